@@ -1,0 +1,72 @@
+package mad
+
+// AttributeID names an attribute within a class.
+type AttributeID uint16
+
+// Attribute is everything there is to know of one attribute. The generator
+// makes one from each tagged struct; nothing about an attribute stands anywhere else.
+type Attribute struct {
+	Name      string // the specification's: "PortInfo"
+	Class     Class  // ClassSubn for both subnet management classes
+	Version   uint8
+	ID        AttributeID
+	Methods   []Method       // requests that the specification allows
+	Modifier  []ModifierPart // what the attribute modifier says; empty: it is 0
+	SMOwned   bool           // a subnet manager sets it and expects it to stay
+	Size      int            // length of the layout in bytes
+	Section   string         // of the specification
+	Sources   []string       // the two public sources of the layout, file and symbol
+	Doc       string         // one paragraph
+	Fields    []Field        // in wire order, reserved bits left out
+	Confirmed bool           // false: layout unconfirmed, no fields but raw bytes
+}
+
+// ModifierPart is a part of an attribute modifier: "port", "block", ...
+type ModifierPart struct {
+	Name  string
+	Shift uint8
+	Bits  uint8
+}
+
+// Kind says how a field's bits read.
+type Kind uint8
+
+const (
+	KindUint   Kind = iota // an unsigned number
+	KindInt                // a signed number
+	KindLID                // LID
+	KindGUID               // GUID, 64 bits
+	KindGID                // GID, 128 bits
+	KindEnum               // one of Words
+	KindMask               // a set of Words, by bit
+	KindText               // NUL-padded UTF-8
+	KindBytes              // raw
+	KindStruct             // an attribute inside a record
+)
+
+// Field is one field of an attribute. Offsets count bits from the attribute's
+// first; bit 0 is the most significant bit of byte 0, as in the specification.
+type Field struct {
+	Name      string // the specification's component name: "LinkWidthActive"
+	Script    string // SnakeName(Name): "link_width_active"
+	Offset    int    // bits
+	Bits      int    // bits of one element
+	Count     int    // elements; 1 unless an array
+	Kind      Kind
+	Words     *Words     // of KindEnum and KindMask
+	Struct    *Attribute // of KindStruct
+	Component int        // bit in the SA ComponentMask; -1: not one
+	ReadOnly  bool       // "ro": the agent ignores it in a Set
+	NoChange  bool       // "nochange=0": in a Set, 0 means leave as it is
+	W1C       bool       // "w1c": in a Set, 1 clears (or triggers); 0 leaves
+	Key       bool       // "key": never shown unless asked for
+	Doc       string     // one sentence or two
+}
+
+// Words are the names of an enumeration's values or of a mask's bits, in
+// lower snake case.
+type Words struct {
+	Name string            // the Go type: "PortState"
+	Word map[uint64]string // value (of an enumeration) or bit value 1<<n (of a mask) to word
+	Code map[string]uint64 // word to value
+}

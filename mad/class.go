@@ -1,0 +1,157 @@
+package mad
+
+import "fmt"
+
+// Class is a management class (IBA 13.4.4, table 112).
+type Class uint8
+
+const (
+	ClassSubn         Class = 0x01 // subnet management, LID-routed
+	ClassSubnDirected Class = 0x81 // subnet management, directed route
+	ClassSubnAdm      Class = 0x03
+	ClassPerf         Class = 0x04
+	ClassBM           Class = 0x05
+	ClassDevMgt       Class = 0x06
+	ClassComMgt       Class = 0x07
+	ClassSNMP         Class = 0x08
+	ClassCongestion   Class = 0x21
+	classVendorFirst  Class = 0x09
+	classVendorLast   Class = 0x0f
+	classAppFirst     Class = 0x10
+	classAppLast      Class = 0x1f
+	classVendor2First Class = 0x30
+	classVendor2Last  Class = 0x4f
+)
+
+// String is the specification's name.
+func (c Class) String() string {
+	switch {
+	case c == ClassSubn:
+		return "Subn"
+	case c == ClassSubnDirected:
+		return "SubnDirected"
+	case c == ClassSubnAdm:
+		return "SubnAdm"
+	case c == ClassPerf:
+		return "Perf"
+	case c == ClassBM:
+		return "BM"
+	case c == ClassDevMgt:
+		return "DevMgt"
+	case c == ClassComMgt:
+		return "ComMgt"
+	case c == ClassSNMP:
+		return "SNMP"
+	case c == ClassCongestion:
+		return "CC"
+	case c >= classVendorFirst && c <= classVendorLast, c >= classVendor2First && c <= classVendor2Last:
+		return fmt.Sprintf("Vendor(%#04x)", uint8(c))
+	case c >= classAppFirst && c <= classAppLast:
+		return fmt.Sprintf("Application(%#04x)", uint8(c))
+	}
+	return fmt.Sprintf("unknown(%#04x)", uint8(c))
+}
+
+// Family folds the two classes of subnet management, which share attributes,
+// into ClassSubn.
+func (c Class) Family() Class {
+	if c == ClassSubnDirected {
+		return ClassSubn
+	}
+	return c
+}
+
+// Version is the class version in use today (libibmad register.c, mgmt_class_vers).
+func (c Class) Version() uint8 {
+	switch c {
+	case ClassSubnAdm, ClassComMgt, ClassCongestion:
+		return 2
+	}
+	return 1
+}
+
+// DataOffset is where the attribute begins in a MAD of this class, in bytes.
+func (c Class) DataOffset() int {
+	switch c.Family() {
+	case ClassSubn, ClassPerf, ClassBM, ClassDevMgt, ClassCongestion:
+		return 64
+	case ClassSubnAdm:
+		return SADataOffset
+	}
+	return HeaderSize
+}
+
+// DataSize is the room for the attribute in one MAD of this class, in bytes.
+func (c Class) DataSize() int {
+	if c.Family() == ClassSubn {
+		return 64
+	}
+	return Size - c.DataOffset()
+}
+
+// Method says what is to be done with an attribute (IBA 13.4.5); bit 7 marks a response.
+type Method uint8
+
+const (
+	MethodGet           Method = 0x01
+	MethodSet           Method = 0x02
+	MethodSend          Method = 0x03
+	MethodTrap          Method = 0x05
+	MethodReport        Method = 0x06
+	MethodTrapRepress   Method = 0x07
+	MethodGetTable      Method = 0x12 // SubnAdm from here on (IBA 15.2.2, version 2)
+	MethodGetTraceTable Method = 0x13
+	MethodGetMulti      Method = 0x14
+	MethodDelete        Method = 0x15
+	// Response is the bit that a response carries.
+	Response           Method = 0x80
+	MethodGetResp             = MethodGet | Response
+	MethodReportResp          = MethodReport | Response
+	MethodGetTableResp        = MethodGetTable | Response
+	MethodDeleteResp          = MethodDelete | Response
+)
+
+// IsResponse: the response bit is set.
+func (m Method) IsResponse() bool { return m&Response != 0 }
+
+// Name is the specification's name of m in a MAD of this class and class version.
+func (m Method) Name(c Class, version uint8) string {
+	switch m {
+	case MethodGet:
+		return "Get"
+	case MethodSet:
+		return "Set"
+	case MethodGetResp:
+		return "GetResp"
+	case MethodSend:
+		return "Send"
+	case MethodTrap:
+		return "Trap"
+	case MethodReport:
+		return "Report"
+	case MethodReportResp:
+		return "ReportResp"
+	case MethodTrapRepress:
+		return "TrapRepress"
+	}
+	if c == ClassSubnAdm {
+		names := saMethods2
+		if version == 1 {
+			names = saMethods1
+		}
+		if n, ok := names[m&^Response]; ok {
+			if m.IsResponse() {
+				n += "Resp"
+			}
+			return n
+		}
+	}
+	return fmt.Sprintf("unknown(%#04x)", uint8(m))
+}
+
+// The same numbers mean other methods in the two versions of SubnAdm
+// (IBA 1.0.a table 33-3 of the seeds; IBA 1.3 15.2.2).
+var (
+	saMethods1 = map[Method]string{0x10: "Inform", 0x12: "GetTable", 0x13: "GetBulk", 0x15: "Config"}
+	saMethods2 = map[Method]string{0x12: "GetTable", 0x13: "GetTraceTable", 0x14: "GetMulti", 0x15: "Delete"}
+)

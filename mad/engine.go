@@ -1,0 +1,3 @@
+package mad
+
+type callState struct{}

@@ -1,0 +1,118 @@
+// Package mad speaks InfiniBand management datagrams (MADs): it encodes and
+// decodes them, and moves them, many at a time, over a Transport.
+//
+// The package is organised by what a reader looks for:
+//
+//	mad.go        the base header every MAD begins with
+//	class.go      management classes, methods, what each allows
+//	status.go     the status field in words
+//	attribute.go  what an attribute is: fields, modifier, effect
+//	smp.go sa.go perf.go   the attributes, one family a file
+//	z*.go         generated from those: decode, encode, field tables
+//	transport.go  what carries datagrams
+//	engine.go     windows, retries, matching of replies
+//
+// Section numbers are those of the InfiniBand Architecture Specification,
+// volume 1 (IBA).
+package mad
+
+import "encoding/binary"
+
+// Size is the length of a MAD on the wire in bytes (IBA 13.4.2).
+const Size = 256
+
+// Offsets of the base header's fields in bytes (IBA 13.4.3).
+const (
+	offBaseVersion  = 0
+	offClass        = 1
+	offClassVersion = 2
+	offMethod       = 3
+	offStatus       = 4
+	offHopPointer   = 6
+	offHopCount     = 7
+	offTID          = 8
+	offAttribute    = 16
+	offModifier     = 20
+	// HeaderSize is the length of the base header in bytes.
+	HeaderSize = 24
+)
+
+// Where the parts beyond the base header stand, in bytes.
+const (
+	SMPKeyOffset         = 24  // M_Key (IBA 14.2.1)
+	SMPDrSLIDOffset      = 32  // DrSLID, directed route (IBA 14.2.1.2)
+	SMPDrDLIDOffset      = 34  // DrDLID, directed route
+	SMPDataOffset        = 64  // SMP data, 64 bytes
+	SMPInitialPathOffset = 128 // InitialPath, 64 bytes
+	SMPReturnPathOffset  = 192 // ReturnPath, 64 bytes
+	PerfDataOffset       = 64  // PerfMgt data, 192 bytes (IBA 16.1.1)
+	RMPPOffset           = 24  // RMPP header, 12 bytes (IBA 13.6.2)
+	SAKeyOffset          = 36  // SM_Key (IBA 15.2.1.1)
+	SAAttrOffsetOffset   = 44  // AttributeOffset, units of 8 bytes
+	SAMaskOffset         = 48  // ComponentMask
+	SADataOffset         = 56  // SA data, 200 bytes
+)
+
+// Header is the base header of a MAD.
+type Header struct {
+	Class        Class
+	ClassVersion uint8
+	Method       Method // the response bit included
+	Status       Status
+	TID          uint64
+	Attribute    AttributeID
+	Modifier     uint32
+}
+
+// Put writes h to the first 24 bytes of m and leaves the rest alone, but for
+// the hop pointer and hop count of directed-route SMPs.
+func (h *Header) Put(m []byte) {
+	m[offBaseVersion] = 1
+	m[offClass] = byte(h.Class)
+	m[offClassVersion] = h.ClassVersion
+	m[offMethod] = byte(h.Method)
+	binary.BigEndian.PutUint16(m[offStatus:], uint16(h.Status))
+	binary.BigEndian.PutUint64(m[offTID:], h.TID)
+	binary.BigEndian.PutUint16(m[offAttribute:], uint16(h.Attribute))
+	m[18], m[19] = 0, 0
+	binary.BigEndian.PutUint32(m[offModifier:], h.Modifier)
+}
+
+// ParseHeader reads the base header of m, which has at least HeaderSize bytes.
+// The D bit, which directed-route SMPs keep in the status field's top bit, is
+// not part of Status.
+func ParseHeader(m []byte) Header {
+	h := Header{
+		Class:        Class(m[offClass]),
+		ClassVersion: m[offClassVersion],
+		Method:       Method(m[offMethod]),
+		Status:       Status(binary.BigEndian.Uint16(m[offStatus:])),
+		TID:          binary.BigEndian.Uint64(m[offTID:]),
+		Attribute:    AttributeID(binary.BigEndian.Uint16(m[offAttribute:])),
+		Modifier:     binary.BigEndian.Uint32(m[offModifier:]),
+	}
+	if h.Class == ClassSubnDirected {
+		h.Status &= 0x7fff
+	}
+	return h
+}
+
+// SetRoute makes m a directed-route SMP along route, whose first element is 0
+// (the local node) and whose others are exit ports (IBA 14.2.2).
+func SetRoute(m []byte, route DirectedRoute) {
+	m[offClass] = byte(ClassSubnDirected)
+	m[offStatus], m[offStatus+1] = 0, 0
+	m[offHopPointer] = 0
+	m[offHopCount] = byte(route.Hops())
+	binary.BigEndian.PutUint16(m[SMPDrSLIDOffset:], uint16(PermissiveLID))
+	binary.BigEndian.PutUint16(m[SMPDrDLIDOffset:], uint16(PermissiveLID))
+	path := m[SMPInitialPathOffset : SMPInitialPathOffset+64]
+	clear(path)
+	copy(path, route)
+}
+
+// RouteOf returns the initial path of directed-route SMP m.
+func RouteOf(m []byte) DirectedRoute {
+	n := min(int(m[offHopCount]), MaxHops)
+	return append(DirectedRoute(nil), m[SMPInitialPathOffset:SMPInitialPathOffset+1+n]...)
+}

@@ -1,0 +1,92 @@
+package mad
+
+import (
+	"errors"
+	"time"
+)
+
+// A Transport carries single datagrams: it knows nothing of calls, retries or
+// windows. One goroutine sends and another receives; Close may come from any.
+//
+// Implementations: mad/ibsim (the foreign simulator), fabric/sim (in process),
+// and, per the design, umad devices and replayed recordings.
+type Transport interface {
+	// Send hands over one datagram. It may block, it does not keep d or
+	// d.MAD. An error means the transport is broken for good, unless it
+	// is a *SendError, which concerns this datagram alone.
+	Send(d *Datagram) error
+	// Recv waits for the next datagram and fills d, growing d.MAD as
+	// needed. After Close it returns ErrClosed; any error is final.
+	Recv(d *Datagram) error
+	// Port reads the facts of the local port afresh.
+	Port() (Port, error)
+	// Traits says what the transport does by itself. It never changes.
+	Traits() Traits
+	// Close wakes a waiting Recv and gives the device back.
+	Close() error
+}
+
+// ErrClosed is returned by a Transport or an Engine after Close.
+var ErrClosed = errors.New("transport closed")
+
+// SendError is a refusal of one datagram by a transport that goes on working.
+type SendError struct{ Err error }
+
+func (e *SendError) Error() string { return e.Err.Error() }
+func (e *SendError) Unwrap() error { return e.Err }
+
+// Datagram is one MAD with the address it goes to or came from.
+type Datagram struct {
+	Address
+	// Undelivered, on receive: the transport returns our own request,
+	// because it knows that no answer will come (the kernel's ETIMEDOUT,
+	// ibsim's status 110). MAD may then hold only the first 24 bytes.
+	Undelivered bool
+	// Timeout, on send: how long the engine waits for an answer, for
+	// transports that must tell a kernel. 0: no answer is expected.
+	Timeout time.Duration
+	// MAD is 256 bytes, or header and data of a whole RMPP transfer where
+	// Traits.RMPP says that the transport does it.
+	MAD []byte
+	// Cut, on receive: the transport knows that the sender's data did not
+	// fit and is lost (ibsim's client shim has no RMPP).
+	Cut bool
+}
+
+// Address is the far end of a datagram.
+type Address struct {
+	LID       LID    // PermissiveLID for directed-route SMPs
+	QP        uint32 // 0: the subnet management interface, 1: general services
+	SL        uint8
+	PKeyIndex uint16
+	// HasGRH: GID, and FlowLabel, HopLimit, TrafficClass of a global route header.
+	HasGRH       bool
+	GID          GID
+	FlowLabel    uint32
+	HopLimit     uint8
+	TrafficClass uint8
+}
+
+// Port is what a transport knows of the local port.
+type Port struct {
+	Device    string // "mlx5_0", an ibsim node id, "sim"
+	Num       uint8
+	NodeGUID  GUID
+	PortGUID  GUID
+	LID       LID
+	LMC       uint8
+	SMLID     LID
+	SMSL      uint8
+	State     PortState
+	GIDPrefix uint64
+	PKeys     []uint16
+}
+
+// Traits is what a transport does by itself, and its limits.
+type Traits struct {
+	Name           string // "umad", "ibsim", "sim", "replay"
+	RMPP           bool   // segments and reassembles SA transfers itself (kernel)
+	NoACK          bool   // RMPP ACKs cannot reach the sender and must not be sent
+	MaxOutstanding int    // datagrams that may wait for an answer; 0: no limit
+	Simulated      bool   // in-process: no production fabric can be harmed
+}
