@@ -1,6 +1,9 @@
 package mad
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // Call is one request and its answer. The caller owns it, buffer included,
 // and lends it to the engine from Start until Complete; it may then be used
@@ -19,8 +22,8 @@ type Call struct {
 	// Table is the data of a multi-packet (RMPP) response, all segments
 	// joined, without headers; nil otherwise.
 	Table []byte
-	// Timeout of one attempt, and attempts after the first. 0 and negative
-	// mean the engine's.
+	// Timeout of one attempt, and attempts after the first; 0 means the
+	// engine's, negative Retries none.
 	Timeout time.Duration
 	Retries int
 	// Notify is told, on one of the engine's goroutines, when the call has
@@ -33,7 +36,7 @@ type Call struct {
 	// Elapsed is from Start to the end.
 	Elapsed time.Duration
 
-	slot callState // the engine's own
+	callState // the engine's own
 }
 
 // Completer is told that a call has ended.
@@ -50,3 +53,9 @@ func (c *Call) Header() Header { return ParseHeader(c.MAD[:]) }
 
 // Data is the attribute in c's MAD.
 func (c *Call) Data() []byte { return c.MAD[Class(c.MAD[offClass]).DataOffset():] }
+
+// Records iterates over the records of an SA answer, each at least size bytes
+// long. The error says why the answer is not a whole number of records.
+func (c *Call) Records(size int) (iter.Seq[[]byte], error) { return nil, nil }
+
+type callState struct{}

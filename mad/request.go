@@ -1,0 +1,47 @@
+package mad
+
+import "encoding/binary"
+
+// PutSMP makes c's MAD a subnet management request for attribute a; SetRoute
+// or SetLID say where it goes. data, at most 64 bytes, is what a Set carries.
+func (c *Call) PutSMP(m Method, a AttributeID, modifier uint32, data []byte) {
+	c.put(ClassSubn, m, a, modifier, data)
+}
+
+// PutPerf makes c's MAD a performance management request; SetLID says where
+// it goes.
+func (c *Call) PutPerf(m Method, a AttributeID, modifier uint32, data []byte) {
+	c.put(ClassPerf, m, a, modifier, data)
+}
+
+// PutSA makes c's MAD a subnet administration request; SetLID, with the LID of
+// the subnet manager's port, says where it goes. mask is the component mask:
+// the components of record that count.
+func (c *Call) PutSA(m Method, a AttributeID, modifier uint32, mask uint64, record []byte) {
+	c.put(ClassSubnAdm, m, a, modifier, record)
+	binary.BigEndian.PutUint64(c.MAD[SAMaskOffset:], mask)
+}
+
+// put clears the MAD, so that nothing of an earlier answer goes out.
+func (c *Call) put(class Class, m Method, a AttributeID, modifier uint32, data []byte) {
+	clear(c.MAD[:])
+	h := Header{Class: class, ClassVersion: class.Version(), Method: m, Attribute: a, Modifier: modifier}
+	h.Put(c.MAD[:])
+	copy(c.MAD[class.DataOffset():][:class.DataSize()], data)
+}
+
+// SetRoute sends c's SMP along a directed route.
+func (c *Call) SetRoute(r DirectedRoute) {
+	SetRoute(c.MAD[:], r)
+	c.To.LID, c.To.QP = PermissiveLID, 0
+}
+
+// SetLID sends c's MAD to a LID: SMPs to queue pair 0, all others to queue
+// pair 1. The rest of c.To stays: SL, P_Key index, global route.
+func (c *Call) SetLID(lid LID) {
+	c.To.LID, c.To.QP = lid, 1
+	if Class(c.MAD[offClass]).Family() == ClassSubn {
+		c.MAD[offClass] = byte(ClassSubn)
+		c.To.QP = 0
+	}
+}
