@@ -1,0 +1,53 @@
+package builtins
+
+import (
+	"fmt"
+	"strings"
+)
+
+// didYouMean gives " (did you mean x?)" with the candidate nearest to name, or
+// nothing when none is near.
+func didYouMean(name string, candidates []string) string {
+	if c := nearest(name, candidates); c != "" {
+		return fmt.Sprintf(" (did you mean %s?)", c)
+	}
+	return ""
+}
+
+// nearest returns the candidate that takes the fewest edits, at most half of
+// name's length; case and underscores do not count. Empty: none is near.
+func nearest(name string, candidates []string) string {
+	fold := func(s string) []rune { return []rune(strings.ToLower(strings.ReplaceAll(s, "_", ""))) }
+	from := fold(name)
+	best, bestEdits := "", (len(from)+1)/2
+	for _, c := range candidates {
+		if n := edits(from, fold(c)); n < bestEdits {
+			best, bestEdits = c, n
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance of a and b, with the transposition of two
+// neighbours as one edit (the optimal string alignment distance).
+func edits(a, b []rune) int {
+	older, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := range a {
+		row[0] = i + 1
+		for j := range b {
+			substitute := prev[j]
+			if a[i] != b[j] {
+				substitute++
+			}
+			row[j+1] = min(substitute, prev[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], older[j-1]+1)
+			}
+		}
+		older, prev, row = prev, row, older
+	}
+	return prev[len(b)]
+}
