@@ -100,10 +100,7 @@ type function struct {
 	recv starlark.Value // nil: no method
 }
 
-var (
-	_ starlark.Callable   = (*function)(nil)
-	_ starlark.Comparable = (*function)(nil)
-)
+var _ starlark.Callable = (*function)(nil)
 
 func (f *function) Name() string         { return f.Builtin.Name }
 func (f *function) Type() string         { return "builtin_function_or_method" }

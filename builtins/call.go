@@ -214,12 +214,12 @@ func (c *call) arg(name string) any {
 }
 
 // Has: the parameter was given, or has a default other than None.
-func (c *call) Has(name string) bool                { return c.arg(name) != nil }
-func (c *call) Int(name string) int                 { n, _ := c.arg(name).(int); return n }
-func (c *call) Bool(name string) bool               { b, _ := c.arg(name).(bool); return b }
-func (c *call) Text(name string) string             { s, _ := c.arg(name).(string); return s }
-func (c *call) Duration(name string) time.Duration  { d, _ := c.arg(name).(time.Duration); return d }
-func (c *call) Items(name string) []starlark.Value  { v, _ := c.arg(name).([]starlark.Value); return v }
+func (c *call) Has(name string) bool               { return c.arg(name) != nil }
+func (c *call) Int(name string) int                { n, _ := c.arg(name).(int); return n }
+func (c *call) Bool(name string) bool              { b, _ := c.arg(name).(bool); return b }
+func (c *call) Text(name string) string            { s, _ := c.arg(name).(string); return s }
+func (c *call) Duration(name string) time.Duration { d, _ := c.arg(name).(time.Duration); return d }
+func (c *call) Items(name string) []starlark.Value { v, _ := c.arg(name).([]starlark.Value); return v }
 func (c *call) Value(name string) starlark.Value {
 	if v, ok := c.arg(name).(starlark.Value); ok {
 		return v

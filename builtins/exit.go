@@ -34,10 +34,18 @@ type RefusalError struct{ Reason string }
 func (e *RefusalError) Error() string { return e.Reason }
 
 // stopError is the end of a fiber whose context has ended.
-type stopError struct{ cause error }
+type stopError struct {
+	cause error
+	at    error // where it stopped; nil if unknown
+}
 
 func (e *stopError) Error() string { return e.cause.Error() }
-func (e *stopError) Unwrap() error { return e.cause }
+func (e *stopError) Unwrap() []error {
+	if e.at == nil {
+		return []error{e.cause}
+	}
+	return []error{e.cause, e.at}
+}
 
 var exitBuiltin = Builtin{
 	Name:   "exit",

@@ -23,15 +23,18 @@ type fiber struct {
 	sink sink
 	// account counts requests that got no answer; catch opens a new one.
 	account *account
-	// loading names the module whose top level runs, or is empty.
-	loading string
+	// loads are the modules whose top levels run, each loaded by the one
+	// before it; nothing may change the fabric until they are done.
+	loads []string
 }
 
 // account counts the MADs that a script asked for and that got no answer.
 type account struct{ unanswered int }
 
 // sink takes text for one of the two output streams.
-type sink interface{ emit(st stream, text string) error }
+type sink interface {
+	emit(st stream, text string) error
+}
 
 // stream is one of the two output streams.
 type stream uint8
@@ -51,7 +54,7 @@ func fiberOf(t *starlark.Thread) *fiber { return t.Local(fiberKey).(*fiber) }
 // thread stops at its next instruction and whatever it waits for ends. A
 // thread serves one evaluation: cancellation is for good.
 func (s *Session) NewThread(ctx context.Context, name string) *starlark.Thread {
-	t, _ := newThread(&fiber{s: s, ctx: ctx, sink: s, account: &s.account}, name)
+	t, _ := s.mainThread(ctx, name)
 	return t
 }
 
@@ -93,7 +96,7 @@ func (f *fiber) stopped() error {
 	if f.ctx.Err() == nil {
 		return nil
 	}
-	return &stopError{context.Cause(f.ctx)}
+	return &stopError{cause: context.Cause(f.ctx)}
 }
 
 // print writes text for people: to stdout, unless that carries structured output.

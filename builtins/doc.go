@@ -1,0 +1,20 @@
+// Package builtins is everything that a script can say: the global functions,
+// the values they make, and the session that runs scripts.
+//
+// The values, by their type in Starlark:
+//
+//	fabric     *fabric.Fabric, an immutable snapshot
+//	node       a switch, channel adapter or router of it
+//	port       a port of a node
+//	ports      a node's ports, by number
+//	link       two ports
+//	route      a directed route
+//	PortInfo   (and each other attribute) a record: raw bytes, read by field
+//	lft        a linear forwarding table
+//	table      rows and columns to show
+//	error      what became of a target that failed; the only falsy one
+//
+// Identifiers are plain values: a LID is an int, a GUID or GID a canonical
+// string, an enumerated field a word. Attributes never do I/O; functions and
+// methods may. Nothing waits except through Block.
+package builtins

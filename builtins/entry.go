@@ -1,0 +1,321 @@
+package builtins
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// entryNames are the functions that make a script a command, in the order in
+// which they are looked for.
+var entryNames = []string{"main", "audit", "route"}
+
+func findEntry(globals starlark.StringDict) *starlark.Function {
+	for _, name := range entryNames {
+		if fn, ok := globals[name].(*starlark.Function); ok {
+			return fn
+		}
+	}
+	return nil
+}
+
+// runEntry calls fn with what the words of a command line say.
+func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Function, words []string) error {
+	e := newEntry(script, fn)
+	args, kwargs, help, err := e.parse(words)
+	if err != nil {
+		return fmt.Errorf("%s: %w\nusage: %s", script, err, e.usage())
+	}
+	if help {
+		return s.emit(stdout, e.help())
+	}
+	if e.fabric {
+		f, err := s.currentFabric(t)
+		if err != nil {
+			return err
+		}
+		args = append(starlark.Tuple{f}, args...)
+	}
+	_, err = starlark.Call(t, fn, args, kwargs)
+	return err
+}
+
+// entry is the command line that an entry function's signature spells.
+type entry struct {
+	script  string
+	doc     string
+	fabric  bool // the first parameter is `fabric`: the session gives it
+	words   []entryParam
+	options []entryParam
+	rest    string // name of *args, empty if there is none
+}
+
+type entryParam struct {
+	name  string
+	value starlark.Value // default; nil if it must be given
+}
+
+func newEntry(script string, fn *starlark.Function) *entry {
+	e := &entry{script: script, doc: fn.Doc()}
+	n := fn.NumParams()
+	if fn.HasKwargs() {
+		n-- // nothing on a command line fills **kwargs
+	}
+	if fn.HasVarargs() {
+		n--
+		e.rest, _ = fn.Param(n)
+	}
+	for i := range n {
+		name, _ := fn.Param(i)
+		p := entryParam{name: name, value: fn.ParamDefault(i)}
+		switch {
+		case i >= n-fn.NumKwonlyParams():
+			e.options = append(e.options, p)
+		case i == 0 && name == "fabric":
+			e.fabric = true
+		default:
+			e.words = append(e.words, p)
+		}
+	}
+	return e
+}
+
+// parse turns words into arguments.
+func (e *entry) parse(words []string) (args starlark.Tuple, kwargs []starlark.Tuple, help bool, err error) {
+	given := map[string]starlark.Value{}
+	var plain []string
+	for len(words) > 0 {
+		w := words[0]
+		words = words[1:]
+		switch {
+		case w == "--":
+			plain = append(plain, words...)
+			words = nil
+		case w == "-h" || w == "--help":
+			return nil, nil, true, nil
+		case strings.HasPrefix(w, "-") && w != "-" && !isNumber(w):
+			if words, err = e.option(given, w, words); err != nil {
+				return nil, nil, false, err
+			}
+		default:
+			plain = append(plain, w)
+		}
+	}
+	for i, p := range e.words {
+		if i >= len(plain) {
+			if p.value == nil {
+				return nil, nil, false, fmt.Errorf("missing %s", strings.ToUpper(p.name))
+			}
+			continue
+		}
+		v, err := parseLike(p.value, plain[i])
+		if err != nil {
+			return nil, nil, false, fmt.Errorf("%s: %w", strings.ToUpper(p.name), err)
+		}
+		args = append(args, v)
+	}
+	if extra := len(plain) - len(e.words); extra > 0 {
+		if e.rest == "" {
+			return nil, nil, false, fmt.Errorf("unexpected argument %q", plain[len(e.words)])
+		}
+		for _, w := range plain[len(e.words):] {
+			args = append(args, starlark.String(w))
+		}
+	}
+	for _, p := range e.options {
+		if v, ok := given[p.name]; ok {
+			kwargs = append(kwargs, starlark.Tuple{starlark.String(p.name), v})
+		} else if p.value == nil {
+			return nil, nil, false, fmt.Errorf("missing option %s", flagName(p.name))
+		}
+	}
+	return args, kwargs, false, nil
+}
+
+// option reads one option w and, where it takes one, its value from words.
+func (e *entry) option(given map[string]starlark.Value, w string, words []string) ([]string, error) {
+	flag, value, hasValue := strings.Cut(w, "=")
+	p, off := e.find(flag)
+	if p == nil {
+		var flags []string
+		for _, p := range e.options {
+			flags = append(flags, flagName(p.name))
+		}
+		return nil, fmt.Errorf("unknown option %s%s", flag, didYouMean(flag, flags))
+	}
+	if _, isBool := p.value.(starlark.Bool); isBool && !hasValue {
+		given[p.name] = starlark.Bool(!off)
+		return words, nil
+	}
+	if !hasValue {
+		if len(words) == 0 {
+			return nil, fmt.Errorf("option %s needs a value", flag)
+		}
+		value, words = words[0], words[1:]
+	}
+	like := p.value
+	list := listOf(p.value)
+	if list != nil { // given several times, it collects
+		like = nil
+		if list.Len() > 0 {
+			like = list.Index(0)
+		}
+	}
+	v, err := parseLike(like, value)
+	if err != nil {
+		return nil, fmt.Errorf("option %s: %w", flag, err)
+	}
+	if list != nil {
+		old, _ := given[p.name].(*starlark.List)
+		if old == nil {
+			old = new(starlark.List)
+		}
+		if err := old.Append(v); err != nil {
+			return nil, err
+		}
+		v = old
+	}
+	given[p.name] = v
+	return words, nil
+}
+
+// find returns the option that a flag names; off: --no-x for a bool x.
+func (e *entry) find(flag string) (p *entryParam, off bool) {
+	for i := range e.options {
+		p := &e.options[i]
+		name := flagName(p.name)
+		if flag == name || flag == "--"+p.name {
+			return p, false
+		}
+		if _, isBool := p.value.(starlark.Bool); isBool && flag == "--no-"+name[2:] {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+func flagName(param string) string { return "--" + strings.ReplaceAll(param, "_", "-") }
+
+func isNumber(w string) bool {
+	_, err := strconv.ParseFloat(w, 64)
+	return err == nil
+}
+
+func listOf(v starlark.Value) starlark.Indexable {
+	switch v := v.(type) {
+	case *starlark.List:
+		return v
+	case starlark.Tuple:
+		return v
+	}
+	return nil
+}
+
+// parseLike reads a word as a value of the type of like; anything but numbers
+// and truths stays text.
+func parseLike(like starlark.Value, word string) (starlark.Value, error) {
+	switch like.(type) {
+	case starlark.Bool:
+		switch strings.ToLower(word) {
+		case "true", "yes", "on", "1":
+			return starlark.True, nil
+		case "false", "no", "off", "0":
+			return starlark.False, nil
+		}
+		return nil, fmt.Errorf("%q is not true or false", word)
+	case starlark.Int:
+		n, err := strconv.ParseInt(word, 0, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not an integer", word)
+		}
+		return starlark.MakeInt64(n), nil
+	case starlark.Float:
+		x, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a number", word)
+		}
+		return starlark.Float(x), nil
+	}
+	return starlark.String(word), nil
+}
+
+// usage is one line.
+func (e *entry) usage() string {
+	var b strings.Builder
+	b.WriteString(e.script)
+	for _, p := range e.options {
+		use := e.optionUse(p)
+		if p.value != nil {
+			use = "[" + use + "]"
+		}
+		b.WriteString(" " + use)
+	}
+	for _, p := range e.words {
+		if p.value == nil {
+			b.WriteString(" " + strings.ToUpper(p.name))
+		} else {
+			b.WriteString(" [" + strings.ToUpper(p.name) + "]")
+		}
+	}
+	if e.rest != "" {
+		b.WriteString(" [" + strings.ToUpper(e.rest) + "...]")
+	}
+	return b.String()
+}
+
+func (e *entry) optionUse(p entryParam) string {
+	like := p.value
+	if l := listOf(like); l != nil && l.Len() > 0 {
+		like = l.Index(0)
+	}
+	switch like.(type) {
+	case starlark.Bool:
+		return flagName(p.name)
+	case starlark.Int:
+		return flagName(p.name) + " N"
+	case starlark.Float:
+		return flagName(p.name) + " X"
+	}
+	return flagName(p.name) + " TEXT"
+}
+
+// help is what --help prints.
+func (e *entry) help() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "usage: %s\n", e.usage())
+	if doc := trimDoc(e.doc); doc != "" {
+		fmt.Fprintf(&b, "\n%s\n", doc)
+	}
+	if len(e.options) > 0 {
+		b.WriteString("\noptions:\n")
+		width := 0
+		for _, p := range e.options {
+			width = max(width, len(e.optionUse(p)))
+		}
+		for _, p := range e.options {
+			note := "required"
+			if p.value != nil {
+				note = "default " + p.value.String()
+			}
+			fmt.Fprintf(&b, "  %-*s  %s\n", width, e.optionUse(p), note)
+		}
+	}
+	return b.String()
+}
+
+// trimDoc takes the indentation of the code off a docstring.
+func trimDoc(doc string) string {
+	lines := strings.Split(strings.TrimSpace(doc), "\n")
+	indent := -1
+	for _, l := range lines[1:] {
+		if t := strings.TrimLeft(l, " \t"); t != "" && (indent < 0 || len(l)-len(t) < indent) {
+			indent = len(l) - len(t)
+		}
+	}
+	for i, l := range lines[1:] {
+		lines[i+1] = strings.TrimRight(l[min(max(indent, 0), len(l)):], " \t")
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,137 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/mad"
+)
+
+// failure is the value `error`: what became of a target that failed. It is
+// the only falsy value that fabsh makes.
+type failure struct {
+	err    error
+	target string
+}
+
+var _ starlark.HasAttrs = (*failure)(nil)
+
+func (e *failure) String() string       { return fmt.Sprintf("error(%s)", e.err) }
+func (e *failure) Type() string         { return "error" }
+func (e *failure) Freeze()              {}
+func (e *failure) Truth() starlark.Bool { return false }
+func (e *failure) AttrNames() []string  { return []string{"message", "op", "status", "target"} }
+func (e *failure) Hash() (uint32, error) {
+	h := fnv.New32a()
+	h.Write([]byte(e.err.Error()))
+	return h.Sum32(), nil
+}
+
+// Attr gives the four facts about the failure; any other attribute was meant
+// for the value that is missing, so it raises the failure.
+func (e *failure) Attr(name string) (starlark.Value, error) {
+	var me *mad.Error
+	found := errors.As(e.err, &me)
+	switch name {
+	case "message":
+		return starlark.String(e.err.Error()), nil
+	case "target":
+		if e.target == "" && found {
+			return starlark.String(me.Dest), nil
+		}
+		return starlark.String(e.target), nil
+	case "op":
+		if found {
+			return starlark.String(me.Op + "(" + me.Attr + ")"), nil
+		}
+		return starlark.String(""), nil
+	case "status":
+		switch {
+		case !found:
+			return starlark.String("failed"), nil
+		case me.Timeout():
+			return starlark.String("timed out"), nil
+		case me.Err != nil:
+			return starlark.String(me.Err.Error()), nil
+		}
+		return starlark.String(statusWord(me.Status)), nil
+	}
+	return nil, e.err
+}
+
+var catchBuiltin = Builtin{
+	Name:  "catch",
+	Group: groupFlow,
+	Params: []Param{
+		{Name: "fn", Kind: KindFunction, Doc: "the function to call"},
+		{Name: "*args", Kind: KindAny, Doc: "its arguments"},
+		{Name: "**kwargs", Kind: KindAny, Doc: "its keyword arguments"},
+	},
+	Doc: `Calls fn and returns its result, or the failure as an error value.
+An error value is falsy and has op, target, status and message. MADs that got no answer during the call do not count for the exit status. exit(), an interrupt and a refusal to change the fabric are not caught.`,
+	Example: `
+> r = catch(smp_get, "NodeInfo", dr("0,63"))
+> if not r: print(r.status)
+timed out
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		f := c.fiber()
+		outer := f.account
+		f.account = new(account)
+		v, err := starlark.Call(c.thread, c.Value("fn"), c.rest, c.fields)
+		f.account = outer
+		if err == nil {
+			return v, nil
+		}
+		if !catchable(f, err) {
+			return nil, err
+		}
+		return newFailure(err), nil
+	},
+}
+
+// newFailure makes the value of a caught error; a value that was raised again
+// by reading it keeps its target.
+func newFailure(err error) *failure { return &failure{err: err, target: targetOf(err)} }
+
+var okBuiltin = Builtin{
+	Name:   "ok",
+	Group:  groupFlow,
+	Params: []Param{{Name: "list", Kind: KindItems, Doc: "results, some of which may be errors"}},
+	Doc:    "Returns those items that are no error values.",
+	Example: `
+> ok([1, catch(fail, "no"), 2])
+[1, 2]
+`,
+	fn: func(c *call) (starlark.Value, error) { return pick(c.Items("list"), false), nil },
+}
+
+var errorsBuiltin = Builtin{
+	Name:   "errors",
+	Group:  groupFlow,
+	Params: []Param{{Name: "list", Kind: KindItems, Doc: "results, some of which may be errors"}},
+	Doc:    "Returns those items that are error values.",
+	Example: `
+> len(errors([1, catch(fail, "no"), 2]))
+1
+`,
+	fn: func(c *call) (starlark.Value, error) { return pick(c.Items("list"), true), nil },
+}
+
+func pick(items []starlark.Value, failures bool) *starlark.List {
+	var out []starlark.Value
+	for _, v := range items {
+		if _, ok := v.(*failure); ok == failures {
+			out = append(out, v)
+		}
+	}
+	return starlark.NewList(out)
+}
+
+// targetOf finds the target that a failure names.
+func targetOf(err error) string { return "" }
+
+func statusWord(st mad.Status) string { return "" }

@@ -1,0 +1,171 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/afero"
+)
+
+// files is what scripts may read: the folders below a few roots. A link that
+// leads out of its root is refused by os.Root.
+type files struct {
+	base  afero.Fs // nil: the operating system's
+	cwd   string   // absolute
+	roots []root
+}
+
+type root struct {
+	dir  string // absolute
+	fs   afero.Fs
+	open *os.Root // nil for files of base
+}
+
+func newFiles(base afero.Fs, dir string, include []string) (*files, error) {
+	f := &files{base: base}
+	var err error
+	switch {
+	case base != nil:
+		f.cwd = filepath.Join("/", dir)
+	default:
+		if f.cwd, err = filepath.Abs(dir); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range append([]string{"."}, include...) {
+		if err := f.add(d); err != nil {
+			f.close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// add makes a folder readable.
+func (f *files) add(dir string) error {
+	dir = f.abs(dir)
+	for _, r := range f.roots {
+		if r.dir == dir {
+			return nil
+		}
+	}
+	if f.base != nil {
+		f.roots = append(f.roots, root{dir: dir, fs: afero.NewBasePathFs(f.base, dir)})
+		return nil
+	}
+	r, err := os.OpenRoot(dir)
+	if err != nil {
+		return tidy(err)
+	}
+	f.roots = append(f.roots, root{dir: dir, fs: afero.FromIOFS{FS: r.FS()}, open: r})
+	return nil
+}
+
+func (f *files) close() error {
+	var all error
+	for _, r := range f.roots {
+		if r.open != nil {
+			all = errors.Join(all, r.open.Close())
+		}
+	}
+	f.roots = nil
+	return all
+}
+
+func (f *files) abs(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(f.cwd, path)
+}
+
+// short is path as people write it: relative to the working directory where
+// it lies below that.
+func (f *files) short(path string) string {
+	if rel, err := filepath.Rel(f.cwd, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// open opens a file that a script names. It must lie below a root.
+func (f *files) open(path string) (afero.File, error) {
+	abs := f.abs(path)
+	for _, r := range f.roots {
+		rel, err := filepath.Rel(r.dir, abs)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		file, err := r.fs.Open(filepath.ToSlash(rel))
+		if err != nil {
+			return nil, tidy(rename(err, path))
+		}
+		if st, err := file.Stat(); err == nil && st.IsDir() {
+			file.Close()
+			return nil, fmt.Errorf("%s: is a folder", path)
+		}
+		return file, nil
+	}
+	var dirs []string
+	for _, r := range f.roots {
+		dirs = append(dirs, f.short(r.dir))
+	}
+	return nil, fmt.Errorf("%s: scripts may not read there, only below %s; allow its folder with -I", path, strings.Join(dirs, ", "))
+}
+
+// read reads a whole file that a script names.
+func (f *files) read(path string) ([]byte, error) {
+	file, err := f.open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return afero.ReadAll(file)
+}
+
+// readNamed reads a file that the command line names, wherever it lies.
+func (f *files) readNamed(path string) ([]byte, error) {
+	fs := f.base
+	if fs == nil {
+		fs = afero.NewOsFs()
+	}
+	data, err := afero.ReadFile(fs, f.abs(path))
+	if err != nil {
+		return nil, tidy(rename(err, path))
+	}
+	return data, nil
+}
+
+// rename puts the name that the user knows into a file system's error.
+func rename(err error, path string) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return &fs.PathError{Op: pe.Op, Path: path, Err: pe.Err}
+	}
+	return err
+}
+
+// tidy leaves "name: no such file" of the Go library's error.
+func tidy(err error) error {
+	var pe *fs.PathError
+	switch {
+	case !errors.As(err, &pe):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return &fileError{pe.Path, "no such file", err}
+	default:
+		return &fileError{pe.Path, pe.Err.Error(), err}
+	}
+}
+
+type fileError struct {
+	path, why string
+	err       error
+}
+
+func (e *fileError) Error() string { return e.path + ": " + e.why }
+func (e *fileError) Unwrap() error { return e.err }

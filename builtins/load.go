@@ -1,0 +1,138 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/examples"
+	"fabsh/scripts"
+)
+
+// packages are the embedded trees that load knows by name.
+var packages = map[string]fs.FS{
+	"@std":      scripts.FS,
+	"@examples": examples.FS,
+}
+
+// module is a loaded file; it runs once.
+type module struct {
+	globals starlark.StringDict
+	err     error
+	done    bool
+}
+
+// load implements the load statement: @std//x.star, @examples//x.star, //x.star
+// (from the root of the package that says so), x.star beside the file that
+// says so, or below a folder of -I.
+func load(t *starlark.Thread, name string) (starlark.StringDict, error) {
+	f := fiberOf(t)
+	s := f.s
+	from := t.CallFrame(0).Pos.Filename()
+	key, src, err := s.findModule(from, name)
+	if err != nil {
+		return nil, err
+	}
+	m := s.modules[key]
+	if m == nil {
+		m = new(module)
+		s.modules[key] = m
+		chain := append(f.loads[:len(f.loads):len(f.loads)], key)
+		m.globals, m.err = s.runModule(f, chain, key, src)
+		m.done = true
+		if m.err != nil && !catchable(f, m.err) {
+			delete(s.modules, key) // it was stopped: the next load may do better
+		}
+	}
+	if !m.done {
+		if i := slices.Index(f.loads, key); i >= 0 {
+			return nil, fmt.Errorf("cycle of loads: %s", strings.Join(append(f.loads[i:len(f.loads):len(f.loads)], key), " -> "))
+		}
+		return nil, fmt.Errorf("%s is being loaded by another item of parallel: load it first, outside", key)
+	}
+	return m.globals, m.err
+}
+
+// runModule runs a module's top level in a thread of its own, which cannot
+// change the fabric.
+func (s *Session) runModule(f *fiber, chain []string, key, src string) (starlark.StringDict, error) {
+	inner := *f
+	inner.loads = chain
+	t, release := newThread(&inner, key)
+	defer release()
+	s.sources[key] = src
+	return starlark.ExecFileOptions(&dialect, t, key, src, s.predeclared)
+}
+
+// findModule finds the file that `load(name)` in file from means. key is its
+// name in messages.
+func (s *Session) findModule(from, name string) (key, src string, err error) {
+	pkg, file, embedded := strings.Cut(name, "//")
+	if embedded && pkg == "" { // "//x.star": the root of from's own package
+		pkg, _, embedded = strings.Cut(from, "//")
+		if !embedded {
+			pkg = ""
+		}
+	} else if !embedded {
+		file = name
+		if p, dir, ok := strings.Cut(from, "//"); ok {
+			pkg, file, embedded = p, path.Join(path.Dir(dir), name), true
+		}
+	}
+	if embedded && pkg != "" {
+		tree, ok := packages[pkg]
+		if !ok {
+			return "", "", fmt.Errorf("unknown package %s%s", pkg, didYouMean(pkg, []string{"@std", "@examples"}))
+		}
+		if file = path.Clean(file); !fs.ValidPath(file) {
+			return "", "", fmt.Errorf("%s leads out of package %s", name, pkg)
+		}
+		data, err := fs.ReadFile(tree, file)
+		if err != nil {
+			return "", "", fmt.Errorf("no such file in %s%s", pkg, didYouMean(file, modulesOf(tree)))
+		}
+		return pkg + "//" + file, string(data), nil
+	}
+	// Beside the file that loads, then the folders of -I.
+	var tried []string
+	dirs := append([]string{filepath.Dir(s.files.abs(from))}, s.o.Include...)
+	if strings.HasPrefix(name, "//") {
+		dirs = append([]string{s.files.cwd}, s.o.Include...)
+	}
+	for _, dir := range dirs {
+		p := filepath.Join(s.files.abs(dir), file)
+		if filepath.IsAbs(file) {
+			p = filepath.Clean(file)
+		}
+		data, err := s.files.read(p)
+		if err == nil {
+			return s.files.short(p), string(data), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", "", err
+		}
+		tried = append(tried, s.files.short(p))
+		if filepath.IsAbs(file) {
+			break
+		}
+	}
+	return "", "", fmt.Errorf("no such file; looked for %s", strings.Join(tried, ", "))
+}
+
+// modulesOf lists the modules of an embedded tree.
+func modulesOf(tree fs.FS) []string {
+	var names []string
+	fs.WalkDir(tree, ".", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(p, ".star") {
+			names = append(names, p)
+		}
+		return nil
+	})
+	return names
+}

@@ -1,0 +1,32 @@
+package builtins
+
+import (
+	"slices"
+	"strings"
+
+	libmath "go.starlark.net/lib/math"
+	libtime "go.starlark.net/lib/time"
+	"go.starlark.net/starlark"
+)
+
+// functions are all functions that scripts find as global names.
+func functions() []*Builtin {
+	return []*Builtin{
+		&parallelBuiltin, &catchBuiltin, &okBuiltin, &errorsBuiltin,
+		&sumBuiltin, &sleepBuiltin, &exitBuiltin,
+	}
+}
+
+// predeclare fills the global names.
+func (s *Session) predeclare() {
+	s.builtins = functions()
+	slices.SortFunc(s.builtins, func(a, b *Builtin) int { return strings.Compare(a.Name, b.Name) })
+	s.predeclared = starlark.StringDict{
+		"math": libmath.Module,
+		"time": libtime.Module,
+	}
+	for _, b := range s.builtins {
+		s.predeclared[b.Name] = &function{Builtin: b}
+	}
+	s.predeclared["quit"] = s.predeclared["exit"]
+}

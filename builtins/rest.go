@@ -1,0 +1,56 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+var sumBuiltin = Builtin{
+	Name:  "sum",
+	Group: groupRest,
+	Params: []Param{
+		{Name: "items", Kind: KindItems, Doc: "any iterable of numbers, or of what + joins"},
+		{Name: "start", Kind: KindAny, Default: "0", Doc: "what the first item is added to"},
+	},
+	Doc: "Adds up all items.",
+	Example: `
+> sum([1, 2, 3])
+6
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		var total starlark.Value = starlark.MakeInt(0)
+		if c.Has("start") {
+			total = c.Value("start")
+		}
+		for i, v := range c.Items("items") {
+			sum, err := starlark.Binary(syntax.PLUS, total, v)
+			if err != nil {
+				return nil, fmt.Errorf("sum: item %d: cannot add %s to %s", i, v.Type(), total.Type())
+			}
+			total = sum
+		}
+		return total, nil
+	},
+}
+
+var sleepBuiltin = Builtin{
+	Name:   "sleep",
+	Group:  groupRest,
+	Params: []Param{{Name: "duration", Kind: KindDuration, Doc: `"500ms", "10s", or a number of seconds`}},
+	Doc:    "Waits, on the session's clock; other items of parallel go on.",
+	Example: `
+> sleep("1ms")
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		err := Block(c.thread, func(ctx context.Context) error {
+			return c.session().clock.Sleep(ctx, c.Duration("duration"))
+		})
+		if err != nil {
+			return nil, err
+		}
+		return starlark.None, nil
+	},
+}

@@ -1,0 +1,107 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// RunFile runs a script and then, if it defines one, its entry function with
+// what args say.
+func (s *Session) RunFile(ctx context.Context, path string, args []string) error {
+	src, err := s.files.readNamed(path)
+	if err != nil {
+		return err
+	}
+	if err := s.files.add(filepath.Dir(path)); err != nil {
+		return err
+	}
+	t, release := s.mainThread(ctx, path)
+	defer release()
+	return finish(ctx, path, func() error {
+		s.sources[path] = string(src)
+		_, prog, err := starlark.SourceProgramOptions(&dialect, path, src, s.predeclared.Has)
+		if err != nil {
+			return err
+		}
+		// The globals are not frozen: an entry function may fill a table that
+		// stands at the top of its script.
+		globals, err := prog.Init(t, s.predeclared)
+		if err != nil {
+			return err
+		}
+		entry := findEntry(globals)
+		if entry == nil {
+			if len(args) > 0 {
+				return fmt.Errorf("%s takes no arguments: it defines no main(), audit() or route()", path)
+			}
+			return nil
+		}
+		return s.runEntry(t, filepath.Base(path), entry, args)
+	})
+}
+
+// RunCode runs a piece of code, as with -c, and shows the value of its last
+// expression unless that is None. name stands for a file in messages.
+func (s *Session) RunCode(ctx context.Context, name, code string) error {
+	t, release := s.mainThread(ctx, name)
+	defer release()
+	return finish(ctx, name, func() error {
+		s.sources[name] = code
+		file, err := dialect.Parse(name, code, 0)
+		if err != nil {
+			return err
+		}
+		last := captureLast(file)
+		prog, err := starlark.FileProgram(file, s.predeclared.Has)
+		if err != nil {
+			return err
+		}
+		globals, err := prog.Init(t, s.predeclared)
+		if err != nil || !last || globals[lastName] == starlark.None {
+			return err
+		}
+		return s.show(t, globals[lastName])
+	})
+}
+
+func (s *Session) mainThread(ctx context.Context, name string) (*starlark.Thread, func() bool) {
+	return newThread(&fiber{s: s, ctx: ctx, sink: s, account: &s.account}, name)
+}
+
+// finish runs a whole evaluation: an error after the end of ctx is the end of
+// ctx, whatever the script made of it.
+func finish(ctx context.Context, what string, fn func() error) error {
+	err := protect(what, fn)
+	if err != nil && ctx.Err() != nil {
+		return &stopError{cause: context.Cause(ctx), at: err}
+	}
+	return err
+}
+
+// lastName is the global that holds the last expression of a piece of code.
+const lastName = "_"
+
+// captureLast turns a last statement that is an expression into an assignment
+// to lastName.
+func captureLast(f *syntax.File) bool {
+	if len(f.Stmts) == 0 {
+		return false
+	}
+	i := len(f.Stmts) - 1
+	expr, ok := f.Stmts[i].(*syntax.ExprStmt)
+	if !ok {
+		return false
+	}
+	start, _ := expr.Span()
+	f.Stmts[i] = &syntax.AssignStmt{
+		OpPos: start,
+		Op:    syntax.EQ,
+		LHS:   &syntax.Ident{NamePos: start, Name: lastName},
+		RHS:   expr.X,
+	}
+	return true
+}

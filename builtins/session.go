@@ -1,0 +1,136 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/afero"
+	"go.starlark.net/starlark"
+
+	"fabsh/mad"
+)
+
+// Options is what a session stands on. The zero value of each is usable.
+type Options struct {
+	// Engine reaches the fabric; nil when the session reads a file.
+	Engine *mad.Engine
+
+	Stdout, Stderr io.Writer // nil: discarded
+	Format         Format    // of show and the prompt; empty: text
+
+	Write      bool // --write: changes of the fabric are allowed
+	OverrideSM bool // --override-sm: also where a subnet manager owns what is changed
+
+	Include []string // -I: folders with modules, and readable
+	// FS stands for the operating system's files. Nil: the real ones,
+	// confined to the working directory, Include and the scripts' folders.
+	FS  afero.Fs
+	Dir string // working directory; empty: "."
+
+	Quiet   bool
+	Verbose int
+	// Progress is told, seldom, how far something long has come; empty
+	// when it is done. Nil: nobody is.
+	Progress func(string)
+	// Clock is the session's time. Nil: the real one.
+	Clock Clock
+}
+
+// Clock is the time that scripts live in; a simulation may own it.
+type Clock interface {
+	Now() time.Time
+	// Sleep returns after d, or earlier with the cause when ctx ends.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// Session is one run of fabsh: a fabric, a set of streams, and all that a
+// script can say to them. One evaluation runs at a time.
+type Session struct {
+	o       Options
+	clock   Clock
+	files   *files
+	modules map[string]*module
+	sources map[string]string // of what has been run, for error messages
+
+	predeclared starlark.StringDict
+	builtins    []*Builtin
+
+	account account
+	refused bool // a change was refused, whatever became of the script
+}
+
+// NewSession makes a session. It sends nothing.
+func NewSession(o Options) (*Session, error) {
+	if o.Stdout == nil {
+		o.Stdout = io.Discard
+	}
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
+	}
+	if o.Format == "" {
+		o.Format = FormatText
+	}
+	if !slices.Contains(Formats, o.Format) {
+		return nil, fmt.Errorf("unknown output format %q: use one of %v", string(o.Format), Formats)
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	s := &Session{o: o, clock: o.Clock, modules: map[string]*module{}, sources: map[string]string{}}
+	if s.clock == nil {
+		s.clock = realClock{}
+	}
+	var err error
+	if s.files, err = newFiles(o.FS, o.Dir, o.Include); err != nil {
+		return nil, err
+	}
+	s.predeclare()
+	return s, nil
+}
+
+// Close gives back the session's folders; the engine is the caller's.
+func (s *Session) Close() error { return s.files.close() }
+
+// Predeclared is every global name that a script finds. The caller may change
+// the map.
+func (s *Session) Predeclared() starlark.StringDict { return maps.Clone(s.predeclared) }
+
+// Builtins are the functions among them, sorted by name.
+func (s *Session) Builtins() []*Builtin { return s.builtins }
+
+// emit writes to the session's streams.
+func (s *Session) emit(st stream, text string) error {
+	w := s.o.Stdout
+	if st == stderr {
+		w = s.o.Stderr
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+type realClock struct{}
+
+func (realClock) Now() time.Time { return time.Now() }
+
+func (realClock) Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// currentFabric is the fabric at hand.
+func (s *Session) currentFabric(t *starlark.Thread) (starlark.Value, error) {
+	return nil, errNoFabric
+}
+
+// Help renders help on a topic; empty: the overview.
+func (s *Session) Help(topic string) (string, error) { return "", nil }
