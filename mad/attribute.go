@@ -4,10 +4,11 @@ package mad
 type AttributeID uint16
 
 // Attribute is everything there is to know of one attribute. The generator
-// makes one from each tagged struct; nothing about an attribute stands anywhere else.
+// makes one from each tagged struct; nothing about an attribute stands
+// anywhere else.
 type Attribute struct {
 	Name      string // the specification's: "PortInfo"
-	Class     Class  // ClassSubn for both subnet management classes
+	Class     Class  // ClassSubn for both subnet management classes; 0 of a header
 	Version   uint8
 	ID        AttributeID
 	Methods   []Method       // requests that the specification allows
@@ -15,10 +16,13 @@ type Attribute struct {
 	SMOwned   bool           // a subnet manager sets it and expects it to stay
 	Size      int            // length of the layout in bytes
 	Section   string         // of the specification
-	Sources   []string       // the two public sources of the layout, file and symbol
+	Sources   []string       // the public sources of the layout: project, file and symbol
 	Doc       string         // one paragraph
 	Fields    []Field        // in wire order, reserved bits left out
-	Confirmed bool           // false: layout unconfirmed, no fields but raw bytes
+	Confirmed bool           // false: fewer than two sources
+
+	flat   []Field
+	script map[string]*Field
 }
 
 // ModifierPart is a part of an attribute modifier: "port", "block", ...
@@ -33,7 +37,6 @@ type Kind uint8
 
 const (
 	KindUint   Kind = iota // an unsigned number
-	KindInt                // a signed number
 	KindLID                // LID
 	KindGUID               // GUID, 64 bits
 	KindGID                // GID, 128 bits
@@ -47,20 +50,23 @@ const (
 // Field is one field of an attribute. Offsets count bits from the attribute's
 // first; bit 0 is the most significant bit of byte 0, as in the specification.
 type Field struct {
-	Name      string // the specification's component name: "LinkWidthActive"
-	Script    string // SnakeName(Name): "link_width_active"
-	Offset    int    // bits
-	Bits      int    // bits of one element
-	Count     int    // elements; 1 unless an array
-	Kind      Kind
-	Words     *Words     // of KindEnum and KindMask
-	Struct    *Attribute // of KindStruct
-	Component int        // bit in the SA ComponentMask; -1: not one
-	ReadOnly  bool       // "ro": the agent ignores it in a Set
-	NoChange  bool       // "nochange=0": in a Set, 0 means leave as it is
-	W1C       bool       // "w1c": in a Set, 1 clears (or triggers); 0 leaves
-	Key       bool       // "key": never shown unless asked for
-	Doc       string     // one sentence or two
+	Name       string // the specification's component name: "LinkWidthActive"
+	Script     string // SnakeName(Name): "link_width_active"
+	Offset     int    // bits
+	Bits       int    // bits of one element
+	Count      int    // elements; 1 unless an array
+	Stride     int    // bits from one element to the next; Bits where they touch
+	Kind       Kind
+	Words      *Words     // of KindEnum and KindMask
+	Struct     *Attribute // of KindStruct
+	Component  int        // first bit in the SA ComponentMask; -1: not one
+	Components int        // how many bits: 1, but for fields that the specification splits
+	ReadOnly   bool       // "ro": the agent ignores it in a Set
+	NoChange   bool       // "nochange=0": in a Set, 0 means leave as it is
+	W1C        bool       // "w1c": in a Set, 1 clears (or triggers); 0 leaves
+	Key        bool       // "key": never shown unless asked for
+	Hex        bool       // "hex": people write it in hexadecimal
+	Doc        string     // one sentence or two
 }
 
 // Words are the names of an enumeration's values or of a mask's bits, in

@@ -1,0 +1,206 @@
+package mad
+
+// NodeType is the kind of a node (IBA 14.2.5.3).
+//
+//mad:enum
+type NodeType uint8
+
+const (
+	NodeTypeCA     NodeType = 1
+	NodeTypeSwitch NodeType = 2
+	NodeTypeRouter NodeType = 3
+)
+
+// PortState is the logical state of a port (IBA 14.2.5.6 PortInfo.PortState).
+//
+//mad:enum
+type PortState uint8
+
+const (
+	PortStateNoChange   PortState = 0 // in a Set: leave as it is
+	PortStateDown       PortState = 1
+	PortStateInitialize PortState = 2
+	PortStateArmed      PortState = 3
+	PortStateActive     PortState = 4
+)
+
+// PortPhysicalState is the state of a port's link training (IBA 14.2.5.6).
+//
+//mad:enum
+type PortPhysicalState uint8
+
+const (
+	PortPhysicalStateNoChange                  PortPhysicalState = 0 // in a Set: leave as it is
+	PortPhysicalStateSleep                     PortPhysicalState = 1
+	PortPhysicalStatePolling                   PortPhysicalState = 2
+	PortPhysicalStateDisabled                  PortPhysicalState = 3
+	PortPhysicalStatePortConfigurationTraining PortPhysicalState = 4
+	PortPhysicalStateLinkUp                    PortPhysicalState = 5
+	PortPhysicalStateLinkErrorRecovery         PortPhysicalState = 6
+	PortPhysicalStatePhyTest                   PortPhysicalState = 7
+)
+
+// LinkDownDefaultState is what a port falls back to when its link goes down
+// (IBA 14.2.5.6).
+//
+//mad:enum
+type LinkDownDefaultState uint8
+
+const (
+	LinkDownDefaultStateNoChange LinkDownDefaultState = 0 // in a Set: leave as it is
+	LinkDownDefaultStateSleep    LinkDownDefaultState = 1
+	LinkDownDefaultStatePolling  LinkDownDefaultState = 2
+)
+
+// LinkWidth is a set of link widths, or the one in use (IBA 14.2.5.6).
+//
+//mad:mask
+type LinkWidth uint8
+
+const (
+	LinkWidth1x        LinkWidth = 1 << 0
+	LinkWidth4x        LinkWidth = 1 << 1
+	LinkWidth8x        LinkWidth = 1 << 2
+	LinkWidth12x       LinkWidth = 1 << 3
+	LinkWidth2x        LinkWidth = 1 << 4
+	LinkWidthSupported LinkWidth = 255 // in a Set: all that LinkWidthSupported has
+)
+
+// LinkSpeed is a set of lane speeds up to 10 Gb/s, or the one in use
+// (IBA 14.2.5.6).
+//
+//mad:mask
+type LinkSpeed uint8
+
+const (
+	LinkSpeedExtended  LinkSpeed = 0      // as LinkSpeedActive: see LinkSpeedExtActive
+	LinkSpeedSDR       LinkSpeed = 1 << 0 // 2.5 Gb/s a lane
+	LinkSpeedDDR       LinkSpeed = 1 << 1 // 5 Gb/s
+	LinkSpeedQDR       LinkSpeed = 1 << 2 // 10 Gb/s
+	LinkSpeedSupported LinkSpeed = 15     // in a Set: all that LinkSpeedSupported has
+)
+
+// LinkSpeedExt is a set of lane speeds from 14 to 100 Gb/s, or the one in use
+// (IBA 14.2.5.6).
+//
+//mad:mask
+type LinkSpeedExt uint8
+
+const (
+	LinkSpeedExtNone      LinkSpeedExt = 0      // as LinkSpeedExtActive: see LinkSpeedActive
+	LinkSpeedExtFDR       LinkSpeedExt = 1 << 0 // 14.0625 Gb/s a lane
+	LinkSpeedExtEDR       LinkSpeedExt = 1 << 1 // 25.78125 Gb/s
+	LinkSpeedExtHDR       LinkSpeedExt = 1 << 2 // 53.125 Gb/s
+	LinkSpeedExtNDR       LinkSpeedExt = 1 << 3 // 106.25 Gb/s
+	LinkSpeedExtDisabled  LinkSpeedExt = 30     // as LinkSpeedExtEnabled: none of them
+	LinkSpeedExtSupported LinkSpeedExt = 31     // in a Set: all that LinkSpeedExtSupported has
+)
+
+// LinkSpeedExt2 is a set of lane speeds from 200 Gb/s on, or the one in use
+// (rdma-core libibmad/fields.c, "More PortInfo fields (XDR)").
+//
+//mad:mask
+type LinkSpeedExt2 uint8
+
+const (
+	LinkSpeedExt2None LinkSpeedExt2 = 0      // as LinkSpeedExtActive2: see LinkSpeedExtActive
+	LinkSpeedExt2XDR  LinkSpeedExt2 = 1 << 0 // 212.5 Gb/s a lane
+)
+
+// MTU is a packet size in bytes, as a code (IBA 14.2.5.6, PortInfo.MTUCap).
+//
+//mad:enum
+type MTU uint8
+
+const (
+	MTU256  MTU = 1
+	MTU512  MTU = 2
+	MTU1024 MTU = 3
+	MTU2048 MTU = 4
+	MTU4096 MTU = 5
+)
+
+// VLs is a range of data virtual lanes (IBA 14.2.5.6, PortInfo.VLCap).
+//
+//mad:enum
+type VLs uint8
+
+const (
+	VLsNoChange VLs = 0 // as OperationalVLs in a Set: leave as it is
+	VLs0        VLs = 1 // "vl0"
+	VLs0To1     VLs = 2 // "vl0_1"
+	VLs0To3     VLs = 3 // "vl0_3"
+	VLs0To7     VLs = 4 // "vl0_7"
+	VLs0To14    VLs = 5 // "vl0_14"
+)
+
+// SMState is the state of a subnet manager (IBA 14.4.1, SMInfo.SMState).
+//
+//mad:enum
+type SMState uint8
+
+const (
+	SMStateNotActive   SMState = 0
+	SMStateDiscovering SMState = 1
+	SMStateStandby     SMState = 2
+	SMStateMaster      SMState = 3
+)
+
+// CapabilityMask is what a port can do (IBA 14.2.5.6, PortInfo.CapabilityMask).
+//
+//mad:mask
+type CapabilityMask uint32
+
+const (
+	CapabilityMaskIsSM                                  CapabilityMask = 1 << 1
+	CapabilityMaskIsNoticeSupported                     CapabilityMask = 1 << 2
+	CapabilityMaskIsTrapSupported                       CapabilityMask = 1 << 3
+	CapabilityMaskIsOptionalIPDSupported                CapabilityMask = 1 << 4
+	CapabilityMaskIsAutomaticMigrationSupported         CapabilityMask = 1 << 5
+	CapabilityMaskIsSLMappingSupported                  CapabilityMask = 1 << 6
+	CapabilityMaskIsMKeyNVRAM                           CapabilityMask = 1 << 7
+	CapabilityMaskIsPKeyNVRAM                           CapabilityMask = 1 << 8
+	CapabilityMaskIsLEDInfoSupported                    CapabilityMask = 1 << 9
+	CapabilityMaskIsSMdisabled                          CapabilityMask = 1 << 10
+	CapabilityMaskIsSystemImageGUIDsupported            CapabilityMask = 1 << 11
+	CapabilityMaskIsPKeySwitchExternalPortTrapSupported CapabilityMask = 1 << 12
+	CapabilityMaskIsCableInfoSupported                  CapabilityMask = 1 << 13
+	CapabilityMaskIsExtendedSpeedsSupported             CapabilityMask = 1 << 14
+	CapabilityMaskIsCapabilityMask2Supported            CapabilityMask = 1 << 15
+	CapabilityMaskIsCommunicationManagementSupported    CapabilityMask = 1 << 16
+	CapabilityMaskIsSNMPTunnelingSupported              CapabilityMask = 1 << 17
+	CapabilityMaskIsReinitSupported                     CapabilityMask = 1 << 18
+	CapabilityMaskIsDeviceManagementSupported           CapabilityMask = 1 << 19
+	CapabilityMaskIsVendorClassSupported                CapabilityMask = 1 << 20
+	CapabilityMaskIsDRNoticeSupported                   CapabilityMask = 1 << 21
+	CapabilityMaskIsCapabilityMaskNoticeSupported       CapabilityMask = 1 << 22
+	CapabilityMaskIsBootManagementSupported             CapabilityMask = 1 << 23
+	CapabilityMaskIsLinkRoundTripLatencySupported       CapabilityMask = 1 << 24
+	CapabilityMaskIsClientReregistrationSupported       CapabilityMask = 1 << 25
+	CapabilityMaskIsOtherLocalChangesNoticeSupported    CapabilityMask = 1 << 26
+	CapabilityMaskIsLinkSpeedWidthPairsTableSupported   CapabilityMask = 1 << 27
+	CapabilityMaskIsVendorSpecificMadsTableSupported    CapabilityMask = 1 << 28
+	CapabilityMaskIsMcastPKeyTrapSuppressionSupported   CapabilityMask = 1 << 29
+	CapabilityMaskIsMulticastFDBTopSupported            CapabilityMask = 1 << 30
+	CapabilityMaskIsHierarchyInfoSupported              CapabilityMask = 1 << 31
+)
+
+// CapabilityMask2 is what else a port can do (IBA 14.2.5.6,
+// PortInfo.CapabilityMask2; rdma-core libibmad/dump.c mad_dump_portcapmask2).
+//
+//mad:mask
+type CapabilityMask2 uint16
+
+const (
+	CapabilityMask2IsSetNodeDescriptionSupported   CapabilityMask2 = 1 << 0
+	CapabilityMask2IsPortInfoExtendedSupported     CapabilityMask2 = 1 << 1
+	CapabilityMask2IsVirtualizationSupported       CapabilityMask2 = 1 << 2
+	CapabilityMask2IsSwitchPortStateTableSupported CapabilityMask2 = 1 << 3
+	CapabilityMask2IsLinkWidth2xSupported          CapabilityMask2 = 1 << 4
+	CapabilityMask2IsLinkSpeedHDRSupported         CapabilityMask2 = 1 << 5
+	CapabilityMask2IsMKeyProtectBitsExtSupported   CapabilityMask2 = 1 << 6
+	CapabilityMask2IsEnhancedTrap128Supported      CapabilityMask2 = 1 << 7
+	CapabilityMask2IsPartitionTopSupported         CapabilityMask2 = 1 << 8
+	CapabilityMask2IsEnhancedQoSArbiterSupported   CapabilityMask2 = 1 << 9
+	CapabilityMask2IsLinkSpeedNDRSupported         CapabilityMask2 = 1 << 10
+)

@@ -1,0 +1,166 @@
+package mad
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// Field finds a field by the name that scripts use; nil if there is none. In
+// a record it also finds the fields of the embedded attribute.
+func (a *Attribute) Field(script string) *Field { return a.script[script] }
+
+// Flat lists the fields of a record with those of the embedded attributes in
+// their place, offsets and component bits counted from the record's. The
+// caller must not change the list.
+func (a *Attribute) Flat() []Field { return a.flat }
+
+// Uint reads the field, or the first element of an array, from data, the
+// whole attribute. What data lacks reads as 0. It is for fields of up to 64
+// bits; of longer ones it reads the last 64.
+func (f *Field) Uint(data []byte) uint64 { return f.UintAt(data, 0) }
+
+// UintAt reads element i; 0 when there is no such element.
+func (f *Field) UintAt(data []byte, i int) uint64 {
+	if i < 0 || i >= f.Count {
+		return 0
+	}
+	return getBits(data, f.Offset+i*f.Stride, f.Bits)
+}
+
+// SetUint writes the field, or the first element of an array, to data. Bits
+// of v beyond the field's are dropped, and so is what data has no room for.
+func (f *Field) SetUint(data []byte, v uint64) { f.SetUintAt(data, 0, v) }
+
+// SetUintAt writes element i.
+func (f *Field) SetUintAt(data []byte, i int, v uint64) {
+	if i >= 0 && i < f.Count {
+		setBits(data, f.Offset+i*f.Stride, f.Bits, v)
+	}
+}
+
+// Bytes are the field's bytes in data, elements of an array and the bits
+// between them included, and nil where data ends before them. It is for
+// fields that begin and end at a byte: texts, GIDs, raw bytes, embedded
+// attributes.
+func (f *Field) Bytes(data []byte) []byte {
+	first, end := f.Offset/8, (f.Offset+(f.Count-1)*f.Stride+f.Bits+7)/8
+	if end > len(data) {
+		return nil
+	}
+	return data[first:end:end]
+}
+
+// SetBytes copies v to the field; a shorter v is padded with NUL.
+func (f *Field) SetBytes(data []byte, v []byte) {
+	if b := f.Bytes(data); b != nil {
+		clear(b[copy(b, v):])
+	}
+}
+
+// Text reads a text field: up to the first NUL.
+func (f *Field) Text(data []byte) string { return text(f.Bytes(data)) }
+
+// GID reads a GID; the zero GID where data ends before it.
+func (f *Field) GID(data []byte) (g GID) {
+	copy(g[:], f.Bytes(data))
+	return g
+}
+
+// SetGID writes a GID.
+func (f *Field) SetGID(data []byte, g GID) { f.SetBytes(data, g[:]) }
+
+// Max is the largest number that fits.
+func (f *Field) Max() uint64 { return 1<<min(f.Bits, 63)<<max(0, f.Bits-63) - 1 }
+
+// Mask is the field's part of a ComponentMask; 0 when it has none.
+func (f *Field) Mask() uint64 {
+	if f.Component < 0 {
+		return 0
+	}
+	return (1<<f.Components - 1) << f.Component
+}
+
+// text is b up to the first NUL.
+func text(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}
+
+// Text is the word of v, unknown(9) where there is none.
+func (w *Words) Text(v uint64) string {
+	if s, ok := w.Word[v]; ok {
+		return s
+	}
+	return fmt.Sprintf("unknown(%d)", v)
+}
+
+// Split gives the words of the bits set in v, the lowest bit first. A word
+// that stands for several bits is given only when v is exactly those.
+func (w *Words) Split(v uint64) []string {
+	if s, ok := w.Word[v]; ok && v != 0 {
+		return []string{s}
+	}
+	list := make([]string, 0, bits.OnesCount64(v))
+	for ; v != 0; v &= v - 1 {
+		list = append(list, w.Text(v&-v))
+	}
+	return list
+}
+
+// Join is Split with commas.
+func (w *Words) Join(v uint64) string { return strings.Join(w.Split(v), ",") }
+
+// bit is 1 for true.
+func bit(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// getBits reads n bits at bit offset; bits beyond data are 0.
+func getBits(data []byte, offset, n int) uint64 {
+	if n > 64 {
+		offset, n = offset+n-64, 64
+	}
+	first, end := offset/8, (offset+n+7)/8
+	if end-first <= 8 && first+8 <= len(data) {
+		return binary.BigEndian.Uint64(data[first:]) << (offset % 8) >> (64 - n)
+	}
+	var v uint64
+	for i := first; i < end; i++ {
+		b := uint64(0)
+		if i < len(data) {
+			b = uint64(data[i])
+		}
+		if s := 8*(end-1-i) - (8*end - offset - n); s >= 0 {
+			v |= b << s
+		} else {
+			v |= b >> -s
+		}
+	}
+	return v << (64 - n) >> (64 - n)
+}
+
+// setBits writes the n lowest bits of v at bit offset.
+func setBits(data []byte, offset, n int, v uint64) {
+	if n > 64 {
+		offset, n = offset+n-64, 64
+	}
+	for n > 0 {
+		i, inByte := offset/8, offset%8
+		k := min(8-inByte, n) // bits to write in this byte
+		if i < len(data) {
+			shift := 8 - inByte - k
+			m := byte(1<<k-1) << shift
+			data[i] = data[i]&^m | byte(v>>(n-k))<<shift&m
+		}
+		offset, n = offset+k, n-k
+	}
+}

@@ -1,0 +1,228 @@
+package gen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// keywords are names that no attribute of a Starlark value may have: the
+// language's keywords and reserved words (Starlark specification, "Lexical elements").
+var keywords = strings.Fields(`and break continue def elif else for if in lambda load not or pass return while
+	as assert async await class del except finally from global import is nonlocal raise try with yield`)
+
+// check refuses what would be wrong on the wire or in a script, and numbers
+// the components.
+func (p *pkg) check() {
+	ids := map[string]*attr{}
+	for _, f := range p.files {
+		for _, w := range f.words {
+			p.checkWords(w)
+		}
+		for _, l := range f.layouts {
+			for _, a := range l.attrs {
+				p.checkAttr(l, a)
+				key := fmt.Sprintf("class %s id %#04x", a.class.name, a.id)
+				if other := ids[key]; other != nil && !a.header {
+					p.errs.add(a.pos, "%s: %s is that of %s", a.name, key, other.name)
+				}
+				ids[key] = a
+			}
+			p.checkPlaces(l)
+		}
+	}
+	// Once all fields are known to be sound, records can be looked into.
+	if len(p.errs.list) > 0 {
+		return
+	}
+	done := map[*layout]int{}
+	for _, f := range p.files {
+		for _, l := range f.layouts {
+			l.number(done)
+			p.checkNames(l)
+		}
+	}
+}
+
+func (p *pkg) checkWords(w *words) {
+	if len(w.consts) == 0 {
+		p.errs.add(w.pos, "%s has no constants", w.name)
+	}
+	for i, c := range w.consts {
+		for _, d := range w.consts[:i] {
+			if c.word == d.word {
+				p.errs.add(c.pos, "%s: word %q is there twice", w.name, c.word)
+			}
+			if c.value == d.value {
+				p.errs.add(c.pos, "%s: value %d is there twice", w.name, c.value)
+			}
+		}
+		if c.word == "" {
+			p.errs.add(c.pos, "%s: a constant without a word", w.name)
+		}
+		if w.bits < 64 && c.value>>w.bits != 0 {
+			p.errs.add(c.pos, "%s: %q does not fit", w.name, c.word)
+		}
+	}
+}
+
+func (p *pkg) checkAttr(l *layout, a *attr) {
+	if a.size == 0 {
+		p.errs.add(a.pos, "%s: no size", a.name)
+	}
+	if a.section == "" {
+		p.errs.add(a.pos, "%s: no section", a.name)
+	}
+	if a.size != l.attrs[0].size {
+		p.errs.add(a.pos, "%s: two sizes", a.name)
+	}
+	projects := map[string]bool{}
+	for _, s := range l.sources {
+		project, _, _ := strings.Cut(s, " ")
+		projects[project] = true
+	}
+	if len(projects) < 2 && !a.unconfirmed {
+		p.errs.add(a.pos, "%s: the layout needs sources from two projects, or the word unconfirmed", a.name)
+	}
+	if !a.header && (a.class.name == "" || a.id == 0 || len(a.methods) == 0) {
+		p.errs.add(a.pos, "%s: class, id and methods are needed", a.name)
+	}
+	used := uint64(0)
+	for _, m := range a.modifier {
+		bits := (uint64(1)<<m.bits - 1) << m.shift
+		if used&bits != 0 {
+			p.errs.add(a.pos, "%s: part %q of the modifier overlaps another", a.name, m.name)
+		}
+		used |= bits
+	}
+	a.words = map[string]*words{}
+	for _, text := range strings.FieldsFunc(a.wordsText, func(r rune) bool { return r == ',' }) {
+		name, typ, _ := strings.Cut(text, ":")
+		if p.words[typ] == nil || !slices.ContainsFunc(l.fields, func(f *field) bool { return f.goName == name }) {
+			p.errs.add(a.pos, "%s: no field or no words for %q", a.name, text)
+			continue
+		}
+		a.words[name] = p.words[typ]
+	}
+}
+
+// checkPlaces refuses fields that overlap, lie outside, leave bits
+// undeclared, or have a form that the generator cannot write.
+func (p *pkg) checkPlaces(l *layout) {
+	size := 8 * l.attrs[0].size
+	owner := make([]*field, size)
+	group, before := 0, 0 // where the run of fields begins that share bytes; where the field before begins
+	for _, f := range l.fields {
+		if f.offset+f.span() > size {
+			p.errs.add(f.pos, "%s: bits %d to %d are outside of %d bytes", f.goName, f.offset, f.offset+f.span()-1, size/8)
+			continue
+		}
+		if f.stride < f.bits {
+			p.errs.add(f.pos, "%s: stride %d is less than an element", f.goName, f.stride)
+			continue
+		}
+		if !f.sound() {
+			p.errs.add(f.pos, "%s: %d bits at %d do not suit %s", f.goName, f.bits, f.offset, f.goType)
+		}
+		if f.offset < before {
+			p.errs.add(f.pos, "%s: bit %d comes before the field above", f.goName, f.offset)
+			return
+		}
+		if before = f.offset; f.offset%8 == 0 {
+			group = f.offset
+		}
+		if !f.array && !f.whole() && f.offset+f.bits-group > 64 {
+			p.errs.add(f.pos, "%s: shares bytes with too many fields", f.goName)
+			return
+		}
+		for i := range f.count {
+			for b := range f.bits {
+				at := f.offset + i*f.stride + b
+				if o := owner[at]; o != nil {
+					p.errs.add(f.pos, "%s: bit %d is also in %s", f.goName, at, o.goName)
+					return
+				}
+				owner[at] = f
+			}
+		}
+	}
+	if at := slices.Index(owner, nil); at >= 0 {
+		p.errs.add(l.pos, "%s: bit %d is in no field; declare reserved bits as _", l.goName, at)
+	}
+}
+
+// sound reports whether f's Go type and place suit each other and the codec.
+func (f *field) sound() bool {
+	aligned := f.offset%8 == 0 && f.stride%8 == 0
+	switch f.kind {
+	case "KindStruct":
+		return aligned && f.bits == 8*f.structure.attrs[0].size
+	case "KindGID", "KindText", "KindBytes":
+		return aligned && f.bits == f.typeBits && f.count == 1
+	}
+	if f.goType == "bool" {
+		return f.bits == 1 && !f.array
+	}
+	switch {
+	case f.bits > f.typeBits:
+		return false
+	case !f.array:
+		// More than 8 bytes cannot be read at once.
+		return (f.offset+f.bits-1)/8-f.offset/8 < 8
+	case f.bits < 8:
+		// An element of an array stays inside its byte.
+		return 8%f.stride == 0 || f.stride%8 == 0 && f.offset%8+f.bits <= 8
+	}
+	return aligned && f.bits == f.typeBits
+}
+
+// number gives fields their component bits, in the order of declaration,
+// reserved ones included; fields inside a record count one by one. It returns
+// how many there are.
+func (l *layout) number(done map[*layout]int) int {
+	if n, ok := done[l]; ok {
+		return n
+	}
+	next := 0
+	for _, f := range l.fields {
+		if f.fixed && f.component < 0 {
+			continue
+		}
+		if f.fixed {
+			next = f.component
+		}
+		f.component = next
+		if f.structure != nil {
+			f.components = f.structure.number(done)
+		}
+		next += f.components
+	}
+	done[l] = next
+	return next
+}
+
+// checkNames refuses script names that no script could use.
+func (p *pkg) checkNames(l *layout) {
+	seen := map[string]*field{}
+	var walk func(*layout)
+	walk = func(in *layout) {
+		for _, f := range in.fields {
+			if f.reserved() {
+				continue
+			}
+			if slices.Contains(keywords, f.script) {
+				p.errs.add(f.pos, "%s: %q is a word of Starlark", f.goName, f.script)
+			}
+			if o := seen[f.script]; o != nil && in == l {
+				p.errs.add(f.pos, "%s: script name %q is also that of %s", f.goName, f.script, o.goName)
+			} else if o != nil {
+				p.errs.add(l.pos, "%s: script name %q of %s.%s is also that of %s", l.goName, f.script, in.goName, f.goName, o.goName)
+			}
+			seen[f.script] = f
+			if f.structure != nil {
+				walk(f.structure)
+			}
+		}
+	}
+	walk(l)
+}

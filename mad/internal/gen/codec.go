@@ -1,0 +1,222 @@
+package gen
+
+import (
+	"fmt"
+	"strings"
+)
+
+// needsBinary reports whether f's code uses encoding/binary.
+func (f *file) needsBinary() bool {
+	for _, l := range f.layouts {
+		for _, fl := range l.fields {
+			if !fl.reserved() && fl.structure == nil && fl.kind != "KindGID" && fl.kind != "KindText" && fl.kind != "KindBytes" {
+				if first, last := fl.bytes(); last > first && (last-first != 2 || fl.array) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// bytes are the first and the last byte of f, or of its first element.
+func (f *field) bytes() (first, last int) { return f.offset / 8, (f.offset + f.bits - 1) / 8 }
+
+// decode writes the Decode method: every field by itself.
+func (w *writer) decode(l *layout) {
+	size := l.attrs[0].size
+	w.p("// Decode reads t from data; what data lacks reads as 0.\n")
+	w.p("func (t *%s) Decode(data []byte) {\nb := data\nif len(b) < %d {\nvar pad [%d]byte\ncopy(pad[:], b)\nb = pad[:]\n}\nb = b[:%d]\n", l.goName, size, size, size)
+	for _, f := range l.fields {
+		if f.reserved() {
+			continue
+		}
+		first, last := f.bytes()
+		switch {
+		case f.structure != nil:
+			w.p("t.%s.Decode(b[%d:%d])\n", f.goName, first, last+1)
+		case f.kind == "KindGID" || f.kind == "KindText" || f.kind == "KindBytes":
+			w.p("copy(t.%s[:], b[%d:%d])\n", f.goName, first, last+1)
+		case f.array && f.bits < 8 && f.stride < 8:
+			// All elements of a byte at once would be faster, and longer.
+			w.p("for i := range t.%s {\n", f.goName)
+			w.p("t.%s[i] = %s(b[%d+i*%d/8] >> (%d - i*%d%%8) & %#x)\n}\n", f.goName, f.goType, first, f.stride, 8-f.offset%8-f.bits, f.stride, mask(f.bits))
+		case f.array && f.bits < 8:
+			w.p("for i := range t.%s {\n", f.goName)
+			w.p("t.%s[i] = %s(b[%d+i*%d] >> %d & %#x)\n}\n", f.goName, f.goType, first, f.stride/8, 8-f.offset%8-f.bits, mask(f.bits))
+		case f.array && f.bits == 8 && f.stride == 8 && (f.goType == "uint8" || f.goType == "byte"):
+			w.p("copy(t.%s[:], b[%d:%d])\n", f.goName, first, first+f.count)
+		case f.array && f.bits == 8:
+			w.p("for i := range t.%s {\nt.%s[i] = %s(b[%d+i*%d])\n}\n", f.goName, f.goName, f.goType, first, f.stride/8)
+		case f.array:
+			w.p("for i := range t.%s {\n", f.goName)
+			w.p("t.%s[i] = %s(binary.BigEndian.Uint%d(b[%d+i*%d:]))\n}\n", f.goName, f.goType, f.bits, first, f.stride/8)
+		case f.goType == "bool":
+			w.p("t.%s = %s != 0\n", f.goName, f.read())
+		default:
+			w.p("t.%s = %s(%s)\n", f.goName, f.goType, f.read())
+		}
+	}
+	w.p("}\n\n")
+}
+
+// read is an expression for the value of a field that is no array.
+func (f *field) read() string {
+	first, last := f.bytes()
+	e := load(first, last)
+	if s := 8*(last+1) - f.offset - f.bits; s > 0 {
+		e = fmt.Sprintf("%s >> %d", e, s)
+	}
+	if f.offset%8 != 0 {
+		e = fmt.Sprintf("%s & %#x", e, mask(f.bits))
+	}
+	return e
+}
+
+// load is an expression for bytes first to last as one number.
+func load(first, last int) string {
+	switch n := last - first + 1; n {
+	case 1:
+		return fmt.Sprintf("b[%d]", first)
+	case 2, 4, 8:
+		return fmt.Sprintf("binary.BigEndian.Uint%d(b[%d:])", 8*n, first)
+	case 3:
+		return fmt.Sprintf("(uint32(b[%d])<<16 | uint32(b[%d])<<8 | uint32(b[%d]))", first, first+1, last)
+	default:
+		parts := make([]string, n)
+		for i := range parts {
+			parts[i] = fmt.Sprintf("uint64(b[%d])<<%d", first+i, 8*(n-1-i))
+		}
+		return "(" + strings.Join(parts, " | ") + ")"
+	}
+}
+
+func mask(bits int) uint64 { return 1<<bits - 1 }
+
+// encode writes the Encode method. Fields that share bytes are put together
+// and written at once; reserved bits become 0.
+func (w *writer) encode(l *layout) {
+	size := l.attrs[0].size
+	w.p("// Encode writes t to data, reserved bits as 0; what does not fit is left out.\n")
+	w.p("func (t *%s) Encode(data []byte) {\n", l.goName)
+	w.p("b := data\nif len(b) < %d {\nvar pad [%d]byte\nt.Encode(pad[:])\ncopy(data, pad[:])\nreturn\n}\nb = b[:%d]\n", size, size, size)
+	for i := 0; i < len(l.fields); {
+		if l.fields[i].array && l.fields[i].bits < l.fields[i].stride || l.fields[i].packed() {
+			i = w.encodeWoven(l, i)
+			continue
+		}
+		if l.fields[i].whole() {
+			w.encodeWhole(l.fields[i])
+			i++
+			continue
+		}
+		// A run of fields up to the next byte boundary.
+		j := i
+		for (l.fields[j].offset+l.fields[j].bits)%8 != 0 {
+			j++
+		}
+		w.encodeRun(l.fields[i : j+1])
+		i = j + 1
+	}
+	w.p("}\n\n")
+}
+
+// packed: several elements share a byte.
+func (f *field) packed() bool { return f.array && f.bits < 8 }
+
+// whole: f has its bytes for itself and is written in one statement.
+func (f *field) whole() bool {
+	return f.structure != nil || f.array || f.kind == "KindGID" || f.kind == "KindText" || f.kind == "KindBytes" || f.reserved() && f.offset%8 == 0 && f.bits%8 == 0
+}
+
+func (w *writer) encodeWhole(f *field) {
+	first, last := f.bytes()
+	switch {
+	case f.reserved():
+		w.p("clear(b[%d:%d])\n", first, first+f.span()/8)
+	case f.structure != nil:
+		w.p("t.%s.Encode(b[%d:%d])\n", f.goName, first, last+1)
+	case f.array && f.bits == 8 && (f.goType == "uint8" || f.goType == "byte"):
+		w.p("copy(b[%d:%d], t.%s[:])\n", first, first+f.count, f.goName)
+	case f.array && f.bits == 8:
+		w.p("for i, v := range t.%s {\nb[%d+i] = uint8(v)\n}\n", f.goName, first)
+	case f.array:
+		w.p("for i, v := range t.%s {\n", f.goName)
+		w.p("binary.BigEndian.PutUint%d(b[%d+i*%d:], uint%d(v))\n}\n", f.bits, first, f.bits/8, f.bits)
+	default:
+		w.p("copy(b[%d:%d], t.%s[:])\n", first, last+1, f.goName)
+	}
+}
+
+// encodeWoven writes the arrays from field i on that lie between each other's
+// elements, or share bytes with their own: clear, then add each element. It
+// returns the index of the field after them.
+func (w *writer) encodeWoven(l *layout, i int) int {
+	first, end := l.fields[i].offset/8, 0
+	j := i
+	for ; j < len(l.fields) && l.fields[j].array && (j == i || l.fields[j].offset < 8*end); j++ {
+		end = max(end, (l.fields[j].offset+l.fields[j].span()+7)/8)
+	}
+	w.p("clear(b[%d:%d])\n", first, end)
+	for _, f := range l.fields[i:j] {
+		if f.reserved() {
+			continue
+		}
+		at := f.offset / 8
+		w.p("for i, v := range t.%s {\n", f.goName)
+		switch {
+		case f.bits > 8:
+			w.p("binary.BigEndian.PutUint%d(b[%d+i*%d:], uint%d(v))\n", f.bits, at, f.stride/8, f.bits)
+		case f.stride < 8:
+			w.p("b[%d+i*%d/8] |= uint8(v) & %#x << (%d - i*%d%%8)\n", at, f.stride, mask(f.bits), 8-f.offset%8-f.bits, f.stride)
+		default:
+			w.p("b[%d+i*%d] |= uint8(v) & %#x << %d\n", at, f.stride/8, mask(f.bits), 8-f.offset%8-f.bits)
+		}
+		w.p("}\n")
+	}
+	return j
+}
+
+// encodeRun writes fields that together fill whole bytes.
+func (w *writer) encodeRun(run []*field) {
+	first := run[0].offset / 8
+	last := (run[len(run)-1].offset + run[len(run)-1].bits - 1) / 8
+	n := last - first + 1
+	typ := 8
+	for typ < 8*n {
+		typ *= 2
+	}
+	var parts []string
+	for _, f := range run {
+		if f.reserved() {
+			continue
+		}
+		e := fmt.Sprintf("uint%d(t.%s)", typ, f.goName)
+		if f.goType == "bool" {
+			e = fmt.Sprintf("uint%d(bit(t.%s))", typ, f.goName)
+		} else if f.bits < f.typeBits {
+			e = fmt.Sprintf("%s & %#x", e, mask(f.bits))
+		}
+		if s := 8*(last+1) - f.offset - f.bits; s > 0 {
+			e = fmt.Sprintf("%s << %d", e, s)
+		}
+		parts = append(parts, e)
+	}
+	value := strings.Join(parts, " | ")
+	if value == "" {
+		w.p("clear(b[%d:%d])\n", first, last+1)
+		return
+	}
+	switch n {
+	case 1:
+		w.p("b[%d] = %s\n", first, value)
+	case 2, 4, 8:
+		w.p("binary.BigEndian.PutUint%d(b[%d:], %s)\n", typ, first, value)
+	default:
+		w.p("{\nv := %s\n", value)
+		for i := range n {
+			w.p("b[%d] = uint8(v >> %d)\n", first+i, 8*(n-1-i))
+		}
+		w.p("}\n")
+	}
+}

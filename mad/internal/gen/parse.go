@@ -1,0 +1,415 @@
+package gen
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fabsh/mad/internal/snake"
+)
+
+// pkg is what the generator has read.
+type pkg struct {
+	fset    *token.FileSet
+	files   []*file
+	words   map[string]*words
+	layouts map[string]*layout
+	types   map[string]int // other named number types: bits
+	errs    problems
+}
+
+type file struct {
+	name    string
+	layouts []*layout
+	words   []*words
+}
+
+// words is an enumeration or mask type with its constants.
+type words struct {
+	name   string
+	pos    token.Pos
+	mask   bool
+	bits   int // of the underlying type
+	consts []konst
+}
+
+type konst struct {
+	pos   token.Pos
+	value uint64
+	word  string
+}
+
+// layout is a tagged struct.
+type layout struct {
+	goName  string
+	pos     token.Pos
+	doc     string
+	sources []string
+	attrs   []*attr
+	fields  []*field
+}
+
+// attr is one use of a layout: an attribute, or a header.
+type attr struct {
+	pos         token.Pos
+	header      bool
+	name        string
+	variable    string
+	class       class
+	id          uint64
+	methods     []string
+	modifier    []part
+	size        int // bytes
+	section     string
+	smOwned     bool
+	unconfirmed bool
+	words       map[string]*words // by Go name of the field
+	wordsText   string
+}
+
+func (a *attr) compare(b *attr) int {
+	return cmp.Or(cmp.Compare(a.class.id, b.class.id), cmp.Compare(a.id, b.id))
+}
+
+type part struct {
+	name        string
+	shift, bits int
+}
+
+// field is a struct field with a tag; a run of reserved bits has no name.
+type field struct {
+	pos        token.Pos
+	goName     string // "_": reserved
+	name       string // of the specification
+	script     string
+	doc        string
+	goType     string // of one element
+	typeBits   int    // of an element's Go type
+	offset     int
+	bits       int
+	count      int
+	stride     int
+	array      bool
+	kind       string
+	words      *words
+	structure  *layout
+	component  int
+	components int
+	fixed      bool // component was given
+	tagOptions
+}
+
+// tagOptions are the parts of a tag that are just there or not.
+type tagOptions struct {
+	text, raw, enum, readOnly, noChange, w1c, key, hex bool
+}
+
+func (f *field) reserved() bool { return f.goName == "_" }
+
+// span is how many bits the field covers, what lies between the elements included.
+func (f *field) span() int { return (f.count-1)*f.stride + f.bits }
+
+// class is a management class as directives name it.
+type class struct {
+	name, constant string
+	id, version    int
+}
+
+var classes = []class{
+	{"Subn", "ClassSubn", 0x01, 1},
+	{"SubnAdm", "ClassSubnAdm", 0x03, 2},
+	{"Perf", "ClassPerf", 0x04, 1},
+	{"BM", "ClassBM", 0x05, 1},
+	{"DevMgt", "ClassDevMgt", 0x06, 1},
+	{"ComMgt", "ClassComMgt", 0x07, 2},
+	{"SNMP", "ClassSNMP", 0x08, 1},
+	{"CC", "ClassCongestion", 0x21, 2},
+}
+
+// methods are the requests a directive may name.
+var methods = []string{"Get", "Set", "Send", "Trap", "Report", "TrapRepress", "GetTable", "GetTraceTable", "GetMulti", "Delete"}
+
+// problems collects refusals.
+type problems struct {
+	fset *token.FileSet
+	list []error
+}
+
+func (e *problems) add(pos token.Pos, format string, args ...any) {
+	at := e.fset.Position(pos)
+	at.Filename = filepath.Base(at.Filename)
+	e.list = append(e.list, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
+}
+
+func (e *problems) err() error { return errors.Join(e.list...) }
+
+// parse reads the Go files of dir that are neither tests nor generated.
+func parse(dir string) (*pkg, error) {
+	p := &pkg{
+		fset:    token.NewFileSet(),
+		words:   map[string]*words{},
+		layouts: map[string]*layout{},
+		types:   map[string]int{"bool": 1, "byte": 8, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64},
+	}
+	p.errs.fset = p.fset
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var parsed []*ast.File
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "z") {
+			continue
+		}
+		f, err := parser.ParseFile(p.fset, filepath.Join(dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, f)
+		p.files = append(p.files, &file{name: name})
+	}
+	// Types first, whatever file they are in: fields and constants refer to them.
+	for i, f := range parsed {
+		p.eachType(f, func(t *ast.TypeSpec, doc *ast.CommentGroup) { p.typeDecl(p.files[i], t, doc) })
+	}
+	for _, f := range parsed {
+		p.constants(f)
+	}
+	for i, f := range parsed {
+		p.eachType(f, func(t *ast.TypeSpec, doc *ast.CommentGroup) {
+			if s, ok := t.Type.(*ast.StructType); ok {
+				p.structDecl(p.files[i], t, s, doc)
+			}
+		})
+	}
+	return p, nil
+}
+
+func (p *pkg) eachType(f *ast.File, do func(*ast.TypeSpec, *ast.CommentGroup)) {
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.TYPE {
+			continue
+		}
+		for _, s := range g.Specs {
+			t := s.(*ast.TypeSpec)
+			doc := t.Doc
+			if doc == nil {
+				doc = g.Doc
+			}
+			do(t, doc)
+		}
+	}
+}
+
+// directives are the lines of doc that begin with //mad:, without it.
+func directives(doc *ast.CommentGroup) (list []*ast.Comment) {
+	if doc == nil {
+		return nil
+	}
+	for _, c := range doc.List {
+		if strings.HasPrefix(c.Text, "//mad:") {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// typeDecl notes number types, enumerations and masks, and which structs are layouts.
+func (p *pkg) typeDecl(f *file, t *ast.TypeSpec, doc *ast.CommentGroup) {
+	under, _ := t.Type.(*ast.Ident)
+	if under != nil {
+		if bits := p.types[under.Name]; bits >= 8 {
+			p.types[t.Name.Name] = bits
+		}
+	}
+	for _, c := range directives(doc) {
+		verb, _, _ := strings.Cut(strings.TrimPrefix(c.Text, "//mad:"), " ")
+		switch verb {
+		case "enum", "mask":
+			if under == nil || p.types[under.Name] < 8 {
+				p.errs.add(c.Pos(), "//mad:%s on %s, which is not a uint8, uint16, uint32 or uint64", verb, t.Name.Name)
+				continue
+			}
+			w := &words{name: t.Name.Name, pos: t.Pos(), mask: verb == "mask", bits: p.types[under.Name]}
+			p.words[w.name] = w
+			f.words = append(f.words, w)
+		case "attr", "header":
+			if p.layouts[t.Name.Name] == nil {
+				l := &layout{goName: t.Name.Name, pos: t.Pos()}
+				p.layouts[l.goName] = l
+				f.layouts = append(f.layouts, l)
+			}
+		case "source":
+		default:
+			p.errs.add(c.Pos(), "unknown directive //mad:%s", verb)
+		}
+	}
+}
+
+// constants gives the constants of words types their words.
+func (p *pkg) constants(f *ast.File) {
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.CONST {
+			continue
+		}
+		for _, s := range g.Specs {
+			v := s.(*ast.ValueSpec)
+			id, ok := v.Type.(*ast.Ident)
+			if !ok || p.words[id.Name] == nil || len(v.Names) != 1 || len(v.Values) != 1 {
+				continue
+			}
+			w := p.words[id.Name]
+			value, ok := number(v.Values[0])
+			if !ok {
+				p.errs.add(v.Pos(), "%s: the value of a word must be a number or a shift of one", v.Names[0].Name)
+				continue
+			}
+			w.consts = append(w.consts, konst{v.Pos(), value, word(v, w.name)})
+		}
+	}
+}
+
+// word is the word of constant v of the named type.
+func word(v *ast.ValueSpec, typ string) string {
+	if v.Comment != nil {
+		text := strings.TrimSpace(strings.TrimPrefix(v.Comment.List[0].Text, "//"))
+		if quoted, err := strconv.QuotedPrefix(text); err == nil {
+			s, _ := strconv.Unquote(quoted)
+			return s
+		}
+	}
+	return snake.Name(strings.TrimPrefix(v.Names[0].Name, typ))
+}
+
+// number evaluates an integer literal, or a shift of one by another.
+func number(e ast.Expr) (uint64, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if e.Kind == token.INT {
+			return constant.Uint64Val(constant.MakeFromLiteral(e.Value, e.Kind, 0))
+		}
+	case *ast.BinaryExpr:
+		x, okX := number(e.X)
+		y, okY := number(e.Y)
+		return x << y, okX && okY && e.Op == token.SHL && y < 64
+	}
+	return 0, false
+}
+
+// structDecl reads the directives and fields of a layout.
+func (p *pkg) structDecl(f *file, t *ast.TypeSpec, s *ast.StructType, doc *ast.CommentGroup) {
+	l := p.layouts[t.Name.Name]
+	if l == nil {
+		return
+	}
+	l.doc = oneLine(doc.Text())
+	if l.doc == "" {
+		p.errs.add(l.pos, "%s has no comment", l.goName)
+	}
+	for _, c := range directives(doc) {
+		verb, rest, _ := strings.Cut(strings.TrimPrefix(c.Text, "//mad:"), " ")
+		switch verb {
+		case "attr", "header":
+			l.attrs = append(l.attrs, p.attrDirective(l, c.Pos(), verb == "header", strings.Fields(rest)))
+		case "source":
+			if len(strings.Fields(rest)) < 3 {
+				p.errs.add(c.Pos(), "//mad:source wants project, file and symbol")
+			}
+			l.sources = append(l.sources, rest)
+		}
+	}
+	for _, a := range l.attrs {
+		a.variable = "Attr" + l.goName
+		switch {
+		case a.header:
+			a.variable = "Layout" + l.goName
+		case len(l.attrs) > 1:
+			a.variable = "Attr" + a.class.name + l.goName
+		}
+	}
+	for _, sf := range s.Fields.List {
+		for _, name := range sf.Names {
+			if fl := p.field(name, sf); fl != nil {
+				l.fields = append(l.fields, fl)
+			}
+		}
+		if len(sf.Names) == 0 {
+			p.errs.add(sf.Pos(), "%s: an embedded field has no place on the wire", l.goName)
+		}
+	}
+}
+
+// attrDirective reads what follows //mad:attr or //mad:header.
+func (p *pkg) attrDirective(l *layout, pos token.Pos, header bool, words []string) *attr {
+	a := &attr{pos: pos, header: header, name: l.goName}
+	bad := func(w string) { p.errs.add(pos, "%s: %q is not understood", l.goName, w) }
+	for _, w := range words {
+		key, value, _ := strings.Cut(w, "=")
+		var err error
+		switch key {
+		case "name":
+			a.name = value
+		case "class":
+			i := slices.IndexFunc(classes, func(c class) bool { return c.name == value })
+			if i < 0 {
+				bad(w)
+				continue
+			}
+			a.class = classes[i]
+		case "id":
+			a.id, err = strconv.ParseUint(value, 0, 16)
+		case "methods":
+			a.methods = strings.Split(value, ",")
+			for _, m := range a.methods {
+				if !slices.Contains(methods, m) {
+					p.errs.add(pos, "%s: unknown method %q", l.goName, m)
+				}
+			}
+		case "modifier":
+			for _, text := range strings.Split(value, ",") {
+				f := strings.Split(text, ":")
+				if len(f) != 3 {
+					bad(text)
+					continue
+				}
+				shift, err1 := strconv.Atoi(f[1])
+				bits, err2 := strconv.Atoi(f[2])
+				if err1 != nil || err2 != nil || shift < 0 || bits < 1 || shift+bits > 32 {
+					bad(text)
+				}
+				a.modifier = append(a.modifier, part{f[0], shift, bits})
+			}
+		case "size":
+			a.size, err = strconv.Atoi(value)
+		case "section":
+			a.section = value
+		case "words":
+			a.wordsText = value
+		case "smowned":
+			a.smOwned = true
+		case "unconfirmed":
+			a.unconfirmed = true
+		default:
+			bad(w)
+		}
+		if err != nil {
+			bad(w)
+		}
+	}
+	return a
+}
+
+// oneLine puts a comment's text on one line; an empty line becomes a space too.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
