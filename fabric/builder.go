@@ -1,0 +1,271 @@
+package fabric
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"fabsh/mad"
+)
+
+// NodeSpec is what a Builder is told of a node.
+type NodeSpec struct {
+	// Info says how many ports there are. PortGUID is that of port
+	// LocalPortNum, of a switch that of port 0.
+	Info   mad.NodeInfo
+	Name   string
+	Switch *mad.SwitchInfo   // of switches, where known
+	Route  mad.DirectedRoute // on which Info was answered, if on any
+}
+
+// Builder collects what a Fabric is made of. Nodes have the handles that
+// AddNode returned, which are not the ids of the Fabric's.
+type Builder struct {
+	nodes    []built
+	from     int // handle, or -1
+	fromPort int
+	scope    string
+	problems []Problem
+}
+
+// built is a node in the making. ports has elements 0 to NumPorts.
+type built struct {
+	NodeSpec
+	ports []builtPort
+}
+
+type builtPort struct {
+	info     mad.PortInfo
+	known    bool
+	guid     mad.GUID
+	peer     int // handle, or -1
+	peerPort int
+}
+
+// NewBuilder returns an empty Builder.
+func NewBuilder() *Builder { return &Builder{from: -1} }
+
+// AddNode adds a node and returns its handle.
+func (b *Builder) AddNode(s NodeSpec) int {
+	n := built{NodeSpec: s, ports: make([]builtPort, int(s.Info.NumPorts)+1)}
+	for i := range n.ports {
+		n.ports[i].peer = -1
+	}
+	b.nodes = append(b.nodes, n)
+	h := len(b.nodes) - 1
+	if s.Info.NodeType == mad.NodeTypeSwitch {
+		b.SetPortGUID(h, 0, s.Info.PortGUID)
+	} else {
+		b.SetPortGUID(h, int(s.Info.LocalPortNum), s.Info.PortGUID)
+	}
+	return h
+}
+
+// SetName gives a node its name.
+func (b *Builder) SetName(node int, name string) { b.nodes[node].Name = name }
+
+// SetSwitch gives a node its SwitchInfo.
+func (b *Builder) SetSwitch(node int, si *mad.SwitchInfo) { b.nodes[node].Switch = si }
+
+// SetPort gives a port its PortInfo, which is copied. Numbers of ports that
+// the node does not have are ignored.
+func (b *Builder) SetPort(node, num int, info *mad.PortInfo) {
+	if p := b.port(node, num); p != nil {
+		p.info, p.known = *info, true
+	}
+}
+
+// SetPortGUID gives a port its GUID.
+func (b *Builder) SetPortGUID(node, num int, guid mad.GUID) {
+	if p := b.port(node, num); p != nil {
+		p.guid = guid
+	}
+}
+
+// SetFrom says which port the sweep began at.
+func (b *Builder) SetFrom(node, num int) { b.from, b.fromPort = node, num }
+
+// SetScope says in words what part of the subnet this is: "within 2 hops of 0,1".
+func (b *Builder) SetScope(s string) { b.scope = s }
+
+// AddProblem adds p to what Fabric.Problems returns.
+func (b *Builder) AddProblem(p Problem) { b.problems = append(b.problems, p) }
+
+// Link connects two external ports, which may be one and the same (a loopback
+// plug). It is an error when one of them does not exist or is connected to
+// another.
+func (b *Builder) Link(n, num, m, mnum int) error {
+	p, q := b.port(n, num), b.port(m, mnum)
+	for _, e := range []struct {
+		p         *builtPort
+		node, num int
+	}{{p, n, num}, {q, m, mnum}} {
+		if e.p == nil || e.num == 0 {
+			return fmt.Errorf("%s has no port %d to connect", b.label(e.node), e.num)
+		}
+	}
+	if p.peer == m && p.peerPort == mnum && q.peer == n && q.peerPort == num {
+		return nil
+	}
+	if p.peer >= 0 {
+		return fmt.Errorf("port %d of %s is connected to port %d of %s already", num, b.label(n), p.peerPort, b.label(p.peer))
+	}
+	if q.peer >= 0 {
+		return fmt.Errorf("port %d of %s is connected to port %d of %s already", mnum, b.label(m), q.peerPort, b.label(q.peer))
+	}
+	p.peer, p.peerPort = m, mnum
+	q.peer, q.peerPort = n, num
+	return nil
+}
+
+// Build makes the Fabric. The Builder must not be used any more.
+func (b *Builder) Build() *Fabric {
+	order := make([]int32, len(b.nodes)) // id to handle
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(i, j int32) int {
+		m, n := &b.nodes[i], &b.nodes[j]
+		return cmp.Or(
+			cmp.Compare(typeRank(m.Info.NodeType), typeRank(n.Info.NodeType)),
+			cmp.Compare(m.Info.NodeGUID, n.Info.NodeGUID),
+			compareRoutes(m.Route, n.Route))
+	})
+	f := &Fabric{from: -1, scope: b.scope, problems: b.problems}
+	f.place(b, order)
+	f.connect(b, order)
+	f.index()
+	slices.SortStableFunc(f.problems, func(p, q Problem) int {
+		return cmp.Or(cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.Text, q.Text))
+	})
+	return f
+}
+
+// place makes nodes and ports in the order given.
+func (f *Fabric) place(b *Builder, order []int32) {
+	ports, switches := 0, 0
+	for i := range b.nodes {
+		ports += len(b.nodes[i].external())
+		if b.nodes[i].Switch != nil {
+			switches++
+		}
+	}
+	f.nodes = make([]Node, len(order))
+	f.ports = make([]Port, 0, ports)
+	f.infos = make([]mad.PortInfo, 0, ports)
+	f.switches = make([]mad.SwitchInfo, 0, switches)
+	f.groups = make([]int32, len(typeOrder)+2)
+	for id, h := range order {
+		from := &b.nodes[h]
+		n := &f.nodes[id]
+		*n = Node{fabric: f, info: from.Info, name: from.Name, route: from.Route, id: int32(id), first: int32(len(f.ports)), sw: -1}
+		if from.Switch != nil {
+			n.sw = int32(len(f.switches))
+			f.switches = append(f.switches, *from.Switch)
+		}
+		for r := typeRank(n.info.NodeType) + 1; r < len(f.groups); r++ {
+			f.groups[r]++
+		}
+		num := len(from.ports) - len(from.external())
+		for _, p := range from.external() {
+			f.ports = append(f.ports, Port{fabric: f, guid: p.guid, id: int32(len(f.ports)), node: int32(id), peer: -1, num: uint8(num), known: p.known})
+			f.infos = append(f.infos, p.info)
+			num++
+		}
+	}
+}
+
+// connect resolves handles to ids.
+func (f *Fabric) connect(b *Builder, order []int32) {
+	ids := make([]int32, len(order))
+	for id, h := range order {
+		ids[h] = int32(id)
+	}
+	for i := range f.ports {
+		p := &f.ports[i]
+		from := &b.nodes[order[p.node]].ports[p.num]
+		if from.peer < 0 {
+			continue
+		}
+		p.peer = f.nodes[ids[from.peer]].Port(from.peerPort).id
+		if p.peer >= p.id {
+			f.links++
+		}
+	}
+	if b.from >= 0 {
+		if p := f.nodes[ids[b.from]].Port(b.fromPort); p != nil {
+			f.from = p.id
+		}
+	}
+}
+
+// index makes the look-up tables, and reports LIDs that two ports have.
+func (f *Fabric) index() {
+	f.byName = make([]int32, len(f.nodes))
+	for i := range f.byName {
+		f.byName[i] = int32(i)
+	}
+	slices.SortStableFunc(f.byName, func(i, j int32) int { return cmp.Compare(f.nodes[i].name, f.nodes[j].name) })
+	for i := range f.ports {
+		if f.ports[i].guid != 0 {
+			f.byGUID = append(f.byGUID, int32(i))
+		}
+	}
+	slices.SortStableFunc(f.byGUID, func(i, j int32) int { return cmp.Compare(f.ports[i].guid, f.ports[j].guid) })
+	for i := range f.ports {
+		p := &f.ports[i]
+		if p.management() != p || p.LID() == 0 || p.LID() > mad.MaxUnicastLID {
+			continue
+		}
+		first := int(p.LID())
+		last := min(first+1<<p.LMC()-1, int(mad.MaxUnicastLID))
+		for len(f.byLID) <= last {
+			f.byLID = append(f.byLID, -1)
+		}
+		for lid := first; lid <= last; lid++ {
+			if f.byLID[lid] < 0 {
+				f.byLID[lid] = p.id
+				continue
+			}
+			f.problems = append(f.problems, Problem{ProblemDuplicateLID, fmt.Sprintf(
+				"LID %d belongs to %s and to %s; have the subnet manager assign LIDs anew", lid, f.ports[f.byLID[lid]].Label(), p.Label())})
+			break // once a port says enough
+		}
+	}
+}
+
+// external are the ports that n has: of a switch, port 0 too.
+func (n *built) external() []builtPort {
+	if n.Info.NodeType == mad.NodeTypeSwitch {
+		return n.ports
+	}
+	return n.ports[1:]
+}
+
+// port is port num of a node, or nil.
+func (b *Builder) port(node, num int) *builtPort {
+	n := &b.nodes[node]
+	if num < len(n.ports)-len(n.external()) || num >= len(n.ports) {
+		return nil
+	}
+	return &n.ports[num]
+}
+
+func (b *Builder) label(node int) string {
+	return label(b.nodes[node].Name, b.nodes[node].Info.NodeGUID)
+}
+
+// typeOrder is the order of node types in a Fabric; all others come last.
+var typeOrder = [...]mad.NodeType{mad.NodeTypeSwitch, mad.NodeTypeCA, mad.NodeTypeRouter}
+
+func typeRank(t mad.NodeType) int {
+	if i := slices.Index(typeOrder[:], t); i >= 0 {
+		return i
+	}
+	return len(typeOrder)
+}
+
+// compareRoutes puts shorter routes first.
+func compareRoutes(r, s mad.DirectedRoute) int {
+	return cmp.Or(cmp.Compare(len(r), len(s)), slices.Compare(r, s))
+}

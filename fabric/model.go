@@ -1,0 +1,352 @@
+// Package fabric is what a subnet is: nodes, ports, the links between them,
+// and how they are found.
+//
+//	model.go     Fabric, Node, Port: immutable, with dense ids
+//	builder.go   how a Fabric is made
+//	problem.go   what went wrong on the way
+//	discover.go  the directed-route sweep, identity.go who is who in it
+//	smguard.go   is there a subnet manager
+//	lft.go       whole forwarding tables
+//	set.go       changes: read, modify, write, compare
+//
+// Section numbers are those of the InfiniBand Architecture Specification,
+// volume 1 (IBA).
+package fabric
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fabsh/mad"
+)
+
+// Fabric is a snapshot of a subnet. It never changes after Build, and there is
+// one Node and one Port value for each: compare their addresses.
+//
+// Nodes are ordered by type (switches, CAs, routers, others), then GUID, then
+// route; ports by node, then number.
+type Fabric struct {
+	nodes    []Node
+	ports    []Port
+	infos    []mad.PortInfo // one a port; blank where Port.known is false
+	switches []mad.SwitchInfo
+	groups   []int32 // first node of each type, in the order of typeRank, and the end
+	byName   []int32 // node ids by name, then id
+	byGUID   []int32 // port ids by port GUID, then id; switches with port 0 alone
+	byLID    []int32 // port id, or -1
+	links    int
+	from     int32 // port id, or -1
+	scope    string
+	problems []Problem
+}
+
+// Nodes are all nodes, indexed by ID. Take addresses, not copies: &f.Nodes()[i].
+func (f *Fabric) Nodes() []Node { return f.nodes }
+
+// Ports are all ports, indexed by ID: 0 to NumPorts of switches, 1 to
+// NumPorts of others.
+func (f *Fabric) Ports() []Port { return f.ports }
+
+// Links is the number of cables.
+func (f *Fabric) Links() int { return f.links }
+
+// From is the port the sweep began at, or nil.
+func (f *Fabric) From() *Port { return f.port(f.from) }
+
+// Problems says what is wrong with the fabric or with the view of it.
+func (f *Fabric) Problems() []Problem { return f.problems }
+
+// Complete: nothing that was asked for is missing.
+func (f *Fabric) Complete() bool {
+	return !slices.ContainsFunc(f.problems, func(p Problem) bool { return p.Kind.missing() })
+}
+
+// OfType are the nodes of type t.
+func (f *Fabric) OfType(t mad.NodeType) []Node {
+	r := typeRank(t)
+	lo, hi := f.groups[r], f.groups[r+1]
+	return f.nodes[lo:hi:hi]
+}
+
+// NodeByGUID returns the nodes with that node GUID: more than one where it is
+// duplicate.
+func (f *Fabric) NodeByGUID(g mad.GUID) []*Node {
+	var found []*Node
+	for r := range len(f.groups) - 1 {
+		group := f.nodes[f.groups[r]:f.groups[r+1]]
+		i, _ := slices.BinarySearchFunc(group, g, func(n Node, g mad.GUID) int { return cmp.Compare(n.info.NodeGUID, g) })
+		for ; i < len(group) && group[i].info.NodeGUID == g; i++ {
+			found = append(found, &group[i])
+		}
+	}
+	return found
+}
+
+// NodeByName returns the nodes with exactly that name.
+func (f *Fabric) NodeByName(name string) []*Node {
+	i, _ := slices.BinarySearchFunc(f.byName, name, func(id int32, name string) int {
+		return strings.Compare(f.nodes[id].name, name)
+	})
+	var found []*Node
+	for ; i < len(f.byName) && f.nodes[f.byName[i]].name == name; i++ {
+		found = append(found, &f.nodes[f.byName[i]])
+	}
+	return found
+}
+
+// PortByGUID returns the ports with that port GUID; of a switch, port 0.
+func (f *Fabric) PortByGUID(g mad.GUID) []*Port {
+	i, _ := slices.BinarySearchFunc(f.byGUID, g, func(id int32, g mad.GUID) int { return cmp.Compare(f.ports[id].guid, g) })
+	var found []*Port
+	for ; i < len(f.byGUID) && f.ports[f.byGUID[i]].guid == g; i++ {
+		found = append(found, &f.ports[f.byGUID[i]])
+	}
+	return found
+}
+
+// PortByLID returns the port that answers to lid, LMC included; of a switch,
+// port 0. Nil when there is none.
+func (f *Fabric) PortByLID(lid mad.LID) *Port {
+	if int(lid) >= len(f.byLID) {
+		return nil
+	}
+	return f.port(f.byLID[lid])
+}
+
+// String is one line: how much there is, and whether it is all.
+func (f *Fabric) String() string {
+	var b strings.Builder
+	b.WriteString("fabric: " + count(len(f.nodes), "node", "nodes") + " (")
+	b.WriteString(count(len(f.OfType(mad.NodeTypeSwitch)), "switch", "switches"))
+	b.WriteString(", " + count(len(f.OfType(mad.NodeTypeCA)), "CA", "CAs"))
+	if n := len(f.OfType(mad.NodeTypeRouter)); n > 0 {
+		b.WriteString(", " + count(n, "router", "routers"))
+	}
+	if n := len(f.OfType(0)); n > 0 {
+		b.WriteString(", " + strconv.Itoa(n) + " of unknown type")
+	}
+	b.WriteString("), " + count(f.links, "link", "links") + ", ")
+	if f.Complete() {
+		b.WriteString("complete")
+	} else {
+		b.WriteString("incomplete: " + missing(f.problems))
+	}
+	if f.scope != "" {
+		b.WriteString(" " + f.scope)
+	}
+	return b.String()
+}
+
+func (f *Fabric) port(id int32) *Port {
+	if id < 0 {
+		return nil
+	}
+	return &f.ports[id]
+}
+
+// Node is a switch, a channel adapter (CA) or a router.
+type Node struct {
+	fabric *Fabric
+	info   mad.NodeInfo
+	name   string
+	route  mad.DirectedRoute
+	id     int32
+	first  int32 // id of port 0 of a switch, of port 1 of others
+	sw     int32 // index in Fabric.switches, or -1
+}
+
+// Fabric is the fabric that n is of.
+func (n *Node) Fabric() *Fabric { return n.fabric }
+
+// ID is the index of n in Fabric.Nodes.
+func (n *Node) ID() int { return int(n.id) }
+
+// GUID is the node GUID.
+func (n *Node) GUID() mad.GUID { return n.info.NodeGUID }
+
+// Type is what n is.
+func (n *Node) Type() mad.NodeType { return n.info.NodeType }
+
+// IsSwitch: n forwards packets, and has a port 0.
+func (n *Node) IsSwitch() bool { return n.info.NodeType == mad.NodeTypeSwitch }
+
+// Name is the node description up to its first NUL, byte for byte: it may be
+// empty, and need not be unique, printable or UTF-8.
+func (n *Node) Name() string { return n.name }
+
+// NumPorts is the number of external ports.
+func (n *Node) NumPorts() int { return int(n.info.NumPorts) }
+
+// Info is the NodeInfo, as answered along Route. It must not be changed.
+func (n *Node) Info() *mad.NodeInfo { return &n.info }
+
+// SwitchInfo is nil where n is no switch or did not answer. It must not be changed.
+func (n *Node) SwitchInfo() *mad.SwitchInfo {
+	if n.sw < 0 {
+		return nil
+	}
+	return &n.fabric.switches[n.sw]
+}
+
+// Route is the directed route on which n was found first; nil in a fabric that
+// comes from a file.
+func (n *Node) Route() mad.DirectedRoute { return n.route }
+
+// LID is that of a switch's port 0, else that of the first port that has one;
+// 0 where none has.
+func (n *Node) LID() mad.LID {
+	if n.IsSwitch() {
+		return n.Port(0).LID()
+	}
+	for p := range n.Ports() {
+		if lid := p.LID(); lid != 0 {
+			return lid
+		}
+	}
+	return 0
+}
+
+// Port returns port num, or nil where there is none, as port 0 of a CA.
+func (n *Node) Port(num int) *Port {
+	first := 1
+	if n.IsSwitch() {
+		first = 0
+	}
+	if num < first || num > n.NumPorts() {
+		return nil
+	}
+	return &n.fabric.ports[int(n.first)+num-first]
+}
+
+// Ports iterates over the external ports, 1 to NumPorts.
+func (n *Node) Ports() iter.Seq[*Port] {
+	return func(yield func(*Port) bool) {
+		for num := 1; num <= n.NumPorts(); num++ {
+			if !yield(n.Port(num)) {
+				return
+			}
+		}
+	}
+}
+
+// Label names n in messages: its name, quoted, and its GUID.
+func (n *Node) Label() string { return label(n.name, n.info.NodeGUID) }
+
+// Port is one port of a node.
+type Port struct {
+	fabric *Fabric
+	guid   mad.GUID // 0 on external ports of switches, and where unknown
+	id     int32
+	node   int32
+	peer   int32 // port id, or -1
+	num    uint8
+	known  bool // Fabric.infos has it
+}
+
+// ID is the index of p in Fabric.Ports.
+func (p *Port) ID() int { return int(p.id) }
+
+// Node is the node that p is of.
+func (p *Port) Node() *Node { return &p.fabric.nodes[p.node] }
+
+// Num is the port number.
+func (p *Port) Num() int { return int(p.num) }
+
+// Peer is the port at the other end of the cable, or nil.
+func (p *Port) Peer() *Port { return p.fabric.port(p.peer) }
+
+// Info is the PortInfo, or nil where it is unknown. It must not be changed.
+func (p *Port) Info() *mad.PortInfo {
+	if !p.known {
+		return nil
+	}
+	return &p.fabric.infos[p.id]
+}
+
+// GUID is the port GUID; all ports of a switch have port 0's. 0 where unknown.
+func (p *Port) GUID() mad.GUID { return p.management().guid }
+
+// LID is the base LID; all ports of a switch have port 0's. 0 where unknown.
+func (p *Port) LID() mad.LID {
+	if i := p.management().Info(); i != nil {
+		return i.LID
+	}
+	return 0
+}
+
+// LMC is how many low bits of the LID the port ignores; as with LID.
+func (p *Port) LMC() int {
+	if i := p.management().Info(); i != nil {
+		return int(i.LMC)
+	}
+	return 0
+}
+
+// State is the logical state; 0 where unknown.
+func (p *Port) State() mad.PortState {
+	if i := p.Info(); i != nil {
+		return i.PortState
+	}
+	return 0
+}
+
+// PhysicalState is the state of link training; 0 where unknown.
+func (p *Port) PhysicalState() mad.PortPhysicalState {
+	if i := p.Info(); i != nil {
+		return i.PortPhysicalState
+	}
+	return 0
+}
+
+// Name is the node's name and the port number: "leaf-1/3". Where the node has
+// no name its GUID stands in.
+func (p *Port) Name() string {
+	name := p.Node().name
+	if name == "" {
+		name = p.Node().GUID().String()
+	}
+	return name + "/" + strconv.Itoa(p.Num())
+}
+
+// Label names p in messages.
+func (p *Port) Label() string { return "port " + strconv.Itoa(p.Num()) + " of " + p.Node().Label() }
+
+// Route is the directed route to p's node, of a CA or router the one that
+// comes in through p. Nil where there is none.
+func (p *Port) Route() mad.DirectedRoute {
+	n := p.Node()
+	if n.IsSwitch() || n.route == nil || p.num == n.info.LocalPortNum {
+		return n.route
+	}
+	peer := p.Peer()
+	if peer == nil || !peer.Node().IsSwitch() || peer.Node().route.Hops() == mad.MaxHops {
+		return nil
+	}
+	return peer.Node().route.Append(peer.num)
+}
+
+// management is the port whose LID and GUID p answers to.
+func (p *Port) management() *Port {
+	if n := p.Node(); n.IsSwitch() {
+		return n.Port(0)
+	}
+	return p
+}
+
+// label names a node in messages.
+func label(name string, guid mad.GUID) string {
+	if name == "" {
+		return guid.String()
+	}
+	return strconv.Quote(name) + " (" + guid.String() + ")"
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}

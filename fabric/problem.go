@@ -1,0 +1,56 @@
+package fabric
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Problem is something wrong with a fabric, or with the view of it.
+type Problem struct {
+	Kind ProblemKind
+	Text string // what, where, how often tried, what to do
+}
+
+// ProblemKind sorts problems.
+type ProblemKind string
+
+const (
+	ProblemTimedOut      ProblemKind = "timed out"          // no answer
+	ProblemFailed        ProblemKind = "failed"             // an answer that says no
+	ProblemCut           ProblemKind = "cut short"          // the sweep was ended before it was done
+	ProblemTooFar        ProblemKind = "too far"            // beyond the longest directed route
+	ProblemDuplicateGUID ProblemKind = "duplicate guid"     // two nodes with one GUID
+	ProblemZeroGUID      ProblemKind = "zero guid"          // a node without a GUID
+	ProblemDuplicateLID  ProblemKind = "duplicate lid"      // two ports that answer to one LID
+	ProblemChanged       ProblemKind = "changed"            // the fabric changed while it was looked at
+	ProblemLoopback      ProblemKind = "loopback"           // a port connected to its own node
+	ProblemInvalid       ProblemKind = "invalid"            // an answer that makes no sense
+	ProblemAssignedLIDs  ProblemKind = "lids were assigned" // a file that has none
+)
+
+// missing: something that was asked for is not in the fabric.
+func (k ProblemKind) missing() bool {
+	switch k {
+	case ProblemTimedOut, ProblemFailed, ProblemCut, ProblemTooFar, ProblemChanged, ProblemInvalid:
+		return true
+	}
+	return false
+}
+
+// missing says in a few words what ps lack: "3 timed out, 1 failed".
+func missing(ps []Problem) string {
+	n := map[ProblemKind]int{}
+	var kinds []ProblemKind
+	for _, p := range ps {
+		if p.Kind.missing() {
+			if n[p.Kind]++; n[p.Kind] == 1 {
+				kinds = append(kinds, p.Kind)
+			}
+		}
+	}
+	words := make([]string, len(kinds))
+	for i, k := range kinds {
+		words[i] = strconv.Itoa(n[k]) + " " + string(k)
+	}
+	return strings.Join(words, ", ")
+}
