@@ -1,0 +1,153 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+var testDialect = &syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
+
+// transcript runs the lines of input as a piped session does and returns what
+// it shows and the errors, in order.
+func transcript(t *testing.T, input string) string {
+	t.Helper()
+	var out strings.Builder
+	x := newInterp(testDialect, starlark.StringDict{"site": starlark.String("a")}, func(v starlark.Value) error {
+		fmt.Fprintln(&out, v)
+		return nil
+	})
+	thread := &starlark.Thread{
+		Print: func(_ *starlark.Thread, msg string) { fmt.Fprintln(&out, msg) },
+		Load: func(_ *starlark.Thread, module string) (starlark.StringDict, error) {
+			return starlark.StringDict{"a": starlark.MakeInt(41)}, nil
+		},
+	}
+	s := &statements{in: newPlainReader(strings.NewReader(input))}
+	for {
+		text, line, err := s.next("")
+		if err != nil {
+			return out.String()
+		}
+		if err := x.exec(thread, "in", line, text); err != nil {
+			fmt.Fprintln(&out, "error:", err)
+		}
+	}
+}
+
+func TestInterp(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"expressions are shown, None is not", "1+1\nNone\n'a'; 'b'\n", "2\n\"a\"\n\"b\"\n"},
+		{"last value", "6*7\n_ + 1\nNone\n_\n", "42\n43\n43\n"},
+		{"globals are live in functions", "x = 1\ndef f(): return x\nx = 2\nf()\n", "2\n"},
+		{"globals are live in lambdas", "x = 1\nf = lambda: x\nx = 2\nf()\n", "2\n"},
+		{"on one line too", "x = 1\ndef f(): return x\nx = 2; f()\n", "2\n"},
+		{"augmented assignment", "x = 1\nx += 1\nx = x * 5\nx\n", "10\n"},
+		{"augmented assignment keeps identity", "x = [1]\ny = x\nx += [2]\ny\n", "[1, 2]\n"},
+		{"augmented assignment keeps lambdas live", "n = 1\nfs = []\nfs += [lambda: n]\nn = 2\nfs[0]()\n", "2\n"},
+		{"in a loop", "x = 0\nfor i in range(4):\n  x += i\n\nx, i\n", "(6, 3)\n"},
+		{"conditional assignment", "x = 1\nif False:\n  x = 2\n\nx\n", "1\n"},
+		{"forward reference", "def f(): return g()\ndef g(): return 'g'\nf()\n", "\"g\"\n"},
+		{"mutual recursion", "def even(n): return n == 0 or odd(n-1)\ndef odd(n): return n != 0 and even(n-1)\neven(10), odd(10)\n", "(True, False)\n"},
+		{"redefinition is seen", "def g(): return 1\ndef f(): return g()\ndef g(): return 2\nf()\n", "2\n"},
+		{"the old one may be called by the new", "def f(): return 1\nold = f\ndef f(): return old() + 1\nf()\n", "2\n"},
+		{"predeclared names can be shadowed", "site\nsite = 'b'\nsite\n", "\"a\"\n\"b\"\n"},
+		{"universal names too", "len = 3\nlen\n", "3\n"},
+		{"load binds globally", "load('m', 'a', b='a')\ndef f(): return a\na += 1\nf(), b\n", "(42, 41)\n"},
+		{"undefined", "y + 1\n", "error: in:1:1: undefined: y\n"},
+		{"undefined in a statement", "z = 1; x = zz\n", "error: in:1:12: undefined: zz\n"},
+		{"undefined when called", "def f(): return nope\nf()\n", "error: undefined: nope\n"},
+		{"assigned by itself only", "x += 1\n", "error: global variable x referenced before assignment\n"},
+		{"what was done before an error stays", "for x in [1, 0]:\n  y = 1 // x\n\nx, y\n", "error: floored division by zero\n(0, 1)\n"},
+		{"an error leaves no trace in the names", "x = 1\nx += 'a'\nx\n", "error: unknown binary op: int + string\n1\n"},
+		{"syntax error with its place", "\n\nx = = 1\n1\n", "error: in:3:5: got '=', want primary expression\n1\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, transcript(t, tt.in)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInterpIsCancelled(t *testing.T) {
+	x := newInterp(testDialect, nil, nil)
+	thread := new(starlark.Thread)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { thread.Cancel("interrupted") })()
+	err := x.exec(thread, "in", 1, "while True: pass\n")
+	if got, want := fmt.Sprint(err), "Starlark computation cancelled: interrupted"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestStatements(t *testing.T) {
+	tests := []struct {
+		name        string
+		in          string
+		interactive bool
+		want        []string
+	}{
+		{"lines", "a\n\n# c\nb # d", false, []string{"1:a\n", "4:b # d\n"}},
+		{"brackets", "f(a,\n  b)\nc\n", false, []string{"1:f(a,\n  b)\n", "3:c\n"}},
+		{"bracket in a string", "f('(')\nc\n", false, []string{"1:f('(')\n", "2:c\n"}},
+		{"bracket in a comment", "f() # (\nc\n", false, []string{"1:f() # (\n", "2:c\n"}},
+		{"long string", "s = '''a\n'\n\"\"\"\n'''\nc\n", false, []string{"1:s = '''a\n'\n\"\"\"\n'''\n", "5:c\n"}},
+		{"escaped quotes", `a = "\"("` + "\nc\n", false, []string{"1:" + `a = "\"("` + "\n", "2:c\n"}},
+		{"unterminated string", "a = \"x\nc\n", false, []string{"1:a = \"x\n", "2:c\n"}},
+		{"backslash", "a = \\\n 1\nc\n", false, []string{"1:a = \\\n 1\n", "3:c\n"}},
+		{"carriage returns", "a\r\nb\r\n", false, []string{"1:a\n", "2:b\n"}},
+		{"block", "def f():\n  a\n\n  # c\n# c\n  b\nc\n", false, []string{"1:def f():\n  a\n\n  # c\n# c\n  b\n", "7:c\n"}},
+		{"what is like a block", "try: # so\n  a\nb\nc(':')\nd = ':'\n", false, []string{"1:try: # so\n  a\n", "3:b\n", "4:c(':')\n", "5:d = ':'\n"}},
+		{"two blocks", "def f(): a\ndef g(): b\n", false, []string{"1:def f(): a\n", "2:def g(): b\n"}},
+		{"else", "if a:\n  b\nelif c:\n  d\nelse:\n  e\nf\n", false, []string{"1:if a:\n  b\nelif c:\n  d\nelse:\n  e\n", "7:f\n"}},
+		{"text in column 0 of a block", "def f():\n  a = '''\nx\n'''\n  b\nc\n", false, []string{"1:def f():\n  a = '''\nx\n'''\n  b\n", "6:c\n"}},
+		{"brackets in column 0 of a block", "for x in [\n1,\n]:\n  b\nc\n", false, []string{"1:for x in [\n1,\n]:\n  b\n", "5:c\n"}},
+		{"a word that begins like a keyword", "iffy\ndefine\n", false, []string{"1:iffy\n", "2:define\n"}},
+		{"at a terminal an empty line ends a block", "def f():\n  a\n\nb\n", true, []string{"1:def f():\n  a\n", "4:b\n"}},
+		{"but not within brackets", "f(\n\na)\nb\n", true, []string{"1:f(\n\na)\n", "4:b\n"}},
+		{"a pasted line after a block", "def f():\n  a\nb\n", true, []string{"1:def f():\n  a\n", "3:b\n"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &statements{in: newPlainReader(strings.NewReader(tt.in)), interactive: tt.interactive}
+			var got []string
+			for {
+				text, line, err := s.next("> ")
+				if err != nil {
+					break
+				}
+				got = append(got, fmt.Sprintf("%d:%s", line, text))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzStatements(f *testing.F) {
+	f.Add("def f():\n  a\nb\n", true)
+	f.Add("x = '''\n\\", false)
+	f.Fuzz(func(t *testing.T, in string, interactive bool) {
+		s := &statements{in: newPlainReader(strings.NewReader(in)), interactive: interactive}
+		for {
+			text, _, err := s.next("")
+			if err != nil {
+				return
+			}
+			if !bytes.HasSuffix([]byte(text), []byte("\n")) {
+				t.Fatalf("%q does not end a line", text)
+			}
+		}
+	})
+}

@@ -1,0 +1,177 @@
+package shell
+
+import (
+	"errors"
+	"io"
+	"strings"
+)
+
+// A LineReader is where statements come from: a terminal with editing, or a
+// pipe. ReadLine returns one line without its end. At the end of the input it
+// returns io.EOF, and errInterrupted after Ctrl-C.
+type LineReader interface {
+	ReadLine(prompt string) (string, error)
+	Close() error
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// The prompt of a line that continues a statement.
+const morePrompt = "... "
+
+// statements cuts lines into statements. A statement is one line; or several,
+// while a bracket, a string or a backslash is open; or, after if, for, while
+// or def, all that is indented under it. Such a block ends at a line that
+// begins in column 0, and at a terminal at an empty line too: there nobody
+// wants to type the next statement to see the result of this one.
+//
+// syntax.FileOptions.ParseCompoundStmt does this as well, but it ends a block
+// at a comment, and loses the line that follows a pasted block.
+type statements struct {
+	in          LineReader
+	interactive bool
+	line        int    // lines read so far
+	held        string // a line read too far
+	isHeld      bool
+}
+
+// next returns the next statement and the number of its first line. Blank and
+// comment lines before it are skipped.
+func (s *statements) next(prompt string) (text string, first int, err error) {
+	var b strings.Builder
+	var open scanState
+	block := false
+	for {
+		p := prompt
+		if b.Len() > 0 {
+			p = morePrompt
+		}
+		l, err := s.read(p)
+		if err == io.EOF && b.Len() > 0 {
+			return b.String(), first, nil
+		}
+		if err != nil {
+			return "", 0, err
+		}
+		switch {
+		case b.Len() == 0:
+			if idle(l) {
+				continue
+			}
+			first = s.line
+			block = hasWord(l, "if", "for", "while", "def")
+		case block && !open.inside():
+			if s.interactive && strings.TrimSpace(l) == "" {
+				return b.String(), first, nil
+			}
+			if !idle(l) && !indented(l) && !continuesBlock(l) {
+				s.held, s.isHeld = l, true
+				s.line--
+				return b.String(), first, nil
+			}
+		}
+		b.WriteString(l)
+		b.WriteByte('\n')
+		open.scan(l)
+		if !open.inside() && open.last == ':' {
+			block = true // or something like one: try, with, a misspelt for
+		}
+		if !block && !open.inside() {
+			return b.String(), first, nil
+		}
+	}
+}
+
+func (s *statements) read(prompt string) (string, error) {
+	if s.isHeld {
+		s.isHeld = false
+		s.line++
+		return s.held, nil
+	}
+	l, err := s.in.ReadLine(prompt)
+	if err == nil {
+		s.line++
+	}
+	return strings.TrimSuffix(l, "\r"), err
+}
+
+// idle reports whether l says nothing: it is blank or a comment.
+func idle(l string) bool {
+	l = strings.TrimLeft(l, " \t")
+	return l == "" || l[0] == '#'
+}
+
+func indented(l string) bool { return l != "" && (l[0] == ' ' || l[0] == '\t') }
+
+func continuesBlock(l string) bool { return hasWord(l, "else", "elif") }
+
+// hasWord reports whether l begins with one of words as a whole word.
+func hasWord(l string, words ...string) bool {
+	n := 0
+	for n < len(l) && isWordByte(l[n]) {
+		n++
+	}
+	for _, w := range words {
+		if l[:n] == w {
+			return true
+		}
+	}
+	return false
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
+}
+
+// scanState is what may be open at the end of a line.
+type scanState struct {
+	depth     int    // brackets
+	quote     string // of the open string: `"`, `'`, `"""` or `'''`; "" outside
+	backslash bool   // the line ends in one
+	last      byte   // the last byte of the line that is neither blank nor comment
+}
+
+// inside reports whether the statement cannot end here.
+func (s *scanState) inside() bool { return s.depth > 0 || s.quote != "" || s.backslash }
+
+// scan goes over one line.
+func (s *scanState) scan(l string) {
+	s.backslash, s.last = false, 0
+	for i := 0; i < len(l); i++ {
+		c := l[i]
+		if c != ' ' && c != '\t' && (c != '#' || s.quote != "") {
+			s.last = c
+		}
+		if s.quote != "" {
+			switch {
+			case c == '\\':
+				i++
+				s.backslash = i == len(l)
+			case strings.HasPrefix(l[i:], s.quote):
+				i += len(s.quote) - 1
+				s.quote, s.last = "", '"'
+			}
+			continue
+		}
+		switch c {
+		case '#':
+			return
+		case '(', '[', '{':
+			s.depth++
+		case ')', ']', '}':
+			s.depth = max(0, s.depth-1)
+		case '\\':
+			s.backslash = i == len(l)-1
+		case '"', '\'':
+			s.quote = l[i : i+1]
+			if t := strings.Repeat(s.quote, 3); strings.HasPrefix(l[i:], t) {
+				s.quote = t
+				i += 2
+			}
+		}
+	}
+	// A plain string ends with its line, at the latest: the parser will say so.
+	if len(s.quote) == 1 && !s.backslash {
+		s.quote = ""
+	}
+}
