@@ -1,0 +1,268 @@
+// Package shell is the program fabsh: command line, prompt, output to people.
+// It alone reads the environment and knows of terminals.
+//
+//	cli.go        commands and flags
+//	open.go       from -F to a session
+//	statement.go  from lines to statements
+//	exec.go       statements run at the prompt
+//	repl.go       the prompt's loop
+//	reader.go     where lines come from: readline, or a pipe
+//	complete.go   what TAB proposes; locate.go, where the cursor stands
+//	interrupt.go  signals
+//	terminal.go   output, progress line; pager.go, what is longer than the screen
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fabsh/builtins"
+)
+
+// Main runs the program and returns its exit status.
+func Main() int {
+	a := &app{console: newConsole(os.Stdout, os.Stderr), stdin: os.Stdin}
+	a.interrupts = watchInterrupts(a.console)
+	defer a.interrupts.stop()
+	cmd := a.command()
+	if err := cmd.Execute(); err != nil {
+		a.fail(err)
+	}
+	return a.status
+}
+
+// app is one run of the program.
+type app struct {
+	settings
+	code       string // -c
+	stdin      *os.File
+	console    *console
+	interrupts *interrupts
+	status     int
+}
+
+// fail reports an error of the command line or of opening the fabric.
+func (a *app) fail(err error) {
+	fmt.Fprintf(a.console.Err(), "fabsh: %v\n", err)
+	var h *hostError
+	switch {
+	case errors.Is(err, builtins.ErrInterrupted):
+		a.status = builtins.StatusInterrupted
+	case errors.As(err, &h):
+		a.status = builtins.StatusFabric
+	default:
+		a.status = builtins.StatusUsage
+	}
+}
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fabsh [flags] [script [args]]",
+		Short: "A scriptable shell for InfiniBand fabrics",
+		Long: `fabsh is a scriptable shell for InfiniBand fabrics.
+
+Without a script it prompts, or reads statements from a pipe. Flags stand before
+the script; what follows its name belongs to it ("fabsh script --help").
+
+Exit status: 0 clean; 1 findings, or exit(1); 2 the command or the script is to
+be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
+		Example: `  fabsh -F sim                             the prompt, on a simulated fat tree
+  fabsh -F sim:ring:n=4 -c 'discover()'    one line of code
+  fabsh -F ibsim -o json links.star        a script, its output as JSON`,
+		Args:              cobra.ArbitraryArgs,
+		TraverseChildren:  true,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		ValidArgsFunction: completeScript,
+		RunE:              func(_ *cobra.Command, words []string) error { return a.run(words) },
+	}
+	root.SetOut(a.console.Out())
+	root.SetErr(a.console.Err())
+	root.SetFlagErrorFunc(flagError)
+	root.Flags().SortFlags = false
+	root.Flags().SetInterspersed(false)
+	root.Flags().StringVarP(&a.code, "command", "c", "", "run `CODE` and show the value of its last expression")
+	a.settings.addFlags(root.Flags())
+	root.AddCommand(a.versionCommand(), a.docCommand())
+	root.SetHelpCommand(a.helpCommand(root))
+	return root
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		Run:   func(*cobra.Command, []string) { fmt.Fprintln(a.console.Out(), version()) },
+	}
+}
+
+// version is what the build recorded: the module's version, or the revision.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "fabsh (unknown version)"
+	}
+	setting := map[string]string{}
+	for _, s := range info.Settings {
+		setting[s.Key] = s.Value
+	}
+	v := "fabsh " + info.Main.Version
+	if rev := setting["vcs.revision"]; rev != "" && info.Main.Version == "(devel)" {
+		v += " " + rev[:min(12, len(rev))]
+		if setting["vcs.modified"] == "true" {
+			v += " modified"
+		}
+	}
+	return v + " " + info.GoVersion
+}
+
+func (a *app) docCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doc [topic]",
+		Short: "Print the reference of all that a script can say, or help on one topic",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, words []string) error {
+			if len(words) == 0 {
+				_, err := fmt.Fprint(a.console.Out(), builtins.Reference)
+				return err
+			}
+			return a.help(words[0])
+		},
+	}
+}
+
+// helpCommand helps with commands and with what scripts can say alike.
+func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command or topic]",
+		Short: "Help on a command, or on anything a script can say",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, words []string) error {
+			if len(words) == 0 {
+				return root.Help()
+			}
+			for _, c := range root.Commands() {
+				if c.Name() == words[0] {
+					return c.Help()
+				}
+			}
+			return a.help(words[0])
+		},
+	}
+}
+
+func (a *app) help(topic string) error {
+	s, err := builtins.NewSession(builtins.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	text, err := s.Help(topic)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(a.console.Out(), text)
+	return err
+}
+
+// flagError adds the nearest flag to an unknown one.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if n := builtins.Nearest(unknown.GetSpecifiedName(), names); n != "" {
+		return fmt.Errorf("%w (did you mean --%s?)", err, n)
+	}
+	return fmt.Errorf(`%w (see "fabsh --help")`, err)
+}
+
+// completeScript leaves the words after the flags to the shell: files.
+func completeScript(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// run is fabsh without a command: code, a script, or the prompt.
+func (a *app) run(words []string) error {
+	hasCode := a.flags.Changed("command")
+	if hasCode && len(words) > 0 {
+		return fmt.Errorf("-c takes no script, and here is %q too", words[0])
+	}
+	if err := a.settings.check(); err != nil {
+		return err
+	}
+	if len(words) > 0 {
+		if err := checkScript(words[0]); err != nil {
+			return err
+		}
+	}
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	switch {
+	case hasCode:
+		a.status = s.evaluate(func(ctx context.Context) error { return s.RunCode(ctx, "<command>", a.code) })
+	case len(words) > 0:
+		a.status = s.evaluate(func(ctx context.Context) error { return s.RunFile(ctx, words[0], words[1:]) })
+	default:
+		a.status = s.prompt(a.stdin)
+	}
+	return nil
+}
+
+// commandWords are the words that are no scripts.
+var commandWords = []string{"version", "doc", "help", "completion"}
+
+// checkScript says so before a fabric is opened if there is no such script.
+func checkScript(path string) error {
+	if strings.HasPrefix(path, "@") {
+		return nil // a shipped one
+	}
+	st, err := os.Stat(path)
+	if err == nil {
+		if st.IsDir() {
+			return fmt.Errorf("%s: is a folder", path)
+		}
+		return nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if !strings.ContainsAny(path, "./") {
+		if n := builtins.Nearest(path, commandWords); n != "" {
+			return fmt.Errorf("%s: no such command or file (did you mean %s?)", path, n)
+		}
+		return fmt.Errorf(`%s: no such command or file (see "fabsh --help")`, path)
+	}
+	if n := builtins.Nearest(filepath.Base(path), filesIn(filepath.Dir(path))); n != "" {
+		return fmt.Errorf("%s: no such file (did you mean %s?)", path, filepath.Join(filepath.Dir(path), n))
+	}
+	return fmt.Errorf("%s: no such file", path)
+}
+
+// filesIn are the names in a folder, sorted; none if it cannot be read.
+func filesIn(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}

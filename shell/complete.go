@@ -1,0 +1,213 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// A completer proposes how the word before the cursor may go on. It evaluates
+// names, attributes and constant indexes only, and attributes do no I/O, so
+// that asking is always free and safe.
+type completer struct {
+	globals func() starlark.StringDict
+	// keywords are the names that a call may give by keyword; args are the
+	// source texts of the arguments before the cursor.
+	keywords func(callee starlark.Value, args []string) []string
+	// words are what the text of an argument may be. Files are proposed
+	// where isPath.
+	words func(callee starlark.Value, arg argument) (words []string, isPath bool)
+	// files are the names that begin with prefix; folders end in a slash.
+	files func(prefix string) []string
+}
+
+// argument is one argument of a call: by keyword, or else by position.
+type argument struct {
+	keyword string
+	index   int
+}
+
+// complete returns the proposals for text, which ends at the cursor and may
+// have several lines: each a whole word in place of text[start:].
+func (c *completer) complete(text string) (words []string, start int) {
+	line := text[strings.LastIndexByte(text, '\n')+1:]
+	if strings.TrimLeft(line, " \t") == "" {
+		return []string{"\t"}, len(text) // indents, and lets pasted tabs through
+	}
+	at := locate(text)
+	switch {
+	case at.comment:
+		return nil, len(text)
+	case at.quote != "":
+		return c.inString(text, at), at.start
+	}
+	start = len(text)
+	for start > 0 && isWordByte(text[start-1]) {
+		start--
+	}
+	word := text[start:]
+	if word != "" && word[0] >= '0' && word[0] <= '9' {
+		return nil, len(text)
+	}
+	if start > 0 && text[start-1] == '.' {
+		if v := c.evaluate(chainBefore(text[:start-1])); v != nil {
+			words = attributes(v)
+		}
+		return matching(words, word), start
+	}
+	if at.call != nil && at.call.keyword == "" && strings.TrimSpace(text[at.call.argStart:start]) == "" {
+		if callee := c.evaluate(at.call.callee); callee != nil {
+			for _, k := range c.keywords(callee, at.call.args) {
+				if !slices.Contains(at.call.given, k) {
+					words = append(words, k+"=")
+				}
+			}
+		}
+		words = matching(words, word)
+	}
+	if word == "" && len(words) > 0 {
+		return words, start // a call's own names first; more after a letter
+	}
+	return append(words, matching(c.names(), word)...), start
+}
+
+// names are all names and keywords, sorted.
+func (c *completer) names() []string {
+	names := []string{
+		"and", "break", "continue", "def", "elif", "else", "for", "if", "in",
+		"lambda", "load", "not", "or", "pass", "return", "while",
+	}
+	for name := range c.globals() {
+		if !strings.Contains(name, " ") && name != "_" {
+			names = append(names, name)
+		}
+	}
+	for name := range starlark.Universe {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// inString proposes what the string under the cursor may become.
+func (c *completer) inString(text string, at location) []string {
+	if at.call == nil || strings.TrimSpace(text[at.call.argStart:at.start-len(at.quote)]) != "" {
+		return nil
+	}
+	typed := text[at.start:]
+	arg := argument{at.call.keyword, len(at.call.args)}
+	if at.call.callee == "load" {
+		if arg.index == 0 {
+			return c.files(typed)
+		}
+		return nil
+	}
+	callee := c.evaluate(at.call.callee)
+	if callee == nil {
+		return nil
+	}
+	words, isPath := c.words(callee, arg)
+	if isPath {
+		return c.files(typed)
+	}
+	var out []string
+	for _, w := range words {
+		w = strings.ReplaceAll(w, `\`, `\\`)
+		w = strings.ReplaceAll(w, at.quote[:1], `\`+at.quote[:1])
+		if strings.HasPrefix(w, typed) {
+			out = append(out, w)
+		}
+	}
+	if len(out) == 1 {
+		out[0] += at.quote
+	}
+	return out
+}
+
+func matching(words []string, prefix string) []string {
+	var out []string
+	for _, w := range words {
+		if strings.HasPrefix(w, prefix) && (prefix != "" || !strings.HasPrefix(w, "_")) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func attributes(v starlark.Value) []string {
+	h, ok := v.(starlark.HasAttrs)
+	if !ok {
+		return nil
+	}
+	names := slices.Clone(h.AttrNames())
+	slices.Sort(names)
+	return names
+}
+
+// evaluate gives the value of a chain of names, attributes and constant
+// indexes; nil when src is anything else, or fails.
+func (c *completer) evaluate(src string) starlark.Value {
+	e, err := new(syntax.FileOptions).ParseExpr("", src, 0)
+	if src == "" || err != nil {
+		return nil
+	}
+	return c.value(e)
+}
+
+func (c *completer) value(e syntax.Expr) starlark.Value {
+	switch e := e.(type) {
+	case *syntax.Ident:
+		if v, ok := c.globals()[e.Name]; ok {
+			return v
+		}
+		return starlark.Universe[e.Name]
+	case *syntax.DotExpr:
+		if h, ok := c.value(e.X).(starlark.HasAttrs); ok {
+			if v, err := h.Attr(e.Name.Name); err == nil {
+				return v
+			}
+		}
+	case *syntax.IndexExpr:
+		key := constant(e.Y)
+		if key == nil {
+			return nil
+		}
+		switch x := c.value(e.X).(type) {
+		case starlark.Mapping:
+			if v, found, err := x.Get(key); found && err == nil {
+				return v
+			}
+		case starlark.Indexable:
+			i, err := starlark.AsInt32(key)
+			if err != nil {
+				return nil
+			}
+			if i < 0 {
+				i += x.Len()
+			}
+			if i >= 0 && i < x.Len() {
+				return x.Index(i)
+			}
+		}
+	}
+	return nil
+}
+
+func constant(e syntax.Expr) starlark.Value {
+	switch e := e.(type) {
+	case *syntax.Literal:
+		switch v := e.Value.(type) {
+		case string:
+			return starlark.String(v)
+		case int64:
+			return starlark.MakeInt64(v)
+		}
+	case *syntax.UnaryExpr:
+		if i, ok := constant(e.X).(starlark.Int); ok && e.Op == syntax.MINUS {
+			return starlark.MakeInt(0).Sub(i)
+		}
+	}
+	return nil
+}

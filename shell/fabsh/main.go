@@ -1,0 +1,10 @@
+// Command fabsh is a scriptable shell for InfiniBand fabrics.
+package main
+
+import (
+	"os"
+
+	"fabsh/shell"
+)
+
+func main() { os.Exit(shell.Main()) }

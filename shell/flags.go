@@ -1,0 +1,155 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"fabsh/builtins"
+)
+
+// fabricVariable gives -F where the command line does not.
+const fabricVariable = "FABSH_FABRIC"
+
+// settings are the session flags.
+type settings struct {
+	flags *pflag.FlagSet
+
+	fabric  string
+	ca      string
+	port    number
+	timeout duration
+	retries number
+	window  number
+
+	write      bool
+	overrideSM bool
+	readOnly   bool
+
+	include []string
+	format  format
+	quiet   bool
+	verbose int
+}
+
+func (s *settings) addFlags(f *pflag.FlagSet) {
+	s.flags = f
+	s.port = number{min: 1, max: 254}
+	s.retries = number{max: 100, value: 2, isSet: true}
+	s.window = number{min: 1, max: 1 << 16, value: 32, isSet: true}
+	s.format = format(builtins.FormatText)
+
+	f.StringVarP(&s.fabric, "fabric", "F", "", "the `FABRIC`: "+kindsUsage()+" (environment: "+fabricVariable+")")
+	f.StringVarP(&s.ca, "ca", "C", "", "send from `DEVICE` (with ibsim and sim: from that node)")
+	f.VarP(&s.port, "port", "P", "send from the device's port `NUMBER` (default: its first)")
+	f.VarP(&s.timeout, "timeout", "t", "wait `TIME` for an answer: in ms, or such as 2s (default 1s)")
+	f.Var(&s.retries, "retries", "send an unanswered request `N` times more")
+	f.Var(&s.window, "window", "have at most `N` requests wait for an answer at once")
+	f.BoolVar(&s.write, "write", false, "allow what changes the fabric (a simulated one may always be changed)")
+	f.BoolVar(&s.overrideSM, "override-sm", false, "with --write: change what a running subnet manager owns, too")
+	f.BoolVar(&s.readOnly, "read-only", false, "allow no change, of a simulated fabric either")
+	f.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
+	f.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
+	f.BoolVarP(&s.quiet, "quiet", "q", false, "no warnings, no progress, no banner")
+	f.CountVarP(&s.verbose, "verbose", "v", "say more about errors; twice: where in fabsh they came from")
+}
+
+// check finds what contradicts itself, before anything is opened.
+func (s *settings) check() error {
+	switch {
+	case s.write && s.readOnly:
+		return errors.New("--write and --read-only exclude each other")
+	case s.overrideSM && !s.write:
+		return errors.New("--override-sm has no meaning without --write")
+	}
+	return nil
+}
+
+// fabricSpec is the fabric asked for, and whether anybody asked.
+func (s *settings) fabricSpec() (spec string, given bool) {
+	if s.flags.Changed("fabric") {
+		return s.fabric, true
+	}
+	if spec := os.Getenv(fabricVariable); spec != "" {
+		return spec, true
+	}
+	return "umad", false
+}
+
+// number is a flag's integer within limits; it may be unset.
+type number struct {
+	value, min, max int
+	isSet           bool
+}
+
+func (n *number) Set(text string) error {
+	v, err := strconv.ParseInt(text, 0, 32)
+	if err != nil || int(v) < n.min || int(v) > n.max {
+		return fmt.Errorf("want a number from %d to %d", n.min, n.max)
+	}
+	n.value, n.isSet = int(v), true
+	return nil
+}
+
+func (n *number) String() string {
+	if !n.isSet {
+		return ""
+	}
+	return strconv.Itoa(n.value)
+}
+
+func (n *number) Type() string { return "int" }
+
+// duration is a flag's time: a bare number is milliseconds, as in
+// infiniband-diags.
+type duration time.Duration
+
+func (d *duration) Set(text string) error {
+	t, err := time.ParseDuration(text)
+	if ms, numErr := strconv.ParseFloat(text, 64); numErr == nil {
+		t, err = time.Duration(ms*float64(time.Millisecond)), nil
+	}
+	if err != nil || t <= 0 || t > 24*time.Hour {
+		return errors.New("want milliseconds, or a time such as 500ms or 2s")
+	}
+	*d = duration(t)
+	return nil
+}
+
+func (d *duration) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return time.Duration(*d).String()
+}
+
+func (d *duration) Type() string { return "time" }
+
+// format is a flag's output format.
+type format builtins.Format
+
+func (f *format) Set(text string) error {
+	var names []string
+	for _, known := range builtins.Formats {
+		if text == string(known) {
+			*f = format(known)
+			return nil
+		}
+		names = append(names, string(known))
+	}
+	return fmt.Errorf("want text, json, jsonl or csv%s", didYouMean(text, names))
+}
+
+func (f *format) String() string { return string(*f) }
+func (f *format) Type() string   { return "format" }
+
+func didYouMean(word string, candidates []string) string {
+	if n := builtins.Nearest(word, candidates); n != "" {
+		return " (did you mean " + n + "?)"
+	}
+	return ""
+}

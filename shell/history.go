@@ -1,0 +1,82 @@
+package shell
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// historyLimit is how many lines are remembered.
+const historyLimit = 2000
+
+// history is what was typed, in this session and before. The file is for the
+// user alone: statements may hold what others should not read.
+type history struct {
+	path  string // empty: nothing is kept
+	lines []string
+}
+
+// openHistory reads the file, if there is one. Without a home directory, or
+// where it cannot be written, a session has its own history only.
+func openHistory(path string) *history {
+	h := &history{path: path}
+	if path == "" {
+		return h
+	}
+	data, _ := os.ReadFile(path)
+	h.lines = strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
+	if n := len(h.lines); n > historyLimit {
+		h.lines = h.lines[n-historyLimit:]
+		h.rewrite()
+	}
+	return h
+}
+
+// add appends a line; several sessions may do so at once.
+func (h *history) add(line string) {
+	if h.path == "" {
+		return
+	}
+	if os.MkdirAll(filepath.Dir(h.path), 0o700) != nil {
+		return
+	}
+	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	f.WriteString(line + "\n")
+}
+
+// rewrite keeps the newest lines.
+func (h *history) rewrite() {
+	f, err := os.CreateTemp(filepath.Dir(h.path), "history") // mode 0600
+	if err != nil {
+		return
+	}
+	_, err = f.WriteString(strings.Join(h.lines, "\n") + "\n")
+	if f.Close() == nil && err == nil {
+		err = os.Rename(f.Name(), h.path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+}
+
+// stateFile and configFile are where the XDG base directory specification
+// wants a program's files; empty: there is no home directory.
+func stateFile(name string) string { return xdgFile("XDG_STATE_HOME", ".local/state", name) }
+
+func configFile(name string) string { return xdgFile("XDG_CONFIG_HOME", ".config", name) }
+
+func xdgFile(variable, fallback, name string) string {
+	dir := os.Getenv(variable)
+	if !filepath.IsAbs(dir) { // relative ones are to be ignored
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		dir = filepath.Join(home, fallback)
+	}
+	return filepath.Join(dir, "fabsh", name)
+}

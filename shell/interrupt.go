@@ -1,0 +1,116 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"fabsh/builtins"
+)
+
+// interrupts turns signals into the end of what runs. Ctrl-C ends the
+// evaluation; once more, while that hangs, shows where; a third time ends the
+// program. At the prompt there is no Ctrl-C: readline reads it as a key.
+// Other signals end the evaluation and then the program.
+type interrupts struct {
+	console *console
+	ch      chan os.Signal
+
+	mu      sync.Mutex
+	cancel  context.CancelCauseFunc // of what runs; nil: nothing does
+	count   int                     // signals since it began
+	ignored bool                    // Ctrl-C is the pager's
+	final   os.Signal               // the signal that ends the program
+	cleanup func()                  // what must be done before the program ends
+}
+
+func watchInterrupts(c *console) *interrupts {
+	i := &interrupts{console: c, ch: make(chan os.Signal, 4), cleanup: func() {}}
+	// A write to a pipe whose reader has gone is an error and this signal,
+	// instead of the end on the spot: transports must say goodbye.
+	signal.Notify(i.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	go func() {
+		for sig := range i.ch {
+			i.handle(sig)
+		}
+	}()
+	return i
+}
+
+func (i *interrupts) stop() {
+	signal.Stop(i.ch)
+	close(i.ch)
+}
+
+func (i *interrupts) handle(sig os.Signal) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if sig == syscall.SIGINT && i.ignored {
+		return
+	}
+	if sig != syscall.SIGINT {
+		i.final = sig
+	}
+	if i.cancel == nil {
+		if sig == syscall.SIGPIPE {
+			return // the writer is told as well, and ends by itself
+		}
+		i.cleanup()
+		os.Exit(builtins.StatusInterrupted)
+	}
+	i.count++
+	switch {
+	case i.count == 1:
+		i.cancel(builtins.ErrInterrupted)
+	case sig == syscall.SIGPIPE: // one for each write
+	case i.count == 2:
+		stack := make([]byte, 1<<20)
+		stack = stack[:runtime.Stack(stack, true)]
+		fmt.Fprintf(i.console.Err(), "still busy; this is where (once more ends fabsh):\n%s\n", stack)
+	default:
+		i.cleanup()
+		os.Exit(builtins.StatusInterrupted)
+	}
+}
+
+// run calls fn with a context that ends with the first signal.
+func (i *interrupts) run(fn func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	i.mu.Lock()
+	i.cancel, i.count = cancel, 0
+	i.mu.Unlock()
+	defer func() {
+		i.mu.Lock()
+		i.cancel = nil
+		i.mu.Unlock()
+	}()
+	return fn(ctx)
+}
+
+// ignore leaves Ctrl-C to another program on the terminal while fn runs.
+func (i *interrupts) ignore(fn func()) {
+	i.set(func() { i.ignored = true })
+	defer i.set(func() { i.ignored = false })
+	fn()
+}
+
+// onExit sets what is done before a signal ends the program.
+func (i *interrupts) onExit(cleanup func()) { i.set(func() { i.cleanup = cleanup }) }
+
+func (i *interrupts) set(change func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	change()
+}
+
+// ended is the signal, other than Ctrl-C, that ends the program; nil: none.
+func (i *interrupts) ended() os.Signal {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.final
+}

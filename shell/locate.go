@@ -1,0 +1,158 @@
+package shell
+
+import "strings"
+
+// location is where in a statement the cursor stands.
+type location struct {
+	comment bool
+	quote   string    // of the string it is in, or empty
+	start   int       // where that string's text begins
+	call    *openCall // the innermost open bracket, if that is a call's
+}
+
+// openCall is a call whose closing bracket is yet to come.
+type openCall struct {
+	callee   string   // source
+	args     []string // source of the arguments before this one, all kinds
+	given    []string // the keywords used so far
+	keyword  string   // of this argument
+	argStart int      // where this argument's value begins
+}
+
+// locate goes over text up to its end, the cursor.
+func locate(text string) location {
+	var stack []*openCall // nil: a bracket that is no call's
+	end := func(i int) {
+		if n := len(stack); n > 0 && stack[n-1] != nil {
+			c := stack[n-1]
+			if c.keyword == "" {
+				c.args = append(c.args, strings.TrimSpace(text[c.argStart:i]))
+			}
+			c.keyword, c.argStart = "", i+1
+		}
+	}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '#':
+			n := strings.IndexByte(text[i:], '\n')
+			if n < 0 {
+				return location{comment: true}
+			}
+			i += n
+		case '"', '\'':
+			quote := text[i : i+1]
+			if t := strings.Repeat(quote, 3); strings.HasPrefix(text[i:], t) {
+				quote = t
+			}
+			start := i + len(quote)
+			n := stringEnd(text[start:], quote)
+			if n < 0 {
+				return location{quote: quote, start: start, call: top(stack)}
+			}
+			i = start + n + len(quote) - 1
+		case '(':
+			var call *openCall
+			if callee := chainBefore(text[:i]); callee != "" && !isDef(text[:i], callee) {
+				call = &openCall{callee: callee, argStart: i + 1}
+			}
+			stack = append(stack, call)
+		case '[', '{':
+			stack = append(stack, nil)
+		case ')', ']', '}':
+			if len(stack) > 0 {
+				stack = stack[:len(stack)-1]
+			}
+		case ',':
+			end(i)
+		case '=':
+			if call := top(stack); call != nil && call.keyword == "" {
+				if k := strings.TrimSpace(text[call.argStart:i]); isName(k) && !strings.HasPrefix(text[i:], "==") {
+					call.keyword, call.argStart = k, i+1
+					call.given = append(call.given, k)
+				}
+			}
+		}
+	}
+	return location{call: top(stack)}
+}
+
+func top(stack []*openCall) *openCall {
+	if len(stack) == 0 {
+		return nil
+	}
+	return stack[len(stack)-1]
+}
+
+// stringEnd is where in text the closing quote stands, or -1.
+func stringEnd(text, quote string) int {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case strings.HasPrefix(text[i:], quote):
+			return i
+		case text[i] == '\n' && len(quote) == 1:
+			return i - 1 // broken off; go on with the next line
+		}
+	}
+	return -1
+}
+
+// isDef: callee is the name of a function being defined.
+func isDef(before, callee string) bool {
+	words := strings.Fields(strings.TrimSuffix(strings.TrimRight(before, " "), callee))
+	return len(words) > 0 && words[len(words)-1] == "def"
+}
+
+func isName(s string) bool {
+	if s == "" || s[0] >= '0' && s[0] <= '9' {
+		return false
+	}
+	for i := range len(s) {
+		if !isWordByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// chainBefore returns the longest chain of names, dots and constant indexes
+// that text ends in: "f.switches[0].ports". It is empty where the chain begins
+// with something else, such as a call.
+func chainBefore(text string) string {
+	i := len(text)
+	for {
+		// Indexes, from the last to the first.
+		for i > 0 && text[i-1] == ']' {
+			open := strings.LastIndexByte(text[:i], '[')
+			if open < 0 || !isConstant(text[open+1:i-1]) {
+				return ""
+			}
+			i = open
+		}
+		n := i
+		for i > 0 && isWordByte(text[i-1]) {
+			i--
+		}
+		if i == n || text[i] >= '0' && text[i] <= '9' {
+			return ""
+		}
+		if i == 0 || text[i-1] != '.' {
+			return text[i:]
+		}
+		i--
+	}
+}
+
+// isConstant: s looks like a number or a plain string. Names with brackets in
+// them are given up: who counts them backwards counts wrong.
+func isConstant(s string) bool {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return false
+	}
+	if q := s[0]; q == '"' || q == '\'' {
+		return len(s) > 1 && s[len(s)-1] == q && !strings.ContainsAny(s[1:len(s)-1], "\\[]"+string(q))
+	}
+	return strings.Trim(strings.TrimPrefix(s, "-"), "0123456789xabcdefABCDEF") == ""
+}

@@ -1,0 +1,166 @@
+package shell
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// A console is the two output streams of the program, and the progress line
+// that may stand on the second. Whatever is written by way of the console
+// erases that line first.
+type console struct {
+	stdout, stderr       io.Writer
+	stdoutTTY, stderrTTY bool
+
+	mu       sync.Mutex // guards what follows, and keeps writes whole
+	diverted io.Writer  // where stdout goes instead, while a pager is to judge its length
+	line     bool       // a progress line is on the screen
+}
+
+func newConsole(stdout, stderr *os.File) *console {
+	return &console{stdout: stdout, stderr: stderr, stdoutTTY: isTerminal(stdout), stderrTTY: isTerminal(stderr)}
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// size is that of the terminal on f; 80 by 24 where it does not say.
+func size(f *os.File) (columns, rows int) {
+	columns, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns <= 0 || rows <= 0 {
+		return 80, 24
+	}
+	return columns, rows
+}
+
+// Out and Err are the streams for others to write to.
+func (c *console) Out() io.Writer { return consoleWriter{c, false} }
+func (c *console) Err() io.Writer { return consoleWriter{c, true} }
+
+type consoleWriter struct {
+	*console
+	isErr bool
+}
+
+func (w consoleWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.diverted != nil && !w.isErr {
+		return w.diverted.Write(p)
+	}
+	w.erase()
+	if w.isErr {
+		return w.stderr.Write(p)
+	}
+	return w.stdout.Write(p)
+}
+
+// divert sends stdout to w, or back where it belongs when w is nil.
+func (c *console) divert(w io.Writer) {
+	c.mu.Lock()
+	c.diverted = w
+	c.mu.Unlock()
+}
+
+// status replaces the progress line; an empty text takes it away. Nothing
+// happens unless stderr is a terminal.
+func (c *console) status(text string) {
+	if !c.stderrTTY {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.erase()
+	if text == "" {
+		return
+	}
+	if f, ok := c.stderr.(*os.File); ok {
+		columns, _ := size(f)
+		text = clip(text, columns-1) // a line that wraps could not be erased
+	}
+	io.WriteString(c.stderr, text)
+	c.line = true
+}
+
+// erase takes the progress line away. c.mu is held.
+func (c *console) erase() {
+	if c.line {
+		io.WriteString(c.stderr, "\r\x1b[K")
+		c.line = false
+	}
+}
+
+// clip cuts text to n runes and keeps it on one line.
+func clip(text string, n int) string {
+	text, _, _ = strings.Cut(text, "\n")
+	if r := []rune(text); len(r) > n {
+		return string(r[:max(0, n)])
+	}
+	return text
+}
+
+// How soon something counts as slow, and how often its progress is renewed.
+const (
+	progressAfter = 500 * time.Millisecond
+	progressEvery = 200 * time.Millisecond
+)
+
+// progress tells people at a terminal what a slow evaluation is doing.
+type progress struct {
+	console *console
+	idle    func() string // what to say when nothing was told
+
+	mu   sync.Mutex
+	text string // what was told last
+}
+
+// Tell sets the line. It may be called as often as one likes.
+func (p *progress) Tell(text string) {
+	p.mu.Lock()
+	p.text = text
+	p.mu.Unlock()
+}
+
+// during shows the line while fn runs, once that has taken half a second.
+func (p *progress) during(fn func()) {
+	if p == nil || !p.console.stderrTTY {
+		fn()
+		return
+	}
+	p.Tell("")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go p.show(stop, stopped)
+	defer func() {
+		close(stop)
+		<-stopped
+		p.console.status("")
+	}()
+	fn()
+}
+
+func (p *progress) show(stop, stopped chan struct{}) {
+	defer close(stopped)
+	start := time.Now()
+	next := time.NewTimer(progressAfter)
+	defer next.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-next.C:
+		}
+		p.mu.Lock()
+		text := p.text
+		p.mu.Unlock()
+		if text == "" {
+			text = p.idle()
+		}
+		p.console.status(fmt.Sprintf("%s (%d s, Ctrl-C stops)", text, int(time.Since(start).Seconds())))
+		next.Reset(progressEvery)
+	}
+}
