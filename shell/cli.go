@@ -133,8 +133,7 @@ func (a *app) docCommand() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, words []string) error {
 			if len(words) == 0 {
-				_, err := fmt.Fprint(a.console.Out(), builtins.Reference)
-				return err
+				return a.help("")
 			}
 			return a.help(words[0])
 		},

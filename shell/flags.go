@@ -127,7 +127,8 @@ func (d *duration) String() string {
 	return time.Duration(*d).String()
 }
 
-func (d *duration) Type() string { return "time" }
+func (d *duration) Type() string         { return "time" }
+func (d *duration) value() time.Duration { return time.Duration(*d) }
 
 // format is a flag's output format.
 type format builtins.Format

@@ -45,7 +45,7 @@ func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*termi
 		DisableAutoSaveHistory: true,
 		HistoryLimit:           historyLimit,
 		HistorySearchFold:      true,
-		AutoComplete:           &suffixes{complete: c.complete, before: &t.before, width: width, stdout: stdout},
+		AutoComplete:           &suffixes{complete: c.complete, before: &t.before, stdout: stdout},
 		InterruptPrompt:        "^C",
 		EOFPrompt:              "\n", // readline's way to say: nothing
 		FuncGetWidth:           width,
@@ -89,7 +89,6 @@ func (t *terminalReader) Close() error { return t.rl.Close() }
 type suffixes struct {
 	complete func(text string) (words []string, start int)
 	before   *string
-	width    func() int
 	stdout   *os.File
 }
 

@@ -7,8 +7,8 @@ import (
 )
 
 // A LineReader is where statements come from: a terminal with editing, or a
-// pipe. ReadLine returns one line without its end. At the end of the input it
-// returns io.EOF, and errInterrupted after Ctrl-C.
+// pipe. ReadLine returns one line without its end; io.EOF at the end of the
+// input; and errInterrupted, with what had been typed, after Ctrl-C.
 type LineReader interface {
 	ReadLine(prompt string) (string, error)
 	Close() error
@@ -33,10 +33,15 @@ type statements struct {
 	line        int    // lines read so far
 	held        string // a line read too far
 	isHeld      bool
+	text        strings.Builder // of all lines
 }
 
+// source is all that was read so far.
+func (s *statements) source() string { return s.text.String() }
+
 // next returns the next statement and the number of its first line. Blank and
-// comment lines before it are skipped.
+// comment lines before it are skipped. With an error, text is what was read
+// and is lost.
 func (s *statements) next(prompt string) (text string, first int, err error) {
 	var b strings.Builder
 	var open scanState
@@ -51,7 +56,7 @@ func (s *statements) next(prompt string) (text string, first int, err error) {
 			return b.String(), first, nil
 		}
 		if err != nil {
-			return "", 0, err
+			return b.String() + l, 0, err
 		}
 		switch {
 		case b.Len() == 0:
@@ -89,10 +94,12 @@ func (s *statements) read(prompt string) (string, error) {
 		return s.held, nil
 	}
 	l, err := s.in.ReadLine(prompt)
+	l = strings.TrimSuffix(l, "\r")
 	if err == nil {
 		s.line++
+		s.text.WriteString(l + "\n")
 	}
-	return strings.TrimSuffix(l, "\r"), err
+	return l, err
 }
 
 // idle reports whether l says nothing: it is blank or a comment.

@@ -38,6 +38,15 @@ func size(f *os.File) (columns, rows int) {
 	return columns, rows
 }
 
+// saveTerminal remembers the terminal's mode; restore goes back to it.
+func saveTerminal(f *os.File) (restore func()) {
+	state, err := term.GetState(int(f.Fd()))
+	if err != nil {
+		return func() {}
+	}
+	return func() { term.Restore(int(f.Fd()), state) }
+}
+
 // Out and Err are the streams for others to write to.
 func (c *console) Out() io.Writer { return consoleWriter{c, false} }
 func (c *console) Err() io.Writer { return consoleWriter{c, true} }

@@ -1,0 +1,35 @@
+package builtins
+
+import "go.starlark.net/starlark"
+
+// What the shell needs of a session beyond what scripts do.
+
+// Remember keeps the text of a file that Session did not read itself, for
+// messages that quote its lines.
+func (s *Session) Remember(file, text string) { s.sources[file] = text }
+
+// ParamsOf gives the parameters of a function or method; nil where v is none.
+// Those of a script's own function have a name and no more.
+func ParamsOf(v starlark.Value) []Param {
+	switch fn := v.(type) {
+	case *function:
+		return fn.Params
+	case *starlark.Function:
+		params := make([]Param, fn.NumParams())
+		for i := range params {
+			params[i].Name, _ = fn.Param(i)
+		}
+		if fn.HasKwargs() {
+			params = params[:len(params)-1]
+		}
+		if fn.HasVarargs() {
+			params = params[:len(params)-1]
+		}
+		return params
+	}
+	return nil
+}
+
+// Nearest is the candidate that name is most likely a misspelling of; empty:
+// none is near.
+func Nearest(name string, candidates []string) string { return nearest(name, candidates) }

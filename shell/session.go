@@ -1,0 +1,113 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"syscall"
+
+	"fabsh/builtins"
+	"fabsh/mad"
+)
+
+// session is a builtins.Session at work: with a fabric behind it, and people
+// before it.
+type session struct {
+	*builtins.Session
+	app      *app
+	engine   *mad.Engine // nil: no live fabric
+	name     string      // of the fabric, in the prompt
+	progress *progress
+}
+
+// close says goodbye to the fabric.
+func (s *session) close() {
+	s.app.interrupts.onExit(func() {})
+	s.Session.Close()
+	if s.engine != nil {
+		s.engine.Close()
+	}
+}
+
+// evaluate runs code or a script, reports what went wrong, and returns the
+// exit status.
+func (s *session) evaluate(fn func(context.Context) error) int {
+	err := s.attempt(fn)
+	s.report(err)
+	return s.ExitStatus(err)
+}
+
+// attempt runs fn until it ends, fails or is interrupted.
+func (s *session) attempt(fn func(context.Context) error) error {
+	before := s.cancelled()
+	return s.app.interrupts.run(func(ctx context.Context) (err error) {
+		s.progress.during(func() { err = guarded(func() error { return fn(ctx) }) })
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			return &interruption{cause, s.cancelled() - before}
+		}
+		return err
+	})
+}
+
+// cancelled is how many calls were given up so far.
+func (s *session) cancelled() uint64 {
+	if s.engine == nil {
+		return 0
+	}
+	return s.engine.Stats().Cancelled
+}
+
+// interruption is the end of an evaluation by a signal.
+type interruption struct {
+	cause     error
+	abandoned uint64 // calls
+}
+
+func (e *interruption) Unwrap() error { return e.cause }
+func (e *interruption) Error() string {
+	if e.abandoned == 0 {
+		return e.cause.Error()
+	}
+	return fmt.Sprintf("%v (in-flight MADs abandoned: %d)", e.cause, e.abandoned)
+}
+
+// report tells people on stderr what ended an evaluation.
+func (s *session) report(err error) {
+	var exit *builtins.ExitError
+	var stop *interruption
+	var bug *bug
+	stderr := s.app.console.Err()
+	switch {
+	case err == nil, errors.As(err, &exit), s.app.interrupts.ended() == syscall.SIGPIPE:
+	case errors.As(err, &stop):
+		fmt.Fprintln(stderr, stop)
+	case errors.As(err, &bug):
+		fmt.Fprintln(stderr, bug)
+		if s.app.verbose > 1 {
+			stderr.Write(bug.stack)
+		}
+	default:
+		fmt.Fprintln(stderr, s.Explain(err))
+	}
+}
+
+// guarded makes an error of a panic, which must not end the session.
+func guarded(fn func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &bug{v, debug.Stack()}
+		}
+	}()
+	return fn()
+}
+
+// bug is a panic: a mistake of ours, not of the script.
+type bug struct {
+	value any
+	stack []byte
+}
+
+func (e *bug) Error() string {
+	return fmt.Sprintf("bug in fabsh: %v (please report it; with -vv it says where)", e.value)
+}
