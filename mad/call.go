@@ -1,6 +1,8 @@
 package mad
 
 import (
+	"encoding/binary"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -16,18 +18,21 @@ import (
 //	func (c *portCall) Complete(*mad.Call) { ... c.Err, c.Data() ... }
 type Call struct {
 	To Address
-	// MAD is the request, written by PutSMP, PutGMP, PutSA or by hand; the
-	// engine sets the transaction ID. After an answer it holds the response.
+	// MAD is the request, written by PutSMP, PutPerf, PutSA or by hand; the
+	// engine chooses the transaction ID. After an answer it holds the
+	// response (of a table, the first segment).
 	MAD [Size]byte
-	// Table is the data of a multi-packet (RMPP) response, all segments
-	// joined, without headers; nil otherwise.
+	// Table is the data of an answer to GetTable and its like, all segments
+	// joined, without headers: never nil after such an answer, nil after
+	// others. A short one lies in MAD.
 	Table []byte
 	// Timeout of one attempt, and attempts after the first; 0 means the
 	// engine's, negative Retries none.
 	Timeout time.Duration
 	Retries int
-	// Notify is told, on one of the engine's goroutines, when the call has
-	// ended. It must not block; it may Start calls. Nil: nobody is told.
+	// Notify is told when the call has ended, on one of the engine's
+	// goroutines or on the one that calls Cancel or Close. It must not
+	// block; it may Start calls. Nil: nobody is told.
 	Notify Completer
 	// Err is nil when MAD holds a response with status 0; otherwise an *Error.
 	Err error
@@ -36,7 +41,7 @@ type Call struct {
 	// Elapsed is from Start to the end.
 	Elapsed time.Duration
 
-	callState // the engine's own
+	s callState
 }
 
 // Completer is told that a call has ended.
@@ -55,7 +60,100 @@ func (c *Call) Header() Header { return ParseHeader(c.MAD[:]) }
 func (c *Call) Data() []byte { return c.MAD[Class(c.MAD[offClass]).DataOffset():] }
 
 // Records iterates over the records of an SA answer, each at least size bytes
-// long. The error says why the answer is not a whole number of records.
-func (c *Call) Records(size int) (iter.Seq[[]byte], error) { return nil, nil }
+// long: one after Get, any number after GetTable. The error says why the
+// answer is not a whole number of records.
+func (c *Call) Records(size int) (iter.Seq[[]byte], error) {
+	table := c.Table
+	if table == nil {
+		table = c.Data()[:min(size, len(c.Data()))]
+	}
+	// AttributeOffset is the distance of records in units of 8 bytes; the
+	// last record may come without its padding (IBA 15.2.1.1).
+	step := 8 * int(binary.BigEndian.Uint16(c.MAD[SAAttrOffsetOffset:]))
+	if c.Table == nil {
+		step = size
+	}
+	switch rest := 0; {
+	case len(table) == 0:
+	case step < size || step == 0:
+		return nil, newError(c, fmt.Errorf("malformed table: records %d bytes apart, but at least %d long", step, size))
+	default:
+		if rest = len(table) % step; rest != 0 && rest < size {
+			return nil, newError(c, fmt.Errorf("malformed table: %d bytes are no whole number of records of %d bytes", len(table), step))
+		}
+	}
+	return func(yield func([]byte) bool) {
+		for rest := table; len(rest) > 0; rest = rest[min(step, len(rest)):] {
+			if !yield(rest[:min(step, len(rest))]) {
+				return
+			}
+		}
+	}, nil
+}
 
-type callState struct{}
+// callState is what the engine keeps in a lent call; its lock guards it.
+type callState struct {
+	phase      phase
+	fresh      bool // counts in the window: sent, not answered, not presumed lost
+	next, prev *Call
+	dest       *destination
+	seq        uint64 // order of admission
+	tid        uint32 // of the latest attempt
+	losses     int    // attempts without an answer
+	busy       int    // BUSY answers
+	timeout    time.Duration
+	retries    int
+	started    time.Duration // all times are since the engine's epoch
+	firstSent  time.Duration
+	lastSent   time.Duration
+	giveUp     time.Duration // when the current attempt is lost
+	wake       time.Duration // when the timer is to look at the call
+	timer      int           // place in the timer heap, from 1; 0: none
+	rx         *assembly     // of an RMPP answer
+}
+
+type phase uint8
+
+const (
+	phaseIdle   phase = iota // not the engine's
+	phaseHeld                // waits until its destination has room
+	phaseReady               // waits until the window has room
+	phaseSent                // waits for the answer
+	phaseResend              // waits for the writer to send it again
+	phasePaused              // waits before it is sent again
+)
+
+// callList is a queue of calls, linked through their state.
+type callList struct{ head, tail *Call }
+
+func (l *callList) push(c *Call) {
+	c.s.prev, c.s.next = l.tail, nil
+	if l.tail == nil {
+		l.head = c
+	} else {
+		l.tail.s.next = c
+	}
+	l.tail = c
+}
+
+func (l *callList) remove(c *Call) {
+	if c.s.prev == nil {
+		l.head = c.s.next
+	} else {
+		c.s.prev.s.next = c.s.next
+	}
+	if c.s.next == nil {
+		l.tail = c.s.prev
+	} else {
+		c.s.next.s.prev = c.s.prev
+	}
+	c.s.prev, c.s.next = nil, nil
+}
+
+func (l *callList) pop() *Call {
+	c := l.head
+	if c != nil {
+		l.remove(c)
+	}
+	return c
+}

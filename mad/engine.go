@@ -2,6 +2,10 @@ package mad
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,38 +23,343 @@ type Options struct {
 }
 
 // Engine moves many calls at a time over one transport.
+//
+// Three goroutines share the work. The writer sends what the window allows.
+// The reader matches answers with calls and completes them; it never sends and
+// never blocks, for a peer that waits for us to read may be what we wait for
+// to write. The third does what falls due. A call costs neither a goroutine
+// nor an allocation.
+//
+// Of a call that changes nothing an attempt is over after Timeout, or 10 ms
+// (then 20, 40, ...) after the transport gives it back undelivered: a simulator
+// knows a loss at once, and retries in no time would only meet it again. All
+// others, Sets above all, always get their full Timeout: the request may have
+// been carried out and the answer lost. An answer BUSY is no loss: the request
+// is sent again after 10, 20, 40, ... ms until (Retries+1) x Timeout have gone
+// by since it was first sent; then the call ends with that status.
 type Engine struct {
-	t Transport
-	o Options
+	t      Transport
+	opt    Options // defaults put in
+	traits Traits
+	epoch  time.Time
+	wake   chan struct{} // to the writer, when idle
+	rearm  chan struct{} // to the timer goroutine: e.armed was brought forward
+	stop   chan struct{} // closed by Close
+	done   sync.WaitGroup
+
+	mu        sync.Mutex // guards all that follows, and the state of lent calls
+	err       error      // why the engine works no longer
+	closed    bool
+	window    int
+	inFlight  int // calls that count in the window
+	reserve   int // slots never used, as the transport cannot take so many
+	seq       uint64
+	windows   [kinds]classWindow
+	dests     []*destination // in order of making
+	maxDests  int
+	slots     [numSlots]slot
+	free      slotQueue
+	again     callList  // calls to be sent again
+	control   []control // RMPP ACKs and ABORTs to be sent
+	timers    timerHeap
+	armed     time.Duration // when the timer goroutine will wake
+	idle      bool          // the writer waits for e.wake
+	sending   bool          // the writer is inside Transport.Send
+	sendBegan time.Duration // since then
+	stalled   bool          // and for far too long
+	stats     Stats
 }
 
+// errStalled ends what waits for a transport that takes no datagrams.
+var errStalled = fmt.Errorf("%w before it could be sent, for the transport takes no datagrams", ErrTimeout)
+
 // NewEngine starts an engine on t, which it owns from now on.
-func NewEngine(t Transport, o Options) *Engine { return &Engine{t: t, o: o} }
+func NewEngine(t Transport, o Options) *Engine {
+	if o.Window <= 0 {
+		o.Window = defaultWindow
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = time.Second
+	}
+	switch {
+	case o.Retries == 0:
+		o.Retries = 2
+	case o.Retries < 0:
+		o.Retries = 0
+	}
+	e := &Engine{
+		t:        t,
+		opt:      o,
+		traits:   t.Traits(),
+		epoch:    time.Now(),
+		wake:     make(chan struct{}, 1),
+		rearm:    make(chan struct{}, 1),
+		stop:     make(chan struct{}),
+		armed:    never,
+		maxDests: maxDestinations,
+	}
+	for i := range numSlots {
+		e.free.push(uint16(i))
+	}
+	outstanding := e.traits.MaxOutstanding
+	if outstanding <= 0 || outstanding > numSlots {
+		outstanding = numSlots
+	}
+	e.reserve = numSlots - outstanding
+	e.window = min(o.Window, outstanding)
+	for i := range e.windows {
+		e.windows[i] = classWindow{limit: e.window, perNode: windowDestination, destLookup: map[destKey]*destination{}}
+	}
+	e.windows[kindSA].limit = min(windowSA, e.window)
+	e.windows[kindSA].perNode = windowSA
+	e.done.Go(e.sendLoop)
+	e.done.Go(e.receiveLoop)
+	e.done.Go(e.timeLoop)
+	return e
+}
 
 // Start begins c and returns at once; c.Notify is told of the end, of
-// failures too.
-func (e *Engine) Start(c *Call) {}
+// failures too. A call that has not ended must not be started again.
+func (e *Engine) Start(c *Call) {
+	c.Err, c.Table, c.Attempts, c.Elapsed = nil, nil, 0, 0
+	timeout, retries := c.Timeout, c.Retries
+	if timeout <= 0 {
+		timeout = e.opt.Timeout
+	}
+	switch {
+	case retries == 0:
+		retries = e.opt.Retries
+	case retries < 0:
+		retries = 0
+	}
+	err := e.check(c)
+
+	e.mu.Lock()
+	if err == nil {
+		err = e.err
+	}
+	if err == nil && e.stalled {
+		err = errStalled
+	}
+	if err != nil {
+		e.stats.Refused++
+		e.mu.Unlock()
+		c.Err = newError(c, err)
+		// Not here: the caller may hold what Complete wants.
+		go c.complete()
+		return
+	}
+	c.s = callState{timeout: timeout, retries: retries, started: e.now(), dest: e.destination(c)}
+	e.admit(c)
+	e.unlock()
+}
+
+// check says why c must not be sent.
+func (e *Engine) check(c *Call) error {
+	h := c.Header()
+	if !e.opt.Write && effectOf(h.Class, h.ClassVersion, h.Method, h.Attribute) == effectFabric {
+		return ErrReadOnly
+	}
+	if h.Class == ClassSubnDirected && c.MAD[offHopCount] > MaxHops {
+		return fmt.Errorf("directed route of %d hops, more than %d", c.MAD[offHopCount], MaxHops)
+	}
+	return nil
+}
 
 // Cancel ends c now, unless it has ended: c.Err wraps cause. A late answer is
-// counted and dropped.
-func (e *Engine) Cancel(c *Call, cause error) {}
+// counted and dropped. Where c is ending already, on another goroutine, Cancel
+// does not wait for that.
+func (e *Engine) Cancel(c *Call, cause error) {
+	var ended callList
+	e.mu.Lock()
+	if c.s.phase != phaseIdle {
+		e.stats.Cancelled++
+		e.end(c, e.now(), cause, &ended)
+	}
+	e.unlock()
+	ended.complete()
+}
 
 // Do starts all calls and waits until all have ended; what became of each is
 // in its Err. When ctx ends, so do all open calls, at once, and Do returns
 // context.Cause(ctx); otherwise it returns nil. The calls' Notify is Do's.
-func (e *Engine) Do(ctx context.Context, calls ...*Call) error { return nil }
+func (e *Engine) Do(ctx context.Context, calls ...*Call) error {
+	b := batch{done: make(chan struct{})}
+	b.left.Store(int64(len(calls)) + 1)
+	for _, c := range calls {
+		c.Notify = &b
+		e.Start(c)
+	}
+	b.Complete(nil)
+	select {
+	case <-b.done:
+		return nil
+	case <-ctx.Done():
+	}
+	cause := context.Cause(ctx)
+	for i := range calls { // the last first: they have not been sent yet
+		e.Cancel(calls[len(calls)-1-i], cause)
+	}
+	<-b.done
+	return cause
+}
+
+// batch is what the calls of one Do tell of their end.
+type batch struct {
+	left atomic.Int64
+	done chan struct{}
+}
+
+func (b *batch) Complete(*Call) {
+	if b.left.Add(-1) == 0 {
+		close(b.done)
+	}
+}
 
 // Port reads the facts of the local port afresh.
 func (e *Engine) Port() (Port, error) { return e.t.Port() }
 
 // Traits says what the transport does by itself.
-func (e *Engine) Traits() Traits { return e.t.Traits() }
+func (e *Engine) Traits() Traits { return e.traits }
 
 // Write: requests that change the fabric are allowed.
-func (e *Engine) Write() bool { return e.o.Write }
+func (e *Engine) Write() bool { return e.opt.Write }
 
 // Stats are the counts so far.
-func (e *Engine) Stats() Stats { return Stats{} }
+func (e *Engine) Stats() Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.stats
+}
 
-// Close ends all open calls with ErrClosed and closes the transport.
-func (e *Engine) Close() error { return e.t.Close() }
+// Close ends all open calls with ErrClosed, closes the transport and waits
+// for the engine's goroutines; it must not be called from Complete.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	closed := e.closed
+	e.closed = true
+	e.mu.Unlock()
+	if closed {
+		return nil
+	}
+	e.fail(ErrClosed)
+	close(e.stop)
+	err := e.t.Close()
+	e.done.Wait()
+	return err
+}
+
+// fail ends all calls, for the transport is gone.
+func (e *Engine) fail(err error) {
+	var ended callList
+	e.mu.Lock()
+	if e.err == nil {
+		e.err = err
+		now := e.now()
+		for i := range e.slots {
+			if c := e.slots[i].call; c != nil {
+				e.end(c, now, err, &ended)
+			}
+		}
+		e.endWaiting(now, err, &ended)
+		if e.idle {
+			e.idle = false
+			e.wake <- struct{}{}
+		}
+	}
+	e.mu.Unlock()
+	ended.complete()
+}
+
+// endWaiting ends all calls that were never sent.
+func (e *Engine) endWaiting(now time.Duration, err error, ended *callList) {
+	for _, d := range e.dests {
+		for d.held.head != nil {
+			e.end(d.held.head, now, err, ended)
+		}
+	}
+	for i := range e.windows {
+		for e.windows[i].ready.head != nil {
+			e.end(e.windows[i].ready.head, now, err, ended)
+		}
+	}
+}
+
+// end takes c out of all that the engine keeps. The caller completes what is
+// in ended when it no longer holds the lock.
+func (e *Engine) end(c *Call, now time.Duration, err error, ended *callList) {
+	d := c.s.dest
+	switch c.s.phase {
+	case phaseHeld:
+		d.held.remove(c)
+	case phaseReady:
+		d.kind.ready.remove(c)
+		e.discharge(d)
+	default:
+		if c.s.phase == phaseResend {
+			e.again.remove(c)
+		}
+		if c.s.rx != nil && err != nil && e.err == nil {
+			e.abort(c.s.rx.head[:], c.s.rx.to, rmppTooLong)
+		}
+		e.leaveWindow(c)
+		e.timers.remove(c)
+		e.closeSlot(c, err == nil)
+		e.discharge(d)
+	}
+	c.Elapsed = now - c.s.started
+	c.Err = newError(c, err)
+	c.s = callState{}
+	ended.push(c)
+}
+
+// complete tells of the end of all calls in l, and empties it.
+func (l *callList) complete() {
+	for c := l.pop(); c != nil; c = l.pop() {
+		c.complete()
+	}
+}
+
+func (c *Call) complete() {
+	if c.Notify != nil {
+		c.Notify.Complete(c)
+	}
+}
+
+// now is the time since the engine began: monotonic, and cheap to compare.
+func (e *Engine) now() time.Duration { return time.Since(e.epoch) }
+
+// unlock wakes the writer if there is something to send.
+func (e *Engine) unlock() {
+	wake := e.idle && (len(e.control) > 0 || e.again.head != nil || e.nextReady() != nil)
+	if wake {
+		e.idle = false
+	}
+	e.mu.Unlock()
+	if wake {
+		e.wake <- struct{}{}
+	}
+}
+
+// isSendError: err concerns one datagram, not the transport.
+func isSendError(err error) bool {
+	var s *SendError
+	return errors.As(err, &s)
+}
+
+type effect uint8
+
+const (
+	effectRead effect = iota
+	effectFabric
+)
+
+const statusBusy = 1
+
+func effectOf(c Class, version uint8, m Method, id AttributeID) effect {
+	switch m {
+	case MethodGet, MethodGetTable, MethodGetTraceTable, MethodGetMulti:
+		return effectRead
+	}
+	return effectFabric
+}

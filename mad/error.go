@@ -30,6 +30,47 @@ type Error struct {
 	Err      error // nil where Status says it all
 }
 
+// newError says what came of c; nil if err is nil. A statusError becomes the
+// Error's Status.
+func newError(c *Call, err error) error {
+	if err == nil {
+		return nil
+	}
+	h := c.Header()
+	e := &Error{
+		Op:       h.Class.Family().String() + (h.Method&^Response).Name(h.Class, h.ClassVersion),
+		Attr:     fmt.Sprintf("attribute %#04x", uint16(h.Attribute)),
+		Modifier: h.Modifier,
+		Dest:     c.destination(),
+		Attempts: c.Attempts,
+		Elapsed:  c.Elapsed,
+		Err:      err,
+	}
+	if a := Lookup(h.Class, h.Attribute); a != nil {
+		e.Attr = a.Name
+	}
+	if s, ok := err.(statusError); ok {
+		e.Status, e.Err = Status(s), nil
+	}
+	return e
+}
+
+// statusError is the status of a response that is not 0.
+type statusError Status
+
+func (s statusError) Error() string { return fmt.Sprintf("status %#04x", uint16(s)) }
+
+// destination is where c goes, in words.
+func (c *Call) destination() string {
+	switch {
+	case Class(c.MAD[offClass]) == ClassSubnDirected:
+		return "route " + RouteOf(c.MAD[:]).String()
+	case c.To.HasGRH:
+		return fmt.Sprintf("GID %v", c.To.GID)
+	}
+	return fmt.Sprintf("LID %d", c.To.LID)
+}
+
 // Error gives one line: what was asked, of whom, what came of it.
 func (e *Error) Error() string {
 	var b strings.Builder
@@ -40,9 +81,12 @@ func (e *Error) Error() string {
 	fmt.Fprintf(&b, ") to %s: ", e.Dest)
 	switch {
 	case e.Err == nil:
-		fmt.Fprintf(&b, "status %#04x", uint16(e.Status))
-	case errors.Is(e.Err, ErrTimeout):
-		fmt.Fprintf(&b, "%v after %d attempts", e.Err, e.Attempts)
+		b.WriteString(statusError(e.Status).Error())
+	case errors.Is(e.Err, ErrTimeout) && e.Attempts > 0:
+		fmt.Fprintf(&b, "%v after %d attempt", e.Err, e.Attempts)
+		if e.Attempts > 1 {
+			b.WriteByte('s')
+		}
 	default:
 		b.WriteString(e.Err.Error())
 	}

@@ -1,0 +1,157 @@
+package mad
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// receiveLoop is the reader goroutine: it reads, matches and completes.
+func (e *Engine) receiveLoop() {
+	d := Datagram{MAD: make([]byte, Size)}
+	for {
+		d = Datagram{MAD: d.MAD[:cap(d.MAD)]}
+		if err := e.t.Recv(&d); err != nil {
+			e.fail(err)
+			return
+		}
+		var ended callList
+		e.mu.Lock()
+		e.receive(&d, e.now(), &ended)
+		e.unlock()
+		ended.complete()
+	}
+}
+
+// receive decides what d is.
+func (e *Engine) receive(d *Datagram, now time.Duration, ended *callList) {
+	if len(d.MAD) < HeaderSize {
+		e.stats.Foreign++
+		return
+	}
+	tid := uint32(binary.BigEndian.Uint64(d.MAD[offTID:]))
+	c := e.lookup(tid)
+	switch {
+	case d.Undelivered: // before the response bit: the answer itself may have been lost
+		e.undelivered(c, d, tid, now, ended)
+	case !Method(d.MAD[offMethod]).IsResponse():
+		e.stats.Unsolicited++
+	case c == nil:
+		e.stray(d, tid)
+	case !answers(d, c):
+		e.stats.Foreign++
+	default:
+		e.answer(c, d, tid, now, ended)
+	}
+}
+
+// answers: d may be an answer to c. That the transaction ID fits is not
+// enough, for others choose theirs as they please.
+func answers(d *Datagram, c *Call) bool {
+	return d.MAD[offClass] == c.MAD[offClass] &&
+		[2]byte(d.MAD[offAttribute:]) == [2]byte(c.MAD[offAttribute:])
+}
+
+// answer takes in a response to c.
+func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, ended *callList) {
+	if c.s.rx == nil {
+		switch {
+		case tid == c.s.tid && c.s.phase == phaseSent:
+			c.s.dest.kind.sample(now - c.s.lastSent)
+		case tid&attemptMask == 0 && c.Attempts <= 1<<attemptBits:
+			c.s.dest.kind.sample(now - c.s.firstSent)
+		}
+	}
+	if ParseHeader(d.MAD).Status&statusBusy != 0 && c.s.rx == nil {
+		e.stats.Busy++
+		if now < c.s.firstSent+c.s.timeout*time.Duration(c.s.retries+1) {
+			e.pause(c, now+backOff(c.s.busy, c.s.timeout))
+			c.s.busy++
+			return
+		}
+	}
+	if isSegment(d.MAD) && !e.traits.RMPP {
+		e.segment(c, d, tid, now, ended)
+		return
+	}
+	e.finish(c, d, now, ended)
+}
+
+// finish ends c with the response in d.
+func (e *Engine) finish(c *Call, d *Datagram, now time.Duration, ended *callList) {
+	e.stats.Answered++
+	clear(c.MAD[copy(c.MAD[:], d.MAD):])
+	status := ParseHeader(c.MAD[:]).Status
+	var err error
+	switch {
+	case status != 0:
+		err = statusError(status)
+	case d.Cut:
+		err = ErrCut
+	case isTable(&c.MAD):
+		c.Table, err = unsegmented(c, d)
+	}
+	e.end(c, now, err, ended)
+}
+
+// isTable: m is an answer of any number of records.
+func isTable(m *[Size]byte) bool {
+	if Class(m[offClass]) != ClassSubnAdm {
+		return false
+	}
+	switch Method(m[offMethod]) &^ Response {
+	case MethodGetTable, MethodGetTraceTable, MethodGetMulti:
+		return true
+	}
+	return false
+}
+
+// unsegmented is the data of a table that came in one datagram.
+func unsegmented(c *Call, d *Datagram) ([]byte, error) {
+	switch {
+	case len(d.MAD) > Size: // the transport has put it together
+		return append([]byte(nil), d.MAD[SADataOffset:]...), nil
+	case isSegment(d.MAD):
+		n := int64(binary.BigEndian.Uint32(c.MAD[offPayloadLength:])) - rmppClassHeader
+		return c.MAD[SADataOffset:][:min(max(n, 0), segmentData)], nil
+	case len(d.MAD) < Size:
+		return c.MAD[SADataOffset:max(SADataOffset, len(d.MAD))], nil
+	}
+	return nil, fmt.Errorf("%w: it does not say how long it is", ErrCut)
+}
+
+// undelivered: the transport gives back what we sent, or the answer to it.
+func (e *Engine) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration, ended *callList) {
+	e.stats.Undelivered++
+	if c == nil || tid != c.s.tid || c.s.phase != phaseSent || c.s.rx != nil ||
+		d.MAD[offClass] != c.MAD[offClass] || isControl(d.MAD) {
+		return
+	}
+	e.leaveWindow(c)
+	h := c.Header()
+	if effectOf(h.Class, h.ClassVersion, h.Method, h.Attribute) != effectRead {
+		return // it may have been carried out: the attempt lasts its full time
+	}
+	c.s.losses++
+	if c.s.losses > c.s.retries {
+		e.timedOut(c, now, ended)
+		return
+	}
+	e.pause(c, min(now+backOff(c.s.losses-1, c.s.timeout), c.s.giveUp))
+}
+
+// stray counts a response that no open call waits for.
+func (e *Engine) stray(d *Datagram, tid uint32) {
+	s := &e.slots[tid%numSlots]
+	behind := s.use - uint16(tid>>(slotBits+attemptBits))
+	switch {
+	case behind == 0 && s.answered:
+		e.stats.Duplicate++
+	case behind < 1<<15:
+		e.stats.Late++
+	default:
+		e.stats.Foreign++
+		return
+	}
+	e.straySegment(d, behind == 0 && s.answered)
+}

@@ -1,0 +1,306 @@
+package mad
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The RMPP header: version, type, response time and flags, status, segment
+// number, payload length or new window (IBA 13.6.2).
+const (
+	offRMPPVersion   = RMPPOffset
+	offRMPPType      = RMPPOffset + 1
+	offRMPPFlags     = RMPPOffset + 2 // the lower 3 bits; the upper 5 are a time
+	offRMPPStatus    = RMPPOffset + 3
+	offSegment       = RMPPOffset + 4
+	offPayloadLength = RMPPOffset + 8
+	offNewWindowLast = RMPPOffset + 8
+)
+
+const (
+	rmppData  = 1
+	rmppACK   = 2
+	rmppStop  = 3
+	rmppAbort = 4
+
+	rmppActive = 1
+	rmppFirst  = 2
+	rmppLast   = 4
+)
+
+// Reasons to abort a transfer (IBA 13.6.2.1, table 180).
+const (
+	rmppTooLong     = 118 // total time too long
+	rmppBadLength   = 119 // last segment and payload length disagree
+	rmppBadFirst    = 120 // first segment and segment number disagree
+	rmppUnknownType = 121
+	rmppUnspecified = 127
+)
+
+var rmppWords = map[uint8]string{
+	1:   "resources exhausted",
+	118: "total time too long",
+	119: "inconsistent last segment and payload length",
+	120: "inconsistent first segment and segment number",
+	121: "bad RMPP type",
+	122: "new window too small",
+	123: "segment number too big",
+	124: "illegal status",
+	125: "unsupported RMPP version",
+	126: "too many retries",
+	127: "unspecified",
+}
+
+const (
+	segmentData = Size - SADataOffset // bytes of the table in a segment
+	// rmppClassHeader is what PayloadLength counts of each segment beyond
+	// the table: SM_Key, AttributeOffset, ComponentMask.
+	rmppClassHeader = SADataOffset - RMPPOffset - 12
+	// rmppWindow is how many segments we let the sender be ahead of our
+	// ACK, and how far out of order they may come.
+	rmppWindow = 64
+	// maxTable in bytes: ten times the routing tables of a full subnet
+	// would not come near it, but a sender that never ends would.
+	maxTable = 1 << 30
+)
+
+// isSegment: m is part of an RMPP transfer. OpenSM on ibsim's client library
+// sets the flag but not the version: nobody has segmented that.
+func isSegment(m []byte) bool {
+	return len(m) >= SADataOffset && Class(m[offClass]) == ClassSubnAdm &&
+		m[offRMPPFlags]&rmppActive != 0 && m[offRMPPVersion] != 0
+}
+
+// isControl: m is an ACK, STOP or ABORT.
+func isControl(m []byte) bool { return isSegment(m) && m[offRMPPType] != rmppData }
+
+// assembly puts the segments of one transfer together.
+type assembly struct {
+	tid     uint32
+	to      Address            // the sender
+	head    [SADataOffset]byte // of segment 1, or of the first that came
+	next    uint32             // all segments before it are here
+	ahead   uint64             // bit i: segment next+i is here; bit 0 never stays set
+	last    uint32             // 0: not seen yet
+	tail    int                // bytes of the table in the last segment
+	claim   uint32             // PayloadLength of segment 1; 0: unknown
+	acked   uint32             // segments acknowledged
+	granted uint32             // the sender may send up to this one
+	data    []byte
+}
+
+func newAssembly(m []byte, from Address) *assembly {
+	a := &assembly{to: from, next: 1, granted: 1, tid: uint32(binary.BigEndian.Uint64(m[offTID:]))}
+	copy(a.head[:], m)
+	return a
+}
+
+// abortError is a violation of the protocol, and the status that tells the sender.
+type abortError struct {
+	status uint8
+	text   string
+}
+
+func (e *abortError) Error() string { return "malformed table: " + e.text }
+
+func abortf(status uint8, format string, args ...any) error {
+	return &abortError{status, fmt.Sprintf(format, args...)}
+}
+
+// add takes in a DATA segment: m has Size bytes. progress: it was new;
+// ack: the sender is to be told how far we are.
+func (a *assembly) add(m []byte) (progress, ack bool, err error) {
+	n := binary.BigEndian.Uint32(m[offSegment:])
+	length := binary.BigEndian.Uint32(m[offPayloadLength:])
+	flags := m[offRMPPFlags]
+	last := flags&rmppLast != 0
+	switch {
+	case m[offRMPPVersion] != 1:
+		return false, false, abortf(125, "RMPP version %d", m[offRMPPVersion])
+	case m[offRMPPStatus] != 0:
+		return false, false, abortf(124, "segment %d has RMPP status %d", n, m[offRMPPStatus])
+	case n == 0 || n == 1 != (flags&rmppFirst != 0):
+		return false, false, abortf(rmppBadFirst, "segment number %d does not go with the flag of the first segment", n)
+	case last && (length < rmppClassHeader || length > rmppClassHeader+segmentData):
+		return false, false, abortf(rmppBadLength, "last segment with payload length %d", length)
+	case a.last != 0 && (n > a.last || last != (n == a.last)):
+		return false, false, abortf(rmppBadLength, "segment %d, but the last was %d", n, a.last)
+	case n < a.next:
+		// A segment we have acknowledged comes again: the ACK was lost.
+		return false, n <= a.acked, nil
+	case n-a.next >= rmppWindow || a.ahead>>(n-a.next)&1 != 0:
+		return false, false, nil
+	case int64(n)*segmentData > maxTable:
+		return false, false, abortf(rmppUnspecified, "longer than %d bytes", maxTable)
+	}
+	if n == 1 {
+		copy(a.head[:], m)
+		if !last {
+			a.claim = length
+		}
+	}
+	if last {
+		if a.ahead>>(n-a.next) != 0 {
+			return false, false, abortf(rmppBadLength, "segment %d is the last, but there are later ones", n)
+		}
+		a.last, a.tail = n, int(length)-rmppClassHeader
+	}
+	// Memory grows with what has come, whatever the first segment promises.
+	if need := int(n) * segmentData; need > len(a.data) {
+		a.data = append(a.data, make([]byte, need-len(a.data))...)
+	}
+	copy(a.data[(int(n)-1)*segmentData:], m[SADataOffset:Size])
+	for a.ahead |= 1 << (n - a.next); a.ahead&1 != 0; a.ahead >>= 1 {
+		a.next++
+	}
+	switch {
+	case a.done():
+		if most := uint64(a.last) * (segmentData + rmppClassHeader); uint64(a.claim) > most {
+			return true, false, abortf(rmppBadLength, "%d bytes at most have come, of %d that the first segment announced", most, a.claim)
+		}
+		ack = true
+	case a.next > a.granted:
+		a.granted = a.next - 1 + rmppWindow
+		ack = true
+	}
+	return true, ack, nil
+}
+
+// done: all segments are here.
+func (a *assembly) done() bool { return a.last != 0 && a.next > a.last }
+
+// table is the data of all segments.
+func (a *assembly) table() []byte { return a.data[:int(a.last-1)*segmentData+a.tail] }
+
+// segment takes in a part of the answer to c.
+func (e *Engine) segment(c *Call, d *Datagram, tid uint32, now time.Duration, ended *callList) {
+	var m [Size]byte
+	copy(m[:], d.MAD)
+	n := binary.BigEndian.Uint32(m[offSegment:])
+	switch m[offRMPPType] {
+	case rmppData:
+	case rmppStop, rmppAbort:
+		e.stats.Answered++
+		what := "stopped"
+		if m[offRMPPType] == rmppAbort {
+			what = "aborted"
+		}
+		words, ok := rmppWords[m[offRMPPStatus]]
+		if !ok {
+			words = "unknown"
+		}
+		c.s.rx = nil // nothing to abort any more
+		e.end(c, now, fmt.Errorf("the sender %s the table: RMPP status %d, %s", what, m[offRMPPStatus], words), ended)
+		return
+	default:
+		e.stats.Foreign++
+		return
+	}
+	if c.s.rx == nil {
+		// Of the latest attempt segments may overtake the first one; of an
+		// earlier attempt, they are the rest of what was given up.
+		if n != 1 && (tid != c.s.tid || n > rmppWindow) {
+			e.stats.Duplicate++
+			return
+		}
+		c.s.rx = newAssembly(m[:], d.Address)
+	}
+	a := c.s.rx
+	if a.tid != uint32(tid) {
+		// The answer to another attempt: one is enough.
+		e.stats.Duplicate++
+		e.abort(m[:], d.Address, rmppUnspecified)
+		return
+	}
+	progress, ack, err := a.add(m[:])
+	if ack {
+		e.acknowledge(a)
+	}
+	var violation *abortError
+	switch {
+	case errors.As(err, &violation):
+		e.stats.Answered++
+		e.abort(a.head[:], a.to, violation.status)
+		c.s.rx = nil
+		e.end(c, now, err, ended)
+	case !progress:
+		e.stats.Duplicate++
+	case a.done():
+		e.finishTable(c, a, d.Cut, now, ended)
+	default:
+		c.s.losses = 0
+		c.s.giveUp = now + c.s.timeout
+		e.setTimer(c, c.s.giveUp)
+	}
+}
+
+// finishTable ends c with all segments of its answer.
+func (e *Engine) finishTable(c *Call, a *assembly, cut bool, now time.Duration, ended *callList) {
+	e.stats.Answered++
+	copy(c.MAD[:], a.head[:])
+	clear(c.MAD[SADataOffset+copy(c.MAD[SADataOffset:], a.table()):])
+	status := ParseHeader(c.MAD[:]).Status
+	var err error
+	switch {
+	case status != 0:
+		err = statusError(status)
+	case cut:
+		err = ErrCut
+	case isTable(&c.MAD):
+		c.Table = a.table()
+	}
+	c.s.rx = nil // nothing to abort any more
+	e.end(c, now, err, ended)
+}
+
+// control is an RMPP segment without data, which the writer is to send.
+type control struct {
+	to   Address
+	head [SADataOffset]byte
+}
+
+// maxControl are queued at most; ACKs may be lost like all datagrams.
+const maxControl = 4 * rmppWindow
+
+// acknowledge tells the sender how far we are and how far it may go.
+func (e *Engine) acknowledge(a *assembly) {
+	a.acked = a.next - 1
+	e.reply(a.head[:], a.to, rmppACK, 0, a.acked, max(a.granted, a.acked))
+}
+
+// abort tells the sender of segment m to send no more.
+func (e *Engine) abort(m []byte, to Address, status uint8) { e.reply(m, to, rmppAbort, status, 0, 0) }
+
+// reply queues a control segment. Its header is that of segment m with the
+// response bit turned over: Linux matches it so (mad_rmpp.c, format_ack and
+// nack_recv).
+func (e *Engine) reply(m []byte, to Address, kind, status uint8, segment, newWindowLast uint32) {
+	if e.traits.NoACK || len(e.control) >= maxControl {
+		return
+	}
+	s := control{to: to}
+	copy(s.head[:], m)
+	s.head[offMethod] ^= byte(Response)
+	s.head[offRMPPVersion] = 1
+	s.head[offRMPPType] = kind
+	s.head[offRMPPFlags] = s.head[offRMPPFlags]&^7 | rmppActive
+	s.head[offRMPPStatus] = status
+	binary.BigEndian.PutUint32(s.head[offSegment:], segment)
+	binary.BigEndian.PutUint32(s.head[offNewWindowLast:], newWindowLast)
+	e.control = append(e.control, s)
+}
+
+// straySegment answers a segment that no open call waits for: its sender
+// would go on for long. If the call had all, what got lost is our last ACK.
+func (e *Engine) straySegment(d *Datagram, answered bool) {
+	if e.traits.RMPP || !isSegment(d.MAD) || d.MAD[offRMPPType] != rmppData {
+		return
+	}
+	if n := binary.BigEndian.Uint32(d.MAD[offSegment:]); !answered {
+		e.abort(d.MAD, d.Address, rmppTooLong)
+	} else if d.MAD[offRMPPFlags]&rmppLast != 0 {
+		e.reply(d.MAD, d.Address, rmppACK, 0, n, n+rmppWindow)
+	}
+}

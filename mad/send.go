@@ -1,0 +1,126 @@
+package mad
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// sendLoop is the writer goroutine, the only one that sends.
+func (e *Engine) sendLoop() {
+	d := Datagram{MAD: make([]byte, Size)}
+	for {
+		isCall, tid := e.nextDatagram(&d)
+		if tid < 0 {
+			return
+		}
+		err := e.t.Send(&d)
+		switch {
+		case err != nil && !isSendError(err):
+			e.fail(err)
+			return
+		case isCall && err != nil:
+			e.handedOver(uint32(tid), err)
+		case isCall && d.Timeout == 0:
+			e.handedOver(uint32(tid), nil)
+		}
+	}
+}
+
+// nextDatagram waits for something to send and puts it in d.
+func (e *Engine) nextDatagram(d *Datagram) (isCall bool, tid int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sending, e.stalled = false, false
+	for {
+		if e.err != nil {
+			return false, -1
+		}
+		if len(e.control) > 0 {
+			e.takeControl(d)
+			return false, 0
+		}
+		c := e.again.pop()
+		if c != nil {
+			e.stats.Retried++
+		} else if c = e.nextReady(); c != nil {
+			c.s.dest.kind.ready.remove(c)
+			e.openSlot(c)
+			e.enterWindow(c)
+		}
+		if c != nil {
+			e.take(c, d)
+			return true, int64(c.s.tid)
+		}
+		e.idle = true
+		e.mu.Unlock()
+		<-e.wake
+		e.mu.Lock()
+	}
+}
+
+// take puts the next attempt of c in d. It is a copy, for c may end, and its
+// buffer go back to its owner, while the transport still reads d.
+func (e *Engine) take(c *Call, d *Datagram) {
+	now := e.now()
+	c.s.phase = phaseSent
+	c.s.tid = e.slots[c.s.tid%numSlots].tid(uint16(c.s.tid%numSlots), c.Attempts)
+	if c.Attempts == 0 {
+		c.s.firstSent = now
+	}
+	c.Attempts++
+	c.s.lastSent = now
+	c.s.giveUp = now + c.s.timeout
+	wake := c.s.giveUp
+	if c.s.fresh {
+		wake = min(wake, now+c.s.dest.kind.lostAfter())
+	}
+	e.setTimer(c, wake)
+
+	d.Address = c.To
+	d.Timeout = c.s.timeout
+	if !answered(Method(c.MAD[offMethod])) {
+		d.Timeout = 0
+	}
+	d.MAD = append(d.MAD[:0], c.MAD[:]...)
+	binary.BigEndian.PutUint64(d.MAD[offTID:], uint64(c.s.tid))
+	e.beginSend(now)
+}
+
+// takeControl puts the next RMPP control segment in d.
+func (e *Engine) takeControl(d *Datagram) {
+	s := &e.control[0]
+	d.Address = s.to
+	d.Timeout = 0
+	d.MAD = append(d.MAD[:0], s.head[:]...)
+	d.MAD = append(d.MAD, make([]byte, Size-len(s.head))...)
+	e.control = append(e.control[:0], e.control[1:]...)
+	e.beginSend(e.now())
+}
+
+// beginSend notes that the writer is about to enter the transport.
+func (e *Engine) beginSend(now time.Duration) {
+	e.stats.Sent++
+	e.sending, e.sendBegan = true, now
+	e.wakeTimer(now + e.longest())
+}
+
+// handedOver ends the call which waits for nothing more: the transport refused
+// its datagram, or no answer is expected.
+func (e *Engine) handedOver(tid uint32, err error) {
+	var ended callList
+	e.mu.Lock()
+	if c := e.lookup(tid); c != nil {
+		if err != nil {
+			e.stats.Refused++
+		}
+		e.end(c, e.now(), err, &ended)
+	}
+	e.unlock()
+	ended.complete()
+}
+
+// answered: a request with method m is answered. The others are responses
+// themselves, or say something and want nothing (IBA 13.4.5).
+func answered(m Method) bool {
+	return !m.IsResponse() && m != MethodSend && m != MethodTrap && m != MethodTrapRepress
+}

@@ -1,0 +1,210 @@
+package mad
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// never is later than all times.
+const never = time.Duration(math.MaxInt64)
+
+// timerHeap has the call first whose wake is first.
+type timerHeap []*Call
+
+// set makes at the time when c is looked at.
+func (h *timerHeap) set(c *Call, at time.Duration) {
+	c.s.wake = at
+	if c.s.timer == 0 {
+		*h = append(*h, c)
+		c.s.timer = len(*h)
+		h.up(len(*h) - 1)
+		return
+	}
+	i := c.s.timer - 1
+	h.up(i)
+	h.down(c.s.timer - 1)
+}
+
+func (h *timerHeap) remove(c *Call) {
+	if c.s.timer == 0 {
+		return
+	}
+	i, last := c.s.timer-1, len(*h)-1
+	c.s.timer = 0
+	moved := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	if i < last {
+		(*h)[i] = moved
+		moved.s.timer = i + 1
+		h.up(i)
+		h.down(moved.s.timer - 1)
+	}
+}
+
+func (h timerHeap) up(i int) {
+	c := h[i]
+	for i > 0 {
+		parent := (i - 1) / 2
+		if h[parent].s.wake <= c.s.wake {
+			break
+		}
+		h[i] = h[parent]
+		h[i].s.timer = i + 1
+		i = parent
+	}
+	h[i] = c
+	c.s.timer = i + 1
+}
+
+func (h timerHeap) down(i int) {
+	c := h[i]
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			break
+		}
+		if child+1 < len(h) && h[child+1].s.wake < h[child].s.wake {
+			child++
+		}
+		if c.s.wake <= h[child].s.wake {
+			break
+		}
+		h[i] = h[child]
+		h[i].s.timer = i + 1
+		i = child
+	}
+	h[i] = c
+	c.s.timer = i + 1
+}
+
+// setTimer has the timer goroutine look at c at the given time.
+func (e *Engine) setTimer(c *Call, at time.Duration) {
+	e.timers.set(c, at)
+	e.wakeTimer(at)
+}
+
+// wakeTimer makes sure that the timer goroutine wakes at the given time or before.
+func (e *Engine) wakeTimer(at time.Duration) {
+	if at < e.armed {
+		e.armed = at
+		select {
+		case e.rearm <- struct{}{}:
+		default: // told already
+		}
+	}
+}
+
+// timeLoop is the timer goroutine: all that happens because time goes by.
+func (e *Engine) timeLoop() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-e.rearm:
+		case <-e.stop:
+			return
+		}
+		var ended callList
+		e.mu.Lock()
+		now := e.now()
+		for len(e.timers) > 0 && e.timers[0].s.wake <= now {
+			e.expire(e.timers[0], now, &ended)
+		}
+		e.armed = never
+		if len(e.timers) > 0 {
+			e.armed = e.timers[0].s.wake
+		}
+		e.watchWriter(now, &ended)
+		timer.Reset(e.armed - now)
+		e.unlock()
+		ended.complete()
+	}
+}
+
+// expire looks at c, whose time has come.
+func (e *Engine) expire(c *Call, now time.Duration, ended *callList) {
+	switch {
+	case c.s.phase == phasePaused:
+		e.resend(c, now)
+	case now >= c.s.giveUp:
+		e.lose(c, now, ended)
+	default:
+		e.leaveWindow(c) // presumed lost
+		e.setTimer(c, c.s.giveUp)
+	}
+}
+
+// lose ends an attempt that got no answer, and the call with the last one.
+func (e *Engine) lose(c *Call, now time.Duration, ended *callList) {
+	c.s.losses++
+	switch {
+	case c.s.losses > c.s.retries:
+		e.timedOut(c, now, ended)
+	case c.s.rx != nil && !e.traits.NoACK:
+		// The sender still has what we lack: ask for it again.
+		e.acknowledge(c.s.rx)
+		c.s.giveUp = now + c.s.timeout
+		e.setTimer(c, c.s.giveUp)
+	default:
+		e.resend(c, now)
+	}
+}
+
+// timedOut ends c, which got no answer, or not the whole of one.
+func (e *Engine) timedOut(c *Call, now time.Duration, ended *callList) {
+	e.stats.TimedOut++
+	err := ErrTimeout
+	if c.s.rx != nil {
+		err = fmt.Errorf("table incomplete, segment %d: %w", c.s.rx.next, ErrTimeout)
+	}
+	e.end(c, now, err, ended)
+}
+
+// resend queues c for another attempt. The attempt's time runs already, so
+// that a transport which takes nothing cannot hold up the end.
+func (e *Engine) resend(c *Call, now time.Duration) {
+	e.leaveWindow(c)
+	c.s.rx = nil
+	if c.s.phase != phaseResend {
+		c.s.phase = phaseResend
+		e.again.push(c)
+	}
+	c.s.giveUp = now + c.s.timeout
+	e.setTimer(c, c.s.giveUp)
+}
+
+// pause has c sent again after a while.
+func (e *Engine) pause(c *Call, until time.Duration) {
+	e.leaveWindow(c)
+	if c.s.phase == phaseResend {
+		e.again.remove(c)
+	}
+	c.s.phase = phasePaused
+	e.setTimer(c, until)
+}
+
+// backOff is the n-th pause, from 10 ms doubling up to limit.
+func backOff(n int, limit time.Duration) time.Duration {
+	return min(limit, 10*time.Millisecond<<min(n, 20))
+}
+
+// watchWriter ends what waits to be sent when the transport has not taken
+// a datagram for as long as a whole call may last: nothing waits for ever.
+func (e *Engine) watchWriter(now time.Duration, ended *callList) {
+	if !e.sending || e.stalled {
+		return
+	}
+	limit := e.sendBegan + e.longest()
+	if now < limit {
+		e.armed = min(e.armed, limit)
+		return
+	}
+	e.stalled = true
+	e.endWaiting(now, errStalled, ended)
+}
+
+// longest is how long a call with the engine's timeout and retries may last.
+func (e *Engine) longest() time.Duration { return e.opt.Timeout * time.Duration(e.opt.Retries+1) }
