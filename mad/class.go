@@ -18,7 +18,7 @@ const (
 	classVendorFirst  Class = 0x09
 	classVendorLast   Class = 0x0f
 	classAppFirst     Class = 0x10
-	classAppLast      Class = 0x1f
+	classAppLast      Class = 0x2f // ClassCongestion is one of them
 	classVendor2First Class = 0x30
 	classVendor2Last  Class = 0x4f
 )
@@ -104,11 +104,13 @@ const (
 	MethodGetMulti      Method = 0x14
 	MethodDelete        Method = 0x15
 	// Response is the bit that a response carries.
-	Response           Method = 0x80
-	MethodGetResp             = MethodGet | Response
-	MethodReportResp          = MethodReport | Response
-	MethodGetTableResp        = MethodGetTable | Response
-	MethodDeleteResp          = MethodDelete | Response
+	Response                Method = 0x80
+	MethodGetResp                  = MethodGet | Response
+	MethodReportResp               = MethodReport | Response
+	MethodGetTableResp             = MethodGetTable | Response
+	MethodGetTraceTableResp        = MethodGetTraceTable | Response
+	MethodGetMultiResp             = MethodGetMulti | Response
+	MethodDeleteResp               = MethodDelete | Response
 )
 
 // IsResponse: the response bit is set.

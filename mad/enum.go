@@ -186,7 +186,8 @@ const (
 )
 
 // CapabilityMask2 is what else a port can do (IBA 14.2.5.6,
-// PortInfo.CapabilityMask2; rdma-core libibmad/dump.c mad_dump_portcapmask2).
+// PortInfo.CapabilityMask2; rdma-core libibmad/dump.c mad_dump_portcapmask2,
+// libibmad/iba_types.h IB_PORT_CAP2_*).
 //
 //mad:mask
 type CapabilityMask2 uint16
@@ -203,4 +204,6 @@ const (
 	CapabilityMask2IsPartitionTopSupported         CapabilityMask2 = 1 << 8
 	CapabilityMask2IsEnhancedQoSArbiterSupported   CapabilityMask2 = 1 << 9
 	CapabilityMask2IsLinkSpeedNDRSupported         CapabilityMask2 = 1 << 10
+	CapabilityMask2IsExtendedSpeeds2Supported      CapabilityMask2 = 1 << 11
+	CapabilityMask2IsLinkSpeedXDRSupported         CapabilityMask2 = 1 << 12
 )

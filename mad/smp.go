@@ -10,6 +10,9 @@ type NodeDescription struct {
 	NodeString [64]byte `mad:"0:512,text"`
 }
 
+// String is the text up to the first NUL.
+func (t *NodeDescription) String() string { return text(t.NodeString[:]) }
+
 // NodeInfo says what a node is: its type, its GUIDs, its number of ports. It
 // also names the port through which the request came in.
 //
@@ -233,7 +236,7 @@ type PortInfo struct {
 // adapters answer for the port that received the request.
 //
 //mad:attr class=Subn id=0x0016 name=P_KeyTable methods=Get,Set size=64 section=14.2.5.7 modifier=block:0:16,port:16:16 smowned
-//mad:source rdma-core libibmad/mad.h IB_ATTR_PKEY_TBL
+//mad:source python-rdma codegen/iba_14.xml SMPPKeyTable
 //mad:source opensm include/iba/ib_types.h ib_pkey_table_t
 type PKeyTable struct {
 	// PKeyBlock are the entries 32*block to 32*block+31.
@@ -272,7 +275,7 @@ type VLArbitrationTable struct {
 // forwarding table: the port that packets to each LID leave through.
 //
 //mad:attr class=Subn id=0x0019 methods=Get,Set size=64 section=14.2.5.10 modifier=block:0:16 smowned
-//mad:source rdma-core libibmad/fields.c IB_LINEAR_FORW_TBL_F
+//mad:source python-rdma codegen/iba_14.xml SMPLinearForwardingTable
 //mad:source opensm include/iba/ib_types.h ib_lft_record_t
 type LinearForwardingTable struct {
 	// PortBlock are the ports of LIDs 64*block to 64*block+63; 255 drops the packet.
@@ -283,7 +286,7 @@ type LinearForwardingTable struct {
 // forwarding table: the ports, 16 at a time, that packets to each LID leave through.
 //
 //mad:attr class=Subn id=0x001b methods=Get,Set size=64 section=14.2.5.12 modifier=block:0:9,position:28:4 smowned
-//mad:source rdma-core libibmad/fields.c IB_MULTICAST_FORW_TBL_F
+//mad:source python-rdma codegen/iba_14.xml SMPMulticastForwardingTable
 //mad:source opensm include/iba/ib_types.h ib_mft_record_t
 type MulticastForwardingTable struct {
 	// PortMaskBlock are masks of ports for LIDs 0xC000+32*block on; bit n is port 16*position+n.

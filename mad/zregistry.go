@@ -16,7 +16,21 @@ var attributes = []*Attribute{
 	AttrMulticastForwardingTable,
 	AttrSMInfo,
 	AttrMlnxExtPortInfo,
+	AttrSubnAdmClassPortInfo,
+	AttrNodeRecord,
+	AttrPortInfoRecord,
+	AttrSwitchInfoRecord,
+	AttrLinearForwardingTableRecord,
+	AttrSMInfoRecord,
+	AttrLinkRecord,
+	AttrPathRecord,
+	AttrPerfClassPortInfo,
+	AttrPortCounters,
+	AttrPortCountersExtended,
 }
 
 // headers are the layouts that are no attributes.
-var headers = []*Attribute{}
+var headers = []*Attribute{
+	LayoutRMPPHeader,
+	LayoutSAHeader,
+}

@@ -56,18 +56,18 @@ func (t *NodeInfo) Decode(data []byte) {
 		b = pad[:]
 	}
 	b = b[:40]
-	t.BaseVersion = uint8(b[0])
-	t.ClassVersion = uint8(b[1])
+	t.BaseVersion = b[0]
+	t.ClassVersion = b[1]
 	t.NodeType = NodeType(b[2])
-	t.NumPorts = uint8(b[3])
+	t.NumPorts = b[3]
 	t.SystemImageGUID = GUID(binary.BigEndian.Uint64(b[4:]))
 	t.NodeGUID = GUID(binary.BigEndian.Uint64(b[12:]))
 	t.PortGUID = GUID(binary.BigEndian.Uint64(b[20:]))
-	t.PartitionCap = uint16(binary.BigEndian.Uint16(b[28:]))
-	t.DeviceID = uint16(binary.BigEndian.Uint16(b[30:]))
-	t.Revision = uint32(binary.BigEndian.Uint32(b[32:]))
-	t.LocalPortNum = uint8(b[36])
-	t.VendorID = uint32((uint32(b[37])<<16 | uint32(b[38])<<8 | uint32(b[39])))
+	t.PartitionCap = binary.BigEndian.Uint16(b[28:])
+	t.DeviceID = binary.BigEndian.Uint16(b[30:])
+	t.Revision = binary.BigEndian.Uint32(b[32:])
+	t.LocalPortNum = b[36]
+	t.VendorID = (uint32(b[37])<<16 | uint32(b[38])<<8 | uint32(b[39]))
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -80,19 +80,19 @@ func (t *NodeInfo) Encode(data []byte) {
 		return
 	}
 	b = b[:40]
-	b[0] = uint8(t.BaseVersion)
-	b[1] = uint8(t.ClassVersion)
+	b[0] = t.BaseVersion
+	b[1] = t.ClassVersion
 	b[2] = uint8(t.NodeType)
-	b[3] = uint8(t.NumPorts)
+	b[3] = t.NumPorts
 	binary.BigEndian.PutUint64(b[4:], uint64(t.SystemImageGUID))
 	binary.BigEndian.PutUint64(b[12:], uint64(t.NodeGUID))
 	binary.BigEndian.PutUint64(b[20:], uint64(t.PortGUID))
-	binary.BigEndian.PutUint16(b[28:], uint16(t.PartitionCap))
-	binary.BigEndian.PutUint16(b[30:], uint16(t.DeviceID))
-	binary.BigEndian.PutUint32(b[32:], uint32(t.Revision))
-	b[36] = uint8(t.LocalPortNum)
+	binary.BigEndian.PutUint16(b[28:], t.PartitionCap)
+	binary.BigEndian.PutUint16(b[30:], t.DeviceID)
+	binary.BigEndian.PutUint32(b[32:], t.Revision)
+	b[36] = t.LocalPortNum
 	{
-		v := uint32(t.VendorID) & 0xffffff
+		v := t.VendorID & 0xffffff
 		b[37] = uint8(v >> 16)
 		b[38] = uint8(v >> 8)
 		b[39] = uint8(v >> 0)
@@ -148,24 +148,24 @@ func (t *SwitchInfo) Decode(data []byte) {
 		b = pad[:]
 	}
 	b = b[:20]
-	t.LinearFDBCap = uint16(binary.BigEndian.Uint16(b[0:]))
-	t.RandomFDBCap = uint16(binary.BigEndian.Uint16(b[2:]))
-	t.MulticastFDBCap = uint16(binary.BigEndian.Uint16(b[4:]))
-	t.LinearFDBTop = uint16(binary.BigEndian.Uint16(b[6:]))
-	t.DefaultPort = uint8(b[8])
-	t.DefaultMulticastPrimaryPort = uint8(b[9])
-	t.DefaultMulticastNotPrimaryPort = uint8(b[10])
-	t.LifeTimeValue = uint8(b[11] >> 3)
+	t.LinearFDBCap = binary.BigEndian.Uint16(b[0:])
+	t.RandomFDBCap = binary.BigEndian.Uint16(b[2:])
+	t.MulticastFDBCap = binary.BigEndian.Uint16(b[4:])
+	t.LinearFDBTop = binary.BigEndian.Uint16(b[6:])
+	t.DefaultPort = b[8]
+	t.DefaultMulticastPrimaryPort = b[9]
+	t.DefaultMulticastNotPrimaryPort = b[10]
+	t.LifeTimeValue = b[11] >> 3
 	t.PortStateChange = b[11]>>2&0x1 != 0
-	t.OptimizedSLtoVLMappingProgramming = uint8(b[11] & 0x3)
-	t.LIDsPerPort = uint16(binary.BigEndian.Uint16(b[12:]))
-	t.PartitionEnforcementCap = uint16(binary.BigEndian.Uint16(b[14:]))
+	t.OptimizedSLtoVLMappingProgramming = b[11] & 0x3
+	t.LIDsPerPort = binary.BigEndian.Uint16(b[12:])
+	t.PartitionEnforcementCap = binary.BigEndian.Uint16(b[14:])
 	t.InboundEnforcementCap = b[16]>>7 != 0
 	t.OutboundEnforcementCap = b[16]>>6&0x1 != 0
 	t.FilterRawInboundCap = b[16]>>5&0x1 != 0
 	t.FilterRawOutboundCap = b[16]>>4&0x1 != 0
 	t.EnhancedPort0 = b[16]>>3&0x1 != 0
-	t.MulticastFDBTop = uint16(binary.BigEndian.Uint16(b[18:]))
+	t.MulticastFDBTop = binary.BigEndian.Uint16(b[18:])
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -178,19 +178,19 @@ func (t *SwitchInfo) Encode(data []byte) {
 		return
 	}
 	b = b[:20]
-	binary.BigEndian.PutUint16(b[0:], uint16(t.LinearFDBCap))
-	binary.BigEndian.PutUint16(b[2:], uint16(t.RandomFDBCap))
-	binary.BigEndian.PutUint16(b[4:], uint16(t.MulticastFDBCap))
-	binary.BigEndian.PutUint16(b[6:], uint16(t.LinearFDBTop))
-	b[8] = uint8(t.DefaultPort)
-	b[9] = uint8(t.DefaultMulticastPrimaryPort)
-	b[10] = uint8(t.DefaultMulticastNotPrimaryPort)
-	b[11] = uint8(t.LifeTimeValue)&0x1f<<3 | uint8(bit(t.PortStateChange))<<2 | uint8(t.OptimizedSLtoVLMappingProgramming)&0x3
-	binary.BigEndian.PutUint16(b[12:], uint16(t.LIDsPerPort))
-	binary.BigEndian.PutUint16(b[14:], uint16(t.PartitionEnforcementCap))
-	b[16] = uint8(bit(t.InboundEnforcementCap))<<7 | uint8(bit(t.OutboundEnforcementCap))<<6 | uint8(bit(t.FilterRawInboundCap))<<5 | uint8(bit(t.FilterRawOutboundCap))<<4 | uint8(bit(t.EnhancedPort0))<<3
+	binary.BigEndian.PutUint16(b[0:], t.LinearFDBCap)
+	binary.BigEndian.PutUint16(b[2:], t.RandomFDBCap)
+	binary.BigEndian.PutUint16(b[4:], t.MulticastFDBCap)
+	binary.BigEndian.PutUint16(b[6:], t.LinearFDBTop)
+	b[8] = t.DefaultPort
+	b[9] = t.DefaultMulticastPrimaryPort
+	b[10] = t.DefaultMulticastNotPrimaryPort
+	b[11] = t.LifeTimeValue&0x1f<<3 | bit(t.PortStateChange)<<2 | t.OptimizedSLtoVLMappingProgramming&0x3
+	binary.BigEndian.PutUint16(b[12:], t.LIDsPerPort)
+	binary.BigEndian.PutUint16(b[14:], t.PartitionEnforcementCap)
+	b[16] = bit(t.InboundEnforcementCap)<<7 | bit(t.OutboundEnforcementCap)<<6 | bit(t.FilterRawInboundCap)<<5 | bit(t.FilterRawOutboundCap)<<4 | bit(t.EnhancedPort0)<<3
 	clear(b[17:18])
-	binary.BigEndian.PutUint16(b[18:], uint16(t.MulticastFDBTop))
+	binary.BigEndian.PutUint16(b[18:], t.MulticastFDBTop)
 }
 
 // AttrSwitchInfo describes SwitchInfo.
@@ -306,14 +306,14 @@ func (t *PortInfo) Decode(data []byte) {
 		b = pad[:]
 	}
 	b = b[:64]
-	t.MKey = uint64(binary.BigEndian.Uint64(b[0:]))
-	t.GIDPrefix = uint64(binary.BigEndian.Uint64(b[8:]))
+	t.MKey = binary.BigEndian.Uint64(b[0:])
+	t.GIDPrefix = binary.BigEndian.Uint64(b[8:])
 	t.LID = LID(binary.BigEndian.Uint16(b[16:]))
 	t.MasterSMLID = LID(binary.BigEndian.Uint16(b[18:]))
 	t.CapabilityMask = CapabilityMask(binary.BigEndian.Uint32(b[20:]))
-	t.DiagCode = uint16(binary.BigEndian.Uint16(b[24:]))
-	t.MKeyLeasePeriod = uint16(binary.BigEndian.Uint16(b[26:]))
-	t.LocalPortNum = uint8(b[28])
+	t.DiagCode = binary.BigEndian.Uint16(b[24:])
+	t.MKeyLeasePeriod = binary.BigEndian.Uint16(b[26:])
+	t.LocalPortNum = b[28]
 	t.LinkWidthEnabled = LinkWidth(b[29])
 	t.LinkWidthSupported = LinkWidth(b[30])
 	t.LinkWidthActive = LinkWidth(b[31])
@@ -321,41 +321,41 @@ func (t *PortInfo) Decode(data []byte) {
 	t.PortState = PortState(b[32] & 0xf)
 	t.PortPhysicalState = PortPhysicalState(b[33] >> 4)
 	t.LinkDownDefaultState = LinkDownDefaultState(b[33] & 0xf)
-	t.MKeyProtectBits = uint8(b[34] >> 6)
-	t.LMC = uint8(b[34] & 0x7)
+	t.MKeyProtectBits = b[34] >> 6
+	t.LMC = b[34] & 0x7
 	t.LinkSpeedActive = LinkSpeed(b[35] >> 4)
 	t.LinkSpeedEnabled = LinkSpeed(b[35] & 0xf)
 	t.NeighborMTU = MTU(b[36] >> 4)
-	t.MasterSMSL = uint8(b[36] & 0xf)
+	t.MasterSMSL = b[36] & 0xf
 	t.VLCap = VLs(b[37] >> 4)
-	t.InitType = uint8(b[37] & 0xf)
-	t.VLHighLimit = uint8(b[38])
-	t.VLArbitrationHighCap = uint8(b[39])
-	t.VLArbitrationLowCap = uint8(b[40])
-	t.InitTypeReply = uint8(b[41] >> 4)
+	t.InitType = b[37] & 0xf
+	t.VLHighLimit = b[38]
+	t.VLArbitrationHighCap = b[39]
+	t.VLArbitrationLowCap = b[40]
+	t.InitTypeReply = b[41] >> 4
 	t.MTUCap = MTU(b[41] & 0xf)
-	t.VLStallCount = uint8(b[42] >> 5)
-	t.HOQLife = uint8(b[42] & 0x1f)
+	t.VLStallCount = b[42] >> 5
+	t.HOQLife = b[42] & 0x1f
 	t.OperationalVLs = VLs(b[43] >> 4)
 	t.PartitionEnforcementInbound = b[43]>>3&0x1 != 0
 	t.PartitionEnforcementOutbound = b[43]>>2&0x1 != 0
 	t.FilterRawInbound = b[43]>>1&0x1 != 0
 	t.FilterRawOutbound = b[43]&0x1 != 0
-	t.MKeyViolations = uint16(binary.BigEndian.Uint16(b[44:]))
-	t.PKeyViolations = uint16(binary.BigEndian.Uint16(b[46:]))
-	t.QKeyViolations = uint16(binary.BigEndian.Uint16(b[48:]))
-	t.GUIDCap = uint8(b[50])
+	t.MKeyViolations = binary.BigEndian.Uint16(b[44:])
+	t.PKeyViolations = binary.BigEndian.Uint16(b[46:])
+	t.QKeyViolations = binary.BigEndian.Uint16(b[48:])
+	t.GUIDCap = b[50]
 	t.ClientReregister = b[51]>>7 != 0
-	t.MulticastPKeyTrapSuppressionEnabled = uint8(b[51] >> 5 & 0x3)
-	t.SubnetTimeOut = uint8(b[51] & 0x1f)
-	t.RespTimeValue = uint8(b[52] & 0x1f)
-	t.LocalPhyErrors = uint8(b[53] >> 4)
-	t.OverrunErrors = uint8(b[53] & 0xf)
-	t.MaxCreditHint = uint16(binary.BigEndian.Uint16(b[54:]))
+	t.MulticastPKeyTrapSuppressionEnabled = b[51] >> 5 & 0x3
+	t.SubnetTimeOut = b[51] & 0x1f
+	t.RespTimeValue = b[52] & 0x1f
+	t.LocalPhyErrors = b[53] >> 4
+	t.OverrunErrors = b[53] & 0xf
+	t.MaxCreditHint = binary.BigEndian.Uint16(b[54:])
 	t.LinkSpeedExtActive2 = LinkSpeedExt2(b[56] >> 5 & 0x3)
 	t.LinkSpeedExtSupported2 = LinkSpeedExt2(b[56] >> 3 & 0x3)
 	t.LinkSpeedExtEnabled2 = LinkSpeedExt2(b[56] & 0x7)
-	t.LinkRoundTripLatency = uint32((uint32(b[57])<<16 | uint32(b[58])<<8 | uint32(b[59])))
+	t.LinkRoundTripLatency = (uint32(b[57])<<16 | uint32(b[58])<<8 | uint32(b[59]))
 	t.CapabilityMask2 = CapabilityMask2(binary.BigEndian.Uint16(b[60:]))
 	t.LinkSpeedExtActive = LinkSpeedExt(b[62] >> 4)
 	t.LinkSpeedExtSupported = LinkSpeedExt(b[62] & 0xf)
@@ -372,40 +372,40 @@ func (t *PortInfo) Encode(data []byte) {
 		return
 	}
 	b = b[:64]
-	binary.BigEndian.PutUint64(b[0:], uint64(t.MKey))
-	binary.BigEndian.PutUint64(b[8:], uint64(t.GIDPrefix))
+	binary.BigEndian.PutUint64(b[0:], t.MKey)
+	binary.BigEndian.PutUint64(b[8:], t.GIDPrefix)
 	binary.BigEndian.PutUint16(b[16:], uint16(t.LID))
 	binary.BigEndian.PutUint16(b[18:], uint16(t.MasterSMLID))
 	binary.BigEndian.PutUint32(b[20:], uint32(t.CapabilityMask))
-	binary.BigEndian.PutUint16(b[24:], uint16(t.DiagCode))
-	binary.BigEndian.PutUint16(b[26:], uint16(t.MKeyLeasePeriod))
-	b[28] = uint8(t.LocalPortNum)
+	binary.BigEndian.PutUint16(b[24:], t.DiagCode)
+	binary.BigEndian.PutUint16(b[26:], t.MKeyLeasePeriod)
+	b[28] = t.LocalPortNum
 	b[29] = uint8(t.LinkWidthEnabled)
 	b[30] = uint8(t.LinkWidthSupported)
 	b[31] = uint8(t.LinkWidthActive)
 	b[32] = uint8(t.LinkSpeedSupported)&0xf<<4 | uint8(t.PortState)&0xf
 	b[33] = uint8(t.PortPhysicalState)&0xf<<4 | uint8(t.LinkDownDefaultState)&0xf
-	b[34] = uint8(t.MKeyProtectBits)&0x3<<6 | uint8(t.LMC)&0x7
+	b[34] = t.MKeyProtectBits&0x3<<6 | t.LMC&0x7
 	b[35] = uint8(t.LinkSpeedActive)&0xf<<4 | uint8(t.LinkSpeedEnabled)&0xf
-	b[36] = uint8(t.NeighborMTU)&0xf<<4 | uint8(t.MasterSMSL)&0xf
-	b[37] = uint8(t.VLCap)&0xf<<4 | uint8(t.InitType)&0xf
-	b[38] = uint8(t.VLHighLimit)
-	b[39] = uint8(t.VLArbitrationHighCap)
-	b[40] = uint8(t.VLArbitrationLowCap)
-	b[41] = uint8(t.InitTypeReply)&0xf<<4 | uint8(t.MTUCap)&0xf
-	b[42] = uint8(t.VLStallCount)&0x7<<5 | uint8(t.HOQLife)&0x1f
-	b[43] = uint8(t.OperationalVLs)&0xf<<4 | uint8(bit(t.PartitionEnforcementInbound))<<3 | uint8(bit(t.PartitionEnforcementOutbound))<<2 | uint8(bit(t.FilterRawInbound))<<1 | uint8(bit(t.FilterRawOutbound))
-	binary.BigEndian.PutUint16(b[44:], uint16(t.MKeyViolations))
-	binary.BigEndian.PutUint16(b[46:], uint16(t.PKeyViolations))
-	binary.BigEndian.PutUint16(b[48:], uint16(t.QKeyViolations))
-	b[50] = uint8(t.GUIDCap)
-	b[51] = uint8(bit(t.ClientReregister))<<7 | uint8(t.MulticastPKeyTrapSuppressionEnabled)&0x3<<5 | uint8(t.SubnetTimeOut)&0x1f
-	b[52] = uint8(t.RespTimeValue) & 0x1f
-	b[53] = uint8(t.LocalPhyErrors)&0xf<<4 | uint8(t.OverrunErrors)&0xf
-	binary.BigEndian.PutUint16(b[54:], uint16(t.MaxCreditHint))
+	b[36] = uint8(t.NeighborMTU)&0xf<<4 | t.MasterSMSL&0xf
+	b[37] = uint8(t.VLCap)&0xf<<4 | t.InitType&0xf
+	b[38] = t.VLHighLimit
+	b[39] = t.VLArbitrationHighCap
+	b[40] = t.VLArbitrationLowCap
+	b[41] = t.InitTypeReply&0xf<<4 | uint8(t.MTUCap)&0xf
+	b[42] = t.VLStallCount&0x7<<5 | t.HOQLife&0x1f
+	b[43] = uint8(t.OperationalVLs)&0xf<<4 | bit(t.PartitionEnforcementInbound)<<3 | bit(t.PartitionEnforcementOutbound)<<2 | bit(t.FilterRawInbound)<<1 | bit(t.FilterRawOutbound)
+	binary.BigEndian.PutUint16(b[44:], t.MKeyViolations)
+	binary.BigEndian.PutUint16(b[46:], t.PKeyViolations)
+	binary.BigEndian.PutUint16(b[48:], t.QKeyViolations)
+	b[50] = t.GUIDCap
+	b[51] = bit(t.ClientReregister)<<7 | t.MulticastPKeyTrapSuppressionEnabled&0x3<<5 | t.SubnetTimeOut&0x1f
+	b[52] = t.RespTimeValue & 0x1f
+	b[53] = t.LocalPhyErrors&0xf<<4 | t.OverrunErrors&0xf
+	binary.BigEndian.PutUint16(b[54:], t.MaxCreditHint)
 	b[56] = uint8(t.LinkSpeedExtActive2)&0x3<<5 | uint8(t.LinkSpeedExtSupported2)&0x3<<3 | uint8(t.LinkSpeedExtEnabled2)&0x7
 	{
-		v := uint32(t.LinkRoundTripLatency) & 0xffffff
+		v := t.LinkRoundTripLatency & 0xffffff
 		b[57] = uint8(v >> 16)
 		b[58] = uint8(v >> 8)
 		b[59] = uint8(v >> 0)
@@ -587,7 +587,7 @@ var AttrPKeyTable = &Attribute{
 	SMOwned:   true,
 	Size:      64,
 	Section:   "14.2.5.7",
-	Sources:   []string{"rdma-core libibmad/mad.h IB_ATTR_PKEY_TBL", "opensm include/iba/ib_types.h ib_pkey_table_t"},
+	Sources:   []string{"python-rdma codegen/iba_14.xml SMPPKeyTable", "opensm include/iba/ib_types.h ib_pkey_table_t"},
 	Doc:       "P_KeyTable is a block of 32 entries of a port's partition table. Bit 15 of an entry is full membership; an entry whose other bits are 0 is empty. Only external ports of switches have the port in the modifier; channel adapters answer for the port that received the request.",
 	Confirmed: true,
 	Fields: []Field{
@@ -750,7 +750,7 @@ var AttrLinearForwardingTable = &Attribute{
 	SMOwned:   true,
 	Size:      64,
 	Section:   "14.2.5.10",
-	Sources:   []string{"rdma-core libibmad/fields.c IB_LINEAR_FORW_TBL_F", "opensm include/iba/ib_types.h ib_lft_record_t"},
+	Sources:   []string{"python-rdma codegen/iba_14.xml SMPLinearForwardingTable", "opensm include/iba/ib_types.h ib_lft_record_t"},
 	Doc:       "LinearForwardingTable is a block of 64 entries of a switch's unicast forwarding table: the port that packets to each LID leave through.",
 	Confirmed: true,
 	Fields: []Field{
@@ -802,7 +802,7 @@ var AttrMulticastForwardingTable = &Attribute{
 	SMOwned:   true,
 	Size:      64,
 	Section:   "14.2.5.12",
-	Sources:   []string{"rdma-core libibmad/fields.c IB_MULTICAST_FORW_TBL_F", "opensm include/iba/ib_types.h ib_mft_record_t"},
+	Sources:   []string{"python-rdma codegen/iba_14.xml SMPMulticastForwardingTable", "opensm include/iba/ib_types.h ib_mft_record_t"},
 	Doc:       "MulticastForwardingTable is a block of 32 entries of a switch's multicast forwarding table: the ports, 16 at a time, that packets to each LID leave through.",
 	Confirmed: true,
 	Fields: []Field{
@@ -821,9 +821,9 @@ func (t *SMInfo) Decode(data []byte) {
 	}
 	b = b[:24]
 	t.GUID = GUID(binary.BigEndian.Uint64(b[0:]))
-	t.SMKey = uint64(binary.BigEndian.Uint64(b[8:]))
-	t.ActCount = uint32(binary.BigEndian.Uint32(b[16:]))
-	t.Priority = uint8(b[20] >> 4)
+	t.SMKey = binary.BigEndian.Uint64(b[8:])
+	t.ActCount = binary.BigEndian.Uint32(b[16:])
+	t.Priority = b[20] >> 4
 	t.SMState = SMState(b[20] & 0xf)
 }
 
@@ -838,9 +838,9 @@ func (t *SMInfo) Encode(data []byte) {
 	}
 	b = b[:24]
 	binary.BigEndian.PutUint64(b[0:], uint64(t.GUID))
-	binary.BigEndian.PutUint64(b[8:], uint64(t.SMKey))
-	binary.BigEndian.PutUint32(b[16:], uint32(t.ActCount))
-	b[20] = uint8(t.Priority)&0xf<<4 | uint8(t.SMState)&0xf
+	binary.BigEndian.PutUint64(b[8:], t.SMKey)
+	binary.BigEndian.PutUint32(b[16:], t.ActCount)
+	b[20] = t.Priority&0xf<<4 | uint8(t.SMState)&0xf
 	clear(b[21:24])
 }
 
@@ -883,10 +883,10 @@ func (t *MlnxExtPortInfo) Decode(data []byte) {
 		b = pad[:]
 	}
 	b = b[:64]
-	t.StateChangeEnable = uint8(b[3])
-	t.LinkSpeedSupported = uint8(b[7])
-	t.LinkSpeedEnabled = uint8(b[11])
-	t.LinkSpeedActive = uint8(b[15])
+	t.StateChangeEnable = b[3]
+	t.LinkSpeedSupported = b[7]
+	t.LinkSpeedEnabled = b[11]
+	t.LinkSpeedActive = b[15]
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -900,13 +900,13 @@ func (t *MlnxExtPortInfo) Encode(data []byte) {
 	}
 	b = b[:64]
 	clear(b[0:3])
-	b[3] = uint8(t.StateChangeEnable)
+	b[3] = t.StateChangeEnable
 	clear(b[4:7])
-	b[7] = uint8(t.LinkSpeedSupported)
+	b[7] = t.LinkSpeedSupported
 	clear(b[8:11])
-	b[11] = uint8(t.LinkSpeedEnabled)
+	b[11] = t.LinkSpeedEnabled
 	clear(b[12:15])
-	b[15] = uint8(t.LinkSpeedActive)
+	b[15] = t.LinkSpeedActive
 	clear(b[16:64])
 }
 

@@ -54,7 +54,7 @@ func (w *writer) decode(l *layout) {
 		case f.goType == "bool":
 			w.p("t.%s = %s != 0\n", f.goName, f.read())
 		default:
-			w.p("t.%s = %s(%s)\n", f.goName, f.goType, f.read())
+			w.p("t.%s = %s\n", f.goName, convert(f.goType, f.loadType(), f.read()))
 		}
 	}
 	w.p("}\n\n")
@@ -71,6 +71,24 @@ func (f *field) read() string {
 		e = fmt.Sprintf("%s & %#x", e, mask(f.bits))
 	}
 	return e
+}
+
+// loadType is the type of the number that read gives.
+func (f *field) loadType() string {
+	first, last := f.bytes()
+	bits := 8
+	for bits < 8*(last-first+1) {
+		bits *= 2
+	}
+	return fmt.Sprintf("uint%d", bits)
+}
+
+// convert makes e, of type from, a value of type to.
+func convert(to, from, e string) string {
+	if to == from {
+		return e
+	}
+	return fmt.Sprintf("%s(%s)", to, e)
 }
 
 // load is an expression for bytes first to last as one number.
@@ -191,9 +209,10 @@ func (w *writer) encodeRun(run []*field) {
 		if f.reserved() {
 			continue
 		}
-		e := fmt.Sprintf("uint%d(t.%s)", typ, f.goName)
+		to := fmt.Sprintf("uint%d", typ)
+		e := convert(to, f.goType, "t."+f.goName)
 		if f.goType == "bool" {
-			e = fmt.Sprintf("uint%d(bit(t.%s))", typ, f.goName)
+			e = convert(to, "uint8", "bit(t."+f.goName+")")
 		} else if f.bits < f.typeBits {
 			e = fmt.Sprintf("%s & %#x", e, mask(f.bits))
 		}

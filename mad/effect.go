@@ -1,0 +1,57 @@
+package mad
+
+import "slices"
+
+// Effect is what a request does to the fabric.
+type Effect uint8
+
+const (
+	EffectRead    Effect = iota // nothing: it only asks
+	EffectSession               // it concerns the asker alone, and ends with it
+	EffectFabric                // it changes, or may change, what others see
+)
+
+// String is the effect in a word.
+func (e Effect) String() string {
+	switch e {
+	case EffectRead:
+		return "read"
+	case EffectSession:
+		return "session"
+	}
+	return "fabric"
+}
+
+// Subscriptions to reports are made and ended with SubnAdmSet(InformInfo)
+// (IBA 13.4.8.3).
+const attrInformInfo AttributeID = 0x0003
+
+// EffectOf says what a request does. Whatever is not known to be harmless
+// counts as EffectFabric: unknown classes, versions and attributes, methods
+// that the attribute does not have, and vendors' requests. The ACK, STOP and
+// ABORT of an RMPP transfer carry the method of its request, and so have its
+// effect.
+func EffectOf(c Class, version uint8, m Method, id AttributeID) Effect {
+	if c == ClassSubnAdm && version == c.Version() {
+		switch {
+		case m == MethodSet && id == attrInformInfo, m == MethodReportResp:
+			return EffectSession
+		}
+	}
+	a := Lookup(c, id)
+	if a == nil || version != a.Version {
+		return EffectFabric
+	}
+	return a.Effect(m)
+}
+
+// Effect says what method m does to the attribute.
+func (a *Attribute) Effect(m Method) Effect {
+	switch m {
+	case MethodGet, MethodGetTable, MethodGetMulti, MethodGetTraceTable:
+		if slices.Contains(a.Methods, m) {
+			return EffectRead
+		}
+	}
+	return EffectFabric
+}
