@@ -1,0 +1,131 @@
+package sim
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"fabsh/mad"
+)
+
+// request is a MAD in the hands of the agent it was addressed to.
+type request struct {
+	*Subnet
+	mad.Header
+	in      *port  // where it came in
+	data    []byte // its attribute; afterwards the answer's
+	hideKey bool   // the M_Key is not to be shown to who does not know it
+}
+
+// verdict is what becomes of a request.
+type verdict uint8
+
+const (
+	silent  verdict = iota // no answer
+	single                 // one MAD
+	tabular                // an RMPP transfer
+)
+
+// answer takes p from c's port to its end, has an agent execute it and turns p
+// into the answer; of a table, into the header of its segments.
+func (s *Subnet) answer(c *conn, p *packet, busy bool) (table []byte, v verdict) {
+	m := p.mad[:]
+	h := mad.ParseHeader(m)
+	if m[0] != 1 || h.Method&mad.Response != 0 {
+		return nil, silent
+	}
+	switch h.Method {
+	case mad.MethodSend, mad.MethodTrap, mad.MethodReport, mad.MethodTrapRepress:
+		return nil, silent // nobody is there who wants them
+	case mad.MethodGet, mad.MethodGetTable:
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+	default:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+
+	r := request{Subnet: s, Header: h, data: m[h.Class.DataOffset():][:h.Class.DataSize()]}
+	smp := h.Class.Family() == mad.ClassSubn
+	if smp != (p.QP == 0) {
+		return nil, silent
+	}
+	if h.Class == mad.ClassSubnDirected {
+		r.in = s.direct(c.port, m)
+	} else {
+		r.in = route(c.port, p.LID, smp)
+	}
+	if r.in == nil || smp && !r.admit(m) {
+		return nil, silent
+	}
+
+	v = single
+	var status mad.Status
+	switch {
+	case busy:
+		status = mad.StatusBusy
+	case h.ClassVersion != h.Class.Version():
+		status = mad.StatusBadVersion
+	case smp:
+		status = r.smp()
+	case h.Class == mad.ClassPerf:
+		status = r.perf()
+	case h.Class == mad.ClassSubnAdm && r.in.home() == s.sm:
+		table, status, v = r.admin(m)
+	default: // as the Linux kernel answers for a class without an agent
+		status = mad.StatusUnsupportedMethodAttribute
+	}
+
+	if h.Class == mad.ClassSubnDirected {
+		if !returns(r.in, m) {
+			return nil, silent
+		}
+	} else if back := route(r.in, c.port.home().lid, smp); back == nil || back.home() != c.port.home() {
+		return nil, silent
+	}
+	m[3] = byte(h.Method | mad.Response)
+	if h.Method == mad.MethodSet {
+		m[3] = byte(mad.MethodGetResp)
+	}
+	binary.BigEndian.PutUint16(m[statusByte:], uint16(m[statusByte]&directionBit)<<8|uint16(status))
+	if h.Class != mad.ClassSubnDirected {
+		p.LID = r.in.home().lid
+	}
+	p.HasGRH = false
+	return table, v
+}
+
+// admit checks the M_Key of SMP m (IBA 14.2.4): a wrong one gets no answer
+// where the port's protection level asks for the right one.
+func (r *request) admit(m []byte) bool {
+	guard := r.in.home()
+	if guard.mkey == 0 || binary.BigEndian.Uint64(m[mad.SMPKeyOffset:]) == guard.mkey {
+		return true
+	}
+	r.hideKey = guard.keyLevel > 0
+	return r.Method == mad.MethodGet && guard.keyLevel < 2
+}
+
+// perform checks that the attribute has the method, and runs the agent.
+func allows(a *mad.Attribute, m mad.Method) bool { return a != nil && slices.Contains(a.Methods, m) }
+
+// merge does to image, the attribute on the wire, what a Set with data asks
+// for: fields that are read-only stay, zeros that mean no change too, and bits
+// that are written as 1 to clear are cleared.
+func merge(a *mad.Attribute, image, data []byte) {
+	for i := range a.Fields {
+		f := &a.Fields[i]
+		if f.ReadOnly {
+			continue
+		}
+		for e := range f.Count {
+			v := f.UintAt(data, e)
+			switch {
+			case f.NoChange && v == 0:
+			case f.W1C:
+				f.SetUintAt(image, e, f.UintAt(image, e)&^v)
+			default:
+				f.SetUintAt(image, e, v)
+			}
+		}
+	}
+}

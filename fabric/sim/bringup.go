@@ -1,0 +1,234 @@
+package sim
+
+import (
+	"slices"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// What the simulated hardware can do, and how a subnet manager sets it up.
+const (
+	gidPrefix    = 0xfe80_0000_0000_0000 // the default subnet prefix (IBA 4.1.1)
+	linearCap    = 48 << 10              // entries of a linear forwarding table
+	multicastCap = 4 << 10               // entries of a multicast forwarding table
+	guidCap      = 8                     // entries of a GUIDInfo table
+	vlArbCap     = 8                     // entries of either VL arbitration table
+	smPriority   = 14
+	lifeTime     = 18 // 4.096 us << 18: 1.07 s
+)
+
+// New brings a subnet of f's topology up: every end port has a LID (its own
+// where f has one that nobody else claims), every cable an active link, every
+// switch the tables to reach every LID.
+func New(f *fabric.Fabric, o Options) *Subnet {
+	s := &Subnet{options: o, blocks: map[blockKey]*[mad.SMPDataSize]byte{}}
+	s.addNodes(f)
+	for i := range f.Nodes() {
+		for num := 1; num <= int(f.Nodes()[i].NumPorts); num++ {
+			if p := f.Nodes()[i].Port(num); p != nil && p.Peer() != nil {
+				s.nodes[i].ports[num].peer = s.port(p.Peer())
+			}
+		}
+	}
+	for _, p := range o.Dead {
+		s.port(p).dead = true
+	}
+	s.sm = s.chooseSM(o.SM)
+	s.assignLIDs(f)
+	for i := range s.ports {
+		if p := &s.ports[i]; p.num > 0 || p.node.isSwitch {
+			p.bringUp(f.Nodes()[p.node.id].Port(int(p.num)), s)
+		}
+	}
+	s.fillTables()
+	return s
+}
+
+func (s *Subnet) port(p *fabric.Port) *port { return &s.nodes[p.Node().ID].ports[p.Num] }
+
+func (s *Subnet) addNodes(f *fabric.Fabric) {
+	s.nodes = make([]node, len(f.Nodes()))
+	total := 0
+	for i := range f.Nodes() {
+		total += int(f.Nodes()[i].NumPorts) + 1
+	}
+	s.ports = make([]port, total)
+	rest := s.ports
+	for i := range s.nodes {
+		n, from := &s.nodes[i], &f.Nodes()[i]
+		n.id, n.isSwitch = i, from.Type == mad.NodeTypeSwitch
+		count := int(from.NumPorts) + 1
+		n.ports, rest = rest[:count:count], rest[count:]
+		for num := range n.ports {
+			n.ports[num].node, n.ports[num].num = n, uint8(num)
+		}
+		info := *from.Info()
+		info.BaseVersion, info.ClassVersion = 1, 1
+		info.PartitionCap = max(info.PartitionCap, pkeysPerBlock)
+		info.Encode(n.info[:])
+		copy(n.desc[:], from.Name)
+		if n.isSwitch {
+			sw := mad.SwitchInfo{
+				LinearFDBCap: linearCap, MulticastFDBCap: multicastCap, LifeTimeValue: lifeTime,
+				DefaultMulticastPrimaryPort: unrouted, DefaultMulticastNotPrimaryPort: unrouted,
+				PartitionEnforcementCap: pkeysPerBlock, InboundEnforcementCap: true, OutboundEnforcementCap: true,
+				EnhancedPort0: from.SwitchInfo() != nil && from.SwitchInfo().EnhancedPort0,
+			}
+			sw.Encode(n.sw[:])
+		}
+	}
+}
+
+// chooseSM is the port of the subnet manager: that of node, or of the first CA
+// with a cable, or of the first switch.
+func (s *Subnet) chooseSM(on *fabric.Node) *port {
+	if on != nil {
+		p, err := s.nodes[on.ID].attachment(0)
+		if err == nil {
+			return p
+		}
+	}
+	for _, want := range []bool{false, true} {
+		for i := range s.nodes {
+			if n := &s.nodes[i]; n.isSwitch == want {
+				if p, err := n.attachment(0); err == nil {
+					return p
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// assignLIDs gives every end port a LID: first those that f has, unless two
+// claim one, then the lowest free ones in the order of the nodes.
+func (s *Subnet) assignLIDs(f *fabric.Fabric) {
+	s.lids = make([]*port, mad.MaxUnicastLID+1)
+	var without []*port
+	for i := range s.nodes {
+		for _, p := range s.nodes[i].endPorts() {
+			from := f.Nodes()[i].Port(int(p.num))
+			if from != nil {
+				p.lid, p.lmc = from.LID, from.LMC
+			}
+			if !s.claim(p) {
+				p.lid, p.lmc = 0, 0
+				without = append(without, p)
+			}
+		}
+	}
+	next := 1
+	for _, p := range without {
+		for next < len(s.lids) && s.lids[next] != nil {
+			next++
+		}
+		if next == len(s.lids) {
+			return // more ports than LIDs: the last ones stay without
+		}
+		p.lid = mad.LID(next)
+		s.lids[next] = p
+	}
+}
+
+// claim takes p's LIDs, unless one of them is not fit or taken.
+func (s *Subnet) claim(p *port) bool {
+	last := int(p.lid) + 1<<p.lmc - 1
+	if p.lid == 0 || p.lid&(1<<p.lmc-1) != 0 || last >= len(s.lids) {
+		return false
+	}
+	mine := s.lids[p.lid : last+1]
+	if slices.ContainsFunc(mine, func(q *port) bool { return q != nil }) {
+		return false
+	}
+	for i := range mine {
+		mine[i] = p
+	}
+	return true
+}
+
+// endPorts are the ports of n that have LIDs: of a switch port 0, of others all
+// that have cables.
+func (n *node) endPorts() (ports []*port) {
+	if n.isSwitch {
+		return []*port{&n.ports[0]}
+	}
+	for i := range n.ports[1:] {
+		if p := &n.ports[1+i]; p.peer != nil {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}
+
+// bringUp writes p's PortInfo. Width and speed are f's, if it knows them.
+func (p *port) bringUp(from *fabric.Port, s *Subnet) {
+	info := mad.PortInfo{
+		LocalPortNum:       p.num,
+		LinkWidthSupported: mad.LinkWidth1x | mad.LinkWidth4x, LinkWidthActive: mad.LinkWidth4x,
+		LinkSpeedActive: mad.LinkSpeedQDR, LinkSpeedExtActive: mad.LinkSpeedExtHDR,
+		LinkDownDefaultState: mad.LinkDownDefaultStatePolling,
+		MTUCap:               mad.MTU4096, NeighborMTU: mad.MTU4096,
+		VLCap: mad.VLs0To7, OperationalVLs: mad.VLs0To7,
+		VLArbitrationHighCap: vlArbCap, VLArbitrationLowCap: vlArbCap,
+		HOQLife: lifeTime, SubnetTimeOut: lifeTime, RespTimeValue: lifeTime,
+		LocalPhyErrors: 8, OverrunErrors: 8, LinkRoundTripLatency: 0xff_ffff,
+		CapabilityMask: mad.CapabilityMaskIsTrapSupported | mad.CapabilityMaskIsSLMappingSupported |
+			mad.CapabilityMaskIsSystemImageGUIDsupported | mad.CapabilityMaskIsExtendedSpeedsSupported |
+			mad.CapabilityMaskIsCapabilityMask2Supported,
+		CapabilityMask2: mad.CapabilityMask2IsSetNodeDescriptionSupported | mad.CapabilityMask2IsLinkSpeedHDRSupported,
+	}
+	if from != nil {
+		if known := from.Info(); known != nil && known.LinkWidthActive != 0 {
+			info.LinkWidthActive, info.LinkWidthSupported = known.LinkWidthActive, known.LinkWidthActive|mad.LinkWidth1x
+			info.LinkSpeedActive = known.LinkSpeedActive
+			info.LinkSpeedExtActive, info.LinkSpeedExtActive2 = known.LinkSpeedExtActive, known.LinkSpeedExtActive2
+		}
+	}
+	info.LinkSpeedSupported = mad.LinkSpeedSDR | below(info.LinkSpeedActive)
+	info.LinkSpeedExtSupported, info.LinkSpeedExtSupported2 = below(info.LinkSpeedExtActive), info.LinkSpeedExtActive2
+	if info.LinkSpeedExtActive2 != 0 {
+		info.LinkSpeedExtSupported = below(mad.LinkSpeedExtNDR)
+	}
+	if info.LinkSpeedExtSupported != 0 {
+		info.LinkSpeedSupported = below(mad.LinkSpeedQDR)
+	}
+	if info.LinkSpeedExtSupported&mad.LinkSpeedExtNDR != 0 {
+		info.CapabilityMask2 |= mad.CapabilityMask2IsLinkSpeedNDRSupported
+	}
+	info.LinkWidthEnabled, info.LinkSpeedEnabled = info.LinkWidthSupported, info.LinkSpeedSupported
+	info.LinkSpeedExtEnabled, info.LinkSpeedExtEnabled2 = info.LinkSpeedExtSupported, info.LinkSpeedExtSupported2
+
+	info.PortState, info.PortPhysicalState = mad.PortStateActive, mad.PortPhysicalStateLinkUp
+	p.up = p.peer != nil
+	if p.num > 0 && !p.up {
+		info.PortState, info.PortPhysicalState = mad.PortStateDown, mad.PortPhysicalStatePolling
+		info.LinkSpeedActive, info.LinkSpeedExtActive, info.LinkSpeedExtActive2 = mad.LinkSpeedSDR, 0, 0
+	}
+	if p == p.home() {
+		info.GIDPrefix, info.LID, info.LMC, info.GUIDCap = gidPrefix, p.lid, p.lmc, guidCap
+		if s.sm != nil {
+			info.MasterSMLID = s.sm.lid
+		}
+		if s.options.MKey != 0 {
+			info.MKey, info.MKeyProtectBits = s.options.MKey, 1
+		}
+		if !p.node.isSwitch {
+			info.CapabilityMask |= mad.CapabilityMaskIsAutomaticMigrationSupported |
+				mad.CapabilityMaskIsCommunicationManagementSupported | mad.CapabilityMaskIsClientReregistrationSupported
+		}
+	}
+	if p == s.sm {
+		info.CapabilityMask |= mad.CapabilityMaskIsSM
+	}
+	p.store(&info)
+}
+
+// below is the set of fastest and all slower ones.
+func below[T ~uint8](fastest T) T {
+	set := fastest
+	for ; fastest != 0; fastest >>= 1 {
+		set |= fastest
+	}
+	return set
+}

@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync"
+	"time"
+
+	"fabsh/mad"
+)
+
+// fates decides what befalls the MADs of one conn. The n-th time that a MAD
+// with some content travels, its fate follows from the seed, the content and
+// n alone: not from the clock, not from its transaction ID, and so not from
+// the order in which the program under test happens to ask.
+type fates struct {
+	Options
+	any bool // there is something to decide
+
+	mu   sync.Mutex
+	seen map[uint64]uint64 // content to number of travels
+}
+
+// fate is what befalls one MAD.
+type fate struct {
+	lost, twice, busy bool
+	delay             time.Duration
+}
+
+func newFates(o Options) *fates {
+	return &fates{Options: o, seen: map[uint64]uint64{},
+		any: o.Loss > 0 || o.Dup > 0 || o.Busy > 0 || o.Jitter > 0}
+}
+
+// of draws the fate of p, on its way to the subnet or back.
+func (f *fates) of(p *packet, back bool) fate {
+	if !f.any {
+		return fate{delay: f.Delay}
+	}
+	salt := uint64(p.LID)<<8 | uint64(p.QP&1)<<1
+	if back {
+		salt |= 1
+	}
+	content := digest(uint64(f.Seed)^mix(salt), &p.mad)
+	f.mu.Lock()
+	n := f.seen[content]
+	f.seen[content] = n + 1
+	f.mu.Unlock()
+
+	d := dice{content ^ mix(n)}
+	return fate{
+		lost:  d.roll() < f.Loss,
+		twice: d.roll() < f.Dup,
+		busy:  d.roll() < f.Busy,
+		delay: f.Delay + time.Duration(d.roll()*float64(f.Jitter)),
+	}
+}
+
+// dice is a small generator (splitmix64), cheap to seed for each MAD.
+type dice struct{ state uint64 }
+
+// roll gives a number in [0, 1).
+func (d *dice) roll() float64 { return float64(d.next()>>11) / (1 << 53) }
+
+func (d *dice) next() uint64 {
+	d.state += 0x9e3779b97f4a7c15
+	return mix(d.state)
+}
+
+// mix is splitmix64's finaliser.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// digest hashes a MAD without its transaction ID, bytes 8 to 15.
+func digest(seed uint64, m *[mad.Size]byte) uint64 {
+	h := seed
+	for i := 0; i < mad.Size; i += 8 {
+		if i == 8 {
+			continue
+		}
+		h = bits.RotateLeft64(h^binary.BigEndian.Uint64(m[i:]), 29) * 0x9e3779b97f4a7c15
+	}
+	return mix(h)
+}

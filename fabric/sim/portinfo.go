@@ -1,0 +1,193 @@
+package sim
+
+import (
+	"fabsh/mad"
+)
+
+// portInfo answers for PortInfo. The top bit of the modifier says that the
+// sender knows the extended speeds; they are shown in any case.
+func (r *request) portInfo(set bool) mad.Status {
+	const extendedSpeeds = 1 << 31
+	num := r.Modifier &^ extendedSpeeds
+	if num > 0xff {
+		return mad.StatusInvalidField
+	}
+	p := r.numbered(int(num))
+	if p == nil {
+		return mad.StatusInvalidField
+	}
+	var status mad.Status
+	if set {
+		status = r.setPortInfo(p)
+	}
+	copy(r.data, p.info[:])
+	portInfoLocalPort.SetUint(r.data, uint64(r.in.num))
+	if r.hideKey {
+		portInfoKey.SetUint(r.data, 0)
+	}
+	return status
+}
+
+// setPortInfo does what a Set asks for: all of it or, when a part is not
+// valid, nothing (IBA 14.2.5.6).
+func (r *request) setPortInfo(p *port) mad.Status {
+	var old, next, asked mad.PortInfo
+	old.Decode(p.info[:])
+	asked.Decode(r.data)
+	image := p.info
+	merge(mad.AttrPortInfo, image[:], r.data)
+	next.Decode(image[:])
+	next.PortState, next.PortPhysicalState = old.PortState, old.PortPhysicalState
+	if p != p.home() { // what only end ports have
+		next.MKey, next.MKeyProtectBits, next.MKeyLeasePeriod = old.MKey, old.MKeyProtectBits, old.MKeyLeasePeriod
+		next.GIDPrefix, next.LID, next.LMC = old.GIDPrefix, old.LID, old.LMC
+		next.MasterSMLID, next.MasterSMSL, next.SubnetTimeOut = old.MasterSMLID, old.MasterSMSL, old.SubnetTimeOut
+	} else if next.LID == 0 || int(next.LID)+1<<next.LMC-1 > maxLIDs || next.MasterSMLID == 0 || next.MasterSMLID > mad.MaxUnicastLID {
+		return mad.StatusInvalidField
+	}
+	enableSupported(&next)
+	switch {
+	case next.LinkWidthEnabled&^next.LinkWidthSupported != 0,
+		next.LinkSpeedEnabled&^next.LinkSpeedSupported != 0,
+		next.LinkSpeedExtEnabled != mad.LinkSpeedExtDisabled && next.LinkSpeedExtEnabled&^next.LinkSpeedExtSupported != 0,
+		next.LinkSpeedExtEnabled2&^mad.LinkSpeedExt2(next.LinkSpeedExtSupported2) != 0,
+		next.NeighborMTU == 0 || next.NeighborMTU > next.MTUCap,
+		next.OperationalVLs > next.VLCap,
+		next.LinkDownDefaultState > mad.LinkDownDefaultStatePolling,
+		asked.PortPhysicalState > mad.PortPhysicalStateDisabled,
+		p.num == 0 && asked.PortPhysicalState != 0:
+		return mad.StatusInvalidField
+	}
+	switch asked.PortState {
+	case mad.PortStateNoChange, mad.PortStateDown:
+	case mad.PortStateArmed:
+		if old.PortState != mad.PortStateInitialize && old.PortState != mad.PortStateArmed {
+			return mad.StatusInvalidField
+		}
+		next.PortState = asked.PortState
+	case mad.PortStateActive:
+		if old.PortState != mad.PortStateArmed && old.PortState != mad.PortStateActive {
+			return mad.StatusInvalidField
+		}
+		next.PortState = asked.PortState
+	default:
+		return mad.StatusInvalidField
+	}
+
+	r.rename(p, next.LID, next.LMC)
+	p.store(&next)
+	switch {
+	case p.num == 0:
+	case asked.PortPhysicalState != 0:
+		p.linkDown(asked.PortPhysicalState)
+	case asked.PortState == mad.PortStateDown:
+		p.linkDown(mad.PortPhysicalState(next.LinkDownDefaultState))
+	}
+	return 0
+}
+
+// enableSupported replaces the values that stand for all that is supported.
+func enableSupported(i *mad.PortInfo) {
+	if i.LinkWidthEnabled == mad.LinkWidthSupported {
+		i.LinkWidthEnabled = i.LinkWidthSupported
+	}
+	if i.LinkSpeedEnabled == mad.LinkSpeedSupported {
+		i.LinkSpeedEnabled = i.LinkSpeedSupported
+	}
+	if i.LinkSpeedExtEnabled == mad.LinkSpeedExtSupported {
+		i.LinkSpeedExtEnabled = i.LinkSpeedExtSupported
+	}
+}
+
+// rename gives p another LID, before its PortInfo says so.
+func (s *Subnet) rename(p *port, lid mad.LID, lmc uint8) {
+	if p != p.home() || p.lid == lid && p.lmc == lmc {
+		return
+	}
+	for i, q := range s.lids[p.lid : int(p.lid)+1<<p.lmc] {
+		if q == p {
+			s.lids[int(p.lid)+i] = nil
+		}
+	}
+	lid &^= 1<<lmc - 1
+	for i := int(lid); i < int(lid)+1<<lmc && i < len(s.lids); i++ {
+		if s.lids[i] == nil { // of two that have one LID, the first is found
+			s.lids[i] = p
+		}
+	}
+}
+
+// store makes info p's PortInfo.
+func (p *port) store(info *mad.PortInfo) {
+	info.Encode(p.info[:])
+	p.state, p.lid, p.lmc = info.PortState, info.LID, info.LMC
+	p.mkey, p.keyLevel = info.MKey, info.MKeyProtectBits
+}
+
+// linkDown takes the link at p down, into phys: the other end polls for it. If
+// p polls too, the link trains again.
+func (p *port) linkDown(phys mad.PortPhysicalState) {
+	p.drop(phys)
+	if p.peer != nil && p.peer != p && p.peer.up {
+		p.peer.drop(mad.PortPhysicalStatePolling)
+	}
+	if p.peer != nil {
+		p.train()
+	}
+}
+
+// drop takes one end down.
+func (p *port) drop(phys mad.PortPhysicalState) {
+	var info mad.PortInfo
+	info.Decode(p.info[:])
+	info.PortState, info.PortPhysicalState = mad.PortStateDown, phys
+	p.store(&info)
+	p.up = false
+	p.node.stateChanged()
+}
+
+// train brings the link at p up, to Initialize, when both ends want it and
+// have a width and a speed in common.
+func (p *port) train() {
+	var a, b mad.PortInfo
+	a.Decode(p.info[:])
+	b.Decode(p.peer.info[:])
+	if a.PortPhysicalState != mad.PortPhysicalStatePolling || b.PortPhysicalState != mad.PortPhysicalStatePolling {
+		return
+	}
+	width := highest(a.LinkWidthEnabled & b.LinkWidthEnabled)
+	speed := highest(a.LinkSpeedEnabled & b.LinkSpeedEnabled)
+	ext := highest(extEnabled(&a) & extEnabled(&b))
+	ext2 := highest(a.LinkSpeedExtEnabled2 & b.LinkSpeedExtEnabled2)
+	if width == 0 || speed|mad.LinkSpeed(ext)|mad.LinkSpeed(ext2) == 0 {
+		return
+	}
+	for _, end := range []struct {
+		p    *port
+		info *mad.PortInfo
+	}{{p, &a}, {p.peer, &b}} {
+		end.info.LinkWidthActive, end.info.LinkSpeedActive = width, speed
+		end.info.LinkSpeedExtActive, end.info.LinkSpeedExtActive2 = ext, ext2
+		end.info.PortState, end.info.PortPhysicalState = mad.PortStateInitialize, mad.PortPhysicalStateLinkUp
+		end.p.store(end.info)
+		end.p.up = true
+		end.p.node.stateChanged()
+	}
+}
+
+func extEnabled(i *mad.PortInfo) mad.LinkSpeedExt {
+	if i.LinkSpeedExtEnabled == mad.LinkSpeedExtDisabled {
+		return 0
+	}
+	return i.LinkSpeedExtEnabled
+}
+
+// highest is the highest bit of a mask; widths are in the order of their bits
+// but for 2x, which is above 12x and loses to 4x.
+func highest[T ~uint8](set T) T {
+	var bit T
+	for ; set != 0; set &= set - 1 {
+		bit = set & -set
+	}
+	return bit
+}

@@ -1,0 +1,261 @@
+package sim
+
+import (
+	"slices"
+
+	"fabsh/mad"
+)
+
+// router fills the forwarding tables.
+//
+// Where every cable between switches joins two neighbouring ranks (a switch's
+// rank is its distance from the nearest switch with hosts), the network is a
+// fat tree or like one, and packets go up and then down: up by the
+// destination's number (d-mod-k), down where the destination is. That is free
+// of deadlock. Other networks get minimal routes through the port that has the
+// fewest of them.
+type router struct {
+	switches []*node
+	links    [][]hop // of each switch, by port
+	rank     []int   // nil: not layered
+	stride   []int   // of d-mod-k, by rank
+	targets  [][]target
+	loads    [][]int32 // routes through each port of each switch
+
+	// Scratch, of one destination switch:
+	dist  []int32 // to it, by the route chosen; -1: none yet
+	way   []way   // how that route begins
+	order []int   // switches by falling rank
+	queue []int
+}
+
+// way is how a route begins.
+type way uint8
+
+const (
+	anyWay  way = iota
+	downWay     // and goes down only
+	upWay       // and then down
+)
+
+// hop is a link from one switch to another.
+type hop struct {
+	port uint8
+	to   int
+}
+
+// target is a LID behind, or of, a switch.
+type target struct {
+	lid    mad.LID
+	port   uint8
+	number int // among hosts
+}
+
+// route fills the tables of all switches, over the links that are up.
+func (s *Subnet) fillTables() {
+	r := s.newRouter()
+	top := s.topLID()
+	for _, n := range r.switches {
+		n.lft = slices.Repeat([]uint8{unrouted}, (int(top)/lftBlock+1)*lftBlock)
+		n.setTop(top)
+	}
+	for d := range r.switches {
+		r.reach(d)
+		for at := range r.switches {
+			r.fill(at, d)
+		}
+	}
+}
+
+func (s *Subnet) newRouter() *router {
+	r := &router{}
+	index := make([]int, len(s.nodes)) // of a switch, by node
+	for i := range s.nodes {
+		if n := &s.nodes[i]; n.isSwitch {
+			index[i] = len(r.switches)
+			r.switches = append(r.switches, n)
+		}
+	}
+	r.links = make([][]hop, len(r.switches))
+	r.targets = make([][]target, len(r.switches))
+	r.loads = make([][]int32, len(r.switches))
+	for i, n := range r.switches {
+		r.targets[i] = []target{{lid: n.ports[0].lid, number: i}}
+		r.loads[i] = make([]int32, len(n.ports))
+		for j := range n.ports[1:] {
+			p := &n.ports[1+j]
+			if p.up && p.peer.node.isSwitch && p.peer.node != n {
+				r.links[i] = append(r.links[i], hop{p.num, index[p.peer.node.id]})
+			}
+		}
+	}
+	hosts := 0
+	for i := range s.ports {
+		p := &s.ports[i]
+		if p.node.isSwitch || p.lid == 0 || !p.up || !p.peer.node.isSwitch {
+			continue
+		}
+		sw := index[p.peer.node.id]
+		for l := range 1 << p.lmc {
+			r.targets[sw] = append(r.targets[sw], target{p.lid + mad.LID(l), p.peer.num, hosts})
+		}
+		hosts++
+	}
+	r.dist = make([]int32, len(r.switches))
+	r.way = make([]way, len(r.switches))
+	r.layer()
+	return r
+}
+
+// layer ranks the switches, and finds out whether the network is layered.
+func (r *router) layer() {
+	rank := slices.Repeat([]int{-1}, len(r.switches))
+	var queue []int
+	for i := range r.switches {
+		if len(r.targets[i]) > 1 {
+			rank[i] = 0
+			queue = append(queue, i)
+		}
+	}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		for _, h := range r.links[at] {
+			if rank[h.to] < 0 {
+				rank[h.to] = rank[at] + 1
+				queue = append(queue, h.to)
+			}
+		}
+	}
+	highest := 0
+	for i := range r.switches {
+		for _, h := range r.links[i] {
+			if d := rank[i] - rank[h.to]; rank[i] < 0 || d != 1 && d != -1 {
+				return
+			}
+		}
+		highest = max(highest, rank[i])
+	}
+	r.rank = rank
+	r.order = make([]int, len(rank))
+	for i := range r.order {
+		r.order[i] = i
+	}
+	slices.SortStableFunc(r.order, func(a, b int) int { return rank[b] - rank[a] })
+	// What goes up from rank i is spread by the digit of the destination's
+	// number that the ranks below have not used.
+	ups := make([]int, highest+1)
+	for i := range r.switches {
+		n := 0
+		for _, h := range r.links[i] {
+			if rank[h.to] > rank[i] {
+				n++
+			}
+		}
+		if rank[i] >= 0 {
+			ups[rank[i]] = max(ups[rank[i]], n)
+		}
+	}
+	stride := 1
+	for _, n := range ups {
+		r.stride = append(r.stride, stride)
+		stride *= max(1, n)
+	}
+}
+
+// reach computes the distances to switch d.
+func (r *router) reach(d int) {
+	for i := range r.dist {
+		r.dist[i], r.way[i] = -1, anyWay
+	}
+	r.dist[d] = 0
+	r.queue = append(r.queue[:0], d)
+	if r.rank != nil {
+		r.spread(func(from, to int) bool { return r.rank[to] > r.rank[from] })
+		for i, dist := range r.dist {
+			if dist >= 0 {
+				r.way[i] = downWay
+			}
+		}
+		// Whoever cannot go down goes up to the nearest who has a way;
+		// from the highest rank on, so that those have theirs.
+		for _, at := range r.order {
+			if r.dist[at] >= 0 {
+				continue
+			}
+			for _, h := range r.links[at] {
+				if r.rank[h.to] > r.rank[at] && r.dist[h.to] >= 0 &&
+					(r.dist[at] < 0 || r.dist[h.to] < r.dist[at]-1) {
+					r.dist[at], r.way[at] = r.dist[h.to]+1, upWay
+				}
+			}
+		}
+		// Left are switches whose only ways turn upward again, say from one
+		// root to another. Only packets that begin there take them.
+		r.queue = r.queue[:0]
+		for i, dist := range r.dist {
+			if dist >= 0 {
+				r.queue = append(r.queue, i)
+			}
+		}
+		if len(r.queue) == len(r.dist) {
+			return
+		}
+		slices.SortStableFunc(r.queue, func(a, b int) int { return int(r.dist[a] - r.dist[b]) })
+	}
+	r.spread(func(int, int) bool { return true })
+}
+
+// spread is a breadth-first search from the queue over the links that ok
+// allows, to switches without a distance.
+func (r *router) spread(ok func(from, to int) bool) {
+	for i := 0; i < len(r.queue); i++ {
+		at := r.queue[i]
+		for _, h := range r.links[at] {
+			if r.dist[h.to] < 0 && ok(at, h.to) {
+				r.dist[h.to] = r.dist[at] + 1
+				r.queue = append(r.queue, h.to)
+			}
+		}
+	}
+}
+
+// fill writes the entries of switch at for all LIDs behind switch d.
+func (r *router) fill(at, d int) {
+	lft := r.switches[at].lft
+	if at == d {
+		for _, t := range r.targets[d] {
+			lft[t.lid] = t.port
+		}
+		return
+	}
+	if r.dist[at] < 0 {
+		return
+	}
+	var choice [maxSwitchPorts]uint8
+	ports := choice[:0]
+	for _, h := range r.links[at] {
+		switch {
+		case r.dist[h.to] != r.dist[at]-1:
+		case r.way[at] == upWay && r.rank[h.to] < r.rank[at]:
+		case r.way[at] == downWay && r.way[h.to] != downWay:
+		default:
+			ports = append(ports, h.port)
+		}
+	}
+	load := r.loads[at]
+	for _, t := range r.targets[d] {
+		port := ports[0]
+		if r.way[at] == upWay {
+			port = ports[t.number/r.stride[r.rank[at]]%len(ports)]
+		} else {
+			for _, p := range ports[1:] {
+				if load[p] < load[port] {
+					port = p
+				}
+			}
+		}
+		load[port]++
+		lft[t.lid] = port
+	}
+}

@@ -1,0 +1,89 @@
+// Package sim is a simulated subnet: it makes a topology, or takes one from a
+// file, brings it up as a subnet manager would, and answers management
+// datagrams the way the agents of its nodes would. It runs in process, as a
+// mad.Transport.
+//
+// The package is organised by what a reader looks for:
+//
+//	spec.go generate.go      what a topology is asked for as, and how it is made
+//	sim.go bringup.go        the subnet and its state when it is up
+//	routing.go               the forwarding tables it is up with
+//	transport.go queue.go    what a program attaches to
+//	fate.go                  loss, delay, duplicates, BUSY
+//	walk.go                  the way of a MAD from port to port
+//	agent.go                 which agent it is for, and whether it may ask
+//	smp.go portinfo.go table.go   subnet management agents
+//	pma.go                   performance management agents
+//	sa.go record.go path.go rmpp.go   subnet administration
+//
+// Nothing depends on time or on the order of goroutines: the same requests get
+// the same answers. Counters stand still unless they are Set.
+package sim
+
+import (
+	"fmt"
+	"sync"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Subnet is a simulated subnet. Its methods may be called from any goroutine.
+type Subnet struct {
+	options Options
+	nodes   []node // as in the fabric it was made from
+	ports   []port // of all nodes, for the nodes to share
+
+	mu     sync.RWMutex // Sets hold it, Gets share it; guards all that a Set may change
+	lids   []*port      // end ports by LID
+	sm     *port        // the subnet manager's
+	blocks map[blockKey]*[mad.SMPDataSize]byte
+}
+
+// node is a node's state.
+type node struct {
+	id       int
+	isSwitch bool
+	ports    []port // by number; a CA's port 0 is not used
+	info     [mad.SMPDataSize]byte // NodeInfo, but for PortGUID and LocalPortNum
+	desc     [mad.SMPDataSize]byte
+	sw       [mad.SMPDataSize]byte // SwitchInfo
+	fdbTop   mad.LID               // SwitchInfo.LinearFDBTop
+	lft      []uint8               // ends where only unrouted would follow
+}
+
+// port is a port's state: PortInfo as on the wire, and beside it what moving
+// a packet needs.
+type port struct {
+	node     *node
+	num      uint8
+	dead     bool
+	up       bool // the link is trained; then there is a peer
+	state    mad.PortState
+	lmc      uint8
+	lid      mad.LID
+	peer     *port // at the cable's other end; nil: no cable
+	info     [mad.SMPDataSize]byte
+	counters *counters // nil: all 0
+}
+
+// home is the port that stands for p's node in LID routing: a switch's port 0.
+func (p *port) home() *port {
+	if p.node.isSwitch {
+		return &p.node.ports[0]
+	}
+	return p
+}
+
+// guid is the port's GUID.
+func (p *port) guid() mad.GUID { return p.node.portGUID(p.num) }
+
+// name is the node description.
+func (n *node) name() string { return text(n.desc[:]) }
+
+func (n *node) label() string {
+	if name := n.name(); name != "" {
+		return fmt.Sprintf("%q", name)
+	}
+	return n.guid().String()
+}

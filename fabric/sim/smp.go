@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"fabsh/mad"
+)
+
+// Fields that an agent fills in by the port a request came in through.
+var (
+	nodeInfoPortGUID  = mad.AttrNodeInfo.Field("port_guid")
+	nodeInfoLocalPort = mad.AttrNodeInfo.Field("local_port_num")
+	portInfoLocalPort = mad.AttrPortInfo.Field("local_port_num")
+	portInfoKey       = mad.AttrPortInfo.Field("m_key")
+)
+
+// smp executes a subnet management request.
+func (r *request) smp() mad.Status {
+	if r.Method != mad.MethodGet && r.Method != mad.MethodSet {
+		return mad.StatusUnsupportedMethod
+	}
+	a := mad.Lookup(mad.ClassSubn, r.Attribute)
+	if !allows(a, r.Method) {
+		return mad.StatusUnsupportedMethodAttribute
+	}
+	set := r.Method == mad.MethodSet
+	n := r.in.node
+	switch a {
+	case mad.AttrNodeDescription:
+		if set {
+			copy(n.desc[:], r.data)
+		}
+		copy(r.data, n.desc[:])
+		return r.modifierIs0()
+	case mad.AttrNodeInfo:
+		n.nodeInfo(r.data, r.in.num)
+		return r.modifierIs0()
+	case mad.AttrPortInfo:
+		return r.portInfo(set)
+	case mad.AttrGUIDInfo, mad.AttrPKeyTable, mad.AttrSLtoVLMappingTable, mad.AttrVLArbitrationTable:
+		return r.table(a, set)
+	case mad.AttrSMInfo:
+		if r.in.home() == r.sm {
+			return r.smInfo(set)
+		}
+	case mad.AttrSwitchInfo:
+		if n.isSwitch {
+			return r.switchInfo(set)
+		}
+	case mad.AttrLinearForwardingTable:
+		if n.isSwitch {
+			return r.linearTable(set)
+		}
+	case mad.AttrMulticastForwardingTable:
+		if n.isSwitch {
+			return r.table(a, set)
+		}
+	}
+	return mad.StatusUnsupportedMethodAttribute
+}
+
+func (r *request) modifierIs0() mad.Status {
+	if r.Modifier != 0 {
+		return mad.StatusInvalidField
+	}
+	return 0
+}
+
+// nodeInfo writes what the agent says on port num.
+func (n *node) nodeInfo(data []byte, num uint8) {
+	copy(data, n.info[:])
+	nodeInfoPortGUID.SetUint(data, uint64(n.portGUID(num)))
+	nodeInfoLocalPort.SetUint(data, uint64(num))
+}
+
+func (r *request) switchInfo(set bool) mad.Status {
+	n := r.in.node
+	if r.Modifier != 0 {
+		return mad.StatusInvalidField
+	}
+	if set {
+		next := n.sw
+		merge(mad.AttrSwitchInfo, next[:], r.data)
+		var sw mad.SwitchInfo
+		if sw.Decode(next[:]); sw.LinearFDBTop >= sw.LinearFDBCap {
+			copy(r.data, n.sw[:])
+			return mad.StatusInvalidField
+		}
+		n.sw, n.fdbTop = next, mad.LID(sw.LinearFDBTop)
+	}
+	copy(r.data, n.sw[:])
+	return 0
+}
+
+// smInfo answers for the subnet manager, which stays master whatever others ask.
+func (r *request) smInfo(set bool) mad.Status {
+	if set {
+		return mad.StatusInvalidField
+	}
+	info := mad.SMInfo{GUID: r.sm.guid(), ActCount: 1, Priority: smPriority, SMState: mad.SMStateMaster}
+	clear(r.data)
+	info.Encode(r.data)
+	return r.modifierIs0()
+}

@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"encoding/binary"
+
+	"fabsh/mad"
+)
+
+// Entries in a block of each table.
+const (
+	lftBlock      = 64
+	mftBlock      = 32
+	pkeysPerBlock = 32
+	guidsPerBlock = 8
+)
+
+// defaultPKey is full membership of the default partition.
+const defaultPKey = 0xffff
+
+// blockKey names a block that was Set: of a port, or with a node's port 0 of the node.
+type blockKey struct {
+	port  *port
+	attr  *mad.Attribute
+	block uint32
+}
+
+// table answers for the tables that are the same on all ports until they are Set.
+func (r *request) table(a *mad.Attribute, set bool) mad.Status {
+	key, ok := r.block(a)
+	if !ok {
+		return mad.StatusInvalidField
+	}
+	if set {
+		block := new([mad.SMPDataSize]byte)
+		copy(block[:a.Size], r.data)
+		r.blocks[key] = block
+	}
+	r.readBlock(key, r.data)
+	return 0
+}
+
+// block finds the block that the modifier means.
+func (r *request) block(a *mad.Attribute) (key blockKey, ok bool) {
+	n, mod := r.in.node, r.Modifier
+	low, high := int(mod&0xffff), int(mod>>16)
+	key = blockKey{r.in.home(), a, mod}
+	switch a {
+	case mad.AttrGUIDInfo:
+		ok = mod < guidCap/guidsPerBlock
+
+	case mad.AttrPKeyTable: // high: the port, of a switch only
+		key.block = uint32(low)
+		var info mad.NodeInfo
+		info.Decode(n.info[:])
+		capacity := int(info.PartitionCap)
+		if n.isSwitch {
+			if high >= len(n.ports) {
+				return key, false
+			}
+			if key.port = &n.ports[high]; high > 0 {
+				var sw mad.SwitchInfo
+				sw.Decode(n.sw[:])
+				capacity = int(sw.PartitionEnforcementCap)
+			}
+		}
+		ok = low < (capacity+pkeysPerBlock-1)/pkeysPerBlock
+
+	case mad.AttrSLtoVLMappingTable: // in and out port, of a switch only
+		in, out := low>>8, low&0xff
+		if !n.isSwitch {
+			key.block, ok = 0, true
+			break
+		}
+		ok = high == 0 && in < len(n.ports) && out < len(n.ports)
+
+	case mad.AttrVLArbitrationTable: // high: 1 the low-priority table, 3 the other; 2 and 4 would be their second halves
+		p := r.numbered(low)
+		key.port, key.block = p, uint32(high)
+		ok = p != nil && (high == 1 || high == 3)
+
+	case mad.AttrMulticastForwardingTable:
+		block, position := int(mod&0x1ff), int(mod>>28)
+		ok = mod&^0xf000_01ff == 0 && block < multicastCap/mftBlock && position*16 < len(n.ports)
+	}
+	return key, ok
+}
+
+// numbered is the port that a modifier means; 0 on a CA is where the request came in.
+func (r *request) numbered(num int) *port {
+	n := r.in.node
+	switch {
+	case num >= len(n.ports):
+		return nil
+	case num == 0 && !n.isSwitch:
+		return r.in
+	}
+	return &n.ports[num]
+}
+
+// readBlock writes what was Set, or what a subnet manager would have.
+func (s *Subnet) readBlock(key blockKey, data []byte) {
+	clear(data)
+	block, written := s.blocks[key]
+	if written {
+		copy(data, block[:])
+	}
+	switch key.attr {
+	case mad.AttrGUIDInfo:
+		if key.block == 0 { // cannot be changed
+			binary.BigEndian.PutUint64(data, uint64(key.port.guid()))
+		}
+	case mad.AttrPKeyTable:
+		if !written && key.block == 0 {
+			binary.BigEndian.PutUint16(data, defaultPKey)
+		}
+	case mad.AttrSLtoVLMappingTable:
+		for sl := 0; !written && sl < 16; sl += 2 { // SL n to VL n modulo the 8 there are
+			data[sl/2] = byte(sl%8<<4 | (sl+1)%8)
+		}
+	case mad.AttrVLArbitrationTable:
+		for vl := 0; !written && vl < vlArbCap; vl++ { // all lanes alike
+			data[2*vl], data[2*vl+1] = byte(vl), 32
+		}
+	}
+}
+
+// linearTable answers for a block of the linear forwarding table.
+func (r *request) linearTable(set bool) mad.Status {
+	n := r.in.node
+	if r.Modifier >= linearCap/lftBlock {
+		return mad.StatusInvalidField
+	}
+	first := int(r.Modifier) * lftBlock
+	if set {
+		for len(n.lft) < first+lftBlock {
+			n.lft = append(n.lft, unrouted)
+		}
+		copy(n.lft[first:], r.data)
+	}
+	n.readLFT(first, r.data)
+	return 0
+}
+
+// readLFT writes the block of entries from first on.
+func (n *node) readLFT(first int, data []byte) {
+	rest := data[copy(data, n.lft[min(first, len(n.lft)):]):]
+	for i := range rest {
+		rest[i] = unrouted
+	}
+}

@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"fmt"
+	"sync"
+
+	"fabsh/mad"
+)
+
+// conn is an attachment to one port of the subnet: a mad.Transport.
+type conn struct {
+	s     *Subnet
+	port  *port
+	fates *fates
+	queue *queue // towards the program
+
+	sending sync.Mutex // guards work
+	work    packet     // the MAD in Send's hands
+
+	mu        sync.Mutex // guards transfers
+	transfers map[uint64]*transfer
+}
+
+// Attach connects a program to a port of the subnet; port 0 of a CA stands for
+// its first one that has a link. There may be several attachments, on one port
+// too; each has fates of its own.
+func (s *Subnet) Attach(node, port int) (mad.Transport, error) {
+	if node < 0 || node >= len(s.nodes) {
+		return nil, fmt.Errorf("attach to node %d: the simulated subnet has nodes 0..%d", node, len(s.nodes)-1)
+	}
+	n := &s.nodes[node]
+	p, err := n.attachment(port)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{s: s, port: p, fates: newFates(s.options), queue: newQueue(), transfers: map[uint64]*transfer{}}, nil
+}
+
+// attachment is the port of n that a program may sit on: a switch's port 0, or
+// a port of another node.
+func (n *node) attachment(num int) (*port, error) {
+	if num < 0 || num >= len(n.ports) {
+		return nil, fmt.Errorf("attach to port %d of %s: it has ports up to %d", num, n.label(), len(n.ports)-1)
+	}
+	if n.isSwitch {
+		if num != 0 {
+			return nil, fmt.Errorf("attach to port %d of switch %s: only port 0 of a switch has software behind it", num, n.label())
+		}
+		return &n.ports[0], nil
+	}
+	if num > 0 {
+		return &n.ports[num], nil
+	}
+	for i := range n.ports[1:] {
+		if p := &n.ports[1+i]; p.peer != nil {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("attach to %s: none of its ports has a link", n.label())
+}
+
+// Send lets d travel to its end and back: the answer, if there is one, waits in
+// the queue when Send returns.
+func (c *conn) Send(d *mad.Datagram) error {
+	if c.queue.closed.Load() {
+		return mad.ErrClosed
+	}
+	if len(d.MAD) != mad.Size {
+		return &mad.SendError{Err: fmt.Errorf("a MAD of %d bytes, not %d", len(d.MAD), mad.Size)}
+	}
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	p := &c.work
+	p.Address = d.Address
+	copy(p.mad[:], d.MAD)
+	f := c.fates.of(p, false)
+	if f.lost {
+		return nil
+	}
+	c.handle(p, f.busy)
+	if f.twice {
+		p.Address = d.Address
+		copy(p.mad[:], d.MAD)
+		c.handle(p, f.busy)
+	}
+	return nil
+}
+
+// handle takes p to the agent it is addressed to and sends the answer back.
+func (c *conn) handle(p *packet, busy bool) {
+	table, ok := c.s.answer(c, p, busy)
+	switch {
+	case !ok:
+	case table != nil:
+		c.transmit(p, table.data)
+	default:
+		c.deliver(p)
+	}
+}
+
+// deliver sends p to the program, by its fate.
+func (c *conn) deliver(p *packet) {
+	f := c.fates.of(p, true)
+	if f.lost {
+		return
+	}
+	c.queue.push(p, f.delay)
+	if f.twice {
+		c.queue.push(p, f.delay)
+	}
+}
+
+// Recv waits for the next MAD.
+func (c *conn) Recv(d *mad.Datagram) error {
+	p, err := c.queue.pop()
+	if err != nil {
+		return err
+	}
+	d.Address = p.Address
+	d.Undelivered, d.Cut, d.Timeout = false, false, 0
+	d.MAD = append(d.MAD[:0], p.mad[:]...)
+	return nil
+}
+
+// Close wakes Recv. What is still on its way is lost.
+func (c *conn) Close() error {
+	c.queue.close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.transfers {
+		c.end(t)
+	}
+	return nil
+}
+
+// Traits says that nothing is done for the engine, and that no harm can be done.
+func (c *conn) Traits() mad.Traits { return mad.Traits{Name: "sim", Simulated: true} }
