@@ -62,9 +62,9 @@ func (s *Subnet) answer(c *conn, p *packet, busy bool) (table []byte, v verdict)
 	var status mad.Status
 	switch {
 	case busy:
-		status = mad.StatusBusy
+		status = statusBusy
 	case h.ClassVersion != h.Class.Version():
-		status = mad.StatusBadVersion
+		status = statusBadVersion
 	case smp:
 		status = r.smp()
 	case h.Class == mad.ClassPerf:
@@ -72,7 +72,7 @@ func (s *Subnet) answer(c *conn, p *packet, busy bool) (table []byte, v verdict)
 	case h.Class == mad.ClassSubnAdm && r.in.home() == s.sm:
 		table, status, v = r.admin(m)
 	default: // as the Linux kernel answers for a class without an agent
-		status = mad.StatusUnsupportedMethodAttribute
+		status = statusUnsupportedMethodAttribute
 	}
 
 	if h.Class == mad.ClassSubnDirected {
@@ -94,6 +94,14 @@ func (s *Subnet) answer(c *conn, p *packet, busy bool) (table []byte, v verdict)
 	return table, v
 }
 
+// reachable: what from sends to the subnet administration at lid arrives.
+func (s *Subnet) reachable(from *port, lid mad.LID) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	in := route(from, lid, false)
+	return in != nil && in.home() == s.sm
+}
+
 // admit checks the M_Key of SMP m (IBA 14.2.4): a wrong one gets no answer
 // where the port's protection level asks for the right one.
 func (r *request) admit(m []byte) bool {
@@ -105,7 +113,7 @@ func (r *request) admit(m []byte) bool {
 	return r.Method == mad.MethodGet && guard.keyLevel < 2
 }
 
-// perform checks that the attribute has the method, and runs the agent.
+// allows: a is known, and has the method.
 func allows(a *mad.Attribute, m mad.Method) bool { return a != nil && slices.Contains(a.Methods, m) }
 
 // merge does to image, the attribute on the wire, what a Set with data asks

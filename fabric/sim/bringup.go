@@ -22,13 +22,11 @@ const (
 // where f has one that nobody else claims), every cable an active link, every
 // switch the tables to reach every LID.
 func New(f *fabric.Fabric, o Options) *Subnet {
-	s := &Subnet{options: o, blocks: map[blockKey]*[mad.SMPDataSize]byte{}}
+	s := &Subnet{options: o, blocks: map[blockKey]*[smpSize]byte{}}
 	s.addNodes(f)
-	for i := range f.Nodes() {
-		for num := 1; num <= int(f.Nodes()[i].NumPorts); num++ {
-			if p := f.Nodes()[i].Port(num); p != nil && p.Peer() != nil {
-				s.nodes[i].ports[num].peer = s.port(p.Peer())
-			}
+	for i := range f.Ports() {
+		if p := &f.Ports()[i]; p.Peer() != nil {
+			s.port(p).peer = s.port(p.Peer())
 		}
 	}
 	for _, p := range o.Dead {
@@ -36,38 +34,44 @@ func New(f *fabric.Fabric, o Options) *Subnet {
 	}
 	s.sm = s.chooseSM(o.SM)
 	s.assignLIDs(f)
-	for i := range s.ports {
-		if p := &s.ports[i]; p.num > 0 || p.node.isSwitch {
-			p.bringUp(f.Nodes()[p.node.id].Port(int(p.num)), s)
-		}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		s.port(p).bringUp(p.Info(), s)
 	}
 	s.fillTables()
 	return s
 }
 
-func (s *Subnet) port(p *fabric.Port) *port { return &s.nodes[p.Node().ID].ports[p.Num] }
+func (s *Subnet) port(p *fabric.Port) *port { return &s.nodes[p.Node().ID()].ports[p.Num()] }
 
 func (s *Subnet) addNodes(f *fabric.Fabric) {
 	s.nodes = make([]node, len(f.Nodes()))
 	total := 0
 	for i := range f.Nodes() {
-		total += int(f.Nodes()[i].NumPorts) + 1
+		total += f.Nodes()[i].NumPorts() + 1
 	}
 	s.ports = make([]port, total)
 	rest := s.ports
 	for i := range s.nodes {
 		n, from := &s.nodes[i], &f.Nodes()[i]
-		n.id, n.isSwitch = i, from.Type == mad.NodeTypeSwitch
-		count := int(from.NumPorts) + 1
+		n.label, n.isSwitch = from.Label(), from.IsSwitch()
+		count := from.NumPorts() + 1
 		n.ports, rest = rest[:count:count], rest[count:]
 		for num := range n.ports {
-			n.ports[num].node, n.ports[num].num = n, uint8(num)
+			p := &n.ports[num]
+			p.node, p.num = n, uint8(num)
+			if known := from.Port(num); known != nil {
+				p.guid = known.GUID()
+			}
+			if p.guid == 0 && num > 0 && !n.isSwitch {
+				p.guid = from.GUID() + mad.GUID(num)
+			}
 		}
 		info := *from.Info()
 		info.BaseVersion, info.ClassVersion = 1, 1
 		info.PartitionCap = max(info.PartitionCap, pkeysPerBlock)
 		info.Encode(n.info[:])
-		copy(n.desc[:], from.Name)
+		copy(n.desc[:], from.Name())
 		if n.isSwitch {
 			sw := mad.SwitchInfo{
 				LinearFDBCap: linearCap, MulticastFDBCap: multicastCap, LifeTimeValue: lifeTime,
@@ -84,7 +88,7 @@ func (s *Subnet) addNodes(f *fabric.Fabric) {
 // with a cable, or of the first switch.
 func (s *Subnet) chooseSM(on *fabric.Node) *port {
 	if on != nil {
-		p, err := s.nodes[on.ID].attachment(0)
+		p, err := s.nodes[on.ID()].attachment(0)
 		if err == nil {
 			return p
 		}
@@ -110,7 +114,7 @@ func (s *Subnet) assignLIDs(f *fabric.Fabric) {
 		for _, p := range s.nodes[i].endPorts() {
 			from := f.Nodes()[i].Port(int(p.num))
 			if from != nil {
-				p.lid, p.lmc = from.LID, from.LMC
+				p.lid, p.lmc = from.LID(), uint8(from.LMC())
 			}
 			if !s.claim(p) {
 				p.lid, p.lmc = 0, 0
@@ -161,8 +165,8 @@ func (n *node) endPorts() (ports []*port) {
 	return ports
 }
 
-// bringUp writes p's PortInfo. Width and speed are f's, if it knows them.
-func (p *port) bringUp(from *fabric.Port, s *Subnet) {
+// bringUp writes p's PortInfo. Width and speed are the known ones, if any are.
+func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 	info := mad.PortInfo{
 		LocalPortNum:       p.num,
 		LinkWidthSupported: mad.LinkWidth1x | mad.LinkWidth4x, LinkWidthActive: mad.LinkWidth4x,
@@ -178,12 +182,10 @@ func (p *port) bringUp(from *fabric.Port, s *Subnet) {
 			mad.CapabilityMaskIsCapabilityMask2Supported,
 		CapabilityMask2: mad.CapabilityMask2IsSetNodeDescriptionSupported | mad.CapabilityMask2IsLinkSpeedHDRSupported,
 	}
-	if from != nil {
-		if known := from.Info(); known != nil && known.LinkWidthActive != 0 {
-			info.LinkWidthActive, info.LinkWidthSupported = known.LinkWidthActive, known.LinkWidthActive|mad.LinkWidth1x
-			info.LinkSpeedActive = known.LinkSpeedActive
-			info.LinkSpeedExtActive, info.LinkSpeedExtActive2 = known.LinkSpeedExtActive, known.LinkSpeedExtActive2
-		}
+	if known != nil && known.LinkWidthActive != 0 {
+		info.LinkWidthActive, info.LinkWidthSupported = known.LinkWidthActive, known.LinkWidthActive|mad.LinkWidth1x
+		info.LinkSpeedActive = known.LinkSpeedActive
+		info.LinkSpeedExtActive, info.LinkSpeedExtActive2 = known.LinkSpeedExtActive, known.LinkSpeedExtActive2
 	}
 	info.LinkSpeedSupported = mad.LinkSpeedSDR | below(info.LinkSpeedActive)
 	info.LinkSpeedExtSupported, info.LinkSpeedExtSupported2 = below(info.LinkSpeedExtActive), info.LinkSpeedExtActive2

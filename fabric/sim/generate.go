@@ -29,7 +29,7 @@ const (
 
 // plan is a topology being drawn.
 type plan struct {
-	fabric.Builder
+	*fabric.Builder
 	switches, cas int
 	err           error // the first
 }
@@ -46,10 +46,14 @@ func (p *plan) addSwitch(name string, ports int) int {
 func (p *plan) addCA(name string, ports int) int {
 	p.cas++
 	guid := firstCA + mad.GUID(p.cas-1)*guidStride
-	return p.AddNode(fabric.NodeSpec{
+	id := p.AddNode(fabric.NodeSpec{
 		Name: name,
 		Info: nodeInfo(mad.NodeTypeCA, ports, guid, guid+1, caDevice, caPartitions),
 	})
+	for num := 2; num <= ports; num++ {
+		p.SetPortGUID(id, num, guid+mad.GUID(num))
+	}
+	return id
 }
 
 func (p *plan) link(a, pa, b, pb int) {
@@ -156,7 +160,7 @@ func (t tree) build() (*fabric.Fabric, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	p := &plan{Builder: *fabric.NewBuilder()}
+	p := &plan{Builder: fabric.NewBuilder()}
 	levels := len(t.m)
 	ids := make([][]int, levels+1)
 	for level := 1; level <= levels; level++ {
@@ -210,7 +214,7 @@ func ring(n, hosts int) (*fabric.Fabric, error) {
 	case n/2 > maxHops-2:
 		return nil, fmt.Errorf("hosts %d hops apart, more than the %d of a directed route", n/2+2, maxHops)
 	}
-	p := &plan{Builder: *fabric.NewBuilder()}
+	p := &plan{Builder: fabric.NewBuilder()}
 	var switches []int
 	for i := range n {
 		switches = append(switches, p.addSwitch(fmt.Sprintf("switch-%d", i+1), hosts+2))

@@ -10,11 +10,11 @@ func (r *request) portInfo(set bool) mad.Status {
 	const extendedSpeeds = 1 << 31
 	num := r.Modifier &^ extendedSpeeds
 	if num > 0xff {
-		return mad.StatusInvalidField
+		return statusInvalidField
 	}
 	p := r.numbered(int(num))
 	if p == nil {
-		return mad.StatusInvalidField
+		return statusInvalidField
 	}
 	var status mad.Status
 	if set {
@@ -42,36 +42,36 @@ func (r *request) setPortInfo(p *port) mad.Status {
 		next.MKey, next.MKeyProtectBits, next.MKeyLeasePeriod = old.MKey, old.MKeyProtectBits, old.MKeyLeasePeriod
 		next.GIDPrefix, next.LID, next.LMC = old.GIDPrefix, old.LID, old.LMC
 		next.MasterSMLID, next.MasterSMSL, next.SubnetTimeOut = old.MasterSMLID, old.MasterSMSL, old.SubnetTimeOut
-	} else if next.LID == 0 || int(next.LID)+1<<next.LMC-1 > maxLIDs || next.MasterSMLID == 0 || next.MasterSMLID > mad.MaxUnicastLID {
-		return mad.StatusInvalidField
+	} else if next.LID == 0 || int(next.LID)+1<<next.LMC-1 > maxLIDs || next.MasterSMLID > mad.MaxUnicastLID {
+		return statusInvalidField
 	}
 	enableSupported(&next)
 	switch {
 	case next.LinkWidthEnabled&^next.LinkWidthSupported != 0,
 		next.LinkSpeedEnabled&^next.LinkSpeedSupported != 0,
 		next.LinkSpeedExtEnabled != mad.LinkSpeedExtDisabled && next.LinkSpeedExtEnabled&^next.LinkSpeedExtSupported != 0,
-		next.LinkSpeedExtEnabled2&^mad.LinkSpeedExt2(next.LinkSpeedExtSupported2) != 0,
+		next.LinkSpeedExtEnabled2&^next.LinkSpeedExtSupported2 != 0,
 		next.NeighborMTU == 0 || next.NeighborMTU > next.MTUCap,
 		next.OperationalVLs > next.VLCap,
 		next.LinkDownDefaultState > mad.LinkDownDefaultStatePolling,
 		asked.PortPhysicalState > mad.PortPhysicalStateDisabled,
 		p.num == 0 && asked.PortPhysicalState != 0:
-		return mad.StatusInvalidField
+		return statusInvalidField
 	}
 	switch asked.PortState {
 	case mad.PortStateNoChange, mad.PortStateDown:
 	case mad.PortStateArmed:
 		if old.PortState != mad.PortStateInitialize && old.PortState != mad.PortStateArmed {
-			return mad.StatusInvalidField
+			return statusInvalidField
 		}
 		next.PortState = asked.PortState
 	case mad.PortStateActive:
 		if old.PortState != mad.PortStateArmed && old.PortState != mad.PortStateActive {
-			return mad.StatusInvalidField
+			return statusInvalidField
 		}
 		next.PortState = asked.PortState
 	default:
-		return mad.StatusInvalidField
+		return statusInvalidField
 	}
 
 	r.rename(p, next.LID, next.LMC)
@@ -120,7 +120,7 @@ func (s *Subnet) rename(p *port, lid mad.LID, lmc uint8) {
 // store makes info p's PortInfo.
 func (p *port) store(info *mad.PortInfo) {
 	info.Encode(p.info[:])
-	p.state, p.lid, p.lmc = info.PortState, info.LID, info.LMC
+	p.state, p.lid, p.lmc = info.PortState, info.LID&^(1<<info.LMC-1), info.LMC
 	p.mkey, p.keyLevel = info.MKey, info.MKeyProtectBits
 }
 
@@ -155,7 +155,11 @@ func (p *port) train() {
 	if a.PortPhysicalState != mad.PortPhysicalStatePolling || b.PortPhysicalState != mad.PortPhysicalStatePolling {
 		return
 	}
-	width := highest(a.LinkWidthEnabled & b.LinkWidthEnabled)
+	width := a.LinkWidthEnabled & b.LinkWidthEnabled
+	if width&^(mad.LinkWidth1x|mad.LinkWidth2x) != 0 { // 2x has the highest bit, but is only above 1x
+		width &^= mad.LinkWidth2x
+	}
+	width = highest(width)
 	speed := highest(a.LinkSpeedEnabled & b.LinkSpeedEnabled)
 	ext := highest(extEnabled(&a) & extEnabled(&b))
 	ext2 := highest(a.LinkSpeedExtEnabled2 & b.LinkSpeedExtEnabled2)
@@ -182,12 +186,18 @@ func extEnabled(i *mad.PortInfo) mad.LinkSpeedExt {
 	return i.LinkSpeedExtEnabled
 }
 
-// highest is the highest bit of a mask; widths are in the order of their bits
-// but for 2x, which is above 12x and loses to 4x.
+// highest is the highest bit of a mask.
 func highest[T ~uint8](set T) T {
 	var bit T
 	for ; set != 0; set &= set - 1 {
 		bit = set & -set
 	}
 	return bit
+}
+
+// stateChanged sets SwitchInfo.PortStateChange.
+func (n *node) stateChanged() {
+	if n.isSwitch {
+		switchInfoStateChange.SetUint(n.sw[:], 1)
+	}
 }

@@ -51,7 +51,7 @@ type target struct {
 	number int // among hosts
 }
 
-// route fills the tables of all switches, over the links that are up.
+// fillTables fills the tables of all switches, over the links that are up.
 func (s *Subnet) fillTables() {
 	r := s.newRouter()
 	top := s.topLID()
@@ -69,10 +69,10 @@ func (s *Subnet) fillTables() {
 
 func (s *Subnet) newRouter() *router {
 	r := &router{}
-	index := make([]int, len(s.nodes)) // of a switch, by node
+	index := map[*node]int{}
 	for i := range s.nodes {
 		if n := &s.nodes[i]; n.isSwitch {
-			index[i] = len(r.switches)
+			index[n] = len(r.switches)
 			r.switches = append(r.switches, n)
 		}
 	}
@@ -85,7 +85,7 @@ func (s *Subnet) newRouter() *router {
 		for j := range n.ports[1:] {
 			p := &n.ports[1+j]
 			if p.up && p.peer.node.isSwitch && p.peer.node != n {
-				r.links[i] = append(r.links[i], hop{p.num, index[p.peer.node.id]})
+				r.links[i] = append(r.links[i], hop{p.num, index[p.peer.node]})
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func (s *Subnet) newRouter() *router {
 		if p.node.isSwitch || p.lid == 0 || !p.up || !p.peer.node.isSwitch {
 			continue
 		}
-		sw := index[p.peer.node.id]
+		sw := index[p.peer.node]
 		for l := range 1 << p.lmc {
 			r.targets[sw] = append(r.targets[sw], target{p.lid + mad.LID(l), p.peer.num, hosts})
 		}
@@ -232,7 +232,7 @@ func (r *router) fill(at, d int) {
 	if r.dist[at] < 0 {
 		return
 	}
-	var choice [maxSwitchPorts]uint8
+	var choice [256]uint8
 	ports := choice[:0]
 	for _, h := range r.links[at] {
 		switch {
@@ -258,4 +258,22 @@ func (r *router) fill(at, d int) {
 		load[port]++
 		lft[t.lid] = port
 	}
+}
+
+// topLID is the highest LID in use.
+func (s *Subnet) topLID() mad.LID {
+	top := len(s.lids) - 1
+	for top > 0 && s.lids[top] == nil {
+		top--
+	}
+	return mad.LID(top)
+}
+
+// setTop tells switch n the highest LID in its table.
+func (n *node) setTop(top mad.LID) {
+	var sw mad.SwitchInfo
+	sw.Decode(n.sw[:])
+	sw.LinearFDBTop = uint16(top)
+	sw.Encode(n.sw[:])
+	n.fdbTop = top
 }

@@ -21,10 +21,8 @@
 package sim
 
 import (
-	"fmt"
 	"sync"
 
-	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -37,19 +35,22 @@ type Subnet struct {
 	mu     sync.RWMutex // Sets hold it, Gets share it; guards all that a Set may change
 	lids   []*port      // end ports by LID
 	sm     *port        // the subnet manager's
-	blocks map[blockKey]*[mad.SMPDataSize]byte
+	blocks map[blockKey]*[smpSize]byte
 }
+
+// smpSize is the size of an SMP's attribute in bytes (IBA 14.2.1).
+const smpSize = 64
 
 // node is a node's state.
 type node struct {
-	id       int
+	label    string // for messages
 	isSwitch bool
-	ports    []port // by number; a CA's port 0 is not used
-	info     [mad.SMPDataSize]byte // NodeInfo, but for PortGUID and LocalPortNum
-	desc     [mad.SMPDataSize]byte
-	sw       [mad.SMPDataSize]byte // SwitchInfo
-	fdbTop   mad.LID               // SwitchInfo.LinearFDBTop
-	lft      []uint8               // ends where only unrouted would follow
+	ports    []port        // by number; a CA's port 0 is not used
+	info     [smpSize]byte // NodeInfo, but for PortGUID and LocalPortNum
+	desc     [smpSize]byte
+	sw       [smpSize]byte // SwitchInfo
+	fdbTop   mad.LID       // SwitchInfo.LinearFDBTop
+	lft      []uint8       // ends where only unrouted would follow
 }
 
 // port is a port's state: PortInfo as on the wire, and beside it what moving
@@ -61,9 +62,12 @@ type port struct {
 	up       bool // the link is trained; then there is a peer
 	state    mad.PortState
 	lmc      uint8
+	keyLevel uint8 // PortInfo.M_KeyProtectBits
 	lid      mad.LID
+	mkey     uint64
+	guid     mad.GUID
 	peer     *port // at the cable's other end; nil: no cable
-	info     [mad.SMPDataSize]byte
+	info     [smpSize]byte
 	counters *counters // nil: all 0
 }
 
@@ -73,17 +77,4 @@ func (p *port) home() *port {
 		return &p.node.ports[0]
 	}
 	return p
-}
-
-// guid is the port's GUID.
-func (p *port) guid() mad.GUID { return p.node.portGUID(p.num) }
-
-// name is the node description.
-func (n *node) name() string { return text(n.desc[:]) }
-
-func (n *node) label() string {
-	if name := n.name(); name != "" {
-		return fmt.Sprintf("%q", name)
-	}
-	return n.guid().String()
 }

@@ -6,20 +6,21 @@ import (
 
 // Fields that an agent fills in by the port a request came in through.
 var (
-	nodeInfoPortGUID  = mad.AttrNodeInfo.Field("port_guid")
-	nodeInfoLocalPort = mad.AttrNodeInfo.Field("local_port_num")
-	portInfoLocalPort = mad.AttrPortInfo.Field("local_port_num")
-	portInfoKey       = mad.AttrPortInfo.Field("m_key")
+	nodeInfoPortGUID      = mad.AttrNodeInfo.Field("port_guid")
+	nodeInfoLocalPort     = mad.AttrNodeInfo.Field("local_port_num")
+	portInfoLocalPort     = mad.AttrPortInfo.Field("local_port_num")
+	portInfoKey           = mad.AttrPortInfo.Field("m_key")
+	switchInfoStateChange = mad.AttrSwitchInfo.Field("port_state_change")
 )
 
 // smp executes a subnet management request.
 func (r *request) smp() mad.Status {
 	if r.Method != mad.MethodGet && r.Method != mad.MethodSet {
-		return mad.StatusUnsupportedMethod
+		return statusUnsupportedMethod
 	}
 	a := mad.Lookup(mad.ClassSubn, r.Attribute)
 	if !allows(a, r.Method) {
-		return mad.StatusUnsupportedMethodAttribute
+		return statusUnsupportedMethodAttribute
 	}
 	set := r.Method == mad.MethodSet
 	n := r.in.node
@@ -31,7 +32,7 @@ func (r *request) smp() mad.Status {
 		copy(r.data, n.desc[:])
 		return r.modifierIs0()
 	case mad.AttrNodeInfo:
-		n.nodeInfo(r.data, r.in.num)
+		r.in.nodeInfo(r.data)
 		return r.modifierIs0()
 	case mad.AttrPortInfo:
 		return r.portInfo(set)
@@ -54,27 +55,27 @@ func (r *request) smp() mad.Status {
 			return r.table(a, set)
 		}
 	}
-	return mad.StatusUnsupportedMethodAttribute
+	return statusUnsupportedMethodAttribute
 }
 
 func (r *request) modifierIs0() mad.Status {
 	if r.Modifier != 0 {
-		return mad.StatusInvalidField
+		return statusInvalidField
 	}
 	return 0
 }
 
-// nodeInfo writes what the agent says on port num.
-func (n *node) nodeInfo(data []byte, num uint8) {
-	copy(data, n.info[:])
-	nodeInfoPortGUID.SetUint(data, uint64(n.portGUID(num)))
-	nodeInfoLocalPort.SetUint(data, uint64(num))
+// nodeInfo writes what the agent says to what comes in through p.
+func (p *port) nodeInfo(data []byte) {
+	copy(data, p.node.info[:])
+	nodeInfoPortGUID.SetUint(data, uint64(p.home().guid))
+	nodeInfoLocalPort.SetUint(data, uint64(p.num))
 }
 
 func (r *request) switchInfo(set bool) mad.Status {
 	n := r.in.node
 	if r.Modifier != 0 {
-		return mad.StatusInvalidField
+		return statusInvalidField
 	}
 	if set {
 		next := n.sw
@@ -82,7 +83,7 @@ func (r *request) switchInfo(set bool) mad.Status {
 		var sw mad.SwitchInfo
 		if sw.Decode(next[:]); sw.LinearFDBTop >= sw.LinearFDBCap {
 			copy(r.data, n.sw[:])
-			return mad.StatusInvalidField
+			return statusInvalidField
 		}
 		n.sw, n.fdbTop = next, mad.LID(sw.LinearFDBTop)
 	}
@@ -93,9 +94,9 @@ func (r *request) switchInfo(set bool) mad.Status {
 // smInfo answers for the subnet manager, which stays master whatever others ask.
 func (r *request) smInfo(set bool) mad.Status {
 	if set {
-		return mad.StatusInvalidField
+		return statusInvalidField
 	}
-	info := mad.SMInfo{GUID: r.sm.guid(), ActCount: 1, Priority: smPriority, SMState: mad.SMStateMaster}
+	info := mad.SMInfo{GUID: r.sm.guid, ActCount: 1, Priority: smPriority, SMState: mad.SMStateMaster}
 	clear(r.data)
 	info.Encode(r.data)
 	return r.modifierIs0()

@@ -285,7 +285,7 @@ func (v *values) dead(f *fabric.Fabric, seed int64) (ports []*fabric.Port) {
 	}
 	var hosts []*fabric.Node
 	for i := range f.Nodes() {
-		if n := &f.Nodes()[i]; n.Type != mad.NodeTypeSwitch {
+		if n := &f.Nodes()[i]; !n.IsSwitch() {
 			hosts = append(hosts, n)
 		}
 	}
@@ -332,12 +332,12 @@ func find(f *fabric.Fabric, name string) (*fabric.Node, *fabric.Port, error) {
 			if p := n[0].Port(num); p != nil {
 				return n[0], p, nil
 			}
-			return nil, nil, fmt.Errorf("names port %d of %s, which has ports up to %d", num, n[0].Name, n[0].NumPorts)
+			return nil, nil, fmt.Errorf("names port %d of %s, which has ports up to %d", num, n[0].Label(), n[0].NumPorts())
 		}
 	}
 	var names []string
-	for _, n := range f.Nodes() {
-		names = append(names, n.Name)
+	for i := range f.Nodes() {
+		names = append(names, f.Nodes()[i].Name())
 	}
 	err := fmt.Errorf("names %q, which is no node", name)
 	if near := nearest(name, names); near != "" {

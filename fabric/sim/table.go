@@ -28,10 +28,10 @@ type blockKey struct {
 func (r *request) table(a *mad.Attribute, set bool) mad.Status {
 	key, ok := r.block(a)
 	if !ok {
-		return mad.StatusInvalidField
+		return statusInvalidField
 	}
 	if set {
-		block := new([mad.SMPDataSize]byte)
+		block := new([smpSize]byte)
 		copy(block[:a.Size], r.data)
 		r.blocks[key] = block
 	}
@@ -107,7 +107,7 @@ func (s *Subnet) readBlock(key blockKey, data []byte) {
 	switch key.attr {
 	case mad.AttrGUIDInfo:
 		if key.block == 0 { // cannot be changed
-			binary.BigEndian.PutUint64(data, uint64(key.port.guid()))
+			binary.BigEndian.PutUint64(data, uint64(key.port.guid))
 		}
 	case mad.AttrPKeyTable:
 		if !written && key.block == 0 {
@@ -128,7 +128,7 @@ func (s *Subnet) readBlock(key blockKey, data []byte) {
 func (r *request) linearTable(set bool) mad.Status {
 	n := r.in.node
 	if r.Modifier >= linearCap/lftBlock {
-		return mad.StatusInvalidField
+		return statusInvalidField
 	}
 	first := int(r.Modifier) * lftBlock
 	if set {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/binary"
 	"fmt"
 	"sync"
 
@@ -40,11 +41,11 @@ func (s *Subnet) Attach(node, port int) (mad.Transport, error) {
 // a port of another node.
 func (n *node) attachment(num int) (*port, error) {
 	if num < 0 || num >= len(n.ports) {
-		return nil, fmt.Errorf("attach to port %d of %s: it has ports up to %d", num, n.label(), len(n.ports)-1)
+		return nil, fmt.Errorf("attach to port %d of %s: it has ports up to %d", num, n.label, len(n.ports)-1)
 	}
 	if n.isSwitch {
 		if num != 0 {
-			return nil, fmt.Errorf("attach to port %d of switch %s: only port 0 of a switch has software behind it", num, n.label())
+			return nil, fmt.Errorf("attach to port %d of switch %s: only port 0 of a switch has software behind it", num, n.label)
 		}
 		return &n.ports[0], nil
 	}
@@ -56,7 +57,7 @@ func (n *node) attachment(num int) (*port, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("attach to %s: none of its ports has a link", n.label())
+	return nil, fmt.Errorf("attach to %s: none of its ports has a link", n.label)
 }
 
 // Send lets d travel to its end and back: the answer, if there is one, waits in
@@ -88,13 +89,17 @@ func (c *conn) Send(d *mad.Datagram) error {
 
 // handle takes p to the agent it is addressed to and sends the answer back.
 func (c *conn) handle(p *packet, busy bool) {
-	table, ok := c.s.answer(c, p, busy)
-	switch {
-	case !ok:
-	case table != nil:
-		c.transmit(p, table.data)
-	default:
+	if isRMPPControl(p) {
+		if c.s.reachable(c.port, p.LID) {
+			c.control(p)
+		}
+		return
+	}
+	switch table, v := c.s.answer(c, p, busy); v {
+	case single:
 		c.deliver(p)
+	case tabular:
+		c.transmit(p, table)
 	}
 }
 
@@ -135,3 +140,27 @@ func (c *conn) Close() error {
 
 // Traits says that nothing is done for the engine, and that no harm can be done.
 func (c *conn) Traits() mad.Traits { return mad.Traits{Name: "sim", Simulated: true} }
+
+// Port reads the facts of the port from its agent's tables.
+func (c *conn) Port() (mad.Port, error) {
+	c.s.mu.RLock()
+	defer c.s.mu.RUnlock()
+	home := c.port
+	var info mad.PortInfo
+	info.Decode(home.info[:])
+	var node mad.NodeInfo
+	node.Decode(home.node.info[:])
+	p := mad.Port{
+		Device: "sim", Num: home.num, NodeGUID: node.NodeGUID, PortGUID: home.guid,
+		LID: info.LID, LMC: info.LMC, SMLID: info.MasterSMLID, SMSL: info.MasterSMSL,
+		State: info.PortState, GIDPrefix: info.GIDPrefix,
+	}
+	var block [smpSize]byte
+	for i := range uint32(node.PartitionCap) / pkeysPerBlock {
+		c.s.readBlock(blockKey{home, mad.AttrPKeyTable, i}, block[:])
+		for j := range pkeysPerBlock {
+			p.PKeys = append(p.PKeys, binary.BigEndian.Uint16(block[2*j:]))
+		}
+	}
+	return p, nil
+}
