@@ -21,7 +21,7 @@ const (
 type GUID uint64
 
 // String gives the canonical form: 0x and 16 lower-case digits.
-func (g GUID) String() string { return fmt.Sprintf("%#018x", uint64(g)) }
+func (g GUID) String() string { return fmt.Sprintf("%#016x", uint64(g)) }
 
 // GID is a global identifier: subnet prefix and GUID (IBA 4.1.1).
 type GID [16]byte

@@ -19,7 +19,7 @@ func mustParse(t testing.TB, spec string) (*fabric.Fabric, Options) {
 // TestReachable walks the tables between all pairs of end ports.
 func TestReachable(t *testing.T) {
 	for _, spec := range []string{"", "fattree:k=8,levels=3", "fattree:k=4,levels=4", "fattree:k=4,levels=1", "ring:n=1", "ring:n=2", "ring:n=9,hosts=3",
-		"pgft:m=4/4/8,w=1/2/4,p=1/2/1", "pgft:m=3/3,w=2/2,p=1/1"} {
+		"pgft:m=4/4/8,w=1/2/4,p=1/2/1", "pgft:m=3/3,w=1/2,p=2/1"} {
 		t.Run(spec, func(t *testing.T) {
 			f, o := mustParse(t, spec)
 			s := New(f, o)

@@ -57,6 +57,9 @@ var kinds = []kind{
 		if len(t.m) != len(t.w) || len(t.m) != len(t.p) {
 			v.fail("m", fmt.Sprintf("has %d levels, but w has %d and p has %d", len(t.m), len(t.w), len(t.p)))
 		}
+		if t.w[0] != 1 {
+			v.fail("w", "gives hosts several parents; what they are in would be as many subnets")
+		}
 		return v.tree(t)
 	}},
 	{"ring", map[string]string{"n": "4", "hosts": "1"}, func(v *values) (*fabric.Fabric, error) {
