@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -60,35 +61,27 @@ func (c *Call) Header() Header { return ParseHeader(c.MAD[:]) }
 func (c *Call) Data() []byte { return c.MAD[Class(c.MAD[offClass]).DataOffset():] }
 
 // Records iterates over the records of an SA answer, each at least size bytes
-// long: one after Get, any number after GetTable. The error says why the
-// answer is not a whole number of records.
+// long: one after Get, any number after GetTable. The error is c.Err, or says
+// why the answer is not a whole number of records.
 func (c *Call) Records(size int) (iter.Seq[[]byte], error) {
-	table := c.Table
-	if table == nil {
-		table = c.Data()[:min(size, len(c.Data()))]
+	switch {
+	case c.Err != nil:
+		return nil, c.Err
+	case c.Table == nil:
+		return slices.Values([][]byte{c.Data()[:min(size, len(c.Data()))]}), nil
+	case len(c.Table) == 0:
+		return func(func([]byte) bool) {}, nil
 	}
 	// AttributeOffset is the distance of records in units of 8 bytes; the
 	// last record may come without its padding (IBA 15.2.1.1).
 	step := 8 * int(binary.BigEndian.Uint16(c.MAD[SAAttrOffsetOffset:]))
-	if c.Table == nil {
-		step = size
+	if step < max(size, 1) {
+		return nil, newError(c, fmt.Errorf("malformed table: records %d bytes apart, but at least %d bytes long", step, size))
 	}
-	switch rest := 0; {
-	case len(table) == 0:
-	case step < size || step == 0:
-		return nil, newError(c, fmt.Errorf("malformed table: records %d bytes apart, but at least %d long", step, size))
-	default:
-		if rest = len(table) % step; rest != 0 && rest < size {
-			return nil, newError(c, fmt.Errorf("malformed table: %d bytes are no whole number of records of %d bytes", len(table), step))
-		}
+	if rest := len(c.Table) % step; rest != 0 && rest < size {
+		return nil, newError(c, fmt.Errorf("malformed table: %d bytes are no whole number of records %d bytes apart", len(c.Table), step))
 	}
-	return func(yield func([]byte) bool) {
-		for rest := table; len(rest) > 0; rest = rest[min(step, len(rest)):] {
-			if !yield(rest[:min(step, len(rest))]) {
-				return
-			}
-		}
-	}, nil
+	return slices.Chunk(c.Table, step), nil
 }
 
 // callState is what the engine keeps in a lent call; its lock guards it.

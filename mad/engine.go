@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -121,20 +122,13 @@ func NewEngine(t Transport, o Options) *Engine {
 // Start begins c and returns at once; c.Notify is told of the end, of
 // failures too. A call that has not ended must not be started again.
 func (e *Engine) Start(c *Call) {
-	c.Err, c.Table, c.Attempts, c.Elapsed = nil, nil, 0, 0
-	timeout, retries := c.Timeout, c.Retries
-	if timeout <= 0 {
-		timeout = e.opt.Timeout
-	}
-	switch {
-	case retries == 0:
-		retries = e.opt.Retries
-	case retries < 0:
-		retries = 0
-	}
 	err := e.check(c)
-
 	e.mu.Lock()
+	if c.s.phase != phaseIdle {
+		e.mu.Unlock()
+		panic("mad: a call was started again before it ended")
+	}
+	c.Err, c.Table, c.Attempts, c.Elapsed = nil, nil, 0, 0
 	if err == nil {
 		err = e.err
 	}
@@ -149,7 +143,13 @@ func (e *Engine) Start(c *Call) {
 		go c.complete()
 		return
 	}
-	c.s = callState{timeout: timeout, retries: retries, started: e.now(), dest: e.destination(c)}
+	c.s = callState{timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), dest: e.destination(c)}
+	if c.Timeout <= 0 {
+		c.s.timeout = e.opt.Timeout
+	}
+	if c.Retries == 0 {
+		c.s.retries = e.opt.Retries
+	}
 	e.admit(c)
 	e.unlock()
 }
@@ -184,6 +184,13 @@ func (e *Engine) Cancel(c *Call, cause error) {
 // in its Err. When ctx ends, so do all open calls, at once, and Do returns
 // context.Cause(ctx); otherwise it returns nil. The calls' Notify is Do's.
 func (e *Engine) Do(ctx context.Context, calls ...*Call) error {
+	if ctx.Err() != nil {
+		for _, c := range calls {
+			c.Table, c.Attempts, c.Elapsed = nil, 0, 0
+			c.Err = newError(c, context.Cause(ctx))
+		}
+		return context.Cause(ctx)
+	}
 	b := batch{done: make(chan struct{})}
 	b.left.Store(int64(len(calls)) + 1)
 	for _, c := range calls {
@@ -197,8 +204,8 @@ func (e *Engine) Do(ctx context.Context, calls ...*Call) error {
 	case <-ctx.Done():
 	}
 	cause := context.Cause(ctx)
-	for i := range calls { // the last first: they have not been sent yet
-		e.Cancel(calls[len(calls)-1-i], cause)
+	for _, c := range slices.Backward(calls) { // the last have not been sent yet
+		e.Cancel(c, cause)
 	}
 	<-b.done
 	return cause
@@ -354,7 +361,10 @@ const (
 	effectFabric
 )
 
-const statusBusy = 1
+const (
+	statusBusy     = 1
+	statusRedirect = 2
+)
 
 func effectOf(c Class, version uint8, m Method, id AttributeID) effect {
 	switch m {

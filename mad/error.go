@@ -2,6 +2,7 @@ package mad
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,7 +32,7 @@ type Error struct {
 }
 
 // newError says what came of c; nil if err is nil. A statusError becomes the
-// Error's Status.
+// Error's Status, with what can be added to it.
 func newError(c *Call, err error) error {
 	if err == nil {
 		return nil
@@ -51,9 +52,16 @@ func newError(c *Call, err error) error {
 	}
 	if s, ok := err.(statusError); ok {
 		e.Status, e.Err = Status(s), nil
+		if e.Status&statusRedirect != 0 && c.MAD[offAttribute] == 0 && c.MAD[offAttribute+1] == 1 {
+			e.Err = fmt.Errorf("ask LID %d instead", redirectLID(c))
+		}
 	}
 	return e
 }
+
+// redirectLID is where the agent that answered c wants to be asked: the
+// component of that name in ClassPortInfo (IBA 13.4.8.1).
+func redirectLID(c *Call) LID { return LID(binary.BigEndian.Uint16(c.Data()[28:])) }
 
 // statusError is the status of a response that is not 0.
 type statusError Status
@@ -79,9 +87,14 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, " %d", e.Modifier)
 	}
 	fmt.Fprintf(&b, ") to %s: ", e.Dest)
+	if e.Status != 0 {
+		b.WriteString(statusError(e.Status).Error())
+		if e.Err != nil {
+			b.WriteString(": ")
+		}
+	}
 	switch {
 	case e.Err == nil:
-		b.WriteString(statusError(e.Status).Error())
 	case errors.Is(e.Err, ErrTimeout) && e.Attempts > 0:
 		fmt.Fprintf(&b, "%v after %d attempt", e.Err, e.Attempts)
 		if e.Attempts > 1 {
