@@ -157,7 +157,7 @@ func (e *Engine) Start(c *Call) {
 // check says why c must not be sent.
 func (e *Engine) check(c *Call) error {
 	h := c.Header()
-	if !e.opt.Write && effectOf(h.Class, h.ClassVersion, h.Method, h.Attribute) == effectFabric {
+	if !e.opt.Write && EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute) == EffectFabric {
 		return ErrReadOnly
 	}
 	if h.Class == ClassSubnDirected && c.MAD[offHopCount] > MaxHops {
@@ -352,24 +352,4 @@ func (e *Engine) unlock() {
 func isSendError(err error) bool {
 	var s *SendError
 	return errors.As(err, &s)
-}
-
-type effect uint8
-
-const (
-	effectRead effect = iota
-	effectFabric
-)
-
-const (
-	statusBusy     = 1
-	statusRedirect = 2
-)
-
-func effectOf(c Class, version uint8, m Method, id AttributeID) effect {
-	switch m {
-	case MethodGet, MethodGetTable, MethodGetTraceTable, MethodGetMulti:
-		return effectRead
-	}
-	return effectFabric
 }

@@ -115,9 +115,9 @@ func TestRetryLadder(t *testing.T) {
 		},
 		{
 			name: "busy always", peer: busy,
-			sent: []time.Duration{0, 10 * ms, 30 * ms, 70 * ms, 150 * ms, 310 * ms, 630 * ms, 1270 * ms, 2270 * ms, 3270 * ms},
+			sent:    []time.Duration{0, 10 * ms, 30 * ms, 70 * ms, 150 * ms, 310 * ms, 630 * ms, 1270 * ms, 2270 * ms, 3270 * ms},
 			elapsed: 3270 * ms,
-			err:     "SubnGet(PortInfo 3) to LID 17: " + statusError(1).Error(),
+			err:     "SubnGet(PortInfo 3) to LID 17: busy (status 0x0001)",
 		},
 		{
 			name: "busy costs no attempt", peer: nth(busy, silent, busy, silent, silent),
@@ -133,7 +133,7 @@ func TestRetryLadder(t *testing.T) {
 			name: "status", peer: func(f *fakeTransport, d Datagram) { f.deliver(withStatus(respond(d), 0x1c)) },
 			call: func(c *Call) { c.SetRoute(DirectedRoute{0, 1, 3}) },
 			sent: []time.Duration{0},
-			err:  "SubnGet(PortInfo 3) to route 0,1,3: " + statusError(0x1c).Error(),
+			err:  "SubnGet(PortInfo 3) to route 0,1,3: invalid attribute value (status 0x001c)",
 		},
 		{
 			name: "redirected", call: func(c *Call) {
@@ -146,7 +146,7 @@ func TestRetryLadder(t *testing.T) {
 				f.deliver(d)
 			},
 			sent: []time.Duration{0},
-			err:  "PerfGet(ClassPortInfo) to LID 9: " + statusError(2).Error() + ": ask LID 44 instead",
+			err:  "PerfGet(ClassPortInfo) to LID 9: redirection required (status 0x0002): ask LID 44 instead",
 		},
 		{
 			name: "no answer is expected of Send", peer: silent, opt: Options{Write: true},

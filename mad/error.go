@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -21,6 +22,7 @@ var (
 
 // Error is why a Call failed. All errors in Call.Err are of this type.
 type Error struct {
+	Class    Class
 	Op       string // class and method: "SubnGet"
 	Attr     string // "PortInfo"
 	Modifier uint32
@@ -39,6 +41,7 @@ func newError(c *Call, err error) error {
 	}
 	h := c.Header()
 	e := &Error{
+		Class:    h.Class,
 		Op:       h.Class.Family().String() + (h.Method&^Response).Name(h.Class, h.ClassVersion),
 		Attr:     fmt.Sprintf("attribute %#04x", uint16(h.Attribute)),
 		Modifier: h.Modifier,
@@ -52,7 +55,7 @@ func newError(c *Call, err error) error {
 	}
 	if s, ok := err.(statusError); ok {
 		e.Status, e.Err = Status(s), nil
-		if e.Status&statusRedirect != 0 && c.MAD[offAttribute] == 0 && c.MAD[offAttribute+1] == 1 {
+		if e.Status&StatusRedirect != 0 && c.MAD[offAttribute] == 0 && c.MAD[offAttribute+1] == 1 {
 			e.Err = fmt.Errorf("ask LID %d instead", redirectLID(c))
 		}
 	}
@@ -66,7 +69,7 @@ func redirectLID(c *Call) LID { return LID(binary.BigEndian.Uint16(c.Data()[28:]
 // statusError is the status of a response that is not 0.
 type statusError Status
 
-func (s statusError) Error() string { return fmt.Sprintf("status %#04x", uint16(s)) }
+func (s statusError) Error() string { return Status(s).String() }
 
 // destination is where c goes, in words.
 func (c *Call) destination() string {
@@ -84,11 +87,12 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s(%s", e.Op, e.Attr)
 	if e.Modifier != 0 {
-		fmt.Fprintf(&b, " %d", e.Modifier)
+		b.WriteByte(' ')
+		b.WriteString(modifierText(LookupName(e.Class, e.Attr), e.Modifier))
 	}
 	fmt.Fprintf(&b, ") to %s: ", e.Dest)
 	if e.Status != 0 {
-		b.WriteString(statusError(e.Status).Error())
+		fmt.Fprintf(&b, "%s (status %#04x)", e.Status.Text(e.Class), uint16(e.Status))
 		if e.Err != nil {
 			b.WriteString(": ")
 		}
@@ -104,6 +108,34 @@ func (e *Error) Error() string {
 		b.WriteString(e.Err.Error())
 	}
 	return b.String()
+}
+
+// modifierText is an attribute modifier other than 0, by its parts: "3" where
+// the first part says all, "block 1 port 3" otherwise.
+func modifierText(a *Attribute, m uint32) string {
+	if a == nil {
+		return strconv.FormatUint(uint64(m), 10)
+	}
+	var words []string
+	rest := m
+	for _, p := range a.Modifier {
+		mask := uint32(1<<p.Bits - 1)
+		v := m >> p.Shift & mask
+		rest &^= mask << p.Shift
+		switch {
+		case v == 0:
+		case p.Bits == 1:
+			words = append(words, p.Name)
+		case v == m:
+			return strconv.FormatUint(uint64(v), 10)
+		default:
+			words = append(words, fmt.Sprintf("%s %d", p.Name, v))
+		}
+	}
+	if rest != 0 {
+		return fmt.Sprintf("modifier %#08x", m)
+	}
+	return strings.Join(words, " ")
 }
 
 // Unwrap gives the cause.

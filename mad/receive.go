@@ -62,7 +62,7 @@ func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, end
 			c.s.dest.kind.sample(now - c.s.firstSent)
 		}
 	}
-	if ParseHeader(d.MAD).Status&statusBusy != 0 && c.s.rx == nil {
+	if ParseHeader(d.MAD).Status&StatusBusy != 0 && c.s.rx == nil {
 		e.stats.Busy++
 		if now < c.s.firstSent+c.s.timeout*time.Duration(c.s.retries+1) {
 			e.pause(c, now+backOff(c.s.busy, c.s.timeout))
@@ -129,7 +129,7 @@ func (e *Engine) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration
 	}
 	e.leaveWindow(c)
 	h := c.Header()
-	if effectOf(h.Class, h.ClassVersion, h.Method, h.Attribute) != effectRead {
+	if EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute) != EffectRead {
 		return // it may have been carried out: the attempt lasts its full time
 	}
 	c.s.losses++
