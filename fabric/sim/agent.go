@@ -62,9 +62,9 @@ func (s *Subnet) answer(c *conn, p *packet, busy bool) (table []byte, v verdict)
 	var status mad.Status
 	switch {
 	case busy:
-		status = statusBusy
+		status = mad.StatusBusy
 	case h.ClassVersion != h.Class.Version():
-		status = statusBadVersion
+		status = mad.StatusBadVersion
 	case smp:
 		status = r.smp()
 	case h.Class == mad.ClassPerf:
@@ -72,7 +72,7 @@ func (s *Subnet) answer(c *conn, p *packet, busy bool) (table []byte, v verdict)
 	case h.Class == mad.ClassSubnAdm && r.in.home() == s.sm:
 		table, status, v = r.admin(m)
 	default: // as the Linux kernel answers for a class without an agent
-		status = statusUnsupportedMethodAttribute
+		status = mad.StatusBadMethodAttribute
 	}
 
 	if h.Class == mad.ClassSubnDirected {

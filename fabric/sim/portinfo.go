@@ -10,11 +10,11 @@ func (r *request) portInfo(set bool) mad.Status {
 	const extendedSpeeds = 1 << 31
 	num := r.Modifier &^ extendedSpeeds
 	if num > 0xff {
-		return statusInvalidField
+		return mad.StatusBadValue
 	}
 	p := r.numbered(int(num))
 	if p == nil {
-		return statusInvalidField
+		return mad.StatusBadValue
 	}
 	var status mad.Status
 	if set {
@@ -43,7 +43,7 @@ func (r *request) setPortInfo(p *port) mad.Status {
 		next.GIDPrefix, next.LID, next.LMC = old.GIDPrefix, old.LID, old.LMC
 		next.MasterSMLID, next.MasterSMSL, next.SubnetTimeOut = old.MasterSMLID, old.MasterSMSL, old.SubnetTimeOut
 	} else if next.LID == 0 || int(next.LID)+1<<next.LMC-1 > maxLIDs || next.MasterSMLID > mad.MaxUnicastLID {
-		return statusInvalidField
+		return mad.StatusBadValue
 	}
 	enableSupported(&next)
 	switch {
@@ -56,22 +56,22 @@ func (r *request) setPortInfo(p *port) mad.Status {
 		next.LinkDownDefaultState > mad.LinkDownDefaultStatePolling,
 		asked.PortPhysicalState > mad.PortPhysicalStateDisabled,
 		p.num == 0 && asked.PortPhysicalState != 0:
-		return statusInvalidField
+		return mad.StatusBadValue
 	}
 	switch asked.PortState {
 	case mad.PortStateNoChange, mad.PortStateDown:
 	case mad.PortStateArmed:
 		if old.PortState != mad.PortStateInitialize && old.PortState != mad.PortStateArmed {
-			return statusInvalidField
+			return mad.StatusBadValue
 		}
 		next.PortState = asked.PortState
 	case mad.PortStateActive:
 		if old.PortState != mad.PortStateArmed && old.PortState != mad.PortStateActive {
-			return statusInvalidField
+			return mad.StatusBadValue
 		}
 		next.PortState = asked.PortState
 	default:
-		return statusInvalidField
+		return mad.StatusBadValue
 	}
 
 	r.rename(p, next.LID, next.LMC)
@@ -121,6 +121,7 @@ func (s *Subnet) rename(p *port, lid mad.LID, lmc uint8) {
 func (p *port) store(info *mad.PortInfo) {
 	info.Encode(p.info[:])
 	p.state, p.lid, p.lmc = info.PortState, info.LID&^(1<<info.LMC-1), info.LMC
+	p.mtu, p.rate = info.NeighborMTU, activeRate(info)
 	p.mkey, p.keyLevel = info.MKey, info.MKeyProtectBits
 }
 

@@ -62,13 +62,15 @@ type port struct {
 	up       bool // the link is trained; then there is a peer
 	state    mad.PortState
 	lmc      uint8
-	keyLevel uint8 // PortInfo.M_KeyProtectBits
+	keyLevel uint8   // PortInfo.M_KeyProtectBits
+	mtu      mad.MTU // PortInfo.NeighborMTU
+	rate     uint16  // of the link, in units of half a Gb/s
 	lid      mad.LID
 	mkey     uint64
 	guid     mad.GUID
 	peer     *port // at the cable's other end; nil: no cable
 	info     [smpSize]byte
-	counters *counters // nil: all 0
+	counters counters // nil: all 0
 }
 
 // home is the port that stands for p's node in LID routing: a switch's port 0.

@@ -16,11 +16,11 @@ var (
 // smp executes a subnet management request.
 func (r *request) smp() mad.Status {
 	if r.Method != mad.MethodGet && r.Method != mad.MethodSet {
-		return statusUnsupportedMethod
+		return mad.StatusBadMethod
 	}
 	a := mad.Lookup(mad.ClassSubn, r.Attribute)
 	if !allows(a, r.Method) {
-		return statusUnsupportedMethodAttribute
+		return mad.StatusBadMethodAttribute
 	}
 	set := r.Method == mad.MethodSet
 	n := r.in.node
@@ -55,12 +55,12 @@ func (r *request) smp() mad.Status {
 			return r.table(a, set)
 		}
 	}
-	return statusUnsupportedMethodAttribute
+	return mad.StatusBadMethodAttribute
 }
 
 func (r *request) modifierIs0() mad.Status {
 	if r.Modifier != 0 {
-		return statusInvalidField
+		return mad.StatusBadValue
 	}
 	return 0
 }
@@ -75,7 +75,7 @@ func (p *port) nodeInfo(data []byte) {
 func (r *request) switchInfo(set bool) mad.Status {
 	n := r.in.node
 	if r.Modifier != 0 {
-		return statusInvalidField
+		return mad.StatusBadValue
 	}
 	if set {
 		next := n.sw
@@ -83,7 +83,7 @@ func (r *request) switchInfo(set bool) mad.Status {
 		var sw mad.SwitchInfo
 		if sw.Decode(next[:]); sw.LinearFDBTop >= sw.LinearFDBCap {
 			copy(r.data, n.sw[:])
-			return statusInvalidField
+			return mad.StatusBadValue
 		}
 		n.sw, n.fdbTop = next, mad.LID(sw.LinearFDBTop)
 	}
@@ -94,10 +94,14 @@ func (r *request) switchInfo(set bool) mad.Status {
 // smInfo answers for the subnet manager, which stays master whatever others ask.
 func (r *request) smInfo(set bool) mad.Status {
 	if set {
-		return statusInvalidField
+		return mad.StatusBadValue
 	}
-	info := mad.SMInfo{GUID: r.sm.guid, ActCount: 1, Priority: smPriority, SMState: mad.SMStateMaster}
+	info := r.smInfoNow()
 	clear(r.data)
 	info.Encode(r.data)
 	return r.modifierIs0()
+}
+
+func (s *Subnet) smInfoNow() mad.SMInfo {
+	return mad.SMInfo{GUID: s.sm.guid, ActCount: 1, Priority: smPriority, SMState: mad.SMStateMaster}
 }

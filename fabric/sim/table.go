@@ -28,7 +28,7 @@ type blockKey struct {
 func (r *request) table(a *mad.Attribute, set bool) mad.Status {
 	key, ok := r.block(a)
 	if !ok {
-		return statusInvalidField
+		return mad.StatusBadValue
 	}
 	if set {
 		block := new([smpSize]byte)
@@ -128,7 +128,7 @@ func (s *Subnet) readBlock(key blockKey, data []byte) {
 func (r *request) linearTable(set bool) mad.Status {
 	n := r.in.node
 	if r.Modifier >= linearCap/lftBlock {
-		return statusInvalidField
+		return mad.StatusBadValue
 	}
 	first := int(r.Modifier) * lftBlock
 	if set {

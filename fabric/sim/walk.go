@@ -94,23 +94,11 @@ func route(from *port, dlid mad.LID, smp bool) *port {
 	}
 	at := from
 	for range maxLIDHops {
-		out := at
-		switch n := at.node; {
-		case n.isSwitch:
-			num := n.forward(dlid)
-			if num == 0 && n.ports[0].owns(dlid) {
-				return at
-			}
-			if num == 0 || int(num) >= len(n.ports) {
-				return nil
-			}
-			out = &n.ports[num]
-		case at.owns(dlid):
+		out, there := at.onward(dlid, at == from)
+		if there {
 			return at
-		case at != from:
-			return nil
 		}
-		if !smp && !out.active() {
+		if out == nil || !smp && !out.active() {
 			return nil
 		}
 		if at = out.cross(); at == nil {
@@ -118,6 +106,29 @@ func route(from *port, dlid mad.LID, smp bool) *port {
 		}
 	}
 	return nil
+}
+
+// onward is what a packet to dlid does that has come to p, or is sent from
+// there: it is there, or it leaves through out; nil: it is dropped.
+func (p *port) onward(dlid mad.LID, sent bool) (out *port, there bool) {
+	n := p.node
+	if !n.isSwitch {
+		switch {
+		case p.owns(dlid):
+			return nil, true
+		case sent:
+			return p, false
+		}
+		return nil, false
+	}
+	num := n.forward(dlid)
+	switch {
+	case num == 0:
+		return nil, n.ports[0].owns(dlid)
+	case int(num) >= len(n.ports):
+		return nil, false
+	}
+	return &n.ports[num], false
 }
 
 // active: the link at p carries more than SMPs.

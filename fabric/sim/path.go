@@ -1,0 +1,260 @@
+package sim
+
+import (
+	"slices"
+
+	"fabsh/mad"
+)
+
+// Components of PathRecord that are more than a value to compare (IBA 15.2.5.16).
+var (
+	pathSLID       = pathComponent("slid")
+	pathDLID       = pathComponent("dlid")
+	pathSGID       = pathComponent("sgid")
+	pathDGID       = pathComponent("dgid")
+	pathServiceID  = pathComponent("service_id")
+	pathReversible = pathComponent("reversible")
+	pathNumbPath   = pathComponent("numb_path")
+	pathPKey       = pathComponent("p_key")
+	pathMTU        = pathComponent("mtu")
+	pathRate       = pathComponent("rate")
+	pathLife       = pathComponent("packet_life_time")
+	pathSelectMTU  = pathComponent("mtu_selector")
+	pathSelectRate = pathComponent("rate_selector")
+	pathSelectLife = pathComponent("packet_life_time_selector")
+)
+
+func pathComponent(script string) uint64 { return mad.AttrPathRecord.Field(script).Mask() }
+
+// maxPairs is how many pairs of ports a query may mean that names neither.
+const maxPairs = 1 << 20
+
+// pathQuery is what a query for paths asks.
+type pathQuery struct {
+	*query
+	asked mad.PathRecord
+	most  int // paths of one pair
+}
+
+// paths finds the paths that q asks for, by following the forwarding tables.
+func (r *request) paths(q *query) mad.Status {
+	pq := &pathQuery{query: q, most: 127}
+	pq.asked.Decode(q.want)
+	from, given, status := r.pathEnds(q, pathSLID, pathSGID, pq.asked.SLID, pq.asked.SGID)
+	if status != mad.StatusOK {
+		return status
+	}
+	to, givenTo, status := r.pathEnds(q, pathDLID, pathDGID, pq.asked.DLID, pq.asked.DGID)
+	if status != mad.StatusOK {
+		return status
+	}
+	if !given && !givenTo && (r.Method == mad.MethodGet || len(from)*len(to) > maxPairs) {
+		return mad.StatusInsufficient
+	}
+	if q.mask&pathNumbPath != 0 && pq.asked.NumbPath > 0 {
+		pq.most = int(pq.asked.NumbPath)
+	}
+	if r.Method == mad.MethodGet {
+		pq.most = 1
+	}
+	special := pathServiceID | pathReversible | pathNumbPath | pathPKey |
+		pathMTU | pathRate | pathLife | pathSelectMTU | pathSelectRate | pathSelectLife
+	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask()&special != 0 })
+	if q.mask&pathPKey != 0 && pq.asked.PKey&0x7fff != defaultPKey&0x7fff {
+		return mad.StatusOK
+	}
+	for _, a := range from {
+		for _, b := range to {
+			if q.full() {
+				return mad.StatusOK
+			}
+			pq.between(a, b)
+		}
+	}
+	return mad.StatusOK
+}
+
+// pathEnds are the ports that a query's LID and GID, if given, allow at one end.
+func (r *request) pathEnds(q *query, lidBit, gidBit uint64, lid mad.LID, gid mad.GID) (ports []*port, given bool, status mad.Status) {
+	given = q.mask&(lidBit|gidBit) != 0
+	if q.mask&gidBit != 0 {
+		if gid.Prefix() != gidPrefix {
+			return nil, given, mad.StatusInvalidGID
+		}
+		if ports = r.endPortsWith(func(p *port) bool { return p.guid == gid.GUID() }); ports == nil {
+			return nil, given, mad.StatusInvalidGID
+		}
+	}
+	switch {
+	case q.mask&lidBit == 0 && given:
+		return ports, given, mad.StatusOK
+	case q.mask&lidBit == 0:
+		return r.endPortsWith(func(*port) bool { return true }), given, mad.StatusOK
+	case int(lid) >= len(r.lids) || r.lids[lid] == nil,
+		q.mask&gidBit != 0 && !slices.Contains(ports, r.lids[lid]):
+		return nil, given, mad.StatusOK
+	}
+	return []*port{r.lids[lid]}, given, mad.StatusOK
+}
+
+// endPortsWith lists ports with LIDs, in the order of these.
+func (s *Subnet) endPortsWith(ok func(*port) bool) (ports []*port) {
+	all := &query{enough: maxTable}
+	for p := range all.endPorts(s) {
+		if ok(p) {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}
+
+// between adds the paths from a to b: with LMCs, between the first LIDs of
+// both, the second ones, ...
+func (q *pathQuery) between(a, b *port) {
+	n := max(1<<a.lmc, 1<<b.lmc)
+	for i, found := 0, 0; i < n && found < q.most; i++ {
+		slid, dlid := a.lid+mad.LID(i%(1<<a.lmc)), b.lid+mad.LID(i%(1<<b.lmc))
+		if q.mask&pathSLID != 0 {
+			slid = q.asked.SLID
+		}
+		if q.mask&pathDLID != 0 {
+			dlid = q.asked.DLID
+		}
+		if rec := q.path(a, b, slid, dlid); rec != nil {
+			before := len(q.records)
+			q.add(rec)
+			found += (len(q.records) - before) / q.size
+		}
+		if q.mask&pathSLID != 0 && q.mask&pathDLID != 0 {
+			return
+		}
+	}
+}
+
+// path is the record of one path; nil if there is none, or none such.
+func (q *pathQuery) path(a, b *port, slid, dlid mad.LID) *mad.PathRecord {
+	mtu, rate, ok := trace(a, b, dlid)
+	if !ok {
+		return nil
+	}
+	_, _, reversible := trace(b, a, slid)
+	asked := &q.asked
+	switch {
+	case q.mask&pathReversible != 0 && asked.Reversible && !reversible,
+		!q.selects(pathMTU, pathSelectMTU, uint8(asked.MTUSelector), int(asked.MTU), int(mtu)),
+		!q.selects(pathRate, pathSelectRate, uint8(asked.RateSelector), halfGbps(asked.Rate), int(rate)),
+		!q.selects(pathLife, pathSelectLife, uint8(asked.PacketLifeTimeSelector), int(asked.PacketLifeTime), lifeTime):
+		return nil
+	}
+	return &mad.PathRecord{
+		ServiceID: asked.ServiceID & -min(1, q.mask&pathServiceID),
+		DGID:      mad.MakeGID(gidPrefix, b.guid), SGID: mad.MakeGID(gidPrefix, a.guid),
+		DLID: dlid, SLID: slid,
+		Reversible: reversible, NumbPath: 1, PKey: defaultPKey,
+		MTUSelector: mad.SelectorExactly, MTU: mtu,
+		RateSelector: mad.SelectorExactly, Rate: rateCode(rate),
+		PacketLifeTimeSelector: mad.LifeTimeSelectorExactly, PacketLifeTime: lifeTime,
+	}
+}
+
+// selects compares a value as the query's selector says.
+func (q *pathQuery) selects(component, selectorComponent uint64, selector uint8, asked, value int) bool {
+	if q.mask&component == 0 {
+		return true
+	}
+	if q.mask&selectorComponent == 0 {
+		selector = uint8(mad.SelectorExactly)
+	}
+	switch mad.Selector(selector) {
+	case mad.SelectorGreaterThan:
+		return value > asked
+	case mad.SelectorLessThan:
+		return value < asked
+	case mad.SelectorExactly:
+		return value == asked
+	}
+	return true // the best there is
+}
+
+// trace follows the tables from a to dlid of b, and gives the smallest MTU and
+// rate on the way. That a port is dead is not known to the subnet manager.
+func trace(a, b *port, dlid mad.LID) (mtu mad.MTU, rate uint16, ok bool) {
+	at := a
+	mtu, rate = a.mtu, a.rate
+	if a.node.isSwitch {
+		mtu, rate = b.mtu, b.rate // port 0 is no bottleneck
+	}
+	for range maxLIDHops {
+		out, there := at.onward(dlid, at == a)
+		if there {
+			return mtu, rate, at.home() == b
+		}
+		if out == nil || !out.active() {
+			return 0, 0, false
+		}
+		mtu, rate = min(mtu, out.mtu), min(rate, out.rate)
+		at = out.peer
+	}
+	return 0, 0, false
+}
+
+// rates are the codes of PathRecord.Rate in the order of the rates, in units
+// of half a Gb/s.
+var rates = []struct {
+	half uint16
+	code mad.Rate
+}{
+	{5, mad.Rate2_5}, {10, mad.Rate5}, {20, mad.Rate10}, {28, mad.Rate14}, {40, mad.Rate20}, {50, mad.Rate25},
+	{56, mad.Rate28}, {60, mad.Rate30}, {80, mad.Rate40}, {100, mad.Rate50}, {112, mad.Rate56}, {120, mad.Rate60},
+	{160, mad.Rate80}, {200, mad.Rate100}, {224, mad.Rate112}, {240, mad.Rate120}, {336, mad.Rate168},
+	{400, mad.Rate200}, {600, mad.Rate300}, {800, mad.Rate400}, {1200, mad.Rate600}, {1600, mad.Rate800}, {2400, mad.Rate1200},
+}
+
+// rateCode is the code of the highest rate that is not above half.
+func rateCode(half uint16) mad.Rate {
+	code := rates[0].code
+	for _, r := range rates {
+		if r.half <= half {
+			code = r.code
+		}
+	}
+	return code
+}
+
+// halfGbps is what code stands for; 0 if it is unknown.
+func halfGbps(code mad.Rate) int {
+	for _, r := range rates {
+		if r.code == code {
+			return int(r.half)
+		}
+	}
+	return 0
+}
+
+// activeRate is the rate of a port's link, in units of half a Gb/s, by the
+// speed's name, not its signalling rate: HDR on 4 lanes is 200 Gb/s.
+func activeRate(i *mad.PortInfo) uint16 {
+	return laneRate(mad.ActiveSpeed(i)) * uint16(mad.WidthLanes(mad.ActiveWidth(i)))
+}
+
+func laneRate(speed string) uint16 {
+	switch speed {
+	case "SDR":
+		return 5
+	case "DDR":
+		return 10
+	case "QDR":
+		return 20
+	case "FDR":
+		return 28
+	case "EDR":
+		return 50
+	case "HDR":
+		return 100
+	case "NDR":
+		return 200
+	case "XDR":
+		return 400
+	}
+	return 0
+}
