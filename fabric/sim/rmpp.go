@@ -7,34 +7,11 @@ import (
 	"fabsh/mad"
 )
 
-// The RMPP header (IBA 13.6.2).
-const (
-	rmppVersionByte = mad.RMPPOffset
-	rmppTypeByte    = mad.RMPPOffset + 1
-	rmppFlagsByte   = mad.RMPPOffset + 2
-	rmppStatusByte  = mad.RMPPOffset + 3
-	rmppSegment     = mad.RMPPOffset + 4 // DATA, ACK: SegmentNumber
-	rmppLength      = mad.RMPPOffset + 8 // DATA: PayloadLength; ACK: NewWindowLast
-
-	rmppData  = 1
-	rmppACK   = 2
-	rmppStop  = 3
-	rmppAbort = 4
-
-	rmppActive     = 1
-	rmppFirst      = 2
-	rmppLast       = 4
-	rmppNoRespTime = 0x1f << 3
-
-	rmppBadWindow   = 122 // NewWindowLast too small
-	rmppBadSegment  = 123 // SegmentNumber too big
-	rmppManyRetries = 126
-)
-
 const (
 	segmentSize   = mad.Size - mad.SADataOffset            // bytes of records in a segment
 	segmentHeader = mad.SADataOffset - mad.RMPPOffset - 12 // SA header, counted in PayloadLength
 	maxResends    = 7                                      // of one window, before the transfer is given up
+	noRespTime    = 31                                     // RRespTime: nothing is said
 	resendAfter   = 100 * time.Millisecond                 // plus two round trips
 )
 
@@ -78,20 +55,20 @@ func (c *conn) control(p *packet) {
 	if t == nil {
 		return
 	}
-	if p.mad[rmppTypeByte] != rmppACK {
+	h := rmppHeader(p)
+	if h.RMPPType != mad.RMPPTypeACK {
 		c.end(t)
 		return
 	}
-	seg := int(binary.BigEndian.Uint32(p.mad[rmppSegment:]))
-	window := int(binary.BigEndian.Uint32(p.mad[rmppLength:]))
+	seg, window := int(h.SegmentNumber), int(h.PayloadLength) // in an ACK: NewWindowLast
 	switch {
 	case seg > t.sent:
-		c.abort(t, rmppBadSegment)
+		c.abort(t, mad.RMPPStatusSegmentNumberTooBig)
 		return
 	case seg < t.acked: // overtaken by a later one
 		return
 	case window < t.window && seg < t.segs:
-		c.abort(t, rmppBadWindow)
+		c.abort(t, mad.RMPPStatusNewWindowLastTooSmall)
 		return
 	case seg == t.segs:
 		c.end(t)
@@ -113,7 +90,7 @@ func (c *conn) resend(t *transfer) {
 		return
 	}
 	if t.tries++; t.tries > maxResends {
-		c.abort(t, rmppManyRetries)
+		c.abort(t, mad.RMPPStatusTooManyRetries)
 		return
 	}
 	t.sent = t.acked
@@ -139,30 +116,31 @@ func (t *transfer) segment(n int) *packet {
 	p := t.packet
 	m := p.mad[:]
 	data := t.data[(n-1)*segmentSize : min(n*segmentSize, len(t.data))]
-	flags, length := byte(rmppActive), 0
+	h := mad.RMPPHeader{
+		RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RRespTime: noRespTime,
+		RMPPFlags: mad.RMPPFlagsActive, SegmentNumber: uint32(n),
+	}
 	if n == 1 {
-		flags |= rmppFirst
-		length = t.segs*segmentHeader + len(t.data)
+		h.RMPPFlags |= mad.RMPPFlagsFirst
+		h.PayloadLength = uint32(t.segs*segmentHeader + len(t.data))
 	}
 	if n == t.segs {
-		flags |= rmppLast
-		length = segmentHeader + len(data)
+		h.RMPPFlags |= mad.RMPPFlagsLast
+		h.PayloadLength = uint32(segmentHeader + len(data))
 	}
-	m[rmppVersionByte], m[rmppTypeByte] = 1, rmppData
-	m[rmppFlagsByte], m[rmppStatusByte] = rmppNoRespTime|flags, 0
-	binary.BigEndian.PutUint32(m[rmppSegment:], uint32(n))
-	binary.BigEndian.PutUint32(m[rmppLength:], uint32(length))
+	h.Encode(m[mad.RMPPOffset:])
 	clear(m[mad.SADataOffset+copy(m[mad.SADataOffset:], data):])
 	return &p
 }
 
 // abort tells the receiver that no more comes, and why.
-func (c *conn) abort(t *transfer, why byte) {
+func (c *conn) abort(t *transfer, why mad.RMPPStatus) {
 	p := t.packet
-	m := p.mad[:]
-	m[rmppVersionByte], m[rmppTypeByte] = 1, rmppAbort
-	m[rmppFlagsByte], m[rmppStatusByte] = rmppNoRespTime|rmppActive, why
-	clear(m[rmppSegment:])
+	h := mad.RMPPHeader{
+		RMPPVersion: 1, RMPPType: mad.RMPPTypeAbort, RRespTime: noRespTime,
+		RMPPFlags: mad.RMPPFlagsActive, RMPPStatus: why,
+	}
+	h.Encode(p.mad[mad.RMPPOffset:])
 	c.deliver(&p)
 	c.end(t)
 }
@@ -172,11 +150,19 @@ func (c *conn) end(t *transfer) {
 	delete(c.transfers, transferID(&t.packet))
 }
 
-// isRMPPControl: p concerns a transfer under way and is no request.
-func isRMPPControl(p *packet) bool {
-	return mad.Class(p.mad[1]) == mad.ClassSubnAdm &&
-		p.mad[rmppVersionByte] == 1 && p.mad[rmppFlagsByte]&rmppActive != 0 &&
-		p.mad[rmppTypeByte] >= rmppACK && p.mad[rmppTypeByte] <= rmppAbort
+// isControl: p concerns a transfer under way and is no request.
+func isControl(p *packet) bool {
+	if mad.Class(p.mad[1]) != mad.ClassSubnAdm {
+		return false
+	}
+	h := rmppHeader(p)
+	return h.RMPPVersion == 1 && h.RMPPFlags&mad.RMPPFlagsActive != 0 &&
+		h.RMPPType >= mad.RMPPTypeACK && h.RMPPType <= mad.RMPPTypeAbort
+}
+
+func rmppHeader(p *packet) (h mad.RMPPHeader) {
+	h.Decode(p.mad[mad.RMPPOffset:])
+	return h
 }
 
 func transferID(p *packet) uint64 { return binary.BigEndian.Uint64(p.mad[8:]) }

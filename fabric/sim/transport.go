@@ -89,7 +89,7 @@ func (c *conn) Send(d *mad.Datagram) error {
 
 // handle takes p to the agent it is addressed to and sends the answer back.
 func (c *conn) handle(p *packet, busy bool) {
-	if isRMPPControl(p) {
+	if isControl(p) {
 		if c.s.reachable(c.port, p.LID) {
 			c.control(p)
 		}
