@@ -45,7 +45,7 @@ func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*termi
 		DisableAutoSaveHistory: true,
 		HistoryLimit:           historyLimit,
 		HistorySearchFold:      true,
-		AutoComplete:           &suffixes{complete: c.complete, before: &t.before, stdout: stdout},
+		AutoComplete:           &suffixes{complete: c.complete, before: &t.before, size: func() (int, int) { return size(stdout) }},
 		InterruptPrompt:        "^C",
 		EOFPrompt:              "\n", // readline's way to say: nothing
 		FuncGetWidth:           width,
@@ -89,7 +89,7 @@ func (t *terminalReader) Close() error { return t.rl.Close() }
 type suffixes struct {
 	complete func(text string) (words []string, start int)
 	before   *string
-	stdout   *os.File
+	size     func() (columns, rows int) // of the terminal
 }
 
 func (s *suffixes) Do(line []rune, pos int) ([][]rune, int) {
@@ -119,7 +119,7 @@ func (s *suffixes) canShow(typed string, tails [][]rune) bool {
 	for _, t := range tails {
 		widest = max(widest, len(typed)+len(string(t)))
 	}
-	columns, rows := size(s.stdout)
+	columns, rows := s.size()
 	perLine := (columns - 1) / (widest + 2)
 	return perLine > 0 && len(tails)/perLine < rows-2
 }

@@ -1,0 +1,216 @@
+//go:build linux
+
+package shell
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"fabsh": func() { os.Exit(Main()) }})
+}
+
+// screen is a fabsh at a terminal, and what it wrote that no test has looked
+// at yet.
+type screen struct {
+	t      *testing.T
+	master *os.File
+	cmd    *exec.Cmd
+	chunks chan string
+	text   string
+	home   string
+}
+
+// startTerminal runs fabsh on a terminal of its own, in an empty home.
+func startTerminal(t *testing.T, home string, args ...string) *screen {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no terminals here: ", err)
+	}
+	t.Cleanup(func() { master.Close() })
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 100})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slave.Close()
+	s := &screen{t: t, master: master, chunks: make(chan string, 1000), home: home}
+	s.cmd = exec.Command("fabsh", args...)
+	s.cmd.Dir = home
+	s.cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=xterm", "PAGER=cat -n"}
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.cmd.Process.Kill() })
+	go func() {
+		defer close(s.chunks)
+		for {
+			b := make([]byte, 4096)
+			n, err := master.Read(b)
+			if err != nil {
+				return // EIO: the other end is gone
+			}
+			s.chunks <- string(b[:n])
+		}
+	}()
+	return s
+}
+
+// expect waits for text and takes all up to its end off the screen.
+func (s *screen) expect(text string) string {
+	s.t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		if i := strings.Index(s.text, text); i >= 0 {
+			seen := s.text[:i+len(text)]
+			s.text = s.text[i+len(text):]
+			return seen
+		}
+		select {
+		case c, ok := <-s.chunks:
+			if !ok {
+				s.t.Fatalf("ended without %q; wrote %q", text, s.text)
+			}
+			s.text += c
+		case <-limit:
+			s.t.Fatalf("no %q in %q", text, s.text)
+		}
+	}
+}
+
+func (s *screen) send(keys string) {
+	s.t.Helper()
+	if _, err := s.master.WriteString(keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// exit waits for the end and checks the status.
+func (s *screen) exit(status int) {
+	s.t.Helper()
+	for c := range s.chunks {
+		s.text += c
+	}
+	s.cmd.Wait()
+	if got := s.cmd.ProcessState.ExitCode(); got != status {
+		s.t.Errorf("exit status %d, want %d; wrote %q", got, status, s.text)
+	}
+}
+
+const (
+	ctrlC = "\x03"
+	ctrlD = "\x04"
+	up    = "\x1b[A"
+)
+
+func TestTerminal(t *testing.T) {
+	home := t.TempDir()
+	s := startTerminal(t, home, "-F", "sim:ring:n=2")
+	s.expect("TAB completes")
+	s.expect("sim, rw> ")
+	s.send("6*7\r")
+	s.expect("\n42\r\n")
+	s.expect("> ")
+	s.send("_+1\r")
+	s.expect("\n43\r\n")
+
+	// A block ends with an empty line, and shows what it continues.
+	s.expect("> ")
+	s.send("def f(n):\r")
+	s.expect("... ")
+	s.send("\treturn n + 1\r") // a pasted tab indents
+	s.expect("... ")
+	s.send("\r")
+	s.expect("rw> ")
+	s.send("f(99)\r")
+	s.expect("\n100\r\n")
+
+	// What was typed comes back, and words are completed.
+	s.expect("rw> ")
+	s.send(up + "\r")
+	s.expect("\n100\r\n")
+	s.expect("rw> ")
+	s.send("long_name = 7\r")
+	s.expect("rw> ")
+	s.send("long\t * 3\r")
+	s.expect("\n21\r\n")
+
+	// Errors say where, and the session goes on.
+	s.expect("rw> ")
+	s.send("f('a')\r")
+	s.expect("unknown binary op: string + int")
+	s.expect("<prompt>:")
+	s.expect("return n + 1")
+
+	// Ctrl-C drops what is typed, hints at an empty prompt, and stops code.
+	s.expect("rw> ")
+	s.send("1 +" + ctrlC)
+	s.expect("rw> ")
+	s.send("(1 +\r")
+	s.expect("... ")
+	s.send(ctrlC)
+	s.expect("rw> ")
+	s.send(ctrlC)
+	s.expect("Ctrl-D or exit ends fabsh")
+	s.expect("rw> ")
+	s.send("while True: pass\r")
+	s.expect("... ")
+	s.send("\r")
+	s.expect("\r\n")
+	s.expect("Ctrl-C stops") // the progress line: now it runs
+	s.send(ctrlC)
+	s.expect("interrupted\r\n")
+	s.expect("rw> ")
+	s.send("sleep('1h')\r")
+	s.expect("Ctrl-C stops")
+	s.send(ctrlC)
+	s.expect("interrupted\r\n")
+
+	// What is longer than the screen goes to the pager: here it numbers lines.
+	s.expect("rw> ")
+	s.send("'\\n'.join(['line'] * 3)\r")
+	s.expect("rw> ")
+	s.send("help\r")
+	s.expect("     1\t")
+
+	s.expect("rw> ")
+	s.send(ctrlD)
+	s.exit(0)
+
+	st, err := os.Stat(filepath.Join(home, ".local/state/fabsh/history"))
+	if err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("history: %v, %v", st, err)
+	}
+
+	// The next session knows the last one's lines.
+	s = startTerminal(t, home, "-F", "sim:ring:n=2")
+	s.expect("rw> ")
+	s.send(up + up + up + up + "\r")
+	s.expect("exit(3)"[:0])
+	s.send(ctrlC)
+	s.expect("rw> ")
+	s.send("exit\r")
+	s.exit(0)
+}
