@@ -1,0 +1,64 @@
+package shell
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite what the scripts of testdata/script expect")
+
+// TestScripts runs testdata/script. The command "session FILE" types the lines
+// of FILE that begin with "$ " into a shell and writes what a terminal would
+// show: those lines, all output, and exit statuses other than 0. So
+//
+//	session want
+//	cmp stdout want
+//
+// checks whole sessions with all that they write.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       *update,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"session": func(ts *testscript.TestScript, _ bool, args []string) {
+				env := []string{"HOME=" + ts.Getenv("HOME"), "PATH=" + ts.Getenv("PATH")}
+				fmt.Fprint(ts.Stdout(), replay(ts.MkAbs("."), env, ts.ReadFile(args[0])))
+			},
+		},
+	})
+}
+
+// replay types a transcript's commands and returns what comes of it.
+func replay(dir string, env []string, transcript string) string {
+	var out bytes.Buffer
+	for line := range strings.Lines(transcript) {
+		command, ok := strings.CutPrefix(line, "$ ")
+		if !ok {
+			continue
+		}
+		out.WriteString(line)
+		cmd := exec.Command("sh", "-c", command)
+		cmd.Dir, cmd.Env = dir, env
+		cmd.Stdout, cmd.Stderr = &out, &out
+		var exit *exec.ExitError
+		if err := cmd.Run(); errors.As(err, &exit) {
+			fmt.Fprintf(&out, "[exit status %d]\n", exit.ExitCode())
+		} else if err != nil {
+			fmt.Fprintf(&out, "[%v]\n", err)
+		}
+	}
+	return out.String()
+}
