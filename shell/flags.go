@@ -31,7 +31,7 @@ type settings struct {
 	readOnly   bool
 
 	include []string
-	format  format
+	format  outputFormat
 	quiet   bool
 	verbose int
 }
@@ -41,7 +41,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	s.port = number{min: 1, max: 254}
 	s.retries = number{max: 100, value: 2, isSet: true}
 	s.window = number{min: 1, max: 1 << 16, value: 32, isSet: true}
-	s.format = format(builtins.FormatText)
+	s.format = outputFormat(builtins.FormatText)
 
 	f.StringVarP(&s.fabric, "fabric", "F", "", "the `FABRIC`: "+kindsUsage()+" (environment: "+fabricVariable+")")
 	f.StringVarP(&s.ca, "ca", "C", "", "send from `DEVICE` (with ibsim and sim: from that node)")
@@ -130,14 +130,14 @@ func (d *duration) String() string {
 func (d *duration) Type() string         { return "time" }
 func (d *duration) value() time.Duration { return time.Duration(*d) }
 
-// format is a flag's output format.
-type format builtins.Format
+// outputFormat is a flag's output format.
+type outputFormat builtins.Format
 
-func (f *format) Set(text string) error {
+func (f *outputFormat) Set(text string) error {
 	var names []string
 	for _, known := range builtins.Formats {
 		if text == string(known) {
-			*f = format(known)
+			*f = outputFormat(known)
 			return nil
 		}
 		names = append(names, string(known))
@@ -145,8 +145,8 @@ func (f *format) Set(text string) error {
 	return fmt.Errorf("want text, json, jsonl or csv%s", didYouMean(text, names))
 }
 
-func (f *format) String() string { return string(*f) }
-func (f *format) Type() string   { return "format" }
+func (f *outputFormat) String() string { return string(*f) }
+func (f *outputFormat) Type() string   { return "format" }
 
 func didYouMean(word string, candidates []string) string {
 	if n := builtins.Nearest(word, candidates); n != "" {

@@ -3,30 +3,37 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"fabsh/builtins"
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
 
-// kind is a way to reach a fabric.
-type kind struct {
-	name  string
-	usage string
-	open  func(a *app, arg string) (*link, error)
-}
-
-// link is a fabric that was reached.
+// link is a fabric that was opened.
 type link struct {
-	transport mad.Transport // nil: a file
-	name      string        // for the prompt
+	name      string         // in the prompt
+	transport mad.Transport  // nil: a file
+	loaded    *fabric.Fabric // from a file
 }
 
-// kinds are all of them; the first is the default.
+// kind is a way to a fabric. open gets what stands behind the colon of -F.
+type kind struct {
+	name, usage string
+	open        func(o *settings, arg string) (*link, error)
+}
+
+// kinds are all of them.
 func kinds() []kind {
 	return []kind{
 		{"umad", "umad[:DEVICE/PORT]", openUmad},
+		{"sim", "sim[:SPEC|FILE]", openSim},
+		{"file", "file:PATH", openFile},
 	}
 }
 
@@ -38,30 +45,127 @@ func kindsUsage() string {
 	return strings.Join(usages, ", ")
 }
 
-// hostError is a failure of the host or the fabric rather than of the command.
+// hostError is a failure of the host or of the fabric, not of the command.
 type hostError struct{ err error }
 
 func (e *hostError) Error() string { return e.err.Error() }
 func (e *hostError) Unwrap() error { return e.err }
 
-// open opens the fabric that the flags name, and a session on it.
-func (a *app) open() (*session, error) {
-	spec, given := a.fabricSpec()
-	l, err := a.link(spec)
-	if err != nil && given {
+// open opens what spec says.
+func open(o *settings, spec string) (*link, error) {
+	name, arg, _ := strings.Cut(spec, ":")
+	var names []string
+	for _, k := range kinds() {
+		if k.name == name {
+			return k.open(o, arg)
+		}
+		names = append(names, k.name)
+	}
+	return nil, fmt.Errorf("-F %q: no such kind of fabric%s: use %s", spec, didYouMean(name, names), kindsUsage())
+}
+
+// Where Linux lists its InfiniBand devices.
+const deviceFolder = "/sys/class/infiniband"
+
+// openUmad says what there is. A transport for devices is yet to come.
+func openUmad(*settings, string) (*link, error) {
+	const instead = "-F sim is a simulated fabric, -F ibsim one of ibsim's, -F file:PATH a saved one"
+	if devices, _ := os.ReadDir(deviceFolder); len(devices) == 0 {
+		return nil, &hostError{fmt.Errorf("no InfiniBand device on this host (nothing in %s); %s", deviceFolder, instead)}
+	}
+	return nil, &hostError{errors.New("this version cannot use InfiniBand devices; " + instead)}
+}
+
+// openSim makes a subnet in this process, and attaches to its first channel
+// adapter unless told otherwise.
+func openSim(o *settings, spec string) (*link, error) {
+	f, options, err := sim.Parse(spec)
+	if err != nil {
 		return nil, err
 	}
-	s := &session{app: a}
-	if l == nil {
-		s.name = "no fabric"
+	node, err := simNode(f, o.ca)
+	if err != nil {
+		return nil, err
 	}
-	if l != nil {
-		s.name = l.name
-		if l.transport != nil {
-			s.engine = mad.NewEngine(l.transport, a.engineOptions(l.transport))
+	t, err := sim.New(f, options).Attach(node, o.port.value)
+	if err != nil {
+		return nil, err
+	}
+	return &link{name: "sim", transport: t}, nil
+}
+
+// simNode is the node to attach to: the one with this name or GUID, else the
+// first that is no switch.
+func simNode(f *fabric.Fabric, name string) (int, error) {
+	nodes := f.Nodes()
+	if name == "" {
+		for i := range nodes {
+			if !nodes[i].IsSwitch() {
+				return i, nil
+			}
 		}
+		return 0, nil
 	}
-	s.progress = &progress{console: a.console, idle: s.doing}
+	var names []string
+	for i := range nodes {
+		if n := &nodes[i]; n.Name() == name || n.GUID().String() == name {
+			return i, nil
+		}
+		names = append(names, nodes[i].Name())
+	}
+	return 0, fmt.Errorf("-C %q: the simulated fabric has no such node%s", name, didYouMean(name, names))
+}
+
+// openFile reads a saved fabric.
+func openFile(_ *settings, path string) (*link, error) {
+	if path == "" {
+		return nil, errors.New("-F file: which file? write -F file:PATH")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, noFile(err)
+	}
+	defer f.Close()
+	loaded, err := format.Load(f, path)
+	if err != nil {
+		return nil, err
+	}
+	return &link{name: filepath.Base(path), loaded: loaded}, nil
+}
+
+// noFile leaves "path: no such file" of the Go library's error.
+func noFile(err error) error {
+	var pe *fs.PathError
+	switch {
+	case !errors.As(err, &pe):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: no such file", pe.Path)
+	}
+	return fmt.Errorf("%s: %w", pe.Path, pe.Err)
+}
+
+// open opens the fabric that the flags name, and a session on it. Where they
+// name none, a host without device is no reason not to begin: what needs the
+// fabric says so.
+func (a *app) open() (*session, error) {
+	spec, given := a.fabricSpec()
+	l, absent := open(&a.settings, spec)
+	if absent != nil && given {
+		return nil, absent
+	}
+	return a.session(l, absent)
+}
+
+// session makes a session on l, or, if that is nil, on nothing because of absent.
+func (a *app) session(l *link, absent error) (*session, error) {
+	if l == nil {
+		l = &link{name: "no fabric"}
+	}
+	s := &session{app: a, name: l.name}
+	if l.transport != nil {
+		s.engine = mad.NewEngine(l.transport, a.engineOptions(l.transport))
+	}
 	o := builtins.Options{
 		Engine:     s.engine,
 		Stdout:     a.console.Out(),
@@ -72,28 +176,18 @@ func (a *app) open() (*session, error) {
 		Include:    a.include,
 		Quiet:      a.quiet,
 		Verbose:    a.verbose,
-		Progress:   s.progress.Tell,
 	}
-	if a.quiet {
-		s.progress = nil
-		o.Progress = nil
+	if !a.quiet {
+		s.progress = &progress{console: a.console, idle: s.doing}
+		o.Progress = s.progress.Tell
 	}
-	s.Session, err = builtins.NewSession(o)
-	if err != nil {
-		s.engineClose()
+	var err error
+	if s.Session, err = builtins.NewSession(o); err != nil {
+		s.closeEngine()
 		return nil, err
 	}
-	a.interrupts.onExit(s.engineClose)
+	a.interrupts.onExit(s.closeEngine)
 	return s, nil
-}
-
-// doing is what the engine does, for the progress line.
-func (s *session) doing() string {
-	if s.engine == nil {
-		return "working"
-	}
-	st := s.engine.Stats()
-	return fmt.Sprintf("%d MADs sent, %d answered", st.Sent, st.Answered)
 }
 
 func (a *app) engineOptions(t mad.Transport) mad.Options {
@@ -107,33 +201,4 @@ func (a *app) engineOptions(t mad.Transport) mad.Options {
 		o.Retries = -1 // none; 0 is the engine's default
 	}
 	return o
-}
-
-func (a *app) link(spec string) (*link, error) {
-	name, arg, _ := strings.Cut(spec, ":")
-	var names []string
-	for _, k := range kinds() {
-		if k.name == name {
-			return k.open(a, arg)
-		}
-		names = append(names, k.name)
-	}
-	return nil, fmt.Errorf("-F %s: no such kind of fabric%s: use %s", spec, didYouMean(name, names), kindsUsage())
-}
-
-// openUmad reports what is there. A driver for it is yet to come.
-func openUmad(a *app, arg string) (*link, error) {
-	if len(devices("/sys/class/infiniband")) == 0 {
-		return nil, &hostError{errors.New("no InfiniBand device on this host (/sys/class/infiniband is empty); -F sim is a simulated fabric, -F ibsim one of ibsim's")}
-	}
-	return nil, &hostError{errors.New("this version cannot open InfiniBand devices; -F sim is a simulated fabric, -F ibsim one of ibsim's, -F file:PATH a saved one")}
-}
-
-func devices(dir string) []string {
-	entries, _ := os.ReadDir(dir)
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
 }

@@ -47,7 +47,7 @@ func (s *session) prompt(stdin *os.File) int {
 	}
 	defer in.Close()
 	restore := saveTerminal(stdin)
-	s.app.interrupts.onExit(func() { restore(); s.engineClose() })
+	s.app.interrupts.onExit(func() { restore(); s.closeEngine() })
 	r.file = promptFile
 	r.lines = &statements{in: in, interactive: true}
 	if !s.app.quiet {
@@ -174,10 +174,4 @@ func (r *repl) promptText() string {
 
 func (s *session) banner() string {
 	return "help() lists what there is to say, TAB completes, Ctrl-D ends."
-}
-
-func (s *session) engineClose() {
-	if s.engine != nil {
-		s.engine.Close()
-	}
 }

@@ -25,9 +25,22 @@ type session struct {
 func (s *session) close() {
 	s.app.interrupts.onExit(func() {})
 	s.Session.Close()
+	s.closeEngine()
+}
+
+func (s *session) closeEngine() {
 	if s.engine != nil {
 		s.engine.Close()
 	}
+}
+
+// doing is what goes on, for the progress line.
+func (s *session) doing() string {
+	if s.engine == nil {
+		return "working"
+	}
+	st := s.engine.Stats()
+	return fmt.Sprintf("%d MADs sent, %d answered", st.Sent, st.Answered)
 }
 
 // evaluate runs code or a script, reports what went wrong, and returns the
