@@ -37,7 +37,7 @@ func Main() int {
 	if err := cmd.Execute(); err != nil {
 		a.fail(err)
 	}
-	return a.status
+	return a.interrupts.status(a.status)
 }
 
 // app is one run of the program.
@@ -207,7 +207,7 @@ func (a *app) run(words []string) error {
 			return err
 		}
 	}
-	s, err := a.open()
+	s, err := a.open(!hasCode && len(words) == 0)
 	if err != nil {
 		return err
 	}

@@ -114,3 +114,18 @@ func (i *interrupts) ended() os.Signal {
 	defer i.mu.Unlock()
 	return i.final
 }
+
+// statusBrokenPipe is what a shell reports of a program that SIGPIPE ended, as
+// it would have ended us.
+const statusBrokenPipe = 128 + int(syscall.SIGPIPE)
+
+// status is the program's exit status; signals go before all else.
+func (i *interrupts) status(otherwise int) int {
+	switch i.ended() {
+	case nil:
+		return otherwise
+	case syscall.SIGPIPE:
+		return statusBrokenPipe
+	}
+	return builtins.StatusInterrupted
+}

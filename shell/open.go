@@ -3,6 +3,7 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -146,15 +147,38 @@ func noFile(err error) error {
 }
 
 // open opens the fabric that the flags name, and a session on it. Where they
-// name none, a host without device is no reason not to begin: what needs the
-// fabric says so.
-func (a *app) open() (*session, error) {
+// name none and the host has no device, code may run all the same: what needs
+// the fabric says so. At the prompt a simulated one is offered.
+func (a *app) open(prompt bool) (*session, error) {
 	spec, given := a.fabricSpec()
-	l, absent := open(&a.settings, spec)
-	if absent != nil && given {
-		return nil, absent
+	l, err := open(&a.settings, spec)
+	switch {
+	case err == nil:
+	case given:
+		return nil, err
+	case prompt:
+		if !a.accepts(err) {
+			return nil, err
+		}
+		if l, err = open(&a.settings, "sim"); err != nil {
+			return nil, err
+		}
 	}
-	return a.session(l, absent)
+	return a.session(l, err)
+}
+
+// accepts asks at a terminal whether a simulated fabric will do.
+func (a *app) accepts(absent error) bool {
+	if !isTerminal(a.stdin) || !a.console.stderrTTY {
+		return false
+	}
+	fmt.Fprintf(a.console.Err(), "%v\nOpen a simulated fabric (-F sim) now? [Y/n] ", absent)
+	var answer string
+	if _, err := fmt.Fscanln(a.stdin, &answer); err == io.EOF {
+		return false
+	}
+	answer = strings.ToLower(answer)
+	return answer == "" || answer == "y" || answer == "yes"
 }
 
 // session makes a session on l, or, if that is nil, on nothing because of absent.

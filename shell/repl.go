@@ -92,9 +92,6 @@ func (r *repl) loop() int {
 
 // exitStatus ends the session with err.
 func (r *repl) exitStatus(err error) int {
-	if r.app.interrupts.ended() != nil {
-		return builtins.StatusInterrupted
-	}
 	if !r.lines.interactive {
 		return worse(r.worst, r.ExitStatus(err))
 	}

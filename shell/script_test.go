@@ -34,7 +34,10 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"session": func(ts *testscript.TestScript, _ bool, args []string) {
-				env := []string{"HOME=" + ts.Getenv("HOME"), "PATH=" + ts.Getenv("PATH")}
+				var env []string
+				for _, name := range []string{"HOME", "PATH", "FABSH_FABRIC"} {
+					env = append(env, name+"="+ts.Getenv(name))
+				}
 				fmt.Fprint(ts.Stdout(), replay(ts.MkAbs("."), env, ts.ReadFile(args[0])))
 			},
 		},
