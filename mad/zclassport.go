@@ -185,7 +185,7 @@ func (t *ClassPortInfo) Encode(data []byte) {
 		v := uint32(t.RedirectSL)&0xf<<20 | t.RedirectFL&0xfffff
 		b[25] = uint8(v >> 16)
 		b[26] = uint8(v >> 8)
-		b[27] = uint8(v >> 0)
+		b[27] = uint8(v)
 	}
 	binary.BigEndian.PutUint16(b[28:], uint16(t.RedirectLID))
 	binary.BigEndian.PutUint16(b[30:], t.RedirectPKey)
@@ -194,7 +194,7 @@ func (t *ClassPortInfo) Encode(data []byte) {
 		v := t.RedirectQP & 0xffffff
 		b[33] = uint8(v >> 16)
 		b[34] = uint8(v >> 8)
-		b[35] = uint8(v >> 0)
+		b[35] = uint8(v)
 	}
 	binary.BigEndian.PutUint32(b[36:], t.RedirectQKey)
 	copy(b[40:56], t.TrapGID[:])
@@ -203,7 +203,7 @@ func (t *ClassPortInfo) Encode(data []byte) {
 		v := uint32(t.TrapSL)&0xf<<20 | t.TrapFL&0xfffff
 		b[57] = uint8(v >> 16)
 		b[58] = uint8(v >> 8)
-		b[59] = uint8(v >> 0)
+		b[59] = uint8(v)
 	}
 	binary.BigEndian.PutUint16(b[60:], uint16(t.TrapLID))
 	binary.BigEndian.PutUint16(b[62:], t.TrapPKey)
@@ -212,7 +212,7 @@ func (t *ClassPortInfo) Encode(data []byte) {
 		v := t.TrapQP & 0xffffff
 		b[65] = uint8(v >> 16)
 		b[66] = uint8(v >> 8)
-		b[67] = uint8(v >> 0)
+		b[67] = uint8(v)
 	}
 	binary.BigEndian.PutUint32(b[68:], t.TrapQKey)
 }

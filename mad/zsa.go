@@ -656,7 +656,7 @@ func (t *PathRecord) Encode(data []byte) {
 		v := uint32(bit(t.RawTraffic))<<23 | t.FlowLabel&0xfffff
 		b[44] = uint8(v >> 16)
 		b[45] = uint8(v >> 8)
-		b[46] = uint8(v >> 0)
+		b[46] = uint8(v)
 	}
 	b[47] = t.HopLimit
 	b[48] = t.TClass

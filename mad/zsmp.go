@@ -95,7 +95,7 @@ func (t *NodeInfo) Encode(data []byte) {
 		v := t.VendorID & 0xffffff
 		b[37] = uint8(v >> 16)
 		b[38] = uint8(v >> 8)
-		b[39] = uint8(v >> 0)
+		b[39] = uint8(v)
 	}
 }
 
@@ -408,7 +408,7 @@ func (t *PortInfo) Encode(data []byte) {
 		v := t.LinkRoundTripLatency & 0xffffff
 		b[57] = uint8(v >> 16)
 		b[58] = uint8(v >> 8)
-		b[59] = uint8(v >> 0)
+		b[59] = uint8(v)
 	}
 	binary.BigEndian.PutUint16(b[60:], uint16(t.CapabilityMask2))
 	b[62] = uint8(t.LinkSpeedExtActive)&0xf<<4 | uint8(t.LinkSpeedExtSupported)&0xf

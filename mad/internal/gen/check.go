@@ -110,6 +110,9 @@ func (p *pkg) checkAttr(l *layout, a *attr) {
 // undeclared, or have a form that the generator cannot write.
 func (p *pkg) checkPlaces(l *layout) {
 	size := 8 * l.attrs[0].size
+	if size == 0 {
+		return // told already
+	}
 	owner := make([]*field, size)
 	group, before := 0, 0 // where the run of fields begins that share bytes; where the field before begins
 	for _, f := range l.fields {
@@ -146,7 +149,7 @@ func (p *pkg) checkPlaces(l *layout) {
 			}
 		}
 	}
-	if at := slices.Index(owner, nil); at >= 0 {
+	if at := slices.Index(owner, nil); at >= 0 && len(p.errs.list) == 0 {
 		p.errs.add(l.pos, "%s: bit %d is in no field; declare reserved bits as _", l.goName, at)
 	}
 }

@@ -63,7 +63,7 @@ func (w *writer) decode(l *layout) {
 // read is an expression for the value of a field that is no array.
 func (f *field) read() string {
 	first, last := f.bytes()
-	e := load(first, last)
+	e := load(first, last, f.loadType())
 	if s := 8*(last+1) - f.offset - f.bits; s > 0 {
 		e = fmt.Sprintf("%s >> %d", e, s)
 	}
@@ -91,20 +91,19 @@ func convert(to, from, e string) string {
 	return fmt.Sprintf("%s(%s)", to, e)
 }
 
-// load is an expression for bytes first to last as one number.
-func load(first, last int) string {
+// load is an expression for bytes first to last as one number of the given type.
+func load(first, last int, typ string) string {
 	switch n := last - first + 1; n {
 	case 1:
 		return fmt.Sprintf("b[%d]", first)
 	case 2, 4, 8:
 		return fmt.Sprintf("binary.BigEndian.Uint%d(b[%d:])", 8*n, first)
-	case 3:
-		return fmt.Sprintf("(uint32(b[%d])<<16 | uint32(b[%d])<<8 | uint32(b[%d]))", first, first+1, last)
 	default:
 		parts := make([]string, n)
-		for i := range parts {
-			parts[i] = fmt.Sprintf("uint64(b[%d])<<%d", first+i, 8*(n-1-i))
+		for i := range n - 1 {
+			parts[i] = fmt.Sprintf("%s(b[%d])<<%d", typ, first+i, 8*(n-1-i))
 		}
+		parts[n-1] = fmt.Sprintf("%s(b[%d])", typ, last)
 		return "(" + strings.Join(parts, " | ") + ")"
 	}
 }
@@ -233,9 +232,10 @@ func (w *writer) encodeRun(run []*field) {
 		w.p("binary.BigEndian.PutUint%d(b[%d:], %s)\n", typ, first, value)
 	default:
 		w.p("{\nv := %s\n", value)
-		for i := range n {
+		for i := range n - 1 {
 			w.p("b[%d] = uint8(v >> %d)\n", first+i, 8*(n-1-i))
 		}
+		w.p("b[%d] = uint8(v)\n", last)
 		w.p("}\n")
 	}
 }
