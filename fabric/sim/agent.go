@@ -21,6 +21,7 @@ type verdict uint8
 
 const (
 	silent  verdict = iota // no answer
+	denied                 // no answer, for want of the M_Key
 	single                 // one MAD
 	tabular                // an RMPP transfer
 )
@@ -28,34 +29,47 @@ const (
 // answer takes p from c's port to its end, has an agent execute it and turns p
 // into the answer; of a table, into the header of its segments.
 func (s *Subnet) answer(c *conn, p *packet, busy bool) (table []byte, v verdict) {
-	m := p.mad[:]
-	h := mad.ParseHeader(m)
-	if m[0] != 1 || h.Method&mad.Response != 0 {
+	r := request{Subnet: s, Header: mad.ParseHeader(p.mad[:])}
+	if p.mad[0] != 1 || r.Method&mad.Response != 0 {
 		return nil, silent
 	}
-	switch h.Method {
+	switch r.Method {
 	case mad.MethodSend, mad.MethodTrap, mad.MethodReport, mad.MethodTrapRepress:
 		return nil, silent // nobody is there who wants them
 	case mad.MethodGet, mad.MethodGetTable:
 		s.mu.RLock()
-		defer s.mu.RUnlock()
+		table, v = r.execute(c.port, p, busy)
+		s.mu.RUnlock()
 	default:
 		s.mu.Lock()
+		table, v = r.execute(c.port, p, busy)
+		s.mu.Unlock()
+	}
+	if v == denied {
+		s.mu.Lock()
 		defer s.mu.Unlock()
+		r.in.home().countViolation()
+		return nil, silent
 	}
+	return table, v
+}
 
-	r := request{Subnet: s, Header: h, data: m[h.Class.DataOffset():][:h.Class.DataSize()]}
+func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v verdict) {
+	m, h := p.mad[:], r.Header
+	r.data = m[h.Class.DataOffset():][:h.Class.DataSize()]
 	smp := h.Class.Family() == mad.ClassSubn
-	if smp != (p.QP == 0) {
+	switch {
+	case smp != (p.QP == 0):
+	case h.Class != mad.ClassSubnDirected:
+		r.in = route(from, p.LID, smp)
+	case p.LID == mad.PermissiveLID:
+		r.in = direct(from, m)
+	}
+	if r.in == nil {
 		return nil, silent
 	}
-	if h.Class == mad.ClassSubnDirected {
-		r.in = s.direct(c.port, m)
-	} else {
-		r.in = route(c.port, p.LID, smp)
-	}
-	if r.in == nil || smp && !r.admit(m) {
-		return nil, silent
+	if smp && !r.admit(m) {
+		return nil, denied
 	}
 
 	v = single
@@ -69,7 +83,7 @@ func (s *Subnet) answer(c *conn, p *packet, busy bool) (table []byte, v verdict)
 		status = r.smp()
 	case h.Class == mad.ClassPerf:
 		status = r.perf()
-	case h.Class == mad.ClassSubnAdm && r.in.home() == s.sm:
+	case h.Class == mad.ClassSubnAdm && r.in.home() == r.sm:
 		table, status, v = r.admin(m)
 	default: // as the Linux kernel answers for a class without an agent
 		status = mad.StatusBadMethodAttribute
@@ -79,7 +93,7 @@ func (s *Subnet) answer(c *conn, p *packet, busy bool) (table []byte, v verdict)
 		if !returns(r.in, m) {
 			return nil, silent
 		}
-	} else if back := route(r.in, c.port.home().lid, smp); back == nil || back.home() != c.port.home() {
+	} else if back := route(r.in, from.home().lid, smp); back == nil || back.home() != from.home() {
 		return nil, silent
 	}
 	m[3] = byte(h.Method | mad.Response)
@@ -111,6 +125,13 @@ func (r *request) admit(m []byte) bool {
 	}
 	r.hideKey = guard.keyLevel > 0
 	return r.Method == mad.MethodGet && guard.keyLevel < 2
+}
+
+// countViolation notes an SMP with a wrong M_Key.
+func (p *port) countViolation() {
+	if n := portInfoViolations.Uint(p.info[:]); n < portInfoViolations.Max() {
+		portInfoViolations.SetUint(p.info[:], n+1)
+	}
 }
 
 // allows: a is known, and has the method.

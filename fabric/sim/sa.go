@@ -22,13 +22,15 @@ func (r *request) admin(m []byte) (table []byte, status mad.Status, v verdict) {
 		return nil, r.adminClassPortInfo(), single
 	}
 	q := newQuery(r, a, binary.BigEndian.Uint64(m[mad.SAMaskOffset:]))
-	if status = r.collect(q); status == mad.StatusOK && r.Method == mad.MethodGet {
-		switch n := len(q.records) / q.size; {
-		case n == 0:
-			status = mad.StatusNoRecords
-		case n > 1:
-			status = mad.StatusTooManyRecords
-		}
+	status = r.collect(q)
+	switch n := len(q.records) / q.size; {
+	case status != mad.StatusOK:
+	case r.Method == mad.MethodGetTable && q.full():
+		status = mad.StatusNoResources
+	case r.Method == mad.MethodGet && n == 0:
+		status = mad.StatusNoRecords
+	case r.Method == mad.MethodGet && n > 1:
+		status = mad.StatusTooManyRecords
 	}
 	clear(r.data)
 	clear(m[mad.RMPPOffset:mad.SAKeyOffset])

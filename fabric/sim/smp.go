@@ -9,6 +9,7 @@ var (
 	nodeInfoPortGUID      = mad.AttrNodeInfo.Field("port_guid")
 	nodeInfoLocalPort     = mad.AttrNodeInfo.Field("local_port_num")
 	portInfoLocalPort     = mad.AttrPortInfo.Field("local_port_num")
+	portInfoViolations    = mad.AttrPortInfo.Field("m_key_violations")
 	portInfoKey           = mad.AttrPortInfo.Field("m_key")
 	switchInfoStateChange = mad.AttrSwitchInfo.Field("port_state_change")
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -274,6 +275,8 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 	if name := v.text["sm"]; name != "" {
 		if o.SM, _, err = find(f, name); err != nil {
 			v.fail("sm", err.Error())
+		} else if !o.SM.IsSwitch() && !slices.ContainsFunc(slices.Collect(o.SM.Ports()), func(p *fabric.Port) bool { return p.Peer() != nil }) {
+			v.fail("sm", "names a node without a cable")
 		}
 	}
 	o.Dead = v.dead(f, o.Seed)
@@ -294,7 +297,7 @@ func (v *values) dead(f *fabric.Fabric, seed int64) (ports []*fabric.Port) {
 	}
 	count, err := strconv.Atoi(text)
 	if share, ok := parseShare(text); ok && strings.HasSuffix(text, "%") {
-		count, err = int(share*float64(len(hosts))+0.5), nil
+		count, err = int(math.Ceil(share*float64(len(hosts)))), nil
 	}
 	if err == nil {
 		if count < 0 || count > len(hosts) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -26,6 +27,9 @@ type conn struct {
 // its first one that has a link. There may be several attachments, on one port
 // too; each has fates of its own.
 func (s *Subnet) Attach(node, port int) (mad.Transport, error) {
+	if len(s.nodes) == 0 {
+		return nil, errors.New("attach: the simulated subnet is empty")
+	}
 	if node < 0 || node >= len(s.nodes) {
 		return nil, fmt.Errorf("attach to node %d: the simulated subnet has nodes 0..%d", node, len(s.nodes)-1)
 	}

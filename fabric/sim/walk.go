@@ -28,7 +28,7 @@ const unrouted = 255
 // The rules are those of IBA 14.2.2 (C14-9 going out, C14-13 coming back).
 // Routes with a LID-routed part, whose DrSLID or DrDLID is not permissive, are
 // discarded, as by ibsim.
-func (s *Subnet) direct(from *port, m []byte) *port {
+func direct(from *port, m []byte) *port {
 	hops := int(m[hopCountByte])
 	if m[hopPointerByte] != 0 || m[statusByte]&directionBit != 0 || hops > mad.MaxHops {
 		return nil

@@ -1,0 +1,93 @@
+package sim
+
+import (
+	"testing"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// BenchmarkMAD is one request and its answer, without an engine.
+func BenchmarkMAD(b *testing.B) {
+	f, o := mustParse(b, "fattree:k=8,levels=3")
+	s := New(f, o)
+	t, err := s.Attach(f.OfType(mad.NodeTypeCA)[0].ID(), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer t.Close()
+	far := f.OfType(mad.NodeTypeCA)[127].LID() // 0 in the fabric, which is not up
+	if far == 0 {
+		far = mad.LID(len(f.Nodes()))
+	}
+	route := mad.DirectedRoute{0, 1, 5, 5, 8, 4, 4} // to the farthest host
+	for _, bench := range []struct {
+		name  string
+		write func(c *mad.Call)
+	}{
+		{"NodeInfo, 6 hops", func(c *mad.Call) {
+			c.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
+			c.SetRoute(route)
+		}},
+		{"PortInfo, 6 hops", func(c *mad.Call) {
+			c.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 1, nil)
+			c.SetRoute(route)
+		}},
+		{"PortInfo, by LID", func(c *mad.Call) {
+			c.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 1, nil)
+			c.SetLID(far)
+		}},
+		{"PortCounters", func(c *mad.Call) {
+			c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, []byte{0, 1})
+			c.SetLID(far)
+		}},
+		{"PathRecord", func(c *mad.Call) {
+			q := mad.PathRecord{SLID: s.sm.lid, DLID: far}
+			var data [200]byte
+			q.Encode(data[:])
+			c.PutSA(mad.MethodGet, mad.AttrPathRecord.ID, 0, pathSLID|pathDLID, data[:])
+			c.SetLID(s.sm.lid)
+		}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			var c mad.Call
+			bench.write(&c)
+			d := mad.Datagram{Address: c.To, MAD: c.MAD[:]}
+			answer := mad.Datagram{MAD: make([]byte, mad.Size)}
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := t.Send(&d); err != nil {
+					b.Fatal(err)
+				}
+				if err := t.Recv(&answer); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if h := mad.ParseHeader(answer.MAD); h.Status != 0 {
+				b.Fatalf("status %v", h.Status)
+			}
+		})
+	}
+}
+
+// BenchmarkStart is from the spec to a subnet that is up.
+func BenchmarkStart(b *testing.B) {
+	for _, spec := range []string{"ring:n=2", "fattree:k=8,levels=3", "fattree:k=36,levels=3"} {
+		b.Run(spec, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				f, o := mustParse(b, spec)
+				New(f, o)
+			}
+		})
+	}
+}
+
+// BenchmarkBringUp is the part of it that is not the model's.
+func BenchmarkBringUp(b *testing.B) {
+	var f *fabric.Fabric
+	f, o := mustParse(b, "fattree:k=36,levels=3")
+	for b.Loop() {
+		New(f, o)
+	}
+}
