@@ -1,6 +1,13 @@
 package builtins
 
-import "go.starlark.net/starlark"
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
 
 // Format is how show renders values.
 type Format string
@@ -15,40 +22,138 @@ const (
 // Formats are all formats.
 var Formats = []Format{FormatText, FormatJSON, FormatJSONL, FormatCSV}
 
-// Show renders v on the session's stdout, as the prompt does.
-func (s *Session) Show(v starlark.Value) error {
-	if f, ok := v.(*function); ok && f.bare != nil {
-		return f.bare(s)
-	}
-	text, err := s.render(v)
-	if err != nil {
-		return err
-	}
-	return s.emit(stdout, text)
+var showBuiltin = Builtin{
+	Name:   "show",
+	Group:  groupOutput,
+	Params: []Param{{Name: "value", Kind: KindAny, Doc: "any value"}},
+	Doc: `Writes a value to stdout in the format that -o names: text, json, jsonl or csv.
+As text, a record shows as aligned fields and a list of records as a table; jsonl and csv write one line for each element. With any format but text, print goes to stderr, so that stdout holds nothing but what show writes.`,
+	Example: `
+> show([{"lid": 1, "port": 3}, {"lid": 17, "port": None}])
+lid  port
+  1     3
+ 17     -
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		return starlark.None, c.session().show(c.thread, c.Value("value"))
+	},
 }
+
+// Show renders v on the session's stdout, as the prompt does. Of a few
+// functions, such as exit, the name alone acts.
+func (s *Session) Show(v starlark.Value) error { return s.display(s, v) }
 
 // show is Show from within an evaluation.
 func (s *Session) show(t *starlark.Thread, v starlark.Value) error {
+	return s.display(fiberOf(t).sink, v)
+}
+
+func (s *Session) display(out sink, v starlark.Value) error {
 	if f, ok := v.(*function); ok && f.bare != nil {
 		return f.bare(s)
 	}
-	text, err := s.render(v)
+	text, err := render(v, s.o.Format)
 	if err != nil {
 		return err
 	}
-	return fiberOf(t).sink.emit(stdout, text)
+	return out.emit(stdout, text)
 }
 
-// render gives v in the session's format.
-func (s *Session) render(v starlark.Value) (string, error) {
-	return v.String() + "\n", nil
-}
-
-// brief is a value in a message: its repr, cut where it is long.
-func brief(v starlark.Value) string {
-	text := []rune(v.String())
-	if len(text) > 60 {
-		return string(text[:57]) + "..."
+// render gives v in a format; text ends with a newline unless it is empty.
+func render(v starlark.Value, format Format) (string, error) {
+	switch format {
+	case FormatJSON:
+		data, err := encodeJSON(v)
+		if err != nil {
+			return "", err
+		}
+		var b bytes.Buffer
+		if err := json.Indent(&b, data, "", "  "); err != nil {
+			return "", err
+		}
+		return b.String() + "\n", nil
+	case FormatJSONL:
+		var b strings.Builder
+		for _, e := range elements(v) {
+			data, err := encodeJSON(e)
+			if err != nil {
+				return "", err
+			}
+			b.Write(data)
+			b.WriteByte('\n')
+		}
+		return b.String(), nil
+	case FormatCSV:
+		return renderCSV(v)
 	}
-	return string(text)
+	return renderText(v), nil
+}
+
+// renderCSV writes one line for each element of v. Elements with named facts
+// have a heading; lists are rows as they are; other values a column "value".
+func renderCSV(v starlark.Value) (string, error) {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	list := elements(v)
+	rows := make([][]fact, len(list))
+	for i, e := range list {
+		if row, ok := factsOf(e); ok {
+			rows[i] = row
+		} else if it, ok := e.(starlark.Iterable); ok && len(columnsOf(rows)) == 0 {
+			var line []string
+			for x := range starlark.Elements(it) {
+				line = append(line, csvCell(x))
+			}
+			if err := w.Write(line); err != nil {
+				return "", err
+			}
+		} else {
+			rows[i] = []fact{{name: "value", value: e}}
+		}
+	}
+	if columns := columnsOf(rows); len(columns) > 0 {
+		if err := w.Write(columns); err != nil {
+			return "", err
+		}
+		for _, row := range rows {
+			line := make([]string, len(columns))
+			for i, name := range columns {
+				line[i] = csvCell(find(row, name).value)
+			}
+			if err := w.Write(line); err != nil {
+				return "", err
+			}
+		}
+	}
+	w.Flush()
+	return b.String(), w.Error()
+}
+
+func csvCell(v starlark.Value) string {
+	switch v := v.(type) {
+	case starlark.NoneType:
+		return ""
+	case starlark.String:
+		return string(v)
+	case starlark.Bool, starlark.Int, starlark.Float:
+		return strings.ToLower(v.String())
+	case starlark.Tuple: // the words of a mask
+		if text, ok := joinWords(v, " "); ok {
+			return text
+		}
+	}
+	return jsonText(v)
+}
+
+// joinWords joins a tuple of nothing but texts.
+func joinWords(t starlark.Tuple, sep string) (string, bool) {
+	words := make([]string, len(t))
+	for i, v := range t {
+		s, ok := starlark.AsString(v)
+		if !ok {
+			return "", false
+		}
+		words[i] = s
+	}
+	return strings.Join(words, sep), true
 }

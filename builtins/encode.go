@@ -1,0 +1,270 @@
+package builtins
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	libjson "go.starlark.net/lib/json"
+	libtime "go.starlark.net/lib/time"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// encodeJSON is the one encoder: of json.encode and of all structured output.
+// Values of fabsh become objects whose first member, "schema", names and
+// versions the encoding. Dicts keep their order.
+func encodeJSON(v starlark.Value) ([]byte, error) {
+	e := encoder{}
+	if err := e.value(v); err != nil {
+		return nil, err
+	}
+	return e.buf.Bytes(), nil
+}
+
+type encoder struct {
+	buf  bytes.Buffer
+	path []starlark.Value // the containers around the value, to see a cycle
+}
+
+func (e *encoder) value(v starlark.Value) error {
+	switch v := v.(type) {
+	case starlark.NoneType:
+		e.buf.WriteString("null")
+	case starlark.Bool:
+		fmt.Fprint(&e.buf, bool(v))
+	case starlark.Int:
+		e.buf.WriteString(v.String())
+	case starlark.Float:
+		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+			return fmt.Errorf("cannot encode %v as JSON", v)
+		}
+		e.buf.WriteString(v.String())
+	case starlark.String:
+		e.text(string(v))
+	case starlark.Bytes:
+		e.text(hex.EncodeToString([]byte(v)))
+	case libtime.Time:
+		e.text(time.Time(v).Format(time.RFC3339Nano))
+	case libtime.Duration:
+		e.text(time.Duration(v).String())
+	case factual:
+		return e.facts(v)
+	case starlark.IterableMapping:
+		return e.nested(v, func() error { return e.mapping(v) })
+	case starlark.Iterable:
+		return e.nested(v, func() error { return e.list(v) })
+	default:
+		return fmt.Errorf("cannot encode %s as JSON", v.Type())
+	}
+	return nil
+}
+
+func (e *encoder) text(s string) {
+	enc := json.NewEncoder(&e.buf)
+	enc.SetEscapeHTML(false)
+	enc.Encode(s) // a string always encodes
+	e.buf.Truncate(e.buf.Len() - 1)
+}
+
+// nested guards against containers that contain themselves.
+func (e *encoder) nested(v starlark.Value, fn func() error) error {
+	for _, outer := range e.path {
+		if same(outer, v) {
+			return fmt.Errorf("cannot encode as JSON: %s contains itself", v.Type())
+		}
+	}
+	e.path = append(e.path, v)
+	defer func() { e.path = e.path[:len(e.path)-1] }()
+	return fn()
+}
+
+// same compares identities of the containers that can hold themselves.
+func same(a, b starlark.Value) bool {
+	switch a := a.(type) {
+	case *starlark.List:
+		b, ok := b.(*starlark.List)
+		return ok && a == b
+	case *starlark.Dict:
+		b, ok := b.(*starlark.Dict)
+		return ok && a == b
+	}
+	return false
+}
+
+func (e *encoder) facts(v factual) error {
+	e.buf.WriteString(`{"schema":`)
+	e.text(v.schema())
+	for _, f := range v.facts() {
+		e.buf.WriteByte(',')
+		e.text(f.name)
+		e.buf.WriteByte(':')
+		if err := e.value(f.value); err != nil {
+			return fmt.Errorf("%s.%s: %w", v.Type(), f.name, err)
+		}
+	}
+	e.buf.WriteByte('}')
+	return nil
+}
+
+func (e *encoder) mapping(m starlark.IterableMapping) error {
+	e.buf.WriteByte('{')
+	for i, kv := range m.Items() {
+		if i > 0 {
+			e.buf.WriteByte(',')
+		}
+		switch k := kv[0].(type) {
+		case starlark.String:
+			e.text(string(k))
+		case starlark.Int: // LIDs and ports are common keys; JSON has only texts
+			e.text(k.String())
+		default:
+			return fmt.Errorf("cannot encode as JSON: %s has a key of type %s, want string or int", m.Type(), k.Type())
+		}
+		e.buf.WriteByte(':')
+		if err := e.value(kv[1]); err != nil {
+			return err
+		}
+	}
+	e.buf.WriteByte('}')
+	return nil
+}
+
+func (e *encoder) list(it starlark.Iterable) error {
+	e.buf.WriteByte('[')
+	i := 0
+	for v := range starlark.Elements(it) {
+		if i > 0 {
+			e.buf.WriteByte(',')
+		}
+		if err := e.value(v); err != nil {
+			return fmt.Errorf("at index %d: %w", i, err)
+		}
+		i++
+	}
+	e.buf.WriteByte(']')
+	return nil
+}
+
+// jsonModule is the library's, with our encoder.
+var jsonModule = &starlarkstruct.Module{
+	Name: "json",
+	Members: starlark.StringDict{
+		"encode":        &function{Builtin: &jsonEncode},
+		"encode_indent": &function{Builtin: &jsonEncodeIndent},
+		"decode":        libjson.Module.Members["decode"],
+		"indent":        libjson.Module.Members["indent"],
+	},
+}
+
+var jsonEncode = Builtin{
+	Name:   "json.encode",
+	Group:  groupOutput,
+	Params: []Param{{Name: "x", Kind: KindAny, Doc: "any value but a function"}},
+	Doc: `Returns x as JSON text.
+Values of fabsh become objects whose first member, "schema", names and versions the encoding; keys of type int become texts.`,
+	Example: `
+> json.encode({"lid": 17, "ports": [1, None]})
+"{\"lid\":17,\"ports\":[1,null]}"
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		data, err := encodeJSON(c.Value("x"))
+		return starlark.String(data), err
+	},
+}
+
+var jsonEncodeIndent = Builtin{
+	Name:  "json.encode_indent",
+	Group: groupOutput,
+	Params: []Param{
+		{Name: "x", Kind: KindAny, Doc: "any value but a function"},
+		{Name: "prefix", Kind: KindText, Default: `""`, Keyword: true, Doc: "before each line but the first"},
+		{Name: "indent", Kind: KindText, Default: `"\t"`, Keyword: true, Doc: "before each line, once for each level"},
+	},
+	Doc: "Returns x as JSON text on several lines.",
+	Example: `
+> json.encode_indent([1], indent=" ")
+"[\n 1\n]"
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		data, err := encodeJSON(c.Value("x"))
+		if err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		if err := json.Indent(&out, data, c.Text("prefix"), c.Text("indent")); err != nil {
+			return nil, err
+		}
+		return starlark.String(out.String()), nil
+	},
+}
+
+// jsonText is v as a line of JSON, for messages and cells; what does not
+// encode shows as its repr.
+func jsonText(v starlark.Value) string {
+	data, err := encodeJSON(v)
+	if err != nil {
+		return v.String()
+	}
+	return string(data)
+}
+
+// elements are the parts of v that make rows: those of a list, or v alone.
+func elements(v starlark.Value) []starlark.Value {
+	switch v := v.(type) {
+	case *grid:
+		return v.elements()
+	case factual, starlark.IterableMapping:
+		return []starlark.Value{v}
+	case starlark.Iterable:
+		return collect(v)
+	}
+	return []starlark.Value{v}
+}
+
+// columnsOf are the names of the facts of all rows, in the order in which they
+// first occur.
+func columnsOf(rows [][]fact) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, row := range rows {
+		for _, f := range row {
+			if !seen[f.name] {
+				seen[f.name] = true
+				names = append(names, f.name)
+			}
+		}
+	}
+	return names
+}
+
+// factsOf are the facts of a value that has some: of fabsh, or a dict.
+func factsOf(v starlark.Value) ([]fact, bool) {
+	switch v := v.(type) {
+	case factual:
+		return v.facts(), true
+	case starlark.IterableMapping:
+		var out []fact
+		for _, kv := range v.Items() {
+			name, ok := starlark.AsString(kv[0])
+			if !ok {
+				return nil, false
+			}
+			out = append(out, fact{name: name, value: kv[1]})
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+// find returns the fact of that name, None if there is none.
+func find(row []fact, name string) fact {
+	if i := slices.IndexFunc(row, func(f fact) bool { return f.name == name }); i >= 0 {
+		return row[i]
+	}
+	return fact{name: name, value: starlark.None}
+}

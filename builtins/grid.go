@@ -1,0 +1,127 @@
+package builtins
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+)
+
+// grid is the value `table`: rows and columns to show. As text it is its
+// layout, so that print writes it too.
+type grid struct {
+	title   string
+	columns []string
+	rows    [][]fact
+}
+
+func (g *grid) String() string {
+	text := g.display()
+	return text[:len(text)-1]
+}
+func (g *grid) Type() string          { return "table" }
+func (g *grid) Freeze()               {}
+func (g *grid) Truth() starlark.Bool  { return true }
+func (g *grid) Hash() (uint32, error) { return 0, unhashable(g) }
+func (g *grid) display() string       { return tableText(g.title, g.columns, g.rows) }
+
+// elements are the rows as dicts, for the structured formats.
+func (g *grid) elements() []starlark.Value {
+	out := make([]starlark.Value, len(g.rows))
+	for i, row := range g.rows {
+		d := starlark.NewDict(len(g.columns))
+		for _, name := range g.columns {
+			d.SetKey(starlark.String(name), find(row, name).value)
+		}
+		out[i] = d
+	}
+	return out
+}
+
+// Iterate and Len make a table encode as the list of its rows.
+func (g *grid) Len() int                   { return len(g.rows) }
+func (g *grid) Iterate() starlark.Iterator { return starlark.NewList(g.elements()).Iterate() }
+
+var tableBuiltin = Builtin{
+	Name:  "table",
+	Group: groupOutput,
+	Params: []Param{
+		{Name: "rows", Kind: KindItems, Doc: "dicts, records or values of a fabric; or lists, with columns"},
+		{Name: "columns", Kind: KindAny, Default: "None", Keyword: true, Doc: "which columns, in this order; for lists: their headings"},
+		{Name: "title", Kind: KindText, Default: `""`, Keyword: true, Doc: "a line above"},
+	},
+	Doc: "Makes a table of rows, to show or print.",
+	Example: `
+> print(table([("a", 1), ("b", 20)], columns=["name", "count"]))
+name  count
+a         1
+b        20
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		g := &grid{title: c.Text("title")}
+		if c.Has("columns") {
+			it, ok := c.Value("columns").(starlark.Iterable)
+			if !ok {
+				return nil, c.paramError("columns", "got %s, want a list of names", c.Value("columns").Type())
+			}
+			for v := range starlark.Elements(it) {
+				name, ok := starlark.AsString(v)
+				if !ok {
+					return nil, c.paramError("columns", "got %s, want string", v.Type())
+				}
+				g.columns = append(g.columns, name)
+			}
+		}
+		for i, v := range c.Items("rows") {
+			row, err := rowOf(v, g.columns)
+			if err != nil {
+				return nil, c.paramError("rows", "row %d: %w", i, err)
+			}
+			g.rows = append(g.rows, row)
+		}
+		if g.columns == nil {
+			g.columns = columnsOf(g.rows)
+		}
+		return g, nil
+	},
+}
+
+// rowOf makes a row of a value: its facts, its attributes where columns name
+// them, or the elements of a list under the columns.
+func rowOf(v starlark.Value, columns []string) ([]fact, error) {
+	row, ok := factsOf(v)
+	if ok {
+		for _, name := range columns {
+			if find(row, name).value != starlark.None {
+				continue
+			}
+			if x, ok := v.(starlark.HasAttrs); ok {
+				a, err := x.Attr(name)
+				if err != nil {
+					return nil, err
+				}
+				if a == nil {
+					return nil, fmt.Errorf("%s has no %s%s", v.Type(), name, didYouMean(name, x.AttrNames()))
+				}
+				row = append(row, fact{name: name, value: a})
+			}
+		}
+		if columns == nil {
+			row = withoutCodes(row)
+		}
+		return row, nil
+	}
+	it, ok := v.(starlark.Iterable)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("got %s, want a dict, a record or a list", v.Type())
+	case columns == nil:
+		return nil, fmt.Errorf("a %s needs columns=[...]", v.Type())
+	}
+	for i, x := range collect(it) {
+		if i >= len(columns) {
+			return nil, fmt.Errorf("has more elements than there are columns, %d", len(columns))
+		}
+		row = append(row, fact{name: columns[i], value: x})
+	}
+	return row, nil
+}
