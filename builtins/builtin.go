@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"fmt"
-	"hash/fnv"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -107,9 +106,7 @@ func (f *function) Type() string         { return "builtin_function_or_method" }
 func (f *function) Freeze()              {}
 func (f *function) Truth() starlark.Bool { return true }
 func (f *function) Hash() (uint32, error) {
-	h := fnv.New32a()
-	h.Write([]byte(f.Builtin.Name))
-	return h.Sum32(), nil
+	return hashBytes([]byte(f.Builtin.Name)), nil
 }
 
 func (f *function) String() string {

@@ -3,7 +3,6 @@ package builtins
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 
 	"go.starlark.net/starlark"
 
@@ -25,9 +24,7 @@ func (e *failure) Freeze()              {}
 func (e *failure) Truth() starlark.Bool { return false }
 func (e *failure) AttrNames() []string  { return []string{"message", "op", "status", "target"} }
 func (e *failure) Hash() (uint32, error) {
-	h := fnv.New32a()
-	h.Write([]byte(e.err.Error()))
-	return h.Sum32(), nil
+	return hashBytes([]byte(e.err.Error())), nil
 }
 
 // Attr gives the four facts about the failure; any other attribute was meant

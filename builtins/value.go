@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 
 	"go.starlark.net/starlark"
@@ -107,3 +108,10 @@ func brief(v starlark.Value) string {
 
 // unhashable is the error of Hash where a value may not be a key.
 func unhashable(v starlark.Value) error { return fmt.Errorf("unhashable type: %s", v.Type()) }
+
+// hashBytes is the same in every run.
+func hashBytes(data []byte) uint32 {
+	h := fnv.New32a()
+	h.Write(data)
+	return h.Sum32()
+}

@@ -1,0 +1,285 @@
+package builtins
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"fabsh/mad"
+)
+
+type token = syntax.Token
+
+// compareEqual answers == and != for values that have no order.
+func compareEqual(op token, v starlark.Value, equal bool) (bool, error) {
+	switch op {
+	case syntax.EQL:
+		return equal, nil
+	case syntax.NEQ:
+		return !equal, nil
+	}
+	return false, fmt.Errorf("%s %s %s not implemented", v.Type(), op, v.Type())
+}
+
+// What a key shows as.
+const (
+	keyNone   = "none"   // it is 0
+	keyHidden = "hidden" // it is set
+)
+
+// fieldValue is a field as scripts see it; an array is a tuple.
+func fieldValue(f *mad.Field, data []byte) starlark.Value {
+	switch f.Kind {
+	case mad.KindStruct:
+		return newRecord(f.Struct, f.Bytes(data))
+	case mad.KindText:
+		return starlark.String(f.Text(data))
+	case mad.KindBytes:
+		return starlark.Bytes(f.Bytes(data))
+	}
+	return each(f, func(i int) starlark.Value { return elementValue(f, data, i) })
+}
+
+// each makes the value of a field of its elements'.
+func each(f *mad.Field, element func(i int) starlark.Value) starlark.Value {
+	if f.Count == 1 {
+		return element(0)
+	}
+	t := make(starlark.Tuple, f.Count)
+	for i := range t {
+		t[i] = element(i)
+	}
+	return t
+}
+
+func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
+	if f.Kind == mad.KindGID {
+		var g mad.GID
+		copy(g[:], f.Bytes(data)[i*f.Stride/8:])
+		return starlark.String(g.String())
+	}
+	v := f.UintAt(data, i)
+	switch {
+	case f.Key && v == 0:
+		return starlark.String(keyNone)
+	case f.Key:
+		return starlark.String(keyHidden)
+	case f.Kind == mad.KindGUID:
+		return starlark.String(mad.GUID(v).String())
+	case f.Kind == mad.KindEnum:
+		return starlark.String(f.Words.Text(v))
+	case f.Kind == mad.KindMask:
+		words := f.Words.Split(v)
+		t := make(starlark.Tuple, len(words))
+		for i, w := range words {
+			t[i] = starlark.String(w)
+		}
+		return t
+	}
+	return starlark.MakeUint64(v)
+}
+
+// setNamed writes a value that a script gives for a field: x=word or x_code=number.
+func setNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*mad.Field, error) {
+	f := a.Field(name)
+	if f == nil {
+		if f = codeField(a, name); f == nil {
+			return nil, fmt.Errorf("%s has no field %s%s", a.Name, name, didYouMean(name, fieldNames(a)))
+		}
+		if _, isText := v.(starlark.String); isText {
+			return nil, fmt.Errorf("%s.%s: got string, want int", a.Name, name)
+		}
+	}
+	if err := setField(f, data, v); err != nil {
+		return nil, fmt.Errorf("%s.%s: %w", a.Name, name, err)
+	}
+	return f, nil
+}
+
+// setField writes v to f. Words, numbers, and for masks any mix of them are
+// understood; what does not fit is an error.
+func setField(f *mad.Field, data []byte, v starlark.Value) error {
+	switch f.Kind {
+	case mad.KindStruct:
+		r, ok := v.(*record)
+		if !ok || r.attr != f.Struct {
+			return fmt.Errorf("got %s, want %s", v.Type(), typeName(f.Struct))
+		}
+		f.SetBytes(data, r.data)
+		return nil
+	case mad.KindText, mad.KindBytes:
+		var text string
+		switch v := v.(type) {
+		case starlark.String:
+			text = string(v)
+		case starlark.Bytes:
+			text = string(v)
+		default:
+			return wantType(v, "string")
+		}
+		if room := f.Bits * f.Count / 8; len(text) > room {
+			return fmt.Errorf("%d bytes are too long: there is room for %d", len(text), room)
+		}
+		f.SetBytes(data, []byte(text))
+		return nil
+	}
+	if f.Count == 1 {
+		return setElement(f, data, 0, v)
+	}
+	it, ok := v.(starlark.Iterable)
+	if !ok {
+		return fmt.Errorf("got %s, want a list of %d", v.Type(), f.Count)
+	}
+	list := collect(it)
+	if len(list) != f.Count {
+		return fmt.Errorf("got %s, want %d", count(len(list), "element"), f.Count)
+	}
+	for i, x := range list {
+		if err := setElement(f, data, i, x); err != nil {
+			return fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func setElement(f *mad.Field, data []byte, i int, v starlark.Value) error {
+	if f.Kind == mad.KindGID {
+		g, err := parseGID(v)
+		if err != nil {
+			return err
+		}
+		copy(f.Bytes(data)[i*f.Stride/8:], g[:])
+		return nil
+	}
+	n, err := elementCode(f, v)
+	if err != nil {
+		return err
+	}
+	f.SetUintAt(data, i, n)
+	return nil
+}
+
+// elementCode is the number that v stands for in a field.
+func elementCode(f *mad.Field, v starlark.Value) (uint64, error) {
+	switch f.Kind {
+	case mad.KindGUID:
+		g, err := parseGUID(v)
+		return uint64(g), err
+	case mad.KindMask:
+		if _, ok := v.(starlark.String); ok {
+			break
+		}
+		if it, ok := v.(starlark.Iterable); ok {
+			var mask uint64
+			for x := range starlark.Elements(it) {
+				n, err := wordCode(f, x)
+				if err != nil {
+					return 0, err
+				}
+				mask |= n
+			}
+			return mask, nil
+		}
+	}
+	return wordCode(f, v)
+}
+
+// wordCode is the number of a word or of a number itself.
+func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
+	switch v := v.(type) {
+	case starlark.Bool:
+		if f.Bits == 1 {
+			if v {
+				return 1, nil
+			}
+			return 0, nil
+		}
+	case starlark.Int:
+		n, ok := v.Uint64()
+		if !ok || n > f.Max() {
+			return 0, fmt.Errorf("%s is out of range, 0..%d", v, f.Max())
+		}
+		return n, nil
+	case starlark.String:
+		if f.Words != nil {
+			word := strings.ToLower(string(v))
+			if n, ok := f.Words.Code[word]; ok {
+				return n, nil
+			}
+			if text, ok := strings.CutPrefix(word, "unknown("); ok {
+				if n, err := strconv.ParseUint(strings.TrimSuffix(text, ")"), 10, 64); err == nil && n <= f.Max() {
+					return n, nil
+				}
+			}
+			words := wordsOf(f.Words)
+			return 0, fmt.Errorf("unknown word %s%s; the words are %s", v, didYouMean(word, words), strings.Join(words, ", "))
+		}
+		// Hexadecimal is common in what people copy: keys, P_Keys, LIDs.
+		if n, err := strconv.ParseUint(string(v), 0, 64); err == nil && n <= f.Max() && strings.HasPrefix(string(v), "0x") {
+			return n, nil
+		}
+	}
+	if f.Words != nil {
+		return 0, fmt.Errorf("got %s, want a word or an int", v.Type())
+	}
+	return 0, wantType(v, "int")
+}
+
+// wordsOf lists the words by their numbers.
+func wordsOf(w *mad.Words) []string {
+	codes := make([]uint64, 0, len(w.Word))
+	for n := range w.Word {
+		codes = append(codes, n)
+	}
+	slices.Sort(codes)
+	words := make([]string, len(codes))
+	for i, n := range codes {
+		words[i] = w.Word[n]
+	}
+	return words
+}
+
+// parseGUID accepts any spelling of a GUID: an int, or text with or without
+// 0x, with or without colons or dashes between its parts.
+func parseGUID(v starlark.Value) (mad.GUID, error) {
+	switch v := v.(type) {
+	case starlark.Int:
+		if n, ok := v.Uint64(); ok {
+			return mad.GUID(n), nil
+		}
+		return 0, fmt.Errorf("%s has more than 64 bits", v)
+	case starlark.String:
+		if g, ok := guidText(string(v)); ok {
+			return g, nil
+		}
+		return 0, fmt.Errorf("%s is no GUID: write 0x and up to 16 hexadecimal digits", v)
+	}
+	return 0, fmt.Errorf("got %s, want a GUID as string or int", v.Type())
+}
+
+func guidText(s string) (mad.GUID, bool) {
+	digits := strings.TrimSpace(s)
+	if strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X") {
+		digits = digits[2:]
+	}
+	digits = strings.NewReplacer(":", "", "-", "", ".", "").Replace(digits)
+	n, err := strconv.ParseUint(digits, 16, 64)
+	return mad.GUID(n), err == nil && len(digits) <= 16
+}
+
+func parseGID(v starlark.Value) (mad.GID, error) {
+	s, ok := starlark.AsString(v)
+	if !ok {
+		return mad.GID{}, fmt.Errorf("got %s, want a GID as string", v.Type())
+	}
+	addr, err := netip.ParseAddr(strings.TrimSpace(s))
+	if err != nil || !addr.Is6() || addr.Zone() != "" {
+		return mad.GID{}, fmt.Errorf("%q is no GID: write it as an IPv6 address, for example \"fe80::2:c903:0:1\"", s)
+	}
+	return mad.GID(addr.As16()), nil
+}
