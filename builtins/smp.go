@@ -1,0 +1,250 @@
+package builtins
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/mad"
+)
+
+// smpModifiers are the parameters that make up attribute modifiers.
+var smpModifiers = []Param{
+	{Name: "block", Kind: KindInt, Default: "None", Keyword: true, Doc: "block of a table, from 0 (of VLArbitrationTable, from 1)"},
+	{Name: "in_port", Kind: KindInt, Default: "None", Keyword: true, Doc: "input port of SLtoVLMappingTable"},
+	{Name: "out_port", Kind: KindInt, Default: "None", Keyword: true, Doc: "output port of SLtoVLMappingTable"},
+	{Name: "modifier", Kind: KindInt, Default: "None", Keyword: true, Doc: "the whole attribute modifier, instead of its parts"},
+}
+
+var smpGetBuiltin = Builtin{
+	Name:  "smp_get",
+	Group: groupMAD,
+	Params: append([]Param{
+		{Name: "attr", Kind: KindSMPAttribute, Doc: `name of an attribute: "PortInfo"`},
+		{Name: "target", Kind: KindTarget, Doc: "one target or an iterable of them"},
+		{Name: "port", Kind: KindPort, Default: "None", Doc: "port number, where the attribute is a port's and the target names none"},
+	}, smpModifiers...),
+	Doc: `Reads an attribute of subnet management: a record, or a list of them for a list of targets.
+A target is a LID, a GUID or GID, a node name or NAME/PORT, dr(...), a node or a port. Nodes and ports are asked along their directed routes. In a list, a target that fails is an error value in its place; a single target that fails stops the script (see catch).`,
+	Example: `
+> smp_get("NodeInfo", dr("0,1")).node_type
+"switch"
+> sw = discover().switches[0]
+> smp_get("PortInfo", sw, 1).port_state
+"active"
+> [i.num_ports for i in smp_get("NodeInfo", discover().switches[:2])]
+[8, 8]
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		attr, err := c.attribute(mad.ClassSubn)
+		if err != nil {
+			return nil, err
+		}
+		r := &resolver{c: c}
+		targets, many, err := r.targets(c.Value("target"))
+		if err != nil {
+			return nil, err
+		}
+		values := make([]starlark.Value, len(targets))
+		calls := make([]mad.Call, len(targets))
+		var open []*mad.Call
+		for i := range targets {
+			t := &targets[i]
+			modifier, err := c.smpModifier(attr, t)
+			if err != nil {
+				return nil, err
+			}
+			calls[i].PutSMP(mad.MethodGet, attr.ID, modifier, nil)
+			if err := t.addressSMP(&calls[i]); err != nil {
+				values[i] = newFailure(c.failed(t, err))
+				continue
+			}
+			open = append(open, &calls[i])
+		}
+		if err := c.transact(open); err != nil {
+			return nil, err
+		}
+		for i := range targets {
+			switch {
+			case values[i] != nil:
+			case calls[i].Err != nil:
+				values[i] = newFailure(c.failed(&targets[i], calls[i].Err))
+			default:
+				values[i] = newRecord(attr, calls[i].Data())
+			}
+		}
+		return results(values, many)
+	},
+}
+
+// attribute is the argument `attr` as an attribute of a class.
+func (c *call) attribute(class mad.Class) (*mad.Attribute, error) {
+	v := c.Value("attr")
+	name, ok := starlark.AsString(v)
+	if !ok {
+		return nil, c.paramError("attr", "got %s, want the name of an attribute", v.Type())
+	}
+	a, err := attributeNamed(class, name)
+	if err != nil {
+		return nil, c.paramError("attr", "%w", err)
+	}
+	return a, nil
+}
+
+// attributeNamed finds an attribute of a class by its exact name.
+func attributeNamed(class mad.Class, name string) (*mad.Attribute, error) {
+	if a := mad.LookupName(class, name); a != nil {
+		return a, nil
+	}
+	for _, other := range mad.Attributes() {
+		if other.Name == name {
+			return nil, fmt.Errorf("%s is an attribute of class %v, not %v: use %s", name, other.Class, class, getterOf(other.Class))
+		}
+	}
+	return nil, fmt.Errorf("unknown attribute %q%s", name, didYouMean(name, AttributeNames(class)))
+}
+
+func getterOf(class mad.Class) string {
+	switch class.Family() {
+	case mad.ClassSubn:
+		return "smp_get"
+	case mad.ClassPerf:
+		return "perf_get"
+	}
+	return "sa_get or sa_gettable"
+}
+
+// AttributeNames lists the attributes of a class in the order of their numbers.
+func AttributeNames(class mad.Class) []string {
+	var names []string
+	for _, a := range mad.Attributes() {
+		if a.Class.Family() == class.Family() {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+// addressSMP addresses an SMP to t: along its directed route, else by LID.
+func (t *target) addressSMP(call *mad.Call) error {
+	switch {
+	case t.err != nil:
+		return t.err
+	case t.route != nil:
+		call.SetRoute(t.route)
+	case t.lid != 0:
+		call.SetLID(t.lid)
+	default:
+		return &targetError{"it has neither a directed route nor a LID: run discover() on a live fabric"}
+	}
+	return nil
+}
+
+// smpModifier makes the attribute modifier of what the call and the target say.
+func (c *call) smpModifier(attr *mad.Attribute, t *target) (uint32, error) {
+	if c.Has("modifier") {
+		for _, name := range []string{"port", "block", "in_port", "out_port"} {
+			if c.Has(name) {
+				return 0, fmt.Errorf("%s: modifier is the whole attribute modifier: give it or %s, not both", c.Name, name)
+			}
+		}
+		n := c.Int("modifier")
+		if n < 0 || int64(n) > 0xffffffff {
+			return 0, c.paramError("modifier", "got %d, want 0..0xffffffff", n)
+		}
+		return uint32(n), nil
+	}
+	known := map[string]bool{}
+	var modifier uint32
+	for _, part := range attr.Modifier {
+		known[part.Name] = true
+		n, err := c.modifierPart(attr, part, t)
+		if err != nil {
+			return 0, err
+		}
+		if max := 1<<part.Bits - 1; n < 0 || n > max {
+			return 0, c.paramError(part.Name, "got %d, want 0..%d", n, max)
+		}
+		modifier |= uint32(n) << part.Shift
+	}
+	for _, name := range []string{"port", "block", "in_port", "out_port"} {
+		if c.Has(name) && !known[name] {
+			return 0, fmt.Errorf("%s: %s has no %s: its modifier says %s", c.Name, attr.Name, name, modifierWords(attr))
+		}
+	}
+	return modifier, nil
+}
+
+func modifierWords(attr *mad.Attribute) string {
+	if len(attr.Modifier) == 0 {
+		return "nothing"
+	}
+	words := ""
+	for i, p := range attr.Modifier {
+		if i > 0 {
+			words += ", "
+		}
+		words += p.Name
+	}
+	return words
+}
+
+// modifierPart is one part of the modifier. A port must be given, by the
+// target or by a parameter, for 0 is a port too; blocks begin with the first.
+func (c *call) modifierPart(attr *mad.Attribute, part mad.ModifierPart, t *target) (int, error) {
+	isCA := t.node != nil && !t.node.IsSwitch()
+	switch part.Name {
+	case "port":
+		return c.portOf(attr, t, attr == mad.AttrPKeyTable && isCA)
+	case "in_port", "out_port":
+		if c.Has(part.Name) {
+			return c.Int(part.Name), c.checkPort(part.Name, c.Int(part.Name), t)
+		}
+		if isCA { // it has no mapping but its own
+			return 0, nil
+		}
+		if part.Name == "out_port" && t.port != noPortGiven {
+			return t.port, nil
+		}
+		return 0, fmt.Errorf("%s: %s needs %s: %s(%q, target, in_port=0, out_port=1)", c.Name, attr.Name, part.Name, c.Name, attr.Name)
+	case "block":
+		if c.Has("block") {
+			return c.Int("block"), nil
+		}
+		if attr == mad.AttrVLArbitrationTable {
+			return 1, nil // the first of its four
+		}
+	}
+	return 0, nil
+}
+
+// portOf is the port that an attribute is asked for. ignored: the node takes
+// no notice of it.
+func (c *call) portOf(attr *mad.Attribute, t *target, ignored bool) (int, error) {
+	if ignored {
+		return 0, nil
+	}
+	if c.Has("port") {
+		n := c.Int("port")
+		if t.port != noPortGiven && t.port != n {
+			return 0, fmt.Errorf("%s: the target is %s, but port says %d", c.Name, t.label, n)
+		}
+		return n, c.checkPort("port", n, t)
+	}
+	if t.port != noPortGiven || t.err != nil {
+		return max(t.port, 0), nil
+	}
+	return 0, fmt.Errorf("%s: %s is a port's, and neither the target (%s) nor a parameter names one: %s(%q, target, 1)", c.Name, attr.Name, t.label, c.Name, attr.Name)
+}
+
+// checkPort checks a port number where it is known how many there are. Port 0
+// of a CA is the one that the request comes in through.
+func (c *call) checkPort(param string, n int, t *target) error {
+	switch {
+	case n < 0 || n > 255:
+		return c.paramError(param, "got %d, want 0..255", n)
+	case t.node != nil && n != 0 && t.node.Port(n) == nil:
+		return c.paramError(param, "%w", noPort(t.node, fmt.Sprint(n)))
+	}
+	return nil
+}

@@ -1,0 +1,327 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// target is where a request goes, resolved from what a script names.
+type target struct {
+	label string            // for messages: LID 17, "leaf-1" (0x...), route 0,1
+	route mad.DirectedRoute // SMPs go along it; nil: they go by LID
+	lid   mad.LID           // 0: none is known
+	node  *fabric.Node      // nil where only an address is known
+	port  int               // what a port target says; noPortGiven if it was none
+	err   error             // why there is no such target
+}
+
+// noPortGiven: neither the target nor a parameter names a port.
+const noPortGiven = -1
+
+// resolver finds the targets of one call.
+type resolver struct {
+	c     *call
+	local *mad.Port // read when it is first needed
+}
+
+// targets resolves the argument `target`. many: it was an iterable, and so is
+// the result. What a script got wrong is the error; a target that is not there
+// has err set.
+func (r *resolver) targets(v starlark.Value) (list []target, many bool, err error) {
+	it, ok := v.(starlark.Iterable)
+	if !ok {
+		t, err := r.target(v)
+		return []target{t}, false, err
+	}
+	for i, v := range collect(it) {
+		t, err := r.target(v)
+		if err != nil {
+			return nil, true, r.c.paramError("target", "element %d: %w", i, err)
+		}
+		list = append(list, t)
+	}
+	return list, true, nil
+}
+
+// target resolves one target.
+func (r *resolver) target(v starlark.Value) (target, error) {
+	switch v := v.(type) {
+	case starlark.Int:
+		n, err := toInt(v)
+		switch {
+		case err != nil || n < 0 || n > 0xffff:
+			return target{}, fmt.Errorf("LID %s is out of range, 1..%d", v, mad.MaxUnicastLID)
+		case n == 0:
+			return target{}, fmt.Errorf("LID 0 is nobody's; a port without a LID is reached by a directed route")
+		case n > int(mad.MaxUnicastLID):
+			return target{}, fmt.Errorf("LID %d is no unicast LID, 1..%d", n, mad.MaxUnicastLID)
+		}
+		return target{label: fmt.Sprintf("LID %d", n), lid: mad.LID(n), port: noPortGiven}, nil
+	case route:
+		if err := r.checkRoute(v.directed()); err != nil {
+			return target{}, err
+		}
+		return target{label: "route " + v.directed().String(), route: v.directed(), port: noPortGiven}, nil
+	case node:
+		return nodeTarget(v.Node), nil
+	case port:
+		return portTarget(v.Port), nil
+	case starlark.String:
+		return r.named(string(v)), nil
+	case *failure:
+		return target{label: v.target, port: noPortGiven, err: v.err}, nil
+	}
+	return target{}, fmt.Errorf("got %s, want a LID, a GUID or GID, a node name, NAME/PORT, dr(...), a node or a port", v.Type())
+}
+
+// checkRoute: the first hop leaves through the local port.
+func (r *resolver) checkRoute(route mad.DirectedRoute) error {
+	if route.Hops() == 0 {
+		return nil
+	}
+	p, err := r.localPort()
+	if err != nil {
+		return err
+	}
+	if p.Num != 0 && route[1] != p.Num { // 0: we sit on a switch
+		return fmt.Errorf("route %v leaves the local node through port %d, but this session is on port %d of %s: begin with 0,%d",
+			route, route[1], p.Num, p.Device, p.Num)
+	}
+	return nil
+}
+
+func (r *resolver) localPort() (*mad.Port, error) {
+	if r.local != nil {
+		return r.local, nil
+	}
+	p, err := r.c.localPort()
+	if err != nil {
+		return nil, err
+	}
+	r.local = &p
+	return r.local, nil
+}
+
+// localPort reads the facts of the port that the session is on.
+func (c *call) localPort() (p mad.Port, err error) {
+	e, err := c.engine()
+	if err != nil {
+		return p, err
+	}
+	err = Block(c.thread, func(context.Context) (err error) {
+		p, err = e.Port()
+		return err
+	})
+	return p, err
+}
+
+// engine is what reaches the fabric.
+func (c *call) engine() (*mad.Engine, error) {
+	if e := c.session().o.Engine; e != nil {
+		return e, nil
+	}
+	return nil, fmt.Errorf("%s: %w", c.Name, errNoFabric)
+}
+
+func nodeTarget(n *fabric.Node) target {
+	return target{label: n.Label(), route: n.Route(), lid: n.LID(), node: n, port: noPortGiven}
+}
+
+// portTarget: a switch's port is reached through its port 0.
+func portTarget(p *fabric.Port) target {
+	return target{label: p.Label(), route: p.Route(), lid: p.LID(), node: p.Node(), port: p.Num()}
+}
+
+// missing is a target that is not there.
+func missing(name, format string, args ...any) target {
+	return target{label: name, port: noPortGiven, err: &targetError{fmt.Sprintf(format, args...)}}
+}
+
+// targetError says why a name or GUID is no target.
+type targetError struct{ msg string }
+
+func (e *targetError) Error() string { return e.msg }
+
+// named resolves a GUID, a GID or a name. GUIDs go first: a node may call
+// itself as it likes.
+func (r *resolver) named(name string) target {
+	if strings.HasPrefix(name, "0x") || strings.HasPrefix(name, "0X") || strings.Count(name, ":") == 3 {
+		if g, ok := guidText(name); ok {
+			return r.guid(name, g)
+		}
+	}
+	if strings.Contains(name, ":") {
+		if g, err := parseGID(starlark.String(name)); err == nil {
+			return r.gid(name, g)
+		}
+	}
+	f := r.c.session().fabric
+	if f == nil {
+		return missing(name, "no fabric is known to look %q up in: run discover() first", name)
+	}
+	if nodes := f.f.NodeByName(name); len(nodes) > 0 {
+		if len(nodes) > 1 {
+			return ambiguousName(name, nodes)
+		}
+		return nodeTarget(nodes[0])
+	}
+	if i := strings.LastIndexByte(name, '/'); i > 0 {
+		num, err := strconv.ParseUint(name[i+1:], 10, 16)
+		nodes := f.f.NodeByName(name[:i])
+		switch {
+		case err != nil || len(nodes) == 0:
+		case len(nodes) > 1:
+			return ambiguousName(name[:i], nodes)
+		default:
+			p := nodes[0].Port(int(num))
+			if p == nil {
+				return missing(name, "%v", noPort(nodes[0], name[i+1:]))
+			}
+			return portTarget(p)
+		}
+	}
+	var names []string
+	for i := range f.f.Nodes() {
+		names = append(names, f.f.Nodes()[i].Name())
+	}
+	return missing(name, "the fabric has no node named %q%s; if it is new, run discover() again", name, didYouMean(name, names))
+}
+
+func ambiguousName(name string, nodes []*fabric.Node) target {
+	var guids []string
+	for _, n := range nodes {
+		guids = append(guids, n.GUID().String())
+	}
+	return missing(name, "%d nodes are named %q: use a GUID, one of %s", len(nodes), name, strings.Join(guids, ", "))
+}
+
+// guid resolves a GUID: a port's first, then a node's; in the fabric first,
+// then through the subnet administrator.
+func (r *resolver) guid(name string, g mad.GUID) target {
+	if g == 0 {
+		return missing(name, "GUID 0 is nobody's")
+	}
+	if f := r.c.session().fabric; f != nil {
+		if t, ok := guidIn(f.f, name, g); ok {
+			return t
+		}
+	}
+	return r.guidFromSA(name, g)
+}
+
+func guidIn(f *fabric.Fabric, name string, g mad.GUID) (target, bool) {
+	ports := f.PortByGUID(g)
+	switch {
+	case len(ports) > 1:
+		return missing(name, "%d ports have GUID %s: use one of %s", len(ports), g, portNames(ports)), true
+	case len(ports) == 1 && ports[0].Num() == 0: // a switch's GUID means the switch
+		return nodeTarget(ports[0].Node()), true
+	case len(ports) == 1:
+		return portTarget(ports[0]), true
+	}
+	nodes := f.NodeByGUID(g)
+	switch {
+	case len(nodes) > 1:
+		var routes []string
+		for _, n := range nodes {
+			routes = append(routes, fmt.Sprintf("dr(%q)", n.Route()))
+		}
+		return missing(name, "%d nodes have GUID %s: use one of %s", len(nodes), g, strings.Join(routes, ", ")), true
+	case len(nodes) == 0:
+		return target{}, false
+	case nodes[0].IsSwitch():
+		return nodeTarget(nodes[0]), true
+	}
+	var linked []*fabric.Port
+	for p := range nodes[0].Ports() {
+		if p.Peer() != nil || p.LID() != 0 {
+			linked = append(linked, p)
+		}
+	}
+	if len(linked) > 1 {
+		return missing(name, "%s is a node with %d ports in use: use one of %s", g, len(linked), portNames(linked)), true
+	}
+	return nodeTarget(nodes[0]), true
+}
+
+func portNames(ports []*fabric.Port) string {
+	var names []string
+	for _, p := range ports {
+		names = append(names, fmt.Sprintf("%s (port GUID %s)", p.Name(), p.GUID()))
+	}
+	return strings.Join(names, ", ")
+}
+
+// guidFromSA asks the subnet administrator for the ports of a GUID.
+func (r *resolver) guidFromSA(name string, g mad.GUID) target {
+	for _, component := range []string{"port_guid", "node_guid"} {
+		records, err := r.c.saLookup(mad.AttrNodeRecord, component, guidValue(g))
+		if err != nil {
+			return target{label: name, port: noPortGiven, err: fmt.Errorf("no fabric is known that has GUID %s, and the subnet administrator cannot be asked: %w; or run discover()", g, err)}
+		}
+		switch len(records) {
+		case 0:
+			continue
+		case 1:
+			return recordTarget(name, records[0])
+		}
+		var names []string
+		for _, rec := range records {
+			names = append(names, fmt.Sprintf("LID %v (port GUID %v)", rec.get("lid"), rec.get("port_guid")))
+		}
+		return missing(name, "%s is a node with %d ports: use one of %s", g, len(records), strings.Join(names, ", "))
+	}
+	return missing(name, "nobody has GUID %s: neither the latest discover() nor the subnet administrator knows it", g)
+}
+
+// recordTarget is the port of a NodeRecord.
+func recordTarget(name string, rec *record) target {
+	t := target{label: name, port: noPortGiven, lid: mad.LID(rec.uint("lid"))}
+	if rec.uint("node_type") != uint64(mad.NodeTypeSwitch) {
+		t.port = int(rec.uint("local_port_num"))
+	}
+	return t
+}
+
+// gid resolves a GID: through the fabric where its ports have it, else by a
+// PathRecord.
+func (r *resolver) gid(name string, g mad.GID) target {
+	if f := r.c.session().fabric; f != nil {
+		for _, p := range f.f.PortByGUID(g.GUID()) {
+			if i := p.Info(); i != nil && (i.GIDPrefix == g.Prefix() || g.Prefix() == linkLocalPrefix) {
+				return r.guid(name, g.GUID())
+			}
+		}
+	}
+	lid, err := r.c.pathLID(g)
+	if err != nil {
+		return target{label: name, port: noPortGiven, err: fmt.Errorf("no fabric is known that has GID %s, and the subnet administrator gives no path to it: %w; or run discover()", g, err)}
+	}
+	return target{label: name, port: noPortGiven, lid: lid}
+}
+
+// linkLocalPrefix is the default subnet prefix (IBA 4.1.1).
+const linkLocalPrefix = 0xfe80000000000000
+
+func (r *record) get(name string) starlark.Value {
+	v, err := r.Attr(name)
+	if v == nil || err != nil {
+		return starlark.None
+	}
+	return v
+}
+
+// uint reads a field by the name that scripts use.
+func (r *record) uint(name string) uint64 {
+	if f := r.attr.Field(name); f != nil {
+		return f.Uint(r.data)
+	}
+	return 0
+}

@@ -1,0 +1,118 @@
+package builtins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/mad"
+)
+
+// transact sends calls, waits for all, and counts those that nobody answered.
+// The error is the end of the fiber; each call's own is in its Err.
+func (c *call) transact(calls []*mad.Call) error {
+	e, err := c.engine()
+	if err != nil {
+		return err
+	}
+	err = Block(c.thread, func(ctx context.Context) error { return e.Do(ctx, calls...) })
+	f := c.fiber()
+	for _, call := range calls {
+		if unanswered(call.Err) {
+			f.account.unanswered++
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return f.stopped()
+}
+
+// unanswered: err tells of a MAD that got no answer, for whatever reason but
+// that it was never to be sent.
+func unanswered(err error) bool {
+	var me *mad.Error
+	return errors.As(err, &me) && me.Err != nil &&
+		!errors.Is(err, mad.ErrReadOnly) && !errors.Is(err, mad.ErrCut) &&
+		(me.Timeout() || errors.Is(err, mad.ErrClosed))
+}
+
+// requestError is a failed request with what the user called its target.
+type requestError struct {
+	op     string // the builtin
+	target string
+	err    error
+	advice string
+}
+
+func (e *requestError) Error() string {
+	msg := fmt.Sprintf("%s: %s: %v", e.op, e.target, e.err)
+	if e.advice != "" {
+		msg += "; " + e.advice
+	}
+	return msg
+}
+
+func (e *requestError) Unwrap() error { return e.err }
+
+// failed makes the error of a request to t.
+func (c *call) failed(t *target, err error) error {
+	var re *requestError
+	if errors.As(err, &re) {
+		return err
+	}
+	if errors.Is(err, mad.ErrReadOnly) {
+		return c.refuse(refusedReadOnly)
+	}
+	return &requestError{op: c.Name, target: t.label, err: err, advice: advice(err)}
+}
+
+// advice is what to try next.
+func advice(err error) string {
+	var me *mad.Error
+	switch {
+	case !errors.As(err, &me):
+		return ""
+	case errors.Is(err, mad.ErrClosed):
+		return "the device or simulator is gone: start it and run fabsh again"
+	case errors.Is(err, mad.ErrCut):
+		return "ask with more components, or through a transport that carries whole tables"
+	case me.Timeout():
+		return "check that the node is up and the address right (discover() finds it anew), or allow more with --timeout and --retries"
+	}
+	return ""
+}
+
+// targetOf is the target that a failure names.
+func targetOf(err error) string {
+	var re *requestError
+	if errors.As(err, &re) {
+		return re.target
+	}
+	return ""
+}
+
+// statusWord is the status of a failed request in words.
+func statusWord(err *mad.Error) string {
+	if err.Timeout() {
+		return mad.ErrTimeout.Error()
+	}
+	if err.Err != nil {
+		return err.Err.Error()
+	}
+	return err.Status.Text(err.Class)
+}
+
+// one returns the only result, or raises its failure; many returns all, with
+// failures in their places.
+func results(values []starlark.Value, many bool) (starlark.Value, error) {
+	if many {
+		return starlark.NewList(values), nil
+	}
+	if e, ok := values[0].(*failure); ok {
+		return nil, e.err
+	}
+	return values[0], nil
+}
