@@ -49,12 +49,8 @@ func (e *failure) Attr(name string) (starlark.Value, error) {
 		switch {
 		case !found:
 			return starlark.String("failed"), nil
-		case me.Timeout():
-			return starlark.String("timed out"), nil
-		case me.Err != nil:
-			return starlark.String(me.Err.Error()), nil
 		}
-		return starlark.String(statusWord(me.Status)), nil
+		return starlark.String(statusWord(me)), nil
 	}
 	return nil, e.err
 }
@@ -127,8 +123,3 @@ func pick(items []starlark.Value, failures bool) *starlark.List {
 	}
 	return starlark.NewList(out)
 }
-
-// targetOf finds the target that a failure names.
-func targetOf(err error) string { return "" }
-
-func statusWord(st mad.Status) string { return "" }

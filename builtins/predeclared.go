@@ -12,8 +12,12 @@ import (
 // functions are all functions that scripts find as global names.
 func functions() []*Builtin {
 	return []*Builtin{
+		&discoverBuiltin, &loadFabricBuiltin,
+		&smpGetBuiltin, &perfGetBuiltin, &saGetBuiltin, &saGettableBuiltin,
 		&parallelBuiltin, &catchBuiltin, &okBuiltin, &errorsBuiltin,
-		&sumBuiltin, &sleepBuiltin, &exitBuiltin,
+		&showBuiltin, &tableBuiltin, &fmtBuiltin, &hexBuiltin,
+		&guidBuiltin, &gidBuiltin, &drBuiltin, &sumBuiltin, &statsBuiltin,
+		&sleepBuiltin, &exitBuiltin,
 	}
 }
 
@@ -22,6 +26,7 @@ func (s *Session) predeclare() {
 	s.builtins = functions()
 	slices.SortFunc(s.builtins, func(a, b *Builtin) int { return strings.Compare(a.Name, b.Name) })
 	s.predeclared = starlark.StringDict{
+		"json": jsonModule,
 		"math": libmath.Module,
 		"time": libtime.Module,
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
 
+	"fabsh/fabric"
+	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
 
@@ -18,12 +20,21 @@ import (
 type Options struct {
 	// Engine reaches the fabric; nil when the session reads a file.
 	Engine *mad.Engine
+	// Loaded is the fabric of that file.
+	Loaded *fabric.Fabric
+	// Subnet is the fabric where it is simulated in process; else nil.
+	Subnet *sim.Subnet
 
 	Stdout, Stderr io.Writer // nil: discarded
 	Format         Format    // of show and the prompt; empty: text
 
 	Write      bool // --write: changes of the fabric are allowed
 	OverrideSM bool // --override-sm: also where a subnet manager owns what is changed
+
+	// What general management packets carry, where it is not to be found out.
+	SL    *uint8  // nil: that of a PathRecord
+	PKey  uint16  // 0: 0xffff or 0x7fff, whichever the port has
+	SMLID mad.LID // of the subnet administrator; 0: as the port says
 
 	Include []string // -I: folders with modules, and readable
 	// FS stands for the operating system's files. Nil: the real ones,
@@ -59,6 +70,9 @@ type Session struct {
 	predeclared starlark.StringDict
 	builtins    []*Builtin
 
+	fabric *fabricValue // the latest that discover found; nil if there is none yet
+	paths  paths
+
 	account account
 	refused bool // a change was refused, whatever became of the script
 }
@@ -87,6 +101,9 @@ func NewSession(o Options) (*Session, error) {
 	var err error
 	if s.files, err = newFiles(o.FS, o.Dir, o.Include); err != nil {
 		return nil, err
+	}
+	if o.Loaded != nil {
+		s.fabric = newFabric(o.Loaded)
 	}
 	s.predeclare()
 	return s, nil
@@ -125,11 +142,6 @@ func (realClock) Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// currentFabric is the fabric at hand.
-func (s *Session) currentFabric(t *starlark.Thread) (starlark.Value, error) {
-	return nil, errNoFabric
 }
 
 // Help renders help on a topic; empty: the overview.

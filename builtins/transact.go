@@ -102,7 +102,7 @@ func statusWord(err *mad.Error) string {
 	if err.Err != nil {
 		return err.Err.Error()
 	}
-	return err.Status.Text(err.Class)
+	return err.Status.String()
 }
 
 // one returns the only result, or raises its failure; many returns all, with

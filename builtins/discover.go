@@ -1,0 +1,132 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+)
+
+var discoverBuiltin = Builtin{
+	Name:  "discover",
+	Group: groupFabric,
+	Params: []Param{
+		{Name: "around", Kind: KindTarget, Default: "None", Keyword: true, Doc: "where the sweep begins: dr(...), or a node or port of a fabric; else at the local port"},
+		{Name: "hops", Kind: KindInt, Default: "None", Keyword: true, Doc: "how many links it goes from there; else as far as it can"},
+	},
+	Doc: `Sweeps the subnet and returns what it found, as a snapshot: a fabric.
+Names and GUIDs of targets are looked up in the latest one. What did not answer is among its problems, is warned of on stderr, and makes the exit status 3.`,
+	Example: `
+> f = discover()
+> f
+fabric: 32 nodes (20 switches, 12 CAs), 48 links, complete
+> f.switches[0].type
+"switch"
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		s, f := c.session(), c.fiber()
+		var o fabric.DiscoverOptions
+		if s.o.Engine == nil && s.o.Loaded != nil {
+			if c.Has("around") || c.Has("hops") {
+				return nil, fmt.Errorf("discover: around and hops need a live fabric: this session reads a file")
+			}
+			return s.fabric, nil
+		}
+		if c.Has("around") {
+			t, err := (&resolver{c: c}).target(c.Value("around"))
+			switch {
+			case err != nil:
+				return nil, c.paramError("around", "%w", err)
+			case t.err != nil:
+				return nil, c.failed(&t, t.err)
+			case t.route == nil:
+				return nil, c.paramError("around", "%s has no directed route: use dr(...) or a node of discover()", t.label)
+			}
+			o.Around = t.route
+		}
+		if c.Has("hops") {
+			if o.Hops = c.Int("hops"); o.Hops < 1 {
+				return nil, c.paramError("hops", "got %d, want at least 1", o.Hops)
+			}
+		}
+		o.Progress = func(nodes int) { s.o.Progress(count(nodes, "node") + " found") }
+		e, err := c.engine()
+		if err != nil {
+			return nil, err
+		}
+		var found *fabric.Fabric
+		err = Block(c.thread, func(ctx context.Context) (err error) {
+			defer s.o.Progress("")
+			found, err = fabric.Discover(ctx, e, o)
+			return err
+		})
+		if stopped := f.stopped(); stopped != nil {
+			return nil, stopped
+		}
+		if err != nil {
+			if unanswered(err) {
+				f.account.unanswered++
+			}
+			return nil, c.failed(&target{label: "the local port"}, err)
+		}
+		s.fabric = newFabric(found)
+		f.report(found)
+		return s.fabric, nil
+	},
+}
+
+// maxWarnings is how many problems of a sweep are told; the others are in
+// fabric.problems.
+const maxWarnings = 10
+
+// report warns of the problems of a sweep, and counts what did not answer.
+func (f *fiber) report(found *fabric.Fabric) {
+	problems := found.Problems()
+	for i, p := range problems {
+		if p.Kind == fabric.ProblemTimedOut {
+			f.account.unanswered++
+		}
+		switch {
+		case i < maxWarnings:
+			f.warn("discover: %s", p.Text)
+		case i == maxWarnings:
+			f.warn("discover: %s more: see .problems", count(len(problems)-maxWarnings, "problem"))
+		}
+	}
+}
+
+var loadFabricBuiltin = Builtin{
+	Name:   "load_fabric",
+	Group:  groupFabric,
+	Params: []Param{{Name: "path", Kind: KindPath, Doc: "the file; below the working directory, the script's folder or a folder of -I"}},
+	Doc: `Reads a fabric from a topology file: one of ibnetdiscover or of ibsim.
+What kind it is, it tells by the content.`,
+	Example: `
+> load_fabric("net.topo").switches[0].name
+"leaf-1"
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		file, err := c.session().files.open(c.Text("path"))
+		if err != nil {
+			return nil, fmt.Errorf("load_fabric: %w", err)
+		}
+		defer file.Close()
+		f, err := format.Load(file, c.Text("path"))
+		if err != nil {
+			return nil, fmt.Errorf("load_fabric: %w", err)
+		}
+		return newFabric(f), nil
+	},
+}
+
+// currentFabric is the fabric at hand, for an entry function that takes one:
+// the latest, else what a sweep finds.
+func (s *Session) currentFabric(t *starlark.Thread) (starlark.Value, error) {
+	if s.fabric != nil {
+		return s.fabric, nil
+	}
+	return starlark.Call(t, &function{Builtin: &discoverBuiltin}, nil, nil)
+}

@@ -1,0 +1,244 @@
+package builtins
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/mad"
+)
+
+// bulkPaths is from how many targets on one table of paths is asked for
+// instead of a path each.
+const bulkPaths = 64
+
+// paths is what the session knows of the way to its targets.
+type paths struct {
+	sl     map[mad.LID]uint8
+	silent bool // the subnet administrator does not answer: SL 0 for all
+	warned bool
+}
+
+// P_Keys of the default partition, which management uses: full and limited
+// membership (IBA 10.9.1.2).
+const (
+	fullPKey    = 0xffff
+	limitedPKey = 0x7fff
+)
+
+// pkeyIndex is the index of the P_Key that management packets carry.
+func (s *Session) pkeyIndex(p *mad.Port) uint16 {
+	want := []uint16{fullPKey, limitedPKey}
+	if s.o.PKey != 0 {
+		want = []uint16{s.o.PKey}
+	}
+	for _, key := range want {
+		if i := slices.Index(p.PKeys, key); i >= 0 {
+			return uint16(i)
+		}
+	}
+	return 0
+}
+
+// putSA makes call a request to the subnet administrator.
+func (c *call) putSA(call *mad.Call, p *mad.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
+	s := c.session()
+	lid := p.SMLID
+	if s.o.SMLID != 0 {
+		lid = s.o.SMLID
+	}
+	if lid == 0 {
+		return errNoSM
+	}
+	call.PutSA(m, attr.ID, modifier, mask, data)
+	call.SetLID(lid)
+	call.To.SL = p.SMSL
+	call.To.PKeyIndex = s.pkeyIndex(p)
+	return nil
+}
+
+// errNoSM: there is nobody to ask.
+var errNoSM error = &targetError{"no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid"}
+
+// probe sends requests of fabsh's own, which do not count for the exit status.
+func (c *call) probe(calls []*mad.Call) error {
+	e, err := c.engine()
+	if err != nil {
+		return err
+	}
+	err = Block(c.thread, func(ctx context.Context) error { return e.Do(ctx, calls...) })
+	if err != nil {
+		return err
+	}
+	return c.fiber().stopped()
+}
+
+// saLookup asks for the records with one component.
+func (c *call) saLookup(attr *mad.Attribute, component string, v starlark.Value) ([]*record, error) {
+	p, err := c.localPort()
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, attr.Size)
+	f, err := setNamed(attr, data, component, v)
+	if err != nil {
+		return nil, err
+	}
+	var call mad.Call
+	if err := c.putSA(&call, &p, mad.MethodGetTable, attr, 0, f.Mask(), data); err != nil {
+		return nil, err
+	}
+	if err := c.transact([]*mad.Call{&call}); err != nil {
+		return nil, err
+	}
+	return tableOf(attr, &call)
+}
+
+// tableOf are the records of an answer; none where the administrator says so.
+func tableOf(attr *mad.Attribute, call *mad.Call) ([]*record, error) {
+	var me *mad.Error
+	if errors.As(call.Err, &me) && me.Err == nil && me.Status == mad.StatusNoRecords {
+		return nil, nil
+	}
+	if call.Err != nil {
+		return nil, call.Err
+	}
+	seq, err := call.Records(attr.Size)
+	if err != nil {
+		return nil, err
+	}
+	var list []*record
+	for data := range seq {
+		list = append(list, newRecord(attr, data))
+	}
+	return list, nil
+}
+
+// pathLID asks for the LID behind a GID.
+func (c *call) pathLID(g mad.GID) (mad.LID, error) {
+	p, err := c.localPort()
+	if err != nil {
+		return 0, err
+	}
+	query := mad.PathRecord{DGID: g, SGID: mad.MakeGID(p.GIDPrefix, p.PortGUID), NumbPath: 1}
+	call, err := c.pathQuery(&p, mad.MethodGet, &query, "dgid", "sgid", "numb_path")
+	if err != nil {
+		return 0, err
+	}
+	if err := c.transact([]*mad.Call{call}); err != nil {
+		return 0, err
+	}
+	if call.Err != nil {
+		return 0, call.Err
+	}
+	var path mad.PathRecord
+	path.Decode(call.Data())
+	return path.DLID, nil
+}
+
+func (c *call) pathQuery(p *mad.Port, m mad.Method, query *mad.PathRecord, components ...string) (*mad.Call, error) {
+	data := make([]byte, mad.AttrPathRecord.Size)
+	query.Encode(data)
+	var mask uint64
+	for _, name := range components {
+		mask |= mad.AttrPathRecord.Field(name).Mask()
+	}
+	call := new(mad.Call)
+	return call, c.putSA(call, p, m, mad.AttrPathRecord, 0, mask, data)
+}
+
+// serviceLevels learns the service levels of the paths to lids: one table for
+// many, one request each for few. What the subnet administrator does not tell
+// is 0, with one warning a session.
+func (c *call) serviceLevels(p *mad.Port, lids []mad.LID) error {
+	known := &c.session().paths
+	if known.sl == nil {
+		known.sl = map[mad.LID]uint8{}
+	}
+	if c.session().o.SL != nil || known.silent {
+		return nil
+	}
+	ask := unknownPaths(known, lids)
+	if len(ask) == 0 {
+		return nil
+	}
+	if len(ask) >= bulkPaths {
+		call, err := c.pathQuery(p, mad.MethodGetTable, &mad.PathRecord{SLID: p.LID, NumbPath: 1}, "slid", "numb_path")
+		if err == nil {
+			if err := c.probe([]*mad.Call{call}); err != nil {
+				return err
+			}
+			var records []*record
+			records, err = tableOf(mad.AttrPathRecord, call)
+			for _, r := range records {
+				known.sl[mad.LID(r.uint("dlid"))] = uint8(r.uint("sl"))
+			}
+		}
+		if err != nil {
+			known.silent = true
+			c.warnPaths(err)
+			return nil
+		}
+		ask = unknownPaths(known, lids)
+	}
+	return c.singlePaths(p, ask)
+}
+
+func unknownPaths(known *paths, lids []mad.LID) []mad.LID {
+	var ask []mad.LID
+	for _, lid := range lids {
+		if _, ok := known.sl[lid]; !ok && lid != 0 {
+			ask = append(ask, lid)
+		}
+	}
+	slices.Sort(ask)
+	return slices.Compact(ask)
+}
+
+// singlePaths asks for a path to each.
+func (c *call) singlePaths(p *mad.Port, ask []mad.LID) error {
+	known := &c.session().paths
+	calls := make([]*mad.Call, 0, len(ask))
+	for _, lid := range ask {
+		call, err := c.pathQuery(p, mad.MethodGet, &mad.PathRecord{SLID: p.LID, DLID: lid, NumbPath: 1}, "slid", "dlid", "numb_path")
+		if err != nil {
+			known.silent = true
+			c.warnPaths(err)
+			return nil
+		}
+		calls = append(calls, call)
+	}
+	if err := c.probe(calls); err != nil {
+		return err
+	}
+	for i, call := range calls {
+		var path mad.PathRecord
+		if call.Err == nil {
+			path.Decode(call.Data())
+		} else {
+			known.silent = known.silent || unanswered(call.Err)
+			c.warnPaths(call.Err)
+		}
+		known.sl[ask[i]] = path.SL
+	}
+	return nil
+}
+
+func (c *call) warnPaths(err error) {
+	if known := &c.session().paths; !known.warned {
+		known.warned = true
+		c.fiber().warn("the service level of paths is not known, so 0 is used (--sl sets another): %v", err)
+	}
+}
+
+// addressGMP addresses a general management packet to lid.
+func (c *call) addressGMP(call *mad.Call, p *mad.Port, lid mad.LID) {
+	call.SetLID(lid)
+	call.To.SL = c.session().paths.sl[lid]
+	if sl := c.session().o.SL; sl != nil {
+		call.To.SL = *sl
+	}
+	call.To.PKeyIndex = c.session().pkeyIndex(p)
+}
