@@ -63,6 +63,8 @@ const (
 	groupRest   = "The rest"
 )
 
+var groups = []string{groupFabric, groupMAD, groupTable, groupFlow, groupOutput, groupRest}
+
 // Signature is how b is written in documents: parallel(fn, items, width=64).
 func (b *Builtin) Signature() string {
 	var w strings.Builder

@@ -117,7 +117,7 @@ func (k Kind) convert(v starlark.Value) (any, error) {
 			return bool(b), nil
 		}
 		return nil, wantType(v, "bool")
-	case KindText, KindPath, KindChoice, KindPerfAttribute, KindRecord:
+	case KindText, KindPath, KindChoice, KindSMPAttribute, KindPerfAttribute, KindRecord:
 		if s, ok := starlark.AsString(v); ok {
 			return s, nil
 		}

@@ -17,7 +17,7 @@ func functions() []*Builtin {
 		&parallelBuiltin, &catchBuiltin, &okBuiltin, &errorsBuiltin,
 		&showBuiltin, &tableBuiltin, &fmtBuiltin, &hexBuiltin,
 		&guidBuiltin, &gidBuiltin, &drBuiltin, &sumBuiltin, &statsBuiltin,
-		&sleepBuiltin, &exitBuiltin,
+		&sleepBuiltin, &exitBuiltin, &helpBuiltin,
 	}
 }
 

@@ -143,6 +143,3 @@ func (realClock) Sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
-
-// Help renders help on a topic; empty: the overview.
-func (s *Session) Help(topic string) (string, error) { return "", nil }

@@ -38,7 +38,10 @@ func (r *resolver) targets(v starlark.Value) (list []target, many bool, err erro
 	it, ok := v.(starlark.Iterable)
 	if !ok {
 		t, err := r.target(v)
-		return []target{t}, false, err
+		if err != nil {
+			return nil, false, r.c.paramError("target", "%w", err)
+		}
+		return []target{t}, false, nil
 	}
 	for i, v := range collect(it) {
 		t, err := r.target(v)

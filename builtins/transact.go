@@ -3,7 +3,6 @@ package builtins
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"go.starlark.net/starlark"
 
@@ -48,7 +47,12 @@ type requestError struct {
 }
 
 func (e *requestError) Error() string {
-	msg := fmt.Sprintf("%s: %s: %v", e.op, e.target, e.err)
+	msg := e.op + ": "
+	var me *mad.Error
+	if !errors.As(e.err, &me) || me.Dest != e.target { // else the error names it
+		msg += e.target + ": "
+	}
+	msg += e.err.Error()
 	if e.advice != "" {
 		msg += "; " + e.advice
 	}

@@ -1,0 +1,350 @@
+package builtins
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+
+	"fabsh/mad"
+)
+
+var helpBuiltin = Builtin{
+	Name:   "help",
+	Group:  groupRest,
+	Params: []Param{{Name: "topic", Kind: KindAny, Default: "None", Doc: `a function or other value, or a name: "PortInfo", "PortInfo.M_Key"`}},
+	Doc: `Prints help: on a function, an attribute, a field, a type of values or a value; without a topic, the overview.
+At the prompt, help alone will do.`,
+	Example: `
+> help("PortInfo.LMC")
+PortInfo.lmc: 3 bits
+LMC is the number of low LID bits the port ignores: it answers to 2^LMC LIDs.
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		text, err := c.session().helpOn(c.Value("topic"))
+		if err != nil {
+			return nil, fmt.Errorf("help: %w", err)
+		}
+		c.fiber().print(text)
+		return starlark.None, nil
+	},
+	bare: func(s *Session) error { return s.emit(stdout, s.overview()) },
+}
+
+// Help renders help on a name; empty: the overview.
+func (s *Session) Help(topic string) (string, error) {
+	if topic == "" {
+		return s.overview(), nil
+	}
+	return s.helpOnName(topic)
+}
+
+// helpOn renders help on a value.
+func (s *Session) helpOn(v starlark.Value) (string, error) {
+	switch v := v.(type) {
+	case starlark.NoneType:
+		return s.overview(), nil
+	case starlark.String:
+		return s.helpOnName(string(v))
+	case *function:
+		return v.help(), nil
+	case *starlark.Function:
+		return functionHelp(v), nil
+	case *starlark.Builtin:
+		return fmt.Sprintf("%s is a function of the Starlark language: see https://starlark-lang.org\n", v.Name()), nil
+	case *record:
+		return attributeHelp(v.attr), nil
+	case documented:
+		return v.typeDoc().help(), nil
+	case *starlarkstruct.Module:
+		return moduleHelp(v), nil
+	case starlark.HasAttrs:
+		return fmt.Sprintf("%s\n\nIt has: %s\n", v.Type(), strings.Join(v.AttrNames(), ", ")), nil
+	}
+	return fmt.Sprintf("%s: a value of the Starlark language\n", v.Type()), nil
+}
+
+// helpOnName finds what a name stands for: a global name, an attribute, a
+// field, a type.
+func (s *Session) helpOnName(name string) (string, error) {
+	if v, ok := s.predeclared[name]; ok {
+		return s.helpOn(v)
+	}
+	if v, ok := starlark.Universe[name]; ok {
+		return s.helpOn(v)
+	}
+	if text := habits[name]; text != "" {
+		return fmt.Sprintf("%s: here, %s\n", name, text), nil
+	}
+	var all []*mad.Attribute
+	var names []string
+	for _, a := range mad.Attributes() {
+		if a.Name == name || typeName(a) == name {
+			all = append(all, a)
+		}
+		names = append(names, a.Name)
+	}
+	if len(all) > 0 {
+		var parts []string
+		for _, a := range all {
+			parts = append(parts, attributeHelp(a))
+		}
+		return strings.Join(parts, "\n"), nil
+	}
+	for _, d := range typeDocs() {
+		if d.name == name {
+			return d.help(), nil
+		}
+		names = append(names, d.name)
+	}
+	if base, field, ok := strings.Cut(name, "."); ok {
+		return s.helpOnPart(name, base, field)
+	}
+	names = slices.Concat(names, s.predeclared.Keys(), starlark.Universe.Keys())
+	return "", fmt.Errorf("nothing is named %q%s; help() lists what there is", name, didYouMean(name, names))
+}
+
+// helpOnPart is help on a field of an attribute, a member of a type or of a module.
+func (s *Session) helpOnPart(name, base, part string) (string, error) {
+	var candidates []string
+	for _, a := range mad.Attributes() {
+		if a.Name != base && typeName(a) != base {
+			continue
+		}
+		for i := range a.Flat() {
+			f := &a.Flat()[i]
+			if f.Name == part || f.Script == part || strings.EqualFold(f.Name, part) {
+				return fieldHelp(a, f), nil
+			}
+			candidates = append(candidates, base+"."+f.Name)
+		}
+	}
+	for _, d := range typeDocs() {
+		if d.name != base {
+			continue
+		}
+		for _, m := range d.members {
+			if m.method != nil && m.method.Name == part {
+				return (&function{Builtin: m.method}).help(), nil
+			}
+			if m.name == part {
+				return fmt.Sprintf("%s.%s: %s\n", base, m.name, m.doc), nil
+			}
+			candidates = append(candidates, base+"."+m.name)
+		}
+	}
+	if m, ok := s.predeclared[base].(*starlarkstruct.Module); ok {
+		if v, ok := m.Members[part]; ok {
+			return s.helpOn(v)
+		}
+		for _, k := range m.Members.Keys() {
+			candidates = append(candidates, base+"."+k)
+		}
+	}
+	return "", fmt.Errorf("nothing is named %q%s; help() lists what there is", name, didYouMean(name, candidates))
+}
+
+// overview lists the global names by group.
+func (s *Session) overview() string {
+	var b strings.Builder
+	width := 0
+	for _, f := range s.builtins {
+		width = max(width, len(f.Name))
+	}
+	for _, group := range groups {
+		fmt.Fprintf(&b, "%s\n", group)
+		for _, f := range s.builtins {
+			if f.Group == group {
+				fmt.Fprintf(&b, "  %-*s  %s\n", width, f.Name, f.Summary())
+			}
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("Modules\n  json, math, time\n\n")
+	b.WriteString(`More: help(smp_get), help("PortInfo"), help("PortInfo.M_Key"), help("node"), help(value)` + "\n")
+	fmt.Fprintf(&b, "Attributes: %s\n", strings.Join(uniqueAttributeNames(), ", "))
+	b.WriteString(`Examples: load("@examples//first_look.star", "main"), then main()` + "\n")
+	return b.String()
+}
+
+func uniqueAttributeNames() []string {
+	var names []string
+	for _, a := range mad.Attributes() {
+		if !slices.Contains(names, a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+func (f *function) help() string {
+	b := f.Builtin
+	var w strings.Builder
+	fmt.Fprintf(&w, "%s\n\n%s\n", b.Signature(), b.Doc)
+	if len(b.Params) > 0 {
+		var rows []fact
+		for _, p := range b.Params {
+			rows = append(rows, fact{name: "  " + p.Name, value: starlark.String(p.Doc)})
+		}
+		w.WriteString("\nParameters\n" + aligned(rows))
+	}
+	if b.Example != "" {
+		w.WriteString("\nExample\n")
+		for line := range strings.Lines(strings.TrimSpace(b.Example) + "\n") {
+			w.WriteString("  " + line)
+		}
+	}
+	return w.String()
+}
+
+// functionHelp is the signature and docstring of a script's function.
+func functionHelp(fn *starlark.Function) string {
+	var params []string
+	n := fn.NumParams()
+	kwargs, varargs := fn.HasKwargs(), fn.HasVarargs()
+	plain := n
+	if kwargs {
+		plain--
+	}
+	if varargs {
+		plain--
+	}
+	keywords := fn.NumKwonlyParams()
+	for i := range plain {
+		name, _ := fn.Param(i)
+		if i == plain-keywords {
+			if varargs {
+				rest, _ := fn.Param(plain)
+				params = append(params, "*"+rest)
+			} else {
+				params = append(params, "*")
+			}
+		}
+		if d := fn.ParamDefault(i); d != nil {
+			name += "=" + d.String()
+		}
+		params = append(params, name)
+	}
+	if varargs && keywords == 0 {
+		rest, _ := fn.Param(plain)
+		params = append(params, "*"+rest)
+	}
+	if kwargs {
+		rest, _ := fn.Param(n - 1)
+		params = append(params, "**"+rest)
+	}
+	text := fmt.Sprintf("%s(%s)\n", fn.Name(), strings.Join(params, ", "))
+	if doc := trimDoc(fn.Doc()); doc != "" {
+		text += "\n" + doc + "\n"
+	}
+	return text
+}
+
+func moduleHelp(m *starlarkstruct.Module) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "module %s\n\n", m.Name)
+	for _, name := range m.Members.Keys() {
+		line := m.Name + "." + name
+		if f, ok := m.Members[name].(*function); ok {
+			line = f.Signature() + "  " + f.Summary()
+		}
+		b.WriteString("  " + line + "\n")
+	}
+	return b.String()
+}
+
+func (d typeDoc) help() string {
+	var rows []fact
+	for _, m := range d.members {
+		rows = append(rows, fact{name: "  ." + m.name, value: starlark.String(m.doc)})
+	}
+	return fmt.Sprintf("%s\n\n%s\n\n%s", d.name, d.doc, aligned(rows))
+}
+
+// attributeHelp is all that the tables say of an attribute.
+func attributeHelp(a *mad.Attribute) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n%s\n\n", a.Name, a.Doc)
+	var methods []string
+	for _, m := range a.Methods {
+		methods = append(methods, m.Name(a.Class, a.Version))
+	}
+	fmt.Fprintf(&b, "Class %v, attribute %#04x, methods %s, section %s of the specification.\n", a.Class, uint16(a.ID), strings.Join(methods, ", "), a.Section)
+	if len(a.Modifier) > 0 {
+		fmt.Fprintf(&b, "The modifier says %s.\n", modifierWords(a))
+	}
+	if a.SMOwned {
+		b.WriteString("A subnet manager sets it and expects it to stay.\n")
+	}
+	b.WriteString("\nFields\n")
+	var rows []fact
+	for i := range a.Flat() {
+		f := &a.Flat()[i]
+		rows = append(rows, fact{name: "  ." + f.Script, value: starlark.String(f.Doc)})
+	}
+	b.WriteString(aligned(rows))
+	return b.String()
+}
+
+// fieldHelp is all that the tables say of a field.
+func fieldHelp(a *mad.Attribute, f *mad.Field) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.%s: %s", a.Name, f.Script, count(f.Bits, "bit"))
+	if f.Count > 1 {
+		fmt.Fprintf(&b, ", %d times", f.Count)
+	}
+	b.WriteString("\n" + f.Doc + "\n")
+	if f.Words != nil {
+		fmt.Fprintf(&b, "Words: %s.\n", strings.Join(wordsOf(f.Words), ", "))
+	}
+	for _, mark := range []struct {
+		is   bool
+		text string
+	}{
+		{f.ReadOnly, "Read-only: an agent ignores it in a Set."},
+		{f.NoChange, "In a Set, 0 leaves it as it is: smp_set sends 0 unless it is named."},
+		{f.W1C, "In a Set, 1 clears or triggers it: smp_set sends 0 unless it is named."},
+		{f.Key, `A key: it shows as "hidden", or "none" where it is 0.`},
+		{f.Component >= 0 && a.Class == mad.ClassSubnAdm, "Queries can choose records by it."},
+	} {
+		if mark.is {
+			b.WriteString(mark.text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// typeDocs describe all types of values but attribute records.
+func typeDocs() []typeDoc {
+	return []typeDoc{
+		fabricType.typeDoc(), nodeType.typeDoc(), portsDoc(), portType.typeDoc(), linkType.typeDoc(),
+		problemType.typeDoc(), routeType.typeDoc(), lftType.typeDoc(), recordDoc(), failureDoc(),
+	}
+}
+
+func portsDoc() typeDoc {
+	return typeDoc{name: "ports", doc: "The ports of a node: ports[3] is port 3, [0] a switch's port 0. It iterates over the external ports, len counts them, and `in` takes a port."}
+}
+
+func recordDoc() typeDoc {
+	return typeDoc{
+		name:    "record",
+		doc:     "An attribute as it was read; its type is the attribute's name: port_info. Its fields have the specification's names in snake case. A field with words also has its number: port_state and port_state_code. Records of the subnet administrator show the fields of the attribute inside flat, and the attribute whole: r.port_info.",
+		members: []memberDoc{{name: replaceMethod.Signature(), doc: replaceMethod.Summary(), method: &replaceMethod}},
+	}
+}
+
+func failureDoc() typeDoc {
+	return typeDoc{
+		name: "error",
+		doc:  "What became of a target that failed. It is falsy; reading any other attribute raises the failure.",
+		members: []memberDoc{
+			{name: "op", doc: `what was asked: "SubnGet(NodeInfo)"`},
+			{name: "target", doc: "of whom, as the script named it"},
+			{name: "status", doc: `why it failed: "timed out", "no records"`},
+			{name: "message", doc: "all of it in a line"},
+		},
+	}
+}
