@@ -1,0 +1,49 @@
+# Nothing but Go, make, gcc (for the race detector) and a Debian apt-get is
+# needed; the peers are unpacked below .peers, and a missing one is a failure.
+export FABSH_PEERS_REQUIRED := 1
+GO   := go
+TEST := $(GO) test -timeout 15m
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test check lint generate peers fuzz soak bench clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## the program: ./fabsh
+	CGO_ENABLED=0 $(GO) build -o fabsh ./shell/fabsh
+
+run: build ## opens the prompt on a simulated fat tree
+	./fabsh -F sim
+
+test: peers ## all tests, those against ibsim, OpenSM and tshark included
+	$(TEST) ./...
+
+check: lint peers ## what the continuous integration runs: lint, and all tests with the race detector
+	$(TEST) -race ./...
+
+lint: ## formatting, vet, staticcheck, module file
+	@files=$$(gofmt -l .); test -z "$$files" || { echo "gofmt these: $$files"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) mod tidy -diff
+
+generate: ## the generated files (tests say when they are stale)
+	$(GO) test -run Generated ./mad/internal/gen -update
+
+peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils and tshark into .peers; installs nothing
+	@mad/ibsim/ibsimtest/peers.sh .peers
+
+fuzz: ## every fuzz target, FUZZTIME each (10s)
+	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+		echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $${FUZZTIME:-10s} $$p || exit 1; done; done
+
+soak: peers ## long fuzzing, repeated tests
+	$(MAKE) fuzz FUZZTIME=5m
+	$(TEST) -timeout 2h -race -count 10 ./...
+
+bench: peers ## measurements, ours beside the peer's of the same run, medians of 5
+	$(GO) test -run '^$$' -bench . -benchmem -count 5 ./...
+
+clean: ## removes what make made
+	rm -rf fabsh .peers

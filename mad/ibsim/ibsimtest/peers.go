@@ -1,0 +1,118 @@
+// Package ibsimtest gives tests the programs they compare with: the foreign
+// simulator ibsim, OpenSM, the tools of infiniband-diags and ibutils, tshark.
+//
+// A program that is missing skips the test, or fails it where the environment
+// has FABSH_PEERS_REQUIRED=1, as make sets it. `make peers` unpacks them all.
+package ibsimtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Command makes ready to run a peer ("tshark") with the test's context and
+// the environment it needs. Skips the test when there is no such program.
+func Command(t testing.TB, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), Path(t, name), args...)
+	c.Env = Env(t)
+	return c
+}
+
+// Path is where the peer called name is. Skips the test when it is nowhere.
+func Path(t testing.TB, name string) string {
+	t.Helper()
+	return find(t, name, "usr/bin", "usr/sbin")
+}
+
+// Env is the environment of peers: the test's own, with the folders of
+// programs and libraries that were unpacked, without what the user has set
+// for ibsim and its clients.
+func Env(t testing.TB) []string {
+	t.Helper()
+	var env []string
+	for _, kv := range os.Environ() {
+		switch name, _, _ := strings.Cut(kv, "="); name {
+		case "PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "SIM_HOST", "SIM_SET_ISSM",
+			"IBSIM_SOCKNAME", "IBSIM_SERVER_NAME", "IBSIM_SERVER_PORT",
+			"IBPATH", "OSM_TMP_DIR", "OSM_CACHE_DIR", "TZ", "LANG", "LC_ALL":
+		default:
+			env = append(env, kv)
+		}
+	}
+	root := peersDir(t)
+	var path, lib []string
+	for _, d := range []string{"usr/bin", "usr/sbin"} {
+		path = append(path, filepath.Join(root, d))
+	}
+	for _, pattern := range []string{"usr/lib/*-linux-gnu*", "lib/*-linux-gnu*"} {
+		dirs, _ := filepath.Glob(filepath.Join(root, pattern))
+		lib = append(lib, dirs...)
+	}
+	env = append(env,
+		"PATH="+strings.Join(append(path, "/usr/local/bin", "/usr/bin", "/usr/sbin", "/bin", "/sbin"), ":"),
+		"LC_ALL=C.UTF-8", "TZ=UTC")
+	if len(lib) > 0 {
+		env = append(env, "LD_LIBRARY_PATH="+strings.Join(lib, ":"))
+	}
+	if data := filepath.Join(root, "usr/share/wireshark"); isThere(data) {
+		env = append(env, "WIRESHARK_DATA_DIR="+data)
+	}
+	return env
+}
+
+// Need skips the test, or fails it, because something it needs is missing.
+func Need(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("FABSH_PEERS_REQUIRED") == "1" {
+		t.Fatalf("no %s: run make peers", what)
+	}
+	t.Skipf("no %s: run make peers", what)
+}
+
+// find looks for name in dirs of what was unpacked, then of the machine.
+func find(t testing.TB, name string, dirs ...string) string {
+	t.Helper()
+	for _, root := range []string{peersDir(t), "/"} {
+		for _, d := range dirs {
+			matches, _ := filepath.Glob(filepath.Join(root, d, name))
+			for _, m := range matches {
+				if isThere(m) {
+					return m
+				}
+			}
+		}
+	}
+	Need(t, name)
+	return ""
+}
+
+// peersDir is the folder .peers beside go.mod.
+func peersDir(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(Root(t), ".peers")
+}
+
+// Root is the folder of go.mod: tests run in the folder of their package.
+func Root(t testing.TB) string {
+	t.Helper()
+	d, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !isThere(filepath.Join(d, "go.mod")) {
+		if d == filepath.Dir(d) {
+			t.Fatal("no go.mod in any folder above the test")
+		}
+		d = filepath.Dir(d)
+	}
+	return d
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
