@@ -38,6 +38,7 @@ type builtPort struct {
 	info     mad.PortInfo
 	known    bool
 	guid     mad.GUID
+	fdr10    bool
 	peer     int // handle, or -1
 	peerPort int
 }
@@ -79,6 +80,14 @@ func (b *Builder) SetPort(node, num int, info *mad.PortInfo) {
 func (b *Builder) SetPortGUID(node, num int, guid mad.GUID) {
 	if p := b.port(node, num); p != nil {
 		p.guid = guid
+	}
+}
+
+// SetFDR10 says whether a port whose PortInfo shows QDR runs FDR10, Mellanox'
+// own speed.
+func (b *Builder) SetFDR10(node, num int, fdr10 bool) {
+	if p := b.port(node, num); p != nil {
+		p.fdr10 = fdr10
 	}
 }
 
@@ -168,7 +177,7 @@ func (f *Fabric) place(b *Builder, order []int32) {
 		}
 		num := len(from.ports) - len(from.external())
 		for _, p := range from.external() {
-			f.ports = append(f.ports, Port{fabric: f, guid: p.guid, id: int32(len(f.ports)), node: int32(id), peer: -1, num: uint8(num), known: p.known})
+			f.ports = append(f.ports, Port{fabric: f, guid: p.guid, id: int32(len(f.ports)), node: int32(id), peer: -1, num: uint8(num), known: p.known, fdr10: p.fdr10})
 			f.infos = append(f.infos, p.info)
 			num++
 		}

@@ -2,6 +2,9 @@ package fabric
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 
 	"fabsh/mad"
 )
@@ -12,14 +15,149 @@ type DiscoverOptions struct {
 	Around mad.DirectedRoute
 	// Hops is how far it goes from there. 0: as far as it can.
 	Hops int
-	// Progress is told now and then how many nodes are known. It must not
-	// block. It may be nil.
+	// Progress is told, each time a node is found, how many there are. It is
+	// called on the engine's goroutines and must not block. It may be nil.
 	Progress func(nodes int)
 }
 
 // Discover sweeps the subnet with directed-route SMPs. A fabric comes back
-// even where something did not answer: its Problems say what. The error is
-// for a sweep that found nothing, or whose ctx ended.
+// even where something did not answer: its Problems say what. The error is for
+// a sweep whose first node did not answer, and for one that was ended by ctx
+// or by a broken transport; the fabric is then what was found before.
+//
+// What it asks, and how often, is what ibnetdiscover asks: NodeInfo through
+// each end of each link but the one a node was found through, NodeDescription,
+// SwitchInfo, and PortInfo of all ports of switches and of the ports of other
+// nodes that links lead to. Nothing waits for a level of the network to be
+// complete: what follows from an answer is asked when it comes.
 func Discover(ctx context.Context, e *mad.Engine, o DiscoverOptions) (*Fabric, error) {
-	return NewBuilder().Build(), nil
+	if o.Around == nil {
+		o.Around = mad.DirectedRoute{0}
+	}
+	if o.Around[0] != 0 || o.Around.Hops() > mad.MaxHops {
+		return nil, fmt.Errorf("discover: %s is no directed route: it must begin with 0 and have at most %d hops", o.Around, mad.MaxHops)
+	}
+	s := &sweep{engine: e, opt: o, books: map[mad.GUID]*book{}, done: make(chan struct{})}
+	s.mu.Lock()
+	s.askNode((*sweep).gotStart, nil, 0, o.Around)
+	s.mu.Unlock()
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+		s.stop(context.Cause(ctx))
+		<-s.done
+	}
+	if len(s.nodes) == 0 {
+		return nil, fmt.Errorf("discover: the node at route %s does not answer: %w", o.Around, s.ended)
+	}
+	f := s.fabric()
+	if s.ended != nil {
+		return f, fmt.Errorf("discover: ended after %s: %w", count(len(s.nodes), "node", "nodes"), s.ended)
+	}
+	return f, nil
+}
+
+// sweep is a discovery under way. The engine's goroutines drive it: each
+// answer is handled, and what it gives rise to is started, under mu.
+type sweep struct {
+	engine *mad.Engine
+	opt    DiscoverOptions
+	done   chan struct{} // closed when nothing is open any more
+
+	mu       sync.Mutex // guards all that follows
+	nodes    []*found
+	books    map[mad.GUID]*book
+	open     []*request // at the engine
+	free     []*request // to be used again
+	ended    error      // why the sweep asks nothing more
+	failures []failure
+	problems []Problem
+}
+
+// request is one SMP of a sweep, and what it is about.
+type request struct {
+	mad.Call
+	sweep    *sweep
+	place    int                    // in sweep.open
+	then     func(*sweep, *request) // handles the end
+	node     *found                 // NodeInfo: whose port it leaves; else: who is asked
+	port     int
+	route    mad.DirectedRoute
+	sighting *sighting // of questions about one
+}
+
+// askNode asks for the NodeInfo of what is at route, behind port of n.
+func (s *sweep) askNode(then func(*sweep, *request), n *found, port int, route mad.DirectedRoute) *request {
+	return s.ask(then, n, port, route, mad.AttrNodeInfo, 0)
+}
+
+// ask starts a Get.
+func (s *sweep) ask(then func(*sweep, *request), n *found, port int, route mad.DirectedRoute, a *mad.Attribute, modifier uint32) *request {
+	var r *request
+	if i := len(s.free); i > 0 {
+		r, s.free = s.free[i-1], s.free[:i-1]
+	} else {
+		r = &request{sweep: s}
+		r.Notify = r
+	}
+	r.then, r.node, r.port, r.route, r.sighting = then, n, port, route, nil
+	r.place = len(s.open)
+	s.open = append(s.open, r)
+	r.PutSMP(mad.MethodGet, a.ID, modifier, nil)
+	r.SetRoute(route)
+	s.engine.Start(&r.Call)
+	return r
+}
+
+// Complete handles the end of a request.
+func (r *request) Complete(*mad.Call) {
+	s := r.sweep
+	s.mu.Lock()
+	last := s.open[len(s.open)-1]
+	s.open[r.place], last.place = last, r.place
+	s.open = s.open[:len(s.open)-1]
+	var broken error
+	switch {
+	case s.ended != nil:
+	case isBroken(r.Err):
+		broken = r.Err
+	default:
+		r.then(s, r)
+	}
+	s.free = append(s.free, r)
+	idle := len(s.open) == 0
+	if idle && broken != nil {
+		s.ended = broken
+	}
+	s.mu.Unlock()
+	switch {
+	case idle:
+		close(s.done)
+	case broken != nil:
+		s.stop(broken)
+	}
+}
+
+// stop ends all that is open. It must not be called with mu held, for the
+// engine tells of each end before Cancel returns.
+func (s *sweep) stop(cause error) {
+	s.mu.Lock()
+	if s.ended == nil {
+		s.ended = cause
+	}
+	open := append([]*request(nil), s.open...)
+	s.mu.Unlock()
+	for i := range open { // the last first: they have not been sent yet
+		s.engine.Cancel(&open[len(open)-1-i].Call, cause)
+	}
+}
+
+// isBroken: err is not about one request, but ends them all.
+func isBroken(err error) bool {
+	var send *mad.SendError
+	var e *mad.Error
+	if err == nil || errors.Is(err, mad.ErrTimeout) || errors.As(err, &send) {
+		return false
+	}
+	return errors.As(err, &e) && e.Status == 0
 }

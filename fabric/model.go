@@ -244,6 +244,7 @@ type Port struct {
 	peer   int32 // port id, or -1
 	num    uint8
 	known  bool // Fabric.infos has it
+	fdr10  bool // what PortInfo shows as QDR is FDR10
 }
 
 // ID is the index of p in Fabric.Ports.

@@ -1,0 +1,326 @@
+package fabric
+
+import (
+	"fmt"
+
+	"fabsh/mad"
+)
+
+// Who is who. A GUID should tell whether the node behind a link is one that is
+// known already, but boxes with the same GUID exist, and so do boxes without
+// one. A sighting is therefore taken for a known node only if the two agree:
+// NodeInfo is the same, and the port named in the sighting leads, as seen from
+// the known node, to where the sighting comes from. Since the sweep asks at
+// both ends of a link anyway, this costs nothing. On CAs, which let nothing
+// through, the port in question must at least be up as seen from the known
+// port.
+//
+// Where they disagree, either the box is another one or the cabling changed
+// between two answers; both ends are then asked again, and only if they still
+// disagree there are two boxes.
+
+// book is all there is under one node GUID.
+type book struct {
+	nodes    []*found
+	open     []*sighting
+	examined *sighting // the one of open that is asked about again
+}
+
+// sighting is an answer to NodeInfo from behind a port.
+type sighting struct {
+	from     *found
+	port     int
+	route    mad.DirectedRoute // of the question
+	info     mad.NodeInfo
+	local    int // the far end of the link
+	suspects []*found
+}
+
+type verdict uint8
+
+const (
+	verdictNo verdict = iota
+	verdictUnknown
+	verdictYes
+)
+
+func (s *sweep) book(n *found) *book { return s.bookOf(n.info.NodeGUID) }
+
+func (s *sweep) bookOf(g mad.GUID) *book {
+	b := s.books[g]
+	if b == nil {
+		b = new(book)
+		s.books[g] = b
+	}
+	return b
+}
+
+// nodeInfo reads an answer, and says which port of the far node the link is
+// connected to: the one that the request came in through, unless the route
+// ends on the near side of the node asked about (found.anchor).
+func (r *request) nodeInfo() (info mad.NodeInfo, local int, err error) {
+	if r.Err != nil {
+		return info, 0, r.Err
+	}
+	info.Decode(r.Data())
+	local = int(info.LocalPortNum)
+	least := 1
+	if r.node == nil {
+		least = 0 // a switch is its own port 0
+	} else if h := r.node.route.Hops(); r.route.Hops() < h {
+		local = int(r.node.route[h])
+	}
+	if n := int(info.NumPorts); n == 0 || int(info.LocalPortNum) > n || local < least || local > n {
+		return info, 0, fmt.Errorf("the NodeInfo answered on route %s says port %d of %d", r.route, info.LocalPortNum, n)
+	}
+	return info, local, nil
+}
+
+// sight takes up a sighting.
+func (s *sweep) sight(g *sighting) {
+	b := s.bookOf(g.info.NodeGUID)
+	b.open = append(b.open, g)
+	s.settle(b)
+}
+
+// settle decides what can be decided of b's open sightings. It is called
+// whenever something that it depends on has become known.
+func (s *sweep) settle(b *book) {
+	for i := 0; i < len(b.open); i++ {
+		g := b.open[i]
+		v, n := s.judge(b, g)
+		switch {
+		case g == b.examined, v == verdictUnknown:
+			continue
+		case v == verdictYes:
+			b.close(g)
+			s.recognise(n, g)
+		case len(g.suspects) == 0:
+			b.close(g)
+			s.meet(g)
+		case b.examined == nil:
+			b.examined = g
+			s.askAgain(g)
+			continue
+		default:
+			continue
+		}
+		i = -1 // a decision may allow others
+	}
+}
+
+// close takes g off the open sightings.
+func (b *book) close(g *sighting) {
+	for i := range b.open {
+		if b.open[i] == g {
+			b.open = append(b.open[:i], b.open[i+1:]...)
+			break
+		}
+	}
+	if b.examined == g {
+		b.examined = nil
+	}
+}
+
+// judge says whether g is one of b's nodes. Of a No, g.suspects are those that
+// look the same but for their links.
+func (s *sweep) judge(b *book, g *sighting) (verdict, *found) {
+	if g == b.examined {
+		return verdictUnknown, nil
+	}
+	v := verdictNo
+	g.suspects = g.suspects[:0]
+	for _, n := range b.nodes {
+		if !sameBox(&n.info, &g.info) {
+			continue
+		}
+		switch s.sees(n, g) {
+		case verdictYes:
+			return verdictYes, n
+		case verdictUnknown:
+			v = verdictUnknown
+		}
+		g.suspects = append(g.suspects, n)
+	}
+	return v, nil
+}
+
+// sameBox: a and b may be answers of one node, asked on two routes.
+func sameBox(a, b *mad.NodeInfo) bool {
+	x, y := *a, *b
+	x.LocalPortNum, y.LocalPortNum = 0, 0
+	if x.NodeType != mad.NodeTypeSwitch {
+		x.PortGUID, y.PortGUID = 0, 0
+	}
+	return x == y
+}
+
+// sees says whether n, asked about its end of the link, confirms g.
+func (s *sweep) sees(n *found, g *sighting) verdict {
+	p, q := &n.ports[g.local], &g.from.ports[g.port]
+	switch {
+	case p.peer == g.from && p.peerPort == g.port:
+		return verdictYes
+	case p.peer != nil, q.peer != nil, p.view == viewNothing:
+		return verdictNo
+	case p.view == viewFar:
+		if p.farGUID == g.from.info.NodeGUID && int(p.farPort) == g.port {
+			return verdictYes
+		}
+		return verdictNo
+	case p.view == viewSomething:
+		return verdictYes // nothing speaks against it
+	case p.view == viewOutside:
+		if n.behind(g.local) == nil {
+			return verdictYes
+		}
+		s.cross(n, g.local)
+	case !n.isSwitch() && !p.asked:
+		s.askPort(n, g.local, n.route)
+	}
+	return verdictUnknown
+}
+
+// recognise: g is of n.
+func (s *sweep) recognise(n *found, g *sighting) {
+	p := &n.ports[g.local]
+	if p.peer == nil {
+		s.link(n, g.local, g.from, g.port)
+	}
+	if !n.isSwitch() && int(g.info.LocalPortNum) == g.local {
+		p.guid = g.info.PortGUID
+		if !p.known && p.view == viewSomething { // it did not answer for its other port
+			s.askPort(n, g.local, g.route)
+		}
+	}
+}
+
+// meet makes a new node of g.
+func (s *sweep) meet(g *sighting) {
+	n := s.add(g.info, g.route, g.from.hops+1)
+	n.anchor = g.route.Hops() < g.from.route.Hops()
+	g.from.unlink(g.port)
+	s.link(n, g.local, g.from, g.port)
+	s.explore(n)
+}
+
+// askAgain begins to examine g: is it still there?
+func (s *sweep) askAgain(g *sighting) {
+	g.suspects = append([]*found(nil), g.suspects...)
+	s.askNode((*sweep).gotAgain, g.from, g.port, g.route).sighting = g
+}
+
+func (s *sweep) gotAgain(r *request) {
+	g := r.sighting
+	info, local, err := r.nodeInfo()
+	if err == nil && info == g.info && local == g.local {
+		s.question(g)
+		return
+	}
+	b := s.bookOf(g.info.NodeGUID)
+	b.close(g)
+	s.changed(g.from, g.port, "it led to port %d of node %s, and then no longer", g.local, g.info.NodeGUID)
+	s.lookAnew(r)
+	s.settle(b)
+}
+
+// question asks the next suspect, or what it is connected to, once more.
+func (s *sweep) question(g *sighting) {
+	b := s.bookOf(g.info.NodeGUID)
+	for ; len(g.suspects) > 0; g.suspects = g.suspects[1:] {
+		n := g.suspects[0]
+		p := &n.ports[g.local]
+		switch {
+		case p.peer != nil && p.peer.behind(p.peerPort) != nil:
+			// Two cables in one port? Then they are two ports.
+			s.askNode((*sweep).gotRival, p.peer, p.peerPort, p.peer.behind(p.peerPort)).sighting = g
+			return
+		case n.isSwitch() && p.view == viewNothing:
+			s.ask((*sweep).gotSuspectPort, n, g.local, n.route, mad.AttrPortInfo, uint32(g.local)).sighting = g
+			return
+		case n.isSwitch() && n.behind(g.local) != nil:
+			s.askNode((*sweep).gotSuspectFar, n, g.local, n.behind(g.local)).sighting = g
+			return
+		}
+	}
+	b.close(g)
+	s.meet(g)
+	s.settle(b)
+}
+
+// gotRival handles NodeInfo from behind the port that the suspect's port is
+// said to be connected to.
+func (s *sweep) gotRival(r *request) {
+	g := r.sighting
+	n := g.suspects[0]
+	info, local, err := r.nodeInfo()
+	if err == nil && sameBox(&info, &n.info) && local == g.local {
+		s.acquit(g)
+		return
+	}
+	n.unlink(g.local)
+	s.convict(g)
+	s.lookAnew(r)
+}
+
+func (s *sweep) gotSuspectPort(r *request) {
+	g := r.sighting
+	if r.Err == nil {
+		p := &r.node.ports[r.port]
+		p.info.Decode(r.Data())
+		if p.info.PortPhysicalState != mad.PortPhysicalStateLinkUp {
+			s.acquit(g)
+			return
+		}
+		p.view = viewSomething
+		if route := r.node.behind(r.port); route != nil {
+			s.askNode((*sweep).gotSuspectFar, r.node, r.port, route).sighting = g
+			return
+		}
+	}
+	s.convict(g)
+}
+
+func (s *sweep) gotSuspectFar(r *request) {
+	g := r.sighting
+	info, local, err := r.nodeInfo()
+	if err == nil && (info.NodeGUID != g.from.info.NodeGUID || local != g.port) {
+		s.acquit(g)
+		return
+	}
+	s.convict(g)
+}
+
+// acquit: the suspect is another box.
+func (s *sweep) acquit(g *sighting) {
+	g.suspects = g.suspects[1:]
+	s.question(g)
+}
+
+// convict: g is of the suspect after all; the cabling changed.
+func (s *sweep) convict(g *sighting) {
+	n, b := g.suspects[0], s.bookOf(g.info.NodeGUID)
+	b.close(g)
+	s.changed(n, g.local, "it is connected to port %d of %s now", g.port, g.from.label())
+	n.unlink(g.local)
+	g.from.unlink(g.port)
+	s.recognise(n, g)
+	s.settle(b)
+}
+
+// lookAnew takes the answer to a repeated question for a first one.
+func (s *sweep) lookAnew(r *request) {
+	r.node.unlink(r.port)
+	p := &r.node.ports[r.port]
+	if r.Err != nil {
+		p.view = viewSomething // reported as changed
+		s.settle(s.book(r.node))
+		return
+	}
+	s.gotFar(r)
+}
+
+// changed reports that the cabling changed under the sweep.
+func (s *sweep) changed(n *found, port int, format string, args ...any) {
+	s.problem(ProblemChanged, "port %d of %s changed during the sweep: %s; discover again", port, n.label(), fmt.Sprintf(format, args...))
+}

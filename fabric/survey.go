@@ -1,0 +1,202 @@
+package fabric
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fabsh/mad"
+)
+
+// failure is a question without a useful answer.
+type failure struct {
+	node *found
+	attr *mad.Attribute
+	port int
+	err  error
+}
+
+func (s *sweep) fail(r *request, a *mad.Attribute) {
+	s.failures = append(s.failures, failure{r.node, a, r.port, r.Err})
+}
+
+func (s *sweep) problem(k ProblemKind, format string, args ...any) {
+	s.problems = append(s.problems, Problem{k, fmt.Sprintf(format, args...)})
+}
+
+// fabric makes a Fabric of what was found, the same one whatever order the
+// answers came in.
+func (s *sweep) fabric() *Fabric {
+	s.straighten()
+	b := NewBuilder()
+	handle := make(map[*found]int, len(s.nodes))
+	for _, n := range s.nodes {
+		h := b.AddNode(NodeSpec{Info: n.info, Name: n.name, Switch: n.sw, Route: n.route})
+		handle[n] = h
+		for i := range n.ports {
+			p := &n.ports[i]
+			if p.known {
+				b.SetPort(h, i, &p.info)
+			}
+			if p.guid != 0 && !n.isSwitch() {
+				b.SetPortGUID(h, i, p.guid)
+			}
+			b.SetFDR10(h, i, p.fdr10)
+		}
+	}
+	for _, n := range s.nodes {
+		for i, p := range n.ports {
+			if p.peer == nil {
+				continue
+			}
+			if err := b.Link(handle[n], i, handle[p.peer], p.peerPort); err != nil {
+				s.problem(ProblemChanged, "%v; discover again", err)
+			}
+		}
+	}
+	b.SetFrom(handle[s.nodes[0]], s.nodes[0].via())
+	if s.opt.Hops > 0 {
+		b.SetScope(fmt.Sprintf("within %s of route %s", count(s.opt.Hops, "hop", "hops"), s.opt.Around))
+	}
+	s.report()
+	for _, p := range s.problems {
+		b.AddProblem(p)
+	}
+	return b.Build()
+}
+
+// straighten gives each node its shortest route, of those of equal length the
+// one with the lowest ports: the one it was found on depends on who was quick.
+func (s *sweep) straighten() {
+	var levels [mad.MaxHops + 1][]*found // by hops of the route
+	done := map[*found]bool{}
+	for _, n := range s.nodes {
+		if n.anchor {
+			levels[n.route.Hops()] = append(levels[n.route.Hops()], n)
+			done[n] = true
+		}
+	}
+	for hops := range levels {
+		level := levels[hops]
+		slices.SortFunc(level, func(n, m *found) int { return compareRoutes(n.route, m.route) })
+		for _, n := range level {
+			for port, p := range n.ports {
+				route := n.behind(port)
+				if p.peer == nil || done[p.peer] || route.Hops() <= hops {
+					continue
+				}
+				done[p.peer] = true
+				p.peer.reroute(route, p.peerPort)
+				levels[hops+1] = append(levels[hops+1], p.peer)
+			}
+		}
+	}
+}
+
+// reroute makes what was answered on another route what would have been
+// answered on this one.
+func (n *found) reroute(route mad.DirectedRoute, via int) {
+	n.route = route
+	n.info.LocalPortNum = uint8(via)
+	if !n.isSwitch() {
+		n.info.PortGUID = n.ports[via].guid
+	}
+	for i := range n.ports {
+		n.ports[i].info.LocalPortNum = uint8(via)
+		if !n.isSwitch() {
+			n.ports[i].info.LocalPortNum = uint8(i)
+		}
+	}
+}
+
+// report puts into words what is wrong.
+func (s *sweep) report() {
+	if s.ended != nil {
+		s.problem(ProblemCut, "the sweep was ended before it was done: %v; discover again", s.ended)
+	}
+	s.reportFailures()
+	for _, n := range s.nodes {
+		for i, p := range n.ports {
+			switch {
+			case p.peer == n && p.peerPort == i:
+				s.problem(ProblemLoopback, "port %d of %s is connected to itself", i, n.label())
+			case p.peer == n && p.peerPort > i:
+				s.problem(ProblemLoopback, "port %d of %s is connected to port %d of the same node", i, n.label(), p.peerPort)
+			case n.isSwitch() && p.view == viewSomething && p.known && p.peer == nil && n.route.Hops() == mad.MaxHops:
+				s.problem(ProblemTooFar, "what is behind port %d of %s is more than %d hops away; start from a node nearer to it", i, n.label(), mad.MaxHops)
+			}
+		}
+		if n.info.NodeGUID == 0 {
+			s.problem(ProblemZeroGUID, "%s %s on route %s has node GUID 0; give it one with its vendor's tool, for subnet managers cannot tell such nodes apart",
+				typeWord(n.info.NodeType), n.label(), n.route)
+		}
+	}
+	for g, b := range s.books {
+		if g == 0 || len(b.nodes) < 2 {
+			continue
+		}
+		slices.SortFunc(b.nodes, func(n, m *found) int { return compareRoutes(n.route, m.route) })
+		who := make([]string, len(b.nodes))
+		for i, n := range b.nodes {
+			who[i] = fmt.Sprintf("%s %s on route %s", typeWord(n.info.NodeType), strconv.Quote(n.name), n.route)
+		}
+		s.problem(ProblemDuplicateGUID, "node GUID %s is that of %d nodes: %s; give all but one another, for subnet managers take them for one",
+			g, len(who), strings.Join(who, ", "))
+	}
+}
+
+// reportFailures says what was not answered, in one line for all ports of a
+// node. What another question answered in the end is left out.
+func (s *sweep) reportFailures() {
+	type key struct {
+		node *found
+		attr *mad.Attribute
+		kind ProblemKind
+	}
+	groups := map[key][]failure{}
+	for _, f := range s.failures {
+		p := &f.node.ports[f.port]
+		if f.attr == mad.AttrPortInfo && p.known || f.attr == mad.AttrNodeInfo && p.peer != nil {
+			continue
+		}
+		k := key{f.node, f.attr, ProblemFailed}
+		if errors.Is(f.err, mad.ErrTimeout) {
+			k.kind = ProblemTimedOut
+		}
+		groups[k] = append(groups[k], f)
+	}
+	for k, fs := range groups {
+		slices.SortFunc(fs, func(a, b failure) int { return cmp.Compare(a.port, b.port) })
+		ports := make([]string, len(fs))
+		for i, f := range fs {
+			ports[i] = strconv.Itoa(f.port)
+		}
+		what := "port " + ports[0]
+		if len(ports) > 1 {
+			what = "ports " + strings.Join(ports, ", ")
+		}
+		switch {
+		case k.attr == mad.AttrNodeInfo:
+			for _, f := range fs {
+				s.problem(k.kind, "what is behind port %d of %s is unknown: %v; the link is up, so look at the node behind it, and at the cable", f.port, k.node.label(), f.err)
+			}
+		case k.attr != mad.AttrPortInfo:
+			s.problem(k.kind, "%s of %s is unknown: %v; look at the node's management agent", k.attr.Name, k.node.label(), fs[0].err)
+		case k.node.isSwitch() && fs[0].port == 0:
+			s.problem(k.kind, "PortInfo of %s is unknown: %v, and its other ports were not asked; look at the node's management agent", k.node.label(), fs[0].err)
+		default:
+			s.problem(k.kind, "PortInfo of %s of %s is unknown: %v; look at the node's management agent", what, k.node.label(), fs[0].err)
+		}
+	}
+}
+
+// typeWord is the type of a node for people.
+func typeWord(t mad.NodeType) string {
+	if t == mad.NodeTypeCA {
+		return "CA"
+	}
+	return t.String()
+}
