@@ -4,21 +4,8 @@ import "fabsh/mad"
 
 // Width is the width in use: "4x"; "" where it is unknown.
 func (p *Port) Width() string {
-	i := p.Info()
-	if i == nil {
-		return ""
-	}
-	switch i.LinkWidthActive {
-	case mad.LinkWidth1x:
-		return "1x"
-	case mad.LinkWidth2x:
-		return "2x"
-	case mad.LinkWidth4x:
-		return "4x"
-	case mad.LinkWidth8x:
-		return "8x"
-	case mad.LinkWidth12x:
-		return "12x"
+	if i := p.Info(); i != nil {
+		return mad.ActiveWidth(i)
 	}
 	return ""
 }
@@ -30,52 +17,29 @@ func (p *Port) Speed() string {
 	if i == nil || caps == nil {
 		return ""
 	}
-	switch ext, ext2 := extendedSpeed(caps, i); {
-	case ext2 == mad.LinkSpeedExt2XDR:
-		return "XDR"
-	case ext2 != 0:
-		return ""
-	case ext != 0:
-		return map[mad.LinkSpeedExt]string{
-			mad.LinkSpeedExtFDR: "FDR", mad.LinkSpeedExtEDR: "EDR", mad.LinkSpeedExtHDR: "HDR", mad.LinkSpeedExtNDR: "NDR",
-		}[ext]
+	speed := activeSpeed(caps, i)
+	if speed == "QDR" && p.fdr10 {
+		return "FDR10"
 	}
-	switch i.LinkSpeedActive {
-	case mad.LinkSpeedSDR:
-		return "SDR"
-	case mad.LinkSpeedDDR:
-		return "DDR"
-	case mad.LinkSpeedQDR:
-		if p.fdr10 {
-			return "FDR10"
-		}
-		return "QDR"
-	}
-	return ""
+	return speed
 }
 
 // capabilityMask2ExtendedSpeeds2: PortInfo has the fields for speeds from XDR
 // on (rdma-core libibmad/iba_types.h, IB_PORT_CAP2_IS_EXT_SPEEDS_2_SUPPORTED).
 const capabilityMask2ExtendedSpeeds2 mad.CapabilityMask2 = 1 << 11
 
-// extendedSpeed is the speed in use above QDR, 0 if it is not above. caps is
-// the PortInfo whose capability masks count: of a switch, port 0's. Without
-// the capabilities the fields mean nothing.
-func extendedSpeed(caps, i *mad.PortInfo) (mad.LinkSpeedExt, mad.LinkSpeedExt2) {
+// activeSpeed is mad.ActiveSpeed, but for agents that leave rubbish in fields
+// they do not claim to have. caps is the PortInfo whose capability masks
+// count: of a switch, port 0's.
+func activeSpeed(caps, i *mad.PortInfo) string {
+	x := *i
 	if caps.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported == 0 {
-		return 0, 0
+		x.LinkSpeedExtActive, x.LinkSpeedExtActive2 = 0, 0
 	}
 	if caps.CapabilityMask&mad.CapabilityMaskIsCapabilityMask2Supported == 0 || caps.CapabilityMask2&capabilityMask2ExtendedSpeeds2 == 0 {
-		return i.LinkSpeedExtActive, 0
+		x.LinkSpeedExtActive2 = 0
 	}
-	return i.LinkSpeedExtActive, i.LinkSpeedExtActive2
-}
-
-// mayRunFDR10: PortInfo says QDR, and the vendor's own attribute would say
-// whether it is FDR10.
-func mayRunFDR10(n *mad.NodeInfo, caps, i *mad.PortInfo) bool {
-	ext, ext2 := extendedSpeed(caps, i)
-	return i.LinkSpeedActive == mad.LinkSpeedQDR && ext == 0 && ext2 == 0 && hasExtPortInfo(n)
+	return mad.ActiveSpeed(&x)
 }
 
 // hasExtPortInfo: devices that answer to MlnxExtPortInfo; others must not be

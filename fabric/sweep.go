@@ -169,7 +169,7 @@ func (s *sweep) gotPort(r *request) {
 	if n.isSwitch() {
 		caps = &n.ports[0].info
 	}
-	if mayRunFDR10(&n.info, caps, &p.info) {
+	if activeSpeed(caps, &p.info) == "QDR" && hasExtPortInfo(&n.info) { // or FDR10
 		s.ask((*sweep).gotExtPort, n, r.port, r.route, mad.AttrMlnxExtPortInfo, uint32(r.port))
 	}
 	switch {
