@@ -24,6 +24,10 @@ func TestDiscover(t *testing.T) {
 			h, s := n.ca(0x10, 1, "host"), n.sw(0x21, 4, "leaf")
 			n.link(h, 1, s, 3)
 		}, want: `fabric: 2 nodes (1 switch, 1 CA), 1 link, complete
+switch "leaf" (0x0000000000000021) lid 2 at 0,1
+  3 - node 1 host/1
+CA "host" (0x0000000000000010) lid 17 at 0
+  1 - node 0 leaf/3
 `},
 	}
 	for _, test := range tests {

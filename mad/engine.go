@@ -226,6 +226,9 @@ func (b *batch) Complete(*Call) {
 // Port reads the facts of the local port afresh.
 func (e *Engine) Port() (Port, error) { return e.t.Port() }
 
+// Options are the limits and permissions in force, defaults put in.
+func (e *Engine) Options() Options { return e.opt }
+
 // Traits says what the transport does by itself.
 func (e *Engine) Traits() Traits { return e.traits }
 
