@@ -33,3 +33,12 @@ func ParamsOf(v starlark.Value) []Param {
 // Nearest is the candidate that name is most likely a misspelling of; empty:
 // none is near.
 func Nearest(name string, candidates []string) string { return nearest(name, candidates) }
+
+// Fabric is the latest that discover found, or the one that was loaded; nil:
+// none yet.
+func (s *Session) Fabric() *fabric.Fabric {
+	if s.fabric == nil {
+		return nil
+	}
+	return s.fabric.f
+}

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins"
+	"fabsh/fabric"
 )
 
 // The names that statements have in messages.
@@ -26,21 +28,22 @@ type repl struct {
 	lines  *statements
 	file   string
 	worst  int // exit status so far, of a piped session
+
+	fabric *fabric.Fabric // the latest; since is when it came
+	since  time.Time
 }
 
 // prompt runs statements from stdin until it ends and returns the exit status.
 // At a terminal that is what exit() says. From a pipe it is the worst that any
-// statement came to: the statements after it are run all the same, as in other
+// statement came to; the statements after it are run all the same, as in other
 // shells.
 func (s *session) prompt(stdin *os.File) int {
-	r := &repl{session: s, file: pipeFile}
-	r.interp = newInterp(builtins.FileOptions(), s.Predeclared(), r.show)
+	r := newRepl(s)
 	if !isTerminal(stdin) || !s.app.console.stdoutTTY {
-		r.lines = &statements{in: newPlainReader(stdin)}
+		r.read(newPlainReader(stdin), false)
 		return r.loop()
 	}
-	h := openHistory(stateFile("history"))
-	in, err := newTerminalReader(stdin, os.Stdout, h, s.completer(r.interp))
+	in, err := newTerminalReader(stdin, os.Stdout, openHistory(stateFile("history")), s.completer(r.interp))
 	if err != nil {
 		s.app.fail(err)
 		return s.app.status
@@ -48,13 +51,27 @@ func (s *session) prompt(stdin *os.File) int {
 	defer in.Close()
 	restore := saveTerminal(stdin)
 	s.app.interrupts.onExit(func() { restore(); s.closeEngine() })
-	r.file = promptFile
-	r.lines = &statements{in: in, interactive: true}
+	r.read(in, true)
 	if !s.app.quiet {
-		fmt.Fprintln(s.app.console.Err(), s.banner())
+		fmt.Fprintln(s.app.console.Err(), "help lists what there is to say, TAB completes, Ctrl-D ends.")
 	}
 	r.startup(configFile("rc.star"))
 	return r.loop()
+}
+
+func newRepl(s *session) *repl {
+	r := &repl{session: s}
+	r.interp = newInterp(builtins.FileOptions(), s.Predeclared(), r.show)
+	return r
+}
+
+// read sets where statements come from.
+func (r *repl) read(in LineReader, interactive bool) {
+	r.file = pipeFile
+	if interactive {
+		r.file = promptFile
+	}
+	r.lines = &statements{in: in, interactive: interactive}
 }
 
 func (r *repl) loop() int {
@@ -156,19 +173,32 @@ func (r *repl) startup(path string) {
 
 // promptText says what is at the other end, and how old its picture is.
 func (r *repl) promptText() string {
-	if !r.lines.interactive {
-		return ""
+	if f := r.Fabric(); f != r.fabric {
+		r.fabric, r.since = f, time.Now()
 	}
 	text := r.name
-	if r.engine == nil {
-		return text + "> "
-	}
-	if r.engine.Write() {
+	if r.engine != nil && r.engine.Write() {
 		text += ", rw"
+	}
+	if r.fabric != nil {
+		text += fmt.Sprintf(" (%d nodes", len(r.fabric.Nodes()))
+		if r.engine != nil {
+			text += ", " + age(time.Since(r.since))
+		}
+		text += ")"
 	}
 	return text + "> "
 }
 
-func (s *session) banner() string {
-	return "help() lists what there is to say, TAB completes, Ctrl-D ends."
+// age is a time in one unit: "12s", "3m", "5h", "2d".
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

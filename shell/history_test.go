@@ -1,0 +1,110 @@
+package shell
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestHistory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state", "fabsh", "history")
+	h := openHistory(path)
+	h.add("a")
+	h.add("b")
+	if diff := cmp.Diff([]string{"a", "b"}, openHistory(path).lines); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for i := range historyLimit {
+		h.add(fmt.Sprint(i))
+	}
+	if got := openHistory(path).lines; len(got) != historyLimit || got[0] != "0" {
+		t.Errorf("got %d lines from %q on", len(got), got[0])
+	}
+	checkMode(t, path)
+
+	os.Remove(path)
+	os.Mkdir(path, 0o700) // nothing can be written: a session goes on without
+	openHistory(path).add("a")
+	openHistory("").add("a")
+}
+
+func checkMode(t *testing.T, path string) {
+	t.Helper()
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := st.Mode().Perm(); got != 0o600 {
+		t.Errorf("%s has mode %o, want 600", path, got)
+	}
+}
+
+func TestXDG(t *testing.T) {
+	t.Setenv("HOME", "/home/u")
+	t.Setenv("XDG_STATE_HOME", "")
+	if got, want := stateFile("history"), "/home/u/.local/state/fabsh/history"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	t.Setenv("XDG_STATE_HOME", "/state")
+	if got, want := stateFile("history"), "/state/fabsh/history"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	t.Setenv("XDG_CONFIG_HOME", "relative")
+	if got, want := configFile("rc.star"), "/home/u/.config/fabsh/rc.star"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	t.Setenv("HOME", "")
+	if got := stateFile("history"); got != "/state/fabsh/history" {
+		t.Errorf("got %s", got)
+	}
+	if got := configFile("rc.star"); got != "" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestFlagValues(t *testing.T) {
+	for text, want := range map[string]time.Duration{"500": 500 * time.Millisecond, "1.5": 1500 * time.Microsecond, "2s": 2 * time.Second, "1m": time.Minute} {
+		var d duration
+		if err := d.Set(text); err != nil || d.value() != want {
+			t.Errorf("%s: got %v, %v, want %v", text, d.value(), err, want)
+		}
+	}
+	for _, text := range []string{"", "0", "-5", "-1s", "x", "5 s", "NaN", "+Inf", "1e300", "100h"} {
+		var d duration
+		if err := d.Set(text); err == nil {
+			t.Errorf("%q: got %v", text, d.value())
+		}
+	}
+	n := number{min: 1, max: 15}
+	for _, text := range []string{"", "0", "16", "-1", "x", "1.5"} {
+		if err := n.Set(text); err == nil || n.isSet {
+			t.Errorf("%q: got %v", text, n)
+		}
+	}
+	if err := n.Set("0xf"); err != nil || n.value != 15 {
+		t.Errorf("got %v, %v", n, err)
+	}
+}
+
+func TestWorse(t *testing.T) {
+	order := []int{0, 1, 3, 2, 130}
+	for i, a := range order {
+		for j, b := range order {
+			if got, want := worse(a, b), order[max(i, j)]; got != want {
+				t.Errorf("worse(%d, %d) = %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
+
+func TestAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0s", 59 * time.Second: "59s", 90 * time.Second: "1m", 5 * time.Hour: "5h", 49 * time.Hour: "2d"} {
+		if got := age(d); got != want {
+			t.Errorf("%v: got %s, want %s", d, got, want)
+		}
+	}
+}

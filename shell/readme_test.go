@@ -1,0 +1,111 @@
+package shell
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestReadme types all that README.md shows in its console blocks, and wants
+// the output that stands there.
+func TestReadme(t *testing.T) {
+	data, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(data), "\r\n", "\n")
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(root)
+	env := []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	blocks := 0
+	for {
+		_, rest, ok := strings.Cut(text, "\n```console\n")
+		if !ok {
+			break
+		}
+		block, after, _ := strings.Cut(rest, "\n```\n")
+		text, blocks = after, blocks+1
+		want := block + "\n"
+		if diff := cmp.Diff(want, typed(t, root, env, want)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	if blocks == 0 {
+		t.Error("no console blocks")
+	}
+}
+
+// typed returns what comes of typing a transcript, in which "$ " begins a line
+// for the system's shell and "> " one for fabsh's prompt.
+func typed(t *testing.T, dir string, env []string, transcript string) string {
+	var out bytes.Buffer
+	lines := strings.SplitAfter(transcript, "\n")
+	for i := 0; i < len(lines); i++ {
+		if !strings.HasPrefix(lines[i], "$ ") {
+			continue
+		}
+		var prompted []string
+		for j := i + 1; j < len(lines) && !strings.HasPrefix(lines[j], "$ "); j++ {
+			for _, p := range []string{"> ", morePrompt} {
+				if l, ok := strings.CutPrefix(lines[j], p); ok {
+					prompted = append(prompted, strings.TrimSuffix(l, "\n"))
+				}
+			}
+		}
+		if prompted == nil {
+			out.WriteString(replay(dir, env, lines[i]))
+			continue
+		}
+		out.WriteString(lines[i])
+		atPrompt(t, strings.Fields(lines[i])[2:], prompted, &out)
+	}
+	return out.String()
+}
+
+// atPrompt types lines at the prompt of a session with the given flags.
+func atPrompt(t *testing.T, flags, lines []string, out *bytes.Buffer) {
+	t.Helper()
+	a := &app{console: &console{stdout: out, stderr: out}}
+	a.interrupts = watchInterrupts(a.console)
+	defer a.interrupts.stop()
+	if err := a.command().ParseFlags(flags); err != nil {
+		t.Fatal(err)
+	}
+	s, err := a.open(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	r := newRepl(s)
+	r.read(&script{lines, out}, true)
+	r.loop()
+}
+
+// script is somebody typing.
+type script struct {
+	lines []string
+	echo  io.Writer
+}
+
+func (s *script) ReadLine(prompt string) (string, error) {
+	if len(s.lines) == 0 {
+		return "", io.EOF
+	}
+	l := s.lines[0]
+	s.lines = s.lines[1:]
+	if prompt != morePrompt {
+		prompt = "> "
+	}
+	io.WriteString(s.echo, strings.TrimRight(prompt+l, " ")+"\n")
+	return l, nil
+}
+
+func (s *script) Close() error { return nil }
