@@ -112,4 +112,4 @@ func fabricFailure(err error) bool {
 }
 
 // errNoFabric ends what needs a live fabric in a session that has none.
-var errNoFabric = errors.New("no live fabric here: this session reads a file; open one with -F (for example -F sim)")
+var errNoFabric = errors.New("no live fabric")

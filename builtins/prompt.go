@@ -1,6 +1,10 @@
 package builtins
 
-import "go.starlark.net/starlark"
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/fabric"
+)
 
 // What the shell needs of a session beyond what scripts do.
 

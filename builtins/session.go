@@ -20,6 +20,9 @@ import (
 type Options struct {
 	// Engine reaches the fabric; nil when the session reads a file.
 	Engine *mad.Engine
+	// Absent is why there is neither Engine nor Loaded; what needs a
+	// fabric fails with it.
+	Absent error
 	// Loaded is the fabric of that file.
 	Loaded *fabric.Fabric
 	// Subnet is the fabric where it is simulated in process; else nil.

@@ -130,7 +130,10 @@ func (c *call) engine() (*mad.Engine, error) {
 	if e := c.session().o.Engine; e != nil {
 		return e, nil
 	}
-	return nil, fmt.Errorf("%s: %w", c.Name, errNoFabric)
+	if absent := c.session().o.Absent; absent != nil {
+		return nil, fmt.Errorf("%s: %w: %w", c.Name, errNoFabric, absent)
+	}
+	return nil, fmt.Errorf("%s: %w: this session reads a file; open one with -F (for example -F sim)", c.Name, errNoFabric)
 }
 
 func nodeTarget(n *fabric.Node) target {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fabsh/builtins"
+	"fabsh/mad"
 )
 
 // fabricVariable gives -F where the command line does not.
@@ -30,6 +31,10 @@ type settings struct {
 	overrideSM bool
 	readOnly   bool
 
+	sl    number
+	pkey  number
+	smLID number
+
 	include []string
 	format  outputFormat
 	quiet   bool
@@ -41,6 +46,9 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	s.port = number{min: 1, max: 254}
 	s.retries = number{max: 100, value: 2, isSet: true}
 	s.window = number{min: 1, max: 1 << 16, value: 32, isSet: true}
+	s.sl = number{max: 15}
+	s.pkey = number{min: 1, max: 0xffff}
+	s.smLID = number{min: 1, max: int(mad.MaxUnicastLID)}
 	s.format = outputFormat(builtins.FormatText)
 
 	f.StringVarP(&s.fabric, "fabric", "F", "", "the `FABRIC`: "+kindsUsage()+" (environment: "+fabricVariable+")")
@@ -52,6 +60,9 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.write, "write", false, "allow what changes the fabric (a simulated one may always be changed)")
 	f.BoolVar(&s.overrideSM, "override-sm", false, "with --write: change what a running subnet manager owns, too")
 	f.BoolVar(&s.readOnly, "read-only", false, "allow no change, of a simulated fabric either")
+	f.Var(&s.sl, "sl", "service level `N` of performance and administration packets (default: the path's)")
+	f.Var(&s.pkey, "pkey", "their partition key `KEY` (default: 0xffff or 0x7fff, as the port has it)")
+	f.Var(&s.smLID, "sm-lid", "ask the subnet administrator at `LID` (default: as the port says)")
 	f.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
 	f.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
 	f.BoolVarP(&s.quiet, "quiet", "q", false, "no warnings, no progress, no banner")

@@ -21,6 +21,7 @@ type link struct {
 	name      string         // in the prompt
 	transport mad.Transport  // nil: a file
 	loaded    *fabric.Fabric // from a file
+	subnet    *sim.Subnet    // in this process
 }
 
 // kind is a way to a fabric. open gets what stands behind the colon of -F.
@@ -88,11 +89,12 @@ func openSim(o *settings, spec string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := sim.New(f, options).Attach(node, o.port.value)
+	subnet := sim.New(f, options)
+	t, err := subnet.Attach(node, o.port.value)
 	if err != nil {
 		return nil, err
 	}
-	return &link{name: "sim", transport: t}, nil
+	return &link{name: "sim", transport: t, subnet: subnet}, nil
 }
 
 // simNode is the node to attach to: the one with this name or GUID, else the
@@ -192,6 +194,11 @@ func (a *app) session(l *link, absent error) (*session, error) {
 	}
 	o := builtins.Options{
 		Engine:     s.engine,
+		Absent:     absent,
+		Loaded:     l.loaded,
+		Subnet:     l.subnet,
+		SMLID:      mad.LID(a.smLID.value),
+		PKey:       uint16(a.pkey.value),
 		Stdout:     a.console.Out(),
 		Stderr:     a.console.Err(),
 		Format:     builtins.Format(a.format),
@@ -200,6 +207,10 @@ func (a *app) session(l *link, absent error) (*session, error) {
 		Include:    a.include,
 		Quiet:      a.quiet,
 		Verbose:    a.verbose,
+	}
+	if a.sl.isSet {
+		sl := uint8(a.sl.value)
+		o.SL = &sl
 	}
 	if !a.quiet {
 		s.progress = &progress{console: a.console, idle: s.doing}

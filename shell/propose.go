@@ -71,10 +71,28 @@ func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string,
 		return attributeNames(mad.ClassPerf), false
 	case builtins.KindRecord:
 		return attributeNames(mad.ClassSubnAdm), false
+	case builtins.KindTarget:
+		return s.nodeNames(), false
 	case builtins.KindPath:
 		return nil, true
 	}
 	return nil, false
+}
+
+// nodeNames are those of the latest fabric.
+func (s *session) nodeNames() []string {
+	f := s.Fabric()
+	if f == nil {
+		return nil
+	}
+	var names []string
+	for i := range f.Nodes() {
+		if name := f.Nodes()[i].Name(); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func attributeNames(c mad.Class) []string {
