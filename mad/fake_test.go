@@ -17,6 +17,7 @@ type fakeTransport struct {
 	sendErr func(d *Datagram) error
 	recv    chan Datagram
 	closing chan struct{}
+	mu      sync.Mutex // the peer's
 	once    sync.Once
 	broken  chan error // what Recv returns
 }

@@ -179,23 +179,8 @@ func (e *Engine) segment(c *Call, d *Datagram, tid uint32, now time.Duration, en
 	var m [Size]byte
 	copy(m[:], d.MAD)
 	n := binary.BigEndian.Uint32(m[offSegment:])
-	switch m[offRMPPType] {
-	case rmppData:
-	case rmppStop, rmppAbort:
-		e.stats.Answered++
-		what := "stopped"
-		if m[offRMPPType] == rmppAbort {
-			what = "aborted"
-		}
-		words, ok := rmppWords[m[offRMPPStatus]]
-		if !ok {
-			words = "unknown"
-		}
-		c.s.rx = nil // nothing to abort any more
-		e.end(c, now, fmt.Errorf("the sender %s the table: RMPP status %d, %s", what, m[offRMPPStatus], words), ended)
-		return
-	default:
-		e.stats.Foreign++
+	if m[offRMPPType] != rmppData || d.Cut {
+		e.breakOff(c, m[:], d, now, ended)
 		return
 	}
 	if c.s.rx == nil {
@@ -228,27 +213,50 @@ func (e *Engine) segment(c *Call, d *Datagram, tid uint32, now time.Duration, en
 	case !progress:
 		e.stats.Duplicate++
 	case a.done():
-		e.finishTable(c, a, d.Cut, now, ended)
+		e.finishTable(c, a, now, ended)
 	default:
-		c.s.losses = 0
+		if !e.traits.NoACK { // otherwise a lost segment needs all of them again
+			c.s.losses = 0
+		}
 		c.s.giveUp = now + c.s.timeout
 		e.setTimer(c, c.s.giveUp)
 	}
 }
 
+// breakOff ends c, of whose answer there will be no more.
+func (e *Engine) breakOff(c *Call, m []byte, d *Datagram, now time.Duration, ended *callList) {
+	err := ErrCut
+	switch m[offRMPPType] {
+	case rmppData:
+		e.abort(m, d.Address, rmppUnspecified)
+	case rmppStop, rmppAbort:
+		what, words := "stopped", rmppWords[m[offRMPPStatus]]
+		if m[offRMPPType] == rmppAbort {
+			what = "aborted"
+		}
+		if words == "" {
+			words = "unknown"
+		}
+		err = fmt.Errorf("the sender %s the table: RMPP status %d, %s", what, m[offRMPPStatus], words)
+	default:
+		e.stats.Foreign++
+		return
+	}
+	e.stats.Answered++
+	c.s.rx = nil // nothing to abort any more
+	e.end(c, now, err, ended)
+}
+
 // finishTable ends c with all segments of its answer.
-func (e *Engine) finishTable(c *Call, a *assembly, cut bool, now time.Duration, ended *callList) {
+func (e *Engine) finishTable(c *Call, a *assembly, now time.Duration, ended *callList) {
 	e.stats.Answered++
 	copy(c.MAD[:], a.head[:])
 	clear(c.MAD[SADataOffset+copy(c.MAD[SADataOffset:], a.table()):])
 	status := ParseHeader(c.MAD[:]).Status
 	var err error
-	switch {
-	case status != 0:
+	if status != 0 {
 		err = statusError(status)
-	case cut:
-		err = ErrCut
-	case isTable(&c.MAD):
+	} else if isTable(&c.MAD) {
 		c.Table = a.table()
 	}
 	c.s.rx = nil // nothing to abort any more

@@ -1,0 +1,343 @@
+package mad
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// load is what a peer has to carry at the same time.
+type load struct {
+	now, most int
+	byLID     map[LID]int
+	mostByLID int
+}
+
+func (l *load) add(lid LID, n int) {
+	if l.byLID == nil {
+		l.byLID = map[LID]int{}
+	}
+	l.now += n
+	l.byLID[lid] += n
+	l.most = max(l.most, l.now)
+	l.mostByLID = max(l.mostByLID, l.byLID[lid])
+}
+
+// TestWindow: no more is out at once than each limit allows, and no less.
+func TestWindow(t *testing.T) {
+	smp := func(c *Call, i int) { c.PutSMP(MethodGet, 0x11, 0, nil) }
+	sa := func(c *Call, i int) { c.PutSA(MethodGet, 0x11, 0, 0, nil) }
+	for _, test := range []struct {
+		name   string
+		opt    Options
+		traits Traits
+		lids   int
+		put    func(c *Call, i int)
+		all    int
+		perLID int
+	}{
+		{name: "default", lids: 100, put: smp, all: 32, perLID: 1},
+		{name: "few destinations", lids: 2, put: smp, all: 16, perLID: 8},
+		{name: "wide", opt: Options{Window: 200}, lids: 1000, put: smp, all: 200, perLID: 1},
+		{name: "narrow", opt: Options{Window: 3}, lids: 1, put: smp, all: 3, perLID: 3},
+		{name: "transport", opt: Options{Window: 200}, traits: Traits{MaxOutstanding: 20}, lids: 1000, put: smp, all: 20, perLID: 1},
+		{name: "SA", opt: Options{Window: 200}, lids: 1, put: sa, all: 4, perLID: 4},
+		{name: "SA beside SMPs", lids: 1, put: func(c *Call, i int) {
+			if i%2 == 0 {
+				sa(c, i)
+			} else {
+				smp(c, i)
+			}
+		}, all: 12, perLID: 12},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var l load
+				f := newFake(nil)
+				release := make(chan Datagram, 5000)
+				f.peer = func(f *fakeTransport, d Datagram) { release <- d }
+				f.traits = test.traits
+				e := NewEngine(f, test.opt)
+				defer mustClose(t, e)
+				go func() {
+					for {
+						synctest.Wait() // until the engine sends no more
+						n := len(release)
+						if n == 0 {
+							return
+						}
+						batch := make([]Datagram, n)
+						for i := range batch {
+							batch[i] = <-release
+							l.add(batch[i].LID, 1)
+						}
+						for _, d := range batch {
+							l.add(d.LID, -1)
+							f.deliver(respond(d))
+						}
+					}
+				}()
+				calls := make([]*Call, 2000)
+				for i := range calls {
+					calls[i] = new(Call)
+					test.put(calls[i], i)
+					calls[i].SetLID(LID(i%test.lids + 1))
+				}
+				e.Do(t.Context(), calls...)
+				for i, c := range calls {
+					if c.Err != nil {
+						t.Fatalf("call %d: %v", i, c.Err)
+					}
+				}
+				if l.most != test.all || l.mostByLID != test.perLID {
+					t.Errorf("at most %d at once, %d of one destination; want %d, %d", l.most, l.mostByLID, test.all, test.perLID)
+				}
+				checkEmpty(t, e)
+			})
+		})
+	}
+}
+
+// TestFIFO: calls go out in the order of their start, those of a full
+// destination excepted.
+func TestFIFO(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []LID
+		e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
+			order = append(order, d.LID)
+			if d.LID != 1 {
+				f.deliver(respond(d))
+			}
+		}), Options{Window: 10})
+		defer mustClose(t, e)
+		w := waiter{make(chan *Call, 100)}
+		var want []LID
+		start := func(lid LID) {
+			c := getNodeInfo(lid)
+			c.Notify = w
+			e.Start(c)
+		}
+		for range 20 { // 8 of them are sent, and never answered
+			start(1)
+		}
+		for lid := range LID(50) {
+			start(lid + 2)
+		}
+		synctest.Wait()
+		for range 8 {
+			want = append(want, 1)
+		}
+		for lid := range LID(50) {
+			want = append(want, lid+2)
+		}
+		if diff := cmp.Diff(want, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestDeadNodes: any number of silent nodes costs one retry ladder, and the
+// answers of the others come as if they were not there.
+func TestDeadNodes(t *testing.T) {
+	const nodes, rtt = 5000, 5 * ms
+	sweep := func(t *testing.T, dead func(lid LID) bool) (answered, all time.Duration) {
+		synctest.Test(t, func(t *testing.T) {
+			e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
+				if !dead(d.LID) {
+					time.AfterFunc(rtt, func() { f.deliver(respond(d)) })
+				}
+			}), Options{})
+			defer mustClose(t, e)
+			begin := time.Now()
+			calls := make([]*Call, nodes)
+			for i := range calls {
+				calls[i] = getNodeInfo(LID(i + 1))
+			}
+			e.Do(t.Context(), calls...)
+			all = time.Since(begin)
+			for _, c := range calls {
+				if dead(c.To.LID) != (c.Err != nil) {
+					t.Errorf("LID %d: %v", c.To.LID, c.Err)
+				}
+				if c.Err == nil {
+					answered = max(answered, c.Elapsed)
+				}
+			}
+			checkEmpty(t, e)
+		})
+		return answered, all
+	}
+	healthy, _ := sweep(t, func(LID) bool { return false })
+	if want := (nodes + 31) / 32 * rtt; healthy != want {
+		t.Errorf("healthy sweep: %v, want %v", healthy, want)
+	}
+	// Each of the 50 dead nodes holds 1 of 32 places for 100 ms.
+	scattered := func(lid LID) bool { return lid%100 == 0 }
+	answered, all := sweep(t, scattered)
+	if most := healthy + 50*minLostAfter/32 + minLostAfter; answered > most {
+		t.Errorf("1%% dead: the others answered after %v, want at most %v", answered, most)
+	}
+	if most := answered + 3*time.Second; all > most {
+		t.Errorf("1%% dead: ended after %v, want at most %v", all, most)
+	}
+	// The first 100 all dead: the window is full of them until they are presumed lost.
+	answered, all = sweep(t, func(lid LID) bool { return lid <= 100 })
+	if most := healthy + 4*initialLostAfter; answered > most || all > most+3*time.Second {
+		t.Errorf("first 100 dead: the others answered after %v, all ended after %v", answered, all)
+	}
+}
+
+// TestBusyDestination: many calls to a dead node hold up no other's.
+func TestBusyDestination(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
+			if d.LID != 1 {
+				f.deliver(respond(d))
+			}
+		}), Options{})
+		defer mustClose(t, e)
+		var calls []*Call
+		for range 100 {
+			calls = append(calls, getNodeInfo(1))
+		}
+		for lid := range LID(1000) {
+			calls = append(calls, getNodeInfo(lid+2))
+		}
+		e.Do(t.Context(), calls...)
+		for i, c := range calls {
+			switch {
+			case i < 100 && !errors.Is(c.Err, ErrTimeout):
+				t.Errorf("call %d: %v", i, c.Err)
+			case i >= 100 && (c.Err != nil || c.Elapsed != 0):
+				t.Errorf("call %d: %v after %v", i, c.Err, c.Elapsed)
+			}
+		}
+	})
+}
+
+// TestDestinations: destinations are forgotten, but for those in use.
+func TestDestinations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := NewEngine(newFake(func(f *fakeTransport, d Datagram) { f.deliver(respond(d)) }), Options{})
+		defer mustClose(t, e)
+		e.maxDests = 100
+		calls := make([]*Call, 3000)
+		for i := range calls {
+			calls[i] = new(Call)
+			calls[i].PutSMP(MethodGet, 0x11, 0, nil)
+			calls[i].SetRoute(DirectedRoute{0, byte(i), byte(i >> 8)})
+		}
+		for range 2 {
+			for i := range calls[:2000] {
+				calls[i].MAD[offMethod] = byte(MethodGet)
+				e.Do(t.Context(), calls[i])
+			}
+		}
+		e.Do(t.Context(), calls[2000:]...)
+		for i, c := range calls {
+			if c.Err != nil {
+				t.Errorf("call %d: %v", i, c.Err)
+			}
+		}
+		checkEmpty(t, e)
+		if n := len(e.dests); n > maxDestinations || n != len(e.windows[kindSMP].destLookup) {
+			t.Errorf("%d destinations, %d looked up", n, len(e.windows[kindSMP].destLookup))
+		}
+	})
+}
+
+// TestStorm: of 100,000 calls over a network that loses, delays, doubles and
+// reorders, with nodes that are busy and transports that give back, each ends
+// exactly once, with its own answer or a timeout after the set attempts.
+func TestStorm(t *testing.T) {
+	for _, seed := range []uint64{1, 2} {
+		synctest.Test(t, func(t *testing.T) { storm(t, seed) })
+	}
+}
+
+func storm(t *testing.T, seed uint64) {
+	t.Logf("seed %d", seed)
+	const calls, retries, loss = 100000, 2, 0.1
+	r := rand.New(rand.NewPCG(seed, 0)) // the writer's alone
+	e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
+		later := func(d Datagram) {
+			if delay := time.Duration(r.IntN(50)) * ms; delay == 0 {
+				f.deliver(d)
+			} else {
+				time.AfterFunc(delay, func() { f.deliver(d) })
+			}
+		}
+		switch p := r.Float64(); {
+		case p < loss:
+			if p < loss/4 {
+				d.Undelivered = true
+				later(d)
+			}
+		case p < loss+0.1:
+			later(withStatus(respond(d), StatusBusy))
+		default:
+			later(respond(d))
+			if p > 0.95 {
+				later(respond(d))
+			}
+		}
+	}), Options{Window: 256})
+	type item struct {
+		Call
+		ends int
+	}
+	items := make([]item, calls)
+	done := make(chan bool)
+	left := calls
+	for i := range items {
+		c := &items[i]
+		c.PutPerf(MethodGet, 0x12, uint32(i), []byte{byte(i), byte(i >> 8), byte(i >> 16)})
+		c.SetLID(LID(i%997 + 1))
+		c.Notify = CompleterFunc(func(*Call) { // on the engine's goroutines, never at once
+			c.ends++
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if left--; left == 0 {
+				close(done)
+			}
+		})
+	}
+	for i := range items {
+		e.Start(&items[i].Call)
+		if i%1000 == 999 {
+			time.Sleep(20 * ms) // virtual
+		}
+	}
+	<-done
+	timeouts := 0
+	for i := range items {
+		c := &items[i]
+		own := c.Header().Modifier == uint32(i) && [3]byte(c.Data()) == [3]byte{byte(i), byte(i >> 8), byte(i >> 16)}
+		switch {
+		case c.ends != 1:
+			t.Fatalf("call %d ended %d times", i, c.ends)
+		case c.Err == nil && own && c.Header().Method == MethodGetResp:
+		case errors.Is(c.Err, ErrTimeout) && c.Attempts > retries:
+			timeouts++
+		default:
+			t.Fatalf("call %d: %v after %d attempts", i, c.Err, c.Attempts)
+		}
+	}
+	// Of the attempts not answered BUSY one in nine is lost; three of them:
+	// 137 calls, more or less three times the square root.
+	if timeouts < 102 || timeouts > 172 {
+		t.Errorf("%d timeouts, want about 137", timeouts)
+	}
+	time.Sleep(time.Second) // virtual: the last duplicates
+	s := e.Stats()
+	if s.Answered+s.TimedOut != calls || s.TimedOut != uint64(timeouts) || s.Foreign+s.Unsolicited+s.Cancelled+s.Refused != 0 ||
+		s.Sent != calls+s.Retried {
+		t.Errorf("stats do not add up: %+v", s)
+	}
+	checkEmpty(t, e)
+	mustClose(t, e)
+}
