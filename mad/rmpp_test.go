@@ -612,7 +612,7 @@ func FuzzAssembly(f *testing.F) {
 			before := a.next
 			progress, _, err := a.add(m)
 			if err != nil {
-				break
+				return
 			}
 			if progress {
 				if _, twice := held[n]; twice {
