@@ -1,0 +1,499 @@
+package mad
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+)
+
+// The witness: tshark dissects what we encode, in requests and responses of
+// every attribute, and must see in each field what we put there.
+
+// seenAs are the fields that tshark (4.0, packet-infiniband.c) calls
+// otherwise than infiniband.<attribute>.<component>; two names are the upper
+// and lower part of each element, or every other element.
+var seenAs = map[string][]string{
+	"GUIDInfo.GUIDBlock":                     {"switchinfo.guid"},
+	"LinearForwardingTable.PortBlock":        {"linearforwardingtable.port"},
+	"LinearForwardingTableRecord.LID":        {"sa.lid"},
+	"LinearForwardingTableRecord.BlockNum":   {"sa.blocknum_sixteenbit"},
+	"MulticastForwardingTable.PortMaskBlock": {"multicastforwardingtable.portmask"},
+	"NodeRecord.LID":                         {"sa.lid"},
+	"P_KeyTable.P_KeyBlock":                  {"p_keytable.membershiptype", "p_keytable.p_keybase"},
+	"PortInfo.GIDPrefix":                     {"portinfo.guid"},
+	"PortInfoRecord.EndportLID":              {"sa.endportlid"},
+	"PortInfoRecord.PortNum":                 {"sa.portnum"},
+	"SLtoVLMappingTable.SLtoVL":              {"sltovlmappingtable.sltovlhighbits", "sltovlmappingtable.sltovllowbits"},
+	"SMInfoRecord.LID":                       {"sa.lid"},
+	"SwitchInfo.EnhancedPort0":               {"switchinfo.enhancedportzero"},
+	"SwitchInfo.FilterRawPacketInboundCap":   {"switchinfo.filterrawinboundcap"},
+	"SwitchInfo.FilterRawPacketOutboundCap":  {"switchinfo.filterrawoutboundcap"},
+	"SwitchInfoRecord.LID":                   {"sa.lid"},
+	"RMPPHeader.RMPPVersion":                 {"rmpp.rmppversion"},
+	"RMPPHeader.RMPPType":                    {"rmpp.rmpptype"},
+	"RMPPHeader.RRespTime":                   {"rmpp.rresptime"},
+	"RMPPHeader.RMPPFlags":                   {"rmpp.rmppflags"},
+	"RMPPHeader.RMPPStatus":                  {"rmpp.rmppstatus"},
+	"RMPPHeader.SegmentNumber":               {"rmpp.segmentnumber"},
+	"RMPPHeader.PayloadLength":               {"rmpp.payloadlength"},
+	"SAHeader.SM_Key":                        {"sa.smkey"},
+	"SAHeader.AttributeOffset":               {"sa.attributeoffset"},
+	"SAHeader.ComponentMask":                 {"sa.componentmask"},
+}
+
+// unseen are the fields that tshark does not know, or shows wrongly, each with
+// the two witnesses that take its place. Where an embedded attribute's field
+// is unseen only in a record, the name is the record's.
+var unseen = map[string]string{
+	"SwitchInfo.MulticastFDBTop":                    "rdma-core fields.c SwitchInfo, opensm ib_switch_info_t",
+	"PortInfo.MulticastP_KeyTrapSuppressionEnabled": "rdma-core fields.c PortInfo, opensm ib_port_info_t",
+	// tshark takes all 8 bits from 448 on for reserved, and so does opensm;
+	// libibnetdisc gives these their meaning only with a capability bit.
+	"PortInfo.LinkSpeedExtActive2":           "rdma-core fields.c More PortInfo fields (XDR), rdma-core libibnetdisc ibnd_get_agg_linkspeedext_field",
+	"PortInfo.LinkSpeedExtSupported2":        "rdma-core fields.c More PortInfo fields (XDR), rdma-core libibnetdisc ibnd_get_agg_linkspeedextsup",
+	"PortInfo.LinkSpeedExtEnabled2":          "rdma-core fields.c More PortInfo fields (XDR), rdma-core libibnetdisc ibnd_get_agg_linkspeedexten",
+	"PortInfo.CapabilityMask2":               "rdma-core fields.c More PortInfo fields, opensm ib_port_info_t",
+	"PortInfo.LinkSpeedExtActive":            "rdma-core fields.c More PortInfo fields, opensm ib_port_info_t",
+	"PortInfo.LinkSpeedExtSupported":         "rdma-core fields.c More PortInfo fields, opensm ib_port_info_t",
+	"PortInfo.LinkSpeedExtEnabled":           "rdma-core fields.c More PortInfo fields, opensm ib_port_info_t",
+	"MulticastForwardingTable.PortMaskBlock": "shown right, but only 16 of 32; opensm ib_mft_record_t, python-rdma SMPMulticastForwardingTable",
+	"MlnxExtPortInfo.StateChangeEnable":      "rdma-core fields.c Mellanox ExtendedPortInfo, opensm ib_mlnx_ext_port_info_t",
+	"MlnxExtPortInfo.LinkSpeedSupported":     "rdma-core fields.c Mellanox ExtendedPortInfo, opensm ib_mlnx_ext_port_info_t",
+	"MlnxExtPortInfo.LinkSpeedEnabled":       "rdma-core fields.c Mellanox ExtendedPortInfo, opensm ib_mlnx_ext_port_info_t",
+	"MlnxExtPortInfo.LinkSpeedActive":        "rdma-core fields.c Mellanox ExtendedPortInfo, opensm ib_mlnx_ext_port_info_t",
+	"ClassPortInfo.TrapHL":                   "rdma-core fields.c ClassPortInfo, opensm ib_class_port_info_t",
+	"NodeRecord.NodeString":                  "opensm ib_node_record_t, python-rdma SANodeRecord",
+	"PortInfoRecord.Options":                 "opensm ib_portinfo_record_t, opensm IB_PIR_COMPMASK_OPTIONS; reserved in python-rdma",
+	"PathRecord.ServiceID":                   "opensm ib_path_rec_t, linux path_rec_table",
+"PathRecord.QoSClass":                    "opensm ib_path_rec_t, linux path_rec_table",
+	"PortCounters.CounterSelect2":            "rdma-core fields.c Port counters, opensm ib_port_counters_t",
+	"PortCounters.QP1Dropped":                "opensm ib_port_counters_t, linux ib_pma_portcounters (reserved2); rdma-core has VL15Dropped's offset",
+	"PortCounters.PortXmitWait":              "rdma-core fields.c Port counters, linux ib_pma_portcounters",
+
+	"PortCountersExtended.CounterSelect2":               "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.SymbolErrorCounter":           "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.LinkErrorRecoveryCounter":     "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.LinkDownedCounter":            "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.PortRcvErrors":                "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.PortRcvRemotePhysicalErrors":  "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.PortRcvSwitchRelayErrors":     "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.PortXmitDiscards":             "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.PortXmitConstraintErrors":     "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.PortRcvConstraintErrors":      "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.LocalLinkIntegrityErrors":     "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.ExcessiveBufferOverrunErrors": "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.VL15Dropped":                  "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.PortXmitWait":                 "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+	"PortCountersExtended.QP1Dropped":                   "rdma-core fields.c More PortCountersExtended, opensm ib_port_counters_ext_t",
+
+	// tshark has these at 4 and 4 bits, not 5 and 3.
+	"RMPPHeader.RRespTime": "rdma-core fields.c SA RMPP, python-rdma RMPPHeader",
+	"RMPPHeader.RMPPFlags": "rdma-core fields.c SA RMPP, python-rdma RMPPHeader",
+}
+
+// vector is one MAD in the capture.
+type vector struct {
+	mad    []byte
+	layout *Attribute // what the test is about
+	at     int        // where it stands in the MAD, bytes
+}
+
+func TestTshark(t *testing.T) {
+	run := tshark(t)
+	known := map[string]bool{}
+	for _, line := range strings.Split(run("-G", "fields"), "\n") {
+		if f := strings.Split(line, "\t"); len(f) > 2 && f[0] == "F" {
+			known[f[2]] = true
+		}
+	}
+
+	vectors := makeVectors(rand.New(rand.NewPCG(5, 6)))
+	capture := filepath.Join(t.TempDir(), "mads.pcap")
+	writeCapture(t, capture, vectors)
+
+	// One column per name that tshark knows, in all.
+	var columns []string
+	args := []string{"-r", capture, "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=;", "-E", "separator=/t"}
+	for _, a := range append(Attributes(), headers...) {
+		for i := range a.Flat() {
+			for _, name := range namesOf(a, &a.Flat()[i]) {
+				if known[name] && !slices.Contains(columns, name) {
+					columns = append(columns, name)
+					args = append(args, "-e", name)
+				}
+			}
+		}
+	}
+	for _, name := range frame {
+		columns = append(columns, name)
+		args = append(args, "-e", name)
+	}
+	rows := strings.Split(strings.TrimSuffix(run(args...), "\n"), "\n")
+	if len(rows) != len(vectors) {
+		t.Fatalf("%d packets dissected of %d", len(rows), len(vectors))
+	}
+
+	bad := map[*Field]string{} // what tshark made of it
+	for i, row := range rows {
+		v := vectors[i]
+		shown := map[string][]string{}
+		for c, cell := range strings.Split(row, "\t") {
+			if cell != "" {
+				shown[columns[c]] = strings.Split(cell, ";")
+			}
+		}
+		got := map[string]uint64{}
+		for _, name := range frame {
+			for _, n := range numbers(shown[name]) {
+				got[name] = n
+			}
+		}
+		if d := cmp.Diff(frameOf(v.mad), got); d != "" {
+			t.Fatalf("packet %d: headers (-ours +tshark):\n%s", i+1, d)
+		}
+		data := v.mad[v.at:]
+		for i := range v.layout.Flat() {
+			f := &v.layout.Flat()[i]
+			if bad[f] != "" {
+				continue
+			}
+			if why := compareShown(f, namesOf(v.layout, f), shown, data); why != "" {
+				h := ParseHeader(v.mad)
+				bad[f] = fmt.Sprintf("%v %s: %s", h.Class, h.Method.Name(h.Class, h.ClassVersion), why)
+			}
+		}
+	}
+	used := map[string]bool{}
+	for _, a := range append(Attributes(), headers...) {
+		for i := range a.Flat() {
+			f := &a.Flat()[i]
+			id, listed := a.Name+"."+f.Name, false
+			for _, name := range []string{id, fieldID(a, f)} {
+				if unseen[name] != "" {
+					listed, used[name] = true, true
+				}
+			}
+			if bad[f] != "" && !listed {
+				t.Errorf("%s: %s", id, bad[f])
+			} else if bad[f] == "" && listed {
+				t.Errorf("%s: tshark sees it right: take it off the list", id)
+			}
+		}
+	}
+	for id := range unseen {
+		if !used[id] {
+			t.Errorf("%s is listed, but there is no such field", id)
+		}
+	}
+}
+
+// frame are tshark's names of what stands before an attribute.
+var frame = []string{
+	"infiniband.mad.mgmtclass", "infiniband.mad.classversion", "infiniband.mad.method", "infiniband.mad.attributeid",
+	"infiniband.mad.attributemodifier", "infiniband.mad.transactionid", "infiniband.mad.status",
+	"infiniband.smplid.mkey", "infiniband.smpdirected.hopcount", "infiniband.smpdirected.drslid", "infiniband.smpdirected.drdlid",
+}
+
+// frameOf reads the same with ParseHeader and RouteOf.
+func frameOf(mad []byte) map[string]uint64 {
+	h := ParseHeader(mad)
+	m := map[string]uint64{
+		"infiniband.mad.mgmtclass":         uint64(h.Class),
+		"infiniband.mad.classversion":      uint64(h.ClassVersion),
+		"infiniband.mad.method":            uint64(h.Method),
+		"infiniband.mad.attributeid":       uint64(h.Attribute),
+		"infiniband.mad.attributemodifier": uint64(h.Modifier),
+		"infiniband.mad.transactionid":     h.TID,
+		"infiniband.mad.status":            uint64(h.Status),
+	}
+	if h.Class.Family() == ClassSubn {
+		m["infiniband.smplid.mkey"] = binary.BigEndian.Uint64(mad[SMPKeyOffset:])
+	}
+	if h.Class == ClassSubnDirected {
+		m["infiniband.smpdirected.hopcount"] = uint64(RouteOf(mad).Hops())
+		m["infiniband.smpdirected.drslid"] = uint64(PermissiveLID)
+		m["infiniband.smpdirected.drdlid"] = uint64(PermissiveLID)
+	}
+	return m
+}
+
+// fieldID names f as the lists above do: by the attribute that declares it.
+func fieldID(a *Attribute, f *Field) string {
+	for i := range a.Fields {
+		if s := a.Fields[i].Struct; s != nil && s.Field(f.Script) != nil && a.Fields[i].Offset <= f.Offset {
+			return fieldID(s, f)
+		}
+	}
+	return a.Name + "." + f.Name
+}
+
+// namesOf are tshark's names of f.
+func namesOf(a *Attribute, f *Field) []string {
+	id := fieldID(a, f)
+	if names, ok := seenAs[id]; ok {
+		full := make([]string, len(names))
+		for i, n := range names {
+			full[i] = "infiniband." + n
+		}
+		return full
+	}
+	attr, name, _ := strings.Cut(id, ".")
+	if attr == "PortCountersExtended" {
+		attr = "portcounters_ext"
+	}
+	if attr == "ClassPortInfo" {
+		name = strings.ReplaceAll(name, "_", "")
+	}
+	return []string{"infiniband." + strings.ToLower(attr+"."+name)}
+}
+
+// compareShown compares what tshark shows of f with data, and writes it back
+// from there; it returns what is wrong.
+func compareShown(f *Field, names []string, shown map[string][]string, data []byte) string {
+	texts := shown[names[0]]
+	if len(texts) == 0 {
+		return fmt.Sprintf("%s is not shown", names[0])
+	}
+	var back []byte // the field as tshark's text gives it
+	back = append(back, data...)
+	switch f.Kind {
+	case KindText:
+		if got := texts[0]; got != f.Text(data) {
+			return fmt.Sprintf("%s is shown as %q, not as %q", names[0], got, f.Text(data))
+		}
+		f.SetBytes(back, []byte(texts[0]))
+	case KindGID:
+		addr, err := netip.ParseAddr(texts[0])
+		if err != nil || f.GID(data) != GID(addr.As16()) {
+			return fmt.Sprintf("%s is shown as %s, not as %v", names[0], texts[0], f.GID(data))
+		}
+		f.SetGID(back, GID(addr.As16()))
+	default:
+		values := numbers(texts)
+		if len(names) == 2 {
+			values = join(names[1], values, numbers(shown[names[1]]))
+		}
+		if len(values) != f.Count {
+			return fmt.Sprintf("%s is shown %d times, not %d", names[0], len(values), f.Count)
+		}
+		for i, v := range values {
+			if want := f.UintAt(data, i); v != want {
+				return fmt.Sprintf("%s is shown as %#x, not as %#x", names[0], v, want)
+			}
+			f.SetUintAt(back, i, v)
+		}
+	}
+	if !bytes.Equal(back, data) {
+		return fmt.Sprintf("%s: encoded from %q it becomes %x, not %x", names[0], texts, back, data)
+	}
+	return ""
+}
+
+// join makes one list of the parts that tshark tells apart.
+func join(second string, a, b []uint64) (list []uint64) {
+	for i := range min(len(a), len(b)) {
+		if second == "infiniband.p_keytable.p_keybase" {
+			list = append(list, a[i]<<15|b[i])
+		} else {
+			list = append(list, a[i], b[i])
+		}
+	}
+	return list
+}
+
+func numbers(texts []string) []uint64 {
+	list := make([]uint64, len(texts))
+	for i, s := range texts {
+		list[i], _ = strconv.ParseUint(s, 0, 64)
+	}
+	return list
+}
+
+// makeVectors writes MADs with every attribute: each field all ones and
+// nothing else in a response, and random values by every method, requests and
+// responses, SMPs by LID and by directed route.
+func makeVectors(r *rand.Rand) (list []vector) {
+	add := func(a *Attribute, c Class, m Method, data []byte) {
+		mad := make([]byte, Size)
+		h := Header{Class: c, ClassVersion: a.Version, Method: m, TID: r.Uint64(), Attribute: a.ID, Modifier: r.Uint32()}
+		if m.IsResponse() {
+			h.Status = Status(r.Uint32())
+		}
+		h.Put(mad)
+		if c.Family() == ClassSubn {
+			binary.BigEndian.PutUint64(mad[SMPKeyOffset:], r.Uint64())
+		}
+		if c == ClassSubnDirected {
+			SetRoute(mad, DirectedRoute{0, 1, 2})
+		}
+		if c == ClassSubnAdm {
+			sa := SAHeader{AttributeOffset: uint16(a.Size+7) / 8}
+			sa.Encode(mad[SAKeyOffset:])
+			rmpp := RMPPHeader{RMPPVersion: 1}
+			if m == MethodGetTableResp {
+				rmpp.RMPPType, rmpp.RMPPFlags, rmpp.SegmentNumber = RMPPTypeData, RMPPFlagsActive|RMPPFlagsFirst|RMPPFlagsLast, 1
+				rmpp.PayloadLength = uint32(SADataOffset - SAKeyOffset + a.Size)
+			}
+			rmpp.Encode(mad[RMPPOffset:])
+		}
+		at := c.DataOffset()
+		copy(mad[at:], data)
+		list = append(list, vector{mad, a, at})
+	}
+	for _, a := range Attributes() {
+		classes := []Class{a.Class}
+		if a.Class == ClassSubn {
+			classes = append(classes, ClassSubnDirected)
+		}
+		for _, c := range classes {
+			for i := range a.Flat() {
+				f := &a.Flat()[i]
+				data := make([]byte, a.Size)
+				for i := range f.Count {
+					f.SetUintAt(data, i, ^uint64(0))
+				}
+				if f.Kind == KindText {
+					f.SetBytes(data, []byte("all in A row"))
+				}
+				add(a, c, MethodGetResp, data)
+			}
+			for _, m := range a.Methods {
+				for range 10 {
+					request, response := randomAttribute(r, a), randomAttribute(r, a)
+					add(a, c, m, request)
+					if m == MethodSet {
+						m = MethodGet // a Set is answered by GetResp
+					}
+					add(a, c, m|Response, response)
+				}
+			}
+		}
+	}
+	for range 40 { // headers, with a record behind them
+		mad := make([]byte, Size)
+		h := Header{Class: ClassSubnAdm, ClassVersion: 2, Method: MethodGetTableResp, TID: r.Uint64(), Attribute: AttrLinkRecord.ID}
+		h.Put(mad)
+		rmpp := randomAttribute(r, LayoutRMPPHeader)
+		LayoutRMPPHeader.Field("rmpp_type").SetUint(rmpp, uint64(RMPPTypeData))
+		copy(mad[RMPPOffset:], rmpp)
+		copy(mad[SAKeyOffset:], randomAttribute(r, LayoutSAHeader))
+		list = append(list, vector{mad, LayoutRMPPHeader, RMPPOffset}, vector{mad, LayoutSAHeader, SAKeyOffset})
+	}
+	return list
+}
+
+// randomAttribute has random values in all fields, letters in texts.
+func randomAttribute(r *rand.Rand, a *Attribute) []byte {
+	random, data := randomBytes(r, a.Size), make([]byte, a.Size)
+	copyFields(a, random, data)
+	for i := range a.Flat() {
+		if f := &a.Flat()[i]; f.Kind == KindText {
+			letters := make([]byte, 1+r.IntN(f.Bits/8))
+			for i := range letters {
+				letters[i] = 'a' + byte(r.IntN(26))
+			}
+			f.SetBytes(data, letters)
+		}
+	}
+	codecs[a].Decode(data) // through the struct, for it is what we send
+	codecs[a].Encode(data)
+	return data
+}
+
+// writeCapture writes MADs as InfiniBand packets in ERF records.
+func writeCapture(t *testing.T, path string, vectors []vector) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	w := pcapgo.NewWriter(file)
+	if err := w.WriteFileHeader(65535, layers.LinkType(197)); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range vectors {
+		record := erf(v.mad)
+		info := gopacket.CaptureInfo{Timestamp: time.Unix(int64(i), 0), CaptureLength: len(record), Length: len(record)}
+		if err := w.WritePacket(info, record); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// erf wraps a MAD in an unreliable datagram and an ERF record of type 21.
+func erf(mad []byte) []byte {
+	qp, vl := uint32(1), byte(0)
+	if Class(mad[offClass]).Family() == ClassSubn {
+		qp, vl = 0, 15
+	}
+	b := make([]byte, 16, 16+28+len(mad)+6)
+	b[8] = 21 // TYPE_INFINIBAND
+	b[9] = 4  // variable length
+	size := cap(b)
+	binary.BigEndian.PutUint16(b[10:], uint16(size))
+	binary.BigEndian.PutUint16(b[14:], uint16(size-16))
+	// Local route header: VL; next header is BTH; DLID 2, SLID 1; length in words up to the invariant CRC.
+	b = append(b, vl<<4, 2, 0, 2)
+	b = binary.BigEndian.AppendUint16(b, uint16((28+len(mad)+4)/4))
+	b = append(b, 0, 1)
+	// Base transport header: UD send only, default P_Key, destination QP.
+	b = append(b, 0x64, 0, 0xff, 0xff)
+	b = binary.BigEndian.AppendUint32(b, qp)
+	b = binary.BigEndian.AppendUint32(b, 0)
+	// Datagram extended transport header: Q_Key, source QP.
+	b = binary.BigEndian.AppendUint32(b, 0x80010000*qp)
+	b = binary.BigEndian.AppendUint32(b, qp)
+	b = append(b, mad...)
+	return append(b, 0, 0, 0, 0, 0, 0) // CRCs
+}
+
+// tshark returns a function that runs tshark of the peers' folder, or skips.
+func tshark(t *testing.T) func(args ...string) string {
+	t.Helper()
+	peers, err := filepath.Abs("../.peers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(peers, "usr/bin/tshark")
+	if _, err := os.Stat(program); err != nil {
+		if os.Getenv("FABSH_PEERS_REQUIRED") == "1" {
+			t.Fatalf("%v: run make peers", err)
+		}
+		t.Skipf("%v: run make peers", err)
+	}
+	libs, err := filepath.Glob(filepath.Join(peers, "usr/lib/*-linux-gnu*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(program, args...)
+		cmd.Env = append(os.Environ(),
+			"LD_LIBRARY_PATH="+strings.Join(libs, ":"),
+			"WIRESHARK_DATA_DIR="+filepath.Join(peers, "usr/share/wireshark"),
+			"HOME="+t.TempDir())
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", cmd.Args[:2], err, &stderr)
+		}
+		return string(out)
+	}
+}
