@@ -80,7 +80,7 @@ type sweep struct {
 	free     []*request // to be used again
 	ended    error      // why the sweep asks nothing more
 	failures []failure
-	problems []Problem
+	notes    []note
 }
 
 // request is one SMP of a sweep, and what it is about.

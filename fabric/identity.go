@@ -34,7 +34,20 @@ type sighting struct {
 	info     mad.NodeInfo
 	local    int // the far end of the link
 	suspects []*found
+	loop     loopTest
 }
+
+// upward: the question went towards the local port.
+func (g *sighting) upward() bool { return len(g.route) < len(g.from.route) }
+
+// loopTest: a link from a node to itself, or to a twin cabled port for port?
+type loopTest uint8
+
+const (
+	loopUntested loopTest = iota
+	loopReal
+	loopFalse
+)
 
 type verdict uint8
 
@@ -71,7 +84,7 @@ func (r *request) nodeInfo() (info mad.NodeInfo, local int, err error) {
 		local = int(r.node.route[h])
 	}
 	if n := int(info.NumPorts); n == 0 || int(info.LocalPortNum) > n || local < least || local > n {
-		return info, 0, fmt.Errorf("the NodeInfo answered on route %s says port %d of %d", r.route, info.LocalPortNum, n)
+		return info, 0, fmt.Errorf("its NodeInfo says that it was asked through port %d of %d", local, n)
 	}
 	return info, local, nil
 }
@@ -131,12 +144,15 @@ func (s *sweep) judge(b *book, g *sighting) (verdict, *found) {
 	v := verdictNo
 	g.suspects = g.suspects[:0]
 	for _, n := range b.nodes {
-		if !sameBox(&n.info, &g.info) {
+		if !sameBox(&n.info, &g.info) || n == g.from && g.loop == loopFalse {
 			continue
 		}
 		switch s.sees(n, g) {
 		case verdictYes:
-			return verdictYes, n
+			if n != g.from || s.loops(b, g) {
+				return verdictYes, n
+			}
+			v = verdictUnknown
 		case verdictUnknown:
 			v = verdictUnknown
 		}
@@ -181,11 +197,79 @@ func (s *sweep) sees(n *found, g *sighting) verdict {
 	return verdictUnknown
 }
 
+// loops says whether a link that seems to lead back to where it comes from
+// does, and asks if that is not known yet: from behind the link, is the node's
+// other neighbour where it should be?
+func (s *sweep) loops(b *book, g *sighting) bool {
+	if g.loop == loopReal {
+		return true
+	}
+	port := g.from.witness(g)
+	if port == 0 || g.route.Hops() == mad.MaxHops {
+		return true
+	}
+	if b.examined == nil {
+		b.examined = g
+		s.ask((*sweep).gotLoopPort, g.from, port, g.route, mad.AttrPortInfo, uint32(port)).sighting = g
+	}
+	return false
+}
+
+// witness is a port of n whose neighbour is known, and which is not one of g's; 0: none.
+func (n *found) witness(g *sighting) int {
+	if !n.isSwitch() {
+		return 0
+	}
+	if n.ports[n.via()].peer != nil {
+		return n.via()
+	}
+	for i, p := range n.ports {
+		if p.peer != nil && i != g.port && i != g.local {
+			return i
+		}
+	}
+	return 0
+}
+
+// gotLoopPort handles the PortInfo of the witness port, asked through the link.
+func (s *sweep) gotLoopPort(r *request) {
+	var i mad.PortInfo
+	if i.Decode(r.Data()); r.Err == nil && i.PortPhysicalState == mad.PortPhysicalStateLinkUp {
+		s.askNode((*sweep).gotLoopFar, r.node, r.port, r.route.Append(uint8(r.port))).sighting = r.sighting
+		return
+	}
+	s.loopIs(r.sighting, r.Err != nil)
+}
+
+func (s *sweep) gotLoopFar(r *request) {
+	var info mad.NodeInfo
+	info.Decode(r.Data())
+	p := r.node.ports[r.port]
+	s.loopIs(r.sighting, r.Err != nil || p.peer == nil || sameBox(&info, &p.peer.info) && int(info.LocalPortNum) == p.peerPort)
+}
+
+// loopIs ends the test. Where nothing came of it the link is what it seems.
+func (s *sweep) loopIs(g *sighting, real bool) {
+	g.loop = loopFalse
+	if real {
+		g.loop = loopReal
+	}
+	b := s.bookOf(g.info.NodeGUID)
+	b.examined = nil
+	s.settle(b)
+}
+
 // recognise: g is of n.
 func (s *sweep) recognise(n *found, g *sighting) {
 	p := &n.ports[g.local]
 	if p.peer == nil {
 		s.link(n, g.local, g.from, g.port)
+	}
+	if g.upward() && len(g.route) < len(n.route) {
+		n.anchor, n.info, n.route = true, g.info, g.route
+		if n.route.Hops() > 0 && (s.opt.Hops == 0 || n.hops < s.opt.Hops) {
+			s.cross(n, n.via()) // to anchor the next one, even if it is known
+		}
 	}
 	if !n.isSwitch() && int(g.info.LocalPortNum) == g.local {
 		p.guid = g.info.PortGUID
@@ -198,7 +282,7 @@ func (s *sweep) recognise(n *found, g *sighting) {
 // meet makes a new node of g.
 func (s *sweep) meet(g *sighting) {
 	n := s.add(g.info, g.route, g.from.hops+1)
-	n.anchor = g.route.Hops() < g.from.route.Hops()
+	n.anchor = g.upward()
 	g.from.unlink(g.port)
 	s.link(n, g.local, g.from, g.port)
 	s.explore(n)
@@ -219,7 +303,9 @@ func (s *sweep) gotAgain(r *request) {
 	}
 	b := s.bookOf(g.info.NodeGUID)
 	b.close(g)
-	s.changed(g.from, g.port, "it led to port %d of node %s, and then no longer", g.local, g.info.NodeGUID)
+	s.changed(g.from, g.port, func() string {
+		return fmt.Sprintf("it led to port %d of node %s, and then no longer", g.local, g.info.NodeGUID)
+	})
 	s.lookAnew(r)
 	s.settle(b)
 }
@@ -301,7 +387,9 @@ func (s *sweep) acquit(g *sighting) {
 func (s *sweep) convict(g *sighting) {
 	n, b := g.suspects[0], s.bookOf(g.info.NodeGUID)
 	b.close(g)
-	s.changed(n, g.local, "it is connected to port %d of %s now", g.port, g.from.label())
+	s.changed(n, g.local, func() string {
+		return fmt.Sprintf("it is connected to port %d of %s now", g.port, g.from.label())
+	})
 	n.unlink(g.local)
 	g.from.unlink(g.port)
 	s.recognise(n, g)
@@ -321,6 +409,8 @@ func (s *sweep) lookAnew(r *request) {
 }
 
 // changed reports that the cabling changed under the sweep.
-func (s *sweep) changed(n *found, port int, format string, args ...any) {
-	s.problem(ProblemChanged, "port %d of %s changed during the sweep: %s; discover again", port, n.label(), fmt.Sprintf(format, args...))
+func (s *sweep) changed(n *found, port int, how func() string) {
+	s.note(ProblemChanged, func() string {
+		return fmt.Sprintf("port %d of %s changed during the sweep: %s; discover again", port, n.label(), how())
+	})
 }

@@ -23,8 +23,30 @@ func (s *sweep) fail(r *request, a *mad.Attribute) {
 	s.failures = append(s.failures, failure{r.node, a, r.port, r.Err})
 }
 
-func (s *sweep) problem(k ProblemKind, format string, args ...any) {
-	s.problems = append(s.problems, Problem{k, fmt.Sprintf(format, args...)})
+// note is a problem met on the way. The text waits until all names and routes
+// are known.
+type note struct {
+	kind ProblemKind
+	text func() string
+}
+
+func (s *sweep) note(k ProblemKind, text func() string) {
+	s.notes = append(s.notes, note{k, text})
+}
+
+// err is f.err as it would have been on the node's final route.
+func (f *failure) text() string {
+	var e *mad.Error
+	if !errors.As(f.err, &e) {
+		return f.err.Error()
+	}
+	x := *e
+	route := f.node.route
+	if f.attr == mad.AttrNodeInfo {
+		route = f.node.behind(f.port)
+	}
+	x.Dest = "route " + route.String()
+	return x.Error()
 }
 
 // fabric makes a Fabric of what was found, the same one whatever order the
@@ -53,7 +75,7 @@ func (s *sweep) fabric() *Fabric {
 				continue
 			}
 			if err := b.Link(handle[n], i, handle[p.peer], p.peerPort); err != nil {
-				s.problem(ProblemChanged, "%v; discover again", err)
+				b.AddProblem(Problem{ProblemChanged, err.Error() + "; discover again"})
 			}
 		}
 	}
@@ -61,10 +83,7 @@ func (s *sweep) fabric() *Fabric {
 	if s.opt.Hops > 0 {
 		b.SetScope(fmt.Sprintf("within %s of route %s", count(s.opt.Hops, "hop", "hops"), s.opt.Around))
 	}
-	s.report()
-	for _, p := range s.problems {
-		b.AddProblem(p)
-	}
+	s.report(b)
 	return b.Build()
 }
 
@@ -113,24 +132,30 @@ func (n *found) reroute(route mad.DirectedRoute, via int) {
 }
 
 // report puts into words what is wrong.
-func (s *sweep) report() {
-	if s.ended != nil {
-		s.problem(ProblemCut, "the sweep was ended before it was done: %v; discover again", s.ended)
+func (s *sweep) report(b *Builder) {
+	add := func(k ProblemKind, format string, args ...any) {
+		b.AddProblem(Problem{k, fmt.Sprintf(format, args...)})
 	}
-	s.reportFailures()
+	for _, n := range s.notes {
+		add(n.kind, "%s", n.text())
+	}
+	if s.ended != nil {
+		add(ProblemCut, "the sweep was ended before it was done: %v; discover again", s.ended)
+	}
+	s.reportFailures(add)
 	for _, n := range s.nodes {
 		for i, p := range n.ports {
 			switch {
 			case p.peer == n && p.peerPort == i:
-				s.problem(ProblemLoopback, "port %d of %s is connected to itself", i, n.label())
+				add(ProblemLoopback, "port %d of %s is connected to itself", i, n.label())
 			case p.peer == n && p.peerPort > i:
-				s.problem(ProblemLoopback, "port %d of %s is connected to port %d of the same node", i, n.label(), p.peerPort)
+				add(ProblemLoopback, "port %d of %s is connected to port %d of the same node", i, n.label(), p.peerPort)
 			case n.isSwitch() && p.view == viewSomething && p.known && p.peer == nil && n.route.Hops() == mad.MaxHops:
-				s.problem(ProblemTooFar, "what is behind port %d of %s is more than %d hops away; start from a node nearer to it", i, n.label(), mad.MaxHops)
+				add(ProblemTooFar, "what is behind port %d of %s is more than %d hops away; start from a node nearer to it", i, n.label(), mad.MaxHops)
 			}
 		}
 		if n.info.NodeGUID == 0 {
-			s.problem(ProblemZeroGUID, "%s %s on route %s has node GUID 0; give it one with its vendor's tool, for subnet managers cannot tell such nodes apart",
+			add(ProblemZeroGUID, "%s %s on route %s has node GUID 0; give it one with its vendor's tool, for subnet managers cannot tell such nodes apart",
 				typeWord(n.info.NodeType), n.label(), n.route)
 		}
 	}
@@ -143,14 +168,14 @@ func (s *sweep) report() {
 		for i, n := range b.nodes {
 			who[i] = fmt.Sprintf("%s %s on route %s", typeWord(n.info.NodeType), strconv.Quote(n.name), n.route)
 		}
-		s.problem(ProblemDuplicateGUID, "node GUID %s is that of %d nodes: %s; give all but one another, for subnet managers take them for one",
+		add(ProblemDuplicateGUID, "node GUID %s is that of %d nodes: %s; give all but one another, for subnet managers take them for one",
 			g, len(who), strings.Join(who, ", "))
 	}
 }
 
 // reportFailures says what was not answered, in one line for all ports of a
 // node. What another question answered in the end is left out.
-func (s *sweep) reportFailures() {
+func (s *sweep) reportFailures(add func(k ProblemKind, format string, args ...any)) {
 	type key struct {
 		node *found
 		attr *mad.Attribute
@@ -181,14 +206,14 @@ func (s *sweep) reportFailures() {
 		switch {
 		case k.attr == mad.AttrNodeInfo:
 			for _, f := range fs {
-				s.problem(k.kind, "what is behind port %d of %s is unknown: %v; the link is up, so look at the node behind it, and at the cable", f.port, k.node.label(), f.err)
+				add(k.kind, "what is behind port %d of %s is unknown: %s; the link is up, so look at the node behind it, and at the cable", f.port, k.node.label(), f.text())
 			}
 		case k.attr != mad.AttrPortInfo:
-			s.problem(k.kind, "%s of %s is unknown: %v; look at the node's management agent", k.attr.Name, k.node.label(), fs[0].err)
+			add(k.kind, "%s of %s is unknown: %s; look at the node's management agent", k.attr.Name, k.node.label(), fs[0].text())
 		case k.node.isSwitch() && fs[0].port == 0:
-			s.problem(k.kind, "PortInfo of %s is unknown: %v, and its other ports were not asked; look at the node's management agent", k.node.label(), fs[0].err)
+			add(k.kind, "PortInfo of %s is unknown: %s, and its other ports were not asked; look at the node's management agent", k.node.label(), fs[0].text())
 		default:
-			s.problem(k.kind, "PortInfo of %s of %s is unknown: %v; look at the node's management agent", what, k.node.label(), fs[0].err)
+			add(k.kind, "PortInfo of %s of %s is unknown: %s; look at the node's management agent", what, k.node.label(), fs[0].text())
 		}
 	}
 }

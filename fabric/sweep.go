@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"bytes"
+	"fmt"
 
 	"fabsh/mad"
 )
@@ -224,7 +225,10 @@ func (s *sweep) gotFar(r *request) {
 		if r.Err != nil {
 			s.fail(r, mad.AttrNodeInfo)
 		} else {
-			s.problem(ProblemInvalid, "behind port %d of %s: %v; the node there is left out", r.port, n.label(), err)
+			port := r.port
+			s.note(ProblemInvalid, func() string {
+				return fmt.Sprintf("the node behind port %d of %s is left out, for %v; look at its management agent", port, n.label(), err)
+			})
 		}
 		p.view = viewSomething
 		s.settle(s.book(n))
