@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
@@ -101,12 +102,18 @@ func (s *Session) quote(b *strings.Builder, p syntax.Position) {
 	fmt.Fprintf(b, "    %s\n    %s^\n", line, string(before))
 }
 
+// lineAt is the source line at p, fit for a terminal.
 func (s *Session) lineAt(p syntax.Position) string {
 	lines := strings.Split(s.sources[p.Filename()], "\n")
 	if p.Line < 1 || int(p.Line) > len(lines) {
 		return ""
 	}
-	return strings.TrimRight(lines[p.Line-1], "\r")
+	return strings.Map(func(r rune) rune {
+		if r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, strings.TrimRight(lines[p.Line-1], "\r"))
 }
 
 // hint adds what to write instead of what is no Starlark.

@@ -190,8 +190,6 @@ func TestTerminal(t *testing.T) {
 
 	// What is longer than the screen goes to the pager: here it numbers lines.
 	s.expect("rw> ")
-	s.send("'\\n'.join(['line'] * 3)\r")
-	s.expect("rw> ")
 	s.send("help\r")
 	s.expect("     1\t")
 
