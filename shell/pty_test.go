@@ -205,10 +205,83 @@ func TestTerminal(t *testing.T) {
 	// The next session knows the last one's lines.
 	s = startTerminal(t, home, "-F", "sim:ring:n=2")
 	s.expect("rw> ")
-	s.send(up + up + up + up + "\r")
-	s.expect("exit(3)"[:0])
+	s.send(up + up + "\r") // help is the last, before it sleep
+	s.expect("Ctrl-C stops")
 	s.send(ctrlC)
+	s.expect("interrupted\r\n")
 	s.expect("rw> ")
-	s.send("exit\r")
+	s.send("exit(3)\r")
+	s.exit(3)
+}
+
+func TestTerminalFabric(t *testing.T) {
+	home := t.TempDir()
+	config := filepath.Join(home, ".config/fabsh")
+	if err := os.MkdirAll(config, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	rc := "def leaf(n):\n    \"\"\"Is ours.\"\"\"\n    return f.switches[n]\n\nf = discover()\n"
+	if err := os.WriteFile(filepath.Join(config, "rc.star"), []byte(rc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startTerminal(t, home, "-F", "sim:ring:n=2", "--read-only")
+	s.expect("sim (4 nodes, 0s)> ") // by the rc file
+	s.send("leaf(0).n\x01x = \x05ame\rx\r")
+	s.expect("\n\"switch-1\"\r\n")
+
+	// Names of attributes and nodes, in strings.
+	s.expect("> ")
+	s.send("smp_get('NodeIn\t, 'sw\t1\t).num_ports\r")
+	s.expect("smp_get('NodeInfo', 'switch-1').num_ports\r\n")
+	s.expect("3\r\n")
+	s.send("f.swi\t[0].gu\t\r")
+	s.expect("\n\"0x")
+	s.expect("> ")
+	s.send(ctrlD)
 	s.exit(0)
+}
+
+func TestTerminalInterruptedSweep(t *testing.T) {
+	s := startTerminal(t, t.TempDir(), "-F", "sim:ring:n=2,delay=1h", "-t", "1h")
+	s.expect("rw> ")
+	s.send("discover()\r")
+	s.expect("1 MADs sent, 0 answered (0 s, Ctrl-C stops)")
+	s.send(ctrlC)
+	s.expect("interrupted (in-flight MADs abandoned: 1)\r\n")
+	s.expect("rw> ")
+	s.send(ctrlD)
+	s.exit(0)
+
+	// A script ends with it.
+	s = startTerminal(t, t.TempDir(), "-F", "sim:ring:n=2,delay=1h", "-t", "1h", "-c", "catch(discover); catch(discover)")
+	s.expect("Ctrl-C stops")
+	s.send(ctrlC)
+	s.expect("interrupted (in-flight MADs abandoned: 1)\r\n")
+	s.exit(130)
+}
+
+// Without a device, a simulated fabric is offered.
+func TestTerminalNoDevice(t *testing.T) {
+	if devices, _ := os.ReadDir(deviceFolder); len(devices) > 0 {
+		t.Skip("this host has InfiniBand devices")
+	}
+	s := startTerminal(t, t.TempDir())
+	s.expect("Open a simulated fabric (-F sim) now? [Y/n] ")
+	s.send("\r")
+	s.expect("sim, rw> ")
+	s.send("len(discover().cas)\r")
+	s.expect("\n")
+	s.expect("rw (")
+	s.send("quit\r")
+	s.exit(0)
+
+	s = startTerminal(t, t.TempDir())
+	s.expect("[Y/n] ")
+	s.send("n\r")
+	s.exit(3)
+
+	s = startTerminal(t, t.TempDir())
+	s.expect("[Y/n] ")
+	s.send(ctrlC)
+	s.exit(130)
 }
