@@ -199,8 +199,9 @@ func (e *entry) find(flag string) (p *entryParam, off bool) {
 func flagName(param string) string { return "--" + strings.ReplaceAll(param, "_", "-") }
 
 func isNumber(w string) bool {
-	_, err := strconv.ParseFloat(w, 64)
-	return err == nil
+	_, intErr := strconv.ParseInt(w, 0, 64)
+	_, floatErr := strconv.ParseFloat(w, 64)
+	return intErr == nil || floatErr == nil
 }
 
 func listOf(v starlark.Value) starlark.Indexable {

@@ -102,7 +102,7 @@ func (f *files) open(path string) (afero.File, error) {
 		}
 		file, err := r.fs.Open(filepath.ToSlash(rel))
 		if err != nil {
-			return nil, tidy(rename(err, path))
+			return nil, tidy(rename(err, f.short(path)))
 		}
 		if st, err := file.Stat(); err == nil && st.IsDir() {
 			file.Close()

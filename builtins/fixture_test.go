@@ -1,0 +1,82 @@
+package builtins
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/spf13/afero"
+
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+)
+
+// fixture is a session on a simulated fabric, and what it wrote.
+type fixture struct {
+	*Session
+	stdout, stderr bytes.Buffer
+}
+
+// onSim runs fn with a session on the simulated fabric that spec names, in
+// virtual time: a retry ladder takes none.
+func onSim(t *testing.T, spec string, adapt func(*Options), fn func(t *testing.T, f *fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		fab, o, err := sim.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		subnet := sim.New(fab, o)
+		tr, err := subnet.Attach(fab.OfType(mad.NodeTypeCA)[0].ID(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine := mad.NewEngine(tr, mad.Options{Write: true})
+		defer engine.Close()
+		f := new(fixture)
+		opts := Options{Engine: engine, Subnet: subnet, Stdout: &f.stdout, Stderr: &f.stderr, Write: true, FS: afero.NewMemMapFs(), Dir: "/work"}
+		if adapt != nil {
+			adapt(&opts)
+		}
+		f.Session, err = NewSession(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		fn(t, f)
+	})
+}
+
+// plain runs fn with a session that has no fabric.
+func plain(t *testing.T, adapt func(*Options)) *fixture {
+	t.Helper()
+	f := new(fixture)
+	opts := Options{Stdout: &f.stdout, Stderr: &f.stderr, FS: afero.NewMemMapFs(), Dir: "/work"}
+	if adapt != nil {
+		adapt(&opts)
+	}
+	var err error
+	if f.Session, err = NewSession(opts); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// run runs code and returns what it wrote to stdout, then its error as people
+// see it.
+func (f *fixture) run(code string) (out, explained string, status int) {
+	f.stdout.Reset()
+	f.stderr.Reset()
+	err := f.RunCode(context.Background(), "<test>", code)
+	return f.stdout.String(), f.Explain(err), f.ExitStatus(err)
+}
+
+// write puts a file where the session finds it.
+func write(t *testing.T, fs afero.Fs, name, content string) {
+	t.Helper()
+	if err := afero.WriteFile(fs, name, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
