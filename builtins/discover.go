@@ -22,7 +22,7 @@ Names and GUIDs of targets are looked up in the latest one. What did not answer 
 	Example: `
 > f = discover()
 > f
-fabric: 32 nodes (20 switches, 12 CAs), 48 links, complete
+fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 > f.switches[0].type
 "switch"
 `,

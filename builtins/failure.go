@@ -52,8 +52,15 @@ func (e *failure) Attr(name string) (starlark.Value, error) {
 		}
 		return starlark.String(statusWord(me)), nil
 	}
-	return nil, e.err
+	return nil, &raised{e.err}
 }
+
+// raised is a failure that a script came upon by reading its value. It gives
+// the place of the reading, with that of the failure behind it.
+type raised struct{ err error }
+
+func (e *raised) Error() string { return e.err.Error() }
+func (e *raised) Unwrap() error { return e.err }
 
 var catchBuiltin = Builtin{
 	Name:  "catch",
@@ -66,7 +73,7 @@ var catchBuiltin = Builtin{
 	Doc: `Calls fn and returns its result, or the failure as an error value.
 An error value is falsy and has op, target, status and message. MADs that got no answer during the call do not count for the exit status. exit(), an interrupt and a refusal to change the fabric are not caught.`,
 	Example: `
-> r = catch(smp_get, "NodeInfo", dr("0,63"))
+> r = catch(smp_get, "NodeInfo", 999)
 > if not r: print(r.status)
 timed out
 `,

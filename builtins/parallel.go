@@ -22,7 +22,7 @@ One call runs at a time; others go on while it waits for the fabric, so plain co
 	Example: `
 > f = discover()
 > parallel(lambda sw: smp_get("SwitchInfo", sw).linear_fdb_top, f.switches[:3])
-[22, 22, 22]
+[44, 44, 44]
 `,
 	fn: parallel,
 }

@@ -35,3 +35,16 @@ func (s *Session) predeclare() {
 	}
 	s.predeclared["quit"] = s.predeclared["exit"]
 }
+
+// documentedBuiltins are all functions and methods that have documentation.
+func documentedBuiltins() []*Builtin {
+	list := append(functions(), &jsonEncode, &jsonEncodeIndent)
+	for _, d := range typeDocs() {
+		for _, m := range d.members {
+			if m.method != nil {
+				list = append(list, m.method)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,75 @@
+package builtins
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// TestExamples types every documented example at a prompt on the simulated
+// fabric that `fabsh -F sim` opens, and compares what comes back.
+func TestExamples(t *testing.T) {
+	for _, b := range documentedBuiltins() {
+		t.Run(b.Name, func(t *testing.T) {
+			if strings.TrimSpace(b.Example) == "" {
+				t.Fatal("has no example")
+			}
+			onSim(t, "", func(o *Options) { write(t, o.FS, "/work/net.topo", exampleTopology) }, func(t *testing.T, f *fixture) {
+				globals := f.Predeclared()
+				var got strings.Builder
+				for line := range strings.Lines(strings.TrimSpace(b.Example) + "\n") {
+					input, ok := strings.CutPrefix(line, "> ")
+					if !ok {
+						continue
+					}
+					got.WriteString(line)
+					f.stdout.Reset()
+					err := typed(f, globals, input)
+					got.WriteString(f.stdout.String())
+					if text := f.Explain(err); text != "" {
+						got.WriteString(text + "\n")
+					}
+				}
+				if diff := cmp.Diff(strings.TrimSpace(b.Example)+"\n", got.String()); diff != "" {
+					t.Errorf("(-documented +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// typed runs one line as a prompt does.
+func typed(f *fixture, globals starlark.StringDict, input string) error {
+	file, err := dialect.Parse("<example>", input, syntax.RetainComments)
+	if err != nil {
+		return err
+	}
+	last := captureLast(file)
+	thread := f.NewThread(context.Background(), "<example>")
+	if err := starlark.ExecREPLChunk(file, thread, globals); err != nil {
+		return err
+	}
+	if last && globals[lastName] != starlark.None {
+		return f.Show(globals[lastName])
+	}
+	return nil
+}
+
+const exampleTopology = `vendid=0x2c9
+devid=0xd2f0
+sysimgguid=0x2c90300000100
+switchguid=0x2c90300000100(2c90300000100)
+Switch	2 "S-0002c90300000100"		# "leaf-1" enhanced port 0 lid 1 lmc 0
+[1]	"H-0002c90300000200"[1](2c90300000201) 		# "host-1 HCA-1" lid 2 4xEDR
+
+vendid=0x2c9
+devid=0x1017
+sysimgguid=0x2c90300000200
+caguid=0x2c90300000200
+Ca	1 "H-0002c90300000200"		# "host-1 HCA-1"
+[1](2c90300000201) 	"S-0002c90300000100"[1]		# lid 2 lmc 0 "leaf-1" lid 1 4xEDR
+`
