@@ -45,11 +45,11 @@ func (c Class) String() string {
 	case c == ClassCongestion:
 		return "CC"
 	case c >= classVendorFirst && c <= classVendorLast, c >= classVendor2First && c <= classVendor2Last:
-		return fmt.Sprintf("Vendor(%#04x)", uint8(c))
+		return fmt.Sprintf("Vendor(%#02x)", uint8(c))
 	case c >= classAppFirst && c <= classAppLast:
-		return fmt.Sprintf("Application(%#04x)", uint8(c))
+		return fmt.Sprintf("Application(%#02x)", uint8(c))
 	}
-	return fmt.Sprintf("unknown(%#04x)", uint8(c))
+	return fmt.Sprintf("unknown(%#02x)", uint8(c))
 }
 
 // Family folds the two classes of subnet management, which share attributes,
@@ -148,7 +148,7 @@ func (m Method) Name(c Class, version uint8) string {
 			return n
 		}
 	}
-	return fmt.Sprintf("unknown(%#04x)", uint8(m))
+	return fmt.Sprintf("unknown(%#02x)", uint8(m))
 }
 
 // The same numbers mean other methods in the two versions of SubnAdm

@@ -6,9 +6,14 @@
 //	mad.go        the base header every MAD begins with
 //	class.go      management classes, methods, what each allows
 //	status.go     the status field in words
-//	attribute.go  what an attribute is: fields, modifier, effect
-//	smp.go sa.go perf.go   the attributes, one family a file
+//	attribute.go  what an attribute is: fields, modifier
+//	effect.go     what a request does to the fabric
+//	smp.go sa.go perf.go classport.go   the attributes, one family a file
+//	enum.go       the words of their enumerations and masks
 //	z*.go         generated from those: decode, encode, field tables
+//	registry.go   attributes by number and by name
+//	field.go      single fields, without decoding the rest
+//	speed.go      a link's speed and width, out of PortInfo
 //	transport.go  what carries datagrams
 //	engine.go     windows, retries, matching of replies
 //

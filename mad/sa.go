@@ -111,7 +111,7 @@ type PortInfoRecord struct {
 	EndportLID LID `mad:"0:16"`
 	// PortNum is the port number; on channel adapters it may be 0 in answers.
 	PortNum uint8 `mad:"16:8"`
-	// Options says how PortInfo's fields are to be read; 0x80 for those of extended speeds.
+	// Options: with 0x80 in a query the asker knows the extended speeds; without it, a subnet manager may show such a port's speeds as QDR.
 	Options uint8 `mad:"24:8,hex"`
 	// PortInfo is the port's PortInfo.
 	PortInfo PortInfo `mad:"32:512"`

@@ -71,7 +71,7 @@ type SwitchInfo struct {
 	LifeTimeValue uint8 `mad:"88:5"`
 	// PortStateChange is set when the state of any port changed; writing 1 clears it.
 	PortStateChange bool `mad:"93:1,w1c"`
-	// OptimizedSLtoVLMappingProgramming says which wildcards SLtoVLMappingTable takes: 1 for all inputs, 2 for all outputs too.
+	// OptimizedSLtoVLMappingProgramming: with bit 0 set, one SLtoVLMappingTable can be set for all input or output ports at once.
 	OptimizedSLtoVLMappingProgramming uint8 `mad:"94:2"`
 	// LIDsPerPort is how many LIDs each port may use with the random forwarding table.
 	LIDsPerPort uint16 `mad:"96:16,ro"`
@@ -89,7 +89,7 @@ type SwitchInfo struct {
 	EnhancedPort0 bool  `mad:"132:1,ro"`
 	_             uint8 `mad:"133:3"`
 	_             uint8 `mad:"136:8"`
-	// MulticastFDBTop is the highest LID the switch looks up in its multicast forwarding table; 0xBFFF for none, 0 for no limit.
+	// MulticastFDBTop is the highest LID the switch looks up in its multicast forwarding table; 0xBFFF where it should look up none, 0 where it is not in use.
 	MulticastFDBTop uint16 `mad:"144:16,hex"`
 }
 
@@ -113,7 +113,8 @@ type GUIDInfo struct {
 //
 //mad:attr class=Subn id=0x0015 methods=Get,Set size=64 section=14.2.5.6 modifier=port:0:8,extended_speeds:31:1 smowned
 //mad:source rdma-core libibmad/fields.c PortInfo fields, More PortInfo fields
-//mad:source opensm include/iba/ib_types.h ib_port_info_t
+//mad:source opensm include/iba/ib_types.h ib_port_info_t (not the extended speeds 2)
+//mad:source linux drivers/infiniband/hw/mlx5/mad.c mlx5_query_mad_ifc_port (LinkSpeedExtActive2)
 type PortInfo struct {
 	// MKey guards changes to the node (and, by M_KeyProtectBits, reads too); 0 leaves it open.
 	MKey uint64 `mad:"0:64,name=M_Key,key,hex"`
@@ -203,20 +204,20 @@ type PortInfo struct {
 	_             uint8 `mad:"416:3"`
 	// RespTimeValue is how long the agent takes to answer, 4.096 us times two to this power.
 	RespTimeValue uint8 `mad:"419:5,ro"`
-	// LocalPhyErrors is the rate of symbol errors above which the link is taken down; 15 tolerates most.
+	// LocalPhyErrors is the number of physical errors above which a local link integrity error is counted.
 	LocalPhyErrors uint8 `mad:"424:4"`
-	// OverrunErrors is the number of buffer overruns in a row above which the link is taken down.
+	// OverrunErrors is the number of buffer overruns in a row above which an excessive buffer overrun error is counted.
 	OverrunErrors uint8 `mad:"428:4"`
 	// MaxCreditHint is the most credits a lane can have, in units of 64 bytes; 0 unknown.
 	MaxCreditHint uint16 `mad:"432:16,ro"`
 	_             uint8  `mad:"448:1"`
 	// LinkSpeedExtActive2 is the speed in use from 200 Gb/s a lane on.
 	LinkSpeedExtActive2 LinkSpeedExt2 `mad:"449:2,ro,enum,component=none"`
-	// LinkSpeedExtSupported2 are the speeds from 200 Gb/s a lane on that the port can do.
+	// LinkSpeedExtSupported2 are the speeds from 200 Gb/s a lane on that the port can do (known from rdma-core alone).
 	LinkSpeedExtSupported2 LinkSpeedExt2 `mad:"451:2,ro,component=none"`
-	// LinkSpeedExtEnabled2 are the speeds from 200 Gb/s a lane on that may be negotiated.
+	// LinkSpeedExtEnabled2 are the speeds from 200 Gb/s a lane on that may be negotiated (known from rdma-core alone).
 	LinkSpeedExtEnabled2 LinkSpeedExt2 `mad:"453:3,nochange=0,component=none"`
-	// LinkRoundTripLatency is the time a bit needs to the neighbour and back, in units of 4 ns; 0xFFFFFF unknown.
+	// LinkRoundTripLatency is the time that a signal needs to the neighbour and back, where CapabilityMask says so.
 	LinkRoundTripLatency uint32 `mad:"456:24"`
 	// CapabilityMask2 is what else the port supports.
 	CapabilityMask2 CapabilityMask2 `mad:"480:16,ro"`

@@ -62,11 +62,11 @@ var seenAs = map[string][]string{
 var unseen = map[string]string{
 	"SwitchInfo.MulticastFDBTop":                    "rdma-core fields.c SwitchInfo, opensm ib_switch_info_t",
 	"PortInfo.MulticastP_KeyTrapSuppressionEnabled": "rdma-core fields.c PortInfo, opensm ib_port_info_t",
-	// tshark takes all 8 bits from 448 on for reserved, and so does opensm;
-	// libibnetdisc gives these their meaning only with a capability bit.
-	"PortInfo.LinkSpeedExtActive2":           "rdma-core fields.c More PortInfo fields (XDR), rdma-core libibnetdisc ibnd_get_agg_linkspeedext_field",
-	"PortInfo.LinkSpeedExtSupported2":        "rdma-core fields.c More PortInfo fields (XDR), rdma-core libibnetdisc ibnd_get_agg_linkspeedextsup",
-	"PortInfo.LinkSpeedExtEnabled2":          "rdma-core fields.c More PortInfo fields (XDR), rdma-core libibnetdisc ibnd_get_agg_linkspeedexten",
+	// Of these three, tshark and opensm still take all 8 bits from 448 on for
+	// reserved. Linux reads the first only; the others follow it in rdma-core.
+	"PortInfo.LinkSpeedExtActive2":           "rdma-core fields.c More PortInfo fields (XDR), linux drivers/infiniband/hw/mlx5/mad.c mlx5_query_mad_ifc_port",
+	"PortInfo.LinkSpeedExtSupported2":        "rdma-core fields.c More PortInfo fields (XDR); no second source",
+	"PortInfo.LinkSpeedExtEnabled2":          "rdma-core fields.c More PortInfo fields (XDR); no second source",
 	"PortInfo.CapabilityMask2":               "rdma-core fields.c More PortInfo fields, opensm ib_port_info_t",
 	"PortInfo.LinkSpeedExtActive":            "rdma-core fields.c More PortInfo fields, opensm ib_port_info_t",
 	"PortInfo.LinkSpeedExtSupported":         "rdma-core fields.c More PortInfo fields, opensm ib_port_info_t",
@@ -80,7 +80,7 @@ var unseen = map[string]string{
 	"NodeRecord.NodeString":                  "opensm ib_node_record_t, python-rdma SANodeRecord",
 	"PortInfoRecord.Options":                 "opensm ib_portinfo_record_t, opensm IB_PIR_COMPMASK_OPTIONS; reserved in python-rdma",
 	"PathRecord.ServiceID":                   "opensm ib_path_rec_t, linux path_rec_table",
-"PathRecord.QoSClass":                    "opensm ib_path_rec_t, linux path_rec_table",
+	"PathRecord.QoSClass":                    "opensm ib_path_rec_t, linux path_rec_table",
 	"PortCounters.CounterSelect2":            "rdma-core fields.c Port counters, opensm ib_port_counters_t",
 	"PortCounters.QP1Dropped":                "opensm ib_port_counters_t, linux ib_pma_portcounters (reserved2); rdma-core has VL15Dropped's offset",
 	"PortCounters.PortXmitWait":              "rdma-core fields.c Port counters, linux ib_pma_portcounters",

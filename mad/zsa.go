@@ -395,7 +395,7 @@ var AttrPortInfoRecord = &Attribute{
 		{Name: "PortNum", Script: "port_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 1, Components: 1,
 			Doc: "PortNum is the port number; on channel adapters it may be 0 in answers."},
 		{Name: "Options", Script: "options", Offset: 24, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 2, Components: 1, Hex: true,
-			Doc: "Options says how PortInfo's fields are to be read; 0x80 for those of extended speeds."},
+			Doc: "Options: with 0x80 in a query the asker knows the extended speeds; without it, a subnet manager may show such a port's speeds as QDR."},
 		{Name: "PortInfo", Script: "port_info", Offset: 32, Bits: 512, Count: 1, Stride: 512, Kind: KindStruct, Struct: AttrPortInfo, Component: 3, Components: 55,
 			Doc: "PortInfo is the port's PortInfo."},
 	},
