@@ -18,7 +18,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.ReplaceAll(string(data), "\r\n", "\n")
+	text, renewed := string(data), string(data)
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +34,16 @@ func TestReadme(t *testing.T) {
 		block, after, _ := strings.Cut(rest, "\n```\n")
 		text, blocks = after, blocks+1
 		want := block + "\n"
-		if diff := cmp.Diff(want, typed(t, root, env, want)); diff != "" {
+		got := typed(t, root, env, want)
+		if *update {
+			renewed = strings.Replace(renewed, want, got, 1)
+		} else if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	if *update {
+		if err := os.WriteFile("README.md", []byte(renewed), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if blocks == 0 {

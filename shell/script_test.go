@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-var update = flag.Bool("update", false, "rewrite what the scripts of testdata/script expect")
+var update = flag.Bool("update", false, "rewrite what testdata/script and README.md expect")
 
 // TestScripts runs testdata/script. The command "session FILE" types the lines
 // of FILE that begin with "$ " into a shell and writes what a terminal would
