@@ -67,6 +67,9 @@ func (s *Session) runModule(f *fiber, chain []string, key, src string) (starlark
 	t, release := newThread(&inner, key)
 	defer release()
 	s.sources[key] = src
+	if err := PlainText(key, 1, src); err != nil {
+		return nil, err
+	}
 	return starlark.ExecFileOptions(&dialect, t, key, src, s.predeclared)
 }
 

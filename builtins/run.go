@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -12,17 +13,17 @@ import (
 // RunFile runs a script and then, if it defines one, its entry function with
 // what args say.
 func (s *Session) RunFile(ctx context.Context, path string, args []string) error {
-	src, err := s.files.readNamed(path)
+	src, err := s.readScript(path)
 	if err != nil {
-		return err
-	}
-	if err := s.files.add(filepath.Dir(path)); err != nil {
 		return err
 	}
 	t, release := s.mainThread(ctx, path)
 	defer release()
 	return finish(ctx, path, func() error {
-		s.sources[path] = string(src)
+		s.sources[path] = src
+		if err := PlainText(path, 1, src); err != nil {
+			return err
+		}
 		_, prog, err := starlark.SourceProgramOptions(&dialect, path, src, s.predeclared.Has)
 		if err != nil {
 			return err
@@ -42,6 +43,23 @@ func (s *Session) RunFile(ctx context.Context, path string, args []string) error
 		}
 		return s.runEntry(t, filepath.Base(path), entry, args)
 	})
+}
+
+// readScript reads a script that the command line names, a file or one of the
+// embedded ones, and makes its folder readable.
+func (s *Session) readScript(path string) (string, error) {
+	if strings.HasPrefix(path, "@") {
+		_, src, err := s.findModule("", path)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return src, err
+	}
+	src, err := s.files.readNamed(path)
+	if err != nil {
+		return "", err
+	}
+	return string(src), s.files.add(filepath.Dir(path))
 }
 
 // RunCode runs a piece of code, as with -c, and shows the value of its last

@@ -3,12 +3,12 @@ package shell
 import (
 	"errors"
 	"regexp"
-	"strings"
-	"unicode/utf8"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"fabsh/builtins"
 )
 
 // An interp runs statement after statement in one growing set of globals, as
@@ -44,7 +44,7 @@ func newInterp(opts *syntax.FileOptions, predeclared starlark.StringDict, show f
 // of the named file. The value of an expression is shown, and kept in _,
 // unless it is None.
 func (x *interp) exec(thread *starlark.Thread, file string, line int, src string) error {
-	if err := plainText(file, line, src); err != nil {
+	if err := builtins.PlainText(file, line, src); err != nil {
 		return err
 	}
 	f, err := x.opts.Parse(file, syntax.FilePortion{Content: []byte(src), FirstLine: int32(line), FirstCol: 1}, 0)
@@ -62,18 +62,6 @@ func (x *interp) exec(thread *starlark.Thread, file string, line int, src string
 		}
 	}
 	return nil
-}
-
-// plainText refuses a NUL, which the scanner takes for the end: what follows
-// it would be dropped without a word.
-func plainText(file string, line int, src string) error {
-	before, _, found := strings.Cut(src, "\x00")
-	if !found {
-		return nil
-	}
-	start := strings.LastIndexByte(before, '\n') + 1
-	pos := syntax.MakePosition(&file, int32(line+strings.Count(before, "\n")), int32(utf8.RuneCountInString(before[start:])+1))
-	return syntax.Error{Pos: pos, Msg: "there is a NUL; is this a text file?"}
 }
 
 func (x *interp) eval(thread *starlark.Thread, e syntax.Expr) error {
