@@ -46,3 +46,7 @@ func (s *Session) Fabric() *fabric.Fabric {
 	}
 	return s.fabric.f
 }
+
+// Unanswered is how many requests of scripts got no answer, but for those that
+// catch took note of. It is why the exit status is 3 without an error.
+func (s *Session) Unanswered() int { return s.account.unanswered }

@@ -110,7 +110,7 @@ func (r *repl) loop() int {
 // exitStatus ends the session with err.
 func (r *repl) exitStatus(err error) int {
 	if !r.lines.interactive {
-		return worse(r.worst, r.ExitStatus(err))
+		return worse(r.worst, r.finalStatus(err))
 	}
 	var exit *builtins.ExitError
 	if errors.As(err, &exit) {

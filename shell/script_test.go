@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -31,6 +32,13 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "device" {
+				return false, fmt.Errorf("unknown condition")
+			}
+			devices, _ := os.ReadDir(deviceFolder)
+			return len(devices) > 0, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"session": func(ts *testscript.TestScript, _ bool, args []string) {

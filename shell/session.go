@@ -48,7 +48,22 @@ func (s *session) doing() string {
 func (s *session) evaluate(fn func(context.Context) error) int {
 	err := s.attempt(fn)
 	s.report(err)
-	return s.ExitStatus(err)
+	return s.finalStatus(err)
+}
+
+// finalStatus is the exit status after an evaluation that ended with err, and
+// says why where nothing else does.
+func (s *session) finalStatus(err error) int {
+	status := s.ExitStatus(err)
+	var exit *builtins.ExitError
+	if n := s.Unanswered(); n > 0 && status == builtins.StatusFabric && (err == nil || errors.As(err, &exit)) && !s.app.quiet {
+		requests := "requests"
+		if n == 1 {
+			requests = "request"
+		}
+		fmt.Fprintf(s.app.console.Err(), "%d %s got no answer: exit status %d\n", n, requests, status)
+	}
+	return status
 }
 
 // attempt runs fn until it ends, fails or is interrupted.
