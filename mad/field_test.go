@@ -1,6 +1,7 @@
 package mad
 
 import (
+	"bytes"
 	"math/big"
 	"math/rand/v2"
 	"testing"
@@ -43,6 +44,24 @@ func TestFieldLongerThan64Bits(t *testing.T) {
 	}
 	if f.Uint(data) != uint64(g.GUID()) {
 		t.Errorf("the last 64 bits are %#x, want %#x", f.Uint(data), g.GUID())
+	}
+}
+
+func TestFieldElements(t *testing.T) {
+	f := AttrVLArbitrationTable.Field("weight")
+	data := make([]byte, 64)
+	for i := -1; i <= f.Count; i++ { // those outside are ignored
+		f.SetUintAt(data, i, uint64(i)+100)
+	}
+	var got []uint64
+	for _, i := range []int{-1, 0, 31, 32} {
+		got = append(got, f.UintAt(bytes.Repeat([]byte{0xff}, 128), i), f.UintAt(data, i))
+	}
+	if d := cmp.Diff([]uint64{0, 0, 0xff, 100, 0xff, 131, 0, 0}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if f := AttrVLArbitrationTable.Field("vl"); f.UintAt(data, 5) != 0 {
+		t.Error("wrote between the elements")
 	}
 }
 
@@ -98,7 +117,7 @@ func TestWords(t *testing.T) {
 		PortStateActive.String(), PortPhysicalStateLinkUp.String(), PortState(9).String(), NodeTypeCA.String(),
 		MTU2048.String(), VLs0To7.String(), Rate2_5.String(), SMStateNotActive.String(),
 		(LinkWidth1x | LinkWidth4x).String(), (LinkWidth1x | LinkWidth4x).Words(), LinkWidth(0).Words(),
-		LinkWidthSupported.Words(), LinkSpeedExtDisabled.Words(), LinkWidth(0x41).Words(),
+		LinkWidthSupported.Words(), LinkSpeedExtDisabled.Words(), LinkWidth(0x41).Words(), LinkSpeedExtended.Words(),
 		WordsLinkSpeed.Text(0), WordsLinkSpeed.Text(uint64(LinkSpeedQDR)),
 		WordsPortState.Code["armed"], WordsCapabilityMask.Code["is_sm"],
 	}
@@ -106,7 +125,7 @@ func TestWords(t *testing.T) {
 		"active", "link_up", "unknown(9)", "ca",
 		"2048", "vl0_7", "2.5", "not_active",
 		"1x,4x", []string{"1x", "4x"}, []string{},
-		[]string{"supported"}, []string{"disabled"}, []string{"1x", "unknown(64)"},
+		[]string{"supported"}, []string{"disabled"}, []string{"1x", "unknown(64)"}, []string{},
 		"extended", "qdr",
 		uint64(3), uint64(2),
 	}

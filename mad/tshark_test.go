@@ -84,7 +84,7 @@ var unseen = map[string]string{
 	"NodeRecord.NodeString":                  "opensm ib_node_record_t, python-rdma SANodeRecord",
 	"PortInfoRecord.Options":                 "opensm ib_portinfo_record_t, opensm IB_PIR_COMPMASK_OPTIONS; reserved in python-rdma",
 	"PathRecord.ServiceID":                   "opensm ib_path_rec_t, linux path_rec_table",
-"PathRecord.QoSClass":                    "opensm ib_path_rec_t, linux path_rec_table",
+	"PathRecord.QoSClass":                    "opensm ib_path_rec_t, linux path_rec_table",
 	"PortCounters.CounterSelect2":            "rdma-core fields.c Port counters, opensm ib_port_counters_t",
 	"PortCounters.QP1Dropped":                "opensm ib_port_counters_t, linux ib_pma_portcounters (reserved2); rdma-core has VL15Dropped's offset",
 	"PortCounters.PortXmitWait":              "rdma-core fields.c Port counters, linux ib_pma_portcounters",
