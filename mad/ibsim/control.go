@@ -1,0 +1,327 @@
+package ibsim
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"fabsh/mad"
+)
+
+// Options say where to attach.
+type Options struct {
+	// Socket is ibsim's name: what its IBSIM_SOCKNAME says, or "" for "sim".
+	Socket string
+	// Node is the node to attach to, by the name in the net file or by its
+	// description; "" is the first of the net file. Of a channel adapter it
+	// is always port 1, of a switch port 0.
+	Node string
+	// QP, if above 1, is where requests to us (Reports) are sent.
+	QP uint32
+	// ISSM takes requests to QP 0 and 1 of the node, as its subnet manager
+	// does: there can be one such client on a node.
+	ISSM bool
+}
+
+// Control requests (enum SIM_CTL_TYPES).
+const (
+	ctlError = iota
+	ctlConnect
+	ctlDisconnect
+	ctlGetPort
+	ctlGetVendor
+	ctlGetGID
+	ctlGetGUID
+	ctlGetNodeInfo
+	ctlGetPortInfo
+	ctlSetISSM
+	ctlGetPKeys
+)
+
+// A control message (struct sim_ctl), in host byte order.
+const (
+	ctlSize   = 80
+	ctlMagic  = 0xdeadbeef
+	offSlot   = 4
+	offType   = 8
+	offSerial = 12 // ibsim gives it back unread: it tells a late reply
+	offInfo   = 16 // 64 bytes
+)
+
+// What CONNECT says (struct sim_client_info).
+const (
+	offClientID = 0 // of the reply: the slot
+	offClientQP = 4
+	offISSM     = 8
+	offNode     = 12 // NUL-terminated
+	nodeSize    = 32
+)
+
+const (
+	// connectTimeout is long, for an ibsim that has to load a big net file.
+	connectTimeout = 30 * time.Second
+	factsTimeout   = 5 * time.Second
+	closeTimeout   = 2 * time.Second
+)
+
+// control is the socket for requests to ibsim itself.
+type control struct {
+	*net.UnixConn
+	slot uint32
+
+	mu     sync.Mutex // one request at a time
+	serial uint32
+}
+
+// address is of ibsim's abstract sockets. It counts a NUL after the name.
+func address(format string, args ...any) *net.UnixAddr {
+	return &net.UnixAddr{Net: "unixgram", Name: "@" + fmt.Sprintf(format, args...) + "\x00"}
+}
+
+// Attach takes one of ibsim's ten places.
+func Attach(o Options) (*Transport, error) {
+	if o.Socket == "" {
+		o.Socket = "sim"
+	}
+	if len(o.Node) >= nodeSize {
+		return nil, fmt.Errorf("node %q: ibsim takes names of at most %d bytes to attach to", o.Node, nodeSize-1)
+	}
+	t := &Transport{socket: o.Socket, qp: o.QP}
+	id, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.connect(o, id); isTimeout(err) {
+		go t.abandon()
+		return nil, err
+	} else if err != nil {
+		t.data.Close()
+		t.ctl.Close()
+		return nil, err
+	}
+	t.ended, t.end = context.WithCancelCause(context.Background())
+	t.watch.Add(1)
+	go t.watchIbsim()
+	return t, nil
+}
+
+// open makes our two sockets. Both must have their names before CONNECT: ibsim
+// ends itself if it cannot connect to the one for data.
+func (t *Transport) open() (id int32, err error) {
+	for range 8 { // another client may have the same number
+		id = 1 + rand.Int32N(1<<31-1)
+		t.ctl.UnixConn, err = net.DialUnix("unixgram", address("%s:ctl%d", t.socket, id), address("%s:ctl", t.socket))
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			continue
+		case errors.Is(err, syscall.ECONNREFUSED):
+			return 0, fmt.Errorf("no ibsim listens at %q in this network namespace: start one with IBSIM_SOCKNAME=%[1]s ibsim -s -n NETFILE, or name the socket of one that runs (-F ibsim:NAME)", t.socket)
+		case err != nil:
+			return 0, fmt.Errorf("ibsim at %q: %w", t.socket, err)
+		}
+		t.data, err = net.ListenUnixgram("unixgram", address("%s:in%d", t.socket, id))
+		if err == nil {
+			return id, nil
+		}
+		t.ctl.Close()
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return 0, fmt.Errorf("ibsim at %q: %w", t.socket, err)
+}
+
+// connect takes a slot, and connects our data socket to ibsim's of that slot:
+// only between two that are connected to each other the kernel does not limit
+// the queue to net.unix.max_dgram_qlen.
+func (t *Transport) connect(o Options, id int32) error {
+	reply, err := t.ask(o, id)
+	if err != nil {
+		return err
+	}
+	t.ctl.slot = binary.NativeEndian.Uint32(reply[offClientID:])
+	name, _, _ := bytes.Cut(reply[offNode:][:nodeSize], []byte{0})
+	t.node = string(name)
+
+	raw, err := t.data.SyscallConn()
+	if err == nil {
+		cerr := raw.Control(func(fd uintptr) {
+			err = syscall.Connect(int(fd), &syscall.SockaddrUnix{Name: address("%s:out%d", t.socket, t.ctl.slot).Name})
+		})
+		err = errors.Join(err, cerr)
+	}
+	if err != nil {
+		t.ctl.request(ctlDisconnect, nil, closeTimeout)
+		return fmt.Errorf("ibsim at %q: its socket for our data: %w", t.socket, err)
+	}
+	return nil
+}
+
+// abandon keeps our sockets until ibsim answers a CONNECT that we have given up.
+func (t *Transport) abandon() {
+	defer t.data.Close()
+	defer t.ctl.Close()
+	t.ctl.SetDeadline(time.Time{})
+	for {
+		reply, err := t.ctl.reply()
+		if err == nil {
+			t.ctl.slot = binary.NativeEndian.Uint32(reply[offClientID:])
+			t.ctl.request(ctlDisconnect, nil, closeTimeout)
+		}
+		if err != errStale {
+			return
+		}
+	}
+}
+
+// ask sends CONNECT. ibsim does not say why it refuses; what it grants to a
+// request that asks for less does.
+func (t *Transport) ask(o Options, id int32) (reply []byte, err error) {
+	var info [64]byte
+	binary.NativeEndian.PutUint32(info[offClientID:], uint32(id))
+	binary.NativeEndian.PutUint32(info[offClientQP:], o.QP)
+	if o.ISSM {
+		binary.NativeEndian.PutUint32(info[offISSM:], 1)
+	}
+	copy(info[offNode:], o.Node)
+	reply, err = t.ctl.request(ctlConnect, info[:], connectTimeout)
+	if err == nil {
+		return reply, nil
+	}
+	if err != errRefused {
+		return nil, fmt.Errorf("ibsim at %q: attach: %w", t.socket, err)
+	}
+	granted := func() bool {
+		reply, err := t.ctl.request(ctlConnect, info[:], connectTimeout)
+		if err != nil {
+			return false
+		}
+		t.ctl.slot = binary.NativeEndian.Uint32(reply[offClientID:])
+		t.ctl.request(ctlDisconnect, nil, closeTimeout)
+		return true
+	}
+	clear(info[offISSM:offNode])
+	if o.ISSM && granted() {
+		return nil, fmt.Errorf("ibsim at %q: a subnet manager is on node %q already", t.socket, o.Node)
+	}
+	clear(info[offNode:][:nodeSize])
+	if o.Node != "" && granted() {
+		return nil, fmt.Errorf("ibsim at %q: no node %q in its net file", t.socket, o.Node)
+	}
+	return nil, fmt.Errorf("ibsim at %q: all 10 places for clients are taken, perhaps by some that did not detach: see Attached on its console, and X with a number frees one", t.socket)
+}
+
+// errRefused is ibsim's whole answer when it refuses.
+var errRefused = errors.New("refused")
+
+// request sends a control request and waits for its reply, 64 bytes.
+func (c *control) request(kind uint32, info []byte, timeout time.Duration) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serial++
+	var m [ctlSize]byte
+	binary.NativeEndian.PutUint32(m[0:], ctlMagic)
+	binary.NativeEndian.PutUint32(m[offSlot:], c.slot)
+	binary.NativeEndian.PutUint32(m[offType:], kind)
+	binary.NativeEndian.PutUint32(m[offSerial:], c.serial)
+	copy(m[offInfo:], info)
+	c.SetDeadline(time.Now().Add(timeout))
+	if _, err := c.Write(m[:]); err != nil {
+		return nil, c.explain(err, timeout)
+	}
+	for {
+		reply, err := c.reply()
+		switch err {
+		case nil, errRefused:
+			return reply, err
+		case errStale:
+		default:
+			return nil, c.explain(err, timeout)
+		}
+	}
+}
+
+// errStale: the reply is to a request that we gave up.
+var errStale = errors.New("stale reply")
+
+// reply reads a reply, 64 bytes.
+func (c *control) reply() ([]byte, error) {
+	var m [ctlSize]byte
+	n, err := c.Read(m[:])
+	switch {
+	case err != nil:
+		return nil, err
+	case n != ctlSize || binary.NativeEndian.Uint32(m[offSerial:]) != c.serial:
+		return nil, errStale
+	case binary.NativeEndian.Uint32(m[offType:]) == ctlError:
+		return nil, errRefused
+	}
+	return m[offInfo:], nil
+}
+
+func (c *control) explain(err error, timeout time.Duration) error {
+	if isTimeout(err) {
+		return fmt.Errorf("no reply within %v: it is stopped, or waits for a client that does not read its answers: %w", timeout, err)
+	}
+	return err
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// Port asks ibsim for the facts of the port we are attached to.
+func (t *Transport) Port() (mad.Port, error) {
+	if err := t.cause(); err != nil {
+		return mad.Port{}, err
+	}
+	var node mad.NodeInfo
+	var port mad.PortInfo
+	var pkeys []byte
+	for _, q := range []struct {
+		kind uint32
+		put  func(reply []byte)
+	}{
+		{ctlGetNodeInfo, node.Decode},
+		{ctlGetPortInfo, port.Decode}, // of port "0": ours
+		{ctlGetPKeys, func(reply []byte) { pkeys = reply }},
+	} {
+		reply, err := t.ctl.request(q.kind, nil, factsTimeout)
+		switch {
+		case isTimeout(err):
+			return mad.Port{}, fmt.Errorf("ibsim at %q: facts of the local port: %w", t.socket, err)
+		case err != nil:
+			return mad.Port{}, t.fail(err)
+		}
+		q.put(reply)
+	}
+	p := mad.Port{
+		Device:    t.node,
+		Num:       port.LocalPortNum,
+		NodeGUID:  node.NodeGUID,
+		PortGUID:  node.NodeGUID,
+		LID:       port.LID,
+		LMC:       port.LMC,
+		SMLID:     port.MasterSMLID,
+		SMSL:      port.MasterSMSL,
+		State:     port.PortState,
+		GIDPrefix: port.GIDPrefix,
+	}
+	if node.NodeType != mad.NodeTypeSwitch {
+		p.PortGUID += mad.GUID(p.Num) // as the simulated agents say it
+	}
+	for i := range len(pkeys) / 2 { // up to the last one in use; the index counts
+		if key := binary.BigEndian.Uint16(pkeys[2*i:]); key != 0 {
+			p.PKeys = append(append(p.PKeys, make([]uint16, i-len(p.PKeys))...), key)
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,222 @@
+// Package ibsim attaches to ibsim, the simulator of linux-rdma, as libumad2sim
+// does for C programs: over its sockets, without a preloaded library. OpenSM
+// and infiniband-diags can be on the same simulated fabric.
+//
+//	ibsim.go    the transport: datagrams
+//	control.go  the other socket: attach, detach, facts of the port
+//	refuse.go   what must not be sent, for ibsim would take harm
+//
+// Sources: linux-rdma/ibsim, tag ibsim-0.10: include/ibsim.h (messages),
+// ibsim/ibsim.c (sockets, clients), ibsim/sim_mad.c (what becomes of a MAD).
+//
+// ibsim is one thread, which waits for ever when a client does not take its
+// answers. A client that waits for ibsim to take a request meanwhile closes
+// the circle. So whoever calls Recv must not Send from the same goroutine, and
+// no more than maxOutstanding requests may be on their way.
+package ibsim
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"fabsh/mad"
+)
+
+// Transport is a mad.Transport to one client's place in ibsim.
+type Transport struct {
+	socket string // ibsim's name
+	node   string // where we are attached
+	qp     uint32 // Options.QP
+	ctl    control
+	data   *net.UnixConn // requests and answers
+	tx, rx [messageSize]byte
+
+	// ended is done after Close or once ibsim is gone; its cause says which.
+	ended context.Context
+	end   context.CancelCauseFunc
+	watch sync.WaitGroup
+	close sync.Once
+}
+
+var _ mad.Transport = (*Transport)(nil)
+
+// The buffers of each direction take 167 messages (Linux's default of 208 KiB
+// for a socket, 1280 bytes a message with its bookkeeping).
+const maxOutstanding = 128
+
+// watchInterval is how soon an idle client notices that ibsim is gone.
+const watchInterval = 500 * time.Millisecond
+
+// A message carries one MAD (struct sim_request). LIDs are big endian in the
+// first two bytes of their word on little-endian hosts, in the last two on
+// big-endian ones.
+const (
+	messageSize = 32 + mad.Size
+	offDLID     = 0
+	offSLID     = 4
+	offDQP      = 8
+	offSQP      = 12
+	offStatus   = 16 // 0, or ETIMEDOUT: not delivered
+	offLength   = 24 // of the MAD: after it come leftovers of the sender's memory
+	offMAD      = 32
+)
+
+// Traits: ACKs of RMPP segments bounce, because ibsim takes them for responses
+// to ourselves.
+func (t *Transport) Traits() mad.Traits {
+	return mad.Traits{Name: "ibsim", NoACK: true, MaxOutstanding: maxOutstanding}
+}
+
+// Send hands d to ibsim. It refuses with a *mad.SendError what ibsim would
+// take harm from, and what it cannot carry.
+func (t *Transport) Send(d *mad.Datagram) error {
+	if err := refuse(d); err != nil {
+		return &mad.SendError{Err: err}
+	}
+	m := t.tx[:]
+	clear(m[:offMAD])
+	if mad.Class(d.MAD[1]) == mad.ClassSubnDirected {
+		putLID(m[offDLID:], mad.PermissiveLID)
+		putLID(m[offSLID:], mad.PermissiveLID)
+	} else {
+		putLID(m[offDLID:], d.LID) // SLID 0: ibsim fills in ours
+	}
+	binary.BigEndian.PutUint32(m[offDQP:], d.QP)
+	binary.BigEndian.PutUint32(m[offSQP:], d.QP) // from the management QP of the same kind
+	if d.QP != 0 && t.qp != 0 {
+		binary.BigEndian.PutUint32(m[offSQP:], t.qp) // whoever reports to us will use it
+	}
+	binary.BigEndian.PutUint64(m[offLength:], mad.Size)
+	copy(m[offMAD:], d.MAD)
+	if _, err := t.data.Write(m); err != nil {
+		return t.fail(err)
+	}
+	return nil
+}
+
+// Recv waits for the next datagram.
+func (t *Transport) Recv(d *mad.Datagram) error {
+	m := t.rx[:]
+	for {
+		n, err := t.data.Read(m)
+		if err != nil {
+			return t.fail(err)
+		}
+		if n == messageSize {
+			break
+		}
+	}
+	received(d, m)
+	return nil
+}
+
+// received fills d from message m.
+func received(d *mad.Datagram, m []byte) {
+	d.Address = mad.Address{LID: getLID(m[offSLID:]), QP: binary.BigEndian.Uint32(m[offSQP:])}
+	d.Timeout = 0
+	// Not delivered: our request comes back, or the response if that found
+	// no way to us.
+	d.Undelivered = binary.BigEndian.Uint32(m[offStatus:]) != 0
+	h := mad.ParseHeader(m[offMAD:])
+	if d.Undelivered && !h.Method.IsResponse() {
+		d.LID, d.QP = getLID(m[offDLID:]), binary.BigEndian.Uint32(m[offDQP:])
+	}
+	length := binary.BigEndian.Uint64(m[offLength:])
+	if length < mad.HeaderSize || length > mad.Size {
+		length = mad.Size
+	}
+	d.MAD = append(d.MAD[:0], m[offMAD:offMAD+length]...)
+	d.Cut = !d.Undelivered && isCut(h, d.MAD)
+}
+
+// isCut: m is what libumad2sim left of a table. OpenSM hands it the whole and
+// expects a kernel that makes segments; it sends the first 256 bytes. (A table
+// of exactly that length is cut too, as far as one can tell.)
+func isCut(h mad.Header, m []byte) bool {
+	if h.Class != mad.ClassSubnAdm || len(m) < mad.Size || m[mad.RMPPOffset] != 0 {
+		return false
+	}
+	switch h.Method {
+	case mad.MethodGetTableResp, mad.MethodGetTraceTableResp, mad.MethodGetMultiResp:
+		return true
+	}
+	return false
+}
+
+// Close gives the place back: there are only ten, and ibsim does not notice
+// that a client is gone.
+func (t *Transport) Close() error {
+	t.close.Do(func() {
+		t.end(mad.ErrClosed)
+		t.wake()
+		t.watch.Wait()
+		if t.cause() == mad.ErrClosed {
+			t.ctl.request(ctlDisconnect, nil, closeTimeout) // if it fails, ibsim is gone
+		}
+		t.data.Close()
+		t.ctl.Close()
+	})
+	return nil
+}
+
+// watchIbsim notices that ibsim is gone while nothing is sent, which a reading
+// socket without connection never would. Empty messages are passed over by
+// ibsim.
+func (t *Transport) watchIbsim() {
+	defer t.watch.Done()
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-t.ended.Done():
+			return
+		case <-tick.C:
+		}
+		if _, err := t.data.Write(nil); err != nil && !errors.Is(err, syscall.EAGAIN) {
+			t.fail(err)
+			return
+		}
+	}
+}
+
+// fail ends the transport because of err, wakes who waits in Send or Recv, and
+// returns why it has ended.
+func (t *Transport) fail(err error) error {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTCONN):
+		err = fmt.Errorf("ibsim at %q is gone: it has ended or crashed; start it again, and attach anew", t.socket)
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.ECONNRESET):
+		err = fmt.Errorf("ibsim at %q has given our place to another client; attach anew", t.socket)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed): // woken
+		err = mad.ErrClosed
+	default:
+		err = fmt.Errorf("ibsim at %q: %w", t.socket, err)
+	}
+	t.end(err)
+	t.wake()
+	return t.cause()
+}
+
+func (t *Transport) cause() error { return context.Cause(t.ended) }
+
+// wake ends the waiting of Send and Recv, now and later.
+func (t *Transport) wake() { t.data.SetDeadline(time.Unix(1, 0)) }
+
+func putLID(b []byte, lid mad.LID) {
+	var be [2]byte
+	binary.BigEndian.PutUint16(be[:], uint16(lid))
+	binary.NativeEndian.PutUint32(b, uint32(binary.NativeEndian.Uint16(be[:])))
+}
+
+func getLID(b []byte) mad.LID {
+	var be [2]byte
+	binary.NativeEndian.PutUint16(be[:], uint16(binary.NativeEndian.Uint32(b)))
+	return mad.LID(binary.BigEndian.Uint16(be[:]))
+}

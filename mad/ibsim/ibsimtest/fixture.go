@@ -1,0 +1,252 @@
+package ibsimtest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Options say what is started beside ibsim.
+type Options struct {
+	// SM is the node that OpenSM runs on; "": no OpenSM.
+	SM string
+	// SMArgs are further arguments of OpenSM, SMConf lines of its file of options.
+	SMArgs []string
+	SMConf string
+	// RMPP lets OpenSM send long tables in segments. The C tools trip over
+	// them, and otherwise see the first record or so.
+	RMPP bool
+}
+
+// Fixture is a private ibsim, perhaps with OpenSM. It ends with the test.
+type Fixture struct {
+	Name string // of ibsim's socket: what -F ibsim:NAME takes
+	Dir  string // of its files
+
+	env     []string
+	console io.WriteCloser
+	output  *os.File // of the console
+	marks   int
+	sim     *exec.Cmd
+	sm      *exec.Cmd
+}
+
+// patience is how long a peer may take for anything. The slowest is OpenSM
+// with a big fabric under the race detector of several tests at once.
+const patience = 60 * time.Second
+
+// Start brings up ibsim with the net file net, and waits until it, and OpenSM
+// if there is to be one, are ready. Skips the test when there is no ibsim.
+func Start(t testing.TB, net string, o Options) *Fixture {
+	t.Helper()
+	f := &Fixture{Dir: t.TempDir(), env: Env(t)}
+	f.Name = fmt.Sprintf("fabsh-%d-%s", os.Getpid(), filepath.Base(filepath.Dir(f.Dir))+filepath.Base(f.Dir))
+	f.startSim(t, net)
+	if o.SM != "" {
+		f.startSM(t, o)
+	}
+	return f
+}
+
+func (f *Fixture) startSim(t testing.TB, net string) {
+	t.Helper()
+	path := filepath.Join(f.Dir, "net")
+	if err := os.WriteFile(path, []byte(net), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	stderr := f.create(t, "ibsim.err")
+	// -s starts at once; the others raise limits for big nets.
+	f.sim = exec.Command(Path(t, "ibsim"), "-s", "-N", "8192", "-S", "1024", "-P", "65536", path)
+	f.sim.Env = append(f.env, "IBSIM_SOCKNAME="+f.Name)
+	f.sim.Stderr = stderr
+	var err error
+	if f.console, err = f.sim.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := f.sim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.output = stdout.(*os.File)
+	start(t, f.sim, os.Kill)
+	f.Console(t, "") // it answers once the sockets are there
+}
+
+// startSM starts OpenSM, which forgets all it may have known of other fabrics.
+func (f *Fixture) startSM(t testing.TB, o Options) {
+	t.Helper()
+	// The first is for waitUp; more SMPs than ibsim can hold wedge it.
+	conf := "force_log_flush TRUE\nmax_wire_smps 64\nmax_wire_smps2 64\n" + o.SMConf
+	if err := os.WriteFile(filepath.Join(f.Dir, "opensm.conf"), []byte(conf), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(f.Dir, "opensm.log")
+	preload := shim(t)
+	if o.RMPP {
+		preload = segmenter(t) + " " + preload
+	}
+	args := append([]string{"-F", "opensm.conf", "-f", log, "-e", "--dump_files_dir", f.Dir}, o.SMArgs...)
+	f.sm = exec.Command(Path(t, "opensm"), args...)
+	f.sm.Dir = f.Dir
+	f.sm.Env = append(f.env, "IBSIM_SOCKNAME="+f.Name, "SIM_HOST="+o.SM, "LD_PRELOAD="+preload,
+		"OSM_TMP_DIR="+f.Dir, "OSM_CACHE_DIR="+f.Dir)
+	out := f.create(t, "opensm.out")
+	f.sm.Stdout, f.sm.Stderr = out, out
+	start(t, f.sm, os.Interrupt)
+	f.waitUp(t, log)
+}
+
+func (f *Fixture) waitUp(t testing.TB, log string) {
+	t.Helper()
+	poll(t, "OpenSM to bring the subnet up; see "+log, func() bool {
+		b, _ := os.ReadFile(log)
+		return bytes.Contains(b, []byte("SUBNET UP"))
+	})
+}
+
+// Command makes ready a program of infiniband-diags ("smpquery") that attaches
+// to node, or to the first of the net file if node is "".
+func (f *Fixture) Command(t testing.TB, node, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), Path(t, name), args...)
+	c.Dir = f.Dir // libumad2sim makes files in it
+	c.Env = append(f.env, "IBSIM_SOCKNAME="+f.Name, "LD_PRELOAD="+shim(t))
+	if node != "" {
+		c.Env = append(c.Env, "SIM_HOST="+node)
+	}
+	return c
+}
+
+// Run runs a program of infiniband-diags on the first node of the net file,
+// and returns what it writes to stdout. The test fails if it does.
+func (f *Fixture) Run(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	return Output(t, f.Command(t, "", name, args...))
+}
+
+// Output runs c, which must succeed, and returns what it writes to stdout.
+func Output(t testing.TB, c *exec.Cmd) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	start(t, c, os.Kill)
+	hung := time.AfterFunc(patience, func() { c.Process.Kill() })
+	defer hung.Stop()
+	if err := c.Wait(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(c.Args, " "), err, stdout.String(), stderr.String())
+	}
+	return stdout.String()
+}
+
+// Console gives ibsim a command (`Unlink "sw1"[3]`) and returns what it says,
+// which to most that succeed is nothing.
+func (f *Fixture) Console(t testing.TB, format string, args ...any) string {
+	t.Helper()
+	line := fmt.Sprintf(format, args...)
+	if len(line) > 127 || strings.Contains(line, "\n") {
+		t.Fatalf("ibsim's console takes a line of at most 127 bytes: %q", line)
+	}
+	f.marks++
+	mark := fmt.Sprintf("# %d", f.marks) // a comment is echoed
+	if _, err := fmt.Fprintf(f.console, "%s\n%s\n", line, mark); err != nil {
+		f.fatal(t, "ibsim's console: %v", err)
+	}
+	f.output.SetReadDeadline(time.Now().Add(patience))
+	var said []byte
+	for !bytes.HasSuffix(said, []byte(mark+"sim> ")) {
+		b := make([]byte, 4096)
+		n, err := f.output.Read(b)
+		if err != nil {
+			f.fatal(t, "ibsim's console: %v; it said %q", err, said)
+		}
+		said = append(said, b[:n]...)
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(string(said), mark+"sim> "), "sim> ", "")
+}
+
+// Attached lists the clients that have a place in ibsim.
+func (f *Fixture) Attached(t testing.TB) []string {
+	t.Helper()
+	var clients []string
+	for line := range strings.Lines(f.Console(t, "Attached")) {
+		if strings.HasPrefix(line, "Client ") {
+			clients = append(clients, strings.TrimSpace(line))
+		}
+	}
+	return clients
+}
+
+// Kill ends ibsim at once, as if it had crashed.
+func (f *Fixture) Kill(t testing.TB) {
+	t.Helper()
+	stop(f.sim, os.Kill)
+}
+
+// fatal fails the test and shows what ibsim had to say.
+func (f *Fixture) fatal(t testing.TB, format string, args ...any) {
+	t.Helper()
+	b, _ := os.ReadFile(filepath.Join(f.Dir, "ibsim.err"))
+	t.Fatalf(format+"\n%s", append(args, b)...)
+}
+
+func (f *Fixture) create(t testing.TB, name string) *os.File {
+	t.Helper()
+	file, err := os.Create(filepath.Join(f.Dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return file
+}
+
+// shim is the library that makes C programs use ibsim for a device.
+func shim(t testing.TB) string {
+	t.Helper()
+	return find(t, "libumad2sim.so", "usr/lib/*-linux-gnu*/umad2sim")
+}
+
+// start starts c, to end by sig with the test at the latest. Cleanups run in
+// reverse: OpenSM, started after ibsim, ends before it, as it must to detach.
+func start(t testing.TB, c *exec.Cmd, sig os.Signal) {
+	t.Helper()
+	dieWithParent(c)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(c, sig) })
+}
+
+// stop ends c: by sig, or by force where that has no effect.
+func stop(c *exec.Cmd, sig os.Signal) {
+	if c.ProcessState != nil {
+		return
+	}
+	c.Process.Signal(sig)
+	hung := time.AfterFunc(10*time.Second, func() { c.Process.Kill() })
+	defer hung.Stop()
+	c.Wait()
+}
+
+// poll waits until ready.
+func poll(t testing.TB, what string, ready func() bool) {
+	t.Helper()
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ready() {
+		select {
+		case <-timeout.C:
+			t.Fatalf("waited %v for %s", patience, what)
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package ibsim
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"fabsh/mad"
+)
+
+// linearCap is how many entries a forwarding table has, if ibsim's -L does not
+// say otherwise. ibsim looks up, reads and writes beyond its end.
+const linearCap = 30720
+
+// refuse says why d is not to be sent: ibsim checks little, and what it does
+// not check has overwritten its tables or ended it. Ports above the node's
+// last one are the caller's care: they cannot be told here.
+func refuse(d *mad.Datagram) error {
+	m := d.MAD
+	switch {
+	case len(m) != mad.Size:
+		return fmt.Errorf("a MAD of %d bytes: ibsim carries %d, no more and no less", len(m), mad.Size)
+	case d.HasGRH:
+		return fmt.Errorf("ibsim carries no global route headers")
+	}
+	h := mad.ParseHeader(m)
+	if err := refuseClass(h.Class); err != nil || h.Method.IsResponse() {
+		return err
+	}
+	switch h.Class {
+	case mad.ClassSubnDirected:
+		if err := refuseRoute(d); err != nil {
+			return err
+		}
+		fallthrough
+	case mad.ClassSubn:
+		return refuseSMP(h, m[mad.SMPDataOffset:])
+	}
+	return nil
+}
+
+// refuseClass: of the class, ibsim looks at the lower 4 bits, and lets its
+// agents for subnet and performance management work on whatever that brings
+// (get_handle_fn in sim_mad.c).
+func refuseClass(c mad.Class) error {
+	switch c {
+	case mad.ClassSubn, mad.ClassSubnDirected, mad.ClassPerf:
+		return nil
+	}
+	for _, like := range []mad.Class{mad.ClassSubn, mad.ClassPerf} {
+		if c&0xf == like {
+			return fmt.Errorf("ibsim would take class %v for %v, and change its tables", c, like)
+		}
+	}
+	return nil
+}
+
+func refuseRoute(d *mad.Datagram) error {
+	hops := d.MAD[7]
+	sl := binary.BigEndian.Uint16(d.MAD[mad.SMPDrSLIDOffset:])
+	dl := binary.BigEndian.Uint16(d.MAD[mad.SMPDrDLIDOffset:])
+	switch {
+	case hops > mad.MaxHops:
+		return fmt.Errorf("a directed route of %d hops: %d are the most", hops, mad.MaxHops)
+	case d.LID != mad.PermissiveLID, sl != uint16(mad.PermissiveLID), dl != uint16(mad.PermissiveLID):
+		return fmt.Errorf("ibsim knows no directed routes with a LID-routed part")
+	}
+	return nil
+}
+
+// refuseSMP looks at modifier and data of a request for subnet management.
+func refuseSMP(h mad.Header, data []byte) error {
+	set := h.Method == mad.MethodSet
+	switch h.Attribute {
+	case mad.AttrPKeyTable.ID:
+		return refusePort(h.Modifier >> 16)
+	case mad.AttrVLArbitrationTable.ID:
+		return refusePort(h.Modifier & 0xffff)
+	case mad.AttrSLtoVLMappingTable.ID:
+		if err := refusePort(h.Modifier >> 8 & 0xff); err != nil {
+			return err
+		}
+		return refusePort(h.Modifier & 0xff)
+	case mad.AttrLinearForwardingTable.ID:
+		if h.Modifier >= linearCap/64 {
+			return fmt.Errorf("block %d: ibsim's forwarding tables end with block %d", h.Modifier, linearCap/64-1)
+		}
+	case mad.AttrSwitchInfo.ID:
+		var s mad.SwitchInfo
+		if s.Decode(data); set && s.LinearFDBTop >= linearCap {
+			return fmt.Errorf("LinearFDBTop %d: ibsim's forwarding tables end with LID %d", s.LinearFDBTop, linearCap-1)
+		}
+	case mad.AttrPortInfo.ID:
+		var p mad.PortInfo
+		if p.Decode(data); set && p.LID >= linearCap {
+			return fmt.Errorf("LID %d: ibsim's highest is %d", p.LID, linearCap-1)
+		}
+	}
+	return nil
+}
+
+func refusePort(n uint32) error {
+	if n > maxPort {
+		return fmt.Errorf("port %d: %d is the highest there can be", n, maxPort)
+	}
+	return nil
+}
+
+// maxPort is the highest number of a port (IBA 14.2.5.3, NumPorts).
+const maxPort = 254
