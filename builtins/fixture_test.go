@@ -3,9 +3,13 @@ package builtins
 import (
 	"bytes"
 	"context"
+	"flag"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
 	"fabsh/fabric/sim"
@@ -78,5 +82,27 @@ func write(t *testing.T, fs afero.Fs, name, content string) {
 	t.Helper()
 	if err := afero.WriteFile(fs, name, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+var update = flag.Bool("update", false, "write the files that hold what is wanted")
+
+// golden compares got with the whole of a file.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; go test -update rewrites it):\n%s", path, diff)
 	}
 }

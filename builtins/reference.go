@@ -1,0 +1,69 @@
+package builtins
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Reference is REFERENCE.md: all functions and types, from the same literals
+// as help.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString(`<!-- Code generated from the functions' declarations: go test ./builtins -run TestReference -update. DO NOT EDIT. -->
+
+# What a script can say
+
+Scripts are [Starlark](https://github.com/google/starlark-go/blob/master/doc/spec.md), with sets, while loops, recursion and top-level control flow.
+The attributes of management datagrams, which records show field by field, are in [ATTRIBUTES.md](../mad/ATTRIBUTES.md).
+Every example is run by a test, on the simulated fabric that ` + "`fabsh -F sim`" + ` opens.
+
+A **target** is a LID, a GUID or GID as a string, the exact name of a node, else ` + "`NAME/PORT`" + `, ` + "`dr(\"0,1,3\")`" + `, or a node or port of a fabric; or any iterable of them, which gives a list of results, same order and length.
+Names and GUIDs are looked up in the latest ` + "`discover()`" + `, GUIDs else through the subnet administrator.
+A **duration** is ` + "`\"500ms\"`, `\"10s\"`" + ` or a number of seconds.
+
+`)
+	list := functions()
+	slices.SortFunc(list, func(x, y *Builtin) int { return strings.Compare(x.Name, y.Name) })
+	list = append(list, &jsonEncode, &jsonEncodeIndent)
+	for _, group := range groups {
+		fmt.Fprintf(&b, "## %s\n\n", group)
+		for _, f := range list {
+			if f.Group == group {
+				f.reference(&b, "###")
+			}
+		}
+	}
+	b.WriteString("## Modules\n\n`json` (with fabsh's own `encode`), `math` and `time` are those of the Starlark library; `time.now()` is the session's clock.\n\n")
+	b.WriteString("## Values\n\nAttributes never do I/O; functions and methods may. Every value but `error` is true.\n\n")
+	for _, d := range typeDocs() {
+		fmt.Fprintf(&b, "### %s\n\n%s\n\n", d.name, d.doc)
+		plain := slices.DeleteFunc(slices.Clone(d.members), func(m memberDoc) bool { return m.method != nil })
+		if len(plain) > 0 {
+			b.WriteString("| attribute | |\n|---|---|\n")
+			for _, m := range plain {
+				fmt.Fprintf(&b, "| `.%s` | %s |\n", m.name, m.doc)
+			}
+			b.WriteByte('\n')
+		}
+		for _, m := range d.members {
+			if m.method != nil {
+				m.method.reference(&b, "####")
+			}
+		}
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// reference writes the section on one function.
+func (f *Builtin) reference(b *strings.Builder, heading string) {
+	fmt.Fprintf(b, "%s `%s`\n\n%s\n\n", heading, f.Signature(), f.Doc)
+	if len(f.Params) > 0 {
+		b.WriteString("| parameter | |\n|---|---|\n")
+		for _, p := range f.Params {
+			fmt.Fprintf(b, "| `%s` | %s |\n", p.Name, strings.ReplaceAll(p.Doc, "|", "\\|"))
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(b, "```\n%s\n```\n\n", strings.TrimSpace(f.Example))
+}

@@ -1,0 +1,63 @@
+package builtins
+
+import (
+	"strings"
+	"testing"
+
+	"go.starlark.net/starlark"
+)
+
+// TestReference: REFERENCE.md is what the declarations say.
+func TestReference(t *testing.T) { golden(t, "REFERENCE.md", Reference()) }
+
+// TestDeclarations: nothing is declared by halves.
+func TestDeclarations(t *testing.T) {
+	f := plain(t, nil)
+	for _, b := range documentedBuiltins() {
+		if b.Doc == "" || b.Example == "" || b.fn == nil {
+			t.Errorf("%s lacks a doc, an example or its function", b.Name)
+		}
+		if !strings.HasSuffix(b.Summary(), ".") || !strings.HasSuffix(b.Doc, ".") {
+			t.Errorf("%s: the doc is no full sentence: %q", b.Name, b.Doc)
+		}
+		optional := false
+		for _, p := range b.Params {
+			if p.Doc == "" {
+				t.Errorf("%s: parameter %s lacks a doc", b.Name, p.Name)
+			}
+			if p.Default != "" && p.Default != "None" && p.Kind != KindAny && p.defaultValue() == nil {
+				t.Errorf("%s: parameter %s has a default that is none of its kind: %s", b.Name, p.Name, p.Default)
+			}
+			if optional && p.Default == "" && !p.Keyword && !strings.HasPrefix(p.Name, "*") {
+				t.Errorf("%s: parameter %s must be given but follows one that need not", b.Name, p.Name)
+			}
+			optional = optional || p.Default != ""
+		}
+	}
+	for _, b := range f.Builtins() {
+		if !strings.Contains(strings.Join(groups, "\n"), b.Group) || b.Group == "" {
+			t.Errorf("%s is in no group", b.Name)
+		}
+	}
+}
+
+// TestNames: these are all global names, and each has help.
+func TestNames(t *testing.T) {
+	f := plain(t, nil)
+	want := "catch discover dr errors exit fmt get_lft gid guid help hex json load_fabric math ok parallel perf_get quit " +
+		"sa_get sa_gettable set_lft show sleep smp_get smp_set stats sum table time"
+	if got := strings.Join(f.Predeclared().Keys(), " "); got != want {
+		t.Errorf("global names\n%s\nwant\n%s", got, want)
+	}
+	for name, v := range f.Predeclared() {
+		if _, err := f.Help(name); err != nil {
+			t.Errorf("help(%q): %v", name, err)
+		}
+		if _, isUniversal := starlark.Universe[name]; isUniversal {
+			t.Errorf("%s hides a name of the language", name)
+		}
+		if v.Type() == "" || v.String() == "" {
+			t.Errorf("%s has no type or repr", name)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package builtins
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/spf13/afero"
+)
+
+// TestShippedExamples runs each program of examples/ as a command.
+func TestShippedExamples(t *testing.T) {
+	for _, test := range []struct {
+		golden, script string
+		args           []string
+		format         Format
+		status         int
+	}{
+		{"first_look.txt", "first_look.star", nil, "", StatusClean},
+		{"links.txt", "links.star", nil, "", StatusClean},
+		{"links.csv", "links.star", nil, FormatCSV, StatusClean},
+		{"links.jsonl", "links.star", nil, FormatJSONL, StatusClean},
+		{"links_down.json", "links.star", []string{"--down"}, FormatJSON, StatusClean},
+		{"trace.txt", "trace.star", []string{"node-0001 HCA-1", "4"}, "", StatusClean},
+		{"trace_usage.txt", "trace.star", []string{"1"}, "", StatusUsage},
+		{"trace_help.txt", "trace.star", []string{"--help"}, "", StatusClean},
+		{"trace_unknown.txt", "trace.star", []string{"1", "nobody"}, "", StatusUsage},
+	} {
+		t.Run(test.golden, func(t *testing.T) {
+			src, err := os.ReadFile("../examples/" + test.script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			adapt := func(o *Options) { o.Format = test.format }
+			onSim(t, "ring:n=2", adapt, func(t *testing.T, f *fixture) {
+				afero.WriteFile(f.o.FS, "/work/"+test.script, src, 0o644)
+				err := f.RunFile(context.Background(), test.script, test.args)
+				got := f.stdout.String() + f.stderr.String()
+				if text := f.Explain(err); text != "" {
+					got += text + "\n"
+				}
+				golden(t, "testdata/examples/"+test.golden, got)
+				if got := f.ExitStatus(err); got != test.status {
+					t.Errorf("status %d, want %d", got, test.status)
+				}
+			})
+		})
+	}
+}
