@@ -1,0 +1,80 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fabsh/mad"
+)
+
+// SM is a subnet manager that was found at work.
+type SM struct {
+	LID mad.LID
+	// Info is its SMInfo; nil where only its subnet administrator, or an
+	// agent that says nothing of it, answered.
+	Info *mad.SMInfo
+}
+
+// String is the subnet manager in words.
+func (s *SM) String() string {
+	if s.Info == nil {
+		return fmt.Sprintf("a subnet manager at LID %d", s.LID)
+	}
+	return fmt.Sprintf("a subnet manager with GUID %v at LID %d, priority %d, state %v", s.Info.GUID, s.LID, s.Info.Priority, s.Info.SMState)
+}
+
+// FindSM looks for the subnet manager that the local port knows: its SMInfo by
+// LID and, where f knows the port, by directed route, and ClassPortInfo of the
+// subnet administrator beside it. Any answer but SMInfo NOT-ACTIVE means that
+// there is one. Nil without an error means that there is none: the port knows
+// of none, or all stay silent after all retries. f may be nil.
+func FindSM(ctx context.Context, e *mad.Engine, f *Fabric) (*SM, error) {
+	port, err := e.Port()
+	if err != nil {
+		return nil, err
+	}
+	if port.SMLID == 0 {
+		return nil, nil
+	}
+	var byLID, byRoute, sa mad.Call
+	smp(&byLID, Dest{LID: port.SMLID}, mad.MethodGet, mad.AttrSMInfo, 0, nil)
+	sa.PutSA(mad.MethodGet, mad.AttrSubnAdmClassPortInfo.ID, 0, 0, nil)
+	sa.SetLID(port.SMLID)
+	sa.To.SL = port.SMSL
+	calls := []*mad.Call{&byLID, &sa}
+	if f != nil {
+		if p := f.PortByLID(port.SMLID); p != nil && p.Route() != nil {
+			calls = append(calls, smp(&byRoute, Dest{Route: p.Route()}, mad.MethodGet, mad.AttrSMInfo, 0, nil))
+		}
+	}
+	if err := e.Do(ctx, calls...); err != nil {
+		return nil, err
+	}
+	var found *SM
+	for _, c := range calls {
+		switch {
+		case !answered(c):
+		case c == &sa || c.Err != nil:
+			if found == nil {
+				found = &SM{LID: port.SMLID}
+			}
+		default:
+			info := new(mad.SMInfo)
+			info.Decode(c.Data())
+			if info.SMState != mad.SMStateNotActive {
+				found = &SM{LID: port.SMLID, Info: info}
+			}
+		}
+	}
+	return found, nil
+}
+
+// answered: a response came, whatever its status.
+func answered(c *mad.Call) bool {
+	if c.Err == nil {
+		return true
+	}
+	var me *mad.Error
+	return errors.As(c.Err, &me) && me.Err == nil
+}
