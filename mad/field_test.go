@@ -49,9 +49,12 @@ func TestFieldLongerThan64Bits(t *testing.T) {
 
 func TestFieldElements(t *testing.T) {
 	f := AttrVLArbitrationTable.Field("weight")
-	data := make([]byte, 64)
+	data := make([]byte, 128)
 	for i := -1; i <= f.Count; i++ { // those outside are ignored
 		f.SetUintAt(data, i, uint64(i)+100)
+	}
+	if !bytes.Equal(data[64:], make([]byte, 64)) {
+		t.Errorf("wrote after the last element: %x", data[64:])
 	}
 	var got []uint64
 	for _, i := range []int{-1, 0, 31, 32} {
