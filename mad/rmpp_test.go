@@ -642,3 +642,45 @@ func FuzzAssembly(f *testing.F) {
 		}
 	})
 }
+
+// FuzzReceive: no datagram makes the engine panic, and a call ends at most once.
+func FuzzReceive(f *testing.F) {
+	request := getTable(1)
+	for _, s := range segmentsOf(Datagram{MAD: request.MAD[:]}, make([]byte, 500), 8) {
+		f.Add(s.MAD, uint8(0))
+	}
+	f.Add(request.MAD[:30], uint8(3))
+	f.Fuzz(func(t *testing.T, stream []byte, flags uint8) {
+		sent := make(chan uint32, 1000)
+		fake := newFake(func(f *fakeTransport, d Datagram) {
+			if !isControl(d.MAD) {
+				sent <- binary.BigEndian.Uint32(d.MAD[offTID+4:])
+			}
+		})
+		fake.traits.RMPP = flags&1 != 0
+		e := NewEngine(fake, Options{Retries: -1})
+		ends := 0
+		c := getTable(1)
+		c.Notify = CompleterFunc(func(*Call) { ends++ })
+		e.Start(c)
+		tid := <-sent
+		for len(stream) > 0 {
+			n := min(len(stream), Size+int(flags&2)*100)
+			m := slices.Clone(stream[:n])
+			stream = stream[n:]
+			if n >= offTID+8 && flags&4 == 0 {
+				binary.BigEndian.PutUint32(m[offTID+4:], tid)
+			}
+			var ended callList
+			e.mu.Lock()
+			e.receive(&Datagram{MAD: m, Undelivered: flags&8 != 0, Cut: flags&16 != 0}, e.now(), &ended)
+			e.unlock()
+			ended.complete()
+		}
+		mustClose(t, e)
+		if ends != 1 {
+			t.Fatalf("ended %d times", ends)
+		}
+		checkEmpty(t, e)
+	})
+}
