@@ -393,14 +393,16 @@ func TestDoCancelled(t *testing.T) {
 			}
 		}), Options{})
 		defer mustClose(t, e)
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*ms, io.ErrUnexpectedEOF)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 90*ms, io.ErrUnexpectedEOF)
 		defer cancel()
 		var calls []*Call
 		for i := range 1000 {
 			calls = append(calls, getNodeInfo(LID(i+1)))
 		}
+		var before uint64
 		begin := time.Now()
-		if err := e.Do(ctx, calls...); err != io.ErrUnexpectedEOF || time.Since(begin) != 100*ms {
+		time.AfterFunc(89*ms, func() { before = e.Stats().Sent })
+		if err := e.Do(ctx, calls...); err != io.ErrUnexpectedEOF || time.Since(begin) != 90*ms {
 			t.Errorf("Do: %v after %v", err, time.Since(begin))
 		}
 		var kinds [2]int
@@ -417,7 +419,11 @@ func TestDoCancelled(t *testing.T) {
 		if kinds[0] == 0 || kinds[1] < 500 {
 			t.Errorf("%v answered and cancelled", kinds)
 		}
+		synctest.Wait()
 		sent := e.Stats().Sent
+		if sent != before {
+			t.Errorf("%d were sent when all were to end", sent-before)
+		}
 		if err := e.Do(ctx, calls...); err != io.ErrUnexpectedEOF || e.Stats().Sent != sent {
 			t.Errorf("Do with a context that has ended: %v, %d sent", err, e.Stats().Sent-sent)
 		}
@@ -542,6 +548,73 @@ func TestStalled(t *testing.T) {
 	})
 }
 
+// TestSlowWriter: while the writer is held up, calls that are to be sent again
+// may be answered, cancelled, or told to wait.
+func TestSlowWriter(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		do      func(e *Engine, f *fakeTransport, c *Call, first Datagram) // at 1.2 s
+		elapsed time.Duration
+		sent    []time.Duration
+		err     error
+	}{
+		{name: "nothing", do: func(e *Engine, f *fakeTransport, c *Call, first Datagram) {},
+			elapsed: 1500 * ms, sent: []time.Duration{0, 1500 * ms}},
+		{name: "answered", do: func(e *Engine, f *fakeTransport, c *Call, first Datagram) { f.deliver(respond(first)) },
+			elapsed: 1200 * ms, sent: []time.Duration{0}},
+		{name: "busy", do: func(e *Engine, f *fakeTransport, c *Call, first Datagram) {
+			f.deliver(withStatus(respond(first), StatusBusy))
+		}, elapsed: 1500 * ms, sent: []time.Duration{0, 1500 * ms}},
+		{name: "busy for longer", do: func(e *Engine, f *fakeTransport, c *Call, first Datagram) {
+			for range 7 {
+				f.deliver(withStatus(respond(first), StatusBusy))
+			}
+		}, elapsed: 1840 * ms, sent: []time.Duration{0, 1840 * ms}},
+		{name: "cancelled", do: func(e *Engine, f *fakeTransport, c *Call, first Datagram) { e.Cancel(c, io.EOF) },
+			elapsed: 1200 * ms, sent: []time.Duration{0}, err: io.EOF},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				var sent []time.Duration
+				var first Datagram
+				f := newFake(func(f *fakeTransport, d Datagram) {
+					if d.LID == 2 {
+						time.Sleep(1500 * ms) // virtual
+						f.deliver(respond(d))
+						return
+					}
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					if sent = append(sent, time.Since(begin)); len(sent) > 1 {
+						f.deliver(respond(d))
+					}
+					first = d
+				})
+				e := NewEngine(f, Options{})
+				defer mustClose(t, e)
+				c, slow := getNodeInfo(1), getNodeInfo(2)
+				slow.Timeout = 10 * time.Second
+				time.AfterFunc(1200*ms, func() {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					test.do(e, f, c, first)
+				})
+				e.Do(t.Context(), c, slow)
+				if !errors.Is(c.Err, test.err) || c.Elapsed != test.elapsed {
+					t.Errorf("%v after %v; want %v after %v", c.Err, c.Elapsed, test.err, test.elapsed)
+				}
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				if diff := cmp.Diff(test.sent, sent); diff != "" {
+					t.Errorf("sent at (-want +got):\n%s", diff)
+				}
+				checkEmpty(t, e)
+			})
+		})
+	}
+}
+
 // TestClose: open calls end, nothing is left, and closing again is harmless.
 func TestClose(t *testing.T) {
 	defer goleak.VerifyNone(t)
@@ -618,19 +691,20 @@ func TestFreshBuffer(t *testing.T) {
 		for range 2 {
 			c.PutSMP(MethodGet, 0x11, 7, []byte{1, 2})
 			c.SetLID(4)
+			c.MAD[200] = 9
 			e.Do(t.Context(), &c)
 		}
 		want := slices.Repeat([]byte{0}, Size)
 		copy(want, []byte{1, 1, 1, 1})
 		want[offAttribute+1], want[offModifier+3] = 0x11, 7
-		want[SMPDataOffset], want[SMPDataOffset+1] = 1, 2
+		want[SMPDataOffset], want[SMPDataOffset+1], want[200] = 1, 2, 9
 		for i, got := range sent {
 			clear(got[offTID : offTID+8])
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("request %d (-want +got):\n%s", i, diff)
 			}
 		}
-		if got := fmt.Sprint(c.MAD[155], c.MAD[156]); got != "255 0" {
+		if got := fmt.Sprint(c.MAD[155], c.MAD[156], c.MAD[200]); got != "255 0 0" {
 			t.Errorf("around the end of a short answer: %s", got)
 		}
 	})

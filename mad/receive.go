@@ -123,8 +123,8 @@ func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 // undelivered: the transport gives back what we sent, or the answer to it.
 func (e *Engine) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration, ended *callList) {
 	e.stats.Undelivered++
-	if c == nil || tid != c.s.tid || c.s.phase != phaseSent || c.s.rx != nil ||
-		d.MAD[offClass] != c.MAD[offClass] || isControl(d.MAD) {
+	// Not of an attempt given up, nor our ACK of a table that is coming.
+	if c == nil || tid != c.s.tid || c.s.phase != phaseSent || c.s.rx != nil || d.MAD[offClass] != c.MAD[offClass] {
 		return
 	}
 	e.leaveWindow(c)

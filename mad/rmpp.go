@@ -73,9 +73,6 @@ func isSegment(m []byte) bool {
 		m[offRMPPFlags]&rmppActive != 0 && m[offRMPPVersion] != 0
 }
 
-// isControl: m is an ACK, STOP or ABORT.
-func isControl(m []byte) bool { return isSegment(m) && m[offRMPPType] != rmppData }
-
 // assembly puts the segments of one transfer together.
 type assembly struct {
 	tid     uint32

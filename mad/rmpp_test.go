@@ -42,6 +42,9 @@ func segmentsOf(request Datagram, table []byte, record int) []Datagram {
 	return list
 }
 
+// isControl: m is an ACK, STOP or ABORT.
+func isControl(m []byte) bool { return isSegment(m) && m[offRMPPType] != rmppData }
+
 func getTable(lid LID) *Call {
 	c := new(Call)
 	c.PutSA(MethodGetTable, 0x11, 0, 0, nil)
@@ -345,6 +348,10 @@ func TestTableErrors(t *testing.T) {
 			s[0].MAD[offRMPPStatus] = 1
 			return s
 		}, err: "malformed table: segment 1 has RMPP status 1", abort: 124},
+		{name: "reversed", size: 1000, change: func(s []Datagram) []Datagram {
+			slices.Reverse(s)
+			return s
+		}},
 		{name: "cut segment", size: 400, change: func(s []Datagram) []Datagram {
 			s[1].Cut = true
 			return s
@@ -386,7 +393,7 @@ func TestTableErrors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				want := randomTable(rand.New(rand.NewPCG(4, 0)), test.size)
-				var aborts []byte
+				var aborts, first []byte
 				f := newFake(func(f *fakeTransport, d Datagram) {
 					if isControl(d.MAD) {
 						if d.MAD[offRMPPType] == rmppAbort {
@@ -394,7 +401,9 @@ func TestTableErrors(t *testing.T) {
 						}
 						return
 					}
-					for _, s := range test.change(segmentsOf(d, want, 4)) {
+					segments := segmentsOf(d, want, 4)
+					first = segments[0].MAD
+					for _, s := range test.change(segments) {
 						f.deliver(s)
 					}
 				})
@@ -407,6 +416,9 @@ func TestTableErrors(t *testing.T) {
 				if test.err == "" {
 					if c.Err != nil || c.Table == nil || !bytes.Equal(c.Table, want) {
 						t.Errorf("%v, %d bytes of %d", c.Err, len(c.Table), len(want))
+					}
+					if !bytes.HasPrefix(first, c.MAD[:min(len(first), Size)]) {
+						t.Error("MAD is not the first segment")
 					}
 				} else if c.Err == nil || c.Err.Error() != "SubnAdmGetTable(NodeRecord) to LID 1: "+test.err {
 					t.Errorf("error\n got %v\nwant SubnAdmGetTable(NodeRecord) to LID 1: %s", c.Err, test.err)
@@ -479,6 +491,87 @@ func TestTableProgress(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestTwoTables: the answers to two attempts are never mixed.
+func TestTwoTables(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempt := byte(0)
+		f := newFake(func(f *fakeTransport, d Datagram) {
+			if isControl(d.MAD) {
+				return
+			}
+			attempt++
+			for i, s := range segmentsOf(d, bytes.Repeat([]byte{attempt}, 1000), 8) {
+				// The first train comes after the second request has gone out.
+				time.AfterFunc(time.Duration(1200-200*int(attempt)+10*i)*ms, func() { f.deliver(s) })
+			}
+		})
+		e := NewEngine(f, Options{})
+		defer mustClose(t, e)
+		c := getTable(1)
+		c.Timeout = 900 * ms
+		e.Do(t.Context(), c)
+		if c.Err != nil || !bytes.Equal(c.Table, bytes.Repeat([]byte{1}, 1000)) {
+			t.Errorf("%v, table % x", c.Err, c.Table)
+		}
+	})
+}
+
+// TestAssembly: what each segment leads to.
+func TestAssembly(t *testing.T) {
+	type step struct {
+		n              uint32
+		last           bool
+		progress, ack  bool
+		acked, granted uint32
+	}
+	for name, steps := range map[string][]step{
+		"first again, our ACK was lost": {{1, false, true, true, 1, 65}, {1, false, false, true, 1, 65}},
+		"second again, not yet acknowledged": {
+			{1, false, true, true, 1, 65}, {2, false, true, false, 1, 65}, {2, false, false, false, 1, 65}},
+		"out of order": {
+			{1, false, true, true, 1, 65}, {4, true, true, false, 1, 65}, {4, true, false, false, 1, 65},
+			{3, false, true, false, 1, 65}, {2, false, true, true, 4, 65}},
+		"too far ahead": {{1, false, true, true, 1, 65}, {66, false, false, false, 1, 65}, {65, false, true, false, 1, 65}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := make([]byte, Size)
+			m[offRMPPVersion], m[offRMPPType] = 1, rmppData
+			a := newAssembly(m, Address{})
+			for i, want := range steps {
+				m[offRMPPFlags] = rmppActive
+				if want.n == 1 {
+					m[offRMPPFlags] |= rmppFirst
+				}
+				if want.last {
+					m[offRMPPFlags] |= rmppLast
+				}
+				binary.BigEndian.PutUint32(m[offSegment:], want.n)
+				binary.BigEndian.PutUint32(m[offPayloadLength:], 220)
+				got := step{n: want.n, last: want.last}
+				var err error
+				if got.progress, got.ack, err = a.add(m); err != nil {
+					t.Fatal(err)
+				}
+				if got.ack {
+					a.acked = a.next - 1
+				}
+				got.acked, got.granted = a.acked, a.granted
+				if got != want {
+					t.Errorf("step %d: got %+v, want %+v", i, got, want)
+				}
+			}
+		})
+	}
+	m := make([]byte, Size)
+	m[offRMPPVersion], m[offRMPPType], m[offRMPPFlags] = 1, rmppData, rmppActive
+	a := newAssembly(m, Address{})
+	a.next = maxTable/segmentData + 1
+	binary.BigEndian.PutUint32(m[offSegment:], a.next)
+	if _, _, err := a.add(m); err == nil || err.Error() != "malformed table: longer than 1073741824 bytes" {
+		t.Errorf("endless table: %v", err)
 	}
 }
 

@@ -131,7 +131,7 @@ func (e *Engine) forgetDestinations() {
 	}
 	clear(e.dests[len(used):])
 	e.dests = used
-	e.maxDests = max(maxDestinations, 2*len(used))
+	e.maxDests = max(e.maxDests, 2*len(used)) // so that this is done seldom
 }
 
 // discharge makes room for another call at d.

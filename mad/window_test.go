@@ -46,6 +46,12 @@ func TestWindow(t *testing.T) {
 		{name: "narrow", opt: Options{Window: 3}, lids: 1, put: smp, all: 3, perLID: 3},
 		{name: "transport", opt: Options{Window: 200}, traits: Traits{MaxOutstanding: 20}, lids: 1000, put: smp, all: 20, perLID: 1},
 		{name: "SA", opt: Options{Window: 200}, lids: 1, put: sa, all: 4, perLID: 4},
+		{name: "several SAs", lids: 3, put: sa, all: 4, perLID: 2},
+		{name: "SMPs and GMPs", lids: 100, put: func(c *Call, i int) {
+			if smp(c, i); i%2 == 0 {
+				c.PutPerf(MethodGet, 0x12, 0, nil)
+			}
+		}, all: 32, perLID: 1},
 		{name: "SA beside SMPs", lids: 1, put: func(c *Call, i int) {
 			if i%2 == 0 {
 				sa(c, i)
@@ -102,6 +108,44 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// TestMaxOutstanding: not even silent calls exceed what the transport can take.
+func TestMaxOutstanding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := map[LID]bool{}
+		f := newFake(func(f *fakeTransport, d Datagram) { sent[d.LID] = true })
+		f.traits.MaxOutstanding = 40
+		e := NewEngine(f, Options{})
+		defer mustClose(t, e)
+		for lid := range LID(1000) {
+			e.Start(getNodeInfo(lid + 1))
+		}
+		time.Sleep(2999 * ms) // virtual
+		synctest.Wait()
+		if len(sent) != 40 {
+			t.Errorf("%d calls sent, want 40", len(sent))
+		}
+	})
+}
+
+// TestRoutes: each directed route is a destination of its own, its beginning too.
+func TestRoutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := map[string]int{}
+		e := NewEngine(newFake(func(f *fakeTransport, d Datagram) { sent[RouteOf(d.MAD).String()]++ }), Options{})
+		defer mustClose(t, e)
+		routes := []DirectedRoute{{0}, {0, 1}, {0, 1, 2}}
+		for i := range 60 {
+			c := getNodeInfo(1)
+			c.SetRoute(routes[i%3])
+			e.Start(c)
+		}
+		synctest.Wait()
+		if diff := cmp.Diff(map[string]int{"0": 8, "0,1": 8, "0,1,2": 8}, sent); diff != "" {
+			t.Errorf("sent (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestFIFO: calls go out in the order of their start, those of a full
 // destination excepted.
 func TestFIFO(t *testing.T) {
@@ -127,6 +171,11 @@ func TestFIFO(t *testing.T) {
 		for lid := range LID(50) {
 			start(lid + 2)
 		}
+		c := new(Call)
+		c.PutPerf(MethodGet, 0x12, 0, nil)
+		c.SetLID(99)
+		e.Start(c)
+		start(100)
 		synctest.Wait()
 		for range 8 {
 			want = append(want, 1)
@@ -134,6 +183,7 @@ func TestFIFO(t *testing.T) {
 		for lid := range LID(50) {
 			want = append(want, lid+2)
 		}
+		want = append(want, 99, 100)
 		if diff := cmp.Diff(want, order); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
@@ -222,9 +272,23 @@ func TestBusyDestination(t *testing.T) {
 // TestDestinations: destinations are forgotten, but for those in use.
 func TestDestinations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := NewEngine(newFake(func(f *fakeTransport, d Datagram) { f.deliver(respond(d)) }), Options{})
+		silent := 0
+		e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
+			if d.LID == 7 {
+				silent++
+				return
+			}
+			f.deliver(respond(d))
+		}), Options{})
 		defer mustClose(t, e)
 		e.maxDests = 100
+		ask := func() {
+			for range windowDestination {
+				e.Start(getNodeInfo(7))
+			}
+			synctest.Wait()
+		}
+		ask()
 		calls := make([]*Call, 3000)
 		for i := range calls {
 			calls[i] = new(Call)
@@ -237,14 +301,20 @@ func TestDestinations(t *testing.T) {
 				e.Do(t.Context(), calls[i])
 			}
 		}
+		if n := len(e.dests); n > 101 {
+			t.Errorf("%d destinations", n)
+		}
+		ask()
+		if silent != windowDestination {
+			t.Errorf("%d calls out to a destination in use, want %d", silent, windowDestination)
+		}
 		e.Do(t.Context(), calls[2000:]...)
 		for i, c := range calls {
 			if c.Err != nil {
 				t.Errorf("call %d: %v", i, c.Err)
 			}
 		}
-		checkEmpty(t, e)
-		if n := len(e.dests); n > maxDestinations || n != len(e.windows[kindSMP].destLookup) {
+		if n := len(e.dests); n != len(e.windows[kindSMP].destLookup) {
 			t.Errorf("%d destinations, %d looked up", n, len(e.windows[kindSMP].destLookup))
 		}
 	})
