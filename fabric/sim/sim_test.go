@@ -1,11 +1,18 @@
 package sim
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"fabsh/fabric"
 	"fabsh/mad"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func mustParse(t testing.TB, spec string) (*fabric.Fabric, Options) {
 	t.Helper()
@@ -16,21 +23,258 @@ func mustParse(t testing.TB, spec string) (*fabric.Fabric, Options) {
 	return f, o
 }
 
+// rig is a subnet with a program on the first CA, where the subnet manager is.
+type rig struct {
+	t testing.TB
+	*fabric.Fabric
+	*Subnet
+	conn *conn
+}
+
+func newRig(t testing.TB, spec string) *rig {
+	t.Helper()
+	f, o := mustParse(t, spec)
+	r := &rig{t: t, Fabric: f, Subnet: New(f, o)}
+	r.conn = r.attach(f.OfType(mad.NodeTypeCA)[0].Name())
+	return r
+}
+
+// attach puts another program on a node.
+func (r *rig) attach(name string) *conn {
+	r.t.Helper()
+	tr, err := r.Attach(r.named(name).ID(), 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { tr.Close() })
+	return tr.(*conn)
+}
+
+func (r *rig) named(name string) *fabric.Node {
+	r.t.Helper()
+	nodes := r.NodeByName(name)
+	if len(nodes) != 1 {
+		r.t.Fatalf("%d nodes named %q", len(nodes), name)
+	}
+	return nodes[0]
+}
+
+// at is a port's state.
+func (r *rig) at(name string, num int) *port { r.t.Helper(); return r.port(r.named(name).Port(num)) }
+
+// lid is a node's LID.
+func (r *rig) lid(name string) mad.LID {
+	r.t.Helper()
+	n := &r.nodes[r.named(name).ID()]
+	return n.endPorts()[0].lid
+}
+
+// ask sends c and tells whether an answer came, which c then has. It needs a
+// subnet without delays, where an answer is there when Send returns.
+func (c *conn) ask(t testing.TB, call *mad.Call) bool {
+	t.Helper()
+	if err := c.Send(&mad.Datagram{Address: call.To, MAD: call.MAD[:]}); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.queue.ripe) == 0 {
+		return false
+	}
+	var d mad.Datagram
+	if err := c.Recv(&d); err != nil {
+		t.Fatal(err)
+	}
+	if c.queue.next != len(c.queue.out) {
+		t.Fatalf("%d answers to one request", len(c.queue.out))
+	}
+	copy(call.MAD[:], d.MAD)
+	call.To = d.Address
+	return true
+}
+
+// smp is an SMP; to is a LID or a directed route.
+func smp(m mad.Method, a *mad.Attribute, modifier uint32, to any, data []byte) *mad.Call {
+	c := &mad.Call{}
+	c.PutSMP(m, a.ID, modifier, data)
+	switch to := to.(type) {
+	case mad.DirectedRoute:
+		c.SetRoute(to)
+	case mad.LID:
+		c.SetLID(to)
+	}
+	return c
+}
+
+// get and set send an SMP that must be answered, and give status and data.
+func (r *rig) get(a *mad.Attribute, modifier uint32, to any) (mad.Status, []byte) {
+	r.t.Helper()
+	return r.smp(smp(mad.MethodGet, a, modifier, to, nil))
+}
+
+func (r *rig) set(a *mad.Attribute, modifier uint32, to any, data []byte) (mad.Status, []byte) {
+	r.t.Helper()
+	return r.smp(smp(mad.MethodSet, a, modifier, to, data))
+}
+
+func (r *rig) smp(c *mad.Call) (mad.Status, []byte) {
+	r.t.Helper()
+	if !r.conn.ask(r.t, c) {
+		r.t.Fatalf("no answer to %v %#x", c.Header().Attribute, c.Header().Modifier)
+	}
+	if h := c.Header(); !h.Method.IsResponse() {
+		r.t.Fatalf("method %#x of the answer", uint8(h.Method))
+	}
+	return c.Header().Status, c.Data()[:smpSize]
+}
+
+func (r *rig) portInfo(modifier uint32, to any) (i mad.PortInfo) {
+	r.t.Helper()
+	status, data := r.get(mad.AttrPortInfo, modifier, to)
+	if status != 0 {
+		r.t.Fatalf("PortInfo: %v", status)
+	}
+	i.Decode(data)
+	return i
+}
+
+// encode gives the bytes of an attribute.
+func encode(e encoder) []byte {
+	data := make([]byte, 200)
+	e.Encode(data)
+	return data
+}
+
+// engine puts an engine on the program's place.
+func (r *rig) engine(o mad.Options) *mad.Engine {
+	e := mad.NewEngine(r.conn, o)
+	r.t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// do runs calls that must succeed.
+func do(t testing.TB, e *mad.Engine, calls ...*mad.Call) {
+	t.Helper()
+	if err := e.Do(context.Background(), calls...); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range calls {
+		if c.Err != nil {
+			t.Fatal(c.Err)
+		}
+	}
+}
+
+// topologies are what properties are tested on.
+var topologies = []string{
+	"", "fattree:k=8,levels=3", "fattree:k=4,levels=4", "fattree:k=4,levels=1", "fattree:k=2,levels=3",
+	"pgft:m=4/4/8,w=1/2/4,p=1/2/1", "pgft:m=3/3,w=1/2,p=2/3", "pgft:m=6/2/5,w=1/3/1,p=1/1/2",
+	"ring:n=1", "ring:n=2", "ring:n=2,hosts=0", "ring:n=9,hosts=3", "ring:n=100,hosts=2",
+}
+
 // TestReachable walks the tables between all pairs of end ports.
 func TestReachable(t *testing.T) {
-	for _, spec := range []string{"", "fattree:k=8,levels=3", "fattree:k=4,levels=4", "fattree:k=4,levels=1", "ring:n=1", "ring:n=2", "ring:n=9,hosts=3",
-		"pgft:m=4/4/8,w=1/2/4,p=1/2/1", "pgft:m=3/3,w=1/2,p=2/1"} {
+	for _, spec := range topologies {
 		t.Run(spec, func(t *testing.T) {
 			f, o := mustParse(t, spec)
 			s := New(f, o)
-			t.Log(f)
-			for from := 1; from < len(s.lids) && s.lids[from] != nil; from++ {
-				for to := 1; to < len(s.lids) && s.lids[to] != nil; to++ {
-					if at := route(s.lids[from], mad.LID(to), false); at == nil || at.home() != s.lids[to] {
-						t.Fatalf("LID %d (%s) does not reach LID %d (%s)", from, s.lids[from].node.label, to, s.lids[to].node.label)
+			ports := s.endPortsWith(func(*port) bool { return true })
+			want := len(f.OfType(mad.NodeTypeSwitch))
+			for i := range f.Ports() {
+				if p := &f.Ports()[i]; !p.Node().IsSwitch() && p.Peer() != nil {
+					want++
+				}
+			}
+			if len(ports) != want {
+				t.Fatalf("%d LIDs, want %d", len(ports), want)
+			}
+			for _, from := range ports {
+				for _, to := range ports {
+					if at := route(from, to.lid, false); at == nil || at.home() != to {
+						t.Fatalf("LID %d (%s) does not reach LID %d (%s)", from.lid, from.node.label, to.lid, to.node.label)
 					}
 				}
 			}
 		})
+	}
+}
+
+// TestDeadlockFree: on trees, the channels that the routes between hosts use
+// depend on each other without a cycle (Dally and Seitz).
+func TestDeadlockFree(t *testing.T) {
+	for _, spec := range topologies {
+		f, o := mustParse(t, spec)
+		s := New(f, o)
+		if strings.HasPrefix(spec, "ring") {
+			continue
+		}
+		t.Run(spec, func(t *testing.T) {
+			next := map[*port]map[*port]bool{} // a channel is the port it leaves
+			for _, from := range s.ports {
+				for _, to := range s.ports {
+					if from.node.isSwitch || to.node.isSwitch || from.lid == 0 || to.lid == 0 {
+						continue
+					}
+					var before *port
+					for at := s.lids[from.lid]; ; {
+						out, there := at.onward(to.lid, before == nil)
+						if there {
+							break
+						}
+						if next[before] == nil {
+							next[before] = map[*port]bool{}
+						}
+						next[before][out] = true
+						before, at = out, out.peer
+					}
+				}
+			}
+			done, open := map[*port]bool{}, map[*port]bool{}
+			var visit func(p *port) error
+			visit = func(p *port) error {
+				if open[p] {
+					return fmt.Errorf("cycle through port %d of %s", p.num, p.node.label)
+				}
+				if done[p] {
+					return nil
+				}
+				open[p] = true
+				for q := range next[p] {
+					if err := visit(q); err != nil {
+						return err
+					}
+				}
+				delete(open, p)
+				done[p] = true
+				return nil
+			}
+			if err := visit(nil); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestShift: in a full tree d-mod-k routes every shift permutation without
+// two flows on one link (Zahavi 2012).
+func TestShift(t *testing.T) {
+	for _, spec := range []string{"", "fattree:k=8,levels=3", "fattree:k=4,levels=4"} {
+		f, o := mustParse(t, spec)
+		s := New(f, o)
+		hosts := s.endPortsWith(func(p *port) bool { return !p.node.isSwitch })
+		for shift := 1; shift < len(hosts); shift++ {
+			used := map[*port]int{}
+			for i, from := range hosts {
+				to := hosts[(i+shift)%len(hosts)]
+				for at, sent := from, true; ; sent = false {
+					out, there := at.onward(to.lid, sent)
+					if there {
+						break
+					}
+					if used[out]++; used[out] > 1 {
+						t.Fatalf("%q, shift %d: two flows leave port %d of %s", spec, shift, out.num, out.node.label)
+					}
+					at = out.peer
+				}
+			}
+		}
 	}
 }
