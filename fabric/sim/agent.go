@@ -74,19 +74,20 @@ func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v ver
 
 	v = single
 	var status mad.Status
+	admin := h.Class == mad.ClassSubnAdm && r.in.home() == r.sm
 	switch {
 	case busy:
 		status = mad.StatusBusy
+	case !smp && !admin && h.Class != mad.ClassPerf: // as Linux answers for a class without an agent
+		status = mad.StatusBadMethodAttribute
 	case h.ClassVersion != h.Class.Version():
 		status = mad.StatusBadVersion
 	case smp:
 		status = r.smp()
-	case h.Class == mad.ClassPerf:
-		status = r.perf()
-	case h.Class == mad.ClassSubnAdm && r.in.home() == r.sm:
+	case admin:
 		table, status, v = r.admin(m)
-	default: // as the Linux kernel answers for a class without an agent
-		status = mad.StatusBadMethodAttribute
+	default:
+		status = r.perf()
 	}
 
 	if h.Class == mad.ClassSubnDirected {
