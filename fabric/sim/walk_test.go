@@ -175,17 +175,16 @@ func TestTablesCount(t *testing.T) {
 		t.Error("unreachable in the end")
 	}
 	// LinearFDBTop below the LID.
-	status, data := r.get(mad.AttrSwitchInfo, 0, leaf)
+	_, data := r.get(mad.AttrSwitchInfo, 0, leaf)
 	var info mad.SwitchInfo
 	info.Decode(data)
 	info.LinearFDBTop = uint16(far) - 1
-	if status, data = r.set(mad.AttrSwitchInfo, 0, leaf, encode(&info)); status != 0 {
+	if status, _ := r.set(mad.AttrSwitchInfo, 0, leaf, encode(&info)); status != 0 {
 		t.Fatal(status)
 	}
 	if ask() {
 		t.Error("reached above LinearFDBTop")
 	}
-	_ = data
 }
 
 // TestActive: only SMPs cross links that are not active.

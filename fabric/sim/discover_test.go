@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// picture is all that one can see of a topology.
+func picture(f *fabric.Fabric) (list []string) {
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		list = append(list, fmt.Sprintf("%v %v %q %d ports", n.Type(), n.GUID(), n.Name(), n.NumPorts()))
+		for p := range n.Ports() {
+			if p.Peer() != nil {
+				list = append(list, fmt.Sprintf("  %s - %s", p.Name(), p.Peer().Name()))
+			}
+		}
+	}
+	return list
+}
+
+// discover sweeps a subnet.
+func (r *rig) discover(o mad.Options) *fabric.Fabric {
+	r.t.Helper()
+	f, err := fabric.Discover(context.Background(), r.engine(o), fabric.DiscoverOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return f
+}
+
+// TestDiscover: what is simulated is what is found.
+func TestDiscover(t *testing.T) {
+	for _, spec := range topologies {
+		if spec == "ring:n=2,hosts=0" { // nobody to ask from
+			continue
+		}
+		t.Run(spec, func(t *testing.T) {
+			r := newRig(t, spec)
+			got := r.discover(mad.Options{})
+			if diff := cmp.Diff(r.Fabric.String(), got.String()); diff != "" {
+				t.Error(diff, got.Problems())
+			}
+			if diff := cmp.Diff(picture(r.Fabric), picture(got)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			for i := range got.Nodes() {
+				n := &got.Nodes()[i]
+				if at := r.lids[n.LID()]; at == nil || at.node.label != n.Label() {
+					t.Errorf("%s has LID %d", n.Label(), n.LID())
+				}
+			}
+			// What was found can be simulated in its turn.
+			again := &rig{t: t, Fabric: got, Subnet: New(got, Options{})}
+			again.conn = again.attach(got.From().Node().Name())
+			if diff := cmp.Diff(picture(r.Fabric), picture(again.discover(mad.Options{}))); diff != "" {
+				t.Errorf("the second time (-want +got)\n%s", diff)
+			}
+			for i := range again.ports {
+				if p, q := &again.ports[i], &r.ports[i]; p.lid != q.lid || p.rate != q.rate || p.state != q.state {
+					t.Fatalf("the second time, port %d of %s differs", p.num, p.node.label)
+				}
+			}
+		})
+	}
+}
+
+// TestDiscoverWithFaults: the same fabric, later.
+func TestDiscoverWithFaults(t *testing.T) {
+	want := picture(newRig(t, "fattree:k=8,levels=3").Fabric)
+	for _, faults := range []string{"delay=20ms", "loss=0.05,delay=20ms", "loss=0.02,dup=0.1,busy=0.1,delay=5ms,jitter=20ms"} {
+		t.Run(faults, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, "fattree:k=8,levels=3,"+faults)
+				start := time.Now()
+				got := r.discover(mad.Options{Retries: 5})
+				t.Log(time.Since(start))
+				if diff := cmp.Diff(want, picture(got)); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+				if len(got.Problems()) > 0 {
+					t.Error(got.Problems())
+				}
+			})
+		})
+	}
+}
+
+// TestDiscoverDead: a dead host is missed, once, and named.
+func TestDiscoverDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "fattree:k=8,levels=3,delay=1ms,dead=node-0100 HCA-1")
+		start := time.Now()
+		got := r.discover(mad.Options{})
+		if took := time.Since(start); took > 4*time.Second {
+			t.Errorf("took %v: more than one ladder of retries", took)
+		}
+		if len(got.Nodes()) != 207 || got.Complete() || len(got.Problems()) != 1 {
+			t.Errorf("%v; %v", got, got.Problems())
+		}
+	})
+}

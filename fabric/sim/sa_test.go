@@ -1,0 +1,367 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad"
+)
+
+func sa(m mad.Method, a *mad.Attribute, modifier uint32, mask uint64, record []byte, lid mad.LID) *mad.Call {
+	c := &mad.Call{}
+	c.PutSA(m, a.ID, modifier, mask, record)
+	c.SetLID(lid)
+	return c
+}
+
+// records runs a GetTable.
+func (r *rig) records(e *mad.Engine, a *mad.Attribute, modifier uint32, mask uint64, record []byte) [][]byte {
+	r.t.Helper()
+	c := sa(mad.MethodGetTable, a, modifier, mask, record, r.sm.lid)
+	do(r.t, e, c)
+	if offset := int(binary.BigEndian.Uint16(c.MAD[mad.SAAttrOffsetOffset:])) * 8; offset != (a.Size+7)&^7 {
+		r.t.Fatalf("%s: AttributeOffset %d", a.Name, offset)
+	}
+	return split(c.Table, (a.Size+7)&^7)
+}
+
+func split(table []byte, size int) (records [][]byte) {
+	for ; len(table) >= size; table = table[size:] {
+		records = append(records, table[:size])
+	}
+	return records
+}
+
+var recordAttributes = []*mad.Attribute{
+	mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrSwitchInfoRecord,
+	mad.AttrLinearForwardingTableRecord, mad.AttrLinkRecord, mad.AttrSMInfoRecord, mad.AttrPathRecord,
+}
+
+// TestTableSizes: all there is, once, and in order.
+func TestTableSizes(t *testing.T) {
+	r := newRig(t, "fattree:k=8,levels=3")
+	e := r.engine(mad.Options{})
+	want := map[string]int{
+		"NodeRecord": 208, "PortInfoRecord": 80*9 + 128, "SwitchInfoRecord": 80,
+		"LinearForwardingTableRecord": 80 * 4, "LinkRecord": 2 * 384, "SMInfoRecord": 1, "PathRecord": 208 * 208,
+	}
+	got := map[string]int{}
+	for _, a := range recordAttributes {
+		records := r.records(e, a, 0, 0, nil)
+		got[a.Name] = len(records)
+		seen := map[string]bool{}
+		for i, rec := range records {
+			if seen[string(rec)] {
+				t.Fatalf("%s: record %d is there twice", a.Name, i)
+			}
+			seen[string(rec)] = true
+			if i > 0 && a != mad.AttrPathRecord && a != mad.AttrSMInfoRecord && bytes.Compare(records[i-1][:2], rec[:2]) > 0 {
+				t.Fatalf("%s: record %d is not in order", a.Name, i)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestComponents asks by every component of every record: what has the value
+// comes, all of it, and nothing else.
+func TestComponents(t *testing.T) {
+	r := newRig(t, "fattree:k=4,levels=3")
+	// Some variety.
+	r.set(mad.AttrNodeDescription, 0, leaf1, []byte("another name"))
+	r.at("node-0005 HCA-1", 1).drop(mad.PortPhysicalStatePolling)
+	r.at("node-0005 HCA-1", 1).train()
+	e := r.engine(mad.Options{})
+	special := map[string]bool{"ServiceID": true, "NumbPath": true, "Reversible": true,
+		"MTUSelector": true, "RateSelector": true, "PacketLifeTimeSelector": true}
+	for _, a := range recordAttributes {
+		all := r.records(e, a, 0, 0, nil)
+		first := &a.Flat()[0]
+		check := func(query []byte, fields ...*mad.Field) {
+			t.Helper()
+			var want [][]byte
+			mask := uint64(0)
+			for _, f := range fields {
+				mask |= f.Mask()
+			}
+			for _, rec := range all {
+				if !slices.ContainsFunc(fields, func(f *mad.Field) bool { return !same(f, rec, query) }) {
+					want = append(want, rec)
+				}
+			}
+			if got := r.records(e, a, 0, mask, query); !slices.EqualFunc(want, got, bytes.Equal) {
+				t.Errorf("%s by mask %#x of % x: %d records, want %d", a.Name, mask, query, len(got), len(want))
+			}
+		}
+		for _, f := range a.Flat() {
+			if f.Component < 0 || a == mad.AttrPathRecord && special[f.Name] {
+				continue
+			}
+			for _, sample := range [][]byte{all[0], all[len(all)/2], all[len(all)-1]} {
+				// Only the component asked for counts: the others are rubbish.
+				query := bytes.Repeat([]byte{0xa5}, 200)
+				overwrite(&f, query, sample)
+				check(query, &f)
+				if a != mad.AttrPathRecord { // and with a LID beside it
+					overwrite(first, query, sample)
+					check(query, &f, first)
+				}
+				if f.Kind != mad.KindGID && f.Name != "P_Key" { // and a value that few records have, or none
+					flip(&f, query)
+					check(query, &f)
+				}
+			}
+		}
+	}
+}
+
+func same(f *mad.Field, a, b []byte) bool {
+	if f.Bits > 64 {
+		return bytes.Equal(f.Bytes(a), f.Bytes(b))
+	}
+	for i := range f.Count {
+		if f.UintAt(a, i) != f.UintAt(b, i) {
+			return false
+		}
+	}
+	return true
+}
+
+func overwrite(f *mad.Field, to, from []byte) {
+	if f.Bits > 64 {
+		f.SetBytes(to, f.Bytes(from))
+		return
+	}
+	for i := range f.Count {
+		f.SetUintAt(to, i, f.UintAt(from, i))
+	}
+}
+
+func flip(f *mad.Field, data []byte) {
+	if f.Bits > 64 {
+		f.Bytes(data)[0] ^= 0x55
+		return
+	}
+	f.SetUint(data, f.Uint(data)^f.Max())
+}
+
+func TestAdminStatuses(t *testing.T) {
+	r := newRig(t, small)
+	lid := func(n uint16) []byte { return binary.BigEndian.AppendUint16(nil, n) }
+	path := func(p mad.PathRecord) []byte { return encode(&p) }
+	unknownGID := mad.MakeGID(gidPrefix, 0x77)
+	for _, test := range []struct {
+		name   string
+		method mad.Method
+		attr   *mad.Attribute
+		mask   uint64
+		record []byte
+		want   mad.Status
+	}{
+		{"one record", mad.MethodGet, mad.AttrNodeRecord, 1, lid(3), 0},
+		{"no record", mad.MethodGet, mad.AttrNodeRecord, 1, lid(300), mad.StatusNoRecords},
+		{"LID of nobody", mad.MethodGet, mad.AttrNodeRecord, 1, lid(0xffff), mad.StatusNoRecords},
+		{"LID 0", mad.MethodGet, mad.AttrNodeRecord, 1, lid(0), mad.StatusNoRecords},
+		{"many records", mad.MethodGet, mad.AttrNodeRecord, 0, nil, mad.StatusTooManyRecords},
+		{"many ports", mad.MethodGet, mad.AttrPortInfoRecord, 1, lid(1), mad.StatusTooManyRecords},
+		{"the subnet manager", mad.MethodGet, mad.AttrSMInfoRecord, 0, nil, 0},
+		{"ClassPortInfo", mad.MethodGet, mad.AttrSubnAdmClassPortInfo, 0, nil, 0},
+		{"GetTable(ClassPortInfo)", mad.MethodGetTable, mad.AttrSubnAdmClassPortInfo, 0, nil, mad.StatusBadMethodAttribute},
+		{"unknown record", mad.MethodGetTable, &mad.Attribute{ID: 0x31}, 0, nil, mad.StatusBadMethodAttribute},
+		{"Set", mad.MethodSet, mad.AttrNodeRecord, 0, nil, mad.StatusBadMethod},
+		{"Delete", mad.MethodDelete, mad.AttrNodeRecord, 0, nil, mad.StatusBadMethod},
+		{"any path", mad.MethodGet, mad.AttrPathRecord, 0, nil, mad.StatusInsufficient},
+		{"paths from one", mad.MethodGet, mad.AttrPathRecord, pathSLID, path(mad.PathRecord{SLID: 1}), mad.StatusTooManyRecords},
+		{"a path", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDLID, path(mad.PathRecord{SLID: 1, DLID: 2}), 0},
+		{"a path to itself", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDLID, path(mad.PathRecord{SLID: 9, DLID: 9}), 0},
+		{"a path to nobody", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDLID, path(mad.PathRecord{SLID: 1, DLID: 200}), mad.StatusNoRecords},
+		{"unknown GID", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDGID, path(mad.PathRecord{SLID: 1, DGID: unknownGID}), mad.StatusInvalidGID},
+		{"unknown prefix", mad.MethodGet, mad.AttrPathRecord, pathSGID | pathDLID, path(mad.PathRecord{DLID: 1, SGID: mad.MakeGID(1, r.sm.guid)}), mad.StatusInvalidGID},
+		{"LID and GID of two", mad.MethodGet, mad.AttrPathRecord, pathSGID | pathSLID | pathDLID,
+			path(mad.PathRecord{DLID: 1, SLID: 1, SGID: mad.MakeGID(gidPrefix, r.sm.guid)}), mad.StatusNoRecords},
+		{"another partition", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDLID | pathPKey,
+			path(mad.PathRecord{SLID: 1, DLID: 2, PKey: 0x8001}), mad.StatusNoRecords},
+		{"a limited member", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDLID | pathPKey,
+			path(mad.PathRecord{SLID: 1, DLID: 2, PKey: 0x7fff}), 0},
+		{"another SL", mad.MethodGet, mad.AttrPathRecord, pathSLID | pathDLID | mad.AttrPathRecord.Field("sl").Mask(),
+			path(mad.PathRecord{SLID: 1, DLID: 2, SL: 1}), mad.StatusNoRecords},
+	} {
+		c := sa(test.method, test.attr, 0, test.mask, test.record, r.sm.lid)
+		if !r.conn.ask(t, c) {
+			t.Errorf("%s: no answer", test.name)
+		} else if got := c.Header().Status; got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+	// Elsewhere there is no subnet administration.
+	c := sa(mad.MethodGet, mad.AttrNodeRecord, 0, 1, lid(3), r.lid("leaf-1"))
+	if !r.conn.ask(t, c) || c.Header().Status != mad.StatusBadMethodAttribute {
+		t.Errorf("on a switch: %v", c.Header().Status)
+	}
+	c = sa(mad.MethodGet, mad.AttrNodeRecord, 0, 1, lid(3), r.sm.lid)
+	c.MAD[2] = 1
+	if !r.conn.ask(t, c) || c.Header().Status != mad.StatusBadVersion {
+		t.Errorf("class version 1: %v", c.Header().Status)
+	}
+}
+
+// TestCapabilityMatch: with bit 31 of the modifier, ports that have more match too.
+func TestCapabilityMatch(t *testing.T) {
+	r := newRig(t, small)
+	e := r.engine(mad.Options{})
+	query := encode(&mad.PortInfoRecord{PortInfo: mad.PortInfo{CapabilityMask: mad.CapabilityMaskIsSM}})
+	mask := mad.AttrPortInfoRecord.Field("capability_mask").Mask()
+	if got := r.records(e, mad.AttrPortInfoRecord, 0, mask, query); len(got) != 0 {
+		t.Errorf("exactly IsSM: %d ports", len(got))
+	}
+	got := r.records(e, mad.AttrPortInfoRecord, 1<<31, mask, query)
+	if len(got) != 1 || mad.LID(binary.BigEndian.Uint16(got[0])) != r.sm.lid {
+		t.Errorf("at least IsSM: %d ports", len(got))
+	}
+}
+
+// TestNodeRecords: a CA with two ports has a record for each.
+func TestNodeRecords(t *testing.T) {
+	r := newRig(t, "pgft:m=2,w=1,p=2")
+	e := r.engine(mad.Options{})
+	var got []string
+	for _, data := range r.records(e, mad.AttrNodeRecord, 0, 0, nil) {
+		var rec mad.NodeRecord
+		rec.Decode(data)
+		got = append(got, fmt.Sprintf("LID %d: %v port %d of %v, %v", rec.LID, rec.NodeInfo.NodeType,
+			rec.NodeInfo.LocalPortNum, rec.NodeInfo.NodeGUID, rec.NodeInfo.PortGUID))
+	}
+	want := []string{
+		"LID 1: switch port 0 of 0x0002c90300100000, 0x0002c90300100000",
+		"LID 2: ca port 1 of 0x0002c90310000000, 0x0002c90310000001",
+		"LID 3: ca port 2 of 0x0002c90310000000, 0x0002c90310000002",
+		"LID 4: ca port 1 of 0x0002c90310000010, 0x0002c90310000011",
+		"LID 5: ca port 2 of 0x0002c90310000010, 0x0002c90310000012",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestPathSelectors: node-0002's link is slower and has a smaller MTU.
+func TestPathSelectors(t *testing.T) {
+	r := newRig(t, small)
+	e := r.engine(mad.Options{})
+	slow := r.at("node-0002 HCA-1", 1)
+	for _, p := range []*port{slow, slow.peer} {
+		var info mad.PortInfo
+		info.Decode(p.info[:])
+		info.NeighborMTU, info.LinkSpeedExtActive = mad.MTU2048, mad.LinkSpeedExtEDR
+		p.store(&info)
+	}
+	from := pathSLID
+	base := mad.PathRecord{SLID: r.sm.lid}
+	count := func(mask uint64, change func(p *mad.PathRecord)) int {
+		q := base
+		change(&q)
+		return len(r.records(e, mad.AttrPathRecord, 0, from|mask, encode(&q)))
+	}
+	want := mad.PathRecord{
+		SGID: mad.MakeGID(gidPrefix, r.sm.guid), DGID: mad.MakeGID(gidPrefix, slow.guid), SLID: r.sm.lid, DLID: slow.lid,
+		Reversible: true, NumbPath: 1, PKey: 0xffff,
+		MTUSelector: mad.SelectorExactly, MTU: mad.MTU2048, RateSelector: mad.SelectorExactly, Rate: mad.Rate100,
+		PacketLifeTimeSelector: mad.LifeTimeSelectorExactly, PacketLifeTime: 18,
+	}
+	var got mad.PathRecord
+	got.Decode(r.records(e, mad.AttrPathRecord, 0, from|pathDGID, encode(&want))[0])
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	mtu := func(s mad.Selector, m mad.MTU) func(p *mad.PathRecord) {
+		return func(p *mad.PathRecord) { p.MTUSelector, p.MTU = s, m }
+	}
+	rate := func(s mad.Selector, m mad.Rate) func(p *mad.PathRecord) {
+		return func(p *mad.PathRecord) { p.RateSelector, p.Rate = s, m }
+	}
+	life := func(s mad.LifeTimeSelector, m uint8) func(p *mad.PathRecord) {
+		return func(p *mad.PathRecord) { p.PacketLifeTimeSelector, p.PacketLifeTime = s, m }
+	}
+	const all = 14
+	for i, test := range []struct {
+		mask   uint64
+		change func(p *mad.PathRecord)
+		want   int
+	}{
+		{pathMTU | pathSelectMTU, mtu(mad.SelectorGreaterThan, mad.MTU1024), all},
+		{pathMTU | pathSelectMTU, mtu(mad.SelectorGreaterThan, mad.MTU2048), all - 1},
+		{pathMTU | pathSelectMTU, mtu(mad.SelectorLessThan, mad.MTU4096), 1},
+		{pathMTU | pathSelectMTU, mtu(mad.SelectorExactly, mad.MTU2048), 1},
+		{pathMTU, mtu(mad.SelectorGreaterThan, mad.MTU4096), all - 1}, // without a selector: exactly
+		{pathSelectMTU, mtu(mad.SelectorExactly, mad.MTU256), all},    // without a value: any
+		{pathMTU | pathSelectMTU, mtu(mad.SelectorLargestAvailable, 0), all},
+		{pathRate | pathSelectRate, rate(mad.SelectorGreaterThan, mad.Rate100), all - 1},
+		{pathRate | pathSelectRate, rate(mad.SelectorLessThan, mad.Rate200), 1},
+		{pathRate | pathSelectRate, rate(mad.SelectorExactly, mad.Rate100), 1},
+		{pathRate | pathSelectRate, rate(mad.SelectorGreaterThan, mad.Rate120), all - 1}, // whose code is smaller
+		{pathLife | pathSelectLife, life(mad.LifeTimeSelectorLessThan, 19), all},
+		{pathLife | pathSelectLife, life(mad.LifeTimeSelectorLessThan, 18), 0},
+		{pathReversible, func(p *mad.PathRecord) { p.Reversible = true }, all},
+		{pathReversible, func(p *mad.PathRecord) {}, all},
+		{pathNumbPath, func(p *mad.PathRecord) { p.NumbPath = 1 }, all},
+		{pathServiceID, func(p *mad.PathRecord) { p.ServiceID = 5 }, all},
+	} {
+		if got := count(test.mask, test.change); got != test.want {
+			t.Errorf("%d: %d paths, want %d", i, got, test.want)
+		}
+	}
+	// A path that no answer can take back.
+	r.at("leaf-4", 0).node.lft[r.sm.lid] = unrouted
+	if n := count(pathReversible, func(p *mad.PathRecord) { p.Reversible = true }); n != all-3 {
+		t.Errorf("%d reversible paths, want %d: to leaf-4 and its two hosts there is none", n, all-3)
+	}
+	if n := count(0, func(p *mad.PathRecord) {}); n != all {
+		t.Errorf("%d paths, want %d", n, all)
+	}
+	// And one that does not lead there.
+	r.at("leaf-1", 0).node.lft[r.lid("node-0008 HCA-1")] = 2
+	if n := count(0, func(p *mad.PathRecord) {}); n != all-1 {
+		t.Errorf("%d paths, want %d", n, all-1)
+	}
+}
+
+// TestPathLMC: two ports with several LIDs have a path for each.
+func TestPathLMC(t *testing.T) {
+	r := newRig(t, small)
+	e := r.engine(mad.Options{})
+	p := r.at("node-0002 HCA-1", 1)
+	r.rename(p, 32, 2)
+	var info mad.PortInfo
+	info.Decode(p.info[:])
+	info.LID, info.LMC = 32, 2
+	p.store(&info)
+	r.fillTables()
+	q := mad.PathRecord{SLID: r.sm.lid, DGID: mad.MakeGID(gidPrefix, p.guid)}
+	paths := func(mask uint64) (dlids []mad.LID) {
+		for _, data := range r.records(e, mad.AttrPathRecord, 0, pathSLID|mask, encode(&q)) {
+			var rec mad.PathRecord
+			rec.Decode(data)
+			dlids = append(dlids, rec.DLID)
+		}
+		return dlids
+	}
+	if diff := cmp.Diff([]mad.LID{32, 33, 34, 35}, paths(pathDGID)); diff != "" {
+		t.Error(diff)
+	}
+	q.NumbPath = 2
+	if diff := cmp.Diff([]mad.LID{32, 33}, paths(pathDGID|pathNumbPath)); diff != "" {
+		t.Error(diff)
+	}
+	q.DLID = 34
+	if diff := cmp.Diff([]mad.LID{34}, paths(pathDLID)); diff != "" {
+		t.Error(diff)
+	}
+	get := sa(mad.MethodGet, mad.AttrPathRecord, 0, pathSLID|pathDGID, encode(&q), r.sm.lid)
+	do(t, e, get) // one of them
+}

@@ -1,0 +1,158 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSpecTopologies(t *testing.T) {
+	for spec, want := range map[string]string{
+		"":                                  "fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete",
+		"fattree":                           "fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete",
+		"fattree:k=8,levels=3":              "fabric: 208 nodes (80 switches, 128 CAs), 384 links, complete",
+		"fattree:levels=1,k=36":             "fabric: 37 nodes (1 switch, 36 CAs), 36 links, complete",
+		"fattree:k=4,levels=4,loss=0.1":     "fabric: 88 nodes (56 switches, 32 CAs), 128 links, complete",
+		"pgft":                              "fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete",
+		"pgft:m=18/18/36,w=1/18/18,p=1/1/1": "fabric: 13284 nodes (1620 switches, 11664 CAs), 34992 links, complete",
+		"pgft:m=4/2,w=1/2,p=1/3":            "fabric: 12 nodes (4 switches, 8 CAs), 20 links, complete",
+		"ring":                              "fabric: 8 nodes (4 switches, 4 CAs), 8 links, complete",
+		"ring:n=1":                          "fabric: 2 nodes (1 switch, 1 CA), 1 link, complete",
+		"ring:n=2":                          "fabric: 4 nodes (2 switches, 2 CAs), 3 links, complete",
+		"ring:n=3,hosts=0":                  "fabric: 3 nodes (3 switches, 0 CAs), 3 links, complete",
+		"loss=0.1,seed=3":                   "fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete",
+		":loss=0.1":                         "fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete",
+	} {
+		f, _, err := Parse(spec)
+		if err != nil {
+			t.Errorf("%q: %v", spec, err)
+		} else if got := f.String(); got != want {
+			t.Errorf("%q:\n got %s\nwant %s", spec, got, want)
+		}
+	}
+}
+
+func TestSpecNames(t *testing.T) {
+	f, _ := mustParse(t, "fattree:k=4,levels=3")
+	want := map[string]string{
+		"leaf-1/1":          "node-0001 HCA-1/1",
+		"leaf-1/3":          "spine-1/1",
+		"leaf-2/4":          "spine-2/2",
+		"leaf-8/2":          "node-0016 HCA-1/1",
+		"spine-1/3":         "core-1/1",
+		"spine-2/4":         "core-4/1",
+		"spine-8/4":         "core-4/4",
+		"node-0003 HCA-1/1": "leaf-2/1",
+		"core-1/2":          "spine-3/3",
+	}
+	got := map[string]string{}
+	for i := range f.Ports() {
+		if p := &f.Ports()[i]; want[p.Name()] != "" {
+			got[p.Name()] = p.Peer().Name()
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestSpecOptions(t *testing.T) {
+	f, o := mustParse(t, "ring:n=3,loss=5%,dup=0.25,busy=1,delay=20ms,jitter=1s,seed=-4,mkey=0xab,sm=node-0002 HCA-1,dead=switch-1/3+node-0003 HCA-1")
+	got := o
+	got.SM, got.Dead = nil, nil
+	want := Options{Loss: 0.05, Dup: 0.25, Busy: 1, Delay: 20 * time.Millisecond, Jitter: time.Second, Seed: -4, MKey: 0xab}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	var dead []string
+	for _, p := range o.Dead {
+		dead = append(dead, p.Name())
+	}
+	if diff := cmp.Diff([]string{"switch-1/3", "node-0003 HCA-1/1"}, dead); o.SM == nil || o.SM.Name() != "node-0002 HCA-1" || diff != "" {
+		t.Errorf("%v; (-want +got)\n%s", o.SM, diff)
+	}
+	s := New(f, o)
+	if got := s.sm.node.label; got != o.SM.Label() {
+		t.Errorf("the subnet manager is on %s", got)
+	}
+}
+
+// TestSpecDead: numbers and shares of the hosts, by the seed.
+func TestSpecDead(t *testing.T) {
+	names := func(spec string) (names []string) {
+		_, o := mustParse(t, "fattree:k=8,levels=3,"+spec)
+		for _, p := range o.Dead {
+			names = append(names, p.Name())
+		}
+		return names
+	}
+	for spec, want := range map[string]int{"dead=": 0, "dead=0": 0, "dead=3": 3, "dead=128": 128, "dead=1%": 2, "dead=50%": 64, "dead=spine-1": 8} {
+		if got := names(spec); len(got) != want {
+			t.Errorf("%s: %d ports, want %d", spec, len(got), want)
+		}
+	}
+	if cmp.Equal(names("dead=5"), names("dead=5,seed=2")) {
+		t.Error("the seed does not matter")
+	}
+	if !cmp.Equal(names("dead=5"), names("dead=5,seed=1")) {
+		t.Error("chosen anew each time")
+	}
+}
+
+func TestSpecErrors(t *testing.T) {
+	const keys = "busy, dead, delay, dup, jitter, loss, mkey, seed, sm"
+	for spec, want := range map[string]string{
+		"fatree":                   `unknown kind "fatree" (did you mean fattree?); there are fattree, pgft, ring, and no such file`,
+		"torus:x=3":                `unknown kind "torus"; there are fattree, pgft, ring, and no such file`,
+		"fattree:kk=8":             `fattree: unknown key "kk" (did you mean k?); there are k, levels, ` + keys,
+		"fattree:level=3":          `fattree: unknown key "level" (did you mean levels?); there are k, levels, ` + keys,
+		"ring:los=1":               `ring: unknown key "los" (did you mean loss?); there are hosts, n, ` + keys,
+		"fattree:":                 "",
+		"fattree:k":                `fattree: key "k" has no value: write k=8`,
+		"fattree:k=8,k=8":          `fattree: key "k" is given twice`,
+		"fattree:k=8,,":            `fattree: unknown key ""; there are k, levels, ` + keys,
+		"fattree:k=7":              `fattree: k=7 is odd, but half of a switch's ports go up and half go down`,
+		"fattree:k=1":              `fattree: k=1 is not a number from 2 to 254`,
+		"fattree:k=x":              `fattree: k=x is not a number from 2 to 254`,
+		"fattree:k=256":            `fattree: k=256 is not a number from 2 to 254`,
+		"fattree:levels=0":         `fattree: levels=0 is not a number from 1 to 15`,
+		"fattree:k=64,levels=3":    `fattree: more than the 49151 LIDs of a subnet`,
+		"fattree:k=254,levels=15":  `fattree: more than the 49151 LIDs of a subnet`,
+		"pgft:m=4":                 `pgft: m=4 has 1 levels, but w has 2 and p has 2`,
+		"pgft:m=4/x":               `pgft: m=4/x is not a list of numbers with slashes between them, as in 18/18/36`,
+		"pgft:m=4/0":               `pgft: m=4/0 is not a list of numbers with slashes between them, as in 18/18/36`,
+		"pgft:m=4/8,w=2/4":         `pgft: w=2/4 gives hosts several parents; what they are in would be as many subnets`,
+		"pgft:m=200/2,w=1/60":      `pgft: nodes with 260 ports, more than 254`,
+		"ring:n=0":                 `ring: n=0 is not a number from 1 to 49151`,
+		"ring:n=40000,hosts=1":     `ring: more than the 49151 LIDs of a subnet`,
+		"ring:n=124":               `ring: hosts 64 hops apart, more than the 63 of a directed route`,
+		"ring:n=3,hosts=253":       `ring: switches with 255 ports, more than 254`,
+		"loss=2":                   `loss=2 is not a probability, as 0.05 or 5%`,
+		"loss=101%":                `loss=101% is not a probability, as 0.05 or 5%`,
+		"loss=NaN":                 `loss=NaN is not a probability, as 0.05 or 5%`,
+		"dup=-1":                   `dup=-1 is not a probability, as 0.05 or 5%`,
+		"delay=20":                 `delay=20 is not a duration, as 20ms`,
+		"delay=-20ms":              `delay=-20ms is not a duration, as 20ms`,
+		"jitter=x":                 `jitter=x is not a duration, as 20ms`,
+		"seed=x":                   `seed=x is not a number`,
+		"mkey=0x10000000000000000": `mkey=0x10000000000000000 is not a number of 64 bits, as 0x1234`,
+		"dead=33":                  `dead=33 is not a number of hosts: there are 32`,
+		"dead=-1":                  `dead=-1 is not a number of hosts: there are 32`,
+		"dead=leaf1":               `dead=leaf1 names "leaf1", which is no node; did you mean "leaf-1"?`,
+		"dead=leaf-1/9":            `dead=leaf-1/9 names port 9 of "leaf-1" (0x0002c90300100000), which has ports up to 8`,
+		"sm=nobody at all":         `sm=nobody at all names "nobody at all", which is no node`,
+	} {
+		_, _, err := Parse(spec)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if want != "" {
+			want = `simulated fabric "` + spec + `": ` + want
+		}
+		if got != want {
+			t.Errorf("%q:\n got %s\nwant %s", spec, got, want)
+		}
+	}
+}
