@@ -50,6 +50,7 @@ const (
 	KindPath               // a file
 	KindFunction           // something to call
 	KindItems              // any iterable
+	KindTopic              // what help is about
 	KindChoice             // one of Param.Doc's quoted words
 )
 

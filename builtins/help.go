@@ -14,7 +14,7 @@ import (
 var helpBuiltin = Builtin{
 	Name:   "help",
 	Group:  groupRest,
-	Params: []Param{{Name: "topic", Kind: KindAny, Default: "None", Doc: `a function or other value, or a name: "PortInfo", "PortInfo.M_Key"`}},
+	Params: []Param{{Name: "topic", Kind: KindTopic, Default: "None", Doc: `a function or other value, or a name: "PortInfo", "PortInfo.M_Key"`}},
 	Doc: `Prints help: on a function, an attribute, a field, a type of values or a value; without a topic, the overview.
 At the prompt, help alone will do.`,
 	Example: `

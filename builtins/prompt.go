@@ -1,6 +1,8 @@
 package builtins
 
 import (
+	"slices"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
@@ -50,3 +52,15 @@ func (s *Session) Fabric() *fabric.Fabric {
 // Unanswered is how many requests of scripts got no answer, but for those that
 // catch took note of. It is why the exit status is 3 without an error.
 func (s *Session) Unanswered() int { return s.account.unanswered }
+
+// Modules are the names of all embedded modules, as load takes them, sorted.
+func Modules() []string {
+	var names []string
+	for name, tree := range packages {
+		for _, file := range modulesOf(tree) {
+			names = append(names, name+"//"+file)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

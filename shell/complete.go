@@ -23,10 +23,11 @@ type completer struct {
 	files func(prefix string) []string
 }
 
-// argument is one argument of a call: by keyword, or else by position.
+// argument is one argument of a call: by keyword, or else by position. before
+// are the source texts of the arguments before it.
 type argument struct {
 	keyword string
-	index   int
+	before  []string
 }
 
 // complete returns the proposals for text, which ends at the cursor and may
@@ -67,8 +68,8 @@ func (c *completer) complete(text string) (words []string, start int) {
 		}
 		words = matching(words, word)
 	}
-	if word == "" && len(words) > 0 {
-		return words, start // a call's own names first; more after a letter
+	if word == "" {
+		return words, start // all names are too many to be of help
 	}
 	return append(words, matching(c.names(), word)...), start
 }
@@ -97,9 +98,9 @@ func (c *completer) inString(text string, at location) []string {
 		return nil
 	}
 	typed := text[at.start:]
-	arg := argument{at.call.keyword, len(at.call.args)}
+	arg := argument{at.call.keyword, at.call.args}
 	if at.call.callee == "load" {
-		if arg.index == 0 {
+		if len(arg.before) == 0 {
 			return c.files(typed)
 		}
 		return nil

@@ -34,9 +34,9 @@ func testCompleter(t *testing.T) *completer {
 			switch {
 			case callee.String() == "<built-in function discover>":
 				return nil, true
-			case arg.keyword == "target" || arg.keyword == "" && arg.index == 1:
+			case arg.keyword == "target" || arg.keyword == "" && len(arg.before) == 1:
 				return []string{"leaf 1", "leaf 2", `the "core"`, "host's"}, false
-			case arg.index == 0:
+			case len(arg.before) == 0:
 				return []string{"NodeInfo", "PortInfo", "PortInfoExtended"}, false
 			}
 			return nil, false
@@ -66,6 +66,7 @@ func TestComplete(t *testing.T) {
 		{"x = sm", []string{"smp_get", "smp_set"}, "sm"},
 		{"wh", []string{"while"}, "wh"},
 		{"def f():\n  ret", []string{"return"}, "ret"},
+		{"x = ", nil, ""},
 		{"sorte", []string{"sorted"}, "sorte"},
 		{"1", nil, ""},
 		{"nothing_like_it", nil, "nothing_like_it"},

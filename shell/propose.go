@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"cmp"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +31,11 @@ func keywordsOf(callee starlark.Value, args []string) []string {
 	for i, p := range builtins.ParamsOf(callee) {
 		switch {
 		case p.Kind == builtins.KindFields:
-			names = append(names, fieldsNamed(args)...)
+			if a := attributeNamed(args); a != nil {
+				for _, f := range a.Flat() {
+					names = append(names, f.Script)
+				}
+			}
 		case strings.HasPrefix(p.Name, "*"):
 		case i >= len(args) || p.Keyword:
 			names = append(names, p.Name)
@@ -38,30 +44,25 @@ func keywordsOf(callee starlark.Value, args []string) []string {
 	return names
 }
 
-// fieldsNamed are the fields of the attribute that the first of args names.
-func fieldsNamed(args []string) []string {
+// attributeNamed is the attribute that the first of args names; nil: none.
+func attributeNamed(args []string) *mad.Attribute {
 	if len(args) == 0 {
 		return nil
 	}
-	a := mad.ByName(strings.Trim(args[0], `"'`))
-	if a == nil {
-		return nil
-	}
-	var names []string
-	for _, f := range a.Flat() {
-		names = append(names, f.Script)
-	}
-	return names
+	return mad.ByName(strings.Trim(args[0], `"'`))
 }
 
 // wordsFor are the texts that make sense for an argument.
 func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string, isPath bool) {
 	params := builtins.ParamsOf(callee)
-	i := slices.IndexFunc(params, func(p builtins.Param) bool { return p.Name == arg.keyword })
-	if arg.keyword == "" {
-		i = arg.index
+	i := len(arg.before)
+	if arg.keyword != "" {
+		i = slices.IndexFunc(params, func(p builtins.Param) bool { return p.Name == arg.keyword })
+		if i < 0 {
+			return fieldWords(attributeNamed(arg.before), arg.keyword), false
+		}
 	}
-	if i < 0 || i >= len(params) {
+	if i >= len(params) {
 		return nil, false
 	}
 	switch p := params[i]; p.Kind {
@@ -71,12 +72,50 @@ func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string,
 		return attributeNames(mad.ClassPerf), false
 	case builtins.KindRecord:
 		return attributeNames(mad.ClassSubnAdm), false
+	case builtins.KindTopic:
+		return s.topics(), false
 	case builtins.KindTarget:
 		return s.nodeNames(), false
+	case builtins.KindChoice:
+		return quotedWords(p.Doc), false
 	case builtins.KindPath:
 		return nil, true
 	}
 	return nil, false
+}
+
+// fieldWords are the words of an enumerated field.
+func fieldWords(a *mad.Attribute, field string) []string {
+	if a == nil {
+		return nil
+	}
+	for _, f := range a.Flat() {
+		if f.Script == field && f.Words != nil {
+			return slices.Sorted(maps.Keys(f.Words.Code))
+		}
+	}
+	return nil
+}
+
+// quotedWords are the words between double quotes in doc.
+func quotedWords(doc string) []string {
+	var words []string
+	for i, part := range strings.Split(doc, `"`) {
+		if i%2 == 1 {
+			words = append(words, part)
+		}
+	}
+	return words
+}
+
+// topics are what help knows by name.
+func (s *session) topics() []string {
+	names := s.Predeclared().Keys()
+	for _, a := range mad.Attributes() {
+		names = append(names, a.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // nodeNames are those of the latest fabric.
@@ -105,18 +144,14 @@ func attributeNames(c mad.Class) []string {
 	return names
 }
 
-// filesWith are the files and folders that begin with prefix. Hidden ones must
-// be asked for.
+// filesWith are the files and folders that begin with prefix, or the modules
+// of a package. Hidden files must be asked for.
 func filesWith(prefix string) []string {
-	dir, base := filepath.Split(prefix)
 	if strings.HasPrefix(prefix, "@") {
-		return nil
+		return matching(builtins.Modules(), prefix)
 	}
-	from := dir
-	if from == "" {
-		from = "."
-	}
-	entries, _ := os.ReadDir(from)
+	dir, base := filepath.Split(prefix)
+	entries, _ := os.ReadDir(cmp.Or(dir, "."))
 	var names []string
 	for _, e := range entries {
 		name := e.Name()

@@ -1,0 +1,72 @@
+package shell
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestProposals(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"topo.net", ".hidden"} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir("tables", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	a := &app{console: &console{stdout: &out, stderr: &out}}
+	a.interrupts = watchInterrupts(a.console)
+	defer a.interrupts.stop()
+	if err := a.command().ParseFlags([]string{"-F", "sim:ring:n=2"}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := a.open(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	r := newRepl(s)
+	r.read(&script{[]string{"f = discover()", "def mine(first, *rest, second=2, **others): pass", ""}, &out}, true)
+	if status := r.loop(); status != 0 {
+		t.Fatal(out.String())
+	}
+	c := s.completer(r.interp)
+	tests := []struct {
+		text string
+		want []string
+	}{
+		{"disc", []string{"discover"}},
+		{"smp_get('PortI", []string{"PortInfo'"}},
+		{"smp_get('NodeInfo', 'switch", []string{"switch-1", "switch-2"}},
+		{"smp_get('NodeInfo', target='node-0001", []string{"node-0001 HCA-1'"}},
+		{"smp_get('PortInfo', f.switches[0], po", []string{"port="}},
+		{"perf_get('PortCounters'", nil},
+		{"perf_get('PortCountersE", []string{"PortCountersExtended'"}},
+		{"sa_gettable('Path", []string{"PathRecord'"}},
+		{"sa_gettable('NodeRecord', node_t", []string{"node_type="}},
+		{"sa_gettable('NodeRecord', node_type='s", []string{"switch'"}},
+		{"sa_gettable('NodeRecord', lid='", nil},
+		{"sa_gettable('Nonsense', node_t", nil},
+		{"f.switches[0].ports[1].peer.node.na", []string{"name"}},
+		{"f.du", []string{"dump"}},
+		{"json.en", []string{"encode", "encode_indent"}},
+		{"help('PortInfo", []string{"PortInfo", "PortInfoRecord"}},
+		{"help('smp_g", []string{"smp_get'"}},
+		{"mine(", []string{"first=", "second="}},
+		{"mine(1, se", []string{"second=", "set"}},
+		{"load_fabric('t", []string{"tables/", "topo.net"}},
+		{"load_fabric('.h", []string{".hidden"}},
+		{"load('@examples//l", []string{"@examples//links.star"}},
+	}
+	for _, tt := range tests {
+		words, _ := c.complete(tt.text)
+		if diff := cmp.Diff(tt.want, words); diff != "" {
+			t.Errorf("%q: -want +got:\n%s", tt.text, diff)
+		}
+	}
+}
