@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/ibsim"
 )
 
 // link is a fabric that was opened.
@@ -34,6 +36,7 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{"umad", "umad[:DEVICE/PORT]", openUmad},
+		{"ibsim", "ibsim[:SOCKNAME]", openIbsim},
 		{"sim", "sim[:SPEC|FILE]", openSim},
 		{"file", "file:PATH", openFile},
 	}
@@ -76,6 +79,26 @@ func openUmad(*settings, string) (*link, error) {
 		return nil, &hostError{fmt.Errorf("no InfiniBand device on this host (nothing in %s); %s", deviceFolder, instead)}
 	}
 	return nil, &hostError{errors.New("this version cannot use InfiniBand devices; " + instead)}
+}
+
+// openIbsim attaches to the simulator of ibsim-utils. Its own variables name
+// socket and node where flags do not.
+func openIbsim(o *settings, socket string) (*link, error) {
+	if o.port.isSet && o.port.value != 1 {
+		return nil, fmt.Errorf("-P %d: ibsim attaches programs to port 1 of a channel adapter, or to port 0 of a switch, only", o.port.value)
+	}
+	t, err := ibsim.Attach(ibsim.Options{
+		Socket: cmp.Or(socket, os.Getenv("IBSIM_SOCKNAME")),
+		Node:   cmp.Or(o.ca, os.Getenv("SIM_HOST")),
+	})
+	if err != nil {
+		return nil, &hostError{err}
+	}
+	name := "ibsim"
+	if p, err := t.Port(); err == nil {
+		name = fmt.Sprintf("%s/%d", p.Device, p.Num)
+	}
+	return &link{name: name, transport: t}, nil
 }
 
 // openSim makes a subnet in this process, and attaches to its first channel
