@@ -503,9 +503,14 @@ func TestTwoTables(t *testing.T) {
 				return
 			}
 			attempt++
+			// The segments of the first come from 1000 ms on, every 20 ms;
+			// those of the second from 1010 ms on, every 5 ms.
+			first, step := 1000, 20
+			if attempt > 1 {
+				first, step = 110, 5
+			}
 			for i, s := range segmentsOf(d, bytes.Repeat([]byte{attempt}, 1000), 8) {
-				// The first train comes after the second request has gone out.
-				time.AfterFunc(time.Duration(1200-200*int(attempt)+10*i)*ms, func() { f.deliver(s) })
+				time.AfterFunc(time.Duration(first+step*i)*ms, func() { f.deliver(s) })
 			}
 		})
 		e := NewEngine(f, Options{})
