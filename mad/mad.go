@@ -15,7 +15,11 @@
 //	field.go      single fields, without decoding the rest
 //	speed.go      a link's speed and width, out of PortInfo
 //	transport.go  what carries datagrams
-//	engine.go     windows, retries, matching of replies
+//	call.go request.go   one request and its answer
+//	engine.go     many calls at once: start, cancel, end
+//	send.go receive.go timer.go   its three goroutines
+//	window.go slot.go   what may be out at once; transaction IDs
+//	rmpp.go       answers of many datagrams
 //
 // Section numbers are those of the InfiniBand Architecture Specification,
 // volume 1 (IBA).

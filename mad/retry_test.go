@@ -1,0 +1,211 @@
+package mad
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const ms = time.Millisecond
+
+// TestRetryLadder states to the millisecond when a request is sent, and how
+// the call ends, for whatever a peer may do.
+func TestRetryLadder(t *testing.T) {
+	silent := func(f *fakeTransport, d Datagram) {}
+	undelivered := func(f *fakeTransport, d Datagram) {
+		d.Undelivered = true
+		f.deliver(d)
+	}
+	busy := func(f *fakeTransport, d Datagram) { f.deliver(withStatus(respond(d), 1)) }
+	// nth has a peer for each attempt; the last stands for all that follow.
+	nth := func(peers ...func(*fakeTransport, Datagram)) func(*fakeTransport, Datagram) {
+		i := 0
+		return func(f *fakeTransport, d Datagram) {
+			p := peers[min(i, len(peers)-1)]
+			i++
+			p(f, d)
+		}
+	}
+	after := func(delay time.Duration, peer func(*fakeTransport, Datagram)) func(*fakeTransport, Datagram) {
+		return func(f *fakeTransport, d Datagram) { time.AfterFunc(delay, func() { peer(f, d) }) }
+	}
+	echo := func(f *fakeTransport, d Datagram) { f.deliver(respond(d)) }
+
+	for _, test := range []struct {
+		name    string
+		opt     Options
+		call    func(c *Call)
+		peer    func(*fakeTransport, Datagram)
+		sent    []time.Duration
+		elapsed time.Duration
+		err     string
+	}{
+		{name: "answered", peer: echo, sent: []time.Duration{0}},
+		{
+			name: "silent", peer: silent,
+			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts",
+		},
+		{
+			name: "no retries", peer: silent, opt: Options{Retries: -1, Timeout: 300 * ms},
+			sent: []time.Duration{0}, elapsed: 300 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 1 attempt",
+		},
+		{
+			name: "the call's own timeout and retries", peer: silent,
+			call: func(c *Call) { c.Timeout, c.Retries = 200*ms, 3 },
+			sent: []time.Duration{0, 200 * ms, 400 * ms, 600 * ms}, elapsed: 800 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 4 attempts",
+		},
+		{
+			name: "the call wants no retries", peer: silent, call: func(c *Call) { c.Retries = -1 },
+			sent: []time.Duration{0}, elapsed: 1000 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 1 attempt",
+		},
+		{
+			name: "second attempt answered", peer: nth(silent, after(5*ms, echo)),
+			sent: []time.Duration{0, 1000 * ms}, elapsed: 1005 * ms,
+		},
+		{
+			name: "answer to the first attempt after the second was sent", peer: nth(after(1200*ms, echo), silent),
+			sent: []time.Duration{0, 1000 * ms}, elapsed: 1200 * ms,
+		},
+		{
+			name: "answer one millisecond late", peer: nth(silent, silent, after(1001*ms, echo)),
+			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts",
+		},
+		{
+			name: "undelivered at once, always", peer: undelivered,
+			sent: []time.Duration{0, 10 * ms, 30 * ms}, elapsed: 30 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts",
+		},
+		{
+			name: "undelivered at once, then answered", peer: nth(undelivered, echo),
+			sent: []time.Duration{0, 10 * ms}, elapsed: 10 * ms,
+		},
+		{
+			name: "undelivered just before the timeout", peer: after(998*ms, undelivered),
+			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 2998 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts",
+		},
+		{
+			name: "undelivered after the timeout concerns the attempt before", peer: after(1010*ms, undelivered),
+			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts",
+		},
+		{
+			name: "an undelivered Set lasts its full timeouts", peer: undelivered, opt: Options{Write: true},
+			call: func(c *Call) { c.MAD[offMethod] = byte(MethodSet) },
+			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
+			err: "SubnSet(PortInfo 3) to LID 17: timed out after 3 attempts",
+		},
+		{
+			name: "busy twice", peer: nth(busy, busy, echo),
+			sent: []time.Duration{0, 10 * ms, 30 * ms}, elapsed: 30 * ms,
+		},
+		{
+			name: "busy always", peer: busy,
+			sent:    []time.Duration{0, 10 * ms, 30 * ms, 70 * ms, 150 * ms, 310 * ms, 630 * ms, 1270 * ms, 2270 * ms, 3270 * ms},
+			elapsed: 3270 * ms,
+			err:     "SubnGet(PortInfo 3) to LID 17: busy (status 0x0001)",
+		},
+		{
+			name: "busy costs no attempt", peer: nth(busy, silent, busy, silent, silent),
+			sent:    []time.Duration{0, 10 * ms, 1010 * ms, 1030 * ms, 2030 * ms},
+			elapsed: 3030 * ms,
+			err:     "SubnGet(PortInfo 3) to LID 17: timed out after 5 attempts",
+		},
+		{
+			name: "read-only", peer: echo, call: func(c *Call) { c.MAD[offMethod] = byte(MethodSet) },
+			err: "SubnSet(PortInfo 3) to LID 17: " + ErrReadOnly.Error(),
+		},
+		{
+			name: "status", peer: func(f *fakeTransport, d Datagram) { f.deliver(withStatus(respond(d), 0x1c)) },
+			call: func(c *Call) { c.SetRoute(DirectedRoute{0, 1, 3}) },
+			sent: []time.Duration{0},
+			err:  "SubnGet(PortInfo 3) to route 0,1,3: invalid attribute value (status 0x001c)",
+		},
+		{
+			name: "redirected", call: func(c *Call) {
+				c.PutPerf(MethodGet, 1, 0, nil)
+				c.SetLID(9)
+			},
+			peer: func(f *fakeTransport, d Datagram) {
+				d = withStatus(respond(d), 2)
+				binary.BigEndian.PutUint16(d.MAD[PerfDataOffset+28:], 44)
+				f.deliver(d)
+			},
+			sent: []time.Duration{0},
+			err:  "PerfGet(ClassPortInfo) to LID 9: redirection required (status 0x0002): ask LID 44 instead",
+		},
+		{
+			name: "no answer is expected of Send", peer: silent, opt: Options{Write: true},
+			call: func(c *Call) { c.MAD[offMethod] = byte(MethodSend) },
+			sent: []time.Duration{0},
+		},
+		{
+			name: "too many hops", peer: silent,
+			call: func(c *Call) { c.SetRoute(make(DirectedRoute, 65)) },
+			err:  "directed route of 64 hops, more than 63",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				var sent []time.Duration
+				tids := map[uint64]bool{}
+				e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
+					sent = append(sent, time.Since(begin))
+					tid := binary.BigEndian.Uint64(d.MAD[offTID:])
+					if tids[tid] {
+						t.Errorf("transaction ID %#x is used again", tid)
+					}
+					tids[tid] = true
+					test.peer(f, d)
+				}), test.opt)
+				defer mustClose(t, e)
+				var c Call
+				c.PutSMP(MethodGet, 0x15, 3, nil)
+				c.SetLID(17)
+				if test.call != nil {
+					test.call(&c)
+				}
+				if err := e.Do(t.Context(), &c); err != nil {
+					t.Fatal(err)
+				}
+				text := ""
+				if c.Err != nil {
+					text = c.Err.Error()
+					if test.name == "too many hops" {
+						text = errors.Unwrap(c.Err).Error()
+					}
+				}
+				if text != test.err {
+					t.Errorf("error\n got %q\nwant %q", text, test.err)
+				}
+				if timedOut := errors.Is(c.Err, ErrTimeout); timedOut != isTimeout(c.Err) {
+					t.Errorf("Timeout() disagrees with errors.Is(_, ErrTimeout): %v", timedOut)
+				}
+				if diff := cmp.Diff(test.sent, sent); diff != "" {
+					t.Errorf("sent at (-want +got):\n%s", diff)
+				}
+				if c.Elapsed != test.elapsed || c.Attempts != len(test.sent) {
+					t.Errorf("elapsed %v, %d attempts; want %v, %d", c.Elapsed, c.Attempts, test.elapsed, len(test.sent))
+				}
+				if got := e.Stats().Sent; got != uint64(len(test.sent)) {
+					t.Errorf("Stats.Sent = %d, want %d", got, len(test.sent))
+				}
+			})
+		})
+	}
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
