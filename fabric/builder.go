@@ -144,6 +144,7 @@ func (b *Builder) Build() *Fabric {
 	f.place(b, order)
 	f.connect(b, order)
 	f.index()
+	f.inspect()
 	slices.SortStableFunc(f.problems, func(p, q Problem) int {
 		return cmp.Or(cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.Text, q.Text))
 	})
@@ -208,7 +209,7 @@ func (f *Fabric) connect(b *Builder, order []int32) {
 	}
 }
 
-// index makes the look-up tables, and reports LIDs that two ports have.
+// index makes the look-up tables.
 func (f *Fabric) index() {
 	f.byName = make([]int32, len(f.nodes))
 	for i := range f.byName {
@@ -226,22 +227,19 @@ func (f *Fabric) index() {
 		if p.management() != p || p.LID() == 0 || p.LID() > mad.MaxUnicastLID {
 			continue
 		}
-		first := int(p.LID())
-		last := min(first+1<<p.LMC()-1, int(mad.MaxUnicastLID))
-		for len(f.byLID) <= last {
-			f.byLID = append(f.byLID, -1)
-		}
-		for lid := first; lid <= last; lid++ {
+		for lid := int(p.LID()); lid <= p.lastLID(); lid++ {
+			for len(f.byLID) <= lid {
+				f.byLID = append(f.byLID, -1)
+			}
 			if f.byLID[lid] < 0 {
 				f.byLID[lid] = p.id
-				continue
 			}
-			f.problems = append(f.problems, Problem{ProblemDuplicateLID, fmt.Sprintf(
-				"LID %d belongs to %s and to %s; have the subnet manager assign LIDs anew", lid, f.ports[f.byLID[lid]].Label(), p.Label())})
-			break // once a port says enough
 		}
 	}
 }
+
+// lastLID is the highest LID that p answers to.
+func (p *Port) lastLID() int { return min(int(p.LID())+1<<p.LMC()-1, int(mad.MaxUnicastLID)) }
 
 // external are the ports that n has: of a switch, port 0 too.
 func (n *built) external() []builtPort {

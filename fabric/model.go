@@ -235,6 +235,15 @@ func (n *Node) Ports() iter.Seq[*Port] {
 // Label names n in messages: its name, quoted, and its GUID.
 func (n *Node) Label() string { return label(n.name, n.info.NodeGUID) }
 
+// place is Label with what tells n from others of the same name and GUID.
+func (n *Node) place() string {
+	s := typeWord(n.Type()) + " " + n.Label()
+	if n.route != nil {
+		s += " on route " + n.route.String()
+	}
+	return s
+}
+
 // Port is one port of a node.
 type Port struct {
 	fabric *Fabric
@@ -343,6 +352,14 @@ func label(name string, guid mad.GUID) string {
 		return guid.String()
 	}
 	return strconv.Quote(name) + " (" + guid.String() + ")"
+}
+
+// typeWord is the type of a node for people.
+func typeWord(t mad.NodeType) string {
+	if t == mad.NodeTypeCA {
+		return "CA"
+	}
+	return t.String()
 }
 
 func count(n int, one, many string) string {

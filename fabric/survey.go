@@ -145,31 +145,10 @@ func (s *sweep) report(b *Builder) {
 	s.reportFailures(add)
 	for _, n := range s.nodes {
 		for i, p := range n.ports {
-			switch {
-			case p.peer == n && p.peerPort == i:
-				add(ProblemLoopback, "port %d of %s is connected to itself", i, n.label())
-			case p.peer == n && p.peerPort > i:
-				add(ProblemLoopback, "port %d of %s is connected to port %d of the same node", i, n.label(), p.peerPort)
-			case n.isSwitch() && p.view == viewSomething && p.known && p.peer == nil && n.route.Hops() == mad.MaxHops:
+			if n.isSwitch() && p.view == viewSomething && p.known && p.peer == nil && n.route.Hops() == mad.MaxHops {
 				add(ProblemTooFar, "what is behind port %d of %s is more than %d hops away; start from a node nearer to it", i, n.label(), mad.MaxHops)
 			}
 		}
-		if n.info.NodeGUID == 0 {
-			add(ProblemZeroGUID, "%s %s on route %s has node GUID 0; give it one with its vendor's tool, for subnet managers cannot tell such nodes apart",
-				typeWord(n.info.NodeType), n.label(), n.route)
-		}
-	}
-	for g, b := range s.books {
-		if g == 0 || len(b.nodes) < 2 {
-			continue
-		}
-		slices.SortFunc(b.nodes, func(n, m *found) int { return compareRoutes(n.route, m.route) })
-		who := make([]string, len(b.nodes))
-		for i, n := range b.nodes {
-			who[i] = fmt.Sprintf("%s %s on route %s", typeWord(n.info.NodeType), strconv.Quote(n.name), n.route)
-		}
-		add(ProblemDuplicateGUID, "node GUID %s is that of %d nodes: %s; give all but one another, for subnet managers take them for one",
-			g, len(who), strings.Join(who, ", "))
 	}
 }
 
@@ -216,12 +195,4 @@ func (s *sweep) reportFailures(add func(k ProblemKind, format string, args ...an
 			add(k.kind, "PortInfo of %s of %s is unknown: %s; look at the node's management agent", what, k.node.label(), fs[0].text())
 		}
 	}
-}
-
-// typeWord is the type of a node for people.
-func typeWord(t mad.NodeType) string {
-	if t == mad.NodeTypeCA {
-		return "CA"
-	}
-	return t.String()
 }

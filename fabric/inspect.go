@@ -1,0 +1,71 @@
+package fabric
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fabsh/mad"
+)
+
+// inspect reports what is wrong with f whatever it was made from.
+func (f *Fabric) inspect() {
+	f.inspectGUIDs()
+	f.inspectLIDs()
+	for i := range f.ports {
+		p := &f.ports[i]
+		switch q := p.Peer(); {
+		case q == p:
+			f.problem(ProblemLoopback, "%s is connected to itself", p.Label())
+		case q != nil && q.node == p.node && q.id > p.id:
+			f.problem(ProblemLoopback, "%s is connected to port %d of the same node", p.Label(), q.num)
+		}
+	}
+}
+
+func (f *Fabric) problem(k ProblemKind, format string, args ...any) {
+	f.problems = append(f.problems, Problem{k, fmt.Sprintf(format, args...)})
+}
+
+// inspectGUIDs reports node GUIDs that are 0 or not unique.
+func (f *Fabric) inspectGUIDs() {
+	ids := make([]int32, len(f.nodes))
+	for i := range ids {
+		ids[i] = int32(i)
+	}
+	slices.SortStableFunc(ids, func(i, j int32) int { return cmp.Compare(f.nodes[i].info.NodeGUID, f.nodes[j].info.NodeGUID) })
+	for len(ids) > 0 {
+		guid := f.nodes[ids[0]].info.NodeGUID
+		var who []string
+		for len(ids) > 0 && f.nodes[ids[0]].info.NodeGUID == guid {
+			n := &f.nodes[ids[0]]
+			if ids = ids[1:]; guid == 0 {
+				f.problem(ProblemZeroGUID, "%s has node GUID 0; give it one with its vendor's tool, for subnet managers cannot tell such nodes apart", n.place())
+			}
+			if len(who) > 0 || len(ids) > 0 && f.nodes[ids[0]].info.NodeGUID == guid {
+				who = append(who, n.place())
+			}
+		}
+		if guid != 0 && len(who) > 0 {
+			f.problem(ProblemDuplicateGUID, "%d nodes have node GUID %s: %s; give all but one another with their vendor's tool, for subnet managers take them for one",
+				len(who), guid, strings.Join(who, ", "))
+		}
+	}
+}
+
+// inspectLIDs reports LIDs that two ports answer to, once a port.
+func (f *Fabric) inspectLIDs() {
+	for i := range f.ports {
+		p := &f.ports[i]
+		if p.management() != p || p.LID() == 0 || p.LID() > mad.MaxUnicastLID {
+			continue
+		}
+		for lid := int(p.LID()); lid <= p.lastLID(); lid++ {
+			if q := f.port(f.byLID[lid]); q != p {
+				f.problem(ProblemDuplicateLID, "LID %d belongs to %s and to %s; have the subnet manager assign LIDs anew", lid, q.Label(), p.Label())
+				break
+			}
+		}
+	}
+}
