@@ -1,18 +1,34 @@
 // Package format reads and writes descriptions of a fabric in files.
 // FORMATS.md says what is known of each format.
+//
+//	format.go        which formats there are
+//	ibnetdiscover.go writes what ibnetdiscover prints
+//	load.go          reads that, and the net files of ibsim, which are much alike
+//	record.go        their lines
+//	cable.go         what the lines say of a link
 package format
 
 import (
+	"fmt"
 	"io"
+	"strings"
 
 	"fabsh/fabric"
 )
 
-// Load reads a topology in any of the formats known, which its content tells
-// apart. name is for messages.
-func Load(r io.Reader, name string) (*fabric.Fabric, error) {
-	return fabric.NewBuilder().Build(), nil
+// writers are the formats that Dump knows, by name.
+var writers = map[string]func(io.Writer, *fabric.Fabric) error{
+	"ibnetdiscover": dumpIbnetdiscover,
 }
 
-// Dump writes f in the format named kind: "ibnetdiscover".
-func Dump(w io.Writer, f *fabric.Fabric, kind string) error { return nil }
+// Kinds are the names of the formats that Dump knows, in order.
+func Kinds() []string { return []string{"ibnetdiscover"} }
+
+// Dump writes f in the format named kind.
+func Dump(w io.Writer, f *fabric.Fabric, kind string) error {
+	write := writers[kind]
+	if write == nil {
+		return fmt.Errorf("dump: no format %q; there is %s", kind, strings.Join(Kinds(), ", "))
+	}
+	return write(w, f)
+}

@@ -1,0 +1,151 @@
+package format
+
+import (
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fabsh/mad"
+)
+
+// rate is what a file says of the width and speed of one end of a link:
+// either what is in use, or what may be used.
+type rate struct {
+	inUse  bool
+	widths mad.LinkWidth
+	speeds uint16 // bit n: speedWords[n]
+}
+
+var speedWords = []string{"SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR", "XDR"}
+
+// Bits of rate.speeds.
+const (
+	speedQDR = 2
+	speedFDR = 4
+)
+
+var widthWords = []struct {
+	word string
+	bit  mad.LinkWidth
+}{ // the widest first, as ibsim prefers them
+	{"12x", mad.LinkWidth12x}, {"8x", mad.LinkWidth8x}, {"4x", mad.LinkWidth4x}, {"2x", mad.LinkWidth2x}, {"1x", mad.LinkWidth1x},
+}
+
+// common are the width and speed that two ends use: the highest that both
+// have; "" where there is none.
+func (r rate) common(s rate) (width mad.LinkWidth, speed string) {
+	if !r.inUse {
+		if s.inUse { // the other end knows
+			return s.common(s)
+		}
+		r.widths, r.speeds = r.widths&s.widths, r.speeds&s.speeds
+	}
+	for _, w := range widthWords {
+		if r.widths&w.bit != 0 {
+			width = w.bit
+			break
+		}
+	}
+	if r.speeds != 0 {
+		speed = speedWords[bits.Len16(r.speeds)-1]
+	}
+	return width, speed
+}
+
+// parseRate reads "4xHDR". ?? and ??? are what is unknown.
+func parseRate(s string) (r rate, ok bool) {
+	i := strings.IndexByte(s, 'x')
+	if strings.HasPrefix(s, "??") {
+		i = 1
+	}
+	if i < 0 {
+		return r, false
+	}
+	width, speed := s[:i+1], s[i+1:]
+	r.inUse = true
+	if width != "??" {
+		j := slices.IndexFunc(widthWords, func(w struct {
+			word string
+			bit  mad.LinkWidth
+		}) bool {
+			return w.word == width
+		})
+		if j < 0 {
+			return r, false
+		}
+		r.widths = widthWords[j].bit
+	}
+	if speed != "???" {
+		j := slices.Index(speedWords, speed)
+		if j < 0 {
+			return r, false
+		}
+		r.speeds = 1 << j
+	}
+	return r, true
+}
+
+// option takes in ibsim's w=, s= and e=, masks of what is enabled (ibsim
+// ibsim/sim_net.c, parse_port_opt), and the s=, w= and v= that ibnetdiscover -f
+// adds to what is in use.
+func (r *rate) option(s string) bool {
+	key, value, ok := strings.Cut(s, "=")
+	v, err := strconv.ParseUint(value, 0, 8)
+	if !ok || err != nil {
+		return false
+	}
+	if r.inUse {
+		return true
+	}
+	switch key {
+	case "w":
+		if r.widths = mad.LinkWidth(v); v < 1 || v > 31 {
+			return false
+		}
+	case "s":
+		if v == 0 {
+			v = 1 << speedQDR
+		}
+		if r.speeds = r.speeds&^7 | uint16(v); v > 7 {
+			return false
+		}
+	case "e":
+		if r.speeds = r.speeds&7 | uint16(v)<<speedFDR; v > 15 {
+			return false
+		}
+	}
+	return true
+}
+
+// portInfo is what is known of a port with a link.
+func portInfo(width mad.LinkWidth, speed string) (i mad.PortInfo, fdr10 bool) {
+	i.PortPhysicalState = mad.PortPhysicalStateLinkUp
+	i.LinkWidthActive = width
+	switch speed {
+	case "SDR":
+		i.LinkSpeedActive = mad.LinkSpeedSDR
+	case "DDR":
+		i.LinkSpeedActive = mad.LinkSpeedDDR
+	case "QDR", "FDR10":
+		i.LinkSpeedActive = mad.LinkSpeedQDR
+	case "FDR":
+		i.LinkSpeedExtActive = mad.LinkSpeedExtFDR
+	case "EDR":
+		i.LinkSpeedExtActive = mad.LinkSpeedExtEDR
+	case "HDR":
+		i.LinkSpeedExtActive = mad.LinkSpeedExtHDR
+	case "NDR":
+		i.LinkSpeedExtActive = mad.LinkSpeedExtNDR
+	case "XDR":
+		i.LinkSpeedExtActive2 = mad.LinkSpeedExt2XDR
+	}
+	i.CapabilityMask, i.CapabilityMask2 = capabilities, capabilities2
+	return i, speed == "FDR10"
+}
+
+// What ports must be able to do for all speeds to be told.
+const (
+	capabilities  = mad.CapabilityMaskIsExtendedSpeedsSupported | mad.CapabilityMaskIsCapabilityMask2Supported
+	capabilities2 = mad.CapabilityMask2(1 << 11) // rdma-core libibmad/iba_types.h, IB_PORT_CAP2_IS_EXT_SPEEDS_2_SUPPORTED
+)
