@@ -201,7 +201,7 @@ func (s *sweep) sees(n *found, g *sighting) verdict {
 // does, and asks if that is not known yet: from behind the link, is the node's
 // other neighbour where it should be?
 func (s *sweep) loops(b *book, g *sighting) bool {
-	if g.loop == loopReal {
+	if g.loop == loopReal || g.from.ports[g.port].peer != nil {
 		return true
 	}
 	port := g.from.witness(g)
@@ -210,7 +210,7 @@ func (s *sweep) loops(b *book, g *sighting) bool {
 	}
 	if b.examined == nil {
 		b.examined = g
-		s.ask((*sweep).gotLoopPort, g.from, port, g.route, mad.AttrPortInfo, uint32(port)).sighting = g
+		s.askNode((*sweep).gotWitness, g.from, port, g.route.Append(uint8(port))).sighting = g
 	}
 	return false
 }
@@ -231,21 +231,22 @@ func (n *found) witness(g *sighting) int {
 	return 0
 }
 
-// gotLoopPort handles the PortInfo of the witness port, asked through the link.
-func (s *sweep) gotLoopPort(r *request) {
-	var i mad.PortInfo
-	if i.Decode(r.Data()); r.Err == nil && i.PortPhysicalState == mad.PortPhysicalStateLinkUp {
-		s.askNode((*sweep).gotLoopFar, r.node, r.port, r.route.Append(uint8(r.port))).sighting = r.sighting
+func (s *sweep) gotWitness(r *request) {
+	if r.Err != nil { // is there a link at all?
+		s.ask((*sweep).gotWitnessPort, r.node, r.port, r.sighting.route, mad.AttrPortInfo, uint32(r.port)).sighting = r.sighting
 		return
 	}
-	s.loopIs(r.sighting, r.Err != nil)
-}
-
-func (s *sweep) gotLoopFar(r *request) {
 	var info mad.NodeInfo
 	info.Decode(r.Data())
 	p := r.node.ports[r.port]
-	s.loopIs(r.sighting, r.Err != nil || p.peer == nil || sameBox(&info, &p.peer.info) && int(info.LocalPortNum) == p.peerPort)
+	s.loopIs(r.sighting, p.peer == nil || sameBox(&info, &p.peer.info) && int(info.LocalPortNum) == p.peerPort)
+}
+
+// gotWitnessPort handles PortInfo of the witness port, asked through the link.
+func (s *sweep) gotWitnessPort(r *request) {
+	var i mad.PortInfo
+	i.Decode(r.Data())
+	s.loopIs(r.sighting, r.Err != nil || i.PortPhysicalState == mad.PortPhysicalStateLinkUp)
 }
 
 // loopIs ends the test. Where nothing came of it the link is what it seems.

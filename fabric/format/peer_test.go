@@ -1,0 +1,73 @@
+package format_test
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+	"fabsh/mad"
+	"fabsh/mad/ibsim"
+	"fabsh/mad/ibsim/ibsimtest"
+)
+
+// TestIbnetdiscover compares a discovery and what is written of it with
+// ibnetdiscover, on subnets that OpenSM brought up: the output, record for
+// record, and the number of MADs.
+func TestIbnetdiscover(t *testing.T) {
+	for _, name := range ibsimtest.Nets() {
+		t.Run(name, func(t *testing.T) {
+			net := ibsimtest.Net(t, name)
+			first := regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net)[1]
+			sim := ibsimtest.Start(t, net, ibsimtest.Options{SM: first})
+			want := sim.Run(t, "ibnetdiscover", "-m")
+
+			tr, err := ibsim.Attach(ibsim.Options{Socket: sim.Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := mad.NewEngine(tr, mad.Options{})
+			defer e.Close()
+			f, err := fabric.Discover(t.Context(), e, fabric.DiscoverOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// What ibnetdiscover does not ask: whether a loop is one.
+			loops := 0
+			for _, p := range f.Problems() {
+				if p.Kind != fabric.ProblemLoopback {
+					t.Errorf("%v", p)
+				}
+				loops++
+			}
+			var got bytes.Buffer
+			if err := format.Dump(&got, f, "ibnetdiscover"); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(records(want), records(got.String())); d != "" {
+				t.Errorf("(-ibnetdiscover +fabsh):\n%s", d)
+			}
+			theirs, err := strconv.Atoi(regexp.MustCompile(`Total MADs used: (\d+)`).FindStringSubmatch(want)[1])
+			if ours := e.Stats().Sent; err != nil || ours > uint64(theirs+loops) {
+				t.Errorf("%d MADs sent; ibnetdiscover sent %d", ours, theirs)
+			} else {
+				t.Logf("%v: %d MADs; ibnetdiscover: %d", f, ours, theirs)
+			}
+		})
+	}
+}
+
+// records are the records of a topology file, sorted, without the time it was
+// made at and the figures of the sweep.
+func records(s string) []string {
+	s = regexp.MustCompile(`(?m)^# (Topology file: generated|Reported max hops|Total MADs).*\n`).ReplaceAllString(s, "")
+	list := strings.Split(strings.TrimSpace(s), "\n\n")
+	slices.Sort(list)
+	return list
+}
