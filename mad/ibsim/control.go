@@ -80,6 +80,10 @@ type control struct {
 	serial uint32
 }
 
+// maxSocket leaves room in an address of 108 bytes for ":ctl", ten digits, and
+// the NUL before and after.
+const maxSocket = 108 - 4 - 10 - 2
+
 // address is of ibsim's abstract sockets. It counts a NUL after the name.
 func address(format string, args ...any) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unixgram", Name: "@" + fmt.Sprintf(format, args...) + "\x00"}
@@ -90,7 +94,10 @@ func Attach(o Options) (*Transport, error) {
 	if o.Socket == "" {
 		o.Socket = "sim"
 	}
-	if len(o.Node) >= nodeSize {
+	switch {
+	case len(o.Socket) > maxSocket:
+		return nil, fmt.Errorf("ibsim at %q: a socket's name has at most %d bytes", o.Socket, maxSocket)
+	case len(o.Node) >= nodeSize:
 		return nil, fmt.Errorf("node %q: ibsim takes names of at most %d bytes to attach to", o.Node, nodeSize-1)
 	}
 	t := &Transport{socket: o.Socket, qp: o.QP}

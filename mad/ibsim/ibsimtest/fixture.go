@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -186,6 +187,19 @@ func (f *Fixture) Attached(t testing.TB) []string {
 func (f *Fixture) Kill(t testing.TB) {
 	t.Helper()
 	stop(f.sim, os.Kill)
+}
+
+// Freeze stops ibsim, so that nothing is answered, until resume is called.
+func (f *Fixture) Freeze(t testing.TB) (resume func()) {
+	t.Helper()
+	if err := f.sim.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := f.sim.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // fatal fails the test and shows what ibsim had to say.

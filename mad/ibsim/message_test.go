@@ -1,0 +1,167 @@
+package ibsim
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad"
+)
+
+// message is what ibsim writes: addresses, status, length, and a MAD that
+// begins with h and RMPP version v.
+func message(dlid, slid mad.LID, dqp, sqp, status uint32, length uint64, h mad.Header, v byte) []byte {
+	m := make([]byte, messageSize)
+	putLID(m[offDLID:], dlid)
+	putLID(m[offSLID:], slid)
+	binary.BigEndian.PutUint32(m[offDQP:], dqp)
+	binary.BigEndian.PutUint32(m[offSQP:], sqp)
+	binary.BigEndian.PutUint32(m[offStatus:], status)
+	binary.BigEndian.PutUint64(m[offLength:], length)
+	h.Put(m[offMAD:])
+	m[offMAD+mad.RMPPOffset] = v
+	m[messageSize-1] = 0xee
+	return m
+}
+
+func TestReceived(t *testing.T) {
+	header := func(c mad.Class, m mad.Method) mad.Header {
+		return mad.Header{Class: c, ClassVersion: c.Version(), Method: m}
+	}
+	table := header(mad.ClassSubnAdm, mad.MethodGetTableResp)
+	us, them := mad.LID(3), mad.LID(0x1234)
+	for _, c := range []struct {
+		name string
+		m    []byte
+		want mad.Datagram // MAD aside
+		size int
+	}{
+		{"response", message(us, them, 1, 1, 0, 256, header(mad.ClassPerf, mad.MethodGetResp), 0),
+			mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 256},
+		{"undelivered request", message(them, us, 1, 1, 110, 256, header(mad.ClassPerf, mad.MethodGet), 0),
+			mad.Datagram{Address: mad.Address{LID: them, QP: 1}, Undelivered: true}, 256},
+		{"undelivered response", message(us, them, 0, 0, 110, 256, header(mad.ClassSubn, mad.MethodGetResp), 0),
+			mad.Datagram{Address: mad.Address{LID: them}, Undelivered: true}, 256},
+		{"directed route", message(mad.PermissiveLID, mad.PermissiveLID, 0, 0, 0, 256, header(mad.ClassSubnDirected, mad.MethodGetResp), 0),
+			mad.Datagram{Address: mad.Address{LID: mad.PermissiveLID}}, 256},
+		{"empty table", message(us, them, 1, 1, 0, 56, table, 0), mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 56},
+		{"table of one", message(us, them, 1, 1, 0, 168, table, 0), mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 168},
+		{"table cut", message(us, them, 1, 1, 0, 256, table, 0), mad.Datagram{Address: mad.Address{LID: them, QP: 1}, Cut: true}, 256},
+		{"traces cut", message(us, them, 1, 1, 0, 256, header(mad.ClassSubnAdm, mad.MethodGetTraceTableResp), 0),
+			mad.Datagram{Address: mad.Address{LID: them, QP: 1}, Cut: true}, 256},
+		{"segment of a table", message(us, them, 1, 1, 0, 256, table, 1), mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 256},
+		{"record", message(us, them, 1, 1, 0, 256, header(mad.ClassSubnAdm, mad.MethodGetResp), 0),
+			mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 256},
+		{"undelivered table", message(us, them, 1, 1, 110, 256, table, 0),
+			mad.Datagram{Address: mad.Address{LID: them, QP: 1}, Undelivered: true}, 256},
+		{"no length", message(us, them, 1, 1, 0, 0, header(mad.ClassPerf, mad.MethodGetResp), 0),
+			mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 256},
+		{"length of nonsense", message(us, them, 1, 1, 0, 1<<60, header(mad.ClassPerf, mad.MethodGetResp), 0),
+			mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 256},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			// What d held before does not shine through.
+			got := mad.Datagram{Undelivered: true, Cut: true, Timeout: 1, Address: mad.Address{SL: 5, HasGRH: true}, MAD: []byte{1}}
+			received(&got, c.m)
+			c.want.MAD = c.m[offMAD : offMAD+c.size]
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzReceived(f *testing.F) {
+	f.Add(message(1, 2, 1, 1, 0, 256, mad.Header{Class: mad.ClassSubnAdm, Method: mad.MethodGetTableResp}, 0))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var d mad.Datagram
+		received(&d, append(b, make([]byte, messageSize)...)[:messageSize])
+		if n := len(d.MAD); n < mad.HeaderSize || n > mad.Size {
+			t.Errorf("a MAD of %d bytes", n)
+		}
+	})
+}
+
+func TestRefuse(t *testing.T) {
+	smp := func(m mad.Method, a *mad.Attribute, modifier uint32, data []byte) *mad.Call {
+		c := &mad.Call{}
+		c.PutSMP(m, a.ID, modifier, data)
+		c.SetLID(5)
+		return c
+	}
+	class := func(class mad.Class, m mad.Method) *mad.Call {
+		c := &mad.Call{}
+		h := mad.Header{Class: class, ClassVersion: 1, Method: m}
+		h.Put(c.MAD[:])
+		c.SetLID(5)
+		return c
+	}
+	portInfo := func(lid mad.LID) []byte {
+		b := make([]byte, 64)
+		(&mad.PortInfo{LID: lid}).Encode(b)
+		return b
+	}
+	switchInfo := func(top uint16) []byte {
+		b := make([]byte, 64)
+		(&mad.SwitchInfo{LinearFDBTop: top}).Encode(b)
+		return b
+	}
+	route := func(change func(c *mad.Call)) *mad.Call {
+		c := smp(mad.MethodGet, mad.AttrNodeInfo, 0, nil)
+		c.SetRoute(mad.DirectedRoute{0, 1, 2})
+		change(c)
+		return c
+	}
+	const port255 = "port 255: 254 is the highest there can be"
+	for _, c := range []struct {
+		name string
+		call *mad.Call
+		want string // "": sent
+	}{
+		{"Subn", class(mad.ClassSubn, mad.MethodGet), ""},
+		{"SubnAdm", class(mad.ClassSubnAdm, mad.MethodGet), ""},
+		{"Perf", class(mad.ClassPerf, mad.MethodGet), ""},
+		{"BM", class(mad.ClassBM, mad.MethodGet), ""},
+		{"vendor 0x32", class(0x32, mad.MethodGet), ""},
+		{"CC", class(mad.ClassCongestion, mad.MethodGet), "ibsim would take class CC for Subn, and change its tables"},
+		{"application 0x11", class(0x11, mad.MethodGet), "ibsim would take class Application(0x11) for Subn, and change its tables"},
+		{"application 0x14", class(0x14, mad.MethodGet), "ibsim would take class Application(0x14) for Perf, and change its tables"},
+		{"vendor 0x31", class(0x31, mad.MethodSet), "ibsim would take class Vendor(0x31) for Subn, and change its tables"},
+		{"vendor 0x44", class(0x44, mad.MethodSet), "ibsim would take class Vendor(0x44) for Perf, and change its tables"},
+		{"response", class(mad.ClassSubnAdm, mad.MethodReportResp), ""},
+		{"route", route(func(c *mad.Call) {}), ""},
+		{"route too long", route(func(c *mad.Call) { c.MAD[7] = 64 }), "a directed route of 64 hops: 63 are the most"},
+		{"route from a LID", route(func(c *mad.Call) { c.MAD[mad.SMPDrSLIDOffset] = 0 }), "ibsim knows no directed routes with a LID-routed part"},
+		{"route to a LID", route(func(c *mad.Call) { c.MAD[mad.SMPDrDLIDOffset] = 0 }), "ibsim knows no directed routes with a LID-routed part"},
+		{"route after a LID", route(func(c *mad.Call) { c.To.LID = 5 }), "ibsim knows no directed routes with a LID-routed part"},
+		{"global route", route(func(c *mad.Call) { c.To.HasGRH = true }), "ibsim carries no global route headers"},
+		{"P_Keys of port 254", smp(mad.MethodGet, mad.AttrPKeyTable, 254<<16, nil), ""},
+		{"P_Keys of port 255", smp(mad.MethodGet, mad.AttrPKeyTable, 255<<16, nil), port255},
+		{"VLArb of port 254", smp(mad.MethodGet, mad.AttrVLArbitrationTable, 1<<16|254, nil), ""},
+		{"VLArb of port 65535", smp(mad.MethodGet, mad.AttrVLArbitrationTable, 1<<16|0xffff, nil), "port 65535: 254 is the highest there can be"},
+		{"SL2VL of ports 254", smp(mad.MethodGet, mad.AttrSLtoVLMappingTable, 254<<8|254, nil), ""},
+		{"SL2VL of input port 255", smp(mad.MethodGet, mad.AttrSLtoVLMappingTable, 255<<8, nil), port255},
+		{"SL2VL of output port 255", smp(mad.MethodGet, mad.AttrSLtoVLMappingTable, 255, nil), port255},
+		{"LFT block 479", smp(mad.MethodGet, mad.AttrLinearForwardingTable, 479, nil), ""},
+		{"LFT block 480", smp(mad.MethodGet, mad.AttrLinearForwardingTable, 480, nil), "block 480: ibsim's forwarding tables end with block 479"},
+		{"LinearFDBTop 30719", smp(mad.MethodSet, mad.AttrSwitchInfo, 0, switchInfo(30719)), ""},
+		{"LinearFDBTop 30720", smp(mad.MethodSet, mad.AttrSwitchInfo, 0, switchInfo(30720)), "LinearFDBTop 30720: ibsim's forwarding tables end with LID 30719"},
+		{"Get of the like", smp(mad.MethodGet, mad.AttrSwitchInfo, 0, switchInfo(30720)), ""},
+		{"LID 30719", smp(mad.MethodSet, mad.AttrPortInfo, 1, portInfo(30719)), ""},
+		{"LID 30720", smp(mad.MethodSet, mad.AttrPortInfo, 1, portInfo(30720)), "LID 30720: ibsim's highest is 30719"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := ""
+			if err := refuse(&mad.Datagram{Address: c.call.To, MAD: c.call.MAD[:]}); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+	if err := refuse(&mad.Datagram{MAD: make([]byte, 1000)}); err == nil || err.Error() != "a MAD of 1000 bytes: ibsim carries 256, no more and no less" {
+		t.Errorf("a long MAD: %v", err)
+	}
+}

@@ -1,0 +1,267 @@
+package ibsim_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad"
+	"fabsh/mad/ibsim"
+	"fabsh/mad/ibsim/ibsimtest"
+)
+
+func engine(t testing.TB, o ibsim.Options, eo mad.Options) *mad.Engine {
+	t.Helper()
+	e := mad.NewEngine(attach(t, o), eo)
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// do carries out calls, all of which must succeed.
+func do(t testing.TB, e *mad.Engine, calls ...*mad.Call) {
+	t.Helper()
+	if err := e.Do(t.Context(), calls...); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range calls {
+		if c.Err != nil {
+			t.Fatal(c.Err)
+		}
+	}
+}
+
+// fields reads what smpquery prints: "Name:....value".
+func fields(out string) map[string]string {
+	m := map[string]string{}
+	for line := range strings.Lines(out) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			m[name] = strings.TrimLeft(value, ".")
+		}
+	}
+	return m
+}
+
+// NodeInfo and PortInfo, by directed route and by LID, are what smpquery says.
+func TestSMPs(t *testing.T) {
+	t.Parallel()
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "mesh"), ibsimtest.Options{SM: "n3"})
+	e := engine(t, ibsim.Options{Socket: f.Name}, mad.Options{})
+	for _, route := range []mad.DirectedRoute{{0}, {0, 1}, {0, 1, 1}, {0, 1, 7}, {0, 1, 20, 30}, {0, 1, 1, 7, 5}, {0, 1, 1, 7, 1}} {
+		node, port := nodeInfo(route), &mad.Call{}
+		port.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
+		port.SetRoute(route)
+		do(t, e, node, port)
+		checkNode(t, node, f.Run(t, "smpquery", "-D", "nodeinfo", route.String()))
+		lid := checkPort(t, port, f.Run(t, "smpquery", "-D", "portinfo", route.String(), "0"))
+		if lid == 0 {
+			t.Fatalf("%s has no LID", route)
+		}
+		node.SetLID(lid)
+		node.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
+		port.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
+		port.SetLID(lid)
+		node.SetLID(lid)
+		do(t, e, node, port)
+		checkNode(t, node, f.Run(t, "smpquery", "nodeinfo", fmt.Sprint(lid)))
+		checkPort(t, port, f.Run(t, "smpquery", "portinfo", fmt.Sprint(lid), "0"))
+	}
+}
+
+func checkNode(t *testing.T, c *mad.Call, out string) {
+	t.Helper()
+	var n mad.NodeInfo
+	n.Decode(c.Data())
+	theirs := fields(out)
+	got := map[string]string{
+		"NodeType":     map[mad.NodeType]string{mad.NodeTypeCA: "Channel Adapter", mad.NodeTypeSwitch: "Switch"}[n.NodeType],
+		"NumPorts":     fmt.Sprint(n.NumPorts),
+		"SystemGuid":   n.SystemImageGUID.String(),
+		"Guid":         n.NodeGUID.String(),
+		"PortGuid":     n.PortGUID.String(),
+		"PartCap":      fmt.Sprint(n.PartitionCap),
+		"DevId":        fmt.Sprintf("%#04x", n.DeviceID),
+		"Revision":     fmt.Sprintf("%#08x", n.Revision),
+		"LocalPort":    fmt.Sprint(n.LocalPortNum),
+		"VendorId":     fmt.Sprintf("%#06x", n.VendorID),
+		"BaseVers":     fmt.Sprint(n.BaseVersion),
+		"ClassVers":    fmt.Sprint(n.ClassVersion),
+		"# Node info":  theirs["# Node info"],
+		"GuidCap":      theirs["GuidCap"],
+		"NodeDescript": theirs["NodeDescript"],
+	}
+	for _, name := range []string{"# Node info", "GuidCap", "NodeDescript"} {
+		if _, ok := theirs[name]; !ok {
+			delete(got, name)
+		}
+	}
+	if diff := cmp.Diff(theirs, got); diff != "" {
+		t.Errorf("NodeInfo: -smpquery +ours\n%s", diff)
+	}
+}
+
+func checkPort(t *testing.T, c *mad.Call, out string) mad.LID {
+	t.Helper()
+	var p mad.PortInfo
+	p.Decode(c.Data())
+	theirs := fields(out)
+	got := map[string]string{
+		"Lid":       fmt.Sprint(p.LID),
+		"SMLid":     fmt.Sprint(p.MasterSMLID),
+		"CapMask":   fmt.Sprintf("%#x", uint32(p.CapabilityMask)),
+		"LocalPort": fmt.Sprint(p.LocalPortNum),
+		"GidPrefix": fmt.Sprintf("%#016x", p.GIDPrefix),
+	}
+	for name, ours := range got {
+		if theirs[name] != ours {
+			t.Errorf("PortInfo: %s is %s, smpquery says %s", name, ours, theirs[name])
+		}
+	}
+	return p.LID
+}
+
+// Thousands of MADs with as many outstanding as we may; nothing gets lost.
+func TestMany(t *testing.T) {
+	t.Parallel()
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{})
+	e := engine(t, ibsim.Options{Socket: f.Name}, mad.Options{Window: 1000})
+	calls := make([]*mad.Call, 20000)
+	for i := range calls { // host, leaf, spine, leaf, host
+		calls[i] = nodeInfo(mad.DirectedRoute{0, 1, 5 + uint8(i/16)%2, 1 + uint8(i/4)%4, 1 + uint8(i)%4})
+	}
+	do(t, e, calls...)
+	for i, c := range calls {
+		var n mad.NodeInfo
+		n.Decode(c.Data())
+		leaf, host := i/4%4, i%4
+		if want := mad.GUID(0x0002c90300000010 + 0x10*(5*leaf+host)); n.NodeGUID != want {
+			t.Fatalf("call %d brought %v, want %v", i, n.NodeGUID, want)
+		}
+	}
+	s := e.Stats()
+	if want := (mad.Stats{Sent: 20000, Answered: 20000}); s != want {
+		t.Errorf("stats %+v, want %+v", s, want)
+	}
+}
+
+// Many clients at once, each of whom sends while ibsim has answers for it.
+func TestManyClients(t *testing.T) {
+	t.Parallel()
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{})
+	for i := range 8 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			e := engine(t, ibsim.Options{Socket: f.Name, Node: fmt.Sprintf("host-%d-%d", i/4, i%4)}, mad.Options{Window: 128})
+			calls := make([]*mad.Call, 2000)
+			for i := range calls {
+				calls[i] = nodeInfo(mad.DirectedRoute{0, 1, 5 + uint8(i/4)%2, 1 + uint8(i)%4})
+			}
+			do(t, e, calls...)
+		})
+	}
+}
+
+// What cannot be delivered comes back at once.
+func TestUndelivered(t *testing.T) {
+	t.Parallel()
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+	tr := attach(t, ibsim.Options{Socket: f.Name})
+	byLID := nodeInfo(nil)
+	byLID.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
+	byLID.SetLID(99)
+	perf := &mad.Call{}
+	perf.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, nil)
+	perf.SetLID(98)
+	for i, c := range []*mad.Call{nodeInfo(mad.DirectedRoute{0, 1, 4}), byLID, perf} {
+		binary.BigEndian.PutUint64(c.MAD[8:], uint64(1000+i))
+		if err := send(tr, c); err != nil {
+			t.Fatal(err)
+		}
+		var d mad.Datagram
+		if err := tr.Recv(&d); err != nil {
+			t.Fatal(err)
+		}
+		want := mad.Datagram{Address: c.To, Undelivered: true, MAD: c.MAD[:]}
+		if diff := cmp.Diff(want, d); diff != "" {
+			t.Errorf("-sent +came back\n%s", diff)
+		}
+	}
+	e := mad.NewEngine(tr, mad.Options{Timeout: 100 * time.Millisecond, Retries: 1})
+	defer e.Close()
+	c := nodeInfo(mad.DirectedRoute{0, 1, 4})
+	e.Do(t.Context(), c)
+	if !errors.Is(c.Err, mad.ErrTimeout) || c.Attempts != 2 {
+		t.Errorf("%v after %d attempts, want a timeout after 2", c.Err, c.Attempts)
+	}
+	// One link that comes back is reached again.
+	f.Console(t, `Unlink "s0"[1]`)
+	c = nodeInfo(mad.DirectedRoute{0, 1, 1})
+	if e.Do(t.Context(), c); !errors.Is(c.Err, mad.ErrTimeout) {
+		t.Errorf("over a dead link: %v", c.Err)
+	}
+	f.Console(t, `ReLink "s0"[1]`)
+	do(t, e, nodeInfo(mad.DirectedRoute{0, 1, 1}))
+}
+
+// Harm is refused by the transport, which goes on working.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
+	e := engine(t, ibsim.Options{Socket: f.Name}, mad.Options{})
+	c := &mad.Call{}
+	c.PutSMP(mad.MethodGet, mad.AttrPKeyTable.ID, 0xffff<<16, nil)
+	c.SetRoute(mad.DirectedRoute{0, 1})
+	e.Do(t.Context(), c)
+	want := "port 65535: 254 is the highest there can be"
+	var refusal *mad.SendError
+	if !errors.As(c.Err, &refusal) || refusal.Error() != want {
+		t.Errorf("got  %v\nwant %s", c.Err, want)
+	}
+	do(t, e, nodeInfo(mad.DirectedRoute{0, 1}))
+}
+
+// A client with ISSM gets the requests to its node, and its responses find
+// back to who asked.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{SM: "h0"})
+	server := attach(t, ibsim.Options{Socket: f.Name, Node: "h3", ISSM: true})
+	served := make(chan mad.Datagram, 1)
+	go func() {
+		defer close(served)
+		var d mad.Datagram
+		if server.Recv(&d) != nil {
+			return
+		}
+		d.MAD = slices.Clone(d.MAD)
+		served <- d
+		d.MAD[3] |= byte(mad.Response)
+		d.MAD[100] = 42
+		server.Send(&d)
+	}()
+	e := engine(t, ibsim.Options{Socket: f.Name, Node: "h1"}, mad.Options{})
+	theirs, err := server.Port()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := e.Port()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &mad.Call{}
+	c.PutSA(mad.MethodGet, mad.AttrNodeRecord.ID, 0, 0, nil)
+	c.SetLID(theirs.LID)
+	do(t, e, c)
+	if c.MAD[100] != 42 {
+		t.Errorf("the answer is not the server's:\n%x", c.MAD)
+	}
+	d := <-served
+	if want := (mad.Address{LID: ours.LID, QP: 1}); d.Address != want {
+		t.Errorf("the server saw %+v, want %+v", d.Address, want)
+	}
+}
