@@ -40,7 +40,7 @@ func (s *Session) Explain(err error) string {
 		s.trace(&b, err)
 		s.hint(&b, "", err.Error())
 		var bug *bugError
-		if s.o.Verbose > 0 && errors.As(err, &bug) {
+		if s.o.Verbose > 1 && errors.As(err, &bug) {
 			b.WriteString(bug.stack)
 		}
 	}

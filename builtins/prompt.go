@@ -64,3 +64,7 @@ func Modules() []string {
 	slices.Sort(names)
 	return names
 }
+
+// Protect calls fn, which runs code of the session, and makes an error of a
+// panic. RunFile and RunCode do so by themselves.
+func Protect(fn func() error) error { return protect("prompt", fn) }

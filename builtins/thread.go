@@ -134,5 +134,5 @@ type bugError struct {
 }
 
 func (e *bugError) Error() string {
-	return fmt.Sprintf("%s: bug in fabsh: %v (please report it; -v shows where)", e.what, e.value)
+	return fmt.Sprintf("%s: bug in fabsh: %v (please report it; -vv says where)", e.what, e.value)
 }

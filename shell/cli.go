@@ -37,6 +37,9 @@ func Main() int {
 	if err := cmd.Execute(); err != nil {
 		a.fail(err)
 	}
+	if err := a.console.lost(); err != nil && a.interrupts.ended() == nil {
+		a.fail(&hostError{err})
+	}
 	return a.interrupts.status(a.status)
 }
 
@@ -53,15 +56,12 @@ type app struct {
 // fail reports an error of the command line or of opening the fabric.
 func (a *app) fail(err error) {
 	fmt.Fprintf(a.console.Err(), "fabsh: %v\n", err)
+	status := builtins.StatusUsage
 	var h *hostError
-	switch {
-	case errors.Is(err, builtins.ErrInterrupted):
-		a.status = builtins.StatusInterrupted
-	case errors.As(err, &h):
-		a.status = builtins.StatusFabric
-	default:
-		a.status = builtins.StatusUsage
+	if errors.As(err, &h) {
+		status = builtins.StatusFabric
 	}
+	a.status = worse(a.status, status)
 }
 
 func (a *app) command() *cobra.Command {
@@ -220,6 +220,7 @@ func (a *app) run(words []string) error {
 	default:
 		a.status = s.prompt(a.stdin)
 	}
+	s.summary()
 	return nil
 }
 

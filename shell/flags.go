@@ -66,7 +66,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
 	f.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
 	f.BoolVarP(&s.quiet, "quiet", "q", false, "no warnings, no progress, no banner")
-	f.CountVarP(&s.verbose, "verbose", "v", "say more about errors; twice: where in fabsh they came from")
+	f.CountVarP(&s.verbose, "verbose", "v", "say how many MADs it took; twice: of a bug in fabsh, where it is")
 }
 
 // check finds what contradicts itself, before anything is opened.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,7 +35,7 @@ Hca 1 "H2"
 
 func fabsh(t *testing.T, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), "fabsh", args...)
-	cmd.Env = append([]string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, env...)
+	cmd.Env = slices.Concat(testEnv, []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, env)
 	return cmd
 }
 

@@ -26,10 +26,11 @@ type interrupts struct {
 	ignored bool                    // Ctrl-C is the pager's
 	final   os.Signal               // the signal that ends the program
 	cleanup func()                  // what must be done before the program ends
+	exit    func(status int)
 }
 
 func watchInterrupts(c *console) *interrupts {
-	i := &interrupts{console: c, ch: make(chan os.Signal, 4), cleanup: func() {}}
+	i := &interrupts{console: c, ch: make(chan os.Signal, 4), cleanup: func() {}, exit: os.Exit}
 	// A write to a pipe whose reader has gone is an error and this signal,
 	// instead of the end on the spot: transports must say goodbye.
 	signal.Notify(i.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
@@ -60,7 +61,8 @@ func (i *interrupts) handle(sig os.Signal) {
 			return // the writer is told as well, and ends by itself
 		}
 		i.cleanup()
-		os.Exit(builtins.StatusInterrupted)
+		i.exit(builtins.StatusInterrupted)
+		return
 	}
 	i.count++
 	switch {
@@ -73,7 +75,7 @@ func (i *interrupts) handle(sig os.Signal) {
 		fmt.Fprintf(i.console.Err(), "still busy; this is where (once more ends fabsh):\n%s\n", stack)
 	default:
 		i.cleanup()
-		os.Exit(builtins.StatusInterrupted)
+		i.exit(builtins.StatusInterrupted)
 	}
 }
 

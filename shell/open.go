@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"fabsh/builtins"
 	"fabsh/fabric"
@@ -211,7 +212,7 @@ func (a *app) session(l *link, absent error) (*session, error) {
 	if l == nil {
 		l = &link{name: "no fabric"}
 	}
-	s := &session{app: a, name: l.name}
+	s := &session{app: a, name: l.name, began: time.Now()}
 	if l.transport != nil {
 		s.engine = mad.NewEngine(l.transport, a.engineOptions(l.transport))
 	}

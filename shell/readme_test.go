@@ -24,7 +24,7 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(root)
-	env := []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	env := append(testEnv, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"))
 	blocks := 0
 	for {
 		_, rest, ok := strings.Cut(text, "\n```console\n")

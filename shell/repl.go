@@ -91,7 +91,7 @@ func (r *repl) loop() int {
 		}
 		r.Remember(r.file, r.lines.source())
 		err = r.attempt(func(ctx context.Context) error {
-			return r.interp.exec(r.NewThread(ctx, r.file), r.file, line, text)
+			return r.run(ctx, r.file, line, text)
 		})
 		r.report(err)
 		var exit *builtins.ExitError
@@ -105,6 +105,12 @@ func (r *repl) loop() int {
 			}
 		}
 	}
+}
+
+func (r *repl) run(ctx context.Context, file string, line int, text string) error {
+	return builtins.Protect(func() error {
+		return r.interp.exec(r.NewThread(ctx, file), file, line, text)
+	})
 }
 
 // exitStatus ends the session with err.
@@ -167,7 +173,7 @@ func (r *repl) startup(path string) {
 	}
 	r.Remember(path, string(src))
 	r.report(r.attempt(func(ctx context.Context) error {
-		return r.interp.exec(r.NewThread(ctx, path), path, 1, string(src))
+		return r.run(ctx, path, 1, string(src))
 	}))
 }
 

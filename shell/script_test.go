@@ -15,6 +15,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what testdata/script and README.md expect")
 
+// testEnv is part of the environment of every fabsh that tests run. The race
+// detector would have each of them sleep for a second at its end.
+var testEnv = []string{"GORACE=atexit_sleep_ms=0"}
+
 // TestScripts runs testdata/script. The command "session FILE" types the lines
 // of FILE that begin with "$ " into a shell and writes what a terminal would
 // show: those lines, all output, and exit statuses other than 0. So
@@ -42,7 +46,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"session": func(ts *testscript.TestScript, _ bool, args []string) {
-				var env []string
+				env := testEnv
 				for _, name := range []string{"HOME", "PATH", "FABSH_FABRIC"} {
 					env = append(env, name+"="+ts.Getenv(name))
 				}

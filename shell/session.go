@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"syscall"
+	"time"
 
 	"fabsh/builtins"
 	"fabsh/mad"
@@ -19,6 +19,7 @@ type session struct {
 	engine   *mad.Engine // nil: no live fabric
 	name     string      // of the fabric, in the prompt
 	progress *progress
+	began    time.Time
 }
 
 // close says goodbye to the fabric.
@@ -70,7 +71,7 @@ func (s *session) finalStatus(err error) int {
 func (s *session) attempt(fn func(context.Context) error) error {
 	before := s.cancelled()
 	return s.app.interrupts.run(func(ctx context.Context) (err error) {
-		s.progress.during(func() { err = guarded(func() error { return fn(ctx) }) })
+		s.progress.during(func() { err = fn(ctx) })
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			return &interruption{cause, s.cancelled() - before}
 		}
@@ -100,42 +101,26 @@ func (e *interruption) Error() string {
 	return fmt.Sprintf("%v (in-flight MADs abandoned: %d)", e.cause, e.abandoned)
 }
 
+// summary tells, with -v, what the session cost.
+func (s *session) summary() {
+	if s.app.verbose == 0 || s.engine == nil {
+		return
+	}
+	st := s.engine.Stats()
+	fmt.Fprintf(s.app.console.Err(), "MADs: %d sent, %d answered, %d sent again, %d timed out; %d ms\n",
+		st.Sent, st.Answered, st.Retried, st.TimedOut, time.Since(s.began).Milliseconds())
+}
+
 // report tells people on stderr what ended an evaluation.
 func (s *session) report(err error) {
 	var exit *builtins.ExitError
 	var stop *interruption
-	var bug *bug
 	stderr := s.app.console.Err()
 	switch {
 	case err == nil, errors.As(err, &exit), s.app.interrupts.ended() == syscall.SIGPIPE:
 	case errors.As(err, &stop):
 		fmt.Fprintln(stderr, stop)
-	case errors.As(err, &bug):
-		fmt.Fprintln(stderr, bug)
-		if s.app.verbose > 1 {
-			stderr.Write(bug.stack)
-		}
 	default:
 		fmt.Fprintln(stderr, s.Explain(err))
 	}
-}
-
-// guarded makes an error of a panic, which must not end the session.
-func guarded(fn func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &bug{v, debug.Stack()}
-		}
-	}()
-	return fn()
-}
-
-// bug is a panic: a mistake of ours, not of the script.
-type bug struct {
-	value any
-	stack []byte
-}
-
-func (e *bug) Error() string {
-	return fmt.Sprintf("bug in fabsh: %v (please report it; with -vv it says where)", e.value)
 }

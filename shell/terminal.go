@@ -21,6 +21,7 @@ type console struct {
 	mu       sync.Mutex // guards what follows, and keeps writes whole
 	diverted io.Writer  // where stdout goes instead, while a pager is to judge its length
 	line     bool       // a progress line is on the screen
+	failed   error      // the first failure to write to stdout
 }
 
 func newConsole(stdout, stderr *os.File) *console {
@@ -66,7 +67,17 @@ func (w consoleWriter) Write(p []byte) (int, error) {
 	if w.isErr {
 		return w.stderr.Write(p)
 	}
-	return w.stdout.Write(p)
+	if w.failed == nil {
+		_, w.failed = w.stdout.Write(p)
+	}
+	return len(p), nil // what is lost is told once, by the exit status too
+}
+
+// lost is why output was lost; nil: none was.
+func (c *console) lost() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
 }
 
 // divert sends stdout to w, or back where it belongs when w is nil.
