@@ -117,7 +117,12 @@ func (k Kind) convert(v starlark.Value) (any, error) {
 			return bool(b), nil
 		}
 		return nil, wantType(v, "bool")
-	case KindText, KindPath, KindChoice, KindSMPAttribute, KindPerfAttribute, KindRecord:
+	case KindSMPAttribute: // smp_set takes a record as well
+		if r, ok := v.(*record); ok {
+			return r, nil
+		}
+		return KindText.convert(v)
+	case KindText, KindPath, KindChoice, KindPerfAttribute, KindRecord:
 		if s, ok := starlark.AsString(v); ok {
 			return s, nil
 		}

@@ -58,7 +58,7 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 			return nil, err
 		}
 		var found *fabric.Fabric
-		err = Block(c.thread, func(ctx context.Context) (err error) {
+		err = c.wait(func(ctx context.Context) (err error) {
 			defer s.o.Progress("")
 			found, err = fabric.Discover(ctx, e, o)
 			return err
@@ -67,9 +67,7 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 			return nil, stopped
 		}
 		if err != nil {
-			if unanswered(err) {
-				f.account.unanswered++
-			}
+			c.count(err)
 			return nil, c.failed(&target{label: "the local port"}, err)
 		}
 		s.fabric = newFabric(found)

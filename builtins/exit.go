@@ -108,7 +108,15 @@ func interrupted(err error) bool {
 // fabricFailure: err tells of the fabric or the host, not of the script.
 func fabricFailure(err error) bool {
 	var me *mad.Error
-	return errors.As(err, &me) || errors.Is(err, mad.ErrClosed) || errors.Is(err, errNoFabric)
+	var re *requestError
+	var te *targetError
+	switch {
+	case errors.As(err, &me), errors.Is(err, mad.ErrClosed), errors.Is(err, errNoFabric):
+		return true
+	case errors.As(err, &te): // a name that nobody has
+		return errors.Is(err, errNoSM)
+	}
+	return errors.As(err, &re)
 }
 
 // errNoFabric ends what needs a live fabric in a session that has none.

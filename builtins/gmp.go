@@ -60,7 +60,7 @@ func (c *call) putSA(call *mad.Call, p *mad.Port, m mad.Method, attr *mad.Attrib
 }
 
 // errNoSM: there is nobody to ask.
-var errNoSM error = &targetError{"no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid"}
+var errNoSM = &targetError{"no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid"}
 
 // probe sends requests of fabsh's own, which do not count for the exit status.
 func (c *call) probe(calls []*mad.Call) error {
@@ -68,11 +68,7 @@ func (c *call) probe(calls []*mad.Call) error {
 	if err != nil {
 		return err
 	}
-	err = Block(c.thread, func(ctx context.Context) error { return e.Do(ctx, calls...) })
-	if err != nil {
-		return err
-	}
-	return c.fiber().stopped()
+	return c.wait(func(ctx context.Context) error { return e.Do(ctx, calls...) })
 }
 
 // saLookup asks for the records with one component.

@@ -13,7 +13,7 @@ import (
 func functions() []*Builtin {
 	return []*Builtin{
 		&discoverBuiltin, &loadFabricBuiltin,
-		&smpGetBuiltin, &perfGetBuiltin, &saGetBuiltin, &saGettableBuiltin,
+		&smpGetBuiltin, &smpSetBuiltin, &getLFTBuiltin, &setLFTBuiltin, &perfGetBuiltin, &saGetBuiltin, &saGettableBuiltin,
 		&parallelBuiltin, &catchBuiltin, &okBuiltin, &errorsBuiltin,
 		&showBuiltin, &tableBuiltin, &fmtBuiltin, &hexBuiltin,
 		&guidBuiltin, &gidBuiltin, &drBuiltin, &sumBuiltin, &statsBuiltin,

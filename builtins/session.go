@@ -75,6 +75,7 @@ type Session struct {
 
 	fabric *fabricValue // the latest that discover found; nil if there is none yet
 	paths  paths
+	guard  guard
 
 	account account
 	refused bool // a change was refused, whatever became of the script

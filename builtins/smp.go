@@ -79,6 +79,9 @@ A target is a LID, a GUID or GID, a node name or NAME/PORT, dr(...), a node or a
 
 // attribute is the argument `attr` as an attribute of a class.
 func (c *call) attribute(class mad.Class) (*mad.Attribute, error) {
+	if r, ok := c.arg("attr").(*record); ok {
+		return nil, c.paramError("attr", "got %s, want the name of an attribute", r.Type())
+	}
 	a, err := attributeNamed(class, c.Text("attr"))
 	if err != nil {
 		return nil, c.paramError("attr", "%w", err)

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -184,9 +185,17 @@ func cellOfTuple(t starlark.Tuple, hex int) string {
 
 // oneLine keeps what a device calls itself from breaking the layout.
 func oneLine(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
+	isControl := func(r rune) bool { return r < ' ' || r == 0x7f }
+	if strings.IndexFunc(s, isControl) < 0 {
 		return s
 	}
-	q := fmt.Sprintf("%q", s)
-	return q[1 : len(q)-1]
+	var b strings.Builder
+	for _, r := range s {
+		if isControl(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }

@@ -16,17 +16,29 @@ func (c *call) transact(calls []*mad.Call) error {
 	if err != nil {
 		return err
 	}
-	err = Block(c.thread, func(ctx context.Context) error { return e.Do(ctx, calls...) })
-	f := c.fiber()
+	err = c.wait(func(ctx context.Context) error { return e.Do(ctx, calls...) })
 	for _, call := range calls {
-		if unanswered(call.Err) {
-			f.account.unanswered++
-		}
+		c.count(call.Err)
 	}
-	if err != nil {
+	return err
+}
+
+// wait is Block, and notices the end of the fiber meanwhile.
+func (c *call) wait(fn func(context.Context) error) error {
+	if err := Block(c.thread, fn); err != nil {
+		if stopped := c.fiber().stopped(); stopped != nil {
+			return stopped
+		}
 		return err
 	}
-	return f.stopped()
+	return c.fiber().stopped()
+}
+
+// count counts a request that got no answer.
+func (c *call) count(err error) {
+	if unanswered(err) {
+		c.fiber().account.unanswered++
+	}
 }
 
 // unanswered: err tells of a MAD that got no answer, for whatever reason but
@@ -68,7 +80,7 @@ func (c *call) failed(t *target, err error) error {
 		return err
 	}
 	if errors.Is(err, mad.ErrReadOnly) {
-		return c.refuse(refusedReadOnly)
+		return c.refuse("refused, for it would change the fabric, which takes --write")
 	}
 	return &requestError{op: c.Name, target: t.label, err: err, advice: advice(err)}
 }

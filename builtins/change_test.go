@@ -1,0 +1,150 @@
+package builtins
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+)
+
+// foreign hides that a transport is simulated.
+type foreign struct{ mad.Transport }
+
+func (f foreign) Traits() mad.Traits {
+	t := f.Transport.Traits()
+	t.Simulated = false
+	return t
+}
+
+// onForeign runs fn with a session on a fabric that does not look simulated,
+// and has a subnet manager.
+func onForeign(t *testing.T, adapt func(*Options), fn func(t *testing.T, f *fixture)) {
+	fab, so, err := sim.Parse("ring:n=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	onSim(t, "ring:n=2", func(o *Options) {
+		tr, err := sim.New(fab, so).Attach(fab.OfType(mad.NodeTypeCA)[0].ID(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Engine.Close()
+		o.Engine = mad.NewEngine(foreign{tr}, mad.Options{Write: o.Write})
+		if adapt != nil {
+			adapt(o)
+		}
+	}, func(t *testing.T, f *fixture) {
+		defer f.o.Engine.Close()
+		fn(t, f)
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	const (
+		sm        = "a subnet manager with GUID 0x0002c90310000001 at LID 3, priority 14, state master"
+		aftermath = " sets LinearForwardingTable and expects it to stay; OpenSM neither sees nor repairs a foreign change, for it compares with what it remembers; --override-sm makes the change all the same"
+	)
+	for _, test := range []struct {
+		name   string
+		adapt  func(*Options)
+		code   string
+		err    string
+		status int
+	}{
+		{"read-only", func(o *Options) { o.Write = false }, "set_lft(1, {9: 1})", "set_lft: refused, for it would change the fabric, which takes --write", 2},
+		{"subnet manager", nil, "set_lft(1, {9: 1})", "set_lft: refused, for " + sm + aftermath, 2},
+		{"not caught", nil, "catch(set_lft, 1, {9: 1})", "set_lft: refused, for " + sm + aftermath, 2},
+		{"not caught in parallel", nil, "parallel(lambda i: catch(set_lft, i, {9: 1}), [1])", "parallel: item 0, 1: set_lft: refused, for " + sm + aftermath, 2},
+		{"overridden", func(o *Options) { o.OverrideSM = true }, "set_lft(1, {9: 1})[9]", "", 0},
+		{"not the subnet manager's", nil, `smp_set("NodeDescription", 1, node_string="x").node_string`, "", 0},
+		{"module", func(o *Options) {
+			o.OverrideSM = true
+			write(t, o.FS, "/work/m.star", "x = catch(set_lft, 1, {9: 1})")
+		}, `load("m.star", "x")`, "cannot load m.star: set_lft: refused, for m.star is being loaded, and a module cannot change the fabric while it is; do it in a function that the script calls", 2},
+		{"function of a module", func(o *Options) {
+			o.OverrideSM = true
+			write(t, o.FS, "/work/m.star", "def f():\n    return set_lft(1, {9: 1})[9]")
+		}, `load("m.star", "f"); f()`, "", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onForeign(t, test.adapt, func(t *testing.T, f *fixture) {
+				_, explained, status := f.run(test.code)
+				if diff := cmp.Diff(test.err, firstLines(explained, test.err)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if status != test.status {
+					t.Errorf("status %d, want %d", status, test.status)
+				}
+			})
+		})
+	}
+}
+
+// TestSimulatedIsWritable: the fabric in process has no guard but --read-only.
+func TestSimulatedIsWritable(t *testing.T) {
+	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
+		if out, explained, status := f.run("set_lft(1, {9: 1})[9]"); out != "1\n" || status != 0 {
+			t.Errorf("%q %s, status %d", out, explained, status)
+		}
+	})
+	onSim(t, "ring:n=2", func(o *Options) { o.Write = false }, func(t *testing.T, f *fixture) {
+		_, explained, status := f.run("set_lft(1, {9: 1})")
+		want := "set_lft: refused, for this session is read-only: leave --read-only out to change the simulated fabric"
+		if firstLines(explained, want) != want || status != 2 {
+			t.Errorf("%s, status %d", explained, status)
+		}
+	})
+}
+
+// TestRefusalIsRemembered: whatever the script does next, the status tells.
+func TestRefusalIsRemembered(t *testing.T) {
+	onForeign(t, nil, func(t *testing.T, f *fixture) {
+		f.run("set_lft(1, {9: 1})")
+		if _, _, status := f.run("exit(0)"); status != StatusUsage {
+			t.Errorf("status %d, want %d", status, StatusUsage)
+		}
+	})
+}
+
+// TestGuardIsKept: one look for a subnet manager counts for 10 s.
+func TestGuardIsKept(t *testing.T) {
+	onForeign(t, nil, func(t *testing.T, f *fixture) {
+		sent := func() uint64 { return f.o.Engine.Stats().Sent }
+		before := sent()
+		f.run("set_lft(1, {9: 1})")
+		look := sent() - before
+		f.run("set_lft(1, {9: 1})")
+		if got := sent() - before; look == 0 || got != look {
+			t.Errorf("%d MADs for two refusals, %d for the first", got, look)
+		}
+		time.Sleep(guardFor + time.Second) // virtual
+		f.run("set_lft(1, {9: 1})")
+		if got := sent() - before; got != 2*look {
+			t.Errorf("%d MADs after the finding was old, want %d", got, 2*look)
+		}
+	})
+}
+
+// TestWrongNode: a change goes only to the node that is meant.
+func TestWrongNode(t *testing.T) {
+	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
+		b := fabric.NewBuilder()
+		b.AddNode(fabric.NodeSpec{
+			Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NodeGUID: 0x42, NumPorts: 4}, Name: "gone", Route: mad.DirectedRoute{0, 1},
+		})
+		f.fabric = newFabric(b.Build())
+		for code, want := range map[string]string{
+			`set_lft("gone", {9: 1})`:                          `set_lft: "gone" (0x0000000000000042): the node at 0,1 is now 0x0002c90300100000, not 0x0000000000000042; run discover() again`,
+			`smp_set("SwitchInfo", "gone", life_time_value=1)`: `smp_set: "gone" (0x0000000000000042): the node at 0,1 is now 0x0002c90300100000, not 0x0000000000000042; run discover() again`,
+		} {
+			_, explained, status := f.run(code)
+			if firstLines(explained, want) != want || status != StatusFabric {
+				t.Errorf("%s, status %d\nwant %s", explained, status, want)
+			}
+		}
+	})
+}
