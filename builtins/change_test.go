@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
 
@@ -23,17 +22,9 @@ func (f foreign) Traits() mad.Traits {
 // onForeign runs fn with a session on a fabric that does not look simulated,
 // and has a subnet manager.
 func onForeign(t *testing.T, adapt func(*Options), fn func(t *testing.T, f *fixture)) {
-	fab, so, err := sim.Parse("ring:n=2")
-	if err != nil {
-		t.Fatal(err)
-	}
 	onSim(t, "ring:n=2", func(o *Options) {
-		tr, err := sim.New(fab, so).Attach(fab.OfType(mad.NodeTypeCA)[0].ID(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
 		o.Engine.Close()
-		o.Engine = mad.NewEngine(foreign{tr}, mad.Options{Write: o.Write})
+		o.Engine = mad.NewEngine(foreign{attach(t, "ring:n=2")}, mad.Options{Write: o.Write})
 		if adapt != nil {
 			adapt(o)
 		}

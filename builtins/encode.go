@@ -48,6 +48,8 @@ func (e *encoder) value(v starlark.Value) error {
 		e.text(string(v))
 	case starlark.Bytes:
 		e.text(hex.EncodeToString([]byte(v)))
+	case route:
+		e.text(v.directed().String())
 	case libtime.Time:
 		e.text(time.Time(v).Format(time.RFC3339Nano))
 	case libtime.Duration:

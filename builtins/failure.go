@@ -16,7 +16,10 @@ type failure struct {
 	target string
 }
 
-var _ starlark.HasAttrs = (*failure)(nil)
+var (
+	_ starlark.HasAttrs = (*failure)(nil)
+	_ factual           = (*failure)(nil)
+)
 
 func (e *failure) String() string       { return fmt.Sprintf("error(%s)", e.err) }
 func (e *failure) Type() string         { return "error" }
@@ -25,6 +28,17 @@ func (e *failure) Truth() starlark.Bool { return false }
 func (e *failure) AttrNames() []string  { return []string{"message", "op", "status", "target"} }
 func (e *failure) Hash() (uint32, error) {
 	return hashBytes([]byte(e.err.Error())), nil
+}
+
+func (e *failure) schema() string { return "error/1" }
+
+func (e *failure) facts() []fact {
+	var out []fact
+	for _, name := range []string{"op", "target", "status", "message"} {
+		v, _ := e.Attr(name)
+		out = append(out, fact{name: name, value: v})
+	}
+	return out
 }
 
 // Attr gives the four facts about the failure; any other attribute was meant

@@ -13,10 +13,8 @@ import (
 	"fabsh/mad"
 )
 
-type token = syntax.Token
-
 // compareEqual answers == and != for values that have no order.
-func compareEqual(op token, v starlark.Value, equal bool) (bool, error) {
+func compareEqual(op syntax.Token, v starlark.Value, equal bool) (bool, error) {
 	switch op {
 	case syntax.EQL:
 		return equal, nil

@@ -27,19 +27,11 @@ type fixture struct {
 func onSim(t *testing.T, spec string, adapt func(*Options), fn func(t *testing.T, f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		fab, o, err := sim.Parse(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		subnet := sim.New(fab, o)
-		tr, err := subnet.Attach(fab.OfType(mad.NodeTypeCA)[0].ID(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		engine := mad.NewEngine(tr, mad.Options{Write: true})
+		engine := mad.NewEngine(attach(t, spec), mad.Options{Write: true})
 		defer engine.Close()
 		f := new(fixture)
-		opts := Options{Engine: engine, Subnet: subnet, Stdout: &f.stdout, Stderr: &f.stderr, Write: true, FS: afero.NewMemMapFs(), Dir: "/work"}
+		var err error
+		opts := Options{Engine: engine, Stdout: &f.stdout, Stderr: &f.stderr, Write: true, FS: afero.NewMemMapFs(), Dir: "/work"}
 		if adapt != nil {
 			adapt(&opts)
 		}
@@ -52,7 +44,22 @@ func onSim(t *testing.T, spec string, adapt func(*Options), fn func(t *testing.T
 	})
 }
 
-// plain runs fn with a session that has no fabric.
+// attach brings up the simulated fabric that spec names and sits down on its
+// first CA.
+func attach(t *testing.T, spec string) mad.Transport {
+	t.Helper()
+	fab, o, err := sim.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := sim.New(fab, o).Attach(fab.OfType(mad.NodeTypeCA)[0].ID(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// plain is a session that has no fabric.
 func plain(t *testing.T, adapt func(*Options)) *fixture {
 	t.Helper()
 	f := new(fixture)

@@ -75,7 +75,6 @@ type route string
 var (
 	_ starlark.HasAttrs = route("")
 	_ documented        = route("")
-	_ factual           = route("")
 )
 
 var routeType *valueType[route]
@@ -109,11 +108,6 @@ func (r route) Truth() starlark.Bool  { return true }
 func (r route) Hash() (uint32, error) { return hashBytes([]byte(r)), nil }
 func (r route) AttrNames() []string   { return routeType.names }
 func (r route) typeDoc() typeDoc      { return routeType.typeDoc() }
-func (r route) schema() string        { return "route/1" }
-func (r route) facts() []fact {
-	return []fact{{name: "route", value: starlark.String(r.directed().String())}}
-}
-func (r route) display() string { return r.String() + "\n" }
 
 func (r route) Attr(name string) (starlark.Value, error) { return routeType.attr(r, name) }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"fabsh/mad"
 )
@@ -59,7 +60,7 @@ func (t *lft) schema() string        { return "lft/1" }
 
 func (t *lft) Attr(name string) (starlark.Value, error) { return lftType.attr(t, name) }
 
-func (t *lft) CompareSameType(op token, y starlark.Value, depth int) (bool, error) {
+func (t *lft) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
 	return compareEqual(op, t, bytes.Equal(t.entries, y.(*lft).entries))
 }
 

@@ -135,6 +135,8 @@ func csvCell(v starlark.Value) string {
 		return ""
 	case starlark.String:
 		return string(v)
+	case route:
+		return v.directed().String()
 	case starlark.Bool, starlark.Int, starlark.Float:
 		return strings.ToLower(v.String())
 	case starlark.Tuple: // the words of a mask

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"fabsh/mad"
 )
@@ -46,7 +47,7 @@ func (r *record) schema() string       { return r.Type() + "/1" }
 func (r *record) Hash() (uint32, error) { return hashBytes(r.data), nil }
 
 // CompareSameType is only asked about values of one Type.
-func (r *record) CompareSameType(op token, y starlark.Value, depth int) (bool, error) {
+func (r *record) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
 	o := y.(*record)
 	return compareEqual(op, r, r.attr == o.attr && bytes.Equal(r.data, o.data))
 }

@@ -1,12 +1,10 @@
 package builtins
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
@@ -52,13 +50,6 @@ type Options struct {
 	Progress func(string)
 	// Clock is the session's time. Nil: the real one.
 	Clock Clock
-}
-
-// Clock is the time that scripts live in; a simulation may own it.
-type Clock interface {
-	Now() time.Time
-	// Sleep returns after d, or earlier with the cause when ctx ends.
-	Sleep(ctx context.Context, d time.Duration) error
 }
 
 // Session is one run of fabsh: a fabric, a set of streams, and all that a
@@ -131,19 +122,4 @@ func (s *Session) emit(st stream, text string) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
-}
-
-type realClock struct{}
-
-func (realClock) Now() time.Time { return time.Now() }
-
-func (realClock) Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

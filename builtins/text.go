@@ -22,10 +22,10 @@ func renderText(v starlark.Value) string {
 	switch v := v.(type) {
 	case displayed:
 		return v.display()
-	case factual:
-		return aligned(v.facts())
 	case *failure:
 		return v.String() + "\n"
+	case factual:
+		return aligned(v.facts())
 	case starlark.IterableMapping:
 		return v.String() + "\n"
 	case starlark.Iterable:

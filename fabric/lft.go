@@ -138,21 +138,21 @@ func (c *LFTChange) Apply(ctx context.Context, e *mad.Engine) error {
 	size := max(int(si.LinearFDBTop), highest) + 1
 	size = (size + LFTBlock - 1) / LFTBlock * LFTBlock
 	old := make([]byte, size)
-	if err := c.read(ctx, e, old, nil); err != nil {
+	if err := c.transfer(ctx, e, mad.MethodGet, old, blocksOf(old)); err != nil {
 		return err
 	}
 	want := c.apply(old)
 	var changed []int
-	for b := 0; b*LFTBlock < size; b++ {
+	for _, b := range blocksOf(old) {
 		if !bytes.Equal(old[b*LFTBlock:][:LFTBlock], want[b*LFTBlock:][:LFTBlock]) {
 			changed = append(changed, b)
 		}
 	}
-	if err := c.write(ctx, e, want, changed); err != nil {
+	if err := c.transfer(ctx, e, mad.MethodSet, want, changed); err != nil {
 		return err
 	}
 	c.Written = changed
-	if err := c.read(ctx, e, old, changed); err != nil {
+	if err := c.transfer(ctx, e, mad.MethodGet, old, changed); err != nil {
 		return err
 	}
 	for lid := range want {
@@ -245,21 +245,8 @@ func (c *LFTChange) apply(old []byte) []byte {
 	return want
 }
 
-// read fills table with blocks of the switch's; nil: all of them.
-func (c *LFTChange) read(ctx context.Context, e *mad.Engine, table []byte, blocks []int) error {
-	return c.transfer(ctx, e, mad.MethodGet, table, blocks, blocks == nil)
-}
-
-func (c *LFTChange) write(ctx context.Context, e *mad.Engine, table []byte, blocks []int) error {
-	return c.transfer(ctx, e, mad.MethodSet, table, blocks, false)
-}
-
-func (c *LFTChange) transfer(ctx context.Context, e *mad.Engine, m mad.Method, table []byte, blocks []int, all bool) error {
-	if all {
-		for b := 0; b*LFTBlock < len(table); b++ {
-			blocks = append(blocks, b)
-		}
-	}
+// transfer gets or sets some blocks of table.
+func (c *LFTChange) transfer(ctx context.Context, e *mad.Engine, m mad.Method, table []byte, blocks []int) error {
 	var failed error
 	r := blockReader{e: e, method: m}
 	for _, b := range blocks {
@@ -271,6 +258,15 @@ func (c *LFTChange) transfer(ctx context.Context, e *mad.Engine, m mad.Method, t
 		return err
 	}
 	return failed
+}
+
+// blocksOf numbers the blocks of a table.
+func blocksOf(table []byte) []int {
+	blocks := make([]int, len(table)/LFTBlock)
+	for b := range blocks {
+		blocks[b] = b
+	}
+	return blocks
 }
 
 func portWord(port byte) string {

@@ -1,0 +1,28 @@
+package builtins
+
+import (
+	"context"
+	"time"
+)
+
+// Clock is the time that scripts live in; a simulation may own it.
+type Clock interface {
+	Now() time.Time
+	// Sleep returns after d, or earlier with the cause when ctx ends.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+type realClock struct{}
+
+func (realClock) Now() time.Time { return time.Now() }
+
+func (realClock) Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

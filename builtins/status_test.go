@@ -1,0 +1,255 @@
+package builtins
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/mad"
+)
+
+// TestExitStatus: 130 goes before 2 before 3 before 1.
+func TestExitStatus(t *testing.T) {
+	for _, test := range []struct {
+		name, code string
+		want       int
+	}{
+		{"clean", "1", 0},
+		{"exit", "exit()", 0},
+		{"findings", "exit(1)", 1},
+		{"other", "exit(7)", 7},
+		{"exit 2", "exit(2)", 2},
+		{"fail", "fail('x')", 2},
+		{"syntax", "(", 2},
+		{"undefined", "x", 2},
+		{"type", "1 + 'x'", 2},
+		{"no answer", "smp_get('NodeInfo', 999)", 3},
+		{"refused by the agent", "sa_get('NodeRecord', lid=999)", 3},
+		{"no such name", "discover(); smp_get('NodeInfo', 'nobody')", 2},
+		{"no answer in a list", "smp_get('NodeInfo', [1, 999])", 3},
+		{"no answer in a list, exit(0)", "smp_get('NodeInfo', [1, 999]); exit(0)", 3},
+		{"no answer in a list, exit(1)", "smp_get('NodeInfo', [1, 999]); exit(1)", 3},
+		{"no answer in a list, fail", "smp_get('NodeInfo', [1, 999]); fail('x')", 2},
+		{"caught", "catch(smp_get, 'NodeInfo', 999)", 0},
+		{"caught list", "catch(smp_get, 'NodeInfo', [999])", 0},
+		{"caught, exit(1)", "catch(smp_get, 'NodeInfo', 999); exit(1)", 1},
+		{"caught around parallel", "catch(parallel, lambda i: smp_get('NodeInfo', [i]), [999])", 0},
+		{"caught inside parallel", "parallel(lambda i: catch(smp_get, 'NodeInfo', i), [999])", 0},
+		{"in parallel", "parallel(lambda i: smp_get('NodeInfo', [i]), [999])", 3},
+		{"raised by reading", "smp_get('NodeInfo', [999])[0].num_ports", 3},
+		{"caught, raised later", "catch(smp_get, 'NodeInfo', 999).num_ports", 3},
+		{"no table", "get_lft([999])", 3},
+		{"no counters", "perf_get('PortCounters', [999], 1)", 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
+				if _, explained, got := f.run(test.code); got != test.want {
+					t.Errorf("status %d, want %d: %s", got, test.want, explained)
+				}
+			})
+		})
+	}
+}
+
+// TestDeadPort: one retry ladder in all, the sweep goes on, the report names
+// the port, and the status tells.
+func TestDeadPort(t *testing.T) {
+	onSim(t, "ring:n=3,dead=1", nil, func(t *testing.T, f *fixture) {
+		out, explained, status := f.run("f = discover(); print(f.complete, len(f.problems))")
+		if explained != "" || status != StatusFabric || !strings.HasPrefix(out, "False ") || !strings.Contains(f.stderr.String(), "warning: discover: ") {
+			t.Errorf("printed %q, warned %q, error %q, status %d", out, f.stderr.String(), explained, status)
+		}
+		if _, _, status := f.run("1"); status != StatusFabric {
+			t.Errorf("forgotten: status %d", status)
+		}
+	})
+}
+
+// TestInterrupt: whatever a script does, it ends at once and with 130, and
+// nothing catches that.
+func TestInterrupt(t *testing.T) {
+	for _, code := range []string{
+		"while True: pass",
+		"sleep('1h')",
+		"catch(sleep, '1h')",
+		"parallel(lambda i: sleep('1h'), range(100))",
+		"parallel(lambda i: catch(sleep, '1h'), range(100))",
+		"catch(parallel, lambda i: parallel(lambda j: sleep('1h'), range(3)), range(3))",
+		"def f():\n    while True:\n        smp_get('NodeInfo', 1)\nf()",
+		"[discover() for i in range(1 << 40)]",
+		"smp_get('NodeInfo', [999] * 100)",
+		"smp_get('NodeInfo', 999)",
+		"get_lft(999)",
+		"set_lft(999, {1: 1})",
+		"smp_set('SwitchInfo', 999, life_time_value=1)",
+		"perf_get('PortCounters', 999, 1)",
+	} {
+		t.Run(code, func(t *testing.T) {
+			onSim(t, "ring:n=2,delay=100ms", nil, func(t *testing.T, f *fixture) {
+				ctx, cancel := context.WithCancelCause(context.Background())
+				if strings.HasPrefix(code, "while") { // it never sleeps, so virtual time stands still
+					go cancel(ErrInterrupted)
+				} else {
+					time.AfterFunc(50*time.Millisecond, func() { cancel(ErrInterrupted) })
+				}
+				before := time.Now()
+				err := f.RunCode(ctx, "<test>", code)
+				if status := f.ExitStatus(err); status != StatusInterrupted || !errors.Is(err, ErrInterrupted) {
+					t.Errorf("status %d: %v", status, err)
+				}
+				if d := time.Since(before); d > 60*time.Millisecond {
+					t.Errorf("ended only after %v", d)
+				}
+			})
+		})
+	}
+}
+
+// TestBug: a panic in a builtin ends the script, not the session.
+func TestBug(t *testing.T) {
+	f := plain(t, nil)
+	f.predeclared["broken"] = &function{Builtin: &Builtin{Name: "broken", fn: func(*call) (starlark.Value, error) { panic("oops") }}}
+	for _, code := range []string{"broken()", "parallel(lambda i: broken(), [1])"} {
+		if _, explained, status := f.run(code); status != StatusUsage || !strings.Contains(explained, "broken: bug in fabsh: oops") {
+			t.Errorf("%s: status %d, %s", code, status, explained)
+		}
+	}
+	if out, _, _ := f.run("1"); out != "1\n" {
+		t.Errorf("the session is gone: %q", out)
+	}
+}
+
+// TestServiceLevels: where nobody tells, SL 0 is used, with one warning.
+func TestServiceLevels(t *testing.T) {
+	noSM := func(o *Options) {
+		o.Engine.Close()
+		o.Engine = mad.NewEngine(withoutSM{attach(t, "ring:n=2")}, mad.Options{})
+	}
+	onSim(t, "ring:n=2", noSM, func(t *testing.T, f *fixture) {
+		defer f.o.Engine.Close()
+		f.run("perf_get('PortCounters', 1, 1); perf_get('PortCounters', 2, 1)")
+		want := "warning: the service level of paths is not known, so 0 is used (--sl sets another): no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid\n"
+		if got := f.stderr.String(); got != want {
+			t.Errorf("warned\n%swant\n%s", got, want)
+		}
+	})
+	// One request each for few targets, one table for many.
+	onSim(t, "fattree:k=8,levels=3", nil, func(t *testing.T, f *fixture) {
+		sent := func(code string) uint64 {
+			before := f.o.Engine.Stats().Answered
+			if _, explained, _ := f.run(code); explained != "" {
+				t.Fatal(explained)
+			}
+			return f.o.Engine.Stats().Answered - before
+		}
+		f.run("f = discover()")
+		if got := sent("perf_get('PortCounters', [1, 2, 1], 1)"); got != 5 {
+			t.Errorf("%d MADs for 3 targets of 2 LIDs, want 2 paths and 3 counters", got)
+		}
+		if got := sent("perf_get('PortCounters', range(1, 101), 1)"); got != 101 {
+			t.Errorf("%d MADs for 100 targets, want 1 table of paths and 100 counters", got)
+		}
+		if got := sent("perf_get('PortCounters', range(1, 101), 1)"); got != 100 {
+			t.Errorf("%d MADs for 100 targets whose paths are known, want 100", got)
+		}
+	})
+}
+
+// TestOnlyBlockWaits: nothing in this package waits but through Block, or the
+// fibers would stand still. What can wait is told by its name.
+func TestOnlyBlockWaits(t *testing.T) {
+	waits := []string{"Do", "Discover", "FindSM", "Apply", "ReadLFTs", "Sleep", "Wait", "Port", "NewTimer", "After", "Lock"}
+	// Where they may stand: inside the function that Block, wait or yield
+	// is given, and in what these are made of.
+	allowed := map[string]bool{"thread.go": true, "clock.go": true}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := token.NewFileSet()
+	for _, entry := range entries {
+		name := entry.Name()
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || allowed[name] {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var path []ast.Node
+		ast.Inspect(file, func(n ast.Node) bool {
+			if n == nil {
+				path = path[:len(path)-1]
+				return true
+			}
+			path = append(path, n)
+			if arrow, ok := n.(*ast.UnaryExpr); ok && arrow.Op == token.ARROW {
+				t.Errorf("%v: receives from a channel", set.Position(n.Pos()))
+			}
+			if _, ok := n.(*ast.SelectStmt); ok {
+				t.Errorf("%v: selects", set.Position(n.Pos()))
+			}
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || !slices.Contains(waits, sel.Sel.Name) || insideBlock(path) || harmless(set.Position(n.Pos()), sel) {
+				return true
+			}
+			t.Errorf("%v: calls %s outside Block", set.Position(n.Pos()), sel.Sel.Name)
+			return true
+		})
+	}
+}
+
+// insideBlock: one of the calls around is Block, wait or yield.
+func insideBlock(path []ast.Node) bool {
+	return slices.ContainsFunc(path[:len(path)-1], func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return false
+		}
+		switch fn := call.Fun.(type) {
+		case *ast.Ident:
+			return fn.Name == "Block" || fn.Name == "yield"
+		case *ast.SelectorExpr:
+			return fn.Sel.Name == "wait"
+		}
+		return false
+	})
+}
+
+// harmless: what has that name does not wait: Node.Port of a fabric, Time.After,
+// the baton of a fiber that begins.
+func harmless(p token.Position, sel *ast.SelectorExpr) bool {
+	switch sel.Sel.Name {
+	case "Port":
+		x, ok := sel.X.(*ast.Ident)
+		return !ok || x.Name != "e"
+	case "After": // of two times
+		x, ok := sel.X.(*ast.Ident)
+		return !ok || x.Name != "time"
+	case "Lock":
+		return p.Filename == "parallel.go"
+	}
+	return false
+}
+
+// withoutSM hides that a subnet manager has been there.
+type withoutSM struct{ mad.Transport }
+
+func (w withoutSM) Port() (mad.Port, error) {
+	p, err := w.Transport.Port()
+	p.SMLID = 0
+	return p, err
+}
