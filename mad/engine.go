@@ -317,6 +317,9 @@ func (e *Engine) end(c *Call, now time.Duration, err error, ended *callList) {
 		e.closeSlot(c, err == nil)
 		e.discharge(d)
 	}
+	if err != nil && errors.Is(err, ErrTimeout) {
+		e.stats.TimedOut++
+	}
 	c.Elapsed = now - c.s.started
 	c.Err = newError(c, err)
 	c.s = callState{}

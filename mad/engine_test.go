@@ -102,6 +102,9 @@ func TestStalled(t *testing.T) {
 		if calls[1].Err != nil || calls[9].Err == nil || calls[9].Err.Error() != want {
 			t.Errorf("got  %v, %v\nwant nil, %s", calls[1].Err, calls[9].Err, want)
 		}
+		if s := e.Stats(); s.TimedOut != 8 || s.Answered != 2 {
+			t.Errorf("%+v", s)
+		}
 		do(0) // still stalled
 		if calls[0].Err == nil || !isTimeout(calls[0].Err) {
 			t.Errorf("while stalled: %v", calls[0].Err)

@@ -17,7 +17,7 @@ var (
 	// does not allow. It was not sent.
 	ErrReadOnly = errors.New("refused, for it would change the fabric and the engine is read-only")
 	// ErrCut: the transport lost a part of the answer's table.
-	ErrCut = errors.New("table cut by the transport")
+	ErrCut = errors.New("table cut by the transport, which cannot carry a long one: ask for fewer records")
 )
 
 // Error is why a Call failed. All errors in Call.Err are of this type.

@@ -2,7 +2,7 @@ package mad
 
 import (
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"time"
 )
 
@@ -117,7 +117,7 @@ func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 	case len(d.MAD) < Size:
 		return c.MAD[SADataOffset:max(SADataOffset, len(d.MAD))], nil
 	}
-	return nil, fmt.Errorf("%w: it does not say how long it is", ErrCut)
+	return nil, errors.New("malformed table: it does not say how long it is")
 }
 
 // undelivered: the transport gives back what we sent, or the answer to it.

@@ -105,11 +105,11 @@ func TestTableErrors(t *testing.T) {
 		{name: "cut segment", size: 400, change: func(s []Datagram) []Datagram {
 			s[1].Cut = true
 			return s
-		}, err: "table cut by the transport", abort: rmppUnspecified},
+		}, err: ErrCut.Error(), abort: rmppUnspecified},
 		{name: "cut in a middle segment", size: 600, change: func(s []Datagram) []Datagram {
 			s[1].Cut = true
 			return s
-		}, err: "table cut by the transport", abort: rmppUnspecified},
+		}, err: ErrCut.Error(), abort: rmppUnspecified},
 		{name: "no records", size: 0, change: func(s []Datagram) []Datagram {
 			return []Datagram{withStatus(s[0], StatusNoRecords)}
 		}, err: "no records (status 0x0300)"},
@@ -121,13 +121,13 @@ func TestTableErrors(t *testing.T) {
 		{name: "not segmented, of unknown length", size: 100, change: func(s []Datagram) []Datagram {
 			clear(s[0].MAD[RMPPOffset : RMPPOffset+12])
 			return s
-		}, err: "table cut by the transport: it does not say how long it is"},
+		}, err: "malformed table: it does not say how long it is"},
 		{name: "not segmented, cut", size: 1000, change: func(s []Datagram) []Datagram {
 			clear(s[0].MAD[RMPPOffset : RMPPOffset+12])
 			s[0].MAD[offRMPPFlags] = rmppActive // OpenSM on ibsim's client library
 			s[0].Cut = true
 			return s[:1]
-		}, err: "table cut by the transport"},
+		}, err: ErrCut.Error()},
 		{name: "put together by the kernel", size: 1000, traits: Traits{RMPP: true}, change: func(s []Datagram) []Datagram {
 			for _, next := range s[1:] {
 				s[0].MAD = append(s[0].MAD, next.MAD[SADataOffset:]...)

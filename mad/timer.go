@@ -155,7 +155,6 @@ func (e *Engine) lose(c *Call, now time.Duration, ended *callList) {
 
 // timedOut ends c, which got no answer, or not the whole of one.
 func (e *Engine) timedOut(c *Call, now time.Duration, ended *callList) {
-	e.stats.TimedOut++
 	err := ErrTimeout
 	if c.s.rx != nil {
 		err = fmt.Errorf("table incomplete, segment %d: %w", c.s.rx.next, ErrTimeout)
