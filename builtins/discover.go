@@ -3,6 +3,7 @@ package builtins
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"go.starlark.net/starlark"
 
@@ -112,7 +113,7 @@ What kind it is, it tells by the content.`,
 			return nil, fmt.Errorf("load_fabric: %w", err)
 		}
 		defer file.Close()
-		f, err := format.Load(file, c.Text("path"))
+		f, err := format.LoadIncluding(file, c.Text("path"), func(name string) (io.ReadCloser, error) { return c.session().files.open(name) })
 		if err != nil {
 			return nil, fmt.Errorf("load_fabric: %w", err)
 		}

@@ -153,7 +153,7 @@ func openFile(_ *settings, path string) (*link, error) {
 		return nil, noFile(err)
 	}
 	defer f.Close()
-	loaded, err := format.Load(f, path)
+	loaded, err := format.LoadIncluding(f, path, func(name string) (io.ReadCloser, error) { return os.Open(name) })
 	if err != nil {
 		return nil, err
 	}

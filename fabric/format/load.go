@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"path"
 	"strings"
 
 	"fabsh/fabric"
@@ -14,20 +12,17 @@ import (
 )
 
 // Load reads a topology in any of the formats known, which its content tells
-// apart. name is for messages. A file that includes others is for LoadFile.
-func Load(r io.Reader, name string) (*fabric.Fabric, error) {
-	l := newLoader(nil)
-	if err := l.read(r, name); err != nil {
-		return nil, err
-	}
-	return l.fabric(name)
-}
+// apart. name is for messages. A file that includes others is for LoadIncluding.
+func Load(r io.Reader, name string) (*fabric.Fabric, error) { return LoadIncluding(r, name, nil) }
 
-// LoadFile is Load for a file of fsys, from which come the files that it
-// includes too. Their names are relative to the folder of the including file.
-func LoadFile(fsys fs.FS, name string) (*fabric.Fabric, error) {
-	l := newLoader(fsys)
-	if err := l.open(name); err != nil {
+// Opener opens a file that another includes. name is relative to where the
+// including file is.
+type Opener func(name string) (io.ReadCloser, error)
+
+// LoadIncluding is Load for files that may include others.
+func LoadIncluding(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
+	l := newLoader(open)
+	if err := l.read(r, name); err != nil {
 		return nil, err
 	}
 	return l.fabric(name)
@@ -42,7 +37,7 @@ const (
 // well; where both mean different things by the same words, the node id tells:
 // ibnetdiscover's are S-, H- or R- and 16 digits.
 type loader struct {
-	fsys   fs.FS
+	opener Opener
 	at     pos
 	depth  int
 	nodes  []node
@@ -101,9 +96,9 @@ type plug struct {
 
 type plugRef struct{ node, plug int }
 
-func newLoader(fsys fs.FS) *loader {
+func newLoader(open Opener) *loader {
 	return &loader{
-		fsys: fsys, ids: map[string]int{}, alias: map[string]plugRef{},
+		opener: open, ids: map[string]int{}, alias: map[string]plugRef{},
 		// ibsim's (ibsim/sim_net.c, absguids, and sim.h, DEFAULT_LINKWIDTH, DEFAULT_LINKSPEED)
 		guids: map[mad.NodeType]*guidBase{
 			mad.NodeTypeCA: {0x100000, 0x100000}, mad.NodeTypeSwitch: {0x200000, 0x200000}, mad.NodeTypeRouter: {}, 0: {}},
@@ -114,22 +109,6 @@ func newLoader(fsys fs.FS) *loader {
 // expected is an error at the line being read.
 func (l *loader) expected(format string, args ...any) error {
 	return fmt.Errorf("%s: expected %s", l.at, fmt.Sprintf(format, args...))
-}
-
-func (l *loader) open(name string) error {
-	f, err := l.fsys.Open(path.Clean(name))
-	if err != nil {
-		var e *fs.PathError
-		if errors.As(err, &e) {
-			err = e.Err
-		}
-		if l.depth > 0 {
-			return fmt.Errorf("%s: include %q: %w", l.at, name, err)
-		}
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	defer f.Close()
-	return l.read(f, name)
 }
 
 // read takes in one file, line by line.

@@ -2,6 +2,8 @@ package format
 
 import (
 	"fmt"
+	"io"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -79,9 +81,13 @@ const routerNet = `Rt 1 "gw" # a router
 [1] "leaf"[2]
 `
 
+func opener(fsys fs.FS) Opener {
+	return func(name string) (io.ReadCloser, error) { return fsys.Open(name) }
+}
+
 func TestLoadIbsim(t *testing.T) {
-	fsys := fstest.MapFS{"nets/net": {Data: []byte(ibsimNet)}, "nets/more/router": {Data: []byte(routerNet)}}
-	f, err := LoadFile(fsys, "nets/net")
+	fsys := fstest.MapFS{"nets/more/router": {Data: []byte(routerNet)}}
+	f, err := LoadIncluding(strings.NewReader(ibsimNet), "nets/net", opener(fsys))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,10 @@
 package format
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
 	"strconv"
 	"strings"
 
@@ -138,13 +142,22 @@ func (l *loader) include(rest string) error {
 	if !ok {
 		return l.expected("a file, as in include \"name\": %q", clip(rest))
 	}
-	if l.fsys == nil {
-		return l.expected("a file that includes no others, for it is read from a stream")
+	if l.opener == nil {
+		return l.expected("no include, for only this file is at hand: %q", clip(name))
 	}
-	if i := strings.LastIndexByte(l.at.file, '/'); i >= 0 && !strings.HasPrefix(name, "/") {
-		name = l.at.file[:i+1] + name
+	if !path.IsAbs(name) {
+		name = path.Join(path.Dir(l.at.file), name)
 	}
-	return l.open(name)
+	f, err := l.opener(name)
+	if err != nil {
+		var e *fs.PathError
+		if errors.As(err, &e) {
+			err = e.Err
+		}
+		return fmt.Errorf("%s: include %q: %w", l.at, name, err)
+	}
+	defer f.Close()
+	return l.read(f, name)
 }
 
 // node begins a record: ` 36 "S-..." # "name" enhanced port 0 lid 3 lmc 0`.

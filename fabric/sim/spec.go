@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -164,7 +165,7 @@ func load(spec string) (f *fabric.Fabric, keys string, err error) {
 		return nil, "", err
 	}
 	defer r.Close()
-	f, err = format.Load(r, path)
+	f, err = format.LoadIncluding(r, path, func(name string) (io.ReadCloser, error) { return os.Open(name) })
 	return f, keys, err
 }
 
