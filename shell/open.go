@@ -153,6 +153,9 @@ func openFile(_ *settings, path string) (*link, error) {
 		return nil, noFile(err)
 	}
 	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return nil, fmt.Errorf("%s: is a folder", path)
+	}
 	loaded, err := format.LoadIncluding(f, path, func(name string) (io.ReadCloser, error) { return os.Open(name) })
 	if err != nil {
 		return nil, err
