@@ -21,6 +21,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,7 +38,10 @@ func Main() int {
 	if err := cmd.Execute(); err != nil {
 		a.fail(err)
 	}
-	if err := a.console.lost(); err != nil && a.interrupts.ended() == nil {
+	switch err := a.console.lost(); {
+	case errors.Is(err, syscall.EPIPE):
+		return statusBrokenPipe // its signal may be on its way yet
+	case err != nil:
 		a.fail(&hostError{err})
 	}
 	return a.interrupts.status(a.status)
@@ -92,6 +96,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
 	root.Flags().SetInterspersed(false)
 	root.Flags().StringVarP(&a.code, "command", "c", "", "run `CODE` and show the value of its last expression")
 	a.settings.addFlags(root.Flags())
+	completeFlags(root)
 	root.AddCommand(a.versionCommand(), a.docCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
@@ -133,7 +138,8 @@ func (a *app) docCommand() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, words []string) error {
 			if len(words) == 0 {
-				return a.help("")
+				_, err := fmt.Fprint(a.console.Out(), builtins.Reference())
+				return err
 			}
 			return a.help(words[0])
 		},
@@ -191,6 +197,20 @@ func flagError(c *cobra.Command, err error) error {
 // completeScript leaves the words after the flags to the shell: files.
 func completeScript(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// completeFlags tells the shell's completion what values flags have.
+func completeFlags(c *cobra.Command) {
+	var formats, fabrics []string
+	for _, f := range builtins.Formats {
+		formats = append(formats, string(f))
+	}
+	for _, k := range kinds() {
+		fabrics = append(fabrics, k.name)
+	}
+	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	c.RegisterFlagCompletionFunc("fabric", cobra.FixedCompletions(fabrics, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
+	c.MarkFlagDirname("include")
 }
 
 // run is fabsh without a command: code, a script, or the prompt.
