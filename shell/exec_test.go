@@ -79,6 +79,16 @@ func TestInterp(t *testing.T) {
 	}
 }
 
+func TestInterpKeepsOnlyTheUsersNames(t *testing.T) {
+	x := newInterp(testDialect, nil, nil)
+	for _, src := range []string{"x = 1", "x += 1", "x += 'a'"} {
+		x.exec(new(starlark.Thread), "in", 1, src)
+	}
+	if diff := cmp.Diff([]string{"x"}, x.globals.Keys()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestInterpIsCancelled(t *testing.T) {
 	x := newInterp(testDialect, nil, nil)
 	thread := new(starlark.Thread)

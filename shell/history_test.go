@@ -15,6 +15,7 @@ func TestHistory(t *testing.T) {
 	h := openHistory(path)
 	h.add("a")
 	h.add("b")
+	checkMode(t, path)
 	if diff := cmp.Diff([]string{"a", "b"}, openHistory(path).lines); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

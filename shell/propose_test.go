@@ -58,7 +58,7 @@ func TestProposals(t *testing.T) {
 		{"help('PortInfo", []string{"PortInfo", "PortInfoRecord"}},
 		{"help('smp_g", []string{"smp_get'"}},
 		{"mine(", []string{"first=", "second="}},
-		{"mine(1, se", []string{"second=", "set"}},
+		{"mine(1, seco", []string{"second="}},
 		{"load_fabric('t", []string{"tables/", "topo.net"}},
 		{"load_fabric('.h", []string{".hidden"}},
 		{"load('@examples//l", []string{"@examples//links.star"}},
