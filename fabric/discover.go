@@ -32,7 +32,7 @@ type DiscoverOptions struct {
 // nodes that links lead to. Nothing waits for a level of the network to be
 // complete: what follows from an answer is asked when it comes.
 func Discover(ctx context.Context, e *mad.Engine, o DiscoverOptions) (*Fabric, error) {
-	if o.Around == nil {
+	if len(o.Around) == 0 {
 		o.Around = mad.DirectedRoute{0}
 	}
 	if o.Around[0] != 0 || o.Around.Hops() > mad.MaxHops {

@@ -98,7 +98,7 @@ func (n *fakeNet) link(a *box, p int, b *box, q int) {
 		i := &e.b.ports[e.p].info
 		i.PortState, i.PortPhysicalState = mad.PortStateActive, mad.PortPhysicalStateLinkUp
 		if e.b.info.NodeType != mad.NodeTypeSwitch {
-			i.LID = mad.LID(16*(slices.Index(n.boxes, e.b)+1) + e.p)
+			i.LID = mad.LID(1000 + 16*slices.Index(n.boxes, e.b) + e.p)
 		}
 	}
 }
@@ -229,13 +229,13 @@ func (b *box) answer(p *packet) bool {
 // fakeConn is the transport of a fakeNet.
 type fakeConn struct {
 	net    *fakeNet
-	mu     sync.Mutex
 	queue  chan *mad.Datagram
 	closed chan struct{}
+	broken chan error
 }
 
 func (n *fakeNet) attach() *fakeConn {
-	return &fakeConn{net: n, queue: make(chan *mad.Datagram, 1<<12), closed: make(chan struct{})}
+	return &fakeConn{net: n, queue: make(chan *mad.Datagram, 1<<12), closed: make(chan struct{}), broken: make(chan error, 1)}
 }
 
 func (c *fakeConn) Send(d *mad.Datagram) error {
@@ -262,10 +262,15 @@ func (c *fakeConn) Recv(d *mad.Datagram) error {
 		d.Address, d.MAD = x.Address, append(d.MAD[:0], x.MAD...)
 		d.Undelivered, d.Cut = false, false
 		return nil
+	case err := <-c.broken:
+		return err
 	case <-c.closed:
 		return mad.ErrClosed
 	}
 }
+
+// fail breaks the transport.
+func (c *fakeConn) fail(err error) { c.broken <- err }
 
 func (c *fakeConn) Close() error { close(c.closed); return nil }
 

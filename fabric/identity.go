@@ -16,8 +16,7 @@ import (
 // port.
 //
 // Where they disagree, either the box is another one or the cabling changed
-// between two answers; both ends are then asked again, and only if they still
-// disagree there are two boxes.
+// between two answers: see doubt.go.
 
 // book is all there is under one node GUID.
 type book struct {
@@ -34,7 +33,14 @@ type sighting struct {
 	info     mad.NodeInfo
 	local    int // the far end of the link
 	suspects []*found
+	marks    []mark
 	loop     loopTest
+}
+
+// mark is a port by whose neighbour a switch can be known.
+type mark struct {
+	node *found
+	port int
 }
 
 // upward: the question went towards the local port.
@@ -197,69 +203,6 @@ func (s *sweep) sees(n *found, g *sighting) verdict {
 	return verdictUnknown
 }
 
-// loops says whether a link that seems to lead back to where it comes from
-// does, and asks if that is not known yet: from behind the link, is the node's
-// other neighbour where it should be?
-func (s *sweep) loops(b *book, g *sighting) bool {
-	if g.loop == loopReal || g.from.ports[g.port].peer != nil {
-		return true
-	}
-	port := g.from.witness(g)
-	if port == 0 || g.route.Hops() == mad.MaxHops {
-		return true
-	}
-	if b.examined == nil {
-		b.examined = g
-		s.askNode((*sweep).gotWitness, g.from, port, g.route.Append(uint8(port))).sighting = g
-	}
-	return false
-}
-
-// witness is a port of n whose neighbour is known, and which is not one of g's; 0: none.
-func (n *found) witness(g *sighting) int {
-	if !n.isSwitch() {
-		return 0
-	}
-	if n.ports[n.via()].peer != nil {
-		return n.via()
-	}
-	for i, p := range n.ports {
-		if p.peer != nil && i != g.port && i != g.local {
-			return i
-		}
-	}
-	return 0
-}
-
-func (s *sweep) gotWitness(r *request) {
-	if r.Err != nil { // is there a link at all?
-		s.ask((*sweep).gotWitnessPort, r.node, r.port, r.sighting.route, mad.AttrPortInfo, uint32(r.port)).sighting = r.sighting
-		return
-	}
-	var info mad.NodeInfo
-	info.Decode(r.Data())
-	p := r.node.ports[r.port]
-	s.loopIs(r.sighting, p.peer == nil || sameBox(&info, &p.peer.info) && int(info.LocalPortNum) == p.peerPort)
-}
-
-// gotWitnessPort handles PortInfo of the witness port, asked through the link.
-func (s *sweep) gotWitnessPort(r *request) {
-	var i mad.PortInfo
-	i.Decode(r.Data())
-	s.loopIs(r.sighting, r.Err != nil || i.PortPhysicalState == mad.PortPhysicalStateLinkUp)
-}
-
-// loopIs ends the test. Where nothing came of it the link is what it seems.
-func (s *sweep) loopIs(g *sighting, real bool) {
-	g.loop = loopFalse
-	if real {
-		g.loop = loopReal
-	}
-	b := s.bookOf(g.info.NodeGUID)
-	b.examined = nil
-	s.settle(b)
-}
-
 // recognise: g is of n.
 func (s *sweep) recognise(n *found, g *sighting) {
 	p := &n.ports[g.local]
@@ -287,131 +230,4 @@ func (s *sweep) meet(g *sighting) {
 	g.from.unlink(g.port)
 	s.link(n, g.local, g.from, g.port)
 	s.explore(n)
-}
-
-// askAgain begins to examine g: is it still there?
-func (s *sweep) askAgain(g *sighting) {
-	g.suspects = append([]*found(nil), g.suspects...)
-	s.askNode((*sweep).gotAgain, g.from, g.port, g.route).sighting = g
-}
-
-func (s *sweep) gotAgain(r *request) {
-	g := r.sighting
-	info, local, err := r.nodeInfo()
-	if err == nil && info == g.info && local == g.local {
-		s.question(g)
-		return
-	}
-	b := s.bookOf(g.info.NodeGUID)
-	b.close(g)
-	s.changed(g.from, g.port, func() string {
-		return fmt.Sprintf("it led to port %d of node %s, and then no longer", g.local, g.info.NodeGUID)
-	})
-	s.lookAnew(r)
-	s.settle(b)
-}
-
-// question asks the next suspect, or what it is connected to, once more.
-func (s *sweep) question(g *sighting) {
-	b := s.bookOf(g.info.NodeGUID)
-	for ; len(g.suspects) > 0; g.suspects = g.suspects[1:] {
-		n := g.suspects[0]
-		p := &n.ports[g.local]
-		switch {
-		case p.peer != nil && p.peer.behind(p.peerPort) != nil:
-			// Two cables in one port? Then they are two ports.
-			s.askNode((*sweep).gotRival, p.peer, p.peerPort, p.peer.behind(p.peerPort)).sighting = g
-			return
-		case n.isSwitch() && p.view == viewNothing:
-			s.ask((*sweep).gotSuspectPort, n, g.local, n.route, mad.AttrPortInfo, uint32(g.local)).sighting = g
-			return
-		case n.isSwitch() && n.behind(g.local) != nil:
-			s.askNode((*sweep).gotSuspectFar, n, g.local, n.behind(g.local)).sighting = g
-			return
-		}
-	}
-	b.close(g)
-	s.meet(g)
-	s.settle(b)
-}
-
-// gotRival handles NodeInfo from behind the port that the suspect's port is
-// said to be connected to.
-func (s *sweep) gotRival(r *request) {
-	g := r.sighting
-	n := g.suspects[0]
-	info, local, err := r.nodeInfo()
-	if err == nil && sameBox(&info, &n.info) && local == g.local {
-		s.acquit(g)
-		return
-	}
-	n.unlink(g.local)
-	s.convict(g)
-	s.lookAnew(r)
-}
-
-func (s *sweep) gotSuspectPort(r *request) {
-	g := r.sighting
-	if r.Err == nil {
-		p := &r.node.ports[r.port]
-		p.info.Decode(r.Data())
-		if p.info.PortPhysicalState != mad.PortPhysicalStateLinkUp {
-			s.acquit(g)
-			return
-		}
-		p.view = viewSomething
-		if route := r.node.behind(r.port); route != nil {
-			s.askNode((*sweep).gotSuspectFar, r.node, r.port, route).sighting = g
-			return
-		}
-	}
-	s.convict(g)
-}
-
-func (s *sweep) gotSuspectFar(r *request) {
-	g := r.sighting
-	info, local, err := r.nodeInfo()
-	if err == nil && (info.NodeGUID != g.from.info.NodeGUID || local != g.port) {
-		s.acquit(g)
-		return
-	}
-	s.convict(g)
-}
-
-// acquit: the suspect is another box.
-func (s *sweep) acquit(g *sighting) {
-	g.suspects = g.suspects[1:]
-	s.question(g)
-}
-
-// convict: g is of the suspect after all; the cabling changed.
-func (s *sweep) convict(g *sighting) {
-	n, b := g.suspects[0], s.bookOf(g.info.NodeGUID)
-	b.close(g)
-	s.changed(n, g.local, func() string {
-		return fmt.Sprintf("it is connected to port %d of %s now", g.port, g.from.label())
-	})
-	n.unlink(g.local)
-	g.from.unlink(g.port)
-	s.recognise(n, g)
-	s.settle(b)
-}
-
-// lookAnew takes the answer to a repeated question for a first one.
-func (s *sweep) lookAnew(r *request) {
-	r.node.unlink(r.port)
-	p := &r.node.ports[r.port]
-	if r.Err != nil {
-		p.view = viewSomething // reported as changed
-		s.settle(s.book(r.node))
-		return
-	}
-	s.gotFar(r)
-}
-
-// changed reports that the cabling changed under the sweep.
-func (s *sweep) changed(n *found, port int, how func() string) {
-	s.note(ProblemChanged, func() string {
-		return fmt.Sprintf("port %d of %s changed during the sweep: %s; discover again", port, n.label(), how())
-	})
 }

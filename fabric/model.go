@@ -4,7 +4,8 @@
 //	model.go     Fabric, Node, Port: immutable, with dense ids
 //	builder.go   how a Fabric is made
 //	problem.go   what went wrong on the way
-//	discover.go  the directed-route sweep, identity.go who is who in it
+//	discover.go  the directed-route sweep: sweep.go asks, identity.go and doubt.go
+//	             tell who is who, survey.go draws up the result
 //	smguard.go   is there a subnet manager
 //	lft.go       whole forwarding tables
 //	set.go       changes: read, modify, write, compare
