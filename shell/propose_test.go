@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 )
 
 func TestProposals(t *testing.T) {
+	defer goleak.VerifyNone(t)
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"topo.net", ".hidden"} {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
