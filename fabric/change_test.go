@@ -1,0 +1,310 @@
+package fabric_test
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+)
+
+// tap notes the Sets that go out, and may change answers.
+type tap struct {
+	mad.Transport
+	sets   []set
+	answer func(h mad.Header, data []byte)
+}
+
+type set struct {
+	Attr     mad.AttributeID
+	Modifier uint32
+	Data     []byte
+}
+
+func (t *tap) Send(d *mad.Datagram) error {
+	if h := mad.ParseHeader(d.MAD); h.Method == mad.MethodSet {
+		t.sets = append(t.sets, set{h.Attribute, h.Modifier, append([]byte(nil), d.MAD[mad.SMPDataOffset:][:64]...)})
+	}
+	return t.Transport.Send(d)
+}
+
+func (t *tap) Recv(d *mad.Datagram) error {
+	err := t.Transport.Recv(d)
+	if err == nil && t.answer != nil && len(d.MAD) == mad.Size {
+		h := mad.ParseHeader(d.MAD)
+		t.answer(h, d.MAD[h.Class.DataOffset():])
+	}
+	return err
+}
+
+// onTap runs fn on a simulated ring of two switches, through a tap that
+// prepare, unless it is nil, has set up.
+func onTap(t *testing.T, prepare func(*tap), fn func(t *testing.T, e *mad.Engine, tap *tap)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f, o, err := sim.Parse("ring:n=2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := sim.New(f, o).Attach(f.OfType(mad.NodeTypeCA)[0].ID(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tap := &tap{Transport: conn}
+		if prepare != nil {
+			prepare(tap)
+		}
+		e := mad.NewEngine(tap, mad.Options{Write: true})
+		defer e.Close()
+		fn(t, e, tap)
+	})
+}
+
+var leaf = fabric.Dest{Route: mad.DirectedRoute{0, 1}}
+
+// TestSetOnWire: what is not named goes out as it was read, but for fields
+// where a Set asks for something, which go out as 0.
+func TestSetOnWire(t *testing.T) {
+	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+		c := fabric.Change{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 1, Named: []string{"hoq_life"}, Edit: func(data []byte) {
+			mad.AttrPortInfo.Field("hoq_life").SetUint(data, 3)
+		}}
+		if err := fabric.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+			t.Fatal(err, c.Err)
+		}
+		var want mad.PortInfo
+		want.Decode(c.Before)
+		if want.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported == 0 {
+			t.Fatal("the port has no extended speeds: nothing is tested")
+		}
+		want.HOQLife = 3
+		want.LinkWidthEnabled, want.LinkSpeedEnabled, want.LinkSpeedExtEnabled, want.LinkSpeedExtEnabled2 = 0, 0, 0, 0
+		want.PortState, want.PortPhysicalState, want.LinkDownDefaultState, want.OperationalVLs = 0, 0, 0, 0
+		want.ClientReregister = false
+		data := make([]byte, 64)
+		want.Encode(data)
+		if diff := cmp.Diff([]set{{mad.AttrPortInfo.ID, 1<<31 | 1, data}}, tap.sets); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		var after mad.PortInfo
+		after.Decode(c.After)
+		if after.HOQLife != 3 || after.PortState != mad.PortStateActive {
+			t.Errorf("after: %+v", after)
+		}
+	})
+}
+
+// TestSetSwitchInfo: the bit that 1 clears goes out as 0 unless it is named.
+func TestSetSwitchInfo(t *testing.T) {
+	answer := func(h mad.Header, data []byte) {
+		if h.Attribute == mad.AttrSwitchInfo.ID {
+			mad.AttrSwitchInfo.Field("port_state_change").SetUint(data, 1)
+		}
+	}
+	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
+		for _, test := range []struct {
+			field string
+			value uint64
+			bit   uint64
+		}{{"life_time_value", 9, 0}, {"port_state_change", 1, 1}} {
+			tap.sets = nil
+			c := fabric.Change{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{test.field}, Edit: func(data []byte) {
+				mad.AttrSwitchInfo.Field(test.field).SetUint(data, test.value)
+			}}
+			if err := fabric.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+				t.Fatal(err, c.Err)
+			}
+			if got := mad.AttrSwitchInfo.Field("port_state_change").Uint(tap.sets[0].Data); got != test.bit {
+				t.Errorf("setting %s: PortStateChange goes out as %d", test.field, got)
+			}
+		}
+	})
+}
+
+// TestSetCompares: a response with something else than was asked for is an error.
+func TestSetCompares(t *testing.T) {
+	answer := func(h mad.Header, data []byte) {
+		if h.Method == mad.MethodGetResp && h.Attribute == mad.AttrSwitchInfo.ID {
+			mad.AttrSwitchInfo.Field("life_time_value").SetUint(data, 5)
+		}
+	}
+	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
+		c := fabric.Change{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Edit: func(data []byte) {
+			mad.AttrSwitchInfo.Field("life_time_value").SetUint(data, 9)
+		}}
+		if err := fabric.Apply(t.Context(), e, &c); err != nil {
+			t.Fatal(err)
+		}
+		if want := "the Set was answered, but life_time_value is 5, not 9"; c.Err == nil || c.Err.Error() != want {
+			t.Errorf("%v, want %s", c.Err, want)
+		}
+	})
+}
+
+// TestWrongNode: nothing is set where another node answers.
+func TestWrongNode(t *testing.T) {
+	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+		c := fabric.Change{Dest: leaf, GUID: 0x42, Attr: mad.AttrSwitchInfo, Edit: func([]byte) {}}
+		table := fabric.LFTChange{Dest: leaf, GUID: 0x42, Entries: map[mad.LID]uint8{1: 1}}
+		if err := fabric.Apply(t.Context(), e, &c); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range []error{c.Err, table.Apply(t.Context(), e)} {
+			if err == nil || !strings.HasSuffix(err.Error(), ", not 0x0000000000000042; run discover() again") {
+				t.Errorf("got %v", err)
+			}
+		}
+		if len(tap.sets) > 0 {
+			t.Errorf("%d Sets went out", len(tap.sets))
+		}
+	})
+}
+
+// TestLFTChange: only blocks that change are written, and LinearFDBTop last,
+// only ever upwards.
+func TestLFTChange(t *testing.T) {
+	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+		sets := func() (list [][2]uint32) {
+			for _, s := range tap.sets {
+				list = append(list, [2]uint32{uint32(s.Attr), s.Modifier})
+			}
+			tap.sets = nil
+			return list
+		}
+		lft, si := uint32(mad.AttrLinearForwardingTable.ID), uint32(mad.AttrSwitchInfo.ID)
+		for _, test := range []struct {
+			name    string
+			entries map[mad.LID]uint8
+			replace bool
+			want    [][2]uint32
+			top     int
+		}{
+			{"raise", map[mad.LID]uint8{300: 2, 70: 1}, false, [][2]uint32{{lft, 1}, {lft, 4}, {si, 0}}, 300},
+			{"same again", map[mad.LID]uint8{300: 2}, false, nil, 300},
+			{"one block", map[mad.LID]uint8{300: fabric.NoPort}, false, [][2]uint32{{lft, 4}}, 300},
+			{"replace", map[mad.LID]uint8{1: 1}, true, [][2]uint32{{lft, 0}, {lft, 1}}, 300},
+		} {
+			c := fabric.LFTChange{Dest: leaf, Entries: test.entries, Replace: test.replace}
+			if err := c.Apply(t.Context(), e); err != nil {
+				t.Fatal(test.name, err)
+			}
+			if diff := cmp.Diff(test.want, sets()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.name, diff)
+			}
+			read, err := fabric.ReadLFTs(t.Context(), e, []fabric.Dest{leaf})
+			if err != nil || read[0].Err != nil {
+				t.Fatal(err, read[0].Err)
+			}
+			if diff := cmp.Diff(read[0].Entries, c.Table); diff != "" || len(c.Table) != test.top+1 {
+				t.Errorf("%s: the table ends at %d and differs from what is read:\n%s", test.name, len(c.Table)-1, diff)
+			}
+			for lid, port := range test.entries {
+				if c.Table[lid] != port {
+					t.Errorf("%s: LID %d has port %d", test.name, lid, c.Table[lid])
+				}
+			}
+		}
+	})
+}
+
+// TestLFTChangeRefused: what the switch cannot take is not written.
+func TestLFTChangeRefused(t *testing.T) {
+	answer := func(h mad.Header, data []byte) {
+		if h.Attribute == mad.AttrSwitchInfo.ID {
+			binary.BigEndian.PutUint16(data, 128) // LinearFDBCap
+		}
+	}
+	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
+		for _, test := range []struct {
+			dest    fabric.Dest
+			entries map[mad.LID]uint8
+			want    string
+		}{
+			{leaf, map[mad.LID]uint8{128: 1}, "LID 128: the switch's table holds LIDs up to 127"},
+			{leaf, map[mad.LID]uint8{5: 9, 7: 8}, "LID 5: no port 9: the switch has ports 0..3"},
+			{fabric.Dest{Route: mad.DirectedRoute{0}}, map[mad.LID]uint8{1: 1}, "0x0002c90310000000 is a ca: only switches have forwarding tables"},
+		} {
+			c := fabric.LFTChange{Dest: test.dest, Entries: test.entries}
+			if err := c.Apply(t.Context(), e); err == nil || err.Error() != test.want {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+		}
+		if len(tap.sets) > 0 {
+			t.Errorf("%d Sets went out", len(tap.sets))
+		}
+	})
+}
+
+// TestFindSM: any answer but NOT-ACTIVE means that there is a subnet manager.
+func TestFindSM(t *testing.T) {
+	const there = "a subnet manager with GUID 0x0002c90310000001 at LID 3, priority 14, state master"
+	none := func(h mad.Header, data []byte) {
+		switch {
+		case h.Attribute == mad.AttrSMInfo.ID && h.Class.Family() == mad.ClassSubn:
+			mad.AttrSMInfo.Field("sm_state").SetUint(data, uint64(mad.SMStateNotActive))
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		answer func(mad.Header, []byte)
+		lost   func(*mad.Datagram) bool
+		port   func(*mad.Port)
+		want   string
+	}{
+		{"master", nil, nil, nil, there},
+		{"the port knows of none", nil, nil, func(p *mad.Port) { p.SMLID = 0 }, "none"},
+		{"all silent", nil, func(*mad.Datagram) bool { return true }, nil, "none"},
+		{"not active, but the administrator answers", none, nil, nil, "a subnet manager at LID 3"},
+		{"not active, and the administrator is silent", none, func(d *mad.Datagram) bool { return d.QP == 1 }, nil, "none"},
+		{"only the administrator", nil, func(d *mad.Datagram) bool { return d.QP == 0 }, nil, "a subnet manager at LID 3"},
+		{"only by directed route", nil, func(d *mad.Datagram) bool { return d.LID != mad.PermissiveLID }, nil, there},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			prepare := func(tp *tap) {
+				tp.answer = test.answer
+				tp.Transport = lossy{tp.Transport, test.lost, test.port}
+			}
+			onTap(t, prepare, func(t *testing.T, e *mad.Engine, _ *tap) {
+				f, _, _ := sweep(t, "ring:n=2")
+				sm, err := fabric.FindSM(t.Context(), e, f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := "none"
+				if sm != nil {
+					got = sm.String()
+				}
+				if got != test.want {
+					t.Errorf("found %s, want %s", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// lossy loses what lost says, and changes what is known of the port.
+type lossy struct {
+	mad.Transport
+	lost func(*mad.Datagram) bool
+	port func(*mad.Port)
+}
+
+func (l lossy) Send(d *mad.Datagram) error {
+	if l.lost != nil && l.lost(d) {
+		return nil
+	}
+	return l.Transport.Send(d)
+}
+
+func (l lossy) Port() (mad.Port, error) {
+	p, err := l.Transport.Port()
+	if l.port != nil {
+		l.port(&p)
+	}
+	return p, err
+}
