@@ -23,7 +23,7 @@ func (a *app) page(text string) error {
 	cmd.Stdin = strings.NewReader(text)
 	cmd.Stdout, cmd.Stderr = out, a.console.stderr
 	var err error
-	a.interrupts.ignore(func() { err = cmd.Run() })
+	a.console.lend(func() { a.interrupts.ignore(func() { err = cmd.Run() }) })
 	if exit, ok := err.(*exec.ExitError); ok && exit.ExitCode() < 126 {
 		return nil // it ran, and was quit in some way or other
 	}

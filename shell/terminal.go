@@ -21,6 +21,7 @@ type console struct {
 	mu       sync.Mutex // guards what follows, and keeps writes whole
 	diverted io.Writer  // where stdout goes instead, while a pager is to judge its length
 	line     bool       // a progress line is on the screen
+	lent     bool       // the terminal is another program's
 	failed   error      // the first failure to write to stdout
 }
 
@@ -87,6 +88,19 @@ func (c *console) divert(w io.Writer) {
 	c.mu.Unlock()
 }
 
+// lend keeps progress off the terminal while another program has it.
+func (c *console) lend(run func()) {
+	set := func(lent bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.erase()
+		c.lent = lent
+	}
+	set(true)
+	defer set(false)
+	run()
+}
+
 // status replaces the progress line; an empty text takes it away. Nothing
 // happens unless stderr is a terminal.
 func (c *console) status(text string) {
@@ -96,7 +110,7 @@ func (c *console) status(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.erase()
-	if text == "" {
+	if text == "" || c.lent {
 		return
 	}
 	if f, ok := c.stderr.(*os.File); ok {
