@@ -89,9 +89,12 @@ func (t *Transport) Send(d *mad.Datagram) error {
 		putLID(m[offDLID:], d.LID) // SLID 0: ibsim fills in ours
 	}
 	binary.BigEndian.PutUint32(m[offDQP:], d.QP)
-	binary.BigEndian.PutUint32(m[offSQP:], d.QP) // from the management QP of the same kind
-	if d.QP != 0 && t.qp != 0 {
+	switch {
+	case d.QP == 0: // to a subnet management agent, from ours
+	case t.qp != 0:
 		binary.BigEndian.PutUint32(m[offSQP:], t.qp) // whoever reports to us will use it
+	default:
+		binary.BigEndian.PutUint32(m[offSQP:], 1)
 	}
 	binary.BigEndian.PutUint64(m[offLength:], mad.Size)
 	copy(m[offMAD:], d.MAD)

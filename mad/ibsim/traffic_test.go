@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,11 +125,32 @@ func checkPort(t *testing.T, c *mad.Call, out string) mad.LID {
 	return p.LID
 }
 
+// counted notes how many requests were on their way at most.
+type counted struct {
+	mad.Transport
+	out, most atomic.Int32
+}
+
+func (c *counted) Send(d *mad.Datagram) error {
+	if out := c.out.Add(1); out > c.most.Load() {
+		c.most.Store(out) // there is one sender
+	}
+	return c.Transport.Send(d)
+}
+
+func (c *counted) Recv(d *mad.Datagram) error {
+	err := c.Transport.Recv(d)
+	c.out.Add(-1)
+	return err
+}
+
 // Thousands of MADs with as many outstanding as we may; nothing gets lost.
 func TestMany(t *testing.T) {
 	t.Parallel()
 	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{})
-	e := engine(t, ibsim.Options{Socket: f.Name}, mad.Options{Window: 1000})
+	tr := &counted{Transport: attach(t, ibsim.Options{Socket: f.Name})}
+	e := mad.NewEngine(tr, mad.Options{Window: 1000})
+	defer e.Close()
 	calls := make([]*mad.Call, 20000)
 	for i := range calls { // host, leaf, spine, leaf, host
 		calls[i] = nodeInfo(mad.DirectedRoute{0, 1, 5 + uint8(i/16)%2, 1 + uint8(i/4)%4, 1 + uint8(i)%4})
@@ -146,6 +167,9 @@ func TestMany(t *testing.T) {
 	s := e.Stats()
 	if want := (mad.Stats{Sent: 20000, Answered: 20000}); s != want {
 		t.Errorf("stats %+v, want %+v", s, want)
+	}
+	if most := tr.most.Load(); most > 128 {
+		t.Errorf("%d requests were on their way at once: more than 128 can wedge ibsim", most)
 	}
 }
 
@@ -225,12 +249,32 @@ func TestRefused(t *testing.T) {
 	do(t, e, nodeInfo(mad.DirectedRoute{0, 1}))
 }
 
-// A client with ISSM gets the requests to its node, and its responses find
-// back to who asked.
+// A client with ISSM, or with the queue pair that they name, gets the requests
+// to its node, and its responses find back to who asked.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{SM: "h0"})
-	server := attach(t, ibsim.Options{Socket: f.Name, Node: "h3", ISSM: true})
+	for _, c := range []struct {
+		name           string
+		server, client ibsim.Options
+		to, from       uint32 // queue pairs
+	}{
+		{"subnet manager's", ibsim.Options{ISSM: true}, ibsim.Options{}, 1, 1},
+		{"queue pair", ibsim.Options{QP: 7}, ibsim.Options{}, 7, 1},
+		{"own queue pair", ibsim.Options{ISSM: true}, ibsim.Options{QP: 9}, 1, 9},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.server.Socket, c.server.Node = f.Name, "h3"
+			c.client.Socket, c.client.Node = f.Name, "h1"
+			serve(t, c.server, c.client, c.to, c.from)
+		})
+	}
+}
+
+// serve has a client ask a server on queue pair to, who answers to the one
+// that the request is from.
+func serve(t *testing.T, so, co ibsim.Options, to, from uint32) {
+	server := attach(t, so)
 	served := make(chan mad.Datagram, 1)
 	go func() {
 		defer close(served)
@@ -238,13 +282,12 @@ func TestServe(t *testing.T) {
 		if server.Recv(&d) != nil {
 			return
 		}
-		d.MAD = slices.Clone(d.MAD)
-		served <- d
+		served <- mad.Datagram{Address: d.Address}
 		d.MAD[3] |= byte(mad.Response)
 		d.MAD[100] = 42
 		server.Send(&d)
 	}()
-	e := engine(t, ibsim.Options{Socket: f.Name, Node: "h1"}, mad.Options{})
+	e := engine(t, co, mad.Options{})
 	theirs, err := server.Port()
 	if err != nil {
 		t.Fatal(err)
@@ -256,12 +299,13 @@ func TestServe(t *testing.T) {
 	c := &mad.Call{}
 	c.PutSA(mad.MethodGet, mad.AttrNodeRecord.ID, 0, 0, nil)
 	c.SetLID(theirs.LID)
+	c.To.QP = to
 	do(t, e, c)
 	if c.MAD[100] != 42 {
 		t.Errorf("the answer is not the server's:\n%x", c.MAD)
 	}
 	d := <-served
-	if want := (mad.Address{LID: ours.LID, QP: 1}); d.Address != want {
+	if want := (mad.Address{LID: ours.LID, QP: from}); d.Address != want {
 		t.Errorf("the server saw %+v, want %+v", d.Address, want)
 	}
 }
