@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -217,6 +218,9 @@ func TestDup(t *testing.T) {
 	r := newRig(t, small+",dup=1")
 	e := r.engine(mad.Options{})
 	do(t, e, smp(mad.MethodGet, mad.AttrNodeInfo, 0, leaf1, nil))
+	for e.Stats().Duplicate < 3 { // twice there, twice back
+		runtime.Gosched()
+	}
 	if got := len(r.records(e, mad.AttrNodeRecord, 0, 0, nil)); got != 14 {
 		t.Errorf("%d records", got)
 	}

@@ -74,7 +74,7 @@ func (r *request) paths(q *query) mad.Status {
 	return mad.StatusOK
 }
 
-// pathEnds are the ports that a query's LID and GID, if given, allow at one end.
+// pathEnds are the ports that a query may mean at one end, by its LID or GID.
 func (r *request) pathEnds(q *query, lidBit, gidBit uint64, lid mad.LID, gid mad.GID) (ports []*port, given bool, status mad.Status) {
 	given = q.mask&(lidBit|gidBit) != 0
 	if q.mask&gidBit != 0 {
@@ -90,8 +90,7 @@ func (r *request) pathEnds(q *query, lidBit, gidBit uint64, lid mad.LID, gid mad
 		return ports, given, mad.StatusOK
 	case q.mask&lidBit == 0:
 		return r.endPortsWith(func(*port) bool { return true }), given, mad.StatusOK
-	case int(lid) >= len(r.lids) || r.lids[lid] == nil,
-		q.mask&gidBit != 0 && !slices.Contains(ports, r.lids[lid]):
+	case int(lid) >= len(r.lids) || r.lids[lid] == nil:
 		return nil, given, mad.StatusOK
 	}
 	return []*port{r.lids[lid]}, given, mad.StatusOK

@@ -8,11 +8,7 @@ import (
 // sender knows the extended speeds; they are shown in any case.
 func (r *request) portInfo(set bool) mad.Status {
 	const extendedSpeeds = 1 << 31
-	num := r.Modifier &^ extendedSpeeds
-	if num > 0xff {
-		return mad.StatusBadValue
-	}
-	p := r.numbered(int(num))
+	p := r.numbered(int(r.Modifier &^ extendedSpeeds))
 	if p == nil {
 		return mad.StatusBadValue
 	}
@@ -156,11 +152,7 @@ func (p *port) train() {
 	if a.PortPhysicalState != mad.PortPhysicalStatePolling || b.PortPhysicalState != mad.PortPhysicalStatePolling {
 		return
 	}
-	width := a.LinkWidthEnabled & b.LinkWidthEnabled
-	if width&^(mad.LinkWidth1x|mad.LinkWidth2x) != 0 { // 2x has the highest bit, but is only above 1x
-		width &^= mad.LinkWidth2x
-	}
-	width = highest(width)
+	width := highest(a.LinkWidthEnabled & b.LinkWidthEnabled)
 	speed := highest(a.LinkSpeedEnabled & b.LinkSpeedEnabled)
 	ext := highest(extEnabled(&a) & extEnabled(&b))
 	ext2 := highest(a.LinkSpeedExtEnabled2 & b.LinkSpeedExtEnabled2)
@@ -187,7 +179,8 @@ func extEnabled(i *mad.PortInfo) mad.LinkSpeedExt {
 	return i.LinkSpeedExtEnabled
 }
 
-// highest is the highest bit of a mask.
+// highest is the highest bit of a mask. Of widths, 2x has the highest, but no
+// port here has it besides 4x.
 func highest[T ~uint8](set T) T {
 	var bit T
 	for ; set != 0; set &= set - 1 {

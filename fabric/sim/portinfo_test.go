@@ -171,18 +171,42 @@ func TestLinkStates(t *testing.T) {
 			t.Errorf("step %d, from %v: PortStateChange %v", i, before, changed)
 		}
 	}
-	// Speeds that have nothing in common do not train.
-	r.at("node-0002 HCA-1", 1).drop(polling)
-	asked := r.portInfo(2, leaf1)
-	asked.PortState, asked.PortPhysicalState = 0, polling
-	asked.LinkSpeedEnabled, asked.LinkSpeedExtEnabled = 1, 30
-	var far mad.PortInfo
-	far.Decode(r.at("node-0002 HCA-1", 1).info[:])
-	far.LinkSpeedEnabled = 4
-	r.at("node-0002 HCA-1", 1).store(&far)
-	r.set(mad.AttrPortInfo, 2, leaf1, encode(&asked))
-	if got := r.link(); got.leafState != down || got.leafPhys != polling {
-		t.Errorf("without a common speed: %+v", got)
+	// Without a common speed or width nothing trains.
+	for name, enable := range map[string]func(i *mad.PortInfo){
+		"speed": func(i *mad.PortInfo) { i.LinkWidthEnabled, i.LinkSpeedEnabled, i.LinkSpeedExtEnabled = 2, 1, 30 },
+		"width": func(i *mad.PortInfo) { i.LinkWidthEnabled, i.LinkSpeedEnabled, i.LinkSpeedExtEnabled = 1, 15, 31 },
+	} {
+		var far mad.PortInfo
+		far.Decode(r.at("node-0002 HCA-1", 1).info[:])
+		far.LinkSpeedEnabled, far.LinkWidthEnabled = 4, 2
+		r.at("node-0002 HCA-1", 1).store(&far)
+		asked := r.portInfo(2, leaf1)
+		asked.PortState, asked.PortPhysicalState = 0, polling
+		enable(&asked)
+		if status, _ := r.set(mad.AttrPortInfo, 2, leaf1, encode(&asked)); status != 0 {
+			t.Fatal(status)
+		}
+		if got := r.link(); got.leafState != down || got.leafPhys != polling {
+			t.Errorf("without a common %s: %+v", name, got)
+		}
+	}
+}
+
+// TestPort0: port 0 of a switch has no link to take down.
+func TestPort0(t *testing.T) {
+	r := newRig(t, small)
+	want := r.portInfo(0, leaf1)
+	for _, test := range []struct {
+		state  mad.PortState
+		phys   mad.PortPhysicalState
+		status mad.Status
+	}{{mad.PortStateDown, 0, 0}, {0, mad.PortPhysicalStateDisabled, mad.StatusBadValue}} {
+		asked := want
+		asked.PortState, asked.PortPhysicalState = test.state, test.phys
+		status, _ := r.set(mad.AttrPortInfo, 0, leaf1, encode(&asked))
+		if diff := cmp.Diff(want, r.portInfo(0, leaf1)); status != test.status || diff != "" {
+			t.Errorf("%v; (-want +got)\n%s", status, diff)
+		}
 	}
 }
 

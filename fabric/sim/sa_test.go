@@ -227,6 +227,16 @@ func TestCapabilityMatch(t *testing.T) {
 	}
 }
 
+// TestKeysHidden: the subnet administration gives no M_Key away.
+func TestKeysHidden(t *testing.T) {
+	r := newRig(t, small+",mkey=0x1234")
+	for _, rec := range r.records(r.engine(mad.Options{}), mad.AttrPortInfoRecord, 0, 0, nil) {
+		if key := mad.AttrPortInfoRecord.Field("m_key").Uint(rec); key != 0 {
+			t.Fatalf("M_Key %#x", key)
+		}
+	}
+}
+
 // TestNodeRecords: a CA with two ports has a record for each.
 func TestNodeRecords(t *testing.T) {
 	r := newRig(t, "pgft:m=2,w=1,p=2")
@@ -324,10 +334,17 @@ func TestPathSelectors(t *testing.T) {
 	if n := count(0, func(p *mad.PathRecord) {}); n != all {
 		t.Errorf("%d paths, want %d", n, all)
 	}
+	// One over a link that is not active.
+	slow.drop(mad.PortPhysicalStatePolling)
+	slow.peer.drop(mad.PortPhysicalStatePolling)
+	slow.train()
+	if n := count(0, func(p *mad.PathRecord) {}); n != all-1 {
+		t.Errorf("%d paths, want %d: node-0002's link is in Initialize", n, all-1)
+	}
 	// And one that does not lead there.
 	r.at("leaf-1", 0).node.lft[r.lid("node-0008 HCA-1")] = 2
-	if n := count(0, func(p *mad.PathRecord) {}); n != all-1 {
-		t.Errorf("%d paths, want %d", n, all-1)
+	if n := count(0, func(p *mad.PathRecord) {}); n != all-2 {
+		t.Errorf("%d paths, want %d", n, all-2)
 	}
 }
 

@@ -105,8 +105,26 @@ func TestLongRoute(t *testing.T) {
 			route = route.Append(2) // switch-2, left
 		}
 	}
-	if status, _ := r.get(mad.AttrNodeInfo, 0, route); status != 0 {
-		t.Fatal(status)
+	c := smp(mad.MethodGet, mad.AttrNodeInfo, 0, route, nil)
+	if !r.conn.ask(t, c) {
+		t.Error("63 hops: no answer")
+	}
+	// The 64th byte of a path is the first of the return path.
+	c = smp(mad.MethodGet, mad.AttrNodeInfo, 0, route, nil)
+	c.MAD[7]++
+	c.MAD[mad.SMPReturnPathOffset] = 2
+	if r.conn.ask(t, c) {
+		t.Error("64 hops: an answer")
+	}
+}
+
+// TestFirstHop: a program on one port of a CA cannot send through another.
+func TestFirstHop(t *testing.T) {
+	r := newRig(t, "pgft:m=2,w=1,p=2")
+	for num, want := range []bool{1: true, 2: false} {
+		if got := r.conn.ask(t, smp(mad.MethodGet, mad.AttrNodeInfo, 0, mad.DirectedRoute{0, uint8(num)}, nil)); got != want {
+			t.Errorf("through port %d: answered: %v", num, got)
+		}
 	}
 }
 
