@@ -34,7 +34,7 @@ type way uint8
 
 const (
 	anyWay  way = iota
-	downWay     // and goes down only
+	downWay     // down, straight to the destination
 	upWay       // and then down
 )
 
@@ -238,7 +238,6 @@ func (r *router) fill(at, d int) {
 		switch {
 		case r.dist[h.to] != r.dist[at]-1:
 		case r.way[at] == upWay && r.rank[h.to] < r.rank[at]:
-		case r.way[at] == downWay && r.way[h.to] != downWay:
 		default:
 			ports = append(ports, h.port)
 		}

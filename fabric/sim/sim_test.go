@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"fabsh/fabric"
@@ -331,6 +332,40 @@ func upDown(s *Subnet) bool {
 	return true
 }
 
+// TestUpFirst has a switch x whose way to b is up over z, although a, below
+// it, is no farther; and a, which has x before y on its way up.
+//
+//	  z
+//	 / \
+//	x   y
+//	|  / \
+//	 a    b
+func TestUpFirst(t *testing.T) {
+	p := &plan{Builder: fabric.NewBuilder()}
+	a, b := p.addSwitch("a", 3), p.addSwitch("b", 3)
+	x, y, z := p.addSwitch("x", 3), p.addSwitch("y", 3), p.addSwitch("z", 3)
+	p.link(p.addCA("host of a", 1), 1, a, 3)
+	p.link(p.addCA("host of b", 1), 1, b, 3)
+	p.link(a, 1, x, 1)
+	p.link(a, 2, y, 1)
+	p.link(b, 1, y, 2)
+	p.link(x, 2, z, 1)
+	p.link(y, 3, z, 2)
+	f, err := p.build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, Fabric: f, Subnet: New(f, Options{})}
+	to := r.lid("host of b")
+	got := map[string]uint8{}
+	for _, name := range []string{"a", "b", "x", "y", "z"} {
+		got[name] = r.at(name, 0).node.forward(to)
+	}
+	if diff := cmp.Diff(map[string]uint8{"a": 2, "b": 3, "x": 2, "y": 2, "z": 2}, got); diff != "" {
+		t.Errorf("ports to b's host (-want +got)\n%s", diff)
+	}
+}
+
 // TestBalance: routes spread over parallel cables, up and down.
 func TestBalance(t *testing.T) {
 	for _, spec := range []string{"pgft:m=12/2,w=1/1,p=1/6", "pgft:m=8/8,w=1/1,p=1/4"} {
@@ -342,15 +377,18 @@ func TestBalance(t *testing.T) {
 				continue
 			}
 			load := map[*node]map[uint8]int{} // by neighbour and port
+			for _, p := range n.ports[1:] {
+				if p.peer != nil && p.peer.node.isSwitch {
+					if load[p.peer.node] == nil {
+						load[p.peer.node] = map[uint8]int{}
+					}
+					load[p.peer.node][p.num] = 0
+				}
+			}
 			for lid := 1; lid <= int(n.fdbTop); lid++ {
-				p := &n.ports[n.lft[lid]]
-				if p.num == 0 || !p.peer.node.isSwitch {
-					continue
+				if p := &n.ports[n.lft[lid]]; p.num > 0 && p.peer.node.isSwitch {
+					load[p.peer.node][p.num]++
 				}
-				if load[p.peer.node] == nil {
-					load[p.peer.node] = map[uint8]int{}
-				}
-				load[p.peer.node][p.num]++
 			}
 			for _, ports := range load {
 				low, high := 1<<16, 0

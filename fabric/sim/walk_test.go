@@ -112,7 +112,7 @@ func TestLongRoute(t *testing.T) {
 	// The 64th byte of a path is the first of the return path.
 	c = smp(mad.MethodGet, mad.AttrNodeInfo, 0, route, nil)
 	c.MAD[7]++
-	c.MAD[mad.SMPReturnPathOffset] = 2
+	c.MAD[mad.SMPReturnPathOffset] = 3
 	if r.conn.ask(t, c) {
 		t.Error("64 hops: an answer")
 	}
