@@ -80,7 +80,8 @@ var smpSetBuiltin = Builtin{
 	}, smpModifiers, []Param{
 		{Name: "**fields", Kind: KindFields, Doc: "fields to change and their new values, as words or numbers"},
 	}),
-	Doc: `Changes fields of an attribute of subnet management: reads it, changes what is named, writes it, and compares the response, which it returns.
+	Doc: `Changes fields of an attribute of subnet management.
+It reads the attribute, changes what is named, writes it, and compares the response, which it returns.
 Fields where a write asks for something (states, enabled widths and speeds, bits that 1 clears) go out as "leave as it is" unless they are named. A node or port of a fabric is first asked for its node GUID. Without --write, and where a subnet manager owns the attribute without --override-sm, it is refused, which ends the script with status 2.`,
 	Example: `
 > sw = discover().switches[0]

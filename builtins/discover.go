@@ -18,7 +18,7 @@ var discoverBuiltin = Builtin{
 		{Name: "around", Kind: KindTarget, Default: "None", Keyword: true, Doc: "where the sweep begins: dr(...), or a node or port of a fabric; else at the local port"},
 		{Name: "hops", Kind: KindInt, Default: "None", Keyword: true, Doc: "how many links it goes from there; else as far as it can"},
 	},
-	Doc: `Sweeps the subnet and returns what it found, as a snapshot: a fabric.
+	Doc: `Sweeps the subnet and returns what it found: a fabric.
 Names and GUIDs of targets are looked up in the latest one. What did not answer is among its problems, is warned of on stderr, and makes the exit status 3.`,
 	Example: `
 > f = discover()
@@ -81,13 +81,14 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 // fabric.problems.
 const maxWarnings = 10
 
-// report warns of the problems of a sweep, and counts what did not answer.
+// report warns of the problems of a sweep, and counts one that is not complete
+// as unanswered, so that the exit status agrees with the report.
 func (f *fiber) report(found *fabric.Fabric) {
+	if !found.Complete() {
+		f.account.unanswered++
+	}
 	problems := found.Problems()
 	for i, p := range problems {
-		if p.Kind == fabric.ProblemTimedOut {
-			f.account.unanswered++
-		}
 		switch {
 		case i < maxWarnings:
 			f.warn("discover: %s", p.Text)
@@ -101,8 +102,8 @@ var loadFabricBuiltin = Builtin{
 	Name:   "load_fabric",
 	Group:  groupFabric,
 	Params: []Param{{Name: "path", Kind: KindPath, Doc: "the file; below the working directory, the script's folder or a folder of -I"}},
-	Doc: `Reads a fabric from a topology file: one of ibnetdiscover or of ibsim.
-What kind it is, it tells by the content.`,
+	Doc: `Reads a fabric from a topology file.
+That of ibnetdiscover and that of ibsim are told apart by their content.`,
 	Example: `
 > load_fabric("net.topo").switches[0].name
 "leaf-1"

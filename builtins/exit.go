@@ -51,8 +51,8 @@ var exitBuiltin = Builtin{
 	Name:   "exit",
 	Group:  groupRest,
 	Params: []Param{{Name: "code", Kind: KindInt, Default: "0", Doc: "0..255; 1 means findings"}},
-	Doc: `Ends the script with an exit status. Neither catch nor parallel stops it.
-The status is 3 all the same when a MAD that the script asked for got no answer (see catch).`,
+	Doc: `Ends the script with an exit status.
+Neither catch nor parallel stops it. The status is 3 all the same when a MAD that the script asked for got no answer (see catch).`,
 	Example: `
 > exit(0)
 `,

@@ -84,7 +84,7 @@ var catchBuiltin = Builtin{
 		{Name: "*args", Kind: KindAny, Doc: "its arguments"},
 		{Name: "**kwargs", Kind: KindAny, Doc: "its keyword arguments"},
 	},
-	Doc: `Calls fn and returns its result, or the failure as an error value.
+	Doc: `Calls a function and returns its result, or its failure as a value.
 An error value is falsy and has op, target, status and message. MADs that got no answer during the call do not count for the exit status. exit(), an interrupt and a refusal to change the fabric are not caught.`,
 	Example: `
 > r = catch(smp_get, "NodeInfo", 999)
@@ -115,7 +115,7 @@ var okBuiltin = Builtin{
 	Name:   "ok",
 	Group:  groupFlow,
 	Params: []Param{{Name: "list", Kind: KindItems, Doc: "results, some of which may be errors"}},
-	Doc:    "Returns those items that are no error values.",
+	Doc:    "Returns the items that are no error values.",
 	Example: `
 > ok([1, catch(fail, "no"), 2])
 [1, 2]
@@ -127,7 +127,7 @@ var errorsBuiltin = Builtin{
 	Name:   "errors",
 	Group:  groupFlow,
 	Params: []Param{{Name: "list", Kind: KindItems, Doc: "results, some of which may be errors"}},
-	Doc:    "Returns those items that are error values.",
+	Doc:    "Returns the items that are error values.",
 	Example: `
 > len(errors([1, catch(fail, "no"), 2]))
 1

@@ -110,6 +110,6 @@ func golden(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; go test -update rewrites it):\n%s", path, diff)
+		t.Errorf("%s (-want +got; go test . -update rewrites it):\n%s", path, diff)
 	}
 }

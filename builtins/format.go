@@ -53,8 +53,8 @@ var fmtBuiltin = Builtin{
 		{Name: "spec", Kind: KindText, Doc: "[fill][<>^][+][#][0][width][,][.precision][type], type one of b d e f g o s x X %"},
 		{Name: "value", Kind: KindAny, Doc: "what to format"},
 	},
-	Doc: `Formats one value with width, alignment and precision, as Python's format() does.
-The operator % and the method format know neither width nor precision.`,
+	Doc: `Formats a value with width, alignment and precision.
+It does what Python's format() does. The operator % and the method format know neither width nor precision.`,
 	Example: `
 > fmt("5d", 42)
 "   42"

@@ -60,7 +60,7 @@ func (c *call) putSA(call *mad.Call, p *mad.Port, m mad.Method, attr *mad.Attrib
 }
 
 // errNoSM: there is nobody to ask.
-var errNoSM = &targetError{"no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid"}
+var errNoSM = &targetError{msg: "no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid"}
 
 // probe sends requests of fabsh's own, which do not count for the exit status.
 func (c *call) probe(calls []*mad.Call) error {

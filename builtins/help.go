@@ -15,8 +15,8 @@ var helpBuiltin = Builtin{
 	Name:   "help",
 	Group:  groupRest,
 	Params: []Param{{Name: "topic", Kind: KindTopic, Default: "None", Doc: `a function or other value, or a name: "PortInfo", "PortInfo.M_Key"`}},
-	Doc: `Prints help: on a function, an attribute, a field, a type of values or a value; without a topic, the overview.
-At the prompt, help alone will do.`,
+	Doc: `Prints help on a function, an attribute, a field, a type or a value.
+Without a topic it prints the overview. At the prompt, help alone will do.`,
 	Example: `
 > help("PortInfo.LMC")
 PortInfo.lmc: 3 bits
@@ -30,7 +30,7 @@ LMC is the number of low LID bits the port ignores: it answers to 2^LMC LIDs.
 		c.fiber().print(text)
 		return starlark.None, nil
 	},
-	bare: func(s *Session) error { return s.emit(stdout, s.overview()) },
+	bare: func(s *Session) error { return s.emit(s.people(), s.overview()) },
 }
 
 // Help renders help on a name; empty: the overview.

@@ -115,7 +115,7 @@ var drBuiltin = Builtin{
 	Name:   "dr",
 	Group:  groupRest,
 	Params: []Param{{Name: "path", Kind: KindAny, Doc: `"0,1,3", or a list of port numbers; the first is 0 and stands for the local node`}},
-	Doc: `Returns a directed route, for use as a target.
+	Doc: `Returns a directed route, to use as a target.
 The first hop after 0 is the local port.`,
 	Example: `
 > dr("0,1,3").hops

@@ -14,8 +14,8 @@ var getLFTBuiltin = Builtin{
 	Name:   "get_lft",
 	Group:  groupTable,
 	Params: []Param{{Name: "target", Kind: KindTarget, Doc: "a switch or an iterable of them"}},
-	Doc: `Reads the linear forwarding table of a switch, whole: an lft, or a list of them.
-An entry is a port, or None for a LID that the switch drops.`,
+	Doc: `Reads the forwarding table of a switch.
+It returns the whole linear forwarding table, an lft, or a list of them for a list of switches. An entry is a port, or None for a LID that the switch drops.`,
 	Example: `
 > t = get_lft(discover().switches[0])
 > t[1], t[40000]
@@ -66,7 +66,7 @@ func (t *target) isSwitch() error {
 		return err
 	}
 	if t.node != nil && !t.node.IsSwitch() {
-		return &targetError{fmt.Sprintf("it is a %v: only switches have forwarding tables", t.node.Type())}
+		return &targetError{msg: fmt.Sprintf("it is a %v: only switches have forwarding tables", t.node.Type())}
 	}
 	return nil
 }
@@ -78,8 +78,8 @@ var setLFTBuiltin = Builtin{
 		{Name: "target", Kind: KindTarget, Doc: "a switch or an iterable of them"},
 		{Name: "table", Kind: KindAny, Doc: "a dict of LID to port, which is merged into the table; or a whole table, an lft or a list by LID, which replaces it; None drops a LID"},
 	},
-	Doc: `Changes the linear forwarding table of a switch, and returns it as it was read back.
-Only blocks that change are written. LinearFDBTop is raised after them where it must be, and never lowered. What is refused is as with smp_set.`,
+	Doc: `Changes the forwarding table of a switch.
+It returns the table as it was read back. Only blocks that change are written. LinearFDBTop is raised after them where it must be, and never lowered. What is refused is as with smp_set.`,
 	Example: `
 > sw = discover().switches[0]
 > before = get_lft(sw)

@@ -26,7 +26,7 @@ var showBuiltin = Builtin{
 	Name:   "show",
 	Group:  groupOutput,
 	Params: []Param{{Name: "value", Kind: KindAny, Doc: "any value"}},
-	Doc: `Writes a value to stdout in the format that -o names: text, json, jsonl or csv.
+	Doc: `Writes a value to stdout, in the format that -o names.
 As text, a record shows as aligned fields and a list of records as a table; jsonl and csv write one line for each element. With any format but text, print goes to stderr, so that stdout holds nothing but what show writes.`,
 	Example: `
 > show([{"lid": 1, "port": 3}, {"lid": 17, "port": None}])

@@ -1,6 +1,10 @@
 package builtins
 
-import "testing"
+import (
+	"testing"
+
+	"go.starlark.net/starlark"
+)
 
 // TestOutput compares all four formats of one value of each kind.
 func TestOutput(t *testing.T) {
@@ -154,4 +158,18 @@ help(f)
 	if out, _, _ := f.run(code); out != "f(a, b=1, *rest, c, d=None, **more)\n\nDoes it.\n\nWell.\n" {
 		t.Errorf("help of a script's function: %q", out)
 	}
+}
+
+// FuzzFormat: no format panics or makes endless text.
+func FuzzFormat(f *testing.F) {
+	for _, s := range []string{"5d", "<8.3", "*^+#010,.2f", "%", "=", "日<5"} {
+		f.Add(s, int64(-5), 2.5, "x")
+	}
+	f.Fuzz(func(t *testing.T, spec string, n int64, x float64, s string) {
+		for _, v := range []starlark.Value{starlark.MakeInt64(n), starlark.Float(x), starlark.String(s)} {
+			if out, err := formatValue(spec, v); err == nil && len(out) > 10*maxFormatWidth+len(s)+400 {
+				t.Errorf("fmt(%q, %v) gives %d bytes", spec, v, len(out))
+			}
+		}
+	})
 }

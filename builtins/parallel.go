@@ -17,8 +17,8 @@ var parallelBuiltin = Builtin{
 		{Name: "items", Kind: KindItems, Doc: "any iterable"},
 		{Name: "width", Kind: KindInt, Default: "64", Doc: "calls under way at once"},
 	},
-	Doc: `Calls fn with every item, many at a time, and returns the list of results in the order of the items.
-One call runs at a time; others go on while it waits for the fabric, so plain code and shared dicts and lists work. What calls print appears in the order of the items. When a call fails, calls for later items are cancelled, calls for earlier ones finish, and the failure of the lowest item is reported.`,
+	Doc: `Calls a function with every item, many at a time.
+It returns the list of results in the order of the items. One call runs at a time; others go on while it waits for the fabric, so plain code and shared dicts and lists work. What calls print appears in the order of the items. When a call fails, calls for later items are cancelled, calls for earlier ones finish, and the failure of the lowest item is reported.`,
 	Example: `
 > f = discover()
 > parallel(lambda sw: smp_get("SwitchInfo", sw).linear_fdb_top, f.switches[:3])

@@ -20,7 +20,7 @@ var perfGetBuiltin = Builtin{
 		{Name: "port", Kind: KindPort, Default: "None", Doc: "port number, where the target names none; 255 sums up all ports"},
 		{Name: "modifier", Kind: KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
 	},
-	Doc: `Reads an attribute of performance management: counters, or what the agent can do.
+	Doc: `Reads an attribute of performance management.
 Requests go to the LID of the target, on the service level that the subnet administrator gives for the path.`,
 	Example: `
 > sw = discover().switches[0]
@@ -113,7 +113,7 @@ func (t *target) needsLID() error {
 	case t.lid != 0:
 		return nil
 	case t.node == nil:
-		return &targetError{`only subnet management goes by directed route: use the LID, smp_get("PortInfo", route, 0).lid`}
+		return &targetError{msg: `only subnet management goes by directed route: use the LID, smp_get("PortInfo", route, 0).lid`}
 	}
-	return &targetError{"it has no LID: a subnet manager must give it one first"}
+	return &targetError{msg: "it has no LID: a subnet manager must give it one first"}
 }

@@ -40,7 +40,7 @@ var sleepBuiltin = Builtin{
 	Name:   "sleep",
 	Group:  groupRest,
 	Params: []Param{{Name: "duration", Kind: KindDuration, Doc: `"500ms", "10s", or a number of seconds`}},
-	Doc:    "Waits, on the session's clock; other items of parallel go on.",
+	Doc:    "Waits; other items of parallel go on.",
 	Example: `
 > sleep("1ms")
 `,

@@ -20,8 +20,8 @@ var saGetBuiltin = Builtin{
 	Name:   "sa_get",
 	Group:  groupMAD,
 	Params: saParams,
-	Doc: `Asks the subnet administrator for the one record that has the given components.
-None, or more than one, is a failure.`,
+	Doc: `Asks the subnet administrator for one record.
+It must be the only one that has the given components.`,
 	Example: `
 > sa_get("NodeRecord", lid=1).node_type
 "switch"
@@ -45,8 +45,8 @@ var saGettableBuiltin = Builtin{
 	Name:   "sa_gettable",
 	Group:  groupMAD,
 	Params: saParams,
-	Doc: `Asks the subnet administrator for all records that have the given components.
-The list may be empty.`,
+	Doc: `Asks the subnet administrator for records.
+It returns all that have the given components; the list may be empty.`,
 	Example: `
 > len(sa_gettable("NodeRecord", node_type="switch")) == len(discover().switches)
 True

@@ -24,8 +24,8 @@ var smpGetBuiltin = Builtin{
 		{Name: "target", Kind: KindTarget, Doc: "one target or an iterable of them"},
 		{Name: "port", Kind: KindPort, Default: "None", Doc: "port number, where the attribute is a port's and the target names none"},
 	}, smpModifiers...),
-	Doc: `Reads an attribute of subnet management: a record, or a list of them for a list of targets.
-A target is a LID, a GUID or GID, a node name or NAME/PORT, dr(...), a node or a port. Nodes and ports are asked along their directed routes. In a list, a target that fails is an error value in its place; a single target that fails stops the script (see catch).`,
+	Doc: `Reads an attribute of subnet management.
+It returns a record, or a list of them for a list of targets. A target is a LID, a GUID or GID, a node name or NAME/PORT, dr(...), a node or a port. Nodes and ports are asked along their directed routes. In a list, a target that fails is an error value in its place; a single target that fails stops the script (see catch).`,
 	Example: `
 > smp_get("NodeInfo", dr("0,1")).node_type
 "switch"
@@ -133,7 +133,7 @@ func (t *target) addressSMP(call *mad.Call) error {
 	case t.lid != 0:
 		call.SetLID(t.lid)
 	default:
-		return &targetError{"it has neither a directed route nor a LID: run discover() on a live fabric"}
+		return &targetError{msg: "it has neither a directed route nor a LID: run discover() on a live fabric"}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ var (
 var statsBuiltin = Builtin{
 	Name:  "stats",
 	Group: groupRest,
-	Doc: `Returns how many MADs went out and came in so far, and what became of them.
+	Doc: `Returns how many MADs went out and came in so far.
 Counts are never part of other values, which are the same in every run.`,
 	Example: `
 > stats().timed_out

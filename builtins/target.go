@@ -147,11 +147,14 @@ func portTarget(p *fabric.Port) target {
 
 // missing is a target that is not there.
 func missing(name, format string, args ...any) target {
-	return target{label: name, port: noPortGiven, err: &targetError{fmt.Sprintf(format, args...)}}
+	return target{label: name, port: noPortGiven, err: &targetError{msg: fmt.Sprintf(format, args...), named: true}}
 }
 
 // targetError says why a name or GUID is no target.
-type targetError struct{ msg string }
+type targetError struct {
+	msg   string
+	named bool // msg names the target
+}
 
 func (e *targetError) Error() string { return e.msg }
 

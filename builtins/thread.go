@@ -101,11 +101,15 @@ func (f *fiber) stopped() error {
 
 // print writes text for people: to stdout, unless that carries structured output.
 func (f *fiber) print(text string) {
-	st := stdout
-	if f.s.o.Format != FormatText {
-		st = stderr
+	f.sink.emit(f.s.people(), text) // print has no way to fail; a closed pipe ends the process anyway
+}
+
+// people is the stream of what is not structured output.
+func (s *Session) people() stream {
+	if s.o.Format == FormatText {
+		return stdout
 	}
-	f.sink.emit(st, text) // print has no way to fail; a closed pipe ends the process anyway
+	return stderr
 }
 
 // warn tells people something beside the output.

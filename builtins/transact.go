@@ -61,7 +61,9 @@ type requestError struct {
 func (e *requestError) Error() string {
 	msg := e.op + ": "
 	var me *mad.Error
-	if !errors.As(e.err, &me) || me.Dest != e.target { // else the error names it
+	var te *targetError
+	named := errors.As(e.err, &me) && me.Dest == e.target || errors.As(e.err, &te) && te.named
+	if !named {
 		msg += e.target + ": "
 	}
 	msg += e.err.Error()

@@ -1,0 +1,152 @@
+package builtins
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// oddities is a fabric with names and GUIDs that are not unique.
+func oddities(t *testing.T) *fabric.Fabric {
+	t.Helper()
+	b := fabric.NewBuilder()
+	add := func(kind mad.NodeType, guid mad.GUID, ports uint8, name string, route mad.DirectedRoute) int {
+		n := b.AddNode(fabric.NodeSpec{Name: name, Route: route, Info: mad.NodeInfo{NodeType: kind, NodeGUID: guid, PortGUID: guid + 1, NumPorts: ports, LocalPortNum: 1}})
+		for i := range int(ports) {
+			b.SetPort(n, i+1, &mad.PortInfo{LID: mad.LID(uint64(guid) + uint64(i)), PortState: mad.PortStateActive, GIDPrefix: linkLocalPrefix})
+			b.SetPortGUID(n, i+1, guid+1+mad.GUID(i))
+		}
+		return n
+	}
+	sw := add(mad.NodeTypeSwitch, 0x100, 4, "twin", mad.DirectedRoute{0, 1})
+	add(mad.NodeTypeSwitch, 0x200, 4, "twin", mad.DirectedRoute{0, 1, 2})
+	add(mad.NodeTypeSwitch, 0x300, 4, "rack 1/leaf/2", mad.DirectedRoute{0, 1, 3})
+	add(mad.NodeTypeSwitch, 0x400, 4, "rack 1/leaf", mad.DirectedRoute{0, 1, 4})
+	add(mad.NodeTypeSwitch, 0x500, 4, "same", mad.DirectedRoute{0, 1, 4, 1})
+	add(mad.NodeTypeSwitch, 0x500, 4, "guid", mad.DirectedRoute{0, 1, 4, 2})
+	two := add(mad.NodeTypeCA, 0x600, 2, "dual HCA", mad.DirectedRoute{0, 1, 1})
+	add(mad.NodeTypeSwitch, 0x700, 4, "0x0000000000000100", mad.DirectedRoute{0, 1, 4, 3})
+	add(mad.NodeTypeCA, 0x800, 1, "", nil)
+	b.SetPort(sw, 0, &mad.PortInfo{LID: 5})
+	if err := b.Link(sw, 1, two, 1); err != nil {
+		t.Fatal(err)
+	}
+	return b.Build()
+}
+
+// TestResolve: what a name or GUID stands for, and what is said where it
+// stands for several things or none.
+func TestResolve(t *testing.T) {
+	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
+		f.fabric = newFabric(oddities(t))
+		c := &call{Builtin: &smpGetBuiltin, thread: f.NewThread(t.Context(), "test")}
+		for _, test := range []struct{ name, want string }{
+			{"twin", `2 nodes are named "twin": use a GUID, one of 0x0000000000000100, 0x0000000000000200`},
+			{"twin/1", `2 nodes are named "twin": use a GUID, one of 0x0000000000000100, 0x0000000000000200`},
+			{"rack 1/leaf/2", `"rack 1/leaf/2" (0x0000000000000300) by 0,1,3`},
+			{"rack 1/leaf/1", `port 1 of "rack 1/leaf" (0x0000000000000400) by 0,1,4`},
+			{"rack 1/leaf/7", `no port 7: "rack 1/leaf" (0x0000000000000400) has ports 0..4`},
+			{"rack 1/leaf/0x1", `the fabric has no node named "rack 1/leaf/0x1" (did you mean rack 1/leaf/2?); if it is new, run discover() again`},
+			{"rack 1/laef", `the fabric has no node named "rack 1/laef" (did you mean rack 1/leaf?); if it is new, run discover() again`},
+			{"", "0x0000000000000800 by LID 2048"},
+			{"dual HCA/2", `port 2 of "dual HCA" (0x0000000000000600) by LID 1537`},
+			// A GUID is one, whatever nodes call themselves; port GUIDs go first.
+			{"0x0000000000000100", `"twin" (0x0000000000000100) by 0,1`},
+			{"0x200", `"twin" (0x0000000000000200) by 0,1,2`},
+			{"0x500", `2 nodes have GUID 0x0000000000000500: use one of dr("0,1,4,1"), dr("0,1,4,2")`},
+			{"0x600", "0x0000000000000600 is a node with 2 ports in use: use one of dual HCA/1 (port GUID 0x0000000000000601), dual HCA/2 (port GUID 0x0000000000000602)"},
+			{"0x602", `port 2 of "dual HCA" (0x0000000000000600) by LID 1537`},
+			{"fe80::602", `port 2 of "dual HCA" (0x0000000000000600) by LID 1537`},
+			{"0x0", "GUID 0 is nobody's"},
+			{"0xdead", "nobody has GUID 0x000000000000dead: neither the latest discover() nor the subnet administrator knows it"},
+		} {
+			r := &resolver{c: c}
+			got := r.named(test.name)
+			text := got.label
+			switch {
+			case got.err != nil:
+				text = got.err.Error()
+			case got.route != nil:
+				text += " by " + got.route.String()
+			default:
+				text += " by LID " + fmt.Sprint(got.lid)
+			}
+			if diff := cmp.Diff(test.want, text); diff != "" {
+				t.Errorf("%q (-want +got):\n%s", test.name, diff)
+			}
+		}
+	})
+}
+
+// TestFileSession: a session on a file knows the fabric, and asks nobody.
+func TestFileSession(t *testing.T) {
+	f := plain(t, func(o *Options) { o.Loaded = oddities(t) })
+	const noFabric = ": no live fabric: this session reads a file; open one with -F (for example -F sim)"
+	for code, want := range map[string]string{
+		"len(discover().switches)":     "7\n",
+		"discover() == discover()":     "True\n",
+		"discover().links[0].b.name":   "\"dual HCA/1\"\n",
+		"smp_get('NodeInfo', 1)":       "smp_get" + noFabric,
+		"discover(hops=1)":             "discover: around and hops need a live fabric: this session reads a file",
+		"perf_get('PortCounters',1,1)": "perf_get" + noFabric,
+		"set_lft(1, {1: 1})":           "set_lft" + noFabric,
+		"stats()":                      "stats" + noFabric,
+	} {
+		out, explained, _ := f.run(code)
+		if got := firstLines(out+explained, want); got != want {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+}
+
+// TestLoadedNodes: the nodes of a file are reached by LID.
+func TestLoadedNodes(t *testing.T) {
+	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
+		code := `
+live = discover()
+f = load_fabric("live.topo")
+pairs = [(a, b) for a, b in zip(live.nodes, f.nodes)]
+print(all([a.guid == b.guid and a.lid == b.lid and b.route == None for a, b in pairs]))
+print(smp_get("NodeInfo", f.nodes) == [smp_get("NodeInfo", n.lid) for n in f.nodes])
+`
+		out, explained, _ := f.run(`print(discover().dump())`)
+		if explained != "" {
+			t.Fatal(explained)
+		}
+		write(t, f.o.FS, "/work/live.topo", out)
+		if out, explained, _ := f.run(code); out != "True\nTrue\n" {
+			t.Errorf("printed %q %s", out, explained)
+		}
+	})
+	f := plain(t, func(o *Options) { write(t, o.FS, "/work/bad.topo", "Switch 3\n") })
+	for code, want := range map[string]string{
+		`load_fabric("none.topo")`: "load_fabric: none.topo: no such file",
+		`load_fabric("/etc/x")`:    "load_fabric: /etc/x: scripts may not read there, only below .; allow its folder with -I",
+		`load_fabric(".")`:         "load_fabric: .: is a folder",
+	} {
+		if _, explained, _ := f.run(code); firstLines(explained, want) != want {
+			t.Errorf("%s: %s\nwant %s", code, explained, want)
+		}
+	}
+	if _, explained, status := f.run(`load_fabric("bad.topo")`); status != StatusUsage || explained == "" {
+		t.Errorf("malformed file: status %d, %s", status, explained)
+	}
+}
+
+// FuzzIdentifiers: no text panics, and what is read writes back the same.
+func FuzzIdentifiers(f *testing.F) {
+	for _, s := range []string{"0x0002c903001234ab", "0002:c903:0012:34ab", "fe80::1", "::", "0x", "", "-1", "日本"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if g, ok := guidText(s); ok {
+			if again, ok := guidText(g.String()); !ok || again != g {
+				t.Errorf("%q: %v, again %v", s, g, again)
+			}
+		}
+	})
+}
