@@ -115,39 +115,42 @@ func Parse(spec string) (*fabric.Fabric, Options, error) {
 
 func parse(spec string) (*fabric.Fabric, Options, error) {
 	name, keys, _ := strings.Cut(spec, ":")
-	if strings.Contains(name, "=") || name == "" { // the kind left out
-		if name != "" {
-			keys = spec
-		}
+	if name == "" {
 		name = kinds[0].name
 	}
-	k := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
-	if k >= 0 {
-		v, err := parseValues(keys, kinds[k].keys)
-		if err != nil {
-			return nil, Options{}, fmt.Errorf("%s: %w", name, err)
-		}
-		f, err := kinds[k].build(v)
-		if err != nil {
-			return nil, Options{}, fmt.Errorf("%s: %w", name, err)
-		}
-		o, err := v.options(f)
-		return f, o, err
+	if k := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name }); k >= 0 {
+		return generate(&kinds[k], keys)
 	}
 	f, keys, err := load(spec)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case err == nil:
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, Options{}, err
+	case strings.Contains(name, "="): // the kind was left out
+		return generate(&kinds[0], spec)
+	default:
 		var names []string
 		for _, k := range kinds {
 			names = append(names, k.name)
 		}
 		return nil, Options{}, fmt.Errorf("%w, and no such file", unknown("kind", name, names))
 	}
-	if err != nil {
-		return nil, Options{}, err
-	}
 	v, err := parseValues(keys, nil)
 	if err != nil {
 		return nil, Options{}, err
+	}
+	o, err := v.options(f)
+	return f, o, err
+}
+
+func generate(k *kind, keys string) (*fabric.Fabric, Options, error) {
+	v, err := parseValues(keys, k.keys)
+	if err != nil {
+		return nil, Options{}, fmt.Errorf("%s: %w", k.name, err)
+	}
+	f, err := k.build(v)
+	if err != nil {
+		return nil, Options{}, fmt.Errorf("%s: %w", k.name, err)
 	}
 	o, err := v.options(f)
 	return f, o, err
