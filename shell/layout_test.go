@@ -1,0 +1,191 @@
+package shell_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// layers are the packages from top to bottom: each may import those of its own
+// line and of the lines below. A * stands for any one name.
+var layers = [][]string{
+	{"shell/fabsh"},
+	{"shell"},
+	{"builtins"},
+	{"fabric/*"},
+	{"fabric"},
+	{"mad/*", "mad/ibsim/ibsimtest"}, // transports, and the peers that tests need
+	{"mad"},
+	{"mad/internal/*"},
+	{"scripts", "examples"}, // files, embedded
+}
+
+// reserved are imports, with all below them, that only some packages, or files
+// of them, may have in other than tests.
+var reserved = map[string][]string{
+	"C":                          nil,
+	"unsafe":                     nil,
+	"log":                        nil,
+	"testing":                    {"mad/ibsim/ibsimtest"},
+	"os/exec":                    {"shell", "mad/ibsim/ibsimtest"},
+	"os/signal":                  {"shell"},
+	"syscall":                    {"shell", "mad/*", "mad/ibsim/ibsimtest"},
+	"golang.org/x/sys":           {"shell/terminal*.go", "mad/*"},
+	"golang.org/x/term":          {"shell/terminal*.go"},
+	"go.starlark.net":            {"shell", "builtins"},
+	"github.com/chzyer/readline": {"shell"},
+	"github.com/spf13/cobra":     {"shell"},
+	"fabsh/mad/ibsim":            {"shell"}, // whoever opens transports
+	"fabsh/mad/ibsim/ibsimtest":  nil,
+	"fabsh/scripts":              {"builtins"},
+	"fabsh/examples":             {"builtins"},
+}
+
+// worldly are names through which a program meets its environment, its
+// terminal, its end: package shell's alone.
+var worldly = map[string][]string{
+	"os":  {"Args", "Environ", "Exit", "ExpandEnv", "Getenv", "LookupEnv", "Setenv", "Stderr", "Stdin", "Stdout", "Unsetenv"},
+	"fmt": {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
+}
+
+// TestLayout keeps the packages as the README draws them.
+func TestLayout(t *testing.T) {
+	for file := range goFiles(t) {
+		pkg := path.Dir(file.name)
+		own := layer(pkg)
+		if own < 0 {
+			t.Errorf("%s: package %s is in no layer", file.name, pkg)
+			continue
+		}
+		if file.syntax.Name.Name == "main" && pkg != "shell/fabsh" {
+			t.Errorf("%s: package main; shell/fabsh is the only one", file.name)
+		}
+		for _, spec := range file.syntax.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			if ours, ok := strings.CutPrefix(imported, "fabsh/"); ok && layer(ours) < own && !file.isTest {
+				t.Errorf("%s: imports %s from above", file.name, imported)
+			}
+			if owners, ok := owners(imported); ok && !file.isTest && !slices.ContainsFunc(owners, file.is) {
+				t.Errorf("%s: imports %s, which is for %q only", file.name, imported, owners)
+			}
+		}
+		if own > layer("shell") && !file.isTest && !file.is("mad/ibsim/ibsimtest") {
+			checkUnworldly(t, file)
+		}
+	}
+}
+
+// layer is the index in layers of package pkg, -1 if there is none.
+func layer(pkg string) int {
+	return slices.IndexFunc(layers, func(line []string) bool {
+		return slices.ContainsFunc(line, func(pattern string) bool { return match(pattern, pkg) })
+	})
+}
+
+// owners are who may import what reserves an import; the longest name decides.
+func owners(imported string) (owners []string, ok bool) {
+	for p := imported; p != "."; p = path.Dir(p) {
+		if owners, ok = reserved[p]; ok {
+			return owners, true
+		}
+	}
+	return nil, false
+}
+
+func checkUnworldly(t *testing.T, file goFile) {
+	ast.Inspect(file.syntax, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if pkg, ok := s.X.(*ast.Ident); ok && pkg.Obj == nil && slices.Contains(worldly[pkg.Name], s.Sel.Name) {
+			t.Errorf("%s: %s.%s is for package shell only", file.name, pkg.Name, s.Sel.Name)
+		}
+		return true
+	})
+}
+
+type goFile struct {
+	name   string // below the module's root
+	isTest bool
+	syntax *ast.File
+}
+
+// is: the file has the name or is of the package that pattern describes.
+func (f goFile) is(pattern string) bool {
+	return match(pattern, f.name) || match(pattern, path.Dir(f.name))
+}
+
+func match(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}
+
+// root is the module's folder, seen from this package's.
+const root = ".."
+
+// goFiles are all of the module, in the order of their names.
+func goFiles(t *testing.T) iter.Seq[goFile] {
+	return func(yield func(goFile) bool) {
+		set := token.NewFileSet()
+		err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+				return fs.SkipDir
+			case d.IsDir() || path.Ext(name) != ".go":
+				return nil
+			}
+			syntax, err := parser.ParseFile(set, filepath.Join(root, name), nil, 0)
+			if err == nil && !yield(goFile{name, strings.HasSuffix(name, "_test.go"), syntax}) {
+				return fs.SkipAll
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFolders: what the README lists, and no more.
+func TestFolders(t *testing.T) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			got = append(got, e.Name())
+		}
+	}
+	want := []string{"builtins", "examples", "fabric", "mad", "scripts", "shell"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("top-level folders: -want +got\n%s", diff)
+	}
+}
+
+// TestMainIsShort: all that can be tested is in package shell.
+func TestMainIsShort(t *testing.T) {
+	b, err := os.ReadFile("fabsh/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := bytes.Count(b, []byte("\n")); lines > 15 {
+		t.Errorf("fabsh/main.go has %d lines, more than 15", lines)
+	}
+}
