@@ -81,14 +81,14 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 // fabric.problems.
 const maxWarnings = 10
 
-// report warns of the problems of a sweep, and counts one that is not complete
-// as unanswered, so that the exit status agrees with the report.
+// report warns of the problems of a sweep, and counts those for which something
+// is missing, so that the exit status agrees with the report.
 func (f *fiber) report(found *fabric.Fabric) {
-	if !found.Complete() {
-		f.account.unanswered++
-	}
 	problems := found.Problems()
 	for i, p := range problems {
+		if p.Kind.Missing() {
+			f.account.unanswered++
+		}
 		switch {
 		case i < maxWarnings:
 			f.warn("discover: %s", p.Text)

@@ -253,3 +253,34 @@ func (w withoutSM) Port() (mad.Port, error) {
 	p.SMLID = 0
 	return p, err
 }
+
+// TestLoss: with 5 % of all datagrams lost, the same answers, later.
+func TestLoss(t *testing.T) {
+	const code = `
+f = discover()
+ports = [p for p in f.ports if p.peer]
+show([
+    f,
+    smp_get("PortInfo", ports),
+    perf_get("PortCounters", ports),
+    get_lft(f.switches),
+    parallel(lambda n: smp_get("NodeInfo", n), f.nodes),
+    sa_gettable("PathRecord", slid=f.cas[0].lid),
+])
+`
+	var want string
+	for _, faults := range []string{"", ",loss=0.05,delay=20ms,seed=1", ",loss=0.05,delay=20ms,jitter=15ms,dup=0.05,seed=2", ",loss=0.05,busy=0.05,delay=20ms,seed=3"} {
+		onSim(t, "fattree:k=8,levels=2"+faults, func(o *Options) { o.Format = FormatJSONL }, func(t *testing.T, f *fixture) {
+			out, explained, status := f.run(code)
+			if explained != "" || status != StatusClean {
+				t.Errorf("%s: status %d %s", faults, status, explained)
+			}
+			if want == "" {
+				want = out
+			}
+			if out != want {
+				t.Errorf("%s: other answers than without loss", faults)
+			}
+		})
+	}
+}

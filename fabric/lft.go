@@ -35,6 +35,7 @@ func ReadLFTs(ctx context.Context, e *mad.Engine, dests []Dest) ([]LFT, error) {
 	open := make([]*mad.Call, len(dests))
 	for i, d := range dests {
 		open[i] = smp(&calls[i], d, mad.MethodGet, mad.AttrSwitchInfo, 0, nil)
+		Persevere(e, open[i])
 	}
 	if err := e.Do(ctx, open...); err != nil {
 		return nil, err
@@ -78,7 +79,10 @@ func (r *blockReader) add(ctx context.Context, d Dest, block int, entries []byte
 	if r.method == mad.MethodSet {
 		data = entries
 	}
-	smp(&r.calls[len(r.calls)-1].Call, d, r.method, mad.AttrLinearForwardingTable, uint32(block), data)
+	c := smp(&r.calls[len(r.calls)-1].Call, d, r.method, mad.AttrLinearForwardingTable, uint32(block), data)
+	if r.method == mad.MethodGet {
+		Persevere(r.e, c)
+	}
 	if len(r.calls) == maxCalls {
 		return r.flush(ctx)
 	}

@@ -62,7 +62,7 @@ func (f *Fabric) Problems() []Problem { return f.problems }
 
 // Complete: nothing that was asked for is missing.
 func (f *Fabric) Complete() bool {
-	return !slices.ContainsFunc(f.problems, func(p Problem) bool { return p.Kind.missing() })
+	return !slices.ContainsFunc(f.problems, func(p Problem) bool { return p.Kind.Missing() })
 }
 
 // OfType are the nodes of type t.

@@ -28,8 +28,8 @@ const (
 	ProblemAssignedLIDs  ProblemKind = "lids were assigned" // a file that has none
 )
 
-// missing: something that was asked for is not in the fabric.
-func (k ProblemKind) missing() bool {
+// Missing: something that was asked for is not in the fabric.
+func (k ProblemKind) Missing() bool {
 	switch k {
 	case ProblemTimedOut, ProblemFailed, ProblemCut, ProblemTooFar, ProblemChanged, ProblemInvalid:
 		return true
@@ -42,7 +42,7 @@ func missing(ps []Problem) string {
 	n := map[ProblemKind]int{}
 	var kinds []ProblemKind
 	for _, p := range ps {
-		if p.Kind.missing() {
+		if p.Kind.Missing() {
 			if n[p.Kind]++; n[p.Kind] == 1 {
 				kinds = append(kinds, p.Kind)
 			}

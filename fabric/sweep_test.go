@@ -113,7 +113,7 @@ func TestChanges(t *testing.T) {
 						t.Errorf("after %d requests: %s", after, describe(f))
 					}
 					for _, p := range f.Problems() {
-						if !p.Kind.missing() {
+						if !p.Kind.Missing() {
 							t.Errorf("after %d requests: %s", after, describe(f))
 						}
 					}
