@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"fabsh/mad"
@@ -34,8 +33,6 @@ type box struct {
 	sw    mad.SwitchInfo
 	ports []jack // 0 to NumPorts
 	dead  bool
-	set   func(b *box, id mad.AttributeID, modifier uint32, data []byte)
-	lft   [48 << 10]uint8
 	sm    *mad.SMInfo
 }
 
@@ -178,13 +175,8 @@ func (b *box) answer(p *packet) bool {
 	if p.h.Class == mad.ClassSubnAdm {
 		return b.sm != nil // a ClassPortInfo of zeros will do
 	}
-	if p.h.Method == mad.MethodSet && b.set != nil {
-		b.set(b, p.h.Attribute, p.h.Modifier, p.data)
-	}
 	data := p.data
-	if p.h.Method == mad.MethodGet {
-		clear(data)
-	}
+	clear(data)
 	switch p.h.Attribute {
 	case mad.AttrNodeInfo.ID:
 		i := b.info
@@ -208,18 +200,9 @@ func (b *box) answer(p *packet) bool {
 			p.h.Status = mad.StatusBadValue
 			return true
 		}
-		if p.h.Method == mad.MethodSet {
-			b.ports[num].info.Decode(data)
-		}
 		i := b.ports[num].info
 		i.LocalPortNum = uint8(p.in)
 		i.Encode(data)
-	case mad.AttrLinearForwardingTable.ID:
-		block := b.lft[64*p.h.Modifier:][:64]
-		if p.h.Method == mad.MethodSet {
-			copy(block, data)
-		}
-		copy(data, block)
 	default:
 		p.h.Status = mad.StatusBadMethodAttribute
 	}
@@ -286,13 +269,6 @@ func (c *fakeConn) Port() (mad.Port, error) {
 		}
 	}
 	return p, nil
-}
-
-// engine starts an engine on n.
-func (n *fakeNet) engine(t testing.TB, o mad.Options) *mad.Engine {
-	e := mad.NewEngine(n.attach(), o)
-	t.Cleanup(func() { e.Close() })
-	return e
 }
 
 // describe is all that is known of the shape of f.

@@ -22,7 +22,8 @@ const (
 
 // LFT is the linear forwarding table of a switch, or why it could not be read.
 type LFT struct {
-	// Entries are the ports by LID, from 0 to LinearFDBTop.
+	// Entries are the ports by LID, from 0 to LinearFDBTop, or to the last
+	// unicast LID where a switch says nonsense.
 	Entries []byte
 	Err     error
 }
@@ -48,7 +49,7 @@ func ReadLFTs(ctx context.Context, e *mad.Engine, dests []Dest) ([]LFT, error) {
 		}
 		var si mad.SwitchInfo
 		si.Decode(calls[i].Data())
-		t.Entries = make([]byte, int(si.LinearFDBTop)+1)
+		t.Entries = make([]byte, int(min(si.LinearFDBTop, uint16(mad.MaxUnicastLID)))+1)
 		for block := 0; block*LFTBlock < len(t.Entries); block++ {
 			if err := r.add(ctx, dests[i], block, t.Entries[block*LFTBlock:], &t.Err); err != nil {
 				return nil, err
@@ -139,6 +140,7 @@ func (c *LFTChange) Apply(ctx context.Context, e *mad.Engine) error {
 	if err != nil {
 		return err
 	}
+	si.LinearFDBTop = min(si.LinearFDBTop, uint16(mad.MaxUnicastLID))
 	size := max(int(si.LinearFDBTop), highest) + 1
 	size = (size + LFTBlock - 1) / LFTBlock * LFTBlock
 	old := make([]byte, size)

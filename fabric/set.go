@@ -106,7 +106,8 @@ func (c *Change) setModifier() uint32 {
 	if c.Attr == mad.AttrPortInfo {
 		var pi mad.PortInfo
 		pi.Decode(c.Before)
-		if pi.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported != 0 {
+		// External ports of switches have no CapabilityMask: it is port 0's.
+		if pi.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported != 0 || pi.LinkSpeedExtSupported != 0 {
 			return c.Modifier | extendedSpeeds
 		}
 	}

@@ -27,20 +27,27 @@ func attach(t testing.TB, spec string) *mad.Engine {
 	return mad.NewEngine(conn, mad.Options{})
 }
 
+// sweep discovers a simulated subnet from its first CA.
+func sweep(t testing.TB, spec string) (*fabric.Fabric, mad.Stats, time.Duration) {
+	t.Helper()
+	e := attach(t, spec)
+	defer e.Close()
+	begin := time.Now()
+	f, err := fabric.Discover(t.Context(), e, fabric.DiscoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, e.Stats(), time.Since(begin)
+}
+
 // TestLoss: where one datagram in twenty is lost each way, a sweep finds the
 // same, later.
 func TestLoss(t *testing.T) {
 	views := map[string]string{}
 	for _, faults := range []string{"", ",loss=0.05,delay=20ms", ",busy=0.05,jitter=5ms"} {
 		synctest.Test(t, func(t *testing.T) {
-			e := attach(t, "fattree:k=8,levels=3"+faults)
-			defer e.Close()
-			begin := time.Now()
-			f, err := fabric.Discover(t.Context(), e, fabric.DiscoverOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%q: %v, %v, %+v", faults, f, time.Since(begin), e.Stats())
+			f, stats, d := sweep(t, "fattree:k=8,levels=3"+faults)
+			t.Logf("%q: %v, %v, %+v", faults, f, d, stats)
 			if d := cmp.Diff("fabric: 208 nodes (80 switches, 128 CAs), 384 links, complete", f.String()); d != "" {
 				t.Errorf("%q: (-want +got):\n%s%v", faults, d, f.Problems())
 			}

@@ -53,8 +53,11 @@ func FindSM(ctx context.Context, e *mad.Engine, f *Fabric) (*SM, error) {
 	}
 	var found *SM
 	for _, c := range calls {
+		ok, err := answered(c)
 		switch {
-		case !answered(c):
+		case err != nil:
+			return nil, err
+		case !ok:
 		case c == &sa || c.Err != nil:
 			if found == nil {
 				found = &SM{LID: port.SMLID}
@@ -70,11 +73,15 @@ func FindSM(ctx context.Context, e *mad.Engine, f *Fabric) (*SM, error) {
 	return found, nil
 }
 
-// answered: a response came, whatever its status.
-func answered(c *mad.Call) bool {
-	if c.Err == nil {
-		return true
-	}
+// answered: a response came, whatever its status. The error is for a question
+// that nobody heard: that is not silence.
+func answered(c *mad.Call) (bool, error) {
 	var me *mad.Error
-	return errors.As(c.Err, &me) && me.Err == nil
+	switch {
+	case c.Err == nil, errors.As(c.Err, &me) && me.Status != 0:
+		return true, nil
+	case errors.Is(c.Err, mad.ErrTimeout):
+		return false, nil
+	}
+	return false, c.Err
 }

@@ -175,7 +175,7 @@ func (l *loader) node(t mad.NodeType, s string) error {
 	if k, ok := l.ids[id]; ok {
 		return l.expected("a node id of its own, but %q is that of the record at %s", id, l.nodes[k].at)
 	}
-	n := node{at: l.at, id: id, name: id}
+	n := node{at: l.at, id: id, name: id, plugs: make([]plug, 0, min(ports, 64))}
 	g := l.guids[t]
 	n.info = mad.NodeInfo{
 		BaseVersion: 1, ClassVersion: 1, NodeType: t, NumPorts: uint8(ports), NodeGUID: g.next,

@@ -85,3 +85,21 @@ func topology(f *fabric.Fabric) string {
 	}
 	return b.String()
 }
+
+// BenchmarkLoad reads the topology of 11,664 hosts and 1,620 switches.
+func BenchmarkLoad(b *testing.B) {
+	f, _, err := sim.Parse("pgft:m=18/18/36,w=1/18/18,p=1/1/1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var text strings.Builder
+	if err := format.Dump(&text, f, "ibnetdiscover"); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(text.Len()))
+	for b.Loop() {
+		if _, err := format.Load(strings.NewReader(text.String()), "net"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
