@@ -5,15 +5,16 @@
 //
 // The package is organised by what a reader looks for:
 //
-//	spec.go generate.go      what a topology is asked for as, and how it is made
-//	sim.go bringup.go        the subnet and its state when it is up
-//	routing.go               the forwarding tables it is up with
-//	transport.go queue.go    what a program attaches to
-//	fate.go                  loss, delay, duplicates, BUSY
-//	walk.go                  the way of a MAD from port to port
-//	agent.go                 which agent it is for, and whether it may ask
-//	smp.go portinfo.go table.go   subnet management agents
-//	pma.go                   performance management agents
+//	spec.go values.go       how a topology is asked for
+//	options.go fate.go      loss, delay, duplicates, BUSY, dead ports
+//	generate.go             topologies that are made
+//	sim.go bringup.go       the subnet and its state when it is up
+//	routing.go              the forwarding tables it is up with
+//	transport.go queue.go   what a program attaches to
+//	walk.go                 the way of a MAD from port to port
+//	agent.go                which agent it is for, and whether it may ask
+//	smp.go portinfo.go table.go       subnet management
+//	pma.go                            performance management
 //	sa.go record.go path.go rmpp.go   subnet administration
 //
 // Nothing depends on time or on the order of goroutines: the same requests get

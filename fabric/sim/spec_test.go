@@ -1,10 +1,14 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/mad"
 )
 
 func TestSpecTopologies(t *testing.T) {
@@ -87,7 +91,7 @@ func TestSpecDead(t *testing.T) {
 		}
 		return names
 	}
-	for spec, want := range map[string]int{"dead=": 0, "dead=0": 0, "dead=3": 3, "dead=128": 128, "dead=1%": 2, "dead=50%": 64, "dead=spine-1": 8} {
+	for spec, want := range map[string]int{"dead=": 0, "dead=0": 0, "dead=3": 3, "dead=127": 127, "dead=0x0002c90310000010": 1, "dead=1%": 2, "dead=50%": 64, "dead=spine-1": 8} {
 		if got := names(spec); len(got) != want {
 			t.Errorf("%s: %d ports, want %d", spec, len(got), want)
 		}
@@ -137,10 +141,10 @@ func TestSpecErrors(t *testing.T) {
 		"jitter=x":                 `jitter=x is not a duration, as 20ms`,
 		"seed=x":                   `seed=x is not a number`,
 		"mkey=0x10000000000000000": `mkey=0x10000000000000000 is not a number of 64 bits, as 0x1234`,
-		"dead=33":                  `dead=33 is not a number of hosts: there are 32`,
-		"dead=-1":                  `dead=-1 is not a number of hosts: there are 32`,
+		"dead=33":                  `dead=33 is not a number of hosts: beside the subnet manager's there are 31`,
+		"dead=-1":                  `dead=-1 is not a number of hosts: beside the subnet manager's there are 31`,
 		"dead=leaf1":               `dead=leaf1 names "leaf1", which is no node; did you mean "leaf-1"?`,
-		"dead=leaf-1/9":            `dead=leaf-1/9 names port 9 of "leaf-1" (0x0002c90300100000), which has ports up to 8`,
+		"dead=leaf-1/9":            `dead=leaf-1/9 means port 9 of "leaf-1" (0x0002c90300100000), which has ports up to 8`,
 		"sm=nobody at all":         `sm=nobody at all names "nobody at all", which is no node`,
 	} {
 		_, _, err := Parse(spec)
@@ -153,6 +157,38 @@ func TestSpecErrors(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q:\n got %s\nwant %s", spec, got, want)
+		}
+	}
+}
+
+// TestFindNode: names that need not be good ones.
+func TestFindNode(t *testing.T) {
+	b := fabric.NewBuilder()
+	for i, name := range []string{"a", "a", "", "b/1"} {
+		b.AddNode(fabric.NodeSpec{Name: name, Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 2, NodeGUID: mad.GUID(i + 1)}})
+	}
+	f := b.Build()
+	for name, want := range map[string]string{
+		"b/1":                "node 4, port -1",
+		"b/1/2":              "node 4, port 2",
+		"0x2":                "node 2, port -1",
+		"0x0000000000000002": "node 2, port -1",
+		"2/2":                "node 2, port 2",
+		"a":                  `names "a", which is 2 nodes; name one by its GUID, such as 0x0000000000000001`,
+		"a/1":                `names "a", which is 2 nodes; name one by its GUID, such as 0x0000000000000001`,
+		"c":                  `names "c", which is no node`,
+		"b/2":                `names "b", which is no node`,
+		"b/x":                `names "b/x", which is no node; did you mean "b/1"?`,
+	} {
+		n, num, err := findPort(f, name)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = fmt.Sprintf("node %d, port %d", n.GUID(), num)
+		}
+		if got != want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
 	}
 }

@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Options say how the simulated subnet misbehaves. The zero value is perfect.
+type Options struct {
+	// Loss is the probability that a MAD is lost, on each of its two ways.
+	Loss float64
+	// Delay is the time from a request to its answer; up to Jitter is added,
+	// differently for each MAD, so that answers may overtake.
+	Delay, Jitter time.Duration
+	// Dup is the probability that a MAD arrives twice, on each way.
+	Dup float64
+	// Busy is the probability that an agent answers BUSY.
+	Busy float64
+	// Seed decides all that is decided by chance.
+	Seed int64
+	// Dead ports lose all MADs, both ways, although their links look up.
+	Dead []*fabric.Port
+	// SM is where the subnet manager sits; nil: on the first CA.
+	SM *fabric.Node
+	// MKey, if not 0, is every port's M_Key, with protection level 1.
+	MKey uint64
+}
+
+// faultKeys are the keys that go with every kind.
+var faultKeys = map[string]string{
+	"loss": "0", "delay": "0s", "jitter": "0s", "dup": "0", "busy": "0", "seed": "1", "dead": "", "sm": "", "mkey": "0",
+}
+
+// options reads the keys that are not the topology's.
+func (v *values) options(f *fabric.Fabric) (Options, error) {
+	o := Options{
+		Loss: v.share("loss"), Dup: v.share("dup"), Busy: v.share("busy"),
+		Delay: v.duration("delay"), Jitter: v.duration("jitter"),
+	}
+	var err error
+	if o.Seed, err = strconv.ParseInt(v.text["seed"], 0, 64); err != nil {
+		v.fail("seed", "is not a number")
+	}
+	if o.MKey, err = strconv.ParseUint(v.text["mkey"], 0, 64); err != nil {
+		v.fail("mkey", "is not a number of 64 bits, as 0x1234")
+	}
+	if name := v.text["sm"]; name != "" {
+		if o.SM, err = findNode(f, name); err != nil {
+			v.fail("sm", err.Error())
+		} else if !cabled(o.SM) {
+			v.fail("sm", "is a node without a cable")
+		}
+	}
+	o.Dead = v.dead(f, &o)
+	return o, v.err
+}
+
+// cabled: software on n reaches something.
+func cabled(n *fabric.Node) bool {
+	for p := range n.Ports() {
+		if p.Peer() != nil {
+			return true
+		}
+	}
+	return n.IsSwitch()
+}
+
+// dead chooses the dead ports.
+func (v *values) dead(f *fabric.Fabric, o *Options) (ports []*fabric.Port) {
+	text := v.text["dead"]
+	if text == "" {
+		return nil
+	}
+	var hosts []*fabric.Node
+	sm := o.SM
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		if sm == nil && !n.IsSwitch() && cabled(n) {
+			sm = n
+		}
+		if n != sm && !n.IsSwitch() {
+			hosts = append(hosts, n)
+		}
+	}
+	count, err := strconv.Atoi(text)
+	if share, ok := parseShare(text); ok && strings.HasSuffix(text, "%") {
+		count, err = int(math.Ceil(share*float64(len(hosts)))), nil
+	}
+	if err == nil {
+		if count < 0 || count > len(hosts) {
+			v.fail("dead", fmt.Sprintf("is not a number of hosts: beside the subnet manager's there are %d", len(hosts)))
+			return nil
+		}
+		r := rand.New(rand.NewPCG(uint64(o.Seed), 0))
+		r.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+		for _, n := range hosts[:count] {
+			ports = slices.AppendSeq(ports, n.Ports())
+		}
+		return ports
+	}
+	for _, name := range strings.Split(text, "+") {
+		n, num, err := findPort(f, name)
+		switch {
+		case err != nil:
+			v.fail("dead", err.Error())
+			return nil
+		case num < 0:
+			ports = slices.AppendSeq(ports, n.Ports())
+		case n.Port(num) == nil:
+			v.fail("dead", fmt.Sprintf("means port %d of %s, which has ports up to %d", num, n.Label(), n.NumPorts()))
+			return nil
+		default:
+			ports = append(ports, n.Port(num))
+		}
+	}
+	return ports
+}
+
+// findPort looks NODE or NODE/PORT up; the former goes first, for names may
+// contain slashes. Of NODE alone the number is -1.
+func findPort(f *fabric.Fabric, name string) (*fabric.Node, int, error) {
+	n, err := findNode(f, name)
+	if slash := strings.LastIndexByte(name, '/'); err != nil && slash >= 0 {
+		if num, bad := strconv.ParseUint(name[slash+1:], 10, 8); bad == nil {
+			n, err = findNode(f, name[:slash])
+			return n, int(num), err
+		}
+	}
+	return n, -1, err
+}
+
+// findNode looks a node up by its name or GUID.
+func findNode(f *fabric.Fabric, name string) (*fabric.Node, error) {
+	nodes := f.NodeByName(name)
+	if guid, err := strconv.ParseUint(name, 0, 64); len(nodes) == 0 && err == nil {
+		nodes = f.NodeByGUID(mad.GUID(guid))
+	}
+	switch len(nodes) {
+	case 1:
+		return nodes[0], nil
+	case 0:
+		var names []string
+		for i := range f.Nodes() {
+			names = append(names, f.Nodes()[i].Name())
+		}
+		if near := nearest(name, names); near != "" {
+			return nil, fmt.Errorf("names %q, which is no node; did you mean %q?", name, near)
+		}
+		return nil, fmt.Errorf("names %q, which is no node", name)
+	}
+	return nil, fmt.Errorf("names %q, which is %d nodes; name one by its GUID, such as %s", name, len(nodes), nodes[0].GUID())
+}

@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fabsh/fabric"
+)
+
+// values are the keys of a spec, defaults filled in. The first error stays.
+type values struct {
+	text map[string]string
+	err  error
+}
+
+func parseValues(text string, own map[string]string) (*values, error) {
+	v := &values{text: maps.Clone(faultKeys)}
+	maps.Copy(v.text, own)
+	if text == "" {
+		return v, nil
+	}
+	given := map[string]bool{}
+	for _, pair := range strings.Split(text, ",") {
+		key, value, ok := strings.Cut(pair, "=")
+		_, known := v.text[key]
+		switch {
+		case !known:
+			valid := append(slices.Sorted(maps.Keys(own)), slices.Sorted(maps.Keys(faultKeys))...)
+			return nil, unknown("key", key, valid)
+		case !ok:
+			return nil, fmt.Errorf("key %q has no value: write %s=%s", key, key, v.text[key])
+		case given[key]:
+			return nil, fmt.Errorf("key %q is given twice", key)
+		}
+		given[key] = true
+		v.text[key] = value
+	}
+	return v, nil
+}
+
+func (v *values) fail(key, why string) {
+	if v.err == nil {
+		v.err = fmt.Errorf("%s=%s %s", key, v.text[key], why)
+	}
+}
+
+func (v *values) number(key string, low, high int) int {
+	n, err := strconv.Atoi(v.text[key])
+	if err != nil || n < low || n > high {
+		v.fail(key, fmt.Sprintf("is not a number from %d to %d", low, high))
+		return low
+	}
+	return n
+}
+
+func (v *values) numbers(key string) (list []int) {
+	for _, text := range strings.Split(v.text[key], "/") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxLIDs {
+			v.fail(key, "is not a list of numbers with slashes between them, as in 18/18/36")
+			n = 1
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+func (v *values) share(key string) float64 {
+	p, ok := parseShare(v.text[key])
+	if !ok {
+		v.fail(key, "is not a probability, as 0.05 or 5%")
+	}
+	return p
+}
+
+func parseShare(text string) (float64, bool) {
+	number, percent := strings.CutSuffix(text, "%")
+	p, err := strconv.ParseFloat(number, 64)
+	if percent {
+		p /= 100
+	}
+	return p, err == nil && p >= 0 && p <= 1
+}
+
+func (v *values) duration(key string) time.Duration {
+	d, err := time.ParseDuration(v.text[key])
+	if err != nil || d < 0 {
+		v.fail(key, "is not a duration, as 20ms")
+		return 0
+	}
+	return d
+}
+
+func (v *values) tree(t tree) (*fabric.Fabric, error) {
+	if v.err != nil {
+		return nil, v.err
+	}
+	return t.build()
+}
