@@ -52,8 +52,8 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	s.format = outputFormat(builtins.FormatText)
 
 	f.StringVarP(&s.fabric, "fabric", "F", "", "the `FABRIC`: "+kindsUsage()+" (environment: "+fabricVariable+")")
-	f.StringVarP(&s.ca, "ca", "C", "", "send from `DEVICE` (with ibsim and sim: from that node)")
-	f.VarP(&s.port, "port", "P", "send from the device's port `NUMBER` (default: its first)")
+	f.StringVarP(&s.ca, "ca", "C", "", "send from `DEVICE` (with ibsim and sim: from that node; default: the first that is up)")
+	f.VarP(&s.port, "port", "P", "send from the device's port `NUMBER` (default: its first that is up)")
 	f.VarP(&s.timeout, "timeout", "t", "wait `TIME` for an answer: in ms, or such as 2s (default 1s)")
 	f.Var(&s.retries, "retries", "send an unanswered request `N` times more")
 	f.Var(&s.window, "window", "have at most `N` requests wait for an answer at once")

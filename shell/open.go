@@ -17,6 +17,7 @@ import (
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/ibsim"
+	"fabsh/mad/umad"
 )
 
 // link is a fabric that was opened.
@@ -70,16 +71,41 @@ func open(o *settings, spec string) (*link, error) {
 	return nil, fmt.Errorf("-F %q: no such kind of fabric%s: use %s", spec, didYouMean(name, names), kindsUsage())
 }
 
-// Where Linux lists its InfiniBand devices.
-const deviceFolder = "/sys/class/infiniband"
-
-// openUmad says what there is. A transport for devices is yet to come.
-func openUmad(*settings, string) (*link, error) {
-	const instead = "-F sim is a simulated fabric, -F ibsim one of ibsim's, -F file:PATH a saved one"
-	if devices, _ := os.ReadDir(deviceFolder); len(devices) == 0 {
-		return nil, &hostError{fmt.Errorf("no InfiniBand device on this host (nothing in %s); %s", deviceFolder, instead)}
+// openUmad opens a port of the host: DEVICE/PORT, DEVICE, or the first that
+// will do.
+func openUmad(o *settings, arg string) (*link, error) {
+	options, err := umadOptions(o, arg)
+	if err != nil {
+		return nil, err
 	}
-	return nil, &hostError{errors.New("this version cannot use InfiniBand devices; " + instead)}
+	t, err := umad.Open(options)
+	switch {
+	case errors.Is(err, umad.ErrNoDevice):
+		err = fmt.Errorf("%w; -F sim is a simulated fabric, -F ibsim one of ibsim's, -F file:PATH a saved one", err)
+		fallthrough
+	case err != nil:
+		return nil, &hostError{err}
+	}
+	return &link{name: t.String(), transport: t}, nil
+}
+
+// umadOptions joins what -F umad:DEVICE/PORT, -C and -P say.
+func umadOptions(o *settings, arg string) (umad.Options, error) {
+	device, num, hasPort := strings.Cut(arg, "/")
+	var port number
+	if hasPort {
+		port = number{min: 1, max: 254}
+		if err := port.Set(num); err != nil {
+			return umad.Options{}, fmt.Errorf("-F umad:%s: after the slash: %w", arg, err)
+		}
+	}
+	switch {
+	case device != "" && o.ca != "" && device != o.ca:
+		return umad.Options{}, fmt.Errorf("-F umad:%s and -C %s name different devices", arg, o.ca)
+	case hasPort && o.port.isSet && port.value != o.port.value:
+		return umad.Options{}, fmt.Errorf("-F umad:%s and -P %d name different ports", arg, o.port.value)
+	}
+	return umad.Options{Device: cmp.Or(device, o.ca), Port: cmp.Or(port.value, o.port.value)}, nil
 }
 
 // openIbsim attaches to the simulator of ibsim-utils. Its own variables name

@@ -13,6 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// deviceFolder is where Linux lists its InfiniBand devices.
+const deviceFolder = "/sys/class/infiniband"
+
 var update = flag.Bool("update", false, "rewrite what testdata/script and README.md expect")
 
 // testEnv is part of the environment of every fabsh that tests run. The race

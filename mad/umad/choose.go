@@ -1,0 +1,121 @@
+package umad
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fabsh/mad"
+)
+
+// choose finds the port that o says, as infiniband-diags do: the one named,
+// else the first that is ACTIVE, else the first whose link is up. Of a
+// planarized adapter it finds both halves; otherwise they are the same.
+func (s sysfs) choose(o Options) (gsi, smi port, err error) {
+	all, err := s.ports()
+	if err != nil {
+		return gsi, smi, err
+	}
+	fitting := slices.Collect(func(yield func(port) bool) {
+		for _, p := range all {
+			if (o.Device == "" || o.Device == p.device) && (o.Port == 0 || o.Port == p.num) && !yield(p) {
+				return
+			}
+		}
+	})
+	if len(fitting) == 0 {
+		return gsi, smi, noSuchPort(o, all)
+	}
+	chosen := best(fitting, o.Device != "")
+	switch {
+	case chosen == nil, o.Device == "" && chosen.rank() == 0:
+		return gsi, smi, noUsablePort(fitting)
+	case chosen.umad == "":
+		return gsi, smi, fmt.Errorf("%v carries no management datagrams: ib_umad does not serve it, as is the case with iWARP", chosen)
+	}
+	gsi, smi = *chosen, *chosen
+	if other := partner(*chosen, all); other != nil && chosen.smDisabled {
+		smi = *other
+	} else if other != nil {
+		gsi = *other
+	}
+	return gsi, smi, nil
+}
+
+// rank is how well a port will do.
+func (p port) rank() int {
+	switch {
+	case p.state == mad.PortStateActive:
+		return 2
+	case p.phys == mad.PortPhysicalStateLinkUp:
+		return 1
+	}
+	return 0
+}
+
+// best is the first of the highest rank. InfiniBand goes first; RoCE does only
+// on a device that was named, never by accident.
+func best(ports []port, roce bool) *port {
+	var found *port
+	for i := range ports {
+		p := &ports[i]
+		if p.ethernet && !roce {
+			continue
+		}
+		if found == nil || found.ethernet && !p.ethernet || found.ethernet == p.ethernet && p.rank() > found.rank() {
+			found = p
+		}
+	}
+	return found
+}
+
+// partner is the other half of a planarized port: it has the same GUID on
+// another device, and one half only admits a subnet manager (rdma-core,
+// libibumad: umad_get_smi_gsi_pairs).
+func partner(p port, all []port) *port {
+	return best(slices.DeleteFunc(slices.Clone(all), func(other port) bool {
+		return p.guid == 0 || p.guid != other.guid || p.ethernet || other.ethernet || other.umad == "" ||
+			p.device == other.device || p.smDisabled == other.smDisabled
+	}), false)
+}
+
+// noSuchPort: nothing is called what o says.
+func noSuchPort(o Options, all []port) error {
+	var devices, ports []string
+	for _, p := range all {
+		if !slices.Contains(devices, p.device) {
+			devices = append(devices, p.device)
+		}
+		if p.device == o.Device {
+			ports = append(ports, strconv.Itoa(p.num))
+		}
+	}
+	switch {
+	case len(devices) == 0:
+		return ErrNoDevice
+	case o.Device == "":
+		return fmt.Errorf("no device has a port %d: there are %s", o.Port, names(all))
+	case ports == nil:
+		return fmt.Errorf("no device %s: there is %s", o.Device, strings.Join(devices, ", "))
+	}
+	return fmt.Errorf("%s has no port %d: it has %s", o.Device, o.Port, strings.Join(ports, ", "))
+}
+
+// noUsablePort says what state the ports are in.
+func noUsablePort(ports []port) error {
+	return fmt.Errorf("no InfiniBand port is up: %s; see to cable and switch, or name a device to use it all the same (-C)", names(ports))
+}
+
+// names lists ports with what matters to the choice.
+func names(ports []port) string {
+	var list []string
+	for _, p := range ports {
+		state := fmt.Sprintf("%v, %v", p.state, p.phys)
+		if p.ethernet {
+			state = "RoCE"
+		}
+		list = append(list, fmt.Sprintf("%v (%s)", p, state))
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,186 @@
+package umad
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"fabsh/mad"
+)
+
+// device is one open /dev/infiniband/umadN.
+type device struct {
+	port
+	file     file
+	agents   map[mad.Class]uint32 // the sender's
+	userRMPP bool                 // tests do without the kernel's
+	tx, rx   []byte
+}
+
+// Where a MAD has its class and, of a directed route, the number of hops.
+const (
+	offClass    = 1
+	offHopCount = 7
+)
+
+// file is what a device is to us.
+type file interface {
+	// Read takes one datagram, Write gives one.
+	io.ReadWriteCloser
+	// register has the kernel carry out a request for an agent.
+	register(*[requestSize]byte) error
+}
+
+// deviceFolder is where udev, or the kernel itself, puts the devices.
+const deviceFolder = "/dev/infiniband/"
+
+func (p port) path() string { return deviceFolder + p.umad }
+
+func openDevice(p port, openFile func(path string) (file, error)) (*device, error) {
+	f, err := openFile(p.path())
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf(`%v: no permission to open %s: run as root; or let a group use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad`, p, p.path())
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%v: the kernel has %s, but %s does not exist: udev should make it; a container must be given it (--device %[3]s)", p, p.umad, p.path())
+	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
+		return nil, goneError(p, err)
+	case err != nil:
+		return nil, fmt.Errorf("%v: %w", p, err)
+	}
+	return &device{
+		port:   p,
+		file:   f,
+		agents: map[mad.Class]uint32{},
+		tx:     make([]byte, headerSize+mad.Size),
+		rx:     make([]byte, headerSize+8*mad.Size),
+	}, nil
+}
+
+// send writes d.
+func (v *device) send(d *mad.Datagram) error {
+	class := mad.Class(d.MAD[offClass])
+	if err := v.checkRoute(d.MAD); err != nil {
+		return &mad.SendError{Err: err}
+	}
+	agent, ok := v.agents[class]
+	if !ok {
+		r := agentRequest(class, v.userRMPP)
+		if err := v.file.register(&r); err != nil {
+			return v.registerError(class, err)
+		}
+		agent = binary.NativeEndian.Uint32(r[:])
+		v.agents[class] = agent
+	}
+	putHeader(v.tx, agent, d)
+	v.tx = append(v.tx[:headerSize], d.MAD...)
+	if _, err := v.file.Write(v.tx); err != nil {
+		return v.writeError(err)
+	}
+	return nil
+}
+
+// checkRoute says why a directed route does not begin here. The kernel makes
+// the first hop itself, and refuses without a word.
+func (v *device) checkRoute(m []byte) error {
+	if mad.Class(m[offClass]) != mad.ClassSubnDirected || v.num == 0 {
+		return nil
+	}
+	first := int(m[mad.SMPInitialPathOffset+1])
+	if m[offHopCount] == 0 || first == v.num {
+		return nil
+	}
+	return fmt.Errorf("the route leaves this node through port %d, but we are on %v: begin with 0,%d, or choose another port (-P)", first, v, v.num)
+}
+
+// recv reads into d.
+func (v *device) recv(d *mad.Datagram) error {
+	n, err := v.file.Read(v.rx)
+	if errors.Is(err, syscall.ENOSPC) {
+		// A table: it stays first in the queue, and the header, which was
+		// filled in, says how long it is.
+		v.rx = make([]byte, binary.NativeEndian.Uint32(v.rx[offLength:]))
+		n, err = v.file.Read(v.rx)
+	}
+	if err == nil && n < headerSize+mad.HeaderSize {
+		err = fmt.Errorf("%d bytes are no datagram", n)
+	}
+	if err != nil {
+		if e := v.gone(err); e != nil {
+			return e
+		}
+		return fmt.Errorf("%v: read: %w", v, err)
+	}
+	d.Address = getAddress(v.rx)
+	d.Timeout, d.Cut = 0, false
+	// The status is ETIMEDOUT; then only the MAD's header comes back.
+	d.Undelivered = binary.NativeEndian.Uint32(v.rx[offStatus:]) != 0
+	d.MAD = append(d.MAD[:0], v.rx[headerSize:n]...)
+	return nil
+}
+
+func (v *device) close() { v.file.Close() }
+
+// gone says that the device can be used no longer, if that is what err means.
+func (v *device) gone(err error) error {
+	switch {
+	case errors.Is(err, os.ErrClosed):
+		return mad.ErrClosed
+	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENODEV), errors.Is(err, syscall.EPIPE), errors.Is(err, fs.ErrNotExist):
+		return goneError(v.port, err)
+	}
+	return nil
+}
+
+func goneError(p port, err error) error {
+	return fmt.Errorf("%v is gone: the device was removed or reset, or its driver unloaded (%w); start again when it is back", p, err)
+}
+
+// writeError: what the kernel refuses concerns one datagram.
+func (v *device) writeError(err error) error {
+	if e := v.gone(err); e != nil {
+		return e
+	}
+	var what string
+	switch {
+	case errors.Is(err, syscall.EINVAL):
+		what = "the kernel finds the address or the MAD invalid"
+	case errors.Is(err, syscall.ENOMEM):
+		what = "the kernel has no memory for it"
+	case errors.Is(err, syscall.ENODATA), errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH):
+		what = "the kernel finds no way to the GID"
+	default:
+		what = "the kernel refuses it"
+	}
+	return &mad.SendError{Err: fmt.Errorf("%v: %s (%w)", v, what, err)}
+}
+
+// registerError says why there is no agent for class c.
+func (v *device) registerError(c mad.Class, err error) error {
+	if e := v.gone(err); e != nil {
+		return e
+	}
+	var what string
+	switch {
+	case errors.Is(err, syscall.EPROTONOSUPPORT):
+		what = "the port has no subnet management interface, as virtual functions and RoCE ports have none: choose another (-C, -P)"
+	case errors.Is(err, syscall.EINVAL):
+		what = fmt.Sprintf("the kernel does not know class %v, or another program has it for itself", c)
+	case errors.Is(err, syscall.ENOMEM):
+		what = fmt.Sprintf("the kernel has no room for an agent of class %v: it gives each program %d", c, maxAgents)
+	case errors.Is(err, fs.ErrPermission):
+		what = "the host's security policy (SELinux) forbids it"
+	case errors.Is(err, syscall.ENOTTY):
+		what = "the kernel is older than Linux 3.18"
+	default:
+		what = fmt.Sprintf("the kernel gives no agent for class %v", c)
+	}
+	return &mad.SendError{Err: fmt.Errorf("%v: %s (%w)", v, what, err)}
+}
+
+// maxAgents of one open file (IB_UMAD_MAX_AGENTS).
+const maxAgents = 32

@@ -1,0 +1,352 @@
+package umad
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"fabsh/mad"
+)
+
+// fakeFile is a kernel that does as the test says.
+type fakeFile struct {
+	answer func(written []byte) [][]byte // what can be read after a write
+	refuse error                         // to write and register
+
+	mu       sync.Mutex
+	requests [][requestSize]byte
+	written  [][]byte
+
+	queue   chan []byte
+	current []byte // read, but it did not fit
+	failed  chan error
+}
+
+func newFakeFile() *fakeFile {
+	return &fakeFile{queue: make(chan []byte, 100), failed: make(chan error, 1)}
+}
+
+func (f *fakeFile) register(r *[requestSize]byte) error {
+	if f.refuse != nil {
+		return os.NewSyscallError("ioctl", f.refuse)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests = append(f.requests, *r)
+	binary.NativeEndian.PutUint32(r[:], uint32(len(f.requests)-1))
+	return nil
+}
+
+func (f *fakeFile) Write(b []byte) (int, error) {
+	if f.refuse != nil {
+		return 0, &fs.PathError{Op: "write", Path: "/dev/infiniband/umad0", Err: f.refuse}
+	}
+	f.mu.Lock()
+	f.written = append(f.written, append([]byte(nil), b...))
+	f.mu.Unlock()
+	if f.answer != nil {
+		for _, a := range f.answer(b) {
+			f.queue <- a
+		}
+	}
+	return len(b), nil
+}
+
+// Read is like the kernel's: what does not fit stays, and its start is there.
+func (f *fakeFile) Read(b []byte) (int, error) {
+	if f.current == nil {
+		select {
+		case f.current = <-f.queue:
+		case err := <-f.failed:
+			f.failed <- err
+			return 0, &fs.PathError{Op: "read", Path: "/dev/infiniband/umad0", Err: err}
+		}
+	}
+	n := copy(b, f.current)
+	if n < len(f.current) {
+		return 0, &fs.PathError{Op: "read", Path: "/dev/infiniband/umad0", Err: syscall.ENOSPC}
+	}
+	f.current = nil
+	return n, nil
+}
+
+func (f *fakeFile) Close() error {
+	f.fail(os.ErrClosed)
+	return nil
+}
+
+func (f *fakeFile) fail(err error) {
+	select {
+	case f.failed <- err:
+	default:
+	}
+}
+
+// openFake opens the ports that o chooses of tree; files are by umad's name.
+func openFake(t testing.TB, tree string, o Options) (*Transport, map[string]*fakeFile) {
+	t.Helper()
+	sys := fakeSys(t, tree)
+	gsi, smi, err := sys.choose(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]*fakeFile{}
+	tr, err := open(sys, gsi, smi, func(path string) (file, error) {
+		f := newFakeFile()
+		files[path[len(deviceFolder):]] = f
+		return f, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr, files
+}
+
+// request is a Get of attribute 0x11 of the class; with hops, along 0,1,1...
+func request(c mad.Class, hops int) *mad.Datagram {
+	var call mad.Call
+	call.PutSMP(mad.MethodGet, 0x11, 0, nil)
+	call.SetLID(7)
+	if c == mad.ClassSubnDirected {
+		route := make(mad.DirectedRoute, hops+1)
+		for i := range hops {
+			route[i+1] = 1
+		}
+		call.SetRoute(route)
+	} else if c != mad.ClassSubn {
+		call.MAD[offClass] = byte(c)
+		call.To.QP = 1
+	}
+	return &mad.Datagram{Address: call.To, MAD: call.MAD[:], Timeout: time.Second}
+}
+
+// Layouts as in linux/ib_user_mad.h; this is what a little-endian host writes.
+func TestHeader(t *testing.T) {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		t.Skip("the bytes below are those of a little-endian host")
+	}
+	gid := mad.MakeGID(0xfe80000000000000, 0x0002c90300000011)
+	for _, c := range []struct {
+		name string
+		d    mad.Datagram
+		want string
+	}{
+		{"directed route", mad.Datagram{Address: mad.Address{LID: mad.PermissiveLID}, Timeout: time.Second},
+			"03000000 00000000 e8030000 00000000 00000000 00000000 00000000 ffff0000 00000000" +
+				"00000000000000000000000000000000 00000000 0000 000000000000"},
+		{"LID", mad.Datagram{Address: mad.Address{LID: 0x1234, QP: 1, SL: 5, PKeyIndex: 0x201}},
+			"03000000 00000000 00000000 00000000 00000000 00000001 80010000 12340500 00000000" +
+				"00000000000000000000000000000000 00000000 0102 000000000000"},
+		{"GRH", mad.Datagram{Address: mad.Address{LID: 2, QP: 1, HasGRH: true, GID: gid, HopLimit: 64, TrafficClass: 9, FlowLabel: 0x12345}, Timeout: 1},
+			"03000000 00000000 01000000 00000000 00000000 00000001 80010000 00020000 01004009" +
+				"fe800000000000000002c90300000011 00012345 0000 000000000000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := make([]byte, headerSize)
+			putHeader(b, 3, &c.d)
+			if got, want := hex.EncodeToString(b), strings.ReplaceAll(c.want, " ", ""); got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			if diff := cmp.Diff(c.d.Address, getAddress(b)); diff != "" {
+				t.Errorf("read back (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAgentRequest(t *testing.T) {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		t.Skip("the bytes below are those of a little-endian host")
+	}
+	const noMethods = "00000000000000000000000000000000"
+	for _, c := range []struct {
+		class    mad.Class
+		userRMPP bool
+		want     string
+	}{
+		{mad.ClassSubn, false, "00000000 00000000 01 01 0000 00000000" + noMethods + "00000000 00 000000"},
+		{mad.ClassSubnDirected, false, "00000000 00000000 81 01 0000 00000000" + noMethods + "00000000 00 000000"},
+		{mad.ClassSubnAdm, false, "00000000 01000000 03 02 0000 00000000" + noMethods + "00000000 01 000000"},
+		{mad.ClassSubnAdm, true, "00000000 01000000 03 02 0000 01000000" + noMethods + "00000000 01 000000"},
+		{mad.ClassPerf, false, "00000000 01000000 04 01 0000 00000000" + noMethods + "00000000 00 000000"},
+		{0x32, false, "00000000 01000000 32 01 0000 00000000" + noMethods + "05140000 00 000000"},
+	} {
+		b := agentRequest(c.class, c.userRMPP)
+		if got, want := hex.EncodeToString(b[:]), strings.ReplaceAll(c.want, " ", ""); got != want {
+			t.Errorf("%v: got  %s\nwant %s", c.class, got, want)
+		}
+	}
+}
+
+// One agent serves all that is sent of a class.
+func TestAgents(t *testing.T) {
+	tr, files := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
+	classes := []mad.Class{mad.ClassSubn, mad.ClassPerf, mad.ClassSubnDirected, mad.ClassPerf, mad.ClassSubn, mad.ClassSubnAdm, mad.ClassSubn}
+	for _, c := range classes {
+		if err := tr.Send(request(c, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := files["umad0"]
+	var got []string
+	for i, b := range f.written {
+		agent := binary.NativeEndian.Uint32(b)
+		got = append(got, fmt.Sprintf("%v by agent %d of %v, %d bytes", classes[i], agent, mad.Class(f.requests[agent][8]), len(b)))
+	}
+	want := []string{
+		"Subn by agent 0 of Subn, 320 bytes",
+		"Perf by agent 1 of Perf, 320 bytes",
+		"SubnDirected by agent 2 of SubnDirected, 320 bytes",
+		"Perf by agent 1 of Perf, 320 bytes",
+		"Subn by agent 0 of Subn, 320 bytes",
+		"SubnAdm by agent 3 of SubnAdm, 320 bytes",
+		"Subn by agent 0 of Subn, 320 bytes",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What the kernel refuses to send, in words.
+func TestSendErrors(t *testing.T) {
+	const goneText = "mlx5_0/2 is gone: the device was removed or reset, or its driver unloaded (%s); start again when it is back"
+	for _, c := range []struct {
+		name     string
+		class    mad.Class
+		hops     int
+		register error
+		write    error
+		want     string
+		final    bool
+	}{
+		{"fine", mad.ClassSubnDirected, 0, nil, nil, "<nil>", false},
+		{"route", mad.ClassSubnDirected, 2, nil, nil, "the route leaves this node through port 1, but we are on mlx5_0/2: begin with 0,2, or choose another port (-P)", false},
+		{"no SMI", mad.ClassSubn, 0, syscall.EPROTONOSUPPORT, nil, "mlx5_0/2: the port has no subnet management interface, as virtual functions and RoCE ports have none: choose another (-C, -P) (ioctl: protocol not supported)", false},
+		{"class", 0x55, 0, syscall.EINVAL, nil, "mlx5_0/2: the kernel does not know class unknown(0x55), or another program has it for itself (ioctl: invalid argument)", false},
+		{"agents", mad.ClassPerf, 0, syscall.ENOMEM, nil, "mlx5_0/2: the kernel has no room for an agent of class Perf: it gives each program 32 (ioctl: cannot allocate memory)", false},
+		{"policy", mad.ClassPerf, 0, syscall.EACCES, nil, "mlx5_0/2: the host's security policy (SELinux) forbids it (ioctl: permission denied)", false},
+		{"old", mad.ClassPerf, 0, syscall.ENOTTY, nil, "mlx5_0/2: the kernel is older than Linux 3.18 (ioctl: inappropriate ioctl for device)", false},
+		{"odd", mad.ClassPerf, 0, syscall.E2BIG, nil, "mlx5_0/2: the kernel gives no agent for class Perf (ioctl: argument list too long)", false},
+		{"gone, agent", mad.ClassPerf, 0, syscall.EPIPE, nil, fmt.Sprintf(goneText, "ioctl: broken pipe"), true},
+		{"gone", mad.ClassPerf, 0, nil, syscall.EIO, fmt.Sprintf(goneText, "write /dev/infiniband/umad0: input/output error"), true},
+		{"closed", mad.ClassPerf, 0, nil, os.ErrClosed, "transport closed", true},
+		{"invalid", mad.ClassPerf, 0, nil, syscall.EINVAL, "mlx5_0/2: the kernel finds the address or the MAD invalid (write /dev/infiniband/umad0: invalid argument)", false},
+		{"memory", mad.ClassPerf, 0, nil, syscall.ENOMEM, "mlx5_0/2: the kernel has no memory for it (write /dev/infiniband/umad0: cannot allocate memory)", false},
+		{"neighbour", mad.ClassPerf, 0, nil, syscall.ETIMEDOUT, "mlx5_0/2: the kernel finds no way to the GID (write /dev/infiniband/umad0: connection timed out)", false},
+		{"other", mad.ClassPerf, 0, nil, syscall.E2BIG, "mlx5_0/2: the kernel refuses it (write /dev/infiniband/umad0: argument list too long)", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tr, files := openFake(t, fakePort("mlx5_0/2", "active", 0x12, 0), Options{})
+			files["umad0"].refuse = c.register
+			if c.write != nil {
+				if err := tr.Send(request(c.class, 0)); err != nil { // has the agent registered
+					t.Fatal(err)
+				}
+				files["umad0"].refuse = c.write
+			}
+			err := tr.Send(request(c.class, c.hops))
+			if fmt.Sprint(err) != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+			var refused *mad.SendError
+			if final := err != nil && !errors.As(err, &refused); final != c.final {
+				t.Errorf("final %v, want %v", final, c.final)
+			}
+		})
+	}
+}
+
+// entry is what is read: a header with status, and m.
+func entry(status uint32, m []byte) []byte {
+	b := make([]byte, headerSize, headerSize+len(m))
+	putHeader(b, 0, &mad.Datagram{Address: mad.Address{LID: 9, QP: 1, SL: 2}})
+	binary.NativeEndian.PutUint32(b[offStatus:], status)
+	binary.NativeEndian.PutUint32(b[offLength:], uint32(headerSize+len(m)))
+	return append(b, m...)
+}
+
+func numbered(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i * 7)
+	}
+	return b
+}
+
+func TestRecv(t *testing.T) {
+	tr, files := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
+	from := mad.Address{LID: 9, QP: 1, SL: 2}
+	d := mad.Datagram{Timeout: time.Second, Cut: true, MAD: make([]byte, 1)}
+	for _, c := range []struct {
+		name  string
+		entry []byte
+		want  mad.Datagram
+	}{
+		{"answer", entry(0, numbered(256)), mad.Datagram{Address: from, MAD: numbered(256)}},
+		{"timed out", entry(110, numbered(24)), mad.Datagram{Address: from, MAD: numbered(24), Undelivered: true}},
+		{"table", entry(0, numbered(256+800)), mad.Datagram{Address: from, MAD: numbered(256 + 800)}},
+		{"long table", entry(0, numbered(1e6)), mad.Datagram{Address: from, MAD: numbered(1e6)}},
+		{"answer after it", entry(0, numbered(256)), mad.Datagram{Address: from, MAD: numbered(256)}},
+	} {
+		files["umad0"].queue <- c.entry
+		if err := tr.Recv(&d); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if !bytes.Equal(c.want.MAD, d.MAD) { // go-cmp is slow with a million bytes
+			t.Errorf("%s: %d bytes, not the %d expected", c.name, len(d.MAD), len(c.want.MAD))
+		}
+		if diff := cmp.Diff(c.want, d, cmpopts.IgnoreFields(d, "MAD")); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestRecvErrors(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{os.ErrClosed, "transport closed"},
+		{syscall.EIO, "mlx5_0/1 is gone: the device was removed or reset, or its driver unloaded (read /dev/infiniband/umad0: input/output error); start again when it is back"},
+		{syscall.EBADF, "mlx5_0/1: read: read /dev/infiniband/umad0: bad file descriptor"},
+	} {
+		tr, files := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
+		files["umad0"].fail(c.err)
+		if err := tr.Recv(new(mad.Datagram)); err == nil || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{syscall.EACCES, `mlx5_0/1: no permission to open /dev/infiniband/umad0: run as root; or let a group use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad`},
+		{syscall.ENOENT, "mlx5_0/1: the kernel has umad0, but /dev/infiniband/umad0 does not exist: udev should make it; a container must be given it (--device /dev/infiniband/umad0)"},
+		{syscall.ENXIO, "mlx5_0/1 is gone: the device was removed or reset, or its driver unloaded (open /dev/infiniband/umad0: no such device or address); start again when it is back"},
+		{syscall.EMFILE, "mlx5_0/1: open /dev/infiniband/umad0: too many open files"},
+	} {
+		p := port{device: "mlx5_0", num: 1, umad: "umad0"}
+		_, err := open(sysfs{}, p, p, func(path string) (file, error) {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: c.err}
+		})
+		if err == nil || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}

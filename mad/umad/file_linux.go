@@ -1,0 +1,39 @@
+package umad
+
+import (
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// registerAgent2 is IB_USER_MAD_REGISTER_AGENT2. It brings the P_Key index in
+// headers with it.
+const registerAgent2 = 0xc0281b04
+
+// character is an open character device. It waits in the runtime's poller,
+// which Close wakes; its Fd method would end that.
+type character struct{ *os.File }
+
+func openFile(path string) (file, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	return character{f}, nil
+}
+
+func (c character) register(r *[requestSize]byte) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var errno unix.Errno
+	err = raw.Control(func(fd uintptr) {
+		_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, registerAgent2, uintptr(unsafe.Pointer(r)))
+	})
+	if err == nil && errno != 0 {
+		err = os.NewSyscallError("ioctl", errno)
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package umad
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"fabsh/mad"
+)
+
+// headerSize is the length of what stands before each MAD (struct
+// ib_user_mad_hdr, with the P_Key index). Fields are in the host's byte order
+// unless they say big endian.
+const (
+	headerSize = 64
+
+	offAgent        = 0
+	offStatus       = 4  // 0, or why our request comes back
+	offTimeout      = 8  // ms; 0: no answer is expected
+	offLength       = 16 // of all, on receive; before it, the kernel's retries: none
+	offQP           = 20 // big endian from here
+	offQKey         = 24
+	offLID          = 28
+	offSL           = 30
+	offGRH          = 32 // 1: there is one
+	offHopLimit     = 34 // after the index of our GID: the first
+	offTrafficClass = 35
+	offGID          = 36
+	offFlowLabel    = 52
+	offPKeyIndex    = 56 // host order
+)
+
+// generalQKey is the Q_Key of all queue pairs 1 (IBA 3.5.3).
+const generalQKey = 0x80010000
+
+// putHeader writes the header of d, which goes out through agent.
+func putHeader(b []byte, agent uint32, d *mad.Datagram) {
+	clear(b[:headerSize])
+	ne, be := binary.NativeEndian, binary.BigEndian
+	ne.PutUint32(b[offAgent:], agent)
+	ne.PutUint32(b[offTimeout:], millis(d.Timeout))
+	be.PutUint32(b[offQP:], d.QP)
+	if d.QP != 0 {
+		be.PutUint32(b[offQKey:], generalQKey)
+	}
+	be.PutUint16(b[offLID:], uint16(d.LID))
+	b[offSL] = d.SL
+	if d.HasGRH {
+		b[offGRH], b[offHopLimit], b[offTrafficClass] = 1, d.HopLimit, d.TrafficClass
+		copy(b[offGID:], d.GID[:])
+		be.PutUint32(b[offFlowLabel:], d.FlowLabel)
+	}
+	ne.PutUint16(b[offPKeyIndex:], d.PKeyIndex)
+}
+
+// millis rounds up: 0 would mean that no answer is expected.
+func millis(t time.Duration) uint32 {
+	return uint32(min((t+time.Millisecond-1)/time.Millisecond, math.MaxInt32))
+}
+
+// getAddress reads the far end out of a header: where an answer came from, or
+// where our request that comes back was to go.
+func getAddress(b []byte) (a mad.Address) {
+	ne, be := binary.NativeEndian, binary.BigEndian
+	a.LID = mad.LID(be.Uint16(b[offLID:]))
+	a.QP = be.Uint32(b[offQP:])
+	a.SL = b[offSL]
+	a.PKeyIndex = ne.Uint16(b[offPKeyIndex:])
+	if b[offGRH] != 0 {
+		a.HasGRH = true
+		a.HopLimit, a.TrafficClass = b[offHopLimit], b[offTrafficClass]
+		a.GID = mad.GID(b[offGID:])
+		a.FlowLabel = be.Uint32(b[offFlowLabel:])
+	}
+	return a
+}
+
+// requestSize is the length of a request for an agent (struct
+// ib_user_mad_reg_req2). The kernel writes the agent's number into its start.
+const requestSize = 40
+
+// openibOUI stands in requests for classes that want a vendor; answers are
+// matched by transaction ID, so any will do.
+const openibOUI = 0x001405
+
+// agentRequest asks for an agent that sends MADs of class c. It takes no
+// requests: the masks of methods stay empty.
+func agentRequest(c mad.Class, userRMPP bool) (b [requestSize]byte) {
+	ne := binary.NativeEndian
+	if c.Family() != mad.ClassSubn {
+		ne.PutUint32(b[4:], 1) // queue pair
+	}
+	b[8], b[9] = uint8(c), c.Version()
+	if c >= 0x30 && c <= 0x4f {
+		ne.PutUint32(b[32:], openibOUI)
+	}
+	if c == mad.ClassSubnAdm {
+		b[36] = 1 // RMPP version
+		if userRMPP {
+			ne.PutUint32(b[12:], 1) // flags: segments and ACKs are left to us
+		}
+	}
+	return b
+}

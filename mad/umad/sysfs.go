@@ -1,0 +1,241 @@
+package umad
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"fabsh/mad"
+)
+
+// sysfs is /sys.
+type sysfs struct{ fs afero.Fs }
+
+const (
+	deviceClass = "/sys/class/infiniband"     // a folder for each device
+	umadClass   = "/sys/class/infiniband_mad" // one for each port that ib_umad serves
+	abiVersion  = 5
+)
+
+// port is a port as far as the choice goes.
+type port struct {
+	device   string
+	num      int
+	umad     string // "umad0"; "": ib_umad does not serve it
+	ethernet bool   // RoCE
+	state    mad.PortState
+	phys     mad.PortPhysicalState
+	// smDisabled: no subnet manager can run here (CapabilityMask). Such is
+	// the half for general services of a planarized port.
+	smDisabled bool
+	guid       mad.GUID
+}
+
+func (p port) String() string { return fmt.Sprintf("%s/%d", p.device, p.num) }
+
+func (p port) folder() string { return path.Join(deviceClass, p.device, "ports", strconv.Itoa(p.num)) }
+
+// ErrNoDevice: the host has no RDMA device at all.
+var ErrNoDevice = errors.New("no InfiniBand device on this host (nothing in " + deviceClass + ")")
+
+// ports lists all ports of the host by device and number.
+func (s sysfs) ports() ([]port, error) {
+	devices, err := s.list(deviceClass)
+	if err != nil || len(devices) == 0 {
+		return nil, ErrNoDevice
+	}
+	umads, err := s.umads()
+	if err != nil {
+		return nil, err
+	}
+	var ports []port
+	for _, device := range devices {
+		nums, _ := s.list(path.Join(deviceClass, device, "ports"))
+		for _, num := range nums {
+			n, err := strconv.ParseUint(num, 10, 8)
+			if err != nil {
+				continue
+			}
+			p := port{device: device, num: int(n), umad: umads[device+"/"+num]}
+			if s.describe(&p) == nil { // otherwise it has just gone
+				ports = append(ports, p)
+			}
+		}
+	}
+	return ports, nil
+}
+
+// umads maps "mlx5_0/1" to "umad0".
+func (s sysfs) umads() (map[string]string, error) {
+	const version = umadClass + "/abi_version"
+	abi, err := s.uint(version)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("the kernel module ib_umad is not loaded (no " + umadClass + "): run modprobe ib_umad as root; the line ib_umad in a file of /etc/modules-load.d has it loaded at boot")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if abi != abiVersion {
+		return nil, fmt.Errorf("the kernel's ib_umad has ABI version %d, but only %d is known (%s)", abi, abiVersion, version)
+	}
+	names, err := s.list(umadClass)
+	if err != nil {
+		return nil, err
+	}
+	umads := map[string]string{}
+	for _, name := range names {
+		device, _ := s.text(path.Join(umadClass, name, "ibdev"))
+		num, err := s.text(path.Join(umadClass, name, "port"))
+		if strings.HasPrefix(name, "umad") && err == nil {
+			umads[device+"/"+num] = name
+		}
+	}
+	return umads, nil
+}
+
+// isSMDisabled is bit 10 of PortInfo.CapabilityMask (IBA 14.2.5.6).
+const isSMDisabled = 1 << 10
+
+// describe fills in the rest of p.
+func (s sysfs) describe(p *port) error {
+	layer, err := s.text(path.Join(p.folder(), "link_layer"))
+	p.ethernet = err == nil && layer == "Ethernet"
+	state, err1 := s.uint(path.Join(p.folder(), "state"))
+	phys, err2 := s.uint(path.Join(p.folder(), "phys_state"))
+	mask, err3 := s.uint(path.Join(p.folder(), "cap_mask"))
+	gid, err4 := s.gid(*p)
+	p.state, p.phys = mad.PortState(state), mad.PortPhysicalState(phys)
+	p.smDisabled = mask&isSMDisabled != 0
+	p.guid = gid.GUID()
+	return cmp.Or(err1, err2, err3, err4)
+}
+
+// facts reads what a mad.Port tells of p.
+func (s sysfs) facts(p port) (f mad.Port, err error) {
+	uint := func(name string) uint64 {
+		v, e := s.uint(path.Join(p.folder(), name))
+		err = cmp.Or(err, e)
+		return v
+	}
+	f = mad.Port{
+		Device: p.device,
+		Num:    uint8(p.num),
+		LID:    mad.LID(uint("lid")),
+		LMC:    uint8(uint("lid_mask_count")),
+		SMLID:  mad.LID(uint("sm_lid")),
+		SMSL:   uint8(uint("sm_sl")),
+		State:  mad.PortState(uint("state")),
+	}
+	if err != nil {
+		return f, err
+	}
+	gid, err := s.gid(p)
+	if err != nil {
+		return f, err
+	}
+	f.GIDPrefix, f.PortGUID = gid.Prefix(), gid.GUID()
+	if f.NodeGUID, err = s.nodeGUID(p.device); err != nil {
+		return f, err
+	}
+	f.PKeys, err = s.pkeys(p)
+	return f, err
+}
+
+// pkeys is the table of partitions up to the last that is in use.
+func (s sysfs) pkeys(p port) (keys []uint16, err error) {
+	folder := path.Join(p.folder(), "pkeys")
+	indices, err := s.list(folder)
+	for _, index := range indices {
+		i, err := strconv.ParseUint(index, 10, 16)
+		if err != nil {
+			continue
+		}
+		key, err := s.uint(path.Join(folder, index))
+		if err != nil {
+			return nil, err
+		}
+		if key != 0 {
+			keys = append(keys, make([]uint16, max(0, int(i)+1-len(keys)))...)
+			keys[i] = uint16(key)
+		}
+	}
+	return keys, err
+}
+
+// gid is p's first: subnet prefix and port GUID.
+func (s sysfs) gid(p port) (mad.GID, error) {
+	name := path.Join(p.folder(), "gids/0")
+	text, err := s.text(name)
+	if err != nil {
+		return mad.GID{}, err
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil || !a.Is6() {
+		return mad.GID{}, fmt.Errorf("%s: %q is no GID", name, text)
+	}
+	return a.As16(), nil
+}
+
+// nodeGUID reads "0002:c903:0000:0010".
+func (s sysfs) nodeGUID(device string) (mad.GUID, error) {
+	name := path.Join(deviceClass, device, "node_guid")
+	text, err := s.text(name)
+	if err != nil {
+		return 0, err
+	}
+	a, err := netip.ParseAddr("::" + text)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %q is no GUID", name, text)
+	}
+	b := a.As16()
+	return mad.GUID(binary.BigEndian.Uint64(b[8:])), nil
+}
+
+// list names what is in a folder, "mlx5_9" before "mlx5_10".
+func (s sysfs) list(folder string) ([]string, error) {
+	entries, err := afero.ReadDir(s.fs, folder)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		wordA, numA := splitNumber(a)
+		wordB, numB := splitNumber(b)
+		return cmp.Or(cmp.Compare(wordA, wordB), cmp.Compare(numA, numB))
+	})
+	return names, err
+}
+
+func splitNumber(name string) (word string, num uint64) {
+	word = strings.TrimRight(name, "0123456789")
+	num, _ = strconv.ParseUint(name[len(word):], 10, 64)
+	return word, num
+}
+
+func (s sysfs) text(name string) (string, error) {
+	b, err := afero.ReadFile(s.fs, name)
+	return strings.TrimSpace(string(b)), err
+}
+
+// uint reads "0x12", "7", or the number before the words in "4: ACTIVE".
+func (s sysfs) uint(name string) (uint64, error) {
+	text, err := s.text(name)
+	if err != nil {
+		return 0, err
+	}
+	digits, _, _ := strings.Cut(text, ":")
+	v, err := strconv.ParseUint(digits, 0, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %q is no number", name, text)
+	}
+	return v, nil
+}

@@ -1,0 +1,178 @@
+// Package umad sends and receives through the host's own InfiniBand devices:
+// Linux's /dev/infiniband/umadN, without C.
+//
+//	umad.go    the transport: a port, or the two halves of one
+//	device.go  one open umadN: agents, datagrams, what its errors mean
+//	header.go  the header of a datagram, the request for an agent
+//	choose.go  which port, where the host has several
+//	sysfs.go   what the kernel tells of ports
+//
+// Sources: Linux 6.1: include/uapi/rdma/ib_user_mad.h (layouts),
+// drivers/infiniband/core/user_mad.c and mad.c (what they do), mad_rmpp.c.
+//
+// All agents are for sending: they get answers and nothing else, so that no
+// subnet manager or other agent of the host misses what is meant for it. The
+// issm devices, which announce a subnet manager, are never opened.
+package umad
+
+import (
+	"cmp"
+	"fmt"
+	"sync"
+
+	"github.com/spf13/afero"
+
+	"fabsh/mad"
+)
+
+// Options say which port to use. A device that is named may be a RoCE one;
+// otherwise InfiniBand ports only are looked at.
+type Options struct {
+	// Device is its name ("mlx5_0"); "" is the first with a port that will do.
+	Device string
+	// Port is its number; 0 is the device's first that is ACTIVE, else
+	// the first whose link is up.
+	Port int
+	// FS holds /sys; nil is the host's.
+	FS afero.Fs
+}
+
+// Transport is a mad.Transport over a port of the host.
+//
+// A planarized adapter (XDR) shows one port as two: of one device for general
+// services (mlx5_0), of another for subnet management (smi1). Then both are
+// open, and what is sent goes to the right one.
+type Transport struct {
+	sys      sysfs
+	gsi, smi *device // one and the same, unless planarized
+
+	// What two devices receive comes by goroutines of their own.
+	arrived chan arrival
+	closing chan struct{}
+	pumps   sync.WaitGroup
+	close   sync.Once
+}
+
+var _ mad.Transport = (*Transport)(nil)
+
+// Open opens the port that o says.
+func Open(o Options) (*Transport, error) {
+	sys := sysfs{o.FS}
+	if sys.fs == nil {
+		sys.fs = afero.NewOsFs()
+	}
+	gsi, smi, err := sys.choose(o)
+	if err != nil {
+		return nil, err
+	}
+	return open(sys, gsi, smi, openFile)
+}
+
+// open opens the devices of a pair of ports with the given function.
+func open(sys sysfs, gsi, smi port, openFile func(path string) (file, error)) (*Transport, error) {
+	t := &Transport{sys: sys, closing: make(chan struct{})}
+	var err error
+	if t.gsi, err = openDevice(gsi, openFile); err != nil {
+		return nil, err
+	}
+	t.smi = t.gsi
+	if smi == gsi {
+		return t, nil
+	}
+	if t.smi, err = openDevice(smi, openFile); err != nil {
+		t.gsi.close()
+		return nil, err
+	}
+	t.arrived = make(chan arrival)
+	for _, d := range []*device{t.gsi, t.smi} {
+		t.pumps.Go(func() { t.pump(d) })
+	}
+	return t, nil
+}
+
+// Traits: the kernel cuts and joins the tables of SubnAdm. It sets no limit to
+// what is outstanding; recent ones queue what exceeds 128 SMPs or 16 requests
+// to SubnAdm.
+func (t *Transport) Traits() mad.Traits { return mad.Traits{Name: "umad", RMPP: true} }
+
+// Send hands d to the kernel. What the kernel refuses is a *mad.SendError;
+// other errors mean that the device is gone.
+func (t *Transport) Send(d *mad.Datagram) error {
+	if mad.Class(d.MAD[offClass]).Family() == mad.ClassSubn {
+		return t.smi.send(d)
+	}
+	return t.gsi.send(d)
+}
+
+// Recv waits for the next datagram.
+func (t *Transport) Recv(d *mad.Datagram) error {
+	if t.arrived == nil {
+		return t.gsi.recv(d)
+	}
+	select {
+	case a := <-t.arrived:
+		if a.err != nil {
+			return a.err
+		}
+		*d, *a.d = *a.d, *d
+		a.taken <- struct{}{}
+		return nil
+	case <-t.closing:
+		return mad.ErrClosed
+	}
+}
+
+// arrival is a datagram on its way from a pump to Recv.
+type arrival struct {
+	d     *mad.Datagram
+	err   error
+	taken chan struct{}
+}
+
+// pump hands what d receives to Recv, one at a time.
+func (t *Transport) pump(d *device) {
+	a := arrival{d: new(mad.Datagram), taken: make(chan struct{}, 1)}
+	for a.err == nil {
+		a.err = d.recv(a.d)
+		select {
+		case t.arrived <- a:
+		case <-t.closing:
+			return
+		}
+		if a.err == nil {
+			<-a.taken
+		}
+	}
+}
+
+// Port reads the facts of the port afresh. Of a planarized one, the number is
+// that of the half for subnet management: directed routes begin with it.
+func (t *Transport) Port() (mad.Port, error) {
+	p, err := t.sys.facts(t.gsi.port)
+	if err != nil {
+		return mad.Port{}, cmp.Or(t.gsi.gone(err), err)
+	}
+	p.Num = uint8(t.smi.num)
+	return p, nil
+}
+
+// Close wakes whoever waits in Recv.
+func (t *Transport) Close() error {
+	t.close.Do(func() {
+		close(t.closing)
+		t.gsi.close()
+		if t.smi != t.gsi {
+			t.smi.close()
+		}
+		t.pumps.Wait()
+	})
+	return nil
+}
+
+// String is the port's name: "mlx5_0/1", "mlx5_0/1+smi1/2".
+func (t *Transport) String() string {
+	if t.smi == t.gsi {
+		return t.gsi.String()
+	}
+	return fmt.Sprintf("%v+%v", t.gsi, t.smi)
+}
