@@ -110,8 +110,6 @@ func advice(err error) string {
 		return ""
 	case errors.Is(err, mad.ErrClosed):
 		return "the device or simulator is gone: start it and run fabsh again"
-	case errors.Is(err, mad.ErrCut):
-		return "ask with more components, or through a transport that carries whole tables"
 	case me.Timeout():
 		return "check that the node is up and the address right (discover() finds it anew), or allow more with --timeout and --retries"
 	}
