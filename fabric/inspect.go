@@ -48,8 +48,8 @@ func (f *Fabric) inspectGUIDs() {
 			}
 		}
 		if guid != 0 && len(who) > 0 {
-			f.problem(ProblemDuplicateGUID, "%d nodes have node GUID %s: %s; give all but one another with their vendor's tool, for subnet managers take them for one",
-				len(who), guid, strings.Join(who, ", "))
+			f.problem(ProblemDuplicateGUID, "node GUID %s is that of %d nodes: %s; give all but one another with their vendor's tool, for subnet managers take them for one",
+				guid, len(who), strings.Join(who, ", "))
 		}
 	}
 }

@@ -236,9 +236,9 @@ func (n *Node) Ports() iter.Seq[*Port] {
 // Label names n in messages: its name, quoted, and its GUID.
 func (n *Node) Label() string { return label(n.name, n.info.NodeGUID) }
 
-// place is Label with what tells n from others of the same name and GUID.
+// place names n where its GUID says nothing: `switch "leaf-1" on route 0,1`.
 func (n *Node) place() string {
-	s := typeWord(n.Type()) + " " + n.Label()
+	s := typeWord(n.Type()) + " " + strconv.Quote(n.name)
 	if n.route != nil {
 		s += " on route " + n.route.String()
 	}
