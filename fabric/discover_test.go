@@ -10,7 +10,7 @@ import (
 	"fabsh/mad"
 )
 
-// TestDiscover sweeps small nets, each with its own oddity, ten times with
+// TestDiscover sweeps small nets, each with its own oddity, twenty times with
 // answers in other orders: all views are the same.
 func TestDiscover(t *testing.T) {
 	tests := []struct {
@@ -128,6 +128,14 @@ func TestDiscover(t *testing.T) {
 		{name: "around a switch, 1 hop", opt: DiscoverOptions{Around: mad.DirectedRoute{0, 1, 2}, Hops: 1}, build: chain},
 		{name: "around a CA, 2 hops", opt: DiscoverOptions{Around: mad.DirectedRoute{0, 1, 2, 3}, Hops: 2}, build: chain},
 		{name: "around a switch, no end", opt: DiscoverOptions{Around: mad.DirectedRoute{0, 1, 2}}, build: chain},
+		{name: "3 hops, one node being found on a detour at times", opt: DiscoverOptions{Hops: 3}, build: func(n *fakeNet) {
+			h, s0, s1, s2 := n.ca(0x10, 1, "host"), n.sw(0x21, 3, "s0"), n.sw(0x23, 3, "s1"), n.sw(0x25, 3, "s2")
+			n.link(h, 1, s0, 3)
+			n.link(s0, 1, s1, 1)
+			n.link(s0, 2, s2, 1)
+			n.link(s1, 2, s2, 2)
+			n.link(s2, 3, n.ca(0x11, 1, "far"), 1)
+		}},
 		{name: "1 hop", opt: DiscoverOptions{Hops: 1}, build: chain},
 		{name: "a PortInfo that is refused", build: func(n *fakeNet) {
 			chain(n)
@@ -146,7 +154,7 @@ func TestDiscover(t *testing.T) {
 	golden := loadGolden(t, "testdata/discover.txt")
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			for seed := range int64(10) {
+			for seed := range int64(20) {
 				synctest.Test(t, func(t *testing.T) {
 					n := &fakeNet{delay: jitter(seed)}
 					test.build(n)

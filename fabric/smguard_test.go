@@ -13,12 +13,13 @@ import (
 func TestFindSMRefused(t *testing.T) {
 	for _, test := range []struct {
 		name    string
+		class   mad.Class // of what is heard
 		status  mad.Status
 		broken  error
 		sm, err string
 	}{
-		{name: "refusal", status: mad.StatusBadMethodAttribute, sm: "a subnet manager at LID 1001"},
-		{name: "redirection", status: mad.StatusRedirect, sm: "a subnet manager at LID 1001"},
+		{name: "refusal", class: mad.ClassSubn, status: mad.StatusBadMethodAttribute, sm: "a subnet manager at LID 1001"},
+		{name: "redirection", class: mad.ClassSubnAdm, status: mad.StatusRedirect, sm: "a subnet manager at LID 1001"},
 		{name: "transport gone", broken: errors.New("unplugged"), err: "SubnGet(SMInfo) to LID 1001: unplugged"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -27,7 +28,7 @@ func TestFindSMRefused(t *testing.T) {
 				n.link(n.ca(0x10, 1, "host"), 1, n.ca(0x11, 1, "sm"), 1)
 				n.local.ports[1].info.MasterSMLID = n.local.ports[1].info.LID
 				n.status = func(*packet) mad.Status { return test.status }
-				n.lost = func(p *packet) bool { return test.broken != nil || p.h.Class != mad.ClassSubn }
+				n.lost = func(p *packet) bool { return p.h.Class != test.class }
 				c := n.attach()
 				if test.broken != nil {
 					c.fail(test.broken)

@@ -111,3 +111,39 @@ lids were assigned: nets/net has no LIDs; they were given out in its order, from
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
+
+// TestLoadPortGUIDs: port GUIDs as vendors give them, told at either end.
+func TestLoadPortGUIDs(t *testing.T) {
+	const in = `# Initiated from node 00000000000000a0 port 00000000000000a0
+
+caguid=0xa0
+Ca	2 "H-00000000000000a0"		# "own line"
+[1](a0) 	"S-0000000000000001"[1]		# lid 1 lmc 0 "" lid 4 4xNDR
+
+caguid=0xb0
+Ca	1 "H-00000000000000b0"		# "far line"
+[1]	"S-0000000000000001"[2]		# lid 2 lmc 1 "" lid 4 2xXDR
+
+switchguid=0x1(2)
+Switch	3 "S-0000000000000001"		# "" base port 0 lid 4 lmc 0
+[1]	"H-00000000000000a0"[1]		# "own line" lid 1 4xNDR s=0 w=2 v=4
+[2]	"H-00000000000000b0"[1](bb) 		# "far line" lid 2 2xXDR
+`
+	f, err := Load(strings.NewReader(in), "net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `fabric: 3 nodes (1 switch, 2 CAs), 2 links, complete
+from own line/1
+switch "" guid 1 image 0 vendor 0 device 0 ports 3 port guid 2 lid 4 lmc 0 enhanced false
+  1 - 1 own line/1 4xNDR
+  2 - 2 far line/1 2xXDR
+ca "own line" guid a0 image 0 vendor 0 device 0 ports 2
+  1 - 0 0x0000000000000001/1 4xNDR guid a0 lid 1 lmc 0
+ca "far line" guid b0 image 0 vendor 0 device 0 ports 1
+  1 - 0 0x0000000000000001/2 2xXDR guid bb lid 2 lmc 1
+`
+	if d := cmp.Diff(want, describe(f)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
