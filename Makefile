@@ -3,6 +3,7 @@
 export FABSH_PEERS_REQUIRED := 1
 GO   := go
 TEST := $(GO) test -timeout 15m
+STAT := $(GO) tool benchstat -confidence 0.9
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check lint generate peers fuzz soak bench clean
@@ -29,7 +30,8 @@ lint: ## formatting, vet, staticcheck, module file
 	$(GO) mod tidy -diff
 
 generate: ## the generated files (tests say when they are stale)
-	$(GO) test -run Generated ./mad/internal/gen -update
+	$(GO) test -run '^TestGenerated$$' ./mad/internal/gen -update
+	$(GO) test -run '^TestReference$$' ./builtins -update
 
 peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils and tshark into .peers; installs nothing
 	@mad/ibsim/ibsimtest/peers.sh .peers
@@ -43,7 +45,11 @@ soak: peers ## long fuzzing, repeated tests
 	$(TEST) -timeout 2h -race -count 10 ./...
 
 bench: peers ## measurements, ours beside the peer's of the same run, medians of 5
-	$(GO) test -run '^$$' -bench . -benchmem -count 5 ./...
+	@f=$$(mktemp) && trap 'rm -f '$$f EXIT && \
+	$(GO) test -run '^$$' -bench . -benchmem -count 5 ./... >$$f || { cat $$f; exit 1; }; \
+	$(STAT) -filter '-.name:/^(Discover|Parallel)/' $$f && \
+	$(STAT) -filter '.name:Discover .unit:(sec/op OR MADs)' -col /program $$f && \
+	$(STAT) -filter '.name:Parallel .unit:sec/op' -col /how $$f
 
 clean: ## removes what make made
 	rm -rf fabsh .peers
