@@ -4,7 +4,7 @@
 //	format.go        which formats there are
 //	ibnetdiscover.go writes what ibnetdiscover prints
 //	load.go          reads that, and the net files of ibsim, which are much alike
-//	record.go        their lines
+//	record.go        their lines, scan.go what lines consist of
 //	cable.go         what the lines say of a link
 package format
 
