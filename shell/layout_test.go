@@ -36,7 +36,7 @@ var layers = [][]string{
 // of them, may have in other than tests.
 var reserved = map[string][]string{
 	"C":                          nil,
-	"unsafe":                     nil,
+	"unsafe":                     {"mad/umad"}, // ioctl
 	"log":                        nil,
 	"testing":                    {"mad/ibsim/ibsimtest"},
 	"os/exec":                    {"shell", "mad/ibsim/ibsimtest"},
