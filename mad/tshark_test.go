@@ -15,11 +15,9 @@ import (
 	"time"
 
 	"fabsh/mad/ibsim/ibsimtest"
+	"fabsh/mad/internal/erf"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 )
 
 // The witness: tshark dissects what we encode, in requests and responses of
@@ -337,7 +335,7 @@ func randomAttribute(r *rand.Rand, a *Attribute) []byte {
 	return data
 }
 
-// writeCapture writes MADs as InfiniBand packets in ERF records.
+// writeCapture writes MADs as InfiniBand packets in a capture file.
 func writeCapture(t *testing.T, path string, vectors []vector) {
 	t.Helper()
 	file, err := os.Create(path)
@@ -345,44 +343,19 @@ func writeCapture(t *testing.T, path string, vectors []vector) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	w := pcapgo.NewWriter(file)
-	if err := w.WriteFileHeader(65535, layers.LinkType(197)); err != nil {
+	w, err := erf.NewWriter(file)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range vectors {
-		record := erf(v.mad)
-		info := gopacket.CaptureInfo{Timestamp: time.Unix(int64(i), 0), CaptureLength: len(record), Length: len(record)}
-		if err := w.WritePacket(info, record); err != nil {
+		p := erf.Packet{Time: time.Unix(int64(i), 0), SLID: 1, DLID: 2, PKey: 0xffff, DestQP: 1, SrcQP: 1, QKey: 0x80010000, Payload: v.mad}
+		if Class(v.mad[offClass]).Family() == ClassSubn {
+			p.VL, p.DestQP, p.SrcQP, p.QKey = 15, 0, 0, 0
+		}
+		if err := w.Write(&p); err != nil {
 			t.Fatal(err)
 		}
 	}
-}
-
-// erf wraps a MAD in an unreliable datagram and an ERF record of type 21.
-func erf(mad []byte) []byte {
-	qp, vl := uint32(1), byte(0)
-	if Class(mad[offClass]).Family() == ClassSubn {
-		qp, vl = 0, 15
-	}
-	b := make([]byte, 16, 16+28+len(mad)+6)
-	b[8] = 21 // TYPE_INFINIBAND
-	b[9] = 4  // variable length
-	size := cap(b)
-	binary.BigEndian.PutUint16(b[10:], uint16(size))
-	binary.BigEndian.PutUint16(b[14:], uint16(size-16))
-	// Local route header: VL; next header is BTH; DLID 2, SLID 1; length in words up to the invariant CRC.
-	b = append(b, vl<<4, 2, 0, 2)
-	b = binary.BigEndian.AppendUint16(b, uint16((28+len(mad)+4)/4))
-	b = append(b, 0, 1)
-	// Base transport header: UD send only, default P_Key, destination QP.
-	b = append(b, 0x64, 0, 0xff, 0xff)
-	b = binary.BigEndian.AppendUint32(b, qp)
-	b = binary.BigEndian.AppendUint32(b, 0)
-	// Datagram extended transport header: Q_Key, source QP.
-	b = binary.BigEndian.AppendUint32(b, 0x80010000*qp)
-	b = binary.BigEndian.AppendUint32(b, qp)
-	b = append(b, mad...)
-	return append(b, 0, 0, 0, 0, 0, 0) // CRCs
 }
 
 // tshark runs tshark; it skips the test where there is none.

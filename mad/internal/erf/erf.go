@@ -1,0 +1,179 @@
+// Package erf keeps InfiniBand packets in capture files, as Wireshark reads
+// them: unreliable datagrams in ERF records in a pcap file. It knows nothing
+// of what the packets carry.
+//
+//	erf.go     one packet: headers
+//	file.go    a file of packets
+//
+// Sources: Endace ERF Types Reference Guide (record header, TYPE_INFINIBAND);
+// IBA 7.7, 8.3, 9.2, 9.3.1 (LRH, GRH, BTH, DETH). Checked against tshark.
+package erf
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// Packet is an unreliable datagram with a place in a capture.
+type Packet struct {
+	Time time.Time
+	// Interface is the capture interface, 0 to 3, which packet belongs to:
+	// what that means is the writer's choice.
+	Interface  uint8
+	VL, SL     uint8
+	SLID, DLID uint16
+	GRH        *GRH // nil: local
+	PKey       uint16
+	DestQP     uint32
+	SrcQP      uint32
+	QKey       uint32
+	Payload    []byte // whole words of 4 bytes
+}
+
+// GRH is the global route header.
+type GRH struct {
+	TrafficClass uint8
+	FlowLabel    uint32
+	HopLimit     uint8
+	SGID, DGID   [16]byte
+}
+
+// Lengths of headers in bytes.
+const (
+	recordSize = 16
+	lrhSize    = 8
+	grhSize    = 40
+	bthSize    = 12
+	dethSize   = 8
+	icrcSize   = 4
+	vcrcSize   = 2
+	// MaxPayload is what a packet of the longest MTU can carry.
+	MaxPayload = 4096
+)
+
+const (
+	typeInfiniBand = 21
+	flagVarLength  = 4
+	flagInterface  = 3 // mask
+	flagBad        = 0x18
+	lnhGlobal      = 3    // LRH.LNH: a GRH follows
+	lnhLocal       = 2    // LRH.LNH: a BTH follows
+	nextHeaderBTH  = 0x1b // GRH.NxtHdr
+	opcodeUDSend   = 0x64 // BTH.OpCode: UD, send only
+)
+
+// Append appends the ERF record of p to b. The CRCs are 0: what no wire has
+// carried has none.
+func Append(b []byte, p *Packet) []byte {
+	words := (lrhSize + bthSize + dethSize + len(p.Payload) + icrcSize) / 4 // LRH.PktLen
+	lnh := byte(lnhLocal)
+	if p.GRH != nil {
+		words += grhSize / 4
+		lnh = lnhGlobal
+	}
+	wire := 4*words + vcrcSize
+
+	// ERF: the time as a fixed-point number of seconds, little endian;
+	// all the rest is big endian.
+	fraction := uint64(p.Time.Nanosecond()) << 32 / uint64(time.Second)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.Time.Unix())<<32|fraction)
+	b = append(b, typeInfiniBand, flagVarLength|p.Interface&flagInterface)
+	b = binary.BigEndian.AppendUint16(b, uint16(recordSize+wire))
+	b = append(b, 0, 0) // no packets lost before this one
+	b = binary.BigEndian.AppendUint16(b, uint16(wire))
+
+	b = append(b, p.VL<<4, p.SL<<4|lnh)
+	b = binary.BigEndian.AppendUint16(b, p.DLID)
+	b = binary.BigEndian.AppendUint16(b, uint16(words))
+	b = binary.BigEndian.AppendUint16(b, p.SLID)
+	if g := p.GRH; g != nil {
+		b = binary.BigEndian.AppendUint32(b, 6<<28|uint32(g.TrafficClass)<<20|g.FlowLabel&0xfffff)
+		b = binary.BigEndian.AppendUint16(b, uint16(4*words-lrhSize-grhSize))
+		b = append(b, nextHeaderBTH, g.HopLimit)
+		b = append(b, g.SGID[:]...)
+		b = append(b, g.DGID[:]...)
+	}
+	b = append(b, opcodeUDSend, 0)
+	b = binary.BigEndian.AppendUint16(b, p.PKey)
+	b = binary.BigEndian.AppendUint32(b, p.DestQP&0xffffff)
+	b = binary.BigEndian.AppendUint32(b, 0) // PSN
+	b = binary.BigEndian.AppendUint32(b, p.QKey)
+	b = binary.BigEndian.AppendUint32(b, p.SrcQP&0xffffff)
+	b = append(b, p.Payload...)
+	return append(b, make([]byte, icrcSize+vcrcSize)...)
+}
+
+// Parse reads the ERF record b into p, all but the time. The payload is part
+// of b.
+func Parse(b []byte, p *Packet) error {
+	if len(b) < recordSize {
+		return fmt.Errorf("%d bytes are no ERF record", len(b))
+	}
+	if t := b[8] & 0x7f; t != typeInfiniBand {
+		return fmt.Errorf("an ERF record of type %d, and InfiniBand is %d", t, typeInfiniBand)
+	}
+	switch {
+	case b[8]&0x80 != 0:
+		return fmt.Errorf("an ERF record with extension headers")
+	case b[9]&flagBad != 0:
+		return fmt.Errorf("an ERF record that is marked as truncated or damaged")
+	}
+	p.Interface = b[9] & flagInterface
+	wire := int(binary.BigEndian.Uint16(b[14:]))
+	if wire > len(b)-recordSize {
+		return fmt.Errorf("%d bytes of a packet of %d", len(b)-recordSize, wire)
+	}
+	return p.parse(b[recordSize : recordSize+wire])
+}
+
+// parse reads the packet b.
+func (p *Packet) parse(b []byte) error {
+	tooShort := fmt.Errorf("a packet of %d bytes, too short for its headers", len(b))
+	if len(b) < lrhSize+bthSize+dethSize+icrcSize+vcrcSize {
+		return tooShort
+	}
+	p.VL, p.SL = b[0]>>4, b[1]>>4
+	p.DLID, p.SLID = binary.BigEndian.Uint16(b[2:]), binary.BigEndian.Uint16(b[6:])
+	size := 4 * int(binary.BigEndian.Uint16(b[4:])&0x7ff)
+	lnh := b[1] & 3
+	if size > len(b)-vcrcSize {
+		return fmt.Errorf("a packet of %d bytes that says it has %d", len(b)-vcrcSize, size)
+	}
+	b = b[lrhSize:max(lrhSize, size)]
+	p.GRH = nil
+	switch lnh {
+	case lnhGlobal:
+		if len(b) < grhSize {
+			return tooShort
+		}
+		p.GRH = parseGRH(b)
+		b = b[grhSize:]
+	case lnhLocal:
+	default:
+		return fmt.Errorf("a raw packet")
+	}
+	if len(b) < bthSize+dethSize+icrcSize {
+		return tooShort
+	}
+	if b[0] != opcodeUDSend {
+		return fmt.Errorf("a packet with opcode %#02x, which is no datagram", b[0])
+	}
+	p.PKey = binary.BigEndian.Uint16(b[2:])
+	p.DestQP = binary.BigEndian.Uint32(b[4:]) & 0xffffff
+	p.QKey = binary.BigEndian.Uint32(b[12:])
+	p.SrcQP = binary.BigEndian.Uint32(b[16:]) & 0xffffff
+	p.Payload = b[bthSize+dethSize : len(b)-icrcSize]
+	return nil
+}
+
+func parseGRH(b []byte) *GRH {
+	first := binary.BigEndian.Uint32(b)
+	return &GRH{
+		TrafficClass: uint8(first >> 20),
+		FlowLabel:    first & 0xfffff,
+		HopLimit:     b[7],
+		SGID:         [16]byte(b[8:]),
+		DGID:         [16]byte(b[24:]),
+	}
+}

@@ -1,0 +1,198 @@
+package erf_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad/internal/erf"
+)
+
+// packets have each field set to something.
+func packets() []erf.Packet {
+	return []erf.Packet{
+		{
+			Time: time.Unix(1700000000, 250000000).UTC(), VL: 15, SLID: 0xffff, DLID: 0xffff,
+			PKey: 0xffff, Payload: bytes.Repeat([]byte{0xab}, 256),
+		},
+		{
+			Time: time.Unix(1700000001, 1).UTC(), Interface: 3, VL: 1, SL: 5, SLID: 7, DLID: 9,
+			GRH:  &erf.GRH{TrafficClass: 3, FlowLabel: 0x12345, HopLimit: 64, SGID: [16]byte{0xfe, 0x80, 15: 1}, DGID: [16]byte{0xfe, 0x80, 15: 2}},
+			PKey: 0x7fff, DestQP: 1, SrcQP: 0xabcdef, QKey: 0x80010000, Payload: []byte{1, 2, 3, 4},
+		},
+		{Time: time.Unix(0, 0).UTC(), Interface: 1, Payload: []byte{}},
+	}
+}
+
+// TestBytes: a whole file, to the byte.
+func TestBytes(t *testing.T) {
+	var b bytes.Buffer
+	w, err := erf.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := packets()[1]
+	if err := w.Write(&p); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"4d3cb2a1 02000400 00000000 00000000 ffff0000 c5000000", // pcap, nanoseconds, 65535, ERF
+		"01f15365 01000000 5e000000 5e000000",                   // packet: time, lengths
+		"04000000 01f15365 15 07 005e 0000 004e",                // record
+		"10 53 0009 0013 0007",                                  // LRH
+		"60312345 001c 1b 40",                                   // GRH
+		"fe800000 00000000 00000000 00000001",
+		"fe800000 00000000 00000000 00000002",
+		"64 00 7fff 00000001 00000000", // BTH
+		"80010000 00abcdef",            // DETH
+		"01020304",
+		"00000000 0000", // CRCs
+	}, "")
+	want = strings.ReplaceAll(want, " ", "")
+	if got := hex.EncodeToString(b.Bytes()); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	want := packets()
+	got, err := read(write(t, want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestPayload: what no packet can carry is not written.
+func TestPayload(t *testing.T) {
+	w, err := erf.NewWriter(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 255, erf.MaxPayload + 4} {
+		if err := w.Write(&erf.Packet{Payload: make([]byte, n)}); err == nil {
+			t.Errorf("%d bytes were written", n)
+		}
+	}
+	if err := w.Write(&erf.Packet{Payload: make([]byte, erf.MaxPayload)}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWriteError: the error of the file is the writer's.
+func TestWriteError(t *testing.T) {
+	full := errors.New("no space left")
+	if _, err := erf.NewWriter(failing{full}); err != full {
+		t.Errorf("got %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestErrors(t *testing.T) {
+	whole := write(t, packets()[:1])
+	change := func(at int, v ...byte) []byte {
+		b := bytes.Clone(whole)
+		copy(b[at:], v)
+		return b
+	}
+	const record, lrh, bth = 24 + 16, 24 + 16 + 16, 24 + 16 + 16 + 8
+	for _, tt := range []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"empty", nil, "no capture file: it is too short"},
+		{"header cut", whole[:20], "no capture file: it is too short"},
+		{"text", []byte("what is all this, and why does it go on for so long?"), "no pcap file: Unknown magic 74616877"},
+		{"Ethernet", change(20, 1), "a capture of packets of another kind: link type 1 (Ethernet), and ERF is 197"},
+		{"packet header cut", whole[:24+7], "packet 1 is cut off: the file is incomplete"},
+		{"packet missing", whole[:24+16], "packet 1 is cut off: the file is incomplete"},
+		{"packet cut", whole[:len(whole)-1], "packet 1 is cut off: the file is incomplete"},
+		{"endless packet", change(24+8, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f), "packet 1: capture length exceeds snap length: 2147483647 > 65535"},
+		{"no record", change(24+8, 15, 0), "packet 1: 15 bytes are no ERF record"},
+		{"Ethernet record", change(record+8, 2), "packet 1: an ERF record of type 2, and InfiniBand is 21"},
+		{"extension header", change(record+8, 0x80|21), "packet 1: an ERF record with extension headers"},
+		{"damaged", change(record+9, 0x14), "packet 1: an ERF record that is marked as truncated or damaged"},
+		{"wire length", change(record+14, 1, 0x40), "packet 1: 290 bytes of a packet of 320"},
+		{"short packet", change(record+14, 0, 33), "packet 1: a packet of 33 bytes, too short for its headers"},
+		{"packet length", change(lrh+4, 0, 73), "packet 1: a packet of 288 bytes that says it has 292"},
+		{"no packet", change(lrh+4, 0, 0), "packet 1: a packet of 290 bytes, too short for its headers"},
+		{"no room for a GRH", change(lrh+1, 3, 0, 0, 0, 10), "packet 1: a packet of 290 bytes, too short for its headers"},
+		{"raw", change(lrh+1, 1), "packet 1: a raw packet"},
+		{"RC", change(bth, 4), "packet 1: a packet with opcode 0x04, which is no datagram"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := read(tt.file)
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// FuzzRead: no file makes the reader panic, and what it reads can be written
+// and is then read the same.
+func FuzzRead(f *testing.F) {
+	f.Add(write(f, packets()))
+	f.Add(write(f, packets()[:1])[:100])
+	f.Fuzz(func(t *testing.T, file []byte) {
+		once, err := read(file)
+		if err != nil {
+			return
+		}
+		for i := range once {
+			once[i].Time = time.Unix(once[i].Time.Unix()&0xffffffff, int64(once[i].Time.Nanosecond())).UTC()
+		}
+		twice, err := read(write(t, once))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(once, twice); diff != "" {
+			t.Errorf("-first +second\n%s", diff)
+		}
+	})
+}
+
+func write(t testing.TB, list []erf.Packet) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := erf.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		if err := w.Write(&list[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+func read(file []byte) (list []erf.Packet, err error) {
+	r, err := erf.NewReader(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		var p erf.Packet
+		switch err := r.Read(&p); {
+		case err == io.EOF:
+			return list, nil
+		case err != nil:
+			return list, err
+		}
+		p.Payload = bytes.Clone(p.Payload)
+		list = append(list, p)
+	}
+}

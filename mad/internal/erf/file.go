@@ -1,0 +1,101 @@
+package erf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+)
+
+// linkType is LINKTYPE_ERF, and snapLen what a record may be long, in bytes.
+const (
+	linkType = layers.LinkType(197)
+	snapLen  = 1<<16 - 1
+)
+
+// Writer writes a capture file.
+type Writer struct {
+	out    io.Writer
+	buf    bytes.Buffer // one packet, to be written at once
+	pcap   *pcapgo.Writer
+	record []byte
+}
+
+// NewWriter begins a capture file in w. Each packet is one Write, so that a
+// file is whole between any two.
+func NewWriter(w io.Writer) (*Writer, error) {
+	f := &Writer{out: w}
+	f.pcap = pcapgo.NewWriterNanos(&f.buf)
+	if err := f.pcap.WriteFileHeader(snapLen, linkType); err != nil {
+		return nil, err
+	}
+	return f, f.flush()
+}
+
+// Write appends p to the file.
+func (f *Writer) Write(p *Packet) error {
+	if len(p.Payload) > MaxPayload || len(p.Payload)%4 != 0 {
+		return fmt.Errorf("a payload of %d bytes", len(p.Payload))
+	}
+	f.record = Append(f.record[:0], p)
+	info := gopacket.CaptureInfo{Timestamp: p.Time, CaptureLength: len(f.record), Length: len(f.record)}
+	if err := f.pcap.WritePacket(info, f.record); err != nil {
+		return err
+	}
+	return f.flush()
+}
+
+func (f *Writer) flush() error {
+	_, err := f.out.Write(f.buf.Bytes())
+	f.buf.Reset()
+	return err
+}
+
+// Reader reads a capture file.
+type Reader struct {
+	pcap *pcapgo.Reader
+	n    int // packets read
+}
+
+// NewReader begins to read the capture file r, which may be packed by gzip.
+func NewReader(r io.Reader) (*Reader, error) {
+	p, err := pcapgo.NewReader(r)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("no capture file: it is too short")
+	case err != nil:
+		return nil, fmt.Errorf("no pcap file: %w", err)
+	case p.LinkType() != linkType:
+		return nil, fmt.Errorf("a capture of packets of another kind: link type %d (%v), and ERF is %d", p.LinkType(), p.LinkType(), linkType)
+	}
+	p.SetSnaplen(min(p.Snaplen(), snapLen))
+	return &Reader{pcap: p}, nil
+}
+
+// Read reads the next packet; io.EOF when there is none. The payload is the
+// caller's until the next Read.
+func (f *Reader) Read(p *Packet) error {
+	b, info, err := f.pcap.ZeroCopyReadPacketData()
+	if err == io.EOF && info.CaptureLength == 0 {
+		return io.EOF
+	}
+	f.n++
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("packet %d is cut off: the file is incomplete", f.n)
+	}
+	if err == nil {
+		err = Parse(b, p)
+	}
+	if err != nil {
+		return fmt.Errorf("packet %d: %w", f.n, err)
+	}
+	p.Time = info.Timestamp
+	return nil
+}
+
+// Number is that of the latest packet, as Wireshark counts: from 1.
+func (f *Reader) Number() int { return f.n }
