@@ -87,7 +87,8 @@ func (c *Call) Records(size int) (iter.Seq[[]byte], error) {
 // callState is what the engine keeps in a lent call; its lock guards it.
 type callState struct {
 	phase      phase
-	fresh      bool // counts in the window: sent, not answered, not presumed lost
+	method     Method // of the request: that of an answer to Set is GetResp
+	fresh      bool   // counts in the window: sent, not answered, not presumed lost
 	next, prev *Call
 	dest       *destination
 	seq        uint64 // order of admission

@@ -143,7 +143,7 @@ func (e *Engine) Start(c *Call) {
 		go c.complete()
 		return
 	}
-	c.s = callState{timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), dest: e.destination(c)}
+	c.s = callState{method: Method(c.MAD[offMethod]), timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), dest: e.destination(c)}
 	if c.Timeout <= 0 {
 		c.s.timeout = e.opt.Timeout
 	}

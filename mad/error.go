@@ -40,6 +40,9 @@ func newError(c *Call, err error) error {
 		return nil
 	}
 	h := c.Header()
+	if c.s.method != 0 {
+		h.Method = c.s.method
+	}
 	e := &Error{
 		Class:    h.Class,
 		Op:       h.Class.Family().String() + (h.Method&^Response).Name(h.Class, h.ClassVersion),

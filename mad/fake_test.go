@@ -74,6 +74,9 @@ func (f *fakeTransport) Close() error {
 // respond makes d the response to itself: the request's data, as an echo.
 func respond(d Datagram) Datagram {
 	d.MAD = append([]byte(nil), d.MAD...)
+	if d.MAD[offMethod] == byte(MethodSet) {
+		d.MAD[offMethod] = byte(MethodGet) // answered by GetResp (IBA 13.4.5)
+	}
 	d.MAD[offMethod] |= byte(Response)
 	binary.BigEndian.PutUint32(d.MAD[offTID:], 0xabcd0000) // some transports change the upper half
 	return d

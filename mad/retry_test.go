@@ -131,6 +131,12 @@ func TestRetryLadder(t *testing.T) {
 			err:  "SubnGet(PortInfo 3) to route 0,1,3: invalid attribute value (status 0x001c)",
 		},
 		{
+			name: "status of a Set", peer: func(f *fakeTransport, d Datagram) { f.deliver(withStatus(respond(d), 0x1c)) },
+			call: func(c *Call) { c.MAD[offMethod] = byte(MethodSet) }, opt: Options{Write: true},
+			sent: []time.Duration{0},
+			err:  "SubnSet(PortInfo 3) to LID 17: invalid attribute value (status 0x001c)",
+		},
+		{
 			name: "redirected", call: func(c *Call) {
 				c.PutPerf(MethodGet, 1, 0, nil)
 				c.SetLID(9)
