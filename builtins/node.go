@@ -149,18 +149,8 @@ func init() {
 		member[port]{name: "lmc", doc: "how many low bits of the LID it ignores", get: func(p port) starlark.Value { return starlark.MakeInt(p.LMC()) }},
 		member[port]{name: "state", doc: `logical state: "active", "down", ...; None if unknown`, get: func(p port) starlark.Value { return known(p, p.State()) }},
 		member[port]{name: "physical_state", doc: `state of link training: "link_up", "polling", ...; None if unknown`, get: func(p port) starlark.Value { return known(p, p.PhysicalState()) }},
-		member[port]{name: "width", doc: `width in use: "4x"; None while the link is down`, get: func(p port) starlark.Value {
-			if !linkUp(p) {
-				return starlark.None
-			}
-			return starlark.String(mad.ActiveWidth(p.Info()))
-		}},
-		member[port]{name: "speed", doc: `speed in use: "HDR"; None while the link is down`, get: func(p port) starlark.Value {
-			if !linkUp(p) {
-				return starlark.None
-			}
-			return starlark.String(mad.ActiveSpeed(p.Info()))
-		}},
+		member[port]{name: "width", doc: `width in use: "4x"; None while the link is down, or if unknown`, get: func(p port) starlark.Value { return whileUp(p, p.Width()) }},
+		member[port]{name: "speed", doc: `speed in use: "HDR"; None while the link is down, or if unknown`, get: func(p port) starlark.Value { return whileUp(p, p.Speed()) }},
 		member[port]{name: "info", doc: "PortInfo, as read by the sweep; None if unknown", get: func(p port) starlark.Value {
 			if i := p.Info(); i != nil {
 				return encoded(mad.AttrPortInfo, i)
@@ -178,8 +168,12 @@ func known(p port, state fmt.Stringer) starlark.Value {
 	return starlark.String(state.String())
 }
 
-func linkUp(p port) bool {
-	return p.Info() != nil && p.PhysicalState() == mad.PortPhysicalStateLinkUp
+// whileUp is a fact of the link in use.
+func whileUp(p port, text string) starlark.Value {
+	if p.Info() == nil || p.PhysicalState() != mad.PortPhysicalStateLinkUp || text == "" {
+		return starlark.None
+	}
+	return starlark.String(text)
 }
 
 func (p port) String() string       { return fmt.Sprintf("port(%q, %s)", p.Name(), p.Node().GUID()) }
