@@ -47,8 +47,8 @@ soak: peers ## long fuzzing, repeated tests
 bench: peers ## measurements, ours beside the peer's of the same run, medians of 5
 	@f=$$(mktemp) && trap 'rm -f '$$f EXIT && \
 	$(GO) test -run '^$$' -bench . -benchmem -count 5 ./... >$$f || { cat $$f; exit 1; }; \
-	$(STAT) -filter '-.name:/^(Discover|Parallel)/' $$f && \
-	$(STAT) -filter '.name:Discover .unit:(sec/op OR MADs)' -col /program $$f && \
+	$(STAT) -filter '-.name:(DiscoverIbsim OR Parallel)' fabsh=$$f && \
+	$(STAT) -filter '.name:DiscoverIbsim .unit:(sec/op OR MADs)' -col /program $$f && \
 	$(STAT) -filter '.name:Parallel .unit:sec/op' -col /how $$f
 
 clean: ## removes what make made

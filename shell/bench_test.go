@@ -61,9 +61,9 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkDiscover sweeps 648 hosts and 54 switches of 36 ports on ibsim.
+// BenchmarkDiscoverIbsim sweeps 648 hosts and 54 switches of 36 ports on ibsim.
 // ibnetdiscover keeps 2 MADs on their way if not told otherwise.
-func BenchmarkDiscover(b *testing.B) {
+func BenchmarkDiscoverIbsim(b *testing.B) {
 	path := program(b)
 	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.Options{})
 	const fabric = "fabric: 702 nodes (54 switches, 648 CAs), 1296 links, complete\n"
