@@ -1,6 +1,7 @@
 package mad
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,8 @@ import (
 
 // Options are an engine's limits and permissions.
 type Options struct {
-	// Window is how many requests may wait for an answer at once. 0: 32.
+	// Window is how many requests may wait for an answer at once. 0: what
+	// the transport does best with, or 32.
 	Window int
 	// Timeout of one attempt. 0: 1 s.
 	Timeout time.Duration
@@ -77,7 +79,7 @@ var errStalled = fmt.Errorf("%w before it could be sent, for the transport takes
 // NewEngine starts an engine on t, which it owns from now on.
 func NewEngine(t Transport, o Options) *Engine {
 	if o.Window <= 0 {
-		o.Window = defaultWindow
+		o.Window = cmp.Or(t.Traits().Window, defaultWindow)
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = time.Second

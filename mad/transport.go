@@ -88,5 +88,6 @@ type Traits struct {
 	RMPP           bool   // segments and reassembles SA transfers itself (kernel)
 	NoACK          bool   // RMPP ACKs cannot reach the sender and must not be sent
 	MaxOutstanding int    // datagrams that may wait for an answer; 0: no limit
+	Window         int    // how many do best, where nobody says otherwise; 0: the engine's default
 	Simulated      bool   // in-process: no production fabric can be harmed
 }

@@ -45,7 +45,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	s.flags = f
 	s.port = number{min: 1, max: 254}
 	s.retries = number{max: 100, value: 2, isSet: true}
-	s.window = number{min: 1, max: 1 << 16, value: 32, isSet: true}
+	s.window = number{min: 1, max: 1 << 16}
 	s.sl = number{max: 15}
 	s.pkey = number{min: 1, max: 0xffff}
 	s.smLID = number{min: 1, max: int(mad.MaxUnicastLID)}
@@ -56,7 +56,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.VarP(&s.port, "port", "P", "send from the device's port `NUMBER` (default: its first that is up)")
 	f.VarP(&s.timeout, "timeout", "t", "wait `TIME` for an answer: in ms, or such as 2s (default 1s)")
 	f.Var(&s.retries, "retries", "send an unanswered request `N` times more")
-	f.Var(&s.window, "window", "have at most `N` requests wait for an answer at once")
+	f.Var(&s.window, "window", "have at most `N` requests wait for an answer at once (default 32; with ibsim 64)")
 	f.BoolVar(&s.write, "write", false, "allow what changes the fabric (a simulated one may always be changed)")
 	f.BoolVar(&s.overrideSM, "override-sm", false, "with --write: change what a running subnet manager owns, too")
 	f.BoolVar(&s.readOnly, "read-only", false, "allow no change, of a simulated fabric either")

@@ -51,6 +51,10 @@ var _ mad.Transport = (*Transport)(nil)
 // for a socket, 1280 bytes a message with its bookkeeping).
 const maxOutstanding = 128
 
+// window is enough to keep ibsim busy while we are being woken: with 32 it
+// waits for us. It loses nothing, and more than 64 gains little.
+const window = 64
+
 // watchInterval is how soon an idle client notices that ibsim is gone.
 const watchInterval = 500 * time.Millisecond
 
@@ -71,7 +75,7 @@ const (
 // Traits: ACKs of RMPP segments bounce, because ibsim takes them for responses
 // to ourselves.
 func (t *Transport) Traits() mad.Traits {
-	return mad.Traits{Name: "ibsim", NoACK: true, MaxOutstanding: maxOutstanding}
+	return mad.Traits{Name: "ibsim", NoACK: true, MaxOutstanding: maxOutstanding, Window: window}
 }
 
 // Send hands d to ibsim. It refuses with a *mad.SendError what ibsim would
