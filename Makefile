@@ -3,7 +3,6 @@
 export FABSH_PEERS_REQUIRED := 1
 GO   := go
 TEST := $(GO) test -timeout 15m
-STAT := $(GO) tool benchstat -confidence 0.9
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check lint generate peers fuzz soak bench clean
@@ -46,10 +45,8 @@ soak: peers ## long fuzzing, repeated tests
 
 bench: peers ## measurements, ours beside the peer's of the same run, medians of 5
 	@f=$$(mktemp) && trap 'rm -f '$$f EXIT && \
-	$(GO) test -run '^$$' -bench . -benchmem -count 5 ./... >$$f || { cat $$f; exit 1; }; \
-	$(STAT) -filter '-.name:(DiscoverIbsim OR Parallel)' fabsh=$$f && \
-	$(STAT) -filter '.name:DiscoverIbsim .unit:(sec/op OR MADs)' -col /program $$f && \
-	$(STAT) -filter '.name:Parallel .unit:sec/op' -col /how $$f
+	if $(GO) test -run '^$$' -bench . -benchmem -count 5 ./... >$$f; \
+	then $(GO) tool benchstat -confidence 0.9 fabsh=$$f; else cat $$f; exit 1; fi
 
 clean: ## removes what make made
 	rm -rf fabsh .peers

@@ -1,19 +1,18 @@
 package shell
 
 import (
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
+	"time"
 
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
-// The benchmarks here run whole processes, from start to exit. What their names
-// say as key=value is to be compared: benchstat -col /program.
+// The benchmarks here run whole processes. Those that compare take turns, so
+// that what else the machine does falls on all alike.
 
 // program builds fabsh, for the test's own binary is larger and starts more
 // slowly.
@@ -61,56 +60,66 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkDiscoverIbsim sweeps 648 hosts and 54 switches of 36 ports on ibsim.
-// ibnetdiscover keeps 2 MADs on their way if not told otherwise.
+// BenchmarkDiscoverIbsim sweeps 648 hosts and 54 switches of 36 ports on ibsim,
+// beside ibnetdiscover, which by itself keeps 2 MADs on their way.
 func BenchmarkDiscoverIbsim(b *testing.B) {
 	path := program(b)
 	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.Options{})
-	const fabric = "fabric: 702 nodes (54 switches, 648 CAs), 1296 links, complete\n"
-	fabsh := func(code string) string {
-		return output(b, exec.Command(path, "-F", "ibsim:"+f.Name, "-c", code))
+	fabsh := func(code string) *exec.Cmd { return exec.Command(path, "-F", "ibsim:"+f.Name, "-c", code) }
+	ibnetdiscover := func(args ...string) *exec.Cmd { return f.Command(b, "", "ibnetdiscover", args...) }
+	const fabric = "fabric: 702 nodes (54 switches, 648 CAs), 1296 links, complete"
+
+	var ours, theirs, slow time.Duration
+	for b.Loop() {
+		ours += elapsed(b, fabsh("discover()"))
+		theirs += elapsed(b, ibnetdiscover("-o", "64"))
+		slow += elapsed(b, ibnetdiscover())
 	}
-	b.Run("program=fabsh", func(b *testing.B) {
-		for b.Loop() {
-			if out := fabsh("discover()"); out != fabric {
-				b.Fatal(out)
-			}
-		}
-		b.ReportMetric(numberIn(b, fabsh("print(discover(), stats())"), `sent=(\d+)`), "MADs")
-	})
-	for _, args := range [][]string{{"-o", "64"}, nil} {
-		b.Run("program=ibnetdiscover"+strings.Join(args, ""), func(b *testing.B) {
-			for b.Loop() {
-				if err := f.Command(b, "", "ibnetdiscover", args...).Run(); err != nil { // to /dev/null
-					b.Fatal(err)
-				}
-			}
-			report := output(b, f.Command(b, "", "ibnetdiscover", append(args, "-m")...))
-			b.ReportMetric(numberIn(b, report, `Total MADs used: (\d+)`), "MADs")
-		})
-	}
+	report(b, ours, "fabsh-sec")
+	report(b, theirs, "ibnetdiscover-o64-sec")
+	report(b, slow, "ibnetdiscover-sec")
+	b.ReportMetric(100*ours.Seconds()/theirs.Seconds(), "%of-ibnetdiscover-o64")
+	b.ReportMetric(100*ours.Seconds()/slow.Seconds(), "%of-ibnetdiscover")
+	b.ReportMetric(numberIn(b, output(b, fabsh("print(discover(), stats())")), regexp.QuoteMeta(fabric)+`.* stats.sent=(\d+)`), "fabsh-MADs")
+	b.ReportMetric(numberIn(b, output(b, ibnetdiscover("-m")), `Total MADs used: (\d+)`), "ibnetdiscover-MADs")
+	b.ReportMetric(0, "ns/op") // of all three: of no use
 }
 
-// BenchmarkParallel asks 208 nodes, 5 ms away, one after the other and at once.
+// elapsed is how long c takes, which writes to /dev/null.
+func elapsed(b *testing.B, c *exec.Cmd) time.Duration {
+	b.Helper()
+	start := time.Now()
+	if err := c.Run(); err != nil {
+		b.Fatalf("%v: %v", c, err)
+	}
+	return time.Since(start)
+}
+
+func report(b *testing.B, sum time.Duration, unit string) {
+	b.ReportMetric(sum.Seconds()/float64(b.N), unit)
+}
+
+// BenchmarkParallel asks 208 nodes, 5 ms away, one after the other and at once,
+// without start and discovery.
 func BenchmarkParallel(b *testing.B) {
 	path := program(b)
 	const script = `
 f = discover()
 get = lambda n: smp_get("NodeInfo", n)
-start = time.now()
-answers = %s
-print(len(answers), "answers in", (time.now() - start).seconds)`
-	for _, c := range []struct{ how, code string }{
-		{"loop", "[get(n) for n in f.nodes]"},
-		{"parallel", "parallel(get, f.nodes)"},
-	} {
-		b.Run("how="+c.how, func(b *testing.B) {
-			var seconds float64
-			for b.Loop() {
-				out := output(b, exec.Command(path, "-F", "sim:fattree:k=8,levels=3,delay=5ms", "--window", "64", "-c", fmt.Sprintf(script, c.code)))
-				seconds += numberIn(b, out, `^208 answers in ([0-9.e-]+)`)
-			}
-			b.ReportMetric(seconds*1e9/float64(b.N), "ns/op") // without start and discovery
-		})
+def took(fn):
+    start = time.now()
+    if len(fn()) != 208:
+        fail()
+    return (time.now() - start).seconds
+print(took(lambda: [get(n) for n in f.nodes]), took(lambda: parallel(get, f.nodes)))`
+	var loop, parallel float64
+	for b.Loop() {
+		out := output(b, exec.Command(path, "-F", "sim:fattree:k=8,levels=3,delay=5ms", "--window", "64", "-c", script))
+		loop += numberIn(b, out, `^(\S+) `)
+		parallel += numberIn(b, out, ` (\S+)\n$`)
 	}
+	b.ReportMetric(loop/float64(b.N), "loop-sec")
+	b.ReportMetric(parallel/float64(b.N), "parallel-sec")
+	b.ReportMetric(loop/parallel, "loop/parallel")
+	b.ReportMetric(0, "ns/op")
 }
