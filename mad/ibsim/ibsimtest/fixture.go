@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,8 +47,7 @@ const patience = 60 * time.Second
 // if there is to be one, are ready. Skips the test when there is no ibsim.
 func Start(t testing.TB, net string, o Options) *Fixture {
 	t.Helper()
-	f := &Fixture{Dir: t.TempDir(), env: Env(t)}
-	f.Name = fmt.Sprintf("fabsh-%d-%s", os.Getpid(), filepath.Base(filepath.Dir(f.Dir))+filepath.Base(f.Dir))
+	f := &Fixture{Name: fmt.Sprintf("fabsh-%016x", rand.Uint64()), Dir: t.TempDir(), env: Env(t)}
 	f.startSim(t, net)
 	if o.SM != "" {
 		f.startSM(t, o)
