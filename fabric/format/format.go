@@ -6,6 +6,10 @@
 //	load.go          reads that, and the net files of ibsim, which are much alike
 //	record.go        their lines, scan.go what lines consist of
 //	cable.go         what the lines say of a link
+//	lft.go           reads forwarding tables, in three dialects; bind.go matches
+//	                 them with a fabric; lftwrite.go writes them
+//	tables.go        how tables name nodes
+//	lines.go         reads big files line by line
 package format
 
 import (

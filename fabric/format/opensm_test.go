@@ -1,0 +1,119 @@
+package format_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+	"fabsh/mad"
+	"fabsh/mad/ibsim"
+	"fabsh/mad/ibsim/ibsimtest"
+)
+
+// subnet is an ibsim that OpenSM has brought up, and the fabric as we see it.
+type subnet struct {
+	*ibsimtest.Fixture
+	f *fabric.Fabric
+}
+
+// dump is a file that OpenSM wrote.
+func (s *subnet) dump(t testing.TB, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(s.Dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// start brings a net up; OpenSM dumps all tables it can.
+func start(t testing.TB, net string, args ...string) *subnet {
+	t.Helper()
+	first := regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net)[1]
+	s := &subnet{Fixture: ibsimtest.Start(t, net, ibsimtest.Options{SM: first, SMArgs: append([]string{"-D", "0x43"}, args...)})}
+	tr, err := ibsim.Attach(ibsim.Options{Socket: s.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := mad.NewEngine(tr, mad.Options{})
+	defer e.Close()
+	if s.f, err = fabric.Discover(t.Context(), e, fabric.DiscoverOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// nets are the net files of peers' tests, by name.
+func nets(t testing.TB) map[string]string {
+	m := map[string]string{"fattree": ibsimtest.FatTree(4, 2, 4)}
+	for _, name := range ibsimtest.Nets() {
+		m[name] = ibsimtest.Net(t, name)
+	}
+	return m
+}
+
+// rows are the forwarding tables of a fabric.
+type rows map[*fabric.Node][]byte
+
+// of makes rows on demand, from LID 0 to the last of the fabric.
+func (r rows) of(f *fabric.Fabric) func(*fabric.Node) []byte {
+	top := mad.LID(0)
+	for i := range f.Ports() {
+		top = max(top, f.Ports()[i].LID())
+	}
+	return func(n *fabric.Node) []byte {
+		if r[n] == nil {
+			r[n] = make([]byte, top+1)
+		}
+		return r[n]
+	}
+}
+
+func (r rows) get(n *fabric.Node) []byte { return r[n] }
+
+func readLFTs(t testing.TB, f *fabric.Fabric, name, text string) rows {
+	t.Helper()
+	r := rows{}
+	notes, err := format.ReadLFTs(strings.NewReader(text), name, f, r.of(f))
+	if err != nil || notes != nil {
+		t.Fatalf("%v, notes %q", err, notes)
+	}
+	return r
+}
+
+// TestOpenSMTables: the tables that OpenSM and the tools of infiniband-diags
+// dump are all the same to us, and we write them as OpenSM does.
+func TestOpenSMTables(t *testing.T) {
+	for name, net := range nets(t) {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, net)
+			want := s.dump(t, "opensm-lfts.dump")
+			tables := readLFTs(t, s.f, "lfts", want)
+			var got bytes.Buffer
+			if err := format.WriteLFTs(&got, s.f, tables.get); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, got.String()); d != "" {
+				t.Errorf("(-OpenSM +fabsh):\n%s", d)
+			}
+			for _, other := range []struct{ name, text string }{
+				{"fdbs", s.dump(t, "opensm.fdbs")},
+				{"dump_fts", s.Run(t, "dump_fts")},
+				{"dump_fts -a", s.Run(t, "dump_fts", "-a")},
+				{"dump_fts -n", s.Run(t, "dump_fts", "-n")},
+				{"after multicast", s.Run(t, "dump_fts", "-M") + s.Run(t, "dump_fts")},
+			} {
+				if d := cmp.Diff(tables, readLFTs(t, s.f, other.name, other.text), cmp.Comparer(func(a, b *fabric.Node) bool { return a == b })); d != "" {
+					t.Errorf("%s (-opensm-lfts.dump +it):\n%s", other.name, d)
+				}
+			}
+		})
+	}
+}
