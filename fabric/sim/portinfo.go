@@ -34,6 +34,9 @@ func (r *request) setPortInfo(p *port) mad.Status {
 	merge(mad.AttrPortInfo, image[:], r.data)
 	next.Decode(image[:])
 	next.PortState, next.PortPhysicalState = old.PortState, old.PortPhysicalState
+	if asked.OperationalVLs == 0 { // no change, though smp_set sends what it read
+		next.OperationalVLs = old.OperationalVLs
+	}
 	if p != p.home() { // what only end ports have
 		next.MKey, next.MKeyProtectBits, next.MKeyLeasePeriod = old.MKey, old.MKeyProtectBits, old.MKeyLeasePeriod
 		next.GIDPrefix, next.LID, next.LMC = old.GIDPrefix, old.LID, old.LMC
