@@ -1,0 +1,402 @@
+package route
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// GraphOptions say what of a fabric is seen, and how.
+type GraphOptions struct {
+	// Exclude leaves links out, each told by either of its ports.
+	Exclude func(*fabric.Port) bool
+	// Weight is what the link out of a switch's port counts, from 1; nil: 1.
+	Weight func(*fabric.Port) int
+	// PortOrder lists the ports of a switch that are to be preferred, best
+	// first; those it leaves out come after, as they would without.
+	PortOrder func(*fabric.Node) []int
+	// Rules give terminals their classes; nil: DefaultRules.
+	Rules []Rule
+	// Workers is how many cores are used; 0: all. No result depends on it.
+	Workers int
+}
+
+// Graph is a fabric as algorithms want it. It does not change.
+type Graph struct {
+	fabric   *fabric.Fabric
+	switches []*fabric.Node
+	index    []int32 // switch by node id, or -1
+	notes    []string
+	workers  int
+
+	terminals []Terminal
+	byLID     []int32 // terminal by LID, or -1; up to the highest LID
+	dests     []dest  // of switch s: dests[destBase[s]:destBase[s+1]]
+	destBase  []int32
+
+	channels   []Channel // by switch, then port
+	chanBase   []int32   // first channel of a switch, and the end
+	neighbours []Neighbour
+	nbrTo      []int32 // Neighbour.To, close together
+	nbrBack    []uint8 // Weight of the neighbour's links back, or 0
+	nbrBase    []int32
+	weighted   bool
+	order      [][]int16 // of switches that have a PortOrder: rank by port
+
+	// What a packet meets that leaves switch s by port p: targets[portBase[s]+p],
+	// a channel, or -2-t for terminal t, or noTarget.
+	targets  []int32
+	portBase []int32
+}
+
+const noTarget = -1
+
+// Terminal is where paths begin and end: a port that has LIDs.
+type Terminal struct {
+	Port   *fabric.Port
+	LID    mad.LID // the first
+	Count  int     // of LIDs, 1<<LMC
+	Switch int     // that it is on, or -1 where its cable leads to none
+	Out    uint8   // that switch's port to it; 0: it is the switch
+	Class  Class
+}
+
+// Channel is one direction of a link between two different switches.
+type Channel struct {
+	From, To       int32
+	Reverse        int32 // the channel of the other direction
+	Port, PeerPort uint8
+	Weight         uint8
+}
+
+// Neighbour is a switch that another has links to.
+type Neighbour struct {
+	To     int32
+	Weight uint8   // of the lightest link
+	Ports  []uint8 // of the lightest links, in order of preference
+}
+
+// dest is a LID, as its switch sees it.
+type dest struct {
+	lid      mad.LID
+	out      uint8
+	terminal int32
+}
+
+// NewGraph makes the graph of f over the links that are not down. What is odd
+// but no obstacle is in Notes.
+func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
+	g := &Graph{fabric: f, workers: o.Workers}
+	if g.workers <= 0 {
+		g.workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Rules == nil {
+		o.Rules = DefaultRules()
+	}
+	g.addSwitches()
+	usable := func(p *fabric.Port) bool {
+		q := p.Peer()
+		return q != nil && p.State() != mad.PortStateDown && q.State() != mad.PortStateDown &&
+			(o.Exclude == nil || !o.Exclude(p) && !o.Exclude(q))
+	}
+	if err := g.addChannels(usable, o.Weight); err != nil {
+		return nil, err
+	}
+	if o.PortOrder != nil {
+		g.order = make([][]int16, len(g.switches))
+		for s, n := range g.switches {
+			if err := g.setOrder(s, o.PortOrder(n)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	g.addNeighbours()
+	g.addTerminals(usable, o.Rules)
+	return g, nil
+}
+
+// Fabric is what g was made of.
+func (g *Graph) Fabric() *fabric.Fabric { return g.fabric }
+
+// Notes say what of the fabric is not in g, or other than in the fabric.
+func (g *Graph) Notes() []string { return g.notes }
+
+// Workers is the number of cores used.
+func (g *Graph) Workers() int { return g.workers }
+
+// Switches are all switches, by number.
+func (g *Graph) Switches() []*fabric.Node { return g.switches }
+
+// SwitchOf is the number of a switch, or -1.
+func (g *Graph) SwitchOf(n *fabric.Node) int { return int(g.index[n.ID()]) }
+
+// SwitchByGUID is the number of the switch with that node GUID, or -1.
+func (g *Graph) SwitchByGUID(guid mad.GUID) int {
+	s, ok := slices.BinarySearchFunc(g.switches, guid, func(n *fabric.Node, guid mad.GUID) int { return cmp.Compare(n.GUID(), guid) })
+	if !ok {
+		return -1
+	}
+	return s
+}
+
+// Terminals are all terminals, in the order of the fabric's ports.
+func (g *Graph) Terminals() []Terminal { return g.terminals }
+
+// TerminalByLID is the number of the terminal with that LID, or -1.
+func (g *Graph) TerminalByLID(lid mad.LID) int {
+	if int(lid) >= len(g.byLID) {
+		return -1
+	}
+	return int(g.byLID[lid])
+}
+
+// TerminalOf is the number of the terminal that p is or, of a switch's port,
+// belongs to, or -1.
+func (g *Graph) TerminalOf(p *fabric.Port) int {
+	if p.Node().IsSwitch() {
+		p = p.Node().Port(0)
+	}
+	t, ok := slices.BinarySearchFunc(g.terminals, p.ID(), func(t Terminal, id int) int { return cmp.Compare(t.Port.ID(), id) })
+	if !ok {
+		return -1
+	}
+	return t
+}
+
+// Top is the highest LID.
+func (g *Graph) Top() mad.LID { return mad.LID(len(g.byLID) - 1) }
+
+// Channels are all channels, by switch and port.
+func (g *Graph) Channels() []Channel { return g.channels }
+
+// ChannelOf is the number of the channel out of port p of a switch, or -1.
+func (g *Graph) ChannelOf(p *fabric.Port) int {
+	if s := g.SwitchOf(p.Node()); s >= 0 {
+		if t := g.targets[int(g.portBase[s])+p.Num()]; t >= 0 {
+			return int(t)
+		}
+	}
+	return -1
+}
+
+// ChannelPort is the port that channel c leaves by.
+func (g *Graph) ChannelPort(c int) *fabric.Port {
+	return g.switches[g.channels[c].From].Port(int(g.channels[c].Port))
+}
+
+// Neighbours are the switches next to s, by number.
+func (g *Graph) Neighbours(s int) []Neighbour { return g.neighbours[g.nbrBase[s]:g.nbrBase[s+1]] }
+
+// LIDs are all LIDs of terminals of class c that are on switches, in the order
+// of switches and their ports; of class 0, all.
+func (g *Graph) LIDs(c Class) []mad.LID {
+	var lids []mad.LID
+	for _, d := range g.dests {
+		if c == 0 || g.terminals[d.terminal].Class&c != 0 {
+			lids = append(lids, d.lid)
+		}
+	}
+	return lids
+}
+
+// destsOf are the LIDs on switch s, by port, then LID.
+func (g *Graph) destsOf(s int) []dest { return g.dests[g.destBase[s]:g.destBase[s+1]] }
+
+func (g *Graph) note(format string, args ...any) {
+	g.notes = append(g.notes, fmt.Sprintf(format, args...))
+}
+
+func (g *Graph) addSwitches() {
+	nodes := g.fabric.Nodes()
+	g.index = slices.Repeat([]int32{-1}, len(nodes))
+	base := int32(0)
+	for i := range nodes {
+		if n := &nodes[i]; n.IsSwitch() {
+			g.index[i] = int32(len(g.switches))
+			g.switches = append(g.switches, n)
+			g.portBase = append(g.portBase, base)
+			base += int32(n.NumPorts()) + 1
+		}
+	}
+	g.portBase = append(g.portBase, base)
+	g.targets = slices.Repeat([]int32{noTarget}, int(base))
+}
+
+func (g *Graph) addChannels(usable func(*fabric.Port) bool, weight func(*fabric.Port) int) error {
+	for s, n := range g.switches {
+		g.chanBase = append(g.chanBase, int32(len(g.channels)))
+		for p := range n.Ports() {
+			if !usable(p) {
+				continue
+			}
+			to := g.SwitchOf(p.Peer().Node())
+			if to < 0 || to == s {
+				continue
+			}
+			c := Channel{From: int32(s), To: int32(to), Port: uint8(p.Num()), PeerPort: uint8(p.Peer().Num()), Weight: 1}
+			if weight != nil {
+				w := weight(p)
+				if w < 1 || w > maxDistance {
+					return fmt.Errorf("weight %d of %s: it must be from 1 to %d", w, p.Label(), maxDistance)
+				}
+				c.Weight = uint8(w)
+				g.weighted = g.weighted || w != 1
+			}
+			g.targets[int(g.portBase[s])+p.Num()] = int32(len(g.channels))
+			g.channels = append(g.channels, c)
+		}
+	}
+	g.chanBase = append(g.chanBase, int32(len(g.channels)))
+	for i := range g.channels {
+		c := &g.channels[i]
+		c.Reverse = g.targets[g.portBase[c.To]+int32(c.PeerPort)]
+	}
+	return nil
+}
+
+func (g *Graph) setOrder(s int, ports []int) error {
+	if len(ports) == 0 {
+		return nil
+	}
+	n := g.switches[s]
+	rank := slices.Repeat([]int16{256}, n.NumPorts()+1)
+	for i, num := range ports {
+		if num < 1 || num > n.NumPorts() {
+			return fmt.Errorf("port order of %s: it has no port %d", n.Label(), num)
+		}
+		if rank[num] == 256 {
+			rank[num] = int16(i)
+		}
+	}
+	g.order[s] = rank
+	return nil
+}
+
+func (g *Graph) addNeighbours() {
+	ports := make([]uint8, 0, len(g.channels))
+	sorted := make([]int32, 0, maxPorts)
+	for s := range g.switches {
+		g.nbrBase = append(g.nbrBase, int32(len(g.neighbours)))
+		sorted = sorted[:0]
+		for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
+			sorted = append(sorted, c)
+		}
+		slices.SortFunc(sorted, func(i, j int32) int {
+			a, b := &g.channels[i], &g.channels[j]
+			return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.Weight, b.Weight), cmp.Compare(g.rank(s, a.Port), g.rank(s, b.Port)), cmp.Compare(a.Port, b.Port))
+		})
+		for i := 0; i < len(sorted); {
+			first := &g.channels[sorted[i]]
+			from := len(ports)
+			for ; i < len(sorted) && g.channels[sorted[i]].To == first.To; i++ {
+				if c := &g.channels[sorted[i]]; c.Weight == first.Weight {
+					ports = append(ports, c.Port)
+				}
+			}
+			g.nbrTo = append(g.nbrTo, first.To)
+			g.neighbours = append(g.neighbours, Neighbour{To: first.To, Weight: first.Weight, Ports: ports[from:len(ports):len(ports)]})
+		}
+	}
+	g.nbrBase = append(g.nbrBase, int32(len(g.neighbours)))
+	g.nbrBack = make([]uint8, len(g.neighbours))
+	for s := range g.switches {
+		for i := g.nbrBase[s]; i < g.nbrBase[s+1]; i++ {
+			back := g.Neighbours(int(g.nbrTo[i]))
+			if j, ok := slices.BinarySearchFunc(back, int32(s), func(n Neighbour, s int32) int { return cmp.Compare(n.To, s) }); ok {
+				g.nbrBack[i] = back[j].Weight
+			}
+		}
+	}
+}
+
+// rank is how port p of switch s stands in the PortOrder; 0 where there is none.
+func (g *Graph) rank(s int, p uint8) int16 {
+	if g.order == nil || g.order[s] == nil {
+		return 0
+	}
+	return g.order[s][p]
+}
+
+func (g *Graph) addTerminals(usable func(*fabric.Port) bool, rules []Rule) {
+	var none, astray int
+	for i := range g.fabric.Ports() {
+		p := &g.fabric.Ports()[i]
+		isSwitch := p.Node().IsSwitch()
+		if isSwitch && p.Num() > 0 || !isSwitch && p.Peer() == nil {
+			continue
+		}
+		t := Terminal{Port: p, LID: p.LID(), Count: 1 << p.LMC(), Switch: -1, Class: classify(rules, p)}
+		switch {
+		case isSwitch:
+			t.Switch = g.SwitchOf(p.Node())
+		case usable(p):
+			t.Switch, t.Out = g.SwitchOf(p.Peer().Node()), uint8(p.Peer().Num())
+		}
+		if t.LID == 0 {
+			none++
+		}
+		if t.Switch < 0 {
+			astray++
+		}
+		g.terminals = append(g.terminals, t)
+	}
+	switch {
+	case none == 0:
+	case none == len(g.terminals):
+		g.note("no port has a LID: they are numbered from 1, in the order of the fabric")
+		for i := range g.terminals {
+			g.terminals[i].LID = mad.LID(i + 1)
+			if i+1 > int(mad.MaxUnicastLID) {
+				g.terminals[i].LID = 0
+			}
+		}
+	default:
+		g.note("%d of %d ports have no LID: nothing is routed to them", none, len(g.terminals))
+	}
+	if astray > 0 {
+		g.note("%d ports of CAs and routers are on no switch", astray)
+	}
+	g.addLIDs()
+}
+
+func (g *Graph) addLIDs() {
+	g.byLID = append(g.byLID, -1)
+	of := make([][]dest, len(g.switches))
+	for i := range g.terminals {
+		t := &g.terminals[i]
+		if t.Out > 0 {
+			g.targets[g.portBase[t.Switch]+int32(t.Out)] = int32(-2 - i)
+		} else if t.Switch >= 0 {
+			g.targets[g.portBase[t.Switch]] = int32(-2 - i)
+		}
+		if t.LID == 0 {
+			t.Count = 0
+		}
+		t.Count = max(0, min(t.Count, int(mad.MaxUnicastLID)-int(t.LID)+1))
+		for j := range t.Count {
+			lid := int(t.LID) + j
+			for len(g.byLID) <= lid {
+				g.byLID = append(g.byLID, -1)
+			}
+			if other := g.byLID[lid]; other >= 0 {
+				g.note("LID %d of %s is that of %s too, which gets it", lid, t.Port.Label(), g.terminals[other].Port.Label())
+				t.Count = j
+				break
+			}
+			g.byLID[lid] = int32(i)
+			if t.Switch >= 0 {
+				of[t.Switch] = append(of[t.Switch], dest{mad.LID(lid), t.Out, int32(i)})
+			}
+		}
+	}
+	for _, d := range of {
+		slices.SortFunc(d, func(a, b dest) int { return cmp.Or(cmp.Compare(a.out, b.out), cmp.Compare(a.lid, b.lid)) })
+		g.destBase = append(g.destBase, int32(len(g.dests)))
+		g.dests = append(g.dests, d...)
+	}
+	g.destBase = append(g.destBase, int32(len(g.dests)))
+}
