@@ -75,7 +75,7 @@ Requests go to the LID of the target, on the service level that the subnet admin
 			c.addressGMP(&calls[i], local, t.lid)
 			open = append(open, &calls[i])
 		}
-		if err := c.read(open); err != nil {
+		if err := c.transact(open); err != nil {
 			return nil, err
 		}
 		for i := range targets {

@@ -61,7 +61,7 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 			}
 			open = append(open, &calls[i])
 		}
-		if err := c.read(open); err != nil {
+		if err := c.transact(open); err != nil {
 			return nil, err
 		}
 		for i := range targets {

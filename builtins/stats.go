@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-// statistics is the value `stats`: an engine's counts.
+// statistics is the value `stats`: what an engine did.
 type statistics struct{ mad.Stats }
 
 var (
@@ -20,8 +20,9 @@ var (
 var statsBuiltin = Builtin{
 	Name:  "stats",
 	Group: groupRest,
-	Doc: `Returns how many MADs went out and came in so far.
-Counts are never part of other values, which are the same in every run.`,
+	Doc: `Returns how many MADs went out and came in so far, how many may be out at once, and how long answers took.
+"smp", "sa" and "gmp" are subnet management, subnet administration, and performance management with all other classes. Of each there is the window, which follows the round trips, and of the round trips what half of them, 90 % and 99 % took at most, in microseconds (at most a quarter too long).
+Counts and times are never part of other values, which are the same in every run.`,
 	Example: `
 > stats().timed_out
 0
@@ -44,12 +45,25 @@ func (s statistics) Truth() starlark.Bool  { return true }
 func (s statistics) Hash() (uint32, error) { return hashUint64(s.Sent), nil }
 func (s statistics) schema() string        { return "stats/1" }
 
-// facts are the fields of mad.Stats under their names in snake case.
+// facts are the fields of mad.Counts under their names in snake case, and
+// those of each class.
 func (s statistics) facts() []fact {
-	v := reflect.ValueOf(s.Stats)
-	out := make([]fact, v.NumField())
-	for i := range out {
-		out[i] = fact{name: mad.SnakeName(v.Type().Field(i).Name), value: starlark.MakeUint64(v.Field(i).Uint())}
+	v := reflect.ValueOf(s.Counts)
+	var out []fact
+	for i := range v.NumField() {
+		out = append(out, fact{name: mad.SnakeName(v.Type().Field(i).Name), value: starlark.MakeUint64(v.Field(i).Uint())})
+	}
+	for _, class := range []struct {
+		name string
+		mad.ClassStats
+	}{{"smp", s.SMP}, {"sa", s.SA}, {"gmp", s.GMP}} {
+		out = append(out,
+			fact{name: class.name + "_window", value: starlark.MakeInt(class.Window)},
+			fact{name: class.name + "_round_trips", value: starlark.MakeUint64(class.RoundTrips)},
+			fact{name: class.name + "_p50_us", value: starlark.MakeInt64(class.P50.Microseconds())},
+			fact{name: class.name + "_p90_us", value: starlark.MakeInt64(class.P90.Microseconds())},
+			fact{name: class.name + "_p99_us", value: starlark.MakeInt64(class.P99.Microseconds())},
+			fact{name: class.name + "_max_us", value: starlark.MakeInt64(class.Max.Microseconds())})
 	}
 	return out
 }

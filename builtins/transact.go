@@ -6,23 +6,8 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric"
 	"fabsh/mad"
 )
-
-// read is transact for requests that change nothing. Of many none may be lost.
-func (c *call) read(calls []*mad.Call) error {
-	e, err := c.engine()
-	if err != nil {
-		return err
-	}
-	if len(calls) > 1 || c.fiber().baton != nil {
-		for _, call := range calls {
-			fabric.Persevere(e, call)
-		}
-	}
-	return c.transact(calls)
-}
 
 // transact sends calls, waits for all, and counts those that nobody answered.
 // The error is the end of the fiber; each call's own is in its Err.

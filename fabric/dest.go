@@ -17,15 +17,6 @@ func (d Dest) Address(c *mad.Call) {
 	}
 }
 
-// Persevere gives c, one of many requests that change nothing, twice as many
-// attempts in the same time: of thousands none may be lost where one datagram
-// in ten is.
-func Persevere(e *mad.Engine, c *mad.Call) {
-	if o := e.Options(); o.Retries > 0 {
-		c.Timeout, c.Retries = o.Timeout/2, 2*o.Retries+1
-	}
-}
-
 // smp is one SMP to a Dest.
 func smp(c *mad.Call, d Dest, m mad.Method, a *mad.Attribute, modifier uint32, data []byte) *mad.Call {
 	c.PutSMP(m, a.ID, modifier, data)

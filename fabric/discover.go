@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"fabsh/mad"
 )
@@ -39,11 +38,6 @@ func Discover(ctx context.Context, e *mad.Engine, o DiscoverOptions) (*Fabric, e
 		return nil, fmt.Errorf("discover: %s is no directed route: it must begin with 0 and have at most %d hops", o.Around, mad.MaxHops)
 	}
 	s := &sweep{engine: e, opt: o, books: map[mad.GUID]*book{}, done: make(chan struct{})}
-	// Of the ten thousand questions of a sweep none may be lost where one
-	// datagram in ten is: twice as many attempts, in the same time.
-	if eo := e.Options(); eo.Retries > 0 {
-		s.timeout, s.retries = eo.Timeout/2, 2*eo.Retries+1
-	}
 	s.mu.Lock()
 	s.askNode((*sweep).gotStart, nil, 0, o.Around)
 	s.mu.Unlock()
@@ -68,10 +62,7 @@ func Discover(ctx context.Context, e *mad.Engine, o DiscoverOptions) (*Fabric, e
 type sweep struct {
 	engine *mad.Engine
 	opt    DiscoverOptions
-	// timeout of one attempt, and retries; 0: the engine's
-	timeout time.Duration
-	retries int
-	done    chan struct{} // closed when nothing is open any more
+	done   chan struct{} // closed when nothing is open any more
 
 	mu       sync.Mutex // guards all that follows
 	nodes    []*found
@@ -110,7 +101,6 @@ func (s *sweep) ask(then func(*sweep, *request), n *found, port int, route mad.D
 		r.Notify = r
 	}
 	r.then, r.node, r.port, r.route, r.sighting = then, n, port, route, nil
-	r.Timeout, r.Retries = s.timeout, s.retries
 	r.place = len(s.open)
 	s.open = append(s.open, r)
 	r.PutSMP(mad.MethodGet, a.ID, modifier, nil)

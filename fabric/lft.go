@@ -36,7 +36,6 @@ func ReadLFTs(ctx context.Context, e *mad.Engine, dests []Dest) ([]LFT, error) {
 	open := make([]*mad.Call, len(dests))
 	for i, d := range dests {
 		open[i] = smp(&calls[i], d, mad.MethodGet, mad.AttrSwitchInfo, 0, nil)
-		Persevere(e, open[i])
 	}
 	if err := e.Do(ctx, open...); err != nil {
 		return nil, err
@@ -80,10 +79,7 @@ func (r *blockReader) add(ctx context.Context, d Dest, block int, entries []byte
 	if r.method == mad.MethodSet {
 		data = entries
 	}
-	c := smp(&r.calls[len(r.calls)-1].Call, d, r.method, mad.AttrLinearForwardingTable, uint32(block), data)
-	if r.method == mad.MethodGet {
-		Persevere(r.e, c)
-	}
+	smp(&r.calls[len(r.calls)-1].Call, d, r.method, mad.AttrLinearForwardingTable, uint32(block), data)
 	if len(r.calls) == maxCalls {
 		return r.flush(ctx)
 	}

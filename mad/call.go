@@ -27,8 +27,8 @@ type Call struct {
 	// joined, without headers: never nil after such an answer, nil after
 	// others. A short one lies in MAD.
 	Table []byte
-	// Timeout of one attempt, and attempts after the first; 0 means the
-	// engine's, negative Retries none.
+	// Timeout and Retries of this call; 0 means the engine's, negative
+	// Retries none.
 	Timeout time.Duration
 	Retries int
 	// Notify is told when the call has ended, on one of the engine's
@@ -86,25 +86,31 @@ func (c *Call) Records(size int) (iter.Seq[[]byte], error) {
 
 // callState is what the engine keeps in a lent call; its lock guards it.
 type callState struct {
-	phase      phase
-	method     Method // of the request: that of an answer to Set is GetResp
-	fresh      bool   // counts in the window: sent, not answered, not presumed lost
-	next, prev *Call
-	dest       *destination
-	seq        uint64 // order of admission
-	tid        uint32 // of the latest attempt
-	losses     int    // attempts without an answer
-	busy       int    // BUSY answers
-	timeout    time.Duration
-	retries    int
-	started    time.Duration // all times are since the engine's epoch
-	firstSent  time.Duration
-	lastSent   time.Duration
-	giveUp     time.Duration // when the current attempt is lost
-	wake       time.Duration // when the timer is to look at the call
-	timer      int           // place in the timer heap, from 1; 0: none
-	rx         *assembly     // of an RMPP answer
+	phase       phase
+	method      Method // of the request: that of an answer to Set is GetResp
+	reads       bool   // EffectRead
+	fresh       bool   // counts in the window: sent, not answered, not presumed lost
+	next, prev  *Call
+	dest        *destination
+	seq         uint64 // order of admission
+	tid         uint32 // of the latest attempt
+	undelivered int    // attempts the transport gave back
+	busy        int    // BUSY answers
+	timeout     time.Duration
+	retries     int
+	started     time.Duration // all times are since the engine's epoch
+	firstSent   time.Duration
+	silentSince time.Duration // the latest attempt was sent, or a part of its answer came
+	wait        time.Duration // for an answer, until the next attempt
+	due         time.Duration // when the next attempt is to be sent
+	giveUp      time.Duration // when the call is
+	wake        time.Duration // when the timer is to look at the call
+	timer       int           // place in the timer heap, from 1; 0: none
+	rx          *assembly     // of an RMPP answer
 }
+
+// patience is how long a call goes without an answer.
+func (s *callState) patience() time.Duration { return s.timeout * time.Duration(s.retries+1) }
 
 type phase uint8
 

@@ -168,7 +168,7 @@ func TestSlowWriter(t *testing.T) {
 				e := NewEngine(f, Options{})
 				defer mustClose(t, e)
 				c, slow := getNodeInfo(1), getNodeInfo(2)
-				slow.Timeout = 10 * time.Second
+				slow.Timeout, slow.Retries = 10*time.Second, -1
 				time.AfterFunc(1200*ms, func() {
 					f.mu.Lock()
 					defer f.mu.Unlock()

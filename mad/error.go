@@ -30,6 +30,10 @@ type Error struct {
 	Status   Status // of the response, if one came
 	Attempts int    // how often the request was sent
 	Elapsed  time.Duration
+	// Patience is, of a call that timed out, how long it was to wait for an
+	// answer, by its settings. 0: it ended earlier, for the transport knew
+	// that none would come.
+	Patience time.Duration
 	Err      error // nil where Status says it all
 }
 
@@ -55,6 +59,9 @@ func newError(c *Call, err error) error {
 	}
 	if a := Lookup(h.Class, h.Attribute); a != nil {
 		e.Attr = a.Name
+	}
+	if p := c.s.patience(); errors.Is(err, ErrTimeout) && c.Elapsed >= p {
+		e.Patience = p
 	}
 	if s, ok := err.(statusError); ok {
 		e.Status, e.Err = Status(s), nil
@@ -106,6 +113,9 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, "%v after %d attempt", e.Err, e.Attempts)
 		if e.Attempts > 1 {
 			b.WriteByte('s')
+		}
+		if e.Patience > 0 {
+			fmt.Fprintf(&b, " in %v", e.Patience)
 		}
 	default:
 		b.WriteString(e.Err.Error())

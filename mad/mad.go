@@ -18,7 +18,8 @@
 //	call.go request.go   one request and its answer
 //	engine.go     many calls at once: start, cancel, end
 //	send.go receive.go timer.go   its three goroutines
-//	window.go slot.go   what may be out at once; transaction IDs
+//	window.go limit.go destination.go trip.go   what may be out at once, and for how long
+//	slot.go       transaction IDs
 //	rmpp.go       answers of many datagrams
 //
 // Section numbers are those of the InfiniBand Architecture Specification,

@@ -57,16 +57,19 @@ func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, end
 	if c.s.rx == nil {
 		switch {
 		case tid == c.s.tid && c.s.phase == phaseSent:
-			c.s.dest.kind.sample(now - c.s.lastSent)
+			e.sample(c, c.s.silentSince, now)
 		case tid&attemptMask == 0 && c.Attempts <= 1<<attemptBits:
-			c.s.dest.kind.sample(now - c.s.firstSent)
+			e.sample(c, c.s.firstSent, now)
 		}
 	}
 	if ParseHeader(d.MAD).Status&StatusBusy != 0 && c.s.rx == nil {
 		e.stats.Busy++
-		if now < c.s.firstSent+c.s.timeout*time.Duration(c.s.retries+1) {
-			e.pause(c, now+backOff(c.s.busy, c.s.timeout))
+		if now < c.s.firstSent+c.s.patience() {
+			until := now + backOff(c.s.busy, c.s.timeout)
 			c.s.busy++
+			c.s.giveUp += until - c.s.silentSince // that was no silence
+			c.s.silentSince = until
+			e.pause(c, until)
 			return
 		}
 	}
@@ -128,16 +131,16 @@ func (e *Engine) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration
 		return
 	}
 	e.leaveWindow(c)
-	h := c.Header()
-	if EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute) != EffectRead {
+	if !c.s.reads {
 		return // it may have been carried out: the attempt lasts its full time
 	}
-	c.s.losses++
-	if c.s.losses > c.s.retries {
+	c.s.undelivered++
+	// As many attempts as silence gets, or about.
+	if c.s.retries == 0 || c.s.undelivered >= 2*(c.s.retries+1) {
 		e.timedOut(c, now, ended)
 		return
 	}
-	e.pause(c, min(now+backOff(c.s.losses-1, c.s.timeout), c.s.giveUp))
+	e.pause(c, min(now+backOff(c.s.undelivered-1, c.s.timeout), c.s.giveUp))
 }
 
 // stray counts a response that no open call waits for.

@@ -21,40 +21,40 @@ func TestMatching(t *testing.T) {
 			return []Datagram{d}
 		}
 	}
-	timedOut := Stats{Sent: 1, TimedOut: 1}
+	timedOut := Counts{Sent: 1, TimedOut: 1}
 	for _, test := range []struct {
 		name    string
 		answers func(d Datagram) []Datagram
-		want    func(s *Stats)
+		want    func(s *Counts)
 		ok      bool
 	}{
-		{"upper half of the transaction ID", change(offTID, 0xff), func(s *Stats) {}, true},
-		{"other use of the slot, earlier", change(offTID+4, 0x00), func(s *Stats) {}, true},
-		{"use to come", change(offTID+5, 0xff), func(s *Stats) { s.Foreign = 1 }, false},
-		{"other slot", change(offTID+7, 0x40), func(s *Stats) { s.Foreign = 1 }, false},
-		{"directed for LID-routed", change(offClass, 0x80), func(s *Stats) { s.Foreign = 1 }, false},
-		{"attribute", change(offAttribute+1, 0x01), func(s *Stats) { s.Foreign = 1 }, false},
-		{"request", change(offMethod, byte(Response)), func(s *Stats) { s.Unsolicited = 1 }, false},
+		{"upper half of the transaction ID", change(offTID, 0xff), func(s *Counts) {}, true},
+		{"other use of the slot, earlier", change(offTID+4, 0x00), func(s *Counts) {}, true},
+		{"use to come", change(offTID+5, 0xff), func(s *Counts) { s.Foreign = 1 }, false},
+		{"other slot", change(offTID+7, 0x40), func(s *Counts) { s.Foreign = 1 }, false},
+		{"directed for LID-routed", change(offClass, 0x80), func(s *Counts) { s.Foreign = 1 }, false},
+		{"attribute", change(offAttribute+1, 0x01), func(s *Counts) { s.Foreign = 1 }, false},
+		{"request", change(offMethod, byte(Response)), func(s *Counts) { s.Unsolicited = 1 }, false},
 		{"short", func(d Datagram) []Datagram {
 			d = respond(d)
 			d.MAD = d.MAD[:HeaderSize-1]
 			return []Datagram{d}
-		}, func(s *Stats) { s.Foreign = 1 }, false},
-		{"nothing", func(d Datagram) []Datagram { return []Datagram{{}} }, func(s *Stats) { s.Foreign = 1 }, false},
+		}, func(s *Counts) { s.Foreign = 1 }, false},
+		{"nothing", func(d Datagram) []Datagram { return []Datagram{{}} }, func(s *Counts) { s.Foreign = 1 }, false},
 		{"twice", func(d Datagram) []Datagram { return []Datagram{respond(d), respond(d)} },
-			func(s *Stats) { s.Duplicate = 1 }, true},
+			func(s *Counts) { s.Duplicate = 1 }, true},
 		{"foreign, then right", func(d Datagram) []Datagram {
 			f := respond(d)
 			f.MAD[offClass] = byte(ClassPerf)
 			return []Datagram{f, respond(d)}
-		}, func(s *Stats) { s.Foreign = 1 }, true},
+		}, func(s *Counts) { s.Foreign = 1 }, true},
 		{"undelivered of nobody", func(d Datagram) []Datagram {
 			u := d
 			u.MAD = append([]byte(nil), d.MAD[:HeaderSize]...)
 			u.MAD[offTID+7]++
 			u.Undelivered = true
 			return []Datagram{u, respond(d)}
-		}, func(s *Stats) { s.Undelivered = 1 }, true},
+		}, func(s *Counts) { s.Undelivered = 1 }, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -69,10 +69,10 @@ func TestMatching(t *testing.T) {
 				synctest.Wait()
 				want := timedOut
 				if test.ok {
-					want = Stats{Sent: 1, Answered: 1}
+					want = Counts{Sent: 1, Answered: 1}
 				}
 				test.want(&want)
-				if diff := cmp.Diff(want, e.Stats()); diff != "" {
+				if diff := cmp.Diff(want, e.Stats().Counts); diff != "" {
 					t.Errorf("stats (-want +got):\n%s", diff)
 				}
 				if test.ok != (c.Err == nil) {
@@ -92,8 +92,8 @@ func TestLate(t *testing.T) {
 		defer mustClose(t, e)
 		e.Do(t.Context(), getNodeInfo(5))
 		time.Sleep(10 * time.Second) // virtual
-		want := Stats{Sent: 3, Retried: 2, TimedOut: 1, Late: 3}
-		if diff := cmp.Diff(want, e.Stats()); diff != "" {
+		want := Counts{Sent: 6, Retried: 5, TimedOut: 1, Late: 6}
+		if diff := cmp.Diff(want, e.Stats().Counts); diff != "" {
 			t.Errorf("stats (-want +got):\n%s", diff)
 		}
 	})

@@ -34,11 +34,13 @@ func TestRetryLadder(t *testing.T) {
 		return func(f *fakeTransport, d Datagram) { time.AfterFunc(delay, func() { peer(f, d) }) }
 	}
 	echo := func(f *fakeTransport, d Datagram) { f.deliver(respond(d)) }
+	ladder := []time.Duration{0, 100 * ms, 300 * ms, 700 * ms, 1500 * ms, 2500 * ms}
 
 	for _, test := range []struct {
 		name    string
 		opt     Options
 		call    func(c *Call)
+		rtt     time.Duration // measured before
 		peer    func(*fakeTransport, Datagram)
 		sent    []time.Duration
 		elapsed time.Duration
@@ -47,62 +49,129 @@ func TestRetryLadder(t *testing.T) {
 		{name: "answered", peer: echo, sent: []time.Duration{0}},
 		{
 			name: "silent", peer: silent,
+			sent: ladder, elapsed: 3000 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 6 attempts in 3s",
+		},
+		{
+			name: "round trips of 80 ms", peer: silent, rtt: 80 * ms, // 4 deviations: 80/2*4
+			sent: []time.Duration{0, 240 * ms, 720 * ms, 1680 * ms, 2680 * ms}, elapsed: 3000 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 5 attempts in 3s",
+		},
+		{
+			name: "another would come too late", peer: silent, rtt: 90 * ms,
+			sent: []time.Duration{0, 270 * ms, 810 * ms, 1810 * ms}, elapsed: 3000 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 4 attempts in 3s",
+		},
+		{
+			name: "round trips longer than the timeout", peer: silent, rtt: 800 * ms,
 			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
-			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts",
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts in 3s",
+		},
+		{
+			name: "timeout shorter than 100 ms", peer: silent, opt: Options{Timeout: 50 * ms},
+			sent: []time.Duration{0, 50 * ms, 100 * ms}, elapsed: 150 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts in 150ms",
 		},
 		{
 			name: "no retries", peer: silent, opt: Options{Retries: -1, Timeout: 300 * ms},
 			sent: []time.Duration{0}, elapsed: 300 * ms,
-			err: "SubnGet(PortInfo 3) to LID 17: timed out after 1 attempt",
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 1 attempt in 300ms",
 		},
 		{
 			name: "the call's own timeout and retries", peer: silent,
 			call: func(c *Call) { c.Timeout, c.Retries = 200*ms, 3 },
-			sent: []time.Duration{0, 200 * ms, 400 * ms, 600 * ms}, elapsed: 800 * ms,
-			err: "SubnGet(PortInfo 3) to LID 17: timed out after 4 attempts",
+			sent: []time.Duration{0, 100 * ms, 300 * ms, 500 * ms, 700 * ms}, elapsed: 800 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 5 attempts in 800ms",
 		},
 		{
 			name: "the call wants no retries", peer: silent, call: func(c *Call) { c.Retries = -1 },
 			sent: []time.Duration{0}, elapsed: 1000 * ms,
-			err: "SubnGet(PortInfo 3) to LID 17: timed out after 1 attempt",
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 1 attempt in 1s",
+		},
+		{
+			name: "a Set gets full timeouts", peer: silent, opt: Options{Write: true}, rtt: 5 * ms,
+			call: func(c *Call) { c.MAD[offMethod] = byte(MethodSet) },
+			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
+			err: "SubnSet(PortInfo 3) to LID 17: timed out after 3 attempts in 3s",
+		},
+		{
+			name: "so does a subscription", peer: silent,
+			call: func(c *Call) {
+				c.PutSA(MethodSet, attrInformInfo, 0, 0, nil)
+				c.SetLID(1)
+			},
+			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
+			err: "SubnAdmSet(attribute 0x0003) to LID 1: timed out after 3 attempts in 3s",
+		},
+		{
+			name: "so does what nobody knows", peer: silent, opt: Options{Write: true},
+			call: func(c *Call) {
+				c.put(classVendorFirst, MethodGet, 0x77, 0, nil)
+				c.SetLID(1)
+			},
+			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
+			err: "Vendor(0x09)Get(attribute 0x0077) to LID 1: timed out after 3 attempts in 3s",
+		},
+		{
+			name: "and a table", peer: silent,
+			call: func(c *Call) {
+				c.PutSA(MethodGetTable, 0x11, 0, 0, nil)
+				c.SetLID(1)
+			},
+			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
+			err: "SubnAdmGetTable(NodeRecord) to LID 1: timed out after 3 attempts in 3s",
 		},
 		{
 			name: "second attempt answered", peer: nth(silent, after(5*ms, echo)),
-			sent: []time.Duration{0, 1000 * ms}, elapsed: 1005 * ms,
+			sent: []time.Duration{0, 100 * ms}, elapsed: 105 * ms,
 		},
 		{
-			name: "answer to the first attempt after the second was sent", peer: nth(after(1200*ms, echo), silent),
-			sent: []time.Duration{0, 1000 * ms}, elapsed: 1200 * ms,
+			name: "answer to the first attempt after others were sent", peer: nth(after(1200*ms, echo), silent),
+			sent: ladder[:4], elapsed: 1200 * ms,
 		},
 		{
-			name: "answer one millisecond late", peer: nth(silent, silent, after(1001*ms, echo)),
-			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
-			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts",
+			name: "answer at the last moment", peer: after(2999*ms, echo),
+			sent: ladder, elapsed: 2999 * ms,
+		},
+		{
+			name: "answer one millisecond late", peer: after(3001*ms, echo),
+			sent: ladder, elapsed: 3000 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 6 attempts in 3s",
 		},
 		{
 			name: "undelivered at once, always", peer: undelivered,
-			sent: []time.Duration{0, 10 * ms, 30 * ms}, elapsed: 30 * ms,
-			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts",
+			sent: []time.Duration{0, 10 * ms, 30 * ms, 70 * ms, 150 * ms, 310 * ms}, elapsed: 310 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 6 attempts",
+		},
+		{
+			name: "undelivered at once, no retries", peer: undelivered, opt: Options{Retries: -1},
+			sent: []time.Duration{0},
+			err:  "SubnGet(PortInfo 3) to LID 17: timed out after 1 attempt",
+		},
+		{
+			name: "undelivered until time is over", peer: undelivered, opt: Options{Retries: 5, Timeout: 30 * ms},
+			sent: []time.Duration{0, 10 * ms, 30 * ms, 60 * ms, 90 * ms, 120 * ms, 150 * ms}, elapsed: 180 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 7 attempts in 180ms",
 		},
 		{
 			name: "undelivered at once, then answered", peer: nth(undelivered, echo),
 			sent: []time.Duration{0, 10 * ms}, elapsed: 10 * ms,
 		},
 		{
-			name: "undelivered just before the timeout", peer: after(998*ms, undelivered),
-			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 2998 * ms,
-			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts",
+			name: "undelivered before the next attempt", peer: nth(after(98*ms, undelivered), silent),
+			sent: []time.Duration{0, 108 * ms, 208 * ms, 408 * ms, 808 * ms, 1608 * ms, 2608 * ms}, elapsed: 3000 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 7 attempts in 3s",
 		},
 		{
-			name: "undelivered after the timeout concerns the attempt before", peer: after(1010*ms, undelivered),
-			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
-			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts",
+			name: "undelivered after the next attempt", peer: after(1010*ms, undelivered),
+			sent: ladder, elapsed: 3000 * ms,
+			err: "SubnGet(PortInfo 3) to LID 17: timed out after 6 attempts in 3s",
 		},
 		{
 			name: "an undelivered Set lasts its full timeouts", peer: undelivered, opt: Options{Write: true},
 			call: func(c *Call) { c.MAD[offMethod] = byte(MethodSet) },
 			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
-			err: "SubnSet(PortInfo 3) to LID 17: timed out after 3 attempts",
+			err: "SubnSet(PortInfo 3) to LID 17: timed out after 3 attempts in 3s",
 		},
 		{
 			name: "busy twice", peer: nth(busy, busy, echo),
@@ -116,9 +185,16 @@ func TestRetryLadder(t *testing.T) {
 		},
 		{
 			name: "busy costs no attempt", peer: nth(busy, silent, busy, silent, silent),
+			sent:    []time.Duration{0, 10 * ms, 110 * ms, 130 * ms, 330 * ms, 730 * ms, 1530 * ms, 2530 * ms},
+			elapsed: 3030 * ms,
+			err:     "SubnGet(PortInfo 3) to LID 17: timed out after 8 attempts in 3s",
+		},
+		{
+			name: "nor has a Set less time for it", peer: nth(busy, silent, busy, silent, silent), opt: Options{Write: true},
+			call:    func(c *Call) { c.MAD[offMethod] = byte(MethodSet) },
 			sent:    []time.Duration{0, 10 * ms, 1010 * ms, 1030 * ms, 2030 * ms},
 			elapsed: 3030 * ms,
-			err:     "SubnGet(PortInfo 3) to LID 17: timed out after 5 attempts",
+			err:     "SubnSet(PortInfo 3) to LID 17: timed out after 5 attempts in 3s",
 		},
 		{
 			name: "read-only", peer: echo, call: func(c *Call) { c.MAD[offMethod] = byte(MethodSet) },
@@ -175,6 +251,9 @@ func TestRetryLadder(t *testing.T) {
 					test.peer(f, d)
 				}), test.opt)
 				defer mustClose(t, e)
+				if test.rtt > 0 {
+					e.windows[kindSMP].trips.add(test.rtt)
+				}
 				var c Call
 				c.PutSMP(MethodGet, 0x15, 3, nil)
 				c.SetLID(17)

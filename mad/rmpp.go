@@ -212,12 +212,20 @@ func (e *Engine) segment(c *Call, d *Datagram, tid uint32, now time.Duration, en
 	case a.done():
 		e.finishTable(c, a, now, ended)
 	default:
-		if !e.traits.NoACK { // otherwise a lost segment needs all of them again
-			c.s.losses = 0
+		if e.traits.NoACK { // a lost segment will need all of them again
+			c.s.giveUp += now - c.s.silentSince
+		} else {
+			c.s.giveUp = now + c.s.patience()
 		}
-		c.s.giveUp = now + c.s.timeout
-		e.setTimer(c, c.s.giveUp)
+		c.s.silentSince = now
+		e.expectSegment(c, now)
 	}
+}
+
+// expectSegment gives the next segment of the answer to c a timeout.
+func (e *Engine) expectSegment(c *Call, now time.Duration) {
+	c.s.due = min(now+c.s.timeout, c.s.giveUp)
+	e.setTimer(c, c.s.due)
 }
 
 // breakOff ends c, of whose answer there will be no more.

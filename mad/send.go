@@ -64,15 +64,25 @@ func (e *Engine) take(c *Call, d *Datagram) {
 	now := e.now()
 	c.s.phase = phaseSent
 	c.s.tid = e.slots[c.s.tid%numSlots].tid(uint16(c.s.tid%numSlots), c.Attempts)
+	lostAfter := min(c.s.dest.lostAfter(), c.s.timeout)
 	if c.Attempts == 0 {
-		c.s.firstSent = now
+		c.s.firstSent, c.s.due = now, now
+		c.s.giveUp = now + c.s.patience()
+		c.s.wait = c.s.timeout
+		if c.s.reads && c.s.retries > 0 && !isTable(&c.MAD) {
+			c.s.wait = lostAfter
+		}
 	}
 	c.Attempts++
-	c.s.lastSent = now
-	c.s.giveUp = now + c.s.timeout
-	wake := c.s.giveUp
+	c.s.silentSince = now
+	c.s.giveUp += now - c.s.due // in the queue, this was not what it waited for
+	c.s.due = now + c.s.wait
+	if c.s.due+lostAfter > c.s.giveUp {
+		c.s.due = c.s.giveUp // another attempt would come too late
+	}
+	wake := c.s.due
 	if c.s.fresh {
-		wake = min(wake, now+c.s.dest.kind.lostAfter())
+		wake = min(wake, now+lostAfter)
 	}
 	e.setTimer(c, wake)
 

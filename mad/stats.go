@@ -1,7 +1,17 @@
 package mad
 
-// Stats are an engine's counts since it began.
+import "time"
+
+// Stats are what an engine did since it began.
 type Stats struct {
+	Counts
+	SMP ClassStats // subnet management
+	SA  ClassStats // subnet administration
+	GMP ClassStats // performance management and all others
+}
+
+// Counts are of all classes.
+type Counts struct {
 	Sent        uint64 // datagrams handed to the transport, retries and RMPP ACKs included
 	Answered    uint64 // calls that got a response, whatever its status
 	Retried     uint64 // requests sent again
@@ -14,4 +24,33 @@ type Stats struct {
 	Unsolicited uint64 // requests of others: traps, Reports
 	Refused     uint64 // calls not sent: read-only, or not taken by the transport
 	Cancelled   uint64 // calls ended by Cancel
+}
+
+// ClassStats are of one kind of management class.
+type ClassStats struct {
+	Window int // requests that may be out at once, now
+	// RoundTrips measured, and what half of them, 90 % and 99 % took at most:
+	// at most a quarter too long, for they are counted in buckets.
+	RoundTrips    uint64
+	P50, P90, P99 time.Duration
+	Max           time.Duration
+}
+
+// Stats are the counts so far.
+func (e *Engine) Stats() Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return Stats{e.stats, e.windows[kindSMP].stats(), e.windows[kindSA].stats(), e.windows[kindGMP].stats()}
+}
+
+func (w *classWindow) stats() ClassStats {
+	h := &w.histogram
+	return ClassStats{
+		Window:     w.limit.n,
+		RoundTrips: h.n,
+		P50:        h.quantile(0.5),
+		P90:        h.quantile(0.9),
+		P99:        h.quantile(0.99),
+		Max:        h.max,
+	}
 }

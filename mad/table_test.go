@@ -15,7 +15,7 @@ import (
 // TestTableErrors: whatever is wrong with a table, the call ends with an
 // error that says so, and never with fewer records.
 func TestTableErrors(t *testing.T) {
-	const timedOut = ": timed out after 1 attempt"
+	const timedOut = ": timed out after 1 attempt in 1s"
 	put32 := func(m []byte, at int, v uint32) { binary.BigEndian.PutUint32(m[at:], v) }
 	for _, test := range []struct {
 		name   string

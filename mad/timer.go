@@ -124,31 +124,35 @@ func (e *Engine) timeLoop() {
 	}
 }
 
-// expire looks at c, whose time has come.
+// expire looks at c, whose time has come. If we are late, for the machine had
+// other things to do, so is all that follows: there are as many attempts as on
+// an idle machine, and each has its time.
 func (e *Engine) expire(c *Call, now time.Duration, ended *callList) {
+	wake := c.s.wake
+	late := now - wake
+	switch {
+	case wake >= c.s.giveUp:
+		e.timedOut(c, now, ended)
+		return
+	case c.s.phase == phaseResend:
+		e.setTimer(c, c.s.giveUp)
+		return
+	}
+	c.s.giveUp += late
 	switch {
 	case c.s.phase == phasePaused:
 		e.resend(c, now)
-	case now >= c.s.giveUp:
-		e.lose(c, now, ended)
-	default:
-		e.leaveWindow(c) // presumed lost
-		e.setTimer(c, c.s.giveUp)
-	}
-}
-
-// lose ends an attempt that got no answer, and the call with the last one.
-func (e *Engine) lose(c *Call, now time.Duration, ended *callList) {
-	c.s.losses++
-	switch {
-	case c.s.losses > c.s.retries:
-		e.timedOut(c, now, ended)
+	case wake < c.s.due:
+		c.s.due += late
+		e.presumeLost(c, now)
+		e.setTimer(c, c.s.due)
 	case c.s.rx != nil && !e.traits.NoACK:
 		// The sender still has what we lack: ask for it again.
 		e.acknowledge(c.s.rx)
-		c.s.giveUp = now + c.s.timeout
-		e.setTimer(c, c.s.giveUp)
+		e.expectSegment(c, now)
 	default:
+		e.presumeLost(c, now)
+		c.s.wait = min(2*c.s.wait, c.s.timeout)
 		e.resend(c, now)
 	}
 }
@@ -162,16 +166,13 @@ func (e *Engine) timedOut(c *Call, now time.Duration, ended *callList) {
 	e.end(c, now, err, ended)
 }
 
-// resend queues c for another attempt. The attempt's time runs already, so
-// that a transport which takes nothing cannot hold up the end.
+// resend queues c for another attempt. Time runs meanwhile, so that
+// a transport which takes nothing cannot hold up the end.
 func (e *Engine) resend(c *Call, now time.Duration) {
-	e.leaveWindow(c)
 	c.s.rx = nil
-	if c.s.phase != phaseResend {
-		c.s.phase = phaseResend
-		e.again.push(c)
-	}
-	c.s.giveUp = now + c.s.timeout
+	c.s.due = now
+	c.s.phase = phaseResend
+	e.again.push(c)
 	e.setTimer(c, c.s.giveUp)
 }
 

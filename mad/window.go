@@ -5,36 +5,39 @@ import "time"
 // Limits of what may be outstanding.
 const (
 	defaultWindow = 32
-	// windowSA: a subnet manager answers one query after the other, and
-	// a large table keeps it busy for long.
+	// windowStart is what a class begins with, and what it keeps whatever
+	// happens: as many as OpenSM has out by default (max_wire_smps).
+	windowStart = 4
+	// windowSA is all that subnet administration gets: a subnet manager
+	// answers one query after the other, and each takes as long as it takes,
+	// so that delay says nothing of queues.
 	windowSA = 4
-	// windowDestination is what one node of one class is asked at once.
-	// Agents have a short queue and drop what exceeds it; eight hide the
-	// round trip, and leave three quarters of the window to others when
-	// a node is silent.
-	windowDestination = 8
-	// maxDestinations are remembered, if no more are in use: more than a
-	// subnet has LIDs.
-	maxDestinations = 1 << 16
+	// windowDestination is the most that one node of one class is asked at
+	// once. Agents have a short queue; eight hide the round trip, and leave
+	// three quarters of the window to others when a node is silent. It begins
+	// with two, for half of windowStart is to be left too.
+	windowDestination      = 8
+	windowDestinationStart = 2
 )
 
-// How long an answer may be out before it is presumed lost and leaves the
-// window: the mean round trip and four deviations (RFC 6298), within limits.
-// The call itself goes on waiting; only others need wait for it no longer,
-// so that any number of silent nodes costs one retry ladder in all.
-const (
-	minLostAfter     = 100 * time.Millisecond
-	initialLostAfter = 250 * time.Millisecond
-)
+// minLostAfter is how long an answer has to be out at least to be presumed
+// lost. A request presumed lost leaves the window: any number of silent nodes
+// costs one retry ladder in all.
+const minLostAfter = 100 * time.Millisecond
 
 // classWindow is the share of one kind of management class in the window.
 type classWindow struct {
-	limit      int // calls in flight
-	perNode    int // calls admitted for one destination
-	inFlight   int
-	ready      callList
-	mean, dev  time.Duration // of round trips
-	sampled    bool
+	limit    limit // calls in flight
+	inFlight int
+	ready    callList
+	perNode  limit // what a destination begins with
+
+	trips trips
+	// least has the shortest round trip by distance: hops of a directed
+	// route, each of which takes a switch's agent its time, and, last, LIDs.
+	least     [MaxHops + 2]time.Duration
+	histogram histogram
+
 	destLookup map[destKey]*destination
 }
 
@@ -56,96 +59,61 @@ func kindOf(c Class) int {
 	return kindGMP
 }
 
-// lostAfter is when an attempt that was sent is presumed lost.
-func (w *classWindow) lostAfter() time.Duration {
-	if !w.sampled {
-		return initialLostAfter
+// setWindows divides the window into those of the classes.
+func (e *Engine) setWindows() {
+	for i := range e.windows {
+		w := classWindow{
+			limit:      newLimit(windowStart, windowStart, e.window),
+			perNode:    newLimit(windowDestinationStart, 1, windowDestination),
+			destLookup: map[destKey]*destination{},
+		}
+		if i == kindSA {
+			w.limit = newLimit(windowSA, windowSA, min(windowSA, e.window))
+			w.perNode = newLimit(windowSA, windowSA, windowSA)
+		}
+		e.windows[i] = w
 	}
-	return max(minLostAfter, w.mean+4*w.dev)
 }
 
-// sample takes in a measured round trip (RFC 6298, 2.3).
-func (w *classWindow) sample(rtt time.Duration) {
-	if !w.sampled {
-		w.mean, w.dev, w.sampled = rtt, rtt/2, true
-		return
+// lostAfter is when an attempt at d is presumed lost: after the mean round
+// trip and four deviations (RFC 6298), of all destinations, or of d if that is
+// slower.
+func (d *destination) lostAfter() time.Duration {
+	return max(minLostAfter, d.kind.trips.most(), d.trips.most())
+}
+
+// sample takes in the round trip of a request of c, sent at the given time.
+func (e *Engine) sample(c *Call, sent, now time.Duration) {
+	d := c.s.dest
+	w := d.kind
+	rtt := now - sent
+	w.histogram.add(rtt)
+	if isTable(&c.MAD) {
+		return // it is the agent's work that takes its time
 	}
-	w.dev += ((rtt - w.mean).Abs() - w.dev) / 4
-	w.mean += (rtt - w.mean) / 8
+	w.trips.add(rtt)
+	d.trips.add(rtt)
+	if w.limit.answer(near(rtt, &w.least[distance(c)]), sent, now) {
+		clear(w.least[:])
+	}
+	if d.limit.answer(near(rtt, &d.least), sent, now) {
+		d.least = 0
+	}
 }
 
-// destination is a node as one kind of class knows it. It admits a few calls
-// at a time; the others wait here, out of the way of other destinations.
-type destination struct {
-	key  destKey
-	kind *classWindow
-	open int // admitted and not ended
-	held callList
-}
-
-// destKey tells destinations apart: LID or directed route, or GID.
-type destKey struct {
-	lid   LID
-	hops  uint8
-	route [MaxHops]uint8
-	gid   GID
-}
-
-func keyOf(c *Call) (k destKey) {
-	k.lid = c.To.LID
+// distance is an index of classWindow.least.
+func distance(c *Call) int {
 	if Class(c.MAD[offClass]) == ClassSubnDirected {
-		k.hops = c.MAD[offHopCount]
-		copy(k.route[:k.hops], c.MAD[SMPInitialPathOffset+1:])
+		return int(c.MAD[offHopCount])
 	}
-	if c.To.HasGRH {
-		k.gid = c.To.GID
-	}
-	return k
-}
-
-// destination finds or makes c's destination.
-func (e *Engine) destination(c *Call) *destination {
-	w := &e.windows[kindOf(Class(c.MAD[offClass]))]
-	k := keyOf(c)
-	d := w.destLookup[k]
-	if d == nil {
-		if len(e.dests) >= e.maxDests {
-			e.forgetDestinations()
-		}
-		d = &destination{key: k, kind: w}
-		w.destLookup[k] = d
-		e.dests = append(e.dests, d)
-	}
-	return d
-}
-
-// forgetDestinations drops those nothing is asked of.
-func (e *Engine) forgetDestinations() {
-	used := e.dests[:0]
-	for _, d := range e.dests {
-		if d.open > 0 {
-			used = append(used, d)
-		} else {
-			delete(d.kind.destLookup, d.key)
-		}
-	}
-	clear(e.dests[len(used):])
-	e.dests = used
-	e.maxDests = max(e.maxDests, 2*len(used)) // so that this is done seldom
-}
-
-// discharge makes room for another call at d.
-func (e *Engine) discharge(d *destination) {
-	d.open--
-	if c := d.held.pop(); c != nil {
-		e.admit(c)
-	}
+	return MaxHops + 1
 }
 
 // admit queues c for the window, or holds it while its destination is full.
 func (e *Engine) admit(c *Call) {
 	d := c.s.dest
-	if d.open >= d.kind.perNode {
+	if d.open >= d.limit.n {
+		d.limit.full = true
 		c.s.phase = phaseHeld
 		d.held.push(c)
 		return
@@ -157,6 +125,15 @@ func (e *Engine) admit(c *Call) {
 	d.kind.ready.push(c)
 }
 
+// discharge makes room for other calls at d.
+func (e *Engine) discharge(d *destination) {
+	d.open--
+	for d.held.head != nil && d.open < d.limit.n {
+		e.admit(d.held.pop())
+	}
+	d.limit.full = d.limit.full || d.held.head != nil
+}
+
 // nextReady is the call admitted first of those the window has room for.
 func (e *Engine) nextReady() *Call {
 	if e.inFlight >= e.window || e.free.len() <= e.reserve {
@@ -165,7 +142,12 @@ func (e *Engine) nextReady() *Call {
 	var first *Call
 	for i := range e.windows {
 		w := &e.windows[i]
-		if c := w.ready.head; c != nil && w.inFlight < w.limit && (first == nil || c.s.seq < first.s.seq) {
+		c := w.ready.head
+		switch {
+		case c == nil:
+		case w.inFlight >= w.limit.n:
+			w.limit.full = true
+		case first == nil || c.s.seq < first.s.seq:
 			first = c
 		}
 	}
@@ -185,5 +167,14 @@ func (e *Engine) leaveWindow(c *Call) {
 		c.s.fresh = false
 		c.s.dest.kind.inFlight--
 		e.inFlight--
+		e.discharge(c.s.dest)
+	}
+}
+
+// presumeLost makes room, for no answer has come to c in time.
+func (e *Engine) presumeLost(c *Call, now time.Duration) {
+	if c.s.fresh {
+		e.leaveWindow(c)
+		c.s.dest.kind.limit.silence(c.s.firstSent, now)
 	}
 }

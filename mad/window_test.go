@@ -39,18 +39,18 @@ func TestWindow(t *testing.T) {
 		all    int
 		perLID int
 	}{
-		{name: "default", lids: 100, put: smp, all: 32, perLID: 1},
+		{name: "default", lids: 100, put: smp, all: 32, perLID: 8},
 		{name: "few destinations", lids: 2, put: smp, all: 16, perLID: 8},
-		{name: "wide", opt: Options{Window: 200}, lids: 1000, put: smp, all: 200, perLID: 1},
+		{name: "wide", opt: Options{Window: 200}, lids: 1000, put: smp, all: 200, perLID: 8},
 		{name: "narrow", opt: Options{Window: 3}, lids: 1, put: smp, all: 3, perLID: 3},
-		{name: "transport", opt: Options{Window: 200}, traits: Traits{MaxOutstanding: 20}, lids: 1000, put: smp, all: 20, perLID: 1},
+		{name: "transport", opt: Options{Window: 200}, traits: Traits{MaxOutstanding: 20}, lids: 1000, put: smp, all: 20, perLID: 8},
 		{name: "SA", opt: Options{Window: 200}, lids: 1, put: sa, all: 4, perLID: 4},
 		{name: "several SAs", lids: 3, put: sa, all: 4, perLID: 2},
 		{name: "SMPs and GMPs", lids: 100, put: func(c *Call, i int) {
 			if smp(c, i); i%2 == 0 {
 				c.PutPerf(MethodGet, 0x12, 0, nil)
 			}
-		}, all: 32, perLID: 1},
+		}, all: 32, perLID: 16},
 		{name: "SA beside SMPs", lids: 1, put: func(c *Call, i int) {
 			if i%2 == 0 {
 				sa(c, i)
@@ -98,7 +98,8 @@ func TestWindow(t *testing.T) {
 						t.Fatalf("call %d: %v", i, c.Err)
 					}
 				}
-				if l.most != test.all || l.mostByLID != test.perLID {
+				// With many destinations each gets less than it may.
+				if l.most != test.all || l.mostByLID > test.perLID || test.lids < 10 && l.mostByLID < test.perLID {
 					t.Errorf("at most %d at once, %d of one destination; want %d, %d", l.most, l.mostByLID, test.all, test.perLID)
 				}
 				checkEmpty(t, e)
@@ -132,6 +133,7 @@ func TestRoutes(t *testing.T) {
 		sent := map[string]int{}
 		e := NewEngine(newFake(func(f *fakeTransport, d Datagram) { sent[RouteOf(d.MAD).String()]++ }), Options{})
 		defer mustClose(t, e)
+		e.windows[kindSMP].limit.n = defaultWindow
 		routes := []DirectedRoute{{0}, {0, 1}, {0, 1, 2}}
 		for i := range 60 {
 			c := getNodeInfo(1)
@@ -139,7 +141,7 @@ func TestRoutes(t *testing.T) {
 			e.Start(c)
 		}
 		synctest.Wait()
-		if diff := cmp.Diff(map[string]int{"0": 8, "0,1": 8, "0,1,2": 8}, sent); diff != "" {
+		if diff := cmp.Diff(map[string]int{"0": 2, "0,1": 2, "0,1,2": 2}, sent); diff != "" {
 			t.Errorf("sent (-want +got):\n%s", diff)
 		}
 	})
@@ -157,6 +159,7 @@ func TestFIFO(t *testing.T) {
 			}
 		}), Options{Window: 10})
 		defer mustClose(t, e)
+		e.windows[kindSMP].limit.n = 10
 		w := waiter{make(chan *Call, 100)}
 		var want []LID
 		start := func(lid LID) {
@@ -164,7 +167,7 @@ func TestFIFO(t *testing.T) {
 			c.Notify = w
 			e.Start(c)
 		}
-		for range 20 { // 8 of them are sent, and never answered
+		for range 20 { // some of them are sent, and never answered
 			start(1)
 		}
 		for lid := range LID(50) {
@@ -176,7 +179,7 @@ func TestFIFO(t *testing.T) {
 		e.Start(c)
 		start(100)
 		synctest.Wait()
-		for range 8 {
+		for range windowDestinationStart {
 			want = append(want, 1)
 		}
 		for lid := range LID(50) {
@@ -221,8 +224,9 @@ func TestDeadNodes(t *testing.T) {
 		return answered, all
 	}
 	healthy, _ := sweep(t, func(LID) bool { return false })
-	if want := (nodes + 31) / 32 * rtt; healthy != want {
-		t.Errorf("healthy sweep: %v, want %v", healthy, want)
+	// The window needs a few round trips to open.
+	if want := (nodes + 31) / 32 * rtt; healthy < want || healthy > want+3*rtt {
+		t.Errorf("healthy sweep: %v, want %v and a little", healthy, want)
 	}
 	// Each of the 50 dead nodes holds 1 of 32 places for 100 ms.
 	scattered := func(lid LID) bool { return lid%100 == 0 }
@@ -233,9 +237,10 @@ func TestDeadNodes(t *testing.T) {
 	if most := answered + 3*time.Second; all > most {
 		t.Errorf("1%% dead: ended after %v, want at most %v", all, most)
 	}
-	// The first 100 all dead: the window is full of them until they are presumed lost.
+	// The first 100 all dead: the window is full of them until they are
+	// presumed lost, 4 first, then 8, 16, 32, 32.
 	answered, all = sweep(t, func(lid LID) bool { return lid <= 100 })
-	if most := healthy + 4*initialLostAfter; answered > most || all > most+3*time.Second {
+	if most := healthy + 6*minLostAfter; answered > most || all > most+3*time.Second {
 		t.Errorf("first 100 dead: the others answered after %v, all ended after %v", answered, all)
 	}
 }
@@ -304,8 +309,8 @@ func TestDestinations(t *testing.T) {
 			t.Errorf("%d destinations", n)
 		}
 		ask()
-		if silent != windowDestination {
-			t.Errorf("%d calls out to a destination in use, want %d", silent, windowDestination)
+		if silent != windowDestinationStart {
+			t.Errorf("%d calls out to a destination in use, want %d", silent, windowDestinationStart)
 		}
 		e.Do(t.Context(), calls[2000:]...)
 		for i, c := range calls {

@@ -1,0 +1,71 @@
+package mad
+
+import "time"
+
+// destination is a node as one kind of class knows it. It admits a few calls
+// at a time; the others wait here, out of the way of other destinations.
+type destination struct {
+	key   destKey
+	kind  *classWindow
+	calls int   // not ended
+	limit limit // of those admitted, neither answered nor presumed lost
+	open  int
+	held  callList
+	trips trips
+	least time.Duration // the shortest round trip
+}
+
+// destKey tells destinations apart: LID or directed route, or GID.
+type destKey struct {
+	lid   LID
+	hops  uint8
+	route [MaxHops]uint8
+	gid   GID
+}
+
+func keyOf(c *Call) (k destKey) {
+	k.lid = c.To.LID
+	if Class(c.MAD[offClass]) == ClassSubnDirected {
+		k.hops = c.MAD[offHopCount]
+		copy(k.route[:k.hops], c.MAD[SMPInitialPathOffset+1:])
+	}
+	if c.To.HasGRH {
+		k.gid = c.To.GID
+	}
+	return k
+}
+
+// maxDestinations are remembered, if no more are in use: more than a subnet
+// has LIDs.
+const maxDestinations = 1 << 16
+
+// destination finds or makes c's destination.
+func (e *Engine) destination(c *Call) *destination {
+	w := &e.windows[kindOf(Class(c.MAD[offClass]))]
+	k := keyOf(c)
+	d := w.destLookup[k]
+	if d == nil {
+		if len(e.dests) >= e.maxDests {
+			e.forgetDestinations()
+		}
+		d = &destination{key: k, kind: w, limit: w.perNode}
+		w.destLookup[k] = d
+		e.dests = append(e.dests, d)
+	}
+	return d
+}
+
+// forgetDestinations drops those nothing is asked of.
+func (e *Engine) forgetDestinations() {
+	used := e.dests[:0]
+	for _, d := range e.dests {
+		if d.calls > 0 {
+			used = append(used, d)
+		} else {
+			delete(d.kind.destLookup, d.key)
+		}
+	}
+	clear(e.dests[len(used):])
+	e.dests = used
+	e.maxDests = max(e.maxDests, 2*len(used)) // so that this is done seldom
+}

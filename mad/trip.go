@@ -1,0 +1,93 @@
+package mad
+
+import (
+	"math"
+	"math/bits"
+	"time"
+)
+
+// trips estimates round trips (RFC 6298, section 2).
+type trips struct {
+	mean, dev time.Duration // 0: none measured
+}
+
+func (t *trips) add(rtt time.Duration) {
+	rtt = max(rtt, 1)
+	if t.mean == 0 {
+		t.mean, t.dev = rtt, rtt/2
+		return
+	}
+	t.dev += ((rtt - t.mean).Abs() - t.dev) / 4
+	t.mean += (rtt - t.mean) / 8
+}
+
+// most is what hardly any round trip exceeds.
+func (t *trips) most() time.Duration { return t.mean + 4*t.dev }
+
+// slack is how much longer than the shortest a round trip may be in any case:
+// what schedulers, interrupts and agents at other work add. A management
+// datagram takes an agent some 10 to 100 us, so this is a queue of a few.
+// Over ibsim, nine in ten of 32 at once are back within 170 us.
+const slack = 250 * time.Microsecond
+
+// near: rtt is near the shortest, *least, which it may become. 0: none yet.
+func near(rtt time.Duration, least *time.Duration) bool {
+	if *least == 0 || rtt < *least {
+		*least = max(rtt, 1)
+	}
+	return rtt <= *least+max(slack, *least/2)
+}
+
+// histogram counts durations: from 1 us on four buckets to each doubling, so
+// that a quantile is at most a quarter too long. The last, from two hours on, is
+// open.
+type histogram struct {
+	n   uint64
+	max time.Duration
+	at  [buckets]uint64
+}
+
+const (
+	bucketBits = 2
+	buckets    = 32 << bucketBits
+)
+
+func (h *histogram) add(d time.Duration) {
+	h.n++
+	h.max = max(h.max, d)
+	h.at[bucket(d)]++
+}
+
+// bucket of a duration: the position of the first set bit of its microseconds,
+// and the two bits behind it.
+func bucket(d time.Duration) int {
+	us := uint64(max(d, 0) / time.Microsecond)
+	if us < 1<<bucketBits {
+		return int(us)
+	}
+	shift := bits.Len64(us) - 1 - bucketBits
+	return min((shift+1)<<bucketBits|int(us>>shift)&(1<<bucketBits-1), buckets-1)
+}
+
+// bucketEnd is the longest duration in bucket i, in whole microseconds.
+func bucketEnd(i int) time.Duration {
+	shift := max(i>>bucketBits-1, 0)
+	us := i
+	if i >= 1<<bucketBits {
+		us = 1<<bucketBits | i&(1<<bucketBits-1)
+	}
+	return time.Duration((us+1)<<shift-1) * time.Microsecond
+}
+
+// quantile is what the share q of all durations do not exceed, as precisely as
+// the buckets are.
+func (h *histogram) quantile(q float64) time.Duration {
+	rank := uint64(max(0, math.Ceil(q*float64(h.n))-1))
+	for i, n := range h.at {
+		if rank < n {
+			return min(bucketEnd(i), h.max)
+		}
+		rank -= n
+	}
+	return h.max
+}
