@@ -39,6 +39,7 @@ fuzz: ## every fuzz target, FUZZTIME each (10s)
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 		echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $${FUZZTIME:-10s} $$p || exit 1; done; done
 
+soak: export FABSH_SOAK := 1
 soak: peers ## long fuzzing, repeated tests
 	$(MAKE) fuzz FUZZTIME=5m
 	$(TEST) -timeout 2h -race -count 10 ./...
