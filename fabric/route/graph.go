@@ -39,6 +39,7 @@ type Graph struct {
 	destBase  []int32
 
 	channels   []Channel // by switch, then port
+	chanTo     []int32   // Channel.To, close together
 	chanBase   []int32   // first channel of a switch, and the end
 	neighbours []Neighbour
 	nbrTo      []int32 // Neighbour.To, close together
@@ -248,6 +249,7 @@ func (g *Graph) addChannels(usable func(*fabric.Port) bool, weight func(*fabric.
 			}
 			g.targets[int(g.portBase[s])+p.Num()] = int32(len(g.channels))
 			g.channels = append(g.channels, c)
+			g.chanTo = append(g.chanTo, c.To)
 		}
 	}
 	g.chanBase = append(g.chanBase, int32(len(g.channels)))

@@ -35,6 +35,16 @@ func (g *Graph) Hops(ctx context.Context) (*Hops, error) {
 	return h, h.search(ctx, h.spread)
 }
 
+// linkHops are the distances in links, whatever their weights.
+func (g *Graph) linkHops(ctx context.Context) (*Hops, error) {
+	if !g.weighted {
+		return g.Hops(ctx)
+	}
+	plain := *g
+	plain.weighted = false
+	return plain.Hops(ctx)
+}
+
 func newHops(g *Graph) *Hops {
 	h := &Hops{graph: g, stride: (len(g.switches) + rowFilled - 1) / rowFilled * rowFilled}
 	h.d = slices.Repeat([]uint8{farAway}, h.stride*len(g.switches))
