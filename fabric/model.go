@@ -117,6 +117,9 @@ func (f *Fabric) PortByLID(lid mad.LID) *Port {
 	return f.port(f.byLID[lid])
 }
 
+// TopLID is the highest unicast LID that a port answers to; 0 where none does.
+func (f *Fabric) TopLID() mad.LID { return mad.LID(max(len(f.byLID)-1, 0)) }
+
 // String is one line: how much there is, and whether it is all.
 func (f *Fabric) String() string {
 	var b strings.Builder

@@ -62,28 +62,29 @@ func parseRate(s string) (r rate, ok bool) {
 	if i < 0 {
 		return r, false
 	}
-	width, speed := s[:i+1], s[i+1:]
 	r.inUse = true
-	if width != "??" {
-		j := slices.IndexFunc(widthWords, func(w struct {
-			word string
-			bit  mad.LinkWidth
-		}) bool {
-			return w.word == width
-		})
-		if j < 0 {
-			return r, false
+	return r, r.setWidth(s[:i+1]) && r.setSpeed(s[i+1:])
+}
+
+// setWidth takes in "4x", or ?? for what is unknown.
+func (r *rate) setWidth(s string) bool {
+	for _, w := range widthWords {
+		if w.word == s {
+			r.widths = w.bit
+			return true
 		}
-		r.widths = widthWords[j].bit
 	}
-	if speed != "???" {
-		j := slices.Index(speedWords, speed)
-		if j < 0 {
-			return r, false
-		}
+	r.widths = 0
+	return s == "??"
+}
+
+// setSpeed takes in "HDR", or ??? for what is unknown.
+func (r *rate) setSpeed(s string) bool {
+	r.speeds = 0
+	if j := slices.Index(speedWords, s); j >= 0 {
 		r.speeds = 1 << j
 	}
-	return r, true
+	return r.speeds != 0 || s == "???"
 }
 
 // option takes in ibsim's w=, s= and e=, masks of what is enabled (ibsim

@@ -20,19 +20,30 @@ import (
 	"fabsh/fabric"
 )
 
-// writers are the formats that Dump knows, by name.
-var writers = map[string]func(io.Writer, *fabric.Fabric) error{
-	"ibnetdiscover": dumpIbnetdiscover,
+// writers are the formats that Dump knows.
+var writers = []struct {
+	kind  Kind
+	write func(io.Writer, *fabric.Fabric) error
+}{
+	{KindIbnetdiscover, dumpIbnetdiscover},
+	{KindSubnet, dumpSubnet},
 }
 
 // Kinds are the names of the formats that Dump knows, in order.
-func Kinds() []string { return []string{"ibnetdiscover"} }
+func Kinds() []string {
+	kinds := make([]string, len(writers))
+	for i, w := range writers {
+		kinds[i] = string(w.kind)
+	}
+	return kinds
+}
 
 // Dump writes f in the format named kind.
 func Dump(w io.Writer, f *fabric.Fabric, kind string) error {
-	write := writers[kind]
-	if write == nil {
-		return fmt.Errorf("dump: no format %q; there is %s", kind, strings.Join(Kinds(), ", "))
+	for _, k := range writers {
+		if string(k.kind) == kind {
+			return k.write(w, f)
+		}
 	}
-	return write(w, f)
+	return fmt.Errorf("dump: no format %q; there is %s", kind, strings.Join(Kinds(), ", "))
 }

@@ -95,22 +95,27 @@ func nodeIDs(f *fabric.Fabric) []string {
 	seen := map[string]int{}
 	for i := range f.Nodes() {
 		n := &f.Nodes()[i]
-		letter := "?"
-		switch n.Type() {
-		case mad.NodeTypeSwitch:
-			letter = "S"
-		case mad.NodeTypeCA:
-			letter = "H"
-		case mad.NodeTypeRouter:
-			letter = "R"
-		}
-		id := fmt.Sprintf("%s-%016x", letter, uint64(n.GUID()))
+		id := nodeID(n.Type(), n.GUID())
 		if seen[id]++; seen[id] > 1 {
 			id = fmt.Sprintf("%s.%d", id, seen[id])
 		}
 		ids[i] = id
 	}
 	return ids
+}
+
+// nodeID is a letter for the type, and the GUID.
+func nodeID(t mad.NodeType, guid mad.GUID) string {
+	id := []byte("?-")
+	switch t {
+	case mad.NodeTypeSwitch:
+		id[0] = 'S'
+	case mad.NodeTypeCA:
+		id[0] = 'H'
+	case mad.NodeTypeRouter:
+		id[0] = 'R'
+	}
+	return string(appendHex(id, uint64(guid), 16, lowerDigits))
 }
 
 // typeWords are the words a record of a node of type t begins with.

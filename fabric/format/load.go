@@ -22,7 +22,18 @@ type Opener func(name string) (io.ReadCloser, error)
 // LoadIncluding is Load for files that may include others.
 func LoadIncluding(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
 	l := newLoader(open)
-	if err := l.read(r, name); err != nil {
+	in := bufio.NewReaderSize(r, sniffSize)
+	head, _ := in.Peek(sniffSize) // an error comes again
+	var err error
+	switch kind := Recognise(head); kind {
+	case KindUnknown, KindIbnetdiscover:
+		err = l.read(in, name)
+	case KindSubnet:
+		err = l.loadSubnet(in, name)
+	default:
+		err = notTopology(name, kind)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return l.fabric(name)
@@ -54,6 +65,9 @@ type loader struct {
 	portGUID *mad.GUID
 	prefix   string
 	rate     rate
+
+	smLID mad.LID // of the master SM, where it is known
+	ports int     // of all nodes
 }
 
 // guidBase counts GUIDs up from a base that the file sets.
@@ -92,6 +106,8 @@ type plug struct {
 	lid     mad.LID
 	lmc     uint8
 	rate    rate
+	state   mad.PortState // 0: not said
+	implied bool          // by the line of the other end
 }
 
 type plugRef struct{ node, plug int }
@@ -141,7 +157,7 @@ func (l *loader) read(r io.Reader, name string) error {
 // fabric makes a Fabric of what was read.
 func (l *loader) fabric(name string) (*fabric.Fabric, error) {
 	if len(l.nodes) == 0 {
-		return nil, fmt.Errorf("%s: expected a topology of ibnetdiscover or a net file of ibsim: there is no record of a node (Switch, Ca, Rt)", name)
+		return nil, fmt.Errorf("%s: expected a topology of ibnetdiscover, OpenSM or ibdm, a net file of ibsim or a snapshot: there is no record of a node (Switch, Ca, Rt)", name)
 	}
 	b := fabric.NewBuilder()
 	for i := range l.nodes {
@@ -157,7 +173,7 @@ func (l *loader) fabric(name string) (*fabric.Fabric, error) {
 	}
 	for i := range l.nodes {
 		if l.nodes[i].info.NodeType == mad.NodeTypeSwitch {
-			b.SetPort(i, 0, &mad.PortInfo{LID: l.nodes[i].lid, LMC: l.nodes[i].lmc, CapabilityMask: capabilities, CapabilityMask2: capabilities2})
+			b.SetPort(i, 0, &mad.PortInfo{LID: l.nodes[i].lid, LMC: l.nodes[i].lmc, MasterSMLID: l.smLID, CapabilityMask: capabilities, CapabilityMask2: capabilities2})
 		}
 		for j := range l.nodes[i].plugs {
 			if err := l.connect(b, i, j); err != nil {
@@ -167,6 +183,13 @@ func (l *loader) fabric(name string) (*fabric.Fabric, error) {
 	}
 	l.setFrom(b)
 	return b.Build(), nil
+}
+
+// add makes a record of a node.
+func (l *loader) add(n node) int {
+	l.ids[n.id] = len(l.nodes)
+	l.nodes = append(l.nodes, n)
+	return len(l.nodes) - 1
 }
 
 // assignLIDs gives out LIDs in file order if the file has none at all.
@@ -216,7 +239,10 @@ func (l *loader) connect(b *fabric.Builder, i, j int) error {
 	}{{i, p, q}, {far.node, q, p}} {
 		info, fdr10 := portInfo(e.p.rate.common(e.q.rate))
 		if l.nodes[e.node].info.NodeType != mad.NodeTypeSwitch {
-			info.LID, info.LMC = e.p.lid, e.p.lmc
+			info.LID, info.LMC, info.MasterSMLID = e.p.lid, e.p.lmc, l.smLID
+		}
+		if info.PortState = e.p.state; info.PortState == mad.PortStateDown {
+			info.PortPhysicalState = 0
 		}
 		b.SetPort(e.node, e.p.num, &info)
 		b.SetFDR10(e.node, e.p.num, fdr10)

@@ -2,9 +2,11 @@ package format_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,7 +95,7 @@ func readLFTs(t testing.TB, f *fabric.Fabric, name, text string) rows {
 func TestOpenSMTables(t *testing.T) {
 	for name, net := range nets(t) {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, net)
+			s := start(t, net, "-Q")
 			want := s.dump(t, "opensm-lfts.dump")
 			tables := readLFTs(t, s.f, "lfts", want)
 			var got bytes.Buffer
@@ -113,6 +115,109 @@ func TestOpenSMTables(t *testing.T) {
 				if d := cmp.Diff(tables, readLFTs(t, s.f, other.name, other.text), cmp.Comparer(func(a, b *fabric.Node) bool { return a == b })); d != "" {
 					t.Errorf("%s (-opensm-lfts.dump +it):\n%s", other.name, d)
 				}
+			}
+			hops := readHops(t, s.f, s.dump(t, "opensm-lid-matrix.dump"))
+			sl2vl := readSL2VLs(t, s.f, s.dump(t, "opensm-sl2vl.dump"))
+			for _, file := range []struct {
+				name  string
+				write func(io.Writer) error
+			}{
+				{"opensm-lid-matrix.dump", func(w io.Writer) error { return format.WriteHops(w, s.f, hops) }},
+				{"opensm.fdbs", func(w io.Writer) error { return format.WriteFDBs(w, s.f, tables.get, hops) }},
+				{"opensm-sl2vl.dump", func(w io.Writer) error { return format.WriteSL2VLs(w, s.f, sl2vl) }},
+				{"opensm-subnet.lst", func(w io.Writer) error { return format.Dump(w, s.f, "opensm-subnet") }},
+				{"guid2lid", func(w io.Writer) error { return format.WriteGUID2LID(w, s.f) }},
+			} {
+				var got bytes.Buffer
+				if err := file.write(&got); err != nil {
+					t.Fatal(err)
+				}
+				want := s.dump(t, file.name)
+				if file.name == "guid2lid" { // OpenSM writes it in the order of a hash table
+					want = sorted(want)
+				}
+				if d := cmp.Diff(want, got.String()); d != "" {
+					t.Errorf("%s (-OpenSM +fabsh):\n%s", file.name, d)
+				}
+			}
+		})
+	}
+}
+
+// sorted are the records of text, which blank lines end.
+func sorted(text string) string {
+	records := strings.SplitAfter(text, "\n\n")
+	slices.Sort(records)
+	return strings.Join(records, "")
+}
+
+func readHops(t testing.TB, f *fabric.Fabric, text string) format.HopsFunc {
+	t.Helper()
+	type key struct {
+		sw  *fabric.Node
+		lid mad.LID
+	}
+	m := map[key][]byte{}
+	for row, err := range format.HopRows(strings.NewReader(text), "hops") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		sw, err := row.Find(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m[key{sw, row.LID}] = slices.Clone(row.Hops)
+	}
+	return func(sw *fabric.Node, lid mad.LID, hops []byte) bool {
+		row := m[key{sw, lid}]
+		return copy(hops, row) > 0
+	}
+}
+
+func readSL2VLs(t testing.TB, f *fabric.Fabric, text string) format.SL2VLFunc {
+	t.Helper()
+	type key struct{ in, out *fabric.Port }
+	m := map[key][16]uint8{}
+	for row, err := range format.SL2VLs(strings.NewReader(text), "sl2vl") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := row.Find(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := key{n.Port(row.In), n.Port(row.Out)}
+		if !n.IsSwitch() {
+			k = key{nil, f.PortByGUID(row.GUID)[0]}
+		}
+		m[k] = row.VLs
+	}
+	return func(in, out *fabric.Port) ([16]uint8, bool) {
+		vls, ok := m[key{in, out}]
+		return vls, ok
+	}
+}
+
+// TestOpenSMSubnet: what we read of opensm-subnet.lst we write as OpenSM did,
+// and it is what we discover.
+func TestOpenSMSubnet(t *testing.T) {
+	for name, net := range nets(t) {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, net)
+			want := s.dump(t, "opensm-subnet.lst")
+			f, err := format.Load(strings.NewReader(want), "lst")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if err := format.Dump(&got, f, "opensm-subnet"); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, got.String()); d != "" {
+				t.Errorf("(-OpenSM +fabsh):\n%s", d)
+			}
+			if d := cmp.Diff(topology(s.f), topology(f)); d != "" {
+				t.Errorf("(-discovered +read):\n%s", d)
 			}
 		})
 	}

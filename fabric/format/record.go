@@ -201,8 +201,7 @@ func (l *loader) node(t mad.NodeType, s string) error {
 	if err := n.comment(l, strings.TrimSpace(comment), own); err != nil {
 		return err
 	}
-	l.ids[id] = len(l.nodes)
-	l.nodes = append(l.nodes, n)
+	l.add(n)
 	l.inNode = true
 	return nil
 }

@@ -1,0 +1,192 @@
+package format
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// GUIDLine is a line of a file that says something of GUIDs, one a line.
+type GUIDLine struct {
+	Where
+	Rest string // what follows the GUID, without spaces around it
+}
+
+// GUIDLines reads files of GUIDs as OpenSM does (opensm
+// complib/cl_nodenamemap.c): lists of roots, compute and I/O nodes, ids, hop
+// weights, port orders, node names. Numbers are as in C: 0x, or 0 for octal, or
+// decimal. Blank lines and those that begin with # say nothing. An error is
+// the last.
+func GUIDLines(r io.Reader, name string) iter.Seq2[GUIDLine, error] {
+	return func(yield func(GUIDLine, error) bool) {
+		l := newLines(r, name)
+		for l.next() {
+			s := skipSpace(l.text)
+			if len(s) == 0 || s[0] == '#' {
+				continue
+			}
+			word, rest := field(s)
+			if i := bytes.IndexByte(word, '#'); i >= 0 {
+				word, rest = s[:i], s[i:]
+			}
+			g, ok := cNumber(string(word))
+			if !ok {
+				l.fail("a GUID, as in 0x0002c90300001000, and then nothing, a space or a #: %q", l.shown())
+				break
+			}
+			if !yield(GUIDLine{Where: Where{File: name, Line: l.at.line, GUID: mad.GUID(g)}, Rest: string(skipSpace(rest))}, nil) {
+				return
+			}
+		}
+		if l.err != nil {
+			yield(GUIDLine{}, l.err)
+		}
+	}
+}
+
+// cNumber reads what C's strtoull does with base 0.
+func cNumber(s string) (uint64, bool) {
+	if strings.ContainsAny(s, "_bBoO+-") && !strings.HasPrefix(s, "0x") && !strings.HasPrefix(s, "0X") || strings.Contains(s, "_") {
+		return 0, false
+	}
+	v, err := strconv.ParseUint(s, 0, 64)
+	return v, err == nil
+}
+
+// Numbers are those in the rest of the line, up to a #, each at most limit: of
+// hop weights the port and the weight, of port orders the ports, of ids the id.
+func (g *GUIDLine) Numbers(limit int) ([]int, error) {
+	text, _, _ := strings.Cut(g.Rest, "#")
+	var numbers []int
+	for _, word := range strings.Fields(text) {
+		v, ok := cNumber(word)
+		if !ok || v > uint64(limit) {
+			return nil, fmt.Errorf("%s: expected numbers from 0 to %d after GUID %s, not %q", g.Position(), limit, g.GUID, clip(word))
+		}
+		numbers = append(numbers, int(v))
+	}
+	return numbers, nil
+}
+
+// NodeName is the name in the rest of a line of a node-name map: up to the
+// next quote or #, with or without a quote before it. "" where there is none.
+func (g *GUIDLine) NodeName() string {
+	s := g.Rest
+	if strings.HasPrefix(s, "#") {
+		return ""
+	}
+	s = strings.TrimLeft(s, `"`)
+	if i := strings.IndexAny(s, "\"#"); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
+// ReadGUIDs reads a list of GUIDs, in the order of the file.
+func ReadGUIDs(r io.Reader, name string) ([]mad.GUID, error) {
+	var guids []mad.GUID
+	for g, err := range GUIDLines(r, name) {
+		if err != nil {
+			return nil, err
+		}
+		guids = append(guids, g.GUID)
+	}
+	return guids, nil
+}
+
+// WriteGUIDs writes a list of GUIDs, with a comment behind each that comment
+// has one for; it may be nil.
+func WriteGUIDs(w io.Writer, guids []mad.GUID, comment func(mad.GUID) string) error {
+	out := bufio.NewWriter(w)
+	for _, g := range guids {
+		out.WriteString(g.String())
+		if comment != nil {
+			if c := comment(g); c != "" {
+				out.WriteString(" # " + printable(c))
+			}
+		}
+		out.WriteByte('\n')
+	}
+	return out.Flush()
+}
+
+// ReadNodeNames reads a node-name map. The last line of a GUID counts.
+func ReadNodeNames(r io.Reader, name string) (map[mad.GUID]string, error) {
+	names := map[mad.GUID]string{}
+	for g, err := range GUIDLines(r, name) {
+		if err != nil {
+			return nil, err
+		}
+		if s := g.NodeName(); s != "" {
+			names[g.GUID] = s
+		}
+	}
+	return names, nil
+}
+
+// WriteNodeNames writes the names of f's nodes as a node-name map, as far as
+// it can hold them: without bytes that are not printable, quotes and #.
+func WriteNodeNames(w io.Writer, f *fabric.Fabric) error {
+	out := bufio.NewWriter(w)
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		name := strings.TrimSpace(strings.NewReplacer(`"`, " ", "#", " ").Replace(printable(n.Name())))
+		if name != "" {
+			fmt.Fprintf(out, "%s \"%s\"\n", n.GUID(), name)
+		}
+	}
+	return out.Flush()
+}
+
+// LIDRange is the LIDs that a port GUID has, in OpenSM's file guid2lid.
+type LIDRange struct {
+	Where // the GUID is that of the port
+	Max   mad.LID
+}
+
+// GUID2LID reads OpenSM's file guid2lid: from Where.LID to Max. An error is
+// the last.
+func GUID2LID(r io.Reader, name string) iter.Seq2[LIDRange, error] {
+	return func(yield func(LIDRange, error) bool) {
+		for g, err := range GUIDLines(r, name) {
+			if err != nil {
+				yield(LIDRange{}, err)
+				return
+			}
+			lids, err := g.Numbers(math.MaxUint16)
+			if err == nil && (len(lids) != 2 || lids[0] == 0 || lids[0] > lids[1] || lids[1] > int(mad.MaxUnicastLID)) {
+				err = fmt.Errorf("%s: expected the first and the last LID, from 0x0001 to 0x%04x, after port GUID %s: %q", g.Position(), mad.MaxUnicastLID, g.GUID, clip(g.Rest))
+			}
+			if err != nil {
+				yield(LIDRange{}, err)
+				return
+			}
+			g.LID = mad.LID(lids[0])
+			if !yield(LIDRange{g.Where, mad.LID(lids[1])}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// WriteGUID2LID writes the LIDs of f's ports as OpenSM's file guid2lid, by
+// GUID; OpenSM's own order is none. It keeps LIDs across a restart of OpenSM.
+func WriteGUID2LID(w io.Writer, f *fabric.Fabric) error {
+	ports := slices.DeleteFunc(openSMPorts(f), func(p *fabric.Port) bool { return p.LID() == 0 || p.GUID() == 0 })
+	slices.SortStableFunc(ports, func(p, q *fabric.Port) int { return cmp.Compare(p.GUID(), q.GUID()) })
+	out := bufio.NewWriter(w)
+	for _, p := range ports {
+		fmt.Fprintf(out, "%s 0x%04x 0x%04x\n\n", p.GUID(), uint16(p.LID()), min(int(p.LID())+1<<p.LMC()-1, int(mad.MaxUnicastLID)))
+	}
+	return out.Flush()
+}

@@ -1,0 +1,182 @@
+package format
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+
+	"fabsh/mad"
+)
+
+// loadSubnet takes in what OpenSM writes as opensm-subnet.lst, and ibdiagnet as
+// .lst: a line for each end of each link, with both nodes in full. All numbers
+// are hexadecimal.
+func (l *loader) loadSubnet(r io.Reader, name string) error {
+	in := newLines(r, name)
+	s := subnetReader{loader: l, lines: in}
+	for in.next() {
+		if text := skipSpace(in.text); len(text) > 0 && text[0] != '#' {
+			s.line(text)
+		}
+	}
+	if len(s.sm) == 1 {
+		l.smLID = s.sm[0]
+	}
+	return in.err
+}
+
+type subnetReader struct {
+	*loader
+	*lines
+	sm []mad.LID // of nodes marked -SM: one, unless the file joins several
+}
+
+// subnetEnd is what a line says of one end of the link.
+type subnetEnd struct {
+	info     mad.NodeInfo
+	name     string
+	portGUID mad.GUID
+	lid      mad.LID
+	port     int
+}
+
+// line takes in `{ SW Ports:24 ... } { CA Ports:02 ... } PHY=4x LOG=ACT SPD=25`:
+// the link as the first node sees it.
+func (s *subnetReader) line(text []byte) {
+	near, text := s.end(text)
+	far, text := s.end(text)
+	if s.err != nil {
+		return
+	}
+	var r rate
+	var state mad.PortState
+	ok := true
+	for word, rest := field(text); len(word) > 0 && ok; word, rest = field(rest) {
+		key, value, _ := strings.Cut(string(word), "=")
+		switch key {
+		case "PHY":
+			r.inUse, ok = true, r.setWidth(value)
+		case "SPD":
+			ok = r.setSpeed(subnetSpeeds[value]) || value == "??"
+		case "LOG":
+			state, ok = subnetStates[value]
+		default:
+			ok = false
+		}
+	}
+	if !ok || !r.inUse {
+		s.fail("PHY=, LOG= and SPD= with a width, a state and a speed after the two nodes, as in PHY=4x LOG=ACT SPD=25: %q", clip(string(text)))
+		return
+	}
+	a, b := s.node(&near), s.node(&far)
+	if s.err != nil {
+		return
+	}
+	s.plug(a, plug{at: s.lines.at, num: near.port, far: s.nodes[b].id, farPort: far.port, guid: near.portGUID, lid: near.lid, rate: r, state: state})
+	s.plug(b, plug{at: s.lines.at, num: far.port, far: s.nodes[a].id, farPort: near.port, guid: far.portGUID, lid: far.lid, rate: r, state: state, implied: true})
+}
+
+var (
+	subnetStates = map[string]mad.PortState{"ACT": mad.PortStateActive, "ARM": mad.PortStateArmed, "INI": mad.PortStateInitialize, "DWN": mad.PortStateDown}
+	// subnetSpeeds are Gb/s a lane. OpenSM up to 3.3 writes ?? for those above 50.
+	subnetSpeeds = map[string]string{"2.5": "SDR", "5": "DDR", "10": "QDR", "FDR10": "FDR10", "14": "FDR", "25": "EDR", "50": "HDR", "100": "NDR", "200": "XDR"}
+	subnetTypes  = map[string]mad.NodeType{"SW": mad.NodeTypeSwitch, "CA": mad.NodeTypeCA, "Rt": mad.NodeTypeRouter, "**": 0}
+)
+
+// end reads one node and port. VenID and Rev have 6 or 8 digits. DevID has 4,
+// or 8 of which the last four are 0 (the same without leading zeros): OpenSM
+// reads 32 bits of the 16 on the right, older versions on both sides.
+func (s *subnetReader) end(text []byte) (e subnetEnd, rest []byte) {
+	if s.err != nil {
+		return e, nil
+	}
+	whole := text
+	word, text := field(text)
+	ok := string(word) == "{"
+	word, text = field(text)
+	kind, isSM := strings.CutSuffix(string(word), "-SM")
+	t, known := subnetTypes[kind]
+	ok = ok && known
+	number := func(key string, bits int) uint64 {
+		word, text = field(text)
+		digits, found := bytes.CutPrefix(word, []byte(key+":"))
+		v, end, isHex := hexDigits(digits)
+		if bits == 16 && v > 0xffff {
+			v >>= 16
+		}
+		ok = ok && found && isHex && len(end) == 0 && (bits == 64 || v < 1<<bits)
+		return v
+	}
+	e.info = mad.NodeInfo{BaseVersion: 1, ClassVersion: 1, NodeType: t, PartitionCap: 1}
+	e.info.NumPorts = uint8(number("Ports", 8))
+	e.info.SystemImageGUID = mad.GUID(number("SystemGUID", 64))
+	e.info.NodeGUID = mad.GUID(number("NodeGUID", 64))
+	e.portGUID = mad.GUID(number("PortGUID", 64))
+	e.info.VendorID = uint32(number("VenID", 24))
+	e.info.DeviceID = uint16(number("DevID", 16))
+	e.info.Revision = uint32(number("Rev", 32))
+	if text = skipSpace(text); len(text) > 0 && text[0] == '{' {
+		i := bytes.Index(text, []byte("} LID:")) // names may have braces
+		if i < 0 {
+			s.fail("a node's name in braces, and LID: after it: %q", clip(string(text)))
+			return e, nil
+		}
+		e.name, text = string(text[1:i]), text[i+1:]
+	}
+	e.lid = mad.LID(number("LID", 64))
+	e.port = int(number("PN", 8))
+	word, text = field(text)
+	if !ok || string(word) != "}" {
+		s.fail("{ SW, CA or Rt, Ports:, SystemGUID:, NodeGUID:, PortGUID:, VenID:, DevID:, Rev:, {name}, LID:, PN: and }: %q", clip(string(whole)))
+		return e, nil
+	}
+	if e.lid > mad.MaxUnicastLID || e.info.NumPorts == 0 || e.info.NumPorts > maxPorts || e.port < 1 || e.port > int(e.info.NumPorts) {
+		s.fail("1 to %d ports, a LID up to %X and PN: one of the ports: %q", maxPorts, mad.MaxUnicastLID, clip(string(whole)))
+	}
+	if isSM && e.lid != 0 && !slices.Contains(s.sm, e.lid) && len(s.sm) < 2 {
+		s.sm = append(s.sm, e.lid)
+	}
+	if t == mad.NodeTypeSwitch {
+		e.info.PortGUID = e.portGUID
+	}
+	return e, text
+}
+
+// node is the record of an end's node, made when it is first seen.
+func (s *subnetReader) node(e *subnetEnd) int {
+	id := nodeID(e.info.NodeType, e.info.NodeGUID)
+	i, ok := s.ids[id]
+	if !ok {
+		i = s.add(node{at: s.lines.at, id: id, info: e.info, name: e.name, lid: e.lid})
+	}
+	n := &s.nodes[i]
+	switch {
+	case n.info.NumPorts != e.info.NumPorts:
+		s.fail("%d ports of %s, as %s says, not %d", n.info.NumPorts, e.info.NodeGUID, n.at, e.info.NumPorts)
+	case n.lid != e.lid && e.info.NodeType == mad.NodeTypeSwitch:
+		s.fail("LID %04X of switch %s, as %s says, not %04X", uint16(n.lid), e.info.NodeGUID, n.at, uint16(e.lid))
+	}
+	return i
+}
+
+// plug notes one end of a link. What its own line says counts more than what
+// that of the other end does.
+func (s *subnetReader) plug(i int, p plug) {
+	n := &s.nodes[i]
+	for j := range n.plugs {
+		q := &n.plugs[j]
+		if q.num != p.num {
+			continue
+		}
+		if q.far != p.far || q.farPort != p.farPort {
+			s.fail("port %d of %s to be connected to port %d of %s, as %s says, not to port %d of %s", p.num, n.info.NodeGUID, q.farPort, q.far[2:], q.at, p.farPort, p.far[2:])
+			return
+		}
+		if q.implied {
+			*q = p
+		}
+		return
+	}
+	n.plugs = append(n.plugs, p)
+}
