@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -9,6 +10,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/mad"
 )
 
 var discoverBuiltin = Builtin{
@@ -29,7 +31,7 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		s, f := c.session(), c.fiber()
-		var o fabric.DiscoverOptions
+		o := fabric.DiscoverOptions{Around: mad.DirectedRoute{0}}
 		if s.o.Engine == nil && s.o.Loaded != nil {
 			if c.Has("around") || c.Has("hops") {
 				return nil, fmt.Errorf("discover: around and hops need a live fabric: this session reads a file")
@@ -69,7 +71,11 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 		}
 		if err != nil {
 			c.count(err)
-			return nil, c.failed(&target{label: "the local port"}, err)
+			failed := &requestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, advice: advice(err)}
+			if errors.Is(err, mad.ErrTimeout) && o.Around.Hops() == 0 {
+				failed.advice = "look at the local device, or allow more with --timeout and --retries"
+			}
+			return nil, failed
 		}
 		s.fabric = newFabric(found)
 		f.report(found)

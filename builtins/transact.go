@@ -56,13 +56,14 @@ type requestError struct {
 	target string
 	err    error
 	advice string
+	named  bool // err says what the target is
 }
 
 func (e *requestError) Error() string {
 	msg := e.op + ": "
 	var me *mad.Error
 	var te *targetError
-	named := errors.As(e.err, &me) && me.Dest == e.target || errors.As(e.err, &te) && te.named
+	named := e.named || errors.As(e.err, &me) && me.Dest == e.target || errors.As(e.err, &te) && te.named
 	if !named {
 		msg += e.target + ": "
 	}

@@ -84,7 +84,7 @@ func TestSetOnWire(t *testing.T) {
 		}
 		want.HOQLife = 3
 		want.LinkWidthEnabled, want.LinkSpeedEnabled, want.LinkSpeedExtEnabled, want.LinkSpeedExtEnabled2 = 0, 0, 0, 0
-		want.PortState, want.PortPhysicalState, want.LinkDownDefaultState, want.OperationalVLs = 0, 0, 0, 0
+		want.PortState, want.PortPhysicalState, want.LinkDownDefaultState = 0, 0, 0
 		want.ClientReregister = false
 		data := make([]byte, 64)
 		want.Encode(data)

@@ -35,7 +35,7 @@ func Discover(ctx context.Context, e *mad.Engine, o DiscoverOptions) (*Fabric, e
 		o.Around = mad.DirectedRoute{0}
 	}
 	if o.Around[0] != 0 || o.Around.Hops() > mad.MaxHops {
-		return nil, fmt.Errorf("discover: %s is no directed route: it must begin with 0 and have at most %d hops", o.Around, mad.MaxHops)
+		return nil, fmt.Errorf("%s is no directed route: it must begin with 0 and have at most %d hops", o.Around, mad.MaxHops)
 	}
 	s := &sweep{engine: e, opt: o, books: map[mad.GUID]*book{}, done: make(chan struct{})}
 	s.mu.Lock()
@@ -48,11 +48,11 @@ func Discover(ctx context.Context, e *mad.Engine, o DiscoverOptions) (*Fabric, e
 		<-s.done
 	}
 	if len(s.nodes) == 0 {
-		return nil, fmt.Errorf("discover: the node at route %s does not answer: %w", o.Around, s.ended)
+		return nil, fmt.Errorf("the node at route %s does not answer: %w", o.Around, s.ended)
 	}
 	f := s.fabric()
 	if s.ended != nil {
-		return f, fmt.Errorf("discover: ended after %s: %w", count(len(s.nodes), "node", "nodes"), s.ended)
+		return f, fmt.Errorf("the sweep ended after %s: %w", count(len(s.nodes), "node", "nodes"), s.ended)
 	}
 	return f, nil
 }

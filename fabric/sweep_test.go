@@ -138,8 +138,8 @@ func TestEnded(t *testing.T) {
 		name, want string
 		end        func(c *fakeConn, cancel context.CancelCauseFunc)
 	}{
-		{"cancelled", "discover: ended after 4 nodes: enough", func(_ *fakeConn, cancel context.CancelCauseFunc) { cancel(enough) }},
-		{"transport gone", "discover: ended after 4 nodes: SubnGet(PortInfo) to route 0,1,2: unplugged", func(c *fakeConn, _ context.CancelCauseFunc) { c.fail(unplugged) }},
+		{"cancelled", "the sweep ended after 4 nodes: enough", func(_ *fakeConn, cancel context.CancelCauseFunc) { cancel(enough) }},
+		{"transport gone", "the sweep ended after 4 nodes: SubnGet(PortInfo) to route 0,1,2: unplugged", func(c *fakeConn, _ context.CancelCauseFunc) { c.fail(unplugged) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -179,9 +179,9 @@ func TestNobody(t *testing.T) {
 			around mad.DirectedRoute
 			want   string
 		}{
-			{nil, "discover: the node at route 0 does not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s"},
-			{mad.DirectedRoute{0, 1, 2}, "discover: the node at route 0,1,2 does not answer: SubnGet(NodeInfo) to route 0,1,2: timed out after 6 attempts in 3s"},
-			{mad.DirectedRoute{1}, "discover: 1 is no directed route: it must begin with 0 and have at most 63 hops"},
+			{nil, "the node at route 0 does not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s"},
+			{mad.DirectedRoute{0, 1, 2}, "the node at route 0,1,2 does not answer: SubnGet(NodeInfo) to route 0,1,2: timed out after 6 attempts in 3s"},
+			{mad.DirectedRoute{1}, "1 is no directed route: it must begin with 0 and have at most 63 hops"},
 		} {
 			f, err := Discover(t.Context(), e, DiscoverOptions{Around: test.around})
 			if f != nil || err == nil || err.Error() != test.want {
