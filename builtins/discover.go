@@ -69,7 +69,8 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 		if stopped := f.stopped(); stopped != nil {
 			return nil, stopped
 		}
-		if err != nil {
+		var late *DeadlineError
+		if err != nil && !(errors.As(err, &late) && found != nil) { // what was found in time is worth having
 			c.count(err)
 			failed := &requestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, advice: advice(err)}
 			if errors.Is(err, mad.ErrTimeout) && o.Around.Hops() == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.starlark.net/starlark"
 
@@ -22,6 +23,13 @@ const (
 // ErrInterrupted is the cause with which the shell cancels a context when the
 // user interrupts.
 var ErrInterrupted = errors.New("interrupted")
+
+// DeadlineError is why the engine lets nothing through any more (its Halt),
+// and later the cause with which the shell cancels a context: the session's
+// time is up.
+type DeadlineError struct{ After time.Duration }
+
+func (e *DeadlineError) Error() string { return fmt.Sprintf("deadline of %v passed", e.After) }
 
 // ExitError is how exit() ends a script. It is no failure, and nothing catches it.
 type ExitError struct{ Code int }
@@ -110,8 +118,9 @@ func fabricFailure(err error) bool {
 	var me *mad.Error
 	var re *requestError
 	var te *targetError
+	var late *DeadlineError
 	switch {
-	case errors.As(err, &me), errors.Is(err, mad.ErrClosed), errors.Is(err, errNoFabric):
+	case errors.As(err, &late), errors.As(err, &me), errors.Is(err, mad.ErrClosed), errors.Is(err, errNoFabric):
 		return true
 	case errors.As(err, &te): // a name that nobody has
 		return errors.Is(err, errNoSM)

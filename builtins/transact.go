@@ -47,7 +47,7 @@ func unanswered(err error) bool {
 	var me *mad.Error
 	return errors.As(err, &me) && me.Err != nil &&
 		!errors.Is(err, mad.ErrReadOnly) && !errors.Is(err, mad.ErrCut) &&
-		(me.Timeout() || errors.Is(err, mad.ErrClosed))
+		(me.Timeout() || errors.Is(err, mad.ErrClosed) || errors.Is(err, mad.ErrNotRecorded))
 }
 
 // requestError is a failed request with what the user called its target.
@@ -96,6 +96,8 @@ func advice(err error) string {
 		return ""
 	case errors.Is(err, mad.ErrClosed):
 		return "the device or simulator is gone: start it and run fabsh again"
+	case errors.Is(err, mad.ErrNotRecorded):
+		return "a replay answers only what was asked while it was recorded"
 	case me.Timeout():
 		return "check that the node is up and the address right (discover() finds it anew), or allow more with --timeout and --retries"
 	}

@@ -59,6 +59,7 @@ type Engine struct {
 
 	mu        sync.Mutex // guards all that follows, and the state of lent calls
 	err       error      // why the engine works no longer
+	halted    error      // why it works not now
 	closed    bool
 	window    int
 	inFlight  int // calls that count in the window
@@ -135,7 +136,7 @@ func (e *Engine) Start(c *Call) {
 	}
 	c.Err, c.Table, c.Attempts, c.Elapsed = nil, nil, 0, 0
 	if err == nil {
-		err = e.err
+		err = cmp.Or(e.err, e.halted)
 	}
 	if err == nil && e.stalled {
 		err = errStalled
@@ -265,13 +266,7 @@ func (e *Engine) fail(err error) {
 	e.mu.Lock()
 	if e.err == nil {
 		e.err = err
-		now := e.now()
-		for i := range e.slots {
-			if c := e.slots[i].call; c != nil {
-				e.end(c, now, err, &ended)
-			}
-		}
-		e.endWaiting(now, err, &ended)
+		e.endAll(err, &ended)
 		if e.idle {
 			e.idle = false
 			e.wake <- struct{}{}
@@ -279,6 +274,30 @@ func (e *Engine) fail(err error) {
 	}
 	e.mu.Unlock()
 	ended.complete()
+}
+
+// Halt ends all open calls now, and later ones as they start, with cause.
+// Halt(nil) lets calls through again.
+func (e *Engine) Halt(cause error) {
+	var ended callList
+	e.mu.Lock()
+	e.halted = cause
+	if cause != nil {
+		e.endAll(cause, &ended)
+	}
+	e.unlock()
+	ended.complete()
+}
+
+// endAll ends all calls.
+func (e *Engine) endAll(err error, ended *callList) {
+	now := e.now()
+	for i := range e.slots {
+		if c := e.slots[i].call; c != nil {
+			e.end(c, now, err, ended)
+		}
+	}
+	e.endWaiting(now, err, ended)
 }
 
 // endWaiting ends all calls that were never sent.

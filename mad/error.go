@@ -16,6 +16,8 @@ var (
 	// ErrReadOnly: the request would change the fabric, which Options.Write
 	// does not allow. It was not sent.
 	ErrReadOnly = errors.New("refused, for it would change the fabric and the engine is read-only")
+	// ErrNotRecorded: the recording that is replayed has no such request.
+	ErrNotRecorded = errors.New("not in the recording")
 	// ErrCut: the transport lost a part of the answer's table.
 	ErrCut = errors.New("table cut by the transport, which cannot carry a long one: ask for fewer records")
 )
@@ -60,7 +62,7 @@ func newError(c *Call, err error) error {
 	if a := Lookup(h.Class, h.Attribute); a != nil {
 		e.Attr = a.Name
 	}
-	if p := c.s.patience(); errors.Is(err, ErrTimeout) && c.Elapsed >= p {
+	if p := c.s.patience(); errors.Is(err, ErrTimeout) && c.Elapsed-(c.s.firstSent-c.s.started) >= p {
 		e.Patience = p
 	}
 	if s, ok := err.(statusError); ok {

@@ -54,6 +54,9 @@ func answers(d *Datagram, c *Call) bool {
 
 // answer takes in a response to c.
 func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, ended *callList) {
+	if d.Took > 0 {
+		c.s.started = now - d.Took
+	}
 	if c.s.rx == nil {
 		switch {
 		case tid == c.s.tid && c.s.phase == phaseSent:
@@ -64,7 +67,7 @@ func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, end
 	}
 	if ParseHeader(d.MAD).Status&StatusBusy != 0 && c.s.rx == nil {
 		e.stats.Busy++
-		if now < c.s.firstSent+c.s.patience() {
+		if !e.traits.Recorded && now < c.s.firstSent+c.s.patience() {
 			until := now + backOff(c.s.busy, c.s.timeout)
 			c.s.busy++
 			c.s.giveUp += until - c.s.silentSince // that was no silence
@@ -127,7 +130,20 @@ func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 func (e *Engine) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration, ended *callList) {
 	e.stats.Undelivered++
 	// Not of an attempt given up, nor our ACK of a table that is coming.
-	if c == nil || tid != c.s.tid || c.s.phase != phaseSent || c.s.rx != nil || d.MAD[offClass] != c.MAD[offClass] {
+	if c == nil || tid != c.s.tid || c.s.phase != phaseSent || d.MAD[offClass] != c.MAD[offClass] {
+		return
+	}
+	if e.traits.Recorded {
+		e.leaveWindow(c)
+		if d.Took > 0 {
+			c.s.started, c.s.firstSent = now-d.Took, now-d.Took
+			e.timedOut(c, now, ended)
+		} else {
+			e.resend(c, now)
+		}
+		return
+	}
+	if c.s.rx != nil {
 		return
 	}
 	e.leaveWindow(c)

@@ -58,6 +58,9 @@ func (e *Engine) nextDatagram(d *Datagram) (isCall bool, tid int64) {
 	}
 }
 
+// recordedTimeout is for ever: a recording tells of each loss.
+const recordedTimeout = 24 * time.Hour
+
 // take puts the next attempt of c in d. It is a copy, for c may end, and its
 // buffer go back to its owner, while the transport still reads d.
 func (e *Engine) take(c *Call, d *Datagram) {
@@ -71,6 +74,9 @@ func (e *Engine) take(c *Call, d *Datagram) {
 		c.s.wait = c.s.timeout
 		if c.s.reads && c.s.retries > 0 && !isTable(&c.MAD) {
 			c.s.wait = lostAfter
+		}
+		if e.traits.Recorded {
+			c.s.wait, c.s.giveUp = recordedTimeout, now+recordedTimeout
 		}
 	}
 	c.Attempts++

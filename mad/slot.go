@@ -25,6 +25,10 @@ func (s *slot) tid(i uint16, attempt int) uint32 {
 	return uint32(s.use)<<(slotBits+attemptBits) | uint32(attempt)<<slotBits&attemptMask | uint32(i)
 }
 
+// CallOf is what the transaction IDs of all attempts of one of an engine's
+// calls, and of their answers, have in common.
+func CallOf(tid uint64) uint32 { return uint32(tid) &^ attemptMask }
+
 // slotQueue holds the free slots; the one free longest is used next, so that
 // an ID comes again after 2^28 calls only.
 type slotQueue struct {

@@ -1,6 +1,7 @@
 package mad
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"time"
@@ -162,6 +163,11 @@ func (e *Engine) timedOut(c *Call, now time.Duration, ended *callList) {
 	err := ErrTimeout
 	if c.s.rx != nil {
 		err = fmt.Errorf("table incomplete, segment %d: %w", c.s.rx.next, ErrTimeout)
+	}
+	if w, ok := e.t.(Witness); ok {
+		d := Datagram{Address: c.To, MAD: append([]byte(nil), c.MAD[:]...)}
+		binary.BigEndian.PutUint64(d.MAD[offTID:], uint64(c.s.tid))
+		w.GaveUp(&d)
 	}
 	e.end(c, now, err, ended)
 }

@@ -8,8 +8,8 @@ import (
 // A Transport carries single datagrams: it knows nothing of calls, retries or
 // windows. One goroutine sends and another receives; Close may come from any.
 //
-// Implementations: mad/ibsim (the foreign simulator), fabric/sim (in process),
-// and, per the design, umad devices and replayed recordings.
+// Implementations: mad/umad (devices), mad/ibsim (the foreign simulator),
+// fabric/sim (in process), mad/capture (recordings, replayed).
 type Transport interface {
 	// Send hands over one datagram. It may block, it does not keep d or
 	// d.MAD. An error means the transport is broken for good, unless it
@@ -24,6 +24,14 @@ type Transport interface {
 	Traits() Traits
 	// Close wakes a waiting Recv and gives the device back.
 	Close() error
+}
+
+// A Witness is a Transport that wants to know which of its requests the engine
+// has given up, for no answer came. The engine calls GaveUp with the latest
+// attempt, and with its lock held.
+type Witness interface {
+	Transport
+	GaveUp(d *Datagram)
 }
 
 // ErrClosed is returned by a Transport or an Engine after Close.
@@ -42,6 +50,9 @@ type Datagram struct {
 	// because it knows that no answer will come (the kernel's ETIMEDOUT,
 	// ibsim's status 110). MAD may then hold only the first 24 bytes.
 	Undelivered bool
+	// Took, on receive from a recording: how long after the first attempt
+	// this came. 0, with Undelivered: there was another attempt.
+	Took time.Duration
 	// Timeout, on send: how long the engine waits for an answer, for
 	// transports that must tell a kernel. 0: no answer is expected.
 	Timeout time.Duration
@@ -90,4 +101,8 @@ type Traits struct {
 	MaxOutstanding int    // datagrams that may wait for an answer; 0: no limit
 	Window         int    // how many do best, where nobody says otherwise; 0: the engine's default
 	Simulated      bool   // in-process: no production fabric can be harmed
+	// Recorded: a recording answers, which knows at once what becomes of each
+	// attempt. The engine keeps no windows, makes no pauses and gives nothing
+	// up by itself: Undelivered says when to try again, and when no more.
+	Recorded bool
 }

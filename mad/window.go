@@ -59,8 +59,12 @@ func kindOf(c Class) int {
 	return kindGMP
 }
 
-// setWindows divides the window into those of the classes.
+// setWindows divides the window into those of the classes. A recording has
+// nobody whom too many requests could harm.
 func (e *Engine) setWindows() {
+	if e.traits.Recorded {
+		e.window = numSlots
+	}
 	for i := range e.windows {
 		w := classWindow{
 			limit:      newLimit(windowStart, windowStart, e.window),
@@ -70,6 +74,10 @@ func (e *Engine) setWindows() {
 		if i == kindSA {
 			w.limit = newLimit(windowSA, windowSA, min(windowSA, e.window))
 			w.perNode = newLimit(windowSA, windowSA, windowSA)
+		}
+		if e.traits.Recorded {
+			w.limit = newLimit(numSlots, numSlots, numSlots)
+			w.perNode = w.limit
 		}
 		e.windows[i] = w
 	}

@@ -232,6 +232,12 @@ func (a *app) run(words []string) error {
 		return err
 	}
 	defer s.close()
+	if !hasCode && len(words) == 0 && a.isPrompt() {
+		s.limit = a.deadline.value
+	} else {
+		s.deadline = startDeadline(a.deadline.value, s.engine)
+		defer s.deadline.stop()
+	}
 	switch {
 	case hasCode:
 		a.status = s.evaluate(func(ctx context.Context) error { return s.RunCode(ctx, "<command>", a.code) })

@@ -35,6 +35,9 @@ type settings struct {
 	pkey  number
 	smLID number
 
+	record   string
+	deadline duration
+
 	include []string
 	format  outputFormat
 	quiet   bool
@@ -44,6 +47,8 @@ type settings struct {
 func (s *settings) addFlags(f *pflag.FlagSet) {
 	s.flags = f
 	s.port = number{min: 1, max: 254}
+	s.timeout = duration{unit: time.Millisecond, units: "milliseconds"} // as in infiniband-diags
+	s.deadline = duration{unit: time.Second, units: "seconds"}
 	s.retries = number{max: 100, value: 2, isSet: true}
 	s.window = number{min: 1, max: 1 << 16}
 	s.sl = number{max: 15}
@@ -63,6 +68,8 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.Var(&s.sl, "sl", "service level `N` of performance and administration packets (default: the path's)")
 	f.Var(&s.pkey, "pkey", "their partition key `KEY` (default: 0xffff or 0x7fff, as the port has it)")
 	f.Var(&s.smLID, "sm-lid", "ask the subnet administrator at `LID` (default: as the port says)")
+	f.StringVar(&s.record, "record", "", "write all MADs to the pcap `FILE`, which Wireshark opens; keys are left out")
+	f.Var(&s.deadline, "deadline", "ask nothing more after `TIME`: in seconds, or such as 500ms; at the prompt, for each statement")
 	f.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
 	f.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
 	f.BoolVarP(&s.quiet, "quiet", "q", false, "no warnings, no progress, no banner")
@@ -115,31 +122,33 @@ func (n *number) String() string {
 
 func (n *number) Type() string { return "int" }
 
-// duration is a flag's time: a bare number is milliseconds, as in
-// infiniband-diags.
-type duration time.Duration
+// duration is a flag's time; a bare number counts units.
+type duration struct {
+	value time.Duration // 0: not given
+	unit  time.Duration
+	units string // their name
+}
 
 func (d *duration) Set(text string) error {
 	t, err := time.ParseDuration(text)
-	if ms, numErr := strconv.ParseFloat(text, 64); numErr == nil {
-		t, err = time.Duration(ms*float64(time.Millisecond)), nil
+	if n, numErr := strconv.ParseFloat(text, 64); numErr == nil {
+		t, err = time.Duration(n*float64(d.unit)), nil
 	}
 	if err != nil || t <= 0 || t > 24*time.Hour {
-		return errors.New("want milliseconds, or a time such as 500ms or 2s")
+		return fmt.Errorf("want %s, or a time such as 500ms or 2s", d.units)
 	}
-	*d = duration(t)
+	d.value = t
 	return nil
 }
 
 func (d *duration) String() string {
-	if *d == 0 {
+	if d.value == 0 {
 		return ""
 	}
-	return time.Duration(*d).String()
+	return d.value.String()
 }
 
-func (d *duration) Type() string         { return "time" }
-func (d *duration) value() time.Duration { return time.Duration(*d) }
+func (d *duration) Type() string { return "time" }
 
 // outputFormat is a flag's output format.
 type outputFormat builtins.Format

@@ -69,15 +69,15 @@ func TestXDG(t *testing.T) {
 
 func TestFlagValues(t *testing.T) {
 	for text, want := range map[string]time.Duration{"500": 500 * time.Millisecond, "1.5": 1500 * time.Microsecond, "2s": 2 * time.Second, "1m": time.Minute} {
-		var d duration
-		if err := d.Set(text); err != nil || d.value() != want {
-			t.Errorf("%s: got %v, %v, want %v", text, d.value(), err, want)
+		d := duration{unit: time.Millisecond}
+		if err := d.Set(text); err != nil || d.value != want {
+			t.Errorf("%s: got %v, %v, want %v", text, d.value, err, want)
 		}
 	}
 	for _, text := range []string{"", "0", "-5", "-1s", "x", "5 s", "NaN", "+Inf", "1e300", "100h"} {
-		var d duration
+		d := duration{unit: time.Millisecond}
 		if err := d.Set(text); err == nil {
-			t.Errorf("%q: got %v", text, d.value())
+			t.Errorf("%q: got %v", text, d.value)
 		}
 	}
 	n := number{min: 1, max: 15}

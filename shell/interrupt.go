@@ -94,6 +94,17 @@ func (i *interrupts) run(fn func(context.Context) error) error {
 	return fn(ctx)
 }
 
+// quit ends the program while nothing runs; otherwise it does nothing.
+func (i *interrupts) quit(why func(), status int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.cancel == nil {
+		why()
+		i.cleanup()
+		i.exit(status)
+	}
+}
+
 // ignore leaves Ctrl-C to another program on the terminal while fn runs.
 func (i *interrupts) ignore(fn func()) {
 	i.set(func() { i.ignored = true })

@@ -26,6 +26,7 @@ type link struct {
 	transport mad.Transport  // nil: a file
 	loaded    *fabric.Fabric // from a file
 	subnet    *sim.Subnet    // in this process
+	clock     builtins.Clock // a recording's; nil: the real one
 }
 
 // kind is a way to a fabric. open gets what stands behind the colon of -F.
@@ -40,6 +41,7 @@ func kinds() []kind {
 		{"umad", "umad[:DEVICE/PORT]", openUmad},
 		{"ibsim", "ibsim[:SOCKNAME]", openIbsim},
 		{"sim", "sim[:SPEC|FILE]", openSim},
+		{"replay", "replay:FILE", openReplay},
 		{"file", "file:PATH", openFile},
 	}
 }
@@ -242,6 +244,9 @@ func (a *app) session(l *link, absent error) (*session, error) {
 		l = &link{name: "no fabric"}
 	}
 	s := &session{app: a, name: l.name, began: time.Now()}
+	if err := a.startRecording(l); err != nil {
+		return nil, err
+	}
 	if l.transport != nil {
 		s.engine = mad.NewEngine(l.transport, a.engineOptions(l.transport))
 	}
@@ -260,6 +265,7 @@ func (a *app) session(l *link, absent error) (*session, error) {
 		Include:    a.include,
 		Quiet:      a.quiet,
 		Verbose:    a.verbose,
+		Clock:      l.clock,
 	}
 	if a.sl.isSet {
 		sl := uint8(a.sl.value)
@@ -281,7 +287,7 @@ func (a *app) session(l *link, absent error) (*session, error) {
 func (a *app) engineOptions(t mad.Transport) mad.Options {
 	o := mad.Options{
 		Window:  a.window.value,
-		Timeout: a.timeout.value(),
+		Timeout: a.timeout.value,
 		Retries: a.retries.value,
 		Write:   !a.readOnly && (a.write || t.Traits().Simulated),
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -27,7 +28,7 @@ type repl struct {
 	interp *interp
 	lines  *statements
 	file   string
-	worst  int // exit status so far, of a piped session
+	worst  atomic.Int64 // exit status so far, of a piped session
 
 	fabric *fabric.Fabric // the latest; since is when it came
 	since  time.Time
@@ -39,8 +40,12 @@ type repl struct {
 // shells.
 func (s *session) prompt(stdin *os.File) int {
 	r := newRepl(s)
-	if !isTerminal(stdin) || !s.app.console.stdoutTTY {
+	if !s.app.isPrompt() {
 		r.read(newPlainReader(stdin), false)
+		// While nothing runs, the loop waits for whoever writes to the pipe.
+		defer r.deadline.whenOver(func(err error) {
+			s.app.interrupts.quit(func() { s.app.fail(&hostError{err}) }, worse(int(r.worst.Load()), builtins.StatusFabric))
+		})()
 		return r.loop()
 	}
 	in, err := newTerminalReader(stdin, os.Stdout, openHistory(stateFile("history")), s.completer(r.interp))
@@ -59,6 +64,9 @@ func (s *session) prompt(stdin *os.File) int {
 	return r.loop()
 }
 
+// isPrompt: people sit before the statements, and not a pipe.
+func (a *app) isPrompt() bool { return isTerminal(a.stdin) && a.console.stdoutTTY }
+
 func newRepl(s *session) *repl {
 	r := &repl{session: s}
 	r.interp = newInterp(builtins.FileOptions(), s.Predeclared(), r.show)
@@ -75,7 +83,7 @@ func (r *repl) read(in LineReader, interactive bool) {
 }
 
 func (r *repl) loop() int {
-	for {
+	for !r.deadline.isOver() {
 		text, line, err := r.lines.next(r.promptText())
 		switch {
 		case errors.Is(err, errInterrupted):
@@ -99,12 +107,14 @@ func (r *repl) loop() int {
 			return r.exitStatus(err)
 		}
 		if !r.lines.interactive {
-			r.worst = worse(r.worst, r.ExitStatus(err))
-			if r.worst == builtins.StatusInterrupted {
-				return r.worst
+			worst := worse(int(r.worst.Load()), r.ExitStatus(err))
+			r.worst.Store(int64(worst))
+			if worst == builtins.StatusInterrupted {
+				return worst
 			}
 		}
 	}
+	return r.exitStatus(nil)
 }
 
 func (r *repl) run(ctx context.Context, file string, line int, text string) error {
@@ -116,7 +126,7 @@ func (r *repl) run(ctx context.Context, file string, line int, text string) erro
 // exitStatus ends the session with err.
 func (r *repl) exitStatus(err error) int {
 	if !r.lines.interactive {
-		return worse(r.worst, r.finalStatus(err))
+		return worse(int(r.worst.Load()), r.finalStatus(err))
 	}
 	var exit *builtins.ExitError
 	if errors.As(err, &exit) {

@@ -20,6 +20,9 @@ type session struct {
 	name     string      // of the fabric, in the prompt
 	progress *progress
 	began    time.Time
+	deadline *deadline // of the session; nil: it has none
+	// limit is the time of each statement, where that has one; 0: none.
+	limit time.Duration
 }
 
 // close says goodbye to the fabric.
@@ -30,8 +33,11 @@ func (s *session) close() {
 }
 
 func (s *session) closeEngine() {
-	if s.engine != nil {
-		s.engine.Close()
+	if s.engine == nil {
+		return
+	}
+	if err := s.engine.Close(); err != nil {
+		s.app.fail(&hostError{err})
 	}
 }
 
@@ -56,22 +62,34 @@ func (s *session) evaluate(fn func(context.Context) error) int {
 // says why where nothing else does.
 func (s *session) finalStatus(err error) int {
 	status := s.ExitStatus(err)
+	if s.deadline.hasPassed() {
+		status = worse(status, builtins.StatusFabric)
+	}
 	var exit *builtins.ExitError
-	if n := s.Unanswered(); n > 0 && status == builtins.StatusFabric && (err == nil || errors.As(err, &exit)) && !s.app.quiet {
-		requests := "requests"
-		if n == 1 {
-			requests = "request"
-		}
-		fmt.Fprintf(s.app.console.Err(), "%d %s got no answer: exit status %d\n", n, requests, status)
+	if status != builtins.StatusFabric || err != nil && !errors.As(err, &exit) || s.app.quiet {
+		return status
+	}
+	switch n := s.Unanswered(); {
+	case s.deadline.hasPassed():
+		fmt.Fprintf(s.app.console.Err(), "%v: exit status %d\n", s.deadline.late, status)
+	case n == 1:
+		fmt.Fprintf(s.app.console.Err(), "1 request got no answer: exit status %d\n", status)
+	case n > 1:
+		fmt.Fprintf(s.app.console.Err(), "%d requests got no answer: exit status %d\n", n, status)
 	}
 	return status
 }
 
-// attempt runs fn until it ends, fails or is interrupted.
+// attempt runs fn until it ends, fails or is interrupted, or its time is over.
 func (s *session) attempt(fn func(context.Context) error) error {
+	d := s.deadline
+	if s.limit > 0 {
+		d = startDeadline(s.limit, s.engine)
+		defer d.stop()
+	}
 	before := s.cancelled()
 	return s.app.interrupts.run(func(ctx context.Context) (err error) {
-		s.progress.during(func() { err = fn(ctx) })
+		s.progress.during(func() { err = d.run(ctx, fn) })
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			return &interruption{cause, s.cancelled() - before}
 		}

@@ -18,9 +18,11 @@ import (
 // Packet is an unreliable datagram with a place in a capture.
 type Packet struct {
 	Time time.Time
-	// Interface is the capture interface, 0 to 3, which packet belongs to:
+	// Interface is the capture interface, 0 to 3, that the packet belongs to:
 	// what that means is the writer's choice.
-	Interface  uint8
+	Interface uint8
+	// Error: it was not received as it should have been.
+	Error      bool
 	VL, SL     uint8
 	SLID, DLID uint16
 	GRH        *GRH // nil: local
@@ -56,7 +58,8 @@ const (
 	typeInfiniBand = 21
 	flagVarLength  = 4
 	flagInterface  = 3 // mask
-	flagBad        = 0x18
+	flagTruncated  = 0x08
+	flagError      = 0x10
 	lnhGlobal      = 3    // LRH.LNH: a GRH follows
 	lnhLocal       = 2    // LRH.LNH: a BTH follows
 	nextHeaderBTH  = 0x1b // GRH.NxtHdr
@@ -78,7 +81,11 @@ func Append(b []byte, p *Packet) []byte {
 	// all the rest is big endian.
 	fraction := uint64(p.Time.Nanosecond()) << 32 / uint64(time.Second)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.Time.Unix())<<32|fraction)
-	b = append(b, typeInfiniBand, flagVarLength|p.Interface&flagInterface)
+	flags := flagVarLength | p.Interface&flagInterface
+	if p.Error {
+		flags |= flagError
+	}
+	b = append(b, typeInfiniBand, flags)
 	b = binary.BigEndian.AppendUint16(b, uint16(recordSize+wire))
 	b = append(b, 0, 0) // no packets lost before this one
 	b = binary.BigEndian.AppendUint16(b, uint16(wire))
@@ -116,10 +123,10 @@ func Parse(b []byte, p *Packet) error {
 	switch {
 	case b[8]&0x80 != 0:
 		return fmt.Errorf("an ERF record with extension headers")
-	case b[9]&flagBad != 0:
-		return fmt.Errorf("an ERF record that is marked as truncated or damaged")
+	case b[9]&flagTruncated != 0:
+		return fmt.Errorf("an ERF record of part of a packet")
 	}
-	p.Interface = b[9] & flagInterface
+	p.Interface, p.Error = b[9]&flagInterface, b[9]&flagError != 0
 	wire := int(binary.BigEndian.Uint16(b[14:]))
 	if wire > len(b)-recordSize {
 		return fmt.Errorf("%d bytes of a packet of %d", len(b)-recordSize, wire)

@@ -26,7 +26,7 @@ func packets() []erf.Packet {
 			GRH:  &erf.GRH{TrafficClass: 3, FlowLabel: 0x12345, HopLimit: 64, SGID: [16]byte{0xfe, 0x80, 15: 1}, DGID: [16]byte{0xfe, 0x80, 15: 2}},
 			PKey: 0x7fff, DestQP: 1, SrcQP: 0xabcdef, QKey: 0x80010000, Payload: []byte{1, 2, 3, 4},
 		},
-		{Time: time.Unix(0, 0).UTC(), Interface: 1, Payload: []byte{}},
+		{Time: time.Unix(0, 0).UTC(), Interface: 1, Error: true, Payload: []byte{}},
 	}
 }
 
@@ -123,7 +123,7 @@ func TestErrors(t *testing.T) {
 		{"no record", change(24+8, 15, 0), "packet 1: 15 bytes are no ERF record"},
 		{"Ethernet record", change(record+8, 2), "packet 1: an ERF record of type 2, and InfiniBand is 21"},
 		{"extension header", change(record+8, 0x80|21), "packet 1: an ERF record with extension headers"},
-		{"damaged", change(record+9, 0x14), "packet 1: an ERF record that is marked as truncated or damaged"},
+		{"truncated", change(record+9, 0x0c), "packet 1: an ERF record of part of a packet"},
 		{"wire length", change(record+14, 1, 0x40), "packet 1: 290 bytes of a packet of 320"},
 		{"short packet", change(record+14, 0, 33), "packet 1: a packet of 33 bytes, too short for its headers"},
 		{"packet length", change(lrh+4, 0, 73), "packet 1: a packet of 288 bytes that says it has 292"},

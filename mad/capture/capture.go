@@ -1,0 +1,104 @@
+// Package capture records what goes over a transport in a pcap file, which
+// Wireshark opens, and answers from such a recording as if it were the fabric.
+//
+//	capture.go   what a recording is: datagrams as packets
+//	record.go    the transport that records another one
+//	key.go       keys are left out
+//	segment.go   long datagrams become what was on the wire
+//	port.go      the facts of the local port, as MADs
+//	load.go      a recording read: which request got which answer
+//	replay.go    the transport that answers from it
+//	order.go     the order in which it answers
+//
+// A packet's capture interface says what it is to us: 0 was sent, 1 was
+// received. What was on no wire is of interface 2, or 3 where the fabric is
+// simulated in process, and of two sorts:
+//
+// The facts that a transport knows of the local port without asking anybody
+// are the answers that the port would have given, had it been asked for
+// NodeInfo, NodeDescription, PortInfo and P_KeyTable. They stand where the
+// transport was asked, unless it said the same as before.
+//
+// A request marked as a receive error is one that the engine gave up at that
+// moment, for no answer had come.
+//
+// What a transport gives back undelivered is not recorded, nor what it refuses
+// to send.
+package capture
+
+import (
+	"encoding/binary"
+	"time"
+
+	"fabsh/mad"
+	"fabsh/mad/internal/erf"
+)
+
+// The capture interfaces.
+const (
+	sent = iota
+	received
+	local
+	simulated // local, in a subnet simulated in process
+)
+
+// Queue pair 1 has a well-known Q_Key (IBA 3.5.11); queue pair 0 has none.
+const wellKnownQKey = 0x80010000
+
+// managementVL is the virtual lane of subnet management.
+const managementVL = 15
+
+// packet makes a packet of one MAD that goes to or comes from a; port is this
+// end.
+func packet(iface uint8, now time.Time, a *mad.Address, port *mad.Port, m []byte) erf.Packet {
+	p := erf.Packet{Time: now, Interface: iface, SL: a.SL, PKey: 0xffff, DestQP: a.QP, SrcQP: 1, QKey: wellKnownQKey, Payload: m}
+	if int(a.PKeyIndex) < len(port.PKeys) {
+		p.PKey = port.PKeys[a.PKeyIndex]
+	}
+	here := port.LID
+	switch mad.Class(m[offClass]).Family() {
+	case mad.ClassSubn:
+		p.VL, p.SrcQP, p.QKey = managementVL, 0, 0
+		if mad.Class(m[offClass]) == mad.ClassSubnDirected {
+			here = mad.PermissiveLID
+		}
+	}
+	p.SLID, p.DLID = uint16(here), uint16(a.LID)
+	if a.HasGRH {
+		p.GRH = &erf.GRH{TrafficClass: a.TrafficClass, FlowLabel: a.FlowLabel, HopLimit: a.HopLimit,
+			SGID: mad.MakeGID(port.GIDPrefix, port.PortGUID), DGID: a.GID}
+	}
+	if iface == received {
+		p.SLID, p.DLID = p.DLID, p.SLID
+		p.SrcQP, p.DestQP = p.DestQP, p.SrcQP
+		if p.GRH != nil {
+			p.GRH.SGID, p.GRH.DGID = p.GRH.DGID, p.GRH.SGID
+		}
+	}
+	return p
+}
+
+// farEnd is the address that packet made p of, but for the P_Key index.
+func farEnd(p *erf.Packet) mad.Address {
+	a := mad.Address{LID: mad.LID(p.DLID), QP: p.DestQP, SL: p.SL}
+	if p.Interface == received {
+		a.LID, a.QP = mad.LID(p.SLID), p.SrcQP
+	}
+	if g := p.GRH; g != nil {
+		a.HasGRH, a.GID = true, g.DGID
+		if p.Interface == received {
+			a.GID = g.SGID
+		}
+		a.TrafficClass, a.FlowLabel, a.HopLimit = g.TrafficClass, g.FlowLabel, g.HopLimit
+	}
+	return a
+}
+
+// Offsets in the base header of what mad.Header does not read or write alone.
+const (
+	offClass  = 1
+	offStatus = 4
+	offTID    = 8
+)
+
+func tidOf(m []byte) uint64 { return binary.BigEndian.Uint64(m[offTID:]) }

@@ -1,0 +1,66 @@
+package capture
+
+import (
+	"encoding/binary"
+
+	"fabsh/mad"
+)
+
+// portMADs are the facts of p as its agent would tell them. Partition keys
+// fill the blocks that it takes.
+func portMADs(p *mad.Port) (list [][]byte) {
+	add := func(a *mad.Attribute, modifier uint32) []byte {
+		m := make([]byte, mad.Size)
+		h := mad.Header{Class: mad.ClassSubn, ClassVersion: a.Version, Method: mad.MethodGetResp, Attribute: a.ID, Modifier: modifier}
+		h.Put(m)
+		mad.SetRoute(m, mad.DirectedRoute{0})
+		m[offStatus] = 0x80 // the D bit: on its way back
+		list = append(list, m)
+		return m[mad.SMPDataOffset:]
+	}
+	node := mad.NodeInfo{NodeGUID: p.NodeGUID, PortGUID: p.PortGUID, LocalPortNum: p.Num, PartitionCap: uint16(len(p.PKeys))}
+	node.Encode(add(mad.AttrNodeInfo, 0))
+	copy(add(mad.AttrNodeDescription, 0)[:mad.AttrNodeDescription.Size], p.Device)
+	info := mad.PortInfo{LID: p.LID, LMC: p.LMC, MasterSMLID: p.SMLID, MasterSMSL: p.SMSL, PortState: p.State, GIDPrefix: p.GIDPrefix, LocalPortNum: p.Num}
+	info.Encode(add(mad.AttrPortInfo, uint32(p.Num)))
+	for block := 0; block*pkeysPerBlock < len(p.PKeys); block++ {
+		data := add(mad.AttrPKeyTable, uint32(block))
+		for i, key := range p.PKeys[block*pkeysPerBlock : min(len(p.PKeys), (block+1)*pkeysPerBlock)] {
+			binary.BigEndian.PutUint16(data[2*i:], key)
+		}
+	}
+	return list
+}
+
+const pkeysPerBlock = 32 // IBA 14.2.5.7
+
+// addPortMAD takes in one of portMADs; first: it begins the facts anew.
+func addPortMAD(p *mad.Port, m []byte) (first, ok bool) {
+	h := mad.ParseHeader(m)
+	data := m[mad.SMPDataOffset:]
+	if h.Class != mad.ClassSubnDirected {
+		return false, false
+	}
+	switch h.Attribute {
+	case mad.AttrNodeInfo.ID:
+		var node mad.NodeInfo
+		node.Decode(data)
+		*p = mad.Port{NodeGUID: node.NodeGUID, PortGUID: node.PortGUID, Num: node.LocalPortNum, PKeys: make([]uint16, node.PartitionCap)}
+		return true, true
+	case mad.AttrNodeDescription.ID:
+		p.Device = mad.AttrNodeDescription.Fields[0].Text(data)
+	case mad.AttrPortInfo.ID:
+		var info mad.PortInfo
+		info.Decode(data)
+		p.LID, p.LMC, p.SMLID, p.SMSL, p.State, p.GIDPrefix = info.LID, info.LMC, info.MasterSMLID, info.MasterSMSL, info.PortState, info.GIDPrefix
+	case mad.AttrPKeyTable.ID:
+		for i := range pkeysPerBlock {
+			if at := int64(h.Modifier)*pkeysPerBlock + int64(i); at < int64(len(p.PKeys)) {
+				p.PKeys[at] = binary.BigEndian.Uint16(data[2*i:])
+			}
+		}
+	default:
+		return false, false
+	}
+	return false, true
+}

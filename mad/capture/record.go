@@ -1,0 +1,149 @@
+package capture
+
+import (
+	"errors"
+	"io"
+	"reflect"
+	"sync"
+	"time"
+
+	"fabsh/mad"
+	"fabsh/mad/internal/erf"
+)
+
+// Record is t, with all that goes over it recorded in w. Each MAD is written
+// at once, so that also what a session leaves that crashed can be read. An
+// error of w ends the recording, not the transport; Close closes w and tells of
+// it.
+func Record(t mad.Transport, w io.WriteCloser) (mad.Transport, error) {
+	file, err := erf.NewWriter(w)
+	if err != nil {
+		return nil, err
+	}
+	r := &recorder{Transport: t, out: w, file: file}
+	if _, err := r.Port(); err != nil {
+		return nil, err
+	}
+	return r, r.err
+}
+
+// recorder is a mad.Transport that records another one.
+type recorder struct {
+	mad.Transport
+
+	out  io.Closer
+	mu   sync.Mutex // guards all below
+	file *erf.Writer
+	err  error
+	port *mad.Port // as recorded last
+	// underWay is what Send has given to the transport, which has not taken
+	// it yet: it may refuse, and it may be answered before it has taken it.
+	underWay []erf.Packet
+}
+
+var _ mad.Witness = (*recorder)(nil)
+
+// Send sends d. It is recorded before any answer to it, but only if the
+// transport takes it.
+func (r *recorder) Send(d *mad.Datagram) error {
+	r.mu.Lock()
+	now := time.Now()
+	split(d.MAD, func(m []byte) {
+		maskKeys(m)
+		r.underWay = append(r.underWay, packet(sent, now, &d.Address, r.port, m))
+	})
+	r.mu.Unlock()
+	err := r.Transport.Send(d)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.flush()
+	}
+	r.underWay = r.underWay[:0]
+	return err
+}
+
+// Recv receives into d.
+func (r *recorder) Recv(d *mad.Datagram) error {
+	if err := r.Transport.Recv(d); err != nil || d.Undelivered || len(d.MAD) < mad.HeaderSize {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	r.flush()
+	split(d.MAD, func(m []byte) {
+		maskKeys(m)
+		p := packet(received, now, &d.Address, r.port, m)
+		r.write(&p)
+	})
+	return nil
+}
+
+// Port reads the facts of the port, and records them if they have changed.
+func (r *recorder) Port() (mad.Port, error) {
+	port, err := r.Transport.Port()
+	if err != nil {
+		return port, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.port != nil && reflect.DeepEqual(*r.port, port) {
+		return port, nil
+	}
+	r.port = &port
+	now := time.Now()
+	for _, m := range portMADs(&port) {
+		p := packet(r.here(), now, &mad.Address{LID: mad.PermissiveLID}, &port, m)
+		r.write(&p)
+	}
+	return port, nil
+}
+
+// here is the interface of what was on no wire.
+func (r *recorder) here() uint8 {
+	if r.Traits().Simulated {
+		return simulated
+	}
+	return local
+}
+
+// GaveUp records that no answer came to d.
+func (r *recorder) GaveUp(d *mad.Datagram) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maskKeys(d.MAD)
+	p := packet(r.here(), time.Now(), &d.Address, r.port, d.MAD)
+	p.Error = true
+	r.write(&p)
+}
+
+// Close closes the transport, and then the recording.
+func (r *recorder) Close() error {
+	err := r.Transport.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = errClosed
+		return errors.Join(err, r.out.Close())
+	}
+	r.out.Close()
+	return errors.Join(err, r.err)
+}
+
+// errClosed: what comes yet is not recorded.
+var errClosed = errors.New("the recording is closed")
+
+func (r *recorder) flush() {
+	for i := range r.underWay {
+		r.write(&r.underWay[i])
+	}
+	r.underWay = r.underWay[:0]
+}
+
+// write records p, unless the recording has ended.
+func (r *recorder) write(p *erf.Packet) {
+	if r.err == nil {
+		r.err = r.file.Write(p)
+	}
+}

@@ -1,0 +1,234 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"fabsh/mad"
+)
+
+// Replay is a mad.Transport that answers as a recording says. A request is the
+// same as a recorded one if it goes to the same queue pair and says the same,
+// whatever its transaction ID. Made as often as in the recording, it is
+// answered as in the recording; made once more, like the last time. Where no
+// answer was recorded none will come, and the engine is told so at once, after
+// as many attempts as were recorded. What was never recorded is refused, with
+// mad.ErrNotRecorded.
+//
+// It is a clock, too, for scripts that tell the time and sleep: its time is
+// that of the answer recorded last of those given, and to sleep only moves it.
+type Replay struct {
+	recording *Recording
+	wake      chan struct{} // to Recv: waiting has grown
+	closed    chan struct{}
+	close     sync.Once
+
+	mu      sync.Mutex // guards all below
+	made    map[*request]int
+	calls   map[uint32]*turn // open, by mad.CallOf
+	waiting turns
+	order   order
+	out     []mad.Datagram // to be received before anything else
+	now     time.Time
+}
+
+// turn is a call of the engine's, and what is to become of it.
+type turn struct {
+	*outcome
+	attempt int      // the latest: from 1
+	tid     [8]byte  // its own
+	head    [24]byte // of the request, for the engine when nothing comes
+	place   int      // in the order of outcomes; before all: at once
+}
+
+// NewReplay answers from r.
+func NewReplay(r *Recording) *Replay {
+	return &Replay{
+		recording: r,
+		wake:      make(chan struct{}, 1),
+		closed:    make(chan struct{}),
+		made:      map[*request]int{},
+		calls:     map[uint32]*turn{},
+		now:       r.began,
+	}
+}
+
+// Traits: as simulated as the recorded fabric was.
+func (r *Replay) Traits() mad.Traits {
+	return mad.Traits{Name: "replay", NoACK: true, Recorded: true, Simulated: r.recording.simulated}
+}
+
+// Send looks for d in the recording.
+func (r *Replay) Send(d *mad.Datagram) error {
+	m := make([]byte, mad.Size)
+	copy(m, d.MAD)
+	maskKeys(m)
+	req := r.recording.requests[keyOf(&d.Address, m)]
+	if req == nil {
+		return &mad.SendError{Err: fmt.Errorf("%w %s", mad.ErrNotRecorded, r.recording.name)}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := mad.CallOf(tidOf(m))
+	t := r.calls[id]
+	if t == nil || t.request != req {
+		t = r.turn(req)
+	}
+	if d.Timeout == 0 {
+		return nil // no answer is expected
+	}
+	t.attempt++
+	t.tid, t.head = [8]byte(m[offTID:]), [24]byte(m)
+	r.calls[id] = t
+	place := t.place
+	if t.attempt < t.attempts {
+		place = atOnce
+	}
+	r.waiting.push(t, place)
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// turn begins a call that makes req.
+func (r *Replay) turn(req *request) *turn {
+	n := r.made[req]
+	r.made[req]++
+	if n < len(req.outcomes) {
+		o := req.outcomes[n]
+		return &turn{outcome: o, place: o.place}
+	}
+	return &turn{outcome: req.outcomes[len(req.outcomes)-1], place: atOnce}
+}
+
+// Recv waits for the next answer.
+func (r *Replay) Recv(d *mad.Datagram) error {
+	for {
+		wait, ok := r.next(d)
+		if ok {
+			return nil
+		}
+		if err := r.pause(wait); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits for something to happen, and no longer than wait, unless that is 0.
+func (r *Replay) pause(wait time.Duration) error {
+	var timeout <-chan time.Time
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case <-r.closed:
+		return mad.ErrClosed
+	case <-r.wake:
+	case <-timeout:
+		r.mu.Lock()
+		r.order.skip()
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// next fills d with the next answer. Where that is to wait for another, it
+// says for how long at most.
+func (r *Replay) next(d *mad.Datagram) (wait time.Duration, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.out) == 0 {
+		if r.waiting.Len() == 0 {
+			return 0, false
+		}
+		if wait := r.order.wait(r.waiting.list[0].place); wait > 0 {
+			return wait, false
+		}
+		r.play(r.waiting.pop())
+	}
+	m := append(d.MAD[:0], r.out[0].MAD...)
+	*d = r.out[0]
+	d.MAD = m
+	r.out = r.out[1:]
+	return 0, true
+}
+
+// play puts in r.out what came of an attempt.
+func (r *Replay) play(t *turn) {
+	back := mad.Datagram{Undelivered: true, MAD: t.head[:]}
+	if t.attempt < t.attempts {
+		r.out = append(r.out[:0], back)
+		return
+	}
+	delete(r.calls, t.id())
+	r.out = r.out[:0]
+	took := t.ended.Sub(t.first)
+	back.Took = max(1, took+clockSlack)
+	if t.ended.After(r.now) {
+		r.now = t.ended
+	}
+	for i := range t.answers {
+		a := &t.answers[i]
+		if t.gaveUp && !a.segment {
+			break // BUSY, and then nothing
+		}
+		m := padded(a.mad)
+		copy(m[offTID:], t.tid[:])
+		h := mad.ParseHeader(m)
+		r.out = append(r.out, mad.Datagram{Address: a.from, MAD: m, Took: max(1, took), Cut: isTable(h) && h.Status == 0 && !a.segment})
+	}
+	if len(r.out) == 0 || t.answers[0].segment {
+		r.out = append(r.out, back) // what was missing of a table does not come
+	}
+}
+
+// clockSlack is more than lies between the moments when an engine and
+// a recorder read the clock.
+const clockSlack = time.Millisecond
+
+// id is what the engine calls t.
+func (t *turn) id() uint32 { return mad.CallOf(tidOf(t.head[:])) }
+
+// Port is what was known of the local port at this point of the recording.
+func (r *Replay) Port() (mad.Port, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.recording.ports[0].Port
+	for _, f := range r.recording.ports[1:] {
+		if f.n <= r.order.next {
+			p = f.Port
+		}
+	}
+	p.PKeys = append([]uint16(nil), p.PKeys...)
+	return p, nil
+}
+
+// Close wakes Recv.
+func (r *Replay) Close() error {
+	r.close.Do(func() { close(r.closed) })
+	return nil
+}
+
+// Now is the time in the recording.
+func (r *Replay) Now() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now
+}
+
+// Sleep lets time go by, and does not wait.
+func (r *Replay) Sleep(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now = r.now.Add(d)
+	return nil
+}

@@ -1,0 +1,104 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"fabsh/builtins"
+	"fabsh/mad"
+)
+
+// grace is how long a script may go on reporting after its deadline.
+const grace = 10 * time.Second
+
+// deadline is the end of a session's time, or of a statement's at the prompt.
+// From then on all that is asked of the fabric ends as an error, also what was
+// asked before; the script goes on. After the grace it is stopped.
+type deadline struct {
+	engine *mad.Engine // nil: no live fabric
+	late   *builtins.DeadlineError
+	over   context.Context // ends with the grace
+	end    context.CancelCauseFunc
+
+	mu      sync.Mutex // guards all below
+	timer   *time.Timer
+	passed  bool
+	stopped bool
+}
+
+// startDeadline starts the time; nil if after is 0, for then there is no end.
+func startDeadline(after time.Duration, e *mad.Engine) *deadline {
+	if after == 0 {
+		return nil
+	}
+	d := &deadline{engine: e, late: &builtins.DeadlineError{After: after}}
+	d.over, d.end = context.WithCancelCause(context.Background())
+	d.timer = time.AfterFunc(after, d.pass)
+	return d
+}
+
+func (d *deadline) pass() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopped {
+		return
+	}
+	d.passed = true
+	d.timer = time.AfterFunc(grace, func() {
+		d.end(fmt.Errorf("%w, and the session had not ended %v later", d.late, grace))
+	})
+	d.halt(d.late)
+}
+
+func (d *deadline) halt(cause error) {
+	if d.engine != nil {
+		d.engine.Halt(cause)
+	}
+}
+
+// run calls fn with a context that ends with the grace.
+func (d *deadline) run(ctx context.Context, fn func(context.Context) error) error {
+	if d == nil {
+		return fn(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(d.over, func() { cancel(context.Cause(d.over)) })()
+	return fn(ctx)
+}
+
+// isOver: the grace has ended, too.
+func (d *deadline) isOver() bool { return d != nil && d.over.Err() != nil }
+
+// whenOver has fn called when the grace ends; stop takes that back.
+func (d *deadline) whenOver(fn func(error)) (stop func() bool) {
+	if d == nil {
+		return func() bool { return true }
+	}
+	return context.AfterFunc(d.over, func() { fn(context.Cause(d.over)) })
+}
+
+// hasPassed: it came to an end.
+func (d *deadline) hasPassed() bool {
+	if d == nil {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.passed
+}
+
+// stop ends the time before it is over, and lets the engine work again.
+func (d *deadline) stop() {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stopped = true
+	d.timer.Stop()
+	d.halt(nil)
+	d.end(nil)
+}

@@ -1,0 +1,59 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"fabsh/mad/capture"
+)
+
+// openReplay reads a recording, which then stands for the fabric.
+func openReplay(_ *settings, path string) (*link, error) {
+	if path == "" {
+		return nil, errors.New("-F replay: which recording? write -F replay:FILE")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, noFile(err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return nil, fmt.Errorf("%s: is a folder", path)
+	}
+	recording, err := capture.Load(f, path)
+	if err != nil {
+		return nil, err
+	}
+	t := capture.NewReplay(recording)
+	return &link{name: filepath.Base(path), transport: t, clock: t}, nil
+}
+
+// startRecording has l record what goes over it, if the command line says so.
+// The file is written straight to its name, MAD by MAD: what a session leaves
+// that ends badly is whole.
+func (a *app) startRecording(l *link) error {
+	switch {
+	case a.record == "":
+		return nil
+	case l.loaded != nil:
+		return errors.New("--record: a file is read, and nothing goes to a fabric that could be recorded")
+	case l.clock != nil:
+		return errors.New("--record: what is replayed is a recording already")
+	case l.transport == nil:
+		return nil // no fabric, and code that may need none
+	}
+	f, err := os.Create(a.record)
+	if err != nil {
+		l.transport.Close()
+		return fmt.Errorf("--record: %w", noFile(err))
+	}
+	t, err := capture.Record(l.transport, f)
+	if err != nil {
+		l.transport.Close()
+		return &hostError{fmt.Errorf("--record %s: %w", a.record, err)}
+	}
+	l.transport = t
+	return nil
+}
