@@ -119,14 +119,11 @@ func (e *encoder) mapping(m starlark.IterableMapping) error {
 		if i > 0 {
 			e.buf.WriteByte(',')
 		}
-		switch k := kv[0].(type) {
-		case starlark.String:
-			e.text(string(k))
-		case starlark.Int: // LIDs and ports are common keys; JSON has only texts
-			e.text(k.String())
-		default:
-			return fmt.Errorf("cannot encode as JSON: %s has a key of type %s, want string or int", m.Type(), k.Type())
+		key, ok := keyText(kv[0])
+		if !ok {
+			return fmt.Errorf("cannot encode as JSON: %s has a key of type %s, want string or int", m.Type(), kv[0].Type())
 		}
+		e.text(key)
 		e.buf.WriteByte(':')
 		if err := e.value(kv[1]); err != nil {
 			return err
@@ -134,6 +131,18 @@ func (e *encoder) mapping(m starlark.IterableMapping) error {
 	}
 	e.buf.WriteByte('}')
 	return nil
+}
+
+// keyText is a dict's key as a name. LIDs and ports are common keys, but JSON
+// and headings have only texts.
+func keyText(k starlark.Value) (string, bool) {
+	switch k := k.(type) {
+	case starlark.String:
+		return string(k), true
+	case starlark.Int:
+		return k.String(), true
+	}
+	return "", false
 }
 
 func (e *encoder) list(it starlark.Iterable) error {
@@ -252,7 +261,7 @@ func factsOf(v starlark.Value) ([]fact, bool) {
 	case starlark.IterableMapping:
 		var out []fact
 		for _, kv := range v.Items() {
-			name, ok := starlark.AsString(kv[0])
+			name, ok := keyText(kv[0])
 			if !ok {
 				return nil, false
 			}

@@ -70,21 +70,29 @@ func (s *Session) trace(b *strings.Builder, err error) {
 		if !errors.As(err, &ee) {
 			return
 		}
-		for i, fr := range ee.CallStack {
-			if fr.Pos.Filename() == "<builtin>" {
+		calls := slices.DeleteFunc(slices.Clone(ee.CallStack), func(fr starlark.CallFrame) bool {
+			return fr.Pos.Filename() == "<builtin>"
+		})
+		for i, fr := range calls {
+			switch left := len(calls) - 2*tracedEnds; {
+			case left > 0 && i == tracedEnds:
+				fmt.Fprintf(b, "  ... %s left out\n", count(left, "call"))
+				continue
+			case left > 0 && i > tracedEnds && i < tracedEnds+left:
 				continue
 			}
 			fmt.Fprintf(b, "  %s: in %s\n", position(fr.Pos), fr.Name)
-			innermost := !slices.ContainsFunc(ee.CallStack[i+1:], func(fr starlark.CallFrame) bool {
-				return fr.Pos.Filename() != "<builtin>"
-			})
-			if innermost {
+			if i == len(calls)-1 {
 				s.quote(b, fr.Pos)
 			}
 		}
 		err = ee.Unwrap()
 	}
 }
+
+// tracedEnds is how many calls are shown at either end of a long trace: one
+// that never returns ends a hundred thousand deep.
+const tracedEnds = 10
 
 // quote writes the source line at p with a caret below the column.
 func (s *Session) quote(b *strings.Builder, p syntax.Position) {

@@ -135,8 +135,6 @@ func csvCell(v starlark.Value) string {
 		return ""
 	case starlark.String:
 		return string(v)
-	case route:
-		return v.directed().String()
 	case starlark.Bool, starlark.Int, starlark.Float:
 		return strings.ToLower(v.String())
 	case starlark.Tuple: // the words of a mask
@@ -144,7 +142,12 @@ func csvCell(v starlark.Value) string {
 			return text
 		}
 	}
-	return jsonText(v)
+	encoded := jsonText(v)
+	var text string
+	if json.Unmarshal([]byte(encoded), &text) == nil { // a time, a route, ...
+		return text
+	}
+	return encoded
 }
 
 // joinWords joins a tuple of nothing but texts.

@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"strings"
 	"testing"
 
 	"go.starlark.net/starlark"
@@ -32,6 +33,7 @@ sw, ca = f.switches[0], f.cas[0]
 		{"table", `show(table(f.nodes, columns=["name", "lid", "route"], title="Nodes"))`},
 		{"empty", "show([])"},
 		{"route", `show(dr("0,1"))`},
+		{"texts", `show({"bytes": b"\x01\xff", "time": time.from_timestamp(0), "duration": 2 * time.second, "route": dr("0,1")})`},
 	} {
 		for _, format := range Formats {
 			t.Run(test.name+"/"+string(format), func(t *testing.T) {
@@ -93,6 +95,9 @@ hint: load("@examples//links.star", "main"), then main()`},
     discover()
             ^`},
 		{"exit", "exit(1)", ""},
+		{"deep", "def f(n):\n    1 // n\n    f(n - 1)\nf(30)", "floored division by zero\n  <test>:4:2: in <toplevel>\n" +
+			strings.Repeat("  <test>:3:6: in f\n", 9) + "  ... 12 calls left out\n" + strings.Repeat("  <test>:3:6: in f\n", 9) +
+			"  <test>:2:7: in f\n        1 // n\n          ^"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, got, _ := plain(t, nil).run(test.code)
