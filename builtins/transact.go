@@ -100,8 +100,18 @@ func advice(err error) string {
 		return "a replay answers only what was asked while it was recorded"
 	case me.Timeout():
 		return "check that the node is up and the address right (discover() finds it anew), or allow more with --timeout and --retries"
+	case me.Err == nil && (me.Status < mad.StatusNoResources || me.Class == mad.ClassSubnAdm):
+		return statusAdvice[me.Status]
 	}
 	return ""
+}
+
+var statusAdvice = map[mad.Status]string{
+	mad.StatusBadMethodAttribute: "this node does not have the attribute, or only for another method",
+	mad.StatusBadValue:           "the node does not have such a port or block, or does not take such a value",
+	mad.StatusNoRecords:          "sa_gettable answers this with an empty list",
+	mad.StatusTooManyRecords:     "name more components, or ask for all with sa_gettable",
+	mad.StatusInvalidGID:         "check that a port has the GID: it is the subnet prefix and the port's GUID",
 }
 
 // targetOf is the target that a failure names.
