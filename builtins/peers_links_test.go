@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -101,4 +102,27 @@ func iblinkinfo(t *testing.T, out string) map[string]linkEnd {
 		list[m[2]+"/"+m[3]] = end
 	}
 	return list
+}
+
+// TestDump compares a dump with ibnetdiscover's whole output, but for the
+// order of records and the time.
+func TestDump(t *testing.T) {
+	onPeerNets(t, nil, func(t *testing.T, f *peerFixture) {
+		sorted := func(out string) []string {
+			_, rest, _ := strings.Cut(out, "\n# Topology file: generated ")
+			_, rest, _ = strings.Cut(rest, "\n")
+			list := strings.Split(strings.TrimSpace(rest), "\n\n")
+			slices.Sort(list)
+			return list
+		}
+		var ours string
+		f.eval(t, &ours, `discover().dump("ibnetdiscover")`)
+		theirs := sorted(f.peer.Run(t, "ibnetdiscover"))
+		if len(theirs) < 10 {
+			t.Errorf("%d records", len(theirs))
+		}
+		if diff := cmp.Diff(theirs, sorted(ours)); diff != "" {
+			t.Errorf("(-ibnetdiscover +dump):\n%s", diff)
+		}
+	})
 }
