@@ -17,10 +17,11 @@ const (
 	RoundRobin  = "round_robin"  // each port in its turn
 	DModK       = "dmodk"        // by a digit of the destination's number
 	Hash        = "hash"         // by chance
+	First       = "first"        // the first neighbour by port, and its ports in their turn
 )
 
 // Policies are all of them.
-func Policies() []string { return []string{LeastLoaded, Scatter, RoundRobin, DModK, Hash} }
+func Policies() []string { return []string{LeastLoaded, Scatter, RoundRobin, DModK, Hash, First} }
 
 // Scopes: which LIDs count as load of a switch's ports.
 const (
@@ -282,6 +283,9 @@ func (a *assigner) choose(w *assignWorker, s, from, to int, row Row, f *filler) 
 		switch a.Policy {
 		case DModK:
 			port = modulo(a.hops[s].list.groups, f.ports, a.Prefer != nil, a.number[i]/a.divider[s])
+		case First:
+			n := a.first(s, f.ports)
+			port = n[int(lid)%len(n)]
 		case Hash:
 			port = f.ports[mix(a.Seed, uint64(s), uint64(lid))%uint64(len(f.ports))]
 		case RoundRobin:
@@ -311,6 +315,26 @@ func modulo(groups []Neighbour, ports []uint8, preferred bool, number int) uint8
 		return n.Ports[0]
 	}
 	return n.Ports[number/len(groups)%len(n.Ports)]
+}
+
+// first are the ports to the neighbour of the lowest port, or the best one
+// where there is a PortOrder.
+func (a *assigner) first(s int, ports []uint8) []uint8 {
+	g := a.routes.graph
+	groups := a.hops[s].list.groups
+	switch {
+	case a.Prefer != nil:
+		return ports[:1]
+	case g.order != nil && g.order[s] != nil:
+		return groups[0].Ports
+	}
+	best := 0
+	for i := range groups {
+		if groups[i].Ports[0] < groups[best].Ports[0] {
+			best = i
+		}
+	}
+	return groups[best].Ports
 }
 
 // comesThrough: packets for dests[i] come through s.

@@ -46,6 +46,13 @@ func (d *cdg) add(v, w int32) {
 	d.bits[d.start[v]+i/64] |= 1 << (i % 64)
 }
 
+// remove takes the edge away; v and w as with add.
+func (d *cdg) remove(v, w int32) {
+	to := d.g.chanTo[int(v)/d.vls]
+	i := w - d.g.chanBase[to]*int32(d.vls)
+	d.bits[d.start[v]+i/64] &^= 1 << (i % 64)
+}
+
 // has tells whether the edge is there; v and w as with add.
 func (d *cdg) has(v, w int32) bool {
 	to := d.g.chanTo[int(v)/d.vls]

@@ -28,11 +28,9 @@ type Engine struct {
 	compute func(ctx context.Context, g *Graph, o *Options) (*Routes, error)
 }
 
-// Engines are all of them, by name.
+// Engines are all of them.
 func Engines() []Engine {
-	return []Engine{
-		minhop,
-	}
+	return []Engine{minhop, updn, dnup, ftree, dor, sssp, nue, file}
 }
 
 // Precondition is the error of an engine that does not apply.

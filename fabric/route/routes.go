@@ -30,6 +30,7 @@ type Routes struct {
 	top    mad.LID
 	stride int // a row's entries, filled up to whole blocks
 	lft    []uint8
+	left   int // entries that complete could not give
 }
 
 // NewRoutes makes tables that drop everything, for LIDs up to top, or to the

@@ -1,0 +1,309 @@
+package route
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+var nue = Engine{
+	Name: "nue",
+	Doc: `Paths that close no credit loop on one virtual lane, in any network that is
+connected, without hints: to each LID the shortest and least used ones that the
+dependencies of all others allow, with detours where they must be (Domke,
+Hoefler, Matsuoka, "Routing on the dependency graph", 2016). A spanning tree is
+always allowed, so no LID is left out.`,
+	Heeds:   []string{"roots"},
+	Acyclic: true,
+	compute: computeNue,
+}
+
+func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
+	root, ranks, err := g.escapeRoot(ctx, o.Roots)
+	if err != nil {
+		return nil, &Precondition{"nue", err}
+	}
+	r := NewRoutes(g, 0)
+	n := newNue(r, newCDG(g, 1), ranks)
+	n.addTree(root)
+	// The LIDs of switches last: they are to be in nobody's way.
+	for _, ofSwitches := range []bool{false, true} {
+		for d := range g.switches {
+			for _, dest := range g.destsOf(d) {
+				if ctx.Err() != nil {
+					return nil, context.Cause(ctx)
+				}
+				if (dest.out == 0) == ofSwitches {
+					n.route(d, dest)
+				}
+			}
+		}
+	}
+	if n.detours > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n.detours, g.switches[root].Label()))
+	}
+	return r, nil
+}
+
+// route finds the paths to one LID.
+func (n *nueState) route(d int, dest dest) {
+	n.begin(d)
+	n.spread()
+	if !n.settledAll() {
+		// Other ways would do as well, but this is rare, and sure.
+		n.order.commit(func(v, w int32) bool { return false })
+		n.begin(d)
+		n.escape()
+		n.detours++
+	}
+	n.finish(dest)
+}
+
+// escapeRoot is the root of the spanning tree, and ranks for the order that
+// turns are in to begin with: those of a fat tree, if there is one, so that its
+// usual turns need no search; else the distances from the root.
+func (g *Graph) escapeRoot(ctx context.Context, roots []int) (int, *Ranks, error) {
+	if len(roots) > 0 {
+		return roots[0], g.Ranks(roots[:1]), nil
+	}
+	if l := g.levels(); l.check() == nil {
+		return slices.Index(l.level, l.height-1), (&Ranks{l.level}).Reverse(), nil
+	}
+	centre, err := g.center(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	return centre[0], g.Ranks(centre), nil
+}
+
+// nueState is the search for paths to one LID after the other, which all agree.
+type nueState struct {
+	g       *Graph
+	routes  *Routes
+	order   *order
+	load    []int64 // routes, by channel
+	on      []int64 // CAs and routers, by switch
+	escapes []int32 // channel towards the root of the spanning tree, by switch
+
+	// Of one LID:
+	home    int
+	via     []int32 // by switch: the channel towards it
+	cost    []int64 // by switch, of the best way known
+	settled []bool
+	blocked []bool // by channel, where it would close a cycle
+	refused []int32
+	queue   costHeap
+	done    []int32 // switches in the order they were settled
+	flow    []int64
+	detours int
+}
+
+// hopCost is what a hop costs: more than the routes on any path.
+const hopCost = 1 << 40
+
+func newNue(r *Routes, d *cdg, ranks *Ranks) *nueState {
+	g := r.graph
+	n := &nueState{g: g, routes: r, order: newOrder(d, g.upDownOrder(ranks))}
+	n.load, n.blocked = make([]int64, len(g.channels)), make([]bool, len(g.channels))
+	n.on, n.flow = g.endpointsOn(), make([]int64, len(g.switches))
+	n.via, n.cost, n.settled = make([]int32, len(g.switches)), make([]int64, len(g.switches)), make([]bool, len(g.switches))
+	return n
+}
+
+// endpointsOn counts CA and router ports, by switch.
+func (g *Graph) endpointsOn() []int64 {
+	on := make([]int64, len(g.switches))
+	for _, t := range g.terminals {
+		if t.Switch >= 0 && t.Out > 0 {
+			on[t.Switch]++
+		}
+	}
+	return on
+}
+
+// addTree allows all turns of a spanning tree; of several, where the network
+// is in parts.
+func (n *nueState) addTree(root int) {
+	g := n.g
+	n.escapes = slices.Repeat([]int32{noTarget}, len(g.switches))
+	seen := make([]bool, len(g.switches))
+	var order []int32
+	for s := -1; s < len(g.switches); s++ {
+		at := s
+		if s < 0 {
+			at = root
+		}
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		order = append(order, int32(at))
+		for i := len(order) - 1; i < len(order); i++ {
+			t := order[i]
+			for c := g.chanBase[t]; c < g.chanBase[t+1]; c++ {
+				if s := g.chanTo[c]; !seen[s] {
+					seen[s] = true
+					n.escapes[s] = g.channels[c].Reverse
+					order = append(order, s)
+				}
+			}
+		}
+	}
+	n.addTurns(order)
+}
+
+// addTurns allows the turns of the tree that packets from CAs take: others
+// would only keep better paths from using theirs. order has parents first.
+func (n *nueState) addTurns(order []int32) {
+	g := n.g
+	below, all := slices.Clone(n.on), int64(0) // CAs in a subtree
+	for _, s := range slices.Backward(order) {
+		all += n.on[s]
+		if up := n.escapes[s]; up >= 0 {
+			below[g.chanTo[up]] += below[s]
+		}
+	}
+	for _, s := range order {
+		up := n.escapes[s]
+		if up < 0 {
+			continue
+		}
+		parent := g.chanTo[up]
+		if next := n.escapes[parent]; next >= 0 {
+			if below[s] > 0 {
+				n.order.try(up, next)
+			}
+			if below[parent] < all {
+				n.order.try(g.channels[next].Reverse, g.channels[up].Reverse)
+			}
+		}
+		for c := g.chanBase[parent]; c < g.chanBase[parent+1] && below[s] > 0; c++ {
+			child := g.chanTo[c]
+			if child != s && n.escapes[child] == g.channels[c].Reverse {
+				n.order.try(up, c)
+			}
+		}
+	}
+	n.order.commit(func(v, w int32) bool { return true })
+}
+
+// begin starts at the switch that the LID is on.
+func (n *nueState) begin(home int) {
+	n.home = home
+	n.queue, n.done = n.queue[:0], n.done[:0]
+	for s := range n.via {
+		n.via[s], n.cost[s], n.settled[s] = noTarget, -1, false
+	}
+	for _, c := range n.refused {
+		n.blocked[c] = false
+	}
+	n.refused = n.refused[:0]
+	n.settle(int32(home), noTarget, 0)
+}
+
+// settle decides on s, and offers the way through it to its neighbours.
+func (n *nueState) settle(s, via int32, cost int64) {
+	n.settled[s], n.via[s], n.cost[s] = true, via, cost
+	n.done = append(n.done, s)
+	for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
+		n.offer(n.g.channels[c].Reverse, cost)
+	}
+}
+
+// offer puts the way over channel c in the queue if it is the best one known.
+func (n *nueState) offer(c int32, beyond int64) {
+	s := n.g.channels[c].From
+	cost := beyond + hopCost*int64(n.g.channels[c].Weight) + n.load[c]
+	if n.settled[s] || n.blocked[c] || n.cost[s] >= 0 && n.cost[s] <= cost {
+		return
+	}
+	n.cost[s] = cost
+	n.queue.push(costItem{cost, c})
+}
+
+// spread is Dijkstra's algorithm. A way that would close a cycle is refused
+// when its turn comes, and the next best one looked for.
+func (n *nueState) spread() {
+	for len(n.queue) > 0 {
+		item := n.queue.pop()
+		s := n.g.channels[item.channel].From
+		if n.settled[s] || n.cost[s] != item.cost || n.blocked[item.channel] {
+			continue
+		}
+		if next := n.via[n.g.chanTo[item.channel]]; next < 0 || n.order.try(item.channel, next) {
+			n.settle(s, item.channel, item.cost)
+			continue
+		}
+		n.blocked[item.channel] = true
+		n.refused = append(n.refused, item.channel)
+		n.cost[s] = -1
+		for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
+			if to := n.g.chanTo[c]; n.settled[to] {
+				n.offer(c, n.cost[to])
+			}
+		}
+	}
+}
+
+// settledAll: no switch that could be reached is left.
+func (n *nueState) settledAll() bool {
+	for _, c := range n.refused {
+		if !n.settled[n.g.channels[c].From] {
+			return false
+		}
+	}
+	return true
+}
+
+// escape takes the spanning tree: up from all switches but those above the
+// destination, down from these.
+func (n *nueState) escape() {
+	var path []int32
+	for s := int32(n.home); n.escapes[s] >= 0; s = n.g.chanTo[n.escapes[s]] {
+		path = append(path, n.g.channels[n.escapes[s]].Reverse)
+	}
+	for _, c := range path {
+		n.settled[n.g.channels[c].From], n.via[n.g.channels[c].From] = true, c
+		n.done = append(n.done, n.g.channels[c].From)
+	}
+	// The rest nearest first, as done wants them: children after parents.
+	children := make([][]int32, len(n.g.switches))
+	for s, up := range n.escapes {
+		if up >= 0 {
+			children[n.g.chanTo[up]] = append(children[n.g.chanTo[up]], int32(s))
+		}
+	}
+	for i := 0; i < len(n.done); i++ {
+		for _, s := range children[n.done[i]] {
+			if !n.settled[s] {
+				n.settled[s], n.via[s] = true, n.escapes[s]
+				n.done = append(n.done, s)
+			}
+		}
+	}
+}
+
+// finish writes the entries, counts the routes, and forgets dependencies that
+// no packet of a CA or router brings about.
+func (n *nueState) finish(dest dest) {
+	n.routes.Row(n.home)[dest.lid] = dest.out
+	for _, s := range n.done {
+		n.flow[s] = n.on[s]
+		if via := n.via[s]; via >= 0 {
+			n.routes.Row(int(s))[dest.lid] = n.g.channels[via].Port
+		}
+	}
+	for i := len(n.done) - 1; i >= 0; i-- {
+		s := n.done[i]
+		if via := n.via[s]; via >= 0 {
+			n.flow[n.g.chanTo[via]] += n.flow[s]
+			if dest.out > 0 {
+				n.load[via] += n.flow[s]
+			}
+		}
+	}
+	n.order.commit(func(v, w int32) bool {
+		from := n.g.channels[v].From
+		return n.via[from] == v && n.via[n.g.chanTo[v]] == w && n.flow[from] > 0
+	})
+}
