@@ -42,25 +42,27 @@ const (
 	simulated // local, in a subnet simulated in process
 )
 
-// Queue pair 1 has a well-known Q_Key (IBA 3.5.11); queue pair 0 has none.
-const wellKnownQKey = 0x80010000
-
-// managementVL is the virtual lane of subnet management.
-const managementVL = 15
+const (
+	wellKnownQKey = 0x80010000 // of queue pair 1 (Linux ib_mad.h, IB_QP1_QKEY); queue pair 0 has none
+	defaultPKey   = 0xffff
+	managementVL  = 15 // the virtual lane of queue pair 0
+)
 
 // packet makes a packet of one MAD that goes to or comes from a; port is this
 // end.
 func packet(iface uint8, now time.Time, a *mad.Address, port *mad.Port, m []byte) erf.Packet {
-	p := erf.Packet{Time: now, Interface: iface, SL: a.SL, PKey: 0xffff, DestQP: a.QP, SrcQP: 1, QKey: wellKnownQKey, Payload: m}
-	if int(a.PKeyIndex) < len(port.PKeys) {
-		p.PKey = port.PKeys[a.PKeyIndex]
-	}
+	p := erf.Packet{Time: now, Interface: iface, SL: a.SL, PKey: defaultPKey, DestQP: a.QP, Payload: m}
 	here := port.LID
-	switch mad.Class(m[offClass]).Family() {
-	case mad.ClassSubn:
-		p.VL, p.SrcQP, p.QKey = managementVL, 0, 0
-		if mad.Class(m[offClass]) == mad.ClassSubnDirected {
-			here = mad.PermissiveLID
+	switch class := mad.Class(m[offClass]); {
+	case class == mad.ClassSubnDirected:
+		here = mad.PermissiveLID
+		fallthrough
+	case class == mad.ClassSubn:
+		p.VL = managementVL
+	default:
+		p.SrcQP, p.QKey = 1, wellKnownQKey
+		if int(a.PKeyIndex) < len(port.PKeys) {
+			p.PKey = port.PKeys[a.PKeyIndex]
 		}
 	}
 	p.SLID, p.DLID = uint16(here), uint16(a.LID)

@@ -11,7 +11,9 @@ import (
 func maskKeys(m []byte) {
 	h := mad.ParseHeader(m)
 	switch h.Class.Family() {
-	case mad.ClassSubn, mad.ClassBM, mad.ClassCongestion: // M_Key, B_Key, CC_Key: all in one place (IBA 14.2.1, 16.2.1, A10.2.1)
+	case mad.ClassSubn, mad.ClassBM, mad.ClassCongestion:
+		// M_Key (IBA 14.2.1), B_Key (libibmad bm.c), CC_Key (opensm
+		// ib_types.h, ib_cc_mad_t) stand in the same place.
 		clear(m[mad.SMPKeyOffset:][:8])
 	case mad.ClassSubnAdm:
 		clear(m[mad.SAKeyOffset:][:8])

@@ -2,10 +2,12 @@ package capture
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -22,11 +24,11 @@ type Recording struct {
 	requests  map[string]*request
 }
 
-// portFacts are the facts of the local port, from the time of the n-th outcome on.
+// portFacts are the facts of the local port, as known after n outcomes.
 type portFacts struct {
 	mad.Port
-	at time.Time
-	n  int
+	packet int // the first
+	n      int
 }
 
 // request is all that came of one request, each time that it was made.
@@ -43,17 +45,18 @@ type outcome struct {
 	answers     []answer
 	gaveUp      bool // the asker, at the end
 	ended       time.Time
+	packet      int // the last of it
 	place       int // among all outcomes, in the order of their ends
 }
 
 // answer is one MAD received, without trailing zeros.
 type answer struct {
-	tid  uint32
-	at   time.Time
-	from mad.Address
-	mad  []byte
-	// segment: it is a part of a table.
-	segment bool
+	tid     uint32
+	at      time.Time
+	packet  int
+	from    mad.Address
+	mad     []byte
+	segment bool // it is a part of a table
 }
 
 // Load reads a recording; name is what messages call it.
@@ -72,6 +75,7 @@ func Load(r io.Reader, name string) (*Recording, error) {
 // loader is a Recording being read.
 type loader struct {
 	Recording
+	packet   int                 // the number of the one being read
 	open     map[uint32]*outcome // the latest of each id
 	outcomes []*outcome
 }
@@ -95,8 +99,9 @@ func (l *loader) read(r io.Reader) error {
 		if len(p.Payload) != mad.Size {
 			return fmt.Errorf("packet %d: %d bytes are no MAD", file.Number(), len(p.Payload))
 		}
+		l.packet = file.Number()
 		if err := l.take(&p); err != nil {
-			return fmt.Errorf("packet %d: %w", file.Number(), err)
+			return fmt.Errorf("packet %d: %w", l.packet, err)
 		}
 	}
 }
@@ -135,7 +140,7 @@ func (l *loader) takePort(p *erf.Packet) error {
 	case !ok, !first && len(l.ports) == 0:
 		return errNoFacts
 	case first:
-		facts.at = p.Time
+		facts.packet = l.packet
 		l.ports = append(l.ports, facts)
 	default:
 		l.ports[len(l.ports)-1] = facts
@@ -195,6 +200,7 @@ func (l *loader) takeAnswer(p *erf.Packet) {
 	o.answers = append(o.answers, answer{
 		tid:     uint32(h.TID),
 		at:      p.Time,
+		packet:  l.packet,
 		from:    farEnd(p),
 		mad:     bytes.Clone(bytes.TrimRight(p.Payload, "\x00")),
 		segment: segmentOf(p.Payload) != nil,
@@ -206,7 +212,7 @@ func (l *loader) takeEnd(p *erf.Packet) {
 	id := mad.CallOf(tidOf(p.Payload))
 	if o := l.open[id]; o != nil {
 		o.gaveUp = true
-		o.ended = p.Time
+		o.ended, o.packet = p.Time, l.packet
 		delete(l.open, id)
 	}
 }
@@ -216,61 +222,55 @@ func (l *loader) order() {
 	for _, o := range l.outcomes {
 		o.settle()
 	}
-	slices.SortStableFunc(l.outcomes, func(a, b *outcome) int { return a.ended.Compare(b.ended) })
+	slices.SortStableFunc(l.outcomes, func(a, b *outcome) int { return cmp.Compare(a.packet, b.packet) })
 	for i, o := range l.outcomes {
 		o.place = i
 	}
 	for i := range l.ports {
 		f := &l.ports[i]
-		f.n, _ = slices.BinarySearchFunc(l.outcomes, f.at, func(o *outcome, at time.Time) int { return o.ended.Compare(at) })
+		f.n, _ = slices.BinarySearchFunc(l.outcomes, f.packet, func(o *outcome, packet int) int { return cmp.Compare(o.packet, packet) })
 	}
 }
 
 // settle keeps, of all answers to o, those that the asker went by: to one
 // attempt, and if possible a whole one that was no refusal for the moment.
 func (o *outcome) settle() {
-	best, rank := 0, 0
-	for i := range o.answers {
-		a := &o.answers[i]
+	var best []answer
+	worth := nothing
+	for i, a := range o.answers {
 		if i > 0 && a.segment && slices.ContainsFunc(o.answers[:i], func(b answer) bool { return b.segment && b.tid == a.tid }) {
 			continue // of a table that was looked at
 		}
-		if r := o.rank(i); r > rank || r == rank && r < whole {
-			best, rank = i, r
+		if list, w := o.from(i); w > worth || w == worth && w < whole {
+			best, worth = list, w
 		}
 	}
-	switch {
-	case rank == 0:
-	case o.answers[best].segment:
-		tid := o.answers[best].tid
-		o.answers = slices.DeleteFunc(o.answers[best:], func(a answer) bool { return a.tid != tid })
-	default:
-		o.answers = o.answers[best:][:1]
-	}
+	o.answers = best
 	switch {
 	case o.gaveUp:
-	case rank > partial:
-		o.ended = o.answers[len(o.answers)-1].at
+	case worth > nothing:
+		o.ended, o.packet = best[len(best)-1].at, best[len(best)-1].packet
 	default: // the recording ended, or the asker wanted it no more
-		o.ended = o.last.Add(time.Second)
+		o.ended, o.packet = o.last, math.MaxInt
 	}
 }
 
 // What an answer is worth.
 const (
-	partial = iota + 1 // some segments of a table
-	putOff             // BUSY
-	whole              // all there is to know
+	nothing = iota
+	partial // some segments of a table
+	putOff  // BUSY
+	whole   // all there is to know
 )
 
-// rank is what the answer is worth that answers[i] is or begins.
-func (o *outcome) rank(i int) int {
+// from is the answer that answers[i] is or begins, and what it is worth.
+func (o *outcome) from(i int) (list []answer, worth int) {
 	a := &o.answers[i]
-	if a.isBusy() {
-		return putOff
-	}
-	if !a.segment {
-		return whole
+	switch {
+	case !a.segment && mad.ParseHeader(padded(a.mad)).Status&mad.StatusBusy != 0:
+		return []answer{*a}, putOff
+	case !a.segment:
+		return []answer{*a}, whole
 	}
 	have := map[uint32]bool{}
 	last := uint32(0)
@@ -278,25 +278,20 @@ func (o *outcome) rank(i int) int {
 		if b.tid != a.tid || !b.segment {
 			continue
 		}
+		list = append(list, b)
 		s := segmentOf(padded(b.mad))
-		switch {
-		case s.RMPPType != mad.RMPPTypeData:
-			return whole // it was stopped or aborted: there is no more
-		case s.RMPPFlags&mad.RMPPFlagsLast != 0:
+		if s.RMPPType != mad.RMPPTypeData {
+			return list, whole // stopped or aborted: there is no more
+		}
+		have[s.SegmentNumber] = true
+		if s.RMPPFlags&mad.RMPPFlagsLast != 0 {
 			last = s.SegmentNumber
 		}
-		if s.SegmentNumber > 0 {
-			have[s.SegmentNumber] = true
+		if last > 0 && len(have) == int(last) {
+			return list, whole
 		}
 	}
-	if last > 0 && len(have) == int(last) {
-		return whole
-	}
-	return partial
-}
-
-func (a *answer) isBusy() bool {
-	return !a.segment && mad.ParseHeader(padded(a.mad)).Status&mad.StatusBusy != 0
+	return list, partial
 }
 
 // padded is m with the zeros that it ended in.

@@ -1,0 +1,363 @@
+package capture
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+	"fabsh/mad/ibsim/ibsimtest"
+	"fabsh/mad/internal/erf"
+)
+
+// TestPackets: what stands in a recording, packet by packet.
+func TestPackets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(mad.Traits{}, func(p *peer, d mad.Datagram, nth int) {
+			switch {
+			case d.LID == 99:
+				return
+			case d.LID == 98:
+				d.Undelivered = true
+			default:
+				d = respond(d, 1)
+			}
+			if d.HasGRH {
+				d.GID = mad.MakeGID(1, 2)
+			}
+			p.after(ms, d)
+		})
+		recording := record(t, p, mad.Options{Retries: -1}, func(e *mad.Engine) {
+			do(t, e, smp(mad.AttrNodeInfo, 0, 1))
+			c := new(mad.Call)
+			c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, nil)
+			c.SetLID(9)
+			c.To.SL, c.To.PKeyIndex = 4, 2
+			c.To.HasGRH, c.To.GID, c.To.FlowLabel, c.To.HopLimit, c.To.TrafficClass = true, mad.MakeGID(1, 2), 3, 4, 5
+			do(t, e, c)
+			c = smp(mad.AttrNodeInfo, 0)
+			c.SetLID(99)
+			do(t, e, c)
+			c.SetLID(98)
+			do(t, e, c)
+			trap := respond(mad.Datagram{Address: mad.Address{LID: 3, QP: 1, SL: 1}, MAD: make([]byte, mad.Size)}, 0)
+			(&mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodReport, Attribute: attrNotice, TID: 0x77}).Put(trap.MAD)
+			p.recv <- trap
+			synctest.Wait()
+		})
+		var got []string
+		for _, p := range packets(t, recording) {
+			h := mad.ParseHeader(p.Payload)
+			line := fmt.Sprintf("%d %d>%d QP %d>%d SL %d VL %d key %#x/%#x %v %s %#04x", p.Interface, p.SLID, p.DLID, p.SrcQP, p.DestQP, p.SL, p.VL, p.PKey, p.QKey,
+				h.Class, h.Method.Name(h.Class, h.ClassVersion), uint16(h.Attribute))
+			if p.Error {
+				line += " gave up"
+			}
+			if g := p.GRH; g != nil {
+				line += fmt.Sprintf(" %v>%v %d %d %d", mad.GID(g.SGID), mad.GID(g.DGID), g.FlowLabel, g.HopLimit, g.TrafficClass)
+			}
+			got = append(got, line)
+		}
+		want := []string{
+			"2 65535>65535 QP 0>0 SL 0 VL 15 key 0xffff/0x0 SubnDirected GetResp 0x0011", // the local port
+			"2 65535>65535 QP 0>0 SL 0 VL 15 key 0xffff/0x0 SubnDirected GetResp 0x0010",
+			"2 65535>65535 QP 0>0 SL 0 VL 15 key 0xffff/0x0 SubnDirected GetResp 0x0015",
+			"2 65535>65535 QP 0>0 SL 0 VL 15 key 0xffff/0x0 SubnDirected GetResp 0x0016",
+			"2 65535>65535 QP 0>0 SL 0 VL 15 key 0xffff/0x0 SubnDirected GetResp 0x0016",
+			"0 65535>65535 QP 0>0 SL 0 VL 15 key 0xffff/0x0 SubnDirected Get 0x0011",
+			"1 65535>65535 QP 0>0 SL 0 VL 15 key 0xffff/0x0 SubnDirected GetResp 0x0011",
+			"0 7>9 QP 1>1 SL 4 VL 0 key 0x8003/0x80010000 Perf Get 0x0012 fe80::1:2:c903:0:3>::1:0:0:0:2 3 4 5",
+			"1 9>7 QP 1>1 SL 4 VL 0 key 0x8003/0x80010000 Perf GetResp 0x0012 ::1:0:0:0:2>fe80::1:2:c903:0:3 3 4 5",
+			"0 7>99 QP 0>0 SL 0 VL 15 key 0xffff/0x0 Subn Get 0x0011",
+			"2 7>99 QP 0>0 SL 0 VL 15 key 0xffff/0x0 Subn Get 0x0011 gave up",
+			"0 7>98 QP 0>0 SL 0 VL 15 key 0xffff/0x0 Subn Get 0x0011",
+			"2 7>98 QP 0>0 SL 0 VL 15 key 0xffff/0x0 Subn Get 0x0011 gave up",
+			"1 3>7 QP 1>1 SL 1 VL 0 key 0x8001/0x80010000 SubnAdm Report 0x0002",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+}
+
+func packets(t *testing.T, recording []byte) (list []erf.Packet) {
+	t.Helper()
+	r, err := erf.NewReader(bytes.NewReader(recording))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		var p erf.Packet
+		switch err := r.Read(&p); {
+		case err == io.EOF:
+			return list
+		case err != nil:
+			t.Fatal(err)
+		}
+		p.Payload = bytes.Clone(p.Payload)
+		list = append(list, p)
+	}
+}
+
+// instant answers before Send returns.
+type instant struct{ *peer }
+
+func (i instant) Send(d *mad.Datagram) error {
+	got := make(chan bool)
+	go func() {
+		i.recv <- respond(*d, 1)
+		synctest.Wait()
+		close(got)
+	}()
+	<-got
+	return i.refuse
+}
+
+// TestSend: a request stands before its answer, however quick that is, and is
+// missing when the transport has refused it.
+func TestSend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recording := record(t, instant{newPeer(mad.Traits{}, nil)}, mad.Options{}, func(e *mad.Engine) {
+			do(t, e, smp(mad.AttrNodeInfo, 0, 1))
+		})
+		var got []uint8
+		for _, p := range packets(t, recording)[5:] {
+			got = append(got, p.Interface)
+		}
+		if diff := cmp.Diff([]uint8{sent, received}, got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(mad.Traits{}, nil)
+		p.refuse = &mad.SendError{Err: errors.New("no such LID")}
+		recording := record(t, p, mad.Options{}, func(e *mad.Engine) {
+			got := do(t, e, smp(mad.AttrNodeInfo, 0, 1))[0].Err
+			if want := "SubnGet(NodeInfo) to route 0,1: no such LID"; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+		if n := len(packets(t, recording)[5:]); n > 0 {
+			t.Errorf("%d packets", n)
+		}
+	})
+}
+
+// TestWriteError: the recording ends, the session goes on, and is told in the end.
+func TestWriteError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := func(p *peer, d mad.Datagram, nth int) { p.after(ms, respond(d, 1)) }
+		for _, n := range []int{0, 30, 1000} {
+			if _, err := Record(newPeer(mad.Traits{}, answer), &full{n}); err != errFull {
+				t.Errorf("room for %d bytes: got %v", n, err)
+			}
+		}
+		tr, err := Record(newPeer(mad.Traits{}, answer), &full{2000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := mad.NewEngine(tr, mad.Options{})
+		for i := range 5 {
+			if r := do(t, e, smp(mad.AttrPortInfo, uint32(i), 1))[0]; r.Err != "" {
+				t.Error(r.Err)
+			}
+		}
+		if err := e.Close(); !errors.Is(err, errFull) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// badPort has no facts of the port.
+type badPort struct{ *peer }
+
+func (badPort) Port() (mad.Port, error) { return mad.Port{}, errFull }
+
+func TestNoPort(t *testing.T) {
+	if _, err := Record(badPort{newPeer(mad.Traits{}, nil)}, new(file)); err != errFull {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestAtOnce: after each answer the file has all that came before, whole.
+func TestAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f file
+		tr, err := Record(newPeer(mad.Traits{}, func(p *peer, d mad.Datagram, nth int) { p.after(ms, respond(d, 1)) }), &f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := mad.NewEngine(tr, mad.Options{})
+		defer e.Close()
+		for i := range 5 {
+			do(t, e, smp(mad.AttrPortInfo, uint32(i), 1))
+			if got, want := len(packets(t, f.Bytes())), 5+2*(i+1); got != want {
+				t.Errorf("%d packets, want %d", got, want)
+			}
+		}
+	})
+}
+
+// TestConcurrent is for the race detector.
+func TestConcurrent(t *testing.T) {
+	e := simEngine(t, new(file))
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 100 {
+				c := smp(mad.AttrPortInfo, uint32(i%8), 1)
+				e.Do(context.Background(), c)
+				if _, err := e.Port(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// simEngine is on a simulated subnet, and recorded in w.
+func simEngine(t *testing.T, w io.WriteCloser) *mad.Engine {
+	t.Helper()
+	f, o, err := sim.Parse("fattree:k=4,levels=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := sim.New(f, o).Attach(f.OfType(mad.NodeTypeCA)[0].ID(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tr, err = Record(tr, w); err != nil {
+		t.Fatal(err)
+	}
+	e := mad.NewEngine(tr, mad.Options{Write: true})
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// TestTshark: tshark decodes each packet of a session as the attribute it is.
+func TestTshark(t *testing.T) {
+	ibsimtest.Path(t, "tshark")
+	path := filepath.Join(t.TempDir(), "a.pcap")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := simEngine(t, f)
+	found, err := fabric.Discover(context.Background(), e, fabric.DiscoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls []*mad.Call
+	for _, a := range []*mad.Attribute{mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrLinkRecord} {
+		c := table(a)
+		c.SetLID(1)
+		calls = append(calls, c)
+	}
+	for i := range found.Nodes() {
+		c := new(mad.Call)
+		c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, count(64))
+		c.SetLID(found.Nodes()[i].LID())
+		calls = append(calls, c)
+	}
+	path1 := new(mad.Call)
+	path1.PutSA(mad.MethodGet, mad.AttrPathRecord.ID, 0, 0, nil)
+	path1.SetLID(1)
+	silent := smp(mad.AttrNodeInfo, 0, 9)
+	silent.Timeout, silent.Retries = 10*ms, -1
+	if err := e.Do(context.Background(), append(calls, path1, silent)...); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	fields := []string{"frame.number", "erf.flags.cap", "erf.flags.rxe", "infiniband.lrh.slid", "infiniband.lrh.dlid", "infiniband.bth.destqp", "infiniband.deth.srcqp",
+		"infiniband.mad.mgmtclass", "infiniband.mad.method", "infiniband.mad.attributeid", "infiniband.mad.attributemodifier", "infiniband.mad.transactionid", "_ws.malformed"}
+	args := []string{"-r", path, "-T", "fields"}
+	for _, f := range fields {
+		args = append(args, "-e", f)
+	}
+	cmd := ibsimtest.Command(t, "tshark", args...)
+	cmd.Env = append(cmd.Env, "HOME="+t.TempDir())
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for i, p := range packets(t, recording) {
+		h := mad.ParseHeader(p.Payload)
+		failed := 0
+		if p.Error {
+			failed = 1
+		}
+		want = append(want, fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t0x%06x\t0x%08x\t0x%02x\t0x%02x\t0x%04x\t0x%08x\t0x%016x\t",
+			i+1, p.Interface, failed, p.SLID, p.DLID, p.DestQP, p.SrcQP, uint8(h.Class), uint8(h.Method), uint16(h.Attribute), h.Modifier, h.TID))
+	}
+	got := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	for i := range got {
+		got[i] = strings.NewReplacer("True", "1", "False", "0").Replace(got[i])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-recorded +tshark\n%.4000s", diff)
+	}
+}
+
+// TestSplit: a long datagram becomes the segments that were on the wire.
+func TestSplit(t *testing.T) {
+	for _, n := range []int{0, 1, segmentData - 1, segmentData + 1, 2 * segmentData, 2*segmentData + 1, 100 * segmentData} {
+		data := count(n)
+		m := make([]byte, mad.SADataOffset)
+		(&mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodGetTableResp, TID: 5}).Put(m)
+		var joined []byte
+		want := max(1, (n+segmentData-1)/segmentData)
+		number := 0
+		split(append(m, data...), func(m []byte) {
+			number++
+			var s mad.RMPPHeader
+			s.Decode(m[mad.RMPPOffset:])
+			size := mad.Size - mad.SADataOffset
+			if number == want {
+				size = int(s.PayloadLength) - classHeader
+			}
+			joined = append(joined, m[mad.SADataOffset:][:size]...)
+			expected := mad.RMPPHeader{RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RMPPFlags: mad.RMPPFlagsActive, SegmentNumber: uint32(number), PayloadLength: s.PayloadLength}
+			if number == 1 {
+				expected.RMPPFlags |= mad.RMPPFlagsFirst
+				if total := uint32(n + want*classHeader); s.PayloadLength != total {
+					t.Errorf("%d bytes: the first segment announces %d, want %d", n, s.PayloadLength, total)
+				}
+			}
+			if number == want {
+				expected.RMPPFlags |= mad.RMPPFlagsLast
+			}
+			if diff := cmp.Diff(expected, s); diff != "" || len(m) != mad.Size || binary.BigEndian.Uint64(m[offTID:]) != 5 {
+				t.Errorf("%d bytes, segment %d of %d bytes: -want +got\n%s", n, number, len(m), diff)
+			}
+		})
+		if number != want || !bytes.Equal(joined, data) {
+			t.Errorf("%d bytes: %d segments of %d bytes, want %d", n, number, len(joined), want)
+		}
+	}
+}
