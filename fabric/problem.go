@@ -26,6 +26,7 @@ const (
 	ProblemLoopback      ProblemKind = "loopback"           // a port connected to its own node
 	ProblemInvalid       ProblemKind = "invalid"            // an answer that makes no sense
 	ProblemAssignedLIDs  ProblemKind = "lids were assigned" // a file that has none
+	ProblemAssignedGUIDs ProblemKind = "guids were assigned"
 )
 
 // Missing: something that was asked for is not in the fabric.

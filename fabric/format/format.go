@@ -27,6 +27,7 @@ var writers = []struct {
 }{
 	{KindIbnetdiscover, dumpIbnetdiscover},
 	{KindSubnet, dumpSubnet},
+	{KindTopo, dumpTopo},
 }
 
 // Kinds are the names of the formats that Dump knows, in order.

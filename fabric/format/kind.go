@@ -100,7 +100,6 @@ var beginnings = []struct {
 	{"TOPSYSTEM ", KindIBNL}, {"SYSTEM ", KindIBNL},
 	{"Ca\t : 0x", KindNodeList}, {"Switch\t : 0x", KindNodeList}, {"Router\t : 0x", KindNodeList},
 	{"CA  ", KindPortsReport}, {"SW  ", KindPortsReport}, {"RT  ", KindPortsReport},
-	{"# Topology file:", KindIbnetdiscover}, {"# Initiated from node ", KindIbnetdiscover},
 	{"vendid=", KindIbnetdiscover}, {"devid=", KindIbnetdiscover}, {"sysimgguid=", KindIbnetdiscover},
 	{"switchguid", KindIbnetdiscover}, {"caguid", KindIbnetdiscover}, {"hcaguid", KindIbnetdiscover}, {"rtguid", KindIbnetdiscover},
 	{"width", KindIbnetdiscover}, {"speed", KindIbnetdiscover}, {"extspeed", KindIbnetdiscover},

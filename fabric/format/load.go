@@ -30,6 +30,8 @@ func LoadIncluding(r io.Reader, name string, open Opener) (*fabric.Fabric, error
 		err = l.read(in, name)
 	case KindSubnet:
 		err = l.loadSubnet(in, name)
+	case KindTopo:
+		err = l.loadTopo(in, name)
 	default:
 		err = notTopology(name, kind)
 	}
@@ -68,6 +70,8 @@ type loader struct {
 
 	smLID mad.LID // of the master SM, where it is known
 	ports int     // of all nodes
+
+	problems []fabric.Problem
 }
 
 // guidBase counts GUIDs up from a base that the file sets.
@@ -181,8 +185,23 @@ func (l *loader) fabric(name string) (*fabric.Fabric, error) {
 			}
 		}
 	}
+	for _, p := range l.problems {
+		b.AddProblem(p)
+	}
 	l.setFrom(b)
 	return b.Build(), nil
+}
+
+// maxTotalPorts bounds the memory that a file may ask for by a few words a
+// node: a subnet has at most 48k LIDs.
+const maxTotalPorts = 4 << 20
+
+// room sees to it that there is some for a node with that many ports more.
+func (l *loader) room(at pos, ports int) error {
+	if l.ports += ports; l.ports > maxTotalPorts {
+		return fmt.Errorf("%s: expected nodes of at most %d ports in all", at, maxTotalPorts)
+	}
+	return nil
 }
 
 // add makes a record of a node.

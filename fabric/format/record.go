@@ -170,6 +170,9 @@ func (l *loader) node(t mad.NodeType, s string) error {
 	if strings.ContainsAny(id, "#@") {
 		return l.expected("a node id without # and @, not %q", id)
 	}
+	if err := l.room(l.at, ports); err != nil {
+		return err
+	}
 	own := isGUIDID(id)
 	id = l.qualify(id)
 	if k, ok := l.ids[id]; ok {

@@ -148,6 +148,10 @@ func (s *subnetReader) node(e *subnetEnd) int {
 	id := nodeID(e.info.NodeType, e.info.NodeGUID)
 	i, ok := s.ids[id]
 	if !ok {
+		if err := s.room(s.lines.at, int(e.info.NumPorts)); err != nil {
+			s.err = err
+			return 0
+		}
 		i = s.add(node{at: s.lines.at, id: id, info: e.info, name: e.name, lid: e.lid})
 	}
 	n := &s.nodes[i]

@@ -1,0 +1,416 @@
+package format
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"fabsh/mad"
+)
+
+// ibnl is what a .ibnl file of ibdm defines: a system, which is known by any
+// of its names, and the boards that it is made of.
+type ibnl struct {
+	names  []string
+	boards map[string]*board // by each of its names
+	top    *board
+}
+
+// board is a board, or the system as a whole: chips, and boards within it.
+type board struct {
+	at    pos
+	insts []*inst
+	plugs map[string]wire // by name: what is behind each connector
+}
+
+// inst is a chip or a board in its place.
+type inst struct {
+	at    pos
+	name  string
+	kind  mad.NodeType // of a chip; 0: a board
+	ports int          // of a chip
+	// master is the device of a chip: MT47396, or the name of the board.
+	master string
+	mods   map[string]string // variants of boards within it
+	wires  []wire
+}
+
+// wire leads from a port of a chip, or a connector of a board, to one of
+// another. From and to are names; of chips, numbers.
+type wire struct {
+	at   pos
+	from string
+	inst string // where it leads; of a plug, where it comes from
+	to   string
+	rate rate
+}
+
+// readIBNL reads a .ibnl file.
+func readIBNL(r io.Reader, name string) (*ibnl, error) {
+	p := ibnlParser{lines: newLines(r, name), def: &ibnl{boards: map[string]*board{}}}
+	for p.next() {
+		if words := strings.Fields(string(p.text)); len(words) > 0 && words[0][0] != '#' {
+			p.line(words)
+		}
+	}
+	if p.err == nil && p.def.top == nil {
+		p.fail("a line TOPSYSTEM and the names of the system, and found none")
+	}
+	return p.def, p.err
+}
+
+type ibnlParser struct {
+	*lines
+	def   *ibnl
+	board *board
+	inst  *inst
+}
+
+func (p *ibnlParser) line(words []string) {
+	switch w := words[0]; {
+	case w == "SYSTEM", w == "TOPSYSTEM":
+		p.begin(w == "TOPSYSTEM", strings.Split(strings.Join(words[1:], ""), ","))
+	case p.board == nil:
+		p.fail("SYSTEM or TOPSYSTEM and names: %q", p.shown())
+	case w == "NODE":
+		p.node(words)
+	case w == "SUBSYSTEM":
+		if len(words) != 3 {
+			p.fail("SUBSYSTEM, the board and its name in this place: %q", p.shown())
+			return
+		}
+		p.add(&inst{name: words[2], master: words[1]})
+	case w == "CFG:" && p.inst != nil && p.inst.kind == 0 && p.inst.wires == nil:
+		p.inst.mods = map[string]string{}
+		for _, m := range words[1:] {
+			key, value, ok := strings.Cut(m, "=")
+			if !ok {
+				p.fail("a board and its variant, as in leaf1=12x: %q", clip(m))
+				return
+			}
+			p.inst.mods[key] = value
+		}
+	case p.inst != nil && len(words) > 2:
+		p.wire(words)
+	case p.inst == nil && strings.Contains(w, "="): // attributes of chips, which tell ibdm how to find systems
+	default:
+		p.fail("NODE, SUBSYSTEM or, below these, a connection, as in 1 -> U4 4 or 1 -4x-5G-> P1: %q", p.shown())
+	}
+}
+
+func (p *ibnlParser) begin(top bool, names []string) {
+	p.board, p.inst = &board{at: p.at, plugs: map[string]wire{}}, nil
+	if slices.Contains(names, "") || top && p.def.top != nil {
+		p.fail("names with commas between them, and one TOPSYSTEM: %q", p.shown())
+		return
+	}
+	if top {
+		p.def.top, p.def.names = p.board, names
+		return
+	}
+	for _, n := range names {
+		p.def.boards[n] = p.board
+	}
+}
+
+// node reads `NODE SW 24 MT47396 U1`.
+func (p *ibnlParser) node(words []string) {
+	kinds := map[string]mad.NodeType{"SW": mad.NodeTypeSwitch, "CA": mad.NodeTypeCA, "HCA": mad.NodeTypeCA}
+	if len(words) == 5 && kinds[words[1]] != 0 {
+		if n, rest := number(words[2]); n >= 1 && n <= maxPorts && rest == "" {
+			p.add(&inst{name: words[4], kind: kinds[words[1]], ports: n, master: words[3]})
+			return
+		}
+	}
+	p.fail("NODE, SW or CA, 1 to %d ports, the device and its name, as in NODE SW 24 MT47396 U1: %q", maxPorts, p.shown())
+}
+
+func (p *ibnlParser) add(i *inst) {
+	for _, other := range p.board.insts {
+		if other.name == i.name {
+			p.fail("a name of its own, but %q is that of line %d", i.name, other.at.line)
+			return
+		}
+	}
+	i.at, p.inst = p.at, i
+	p.board.insts = append(p.board.insts, i)
+}
+
+// wire reads `1 -4x-5G-> U4 4`, to a chip or board, and `1 -> P16`, to a plug.
+func (p *ibnlParser) wire(words []string) {
+	w := wire{at: p.at, from: words[0]}
+	var ok bool
+	if w.rate, ok = parseArrow(words[1]); !ok || len(words) > 4 {
+		p.fail("an arrow, with width and speed or without, and where it leads, as in 1 -4x-5G-> U4 4: %q", p.shown())
+		return
+	}
+	if p.inst.kind != 0 {
+		if n, rest := number(w.from); n < 1 || n > p.inst.ports || rest != "" {
+			p.fail("a port from 1 to %d of %s, not %q", p.inst.ports, p.inst.name, clip(w.from))
+			return
+		}
+	}
+	if len(words) == 4 {
+		w.inst, w.to = words[2], words[3]
+		p.inst.wires = append(p.inst.wires, w)
+		return
+	}
+	if other, taken := p.board.plugs[words[2]]; taken {
+		p.fail("a plug of its own, but %q is that of line %d", words[2], other.at.line)
+		return
+	}
+	w.inst = p.inst.name
+	p.board.plugs[words[2]] = w
+}
+
+// parseArrow reads ->, -4x->, -5G-> and -4x-5G->. Without, they are 4x and SDR.
+func parseArrow(s string) (rate, bool) {
+	r := rate{inUse: true, widths: mad.LinkWidth4x, speeds: 1}
+	s, ok := strings.CutPrefix(s, "-")
+	s, end := strings.CutSuffix(s, ">")
+	if !ok || !end {
+		return r, false
+	}
+	for i, part := range strings.Split(strings.TrimSuffix(s, "-"), "-") {
+		switch gbps, isSpeed := strings.CutSuffix(part, "G"); {
+		case part == "" && i == 0:
+		case isSpeed && subnetSpeeds[gbps] != "":
+			r.setSpeed(subnetSpeeds[gbps])
+		case i > 0 || part == "??" || !r.setWidth(strings.ToLower(part)):
+			return r, false
+		}
+	}
+	return r, true
+}
+
+// library finds the systems that .topo files consist of, in .ibnl files beside
+// them or in the folder ibnl there. A file is looked for by the name of the
+// system first; then all are read.
+type library struct {
+	open  Opener
+	dir   string
+	known map[string]*ibnl
+	all   bool
+}
+
+// find is the system of that name, or nil.
+func (l *library) find(name string) (*ibnl, error) {
+	dirs := []string{l.dir, path.Join(l.dir, "ibnl")}
+	for _, d := range dirs {
+		if l.known[name] != nil || !isFileName(name) {
+			break
+		}
+		if err := l.read(path.Join(d, name+".ibnl"), false); err != nil {
+			return nil, err
+		}
+	}
+	if l.known[name] != nil || l.all {
+		return l.known[name], nil
+	}
+	l.all = true
+	for _, d := range dirs {
+		for _, file := range l.list(d) {
+			if err := l.read(path.Join(d, file), true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return l.known[name], nil
+}
+
+// read takes in a file. One that is not there is none.
+func (l *library) read(name string, must bool) error {
+	f, err := l.open(name)
+	if err != nil {
+		if must {
+			return err
+		}
+		return nil
+	}
+	defer f.Close()
+	def, err := readIBNL(f, name)
+	if err != nil {
+		return err
+	}
+	for _, n := range def.names {
+		if l.known[n] == nil {
+			l.known[n] = def
+		}
+	}
+	return nil
+}
+
+// list are the .ibnl files of a folder, as far as it can be listed.
+func (l *library) list(dir string) []string {
+	f, err := l.open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	lister, ok := f.(interface{ Readdirnames(n int) ([]string, error) })
+	if !ok {
+		return nil
+	}
+	names, _ := lister.Readdirnames(-1)
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(n string) bool { return path.Ext(n) != ".ibnl" })
+}
+
+func isFileName(s string) bool { return s != "" && !strings.ContainsAny(s, `/\`) && s[0] != '.' }
+
+// chassis is a system that a .topo file has, put together.
+type chassis struct {
+	kind  string // the name of its ibnl
+	def   *ibnl
+	mods  map[string]string
+	at    pos
+	nodes map[string]int // by place: leaf1/U3
+}
+
+// build makes the nodes of a system, and the links within it.
+func (t *topoReader) build(name string, c *chassis) error {
+	c.nodes = map[string]int{}
+	first := len(t.nodes)
+	if err := t.chips(name, c, c.def.top, "", 0); err != nil {
+		return err
+	}
+	for i := first; i < len(t.nodes); i++ {
+		t.nodes[i].info.SystemImageGUID = t.nodes[first].info.NodeGUID
+	}
+	return t.wires(c, c.def.top, "")
+}
+
+// maxBoards is how deep boards may be within one another; no system has more
+// than two.
+const maxBoards = 8
+
+func (t *topoReader) chips(system string, c *chassis, b *board, place string, depth int) error {
+	if depth > maxBoards {
+		return fmt.Errorf("%s: expected at most %d boards within one another: is one within itself?", b.at, maxBoards)
+	}
+	for _, i := range b.insts {
+		if i.kind != 0 {
+			n := node{at: c.at, id: system + "/" + place + i.name, name: system + "/" + place + i.name, info: mad.NodeInfo{
+				BaseVersion: 1, ClassVersion: 1, NodeType: i.kind, NumPorts: uint8(i.ports), PartitionCap: 1,
+				DeviceID: deviceOf(i.master), NodeGUID: t.guids[i.kind].next,
+			}}
+			n.info.PortGUID = n.info.NodeGUID
+			t.guids[i.kind].next += mad.GUID(i.ports) + 1
+			if err := t.room(c.at, i.ports); err != nil {
+				return err
+			}
+			if _, ok := t.ids[n.id]; ok {
+				return fmt.Errorf("%s: expected a node of its own, but there is another %s", c.at, n.id)
+			}
+			c.nodes[place+i.name] = t.add(n)
+			continue
+		}
+		for key, value := range i.mods {
+			if key = place + i.name + "/" + key; c.mods[key] == "" {
+				c.mods[key] = value
+			}
+		}
+		inner, err := c.board(i, place)
+		if err != nil {
+			return err
+		}
+		if inner == nil {
+			continue
+		}
+		if err := t.chips(system, c, inner, place+i.name+"/", depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// board is the definition of a board in its place, in the variant that CFG:
+// says; nil where it is removed.
+func (c *chassis) board(i *inst, place string) (*board, error) {
+	master := i.master
+	switch mod := c.mods[place+i.name]; mod {
+	case "R", "X", "Removed":
+		return nil, nil
+	case "":
+	default:
+		master += ":" + mod
+	}
+	if b := c.def.boards[master]; b != nil {
+		return b, nil
+	}
+	return nil, fmt.Errorf("%s: expected a board %q of %s, which %s is to have as %s, but %s has none", c.at, master, c.kind, i.at, place+i.name, i.at.file)
+}
+
+// wires makes the links within b.
+func (t *topoReader) wires(c *chassis, b *board, place string) error {
+	for _, i := range b.insts {
+		for _, w := range i.wires {
+			n, p, err := c.trace(b, place, i.name, w.from)
+			if err != nil {
+				return err
+			}
+			m, q, err := c.trace(b, place, w.inst, w.to)
+			if err != nil {
+				return err
+			}
+			if n < 0 || m < 0 { // a variant without that connector
+				continue
+			}
+			if err := t.link(w.at, n, p, m, q, w.rate); err != nil {
+				return err
+			}
+		}
+		if i.kind != 0 {
+			continue
+		}
+		inner, err := c.board(i, place)
+		if inner == nil || err != nil {
+			continue // chips said so
+		}
+		if err := t.wires(c, inner, place+i.name+"/"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trace follows a port of a chip, or a connector of a board, down to a node
+// and its port; node -1: there is none in this variant.
+func (c *chassis) trace(b *board, place, name, port string) (node, num int, err error) {
+	for depth := 0; depth <= maxBoards; depth++ {
+		k := slices.IndexFunc(b.insts, func(i *inst) bool { return i.name == name })
+		if k < 0 {
+			return -1, 0, fmt.Errorf("%s: expected connections to lead to parts of the board, but there is no %q", b.at, name)
+		}
+		i := b.insts[k]
+		if i.kind != 0 {
+			num, rest := number(port)
+			if num < 1 || num > i.ports || rest != "" {
+				return -1, 0, fmt.Errorf("%s: expected connections to %s to lead to a port from 1 to %d, not %q", i.at, i.name, i.ports, clip(port))
+			}
+			return c.nodes[place+name], num, nil
+		}
+		inner, err := c.board(i, place)
+		if inner == nil || err != nil {
+			return -1, 0, err
+		}
+		w, ok := inner.plugs[port]
+		if !ok {
+			return -1, 0, nil
+		}
+		b, place, name, port = inner, place+name+"/", w.inst, w.from
+	}
+	return -1, 0, nil
+}
+
+// deviceOf is the first number in the name of a device.
+func deviceOf(s string) uint16 {
+	i := strings.IndexAny(s, "0123456789")
+	if i < 0 {
+		return 0
+	}
+	n, _, _ := decimal([]byte(s[i:]))
+	return uint16(n)
+}

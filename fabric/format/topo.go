@@ -1,0 +1,177 @@
+package format
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"fabsh/fabric"
+)
+
+// loadTopo takes in a .topo file of ibdm: systems, and the cables between
+// their plugs. What systems consist of, .ibnl files say.
+//
+//	MTS14400 SL1-1 CFG: leaf3=R
+//	   L1/P1 -8X-5G-> MT23108 H-1 P1
+func (l *loader) loadTopo(r io.Reader, name string) error {
+	if l.opener == nil {
+		return fmt.Errorf("%s: expected the .ibnl files that define its systems, but only this file is at hand", name)
+	}
+	t := topoReader{loader: l, lines: newLines(r, name), systems: map[string]*chassis{}, library: library{open: l.opener, dir: path.Dir(name), known: map[string]*ibnl{}}}
+	for t.next() {
+		if words := strings.Fields(string(t.text)); len(words) == 0 {
+			t.current = nil
+		} else if words[0][0] != '#' {
+			t.line(words)
+		}
+	}
+	if t.err == nil && len(t.order) == 0 {
+		t.fail("systems, and found none in %d lines", t.lines.at.line)
+	}
+	if t.err != nil {
+		return t.err
+	}
+	return t.finish()
+}
+
+type topoReader struct {
+	*loader
+	*lines
+	library library
+	systems map[string]*chassis
+	order   []string
+	current *chassis
+	name    string // of current
+	cables  []cable
+}
+
+// cable is a line of a .topo file.
+type cable struct {
+	at         pos
+	name, plug string
+	far        string
+	farPlug    string
+	rate       rate
+}
+
+func (t *topoReader) line(words []string) {
+	if len(words) > 1 && strings.HasSuffix(words[1], ">") && words[1][0] == '-' {
+		r, ok := parseArrow(words[1])
+		switch {
+		case t.current == nil:
+			t.fail("a system above its cables: %q", t.shown())
+		case !ok || len(words) != 5:
+			t.fail("a plug, an arrow, the type and name of the other system and its plug, as in P1 -4X-5G-> MT23108 H-1 P1: %q", t.shown())
+		default:
+			if t.system(words[2], words[3]) != nil {
+				t.cables = append(t.cables, cable{t.lines.at, t.name, words[0], words[3], words[4], r})
+			}
+		}
+		return
+	}
+	if len(words) < 2 || len(words) > 2 && words[2] != "CFG:" && !strings.HasPrefix(words[2], "CFG:") {
+		t.fail("a system, as in MTS2400 S-1 CFG: leaf1=R, or a cable, as in P1 -> MT23108 H-1 P1: %q", t.shown())
+		return
+	}
+	c := t.system(words[0], words[1])
+	if c == nil {
+		return
+	}
+	t.current, t.name = c, words[1]
+	config := strings.TrimPrefix(strings.Join(words[2:], ""), "CFG:")
+	for m := range strings.SplitSeq(config, ",") {
+		key, value, ok := strings.Cut(m, "=")
+		if m != "" && (!ok || value == "") {
+			t.fail("boards and their variants after CFG:, with commas between, as in leaf1=12x,leaf3=R: %q", clip(config))
+			return
+		}
+		if m != "" {
+			c.mods[key] = value
+		}
+	}
+}
+
+// system is the one of that name, made when it is first named.
+func (t *topoReader) system(kind, name string) *chassis {
+	if c := t.systems[name]; c != nil {
+		if c.kind != kind && !slices.Contains(c.def.names, kind) {
+			t.fail("%s to be a %s, as %s says, not a %s", name, c.kind, c.at, kind)
+			return nil
+		}
+		return c
+	}
+	def, err := t.library.find(kind)
+	if err != nil {
+		t.err = err
+		return nil
+	}
+	if def == nil {
+		t.fail("a type of system that a .ibnl file beside this one or in the folder ibnl there defines, not %q; ibutils has some in /usr/lib/*/ibdm*/ibnl", kind)
+		return nil
+	}
+	c := &chassis{kind: kind, def: def, mods: map[string]string{}, at: t.lines.at}
+	t.systems[name] = c
+	t.order = append(t.order, name)
+	return c
+}
+
+// finish builds the systems, now that all variants are known, and plugs the
+// cables in.
+func (t *topoReader) finish() error {
+	for _, name := range t.order {
+		if err := t.build(name, t.systems[name]); err != nil {
+			return err
+		}
+	}
+	for _, c := range t.cables {
+		n, p, err := t.plug(c.at, c.name, c.plug)
+		if err != nil {
+			return err
+		}
+		m, q, err := t.plug(c.at, c.far, c.farPlug)
+		if err != nil {
+			return err
+		}
+		if err := t.link(c.at, n, p, m, q, c.rate); err != nil {
+			return err
+		}
+	}
+	t.problems = append(t.problems, fabric.Problem{Kind: fabric.ProblemAssignedGUIDs, Text: t.lines.at.file + " has no GUIDs; they were given out in its order"})
+	return nil
+}
+
+// plug is the node and port behind a plug of a system.
+func (t *topoReader) plug(at pos, name, plug string) (node, port int, err error) {
+	c := t.systems[name]
+	w, ok := c.def.top.plugs[plug]
+	if ok {
+		if node, port, err = c.trace(c.def.top, "", w.inst, w.from); err != nil || node >= 0 {
+			return node, port, err
+		}
+		return 0, 0, fmt.Errorf("%s: expected a plug that %s has in this variant, but %s leads to no chip", at, name, plug)
+	}
+	var have []string
+	for p := range c.def.top.plugs {
+		have = append(have, p)
+	}
+	slices.Sort(have)
+	return 0, 0, fmt.Errorf("%s: expected a plug of %s, which is a %s and has no %q; it has %s", at, name, c.kind, clip(plug), some(have))
+}
+
+// link connects two ports. It may be told twice.
+func (t *topoReader) link(at pos, n, p, m, q int, r rate) error {
+	for _, e := range [][4]int{{n, p, m, q}, {m, q, n, p}} {
+		near, far := &t.nodes[e[0]], &t.nodes[e[2]]
+		i := slices.IndexFunc(near.plugs, func(x plug) bool { return x.num == e[1] })
+		if i < 0 {
+			near.plugs = append(near.plugs, plug{at: at, num: e[1], far: far.id, farPort: e[3], rate: r})
+			continue
+		}
+		if x := near.plugs[i]; x.far != far.id || x.farPort != e[3] {
+			return fmt.Errorf("%s: expected port %d of %s to be free, but %s connects it to port %d of %s", at, e[1], near.id, x.at, x.farPort, x.far)
+		}
+	}
+	return nil
+}
