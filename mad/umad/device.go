@@ -107,13 +107,10 @@ func (v *device) recv(d *mad.Datagram) error {
 		n, err = v.file.Read(v.rx)
 	}
 	if err == nil && n < headerSize+mad.HeaderSize {
-		err = fmt.Errorf("%d bytes are no datagram", n)
+		err = syscall.EMSGSIZE // never seen
 	}
 	if err != nil {
-		if e := v.gone(err); e != nil {
-			return e
-		}
-		return fmt.Errorf("%v: read: %w", v, err)
+		return v.readError(err)
 	}
 	d.Address = getAddress(v.rx)
 	d.Timeout, d.Cut = 0, false
@@ -121,6 +118,18 @@ func (v *device) recv(d *mad.Datagram) error {
 	d.Undelivered = binary.NativeEndian.Uint32(v.rx[offStatus:]) != 0
 	d.MAD = append(d.MAD[:0], v.rx[headerSize:n]...)
 	return nil
+}
+
+// readError: every one is final. Of a device that went the runtime's poller may
+// hear before the kernel is asked; then the error is its own, and no errno.
+func (v *device) readError(err error) error {
+	var errno syscall.Errno
+	if e := v.gone(err); e != nil {
+		return e
+	} else if !errors.As(err, &errno) {
+		return goneError(v.port, err)
+	}
+	return fmt.Errorf("%v: %w", v, err)
 }
 
 func (v *device) close() { v.file.Close() }

@@ -321,7 +321,8 @@ func TestRecvErrors(t *testing.T) {
 	}{
 		{os.ErrClosed, "transport closed"},
 		{syscall.EIO, "mlx5_0/1 is gone: the device was removed or reset, or its driver unloaded (read /dev/infiniband/umad0: input/output error); start again when it is back"},
-		{syscall.EBADF, "mlx5_0/1: read: read /dev/infiniband/umad0: bad file descriptor"},
+		{errors.New("not pollable"), "mlx5_0/1 is gone: the device was removed or reset, or its driver unloaded (read /dev/infiniband/umad0: not pollable); start again when it is back"},
+		{syscall.EBADF, "mlx5_0/1: read /dev/infiniband/umad0: bad file descriptor"},
 	} {
 		tr, files := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
 		files["umad0"].fail(c.err)

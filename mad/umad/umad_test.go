@@ -11,12 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"fabsh/mad"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // echo answers a request with its data and the name.
 func echo(name string) func([]byte) [][]byte {

@@ -1,0 +1,466 @@
+//go:build kerneltest
+
+// These tests run in a virtual machine, on the kernel's own ib_umad, over
+// Soft-RoCE: make kernel-test.
+
+package umad
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"fabsh/mad"
+	"fabsh/mad/umad/umadtest"
+)
+
+func TestMain(m *testing.M) {
+	umadtest.Main(m, umadtest.VM{Modules: []string{"?crc32_generic", "ib_umad", "rdma_rxe", "dummy"}})
+}
+
+// openRoCE makes the device rxe0 and opens it.
+func openRoCE(t *testing.T) *Transport {
+	t.Helper()
+	if err := umadtest.AddRoCE("rxe0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeRoCE(t) })
+	tr, err := Open(Options{Device: "rxe0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr
+}
+
+// removeRoCE removes it, if it is still there.
+func removeRoCE(t *testing.T) {
+	t.Helper()
+	umadtest.RemoveRoCE("rxe0")
+	for range 1000 {
+		if _, err := os.Stat(deviceClass + "/rxe0"); err != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("rxe0 does not go")
+}
+
+// server answers requests of a class on the device that tr is on.
+type server struct {
+	file
+	done sync.WaitGroup
+}
+
+// serve has handle answer MADs; what it returns is the answer, longer than
+// mad.Size if the kernel is to cut it in segments, nil if there is none.
+func serve(t *testing.T, tr *Transport, class mad.Class, handle func(m []byte) []byte) {
+	t.Helper()
+	f, err := openFile(tr.gsi.path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := agentRequest(class, false)
+	for _, method := range []mad.Method{mad.MethodGet, mad.MethodGetTable} {
+		r[16+method/8] |= 1 << (method % 8) // the mask of methods, little endian
+	}
+	if err := f.register(&r); err != nil {
+		t.Fatal(err)
+	}
+	s := &server{file: f}
+	s.done.Go(func() {
+		b := make([]byte, headerSize+mad.Size)
+		for {
+			n, err := f.Read(b)
+			if err != nil {
+				return
+			}
+			m := handle(b[headerSize:n])
+			if m == nil {
+				continue
+			}
+			m[3] |= byte(mad.Response)
+			clear(b[offTimeout:offQP])
+			// Segments without an ACK are sent again after 2 s. (A timeout
+			// of less would make that never: mad_rmpp.c, send_next_seg,
+			// leaves an absolute time where the relative one should be.)
+			binary.NativeEndian.PutUint32(b[offRetries:], 20)
+			if _, err := f.Write(append(b[:headerSize:headerSize], m...)); err != nil {
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		f.Close()
+		s.done.Wait()
+	})
+}
+
+// toSelf is the address of tr's own port. The first GID: answers over the
+// others, which stand for IPv4 addresses, are not matched by the kernel.
+func toSelf(t *testing.T, tr *Transport) mad.Address {
+	t.Helper()
+	p, err := tr.Port()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mad.Address{QP: 1, HasGRH: true, GID: mad.MakeGID(p.GIDPrefix, p.PortGUID), HopLimit: 64}
+}
+
+// offRetries is where a header has how often the kernel tries again.
+const offRetries = 12
+
+// vendor is a class that the kernel has nothing to do with.
+const vendor mad.Class = 0x09
+
+// vendorGets are n requests, numbered in their data.
+func vendorGets(to mad.Address, n int) (calls []*mad.Call) {
+	for i := range n {
+		c := &mad.Call{To: to}
+		h := mad.Header{Class: vendor, ClassVersion: 1, Method: mad.MethodGet, Attribute: 0x10}
+		h.Put(c.MAD[:])
+		binary.BigEndian.PutUint32(c.MAD[64:], uint32(i))
+		calls = append(calls, c)
+	}
+	return calls
+}
+
+// double answers with twice the number.
+func double(m []byte) []byte {
+	binary.BigEndian.PutUint32(m[64:], 2*binary.BigEndian.Uint32(m[64:]))
+	return m
+}
+
+func newEngine(t *testing.T, tr mad.Transport, o mad.Options) *mad.Engine {
+	o.Write = true // of vendor's requests it is not known what they do
+	e := mad.NewEngine(tr, o)
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+func TestKernelRoundTrips(t *testing.T) {
+	tr := openRoCE(t)
+	serve(t, tr, vendor, double)
+	for _, window := range []int{1, 32, 2000} {
+		again, err := Open(Options{Device: "rxe0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := newEngine(t, again, mad.Options{Window: window, Timeout: 5 * time.Second})
+		calls := vendorGets(toSelf(t, tr), max(200, 2*window))
+		began := time.Now()
+		if err := e.Do(t.Context(), calls...); err != nil {
+			t.Fatal(err)
+		}
+		took := time.Since(began)
+		for i, c := range calls {
+			if got := binary.BigEndian.Uint32(c.MAD[64:]); c.Err != nil || got != uint32(2*i) {
+				t.Fatalf("call %d: got %d, error %v", i, got, c.Err)
+			}
+		}
+		t.Logf("window %d: %d in %v, %.0f/s", window, len(calls), took.Round(time.Millisecond), float64(len(calls))/took.Seconds())
+	}
+}
+
+// What sysfs of the real kernel says.
+func TestKernelPort(t *testing.T) {
+	tr := openRoCE(t)
+	p, err := tr.Port()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.NodeGUID, p.PortGUID = 0, 0 // by chance
+	want := mad.Port{Device: "rxe0", Num: 1, State: mad.PortStateActive, GIDPrefix: 0xfe80000000000000, PKeys: []uint16{0xffff}}
+	if diff := cmp.Diff(want, p); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	const noPort = "no InfiniBand port is up: rxe0/1 (RoCE); see to cable and switch, or name a device to use it all the same (-C)"
+	if _, err := Open(Options{}); fmt.Sprint(err) != noPort {
+		t.Errorf("got  %v\nwant %s", err, noPort)
+	}
+}
+
+// The kernel gives back a request that nobody answers: its header, and nothing
+// for those that expect no answer.
+func TestKernelTimeout(t *testing.T) {
+	tr := openRoCE(t)
+	serve(t, tr, vendor, func([]byte) []byte { return nil })
+	to := toSelf(t, tr)
+	for i, timeout := range []time.Duration{0, time.Second, 100 * time.Millisecond} {
+		c := vendorGets(to, 1)[0]
+		binary.BigEndian.PutUint64(c.MAD[8:], 0xffffffff00000000|uint64(i))
+		if err := tr.Send(&mad.Datagram{Address: to, Timeout: timeout, MAD: c.MAD[:]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var d mad.Datagram
+	for _, want := range []uint32{2, 1} {
+		if err := tr.Recv(&d); err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprintf("%d, %d bytes, undelivered %v, %v", binary.BigEndian.Uint32(d.MAD[12:]), len(d.MAD), d.Undelivered, d.Address)
+		if want := fmt.Sprintf("%d, 24 bytes, undelivered true, %v", want, to); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// The engine's timers rule, and its retries are its own.
+func TestKernelRetries(t *testing.T) {
+	tr := openRoCE(t)
+	var seen sync.Map
+	serve(t, tr, vendor, func(m []byte) []byte {
+		n := binary.BigEndian.Uint32(m[64:])
+		if _, again := seen.LoadOrStore(n, true); n%2 == 0 || again && n%3 != 0 {
+			return double(m)
+		}
+		return nil
+	})
+	e := newEngine(t, tr, mad.Options{Timeout: 500 * time.Millisecond, Retries: 2})
+	calls := vendorGets(toSelf(t, tr), 12)
+	if err := e.Do(t.Context(), calls...); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range calls {
+		switch wantTimeout := i%2 == 1 && i%3 == 0; {
+		case wantTimeout && (!errors.Is(c.Err, mad.ErrTimeout) || c.Attempts != 3 || c.Elapsed < 1500*time.Millisecond):
+			t.Errorf("call %d: %d attempts in %v, %v", i, c.Attempts, c.Elapsed, c.Err)
+		case !wantTimeout && c.Err != nil:
+			t.Errorf("call %d: %v", i, c.Err)
+		}
+	}
+}
+
+// table is the answer to GetTable with n bytes of data.
+func table(request []byte, n int) []byte {
+	m := append(append([]byte(nil), request[:mad.SADataOffset]...), numbered(n)...)
+	binary.BigEndian.PutUint16(m[mad.SAAttrOffsetOffset:], 1)
+	m[mad.RMPPOffset], m[mad.RMPPOffset+1], m[mad.RMPPOffset+2] = 1, 1, 1 // version, data, active
+	return m
+}
+
+// serveTables answers GetTable with as many bytes as the modifier says.
+func serveTables(t *testing.T, tr *Transport) {
+	serve(t, tr, mad.ClassSubnAdm, func(m []byte) []byte {
+		return table(m, int(mad.ParseHeader(m).Modifier))
+	})
+}
+
+func getTable(t *testing.T, e *mad.Engine, to mad.Address, n int) ([]byte, time.Duration) {
+	t.Helper()
+	c := &mad.Call{To: to}
+	c.PutSA(mad.MethodGetTable, mad.AttrNodeRecord.ID, uint32(n), 0, nil)
+	if err := e.Do(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if c.Err != nil {
+		t.Fatal(c.Err)
+	}
+	return c.Table, c.Elapsed
+}
+
+// The kernel joins the segments; of what does not fit it tells the length.
+func TestKernelRMPP(t *testing.T) {
+	tr := openRoCE(t)
+	serveTables(t, tr)
+	e := newEngine(t, tr, mad.Options{Timeout: 30 * time.Second})
+	for _, n := range []int{200, 201, 400, 1000, 1_000_000, 2000} {
+		got, took := getTable(t, e, toSelf(t, tr), n)
+		if !bytes.Equal(got, numbered(n)) {
+			t.Errorf("%d bytes: got %d, or others", n, len(got))
+		}
+		t.Logf("%d bytes in %v", n, took.Round(time.Millisecond))
+	}
+}
+
+// lossy loses datagrams, each direction its share.
+type lossy struct {
+	mad.Transport
+	share    float64
+	out, in  *rand.Rand
+	userRMPP bool
+}
+
+func (l *lossy) Traits() mad.Traits {
+	traits := l.Transport.Traits()
+	traits.RMPP = traits.RMPP && !l.userRMPP
+	return traits
+}
+
+func (l *lossy) Send(d *mad.Datagram) error {
+	if l.out.Float64() < l.share {
+		return nil
+	}
+	return l.Transport.Send(d)
+}
+
+func (l *lossy) Recv(d *mad.Datagram) error {
+	for {
+		if err := l.Transport.Recv(d); err != nil || d.Undelivered || l.in.Float64() >= l.share {
+			return err
+		}
+	}
+}
+
+// The engine's own RMPP takes a megabyte from the kernel's, lossless or not.
+func TestKernelUserRMPP(t *testing.T) {
+	for _, loss := range []float64{0, 0.0005} {
+		t.Run(fmt.Sprintf("loss %v", loss), func(t *testing.T) {
+			tr := openRoCE(t)
+			serveTables(t, tr)
+			tr.gsi.userRMPP = true
+			e := newEngine(t, &lossy{
+				Transport: tr, share: loss, userRMPP: true,
+				out: rand.New(rand.NewPCG(1, 1)), in: rand.New(rand.NewPCG(1, 2)),
+			}, mad.Options{Timeout: 3 * time.Second, Retries: 5})
+			for _, n := range []int{1, 200, 201, 1_000_000} {
+				got, took := getTable(t, e, toSelf(t, tr), n)
+				if !bytes.Equal(got, numbered(n)) {
+					t.Errorf("%d bytes: got %d, or others", n, len(got))
+				}
+				t.Logf("%d bytes in %v", n, took.Round(time.Millisecond))
+			}
+			t.Logf("%+v", e.Stats())
+		})
+	}
+}
+
+// What the kernel refuses, with its own errno.
+func TestKernelRefusals(t *testing.T) {
+	tr := openRoCE(t)
+	send := func(d *mad.Datagram) string {
+		err := tr.Send(d)
+		var refused *mad.SendError
+		if err != nil && !errors.As(err, &refused) {
+			t.Errorf("%v is final", err)
+		}
+		return fmt.Sprint(err)
+	}
+	get := func(c mad.Class, to mad.Address) *mad.Datagram {
+		m := vendorGets(to, 1)[0].MAD
+		m[offClass] = byte(c)
+		return &mad.Datagram{Address: to, MAD: m[:], Timeout: time.Millisecond}
+	}
+	to := toSelf(t, tr)
+	for _, c := range []struct {
+		name string
+		d    *mad.Datagram
+		want string
+	}{
+		{"SMP", request(mad.ClassSubn, 0), "rxe0/1: the port has no subnet management interface, as virtual functions and RoCE ports have none: choose another (-C, -P) (ioctl: protocol not supported)"},
+		{"class", get(0x55, to), "rxe0/1: the kernel does not know class unknown(0x55), or another program has it for itself (ioctl: invalid argument)"},
+		{"RoCE without GID", get(mad.ClassPerf, mad.Address{LID: 1, QP: 1}), "rxe0/1: the kernel finds the address or the MAD invalid (write /dev/infiniband/umad0: invalid argument)"},
+		{"fine", get(mad.ClassPerf, to), "<nil>"},
+	} {
+		if got := send(c.d); got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
+		}
+	}
+	sent := len(tr.gsi.agents)
+	const full = "rxe0/1: the kernel has no room for an agent of class Vendor(0x4f): it gives each program 32 (ioctl: cannot allocate memory)"
+	for c := mad.Class(0x30); sent < maxAgents; c++ {
+		if got := send(get(c, to)); got != "<nil>" {
+			t.Fatalf("class %v: %s", c, got)
+		}
+		sent++
+	}
+	if got := send(get(0x4f, to)); got != full {
+		t.Errorf("agent %d:\ngot  %s\nwant %s", maxAgents+1, got, full)
+	}
+	if got := send(get(mad.ClassPerf, to)); got != "<nil>" {
+		t.Errorf("afterwards: %s", got)
+	}
+}
+
+// A device that goes ends what waits, what comes later, and hinders no Close.
+func TestKernelRemoval(t *testing.T) {
+	tr := openRoCE(t)
+	serve(t, tr, vendor, func([]byte) []byte { return nil })
+	e := newEngine(t, tr, mad.Options{Timeout: time.Minute})
+	calls := vendorGets(toSelf(t, tr), 100)
+	done := make(chan error)
+	go func() { done <- e.Do(t.Context(), calls...) }()
+	for e.Stats().Sent == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	began := time.Now()
+	removeRoCE(t)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("calls ended %v after the removal began", time.Since(began).Round(time.Millisecond))
+	later := vendorGets(calls[0].To, 1)
+	e.Do(t.Context(), later...)
+	const want = ": rxe0/1 is gone: the device was removed or reset, or its driver unloaded (read /dev/infiniband/umad0: "
+	for i, c := range append(calls, later...) {
+		if c.Err == nil || !strings.Contains(c.Err.Error(), want) {
+			t.Fatalf("call %d:\ngot  %v\nwant %s...", i, c.Err, want)
+		}
+	}
+	if _, err := tr.Port(); err == nil || !strings.HasPrefix(err.Error(), "rxe0/1 is gone: ") {
+		t.Errorf("Port: %v", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := Open(Options{}); err != ErrNoDevice {
+		t.Errorf("Open: %v", err)
+	}
+}
+
+func TestKernelClose(t *testing.T) {
+	tr := openRoCE(t)
+	done := make(chan error)
+	go func() { done <- tr.Recv(new(mad.Datagram)) }()
+	time.Sleep(50 * time.Millisecond) // it waits in the kernel's poll
+	tr.Close()
+	if err := <-done; err != mad.ErrClosed {
+		t.Errorf("got %v, want %v", err, mad.ErrClosed)
+	}
+}
+
+// A user without permission is told which file, and how to get it.
+func TestKernelPermission(t *testing.T) {
+	const child = "UMAD_TEST_CHILD"
+	if os.Getenv(child) != "" {
+		_, err := Open(Options{Device: "rxe0"})
+		fmt.Print(err)
+		os.Exit(0)
+	}
+	openRoCE(t)
+	c := exec.Command("/init", "-test.run=^TestKernelPermission$")
+	c.Env = append(os.Environ(), child+"=1")
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := c.Output()
+	const want = "rxe0/1: no permission to open /dev/infiniband/umad0: run as root; or "
+	if err != nil || !strings.HasPrefix(string(out), want) {
+		t.Errorf("got %s, %v\nwant %s...", out, err, want)
+	}
+}
+
+func TestKernelNoModule(t *testing.T) {
+	tr := openRoCE(t)
+	tr.Close()
+	if err := unix.DeleteModule("ib_umad", 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(Options{Device: "rxe0"})
+	if err == nil || !strings.HasPrefix(err.Error(), "the kernel module ib_umad is not loaded (no /sys/class/infiniband_mad): ") {
+		t.Errorf("got %v", err)
+	}
+	if err := umadtest.LoadModule("ib_umad"); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,436 @@
+//go:build kernelibtest
+
+// These tests run in a virtual machine with two virtual InfiniBand adapters:
+// OpenSM is on the one, fabsh and infiniband-diags are on the other, all as they
+// are and over the kernel's ib_umad; between them is ibsim: make kernel-ib-test.
+
+package umadtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"fabsh/mad"
+	"fabsh/mad/ibsim"
+	"fabsh/mad/ibsim/ibsimtest"
+)
+
+func TestMain(m *testing.M) {
+	Main(m, VM{
+		Modules:  []string{"ib_umad", "vib"},
+		Programs: []string{"ibsim", "opensm", "ibnetdiscover", "ibroute", "perfquery", "saquery", "smpquery"},
+		Packages: []string{"fabsh/shell/fabsh"},
+	})
+}
+
+// A tree of 9 leaves with 9 hosts each, and 9 spines.
+const (
+	hosts    = 81
+	switches = 18
+)
+
+// subnet is ibsim's fabric with OpenSM on vib0 and us on vib1.
+type subnet struct {
+	sm   *exec.Cmd
+	log  string // OpenSM's
+	ours *cable
+}
+
+// cable joins a virtual adapter to a node of ibsim.
+type cable struct {
+	hca  *HCA
+	far  *ibsim.Transport
+	done sync.WaitGroup
+	stop chan struct{}
+}
+
+func plugIn(t *testing.T, o ibsim.Options) *cable {
+	t.Helper()
+	far, err := ibsim.Attach(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := far.Port()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hca, err := NewHCA(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cable{hca: hca, far: far, stop: make(chan struct{})}
+	c.done.Go(c.out)
+	c.done.Go(c.in)
+	c.done.Go(func() { c.follow(port) })
+	t.Cleanup(c.unplug)
+	return c
+}
+
+// unplug takes the adapter out of the machine.
+func (c *cable) unplug() {
+	select {
+	case <-c.stop:
+	default:
+		close(c.stop)
+		c.hca.Close()
+		c.far.Close()
+		c.done.Wait()
+	}
+}
+
+// out carries what the kernel sends. The kernel has made the first hop of a
+// directed route already; ibsim makes it itself.
+func (c *cable) out() {
+	var d mad.Datagram
+	for c.hca.Recv(&d) == nil {
+		if m := d.MAD; mad.Class(m[1]) == mad.ClassSubnDirected && m[6] == 1 && m[4]&0x80 == 0 {
+			m[6] = 0
+		}
+		c.far.Send(&d) // what ibsim cannot carry is lost
+	}
+}
+
+// in carries what comes for us. In transaction IDs, ibsim puts a number of its
+// own into the upper 16 bits; of an answer, the kernel wants back its own: 0.
+func (c *cable) in() {
+	var d mad.Datagram
+	for c.far.Recv(&d) == nil {
+		if d.Undelivered {
+			continue
+		}
+		if mad.ParseHeader(d.MAD).Method.IsResponse() {
+			d.MAD[8], d.MAD[9] = 0, 0
+		}
+		d.QP = 1
+		if mad.Class(d.MAD[1]).Family() == mad.ClassSubn {
+			d.QP = 0
+		}
+		c.hca.Send(&d)
+	}
+}
+
+// follow has the kernel's port be as ibsim's, which the subnet manager sets.
+func (c *cable) follow(last mad.Port) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-c.stop:
+			return
+		}
+		p, err := c.far.Port()
+		if err == nil && fmt.Sprint(p) != fmt.Sprint(last) && c.hca.Set(p) == nil {
+			last = p
+		}
+	}
+}
+
+// start brings up the subnet.
+func start(t *testing.T) *subnet {
+	t.Helper()
+	f := ibsimtest.Start(t, ibsimtest.FatTree(9, 9, 9), ibsimtest.Options{})
+	s := &subnet{log: filepath.Join(f.Dir, "opensm.log")}
+	plugIn(t, ibsim.Options{Socket: f.Name, Node: "host-0-0", ISSM: true})
+	s.ours = plugIn(t, ibsim.Options{Socket: f.Name, Node: "host-8-8"})
+	guid, err := os.ReadFile("/sys/class/infiniband/vib0/ports/1/gids/0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Where OpenSM's messages to the system's log go, instead of to the console.
+	syslog, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "/dev/log"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syslog.Close() })
+	go io.Copy(io.Discard, syslog)
+	conf := filepath.Join(f.Dir, "opensm.conf")
+	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s.sm = ibsimtest.Command(t, "opensm", "-F", conf, "-e", "-s", "1", "-f", s.log, "--dump_files_dir", f.Dir,
+		"-g", "0x"+strings.ReplaceAll(strings.TrimSpace(string(guid))[20:], ":", ""))
+	out, err := os.Create(filepath.Join(f.Dir, "opensm.out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	s.sm.Stdout, s.sm.Stderr = out, out
+	if err := s.sm.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.sm.Process.Kill()
+		s.sm.Wait()
+	})
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of OpenSM's log:\n%s", tail(s.said(t)))
+		}
+	})
+	began := time.Now()
+	wait(t, "OpenSM to bring the subnet up", func() bool {
+		state, _ := os.ReadFile("/sys/class/infiniband/vib1/ports/1/state")
+		return strings.HasPrefix(string(state), "4: ACTIVE") && strings.Contains(s.said(t), "SUBNET UP")
+	})
+	t.Logf("subnet up after %v", time.Since(began).Round(10*time.Millisecond))
+	return s
+}
+
+// said is OpenSM's log.
+func (s *subnet) said(t *testing.T) string {
+	b, err := os.ReadFile(s.log)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func wait(t *testing.T, what string, ready func() bool) {
+	t.Helper()
+	for range 3000 {
+		if ready() {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("waited a minute for %s", what)
+}
+
+// tail is the end of a long text.
+func tail(s string) string { return s[max(0, len(s)-4000):] }
+
+// fabsh runs code, and returns all it writes and its exit status.
+func fabsh(ctx context.Context, code string, flags ...string) string {
+	var out bytes.Buffer
+	c := exec.CommandContext(ctx, "fabsh", append(append([]string{"-q", "-C", "vib1"}, flags...), "-c", code)...)
+	c.Stdout, c.Stderr = &out, &out
+	c.Run()
+	if status := c.ProcessState.ExitCode(); status != 0 {
+		fmt.Fprintf(&out, "[exit status %d]\n", status)
+	}
+	return out.String()
+}
+
+// diag runs a program of infiniband-diags on our adapter.
+func diag(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	return ibsimtest.Output(t, ibsimtest.Command(t, name, append([]string{"-C", "vib1", "-P", "1"}, args...)...))
+}
+
+// field is what a program of infiniband-diags says behind name and dots.
+func field(t *testing.T, out, name string) string {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^#?\s*` + regexp.QuoteMeta(name) + `:\.*(.*)$`).FindStringSubmatch(out)
+	if m == nil {
+		t.Fatalf("no %s in\n%s", name, out)
+	}
+	return m[1]
+}
+
+func TestKernelOpenSM(t *testing.T) {
+	s := start(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *subnet)
+	}{
+		{"discovery", testDiscovery},
+		{"default port", testDefaultPort},
+		{"smp_get", testSMPGet},
+		{"smp_set", testSMPSet},
+		{"sa_gettable", testSAGetTable},
+		{"perf_get", testPerfGet},
+		{"set_lft", testSetLFT},
+		{"at once", testAtOnce},
+		{"speed", testSpeed},
+		{"removal", testRemoval}, // the last: of vib1 nothing is left
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
+	}
+}
+
+// is compares the whole of an output.
+func is(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s\ngot:\n%s\nwant:\n%s", what, got, want)
+	}
+}
+
+func testDiscovery(t *testing.T, s *subnet) {
+	out := "\n" + diag(t, "ibnetdiscover")
+	got := fmt.Sprintf("%d switches, %d CAs", strings.Count(out, "\nSwitch\t"), strings.Count(out, "\nCa\t"))
+	is(t, "ibnetdiscover", got, fmt.Sprintf("%d switches, %d CAs", switches, hosts))
+	is(t, "fabsh", fabsh(t.Context(), "discover()"),
+		fmt.Sprintf("fabric: %d nodes (%d switches, %d CAs), %d links, complete\n", hosts+switches, switches, hosts, hosts+9*9))
+	is(t, "fabsh by LID", fabsh(t.Context(), `f = discover(); len(set([smp_get("NodeInfo", n.lid).node_guid for n in f.nodes]))`), fmt.Sprintln(hosts+switches))
+}
+
+// Without a name, the first port that is up: OpenSM's.
+func testDefaultPort(t *testing.T, s *subnet) {
+	out, err := exec.Command("fabsh", "-c", `smp_get("NodeDescription", dr("0")).node_string`).CombinedOutput()
+	if err != nil {
+		t.Error(err)
+	}
+	is(t, "fabsh", string(out), "\"host-0-0 HCA-1\"\n")
+}
+
+func testSMPGet(t *testing.T, s *subnet) {
+	out := diag(t, "smpquery", "-D", "portinfo", "0,1", "9")
+	got := fabsh(t.Context(), `p = smp_get("PortInfo", dr("0,1"), 9); print(p.port_state, p.neighbor_mtu, p.local_port_num)`)
+	is(t, "fabsh", got, fmt.Sprintln(strings.ToLower(field(t, out, "LinkState")), field(t, out, "NeighborMTU"), field(t, out, "LocalPort")))
+	is(t, "a route that begins elsewhere", fabsh(t.Context(), `smp_get("NodeInfo", dr("0,2"))`), `smp_get: for parameter target: route 0,2 leaves the local node through port 2, but this session is on port 1 of vib1: begin with 0,1
+  <command>:1:8: in <toplevel>
+    smp_get("NodeInfo", dr("0,2"))
+           ^
+[exit status 2]
+`)
+}
+
+func testSMPSet(t *testing.T, s *subnet) {
+	const set = `smp_set("SwitchInfo", dr("0,1"), life_time_value=%d).life_time_value`
+	got := fabsh(t.Context(), fmt.Sprintf(set, 7), "--write")
+	if !strings.Contains(got, "a subnet manager with GUID ") || !strings.HasSuffix(got, "[exit status 2]\n") {
+		t.Errorf("beside OpenSM: %s", got)
+	}
+	for _, v := range []int{7, 18} {
+		is(t, "fabsh", fabsh(t.Context(), fmt.Sprintf(set, v), "--write", "--override-sm"), fmt.Sprintln(v))
+		is(t, "smpquery's LifeTime", field(t, diag(t, "smpquery", "-D", "switchinfo", "0,1"), "LifeTime"), strconv.Itoa(v))
+	}
+}
+
+// Tables of one segment, of some, and of thousands, which the kernels make and
+// join: more than the kernel's buffers, and than ours.
+func testSAGetTable(t *testing.T, s *subnet) {
+	nodes := strings.Count(diag(t, "saquery", "NR"), "NodeRecord dump:")
+	is(t, "saquery", strconv.Itoa(nodes), strconv.Itoa(hosts+switches))
+	for _, c := range []struct {
+		code string
+		want int
+	}{
+		{`sa_gettable("NodeRecord", lid=1)`, 1},
+		{`sa_gettable("NodeRecord", node_type="switch")`, switches},
+		{`sa_gettable("NodeRecord")`, hosts + switches},
+		{`set([r.node_guid for r in sa_gettable("NodeRecord")])`, hosts + switches},
+		{`sa_gettable("PortInfoRecord")`, hosts + 9*(1+18) + 9*(1+9)}, // switches have a port 0,
+		{`sa_gettable("PathRecord")`, (hosts + switches) * (hosts + switches)},
+	} {
+		began := time.Now()
+		got := fabsh(t.Context(), "len("+c.code+")", "-t", "20s")
+		t.Logf("%s: %s in %v", c.code, strings.TrimSpace(got), time.Since(began).Round(10*time.Millisecond))
+		is(t, c.code, got, fmt.Sprintln(c.want))
+	}
+}
+
+func testPerfGet(t *testing.T, s *subnet) {
+	lid := strings.TrimSpace(fabsh(t.Context(), `smp_get("PortInfo", dr("0,1"), 0).lid`))
+	for range 3 { // they count the MADs through that port
+		out := diag(t, "perfquery", lid, "9")
+		got := fabsh(t.Context(), fmt.Sprintf(`perf_get("PortCounters", %s, 9).port_xmit_pkts`, lid))
+		before, err1 := strconv.Atoi(field(t, out, "PortXmitPkts"))
+		after, err2 := strconv.Atoi(strings.TrimSpace(got))
+		if err1 != nil || err2 != nil || after < before {
+			t.Errorf("perfquery says %q, afterwards fabsh %q", field(t, out, "PortXmitPkts"), got)
+		}
+	}
+}
+
+func testSetLFT(t *testing.T, s *subnet) {
+	const unused = 200
+	lid := strings.TrimSpace(fabsh(t.Context(), `smp_get("PortInfo", dr("0,1"), 0).lid`))
+	is(t, "fabsh", fabsh(t.Context(), fmt.Sprintf(`set_lft(%s, {%d: 3}); get_lft(%[1]s)[%[2]d]`, lid, unused), "--write", "--override-sm"), "3\n")
+	out := diag(t, "ibroute", "-a", lid)
+	if !regexp.MustCompile(fmt.Sprintf(`(?m)^%#04x 003 `, unused)).MatchString(out) {
+		t.Errorf("ibroute knows nothing of it:\n%s", out)
+	}
+}
+
+// OpenSM sweeps, again and again, while fabsh does: neither loses anything.
+func testAtOnce(t *testing.T, s *subnet) {
+	sweeps := func() int { return strings.Count(s.said(t), "SUBNET UP") }
+	stop, before := make(chan struct{}), sweeps()
+	var again sync.WaitGroup
+	again.Go(func() {
+		for asked := before; ; {
+			if sweeps() == asked {
+				asked++
+				s.sm.Process.Signal(syscall.SIGHUP)
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	})
+	got := fabsh(t.Context(), `
+first = discover()
+for i in range(5):
+    f = discover()
+    if [n.guid for n in f.nodes] != [n.guid for n in first.nodes]:
+        fail("it is not the same")
+print(f, stats().timed_out)`)
+	close(stop)
+	again.Wait()
+	is(t, "fabsh", got, fmt.Sprintf("fabric: %d nodes (%d switches, %d CAs), %d links, complete 0\n", hosts+switches, switches, hosts, hosts+9*9))
+	n := sweeps() - before
+	t.Logf("6 sweeps of fabsh during %d of OpenSM", n)
+	if n == 0 {
+		t.Error("OpenSM did not sweep meanwhile")
+	}
+	for line := range strings.Lines(s.said(t)) {
+		if strings.Contains(line, " ERR ") {
+			t.Errorf("OpenSM: %s", line)
+		}
+	}
+}
+
+// The sweep is no slower than ibnetdiscover's with as many MADs at once.
+func testSpeed(t *testing.T, s *subnet) {
+	var ours, theirs []time.Duration
+	for range 5 {
+		began := time.Now()
+		if got := fabsh(t.Context(), "len(discover().nodes)"); got != fmt.Sprintln(hosts+switches) {
+			t.Fatal(got)
+		}
+		between := time.Now()
+		diag(t, "ibnetdiscover", "-o", "32")
+		ours, theirs = append(ours, between.Sub(began)), append(theirs, time.Since(between))
+	}
+	slices.Sort(ours)
+	slices.Sort(theirs)
+	t.Logf("fabsh %.2f s (%.2f to %.2f), ibnetdiscover -o 32 %.2f s (%.2f to %.2f)",
+		ours[2].Seconds(), ours[0].Seconds(), ours[4].Seconds(), theirs[2].Seconds(), theirs[0].Seconds(), theirs[4].Seconds())
+	if ours[2] > 2*theirs[2] { // they are equal, but the machine is small and not alone
+		t.Errorf("fabsh takes %v, ibnetdiscover %v", ours[2], theirs[2])
+	}
+}
+
+// The adapter is pulled out while fabsh sweeps.
+func testRemoval(t *testing.T, s *subnet) {
+	var pulled time.Time
+	time.AfterFunc(2*time.Second, func() {
+		pulled = time.Now()
+		s.ours.unplug()
+	})
+	got := fabsh(t.Context(), "while True: discover()")
+	t.Logf("fabsh ended %v later", time.Since(pulled).Round(time.Millisecond))
+	if !strings.Contains(got, "vib1/1 is gone: the device was removed or reset, or its driver unloaded (") || !strings.HasSuffix(got, "[exit status 3]\n") {
+		t.Errorf("fabsh: %s", got)
+	}
+	is(t, "afterwards", fabsh(t.Context(), "1", "-F", "umad"), "fabsh: no device vib1: there is vib0\n[exit status 3]\n")
+}
