@@ -273,6 +273,9 @@ func (e *entry) optionUse(p entryParam) string {
 	}
 	switch like.(type) {
 	case starlark.Bool:
+		if p.value == starlark.True {
+			return "--no-" + flagName(p.name)[2:]
+		}
 		return flagName(p.name)
 	case starlark.Int:
 		return flagName(p.name) + " N"
@@ -297,7 +300,10 @@ func (e *entry) help() string {
 		}
 		for _, p := range e.options {
 			note := "required"
-			if p.value != nil {
+			switch {
+			case p.value == starlark.True:
+				note = p.name + " is True without it"
+			case p.value != nil:
 				note = "default " + p.value.String()
 			}
 			fmt.Fprintf(&b, "  %-*s  %s\n", width, e.optionUse(p), note)

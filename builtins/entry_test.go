@@ -18,7 +18,7 @@ def main(name, count=1, *rest, threshold=5, ratio=0.5, verbose=False, quick=True
 `
 
 func TestEntry(t *testing.T) {
-	usage := "\nusage: s.star [--threshold N] [--ratio X] [--verbose] [--quick] [--tag TEXT] [--only TEXT] [--ids N] NAME [COUNT] [REST...]"
+	usage := "\nusage: s.star [--threshold N] [--ratio X] [--verbose] [--no-quick] [--tag TEXT] [--only TEXT] [--ids N] NAME [COUNT] [REST...]"
 	for _, test := range []struct {
 		name string
 		args []string
@@ -37,7 +37,7 @@ func TestEntry(t *testing.T) {
 		{"bad value", []string{"a", "--threshold=x"}, "", `s.star: option --threshold: "x" is not an integer` + usage},
 		{"bad word", []string{"a", "x"}, "", `s.star: COUNT: "x" is not an integer` + usage},
 		{"bad truth", []string{"a", "--verbose=maybe"}, "", `s.star: option --verbose: "maybe" is not true or false` + usage},
-		{"help", []string{"a", "--help"}, `usage: s.star [--threshold N] [--ratio X] [--verbose] [--quick] [--tag TEXT] [--only TEXT] [--ids N] NAME [COUNT] [REST...]
+		{"help", []string{"a", "--help"}, `usage: s.star [--threshold N] [--ratio X] [--verbose] [--no-quick] [--tag TEXT] [--only TEXT] [--ids N] NAME [COUNT] [REST...]
 
 Does things to a name.
 
@@ -48,7 +48,7 @@ options:
   --threshold N  default 5
   --ratio X      default 0.5
   --verbose      default False
-  --quick        default True
+  --no-quick     quick is True without it
   --tag TEXT     default None
   --only TEXT    default []
   --ids N        default [0]

@@ -126,7 +126,7 @@ func (r *repl) run(ctx context.Context, file string, line int, text string) erro
 // exitStatus ends the session with err.
 func (r *repl) exitStatus(err error) int {
 	if !r.lines.interactive {
-		return worse(int(r.worst.Load()), r.finalStatus(err))
+		return r.finalStatus(int(r.worst.Load()), err)
 	}
 	var exit *builtins.ExitError
 	if errors.As(err, &exit) {

@@ -55,13 +55,13 @@ func (s *session) doing() string {
 func (s *session) evaluate(fn func(context.Context) error) int {
 	err := s.attempt(fn)
 	s.report(err)
-	return s.finalStatus(err)
+	return s.finalStatus(builtins.StatusClean, err)
 }
 
-// finalStatus is the exit status after an evaluation that ended with err, and
-// says why where nothing else does.
-func (s *session) finalStatus(err error) int {
-	status := s.ExitStatus(err)
+// finalStatus is the exit status of a session that came to worst before its
+// last evaluation, which ended with err. It says why where nothing else does.
+func (s *session) finalStatus(worst int, err error) int {
+	status := worse(worst, s.ExitStatus(err))
 	if s.deadline.hasPassed() {
 		status = worse(status, builtins.StatusFabric)
 	}

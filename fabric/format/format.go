@@ -46,5 +46,5 @@ func Dump(w io.Writer, f *fabric.Fabric, kind string) error {
 			return k.write(w, f)
 		}
 	}
-	return fmt.Errorf("dump: no format %q; there is %s", kind, strings.Join(Kinds(), ", "))
+	return fmt.Errorf("no format %q; there is %s", kind, strings.Join(Kinds(), ", "))
 }
