@@ -230,6 +230,29 @@ func TestTerminalFabric(t *testing.T) {
 	s.expect("sim (4 nodes, 0s)> ") // by the rc file
 	s.send("leaf(0).n\x01x = \x05ame\rx\r")
 	s.expect("\n\"switch-1\"\r\n")
+	s.expect("> ")
+	s.send("leaf(0).n\x1b[1~y = \x1b[4~ame\ry\r") // Home and End of tmux
+	s.expect("\n\"switch-1\"\r\n")
+	s.expect("> ")
+	s.send("leaf(1).n\x1b[7~y = \x1b[8~ame\ry\r") // of rxvt
+	s.expect("\n\"switch-2\"\r\n")
+
+	// Ctrl-C drops the line, though proposals are on the screen, or a search.
+	s.expect("> ")
+	s.send("f.\t")
+	s.expect("routers")
+	s.send(ctrlC)
+	s.expect("^C")
+	s.expect("> ")
+	s.send("x\r")
+	s.expect("\n\"switch-1\"\r\n")
+	s.expect("> ")
+	s.send("\x12leaf")
+	s.expect("bck-i-search: leaf")
+	s.send(ctrlC)
+	s.expect("> ")
+	s.send("x\r")
+	s.expect("\n\"switch-1\"\r\n")
 
 	// Names of attributes and nodes, in strings.
 	s.expect("> ")

@@ -38,7 +38,7 @@ func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*termi
 	t := &terminalReader{history: h}
 	width := func() int { columns, _ := size(stdout); return columns }
 	rl, err := readline.NewEx(&readline.Config{
-		Stdin:  stdin,
+		Stdin:  &keys{File: stdin},
 		Stdout: stdout,
 		Stderr: stdout,
 		// The file is ours: readline would rewrite it readable for all.
