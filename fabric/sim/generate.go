@@ -219,11 +219,7 @@ func ring(n, hosts int) (*fabric.Fabric, error) {
 	for i := range n {
 		switches = append(switches, p.addSwitch(fmt.Sprintf("switch-%d", i+1), hosts+2))
 	}
-	for i, sw := range switches {
-		for j := range hosts {
-			p.link(p.addCA(hostName(i*hosts+j), 1), 1, sw, j+1)
-		}
-	}
+	p.addHosts(switches, hosts)
 	for i, sw := range switches {
 		if next := (i + 1) % n; next > i || n > 2 {
 			p.link(sw, hosts+2, switches[next], hosts+1)

@@ -37,6 +37,7 @@ type Options struct {
 // faultKeys are the keys that go with every kind.
 var faultKeys = map[string]string{
 	"loss": "0", "delay": "0s", "jitter": "0s", "dup": "0", "busy": "0", "seed": "1", "dead": "", "sm": "", "mkey": "0",
+	"remove_links": "0", "remove_switches": "0",
 }
 
 // options reads the keys that are not the topology's.
@@ -46,9 +47,7 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 		Delay: v.duration("delay"), Jitter: v.duration("jitter"),
 	}
 	var err error
-	if o.Seed, err = strconv.ParseInt(v.text["seed"], 0, 64); err != nil {
-		v.fail("seed", "is not a number")
-	}
+	o.Seed = v.seed()
 	if o.MKey, err = strconv.ParseUint(v.text["mkey"], 0, 64); err != nil {
 		v.fail("mkey", "is not a number of 64 bits, as 0x1234")
 	}

@@ -45,6 +45,31 @@ var kinds = []kind{
 		}
 		return ring(n, hosts)
 	}},
+	{"mesh", map[string]string{"dims": "4/4", "hosts": "4", "links": "1"}, func(v *values) (*fabric.Fabric, error) {
+		return v.lattice(line)
+	}},
+	{"torus", map[string]string{"dims": "4/4/4", "hosts": "4", "links": "1"}, func(v *values) (*fabric.Fabric, error) {
+		return v.lattice(circle)
+	}},
+	{"hyperx", map[string]string{"dims": "4/4", "hosts": "4", "links": "1"}, func(v *values) (*fabric.Fabric, error) {
+		return v.lattice(complete)
+	}},
+	{"dragonfly", map[string]string{"a": "4", "p": "2", "h": "2", "groups": "0"}, func(v *values) (*fabric.Fabric, error) {
+		a, p := v.number("a", 1, maxSwitchPorts), v.number("p", 0, maxSwitchPorts)
+		h, groups := v.number("h", 0, maxSwitchPorts), v.number("groups", 0, maxLIDs)
+		if v.err != nil {
+			return nil, v.err
+		}
+		return dragonfly(a, p, h, groups)
+	}},
+	{"random", map[string]string{"n": "16", "degree": "4", "hosts": "4"}, func(v *values) (*fabric.Fabric, error) {
+		n, degree, hosts := v.number("n", 1, maxLIDs), v.number("degree", 0, maxSwitchPorts), v.number("hosts", 0, maxSwitchPorts)
+		seed := v.seed()
+		if v.err != nil {
+			return nil, v.err
+		}
+		return regular(n, degree, hosts, seed)
+	}},
 }
 
 // Parse reads what follows "sim:" on the command line:
@@ -62,9 +87,24 @@ var kinds = []kind{
 //	         p=1/1     parallel cables
 //	ring     n=4       switches in a circle
 //	         hosts=1   on each of them
+//	torus    dims=4/4/4  switches in each dimension, in circles
+//	         hosts=4     on each of them
+//	         links=1     parallel cables
+//	mesh     the same with dims=4/4, in lines
+//	hyperx   the same with dims=4/4, in each dimension all linked to all
+//	dragonfly  a=4       switches of a group, all linked to each other
+//	           p=2       hosts of a switch
+//	           h=2       cables of a switch to other groups
+//	           groups=0  of them; 0: a*h+1
+//	random   n=16      switches
+//	         degree=4  cables of each to others that the seed chooses
+//	         hosts=4   on each of them
 //
 // With every kind, and with a file:
 //
+//	remove_links=0     cables between switches that the seed chooses are not
+//	                   there; a number, or a share (5%)
+//	remove_switches=0  nor are these switches, and the hosts on them
 //	loss=0     probability (0.05 or 5%) that a MAD is lost, on each way
 //	dup=0      that it arrives twice
 //	busy=0     that an agent answers BUSY
@@ -109,8 +149,7 @@ func parse(spec string) (*fabric.Fabric, Options, error) {
 	if err != nil {
 		return nil, Options{}, err
 	}
-	o, err := v.options(f)
-	return f, o, err
+	return v.finish(f)
 }
 
 func generate(k *kind, keys string) (*fabric.Fabric, Options, error) {
@@ -122,8 +161,7 @@ func generate(k *kind, keys string) (*fabric.Fabric, Options, error) {
 	if err != nil {
 		return nil, Options{}, fmt.Errorf("%s: %w", k.name, err)
 	}
-	o, err := v.options(f)
-	return f, o, err
+	return v.finish(f)
 }
 
 // load reads the file that spec names, with keys behind a colon or without.

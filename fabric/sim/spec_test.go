@@ -25,6 +25,20 @@ func TestSpecTopologies(t *testing.T) {
 		"ring:n=1":                          "fabric: 2 nodes (1 switch, 1 CA), 1 link, complete",
 		"ring:n=2":                          "fabric: 4 nodes (2 switches, 2 CAs), 3 links, complete",
 		"ring:n=3,hosts=0":                  "fabric: 3 nodes (3 switches, 0 CAs), 3 links, complete",
+		"mesh":                              "fabric: 80 nodes (16 switches, 64 CAs), 88 links, complete",
+		"mesh:dims=5,hosts=0,links=2":       "fabric: 5 nodes (5 switches, 0 CAs), 8 links, complete",
+		"torus":                             "fabric: 320 nodes (64 switches, 256 CAs), 448 links, complete",
+		"torus:dims=2/2/2,hosts=1":          "fabric: 16 nodes (8 switches, 8 CAs), 20 links, complete",
+		"torus:dims=1/3,hosts=1":            "fabric: 6 nodes (3 switches, 3 CAs), 6 links, complete",
+		"hyperx:dims=12/8,hosts=7":          "fabric: 768 nodes (96 switches, 672 CAs), 1536 links, complete",
+		"dragonfly:a=8,p=4,h=4":             "fabric: 1320 nodes (264 switches, 1056 CAs), 2508 links, complete",
+		"dragonfly:groups=3":                "fabric: 36 nodes (12 switches, 24 CAs), 54 links, complete",
+		"random:n=125,degree=10,hosts=8":    "fabric: 1125 nodes (125 switches, 1000 CAs), 1625 links, complete",
+		"random:n=2,degree=1,hosts=0":       "fabric: 2 nodes (2 switches, 0 CAs), 1 link, complete",
+		"remove_links=3":                    "fabric: 44 nodes (12 switches, 32 CAs), 61 links, complete",
+		"remove_links=50%":                  "fabric: 44 nodes (12 switches, 32 CAs), 48 links, complete",
+		"ring:remove_switches=1":            "fabric: 6 nodes (3 switches, 3 CAs), 5 links, complete",
+		"ring:remove_switches=100%":         "fabric: 0 nodes (0 switches, 0 CAs), 0 links, complete",
 		"loss=0.1,seed=3":                   "fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete",
 		":loss=0.1":                         "fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete",
 	} {
@@ -105,10 +119,12 @@ func TestSpecDead(t *testing.T) {
 }
 
 func TestSpecErrors(t *testing.T) {
-	const keys = "busy, dead, delay, dup, jitter, loss, mkey, seed, sm"
+	const keys = "busy, dead, delay, dup, jitter, loss, mkey, remove_links, remove_switches, seed, sm"
+	const kinds = "fattree, pgft, ring, mesh, torus, hyperx, dragonfly, random"
 	for spec, want := range map[string]string{
-		"fatree":                   `unknown kind "fatree" (did you mean fattree?); there are fattree, pgft, ring, and no such file`,
-		"torus:x=3":                `unknown kind "torus"; there are fattree, pgft, ring, and no such file`,
+		"fatree":                   `unknown kind "fatree" (did you mean fattree?); there are ` + kinds + `, and no such file`,
+		"klein:x=3":                `unknown kind "klein"; there are ` + kinds + `, and no such file`,
+		"torus:x=3":                `torus: unknown key "x"; there are dims, hosts, links, ` + keys,
 		"fattree:kk=8":             `fattree: unknown key "kk" (did you mean k?); there are k, levels, ` + keys,
 		"fattree:level=3":          `fattree: unknown key "level" (did you mean levels?); there are k, levels, ` + keys,
 		"ring:los=1":               `ring: unknown key "los" (did you mean loss?); there are hosts, n, ` + keys,
@@ -132,6 +148,20 @@ func TestSpecErrors(t *testing.T) {
 		"ring:n=40000,hosts=1":     `ring: more than the 49151 LIDs of a subnet`,
 		"ring:n=124":               `ring: hosts 64 hops apart, more than the 63 of a directed route`,
 		"ring:n=3,hosts=253":       `ring: switches with 255 ports, more than 254`,
+		"torus:dims=300/300":       `torus: more than the 49151 LIDs of a subnet`,
+		"torus:dims=100000":        `torus: dims=100000 is not a list of numbers with slashes between them, as in 18/18/36`,
+		"torus:dims=124":           `torus: hosts 64 hops apart, more than the 63 of a directed route`,
+		"mesh:dims=32/32":          `mesh: hosts 64 hops apart, more than the 63 of a directed route`,
+		"hyperx:dims=252":          `hyperx: switches with 255 ports, more than 254`,
+		"mesh:links=0":             `mesh: links=0 is not a number from 1 to 254`,
+		"dragonfly:groups=10":      `dragonfly: 10 groups, but the 8 cables of one lead to no more than 8`,
+		"dragonfly:a=254,groups=1": `dragonfly: switches with 257 ports, more than 254`,
+		"random:n=4":               `random: 4 switches, but cables from each to 4 others`,
+		"random:n=5,degree=3":      `random: 5 switches with 3 cables: half a cable would be left`,
+		"random:seed=x":            `random: seed=x is not a number`,
+		"remove_links=33":          `remove_links=33 is not a number or a share of cables between switches, of which there are 32`,
+		"ring:remove_switches=-1":  `remove_switches=-1 is not a number or a share of switches, of which there are 4`,
+		"ring:remove_links=x%":     `remove_links=x% is not a number or a share of cables between switches, of which there are 4`,
 		"loss=2":                   `loss=2 is not a probability, as 0.05 or 5%`,
 		"loss=101%":                `loss=101% is not a probability, as 0.05 or 5%`,
 		"loss=NaN":                 `loss=NaN is not a probability, as 0.05 or 5%`,

@@ -69,6 +69,14 @@ func (v *values) numbers(key string) (list []int) {
 	return list
 }
 
+func (v *values) seed() int64 {
+	n, err := strconv.ParseInt(v.text["seed"], 0, 64)
+	if err != nil {
+		v.fail("seed", "is not a number")
+	}
+	return n
+}
+
 func (v *values) share(key string) float64 {
 	p, ok := parseShare(v.text[key])
 	if !ok {
@@ -100,4 +108,22 @@ func (v *values) tree(t tree) (*fabric.Fabric, error) {
 		return nil, v.err
 	}
 	return t.build()
+}
+
+func (v *values) lattice(s shape) (*fabric.Fabric, error) {
+	l := lattice{dims: v.numbers("dims"), hosts: v.number("hosts", 0, maxSwitchPorts), links: v.number("links", 1, maxSwitchPorts), shape: s}
+	if v.err != nil {
+		return nil, v.err
+	}
+	return l.build()
+}
+
+// finish is f, with parts removed, and the options.
+func (v *values) finish(f *fabric.Fabric) (*fabric.Fabric, Options, error) {
+	f = v.remove(f)
+	if v.err != nil {
+		return nil, Options{}, v.err
+	}
+	o, err := v.options(f)
+	return f, o, err
 }

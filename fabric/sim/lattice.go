@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+
+	"fabsh/fabric"
+)
+
+// lattice is a network of switches at the points of a grid: each dimension is
+// a line of them, a ring, or all linked to all.
+type lattice struct {
+	dims  []int // switches in each dimension
+	hosts int   // on each switch
+	links int   // cables from one switch to another
+	shape shape
+}
+
+type shape int
+
+const (
+	line shape = iota
+	circle
+	complete
+)
+
+// next are the places that place x of a dimension of n is linked to, by port;
+// -1: no cable. The ports of all places are alike: towards higher places first.
+func (s shape) next(x, n int) []int {
+	var next []int
+	switch {
+	case s == complete:
+		for y := range n {
+			if y != x {
+				next = append(next, y)
+			}
+		}
+	case n == 1:
+	case s == circle && n > 2:
+		next = []int{(x + 1) % n, (x + n - 1) % n}
+	default:
+		next = []int{-1, x - 1}
+		if x+1 < n {
+			next[0] = x + 1
+		}
+	}
+	return next
+}
+
+// across is the largest distance in a dimension of n.
+func (s shape) across(n int) int {
+	switch s {
+	case complete:
+		return min(1, n-1)
+	case circle:
+		return n / 2
+	}
+	return n - 1
+}
+
+func (l *lattice) check() error {
+	far, ports := 0, l.hosts
+	for _, n := range l.dims {
+		far += l.shape.across(n)
+		ports += len(l.shape.next(0, n)) * l.links
+	}
+	return checkSize(product(l.dims), l.hosts, ports, far)
+}
+
+// checkSize tells what does not fit into a subnet. A number of -1 is too many.
+func checkSize(switches, hosts, ports, far int) error {
+	switch {
+	case switches < 0 || switches*(hosts+1) > maxLIDs:
+		return fmt.Errorf("more than the %d LIDs of a subnet", maxLIDs)
+	case ports > maxSwitchPorts:
+		return fmt.Errorf("switches with %d ports, more than %d", ports, maxSwitchPorts)
+	case far > maxHops-2:
+		return fmt.Errorf("hosts %d hops apart, more than the %d of a directed route", far+2, maxHops)
+	}
+	return nil
+}
+
+// build draws the lattice. A switch's ports are those of its hosts, then those
+// of each dimension in turn.
+func (l *lattice) build() (*fabric.Fabric, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	ports := l.hosts
+	first := make([]int, len(l.dims)) // port of each dimension
+	for d, n := range l.dims {
+		first[d] = ports + 1
+		ports += len(l.shape.next(0, n)) * l.links
+	}
+	p := &plan{Builder: fabric.NewBuilder()}
+	var switches []int
+	for i := range product(l.dims) {
+		name := "switch"
+		for d := range l.dims {
+			name += "-" + strconv.Itoa(l.place(i, d)+1)
+		}
+		switches = append(switches, p.addSwitch(name, ports))
+	}
+	p.addHosts(switches, l.hosts)
+	for i, sw := range switches {
+		for d, n := range l.dims {
+			x := l.place(i, d)
+			for k, y := range l.shape.next(x, n) {
+				if y < 0 {
+					continue
+				}
+				j := i + (y-x)*l.stride(d)
+				for c := range l.links {
+					p.link(sw, first[d]+k*l.links+c, switches[j], first[d]+l.back(k, x, y, n)*l.links+c)
+				}
+			}
+		}
+	}
+	return p.build()
+}
+
+// back is the place among y's ports of the cable that is x's k-th.
+func (l *lattice) back(k, x, y, n int) int {
+	if l.shape == complete {
+		if x > y {
+			return x - 1
+		}
+		return x
+	}
+	return 1 - k
+}
+
+// stride is how far switches next to each other in dimension d are in number;
+// the last dimension counts fastest.
+func (l *lattice) stride(d int) int { return product(l.dims[d+1:]) }
+
+// place of switch i in dimension d.
+func (l *lattice) place(i, d int) int { return i / l.stride(d) % l.dims[d] }
+
+// addHosts puts hosts on the first ports of switches.
+func (p *plan) addHosts(switches []int, hosts int) {
+	for i, sw := range switches {
+		for j := range hosts {
+			p.link(p.addCA(hostName(i*hosts+j), 1), 1, sw, j+1)
+		}
+	}
+}

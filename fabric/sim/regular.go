@@ -1,0 +1,79 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"fabsh/fabric"
+)
+
+// regular draws n switches, each with cables to degree others that chance
+// chooses, and its hosts.
+func regular(n, degree, hosts int, seed int64) (*fabric.Fabric, error) {
+	switch {
+	case degree >= n:
+		return nil, fmt.Errorf("%d switches, but cables from each to %d others", n, degree)
+	case n*degree%2 != 0:
+		return nil, fmt.Errorf("%d switches with %d cables: half a cable would be left", n, degree)
+	}
+	if err := checkSize(n, hosts, degree+hosts, 0); err != nil {
+		return nil, err
+	}
+	r := rand.New(rand.NewPCG(uint64(seed), 1))
+	var cables [][2]int
+	for try := 0; cables == nil; try++ {
+		if try == 100 {
+			return nil, errors.New("chance finds no such network; try another seed")
+		}
+		cables = pairUp(r, n, degree)
+	}
+	p := &plan{Builder: fabric.NewBuilder()}
+	var switches []int
+	for i := range n {
+		switches = append(switches, p.addSwitch(fmt.Sprintf("switch-%d", i+1), degree+hosts))
+	}
+	p.addHosts(switches, hosts)
+	next := slices.Repeat([]int{hosts + 1}, n)
+	for _, c := range cables {
+		p.link(switches[c[0]], next[c[0]], switches[c[1]], next[c[1]])
+		next[c[0]]++
+		next[c[1]]++
+	}
+	return p.build()
+}
+
+// pairUp draws pairs of different switches, none twice, or nil if the last ones
+// do not go together: the one drawn at random goes with a random one of those
+// that it can go with (Steger, Wormald, "Generating random regular graphs
+// quickly", 1999).
+func pairUp(r *rand.Rand, n, degree int) [][2]int {
+	var points []int
+	for i := range n {
+		for range degree {
+			points = append(points, i)
+		}
+	}
+	linked := map[[2]int]bool{}
+	var cables [][2]int
+	for misses := 0; len(points) > 0; {
+		i, j := r.IntN(len(points)), r.IntN(len(points))
+		c := [2]int{min(points[i], points[j]), max(points[i], points[j])}
+		if c[0] == c[1] || linked[c] {
+			if misses++; misses > 100*n*degree {
+				return nil
+			}
+			continue
+		}
+		misses = 0
+		linked[c] = true
+		cables = append(cables, c)
+		for _, k := range []int{max(i, j), min(i, j)} {
+			points[k] = points[len(points)-1]
+			points = points[:len(points)-1]
+		}
+	}
+	slices.SortFunc(cables, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	return cables
+}

@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fabsh/fabric"
+)
+
+// remove is f without some switches and cables between switches, which the
+// seed chooses. Hosts that lose their last cable go with their switch.
+func (v *values) remove(f *fabric.Fabric) *fabric.Fabric {
+	if v.text["remove_switches"] == "0" && v.text["remove_links"] == "0" {
+		return f
+	}
+	r := rand.New(rand.NewPCG(uint64(v.seed()), 2))
+	gone := map[*fabric.Node]bool{}
+	var switches []*fabric.Node
+	for i := range f.Nodes() {
+		if n := &f.Nodes()[i]; n.IsSwitch() {
+			switches = append(switches, n)
+		}
+	}
+	for _, n := range pick(r, switches, v.amount("remove_switches", "switches", len(switches))) {
+		gone[n] = true
+	}
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		if had, has := cables(n, gone); !n.IsSwitch() && had > 0 && has == 0 {
+			gone[n] = true
+		}
+	}
+	var links []*fabric.Port
+	for _, n := range switches {
+		for p := range n.Ports() {
+			if q := p.Peer(); q != nil && q.ID() > p.ID() && q.Node().IsSwitch() && !gone[n] && !gone[q.Node()] {
+				links = append(links, p)
+			}
+		}
+	}
+	cut := map[*fabric.Port]bool{}
+	for _, p := range pick(r, links, v.amount("remove_links", "cables between switches", len(links))) {
+		cut[p] = true
+	}
+	return without(f, gone, cut)
+}
+
+// cables counts those that n had and has.
+func cables(n *fabric.Node, gone map[*fabric.Node]bool) (had, has int) {
+	for p := range n.Ports() {
+		if q := p.Peer(); q != nil {
+			had++
+			if !gone[q.Node()] {
+				has++
+			}
+		}
+	}
+	return had, has
+}
+
+// amount reads a number, or a share of all that there are.
+func (v *values) amount(key, what string, all int) int {
+	n, err := strconv.Atoi(v.text[key])
+	if share, ok := parseShare(v.text[key]); ok && strings.HasSuffix(v.text[key], "%") {
+		n, err = int(math.Ceil(share*float64(all))), nil
+	}
+	if err != nil || n < 0 || n > all {
+		v.fail(key, fmt.Sprintf("is not a number or a share of %s, of which there are %d", what, all))
+		return 0
+	}
+	return n
+}
+
+func pick[T any](r *rand.Rand, list []T, n int) []T {
+	list = slices.Clone(list)
+	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list[:n]
+}
+
+// without is f without some nodes and cables.
+func without(f *fabric.Fabric, gone map[*fabric.Node]bool, cut map[*fabric.Port]bool) *fabric.Fabric {
+	b := fabric.NewBuilder()
+	handles := map[*fabric.Node]int{}
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		if gone[n] {
+			continue
+		}
+		h := b.AddNode(fabric.NodeSpec{Info: *n.Info(), Name: n.Name(), Switch: n.SwitchInfo()})
+		handles[n] = h
+		for num := 0; num <= n.NumPorts(); num++ {
+			p := n.Port(num)
+			if p == nil {
+				continue
+			}
+			if !n.IsSwitch() || num == 0 {
+				b.SetPortGUID(h, num, p.GUID())
+			}
+			if p.Info() != nil {
+				b.SetPort(h, num, p.Info())
+			}
+		}
+	}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		q := p.Peer()
+		if q == nil || q.ID() < p.ID() || cut[p] || gone[p.Node()] || gone[q.Node()] {
+			continue
+		}
+		// It cannot fail: f has the same.
+		_ = b.Link(handles[p.Node()], p.Num(), handles[q.Node()], q.Num())
+	}
+	for _, p := range f.Problems() {
+		if p.Kind == fabric.ProblemAssignedLIDs { // Build finds the others again
+			b.AddProblem(p)
+		}
+	}
+	return b.Build()
+}
