@@ -57,6 +57,9 @@ func (f *Fabric) Links() int { return f.links }
 // From is the port the sweep began at, or nil.
 func (f *Fabric) From() *Port { return f.port(f.from) }
 
+// Scope says in words what part of the subnet this is; "" where it is all.
+func (f *Fabric) Scope() string { return f.scope }
+
 // Problems says what is wrong with the fabric or with the view of it.
 func (f *Fabric) Problems() []Problem { return f.problems }
 

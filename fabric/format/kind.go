@@ -33,6 +33,10 @@ const (
 	KindCache         Kind = "ibnetdiscover-cache"
 )
 
+// cacheMagic is what ibnetdiscover --cache begins with (rdma-core
+// libibnetdisc/ibnetdisc_cache.c, IBND_FABRIC_CACHE_MAGIC).
+var cacheMagic = []byte{0x2b, 0x83, 0xe7, 0x8f}
+
 // sniffSize is how much of a file is looked at.
 const sniffSize = 1 << 16
 

@@ -26,6 +26,12 @@ func LoadIncluding(r io.Reader, name string, open Opener) (*fabric.Fabric, error
 	head, _ := in.Peek(sniffSize) // an error comes again
 	var err error
 	switch kind := Recognise(head); kind {
+	case KindSnapshot:
+		s, err := ReadSnapshot(in, name)
+		if err != nil {
+			return nil, err
+		}
+		return s.Fabric, nil
 	case KindUnknown, KindIbnetdiscover:
 		err = l.read(in, name)
 	case KindSubnet:

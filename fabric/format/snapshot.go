@@ -1,5 +1,221 @@
 package format
 
-const snapshotMagic = "fabsh snapshot "
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"slices"
 
-var cacheMagic = []byte{0x2b, 0x83, 0xe7, 0x8f}
+	"github.com/klauspost/compress/zstd"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Snapshot is all that was read about a fabric.
+type Snapshot struct {
+	Fabric *fabric.Fabric
+	// LFTs are linear forwarding tables, by node id and LID; nil where none
+	// was read.
+	LFTs [][]byte
+	// Answers are what else nodes answered: multicast tables, virtual lanes,
+	// partitions, counters.
+	Answers []Answer
+}
+
+// Answer is an attribute that a node was asked for.
+type Answer struct {
+	Node     int // id
+	Class    mad.Class
+	ID       mad.AttributeID
+	Modifier uint32
+	Data     []byte
+}
+
+// A snapshot is a line that says what it is, and a zstd frame, which has a
+// checksum. In that are sections, each with a letter first:
+//
+//	F  the fabric: nodes, ports, where the sweep began, problems
+//	L  one forwarding table
+//	A  one answer
+//	E  the end
+//
+// Numbers are unsigned varints, texts and tables have their length before
+// them, attributes are as on the wire. Keys are left out.
+const (
+	snapshotMagic   = "fabsh snapshot "
+	snapshotVersion = "1\n"
+)
+
+// Bits of a node and of a port in a snapshot.
+const (
+	snapshotSwitch = 1 << iota // SwitchInfo follows
+	snapshotRoute              // a route follows
+)
+const (
+	snapshotKnown = 1 << iota // PortInfo follows
+	snapshotFDR10
+	snapshotGUID // the port GUID follows
+	snapshotPeer // node and port at the other end follow; only where the link was not told yet
+)
+
+const (
+	nodeInfoSize = 40
+	smpDataSize  = 64
+)
+
+// WriteSnapshot writes s. The same snapshot gives the same bytes.
+func WriteSnapshot(w io.Writer, s *Snapshot) error {
+	if _, err := io.WriteString(w, snapshotMagic+snapshotVersion); err != nil {
+		return err
+	}
+	// More than one core would not make the same bytes each time.
+	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
+	if err != nil {
+		return err
+	}
+	out := snapshotWriter{Writer: bufio.NewWriterSize(z, 1<<16)}
+	out.fabric(s.Fabric)
+	for id, row := range s.LFTs {
+		if row != nil {
+			out.WriteByte('L')
+			out.uint(id)
+			out.bytes(row)
+		}
+	}
+	for _, a := range s.Answers {
+		out.WriteByte('A')
+		out.uint(a.Node)
+		out.WriteByte(byte(a.Class))
+		out.uint(int(a.ID))
+		out.uint(int(a.Modifier))
+		out.bytes(withoutKeys(a))
+	}
+	out.WriteByte('E')
+	if err := out.Flush(); err != nil {
+		z.Close()
+		return err
+	}
+	return z.Close()
+}
+
+// withoutKeys is the data of a with all keys 0.
+func withoutKeys(a Answer) []byte {
+	attr := mad.Lookup(a.Class, a.ID)
+	if attr == nil {
+		return a.Data
+	}
+	data := slices.Clone(a.Data)
+	for i := range attr.Flat() {
+		if f := &attr.Flat()[i]; f.Key {
+			at, end := f.Offset/8, (f.Offset+(f.Count-1)*f.Stride+f.Bits+7)/8
+			clear(data[min(at, len(data)):min(end, len(data))])
+		}
+	}
+	return data
+}
+
+// snapshotWriter leaves errors to Flush.
+type snapshotWriter struct {
+	*bufio.Writer
+	scratch []byte
+}
+
+func (w *snapshotWriter) uint(v int) {
+	w.scratch = binary.AppendUvarint(w.scratch[:0], uint64(v))
+	w.Write(w.scratch)
+}
+
+func (w *snapshotWriter) guid(g mad.GUID) {
+	w.scratch = binary.BigEndian.AppendUint64(w.scratch[:0], uint64(g))
+	w.Write(w.scratch)
+}
+
+func (w *snapshotWriter) bytes(b []byte) {
+	w.uint(len(b))
+	w.Write(b)
+}
+
+func (w *snapshotWriter) text(s string) {
+	w.uint(len(s))
+	w.WriteString(s)
+}
+
+// attribute writes what encode makes.
+func (w *snapshotWriter) attribute(encode func([]byte), size int) {
+	var data [smpDataSize]byte
+	encode(data[:])
+	w.Write(data[:size])
+}
+
+func (w *snapshotWriter) fabric(f *fabric.Fabric) {
+	w.WriteByte('F')
+	w.text(f.Scope())
+	w.uint(len(f.Nodes()))
+	for i := range f.Nodes() {
+		w.node(&f.Nodes()[i])
+	}
+	for i := range f.Ports() {
+		w.port(&f.Ports()[i])
+	}
+	if p := f.From(); p != nil {
+		w.uint(p.ID() + 1)
+	} else {
+		w.uint(0)
+	}
+	w.uint(len(f.Problems()))
+	for _, p := range f.Problems() {
+		w.text(string(p.Kind))
+		w.text(p.Text)
+	}
+}
+
+func (w *snapshotWriter) node(n *fabric.Node) {
+	w.attribute(n.Info().Encode, nodeInfoSize)
+	w.text(n.Name())
+	bits := byte(0)
+	if n.SwitchInfo() != nil {
+		bits |= snapshotSwitch
+	}
+	if n.Route() != nil {
+		bits |= snapshotRoute
+	}
+	w.WriteByte(bits)
+	if n.SwitchInfo() != nil {
+		w.attribute(n.SwitchInfo().Encode, smpDataSize)
+	}
+	if n.Route() != nil {
+		w.bytes(n.Route())
+	}
+}
+
+func (w *snapshotWriter) port(p *fabric.Port) {
+	bits := byte(0)
+	external := p.Node().IsSwitch() && p.Num() > 0
+	if p.Info() != nil {
+		bits |= snapshotKnown
+	}
+	if p.Speed() == "FDR10" {
+		bits |= snapshotFDR10
+	}
+	if p.GUID() != 0 && !external {
+		bits |= snapshotGUID
+	}
+	q := p.Peer()
+	if q != nil && q.ID() >= p.ID() {
+		bits |= snapshotPeer
+	}
+	w.WriteByte(bits)
+	if i := p.Info(); i != nil {
+		info := *i
+		info.MKey = 0
+		w.attribute(info.Encode, smpDataSize)
+	}
+	if bits&snapshotGUID != 0 {
+		w.guid(p.GUID())
+	}
+	if bits&snapshotPeer != 0 {
+		w.uint(q.Node().ID())
+		w.uint(q.Num())
+	}
+}

@@ -1,0 +1,234 @@
+package format_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+	"fabsh/mad/ibsim/ibsimtest"
+)
+
+// whole is everything that there is to know of f.
+func whole(f *fabric.Fabric) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, f, f.Scope())
+	if p := f.From(); p != nil {
+		fmt.Fprintln(&b, "from", p.ID())
+	}
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		fmt.Fprintf(&b, "%q %+v %v %v\n", n.Name(), *n.Info(), n.SwitchInfo(), n.Route())
+	}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		fmt.Fprintf(&b, "%s %v %s%s", p.Name(), p.GUID(), p.Width(), p.Speed())
+		if q := p.Peer(); q != nil {
+			fmt.Fprintf(&b, " - %d", q.ID())
+		}
+		if x := p.Info(); x != nil {
+			fmt.Fprintf(&b, " %+v", *x)
+		}
+		fmt.Fprintln(&b)
+	}
+	for _, p := range f.Problems() {
+		fmt.Fprintln(&b, p.Kind, p.Text)
+	}
+	return b.String()
+}
+
+func discoverSim(t testing.TB, spec string) *fabric.Fabric {
+	t.Helper()
+	f, o, err := sim.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := sim.New(f, o).Attach(f.OfType(mad.NodeTypeCA)[0].ID(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := mad.NewEngine(conn, mad.Options{})
+	defer e.Close()
+	if f, err = fabric.Discover(t.Context(), e, fabric.DiscoverOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func writeSnapshot(t testing.TB, s *format.Snapshot) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := format.WriteSnapshot(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestSnapshot: all that is known of a fabric comes back, whatever the fabric
+// came from, and the same makes the same bytes.
+func TestSnapshot(t *testing.T) {
+	fabrics := map[string]*fabric.Fabric{"sim": discoverSim(t, "fattree:k=4,levels=3")}
+	for name, text := range map[string]string{"ibsim": ibsimtest.Net(t, "names"), "odd": oddNet} {
+		f, err := format.Load(strings.NewReader(text), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fabrics[name] = f
+	}
+	b := fabric.NewBuilder()
+	b.SetScope("within 2 hops of 0,1")
+	b.AddProblem(fabric.Problem{Kind: fabric.ProblemTimedOut, Text: "no answer"})
+	fabrics["empty"] = b.Build()
+	for name, f := range fabrics {
+		t.Run(name, func(t *testing.T) {
+			s := &format.Snapshot{Fabric: f}
+			for i := range f.Nodes() {
+				if f.Nodes()[i].IsSwitch() {
+					if s.LFTs == nil {
+						s.LFTs = make([][]byte, len(f.Nodes()))
+					}
+					s.LFTs[i] = []byte{255, byte(i), 3}
+				}
+			}
+			if len(f.Nodes()) > 0 {
+				s.Answers = []format.Answer{{Node: 0, Class: mad.ClassSubn, ID: mad.AttrPKeyTable.ID, Modifier: 1 << 16, Data: []byte{1, 2, 3}}}
+			}
+			data := writeSnapshot(t, s)
+			if !bytes.Equal(data, writeSnapshot(t, s)) {
+				t.Error("the same fabric made other bytes")
+			}
+			got, err := format.ReadSnapshot(bytes.NewReader(data), "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(whole(f), whole(got.Fabric)); d != "" {
+				t.Errorf("(-written +read):\n%s", d)
+			}
+			if d := cmp.Diff([]any{s.LFTs, s.Answers}, []any{got.LFTs, got.Answers}); d != "" {
+				t.Errorf("(-written +read):\n%s", d)
+			}
+			if g, err := format.Load(bytes.NewReader(data), "x"); err != nil || whole(g) != whole(f) {
+				t.Errorf("loaded %v, %v", g, err)
+			}
+		})
+	}
+}
+
+// oddNet has a loop, two nodes of one GUID, and FDR10.
+const oddNet = `switchguid=0x10
+Switch 4 "a" # "a" base port 0 lid 3 lmc 2
+[1] "a"[2] # "a" lid 3 4xFDR10
+[2] "a"[1] # "a" lid 3 4xFDR10
+[3] "a"[3] # "a" lid 3 12xXDR
+
+switchguid=0x10
+Switch 4 "b" # "b" enhanced port 0 lid 4 lmc 0
+`
+
+// TestSnapshotKeys: no key gets into a snapshot.
+func TestSnapshotKeys(t *testing.T) {
+	const secret = 0x5ec4e75ec4e75ec4
+	b := fabric.NewBuilder()
+	n := b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 1, NodeGUID: 1}})
+	b.SetPort(n, 1, &mad.PortInfo{LID: 7, MKey: secret})
+	info := make([]byte, 64)
+	(&mad.PortInfo{LID: 7, MKey: secret}).Encode(info)
+	s := &format.Snapshot{Fabric: b.Build(), Answers: []format.Answer{{Class: mad.ClassSubn, ID: mad.AttrPortInfo.ID, Data: info}}}
+	got, err := format.ReadSnapshot(bytes.NewReader(writeSnapshot(t, s)), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer mad.PortInfo
+	answer.Decode(got.Answers[0].Data)
+	for _, x := range []*mad.PortInfo{got.Fabric.Nodes()[0].Port(1).Info(), &answer} {
+		if x.LID != 7 || x.MKey != 0 {
+			t.Errorf("read LID %d, M_Key %#x", x.LID, x.MKey)
+		}
+	}
+	if s.Fabric.Nodes()[0].Port(1).Info().MKey != secret || !bytes.Equal(info[:2], []byte{0x5e, 0xc4}) {
+		t.Error("the fabric itself lost its key")
+	}
+}
+
+// TestSnapshotDamage: whatever byte is lost or changed, it is told, unless it
+// changes nothing.
+func TestSnapshotDamage(t *testing.T) {
+	f := discoverSim(t, "ring:n=2")
+	data := writeSnapshot(t, &format.Snapshot{Fabric: f})
+	for i := range data {
+		if _, err := format.ReadSnapshot(bytes.NewReader(data[:i]), "x"); err == nil || !strings.HasPrefix(err.Error(), "x: ") {
+			t.Errorf("cut at %d: %v", i, err)
+		}
+		changed := bytes.Clone(data)
+		changed[i] ^= 0x10
+		s, err := format.ReadSnapshot(bytes.NewReader(changed), "x")
+		if err == nil && whole(s.Fabric) != whole(f) {
+			t.Errorf("changed at %d: read %v", i, s.Fabric)
+		}
+		if err != nil && !strings.HasPrefix(err.Error(), "x: ") {
+			t.Errorf("changed at %d: %v", i, err)
+		}
+	}
+	for in, want := range map[string]string{
+		"":                     `x: expected a snapshot of fabsh, which begins with "fabsh snapshot 1\n"`,
+		"fabsh snapshot 2\nxx": `x: expected a snapshot of version 1: a later fabsh wrote this one`,
+		"fabsh snapshot 1\n":   `x: expected more: the snapshot is cut short`,
+	} {
+		if _, err := format.ReadSnapshot(strings.NewReader(in), "x"); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", in, err, want)
+		}
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tables")
+	put := func(text string, fail error) error {
+		return format.WriteFile(path, func(w io.Writer) error {
+			io.WriteString(w, text)
+			return fail
+		})
+	}
+	if err := put("one", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	if err := put("two", broken); err != broken {
+		t.Errorf("got %v", err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "one" {
+		t.Errorf("after a failure the file holds %q", b)
+	}
+	if err := put("three", nil); err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(path)
+	if err != nil || st.Mode().Perm() != 0o640 {
+		t.Errorf("mode %v, %v", st.Mode(), err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "three" {
+		t.Errorf("the file holds %q", b)
+	}
+	if all, _ := os.ReadDir(filepath.Dir(path)); len(all) != 1 {
+		t.Errorf("left behind: %v", all)
+	}
+	if err := format.WriteFile("/dev/null", func(w io.Writer) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	err = format.WriteFile(filepath.Join(path, "x"), func(io.Writer) error { return nil })
+	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(path, "x")+": no temporary file beside it: ") {
+		t.Errorf("got %v", err)
+	}
+}
