@@ -78,72 +78,97 @@ func (s *Session) helpOnName(name string) (string, error) {
 	if text := habits[name]; text != "" {
 		return fmt.Sprintf("%s: here, %s\n", name, text), nil
 	}
-	var all []*mad.Attribute
-	var names []string
-	for _, a := range mad.Attributes() {
-		if a.Name == name || typeName(a) == name {
-			all = append(all, a)
-		}
-		names = append(names, a.Name)
+	var parts []string
+	for _, a := range attributesNamed(name) {
+		parts = append(parts, attributeHelp(a))
 	}
-	if len(all) > 0 {
-		var parts []string
-		for _, a := range all {
-			parts = append(parts, attributeHelp(a))
-		}
+	if len(parts) > 0 {
 		return strings.Join(parts, "\n"), nil
 	}
 	for _, d := range typeDocs() {
 		if d.name == name {
 			return d.help(), nil
 		}
-		names = append(names, d.name)
 	}
-	if base, field, ok := strings.Cut(name, "."); ok {
-		return s.helpOnPart(name, base, field)
+	base, part, isPart := strings.Cut(name, ".")
+	if isPart {
+		if text, err := s.helpOnPart(base, part); text != "" || err != nil {
+			return text, err
+		}
+	} else {
+		base = ""
 	}
-	names = slices.Concat(names, s.predeclared.Keys(), starlark.Universe.Keys())
-	return "", fmt.Errorf("nothing is named %q%s; help() lists what there is", name, didYouMean(name, names))
+	return "", fmt.Errorf("nothing is named %q%s; help() lists what there is", name, didYouMean(name, s.Topics(base)))
 }
 
-// helpOnPart is help on a field of an attribute, a member of a type or of a module.
-func (s *Session) helpOnPart(name, base, part string) (string, error) {
-	var candidates []string
-	for _, a := range mad.Attributes() {
-		if a.Name != base && typeName(a) != base {
-			continue
-		}
+// helpOnPart is help on a field of an attribute, a member of a type or of a
+// module; empty if there is none.
+func (s *Session) helpOnPart(base, part string) (string, error) {
+	for _, a := range attributesNamed(base) {
 		for i := range a.Flat() {
-			f := &a.Flat()[i]
-			if f.Name == part || f.Script == part || strings.EqualFold(f.Name, part) {
+			if f := &a.Flat()[i]; f.Script == part || strings.EqualFold(f.Name, part) {
 				return fieldHelp(a, f), nil
 			}
-			candidates = append(candidates, base+"."+f.Name)
 		}
 	}
 	for _, d := range typeDocs() {
-		if d.name != base {
-			continue
-		}
 		for _, m := range d.members {
-			if m.method != nil && m.method.Name == part {
+			if d.name != base || m.shortName() != part {
+				continue
+			}
+			if m.method != nil {
 				return (&function{Builtin: m.method}).help(), nil
 			}
-			if m.name == part {
-				return fmt.Sprintf("%s.%s: %s\n", base, m.name, m.doc), nil
+			return fmt.Sprintf("%s.%s: %s\n", base, m.name, m.doc), nil
+		}
+	}
+	if m, ok := s.predeclared[base].(*starlarkstruct.Module); ok && m.Members[part] != nil {
+		return s.helpOn(m.Members[part])
+	}
+	return "", nil
+}
+
+// Topics are the names that help knows: global names, attributes and types;
+// or, with a base, which is one of these, the names of its parts.
+func (s *Session) Topics(base string) []string {
+	var names []string
+	if base == "" {
+		names = slices.Concat(uniqueAttributeNames(), s.predeclared.Keys(), starlark.Universe.Keys())
+		for _, d := range typeDocs() {
+			names = append(names, d.name)
+		}
+	}
+	for _, a := range attributesNamed(base) {
+		for i := range a.Flat() {
+			names = append(names, base+"."+a.Flat()[i].Name)
+		}
+	}
+	for _, d := range typeDocs() {
+		for _, m := range d.members {
+			if d.name == base {
+				names = append(names, base+"."+m.shortName())
 			}
-			candidates = append(candidates, base+"."+m.name)
 		}
 	}
 	if m, ok := s.predeclared[base].(*starlarkstruct.Module); ok {
-		if v, ok := m.Members[part]; ok {
-			return s.helpOn(v)
-		}
-		for _, k := range m.Members.Keys() {
-			candidates = append(candidates, base+"."+k)
+		for _, name := range m.Members.Keys() {
+			names = append(names, base+"."+name)
 		}
 	}
-	return "", fmt.Errorf("nothing is named %q%s; help() lists what there is", name, didYouMean(name, candidates))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// attributesNamed are the attributes of that name, or of that name of their
+// records' type: several classes have a ClassPortInfo.
+func attributesNamed(name string) []*mad.Attribute {
+	var all []*mad.Attribute
+	for _, a := range mad.Attributes() {
+		if a.Name == name || typeName(a) == name {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // overview lists the global names by group.

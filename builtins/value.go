@@ -85,6 +85,13 @@ type memberDoc struct {
 	method *Builtin
 }
 
+func (m *memberDoc) shortName() string {
+	if m.method != nil {
+		return m.method.Name
+	}
+	return m.name
+}
+
 func (t *valueType[T]) typeDoc() typeDoc {
 	d := typeDoc{name: t.name, doc: t.doc}
 	for _, m := range t.members {

@@ -23,11 +23,12 @@ type completer struct {
 	files func(prefix string) []string
 }
 
-// argument is one argument of a call: by keyword, or else by position. before
-// are the source texts of the arguments before it.
+// argument is one argument of a call, a text that is being typed: by keyword,
+// or else by position. before are the source texts of the arguments before it.
 type argument struct {
 	keyword string
 	before  []string
+	typed   string
 }
 
 // complete returns the proposals for text, which ends at the cursor and may
@@ -98,7 +99,7 @@ func (c *completer) inString(text string, at location) []string {
 		return nil
 	}
 	typed := text[at.start:]
-	arg := argument{at.call.keyword, at.call.args}
+	arg := argument{at.call.keyword, at.call.args, typed}
 	if at.call.callee == "load" {
 		if len(arg.before) == 0 {
 			return c.files(typed)

@@ -67,13 +67,17 @@ func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string,
 	}
 	switch p := params[i]; p.Kind {
 	case builtins.KindSMPAttribute:
-		return attributeNames(mad.ClassSubn), false
+		return builtins.AttributeNames(mad.ClassSubn), false
 	case builtins.KindPerfAttribute:
-		return attributeNames(mad.ClassPerf), false
+		return builtins.AttributeNames(mad.ClassPerf), false
 	case builtins.KindRecord:
-		return attributeNames(mad.ClassSubnAdm), false
+		return builtins.AttributeNames(mad.ClassSubnAdm), false
 	case builtins.KindTopic:
-		return s.topics(), false
+		base, _, isPart := strings.Cut(arg.typed, ".")
+		if !isPart {
+			base = ""
+		}
+		return s.Topics(base), false
 	case builtins.KindTarget:
 		return s.nodeNames(), false
 	case builtins.KindChoice:
@@ -108,16 +112,6 @@ func quotedWords(doc string) []string {
 	return words
 }
 
-// topics are what help knows by name.
-func (s *session) topics() []string {
-	names := s.Predeclared().Keys()
-	for _, a := range mad.Attributes() {
-		names = append(names, a.Name)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // nodeNames are those of the latest fabric.
 func (s *session) nodeNames() []string {
 	f := s.Fabric()
@@ -132,16 +126,6 @@ func (s *session) nodeNames() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-func attributeNames(c mad.Class) []string {
-	var names []string
-	for _, a := range mad.Attributes() {
-		if a.Class == c {
-			names = append(names, a.Name)
-		}
-	}
-	return names
 }
 
 // filesWith are the files and folders that begin with prefix, or the modules
