@@ -23,6 +23,7 @@ type lft struct {
 var (
 	_ starlark.Mapping    = (*lft)(nil)
 	_ starlark.Sequence   = (*lft)(nil)
+	_ starlark.Container  = (*lft)(nil)
 	_ starlark.HasAttrs   = (*lft)(nil)
 	_ starlark.Comparable = (*lft)(nil)
 	_ factual             = (*lft)(nil)
@@ -32,7 +33,7 @@ var (
 var lftType *valueType[*lft]
 
 func init() {
-	lftType = newType("lft", "A linear forwarding table: lft[lid] is the port that packets to lid leave through, None if they are dropped. It iterates over the entries from LID 0 on.",
+	lftType = newType("lft", "A linear forwarding table: lft[lid] is the port that packets to lid leave through, None if they are dropped; lid in lft tells whether there is one. It iterates over the entries from LID 0 on.",
 		member[*lft]{name: "top", doc: "LinearFDBTop: the highest LID that the switch looks up", get: func(t *lft) starlark.Value { return starlark.MakeInt(len(t.entries) - 1) }},
 		member[*lft]{name: "lids", doc: "the LIDs that have a port, in order", get: func(t *lft) starlark.Value {
 			var lids starlark.Tuple
@@ -77,6 +78,12 @@ func (t *lft) Get(key starlark.Value) (starlark.Value, bool, error) {
 		return starlark.None, true, nil
 	}
 	return entryValue(t.entries[lid]), true, nil
+}
+
+// Has is lid in lft: it has a port.
+func (t *lft) Has(key starlark.Value) (bool, error) {
+	port, _, err := t.Get(key)
+	return err == nil && port != starlark.None, err
 }
 
 func entryValue(port byte) starlark.Value {

@@ -3,6 +3,7 @@ package builtins
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -101,21 +102,30 @@ True
 		if err != nil {
 			return nil, err
 		}
-		values := make([]starlark.Value, len(targets))
-		for i := range targets {
-			t := &targets[i]
-			err := t.isSwitch()
-			if err == nil {
-				change := fabric.LFTChange{Dest: t.dest(), GUID: t.guid(), Entries: entries, Replace: replace}
-				err = c.wait(func(ctx context.Context) error { return change.Apply(ctx, e) })
-				if stopped := c.fiber().stopped(); stopped != nil {
-					return nil, stopped
+		changes := make([]fabric.LFTChange, len(targets))
+		errs := make([]error, len(targets))
+		err = c.wait(func(ctx context.Context) error {
+			var all sync.WaitGroup
+			for i := range targets {
+				t := &targets[i]
+				if errs[i] = t.isSwitch(); errs[i] == nil {
+					changes[i] = fabric.LFTChange{Dest: t.dest(), GUID: t.guid(), Entries: entries, Replace: replace}
+					all.Go(func() { errs[i] = changes[i].Apply(ctx, e) })
 				}
-				c.count(err)
-				values[i] = &lft{entries: change.Table}
 			}
+			all.Wait()
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		values := make([]starlark.Value, len(targets))
+		for i, err := range errs {
 			if err != nil {
-				values[i] = newFailure(c.failed(t, err))
+				c.count(err)
+				values[i] = newFailure(c.failed(&targets[i], err))
+			} else {
+				values[i] = &lft{entries: changes[i].Table}
 			}
 		}
 		return results(values, many)
