@@ -94,8 +94,13 @@ func (e *Engine) take(c *Call, d *Datagram) {
 
 	d.Address = c.To
 	d.Timeout = c.s.timeout
-	if !answered(Method(c.MAD[offMethod])) {
+	switch {
+	case !answered(Method(c.MAD[offMethod])):
 		d.Timeout = 0
+	case e.traits.RMPP && isTable(&c.MAD):
+		// A kernel drops a table that is not whole by then, however many
+		// segments it has; here it is welcome until the end.
+		d.Timeout = c.s.giveUp - now
 	}
 	d.MAD = append(d.MAD[:0], c.MAD[:]...)
 	binary.BigEndian.PutUint64(d.MAD[offTID:], uint64(c.s.tid))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -192,6 +193,33 @@ func TestTableErrors(t *testing.T) {
 }
 
 // TestRecords: the table is a whole number of records, or there is an error.
+// TestLongTable: a table that a kernel puts together may take longer than an
+// attempt; the kernel is told so.
+func TestLongTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []time.Duration
+		f := newFake(func(f *fakeTransport, d Datagram) {
+			told = append(told, d.Timeout)
+			answer := respond(d)
+			answer.MAD = append(answer.MAD, make([]byte, 1000)...)
+			time.AfterFunc(2500*time.Millisecond, func() { f.deliver(answer) })
+		})
+		f.traits.RMPP = true
+		e := NewEngine(f, Options{})
+		defer mustClose(t, e)
+		c := new(Call)
+		c.PutSA(MethodGetTable, AttrNodeRecord.ID, 0, 0, nil)
+		c.SetLID(1)
+		e.Do(t.Context(), c)
+		if c.Err != nil || len(c.Table) != segmentData+1000 || c.Elapsed != 2500*time.Millisecond {
+			t.Errorf("%d bytes after %v, %v", len(c.Table), c.Elapsed, c.Err)
+		}
+		if diff := cmp.Diff([]time.Duration{3 * time.Second, 2 * time.Second, time.Second}, told); diff != "" {
+			t.Errorf("told (-want +got)\n%s", diff)
+		}
+	})
+}
+
 func TestRecords(t *testing.T) {
 	for _, test := range []struct {
 		table, units, size int

@@ -6,11 +6,9 @@
 package umad
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -58,56 +56,6 @@ func removeRoCE(t *testing.T) {
 	t.Fatal("rxe0 does not go")
 }
 
-// server answers requests of a class on the device that tr is on.
-type server struct {
-	file
-	done sync.WaitGroup
-}
-
-// serve has handle answer MADs; what it returns is the answer, longer than
-// mad.Size if the kernel is to cut it in segments, nil if there is none.
-func serve(t *testing.T, tr *Transport, class mad.Class, handle func(m []byte) []byte) {
-	t.Helper()
-	f, err := openFile(tr.gsi.path())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := agentRequest(class, false)
-	for _, method := range []mad.Method{mad.MethodGet, mad.MethodGetTable} {
-		r[16+method/8] |= 1 << (method % 8) // the mask of methods, little endian
-	}
-	if err := f.register(&r); err != nil {
-		t.Fatal(err)
-	}
-	s := &server{file: f}
-	s.done.Go(func() {
-		b := make([]byte, headerSize+mad.Size)
-		for {
-			n, err := f.Read(b)
-			if err != nil {
-				return
-			}
-			m := handle(b[headerSize:n])
-			if m == nil {
-				continue
-			}
-			m[3] |= byte(mad.Response)
-			clear(b[offTimeout:offQP])
-			// Segments without an ACK are sent again after 2 s. (A timeout
-			// of less would make that never: mad_rmpp.c, send_next_seg,
-			// leaves an absolute time where the relative one should be.)
-			binary.NativeEndian.PutUint32(b[offRetries:], 20)
-			if _, err := f.Write(append(b[:headerSize:headerSize], m...)); err != nil {
-				return
-			}
-		}
-	})
-	t.Cleanup(func() {
-		f.Close()
-		s.done.Wait()
-	})
-}
-
 // toSelf is the address of tr's own port. The first GID: answers over the
 // others, which stand for IPv4 addresses, are not matched by the kernel.
 func toSelf(t *testing.T, tr *Transport) mad.Address {
@@ -118,9 +66,6 @@ func toSelf(t *testing.T, tr *Transport) mad.Address {
 	}
 	return mad.Address{QP: 1, HasGRH: true, GID: mad.MakeGID(p.GIDPrefix, p.PortGUID), HopLimit: 64}
 }
-
-// offRetries is where a header has how often the kernel tries again.
-const offRetries = 12
 
 // vendor is a class that the kernel has nothing to do with.
 const vendor mad.Class = 0x09
@@ -240,100 +185,6 @@ func TestKernelRetries(t *testing.T) {
 		case !wantTimeout && c.Err != nil:
 			t.Errorf("call %d: %v", i, c.Err)
 		}
-	}
-}
-
-// table is the answer to GetTable with n bytes of data.
-func table(request []byte, n int) []byte {
-	m := append(append([]byte(nil), request[:mad.SADataOffset]...), numbered(n)...)
-	binary.BigEndian.PutUint16(m[mad.SAAttrOffsetOffset:], 1)
-	m[mad.RMPPOffset], m[mad.RMPPOffset+1], m[mad.RMPPOffset+2] = 1, 1, 1 // version, data, active
-	return m
-}
-
-// serveTables answers GetTable with as many bytes as the modifier says.
-func serveTables(t *testing.T, tr *Transport) {
-	serve(t, tr, mad.ClassSubnAdm, func(m []byte) []byte {
-		return table(m, int(mad.ParseHeader(m).Modifier))
-	})
-}
-
-func getTable(t *testing.T, e *mad.Engine, to mad.Address, n int) ([]byte, time.Duration) {
-	t.Helper()
-	c := &mad.Call{To: to}
-	c.PutSA(mad.MethodGetTable, mad.AttrNodeRecord.ID, uint32(n), 0, nil)
-	if err := e.Do(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	if c.Err != nil {
-		t.Fatal(c.Err)
-	}
-	return c.Table, c.Elapsed
-}
-
-// The kernel joins the segments; of what does not fit it tells the length.
-func TestKernelRMPP(t *testing.T) {
-	tr := openRoCE(t)
-	serveTables(t, tr)
-	e := newEngine(t, tr, mad.Options{Timeout: 30 * time.Second})
-	for _, n := range []int{200, 201, 400, 1000, 1_000_000, 2000} {
-		got, took := getTable(t, e, toSelf(t, tr), n)
-		if !bytes.Equal(got, numbered(n)) {
-			t.Errorf("%d bytes: got %d, or others", n, len(got))
-		}
-		t.Logf("%d bytes in %v", n, took.Round(time.Millisecond))
-	}
-}
-
-// lossy loses datagrams, each direction its share.
-type lossy struct {
-	mad.Transport
-	share    float64
-	out, in  *rand.Rand
-	userRMPP bool
-}
-
-func (l *lossy) Traits() mad.Traits {
-	traits := l.Transport.Traits()
-	traits.RMPP = traits.RMPP && !l.userRMPP
-	return traits
-}
-
-func (l *lossy) Send(d *mad.Datagram) error {
-	if l.out.Float64() < l.share {
-		return nil
-	}
-	return l.Transport.Send(d)
-}
-
-func (l *lossy) Recv(d *mad.Datagram) error {
-	for {
-		if err := l.Transport.Recv(d); err != nil || d.Undelivered || l.in.Float64() >= l.share {
-			return err
-		}
-	}
-}
-
-// The engine's own RMPP takes a megabyte from the kernel's, lossless or not.
-func TestKernelUserRMPP(t *testing.T) {
-	for _, loss := range []float64{0, 0.0005} {
-		t.Run(fmt.Sprintf("loss %v", loss), func(t *testing.T) {
-			tr := openRoCE(t)
-			serveTables(t, tr)
-			tr.gsi.userRMPP = true
-			e := newEngine(t, &lossy{
-				Transport: tr, share: loss, userRMPP: true,
-				out: rand.New(rand.NewPCG(1, 1)), in: rand.New(rand.NewPCG(1, 2)),
-			}, mad.Options{Timeout: 3 * time.Second, Retries: 5})
-			for _, n := range []int{1, 200, 201, 1_000_000} {
-				got, took := getTable(t, e, toSelf(t, tr), n)
-				if !bytes.Equal(got, numbered(n)) {
-					t.Errorf("%d bytes: got %d, or others", n, len(got))
-				}
-				t.Logf("%d bytes in %v", n, took.Round(time.Millisecond))
-			}
-			t.Logf("%+v", e.Stats())
-		})
 	}
 }
 
