@@ -76,7 +76,7 @@ func best(ports []port, roce bool) *port {
 func partner(p port, all []port) *port {
 	return best(slices.DeleteFunc(slices.Clone(all), func(other port) bool {
 		return p.guid == 0 || p.guid != other.guid || p.ethernet || other.ethernet || other.umad == "" ||
-			p.device == other.device || p.smDisabled == other.smDisabled
+			p.smDisabled == other.smDisabled
 	}), false)
 }
 
