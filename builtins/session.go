@@ -10,7 +10,6 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
-	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
 
@@ -23,8 +22,6 @@ type Options struct {
 	Absent error
 	// Loaded is the fabric of that file.
 	Loaded *fabric.Fabric
-	// Subnet is the fabric where it is simulated in process; else nil.
-	Subnet *sim.Subnet
 
 	Stdout, Stderr io.Writer // nil: discarded
 	Format         Format    // of show and the prompt; empty: text

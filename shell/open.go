@@ -25,7 +25,6 @@ type link struct {
 	name      string         // in the prompt
 	transport mad.Transport  // nil: a file
 	loaded    *fabric.Fabric // from a file
-	subnet    *sim.Subnet    // in this process
 	clock     builtins.Clock // a recording's; nil: the real one
 }
 
@@ -141,12 +140,11 @@ func openSim(o *settings, spec string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	subnet := sim.New(f, options)
-	t, err := subnet.Attach(node, o.port.value)
+	t, err := sim.New(f, options).Attach(node, o.port.value)
 	if err != nil {
 		return nil, err
 	}
-	return &link{name: "sim", transport: t, subnet: subnet}, nil
+	return &link{name: "sim", transport: t}, nil
 }
 
 // simNode is the node to attach to: the one with this name or GUID, else the
@@ -254,7 +252,6 @@ func (a *app) session(l *link, absent error) (*session, error) {
 		Engine:     s.engine,
 		Absent:     absent,
 		Loaded:     l.loaded,
-		Subnet:     l.subnet,
 		SMLID:      mad.LID(a.smLID.value),
 		PKey:       uint16(a.pkey.value),
 		Stdout:     a.console.Out(),
