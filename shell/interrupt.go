@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 
 	"fabsh/builtins"
 )
@@ -15,7 +16,8 @@ import (
 // interrupts turns signals into the end of what runs. Ctrl-C ends the
 // evaluation; once more, while that hangs, shows where; a third time ends the
 // program. At the prompt there is no Ctrl-C: readline reads it as a key.
-// Other signals end the evaluation and then the program.
+// Other signals end the evaluation and then the program, if need be without
+// waiting for the former: it may hang with a pipe that nobody reads.
 type interrupts struct {
 	console *console
 	ch      chan os.Signal
@@ -36,7 +38,7 @@ func watchInterrupts(c *console) *interrupts {
 	signal.Notify(i.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	go func() {
 		for sig := range i.ch {
-			i.handle(sig)
+			go i.handle(sig) // may hang, too, with what it writes to
 		}
 	}()
 	return i
@@ -48,35 +50,55 @@ func (i *interrupts) stop() {
 }
 
 func (i *interrupts) handle(sig os.Signal) {
+	if i.act(sig) {
+		stack := make([]byte, 1<<20)
+		stack = stack[:runtime.Stack(stack, true)]
+		fmt.Fprintf(i.console.Err(), "still busy; this is where (once more ends fabsh):\n%s\n", stack)
+	}
+}
+
+// act does what the signal asks for, but for the words.
+func (i *interrupts) act(sig os.Signal) (tellWhere bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if sig == syscall.SIGINT && i.ignored {
-		return
+		return false
 	}
 	if sig != syscall.SIGINT {
 		i.final = sig
 	}
 	if i.cancel == nil {
 		if sig == syscall.SIGPIPE {
-			return // the writer is told as well, and ends by itself
+			return false // the writer is told as well, and ends by itself
 		}
-		i.cleanup()
-		i.exit(builtins.StatusInterrupted)
-		return
+		i.end()
+		return false
 	}
 	i.count++
 	switch {
 	case i.count == 1:
 		i.cancel(builtins.ErrInterrupted)
+		if i.final != nil {
+			time.AfterFunc(endsWithin, func() { i.set(i.end) })
+		}
 	case sig == syscall.SIGPIPE: // one for each write
 	case i.count == 2:
-		stack := make([]byte, 1<<20)
-		stack = stack[:runtime.Stack(stack, true)]
-		fmt.Fprintf(i.console.Err(), "still busy; this is where (once more ends fabsh):\n%s\n", stack)
+		return true
 	default:
-		i.cleanup()
-		i.exit(builtins.StatusInterrupted)
+		i.end()
 	}
+	return false
+}
+
+// endsWithin is how long an evaluation may go on after a signal that ends the
+// program.
+const endsWithin = 5 * time.Second
+
+// end ends the program. i.mu is held.
+func (i *interrupts) end() {
+	i.console.leave()
+	i.cleanup()
+	i.exit(signalStatus(i.final))
 }
 
 // run calls fn with a context that ends with the first signal.
@@ -134,10 +156,14 @@ const statusBrokenPipe = 128 + int(syscall.SIGPIPE)
 
 // status is the program's exit status; signals go before all else.
 func (i *interrupts) status(otherwise int) int {
-	switch i.ended() {
-	case nil:
-		return otherwise
-	case syscall.SIGPIPE:
+	if sig := i.ended(); sig != nil {
+		return signalStatus(sig)
+	}
+	return otherwise
+}
+
+func signalStatus(sig os.Signal) int {
+	if sig == syscall.SIGPIPE {
 		return statusBrokenPipe
 	}
 	return builtins.StatusInterrupted

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"fabsh/builtins"
 )
@@ -70,5 +74,81 @@ func TestInterruptsIdle(t *testing.T) {
 	i.handle(syscall.SIGTERM)
 	if got, want := fmt.Sprint(*log), "[cleanup exit 130]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestInterruptsHanging: what does not let itself be interrupted does not keep
+// the program alive.
+func TestInterruptsHanging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, _, log := testInterrupts()
+		i.run(func(ctx context.Context) error {
+			i.handle(syscall.SIGTERM)
+			time.Sleep(endsWithin - 1)
+			i.set(func() {
+				if *log != nil || ctx.Err() == nil {
+					t.Errorf("too early: %q, %v", *log, ctx.Err())
+				}
+			})
+			time.Sleep(2)
+			return nil
+		})
+		i.set(func() {
+			if got, want := fmt.Sprint(*log), "[cleanup exit 130]"; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	})
+}
+
+// TestInterruptsStalledPipe: nor does a pipe that nobody reads.
+func TestInterruptsStalledPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := exec.Command("fabsh", "-F", "sim:ring:n=2", "-c", `while True: print("x" * 10000)`)
+	cmd.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	w.Close()
+	if _, err := io.ReadFull(r, make([]byte, 10000)); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- cmd.Wait() }()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case <-again.C:
+			cmd.Process.Signal(os.Interrupt)
+		case <-ended:
+			if got := cmd.ProcessState.ExitCode(); got != builtins.StatusInterrupted {
+				t.Errorf("exit status %d", got)
+			}
+			return
+		case <-limit:
+			t.Fatal("Ctrl-C again and again does not end it")
+		}
+	}
+}
+
+func TestFits(t *testing.T) {
+	f, err := os.Open(os.DevNull) // taken for 80 by 24
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for line, rows := range map[string]int{"": 1, "x": 1, strings.Repeat("x", 80): 1, strings.Repeat("x", 81): 2, strings.Repeat("x", 160): 2, strings.Repeat("x", 161): 3} {
+		rest := strings.Repeat("\n", 23-rows)
+		if !fits(line+"\n"+rest, f) || fits(line+"\n"+rest+"\n", f) {
+			t.Errorf("a line of %d does not take %d rows", len(line), rows)
+		}
 	}
 }

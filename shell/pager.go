@@ -38,7 +38,8 @@ func fits(text string, f *os.File) bool {
 	columns, rows := size(f)
 	used := 0
 	for line := range strings.Lines(text) {
-		used += 1 + len([]rune(strings.TrimSuffix(line, "\n")))/(columns+1)
+		width := len([]rune(strings.TrimSuffix(line, "\n")))
+		used += 1 + max(0, width-1)/columns
 	}
 	return used < rows
 }

@@ -129,6 +129,14 @@ func (c *console) erase() {
 	}
 }
 
+// leave takes the progress line away for good, unless a writer hangs.
+func (c *console) leave() {
+	if c.mu.TryLock() {
+		c.erase()
+		c.mu.Unlock()
+	}
+}
+
 // clip cuts text to n runes and keeps it on one line.
 func clip(text string, n int) string {
 	text, _, _ = strings.Cut(text, "\n")
