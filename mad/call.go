@@ -90,6 +90,7 @@ type callState struct {
 	method      Method // of the request: that of an answer to Set is GetResp
 	reads       bool   // EffectRead
 	fresh       bool   // counts in the window: sent, not answered, not presumed lost
+	open        bool   // counts at the destination: admitted, not answered, not sent a second time
 	next, prev  *Call
 	dest        *destination
 	seq         uint64 // order of admission
@@ -103,7 +104,8 @@ type callState struct {
 	silentSince time.Duration // the latest attempt was sent, or a part of its answer came
 	wait        time.Duration // for an answer, until the next attempt
 	due         time.Duration // when the next attempt is to be sent
-	giveUp      time.Duration // when the call is
+	giveUp      time.Duration // when the call has waited for an answer long enough
+	busyEnd     time.Duration // when it is no longer sent again for BUSY
 	wake        time.Duration // when the timer is to look at the call
 	timer       int           // place in the timer heap, from 1; 0: none
 	rx          *assembly     // of an RMPP answer
@@ -111,6 +113,14 @@ type callState struct {
 
 // patience is how long a call goes without an answer.
 func (s *callState) patience() time.Duration { return s.timeout * time.Duration(s.retries+1) }
+
+// excuse puts the end off by d, which we took: there was no room to send, or
+// the machine had other things to do. So there are as many attempts as on an
+// idle machine, and each has its time.
+func (s *callState) excuse(d time.Duration) {
+	s.giveUp += d
+	s.busyEnd += d
+}
 
 type phase uint8
 

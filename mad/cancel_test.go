@@ -76,12 +76,12 @@ func checkEmpty(t *testing.T, e *Engine) {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.inFlight != 0 || e.free.len() != numSlots || len(e.timers) != 0 || e.again != (callList{}) {
-		t.Errorf("%d in flight, %d slots free, %d timers, %v to be sent again", e.inFlight, e.free.len(), len(e.timers), e.again.head != nil)
+	if e.inFlight != 0 || e.free.len() != numSlots || len(e.timers) != 0 {
+		t.Errorf("%d in flight, %d slots free, %d timers", e.inFlight, e.free.len(), len(e.timers))
 	}
 	for i := range e.windows {
-		if w := &e.windows[i]; w.inFlight != 0 || w.ready != (callList{}) {
-			t.Errorf("kind %d: %d in flight, ready: %v", i, w.inFlight, w.ready.head != nil)
+		if w := &e.windows[i]; w.inFlight != 0 || w.ready != (callList{}) || w.again != (callList{}) {
+			t.Errorf("kind %d: %d in flight, ready: %v, again: %v", i, w.inFlight, w.ready.head != nil, w.again.head != nil)
 		}
 	}
 	for _, d := range e.dests {
@@ -101,7 +101,7 @@ func TestDoCancelled(t *testing.T) {
 			}
 		}), Options{})
 		defer mustClose(t, e)
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 90*ms, io.ErrUnexpectedEOF)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 95*ms, io.ErrUnexpectedEOF)
 		defer cancel()
 		var calls []*Call
 		for i := range 1000 {
@@ -109,8 +109,8 @@ func TestDoCancelled(t *testing.T) {
 		}
 		var before uint64
 		begin := time.Now()
-		time.AfterFunc(89*ms, func() { before = e.Stats().Sent })
-		if err := e.Do(ctx, calls...); err != io.ErrUnexpectedEOF || time.Since(begin) != 90*ms {
+		time.AfterFunc(94*ms, func() { before = e.Stats().Sent })
+		if err := e.Do(ctx, calls...); err != io.ErrUnexpectedEOF || time.Since(begin) != 95*ms {
 			t.Errorf("Do: %v after %v", err, time.Since(begin))
 		}
 		var kinds [2]int

@@ -8,7 +8,7 @@ type destination struct {
 	key   destKey
 	kind  *classWindow
 	calls int   // not ended
-	limit limit // of those admitted, neither answered nor presumed lost
+	limit limit // of those admitted, neither answered nor sent a second time
 	open  int
 	held  callList
 	trips trips

@@ -35,7 +35,7 @@ type Options struct {
 //
 // A call without an answer ends after (Retries+1) x Timeout. Until then it is
 // sent again each Timeout; but if it changes nothing, first after what a round
-// trip hardly ever takes (lostAfter), then after twice that, and so on up to
+// trip hardly ever takes, then after twice that, and so on up to
 // Timeout: with the defaults at 0, 0.1, 0.3, 0.7, 1.5 and 2.5 s, which loses one
 // in a million where each datagram is lost with 5 %. All others, Sets above
 // all, get their full Timeouts, for the request may have been carried out and
@@ -70,7 +70,6 @@ type Engine struct {
 	maxDests  int
 	slots     [numSlots]slot
 	free      slotQueue
-	again     callList  // calls to be sent again
 	control   []control // RMPP ACKs and ABORTs to be sent
 	timers    timerHeap
 	armed     time.Duration // when the timer goroutine will wake
@@ -323,10 +322,9 @@ func (e *Engine) end(c *Call, now time.Duration, err error, ended *callList) {
 		d.held.remove(c)
 	case phaseReady:
 		d.kind.ready.remove(c)
-		e.discharge(d)
 	default:
 		if c.s.phase == phaseResend {
-			e.again.remove(c)
+			d.kind.again.remove(c)
 		}
 		if c.s.rx != nil && err != nil && e.err == nil {
 			e.abort(c.s.rx.head[:], c.s.rx.to, rmppTooLong)
@@ -335,6 +333,7 @@ func (e *Engine) end(c *Call, now time.Duration, err error, ended *callList) {
 		e.timers.remove(c)
 		e.closeSlot(c, err == nil)
 	}
+	e.discharge(c)
 	d.calls--
 	if err != nil && errors.Is(err, ErrTimeout) {
 		e.stats.TimedOut++
@@ -363,7 +362,7 @@ func (e *Engine) now() time.Duration { return time.Since(e.epoch) }
 
 // unlock wakes the writer if there is something to send.
 func (e *Engine) unlock() {
-	wake := e.idle && (len(e.control) > 0 || e.again.head != nil || e.nextReady() != nil)
+	wake := e.idle && (len(e.control) > 0 || e.next() != nil)
 	if wake {
 		e.idle = false
 	}

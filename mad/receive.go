@@ -67,7 +67,7 @@ func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, end
 	}
 	if ParseHeader(d.MAD).Status&StatusBusy != 0 && c.s.rx == nil {
 		e.stats.Busy++
-		if !e.traits.Recorded && now < c.s.firstSent+c.s.patience() {
+		if !e.traits.Recorded && now < c.s.busyEnd {
 			until := now + backOff(c.s.busy, c.s.timeout)
 			c.s.busy++
 			c.s.giveUp += until - c.s.silentSince // that was no silence

@@ -39,15 +39,16 @@ func (e *Engine) nextDatagram(d *Datagram) (isCall bool, tid int64) {
 			e.takeControl(d)
 			return false, 0
 		}
-		c := e.again.pop()
-		if c != nil {
-			e.stats.Retried++
-		} else if c = e.nextReady(); c != nil {
-			c.s.dest.kind.ready.remove(c)
-			e.openSlot(c)
+		if c := e.next(); c != nil {
+			w := c.s.dest.kind
+			if c.s.phase == phaseResend {
+				w.again.remove(c)
+				e.stats.Retried++
+			} else {
+				w.ready.remove(c)
+				e.openSlot(c)
+			}
 			e.enterWindow(c)
-		}
-		if c != nil {
 			e.take(c, d)
 			return true, int64(c.s.tid)
 		}
@@ -67,10 +68,12 @@ func (e *Engine) take(c *Call, d *Datagram) {
 	now := e.now()
 	c.s.phase = phaseSent
 	c.s.tid = e.slots[c.s.tid%numSlots].tid(uint16(c.s.tid%numSlots), c.Attempts)
-	lostAfter := min(c.s.dest.lostAfter(), c.s.timeout)
+	usual := c.s.dest.usual()
+	lostAfter := min(max(usual, minLostAfter), c.s.timeout)
 	if c.Attempts == 0 {
 		c.s.firstSent, c.s.due = now, now
 		c.s.giveUp = now + c.s.patience()
+		c.s.busyEnd = c.s.giveUp
 		c.s.wait = c.s.timeout
 		if c.s.reads && c.s.retries > 0 && !isTable(&c.MAD) {
 			c.s.wait = lostAfter
@@ -81,16 +84,16 @@ func (e *Engine) take(c *Call, d *Datagram) {
 	}
 	c.Attempts++
 	c.s.silentSince = now
-	c.s.giveUp += now - c.s.due // in the queue, this was not what it waited for
+	c.s.excuse(now - c.s.due)
 	c.s.due = now + c.s.wait
 	if c.s.due+lostAfter > c.s.giveUp {
 		c.s.due = c.s.giveUp // another attempt would come too late
 	}
-	wake := c.s.due
-	if c.s.fresh {
-		wake = min(wake, now+lostAfter)
+	leaveAfter := max(usual, minLeaveAfter)
+	if usual == 0 && c.Attempts == 1 {
+		leaveAfter = minLostAfter
 	}
-	e.setTimer(c, wake)
+	e.setTimer(c, min(now+leaveAfter, c.s.due))
 
 	d.Address = c.To
 	d.Timeout = c.s.timeout

@@ -125,9 +125,7 @@ func (e *Engine) timeLoop() {
 	}
 }
 
-// expire looks at c, whose time has come. If we are late, for the machine had
-// other things to do, so is all that follows: there are as many attempts as on
-// an idle machine, and each has its time.
+// expire looks at c, whose time has come.
 func (e *Engine) expire(c *Call, now time.Duration, ended *callList) {
 	wake := c.s.wake
 	late := now - wake
@@ -139,7 +137,7 @@ func (e *Engine) expire(c *Call, now time.Duration, ended *callList) {
 		e.setTimer(c, c.s.giveUp)
 		return
 	}
-	c.s.giveUp += late
+	c.s.excuse(late)
 	switch {
 	case c.s.phase == phasePaused:
 		e.resend(c, now)
@@ -153,6 +151,7 @@ func (e *Engine) expire(c *Call, now time.Duration, ended *callList) {
 		e.expectSegment(c, now)
 	default:
 		e.presumeLost(c, now)
+		e.discharge(c)
 		c.s.wait = min(2*c.s.wait, c.s.timeout)
 		e.resend(c, now)
 	}
@@ -178,7 +177,7 @@ func (e *Engine) resend(c *Call, now time.Duration) {
 	c.s.rx = nil
 	c.s.due = now
 	c.s.phase = phaseResend
-	e.again.push(c)
+	c.s.dest.kind.again.push(c)
 	e.setTimer(c, c.s.giveUp)
 }
 
@@ -186,7 +185,7 @@ func (e *Engine) resend(c *Call, now time.Duration) {
 func (e *Engine) pause(c *Call, until time.Duration) {
 	e.leaveWindow(c)
 	if c.s.phase == phaseResend {
-		e.again.remove(c)
+		c.s.dest.kind.again.remove(c)
 	}
 	c.s.phase = phasePaused
 	e.setTimer(c, until)

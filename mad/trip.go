@@ -24,18 +24,39 @@ func (t *trips) add(rtt time.Duration) {
 // most is what hardly any round trip exceeds.
 func (t *trips) most() time.Duration { return t.mean + 4*t.dev }
 
-// slack is how much longer than the shortest a round trip may be in any case:
-// what schedulers, interrupts and agents at other work add. A management
-// datagram takes an agent some 10 to 100 us, so this is a queue of a few.
-// Over ibsim, nine in ten of 32 at once are back within 170 us.
-const slack = 250 * time.Microsecond
+// How much longer than the shortest a round trip may be, and still be near it
+// or fair: half as long again, or what schedulers, interrupts, and agents at
+// other work add. A management datagram takes an agent some 10 to 100 us, so
+// a fair round trip has met a few. Over ibsim, half of 32 at once are back within
+// 80 us, and nine in ten within 170.
+const (
+	nearSlack = 50 * time.Microsecond
+	fairSlack = 250 * time.Microsecond
+)
 
-// near: rtt is near the shortest, *least, which it may become. 0: none yet.
-func near(rtt time.Duration, least *time.Duration) bool {
-	if *least == 0 || rtt < *least {
+// length of a round trip, beside the shortest.
+type length uint8
+
+const (
+	near length = iota
+	fair
+	far
+	lengths
+)
+
+// compare says how long rtt is beside the shortest, *least, which it becomes
+// if it is shorter, or if anew. 0: none yet.
+func compare(rtt time.Duration, anew bool, least *time.Duration) length {
+	if *least == 0 || rtt < *least || anew {
 		*least = max(rtt, 1)
 	}
-	return rtt <= *least+max(slack, *least/2)
+	switch {
+	case rtt <= *least+max(nearSlack, *least/2):
+		return near
+	case rtt <= *least+max(fairSlack, *least/2):
+		return fair
+	}
+	return far
 }
 
 // histogram counts durations: from 1 us on four buckets to each doubling, so

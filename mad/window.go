@@ -20,17 +20,21 @@ const (
 	windowDestinationStart = 2
 )
 
-// minLostAfter is how long an answer has to be out at least to be presumed
-// lost. A request presumed lost leaves the window: any number of silent nodes
-// costs one retry ladder in all.
-const minLostAfter = 100 * time.Millisecond
+// What takes longer than round trips hardly ever take is presumed lost: the
+// request leaves the window, so that any number of silent nodes costs one retry
+// ladder in all, and is sent again if it changes nothing. But not before these.
+const (
+	minLeaveAfter = 10 * time.Millisecond
+	minLostAfter  = 100 * time.Millisecond
+)
 
 // classWindow is the share of one kind of management class in the window.
 type classWindow struct {
 	limit    limit // calls in flight
 	inFlight int
-	ready    callList
-	perNode  limit // what a destination begins with
+	ready    callList // calls to be sent
+	again    callList // calls to be sent again
+	perNode  limit    // what a destination begins with
 
 	trips trips
 	// least has the shortest round trip by distance: hops of a directed
@@ -83,12 +87,9 @@ func (e *Engine) setWindows() {
 	}
 }
 
-// lostAfter is when an attempt at d is presumed lost: after the mean round
-// trip and four deviations (RFC 6298), of all destinations, or of d if that is
-// slower.
-func (d *destination) lostAfter() time.Duration {
-	return max(minLostAfter, d.kind.trips.most(), d.trips.most())
-}
+// usual is what round trips to d hardly ever exceed: those of all destinations,
+// or d's own if it is slower. 0: not known yet.
+func (d *destination) usual() time.Duration { return max(d.kind.trips.most(), d.trips.most()) }
 
 // sample takes in the round trip of a request of c, sent at the given time.
 func (e *Engine) sample(c *Call, sent, now time.Duration) {
@@ -101,12 +102,8 @@ func (e *Engine) sample(c *Call, sent, now time.Duration) {
 	}
 	w.trips.add(rtt)
 	d.trips.add(rtt)
-	if w.limit.answer(near(rtt, &w.least[distance(c)]), sent, now) {
-		clear(w.least[:])
-	}
-	if d.limit.answer(near(rtt, &d.least), sent, now) {
-		d.least = 0
-	}
+	w.limit.answer(compare(rtt, w.limit.probes(sent), &w.least[distance(c)]), sent, now)
+	d.limit.answer(compare(rtt, d.limit.probes(sent), &d.least), sent, now)
 }
 
 // distance is an index of classWindow.least.
@@ -127,14 +124,20 @@ func (e *Engine) admit(c *Call) {
 		return
 	}
 	d.open++
+	c.s.open = true
 	e.seq++
 	c.s.seq = e.seq
 	c.s.phase = phaseReady
 	d.kind.ready.push(c)
 }
 
-// discharge makes room for other calls at d.
-func (e *Engine) discharge(d *destination) {
+// discharge makes room for other calls at c's destination.
+func (e *Engine) discharge(c *Call) {
+	if !c.s.open {
+		return
+	}
+	c.s.open = false
+	d := c.s.dest
 	d.open--
 	for d.held.head != nil && d.open < d.limit.n {
 		e.admit(d.held.pop())
@@ -142,15 +145,19 @@ func (e *Engine) discharge(d *destination) {
 	d.limit.full = d.limit.full || d.held.head != nil
 }
 
-// nextReady is the call admitted first of those the window has room for.
-func (e *Engine) nextReady() *Call {
-	if e.inFlight >= e.window || e.free.len() <= e.reserve {
+// next is the call to be sent, if the window has room: of those to be sent
+// again that which waits longest, or that admitted first.
+func (e *Engine) next() *Call {
+	if e.inFlight >= e.window {
 		return nil
 	}
 	var first *Call
 	for i := range e.windows {
 		w := &e.windows[i]
-		c := w.ready.head
+		c := w.again.head
+		if c == nil && e.free.len() > e.reserve {
+			c = w.ready.head
+		}
 		switch {
 		case c == nil:
 		case w.inFlight >= w.limit.n:
@@ -162,20 +169,20 @@ func (e *Engine) nextReady() *Call {
 	return first
 }
 
-// enterWindow counts c, which is sent for the first time.
+// enterWindow counts c, which is about to be sent.
 func (e *Engine) enterWindow(c *Call) {
 	c.s.fresh = true
 	c.s.dest.kind.inFlight++
 	e.inFlight++
 }
 
-// leaveWindow makes room: c was answered, or is presumed lost.
+// leaveWindow makes room for another destination: c was answered, or is
+// presumed lost.
 func (e *Engine) leaveWindow(c *Call) {
 	if c.s.fresh {
 		c.s.fresh = false
 		c.s.dest.kind.inFlight--
 		e.inFlight--
-		e.discharge(c.s.dest)
 	}
 }
 
@@ -183,6 +190,7 @@ func (e *Engine) leaveWindow(c *Call) {
 func (e *Engine) presumeLost(c *Call, now time.Duration) {
 	if c.s.fresh {
 		e.leaveWindow(c)
-		c.s.dest.kind.limit.silence(c.s.firstSent, now)
+		d := c.s.dest
+		d.kind.limit.silence(d.trips.mean > 0, c.s.silentSince, now)
 	}
 }
