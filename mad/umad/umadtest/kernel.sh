@@ -59,7 +59,7 @@ uncompress() {
 	tail -c +$start "$1" 2>/dev/null | xz -dc --single-stream 2>/dev/null
 }
 
-[ -e "$folder/usr/src" ] || {
+[ -e "$folder/kernel" ] || {
 	fetch kernel_packages
 	rm -rf "$folder/new"
 	mkdir -p "$folder/new"
@@ -72,12 +72,13 @@ uncompress() {
 		esac
 	done
 	find "$folder/new/lib/modules" -name '*.ko.xz' -exec xz -d {} +
-	uncompress "$folder"/new/boot/vmlinuz-* >"$folder/kernel" || cp "$folder"/new/boot/vmlinuz-* "$folder/kernel"
+	uncompress "$folder"/new/boot/vmlinuz-* >"$folder/kernel.new" || cp "$folder"/new/boot/vmlinuz-* "$folder/kernel.new"
 	# Debian's makefile of the headers names the folder they would be in.
 	sed -i "s|^include /usr/src|include $folder/usr/src|" "$folder"/new/usr/src/*/Makefile
 	rm -rf "$folder/debs" "$folder/new/boot"
 	cp -a "$folder"/new/. "$folder"
 	rm -rf "$folder/new"
+	mv "$folder/kernel.new" "$folder/kernel" # the last, for it says that all is there
 }
 [ -e "$folder/usr/bin/qemu-system-x86_64" ] || command -v qemu-system-x86_64 >/dev/null || {
 	fetch qemu_packages
@@ -86,6 +87,7 @@ uncompress() {
 	done
 	rm -rf "$folder/debs" "$folder/usr/share/doc" "$folder/usr/share/man"
 }
+rm -rf "$folder/lists"
 [ "$folder/vib/vib.ko" -nt "$vib/vib.c" ] || {
 	rm -rf "$folder/vib"
 	cp -r "$vib" "$folder/vib"

@@ -15,14 +15,16 @@ import (
 // modules are those of the unpacked kernel, and our own.
 type modules map[string]string // path by name, with underscores for hyphens
 
-func findModules(folder string) modules {
+func findModules(kernel string) modules {
 	found := modules{}
-	filepath.WalkDir(folder, func(p string, _ fs.DirEntry, err error) error {
-		if name, ok := strings.CutSuffix(filepath.Base(p), ".ko"); ok && err == nil {
-			found[moduleName(name)] = p
-		}
-		return nil
-	})
+	for _, folder := range below(kernel, "lib/modules", "vib") {
+		filepath.WalkDir(folder, func(p string, _ fs.DirEntry, err error) error {
+			if name, ok := strings.CutSuffix(filepath.Base(p), ".ko"); ok && err == nil {
+				found[moduleName(name)] = p
+			}
+			return nil
+		})
+	}
 	return found
 }
 
