@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"fabsh/mad"
 )
@@ -11,7 +12,8 @@ import (
 // with CAs get paths whose turns close no credit loop with those of all others;
 // the paths there are must be those of up*/down* under ranks. The others, which
 // only their own management packets leave from, get the shortest ones. It
-// returns how many entries of the former it added, and how many are left.
+// returns how many entries of the former it added, and how many it could not
+// give that lead to CAs.
 func (r *Routes) complete(ctx context.Context, h *Hops, ranks *Ranks) (added, left int, err error) {
 	connected, err := r.graph.Hops(ctx)
 	if err != nil {
@@ -51,16 +53,15 @@ func (r *Routes) extend(ctx context.Context, h, connected *Hops, ranks *Ranks) (
 			if ctx.Err() != nil {
 				return 0, 0, context.Cause(ctx)
 			}
-			known := n.resume(w, d, dest.lid)
+			had := n.resume(w, d, dest.lid)
 			n.spread()
-			for _, s := range n.done[known:] {
-				if on[s] > 0 {
-					added++
-				}
-			}
 			for s := range on {
-				if on[s] > 0 && !n.settled[s] && connected.Distance(s, d) >= 0 {
+				switch {
+				case on[s] == 0 || connected.Distance(s, d) < 0:
+				case !n.settled[s] && dest.out > 0:
 					left++
+				case n.settled[s] && !had[s]:
+					added++
 				}
 			}
 			n.finish(dest)
@@ -101,10 +102,10 @@ func (r *Routes) fillIn(ctx context.Context, h, connected *Hops) error {
 }
 
 // resume begins with the switches that have a way to lid already, and returns
-// how many these are.
-func (n *nueState) resume(w *walk, home int, lid mad.LID) int {
+// which these are.
+func (n *nueState) resume(w *walk, home int, lid mad.LID) []bool {
 	n.begin(home)
-	n.queue, n.done = n.queue[:0], n.done[:0]
+	n.queue = n.queue[:0]
 	ports := w.column(0)
 	for s := range ports {
 		ports[s] = n.routes.Row(s).Port(lid)
@@ -117,15 +118,15 @@ func (n *nueState) resume(w *walk, home int, lid mad.LID) int {
 	for _, s := range w.order {
 		if w.state[s] >= 0 {
 			n.settled[s], n.via[s], n.cost[s] = true, w.via[s], hopCost*int64(w.state[s])
-			n.done = append(n.done, s)
 		}
 	}
-	for _, s := range n.done {
-		for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
+	had := slices.Clone(n.settled)
+	for s, has := range had {
+		for c := n.g.chanBase[s]; has && c < n.g.chanBase[s+1]; c++ {
 			n.offer(n.g.channels[c].Reverse, n.cost[s])
 		}
 	}
-	return len(n.done)
+	return had
 }
 
 // dependencies are those of all paths between CAs and routers, with SL 0.
@@ -144,18 +145,15 @@ func (r *Routes) dependencies(ctx context.Context) (*cdg, error) {
 	return d, nil
 }
 
-// completed completes r, and notes what that took. What is left over then is
-// no error: verification tells.
-func (r *Routes) completed(ctx context.Context, h *Hops, ranks *Ranks) (*Routes, int, error) {
+// completed completes r, and notes what that took. r.left says what it lacks.
+func (r *Routes) completed(ctx context.Context, h *Hops, ranks *Ranks) error {
 	added, left, err := r.complete(ctx, h, ranks)
-	if err != nil {
-		return nil, 0, err
-	}
+	r.left = left
 	if added > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d entries have no path that goes up and then down: they got one that closes no credit loop with all others", added))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d entries of switches with CAs have no path that goes up and then down: they got one that closes no credit loop with all others", added))
 	}
 	if left > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d entries of switches with CAs have no path that goes up and then down, and none could be added without a credit loop", left))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d entries of switches with CAs have no path that goes up and then down, nor could one be added without a credit loop", left))
 	}
-	return r, left, nil
+	return err
 }

@@ -60,8 +60,7 @@ func (g *Graph) upDownRoutes(ctx context.Context, engine string, ranks *Ranks, o
 	if err := r.Assign(ctx, h, AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep}); err != nil {
 		return nil, err
 	}
-	r, r.left, err = r.completed(ctx, h, ranks)
-	return r, err
+	return r, r.completed(ctx, h, ranks)
 }
 
 // orCentre is r if it lacks nothing, else up*/down* from one root, under which
@@ -115,8 +114,13 @@ any level. Pairs without a path up and then down get one that closes no credit l
 		if err != nil {
 			return nil, err
 		}
-		r, r.left, err = r.completed(ctx, h, ranks)
-		return r, err
+		if err := r.completed(ctx, h, ranks); err != nil {
+			return nil, err
+		}
+		if r.left > 0 {
+			return nil, &Precondition{"ftree", fmt.Errorf("too much of the tree is missing: %s", r.Notes[len(r.Notes)-1])}
+		}
+		return r, nil
 	},
 }
 

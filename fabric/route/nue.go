@@ -66,12 +66,12 @@ func (g *Graph) escapeRoot(ctx context.Context, roots []int) (int, *Ranks, error
 	if len(roots) > 0 {
 		return roots[0], g.Ranks(roots[:1]), nil
 	}
-	if l := g.levels(); l.check() == nil {
-		return slices.Index(l.level, l.height-1), (&Ranks{l.level}).Reverse(), nil
-	}
 	centre, err := g.center(ctx)
 	if err != nil {
 		return 0, nil, err
+	}
+	if l := g.levels(); l.check() == nil {
+		return centre[0], (&Ranks{l.level}).Reverse(), nil
 	}
 	return centre[0], g.Ranks(centre), nil
 }
@@ -93,7 +93,7 @@ type nueState struct {
 	blocked []bool // by channel, where it would close a cycle
 	refused []int32
 	queue   costHeap
-	done    []int32 // switches in the order they were settled
+	done    []int32 // switches that have a way, nearest first
 	flow    []int64
 	detours int
 }
@@ -190,7 +190,7 @@ func (n *nueState) addTurns(order []int32) {
 // begin starts at the switch that the LID is on.
 func (n *nueState) begin(home int) {
 	n.home = home
-	n.queue, n.done = n.queue[:0], n.done[:0]
+	n.queue = n.queue[:0]
 	for s := range n.via {
 		n.via[s], n.cost[s], n.settled[s] = noTarget, -1, false
 	}
@@ -204,7 +204,6 @@ func (n *nueState) begin(home int) {
 // settle decides on s, and offers the way through it to its neighbours.
 func (n *nueState) settle(s, via int32, cost int64) {
 	n.settled[s], n.via[s], n.cost[s] = true, via, cost
-	n.done = append(n.done, s)
 	for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
 		n.offer(n.g.channels[c].Reverse, cost)
 	}
@@ -222,27 +221,76 @@ func (n *nueState) offer(c int32, beyond int64) {
 }
 
 // spread is Dijkstra's algorithm. A way that would close a cycle is refused
-// when its turn comes, and the next best one looked for.
+// when its turn comes, and the next best one looked for. Switches for which all
+// are refused may still get one through a neighbour that takes another itself.
 func (n *nueState) spread() {
-	for len(n.queue) > 0 {
-		item := n.queue.pop()
-		s := n.g.channels[item.channel].From
-		if n.settled[s] || n.cost[s] != item.cost || n.blocked[item.channel] {
-			continue
-		}
-		if next := n.via[n.g.chanTo[item.channel]]; next < 0 || n.order.try(item.channel, next) {
-			n.settle(s, item.channel, item.cost)
-			continue
-		}
-		n.blocked[item.channel] = true
-		n.refused = append(n.refused, item.channel)
-		n.cost[s] = -1
-		for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
-			if to := n.g.chanTo[c]; n.settled[to] {
-				n.offer(c, n.cost[to])
+	for {
+		for len(n.queue) > 0 {
+			item := n.queue.pop()
+			s := n.g.channels[item.channel].From
+			if n.settled[s] || n.cost[s] != item.cost || n.blocked[item.channel] {
+				continue
+			}
+			if next := n.via[n.g.chanTo[item.channel]]; next < 0 || n.order.try(item.channel, next) {
+				n.settle(s, item.channel, item.cost)
+				continue
+			}
+			n.blocked[item.channel] = true
+			n.refused = append(n.refused, item.channel)
+			n.cost[s] = -1
+			for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
+				if to := n.g.chanTo[c]; n.settled[to] {
+					n.offer(c, n.cost[to])
+				}
 			}
 		}
+		if !n.unstick() {
+			return
+		}
 	}
+}
+
+// unstick settles a switch that is stuck, by sending a neighbour another way.
+func (n *nueState) unstick() bool {
+	for _, c := range n.refused {
+		v := n.g.chanTo[c]
+		if s := n.g.channels[c].From; !n.settled[s] && n.settled[v] && int(v) != n.home && n.divert(c, v) {
+			n.settle(s, c, n.cost[v]+hopCost*int64(n.g.channels[c].Weight)+n.load[c])
+			return true
+		}
+	}
+	return false
+}
+
+// divert sends v another way, which those that come through v can follow, and
+// who comes by channel c too.
+func (n *nueState) divert(c, v int32) bool {
+	g := n.g
+	for other := g.chanBase[v]; other < g.chanBase[v+1]; other++ {
+		w := g.chanTo[other]
+		if other == n.via[v] || other == g.channels[c].Reverse || !n.settled[w] || n.leadsThrough(w, v) {
+			continue
+		}
+		fits := n.order.try(c, other) && (n.via[w] < 0 || n.order.try(other, n.via[w]))
+		for in := g.chanBase[v]; in < g.chanBase[v+1] && fits; in++ {
+			back := g.channels[in].Reverse
+			fits = n.via[g.chanTo[in]] != back || n.order.try(back, other)
+		}
+		if fits {
+			n.via[v] = other
+			n.cost[v] = n.cost[w] + hopCost*int64(g.channels[other].Weight) + n.load[other]
+			return true
+		}
+	}
+	return false
+}
+
+// leadsThrough: the way from s leads through v.
+func (n *nueState) leadsThrough(s, v int32) bool {
+	for s != v && n.via[s] >= 0 {
+		s = n.g.chanTo[n.via[s]]
+	}
+	return s == v
 }
 
 // settledAll: no switch that could be reached is left.
@@ -258,26 +306,23 @@ func (n *nueState) settledAll() bool {
 // escape takes the spanning tree: up from all switches but those above the
 // destination, down from these.
 func (n *nueState) escape() {
-	var path []int32
+	copy(n.via, n.escapes)
+	n.via[n.home] = noTarget
 	for s := int32(n.home); n.escapes[s] >= 0; s = n.g.chanTo[n.escapes[s]] {
-		path = append(path, n.g.channels[n.escapes[s]].Reverse)
+		up := n.escapes[s]
+		n.via[n.g.chanTo[up]] = n.g.channels[up].Reverse
 	}
-	for _, c := range path {
-		n.settled[n.g.channels[c].From], n.via[n.g.channels[c].From] = true, c
-		n.done = append(n.done, n.g.channels[c].From)
-	}
-	// The rest nearest first, as done wants them: children after parents.
-	children := make([][]int32, len(n.g.switches))
-	for s, up := range n.escapes {
-		if up >= 0 {
-			children[n.g.chanTo[up]] = append(children[n.g.chanTo[up]], int32(s))
-		}
-	}
+}
+
+// arrange puts all switches that have a way to the destination in done, nearest
+// first.
+func (n *nueState) arrange() {
+	n.done = append(n.done[:0], int32(n.home))
 	for i := 0; i < len(n.done); i++ {
-		for _, s := range children[n.done[i]] {
-			if !n.settled[s] {
-				n.settled[s], n.via[s] = true, n.escapes[s]
-				n.done = append(n.done, s)
+		s := n.done[i]
+		for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
+			if from := n.g.chanTo[c]; n.via[from] == n.g.channels[c].Reverse {
+				n.done = append(n.done, from)
 			}
 		}
 	}
@@ -286,6 +331,7 @@ func (n *nueState) escape() {
 // finish writes the entries, counts the routes, and forgets dependencies that
 // no packet of a CA or router brings about.
 func (n *nueState) finish(dest dest) {
+	n.arrange()
 	n.routes.Row(n.home)[dest.lid] = dest.out
 	for _, s := range n.done {
 		n.flow[s] = n.on[s]

@@ -19,11 +19,16 @@ type order struct {
 	stack []int32
 	slots []int32
 	added [][2]int32 // edges since the last commit
+
+	// Edges that were refused, and those of them since the last commit. They
+	// would be again, unless edges were taken away since.
+	barred *cdg
+	fresh  [][2]int32
 }
 
 // newOrder begins with the edges of d, which must all lead to a later place.
 func newOrder(d *cdg, place []int32) *order {
-	return &order{cdg: d, place: place, mark: make([]int32, len(place))}
+	return &order{cdg: d, place: place, mark: make([]int32, len(place)), barred: newCDG(d.g, d.vls)}
 }
 
 // upDownOrder are places in which all turns of up*/down* lead on.
@@ -60,8 +65,15 @@ func (o *order) try(v, w int32) bool {
 	if o.has(v, w) {
 		return true
 	}
-	if o.place[v] >= o.place[w] && !o.reorder(v, w) {
-		return false
+	if o.place[v] >= o.place[w] {
+		if o.barred.has(v, w) {
+			return false
+		}
+		if !o.reorder(v, w) {
+			o.barred.add(v, w)
+			o.fresh = append(o.fresh, [2]int32{v, w})
+			return false
+		}
 	}
 	o.add(v, w)
 	o.added = append(o.added, [2]int32{v, w})
@@ -126,10 +138,17 @@ func (o *order) reorder(v, w int32) bool {
 
 // commit keeps those of the edges added since the last commit that keep says.
 func (o *order) commit(keep func(v, w int32) bool) {
+	removed := false
 	for _, e := range o.added {
 		if !keep(e[0], e[1]) {
 			o.remove(e[0], e[1])
+			removed = true
 		}
 	}
-	o.added = o.added[:0]
+	for _, e := range o.fresh {
+		if removed {
+			o.barred.remove(e[0], e[1])
+		}
+	}
+	o.added, o.fresh = o.added[:0], o.fresh[:0]
 }

@@ -19,7 +19,7 @@ func RootMethods() []string { return []string{"color", "farthest", "histogram", 
 //	farthest   those farthest from compute nodes
 //	histogram  those with nearly all CAs at one distance, as OpenSM does it:
 //	           more than 90% at one, none but that with more than 5%
-//	center     the one switch with the shortest way to all others
+//	center     the one switch with the shortest ways to CAs and routers
 func (g *Graph) FindRoots(ctx context.Context, method string) ([]int, error) {
 	switch method {
 	case "color", "farthest":
@@ -90,14 +90,15 @@ func (g *Graph) center(ctx context.Context) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	best, at := -1, -1
+	on := g.endpointsOn()
+	best, at := int64(-1), -1
 	for s := range g.switches {
-		sum := 0
-		for d := range g.switches {
+		sum := int64(0)
+		for d, n := range on {
 			if x := h.Distance(s, d); x >= 0 {
-				sum += x
+				sum += n * int64(x)
 			} else {
-				sum += 2 * maxDistance
+				sum += n * 2 * maxDistance
 			}
 		}
 		if at < 0 || sum < best {

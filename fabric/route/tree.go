@@ -96,18 +96,15 @@ func (l *levels) check() error {
 				continue
 			}
 			port := g.switches[s].Port(int(n.Ports[0]))
-			return fmt.Errorf("no fat tree: %s and %s are both %s from switches with compute nodes, but linked; "+
-				"if there is a host on one that should not count, give it another class than cn", port.Label(), port.Peer().Label(), hopsWord(level))
+			where := "on switches with compute nodes"
+			if level > 0 {
+				where = fmt.Sprintf("on switches of level %d", level)
+			}
+			return fmt.Errorf("no fat tree: %s and %s are linked, but both %s; "+
+				"if there is a host that should not count, give it another class than cn", port.Label(), port.Peer().Label(), where)
 		}
 	}
 	return nil
-}
-
-func hopsWord(n int) string {
-	if n == 1 {
-		return "1 hop"
-	}
-	return fmt.Sprintf("%d hops", n)
 }
 
 // divide finds the subtrees and planes.
