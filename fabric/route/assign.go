@@ -57,6 +57,8 @@ type AssignOptions struct {
 	// Divider is the weight of the digit that switch s goes by; nil: as for
 	// a fat tree whose levels are the distances from the CAs.
 	Divider func(s int) int
+
+	levels *levels // of that tree, if they are others
 }
 
 // Assign fills in the next hops to all LIDs: one of those that h allows. A LID
@@ -105,13 +107,15 @@ type assigner struct {
 	hops    []nextHops
 	workers []assignWorker
 	keep    *Routes
-	wanted  []bool  // by index in dests; nil: all
-	weight  []int32 // by index in dests
-	number  []int   // of DModK, by index in dests
-	divider []int   // of DModK, by switch
-	loads   []int32 // by portBase of the switch and port
-	turn    []int   // of RoundRobin, by switch
-	sources []bool  // switches with CAs or routers
+	wanted  []bool    // by index in dests; nil: all
+	weight  []int32   // by index in dests
+	number  []int     // of DModK, by index in dests
+	divider []int     // of DModK, by switch
+	parents [][]int32 // of DModK, by switch: those of a whole tree
+	place   []int32   // that they are in the order of
+	loads   []int32   // by portBase of the switch and port
+	turn    []int     // of RoundRobin, by switch
+	sources []bool    // switches with CAs or routers
 	// passes has a bit for each switch and index in dests: packets for it come
 	// through. Nil: all do.
 	passes []uint64
@@ -182,13 +186,21 @@ func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
 
 func (a *assigner) numbers() {
 	g := a.routes.graph
+	l := a.levels
+	if l == nil {
+		l = g.levels()
+	}
+	if a.place = a.h.place; a.place == nil {
+		a.place = l.places()
+	}
+	a.parents = l.parents(a.place)
 	number, divider := a.Number, a.Divider
 	if number == nil {
-		numbers := g.Numbering(nil)
+		numbers := g.Numbering(l.leafOrder())
 		number = func(lid mad.LID) int { return numbers[lid] }
 	}
 	if divider == nil {
-		dividers := g.levels().dividers()
+		dividers := l.dividers(a.parents)
 		divider = func(s int) int { return dividers[s] }
 	}
 	a.number, a.divider = make([]int, len(g.dests)), make([]int, len(g.switches))
@@ -246,6 +258,9 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 		}
 		if !same {
 			f.start(ports)
+			if a.Policy == DModK {
+				a.findParents(s)
+			}
 		}
 		a.choose(w, s, int(from), int(to), row, &f)
 	}
@@ -282,7 +297,7 @@ func (a *assigner) choose(w *assignWorker, s, from, to int, row Row, f *filler) 
 		var port uint8
 		switch a.Policy {
 		case DModK:
-			port = modulo(a.hops[s].list.groups, f.ports, a.Prefer != nil, a.number[i]/a.divider[s])
+			port = a.digit(s, f.ports, a.number[i]/a.divider[s])
 		case First:
 			n := a.first(s, f.ports)
 			port = n[int(lid)%len(n)]
@@ -303,18 +318,56 @@ func (a *assigner) choose(w *assignWorker, s, from, to int, row Row, f *filler) 
 	}
 }
 
-// modulo chooses a neighbour by the number, and one of its ports by what is
-// left of it (Gliksberg et al., "High-quality fault resiliency in fat trees",
-// 2019, for trees with parts missing; else d-mod-k).
-func modulo(groups []Neighbour, ports []uint8, preferred bool, number int) uint8 {
-	if preferred {
-		return ports[number%len(ports)]
+// findParents finds which of the parents of a whole tree the next hops at hand
+// are: slots has their places among them.
+func (a *assigner) findParents(s int) {
+	list := &a.hops[s].list
+	list.slots = list.slots[:0]
+	i, found := 0, false
+	for _, p := range a.parents[s] {
+		for i < len(list.groups) && a.place[list.groups[i].To] < a.place[p] {
+			i++
+		}
+		if i < len(list.groups) && list.groups[i].To == p {
+			list.slots = append(list.slots, int16(i))
+			found = true
+		} else {
+			list.slots = append(list.slots, -1)
+		}
 	}
-	n := &groups[number%len(groups)]
+	if !found {
+		list.slots = list.slots[:0]
+	}
+}
+
+// digit chooses a next hop by the lowest digit of number, and one of its ports
+// by what is left. Up a tree the digit is that of a whole one: destinations
+// whose parent is missing are shared out among the others, in the same way by
+// all switches, and all others stay where they are. (Counting the parents that
+// are left, as Dmodc does (Gliksberg et al., "High-quality fault resiliency in
+// fat trees", 2019), moves nearly all of them, apart from each other.)
+func (a *assigner) digit(s int, ports []uint8, number int) uint8 {
+	list := &a.hops[s].list
+	n := len(list.slots)
+	switch {
+	case a.Prefer != nil:
+		return ports[number%len(ports)]
+	case n == 0:
+		return pickPort(&list.groups[number%len(list.groups)], number/len(list.groups))
+	}
+	digit, rest := number%n, number/n
+	slot := list.slots[digit]
+	for k := 0; slot < 0; k++ {
+		slot = list.slots[(digit+1+(rest+k)%(n-1))%n]
+	}
+	return pickPort(&list.groups[slot], rest)
+}
+
+func pickPort(n *Neighbour, number int) uint8 {
 	if len(n.Ports) == 1 {
 		return n.Ports[0]
 	}
-	return n.Ports[number/len(groups)%len(n.Ports)]
+	return n.Ports[number%len(n.Ports)]
 }
 
 // first are the ports to the neighbour of the lowest port, or the best one

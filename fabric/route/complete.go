@@ -71,7 +71,8 @@ func (r *Routes) extend(ctx context.Context, h, connected *Hops, ranks *Ranks) (
 }
 
 // fillIn is the part of complete that is about switches without CAs. Each such
-// path leads nearer until it comes upon one that there is.
+// path leads nearer until it comes upon one that there is. h, if known, says
+// which there are.
 func (r *Routes) fillIn(ctx context.Context, h, connected *Hops) error {
 	g := r.graph
 	on := g.endpointsOn()
@@ -83,7 +84,7 @@ func (r *Routes) fillIn(ctx context.Context, h, connected *Hops) error {
 		next, loaded := &nexts[worker], false
 		row := r.Row(s)
 		for d := range g.switches {
-			if h.Distance(s, d) >= 0 || connected.Distance(s, d) < 0 {
+			if h != nil && h.Distance(s, d) >= 0 || connected.Distance(s, d) < 0 {
 				continue
 			}
 			for _, dest := range g.destsOf(d) {

@@ -11,7 +11,7 @@ import (
 // links, ports and classes is in GraphOptions.
 type Options struct {
 	Roots  []int   // switches; nil: found
-	Policy string  // of Assign; "": the engine's
+	Policy string  // of Assign; "": DModK on fat trees, else LeastLoaded
 	Scope  string  // of Assign
 	Seed   uint64  // of what goes by chance
 	Keep   *Routes // entries that are kept where they are next hops still
@@ -68,4 +68,13 @@ func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, 
 	}
 	r.Engine = engine
 	return r, nil
+}
+
+// assign is what o says about Assign, in a network of levels l.
+func (o *Options) assign(l *levels) AssignOptions {
+	a := AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep, levels: l}
+	if a.Policy == "" && l.check() == nil {
+		a.Policy = DModK
+	}
+	return a
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"fabsh/mad"
 )
 
 var updn = Engine{
@@ -55,9 +53,10 @@ func (g *Graph) upDownRoutes(ctx context.Context, engine string, ranks *Ranks, o
 	if err != nil {
 		return nil, &Precondition{engine, err}
 	}
-	h.place = g.levels().places()
+	l := g.levels()
+	h.place = l.places()
 	r := NewRoutes(g, 0)
-	if err := r.Assign(ctx, h, AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep}); err != nil {
+	if err := r.Assign(ctx, h, o.assign(l)); err != nil {
 		return nil, err
 	}
 	return r, r.completed(ctx, h, ranks)
@@ -84,8 +83,8 @@ func (g *Graph) orCentre(ctx context.Context, r *Routes, err error, o *Options) 
 var ftree = Engine{
 	Name: "ftree",
 	Doc: `Fat trees: up by a digit of the destination's number among its class, then
-down; on a whole tree that is d-mod-k, which meets no contention under shifts of
-compute nodes in order, and with parts missing Dmodc. Levels are distances from the
+down: d-mod-k, which meets no contention under shifts of compute nodes in order.
+With parts missing, only destinations that would use them go elsewhere. Levels are distances from the
 switches with compute nodes, or from the roots given. Aggregation nodes may be on
 any level. Pairs without a path up and then down get one that closes no credit loop.`,
 	Heeds:   []string{"roots", "keep"},
@@ -107,11 +106,8 @@ any level. Pairs without a path up and then down get one that closes no credit l
 			return nil, &Precondition{"ftree", err}
 		}
 		h.place = l.places()
-		numbers, dividers := g.Numbering(l.leafOrder()), l.dividers()
 		r := NewRoutes(g, 0)
-		err = r.Assign(ctx, h, AssignOptions{Policy: DModK, Keep: o.Keep,
-			Number: func(lid mad.LID) int { return numbers[lid] }, Divider: func(s int) int { return dividers[s] }})
-		if err != nil {
+		if err := r.Assign(ctx, h, AssignOptions{Policy: DModK, Keep: o.Keep, levels: l}); err != nil {
 			return nil, err
 		}
 		if err := r.completed(ctx, h, ranks); err != nil {

@@ -4,9 +4,10 @@ import "context"
 
 var minhop = Engine{
 	Name: "minhop",
-	Doc: `Shortest paths, evenly spread. Of equally short ways each switch takes the one
-that fewest LIDs take; counted are only LIDs that packets come through it for.
-On a fat tree that is d-mod-k. Credit loops are possible elsewhere.`,
+	Doc: `Shortest paths, evenly spread. On fat trees by a digit of the destination's
+number (d-mod-k); elsewhere each switch takes the one of equally short ways that
+fewest LIDs take, of those that packets come through it for. Credit loops are
+possible, though not on fat trees with little missing.`,
 	Heeds:   []string{"policy", "scope", "seed", "keep"},
 	Minimal: true,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
@@ -14,8 +15,9 @@ On a fat tree that is d-mod-k. Credit loops are possible elsewhere.`,
 		if err != nil {
 			return nil, &Precondition{"minhop", err}
 		}
-		h.place = g.levels().places()
+		l := g.levels()
+		h.place = l.places()
 		r := NewRoutes(g, 0)
-		return r, r.Assign(ctx, h, AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep})
+		return r, r.Assign(ctx, h, o.assign(l))
 	},
 }

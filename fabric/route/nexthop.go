@@ -109,6 +109,7 @@ type portList struct {
 	known      bool
 	ports      []uint8
 	groups     []Neighbour // that they lead to
+	slots      []int16     // of DModK
 }
 
 func (l *portList) forget() { l.known = false }

@@ -39,10 +39,14 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 			}
 		}
 	}
+	connected, err := g.Hops(ctx)
+	if err != nil {
+		return nil, &Precondition{"nue", err}
+	}
 	if n.detours > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n.detours, g.switches[root].Label()))
 	}
-	return r, nil
+	return r, r.fillIn(ctx, nil, connected)
 }
 
 // route finds the paths to one LID.
@@ -83,6 +87,7 @@ type nueState struct {
 	order   *order
 	load    []int64 // routes, by channel
 	on      []int64 // CAs and routers, by switch
+	part    []int32 // by switch: the lowest one of its part of the network
 	escapes []int32 // channel towards the root of the spanning tree, by switch
 
 	// Of one LID:
@@ -105,6 +110,7 @@ func newNue(r *Routes, d *cdg, ranks *Ranks) *nueState {
 	g := r.graph
 	n := &nueState{g: g, routes: r, order: newOrder(d, g.upDownOrder(ranks))}
 	n.load, n.blocked = make([]int64, len(g.channels)), make([]bool, len(g.channels))
+	n.part = (&levels{g: g, level: make([]int, len(g.switches))}).parts(func(int) bool { return true })
 	n.on, n.flow = g.endpointsOn(), make([]int64, len(g.switches))
 	n.via, n.cost, n.settled = make([]int32, len(g.switches)), make([]int64, len(g.switches)), make([]bool, len(g.switches))
 	return n
@@ -250,13 +256,20 @@ func (n *nueState) spread() {
 	}
 }
 
-// unstick settles a switch that is stuck, by sending a neighbour another way.
+// unstick settles a switch that is stuck, by sending a neighbour another way:
+// one with CAs, or if none can be helped, and some are cut off, another.
 func (n *nueState) unstick() bool {
-	for _, c := range n.refused {
-		v := n.g.chanTo[c]
-		if s := n.g.channels[c].From; !n.settled[s] && n.settled[v] && int(v) != n.home && n.divert(c, v) {
-			n.settle(s, c, n.cost[v]+hopCost*int64(n.g.channels[c].Weight)+n.load[c])
-			return true
+	for _, any := range []bool{false, true} {
+		if n.settledAll() {
+			return false
+		}
+		for _, c := range n.refused {
+			v := n.g.chanTo[c]
+			s := n.g.channels[c].From
+			if (n.on[s] > 0 || any) && !n.settled[s] && n.settled[v] && int(v) != n.home && n.divert(c, v) {
+				n.settle(s, c, n.cost[v]+hopCost*int64(n.g.channels[c].Weight)+n.load[c])
+				return true
+			}
 		}
 	}
 	return false
@@ -293,10 +306,11 @@ func (n *nueState) leadsThrough(s, v int32) bool {
 	return s == v
 }
 
-// settledAll: no switch that could be reached is left.
+// settledAll: no switch with CAs is left that could be reached. The others need
+// no path that is fit for much traffic.
 func (n *nueState) settledAll() bool {
-	for _, c := range n.refused {
-		if !n.settled[n.g.channels[c].From] {
+	for s, on := range n.on {
+		if on > 0 && !n.settled[s] && n.part[s] == n.part[n.home] {
 			return false
 		}
 	}

@@ -18,17 +18,19 @@ type order struct {
 	back  []int32
 	stack []int32
 	slots []int32
-	added [][2]int32 // edges since the last commit
+	from  []int32    // by channel: the one before it in the search on
+	added [][2]int32 // edges since the last commit, which may be taken back
+	loose *cdg       // the same
 
-	// Edges that were refused, and those of them since the last commit. They
-	// would be again, unless edges were taken away since.
-	barred *cdg
-	fresh  [][2]int32
+	// Edges that were refused, and those of them that need not be any more
+	// when loose ones are taken back.
+	barred   *cdg
+	doubtful [][2]int32
 }
 
 // newOrder begins with the edges of d, which must all lead to a later place.
 func newOrder(d *cdg, place []int32) *order {
-	return &order{cdg: d, place: place, mark: make([]int32, len(place)), barred: newCDG(d.g, d.vls)}
+	return &order{cdg: d, place: place, mark: make([]int32, len(place)), from: make([]int32, len(place)), loose: newCDG(d.g, d.vls), barred: newCDG(d.g, d.vls)}
 }
 
 // upDownOrder are places in which all turns of up*/down* lead on.
@@ -71,11 +73,11 @@ func (o *order) try(v, w int32) bool {
 		}
 		if !o.reorder(v, w) {
 			o.barred.add(v, w)
-			o.fresh = append(o.fresh, [2]int32{v, w})
 			return false
 		}
 	}
 	o.add(v, w)
+	o.loose.add(v, w)
 	o.added = append(o.added, [2]int32{v, w})
 	return true
 }
@@ -93,10 +95,13 @@ func (o *order) reorder(v, w int32) bool {
 		o.ahead = append(o.ahead, x)
 		for y, at := o.next(x, 0); y >= 0; y, at = o.next(x, at) {
 			if y == v {
+				if o.isLoose(w, x, v) {
+					o.doubtful = append(o.doubtful, [2]int32{v, w})
+				}
 				return false
 			}
 			if o.mark[y] != o.stamp && o.place[y] < o.place[v] {
-				o.mark[y] = o.stamp
+				o.mark[y], o.from[y] = o.stamp, x
 				o.stack = append(o.stack, y)
 			}
 		}
@@ -136,19 +141,27 @@ func (o *order) reorder(v, w int32) bool {
 	return true
 }
 
+// isLoose: there is a loose edge on the way that was found from w over x to v.
+func (o *order) isLoose(w, x, v int32) bool {
+	for !o.loose.has(x, v) {
+		if x == w {
+			return false
+		}
+		x, v = o.from[x], x
+	}
+	return true
+}
+
 // commit keeps those of the edges added since the last commit that keep says.
 func (o *order) commit(keep func(v, w int32) bool) {
-	removed := false
 	for _, e := range o.added {
+		o.loose.remove(e[0], e[1])
 		if !keep(e[0], e[1]) {
 			o.remove(e[0], e[1])
-			removed = true
 		}
 	}
-	for _, e := range o.fresh {
-		if removed {
-			o.barred.remove(e[0], e[1])
-		}
+	for _, e := range o.doubtful {
+		o.barred.remove(e[0], e[1])
 	}
-	o.added, o.fresh = o.added[:0], o.fresh[:0]
+	o.added, o.doubtful = o.added[:0], o.doubtful[:0]
 }

@@ -162,9 +162,45 @@ func (l *levels) places() []int32 {
 	return place
 }
 
+// parents are, by switch, those it would have if nothing were missing: all that
+// any switch has that is in the same place of the tree, in the order of places.
+func (l *levels) parents(place []int32) [][]int32 {
+	l.divide()
+	type position struct{ level, subtree, plane int32 }
+	of := func(s int) position {
+		p := position{level: int32(l.level[s]), subtree: -1, plane: -1}
+		if k := l.level[s] + 2; k <= l.height {
+			p.subtree = l.below[k][s]
+		}
+		if l.level[s] > 0 {
+			p.plane = l.above[l.level[s]][s]
+		}
+		return p
+	}
+	all := map[position][]int32{}
+	for s, level := range l.level {
+		for _, n := range l.g.Neighbours(s) {
+			if level >= 0 && l.level[n.To] == level+1 {
+				all[of(s)] = append(all[of(s)], n.To)
+			}
+		}
+	}
+	for p, list := range all {
+		slices.SortFunc(list, func(s, t int32) int { return cmp.Compare(place[s], place[t]) })
+		all[p] = slices.Compact(list)
+	}
+	parents := make([][]int32, len(l.level))
+	for s, level := range l.level {
+		if level >= 0 {
+			parents[s] = all[of(s)]
+		}
+	}
+	return parents
+}
+
 // dividers are the weights of the digits of d-mod-k, by switch: the product of
 // the numbers of parents on the way up to it, the largest where they differ.
-func (l *levels) dividers() []int {
+func (l *levels) dividers(parents [][]int32) []int {
 	divider := slices.Repeat([]int{1}, len(l.level))
 	byLevel := make([][]int, l.height)
 	for s, level := range l.level {
@@ -174,14 +210,8 @@ func (l *levels) dividers() []int {
 	}
 	for _, switches := range byLevel {
 		for _, s := range switches {
-			var parents []int32
-			for _, n := range l.g.Neighbours(s) {
-				if l.level[n.To] == l.level[s]+1 {
-					parents = append(parents, n.To)
-				}
-			}
-			for _, p := range parents {
-				divider[p] = max(divider[p], min(divider[s]*len(parents), 1<<30))
+			for _, p := range parents[s] {
+				divider[p] = max(divider[p], min(divider[s]*len(parents[s]), 1<<30))
 			}
 		}
 	}
