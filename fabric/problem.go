@@ -26,6 +26,7 @@ const (
 	ProblemLoopback      ProblemKind = "loopback"           // a port connected to its own node
 	ProblemInvalid       ProblemKind = "invalid"            // an answer that makes no sense
 	ProblemAssignedLIDs  ProblemKind = "lids were assigned" // a file that has none
+	ProblemLeftOut       ProblemKind = "left out"           // a file that does not tell all
 	ProblemAssignedGUIDs ProblemKind = "guids were assigned"
 )
 

@@ -14,7 +14,8 @@ import (
 type rate struct {
 	inUse  bool
 	widths mad.LinkWidth
-	speeds uint16 // bit n: speedWords[n]
+	speeds uint16  // bit n: speedWords[n]
+	vls    mad.VLs // PortInfo.VLCap; 0: not said
 }
 
 var speedWords = []string{"SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR", "XDR"}
@@ -97,6 +98,9 @@ func (r *rate) option(s string) bool {
 		return false
 	}
 	if r.inUse {
+		if key == "v" {
+			r.vls = mad.VLs(v)
+		}
 		return true
 	}
 	switch key {

@@ -64,7 +64,7 @@ func LFTs(r io.Reader, name string) iter.Seq2[*LFT, error] {
 }
 
 var (
-	unicastLIDs   = []byte("Unicast lids ")
+	unicastLIDs   = []byte("Unicast lids")
 	ucastRoutes   = []byte("dump_ucast_routes: ")
 	multicastLIDs = []byte("Multicast mlids ")
 	portGUIDWord  = []byte("portguid 0x")
@@ -118,13 +118,16 @@ func (t *lftReader) begin(s []byte) {
 	before, after, ok := bytes.Cut(s, []byte(" guid "))
 	g, rest, isHex := hex(after)
 	if !ok || !isHex || len(rest) > 0 && rest[0] != ' ' {
-		t.fail(" guid 0x and the GUID of the switch: %q", t.shown())
+		t.fail("guid 0x and the GUID of the switch: %q", t.shown())
 		return
 	}
 	t.lft.GUID = mad.GUID(g)
 	t.lft.Name = nameInParentheses(rest)
-	span, whom, _ := strings.Cut(string(before[len(unicastLIDs):]), " of switch ")
-	t.lft.destination(whom)
+	span, whom, _ := strings.Cut(string(before[len(unicastLIDs):]), " of switch")
+	t.lft.destination(strings.TrimSpace(whom))
+	if span = strings.TrimSpace(span); !strings.HasPrefix(span, "[") {
+		return // by hand: OpenSM needs no more
+	}
 	top, ok := lastOfSpan(span)
 	if !ok || top >= unicastLIDCount {
 		t.fail("the LIDs of the table, as in [0-%d], of which the last is at most %d: %q", 100, mad.MaxUnicastLID, t.shown())

@@ -77,6 +77,8 @@ type loader struct {
 	smLID mad.LID // of the master SM, where it is known
 	ports int     // of all nodes
 
+	grouped  bool // by ibnetdiscover -g
+	routers  []routerEnd
 	problems []fabric.Problem
 }
 
@@ -118,6 +120,7 @@ type plug struct {
 	rate    rate
 	state   mad.PortState // 0: not said
 	implied bool          // by the line of the other end
+	linked  bool          // the Builder has the link
 }
 
 type plugRef struct{ node, plug int }
@@ -169,6 +172,7 @@ func (l *loader) fabric(name string) (*fabric.Fabric, error) {
 	if len(l.nodes) == 0 {
 		return nil, fmt.Errorf("%s: expected a topology of ibnetdiscover, OpenSM or ibdm, a net file of ibsim or a snapshot: there is no record of a node (Switch, Ca, Rt)", name)
 	}
+	l.addRouters(name)
 	b := fabric.NewBuilder()
 	for i := range l.nodes {
 		n := &l.nodes[i]
@@ -249,8 +253,8 @@ func (l *loader) assignLIDs(b *fabric.Builder, name string) error {
 func (l *loader) connect(b *fabric.Builder, i, j int) error {
 	n := &l.nodes[i]
 	p := &n.plugs[j]
-	if p.alias {
-		return nil // the other end names it
+	if p.alias || p.linked { // the other end names it, or did
+		return nil
 	}
 	far, err := l.otherEnd(i, p)
 	if err != nil {
@@ -258,6 +262,7 @@ func (l *loader) connect(b *fabric.Builder, i, j int) error {
 	}
 	m := &l.nodes[far.node]
 	q := &m.plugs[far.plug]
+	p.linked, q.linked = true, true
 	for _, e := range []struct {
 		node int
 		p, q *plug
@@ -266,6 +271,7 @@ func (l *loader) connect(b *fabric.Builder, i, j int) error {
 		if l.nodes[e.node].info.NodeType != mad.NodeTypeSwitch {
 			info.LID, info.LMC, info.MasterSMLID = e.p.lid, e.p.lmc, l.smLID
 		}
+		info.VLCap = e.p.rate.vls
 		if info.PortState = e.p.state; info.PortState == mad.PortStateDown {
 			info.PortPhysicalState = 0
 		}

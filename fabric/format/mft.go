@@ -128,6 +128,7 @@ func mftPortList(s []byte) (ports []uint8, ok bool) {
 // space after each.
 func mftPortColumns(s []byte) (ports []uint8, ok bool) {
 	s, ok = bytes.CutPrefix(s, []byte("      "))
+	ok = ok || len(s) == 0 // of no port
 	for i, c := range s {
 		switch {
 		case c == ' ':

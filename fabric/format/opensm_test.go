@@ -66,13 +66,9 @@ type rows map[*fabric.Node][]byte
 
 // of makes rows on demand, from LID 0 to the last of the fabric.
 func (r rows) of(f *fabric.Fabric) func(*fabric.Node) []byte {
-	top := mad.LID(0)
-	for i := range f.Ports() {
-		top = max(top, f.Ports()[i].LID())
-	}
 	return func(n *fabric.Node) []byte {
 		if r[n] == nil {
-			r[n] = make([]byte, top+1)
+			r[n] = make([]byte, f.TopLID()+1)
 		}
 		return r[n]
 	}
@@ -218,6 +214,92 @@ func TestOpenSMSubnet(t *testing.T) {
 			}
 			if d := cmp.Diff(topology(s.f), topology(f)); d != "" {
 				t.Errorf("(-discovered +read):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestOpenSMLoads: OpenSM takes the tables we write for its own, and dumps
+// them as they are. They are not those it would have made.
+func TestOpenSMLoads(t *testing.T) {
+	for name, net := range nets(t) {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, net)
+			tables := readLFTs(t, s.f, "lfts", s.dump(t, "opensm-lfts.dump"))
+			hops := readHops(t, s.f, s.dump(t, "opensm-lid-matrix.dump"))
+			changed := 0
+			for sw, row := range tables {
+				for lid := range row {
+					changed += reroute(sw, s.f.PortByLID(mad.LID(lid)), &row[lid], hops)
+				}
+			}
+			var want bytes.Buffer
+			if err := format.WriteLFTs(&want, s.f, tables.get); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "lfts")
+			if err := os.WriteFile(file, want.Bytes(), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			got := start(t, net, "-R", "file,no_fallback", "-U", file).dump(t, "opensm-lfts.dump")
+			if d := cmp.Diff(want.String(), got); d != "" || changed == 0 && name != "ring" { // where there is no other way
+				t.Errorf("%d entries changed; (-fabsh +OpenSM):\n%s", changed, d)
+			}
+		})
+	}
+}
+
+// reroute takes another port as near to the LID, if there is one.
+func reroute(sw *fabric.Node, to *fabric.Port, port *byte, hops format.HopsFunc) int {
+	if to != nil && !to.Node().IsSwitch() {
+		to = to.Peer()
+	}
+	row := make([]byte, sw.NumPorts()+1)
+	if to == nil || to.Node() == sw || !hops(sw, to.LID(), row) {
+		return 0
+	}
+	for num := sw.NumPorts(); num > 0; num-- {
+		if row[num] == row[0] && byte(num) != *port {
+			*port = byte(num)
+			return 1
+		}
+	}
+	return 0
+}
+
+// TestIbnetdiscoverVariants: whatever ibnetdiscover is told to add, the links
+// are the same.
+func TestIbnetdiscoverVariants(t *testing.T) {
+	m := nets(t)
+	// A director whose boards ibnetdiscover knows, and a router in it, of which
+	// -g prints no record.
+	chassis := strings.ReplaceAll(m["names"], "devid=0xc738", "devid=0xbd36")
+	m["chassis"] = strings.Replace(chassis, "devid=0x6001\n", "devid=0x6001\nsysimgguid=0x0c42a10300002000\n", 1)
+	for name, net := range m {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, net)
+			for _, args := range [][]string{nil, {"-g"}, {"-f"}, {"-g", "-f", "-m"}} {
+				text := s.Run(t, "ibnetdiscover", args...)
+				if name == "chassis" && len(args) == 1 && args[0] == "-g" && (!strings.Contains(text, "[ext 1]") || strings.Contains(text, "\nRt")) {
+					t.Fatalf("no chassis, or a record of the router, in\n%s", text)
+				}
+				f, err := format.Load(strings.NewReader(text), "net")
+				if err != nil {
+					t.Errorf("%q: %v", args, err)
+					continue
+				}
+				if d := cmp.Diff(topology(s.f), topology(f)); d != "" {
+					t.Errorf("%q (-discovered +read):\n%s", args, d)
+				}
+				for i := range f.Ports() {
+					want := mad.VLs(0)
+					if slices.Contains(args, "-f") && f.Ports()[i].Peer() != nil {
+						want = s.f.Ports()[i].Info().VLCap
+					}
+					if p := &f.Ports()[i]; p.Info() != nil && p.Num() > 0 && p.Info().VLCap != want && p.Node().Type() != mad.NodeTypeRouter {
+						t.Errorf("%q: %s has VLs %v, not %v", args, p.Label(), p.Info().VLCap, want)
+					}
+				}
 			}
 		})
 	}

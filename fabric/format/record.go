@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -47,17 +48,18 @@ var records = []struct {
 func (l *loader) setting(s string) error {
 	for _, word := range []string{"Chassis ", "Hostname:", "Non-Chassis Nodes"} { // of ibnetdiscover -g
 		if strings.HasPrefix(s, word) {
+			l.grouped = true
 			return nil
 		}
 	}
 	if s == "do" || strings.HasPrefix(s, "do ") || strings.HasPrefix(s, "do\t") || strings.HasPrefix(s, "pdebug") {
 		return nil // of ibsim's console
 	}
-	i := strings.IndexFunc(s, func(r rune) bool { return strings.ContainsRune("=+ \t\"", r) })
+	i := strings.IndexAny(s, "=+ \t\"")
 	if i < 0 {
 		i = len(s)
 	}
-	key, rest := s[:i], strings.TrimLeft(s[i:], " \t")
+	key, rest := s[:i], skipBlanks(s[i:])
 	switch key {
 	case "include":
 		return l.include(rest)
@@ -84,8 +86,17 @@ func (l *loader) setting(s string) error {
 	case "???guid":
 		return l.guid(0, value, relative)
 	}
-	bits := map[string]int{"vendid": 24, "devid": 16, "sysimgguid": 64, "width": 8, "speed": 8, "extspeed": 8}[key]
-	if bits == 0 {
+	bits := 0
+	switch key {
+	case "vendid":
+		bits = 24
+	case "devid":
+		bits = 16
+	case "sysimgguid":
+		bits = 64
+	case "width", "speed", "extspeed":
+		bits = 8
+	default:
 		return l.expected("one of vendid, devid, sysimgguid, switchguid, caguid, rtguid, width, speed, extspeed, module, include, not %q", clip(key))
 	}
 	value, _, _ = strings.Cut(value, "\t") // a comment of ibnetdiscover -g
@@ -162,7 +173,7 @@ func (l *loader) include(rest string) error {
 
 // node begins a record: ` 36 "S-..." # "name" enhanced port 0 lid 3 lmc 0`.
 func (l *loader) node(t mad.NodeType, s string) error {
-	ports, rest := number(strings.TrimLeft(s, " \t"))
+	ports, rest := number(skipBlanks(s))
 	id, rest, ok := quoted(rest)
 	if ports < 1 || ports > 254 || !ok || id == "" {
 		return l.expected("the number of ports, 1 to 254, and a node id, as in Switch 36 \"S-0002c90300100000\": %q", clip(s))
@@ -297,7 +308,46 @@ func (l *loader) port(s string) error {
 		return err
 	}
 	n.plugs = append(n.plugs, p)
+	if l.grouped && strings.HasPrefix(p.far, "R-") && isGUIDID(p.far) {
+		l.routers = append(l.routers, routerEnd{plugRef{len(l.nodes) - 1, len(n.plugs) - 1}, comment})
+	}
 	return nil
+}
+
+// routerEnd is a port line that leads to a router, and its comment.
+type routerEnd struct {
+	plugRef
+	comment string
+}
+
+// addRouters makes the records of routers that are not there: ibnetdiscover -g
+// leaves out those in a chassis (rdma-core infiniband-diags/ibnetdiscover.c,
+// dump_topology). The lines of the other ends say the most of it.
+func (l *loader) addRouters(name string) {
+	made := map[string]bool{}
+	for _, e := range l.routers {
+		p := &l.nodes[e.node].plugs[e.plug]
+		k, ok := l.ids[p.far]
+		if ok && !made[p.far] {
+			continue
+		}
+		label, lid := "", mad.LID(0)
+		if i, j := strings.IndexByte(e.comment, '"'), strings.LastIndexByte(e.comment, '"'); i < j {
+			label = e.comment[i+1 : j]
+			if words := strings.Fields(e.comment[j+1:]); len(words) > 1 {
+				setAddress(words[0], words[1], &lid, new(uint8))
+			}
+		}
+		if !ok {
+			guid, _, _ := hexDigits([]byte(p.far[2:18]))
+			made[p.far] = true
+			k = l.add(node{at: p.at, id: p.far, name: label, info: mad.NodeInfo{BaseVersion: 1, ClassVersion: 1, NodeType: mad.NodeTypeRouter, NodeGUID: mad.GUID(guid), PartitionCap: 1}})
+			l.problems = append(l.problems, fabric.Problem{Kind: fabric.ProblemLeftOut, Text: fmt.Sprintf("%s has no record of router %q (%s), which is made up from its links: ibnetdiscover -g leaves out routers in a chassis; make the file without -g", name, label, mad.GUID(guid))})
+		}
+		r := &l.nodes[k]
+		r.info.NumPorts = max(r.info.NumPorts, uint8(p.farPort))
+		r.plugs = append(r.plugs, plug{at: p.at, num: p.farPort, far: l.nodes[e.node].id, farPort: p.num, guid: p.farGUID, lid: lid, rate: p.rate})
+	}
 }
 
 // rates reads the options of a port line, and its comment: of a port that has
@@ -307,14 +357,16 @@ func (l *loader) rates(p *plug, options, comment string, hasLID bool) error {
 	if i := strings.IndexByte(comment, '"'); i >= 0 {
 		near, tail = comment[:i], comment[strings.LastIndexByte(comment, '"')+1:]
 	}
-	if words := strings.Fields(near); hasLID && near != tail {
+	var few [8]string
+	if hasLID && near != tail {
+		words := appendFields(few[:0], near)
 		for i := 0; i+1 < len(words); i += 2 {
 			if !setAddress(words[i], words[i+1], &p.lid, &p.lmc) {
 				return l.expected("lid to be 0 to %d and lmc 0 to 7: %q", mad.MaxUnicastLID, clip(near))
 			}
 		}
 	}
-	words := strings.Fields(tail)
+	words := appendFields(few[:0], tail)
 	if len(words) >= 3 && words[0] == "lid" {
 		r, ok := parseRate(words[2])
 		if !ok {
@@ -325,7 +377,7 @@ func (l *loader) rates(p *plug, options, comment string, hasLID bool) error {
 	} else {
 		words = nil
 	}
-	for _, w := range append(strings.Fields(options), words...) {
+	for _, w := range appendFields(words, options) {
 		if strings.Contains(w, "=") && !p.rate.option(w) {
 			return l.expected("an option w=, s= or e= with a mask of widths or speeds, not %q", clip(w))
 		}

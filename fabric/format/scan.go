@@ -30,6 +30,22 @@ func setAddress(key, value string, lid *mad.LID, lmc *uint8) bool {
 	return true
 }
 
+// skipBlanks is s without the spaces and tabs it begins with.
+func skipBlanks(s string) string {
+	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	return s
+}
+
+// appendFields appends the words of s.
+func appendFields(words []string, s string) []string {
+	for w := range strings.FieldsSeq(s) {
+		words = append(words, w)
+	}
+	return words
+}
+
 // number reads the decimal number s begins with; -1 if it does not.
 func number(s string) (int, string) {
 	i := 0
@@ -58,7 +74,7 @@ func bracketed(s string) (n int, rest string, ok bool) {
 
 // parenthesised reads a GUID, if there is one next.
 func parenthesised(s string) (g mad.GUID, rest string, ok bool) {
-	rest = strings.TrimLeft(s, " \t")
+	rest = skipBlanks(s)
 	if !strings.HasPrefix(rest, "(") {
 		return 0, s, true
 	}
@@ -70,10 +86,13 @@ func parenthesised(s string) (g mad.GUID, rest string, ok bool) {
 // quoted reads what stands in the next pair of quotes. Only spaces and = may
 // stand before it.
 func quoted(s string) (text, rest string, ok bool) {
-	s, ok = strings.CutPrefix(strings.TrimLeft(s, " \t="), `"`)
-	if !ok {
+	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t' || s[0] == '=') {
+		s = s[1:]
+	}
+	if len(s) == 0 || s[0] != '"' {
 		return "", s, false
 	}
+	s = s[1:]
 	return strings.Cut(s, `"`)
 }
 
