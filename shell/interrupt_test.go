@@ -90,7 +90,7 @@ func TestInterruptsHanging(t *testing.T) {
 					t.Errorf("too early: %q, %v", *log, ctx.Err())
 				}
 			})
-			time.Sleep(2)
+			time.Sleep(2 * time.Nanosecond)
 			return nil
 		})
 		i.set(func() {
