@@ -7,11 +7,14 @@ type AttributeID uint16
 // makes one from each tagged struct; nothing about an attribute stands
 // anywhere else.
 type Attribute struct {
-	Name      string // the specification's: "PortInfo"
-	Class     Class  // ClassSubn for both subnet management classes; 0 of a header
-	Version   uint8
+	Name      string   // the specification's: "PortInfo"
+	Aliases   []string // what older specifications call it: "SwitchRecord"
+	Class     Class    // ClassSubn for both subnet management classes; 0 of a header
+	Version   uint8    // of the class
 	ID        AttributeID
+	OUI       uint32         // whose it is, in the vendor classes from 0x30 on; else 0
 	Methods   []Method       // requests that the specification allows
+	Methods1  []Method       // the same in version 1 of SubnAdm
 	Modifier  []ModifierPart // what the attribute modifier says; empty: it is 0
 	SMOwned   bool           // a subnet manager sets it and expects it to stay
 	Size      int            // length of the layout in bytes
@@ -19,10 +22,29 @@ type Attribute struct {
 	Sources   []string       // the public sources of the layout: project, file and symbol
 	Doc       string         // one paragraph
 	Fields    []Field        // in wire order, reserved bits left out
+	Variants  []Variant      // what else its bytes can mean
+	Variant   string         // which of them this is; "": none
+	Answer    *Attribute     // whose records the answer holds; nil: its own
 	Confirmed bool           // false: fewer than two sources
 
-	flat   []Field
-	script map[string]*Field
+	// What a record of the subnet administrator holds: state that may be
+	// queried, configuration that others than the subnet manager edit
+	// (IBA 1.0.a; Shanley, InfiniBand Network
+	// Architecture, table 33-6).
+	State, Configuration bool
+
+	offset   int // in the MAD, bytes; 0: where the class's attributes are
+	flat     []Field
+	script   map[string]*Field
+	variants []*Attribute // with each of Variants in its place
+}
+
+// Offset is where the attribute begins in a MAD, in bytes.
+func (a *Attribute) Offset() int {
+	if a.offset > 0 {
+		return a.offset
+	}
+	return a.Class.DataOffset()
 }
 
 // ModifierPart is a part of an attribute modifier: "port", "block", ...
@@ -52,6 +74,7 @@ const (
 type Field struct {
 	Name       string // the specification's component name: "LinkWidthActive"
 	Script     string // SnakeName(Name): "link_width_active"
+	Also       string // another script name, where the specification has two; usually ""
 	Offset     int    // bits
 	Bits       int    // bits of one element
 	Count      int    // elements; 1 unless an array

@@ -14,7 +14,11 @@ const (
 	ClassDevMgt       Class = 0x06
 	ClassComMgt       Class = 0x07
 	ClassSNMP         Class = 0x08
+	ClassVendor09     Class = 0x09 // Mellanox, configuration space of old devices
+	ClassVendor0A     Class = 0x0a // Mellanox
 	ClassCongestion   Class = 0x21
+	ClassPing         Class = 0x32 // OpenIB, vendor 0x001405: ibping
+	ClassSysStat      Class = 0x33 // OpenIB, vendor 0x001405: ibsysstat
 	classVendorFirst  Class = 0x09
 	classVendorLast   Class = 0x0f
 	classAppFirst     Class = 0x10
@@ -44,13 +48,19 @@ func (c Class) String() string {
 		return "SNMP"
 	case c == ClassCongestion:
 		return "CC"
-	case c >= classVendorFirst && c <= classVendorLast, c >= classVendor2First && c <= classVendor2Last:
+	case c.IsVendor():
 		return fmt.Sprintf("Vendor(%#02x)", uint8(c))
 	case c >= classAppFirst && c <= classAppLast:
 		return fmt.Sprintf("Application(%#02x)", uint8(c))
 	}
 	return fmt.Sprintf("unknown(%#02x)", uint8(c))
 }
+
+// IsVendor: a vendor defines what the class does.
+func (c Class) IsVendor() bool { return c >= classVendorFirst && c <= classVendorLast || c.hasOUI() }
+
+// hasOUI: its MADs say who that vendor is.
+func (c Class) hasOUI() bool { return c >= classVendor2First && c <= classVendor2Last }
 
 // Family folds the two classes of subnet management, which share attributes,
 // into ClassSubn.
@@ -73,10 +83,13 @@ func (c Class) Version() uint8 {
 // DataOffset is where the attribute begins in a MAD of this class, in bytes.
 func (c Class) DataOffset() int {
 	switch c.Family() {
-	case ClassSubn, ClassPerf, ClassBM, ClassDevMgt, ClassCongestion:
+	case ClassSubn, ClassPerf, ClassBM, ClassDevMgt, ClassSNMP, ClassCongestion:
 		return 64
 	case ClassSubnAdm:
 		return SADataOffset
+	}
+	if c.hasOUI() {
+		return VendorDataOffset
 	}
 	return HeaderSize
 }
@@ -103,6 +116,9 @@ const (
 	MethodGetTraceTable Method = 0x13
 	MethodGetMulti      Method = 0x14
 	MethodDelete        Method = 0x15
+	MethodInform        Method = 0x10 // SubnAdm, version 1 only, from here on (IBA 1.0.a; Shanley, InfiniBand Network Architecture, table 33-3)
+	MethodGetBulk       Method = 0x13
+	MethodConfig        Method = 0x15
 	// Response is the bit that a response carries.
 	Response                Method = 0x80
 	MethodGetResp                  = MethodGet | Response
@@ -152,7 +168,7 @@ func (m Method) Name(c Class, version uint8) string {
 }
 
 // The same numbers mean other methods in the two versions of SubnAdm
-// (IBA 1.0.a table 33-3 of the seeds; IBA 1.3 15.2.2).
+// (IBA 1.0.a; Shanley, InfiniBand Network Architecture, table 33-3; IBA 1.3 15.2.2).
 var (
 	saMethods1 = map[Method]string{0x10: "Inform", 0x12: "GetTable", 0x13: "GetBulk", 0x15: "Config"}
 	saMethods2 = map[Method]string{0x12: "GetTable", 0x13: "GetTraceTable", 0x14: "GetMulti", 0x15: "Delete"}

@@ -17,10 +17,10 @@ func TestClass(t *testing.T) {
 		{ClassBM, "BM", ClassBM, 64, 192},
 		{ClassDevMgt, "DevMgt", ClassDevMgt, 64, 192},
 		{ClassComMgt, "ComMgt", ClassComMgt, 24, 232},
-		{ClassSNMP, "SNMP", ClassSNMP, 24, 232},
+		{ClassSNMP, "SNMP", ClassSNMP, 64, 192},
 		{ClassCongestion, "CC", ClassCongestion, 64, 192},
 		{0x0a, "Vendor(0x0a)", 0x0a, 24, 232},
-		{0x32, "Vendor(0x32)", 0x32, 24, 232},
+		{0x32, "Vendor(0x32)", 0x32, 40, 216},
 		{0x20, "Application(0x20)", 0x20, 24, 232},
 		{0x55, "unknown(0x55)", 0x55, 24, 232},
 	} {

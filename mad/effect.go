@@ -26,6 +26,9 @@ func (e Effect) String() string {
 // (IBA 13.4.8.3).
 const attrInformInfo AttributeID = 0x0003
 
+// From here on attributes are the vendor's, in all classes (IBA 13.4.8).
+const vendorFirst AttributeID = 0xff00
+
 // EffectOf says what a request does. Whatever is not known to be harmless
 // counts as EffectFabric: unknown classes, versions and attributes, methods
 // that the attribute does not have, and vendors' requests. The ACK, STOP and
@@ -45,8 +48,12 @@ func EffectOf(c Class, version uint8, m Method, id AttributeID) Effect {
 	return a.Effect(m)
 }
 
-// Effect says what method m does to the attribute.
+// Effect says what method m does to the attribute. Even to be asked may change
+// a vendor's device: a Get takes its semaphore, or empties its log.
 func (a *Attribute) Effect(m Method) Effect {
+	if a.Class.IsVendor() || a.ID >= vendorFirst && !a.Confirmed {
+		return EffectFabric
+	}
 	switch m {
 	case MethodGet, MethodGetTable, MethodGetMulti, MethodGetTraceTable:
 		if slices.Contains(a.Methods, m) {

@@ -59,6 +59,13 @@ func (f *Field) SetBytes(data []byte, v []byte) {
 	}
 }
 
+// At is element i of an array as a field of its own.
+func (f *Field) At(i int) *Field {
+	e := *f
+	e.Offset, e.Count, e.Stride = f.Offset+i*f.Stride, 1, f.Bits
+	return &e
+}
+
 // Text reads a text field: up to the first NUL.
 func (f *Field) Text(data []byte) string { return text(f.Bytes(data)) }
 

@@ -61,6 +61,8 @@ const (
 	SAAttrOffsetOffset   = 44  // AttributeOffset, units of 8 bytes
 	SAMaskOffset         = 48  // ComponentMask
 	SADataOffset         = 56  // SA data, 200 bytes
+	VendorOUIOffset      = 37  // OUI of the vendor, 3 bytes, in classes 0x30 to 0x4f (IBA 16.5.1)
+	VendorDataOffset     = 40  // vendor's data there, 216 bytes
 )
 
 // Header is the base header of a MAD.

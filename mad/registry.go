@@ -1,6 +1,10 @@
 package mad
 
-import "fabsh/mad/internal/snake"
+import (
+	"slices"
+
+	"fabsh/mad/internal/snake"
+)
 
 // SnakeName turns the specification's name of a component into the one that
 // scripts use: "PortInfo.M_Key" is m_key, "MasterSMLID" master_sm_lid.
@@ -10,10 +14,23 @@ func SnakeName(spec string) string { return snake.Name(spec) }
 func Attributes() []*Attribute { return append([]*Attribute(nil), attributes...) }
 
 // Lookup finds an attribute by number; nil if it is not known. Both classes
-// of subnet management have the same attributes.
-func Lookup(c Class, id AttributeID) *Attribute { return index.number[attributeNumber{c.Family(), id}] }
+// of subnet management have the same attributes. Where class versions differ
+// it is the current version's.
+func Lookup(c Class, id AttributeID) *Attribute {
+	if a := LookupVersion(c, c.Version(), id); a != nil || c != ClassSubnAdm {
+		return a
+	}
+	return LookupVersion(c, 1, id)
+}
 
-// LookupName finds an attribute by class and exact name; nil if there is none.
+// LookupVersion finds an attribute of one version of a class by number; nil if
+// it is not known.
+func LookupVersion(c Class, version uint8, id AttributeID) *Attribute {
+	return index.number[attributeNumber{c.Family(), version, id}]
+}
+
+// LookupName finds an attribute by class and exact name, or older name; nil if
+// there is none.
 func LookupName(c Class, name string) *Attribute {
 	return index.name[attributeName{c.Family(), name}]
 }
@@ -22,7 +39,7 @@ func LookupName(c Class, name string) *Attribute {
 // a name that several classes share it is the first class's.
 func ByName(name string) *Attribute {
 	for _, a := range attributes {
-		if a.Name == name {
+		if a.Name == name || slices.Contains(a.Aliases, name) {
 			return a
 		}
 	}
@@ -30,8 +47,9 @@ func ByName(name string) *Attribute {
 }
 
 type attributeNumber struct {
-	class Class
-	id    AttributeID
+	class   Class
+	version uint8
+	id      AttributeID
 }
 
 type attributeName struct {
@@ -49,13 +67,20 @@ type attributeIndex struct {
 
 func makeIndex(attributes, headers []*Attribute) attributeIndex {
 	x := attributeIndex{map[attributeNumber]*Attribute{}, map[attributeName]*Attribute{}}
-	for _, a := range attributes {
-		x.number[attributeNumber{a.Class, a.ID}] = a
-		x.name[attributeName{a.Class, a.Name}] = a
-		a.link()
-	}
 	for _, a := range headers {
 		a.link()
+	}
+	for _, a := range attributes {
+		x.number[attributeNumber{a.Class, a.Version, a.ID}] = a
+		for _, name := range append(a.Aliases, a.Name) {
+			if n := (attributeName{a.Class, name}); x.name[n] == nil {
+				x.name[n] = a // the current version's comes first
+			}
+		}
+		a.link()
+		for i := range a.Variants {
+			a.variants = append(a.variants, a.with(&a.Variants[i]))
+		}
 	}
 	return x
 }
@@ -64,25 +89,41 @@ func makeIndex(attributes, headers []*Attribute) attributeIndex {
 func (a *Attribute) link() {
 	a.flat = flatten(nil, a, 0, 0)
 	a.script = make(map[string]*Field, len(a.flat)+len(a.Fields))
-	for i := range a.flat {
-		a.script[a.flat[i].Script] = &a.flat[i]
-	}
-	for i := range a.Fields {
-		a.script[a.Fields[i].Script] = &a.Fields[i]
+	for _, list := range [][]Field{a.flat, a.Fields} {
+		for i := range list {
+			f := &list[i]
+			a.script[f.Script] = f
+			if f.Also != "" {
+				a.script[f.Also] = f
+			}
+		}
 	}
 }
 
-// flatten appends a's fields to list, those of embedded attributes in their place.
+// flatten appends a's fields to list, those of embedded attributes in their
+// place. Of an array of attributes each field becomes an array. component is
+// the bit of a's first component, -1 where a is none.
 func flatten(list []Field, a *Attribute, offset, component int) []Field {
 	for _, f := range a.Fields {
 		f.Offset += offset
-		if f.Component >= 0 {
+		if component < 0 {
+			f.Component = -1
+		} else if f.Component >= 0 {
 			f.Component += component
 		}
-		if f.Kind == KindStruct {
-			list = flatten(list, f.Struct, f.Offset, f.Component)
-		} else {
+		if f.Kind != KindStruct {
 			list = append(list, f)
+			continue
+		}
+		from := len(list)
+		list = flatten(list, f.Struct, f.Offset, f.Component)
+		if f.Count == 1 {
+			continue
+		}
+		for i := range list[from:] {
+			in := &list[from+i]
+			in.Count, in.Stride = f.Count, f.Stride
+			in.Component, in.Components = f.Component, f.Components
 		}
 	}
 	return list

@@ -1,7 +1,9 @@
 package mad
 
 import (
+	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -9,48 +11,56 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+var update = flag.Bool("update", false, "write the lists in testdata")
+
+// TestAttributes pins the list of attributes: names and numbers are what
+// scripts and other programs know them by.
 func TestAttributes(t *testing.T) {
-	var got []string
+	var list strings.Builder
 	for _, a := range Attributes() {
-		got = append(got, fmt.Sprintf("%v %#04x %s %d", a.Class, a.ID, a.Name, a.Size))
-		if Lookup(a.Class, a.ID) != a || LookupName(a.Class, a.Name) != a {
-			t.Errorf("%s is not found", a.Name)
-		}
-		if a.Version != a.Class.Version() {
-			t.Errorf("%s has version %d, its class %d", a.Name, a.Version, a.Class.Version())
+		fmt.Fprintf(&list, "%v %d %#04x %s %d", a.Class, a.Version, a.ID, strings.Join(append([]string{a.Name}, a.Aliases...), "="), a.Size)
+		for _, v := range a.Variants {
+			fmt.Fprintf(&list, " %s", v.Name)
 		}
 		if !a.Confirmed {
-			t.Errorf("%s: layout unconfirmed", a.Name)
+			list.WriteString(" unconfirmed")
 		}
-		if a.Size > a.Class.DataSize() {
+		list.WriteString("\n")
+		if LookupVersion(a.Class, a.Version, a.ID) != a {
+			t.Errorf("%s is not found by number", a.Name)
+		}
+		if found := LookupName(a.Class, a.Name); found != a && found != Lookup(a.Class, a.ID) {
+			t.Errorf("%s is not found by name", a.Name)
+		}
+		for _, name := range a.Aliases {
+			if LookupName(a.Class, name) != a || ByName(name) != a {
+				t.Errorf("%s is not found", name)
+			}
+		}
+		if a.Version != a.Class.Version() && (a.Class != ClassSubnAdm || a.Version != 1 || len(a.Methods) > 0) {
+			t.Errorf("%s has version %d, its class %d", a.Name, a.Version, a.Class.Version())
+		}
+		if room := min(a.Class.DataSize(), Size-a.Offset()) + a.Class.DataOffset() - a.Offset(); a.Size > room {
 			t.Errorf("%s: %d bytes do not fit in a MAD", a.Name, a.Size)
 		}
 	}
-	want := strings.Split(`Subn 0x0010 NodeDescription 64
-Subn 0x0011 NodeInfo 40
-Subn 0x0012 SwitchInfo 20
-Subn 0x0014 GUIDInfo 64
-Subn 0x0015 PortInfo 64
-Subn 0x0016 P_KeyTable 64
-Subn 0x0017 SLtoVLMappingTable 8
-Subn 0x0018 VLArbitrationTable 64
-Subn 0x0019 LinearForwardingTable 64
-Subn 0x001b MulticastForwardingTable 64
-Subn 0x0020 SMInfo 24
-Subn 0xff90 MlnxExtPortInfo 64
-SubnAdm 0x0001 ClassPortInfo 72
-SubnAdm 0x0011 NodeRecord 108
-SubnAdm 0x0012 PortInfoRecord 68
-SubnAdm 0x0014 SwitchInfoRecord 24
-SubnAdm 0x0015 LinearForwardingTableRecord 72
-SubnAdm 0x0018 SMInfoRecord 28
-SubnAdm 0x0020 LinkRecord 8
-SubnAdm 0x0035 PathRecord 64
-Perf 0x0001 ClassPortInfo 72
-Perf 0x0012 PortCounters 44
-Perf 0x001d PortCountersExtended 184`, "\n")
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("attributes (-want +got):\n%s", d)
+	golden(t, "testdata/attributes.txt", list.String())
+}
+
+// golden compares got with a file.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); d != "" {
+		t.Errorf("%s (-want +got):\n%s", path, d)
 	}
 }
 
@@ -62,7 +72,14 @@ func TestLookup(t *testing.T) {
 		{"directed", Lookup(ClassSubnDirected, 0x15), AttrPortInfo},
 		{"directed, by name", LookupName(ClassSubnDirected, "PortInfo"), AttrPortInfo},
 		{"unknown id", Lookup(ClassSubn, 0x7777), nil},
-		{"unknown class", Lookup(ClassBM, 0x15), nil},
+		{"unknown in its class", Lookup(ClassBM, 0x15), nil},
+		{"unknown class", Lookup(0x20, 0x15), nil},
+		{"older name", LookupName(ClassSubnAdm, "SwitchRecord"), AttrSwitchInfoRecord},
+		{"older name alone", ByName("InformRecord"), AttrInformInfoRecord},
+		{"of version 1 only", Lookup(ClassSubnAdm, 0x34), AttrSubnAdm1RangeRecord},
+		{"of both versions", Lookup(ClassSubnAdm, 2), AttrSubnAdmNotice},
+		{"of both versions, version 1", LookupVersion(ClassSubnAdm, 1, 2), AttrSubnAdm1Notice},
+		{"of both versions, by name", LookupName(ClassSubnAdm, "Notice"), AttrSubnAdmNotice},
 		{"by name", ByName("PathRecord"), AttrPathRecord},
 		{"shared name", ByName("ClassPortInfo"), AttrSubnAdmClassPortInfo},
 		{"shared name, by class", LookupName(ClassPerf, "ClassPortInfo"), AttrPerfClassPortInfo},
@@ -107,6 +124,24 @@ func TestComponents(t *testing.T) {
 			- - multicast_fdb_top`},
 		{AttrLinearForwardingTableRecord, `lid block_num - port_block`},
 		{AttrSMInfoRecord, `lid - guid sm_key act_count priority sm_state`},
+		{AttrSLtoVLMappingTableRecord, `lid input_port_num output_port_num -` + strings.Repeat(" sl_to_vl", 16)},
+		{AttrRandomForwardingTableRecord, `lid block_num - port`},
+		{AttrMulticastForwardingTableRecord, `lid position - block_num - port_mask_block`},
+		{AttrGUIDInfoRecord, `lid block_num - -` + strings.Repeat(" guid_block", 8)},
+		{AttrPKeyTableRecord, `lid block_num port_num - p_key_block`},
+		{AttrVLArbitrationTableRecord, `lid output_port_num block_num`},
+		{AttrInformInfoRecord, `subscriber_gid enum - gid lid_range_begin lid_range_end - is_generic subscribe type trap_number
+			qpn - resp_time_value - producer_type`},
+		{AttrServiceRecord, `service_id service_gid service_p_key - service_lease service_key service_name` +
+			strings.Repeat(" service_data8", 16) + strings.Repeat(" service_data16", 8) +
+			strings.Repeat(" service_data32", 4) + strings.Repeat(" service_data64", 2)},
+		{AttrMCMemberRecord, `mgid port_gid q_key mlid mtu_selector mtu tclass p_key rate_selector rate packet_life_time_selector
+			packet_life_time sl flow_label hop_limit scope join_state proxy_join`},
+		{AttrTraceRecord, `gid_prefix id_generation - node_type node_id chassis_id entry_port_id exit_port_id entry_port exit_port`},
+		{AttrMultiPathRecord, `raw_traffic - flow_label hop_limit tclass reversible numb_path p_key qos_class sl mtu_selector mtu
+			rate_selector rate packet_life_time_selector packet_life_time service_id8_msb independence_selector - sgid_count dgid_count
+			service_id56_lsb sdgid`},
+		{AttrServiceAssociationRecord, `service_key service_name`},
 		{AttrLinkRecord, `from_lid from_port to_port to_lid`},
 		{AttrPathRecord, `service_id service_id dgid sgid dlid slid raw_traffic - flow_label hop_limit tclass reversible
 			numb_path p_key qos_class sl mtu_selector mtu rate_selector rate packet_life_time_selector

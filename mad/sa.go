@@ -85,7 +85,7 @@ const (
 // NodeRecord is a node as the subnet administrator knows it: one record per
 // port of a channel adapter or router, one per switch.
 //
-//mad:attr class=SubnAdm id=0x0011 methods=Get,GetTable size=108 section=15.2.5.2
+//mad:attr class=SubnAdm id=0x0011 methods=Get,GetTable v1=Get,GetTable,GetBulk state size=108 section=15.2.5.2
 //mad:source opensm include/iba/ib_types.h ib_node_record_t, IB_NR_COMPMASK_*
 //mad:source python-rdma codegen/iba_15.xml SANodeRecord
 type NodeRecord struct {
@@ -103,7 +103,7 @@ type NodeRecord struct {
 // With bit 31 of the modifier, a CapabilityMask in the query matches ports
 // that have at least these capabilities.
 //
-//mad:attr class=SubnAdm id=0x0012 methods=Get,GetTable size=68 section=15.2.5.3 modifier=match_capability_mask:31:1
+//mad:attr class=SubnAdm id=0x0012 methods=Get,GetTable v1=Get,GetTable,GetBulk state size=68 section=15.2.5.3 modifier=match_capability_mask:31:1
 //mad:source opensm include/iba/ib_types.h ib_portinfo_record_t, IB_PIR_COMPMASK_*
 //mad:source python-rdma codegen/iba_15.xml SAPortInfoRecord
 type PortInfoRecord struct {
@@ -119,7 +119,7 @@ type PortInfoRecord struct {
 
 // SwitchInfoRecord is a switch as the subnet administrator knows it.
 //
-//mad:attr class=SubnAdm id=0x0014 methods=Get,GetTable size=24 section=15.2.5.5
+//mad:attr class=SubnAdm id=0x0014 alias=SwitchRecord methods=Get,GetTable v1=Get,GetTable,GetBulk state size=24 section=15.2.5.5
 //mad:source opensm include/iba/ib_types.h ib_switch_info_record_t, IB_SWIR_COMPMASK_*
 //mad:source python-rdma codegen/iba_15.xml SASwitchInfoRecord
 type SwitchInfoRecord struct {
@@ -133,7 +133,7 @@ type SwitchInfoRecord struct {
 // LinearForwardingTableRecord is a block of a switch's unicast forwarding
 // table as the subnet administrator knows it.
 //
-//mad:attr class=SubnAdm id=0x0015 methods=Get,GetTable size=72 section=15.2.5.6
+//mad:attr class=SubnAdm id=0x0015 methods=Get,GetTable v1=GetTable,GetBulk state size=72 section=15.2.5.6
 //mad:source opensm include/iba/ib_types.h ib_lft_record_t, IB_LFTR_COMPMASK_*
 //mad:source python-rdma codegen/iba_15.xml SALinearForwardingTableRecord
 type LinearForwardingTableRecord struct {
@@ -148,7 +148,7 @@ type LinearForwardingTableRecord struct {
 
 // SMInfoRecord is a subnet manager as the subnet administrator knows it.
 //
-//mad:attr class=SubnAdm id=0x0018 methods=Get,GetTable size=28 section=15.2.5.10
+//mad:attr class=SubnAdm id=0x0018 methods=Get,GetTable v1=Get,GetTable,GetBulk state size=28 section=15.2.5.10
 //mad:source opensm include/iba/ib_types.h ib_sminfo_record_t, IB_SMIR_COMPMASK_*
 //mad:source python-rdma codegen/iba_15.xml SASMInfoRecord
 type SMInfoRecord struct {
@@ -161,7 +161,7 @@ type SMInfoRecord struct {
 
 // LinkRecord is one direction of a link.
 //
-//mad:attr class=SubnAdm id=0x0020 methods=Get,GetTable size=8 section=15.2.5.13
+//mad:attr class=SubnAdm id=0x0020 methods=Get,GetTable v1=Get,GetTable,GetBulk state size=8 section=15.2.5.13
 //mad:source opensm include/iba/ib_types.h ib_link_record_t, IB_LR_COMPMASK_*
 //mad:source python-rdma codegen/iba_15.xml SALinkRecord
 type LinkRecord struct {
@@ -181,7 +181,7 @@ type LinkRecord struct {
 //
 // In a query, the selectors say how MTU, Rate and PacketLifeTime are meant.
 //
-//mad:attr class=SubnAdm id=0x0035 methods=Get,GetTable size=64 section=15.2.5.16
+//mad:attr class=SubnAdm id=0x0035 methods=Get,GetTable v1=Get,GetTable state size=64 section=15.2.5.16
 //mad:source opensm include/iba/ib_types.h ib_path_rec_t, IB_PR_COMPMASK_*
 //mad:source linux drivers/infiniband/core/sa_query.c path_rec_table
 //mad:source python-rdma codegen/iba_15.xml SAPathRecord

@@ -255,7 +255,7 @@ type PKeyTable struct {
 //mad:source opensm include/iba/ib_types.h ib_slvl_table_t
 type SLtoVLMappingTable struct {
 	// SLtoVL is the lane of each service level from 0 to 15; 15 drops the packet.
-	SLtoVL [16]uint8 `mad:"0:4"`
+	SLtoVL [16]uint8 `mad:"0:4,components=16"`
 }
 
 // VLArbitrationTable is a block of 32 entries of a port's arbitration tables.

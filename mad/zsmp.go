@@ -236,9 +236,9 @@ var AttrSwitchInfo = &Attribute{
 		{Name: "OutboundEnforcementCap", Script: "outbound_enforcement_cap", Offset: 129, Bits: 1, Count: 1, Stride: 1, Kind: KindUint, Component: 13, Components: 1, ReadOnly: true,
 			Doc: "OutboundEnforcementCap: partitions can be enforced on packets sent."},
 		{Name: "FilterRawPacketInboundCap", Script: "filter_raw_packet_inbound_cap", Offset: 130, Bits: 1, Count: 1, Stride: 1, Kind: KindUint, Component: 14, Components: 1, ReadOnly: true,
-			Doc: "FilterRawInboundCap: received raw packets can be filtered."},
+			Doc: "FilterRawPacketInboundCap: received raw packets can be filtered."},
 		{Name: "FilterRawPacketOutboundCap", Script: "filter_raw_packet_outbound_cap", Offset: 131, Bits: 1, Count: 1, Stride: 1, Kind: KindUint, Component: 15, Components: 1, ReadOnly: true,
-			Doc: "FilterRawOutboundCap: raw packets to be sent can be filtered."},
+			Doc: "FilterRawPacketOutboundCap: raw packets to be sent can be filtered."},
 		{Name: "EnhancedPort0", Script: "enhanced_port0", Offset: 132, Bits: 1, Count: 1, Stride: 1, Kind: KindUint, Component: 16, Components: 1, ReadOnly: true,
 			Doc: "EnhancedPort0: port 0 has what channel adapters' ports have."},
 		{Name: "MulticastFDBTop", Script: "multicast_fdb_top", Offset: 144, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 19, Components: 1, Hex: true,
@@ -434,7 +434,7 @@ var AttrPortInfo = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "M_Key", Script: "m_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Kind: KindUint, Component: 0, Components: 1, Key: true, Hex: true,
-			Doc: "MKey guards changes to the node (and, by M_KeyProtectBits, reads too); 0 leaves it open."},
+			Doc: "M_Key guards changes to the node (and, by M_KeyProtectBits, reads too); 0 leaves it open."},
 		{Name: "GIDPrefix", Script: "gid_prefix", Offset: 64, Bits: 64, Count: 1, Stride: 64, Kind: KindUint, Component: 1, Components: 1, Hex: true,
 			Doc: "GIDPrefix is the subnet prefix, the upper half of the port's GIDs."},
 		{Name: "LID", Script: "lid", Offset: 128, Bits: 16, Count: 1, Stride: 16, Kind: KindLID, Component: 2, Components: 1,
@@ -446,7 +446,7 @@ var AttrPortInfo = &Attribute{
 		{Name: "DiagCode", Script: "diag_code", Offset: 192, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 5, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "DiagCode tells the state of the port's self test; 0 is ready."},
 		{Name: "M_KeyLeasePeriod", Script: "m_key_lease_period", Offset: 208, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 6, Components: 1,
-			Doc: "MKeyLeasePeriod is the time in seconds after which M_Key no longer protects the node; 0 for ever."},
+			Doc: "M_KeyLeasePeriod is the time in seconds after which M_Key no longer protects the node; 0 for ever."},
 		{Name: "LocalPortNum", Script: "local_port_num", Offset: 224, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 7, Components: 1, ReadOnly: true,
 			Doc: "LocalPortNum is the port through which the request came in."},
 		{Name: "LinkWidthEnabled", Script: "link_width_enabled", Offset: 232, Bits: 8, Count: 1, Stride: 8, Kind: KindMask, Words: WordsLinkWidth, Component: 8, Components: 1, NoChange: true,
@@ -464,7 +464,7 @@ var AttrPortInfo = &Attribute{
 		{Name: "LinkDownDefaultState", Script: "link_down_default_state", Offset: 268, Bits: 4, Count: 1, Stride: 4, Kind: KindEnum, Words: WordsLinkDownDefaultState, Component: 14, Components: 1, NoChange: true,
 			Doc: "LinkDownDefaultState is what the port does when the link is lost: poll or sleep."},
 		{Name: "M_KeyProtectBits", Script: "m_key_protect_bits", Offset: 272, Bits: 2, Count: 1, Stride: 2, Kind: KindUint, Component: 15, Components: 1,
-			Doc: "MKeyProtectBits say what needs the M_Key: 0 Sets only, 1 Gets show it as 0, 2 and 3 Gets too."},
+			Doc: "M_KeyProtectBits say what needs the M_Key: 0 Sets only, 1 Gets show it as 0, 2 and 3 Gets too."},
 		{Name: "LMC", Script: "lmc", Offset: 277, Bits: 3, Count: 1, Stride: 3, Kind: KindUint, Component: 17, Components: 1,
 			Doc: "LMC is the number of low LID bits the port ignores: it answers to 2^LMC LIDs."},
 		{Name: "LinkSpeedActive", Script: "link_speed_active", Offset: 280, Bits: 4, Count: 1, Stride: 4, Kind: KindEnum, Words: WordsLinkSpeed, Component: 18, Components: 1, ReadOnly: true,
@@ -504,17 +504,17 @@ var AttrPortInfo = &Attribute{
 		{Name: "FilterRawOutbound", Script: "filter_raw_outbound", Offset: 351, Bits: 1, Count: 1, Stride: 1, Kind: KindUint, Component: 35, Components: 1,
 			Doc: "FilterRawOutbound: a switch port drops raw packets it should send."},
 		{Name: "M_KeyViolations", Script: "m_key_violations", Offset: 352, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 36, Components: 1,
-			Doc: "MKeyViolations counts requests with a wrong M_Key; it stops at 65535."},
+			Doc: "M_KeyViolations counts requests with a wrong M_Key; it stops at 65535."},
 		{Name: "P_KeyViolations", Script: "p_key_violations", Offset: 368, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 37, Components: 1,
-			Doc: "PKeyViolations counts packets with a wrong P_Key; it stops at 65535."},
+			Doc: "P_KeyViolations counts packets with a wrong P_Key; it stops at 65535."},
 		{Name: "Q_KeyViolations", Script: "q_key_violations", Offset: 384, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 38, Components: 1,
-			Doc: "QKeyViolations counts packets with a wrong Q_Key; it stops at 65535."},
+			Doc: "Q_KeyViolations counts packets with a wrong Q_Key; it stops at 65535."},
 		{Name: "GUIDCap", Script: "guid_cap", Offset: 400, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 39, Components: 1, ReadOnly: true,
 			Doc: "GUIDCap is the number of entries in the port's GUID table."},
 		{Name: "ClientReregister", Script: "client_reregister", Offset: 408, Bits: 1, Count: 1, Stride: 1, Kind: KindUint, Component: 40, Components: 1, W1C: true,
 			Doc: "ClientReregister asks the port's clients to subscribe again with the subnet administrator."},
 		{Name: "MulticastP_KeyTrapSuppressionEnabled", Script: "multicast_p_key_trap_suppression_enabled", Offset: 409, Bits: 2, Count: 1, Stride: 2, Kind: KindUint, Component: 41, Components: 1,
-			Doc: "MulticastPKeyTrapSuppressionEnabled stops traps on wrong P_Keys of multicast packets."},
+			Doc: "MulticastP_KeyTrapSuppressionEnabled stops traps on wrong P_Keys of multicast packets."},
 		{Name: "SubnetTimeOut", Script: "subnet_time_out", Offset: 411, Bits: 5, Count: 1, Stride: 5, Kind: KindUint, Component: 42, Components: 1,
 			Doc: "SubnetTimeOut is the longest time a packet needs through the subnet, 4.096 us times two to this power; traps wait as long."},
 		{Name: "RespTimeValue", Script: "resp_time_value", Offset: 419, Bits: 5, Count: 1, Stride: 5, Kind: KindUint, Component: 44, Components: 1, ReadOnly: true,
@@ -592,7 +592,7 @@ var AttrPKeyTable = &Attribute{
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "P_KeyBlock", Script: "p_key_block", Offset: 0, Bits: 16, Count: 32, Stride: 16, Kind: KindUint, Component: 0, Components: 1, Hex: true,
-			Doc: "PKeyBlock are the entries 32*block to 32*block+31."},
+			Doc: "P_KeyBlock are the entries 32*block to 32*block+31."},
 	},
 }
 
@@ -605,8 +605,9 @@ func (t *SLtoVLMappingTable) Decode(data []byte) {
 		b = pad[:]
 	}
 	b = b[:8]
-	for i := range t.SLtoVL {
-		t.SLtoVL[i] = uint8(b[0+i*4/8] >> (4 - i*4%8) & 0xf)
+	for i := 0; i < 16; i += 2 {
+		v := b[0+i/2]
+		t.SLtoVL[i], t.SLtoVL[i+1] = uint8(v>>4), uint8(v&0xf)
 	}
 }
 
@@ -646,7 +647,7 @@ var AttrSLtoVLMappingTable = &Attribute{
 	Doc:       "SLtoVLMappingTable says which virtual lane a packet of each service level leaves through. On a switch it depends on input and output port. A switch with OptimizedSLtoVLMappingProgramming takes bit 17 of the modifier for all input ports and bit 16 for all output ports.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "SLtoVL", Script: "sl_to_vl", Offset: 0, Bits: 4, Count: 16, Stride: 4, Kind: KindUint, Component: 0, Components: 1,
+		{Name: "SLtoVL", Script: "sl_to_vl", Offset: 0, Bits: 4, Count: 16, Stride: 4, Kind: KindUint, Component: 0, Components: 16,
 			Doc: "SLtoVL is the lane of each service level from 0 to 15; 15 drops the packet."},
 	},
 }
@@ -864,7 +865,7 @@ var AttrSMInfo = &Attribute{
 		{Name: "GUID", Script: "guid", Offset: 0, Bits: 64, Count: 1, Stride: 64, Kind: KindGUID, Component: 0, Components: 1,
 			Doc: "GUID is the port GUID of the subnet manager."},
 		{Name: "SM_Key", Script: "sm_key", Offset: 64, Bits: 64, Count: 1, Stride: 64, Kind: KindUint, Component: 1, Components: 1, Key: true, Hex: true,
-			Doc: "SMKey is the SM_Key of the subnet manager; 0 unless the asker proved to be a trusted one."},
+			Doc: "SM_Key is the SM_Key of the subnet manager; 0 unless the asker proved to be a trusted one."},
 		{Name: "ActCount", Script: "act_count", Offset: 128, Bits: 32, Count: 1, Stride: 32, Kind: KindUint, Component: 2, Components: 1,
 			Doc: "ActCount grows with each thing the subnet manager does: its heartbeat."},
 		{Name: "Priority", Script: "priority", Offset: 160, Bits: 4, Count: 1, Stride: 4, Kind: KindUint, Component: 3, Components: 1,

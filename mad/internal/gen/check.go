@@ -2,6 +2,8 @@ package gen
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,13 +24,17 @@ func (p *pkg) check() {
 		for _, l := range f.layouts {
 			for _, a := range l.attrs {
 				p.checkAttr(l, a)
-				key := fmt.Sprintf("class %s id %#04x", a.class.name, a.id)
+				key := fmt.Sprintf("class %s id %#04x", a.classWord(), a.id)
 				if other := ids[key]; other != nil && !a.header {
 					p.errs.add(a.pos, "%s: %s is that of %s", a.name, key, other.name)
 				}
 				ids[key] = a
 			}
+			for _, v := range l.variants {
+				p.checkVariant(v)
+			}
 			p.checkPlaces(l)
+			l.rename()
 		}
 	}
 	// Once all fields are known to be sound, records can be looked into.
@@ -73,8 +79,11 @@ func (p *pkg) checkAttr(l *layout, a *attr) {
 	if a.section == "" {
 		p.errs.add(a.pos, "%s: no section", a.name)
 	}
-	if a.size != l.attrs[0].size {
-		p.errs.add(a.pos, "%s: two sizes", a.name)
+	if at := 8 * a.size; a.size < l.size && slices.ContainsFunc(l.fields, func(f *field) bool { return f.offset < at && at < f.offset+f.span() }) {
+		p.errs.add(a.pos, "%s: %d bytes end within a field", a.name, a.size)
+	}
+	if len(a.methods1) > 0 && a.class.name != "SubnAdm" {
+		p.errs.add(a.pos, "%s: v1 is for SubnAdm", a.name)
 	}
 	projects := map[string]bool{}
 	for _, s := range l.sources {
@@ -84,7 +93,7 @@ func (p *pkg) checkAttr(l *layout, a *attr) {
 	if len(projects) < 2 && !a.unconfirmed {
 		p.errs.add(a.pos, "%s: the layout needs sources from two projects, or the word unconfirmed", a.name)
 	}
-	if !a.header && (a.class.name == "" || a.id == 0 || len(a.methods) == 0) {
+	if !a.header && (a.class.name == "" || !a.hasID || len(a.methods)+len(a.methods1) == 0) {
 		p.errs.add(a.pos, "%s: class, id and methods are needed", a.name)
 	}
 	used := uint64(0)
@@ -109,7 +118,7 @@ func (p *pkg) checkAttr(l *layout, a *attr) {
 // checkPlaces refuses fields that overlap, lie outside, leave bits
 // undeclared, or have a form that the generator cannot write.
 func (p *pkg) checkPlaces(l *layout) {
-	size := 8 * l.attrs[0].size
+	size := 8 * l.size
 	if size == 0 {
 		return // told already
 	}
@@ -159,9 +168,9 @@ func (f *field) sound() bool {
 	aligned := f.offset%8 == 0 && f.stride%8 == 0
 	switch f.kind {
 	case "KindStruct":
-		return aligned && f.bits == 8*f.structure.attrs[0].size
+		return aligned && f.bits == 8*f.structure.size && f.stride == f.bits && (!f.array || f.structure.single())
 	case "KindGID", "KindText", "KindBytes":
-		return aligned && f.bits == f.typeBits && f.count == 1
+		return aligned && f.bits == f.typeBits && f.stride == f.bits
 	}
 	if f.goType == "bool" {
 		return f.bits == 1 && !f.array
@@ -177,6 +186,65 @@ func (f *field) sound() bool {
 		return 8%f.stride == 0 || f.stride%8 == 0 && f.offset%8+f.bits <= 8
 	}
 	return aligned && f.bits == f.typeBits
+}
+
+// single: no array in l, so that l may be in one.
+func (l *layout) single() bool {
+	return !slices.ContainsFunc(l.fields, func(f *field) bool { return f.count > 1 || f.structure != nil })
+}
+
+// checkVariant refuses a variant of what is not there, or does not fit, or of
+// which nobody can tell when it applies.
+func (p *pkg) checkVariant(v *variant) {
+	base := p.layouts[v.of]
+	if base == nil || v.name == "" {
+		p.errs.add(v.pos, "%s: a variant needs of=Layout.Field and name=", v.layout.goName)
+		return
+	}
+	for i, f := range base.fields {
+		if f.goName != v.field {
+			continue
+		}
+		if f.kind != "KindBytes" || v.layout.size > f.bits/8 || f.offset%8 != 0 {
+			p.errs.add(v.pos, "%s: does not fit in %s.%s", v.layout.goName, v.of, v.field)
+		}
+		f.union, v.base = true, base
+		base.parts = append(base.parts, placed{i, v})
+	}
+	if len(base.parts) == 0 || base.parts[len(base.parts)-1].variant != v {
+		p.errs.add(v.pos, "%s: there is no %s.%s", v.layout.goName, v.of, v.field)
+	}
+	for _, c := range v.when {
+		if name, is := strings.CutPrefix(c.name, "modifier."); is {
+			if !slices.ContainsFunc(base.attrs, func(a *attr) bool {
+				return slices.ContainsFunc(a.modifier, func(m part) bool { return m.name == name })
+			}) {
+				p.errs.add(v.pos, "%s: no modifier of %s has %q", v.layout.goName, v.of, name)
+			}
+		} else if !slices.ContainsFunc(base.fields, func(f *field) bool { return f.goName == c.name && f.count == 1 && f.bits <= 64 }) {
+			p.errs.add(v.pos, "%s: %s has no number %q", v.layout.goName, v.of, c.name)
+		}
+	}
+	for _, only := range v.only {
+		if !slices.ContainsFunc(base.attrs, func(a *attr) bool { return a.name == only || a.classWord() == only }) {
+			p.errs.add(v.pos, "%s: %s is no attribute %s", v.layout.goName, v.of, only)
+		}
+	}
+}
+
+// rename puts the specification's names of the fields where the comments have
+// Go's.
+func (l *layout) rename() {
+	for _, f := range l.fields {
+		if f.goName == f.name || f.reserved() {
+			continue
+		}
+		word := regexp.MustCompile(`\b` + regexp.QuoteMeta(f.goName) + `\b`)
+		l.doc = word.ReplaceAllLiteralString(l.doc, f.name)
+		for _, g := range l.fields {
+			g.doc = word.ReplaceAllLiteralString(g.doc, f.name)
+		}
+	}
 }
 
 // number gives fields their component bits, in the order of declaration,
@@ -195,7 +263,7 @@ func (l *layout) number(done map[*layout]int) int {
 			next = f.component
 		}
 		f.component = next
-		if f.structure != nil {
+		if f.structure != nil && !f.array {
 			f.components = f.structure.number(done)
 		}
 		next += f.components
@@ -213,19 +281,26 @@ func (p *pkg) checkNames(l *layout) {
 			if f.reserved() {
 				continue
 			}
-			if slices.Contains(keywords, f.script) {
-				p.errs.add(f.pos, "%s: %q is a word of Starlark", f.goName, f.script)
+			for _, name := range f.scripts() {
+				if slices.Contains(keywords, name) {
+					p.errs.add(f.pos, "%s: %q is a word of Starlark", f.goName, name)
+				}
+				if o := seen[name]; o != nil && in == l {
+					p.errs.add(f.pos, "%s: script name %q is also that of %s", f.goName, name, o.goName)
+				} else if o != nil {
+					p.errs.add(l.pos, "%s: script name %q of %s.%s is also that of %s", l.goName, name, in.goName, f.goName, o.goName)
+				}
+				seen[name] = f
 			}
-			if o := seen[f.script]; o != nil && in == l {
-				p.errs.add(f.pos, "%s: script name %q is also that of %s", f.goName, f.script, o.goName)
-			} else if o != nil {
-				p.errs.add(l.pos, "%s: script name %q of %s.%s is also that of %s", l.goName, f.script, in.goName, f.goName, o.goName)
-			}
-			seen[f.script] = f
 			if f.structure != nil {
 				walk(f.structure)
 			}
 		}
 	}
 	walk(l)
+	own := maps.Clone(seen)
+	for _, v := range l.parts {
+		seen = maps.Clone(own)
+		walk(v.layout)
+	}
 }

@@ -5,59 +5,59 @@ import (
 	"strings"
 )
 
-// needsBinary reports whether f's code uses encoding/binary.
-func (f *file) needsBinary() bool {
-	for _, l := range f.layouts {
-		for _, fl := range l.fields {
-			if !fl.reserved() && fl.structure == nil && fl.kind != "KindGID" && fl.kind != "KindText" && fl.kind != "KindBytes" {
-				if first, last := fl.bytes(); last > first && (last-first != 2 || fl.array) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
 // bytes are the first and the last byte of f, or of its first element.
 func (f *field) bytes() (first, last int) { return f.offset / 8, (f.offset + f.bits - 1) / 8 }
 
 // decode writes the Decode method: every field by itself.
 func (w *writer) decode(l *layout) {
-	size := l.attrs[0].size
 	w.p("// Decode reads t from data; what data lacks reads as 0.\n")
-	w.p("func (t *%s) Decode(data []byte) {\nb := data\nif len(b) < %d {\nvar pad [%d]byte\ncopy(pad[:], b)\nb = pad[:]\n}\nb = b[:%d]\n", l.goName, size, size, size)
+	w.p("func (t *%s) Decode(data []byte) {\nb := data\nif len(b) < %d {\nvar pad [%d]byte\ncopy(pad[:], b)\nb = pad[:]\n}\nb = b[:%d]\n", l.goName, l.size, l.size, l.size)
+	w.decodeFields(l, "t")
+	w.p("}\n\n")
+}
+
+// decodeFields reads the fields of the struct called t from the bytes b.
+func (w *writer) decodeFields(l *layout, t string) {
 	for _, f := range l.fields {
 		if f.reserved() {
 			continue
 		}
 		first, last := f.bytes()
+		name := t + "." + f.goName
+		each := func(value string, args ...any) {
+			w.p("for i := range %s {\n%s[i] = %s\n}\n", name, name, fmt.Sprintf(value, args...))
+		}
+		raw := f.kind == "KindGID" || f.kind == "KindText" || f.kind == "KindBytes"
 		switch {
+		case f.structure != nil && f.array:
+			// Without a call for each.
+			w.p("for i := range %s {\nb := b[%d+i*%d:][:%d]\nt := &%s[i]\n", name, first, f.stride/8, f.structure.size, name)
+			w.decodeFields(f.structure, "t")
+			w.p("}\n")
 		case f.structure != nil:
-			w.p("t.%s.Decode(b[%d:%d])\n", f.goName, first, last+1)
-		case f.kind == "KindGID" || f.kind == "KindText" || f.kind == "KindBytes":
-			w.p("copy(t.%s[:], b[%d:%d])\n", f.goName, first, last+1)
-		case f.array && f.bits < 8 && f.stride < 8:
-			// All elements of a byte at once would be faster, and longer.
-			w.p("for i := range t.%s {\n", f.goName)
-			w.p("t.%s[i] = %s(b[%d+i*%d/8] >> (%d - i*%d%%8) & %#x)\n}\n", f.goName, f.goType, first, f.stride, 8-f.offset%8-f.bits, f.stride, mask(f.bits))
-		case f.array && f.bits < 8:
-			w.p("for i := range t.%s {\n", f.goName)
-			w.p("t.%s[i] = %s(b[%d+i*%d] >> %d & %#x)\n}\n", f.goName, f.goType, first, f.stride/8, 8-f.offset%8-f.bits, mask(f.bits))
+			w.p("%s.Decode(b[%d:%d])\n", name, first, last+1)
+		case raw && f.array:
+			w.p("for i := range %s {\ncopy(%s[i][:], b[%d+i*%d:][:%d])\n}\n", name, name, first, f.stride/8, f.bits/8)
+		case raw:
+			w.p("copy(%s[:], b[%d:%d])\n", name, first, last+1)
+		case f.packed() && f.stride == 4 && f.offset%8 == 0:
+			w.p("for i := 0; i < %d; i += 2 {\nv := b[%d+i/2]\n%s[i], %s[i+1] = %s(v>>4), %s(v&0xf)\n}\n", f.count, first, name, name, f.goType, f.goType)
+		case f.packed() && f.stride < 8:
+			each("%s(b[%d+i*%d/8] >> (%d - i*%d%%8) & %#x)", f.goType, first, f.stride, 8-f.offset%8-f.bits, f.stride, mask(f.bits))
+		case f.packed():
+			each("%s(b[%d+i*%d] >> %d & %#x)", f.goType, first, f.stride/8, 8-f.offset%8-f.bits, mask(f.bits))
 		case f.array && f.bits == 8 && f.stride == 8 && (f.goType == "uint8" || f.goType == "byte"):
-			w.p("copy(t.%s[:], b[%d:%d])\n", f.goName, first, first+f.count)
+			w.p("copy(%s[:], b[%d:%d])\n", name, first, first+f.count)
 		case f.array && f.bits == 8:
-			w.p("for i := range t.%s {\nt.%s[i] = %s(b[%d+i*%d])\n}\n", f.goName, f.goName, f.goType, first, f.stride/8)
+			each("%s(b[%d+i*%d])", f.goType, first, f.stride/8)
 		case f.array:
-			w.p("for i := range t.%s {\n", f.goName)
-			w.p("t.%s[i] = %s(binary.BigEndian.Uint%d(b[%d+i*%d:]))\n}\n", f.goName, f.goType, f.bits, first, f.stride/8)
+			each("%s(binary.BigEndian.Uint%d(b[%d+i*%d:]))", f.goType, f.bits, first, f.stride/8)
 		case f.goType == "bool":
-			w.p("t.%s = %s != 0\n", f.goName, f.read())
+			w.p("%s = %s != 0\n", name, f.read())
 		default:
-			w.p("t.%s = %s\n", f.goName, convert(f.goType, f.loadType(), f.read()))
+			w.p("%s = %s\n", name, convert(f.goType, f.loadType(), f.read()))
 		}
 	}
-	w.p("}\n\n")
 }
 
 // read is an expression for the value of a field that is no array.
@@ -113,7 +113,7 @@ func mask(bits int) uint64 { return 1<<bits - 1 }
 // encode writes the Encode method. Fields that share bytes are put together
 // and written at once; reserved bits become 0.
 func (w *writer) encode(l *layout) {
-	size := l.attrs[0].size
+	size := l.size
 	w.p("// Encode writes t to data, reserved bits as 0; what does not fit is left out.\n")
 	w.p("func (t *%s) Encode(data []byte) {\n", l.goName)
 	w.p("b := data\nif len(b) < %d {\nvar pad [%d]byte\nt.Encode(pad[:])\ncopy(data, pad[:])\nreturn\n}\nb = b[:%d]\n", size, size, size)
@@ -151,6 +151,10 @@ func (w *writer) encodeWhole(f *field) {
 	switch {
 	case f.reserved():
 		w.p("clear(b[%d:%d])\n", first, first+f.span()/8)
+	case f.structure != nil && f.array:
+		w.p("for i := range t.%s {\nt.%s[i].Encode(b[%d+i*%d:][:%d])\n}\n", f.goName, f.goName, first, f.stride/8, f.bits/8)
+	case f.array && f.kind == "KindGID":
+		w.p("for i := range t.%s {\ncopy(b[%d+i*16:], t.%s[i][:])\n}\n", f.goName, first, f.goName)
 	case f.structure != nil:
 		w.p("t.%s.Encode(b[%d:%d])\n", f.goName, first, last+1)
 	case f.array && f.bits == 8 && (f.goType == "uint8" || f.goType == "byte"):

@@ -68,6 +68,9 @@ func (f *field) option(o string) bool {
 	case key == "name":
 		f.name = value
 		return value != ""
+	case key == "also":
+		f.also = value
+		return value != ""
 	case key == "stride":
 		return num(&f.stride) && f.stride > 0
 	case key == "components":
@@ -133,7 +136,7 @@ func (p *pkg) fieldType(f *field, t ast.Expr) bool {
 	case id.Name == "GID":
 		f.kind, f.typeBits = "KindGID", 128
 		return true
-	case p.layouts[id.Name] != nil && !f.array:
+	case p.layouts[id.Name] != nil:
 		f.kind, f.structure = "KindStruct", p.layouts[id.Name]
 		return true
 	case id.Name == "LID":

@@ -13,9 +13,18 @@
 //
 // It reads syntax only, so that it also works while mad does not compile.
 //
-//	//mad:attr    an attribute; more than one where classes share a layout. size is in bytes,
-//	              modifier a list of name:shift:bits. words=Field:Type,... gives a class's own
-//	              words to a plain number. unconfirmed: fewer than two sources are known.
+//	//mad:attr    an attribute; more than one where several share a layout. size is in bytes (one
+//	              that is smaller than the struct has its first fields), modifier a list of
+//	              name:shift:bits. words=Field:Type,... gives a class's own words to a plain
+//	              number. unconfirmed: fewer than two sources are known. alias=Name,...: older
+//	              names. offset: where it begins in a MAD, if not where the class's attributes do.
+//	              answer: whose records the answer holds, where they are another's.
+//	              v1=Method,...: the methods in version 1 of SubnAdm; version=1: it has only that.
+//	              state, config: what the record holds there. What follows a semicolon is
+//	              said of this attribute alone.
+//	//mad:variant the layout stands in a field of another: of=Layout.Field name=word
+//	              [only=class or attribute,...] [when=Field:64-67|144,modifier.part:2], all of which must hold;
+//	              without when, only its name chooses it
 //	//mad:header  a header: a layout that is no attribute (size, section)
 //	//mad:source  project, file, symbol: where the layout can be read in public
 //	//mad:enum    a number of which each value is a word
@@ -24,6 +33,7 @@
 // A field's tag begins with offset:bits, in bits, of the (first) element, and goes on with
 //
 //	name=X         the specification's component name, where Go's differs
+//	also=x         another name for scripts
 //	stride=N       bits from one array element to the next
 //	component=N    its bit in the SA's component mask, where it does not just follow the
 //	               field before; component=none: it has none
@@ -38,6 +48,7 @@ package gen
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/format"
 	"slices"
@@ -61,26 +72,30 @@ func Generate(dir string) (map[string][]byte, error) {
 		if len(f.layouts) == 0 && len(f.words) == 0 {
 			continue
 		}
-		var w writer
-		w.header(f.needsBinary())
+		var body writer
 		for _, words := range f.words {
-			w.words(words)
+			body.words(words)
 		}
 		for _, l := range f.layouts {
-			w.decode(l)
-			w.encode(l)
+			body.decode(l)
+			body.encode(l)
 			for _, a := range l.attrs {
-				w.attribute(l, a)
+				body.attribute(l, a)
 			}
 		}
+		var w writer
+		w.header(bytes.Contains(body.Bytes(), []byte("binary.")))
+		w.Write(body.Bytes())
 		if err := w.add(files, "z"+f.name); err != nil {
 			return nil, err
 		}
 	}
-	var w writer
+	var w, tests writer
 	w.header(false)
 	w.registry(p)
-	return files, w.add(files, "zregistry.go")
+	tests.header(false)
+	tests.codecs(p)
+	return files, errors.Join(w.add(files, "zregistry.go"), tests.add(files, "zcodec_test.go"))
 }
 
 // writer collects one Go file.
@@ -132,15 +147,15 @@ func (w *writer) attribute(l *layout, a *attr) {
 	w.p("// %s describes %s.\n", a.variable, l.goName)
 	w.p("var %s = &Attribute{\nName: %q,\n", a.variable, a.name)
 	if !a.header {
-		w.p("Class: %s,\nVersion: %d,\nID: %#04x,\n", a.class.constant, a.class.version, a.id)
-		w.p("Methods: []Method{")
-		for i, m := range a.methods {
-			if i > 0 {
-				w.p(", ")
-			}
-			w.p("Method%s", m)
+		if len(a.aliases) > 0 {
+			w.p("Aliases: %#v,\n", a.aliases)
 		}
-		w.p("},\n")
+		w.p("Class: %s,\nVersion: %d,\nID: %#04x,\n", a.class.constant, a.version, a.id)
+		if a.oui != 0 {
+			w.p("OUI: %#06x,\n", a.oui)
+		}
+		w.methods("Methods", a.methods)
+		w.methods("Methods1", a.methods1)
 		if len(a.modifier) > 0 {
 			w.p("Modifier: []ModifierPart{\n")
 			for _, m := range a.modifier {
@@ -151,22 +166,66 @@ func (w *writer) attribute(l *layout, a *attr) {
 		if a.smOwned {
 			w.p("SMOwned: true,\n")
 		}
+		if a.state {
+			w.p("State: true,\n")
+		}
+		if a.config {
+			w.p("Configuration: true,\n")
+		}
+		if a.answer != "" {
+			w.p("Answer: Attr%s,\n", a.answer)
+		}
+		if a.offset > 0 {
+			w.p("offset: %d,\n", a.offset)
+		}
 	}
-	w.p("Size: %d,\nSection: %q,\nSources: %#v,\nDoc: %q,\n", a.size, a.section, l.sources, l.doc)
+	w.p("Size: %d,\nSection: %q,\nSources: %#v,\nDoc: %q,\n", a.size, a.section, l.sources, a.text(l))
 	if !a.unconfirmed {
 		w.p("Confirmed: true,\n")
 	}
 	w.p("Fields: []Field{\n")
-	for _, f := range l.fields {
-		if !f.reserved() {
-			w.field(f, a)
-		}
+	for _, f := range l.fieldsOf(a) {
+		w.field(f, a)
 	}
-	w.p("},\n}\n\n")
+	w.p("},\n")
+	if variants := l.variantsOf(a); len(variants) > 0 {
+		w.p("Variants: []Variant{\n")
+		for _, v := range variants {
+			w.p("{Name: %q, Field: %q, Layout: %s, When: []Condition{", v.name, l.fields[v.field].script, v.layout.attrs[0].variable)
+			for _, c := range v.when {
+				modifier, is := strings.CutPrefix(c.name, "modifier.")
+				name := modifier
+				if !is {
+					name = l.named(c.name).script
+				}
+				w.p("{Name: %q, Modifier: %v, Values: %#v}, ", name, is, c.values)
+			}
+			w.p("}},\n")
+		}
+		w.p("},\n")
+	}
+	w.p("}\n\n")
+}
+
+func (w *writer) methods(name string, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	w.p("%s: []Method{", name)
+	for i, m := range list {
+		if i > 0 {
+			w.p(", ")
+		}
+		w.p("Method%s", m)
+	}
+	w.p("},\n")
 }
 
 func (w *writer) field(f *field, a *attr) {
 	w.p("{Name: %q, Script: %q, Offset: %d, Bits: %d, Count: %d, Stride: %d, ", f.name, f.script, f.offset, f.bits, f.count, f.stride)
+	if f.also != "" {
+		w.p("Also: %q, ", f.also)
+	}
 	kind, words := f.kind, f.words
 	if o, ok := a.words[f.goName]; ok {
 		words, kind = o, "KindEnum"
@@ -218,4 +277,17 @@ func (w *writer) registry(p *pkg) {
 	}
 	list("attributes", "all attributes by class and ID", attrs)
 	list("headers", "the layouts that are no attributes", headers)
+}
+
+// codecs pairs the tables with the structs, for tests of all.
+func (w *writer) codecs(p *pkg) {
+	w.p("// codecs pairs the tables with the structs they were made from.\nvar codecs = map[*Attribute]codec{\n")
+	for _, f := range p.files {
+		for _, l := range f.layouts {
+			for _, a := range l.attrs {
+				w.p("%s: &%s{},\n", a.variable, l.goName)
+			}
+		}
+	}
+	w.p("}\n")
 }

@@ -2,7 +2,9 @@ package gen
 
 import (
 	"cmp"
+	"fmt"
 	"go/token"
+	"slices"
 )
 
 // pkg is what the generator has read.
@@ -38,12 +40,65 @@ type konst struct {
 
 // layout is a tagged struct.
 type layout struct {
-	goName  string
-	pos     token.Pos
-	doc     string
-	sources []string
-	attrs   []*attr
-	fields  []*field
+	goName   string
+	pos      token.Pos
+	doc      string
+	sources  []string
+	size     int // bytes: the largest of its attributes
+	attrs    []*attr
+	fields   []*field
+	variants []*variant // that it is
+	parts    []placed   // that it has
+}
+
+// fieldsOf are the fields that have a name and are within a's size.
+func (l *layout) fieldsOf(a *attr) (list []*field) {
+	for _, f := range l.fields {
+		if !f.reserved() && f.offset < 8*a.size {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// variantsOf are the variants that a can have.
+func (l *layout) variantsOf(a *attr) (list []placed) {
+	for _, v := range l.parts {
+		if len(v.only) == 0 || slices.Contains(v.only, a.name) || slices.Contains(v.only, a.classWord()) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// named is the field with a Go name.
+func (l *layout) named(goName string) *field {
+	return l.fields[slices.IndexFunc(l.fields, func(f *field) bool { return f.goName == goName })]
+}
+
+// placed is a variant in its place: the index of the field.
+type placed struct {
+	field int
+	*variant
+}
+
+// variant is what a //mad:variant directive says: the layout stands in a
+// field of another, where the conditions hold.
+type variant struct {
+	pos       token.Pos
+	layout    *layout
+	name      string
+	of, field string // layout and Go name of its field
+	base      *layout
+	only      []string // class words or names of attributes; empty: all
+	when      []condition
+}
+
+// condition is one of when=: ranges of values of a field or of a part of the
+// modifier.
+type condition struct {
+	name   string // Go name of a field, or "modifier." and the name of a part
+	values [][2]uint64
 }
 
 // attr is one use of a layout: an attribute, or a header.
@@ -52,20 +107,46 @@ type attr struct {
 	header      bool
 	name        string
 	variable    string
+	doc         string // what only this one's says
+	aliases     []string
 	class       class
+	version     int
 	id          uint64
+	oui         uint64
+	hasID       bool
+	answer      string // variable of the attribute in the answer
 	methods     []string
+	methods1    []string // in version 1 of SubnAdm
 	modifier    []part
+	offset      int // in the MAD, bytes; 0: the class's
 	size        int // bytes
 	section     string
 	smOwned     bool
 	unconfirmed bool
+	state       bool
+	config      bool
 	words       map[string]*words // by Go name of the field
 	wordsText   string
 }
 
+// text is what is said of a.
+func (a *attr) text(l *layout) string {
+	if a.doc == "" {
+		return l.doc
+	}
+	return a.name + " " + a.doc + " " + l.doc
+}
+
+// classWord is a's class, with the version where it is not the usual one: SubnAdm1.
+func (a *attr) classWord() string {
+	if a.version != a.class.version {
+		return fmt.Sprint(a.class.name, a.version)
+	}
+	return a.class.name
+}
+
 func (a *attr) compare(b *attr) int {
-	return cmp.Or(cmp.Compare(a.class.id, b.class.id), cmp.Compare(a.id, b.id))
+	return cmp.Or(cmp.Compare(a.class.id, b.class.id), cmp.Compare(a.id, b.id), cmp.Compare(b.version, a.version))
 }
 
 type part struct {
@@ -79,6 +160,7 @@ type field struct {
 	goName     string // "_": reserved
 	name       string // of the specification
 	script     string
+	also       string // another script name
 	doc        string
 	goType     string // of one element
 	typeBits   int    // of an element's Go type
@@ -93,6 +175,7 @@ type field struct {
 	component  int
 	components int
 	fixed      bool // component was given
+	union      bool // variants stand here
 	tagOptions
 }
 
@@ -102,6 +185,14 @@ type tagOptions struct {
 }
 
 func (f *field) reserved() bool { return f.goName == "_" }
+
+// scripts are f's names in scripts.
+func (f *field) scripts() []string {
+	if f.also == "" {
+		return []string{f.script}
+	}
+	return []string{f.script, f.also}
+}
 
 // span is how many bits the field covers, what lies between the elements included.
 func (f *field) span() int { return (f.count-1)*f.stride + f.bits }
@@ -120,8 +211,16 @@ var classes = []class{
 	{"DevMgt", "ClassDevMgt", 0x06, 1},
 	{"ComMgt", "ClassComMgt", 0x07, 2},
 	{"SNMP", "ClassSNMP", 0x08, 1},
+	{"Vendor09", "ClassVendor09", 0x09, 1},
+	{"Vendor0A", "ClassVendor0A", 0x0a, 1},
 	{"CC", "ClassCongestion", 0x21, 2},
+	{"Ping", "ClassPing", 0x32, 1},
+	{"SysStat", "ClassSysStat", 0x33, 1},
 }
 
-// methods are the requests a directive may name.
-var methods = []string{"Get", "Set", "Send", "Trap", "Report", "TrapRepress", "GetTable", "GetTraceTable", "GetMulti", "Delete"}
+// methods are the requests a directive may name, methods1 those of version 1
+// of SubnAdm.
+var (
+	methods  = []string{"Get", "Set", "Send", "Trap", "Report", "TrapRepress", "GetTable", "GetTraceTable", "GetMulti", "Delete"}
+	methods1 = []string{"Get", "Set", "Report", "Inform", "GetTable", "GetBulk", "Config"}
+)

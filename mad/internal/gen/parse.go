@@ -122,7 +122,7 @@ func (p *pkg) typeDecl(f *file, t *ast.TypeSpec, doc *ast.CommentGroup) {
 			w := &words{name: t.Name.Name, pos: t.Pos(), mask: verb == "mask", bits: p.types[under.Name]}
 			p.words[w.name] = w
 			f.words = append(f.words, w)
-		case "attr", "header":
+		case "attr", "header", "variant":
 			if p.layouts[t.Name.Name] == nil {
 				l := &layout{goName: t.Name.Name, pos: t.Pos()}
 				p.layouts[l.goName] = l
@@ -200,7 +200,12 @@ func (p *pkg) structDecl(f *file, t *ast.TypeSpec, s *ast.StructType, doc *ast.C
 		verb, rest, _ := strings.Cut(strings.TrimPrefix(c.Text, "//mad:"), " ")
 		switch verb {
 		case "attr", "header":
-			l.attrs = append(l.attrs, p.attrDirective(l, c.Pos(), verb == "header", strings.Fields(rest)))
+			rest, own, _ := strings.Cut(rest, ";")
+			a := p.attrDirective(l, c.Pos(), verb == "header", strings.Fields(rest))
+			a.doc = oneLine(own)
+			l.attrs = append(l.attrs, a)
+		case "variant":
+			l.variants = append(l.variants, p.variantDirective(l, c.Pos(), strings.Fields(rest)))
 		case "source":
 			if len(strings.Fields(rest)) < 3 {
 				p.errs.add(c.Pos(), "//mad:source wants project, file and symbol")
@@ -214,8 +219,9 @@ func (p *pkg) structDecl(f *file, t *ast.TypeSpec, s *ast.StructType, doc *ast.C
 		case a.header:
 			a.variable = "Layout" + l.goName
 		case len(l.attrs) > 1:
-			a.variable = "Attr" + a.class.name + l.goName
+			a.variable = "Attr" + a.classWord() + strings.ReplaceAll(a.name, "_", "")
 		}
+		l.size = max(l.size, a.size)
 	}
 	for _, sf := range s.Fields.List {
 		for _, name := range sf.Names {
@@ -246,15 +252,28 @@ func (p *pkg) attrDirective(l *layout, pos token.Pos, header bool, words []strin
 				continue
 			}
 			a.class = classes[i]
+			a.version = max(a.version, a.class.version)
+		case "alias":
+			a.aliases = strings.Split(value, ",")
+		case "version":
+			a.version, err = strconv.Atoi(value) // after class=
 		case "id":
 			a.id, err = strconv.ParseUint(value, 0, 16)
+			a.hasID = true
+		case "answer":
+			a.answer = value
+		case "oui":
+			a.oui, err = strconv.ParseUint(value, 0, 24)
+		case "offset":
+			a.offset, err = strconv.Atoi(value)
 		case "methods":
-			a.methods = strings.Split(value, ",")
-			for _, m := range a.methods {
-				if !slices.Contains(methods, m) {
-					p.errs.add(pos, "%s: unknown method %q", l.goName, m)
-				}
-			}
+			a.methods = p.methodList(l, pos, value, methods)
+		case "v1":
+			a.methods1 = p.methodList(l, pos, value, methods1)
+		case "state":
+			a.state = true
+		case "config":
+			a.config = true
 		case "modifier":
 			for _, text := range strings.Split(value, ",") {
 				f := strings.Split(text, ":")
@@ -287,6 +306,66 @@ func (p *pkg) attrDirective(l *layout, pos token.Pos, header bool, words []strin
 		}
 	}
 	return a
+}
+
+func (p *pkg) methodList(l *layout, pos token.Pos, text string, known []string) []string {
+	list := strings.Split(text, ",")
+	for _, m := range list {
+		if !slices.Contains(known, m) {
+			p.errs.add(pos, "%s: unknown method %q", l.goName, m)
+		}
+	}
+	return list
+}
+
+// variantDirective reads what follows //mad:variant.
+func (p *pkg) variantDirective(l *layout, pos token.Pos, words []string) *variant {
+	v := &variant{pos: pos, layout: l}
+	for _, w := range words {
+		key, value, _ := strings.Cut(w, "=")
+		ok := value != ""
+		switch key {
+		case "of":
+			v.of, v.field, ok = strings.Cut(value, ".")
+		case "name":
+			v.name = value
+		case "only":
+			v.only = strings.Split(value, ",")
+		case "when":
+			v.when, ok = conditions(value)
+		default:
+			ok = false
+		}
+		if !ok {
+			p.errs.add(pos, "%s: %q is not understood", l.goName, w)
+		}
+	}
+	return v
+}
+
+// conditions reads "IsGeneric:1,TrapNumber:64-67|144,modifier.mode:2".
+func conditions(text string) (list []condition, ok bool) {
+	for _, one := range strings.Split(text, ",") {
+		name, values, has := strings.Cut(one, ":")
+		if !has {
+			return nil, false
+		}
+		c := condition{name: name}
+		for _, r := range strings.Split(values, "|") {
+			low, high, is := strings.Cut(r, "-")
+			if !is {
+				high = low
+			}
+			a, err1 := strconv.ParseUint(low, 0, 64)
+			b, err2 := strconv.ParseUint(high, 0, 64)
+			if err1 != nil || err2 != nil || b < a {
+				return nil, false
+			}
+			c.values = append(c.values, [2]uint64{a, b})
+		}
+		list = append(list, c)
+	}
+	return list, true
 }
 
 // oneLine puts a comment's text on one line; an empty line becomes a space too.

@@ -17,7 +17,8 @@ func (p *pkg) reference() []byte {
 	w.p("| ro | read-only: an agent ignores it in a Set |\n")
 	w.p("| 0=keep | in a Set, 0 leaves it as it is |\n")
 	w.p("| w1c | in a Set, 1 clears it (or triggers it), 0 leaves it as it is |\n")
-	w.p("| key | a key: not shown unless asked for |\n\n")
+	w.p("| key | a key: not shown unless asked for |\n")
+	w.p("| variants | what stands here depends on other fields; the variants are listed below the table |\n\n")
 	type entry struct {
 		l *layout
 		a *attr
@@ -63,11 +64,33 @@ func codeText(t *words, v uint64) string {
 }
 
 func (w *writer) section(l *layout, a *attr) {
-	w.p("## %s\n\n%s\n\n", a.title(), l.doc)
+	w.p("## %s\n\n%s\n\n", a.title(), a.text(l))
 	if a.header {
 		w.p("Header, %d bytes, section %s.", a.size, a.section)
+		for _, v := range l.variants {
+			w.p(" It stands in `%s` of %s%s.", v.base.named(v.field).script, v.of, v.conditions())
+		}
 	} else {
-		w.p("Attribute %#04x, %d bytes, section %s, methods %s.", a.id, a.size, a.section, strings.Join(a.methods, ", "))
+		w.p("Attribute %#04x, %d bytes, section %s", a.id, a.size, a.section)
+		if len(a.methods) > 0 {
+			w.p(", methods %s", strings.Join(a.methods, ", "))
+		}
+		if len(a.methods1) > 0 {
+			w.p(", in class version 1 %s", strings.Join(a.methods1, ", "))
+		}
+		w.p(".")
+		if len(a.aliases) > 0 {
+			w.p(" Older name: %s.", strings.Join(a.aliases, ", "))
+		}
+		if a.answer != "" {
+			w.p(" The answer holds %s.", a.answer)
+		}
+		if a.oui != 0 {
+			w.p(" Vendor %#06x.", a.oui)
+		}
+		if a.state || a.config {
+			w.p(" %s.", kindOfRecord(a.state, a.config))
+		}
 		if a.smOwned {
 			w.p(" A subnet manager sets it and expects it to stay.")
 		}
@@ -82,15 +105,15 @@ func (w *writer) section(l *layout, a *attr) {
 			w.p(" (bit 0 is the least significant).")
 		}
 	}
+	if a.offset > 0 {
+		w.p("\nIt begins at byte %d of the MAD.", a.offset)
+	}
 	if a.unconfirmed {
 		w.p("\n**Layout unconfirmed.**")
 	}
 	w.p("\nSources: %s.\n\n", strings.Join(l.sources, "; "))
 	w.p("| offset | bits | name | component | | |\n|---|---|---|---|---|---|\n")
-	for _, f := range l.fields {
-		if f.reserved() {
-			continue
-		}
+	for _, f := range l.fieldsOf(a) {
 		bits := fmt.Sprint(f.bits)
 		if f.count > 1 {
 			bits = fmt.Sprintf("%d x %d", f.count, f.bits)
@@ -105,7 +128,17 @@ func (w *writer) section(l *layout, a *attr) {
 				component += fmt.Sprintf("-%d", f.component+f.components-1)
 			}
 		}
-		w.p("| %d | %s | `%s` | %s | %s | %s |\n", f.offset, bits, f.script, component, f.marks(a), f.doc)
+		name := "`" + f.script + "`"
+		if f.also != "" {
+			name += " or `" + f.also + "`"
+		}
+		w.p("| %d | %s | %s | %s | %s | %s |\n", f.offset, bits, name, component, f.marks(a), f.doc)
+	}
+	if variants := l.variantsOf(a); len(variants) > 0 {
+		w.p("\n")
+		for _, v := range variants {
+			w.p("Variant **%s** of `%s`%s: %s.\n\n", v.name, l.fields[v.field].script, v.conditions(), v.layout.goName)
+		}
 	}
 	w.p("\n")
 }
@@ -115,7 +148,7 @@ func (a *attr) title() string {
 	if a.header {
 		return a.name
 	}
-	return a.class.name + " " + a.name
+	return a.classWord() + " " + a.name
 }
 
 // marks are f's kind and semantics.
@@ -136,10 +169,48 @@ func (f *field) marks(a *attr) string {
 	for _, m := range []struct {
 		word string
 		on   bool
-	}{{"ro", f.readOnly}, {"0=keep", f.noChange}, {"w1c", f.w1c}, {"key", f.key}} {
+	}{{"ro", f.readOnly}, {"0=keep", f.noChange}, {"w1c", f.w1c}, {"key", f.key}, {"variants", f.union}} {
 		if m.on {
 			list = append(list, m.word)
 		}
 	}
 	return strings.Join(list, ", ")
+}
+
+// kindOfRecord says what a record holds (IBA 1.0.a).
+func kindOfRecord(state, config bool) string {
+	switch {
+	case state && config:
+		return "State and configuration: others than the subnet manager may create and edit it"
+	case config:
+		return "Configuration: others than the subnet manager create and edit it"
+	}
+	return "State: it may be queried, not edited"
+}
+
+// conditions says when v applies.
+func (v *variant) conditions() string {
+	if len(v.when) == 0 {
+		return ", chosen by name alone"
+	}
+	var parts []string
+	for _, c := range v.when {
+		name, is := strings.CutPrefix(c.name, "modifier.")
+		if !is {
+			name = v.base.named(name).script
+		} else {
+			name += " of the modifier"
+		}
+		var ranges []string
+		for _, r := range c.values {
+			switch {
+			case r[0] == r[1]:
+				ranges = append(ranges, fmt.Sprint(r[0]))
+			default:
+				ranges = append(ranges, fmt.Sprintf("%d to %d", r[0], r[1]))
+			}
+		}
+		parts = append(parts, name+" is "+strings.Join(ranges, " or "))
+	}
+	return " where " + strings.Join(parts, " and ")
 }

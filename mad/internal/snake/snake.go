@@ -29,8 +29,8 @@ func Name(spec string) string {
 // acronyms are what a capital run is cut into; longer ones stand before their
 // own beginnings.
 var acronyms = []string{
-	"TClass", "QoS", "SNMP", "GUID", "NVRAM", "IETF", "RSFEC",
-	"DGID", "SGID", "DLID", "SLID", "FDB", "FEC", "GID", "HOQ", "HDR", "LED", "LID", "LMC", "MAD", "MTU", "NDR", "QDR", "EDR", "FDR", "XDR", "QOS",
+	"TClass", "QoS", "SNMP", "GUID", "NVRAM", "IETF", "RSFEC", "FECN", "BECN", "RDMA",
+	"DGID", "SGID", "DLID", "SLID", "FDB", "FEC", "GID", "HOQ", "HDR", "LED", "LID", "LMC", "MAD", "MTU", "NDR", "QDR", "EDR", "FDR", "XDR", "QOS", "OUI", "QPN", "VPD",
 	"DR", "FL", "HL", "IPD", "PM", "QP", "SL", "SM", "TC", "VL",
 }
 
@@ -63,9 +63,9 @@ func wordLen(s string) int {
 	for n < len(s) && isDigit(s[n]) {
 		n++
 	}
-	// Small letters right after digits belong to them: "4x", "12x".
+	// Small letters right after digits belong to them: "4x", "12x", "1to9".
 	if n > 0 && isDigit(s[n-1]) {
-		for n < len(s) && isLower(s[n]) {
+		for n < len(s) && (isLower(s[n]) || isDigit(s[n])) {
 			n++
 		}
 	}

@@ -1,0 +1,154 @@
+package mad
+
+// IOUnitInfo lists the I/O controllers of an I/O unit.
+//
+//mad:attr class=DevMgt id=0x0010 methods=Get size=132 section=16.3.3.3
+//mad:source python-rdma codegen/iba_16_3.xml DMIOUnitInfo
+//mad:source opensm include/iba/ib_types.h ib_iou_info_t
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/ib_dm_attr.h ib_dm_io_unitinfo_t
+type IOUnitInfo struct {
+	// ChangeID grows with every change of ControllerList.
+	ChangeID uint16 `mad:"0:16,ro,name=Change_ID"`
+	// MaxControllers is the number of slots in ControllerList.
+	MaxControllers uint8 `mad:"16:8,ro"`
+	_              uint8 `mad:"24:6"`
+	// DiagDeviceID: the modifier of the diagnostic attributes is a slot; else it is the unit that is tested.
+	DiagDeviceID bool `mad:"30:1,ro"`
+	// OptionROM: the unit has one.
+	OptionROM bool `mad:"31:1,ro"`
+	// ControllerList says of each slot, from 1 on, what is there.
+	ControllerList [256]IOCSlot `mad:"32:4,ro"`
+}
+
+// IOCSlot is what a slot of an I/O unit holds (IBA 16.3.3.3).
+//
+//mad:enum
+type IOCSlot uint8
+
+const (
+	IOCSlotNotInstalled IOCSlot = 0
+	IOCSlotPresent      IOCSlot = 1
+	IOCSlotDoesNotExist IOCSlot = 15
+)
+
+// IOControllerProfile says what an I/O controller is and can do.
+//
+//mad:attr class=DevMgt id=0x0011 methods=Get size=128 section=16.3.3.4 modifier=slot:0:8
+//mad:source python-rdma codegen/iba_16_3.xml DMIOControllerProfile
+//mad:source opensm include/iba/ib_types.h ib_ioc_profile_t
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/ib_dm_attr.h ib_dm_ioc_ctrl_profile_t
+type IOControllerProfile struct {
+	// GUID identifies the controller.
+	GUID GUID `mad:"0:64,ro"`
+	// VendorID is the IEEE OUI of its vendor.
+	VendorID uint32 `mad:"64:24,ro,hex"`
+	_        uint8  `mad:"88:8"`
+	// DeviceID is the vendor's number of the controller's type.
+	DeviceID uint32 `mad:"96:32,ro,hex"`
+	// DeviceVersion is the vendor's version of the controller.
+	DeviceVersion uint16 `mad:"128:16,ro"`
+	_             uint16 `mad:"144:16"`
+	// SubsystemVendorID is the IEEE OUI of the enclosure's vendor; 0 where there is none.
+	SubsystemVendorID uint32 `mad:"160:24,ro,hex"`
+	_                 uint8  `mad:"184:8"`
+	// SubsystemID is that vendor's number of the enclosure.
+	SubsystemID uint32 `mad:"192:32,ro,hex"`
+	// IOClass is what the controller is; 0xffff: the vendor knows.
+	IOClass uint16 `mad:"224:16,ro,hex"`
+	// IOSubclass says it more closely; 0xffff: the vendor knows.
+	IOSubclass uint16 `mad:"240:16,ro,hex"`
+	// Protocol is what it speaks; 0xffff: the vendor knows.
+	Protocol uint16 `mad:"256:16,ro,hex"`
+	// ProtocolVersion is the version of that.
+	ProtocolVersion uint16 `mad:"272:16,ro"`
+	_               uint16 `mad:"288:16"`
+	_               uint16 `mad:"304:16"`
+	// SendMessageDepth is how many messages may be on the way to it.
+	SendMessageDepth uint16 `mad:"320:16,ro"`
+	_                uint8  `mad:"336:8"`
+	// RDMAReadDepth is how many of its RDMA reads may be under way.
+	RDMAReadDepth uint8 `mad:"344:8,ro"`
+	// SendMessageSize is the longest message, in bytes.
+	SendMessageSize uint32 `mad:"352:32,ro"`
+	// RDMATransferSize is the longest RDMA transfer that it begins, in bytes.
+	RDMATransferSize uint32 `mad:"384:32,ro"`
+	// ControllerOperationsMask are the operations that it supports.
+	ControllerOperationsMask ControllerOperations `mad:"416:8,ro"`
+	_                        uint8                `mad:"424:8"`
+	// ServiceEntries is the number of its ServiceEntries.
+	ServiceEntries uint8    `mad:"432:8,ro"`
+	_              [9]uint8 `mad:"440:8"`
+	// IDString is what people are to know it by.
+	IDString [64]byte `mad:"512:512,text,ro"`
+}
+
+// ControllerOperations are operations of an I/O controller (IBA 16.3.3.4).
+//
+//mad:mask
+type ControllerOperations uint8
+
+const (
+	ControllerOperationsSendTo        ControllerOperations = 1 << 0
+	ControllerOperationsSendFrom      ControllerOperations = 1 << 1
+	ControllerOperationsRDMAReadTo    ControllerOperations = 1 << 2
+	ControllerOperationsRDMAReadFrom  ControllerOperations = 1 << 3
+	ControllerOperationsRDMAWriteTo   ControllerOperations = 1 << 4
+	ControllerOperationsRDMAWriteFrom ControllerOperations = 1 << 5
+	ControllerOperationsAtomicTo      ControllerOperations = 1 << 6
+	ControllerOperationsAtomicFrom    ControllerOperations = 1 << 7
+)
+
+// ServiceEntries are up to four services of an I/O controller.
+//
+//mad:attr class=DevMgt id=0x0012 methods=Get size=192 section=16.3.3.5 modifier=first:0:8,last:8:8,slot:16:8
+//mad:source python-rdma codegen/iba_16_3.xml DMServiceEntries
+//mad:source opensm include/iba/ib_types.h ib_svc_entries_t, ib_dm_get_slot_lo_hi
+//mad:source opa-ff IbAccess/Common/Inc/ib_dm.h DM_IOC_SERVICE_ENTRIES
+type ServiceEntries struct {
+	// ServiceEntry are the services from first to last.
+	ServiceEntry [4]ServiceEntry `mad:"0:384,ro"`
+}
+
+// ServiceEntry is a service of an I/O controller.
+//
+//mad:header size=48 section=16.3.3.5
+//mad:source python-rdma codegen/iba_16_3.xml DMServiceEntry
+//mad:source opensm include/iba/ib_types.h ib_svc_entry_t
+type ServiceEntry struct {
+	// ServiceName is what people know it by.
+	ServiceName [40]byte `mad:"0:320,text,ro"`
+	// ServiceID is what programs know it by.
+	ServiceID uint64 `mad:"320:64,ro,hex"`
+}
+
+// DiagnosticTimeout says how long a diagnostic test may take.
+//
+//mad:attr class=DevMgt id=0x0020 methods=Get size=4 section=16.3.3.6 modifier=slot:0:32
+//mad:source python-rdma codegen/iba_16_3.xml DMDiagnosticTimeout
+//mad:source opa-ff IbAccess/Common/Inc/ib_dm.h DIAGNOSTIC_TIMEOUT
+type DiagnosticTimeout struct {
+	// MaxDiagTime is the time in milliseconds.
+	MaxDiagTime uint32 `mad:"0:32,ro"`
+}
+
+// DiagnosticTest begins a diagnostic test. It has no content.
+//
+//mad:attr class=DevMgt id=0x0021 name=PrepareToTest methods=Get,Set size=4 section=16.3.3.7 modifier=slot:0:32 ; makes ready for a test.
+//mad:attr class=DevMgt id=0x0022 name=TestDeviceOnce methods=Set size=4 section=16.3.3.8 modifier=slot:0:32 ; tests once.
+//mad:attr class=DevMgt id=0x0023 name=TestDeviceLoop methods=Set size=4 section=16.3.3.9 modifier=slot:0:32 ; tests until the next request.
+//mad:source python-rdma codegen/iba_16_3.xml DMPrepareToTest, DMTestDeviceOnce, DMTestDeviceLoop
+//mad:source opa-ff IbAccess/Common/Inc/ib_dm.h DM_ATTRIB_ID_*
+type DiagnosticTest struct {
+	_ uint32 `mad:"0:32"`
+}
+
+// DiagCode says how a diagnostic test ended.
+//
+//mad:attr class=DevMgt id=0x0024 methods=Get size=4 section=16.3.3.10 modifier=slot:0:32
+//mad:source python-rdma codegen/iba_16_3.xml DMDiagCode
+//mad:source opa-ff IbAccess/Common/Inc/ib_dm.h DIAG_CODE
+type DiagCode struct {
+	// DiagCode is 0 where all is well; else the vendor knows.
+	DiagCode uint16 `mad:"0:16,ro,hex"`
+	_        uint16 `mad:"16:16"`
+}

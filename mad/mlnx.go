@@ -1,0 +1,195 @@
+package mad
+
+// Mellanox' own attributes, in subnet management and in the vendor classes.
+
+// MlnxPrivateLFTMap says which ports of a switch share a linear forwarding table.
+//
+//mad:attr class=Subn id=0xff10 methods=Get size=64 section=vendor modifier=upper_ports:0:32 unconfirmed
+//mad:source ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t
+type MlnxPrivateLFTMap struct {
+	// Data is the attribute as it came.
+	Data [64]byte `mad:"0:512,bytes"`
+}
+
+// MlnxConfigSpace reads and writes a device's configuration space.
+//
+// It can stop a device for good.
+//
+//mad:attr class=Subn id=0xff50 methods=Get,Set size=64 section=vendor modifier=address:0:16,count:16:6,mode:22:2,address_high:24:8 unconfirmed
+//mad:source mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp
+type MlnxConfigSpace struct {
+	// Data is the attribute as it came.
+	Data [64]byte `mad:"0:512,bytes"`
+}
+
+// MlnxAccessRegister reads and writes a device's registers.
+//
+//mad:attr class=Subn id=0xff52 methods=Get,Set size=64 section=vendor unconfirmed
+//mad:source mstflint mtcr_ul/mtcr_ib_ofed.c IB_SMP_ATTR_REG_ACCESS
+type MlnxAccessRegister struct {
+	// Data is the attribute as it came.
+	Data [64]byte `mad:"0:512,bytes"`
+}
+
+// MlnxSemaphore guards a device's configuration space from two who change it
+// at the same time.
+//
+//mad:attr class=Subn id=0xff53 methods=Get,Set size=64 section=vendor unconfirmed
+//mad:source mstflint include/mtcr_ul/mtcr_com_defs.h SMP_SEMAPHOE_LOCK_CMD
+type MlnxSemaphore struct {
+	// Data is the attribute as it came.
+	Data [64]byte `mad:"0:512,bytes"`
+}
+
+// GeneralInfo says what a device is and runs: hardware and firmware.
+//
+//mad:attr class=Vendor0A id=0x0017 methods=Get size=136 section=vendor
+//mad:source rdma-core infiniband-diags/vendstat.c is3_general_info_t, is4_general_info_t
+//mad:source ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t
+//mad:source python-rdma codegen/vend_mlx.xml MlxGeneralInfo
+type GeneralInfo struct {
+	// VSKey shows the sender to be allowed what it asks.
+	VSKey uint64 `mad:"0:64,name=VS_Key,key,hex"`
+	// HWRevision is the revision of the device.
+	HWRevision uint16 `mad:"64:16,hex"`
+	// DeviceID is the type of the device.
+	DeviceID uint16    `mad:"80:16,hex"`
+	_        [24]uint8 `mad:"96:8"`
+	// Uptime is the time since the device started.
+	Uptime uint32 `mad:"288:32"`
+	_      uint8  `mad:"320:8"`
+	// FWMajor is the first part of the firmware's version; see ExtFWMajor.
+	FWMajor uint8 `mad:"328:8"`
+	// FWMinor is the second part.
+	FWMinor uint8 `mad:"336:8"`
+	// FWSubMinor is the third part.
+	FWSubMinor uint8 `mad:"344:8"`
+	// FWBuildID is the number of the firmware's build.
+	FWBuildID uint32 `mad:"352:32,hex"`
+	// FWMonth is when the firmware was built; the hexadecimal digits are decimal ones.
+	FWMonth uint8 `mad:"384:8,hex"`
+	// FWDay is when the firmware was built, likewise.
+	FWDay uint8 `mad:"392:8,hex"`
+	// FWYear is when the firmware was built, likewise.
+	FWYear uint16 `mad:"400:16,hex"`
+	_      uint16 `mad:"416:16"`
+	// FWHour is when the firmware was built, likewise.
+	FWHour uint16 `mad:"432:16,hex"`
+	// PSID names the board that the firmware is for.
+	PSID [16]byte `mad:"448:128,text"`
+	// INIFileVersion is the version of the settings that the firmware was made with.
+	INIFileVersion uint32 `mad:"576:32"`
+	// Software is where the versions of the management software stand.
+	Software [60]byte `mad:"608:480,bytes"`
+}
+
+// GeneralInfoIS4 is the end of GeneralInfo of InfiniScale IV, ConnectX and all
+// that came later.
+//
+//mad:header size=32 section=vendor
+//mad:variant of=GeneralInfo.Software name=is4 when=DeviceID:0x01b3|0x0245|0x1003-0x101b|0x1b02|0x1b33|0x1b40-0x1b41|0x1b50|0x1b60-0x1b61|0x1b73|0x1b83|0x1b93-0x1b94|0x1ba0|0x1bb4-0x1bb5|0x1bc4-0x1bc6|0x1bd0-0x1bd5|0x1bf0|0xa2d2|0xc738-0xc73b|0xcb20|0xcf08|0xd2f0
+//mad:source rdma-core infiniband-diags/vendstat.c is4_general_info_t, ext_fw_info_device
+//mad:source ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t (reserved up to SWMajor)
+type GeneralInfoIS4 struct {
+	// ExtFWMajor is the first part of the firmware's version (known from rdma-core alone).
+	ExtFWMajor uint32 `mad:"0:32"`
+	// ExtFWMinor is the second part (known from rdma-core alone).
+	ExtFWMinor uint32 `mad:"32:32"`
+	// ExtFWSubMinor is the third part (known from rdma-core alone).
+	ExtFWSubMinor uint32    `mad:"64:32"`
+	_             [16]uint8 `mad:"96:8"`
+	_             uint8     `mad:"224:8"`
+	// SWMajor is the first part of the management software's version.
+	SWMajor uint8 `mad:"232:8"`
+	// SWMinor is the second part.
+	SWMinor uint8 `mad:"240:8"`
+	// SWSubMinor is the third part.
+	SWSubMinor uint8 `mad:"248:8"`
+}
+
+// GeneralInfoIS3 is the end of GeneralInfo of InfiniScale III and its like.
+//
+//mad:header size=4 section=vendor
+//mad:variant of=GeneralInfo.Software name=is3 when=DeviceID:0-65535
+//mad:source rdma-core infiniband-diags/vendstat.c is3_general_info_t
+//mad:source python-rdma codegen/vend_mlx.xml MlxGeneralInfo
+type GeneralInfoIS3 struct {
+	_ uint8 `mad:"0:8"`
+	// SWMajor is the first part of the management software's version.
+	SWMajor uint8 `mad:"8:8"`
+	// SWMinor is the second part.
+	SWMinor uint8 `mad:"16:8"`
+	// SWSubMinor is the third part.
+	SWSubMinor uint8 `mad:"24:8"`
+}
+
+// ConfigSpace reads and writes a device's configuration space.
+//
+// It can stop a device for good.
+//
+//mad:attr class=Vendor09 id=0x0050 methods=Get,Set size=224 section=vendor modifier=address:0:16,count:16:6,mode:22:2,address_high:24:8
+//mad:attr class=Vendor0A id=0x0050 methods=Get,Set size=224 section=vendor modifier=address:0:16,count:16:6,mode:22:2,address_high:24:8
+//mad:source mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_vs
+//mad:source ibutils ibis/src/ibcr_base.h ib_cr_space_t
+//mad:source rdma-core infiniband-diags/vendstat.c is3_config_space_t
+type ConfigSpace struct {
+	// VSKey shows the sender to be allowed what it asks.
+	VSKey uint64 `mad:"0:64,name=VS_Key,key,hex"`
+	// Records are words, or addresses with words and masks.
+	Records [216]byte `mad:"64:1728,bytes"`
+}
+
+// ConfigWords are consecutive words from the address in the modifier on (mode 0).
+//
+//mad:header size=216 section=vendor
+//mad:variant of=ConfigSpace.Records name=words when=modifier.mode:0
+//mad:source mstflint mtcr_ul/mtcr_ib_ofed.c create_attribute_mode_0
+//mad:source ibutils ibis/src/ibcr_base.h ib_cr_space_t
+type ConfigWords struct {
+	// Words are as many as the modifier counts.
+	Words [54]uint32 `mad:"0:32,hex"`
+}
+
+// ConfigRecords are single words, each with its address (mode 2).
+//
+//mad:header size=216 section=vendor
+//mad:variant of=ConfigSpace.Records name=records when=modifier.mode:2
+//mad:source mstflint mtcr_ul/mtcr_ib_ofed.c create_attribute_mode_2, set_mad_data_for_mode_2
+//mad:source rdma-core infiniband-diags/vendstat.c is3_config_space_t
+type ConfigRecords struct {
+	// Record are as many as the modifier counts.
+	Record [18]ConfigRecord `mad:"0:96"`
+}
+
+// ConfigRecord is a word of configuration space.
+//
+//mad:header size=12 section=vendor
+//mad:source mstflint mtcr_ul/mtcr_ib_ofed.c set_mad_data_for_mode_2
+//mad:source rdma-core infiniband-diags/vendstat.c is3_config_space_t is3_record
+type ConfigRecord struct {
+	// Address is where the word is.
+	Address uint32 `mad:"0:32,hex"`
+	// Word is its value.
+	Word uint32 `mad:"32:32,hex"`
+	// Mask are the bits of it that count.
+	Mask uint32 `mad:"64:32,hex"`
+}
+
+// VendorData is a vendor's attribute of which no more is known for sure.
+//
+//mad:attr class=Vendor09 id=0x0051 name=ConfigSpaceMode methods=Get,Set size=232 section=vendor unconfirmed ; belongs to ConfigSpace of old devices.
+//mad:attr class=Vendor0A id=0x0012 name=SoftReset methods=Set size=232 section=vendor unconfirmed ; restarts the device.
+//mad:attr class=Vendor0A id=0x0013 name=ExtPortAccess methods=Get,Set size=232 section=vendor unconfirmed ; reaches the device's processor port (modifier 1), I2C (2, 3) and GPIO (4).
+//mad:attr class=Vendor0A id=0x0015 name=VSMulticastForwardingTable methods=Get,Set size=232 section=vendor unconfirmed ; is a switch's multicast forwarding table.
+//mad:attr class=Vendor0A id=0x0016 name=IBPortConfig methods=Get,Set size=232 section=vendor unconfirmed ; sets up a port.
+//mad:attr class=Vendor0A id=0x0018 name=Mirror methods=Get,Set size=232 section=vendor unconfirmed ; copies a port's packets to another.
+//mad:attr class=Vendor0A id=0x0051 name=AccessRegister methods=Get,Set size=232 section=vendor unconfirmed ; reads and writes a device's registers.
+//mad:attr class=Vendor0A id=0x0090 name=CounterGroupInfo methods=Get size=232 section=vendor modifier=port:0:32 unconfirmed ; says which groups of counters InfiniScale IV has.
+//mad:attr class=Vendor0A id=0x0091 name=ConfigCounterGroup methods=Get,Set size=232 section=vendor modifier=port:0:32 unconfirmed ; chooses the counters of InfiniScale IV.
+//mad:source ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51
+//mad:source rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)
+//mad:source mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)
+type VendorData struct {
+	// Data is the attribute as it came, the vendor's key first.
+	Data [232]byte `mad:"0:1856,bytes"`
+}

@@ -1,0 +1,333 @@
+package mad
+
+// Notice tells of an event: a trap from an agent, or the report of one that
+// the subnet administrator forwards to who subscribed.
+//
+//mad:attr class=Subn id=0x0002 methods=Get,Set,Trap,TrapRepress size=64 section=13.4.8.2
+//mad:attr class=SubnAdm id=0x0002 methods=Report size=80 section=13.4.8.2
+//mad:attr class=SubnAdm version=1 id=0x0002 v1=Report size=64 section=13.4.8.2
+//mad:attr class=BM id=0x0002 methods=Get,Set,Trap,TrapRepress,Report size=80 section=13.4.8.2
+//mad:attr class=DevMgt id=0x0002 methods=Get,Set,Trap,TrapRepress,Report size=80 section=13.4.8.2
+//mad:attr class=CC id=0x0002 methods=Get,Set,Trap,TrapRepress size=80 section=13.4.8.2
+//mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_notice_t
+//mad:source python-rdma codegen/iba_13_4.xml MADNotice
+type Notice struct {
+	// IsGeneric: the specification defines the trap; else a vendor does.
+	IsGeneric bool `mad:"0:1"`
+	// Type is how grave the event is.
+	Type NoticeType `mad:"1:7"`
+	// ProducerType is the kind of node where the event happened; of a vendor's trap, the vendor's OUI.
+	ProducerType ProducerType `mad:"8:24,also=vendor_id"`
+	// TrapNumber is the kind of event; of a vendor's trap, the vendor's number of the device.
+	TrapNumber uint16 `mad:"32:16,also=device_id"`
+	// IssuerLID is the LID of the port that sent the trap.
+	IssuerLID LID `mad:"48:16"`
+	// NoticeToggle alternates with each notice that is read and cleared; 0 in a trap.
+	NoticeToggle bool `mad:"64:1"`
+	// NoticeCount is the number of notices that wait to be read; 0 in a trap.
+	NoticeCount uint16 `mad:"65:15"`
+	// DataDetails say more; what, depends on TrapNumber.
+	DataDetails [54]byte `mad:"80:432,bytes"`
+	// IssuerGID is the GID of the port that sent the trap.
+	IssuerGID GID `mad:"512:128"`
+}
+
+// NoticeType is how grave an event is (IBA 13.4.8.2).
+//
+//mad:enum
+type NoticeType uint8
+
+const (
+	NoticeTypeFatal         NoticeType = 0
+	NoticeTypeUrgent        NoticeType = 1
+	NoticeTypeSecurity      NoticeType = 2
+	NoticeTypeSM            NoticeType = 3 // "subnet_management"
+	NoticeTypeInformational NoticeType = 4
+	NoticeTypeEmpty         NoticeType = 127 // there is no notice
+)
+
+// ProducerType is the kind of node where an event happened (IBA 13.4.8.2).
+//
+//mad:enum
+type ProducerType uint32
+
+const (
+	ProducerTypeCA     ProducerType = 1
+	ProducerTypeSwitch ProducerType = 2
+	ProducerTypeRouter ProducerType = 3
+	ProducerTypeSM     ProducerType = 4 // "subnet_management"
+	ProducerTypeAll    ProducerType = 0xffffff
+)
+
+// NoticeGID tells of a GID that came into service (trap 64) or went out of it
+// (65), or of a multicast group that was made (66) or dissolved (67).
+//
+//mad:header size=22 section=14.2.5.1
+//mad:variant of=Notice.DataDetails name=gid only=SubnAdm,Subn when=IsGeneric:1,TrapNumber:64-67
+//mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_64_67
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_64_t
+//mad:source opa-ff IbAccess/Common/Inc/ib_mad.h TRAPS_64_65_66_67_DETAILS
+type NoticeGID struct {
+	_ [6]uint8 `mad:"0:8"`
+	// GIDAddr is the GID of the port or of the multicast group.
+	GIDAddr GID `mad:"48:128"`
+}
+
+// NoticePort1 tells in version 1 of SubnAdm of a port that came into service
+// (trap 64) or went out of it (65).
+//
+//mad:header size=3 section=14.2.5.1 unconfirmed
+//mad:variant of=Notice.DataDetails name=port_service only=SubnAdm1 when=IsGeneric:1,TrapNumber:64-65
+//mad:source Shanley, InfiniBand Network Architecture, table 29-8
+type NoticePort1 struct {
+	// LIDAddr is the LID of the port.
+	LIDAddr LID `mad:"0:16"`
+	// PortNo is the number of the port.
+	PortNo uint8 `mad:"16:8"`
+}
+
+// NoticeSwitch tells of a switch whose link state changed on some port (trap 128).
+//
+//mad:header size=2 section=14.2.5.1
+//mad:variant of=Notice.DataDetails name=switch only=Subn,SubnAdm,SubnAdm1 when=IsGeneric:1,TrapNumber:128
+//mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_128
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_128_t
+type NoticeSwitch struct {
+	// LIDAddr is the LID of the switch.
+	LIDAddr LID `mad:"0:16"`
+}
+
+// NoticePort tells of a port where the local link integrity (trap 129) or the
+// excessive buffer overrun threshold (130) was reached, or the flow control
+// update watchdog timer expired (131).
+//
+//mad:header size=5 section=14.2.5.1
+//mad:variant of=Notice.DataDetails name=port only=Subn,SubnAdm,SubnAdm1 when=IsGeneric:1,TrapNumber:129-131
+//mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_129_131
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_129_t
+type NoticePort struct {
+	_ uint16 `mad:"0:16"`
+	// LIDAddr is the LID of the port; of a switch's port, that of its port 0.
+	LIDAddr LID `mad:"16:16"`
+	// PortNo is the number of the port.
+	PortNo uint8 `mad:"32:8"`
+}
+
+// NoticeLocalChange tells of a port whose capabilities or other settings
+// changed (trap 144).
+//
+//mad:header size=14 section=14.2.5.1
+//mad:variant of=Notice.DataDetails name=local_change only=Subn,SubnAdm when=IsGeneric:1,TrapNumber:144
+//mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_144, TRAP_144_MASK_*
+//mad:source python-rdma codegen/iba_14.xml MADNoticeTrap144
+type NoticeLocalChange struct {
+	_ uint16 `mad:"0:16"`
+	// LIDAddr is the LID of the port.
+	LIDAddr LID   `mad:"16:16"`
+	_       uint8 `mad:"32:8"`
+	_       uint8 `mad:"40:7"`
+	// OtherLocalChanges: one of the bits from SMPriorityChange on is set.
+	OtherLocalChanges bool `mad:"47:1"`
+	// CapabilityMask is that of PortInfo, as it is now.
+	CapabilityMask CapabilityMask `mad:"48:32"`
+	_              uint16         `mad:"80:10"`
+	// CapabilityMask2Change: CapabilityMask2 has changed (known from opensm alone).
+	CapabilityMask2Change bool `mad:"90:1"`
+	// HierarchyInfoChange: HierarchyInfo has changed (known from opensm alone).
+	HierarchyInfoChange bool `mad:"91:1"`
+	// SMPriorityChange: the priority of the subnet manager there has changed.
+	SMPriorityChange bool `mad:"92:1"`
+	// LinkSpeedEnabledChange: LinkSpeedEnabled has changed.
+	LinkSpeedEnabledChange bool `mad:"93:1"`
+	// LinkWidthEnabledChange: LinkWidthEnabled has changed.
+	LinkWidthEnabledChange bool `mad:"94:1"`
+	// NodeDescriptionChange: NodeDescription has changed.
+	NodeDescriptionChange bool `mad:"95:1"`
+	// CapabilityMask2 is that of PortInfo, as it is now (known from opensm alone).
+	CapabilityMask2 CapabilityMask2 `mad:"96:16"`
+}
+
+// NoticeSystemImage tells of a node whose SystemImageGUID changed (trap 145).
+//
+//mad:header size=14 section=14.2.5.1
+//mad:variant of=Notice.DataDetails name=system_image only=Subn,SubnAdm when=IsGeneric:1,TrapNumber:145
+//mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_145
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_145_t
+type NoticeSystemImage struct {
+	_ uint16 `mad:"0:16"`
+	// LIDAddr is the LID of the port.
+	LIDAddr LID    `mad:"16:16"`
+	_       uint16 `mad:"32:16"`
+	// SystemImageGUID is the node's, as it is now.
+	SystemImageGUID GUID `mad:"48:64"`
+}
+
+// NoticeBadMKey tells of an SMP with a wrong M_Key (trap 256).
+//
+//mad:header size=54 section=14.2.5.1
+//mad:variant of=Notice.DataDetails name=bad_m_key only=Subn,SubnAdm when=IsGeneric:1,TrapNumber:256
+//mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_256
+//mad:source python-rdma codegen/iba_14.xml MADNoticeTrap256
+type NoticeBadMKey struct {
+	_ uint16 `mad:"0:16"`
+	// LIDAddr is the LID of the port that the SMP came from.
+	LIDAddr LID `mad:"16:16"`
+	// DrSLID is the SMP's, where it had a directed route.
+	DrSLID LID `mad:"32:16"`
+	// Method is the SMP's.
+	Method uint8 `mad:"48:8,hex"`
+	_      uint8 `mad:"56:8"`
+	// AttributeID is the SMP's.
+	AttributeID uint16 `mad:"64:16,hex"`
+	// AttributeModifier is the SMP's.
+	AttributeModifier uint32 `mad:"80:32,hex"`
+	// MKey is the wrong key.
+	MKey uint64 `mad:"112:64,name=M_Key,key,hex"`
+	_    uint8  `mad:"176:8"`
+	// DRNotice: the SMP had a directed route.
+	DRNotice bool `mad:"184:1"`
+	// DRPathTruncated: the path was too long for DRNoticeReturnPath.
+	DRPathTruncated bool `mad:"185:1"`
+	// DRHopCount is the number of bytes in DRNoticeReturnPath.
+	DRHopCount uint8 `mad:"186:6"`
+	// DRNoticeReturnPath is the SMP's return path.
+	DRNoticeReturnPath [30]uint8 `mad:"192:8"`
+}
+
+// NoticeBadMKey1 tells in version 1 of SubnAdm of an SMP with a wrong M_Key
+// (trap 256).
+//
+//mad:header size=22 section=14.2.5.1 unconfirmed
+//mad:variant of=Notice.DataDetails name=bad_m_key only=SubnAdm1 when=IsGeneric:1,TrapNumber:256
+//mad:source Shanley, InfiniBand Network Architecture, table 29-11
+type NoticeBadMKey1 struct {
+	_ uint16 `mad:"0:16"`
+	// LIDAddr is the LID of the port that the SMP came from.
+	LIDAddr LID    `mad:"16:16"`
+	_       uint16 `mad:"32:16"`
+	// Method is the SMP's.
+	Method uint8 `mad:"48:8,hex"`
+	_      uint8 `mad:"56:8"`
+	// AttributeID is the SMP's.
+	AttributeID uint16 `mad:"64:16,hex"`
+	// AttributeModifier is the SMP's.
+	AttributeModifier uint32 `mad:"80:32,hex"`
+	// MKey is the wrong key.
+	MKey uint64 `mad:"112:64,name=M_Key,key,hex"`
+}
+
+// NoticeBadKey tells of a packet with a wrong P_Key (trap 257) or Q_Key (258).
+//
+//mad:header size=50 section=14.2.5.1
+//mad:variant of=Notice.DataDetails name=bad_key only=Subn,SubnAdm,SubnAdm1 when=IsGeneric:1,TrapNumber:257-258
+//mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_257_258
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_257_t
+type NoticeBadKey struct {
+	_ uint16 `mad:"0:16"`
+	// LIDAddr1 is the LID of the port that the packet came from.
+	LIDAddr1 LID `mad:"16:16"`
+	// LIDAddr2 is the LID of the port that it was sent to.
+	LIDAddr2 LID `mad:"32:16"`
+	// Key is the packet's Q_Key, or its P_Key in the lower 16 bits.
+	Key uint32 `mad:"48:32,hex"`
+	// SL is the packet's service level.
+	SL uint8 `mad:"80:4"`
+	_  uint8 `mad:"84:4"`
+	// QP1 is the queue pair that the packet came from.
+	QP1 uint32 `mad:"88:24,hex"`
+	_   uint8  `mad:"112:8"`
+	// QP2 is the queue pair that it was sent to.
+	QP2 uint32 `mad:"120:24,hex"`
+	// GIDAddr1 is the GID of the port that the packet came from; all 0 where it had no global route header.
+	GIDAddr1 GID `mad:"144:128"`
+	// GIDAddr2 is the GID of the port that it was sent to; all 0 where it had no global route header.
+	GIDAddr2 GID `mad:"272:128"`
+}
+
+// NoticeSwitchBadPKey tells of a packet with a wrong P_Key at a switch's port
+// (trap 259).
+//
+//mad:header size=51 section=14.2.5.1
+//mad:variant of=Notice.DataDetails name=switch_bad_p_key only=Subn,SubnAdm when=IsGeneric:1,TrapNumber:259
+//mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_259
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_trap_259_t
+type NoticeSwitchBadPKey struct {
+	// DataValid says which of the fields below are known, a bit each.
+	DataValid uint16 `mad:"0:16,hex"`
+	// LIDAddr1 is the LID of the port that the packet came from.
+	LIDAddr1 LID `mad:"16:16"`
+	// LIDAddr2 is the LID of the port that it was sent to.
+	LIDAddr2 LID `mad:"32:16"`
+	// PKey is the packet's P_Key.
+	PKey uint16 `mad:"48:16,name=P_Key,hex"`
+	// SL is the packet's service level.
+	SL uint8 `mad:"64:4"`
+	_  uint8 `mad:"68:4"`
+	// QP1 is the queue pair that the packet came from.
+	QP1 uint32 `mad:"72:24,hex"`
+	_   uint8  `mad:"96:8"`
+	// QP2 is the queue pair that it was sent to.
+	QP2 uint32 `mad:"104:24,hex"`
+	// GIDAddr1 is the GID of the port that the packet came from.
+	GIDAddr1 GID `mad:"128:128"`
+	// GIDAddr2 is the GID of the port that it was sent to.
+	GIDAddr2 GID `mad:"256:128"`
+	// SwLIDAddr is the LID of the switch.
+	SwLIDAddr LID `mad:"384:16"`
+	// PortNo is the port of the switch.
+	PortNo uint8 `mad:"400:8"`
+}
+
+// NoticeBadBKey tells of a MAD with a wrong B_Key (trap 259 of baseboard
+// management).
+//
+//mad:header size=38 section=16.2.3.2
+//mad:variant of=Notice.DataDetails name=bad_b_key only=BM when=IsGeneric:1,TrapNumber:259
+//mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_bkey_259
+//mad:source opa-ff IbAccess/Common/Inc/ib_bm.h BMA_TRAP_DATA_BAD_BKEY
+type NoticeBadBKey struct {
+	// LIDAddr is the LID of the port that the MAD came from.
+	LIDAddr LID `mad:"0:16"`
+	// Method is the MAD's.
+	Method uint8 `mad:"16:8,hex"`
+	_      uint8 `mad:"24:8"`
+	// AttributeID is the MAD's.
+	AttributeID uint16 `mad:"32:16,hex"`
+	// AttributeModifier is the MAD's.
+	AttributeModifier uint32 `mad:"48:32,hex"`
+	_                 uint8  `mad:"80:8"`
+	// QP is the queue pair that the MAD came from.
+	QP uint32 `mad:"88:24,hex"`
+	// BKey is the wrong key.
+	BKey uint64 `mad:"112:64,name=B_Key,key,hex"`
+	// GIDAddr is the GID of the port that the MAD came from.
+	GIDAddr GID `mad:"176:128"`
+}
+
+// NoticeBadCCKey tells of a MAD with a wrong CC_Key (trap 0 of congestion
+// control).
+//
+//mad:header size=40 section=A10.4.3.2
+//mad:variant of=Notice.DataDetails name=bad_cc_key only=CC when=IsGeneric:1,TrapNumber:0
+//mad:source opensm include/iba/ib_types.h ib_mad_notice_attr_t ntc_cckey_0
+//mad:source ibutils ibis/src/ibcc.i ccNotice
+type NoticeBadCCKey struct {
+	// SLID is the LID of the port that the MAD came from.
+	SLID LID `mad:"0:16"`
+	// Method is the MAD's.
+	Method uint8 `mad:"16:8,hex"`
+	_      uint8 `mad:"24:8"`
+	// AttributeID is the MAD's.
+	AttributeID uint16 `mad:"32:16,hex"`
+	_           uint16 `mad:"48:16"`
+	// AttributeModifier is the MAD's.
+	AttributeModifier uint32 `mad:"64:32,hex"`
+	_                 uint8  `mad:"96:8"`
+	// QP is the queue pair that the MAD was sent to.
+	QP uint32 `mad:"104:24,hex"`
+	// CCKey is the wrong key.
+	CCKey uint64 `mad:"128:64,name=CC_Key,key,hex"`
+	// SourceGID is the GID of the port that the MAD came from.
+	SourceGID GID `mad:"192:128"`
+}

@@ -1,0 +1,148 @@
+package mad
+
+// Attributes of subnet management that few devices have.
+
+// RandomForwardingTable is a block of 16 entries of the forwarding table of a
+// switch that searches it for LIDs, in place of a LinearForwardingTable.
+//
+//mad:attr class=Subn id=0x001a methods=Get,Set size=64 section=14.2.5.11 modifier=block:0:16 smowned
+//mad:source python-rdma codegen/iba_14.xml SMPRandomForwardingTable
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_random_forwarding_table_t
+type RandomForwardingTable struct {
+	// LIDPortBlock are the entries 16*block to 16*block+15.
+	LIDPortBlock [16]LIDPort `mad:"0:32"`
+}
+
+// LIDPort is an entry of a RandomForwardingTable.
+//
+//mad:header size=4 section=14.2.5.11
+//mad:source python-rdma codegen/iba_14.xml SMPLIDPortBlock
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_lid_port_block_t
+type LIDPort struct {
+	// EntryLID is the first LID of the entry.
+	EntryLID LID `mad:"0:16"`
+	// Valid: the entry is in use.
+	Valid bool `mad:"16:1"`
+	// LMC is the number of low LID bits that do not count: the entry is for 2^LMC LIDs.
+	LMC uint8 `mad:"17:3"`
+	_   uint8 `mad:"20:4"`
+	// Port is the port that packets to these LIDs leave through.
+	Port uint8 `mad:"24:8"`
+}
+
+// VendorDiag is what a vendor's device tells of its health.
+//
+// The modifier is 0 first, then NextIndex of the answer before, for as long as
+// it is not 0.
+//
+//mad:attr class=Subn id=0x0030 methods=Get size=64 section=14.2.5.14 modifier=index:0:32
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_vendor_diag_t
+//mad:source wireshark epan/dissectors/packet-infiniband.c parse_VendorDiag
+//mad:source python-rdma codegen/iba_14.xml SMPVendorDiag (DiagData 16 bits later)
+type VendorDiag struct {
+	// NextIndex is the modifier to ask for more with; 0 where there is no more.
+	NextIndex uint16 `mad:"0:16"`
+	// DiagData is the vendor's.
+	DiagData [62]byte `mad:"16:496,bytes"`
+}
+
+// LedInfo is the port's light, which tells people where it is.
+//
+//mad:attr class=Subn id=0x0031 methods=Get,Set size=4 section=14.2.5.15 modifier=port:0:8
+//mad:source python-rdma codegen/iba_14.xml SMPLedInfo
+//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_ledinfo_t
+type LedInfo struct {
+	// LedMask: the light is on.
+	LedMask bool   `mad:"0:1"`
+	_       uint32 `mad:"1:31"`
+}
+
+// PortInfoExtended is what else a port has and is set to: the forward error
+// correction of each speed.
+//
+//mad:attr class=Subn id=0x0033 methods=Get,Set size=64 section=14.2.5.19 modifier=port:0:8 smowned
+//mad:source opensm include/iba/ib_types.h ib_port_info_ext_t
+//mad:source rdma-core libibmad/fields.c PortInfoExtended fields (of HDR and NDR, each two fields there are the other way round)
+type PortInfoExtended struct {
+	// CapabilityMask is what the port supports of this attribute.
+	CapabilityMask ExtendedCapabilityMask `mad:"0:32,ro"`
+	// FECModeActive is the forward error correction in use.
+	FECModeActive FECMode `mad:"32:16,ro"`
+	// FDRFECModeSupported are the modes that the port can do at FDR, a bit each.
+	FDRFECModeSupported uint16 `mad:"48:16,ro,hex"`
+	// FDRFECModeEnabled are the modes that may be used at FDR, a bit each.
+	FDRFECModeEnabled uint16 `mad:"64:16,hex"`
+	// EDRFECModeSupported are the modes that the port can do at EDR, a bit each.
+	EDRFECModeSupported uint16 `mad:"80:16,ro,hex"`
+	// EDRFECModeEnabled are the modes that may be used at EDR, a bit each.
+	EDRFECModeEnabled uint16 `mad:"96:16,hex"`
+	// HDRFECModeSupported are the modes that the port can do at HDR, a bit each.
+	HDRFECModeSupported uint16 `mad:"112:16,ro,hex"`
+	// HDRFECModeEnabled are the modes that may be used at HDR, a bit each.
+	HDRFECModeEnabled uint16 `mad:"128:16,hex"`
+	// NDRFECModeSupported are the modes that the port can do at NDR, a bit each.
+	NDRFECModeSupported uint16 `mad:"144:16,ro,hex"`
+	// NDRFECModeEnabled are the modes that may be used at NDR, a bit each.
+	NDRFECModeEnabled uint16    `mad:"160:16,hex"`
+	_                 [42]uint8 `mad:"176:8"`
+}
+
+// FECMode is a forward error correction (opensm include/iba/ib_types.h,
+// rdma-core libibmad/iba_types.h IB_PORT_EXT_*_MODE_ACTIVE).
+//
+//mad:enum
+type FECMode uint16
+
+const (
+	FECModeNone         FECMode = 0
+	FECModeFireCode     FECMode = 1
+	FECModeRS           FECMode = 2 // Reed-Solomon
+	FECModeLowLatencyRS FECMode = 3
+	FECModeRS2          FECMode = 4 // "rs2"
+)
+
+// ExtendedCapabilityMask is what a port supports of PortInfoExtended (opensm
+// include/iba/ib_types.h IB_PORT_EXT_CAP_*).
+//
+//mad:mask
+type ExtendedCapabilityMask uint32
+
+const (
+	ExtendedCapabilityMaskIsFECModeSupported ExtendedCapabilityMask = 1 << 0
+)
+
+// LinkSpeedWidthPairsTable says which widths go with which speeds.
+//
+//mad:attr class=Subn id=0x001c methods=Get size=64 section=14.2.5 modifier=port:0:8 unconfirmed
+//mad:source rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_LINK_SPD_WIDTH_TABLE (the number alone)
+type LinkSpeedWidthPairsTable struct {
+	// Data is the attribute as it came.
+	Data [64]byte `mad:"0:512,bytes"`
+}
+
+// VendorSpecificMadsTable says which vendor's MADs a node understands.
+//
+//mad:attr class=Subn id=0x001d methods=Get size=64 section=14.2.5 modifier=index:0:32 unconfirmed
+//mad:source rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_VENDOR_MADS_TABLE (the number alone)
+type VendorSpecificMadsTable struct {
+	// Data is the attribute as it came.
+	Data [64]byte `mad:"0:512,bytes"`
+}
+
+// HierarchyInfo says where in its chassis a port is.
+//
+//mad:attr class=Subn id=0x001e methods=Get size=64 section=14.2.5 modifier=index:0:32 unconfirmed
+//mad:source rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_HIERARCHY_INFO (the number alone)
+type HierarchyInfo struct {
+	// Data is the attribute as it came.
+	Data [64]byte `mad:"0:512,bytes"`
+}
+
+// CableInfo reads the memory of the cable or transceiver in a port.
+//
+//mad:attr class=Subn id=0x0032 methods=Get size=64 section=14.2.5 modifier=index:0:32 unconfirmed
+//mad:source rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_CABLE_INFO (the number alone)
+type CableInfo struct {
+	// Data is the attribute as it came.
+	Data [64]byte `mad:"0:512,bytes"`
+}
