@@ -134,42 +134,15 @@ func (m Method) IsResponse() bool { return m&Response != 0 }
 
 // Name is the specification's name of m in a MAD of this class and class version.
 func (m Method) Name(c Class, version uint8) string {
-	switch m {
-	case MethodGet:
-		return "Get"
-	case MethodSet:
-		return "Set"
-	case MethodGetResp:
-		return "GetResp"
-	case MethodSend:
-		return "Send"
-	case MethodTrap:
-		return "Trap"
-	case MethodReport:
-		return "Report"
-	case MethodReportResp:
-		return "ReportResp"
-	case MethodTrapRepress:
-		return "TrapRepress"
+	info, ok := MethodOf(c, version, m&^Response)
+	if !ok {
+		info, ok = MethodOf(0, 0, m&^Response) // a common one, where the class has no use for it
 	}
-	if c == ClassSubnAdm {
-		names := saMethods2
-		if version == 1 {
-			names = saMethods1
-		}
-		if n, ok := names[m&^Response]; ok {
-			if m.IsResponse() {
-				n += "Resp"
-			}
-			return n
-		}
+	switch {
+	case !ok, m.IsResponse() && (!info.Answered || m == MethodSet|Response):
+		return fmt.Sprintf("unknown(%#02x)", uint8(m))
+	case m.IsResponse():
+		return info.Name + "Resp"
 	}
-	return fmt.Sprintf("unknown(%#02x)", uint8(m))
+	return info.Name
 }
-
-// The same numbers mean other methods in the two versions of SubnAdm
-// (IBA 1.0.a; Shanley, InfiniBand Network Architecture, table 33-3; IBA 1.3 15.2.2).
-var (
-	saMethods1 = map[Method]string{0x10: "Inform", 0x12: "GetTable", 0x13: "GetBulk", 0x15: "Config"}
-	saMethods2 = map[Method]string{0x12: "GetTable", 0x13: "GetTraceTable", 0x14: "GetMulti", 0x15: "Delete"}
-)

@@ -35,14 +35,25 @@ const vendorFirst AttributeID = 0xff00
 // ABORT of an RMPP transfer carry the method of its request, and so have its
 // effect.
 func EffectOf(c Class, version uint8, m Method, id AttributeID) Effect {
-	if c == ClassSubnAdm && version == c.Version() {
+	if c == ClassSubnAdm {
 		switch {
-		case m == MethodSet && id == attrInformInfo, m == MethodReportResp:
+		case m == MethodReportResp && slices.Contains(c.versions(), version),
+			version == 2 && m == MethodSet && id == attrInformInfo,
+			version == 1 && m == MethodInform && id == attrInformInfo:
 			return EffectSession
 		}
 	}
-	a := Lookup(c, id)
-	if a == nil || version != a.Version {
+	a := LookupVersion(c, version, id)
+	if c == ClassSubnAdm && version == 1 {
+		if a == nil {
+			a = Lookup(c, id) // it is in both versions
+		}
+		if a != nil && slices.Contains(a.Methods1, m) && (m == MethodGet || m == MethodGetTable || m == MethodGetBulk) {
+			return EffectRead
+		}
+		return EffectFabric
+	}
+	if a == nil {
 		return EffectFabric
 	}
 	return a.Effect(m)

@@ -1,6 +1,9 @@
 package mad
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestEffectOf(t *testing.T) {
 	for _, test := range []struct {
@@ -32,6 +35,11 @@ func TestEffectOf(t *testing.T) {
 		{"SubnAdmReport(Notice)", ClassSubnAdm, 2, MethodReport, 0x02, EffectFabric},
 		{"SubnAdmDelete(PathRecord)", ClassSubnAdm, 2, MethodDelete, 0x35, EffectFabric},
 		{"SubnAdmSet(InformInfo) of version 1", ClassSubnAdm, 1, MethodSet, 0x03, EffectFabric},
+		{"SubnAdmInform of version 1", ClassSubnAdm, 1, MethodInform, 0x03, EffectSession},
+		{"SubnAdmInform of version 2, which does not exist", ClassSubnAdm, 2, MethodInform, 0x03, EffectFabric},
+		{"SubnAdmGetBulk of version 1", ClassSubnAdm, 1, MethodGetBulk, 0x11, EffectRead},
+		{"SubnAdmGetTraceTable, whose number that is in version 2", ClassSubnAdm, 2, MethodGetTraceTable, 0x11, EffectFabric},
+		{"SubnAdmGet(NoticeRecord) of version 1", ClassSubnAdm, 1, MethodGet, 0xf4, EffectRead},
 		{"SubnAdmConfig of version 1", ClassSubnAdm, 1, 0x15, 0x11, EffectFabric},
 		{"PerfGet(PortCounters)", ClassPerf, 1, MethodGet, 0x12, EffectRead},
 		{"PerfSet(PortCounters)", ClassPerf, 1, MethodSet, 0x12, EffectFabric},
@@ -49,29 +57,33 @@ func TestEffectOf(t *testing.T) {
 	}
 }
 
-// TestEffects: over all that a MAD's header can say, only the known Gets are
-// reads.
+// TestEffects: over all that a MAD's header can say, only what asks for
+// something that is known, and is no vendor's, is a read.
 func TestEffects(t *testing.T) {
-	reads, sessions := 0, 0
-	for class := range 256 {
-		for version := range 4 {
-			for method := range 256 {
-				for _, id := range []AttributeID{0x01, 0x02, 0x03, 0x10, 0x11, 0x12, 0x15, 0x1d, 0x35, 0xff90, 0xffff} {
-					switch EffectOf(Class(class), uint8(version), Method(method), id) {
+	var ids []AttributeID
+	for _, a := range Attributes() {
+		ids = append(ids, a.ID, a.ID+1)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	reads := []Method{MethodGet, MethodGetTable, MethodGetMulti, MethodGetTraceTable, MethodGetBulk}
+	for class := range Class(255) {
+		for version := range uint8(4) {
+			for method := range Method(255) {
+				for _, id := range ids {
+					switch EffectOf(class, version, method, id) {
 					case EffectRead:
-						reads++
+						if Lookup(class, id) == nil || class.IsVendor() || !slices.Contains(reads, method) || Allowed(class, version, method, id) != nil {
+							t.Fatalf("%v version %d method %#02x attribute %#04x passes for a read", class, version, method, id)
+						}
 					case EffectSession:
-						sessions++
+						if class != ClassSubnAdm || version != 1 && version != 2 || id != attrInformInfo && method != MethodReportResp {
+							t.Fatalf("%v version %d method %#02x attribute %#04x passes for the session's own", class, version, method, id)
+						}
 					}
 				}
 			}
 		}
-	}
-	// Subn and SubnDirected: 0x10 0x11 0x12 0x15 0xff90; SubnAdm: Get of 0x01
-	// 0x11 0x12 0x15 0x35, GetTable of the last four; Perf: 0x01 0x12 0x1d.
-	// Sessions: Set of 0x03, ReportResp of any.
-	if reads != 2*5+9+3 || sessions != 1+11 {
-		t.Errorf("%d reads and %d sessions", reads, sessions)
 	}
 }
 

@@ -1,0 +1,88 @@
+package mad
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Allowed says why nobody can be expected to carry out a request, or answers
+// nil. It goes by what the specification gives the attribute (of SubnAdm
+// version 1: Shanley, InfiniBand Network Architecture, table 33-5), so that
+// the impossible is refused before it is sent. What it does not know it lets
+// pass: vendors' classes, attributes and versions.
+func Allowed(c Class, version uint8, m Method, id AttributeID) error {
+	if c.IsVendor() {
+		return nil
+	}
+	info, ok := MethodOf(c, version, m&^Response)
+	switch {
+	case !knows(c):
+		return nil
+	case !slices.Contains(c.versions(), version):
+		return fmt.Errorf("class %v has no version %d: it has %s", c, version, versionWords(c))
+	case !ok:
+		return fmt.Errorf("class %v version %d has no method %#02x: it has %s", c, version, uint8(m&^Response), methodWords(methodsOf(c, version)))
+	case m.IsResponse() && !info.Answered && m != MethodGetResp:
+		return fmt.Errorf("%s has no answer", info.Name)
+	case m.IsResponse():
+		return nil
+	}
+	a := LookupVersion(c, version, id)
+	if a == nil && c == ClassSubnAdm {
+		a = Lookup(c, id) // of the other version
+	}
+	if a == nil {
+		return nil
+	}
+	methods := a.MethodsIn(version)
+	if slices.Contains(methods, m) {
+		return nil
+	}
+	what := fmt.Sprintf("%v%s(%s)", c.Family(), info.Name, a.Name)
+	if len(methods) == 0 {
+		return fmt.Errorf("%s: version %d of the class has no %s", what, version, a.Name)
+	}
+	var infos []MethodInfo
+	for _, m := range methods {
+		info, _ := MethodOf(c, version, m)
+		infos = append(infos, info)
+	}
+	return fmt.Errorf("%s: the specification has no such request: of %s it has %s", what, a.Name, methodWords(infos))
+}
+
+// MethodsIn are the requests that the specification allows in a version of the
+// attribute's class.
+func (a *Attribute) MethodsIn(version uint8) []Method {
+	switch {
+	case a.Class == ClassSubnAdm && version == 1:
+		return a.Methods1
+	case version == a.Version:
+		return a.Methods
+	}
+	return nil
+}
+
+// knows: there are tables of the class.
+func knows(c Class) bool {
+	return slices.ContainsFunc(attributes, func(a *Attribute) bool { return a.Class == c.Family() })
+}
+
+func (c Class) versions() []uint8 {
+	if c == ClassSubnAdm {
+		return []uint8{1, 2}
+	}
+	return []uint8{c.Version()}
+}
+
+func versionWords(c Class) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(c.versions()), " ", " and "), "[]")
+}
+
+func methodWords(list []MethodInfo) string {
+	var names []string
+	for _, i := range list {
+		names = append(names, i.Name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,134 @@
+package mad
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAllowed(t *testing.T) {
+	for _, test := range []struct {
+		class   Class
+		version uint8
+		method  Method
+		id      AttributeID
+		want    string
+	}{
+		{ClassSubn, 1, MethodGet, 0x11, ""},
+		{ClassSubnDirected, 1, MethodSet, 0x15, ""},
+		{ClassSubn, 1, MethodTrap, 0x02, ""},
+		{ClassSubn, 1, MethodSet, 0x11, "SubnSet(NodeInfo): the specification has no such request: of NodeInfo it has Get"},
+		{ClassSubnDirected, 1, MethodSet, 0x11, "SubnSet(NodeInfo): the specification has no such request: of NodeInfo it has Get"},
+		{ClassSubn, 1, MethodGetTable, 0x11, "class Subn version 1 has no method 0x12: it has Get, Set, Send, Trap, Report, TrapRepress"},
+		{ClassSubn, 2, MethodGet, 0x11, "class Subn has no version 2: it has 1"},
+		{ClassSubn, 1, MethodGet, 0x77, ""}, // who knows
+		{ClassSubn, 1, MethodGetResp, 0x11, ""},
+		{ClassSubn, 1, MethodTrap | Response, 0x02, "Trap has no answer"},
+		{ClassSubnAdm, 2, MethodGetTable, 0x35, ""},
+		{ClassSubnAdm, 2, MethodDelete, 0x38, ""},
+		{ClassSubnAdm, 2, MethodGetMulti, 0x3a, ""},
+		{ClassSubnAdm, 2, MethodGetTable, 0x01, "SubnAdmGetTable(ClassPortInfo): the specification has no such request: of ClassPortInfo it has Get"},
+		{ClassSubnAdm, 2, MethodSet, 0x35, "SubnAdmSet(PathRecord): the specification has no such request: of PathRecord it has Get, GetTable"},
+		{ClassSubnAdm, 2, MethodInform, 0x03, "class SubnAdm version 2 has no method 0x10: it has Get, Set, Report, GetTable, GetTraceTable, GetMulti, Delete"},
+		{ClassSubnAdm, 2, MethodGet, 0x34, "SubnAdmGet(RangeRecord): version 2 of the class has no RangeRecord"},
+		{ClassSubnAdm, 3, MethodGet, 0x35, "class SubnAdm has no version 3: it has 1 and 2"},
+		{ClassSubnAdm, 1, MethodInform, 0x03, ""},
+		{ClassSubnAdm, 1, MethodGetBulk, 0x11, ""},
+		{ClassSubnAdm, 1, MethodConfig, 0x34, ""},
+		{ClassSubnAdm, 1, MethodConfig, 0x11, "SubnAdmConfig(NodeRecord): the specification has no such request: of NodeRecord it has Get, GetTable, GetBulk"},
+		{ClassSubnAdm, 1, MethodGet, 0x15, "SubnAdmGet(LinearForwardingTableRecord): the specification has no such request: of LinearForwardingTableRecord it has GetTable, GetBulk"},
+		{ClassSubnAdm, 1, MethodGetBulk, 0x35, "SubnAdmGetBulk(PathRecord): the specification has no such request: of PathRecord it has Get, GetTable"},
+		{ClassSubnAdm, 1, MethodGetMulti, 0x3a, "class SubnAdm version 1 has no method 0x14: it has Get, Set, Report, Inform, GetTable, GetBulk, Config"},
+		{ClassSubnAdm, 1, MethodGet, 0x3a, "SubnAdmGet(MultiPathRecord): version 1 of the class has no MultiPathRecord"},
+		{ClassPerf, 1, MethodSet, 0x12, ""},
+		{ClassPerf, 1, MethodSet, 0x11, "PerfSet(PortSamplesResult): the specification has no such request: of PortSamplesResult it has Get"},
+		{ClassBM, 1, MethodSend, 0x21, ""},
+		{ClassBM, 1, MethodGet, 0x21, "BMGet(ReadVPD): the specification has no such request: of ReadVPD it has Send"},
+		{0x0a, 7, 0x33, 0x17, ""}, // the vendor's
+		{0x20, 1, MethodGet, 0x01, ""},
+	} {
+		got := ""
+		if err := Allowed(test.class, test.version, test.method, test.id); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%v version %d, method %#02x, attribute %#04x:\n got %q\nwant %q", test.class, test.version, test.method, test.id, got, test.want)
+		}
+	}
+}
+
+// TestAllowedAll: what the tables have is allowed, in the version that has it.
+func TestAllowedAll(t *testing.T) {
+	for _, a := range Attributes() {
+		for version := range uint8(3) {
+			for _, m := range a.MethodsIn(version) {
+				if err := Allowed(a.Class, version, m, a.ID); err != nil {
+					t.Error(err)
+				}
+				if _, ok := MethodOf(a.Class, version, m); !ok {
+					t.Errorf("%v version %d has no method %#02x, but %s has", a.Class, version, uint8(m), a.Name)
+				}
+			}
+		}
+	}
+}
+
+// TestMap33 is the map of methods and attributes of version 1, and what each
+// record holds (Shanley, InfiniBand Network Architecture, tables 33-5, 33-6).
+func TestMap33(t *testing.T) {
+	want := map[string]string{
+		"ClassPortInfo":                  "Get",
+		"Notice":                         "Report",
+		"InformInfo":                     "Inform",
+		"NodeRecord":                     "Get GetTable GetBulk state",
+		"PortInfoRecord":                 "Get GetTable GetBulk state",
+		"SLtoVLMappingTableRecord":       "Get GetTable GetBulk state",
+		"SwitchRecord":                   "Get GetTable GetBulk state",
+		"LinearForwardingTableRecord":    "GetTable GetBulk state",
+		"RandomForwardingTableRecord":    "GetTable GetBulk state",
+		"MulticastForwardingTableRecord": "GetTable GetBulk state",
+		"VLArbitrationRecord":            "GetTable GetBulk state",
+		"SMInfoRecord":                   "Get GetTable GetBulk state",
+		"InformRecord":                   "Get Set GetTable GetBulk Config state configuration",
+		"NoticeRecord":                   "Get GetTable GetBulk state",
+		"LinkRecord":                     "Get GetTable GetBulk state",
+		"GuidInfoRecord":                 "Get GetTable GetBulk state",
+		"ServiceRecord":                  "Get Set GetTable GetBulk Config state configuration",
+		"PartitionRecord":                "Get GetTable GetBulk state",
+		"RangeRecord":                    "Get Set GetTable GetBulk Config state configuration",
+		"PathRecord":                     "Get GetTable state",
+		"MCGroupRecord":                  "Get Set GetTable GetBulk Config state configuration",
+		"MCMemberRecord":                 "Get Set GetTable GetBulk Config state configuration",
+		"SAResponse":                     "GetBulk",
+	}
+	got := map[string]string{}
+	for name := range want {
+		a := LookupName(ClassSubnAdm, name)
+		if name == "Notice" {
+			a = LookupVersion(ClassSubnAdm, 1, a.ID)
+		}
+		if a == nil {
+			continue
+		}
+		for i, m := range a.Methods1 {
+			if i > 0 {
+				got[name] += " "
+			}
+			got[name] += m.Name(ClassSubnAdm, 1)
+		}
+		if a.State {
+			got[name] += " state"
+		}
+		if a.Configuration {
+			got[name] += " configuration"
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for _, a := range Attributes() {
+		if a.Class == ClassSubnAdm && len(a.Methods1) > 0 && want[a.Name] == "" && (len(a.Aliases) == 0 || want[a.Aliases[0]] == "") && a.Name != "SLtoVLMappingTableRecord" {
+			t.Errorf("%s is in version 1, but not in the table", a.Name)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package mad
+
+import "slices"
+
+// MethodInfo is what there is to know of a method in a class.
+type MethodInfo struct {
+	Method   Method
+	Name     string // the specification's, without the class: "GetTable"
+	Answered bool   // there is an answer: the method with the response bit, GetResp to a Set
+	Table    bool   // the answer takes as many MADs as it needs
+	Required bool   // of SubnAdm: every subnet administrator has it
+	Doc      string
+}
+
+// MethodOf finds a method of a version of a class, by its number without the
+// response bit; ok is false where the class has no such method.
+func MethodOf(c Class, version uint8, m Method) (info MethodInfo, ok bool) {
+	list := methodsOf(c, version)
+	i := slices.IndexFunc(list, func(i MethodInfo) bool { return i.Method == m })
+	if i < 0 {
+		return MethodInfo{}, false
+	}
+	return list[i], true
+}
+
+// Methods lists the methods of a version of a class.
+func Methods(c Class, version uint8) []MethodInfo { return slices.Clone(methodsOf(c, version)) }
+
+func methodsOf(c Class, version uint8) []MethodInfo {
+	switch {
+	case c == ClassSubnAdm && version == 1:
+		return saMethods1
+	case c == ClassSubnAdm:
+		return saMethods2
+	}
+	return commonMethods
+}
+
+// Methods common to many classes, if not to all (IBA 13.4.5; Shanley,
+// InfiniBand Network Architecture, table 28-4).
+var commonMethods = []MethodInfo{
+	{MethodGet, "Get", true, false, false, "reads an attribute"},
+	{MethodSet, "Set", true, false, false, "writes an attribute; GetResp answers"},
+	{MethodSend, "Send", false, false, false, "sends a datagram; no answer is required"},
+	{MethodTrap, "Trap", false, false, false, "tells a manager, unasked, of an event"},
+	{MethodReport, "Report", true, false, false, "passes on a trap to who subscribed"},
+	{MethodTrapRepress, "TrapRepress", false, false, false, "tells an agent to stop repeating a trap"},
+}
+
+// The same numbers are other methods in the two versions of SubnAdm (IBA
+// 1.0.a: Shanley, InfiniBand Network Architecture, table 33-3; IBA 1.3 15.2.2).
+var (
+	saMethods1 = []MethodInfo{
+		{MethodGet, "Get", true, false, true, "reads a record"},
+		{MethodSet, "Set", true, false, true, "writes a record; GetResp answers"},
+		{MethodReport, "Report", true, false, true, "passes on a trap to who subscribed"},
+		{MethodInform, "Inform", true, false, true, "subscribes to reports, or ends that; in version 2 a Set does"},
+		{MethodGetTable, "GetTable", true, true, true, "reads all records that match"},
+		{MethodGetBulk, "GetBulk", true, true, false, "reads all there is, for another subnet manager"},
+		{MethodConfig, "Config", true, true, true, "adds, deletes or changes a whole table of records"},
+	}
+	saMethods2 = []MethodInfo{
+		{MethodGet, "Get", true, false, true, "reads the one record that matches"},
+		{MethodSet, "Set", true, false, true, "writes a record; GetResp answers"},
+		{MethodReport, "Report", true, false, true, "passes on a trap to who subscribed"},
+		{MethodGetTable, "GetTable", true, true, true, "reads all records that match"},
+		{MethodGetTraceTable, "GetTraceTable", true, true, false, "reads the hops of a path"},
+		{MethodGetMulti, "GetMulti", true, true, false, "asks with a request of several MADs for paths between sets of ports"},
+		{MethodDelete, "Delete", true, false, true, "deletes a record"},
+	}
+)
