@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -32,14 +33,6 @@ const (
 
 // fieldValue is a field as scripts see it; an array is a tuple.
 func fieldValue(f *mad.Field, data []byte) starlark.Value {
-	switch f.Kind {
-	case mad.KindStruct:
-		return newRecord(f.Struct, f.Bytes(data))
-	case mad.KindText:
-		return starlark.String(f.Text(data))
-	case mad.KindBytes:
-		return starlark.Bytes(f.Bytes(data))
-	}
 	return each(f, func(i int) starlark.Value { return elementValue(f, data, i) })
 }
 
@@ -56,10 +49,22 @@ func each(f *mad.Field, element func(i int) starlark.Value) starlark.Value {
 }
 
 func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
-	if f.Kind == mad.KindGID {
-		var g mad.GID
-		copy(g[:], f.Bytes(data)[i*f.Stride/8:])
-		return starlark.String(g.String())
+	switch f.Kind {
+	case mad.KindStruct:
+		return newRecord(f.Struct, f.At(i).Bytes(data))
+	case mad.KindText:
+		return starlark.String(f.At(i).Text(data))
+	case mad.KindBytes:
+		b := f.At(i).Bytes(data)
+		switch {
+		case !f.Key:
+			return starlark.Bytes(b)
+		case len(bytes.Trim(b, "\x00")) == 0:
+			return starlark.String(keyNone)
+		}
+		return starlark.String(keyHidden)
+	case mad.KindGID:
+		return starlark.String(f.At(i).GID(data).String())
 	}
 	v := f.UintAt(data, i)
 	switch {
@@ -102,6 +107,27 @@ func setNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*ma
 // setField writes v to f. Words, numbers, and for masks any mix of them are
 // understood; what does not fit is an error.
 func setField(f *mad.Field, data []byte, v starlark.Value) error {
+	if f.Count == 1 {
+		return setElement(f, data, v)
+	}
+	it, ok := v.(starlark.Iterable)
+	if !ok {
+		return fmt.Errorf("got %s, want a list of %d", v.Type(), f.Count)
+	}
+	list := collect(it)
+	if len(list) != f.Count {
+		return fmt.Errorf("got %s, want %d", count(len(list), "element"), f.Count)
+	}
+	for i, x := range list {
+		if err := setElement(f.At(i), data, x); err != nil {
+			return fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// setElement writes v to a field that is no array.
+func setElement(f *mad.Field, data []byte, v starlark.Value) error {
 	switch f.Kind {
 	case mad.KindStruct:
 		r, ok := v.(*record)
@@ -120,45 +146,24 @@ func setField(f *mad.Field, data []byte, v starlark.Value) error {
 		default:
 			return wantType(v, "string")
 		}
-		if room := f.Bits * f.Count / 8; len(text) > room {
+		if room := f.Bits / 8; len(text) > room {
 			return fmt.Errorf("%d bytes are too long: there is room for %d", len(text), room)
 		}
 		f.SetBytes(data, []byte(text))
 		return nil
-	}
-	if f.Count == 1 {
-		return setElement(f, data, 0, v)
-	}
-	it, ok := v.(starlark.Iterable)
-	if !ok {
-		return fmt.Errorf("got %s, want a list of %d", v.Type(), f.Count)
-	}
-	list := collect(it)
-	if len(list) != f.Count {
-		return fmt.Errorf("got %s, want %d", count(len(list), "element"), f.Count)
-	}
-	for i, x := range list {
-		if err := setElement(f, data, i, x); err != nil {
-			return fmt.Errorf("element %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-func setElement(f *mad.Field, data []byte, i int, v starlark.Value) error {
-	if f.Kind == mad.KindGID {
+	case mad.KindGID:
 		g, err := parseGID(v)
 		if err != nil {
 			return err
 		}
-		copy(f.Bytes(data)[i*f.Stride/8:], g[:])
+		f.SetGID(data, g)
 		return nil
 	}
 	n, err := elementCode(f, v)
 	if err != nil {
 		return err
 	}
-	f.SetUintAt(data, i, n)
+	f.SetUint(data, n)
 	return nil
 }
 

@@ -107,7 +107,7 @@ func tableOf(attr *mad.Attribute, call *mad.Call) ([]*record, error) {
 	}
 	var list []*record
 	for data := range seq {
-		list = append(list, newRecord(attr, data))
+		list = append(list, answered(attr, 0, data))
 	}
 	return list, nil
 }

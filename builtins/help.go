@@ -19,8 +19,9 @@ var helpBuiltin = Builtin{
 Without a topic it prints the overview. At the prompt, help alone will do.`,
 	Example: `
 > help("PortInfo.LMC")
-PortInfo.lmc: 3 bits
+PortInfo.lmc (LMC): 3 bits at bit 277 (byte 34, bit 5 from the left), section 14.2.5.6 of the specification
 LMC is the number of low LID bits the port ignores: it answers to 2^LMC LIDs.
+In a Set it is written: smp_set sends what it read unless it is named.
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		text, err := c.session().helpOn(c.Value("topic"))
@@ -55,7 +56,7 @@ func (s *Session) helpOn(v starlark.Value) (string, error) {
 	case *starlark.Builtin:
 		return fmt.Sprintf("%s is a function of the Starlark language: see https://starlark-lang.org\n", v.Name()), nil
 	case *record:
-		return attributeHelp(v.attr), nil
+		return attributesHelp([]*mad.Attribute{v.attr}), nil
 	case documented:
 		return v.typeDoc().help(), nil
 	case *starlarkstruct.Module:
@@ -78,12 +79,13 @@ func (s *Session) helpOnName(name string) (string, error) {
 	if text := habits[name]; text != "" {
 		return fmt.Sprintf("%s: here, %s\n", name, text), nil
 	}
-	var parts []string
-	for _, a := range attributesNamed(name) {
-		parts = append(parts, attributeHelp(a))
+	if all := attributesNamed(name); len(all) > 0 {
+		return attributesHelp(all), nil
 	}
-	if len(parts) > 0 {
-		return strings.Join(parts, "\n"), nil
+	for _, c := range mad.Classes() {
+		if c.Name == name && c.First == c.Last {
+			return classHelp(c), nil
+		}
 	}
 	for _, d := range typeDocs() {
 		if d.name == name {
@@ -105,9 +107,13 @@ func (s *Session) helpOnName(name string) (string, error) {
 // module; empty if there is none.
 func (s *Session) helpOnPart(base, part string) (string, error) {
 	for _, a := range attributesNamed(base) {
-		for i := range a.Flat() {
-			if f := &a.Flat()[i]; f.Script == part || strings.EqualFold(f.Name, part) {
-				return fieldHelp(a, f), nil
+		if f := fieldNamed(a, part); f != nil {
+			return fieldHelp(a, f), nil
+		}
+		for _, v := range a.Variants {
+			if f := fieldNamed(v.Layout, part); f != nil {
+				in := a.As(v.Name)
+				return fieldHelp(in, in.Field(f.Script)), nil
 			}
 		}
 	}
@@ -133,14 +139,23 @@ func (s *Session) helpOnPart(base, part string) (string, error) {
 func (s *Session) Topics(base string) []string {
 	var names []string
 	if base == "" {
-		names = slices.Concat(uniqueAttributeNames(), s.predeclared.Keys(), starlark.Universe.Keys())
+		names = slices.Concat(s.predeclared.Keys(), starlark.Universe.Keys())
+		for _, a := range mad.Attributes() {
+			names = append(append(names, a.Name), a.Aliases...)
+		}
+		for _, c := range mad.Classes() {
+			if c.First == c.Last {
+				names = append(names, c.Name)
+			}
+		}
 		for _, d := range typeDocs() {
 			names = append(names, d.name)
 		}
 	}
 	for _, a := range attributesNamed(base) {
-		for i := range a.Flat() {
-			names = append(names, base+"."+a.Flat()[i].Name)
+		names = append(names, partsOf(base, a)...)
+		for _, v := range a.Variants {
+			names = append(names, partsOf(base, v.Layout)...)
 		}
 	}
 	for _, d := range typeDocs() {
@@ -159,16 +174,11 @@ func (s *Session) Topics(base string) []string {
 	return slices.Compact(names)
 }
 
-// attributesNamed are the attributes of that name, or of that name of their
-// records' type: several classes have a ClassPortInfo.
-func attributesNamed(name string) []*mad.Attribute {
-	var all []*mad.Attribute
-	for _, a := range mad.Attributes() {
-		if a.Name == name || typeName(a) == name {
-			all = append(all, a)
-		}
+func partsOf(base string, a *mad.Attribute) (names []string) {
+	for i := range a.Flat() {
+		names = append(names, base+"."+a.Flat()[i].Name)
 	}
-	return all
+	return names
 }
 
 // overview lists the global names by group.
@@ -189,19 +199,16 @@ func (s *Session) overview() string {
 	}
 	b.WriteString("Modules\n  json, math, time\n\n")
 	b.WriteString(`More: help(smp_get), help("PortInfo"), help("PortInfo.M_Key"), help("node"), help(value)` + "\n")
-	fmt.Fprintf(&b, "Attributes: %s\n", strings.Join(uniqueAttributeNames(), ", "))
-	b.WriteString(`Examples: load("@examples//first_look.star", "main"), then main()` + "\n")
-	return b.String()
-}
-
-func uniqueAttributeNames() []string {
-	var names []string
-	for _, a := range mad.Attributes() {
-		if !slices.Contains(names, a.Name) {
-			names = append(names, a.Name)
+	b.WriteString("Attributes, by class (help takes both)\n")
+	rows := make([]fact, 0, len(mad.Classes()))
+	for _, c := range mad.Classes() {
+		if names := attributeNamesIn(c); len(names) > 0 {
+			rows = append(rows, fact{name: "  " + c.Name, value: starlark.String(strings.Join(names, ", "))})
 		}
 	}
-	return names
+	b.WriteString(aligned(rows))
+	b.WriteString(`Examples: load("@examples//first_look.star", "main"), then main()` + "\n")
+	return b.String()
 }
 
 func (f *function) help() string {
@@ -286,59 +293,6 @@ func (d typeDoc) help() string {
 		rows = append(rows, fact{name: "  ." + m.name, value: starlark.String(m.doc)})
 	}
 	return fmt.Sprintf("%s\n\n%s\n\n%s", d.name, d.doc, aligned(rows))
-}
-
-// attributeHelp is all that the tables say of an attribute.
-func attributeHelp(a *mad.Attribute) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n%s\n\n", a.Name, a.Doc)
-	var methods []string
-	for _, m := range a.Methods {
-		methods = append(methods, m.Name(a.Class, a.Version))
-	}
-	fmt.Fprintf(&b, "Class %v, attribute %#04x, methods %s, section %s of the specification.\n", a.Class, uint16(a.ID), strings.Join(methods, ", "), a.Section)
-	if len(a.Modifier) > 0 {
-		fmt.Fprintf(&b, "The modifier says %s.\n", modifierWords(a))
-	}
-	if a.SMOwned {
-		b.WriteString("A subnet manager sets it and expects it to stay.\n")
-	}
-	b.WriteString("\nFields\n")
-	var rows []fact
-	for i := range a.Flat() {
-		f := &a.Flat()[i]
-		rows = append(rows, fact{name: "  ." + f.Script, value: starlark.String(f.Doc)})
-	}
-	b.WriteString(aligned(rows))
-	return b.String()
-}
-
-// fieldHelp is all that the tables say of a field.
-func fieldHelp(a *mad.Attribute, f *mad.Field) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s.%s: %s", a.Name, f.Script, count(f.Bits, "bit"))
-	if f.Count > 1 {
-		fmt.Fprintf(&b, ", %d times", f.Count)
-	}
-	b.WriteString("\n" + f.Doc + "\n")
-	if f.Words != nil {
-		fmt.Fprintf(&b, "Words: %s.\n", strings.Join(wordsOf(f.Words), ", "))
-	}
-	for _, mark := range []struct {
-		is   bool
-		text string
-	}{
-		{f.ReadOnly, "Read-only: an agent ignores it in a Set."},
-		{f.NoChange, "In a Set, 0 leaves it as it is: smp_set sends 0 unless it is named."},
-		{f.W1C, "In a Set, 1 clears or triggers it: smp_set sends 0 unless it is named."},
-		{f.Key, `A key: it shows as "hidden", or "none" where it is 0.`},
-		{f.Component >= 0 && a.Class == mad.ClassSubnAdm, "Queries can choose records by it."},
-	} {
-		if mark.is {
-			b.WriteString(mark.text + "\n")
-		}
-	}
-	return b.String()
 }
 
 // typeDocs describe all types of values but attribute records.

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -19,6 +20,7 @@ var perfGetBuiltin = Builtin{
 		{Name: "target", Kind: KindTarget, Doc: "one target or an iterable of them"},
 		{Name: "port", Kind: KindPort, Default: "None", Doc: "port number, where the target names none; 255 sums up all ports"},
 		{Name: "modifier", Kind: KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
+		{Name: "variant", Kind: KindText, Default: "None", Keyword: true, Doc: `which of its layouts the attribute has, where it does not tell: "lanes" or "rs_fec" of PortExtendedSpeedsCounters`},
 	},
 	Doc: `Reads an attribute of performance management.
 Requests go to the LID of the target, on the service level that the subnet administrator gives for the path.`,
@@ -34,9 +36,16 @@ Requests go to the LID of the target, on the service level that the subnet admin
 		if err != nil {
 			return nil, err
 		}
+		if err := mad.Allowed(attr.Class, attr.Version, mad.MethodGet, attr.ID); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
 		modifier := c.Int("modifier")
 		if modifier < 0 || int64(modifier) > 0xffffffff {
 			return nil, c.paramError("modifier", "got %d, want 0..0xffffffff", modifier)
+		}
+		as, err := c.variantOf(attr, uint32(modifier))
+		if err != nil {
+			return nil, err
 		}
 		r := &resolver{c: c}
 		targets, many, err := r.targets(c.Value("target"))
@@ -84,11 +93,31 @@ Requests go to the LID of the target, on the service level that the subnet admin
 			case calls[i].Err != nil:
 				values[i] = newFailure(c.failed(&targets[i], calls[i].Err))
 			default:
-				values[i] = newRecord(attr, calls[i].Data())
+				values[i] = newRecord(as(calls[i].Data()), calls[i].Data())
 			}
 		}
 		return results(values, many)
 	},
+}
+
+// variantOf says which layout an answer has: the one that the call names, or
+// that the answer itself tells.
+func (c *call) variantOf(attr *mad.Attribute, modifier uint32) (func(data []byte) *mad.Attribute, error) {
+	if !c.Has("variant") {
+		return func(data []byte) *mad.Attribute { return attr.Of(data, modifier) }, nil
+	}
+	name := c.Text("variant")
+	if a := attr.As(name); a != nil {
+		return func([]byte) *mad.Attribute { return a }, nil
+	}
+	var names []string
+	for _, v := range attr.Variants {
+		names = append(names, v.Name)
+	}
+	if len(names) == 0 {
+		return nil, c.paramError("variant", "%s has but one layout: leave it out", attr.Name)
+	}
+	return nil, c.paramError("variant", "%s has no variant %q: it has %s", attr.Name, name, strings.Join(names, ", "))
 }
 
 // perfPort is the port whose counters are meant.

@@ -36,6 +36,12 @@ func newRecord(a *mad.Attribute, data []byte) *record {
 	return r
 }
 
+// answered makes a record of what an answer to a request with that modifier
+// holds: of the attribute's variants, the one that it is.
+func answered(a *mad.Attribute, modifier uint32, data []byte) *record {
+	return newRecord(a.Of(data, modifier), data)
+}
+
 // typeName is the attribute's name as a type's: "port_info".
 func typeName(a *mad.Attribute) string { return mad.SnakeName(a.Name) }
 

@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"fmt"
-	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -37,7 +36,7 @@ It must be the only one that has the given components.`,
 		if query.Err != nil {
 			return nil, c.saFailed(attr, query.Err)
 		}
-		return newRecord(attr, query.Data()), nil
+		return answered(attr, 0, query.Data()), nil
 	},
 }
 
@@ -77,8 +76,8 @@ func (c *call) saQuery(m mad.Method) (*mad.Attribute, *mad.Call, error) {
 	if err != nil {
 		return nil, nil, c.paramError("record", "%w", err)
 	}
-	if !slices.Contains(attr.Methods, m) {
-		return nil, nil, fmt.Errorf("%s: the subnet administrator has no table of %s: use sa_get", c.Name, attr.Name)
+	if err := mad.Allowed(mad.ClassSubnAdm, mad.ClassSubnAdm.Version(), m, attr.ID); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	modifier := c.Int("modifier")
 	if modifier < 0 || int64(modifier) > 0xffffffff {

@@ -11,6 +11,7 @@ import (
 // smpModifiers are the parameters that make up attribute modifiers.
 var smpModifiers = []Param{
 	{Name: "block", Kind: KindInt, Default: "None", Keyword: true, Doc: "block of a table, from 0 (of VLArbitrationTable, from 1)"},
+	{Name: "position", Kind: KindInt, Default: "None", Keyword: true, Doc: "16 ports of MulticastForwardingTable, from 0"},
 	{Name: "in_port", Kind: KindInt, Default: "None", Keyword: true, Doc: "input port of SLtoVLMappingTable"},
 	{Name: "out_port", Kind: KindInt, Default: "None", Keyword: true, Doc: "output port of SLtoVLMappingTable"},
 	{Name: "modifier", Kind: KindInt, Default: "None", Keyword: true, Doc: "the whole attribute modifier, instead of its parts"},
@@ -39,6 +40,9 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 		attr, err := c.attribute(mad.ClassSubn)
 		if err != nil {
 			return nil, err
+		}
+		if err := mad.Allowed(attr.Class, attr.Version, mad.MethodGet, attr.ID); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
 		r := &resolver{c: c}
 		targets, many, err := r.targets(c.Value("target"))
@@ -70,7 +74,7 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 			case calls[i].Err != nil:
 				values[i] = newFailure(c.failed(&targets[i], calls[i].Err))
 			default:
-				values[i] = newRecord(attr, calls[i].Data())
+				values[i] = answered(attr, calls[i].Header().Modifier, calls[i].Data())
 			}
 		}
 		return results(values, many)
@@ -94,10 +98,8 @@ func attributeNamed(class mad.Class, name string) (*mad.Attribute, error) {
 	if a := mad.LookupName(class, name); a != nil {
 		return a, nil
 	}
-	for _, other := range mad.Attributes() {
-		if other.Name == name {
-			return nil, fmt.Errorf("%s is an attribute of class %v, not %v: use %s", name, other.Class, class, getterOf(other.Class))
-		}
+	if other := mad.ByName(name); other != nil {
+		return nil, fmt.Errorf("%s is an attribute of class %v, not %v: use %s", name, other.Class, class, getterOf(other.Class))
 	}
 	return nil, fmt.Errorf("unknown attribute %q%s", name, didYouMean(name, AttributeNames(class)))
 }
@@ -108,15 +110,18 @@ func getterOf(class mad.Class) string {
 		return "smp_get"
 	case mad.ClassPerf:
 		return "perf_get"
+	case mad.ClassSubnAdm:
+		return "sa_get or sa_gettable"
 	}
-	return "sa_get or sa_gettable"
+	return "mad_get"
 }
 
-// AttributeNames lists the attributes of a class in the order of their numbers.
+// AttributeNames lists the attributes of a class, as its current version has
+// them, in the order of their numbers.
 func AttributeNames(class mad.Class) []string {
 	var names []string
 	for _, a := range mad.Attributes() {
-		if a.Class.Family() == class.Family() {
+		if a.Class.Family() == class.Family() && a.Version == class.Version() {
 			names = append(names, a.Name)
 		}
 	}
@@ -141,7 +146,7 @@ func (t *target) addressSMP(call *mad.Call) error {
 // smpModifier makes the attribute modifier of what the call and the target say.
 func (c *call) smpModifier(attr *mad.Attribute, t *target) (uint32, error) {
 	if c.Has("modifier") {
-		for _, name := range []string{"port", "block", "in_port", "out_port"} {
+		for _, name := range []string{"port", "block", "position", "in_port", "out_port"} {
 			if c.Has(name) {
 				return 0, fmt.Errorf("%s: modifier is the whole attribute modifier: give it or %s, not both", c.Name, name)
 			}
@@ -165,7 +170,7 @@ func (c *call) smpModifier(attr *mad.Attribute, t *target) (uint32, error) {
 		}
 		modifier |= uint32(n) << part.Shift
 	}
-	for _, name := range []string{"port", "block", "in_port", "out_port"} {
+	for _, name := range []string{"port", "block", "position", "in_port", "out_port"} {
 		if c.Has(name) && !known[name] {
 			return 0, fmt.Errorf("%s: %s has no %s: its modifier says %s", c.Name, attr.Name, name, modifierWords(attr))
 		}
@@ -205,6 +210,10 @@ func (c *call) modifierPart(attr *mad.Attribute, part mad.ModifierPart, t *targe
 			return t.port, nil
 		}
 		return 0, fmt.Errorf("%s: %s needs %s: %s(%q, target, in_port=0, out_port=1)", c.Name, attr.Name, part.Name, c.Name, attr.Name)
+	case "position":
+		if c.Has("position") {
+			return c.Int("position"), nil
+		}
 	case "block":
 		if c.Has("block") {
 			return c.Int("block"), nil

@@ -101,7 +101,7 @@ func TestRetryLadder(t *testing.T) {
 				c.SetLID(1)
 			},
 			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
-			err: "SubnAdmSet(attribute 0x0003) to LID 1: timed out after 3 attempts in 3s",
+			err: "SubnAdmSet(InformInfo) to LID 1: timed out after 3 attempts in 3s",
 		},
 		{
 			name: "so does what nobody knows", peer: silent, opt: Options{Write: true},

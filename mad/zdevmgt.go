@@ -389,16 +389,8 @@ var AttrDiagnosticTimeout = &Attribute{
 	},
 }
 
-// Decode reads t from data; what data lacks reads as 0.
-func (t *DiagnosticTest) Decode(data []byte) {
-	b := data
-	if len(b) < 4 {
-		var pad [4]byte
-		copy(pad[:], b)
-		b = pad[:]
-	}
-	b = b[:4]
-}
+// Decode does nothing: t has no content.
+func (t *DiagnosticTest) Decode([]byte) {}
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
 func (t *DiagnosticTest) Encode(data []byte) {

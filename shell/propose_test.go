@@ -43,10 +43,12 @@ func TestProposals(t *testing.T) {
 		want []string
 	}{
 		{"disc", []string{"discover"}},
-		{"smp_get('PortI", []string{"PortInfo'"}},
+		{"smp_get('PortI", []string{"PortInfo", "PortInfoExtended"}},
+		{"smp_get('NodeI", []string{"NodeInfo'"}},
 		{"smp_get('NodeInfo', 'switch", []string{"switch-1", "switch-2"}},
 		{"smp_get('NodeInfo', target='node-0001", []string{"node-0001 HCA-1'"}},
-		{"smp_get('PortInfo', f.switches[0], po", []string{"port="}},
+		{"smp_get('PortInfo', f.switches[0], por", []string{"port="}},
+		{"smp_get('PortInfo', f.switches[0], po", []string{"port=", "position="}},
 		{"perf_get('PortCounters'", nil},
 		{"perf_get('PortCountersE", []string{"PortCountersExtended'"}},
 		{"sa_gettable('Path", []string{"PathRecord'"}},
@@ -57,7 +59,7 @@ func TestProposals(t *testing.T) {
 		{"f.switches[0].ports[1].peer.node.na", []string{"name"}},
 		{"f.du", []string{"dump"}},
 		{"json.en", []string{"encode", "encode_indent"}},
-		{"help('PortInfo", []string{"PortInfo", "PortInfoRecord"}},
+		{"help('PortInfo", []string{"PortInfo", "PortInfoExtended", "PortInfoExtendedRecord", "PortInfoRecord"}},
 		{"help('smp_g", []string{"smp_get'"}},
 		{"help('PortInfo.MKeyL", nil},
 		{"help('PortInfo.M_KeyL", []string{"PortInfo.M_KeyLeasePeriod'"}},

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,6 +11,10 @@ func (f *field) bytes() (first, last int) { return f.offset / 8, (f.offset + f.b
 
 // decode writes the Decode method: every field by itself.
 func (w *writer) decode(l *layout) {
+	if !slices.ContainsFunc(l.fields, func(f *field) bool { return !f.reserved() }) {
+		w.p("// Decode does nothing: t has no content.\nfunc (t *%s) Decode([]byte) {}\n\n", l.goName)
+		return
+	}
 	w.p("// Decode reads t from data; what data lacks reads as 0.\n")
 	w.p("func (t *%s) Decode(data []byte) {\nb := data\nif len(b) < %d {\nvar pad [%d]byte\ncopy(pad[:], b)\nb = pad[:]\n}\nb = b[:%d]\n", l.goName, l.size, l.size, l.size)
 	w.decodeFields(l, "t")
