@@ -11,6 +11,9 @@
 //	route      a directed route
 //	PortInfo   (and each other attribute) a record: raw bytes, read by field
 //	lft        a linear forwarding table
+//	graph      a fabric as routing algorithms want it; hops are its distances
+//	routes     the tables of all switches; a row is one of them
+//	verdict    (and path, congestion, ...) a result: named parts
 //	table      rows and columns to show
 //	error      what became of a target that failed; the only falsy one
 //

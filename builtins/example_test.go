@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
@@ -18,7 +19,7 @@ func TestExamples(t *testing.T) {
 			if strings.TrimSpace(b.Example) == "" {
 				t.Fatal("has no example")
 			}
-			onSim(t, "", func(o *Options) { write(t, o.FS, "/work/net.topo", exampleTopology) }, func(t *testing.T, f *fixture) {
+			onSim(t, "", func(o *Options) { writeExamples(t, o.FS) }, func(t *testing.T, f *fixture) {
 				globals := f.Predeclared()
 				var got strings.Builder
 				for line := range strings.Lines(strings.TrimSpace(b.Example) + "\n") {
@@ -57,6 +58,14 @@ func typed(f *fixture, globals starlark.StringDict, input string) error {
 		return f.Show(globals[lastName])
 	}
 	return nil
+}
+
+// writeExamples makes the files that examples read.
+func writeExamples(t *testing.T, fs afero.Fs) {
+	write(t, fs, "/work/net.topo", exampleTopology)
+	write(t, fs, "/work/net.lfts", "Unicast lids [0-2] of switch Lid 1 guid 0x0002c90300000100 ('leaf-1'):\n0x0001 000 # Switch portguid 0x0002c90300000100: 'leaf-1'\n0x0002 001\n2 lids dumped\n")
+	write(t, fs, "/work/roots.guids", "0x2c90300000100 # leaf-1\n")
+	write(t, fs, "/work/weights.guids", "0x2c90300000100 1 3\n")
 }
 
 const exampleTopology = `vendid=0x2c9

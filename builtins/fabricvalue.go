@@ -54,6 +54,10 @@ func init() {
 		}},
 		list("problems", "what is wrong with the fabric or with the view of it: kind and text", problemsOf),
 		member[*fabricValue]{method: &dumpMethod},
+		member[*fabricValue]{method: &graphMethod},
+		member[*fabricValue]{method: &selectMethod},
+		member[*fabricValue]{method: &readGUIDsMethod},
+		member[*fabricValue]{method: &readNumbersMethod},
 	)
 }
 

@@ -300,6 +300,8 @@ func typeDocs() []typeDoc {
 	return []typeDoc{
 		fabricType.typeDoc(), nodeType.typeDoc(), portsDoc(), portType.typeDoc(), linkType.typeDoc(),
 		problemType.typeDoc(), routeType.typeDoc(), lftType.typeDoc(), recordDoc(), failureDoc(),
+		graphType.typeDoc(), hopsType.typeDoc(), treeType.typeDoc(), routesType.typeDoc(), rowType.typeDoc(), verdictType.typeDoc(), failureType.typeDoc(),
+		pathType.typeDoc(), congestionType.typeDoc(), balanceType.typeDoc(), diffType.typeDoc(),
 	}
 }
 

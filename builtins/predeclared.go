@@ -12,7 +12,7 @@ import (
 // functions are all functions that scripts find as global names.
 func functions() []*Builtin {
 	return []*Builtin{
-		&discoverBuiltin, &loadFabricBuiltin,
+		&discoverBuiltin, &loadFabricBuiltin, &loadRoutesBuiltin, &getRoutesBuiltin,
 		&smpGetBuiltin, &smpSetBuiltin, &getLFTBuiltin, &setLFTBuiltin, &perfGetBuiltin, &saGetBuiltin, &saGettableBuiltin,
 		&parallelBuiltin, &catchBuiltin, &okBuiltin, &errorsBuiltin,
 		&showBuiltin, &tableBuiltin, &fmtBuiltin, &hexBuiltin,

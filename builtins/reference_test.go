@@ -44,7 +44,7 @@ func TestDeclarations(t *testing.T) {
 // TestNames: these are all global names, and each has help.
 func TestNames(t *testing.T) {
 	f := plain(t, nil)
-	want := "catch discover dr errors exit fmt get_lft gid guid help hex json load_fabric math ok parallel perf_get quit " +
+	want := "catch discover dr errors exit fmt get_lft get_routes gid guid help hex json load_fabric load_routes math ok parallel perf_get quit " +
 		"sa_get sa_gettable set_lft show sleep smp_get smp_set stats sum table time"
 	if got := strings.Join(f.Predeclared().Keys(), " "); got != want {
 		t.Errorf("global names\n%s\nwant\n%s", got, want)

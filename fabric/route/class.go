@@ -105,14 +105,15 @@ func (r *Rule) fits(p *fabric.Port) bool {
 	case r.Device != 0 && r.Device != n.Info().DeviceID:
 	case r.SM && (p.Info() == nil || p.Info().CapabilityMask&mad.CapabilityMaskIsSM == 0):
 	case r.GUIDs != nil && !slices.Contains(r.GUIDs, p.GUID()) && !slices.Contains(r.GUIDs, n.GUID()):
-	case r.Name != "" && !glob(r.Name, n.Name()):
+	case r.Name != "" && !Glob(r.Name, n.Name()):
 	default:
 		return true
 	}
 	return false
 }
 
-func classify(rules []Rule, p *fabric.Port) (c Class) {
+// Classify gives p, a port with LIDs, what the rules say.
+func Classify(rules []Rule, p *fabric.Port) (c Class) {
 	if p.Node().IsSwitch() {
 		return ClassSwitch
 	}
@@ -127,9 +128,9 @@ func classify(rules []Rule, p *fabric.Port) (c Class) {
 	return c
 }
 
-// glob: * is any text, ? any byte; case does not matter, and slashes, which are
+// Glob: * is any text, ? any byte; case does not matter, and slashes, which are
 // in names of directors' switches, are nothing special.
-func glob(pattern, s string) bool {
+func Glob(pattern, s string) bool {
 	p, i := 0, 0
 	star, resume := -1, 0 // the last *, and where what follows it is tried next
 	for i < len(s) {

@@ -331,7 +331,7 @@ func (g *Graph) addTerminals(usable func(*fabric.Port) bool, rules []Rule) {
 		if isSwitch && p.Num() > 0 || !isSwitch && p.Peer() == nil {
 			continue
 		}
-		t := Terminal{Port: p, LID: p.LID(), Count: 1 << p.LMC(), Switch: -1, Class: classify(rules, p)}
+		t := Terminal{Port: p, LID: p.LID(), Count: 1 << p.LMC(), Switch: -1, Class: Classify(rules, p)}
 		switch {
 		case isSwitch:
 			t.Switch = g.SwitchOf(p.Node())

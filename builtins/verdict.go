@@ -1,0 +1,172 @@
+package builtins
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	routing "fabsh/fabric/route"
+)
+
+// verdictType describes the results of verify.
+var verdictType = &resultType{
+	name: "verdict",
+	doc:  "Whether packets arrive, and whether they may deadlock: of static forwarding tables, between the endpoints that it names.",
+	members: []resultMember{
+		{name: "ok", doc: "all that must arrive does, and cannot deadlock"},
+		{name: "policy", doc: `what made the tables: an engine, a script; "file", "live"; None if nothing is known`},
+		{name: "judged", doc: `what was judged: "static forwarding tables, SL 0"`},
+		{name: "endpoints", doc: "between which ports, and how many"},
+		{name: "pairs", doc: "pairs of an endpoint and a LID of another"},
+		{name: "unreachable", doc: "of these, how many must reach each other and do not"},
+		{name: "excused", doc: "how many do not, but need not by require"},
+		{name: "loops", doc: "pairs whose packets go round in circles"},
+		{name: "acyclic", doc: "there are no credit loops"},
+		{name: "max_hops", doc: "switches on the longest path"},
+		{name: "hops", doc: "pairs by number of switches on the path, from 0"},
+		{name: "detours", doc: "pairs by how many switches more than necessary they pass, from 0"},
+		{name: "channels", doc: "links, one way, that paths take, counted for each virtual lane", long: true},
+		{name: "waits", doc: "pairs of these of which one may wait for the other", long: true},
+		{name: "cycle", doc: "a credit loop, link by link; empty if there is none", long: true},
+		{name: "broken", doc: "examples of pairs that do not reach each other, and why", long: true},
+		{name: "notes", doc: "what else to know", long: true},
+	},
+	display: verdictText,
+}
+
+// adaptiveNote: no public layout tells whether switches adapt their routes.
+const adaptiveNote = "adaptive routing not determined"
+
+func verdictOf(v *routesValue, j *routing.Verdict) *result {
+	var broken, cycle []string
+	for _, b := range j.Broken {
+		broken = append(broken, fmt.Sprintf("%s to LID %d: %s", b.From.Label(), b.LID, b.Why))
+	}
+	for line := range strings.Lines(routing.Walk(j.Cycle)) {
+		cycle = append(cycle, strings.TrimSuffix(line, "\n"))
+	}
+	notes := append(append([]string{}, v.notes...), j.Notes...)
+	return newResult(verdictType,
+		starlark.Bool(j.OK()), textOrNone(v.r.Engine), starlark.String(j.Policy), starlark.String(j.Endpoints),
+		starlark.MakeInt64(j.Pairs), starlark.MakeInt64(j.Unreachable), starlark.MakeInt64(j.Excused), starlark.MakeInt64(j.Loops),
+		starlark.Bool(j.Acyclic), starlark.MakeInt(j.MaxHops), integers(j.Hops), integers(j.Detours),
+		starlark.MakeInt(j.Channels), starlark.MakeInt(j.Waits), texts(cycle), texts(broken), texts(append(notes, adaptiveNote)))
+}
+
+// verdictText: the finding first, then the figures, then examples.
+func verdictText(r *result) string {
+	word := "ok"
+	if r.get("ok") != starlark.True {
+		word = "not ok"
+	}
+	rows := []fact{{name: "verdict", value: starlark.String(word)}}
+	for _, f := range r.facts() {
+		if f.name != "ok" && !f.code && !(f.name == "excused" && f.value.String() == "0") {
+			rows = append(rows, f)
+		}
+	}
+	var b strings.Builder
+	b.WriteString(aligned(rows))
+	for _, part := range []struct{ name, heading string }{{"cycle", "a credit loop:"}, {"broken", "pairs that do not reach each other, such as:"}} {
+		if list := r.get(part.name).(*starlark.List); list.Len() > 0 {
+			b.WriteString(part.heading + "\n")
+			for x := range list.Elements() {
+				b.WriteString("  " + oneLine(string(x.(starlark.String))) + "\n")
+			}
+		}
+	}
+	for x := range r.get("notes").(*starlark.List).Elements() {
+		b.WriteString("note: " + oneLine(string(x.(starlark.String))) + "\n")
+	}
+	return b.String()
+}
+
+var verifyMethod = Builtin{
+	Name: "verify",
+	Params: []Param{
+		{Name: "endpoints", Kind: KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"},
+		{Name: "require", Kind: KindFunction, Default: "None", Keyword: true, Doc: "a function of two ports: whether the first must reach the second; else all must. It is asked only about pairs that do not"},
+		{Name: "union", Kind: KindAny, Default: "None", Keyword: true, Doc: "routes that may be in force beside these, while one takes the other's place: credit loops of any mixture count"},
+		{Name: "examples", Kind: KindInt, Default: "10", Keyword: true, Doc: "how many broken pairs are told"},
+	},
+	Doc: `Follows the packets between all pairs of endpoints, and says whether all arrive and none can deadlock: a verdict.
+It judges static tables, and names the endpoints it assumed. Credit loops are looked for among links and virtual lanes; one that is found is told link by link.`,
+	Example: `
+> v = discover().graph().route("ftree").verify()
+> v.ok, v.unreachable, v.acyclic, v.max_hops
+(True, 0, True, 3)
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		v := c.recv.(*routesValue)
+		class, err := c.class("endpoints")
+		if err != nil {
+			return nil, err
+		}
+		o := routing.VerifyOptions{Endpoints: class, Examples: c.Int("examples")}
+		if o.Examples < 1 {
+			return nil, c.paramError("examples", "got %d, want at least 1", o.Examples)
+		}
+		if o.With, err = c.routesOf("union"); err != nil {
+			return nil, err
+		}
+		var failed error
+		if c.Has("require") {
+			o.Require = func(src, dst *routing.Terminal) bool {
+				if failed != nil {
+					return true
+				}
+				var answer starlark.Value
+				answer, failed = starlark.Call(c.thread, c.Value("require"), starlark.Tuple{port{src.Port}, port{dst.Port}}, nil)
+				return failed != nil || bool(answer.Truth())
+			}
+		}
+		j, err := v.r.Verify(c.fiber().ctx, o)
+		if failed != nil {
+			err = failed
+		}
+		if err != nil {
+			return nil, c.computed(err)
+		}
+		return verdictOf(v, j), nil
+	},
+}
+
+var failureType = &resultType{
+	name: "link_failure",
+	doc:  "What the failure of one link between switches would break.",
+	members: []resultMember{
+		{name: "link", doc: "one of its ports"},
+		{name: "peer", doc: "the other"},
+		{name: "pairs", doc: "pairs of an endpoint and a LID of another whose packets take it, until tables are changed"},
+		{name: "cuts", doc: "no tables help: it is the only way between two parts of the network"},
+		{name: "lost", doc: "then, pairs of endpoints that it parts"},
+	},
+}
+
+var failuresMethod = Builtin{
+	Name:   "fail_each_link",
+	Params: []Param{{Name: "endpoints", Kind: KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"}},
+	Doc:    "Says what each single failure of a link between switches would break: a list of link_failure, by their first port.",
+	Example: `
+> t = discover().graph().route("ftree")
+> [f for f in t.fail_each_link() if f.cuts]
+[]
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		class, err := c.class("endpoints")
+		if err != nil {
+			return nil, err
+		}
+		list, err := c.recv.(*routesValue).r.FailEachLink(c.fiber().ctx, class)
+		if err != nil {
+			return nil, c.computed(err)
+		}
+		values := make([]starlark.Value, len(list))
+		for i, f := range list {
+			values[i] = newResult(failureType, starlark.String(f.Port.Name()), starlark.String(f.Port.Peer().Name()),
+				starlark.MakeInt64(f.Pairs), starlark.Bool(f.Cuts), starlark.MakeInt64(f.Lost))
+		}
+		return starlark.NewList(values), nil
+	},
+}
