@@ -58,7 +58,7 @@ func (v *verification) followLanes(f *verifier, r *Routes, w *walk, lid mad.LID,
 				}
 				v.failPair(f, r, i, lid)
 			default:
-				f.arrive(1, int(state)+1, v.detour(t.Switch, home, int(state)))
+				f.arrive(1, int(state)+min(1, int(t.Out))+min(1, int(v.g.terminals[dst].Out)), v.detour(t.Switch, home, int(state)))
 			}
 		}
 		l.forget()

@@ -28,20 +28,20 @@ type VerifyOptions struct {
 
 // Verdict says whether packets arrive, and whether they may deadlock.
 type Verdict struct {
-	Policy      string // what was judged: "static forwarding tables, SL 0"
-	Endpoints   string // between which ports
-	Terminals   int    // as many
-	Pairs       int64  // of a port and a LID of another
-	Unreachable int64  // pairs that must reach each other, and do not
-	Excused     int64  // pairs that do not, but need not
-	Loops       int64  // pairs whose packets go round in circles
-	Acyclic     bool   // no credit loop
-	Cycle       []Wait // a credit loop, if there is one
-	Channels    int    // that paths take, counted for each virtual lane
-	Waits       int    // edges of the channel dependency graph
-	MaxHops     int    // switches on the longest path that arrives
-	Hops        []int64
-	// Detours are pairs by how many switches more than necessary they pass.
+	Policy      string  // what was judged: "static forwarding tables, SL 0"
+	Endpoints   string  // between which ports
+	Terminals   int     // as many
+	Pairs       int64   // of a port and a LID of another
+	Unreachable int64   // pairs that must reach each other, and do not
+	Excused     int64   // pairs that do not, but need not
+	Loops       int64   // pairs whose packets go round in circles
+	Acyclic     bool    // no credit loop
+	Cycle       []Wait  // a credit loop, if there is one
+	Channels    int     // that paths take, counted for each virtual lane
+	Waits       int     // edges of the channel dependency graph
+	MaxHops     int     // links on the longest path that arrives, those of CAs too
+	Hops        []int64 // pairs by the links between them
+	// Detours are pairs by how many links more than necessary they take.
 	Detours []int64
 	Broken  []Broken // examples of pairs that do not reach each other
 	Notes   []string
@@ -133,6 +133,7 @@ type verification struct {
 	lanes   int
 	ends    []bool   // by terminal: it is an endpoint
 	on      []uint32 // by switch: endpoints on it
+	self    []bool   // by switch: it is one of these itself
 	sources []int32  // switches with endpoints
 	wanted  []bool   // by LID: it is an endpoint's
 	all     int      // endpoints
@@ -155,7 +156,8 @@ type verifier struct {
 
 func (v *verification) choose() {
 	g := v.g
-	v.ends, v.on, v.wanted = make([]bool, len(g.terminals)), make([]uint32, len(g.switches)), make([]bool, len(g.byLID))
+	v.ends, v.wanted = make([]bool, len(g.terminals)), make([]bool, len(g.byLID))
+	v.on, v.self = make([]uint32, len(g.switches)), make([]bool, len(g.switches))
 	for i := range g.terminals {
 		t := &g.terminals[i]
 		if t.Count == 0 || v.o.Endpoints == 0 && t.Class&ClassSwitch != 0 || v.o.Endpoints != 0 && t.Class&v.o.Endpoints == 0 {
@@ -167,6 +169,7 @@ func (v *verification) choose() {
 			v.aside++
 		} else {
 			v.on[t.Switch]++
+			v.self[t.Switch] = v.self[t.Switch] || t.Out == 0
 		}
 		for j := range t.Count {
 			v.wanted[int(t.LID)+j] = true
@@ -227,22 +230,29 @@ func (v *verification) follow(f *verifier, w *walk, lid mad.LID) {
 
 // tally counts the pairs that a walk has followed.
 func (v *verification) tally(f *verifier, r *Routes, w *walk, lid mad.LID) {
-	t := v.g.byLID[lid]
-	home := v.g.terminals[t].Switch
+	dst := &v.g.terminals[v.g.byLID[lid]]
 	for _, s := range v.sources {
 		n := int64(v.on[s])
-		if int(s) == home {
+		if int(s) == dst.Switch {
 			n-- // itself
 		}
 		if n == 0 {
 			continue
 		}
-		state := w.state[s]
+		state := int(w.state[s])
 		if state < 0 {
 			v.fail(f, r, s, lid, n, state == looping)
 			continue
 		}
-		f.arrive(n, int(state)+1, v.detour(int(s), home, int(state)))
+		detour := v.detour(int(s), dst.Switch, state)
+		last := min(1, int(dst.Out)) // the link to a CA
+		if v.self[s] && (int(s) != dst.Switch || dst.Out > 0) {
+			f.arrive(1, state+last, detour)
+			n--
+		}
+		if n > 0 {
+			f.arrive(n, 1+state+last, detour)
+		}
 	}
 	if v.aside > 0 {
 		v.failAside(f, lid)
