@@ -1,0 +1,394 @@
+package route
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/graph/path"
+	"gonum.org/v1/gonum/graph/simple"
+	"gonum.org/v1/gonum/graph/topo"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// TestDistances: gonum's Dijkstra finds the same distances, with weights and
+// without, and the next hops are those that are nearer by a link.
+func TestDistances(t *testing.T) {
+	for i, spec := range small() {
+		random := rand.New(rand.NewPCG(uint64(i), 0))
+		weights := make(map[*fabric.Port]int)
+		o := GraphOptions{}
+		if i%2 == 1 {
+			o.Weight = func(p *fabric.Port) int {
+				if weights[p] == 0 {
+					weights[p] = 1 + random.IntN(4)
+				}
+				return weights[p]
+			}
+		}
+		g := graph(t, spec, o)
+		want := simple.NewWeightedDirectedGraph(0, math.Inf(1))
+		for s := range g.switches {
+			want.AddNode(simple.Node(s))
+		}
+		for _, c := range g.channels {
+			w := float64(c.Weight)
+			if e := want.WeightedEdge(int64(c.From), int64(c.To)); e != nil {
+				w = min(w, e.Weight())
+			}
+			want.SetWeightedEdge(want.NewWeightedEdge(simple.Node(c.From), simple.Node(c.To), w))
+		}
+		h, err := g.Hops(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		weight := make([]int64, len(g.channels))
+		for c := range weight {
+			weight[c] = int64(g.channels[c].Weight)
+		}
+		costs := make([][]int64, len(g.switches))
+		for d := range g.switches {
+			if costs[d], _, err = g.Dijkstra(d, weight); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var next nextHops
+		for s := range g.switches {
+			shortest := path.DijkstraFrom(simple.Node(s), want)
+			next.load(h, s)
+			for d := range g.switches {
+				w := -1
+				if x := shortest.WeightTo(int64(d)); !math.IsInf(x, 1) {
+					w = int(x)
+				}
+				if got := h.Distance(s, d); got != w {
+					t.Fatalf("%s: from %d to %d: %d, gonum: %d", spec, s, d, got, w)
+				}
+				if got := int(costs[d][s]); got != w {
+					t.Fatalf("%s: Dijkstra from %d to %d: %d, gonum: %d", spec, s, d, got, w)
+				}
+				checkNext(t, g, h, &next, s, d, func(c *Channel) bool {
+					return w >= 0 && s != d && h.Distance(int(c.To), d) >= 0 && h.Distance(int(c.To), d)+int(c.Weight) == w
+				})
+			}
+		}
+	}
+}
+
+// checkNext: both ways to find next hops give the ports that ok says.
+func checkNext(t *testing.T, g *Graph, h *Hops, next *nextHops, s, d int, ok func(*Channel) bool) {
+	t.Helper()
+	var want []uint8
+	for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
+		if ok(&g.channels[c]) {
+			want = append(want, g.channels[c].Port)
+		}
+	}
+	fast, _ := next.ports(d)
+	for _, got := range [][]uint8{slices.Clone(fast), slices.Clone(h.Next(s, d))} {
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("next hops from %d to %d: %v, want %v", s, d, got, want)
+		}
+	}
+}
+
+// TestUpDown: a pair has a distance if a legal path exists (a search that knows
+// whether it went down already), and paths by next hops are legal and that long.
+func TestUpDown(t *testing.T) {
+	for i, spec := range small() {
+		random := rand.New(rand.NewPCG(uint64(i), 0))
+		o := GraphOptions{}
+		if i%2 == 1 {
+			o.Weight = func(*fabric.Port) int { return 1 + random.IntN(3) }
+		}
+		g := graph(t, spec, o)
+		roots := []int{random.IntN(len(g.switches)), random.IntN(len(g.switches))}
+		ranks := g.Ranks(roots[:1+i%2])
+		h, err := g.UpDown(t.Context(), ranks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var next nextHops
+		for s := range g.switches {
+			legal := legalFrom(g, ranks, s)
+			next.load(h, s)
+			for d := range g.switches {
+				if got := h.Distance(s, d) >= 0; got != legal[d] {
+					t.Fatalf("%s: from %d to %d: %v, want %v", spec, s, d, got, legal[d])
+				}
+				// Follow one of the next hops at random.
+				at, length, down := s, 0, false
+				for at != d && legal[d] {
+					ports := h.Next(at, d)
+					if len(ports) == 0 {
+						t.Fatalf("%s: from %d to %d: stuck at %d", spec, s, d, at)
+					}
+					c := &g.channels[g.targets[int(g.portBase[at])+int(ports[random.IntN(len(ports))])]]
+					if up := ranks.Up(at, int(c.To)); up && down {
+						t.Fatalf("%s: from %d to %d: up at %d after down", spec, s, d, at)
+					} else if !up {
+						down = true
+					}
+					length += int(c.Weight)
+					at = int(c.To)
+				}
+				if legal[d] && length != h.Distance(s, d) {
+					t.Fatalf("%s: from %d to %d: %d links, distance %d", spec, s, d, length, h.Distance(s, d))
+				}
+				list := h.Next(s, d)
+				slices.Sort(list)
+				fast, _ := next.ports(d)
+				fast = slices.Clone(fast)
+				slices.Sort(fast)
+				if !slices.Equal(list, fast) {
+					t.Fatalf("%s: from %d to %d: next hops %v and %v", spec, s, d, fast, list)
+				}
+			}
+		}
+	}
+}
+
+// legalFrom tells where paths lead that never go up after they went down.
+func legalFrom(g *Graph, r *Ranks, from int) []bool {
+	seen := make([][2]bool, len(g.switches))
+	type state struct{ s, down int }
+	queue := []state{{from, 0}}
+	seen[from][0] = true
+	for len(queue) > 0 {
+		x := queue[0]
+		queue = queue[1:]
+		for _, n := range g.Neighbours(x.s) {
+			y := state{int(n.To), x.down}
+			if !r.Up(x.s, y.s) {
+				y.down = 1
+			} else if x.down == 1 {
+				continue
+			}
+			if !seen[y.s][y.down] {
+				seen[y.s][y.down] = true
+				queue = append(queue, y)
+			}
+		}
+	}
+	legal := make([]bool, len(seen))
+	for s := range seen {
+		legal[s] = seen[s][0] || seen[s][1]
+	}
+	return legal
+}
+
+// TestVerifyOracle: what verification counts is what single paths add up to,
+// and gonum finds a cycle in their dependencies where it does.
+func TestVerifyOracle(t *testing.T) {
+	verdicts := map[bool]int{}
+	for i, spec := range small() {
+		random := rand.New(rand.NewPCG(uint64(i), 0))
+		g := graph(t, spec, GraphOptions{})
+		for _, engine := range []string{"minhop", "updn", "nue", "damaged"} {
+			name := engine
+			if engine == "damaged" {
+				name = "minhop"
+			}
+			r := compute(t, g, name, Options{})
+			for k := 0; engine == "damaged" && k < 10; k++ {
+				r.Row(random.IntN(len(g.switches)))[1+random.IntN(int(g.Top()))] = uint8(random.IntN(8))
+			}
+			v := verify(t, r, VerifyOptions{Examples: 1 << 20})
+			waits := simple.NewDirectedGraph()
+			var lost, arrived int64
+			hops := map[int]int64{}
+			edges := map[[2]int]bool{}
+			for from := range g.terminals {
+				for to := range g.terminals {
+					a, b := &g.terminals[from], &g.terminals[to]
+					if from == to || a.Out == 0 || b.Out == 0 {
+						continue
+					}
+					p, err := r.Trace(a.LID, b.LID)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if p.Broken != "" {
+						lost++
+					} else {
+						arrived++
+						hops[len(p.Hops)+1]++
+					}
+					before := -1
+					for _, h := range p.Hops {
+						c := g.target(int32(h.Switch), h.Out)
+						if before >= 0 && c >= 0 && before != int(c) && !edges[[2]int{before, int(c)}] {
+							edges[[2]int{before, int(c)}] = true
+							waits.SetEdge(waits.NewEdge(simple.Node(before), simple.Node(c)))
+						}
+						before = int(c)
+					}
+				}
+			}
+			if v.Unreachable != lost || v.Pairs != lost+arrived || len(v.Broken) != int(lost) {
+				t.Errorf("%s, %s: %d of %d pairs do not arrive, %d listed; one by one %d of %d", spec, engine, v.Unreachable, v.Pairs, len(v.Broken), lost, lost+arrived)
+			}
+			for n, pairs := range hops {
+				if n >= len(v.Hops) || v.Hops[n] != pairs {
+					t.Errorf("%s, %s: hops %v, one by one %v", spec, engine, v.Hops, hops)
+					break
+				}
+			}
+			if v.Waits != len(edges) {
+				t.Errorf("%s, %s: %d dependencies, one by one %d", spec, engine, v.Waits, len(edges))
+			}
+			acyclic := true
+			for _, scc := range topo.TarjanSCC(waits) {
+				acyclic = acyclic && len(scc) == 1
+			}
+			if v.Acyclic != acyclic {
+				t.Errorf("%s, %s: acyclic %v, gonum: %v", spec, engine, v.Acyclic, acyclic)
+			}
+			verdicts[acyclic]++
+			for k, w := range v.Cycle { // each step waits for the next
+				next := v.Cycle[(k+1)%len(v.Cycle)]
+				if w.Port.Peer().Node() != next.Port.Node() || !edges[[2]int{g.ChannelOf(w.Port), g.ChannelOf(next.Port)}] {
+					t.Errorf("%s, %s: no such loop:\n%s", spec, engine, Walk(v.Cycle))
+				}
+				s := g.SwitchOf(next.Port.Node())
+				if r.Row(g.SwitchOf(w.Port.Node())).Port(w.LID) != uint8(w.Port.Num()) || r.Row(s).Port(w.LID) != uint8(next.Port.Num()) {
+					t.Errorf("%s, %s: LID %d takes other ways", spec, engine, w.LID)
+				}
+			}
+		}
+	}
+	if verdicts[true] < 10 || verdicts[false] < 10 {
+		t.Errorf("verdicts %v: that proves little", verdicts)
+	}
+}
+
+// TestOrder: the order that edges are added in never matters, and an edge is
+// refused only if it closes a cycle.
+func TestOrder(t *testing.T) {
+	g := graph(t, "torus:dims=3/3,hosts=1", GraphOptions{})
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		place := make([]int32, len(g.channels))
+		for i, p := range random.Perm(len(place)) {
+			place[i] = int32(p)
+		}
+		o := newOrder(newCDG(g, 1), place)
+		want := simple.NewDirectedGraph()
+		for v := range place {
+			want.AddNode(simple.Node(v))
+		}
+		var tentative [][2]int32
+		for range 400 {
+			v := int32(random.IntN(len(place)))
+			to := g.chanTo[v]
+			w := g.chanBase[to] + int32(random.IntN(int(g.chanBase[to+1]-g.chanBase[to])))
+			if w == g.channels[v].Reverse {
+				continue
+			}
+			closes := topo.PathExistsIn(want, simple.Node(w), simple.Node(v))
+			had := want.HasEdgeFromTo(int64(v), int64(w))
+			if got := o.try(v, w); got == closes {
+				t.Fatalf("seed %d: edge from %d to %d: added %v, closes a cycle %v", seed, v, w, got, closes)
+			}
+			if !closes && !had {
+				want.SetEdge(want.NewEdge(simple.Node(v), simple.Node(w)))
+				tentative = append(tentative, [2]int32{v, w})
+			}
+			if random.IntN(20) == 0 {
+				o.commit(func(v, w int32) bool { return (v+w)%2 == 0 })
+				for _, e := range tentative {
+					if (e[0]+e[1])%2 != 0 {
+						want.RemoveEdge(int64(e[0]), int64(e[1]))
+					}
+				}
+				tentative = nil
+			}
+		}
+		if o.cycle() != nil {
+			t.Fatalf("seed %d: a cycle", seed)
+		}
+	}
+}
+
+// TestFailEachLink: each link taken out, tables as they are; and whether any
+// tables would help.
+func TestFailEachLink(t *testing.T) {
+	cuts := 0
+	for i, spec := range small() {
+		if i%3 != 0 {
+			continue
+		}
+		f := topology(t, spec)
+		g, err := NewGraph(f, GraphOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := compute(t, g, "sssp", Options{})
+		before := verify(t, r, VerifyOptions{})
+		list, err := r.FailEachLink(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) != len(g.channels)/2 {
+			t.Errorf("%s: %d links, want %d", spec, len(list), len(g.channels)/2)
+		}
+		for _, l := range list {
+			less, err := NewGraph(f, GraphOptions{Exclude: func(p *fabric.Port) bool { return p == l.Port }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := verify(t, r.On(less), VerifyOptions{})
+			best := verify(t, compute(t, less, "sssp", Options{}), VerifyOptions{})
+			if after.Unreachable-before.Unreachable != l.Pairs || best.Unreachable-before.Unreachable != l.Lost || l.Cuts && l.Lost == 0 != (best.Unreachable == before.Unreachable) {
+				t.Errorf("%s without %s: %+v; %d pairs are lost, %d for good", spec, l.Port.Label(), l, after.Unreachable-before.Unreachable, best.Unreachable-before.Unreachable)
+			}
+			if l.Cuts {
+				cuts++
+			}
+		}
+	}
+	if cuts == 0 {
+		t.Error("no link cuts anything: that proves little")
+	}
+}
+
+// TestBalanceOracle: routes and LIDs of a channel, path by path.
+func TestBalanceOracle(t *testing.T) {
+	g := graph(t, "dragonfly:a=4,p=2,h=1,remove_links=1", GraphOptions{})
+	r := compute(t, g, "minhop", Options{})
+	b, err := r.Balance(t.Context(), ClassCN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes, lids := make([]int64, len(g.channels)), make([]map[mad.LID]bool, len(g.channels))
+	for _, from := range g.LIDs(ClassCN) {
+		for _, to := range g.LIDs(ClassCN) {
+			p, err := r.Trace(from, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range p.Hops {
+				if c := g.target(int32(h.Switch), h.Out); c >= 0 {
+					routes[c]++
+					if lids[c] == nil {
+						lids[c] = map[mad.LID]bool{}
+					}
+					lids[c][to] = true
+				}
+			}
+		}
+	}
+	for c := range routes {
+		if b.PerChannel[c] != routes[c] || b.DLIDs[c] != int64(len(lids[c])) {
+			t.Errorf("%s: %d routes to %d LIDs, path by path %d to %d", g.ChannelPort(c).Label(), b.PerChannel[c], b.DLIDs[c], routes[c], len(lids[c]))
+		}
+	}
+	all, err := r.Congestion(t.Context(), CongestionOptions{Pattern: AllToAll})
+	if err != nil || int64(all.Max) != b.Routes.Max || all.At != b.Routes.Busiest {
+		t.Errorf("all-to-all %+v %v, routes %+v", all, err, b.Routes)
+	}
+}
