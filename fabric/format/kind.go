@@ -166,7 +166,7 @@ var about = map[Kind]string{
 	KindGUIDs:         "a list of GUIDs",
 	KindPortsReport:   "a list of ports (ibnetdiscover -p), which does not say what ports a node has: make it without -p",
 	KindNodeList:      "a list of nodes (ibnetdiscover -l), which tells no links: make it without -l",
-	KindCache:         "a cache of ibnetdiscover: ibnetdiscover --load-cache prints it as a topology",
+	KindCache:         "a cache of ibnetdiscover (--cache)",
 }
 
 // notTopology is why a file cannot be read as a topology.

@@ -32,6 +32,8 @@ func LoadIncluding(r io.Reader, name string, open Opener) (*fabric.Fabric, error
 			return nil, err
 		}
 		return s.Fabric, nil
+	case KindCache:
+		return readCache(in, name)
 	case KindUnknown, KindIbnetdiscover:
 		err = l.read(in, name)
 	case KindSubnet:
@@ -204,7 +206,7 @@ func (l *loader) fabric(name string) (*fabric.Fabric, error) {
 
 // maxTotalPorts bounds the memory that a file may ask for by a few words a
 // node: a subnet has at most 48k LIDs.
-const maxTotalPorts = 4 << 20
+const maxTotalPorts = 1 << 20
 
 // room sees to it that there is some for a node with that many ports more.
 func (l *loader) room(at pos, ports int) error {

@@ -278,6 +278,16 @@ func TestIbnetdiscoverVariants(t *testing.T) {
 	for name, net := range m {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, net)
+			// The cache holds all that was answered, and nothing it would be found by.
+			cache := filepath.Join(t.TempDir(), "cache")
+			s.Run(t, "ibnetdiscover", "--cache", cache)
+			f, err := loadFile(cache)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(all(s.f), all(f)); d != "" {
+				t.Errorf("--cache (-discovered +read):\n%s", d)
+			}
 			for _, args := range [][]string{nil, {"-g"}, {"-f"}, {"-g", "-f", "-m"}} {
 				text := s.Run(t, "ibnetdiscover", args...)
 				if name == "chassis" && len(args) == 1 && args[0] == "-g" && (!strings.Contains(text, "[ext 1]") || strings.Contains(text, "\nRt")) {
@@ -303,4 +313,41 @@ func TestIbnetdiscoverVariants(t *testing.T) {
 			}
 		})
 	}
+}
+
+// all is what whole is, without routes and problems.
+func all(f *fabric.Fabric) string {
+	b := fabric.NewBuilder()
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		info := *n.Info()
+		info.LocalPortNum = 0 // that by which an SMP came in
+		if !n.IsSwitch() {
+			info.PortGUID = 0
+		}
+		si := n.SwitchInfo()
+		name := []byte(n.Name())
+		for i, c := range name {
+			if c < ' ' || c > '~' { // as ibnetdiscover has them
+				name[i] = ' '
+			}
+		}
+		b.AddNode(fabric.NodeSpec{Info: info, Name: string(name[:min(len(name), 63)]), Switch: si})
+	}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		n := p.Node().ID()
+		if x := p.Info(); x != nil {
+			info := *x
+			info.LocalPortNum = 0
+			b.SetPort(n, p.Num(), &info)
+		}
+		if q := p.Peer(); q != nil {
+			b.Link(n, p.Num(), q.Node().ID(), q.Num())
+			if !p.Node().IsSwitch() {
+				b.SetPortGUID(n, p.Num(), p.GUID())
+			}
+		}
+	}
+	return whole(b.Build())
 }

@@ -1,0 +1,192 @@
+package format
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// readCache reads what ibnetdiscover --cache writes (rdma-core
+// libibnetdisc/ibnetdisc_cache.c, version 1): a header, nodes, ports, all
+// numbers little-endian.
+func readCache(in *bufio.Reader, name string) (*fabric.Fabric, error) {
+	r := cacheReader{Reader: in, name: name, b: fabric.NewBuilder(), nodes: map[mad.GUID]cacheNode{}, ports: map[cacheKey]cachePort{}}
+	head := r.next(28)
+	version, nodes, ports := le.Uint32(head[4:]), int(le.Uint32(head[8:])), int(le.Uint32(head[12:]))
+	if r.err == nil && version != 1 {
+		r.fail("version 1, not %d", version)
+	}
+	total := 0
+	for range nodes {
+		if total += r.node(); r.err != nil {
+			return nil, r.err
+		}
+		if total > maxTotalPorts {
+			r.fail("nodes of at most %d ports in all", maxTotalPorts)
+		}
+	}
+	for range ports {
+		if r.port(); r.err != nil {
+			return nil, r.err
+		}
+	}
+	r.links()
+	if from, ok := r.nodes[mad.GUID(le.Uint64(head[16:]))]; ok {
+		num := 0
+		if from.info.NodeType != mad.NodeTypeSwitch {
+			num = int(from.info.LocalPortNum)
+		}
+		r.b.SetFrom(from.handle, num)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return r.b.Build(), nil
+}
+
+var le = binary.LittleEndian
+
+type cacheReader struct {
+	*bufio.Reader
+	name  string
+	at    int64 // bytes read
+	b     *fabric.Builder
+	nodes map[mad.GUID]cacheNode
+	ports map[cacheKey]cachePort
+	order []cacheKey // of ports
+	err   error
+	buf   [256]byte
+}
+
+type cacheNode struct {
+	handle int
+	info   mad.NodeInfo
+}
+
+// cacheKey is how ports name one another: all ports of a switch have the
+// switch's GUID.
+type cacheKey struct {
+	guid mad.GUID
+	num  int
+}
+
+type cachePort struct {
+	node int
+	peer cacheKey
+	far  bool // there is a peer
+}
+
+func (r *cacheReader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%s: expected %s before byte %d of a cache of ibnetdiscover", r.name, fmt.Sprintf(format, args...), r.at)
+	}
+}
+
+// next is the next n bytes, until the next call.
+func (r *cacheReader) next(n int) []byte {
+	b := r.buf[:n]
+	clear(b)
+	if r.err != nil {
+		return b
+	}
+	got, err := io.ReadFull(r.Reader, b)
+	r.at += int64(got)
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		r.fail("more: it is cut short")
+	default:
+		r.err = fmt.Errorf("%s: after byte %d: %w", r.name, r.at, err)
+	}
+	return b
+}
+
+// node takes in a node, and returns its number of ports.
+func (r *cacheReader) node() int {
+	b := r.next(207)
+	var s fabric.NodeSpec
+	s.Info.Decode(b[78:142])
+	s.Name = cString(b[142:206])
+	if s.Info.NodeType == mad.NodeTypeSwitch {
+		s.Switch = new(mad.SwitchInfo)
+		s.Switch.Decode(b[4:68])
+	}
+	keys := int(b[206])
+	switch {
+	case r.err != nil:
+		return 0
+	case s.Info.NodeGUID != mad.GUID(le.Uint64(b[68:])) || s.Info.NumPorts != b[77]:
+		r.fail("NodeInfo with the GUID and the ports that its node has")
+		return 0
+	case s.Info.NumPorts > maxPorts:
+		r.fail("at most %d ports", maxPorts)
+		return 0
+	}
+	if _, ok := r.nodes[s.Info.NodeGUID]; ok {
+		r.fail("one node with GUID %s", s.Info.NodeGUID)
+		return 0
+	}
+	r.nodes[s.Info.NodeGUID] = cacheNode{r.b.AddNode(s), s.Info}
+	for range keys { // the ports say it too
+		r.next(9)
+	}
+	return int(s.Info.NumPorts) + 1
+}
+
+func (r *cacheReader) port() {
+	b := r.next(95)
+	if r.err != nil {
+		return
+	}
+	key := cacheKey{mad.GUID(le.Uint64(b)), int(b[8])}
+	n, ok := r.nodes[mad.GUID(le.Uint64(b[77:]))]
+	if !ok || key.num > int(n.info.NumPorts) {
+		r.fail("a port of one of the nodes")
+		return
+	}
+	if _, ok := r.ports[key]; ok {
+		r.fail("one port %d with GUID %s", key.num, key.guid)
+		return
+	}
+	var info mad.PortInfo
+	info.Decode(b[13:77])
+	r.b.SetPort(n.handle, key.num, &info)
+	if n.info.NodeType != mad.NodeTypeSwitch || key.num == 0 {
+		r.b.SetPortGUID(n.handle, key.num, key.guid)
+	}
+	r.ports[key] = cachePort{n.handle, cacheKey{mad.GUID(le.Uint64(b[86:])), int(b[94])}, b[85] != 0}
+	r.order = append(r.order, key)
+}
+
+func (r *cacheReader) links() {
+	for _, key := range r.order {
+		p := r.ports[key]
+		if !p.far {
+			continue
+		}
+		q, ok := r.ports[p.peer]
+		if !ok {
+			r.fail("port %d with GUID %s, to which port %d with GUID %s is connected", p.peer.num, p.peer.guid, key.num, key.guid)
+			return
+		}
+		if err := r.b.Link(p.node, key.num, q.node, p.peer.num); err != nil {
+			r.fail("ports that are free: %v", err)
+			return
+		}
+	}
+}
+
+// cString is b up to its first NUL.
+func cString(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}
