@@ -41,12 +41,10 @@ func (c *call) count(err error) {
 	}
 }
 
-// unanswered: err tells of a MAD that got no answer, for whatever reason but
-// that it was never to be sent.
+// unanswered: err tells of a MAD that got no answer.
 func unanswered(err error) bool {
 	var me *mad.Error
-	return errors.As(err, &me) && me.Err != nil &&
-		!errors.Is(err, mad.ErrReadOnly) && !errors.Is(err, mad.ErrCut) &&
+	return errors.As(err, &me) &&
 		(me.Timeout() || errors.Is(err, mad.ErrClosed) || errors.Is(err, mad.ErrNotRecorded))
 }
 

@@ -146,6 +146,67 @@ func TestSetCompares(t *testing.T) {
 	})
 }
 
+// TestSetExtendedSpeeds: the modifier says that we know them where the port
+// has them. External ports of switches may have no CapabilityMask to say so.
+func TestSetExtendedSpeeds(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		cleared  []string
+		modifier uint32
+	}{
+		{"by CapabilityMask", []string{"link_speed_ext_supported"}, 1<<31 | 1},
+		{"by LinkSpeedExtSupported", []string{"capability_mask"}, 1<<31 | 1},
+		{"none", []string{"capability_mask", "link_speed_ext_supported"}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			answer := func(h mad.Header, data []byte) {
+				for _, name := range test.cleared {
+					if h.Attribute == mad.AttrPortInfo.ID {
+						mad.AttrPortInfo.Field(name).SetUint(data, 0)
+					}
+				}
+			}
+			onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
+				c := fabric.Change{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 1, Named: []string{"hoq_life"}, Edit: func(data []byte) {
+					mad.AttrPortInfo.Field("hoq_life").SetUint(data, 3)
+				}}
+				if err := fabric.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+					t.Fatal(err, c.Err)
+				}
+				if tap.sets[0].Modifier != test.modifier {
+					t.Errorf("modifier %#x, want %#x", tap.sets[0].Modifier, test.modifier)
+				}
+			})
+		})
+	}
+}
+
+// TestSetMayAnswerOtherwise: a key that the agent does not show, and a state
+// that has moved on, are no failures.
+func TestSetMayAnswerOtherwise(t *testing.T) {
+	for _, test := range []struct {
+		field        string
+		sent, answer uint64
+	}{{"m_key", 77, 0}, {"port_state", 1, 2}, {"link_width_enabled", 255, 3}} {
+		answer := func(h mad.Header, data []byte) {
+			if h.Attribute == mad.AttrPortInfo.ID {
+				mad.AttrPortInfo.Field(test.field).SetUint(data, test.answer)
+			}
+		}
+		onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
+			c := fabric.Change{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 2, Named: []string{test.field}, Edit: func(data []byte) {
+				mad.AttrPortInfo.Field(test.field).SetUint(data, test.sent)
+			}}
+			if err := fabric.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+				t.Error(test.field, err, c.Err)
+			}
+			if got := mad.AttrPortInfo.Field(test.field).Uint(tap.sets[0].Data); got != test.sent {
+				t.Errorf("%s goes out as %d, want %d", test.field, got, test.sent)
+			}
+		})
+	}
+}
+
 // TestWrongNode: nothing is set where another node answers.
 func TestWrongNode(t *testing.T) {
 	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
@@ -208,6 +269,25 @@ func TestLFTChange(t *testing.T) {
 					t.Errorf("%s: LID %d has port %d", test.name, lid, c.Table[lid])
 				}
 			}
+		}
+	})
+}
+
+// TestLFTChangeSillyTop: a switch that looks up LIDs which are not unicast has
+// no more of a table than there are unicast LIDs.
+func TestLFTChangeSillyTop(t *testing.T) {
+	answer := func(h mad.Header, data []byte) {
+		if h.Attribute == mad.AttrSwitchInfo.ID {
+			mad.AttrSwitchInfo.Field("linear_fdb_top").SetUint(data, 0xffff)
+		}
+	}
+	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
+		c := fabric.LFTChange{Dest: leaf, Entries: map[mad.LID]uint8{9: 1}}
+		if err := c.Apply(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		if len(c.Table) != int(mad.MaxUnicastLID)+1 || len(tap.sets) != 1 {
+			t.Errorf("%d entries, %d Sets", len(c.Table), len(tap.sets))
 		}
 	})
 }
