@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+	"testing/synctest"
 
 	"fabsh/mad"
 )
@@ -92,4 +93,46 @@ func TestTrapKey(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNoKeys: in a whole recording there are none, and requests with keys are
+// answered from it.
+func TestNoKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := func() []*mad.Call {
+			set := new(mad.Call)
+			set.PutSMP(mad.MethodSet, mad.AttrPortInfo.ID, 1, secretBytes)
+			set.SetLID(9)
+			get := smp(mad.AttrNodeInfo, 0, 1)
+			query := table(mad.AttrPortInfoRecord)
+			silent := smp(mad.AttrNodeInfo, 0, 2)
+			for _, c := range []*mad.Call{set, get, silent} {
+				copy(c.MAD[mad.SMPKeyOffset:], secretBytes)
+			}
+			copy(query.MAD[mad.SAKeyOffset:], secretBytes)
+			return []*mad.Call{set, get, query, silent}
+		}
+		p := newPeer(mad.Traits{}, func(p *peer, d mad.Datagram, nth int) {
+			switch {
+			case mad.Class(d.MAD[offClass]) == mad.ClassSubnAdm:
+				record := make([]byte, 72)
+				copy(record[4:], secretBytes)
+				p.after(ms, segments(d, record)[0])
+			case d.MAD[mad.SMPInitialPathOffset+1] != 2:
+				p.after(ms, respond(d, 1))
+			}
+		})
+		var want []result
+		recording := record(t, p, mad.Options{Write: true}, func(e *mad.Engine) { want = do(t, e, calls()...) })
+		if bytes.Contains(recording, secretBytes[:4]) {
+			t.Error("there is a key in the recording")
+		}
+		play(t, recording, mad.Options{Write: true}, func(e *mad.Engine) {
+			for i, got := range do(t, e, calls()...) {
+				if got.Err != want[i].Err {
+					t.Errorf("call %d: got %s, want %s", i, got.Err, want[i].Err)
+				}
+			}
+		})
+	})
 }

@@ -40,6 +40,7 @@ type outcome struct {
 	id          uint32 // mad.CallOf
 	attempts    int
 	first, last time.Time // attempts
+	tid         uint32    // of the last
 	class       byte
 	attribute   mad.AttributeID
 	answers     []answer
@@ -169,7 +170,7 @@ func (l *loader) takeRequest(p *erf.Packet) {
 		l.outcomes = append(l.outcomes, o)
 	}
 	o.attempts++
-	o.last = p.Time
+	o.last, o.tid = p.Time, uint32(h.TID)
 }
 
 // keyOf is what two requests have in common that are the same: where they go
@@ -235,6 +236,10 @@ func (l *loader) order() {
 // settle keeps, of all answers to o, those that the asker went by: to one
 // attempt, and if possible a whole one that was no refusal for the moment.
 func (o *outcome) settle() {
+	if o.gaveUp { // all that counted then was what had come of a table
+		o.answers = slices.DeleteFunc(o.answers, func(a answer) bool { return !a.segment || a.tid != o.tid })
+		return
+	}
 	var best []answer
 	worth := nothing
 	for i, a := range o.answers {
@@ -246,11 +251,9 @@ func (o *outcome) settle() {
 		}
 	}
 	o.answers = best
-	switch {
-	case o.gaveUp:
-	case worth > nothing:
-		o.ended, o.packet = best[len(best)-1].at, best[len(best)-1].packet
-	default: // the recording ended, or the asker wanted it no more
+	if n := len(best); n > 0 {
+		o.ended, o.packet = best[n-1].at, best[n-1].packet
+	} else { // the recording ended, or the asker wanted it no more
 		o.ended, o.packet = o.last, math.MaxInt
 	}
 }

@@ -175,9 +175,6 @@ func (r *Replay) play(t *turn) {
 	}
 	for i := range t.answers {
 		a := &t.answers[i]
-		if t.gaveUp && !a.segment {
-			break // BUSY, and then nothing
-		}
 		m := padded(a.mad)
 		copy(m[offTID:], t.tid[:])
 		h := mad.ParseHeader(m)
