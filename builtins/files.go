@@ -17,6 +17,7 @@ type files struct {
 	base  afero.Fs // nil: the operating system's
 	cwd   string   // absolute
 	roots []root
+	named map[string]bool // absolute: files that the command line names, wherever they lie
 }
 
 type root struct {
@@ -95,26 +96,42 @@ func (f *files) short(path string) string {
 // open opens a file that a script names. It must lie below a root.
 func (f *files) open(path string) (afero.File, error) {
 	abs := f.abs(path)
+	if f.named[abs] {
+		return openFile(f.under(), abs, path)
+	}
 	for _, r := range f.roots {
 		rel, err := filepath.Rel(r.dir, abs)
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
-		file, err := r.fs.Open(filepath.ToSlash(rel))
-		if err != nil {
-			return nil, tidy(rename(err, f.short(path)))
-		}
-		if st, err := file.Stat(); err == nil && st.IsDir() {
-			file.Close()
-			return nil, fmt.Errorf("%s: is a folder", path)
-		}
-		return file, nil
+		return openFile(r.fs, filepath.ToSlash(rel), f.short(path))
 	}
 	var dirs []string
 	for _, r := range f.roots {
 		dirs = append(dirs, f.short(r.dir))
 	}
 	return nil, fmt.Errorf("%s: scripts may not read there, only below %s; allow its folder with -I", path, strings.Join(dirs, ", "))
+}
+
+// openFile opens a file of fs, which people know as shown.
+func openFile(fs afero.Fs, name, shown string) (afero.File, error) {
+	file, err := fs.Open(name)
+	if err != nil {
+		return nil, tidy(rename(err, shown))
+	}
+	if st, err := file.Stat(); err == nil && st.IsDir() {
+		file.Close()
+		return nil, fmt.Errorf("%s: is a folder", shown)
+	}
+	return file, nil
+}
+
+// under are all files that there are.
+func (f *files) under() afero.Fs {
+	if f.base != nil {
+		return f.base
+	}
+	return afero.NewOsFs()
 }
 
 // read reads a whole file that a script names.
@@ -129,11 +146,7 @@ func (f *files) read(path string) ([]byte, error) {
 
 // readNamed reads a file that the command line names, wherever it lies.
 func (f *files) readNamed(path string) ([]byte, error) {
-	fs := f.base
-	if fs == nil {
-		fs = afero.NewOsFs()
-	}
-	data, err := afero.ReadFile(fs, f.abs(path))
+	data, err := afero.ReadFile(f.under(), f.abs(path))
 	if err != nil {
 		return nil, tidy(rename(err, path))
 	}

@@ -4,7 +4,7 @@ package scripts
 
 import "embed"
 
-// FS holds the library.
+// FS holds the library: lib, what scripts load; routing, policies of fabsh route.
 //
-//go:embed lib
+//go:embed lib routing
 var FS embed.FS

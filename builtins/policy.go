@@ -1,0 +1,353 @@
+package builtins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+	"fabsh/scripts"
+)
+
+// Policy is a routing policy, and what is to be done with the tables it gives.
+type Policy struct {
+	Name string   // a script that defines route(fabric, ...), or the name of a shipped one
+	Args []string // its options
+
+	Verify       bool
+	Diff         bool // with the tables that the switches have
+	FailEachLink bool
+	Out          string // file for OpenSM; with Verify only written if the verdict is ok
+}
+
+// PolicyDoc is a shipped policy, and its docstring's first line.
+type PolicyDoc struct{ Name, Doc string }
+
+const policyFolder = "routing"
+
+// ShippedPolicies are those of @std//routing/, by name.
+func ShippedPolicies() []PolicyDoc {
+	var list []PolicyDoc
+	entries, _ := fs.ReadDir(scripts.FS, policyFolder)
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".star")
+		if !ok {
+			continue
+		}
+		src, _ := fs.ReadFile(scripts.FS, path.Join(policyFolder, e.Name()))
+		doc := ""
+		if file, err := dialect.Parse(e.Name(), src, 0); err == nil && len(file.Stmts) > 0 {
+			if x, ok := file.Stmts[0].(*syntax.ExprStmt); ok {
+				if text, ok := x.X.(*syntax.Literal); ok {
+					doc, _, _ = strings.Cut(fmt.Sprint(text.Value), "\n")
+				}
+			}
+		}
+		list = append(list, PolicyDoc{name, doc})
+	}
+	return list
+}
+
+// policyPath is the script of a policy.
+func policyPath(name string) (string, error) {
+	if strings.HasSuffix(name, ".star") || strings.ContainsAny(name, "/@") {
+		return name, nil
+	}
+	var names []string
+	for _, p := range ShippedPolicies() {
+		if p.Name == name {
+			return "@std//" + policyFolder + "/" + name + ".star", nil
+		}
+		names = append(names, p.Name)
+	}
+	return "", fmt.Errorf("no routing policy %q%s: use a .star file, or one of %s", name, didYouMean(name, names), strings.Join(names, ", "))
+}
+
+// Route runs a policy on the session's fabric and shows what comes of it. Where
+// there are findings the error is an ExitError.
+func (s *Session) Route(ctx context.Context, p Policy) error {
+	script, err := policyPath(p.Name)
+	if err != nil {
+		return err
+	}
+	src, err := s.readScript(script)
+	if err != nil {
+		return err
+	}
+	t, release := s.mainThread(ctx, script)
+	defer release()
+	return finish(ctx, script, func() error {
+		fn, err := s.policyFunction(t, script, src)
+		if err != nil {
+			return err
+		}
+		args, kwargs, done, err := s.policyArgs(path.Base(script), fn, p.Args)
+		if err != nil || done {
+			return err
+		}
+		f, err := s.currentFabric(t)
+		if err != nil {
+			return err
+		}
+		var live *routesValue
+		if p.Diff { // first: if it cannot be had, nothing is computed in vain
+			if live, err = liveRoutes(t, f); err != nil {
+				return err
+			}
+		}
+		v, err := starlark.Call(t, fn, append(starlark.Tuple{f}, args...), kwargs)
+		if err != nil {
+			return err
+		}
+		routes, ok := v.(*routesValue)
+		if !ok {
+			return fmt.Errorf("%s: route() returned %s, want routes", script, v.Type())
+		}
+		routes.r.Engine = strings.TrimSuffix(path.Base(script), ".star")
+		routes.notes = append(fabricNotes(f.(*fabricValue).f), routes.notes...)
+		return s.judge(ctx, t, routes, live, p)
+	})
+}
+
+// fabricNotes are what the fabric's file left open and tables depend on.
+func fabricNotes(f *fabric.Fabric) []string {
+	var notes []string
+	for _, p := range f.Problems() {
+		if p.Kind == fabric.ProblemAssignedLIDs {
+			notes = append(notes, p.Text)
+		}
+	}
+	return notes
+}
+
+// policyFunction runs the script's top level and returns its route().
+func (s *Session) policyFunction(t *starlark.Thread, script, src string) (*starlark.Function, error) {
+	s.sources[script] = src
+	if err := PlainText(script, 1, src); err != nil {
+		return nil, err
+	}
+	_, prog, err := starlark.SourceProgramOptions(&dialect, script, src, s.predeclared.Has)
+	if err != nil {
+		return nil, err
+	}
+	globals, err := prog.Init(t, s.predeclared)
+	if err != nil {
+		return nil, err
+	}
+	fn, ok := globals["route"].(*starlark.Function)
+	if !ok {
+		return nil, fmt.Errorf("%s is no routing policy: it defines no route(fabric, ...)", script)
+	}
+	return fn, nil
+}
+
+// policyArgs reads the policy's options. Files that they name may be read
+// wherever they lie. done: it was --help.
+func (s *Session) policyArgs(name string, fn *starlark.Function, words []string) (args starlark.Tuple, kwargs []starlark.Tuple, done bool, err error) {
+	e := newEntry(name, fn)
+	if !e.fabric {
+		return nil, nil, false, fmt.Errorf("%s: the first parameter of route() must be fabric", name)
+	}
+	args, kwargs, help, err := e.parse(words)
+	if err != nil {
+		return nil, nil, false, fmt.Errorf("%s: %w\nusage: %s", name, err, e.usage())
+	}
+	if help {
+		return nil, nil, true, s.emit(stdout, e.help())
+	}
+	for _, v := range args {
+		s.files.allow(v)
+	}
+	for _, kv := range kwargs {
+		s.files.allow(kv[1])
+	}
+	return args, kwargs, false, nil
+}
+
+func liveRoutes(t *starlark.Thread, f starlark.Value) (*routesValue, error) {
+	v, err := starlark.Call(t, &function{Builtin: &getRoutesBuiltin}, starlark.Tuple{f}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return v.(*routesValue), nil
+}
+
+// judge does with tables what p asks for, and shows the outcome.
+func (s *Session) judge(ctx context.Context, t *starlark.Thread, v, live *routesValue, p Policy) error {
+	r := &policyReport{routes: v}
+	clean, ok := true, true
+	if p.Verify {
+		x, err := starlark.Call(t, &function{Builtin: &verifyMethod, recv: v}, nil, nil)
+		if err != nil {
+			return err
+		}
+		r.verdict = x.(*result)
+		ok = r.verdict.get("ok") == starlark.True
+		clean = ok
+	}
+	if live != nil {
+		r.diff = diffOf(v, v.r.Diff(live.r))
+	}
+	if p.FailEachLink {
+		x, err := starlark.Call(t, &function{Builtin: &failuresMethod, recv: v}, nil, nil)
+		if err != nil {
+			return err
+		}
+		r.failures = x.(*starlark.List)
+		for f := range r.failures.Elements() {
+			clean = clean && f.(*result).get("cuts") != starlark.True
+		}
+	}
+	if p.Out != "" && ok {
+		if err := s.writeTables(ctx, v, p.Out); err != nil {
+			return err
+		}
+	}
+	if err := s.show(t, r); err != nil {
+		return err
+	}
+	switch {
+	case p.Out != "" && ok:
+		fiberOf(t).print("use with opensm -R file,no_fallback -U " + p.Out + "\n")
+	case p.Out != "":
+		fiberOf(t).warn("%s is not written, for the verdict is not ok", p.Out)
+	}
+	if !clean {
+		return &ExitError{Code: StatusFindings}
+	}
+	return nil
+}
+
+// writeTables writes the file that OpenSM reads, whole or not at all.
+func (s *Session) writeTables(ctx context.Context, v *routesValue, path string) error {
+	err := format.WriteFile(s.files.abs(path), func(w io.Writer) error { return v.write(ctx, w, format.KindLFTs) })
+	if err != nil {
+		return fmt.Errorf("--out: %w", tidy(rename(err, path)))
+	}
+	return nil
+}
+
+// Tables are files of tables to be judged. SL and SL2VL may be empty; without
+// LFTs the switches are asked.
+type Tables struct{ LFTs, SL, SL2VL string }
+
+// Verify judges tables from files, or those that the switches have. Where there
+// are findings the error is an ExitError.
+func (s *Session) Verify(ctx context.Context, o Tables) error {
+	t, release := s.mainThread(ctx, "verify")
+	defer release()
+	return finish(ctx, "verify", func() error {
+		for _, path := range []string{o.LFTs, o.SL, o.SL2VL} {
+			s.files.allow(starlark.String(path))
+		}
+		x, err := s.currentFabric(t)
+		if err != nil {
+			return err
+		}
+		f := x.(*fabricValue)
+		var v *routesValue
+		if o.LFTs == "" {
+			if o.SL != "" || o.SL2VL != "" {
+				return errors.New("verify: --sl and --slvl belong to tables of a file: give --lfts FILE")
+			}
+			v, err = liveRoutes(t, f)
+		} else {
+			v, err = loadRoutes(f, s.files, o.LFTs, o.SL, o.SL2VL)
+		}
+		if err != nil {
+			return err
+		}
+		v.notes = append(fabricNotes(f.f), v.notes...)
+		verdict, err := starlark.Call(t, &function{Builtin: &verifyMethod, recv: v}, nil, nil)
+		if err != nil {
+			return err
+		}
+		if err := s.show(t, verdict); err != nil {
+			return err
+		}
+		if verdict.(*result).get("ok") != starlark.True {
+			return &ExitError{Code: StatusFindings}
+		}
+		return nil
+	})
+}
+
+// policyReport is what fabsh route shows.
+type policyReport struct {
+	routes   *routesValue
+	verdict  *result // nil: not asked for, as are the others
+	diff     *result
+	failures *starlark.List
+}
+
+var _ factual = (*policyReport)(nil)
+
+func (r *policyReport) String() string        { return r.routes.String() }
+func (r *policyReport) Type() string          { return "policy_report" }
+func (r *policyReport) Freeze()               {}
+func (r *policyReport) Truth() starlark.Bool  { return true }
+func (r *policyReport) Hash() (uint32, error) { return 0, unhashable(r) }
+func (r *policyReport) schema() string        { return "policy_report/1" }
+
+func (r *policyReport) facts() []fact {
+	out := []fact{
+		{name: "policy", value: starlark.String(r.routes.r.Engine)},
+		{name: "switches", value: starlark.MakeInt(r.routes.Len())},
+		{name: "entries", value: starlark.MakeInt(r.routes.r.Entries())},
+	}
+	if r.verdict == nil {
+		out = append(out, fact{name: "notes", value: texts(r.routes.allNotes())})
+	} else {
+		for _, f := range r.verdict.facts() {
+			if f.name != "policy" {
+				out = append(out, f)
+			}
+		}
+	}
+	if r.diff != nil {
+		out = append(out, fact{name: "diff", value: r.diff})
+	}
+	if r.failures != nil {
+		out = append(out, fact{name: "failures", value: r.failures})
+	}
+	return out
+}
+
+func (r *policyReport) display() string {
+	var parts []string
+	if r.verdict == nil {
+		parts = append(parts, r.routes.display())
+	} else {
+		parts = append(parts, r.verdict.display())
+	}
+	if r.diff != nil {
+		parts = append(parts, "against the live tables:\n"+r.diff.display())
+	}
+	if r.failures != nil {
+		text := "no link between switches\n"
+		if r.failures.Len() > 0 {
+			text = renderText(r.failures)
+		}
+		parts = append(parts, "if a link fails:\n"+text)
+	}
+	return strings.Join(parts, "\n")
+}
+
+// allow lets scripts read a file that the command line names.
+func (f *files) allow(v starlark.Value) {
+	if name, ok := v.(starlark.String); ok && name != "" {
+		if f.named == nil {
+			f.named = map[string]bool{}
+		}
+		f.named[filepath.Clean(f.abs(string(name)))] = true
+	}
+}
