@@ -70,7 +70,7 @@ func (r *Routes) Assign(ctx context.Context, h *Hops, o AssignOptions) error {
 	}
 	g := r.graph
 	a.hops = make([]nextHops, len(g.switches))
-	load := func(_, s int) { a.hops[s].load(h, s) }
+	load := func(_, s int) { a.hops[s].load(a.h, s) }
 	if err := g.each(ctx, len(g.switches), load); err != nil {
 		return err
 	}
@@ -112,7 +112,6 @@ type assigner struct {
 	number  []int     // of DModK, by index in dests
 	divider []int     // of DModK, by switch
 	parents [][]int32 // of DModK, by switch: those of a whole tree
-	place   []int32   // that they are in the order of
 	loads   []int32   // by portBase of the switch and port
 	turn    []int     // of RoundRobin, by switch
 	sources []bool    // switches with CAs or routers
@@ -123,7 +122,9 @@ type assigner struct {
 }
 
 type assignWorker struct {
-	kept []bool
+	allowed [256]bool // the ports at hand
+	last    []uint8   // the same
+	kept    []bool
 }
 
 func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
@@ -171,7 +172,7 @@ func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
 	if a.Policy == DModK {
 		a.numbers()
 	}
-	if a.Scope == Global && (a.Policy == LeastLoaded || a.Policy == Scatter) {
+	if a.Scope == Global && a.counts() {
 		a.words = (len(g.dests) + 63) / 64
 		a.passes = make([]uint64, a.words*len(g.switches))
 	}
@@ -190,10 +191,12 @@ func (a *assigner) numbers() {
 	if l == nil {
 		l = g.levels()
 	}
-	if a.place = a.h.place; a.place == nil {
-		a.place = l.places()
+	if a.h.place == nil {
+		h := *a.h
+		h.place = l.places()
+		a.h = &h
 	}
-	a.parents = l.parents(a.place)
+	a.parents = l.parents(a.h.place)
 	number, divider := a.Number, a.Divider
 	if number == nil {
 		numbers := g.Numbering(l.leafOrder())
@@ -258,137 +261,98 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 		}
 		if !same {
 			f.start(ports)
-			if a.Policy == DModK {
-				a.findParents(s)
-			}
+			a.prepare(w, s, ports)
 		}
-		a.choose(w, s, int(from), int(to), row, &f)
+		switch {
+		case a.keep != nil:
+			a.chooseAnew(w, s, int(from), int(to), row, &f)
+		case a.Policy == DModK && a.wanted == nil:
+			a.digits(s, int(from), int(to), row)
+		default:
+			a.choose(s, int(from), int(to), nil, row, &f)
+		}
 	}
 }
 
-// choose writes the entries for dests[from:to], of one switch.
-func (a *assigner) choose(w *assignWorker, s, from, to int, row Row, f *filler) {
+// prepare makes ready for other next hops.
+func (a *assigner) prepare(w *assignWorker, s int, ports []uint8) {
+	if a.Policy == DModK {
+		a.findParents(s, ports)
+	}
+	if a.keep == nil {
+		return
+	}
+	for _, p := range w.last {
+		w.allowed[p] = false
+	}
+	w.last = append(w.last[:0], ports...)
+	for _, p := range w.last {
+		w.allowed[p] = true
+	}
+}
+
+// chooseAnew is choose for those entries that cannot be kept.
+func (a *assigner) chooseAnew(w *assignWorker, s, from, to int, row Row, f *filler) {
+	g := a.routes.graph
+	old := a.keep.Row(s)
+	w.kept = w.kept[:0]
+	anew := false
+	for i := from; i < to; i++ {
+		lid := g.dests[i].lid
+		port := old.Port(lid)
+		stays := w.allowed[port] && (a.wanted == nil || a.wanted[i])
+		w.kept = append(w.kept, stays)
+		if !stays {
+			anew = true
+			continue
+		}
+		row[lid] = port
+		if a.counts() && a.weight[i] > 0 && a.comesThrough(s, i) {
+			f.loads[port] += a.weight[i]
+			a.mark(s, i, port)
+		}
+	}
+	if anew {
+		f.start(f.ports)
+		a.choose(s, from, to, w.kept, row, f)
+	}
+}
+
+// choose writes the entries for dests[from:to], of one switch, but for those
+// that are kept.
+func (a *assigner) choose(s, from, to int, kept []bool, row Row, f *filler) {
 	g := a.routes.graph
 	if a.Policy == Scatter {
 		f.start(f.ports)
 		f.at = int(mix(a.Seed, uint64(s), uint64(from)) % uint64(len(f.ports)))
 	}
-	kept := w.kept[:0]
-	if a.keep != nil {
-		old := a.keep.Row(s)
-		for i := from; i < to; i++ {
-			d := g.dests[i]
-			stays := slices.Contains(f.ports, old.Port(d.lid)) && (a.wanted == nil || a.wanted[i])
-			kept = append(kept, stays)
-			if stays {
-				port := old[d.lid]
-				row[d.lid] = port
-				a.count(s, i, port, f)
-			}
-		}
-		w.kept = kept
-		f.start(f.ports)
-	}
 	for i := from; i < to; i++ {
-		if a.wanted != nil && !a.wanted[i] || a.keep != nil && kept[i-from] {
+		if a.wanted != nil && !a.wanted[i] || kept != nil && kept[i-from] {
 			continue
 		}
 		lid := g.dests[i].lid
-		var port uint8
-		switch a.Policy {
-		case DModK:
-			port = a.digit(s, f.ports, a.number[i]/a.divider[s])
-		case First:
+		switch {
+		case a.Policy == DModK:
+			row[lid] = a.digit(s, a.number[i]/a.divider[s])
+		case a.Policy == First:
 			n := a.first(s, f.ports)
-			port = n[int(lid)%len(n)]
-		case Hash:
-			port = f.ports[mix(a.Seed, uint64(s), uint64(lid))%uint64(len(f.ports))]
-		case RoundRobin:
-			port = f.ports[a.turn[s]%len(f.ports)]
+			row[lid] = n[int(lid)%len(n)]
+		case a.Policy == Hash:
+			row[lid] = f.ports[mix(a.Seed, uint64(s), uint64(lid))%uint64(len(f.ports))]
+		case a.Policy == RoundRobin:
+			row[lid] = f.ports[a.turn[s]%len(f.ports)]
 			a.turn[s]++
+		case a.weight[i] == 0 || !a.comesThrough(s, i):
+			row[lid] = f.ports[int(lid)%len(f.ports)]
 		default:
-			if a.weight[i] == 0 || !a.comesThrough(s, i) {
-				row[lid] = f.ports[int(lid)%len(f.ports)]
-				continue
-			}
-			port = f.next(a.weight[i])
-			a.mark(s, i, port)
+			row[lid] = f.next(a.weight[i])
+			a.mark(s, i, row[lid])
 		}
-		row[lid] = port
 	}
 }
 
-// findParents finds which of the parents of a whole tree the next hops at hand
-// are: slots has their places among them.
-func (a *assigner) findParents(s int) {
-	list := &a.hops[s].list
-	list.slots = list.slots[:0]
-	i, found := 0, false
-	for _, p := range a.parents[s] {
-		for i < len(list.groups) && a.place[list.groups[i].To] < a.place[p] {
-			i++
-		}
-		if i < len(list.groups) && list.groups[i].To == p {
-			list.slots = append(list.slots, int16(i))
-			found = true
-		} else {
-			list.slots = append(list.slots, -1)
-		}
-	}
-	if !found {
-		list.slots = list.slots[:0]
-	}
-}
-
-// digit chooses a next hop by the lowest digit of number, and one of its ports
-// by what is left. Up a tree the digit is that of a whole one: destinations
-// whose parent is missing are shared out among the others, in the same way by
-// all switches, and all others stay where they are. (Counting the parents that
-// are left, as Dmodc does (Gliksberg et al., "High-quality fault resiliency in
-// fat trees", 2019), moves nearly all of them, apart from each other.)
-func (a *assigner) digit(s int, ports []uint8, number int) uint8 {
-	list := &a.hops[s].list
-	n := len(list.slots)
-	switch {
-	case a.Prefer != nil:
-		return ports[number%len(ports)]
-	case n == 0:
-		return pickPort(&list.groups[number%len(list.groups)], number/len(list.groups))
-	}
-	digit, rest := number%n, number/n
-	slot := list.slots[digit]
-	for k := 0; slot < 0; k++ {
-		slot = list.slots[(digit+1+(rest+k)%(n-1))%n]
-	}
-	return pickPort(&list.groups[slot], rest)
-}
-
-func pickPort(n *Neighbour, number int) uint8 {
-	if len(n.Ports) == 1 {
-		return n.Ports[0]
-	}
-	return n.Ports[number%len(n.Ports)]
-}
-
-// first are the ports to the neighbour of the lowest port, or the best one
-// where there is a PortOrder.
-func (a *assigner) first(s int, ports []uint8) []uint8 {
-	g := a.routes.graph
-	groups := a.hops[s].list.groups
-	switch {
-	case a.Prefer != nil:
-		return ports[:1]
-	case g.order != nil && g.order[s] != nil:
-		return groups[0].Ports
-	}
-	best := 0
-	for i := range groups {
-		if groups[i].Ports[0] < groups[best].Ports[0] {
-			best = i
-		}
-	}
-	return groups[best].Ports
-}
+// counts: the policy goes by loads.
+func (a *assigner) counts() bool { return a.Policy == LeastLoaded || a.Policy == Scatter }
 
 // comesThrough: packets for dests[i] come through s.
 func (a *assigner) comesThrough(s, i int) bool {
@@ -406,61 +370,4 @@ func (a *assigner) mark(s, i int, port uint8) {
 	if bit := uint64(1) << (i % 64); atomic.LoadUint64(word)&bit == 0 {
 		atomic.OrUint64(word, bit)
 	}
-}
-
-// count counts an entry that is kept.
-func (a *assigner) count(s, i int, port uint8, f *filler) {
-	if (a.Policy == LeastLoaded || a.Policy == Scatter) && a.weight[i] > 0 && a.comesThrough(s, i) {
-		f.loads[port] += a.weight[i]
-		a.mark(s, i, port)
-	}
-}
-
-// filler deals LIDs to the ports of a switch, to one with the least load each,
-// and to those in their order. It looks for the least load only when all have
-// more than it was.
-type filler struct {
-	loads []int32
-	ports []uint8
-	at    int
-	level int32
-}
-
-func (f *filler) start(ports []uint8) {
-	f.ports, f.at, f.level = ports, 0, -1
-	if len(ports) > 0 {
-		f.level = f.lowest()
-	}
-}
-
-func (f *filler) lowest() int32 {
-	low := f.loads[f.ports[0]]
-	for _, p := range f.ports[1:] {
-		low = min(low, f.loads[p])
-	}
-	return low
-}
-
-func (f *filler) next(weight int32) uint8 {
-	for {
-		for f.at < len(f.ports) {
-			p := f.ports[f.at]
-			f.at++
-			if f.loads[p] <= f.level {
-				f.loads[p] += weight
-				return p
-			}
-		}
-		f.at, f.level = 0, f.lowest()
-	}
-}
-
-// mix is a random number that a, b and c determine (SplitMix64's finish).
-func mix(a, b, c uint64) uint64 {
-	x := a*0x9e3779b97f4a7c15 ^ b*0xbf58476d1ce4e5b9 ^ c*0x94d049bb133111eb
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
 }
