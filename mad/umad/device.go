@@ -160,7 +160,7 @@ func (v *device) writeError(err error) error {
 		what = "the kernel finds the address or the MAD invalid"
 	case errors.Is(err, syscall.ENOMEM):
 		what = "the kernel has no memory for it"
-	case errors.Is(err, syscall.ENODATA), errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH):
+	case errors.Is(err, syscall.ENODATA), errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		what = "the kernel finds no way to the GID"
 	default:
 		what = "the kernel refuses it"

@@ -240,10 +240,10 @@ func TestKernelRemoval(t *testing.T) {
 	tr := openRoCE(t)
 	serve(t, tr, vendor, func([]byte) []byte { return nil })
 	e := newEngine(t, tr, mad.Options{Timeout: time.Minute})
-	calls := vendorGets(toSelf(t, tr), 100)
+	calls := vendorGets(toSelf(t, tr), 2)
 	done := make(chan error)
 	go func() { done <- e.Do(t.Context(), calls...) }()
-	for e.Stats().Sent == 0 {
+	for int(e.Stats().Sent) < len(calls) {
 		time.Sleep(time.Millisecond)
 	}
 	began := time.Now()
@@ -254,7 +254,7 @@ func TestKernelRemoval(t *testing.T) {
 	t.Logf("calls ended %v after the removal began", time.Since(began).Round(time.Millisecond))
 	later := vendorGets(calls[0].To, 1)
 	e.Do(t.Context(), later...)
-	const want = ": rxe0/1 is gone: the device was removed or reset, or its driver unloaded (read /dev/infiniband/umad0: "
+	const want = ": rxe0/1 is gone: the device was removed or reset, or its driver unloaded ("
 	for i, c := range append(calls, later...) {
 		if c.Err == nil || !strings.Contains(c.Err.Error(), want) {
 			t.Fatalf("call %d:\ngot  %v\nwant %s...", i, c.Err, want)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,7 +35,16 @@ func AddRoCE(name string) error {
 		return err
 	}
 	body = append(attribute(nldevName, text(name)), attribute(nldevLinkType, text("rxe"))...)
-	if err := netlink(unix.NETLINK_RDMA, nldevNewLink, 0, append(body, attribute(nldevNetdev, text(netdev+name))...)); err != nil {
+	body = append(body, attribute(nldevNetdev, text(netdev+name))...)
+	for range 100 {
+		// ENFILE: one of that name was removed, but has not gone quite.
+		if err = netlink(unix.NETLINK_RDMA, nldevNewLink, 0, body); err != unix.ENFILE {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if err != nil {
+		RemoveRoCE(name)
 		return fmt.Errorf("Soft-RoCE device %s: %w", name, err)
 	}
 	return nil
