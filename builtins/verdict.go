@@ -95,7 +95,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 	Example: `
 > v = discover().graph().route("ftree").verify()
 > v.ok, v.unreachable, v.acyclic, v.max_hops
-(True, 0, True, 3)
+(True, 0, True, 4)
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		v := c.recv.(*routesValue)
