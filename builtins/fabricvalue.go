@@ -147,7 +147,7 @@ func (p problem) Attr(name string) (starlark.Value, error) { return problemType.
 
 var dumpMethod = Builtin{
 	Name:   "dump",
-	Params: []Param{{Name: "kind", Kind: KindChoice, Default: `"ibnetdiscover"`, Doc: `"ibnetdiscover"`}},
+	Params: []Param{{Name: "kind", Kind: KindChoice, Default: `"ibnetdiscover"`, Doc: `"ibnetdiscover"; "opensm-subnet", as opensm-subnet.lst; "topo", of ibdm`}},
 	Doc: `Returns the fabric as a topology file's text.
 It is pure: nothing is asked of the fabric.`,
 	Example: `
