@@ -35,6 +35,13 @@ func newCDG(g *Graph, vls int) *cdg {
 	return d
 }
 
+// clone is a copy.
+func (d *cdg) clone() *cdg {
+	c := *d
+	c.bits, c.used = slices.Clone(d.bits), slices.Clone(d.used)
+	return &c
+}
+
 // vertex of a channel and lane.
 func (d *cdg) vertex(channel int32, vl uint8) int32 { return channel*int32(d.vls) + int32(vl) }
 

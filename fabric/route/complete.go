@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	"fabsh/mad"
 )
 
 // complete gives entries to switches that have none but are connected. Switches
@@ -25,49 +23,120 @@ func (r *Routes) complete(ctx context.Context, h *Hops, ranks *Ranks) (added, le
 	return added, left, r.fillIn(ctx, h, connected)
 }
 
-// extend is the part of complete that is about switches with CAs.
+// tries is how often extend begins anew.
+const tries = 8
+
+// extend is the part of complete that is about switches with CAs. Which turns
+// are left for a LID depends on those before it: LIDs that come away empty go
+// first the next time.
 func (r *Routes) extend(ctx context.Context, h, connected *Hops, ranks *Ranks) (added, left int, err error) {
-	g := r.graph
-	var n *nueState
-	var w *walk
+	e := extension{r: r, connected: connected}
+	e.find(h)
+	if len(e.jobs) == 0 {
+		return 0, 0, nil
+	}
+	graph, err := r.dependencies(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	load, err := r.load(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	for try := 1; ; try++ {
+		e.added, e.left = 0, 0
+		n := newNue(r, graph.clone(), ranks)
+		n.load = slices.Clone(load)
+		var failed, others []job
+		for _, j := range e.jobs {
+			if ctx.Err() != nil {
+				return 0, 0, context.Cause(ctx)
+			}
+			if e.do(n, j) {
+				others = append(others, j)
+			} else {
+				failed = append(failed, j)
+			}
+		}
+		if len(failed) == 0 || try == tries {
+			return e.added, e.left, nil
+		}
+		e.jobs = append(failed, others...)
+		e.undo()
+	}
+}
+
+// extension is the work of extend.
+type extension struct {
+	r           *Routes
+	connected   *Hops
+	jobs        []job
+	added, left int
+}
+
+// job is a LID that some switches with CAs have no path to.
+type job struct {
+	d      int
+	dest   dest
+	before []uint8 // entries of all switches
+}
+
+// find finds the jobs: LIDs of CAs, which matter more, before those of switches.
+func (e *extension) find(h *Hops) {
+	g := e.r.graph
 	on := g.endpointsOn()
+	var last []job
 	for d := range g.switches {
 		missing := false
 		for s := range g.switches {
-			missing = missing || on[s] > 0 && h.Distance(s, d) < 0 && connected.Distance(s, d) >= 0
+			missing = missing || on[s] > 0 && h.Distance(s, d) < 0 && e.connected.Distance(s, d) >= 0
 		}
 		if !missing {
 			continue
 		}
-		if n == nil {
-			graph, err := r.dependencies(ctx)
-			if err != nil {
-				return 0, 0, err
-			}
-			n, w = newNue(r, graph, ranks), newWalk(g)
-			if n.load, err = r.load(ctx); err != nil {
-				return 0, 0, err
-			}
-		}
 		for _, dest := range g.destsOf(d) {
-			if ctx.Err() != nil {
-				return 0, 0, context.Cause(ctx)
+			j := job{d, dest, make([]uint8, len(g.switches))}
+			for s := range g.switches {
+				j.before[s] = e.r.Row(s)[dest.lid]
 			}
-			had := n.resume(w, d, dest.lid)
-			n.spread()
-			for s := range on {
-				switch {
-				case on[s] == 0 || connected.Distance(s, d) < 0:
-				case !n.settled[s] && dest.out > 0:
-					left++
-				case n.settled[s] && !had[s]:
-					added++
-				}
+			if dest.out == 0 {
+				last = append(last, j)
+			} else {
+				e.jobs = append(e.jobs, j)
 			}
-			n.finish(dest)
 		}
 	}
-	return added, left, nil
+	e.jobs = append(e.jobs, last...)
+}
+
+// do adds what it can, and says whether that is all.
+func (e *extension) do(n *nueState, j job) bool {
+	had := n.resume(j)
+	n.spread()
+	all := true
+	for s, on := range n.on {
+		switch {
+		case on == 0 || e.connected.Distance(s, j.d) < 0:
+		case !n.settled[s]:
+			all = false
+			if j.dest.out > 0 {
+				e.left++
+			}
+		case !had[s]:
+			e.added++
+		}
+	}
+	n.finish(j.dest)
+	return all
+}
+
+// undo makes the tables as they were.
+func (e *extension) undo() {
+	for _, j := range e.jobs {
+		for s, port := range j.before {
+			e.r.Row(s)[j.dest.lid] = port
+		}
+	}
 }
 
 // fillIn is the part of complete that is about switches without CAs. Each such
@@ -102,19 +171,18 @@ func (r *Routes) fillIn(ctx context.Context, h, connected *Hops) error {
 	})
 }
 
-// resume begins with the switches that have a way to lid already, and returns
-// which these are.
-func (n *nueState) resume(w *walk, home int, lid mad.LID) []bool {
-	n.begin(home)
+// resume begins with the switches that have a way to the LID already, and
+// returns which these are.
+func (n *nueState) resume(j job) []bool {
+	n.begin(j.d)
 	n.queue = n.queue[:0]
-	ports := w.column(0)
-	for s := range ports {
-		ports[s] = n.routes.Row(s).Port(lid)
+	if n.walk == nil {
+		n.walk = newWalk(n.g)
 	}
-	ports[home] = n.g.terminals[n.g.byLID[lid]].Out
+	w := n.walk
 	w.begin()
-	for s := range ports {
-		w.from(int32(s), ports, n.g.byLID[lid])
+	for s := range j.before {
+		w.from(int32(s), j.before, j.dest.terminal)
 	}
 	for _, s := range w.order {
 		if w.state[s] >= 0 {

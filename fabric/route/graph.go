@@ -335,7 +335,7 @@ func (g *Graph) addTerminals(usable func(*fabric.Port) bool, rules []Rule) {
 		switch {
 		case isSwitch:
 			t.Switch = g.SwitchOf(p.Node())
-		case usable(p):
+		case usable(p) && p.Peer().Node().IsSwitch():
 			t.Switch, t.Out = g.SwitchOf(p.Peer().Node()), uint8(p.Peer().Num())
 		}
 		if t.LID == 0 {

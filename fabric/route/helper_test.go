@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -101,4 +102,36 @@ func lidOf(t testing.TB, g *Graph, name string) mad.LID {
 	}
 	t.Fatalf("no node %q", name)
 	return 0
+}
+
+// shuffled is f with other GUIDs, and cables in other ports of switches.
+func shuffled(t testing.TB, f *fabric.Fabric, seed uint64) *fabric.Fabric {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 0))
+	b := fabric.NewBuilder()
+	guids := random.Perm(len(f.Nodes()))
+	var ports [][]int
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		info := *n.Info()
+		info.NodeGUID = mad.GUID(guids[i] + 1)
+		b.AddNode(fabric.NodeSpec{Info: info, Name: n.Name()})
+		order := []int{0}
+		for _, p := range random.Perm(n.NumPorts()) {
+			order = append(order, p+1)
+		}
+		if !n.IsSwitch() {
+			slices.Sort(order)
+		}
+		ports = append(ports, order)
+	}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		if q := p.Peer(); q != nil && q.ID() > p.ID() {
+			if err := b.Link(p.Node().ID(), ports[p.Node().ID()][p.Num()], q.Node().ID(), ports[q.Node().ID()][q.Num()]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return b.Build()
 }

@@ -100,6 +100,7 @@ type nueState struct {
 	queue   costHeap
 	done    []int32 // switches that have a way, nearest first
 	flow    []int64
+	walk    *walk // of who begins with paths that there are
 	detours int
 }
 

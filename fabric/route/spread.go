@@ -7,7 +7,7 @@ func (a *assigner) findParents(s int, ports []uint8) {
 	list, place := &a.hops[s].list, a.h.place
 	list.slots = list.slots[:0]
 	ordered := a.Prefer != nil || a.routes.graph.order != nil && a.routes.graph.order[s] != nil // not by place
-	if a.Prefer != nil { // each port on its own
+	if a.Prefer != nil {                                                                        // each port on its own
 		list.groups = list.groups[:0]
 		for i := range ports {
 			list.groups = append(list.groups, Neighbour{Ports: ports[i : i+1]})

@@ -148,7 +148,10 @@ func (l *levels) places() []int32 {
 		order[s] = int32(s)
 	}
 	slices.SortFunc(order, func(s, t int32) int {
-		for k := 1; k <= min(l.level[s], l.level[t]); k++ {
+		if c := cmp.Compare(l.level[s], l.level[t]); c != 0 {
+			return c
+		}
+		for k := 1; k <= l.level[s]; k++ {
 			if c := cmp.Compare(l.above[k][s], l.above[k][t]); c != 0 {
 				return c
 			}
