@@ -1,0 +1,175 @@
+package builtins
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/fabric"
+	routing "fabsh/fabric/route"
+)
+
+var graphMethod = Builtin{
+	Name: "graph",
+	Params: []Param{
+		{Name: "exclude", Kind: KindItems, Default: "None", Keyword: true, Doc: "links, ports or nodes that are not to be used; of a node, all of its links"},
+		{Name: "weights", Kind: KindAny, Default: "None", Keyword: true, Doc: "a dict of port, for the way out of it, or link, for both ways, to what it counts, from 1"},
+		{Name: "port_order", Kind: KindAny, Default: "None", Keyword: true, Doc: "a dict of switch to the numbers of its ports, preferred ones first"},
+		{Name: "classes", Kind: KindAny, Default: "None", Keyword: true, Doc: "a dict of class to what belongs to it, as with select"},
+	},
+	Doc: `Returns the fabric as routing algorithms want it: a graph.
+Links that are down are not in it.`,
+	Example: `
+> f = discover()
+> f.graph()
+graph(12 switches, 32 links, LIDs 1..44)
+> f.graph(exclude=[f.switches[0]])
+graph(12 switches, 28 links, LIDs 1..44)
+note: 4 ports of CAs and routers are on no switch
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		v := c.recv.(*fabricValue)
+		var o routing.GraphOptions
+		var err error
+		if c.Has("exclude") {
+			if o.Exclude, err = c.excluded(); err != nil {
+				return nil, err
+			}
+		}
+		if c.Has("weights") {
+			if o.Weight, err = c.weights(); err != nil {
+				return nil, err
+			}
+		}
+		if c.Has("port_order") {
+			if o.PortOrder, err = c.portOrder(); err != nil {
+				return nil, err
+			}
+		}
+		if o.Rules, err = c.rules(); err != nil {
+			return nil, err
+		}
+		g, err := routing.NewGraph(v.f, o)
+		if err != nil {
+			return nil, fmt.Errorf("graph: %w", err)
+		}
+		return newGraph(g, v), nil
+	},
+}
+
+// ofFabric: a link, port or node must be of the fabric whose method is called,
+// or it would be passed over.
+func (c *call) ofFabric(param string, x starlark.Value) error {
+	var of *fabric.Fabric
+	switch x := x.(type) {
+	case link:
+		of = x.a.Node().Fabric()
+	case port:
+		of = x.Node().Fabric()
+	case node:
+		of = x.Fabric()
+	default:
+		return nil
+	}
+	if of != c.recv.(*fabricValue).f {
+		return c.paramError(param, "%s is of another snapshot of the fabric", brief(x))
+	}
+	return nil
+}
+
+// excluded reads the parameter exclude.
+func (c *call) excluded() (func(*fabric.Port) bool, error) {
+	ports, nodes := map[*fabric.Port]bool{}, map[*fabric.Node]bool{}
+	for i, x := range c.Items("exclude") {
+		if err := c.ofFabric("exclude", x); err != nil {
+			return nil, err
+		}
+		switch x := x.(type) {
+		case link:
+			ports[x.a] = true
+		case port:
+			ports[x.Port] = true
+		case node:
+			nodes[x.Node] = true
+		default:
+			return nil, c.paramError("exclude", "element %d: got %s, want a link, a port or a node", i, x.Type())
+		}
+	}
+	return func(p *fabric.Port) bool { return ports[p] || nodes[p.Node()] }, nil
+}
+
+// weights reads the parameter weights.
+func (c *call) weights() (func(*fabric.Port) int, error) {
+	d, ok := c.Value("weights").(*starlark.Dict)
+	if !ok {
+		return nil, c.paramError("weights", "got %s, want dict", c.Value("weights").Type())
+	}
+	weights := map[*fabric.Port]int{}
+	for _, kv := range d.Items() {
+		if err := c.ofFabric("weights", kv[0]); err != nil {
+			return nil, err
+		}
+		w, err := toInt(kv[1])
+		if err != nil {
+			return nil, c.paramError("weights", "%s: %w", brief(kv[0]), err)
+		}
+		switch x := kv[0].(type) {
+		case port:
+			weights[x.Port] = w
+		case link:
+			weights[x.a], weights[x.b] = w, w
+		default:
+			return nil, c.paramError("weights", "got a key of type %s, want a port or a link", x.Type())
+		}
+	}
+	return func(p *fabric.Port) int {
+		if w, ok := weights[p]; ok {
+			return w
+		}
+		return 1
+	}, nil
+}
+
+// portOrder reads the parameter port_order.
+func (c *call) portOrder() (func(*fabric.Node) []int, error) {
+	d, ok := c.Value("port_order").(*starlark.Dict)
+	if !ok {
+		return nil, c.paramError("port_order", "got %s, want dict", c.Value("port_order").Type())
+	}
+	orders := map[*fabric.Node][]int{}
+	for _, kv := range d.Items() {
+		if err := c.ofFabric("port_order", kv[0]); err != nil {
+			return nil, err
+		}
+		n, ok := kv[0].(node)
+		if !ok {
+			return nil, c.paramError("port_order", "got a key of type %s, want a switch", kv[0].Type())
+		}
+		it, ok := kv[1].(starlark.Iterable)
+		if !ok {
+			return nil, c.paramError("port_order", "%s: got %s, want a list of port numbers", n.Label(), kv[1].Type())
+		}
+		for _, x := range collect(it) {
+			num, err := toInt(x)
+			if err != nil {
+				return nil, c.paramError("port_order", "%s: %w", n.Label(), err)
+			}
+			orders[n.Node] = append(orders[n.Node], num)
+		}
+	}
+	return func(n *fabric.Node) []int { return orders[n] }, nil
+}
+
+// class reads a parameter that names classes; 0: none is given.
+func (c *call) class(param string) (routing.Class, error) {
+	if !c.Has(param) {
+		return 0, nil
+	}
+	class, err := routing.ParseClass(c.Text(param))
+	if err != nil {
+		return 0, c.paramError(param, "%w", err)
+	}
+	return class, nil
+}
+
+const classWords = `"cn", "io", "an", "gateway", "sm", "switch", or several: "cn+io"`
