@@ -18,6 +18,7 @@ func readCache(in *bufio.Reader, name string) (*fabric.Fabric, error) {
 	r := cacheReader{Reader: in, name: name, b: fabric.NewBuilder(), nodes: map[mad.GUID]cacheNode{}, ports: map[cacheKey]cachePort{}}
 	head := r.next(28)
 	version, nodes, ports := le.Uint32(head[4:]), int(le.Uint32(head[8:])), int(le.Uint32(head[12:]))
+	start := mad.GUID(le.Uint64(head[16:]))
 	if r.err == nil && version != 1 {
 		r.fail("version 1, not %d", version)
 	}
@@ -36,7 +37,7 @@ func readCache(in *bufio.Reader, name string) (*fabric.Fabric, error) {
 		}
 	}
 	r.links()
-	if from, ok := r.nodes[mad.GUID(le.Uint64(head[16:]))]; ok {
+	if from, ok := r.nodes[start]; ok {
 		num := 0
 		if from.info.NodeType != mad.NodeTypeSwitch {
 			num = int(from.info.LocalPortNum)

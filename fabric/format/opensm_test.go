@@ -288,6 +288,9 @@ func TestIbnetdiscoverVariants(t *testing.T) {
 			if d := cmp.Diff(all(s.f), all(f)); d != "" {
 				t.Errorf("--cache (-discovered +read):\n%s", d)
 			}
+			if f.From() == nil || f.From().Name() != s.f.From().Name() {
+				t.Errorf("--cache: from %v", f.From())
+			}
 			for _, args := range [][]string{nil, {"-g"}, {"-f"}, {"-g", "-f", "-m"}} {
 				text := s.Run(t, "ibnetdiscover", args...)
 				if name == "chassis" && len(args) == 1 && args[0] == "-g" && (!strings.Contains(text, "[ext 1]") || strings.Contains(text, "\nRt")) {

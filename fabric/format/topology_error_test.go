@@ -24,16 +24,16 @@ func TestSubnet(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"one end, one state, no speed", lstCA + " " + lstSW + " PHY=2x LOG=ARM\n", `fabric: 2 nodes (1 switch, 1 CA), 1 link, complete
 switch "" 0x0000000000000010 device cf08 revision a1 LID 2 SM 1
-  3 - host 1/1 2x armed
+  3 - host 1/1 2x armed link_up
 CA "host 1" 0x00000000000000a0 device 1013 revision a1 LID 1 SM 1
-  1 - 0x0000000000000010/3 2x armed guid 0x00000000000000a1
+  1 - 0x0000000000000010/3 2x armed link_up guid 0x00000000000000a1
 `},
 		{"both ends, of which one knows the speed; no name; device 3", strings.ReplaceAll(lstSW, "{} ", "") + " " + strings.ReplaceAll(lstCA, "DevID:1013", "DevID:30000") + " PHY=4x LOG=ACT SPD=200\n" +
 			strings.ReplaceAll(lstCA, "DevID:1013", "DevID:0003") + " " + lstSW + " PHY=4x LOG=DWN SPD=??\n", `fabric: 2 nodes (1 switch, 1 CA), 1 link, complete
 switch "" 0x0000000000000010 device cf08 revision a1 LID 2 SM 1
-  3 - host 1/1 4xXDR active
+  3 - host 1/1 4xXDR active link_up
 CA "host 1" 0x00000000000000a0 device 3 revision a1 LID 1 SM 1
-  1 - 0x0000000000000010/3 4x down guid 0x00000000000000a1
+  1 - 0x0000000000000010/3 4x down no_change guid 0x00000000000000a1
 `},
 	}
 	for _, test := range tests {
@@ -59,7 +59,7 @@ CA "host 1" 0x00000000000000a0 device 3 revision a1 LID 1 SM 1
 				fmt.Fprintf(&b, "%s %q %v device %x revision %x LID %d SM %d\n", word, n.Name(), n.GUID(), n.Info().DeviceID, n.Info().Revision, n.LID(), sm)
 				for p := range n.Ports() {
 					if q := p.Peer(); q != nil {
-						fmt.Fprintf(&b, "  %d - %s %s%s %v", p.Num(), q.Name(), p.Width(), p.Speed(), p.State())
+						fmt.Fprintf(&b, "  %d - %s %s%s %v %v", p.Num(), q.Name(), p.Width(), p.Speed(), p.State(), p.PhysicalState())
 						if !n.IsSwitch() {
 							fmt.Fprintf(&b, " guid %v", p.GUID())
 						}
@@ -182,6 +182,16 @@ h-2/U1 1 2 25408
 	if d := cmp.Diff(want, treeOf(f, (*fabric.Node).Name)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
+	images := map[string]mad.GUID{} // one a system
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		system, _, _ := strings.Cut(n.Name(), "/")
+		if image := n.Info().SystemImageGUID; images[system] == 0 {
+			images[system] = image
+		} else if image != images[system] {
+			t.Errorf("%s has system image GUID %v, not %v", n.Name(), image, images[system])
+		}
+	}
 	if d := cmp.Diff([]fabric.Problem{
 		{Kind: fabric.ProblemAssignedGUIDs, Text: "net.topo has no GUIDs; they were given out in its order"},
 		{Kind: fabric.ProblemAssignedLIDs, Text: "net.topo has no LIDs; they were given out in its order, from 1 to 11"},
@@ -258,5 +268,33 @@ func TestPortLimit(t *testing.T) {
 	_, err = loadTopo(t, "T t\n P1 -> T u P1\n"+topo.String(), map[string]string{"T.ibnl": "TOPSYSTEM T\nNODE SW 254 M U1\n1 -> P1\n"})
 	if want := "net.topo:4129: expected nodes of at most 1048576 ports in all"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestSubnetSpeed: OpenSM asks the other end whether it has speeds above QDR.
+func TestSubnetSpeed(t *testing.T) {
+	b := fabric.NewBuilder()
+	for i := range 2 {
+		caps := mad.CapabilityMask(0)
+		if i == 1 {
+			caps = mad.CapabilityMaskIsExtendedSpeedsSupported
+		}
+		n := b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 1, NodeGUID: mad.GUID(i + 1)}})
+		b.SetPort(n, 1, &mad.PortInfo{CapabilityMask: caps, LinkSpeedActive: mad.LinkSpeedQDR, LinkSpeedExtActive: mad.LinkSpeedExtHDR, LinkWidthActive: mad.LinkWidth4x, PortState: mad.PortStateInitialize})
+	}
+	if err := b.Link(0, 1, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := format.Dump(&out, b.Build(), "opensm-subnet"); err != nil {
+		t.Fatal(err)
+	}
+	end := func(guid, vendor, device string) string {
+		return "{ CA Ports:01 SystemGUID:0000000000000000 NodeGUID:000000000000000" + guid + " PortGUID:0000000000000000 VenID:" + vendor + " DevID:" + device + " Rev:00000000 {} LID:0000 PN:01 } "
+	}
+	want := end("1", "000000", "0000") + end("2", "00000000", "0000") + "PHY=4x LOG=INI SPD=50\n" +
+		end("2", "000000", "0000") + end("1", "00000000", "0000") + "PHY=4x LOG=INI SPD=10\n"
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
