@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -85,7 +86,7 @@ func (r *Routes) Assign(ctx context.Context, h *Hops, o AssignOptions) error {
 	}
 	for step := steps; step >= 0; step-- {
 		err := each(ctx, len(g.switches), func(worker, s int) { a.fill(&a.workers[worker], s, step) })
-		if err != nil {
+		if err = cmp.Or(err, a.err); err != nil {
 			return err
 		}
 	}
@@ -106,6 +107,7 @@ type assigner struct {
 	h       *Hops
 	hops    []nextHops
 	workers []assignWorker
+	err     error // of Prefer
 	keep    *Routes
 	wanted  []bool    // by index in dests; nil: all
 	weight  []int32   // by index in dests
@@ -249,7 +251,7 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 		}
 		ports, same := a.hops[s].ports(d)
 		if a.Prefer != nil && len(ports) > 0 {
-			ports, same = a.Prefer(s, d, slices.Clone(ports)), false
+			ports, same = a.preferred(s, d, ports), false
 		}
 		if len(ports) == 0 {
 			for i := from; i < to; i++ {
@@ -272,6 +274,21 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 			a.choose(s, int(from), int(to), nil, row, &f)
 		}
 	}
+}
+
+// preferred asks Prefer, which must not invent next hops.
+func (a *assigner) preferred(s, d int, ports []uint8) []uint8 {
+	chosen := a.Prefer(s, d, slices.Clone(ports))
+	for _, p := range chosen {
+		if !slices.Contains(ports, p) && a.err == nil {
+			g := a.routes.graph
+			a.err = fmt.Errorf("assign: port %d of %s was preferred, but leads no nearer to %s; these do: %v", p, g.switches[s].Label(), g.switches[d].Label(), ports)
+		}
+	}
+	if a.err != nil {
+		return nil
+	}
+	return chosen
 }
 
 // prepare makes ready for other next hops.

@@ -17,7 +17,7 @@ type GraphOptions struct {
 	// Weight is what the link out of a switch's port counts, from 1; nil: 1.
 	Weight func(*fabric.Port) int
 	// PortOrder lists the ports of a switch that are to be preferred, best
-	// first; those it leaves out come after, as they would without.
+	// first; those it leaves out come after.
 	PortOrder func(*fabric.Node) []int
 	// Rules give terminals their classes; nil: DefaultRules.
 	Rules []Rule

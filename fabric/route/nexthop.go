@@ -70,20 +70,6 @@ func (x *nextHops) load(h *Hops, s int) {
 	}
 }
 
-// neighbours appends to list those that are nearer to d, by index in Neighbours.
-func (x *nextHops) neighbours(d int, list []int) []int {
-	list = list[:0]
-	if x.hops.d[x.s*x.hops.stride+d] == farAway {
-		return list
-	}
-	for at := d; at < len(x.sets); at += x.hops.stride {
-		for set := x.sets[at]; set != 0; set &= set - 1 {
-			list = append(list, at/x.hops.stride*8+bits.TrailingZeros8(set))
-		}
-	}
-	return list
-}
-
 // ports are the ports towards d, in order of preference: the first ones to each
 // neighbour, then the second ones. same: they are those of the last call.
 func (x *nextHops) ports(d int) (ports []uint8, same bool) {
