@@ -143,28 +143,6 @@ func (s *study) manager(span time.Duration) (quiet, busy, ours account) {
 	return quiet, busy, a.account
 }
 
-// sweep asks all nodes up to the given one so many questions each, and says
-// when the last of the quick ones was answered and when all had ended.
-func sweep(t *testing.T, n *network, nodes, questions int) (quick, all time.Duration, a *asker, failed int) {
-	n.start()
-	a = newAsker(n)
-	begin := time.Now()
-	var calls []*Call
-	for i := range nodes * questions {
-		calls = append(calls, getNodeInfo(LID(i/questions+1)))
-	}
-	a.e.Do(t.Context(), calls...)
-	for _, c := range calls {
-		switch work := n.agent(c.To.LID); {
-		case c.Err != nil:
-			failed++
-		case work >= 0 && work < ms:
-			quick = max(quick, c.Elapsed)
-		}
-	}
-	return quick, time.Since(begin), a, failed
-}
-
 // TestSweeps: what a slow agent, dead nodes and losses cost a sweep of 10,000
 // nodes, one question each, over a path that takes 100,000 MADs a second:
 //
