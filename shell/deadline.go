@@ -35,6 +35,8 @@ func startDeadline(after time.Duration, e *mad.Engine) *deadline {
 	}
 	d := &deadline{engine: e, late: &builtins.DeadlineError{After: after}}
 	d.over, d.end = context.WithCancelCause(context.Background())
+	d.mu.Lock() // the timer may go off before it is stored
+	defer d.mu.Unlock()
 	d.timer = time.AfterFunc(after, d.pass)
 	return d
 }
