@@ -71,6 +71,9 @@ type Engine struct {
 	slots     [numSlots]slot
 	free      slotQueue
 	control   []control // RMPP ACKs and ABORTs to be sent
+	replies   []reply   // to what others sent unasked
+	replied   bool      // the last that was sent was one of them
+	listeners map[listenKey]*Listener
 	timers    timerHeap
 	armed     time.Duration // when the timer goroutine will wake
 	idle      bool          // the writer waits for e.wake
@@ -98,15 +101,16 @@ func NewEngine(t Transport, o Options) *Engine {
 		o.Retries = 0
 	}
 	e := &Engine{
-		t:        t,
-		opt:      o,
-		traits:   t.Traits(),
-		epoch:    time.Now(),
-		wake:     make(chan struct{}, 1),
-		rearm:    make(chan struct{}, 1),
-		stop:     make(chan struct{}),
-		armed:    never,
-		maxDests: maxDestinations,
+		t:         t,
+		opt:       o,
+		traits:    t.Traits(),
+		epoch:     time.Now(),
+		wake:      make(chan struct{}, 1),
+		rearm:     make(chan struct{}, 1),
+		stop:      make(chan struct{}),
+		armed:     never,
+		maxDests:  maxDestinations,
+		listeners: map[listenKey]*Listener{},
 	}
 	for i := range numSlots {
 		e.free.push(uint16(i))
@@ -266,6 +270,9 @@ func (e *Engine) fail(err error) {
 	if e.err == nil {
 		e.err = err
 		e.endAll(err, &ended)
+		for _, l := range e.listeners {
+			l.tell()
+		}
 		if e.idle {
 			e.idle = false
 			e.wake <- struct{}{}
@@ -362,7 +369,7 @@ func (e *Engine) now() time.Duration { return time.Since(e.epoch) }
 
 // unlock wakes the writer if there is something to send.
 func (e *Engine) unlock() {
-	wake := e.idle && (len(e.control) > 0 || e.next() != nil)
+	wake := e.idle && (len(e.control) > 0 || len(e.replies) > 0 || e.next() != nil)
 	if wake {
 		e.idle = false
 	}

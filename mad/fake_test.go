@@ -20,6 +20,10 @@ type fakeTransport struct {
 	mu      sync.Mutex // the peer's
 	once    sync.Once
 	broken  chan error // what Recv returns
+	// refusal, if not nil, is what Accept says; accepted is how many
+	// acceptances last.
+	refusal  error
+	accepted int
 }
 
 func newFake(peer func(f *fakeTransport, d Datagram)) *fakeTransport {
@@ -62,6 +66,14 @@ func (f *fakeTransport) deliver(d Datagram) {
 	case f.recv <- d:
 	case <-f.closing:
 	}
+}
+
+func (f *fakeTransport) Accept(Class, Method) (stop func(), err error) {
+	if f.refusal != nil {
+		return nil, f.refusal
+	}
+	f.accepted++
+	return func() { f.accepted-- }, nil
 }
 
 func (f *fakeTransport) Port() (Port, error) { return Port{LID: 1}, nil }

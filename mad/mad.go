@@ -19,6 +19,7 @@
 //	engine.go     many calls at once: start, cancel, end
 //	send.go receive.go timer.go   its three goroutines
 //	window.go limit.go destination.go trip.go   what may be out at once, and for how long
+//	listen.go     what comes unasked: traps, Reports
 //	slot.go       transaction IDs
 //	rmpp.go       answers of many datagrams
 //

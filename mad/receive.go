@@ -35,7 +35,7 @@ func (e *Engine) receive(d *Datagram, now time.Duration, ended *callList) {
 	case d.Undelivered: // before the response bit: the answer itself may have been lost
 		e.undelivered(c, d, tid, now, ended)
 	case !Method(d.MAD[offMethod]).IsResponse():
-		e.stats.Unsolicited++
+		e.unsolicited(d, now)
 	case c == nil:
 		e.stray(d, tid)
 	case !answers(d, c):

@@ -39,7 +39,16 @@ func (e *Engine) nextDatagram(d *Datagram) (isCall bool, tid int64) {
 			e.takeControl(d)
 			return false, 0
 		}
-		if c := e.next(); c != nil {
+		c := e.next()
+		// In turns: neither a storm of Reports nor one of calls may starve
+		// the other.
+		if len(e.replies) > 0 && (c == nil || !e.replied) {
+			e.replied = true
+			e.takeReply(d)
+			return false, 0
+		}
+		if c != nil {
+			e.replied = false
 			w := c.s.dest.kind
 			if c.s.phase == phaseResend {
 				w.again.remove(c)

@@ -12,7 +12,7 @@ type Stats struct {
 
 // Counts are of all classes.
 type Counts struct {
-	Sent        uint64 // datagrams handed to the transport, retries and RMPP ACKs included
+	Sent        uint64 // datagrams handed to the transport, retries, RMPP ACKs and ReportResps included
 	Answered    uint64 // calls that got a response, whatever its status
 	Retried     uint64 // requests sent again
 	TimedOut    uint64 // calls that ended without an answer
@@ -22,6 +22,7 @@ type Counts struct {
 	Busy        uint64 // responses with status BUSY
 	Undelivered uint64 // requests that the transport gave back
 	Unsolicited uint64 // requests of others: traps, Reports
+	Dropped     uint64 // of those, what came faster than it was taken
 	Refused     uint64 // calls not sent: read-only, or not taken by the transport
 	Cancelled   uint64 // calls ended by Cancel
 }

@@ -100,6 +100,7 @@ type Traits struct {
 	NoACK          bool   // RMPP ACKs cannot reach the sender and must not be sent
 	MaxOutstanding int    // datagrams that may wait for an answer; 0: no limit
 	Window         int    // how many do best, where nobody says otherwise; 0: the engine's default
+	QP             uint32 // where general requests to us come; 0: 1
 	Simulated      bool   // in-process: no production fabric can be harmed
 	// Recorded: a recording answers, which knows at once what becomes of each
 	// attempt. The engine keeps no windows, makes no pauses and gives nothing

@@ -154,6 +154,9 @@ func (l *loader) takeRequest(p *erf.Packet) {
 		return // we acknowledge a table
 	}
 	h := mad.ParseHeader(p.Payload)
+	if h.Method.IsResponse() || h.Method == mad.MethodTrapRepress {
+		return // to what came unasked
+	}
 	to := farEnd(p)
 	key := keyOf(&to, p.Payload)
 	req := l.requests[key]

@@ -41,7 +41,10 @@ type recorder struct {
 	underWay []erf.Packet
 }
 
-var _ mad.Witness = (*recorder)(nil)
+var (
+	_ mad.Witness  = (*recorder)(nil)
+	_ mad.Accepter = (*recorder)(nil)
+)
 
 // Send sends d. It is recorded before any answer to it, but only if the
 // transport takes it.
@@ -116,6 +119,14 @@ func (r *recorder) GaveUp(d *mad.Datagram) {
 	p := packet(r.here(), time.Now(), &d.Address, r.port, d.MAD)
 	p.Error = true
 	r.write(&p)
+}
+
+// Accept is the transport's.
+func (r *recorder) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
+	if t, ok := r.Transport.(mad.Accepter); ok {
+		return t.Accept(c, m)
+	}
+	return nil, mad.ErrNoRequests
 }
 
 // Close closes the transport, and then the recording.

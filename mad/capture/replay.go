@@ -206,6 +206,11 @@ func (r *Replay) Port() (mad.Port, error) {
 	return p, nil
 }
 
+// Accept refuses: what came unasked has no request to tell when it is to come.
+func (r *Replay) Accept(mad.Class, mad.Method) (stop func(), err error) {
+	return nil, fmt.Errorf("a replay has no events: those of %s are in the file, but do not come again", r.recording.name)
+}
+
 // Close wakes Recv.
 func (r *Replay) Close() error {
 	r.close.Do(func() { close(r.closed) })

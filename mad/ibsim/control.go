@@ -23,7 +23,8 @@ type Options struct {
 	// description; "" is the first of the net file. Of a channel adapter it
 	// is always port 1, of a switch port 0.
 	Node string
-	// QP, if above 1, is where requests to us (Reports) are sent.
+	// QP, above 1, is where requests to us (Reports) are sent. 0: with ISSM,
+	// queue pair 1; otherwise any.
 	QP uint32
 	// ISSM takes requests to QP 0 and 1 of the node, as its subnet manager
 	// does: there can be one such client on a node.
@@ -100,7 +101,10 @@ func Attach(o Options) (*Transport, error) {
 	case len(o.Node) >= nodeSize:
 		return nil, fmt.Errorf("node %q: ibsim takes names of at most %d bytes to attach to", o.Node, nodeSize-1)
 	}
-	t := &Transport{socket: o.Socket, qp: o.QP}
+	if o.QP == 0 && !o.ISSM { // programs on one node are told apart by it
+		o.QP = 2 + rand.Uint32N(1<<24-2)
+	}
+	t := &Transport{socket: o.Socket, qp: o.QP, issm: o.ISSM}
 	id, err := t.open()
 	if err != nil {
 		return nil, err

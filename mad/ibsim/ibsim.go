@@ -34,6 +34,7 @@ type Transport struct {
 	socket string // ibsim's name
 	node   string // where we are attached
 	qp     uint32 // Options.QP
+	issm   bool   // Options.ISSM
 	ctl    control
 	data   *net.UnixConn // requests and answers
 	tx, rx [messageSize]byte
@@ -45,7 +46,7 @@ type Transport struct {
 	close sync.Once
 }
 
-var _ mad.Transport = (*Transport)(nil)
+var _ mad.Accepter = (*Transport)(nil)
 
 // The buffers of each direction take 167 messages (Linux's default of 208 KiB
 // for a socket, 1280 bytes a message with its bookkeeping).
@@ -75,7 +76,16 @@ const (
 // Traits: ACKs of RMPP segments bounce, because ibsim takes them for responses
 // to ourselves.
 func (t *Transport) Traits() mad.Traits {
-	return mad.Traits{Name: "ibsim", NoACK: true, MaxOutstanding: maxOutstanding, Window: window}
+	return mad.Traits{Name: "ibsim", NoACK: true, MaxOutstanding: maxOutstanding, Window: window, QP: t.qp}
+}
+
+// Accept: what comes to us was decided when we attached. Traps go to the client
+// that is the subnet manager's, on the port whose LID the agents know.
+func (t *Transport) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
+	if c.Family() == mad.ClassSubn && !t.issm {
+		return nil, fmt.Errorf("ibsim at %q: we are not attached as what gets requests to queue pair 0", t.socket)
+	}
+	return func() {}, nil
 }
 
 // Send hands d to ibsim. It refuses with a *mad.SendError what ibsim would

@@ -33,6 +33,8 @@ type file interface {
 	io.ReadWriteCloser
 	// register has the kernel carry out a request for an agent.
 	register(*[requestSize]byte) error
+	// unregister takes an agent back.
+	unregister(agent uint32) error
 }
 
 // deviceFolder is where udev, or the kernel itself, puts the devices.
@@ -82,6 +84,21 @@ func (v *device) send(d *mad.Datagram) error {
 		return v.writeError(err)
 	}
 	return nil
+}
+
+// accept registers an agent that gets the requests of class c and method m. It
+// sends nothing: answers go out by the agent of what we send.
+func (v *device) accept(c mad.Class, m mad.Method) (stop func(), err error) {
+	r := agentRequest(c, v.userRMPP)
+	acceptMethod(&r, m)
+	if err := v.file.register(&r); errors.Is(err, syscall.EINVAL) {
+		return nil, fmt.Errorf("%v: another program takes each %s of class %v that comes to this port (a subnet manager the traps, an event daemon the Reports), and the kernel gives them to one only: end it (fuser -v %s shows who has the device open), or use another port (-C, -P) (%w)",
+			v, m.Name(c, c.Version()), c, v.path(), err)
+	} else if err != nil {
+		return nil, v.registerError(c, err)
+	}
+	agent := binary.NativeEndian.Uint32(r[:])
+	return func() { v.file.unregister(agent) }, nil // it fails where the device is gone
 }
 
 // checkRoute says why a directed route does not begin here. The kernel makes

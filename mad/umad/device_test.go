@@ -27,6 +27,7 @@ type fakeFile struct {
 
 	mu       sync.Mutex
 	requests [][requestSize]byte
+	ended    []uint32 // agents
 	written  [][]byte
 
 	queue   chan []byte
@@ -46,6 +47,13 @@ func (f *fakeFile) register(r *[requestSize]byte) error {
 	defer f.mu.Unlock()
 	f.requests = append(f.requests, *r)
 	binary.NativeEndian.PutUint32(r[:], uint32(len(f.requests)-1))
+	return nil
+}
+
+func (f *fakeFile) unregister(agent uint32) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = append(f.ended, agent)
 	return nil
 }
 
@@ -349,5 +357,55 @@ func TestOpenErrors(t *testing.T) {
 		if err == nil || err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
+	}
+}
+
+// Who listens has an agent of its own, of one method, until the end; what is
+// sent goes by another.
+func TestAccept(t *testing.T) {
+	tr, files := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
+	f := files["umad0"]
+	stop, err := tr.Accept(mad.ClassSubnAdm, mad.MethodReport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopTraps, err := tr.Accept(mad.ClassSubn, mad.MethodTrap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Send(request(mad.ClassSubnAdm, 0)); err != nil {
+		t.Fatal(err)
+	}
+	stopTraps()
+	stop()
+	var got []string
+	for _, r := range f.requests {
+		ne := binary.NativeEndian
+		got = append(got, fmt.Sprintf("QP %d %v version %d RMPP %d methods %x %x", ne.Uint32(r[4:]), mad.Class(r[8]), r[9], r[36], ne.Uint64(r[16:]), ne.Uint64(r[24:])))
+	}
+	want := []string{
+		"QP 1 SubnAdm version 2 RMPP 1 methods 40 0",
+		"QP 0 Subn version 1 RMPP 0 methods 20 0",
+		"QP 1 SubnAdm version 2 RMPP 1 methods 0 0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("agents (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]uint32{1, 0}, f.ended); diff != "" {
+		t.Errorf("given back (-want +got)\n%s", diff)
+	}
+	if agent := binary.NativeEndian.Uint32(f.written[0]); agent != 2 {
+		t.Errorf("sent by agent %d", agent)
+	}
+
+	f.refuse = syscall.EINVAL
+	_, err = tr.Accept(mad.ClassSubnAdm, mad.MethodReport)
+	const taken = "mlx5_0/1: another program takes each Report of class SubnAdm that comes to this port (a subnet manager the traps, an event daemon the Reports), and the kernel gives them to one only: end it (fuser -v /dev/infiniband/umad0 shows who has the device open), or use another port (-C, -P) (ioctl: invalid argument)"
+	if err == nil || err.Error() != taken {
+		t.Errorf("got  %v\nwant %s", err, taken)
+	}
+	f.refuse = syscall.ENOMEM
+	if _, err = tr.Accept(mad.ClassSubnAdm, mad.MethodReport); err == nil || !strings.Contains(err.Error(), "it gives each program 32") {
+		t.Errorf("no room: %v", err)
 	}
 }

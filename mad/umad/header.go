@@ -84,7 +84,7 @@ const requestSize = 40
 const openibOUI = 0x001405
 
 // agentRequest asks for an agent that sends MADs of class c. It takes no
-// requests: the masks of methods stay empty.
+// requests: the masks of methods are empty.
 func agentRequest(c mad.Class, userRMPP bool) (b [requestSize]byte) {
 	ne := binary.NativeEndian
 	if c.Family() != mad.ClassSubn {
@@ -101,4 +101,12 @@ func agentRequest(c mad.Class, userRMPP bool) (b [requestSize]byte) {
 		}
 	}
 	return b
+}
+
+// acceptMethod has the agent get requests of method m, too.
+func acceptMethod(b *[requestSize]byte, m mad.Method) {
+	mask := b[16:32] // two words of 64 bits, the first for the lower methods
+	ne := binary.NativeEndian
+	word := mask[8*(m/64):]
+	ne.PutUint64(word, ne.Uint64(word)|1<<(m%64))
 }

@@ -11,8 +11,9 @@
 // drivers/infiniband/core/user_mad.c and mad.c (what they do), mad_rmpp.c.
 //
 // All agents are for sending: they get answers and nothing else, so that no
-// subnet manager or other agent of the host misses what is meant for it. The
-// issm devices, which announce a subnet manager, are never opened.
+// subnet manager or other agent of the host misses what is meant for it. Only
+// who listens (Accept) has one that gets requests of one method. The issm
+// devices, which announce a subnet manager, are never opened.
 package umad
 
 import (
@@ -53,7 +54,7 @@ type Transport struct {
 	close   sync.Once
 }
 
-var _ mad.Transport = (*Transport)(nil)
+var _ mad.Accepter = (*Transport)(nil)
 
 // Open opens the port that o says.
 func Open(o Options) (*Transport, error) {
@@ -98,10 +99,21 @@ func (t *Transport) Traits() mad.Traits { return mad.Traits{Name: "umad", RMPP: 
 // Send hands d to the kernel. What the kernel refuses is a *mad.SendError;
 // other errors mean that the device is gone.
 func (t *Transport) Send(d *mad.Datagram) error {
-	if mad.Class(d.MAD[offClass]).Family() == mad.ClassSubn {
-		return t.smi.send(d)
+	return t.half(mad.Class(d.MAD[offClass])).send(d)
+}
+
+// Accept registers for requests of others. The kernel gives those of a class
+// and method to one program.
+func (t *Transport) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
+	return t.half(c).accept(c, m)
+}
+
+// half is the device for a class.
+func (t *Transport) half(c mad.Class) *device {
+	if c.Family() == mad.ClassSubn {
+		return t.smi
 	}
-	return t.gsi.send(d)
+	return t.gsi
 }
 
 // Recv waits for the next datagram.
