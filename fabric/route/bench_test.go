@@ -1,6 +1,7 @@
 package route
 
 import (
+	"slices"
 	"testing"
 
 	"fabsh/fabric"
@@ -129,24 +130,40 @@ func BenchmarkDiff(b *testing.B) {
 	})
 }
 
-// BenchmarkRepair: minhop after a link failed, keeping what is minimal still.
+// BenchmarkRepair: tables after a link failed, keeping what can be kept. The
+// changes are those of the median link, and of the one that changes most.
 func BenchmarkRepair(b *testing.B) {
 	f := topology(b, "ft11664")
 	whole, err := NewGraph(f, GraphOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := compute(b, whole, "minhop", Options{})
-	cut := whole.ChannelPort(0)
-	b.ReportAllocs()
-	for b.Loop() {
+	repair := func(b *testing.B, engine string, old *Routes, c int) *Diff {
+		cut := whole.ChannelPort(c)
 		g, err := NewGraph(f, GraphOptions{Exclude: func(p *fabric.Port) bool { return p == cut }})
 		if err != nil {
 			b.Fatal(err)
 		}
-		repaired := compute(b, g, "minhop", Options{Keep: r})
-		d := repaired.Diff(r)
-		b.ReportMetric(float64(d.Entries), "entries")
-		b.ReportMetric(float64(d.Blocks), "blocks")
+		return compute(b, g, engine, Options{Keep: old}).Diff(old)
+	}
+	for _, engine := range []string{"minhop", "ftree", "updn"} {
+		b.Run(engine, func(b *testing.B) {
+			old := compute(b, whole, engine, Options{})
+			var entries, blocks []int
+			for c := 0; c < len(whole.Channels()); c += 1811 {
+				d := repair(b, engine, old, c)
+				entries, blocks = append(entries, d.Entries), append(blocks, d.Blocks)
+			}
+			slices.Sort(entries)
+			slices.Sort(blocks)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for b.Loop() {
+				repair(b, engine, old, 1811)
+			}
+			b.ReportMetric(float64(entries[len(entries)/2]), "entries")
+			b.ReportMetric(float64(blocks[len(blocks)/2]), "blocks")
+			b.ReportMetric(float64(blocks[len(blocks)-1]), "blocks-most")
+		})
 	}
 }

@@ -9,10 +9,10 @@ import (
 // complete gives entries to switches that have none but are connected. Switches
 // with CAs get paths whose turns close no credit loop with those of all others;
 // the paths there are must be those of up*/down* under ranks. The others, which
-// only their own management packets leave from, get the shortest ones. It
-// returns how many entries of the former it added, and how many it could not
+// only their own management packets leave from, get the shortest ones: those
+// that keep, if any, has, or others. It returns how many entries of the former it added, and how many it could not
 // give that lead to CAs.
-func (r *Routes) complete(ctx context.Context, h *Hops, ranks *Ranks) (added, left int, err error) {
+func (r *Routes) complete(ctx context.Context, h *Hops, ranks *Ranks, keep *Routes) (added, left int, err error) {
 	connected, err := r.graph.Hops(ctx)
 	if err != nil {
 		return 0, 0, err
@@ -20,7 +20,7 @@ func (r *Routes) complete(ctx context.Context, h *Hops, ranks *Ranks) (added, le
 	if added, left, err = r.extend(ctx, h, connected, ranks); err != nil {
 		return 0, 0, err
 	}
-	return added, left, r.fillIn(ctx, h, connected)
+	return added, left, r.fillIn(ctx, h, connected, keep)
 }
 
 // tries is how often extend begins anew.
@@ -142,8 +142,11 @@ func (e *extension) undo() {
 // fillIn is the part of complete that is about switches without CAs. Each such
 // path leads nearer until it comes upon one that there is. h, if known, says
 // which there are.
-func (r *Routes) fillIn(ctx context.Context, h, connected *Hops) error {
+func (r *Routes) fillIn(ctx context.Context, h, connected *Hops, keep *Routes) error {
 	g := r.graph
+	if keep != nil && keep.graph != g {
+		keep = keep.On(g)
+	}
 	on := g.endpointsOn()
 	nexts := make([]nextHops, g.workers)
 	return g.each(ctx, len(g.switches), func(worker, s int) {
@@ -166,6 +169,12 @@ func (r *Routes) fillIn(ctx context.Context, h, connected *Hops) error {
 				}
 				ports, _ := next.ports(d)
 				row[dest.lid] = ports[int(dest.lid)%len(ports)]
+				if keep == nil {
+					continue
+				}
+				if old := keep.Row(s).Port(dest.lid); slices.Contains(ports, old) {
+					row[dest.lid] = old
+				}
 			}
 		}
 	})
@@ -215,8 +224,8 @@ func (r *Routes) dependencies(ctx context.Context) (*cdg, error) {
 }
 
 // completed completes r, and notes what that took. r.left says what it lacks.
-func (r *Routes) completed(ctx context.Context, h *Hops, ranks *Ranks) error {
-	added, left, err := r.complete(ctx, h, ranks)
+func (r *Routes) completed(ctx context.Context, h *Hops, ranks *Ranks, keep *Routes) error {
+	added, left, err := r.complete(ctx, h, ranks, keep)
 	r.left = left
 	if added > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d entries of switches with CAs have no path that goes up and then down: they got one that closes no credit loop with all others", added))

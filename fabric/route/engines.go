@@ -59,7 +59,7 @@ func (g *Graph) upDownRoutes(ctx context.Context, engine string, ranks *Ranks, o
 	if err := r.Assign(ctx, h, o.assign(l)); err != nil {
 		return nil, err
 	}
-	return r, r.completed(ctx, h, ranks)
+	return r, r.completed(ctx, h, ranks, o.Keep)
 }
 
 // orCentre is r if it lacks nothing, else up*/down* from one root, under which
@@ -110,7 +110,7 @@ any level. Pairs without a path up and then down get one that closes no credit l
 		if err := r.Assign(ctx, h, AssignOptions{Policy: DModK, Keep: o.Keep, levels: l}); err != nil {
 			return nil, err
 		}
-		if err := r.completed(ctx, h, ranks); err != nil {
+		if err := r.completed(ctx, h, ranks, o.Keep); err != nil {
 			return nil, err
 		}
 		if r.left > 0 {

@@ -46,7 +46,7 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 	if n.detours > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n.detours, g.switches[root].Label()))
 	}
-	return r, r.fillIn(ctx, nil, connected)
+	return r, r.fillIn(ctx, nil, connected, nil)
 }
 
 // route finds the paths to one LID.
@@ -344,19 +344,18 @@ func (n *nueState) arrange() {
 }
 
 // finish writes the entries, counts the routes, and forgets dependencies that
-// no packet of a CA or router brings about.
+// no packet of a CA or router brings about. Switches that none of these comes
+// through are left to fillIn.
 func (n *nueState) finish(dest dest) {
 	n.arrange()
 	n.routes.Row(n.home)[dest.lid] = dest.out
 	for _, s := range n.done {
 		n.flow[s] = n.on[s]
-		if via := n.via[s]; via >= 0 {
-			n.routes.Row(int(s))[dest.lid] = n.g.channels[via].Port
-		}
 	}
 	for i := len(n.done) - 1; i >= 0; i-- {
 		s := n.done[i]
-		if via := n.via[s]; via >= 0 {
+		if via := n.via[s]; via >= 0 && n.flow[s] > 0 {
+			n.routes.Row(int(s))[dest.lid] = n.g.channels[via].Port
 			n.flow[n.g.chanTo[via]] += n.flow[s]
 			if dest.out > 0 {
 				n.load[via] += n.flow[s]
