@@ -19,6 +19,8 @@ import (
 //	func (c *portCall) Complete(*mad.Call) { ... c.Err, c.Data() ... }
 type Call struct {
 	To Address
+	// Guard is whose M_Key an SMP takes along, of those that the engine has.
+	Guard Guard
 	// MAD is the request, written by PutSMP, PutPerf, PutSA or by hand; the
 	// engine chooses the transaction ID. After an answer it holds the
 	// response (of a table, the first segment).
@@ -87,10 +89,11 @@ func (c *Call) Records(size int) (iter.Seq[[]byte], error) {
 // callState is what the engine keeps in a lent call; its lock guards it.
 type callState struct {
 	phase       phase
-	method      Method // of the request: that of an answer to Set is GetResp
-	reads       bool   // EffectRead
-	fresh       bool   // counts in the window: sent, not answered, not presumed lost
-	open        bool   // counts at the destination: admitted, not answered, not sent a second time
+	method      Method  // of the request: that of an answer to Set is GetResp
+	to          Address // Call.To, or where redirections lead from there
+	reads       bool    // EffectRead
+	fresh       bool    // counts in the window: sent, not answered, not presumed lost
+	open        bool    // counts at the destination: admitted, not answered, not sent a second time
 	next, prev  *Call
 	dest        *destination
 	seq         uint64 // order of admission

@@ -24,13 +24,13 @@ type destKey struct {
 }
 
 func keyOf(c *Call) (k destKey) {
-	k.lid = c.To.LID
+	k.lid = c.s.to.LID
 	if Class(c.MAD[offClass]) == ClassSubnDirected {
 		k.hops = c.MAD[offHopCount]
 		copy(k.route[:k.hops], c.MAD[SMPInitialPathOffset+1:])
 	}
-	if c.To.HasGRH {
-		k.gid = c.To.GID
+	if c.s.to.HasGRH {
+		k.gid = c.s.to.GID
 	}
 	return k
 }

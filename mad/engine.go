@@ -23,6 +23,8 @@ type Options struct {
 	// Write allows requests that change the fabric (EffectFabric). Without
 	// it they end at once with ErrReadOnly and are never sent.
 	Write bool
+	// Keys go along with requests; nil: none.
+	Keys *Keys
 }
 
 // Engine moves many calls at a time over one transport.
@@ -68,6 +70,7 @@ type Engine struct {
 	windows   [kinds]classWindow
 	dests     []*destination // in order of making
 	maxDests  int
+	redirects map[redirectKey]Address
 	slots     [numSlots]slot
 	free      slotQueue
 	control   []control // RMPP ACKs and ABORTs to be sent
@@ -111,6 +114,7 @@ func NewEngine(t Transport, o Options) *Engine {
 		armed:     never,
 		maxDests:  maxDestinations,
 		listeners: map[listenKey]*Listener{},
+		redirects: map[redirectKey]Address{},
 	}
 	for i := range numSlots {
 		e.free.push(uint16(i))
@@ -152,7 +156,8 @@ func (e *Engine) Start(c *Call) {
 		go c.complete()
 		return
 	}
-	c.s = callState{method: Method(c.MAD[offMethod]), reads: effect == EffectRead, timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), dest: e.destination(c)}
+	c.s = callState{method: Method(c.MAD[offMethod]), reads: effect == EffectRead, timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), to: e.redirected(c)}
+	c.s.dest = e.destination(c)
 	if c.Timeout <= 0 {
 		c.s.timeout = e.opt.Timeout
 	}
@@ -194,7 +199,20 @@ func (e *Engine) Cancel(c *Call, cause error) {
 // Do starts all calls and waits until all have ended; what became of each is
 // in its Err. When ctx ends, so do all open calls, at once, and Do returns
 // context.Cause(ctx); otherwise it returns nil. The calls' Notify is Do's.
+// Calls that an agent wants sent elsewhere are sent there.
 func (e *Engine) Do(ctx context.Context, calls ...*Call) error {
+	for {
+		if err := e.do(ctx, calls); err != nil {
+			return err
+		}
+		var err error
+		if calls, err = e.follow(ctx, calls); len(calls) == 0 || err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Engine) do(ctx context.Context, calls []*Call) error {
 	if ctx.Err() != nil {
 		for _, c := range calls {
 			c.Table, c.Attempts, c.Elapsed = nil, 0, 0
@@ -344,6 +362,7 @@ func (e *Engine) end(c *Call, now time.Duration, err error, ended *callList) {
 	d.calls--
 	if err != nil && errors.Is(err, ErrTimeout) {
 		e.stats.TimedOut++
+		e.forgetRedirect(c)
 	}
 	c.Elapsed = now - c.s.started
 	c.Err = newError(c, err)

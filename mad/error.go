@@ -2,7 +2,6 @@ package mad
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -45,6 +44,21 @@ func newError(c *Call, err error) error {
 	if err == nil {
 		return nil
 	}
+	e := c.failure(err)
+	if p := c.s.patience(); errors.Is(err, ErrTimeout) && c.Elapsed-(c.s.firstSent-c.s.started) >= p {
+		e.Patience = p
+	}
+	switch err := err.(type) {
+	case statusError:
+		e.Status, e.Err = Status(err), nil
+	case *redirect:
+		e.Status = err.status
+	}
+	return e
+}
+
+// failure is that c failed with err.
+func (c *Call) failure(err error) *Error {
 	h := c.Header()
 	if c.s.method != 0 {
 		h.Method = c.s.method
@@ -62,21 +76,8 @@ func newError(c *Call, err error) error {
 	if a := Lookup(h.Class, h.Attribute); a != nil {
 		e.Attr = a.Name
 	}
-	if p := c.s.patience(); errors.Is(err, ErrTimeout) && c.Elapsed-(c.s.firstSent-c.s.started) >= p {
-		e.Patience = p
-	}
-	if s, ok := err.(statusError); ok {
-		e.Status, e.Err = Status(s), nil
-		if e.Status&StatusRedirect != 0 && c.MAD[offAttribute] == 0 && c.MAD[offAttribute+1] == 1 {
-			e.Err = fmt.Errorf("ask LID %d instead", redirectLID(c))
-		}
-	}
 	return e
 }
-
-// redirectLID is where the agent that answered c wants to be asked: the
-// component of that name in ClassPortInfo (IBA 13.4.8.1).
-func redirectLID(c *Call) LID { return LID(binary.BigEndian.Uint16(c.Data()[28:])) }
 
 // statusError is the status of a response that is not 0.
 type statusError Status
@@ -85,13 +86,13 @@ func (s statusError) Error() string { return Status(s).String() }
 
 // destination is where c goes, in words.
 func (c *Call) destination() string {
-	switch {
-	case Class(c.MAD[offClass]) == ClassSubnDirected:
+	if Class(c.MAD[offClass]) == ClassSubnDirected {
 		return "route " + RouteOf(c.MAD[:]).String()
-	case c.To.HasGRH:
-		return fmt.Sprintf("GID %v", c.To.GID)
 	}
-	return fmt.Sprintf("LID %d", c.To.LID)
+	if c.s.phase != phaseIdle && c.s.to != c.To {
+		return fmt.Sprintf("%v, redirected to %v", c.To, c.s.to)
+	}
+	return c.To.String()
 }
 
 // Error gives one line: what was asked, of whom, what came of it.

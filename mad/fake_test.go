@@ -10,6 +10,7 @@ import (
 // all waiting is on channels.
 type fakeTransport struct {
 	traits Traits
+	port   Port
 	// peer is called for each datagram sent, on the writer goroutine, and
 	// answers, now or later, with deliver.
 	peer func(f *fakeTransport, d Datagram)
@@ -29,6 +30,7 @@ type fakeTransport struct {
 func newFake(peer func(f *fakeTransport, d Datagram)) *fakeTransport {
 	return &fakeTransport{
 		peer:    peer,
+		port:    Port{LID: 1},
 		recv:    make(chan Datagram, 1<<14),
 		closing: make(chan struct{}),
 		broken:  make(chan error, 1),
@@ -76,7 +78,7 @@ func (f *fakeTransport) Accept(Class, Method) (stop func(), err error) {
 	return func() { f.accepted-- }, nil
 }
 
-func (f *fakeTransport) Port() (Port, error) { return Port{LID: 1}, nil }
+func (f *fakeTransport) Port() (Port, error) { return f.port, nil }
 func (f *fakeTransport) Traits() Traits      { return f.traits }
 func (f *fakeTransport) Close() error {
 	f.once.Do(func() { close(f.closing) })

@@ -46,10 +46,12 @@ func (e *Engine) receive(d *Datagram, now time.Duration, ended *callList) {
 }
 
 // answers: d may be an answer to c. That the transaction ID fits is not
-// enough, for others choose theirs as they please.
+// enough, for others choose theirs as they please. A redirection may be called
+// what it is, a ClassPortInfo.
 func answers(d *Datagram, c *Call) bool {
-	return d.MAD[offClass] == c.MAD[offClass] &&
-		[2]byte(d.MAD[offAttribute:]) == [2]byte(c.MAD[offAttribute:])
+	h, asked := ParseHeader(d.MAD), c.Header()
+	return h.Class == asked.Class &&
+		(h.Attribute == asked.Attribute || h.Status&StatusRedirect != 0 && h.Attribute == AttrPerfClassPortInfo.ID)
 }
 
 // answer takes in a response to c.
@@ -86,7 +88,12 @@ func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, end
 // finish ends c with the response in d.
 func (e *Engine) finish(c *Call, d *Datagram, now time.Duration, ended *callList) {
 	e.stats.Answered++
+	if r := redirection(c, d.MAD); r != nil {
+		e.end(c, now, r, ended)
+		return
+	}
 	clear(c.MAD[copy(c.MAD[:], d.MAD):])
+	e.opt.Keys.take(c.MAD[:], c.Guard)
 	status := ParseHeader(c.MAD[:]).Status
 	var err error
 	switch {

@@ -213,19 +213,6 @@ func TestRetryLadder(t *testing.T) {
 			err:  "SubnSet(PortInfo 3) to LID 17: invalid attribute value (status 0x001c)",
 		},
 		{
-			name: "redirected", call: func(c *Call) {
-				c.PutPerf(MethodGet, 1, 0, nil)
-				c.SetLID(9)
-			},
-			peer: func(f *fakeTransport, d Datagram) {
-				d = withStatus(respond(d), 2)
-				binary.BigEndian.PutUint16(d.MAD[PerfDataOffset+28:], 44)
-				f.deliver(d)
-			},
-			sent: []time.Duration{0},
-			err:  "PerfGet(ClassPortInfo) to LID 9: redirection required (status 0x0002): ask LID 44 instead",
-		},
-		{
 			name: "no answer is expected of Send", peer: silent, opt: Options{Write: true},
 			call: func(c *Call) { c.MAD[offMethod] = byte(MethodSend) },
 			sent: []time.Duration{0},

@@ -104,7 +104,7 @@ func (e *Engine) take(c *Call, d *Datagram) {
 	}
 	e.setTimer(c, min(now+leaveAfter, c.s.due))
 
-	d.Address = c.To
+	d.Address = c.s.to
 	d.Timeout = c.s.timeout
 	switch {
 	case !answered(Method(c.MAD[offMethod])):
@@ -115,6 +115,7 @@ func (e *Engine) take(c *Call, d *Datagram) {
 		d.Timeout = c.s.giveUp - now
 	}
 	d.MAD = append(d.MAD[:0], c.MAD[:]...)
+	e.opt.Keys.put(d.MAD, c.Guard)
 	binary.BigEndian.PutUint64(d.MAD[offTID:], uint64(c.s.tid))
 	e.beginSend(now)
 }

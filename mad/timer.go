@@ -164,7 +164,7 @@ func (e *Engine) timedOut(c *Call, now time.Duration, ended *callList) {
 		err = fmt.Errorf("table incomplete, segment %d: %w", c.s.rx.next, ErrTimeout)
 	}
 	if w, ok := e.t.(Witness); ok {
-		d := Datagram{Address: c.To, MAD: append([]byte(nil), c.MAD[:]...)}
+		d := Datagram{Address: c.s.to, MAD: append([]byte(nil), c.MAD[:]...)}
 		binary.BigEndian.PutUint64(d.MAD[offTID:], uint64(c.s.tid))
 		w.GaveUp(&d)
 	}

@@ -2,6 +2,7 @@ package mad
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -64,10 +65,15 @@ type Datagram struct {
 	Cut bool
 }
 
+// GeneralQKey is the Q_Key of all queue pairs 1 (IBA 3.5.3; Linux ib_mad.h,
+// IB_QP1_QKEY).
+const GeneralQKey = 0x80010000
+
 // Address is the far end of a datagram.
 type Address struct {
 	LID       LID    // PermissiveLID for directed-route SMPs
 	QP        uint32 // 0: the subnet management interface, 1: general services
+	QKey      uint32 // of that queue pair, if it is not GeneralQKey; 0: it is
 	SL        uint8
 	PKeyIndex uint16
 	// HasGRH: GID, and FlowLabel, HopLimit, TrafficClass of a global route header.
@@ -76,6 +82,19 @@ type Address struct {
 	FlowLabel    uint32
 	HopLimit     uint8
 	TrafficClass uint8
+}
+
+// String is where datagrams to a go: "LID 17", or "GID fe80::1" where they have
+// a global route header, and the queue pair unless it is the usual one.
+func (a Address) String() string {
+	s := fmt.Sprintf("LID %d", a.LID)
+	if a.HasGRH {
+		s = fmt.Sprintf("GID %v", a.GID)
+	}
+	if a.QP > 1 {
+		s += fmt.Sprintf(" queue pair %#x", a.QP)
+	}
+	return s
 }
 
 // Port is what a transport knows of the local port.

@@ -27,6 +27,7 @@
 package capture
 
 import (
+	"cmp"
 	"encoding/binary"
 	"time"
 
@@ -43,9 +44,8 @@ const (
 )
 
 const (
-	wellKnownQKey = 0x80010000 // of queue pair 1 (Linux ib_mad.h, IB_QP1_QKEY); queue pair 0 has none
-	defaultPKey   = 0xffff
-	managementVL  = 15 // the virtual lane of queue pair 0
+	defaultPKey  = 0xffff
+	managementVL = 15 // the virtual lane of queue pair 0
 )
 
 // packet makes a packet of one MAD that goes to or comes from a; port is this
@@ -60,7 +60,7 @@ func packet(iface uint8, now time.Time, a *mad.Address, port *mad.Port, m []byte
 	case class == mad.ClassSubn:
 		p.VL = managementVL
 	default:
-		p.SrcQP, p.QKey = 1, wellKnownQKey
+		p.SrcQP, p.QKey = 1, cmp.Or(a.QKey, mad.GeneralQKey)
 		if int(a.PKeyIndex) < len(port.PKeys) {
 			p.PKey = port.PKeys[a.PKeyIndex]
 		}

@@ -10,13 +10,8 @@ import (
 // the fabric.
 func maskKeys(m []byte) {
 	h := mad.ParseHeader(m)
-	switch h.Class.Family() {
-	case mad.ClassSubn, mad.ClassBM, mad.ClassCongestion:
-		// M_Key (IBA 14.2.1), B_Key (libibmad bm.c), CC_Key (opensm
-		// ib_types.h, ib_cc_mad_t) stand in the same place.
-		clear(m[mad.SMPKeyOffset:][:8])
-	case mad.ClassSubnAdm:
-		clear(m[mad.SAKeyOffset:][:8])
+	if at := mad.KeyOffset(h); at > 0 {
+		clear(m[at:][:8])
 	}
 	data := m[h.Class.DataOffset():][:h.Class.DataSize()]
 	if h.Attribute == attrNotice {

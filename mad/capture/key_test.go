@@ -32,7 +32,8 @@ func TestKeys(t *testing.T) {
 		{"SA SMInfoRecord", mad.ClassSubnAdm, mad.MethodGet, mad.AttrSMInfoRecord.ID, []int{36, 56 + 4 + 8}},
 		{"baseboard", mad.ClassBM, mad.MethodGet, 1, []int{24}},
 		{"congestion control", mad.ClassCongestion, mad.MethodGet, 0x11, []int{24}},
-		{"vendor", mad.Class(0x0a), mad.MethodGet, 1, nil},
+		{"vendor", mad.ClassVendor0A, mad.MethodGet, 0x51, []int{24}},
+		{"vendor's ClassPortInfo", mad.ClassVendor0A, mad.MethodGet, 1, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := make([]byte, mad.Size)

@@ -69,6 +69,9 @@ func (v *device) send(d *mad.Datagram) error {
 	if err := v.checkRoute(d.MAD); err != nil {
 		return &mad.SendError{Err: err}
 	}
+	if d.QKey != 0 && d.QKey != mad.GeneralQKey { // mad.c, ib_create_send_mad: IB_QP_SET_QKEY
+		return &mad.SendError{Err: fmt.Errorf("queue pair %#x wants Q_Key %#x, and the kernel sends management datagrams with %#x only", d.QP, d.QKey, mad.GeneralQKey)}
+	}
 	agent, ok := v.agents[class]
 	if !ok {
 		r := agentRequest(class, v.userRMPP)

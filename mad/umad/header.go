@@ -30,9 +30,6 @@ const (
 	offPKeyIndex    = 56 // host order
 )
 
-// generalQKey is the Q_Key of all queue pairs 1 (IBA 3.5.3).
-const generalQKey = 0x80010000
-
 // putHeader writes the header of d, which goes out through agent.
 func putHeader(b []byte, agent uint32, d *mad.Datagram) {
 	clear(b[:headerSize])
@@ -41,7 +38,7 @@ func putHeader(b []byte, agent uint32, d *mad.Datagram) {
 	ne.PutUint32(b[offTimeout:], millis(d.Timeout))
 	be.PutUint32(b[offQP:], d.QP)
 	if d.QP != 0 {
-		be.PutUint32(b[offQKey:], generalQKey)
+		be.PutUint32(b[offQKey:], mad.GeneralQKey)
 	}
 	be.PutUint16(b[offLID:], uint16(d.LID))
 	b[offSL] = d.SL
