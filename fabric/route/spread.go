@@ -13,6 +13,10 @@ func (a *assigner) findParents(s int, ports []uint8) {
 			list.groups = append(list.groups, Neighbour{Ports: ports[i : i+1]})
 		}
 	}
+	if len(ports) == 1 { // whatever the digit
+		list.slots = append(list.slots, 0)
+		return
+	}
 	i, found := 0, false
 	for _, p := range a.parents[s] {
 		for i < len(list.groups) && place[list.groups[i].To] < place[p] {
