@@ -39,9 +39,11 @@ func (r *Routes) extend(ctx context.Context, h, connected *Hops, ranks *Ranks) (
 	if err != nil {
 		return 0, 0, err
 	}
-	load, err := r.load(ctx)
-	if err != nil {
-		return 0, 0, err
+	load := make([]int64, len(r.graph.channels))
+	if e.jobs[0].dest.out > 0 { // little goes to switches
+		if load, err = r.load(ctx); err != nil {
+			return 0, 0, err
+		}
 	}
 	for try := 1; ; try++ {
 		e.added, e.left = 0, 0
@@ -144,9 +146,6 @@ func (e *extension) undo() {
 // which there are.
 func (r *Routes) fillIn(ctx context.Context, h, connected *Hops, keep *Routes) error {
 	g := r.graph
-	if keep != nil && keep.graph != g {
-		keep = keep.On(g)
-	}
 	on := g.endpointsOn()
 	nexts := make([]nextHops, g.workers)
 	return g.each(ctx, len(g.switches), func(worker, s int) {
