@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -193,11 +194,11 @@ func TestListenStorm(t *testing.T) {
 // of calls Reports are answered.
 func TestListenStarvesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var replies int
+		var replies atomic.Int64
 		f := newFake(func(f *fakeTransport, d Datagram) {
 			time.Sleep(ms) // each takes so long to send
 			if ParseHeader(d.MAD).Method.IsResponse() {
-				replies++
+				replies.Add(1)
 				return
 			}
 			f.deliver(respond(d))
@@ -229,8 +230,8 @@ func TestListenStarvesNobody(t *testing.T) {
 				t.Errorf("call %d: %v", i, c.Err)
 			}
 		}
-		if replies < 150 || replies > 500 {
-			t.Errorf("%d Reports were answered beside 200 calls", replies)
+		if n := replies.Load(); n < 150 || n > 500 {
+			t.Errorf("%d Reports were answered beside 200 calls", n)
 		}
 	})
 }
