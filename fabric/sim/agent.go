@@ -85,7 +85,7 @@ func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v ver
 	case smp:
 		status = r.smp()
 	case admin:
-		table, status, v = r.admin(m)
+		table, status, v = r.admin(from, m)
 	default:
 		status = r.perf()
 	}

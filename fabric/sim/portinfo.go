@@ -82,6 +82,9 @@ func (r *request) setPortInfo(p *port) mad.Status {
 	case asked.PortState == mad.PortStateDown:
 		p.linkDown(mad.PortPhysicalState(next.LinkDownDefaultState))
 	}
+	if (old.PortState == mad.PortStateDown) != (p.state == mad.PortStateDown) || old.PortState > mad.PortStateInitialize && p.state == mad.PortStateInitialize {
+		r.linkTraps(p)
+	}
 	return 0
 }
 
@@ -152,7 +155,7 @@ func (p *port) train() {
 	var a, b mad.PortInfo
 	a.Decode(p.info[:])
 	b.Decode(p.peer.info[:])
-	if a.PortPhysicalState != mad.PortPhysicalStatePolling || b.PortPhysicalState != mad.PortPhysicalStatePolling {
+	if p.unplugged || a.PortPhysicalState != mad.PortPhysicalStatePolling || b.PortPhysicalState != mad.PortPhysicalStatePolling {
 		return
 	}
 	width := highest(a.LinkWidthEnabled & b.LinkWidthEnabled)

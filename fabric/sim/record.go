@@ -45,6 +45,10 @@ func (r *request) collect(q *query) mad.Status {
 		}
 	case mad.AttrSMInfoRecord.ID:
 		q.add(&mad.SMInfoRecord{LID: r.sm.lid, SMInfo: r.smInfoNow()})
+	case mad.AttrInformInfoRecord.ID:
+		for i := range r.informs {
+			q.add(r.informs[i].record())
+		}
 	case mad.AttrPathRecord.ID:
 		return r.paths(q)
 	default:

@@ -10,7 +10,10 @@ import (
 
 // admin executes a request to the subnet administration. Of a table, m becomes
 // the header of its segments.
-func (r *request) admin(m []byte) (table []byte, status mad.Status, v verdict) {
+func (r *request) admin(from *port, m []byte) (table []byte, status mad.Status, v verdict) {
+	if r.Method == mad.MethodSet && r.Attribute == mad.AttrInformInfo.ID {
+		return nil, r.setInform(from, binary.BigEndian.Uint64(m[mad.SAKeyOffset:])), single
+	}
 	if r.Method != mad.MethodGet && r.Method != mad.MethodGetTable {
 		return nil, mad.StatusBadMethod, single
 	}

@@ -16,6 +16,7 @@
 //	smp.go portinfo.go table.go       subnet management
 //	pma.go                            performance management
 //	sa.go record.go path.go rmpp.go   subnet administration
+//	event.go sweep.go inform.go       cables pulled, and who is told
 //
 // Nothing depends on time or on the order of goroutines: the same requests get
 // the same answers. Counters stand still unless they are Set.
@@ -36,7 +37,12 @@ type Subnet struct {
 	mu     sync.RWMutex // Sets hold it, Gets share it; guards all that a Set may change
 	lids   []*port      // end ports by LID
 	sm     *port        // the subnet manager's
+	sweeps uint32       // its, since it began
 	blocks map[blockKey]*[smpSize]byte
+
+	informs   []inform // subscriptions
+	lastTID   uint64   // of a report
+	accepting map[acceptKey]*conn
 }
 
 // smpSize is the size of an SMP's attribute in bytes (IBA 14.2.1).
@@ -46,6 +52,7 @@ const smpSize = 64
 type node struct {
 	label    string // for messages
 	isSwitch bool
+	found    bool          // by the last sweep
 	ports    []port        // by number; a CA's port 0 is not used
 	info     [smpSize]byte // NodeInfo, but for PortGUID and LocalPortNum
 	desc     [smpSize]byte
@@ -57,21 +64,23 @@ type node struct {
 // port is a port's state: PortInfo as on the wire, and beside it what moving
 // a packet needs.
 type port struct {
-	node     *node
-	num      uint8
-	dead     bool
-	up       bool // the link is trained; then there is a peer
-	state    mad.PortState
-	lmc      uint8
-	keyLevel uint8   // PortInfo.M_KeyProtectBits
-	mtu      mad.MTU // PortInfo.NeighborMTU
-	rate     uint16  // of the link, in units of half a Gb/s
-	lid      mad.LID
-	mkey     uint64
-	guid     mad.GUID
-	peer     *port // at the cable's other end; nil: no cable
-	info     [smpSize]byte
-	counters counters // nil: all 0
+	node *node
+	num  uint8
+	dead bool
+	// The cable is not plugged in; the subnet manager has found the end port.
+	unplugged, inService bool
+	up                   bool // the link is trained; then there is a peer
+	state                mad.PortState
+	lmc                  uint8
+	keyLevel             uint8   // PortInfo.M_KeyProtectBits
+	mtu                  mad.MTU // PortInfo.NeighborMTU
+	rate                 uint16  // of the link, in units of half a Gb/s
+	lid                  mad.LID
+	mkey                 uint64
+	guid                 mad.GUID
+	peer                 *port // at the cable's other end; nil: no cable
+	info                 [smpSize]byte
+	counters             counters // nil: all 0
 }
 
 // home is the port that stands for p's node in LID routing: a switch's port 0.

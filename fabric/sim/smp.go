@@ -104,5 +104,5 @@ func (r *request) smInfo(set bool) mad.Status {
 }
 
 func (s *Subnet) smInfoNow() mad.SMInfo {
-	return mad.SMInfo{GUID: s.sm.guid, ActCount: 1, Priority: smPriority, SMState: mad.SMStateMaster}
+	return mad.SMInfo{GUID: s.sm.guid, ActCount: s.sweeps, Priority: smPriority, SMState: mad.SMStateMaster}
 }

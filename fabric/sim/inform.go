@@ -1,0 +1,113 @@
+package sim
+
+import (
+	"fmt"
+
+	"fabsh/mad"
+)
+
+// inform is a subscription: where its reports go, and which they are.
+type inform struct {
+	to   *port
+	info mad.InformInfo // as the subscriber sent it, QPN 0
+}
+
+// noticeSize is that of the attribute in a Report.
+const noticeSize = 80
+
+// acceptKey tells those apart who get others' requests.
+type acceptKey struct {
+	port   *port
+	class  mad.Class
+	method mad.Method
+}
+
+// Accept has requests of others, of a class and method, come to this program.
+// As on a host, they come to one of a port, and the traps to the subnet manager
+// if it is here.
+func (c *conn) Accept(class mad.Class, m mad.Method) (stop func(), err error) {
+	s := c.s
+	key := acceptKey{c.port.home(), class.Family(), m}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.accepting[key] != nil:
+		return nil, fmt.Errorf("another program takes each %s of class %v that comes to this port of the simulated fabric already", m.Name(class, class.Version()), class)
+	case m == mad.MethodTrap && key.port == s.sm:
+		return nil, fmt.Errorf("the simulated subnet manager is on this port, and takes its traps; attach to another node (-C)")
+	}
+	s.accepting[key] = c
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.accepting[key] == c {
+			delete(s.accepting, key)
+		}
+	}, nil
+}
+
+// setInform subscribes, or ends a subscription (IBA 13.4.8.3, 15.4.12; opensm,
+// osm_sa_informinfo.c, infr_rcv_process_set_method). The subscriber is who
+// asks; the answer is the question.
+func (r *request) setInform(from *port, smKey uint64) mad.Status {
+	var info mad.InformInfo
+	info.Decode(r.data)
+	i := inform{to: from.home(), info: info}
+	i.info.QPN, i.info.Subscribe = 0, 1
+	at := -1
+	for j := range r.informs {
+		if r.informs[j] == i {
+			at = j
+		}
+	}
+	security := info.TrapNumber >= 256 && info.TrapNumber <= 259
+	switch {
+	case info.Subscribe > 1, info.Subscribe == 0 && at < 0,
+		info.IsGeneric != 0 && security && smKey == 0, // for who is trusted only
+		info.GID != mad.GID{} && !r.hasGID(info.GID):
+		return mad.StatusRequestInvalid
+	case info.Subscribe == 0:
+		r.informs = append(r.informs[:at:at], r.informs[at+1:]...)
+	case at < 0:
+		r.informs = append(r.informs, i)
+	}
+	return mad.StatusOK
+}
+
+func (s *Subnet) hasGID(gid mad.GID) bool {
+	for _, p := range s.lids {
+		if p != nil && p.gid() == gid {
+			return true
+		}
+	}
+	return false
+}
+
+// informRecord leaves the queue pair out, which is for the trusted (IBA
+// C15-0.2-1.16).
+func (i *inform) record() *mad.InformInfoRecord {
+	return &mad.InformInfoRecord{SubscriberGID: i.to.gid(), InformInfo: i.info}
+}
+
+// report tells of a notice who subscribed to it.
+func (s *Subnet) report(n *mad.Notice) {
+	var data [noticeSize]byte
+	n.Encode(data[:])
+	for i := range s.informs {
+		to := s.informs[i].to
+		if !s.informs[i].info.Matches(n) {
+			continue
+		}
+		s.lastTID++
+		c := s.accepting[acceptKey{to, mad.ClassSubnAdm, mad.MethodReport}]
+		if at := route(s.sm, to.lid, false); c == nil || at == nil || at.home() != to {
+			continue
+		}
+		var call mad.Call
+		call.PutSA(mad.MethodReport, mad.AttrSubnAdmNotice.ID, 0, 0, data[:])
+		h := call.Header()
+		h.TID = s.lastTID
+		h.Put(call.MAD[:])
+		c.deliver(&packet{Address: mad.Address{LID: s.sm.lid, QP: 1}, mad: call.MAD})
+	}
+}

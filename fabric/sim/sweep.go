@@ -1,0 +1,82 @@
+package sim
+
+import "fabsh/mad"
+
+// sweep is the subnet manager's: it finds what it reaches, makes links active,
+// fills the forwarding tables, and reports what end ports have come and gone
+// (opensm reports traps 65 while it drops nodes, osm_drop_mgr.c, and 64 when
+// the subnet is up, osm_state_mgr.c).
+func (s *Subnet) sweep() {
+	s.sweeps++
+	came, went := s.look()
+	for i := range s.ports {
+		if p := &s.ports[i]; p.up && p.state == mad.PortStateInitialize && (p.node.found || p.peer.node.found) {
+			p.setState(mad.PortStateActive)
+		}
+	}
+	s.fillTables()
+	for _, p := range went {
+		s.reportGID(65, p)
+	}
+	for _, p := range came {
+		s.reportGID(64, p)
+	}
+}
+
+// look finds the nodes and end ports that the subnet manager reaches.
+func (s *Subnet) look() (came, went []*port) {
+	for i := range s.nodes {
+		s.nodes[i].found = false
+	}
+	if s.sm == nil {
+		return nil, nil
+	}
+	s.sm.node.found = true
+	queue := []*node{s.sm.node}
+	for ; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		for i := range n.ports {
+			p := &n.ports[i]
+			if !n.isSwitch && p != s.sm { // nothing goes through it
+				continue
+			}
+			if far := p.cross(); far != nil && !far.node.found {
+				far.node.found = true
+				queue = append(queue, far.node)
+			}
+		}
+	}
+	for i := range s.nodes {
+		for _, p := range s.nodes[i].endPorts() {
+			before := p.inService
+			far := p.cross()
+			p.inService = p == s.sm || p.num == 0 && p.node.found || far != nil && far.node.found && (far.node.isSwitch || far == s.sm)
+			switch {
+			case p.inService && !before:
+				came = append(came, p)
+			case before && !p.inService:
+				went = append(went, p)
+			}
+		}
+	}
+	return came, went
+}
+
+func (p *port) setState(state mad.PortState) {
+	var info mad.PortInfo
+	info.Decode(p.info[:])
+	info.PortState = state
+	p.store(&info)
+}
+
+// reportGID reports that the GID of end port p came into service (trap 64) or
+// went out of it (65).
+func (s *Subnet) reportGID(trap uint16, p *port) {
+	notice := mad.Notice{
+		IsGeneric: true, Type: mad.NoticeTypeSM, ProducerType: mad.ProducerTypeSM,
+		TrapNumber: trap, IssuerLID: s.sm.lid, IssuerGID: s.sm.gid(),
+	}
+	details := mad.NoticeGID{GIDAddr: p.gid()}
+	details.Encode(notice.DataDetails[:])
+	s.report(&notice)
+}
