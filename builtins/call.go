@@ -205,7 +205,7 @@ func (p *Param) defaultValue() any {
 		}
 	case KindBool:
 		return p.Default == "True"
-	case KindText, KindPath, KindChoice:
+	case KindText, KindPath, KindChoice, KindRecord:
 		if s, err := strconv.Unquote(p.Default); err == nil {
 			return s
 		}

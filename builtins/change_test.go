@@ -48,6 +48,9 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"read-only", func(o *Options) { o.Write = false }, "set_lft(1, {9: 1})", "set_lft: refused, for it would change the fabric, which takes --write", 2},
 		{"subnet manager", nil, "set_lft(1, {9: 1})", "set_lft: refused, for " + sm + aftermath, 2},
+		{"a record", func(o *Options) { o.Write = false }, `catch(sa_set, "ServiceRecord", service_id=1, service_gid="fe80::1")`, "sa_set: refused, for it would change the fabric, which takes --write", 2},
+		{"a record deleted", func(o *Options) { o.Write = false }, `sa_delete("ServiceRecord", service_id=1)`, "sa_delete: refused, for it would change the fabric, which takes --write", 2},
+		{"a record beside its subnet manager", nil, `sa_set("ServiceRecord", service_id=1, service_gid=gid(sa_get("NodeRecord", lid=3).port_guid, prefix="0xfe80000000000000")).service_id`, "", 0},
 		{"not caught", nil, "catch(set_lft, 1, {9: 1})", "set_lft: refused, for " + sm + aftermath, 2},
 		{"not caught in parallel", nil, "parallel(lambda i: catch(set_lft, i, {9: 1}), [1])", "parallel: item 0, 1: set_lft: refused, for " + sm + aftermath, 2},
 		{"overridden", func(o *Options) { o.OverrideSM = true }, "set_lft(1, {9: 1})[9]", "", 0},

@@ -14,6 +14,7 @@ func functions() []*Builtin {
 	return []*Builtin{
 		&discoverBuiltin, &loadFabricBuiltin, &loadRoutesBuiltin, &getRoutesBuiltin,
 		&smpGetBuiltin, &smpSetBuiltin, &getLFTBuiltin, &setLFTBuiltin, &perfGetBuiltin, &saGetBuiltin, &saGettableBuiltin,
+		&saSetBuiltin, &saDeleteBuiltin, &saGetmultiBuiltin, &saGettraceBuiltin,
 		&parallelBuiltin, &catchBuiltin, &okBuiltin, &errorsBuiltin,
 		&showBuiltin, &tableBuiltin, &fmtBuiltin, &hexBuiltin,
 		&guidBuiltin, &gidBuiltin, &drBuiltin, &sumBuiltin, &statsBuiltin,

@@ -45,7 +45,7 @@ func TestDeclarations(t *testing.T) {
 func TestNames(t *testing.T) {
 	f := plain(t, nil)
 	want := "catch discover dr errors exit fmt get_lft get_routes gid guid help hex json load_fabric load_routes math ok parallel perf_get quit " +
-		"sa_get sa_gettable set_lft show sleep smp_get smp_set stats sum table time"
+		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set set_lft show sleep smp_get smp_set stats sum table time"
 	if got := strings.Join(f.Predeclared().Keys(), " "); got != want {
 		t.Errorf("global names\n%s\nwant\n%s", got, want)
 	}

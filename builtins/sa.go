@@ -1,7 +1,9 @@
 package builtins
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -26,84 +28,178 @@ It must be the only one that has the given components.`,
 "switch"
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		attr, query, err := c.saQuery(mad.MethodGet)
+		q, err := c.saQuery(mad.MethodGet)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.transact([]*mad.Call{query}); err != nil {
-			return nil, err
-		}
-		if query.Err != nil {
-			return nil, c.saFailed(attr, query.Err)
-		}
-		return answered(attr, 0, query.Data()), nil
+		return q.record(c)
 	},
 }
 
 var saGettableBuiltin = Builtin{
-	Name:   "sa_gettable",
-	Group:  groupMAD,
-	Params: saParams,
+	Name:  "sa_gettable",
+	Group: groupMAD,
+	Params: slices.Insert(slices.Clone(saParams), 2,
+		Param{Name: "force", Kind: KindBool, Default: "False", Keyword: true, Doc: "ask for the paths between all ports, where neither source nor destination is given"}),
 	Doc: `Asks the subnet administrator for records.
-It returns all that have the given components; the list may be empty.`,
+It returns all that have the given components; the list may be empty. Paths between all ports are as many as the square of their number, so PathRecord with neither source (slid, sgid) nor destination (dlid, dgid) takes force=True.`,
 	Example: `
 > len(sa_gettable("NodeRecord", node_type="switch")) == len(discover().switches)
 True
+> len(sa_gettable("PathRecord", slid=13, dlid=20))
+1
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		attr, query, err := c.saQuery(mad.MethodGetTable)
+		q, err := c.saQuery(mad.MethodGetTable)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.transact([]*mad.Call{query}); err != nil {
-			return nil, err
+		if q.attr == mad.AttrPathRecord && q.mask&pathEnds == 0 && !c.Bool("force") {
+			return nil, c.allPaths()
 		}
-		records, err := tableOf(attr, query)
-		if err != nil {
-			return nil, c.saFailed(attr, err)
-		}
-		list := make([]starlark.Value, len(records))
-		for i, r := range records {
-			list[i] = r
-		}
-		return starlark.NewList(list), nil
+		return q.table(c)
 	},
 }
 
+// pathEnds are the components of PathRecord that name a port.
+var pathEnds = func() (mask uint64) {
+	for _, name := range []string{"slid", "sgid", "dlid", "dgid"} {
+		mask |= mad.AttrPathRecord.Field(name).Mask()
+	}
+	return mask
+}()
+
+// allPaths is the refusal to ask for the paths between all ports. How many
+// there are follows from the number of ports with LIDs, each of which has a
+// NodeRecord.
+func (c *call) allPaths() error {
+	p, err := c.localPort()
+	if err != nil {
+		return err
+	}
+	nodes := new(mad.Call)
+	if err := c.putSA(nodes, &p, mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil); err != nil {
+		return c.saFailed(mad.AttrNodeRecord, err)
+	}
+	if err := c.probe([]*mad.Call{nodes}); err != nil {
+		return err
+	}
+	how := "one for each pair of ports"
+	if records, err := tableOf(mad.AttrNodeRecord, nodes); err == nil {
+		n := len(records)
+		how = fmt.Sprintf("about %d records, one for each pair of %d ports (more with LMCs)", n*n, n)
+	}
+	return fmt.Errorf("%s: PathRecord with neither source (slid, sgid) nor destination (dlid, dgid) asks for the paths between all ports: expect %s; name an end, or say force=True", c.Name, how)
+}
+
+// saQuery is a request to the subnet administrator.
+type saQuery struct {
+	attr   *mad.Attribute
+	layout *mad.Attribute // of what is sent: attr, but for traces
+	mask   uint64
+	data   []byte
+	mad.Call
+}
+
 // saQuery makes the request of what the call says.
-func (c *call) saQuery(m mad.Method) (*mad.Attribute, *mad.Call, error) {
+func (c *call) saQuery(m mad.Method) (*saQuery, error) {
 	attr, err := attributeNamed(mad.ClassSubnAdm, c.Text("record"))
 	if err != nil {
-		return nil, nil, c.paramError("record", "%w", err)
+		return nil, c.paramError("record", "%w", err)
 	}
 	if err := mad.Allowed(mad.ClassSubnAdm, mad.ClassSubnAdm.Version(), m, attr.ID); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", c.Name, err)
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	modifier := c.Int("modifier")
-	if modifier < 0 || int64(modifier) > 0xffffffff {
-		return nil, nil, c.paramError("modifier", "got %d, want 0..0xffffffff", modifier)
+	q := &saQuery{attr: attr, layout: attr}
+	if m == mad.MethodGetTraceTable { // opa-ff FillSADetailsForTraceRecord, illumos ibmf_saa_impl.c
+		q.layout = mad.AttrPathRecord
 	}
-	data := make([]byte, attr.Size)
-	var mask uint64
+	q.data = make([]byte, q.layout.Size)
 	for _, kv := range c.fields {
-		f, err := setNamed(attr, data, string(kv[0].(starlark.String)), kv[1])
+		f, err := setNamed(q.layout, q.data, string(kv[0].(starlark.String)), kv[1])
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", c.Name, err)
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
 		if f.Mask() == 0 {
-			return nil, nil, fmt.Errorf("%s: %s.%s is no component: records cannot be chosen by it", c.Name, attr.Name, f.Script)
+			return nil, fmt.Errorf("%s: %s.%s is no component: records cannot be chosen by it", c.Name, q.layout.Name, f.Script)
 		}
-		mask |= f.Mask()
+		q.mask |= f.Mask()
+	}
+	return q, c.saPut(q, m)
+}
+
+// saPut writes the request's MAD.
+func (c *call) saPut(q *saQuery, m mad.Method) error {
+	modifier := c.Int("modifier")
+	if modifier < 0 || int64(modifier) > 0xffffffff {
+		return c.paramError("modifier", "got %d, want 0..0xffffffff", modifier)
 	}
 	p, err := c.localPort()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	query := new(mad.Call)
-	if err := c.putSA(query, &p, m, attr, uint32(modifier), mask, data); err != nil {
-		return nil, nil, c.saFailed(attr, err)
+	if err := c.putSA(&q.Call, &p, m, q.attr, uint32(modifier), q.mask, q.data); err != nil {
+		return c.saFailed(q.attr, err)
 	}
-	return attr, query, nil
+	return nil
+}
+
+// record sends q and returns the one record of the answer.
+func (q *saQuery) record(c *call) (starlark.Value, error) {
+	if err := c.transact([]*mad.Call{&q.Call}); err != nil {
+		return nil, err
+	}
+	if q.Err != nil {
+		return nil, q.failed(c, q.Err)
+	}
+	return answered(q.attr, 0, q.Data()), nil
+}
+
+// table sends q and returns all records of the answer.
+func (q *saQuery) table(c *call) (starlark.Value, error) {
+	if err := c.transact([]*mad.Call{&q.Call}); err != nil {
+		return nil, err
+	}
+	attr := q.attr
+	if attr.Answer != nil {
+		attr = attr.Answer
+	}
+	records, err := tableOf(attr, &q.Call)
+	if err != nil {
+		return nil, q.failed(c, err)
+	}
+	list := make([]starlark.Value, len(records))
+	for i, r := range records {
+		list[i] = r
+	}
+	return starlark.NewList(list), nil
+}
+
+// failed is the error of q, whose answer was err or did not come.
+func (q *saQuery) failed(c *call, err error) error {
+	err = c.saFailed(q.attr, err)
+	var re *requestError
+	if errors.As(err, &re) && c.unsupported(q) {
+		re.advice = "method not supported, it seems, for the subnet administrator answers other requests (OpenSM drops what it does not know)"
+	}
+	return err
+}
+
+// unsupported: nobody answered a request that subnet administrators need not
+// know, but others are answered. OpenSM drops the methods it does not know
+// (opensm osm_sa_mad_ctrl.c sa_mad_ctrl_rcv_callback).
+func (c *call) unsupported(q *saQuery) bool {
+	h := q.Header()
+	info, ok := mad.MethodOf(h.Class, h.ClassVersion, h.Method)
+	if !ok || info.Required || !unanswered(q.Err) {
+		return false
+	}
+	var probe mad.Call
+	p, err := c.localPort()
+	if err != nil || c.putSA(&probe, &p, mad.MethodGet, mad.AttrSubnAdmClassPortInfo, 0, 0, nil) != nil {
+		return false
+	}
+	return c.probe([]*mad.Call{&probe}) == nil && probe.Err == nil
 }
 
 func (c *call) saFailed(attr *mad.Attribute, err error) error {

@@ -109,6 +109,7 @@ var statusAdvice = map[mad.Status]string{
 	mad.StatusBadValue:           "the node does not have such a port or block, or does not take such a value",
 	mad.StatusNoRecords:          "sa_gettable answers this with an empty list",
 	mad.StatusTooManyRecords:     "name more components, or ask for all with sa_gettable",
+	mad.StatusInsufficient:       "name more components",
 	mad.StatusInvalidGID:         "check that a port has the GID: it is the subnet prefix and the port's GUID",
 }
 

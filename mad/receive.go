@@ -47,11 +47,18 @@ func (e *Engine) receive(d *Datagram, now time.Duration, ended *callList) {
 
 // answers: d may be an answer to c. That the transaction ID fits is not
 // enough, for others choose theirs as they please. A redirection may be called
-// what it is, a ClassPortInfo.
+// what it is, a ClassPortInfo; an answer with records of another attribute has
+// that one's name (IBA 15.2.5.20).
 func answers(d *Datagram, c *Call) bool {
 	h, asked := ParseHeader(d.MAD), c.Header()
-	return h.Class == asked.Class &&
-		(h.Attribute == asked.Attribute || h.Status&StatusRedirect != 0 && h.Attribute == AttrPerfClassPortInfo.ID)
+	switch {
+	case h.Class != asked.Class:
+		return false
+	case h.Attribute == asked.Attribute, h.Status&StatusRedirect != 0 && h.Attribute == AttrPerfClassPortInfo.ID:
+		return true
+	}
+	a := LookupVersion(h.Class, h.ClassVersion, asked.Attribute)
+	return a != nil && a.Answer != nil && a.Answer.ID == h.Attribute
 }
 
 // answer takes in a response to c.

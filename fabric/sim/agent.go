@@ -11,6 +11,7 @@ import (
 type request struct {
 	*Subnet
 	mad.Header
+	from    *port  // where it was sent
 	in      *port  // where it came in
 	data    []byte // its attribute; afterwards the answer's
 	hideKey bool   // the M_Key is not to be shown to who does not know it
@@ -56,6 +57,7 @@ func (s *Subnet) answer(c *conn, p *packet, busy bool) (table []byte, v verdict)
 
 func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v verdict) {
 	m, h := p.mad[:], r.Header
+	r.from = from
 	r.data = m[h.Class.DataOffset():][:h.Class.DataSize()]
 	smp := h.Class.Family() == mad.ClassSubn
 	switch {
@@ -85,9 +87,12 @@ func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v ver
 	case smp:
 		status = r.smp()
 	case admin:
-		table, status, v = r.admin(from, m)
+		table, status, v = r.admin(m)
 	default:
 		status = r.perf()
+	}
+	if v == silent {
+		return nil, silent
 	}
 
 	if h.Class == mad.ClassSubnDirected {

@@ -20,7 +20,7 @@ func everything() mad.InformInfo {
 func (r *rig) inform(c *conn, info mad.InformInfo, smKey byte) mad.Status {
 	r.t.Helper()
 	call := sa(mad.MethodSet, mad.AttrInformInfo, 0, 0, encode(&info), r.sm.lid)
-	call.MAD[mad.SAKeyOffset] = smKey
+	call.MAD[mad.SAKeyOffset+7] = smKey
 	if !c.ask(r.t, call) {
 		r.t.Fatal("no answer")
 	}

@@ -49,10 +49,10 @@ func (c *conn) Accept(class mad.Class, m mad.Method) (stop func(), err error) {
 // setInform subscribes, or ends a subscription (IBA 13.4.8.3, 15.4.12; opensm,
 // osm_sa_informinfo.c, infr_rcv_process_set_method). The subscriber is who
 // asks; the answer is the question.
-func (r *request) setInform(from *port, smKey uint64) mad.Status {
+func (r *request) setInform(trusted bool) mad.Status {
 	var info mad.InformInfo
 	info.Decode(r.data)
-	i := inform{to: from.home(), info: info}
+	i := inform{to: r.from.home(), info: info}
 	i.info.QPN, i.info.Subscribe = 0, 1
 	at := -1
 	for j := range r.informs {
@@ -63,7 +63,7 @@ func (r *request) setInform(from *port, smKey uint64) mad.Status {
 	security := info.TrapNumber >= 256 && info.TrapNumber <= 259
 	switch {
 	case info.Subscribe > 1, info.Subscribe == 0 && at < 0,
-		info.IsGeneric != 0 && security && smKey == 0, // for who is trusted only
+		info.IsGeneric != 0 && security && !trusted, // for who is trusted only
 		info.GID != mad.GID{} && !r.hasGID(info.GID):
 		return mad.StatusRequestInvalid
 	case info.Subscribe == 0:

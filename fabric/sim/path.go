@@ -60,7 +60,7 @@ func (r *request) paths(q *query) mad.Status {
 	special := pathServiceID | pathReversible | pathNumbPath | pathPKey |
 		pathMTU | pathRate | pathLife | pathSelectMTU | pathSelectRate | pathSelectLife
 	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask()&special != 0 })
-	if q.mask&pathPKey != 0 && pq.asked.PKey&0x7fff != defaultPKey&0x7fff {
+	if q.mask&pathPKey != 0 && pq.asked.PKey&pkeyBase != defaultPKey&pkeyBase {
 		return mad.StatusOK
 	}
 	for _, a := range from {
@@ -164,15 +164,7 @@ func (q *pathQuery) selects(component, selectorComponent uint64, selector uint8,
 	if q.mask&selectorComponent == 0 {
 		selector = uint8(mad.SelectorExactly)
 	}
-	switch mad.Selector(selector) {
-	case mad.SelectorGreaterThan:
-		return value > asked
-	case mad.SelectorLessThan:
-		return value < asked
-	case mad.SelectorExactly:
-		return value == asked
-	}
-	return true // the best there is
+	return holds(mad.Selector(selector), value, asked)
 }
 
 // trace follows the tables from a to dlid of b, and gives the smallest MTU and

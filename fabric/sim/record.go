@@ -51,6 +51,14 @@ func (r *request) collect(q *query) mad.Status {
 		}
 	case mad.AttrPathRecord.ID:
 		return r.paths(q)
+	case mad.AttrMultiPathRecord.ID:
+		return r.multiPaths(q)
+	case mad.AttrTraceRecord.ID:
+		return r.traceTable(q)
+	case mad.AttrMCMemberRecord.ID:
+		r.collectGroups(q)
+	case mad.AttrServiceRecord.ID:
+		r.collectServices(q)
 	default:
 		return mad.StatusBadMethodAttribute
 	}

@@ -55,7 +55,7 @@ func (c *conn) control(p *packet) {
 	if t == nil {
 		return
 	}
-	h := rmppHeader(p)
+	h := rmppHeader(p.mad[:])
 	if h.RMPPType != mad.RMPPTypeACK {
 		c.end(t)
 		return
@@ -155,13 +155,13 @@ func isControl(p *packet) bool {
 	if mad.Class(p.mad[1]) != mad.ClassSubnAdm {
 		return false
 	}
-	h := rmppHeader(p)
+	h := rmppHeader(p.mad[:])
 	return h.RMPPVersion == 1 && h.RMPPFlags&mad.RMPPFlagsActive != 0 &&
 		h.RMPPType >= mad.RMPPTypeACK && h.RMPPType <= mad.RMPPTypeAbort
 }
 
-func rmppHeader(p *packet) (h mad.RMPPHeader) {
-	h.Decode(p.mad[mad.RMPPOffset:])
+func rmppHeader(m []byte) (h mad.RMPPHeader) {
+	h.Decode(m[mad.RMPPOffset:])
 	return h
 }
 

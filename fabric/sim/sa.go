@@ -8,13 +8,18 @@ import (
 	"fabsh/mad"
 )
 
+// saKey is the SM_Key that shows a request to be trusted: OpenSM's default
+// (opensm osm_base.h OSM_DEFAULT_SA_KEY).
+const saKey = 1
+
 // admin executes a request to the subnet administration. Of a table, m becomes
 // the header of its segments.
-func (r *request) admin(from *port, m []byte) (table []byte, status mad.Status, v verdict) {
-	if r.Method == mad.MethodSet && r.Attribute == mad.AttrInformInfo.ID {
-		return nil, r.setInform(from, binary.BigEndian.Uint64(m[mad.SAKeyOffset:])), single
+func (r *request) admin(m []byte) (table []byte, status mad.Status, v verdict) {
+	key := binary.BigEndian.Uint64(m[mad.SAKeyOffset:])
+	if key != 0 && key != saKey {
+		return nil, mad.StatusOK, silent
 	}
-	if r.Method != mad.MethodGet && r.Method != mad.MethodGetTable {
+	if info, ok := mad.MethodOf(r.Class, r.ClassVersion, r.Method); !ok || !info.Answered || r.Method == mad.MethodReport {
 		return nil, mad.StatusBadMethod, single
 	}
 	a := mad.Lookup(mad.ClassSubnAdm, r.Attribute)
@@ -24,11 +29,26 @@ func (r *request) admin(from *port, m []byte) (table []byte, status mad.Status, 
 	if a == mad.AttrSubnAdmClassPortInfo {
 		return nil, r.adminClassPortInfo(), single
 	}
-	q := newQuery(r, a, binary.BigEndian.Uint64(m[mad.SAMaskOffset:]))
+	mask := binary.BigEndian.Uint64(m[mad.SAMaskOffset:])
+	if r.Method == mad.MethodSet || r.Method == mad.MethodDelete {
+		return nil, r.change(a, mask, key != 0), single
+	}
+	q := newQuery(a, mask, r.data)
+	q.trusted = key != 0
+	if r.Method == mad.MethodGet {
+		q.enough = 2 * q.size // one too many
+	}
+	const capabilityMaskMatch = 1 << 31 // IBA 15.2.5.3
+	if a == mad.AttrPortInfoRecord && r.Modifier&capabilityMaskMatch != 0 {
+		q.atLeast = a.Field("capability_mask")
+	}
+	if r.Method == mad.MethodGetMulti && rmppHeader(m).RMPPFlags&mad.RMPPFlagsActive == 0 {
+		return nil, mad.StatusRequestInvalid, single
+	}
 	status = r.collect(q)
 	switch n := len(q.records) / q.size; {
 	case status != mad.StatusOK:
-	case r.Method == mad.MethodGetTable && q.full():
+	case r.Method != mad.MethodGet && q.full():
 		status = mad.StatusNoResources
 	case r.Method == mad.MethodGet && n == 0:
 		status = mad.StatusNoRecords
@@ -45,7 +65,23 @@ func (r *request) admin(from *port, m []byte) (table []byte, status mad.Status, 
 		copy(r.data, q.records)
 		return nil, status, single
 	}
+	if a.Answer != nil { // opensm osm_sa_multipath_record.c osm_mpr_rcv_process
+		binary.BigEndian.PutUint16(m[attributeByte:], uint16(a.Answer.ID))
+	}
 	return q.records, status, tabular
+}
+
+// change executes a Set or Delete. What fails has the question in the answer.
+func (r *request) change(a *mad.Attribute, mask uint64, trusted bool) mad.Status {
+	switch a {
+	case mad.AttrMCMemberRecord:
+		return r.changeGroup(mask)
+	case mad.AttrServiceRecord:
+		return r.changeService(mask, trusted)
+	case mad.AttrInformInfo:
+		return r.setInform(trusted)
+	}
+	return mad.StatusBadMethodAttribute
 }
 
 func (r *request) adminClassPortInfo() mad.Status {
@@ -70,25 +106,26 @@ type query struct {
 	size    int         // of a record in a table: a multiple of 8 bytes
 	records []byte      // that were found
 	record  []byte      // scratch
+	trusted bool        // the asker showed the SM_Key
 	enough  int         // bytes of records after which the rest does not matter
 }
 
-func newQuery(r *request, a *mad.Attribute, mask uint64) *query {
-	q := &query{mask: mask, want: bytes.Clone(r.data), size: (a.Size + 7) &^ 7, enough: maxTable}
+func newQuery(a *mad.Attribute, mask uint64, want []byte) *query {
+	q := &query{mask: mask, want: bytes.Clone(want), enough: maxTable}
+	q.layout(a)
+	return q
+}
+
+// layout makes q a query for records of a.
+func (q *query) layout(a *mad.Attribute) {
+	q.size = (a.Size + 7) &^ 7
 	q.record = make([]byte, q.size)
-	if r.Method == mad.MethodGet {
-		q.enough = 2 * q.size // one too many
-	}
+	q.compare = nil
 	for _, f := range a.Flat() {
-		if f.Mask()&mask != 0 {
+		if f.Mask()&q.mask != 0 {
 			q.compare = append(q.compare, f)
 		}
 	}
-	const capabilityMaskMatch = 1 << 31 // IBA 15.2.5.3
-	if a == mad.AttrPortInfoRecord && r.Modifier&capabilityMaskMatch != 0 {
-		q.atLeast = a.Field("capability_mask")
-	}
-	return q
 }
 
 // encoder is what the attributes' structs have in common.
@@ -115,6 +152,10 @@ func (q *query) matches(f *mad.Field) bool {
 		return f.Uint(q.record)&want == want
 	}
 	for e := range f.Count {
+		// Of some arrays each element is a component.
+		if f.Components == f.Count && q.mask>>(f.Component+e)&1 == 0 {
+			continue
+		}
 		if f.UintAt(q.record, e) != f.UintAt(q.want, e) {
 			return false
 		}

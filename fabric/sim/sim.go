@@ -17,6 +17,7 @@
 //	pma.go                            performance management
 //	sa.go record.go path.go rmpp.go   subnet administration
 //	event.go sweep.go inform.go       cables pulled, and who is told
+//	group.go groupmatch.go service.go   what it lets others change
 //
 // Nothing depends on time or on the order of goroutines: the same requests get
 // the same answers. Counters stand still unless they are Set.
@@ -43,6 +44,9 @@ type Subnet struct {
 	informs   []inform // subscriptions
 	lastTID   uint64   // of a report
 	accepting map[acceptKey]*conn
+	groups    []*group // multicast groups by MGID
+	madeMGIDs uint32   // MGIDs that were chosen for groups
+	services  []mad.ServiceRecord
 }
 
 // smpSize is the size of an SMP's attribute in bytes (IBA 14.2.1).

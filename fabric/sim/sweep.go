@@ -16,10 +16,10 @@ func (s *Subnet) sweep() {
 	}
 	s.fillTables()
 	for _, p := range went {
-		s.reportGID(65, p)
+		s.reportGID(65, p.gid())
 	}
 	for _, p := range came {
-		s.reportGID(64, p)
+		s.reportGID(64, p.gid())
 	}
 }
 
@@ -69,14 +69,14 @@ func (p *port) setState(state mad.PortState) {
 	p.store(&info)
 }
 
-// reportGID reports that the GID of end port p came into service (trap 64) or
-// went out of it (65).
-func (s *Subnet) reportGID(trap uint16, p *port) {
+// reportGID reports that the GID of an end port came into service (trap 64) or
+// went out of it (65), or that a multicast group was made (66) or deleted (67).
+func (s *Subnet) reportGID(trap uint16, gid mad.GID) {
 	notice := mad.Notice{
 		IsGeneric: true, Type: mad.NoticeTypeSM, ProducerType: mad.ProducerTypeSM,
 		TrapNumber: trap, IssuerLID: s.sm.lid, IssuerGID: s.sm.gid(),
 	}
-	details := mad.NoticeGID{GIDAddr: p.gid()}
+	details := mad.NoticeGID{GIDAddr: gid}
 	details.Encode(notice.DataDetails[:])
 	s.report(&notice)
 }

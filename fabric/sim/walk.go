@@ -6,8 +6,9 @@ import (
 	"fabsh/mad"
 )
 
-// Bytes of a directed-route SMP's header (IBA 14.2.1.2).
+// Bytes of a MAD's header (IBA 13.4.3), and of a directed-route SMP's (IBA 14.2.1.2).
 const (
+	attributeByte  = 16
 	statusByte     = 4 // its top bit is D: on the way back
 	hopPointerByte = 6
 	hopCountByte   = 7

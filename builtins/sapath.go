@@ -1,0 +1,119 @@
+package builtins
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/mad"
+)
+
+var saGetmultiBuiltin = Builtin{
+	Name:  "sa_getmulti",
+	Group: groupMAD,
+	Params: []Param{
+		{Name: "record", Kind: KindRecord, Default: `"MultiPathRecord"`, Doc: "name of a record; there is but one"},
+		{Name: "sgids", Kind: KindAny, Default: "None", Keyword: true, Doc: "GIDs of the sources: one, or a list"},
+		{Name: "dgids", Kind: KindAny, Default: "None", Keyword: true, Doc: "GIDs of the destinations: one, or a list"},
+		{Name: "modifier", Kind: KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
+		{Name: "**components", Kind: KindFields, Doc: "components of MultiPathRecord that the paths must have, as words or numbers"},
+	},
+	Doc: `Asks the subnet administrator for paths between sets of ports.
+It returns a list of PathRecord. Subnet administrators need not know such requests.`,
+	Example: `
+> g = [gid(r.port_guid, prefix="0xfe80000000000000") for r in sa_gettable("NodeRecord", node_type="ca")]
+> [(p.slid, p.dlid) for p in sa_getmulti(sgids=g[:1], dgids=g[1:4])]
+[(13, 14), (13, 15), (13, 16)]
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		q, err := c.saQuery(mad.MethodGetMulti)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.multiPath(q); err != nil {
+			return nil, err
+		}
+		if err := c.saPut(q, mad.MethodGetMulti); err != nil {
+			return nil, err
+		}
+		// The request is a transfer of its own, of one MAD (IBA 13.6.3.2).
+		h := mad.RMPPHeader{
+			RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RRespTime: 31, SegmentNumber: 1,
+			RMPPFlags:     mad.RMPPFlagsActive | mad.RMPPFlagsFirst | mad.RMPPFlagsLast,
+			PayloadLength: uint32(mad.SADataOffset - mad.RMPPOffset - 12 + len(q.data)),
+		}
+		h.Encode(q.MAD[mad.RMPPOffset:])
+		return q.table(c)
+	},
+}
+
+// multiPath puts the ports in a MultiPathRecord: the sources, and then the
+// destinations, as many as there are.
+func (c *call) multiPath(q *saQuery) error {
+	gids := q.layout.Field("sdgid").Offset / 8
+	q.data = q.data[:gids]
+	for _, end := range []struct{ param, field string }{{"sgids", "sgid_count"}, {"dgids", "dgid_count"}} {
+		list, err := c.gids(end.param)
+		if err != nil {
+			return err
+		}
+		n := q.layout.Field(end.field)
+		switch {
+		case len(list) == 0:
+			return fmt.Errorf("%s: paths are asked for between sources and destinations: name both, sgids and dgids", c.Name)
+		case uint64(len(list)) > n.Max():
+			return c.paramError(end.param, "got %s, want at most %d", count(len(list), "GID"), n.Max())
+		}
+		n.SetUint(q.data, uint64(len(list)))
+		q.mask |= n.Mask()
+		for _, g := range list {
+			q.data = append(q.data, g[:]...)
+		}
+	}
+	if len(q.data) > mad.ClassSubnAdm.DataSize() {
+		return fmt.Errorf("%s: %s do not fit in one datagram: at most %d", c.Name, count((len(q.data)-gids)/16, "GID"), (mad.ClassSubnAdm.DataSize()-gids)/16)
+	}
+	return nil
+}
+
+// gids are the GIDs of a parameter that takes one or a list of them.
+func (c *call) gids(param string) ([]mad.GID, error) {
+	values := []starlark.Value{c.Value(param)}
+	switch v := c.Value(param).(type) {
+	case starlark.NoneType:
+		return nil, nil
+	case starlark.Iterable:
+		values = collect(v)
+	}
+	list := make([]mad.GID, len(values))
+	for i, v := range values {
+		var err error
+		if list[i], err = parseGID(v); err != nil {
+			return nil, c.paramError(param, "%w", err)
+		}
+	}
+	return list, nil
+}
+
+var saGettraceBuiltin = Builtin{
+	Name:  "sa_gettrace",
+	Group: groupMAD,
+	Params: []Param{
+		{Name: "record", Kind: KindRecord, Default: `"TraceRecord"`, Doc: "name of a record; there is but one"},
+		{Name: "modifier", Kind: KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
+		{Name: "**components", Kind: KindFields, Doc: "components of PathRecord that the path must have, as words or numbers"},
+	},
+	Doc: `Asks the subnet administrator for the hops of a path.
+It returns a list of TraceRecord, from the source on. Subnet administrators need not know such requests; OpenSM does not.`,
+	Example: `
+> [(t.node_type, t.entry_port, t.exit_port) for t in sa_gettrace(slid=13, dlid=14)]
+[("ca", 0, 1), ("switch", 1, 2), ("ca", 1, 0)]
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		q, err := c.saQuery(mad.MethodGetTraceTable)
+		if err != nil {
+			return nil, err
+		}
+		return q.table(c)
+	},
+}

@@ -1,0 +1,314 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
+	"fabsh/mad"
+)
+
+// Multicast groups, as OpenSM keeps them (opensm osm_sa_mcmember_record.c,
+// osm_multicast.c). Forwarding tables are not set up for them.
+
+const (
+	firstMLID = 0xc000
+	lastMLID  = firstMLID + multicastCap - 1
+
+	fullMember = mad.JoinStateFullMember | mad.JoinStateSendOnlyFullMember
+
+	// P_Keys without the bit of full membership (IBA 10.9.1.1).
+	pkeyBase = 0x7fff
+)
+
+// What a Set or Delete of MCMemberRecord must have, and what it takes to make
+// a group.
+var (
+	joinComponents   = groupComponents("mgid", "port_gid", "join_state")
+	createComponents = joinComponents | groupComponents("q_key", "tclass", "p_key", "flow_label", "sl")
+	portComponent    = groupComponents("port_gid")
+	pkeyComponent    = groupComponents("p_key")
+	// Components of a query that are not compared like others.
+	groupSpecial = groupComponents("port_gid", "p_key", "mtu_selector", "mtu", "rate_selector", "rate",
+		"packet_life_time_selector", "packet_life_time")
+	// Those that do not matter to who joins: they are the port's, or compared otherwise.
+	joinSpecial = groupSpecial | groupComponents("mlid", "scope", "join_state", "proxy_join")
+)
+
+func groupComponents(scripts ...string) (mask uint64) {
+	for _, s := range scripts {
+		mask |= mad.AttrMCMemberRecord.Field(s).Mask()
+	}
+	return mask
+}
+
+// group is a multicast group.
+type group struct {
+	mad.MCMemberRecord // as it was made
+	members            []member
+	wellKnown          bool // it stays without members
+}
+
+type member struct {
+	port  *port
+	state mad.JoinState
+	proxy bool // another port joined for it
+}
+
+// broadcastGroup is the one that there is from the start: IPoIB's, of the
+// default partition (opensm osm_prtn.c prtn_make_default).
+func broadcastGroup() *group {
+	return &group{wellKnown: true, MCMemberRecord: mad.MCMemberRecord{
+		MGID: mad.MakeGID(0xff12401bffff0000, 0xffffffff), QKey: 0xb1b, MLID: firstMLID, PKey: defaultPKey,
+		MTUSelector: mad.SelectorExactly, MTU: mad.MTU2048, RateSelector: mad.SelectorExactly, Rate: mad.Rate10,
+		PacketLifeTimeSelector: mad.LifeTimeSelectorExactly, PacketLifeTime: lifeTime,
+		Scope: mad.ScopeLinkLocal, JoinState: mad.JoinStateFullMember,
+	}}
+}
+
+// groupOf finds a group; nil: there is none.
+func (s *Subnet) groupOf(g mad.GID) *group {
+	if i := slices.IndexFunc(s.groups, func(x *group) bool { return x.MGID == g }); i >= 0 {
+		return s.groups[i]
+	}
+	return nil
+}
+
+// memberOf is the port's place in the group; nil: it is no member.
+func (g *group) memberOf(p *port) *member {
+	if i := slices.IndexFunc(g.members, func(m member) bool { return m.port == p }); i >= 0 {
+		return &g.members[i]
+	}
+	return nil
+}
+
+// full counts the members that keep the group alive.
+func (g *group) full() (n int) {
+	for _, m := range g.members {
+		if m.state&fullMember != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// changeGroup has a port join or leave.
+func (r *request) changeGroup(mask uint64) mad.Status {
+	var asked mad.MCMemberRecord
+	asked.Decode(r.data)
+	if mask&joinComponents != joinComponents {
+		return mad.StatusInsufficient
+	}
+	if asked.PortGID.Prefix() != gidPrefix {
+		return mad.StatusInvalidGID
+	}
+	p := r.endPort(asked.PortGID.GUID())
+	if p == nil {
+		return mad.StatusRequestInvalid
+	}
+	var status mad.Status
+	if r.Method == mad.MethodSet {
+		status = r.join(p, &asked, mask)
+	} else {
+		status = r.leave(p, &asked)
+	}
+	if status == mad.StatusOK {
+		asked.MTUSelector, asked.RateSelector = mad.SelectorExactly, mad.SelectorExactly
+		asked.PacketLifeTimeSelector = mad.LifeTimeSelectorExactly
+		asked.Encode(r.data)
+	}
+	return status
+}
+
+// join makes p a member, and the group where there is none. asked becomes the
+// member's record.
+func (r *request) join(p *port, asked *mad.MCMemberRecord, mask uint64) mad.Status {
+	g := r.groupOf(asked.MGID)
+	switch {
+	case asked.JoinState == 0, mask&pkeyComponent != 0 && asked.PKey&pkeyBase == 0:
+		return mad.StatusRequestInvalid
+	case g == nil:
+		var status mad.Status
+		if g, status = r.makeGroup(p, *asked, mask); status != mad.StatusOK {
+			return status
+		}
+	case !r.matchesGroup(g, mask):
+		return mad.StatusRequestInvalid
+	}
+	m := g.memberOf(p)
+	switch {
+	case !selectedBy(asked, mask, &g.MCMemberRecord),
+		p.mtu < g.MTU, int(p.rate) < halfGbps(g.Rate),
+		!r.hasPKey(p, g.PKey),
+		m != nil && !r.mayModify(m, g):
+		return mad.StatusRequestInvalid
+	}
+	if m == nil {
+		g.members = append(g.members, member{port: p, proxy: r.from != p})
+		slices.SortFunc(g.members, func(a, b member) int { return int(a.port.lid) - int(b.port.lid) })
+		m = g.memberOf(p)
+	}
+	if !slices.Contains(r.groups, g) {
+		r.groups = append(r.groups, g)
+		slices.SortFunc(r.groups, func(a, b *group) int { return bytes.Compare(a.MGID[:], b.MGID[:]) })
+	}
+	before := g.full()
+	if m.state |= asked.JoinState; before == 0 && g.full() > 0 {
+		r.reportGID(66, g.MGID)
+	}
+	gid, proxy := asked.PortGID, asked.ProxyJoin
+	*asked = g.MCMemberRecord
+	asked.PortGID, asked.JoinState, asked.ProxyJoin = gid, m.state, proxy
+	return mad.StatusOK
+}
+
+// leave takes p's JoinState, or some of it, away. asked gets what is left.
+func (r *request) leave(p *port, asked *mad.MCMemberRecord) mad.Status {
+	g := r.groupOf(asked.MGID)
+	if g == nil {
+		return mad.StatusRequestInvalid
+	}
+	m := g.memberOf(p)
+	if m == nil || asked.JoinState&m.state == 0 || asked.JoinState&^m.state != 0 || !r.mayModify(m, g) {
+		return mad.StatusRequestInvalid
+	}
+	before := m.state
+	m.state &^= asked.JoinState
+	// Without full members a group is no more, for other members neither.
+	stays := m.state&mad.JoinStateFullMember != 0 || m.state != 0 && g.full() > 0
+	asked.Scope, asked.JoinState = g.Scope, m.state
+	if !stays {
+		asked.JoinState = 0
+		g.members = slices.DeleteFunc(g.members, func(m member) bool { return m.port == p })
+	}
+	if before&fullMember != 0 && g.full() == 0 {
+		r.reportGID(67, g.MGID)
+		g.members = nil
+		r.groups = slices.DeleteFunc(r.groups, func(x *group) bool { return x == g && !g.wellKnown })
+	}
+	return mad.StatusOK
+}
+
+// mayModify: a member's record changes only at its own request, or where
+// another joined for it, at that of any port of the partition (IBA o15-0.2.1).
+func (r *request) mayModify(m *member, g *group) bool {
+	if m.proxy {
+		return r.hasPKey(r.from, g.PKey)
+	}
+	return r.from == m.port
+}
+
+// makeGroup makes the group that p asks for.
+func (r *request) makeGroup(p *port, asked mad.MCMemberRecord, mask uint64) (*group, mad.Status) {
+	switch {
+	case asked.JoinState&fullMember == 0:
+		return nil, mad.StatusRequestInvalid
+	case mask&createComponents != createComponents:
+		return nil, mad.StatusInsufficient
+	case asked.MGID == mad.GID{}:
+		asked.MGID = r.newMGID(&asked, mask)
+	case !r.validMGID(asked.MGID):
+		return nil, mad.StatusRequestInvalid
+	}
+	if !realize(&asked, mask, p) {
+		return nil, mad.StatusRequestInvalid
+	}
+	if asked.MLID = r.freeMLID(asked.MLID); asked.MLID == 0 {
+		return nil, mad.StatusNoResources
+	}
+	asked.MTUSelector, asked.RateSelector = mad.SelectorExactly, mad.SelectorExactly
+	asked.PacketLifeTimeSelector = mad.LifeTimeSelectorExactly
+	return &group{MCMemberRecord: asked}, mad.StatusOK
+}
+
+// newMGID is one that the subnet administration chooses.
+func (r *request) newMGID(asked *mad.MCMemberRecord, mask uint64) mad.GID {
+	scope := mad.ScopeLinkLocal
+	if mask&groupComponents("scope") != 0 {
+		scope = asked.Scope
+	}
+	g := mad.MakeGID(0, 0)
+	copy(g[:], []byte{0xff, 0x10 | byte(scope), 0xa0, 0x1b})
+	binary.BigEndian.PutUint64(g[4:], gidPrefix)
+	for {
+		binary.LittleEndian.PutUint32(g[10:], r.madeMGIDs)
+		r.madeMGIDs++
+		if r.groupOf(g) == nil {
+			return g
+		}
+	}
+}
+
+// validMGID: a group may have that MGID (IBA 4.1.1). One of IPoIB needs its
+// partition's broadcast group.
+func (r *request) validMGID(g mad.GID) bool {
+	signature := binary.BigEndian.Uint16(g[2:])
+	switch {
+	case g[0] != 0xff:
+		return false
+	case signature == 0x401b, signature == 0x601b:
+		broadcast := mad.MakeGID(0xff10401b00000000, 0xffffffff)
+		broadcast[1] |= g[1] & 0xf
+		copy(broadcast[4:6], g[4:6])
+		return g == broadcast || r.groupOf(broadcast) != nil
+	}
+	return g[1]&0xe0 == 0 && (signature != 0xa01b || g[1]&0xf != byte(mad.ScopeLinkLocal))
+}
+
+// freeMLID is the wanted MLID, or else the lowest, that no group has; 0: none.
+func (r *request) freeMLID(want mad.LID) mad.LID {
+	used := map[mad.LID]bool{}
+	for _, g := range r.groups {
+		used[g.MLID] = true
+	}
+	if want >= firstMLID && want <= lastMLID && !used[want] {
+		return want
+	}
+	for lid := mad.LID(firstMLID); lid <= lastMLID; lid++ {
+		if !used[lid] {
+			return lid
+		}
+	}
+	return 0
+}
+
+// collectGroups finds the records of groups. Who is in them is told to nobody
+// who does not show the SM_Key.
+func (r *request) collectGroups(q *query) {
+	var asked mad.MCMemberRecord
+	asked.Decode(q.want)
+	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask()&groupSpecial != 0 })
+	var only *port
+	if q.mask&portComponent != 0 {
+		if only = r.endPort(asked.PortGID.GUID()); only == nil {
+			return
+		}
+	}
+	for _, g := range r.groups {
+		if !r.hasPKey(r.from, g.PKey) || q.mask&pkeyComponent != 0 && !samePartition(asked.PKey, g.PKey) || !selectedBy(&asked, q.mask, &g.MCMemberRecord) {
+			continue
+		}
+		if only == nil && !q.trusted {
+			q.addGroup(g.MCMemberRecord)
+			continue
+		}
+		for _, m := range g.members {
+			if only == nil || m.port == only {
+				rec := g.MCMemberRecord
+				rec.PortGID, rec.JoinState, rec.ProxyJoin = m.port.gid(), m.state, m.proxy
+				q.addGroup(rec)
+			}
+		}
+	}
+}
+
+// addGroup adds a record, if it is asked for, and leaves the member out for
+// who is not trusted.
+func (q *query) addGroup(rec mad.MCMemberRecord) {
+	before := len(q.records)
+	q.add(&rec)
+	if len(q.records) > before && !q.trusted {
+		rec.PortGID, rec.JoinState, rec.ProxyJoin = mad.GID{}, 0, false
+		rec.Encode(q.records[before:])
+	}
+}

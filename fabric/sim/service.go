@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"slices"
+
+	"fabsh/mad"
+)
+
+// Services, as OpenSM keeps them (opensm osm_sa_service_record.c): a
+// ServiceKey guards nothing, but is told to nobody. A lease does not run out.
+
+const endlessLease = 1<<32 - 1
+
+var (
+	serviceID    = serviceComponent("service_id")
+	serviceGID   = serviceComponent("service_gid")
+	servicePKey  = serviceComponent("service_p_key")
+	serviceLease = serviceComponent("service_lease")
+)
+
+func serviceComponent(script string) uint64 { return mad.AttrServiceRecord.Field(script).Mask() }
+
+// changeService announces a service, or takes it back.
+func (r *request) changeService(mask uint64, trusted bool) mad.Status {
+	var asked mad.ServiceRecord
+	asked.Decode(r.data)
+	if mask&servicePKey != 0 {
+		if !r.hasPKey(r.from, asked.ServicePKey) {
+			return mad.StatusRequestInvalid
+		}
+		if mask&serviceGID != 0 && asked.ServiceGID[0] != 0xff {
+			if p := r.endPort(asked.ServiceGID.GUID()); p == nil || !r.hasPKey(p, asked.ServicePKey) {
+				return mad.StatusRequestInvalid
+			}
+		}
+	}
+	known := slices.IndexFunc(r.services, func(s mad.ServiceRecord) bool {
+		return s.ServiceID == asked.ServiceID && s.ServiceGID == asked.ServiceGID && s.ServicePKey == asked.ServicePKey
+	})
+	switch {
+	case r.Method == mad.MethodDelete && known < 0:
+		return mad.StatusNoRecords
+	case r.Method == mad.MethodDelete:
+		asked = r.services[known]
+		r.services = slices.Delete(r.services, known, known+1)
+	case mask&(serviceID|serviceGID) != serviceID|serviceGID:
+		return mad.StatusRequestInvalid
+	default:
+		if mask&serviceLease == 0 {
+			asked.ServiceLease = endlessLease
+		}
+		if known >= 0 {
+			r.services[known] = asked
+		} else {
+			r.services = slices.Insert(r.services, 0, asked)
+		}
+		if mask&servicePKey == 0 {
+			asked.ServicePKey = defaultPKey
+		}
+	}
+	if !trusted {
+		asked.ServiceKey = [16]byte{}
+	}
+	asked.Encode(r.data)
+	return mad.StatusOK
+}
+
+// collectServices finds the services of the asker's partitions.
+func (r *request) collectServices(q *query) {
+	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask() == serviceLease })
+	for i := range r.services {
+		s := &r.services[i]
+		before := len(q.records)
+		if r.hasPKey(r.from, s.ServicePKey) {
+			q.add(s)
+		}
+		if len(q.records) > before && !q.trusted {
+			clear(mad.AttrServiceRecord.Field("service_key").Bytes(q.records[before:]))
+		}
+	}
+}
