@@ -13,6 +13,8 @@ type request struct {
 	mad.Header
 	from    *port  // where it was sent
 	in      *port  // where it came in
+	about   *node  // whose performance management is asked
+	sentTo  *node  // where that is; nil: here
 	data    []byte // its attribute; afterwards the answer's
 	hideKey bool   // the M_Key is not to be shown to who does not know it
 }
@@ -76,6 +78,9 @@ func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v ver
 
 	v = single
 	var status mad.Status
+	if h.Class == mad.ClassPerf && !r.reception(p) {
+		return nil, silent
+	}
 	admin := h.Class == mad.ClassSubnAdm && r.in.home() == r.sm
 	switch {
 	case busy:
@@ -88,6 +93,8 @@ func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v ver
 		status = r.smp()
 	case admin:
 		table, status, v = r.admin(m)
+	case r.sentTo != nil:
+		status = r.redirect()
 	default:
 		status = r.perf()
 	}

@@ -39,6 +39,7 @@ func New(f *fabric.Fabric, o Options) *Subnet {
 		s.port(p).bringUp(p.Info(), s)
 	}
 	s.fillTables()
+	s.redirectAll()
 	s.look()
 	return s
 }
@@ -214,7 +215,7 @@ func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 			info.MasterSMLID = s.sm.lid
 		}
 		if s.options.MKey != 0 {
-			info.MKey, info.MKeyProtectBits = s.options.MKey, 1
+			info.MKey, info.MKeyProtectBits = s.options.MKey, s.options.MKeyLevel
 		}
 		if !p.node.isSwitch {
 			info.CapabilityMask |= mad.CapabilityMaskIsAutomaticMigrationSupported |

@@ -30,13 +30,22 @@ type Options struct {
 	Dead []*fabric.Port
 	// SM is where the subnet manager sits; nil: on the first CA.
 	SM *fabric.Node
-	// MKey, if not 0, is every port's M_Key, with protection level 1.
-	MKey uint64
+	// MKey, if not 0, is every port's M_Key, with protection level MKeyLevel:
+	// 0, as 1, guards against Sets only, 2 and 3 against Gets too.
+	MKey      uint64
+	MKeyLevel uint8
+	// Redirects are nodes whose performance management is elsewhere.
+	Redirects []Redirect
 }
+
+// Redirect says that the performance management of Node is a queue pair of At's,
+// to which Node's own agent redirects. Where both are one node it redirects to
+// itself, which leads nowhere.
+type Redirect struct{ Node, At *fabric.Node }
 
 // faultKeys are the keys that go with every kind.
 var faultKeys = map[string]string{
-	"loss": "0", "delay": "0s", "jitter": "0s", "dup": "0", "busy": "0", "seed": "1", "dead": "", "sm": "", "mkey": "0",
+	"loss": "0", "delay": "0s", "jitter": "0s", "dup": "0", "busy": "0", "seed": "1", "dead": "", "sm": "", "mkey": "0", "mkey_level": "1", "redirect": "",
 	"remove_links": "0", "remove_switches": "0",
 }
 
@@ -50,6 +59,21 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 	o.Seed = v.seed()
 	if o.MKey, err = strconv.ParseUint(v.text["mkey"], 0, 64); err != nil {
 		v.fail("mkey", "is not a number of 64 bits, as 0x1234")
+	}
+	o.MKeyLevel = uint8(v.number("mkey_level", 0, 3))
+	if text := v.text["redirect"]; text != "" {
+		for _, pair := range strings.Split(text, "+") {
+			node, at, _ := strings.Cut(pair, "@")
+			var r Redirect
+			if r.Node, err = findNode(f, node); err == nil {
+				r.At, err = findNode(f, at)
+			}
+			if err != nil {
+				v.fail("redirect", err.Error()+": write NODE@NODE")
+				break
+			}
+			o.Redirects = append(o.Redirects, r)
+		}
 	}
 	if name := v.text["sm"]; name != "" {
 		if o.SM, err = findNode(f, name); err != nil {

@@ -118,11 +118,11 @@ func (r *request) count(a *mad.Attribute, view []shown) mad.Status {
 
 // selected are the ports that a PortSelect means.
 func (r *request) selected(num int) []port {
-	ports := r.in.node.ports
+	ports := r.about.ports
 	switch {
 	case num == allPorts:
 		return ports[1:]
-	case num >= len(ports), num == 0 && !r.in.node.isSwitch:
+	case num >= len(ports), num == 0 && !r.about.isSwitch:
 		return nil
 	}
 	return ports[num : num+1]

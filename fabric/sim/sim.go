@@ -14,7 +14,7 @@
 //	walk.go                 the way of a MAD from port to port
 //	agent.go                which agent it is for, and whether it may ask
 //	smp.go portinfo.go table.go       subnet management
-//	pma.go                            performance management
+//	pma.go redirect.go                performance management
 //	sa.go record.go path.go rmpp.go   subnet administration
 //	event.go sweep.go inform.go       cables pulled, and who is told
 //	group.go groupmatch.go service.go   what it lets others change
@@ -63,6 +63,8 @@ type node struct {
 	sw       [smpSize]byte // SwitchInfo
 	fdbTop   mad.LID       // SwitchInfo.LinearFDBTop
 	lft      []uint8       // ends where only unrouted would follow
+	sentTo   *node         // where its performance management is; nil: here
+	standsIn *node         // whose performance management is here too; nil: nobody's
 }
 
 // port is a port's state: PortInfo as on the wire, and beside it what moving

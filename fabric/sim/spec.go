@@ -114,7 +114,10 @@ var kinds = []kind{
 //	           a number or a share (1%) of the hosts but the subnet manager's,
 //	           chosen by the seed
 //	sm=        the node that the subnet manager sits on: the first CA
-//	mkey=0     an M_Key that guards all ports against Sets
+//	mkey=0     an M_Key that guards all ports
+//	mkey_level=1  against Sets; 2 and 3: against Gets too
+//	redirect=  NODE@NODE, several with +: requests to the performance
+//	           management of the first are redirected to the second
 func Parse(spec string) (*fabric.Fabric, Options, error) {
 	f, o, err := parse(spec)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestSpecOptions(t *testing.T) {
 	f, o := mustParse(t, "ring:n=3,loss=5%,dup=0.25,busy=1,delay=20ms,jitter=1s,seed=-4,mkey=0xab,sm=node-0002 HCA-1,dead=switch-1/3+node-0003 HCA-1")
 	got := o
 	got.SM, got.Dead = nil, nil
-	want := Options{Loss: 0.05, Dup: 0.25, Busy: 1, Delay: 20 * time.Millisecond, Jitter: time.Second, Seed: -4, MKey: 0xab}
+	want := Options{Loss: 0.05, Dup: 0.25, Busy: 1, Delay: 20 * time.Millisecond, Jitter: time.Second, Seed: -4, MKey: 0xab, MKeyLevel: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -119,7 +119,7 @@ func TestSpecDead(t *testing.T) {
 }
 
 func TestSpecErrors(t *testing.T) {
-	const keys = "busy, dead, delay, dup, jitter, loss, mkey, remove_links, remove_switches, seed, sm"
+	const keys = "busy, dead, delay, dup, jitter, loss, mkey, mkey_level, redirect, remove_links, remove_switches, seed, sm"
 	const kinds = "fattree, pgft, ring, mesh, torus, hyperx, dragonfly, random"
 	for spec, want := range map[string]string{
 		"fatree":                   `unknown kind "fatree" (did you mean fattree?); there are ` + kinds + `, and no such file`,
@@ -170,6 +170,9 @@ func TestSpecErrors(t *testing.T) {
 		"delay=-20ms":              `delay=-20ms is not a duration, as 20ms`,
 		"jitter=x":                 `jitter=x is not a duration, as 20ms`,
 		"seed=x":                   `seed=x is not a number`,
+		"mkey_level=4":             `mkey_level=4 is not a number from 0 to 3`,
+		"ring:redirect=switch-1":   `redirect=switch-1 names "", which is no node: write NODE@NODE`,
+		"ring:redirect=a@switch-1": `redirect=a@switch-1 names "a", which is no node: write NODE@NODE`,
 		"mkey=0x10000000000000000": `mkey=0x10000000000000000 is not a number of 64 bits, as 0x1234`,
 		"dead=33":                  `dead=33 is not a number of hosts: beside the subnet manager's there are 31`,
 		"dead=-1":                  `dead=-1 is not a number of hosts: beside the subnet manager's there are 31`,

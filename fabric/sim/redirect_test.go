@@ -1,0 +1,56 @@
+package sim
+
+import (
+	"fmt"
+	"testing"
+
+	"fabsh/mad"
+)
+
+// TestRedirect: who follows gets the counters of the node that was asked, for
+// none of the address may be left out.
+func TestRedirect(t *testing.T) {
+	r := newRig(t, small+",redirect=leaf-1@spine-1+node-0002 HCA-1@node-0002 HCA-1")
+	counters := func(name string) (*mad.Call, error) {
+		e := mad.NewEngine(r.attach("node-0001 HCA-1"), mad.Options{Write: true})
+		defer e.Close()
+		c := new(mad.Call)
+		c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, encode(&mad.PortCounters{PortSelect: 1})[:192])
+		c.SetLID(r.lid(name))
+		if err := e.Do(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		return c, c.Err
+	}
+	r.at("leaf-1", 1).counters = map[string]uint64{"SymbolErrorCounter": 7}
+	r.at("spine-1", 1).counters = map[string]uint64{"SymbolErrorCounter": 8}
+	for name, want := range map[string]uint16{"leaf-1": 7, "spine-1": 8} {
+		c, err := counters(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got mad.PortCounters
+		if got.Decode(c.Data()); got.SymbolErrorCounter != want {
+			t.Errorf("%s: %d, want %d", name, got.SymbolErrorCounter, want)
+		}
+	}
+	lid := r.lid("node-0002 HCA-1")
+	guid := r.at("node-0002 HCA-1", 1).guid
+	want := fmt.Sprintf("PerfGet(PortCounters) to LID %d: redirection required (status 0x0002): the redirections go round in a circle: LID %d, GID %v, GID %v; the agents there are set up wrongly",
+		lid, lid, mad.MakeGID(gidPrefix, guid), mad.MakeGID(gidPrefix, guid))
+	if _, err := counters("node-0002 HCA-1"); err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	for name, c := range map[string]mad.Address{
+		"wrong Q_Key":      {LID: r.lid("spine-1"), QP: standInQP, QKey: 0x12},
+		"no Q_Key":         {LID: r.lid("spine-1"), QP: standInQP},
+		"wrong queue pair": {LID: r.lid("spine-1"), QP: 0x43, QKey: standInQKey},
+		"another node":     {LID: lid, QP: standInQP + 1, QKey: standInQKey},
+	} {
+		call := &mad.Call{To: c}
+		call.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, encode(&mad.PortCounters{PortSelect: 1})[:192])
+		if r.conn.ask(t, call) {
+			t.Errorf("%s: answered", name)
+		}
+	}
+}
