@@ -6,10 +6,13 @@ import "fabsh/mad"
 type Dest struct {
 	Route mad.DirectedRoute
 	LID   mad.LID
+	// Guard says whose M_Key they need, as far as that is known.
+	Guard mad.Guard
 }
 
 // Address sends c's SMP to d.
 func (d Dest) Address(c *mad.Call) {
+	c.Guard = d.Guard
 	if d.Route != nil {
 		c.SetRoute(d.Route)
 	} else {
@@ -22,4 +25,26 @@ func smp(c *mad.Call, d Dest, m mad.Method, a *mad.Attribute, modifier uint32, d
 	c.PutSMP(m, a.ID, modifier, data)
 	d.Address(c)
 	return c
+}
+
+// Guard is whose M_Key SMPs to n need, along its route or by its LID.
+func (n *Node) Guard() mad.Guard { return mad.Guard{Port: n.info.PortGUID, Node: n.info.NodeGUID} }
+
+// Guard is whose M_Key SMPs to p need.
+func (p *Port) Guard() mad.Guard { return mad.Guard{Port: p.GUID(), Node: p.Node().GUID()} }
+
+// PortAt is the port that a directed route comes in through, in a fabric that
+// was discovered from the local port; nil where f does not know.
+func (f *Fabric) PortAt(route mad.DirectedRoute) *Port {
+	p := f.From()
+	if p == nil || p.Node().route.Hops() > 0 || len(route) == 0 {
+		return nil
+	}
+	for _, num := range route[1:] {
+		if p = p.Node().Port(int(num)); p == nil || p.Peer() == nil {
+			return nil
+		}
+		p = p.Peer()
+	}
+	return p
 }

@@ -15,6 +15,9 @@ type DiscoverOptions struct {
 	Around mad.DirectedRoute
 	// Hops is how far it goes from there. 0: as far as it can.
 	Hops int
+	// Known is what is known of the subnet already, or nil: of nodes that want
+	// their own M_Keys even for NodeInfo, it says who they are.
+	Known *Fabric
 	// Progress is told, each time a node is found, how many there are. It is
 	// called on the engine's goroutines and must not block. It may be nil.
 	Progress func(nodes int)
@@ -30,6 +33,9 @@ type DiscoverOptions struct {
 // SwitchInfo, and PortInfo of all ports of switches and of the ports of other
 // nodes that links lead to. Nothing waits for a level of the network to be
 // complete: what follows from an answer is asked when it comes.
+//
+// A fabric whose nodes all want an M_Key is left alone as soon as that shows
+// (hush).
 func Discover(ctx context.Context, e *mad.Engine, o DiscoverOptions) (*Fabric, error) {
 	if len(o.Around) == 0 {
 		o.Around = mad.DirectedRoute{0}
@@ -38,6 +44,13 @@ func Discover(ctx context.Context, e *mad.Engine, o DiscoverOptions) (*Fabric, e
 		return nil, fmt.Errorf("%s is no directed route: it must begin with 0 and have at most %d hops", o.Around, mad.MaxHops)
 	}
 	s := &sweep{engine: e, opt: o, books: map[mad.GUID]*book{}, done: make(chan struct{})}
+	if e.Options().Keys != nil && o.Around.Hops() == 0 {
+		port, err := e.Port()
+		if err != nil {
+			return nil, err
+		}
+		s.local = mad.Guard{Port: port.PortGUID, Node: port.NodeGUID}
+	}
 	s.mu.Lock()
 	s.askNode((*sweep).gotStart, nil, 0, o.Around)
 	s.mu.Unlock()
@@ -62,6 +75,7 @@ func Discover(ctx context.Context, e *mad.Engine, o DiscoverOptions) (*Fabric, e
 type sweep struct {
 	engine *mad.Engine
 	opt    DiscoverOptions
+	local  mad.Guard     // of the local port, where there are keys
 	done   chan struct{} // closed when nothing is open any more
 
 	mu       sync.Mutex // guards all that follows
@@ -72,6 +86,7 @@ type sweep struct {
 	ended    error      // why the sweep asks nothing more
 	failures []failure
 	notes    []note
+	hush     hush
 }
 
 // request is one SMP of a sweep, and what it is about.
@@ -103,8 +118,10 @@ func (s *sweep) ask(then func(*sweep, *request), n *found, port int, route mad.D
 	r.then, r.node, r.port, r.route, r.sighting = then, n, port, route, nil
 	r.place = len(s.open)
 	s.open = append(s.open, r)
-	r.PutSMP(mad.MethodGet, a.ID, modifier, nil)
-	r.SetRoute(route)
+	smp(&r.Call, Dest{Route: route, Guard: s.guard(n, port, a)}, mad.MethodGet, a, modifier, nil)
+	if r.Retries = 0; a == mad.AttrNodeInfo {
+		r.Retries = s.hush.retries
+	}
 	s.engine.Start(&r.Call)
 	return r
 }

@@ -83,7 +83,7 @@ func Apply(ctx context.Context, e *mad.Engine, changes ...*Change) error {
 			}
 		}
 	}
-	return nil
+	return doubtKeys(ctx, e, changes)
 }
 
 // checkGUID: the node that answers is the one that is meant.

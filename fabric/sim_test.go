@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"errors"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,11 @@ import (
 // attach starts an engine at the first CA of a simulated subnet.
 func attach(t testing.TB, spec string) *mad.Engine {
 	t.Helper()
+	return attachWith(t, spec, mad.Options{})
+}
+
+func attachWith(t testing.TB, spec string, options mad.Options) *mad.Engine {
+	t.Helper()
 	f, o, err := sim.Parse(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +30,7 @@ func attach(t testing.TB, spec string) *mad.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mad.NewEngine(conn, mad.Options{})
+	return mad.NewEngine(conn, options)
 }
 
 // sweep discovers a simulated subnet from its first CA.
@@ -88,4 +94,85 @@ func BenchmarkDiscover(b *testing.B) {
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(len(f.Ports())), "heap-B/port")
 	b.ReportMetric(float64(len(f.Ports())), "ports")
 	b.ReportMetric(float64(len(f.Nodes())), "nodes")
+}
+
+// TestKeys: a fabric that wants M_Keys is swept with the right ones, and not
+// otherwise.
+func TestKeys(t *testing.T) {
+	const spec = "ring:n=3,hosts=2,mkey=0x1234,mkey_level="
+	want, _, _ := sweep(t, "ring:n=3,hosts=2")
+	own := &mad.Keys{Ports: map[mad.GUID]uint64{}}
+	for i := range want.Ports() {
+		own.Ports[want.Ports()[i].GUID()] = 0x1234
+	}
+	byNode := &mad.Keys{Ports: map[mad.GUID]uint64{}}
+	for i := range want.Nodes() {
+		byNode.Ports[want.Nodes()[i].GUID()] = 0x1234
+	}
+	for _, test := range []struct {
+		name, spec string
+		keys       *mad.Keys
+		known      *fabric.Fabric
+		err        string
+		nodes      int
+	}{
+		{"level 1 without", spec + "1", nil, nil, "", 9},
+		{"level 2 with", spec + "2", &mad.Keys{M: 0x1234}, nil, "", 9},
+		{"level 2 without", spec + "2", nil, nil, "the node at route 0 does not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s", 0},
+		{"level 3 with the wrong one", spec + "3", &mad.Keys{M: 0x1235}, nil, "the node at route 0 does not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s", 0},
+		{"each its own, and nobody knows who is behind a port", spec + "2", own, nil, "", 1},
+		{"each its own, and known", spec + "2", own, want, "", 9},
+		{"each its own, by node", spec + "2", byNode, want, "", 9},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := attachWith(t, test.spec, mad.Options{Keys: test.keys})
+				defer e.Close()
+				f, err := fabric.Discover(t.Context(), e, fabric.DiscoverOptions{Known: test.known})
+				got := ""
+				if err != nil {
+					got = err.Error()
+				}
+				if got != test.err || err == nil && len(f.Nodes()) != test.nodes {
+					t.Errorf("%v, %v, want %d nodes, %s", f, err, test.nodes, test.err)
+				}
+			})
+		})
+	}
+}
+
+// TestSilentSet: a Set that the M_Key stands in the way of says so.
+func TestSilentSet(t *testing.T) {
+	for _, test := range []struct {
+		name, spec string
+		keys       *mad.Keys
+		want       string
+	}{
+		{"none given", "mkey=0x1234", nil, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key, and answers no Set without it"},
+		{"none given, level 0", "mkey=0x1234,mkey_level=0", nil, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key, and answers no Set without it"},
+		{"wrong", "mkey=0x1234", &mad.Keys{M: 0x99}, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has another M_Key than the one that was sent, and answers no Set without it"},
+		{"right", "mkey=0x1234", &mad.Keys{M: 0x1234}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := attachWith(t, test.spec, mad.Options{Keys: test.keys, Write: true})
+				defer e.Close()
+				c := &fabric.Change{Dest: fabric.Dest{LID: 2}, Attr: mad.AttrNodeDescription, Edit: func(data []byte) { copy(data, "new") }}
+				if err := fabric.Apply(t.Context(), e, c); err != nil {
+					t.Fatal(err)
+				}
+				got := ""
+				if c.Err != nil {
+					got = c.Err.Error()
+				}
+				if d := cmp.Diff(test.want, got); d != "" {
+					t.Errorf("(-want +got):\n%s", d)
+				}
+				var k *fabric.KeyError
+				if errors.As(c.Err, &k) != (test.want != "") || c.Err != nil && !errors.Is(c.Err, mad.ErrTimeout) {
+					t.Errorf("%T", c.Err)
+				}
+			})
+		})
+	}
 }

@@ -183,6 +183,8 @@ func (s *sweep) reportFailures(add func(k ProblemKind, format string, args ...an
 			what = "ports " + strings.Join(ports, ", ")
 		}
 		switch {
+		case k.attr == mad.AttrNodeInfo && s.silent():
+			add(k.kind, "what is behind %s of %s is unknown: %s; the link is up, so look at the node behind it, and at the cable; or else what is there wants %s", what, k.node.label(), fs[0].text(), s.wants())
 		case k.attr == mad.AttrNodeInfo:
 			for _, f := range fs {
 				add(k.kind, "what is behind port %d of %s is unknown: %s; the link is up, so look at the node behind it, and at the cable", f.port, k.node.label(), f.text())

@@ -210,7 +210,9 @@ func (s *sweep) expand(n *found, port int) {
 func (s *sweep) cross(n *found, port int) {
 	n.ports[port].view = viewUnknown
 	if route := n.behind(port); route != nil {
-		s.askNode((*sweep).gotFar, n, port, route)
+		if !s.holds(n, port) {
+			s.askNode((*sweep).gotFar, n, port, route)
+		}
 		return
 	}
 	n.ports[port].view = viewSomething
@@ -220,6 +222,7 @@ func (s *sweep) cross(n *found, port int) {
 // gotFar handles NodeInfo of what is behind a port.
 func (s *sweep) gotFar(r *request) {
 	n, p := r.node, &r.node.ports[r.port]
+	defer s.heard(r)
 	info, local, err := r.nodeInfo()
 	if err != nil {
 		if r.Err != nil {
