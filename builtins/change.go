@@ -193,7 +193,7 @@ func copyField(f *mad.Field, to, from []byte) {
 // reachable: SMPs can be addressed to t.
 func (t *target) reachable() error { return t.addressSMP(new(mad.Call)) }
 
-func (t *target) dest() fabric.Dest { return fabric.Dest{Route: t.route, LID: t.lid} }
+func (t *target) dest() fabric.Dest { return fabric.Dest{Route: t.route, LID: t.lid, Guard: t.guard} }
 
 // guid is the node GUID that must answer; 0 where only an address is known.
 func (t *target) guid() mad.GUID {

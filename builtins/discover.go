@@ -32,6 +32,9 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 	fn: func(c *call) (starlark.Value, error) {
 		s, f := c.session(), c.fiber()
 		o := fabric.DiscoverOptions{Around: mad.DirectedRoute{0}}
+		if s.fabric != nil {
+			o.Known = s.fabric.f
+		}
 		if s.o.Engine == nil && s.o.Loaded != nil {
 			if c.Has("around") || c.Has("hops") {
 				return nil, fmt.Errorf("discover: around and hops need a live fabric: this session reads a file")
@@ -72,9 +75,12 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 		var late *DeadlineError
 		if err != nil && !(errors.As(err, &late) && found != nil) { // what was found in time is worth having
 			c.count(err)
-			failed := &requestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, advice: advice(err)}
+			failed := &requestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, advice: c.advice(err)}
 			if errors.Is(err, mad.ErrTimeout) && o.Around.Hops() == 0 {
-				failed.advice = "look at the local device, or allow more with --timeout and --retries"
+				failed.advice = "look at the local device, or allow more with --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
+				if c.hasKeys() {
+					failed.advice = "look at the local device, and whether --keys gives its M_Key, or allow more with --timeout and --retries"
+				}
 			}
 			return nil, failed
 		}

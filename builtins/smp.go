@@ -133,13 +133,10 @@ func (t *target) addressSMP(call *mad.Call) error {
 	switch {
 	case t.err != nil:
 		return t.err
-	case t.route != nil:
-		call.SetRoute(t.route)
-	case t.lid != 0:
-		call.SetLID(t.lid)
-	default:
+	case t.route == nil && t.lid == 0:
 		return &targetError{msg: "it has neither a directed route nor a LID: run discover() on a live fabric"}
 	}
+	t.dest().Address(call)
 	return nil
 }
 

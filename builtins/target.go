@@ -18,6 +18,7 @@ type target struct {
 	route mad.DirectedRoute // SMPs go along it; nil: they go by LID
 	lid   mad.LID           // 0: none is known
 	node  *fabric.Node      // nil where only an address is known
+	guard mad.Guard         // whose M_Key SMPs to it need, as far as is known
 	port  int               // what a port target says; noPortGiven if it was none
 	err   error             // why there is no such target
 }
@@ -66,12 +67,20 @@ func (r *resolver) target(v starlark.Value) (target, error) {
 		case n > int(mad.MaxUnicastLID):
 			return target{}, fmt.Errorf("LID %d is no unicast LID, 1..%d", n, mad.MaxUnicastLID)
 		}
-		return target{label: fmt.Sprintf("LID %d", n), lid: mad.LID(n), port: noPortGiven}, nil
+		t := target{label: fmt.Sprintf("LID %d", n), lid: mad.LID(n), port: noPortGiven}
+		if f := r.c.session().fabric; f != nil {
+			t.guard = guardOf(f.f.PortByLID(t.lid))
+		}
+		return t, nil
 	case route:
 		if err := r.checkRoute(v.directed()); err != nil {
 			return target{}, err
 		}
-		return target{label: "route " + v.directed().String(), route: v.directed(), port: noPortGiven}, nil
+		t := target{label: "route " + v.directed().String(), route: v.directed(), port: noPortGiven}
+		if f := r.c.session().fabric; f != nil {
+			t.guard = guardOf(f.f.PortAt(t.route))
+		}
+		return t, nil
 	case node:
 		return nodeTarget(v.Node), nil
 	case port:
@@ -137,12 +146,19 @@ func (c *call) engine() (*mad.Engine, error) {
 }
 
 func nodeTarget(n *fabric.Node) target {
-	return target{label: n.Label(), route: n.Route(), lid: n.LID(), node: n, port: noPortGiven}
+	return target{label: n.Label(), route: n.Route(), lid: n.LID(), node: n, guard: n.Guard(), port: noPortGiven}
 }
 
 // portTarget: a switch's port is reached through its port 0.
 func portTarget(p *fabric.Port) target {
-	return target{label: p.Label(), route: p.Route(), lid: p.LID(), node: p.Node(), port: p.Num()}
+	return target{label: p.Label(), route: p.Route(), lid: p.LID(), node: p.Node(), guard: p.Guard(), port: p.Num()}
+}
+
+func guardOf(p *fabric.Port) mad.Guard {
+	if p == nil {
+		return mad.Guard{}
+	}
+	return p.Guard()
 }
 
 // missing is a target that is not there.
@@ -293,6 +309,7 @@ func (r *resolver) guidFromSA(name string, g mad.GUID) target {
 // recordTarget is the port of a NodeRecord.
 func recordTarget(name string, rec *record) target {
 	t := target{label: name, port: noPortGiven, lid: mad.LID(rec.uint("lid"))}
+	t.guard = mad.Guard{Port: mad.GUID(rec.uint("port_guid")), Node: mad.GUID(rec.uint("node_guid"))}
 	if rec.uint("node_type") != uint64(mad.NodeTypeSwitch) {
 		t.port = int(rec.uint("local_port_num"))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -83,19 +84,26 @@ func (c *call) failed(t *target, err error) error {
 	if errors.Is(err, mad.ErrReadOnly) {
 		return c.refuse("refused, for it would change the fabric, which takes --write")
 	}
-	return &requestError{op: c.Name, target: t.label, err: err, advice: advice(err)}
+	return &requestError{op: c.Name, target: t.label, err: err, advice: c.advice(err)}
 }
 
 // advice is what to try next.
-func advice(err error) string {
+func (c *call) advice(err error) string {
 	var me *mad.Error
+	var ke *fabric.KeyError
 	switch {
+	case errors.As(err, &ke) && ke.Given:
+		return "--keys gives a wrong one"
+	case errors.As(err, &ke):
+		return "give it with --keys FILE"
 	case !errors.As(err, &me):
 		return ""
 	case errors.Is(err, mad.ErrClosed):
 		return "the device or simulator is gone: start it and run fabsh again"
 	case errors.Is(err, mad.ErrNotRecorded):
 		return "a replay answers only what was asked while it was recorded"
+	case me.Timeout() && me.Class.Family() == mad.ClassSubn && c.hasKeys():
+		return "check that the node is up, the address right (discover() finds it anew) and the M_Key of --keys its own, or allow more with --timeout and --retries"
 	case me.Timeout():
 		return "check that the node is up and the address right (discover() finds it anew), or allow more with --timeout and --retries"
 	case me.Err == nil && (me.Status < mad.StatusNoResources || me.Class == mad.ClassSubnAdm):
@@ -104,7 +112,15 @@ func advice(err error) string {
 	return ""
 }
 
+// hasKeys: --keys was given.
+func (c *call) hasKeys() bool {
+	e := c.session().o.Engine
+	return e != nil && e.Options().Keys != nil
+}
+
 var statusAdvice = map[mad.Status]string{
+	mad.StatusBusy:               "the agent was busy each time: ask later, or allow more with --timeout and --retries",
+	mad.StatusBadVersion:         "the agent speaks another version of the class",
 	mad.StatusBadMethodAttribute: "this node does not have the attribute, or only for another method",
 	mad.StatusBadValue:           "the node does not have such a port or block, or does not take such a value",
 	mad.StatusNoRecords:          "sa_gettable answers this with an empty list",
