@@ -7,7 +7,6 @@ import "time"
 type destination struct {
 	key   destKey
 	kind  *classWindow
-	calls int   // not ended
 	limit limit // of those admitted, neither answered nor sent a second time
 	open  int
 	held  callList
@@ -55,11 +54,11 @@ func (e *Engine) destination(c *Call) *destination {
 	return d
 }
 
-// forgetDestinations drops those nothing is asked of.
+// forgetDestinations drops those from which nothing is expected.
 func (e *Engine) forgetDestinations() {
 	used := e.dests[:0]
 	for _, d := range e.dests {
-		if d.calls > 0 {
+		if d.open > 0 {
 			used = append(used, d)
 		} else {
 			delete(d.kind.destLookup, d.key)

@@ -164,7 +164,6 @@ func (e *Engine) Start(c *Call) {
 	if c.Retries == 0 {
 		c.s.retries = e.opt.Retries
 	}
-	c.s.dest.calls++
 	e.admit(c)
 	e.unlock()
 }
@@ -359,7 +358,6 @@ func (e *Engine) end(c *Call, now time.Duration, err error, ended *callList) {
 		e.closeSlot(c, err == nil)
 	}
 	e.discharge(c)
-	d.calls--
 	if err != nil && errors.Is(err, ErrTimeout) {
 		e.stats.TimedOut++
 		e.forgetRedirect(c)

@@ -190,6 +190,12 @@ func TestRetryLadder(t *testing.T) {
 			err:     "SubnGet(PortInfo 3) to LID 17: timed out after 8 attempts in 3s",
 		},
 		{
+			name: "busy twice at once", peer: nth(func(f *fakeTransport, d Datagram) { busy(f, d); busy(f, d) }, silent),
+			sent:    []time.Duration{0, 20 * ms, 120 * ms, 320 * ms, 720 * ms, 1520 * ms, 2520 * ms},
+			elapsed: 3020 * ms,
+			err:     "SubnGet(PortInfo 3) to LID 17: timed out after 7 attempts in 3s",
+		},
+		{
 			name: "nor has a Set less time for it", peer: nth(busy, silent, busy, silent, silent), opt: Options{Write: true},
 			call:    func(c *Call) { c.MAD[offMethod] = byte(MethodSet) },
 			sent:    []time.Duration{0, 10 * ms, 1010 * ms, 1030 * ms, 2030 * ms},
@@ -280,4 +286,51 @@ func TestRetryLadder(t *testing.T) {
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()
+}
+
+// TestHeldUp: when the writer or the timer is held up, there are as many
+// attempts all the same, and the call gets its time.
+func TestHeldUp(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		by   func(e *Engine, c *Call) // once, at 50 ms
+		sent []time.Duration
+	}{
+		{"writer", func(e *Engine, c *Call) {
+			c.SetLID(2) // whose datagrams the transport takes its time for
+			e.Start(c)
+		}, []time.Duration{0, 850 * ms, 1050 * ms, 1450 * ms, 2250 * ms, 3250 * ms}},
+		{"timer", func(e *Engine, c *Call) {
+			c.Timeout = 40 * ms // over at 90 ms, before the other's second attempt
+			c.Notify = CompleterFunc(func(*Call) { time.Sleep(800 * ms) })
+			e.Start(c)
+		}, []time.Duration{0, 890 * ms, 1090 * ms, 1490 * ms, 2290 * ms, 3290 * ms}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				var sent []time.Duration
+				e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
+					switch d.LID {
+					case 1:
+						sent = append(sent, time.Since(begin))
+					case 2:
+						time.Sleep(800 * ms)
+					}
+				}), Options{})
+				defer mustClose(t, e)
+				other := getNodeInfo(3)
+				other.Retries = -1
+				time.AfterFunc(50*ms, func() { test.by(e, other) })
+				c := getNodeInfo(1)
+				e.Do(t.Context(), c)
+				if diff := cmp.Diff(test.sent, sent); diff != "" {
+					t.Errorf("sent at (-want +got):\n%s", diff)
+				}
+				if last := test.sent[5] + 500*ms; c.Elapsed != last || !errors.Is(c.Err, ErrTimeout) {
+					t.Errorf("%v after %v, want a timeout after %v", c.Err, c.Elapsed, last)
+				}
+			})
+		})
+	}
 }

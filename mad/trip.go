@@ -53,7 +53,7 @@ func compare(rtt time.Duration, anew bool, least *time.Duration) length {
 	switch {
 	case rtt <= *least+max(nearSlack, *least/2):
 		return near
-	case rtt <= *least+max(fairSlack, *least/2):
+	case rtt <= *least+fairSlack:
 		return fair
 	}
 	return far

@@ -82,6 +82,7 @@ func TestCompare(t *testing.T) {
 		{30 * us, 81 * us, false, fair, 30 * us},
 		{30 * us, 280 * us, false, fair, 30 * us},
 		{30 * us, 281 * us, false, far, 30 * us},
+		{600 * us, 851 * us, false, near, 600 * us},
 		{30 * us, 281 * us, true, near, 281 * us},
 		{200 * us, 300 * us, false, near, 200 * us},
 		{200 * us, 301 * us, false, fair, 200 * us},
@@ -113,6 +114,9 @@ func TestClassStats(t *testing.T) {
 		for _, c := range []*Call{sa, table, perf} {
 			c.SetLID(1)
 			e.Do(t.Context(), c)
+		}
+		if got := e.windows[kindSA].trips.mean; got != 11*ms {
+			t.Errorf("round trips to the SA are %v in the mean, the table's was not to count", got)
 		}
 		want := Stats{
 			Counts: Counts{Sent: 13, Answered: 13},

@@ -1,6 +1,7 @@
 package mad
 
 import (
+	"encoding/binary"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -320,6 +321,84 @@ func TestDestinations(t *testing.T) {
 		}
 		if n := len(e.dests); n != len(e.windows[kindSMP].destLookup) {
 			t.Errorf("%d destinations, %d looked up", n, len(e.windows[kindSMP].destLookup))
+		}
+	})
+}
+
+// TestDeadNode: what is asked of a silent node does not wait for the end of
+// what was asked before, nor does all of it come at once.
+func TestDeadNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		first := map[time.Duration]int{}
+		e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
+			if binary.BigEndian.Uint32(d.MAD[offTID+4:])&attemptMask == 0 {
+				first[time.Since(begin)]++
+			}
+		}), Options{})
+		defer mustClose(t, e)
+		var calls []*Call
+		for range 6 {
+			calls = append(calls, getNodeInfo(1))
+		}
+		e.Do(t.Context(), calls...)
+		if diff := cmp.Diff(map[time.Duration]int{0: 2, 100 * ms: 2, 200 * ms: 2}, first); diff != "" {
+			t.Errorf("first attempts (-want +got):\n%s", diff)
+		}
+		// The last are sent at 200 ms, and share the window with the others.
+		if took := time.Since(begin); took < 3200*ms || took > 3250*ms {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// TestSlowNode: a node that is slower than all others is given its time, once
+// that is known.
+func TestSlowNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
+			delay := ms
+			if d.LID == 1 {
+				delay = 400 * ms
+			}
+			time.AfterFunc(delay, func() { f.deliver(respond(d)) })
+		}), Options{})
+		defer mustClose(t, e)
+		slow := getNodeInfo(1)
+		for i, want := range []int{3, 1, 1} { // at 0, 100, 300 ms; then in time
+			for lid := range LID(50) {
+				e.Do(t.Context(), getNodeInfo(lid+2))
+			}
+			slow.PutSMP(MethodGet, 0x11, 0, nil)
+			e.Do(t.Context(), slow)
+			if slow.Err != nil || slow.Attempts != want {
+				t.Errorf("question %d: %v, %d attempts, want %d", i, slow.Err, slow.Attempts, want)
+			}
+			time.Sleep(time.Second) // virtual
+		}
+	})
+}
+
+// TestDistance: that far nodes take longer is no queue.
+func TestDistance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
+			time.AfterFunc(time.Duration(len(RouteOf(d.MAD)))*ms, func() { f.deliver(respond(d)) })
+		}), Options{})
+		defer mustClose(t, e)
+		for hops := range 9 {
+			var calls []*Call
+			for i := range 200 {
+				route := make(DirectedRoute, hops+1)
+				route[hops] = byte(i)
+				c := getNodeInfo(1)
+				c.SetRoute(route)
+				calls = append(calls, c)
+			}
+			e.Do(t.Context(), calls...)
+		}
+		if got := e.Stats().SMP.Window; got != defaultWindow {
+			t.Errorf("the window is %d", got)
 		}
 	})
 }
