@@ -14,19 +14,21 @@ import "time"
 // all who share a bottleneck come to share it evenly. A round that did not use
 // all of the limit does not raise it.
 //
-// Silence says nothing: a dead node has no queue. Only where round trips are
-// no longer near the shortest, a loss on the way to a node that lives says that
-// the queue was shorter than what counts as fair.
+// Silence says nothing: a dead node has no queue. But an answer to a second
+// attempt says that the first was lost. Where round trips are fair only, it tells
+// of a queue too short to show; from then on the limit may grow past its half
+// by one a probe only.
 //
 // Who comes late takes the queue of others for the way. So every now and then
 // a round is of one request only, which shows how short a round trip is today.
 type limit struct {
 	n, least, most int
+	top            int // until experience allows more
 
 	began  time.Duration // of the round
 	trips  [lengths]int  // its answers
-	lost   int           // by nodes that live
-	silent int           // others
+	lost   int           // answers to attempts after the first
+	silent int           // no answers
 	full   bool          // the limit was reached
 	met    bool          // a queue, ever
 	before int           // n, before the round of one; 0: in no such round
@@ -37,62 +39,62 @@ type limit struct {
 const probeEvery = 2 * time.Second
 
 func newLimit(start, least, most int) limit {
-	return limit{n: min(start, most), least: min(least, most), most: most}
+	return limit{n: min(start, most), least: min(least, most), most: most, top: most}
 }
 
 // probes: a request sent at the given time was the only one out.
 func (l *limit) probes(sent time.Duration) bool { return l.before > 0 && sent >= l.began }
 
-// answer takes in the answer to a request sent at the given time.
-func (l *limit) answer(long length, sent, now time.Duration) {
+// answer takes in the answer to a request sent at the given time; again: it
+// was not the first attempt.
+func (l *limit) answer(long length, again bool, sent, now time.Duration) {
+	if again {
+		l.lost++
+	}
 	if sent >= l.began {
 		l.trips[long]++
 		l.turn(now)
 	}
 }
 
-// silence takes in that a request sent at the given time got no answer, from
-// a node that lives or from one of which that is not known.
-func (l *limit) silence(lives bool, sent, now time.Duration) {
-	switch {
-	case sent < l.began:
-		return
-	case lives:
-		l.lost++
-	default:
+// silence takes in that a request sent at the given time got no answer.
+func (l *limit) silence(sent, now time.Duration) {
+	if sent >= l.began {
 		l.silent++
+		l.turn(now)
 	}
-	l.turn(now)
 }
 
 // turn ends the round when it is complete.
 func (l *limit) turn(now time.Duration) {
-	if l.trips[near]+l.trips[fair]+l.trips[far]+l.lost+l.silent < l.n {
+	n, f, r := l.trips[near], l.trips[fair], l.trips[far]
+	if n+f+r+l.silent < l.n {
 		return
 	}
+	// Three quarters of the answers have to tell of the queue. A slow agent is
+	// one of many, and a burst is slow but for its head.
+	overflow := l.lost > 0 && 3*n < f+r
+	queue := overflow || 3*(n+f) < r
 	switch {
 	case l.least == l.most: // nothing to be decided
 	case l.before > 0:
 		l.n, l.before = l.before, 0
-	case l.queue():
+	case queue:
 		l.n = max(l.least, l.n/2)
 		l.met = true
+		if overflow {
+			l.top = l.n
+		}
 	case l.full && l.met:
-		l.n = min(l.n+1, l.most)
+		l.n = min(l.n+1, l.top)
 	case l.full:
-		l.n = min(2*l.n, l.most)
+		l.n = min(2*l.n, l.top)
 	}
 	if l.probed == 0 {
 		l.probed = now
 	} else if now-l.probed >= probeEvery && l.least < l.most {
 		l.before, l.n, l.probed = l.n, 1, now
+		l.top = min(l.top+1, l.most)
 	}
 	l.began, l.trips, l.lost, l.silent, l.full = now, [lengths]int{}, 0, 0, false
-}
-
-// queue: three quarters of the round's answers say so. A slow agent is one of
-// many, and a burst is slow but for its head.
-func (l *limit) queue() bool {
-	n, f, r := l.trips[near], l.trips[fair], l.trips[far]
-	return 3*(n+f) < r || l.lost > 0 && 3*n < f+r
 }

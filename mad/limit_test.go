@@ -26,7 +26,7 @@ func TestLimit(t *testing.T) {
 		{"a long queue", newLimit(4, 4, 32), "nnnrrrrn", "8 16 32 16 8 4 4 5"},
 		{"not used, but a queue", newLimit(4, 4, 32), "nnR", "8 16 8"},
 		{"losses where there is no queue", newLimit(4, 4, 32), "nlnl", "8 16 32 32"},
-		{"losses where there is a short one", newLimit(4, 4, 32), "nngn", "8 16 8 9"},
+		{"losses where there is a short one", newLimit(4, 4, 32), "nngn.nnn", "8 16 8 8 1 8 9"},
 		{"silence", newLimit(4, 4, 32), "ssss", "8 16 32 32"},
 		{"three quarters far", newLimit(4, 4, 32), "n3", "8 16"},
 		{"seven eighths far", newLimit(4, 4, 32), "n7", "8 4"},
@@ -56,16 +56,16 @@ func TestLimit(t *testing.T) {
 					long = far
 				case "l":
 					if last {
-						l.silence(true, now, now)
+						l.answer(near, true, now, now)
 						continue
 					}
 				case "g":
 					if long = fair; last {
-						l.silence(true, now, now)
+						l.answer(fair, true, now, now)
 						continue
 					}
 				case "s":
-					l.silence(false, now, now)
+					l.silence(now, now)
 					continue
 				case "3":
 					if i%4 > 0 {
@@ -76,8 +76,8 @@ func TestLimit(t *testing.T) {
 						long = far
 					}
 				}
-				l.answer(far, l.began-1, now) // to a request of the round before
-				l.answer(long, now, now)
+				l.answer(far, false, l.began-1, now) // to a request of the round before
+				l.answer(long, false, now, now)
 			}
 			got = append(got, fmt.Sprint(l.n))
 		}

@@ -102,8 +102,9 @@ func (e *Engine) sample(c *Call, sent, now time.Duration) {
 	}
 	w.trips.add(rtt)
 	d.trips.add(rtt)
-	w.limit.answer(compare(rtt, w.limit.probes(sent), &w.least[distance(c)]), sent, now)
-	d.limit.answer(compare(rtt, d.limit.probes(sent), &d.least), sent, now)
+	again := sent > c.s.firstSent && c.s.busy == 0
+	w.limit.answer(compare(rtt, w.limit.probes(sent), &w.least[distance(c)]), again, sent, now)
+	d.limit.answer(compare(rtt, d.limit.probes(sent), &d.least), again, sent, now)
 }
 
 // distance is an index of classWindow.least.
@@ -191,6 +192,6 @@ func (e *Engine) presumeLost(c *Call, now time.Duration) {
 	if c.s.fresh {
 		e.leaveWindow(c)
 		d := c.s.dest
-		d.kind.limit.silence(d.trips.mean > 0, c.s.silentSince, now)
+		d.kind.limit.silence(c.s.silentSince, now)
 	}
 }

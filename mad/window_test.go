@@ -402,3 +402,52 @@ func TestDistance(t *testing.T) {
 		}
 	})
 }
+
+// TestShortQueue: a loss where round trips are a little long bounds the window,
+// an answer BUSY and the silence of a dead node do not.
+func TestShortQueue(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		odd  func(f *fakeTransport, d Datagram, attempt int) bool
+		top  int
+	}{
+		{"lost", func(f *fakeTransport, d Datagram, attempt int) bool { return attempt == 0 }, 16},
+		{"busy", func(f *fakeTransport, d Datagram, attempt int) bool {
+			if attempt == 0 {
+				f.deliver(withStatus(respond(d), StatusBusy))
+			}
+			return attempt == 0
+		}, 32},
+		{"dead", func(f *fakeTransport, d Datagram, attempt int) bool { return true }, 32},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := 0
+				e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
+					n++
+					attempt := int(binary.BigEndian.Uint32(d.MAD[offTID+4:])&attemptMask) >> slotBits
+					if d.LID == 9999 && test.odd(f, d, attempt) {
+						return
+					}
+					delay := 50 * us
+					if n > 100 {
+						delay = 200 * us
+					}
+					time.AfterFunc(delay, func() { f.deliver(respond(d)) })
+				}), Options{})
+				defer mustClose(t, e)
+				e.Start(getNodeInfo(9999))
+				for begin := time.Now(); time.Since(begin) < 200*ms; {
+					var calls []*Call
+					for lid := range LID(100) {
+						calls = append(calls, getNodeInfo(lid+1))
+					}
+					e.Do(t.Context(), calls...)
+				}
+				if got := e.windows[kindSMP].limit.top; got != test.top {
+					t.Errorf("the window may grow to %d, want %d", got, test.top)
+				}
+			})
+		})
+	}
+}
