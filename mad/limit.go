@@ -17,7 +17,7 @@ import "time"
 // Silence says nothing: a dead node has no queue. But an answer to a second
 // attempt says that the first was lost. Where round trips are fair only, it tells
 // of a queue too short to show; from then on the limit may grow past its half
-// by one a probe only.
+// by one a probe only. Where they are far, the queue shows by itself.
 //
 // Who comes late takes the queue of others for the way. So every now and then
 // a round is of one request only, which shows how short a round trip is today.
@@ -73,8 +73,8 @@ func (l *limit) turn(now time.Duration) {
 	}
 	// Three quarters of the answers have to tell of the queue. A slow agent is
 	// one of many, and a burst is slow but for its head.
-	overflow := l.lost > 0 && 3*n < f+r
-	queue := overflow || 3*(n+f) < r
+	far := 3*(n+f) < r
+	queue := far || l.lost > 0 && 3*n < f+r
 	switch {
 	case l.least == l.most: // nothing to be decided
 	case l.before > 0:
@@ -82,7 +82,7 @@ func (l *limit) turn(now time.Duration) {
 	case queue:
 		l.n = max(l.least, l.n/2)
 		l.met = true
-		if overflow {
+		if !far {
 			l.top = l.n
 		}
 	case l.full && l.met:
