@@ -252,7 +252,7 @@ func count(n int, noun string) string {
 	switch {
 	case strings.HasSuffix(noun, "switch"):
 		noun += "es"
-	case strings.HasSuffix(noun, "query"):
+	case strings.HasSuffix(noun, "ry"): // query, entry
 		noun = strings.TrimSuffix(noun, "y") + "ies"
 	default:
 		noun += "s"

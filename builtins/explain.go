@@ -162,7 +162,7 @@ var habits = map[string]string{
 	"ibrouters":     "discover().routers",
 	"ibnodes":       "discover().nodes",
 	"ibtracert":     `load("@examples//trace.star", "main"), then main("from", "to")`,
-	"ibroute":       "get_lft(target)",
+	"ibroute":       "get_lft(target); with -M, get_mft(target)",
 	"smpquery":      `smp_get("PortInfo", target, port)`,
 	"perfquery":     `perf_get("PortCounters", target, port)`,
 	"saquery":       `sa_gettable("NodeRecord")`,

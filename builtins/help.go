@@ -299,7 +299,7 @@ func (d typeDoc) help() string {
 func typeDocs() []typeDoc {
 	return []typeDoc{
 		fabricType.typeDoc(), nodeType.typeDoc(), portsDoc(), portType.typeDoc(), linkType.typeDoc(),
-		problemType.typeDoc(), routeType.typeDoc(), lftType.typeDoc(), recordDoc(), failureDoc(),
+		problemType.typeDoc(), routeType.typeDoc(), lftKind.typeDoc(), mftKind.typeDoc(), sl2vlKind.typeDoc(), vlarbKind.typeDoc(), pkeysKind.typeDoc(), guidsKind.typeDoc(), recordDoc(), failureDoc(),
 		graphType.typeDoc(), hopsType.typeDoc(), treeType.typeDoc(), routesType.typeDoc(), rowType.typeDoc(), verdictType.typeDoc(), failureType.typeDoc(),
 		pathType.typeDoc(), congestionType.typeDoc(), balanceType.typeDoc(), diffType.typeDoc(),
 	}

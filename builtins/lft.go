@@ -6,84 +6,56 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
-	"go.starlark.net/syntax"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
 // unrouted is the entry of a LID that the switch drops (IBA 14.2.5.10).
-const unrouted = 255
+const unrouted = fabric.NoPort
 
-// lft is the value `lft`: the linear forwarding table of a switch. It never
-// changes.
-type lft struct {
-	entries []byte // by LID, 0 to LinearFDBTop
+var lftKind = &tableKind{
+	table: fabric.LinearTable,
+	port:  nodesTable,
+	index: func(v *wholeTable, key starlark.Value) (int, error) {
+		lid, err := toInt(key)
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("a table is indexed by LID: %w", err)
+		case lid < 0 || lid > int(mad.MaxUnicastLID):
+			return 0, fmt.Errorf("LID %d is out of range, 0..%d", lid, mad.MaxUnicastLID)
+		}
+		return lid, nil
+	},
+	size:  func(t *fabric.Table) int { return len(fabric.LinearEntries(t)) },
+	entry: func(t *fabric.Table, i int) starlark.Value { return entryValue(t.Data[i]) },
+	bytes: fabric.LinearEntries,
+	repr: func(v *wholeTable) string {
+		entries := fabric.LinearEntries(v.t)
+		return fmt.Sprintf("top=%d, %s", len(entries)-1, count(len(entries)-bytes.Count(entries, []byte{unrouted}), "route"))
+	},
+	facts:   func(v *wholeTable) []fact { return lftFacts(fabric.LinearEntries(v.t)) },
+	display: func(v *wholeTable) string { return lftText(fabric.LinearEntries(v.t)) },
 }
 
-var (
-	_ starlark.Mapping    = (*lft)(nil)
-	_ starlark.Sequence   = (*lft)(nil)
-	_ starlark.Container  = (*lft)(nil)
-	_ starlark.HasAttrs   = (*lft)(nil)
-	_ starlark.Comparable = (*lft)(nil)
-	_ factual             = (*lft)(nil)
-	_ documented          = (*lft)(nil)
-)
-
-var lftType *valueType[*lft]
-
 func init() {
-	lftType = newType("lft", "A linear forwarding table: lft[lid] is the port that packets to lid leave through, None if they are dropped; lid in lft tells whether there is one. It iterates over the entries from LID 0 on.",
-		member[*lft]{name: "top", doc: "LinearFDBTop: the highest LID that the switch looks up", get: func(t *lft) starlark.Value { return starlark.MakeInt(len(t.entries) - 1) }},
-		member[*lft]{name: "lids", doc: "the LIDs that have a port, in order", get: func(t *lft) starlark.Value {
-			var lids starlark.Tuple
-			for lid, p := range t.entries {
-				if p != unrouted {
-					lids = append(lids, starlark.MakeInt(lid))
-				}
-			}
-			return lids
+	lftKind.valueType = newType("lft", "A linear forwarding table: lft[lid] is the port that packets to lid leave through, None if they are dropped; lid in lft tells whether there is one. It iterates over the entries from LID 0 on.",
+		member[*wholeTable]{name: "top", doc: "LinearFDBTop: the highest LID that the switch looks up", get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len() - 1) }},
+		member[*wholeTable]{name: "lids", doc: "the LIDs that have a port, in order", get: func(v *wholeTable) starlark.Value {
+			return placedKeys(v, starlark.MakeInt)
 		}},
 	)
 }
 
-func (t *lft) String() string {
-	return fmt.Sprintf("lft(top=%d, %s)", len(t.entries)-1, count(len(t.entries)-bytes.Count(t.entries, []byte{unrouted}), "route"))
-}
-func (t *lft) Type() string          { return "lft" }
-func (t *lft) Freeze()               {}
-func (t *lft) Truth() starlark.Bool  { return true }
-func (t *lft) Hash() (uint32, error) { return hashBytes(t.entries), nil }
-func (t *lft) Len() int              { return len(t.entries) }
-func (t *lft) AttrNames() []string   { return lftType.names }
-func (t *lft) typeDoc() typeDoc      { return lftType.typeDoc() }
-func (t *lft) schema() string        { return "lft/1" }
-
-func (t *lft) Attr(name string) (starlark.Value, error) { return lftType.attr(t, name) }
-
-func (t *lft) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
-	return compareEqual(op, t, bytes.Equal(t.entries, y.(*lft).entries))
-}
-
-// Get is lft[lid]. A LID above the top is dropped, too.
-func (t *lft) Get(key starlark.Value) (starlark.Value, bool, error) {
-	lid, err := toInt(key)
-	if err != nil {
-		return nil, false, fmt.Errorf("a table is indexed by LID: %w", err)
+// placedKeys are the keys of the entries that are not None.
+func placedKeys(v *wholeTable, key func(i int) starlark.Int) starlark.Value {
+	var keys starlark.Tuple
+	for i := range v.Len() {
+		if v.kind.entry(v.t, i) != starlark.None {
+			keys = append(keys, key(i))
+		}
 	}
-	if lid < 0 || lid > int(mad.MaxUnicastLID) {
-		return nil, false, fmt.Errorf("LID %d is out of range, 0..%d", lid, mad.MaxUnicastLID)
-	}
-	if lid >= len(t.entries) {
-		return starlark.None, true, nil
-	}
-	return entryValue(t.entries[lid]), true, nil
-}
-
-// Has is lid in lft: it has a port.
-func (t *lft) Has(key starlark.Value) (bool, error) {
-	port, _, err := t.Get(key)
-	return err == nil && port != starlark.None, err
+	return keys
 }
 
 func entryValue(port byte) starlark.Value {
@@ -93,34 +65,19 @@ func entryValue(port byte) starlark.Value {
 	return starlark.MakeInt(int(port))
 }
 
-func (t *lft) Iterate() starlark.Iterator { return &lftIterator{entries: t.entries} }
-
-type lftIterator struct{ entries []byte }
-
-func (it *lftIterator) Next(v *starlark.Value) bool {
-	if len(it.entries) == 0 {
-		return false
-	}
-	*v = entryValue(it.entries[0])
-	it.entries = it.entries[1:]
-	return true
-}
-
-func (it *lftIterator) Done() {}
-
-// facts are the top and, by LID, the ports of those that have one.
-func (t *lft) facts() []fact {
-	ports := starlark.NewDict(len(t.entries))
-	for lid, p := range t.entries {
+// lftFacts are the top and, by LID, the ports of those that have one.
+func lftFacts(entries []byte) []fact {
+	ports := starlark.NewDict(len(entries))
+	for lid, p := range entries {
 		if p != unrouted {
 			ports.SetKey(starlark.MakeInt(lid), starlark.MakeInt(int(p)))
 		}
 	}
-	return []fact{{name: "top", value: starlark.MakeInt(len(t.entries) - 1)}, {name: "ports", value: ports}}
+	return []fact{{name: "top", value: starlark.MakeInt(len(entries) - 1)}, {name: "ports", value: ports}}
 }
 
-// display lays the entries out, 16 a line.
-func (t *lft) display() string {
+// lftText lays the entries out, 16 a line.
+func lftText(entries []byte) string {
 	const perLine = 16
 	var b strings.Builder
 	fmt.Fprintf(&b, "%5s ", "lid")
@@ -128,8 +85,8 @@ func (t *lft) display() string {
 		fmt.Fprintf(&b, " %3s", fmt.Sprintf("+%d", i))
 	}
 	b.WriteByte('\n')
-	for first := 0; first < len(t.entries); first += perLine {
-		line := t.entries[first:min(first+perLine, len(t.entries))]
+	for first := 0; first < len(entries); first += perLine {
+		line := entries[first:min(first+perLine, len(entries))]
 		if bytes.Count(line, []byte{unrouted}) == len(line) {
 			continue
 		}
@@ -144,4 +101,88 @@ func (t *lft) display() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+var getLFTBuiltin = Builtin{
+	Name:   "get_lft",
+	Group:  groupTable,
+	Params: []Param{{Name: "target", Kind: KindTarget, Doc: "a switch or an iterable of them"}},
+	Doc: `Reads the forwarding table of a switch.
+It returns the whole linear forwarding table, an lft, or a list of them for a list of switches. An entry is a port, or None for a LID that the switch drops.`,
+	Example: `
+> t = get_lft(discover().switches[0])
+> t[1], t[40000]
+(0, None)
+`,
+	fn: lftKind.get,
+}
+
+var setLFTBuiltin = Builtin{
+	Name:  "set_lft",
+	Group: groupTable,
+	Params: []Param{
+		{Name: "target", Kind: KindTarget, Doc: "a switch or an iterable of them"},
+		{Name: "table", Kind: KindAny, Doc: "a dict of LID to port, which is merged into the table; or a whole table, an lft or a list by LID, which replaces it; None drops a LID"},
+	},
+	Doc: `Changes the forwarding table of a switch.
+It returns the table as it was read back. Only blocks that change are written. LinearFDBTop is raised after them where it must be, and never lowered. What is refused is as with smp_set.`,
+	Example: `
+> sw = discover().switches[0]
+> before = get_lft(sw)
+> set_lft(sw, {17: 5})[17]
+5
+> set_lft(sw, before) == before
+True
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		entries := map[mad.LID]uint8{}
+		replace, err := c.tableEntries("LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
+			if lid < 0 || lid > int(mad.MaxUnicastLID) || lid == 0 && !replace {
+				return fmt.Errorf("LID %d is out of range, 1..%d", lid, mad.MaxUnicastLID)
+			}
+			port := unrouted
+			if value != starlark.None {
+				var err error
+				if port, err = toInt(value); err != nil {
+					return fmt.Errorf("LID %d: %w", lid, err)
+				}
+				if port < 0 || port > unrouted {
+					return fmt.Errorf("LID %d: port %d is out of range, 0..254, or None to drop", lid, port)
+				}
+			}
+			entries[mad.LID(lid)] = uint8(port)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return lftKind.set(c, func(t *fabric.Table) { fabric.EditLinear(t, entries, replace) })
+	},
+}
+
+// tableEntries reads the argument `table`: a dict, whose keys are numbers of
+// what, or all entries from the first on, which replace the table.
+func (c *call) tableEntries(what, want string, first int, add func(key int, value starlark.Value, replace bool) error) (replace bool, err error) {
+	switch v := c.Value("table").(type) {
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			key, err := toInt(kv[0])
+			if err != nil {
+				return false, c.paramError("table", "a %s: %w", what, err)
+			}
+			if err := add(key, kv[1], false); err != nil {
+				return false, c.paramError("table", "%w", err)
+			}
+		}
+		return false, nil
+	case starlark.Iterable:
+		for i, value := range collect(v) {
+			if err := add(first+i, value, true); err != nil {
+				return false, c.paramError("table", "%w", err)
+			}
+		}
+		return true, nil
+	default:
+		return false, c.paramError("table", "got %s, want %s", v.Type(), want)
+	}
 }

@@ -13,8 +13,10 @@ import (
 func functions() []*Builtin {
 	return []*Builtin{
 		&discoverBuiltin, &loadFabricBuiltin, &loadRoutesBuiltin, &getRoutesBuiltin,
-		&smpGetBuiltin, &smpSetBuiltin, &getLFTBuiltin, &setLFTBuiltin, &perfGetBuiltin, &saGetBuiltin, &saGettableBuiltin,
+		&smpGetBuiltin, &smpSetBuiltin, &perfGetBuiltin, &saGetBuiltin, &saGettableBuiltin,
 		&saSetBuiltin, &saDeleteBuiltin, &saGetmultiBuiltin, &saGettraceBuiltin,
+		&getLFTBuiltin, &setLFTBuiltin, &getMFTBuiltin, &setMFTBuiltin, &getSL2VLBuiltin, &setSL2VLBuiltin,
+		&getVLArbBuiltin, &setVLArbBuiltin, &getPKeysBuiltin, &setPKeysBuiltin, &getGUIDsBuiltin, &setGUIDsBuiltin,
 		&parallelBuiltin, &catchBuiltin, &okBuiltin, &errorsBuiltin,
 		&showBuiltin, &tableBuiltin, &fmtBuiltin, &hexBuiltin,
 		&guidBuiltin, &gidBuiltin, &drBuiltin, &sumBuiltin, &statsBuiltin,

@@ -52,7 +52,7 @@ func (r *rowValue) schema() string        { return "row/1" }
 
 func (r *rowValue) Attr(name string) (starlark.Value, error) { return rowType.attr(r, name) }
 func (r *rowValue) Index(i int) starlark.Value               { return entryValue(r.entries[i]) }
-func (r *rowValue) Iterate() starlark.Iterator               { return &lftIterator{entries: r.entries} }
+func (r *rowValue) Iterate() starlark.Iterator               { return &rowIterator{entries: r.entries} }
 
 func (r *rowValue) Slice(start, end, step int) starlark.Value {
 	var list []starlark.Value
@@ -74,12 +74,25 @@ func (r *rowValue) SetIndex(i int, v starlark.Value) error {
 	return nil
 }
 
-func (r *rowValue) facts() []fact {
-	n := r.of.r.Graph().Switches()[r.s]
-	return append([]fact{{name: "switch", value: starlark.String(n.Name())}, {name: "guid", value: guidValue(n.GUID())}}, (&lft{entries: r.entries}).facts()...)
+type rowIterator struct{ entries []byte }
+
+func (it *rowIterator) Next(v *starlark.Value) bool {
+	if len(it.entries) == 0 {
+		return false
+	}
+	*v = entryValue(it.entries[0])
+	it.entries = it.entries[1:]
+	return true
 }
 
-func (r *rowValue) display() string { return (&lft{entries: r.entries}).display() }
+func (it *rowIterator) Done() {}
+
+func (r *rowValue) facts() []fact {
+	n := r.of.r.Graph().Switches()[r.s]
+	return append([]fact{{name: "switch", value: starlark.String(n.Name())}, {name: "guid", value: guidValue(n.GUID())}}, lftFacts(r.entries)...)
+}
+
+func (r *rowValue) display() string { return lftText(r.entries) }
 
 // port is a port that the switch has, or None.
 func (r *rowValue) port(v starlark.Value) (uint8, error) {

@@ -46,8 +46,13 @@ func (t *tap) Recv(d *mad.Datagram) error {
 // prepare, unless it is nil, has set up.
 func onTap(t *testing.T, prepare func(*tap), fn func(t *testing.T, e *mad.Engine, tap *tap)) {
 	t.Helper()
+	onTapOf(t, "ring:n=2", prepare, fn)
+}
+
+func onTapOf(t *testing.T, spec string, prepare func(*tap), fn func(t *testing.T, e *mad.Engine, tap *tap)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f, o, err := sim.Parse("ring:n=2")
+		f, o, err := sim.Parse(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,11 +216,15 @@ func TestSetMayAnswerOtherwise(t *testing.T) {
 func TestWrongNode(t *testing.T) {
 	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
 		c := fabric.Change{Dest: leaf, GUID: 0x42, Attr: mad.AttrSwitchInfo, Edit: func([]byte) {}}
-		table := fabric.LFTChange{Dest: leaf, GUID: 0x42, Entries: map[mad.LID]uint8{1: 1}}
+		table := linear(leaf, map[mad.LID]uint8{1: 1}, false)
+		table.GUID = 0x42
 		if err := fabric.Apply(t.Context(), e, &c); err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range []error{c.Err, table.Apply(t.Context(), e)} {
+		if err := fabric.ChangeTables(t.Context(), e, table); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range []error{c.Err, table.Err} {
 			if err == nil || !strings.HasSuffix(err.Error(), ", not 0x0000000000000042; run discover() again") {
 				t.Errorf("got %v", err)
 			}
@@ -224,6 +233,22 @@ func TestWrongNode(t *testing.T) {
 			t.Errorf("%d Sets went out", len(tap.sets))
 		}
 	})
+}
+
+// linear is a change of a linear forwarding table.
+func linear(d fabric.Dest, entries map[mad.LID]uint8, replace bool) *fabric.Table {
+	t := &fabric.Table{Dest: d}
+	fabric.EditLinear(t, entries, replace)
+	return t
+}
+
+// change applies a change of a table.
+func change(t *testing.T, e *mad.Engine, table *fabric.Table) error {
+	t.Helper()
+	if err := fabric.ChangeTables(t.Context(), e, table); err != nil {
+		t.Fatal(err)
+	}
+	return table.Err
 }
 
 // TestLFTChange: only blocks that change are written, and LinearFDBTop last,
@@ -250,8 +275,8 @@ func TestLFTChange(t *testing.T) {
 			{"one block", map[mad.LID]uint8{300: fabric.NoPort}, false, [][2]uint32{{lft, 4}}, 300},
 			{"replace", map[mad.LID]uint8{1: 1}, true, [][2]uint32{{lft, 0}, {lft, 1}}, 300},
 		} {
-			c := fabric.LFTChange{Dest: leaf, Entries: test.entries, Replace: test.replace}
-			if err := c.Apply(t.Context(), e); err != nil {
+			c := linear(leaf, test.entries, test.replace)
+			if err := change(t, e, c); err != nil {
 				t.Fatal(test.name, err)
 			}
 			if diff := cmp.Diff(test.want, sets()); diff != "" {
@@ -261,12 +286,12 @@ func TestLFTChange(t *testing.T) {
 			if err != nil || read[0].Err != nil {
 				t.Fatal(err, read[0].Err)
 			}
-			if diff := cmp.Diff(read[0].Entries, c.Table); diff != "" || len(c.Table) != test.top+1 {
-				t.Errorf("%s: the table ends at %d and differs from what is read:\n%s", test.name, len(c.Table)-1, diff)
+			if diff := cmp.Diff(read[0].Entries, fabric.LinearEntries(c)); diff != "" || len(read[0].Entries) != test.top+1 {
+				t.Errorf("%s: the table ends at %d and differs from what is read:\n%s", test.name, len(read[0].Entries)-1, diff)
 			}
 			for lid, port := range test.entries {
-				if c.Table[lid] != port {
-					t.Errorf("%s: LID %d has port %d", test.name, lid, c.Table[lid])
+				if c.Data[lid] != port {
+					t.Errorf("%s: LID %d has port %d", test.name, lid, c.Data[lid])
 				}
 			}
 		}
@@ -282,12 +307,12 @@ func TestLFTChangeSillyTop(t *testing.T) {
 		}
 	}
 	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
-		c := fabric.LFTChange{Dest: leaf, Entries: map[mad.LID]uint8{9: 1}}
-		if err := c.Apply(t.Context(), e); err != nil {
+		c := linear(leaf, map[mad.LID]uint8{9: 1}, false)
+		if err := change(t, e, c); err != nil {
 			t.Fatal(err)
 		}
-		if len(c.Table) != int(mad.MaxUnicastLID)+1 || len(tap.sets) != 1 {
-			t.Errorf("%d entries, %d Sets", len(c.Table), len(tap.sets))
+		if len(fabric.LinearEntries(c)) != int(mad.MaxUnicastLID)+1 || len(tap.sets) != 1 {
+			t.Errorf("%d entries, %d Sets", len(fabric.LinearEntries(c)), len(tap.sets))
 		}
 	})
 }
@@ -307,10 +332,9 @@ func TestLFTChangeRefused(t *testing.T) {
 		}{
 			{leaf, map[mad.LID]uint8{128: 1}, "LID 128: the switch's table holds LIDs up to 127"},
 			{leaf, map[mad.LID]uint8{5: 9, 7: 8}, "LID 5: no port 9: the switch has ports 0..3"},
-			{fabric.Dest{Route: mad.DirectedRoute{0}}, map[mad.LID]uint8{1: 1}, "0x0002c90310000000 is a ca: only switches have forwarding tables"},
+			{fabric.Dest{Route: mad.DirectedRoute{0}}, map[mad.LID]uint8{1: 1}, "it is a ca: only switches have forwarding tables"},
 		} {
-			c := fabric.LFTChange{Dest: test.dest, Entries: test.entries}
-			if err := c.Apply(t.Context(), e); err == nil || err.Error() != test.want {
+			if err := change(t, e, linear(test.dest, test.entries, false)); err == nil || err.Error() != test.want {
 				t.Errorf("%v, want %s", err, test.want)
 			}
 		}

@@ -12,6 +12,7 @@ var (
 	portInfoViolations    = mad.AttrPortInfo.Field("m_key_violations")
 	portInfoKey           = mad.AttrPortInfo.Field("m_key")
 	switchInfoStateChange = mad.AttrSwitchInfo.Field("port_state_change")
+	switchInfoOptimized   = mad.AttrSwitchInfo.Field("optimized_sl_to_vl_mapping_programming")
 )
 
 // smp executes a subnet management request.

@@ -26,6 +26,9 @@ type blockKey struct {
 
 // table answers for the tables that are the same on all ports until they are Set.
 func (r *request) table(a *mad.Attribute, set bool) mad.Status {
+	if r.allPorts(a) {
+		return r.setAlike(set)
+	}
 	key, ok := r.block(a)
 	if !ok {
 		return mad.StatusBadValue
@@ -36,6 +39,38 @@ func (r *request) table(a *mad.Attribute, set bool) mad.Status {
 		r.blocks[key] = block
 	}
 	r.readBlock(key, r.data)
+	return 0
+}
+
+// Bits of SLtoVLMappingTable's modifier (IBA 14.2.5.8; opensm
+// opensm/osm_qos.c qos_extports_setup).
+const (
+	allOutPorts = 1 << 16
+	allInPorts  = 1 << 17
+)
+
+// allPorts: the modifier means the mappings of several ports.
+func (r *request) allPorts(a *mad.Attribute) bool {
+	return a == mad.AttrSLtoVLMappingTable && r.in.node.isSwitch && r.Modifier&(allInPorts|allOutPorts) != 0
+}
+
+// setAlike sets the mappings of several ports, where SwitchInfo says that the
+// switch can.
+func (r *request) setAlike(set bool) mad.Status {
+	n, mod := r.in.node, int(r.Modifier)
+	in, out := mod>>8&0xff, mod&0xff
+	if !set || switchInfoOptimized.Uint(n.sw[:])&1 == 0 || mod>>18 != 0 || in >= len(n.ports) || out >= len(n.ports) {
+		return mad.StatusBadValue
+	}
+	for i := range n.ports {
+		for o := range n.ports {
+			if (mod&allInPorts != 0 || i == in) && (mod&allOutPorts != 0 || o == out) {
+				block := new([smpSize]byte)
+				copy(block[:mad.AttrSLtoVLMappingTable.Size], r.data)
+				r.blocks[blockKey{r.in.home(), mad.AttrSLtoVLMappingTable, uint32(i<<8 | o)}] = block
+			}
+		}
+	}
 	return 0
 }
 

@@ -1,0 +1,157 @@
+package builtins
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+const (
+	firstMLID = int(mad.MinMulticastLID)
+	lastMLID  = int(mad.PermissiveLID) - 1
+)
+
+var mftKind = &tableKind{
+	table: fabric.MulticastTable,
+	port:  nodesTable,
+	index: func(v *wholeTable, key starlark.Value) (int, error) {
+		lid, err := toInt(key)
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("a table is indexed by multicast LID: %w", err)
+		case lid < firstMLID || lid > lastMLID:
+			return 0, noMLID(lid)
+		}
+		return lid - firstMLID, nil
+	},
+	size: fabric.MulticastRows,
+	entry: func(t *fabric.Table, i int) starlark.Value {
+		var ports starlark.Tuple
+		for _, p := range fabric.MulticastPorts(t, i) {
+			ports = append(ports, starlark.MakeInt(int(p)))
+		}
+		if ports == nil {
+			return starlark.None
+		}
+		return ports
+	},
+	bytes: func(t *fabric.Table) []byte {
+		var b []byte
+		for i := range fabric.MulticastRows(t) {
+			for _, p := range fabric.MulticastPorts(t, i) {
+				b = append(b, byte(i>>8), byte(i), p)
+			}
+		}
+		return b
+	},
+	repr: func(v *wholeTable) string {
+		return count(v.placed(mlid).Len(), "LID")
+	},
+	facts: func(v *wholeTable) []fact {
+		return []fact{{name: "cap", value: starlark.MakeInt(int(v.t.Switch.MulticastFDBCap))}, {name: "ports", value: v.placed(mlid)}}
+	},
+	display: func(v *wholeTable) string {
+		var b strings.Builder
+		b.WriteString("mlid    ports\n")
+		for i := range v.Len() {
+			if ports := fabric.MulticastPorts(v.t, i); len(ports) > 0 {
+				fmt.Fprintf(&b, "0x%04x  %s\n", firstMLID+i, strings.Trim(fmt.Sprint(ports), "[]"))
+			}
+		}
+		return b.String()
+	},
+}
+
+func init() {
+	mftKind.valueType = newType("mft", "A multicast forwarding table: mft[0xc000] are the ports, a tuple, that packets to that multicast LID leave through, None if they are dropped; mlid in mft tells whether there are some. It iterates over the entries from 0xc000 on.",
+		member[*wholeTable]{name: "cap", doc: "MulticastFDBCap: how many multicast LIDs the table can hold", get: func(v *wholeTable) starlark.Value {
+			return starlark.MakeInt(int(v.t.Switch.MulticastFDBCap))
+		}},
+		member[*wholeTable]{name: "lids", doc: "the multicast LIDs that have ports, in order", get: func(v *wholeTable) starlark.Value {
+			return placedKeys(v, func(i int) starlark.Int { return starlark.MakeInt(firstMLID + i) })
+		}},
+	)
+}
+
+func mlid(i int) starlark.Value { return starlark.MakeInt(firstMLID + i) }
+
+func noMLID(lid int) error {
+	return fmt.Errorf("multicast LID %#x is out of range, %#x..%#x", lid, firstMLID, lastMLID)
+}
+
+var getMFTBuiltin = Builtin{
+	Name:   "get_mft",
+	Group:  groupTable,
+	Params: []Param{{Name: "target", Kind: KindTarget, Doc: "a switch or an iterable of them"}},
+	Doc: `Reads the multicast forwarding table of a switch.
+It returns the whole table, an mft, or a list of them for a list of switches. An entry is a tuple of ports, or None for a multicast LID that the switch drops. Up to MulticastFDBTop is read; all of the table from a switch that has none.`,
+	Example: `
+> t = get_mft(discover().switches[0])
+> t[0xc000], t.cap
+(None, 4096)
+`,
+	fn: mftKind.get,
+}
+
+var setMFTBuiltin = Builtin{
+	Name:  "set_mft",
+	Group: groupTable,
+	Params: []Param{
+		{Name: "target", Kind: KindTarget, Doc: "a switch or an iterable of them"},
+		{Name: "table", Kind: KindAny, Doc: "a dict of multicast LID to ports, which is merged into the table; or a whole table, an mft or a list from 0xc000 on, which replaces it; None drops a LID"},
+	},
+	Doc: `Changes the multicast forwarding table of a switch.
+It returns the table as it was read back. Only blocks that change are written. MulticastFDBTop, where the switch has one, is raised after them where it must be, and never lowered. What is refused is as with smp_set.`,
+	Example: `
+> sw = discover().switches[0]
+> set_mft(sw, {0xc001: [1, 3]})[0xc001]
+(1, 3)
+> set_mft(sw, {0xc001: None})[0xc001]
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		entries := map[mad.LID][]uint8{}
+		replace, err := c.tableEntries("multicast LID", "a dict of multicast LID to ports, or a whole table", firstMLID, func(lid int, value starlark.Value, _ bool) error {
+			if lid < firstMLID || lid > lastMLID {
+				return noMLID(lid)
+			}
+			ports, err := portList(value)
+			if err != nil {
+				return fmt.Errorf("multicast LID %#x: %w", lid, err)
+			}
+			entries[mad.LID(lid)] = ports
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return mftKind.set(c, func(t *fabric.Table) { fabric.EditMulticast(t, entries, replace) })
+	},
+}
+
+// portList reads the ports of a multicast LID.
+func portList(v starlark.Value) (ports []uint8, err error) {
+	if v == starlark.None {
+		return nil, nil
+	}
+	it, ok := v.(starlark.Iterable)
+	if !ok {
+		return nil, wantType(v, "a list of ports, or None to drop")
+	}
+	for _, x := range collect(it) {
+		n, err := toInt(x)
+		if err != nil {
+			return nil, fmt.Errorf("a port: %w", err)
+		}
+		if n < 0 || n >= unrouted {
+			return nil, fmt.Errorf("port %d is out of range, 0..254", n)
+		}
+		ports = append(ports, uint8(n))
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports), nil
+}

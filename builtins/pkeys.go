@@ -1,0 +1,119 @@
+package builtins
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/fabric"
+)
+
+// fullMember is the bit of a P_Key that makes a full member (IBA 10.9.1.1).
+// An entry whose other bits are 0 is no partition.
+const fullMember = 0x8000
+
+var pkeysKind = &tableKind{
+	table: fabric.PartitionTable,
+	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
+	size:  fabric.PartitionCap,
+	entry: func(t *fabric.Table, i int) starlark.Value {
+		if key := binary.BigEndian.Uint16(t.Data[2*i:]); key&^fullMember != 0 {
+			return starlark.MakeInt(int(key))
+		}
+		return starlark.None
+	},
+	within: true,
+	bytes:  func(t *fabric.Table) []byte { return t.Data[:2*fabric.PartitionCap(t)] },
+	repr: func(v *wholeTable) string {
+		return fmt.Sprintf("cap=%d, %s", v.Len(), count(v.placed(starlarkInt).Len(), "partition"))
+	},
+	facts: func(v *wholeTable) []fact {
+		return []fact{{name: "cap", value: starlark.MakeInt(v.Len())}, {name: "pkeys", value: v.placed(starlarkInt)}}
+	},
+	display: func(v *wholeTable) string {
+		var rows [][]fact
+		for i, key := range fabric.PKeys(v.t) {
+			member := "full"
+			if key&fullMember == 0 {
+				member = "limited"
+			}
+			if key&^fullMember != 0 {
+				rows = append(rows, []fact{{name: "entry", value: starlark.MakeInt(i)}, {name: "pkey", value: starlark.MakeInt(int(key)), hex: 4}, {name: "member", value: starlark.String(member)}})
+			}
+		}
+		return tableText("", []string{"entry", "pkey", "member"}, rows)
+	},
+}
+
+func init() {
+	pkeysKind.port = pkeysKind.portsTable
+	pkeysKind.valueType = newType("pkeys", "A P_Key table: pkeys[0] is the first entry, None if there is none; 0xffff in pkeys tells whether a P_Key is there. Bit 15 of an entry is full membership. It iterates over the entries.",
+		member[*wholeTable]{name: "cap", doc: "the number of entries that the table has room for", get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
+	)
+}
+
+func starlarkInt(i int) starlark.Value { return starlark.MakeInt(i) }
+
+// portOfTable is the parameter port of tables of ports.
+var portOfTable = Param{Name: "port", Kind: KindPort, Default: "None", Doc: "port number, where the target is a switch and names none"}
+
+var getPKeysBuiltin = Builtin{
+	Name:  "get_pkeys",
+	Group: groupTable,
+	Params: []Param{
+		{Name: "target", Kind: KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
+		portOfTable,
+	},
+	Doc: `Reads the P_Key table of a port.
+It returns the whole table, pkeys, or a list of them for a list of targets. An entry is a P_Key, or None where there is none.`,
+	Example: `
+> t = get_pkeys(discover().cas[0])
+> hex(t[0]), t[1], 0xffff in t
+("0xffff", None, True)
+`,
+	fn: func(c *call) (starlark.Value, error) { return pkeysKind.get(c) },
+}
+
+var setPKeysBuiltin = Builtin{
+	Name:  "set_pkeys",
+	Group: groupTable,
+	Params: []Param{
+		{Name: "target", Kind: KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
+		{Name: "table", Kind: KindAny, Doc: "a dict of number to P_Key, which is merged into the table; or a whole table, pkeys or a list, which replaces it; None empties an entry"},
+		portOfTable,
+	},
+	Doc: `Changes the P_Key table of a port.
+It returns the table as it was read back. Only blocks that change are written. What is refused is as with smp_set.`,
+	Example: `
+> p = discover().switches[0].ports[1]
+> set_pkeys(p, {1: 0x8001})[1] == 0x8001
+True
+> [hex(k) for k in set_pkeys(p, [0xffff]) if k]
+["0xffff"]
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		entries := map[int]uint16{}
+		replace, err := c.tableEntries("number", "a dict of number to P_Key, or a whole table", 0, func(i int, value starlark.Value, _ bool) error {
+			key := 0
+			if i < 0 {
+				return fmt.Errorf("entry %d is out of range: they count from 0", i)
+			}
+			if value != starlark.None {
+				var err error
+				if key, err = toInt(value); err != nil {
+					return fmt.Errorf("entry %d: %w", i, err)
+				}
+				if key < 0 || key > 0xffff || key&^fullMember == 0 {
+					return fmt.Errorf("entry %d: %#x is no P_Key: they are 0x0001..0x7fff, 0x8000 more for full members, or None", i, key)
+				}
+			}
+			entries[i] = uint16(key)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return pkeysKind.set(c, func(t *fabric.Table) { fabric.EditPKeys(t, entries, replace) })
+	},
+}
