@@ -25,6 +25,10 @@ type Call struct {
 	// engine chooses the transaction ID. After an answer it holds the
 	// response (of a table, the first segment).
 	MAD [Size]byte
+	// Payload is the data of a request to subnet administration that may be
+	// longer than one MAD, as GetMulti's: it goes by RMPP, with the header in
+	// MAD, whose own data does not count. Nil: MAD is all.
+	Payload []byte
 	// Table is the data of an answer to GetTable and its like, all segments
 	// joined, without headers: never nil after such an answer, nil after
 	// others. A short one lies in MAD.
@@ -111,6 +115,7 @@ type callState struct {
 	busyEnd     time.Duration // when it is no longer sent again for BUSY
 	wake        time.Duration // when the timer is to look at the call
 	timer       int           // place in the timer heap, from 1; 0: none
+	tx          *transfer     // of a request that is a Payload
 	rx          *assembly     // of an RMPP answer
 }
 
@@ -128,12 +133,13 @@ func (s *callState) excuse(d time.Duration) {
 type phase uint8
 
 const (
-	phaseIdle   phase = iota // not the engine's
-	phaseHeld                // waits until its destination has room
-	phaseReady               // waits until the window has room
-	phaseSent                // waits for the answer
-	phaseResend              // waits for the writer to send it again
-	phasePaused              // waits before it is sent again
+	phaseIdle     phase = iota // not the engine's
+	phaseHeld                  // waits until its destination has room
+	phaseReady                 // waits until the window has room
+	phaseSent                  // waits for the answer, or for an ACK
+	phaseSegments              // waits for the writer to send more of it
+	phaseResend                // waits for the writer to send it again
+	phasePaused                // waits before it is sent again
 )
 
 // callList is a queue of calls, linked through their state.

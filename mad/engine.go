@@ -74,8 +74,9 @@ type Engine struct {
 	slots     [numSlots]slot
 	free      slotQueue
 	control   []control // RMPP ACKs and ABORTs to be sent
+	segments  callList  // calls of whose requests there is more to be sent
 	replies   []reply   // to what others sent unasked
-	replied   bool      // the last that was sent was one of them
+	turn      int       // what the writer sent last, of what takes turns
 	listeners map[listenKey]*Listener
 	timers    timerHeap
 	armed     time.Duration // when the timer goroutine will wake
@@ -178,7 +179,7 @@ func (e *Engine) check(c *Call) (Effect, error) {
 	if h.Class == ClassSubnDirected && c.MAD[offHopCount] > MaxHops {
 		return effect, fmt.Errorf("directed route of %d hops, more than %d", c.MAD[offHopCount], MaxHops)
 	}
-	return effect, nil
+	return effect, e.checkPayload(c)
 }
 
 // Cancel ends c now, unless it has ended: c.Err wraps cause. A late answer is
@@ -350,9 +351,8 @@ func (e *Engine) end(c *Call, now time.Duration, err error, ended *callList) {
 		if c.s.phase == phaseResend {
 			d.kind.again.remove(c)
 		}
-		if c.s.rx != nil && err != nil && e.err == nil {
-			e.abort(c.s.rx.head[:], c.s.rx.to, rmppTooLong)
-		}
+		e.breakTransfer(c, err)
+		e.sendNoMore(c)
 		e.leaveWindow(c)
 		e.timers.remove(c)
 		e.closeSlot(c, err == nil)
@@ -386,7 +386,7 @@ func (e *Engine) now() time.Duration { return time.Since(e.epoch) }
 
 // unlock wakes the writer if there is something to send.
 func (e *Engine) unlock() {
-	wake := e.idle && (len(e.control) > 0 || len(e.replies) > 0 || e.next() != nil)
+	wake := e.idle && (len(e.control) > 0 || len(e.replies) > 0 || e.segments.head != nil || e.next() != nil)
 	if wake {
 		e.idle = false
 	}

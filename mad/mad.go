@@ -22,6 +22,7 @@
 //	listen.go     what comes unasked: traps, Reports
 //	slot.go       transaction IDs
 //	rmpp.go       answers of many datagrams
+//	rmppsend.go   requests of many datagrams
 //
 // Section numbers are those of the InfiniBand Architecture Specification,
 // volume 1 (IBA).

@@ -66,6 +66,15 @@ func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, end
 	if d.Took > 0 {
 		c.s.started = now - d.Took
 	}
+	if c.s.tx != nil {
+		if isSegment(d.MAD) && d.MAD[offRMPPType] != rmppData {
+			if tid == c.s.tid {
+				e.transferred(c, d.MAD, d.Address, now, ended)
+			}
+			return
+		}
+		e.sendNoMore(c) // who answers has got all, or does not want it
+	}
 	if c.s.rx == nil {
 		switch {
 		case tid == c.s.tid && c.s.phase == phaseSent:
@@ -157,7 +166,7 @@ func (e *Engine) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration
 		}
 		return
 	}
-	if c.s.rx != nil {
+	if c.s.rx != nil || c.s.tx != nil && (c.s.tx.acked > 0 || c.s.tx.sent > 1) {
 		return
 	}
 	e.leaveWindow(c)

@@ -2,7 +2,6 @@ package mad
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -36,6 +35,7 @@ const (
 	rmppBadLength   = 119 // last segment and payload length disagree
 	rmppBadFirst    = 120 // first segment and segment number disagree
 	rmppUnknownType = 121
+	rmppTooMany     = 126 // retries
 	rmppUnspecified = 127
 )
 
@@ -100,10 +100,10 @@ type abortError struct {
 	text   string
 }
 
-func (e *abortError) Error() string { return "malformed table: " + e.text }
+func (e *abortError) Error() string { return e.text }
 
 func abortf(status uint8, format string, args ...any) error {
-	return &abortError{status, fmt.Sprintf(format, args...)}
+	return &abortError{status, fmt.Sprintf("malformed table: "+format, args...)}
 }
 
 // add takes in a DATA segment: m has Size bytes. progress: it was new;
@@ -200,12 +200,9 @@ func (e *Engine) segment(c *Call, d *Datagram, tid uint32, now time.Duration, en
 	if ack {
 		e.acknowledge(a)
 	}
-	var violation *abortError
 	switch {
-	case errors.As(err, &violation):
+	case err != nil:
 		e.stats.Answered++
-		e.abort(a.head[:], a.to, violation.status)
-		c.s.rx = nil
 		e.end(c, now, err, ended)
 	case !progress:
 		e.stats.Duplicate++
@@ -215,7 +212,7 @@ func (e *Engine) segment(c *Call, d *Datagram, tid uint32, now time.Duration, en
 		if e.traits.NoACK { // a lost segment will need all of them again
 			c.s.giveUp += now - c.s.silentSince
 		} else {
-			c.s.giveUp = now + c.s.patience()
+			c.s.giveUp = max(c.s.giveUp, min(now+c.s.patience(), c.s.lastEnd()))
 		}
 		c.s.silentSince = now
 		e.expectSegment(c, now)
@@ -230,19 +227,12 @@ func (e *Engine) expectSegment(c *Call, now time.Duration) {
 
 // breakOff ends c, of whose answer there will be no more.
 func (e *Engine) breakOff(c *Call, m []byte, d *Datagram, now time.Duration, ended *callList) {
-	err := ErrCut
+	var err error = ErrCut
 	switch m[offRMPPType] {
 	case rmppData:
 		e.abort(m, d.Address, rmppUnspecified)
 	case rmppStop, rmppAbort:
-		what, words := "stopped", rmppWords[m[offRMPPStatus]]
-		if m[offRMPPType] == rmppAbort {
-			what = "aborted"
-		}
-		if words == "" {
-			words = "unknown"
-		}
-		err = fmt.Errorf("the sender %s the table: RMPP status %d, %s", what, m[offRMPPStatus], words)
+		err = &peerError{"sender", "table", m[offRMPPType], m[offRMPPStatus]}
 	default:
 		e.stats.Foreign++
 		return
@@ -290,12 +280,18 @@ func (e *Engine) abort(m []byte, to Address, status uint8) { e.reply(m, to, rmpp
 // response bit turned over: Linux matches it so (mad_rmpp.c, format_ack and
 // nack_recv).
 func (e *Engine) reply(m []byte, to Address, kind, status uint8, segment, newWindowLast uint32) {
+	if e.putControl(m, to, kind, status, segment, newWindowLast) {
+		e.control[len(e.control)-1].head[offMethod] ^= byte(Response)
+	}
+}
+
+// putControl queues a control segment with the header of m, if there is room.
+func (e *Engine) putControl(m []byte, to Address, kind, status uint8, segment, newWindowLast uint32) bool {
 	if e.traits.NoACK || len(e.control) >= maxControl {
-		return
+		return false
 	}
 	s := control{to: to}
 	copy(s.head[:], m)
-	s.head[offMethod] ^= byte(Response)
 	s.head[offRMPPVersion] = 1
 	s.head[offRMPPType] = kind
 	s.head[offRMPPFlags] = s.head[offRMPPFlags]&^7 | rmppActive
@@ -303,6 +299,7 @@ func (e *Engine) reply(m []byte, to Address, kind, status uint8, segment, newWin
 	binary.BigEndian.PutUint32(s.head[offSegment:], segment)
 	binary.BigEndian.PutUint32(s.head[offNewWindowLast:], newWindowLast)
 	e.control = append(e.control, s)
+	return true
 }
 
 // straySegment answers a segment that no open call waits for: its sender

@@ -20,7 +20,7 @@ func (e *Engine) sendLoop() {
 			return
 		case isCall && err != nil:
 			e.handedOver(uint32(tid), err)
-		case isCall && d.Timeout == 0:
+		case isCall && d.Timeout == 0 && !isSegment(d.MAD):
 			e.handedOver(uint32(tid), nil)
 		}
 	}
@@ -39,33 +39,46 @@ func (e *Engine) nextDatagram(d *Datagram) (isCall bool, tid int64) {
 			e.takeControl(d)
 			return false, 0
 		}
-		c := e.next()
-		// In turns: neither a storm of Reports nor one of calls may starve
-		// the other.
-		if len(e.replies) > 0 && (c == nil || !e.replied) {
-			e.replied = true
-			e.takeReply(d)
-			return false, 0
-		}
-		if c != nil {
-			e.replied = false
-			w := c.s.dest.kind
-			if c.s.phase == phaseResend {
-				w.again.remove(c)
-				e.stats.Retried++
-			} else {
-				w.ready.remove(c)
-				e.openSlot(c)
+		// In turns: neither a storm of Reports nor long requests nor many may
+		// starve the others.
+		for range 3 {
+			switch e.turn = (e.turn + 1) % 3; e.turn {
+			case 0:
+				if len(e.replies) > 0 {
+					e.takeReply(d)
+					return false, 0
+				}
+			case 1:
+				if c := e.segments.pop(); c != nil {
+					e.takeSegment(c, d)
+					return true, int64(c.s.tid)
+				}
+			case 2:
+				if c := e.next(); c != nil {
+					e.begin(c, d)
+					return true, int64(c.s.tid)
+				}
 			}
-			e.enterWindow(c)
-			e.take(c, d)
-			return true, int64(c.s.tid)
 		}
 		e.idle = true
 		e.mu.Unlock()
 		<-e.wake
 		e.mu.Lock()
 	}
+}
+
+// begin puts the next attempt of c, which the window lets through, in d.
+func (e *Engine) begin(c *Call, d *Datagram) {
+	w := c.s.dest.kind
+	if c.s.phase == phaseResend {
+		w.again.remove(c)
+		e.stats.Retried++
+	} else {
+		w.ready.remove(c)
+		e.openSlot(c)
+	}
+	e.enterWindow(c)
+	e.take(c, d)
 }
 
 // recordedTimeout is for ever: a recording tells of each loss.
@@ -87,6 +100,9 @@ func (e *Engine) take(c *Call, d *Datagram) {
 		if c.s.reads && c.s.retries > 0 && !isTable(&c.MAD) {
 			c.s.wait = lostAfter
 		}
+		if c.Payload != nil && e.traits.RMPP {
+			c.s.wait = c.s.patience() // the kernel's attempts do
+		}
 		if e.traits.Recorded {
 			c.s.wait, c.s.giveUp = recordedTimeout, now+recordedTimeout
 		}
@@ -104,7 +120,6 @@ func (e *Engine) take(c *Call, d *Datagram) {
 	}
 	e.setTimer(c, min(now+leaveAfter, c.s.due))
 
-	d.Address = c.s.to
 	d.Timeout = c.s.timeout
 	switch {
 	case !answered(Method(c.MAD[offMethod])):
@@ -114,10 +129,19 @@ func (e *Engine) take(c *Call, d *Datagram) {
 		// segments it has; here it is welcome until the end.
 		d.Timeout = c.s.giveUp - now
 	}
+	e.putHeader(c, d)
+	if c.Payload != nil {
+		e.takePayload(c, d, lostAfter)
+	}
+	e.beginSend(now)
+}
+
+// putHeader puts c's MAD in d, with what the engine adds to it.
+func (e *Engine) putHeader(c *Call, d *Datagram) {
+	d.Address = c.s.to
 	d.MAD = append(d.MAD[:0], c.MAD[:]...)
 	e.opt.Keys.put(d.MAD, c.Guard)
 	binary.BigEndian.PutUint64(d.MAD[offTID:], uint64(c.s.tid))
-	e.beginSend(now)
 }
 
 // takeControl puts the next RMPP control segment in d.

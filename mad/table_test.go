@@ -29,15 +29,15 @@ func TestTableErrors(t *testing.T) {
 		{name: "aborted", size: 1000, change: func(s []Datagram) []Datagram {
 			s[2].MAD[offRMPPType], s[2].MAD[offRMPPStatus] = rmppAbort, 126
 			return s[:3]
-		}, err: "the sender aborted the table: RMPP status 126, too many retries"},
+		}, err: "the sender aborted the table: RMPP status 126, too many retries: datagrams are lost on the way: look for errors on its links, or ask again"},
 		{name: "stopped", size: 1000, change: func(s []Datagram) []Datagram {
 			s[0].MAD[offRMPPType], s[0].MAD[offRMPPStatus] = rmppStop, 1
 			return s[:1]
-		}, err: "the sender stopped the table: RMPP status 1, resources exhausted"},
+		}, err: "the sender stopped the table: RMPP status 1, resources exhausted: ask again later, or for less at once"},
 		{name: "unknown status", size: 1000, change: func(s []Datagram) []Datagram {
 			s[0].MAD[offRMPPType], s[0].MAD[offRMPPStatus] = rmppAbort, 77
 			return s[:1]
-		}, err: "the sender aborted the table: RMPP status 77, unknown"},
+		}, err: "the sender aborted the table: RMPP status 77, unknown: ask again"},
 		{name: "end missing", size: 1000, change: func(s []Datagram) []Datagram { return s[:3] },
 			err: "table incomplete, segment 4" + timedOut, abort: rmppTooLong},
 		{name: "middle missing", size: 1000, change: func(s []Datagram) []Datagram { return append(s[:2], s[3:]...) },

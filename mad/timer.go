@@ -133,7 +133,7 @@ func (e *Engine) expire(c *Call, now time.Duration, ended *callList) {
 	case wake >= c.s.giveUp:
 		e.timedOut(c, now, ended)
 		return
-	case c.s.phase == phaseResend:
+	case c.s.phase == phaseResend, c.s.phase == phaseSegments:
 		e.setTimer(c, c.s.giveUp)
 		return
 	}
@@ -149,6 +149,10 @@ func (e *Engine) expire(c *Call, now time.Duration, ended *callList) {
 		// The sender still has what we lack: ask for it again.
 		e.acknowledge(c.s.rx)
 		e.expectSegment(c, now)
+	case c.s.tx != nil && !c.s.tx.done():
+		e.presumeLost(c, now)
+		e.discharge(c)
+		e.sendAgain(c)
 	default:
 		e.presumeLost(c, now)
 		e.discharge(c)
@@ -160,6 +164,9 @@ func (e *Engine) expire(c *Call, now time.Duration, ended *callList) {
 // timedOut ends c, which got no answer, or not the whole of one.
 func (e *Engine) timedOut(c *Call, now time.Duration, ended *callList) {
 	err := ErrTimeout
+	if t := c.s.tx; t != nil && !t.done() {
+		err = fmt.Errorf("request incomplete, no ACK of segment %d of %d: %w", t.acked+1, t.segments, ErrTimeout)
+	}
 	if c.s.rx != nil {
 		err = fmt.Errorf("table incomplete, segment %d: %w", c.s.rx.next, ErrTimeout)
 	}
@@ -175,6 +182,7 @@ func (e *Engine) timedOut(c *Call, now time.Duration, ended *callList) {
 // a transport which takes nothing cannot hold up the end.
 func (e *Engine) resend(c *Call, now time.Duration) {
 	c.s.rx = nil
+	e.sendNoMore(c)
 	c.s.due = now
 	c.s.phase = phaseResend
 	c.s.dest.kind.again.push(c)
@@ -184,6 +192,7 @@ func (e *Engine) resend(c *Call, now time.Duration) {
 // pause has c sent again after a while.
 func (e *Engine) pause(c *Call, until time.Duration) {
 	e.leaveWindow(c)
+	e.sendNoMore(c)
 	if c.s.phase == phaseResend {
 		c.s.dest.kind.again.remove(c)
 	}

@@ -149,7 +149,7 @@ func TestReplay(t *testing.T) {
 				list[1].MAD[mad.RMPPOffset+1], list[1].MAD[mad.RMPPOffset+3] = byte(mad.RMPPTypeAbort), byte(mad.RMPPStatusResourcesExhausted)
 				p.after(ms, list[1])
 			}
-		}, "SubnAdmGetTable(NodeRecord) to LID 3: the sender aborted the table: RMPP status 1, resources exhausted"},
+		}, "SubnAdmGetTable(NodeRecord) to LID 3: the sender aborted the table: RMPP status 1, resources exhausted: ask again later, or for less at once"},
 		{"malformed table", mad.Traits{}, getTable, func(p *peer, d mad.Datagram, nth int) {
 			if nth == 0 {
 				s := segments(d, big)[0]
