@@ -132,6 +132,15 @@ const (
 // IsResponse: the response bit is set.
 func (m Method) IsResponse() bool { return m&Response != 0 }
 
+// isTable: a response of SubnAdm holds any number of records.
+func (m Method) isTable() bool {
+	switch m &^ Response {
+	case MethodGetTable, MethodGetTraceTable, MethodGetMulti:
+		return true
+	}
+	return false
+}
+
 // Name is the specification's name of m in a MAD of this class and class version.
 func (m Method) Name(c Class, version uint8) string {
 	info, ok := MethodOf(c, version, m&^Response)

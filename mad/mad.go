@@ -13,6 +13,7 @@
 //	z*.go         generated from those: decode, encode, field tables
 //	registry.go   attributes by number and by name
 //	field.go      single fields, without decoding the rest
+//	parts.go      what a datagram is made of; validate.go, what is wrong with it
 //	speed.go      a link's speed and width, out of PortInfo
 //	transport.go  what carries datagrams
 //	call.go request.go   one request and its answer

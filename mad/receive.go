@@ -125,14 +125,7 @@ func (e *Engine) finish(c *Call, d *Datagram, now time.Duration, ended *callList
 
 // isTable: m is an answer of any number of records.
 func isTable(m *[Size]byte) bool {
-	if Class(m[offClass]) != ClassSubnAdm {
-		return false
-	}
-	switch Method(m[offMethod]) &^ Response {
-	case MethodGetTable, MethodGetTraceTable, MethodGetMulti:
-		return true
-	}
-	return false
+	return Class(m[offClass]) == ClassSubnAdm && Method(m[offMethod]).isTable()
 }
 
 // unsegmented is the data of a table that came in one datagram.

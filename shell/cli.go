@@ -3,6 +3,7 @@
 //
 //	cli.go        commands and flags
 //	route.go      the commands route and verify
+//	decode.go     the command decode
 //	open.go       from -F to a session
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
@@ -103,7 +104,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
 	root.Flags().StringVarP(&a.code, "command", "c", "", "run `CODE` and show the value of its last expression")
 	a.settings.addFlags(root.Flags())
 	completeFlags(root)
-	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.versionCommand(), a.docCommand())
+	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.decodeCommand(), a.versionCommand(), a.docCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }

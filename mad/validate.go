@@ -1,0 +1,87 @@
+package mad
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Validate tells what is wrong with MAD m, as a receiver that goes by the
+// specification would see it, worst first; nothing if all is well. A receiver
+// drops MADs for some of this, and answers others with a status (IBA 13.5.3;
+// for SMPs 14.2; Shanley, InfiniBand Network Architecture, "SMP Validation").
+// What is the business of vendors is not looked into, nor are values of fields.
+func Validate(m []byte) []string {
+	if len(m) < HeaderSize {
+		return []string{fmt.Sprintf("%d bytes are no MAD: its header alone has %d", len(m), HeaderSize)}
+	}
+	h := ParseHeader(m)
+	var v validation
+	if v.length(m, &h); m[offBaseVersion] != 1 {
+		v.add("BaseVersion is %d, and 1 is all there is", m[offBaseVersion])
+	}
+	v.request(&h)
+	v.status(&h)
+	if h.Class == ClassSubnDirected {
+		v.route(m)
+	}
+	return v.list
+}
+
+type validation struct{ list []string }
+
+func (v *validation) add(format string, args ...any) {
+	v.list = append(v.list, fmt.Sprintf(format, args...))
+}
+
+func (v *validation) length(m []byte, h *Header) {
+	switch {
+	case len(m) < Size:
+		v.add("%d bytes: a MAD has %d", len(m), Size)
+	case len(m) > Size && h.Class != ClassSubnAdm && !h.Class.IsVendor():
+		v.add("%d bytes: a MAD has %d, and this class has no longer transfers", len(m), Size)
+	}
+}
+
+// request looks at class, method and attribute.
+func (v *validation) request(h *Header) {
+	if !knows(h.Class) {
+		if !h.Class.IsVendor() && (h.Class < classAppFirst || h.Class > classAppLast) {
+			v.add("MgmtClass %#02x is reserved", uint8(h.Class))
+		}
+		return
+	}
+	if err := Allowed(h.Class, h.ClassVersion, h.Method, h.Attribute); err != nil {
+		v.add("%v", err)
+		return
+	}
+	if h.Class.Family() == ClassSubn && LookupVersion(h.Class, h.ClassVersion, h.Attribute) == nil && h.Attribute < vendorFirst {
+		v.add("AttributeID %#04x is none of subnet management", uint16(h.Attribute))
+	}
+}
+
+func (v *validation) status(h *Header) {
+	if !h.Method.IsResponse() && h.Method != MethodTrapRepress && h.Status != 0 {
+		v.add("Status is %#04x, and a request has none", uint16(h.Status))
+		return
+	}
+	code := h.Status & statusInvalidMask >> 2
+	if code != 0 && statusInvalid[code] == "" {
+		v.add("Status has the reserved code %d", code)
+	}
+	if rest := h.Status & 0x00e0; rest != 0 {
+		v.add("Status has reserved bits, %#04x", uint16(rest))
+	}
+}
+
+// route looks at the hops of a directed route (IBA 14.2.2).
+func (v *validation) route(m []byte) {
+	hops, at := int(m[offHopCount]), int(m[offHopPointer])
+	switch {
+	case hops > MaxHops:
+		v.add("HopCount is %d: a directed route has up to %d", hops, MaxHops)
+	case at > hops+1:
+		v.add("HopPointer is %d, behind the end of a path of %d", at, hops)
+	case len(m) >= SMPInitialPathOffset+64 && slices.Contains(m[SMPInitialPathOffset+1:SMPInitialPathOffset+1+hops], 0):
+		v.add("InitialPath has port 0 within its %d hops", hops)
+	}
+}
