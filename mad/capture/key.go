@@ -11,15 +11,22 @@ import (
 func maskKeys(m []byte) {
 	h := mad.ParseHeader(m)
 	if at := mad.KeyOffset(h); at > 0 {
-		clear(m[at:][:8])
+		clear(m[at:][:keySize])
+	} else if h.Class == mad.ClassVendor09 {
+		clear(m[mad.HeaderSize:][:keySize]) // mstflint mtcr_ib_ofed.c, ibvsmad_craccess_rw_vs
 	}
-	data := m[h.Class.DataOffset():][:h.Class.DataSize()]
-	if h.Attribute == attrNotice {
-		maskNotice(data)
-	}
-	a := mad.Lookup(h.Class, h.Attribute)
+	a := mad.LookupVersion(h.Class, h.ClassVersion, h.Attribute)
 	if a == nil {
-		return
+		if a = mad.Lookup(h.Class, h.Attribute); a == nil {
+			return
+		}
+	}
+	data := m[a.Offset():]
+	if h.Class.Family() == mad.ClassSubn {
+		data = data[:h.Class.DataSize()]
+	}
+	if beginsWithKey(a) {
+		clear(data[:keySize])
 	}
 	// A segment of a table begins and ends anywhere in a record.
 	first, step := 0, len(data)
@@ -31,6 +38,8 @@ func maskKeys(m []byte) {
 		if s := segmentOf(m); s != nil && s.SegmentNumber > 0 {
 			first = int(uint64(s.SegmentNumber-1) * segmentData % uint64(step))
 		}
+	} else {
+		a = a.Of(data, h.Modifier) // a Notice of a wrong key tells the key
 	}
 	for i := range a.Flat() {
 		f := &a.Flat()[i]
@@ -46,21 +55,15 @@ func maskKeys(m []byte) {
 	}
 }
 
-// Trap 256 tells the M_Key that somebody tried in vain, in the last 8 of the
-// first 22 bytes of the details (IBA 14.2.5.1, table 145; opensm ib_types.h,
-// ntc_256).
-const (
-	attrNotice       = 0x0002
-	badMKey          = 256
-	offTrapNumber    = 4
-	offNoticeDetails = 10
-	offTrap256MKey   = offNoticeDetails + 14
-)
+// keySize of the keys that guard agents, in bytes.
+const keySize = 8
 
-// maskNotice zeroes the key in a Notice, if it has one.
-func maskNotice(data []byte) {
-	const generic = 0x80
-	if data[0]&generic != 0 && binary.BigEndian.Uint16(data[offTrapNumber:]) == badMKey {
-		clear(data[offTrap256MKey:][:8])
+// beginsWithKey: all that is known of a's layout is that a key comes first.
+func beginsWithKey(a *mad.Attribute) bool {
+	switch a {
+	case mad.AttrBKeyInfo, // opa-ff ib_bm.h BKEY_INFO; in ibutils ibbbm_base.h it has 32 bits
+		mad.AttrMlnxConfigSpace: // mstflint mtcr_ib_ofed.c, ibvsmad_craccess_rw_smp
+		return true
 	}
+	return false
 }

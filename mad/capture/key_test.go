@@ -34,6 +34,15 @@ func TestKeys(t *testing.T) {
 		{"congestion control", mad.ClassCongestion, mad.MethodGet, 0x11, []int{24}},
 		{"vendor", mad.ClassVendor0A, mad.MethodGet, 0x51, []int{24}},
 		{"vendor's ClassPortInfo", mad.ClassVendor0A, mad.MethodGet, 1, nil},
+		{"SA ServiceRecord", mad.ClassSubnAdm, mad.MethodSet, mad.AttrServiceRecord.ID, []int{36, 56 + 32, 56 + 40}},
+		{"CC_Key", mad.ClassCongestion, mad.MethodSet, mad.AttrCongestionKeyInfo.ID, []int{24, 64}},
+		{"B_Key", mad.ClassBM, mad.MethodGetResp, mad.AttrBKeyInfo.ID, []int{24, 64}},
+		{"Mellanox", mad.ClassVendor0A, mad.MethodGet, mad.AttrGeneralInfo.ID, []int{24}},
+		{"Mellanox, unknown", mad.ClassVendor0A, mad.MethodGet, 0x77, []int{24}},
+		{"old Mellanox, unknown", mad.ClassVendor09, mad.MethodSet, 0x77, []int{24}},
+		{"SMP of Mellanox", mad.ClassSubn, mad.MethodSet, mad.AttrMlnxConfigSpace.ID, []int{24, 64}},
+		{"other vendor", mad.Class(0x0f), mad.MethodGet, 1, nil},
+		{"vendor with OUI", mad.ClassPing, mad.MethodGet, 1, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := make([]byte, mad.Size)
@@ -78,21 +87,73 @@ func TestTableKeys(t *testing.T) {
 	}
 }
 
-// TestTrapKey: trap 256 tells a key, others have other things there.
-func TestTrapKey(t *testing.T) {
-	for number, masked := range map[uint16]bool{256: true, 257: false, 128: false} {
-		for _, class := range []mad.Class{mad.ClassSubn, mad.ClassSubnAdm} {
-			m := make([]byte, mad.Size)
-			(&mad.Header{Class: class, ClassVersion: class.Version(), Method: mad.MethodTrap, Attribute: attrNotice}).Put(m)
-			data := m[class.DataOffset():]
-			data[0] = 0x81
-			binary.BigEndian.PutUint16(data[4:], number)
-			copy(data[24:], secretBytes)
-			maskKeys(m)
-			if bytes.Contains(m, secretBytes) == masked {
-				t.Errorf("trap %d, %v: masked %v", number, class, !masked)
+// TestNoticeKeys: a Notice of a wrong key tells it, others have other things
+// there.
+func TestNoticeKeys(t *testing.T) {
+	for _, c := range []struct {
+		class  mad.Class
+		method mad.Method
+		number uint16
+		at     int // the key, in the Notice's data; 0: none
+	}{
+		{mad.ClassSubn, mad.MethodTrap, 256, 24},
+		{mad.ClassSubn, mad.MethodGetResp, 256, 24},
+		{mad.ClassSubnAdm, mad.MethodReport, 256, 24},
+		{mad.ClassBM, mad.MethodTrap, 259, 24},
+		{mad.ClassCongestion, mad.MethodTrap, 0, 26},
+		{mad.ClassSubn, mad.MethodTrap, 257, 0},
+		{mad.ClassSubnAdm, mad.MethodReport, 128, 0},
+	} {
+		m := make([]byte, mad.Size)
+		(&mad.Header{Class: c.class, ClassVersion: c.class.Version(), Method: c.method, Attribute: mad.AttrSubnNotice.ID}).Put(m)
+		data := m[c.class.DataOffset():]
+		data[0] = 0x81 // generic
+		binary.BigEndian.PutUint16(data[4:], c.number)
+		for at := 10; at < 64; at++ {
+			data[at] = 0xee
+		}
+		copy(data[max(24, c.at):], secretBytes)
+		want := bytes.Clone(m)
+		if c.at > 0 {
+			clear(want[c.class.DataOffset()+c.at:][:8])
+		}
+		if maskKeys(m); !bytes.Equal(m, want) {
+			t.Errorf("%v of trap %d, %v: got\n%x\nwant\n%x", c.method.Name(c.class, c.class.Version()), c.number, c.class, m, want)
+		}
+	}
+}
+
+// TestAllKeys: of every attribute there is, with each of its variants, what is
+// declared a key is masked, in requests and in answers.
+func TestAllKeys(t *testing.T) {
+	found := 0
+	for _, a := range mad.Attributes() {
+		for _, method := range append(a.Methods, a.Methods1...) {
+			for _, resp := range []mad.Method{0, mad.Response} {
+				m := bytes.Repeat([]byte{0xee}, mad.Size)
+				(&mad.Header{Class: a.Class, ClassVersion: a.Version, Method: method | resp, Attribute: a.ID}).Put(m)
+				if a.Class == mad.ClassSubnAdm {
+					clear(m[mad.RMPPOffset:mad.SAKeyOffset])
+					binary.BigEndian.PutUint16(m[mad.SAAttrOffsetOffset:], uint16((a.Size+7)/8))
+				}
+				maskKeys(m)
+				for _, f := range a.Flat() {
+					if !f.Key {
+						continue
+					}
+					found++
+					for _, b := range f.Bytes(m[a.Offset():]) {
+						if b != 0 {
+							t.Errorf("%v(%s) leaves %s", method|resp, a.Name, f.Name)
+							break
+						}
+					}
+				}
 			}
 		}
+	}
+	if found < 50 {
+		t.Errorf("only %d keys were there", found)
 	}
 }
 

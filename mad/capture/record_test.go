@@ -55,7 +55,7 @@ func TestPackets(t *testing.T) {
 			c.SetLID(98)
 			do(t, e, c)
 			trap := respond(mad.Datagram{Address: mad.Address{LID: 3, QP: 1, SL: 1}, MAD: make([]byte, mad.Size)}, 0)
-			(&mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodReport, Attribute: attrNotice, TID: 0x77}).Put(trap.MAD)
+			(&mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodReport, Attribute: mad.AttrSubnAdmNotice.ID, TID: 0x77}).Put(trap.MAD)
 			p.recv <- trap
 			synctest.Wait()
 		})
