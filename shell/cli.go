@@ -242,8 +242,7 @@ func (a *app) run(words []string) error {
 	if !hasCode && len(words) == 0 && a.isPrompt() {
 		s.limit = a.deadline.value
 	} else {
-		s.deadline = startDeadline(a.deadline.value, s.engine)
-		defer s.deadline.stop()
+		defer s.startDeadline()()
 	}
 	switch {
 	case hasCode:

@@ -15,25 +15,28 @@ const grace = 10 * time.Second
 
 // deadline is the end of a session's time, or of a statement's at the prompt.
 // From then on all that is asked of the fabric ends as an error, also what was
-// asked before; the script goes on. After the grace it is stopped.
+// asked before; the script goes on. After the grace it is stopped, and the
+// program is ended where that is of no use: it may hang with a pipe that nobody
+// reads.
 type deadline struct {
 	engine *mad.Engine // nil: no live fabric
 	late   *builtins.DeadlineError
+	at     time.Time
 	over   context.Context // ends with the grace
 	end    context.CancelCauseFunc
+	kill   func(why error) // nil: nothing is ended by force
 
 	mu      sync.Mutex // guards all below
 	timer   *time.Timer
-	passed  bool
 	stopped bool
 }
 
 // startDeadline starts the time; nil if after is 0, for then there is no end.
-func startDeadline(after time.Duration, e *mad.Engine) *deadline {
+func startDeadline(after time.Duration, e *mad.Engine, kill func(why error)) *deadline {
 	if after == 0 {
 		return nil
 	}
-	d := &deadline{engine: e, late: &builtins.DeadlineError{After: after}}
+	d := &deadline{engine: e, late: &builtins.DeadlineError{After: after}, at: time.Now().Add(after), kill: kill}
 	d.over, d.end = context.WithCancelCause(context.Background())
 	d.mu.Lock() // the timer may go off before it is stored
 	defer d.mu.Unlock()
@@ -47,11 +50,22 @@ func (d *deadline) pass() {
 	if d.stopped {
 		return
 	}
-	d.passed = true
-	d.timer = time.AfterFunc(grace, func() {
-		d.end(fmt.Errorf("%w, and the session had not ended %v later", d.late, grace))
-	})
+	d.timer = time.AfterFunc(grace, d.close)
 	d.halt(d.late)
+}
+
+// close ends the grace.
+func (d *deadline) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopped {
+		return
+	}
+	why := fmt.Errorf("%w, and the session had not ended %v later", d.late, grace)
+	d.end(why)
+	if d.kill != nil {
+		d.timer = time.AfterFunc(endsWithin, func() { d.kill(why) })
+	}
 }
 
 func (d *deadline) halt(cause error) {
@@ -82,15 +96,8 @@ func (d *deadline) whenOver(fn func(error)) (stop func() bool) {
 	return context.AfterFunc(d.over, func() { fn(context.Cause(d.over)) })
 }
 
-// hasPassed: it came to an end.
-func (d *deadline) hasPassed() bool {
-	if d == nil {
-		return false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.passed
-}
+// hasPassed: it came to an end. The clock decides, for a timer may be late.
+func (d *deadline) hasPassed() bool { return d != nil && !time.Now().Before(d.at) }
 
 // stop ends the time before it is over, and lets the engine work again.
 func (d *deadline) stop() {

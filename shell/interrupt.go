@@ -91,7 +91,7 @@ func (i *interrupts) act(sig os.Signal) (tellWhere bool) {
 }
 
 // endsWithin is how long an evaluation may go on after a signal that ends the
-// program.
+// program, or after its time is over.
 const endsWithin = 5 * time.Second
 
 // end ends the program. i.mu is held.
@@ -125,6 +125,25 @@ func (i *interrupts) quit(why func(), status int) {
 		i.cleanup()
 		i.exit(status)
 	}
+}
+
+// force ends the program, whatever runs. Where the words hang, it does so
+// without them.
+func (i *interrupts) force(why func(), status int) {
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		why()
+	}()
+	select {
+	case <-told:
+	case <-time.After(time.Second):
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.console.leave()
+	i.cleanup()
+	i.exit(status)
 }
 
 // ignore leaves Ctrl-C to another program on the terminal while fn runs.

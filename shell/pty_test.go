@@ -285,6 +285,22 @@ func TestTerminalInterruptedSweep(t *testing.T) {
 	s.exit(130)
 }
 
+// At the prompt each statement has its time, and the next one has all of it.
+func TestTerminalDeadline(t *testing.T) {
+	s := startTerminal(t, t.TempDir(), "-F", "sim:ring:n=2", "--deadline", "3")
+	s.expect("rw> ")
+	s.send("while True: smp_get('NodeInfo', 1)\r")
+	s.expect("... ")
+	s.send("\r")
+	s.expect("smp_get: SubnGet(NodeInfo) to LID 1: deadline of 3s passed\r\n")
+	s.expect("rw> ")
+	s.send("catch(smp_get, 'NodeInfo', 1).base_version\r")
+	s.expect("\n1\r\n")
+	s.expect("rw> ")
+	s.send(ctrlD)
+	s.exit(0)
+}
+
 // Without a device, a simulated fabric is offered.
 func TestTerminalNoDevice(t *testing.T) {
 	if devices, _ := os.ReadDir(deviceFolder); len(devices) > 0 {

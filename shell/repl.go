@@ -29,6 +29,7 @@ type repl struct {
 	lines  *statements
 	file   string
 	worst  atomic.Int64 // exit status so far, of a piped session
+	waits  atomic.Bool  // for the next statement
 
 	fabric *fabric.Fabric // the latest; since is when it came
 	since  time.Time
@@ -44,7 +45,9 @@ func (s *session) prompt(stdin *os.File) int {
 		r.read(newPlainReader(stdin), false)
 		// While nothing runs, the loop waits for whoever writes to the pipe.
 		defer r.deadline.whenOver(func(err error) {
-			s.app.interrupts.quit(func() { s.app.fail(&hostError{err}) }, worse(int(r.worst.Load()), builtins.StatusFabric))
+			if r.waits.Load() {
+				s.app.interrupts.quit(func() { s.app.fail(&hostError{err}) }, worse(int(r.worst.Load()), builtins.StatusFabric))
+			}
 		})()
 		return r.loop()
 	}
@@ -83,8 +86,13 @@ func (r *repl) read(in LineReader, interactive bool) {
 }
 
 func (r *repl) loop() int {
-	for !r.deadline.isOver() {
+	for {
+		r.waits.Store(true) // before the look at the time, or both might miss its end
+		if r.deadline.isOver() {
+			break
+		}
 		text, line, err := r.lines.next(r.promptText())
+		r.waits.Store(false)
 		switch {
 		case errors.Is(err, errInterrupted):
 			if text == "" {

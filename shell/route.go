@@ -167,8 +167,7 @@ func (a *app) onFabric(task func(context.Context, *session) error) error {
 		return err
 	}
 	defer s.close()
-	s.deadline = startDeadline(a.deadline.value, s.engine)
-	defer s.deadline.stop()
+	defer s.startDeadline()()
 	a.status = s.evaluate(func(ctx context.Context) error { return task(ctx, s) })
 	s.summary()
 	return nil

@@ -50,6 +50,15 @@ func (s *session) doing() string {
 	return fmt.Sprintf("%d MADs sent, %d answered", st.Sent, st.Answered)
 }
 
+// startDeadline starts the time that the session has. Its last words do not go
+// by way of the console, where what hangs may be.
+func (s *session) startDeadline() (stop func()) {
+	s.deadline = startDeadline(s.app.deadline.value, s.engine, func(why error) {
+		s.app.interrupts.force(func() { fmt.Fprintf(s.app.console.stderr, "fabsh: %v\n", why) }, builtins.StatusFabric)
+	})
+	return s.deadline.stop
+}
+
 // evaluate runs code or a script, reports what went wrong, and returns the
 // exit status.
 func (s *session) evaluate(fn func(context.Context) error) int {
@@ -84,13 +93,17 @@ func (s *session) finalStatus(worst int, err error) int {
 func (s *session) attempt(fn func(context.Context) error) error {
 	d := s.deadline
 	if s.limit > 0 {
-		d = startDeadline(s.limit, s.engine)
+		d = startDeadline(s.limit, s.engine, nil)
 		defer d.stop()
 	}
 	before := s.cancelled()
 	return s.app.interrupts.run(func(ctx context.Context) (err error) {
 		s.progress.during(func() { err = d.run(ctx, fn) })
-		if cause := context.Cause(ctx); err != nil && cause != nil {
+		cause := context.Cause(ctx)
+		if cause == nil && d.isOver() {
+			cause = context.Cause(d.over)
+		}
+		if err != nil && cause != nil {
 			return &interruption{cause, s.cancelled() - before}
 		}
 		return err
