@@ -142,16 +142,29 @@ func (f *peerFixture) ask(t *testing.T, questions []question) {
 	for _, q := range questions {
 		exprs = append(exprs, q.exprs...)
 	}
-	var records []attributes
-	f.eval(t, &records, "[%s]", strings.Join(exprs, ",\n"))
+	records := f.records(t, exprs)
 	for _, q := range questions {
-		out := f.peer.Run(t, q.tool[0], q.tool[1:]...)
-		if problems := q.check(out, records[:len(q.exprs)]); len(problems) > 0 {
+		problems := q.check(f.peer.Run(t, q.tool[0], q.tool[1:]...), records[:len(q.exprs)])
+		// OpenSM sweeps again when a peer has kept it waiting, and then
+		// knows a switch's PortInfo by another port (its LocalPortNum):
+		// what differs now and is the same soon after did not differ.
+		for again := 0; len(problems) > 0 && again < 3; again++ {
+			t.Logf("%s: once more, for %s", strings.Join(q.tool, " "), strings.Join(problems, "; "))
+			problems = q.check(f.peer.Run(t, q.tool[0], q.tool[1:]...), f.records(t, q.exprs))
+		}
+		if len(problems) > 0 {
 			t.Errorf("%s\nand %s:\n\t%s", strings.Join(q.exprs, "\n"), strings.Join(q.tool, " "), strings.Join(problems, "\n\t"))
 		}
 		records = records[len(q.exprs):]
 	}
 	t.Logf("%d answers of C tools compared", len(questions))
+}
+
+// records evaluates expressions that each make a record.
+func (f *peerFixture) records(t *testing.T, exprs []string) (records []attributes) {
+	t.Helper()
+	f.eval(t, &records, "[%s]", strings.Join(exprs, ",\n"))
+	return records
 }
 
 // attributes is a record as its JSON shows it.
