@@ -1,0 +1,103 @@
+package format
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"fabsh/mad"
+)
+
+// KeyNames are the keys other than single ports' M_Keys, by the names that they
+// have in files: those of opensm.conf and ibdiag.conf, where these have them.
+func KeyNames() []string {
+	names := make([]string, len(namedKeys))
+	for i, k := range namedKeys {
+		names[i] = k.name
+	}
+	return names
+}
+
+var namedKeys = []struct {
+	name string
+	of   func(*mad.Keys) *uint64
+}{
+	{"m_key", func(k *mad.Keys) *uint64 { return &k.M }},
+	{"sa_key", func(k *mad.Keys) *uint64 { return &k.SA }},
+	{"sm_key", func(k *mad.Keys) *uint64 { return &k.SM }},
+	{"cc_key", func(k *mad.Keys) *uint64 { return &k.CC }},
+	{"b_key", func(k *mad.Keys) *uint64 { return &k.B }},
+	{"vendor_key", func(k *mad.Keys) *uint64 { return &k.Vendor }},
+}
+
+// ReadKeys reads a file of keys. A line has the GUID of a port or node and its
+// M_Key, as OpenSM's file guid2mkey has them (opensm osm_db_pack.c,
+// osm_db_guid2mkey_set), or a name and that key. Where all M_Keys are the same
+// one, and no m_key says otherwise, it is that of all other ports too. Errors
+// show nothing of a line, for it may be a key.
+func ReadKeys(r io.Reader, name string) (*mad.Keys, error) {
+	keys := &mad.Keys{Ports: map[mad.GUID]uint64{}}
+	seen := map[string]int{} // line
+	l := newLines(r, name)
+	for l.next() {
+		text, _, _ := bytes.Cut(l.text, []byte("#"))
+		words := strings.Fields(strings.Replace(string(text), "=", " ", 1))
+		if len(words) == 0 {
+			continue
+		}
+		place, id, what := keyPlace(keys, words[0])
+		if place == nil {
+			l.fail("a GUID, as in 0x0002c90300001000, or one of %s, and then a key", strings.Join(KeyNames(), ", "))
+			break
+		}
+		if first := seen[id]; first > 0 {
+			l.fail("%s once only: it is in line %d", what, first)
+			break
+		}
+		seen[id] = l.at.line
+		key, ok := uint64(0), len(words) == 2
+		if ok {
+			key, ok = cNumber(words[1])
+		}
+		if !ok {
+			l.fail("one key of at most 64 bits, as 0x%016x, after %s", 0, what)
+			break
+		}
+		place(key)
+	}
+	switch {
+	case l.err != nil:
+		return nil, l.err
+	case len(seen) == 0:
+		return nil, fmt.Errorf("%s: there are no keys in it", name)
+	case seen["m_key"] == 0:
+		keys.M = only(keys.Ports)
+	}
+	return keys, nil
+}
+
+// keyPlace is where the key goes that stands after word, what tells word from
+// others, and what it is for messages; nil: nowhere.
+func keyPlace(keys *mad.Keys, word string) (place func(key uint64), id, what string) {
+	for _, k := range namedKeys {
+		if k.name == word {
+			return func(key uint64) { *k.of(keys) = key }, word, word
+		}
+	}
+	if guid, ok := cNumber(word); ok && guid != 0 {
+		return func(key uint64) { keys.Ports[mad.GUID(guid)] = key }, mad.GUID(guid).String(), "the GUID"
+	}
+	return nil, "", ""
+}
+
+// only is the one key that all ports have; 0 where there are several.
+func only(ports map[mad.GUID]uint64) (key uint64) {
+	for _, k := range ports {
+		if key != 0 && k != key {
+			return 0
+		}
+		key = k
+	}
+	return key
+}
