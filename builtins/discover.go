@@ -31,7 +31,7 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		s, f := c.session(), c.fiber()
-		o := fabric.DiscoverOptions{Around: mad.DirectedRoute{0}}
+		o := fabric.DiscoverOptions{Around: mad.DirectedRoute{0}, Names: s.o.Names, PlainSpeeds: s.o.PlainSpeeds}
 		if s.fabric != nil {
 			o.Known = s.fabric.f
 		}
@@ -131,7 +131,7 @@ That of ibnetdiscover and that of ibsim are told apart by their content.`,
 		if err != nil {
 			return nil, fmt.Errorf("load_fabric: %w", err)
 		}
-		return newFabric(f), nil
+		return newFabric(f.Renamed(c.session().o.Names)), nil
 	},
 }
 

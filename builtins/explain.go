@@ -110,7 +110,7 @@ func (s *Session) quote(b *strings.Builder, p syntax.Position) {
 	fmt.Fprintf(b, "    %s\n    %s^\n", line, string(before))
 }
 
-// lineAt is the source line at p, fit for a terminal.
+// lineAt is the source line at p, fit for a terminal, and without keys.
 func (s *Session) lineAt(p syntax.Position) string {
 	lines := strings.Split(s.sources[p.Filename()], "\n")
 	if p.Line < 1 || int(p.Line) > len(lines) {
@@ -121,7 +121,7 @@ func (s *Session) lineAt(p syntax.Position) string {
 			return r
 		}
 		return unicode.ReplacementChar
-	}, strings.TrimRight(lines[p.Line-1], "\r"))
+	}, MaskKeys(strings.TrimRight(lines[p.Line-1], "\r")))
 }
 
 // hint adds what to write instead of what is no Starlark.

@@ -204,7 +204,11 @@ func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 		}
 	case starlark.Int:
 		n, ok := v.Uint64()
-		if !ok || n > f.Max() {
+		switch {
+		case ok && n <= f.Max():
+		case f.Key:
+			return 0, fmt.Errorf("the key has more than %d bits", f.Bits)
+		default:
 			return 0, fmt.Errorf("%s is out of range, 0..%d", v, f.Max())
 		}
 		return n, nil

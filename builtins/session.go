@@ -22,6 +22,10 @@ type Options struct {
 	Absent error
 	// Loaded is the fabric of that file.
 	Loaded *fabric.Fabric
+	// Names are what nodes are called, whatever they say themselves.
+	Names map[mad.GUID]string
+	// PlainSpeeds: discover asks for no vendor's own speeds.
+	PlainSpeeds bool
 
 	Stdout, Stderr io.Writer // nil: discarded
 	Format         Format    // of show and the prompt; empty: text
@@ -95,7 +99,7 @@ func NewSession(o Options) (*Session, error) {
 		return nil, err
 	}
 	if o.Loaded != nil {
-		s.fabric = newFabric(o.Loaded)
+		s.fabric = newFabric(o.Loaded.Renamed(o.Names))
 	}
 	s.predeclare()
 	return s, nil

@@ -212,11 +212,7 @@ func (f *Fabric) connect(b *Builder, order []int32) {
 
 // index makes the look-up tables.
 func (f *Fabric) index() {
-	f.byName = make([]int32, len(f.nodes))
-	for i := range f.byName {
-		f.byName[i] = int32(i)
-	}
-	slices.SortStableFunc(f.byName, func(i, j int32) int { return cmp.Compare(f.nodes[i].name, f.nodes[j].name) })
+	f.indexNames()
 	for i := range f.ports {
 		if f.ports[i].guid != 0 {
 			f.byGUID = append(f.byGUID, int32(i))

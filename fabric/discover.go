@@ -18,6 +18,10 @@ type DiscoverOptions struct {
 	// Known is what is known of the subnet already, or nil: of nodes that want
 	// their own M_Keys even for NodeInfo, it says who they are.
 	Known *Fabric
+	// Names are what nodes are called, whatever they say themselves.
+	Names map[mad.GUID]string
+	// PlainSpeeds: no vendor's own speeds are asked for.
+	PlainSpeeds bool
 	// Progress is told, each time a node is found, how many there are. It is
 	// called on the engine's goroutines and must not block. It may be nil.
 	Progress func(nodes int)

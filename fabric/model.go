@@ -5,10 +5,14 @@
 //	builder.go   how a Fabric is made
 //	problem.go   what went wrong on the way
 //	discover.go  the directed-route sweep: sweep.go asks, identity.go and doubt.go
-//	             tell who is who, survey.go draws up the result
+//	             tell who is who, survey.go draws up the result, hush.go spares
+//	             nodes that do not answer
 //	smguard.go   is there a subnet manager
 //	lft.go       whole forwarding tables
 //	set.go       changes: read, modify, write, compare
+//	dest.go      where SMPs go, and whose M_Key they need
+//	keyerror.go  no answer for want of an M_Key
+//	rename.go    names from elsewhere
 //
 // Section numbers are those of the InfiniBand Architecture Specification,
 // volume 1 (IBA).

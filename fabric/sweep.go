@@ -79,7 +79,7 @@ func (s *sweep) gotStart(r *request) {
 
 // add makes a node.
 func (s *sweep) add(info mad.NodeInfo, route mad.DirectedRoute, hops int) *found {
-	n := &found{info: info, route: route, hops: hops, ports: make([]side, int(info.NumPorts)+1)}
+	n := &found{info: info, name: s.opt.Names[info.NodeGUID], route: route, hops: hops, ports: make([]side, int(info.NumPorts)+1)}
 	n.ports[n.via()].guid = info.PortGUID
 	s.nodes = append(s.nodes, n)
 	b := s.book(n)
@@ -119,7 +119,9 @@ func (s *sweep) gotName(r *request) {
 	if i := bytes.IndexByte(text, 0); i >= 0 {
 		text = text[:i]
 	}
-	r.node.name = string(text)
+	if r.node.name == "" {
+		r.node.name = string(text)
+	}
 }
 
 func (s *sweep) gotSwitch(r *request) {
@@ -170,7 +172,7 @@ func (s *sweep) gotPort(r *request) {
 	if n.isSwitch() {
 		caps = &n.ports[0].info
 	}
-	if activeSpeed(caps, &p.info) == "QDR" && hasExtPortInfo(&n.info) { // or FDR10
+	if !s.opt.PlainSpeeds && activeSpeed(caps, &p.info) == "QDR" && hasExtPortInfo(&n.info) { // or FDR10
 		s.ask((*sweep).gotExtPort, n, r.port, r.route, mad.AttrMlnxExtPortInfo, uint32(r.port))
 	}
 	switch {

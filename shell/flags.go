@@ -35,6 +35,9 @@ type settings struct {
 	pkey  number
 	smLID number
 
+	keys    string
+	nameMap string
+
 	record   string
 	deadline duration
 
@@ -42,10 +45,15 @@ type settings struct {
 	format  outputFormat
 	quiet   bool
 	verbose int
+
+	etc         string    // folder of the site's configuration
+	siteKeys    *mad.Keys // ibdiag.conf's
+	plainSpeeds bool      // ibdiag.conf: vendors' speeds are not asked for
 }
 
 func (s *settings) addFlags(f *pflag.FlagSet) {
 	s.flags = f
+	s.etc = "/etc"
 	s.port = number{min: 1, max: 254}
 	s.timeout = duration{unit: time.Millisecond, units: "milliseconds"} // as in infiniband-diags
 	s.deadline = duration{unit: time.Second, units: "seconds"}
@@ -68,6 +76,8 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.Var(&s.sl, "sl", "service level `N` of performance and administration packets (default: the path's)")
 	f.Var(&s.pkey, "pkey", "their partition key `KEY` (default: 0xffff or 0x7fff, as the port has it)")
 	f.Var(&s.smLID, "sm-lid", "ask the subnet administrator at `LID` (default: as the port says)")
+	f.StringVar(&s.keys, "keys", "", "show the keys in `FILE`, which has mode 0600, to who wants them; - asks for them at the terminal")
+	f.StringVar(&s.nameMap, "node-name-map", "", "take the names of nodes from `FILE`: lines of GUID \"name\" (default: that of infiniband-diags)")
 	f.StringVar(&s.record, "record", "", "write all MADs to the pcap `FILE`, which Wireshark opens; keys are left out")
 	f.Var(&s.deadline, "deadline", "ask nothing more after `TIME`: in seconds, or such as 500ms; at the prompt, for each statement")
 	f.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")

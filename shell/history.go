@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"fabsh/builtins"
 )
 
 // historyLimit is how many lines are remembered.
@@ -32,7 +34,7 @@ func openHistory(path string) *history {
 	return h
 }
 
-// add appends a line; several sessions may do so at once.
+// add appends a line, without keys; several sessions may do so at once.
 func (h *history) add(line string) {
 	if h.path == "" {
 		return
@@ -45,7 +47,7 @@ func (h *history) add(line string) {
 		return
 	}
 	defer f.Close()
-	f.WriteString(line + "\n")
+	f.WriteString(builtins.MaskKeys(line) + "\n")
 }
 
 // rewrite keeps the newest lines.

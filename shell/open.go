@@ -206,6 +206,16 @@ func noFile(err error) error {
 // the fabric says so. At the prompt a simulated one is offered.
 func (a *app) open(prompt bool) (*session, error) {
 	spec, given := a.fabricSpec()
+	keys, err := a.readKeys()
+	if err != nil {
+		return nil, err
+	}
+	kind, _, _ := strings.Cut(spec, ":")
+	names, err := a.nodeNames(kind)
+	if err != nil {
+		return nil, err
+	}
+	a.site(kind)
 	l, err := open(&a.settings, spec)
 	switch {
 	case err == nil:
@@ -219,7 +229,7 @@ func (a *app) open(prompt bool) (*session, error) {
 			return nil, err
 		}
 	}
-	return a.session(l, err)
+	return a.session(l, err, cmp.Or(keys, a.siteKeys), names)
 }
 
 // accepts asks at a terminal whether a simulated fabric will do.
@@ -237,7 +247,7 @@ func (a *app) accepts(absent error) bool {
 }
 
 // session makes a session on l, or, if that is nil, on nothing because of absent.
-func (a *app) session(l *link, absent error) (*session, error) {
+func (a *app) session(l *link, absent error, keys *mad.Keys, names map[mad.GUID]string) (*session, error) {
 	if l == nil {
 		l = &link{name: "no fabric"}
 	}
@@ -246,23 +256,25 @@ func (a *app) session(l *link, absent error) (*session, error) {
 		return nil, err
 	}
 	if l.transport != nil {
-		s.engine = mad.NewEngine(l.transport, a.engineOptions(l.transport))
+		s.engine = mad.NewEngine(l.transport, a.engineOptions(l.transport, keys))
 	}
 	o := builtins.Options{
-		Engine:     s.engine,
-		Absent:     absent,
-		Loaded:     l.loaded,
-		SMLID:      mad.LID(a.smLID.value),
-		PKey:       uint16(a.pkey.value),
-		Stdout:     a.console.Out(),
-		Stderr:     a.console.Err(),
-		Format:     builtins.Format(a.format),
-		Write:      s.engine != nil && s.engine.Write(),
-		OverrideSM: a.overrideSM,
-		Include:    a.include,
-		Quiet:      a.quiet,
-		Verbose:    a.verbose,
-		Clock:      l.clock,
+		Engine:      s.engine,
+		Absent:      absent,
+		Loaded:      l.loaded,
+		Names:       names,
+		PlainSpeeds: a.plainSpeeds,
+		SMLID:       mad.LID(a.smLID.value),
+		PKey:        uint16(a.pkey.value),
+		Stdout:      a.console.Out(),
+		Stderr:      a.console.Err(),
+		Format:      builtins.Format(a.format),
+		Write:       s.engine != nil && s.engine.Write(),
+		OverrideSM:  a.overrideSM,
+		Include:     a.include,
+		Quiet:       a.quiet,
+		Verbose:     a.verbose,
+		Clock:       l.clock,
 	}
 	if a.sl.isSet {
 		sl := uint8(a.sl.value)
@@ -281,8 +293,9 @@ func (a *app) session(l *link, absent error) (*session, error) {
 	return s, nil
 }
 
-func (a *app) engineOptions(t mad.Transport) mad.Options {
+func (a *app) engineOptions(t mad.Transport, keys *mad.Keys) mad.Options {
 	o := mad.Options{
+		Keys:    keys,
 		Window:  a.window.value,
 		Timeout: a.timeout.value,
 		Retries: a.retries.value,

@@ -49,6 +49,14 @@ func saveTerminal(f *os.File) (restore func()) {
 	return func() { term.Restore(int(f.Fd()), state) }
 }
 
+// askUnseen reads a line from the terminal f, which does not show it.
+func askUnseen(f *os.File, prompt string) (string, error) {
+	fmt.Fprint(f, prompt)
+	line, err := term.ReadPassword(int(f.Fd()))
+	fmt.Fprintln(f)
+	return strings.TrimSpace(string(line)), err
+}
+
 // Out and Err are the streams for others to write to.
 func (c *console) Out() io.Writer { return consoleWriter{c, false} }
 func (c *console) Err() io.Writer { return consoleWriter{c, true} }

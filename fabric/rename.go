@@ -1,0 +1,37 @@
+package fabric
+
+import (
+	"cmp"
+	"slices"
+
+	"fabsh/mad"
+)
+
+// Renamed is f with the names of nodes that names has, and all others as they
+// are.
+func (f *Fabric) Renamed(names map[mad.GUID]string) *Fabric {
+	if len(names) == 0 {
+		return f
+	}
+	g := *f
+	g.nodes, g.ports = slices.Clone(f.nodes), slices.Clone(f.ports)
+	for i := range g.ports {
+		g.ports[i].fabric = &g
+	}
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		n.fabric = &g
+		n.name = cmp.Or(names[n.GUID()], n.name)
+	}
+	g.indexNames()
+	return &g
+}
+
+// indexNames makes the look-up table of names.
+func (f *Fabric) indexNames() {
+	f.byName = make([]int32, len(f.nodes))
+	for i := range f.byName {
+		f.byName[i] = int32(i)
+	}
+	slices.SortStableFunc(f.byName, func(i, j int32) int { return cmp.Compare(f.nodes[i].name, f.nodes[j].name) })
+}

@@ -1,0 +1,131 @@
+package shell
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fabsh/fabric/format"
+	"fabsh/mad"
+)
+
+// What a site sets for infiniband-diags holds here too (rdma-core
+// ibdiag_common.c, read_ibdiag_config; util/node_name_map.c). Debian's name of
+// the map is the first of two, rdma-core's own the second.
+const siteConfig = "infiniband-diags/ibdiag.conf"
+
+var siteNameMaps = []string{"infiniband-diags/ib-node-name-map", "rdma/ib-node-name-map"}
+
+// site reads ibdiag.conf, for a fabric of that kind. Flags go before it. As
+// with infiniband-diags, what is wrong in it is a warning.
+func (a *app) site(kind string) {
+	if kind != "umad" && kind != "ibsim" {
+		return
+	}
+	path := filepath.Join(a.etc, siteConfig)
+	f, err := os.Open(path)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			a.warn("%v", noFile(err))
+		}
+		return
+	}
+	defer f.Close()
+	var keys strings.Builder
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		name, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || strings.HasPrefix(name, "#") {
+			continue
+		}
+		switch name {
+		case "m_key", "sa_key":
+			fmt.Fprintf(&keys, "%s %s\n", name, value)
+		case "MLX_EPI":
+			a.plainSpeeds = !strings.EqualFold(value, "true")
+		default:
+			if err := a.siteSetting(kind, name, value); err != nil {
+				a.warn("%s:%d: %s: %v", path, n, name, err)
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		a.warn("%s: %v", path, err)
+	}
+	if keys.Len() > 0 && !a.flags.Changed("keys") {
+		a.siteKeys = a.keysOf(f, keys.String())
+	}
+}
+
+// siteSetting is what a line means that stands for a flag.
+func (a *app) siteSetting(kind, name, value string) error {
+	flag := map[string]string{"CA": "ca", "Port": "port", "timeout": "timeout"}[name]
+	if flag == "" || a.flags.Changed(flag) || kind == "ibsim" && name != "timeout" {
+		return nil
+	}
+	return a.flags.Lookup(flag).Value.Set(value)
+}
+
+// keysOf are the keys of ibdiag.conf, if it is as private as a file of keys
+// must be.
+func (a *app) keysOf(f *os.File, lines string) *mad.Keys {
+	keys, err := format.ReadKeys(strings.NewReader(lines), f.Name())
+	if err == nil && keys.M == 0 && keys.SA == 0 {
+		return nil
+	}
+	if err == nil {
+		err = private(f)
+	}
+	if err != nil {
+		a.warn("%v; the keys in it are left alone", err)
+		return nil
+	}
+	return keys
+}
+
+// nodeNames are the names of --node-name-map, else of the site's map, if there
+// is one. A simulated fabric has names of its own.
+func (a *app) nodeNames(kind string) (map[mad.GUID]string, error) {
+	if a.flags.Changed("node-name-map") {
+		names, err := readNodeNames(a.nameMap)
+		if err != nil {
+			return nil, fmt.Errorf("--node-name-map: %w", err)
+		}
+		return names, nil
+	}
+	if kind == "sim" {
+		return nil, nil
+	}
+	for _, path := range siteNameMaps {
+		names, err := readNodeNames(filepath.Join(a.etc, path))
+		switch {
+		case err == nil:
+			return names, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			a.warn("%v; node names are the nodes' own", err)
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
+
+func readNodeNames(path string) (map[mad.GUID]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, errors.Unwrap(err))
+	}
+	defer f.Close()
+	return format.ReadNodeNames(f, path)
+}
+
+// warn tells people of something that is left out.
+func (a *app) warn(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.console.Err(), "warning: "+format+"\n", args...)
+	}
+}

@@ -1,0 +1,109 @@
+package shell
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"fabsh/mad"
+)
+
+// siteApp is a program whose site has these files, with these flags.
+func siteApp(t *testing.T, files map[string]string, flags ...string) (*app, *bytes.Buffer) {
+	t.Helper()
+	out := new(bytes.Buffer)
+	a := &app{console: &console{stdout: out, stderr: out}}
+	f := pflag.NewFlagSet("fabsh", pflag.ContinueOnError)
+	a.addFlags(f)
+	a.etc = t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(a.etc, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(text, "# private") {
+			mode = 0o600
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Parse(flags); err != nil {
+		t.Fatal(err)
+	}
+	return a, out
+}
+
+func TestSiteConfig(t *testing.T) {
+	const all = "# private\n\n#CA=no\nCA=mlx5_2\nPort = 2\ntimeout=50\nMLX_EPI=false\nm_key=0x5ec2e7\nsa_key=0x7\nnd_format=%h\n"
+	for _, test := range []struct {
+		name, kind, text string
+		flags            []string
+		want             string // device, port, timeout, vendors' speeds left out, M_Key and SM_Key
+		told             string // ETC stands for the folder
+	}{
+		{"all", "umad", all, nil, "mlx5_2 2 50ms true 5ec2e7 7", ""},
+		{"flags go before", "umad", all, []string{"-C", "mlx4_0", "-P", "1", "-t", "7s", "--keys", "x"}, "mlx4_0 1 7s true", ""},
+		{"ibsim has devices of its own", "ibsim", all, nil, " 0 50ms true 5ec2e7 7", ""},
+		{"not of a simulated fabric", "sim", all, nil, " 0 0s false", ""},
+		{"Debian's, where all is a comment", "umad", "# Define\n#CA=mlx4_0\n#m_key=0x00\n", nil, " 0 0s false", ""},
+		{"no keys", "umad", "m_key=0x00\nsa_key=0\n", nil, " 0 0s false", ""},
+		{"keys that all can read", "umad", "m_key=0x5ec2e7\n", nil, " 0 0s false",
+			"warning: ETC/infiniband-diags/ibdiag.conf: holds keys, and its mode 0644 lets others at it; make it yours alone: chmod 600 ETC/infiniband-diags/ibdiag.conf; the keys in it are left alone\n"},
+		{"a key that is none", "umad", "# private\nm_key=5ec2e7\n", nil, " 0 0s false",
+			"warning: ETC/infiniband-diags/ibdiag.conf:1: expected one key of at most 64 bits, as 0x0000000000000000, after m_key; the keys in it are left alone\n"},
+		{"bad values", "umad", "Port=x\ntimeout=-1\nnonsense\nMLX_EPI=TRUE\n", nil, " 0 0s false",
+			"warning: ETC/infiniband-diags/ibdiag.conf:1: Port: want a number from 1 to 254\nwarning: ETC/infiniband-diags/ibdiag.conf:2: timeout: want milliseconds, or a time such as 500ms or 2s\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			a, out := siteApp(t, map[string]string{siteConfig: test.text}, test.flags...)
+			a.site(test.kind)
+			got := fmt.Sprintf("%s %d %v %v", a.ca, a.port.value, time.Duration(a.timeout.value), a.plainSpeeds)
+			if k := a.siteKeys; k != nil {
+				got += fmt.Sprintf(" %x %x", k.M, k.SA)
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			if told := strings.ReplaceAll(out.String(), a.etc, "ETC"); told != test.told {
+				t.Errorf("told %s\nwant %s", told, test.told)
+			}
+		})
+	}
+}
+
+func TestSiteNodeNames(t *testing.T) {
+	const first, second = "infiniband-diags/ib-node-name-map", "rdma/ib-node-name-map"
+	for _, test := range []struct {
+		name, kind string
+		files      map[string]string
+		want       string // of GUID 0x10
+		told       string
+	}{
+		{"none", "umad", nil, "", ""},
+		{"one", "umad", map[string]string{first: "0x10 \"a\"\n"}, "a", ""},
+		{"the other", "file", map[string]string{second: "# x\n0x10 b # c\n"}, "b ", ""},
+		{"both", "replay", map[string]string{first: "0x10 \"a\"\n", second: "0x10 \"b\"\n"}, "a", ""},
+		{"not of a simulated fabric", "sim", map[string]string{first: "0x10 \"a\"\n"}, "", ""},
+		{"broken", "umad", map[string]string{first: "0x10 \"a\"\nx y\n"}, "",
+			"warning: ETC/infiniband-diags/ib-node-name-map:2: expected a GUID, as in 0x0002c90300001000, and then nothing, a space or a #: \"x y\"; node names are the nodes' own\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			a, out := siteApp(t, test.files)
+			names, err := a.nodeNames(test.kind)
+			if err != nil || names[mad.GUID(0x10)] != test.want {
+				t.Errorf("%v, %v, want %q", names, err, test.want)
+			}
+			if told := strings.ReplaceAll(out.String(), a.etc, "ETC"); told != test.told {
+				t.Errorf("told %s\nwant %s", told, test.told)
+			}
+		})
+	}
+}
