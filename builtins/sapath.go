@@ -36,13 +36,7 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 		if err := c.saPut(q, mad.MethodGetMulti); err != nil {
 			return nil, err
 		}
-		// The request is a transfer of its own, of one MAD (IBA 13.6.3.2).
-		h := mad.RMPPHeader{
-			RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RRespTime: 31, SegmentNumber: 1,
-			RMPPFlags:     mad.RMPPFlagsActive | mad.RMPPFlagsFirst | mad.RMPPFlagsLast,
-			PayloadLength: uint32(mad.SADataOffset - mad.RMPPOffset - 12 + len(q.data)),
-		}
-		h.Encode(q.MAD[mad.RMPPOffset:])
+		q.Payload = q.data
 		return q.table(c)
 	},
 }
@@ -69,9 +63,6 @@ func (c *call) multiPath(q *saQuery) error {
 		for _, g := range list {
 			q.data = append(q.data, g[:]...)
 		}
-	}
-	if len(q.data) > mad.ClassSubnAdm.DataSize() {
-		return fmt.Errorf("%s: %s do not fit in one datagram: at most %d", c.Name, count((len(q.data)-gids)/16, "GID"), (mad.ClassSubnAdm.DataSize()-gids)/16)
 	}
 	return nil
 }

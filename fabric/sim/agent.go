@@ -16,6 +16,7 @@ type request struct {
 	about   *node  // whose performance management is asked
 	sentTo  *node  // where that is; nil: here
 	data    []byte // its attribute; afterwards the answer's
+	payload []byte // the attribute, where it came in segments
 	hideKey bool   // the M_Key is not to be shown to who does not know it
 }
 
@@ -30,9 +31,10 @@ const (
 )
 
 // answer takes p from c's port to its end, has an agent execute it and turns p
-// into the answer; of a table, into the header of its segments.
-func (s *Subnet) answer(c *conn, p *packet, busy bool) (table []byte, v verdict) {
-	r := request{Subnet: s, Header: mad.ParseHeader(p.mad[:])}
+// into the answer; of a table, into the header of its segments. payload is the
+// data of a request that came in segments.
+func (s *Subnet) answer(c *conn, p *packet, payload []byte, busy bool) (table []byte, v verdict) {
+	r := request{Subnet: s, Header: mad.ParseHeader(p.mad[:]), payload: payload}
 	if p.mad[0] != 1 || r.Method&mad.Response != 0 {
 		return nil, silent
 	}

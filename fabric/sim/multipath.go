@@ -19,11 +19,13 @@ func (r *request) multiPaths(q *query) mad.Status {
 		return mad.StatusInsufficient
 	}
 	n, m := int(asked.SGIDCount), int(asked.DGIDCount)
-	if n == 0 || m == 0 || n+m > len(asked.SDGID) {
+	gids := q.want[mad.AttrMultiPathRecord.Field("sdgid").Offset/8:] // more than asked has room for
+	if n == 0 || m == 0 || n+m > len(gids)/len(mad.GID{}) {
 		return mad.StatusRequestInvalid
 	}
 	ports := make([]*port, n+m)
-	for i, g := range asked.SDGID[:n+m] {
+	for i := range ports {
+		g := mad.GID(gids[i*len(mad.GID{}):])
 		if ports[i] = r.endPort(g.GUID()); ports[i] == nil || g.Prefix() != gidPrefix {
 			return mad.StatusInvalidGID
 		}

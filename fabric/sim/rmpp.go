@@ -150,14 +150,14 @@ func (c *conn) end(t *transfer) {
 	delete(c.transfers, transferID(&t.packet))
 }
 
-// isControl: p concerns a transfer under way and is no request.
-func isControl(p *packet) bool {
+// isSegment: p is part of a transfer.
+func isSegment(p *packet) bool {
 	if mad.Class(p.mad[1]) != mad.ClassSubnAdm {
 		return false
 	}
 	h := rmppHeader(p.mad[:])
 	return h.RMPPVersion == 1 && h.RMPPFlags&mad.RMPPFlagsActive != 0 &&
-		h.RMPPType >= mad.RMPPTypeACK && h.RMPPType <= mad.RMPPTypeAbort
+		h.RMPPType >= mad.RMPPTypeData && h.RMPPType <= mad.RMPPTypeAbort
 }
 
 func rmppHeader(m []byte) (h mad.RMPPHeader) {

@@ -33,7 +33,11 @@ func (r *request) admin(m []byte) (table []byte, status mad.Status, v verdict) {
 	if r.Method == mad.MethodSet || r.Method == mad.MethodDelete {
 		return nil, r.change(a, mask, key != 0), single
 	}
-	q := newQuery(a, mask, r.data)
+	want := r.data
+	if len(r.payload) > len(want) {
+		want = r.payload
+	}
+	q := newQuery(a, mask, want)
 	q.trusted = key != 0
 	if r.Method == mad.MethodGet {
 		q.enough = 2 * q.size // one too many
@@ -42,7 +46,7 @@ func (r *request) admin(m []byte) (table []byte, status mad.Status, v verdict) {
 	if a == mad.AttrPortInfoRecord && r.Modifier&capabilityMaskMatch != 0 {
 		q.atLeast = a.Field("capability_mask")
 	}
-	if r.Method == mad.MethodGetMulti && rmppHeader(m).RMPPFlags&mad.RMPPFlagsActive == 0 {
+	if r.Method == mad.MethodGetMulti && r.payload == nil { // as opensm osm_mpr_rcv_process
 		return nil, mad.StatusRequestInvalid, single
 	}
 	status = r.collect(q)

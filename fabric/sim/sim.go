@@ -15,7 +15,8 @@
 //	agent.go                which agent it is for, and whether it may ask
 //	smp.go portinfo.go table.go       subnet management
 //	pma.go redirect.go                performance management
-//	sa.go record.go path.go rmpp.go   subnet administration
+//	sa.go record.go path.go   subnet administration
+//	rmpp.go arrival.go        its tables, and requests, of many MADs
 //	event.go sweep.go inform.go       cables pulled, and who is told
 //	group.go groupmatch.go service.go   what it lets others change
 //

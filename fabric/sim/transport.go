@@ -19,8 +19,9 @@ type conn struct {
 	sending sync.Mutex // guards work
 	work    packet     // the MAD in Send's hands
 
-	mu        sync.Mutex // guards transfers
+	mu        sync.Mutex // guards both
 	transfers map[uint64]*transfer
+	arrivals  []*arrival // in the order they began
 }
 
 // Attach connects a program to a port of the subnet; port 0 of a CA stands for
@@ -93,13 +94,21 @@ func (c *conn) Send(d *mad.Datagram) error {
 
 // handle takes p to the agent it is addressed to and sends the answer back.
 func (c *conn) handle(p *packet, busy bool) {
-	if isControl(p) {
-		if c.s.reachable(c.port, p.LID) {
-			c.control(p)
+	var payload []byte
+	if isSegment(p) {
+		if !c.s.reachable(c.port, p.LID) {
+			return
 		}
-		return
+		if rmppHeader(p.mad[:]).RMPPType != mad.RMPPTypeData {
+			c.control(p)
+			return
+		}
+		var whole bool
+		if payload, whole = c.arrive(p); !whole {
+			return
+		}
 	}
-	switch table, v := c.s.answer(c, p, busy); v {
+	switch table, v := c.s.answer(c, p, payload, busy); v {
 	case single:
 		c.deliver(p)
 	case tabular:
