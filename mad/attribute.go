@@ -33,10 +33,8 @@ type Attribute struct {
 	// Architecture, table 33-6).
 	State, Configuration bool
 
-	offset   int // in the MAD, bytes; 0: where the class's attributes are
-	flat     []Field
-	script   map[string]*Field
-	variants []*Attribute // with each of Variants in its place
+	offset int // in the MAD, bytes; 0: where the class's attributes are
+	links  *links
 }
 
 // Offset is where the attribute begins in a MAD, in bytes.

@@ -9,12 +9,12 @@ import (
 
 // Field finds a field by the name that scripts use; nil if there is none. In
 // a record it also finds the fields of the embedded attribute.
-func (a *Attribute) Field(script string) *Field { return a.script[script] }
+func (a *Attribute) Field(script string) *Field { return a.link().script[script] }
 
 // Flat lists the fields of a record with those of the embedded attributes in
 // their place, offsets and component bits counted from the record's. The
 // caller must not change the list.
-func (a *Attribute) Flat() []Field { return a.flat }
+func (a *Attribute) Flat() []Field { return a.link().flat }
 
 // Uint reads the field, or the first element of an array, from data, the
 // whole attribute. What data lacks reads as 0. It is for fields of up to 64

@@ -2,6 +2,7 @@ package mad
 
 import (
 	"slices"
+	"sync"
 
 	"fabsh/mad/internal/snake"
 )
@@ -68,7 +69,7 @@ type attributeIndex struct {
 func makeIndex(attributes, headers []*Attribute) attributeIndex {
 	x := attributeIndex{map[attributeNumber]*Attribute{}, map[attributeName]*Attribute{}}
 	for _, a := range headers {
-		a.link()
+		a.links = new(links)
 	}
 	for _, a := range attributes {
 		x.number[attributeNumber{a.Class, a.Version, a.ID}] = a
@@ -77,26 +78,39 @@ func makeIndex(attributes, headers []*Attribute) attributeIndex {
 				x.name[n] = a // the current version's comes first
 			}
 		}
-		a.link()
-		for i := range a.Variants {
-			a.variants = append(a.variants, a.with(&a.Variants[i]))
-		}
+		a.links = new(links)
 	}
 	return x
 }
 
-// link fills in what follows from a's fields.
-func (a *Attribute) link() {
-	a.flat = flatten(nil, a, 0, 0)
-	a.script = make(map[string]*Field, len(a.flat)+len(a.Fields))
-	for _, list := range [][]Field{a.flat, a.Fields} {
+// links are what follows from an attribute's fields. They are made at first use,
+// for a program uses few attributes, and all would take half of its start.
+type links struct {
+	once     sync.Once
+	flat     []Field
+	script   map[string]*Field
+	variants []*Attribute // the attribute with each of Variants in its place
+}
+
+func (a *Attribute) link() *links {
+	a.links.once.Do(func() { a.links.fill(a) })
+	return a.links
+}
+
+func (l *links) fill(a *Attribute) {
+	l.flat = flatten(nil, a, 0, 0)
+	l.script = make(map[string]*Field, len(l.flat)+len(a.Fields))
+	for _, list := range [][]Field{l.flat, a.Fields} {
 		for i := range list {
 			f := &list[i]
-			a.script[f.Script] = f
+			l.script[f.Script] = f
 			if f.Also != "" {
-				a.script[f.Also] = f
+				l.script[f.Also] = f
 			}
 		}
+	}
+	for i := range a.Variants {
+		l.variants = append(l.variants, a.with(&a.Variants[i]))
 	}
 }
 

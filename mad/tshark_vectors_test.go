@@ -10,7 +10,7 @@ import (
 // headers.
 func tables() (list []*Attribute) {
 	for _, a := range attributes {
-		list = append(append(list, a), a.variants...)
+		list = append(append(list, a), a.link().variants...)
 	}
 	return append(list, headers...)
 }

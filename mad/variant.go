@@ -27,7 +27,7 @@ type Condition struct {
 func (a *Attribute) Of(data []byte, modifier uint32) *Attribute {
 	for i := range a.Variants {
 		if when := a.Variants[i].When; len(when) > 0 && !slices.ContainsFunc(when, func(c Condition) bool { return !a.holds(c, data, modifier) }) {
-			return a.variants[i]
+			return a.link().variants[i]
 		}
 	}
 	return a
@@ -37,7 +37,7 @@ func (a *Attribute) Of(data []byte, modifier uint32) *Attribute {
 func (a *Attribute) As(variant string) *Attribute {
 	for i := range a.Variants {
 		if a.Variants[i].Name == variant {
-			return a.variants[i]
+			return a.link().variants[i]
 		}
 	}
 	return nil
@@ -49,7 +49,7 @@ func (a *Attribute) holds(c Condition, data []byte, modifier uint32) bool {
 		i := slices.IndexFunc(a.Modifier, func(p ModifierPart) bool { return p.Name == c.Name })
 		v = uint64(modifier >> a.Modifier[i].Shift & (1<<a.Modifier[i].Bits - 1))
 	} else {
-		v = a.script[c.Name].Uint(data)
+		v = a.Field(c.Name).Uint(data)
 	}
 	return slices.ContainsFunc(c.Values, func(r [2]uint64) bool { return r[0] <= v && v <= r[1] })
 }
@@ -66,6 +66,6 @@ func (a *Attribute) with(v *Variant) *Attribute {
 	f.Kind, f.Struct, f.Doc = KindStruct, v.Layout, v.Layout.Doc
 	f.Bits, f.Count = 8*v.Layout.Size, 1
 	f.Stride = f.Bits
-	b.link()
+	b.links = new(links)
 	return &b
 }
