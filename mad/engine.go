@@ -30,10 +30,10 @@ type Options struct {
 // Engine moves many calls at a time over one transport.
 //
 // Three goroutines share the work. The writer sends what the window allows.
-// The reader matches answers with calls and completes them; it never sends and
-// never blocks, for a peer that waits for us to read may be what we wait for
-// to write. The third does what falls due. A call costs neither a goroutine
-// nor an allocation.
+// The reader matches answers with calls and completes them; it never blocks, for
+// a peer that waits for us to read may be what we wait for to write, and sends
+// only what a Prompt transport takes at once. The third does what falls due. A
+// call costs neither a goroutine nor an allocation.
 //
 // A call without an answer ends after (Retries+1) x Timeout. Until then it is
 // sent again each Timeout; but if it changes nothing, first after what a round
@@ -51,6 +51,7 @@ type Options struct {
 // since it was first sent; then the call ends with that status.
 type Engine struct {
 	t      Transport
+	prompt Prompt  // t, if it is one
 	opt    Options // defaults put in
 	traits Traits
 	epoch  time.Time
@@ -80,11 +81,16 @@ type Engine struct {
 	listeners map[listenKey]*Listener
 	timers    timerHeap
 	armed     time.Duration // when the timer goroutine will wake
-	idle      bool          // the writer waits for e.wake
+	idle      bool          // nobody sends, and the writer waits for e.wake
+	reading   bool          // the reader is at work, and will send
+	held      bool          // out was not taken at once; it is unsent's
+	unsent    job
 	sending   bool          // the writer is inside Transport.Send
 	sendBegan time.Duration // since then
 	stalled   bool          // and for far too long
 	stats     Counts
+
+	out Datagram // the sender's: the writer's, or, while that is idle, the reader's
 }
 
 // errStalled ends what waits for a transport that takes no datagrams.
@@ -127,6 +133,10 @@ func NewEngine(t Transport, o Options) *Engine {
 	e.reserve = numSlots - outstanding
 	e.window = min(o.Window, outstanding)
 	e.setWindows()
+	e.out.MAD = make([]byte, Size)
+	if p, ok := t.(Prompt); ok && p.BeforeWait(e.sendPromptly) {
+		e.prompt = p
+	}
 	e.done.Go(e.sendLoop)
 	e.done.Go(e.receiveLoop)
 	e.done.Go(e.timeLoop)
@@ -384,9 +394,9 @@ func (c *Call) complete() {
 // now is the time since the engine began: monotonic, and cheap to compare.
 func (e *Engine) now() time.Duration { return time.Since(e.epoch) }
 
-// unlock wakes the writer if there is something to send.
+// unlock wakes the writer if there is something to send, and nobody will.
 func (e *Engine) unlock() {
-	wake := e.idle && (len(e.control) > 0 || len(e.replies) > 0 || e.segments.head != nil || e.next() != nil)
+	wake := e.idle && !e.reading && (len(e.control) > 0 || len(e.replies) > 0 || e.segments.head != nil || e.next() != nil)
 	if wake {
 		e.idle = false
 	}

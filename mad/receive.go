@@ -9,7 +9,7 @@ import (
 // receiveLoop is the reader goroutine: it reads, matches and completes.
 func (e *Engine) receiveLoop() {
 	d := Datagram{MAD: make([]byte, Size)}
-	for {
+	for n := 1; ; n++ {
 		d = Datagram{MAD: d.MAD[:cap(d.MAD)]}
 		if err := e.t.Recv(&d); err != nil {
 			e.fail(err)
@@ -17,9 +17,13 @@ func (e *Engine) receiveLoop() {
 		}
 		var ended callList
 		e.mu.Lock()
+		e.reading = e.prompt != nil
 		e.receive(&d, e.now(), &ended)
 		e.unlock()
 		ended.complete()
+		if e.prompt != nil && n%promptBatch == 0 {
+			e.sendPromptly()
+		}
 	}
 }
 

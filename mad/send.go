@@ -5,66 +5,89 @@ import (
 	"time"
 )
 
-// sendLoop is the writer goroutine, the only one that sends.
+// job is what e.out holds: the call's attempt with that transaction ID, or
+// something that no call waits for.
+type job struct {
+	isCall bool
+	tid    uint32
+}
+
+// sendLoop is the writer goroutine.
 func (e *Engine) sendLoop() {
-	d := Datagram{MAD: make([]byte, Size)}
 	for {
-		isCall, tid := e.nextDatagram(&d)
-		if tid < 0 {
+		j, ok := e.nextJob()
+		if !ok || !e.sent(j, e.t.Send(&e.out)) {
 			return
-		}
-		err := e.t.Send(&d)
-		switch {
-		case err != nil && !isSendError(err):
-			e.fail(err)
-			return
-		case isCall && err != nil:
-			e.handedOver(uint32(tid), err)
-		case isCall && d.Timeout == 0 && !isSegment(d.MAD):
-			e.handedOver(uint32(tid), nil)
 		}
 	}
 }
 
-// nextDatagram waits for something to send and puts it in d.
-func (e *Engine) nextDatagram(d *Datagram) (isCall bool, tid int64) {
+// sent takes in what the transport said of e.out; false: it is broken.
+func (e *Engine) sent(j job, err error) bool {
+	switch {
+	case err != nil && !isSendError(err):
+		e.fail(err)
+		return false
+	case j.isCall && err != nil:
+		e.handedOver(j.tid, err)
+	case j.isCall && e.out.Timeout == 0 && !isSegment(e.out.MAD):
+		e.handedOver(j.tid, nil)
+	}
+	return true
+}
+
+// nextJob waits for something to send; false: the engine has ended.
+func (e *Engine) nextJob() (job, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.sending, e.stalled = false, false
 	for {
-		if e.err != nil {
-			return false, -1
-		}
-		if len(e.control) > 0 {
-			e.takeControl(d)
-			return false, 0
-		}
-		// In turns: neither a storm of Reports nor long requests nor many may
-		// starve the others.
-		for range 3 {
-			switch e.turn = (e.turn + 1) % 3; e.turn {
-			case 0:
-				if len(e.replies) > 0 {
-					e.takeReply(d)
-					return false, 0
-				}
-			case 1:
-				if c := e.segments.pop(); c != nil {
-					e.takeSegment(c, d)
-					return true, int64(c.s.tid)
-				}
-			case 2:
-				if c := e.next(); c != nil {
-					e.begin(c, d)
-					return true, int64(c.s.tid)
-				}
-			}
+		if j, ok := e.pick(); ok || e.err != nil {
+			return j, ok
 		}
 		e.idle = true
 		e.mu.Unlock()
 		<-e.wake
 		e.mu.Lock()
 	}
+}
+
+// pick puts what is to be sent next in e.out.
+func (e *Engine) pick() (j job, ok bool) {
+	e.sending, e.stalled = false, false
+	d := &e.out
+	switch {
+	case e.err != nil:
+		return j, false
+	case e.held:
+		e.held = false
+		e.sending, e.sendBegan = true, e.now()
+		return e.unsent, true
+	case len(e.control) > 0:
+		e.takeControl(d)
+		return j, true
+	}
+	// In turns: neither a storm of Reports nor long requests nor many may
+	// starve the others.
+	for range 3 {
+		switch e.turn = (e.turn + 1) % 3; e.turn {
+		case 0:
+			if len(e.replies) > 0 {
+				e.takeReply(d)
+				return j, true
+			}
+		case 1:
+			if c := e.segments.pop(); c != nil {
+				e.takeSegment(c, d)
+				return job{true, c.s.tid}, true
+			}
+		case 2:
+			if c := e.next(); c != nil {
+				e.begin(c, d)
+				return job{true, c.s.tid}, true
+			}
+		}
+	}
+	return j, false
 }
 
 // begin puts the next attempt of c, which the window lets through, in d.

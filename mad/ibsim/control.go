@@ -117,6 +117,9 @@ func Attach(o Options) (*Transport, error) {
 		t.ctl.Close()
 		return nil, err
 	}
+	if err := t.prompt.open(t); err != nil {
+		return nil, err
+	}
 	t.ended, t.end = context.WithCancelCause(context.Background())
 	t.watch.Add(1)
 	go t.watchIbsim()

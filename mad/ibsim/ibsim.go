@@ -3,6 +3,7 @@
 // and infiniband-diags can be on the same simulated fabric.
 //
 //	ibsim.go    the transport: datagrams
+//	prompt.go   sending and receiving without a change of goroutines
 //	control.go  the other socket: attach, detach, facts of the port
 //	refuse.go   what must not be sent, for ibsim would take harm
 //
@@ -38,6 +39,7 @@ type Transport struct {
 	ctl    control
 	data   *net.UnixConn // requests and answers
 	tx, rx [messageSize]byte
+	prompt prompt
 
 	// ended is done after Close or once ibsim is gone; its cause says which.
 	ended context.Context
@@ -46,7 +48,10 @@ type Transport struct {
 	close sync.Once
 }
 
-var _ mad.Accepter = (*Transport)(nil)
+var (
+	_ mad.Accepter = (*Transport)(nil)
+	_ mad.Prompt   = (*Transport)(nil)
+)
 
 // The buffers of each direction take 167 messages (Linux's default of 208 KiB
 // for a socket, 1280 bytes a message with its bookkeeping).
@@ -91,6 +96,17 @@ func (t *Transport) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
 // Send hands d to ibsim. It refuses with a *mad.SendError what ibsim would
 // take harm from, and what it cannot carry.
 func (t *Transport) Send(d *mad.Datagram) error {
+	if err := t.message(d); err != nil {
+		return err
+	}
+	if _, err := t.data.Write(t.tx[:]); err != nil {
+		return t.fail(err)
+	}
+	return nil
+}
+
+// message puts d in t.tx.
+func (t *Transport) message(d *mad.Datagram) error {
 	if err := refuse(d); err != nil {
 		return &mad.SendError{Err: err}
 	}
@@ -112,17 +128,13 @@ func (t *Transport) Send(d *mad.Datagram) error {
 	}
 	binary.BigEndian.PutUint64(m[offLength:], mad.Size)
 	copy(m[offMAD:], d.MAD)
-	if _, err := t.data.Write(m); err != nil {
-		return t.fail(err)
-	}
 	return nil
 }
 
 // Recv waits for the next datagram.
 func (t *Transport) Recv(d *mad.Datagram) error {
-	m := t.rx[:]
 	for {
-		n, err := t.data.Read(m)
+		n, err := t.prompt.read()
 		if err != nil {
 			return t.fail(err)
 		}
@@ -130,7 +142,7 @@ func (t *Transport) Recv(d *mad.Datagram) error {
 			break
 		}
 	}
-	received(d, m)
+	received(d, t.rx[:])
 	return nil
 }
 
