@@ -12,6 +12,9 @@ import (
 // allPorts is the port number that stands for all (IBA 16.1.3.5 AllPortSelect).
 const allPorts = 255
 
+// variantParam says which layout bytes have that do not tell.
+var variantParam = Param{Name: "variant", Kind: KindText, Default: "None", Keyword: true, Doc: `which of its layouts the attribute has, where it does not tell: "lanes" or "rs_fec" of PortExtendedSpeedsCounters`}
+
 var perfGetBuiltin = Builtin{
 	Name:  "perf_get",
 	Group: groupMAD,
@@ -20,7 +23,7 @@ var perfGetBuiltin = Builtin{
 		{Name: "target", Kind: KindTarget, Doc: "one target or an iterable of them"},
 		{Name: "port", Kind: KindPort, Default: "None", Doc: "port number, where the target names none; 255 sums up all ports"},
 		{Name: "modifier", Kind: KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
-		{Name: "variant", Kind: KindText, Default: "None", Keyword: true, Doc: `which of its layouts the attribute has, where it does not tell: "lanes" or "rs_fec" of PortExtendedSpeedsCounters`},
+		variantParam,
 	},
 	Doc: `Reads an attribute of performance management.
 Requests go to the LID of the target, on the service level that the subnet administrator gives for the path.`,
@@ -39,65 +42,78 @@ Requests go to the LID of the target, on the service level that the subnet admin
 		if err := mad.Allowed(attr.Class, attr.Version, mad.MethodGet, attr.ID); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
-		modifier := c.Int("modifier")
-		if modifier < 0 || int64(modifier) > 0xffffffff {
-			return nil, c.paramError("modifier", "got %d, want 0..0xffffffff", modifier)
-		}
-		as, err := c.variantOf(attr, uint32(modifier))
+		modifier, err := c.modifier()
 		if err != nil {
 			return nil, err
 		}
-		r := &resolver{c: c}
-		targets, many, err := r.targets(c.Value("target"))
+		as, err := c.variantOf(attr, modifier)
 		if err != nil {
 			return nil, err
 		}
-		local, err := r.localPort()
+		p, err := c.perfTargets(attr)
 		if err != nil {
 			return nil, err
 		}
-		lids := make([]mad.LID, len(targets))
-		ports := make([]int, len(targets))
-		for i := range targets {
-			lids[i] = targets[i].lid
-			if ports[i], err = c.perfPort(attr, &targets[i]); err != nil {
-				return nil, err
-			}
-		}
-		if err := c.serviceLevels(local, lids); err != nil {
+		calls, err := p.send(mad.MethodGet, modifier, nil)
+		if err != nil {
 			return nil, err
 		}
-		values := make([]starlark.Value, len(targets))
-		calls := make([]mad.Call, len(targets))
-		var open []*mad.Call
-		for i := range targets {
-			t := &targets[i]
-			if err := t.needsLID(); err != nil {
-				values[i] = newFailure(c.failed(t, err))
-				continue
-			}
-			var data [192]byte
-			if f := attr.Field("port_select"); f != nil {
-				f.SetUint(data[:], uint64(ports[i]))
-			}
-			calls[i].PutPerf(mad.MethodGet, attr.ID, uint32(modifier), data[:])
-			c.addressGMP(&calls[i], local, t.lid)
-			open = append(open, &calls[i])
-		}
-		if err := c.transact(open); err != nil {
-			return nil, err
-		}
-		for i := range targets {
-			switch {
-			case values[i] != nil:
-			case calls[i].Err != nil:
-				values[i] = newFailure(c.failed(&targets[i], calls[i].Err))
-			default:
-				values[i] = newRecord(as(calls[i].Data()), calls[i].Data())
+		for i := range calls {
+			if p.answered(i, calls[i].Err) {
+				p.values[i] = newRecord(as(calls[i].Data()), calls[i].Data())
 			}
 		}
-		return results(values, many)
+		return p.results()
 	},
+}
+
+// modifier is the parameter of that name, 0 where it is not given.
+func (c *call) modifier() (uint32, error) {
+	n := c.Int("modifier")
+	if n < 0 || int64(n) > 0xffffffff {
+		return 0, c.paramError("modifier", "got %d, want 0..0xffffffff", n)
+	}
+	return uint32(n), nil
+}
+
+// perfTargets are the targets of a call about an attribute of performance
+// management, and the ports that are meant.
+type perfTargets struct {
+	*inquiry
+	attr  *mad.Attribute
+	ports []int
+}
+
+func (c *call) perfTargets(attr *mad.Attribute) (*perfTargets, error) {
+	a, err := c.ask(mad.ClassPerf)
+	if err != nil {
+		return nil, err
+	}
+	p := &perfTargets{a, attr, make([]int, len(a.targets))}
+	for i := range a.targets {
+		if p.ports[i], err = c.perfPort(attr, &a.targets[i]); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// send sends a request to all targets that have not failed; data, if any, is
+// the attribute without its port.
+func (p *perfTargets) send(m mad.Method, modifier uint32, data func(i int) []byte) ([]mad.Call, error) {
+	return p.inquiry.send(func(i int, call *mad.Call) {
+		content := make([]byte, mad.ClassPerf.DataSize())
+		if data != nil {
+			copy(content, data(i))
+		}
+		if f := p.attr.Field("port_select"); f != nil {
+			f.SetUint(content, uint64(p.ports[i]))
+		}
+		call.PutPerf(m, p.attr.ID, modifier, content)
+		if m == mad.MethodSet {
+			call.Retries = -1 // a second one would clear what has been counted since
+		}
+	})
 }
 
 // variantOf says which layout an answer has: the one that the call names, or

@@ -13,7 +13,9 @@ import (
 func functions() []*Builtin {
 	return []*Builtin{
 		&discoverBuiltin, &loadFabricBuiltin, &loadRoutesBuiltin, &getRoutesBuiltin,
-		&smpGetBuiltin, &smpSetBuiltin, &perfGetBuiltin, &saGetBuiltin, &saGettableBuiltin,
+		&smpGetBuiltin, &smpSetBuiltin,
+		&perfGetBuiltin, &perfSetBuiltin, &perfClearBuiltin,
+		&saGetBuiltin, &saGettableBuiltin,
 		&saSetBuiltin, &saDeleteBuiltin, &saGetmultiBuiltin, &saGettraceBuiltin,
 		&getLFTBuiltin, &setLFTBuiltin, &getMFTBuiltin, &setMFTBuiltin, &getSL2VLBuiltin, &setSL2VLBuiltin,
 		&getVLArbBuiltin, &setVLArbBuiltin, &getPKeysBuiltin, &setPKeysBuiltin, &getGUIDsBuiltin, &setGUIDsBuiltin,

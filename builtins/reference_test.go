@@ -44,8 +44,14 @@ func TestDeclarations(t *testing.T) {
 // TestNames: these are all global names, and each has help.
 func TestNames(t *testing.T) {
 	f := plain(t, nil)
-	want := "catch discover dr errors exit fmt get_guids get_lft get_mft get_pkeys get_routes get_sl2vl get_vlarb gid guid help hex json load_fabric load_routes math ok parallel perf_get quit " +
-		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set set_guids set_lft set_mft set_pkeys set_sl2vl set_vlarb show sleep smp_get smp_set stats sum table time"
+	want := "catch discover dr errors exit fmt " +
+		"get_guids get_lft get_mft get_pkeys get_routes get_sl2vl get_vlarb " +
+		"gid guid help hex json load_fabric load_routes math ok parallel " +
+		"perf_clear perf_get perf_set " +
+		"quit " +
+		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set " +
+		"set_guids set_lft set_mft set_pkeys set_sl2vl set_vlarb " +
+		"show sleep smp_get smp_set stats sum table time"
 	if got := strings.Join(f.Predeclared().Keys(), " "); got != want {
 		t.Errorf("global names\n%s\nwant\n%s", got, want)
 	}

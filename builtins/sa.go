@@ -54,7 +54,7 @@ True
 		if err != nil {
 			return nil, err
 		}
-		if q.attr == mad.AttrPathRecord && q.mask&pathEnds == 0 && !c.Bool("force") {
+		if q.attr == mad.AttrPathRecord && q.mask&pathEnds() == 0 && !c.Bool("force") {
 			return nil, c.allPaths()
 		}
 		return q.table(c)
@@ -62,12 +62,12 @@ True
 }
 
 // pathEnds are the components of PathRecord that name a port.
-var pathEnds = func() (mask uint64) {
+func pathEnds() (mask uint64) {
 	for _, name := range []string{"slid", "sgid", "dlid", "dgid"} {
 		mask |= mad.AttrPathRecord.Field(name).Mask()
 	}
 	return mask
-}()
+}
 
 // allPaths is the refusal to ask for the paths between all ports. How many
 // there are follows from the number of ports with LIDs, each of which has a

@@ -87,6 +87,7 @@ type Field struct {
 	W1C        bool       // "w1c": in a Set, 1 clears (or triggers); 0 leaves
 	Key        bool       // "key": never shown unless asked for
 	Hex        bool       // "hex": people write it in hexadecimal
+	Select2    int        // "select2=N": N+1, of a counter that bit N of CounterSelect2 chooses; else 0
 	Doc        string     // one sentence or two
 }
 

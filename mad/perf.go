@@ -41,7 +41,7 @@ type PortCounters struct {
 	// ExcessiveBufferOverrunErrors counts how often OverrunErrors was exceeded.
 	ExcessiveBufferOverrunErrors uint8 `mad:"156:4"`
 	// QP1Dropped counts general management packets dropped for lack of room, where CapabilityMask says so.
-	QP1Dropped uint16 `mad:"160:16"`
+	QP1Dropped uint16 `mad:"160:16,select2=1"`
 	// VL15Dropped counts subnet management packets dropped for lack of room.
 	VL15Dropped uint16 `mad:"176:16"`
 	// PortXmitData is the data sent, in units of 4 bytes.
@@ -53,7 +53,7 @@ type PortCounters struct {
 	// PortRcvPkts counts packets received.
 	PortRcvPkts uint32 `mad:"288:32"`
 	// PortXmitWait counts ticks during which there was data to send but no credit, where CapabilityMask says so.
-	PortXmitWait uint32 `mad:"320:32"`
+	PortXmitWait uint32 `mad:"320:32,select2=0"`
 }
 
 // PortCountersExtended are a port's counters with 64 bits each.
@@ -91,31 +91,31 @@ type PortCountersExtended struct {
 	// PortMulticastRcvPkts counts multicast packets received.
 	PortMulticastRcvPkts uint64 `mad:"512:64"`
 	// SymbolErrorCounter counts symbol errors on any lane.
-	SymbolErrorCounter uint64 `mad:"576:64"`
+	SymbolErrorCounter uint64 `mad:"576:64,select2=0"`
 	// LinkErrorRecoveryCounter counts successful link error recoveries.
-	LinkErrorRecoveryCounter uint64 `mad:"640:64"`
+	LinkErrorRecoveryCounter uint64 `mad:"640:64,select2=1"`
 	// LinkDownedCounter counts failed recoveries, after which the link went down.
-	LinkDownedCounter uint64 `mad:"704:64"`
+	LinkDownedCounter uint64 `mad:"704:64,select2=2"`
 	// PortRcvErrors counts received packets with an error.
-	PortRcvErrors uint64 `mad:"768:64"`
+	PortRcvErrors uint64 `mad:"768:64,select2=3"`
 	// PortRcvRemotePhysicalErrors counts received packets that a switch before had marked bad.
-	PortRcvRemotePhysicalErrors uint64 `mad:"832:64"`
+	PortRcvRemotePhysicalErrors uint64 `mad:"832:64,select2=4"`
 	// PortRcvSwitchRelayErrors counts received packets that the switch could not forward.
-	PortRcvSwitchRelayErrors uint64 `mad:"896:64"`
+	PortRcvSwitchRelayErrors uint64 `mad:"896:64,select2=5"`
 	// PortXmitDiscards counts packets dropped on the way out.
-	PortXmitDiscards uint64 `mad:"960:64"`
+	PortXmitDiscards uint64 `mad:"960:64,select2=6"`
 	// PortXmitConstraintErrors counts packets not sent because of raw filter, partition or IP version.
-	PortXmitConstraintErrors uint64 `mad:"1024:64"`
+	PortXmitConstraintErrors uint64 `mad:"1024:64,select2=7"`
 	// PortRcvConstraintErrors counts received packets dropped for the same reasons.
-	PortRcvConstraintErrors uint64 `mad:"1088:64"`
+	PortRcvConstraintErrors uint64 `mad:"1088:64,select2=8"`
 	// LocalLinkIntegrityErrors counts how often LocalPhyErrors was exceeded.
-	LocalLinkIntegrityErrors uint64 `mad:"1152:64"`
+	LocalLinkIntegrityErrors uint64 `mad:"1152:64,select2=9"`
 	// ExcessiveBufferOverrunErrors counts how often OverrunErrors was exceeded.
-	ExcessiveBufferOverrunErrors uint64 `mad:"1216:64"`
+	ExcessiveBufferOverrunErrors uint64 `mad:"1216:64,select2=10"`
 	// VL15Dropped counts subnet management packets dropped for lack of room.
-	VL15Dropped uint64 `mad:"1280:64"`
+	VL15Dropped uint64 `mad:"1280:64,select2=11"`
 	// PortXmitWait counts ticks during which there was data to send but no credit.
-	PortXmitWait uint64 `mad:"1344:64"`
+	PortXmitWait uint64 `mad:"1344:64,select2=12"`
 	// QP1Dropped counts general management packets dropped for lack of room.
-	QP1Dropped uint64 `mad:"1408:64"`
+	QP1Dropped uint64 `mad:"1408:64,select2=13"`
 }

@@ -62,15 +62,14 @@ func TestPerfStatuses(t *testing.T) {
 func TestCounters(t *testing.T) {
 	for _, test := range []struct {
 		attr *mad.Attribute
-		view []shown
 		bits []string // the counters of the select bits, those of the second field last
 	}{
-		{mad.AttrPortCounters, portCounters, []string{
+		{mad.AttrPortCounters, []string{
 			"SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors",
 			"PortRcvRemotePhysicalErrors", "PortRcvSwitchRelayErrors", "PortXmitDiscards", "PortXmitConstraintErrors",
 			"PortRcvConstraintErrors", "LocalLinkIntegrityErrors", "ExcessiveBufferOverrunErrors", "VL15Dropped",
 			"PortXmitData", "PortRcvData", "PortXmitPkts", "PortRcvPkts", "PortXmitWait", "QP1Dropped"}},
-		{mad.AttrPortCountersExtended, portCountersExtended, []string{
+		{mad.AttrPortCountersExtended, []string{
 			"PortXmitData", "PortRcvData", "PortXmitPkts", "PortRcvPkts", "PortUnicastXmitPkts", "PortUnicastRcvPkts",
 			"PortMulticastXmitPkts", "PortMulticastRcvPkts",
 			"SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors",
@@ -86,7 +85,7 @@ func TestCounters(t *testing.T) {
 		want := map[string]uint64{}
 		for i, name := range test.bits {
 			data := raw(make([]byte, 192))
-			for _, c := range test.view {
+			for _, c := range test.attr.Counters() {
 				c.SetUint(data, uint64(i%15)+1)
 			}
 			test.attr.Field("port_select").SetUint(data, 2)
@@ -101,7 +100,7 @@ func TestCounters(t *testing.T) {
 			}
 			got := map[string]uint64{}
 			_, answer := r.perf(mad.MethodGet, test.attr, 0, "leaf-1", &mad.PortCounters{PortSelect: 2})
-			for _, c := range test.view {
+			for _, c := range test.attr.Counters() {
 				if v := c.Uint(answer); v != 0 {
 					got[c.Name] = v
 				}

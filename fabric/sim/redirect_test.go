@@ -22,8 +22,8 @@ func TestRedirect(t *testing.T) {
 		}
 		return c, c.Err
 	}
-	r.at("leaf-1", 1).counters = map[string]uint64{"SymbolErrorCounter": 7}
-	r.at("spine-1", 1).counters = map[string]uint64{"SymbolErrorCounter": 8}
+	r.at("leaf-1", 1).setCounter(counterKey{"SymbolErrorCounter", 0}, 7)
+	r.at("spine-1", 1).setCounter(counterKey{"SymbolErrorCounter", 0}, 8)
 	for name, want := range map[string]uint16{"leaf-1": 7, "spine-1": 8} {
 		c, err := counters(name)
 		if err != nil {

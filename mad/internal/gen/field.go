@@ -80,6 +80,9 @@ func (f *field) option(o string) bool {
 	case key == "component":
 		f.fixed = true
 		return num(&f.component)
+	case key == "select2":
+		f.inSelect2 = true
+		return num(&f.select2)
 	case o == "nochange=0":
 		f.noChange = true
 	case has:

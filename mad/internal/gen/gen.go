@@ -38,6 +38,7 @@
 //	component=N    its bit in the SA's component mask, where it does not just follow the
 //	               field before; component=none: it has none
 //	components=N   how many bits it has there
+//	select2=N      the bit of CounterSelect2 that chooses this counter
 //	text, bytes    what a byte array is
 //	enum           a mask type of which exactly one bit is set
 //	ro, w1c, nochange=0, key, hex   see mad.Field
@@ -241,6 +242,9 @@ func (w *writer) field(f *field, a *attr) {
 		w.p("Struct: %s, ", f.structure.attrs[0].variable)
 	}
 	w.p("Component: %d, Components: %d, ", f.component, f.components)
+	if f.inSelect2 {
+		w.p("Select2: %d, ", f.select2+1)
+	}
 	for _, flag := range []struct {
 		name string
 		on   bool

@@ -176,6 +176,8 @@ type field struct {
 	components int
 	fixed      bool // component was given
 	union      bool // variants stand here
+	inSelect2  bool // select2 was given
+	select2    int
 	tagOptions
 }
 
