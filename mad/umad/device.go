@@ -24,6 +24,7 @@ type device struct {
 // Where a MAD has its class and, of a directed route, the number of hops.
 const (
 	offClass    = 1
+	offMethod   = 3
 	offHopCount = 7
 )
 
@@ -82,6 +83,9 @@ func (v *device) send(d *mad.Datagram) error {
 		v.agents[class] = agent
 	}
 	putHeader(v.tx, agent, d)
+	if isTransfer(d.MAD) && !v.userRMPP {
+		putTransfer(v.tx)
+	}
 	v.tx = append(v.tx[:headerSize], d.MAD...)
 	if _, err := v.file.Write(v.tx); err != nil {
 		return v.writeError(err)

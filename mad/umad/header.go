@@ -17,7 +17,8 @@ const (
 	offAgent        = 0
 	offStatus       = 4  // 0, or why our request comes back
 	offTimeout      = 8  // ms; 0: no answer is expected
-	offLength       = 16 // of all, on receive; before it, the kernel's retries: none
+	offRetries      = 12 // the kernel's
+	offLength       = 16 // of all, on receive
 	offQP           = 20 // big endian from here
 	offQKey         = 24
 	offLID          = 28
@@ -48,6 +49,29 @@ func putHeader(b []byte, agent uint32, d *mad.Datagram) {
 		be.PutUint32(b[offFlowLabel:], d.FlowLabel)
 	}
 	ne.PutUint16(b[offPKeyIndex:], d.PKeyIndex)
+}
+
+// The kernel sends a segment again that is not acknowledged within 2 s, up to
+// segmentRetries times (mad_rmpp.c, ib_retry_rmpp). But never where less is
+// allowed for the answer: send_next_seg then leaves an absolute time where the
+// relative one should be.
+const (
+	segmentRetries = 5
+	minTransfer    = 2001 // ms
+)
+
+// putTransfer says in header b how a request that the kernel is to cut into
+// segments is sent again.
+func putTransfer(b []byte) {
+	ne := binary.NativeEndian
+	ne.PutUint32(b[offTimeout:], max(ne.Uint32(b[offTimeout:]), minTransfer))
+	ne.PutUint32(b[offRetries:], segmentRetries)
+}
+
+// isTransfer: m is a request that goes by RMPP.
+func isTransfer(m []byte) bool {
+	return mad.Class(m[offClass]) == mad.ClassSubnAdm && !mad.Method(m[offMethod]).IsResponse() &&
+		mad.RMPPFlags(m[mad.RMPPOffset+2])&mad.RMPPFlagsActive != 0
 }
 
 // millis rounds up: 0 would mean that no answer is expected.

@@ -20,15 +20,15 @@ func serve(t *testing.T, tr *Transport, class mad.Class, handle func(m []byte) [
 		t.Fatal(err)
 	}
 	r := agentRequest(class, false)
-	for _, method := range []mad.Method{mad.MethodGet, mad.MethodGetTable} {
-		r[16+method/8] |= 1 << (method % 8) // the mask of methods, little endian
+	for _, method := range []mad.Method{mad.MethodGet, mad.MethodGetTable, mad.MethodGetMulti} {
+		acceptMethod(&r, method)
 	}
 	if err := f.register(&r); err != nil {
 		t.Fatal(err)
 	}
 	var done sync.WaitGroup
 	done.Go(func() {
-		b := make([]byte, headerSize+mad.Size)
+		b := make([]byte, headerSize+1<<20)
 		for {
 			n, err := f.Read(b)
 			if err != nil {
@@ -54,6 +54,3 @@ func serve(t *testing.T, tr *Transport, class mad.Class, handle func(m []byte) [
 		done.Wait()
 	})
 }
-
-// offRetries is where a header has how often the kernel tries again.
-const offRetries = 12
