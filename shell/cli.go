@@ -35,9 +35,7 @@ import (
 func Main() int {
 	// Most runs are short: at 400 a sweep of 702 nodes ends before the first
 	// collection, which takes some 4 ms of its 25.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
+	collectAt(400)
 	a := &app{console: newConsole(os.Stdout, os.Stderr), stdin: os.Stdin}
 	a.interrupts = watchInterrupts(a.console)
 	defer a.interrupts.stop()
@@ -52,6 +50,14 @@ func Main() int {
 		a.fail(&hostError{err})
 	}
 	return a.interrupts.status(a.status)
+}
+
+// collectAt has garbage collected when the heap has grown by that many per
+// cent, unless the environment says when.
+func collectAt(percent int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
 }
 
 // app is one run of the program.
