@@ -15,6 +15,8 @@
 //	routes     the tables of all switches; a row is one of them
 //	verdict    (and path, congestion, ...) a result: named parts
 //	table      rows and columns to show
+//	subscription   events to come: each a record (notice) or a lost
+//	sim        what can be done to a simulated fabric
 //	error      what became of a target that failed; the only falsy one
 //
 // Identifiers are plain values: a LID is an int, a GUID or GID a canonical

@@ -27,11 +27,12 @@ type fixture struct {
 func onSim(t *testing.T, spec string, adapt func(*Options), fn func(t *testing.T, f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		engine := mad.NewEngine(attach(t, spec), mad.Options{Write: true})
+		subnet, transport := attachSubnet(t, spec)
+		engine := mad.NewEngine(transport, mad.Options{Write: true})
 		defer engine.Close()
 		f := new(fixture)
 		var err error
-		opts := Options{Engine: engine, Stdout: &f.stdout, Stderr: &f.stderr, Write: true, FS: afero.NewMemMapFs(), Dir: "/work"}
+		opts := Options{Engine: engine, Sim: subnet, Stdout: &f.stdout, Stderr: &f.stderr, Write: true, FS: afero.NewMemMapFs(), Dir: "/work"}
 		if adapt != nil {
 			adapt(&opts)
 		}
@@ -48,15 +49,22 @@ func onSim(t *testing.T, spec string, adapt func(*Options), fn func(t *testing.T
 // first CA.
 func attach(t *testing.T, spec string) mad.Transport {
 	t.Helper()
+	_, tr := attachSubnet(t, spec)
+	return tr
+}
+
+func attachSubnet(t *testing.T, spec string) (*sim.Subnet, mad.Transport) {
+	t.Helper()
 	fab, o, err := sim.Parse(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := sim.New(fab, o).Attach(fab.OfType(mad.NodeTypeCA)[0].ID(), 1)
+	s := sim.New(fab, o)
+	tr, err := s.Attach(fab.OfType(mad.NodeTypeCA)[0].ID(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tr
+	return s, tr
 }
 
 // plain is a session that has no fabric.

@@ -44,7 +44,10 @@ func (s *Session) pkeyIndex(p *mad.Port) uint16 {
 
 // putSA makes call a request to the subnet administrator.
 func (c *call) putSA(call *mad.Call, p *mad.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
-	s := c.session()
+	return c.session().putSA(call, p, m, attr, modifier, mask, data)
+}
+
+func (s *Session) putSA(call *mad.Call, p *mad.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
 	lid := p.SMLID
 	if s.o.SMLID != 0 {
 		lid = s.o.SMLID

@@ -302,6 +302,7 @@ func typeDocs() []typeDoc {
 		problemType.typeDoc(), routeType.typeDoc(), lftKind.typeDoc(), mftKind.typeDoc(), sl2vlKind.typeDoc(), vlarbKind.typeDoc(), pkeysKind.typeDoc(), guidsKind.typeDoc(), recordDoc(), failureDoc(),
 		graphType.typeDoc(), hopsType.typeDoc(), treeType.typeDoc(), routesType.typeDoc(), rowType.typeDoc(), verdictType.typeDoc(), failureType.typeDoc(),
 		pathType.typeDoc(), congestionType.typeDoc(), balanceType.typeDoc(), diffType.typeDoc(),
+		subscriptionType.typeDoc(), lostType.typeDoc(), simType.typeDoc(),
 	}
 }
 

@@ -16,7 +16,7 @@ func functions() []*Builtin {
 		&smpGetBuiltin, &smpSetBuiltin,
 		&perfGetBuiltin, &perfSetBuiltin, &perfClearBuiltin,
 		&saGetBuiltin, &saGettableBuiltin,
-		&saSetBuiltin, &saDeleteBuiltin, &saGetmultiBuiltin, &saGettraceBuiltin,
+		&saSetBuiltin, &saDeleteBuiltin, &saGetmultiBuiltin, &saGettraceBuiltin, &saSubscribeBuiltin,
 		&getLFTBuiltin, &setLFTBuiltin, &getMFTBuiltin, &setMFTBuiltin, &getSL2VLBuiltin, &setSL2VLBuiltin,
 		&getVLArbBuiltin, &setVLArbBuiltin, &getPKeysBuiltin, &setPKeysBuiltin, &getGUIDsBuiltin, &setGUIDsBuiltin,
 		&parallelBuiltin, &catchBuiltin, &okBuiltin, &errorsBuiltin,
@@ -39,6 +39,9 @@ func (s *Session) predeclare() {
 		s.predeclared[b.Name] = &function{Builtin: b}
 	}
 	s.predeclared["quit"] = s.predeclared["exit"]
+	if s.o.Sim != nil {
+		s.predeclared["sim"] = &simulation{s.o.Sim}
+	}
 }
 
 // documentedBuiltins are all functions and methods that have documentation.

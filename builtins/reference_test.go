@@ -49,7 +49,7 @@ func TestNames(t *testing.T) {
 		"gid guid help hex json load_fabric load_routes math ok parallel " +
 		"perf_clear perf_get perf_set " +
 		"quit " +
-		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set " +
+		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set sa_subscribe " +
 		"set_guids set_lft set_mft set_pkeys set_sl2vl set_vlarb " +
 		"show sleep smp_get smp_set stats sum table time"
 	if got := strings.Join(f.Predeclared().Keys(), " "); got != want {

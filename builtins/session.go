@@ -10,6 +10,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
 
@@ -20,6 +21,8 @@ type Options struct {
 	// Absent is why there is neither Engine nor Loaded; what needs a
 	// fabric fails with it.
 	Absent error
+	// Sim is the simulated fabric that Engine reaches; nil: it is none of this process.
+	Sim *sim.Subnet
 	// Loaded is the fabric of that file.
 	Loaded *fabric.Fabric
 	// Names are what nodes are called, whatever they say themselves.
@@ -31,6 +34,7 @@ type Options struct {
 	Format         Format    // of show and the prompt; empty: text
 
 	Write      bool // --write: changes of the fabric are allowed
+	TrapAgent  bool // --trap-agent: traps that come to this port may be taken
 	OverrideSM bool // --override-sm: also where a subnet manager owns what is changed
 
 	// What general management packets carry, where it is not to be found out.
@@ -69,6 +73,8 @@ type Session struct {
 	paths  paths
 	guard  guard
 
+	subscribers subscribers
+
 	account account
 	refused bool // a change was refused, whatever became of the script
 }
@@ -101,12 +107,19 @@ func NewSession(o Options) (*Session, error) {
 	if o.Loaded != nil {
 		s.fabric = newFabric(o.Loaded.Renamed(o.Names))
 	}
+	if o.Engine != nil {
+		s.subscribers = s.newSubscribers(o.Engine)
+	}
 	s.predeclare()
 	return s, nil
 }
 
-// Close gives back the session's folders; the engine is the caller's.
-func (s *Session) Close() error { return s.files.close() }
+// Close ends all subscriptions and gives back the session's folders; the engine
+// is the caller's.
+func (s *Session) Close() error {
+	s.Unsubscribe()
+	return s.files.close()
+}
 
 // Predeclared is every global name that a script finds. The caller may change
 // the map.

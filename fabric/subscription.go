@@ -36,16 +36,21 @@ func newSubscription(s *Subscriber) *Subscription {
 	return &Subscription{s: s, ready: make(chan struct{}, 1)}
 }
 
-// Next waits for the next event. The error is the end of ctx, or why no more
-// events will come.
+// Next waits for the next event. The error is the end of ctx, why the engine
+// was halted, or why no more events will come.
 func (sub *Subscription) Next(ctx context.Context) (Event, error) {
 	for {
 		ev, ok, err := sub.pop()
 		if ok || err != nil {
 			return ev, err
 		}
+		halted, cause := sub.s.e.Halted()
+		if cause != nil {
+			return ev, cause
+		}
 		select {
 		case <-sub.ready:
+		case <-halted:
 		case <-ctx.Done():
 			return ev, context.Cause(ctx)
 		}

@@ -60,9 +60,10 @@ type Engine struct {
 	stop   chan struct{} // closed by Close
 	done   sync.WaitGroup
 
-	mu        sync.Mutex // guards all that follows, and the state of lent calls
-	err       error      // why the engine works no longer
-	halted    error      // why it works not now
+	mu        sync.Mutex    // guards all that follows, and the state of lent calls
+	err       error         // why the engine works no longer
+	halted    error         // why it works not now
+	halt      chan struct{} // closed while it does not
 	closed    bool
 	window    int
 	inFlight  int // calls that count in the window
@@ -121,6 +122,7 @@ func NewEngine(t Transport, o Options) *Engine {
 		armed:     never,
 		maxDests:  maxDestinations,
 		listeners: map[listenKey]*Listener{},
+		halt:      make(chan struct{}),
 		redirects: map[redirectKey]Address{},
 	}
 	for i := range numSlots {
@@ -315,12 +317,25 @@ func (e *Engine) fail(err error) {
 func (e *Engine) Halt(cause error) {
 	var ended callList
 	e.mu.Lock()
+	switch {
+	case cause != nil && e.halted == nil:
+		close(e.halt)
+	case cause == nil && e.halted != nil:
+		e.halt = make(chan struct{})
+	}
 	e.halted = cause
 	if cause != nil {
 		e.endAll(cause, &ended)
 	}
 	e.unlock()
 	ended.complete()
+}
+
+// Halted is closed by Halt; the cause is nil until then.
+func (e *Engine) Halted() (halted <-chan struct{}, cause error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.halt, e.halted
 }
 
 // endAll ends all calls.

@@ -30,6 +30,7 @@ type settings struct {
 	write      bool
 	overrideSM bool
 	readOnly   bool
+	trapAgent  bool
 
 	sl    number
 	pkey  number
@@ -72,6 +73,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.Var(&s.window, "window", "have at most `N` requests wait for an answer at once (default 32; with ibsim 64)")
 	f.BoolVar(&s.write, "write", false, "allow what changes the fabric (a simulated one may always be changed)")
 	f.BoolVar(&s.overrideSM, "override-sm", false, "with --write: change what a running subnet manager owns, too")
+	f.BoolVar(&s.trapAgent, "trap-agent", false, "with --write: let scripts take the traps sent to this port: sa_subscribe(source=\"traps\")")
 	f.BoolVar(&s.readOnly, "read-only", false, "allow no change, of a simulated fabric either")
 	f.Var(&s.sl, "sl", "service level `N` of performance and administration packets (default: the path's)")
 	f.Var(&s.pkey, "pkey", "their partition key `KEY` (default: 0xffff or 0x7fff, as the port has it)")
@@ -91,6 +93,8 @@ func (s *settings) check() error {
 	switch {
 	case s.write && s.readOnly:
 		return errors.New("--write and --read-only exclude each other")
+	case s.trapAgent && !s.write:
+		return errors.New("--trap-agent has no meaning without --write: traps are answered by TrapRepress")
 	case s.overrideSM && !s.write:
 		return errors.New("--override-sm has no meaning without --write")
 	}

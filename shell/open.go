@@ -24,6 +24,7 @@ import (
 type link struct {
 	name      string         // in the prompt
 	transport mad.Transport  // nil: a file
+	sim       *sim.Subnet    // in this process; nil: none is
 	loaded    *fabric.Fabric // from a file
 	clock     builtins.Clock // a recording's; nil: the real one
 }
@@ -118,6 +119,7 @@ func openIbsim(o *settings, socket string) (*link, error) {
 	t, err := ibsim.Attach(ibsim.Options{
 		Socket: cmp.Or(socket, os.Getenv("IBSIM_SOCKNAME")),
 		Node:   cmp.Or(o.ca, os.Getenv("SIM_HOST")),
+		ISSM:   o.trapAgent, // who gets requests to queue pair 0
 	})
 	if err != nil {
 		return nil, &hostError{err}
@@ -140,11 +142,12 @@ func openSim(o *settings, spec string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := sim.New(f, options).Attach(node, o.port.value)
+	subnet := sim.New(f, options)
+	t, err := subnet.Attach(node, o.port.value)
 	if err != nil {
 		return nil, err
 	}
-	return &link{name: "sim", transport: t}, nil
+	return &link{name: "sim", transport: t, sim: subnet}, nil
 }
 
 // simNode is the node to attach to: the one with this name or GUID, else the
@@ -261,6 +264,7 @@ func (a *app) session(l *link, absent error, keys *mad.Keys, names map[mad.GUID]
 	o := builtins.Options{
 		Engine:      s.engine,
 		Absent:      absent,
+		Sim:         l.sim,
 		Loaded:      l.loaded,
 		Names:       names,
 		PlainSpeeds: a.plainSpeeds,
@@ -271,6 +275,7 @@ func (a *app) session(l *link, absent error, keys *mad.Keys, names map[mad.GUID]
 		Format:      builtins.Format(a.format),
 		Write:       s.engine != nil && s.engine.Write(),
 		OverrideSM:  a.overrideSM,
+		TrapAgent:   a.trapAgent,
 		Include:     a.include,
 		Quiet:       a.quiet,
 		Verbose:     a.verbose,
@@ -289,7 +294,7 @@ func (a *app) session(l *link, absent error, keys *mad.Keys, names map[mad.GUID]
 		s.closeEngine()
 		return nil, err
 	}
-	a.interrupts.onExit(s.closeEngine)
+	a.interrupts.onExit(s.leave)
 	return s, nil
 }
 

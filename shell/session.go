@@ -32,6 +32,12 @@ func (s *session) close() {
 	s.closeEngine()
 }
 
+// leave is what must be done before the program ends at once.
+func (s *session) leave() {
+	s.Session.Unsubscribe()
+	s.closeEngine()
+}
+
 func (s *session) closeEngine() {
 	if s.engine == nil {
 		return

@@ -1,0 +1,202 @@
+package builtins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Where the notices of a subscription come from.
+const (
+	fromReports = "reports"
+	fromTraps   = "traps"
+)
+
+var saSubscribeBuiltin = Builtin{
+	Name:  "sa_subscribe",
+	Group: groupMAD,
+	Params: []Param{
+		{Name: "trap", Kind: KindAny, Default: "None", Doc: "the number of a trap, or an iterable of them; None: all"},
+		{Name: "generic", Kind: KindBool, Default: "True", Keyword: true, Doc: "traps of the specification; False: those of a vendor, chosen by vendor_id and device_id"},
+		{Name: "source", Kind: KindChoice, Default: `"reports"`, Keyword: true, Doc: `"reports" of the subnet administrator; or "traps" that agents send to this port, with --trap-agent`},
+		{Name: "**components", Kind: KindFields, Doc: `what else the notices must have, as InformInfo names it: producer_type="switch", type="urgent", gid=, lid_range_begin=, lid_range_end= (of the port that sent the trap)`},
+	},
+	Doc: `Subscribes to the events of the fabric, and returns a subscription.
+The subnet administrator passes on the traps that it gets, and its own: 64 and 65 tell of a port that came into service or went out of it, 66 and 67 of a multicast group made or dissolved, 128 of a link whose state changed at some port of a switch, 144 of changed capabilities or names. Its next() waits for them. There may be several subscriptions, of one event too.
+They last as long as the session. Where the subnet manager has changed or begun anew, or has forgotten them, they are made again, and next() returns a lost: notices may be missing. It is asked who it is every 5 s, and for the subscriptions every minute. Security traps (256 to 259) are for those who know the SM_Key.
+A subscription changes nothing of the fabric, and needs no --write. Of a port, the kernel gives all reports to one program. With --trap-agent, which needs --write, source="traps" tells of the traps that agents send to this port because they take it for the subnet manager's, and answers them by TrapRepress. It is refused where a subnet manager runs on the port.`,
+	Example: `
+> sub = sa_subscribe(trap=[64, 65, 128])
+> sim.unlink("leaf-1/2")
+> n = sub.next(timeout="1s")
+> (n.trap_number, n.type, n.lid_addr)
+(128, "urgent", 1)
+> n = sub.next(timeout="1s")
+> (n.trap_number, n.gid_addr)
+(65, "fe80::2:c903:1000:11")
+> sub.close()
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		infos, err := c.informInfos()
+		if err != nil {
+			return nil, err
+		}
+		from, err := c.subscriber()
+		if err != nil {
+			return nil, err
+		}
+		var sub *fabric.Subscription
+		err = c.wait(func(ctx context.Context) (err error) {
+			sub, err = from.Subscribe(ctx, infos...)
+			return err
+		})
+		if stopped := c.fiber().stopped(); stopped != nil {
+			return nil, stopped
+		}
+		if err != nil {
+			c.count(err)
+			return nil, c.notSubscribed(infos, err)
+		}
+		return &subscription{sub: sub, infos: infos}, nil
+	},
+}
+
+// notSubscribed says why there is no subscription.
+func (c *call) notSubscribed(infos []mad.InformInfo, err error) error {
+	err = c.failed(&target{label: "InformInfo of the subnet administrator"}, err)
+	security := slices.ContainsFunc(infos, func(i mad.InformInfo) bool { return i.TrapNumber >= 256 && i.TrapNumber <= 259 })
+	var me *mad.Error
+	var re *requestError
+	if security && errors.As(err, &me) && me.Status == mad.StatusRequestInvalid && errors.As(err, &re) {
+		re.advice = "security traps are told only to those who know the SM_Key"
+	}
+	return err
+}
+
+// informInfos is what the call asks for.
+func (c *call) informInfos() ([]mad.InformInfo, error) {
+	attr := mad.AttrInformInfo
+	data := make([]byte, attr.Size)
+	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, TrapNumber: mad.AllTraps, Type: mad.InformTypeAll, ProducerType: mad.ProducerTypeAll}
+	if c.Bool("generic") {
+		info.IsGeneric = 1
+	}
+	info.Encode(data)
+	given := map[string]bool{}
+	for _, kv := range c.fields {
+		name := string(kv[0].(starlark.String))
+		switch name {
+		case "subscribe", "qpn", "resp_time_value", "is_generic", "trap_number", "is_generic_code":
+			return nil, fmt.Errorf("%s: %s is not to be chosen here: %s", c.Name, name, c.Signature())
+		case "vendor_id", "device_id":
+			if c.Bool("generic") {
+				return nil, fmt.Errorf("%s: %s is of a vendor's traps: give generic=False, too", c.Name, name)
+			}
+		}
+		f, err := setNamed(attr, data, name, kv[1])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		given[f.Script] = true
+	}
+	info.Decode(data)
+	switch {
+	case given["lid_range_end"] && !given["lid_range_begin"]:
+		return nil, fmt.Errorf("%s: lid_range_end without lid_range_begin", c.Name)
+	case given["lid_range_begin"] && !given["lid_range_end"]: // OpenSM finds nothing between 5 and 0
+		info.LIDRangeEnd = info.LIDRangeBegin
+	case given["lid_range_begin"] && info.LIDRangeEnd < info.LIDRangeBegin:
+		return nil, fmt.Errorf("%s: no LID is between %d and %d", c.Name, info.LIDRangeBegin, info.LIDRangeEnd)
+	}
+	if !c.Has("trap") {
+		return []mad.InformInfo{info}, nil
+	}
+	if given["trap_number"] { // the same component
+		return nil, fmt.Errorf("%s: trap and device_id are one component: give one of them", c.Name)
+	}
+	numbers, err := c.trapNumbers()
+	if err != nil {
+		return nil, err
+	}
+	var infos []mad.InformInfo
+	for _, n := range numbers {
+		info.TrapNumber = n
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+// trapNumbers are those of the parameter `trap`.
+func (c *call) trapNumbers() (numbers []uint16, err error) {
+	list := []starlark.Value{c.Value("trap")}
+	if it, ok := list[0].(starlark.Iterable); ok {
+		list = collect(it)
+	}
+	if len(list) == 0 {
+		return nil, c.paramError("trap", "an empty list; leave it out for all traps")
+	}
+	for _, v := range list {
+		n, err := toInt(v)
+		if err != nil {
+			return nil, c.paramError("trap", "got %s, want a number or an iterable of them", v.Type())
+		}
+		if n < 0 || n >= int(mad.AllTraps) {
+			return nil, c.paramError("trap", "got %d, want 0..%d", n, mad.AllTraps-1)
+		}
+		numbers = append(numbers, uint16(n))
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers), nil
+}
+
+// subscriber is what hands out the notices of a source.
+func (c *call) subscriber() (*fabric.Subscriber, error) {
+	e, err := c.engine()
+	if err != nil {
+		return nil, err
+	}
+	subs := c.session().subscribers
+	switch source := c.Text("source"); source {
+	case fromReports:
+		return subs.reports, nil
+	case fromTraps:
+		return subs.traps, c.mayTakeTraps(e)
+	default:
+		return nil, c.paramError("source", "got %q, want %q or %q%s", source, fromReports, fromTraps, didYouMean(source, []string{fromReports, fromTraps}))
+	}
+}
+
+// mayTakeTraps: --trap-agent was given, and no subnet manager is on this port,
+// whose traps they would be.
+func (c *call) mayTakeTraps(e *mad.Engine) error {
+	switch {
+	case !c.session().o.TrapAgent:
+		return c.refuse("refused, for traps that come to this port are taken with --trap-agent only (and --write: TrapRepress answers them)")
+	case !e.Write():
+		return c.refuse("refused, for TrapRepress answers traps, which takes --write")
+	}
+	var own mad.Call
+	own.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
+	own.SetRoute(mad.DirectedRoute{0})
+	if err := c.probe([]*mad.Call{&own}); err != nil {
+		return err
+	}
+	if own.Err != nil {
+		return c.failed(&target{label: "this port"}, own.Err)
+	}
+	var info mad.PortInfo
+	info.Decode(own.Data())
+	if info.CapabilityMask&mad.CapabilityMaskIsSM != 0 {
+		return c.refuse("refused, for a subnet manager runs on this port, and the traps are its; use another port (-C, -P)")
+	}
+	return nil
+}
+
+// errNoEvent ends next at its timeout.
+var errNoEvent = errors.New("no event")
