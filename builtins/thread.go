@@ -73,12 +73,16 @@ func newThread(f *fiber, name string) (t *starlark.Thread, release func() bool) 
 
 // Block waits for what fn does, and lets other fibers run meanwhile. Nothing
 // in this package may wait in any other way. fn must not touch Starlark values.
+// A fiber that was stopped meanwhile goes no further, whatever fn came to.
 func Block(t *starlark.Thread, fn func(context.Context) error) (err error) {
 	f := fiberOf(t)
 	if err := f.stopped(); err != nil {
 		return err
 	}
 	yield(f.baton, func() { err = fn(f.ctx) })
+	if stopped := f.stopped(); stopped != nil {
+		return stopped
+	}
 	return err
 }
 

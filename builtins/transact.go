@@ -24,16 +24,8 @@ func (c *call) transact(calls []*mad.Call) error {
 	return err
 }
 
-// wait is Block, and notices the end of the fiber meanwhile.
-func (c *call) wait(fn func(context.Context) error) error {
-	if err := Block(c.thread, fn); err != nil {
-		if stopped := c.fiber().stopped(); stopped != nil {
-			return stopped
-		}
-		return err
-	}
-	return c.fiber().stopped()
-}
+// wait is Block for the fiber of c.
+func (c *call) wait(fn func(context.Context) error) error { return Block(c.thread, fn) }
 
 // count counts a request that got no answer.
 func (c *call) count(err error) {
