@@ -21,7 +21,28 @@ func (r *request) portInfo(set bool) mad.Status {
 	if r.hideKey {
 		portInfoKey.SetUint(r.data, 0)
 	}
+	if set && status == 0 {
+		r.bringLinkUp(p)
+	}
 	return status
+}
+
+// bringLinkUp is what the subnet manager does, once the answer is made, to a
+// link that has trained again: both its ends become active.
+func (s *Subnet) bringLinkUp(p *port) {
+	if s.sm == nil || s.leavesLinks || !p.up {
+		return
+	}
+	ends := [2]*port{p, p.peer}
+	for _, end := range ends {
+		if end.state != mad.PortStateInitialize {
+			return
+		}
+	}
+	for _, end := range ends {
+		portInfoState.SetUint(end.info[:], uint64(mad.PortStateActive))
+		end.state = mad.PortStateActive
+	}
 }
 
 // setPortInfo does what a Set asks for: all of it or, when a part is not
@@ -158,7 +179,7 @@ func (p *port) train() {
 	if p.unplugged || a.PortPhysicalState != mad.PortPhysicalStatePolling || b.PortPhysicalState != mad.PortPhysicalStatePolling {
 		return
 	}
-	width := highest(a.LinkWidthEnabled & b.LinkWidthEnabled)
+	width := widest(a.LinkWidthEnabled & b.LinkWidthEnabled)
 	speed := highest(a.LinkSpeedEnabled & b.LinkSpeedEnabled)
 	ext := highest(extEnabled(&a) & extEnabled(&b))
 	ext2 := highest(a.LinkSpeedExtEnabled2 & b.LinkSpeedExtEnabled2)
@@ -185,8 +206,17 @@ func extEnabled(i *mad.PortInfo) mad.LinkSpeedExt {
 	return i.LinkSpeedExtEnabled
 }
 
-// highest is the highest bit of a mask. Of widths, 2x has the highest, but no
-// port here has it besides 4x.
+// widest is the width of a set that has the most lanes.
+func widest(set mad.LinkWidth) mad.LinkWidth {
+	for _, w := range []mad.LinkWidth{mad.LinkWidth12x, mad.LinkWidth8x, mad.LinkWidth4x, mad.LinkWidth2x, mad.LinkWidth1x} {
+		if set&w != 0 {
+			return w
+		}
+	}
+	return 0
+}
+
+// highest is the highest bit of a mask.
 func highest[T ~uint8](set T) T {
 	var bit T
 	for ; set != 0; set &= set - 1 {

@@ -135,6 +135,7 @@ func TestLinkStates(t *testing.T) {
 		hdr                          = "4xHDR4xHDR"
 	)
 	r := newRig(t, small)
+	r.leavesLinks = true
 	sw := r.at("leaf-1", 0).node
 	for i, step := range []struct {
 		change func(i *mad.PortInfo)
@@ -188,6 +189,41 @@ func TestLinkStates(t *testing.T) {
 		}
 		if got := r.link(); got.leafState != down || got.leafPhys != polling {
 			t.Errorf("without a common %s: %+v", name, got)
+		}
+	}
+}
+
+// TestLinkComesBack: the subnet manager makes a link that has trained again
+// active, after the answer that says that it has trained.
+func TestLinkComesBack(t *testing.T) {
+	r := newRig(t, small)
+	asked := r.portInfo(2, leaf1)
+	for _, step := range []struct {
+		phys   mad.PortPhysicalState
+		answer mad.PortState
+		after  link
+	}{
+		{mad.PortPhysicalStateDisabled, mad.PortStateDown, link{mad.PortStateDown, mad.PortStateDown, mad.PortPhysicalStateDisabled, mad.PortPhysicalStatePolling, "4xHDR4xHDR"}},
+		{mad.PortPhysicalStatePolling, mad.PortStateInitialize, link{mad.PortStateActive, mad.PortStateActive, mad.PortPhysicalStateLinkUp, mad.PortPhysicalStateLinkUp, "4xHDR4xHDR"}},
+	} {
+		asked.PortState, asked.PortPhysicalState = 0, step.phys
+		_, data := r.set(mad.AttrPortInfo, 2, leaf1, encode(&asked))
+		var got mad.PortInfo
+		got.Decode(data)
+		if diff := cmp.Diff(step.after, r.link(), cmp.AllowUnexported(link{})); got.PortState != step.answer || diff != "" {
+			t.Errorf("the answer says %v, want %v; afterwards (-want +got)\n%s", got.PortState, step.answer, diff)
+		}
+		if got := mad.PortState(portInfoState.Uint(r.at("leaf-1", 2).info[:])); got != step.after.leafState {
+			t.Errorf("PortInfo says %v, want %v", got, step.after.leafState)
+		}
+	}
+}
+
+// TestWidest: lanes count, not bits.
+func TestWidest(t *testing.T) {
+	for set, want := range map[mad.LinkWidth]mad.LinkWidth{0: 0, 1: mad.LinkWidth1x, 0x11: mad.LinkWidth2x, 0x13: mad.LinkWidth4x, 0x17: mad.LinkWidth8x, 0x1f: mad.LinkWidth12x} {
+		if got := widest(set); got != want {
+			t.Errorf("of %#x: %#x, want %#x", set, got, want)
 		}
 	}
 }

@@ -42,6 +42,8 @@ type Subnet struct {
 	sweeps uint32       // its, since it began
 	blocks map[blockKey]*[smpSize]byte
 
+	leavesLinks bool // of the subnet manager: a link that trains again stays in Initialize
+
 	informs   []inform // subscriptions
 	lastTID   uint64   // of a report
 	accepting map[acceptKey]*conn

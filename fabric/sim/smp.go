@@ -10,6 +10,7 @@ var (
 	nodeInfoLocalPort     = mad.AttrNodeInfo.Field("local_port_num")
 	portInfoLocalPort     = mad.AttrPortInfo.Field("local_port_num")
 	portInfoViolations    = mad.AttrPortInfo.Field("m_key_violations")
+	portInfoState         = mad.AttrPortInfo.Field("port_state")
 	portInfoKey           = mad.AttrPortInfo.Field("m_key")
 	switchInfoStateChange = mad.AttrSwitchInfo.Field("port_state_change")
 	switchInfoOptimized   = mad.AttrSwitchInfo.Field("optimized_sl_to_vl_mapping_programming")

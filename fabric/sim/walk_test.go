@@ -231,6 +231,7 @@ func TestActive(t *testing.T) {
 			t.Errorf("%s: wrong packets pass", what)
 		}
 	}
+	r.leavesLinks = true
 	check("active", true)
 	setState(mad.DirectedRoute{0, 1}, 2, mad.PortStateDown) // and up again
 	check("initialize", false)
