@@ -59,12 +59,13 @@ const (
 	groupFabric = "The fabric"
 	groupMAD    = "Management datagrams"
 	groupTable  = "Whole tables"
+	groupPort   = "Links"
 	groupFlow   = "Concurrency and failure"
 	groupOutput = "Output"
 	groupRest   = "The rest"
 )
 
-var groups = []string{groupFabric, groupMAD, groupTable, groupFlow, groupOutput, groupRest}
+var groups = []string{groupFabric, groupMAD, groupTable, groupPort, groupFlow, groupOutput, groupRest}
 
 // Signature is how b is written in documents: parallel(fn, items, width=64).
 func (b *Builtin) Signature() string {

@@ -209,6 +209,12 @@ func (p *Param) defaultValue() any {
 		if s, err := strconv.Unquote(p.Default); err == nil {
 			return s
 		}
+	case KindDuration:
+		if s, err := strconv.Unquote(p.Default); err == nil {
+			if d, err := time.ParseDuration(s); err == nil {
+				return d
+			}
+		}
 	}
 	return nil
 }
@@ -216,6 +222,10 @@ func (p *Param) defaultValue() any {
 func (c *call) arg(name string) any {
 	i := slices.IndexFunc(c.Params, func(p Param) bool { return p.Name == name })
 	return c.args[i]
+}
+
+func (c *call) hasParam(name string) bool {
+	return slices.ContainsFunc(c.Params, func(p Param) bool { return p.Name == name })
 }
 
 // Has: the parameter was given, or has a default other than None.

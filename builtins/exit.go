@@ -122,6 +122,8 @@ func fabricFailure(err error) bool {
 	switch {
 	case errors.As(err, &late), errors.As(err, &me), errors.Is(err, mad.ErrClosed), errors.Is(err, errNoFabric):
 		return true
+	case cautious(err):
+		return false
 	case errors.As(err, &te): // a name that nobody has
 		return errors.Is(err, errNoSM)
 	}

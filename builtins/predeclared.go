@@ -19,6 +19,7 @@ func functions() []*Builtin {
 		&saSetBuiltin, &saDeleteBuiltin, &saGetmultiBuiltin, &saGettraceBuiltin, &saSubscribeBuiltin,
 		&getLFTBuiltin, &setLFTBuiltin, &getMFTBuiltin, &setMFTBuiltin, &getSL2VLBuiltin, &setSL2VLBuiltin,
 		&getVLArbBuiltin, &setVLArbBuiltin, &getPKeysBuiltin, &setPKeysBuiltin, &getGUIDsBuiltin, &setGUIDsBuiltin,
+		&portDisableBuiltin, &portEnableBuiltin, &portResetBuiltin, &portSetBuiltin,
 		&parallelBuiltin, &catchBuiltin, &okBuiltin, &errorsBuiltin,
 		&showBuiltin, &tableBuiltin, &fmtBuiltin, &hexBuiltin,
 		&guidBuiltin, &gidBuiltin, &drBuiltin, &sumBuiltin, &statsBuiltin,

@@ -48,6 +48,7 @@ func TestNames(t *testing.T) {
 		"get_guids get_lft get_mft get_pkeys get_routes get_sl2vl get_vlarb " +
 		"gid guid help hex json load_fabric load_routes math ok parallel " +
 		"perf_clear perf_get perf_set " +
+		"port_disable port_enable port_reset port_set " +
 		"quit " +
 		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set sa_subscribe " +
 		"set_guids set_lft set_mft set_pkeys set_sl2vl set_vlarb " +

@@ -84,6 +84,8 @@ func (c *call) advice(err error) string {
 	var me *mad.Error
 	var ke *fabric.KeyError
 	switch {
+	case cautious(err):
+		return "force=True does it all the same"
 	case errors.As(err, &ke) && ke.Given:
 		return "--keys gives a wrong one"
 	case errors.As(err, &ke):

@@ -18,6 +18,7 @@ type tap struct {
 	mad.Transport
 	sets   []set
 	answer func(h mad.Header, data []byte)
+	hops   func(n int) // of what is answered next; may be nil
 }
 
 type set struct {
@@ -37,6 +38,9 @@ func (t *tap) Recv(d *mad.Datagram) error {
 	err := t.Transport.Recv(d)
 	if err == nil && t.answer != nil && len(d.MAD) == mad.Size {
 		h := mad.ParseHeader(d.MAD)
+		if t.hops != nil {
+			t.hops(mad.RouteOf(d.MAD).Hops())
+		}
 		t.answer(h, d.MAD[h.Class.DataOffset():])
 	}
 	return err

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -63,7 +64,7 @@ func EditGUIDs(t *Table, entries map[int]mad.GUID, replace bool) {
 }
 
 // sorted iterates over entries by their numbers.
-func sorted[K int | mad.LID, V any](entries map[K]V) iter.Seq2[K, V] {
+func sorted[K cmp.Ordered, V any](entries map[K]V) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for _, k := range slices.Sorted(maps.Keys(entries)) {
 			if !yield(k, entries[k]) {

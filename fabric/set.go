@@ -22,6 +22,8 @@ type Change struct {
 	// something else: there 0 leaves things as they are.
 	Named []string
 	Edit  func(data []byte)
+	// Once: the Set is not sent again when no answer comes.
+	Once bool
 
 	// Before is the attribute as it was read, After as the response has it.
 	Before, After []byte
@@ -55,6 +57,9 @@ func Apply(ctx context.Context, e *mad.Engine, changes ...*Change) error {
 			func(c *Change) bool { return true },
 			func(c *Change, call *mad.Call) {
 				smp(call, c.Dest, mad.MethodSet, c.Attr, c.setModifier(), c.request())
+				if c.Once {
+					call.Retries = -1
+				}
 			},
 			func(c *Change, data []byte) error {
 				c.After = slices.Clone(data[:c.Attr.Size])

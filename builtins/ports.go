@@ -1,0 +1,228 @@
+package builtins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Parameters of what takes links down.
+var (
+	linkTarget = Param{Name: "target", Kind: KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"}
+	linkForce  = Param{Name: "force", Kind: KindBool, Default: "False", Keyword: true, Doc: "also where this session or the subnet manager reaches the node through the port, or may do so"}
+	linkWait   = Param{Name: "wait", Kind: KindDuration, Default: `"10s"`, Keyword: true, Doc: "how long the link may take to settle"}
+)
+
+const linkDoc = ` It returns PortInfo as it is when the link has settled, or a list of them for a list of targets. The Set is sent once; where no answer comes, the port is asked what became of it. What is refused is as with smp_set.`
+
+const linkGuardDoc = ` A port is left alone (and that is an error) where this session or the subnet manager reaches its node through it, by its route or by the forwarding tables as they are, and where that cannot be known: name ports by the latest discover(). force=True goes ahead.`
+
+var portDisableBuiltin = Builtin{
+	Name:   "port_disable",
+	Group:  groupPort,
+	Params: []Param{linkTarget, portOfTable, linkForce, linkWait},
+	Doc: `Takes the link of a port down, until port_enable.
+A disabled port of a CA may come back only by its host: disable the switch's port at the other end of the cable.` + linkGuardDoc + linkDoc,
+	Example: `
+> p = discover().switches[0].ports[2]
+> port_disable(p).port_physical_state
+"disabled"
+> smp_get("PortInfo", p).port_state
+"down"
+`,
+	fn: func(c *call) (starlark.Value, error) { return c.changePorts(fabric.DisablePort) },
+}
+
+var portEnableBuiltin = Builtin{
+	Name:   "port_enable",
+	Group:  groupPort,
+	Params: []Param{linkTarget, portOfTable, linkWait},
+	Doc: `Lets a disabled port look for its neighbour again.
+Of a port that is not disabled nothing is changed.` + linkDoc,
+	Example: `
+> p = discover().switches[0].ports[2]
+> _ = port_disable(p)
+> port_enable(p).port_physical_state
+"link_up"
+`,
+	fn: func(c *call) (starlark.Value, error) { return c.changePorts(fabric.EnablePort) },
+}
+
+var portResetBuiltin = Builtin{
+	Name:   "port_reset",
+	Group:  groupPort,
+	Params: []Param{linkTarget, portOfTable, linkForce, linkWait},
+	Doc: `Has the link of a port train again.
+It then runs at the best of the widths and speeds that both ends have enabled (see port_set). A link that was up and does not come back is an error.` + linkGuardDoc + linkDoc,
+	Example: `
+> port_reset(discover().switches[0].ports[2]).port_physical_state
+"link_up"
+`,
+	fn: func(c *call) (starlark.Value, error) { return c.changePorts(fabric.ResetPort) },
+}
+
+// changePorts is what these three do.
+func (c *call) changePorts(action fabric.PortAction) (starlark.Value, error) {
+	targets, at, many, err := c.portTargets()
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.mayChange(mad.AttrPortInfo)
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]*fabric.PortChange, len(at))
+	var open []*fabric.PortChange
+	for i := range at {
+		changes[i] = &fabric.PortChange{PortTarget: at[i], Action: action, Force: c.hasParam("force") && c.Bool("force"), Wait: c.Duration("wait")}
+		if at[i].Err == nil {
+			open = append(open, changes[i])
+		}
+	}
+	if err := c.wait(func(ctx context.Context) error { return fabric.ChangePorts(ctx, e, open...) }); err != nil {
+		return nil, err
+	}
+	results := make([]*fabric.PortTarget, len(changes))
+	for i, change := range changes {
+		results[i] = &change.PortTarget
+		if action == fabric.DisablePort && change.Err == nil && !change.IsSwitch() {
+			c.fiber().warn("%s: %s: a disabled port of a CA may come back only by its host", c.Name, targets[i].label)
+		}
+	}
+	return c.portResults(targets, results, many)
+}
+
+// portTargets are the ports that the call names; Err is set where one cannot
+// be asked.
+func (c *call) portTargets() (targets []target, at []fabric.PortTarget, many bool, err error) {
+	targets, many, err = (&resolver{c: c}).targets(c.Value("target"))
+	if err != nil {
+		return nil, nil, many, err
+	}
+	at = make([]fabric.PortTarget, len(targets))
+	for i := range targets {
+		t := &targets[i]
+		p := &at[i]
+		*p = fabric.PortTarget{Dest: t.dest(), GUID: t.guid(), Err: t.reachable()}
+		if t.node != nil && t.node.IsSwitch() {
+			p.Num, err = c.portOf(mad.AttrPortInfo, t, false)
+		} else {
+			p.Num, err = anyPortsTable(c, t)
+		}
+		if err != nil {
+			return nil, nil, many, err
+		}
+		if t.node != nil && p.Num >= 0 {
+			p.Known = t.node.Port(p.Num)
+		}
+	}
+	return targets, at, many, nil
+}
+
+func (c *call) portResults(targets []target, at []*fabric.PortTarget, many bool) (starlark.Value, error) {
+	values := make([]starlark.Value, len(at))
+	for i, p := range at {
+		if p.Err != nil {
+			c.count(p.Err)
+			values[i] = newFailure(c.failed(&targets[i], p.Err))
+		} else {
+			values[i] = newRecord(mad.AttrPortInfo, p.After)
+		}
+	}
+	return results(values, many)
+}
+
+// cautious: err says that something was not done that could have been.
+func cautious(err error) bool {
+	var caution *fabric.CautionError
+	return errors.As(err, &caution)
+}
+
+var portSetBuiltin = Builtin{
+	Name:  "port_set",
+	Group: groupPort,
+	Params: []Param{
+		linkTarget, portOfTable,
+		{Name: "speed", Kind: KindAny, Default: "None", Keyword: true, Doc: "the fastest that the link may run at: SDR, DDR, QDR, FDR, EDR, HDR, NDR or XDR; or a list of just those that it may"},
+		{Name: "width", Kind: KindAny, Default: "None", Keyword: true, Doc: "the widest that the link may run at: 1x, 2x, 4x, 8x or 12x; or a list of just those that it may"},
+		{Name: "force", Kind: KindBool, Default: "False", Keyword: true, Doc: "also where the neighbour has nothing of it enabled, so that the link would not come up again"},
+	},
+	Doc: `Sets at which speeds and widths a link may run.
+It takes effect when the link trains again: port_reset(port). What the port does not support is an error. It returns PortInfo as the port then says it is, or a list of them for a list of targets. The Set is sent once. What is refused is as with smp_set.`,
+	Example: `
+> p = discover().switches[0].ports[2]
+> port_set(p, speed="EDR", width=["1x"]).link_speed_ext_enabled
+("fdr", "edr")
+> i = port_reset(p)
+> i.link_width_active, i.link_speed_ext_active
+("1x", "edr")
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		speed, err := c.choice("speed", fabric.Speeds)
+		if err != nil {
+			return nil, err
+		}
+		width, err := c.choice("width", fabric.Widths)
+		if err != nil {
+			return nil, err
+		}
+		if len(speed.Words)+len(width.Words) == 0 {
+			return nil, fmt.Errorf(`%s: nothing to set: name speed="HDR", or width="4x", or both`, c.Name)
+		}
+		targets, at, many, err := c.portTargets()
+		if err != nil {
+			return nil, err
+		}
+		e, err := c.mayChange(mad.AttrPortInfo)
+		if err != nil {
+			return nil, err
+		}
+		results := make([]*fabric.PortTarget, len(at))
+		var open []*fabric.LinkChange
+		for i := range at {
+			change := &fabric.LinkChange{PortTarget: at[i], Speed: speed, Width: width, Force: c.Bool("force")}
+			if results[i] = &change.PortTarget; change.Err == nil {
+				open = append(open, change)
+			}
+		}
+		if err := c.wait(func(ctx context.Context) error { return fabric.ChangeLinks(ctx, e, open...) }); err != nil {
+			return nil, err
+		}
+		return c.portResults(targets, results, many)
+	},
+}
+
+// choice reads a parameter that is one of the words, or a list of some.
+func (c *call) choice(param string, all []string) (choice fabric.Choice, err error) {
+	if !c.Has(param) {
+		return choice, nil
+	}
+	list := []starlark.Value{c.Value(param)}
+	if it, ok := c.Value(param).(starlark.Iterable); ok {
+		list = collect(it)
+	} else {
+		choice.UpTo = true
+	}
+	for _, v := range list {
+		s, ok := starlark.AsString(v)
+		if !ok {
+			return choice, c.paramError(param, "got %s, want one of %s, or a list of some", v.Type(), strings.Join(all, ", "))
+		}
+		i := slices.IndexFunc(all, func(word string) bool { return strings.EqualFold(word, s) })
+		if i < 0 {
+			return choice, c.paramError(param, "%q is none of %s", s, strings.Join(all, ", "))
+		}
+		choice.Words = append(choice.Words, all[i])
+	}
+	if len(list) == 0 {
+		return choice, c.paramError(param, "the list is empty")
+	}
+	return choice, nil
+}

@@ -1,0 +1,154 @@
+package fabric
+
+import (
+	"context"
+	"fmt"
+
+	"fabsh/mad"
+)
+
+// CautionError is why a change that could be made is not: it could not easily
+// be undone.
+type CautionError struct{ Reason string }
+
+func (e *CautionError) Error() string { return e.Reason }
+
+// guard looks whether the link at c's port is on our own way or on the subnet
+// manager's, which for that is asked of the forwarding tables as they are.
+// What becomes of hosts behind it is not looked at: that may be the purpose.
+func (c *PortChange) guard(ctx context.Context, e *mad.Engine, changes []*PortChange) error {
+	if c.Num == int(c.Node.LocalPortNum) {
+		return c.cutOff("this session reaches the node through it")
+	}
+	for _, other := range changes {
+		if other != c && other.passes(c.Known) {
+			return c.cutOff("this session reaches %s, which is to change too, through it", other.Known.Label())
+		}
+	}
+	if !c.IsSwitch() {
+		return nil // it has another port, where we came in
+	}
+	local, err := e.Port()
+	if err != nil {
+		return err
+	}
+	for _, to := range []struct {
+		lid  mad.LID
+		what string
+	}{{local.LID, "this session"}, {local.SMLID, "the subnet manager"}} {
+		if to.lid == 0 {
+			continue
+		}
+		out, err := forwards(ctx, e, c.Dest, to.lid)
+		if err != nil {
+			return c.cutOff("it cannot be known whether the node reaches %s through it: %v", to.what, err)
+		}
+		if out == c.Num {
+			return c.cutOff("the node reaches %s (LID %d) through it", to.what, to.lid)
+		}
+	}
+	if local.SMLID == 0 || c.leadsToHost(ctx, e) {
+		return nil
+	}
+	return c.guardManager(ctx, e, local.SMLID)
+}
+
+func (c *PortChange) cutOff(format string, args ...any) error {
+	reason := "not taken down, for " + fmt.Sprintf(format, args...)
+	if !c.IsSwitch() {
+		reason += ", and a disabled port of a CA may come back only by its host"
+	}
+	return &CautionError{reason}
+}
+
+// passes: the way to c's node leads over the link at p.
+func (c *PortChange) passes(p *Port) bool {
+	if p == nil || c.Known == nil || c.Dest.Route == nil {
+		return false
+	}
+	f := c.Known.Node().Fabric()
+	for hops := 1; hops <= c.Dest.Route.Hops(); hops++ {
+		in := f.PortAt(c.Dest.Route[:hops+1])
+		if in != nil && (in == p || in.Peer() == p) {
+			return true
+		}
+	}
+	return false
+}
+
+// forwards is the port through which a switch sends packets to lid.
+func forwards(ctx context.Context, e *mad.Engine, d Dest, lid mad.LID) (int, error) {
+	var c mad.Call
+	smp(&c, d, mad.MethodGet, mad.AttrLinearForwardingTable, uint32(lid/LFTBlock), nil)
+	if err := e.Do(ctx, &c); err != nil {
+		return 0, err
+	}
+	if c.Err != nil {
+		return 0, c.Err
+	}
+	return int(c.Data()[lid%LFTBlock]), nil
+}
+
+// leadsToHost: what is at the other end forwards nothing; whether it is the
+// subnet manager's, or ours, the forwarding table has said.
+func (c *PortChange) leadsToHost(ctx context.Context, e *mad.Engine) bool {
+	to := c.neighbour()
+	if to == nil {
+		return false
+	}
+	var call mad.Call
+	smp(&call, to.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil)
+	if e.Do(ctx, &call) != nil || call.Err != nil {
+		return false
+	}
+	var info mad.NodeInfo
+	info.Decode(call.Data())
+	return info.NodeType != mad.NodeTypeSwitch
+}
+
+// guardManager follows the forwarding tables from the subnet manager to the
+// node. Its directed routes nobody knows; it finds others when one is gone.
+func (c *PortChange) guardManager(ctx context.Context, e *mad.Engine, lid mad.LID) error {
+	unknown := func(format string, args ...any) error {
+		return c.cutOff("it cannot be known whether the subnet manager (LID %d) reaches the node through it: %s", lid, fmt.Sprintf(format, args...))
+	}
+	if c.Known == nil {
+		return unknown("run discover(), and name the port by it")
+	}
+	to := c.Known.Node()
+	at := to.Fabric().PortByLID(lid)
+	switch {
+	case at == nil:
+		return unknown("the fabric that was discovered has no such LID")
+	case at.Node() == to:
+		return nil
+	case to.LID() == 0:
+		return unknown("the node has no LID")
+	case !at.Node().IsSwitch():
+		at = at.Peer()
+	}
+	for range mad.MaxHops {
+		if at == nil {
+			return unknown("the way leaves the fabric that was discovered")
+		}
+		n := at.Node()
+		if n == to {
+			if at == c.Known {
+				return c.cutOff("the subnet manager (LID %d) reaches the node through it", lid)
+			}
+			return nil
+		}
+		if !n.IsSwitch() || n.Route() == nil {
+			return unknown("the way leads through %s", n.Label())
+		}
+		out, err := forwards(ctx, e, Dest{Route: n.Route(), Guard: n.Guard()}, to.LID())
+		if err != nil {
+			return unknown("%v", err)
+		}
+		if out == NoPort || n.Port(out) == nil || out == 0 {
+			return unknown("%s forwards nothing to LID %d", n.Label(), to.LID())
+		}
+		at = n.Port(out).Peer()
+	}
+	return unknown("the forwarding tables lead round in circles")
+}
