@@ -1,6 +1,6 @@
 // Package route computes forwarding tables, and judges them.
 //
-//	graph.go       Graph: a fabric with dense ids, as algorithms want it
+//	graph.go       Graph: a fabric with dense ids, as algorithms want it; graphbuild.go: made of it
 //	class.go       what end ports are for: cn io an gateway sm
 //	routes.go      Routes: forwarding tables, service levels and virtual lanes
 //	row.go         what can be done with the table of one switch
@@ -16,6 +16,7 @@
 //	engine.go      the engines by name, one file each
 //	walk.go        all paths to a destination at once
 //	verify.go      are all pairs reached, without loops of packets or credits
+//	verdict.go     what came of that
 //	cdg.go         the channel dependency graph
 //	failure.go     what each single link's failure would break
 //	metrics.go     how evenly routes are spread; congestion.go: under traffic

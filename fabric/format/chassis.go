@@ -1,0 +1,164 @@
+package format
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fabsh/mad"
+)
+
+// chassis is a system that a .topo file has, put together.
+type chassis struct {
+	kind  string // the name of its ibnl
+	def   *ibnl
+	mods  map[string]string
+	at    pos
+	nodes map[string]int // by place: leaf1/U3
+}
+
+// build makes the nodes of a system, and the links within it.
+func (t *topoReader) build(name string, c *chassis) error {
+	c.nodes = map[string]int{}
+	first := len(t.nodes)
+	if err := t.chips(name, c, c.def.top, "", 0); err != nil {
+		return err
+	}
+	for i := first; i < len(t.nodes); i++ {
+		t.nodes[i].info.SystemImageGUID = t.nodes[first].info.NodeGUID
+	}
+	return t.wires(c, c.def.top, "")
+}
+
+// maxBoards is how deep boards may be within one another; no system has more
+// than two.
+const maxBoards = 8
+
+func (t *topoReader) chips(system string, c *chassis, b *board, place string, depth int) error {
+	if depth > maxBoards {
+		return fmt.Errorf("%s: expected at most %d boards within one another: is one within itself?", b.at, maxBoards)
+	}
+	for _, i := range b.insts {
+		if i.kind != 0 {
+			n := node{at: c.at, id: system + "/" + place + i.name, name: system + "/" + place + i.name, info: mad.NodeInfo{
+				BaseVersion: 1, ClassVersion: 1, NodeType: i.kind, NumPorts: uint8(i.ports), PartitionCap: 1,
+				DeviceID: deviceOf(i.master), NodeGUID: t.guids[i.kind].next,
+			}}
+			n.info.PortGUID = n.info.NodeGUID
+			t.guids[i.kind].next += mad.GUID(i.ports) + 1
+			if err := t.room(c.at, i.ports); err != nil {
+				return err
+			}
+			if _, ok := t.ids[n.id]; ok {
+				return fmt.Errorf("%s: expected a node of its own, but there is another %s", c.at, n.id)
+			}
+			c.nodes[place+i.name] = t.add(n)
+			continue
+		}
+		for key, value := range i.mods {
+			if key = place + i.name + "/" + key; c.mods[key] == "" {
+				c.mods[key] = value
+			}
+		}
+		inner, err := c.board(i, place)
+		if err != nil {
+			return err
+		}
+		if inner == nil {
+			continue
+		}
+		if err := t.chips(system, c, inner, place+i.name+"/", depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// board is the definition of a board in its place, in the variant that CFG:
+// says; nil where it is removed.
+func (c *chassis) board(i *inst, place string) (*board, error) {
+	master := i.master
+	switch mod := c.mods[place+i.name]; mod {
+	case "R", "X", "Removed":
+		return nil, nil
+	case "":
+	default:
+		master += ":" + mod
+	}
+	if b := c.def.boards[master]; b != nil {
+		return b, nil
+	}
+	return nil, fmt.Errorf("%s: expected a board %q of %s, which %s is to have as %s, but %s has none", c.at, master, c.kind, i.at, place+i.name, i.at.file)
+}
+
+// wires makes the links within b.
+func (t *topoReader) wires(c *chassis, b *board, place string) error {
+	for _, i := range b.insts {
+		for _, w := range i.wires {
+			n, p, err := c.trace(b, place, i.name, w.from)
+			if err != nil {
+				return err
+			}
+			m, q, err := c.trace(b, place, w.inst, w.to)
+			if err != nil {
+				return err
+			}
+			if n < 0 || m < 0 { // a variant without that connector
+				continue
+			}
+			if err := t.link(w.at, n, p, m, q, w.rate); err != nil {
+				return err
+			}
+		}
+		if i.kind != 0 {
+			continue
+		}
+		inner, err := c.board(i, place)
+		if inner == nil || err != nil {
+			continue // chips said so
+		}
+		if err := t.wires(c, inner, place+i.name+"/"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trace follows a port of a chip, or a connector of a board, down to a node
+// and its port; node -1: there is none in this variant.
+func (c *chassis) trace(b *board, place, name, port string) (node, num int, err error) {
+	for depth := 0; depth <= maxBoards; depth++ {
+		k := slices.IndexFunc(b.insts, func(i *inst) bool { return i.name == name })
+		if k < 0 {
+			return -1, 0, fmt.Errorf("%s: expected connections to lead to parts of the board, but there is no %q", b.at, name)
+		}
+		i := b.insts[k]
+		if i.kind != 0 {
+			num, rest := number(port)
+			if num < 1 || num > i.ports || rest != "" {
+				return -1, 0, fmt.Errorf("%s: expected connections to %s to lead to a port from 1 to %d, not %q", i.at, i.name, i.ports, clip(port))
+			}
+			return c.nodes[place+name], num, nil
+		}
+		inner, err := c.board(i, place)
+		if inner == nil || err != nil {
+			return -1, 0, err
+		}
+		w, ok := inner.plugs[port]
+		if !ok {
+			return -1, 0, nil
+		}
+		b, place, name, port = inner, place+name+"/", w.inst, w.from
+	}
+	return -1, 0, nil
+}
+
+// deviceOf is the first number in the name of a device.
+func deviceOf(s string) uint16 {
+	i := strings.IndexAny(s, "0123456789")
+	if i < 0 {
+		return 0
+	}
+	n, _, _ := decimal([]byte(s[i:]))
+	return uint16(n)
+}
