@@ -132,11 +132,11 @@ func tail(s string) string { return s[max(0, len(s)-300):] }
 // TestFibersCancel: work that is cancelled ends, whenever that is, and leaves
 // nothing behind: no fiber, no request. What comes next is not disturbed.
 func TestFibersCancel(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	f := plain(t, nil)
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	e := mad.NewEngine(attach(t, "fattree:k=4,levels=2,loss=0.01,delay=50us"), mad.Options{})
-	f.o.Engine = e
-	defer e.Close()
+	t.Cleanup(func() { e.Close() })
+	f := plain(t, func(o *Options) { o.Engine = e })
 	if _, explained, _ := f.run("lids = [n.lid for n in discover().nodes]"); explained != "" {
 		t.Fatal(explained)
 	}
