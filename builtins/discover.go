@@ -19,15 +19,19 @@ var discoverBuiltin = Builtin{
 	Params: []Param{
 		{Name: "around", Kind: KindTarget, Default: "None", Keyword: true, Doc: "where the sweep begins: dr(...), or a node or port of a fabric; else at the local port"},
 		{Name: "hops", Kind: KindInt, Default: "None", Keyword: true, Doc: "how many links it goes from there; else as far as it can"},
+		{Name: "via", Kind: KindChoice, Default: `"smp"`, Keyword: true, Doc: `"smp" asks each node; "sa" asks the subnet administrator for its records of all`},
 	},
 	Doc: `Sweeps the subnet and returns what it found: a fabric.
-Names and GUIDs of targets are looked up in the latest one. What did not answer is among its problems, is warned of on stderr, and makes the exit status 3.`,
+Names and GUIDs of targets are looked up in the latest one. What did not answer is among its problems, is warned of on stderr, and makes the exit status 3.
+With via="sa" no node is asked, for where nodes want M_Keys or the local port may not ask them. Such a fabric has no directed routes: its nodes are reached by LID. Nor has it what the subnet administrator does not tell: nodes without a LID, those in none of our partitions, vendors' own speeds such as FDR10.`,
 	Example: `
 > f = discover()
 > f
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 > f.switches[0].type
 "switch"
+> discover(via="sa").dump("ibnetdiscover") == f.dump("ibnetdiscover")
+True
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		s, f := c.session(), c.fiber()
@@ -53,6 +57,14 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 			}
 			o.Around = t.route
 		}
+		switch via := c.Text("via"); {
+		case via == "sa" && (c.Has("around") || c.Has("hops")):
+			return nil, fmt.Errorf(`discover: around and hops are of sweeps: leave them out with via="sa"`)
+		case via == "sa":
+			return c.discoverSA(o)
+		case via != "smp":
+			return nil, c.paramError("via", "got %q, want \"smp\" or \"sa\"", via)
+		}
 		if c.Has("hops") {
 			if o.Hops = c.Int("hops"); o.Hops < 1 {
 				return nil, c.paramError("hops", "got %d, want at least 1", o.Hops)
@@ -72,8 +84,7 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 		if stopped := f.stopped(); stopped != nil {
 			return nil, stopped
 		}
-		var late *DeadlineError
-		if err != nil && !(errors.As(err, &late) && found != nil) { // what was found in time is worth having
+		if err != nil && !inTime(found, err) {
 			c.count(err)
 			failed := &requestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, advice: c.advice(err)}
 			if errors.Is(err, mad.ErrTimeout) && o.Around.Hops() == 0 {
@@ -88,6 +99,46 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 		f.report(found)
 		return s.fabric, nil
 	},
+}
+
+// inTime: a fabric was found before the deadline, which is worth having.
+func inTime(found *fabric.Fabric, err error) bool {
+	var late *DeadlineError
+	return errors.As(err, &late) && found != nil
+}
+
+// discoverSA is discover(via="sa").
+func (c *call) discoverSA(o fabric.DiscoverOptions) (starlark.Value, error) {
+	s, f := c.session(), c.fiber()
+	e, err := c.engine()
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.localPort()
+	if err != nil {
+		return nil, err
+	}
+	var to mad.Call
+	if err := c.putSA(&to, &p, mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil); err != nil {
+		return nil, c.saFailed(mad.AttrNodeRecord, err)
+	}
+	o.Progress = func(ports int) { s.o.Progress(count(ports, "port") + " known") }
+	var found *fabric.Fabric
+	err = c.wait(func(ctx context.Context) (err error) {
+		defer s.o.Progress("")
+		found, err = fabric.DiscoverSA(ctx, e, to.To, o)
+		return err
+	})
+	if stopped := f.stopped(); stopped != nil {
+		return nil, stopped
+	}
+	if err != nil && !inTime(found, err) {
+		c.count(err)
+		return nil, c.saFailed(mad.AttrNodeRecord, err)
+	}
+	s.fabric = newFabric(found)
+	f.report(found)
+	return s.fabric, nil
 }
 
 // maxWarnings is how many problems of a sweep are told; the others are in

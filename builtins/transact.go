@@ -76,7 +76,26 @@ func (c *call) failed(t *target, err error) error {
 	if errors.Is(err, mad.ErrReadOnly) {
 		return c.refuse("refused, for it would change the fabric, which takes --write")
 	}
-	return &requestError{op: c.Name, target: t.label, err: err, advice: c.advice(err)}
+	advice := c.advice(err)
+	var me *mad.Error
+	if errors.As(err, &me) && me.Timeout() && me.Class.Family() == mad.ClassSubn && !c.hasKeys() && t.wantsKey() {
+		advice = "it answers nobody without its M_Key: give it with --keys FILE"
+	}
+	return &requestError{op: c.Name, target: t.label, err: err, advice: advice}
+}
+
+// wantsKey: t's port is known to want its M_Key for Gets too (IBA 14.2.4.1,
+// M_KeyProtectBits 2 and 3).
+func (t *target) wantsKey() bool {
+	if t.node == nil {
+		return false
+	}
+	num := 0
+	if !t.node.IsSwitch() {
+		num = max(t.port, 1)
+	}
+	p := t.node.Port(num)
+	return p != nil && p.Info() != nil && p.Info().MKeyProtectBits >= 2
 }
 
 // advice is what to try next.

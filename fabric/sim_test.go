@@ -22,6 +22,12 @@ func attach(t testing.TB, spec string) *mad.Engine {
 
 func attachWith(t testing.TB, spec string, options mad.Options) *mad.Engine {
 	t.Helper()
+	return mad.NewEngine(connect(t, spec), options)
+}
+
+// connect opens the port of the first CA of a simulated subnet.
+func connect(t testing.TB, spec string) mad.Transport {
+	t.Helper()
 	f, o, err := sim.Parse(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +36,7 @@ func attachWith(t testing.TB, spec string, options mad.Options) *mad.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mad.NewEngine(conn, options)
+	return conn
 }
 
 // sweep discovers a simulated subnet from its first CA.

@@ -1,0 +1,136 @@
+//go:build linux
+
+package builtins
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/format"
+	"fabsh/mad"
+	"fabsh/mad/ibsim/ibsimtest"
+)
+
+// TestViaSA: what OpenSM's records make is what a sweep finds, whether its
+// tables come whole or are cut and asked for record by record.
+func TestViaSA(t *testing.T) {
+	for _, n := range peerNets(t) {
+		for name, rmpp := range map[string]bool{"record by record": false, "tables": true} {
+			t.Run(n.name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				f := onIbsim(t, n.net, ibsimtest.Options{SM: n.sm, SMArgs: quiet, SMConf: n.conf, RMPP: rmpp}, nil)
+				if strings.Contains(n.conf, "lmc") && !rmpp {
+					f.incompleteViaSA(t)
+					return
+				}
+				var swept, told, kind string
+				f.eval(t, &swept, `discover().dump("ibnetdiscover")`)
+				f.eval(t, &told, `discover(via="sa").dump("ibnetdiscover")`)
+				if strings.Contains(swept, "FDR10") {
+					swept = strings.ReplaceAll(swept, "FDR10", "QDR")
+					if warned := f.stderr.String(); !strings.Contains(warned, "that show QDR may run FDR10, which no record tells") {
+						t.Errorf("warned: %s", warned)
+					}
+				}
+				if d := cmp.Diff(swept, told); d != "" || len(swept) < 1000 {
+					t.Errorf("(-swept +by records):\n%s", d)
+				}
+				f.eval(t, &kind, `smp_get("NodeInfo", discover(via="sa").switches[-1]).node_type`)
+				if kind != "switch" {
+					t.Errorf("by LID: %s", kind)
+				}
+			})
+		}
+	}
+}
+
+// incompleteViaSA: where LMC is not 0, OpenSM knows no LinkRecord by the LID of a
+// switch that is no multiple of it (osm_sa_link_record.c, lr_rcv_get_physp_link,
+// lmc_mask). What is missing then is said.
+func (f *peerFixture) incompleteViaSA(t *testing.T) {
+	out, explained, status := f.run(`[p.text for p in discover(via="sa").problems if p.kind == "failed"]`)
+	if status != 3 || explained != "" || !strings.Contains(out, "is unknown: there is no LinkRecord, though the link is up") {
+		t.Errorf("status %d, %s, %s", status, out, explained)
+	}
+}
+
+// TestOpenSMKeys reads the file of M_Keys that OpenSM writes. Those are 0: ibsim
+// keeps none.
+func TestOpenSMKeys(t *testing.T) {
+	n := peerNets(t)[2] // which has M_Keys
+	f := onIbsim(t, n.net, ibsimtest.Options{SM: n.sm, SMArgs: quiet, SMConf: n.conf}, nil)
+	fab := f.sweep(t)
+	keys, err := readKeys(filepath.Join(f.peer.Dir, "guid2mkey"))
+	for end := time.Now().Add(20 * time.Second); err != nil && time.Now().Before(end); { // it comes after the subnet is up
+		time.Sleep(10 * time.Millisecond)
+		keys, err = readKeys(filepath.Join(f.peer.Dir, "guid2mkey"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := entrances(fab)
+	for _, p := range ports {
+		if _, ok := keys.Ports[p.GUID()]; !ok {
+			t.Errorf("%s has no M_Key", p.Label())
+		}
+	}
+	if len(keys.Ports) != len(ports) || len(ports) == 0 {
+		t.Errorf("%d M_Keys for %d ports", len(keys.Ports), len(ports))
+	}
+}
+
+func readKeys(path string) (*mad.Keys, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return format.ReadKeys(file, path)
+}
+
+// TestNodeNameMap compares what a map does to the dump with what it does to
+// ibnetdiscover, which leaves the line of the channel adapter itself alone
+// (ibnetdiscover.c, out_ca).
+func TestNodeNameMap(t *testing.T) {
+	n := peerNets(t)[3]
+	dir := t.TempDir()
+	text := "# names\n0x0c42a10300000100 \"one name\"\n0xc42a10300001000 another # not this\n0x30 \"nobody\"\n"
+	path := filepath.Join(dir, "map")
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	names, err := format.ReadNodeNames(strings.NewReader(text), "map")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := onIbsim(t, n.net, ibsimtest.Options{SM: n.sm, SMArgs: quiet, SMConf: n.conf}, func(o *Options) { o.Names = names })
+	fab := f.sweep(t)
+	for i, guid := range []mad.GUID{0x0c42a10300000100, 0x0c42a10300001000} {
+		if len(fab.NodeByGUID(guid)) != 1 {
+			t.Fatalf("the net has no node %d of the map: it has %v", i, fab.Nodes()[0].GUID())
+		}
+	}
+	var ours string
+	f.eval(t, &ours, `discover().dump("ibnetdiscover")`)
+	theirs := f.peer.Run(t, "ibnetdiscover", "--node-name-map", path)
+	own := `Ca	1 "H-0c42a10300000100"		# "`
+	theirs = strings.Replace(theirs, own+"compute 01 HCA-1", own+"one name", 1)
+	if d := cmp.Diff(records(theirs), records(ours)); d != "" || !strings.Contains(ours, `"one name"`) || !strings.Contains(ours, `"another "`) {
+		t.Errorf("(-ibnetdiscover +ours):\n%s", d)
+	}
+}
+
+// records are the records of a dump, sorted, by the first of their lines that
+// has a GUID: the tool's order is that of its sweep.
+func records(dump string) map[string]string {
+	list := map[string]string{}
+	for _, r := range strings.Split(dump, "\n\n")[1:] {
+		list[r[strings.Index(r, "guid=0x"):]] = r
+	}
+	return list
+}
