@@ -144,10 +144,7 @@ func (a *assembly) add(m []byte) (progress, ack bool, err error) {
 		}
 		a.last, a.tail = n, int(length)-rmppClassHeader
 	}
-	// Memory grows with what has come, whatever the first segment promises.
-	if need := int(n) * segmentData; need > len(a.data) {
-		a.data = append(a.data, make([]byte, need-len(a.data))...)
-	}
+	a.grow(int(n))
 	copy(a.data[(int(n)-1)*segmentData:], m[SADataOffset:Size])
 	for a.ahead |= 1 << (n - a.next); a.ahead&1 != 0; a.ahead >>= 1 {
 		a.next++
@@ -163,6 +160,23 @@ func (a *assembly) add(m []byte) (progress, ack bool, err error) {
 		ack = true
 	}
 	return true, ack, nil
+}
+
+// grow makes room for n segments. Memory grows with what has come, twofold at
+// most, whatever the first segment promises.
+func (a *assembly) grow(n int) {
+	need := n * segmentData
+	if need > cap(a.data) {
+		claim := int(a.claim / (segmentData + rmppClassHeader) * segmentData)
+		size := max(need, min(2*need, claim+segmentData))
+		if claim < need {
+			size = 2 * need // it promised nothing
+		}
+		a.data = append(make([]byte, 0, size), a.data...)
+	}
+	if need > len(a.data) {
+		a.data = a.data[:need]
+	}
 }
 
 // done: all segments are here.

@@ -91,3 +91,25 @@ func BenchmarkBringUp(b *testing.B) {
 		New(f, o)
 	}
 }
+
+// BenchmarkTable is a table of 104,976 PathRecords, found, cut into 33,593
+// segments, joined: over an engine, both ends in process.
+func BenchmarkTable(b *testing.B) {
+	f, o := mustParse(b, "fattree:k=24,levels=2")
+	s := New(f, o)
+	t, err := s.Attach(f.OfType(mad.NodeTypeCA)[0].ID(), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	e := mad.NewEngine(t, mad.Options{})
+	defer e.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		var c mad.Call
+		c.PutSA(mad.MethodGetTable, mad.AttrPathRecord.ID, 0, 0, nil)
+		c.SetLID(s.sm.lid)
+		if e.Do(b.Context(), &c); c.Err != nil || len(c.Table) != 104976*mad.AttrPathRecord.Size {
+			b.Fatalf("%d bytes, %v", len(c.Table), c.Err)
+		}
+	}
+}

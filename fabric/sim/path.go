@@ -108,9 +108,15 @@ func (s *Subnet) endPortsWith(ok func(*port) bool) (ports []*port) {
 }
 
 // between adds the paths from a to b: with LMCs, between the first LIDs of
-// both, the second ones, ...
+// both, the second ones, ..., or between one that is asked for and all of the
+// other end.
 func (q *pathQuery) between(a, b *port) {
 	n := max(1<<a.lmc, 1<<b.lmc)
+	if q.mask&pathSLID != 0 {
+		n = 1 << b.lmc
+	} else if q.mask&pathDLID != 0 {
+		n = 1 << a.lmc
+	}
 	for i, found := 0, 0; i < n && found < q.most; i++ {
 		slid, dlid := a.lid+mad.LID(i%(1<<a.lmc)), b.lid+mad.LID(i%(1<<b.lmc))
 		if q.mask&pathSLID != 0 {

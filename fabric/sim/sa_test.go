@@ -380,6 +380,15 @@ func TestPathLMC(t *testing.T) {
 	if diff := cmp.Diff([]mad.LID{34}, paths(pathDLID)); diff != "" {
 		t.Error(diff)
 	}
+	q = mad.PathRecord{SLID: 33, DLID: r.sm.lid, SGID: q.DGID}
+	if diff := cmp.Diff([]mad.LID{r.sm.lid}, paths(pathDLID)); diff != "" {
+		t.Error(diff)
+	}
+	q.DGID, q.SLID = mad.MakeGID(gidPrefix, r.sm.guid), 33
+	if diff := cmp.Diff([]mad.LID{r.sm.lid}, paths(pathDGID)); diff != "" {
+		t.Error(diff)
+	}
+	q = mad.PathRecord{SLID: r.sm.lid, DGID: q.SGID}
 	get := sa(mad.MethodGet, mad.AttrPathRecord, 0, pathSLID|pathDGID, encode(&q), r.sm.lid)
 	do(t, e, get) // one of them
 }
