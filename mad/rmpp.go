@@ -247,6 +247,9 @@ func (e *Engine) breakOff(c *Call, m []byte, d *Datagram, now time.Duration, end
 		e.abort(m, d.Address, rmppUnspecified)
 	case rmppStop, rmppAbort:
 		err = &peerError{"sender", "table", m[offRMPPType], m[offRMPPStatus]}
+		if c.Payload != nil && c.s.rx == nil {
+			err = &peerError{"receiver", "request", m[offRMPPType], m[offRMPPStatus]}
+		}
 	default:
 		e.stats.Foreign++
 		return

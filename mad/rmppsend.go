@@ -40,7 +40,7 @@ func (e *Engine) checkPayload(c *Call) error {
 		return errors.New("only requests that are answered may be longer than one MAD")
 	case n > maxTable:
 		return fmt.Errorf("a request of %d bytes, more than %d", n, maxTable)
-	case n > segmentData && e.traits.NoACK:
+	case n > segmentData && e.traits.NoACK && !e.traits.Recorded:
 		return fmt.Errorf("a request of %d bytes, but to this fabric none is carried that does not fit in one MAD, %d bytes: ask for less at once", n, segmentData)
 	}
 	return nil

@@ -65,6 +65,7 @@ func Load(r io.Reader, name string) (*Recording, error) {
 	l := &loader{
 		Recording: Recording{name: name, requests: map[string]*request{}},
 		open:      map[uint32]*outcome{},
+		joining:   map[uint32]*joining{},
 	}
 	if err := l.read(r); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -79,6 +80,7 @@ type loader struct {
 	packet   int                 // the number of the one being read
 	open     map[uint32]*outcome // the latest of each id
 	outcomes []*outcome
+	joining  map[uint32]*joining // by transaction ID
 }
 
 func (l *loader) read(r io.Reader) error {
@@ -150,15 +152,21 @@ func (l *loader) takePort(p *erf.Packet) error {
 }
 
 func (l *loader) takeRequest(p *erf.Packet) {
-	if s := segmentOf(p.Payload); s != nil && s.RMPPType != mad.RMPPTypeData {
-		return // we acknowledge a table
+	m := p.Payload
+	if s := segmentOf(m); s != nil {
+		if s.RMPPType != mad.RMPPTypeData {
+			return // we acknowledge a table
+		}
+		if m = l.join(s, m); m == nil {
+			return
+		}
 	}
-	h := mad.ParseHeader(p.Payload)
+	h := mad.ParseHeader(m)
 	if h.Method.IsResponse() || h.Method == mad.MethodTrapRepress {
 		return // to what came unasked
 	}
 	to := farEnd(p)
-	key := keyOf(&to, p.Payload)
+	key := keyOf(&to, m)
 	req := l.requests[key]
 	if req == nil {
 		req = new(request)
@@ -198,8 +206,12 @@ func keyOf(to *mad.Address, m []byte) string {
 func (l *loader) takeAnswer(p *erf.Packet) {
 	h := mad.ParseHeader(p.Payload)
 	o := l.open[mad.CallOf(h.TID)]
-	if o == nil || !h.Method.IsResponse() || byte(h.Class) != o.class || h.Attribute != o.attribute {
+	if o == nil || !h.Method.IsResponse() || byte(h.Class) != o.class || !o.mayBe(h) {
 		return
+	}
+	s := segmentOf(p.Payload)
+	if s != nil && s.RMPPType == mad.RMPPTypeACK {
+		return // of a long request
 	}
 	o.answers = append(o.answers, answer{
 		tid:     uint32(h.TID),
@@ -207,8 +219,17 @@ func (l *loader) takeAnswer(p *erf.Packet) {
 		packet:  l.packet,
 		from:    farEnd(p),
 		mad:     bytes.Clone(bytes.TrimRight(p.Payload, "\x00")),
-		segment: segmentOf(p.Payload) != nil,
+		segment: s != nil,
 	})
+}
+
+// mayBe: an answer of this attribute may be to what o asked.
+func (o *outcome) mayBe(h mad.Header) bool {
+	if h.Attribute == o.attribute {
+		return true
+	}
+	a := mad.LookupVersion(h.Class, h.ClassVersion, o.attribute)
+	return a != nil && a.Answer != nil && a.Answer.ID == h.Attribute
 }
 
 // takeEnd ends the call that p was an attempt of: what still comes is too late.

@@ -62,9 +62,12 @@ func (r *Replay) Traits() mad.Traits {
 
 // Send looks for d in the recording.
 func (r *Replay) Send(d *mad.Datagram) error {
-	m := make([]byte, mad.Size)
+	m := make([]byte, max(mad.Size, len(d.MAD)))
 	copy(m, d.MAD)
 	maskKeys(m)
+	if segmentOf(m) != nil {
+		forgetSegments(m)
+	}
 	req := r.recording.requests[keyOf(&d.Address, m)]
 	if req == nil {
 		return &mad.SendError{Err: fmt.Errorf("%w %s", mad.ErrNotRecorded, r.recording.name)}

@@ -1,6 +1,10 @@
 package capture
 
-import "fabsh/mad"
+import (
+	"bytes"
+
+	"fabsh/mad"
+)
 
 // segmentData is what one segment carries of a table, in bytes; classHeader
 // what PayloadLength counts of each segment besides: the SA header (IBA
@@ -32,13 +36,19 @@ func segmentOf(m []byte) *mad.RMPPHeader {
 	return s
 }
 
+// uncut: m is a request that the transport is to cut into segments.
+func uncut(m []byte) bool {
+	s := segmentOf(m)
+	return s != nil && s.RMPPType == mad.RMPPTypeData && s.SegmentNumber == 0 && !mad.ParseHeader(m).Method.IsResponse()
+}
+
 // split calls emit with each MAD that m was on the wire, or would have been.
-// A transport that does RMPP itself gives a table as one long datagram, and
-// one that carries less than a whole MAD gives the end of a short table by its
-// length. Both are made segments.
+// A transport that does RMPP itself gives and takes what is long as one
+// datagram, and one that carries less than a whole MAD gives the end of a short
+// table by its length. They are made segments.
 func split(m []byte, emit func(m []byte)) {
 	h := mad.ParseHeader(m)
-	if len(m) == mad.Size || !isTable(h) || h.Status != 0 || len(m) < mad.SADataOffset {
+	if !uncut(m) && (len(m) == mad.Size || !isTable(h) || h.Status != 0 || len(m) < mad.SADataOffset) {
 		whole := make([]byte, mad.Size)
 		copy(whole, m)
 		emit(whole)
@@ -67,3 +77,42 @@ func split(m []byte, emit func(m []byte)) {
 		emit(segment)
 	}
 }
+
+// joining is a request of which not all segments have been seen yet.
+type joining struct {
+	parts map[uint32][]byte // by number
+	last  uint32            // 0: not seen
+}
+
+// join takes in a segment of a request and returns the whole, if that was the
+// last that was missing, as an engine gives it to a replay.
+func (l *loader) join(s *mad.RMPPHeader, m []byte) []byte {
+	tid := uint32(tidOf(m))
+	j := l.joining[tid]
+	if j == nil {
+		j = &joining{parts: map[uint32][]byte{}}
+		l.joining[tid] = j
+	}
+	if j.parts == nil || s.SegmentNumber == 0 || j.parts[s.SegmentNumber] != nil {
+		return nil // it was sent again
+	}
+	data := m[mad.SADataOffset:]
+	if s.RMPPFlags&mad.RMPPFlagsLast != 0 {
+		j.last = s.SegmentNumber
+		data = data[:min(max(int(s.PayloadLength)-classHeader, 0), segmentData)]
+	}
+	j.parts[s.SegmentNumber] = bytes.Clone(data)
+	if len(j.parts) != int(j.last) {
+		return nil
+	}
+	whole := bytes.Clone(m[:mad.SADataOffset])
+	forgetSegments(whole)
+	for n := range j.last {
+		whole = append(whole, j.parts[n+1]...)
+	}
+	j.parts = nil
+	return append(whole, make([]byte, max(0, mad.Size-len(whole)))...)
+}
+
+// forgetSegments clears what says how a request is cut.
+func forgetSegments(m []byte) { clear(m[mad.RMPPOffset:mad.SAKeyOffset]) }
