@@ -8,9 +8,9 @@ type Prompt interface {
 	Transport
 	// TrySend is Send without waiting: sent is false if it would have to wait.
 	TrySend(d *Datagram) (sent bool, err error)
-	// BeforeWait has Recv call f each time before it waits. ok is false where
-	// that cannot be.
-	BeforeWait(f func()) (ok bool)
+	// BeforeWait has Recv call f each time before it waits, and look again if f
+	// returns true. ok is false where that cannot be.
+	BeforeWait(f func() (again bool)) (ok bool)
 }
 
 // promptBatch is after how many datagrams the reader sends, though more have
@@ -18,13 +18,13 @@ type Prompt interface {
 const promptBatch = 8
 
 // sendPromptly sends all there is to send, unless the writer is about it. The
-// reader calls it.
-func (e *Engine) sendPromptly() {
+// reader calls it. any: it has sent something.
+func (e *Engine) sendPromptly() (any bool) {
 	e.mu.Lock()
 	e.reading = false
 	if !e.idle {
 		e.mu.Unlock()
-		return
+		return false
 	}
 	e.idle = false // the writer's part is ours
 	for {
@@ -32,7 +32,7 @@ func (e *Engine) sendPromptly() {
 		if !ok && e.err == nil {
 			e.idle = true
 			e.mu.Unlock()
-			return
+			return any
 		}
 		e.mu.Unlock()
 		if !ok { // the writer has to end
@@ -48,7 +48,9 @@ func (e *Engine) sendPromptly() {
 		if !e.sent(j, err) {
 			break
 		}
+		any = true
 		e.mu.Lock()
 	}
 	e.wake <- struct{}{}
+	return any
 }

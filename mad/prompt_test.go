@@ -11,13 +11,13 @@ import (
 // promptFake is a fakeTransport by which the reader can send.
 type promptFake struct {
 	*fakeTransport
-	beforeWait func()
+	beforeWait func() (again bool)
 	try        func(d *Datagram) (bool, error)
 	sends      atomic.Int64 // by the writer
 	tries      atomic.Int64 // by the reader, taken
 }
 
-func (f *promptFake) BeforeWait(wait func()) bool {
+func (f *promptFake) BeforeWait(wait func() (again bool)) bool {
 	f.beforeWait = wait
 	return true
 }
@@ -38,8 +38,7 @@ func (f *promptFake) Send(d *Datagram) error {
 }
 
 func (f *promptFake) Recv(d *Datagram) error {
-	if len(f.recv) == 0 {
-		f.beforeWait()
+	for len(f.recv) == 0 && f.beforeWait() {
 	}
 	return f.fakeTransport.Recv(d)
 }

@@ -36,12 +36,12 @@ var layers = [][]string{
 // of them, may have in other than tests.
 var reserved = map[string][]string{
 	"C":                          nil,
-	"unsafe":                     {"mad/umad"}, // ioctl
+	"unsafe":                     {"mad/umad", "mad/internal/nowait"}, // system calls
 	"log":                        nil,
 	"testing":                    {"mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/exec":                    {"shell", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell"},
-	"syscall":                    {"shell", "mad/*", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"syscall":                    {"shell", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"golang.org/x/sys":           {"shell/terminal*.go", "mad/*", "mad/umad/umadtest"},
 	"golang.org/x/term":          {"shell/terminal*.go"},
 	"go.starlark.net":            {"shell", "builtins"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/internal/nowait"
 )
 
 // Options say where to attach.
@@ -117,9 +118,6 @@ func Attach(o Options) (*Transport, error) {
 		t.ctl.Close()
 		return nil, err
 	}
-	if err := t.prompt.open(t); err != nil {
-		return nil, err
-	}
 	t.ended, t.end = context.WithCancelCause(context.Background())
 	t.watch.Add(1)
 	go t.watchIbsim()
@@ -164,8 +162,9 @@ func (t *Transport) connect(o Options, id int32) error {
 	name, _, _ := bytes.Cut(reply[offNode:][:nodeSize], []byte{0})
 	t.node = string(name)
 
-	raw, err := t.data.SyscallConn()
-	if err == nil {
+	t.fast, err = nowait.New(t.data)
+	raw, rerr := t.data.SyscallConn()
+	if err = errors.Join(err, rerr); err == nil {
 		cerr := raw.Control(func(fd uintptr) {
 			err = syscall.Connect(int(fd), &syscall.SockaddrUnix{Name: address("%s:out%d", t.socket, t.ctl.slot).Name})
 		})

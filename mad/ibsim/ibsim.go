@@ -3,7 +3,6 @@
 // and infiniband-diags can be on the same simulated fabric.
 //
 //	ibsim.go    the transport: datagrams
-//	prompt.go   sending and receiving without a change of goroutines
 //	control.go  the other socket: attach, detach, facts of the port
 //	refuse.go   what must not be sent, for ibsim would take harm
 //
@@ -28,6 +27,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/internal/nowait"
 )
 
 // Transport is a mad.Transport to one client's place in ibsim.
@@ -39,7 +39,7 @@ type Transport struct {
 	ctl    control
 	data   *net.UnixConn // requests and answers
 	tx, rx [messageSize]byte
-	prompt prompt
+	fast   *nowait.Conn // data
 
 	// ended is done after Close or once ibsim is gone; its cause says which.
 	ended context.Context
@@ -99,10 +99,31 @@ func (t *Transport) Send(d *mad.Datagram) error {
 	if err := t.message(d); err != nil {
 		return err
 	}
-	if _, err := t.data.Write(t.tx[:]); err != nil {
+	if _, err := t.fast.Write(t.tx[:]); err != nil {
 		return t.fail(err)
 	}
 	return nil
+}
+
+// TrySend is Send, unless ibsim's queue is full.
+func (t *Transport) TrySend(d *mad.Datagram) (sent bool, err error) {
+	if err := t.message(d); err != nil {
+		return false, err
+	}
+	switch _, err := t.fast.TryWrite(t.tx[:]); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, syscall.EAGAIN):
+		return false, nil
+	default:
+		return false, t.fail(err)
+	}
+}
+
+// BeforeWait has Recv call f before it waits.
+func (t *Transport) BeforeWait(f func() (again bool)) (ok bool) {
+	t.fast.BeforeWait(f)
+	return true
 }
 
 // message puts d in t.tx.
@@ -134,7 +155,7 @@ func (t *Transport) message(d *mad.Datagram) error {
 // Recv waits for the next datagram.
 func (t *Transport) Recv(d *mad.Datagram) error {
 	for {
-		n, err := t.prompt.read()
+		n, err := t.fast.Read(t.rx[:])
 		if err != nil {
 			return t.fail(err)
 		}

@@ -54,7 +54,10 @@ type Transport struct {
 	close   sync.Once
 }
 
-var _ mad.Accepter = (*Transport)(nil)
+var (
+	_ mad.Accepter = (*Transport)(nil)
+	_ mad.Prompt   = (*Transport)(nil)
+)
 
 // Open opens the port that o says.
 func Open(o Options) (*Transport, error) {
@@ -100,6 +103,22 @@ func (t *Transport) Traits() mad.Traits { return mad.Traits{Name: "umad", RMPP: 
 // other errors mean that the device is gone.
 func (t *Transport) Send(d *mad.Datagram) error {
 	return t.half(mad.Class(d.MAD[offClass])).send(d)
+}
+
+// TrySend is Send: what the kernel cannot send at once it keeps.
+func (t *Transport) TrySend(d *mad.Datagram) (bool, error) {
+	err := t.Send(d)
+	return err == nil, err
+}
+
+// BeforeWait has Recv call f before it waits. Where there are two devices it is
+// the pumps that wait.
+func (t *Transport) BeforeWait(f func() (again bool)) bool {
+	w, ok := t.gsi.file.(interface{ beforeWait(func() bool) })
+	if ok = ok && t.arrived == nil; ok {
+		w.beforeWait(f)
+	}
+	return ok
 }
 
 // Accept registers for requests of others. The kernel gives those of a class
