@@ -3,6 +3,7 @@ package builtins
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"go.starlark.net/starlark"
@@ -21,25 +22,17 @@ type paths struct {
 	warned bool
 }
 
-// P_Keys of the default partition, which management uses: full and limited
-// membership (IBA 10.9.1.2).
-const (
-	fullPKey    = 0xffff
-	limitedPKey = 0x7fff
-)
-
-// pkeyIndex is the index of the P_Key that management packets carry.
-func (s *Session) pkeyIndex(p *mad.Port) uint16 {
-	want := []uint16{fullPKey, limitedPKey}
-	if s.o.PKey != 0 {
-		want = []uint16{s.o.PKey}
+// pkeyIndex is the index of the P_Key that management packets carry: that of
+// --pkey, else of the default partition, else the first there is.
+func (s *Session) pkeyIndex(p *mad.Port) (uint16, error) {
+	if s.o.PKey == 0 {
+		return uint16(max(0, p.PKeyIndex(mad.DefaultPKey))), nil
 	}
-	for _, key := range want {
-		if i := slices.Index(p.PKeys, key); i >= 0 {
-			return uint16(i)
-		}
+	i := p.PKeyIndex(s.o.PKey)
+	if i < 0 {
+		return 0, &targetError{msg: fmt.Sprintf("the local port is not in the partition of --pkey %#04x", s.o.PKey)}
 	}
-	return 0
+	return uint16(i), nil
 }
 
 // putSA makes call a request to the subnet administrator.
@@ -58,8 +51,12 @@ func (s *Session) putSA(call *mad.Call, p *mad.Port, m mad.Method, attr *mad.Att
 	call.PutSA(m, attr.ID, modifier, mask, data)
 	call.SetLID(lid)
 	call.To.SL = p.SMSL
-	call.To.PKeyIndex = s.pkeyIndex(p)
-	return nil
+	if s.o.SL != nil {
+		call.To.SL = *s.o.SL
+	}
+	var err error
+	call.To.PKeyIndex, err = s.pkeyIndex(p)
+	return err
 }
 
 // errNoSM: there is nobody to ask.
@@ -152,6 +149,9 @@ func (c *call) pathQuery(p *mad.Port, m mad.Method, query *mad.PathRecord, compo
 // many, one request each for few. What the subnet administrator does not tell
 // is 0, with one warning a session.
 func (c *call) serviceLevels(p *mad.Port, lids []mad.LID) error {
+	if _, err := c.session().pkeyIndex(p); err != nil {
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
 	known := &c.session().paths
 	if known.sl == nil {
 		known.sl = map[mad.LID]uint8{}
@@ -232,12 +232,13 @@ func (c *call) warnPaths(err error) {
 	}
 }
 
-// addressGMP addresses a general management packet to lid.
+// addressGMP addresses a general management packet to lid, once serviceLevels
+// has looked at it.
 func (c *call) addressGMP(call *mad.Call, p *mad.Port, lid mad.LID) {
 	call.SetLID(lid)
 	call.To.SL = c.session().paths.sl[lid]
 	if sl := c.session().o.SL; sl != nil {
 		call.To.SL = *sl
 	}
-	call.To.PKeyIndex = c.session().pkeyIndex(p)
+	call.To.PKeyIndex, _ = c.session().pkeyIndex(p)
 }

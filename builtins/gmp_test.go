@@ -89,7 +89,7 @@ func TestGMPAddress(t *testing.T) {
 		{"flags", []uint16{0x8001, 0x7fff, 0xffff}, false, func(o *Options) { o.SL, o.PKey, o.SMLID = &sl, 0x7fff, 4 },
 			`perf_get("PortCounters", 2, 1); catch(sa_get, "NodeRecord", lid=1)`, []string{
 				"PortCounters to LID 2, QP 1, SL 7, P_Key index 1",
-				"NodeRecord to LID 4, QP 1, SL 5, P_Key index 1",
+				"NodeRecord to LID 4, QP 1, SL 7, P_Key index 1",
 			}, ""},
 		{"paths unknown", []uint16{0xffff}, true, nil, read, []string{
 			"PathRecord to LID 3, QP 1, SL 5, P_Key index 0",
@@ -156,6 +156,27 @@ func TestPathsInBulk(t *testing.T) {
 		f.paths.sl = nil // forget
 		if n := paths(`perf_get("ClassPortInfo", range(1, 65))`); n >= 64 {
 			t.Errorf("64 targets: %d requests for paths", n)
+		}
+	})
+}
+
+// TestPKeyNotThere: no packet goes out with another P_Key than --pkey says.
+func TestPKeyNotThere(t *testing.T) {
+	var a *addressed
+	onSim(t, "ring:n=2", func(o *Options) {
+		o.Engine.Close()
+		a = &addressed{Transport: attach(t, "ring:n=2"), pkeys: []uint16{0xffff, 0x8001}}
+		o.Engine, o.PKey = mad.NewEngine(a, mad.Options{}), 0x8002
+	}, func(t *testing.T, f *fixture) {
+		defer f.o.Engine.Close()
+		const want = "the local port is not in the partition of --pkey 0x8002"
+		for _, code := range []string{`perf_get("PortCounters", 2, 1)`, `sa_get("NodeRecord", lid=1)`, `discover(via="sa")`} {
+			if _, explained, _ := f.run(code); !strings.Contains(explained, want) {
+				t.Errorf("%s: %s", code, explained)
+			}
+		}
+		if sent := a.take(); len(sent) > 0 {
+			t.Errorf("sent %v", sent)
 		}
 	})
 }

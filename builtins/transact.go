@@ -115,10 +115,14 @@ func (c *call) advice(err error) string {
 		return "the device or simulator is gone: start it and run fabsh again"
 	case errors.Is(err, mad.ErrNotRecorded):
 		return "a replay answers only what was asked while it was recorded"
+	case me.Timeout() && me.Class == mad.ClassSubnAdm && c.hasKeys():
+		return "check that the subnet manager is up, and that the sa_key of --keys is its, or allow more with --timeout and --retries"
 	case me.Timeout() && me.Class.Family() == mad.ClassSubn && c.hasKeys():
 		return "check that the node is up, the address right (discover() finds it anew) and the M_Key of --keys its own, or allow more with --timeout and --retries"
 	case me.Timeout():
 		return "check that the node is up and the address right (discover() finds it anew), or allow more with --timeout and --retries"
+	case me.Class == mad.ClassSubnAdm && me.Status == mad.StatusRequestInvalid && !c.hasKeys():
+		return "it may be for those alone who show its SM_Key: --keys FILE, with a line sa_key"
 	case me.Err == nil && (me.Status < mad.StatusNoResources || me.Class == mad.ClassSubnAdm):
 		return statusAdvice[me.Status]
 	}

@@ -38,16 +38,21 @@ func FindSM(ctx context.Context, e *mad.Engine, f *Fabric) (*SM, error) {
 		return nil, nil
 	}
 	var byLID, byRoute, sa mad.Call
-	smp(&byLID, Dest{LID: port.SMLID}, mad.MethodGet, mad.AttrSMInfo, 0, nil)
+	calls := []*mad.Call{&byLID, &sa}
+	to := Dest{LID: port.SMLID}
+	if f != nil {
+		if p := f.PortByLID(port.SMLID); p != nil {
+			to.Guard = p.Guard()
+			if p.Route() != nil {
+				calls = append(calls, smp(&byRoute, Dest{Route: p.Route(), Guard: to.Guard}, mad.MethodGet, mad.AttrSMInfo, 0, nil))
+			}
+		}
+	}
+	smp(&byLID, to, mad.MethodGet, mad.AttrSMInfo, 0, nil)
 	sa.PutSA(mad.MethodGet, mad.AttrSubnAdmClassPortInfo.ID, 0, 0, nil)
 	sa.SetLID(port.SMLID)
 	sa.To.SL = port.SMSL
-	calls := []*mad.Call{&byLID, &sa}
-	if f != nil {
-		if p := f.PortByLID(port.SMLID); p != nil && p.Route() != nil {
-			calls = append(calls, smp(&byRoute, Dest{Route: p.Route()}, mad.MethodGet, mad.AttrSMInfo, 0, nil))
-		}
-	}
+	sa.To.PKeyIndex = uint16(max(0, port.PKeyIndex(mad.DefaultPKey)))
 	if err := e.Do(ctx, calls...); err != nil {
 		return nil, err
 	}

@@ -161,7 +161,7 @@ func (e *Engine) target(ctx context.Context, c *Call, r *redirect) (Address, err
 		return Address{}, err
 	}
 	if key := info.RedirectPKey; key != 0 {
-		i := indexOfPKey(port.PKeys, key)
+		i := port.PKeyIndex(key)
 		if i < 0 {
 			return Address{}, fmt.Errorf("the agent redirects to partition %#04x, which the local port is not in", key)
 		}
@@ -174,16 +174,6 @@ func (e *Engine) target(ctx context.Context, c *Call, r *redirect) (Address, err
 		return Address{}, errors.New("the agent redirects to nowhere: it names neither LID nor GID")
 	}
 	return a, e.resolve(ctx, &port, &a)
-}
-
-// indexOfPKey is where a port has a P_Key of the same partition, one of the same
-// membership first; -1: nowhere.
-func indexOfPKey(keys []uint16, key uint16) int {
-	const member = 1 << 15 // full membership
-	if i := slices.Index(keys, key); i >= 0 {
-		return i
-	}
-	return slices.IndexFunc(keys, func(k uint16) bool { return k&^member == key&^member && k&^member != 0 })
 }
 
 // resolve asks the subnet administrator for the LID behind a's GID.
@@ -202,7 +192,7 @@ func (e *Engine) resolve(ctx context.Context, port *Port, a *Address) error {
 	c.PutSA(MethodGet, AttrPathRecord.ID, 0, mask, data[:])
 	c.SetLID(port.SMLID)
 	c.To.SL = port.SMSL
-	if i := indexOfPKey(port.PKeys, 0xffff); i >= 0 {
+	if i := port.PKeyIndex(DefaultPKey); i >= 0 {
 		c.To.PKeyIndex = uint16(i)
 	}
 	if err := e.do(ctx, []*Call{&c}); err != nil {

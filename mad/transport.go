@@ -3,6 +3,7 @@ package mad
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -110,6 +111,20 @@ type Port struct {
 	State     PortState
 	GIDPrefix uint64
 	PKeys     []uint16
+}
+
+// DefaultPKey is the P_Key of the default partition's full members, which
+// management uses (IBA 10.9.1.2).
+const DefaultPKey = 0xffff
+
+// PKeyIndex is where p has a P_Key of key's partition: key itself, else with the
+// other membership; -1: it is not in that partition.
+func (p *Port) PKeyIndex(key uint16) int {
+	const full = 1 << 15 // member
+	if i := slices.Index(p.PKeys, key); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(p.PKeys, func(k uint16) bool { return k&^full == key&^full && k&^full != 0 })
 }
 
 // Traits is what a transport does by itself, and its limits.

@@ -162,9 +162,11 @@ func TestKernelOpenSM(t *testing.T) {
 		{"smp_get", testSMPGet},
 		{"smp_set", testSMPSet},
 		{"sa_gettable", testSAGetTable},
+		{"via sa", testViaSA},
 		{"perf_get", testPerfGet},
 		{"set_lft", testSetLFT},
 		{"at once", testAtOnce},
+		{"keys", testKeys}, // OpenSM's log has an error then
 		{"speed", testSpeed},
 		{"removal", testRemoval}, // the last: of vib1 nothing is left
 	} {
@@ -242,6 +244,42 @@ func testSAGetTable(t *testing.T, s *subnet) {
 		got := fabsh(t.Context(), "len("+c.code+")", "-t", "20s")
 		t.Logf("%s: %s in %v", c.code, strings.TrimSpace(got), time.Since(began).Round(10*time.Millisecond))
 		is(t, c.code, got, fmt.Sprintln(c.want))
+	}
+}
+
+// The records make the fabric that a sweep finds, and that ibnetdiscover finds.
+func testViaSA(t *testing.T, s *subnet) {
+	got := fabsh(t.Context(), `
+f = discover(via="sa")
+print(f, f.problems)
+print(f.dump() == discover().dump())
+print(smp_get("NodeInfo", f.switches[-1]).node_type, perf_get("PortCounters", f.switches[0].ports[1]).port_select)
+`, "-t", "20s")
+	is(t, "fabsh", got, fmt.Sprintf("fabric: %d nodes (%d switches, %d CAs), %d links, complete by the records of the subnet administrator []\nTrue\nswitch 1\n",
+		hosts+switches, switches, hosts, hosts+9*9))
+	link := func(dump string) (lines []string) {
+		for line := range strings.Lines(dump) {
+			if strings.HasPrefix(line, "[") {
+				lines = append(lines, line)
+			}
+		}
+		slices.Sort(lines)
+		return lines
+	}
+	ours, theirs := link(fabsh(t.Context(), `print(discover(via="sa").dump())`, "-t", "20s")), link(diag(t, "ibnetdiscover"))
+	is(t, "links", strings.Join(ours, ""), strings.Join(theirs, ""))
+}
+
+// OpenSM shows P_KeyTableRecords to who has its SM_Key, which is 1.
+func testKeys(t *testing.T, s *subnet) {
+	keys := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(keys, []byte("sa_key 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const code = `r = catch(sa_gettable, "P_KeyTableRecord"); print(len(r) if r else r.status)`
+	is(t, "without", fabsh(t.Context(), code), "request invalid\n")
+	if got := strings.TrimSpace(fabsh(t.Context(), code, "--keys", keys, "-t", "20s")); got == "request invalid" || len(got) < 2 {
+		t.Errorf("with: %s", got)
 	}
 }
 
