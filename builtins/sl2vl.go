@@ -11,8 +11,6 @@ import (
 	"fabsh/fabric"
 )
 
-// Rows of a sl2vl are addressed by input and output port.
-
 var sl2vlKind = &tableKind{
 	table: fabric.LaneTable,
 	port:  anyPortsTable,
@@ -21,7 +19,7 @@ var sl2vlKind = &tableKind{
 		if err != nil {
 			return 0, err
 		}
-		rows := pair.rows(fabric.LanePorts(v.t))
+		rows := pair.rows(v.t)
 		if len(rows) == 0 {
 			return 0, fmt.Errorf("the table has no row %s", pair)
 		}
@@ -29,7 +27,7 @@ var sl2vlKind = &tableKind{
 	},
 	size:  func(t *fabric.Table) int { return len(t.Modifiers) },
 	entry: func(t *fabric.Table, i int) starlark.Value { return lanesValue(fabric.Lanes(t, i)) },
-	key:   func(t *fabric.Table, i int) starlark.Value { return pairValue(fabric.LanePorts(t)[i]) },
+	key:   func(t *fabric.Table, i int) starlark.Value { return pairValue(fabric.LanePorts(t, i)) },
 	bytes: func(t *fabric.Table) []byte {
 		b := slices.Clone(t.Data)
 		for _, m := range t.Modifiers {
@@ -40,7 +38,8 @@ var sl2vlKind = &tableKind{
 	repr: func(v *wholeTable) string { return count(v.Len(), "row") },
 	facts: func(v *wholeTable) []fact {
 		var rows []starlark.Value
-		for i, p := range fabric.LanePorts(v.t) {
+		for i := range v.Len() {
+			p := fabric.LanePorts(v.t, i)
 			d := starlark.NewDict(3)
 			d.SetKey(starlark.String("in_port"), starlark.MakeInt(int(p.In)))
 			d.SetKey(starlark.String("out_port"), starlark.MakeInt(int(p.Out)))
@@ -56,7 +55,8 @@ var sl2vlKind = &tableKind{
 			fmt.Fprintf(&b, " %2d", sl)
 		}
 		b.WriteByte('\n')
-		for i, p := range fabric.LanePorts(v.t) {
+		for i := range v.Len() {
+			p := fabric.LanePorts(v.t, i)
 			fmt.Fprintf(&b, "%2d %3d   ", p.In, p.Out)
 			for _, vl := range fabric.Lanes(v.t, i) {
 				if vl == fabric.DropVL {
@@ -102,8 +102,9 @@ func (k pairKey) String() string {
 	return "from " + word(k.in) + " to " + word(k.out)
 }
 
-func (k pairKey) rows(pairs []fabric.PortPair) (rows []int) {
-	for i, p := range pairs {
+func (k pairKey) rows(t *fabric.Table) (rows []int) {
+	for i := range t.Modifiers {
+		p := fabric.LanePorts(t, i)
 		if (k.in < 0 || k.in == int(p.In)) && (k.out < 0 || k.out == int(p.Out)) {
 			rows = append(rows, i)
 		}
@@ -176,9 +177,9 @@ It returns the table as it was read back. Only rows that change are written; a s
 			return nil, c.paramError("table", "%w", err)
 		}
 		return sl2vlKind.set(c, func(t *fabric.Table) {
-			fabric.EditLanes(t, func(ports []fabric.PortPair, lanes [][fabric.ServiceLevels]uint8) error {
+			fabric.EditLanes(t, func(t *fabric.Table, lanes [][fabric.ServiceLevels]uint8) error {
 				for _, e := range edits {
-					rows := e.where.rows(ports)
+					rows := e.where.rows(t)
 					if len(rows) == 0 {
 						return fmt.Errorf("the table has no row %s", e.where)
 					}
@@ -207,7 +208,8 @@ func laneEdits(v starlark.Value) (edits []laneEdit, err error) {
 		if v.kind != sl2vlKind {
 			return nil, fmt.Errorf("got %s, want sl2vl", v.Type())
 		}
-		for i, p := range fabric.LanePorts(v.t) {
+		for i := range v.Len() {
+			p := fabric.LanePorts(v.t, i)
 			e := laneEdit{pairKey{int(p.In), int(p.Out)}, map[int]uint8{}}
 			for sl, vl := range fabric.Lanes(v.t, i) {
 				e.lanes[sl] = vl

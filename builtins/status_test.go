@@ -242,6 +242,9 @@ func harmless(p token.Position, sel *ast.SelectorExpr) bool {
 	case "ReadLFTs": // of a file
 		x, ok := sel.X.(*ast.Ident)
 		return ok && x.Name == "format"
+	case "Apply": // of an alignment
+		x, ok := sel.X.(*ast.SelectorExpr)
+		return ok && x.Sel.Name == "AlignRight"
 	case "Lock":
 		return p.Filename == "parallel.go"
 	}

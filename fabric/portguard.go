@@ -55,7 +55,7 @@ func (c *PortChange) guard(ctx context.Context, e *mad.Engine, changes []*PortCh
 
 func (c *PortChange) cutOff(format string, args ...any) error {
 	reason := "not taken down, for " + fmt.Sprintf(format, args...)
-	if !c.IsSwitch() {
+	if !c.IsSwitch() && c.Action == DisablePort {
 		reason += ", and a disabled port of a CA may come back only by its host"
 	}
 	return &CautionError{reason}

@@ -20,16 +20,11 @@ const (
 var LaneTable = &TableKind{
 	Attr:    mad.AttrSLtoVLMappingTable,
 	byReply: true,
-	layout: func(t *Table) (modifiers []uint32, err error) {
-		for _, p := range LanePorts(t) {
-			modifiers = append(modifiers, uint32(p.In)<<8|uint32(p.Out))
-		}
-		return modifiers, nil
-	},
+	layout:  laneLayout,
 	row: func(t *Table, i int) (string, int, int) {
 		name := fmt.Sprintf("service level %d", 2*(i%8))
 		if t.IsSwitch() {
-			p := LanePorts(t)[i/8]
+			p := LanePorts(t, i/8)
 			name = fmt.Sprintf("from port %d to port %d, %s", p.In, p.Out, name)
 		}
 		return name + " and the next", i, 1
@@ -41,10 +36,15 @@ var LaneTable = &TableKind{
 // PortPair is where packets come in and leave; both 0 where there is no choice.
 type PortPair struct{ In, Out uint8 }
 
-// LanePorts are the rows of a LaneTable, by output port.
-func LanePorts(t *Table) (pairs []PortPair) {
+// LanePorts are the ports of a row.
+func LanePorts(t *Table, row int) PortPair {
+	return PortPair{uint8(t.Modifiers[row] >> 8), uint8(t.Modifiers[row])}
+}
+
+// laneLayout lists the rows by output port.
+func laneLayout(t *Table) (modifiers []uint32, err error) {
 	if !t.IsSwitch() {
-		return []PortPair{{}}
+		return []uint32{0}, nil
 	}
 	// What port 0 sends has lanes of its own only where it is like a CA's
 	// (opensm opensm/osm_qos.c qos_extports_setup).
@@ -57,10 +57,10 @@ func LanePorts(t *Table) (pairs []PortPair) {
 	}
 	for out := first; out <= last; out++ {
 		for in := range int(t.Node.NumPorts) + 1 {
-			pairs = append(pairs, PortPair{uint8(in), uint8(out)})
+			modifiers = append(modifiers, uint32(in)<<8|uint32(out))
 		}
 	}
-	return pairs
+	return modifiers, nil
 }
 
 // Lanes are the virtual lanes of a row, by service level.
@@ -70,16 +70,15 @@ func Lanes(t *Table, row int) (lanes [ServiceLevels]uint8) {
 	return m.SLtoVL
 }
 
-// EditLanes makes t a change of a LaneTable: edit changes the lanes of the rows.
-func EditLanes(t *Table, edit func(ports []PortPair, lanes [][ServiceLevels]uint8) error) {
+// EditLanes makes t a change of a LaneTable: edit changes the lanes of rows.
+func EditLanes(t *Table, edit func(t *Table, lanes [][ServiceLevels]uint8) error) {
 	t.Kind = LaneTable
 	t.Edit = func(t *Table) error {
-		ports := LanePorts(t)
-		lanes := make([][ServiceLevels]uint8, len(ports))
+		lanes := make([][ServiceLevels]uint8, len(t.Modifiers))
 		for row := range lanes {
 			lanes[row] = Lanes(t, row)
 		}
-		if err := edit(ports, lanes); err != nil {
+		if err := edit(t, lanes); err != nil {
 			return err
 		}
 		for row := range lanes {
