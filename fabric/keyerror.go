@@ -2,7 +2,6 @@ package fabric
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"fabsh/mad"
@@ -23,31 +22,32 @@ func (e *KeyError) Error() string {
 
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// doubtKeys finds out whether ports that answered the Get of a change but not
-// its Set have an M_Key: PortInfo shows it, or says that it is not shown (IBA
-// 14.2.4.1, M_KeyProtectBits).
-func doubtKeys(ctx context.Context, e *mad.Engine, changes []*Change) error {
-	var silent []*Change
+// unheardSet is a Set that got no answer from a port that had answered a Get.
+type unheardSet struct {
+	dest Dest
+	err  *error
+}
+
+// doubtKeys finds out whether the ports of such Sets have an M_Key: PortInfo
+// shows it, or says that it is not shown (IBA 14.2.4.1, M_KeyProtectBits).
+func doubtKeys(ctx context.Context, e *mad.Engine, sets []unheardSet) error {
 	var calls []*mad.Call
-	for _, c := range changes {
-		if c.Before != nil && c.After == nil && errors.Is(c.Err, mad.ErrTimeout) {
-			silent = append(silent, c)
-			calls = append(calls, smp(new(mad.Call), c.Dest, mad.MethodGet, mad.AttrPortInfo, 0, nil))
-		}
+	for _, s := range sets {
+		calls = append(calls, smp(new(mad.Call), s.dest, mad.MethodGet, mad.AttrPortInfo, 0, nil))
 	}
 	if err := e.Do(ctx, calls...); err != nil {
 		return err
 	}
 	keys := e.Options().Keys
-	for i, c := range silent {
+	for i, s := range sets {
 		if calls[i].Err != nil {
 			continue
 		}
 		var info mad.PortInfo
 		info.Decode(calls[i].Data())
-		sent := keys.Of(c.Dest.Guard)
+		sent := keys.Of(s.dest.Guard)
 		if info.MKey != sent || info.MKey == 0 && info.MKeyProtectBits != 0 {
-			c.Err = &KeyError{Err: c.Err, Given: sent != 0}
+			*s.err = &KeyError{Err: *s.err, Given: sent != 0}
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -88,7 +89,13 @@ func Apply(ctx context.Context, e *mad.Engine, changes ...*Change) error {
 			}
 		}
 	}
-	return doubtKeys(ctx, e, changes)
+	var unheard []unheardSet
+	for _, c := range changes {
+		if c.Before != nil && c.After == nil && errors.Is(c.Err, mad.ErrTimeout) {
+			unheard = append(unheard, unheardSet{c.Dest, &c.Err})
+		}
+	}
+	return doubtKeys(ctx, e, unheard)
 }
 
 // checkGUID: the node that answers is the one that is meant.

@@ -147,6 +147,20 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestSilentTable: so does the change of a table.
+func TestSilentTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := attachWith(t, "mkey=0x1234", mad.Options{Write: true})
+		defer e.Close()
+		c := linear(fabric.Dest{LID: 2}, map[mad.LID]uint8{9: 1}, false)
+		want := "SubnSet(LinearForwardingTable) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key, and answers no Set without it"
+		var k *fabric.KeyError
+		if err := change(t, e, c); err == nil || err.Error() != want || !errors.As(err, &k) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	})
+}
+
 // TestSilentSet: a Set that the M_Key stands in the way of says so.
 func TestSilentSet(t *testing.T) {
 	for _, test := range []struct {

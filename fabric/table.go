@@ -3,6 +3,7 @@ package fabric
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -260,12 +261,17 @@ func setBlocks(ctx context.Context, e *mad.Engine, tables []*Table, changed [][]
 	if err := b.flush(); err != nil {
 		return err
 	}
+	var unheard []unheardSet
 	for i, t := range tables {
-		if t.Err != nil && done[i] > 0 {
+		switch {
+		case t.Err == nil:
+		case done[i] > 0:
 			t.Err = fmt.Errorf("%d of %d changed blocks are written, but: %w", done[i], count[i], t.Err)
+		case count[i] > 0 && errors.Is(t.Err, mad.ErrTimeout):
+			unheard = append(unheard, unheardSet{t.Dest, &t.Err})
 		}
 	}
-	return nil
+	return doubtKeys(ctx, e, unheard)
 }
 
 // eachBlock writes blocks one by one.
