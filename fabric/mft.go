@@ -37,7 +37,7 @@ var MulticastTable = &TableKind{
 	},
 	text: func(b []byte) string { return fmt.Sprintf("mask 0x%04x", binary.BigEndian.Uint16(b)) },
 	after: func(t *Table) *Change { // as with the linear table
-		if !multicastTop(t) || t.Rows <= MulticastRows(t) {
+		if t.Rows <= MulticastRows(t) {
 			return nil
 		}
 		return t.raise("multicast_fdb_top", int(multicastLID(t.Rows-1)))
@@ -70,8 +70,8 @@ func MulticastPorts(t *Table, row int) (ports []uint8) {
 	for position := range mftPositions(t) {
 		mask := binary.BigEndian.Uint16(t.Data[mftOffset(t, row, position):])
 		for bit := range mftPorts {
-			if port := position*mftPorts + bit; mask>>bit&1 != 0 && port < NoPort {
-				ports = append(ports, uint8(port))
+			if mask>>bit&1 != 0 {
+				ports = append(ports, uint8(position*mftPorts+bit))
 			}
 		}
 	}

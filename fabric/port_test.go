@@ -217,6 +217,10 @@ func TestLinkChange(t *testing.T) {
 			"not set, for of these widths (4x) the neighbour has none enabled, but 1x: the link would not come up again"},
 		{"a speed that the neighbour lacks", fabric.Choice{Words: []string{"SDR"}}, fabric.Choice{}, nil, func(data []byte) { field(data, "link_speed_enabled", 4) }, fields{},
 			"not set, for of these speeds (SDR) the neighbour has none enabled, but QDR, FDR, EDR, HDR: the link would not come up again"},
+		{"a speed that the neighbour has off", fabric.Choice{Words: []string{"SDR", "HDR"}}, fabric.Choice{}, nil, func(data []byte) {
+			field(data, "link_speed_enabled", 4)
+			field(data, "link_speed_ext_enabled", 30)
+		}, fields{}, "not set, for of these speeds (SDR, HDR) the neighbour has none enabled, but QDR: the link would not come up again"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {

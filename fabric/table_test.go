@@ -112,6 +112,22 @@ func TestTableCompares(t *testing.T) {
 	}
 }
 
+// TestTableReserved: reserved bits that an agent shows are no change.
+func TestTableReserved(t *testing.T) {
+	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+		tap.answer = func(h mad.Header, data []byte) {
+			if h.Attribute == mad.AttrVLArbitrationTable.ID {
+				data[0] |= 0xf0
+			}
+		}
+		c := &fabric.Table{Dest: leaf, Port: 1}
+		fabric.EditArbitration(c, func(low, high []fabric.Arbitration) error { return nil })
+		if err := change(t, e, c); err != nil || len(tap.sets) > 0 {
+			t.Errorf("%v, %d Sets", err, len(tap.sets))
+		}
+	})
+}
+
 // TestTablePartly: where one Set fails, it is said that others were done, and
 // nothing is done after.
 func TestTablePartly(t *testing.T) {
