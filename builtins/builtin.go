@@ -46,6 +46,7 @@ const (
 	KindSMPAttribute       // the name of an attribute of subnet management
 	KindPerfAttribute      // ... of performance management
 	KindRecord             // ... of subnet administration
+	KindAttribute          // the name or the number of an attribute of any other class
 	KindFields             // ** fields of the attribute, by name
 	KindPath               // a file
 	KindFunction           // something to call

@@ -16,6 +16,7 @@ func functions() []*Builtin {
 		&smpGetBuiltin, &smpSetBuiltin,
 		&perfGetBuiltin, &perfSetBuiltin, &perfClearBuiltin,
 		&saGetBuiltin, &saGettableBuiltin,
+		&madGetBuiltin, &madSetBuiltin, &madSendBuiltin,
 		&saSetBuiltin, &saDeleteBuiltin, &saGetmultiBuiltin, &saGettraceBuiltin, &saSubscribeBuiltin,
 		&getLFTBuiltin, &setLFTBuiltin, &getMFTBuiltin, &setMFTBuiltin, &getSL2VLBuiltin, &setSL2VLBuiltin,
 		&getVLArbBuiltin, &setVLArbBuiltin, &getPKeysBuiltin, &setPKeysBuiltin, &getGUIDsBuiltin, &setGUIDsBuiltin,

@@ -63,6 +63,8 @@ func (f CompleterFunc) Complete(c *Call) { f(c) }
 // Header is the base header of the request or response in c.
 func (c *Call) Header() Header { return ParseHeader(c.MAD[:]) }
 
+func (c *Call) isAnswered() bool { h := c.Header(); return h.IsAnswered() }
+
 // Data is the attribute in c's MAD.
 func (c *Call) Data() []byte { return c.MAD[Class(c.MAD[offClass]).DataOffset():] }
 

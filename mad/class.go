@@ -57,10 +57,10 @@ func (c Class) String() string {
 }
 
 // IsVendor: a vendor defines what the class does.
-func (c Class) IsVendor() bool { return c >= classVendorFirst && c <= classVendorLast || c.hasOUI() }
+func (c Class) IsVendor() bool { return c >= classVendorFirst && c <= classVendorLast || c.HasOUI() }
 
-// hasOUI: its MADs say who that vendor is.
-func (c Class) hasOUI() bool { return c >= classVendor2First && c <= classVendor2Last }
+// HasOUI: its MADs say who that vendor is.
+func (c Class) HasOUI() bool { return c >= classVendor2First && c <= classVendor2Last }
 
 // Family folds the two classes of subnet management, which share attributes,
 // into ClassSubn.
@@ -88,7 +88,7 @@ func (c Class) DataOffset() int {
 	case ClassSubnAdm:
 		return SADataOffset
 	}
-	if c.hasOUI() {
+	if c.HasOUI() {
 		return VendorDataOffset
 	}
 	return HeaderSize

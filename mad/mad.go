@@ -79,6 +79,28 @@ type Header struct {
 	Modifier     uint32
 }
 
+// bmAnswer is the modifier's bit that marks a baseboard's answer: baseboard
+// management commands and answers by Send (IBA 16.2.3; linux
+// drivers/infiniband/core/mad.c ib_response_mad).
+const bmAnswer = 1
+
+// IsAnswer: the MAD answers a request.
+func (h *Header) IsAnswer() bool {
+	return h.Method.IsResponse() || h.Class == ClassBM && h.Method == MethodSend && h.Modifier&bmAnswer != 0
+}
+
+// IsAnswered: the MAD is a request that is answered. The others are answers
+// themselves, or say something and want nothing (IBA 13.4.5).
+func (h *Header) IsAnswered() bool {
+	switch h.Method {
+	case MethodSend:
+		return h.Class == ClassBM && !h.IsAnswer()
+	case MethodTrap, MethodTrapRepress:
+		return false
+	}
+	return !h.Method.IsResponse()
+}
+
 // Put writes h to the first 24 bytes of m and leaves the rest alone, but for
 // the hop pointer and hop count of directed-route SMPs.
 func (h *Header) Put(m []byte) {

@@ -37,7 +37,7 @@ func Parts(m []byte) []Part {
 		p.add(LayoutCCHeader, SMPKeyOffset)
 	case h.Class == ClassBM:
 		p.add(LayoutBMHeader, SMPKeyOffset)
-	case h.Class.hasOUI():
+	case h.Class.HasOUI():
 		p.add(LayoutRMPPHeader, RMPPOffset)
 		p.add(LayoutVendorHeader, SAKeyOffset)
 	}
@@ -67,7 +67,7 @@ func (p *parter) attribute(h *Header) {
 	case h.Method.IsResponse() && h.Status&StatusRedirect != 0:
 		// Where to ask instead (IBA 13.4.7).
 		a = LookupName(h.Class, "ClassPortInfo")
-	case a != nil && h.Class.hasOUI() && !p.isFrom(a.OUI):
+	case a != nil && h.Class.HasOUI() && !p.isFrom(a.OUI):
 		a = nil
 	}
 	if a == nil {

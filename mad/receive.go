@@ -35,10 +35,11 @@ func (e *Engine) receive(d *Datagram, now time.Duration, ended *callList) {
 	}
 	tid := uint32(binary.BigEndian.Uint64(d.MAD[offTID:]))
 	c := e.lookup(tid)
+	h := ParseHeader(d.MAD)
 	switch {
 	case d.Undelivered: // before the response bit: the answer itself may have been lost
 		e.undelivered(c, d, tid, now, ended)
-	case !Method(d.MAD[offMethod]).IsResponse():
+	case !h.IsAnswer():
 		e.unsolicited(d, now)
 	case c == nil:
 		e.stray(d, tid)

@@ -22,12 +22,21 @@ func (c *Call) PutSA(m Method, a AttributeID, modifier uint32, mask uint64, reco
 	binary.BigEndian.PutUint64(c.MAD[SAMaskOffset:], mask)
 }
 
-// put clears the MAD, so that nothing of an earlier answer goes out.
-func (c *Call) put(class Class, m Method, a AttributeID, modifier uint32, data []byte) {
-	clear(c.MAD[:])
-	h := Header{Class: class, ClassVersion: class.Version(), Method: m, Attribute: a, Modifier: modifier}
+// PutMAD makes c's MAD a request of any class; SetRoute or SetLID say where it
+// goes. data stands where h's class has it, and is cut where that ends.
+func (c *Call) PutMAD(h Header, data []byte) {
+	clear(c.MAD[:]) // so that nothing of an earlier answer goes out
 	h.Put(c.MAD[:])
-	copy(c.MAD[class.DataOffset():][:class.DataSize()], data)
+	copy(c.MAD[h.Class.DataOffset():][:h.Class.DataSize()], data)
+}
+
+func (c *Call) put(class Class, m Method, a AttributeID, modifier uint32, data []byte) {
+	c.PutMAD(Header{Class: class, ClassVersion: class.Version(), Method: m, Attribute: a, Modifier: modifier}, data)
+}
+
+// PutOUI says whose MAD it is, in the vendor classes from 0x30 on.
+func (c *Call) PutOUI(oui uint32) {
+	binary.BigEndian.PutUint32(c.MAD[VendorOUIOffset-1:], oui&0xffffff)
 }
 
 // SetRoute sends c's SMP along a directed route.

@@ -36,7 +36,7 @@ func (e *Engine) checkPayload(c *Call) error {
 		return nil
 	case Class(c.MAD[offClass]) != ClassSubnAdm:
 		return errors.New("only requests to subnet administration may be longer than one MAD")
-	case !answered(Method(c.MAD[offMethod])):
+	case !c.isAnswered():
 		return errors.New("only requests that are answered may be longer than one MAD")
 	case n > maxTable:
 		return fmt.Errorf("a request of %d bytes, more than %d", n, maxTable)

@@ -145,7 +145,7 @@ func (e *Engine) take(c *Call, d *Datagram) {
 
 	d.Timeout = c.s.timeout
 	switch {
-	case !answered(Method(c.MAD[offMethod])):
+	case !c.isAnswered():
 		d.Timeout = 0
 	case e.traits.RMPP && isTable(&c.MAD):
 		// A kernel drops a table that is not whole by then, however many
@@ -198,10 +198,4 @@ func (e *Engine) handedOver(tid uint32, err error) {
 	}
 	e.unlock()
 	ended.complete()
-}
-
-// answered: a request with method m is answered. The others are responses
-// themselves, or say something and want nothing (IBA 13.4.5).
-func answered(m Method) bool {
-	return !m.IsResponse() && m != MethodSend && m != MethodTrap && m != MethodTrapRepress
 }

@@ -72,6 +72,8 @@ func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string,
 		return builtins.AttributeNames(mad.ClassPerf), false
 	case builtins.KindRecord:
 		return builtins.AttributeNames(mad.ClassSubnAdm), false
+	case builtins.KindAttribute:
+		return builtins.OtherAttributeNames(), false
 	case builtins.KindTopic:
 		base, _, isPart := strings.Cut(arg.typed, ".")
 		if !isPart {

@@ -87,7 +87,7 @@ func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v ver
 	switch {
 	case busy:
 		status = mad.StatusBusy
-	case !smp && !admin && h.Class != mad.ClassPerf: // as Linux answers for a class without an agent
+	case !smp && !admin && !hasAgent(h.Class): // as Linux answers for a class without an agent
 		status = mad.StatusBadMethodAttribute
 	case h.ClassVersion != h.Class.Version():
 		status = mad.StatusBadVersion
@@ -97,6 +97,10 @@ func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v ver
 		table, status, v = r.admin(m)
 	case r.sentTo != nil:
 		status = r.redirect()
+	case h.Class == mad.ClassCongestion:
+		status, v = r.congestion(m)
+	case h.Class != mad.ClassPerf:
+		status = r.onlyClassPortInfo()
 	default:
 		status = r.perf()
 	}
@@ -121,6 +125,15 @@ func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v ver
 	}
 	p.HasGRH = false
 	return table, v
+}
+
+// hasAgent: all nodes have an agent of the class.
+func hasAgent(c mad.Class) bool {
+	switch c {
+	case mad.ClassPerf, mad.ClassCongestion, mad.ClassBM, mad.ClassDevMgt:
+		return true
+	}
+	return false
 }
 
 // reachable: what from sends to the subnet administration at lid arrives.

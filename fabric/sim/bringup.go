@@ -22,7 +22,7 @@ const (
 // where f has one that nobody else claims), every cable an active link, every
 // switch the tables to reach every LID.
 func New(f *fabric.Fabric, o Options) *Subnet {
-	s := &Subnet{options: o, blocks: map[blockKey]*[smpSize]byte{}, accepting: map[acceptKey]*conn{}, sweeps: 1, groups: []*group{broadcastGroup()}}
+	s := &Subnet{options: o, blocks: map[blockKey]*[smpSize]byte{}, accepting: map[acceptKey]*conn{}, sweeps: 1, settings: map[blockKey][]byte{}, groups: []*group{broadcastGroup()}}
 	s.addNodes(f)
 	for i := range f.Ports() {
 		if p := &f.Ports()[i]; p.Peer() != nil {

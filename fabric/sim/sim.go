@@ -47,6 +47,8 @@ type Subnet struct {
 	informs   []inform // subscriptions
 	lastTID   uint64   // of a report
 	accepting map[acceptKey]*conn
+	settings  map[blockKey][]byte // of congestion control
+
 	groups    []*group // multicast groups by MGID
 	madeMGIDs uint32   // MGIDs that were chosen for groups
 	services  []mad.ServiceRecord

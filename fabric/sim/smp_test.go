@@ -83,7 +83,7 @@ func TestStatuses(t *testing.T) {
 	c = &mad.Call{}
 	c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, nil)
 	c.SetLID(r.sm.lid)
-	c.MAD[1] = byte(mad.ClassCongestion)
+	c.MAD[1] = byte(mad.ClassSNMP)
 	if status, _ := r.smp(c); status != mad.StatusBadMethodAttribute {
 		t.Errorf("class without an agent: %v", status)
 	}

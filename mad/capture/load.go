@@ -162,7 +162,7 @@ func (l *loader) takeRequest(p *erf.Packet) {
 		}
 	}
 	h := mad.ParseHeader(m)
-	if h.Method.IsResponse() || h.Method == mad.MethodTrapRepress {
+	if h.IsAnswer() || h.Method == mad.MethodTrapRepress {
 		return // to what came unasked
 	}
 	to := farEnd(p)
@@ -206,7 +206,7 @@ func keyOf(to *mad.Address, m []byte) string {
 func (l *loader) takeAnswer(p *erf.Packet) {
 	h := mad.ParseHeader(p.Payload)
 	o := l.open[mad.CallOf(h.TID)]
-	if o == nil || !h.Method.IsResponse() || byte(h.Class) != o.class || !o.mayBe(h) {
+	if o == nil || !h.IsAnswer() || byte(h.Class) != o.class || !o.mayBe(h) {
 		return
 	}
 	s := segmentOf(p.Payload)

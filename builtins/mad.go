@@ -1,0 +1,215 @@
+package builtins
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/mad"
+)
+
+// madParams say which request of which class.
+var madParams = []Param{
+	{Name: "attr", Kind: KindAttribute, Doc: `name of an attribute, "CongestionInfo", or its number`},
+	{Name: "target", Kind: KindTarget, Doc: "one target or an iterable of them"},
+	{Name: "mgmt_class", Kind: KindAny, Default: "None", Keyword: true, Doc: `management class, as a number or a word: "cc", "bm", "dev_mgt", "com_mgt", "snmp", "perf", "subn", "subn_adm"; not needed with a name that only one class has`},
+	{Name: "modifier", Kind: KindInt, Default: "None", Keyword: true, Doc: "the attribute modifier; its parts may also be named, as fields are"},
+	{Name: "data", Kind: KindAny, Default: "None", Keyword: true, Doc: "the attribute to send: a record, hexadecimal digits, bytes, or a list of numbers"},
+	{Name: "class_version", Kind: KindInt, Default: "None", Keyword: true, Doc: "version of the class; without it, the current one"},
+	{Name: "oui", Kind: KindInt, Default: "None", Keyword: true, Doc: "the vendor, in classes 0x30 to 0x4f"},
+	{Name: "mask", Kind: KindInt, Default: "None", Keyword: true, Doc: "component mask, of subnet administration; without it, the components that are named"},
+}
+
+var madFields = Param{Name: "**fields", Kind: KindFields, Doc: "parts of the modifier, fields of the attribute and their values, as words or numbers"}
+
+var madGetBuiltin = Builtin{
+	Name:   "mad_get",
+	Group:  groupMAD,
+	Params: append(slices.Clone(madParams), madFields),
+	Doc: `Reads an attribute of any management class.
+It is for the classes that have no functions of their own, congestion control, baseboard and device management, vendors', and for whatever has a number. It returns a record, or bytes where no layout is known. What is not known to read only, and so all of vendors' classes, takes --write.`,
+	Example: `
+> sw = discover().switches[0]
+> mad_get("CongestionInfo", sw).control_table_cap
+2
+> mad_get("ClassPortInfo", sw, mgmt_class="bm").class_version
+1
+> mad_get(0x0011, sw, mgmt_class=0x21) == mad_get("CongestionInfo", sw)
+True
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		r, err := c.madRequest(mad.MethodGet)
+		if err != nil {
+			return nil, err
+		}
+		return r.exchange()
+	},
+}
+
+var madSetBuiltin = Builtin{
+	Name:   "mad_set",
+	Group:  groupMAD,
+	Params: append(slices.Clone(madParams), madFields),
+	Doc: `Writes an attribute of any management class.
+What goes out is data; without it, what was read just before; with the named fields changed. It returns the response. A request is sent once: without an answer, it may have been carried out. Without --write it is refused, and where a subnet manager owns the attribute without --override-sm; that ends the script with status 2.`,
+	Example: `
+> sw = discover().switches[0]
+> mad_set("SwitchCongestionSetting", sw, control_map=0x10, marking_rate=5).marking_rate
+5
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		r, err := c.madRequest(mad.MethodSet)
+		if err != nil {
+			return nil, err
+		}
+		if !c.Has("data") {
+			if err := r.readFirst(); err != nil {
+				return nil, err
+			}
+		}
+		return r.exchange()
+	},
+}
+
+var madSendBuiltin = Builtin{
+	Name:  "mad_send",
+	Group: groupMAD,
+	Params: slices.Concat(madParams[:2], []Param{
+		{Name: "method", Kind: KindAny, Default: `"send"`, Keyword: true, Doc: `the method, as a number or a word of its class: "send", "trap", "trap_repress", "get_table"`},
+	}, madParams[2:], []Param{madFields}),
+	Doc: `Sends a request with any method of any management class.
+Send, Trap and TrapRepress have no answer, and the result is None; others return what mad_get does, tables a list. What is not known to read only takes --write. Such a request is sent once.`,
+	Example: `
+> len(mad_send("NodeRecord", 13, method="get_table", node_type="switch"))
+12
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		class, version, err := c.madClass()
+		if err != nil {
+			return nil, err
+		}
+		m, err := c.methodOf(class, version)
+		if err != nil {
+			return nil, err
+		}
+		r, err := c.madRequest(m)
+		if err != nil {
+			return nil, err
+		}
+		return r.exchange()
+	},
+}
+
+// methodOf is the argument `method`.
+func (c *call) methodOf(class mad.Class, version uint8) (mad.Method, error) {
+	switch v := c.Value("method").(type) {
+	case starlark.NoneType: // the default
+		return mad.MethodSend, nil
+	case starlark.Int:
+		n, ok := v.Uint64()
+		if !ok || n > 0xff {
+			return 0, c.paramError("method", "%s is out of range, 0..0xff", v)
+		}
+		return mad.Method(n), nil
+	case starlark.String:
+		var words []string
+		for _, info := range mad.Methods(class, version) {
+			word := mad.SnakeName(info.Name)
+			if word == string(v) {
+				return info.Method, nil
+			}
+			words = append(words, word)
+		}
+		return 0, c.paramError("method", "class %v version %d has no method %s%s: it has %s", class, version, v, didYouMean(string(v), words), strings.Join(words, ", "))
+	}
+	return 0, c.paramError("method", "%w", wantType(c.Value("method"), "a word or a number"))
+}
+
+// madClass is the class that the call is about, and its version.
+func (c *call) madClass() (class mad.Class, version uint8, err error) {
+	switch v := c.Value("mgmt_class").(type) {
+	case starlark.NoneType:
+		a, err := c.onlyAttribute()
+		if err != nil {
+			return 0, 0, err
+		}
+		class = a.Class
+	case starlark.Int:
+		n, ok := v.Uint64()
+		if !ok || n > 0xff {
+			return 0, 0, c.paramError("mgmt_class", "%s is out of range, 0..0xff", v)
+		}
+		class = mad.Class(n)
+	case starlark.String:
+		var words []string
+		for _, info := range mad.Classes() {
+			if info.First != info.Last {
+				continue
+			}
+			word := classWord(info.First)
+			if word == string(v) {
+				class = info.First
+			}
+			words = append(words, word)
+		}
+		if class == 0 {
+			return 0, 0, c.paramError("mgmt_class", "unknown class %s%s: it is a number, or one of %s", v, didYouMean(string(v), words), strings.Join(words, ", "))
+		}
+	default:
+		return 0, 0, c.paramError("mgmt_class", "%w", wantType(v, "a word or a number"))
+	}
+	version = class.Version()
+	if c.Has("class_version") {
+		n := c.Int("class_version")
+		if n < 0 || n > 0xff {
+			return 0, 0, c.paramError("class_version", "got %d, want 0..255", n)
+		}
+		version = uint8(n)
+	}
+	return class, version, nil
+}
+
+// onlyAttribute is the one attribute that has the name which the call gives.
+func (c *call) onlyAttribute() (*mad.Attribute, error) {
+	name, ok := starlark.AsString(c.Value("attr"))
+	if !ok {
+		return nil, c.paramError("mgmt_class", "give the class: attribute %v is another in each", c.Value("attr"))
+	}
+	var found *mad.Attribute
+	var words []string
+	for _, a := range mad.Attributes() {
+		if a.Name == name && a.Version == a.Class.Version() {
+			found = a
+			words = append(words, classWord(a.Class))
+		}
+	}
+	switch len(words) {
+	case 0:
+		return nil, c.paramError("attr", "unknown attribute %q%s", name, didYouMean(name, OtherAttributeNames()))
+	case 1:
+		return found, nil
+	}
+	return nil, c.paramError("mgmt_class", "%s is an attribute of several classes: say which, mgmt_class=%q (%s)", name, words[0], strings.Join(words, ", "))
+}
+
+// classWord is what scripts call a class: a word, or its number.
+func classWord(c mad.Class) string {
+	if info, ok := c.Info(); ok && info.First == info.Last {
+		return mad.SnakeName(info.Name)
+	}
+	return fmt.Sprintf("%#02x", uint8(c))
+}
+
+// OtherAttributeNames lists the attributes of the classes that have no
+// functions of their own.
+func OtherAttributeNames() []string {
+	var names []string
+	for _, a := range mad.Attributes() {
+		if getterOf(a.Class) == "mad_get" && !slices.Contains(names, a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}

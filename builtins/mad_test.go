@@ -1,0 +1,153 @@
+package builtins
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad"
+)
+
+// echo is a transport that notes requests, and answers those that want one with
+// what they hold; baseboards', by Send.
+type echo struct {
+	mad.Transport
+	answers chan mad.Datagram
+	sent    []string
+	silent  bool
+}
+
+func (e *echo) Send(d *mad.Datagram) error {
+	h := mad.ParseHeader(d.MAD)
+	h.TID = 0
+	m := append([]byte(nil), d.MAD...)
+	h.Put(m)
+	e.sent = append(e.sent, strings.TrimRight(fmt.Sprintf("LID %d: %s", d.LID, words(m)), "0 "))
+	if e.silent || !h.IsAnswered() {
+		return nil
+	}
+	h = mad.ParseHeader(d.MAD)
+	if h.Class == mad.ClassBM && h.Method == mad.MethodSend {
+		h.Modifier |= 1
+	} else if h.Method |= mad.Response; h.Method == mad.MethodSet|mad.Response {
+		h.Method = mad.MethodGetResp
+	}
+	m = append([]byte(nil), d.MAD...)
+	h.Put(m)
+	e.answers <- mad.Datagram{Address: d.Address, MAD: m}
+	return nil
+}
+
+func (e *echo) Recv(d *mad.Datagram) error {
+	a, ok := <-e.answers
+	if !ok {
+		return mad.ErrClosed
+	}
+	d.Address, d.MAD = a.Address, append(d.MAD[:0], a.MAD...)
+	return nil
+}
+
+func (e *echo) Close() error {
+	close(e.answers)
+	return e.Transport.Close()
+}
+
+// words are bytes in hexadecimal, 4 a word.
+func words(b []byte) string {
+	var list []string
+	for i := 0; i < len(b); i += 4 {
+		list = append(list, hex.EncodeToString(b[i:i+4]))
+	}
+	return strings.Join(list, " ")
+}
+
+// TestMADOnWire: where everything stands in requests of all kinds of classes
+// (IBA 13.4.3, 13.6.2, 15.2.1.1, 16.5.1, A10.4.1), and what is made of answers.
+func TestMADOnWire(t *testing.T) {
+	const none = "00000000 00000000 00000000"
+	zeros := func(n int) string { return strings.Repeat(" 00000000", n) + " " }
+	for _, test := range []struct {
+		name, code, out string
+		sent            []string
+	}{
+		{"vendor class below 0x10", `mad_get(0x17, 5, mgmt_class=0x0a, data="0102").vs_key`, `hidden`,
+			[]string{"LID 5: 010a0101 " + none + " 00170000 00000000 0102"}},
+		{"vendor class with OUI", `mad_send(0x77, 5, mgmt_class=0x31, oui=0xabcdef, method="get", modifier=9, data=[1, 2, 3])[:4] == bytes("\x01\x02\x03\x00")`, `True`,
+			[]string{"LID 5: 01310101 " + none + " 00770000 00000009 " + none + " 00abcdef 010203"}},
+		{"whose layout is known", `mad_get("HostInfo", 5, data=bytes("me")).text`, `me`,
+			[]string{"LID 5: 01330101 " + none + " 00110000 00000000 " + none + " 00001405 6d65"}},
+		{"of another vendor it is not", `type(mad_get("HostInfo", 5, oui=1))`, `bytes`,
+			[]string{"LID 5: 01330101 " + none + " 00110000 00000000 " + none + " 00000001"}},
+		{"subnet administration", `mad_get("NodeRecord", 5, lid=7, modifier=1).lid`, `7`,
+			[]string{"LID 5: 01030201 " + none + " 00110000 00000001 " + none + " 00000000 00000000 00000000 00000000 00000001 0007"}},
+		{"its version 1", `mad_send("NodeRecord", 5, mgmt_class="subn_adm", class_version=1, method="get", data="0007").lid`, `7`,
+			[]string{"LID 5: 01030101 " + none + " 00110000 00000000 " + none + " 00000000 00000000 00000000 00000000 00000000 0007"}},
+		{"version 1 by numbers", `mad_send(0x31, 5, mgmt_class=3, class_version=1, method=0x15, data="07", mask=5).service_id`, fmt.Sprint(7 << 56),
+			[]string{"LID 5: 01030115 " + none + " 00310000 00000000 " + none + " 00000000 00000000 00000000 00000000 00000005 07"}},
+		{"congestion control", `mad_get("CongestionControlTable", 5, block=3).ccti_limit`, `0`,
+			[]string{"LID 5: 01210201 " + none + " 00170000 00000003"}},
+		{"whose log is elsewhere", `mad_get("CongestionLog", 5, data="0233").congestion_flags`, `51`,
+			[]string{"LID 5: 01210201 " + none + " 00130000 00000000 00000000 00000000 0233"}},
+		{"baseboard management answers by Send", `mad_send("ReadVPD", 5, bm_sequence=1, vpd_bytes=3).bm_sequence`, `1`,
+			[]string{"LID 5: 01050103 " + none + " 00210000 00000000" + zeros(10) + "00010000 000003"}},
+		{"device management", `mad_get("ServiceEntries", 5, first=1, last=2, slot=3).service_id[0]`, `0`,
+			[]string{"LID 5: 01060101 " + none + " 00120000 00030201"}},
+		{"communication management", `mad_send(0x0010, 5, mgmt_class=7, data="ff")`, `None`,
+			[]string{"LID 5: 01070203 " + none + " 00100000 00000000 ff"}},
+		{"an application's", `mad_send(0x0010, 5, mgmt_class=0x12, method=0x7f) == bytes("\x00" * 232)`, "True",
+			[]string{"LID 5: 0112017f " + none + " 001"}},
+		{"a Set reads first", `mad_set("SwitchCongestionSetting", 5, marking_rate=0x77).marking_rate`, "119",
+			[]string{"LID 5: 01210201 " + none + " 0014",
+				"LID 5: 01210202 " + none + " 00140000 00000000" + zeros(28) + "00000077"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			sl := uint8(0)
+			e := &echo{answers: make(chan mad.Datagram, 10)}
+			onSim(t, "ring:n=2", func(o *Options) {
+				o.Engine.Close()
+				e.Transport, e.answers = attach(t, "ring:n=2"), make(chan mad.Datagram, 10)
+				o.Engine = mad.NewEngine(e, mad.Options{Write: true})
+				o.SL = &sl
+			}, func(t *testing.T, f *fixture) {
+				defer f.o.Engine.Close()
+				out, explained, _ := f.run("print(" + test.code + ")")
+				if got := strings.TrimSuffix(out, "\n") + explained; got != test.out {
+					t.Errorf("%s, want %s", got, test.out)
+				}
+				if diff := cmp.Diff(test.sent, e.sent); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestMADOnce: what is not known to read only is sent once.
+func TestMADOnce(t *testing.T) {
+	for code, want := range map[string]int{
+		`mad_get("CongestionInfo", 5)`:                                                  6,
+		`mad_get("GeneralInfo", 5)`:                                                     1,
+		`mad_set("SwitchCongestionSetting", 5, data="00")`:                              1,
+		`mad_send(0x0010, 5, mgmt_class=0x12, method=0x7f)`:                             1,
+		`mad_send("ReadVPD", 5)`:                                                        1,
+		`[type(r) for r in mad_send("Notice", [5, 6], mgmt_class="bm", method="trap")]`: 2,
+	} {
+		sl := uint8(0)
+		e := &echo{silent: true}
+		onSim(t, "ring:n=2", func(o *Options) {
+			o.Engine.Close()
+			e.Transport, e.answers = attach(t, "ring:n=2"), make(chan mad.Datagram, 10)
+			o.Engine = mad.NewEngine(e, mad.Options{Write: true})
+			o.SL = &sl
+		}, func(t *testing.T, f *fixture) {
+			defer f.o.Engine.Close()
+			f.run(code)
+			if len(e.sent) != want {
+				t.Errorf("%s: sent %d times, want %d", code, len(e.sent), want)
+			}
+		})
+	}
+}

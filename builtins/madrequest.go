@@ -1,0 +1,271 @@
+package builtins
+
+import (
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/mad"
+)
+
+// madRequest is a request of any class, to some targets.
+type madRequest struct {
+	*inquiry
+	h      mad.Header
+	attr   *mad.Attribute // nil: no layout is known
+	layout *mad.Attribute // of what is sent: attr, or a variant of it
+	offset int            // of the attribute in the MAD
+	oui    uint32
+	mask   uint64       // of components
+	given  []byte       // data, and the fields that are named
+	named  []*mad.Field // which they are
+	before []mad.Call   // where the rest was read
+}
+
+// madRequest makes the request of what the call says, and checks that it may
+// be sent.
+func (c *call) madRequest(m mad.Method) (*madRequest, error) {
+	class, version, err := c.madClass()
+	if err != nil {
+		return nil, err
+	}
+	r := &madRequest{h: mad.Header{Class: class, ClassVersion: version, Method: m}}
+	for _, step := range []func(*call) error{r.about, r.vendor, r.allowed, r.content, r.address} {
+		if err := step(c); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// about finds the attribute.
+func (r *madRequest) about(c *call) error {
+	class := r.h.Class
+	switch v := c.Value("attr").(type) {
+	case starlark.Int:
+		n, ok := v.Uint64()
+		if !ok || n > 0xffff {
+			return c.paramError("attr", "%s is out of range, 0..0xffff", v)
+		}
+		r.h.Attribute = mad.AttributeID(n)
+		r.attr = mad.LookupVersion(class, r.h.ClassVersion, r.h.Attribute)
+		if r.attr == nil && class == mad.ClassSubnAdm {
+			r.attr = mad.Lookup(class, r.h.Attribute) // of the other version
+		}
+	case starlark.String:
+		if r.attr = mad.LookupName(class, string(v)); r.attr == nil {
+			return c.paramError("attr", "class %v has no attribute %s%s", class, v, didYouMean(string(v), AttributeNames(class)))
+		}
+		r.h.Attribute = r.attr.ID
+	default:
+		return c.paramError("attr", "got %s, want the name or the number of an attribute", v.Type())
+	}
+	return nil
+}
+
+// vendor is about whose the class is.
+func (r *madRequest) vendor(c *call) error {
+	switch {
+	case !r.h.Class.HasOUI() && c.Has("oui"):
+		return c.paramError("oui", "MADs of class %v have none: leave it out", r.h.Class)
+	case !r.h.Class.HasOUI():
+	case c.Has("oui"):
+		n := c.Int("oui")
+		if n < 0 || n > 0xffffff {
+			return c.paramError("oui", "got %d, want 0..0xffffff", n)
+		}
+		if r.oui = uint32(n); r.attr != nil && r.attr.OUI != r.oui {
+			r.attr = nil // another vendor's
+		}
+	case r.attr != nil:
+		r.oui = r.attr.OUI
+	default:
+		return c.paramError("oui", "each vendor has a class %v: say whose it is, as in oui=0x001405", r.h.Class)
+	}
+	r.offset = r.h.Class.DataOffset()
+	if r.attr != nil {
+		r.offset = r.attr.Offset()
+	}
+	return nil
+}
+
+// allowed: there is such a request, and it may be sent.
+func (r *madRequest) allowed(c *call) error {
+	h := &r.h
+	if h.Method.IsResponse() {
+		return c.paramError("method", "%#02x is a response, and nobody has asked", uint8(h.Method))
+	}
+	if err := mad.Allowed(h.Class, h.ClassVersion, h.Method, h.Attribute); err != nil {
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
+	if r.reads() {
+		return nil
+	}
+	attr := r.attr
+	if attr == nil || h.Method == mad.MethodGet {
+		// What is not known to be harmless; of subnet management it may be the
+		// subnet manager's.
+		attr = &mad.Attribute{Name: fmt.Sprintf("attribute %#04x", uint16(h.Attribute)), SMOwned: h.Class.Family() == mad.ClassSubn && h.Method != mad.MethodGet}
+	}
+	_, err := c.mayChange(attr)
+	return err
+}
+
+// reads: the request is known to change nothing.
+func (r *madRequest) reads() bool {
+	return mad.EffectOf(r.h.Class, r.h.ClassVersion, r.h.Method, r.h.Attribute) != mad.EffectFabric
+}
+
+// content is what the call says of the modifier, the data and the fields.
+func (r *madRequest) content(c *call) (err error) {
+	if c.Has("modifier") {
+		if r.h.Modifier, err = c.modifier(); err != nil {
+			return err
+		}
+	}
+	room := mad.Size - r.offset
+	if r.h.Class.Family() == mad.ClassSubn {
+		room = r.h.Class.DataSize()
+	}
+	if r.attr != nil {
+		room = min(room, (r.attr.Size+7)&^7)
+	}
+	r.given = make([]byte, room)
+	if c.Has("data") {
+		data, err := c.bytes("data", r.attr)
+		if err != nil {
+			return err
+		}
+		if len(data) > room {
+			return c.paramError("data", "%s are too many: there is room for %d", count(len(data), "byte"), room)
+		}
+		copy(r.given, data)
+	}
+	// What the fields are may depend on the modifier.
+	for _, take := range []func(*call, string, starlark.Value) (bool, error){r.modifierPart, r.field} {
+		c.fields = slices.DeleteFunc(c.fields, func(kv starlark.Tuple) (taken bool) {
+			if err == nil {
+				taken, err = take(c, string(kv[0].(starlark.String)), kv[1])
+			}
+			return taken
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Name, err)
+		}
+		if r.attr != nil {
+			r.layout = r.attr.Of(r.given, r.h.Modifier)
+		}
+	}
+	if c.Has("mask") {
+		if r.h.Class != mad.ClassSubnAdm {
+			return c.paramError("mask", "MADs of class %v have none: leave it out", r.h.Class)
+		}
+		r.mask = uint64(c.Int("mask"))
+	}
+	return nil
+}
+
+// modifierPart takes up a part of the modifier; not if it is a field's name.
+func (r *madRequest) modifierPart(c *call, name string, v starlark.Value) (taken bool, err error) {
+	if r.attr == nil || r.attr.Field(name) != nil {
+		return false, nil
+	}
+	i := slices.IndexFunc(r.attr.Modifier, func(p mad.ModifierPart) bool { return p.Name == name })
+	if i < 0 {
+		return false, nil
+	}
+	if c.Has("modifier") {
+		return false, fmt.Errorf("modifier is the whole attribute modifier: give it or %s, not both", name)
+	}
+	part := r.attr.Modifier[i]
+	n, err := toInt(v)
+	if most := 1<<part.Bits - 1; err == nil && (n < 0 || n > most) {
+		err = fmt.Errorf("%d is out of range, 0..%d", n, most)
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	r.h.Modifier |= uint32(n) << part.Shift
+	return true, nil
+}
+
+// field takes up a field of the attribute.
+func (r *madRequest) field(c *call, name string, v starlark.Value) (taken bool, err error) {
+	if r.attr == nil {
+		return false, fmt.Errorf("no layout of the attribute is known, and so no %s: give data", name)
+	}
+	f, err := setNamed(r.layout, r.given, name, v)
+	if err != nil {
+		return false, err
+	}
+	r.named = append(r.named, f)
+	if r.h.Class == mad.ClassSubnAdm {
+		r.mask |= f.Mask()
+	}
+	return true, nil
+}
+
+// address resolves the targets. The two classes of subnet management are told
+// apart by how they are addressed; who names one gets that one.
+func (r *madRequest) address(c *call) (err error) {
+	if r.inquiry, err = c.ask(r.h.Class); err != nil {
+		return err
+	}
+	if class, ok := c.Value("mgmt_class").(starlark.Int); ok && r.h.Class.Family() == mad.ClassSubn {
+		directed := class == starlark.MakeInt(int(mad.ClassSubnDirected))
+		for i := range r.targets {
+			t := &r.targets[i]
+			switch {
+			case directed && t.route == nil:
+				return c.paramError("target", "class 0x81 goes along directed routes, and none is known to %s: name the target by dr(...), or use class 0x01", t.label)
+			case !directed && t.lid == 0:
+				return c.paramError("target", "class 0x01 goes by LID, and none is known of %s: name the target by its LID, or use class 0x81", t.label)
+			case !directed:
+				t.route = nil
+			}
+		}
+	}
+	return nil
+}
+
+// readFirst reads what a Set does not change.
+func (r *madRequest) readFirst() error {
+	c := r.c
+	switch {
+	case r.attr == nil:
+		return fmt.Errorf("%s: no layout of the attribute is known: give data", c.Name)
+	case setterOf(r.h.Class) != c.Name:
+		return fmt.Errorf("%s: use %s, which knows what a Set of %s means; or give data", c.Name, setterOf(r.h.Class), r.attr.Name)
+	case len(r.named) == 0:
+		return fmt.Errorf("%s: nothing to change: name fields, %s(%q, target, field=value), or give data", c.Name, c.Name, r.attr.Name)
+	case !slices.Contains(r.attr.Methods, mad.MethodGet):
+		return nil
+	}
+	for i := range r.layout.Flat() {
+		// A key may be hidden from who reads it.
+		if f := &r.layout.Flat()[i]; f.Key && !slices.Contains(r.named, r.layout.Field(f.Script)) {
+			return fmt.Errorf("%s: name %s too: it need not be shown, and a Set would write what is", c.Name, f.Script)
+		}
+	}
+	get := *r
+	get.h.Method, get.given = mad.MethodGet, nil
+	calls, err := get.send(get.put)
+	for i := range calls {
+		r.answered(i, calls[i].Err)
+	}
+	r.before = calls
+	return err
+}
+
+func setterOf(class mad.Class) string {
+	switch class.Family() {
+	case mad.ClassSubn:
+		return "smp_set"
+	case mad.ClassPerf:
+		return "perf_set"
+	case mad.ClassSubnAdm:
+		return "sa_set"
+	}
+	return "mad_set"
+}
