@@ -76,8 +76,8 @@ func checkEmpty(t *testing.T, e *Engine) {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.inFlight != 0 || e.free.len() != numSlots || len(e.timers) != 0 {
-		t.Errorf("%d in flight, %d slots free, %d timers", e.inFlight, e.free.len(), len(e.timers))
+	if e.inFlight != 0 || e.free.len() != numSlots || len(e.timers) != 0 || e.segments != (callList{}) {
+		t.Errorf("%d in flight, %d slots free, %d timers, segments: %v", e.inFlight, e.free.len(), len(e.timers), e.segments.head != nil)
 	}
 	for i := range e.windows {
 		if w := &e.windows[i]; w.inFlight != 0 || w.ready != (callList{}) || w.again != (callList{}) {

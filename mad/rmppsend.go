@@ -192,6 +192,9 @@ func (s *callState) lastEnd() time.Duration {
 	return s.firstSent + max(transferTime, 10*s.patience())
 }
 
+// tooLong: that is when it is given up, for segments and ACKs came and came.
+func (s *callState) tooLong() bool { return s.giveUp >= s.lastEnd() }
+
 // noRespTime in RRespTime says nothing.
 const noRespTime = 31
 
@@ -217,7 +220,7 @@ func (e *Engine) breakTransfer(c *Call, err error) {
 	switch {
 	case errors.As(err, &ours):
 		status = ours.status
-	case timeout && c.s.rx == nil:
+	case timeout && c.s.rx == nil && !c.s.tooLong():
 		status = rmppTooMany
 	case timeout:
 		status = rmppTooLong

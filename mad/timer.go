@@ -164,11 +164,15 @@ func (e *Engine) expire(c *Call, now time.Duration, ended *callList) {
 // timedOut ends c, which got no answer, or not the whole of one.
 func (e *Engine) timedOut(c *Call, now time.Duration, ended *callList) {
 	err := ErrTimeout
-	if t := c.s.tx; t != nil && !t.done() {
-		err = fmt.Errorf("request incomplete, no ACK of segment %d of %d: %w", t.acked+1, t.segments, ErrTimeout)
+	var long string
+	if c.s.tooLong() {
+		long = fmt.Sprintf(" after %v", now-c.s.firstSent)
 	}
-	if c.s.rx != nil {
-		err = fmt.Errorf("table incomplete, segment %d: %w", c.s.rx.next, ErrTimeout)
+	switch t := c.s.tx; {
+	case c.s.rx != nil:
+		err = fmt.Errorf("table incomplete%s, segment %d: %w", long, c.s.rx.next, ErrTimeout)
+	case t != nil && !t.done():
+		err = fmt.Errorf("request incomplete%s, no ACK of segment %d of %d: %w", long, t.acked+1, t.segments, ErrTimeout)
 	}
 	if w, ok := e.t.(Witness); ok {
 		d := Datagram{Address: c.s.to, MAD: append([]byte(nil), c.MAD[:]...)}
