@@ -52,6 +52,8 @@ func openDevice(p port, openFile func(path string) (file, error)) (*device, erro
 		return nil, fmt.Errorf("%v: the kernel has %s, but %s does not exist: udev should make it; a container must be given it (--device %[3]s)", p, p.umad, p.path())
 	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
 		return nil, goneError(p, err)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return nil, fmt.Errorf("%v: %w: raise the limit (ulimit -n, fs.file-max), or close some", p, err)
 	case err != nil:
 		return nil, fmt.Errorf("%v: %w", p, err)
 	}
@@ -124,10 +126,14 @@ func (v *device) checkRoute(m []byte) error {
 // recv reads into d.
 func (v *device) recv(d *mad.Datagram) error {
 	n, err := v.file.Read(v.rx)
-	if errors.Is(err, syscall.ENOSPC) {
+	for errors.Is(err, syscall.ENOSPC) {
 		// A table: it stays first in the queue, and the header, which was
 		// filled in, says how long it is.
-		v.rx = make([]byte, binary.NativeEndian.Uint32(v.rx[offLength:]))
+		need := int(binary.NativeEndian.Uint32(v.rx[offLength:]))
+		if need <= len(v.rx) {
+			break
+		}
+		v.rx = make([]byte, need)
 		n, err = v.file.Read(v.rx)
 	}
 	if err == nil && n < headerSize+mad.HeaderSize {
@@ -153,7 +159,10 @@ func (v *device) readError(err error) error {
 	} else if !errors.As(err, &errno) {
 		return goneError(v.port, err)
 	}
-	return fmt.Errorf("%v: %w", v, err)
+	if errno == syscall.ENOSPC { // never seen
+		return fmt.Errorf("%v: the kernel has a datagram of %d bytes, which does not fit in as many (%w); start again", v, len(v.rx), err)
+	}
+	return fmt.Errorf("%v: the kernel gives no more datagrams (%w); start again", v, err)
 }
 
 func (v *device) close() { v.file.Close() }
@@ -183,7 +192,9 @@ func (v *device) writeError(err error) error {
 	case errors.Is(err, syscall.EINVAL):
 		what = "the kernel finds the address or the MAD invalid"
 	case errors.Is(err, syscall.ENOMEM):
-		what = "the kernel has no memory for it"
+		what = "the kernel has no memory for it: free some, or have less under way (--window)"
+	case errors.Is(err, fs.ErrPermission):
+		what = forbidden
 	case errors.Is(err, syscall.ENODATA), errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		what = "the kernel finds no way to the GID"
 	default:
@@ -202,18 +213,22 @@ func (v *device) registerError(c mad.Class, err error) error {
 	case errors.Is(err, syscall.EPROTONOSUPPORT):
 		what = "the port has no subnet management interface, as virtual functions and RoCE ports have none: choose another (-C, -P)"
 	case errors.Is(err, syscall.EINVAL):
-		what = fmt.Sprintf("the kernel does not know class %v, or another program has it for itself", c)
+		what = fmt.Sprintf("the kernel sends nothing of class %v: its classes are 0x01 to 0x4f and 0x81", c)
 	case errors.Is(err, syscall.ENOMEM):
-		what = fmt.Sprintf("the kernel has no room for an agent of class %v: it gives each program %d", c, maxAgents)
+		what = fmt.Sprintf("the kernel has no room for an agent of class %v: it gives a session %d, one for each class; use another session for further classes", c, maxAgents)
 	case errors.Is(err, fs.ErrPermission):
-		what = "the host's security policy (SELinux) forbids it"
+		what = forbidden
 	case errors.Is(err, syscall.ENOTTY):
-		what = "the kernel is older than Linux 3.18"
+		what = "the kernel is older than Linux 3.18: use a newer one"
 	default:
 		what = fmt.Sprintf("the kernel gives no agent for class %v", c)
 	}
 	return &mad.SendError{Err: fmt.Errorf("%v: %s (%w)", v, what, err)}
 }
 
-// maxAgents of one open file (IB_UMAD_MAX_AGENTS).
+// forbidden: the device was opened, and now may not be used.
+const forbidden = "the host's security policy (SELinux) forbids it: allow it there (ausearch -m avc tells what was forbidden), or run as root"
+
+// maxAgents of one open file (IB_UMAD_MAX_AGENTS). Classes above 0x4f it does
+// not know (mad_priv.h, MAX_MGMT_CLASS), but for directed routes.
 const maxAgents = 32

@@ -24,6 +24,8 @@ import (
 type fakeFile struct {
 	answer func(written []byte) [][]byte // what can be read after a write
 	refuse error                         // to write and register
+	// refuseAgents, to register alone.
+	refuseAgents error
 
 	mu       sync.Mutex
 	requests [][requestSize]byte
@@ -40,8 +42,12 @@ func newFakeFile() *fakeFile {
 }
 
 func (f *fakeFile) register(r *[requestSize]byte) error {
-	if f.refuse != nil {
-		return os.NewSyscallError("ioctl", f.refuse)
+	err := f.refuse
+	if f.refuseAgents != nil {
+		err = f.refuseAgents
+	}
+	if err != nil {
+		return os.NewSyscallError("ioctl", err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -243,16 +249,17 @@ func TestSendErrors(t *testing.T) {
 		{"fine", mad.ClassSubnDirected, 0, nil, nil, "<nil>", false},
 		{"route", mad.ClassSubnDirected, 2, nil, nil, "the route leaves this node through port 1, but we are on mlx5_0/2: begin with 0,2, or choose another port (-P)", false},
 		{"no SMI", mad.ClassSubn, 0, syscall.EPROTONOSUPPORT, nil, "mlx5_0/2: the port has no subnet management interface, as virtual functions and RoCE ports have none: choose another (-C, -P) (ioctl: protocol not supported)", false},
-		{"class", 0x55, 0, syscall.EINVAL, nil, "mlx5_0/2: the kernel does not know class unknown(0x55), or another program has it for itself (ioctl: invalid argument)", false},
-		{"agents", mad.ClassPerf, 0, syscall.ENOMEM, nil, "mlx5_0/2: the kernel has no room for an agent of class Perf: it gives each program 32 (ioctl: cannot allocate memory)", false},
-		{"policy", mad.ClassPerf, 0, syscall.EACCES, nil, "mlx5_0/2: the host's security policy (SELinux) forbids it (ioctl: permission denied)", false},
-		{"old", mad.ClassPerf, 0, syscall.ENOTTY, nil, "mlx5_0/2: the kernel is older than Linux 3.18 (ioctl: inappropriate ioctl for device)", false},
+		{"class", 0x55, 0, syscall.EINVAL, nil, "mlx5_0/2: the kernel sends nothing of class unknown(0x55): its classes are 0x01 to 0x4f and 0x81 (ioctl: invalid argument)", false},
+		{"agents", mad.ClassPerf, 0, syscall.ENOMEM, nil, "mlx5_0/2: the kernel has no room for an agent of class Perf: it gives a session 32, one for each class; use another session for further classes (ioctl: cannot allocate memory)", false},
+		{"policy", mad.ClassPerf, 0, syscall.EACCES, nil, "mlx5_0/2: the host's security policy (SELinux) forbids it: allow it there (ausearch -m avc tells what was forbidden), or run as root (ioctl: permission denied)", false},
+		{"policy, write", mad.ClassPerf, 0, nil, syscall.EPERM, "mlx5_0/2: the host's security policy (SELinux) forbids it: allow it there (ausearch -m avc tells what was forbidden), or run as root (write /dev/infiniband/umad0: operation not permitted)", false},
+		{"old", mad.ClassPerf, 0, syscall.ENOTTY, nil, "mlx5_0/2: the kernel is older than Linux 3.18: use a newer one (ioctl: inappropriate ioctl for device)", false},
 		{"odd", mad.ClassPerf, 0, syscall.E2BIG, nil, "mlx5_0/2: the kernel gives no agent for class Perf (ioctl: argument list too long)", false},
 		{"gone, agent", mad.ClassPerf, 0, syscall.EPIPE, nil, fmt.Sprintf(goneText, "ioctl: broken pipe"), true},
 		{"gone", mad.ClassPerf, 0, nil, syscall.EIO, fmt.Sprintf(goneText, "write /dev/infiniband/umad0: input/output error"), true},
 		{"closed", mad.ClassPerf, 0, nil, os.ErrClosed, "transport closed", true},
 		{"invalid", mad.ClassPerf, 0, nil, syscall.EINVAL, "mlx5_0/2: the kernel finds the address or the MAD invalid (write /dev/infiniband/umad0: invalid argument)", false},
-		{"memory", mad.ClassPerf, 0, nil, syscall.ENOMEM, "mlx5_0/2: the kernel has no memory for it (write /dev/infiniband/umad0: cannot allocate memory)", false},
+		{"memory", mad.ClassPerf, 0, nil, syscall.ENOMEM, "mlx5_0/2: the kernel has no memory for it: free some, or have less under way (--window) (write /dev/infiniband/umad0: cannot allocate memory)", false},
 		{"neighbour", mad.ClassPerf, 0, nil, syscall.ETIMEDOUT, "mlx5_0/2: the kernel finds no way to the GID (write /dev/infiniband/umad0: connection timed out)", false},
 		{"other", mad.ClassPerf, 0, nil, syscall.E2BIG, "mlx5_0/2: the kernel refuses it (write /dev/infiniband/umad0: argument list too long)", false},
 	} {
@@ -322,6 +329,45 @@ func TestRecv(t *testing.T) {
 	}
 }
 
+// TestFull: the kernel has room for so many agents of one open device; what has
+// one goes on.
+func TestFull(t *testing.T) {
+	tr, files := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
+	classes := []mad.Class{mad.ClassSubn, mad.ClassPerf}
+	for c := mad.Class(0x30); len(classes) < maxAgents; c++ {
+		classes = append(classes, c)
+	}
+	for _, c := range classes {
+		if err := tr.Send(request(c, 0)); err != nil {
+			t.Fatalf("%v: %v", c, err)
+		}
+	}
+	files["umad0"].refuseAgents = syscall.ENOMEM
+	var refused *mad.SendError
+	const want = "mlx5_0/1: the kernel has no room for an agent of class SubnAdm: it gives a session 32, one for each class; use another session for further classes (ioctl: cannot allocate memory)"
+	if err := tr.Send(request(mad.ClassSubnAdm, 0)); !errors.As(err, &refused) || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	for _, c := range classes {
+		if err := tr.Send(request(c, 0)); err != nil {
+			t.Errorf("afterwards, %v: %v", c, err)
+		}
+	}
+}
+
+// TestNoSpace: a kernel that does not keep its word about the length of a
+// datagram ends the session, and not in a loop.
+func TestNoSpace(t *testing.T) {
+	tr, files := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
+	long := entry(0, numbered(5000))
+	binary.NativeEndian.PutUint32(long[offLength:], 4000)
+	files["umad0"].queue <- long
+	const want = "mlx5_0/1: the kernel has a datagram of 4000 bytes, which does not fit in as many (read /dev/infiniband/umad0: no space left on device); start again"
+	if err := tr.Recv(new(mad.Datagram)); err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
 func TestRecvErrors(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -330,7 +376,7 @@ func TestRecvErrors(t *testing.T) {
 		{os.ErrClosed, "transport closed"},
 		{syscall.EIO, "mlx5_0/1 is gone: the device was removed or reset, or its driver unloaded (read /dev/infiniband/umad0: input/output error); start again when it is back"},
 		{errors.New("not pollable"), "mlx5_0/1 is gone: the device was removed or reset, or its driver unloaded (read /dev/infiniband/umad0: not pollable); start again when it is back"},
-		{syscall.EBADF, "mlx5_0/1: read /dev/infiniband/umad0: bad file descriptor"},
+		{syscall.EBADF, "mlx5_0/1: the kernel gives no more datagrams (read /dev/infiniband/umad0: bad file descriptor); start again"},
 	} {
 		tr, files := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
 		files["umad0"].fail(c.err)
@@ -348,7 +394,7 @@ func TestOpenErrors(t *testing.T) {
 		{syscall.EACCES, `mlx5_0/1: no permission to open /dev/infiniband/umad0: run as root; or let a group use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad`},
 		{syscall.ENOENT, "mlx5_0/1: the kernel has umad0, but /dev/infiniband/umad0 does not exist: udev should make it; a container must be given it (--device /dev/infiniband/umad0)"},
 		{syscall.ENXIO, "mlx5_0/1 is gone: the device was removed or reset, or its driver unloaded (open /dev/infiniband/umad0: no such device or address); start again when it is back"},
-		{syscall.EMFILE, "mlx5_0/1: open /dev/infiniband/umad0: too many open files"},
+		{syscall.EMFILE, "mlx5_0/1: open /dev/infiniband/umad0: too many open files: raise the limit (ulimit -n, fs.file-max), or close some"},
 	} {
 		p := port{device: "mlx5_0", num: 1, umad: "umad0"}
 		_, err := open(sysfs{}, p, p, func(path string) (file, error) {
@@ -405,7 +451,7 @@ func TestAccept(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, taken)
 	}
 	f.refuse = syscall.ENOMEM
-	if _, err = tr.Accept(mad.ClassSubnAdm, mad.MethodReport); err == nil || !strings.Contains(err.Error(), "it gives each program 32") {
+	if _, err = tr.Accept(mad.ClassSubnAdm, mad.MethodReport); err == nil || !strings.Contains(err.Error(), "it gives a session 32") {
 		t.Errorf("no room: %v", err)
 	}
 }

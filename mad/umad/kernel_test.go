@@ -211,7 +211,7 @@ func TestKernelRefusals(t *testing.T) {
 		want string
 	}{
 		{"SMP", request(mad.ClassSubn, 0), "rxe0/1: the port has no subnet management interface, as virtual functions and RoCE ports have none: choose another (-C, -P) (ioctl: protocol not supported)"},
-		{"class", get(0x55, to), "rxe0/1: the kernel does not know class unknown(0x55), or another program has it for itself (ioctl: invalid argument)"},
+		{"class", get(0x55, to), "rxe0/1: the kernel sends nothing of class unknown(0x55): its classes are 0x01 to 0x4f and 0x81 (ioctl: invalid argument)"},
 		{"RoCE without GID", get(mad.ClassPerf, mad.Address{LID: 1, QP: 1}), "rxe0/1: the kernel finds the address or the MAD invalid (write /dev/infiniband/umad0: invalid argument)"},
 		{"fine", get(mad.ClassPerf, to), "<nil>"},
 	} {
@@ -220,7 +220,7 @@ func TestKernelRefusals(t *testing.T) {
 		}
 	}
 	sent := len(tr.gsi.agents)
-	const full = "rxe0/1: the kernel has no room for an agent of class Vendor(0x4f): it gives each program 32 (ioctl: cannot allocate memory)"
+	const full = "rxe0/1: the kernel has no room for an agent of class Vendor(0x4f): it gives a session 32, one for each class; use another session for further classes (ioctl: cannot allocate memory)"
 	for c := mad.Class(0x30); sent < maxAgents; c++ {
 		if got := send(get(c, to)); got != "<nil>" {
 			t.Fatalf("class %v: %s", c, got)
