@@ -6,11 +6,13 @@
 package umad
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -188,6 +190,97 @@ func TestKernelRetries(t *testing.T) {
 	}
 }
 
+// A storm of requests that nobody asked for does not starve answers.
+func TestKernelUnsolicited(t *testing.T) {
+	tr := openRoCE(t)
+	serve(t, tr, vendor, double)
+	stop, err := tr.Accept(vendor, mad.MethodReport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	e := newEngine(t, tr, mad.Options{Timeout: 10 * time.Second})
+	to := toSelf(t, tr)
+	another, err := Open(Options{Device: "rxe0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer another.Close()
+	report := vendorGets(to, 1)[0]
+	report.MAD[3] = byte(mad.MethodReport)
+	var flood sync.WaitGroup
+	over := make(chan struct{})
+	flood.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				another.Send(&mad.Datagram{Address: to, MAD: report.MAD[:]})
+			}
+		}
+	})
+	for e.Stats().Unsolicited == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	calls := vendorGets(to, 500)
+	began := time.Now()
+	if err := e.Do(t.Context(), calls...); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	close(over)
+	flood.Wait()
+	for i, c := range calls {
+		if got := binary.BigEndian.Uint32(c.MAD[64:]); c.Err != nil || got != uint32(2*i) {
+			t.Fatalf("call %d: got %d, error %v", i, got, c.Err)
+		}
+	}
+	n := e.Stats().Unsolicited
+	t.Logf("%d answers in %v, beside %d Reports", len(calls), took.Round(time.Millisecond), n)
+	if n < uint64(len(calls)) {
+		t.Error("that is no storm")
+	}
+}
+
+// Sessions that end in all ways leave no descriptor open.
+func TestKernelDescriptors(t *testing.T) {
+	tr := openRoCE(t)
+	serve(t, tr, vendor, double)
+	to := toSelf(t, tr)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes what nobody knows any more
+	open := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	before := open()
+	for i := range 50 {
+		again, err := Open(Options{Device: "rxe0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := mad.NewEngine(again, mad.Options{Write: true, Timeout: 5 * time.Second})
+		ctx, cancel := context.WithCancel(t.Context())
+		if i%2 == 1 {
+			time.AfterFunc(time.Millisecond, cancel)
+		}
+		e.Do(ctx, vendorGets(to, 10)...)
+		cancel()
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := Open(Options{Device: "nosuch"}); err == nil {
+			t.Error("there is a device nosuch")
+		}
+	}
+	if after := open(); after > before {
+		t.Errorf("%d descriptors are open, before %d", after, before)
+	}
+}
+
 // What the kernel refuses, with its own errno.
 func TestKernelRefusals(t *testing.T) {
 	tr := openRoCE(t)
@@ -232,6 +325,28 @@ func TestKernelRefusals(t *testing.T) {
 	}
 	if got := send(get(mad.ClassPerf, to)); got != "<nil>" {
 		t.Errorf("afterwards: %s", got)
+	}
+}
+
+// A class and method that another program takes.
+func TestKernelTaken(t *testing.T) {
+	first := openRoCE(t)
+	second, err := Open(Options{Device: "rxe0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	stop, err := first.Accept(vendor, mad.MethodReport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "rxe0/1: another program takes each Report of class Vendor(0x09) that comes to this port (a subnet manager the traps, an event daemon the Reports), and the kernel gives them to one only: end it (fuser -v /dev/infiniband/umad0 shows who has the device open), or use another port (-C, -P) (ioctl: invalid argument)"
+	if _, err := second.Accept(vendor, mad.MethodReport); fmt.Sprint(err) != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	stop()
+	if _, err := second.Accept(vendor, mad.MethodReport); err != nil {
+		t.Errorf("when it is free again: %v", err)
 	}
 }
 
@@ -287,17 +402,32 @@ func TestKernelPermission(t *testing.T) {
 	const child = "UMAD_TEST_CHILD"
 	if os.Getenv(child) != "" {
 		_, err := Open(Options{Device: "rxe0"})
-		fmt.Print(err)
+		fmt.Print(err) // <nil> if there is none
 		os.Exit(0)
 	}
-	openRoCE(t)
-	c := exec.Command("/init", "-test.run=^TestKernelPermission$")
-	c.Env = append(os.Environ(), child+"=1")
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := c.Output()
+	tr := openRoCE(t)
+	open := func() string {
+		c := exec.Command("/init", "-test.run=^TestKernelPermission$")
+		c.Env = append(os.Environ(), child+"=1")
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, err := c.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
 	const want = "rxe0/1: no permission to open /dev/infiniband/umad0: run as root; or "
-	if err != nil || !strings.HasPrefix(string(out), want) {
-		t.Errorf("got %s, %v\nwant %s...", out, err, want)
+	for _, allowed := range []bool{false, true, false} { // granted, and revoked
+		mode := os.FileMode(0o600)
+		if allowed {
+			mode = 0o666
+		}
+		if err := os.Chmod(tr.gsi.path(), mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := open(); allowed && got != "<nil>" || !allowed && !strings.HasPrefix(got, want) {
+			t.Errorf("mode %v: got %s\nwant %s...", mode, got, want)
+		}
 	}
 }
 
