@@ -47,9 +47,11 @@ func (p port) folder() string { return path.Join(deviceClass, p.device, "ports",
 // ErrNoDevice: the host has no RDMA device at all.
 var ErrNoDevice = errors.New("no InfiniBand device on this host (nothing in " + deviceClass + ")")
 
-// ports lists all ports of the host by device and number.
+// ports lists all ports of the host, by number those of a device. Devices come
+// as the kernel lists them, for the first of them is to be infiniband-diags'
+// first, too (rdma-core libibumad umad.c, umad_get_ca_device_list).
 func (s sysfs) ports() ([]port, error) {
-	devices, err := s.list(deviceClass)
+	devices, err := s.names(deviceClass)
 	if err != nil || len(devices) == 0 {
 		return nil, ErrNoDevice
 	}
@@ -110,6 +112,9 @@ func (s sysfs) describe(p *port) error {
 	layer, err := s.text(path.Join(p.folder(), "link_layer"))
 	p.ethernet = err == nil && layer == "Ethernet"
 	state, err1 := s.uint(path.Join(p.folder(), "state"))
+	if kind, err := s.uint(path.Join(deviceClass, p.device, "node_type")); err == nil && mad.NodeType(kind) == mad.NodeTypeSwitch && p.num == 0 {
+		state = uint64(mad.PortStateActive) // whatever it says (libibumad umad.c, resolve_ca_port)
+	}
 	phys, err2 := s.uint(path.Join(p.folder(), "phys_state"))
 	mask, err3 := s.uint(path.Join(p.folder(), "cap_mask"))
 	gid, err4 := s.gid(*p)
@@ -200,13 +205,19 @@ func (s sysfs) nodeGUID(device string) (mad.GUID, error) {
 	return mad.GUID(binary.BigEndian.Uint64(b[8:])), nil
 }
 
-// list names what is in a folder, "mlx5_9" before "mlx5_10".
-func (s sysfs) list(folder string) ([]string, error) {
-	entries, err := afero.ReadDir(s.fs, folder)
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
+// names are what is in a folder, in the kernel's order.
+func (s sysfs) names(folder string) ([]string, error) {
+	f, err := s.fs.Open(folder)
+	if err != nil {
+		return nil, err
 	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+// list names what is in a folder, 9 before 10.
+func (s sysfs) list(folder string) ([]string, error) {
+	names, err := s.names(folder)
 	slices.SortFunc(names, func(a, b string) int {
 		wordA, numA := splitNumber(a)
 		wordB, numB := splitNumber(b)

@@ -87,6 +87,7 @@ func TestChoose(t *testing.T) {
 	planars := planar + fakePort("mlx5_2/1", "active gsi", 0x21, 4) + fakePort("smi3/1", "active", 0x21, 5)
 	twins := fakePort("mlx5_0/1", "active", 0x11, 0) + fakePort("mlx5_1/1", "active", 0x11, 1)
 	virtual := fakePort("mlx5_0/1", "down", 0x11, 0) + fakePort("mlx5_1/1", "active gsi", 0x21, 1)
+	managed := fakePort("sx0/0", "down", 0x11, 0) + "infiniband/sx0/node_type: 2: switch\n" + fakePort("mlx5_0/1", "init", 0x21, 1)
 	broken := fakePort("mlx5_0/1", "active", 0x11, 0) + "infiniband/mlx5_0/ports/1/cap_mask: what\n" + fakePort("mlx5_1/1", "active", 0x21, 1)
 
 	for _, c := range []struct {
@@ -107,7 +108,7 @@ func TestChoose(t *testing.T) {
 		{"no such port", dual, "mlx4_0", 3, "mlx4_0 has no port 3: it has 1, 2"},
 		{"no such port anywhere", dual, "", 3, "no device has a port 3: there are mlx4_0/1 (down, polling), mlx4_0/2 (active, link_up)"},
 		{"no such device", mixed, "mlx4_0", 0, "no device mlx4_0: there is irdma0, mlx5_0"},
-		{"9 before 10", many, "", 0, "mlx5_9/1 umad2"},
+		{"in the order of the folder", many, "", 0, "mlx5_10/1 umad3"}, // here by name
 		{"link up", linkUp, "", 0, "mlx5_1/1 umad1"},
 		{"all down", down, "", 0, "no InfiniBand port is up: mlx5_0/1 (down, polling), mlx5_0/2 (down, polling); see to cable and switch, or name a device to use it all the same (-C)"},
 		{"all down, device named", down, "mlx5_0", 0, "mlx5_0/1 umad0"},
@@ -125,6 +126,7 @@ func TestChoose(t *testing.T) {
 		{"two planarized", planars, "mlx5_2", 0, "mlx5_2/1 umad4 + smi3/1 umad5"},
 		{"one GUID, two ports", twins, "mlx5_1", 0, "mlx5_1/1 umad1"},
 		{"virtual function", virtual, "", 0, "mlx5_1/1 umad1"},
+		{"switch", managed, "", 0, "sx0/0 umad0"},
 		{"unreadable", broken, "", 0, "mlx5_1/1 umad1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

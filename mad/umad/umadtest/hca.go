@@ -51,6 +51,9 @@ func (h *HCA) Set(p mad.Port) error {
 	ne.PutUint16(b[34:], uint16(p.SMLID))
 	b[36], b[37] = p.LMC, p.SMSL
 	b[38], b[39] = uint8(p.State), uint8(mad.PortPhysicalStateLinkUp)
+	if p.State == mad.PortStateDown {
+		b[39] = uint8(mad.PortPhysicalStatePolling)
+	}
 	_, err := h.f.Write(b[:])
 	return err
 }

@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"fabsh/mad"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -44,9 +45,10 @@ const (
 
 // subnet is ibsim's fabric with OpenSM on vib0 and us on vib1.
 type subnet struct {
-	sm   *exec.Cmd
-	log  string // OpenSM's
-	ours *cable
+	sm  *exec.Cmd
+	log string // OpenSM's
+	// The cables of vib0 and vib1.
+	theirs, ours *cable
 }
 
 // start brings up the subnet.
@@ -54,7 +56,7 @@ func start(t *testing.T) *subnet {
 	t.Helper()
 	f := ibsimtest.Start(t, ibsimtest.FatTree(9, 9, 9), ibsimtest.Options{})
 	s := &subnet{log: filepath.Join(f.Dir, "opensm.log")}
-	plugIn(t, ibsim.Options{Socket: f.Name, Node: "host-0-0", ISSM: true})
+	s.theirs = plugIn(t, ibsim.Options{Socket: f.Name, Node: "host-0-0", ISSM: true})
 	s.ours = plugIn(t, ibsim.Options{Socket: f.Name, Node: "host-8-8"})
 	guid, err := os.ReadFile("/sys/class/infiniband/vib0/ports/1/gids/0")
 	if err != nil {
@@ -158,7 +160,6 @@ func TestKernelOpenSM(t *testing.T) {
 		run  func(*testing.T, *subnet)
 	}{
 		{"discovery", testDiscovery},
-		{"default port", testDefaultPort},
 		{"smp_get", testSMPGet},
 		{"smp_set", testSMPSet},
 		{"sa_gettable", testSAGetTable},
@@ -168,6 +169,7 @@ func TestKernelOpenSM(t *testing.T) {
 		{"at once", testAtOnce},
 		{"keys", testKeys}, // OpenSM's log has an error then
 		{"speed", testSpeed},
+		{"port choice", testPortChoice},
 		{"removal", testRemoval}, // the last: of vib1 nothing is left
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
@@ -189,15 +191,6 @@ func testDiscovery(t *testing.T, s *subnet) {
 	is(t, "fabsh", fabsh(t.Context(), "discover()"),
 		fmt.Sprintf("fabric: %d nodes (%d switches, %d CAs), %d links, complete\n", hosts+switches, switches, hosts, hosts+9*9))
 	is(t, "fabsh by LID", fabsh(t.Context(), `f = discover(); len(set([smp_get("NodeInfo", n.lid).node_guid for n in f.nodes]))`), fmt.Sprintln(hosts+switches))
-}
-
-// Without a name, the first port that is up: OpenSM's.
-func testDefaultPort(t *testing.T, s *subnet) {
-	out, err := exec.Command("fabsh", "-c", `smp_get("NodeDescription", dr("0")).node_string`).CombinedOutput()
-	if err != nil {
-		t.Error(err)
-	}
-	is(t, "fabsh", string(out), "\"host-0-0 HCA-1\"\n")
 }
 
 func testSMPGet(t *testing.T, s *subnet) {
@@ -363,6 +356,51 @@ func testSpeed(t *testing.T, s *subnet) {
 	slices.Sort(theirs)
 	t.Logf("fabsh %.2f s (%.2f to %.2f), ibnetdiscover -o 32 %.2f s (%.2f to %.2f)",
 		ours[2].Seconds(), ours[0].Seconds(), ours[4].Seconds(), theirs[2].Seconds(), theirs[0].Seconds(), theirs[4].Seconds())
+}
+
+// Whatever state the ports are in, fabsh and infiniband-diags choose the same
+// one if any is active. Otherwise fabsh wants one whose link is up; they take
+// the first that is not disabled.
+func testPortChoice(t *testing.T, s *subnet) {
+	describe := regexp.MustCompile(`host-[0-9-]+`)
+	const none = "no InfiniBand port is up: vib1/1 (down, polling), vib0/1 (down, polling); see to cable and switch, or name a device to use it all the same (-C)\n"
+	states := []mad.PortState{mad.PortStateActive, mad.PortStateInitialize, mad.PortStateDown}
+	set := func(c *cable, state mad.PortState) {
+		t.Helper()
+		p, err := c.far.Port()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.State = state
+		if err := c.hca.Set(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer set(s.theirs, mad.PortStateActive)
+	defer set(s.ours, mad.PortStateActive)
+	for _, first := range states {
+		for _, second := range states {
+			set(s.theirs, first)
+			set(s.ours, second)
+			for _, flags := range [][]string{nil, {"-P", "1"}, {"-C", "vib1"}} {
+				name := fmt.Sprintf("vib0 %v, vib1 %v, %q", first, second, flags)
+				peer := describe.FindString(ibsimtest.Output(t, ibsimtest.Command(t, "smpquery", append(flags, "-D", "nodedesc", "0")...)))
+				out, _ := exec.Command("fabsh", append(flags, "-q", "-c", `smp_get("NodeDescription", dr("0")).node_string`)...).CombinedOutput()
+				got := describe.FindString(string(out))
+				linkUp := first == mad.PortStateInitialize && second == mad.PortStateDown
+				switch named := len(flags) > 0 && flags[0] == "-C"; {
+				case !named && first == mad.PortStateDown && second == first:
+					if !strings.Contains(string(out), none) {
+						t.Errorf("%s: got %s, want %s", name, out, none)
+					}
+				case !named && linkUp:
+					is(t, name, string(out), "\"host-0-0 HCA-1\"\n")
+				case got == "" || got != peer:
+					t.Errorf("%s: fabsh is on %q, smpquery on %q", name, out, peer)
+				}
+			}
+		}
+	}
 }
 
 // The adapter is pulled out while fabsh sweeps.
