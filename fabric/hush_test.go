@@ -50,9 +50,11 @@ func TestHush(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				n.mu.Lock()
 				if asked > test.most {
 					t.Errorf("%d requests, more than %d", asked, test.most)
 				}
+				n.mu.Unlock()
 				golden.check(t, test.name, describe(f))
 			})
 		})
