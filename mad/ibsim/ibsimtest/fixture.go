@@ -103,6 +103,16 @@ func (f *Fixture) startSM(t testing.TB, o Options) {
 	f.waitUp(t, log)
 }
 
+// RestartSM ends OpenSM, and starts another, as o says.
+func (f *Fixture) RestartSM(t testing.TB, o Options) {
+	t.Helper()
+	stop(f.sm, os.Interrupt)
+	if err := os.Remove(filepath.Join(f.Dir, "opensm.log")); err != nil {
+		t.Fatal(err)
+	}
+	f.startSM(t, o)
+}
+
 func (f *Fixture) waitUp(t testing.TB, log string) {
 	t.Helper()
 	poll(t, "OpenSM to bring the subnet up; see "+log, func() bool {
