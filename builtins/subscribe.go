@@ -69,7 +69,11 @@ A subscription changes nothing of the fabric, and needs no --write. Of a port, t
 
 // notSubscribed says why there is no subscription.
 func (c *call) notSubscribed(infos []mad.InformInfo, err error) error {
-	err = c.failed(&target{label: "InformInfo of the subnet administrator"}, err)
+	label := "InformInfo of the subnet administrator"
+	if c.Text("source") == fromTraps {
+		label = "traps to this port"
+	}
+	err = c.failed(&target{label: label}, err)
 	security := slices.ContainsFunc(infos, func(i mad.InformInfo) bool { return i.TrapNumber >= 256 && i.TrapNumber <= 259 })
 	var me *mad.Error
 	var re *requestError

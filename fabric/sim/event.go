@@ -122,7 +122,9 @@ var nodeInfoGUID = mad.AttrNodeInfo.Field("node_guid")
 // manager before the sweep is sent once more after it.
 func (s *Subnet) changed(p *port) {
 	late := s.linkTraps(p)
-	s.sweep()
+	if !s.leavesLinks {
+		s.sweep()
+	}
 	for _, n := range late {
 		s.linkTrap(n)
 	}

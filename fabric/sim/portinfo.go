@@ -13,6 +13,7 @@ func (r *request) portInfo(set bool) mad.Status {
 		return mad.StatusBadValue
 	}
 	var status mad.Status
+	before := p.state
 	if set {
 		status = r.setPortInfo(p)
 	}
@@ -21,28 +22,11 @@ func (r *request) portInfo(set bool) mad.Status {
 	if r.hideKey {
 		portInfoKey.SetUint(r.data, 0)
 	}
-	if set && status == 0 {
-		r.bringLinkUp(p)
+	// The subnet manager learns of it once the answer is made.
+	if now := p.state; before != now && (min(before, now) == mad.PortStateDown || now == mad.PortStateInitialize) {
+		r.changed(p)
 	}
 	return status
-}
-
-// bringLinkUp is what the subnet manager does, once the answer is made, to a
-// link that has trained again: both its ends become active.
-func (s *Subnet) bringLinkUp(p *port) {
-	if s.sm == nil || s.leavesLinks || !p.up {
-		return
-	}
-	ends := [2]*port{p, p.peer}
-	for _, end := range ends {
-		if end.state != mad.PortStateInitialize {
-			return
-		}
-	}
-	for _, end := range ends {
-		portInfoState.SetUint(end.info[:], uint64(mad.PortStateActive))
-		end.state = mad.PortStateActive
-	}
 }
 
 // setPortInfo does what a Set asks for: all of it or, when a part is not
@@ -102,9 +86,6 @@ func (r *request) setPortInfo(p *port) mad.Status {
 		p.linkDown(asked.PortPhysicalState)
 	case asked.PortState == mad.PortStateDown:
 		p.linkDown(mad.PortPhysicalState(next.LinkDownDefaultState))
-	}
-	if (old.PortState == mad.PortStateDown) != (p.state == mad.PortStateDown) || old.PortState > mad.PortStateInitialize && p.state == mad.PortStateInitialize {
-		r.linkTraps(p)
 	}
 	return 0
 }
