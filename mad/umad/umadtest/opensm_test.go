@@ -45,6 +45,8 @@ const (
 
 // subnet is ibsim's fabric with OpenSM on vib0 and us on vib1.
 type subnet struct {
+	t   *testing.T
+	sim *ibsimtest.Fixture
 	sm  *exec.Cmd
 	log string // OpenSM's
 	// The cables of vib0 and vib1.
@@ -55,13 +57,11 @@ type subnet struct {
 func start(t *testing.T) *subnet {
 	t.Helper()
 	f := ibsimtest.Start(t, ibsimtest.FatTree(9, 9, 9), ibsimtest.Options{})
-	s := &subnet{log: filepath.Join(f.Dir, "opensm.log")}
+	s := &subnet{t: t, sim: f, log: filepath.Join(f.Dir, "opensm.log")}
+	// ISSM: requests, such as Reports, come to the adapter. That is all; the
+	// port does not say that a subnet manager is there.
 	s.theirs = plugIn(t, ibsim.Options{Socket: f.Name, Node: "host-0-0", ISSM: true})
-	s.ours = plugIn(t, ibsim.Options{Socket: f.Name, Node: "host-8-8"})
-	guid, err := os.ReadFile("/sys/class/infiniband/vib0/ports/1/gids/0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.ours = plugIn(t, ibsim.Options{Socket: f.Name, Node: "host-8-8", ISSM: true})
 	// Where OpenSM's messages to the system's log go, instead of to the console.
 	syslog, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "/dev/log"})
 	if err != nil {
@@ -69,6 +69,28 @@ func start(t *testing.T) *subnet {
 	}
 	t.Cleanup(func() { syslog.Close() })
 	go io.Copy(io.Discard, syslog)
+	t.Cleanup(func() {
+		if s.sm != nil {
+			s.stopSM()
+		}
+	})
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of OpenSM's log:\n%s", tail(s.said(t)))
+		}
+	})
+	s.startSM()
+	return s
+}
+
+// startSM starts OpenSM, and waits until the subnet is up.
+func (s *subnet) startSM() {
+	t, f := s.t, s.sim
+	t.Helper()
+	guid, err := os.ReadFile("/sys/class/infiniband/vib0/ports/1/gids/0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	conf := filepath.Join(f.Dir, "opensm.conf")
 	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o666); err != nil {
 		t.Fatal(err)
@@ -84,22 +106,17 @@ func start(t *testing.T) *subnet {
 	if err := s.sm.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		s.sm.Process.Kill()
-		s.sm.Wait()
-	})
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the end of OpenSM's log:\n%s", tail(s.said(t)))
-		}
-	})
 	began := time.Now()
 	wait(t, "OpenSM to bring the subnet up", func() bool {
 		state, _ := os.ReadFile("/sys/class/infiniband/vib1/ports/1/state")
 		return strings.HasPrefix(string(state), "4: ACTIVE") && strings.Contains(s.said(t), "SUBNET UP")
 	})
 	t.Logf("subnet up after %v", time.Since(began).Round(10*time.Millisecond))
-	return s
+}
+
+func (s *subnet) stopSM() {
+	s.sm.Process.Kill()
+	s.sm.Wait()
 }
 
 // said is OpenSM's log.
@@ -168,6 +185,8 @@ func TestKernelOpenSM(t *testing.T) {
 		{"set_lft", testSetLFT},
 		{"at once", testAtOnce},
 		{"keys", testKeys}, // OpenSM's log has an error then
+		{"subscribe", testSubscribe},
+		{"trap agent", testTrapAgent},
 		{"speed", testSpeed},
 		{"port choice", testPortChoice},
 		{"removal", testRemoval}, // the last: of vib1 nothing is left
