@@ -75,6 +75,35 @@ func policyPath(name string) (string, error) {
 // Route runs a policy on the session's fabric and shows what comes of it. Where
 // there are findings the error is an ExitError.
 func (s *Session) Route(ctx context.Context, p Policy) error {
+	return s.withPolicy(ctx, p, func(t *starlark.Thread, policy *policy) error {
+		f, err := s.currentFabric(t)
+		if err != nil {
+			return err
+		}
+		var live *routesValue
+		if p.Diff { // first: if it cannot be had, nothing is computed in vain
+			if live, err = liveRoutes(t, f); err != nil {
+				return err
+			}
+		}
+		routes, err := policy.compute(t, f)
+		if err != nil {
+			return err
+		}
+		return s.judge(ctx, t, routes, live, p)
+	})
+}
+
+// policy is a policy ready to run.
+type policy struct {
+	script string
+	fn     *starlark.Function
+	args   starlark.Tuple
+	kwargs []starlark.Tuple
+}
+
+// withPolicy runs do with the policy that p names, unless p asks for its help.
+func (s *Session) withPolicy(ctx context.Context, p Policy, do func(t *starlark.Thread, policy *policy) error) error {
 	script, err := policyPath(p.Name)
 	if err != nil {
 		return err
@@ -94,28 +123,23 @@ func (s *Session) Route(ctx context.Context, p Policy) error {
 		if err != nil || done {
 			return err
 		}
-		f, err := s.currentFabric(t)
-		if err != nil {
-			return err
-		}
-		var live *routesValue
-		if p.Diff { // first: if it cannot be had, nothing is computed in vain
-			if live, err = liveRoutes(t, f); err != nil {
-				return err
-			}
-		}
-		v, err := starlark.Call(t, fn, append(starlark.Tuple{f}, args...), kwargs)
-		if err != nil {
-			return err
-		}
-		routes, ok := v.(*routesValue)
-		if !ok {
-			return fmt.Errorf("%s: route() returned %s, want routes", script, v.Type())
-		}
-		routes.r.Engine = strings.TrimSuffix(path.Base(script), ".star")
-		routes.notes = append(fabricNotes(f.(*fabricValue).f), routes.notes...)
-		return s.judge(ctx, t, routes, live, p)
+		return do(t, &policy{script, fn, args, kwargs})
 	})
+}
+
+// compute are the tables for a fabric.
+func (p *policy) compute(t *starlark.Thread, f starlark.Value) (*routesValue, error) {
+	v, err := starlark.Call(t, p.fn, append(starlark.Tuple{f}, p.args...), p.kwargs)
+	if err != nil {
+		return nil, err
+	}
+	routes, ok := v.(*routesValue)
+	if !ok {
+		return nil, fmt.Errorf("%s: route() returned %s, want routes", p.script, v.Type())
+	}
+	routes.r.Engine = strings.TrimSuffix(path.Base(p.script), ".star")
+	routes.notes = append(fabricNotes(f.(*fabricValue).f), routes.notes...)
+	return routes, nil
 }
 
 // fabricNotes are what the fabric's file left open and tables depend on.
@@ -238,7 +262,10 @@ func (s *Session) writeTables(ctx context.Context, v *routesValue, path string) 
 
 // Tables are files of tables to be judged. SL and SL2VL may be empty; without
 // LFTs the switches are asked.
-type Tables struct{ LFTs, SL, SL2VL string }
+type Tables struct {
+	LFTs, SL, SL2VL string
+	FailEachLink    bool
+}
 
 // Verify judges tables from files, or those that the switches have. Where there
 // are findings the error is an ExitError.
@@ -267,6 +294,9 @@ func (s *Session) Verify(ctx context.Context, o Tables) error {
 			return err
 		}
 		v.notes = append(fabricNotes(f.f), v.notes...)
+		if o.FailEachLink {
+			return s.judge(ctx, t, v, nil, Policy{Verify: true, FailEachLink: true})
+		}
 		verdict, err := starlark.Call(t, &function{Builtin: &verifyMethod, recv: v}, nil, nil)
 		if err != nil {
 			return err

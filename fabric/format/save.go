@@ -11,12 +11,21 @@ import (
 // WriteFile makes a file of what write writes: a temporary one in the same
 // folder, which then takes the place of the one at path, so that nobody ever
 // finds half a file there. After a failure all is as before.
-func WriteFile(path string, write func(io.Writer) error) (err error) {
+func WriteFile(path string, write func(io.Writer) error) error {
+	return WriteChecked(path, write, nil)
+}
+
+// WriteChecked is WriteFile; before the temporary file takes its place, check,
+// unless it is nil, is given its name. The place must be a file's then.
+func WriteChecked(path string, write func(io.Writer) error, check func(name string) error) (err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // a link stays one
 	}
 	mode := os.FileMode(0o644)
 	if st, err := os.Stat(path); err == nil {
+		if !st.Mode().IsRegular() && check != nil {
+			return fmt.Errorf("%s is no regular file, so it cannot be replaced", path)
+		}
 		if !st.Mode().IsRegular() { // a pipe or terminal cannot be replaced
 			return writeThrough(path, write)
 		}
@@ -48,6 +57,11 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	}
 	if err := f.Close(); err != nil {
 		return err
+	}
+	if check != nil {
+		if err := check(f.Name()); err != nil {
+			return err
+		}
 	}
 	return os.Rename(f.Name(), path)
 }

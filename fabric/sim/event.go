@@ -33,6 +33,12 @@ func (s *Subnet) Link(node mad.GUID, num int) error {
 	})
 }
 
+// Silence makes a port lose all MADs, both ways, or no longer, although its
+// link looks up (Options.Dead).
+func (s *Subnet) Silence(node mad.GUID, num int, silent bool) error {
+	return s.cable(node, num, func(p *port) { p.dead = silent })
+}
+
 func (s *Subnet) cable(node mad.GUID, num int, change func(*port)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,220 @@
+package builtins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fabsh/fabric/sim"
+)
+
+// scene is a fabric that is watched: between two looks at it something
+// happens, and what is said of it is noted.
+type scene struct {
+	subnet *sim.Subnet
+	file   string
+	hups   int
+	reload error
+	step   int
+	steps  []func(s *scene) // one after each round
+	said   []string         // in each round
+	stderr func() string
+	end    context.CancelCauseFunc
+}
+
+func (s *scene) Now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// Sleep is the time between two rounds.
+func (s *scene) Sleep(ctx context.Context, d time.Duration) error {
+	s.said = append(s.said, fmt.Sprintf("%s[%d]", s.stderr(), s.hups))
+	if s.step == len(s.steps) {
+		s.end(ErrInterrupted)
+		return context.Cause(ctx)
+	}
+	s.steps[s.step](s)
+	s.step++
+	return nil
+}
+
+// watched plays a scene, and returns what was said.
+func watched(t *testing.T, spec string, p Policy, steps ...func(*scene)) (*scene, error) {
+	t.Helper()
+	dir := t.TempDir()
+	sc := &scene{file: filepath.Join(dir, "lfts.dump"), steps: steps}
+	p.Out = "lfts.dump"
+	var result error
+	onSim(t, spec, func(o *Options) {
+		o.FS, o.Dir, o.Clock = nil, dir, sc
+		sc.subnet = o.Sim
+	}, func(t *testing.T, f *fixture) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		sc.end = cancel
+		sc.stderr = func() string {
+			defer f.stderr.Reset()
+			return strings.ReplaceAll(f.stderr.String(), "2026-01-02T03:04:05Z ", "")
+		}
+		result = f.Watch(ctx, p, Watch{Every: 10 * time.Second, Reload: func() (string, error) {
+			if sc.reload != nil {
+				return "", sc.reload
+			}
+			sc.hups++
+			return "opensm (process 7)", nil
+		}})
+		sc.said = append(sc.said, strings.TrimSuffix(sc.stderr(), "\n"))
+		if f.stdout.Len() > 0 {
+			t.Errorf("on stdout: %s", f.stdout.String())
+		}
+	})
+	return sc, result
+}
+
+// cable takes a link down or up.
+func cable(t *testing.T, name string, num int, up bool) func(*scene) {
+	return func(s *scene) {
+		do := s.subnet.Unlink
+		if up {
+			do = s.subnet.Link
+		}
+		if err := do(s.subnet.NodeGUIDs(name)[0], num); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func idle(*scene) {}
+
+func checkSaid(t *testing.T, sc *scene, want []string) {
+	t.Helper()
+	if got := strings.Join(sc.said, "\n--\n"); got != strings.Join(want, "\n--\n") {
+		t.Errorf("said\n%s\nwant\n%s", got, strings.Join(want, "\n--\n"))
+	}
+}
+
+func TestWatch(t *testing.T) {
+	var files []string
+	keep := func(s *scene) {
+		b, err := os.ReadFile(s.file)
+		if err != nil {
+			t.Error(err)
+		}
+		files = append(files, string(b))
+	}
+	also := func(a, b func(*scene)) func(*scene) { return func(s *scene) { a(s); b(s) } }
+	sc, err := watched(t, "fattree:k=4,levels=2", Policy{Name: "ftree"},
+		keep, // nothing has happened
+		also(keep, cable(t, "leaf-1", 3, false)),
+		keep,
+		also(keep, cable(t, "leaf-1", 3, true)),
+		keep,
+	)
+	if !errors.Is(err, ErrInterrupted) {
+		t.Errorf("ended with %v", err)
+	}
+	told := "opensm (process 7) is told to read it\n"
+	checkSaid(t, sc, []string{
+		"lfts.dump is new: the first tables\n" + told + "[1]",
+		"[1]",
+		"lfts.dump is new: 15 entries of 5 switches changed\n" + told + "[2]",
+		"[2]",
+		"lfts.dump is new: 15 entries of 5 switches changed\n" + told + "[3]",
+		"[3]",
+		"",
+	})
+	if len(files) != 5 || files[0] != files[1] || files[2] == files[1] || files[2] != files[3] || files[4] != files[0] {
+		t.Error("the files are not those of the topologies")
+	}
+}
+
+// TestWatchUpToDate: what is there already is not written again.
+func TestWatchUpToDate(t *testing.T) {
+	var before os.FileInfo
+	again := func(s *scene) {
+		st, err := os.Stat(s.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before != nil && !os.SameFile(st, before) {
+			t.Error("the file was replaced")
+		}
+		before = st
+	}
+	// A host that comes back with the LID it had is the same topology, and
+	// one more switch port that goes down and up within a round is no change.
+	sc, _ := watched(t, "ring:n=3", Policy{Name: "updn"}, again, again, func(s *scene) {
+		again(s)
+		cable(t, "switch-1", 2, false)(s)
+		cable(t, "switch-1", 2, true)(s)
+	}, again)
+	checkSaid(t, sc, []string{
+		"lfts.dump is new: the first tables\nopensm (process 7) is told to read it\n[1]",
+		"[1]", "[1]", "[1]", "[1]", "",
+	})
+}
+
+// TestWatchStays: in doubt the file stays, nobody is told of it, and one line
+// says why, once.
+func TestWatchStays(t *testing.T) {
+	first := "lfts.dump is new: the first tables\nopensm (process 7) is told to read it\n[1]"
+	t.Run("verdict", func(t *testing.T) {
+		var good string
+		sc, _ := watched(t, "ring:n=5", Policy{Name: "minhop"}, idle, cable(t, "switch-3", 2, false), func(s *scene) {
+			b, err := os.ReadFile(s.file)
+			good = string(b)
+			if err != nil || !strings.HasPrefix(good, "Unicast lids") {
+				t.Errorf("%v: %.40q", err, good)
+			}
+			cable(t, "switch-3", 2, true)(s)
+		}, func(s *scene) {
+			if b, err := os.ReadFile(s.file); err != nil || string(b) != good {
+				t.Errorf("%v: the file has changed", err)
+			}
+		}, idle)
+		// A ring has a credit loop by shortest paths; a line has none.
+		stays := "lfts.dump stays as it is: the verdict is not ok: unreachable 0, loops 0, acyclic False\n"
+		checkSaid(t, sc, []string{stays + "[0]", "[0]", first, stays + "[1]", "[1]", "[1]", ""})
+	})
+	t.Run("sweep", func(t *testing.T) {
+		sc, _ := watched(t, "ring:n=3", Policy{Name: "updn"}, func(s *scene) {
+			s.subnet.Silence(s.subnet.NodeGUIDs("node-0002 HCA-1")[0], 1, true)
+		}, idle, func(s *scene) {
+			s.subnet.Silence(s.subnet.NodeGUIDs("node-0002 HCA-1")[0], 1, false)
+		}, idle)
+		if len(sc.said) != 6 || sc.said[0] != first || sc.said[2] != "[1]" || sc.said[3] != "all is well again\n[1]" || sc.said[4] != "[1]" ||
+			!strings.HasPrefix(sc.said[1], "lfts.dump stays as it is: the sweep is not complete: ") || !strings.Contains(sc.said[1], "timed out after") || strings.Count(sc.said[1], "\n") != 1 {
+			t.Errorf("said %q", sc.said)
+		}
+	})
+	t.Run("reader", func(t *testing.T) {
+		busy := errors.New("the pidfile is empty")
+		sc, err := watched(t, "ring:n=3", Policy{Name: "updn"}, func(s *scene) {
+			s.reload = busy
+			cable(t, "switch-1", 2, false)(s)
+		}, idle, func(s *scene) {
+			s.reload = nil
+		}, func(s *scene) {
+			s.reload = fmt.Errorf("%w: it is gone", ErrNoReader)
+			cable(t, "switch-1", 2, true)(s)
+		})
+		var exit *ExitError
+		if !errors.As(err, &exit) || exit.Code != StatusFabric {
+			t.Errorf("ended with %v", err)
+		}
+		if len(sc.said) != 5 || !strings.HasSuffix(sc.said[1], "changed\nnot reloaded: the pidfile is empty\n[1]") || sc.said[2] != "[1]" ||
+			sc.said[3] != "opensm (process 7) is told to read it\n[2]" || !strings.HasSuffix(sc.said[4], "changed\nnobody reads the file any more: it is gone") {
+			t.Errorf("said %q", sc.said)
+		}
+	})
+	t.Run("policy", func(t *testing.T) {
+		// The shape is checked when the first sweep has been made.
+		_, err := watched(t, "ring:n=3", Policy{Name: "ftree"})
+		if err == nil || !strings.Contains(err.Error(), "no fat tree") {
+			t.Errorf("got %v", err)
+		}
+	})
+}

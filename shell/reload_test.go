@@ -1,0 +1,141 @@
+//go:build linux
+
+package shell
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"fabsh/builtins"
+)
+
+// listener starts a shell that writes a line when it is signalled, and tells
+// with one that it is ready.
+func listener(t *testing.T, trap string) (cmd *exec.Cmd, lines *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.Command("sh", "-c", trap+"; echo ready; while :; do sleep 0.05; done")
+	cmd.Stdout = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait(); r.Close() })
+	expect(t, r, "ready\n")
+	return cmd, r
+}
+
+func expect(t *testing.T, r *os.File, want string) {
+	t.Helper()
+	b := make([]byte, len(want))
+	if n, err := r.Read(b); string(b[:n]) != want {
+		t.Fatalf("read %q, %v, want %q", b[:n], err, want)
+	}
+}
+
+func TestReload(t *testing.T) {
+	cmd, lines := listener(t, `trap "echo hup" HUP`)
+	pid := strconv.Itoa(cmd.Process.Pid)
+	file := filepath.Join(t.TempDir(), "pid")
+	if err := os.WriteFile(file, []byte(pid+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, arg := range []string{pid, file} {
+		r, err := findReader(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			who, err := r.reload()
+			if want := "sh (process " + pid + ")"; who != want || err != nil {
+				t.Errorf("%q, %v, want %q", who, err, want)
+			}
+			expect(t, lines, "hup\n")
+		}
+	}
+
+	// What has become of it decides.
+	byID, err1 := findReader(pid)
+	byFile, err2 := findReader(file)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	byID.start += "0"
+	if _, err := byID.reload(); !errors.Is(err, builtins.ErrNoReader) || !strings.HasSuffix(err.Error(), "process "+pid+" is sh now, another process") {
+		t.Errorf("another process of that ID: %v", err)
+	}
+	byFile.name = "opensm"
+	if _, err := byFile.reload(); err == nil || errors.Is(err, builtins.ErrNoReader) || !strings.HasSuffix(err.Error(), "is sh, and not opensm") {
+		t.Errorf("another program in the file: %v", err)
+	}
+	byID, _ = findReader(pid)
+	byFile, _ = findReader(file)
+	cmd.Process.Kill()
+	cmd.Wait()
+	if _, err := byID.reload(); !errors.Is(err, builtins.ErrNoReader) {
+		t.Errorf("no process: %v", err)
+	}
+	if _, err := byFile.reload(); err == nil || !strings.Contains(err.Error(), "left over from an earlier run") {
+		t.Errorf("no process of the file's: %v", err)
+	}
+	other, lines := listener(t, `trap "echo again" HUP`)
+	if err := os.WriteFile(file, []byte(strconv.Itoa(other.Process.Pid)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := byFile.reload(); err != nil {
+		t.Errorf("started anew: %v", err)
+	}
+	expect(t, lines, "again\n")
+}
+
+func TestFindReader(t *testing.T) {
+	dir := t.TempDir()
+	deaf, _ := listener(t, "true")
+	for name, text := range map[string]string{"empty": "", "text": "opensm", "one": "1\n", "gone": "4194305", "long": strings.Repeat("1", 1000)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for arg, want := range map[string]string{
+		"0":                            "0 is no process to be signalled",
+		"-5":                           "-5 is no process to be signalled",
+		"1":                            "1 is no process to be signalled",
+		"4194305":                      "there is no process 4194305",
+		filepath.Join(dir, "none"):     "no such file or directory",
+		filepath.Join(dir, "empty"):    `it holds no process ID, but ""`,
+		filepath.Join(dir, "text"):     `it holds no process ID, but "opensm"`,
+		filepath.Join(dir, "one"):      "1 is no process to be signalled",
+		filepath.Join(dir, "gone"):     "there is no process 4194305, which the file names: is it left over from an earlier run?",
+		filepath.Join(dir, "long"):     `it holds no process ID, but "11111111111111111111"`,
+		strconv.Itoa(deaf.Process.Pid): "does not catch SIGHUP, which would end it: is it the subnet manager?",
+	} {
+		if _, err := findReader(arg); err == nil || !strings.HasSuffix(err.Error(), want) || !strings.HasPrefix(err.Error(), "--reload "+arg+": ") {
+			t.Errorf("%s: %v, want %s", arg, err, want)
+		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	tail := strings.Repeat(" 0", 18) + " 12345 0 0\n"
+	for stat, want := range map[string]string{
+		"7 (opensm) S" + tail:     "opensm 12345",
+		"7 (a) b (c) d) R" + tail: "a) b (c) d 12345",
+		"7 (opensm) S 1 2 3":      " ",
+		"7 opensm S" + tail:       " ",
+		") (" + tail:              " ",
+		"":                        " ",
+	} {
+		name, start, err := parseStat(stat)
+		if got := name + " " + start; got != want || (err == nil) != (want != " ") {
+			t.Errorf("%q: %q, %v, want %q", stat, got, err, want)
+		}
+	}
+}
