@@ -75,7 +75,14 @@ func (a *app) routeCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("route: %w", err)
 			}
-			return a.onFabric(func(ctx context.Context, s *session) error { return s.Watch(ctx, p, w) })
+			return a.onFabric(func(ctx context.Context, s *session) error {
+				if d := s.deadline; d != nil { // there is nothing to be reported after it
+					var stop context.CancelFunc
+					ctx, stop = context.WithDeadlineCause(ctx, d.at, d.late)
+					defer stop()
+				}
+				return s.Watch(ctx, p, w)
+			})
 		},
 	}
 	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), routeHelp) })

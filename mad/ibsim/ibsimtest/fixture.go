@@ -113,9 +113,12 @@ func (f *Fixture) RestartSM(t testing.TB, o Options) {
 	f.startSM(t, o)
 }
 
+// SMPID is the process of OpenSM.
+func (f *Fixture) SMPID() int { return f.sm.Process.Pid }
+
 func (f *Fixture) waitUp(t testing.TB, log string) {
 	t.Helper()
-	poll(t, "OpenSM to bring the subnet up; see "+log, func() bool {
+	Poll(t, "OpenSM to bring the subnet up; see "+log, func() bool {
 		b, _ := os.ReadFile(log)
 		return bytes.Contains(b, []byte("SUBNET UP"))
 	})
@@ -257,8 +260,8 @@ func stop(c *exec.Cmd, sig os.Signal) {
 	c.Wait()
 }
 
-// poll waits until ready.
-func poll(t testing.TB, what string, ready func() bool) {
+// Poll waits until ready.
+func Poll(t testing.TB, what string, ready func() bool) {
 	t.Helper()
 	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
