@@ -23,7 +23,7 @@ var discoverBuiltin = Builtin{
 	},
 	Doc: `Sweeps the subnet and returns what it found: a fabric.
 Names and GUIDs of targets are looked up in the latest one. What did not answer is among its problems, is warned of on stderr, and makes the exit status 3.
-With via="sa" no node is asked, for where nodes want M_Keys or the local port may not ask them. Such a fabric has no directed routes: its nodes are reached by LID. Nor has it what the subnet administrator does not tell: nodes without a LID, those in none of our partitions, vendors' own speeds such as FDR10.`,
+With via="sa" no node is asked, for where nodes want M_Keys or the local port may not ask them. Such a fabric has no directed routes: its nodes are reached by LID. Nor has it what the subnet administrator does not tell: nodes without a LID, those in none of our partitions, vendors' own speeds such as FDR10, and in OpenSM's case all but the states of ports that are down.`,
 	Example: `
 > f = discover()
 > f
@@ -87,6 +87,10 @@ True
 		if err != nil && !inTime(found, err) {
 			c.count(err)
 			failed := &requestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, advice: c.advice(err)}
+			var send *mad.SendError
+			if errors.As(err, &send) { // virtual functions have no queue pair 0
+				failed.advice = `or ask the subnet administrator: discover(via="sa")`
+			}
 			if errors.Is(err, mad.ErrTimeout) && o.Around.Hops() == 0 {
 				failed.advice = "look at the local device, or allow more with --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
 				if c.hasKeys() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
@@ -40,12 +41,37 @@ func TestViaSA(t *testing.T) {
 				if d := cmp.Diff(swept, told); d != "" || len(swept) < 1000 {
 					t.Errorf("(-swept +by records):\n%s", d)
 				}
+				compareInfos(t, f.sweep(t), f.fabric.f)
 				f.eval(t, &kind, `smp_get("NodeInfo", discover(via="sa").switches[-1]).node_type`)
 				if kind != "switch" {
 					t.Errorf("by LID: %s", kind)
 				}
 			})
 		}
+	}
+}
+
+// compareInfos compares PortInfo by PortInfo, but for what depends on who asked.
+func compareInfos(t *testing.T, swept, told *fabric.Fabric) {
+	compared := 0
+	for i := range swept.Ports() {
+		p, q := &swept.Ports()[i], &told.Ports()[i]
+		if p.Info() == nil || q.Info() == nil {
+			continue // of a channel adapter, a port without a LID
+		}
+		a, b := *p.Info(), *q.Info()
+		if a.PortState == mad.PortStateDown { // OpenSM keeps no more of it (osm_port.c, osm_physp_set_port_info)
+			a, b = mad.PortInfo{PortState: a.PortState, PortPhysicalState: a.PortPhysicalState}, mad.PortInfo{PortState: b.PortState, PortPhysicalState: b.PortPhysicalState}
+		} else {
+			compared++
+		}
+		a.LocalPortNum, b.LocalPortNum = 0, 0
+		if d := cmp.Diff(a, b); d != "" {
+			t.Errorf("%s (-swept +by records):\n%s", p.Label(), d)
+		}
+	}
+	if compared < 2*swept.Links() {
+		t.Errorf("%d of %d ports compared", compared, len(swept.Ports()))
 	}
 }
 

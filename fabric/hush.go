@@ -17,7 +17,7 @@ import (
 type hush struct {
 	over    bool  // one has answered
 	open    int   // asked
-	held    []int // ports behind which nobody was asked, or once only
+	held    []int // ports behind which nobody was asked yet
 	retries int   // of requests for NodeInfo
 }
 
@@ -55,10 +55,7 @@ func (s *sweep) heard(r *request) {
 	switch {
 	case !silent:
 		h.over, h.retries = true, 0
-	case once:
-		h.held = append(h.held, r.port)
-		return
-	case h.open > 0:
+	case once, h.open > 0:
 		return
 	default:
 		h.retries = -1

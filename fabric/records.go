@@ -17,8 +17,9 @@ import (
 //
 // There are no directed routes in it, nor any of what the administrator does
 // not know or does not tell: nodes without a LID, those in none of our
-// partitions, M_Keys, vendors' own speeds. A table that the transport cannot
-// carry is asked for record by record, from port to port.
+// partitions, M_Keys, vendors' own speeds, and in OpenSM's case all but the
+// states of ports that are down. A table that the transport cannot carry is
+// asked for record by record, from port to port.
 //
 // A fabric comes back even where a part of the records does not: its Problems
 // say what. The error is for an administrator that tells of no node, and for an
@@ -164,7 +165,6 @@ func (r *records) take(a *mad.Attribute, c *mad.Call) error {
 
 // crawl reads record by record, from one port to those that its links lead to.
 func (r *records) crawl(ctx context.Context, from mad.LID) error {
-	r.links = nil
 	failed := map[*mad.Attribute][]error{}
 	ask := func(calls []*mad.Call) error {
 		if err := r.engine.Do(ctx, calls...); err != nil {
@@ -289,7 +289,6 @@ func sortedLIDs[T any](m map[mad.LID]T) []mad.LID {
 
 // addLinks connects what LinkRecords, of either direction or of both, connect.
 func (r *records) addLinks(b *Builder, places map[mad.LID]place) {
-	done := map[[2]place]bool{}
 	for _, l := range r.links {
 		from, ok := places[l.FromLID]
 		to, also := places[l.ToLID]
@@ -298,10 +297,6 @@ func (r *records) addLinks(b *Builder, places map[mad.LID]place) {
 			continue
 		}
 		from.port, to.port = int(l.FromPort), int(l.ToPort)
-		if done[[2]place{from, to}] {
-			continue
-		}
-		done[[2]place{from, to}], done[[2]place{to, from}] = true, true
 		if err := b.Link(from.node, from.port, to.node, to.port); err != nil {
 			r.problem(ProblemChanged, "%v; discover again", err)
 		}

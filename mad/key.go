@@ -34,7 +34,7 @@ func (k *Keys) Of(g Guard) uint64 {
 		return 0
 	}
 	for _, guid := range []GUID{g.Port, g.Node} {
-		if key, ok := k.Ports[guid]; ok && guid != 0 {
+		if key, ok := k.Ports[guid]; ok {
 			return key
 		}
 	}
