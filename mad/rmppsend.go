@@ -193,7 +193,7 @@ func (s *callState) lastEnd() time.Duration {
 }
 
 // tooLong: that is when it is given up, for segments and ACKs came and came.
-func (s *callState) tooLong() bool { return s.giveUp >= s.lastEnd() }
+func (s *callState) tooLong() bool { return s.giveUp >= s.lastEnd() && s.wait < recordedTimeout }
 
 // noRespTime in RRespTime says nothing.
 const noRespTime = 31

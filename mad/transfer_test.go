@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -260,9 +261,9 @@ func FuzzTransfer(f *testing.F) {
 	f.Add(uint16(0xffff), []byte{1, 1, 3, 255, 1, 2, 1, 0, 1, 3, 5, 30})
 	f.Fuzz(func(t *testing.T, size uint16, script []byte) {
 		synctest.Test(t, func(t *testing.T) {
-			sent := 0
+			var sent atomic.Int64
 			e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
-				sent++
+				sent.Add(1)
 				// Four bytes an answer: what it is, its number, two more.
 				for n := min(len(script)/4, 3); n > 0; n-- {
 					b := script[:4]
@@ -290,8 +291,8 @@ func FuzzTransfer(f *testing.F) {
 				c = getTable(1)
 			}
 			e.Do(t.Context(), c)
-			if c.Elapsed > time.Minute || (c.Err == nil) != (c.Table != nil) || sent > 20000 {
-				t.Errorf("%v after %v, table of %d bytes, %d sent", c.Err, c.Elapsed, len(c.Table), sent)
+			if c.Elapsed > time.Minute || (c.Err == nil) != (c.Table != nil) || sent.Load() > 20000 {
+				t.Errorf("%v after %v, table of %d bytes, %d sent", c.Err, c.Elapsed, len(c.Table), sent.Load())
 			}
 			time.Sleep(time.Minute)
 			checkEmpty(t, e)
