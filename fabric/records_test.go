@@ -221,3 +221,24 @@ func TestDiscoverSAEnded(t *testing.T) {
 		}
 	})
 }
+
+// TestDiscoverSASpeeds: PortInfoRecords are asked for as one who knows the
+// extended speeds asks.
+func TestDiscoverSASpeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		e := filtered(t, "ring:n=3", filter{drop: func(m []byte) bool {
+			if attributeOf(m) == mad.AttrPortInfoRecord && m[3] == byte(mad.MethodGetTable) {
+				f := mad.AttrPortInfoRecord.Field("options")
+				if asked++; f.Uint(m[mad.SADataOffset:]) != 0x80 || binary.BigEndian.Uint64(m[mad.SAMaskOffset:]) != f.Mask() {
+					t.Errorf("asked with % x", m[mad.SAMaskOffset:mad.SADataOffset+4])
+				}
+			}
+			return false
+		}})
+		defer e.Close()
+		if _, err := viaSA(t, e); err != nil || asked == 0 {
+			t.Errorf("%v, asked %d times", err, asked)
+		}
+	})
+}
