@@ -3,7 +3,7 @@
 //
 //	cli.go        commands and flags
 //	route.go      the commands route and verify
-//	decode.go     the command decode
+//	decode.go     the command decode; sim.go: the commands sim and snapshot
 //	open.go       from -F to a session
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
@@ -110,7 +110,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
 	root.Flags().StringVarP(&a.code, "command", "c", "", "run `CODE` and show the value of its last expression")
 	a.settings.addFlags(root.Flags())
 	completeFlags(root)
-	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.decodeCommand(), a.versionCommand(), a.docCommand())
+	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.versionCommand(), a.docCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -263,7 +263,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that are no scripts.
-var commandWords = []string{"route", "verify", "version", "doc", "help", "completion"}
+var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "version", "doc", "help", "completion"}
 
 // checkScript says so before a fabric is opened if there is no such script.
 func checkScript(path string) error {

@@ -1,0 +1,113 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+)
+
+// simCommand writes the topologies of -F sim to files.
+func (a *app) simCommand() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "sim [SPEC] [--out FILE]",
+		Short: "Write the topology of a simulated fabric, for ibsim and all who read ibnetdiscover's files",
+		Long: `Write the topology of a simulated fabric, as ibnetdiscover prints it: ibsim reads
+that, and so do -F file: and -F sim:.
+
+SPEC is KIND[:KEY=VALUE,...] as with -F sim:. The kinds are fattree, pgft, ring,
+mesh, torus, hyperx, dragonfly, random; or a file of a topology. With all of them
+go remove_links=, remove_switches= and seed=: parts that are not there.`,
+		Example: `  fabsh sim fattree:k=8,levels=3 --out net
+  fabsh sim dragonfly:a=4,p=2,h=2,remove_links=5%,seed=3 > net`,
+		Args: func(_ *cobra.Command, words []string) error {
+			if len(words) > 1 {
+				return fmt.Errorf("sim: takes one SPEC, and here is also %q", words[1])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, words []string) error {
+			spec := ""
+			if len(words) > 0 {
+				spec = words[0]
+			}
+			if c.Flags().Changed("out") && out == "" {
+				return errors.New("sim: --out needs the name of a file")
+			}
+			f, err := bringUp(spec)
+			if err != nil {
+				return fmt.Errorf("sim: %w", err)
+			}
+			write := func(w io.Writer) error { return format.Dump(w, f, string(format.KindIbnetdiscover)) }
+			if out == "" {
+				return write(a.console.Out())
+			}
+			switch err := format.WriteFile(out, write); {
+			case errors.Is(err, fs.ErrNotExist):
+				return fmt.Errorf("sim: --out %s: there is no such folder", out)
+			case err != nil:
+				return &hostError{fmt.Errorf("sim: --out: %w", err)}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "write to `FILE` instead of the output")
+	c.SetFlagErrorFunc(flagError)
+	c.MarkFlagFilename("out")
+	return c
+}
+
+// bringUp makes a simulated fabric, and finds it as its subnet manager has set
+// it up: with LIDs, widths and speeds.
+func bringUp(spec string) (*fabric.Fabric, error) {
+	f, o, err := sim.Parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	node, err := simNode(f, "")
+	if err != nil {
+		return nil, err
+	}
+	t, err := sim.New(f, o).Attach(node, 0)
+	if err != nil {
+		return nil, err
+	}
+	e := mad.NewEngine(t, mad.Options{})
+	defer e.Close()
+	return fabric.Discover(context.Background(), e, fabric.DiscoverOptions{})
+}
+
+// snapshotCommand writes a fabric with its tables.
+func (a *app) snapshotCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "snapshot FILE",
+		Short: "Sweep the fabric, read its forwarding tables, and keep all in a file",
+		Long: `Sweep the fabric, read the forwarding tables of all switches, and write what was
+found to FILE, compressed and with a checksum; keys are left out. -F file:FILE
+and load_fabric(FILE) read the fabric, load_routes(FILE) and verify --lfts FILE
+the tables. With -F file:PATH a topology is converted.`,
+		Example: `  fabsh snapshot monday.snap
+  fabsh -F file:monday.snap verify --lfts monday.snap`,
+		Args: func(_ *cobra.Command, words []string) error {
+			switch {
+			case len(words) == 0:
+				return errors.New("snapshot: to which file?")
+			case len(words) > 1:
+				return fmt.Errorf("snapshot: takes one FILE, and here is also %q", words[1])
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, words []string) error {
+			return a.onFabric(func(ctx context.Context, s *session) error { return s.Snapshot(ctx, words[0]) })
+		},
+	}
+}
