@@ -53,7 +53,7 @@ func attach(t *testing.T, spec string) mad.Transport {
 	return tr
 }
 
-func attachSubnet(t *testing.T, spec string) (*sim.Subnet, mad.Transport) {
+func attachSubnet(t testing.TB, spec string) (*sim.Subnet, mad.Transport) {
 	t.Helper()
 	fab, o, err := sim.Parse(spec)
 	if err != nil {
