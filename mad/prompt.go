@@ -15,7 +15,7 @@ type Prompt interface {
 
 // promptBatch is after how many datagrams the reader sends, though more have
 // come: the peer has something to do meanwhile.
-const promptBatch = 8
+const promptBatch = 32
 
 // sendPromptly sends all there is to send, unless the writer is about it. The
 // reader calls it. any: it has sent something.
