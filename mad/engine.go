@@ -376,7 +376,9 @@ func (e *Engine) end(c *Call, now time.Duration, err error, ended *callList) {
 		if c.s.phase == phaseResend {
 			d.kind.again.remove(c)
 		}
-		e.breakTransfer(c, err)
+		if c.s.rx != nil || c.s.tx != nil {
+			e.breakTransfer(c, err)
+		}
 		e.sendNoMore(c)
 		e.leaveWindow(c)
 		e.timers.remove(c)

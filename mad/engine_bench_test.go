@@ -1,6 +1,7 @@
 package mad
 
 import (
+	"runtime"
 	"testing"
 )
 
@@ -37,11 +38,14 @@ type again struct {
 	Call
 	e    *Engine
 	left *int // of the reader goroutine
+	most *int // goroutines, ever
 	done chan struct{}
 }
 
 func (a *again) Complete(c *Call) {
-	*a.left--
+	if *a.left--; *a.left%100 == 0 {
+		*a.most = max(*a.most, runtime.NumGoroutine())
+	}
 	switch {
 	case c.Err != nil:
 		panic(c.Err)
@@ -53,22 +57,48 @@ func (a *again) Complete(c *Call) {
 	}
 }
 
-func BenchmarkEngineEcho(b *testing.B) {
+// echo asks n questions of an echo, 32 at a time, and returns how many
+// goroutines there were at most.
+func echo(n int, begin func()) (most int) {
 	e := NewEngine(&echoTransport{make(chan [Size]byte, 64), make(chan struct{})}, Options{})
 	defer e.Close()
-	left := max(b.N, 32)
+	left := max(n, 32)
 	done := make(chan struct{})
 	var calls [32]again
 	for i := range calls {
-		calls[i] = again{e: e, left: &left, done: done}
+		calls[i] = again{e: e, left: &left, most: &most, done: done}
 		calls[i].PutSMP(MethodGet, 0x11, 0, nil)
 		calls[i].SetLID(LID(i + 1))
 		calls[i].Notify = &calls[i]
 	}
-	b.ReportAllocs()
-	b.ResetTimer()
+	begin()
 	for i := range calls {
 		e.Start(&calls[i].Call)
 	}
 	<-done
+	return most
+}
+
+func BenchmarkEngineEcho(b *testing.B) {
+	b.ReportAllocs()
+	echo(b.N, b.ResetTimer)
+}
+
+// TestCost: a call costs no allocation and no goroutine.
+func TestCost(t *testing.T) {
+	const calls = 100000
+	var before, after runtime.MemStats
+	goroutines := 0
+	most := echo(calls, func() {
+		runtime.ReadMemStats(&before)
+		goroutines = runtime.NumGoroutine()
+	})
+	runtime.ReadMemStats(&after)
+	// Destinations, and what the runtime itself needs now and then.
+	if n := after.Mallocs - before.Mallocs; n > calls/100 {
+		t.Errorf("%d allocations for %d calls", n, calls)
+	}
+	if most > goroutines {
+		t.Errorf("%d goroutines, %d before the first call", most, goroutines)
+	}
 }
