@@ -27,8 +27,8 @@ func (f *forgetful) Send(d *mad.Datagram) error {
 		if f.ignore {
 			d.MAD[3] = byte(mad.MethodGet)
 		}
-		if f.loseAnswers { // those to a TransactionID of our own
-			d.MAD[8] = 0xff
+		if f.loseAnswers { // they come with a transaction ID that nobody has
+			d.MAD[12] ^= 0x80
 		}
 	}
 	return f.Transport.Send(d)

@@ -97,6 +97,17 @@ var saChangeSteps = []string{
 	`group(h)`,
 	`join(h, me, "send_only_full_member", **dict(new, **mtu))`,
 	`leave(h, me, "send_only_full_member")`,
+	// MTU and rate that are not said exactly.
+	`join(h, me, mtu_selector="less_than", mtu="2048", rate_selector="less_than", rate="10", **new)`,
+	`leave(h, me)`,
+	`join(h, me, mtu_selector="less_than", mtu="4096", rate_selector="less_than", rate="300", **new)`,
+	`leave(h, me)`,
+	`join(h, me, mtu_selector="exactly", mtu="2048", rate_selector="greater_than", rate="10", **new)`,
+	`leave(h, me)`,
+	`join(h, me, mtu_selector="less_than", mtu="256", **new)`,
+	`join(h, me, mtu_selector="greater_than", mtu="4096", **new)`,
+	`join(h, me, rate_selector="less_than", rate="2.5", **new)`,
+	`join(h, me, rate_selector="greater_than", rate="300", **new)`,
 	// The administrator chooses the MGID.
 	`join("::", me, **dict(new, **mtu))`,
 	`leave("ff12:a01b:fe80::", me)`,

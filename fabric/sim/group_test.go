@@ -1,0 +1,42 @@
+package sim
+
+import (
+	"testing"
+
+	"fabsh/mad"
+)
+
+// TestForeignMember: a port's membership is its own to end; only what another
+// port joined for it, others may end too.
+func TestForeignMember(t *testing.T) {
+	r := newRig(t, small)
+	const one, two = "node-0001 HCA-1", "node-0002 HCA-1"
+	ask := func(from string, m mad.Method, member string) mad.Status {
+		record := make([]byte, mad.AttrMCMemberRecord.Size)
+		rec := mad.MCMemberRecord{MGID: mad.MakeGID(0xff12000100000000, 7), PortGID: r.at(member, 1).gid(), JoinState: mad.JoinStateFullMember, PKey: defaultPKey}
+		rec.Encode(record)
+		c := sa(m, mad.AttrMCMemberRecord, 0, createComponents, record, r.sm.lid)
+		if !r.attach(from).ask(t, c) {
+			t.Fatal("no answer")
+		}
+		return c.Header().Status
+	}
+	for i, step := range []struct {
+		from   string
+		method mad.Method
+		member string
+		want   mad.Status
+	}{
+		{one, mad.MethodSet, one, 0},
+		{two, mad.MethodDelete, one, mad.StatusRequestInvalid},
+		{two, mad.MethodSet, one, mad.StatusRequestInvalid},
+		{one, mad.MethodSet, two, 0},
+		{two, mad.MethodDelete, two, 0},
+		{one, mad.MethodDelete, one, 0},
+		{one, mad.MethodDelete, one, mad.StatusRequestInvalid},
+	} {
+		if got := ask(step.from, step.method, step.member); got != step.want {
+			t.Errorf("step %d: %v, want %v", i, got, step.want)
+		}
+	}
+}
