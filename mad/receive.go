@@ -157,7 +157,7 @@ func (e *Engine) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration
 	if e.traits.Recorded {
 		e.leaveWindow(c)
 		if d.Took > 0 {
-			c.s.started, c.s.firstSent = now-d.Took, now-d.Took
+			c.s.started, c.s.firstSent, c.s.giveUp = now-d.Took, now-d.Took, now
 			e.timedOut(c, now, ended)
 		} else {
 			e.resend(c, now)
