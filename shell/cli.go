@@ -240,16 +240,22 @@ func (a *app) run(words []string) error {
 			return err
 		}
 	}
+	var d *deadline // at the prompt each statement has its own
+	prompt := !hasCode && len(words) == 0 && a.isPrompt()
+	if !prompt {
+		d = a.startDeadline()
+		defer d.stop()
+	}
 	s, err := a.open(!hasCode && len(words) == 0)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	if !hasCode && len(words) == 0 && a.isPrompt() {
+	if prompt {
 		s.limit = a.deadline.value
-	} else {
-		defer s.startDeadline()()
 	}
+	s.deadline = d
+	d.limit(s.engine)
 	switch {
 	case hasCode:
 		a.status = s.evaluate(func(ctx context.Context) error { return s.RunCode(ctx, "<command>", a.code) })

@@ -19,24 +19,24 @@ const grace = 10 * time.Second
 // program is ended where that is of no use: it may hang with a pipe that nobody
 // reads.
 type deadline struct {
-	engine *mad.Engine // nil: no live fabric
-	late   *builtins.DeadlineError
-	at     time.Time
-	over   context.Context // ends with the grace
-	end    context.CancelCauseFunc
-	kill   func(why error) // nil: nothing is ended by force
+	late *builtins.DeadlineError
+	at   time.Time
+	over context.Context // ends with the grace
+	end  context.CancelCauseFunc
+	kill func(why error) // nil: nothing is ended by force
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex  // guards all below
+	engine  *mad.Engine // nil: no live fabric, or none yet
 	timer   *time.Timer
 	stopped bool
 }
 
 // startDeadline starts the time; nil if after is 0, for then there is no end.
-func startDeadline(after time.Duration, e *mad.Engine, kill func(why error)) *deadline {
+func startDeadline(after time.Duration, kill func(why error)) *deadline {
 	if after == 0 {
 		return nil
 	}
-	d := &deadline{engine: e, late: &builtins.DeadlineError{After: after}, at: time.Now().Add(after), kill: kill}
+	d := &deadline{late: &builtins.DeadlineError{After: after}, at: time.Now().Add(after), kill: kill}
 	d.over, d.end = context.WithCancelCause(context.Background())
 	d.mu.Lock() // the timer may go off before it is stored
 	defer d.mu.Unlock()
@@ -65,6 +65,19 @@ func (d *deadline) close() {
 	d.end(why)
 	if d.kill != nil {
 		d.timer = time.AfterFunc(endsWithin, func() { d.kill(why) })
+	}
+}
+
+// limit has e end when the time does, or now if that is over.
+func (d *deadline) limit(e *mad.Engine) {
+	if d == nil || e == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.engine = e
+	if d.hasPassed() {
+		e.Halt(d.late)
 	}
 }
 

@@ -157,3 +157,15 @@ func TestIbsimKilled(t *testing.T) {
 		t.Errorf("stderr: %s\nwant %v", errs.String(), want)
 	}
 }
+
+// TestIbsimHangs: a deadline also ends what waits for a fabric to be opened.
+func TestIbsimHangs(t *testing.T) {
+	t.Parallel()
+	f := ibsimtest.Start(t, twoSwitches, ibsimtest.Options{})
+	resume := f.Freeze(t)
+	defer resume()
+	got := outcome(fabsh(t, nil, "-F", "ibsim:"+f.Name, "--deadline", "1", "-c", "1"))
+	if want := "fabsh: deadline of 1s passed, and the session had not ended 10s later\n[exit status 3]\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -233,12 +233,15 @@ func (a *app) onFabric(task func(context.Context, *session) error) error {
 	if err := a.settings.check(); err != nil {
 		return err
 	}
+	d := a.startDeadline()
+	defer d.stop()
 	s, err := a.open(false)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	defer s.startDeadline()()
+	s.deadline = d
+	d.limit(s.engine)
 	a.status = s.evaluate(func(ctx context.Context) error { return task(ctx, s) })
 	s.summary()
 	return nil

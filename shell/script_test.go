@@ -31,6 +31,7 @@ var testEnv = []string{"GORACE=atexit_sleep_ms=0"}
 //
 // checks whole sessions with all that they write.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

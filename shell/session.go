@@ -56,13 +56,13 @@ func (s *session) doing() string {
 	return fmt.Sprintf("%d MADs sent, %d answered", st.Sent, st.Answered)
 }
 
-// startDeadline starts the time that the session has. Its last words do not go
-// by way of the console, where what hangs may be.
-func (s *session) startDeadline() (stop func()) {
-	s.deadline = startDeadline(s.app.deadline.value, s.engine, func(why error) {
-		s.app.interrupts.force(func() { fmt.Fprintf(s.app.console.stderr, "fabsh: %v\n", why) }, builtins.StatusFabric)
+// startDeadline starts the time that the session has, opening the fabric
+// included. Its last words do not go by way of the console, where what hangs
+// may be.
+func (a *app) startDeadline() *deadline {
+	return startDeadline(a.deadline.value, func(why error) {
+		a.interrupts.force(func() { fmt.Fprintf(a.console.stderr, "fabsh: %v\n", why) }, builtins.StatusFabric)
 	})
-	return s.deadline.stop
 }
 
 // evaluate runs code or a script, reports what went wrong, and returns the
@@ -99,7 +99,8 @@ func (s *session) finalStatus(worst int, err error) int {
 func (s *session) attempt(fn func(context.Context) error) error {
 	d := s.deadline
 	if s.limit > 0 {
-		d = startDeadline(s.limit, s.engine, nil)
+		d = startDeadline(s.limit, nil)
+		d.limit(s.engine)
 		defer d.stop()
 	}
 	before := s.cancelled()
