@@ -171,7 +171,7 @@ var loadFabricBuiltin = Builtin{
 	Group:  groupFabric,
 	Params: []Param{{Name: "path", Kind: KindPath, Doc: "the file; below the working directory, the script's folder or a folder of -I"}},
 	Doc: `Reads a fabric from a topology file.
-That of ibnetdiscover and that of ibsim are told apart by their content.`,
+It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, or a snapshot of fabsh: the content tells. Where a file has no LIDs they are given in its order, from 1; problems says so.`,
 	Example: `
 > load_fabric("net.topo").switches[0].name
 "leaf-1"

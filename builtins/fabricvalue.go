@@ -3,6 +3,7 @@ package builtins
 import (
 	"bytes"
 	"fmt"
+	"io"
 
 	"go.starlark.net/starlark"
 
@@ -147,18 +148,42 @@ func (p problem) Attr(name string) (starlark.Value, error) { return problemType.
 
 var dumpMethod = Builtin{
 	Name:   "dump",
-	Params: []Param{{Name: "kind", Kind: KindChoice, Default: `"ibnetdiscover"`, Doc: `"ibnetdiscover"; "opensm-subnet", as opensm-subnet.lst; "topo", of ibdm`}},
-	Doc: `Returns the fabric as a topology file's text.
-It is pure: nothing is asked of the fabric.`,
+	Params: []Param{{Name: "kind", Kind: KindChoice, Default: `"ibnetdiscover"`, Doc: `"ibnetdiscover", which ibsim reads too; "opensm-subnet", as opensm-subnet.lst; "topo" and "ibnl", of ibdm; "guid2lid", of OpenSM; "node-name-map"`}},
+	Doc: `Returns the fabric as a file's text.
+"ibnl" is a dict of texts by file name, which belong beside the file of "topo". Nothing is asked of the fabric.`,
 	Example: `
 > discover().dump("ibnetdiscover").splitlines()[0]
 "#"
 `,
 	fn: func(c *call) (starlark.Value, error) {
+		f, kind := c.recv.(*fabricValue).f, c.Text("kind")
+		if kind == string(format.KindIBNL) {
+			return ibnls(f)
+		}
 		var b bytes.Buffer
-		if err := format.Dump(&b, c.recv.(*fabricValue).f, c.Text("kind")); err != nil {
+		if err := format.Dump(&b, f, kind); err != nil {
 			return nil, fmt.Errorf("dump: %w", err)
 		}
 		return starlark.String(b.String()), nil
 	},
+}
+
+// ibnls are the texts of ibdm's descriptions of systems, by file name.
+func ibnls(f *fabric.Fabric) (starlark.Value, error) {
+	files := new(starlark.Dict)
+	err := format.WriteIBNLs(f, func(name string) (io.WriteCloser, error) {
+		return &dictFile{files: files, name: name}, nil
+	})
+	return files, err
+}
+
+// dictFile becomes an entry of a dict when it is closed.
+type dictFile struct {
+	bytes.Buffer
+	files *starlark.Dict
+	name  string
+}
+
+func (d *dictFile) Close() error {
+	return d.files.SetKey(starlark.String(d.name), starlark.String(d.String()))
 }

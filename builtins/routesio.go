@@ -261,7 +261,7 @@ func (c *call) readRoutes(f *fabricValue) (*routesValue, error) {
 	return v, nil
 }
 
-const dumpWords = `"opensm-lfts": what OpenSM's engine file reads; "opensm-fdbs": what ibdmchk reads; "opensm-lid-matrix": distances; "opensm-sl2vl", "path-sl": virtual lanes and service levels`
+const dumpWords = `"opensm-lfts": what OpenSM's engine file reads; "opensm-fdbs": what ibdmchk reads; "opensm-lid-matrix": distances; "opensm-sl2vl", "ibdm-sl2vl" (for ibdmchk), "path-sl": virtual lanes and service levels`
 
 var dumpRoutesMethod = Builtin{
 	Name:   "dump",
@@ -307,6 +307,8 @@ func (v *routesValue) write(ctx context.Context, w io.Writer, kind format.Kind) 
 		})
 	case format.KindSL2VL:
 		return format.WriteSL2VLs(w, g.Fabric(), v.lanes)
+	case format.KindShortSL2VL:
+		return format.WriteShortSL2VLs(w, g.Fabric(), v.lanes)
 	}
 	return fmt.Errorf("no format %q; there is %s", kind, dumpWords)
 }

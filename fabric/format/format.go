@@ -28,6 +28,8 @@ var writers = []struct {
 	{KindIbnetdiscover, dumpIbnetdiscover},
 	{KindSubnet, dumpSubnet},
 	{KindTopo, dumpTopo},
+	{KindGUID2LID, WriteGUID2LID},
+	{KindNodeNames, WriteNodeNames},
 }
 
 // Kinds are the names of the formats that Dump knows, in order.
