@@ -94,9 +94,6 @@ type Engine struct {
 	out Datagram // the sender's: the writer's, or, while that is idle, the reader's
 }
 
-// errStalled ends what waits for a transport that takes no datagrams.
-var errStalled = fmt.Errorf("%w before it could be sent, for the transport takes no datagrams", ErrTimeout)
-
 // NewEngine starts an engine on t, which it owns from now on.
 func NewEngine(t Transport, o Options) *Engine {
 	if o.Window <= 0 {
@@ -159,7 +156,7 @@ func (e *Engine) Start(c *Call) {
 		err = cmp.Or(e.err, e.halted)
 	}
 	if err == nil && e.stalled {
-		err = errStalled
+		err = e.stallError()
 	}
 	if err != nil {
 		e.stats.Refused++
@@ -201,7 +198,9 @@ func (e *Engine) Cancel(c *Call, cause error) {
 	var ended callList
 	e.mu.Lock()
 	if c.s.phase != phaseIdle {
-		e.stats.Cancelled++
+		if c.Attempts > 0 {
+			e.stats.Cancelled++
+		}
 		e.end(c, e.now(), cause, &ended)
 	}
 	e.unlock()

@@ -98,7 +98,7 @@ func TestStalled(t *testing.T) {
 			}
 		}
 		do(3 * time.Second)
-		want := "SubnGet(NodeInfo) to LID 10: timed out before it could be sent, for the transport takes no datagrams"
+		want := "SubnGet(NodeInfo) to LID 10: timed out before it could be sent: the transport has taken nothing for 3s; see whether the device or simulator is stuck"
 		if calls[1].Err != nil || calls[9].Err == nil || calls[9].Err.Error() != want {
 			t.Errorf("got  %v, %v\nwant nil, %s", calls[1].Err, calls[9].Err, want)
 		}
@@ -187,4 +187,26 @@ func TestSlowWriter(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSlowTransport: a transport that takes longer for a datagram than a call
+// may wait for its answer is not stuck: all is sent.
+func TestSlowTransport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := NewEngine(newFake(func(f *fakeTransport, d Datagram) {
+			time.Sleep(50 * ms)
+			f.deliver(respond(d))
+		}), Options{Timeout: ms})
+		defer mustClose(t, e)
+		var calls []*Call
+		for i := range LID(100) {
+			calls = append(calls, getNodeInfo(i+1))
+		}
+		e.Do(t.Context(), calls...)
+		for i, c := range calls {
+			if c.Attempts == 0 {
+				t.Errorf("call %d was never sent: %v", i, c.Err)
+			}
+		}
+	})
 }

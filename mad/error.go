@@ -106,6 +106,9 @@ func (e *Error) Error() string {
 	fmt.Fprintf(&b, ") to %s: ", e.Dest)
 	if e.Status != 0 {
 		fmt.Fprintf(&b, "%s (status %#04x)", e.Status.Text(e.Class), uint16(e.Status))
+		if e.Status&StatusBusy != 0 {
+			fmt.Fprintf(&b, " after %s", e.attempts())
+		}
 		if e.Err != nil {
 			b.WriteString(": ")
 		}
@@ -113,10 +116,7 @@ func (e *Error) Error() string {
 	switch {
 	case e.Err == nil:
 	case errors.Is(e.Err, ErrTimeout) && e.Attempts > 0:
-		fmt.Fprintf(&b, "%v after %d attempt", e.Err, e.Attempts)
-		if e.Attempts > 1 {
-			b.WriteByte('s')
-		}
+		fmt.Fprintf(&b, "%v after %s", e.Err, e.attempts())
 		if e.Patience > 0 {
 			fmt.Fprintf(&b, " in %v", e.Patience)
 		}
@@ -124,6 +124,13 @@ func (e *Error) Error() string {
 		b.WriteString(e.Err.Error())
 	}
 	return b.String()
+}
+
+func (e *Error) attempts() string {
+	if e.Attempts == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", e.Attempts)
 }
 
 // modifierText is an attribute modifier other than 0, by its parts: "3" where

@@ -181,7 +181,7 @@ func TestRetryLadder(t *testing.T) {
 			name: "busy always", peer: busy,
 			sent:    []time.Duration{0, 10 * ms, 30 * ms, 70 * ms, 150 * ms, 310 * ms, 630 * ms, 1270 * ms, 2270 * ms, 3270 * ms},
 			elapsed: 3270 * ms,
-			err:     "SubnGet(PortInfo 3) to LID 17: busy (status 0x0001)",
+			err:     "SubnGet(PortInfo 3) to LID 17: busy (status 0x0001) after 10 attempts",
 		},
 		{
 			name: "busy costs no attempt", peer: nth(busy, silent, busy, silent, silent),

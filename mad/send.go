@@ -182,7 +182,7 @@ func (e *Engine) takeControl(d *Datagram) {
 func (e *Engine) beginSend(now time.Duration) {
 	e.stats.Sent++
 	e.sending, e.sendBegan = true, now
-	e.wakeTimer(now + e.longest())
+	e.wakeTimer(now + e.stallAfter())
 }
 
 // handedOver ends the call which waits for nothing more: the transport refused

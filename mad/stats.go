@@ -24,7 +24,7 @@ type Counts struct {
 	Unsolicited uint64 // requests of others: traps, Reports
 	Dropped     uint64 // of those, what came faster than it was taken
 	Refused     uint64 // calls not sent: read-only, or not taken by the transport
-	Cancelled   uint64 // calls ended by Cancel
+	Cancelled   uint64 // calls ended by Cancel after they had been sent
 }
 
 // ClassStats are of one kind of management class.

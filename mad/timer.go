@@ -210,19 +210,26 @@ func backOff(n int, limit time.Duration) time.Duration {
 }
 
 // watchWriter ends what waits to be sent when the transport has not taken
-// a datagram for as long as a whole call may last: nothing waits for ever.
+// a datagram for too long: nothing waits for ever.
 func (e *Engine) watchWriter(now time.Duration, ended *callList) {
 	if !e.sending || e.stalled {
 		return
 	}
-	limit := e.sendBegan + e.longest()
+	limit := e.sendBegan + e.stallAfter()
 	if now < limit {
 		e.armed = min(e.armed, limit)
 		return
 	}
 	e.stalled = true
-	e.endWaiting(now, errStalled, ended)
+	e.endWaiting(now, e.stallError(), ended)
 }
 
-// longest is how long a call with the engine's timeout and retries may last.
-func (e *Engine) longest() time.Duration { return e.opt.Timeout * time.Duration(e.opt.Retries+1) }
+// stallAfter is how long a transport may take for a datagram: as long as a whole
+// call may last, but a second, for a short timeout is about answers.
+func (e *Engine) stallAfter() time.Duration {
+	return max(e.opt.Timeout*time.Duration(e.opt.Retries+1), time.Second)
+}
+
+func (e *Engine) stallError() error {
+	return fmt.Errorf("%w before it could be sent: the transport has taken nothing for %v; see whether the device or simulator is stuck", ErrTimeout, e.stallAfter())
+}

@@ -70,7 +70,7 @@ func TestReplay(t *testing.T) {
 			d = respond(d, 1)
 			binary.BigEndian.PutUint16(d.MAD[offStatus:], uint16(mad.StatusBusy))
 			p.after(ms, d)
-		}, "SubnGet(NodeInfo) to route 0,1: busy (status 0x0001)"},
+		}, "SubnGet(NodeInfo) to route 0,1: busy (status 0x0001) after 10 attempts"},
 		{"busy, then silent", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
 			if nth == 0 {
 				d = respond(d, 1)
