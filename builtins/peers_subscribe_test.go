@@ -4,6 +4,8 @@ package builtins
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 
+	"fabsh/mad"
+	"fabsh/mad/capture"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -107,4 +111,70 @@ func informsOf(out string) string {
 		}
 	}
 	return b.String()
+}
+
+// TestSubscribeTshark: what goes over the wire for a subscription is, to tshark,
+// what it is meant to be.
+func TestSubscribeTshark(t *testing.T) {
+	ibsimtest.Path(t, "tshark")
+	path := filepath.Join(t.TempDir(), "a.pcap")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subnet, transport := attachSubnet(t, "ring:n=3")
+	transport, err = capture.Record(transport, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := mad.NewEngine(transport, mad.Options{Write: true})
+	s, err := NewSession(Options{Engine: e, Sim: subnet, Write: true, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.RunCode(t.Context(), "<test>", `
+sub = sa_subscribe(trap=128, type="urgent", producer_type="switch", lid_range_begin=1, lid_range_end=5)
+sim.unlink("switch-2/1")
+sub.next(timeout="10s")
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fields := []string{"mad.method", "mad.attributeid", "mad.status", "sa.componentmask",
+		"informinfo.lidrangebegin", "informinfo.lidrangeend", "informinfo.isgeneric", "informinfo.subscribe", "informinfo.type", "informinfo.trapnumberdeviceid",
+		"informinfo.qpn", "informinfo.resptimevalue", "informinfo.producertypevendorid",
+		"notice.isgeneric", "notice.type", "notice.producertypevendorid", "notice.trapnumberdeviceid", "notice.issuerlid", "trap.lidaddr"}
+	args := []string{"-r", path, "-Y", "infiniband.mad.mgmtclass == 3 && (infiniband.mad.attributeid == 2 || infiniband.mad.attributeid == 3)",
+		"-T", "fields", "-E", "separator=,"}
+	for _, f := range append(fields, "mad.transactionid") {
+		args = append(args, "-e", "infiniband."+f)
+	}
+	cmd := ibsimtest.Command(t, "tshark", args...)
+	cmd.Env = append(cmd.Env, "HOME="+t.TempDir())
+	got := strings.Split(strings.TrimSpace(ibsimtest.Output(t, cmd)), "\n")
+	tids := map[string]string{}
+	for i, line := range got {
+		at := strings.LastIndexByte(line, ',')
+		tid := line[at+1:]
+		if tids[tid] == "" {
+			tids[tid] = fmt.Sprintf("TID %d", len(tids)+1)
+		}
+		got[i] = line[:at+1] + tids[tid]
+	}
+	const asks, tells = "0x0001,0x0005,0x01,%s,0x0001,0x0080,%s,0x12,0x000002,,,,,,,TID %d", ",,,,,,,,,0x01,0x01,0x000002,0x0080,0x0002,0x0002,TID 2"
+	want := []string{
+		"0x02,0x0003,0x0000,0x00000000000014f7," + fmt.Sprintf(asks, "0x01", "0x000000", 1), // Set(InformInfo)
+		"0x81,0x0003,0x0000,0x00000000000014f7," + fmt.Sprintf(asks, "0x01", "0x000000", 1),
+		"0x06,0x0002,0x0000,0x0000000000000000," + tells,                                    // Report(Notice)
+		"0x86,0x0002,0x0000,0x0000000000000000," + tells,                                    // ReportResp(Notice)
+		"0x02,0x0003,0x0000,0x00000000000015f7," + fmt.Sprintf(asks, "0x00", "0x000001", 3), // with the queue pair
+		"0x81,0x0003,0x0000,0x00000000000015f7," + fmt.Sprintf(asks, "0x00", "0x000001", 3),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
 }
