@@ -187,15 +187,16 @@ func (m *manager) ask(ctx context.Context, s *Subscriber, lid mad.LID) (*mad.SMI
 		return nil, err
 	}
 	var e *mad.Error
-	switch {
-	case c.Err == nil:
-		m.quiet = true
-		record.Decode(c.Data())
-		return &record.SMInfo, nil
-	case errors.As(c.Err, &e) && e.Err == nil: // a status
+	refused := errors.As(c.Err, &e) && e.Err == nil // a status
+	if c.Err != nil && !refused {
+		return nil, c.Err
+	}
+	m.quiet = true
+	if refused {
 		return nil, nil
 	}
-	return nil, c.Err
+	record.Decode(c.Data())
+	return &record.SMInfo, nil
 }
 
 // all is what the subnet administrator is asked for.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,24 +24,6 @@ type subnet struct {
 	f  *fabric.Fabric
 	e  *mad.Engine
 	on *wire
-}
-
-// wire is a transport that can be cut, and counts requests that change
-// subscriptions.
-type wire struct {
-	mad.Accepter
-	cut  atomic.Bool
-	sets atomic.Int32
-}
-
-func (w *wire) Send(d *mad.Datagram) error {
-	if h := mad.ParseHeader(d.MAD); h.Method == mad.MethodSet && h.Attribute == mad.AttrInformInfo.ID {
-		w.sets.Add(1)
-	}
-	if w.cut.Load() {
-		return nil
-	}
-	return w.Accepter.Send(d)
 }
 
 func onSubnet(t *testing.T, fn func(t *testing.T, s *subnet)) {
