@@ -102,6 +102,8 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
 		ValidArgsFunction: completeScript,
 		RunE:              func(_ *cobra.Command, words []string) error { return a.run(words) },
 	}
+	root.Version = version()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(a.console.Out())
 	root.SetErr(a.console.Err())
 	root.SetFlagErrorFunc(flagError)
