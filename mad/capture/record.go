@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -115,6 +116,9 @@ func (r *recorder) here() uint8 {
 func (r *recorder) GaveUp(d *mad.Datagram) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if slices.ContainsFunc(r.underWay, func(p erf.Packet) bool { return tidOf(p.Payload) == tidOf(d.MAD) }) {
+		r.flush() // it came back before Send has returned
+	}
 	maskKeys(d.MAD)
 	p := packet(r.here(), time.Now(), &d.Address, r.port, d.MAD)
 	p.Error = true

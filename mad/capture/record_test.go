@@ -157,6 +157,46 @@ func TestSend(t *testing.T) {
 	})
 }
 
+// bouncing gives all back before Send returns.
+type bouncing struct{ *peer }
+
+func (b bouncing) Send(d *mad.Datagram) error {
+	got := make(chan bool)
+	go func() {
+		back := respond(*d, 1)
+		back.MAD[3] = d.MAD[3]
+		copy(back.MAD[offTID:], d.MAD[offTID:][:8])
+		back.Undelivered = true
+		b.recv <- back
+		synctest.Wait()
+		close(got)
+	}()
+	<-got
+	return nil
+}
+
+// TestBounce: the last attempt stands before the end of the call, however soon
+// it comes back.
+func TestBounce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var want result
+		recording := record(t, bouncing{newPeer(mad.Traits{}, nil)}, mad.Options{}, func(e *mad.Engine) {
+			want = do(t, e, smp(mad.AttrNodeInfo, 0, 1))[0]
+		})
+		all := packets(t, recording)[5:]
+		for i, p := range all {
+			if last := i == len(all)-1; p.Error != last {
+				t.Errorf("packet %d of %d: the end %v", i+1, len(all), p.Error)
+			}
+		}
+		play(t, recording, mad.Options{}, func(e *mad.Engine) {
+			if got := do(t, e, smp(mad.AttrNodeInfo, 0, 1))[0]; got.Err != want.Err || got.Attempts != want.Attempts {
+				t.Errorf("recorded: %s after %d attempts; replayed: %s after %d", want.Err, want.Attempts, got.Err, got.Attempts)
+			}
+		})
+	})
+}
+
 // TestWriteError: the recording ends, the session goes on, and is told in the end.
 func TestWriteError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
