@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,8 +17,17 @@ import (
 type echo struct {
 	mad.Transport
 	answers chan mad.Datagram
-	sent    []string
 	silent  bool
+
+	mu   sync.Mutex
+	sent []string
+}
+
+// take is what was sent so far.
+func (e *echo) take() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sent
 }
 
 func (e *echo) Send(d *mad.Datagram) error {
@@ -25,7 +35,9 @@ func (e *echo) Send(d *mad.Datagram) error {
 	h.TID = 0
 	m := append([]byte(nil), d.MAD...)
 	h.Put(m)
+	e.mu.Lock()
 	e.sent = append(e.sent, strings.TrimRight(fmt.Sprintf("LID %d: %s", d.LID, words(m)), "0 "))
+	e.mu.Unlock()
 	if e.silent || !h.IsAnswered() {
 		return nil
 	}
@@ -117,7 +129,7 @@ func TestMADOnWire(t *testing.T) {
 				if got := strings.TrimSuffix(out, "\n") + explained; got != test.out {
 					t.Errorf("%s, want %s", got, test.out)
 				}
-				if diff := cmp.Diff(test.sent, e.sent); diff != "" {
+				if diff := cmp.Diff(test.sent, e.take()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			})
@@ -145,8 +157,8 @@ func TestMADOnce(t *testing.T) {
 		}, func(t *testing.T, f *fixture) {
 			defer f.o.Engine.Close()
 			f.run(code)
-			if len(e.sent) != want {
-				t.Errorf("%s: sent %d times, want %d", code, len(e.sent), want)
+			if n := len(e.take()); n != want {
+				t.Errorf("%s: sent %d times, want %d", code, n, want)
 			}
 		})
 	}

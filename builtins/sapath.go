@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -19,7 +20,7 @@ var saGetmultiBuiltin = Builtin{
 		{Name: "**components", Kind: KindFields, Doc: "components of MultiPathRecord that the paths must have, as words or numbers"},
 	},
 	Doc: `Asks the subnet administrator for paths between sets of ports.
-It returns a list of PathRecord. Subnet administrators need not know such requests.`,
+It returns a list of PathRecord. Subnet administrators need not know such requests; OpenSM heeds no more than 11 ports of one, and a warning says where that shows.`,
 	Example: `
 > g = [gid(r.port_guid, prefix="0xfe80000000000000") for r in sa_gettable("NodeRecord", node_type="ca")]
 > [(p.slid, p.dlid) for p in sa_getmulti(sgids=g[:1], dgids=g[1:4])]
@@ -37,7 +38,11 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 			return nil, err
 		}
 		q.Payload = q.data
-		return q.table(c)
+		v, err := q.table(c)
+		if err == nil {
+			c.warnUnheeded(q, v.(*starlark.List))
+		}
+		return v, err
 	},
 }
 
@@ -65,6 +70,34 @@ func (c *call) multiPath(q *saQuery) error {
 		}
 	}
 	return nil
+}
+
+// openSMGIDs is how many GIDs of a request OpenSM heeds, sources first; it does
+// not say so (opensm osm_sa_multipath_record.c mpr_rcv_get_end_points).
+const openSMGIDs = 11
+
+// warnUnheeded warns where ports may have been left out.
+func (c *call) warnUnheeded(q *saQuery, paths *starlark.List) {
+	numb := q.layout.Field("numb_path").Mask()
+	gids := slices.Collect(slices.Chunk(q.data[q.layout.Field("sdgid").Offset/8:], len(mad.GID{})))
+	if len(gids) <= openSMGIDs || q.mask&numb != 0 {
+		return
+	}
+	seen := map[mad.GID]bool{}
+	for v := range starlark.Elements(paths) {
+		for _, name := range []string{"sgid", "dgid"} {
+			seen[v.(*record).attr.Field(name).GID(v.(*record).data)] = true
+		}
+	}
+	without := 0
+	for _, g := range gids {
+		if !seen[mad.GID(g)] {
+			without++
+		}
+	}
+	if without > 0 {
+		c.fiber().warn("%s: there are no paths of %d of the %d ports; OpenSM heeds no more than the first %d of a request", c.Name, without, len(gids), openSMGIDs)
+	}
 }
 
 // gids are the GIDs of a parameter that takes one or a list of them.
