@@ -71,6 +71,32 @@ func TestLoss(t *testing.T) {
 	}
 }
 
+// TestDeadPorts: a hundredth of all hosts dead, a sweep ends one retry ladder
+// after the healthy one at the latest, however many that are.
+func TestDeadPorts(t *testing.T) {
+	const ladder = 3 * time.Second // (2 retries + 1) x timeout
+	took := map[string]time.Duration{}
+	for _, test := range []struct {
+		faults, want string
+		timedOut     uint64
+	}{
+		{"", "fabric: 1344 nodes (320 switches, 1024 CAs), 3072 links, complete", 0},
+		{",dead=1%", "fabric: 1333 nodes (320 switches, 1013 CAs), 3061 links, incomplete: 11 timed out", 11},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, stats, d := sweep(t, "fattree:k=16,levels=3,delay=1ms"+test.faults)
+			took[test.faults] = d
+			if f.String() != test.want || stats.TimedOut != test.timedOut {
+				t.Errorf("%q: %v, %d timed out; want %s, %d", test.faults, f, stats.TimedOut, test.want, test.timedOut)
+			}
+		})
+	}
+	t.Logf("healthy %v, with dead ports %v", took[""], took[",dead=1%"])
+	if late := took[",dead=1%"] - took[""]; late > ladder {
+		t.Errorf("dead ports cost %v, more than %v", late, ladder)
+	}
+}
+
 // routes are the routes of all nodes: answers in another order lead to others
 // at first.
 func routes(f *fabric.Fabric) (s string) {
