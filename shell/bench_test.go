@@ -86,6 +86,49 @@ func BenchmarkDiscoverIbsim(b *testing.B) {
 	b.ReportMetric(0, "ns/op") // of all three: of no use
 }
 
+// BenchmarkPortCounters reads the counters of all 2,592 ports, beside
+// ibqueryerrors; both have the topology from ibnetdiscover's cache. The MADs are
+// those that the local port counts.
+func BenchmarkPortCounters(b *testing.B) {
+	path := program(b)
+	f := ibsimtest.Start(b, ibsimtest.FatTree(36, 18, 18), ibsimtest.Options{SM: "host-35-17"})
+	fabsh := func(code string) *exec.Cmd {
+		c := exec.Command(path, "-F", "ibsim:"+f.Name, "--sl", "0", "-c", code)
+		c.Dir = f.Dir
+		return c
+	}
+	output(b, f.Command(b, "", "ibnetdiscover", "--cache", "cache"))
+	read := func() *exec.Cmd {
+		return fabsh(`
+counters = perf_get("PortCounters", load_fabric("cache").ports)
+print(len(counters), [c for c in counters if not c or c.symbol_error_counter > 10 or c.link_downed_counter > 10])`)
+	}
+	if out := output(b, read()); out != "2592 []\n" {
+		b.Fatal(out)
+	}
+	ibqueryerrors := func() *exec.Cmd { return f.Command(b, "", "ibqueryerrors", "--load-cache", "cache", "--skip-sl") }
+	sent := func() float64 {
+		return numberIn(b, output(b, fabsh(`print(perf_get("PortCounters", smp_get("PortInfo", dr("0"), 1).lid, 1).port_xmit_pkts)`)), `^(\d+)\n$`)
+	}
+
+	var took, theirs time.Duration
+	for b.Loop() {
+		took += elapsed(b, read())
+		theirs += elapsed(b, ibqueryerrors())
+	}
+	report(b, took, "fabsh-sec")
+	report(b, theirs, "ibqueryerrors-sec")
+	b.ReportMetric(100*took.Seconds()/theirs.Seconds(), "%of-ibqueryerrors")
+	at0 := sent()
+	at1 := sent() // what asking costs
+	output(b, read())
+	at2 := sent()
+	output(b, ibqueryerrors())
+	b.ReportMetric(at2-at1-(at1-at0), "fabsh-MADs")
+	b.ReportMetric(sent()-at2-(at1-at0), "ibqueryerrors-MADs")
+	b.ReportMetric(0, "ns/op") // of both: of no use
+}
+
 // elapsed is how long c takes, which writes to /dev/null.
 func elapsed(b *testing.B, c *exec.Cmd) time.Duration {
 	b.Helper()
