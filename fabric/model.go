@@ -8,6 +8,8 @@
 //	             tell who is who, survey.go draws up the result, hush.go spares
 //	             nodes that do not answer
 //	smguard.go   is there a subnet manager
+//	subscribe.go  events, to the scripts that subscribed: subscription.go is their
+//	             queue, smwatch.go sees that they keep coming
 //	lft.go       whole forwarding tables
 //	set.go       changes: read, modify, write, compare
 //	dest.go      where SMPs go, and whose M_Key they need
