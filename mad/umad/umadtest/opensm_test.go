@@ -180,6 +180,7 @@ func TestKernelOpenSM(t *testing.T) {
 		{"smp_get", testSMPGet},
 		{"smp_set", testSMPSet},
 		{"sa_gettable", testSAGetTable},
+		{"all tables of saquery", testSATables},
 		{"via sa", testViaSA},
 		{"tables", testTables},
 		{"records", testRecords},
