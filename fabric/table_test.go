@@ -131,11 +131,12 @@ func TestTableReserved(t *testing.T) {
 // TestTablePartly: where one Set fails, it is said that others were done, and
 // nothing is done after.
 func TestTablePartly(t *testing.T) {
-	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+	onTap(t, func(tap *tap) {
 		tap.Transport = lossy{tap.Transport, func(d *mad.Datagram) bool {
 			h := mad.ParseHeader(d.MAD)
 			return h.Method == mad.MethodSet && h.Modifier == 3
 		}, nil}
+	}, func(t *testing.T, e *mad.Engine, tap *tap) {
 		c := linear(leaf, map[mad.LID]uint8{66: 1, 200: 2}, false)
 		err := change(t, e, c)
 		want := "1 of 2 changed blocks are written, but: SubnSet(LinearForwardingTable 3) to route 0,1: timed out after 3 attempts in 3s"

@@ -83,7 +83,7 @@ func TestIncludeErrors(t *testing.T) {
 
 func TestDumpUnknownKind(t *testing.T) {
 	err := Dump(io.Discard, nil, "dot")
-	if want := `no format "dot"; there is ibnetdiscover, opensm-subnet, topo`; err == nil || err.Error() != want {
+	if want := `no format "dot"; there is ibnetdiscover, opensm-subnet, topo, guid2lid, node-name-map`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

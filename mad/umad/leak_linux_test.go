@@ -73,7 +73,8 @@ func TestLeaks(t *testing.T) {
 			}
 			f, kernel := socketPair(t)
 			kernels = append(kernels, kernel)
-			running.Go(func() { serveSocket(kernel, rand.New(rand.NewPCG(r.Uint64(), 0))) })
+			chance := rand.New(rand.NewPCG(r.Uint64(), 0))
+			running.Go(func() { serveSocket(kernel, chance) })
 			return f, nil
 		})
 		defer running.Wait()
@@ -97,7 +98,8 @@ func TestLeaks(t *testing.T) {
 		case 1: // interrupted
 			time.AfterFunc(wait, cancel)
 		case 2: // the device goes
-			time.AfterFunc(wait, func() { kernels[r.IntN(2)].Close() })
+			kernel := kernels[r.IntN(2)]
+			time.AfterFunc(wait, func() { kernel.Close() })
 		}
 		list := calls(50, mad.ClassSubn, mad.ClassPerf)
 		e.Do(ctx, list...)
