@@ -19,6 +19,7 @@ type receiver struct {
 	end    uint32 // of the window
 	acked  uint32
 	last   uint32
+	claim  uint32 // bytes, by the first segment
 	whole  []byte // when all is here
 	turned bool   // the sender acknowledged our last ACK
 }
@@ -54,6 +55,9 @@ func (r *receiver) take(d Datagram) (answers []Datagram) {
 		return nil
 	case n <= r.acked || r.whole != nil:
 		return []Datagram{ack(d, r.next-1, r.end)}
+	}
+	if n == 1 {
+		r.claim = h.PayloadLength
 	}
 	size := uint32(segmentData)
 	if h.RMPPFlags&RMPPFlagsLast != 0 {
@@ -148,6 +152,10 @@ func TestPayload(t *testing.T) {
 				for _, r := range a.receivers {
 					if !r.turned {
 						t.Errorf("size %d, window %d: the transfer was not turned round", size, window)
+					}
+					// That of a single segment is its own; the rule is the same.
+					if want := uint32(size) + r.last*rmppClassHeader; r.claim != want {
+						t.Errorf("size %d: the first segment announces %d bytes, want %d", size, r.claim, want)
 					}
 				}
 				checkEmpty(t, e)
