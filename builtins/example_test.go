@@ -19,7 +19,7 @@ func TestExamples(t *testing.T) {
 			if strings.TrimSpace(b.Example) == "" {
 				t.Fatal("has no example")
 			}
-			onSim(t, "", func(o *Options) { writeExamples(t, o.FS) }, func(t *testing.T, f *fixture) {
+			onSim(t, "", func(o *Options) { writeExamples(t, o.FS); o.Out = "out" }, func(t *testing.T, f *fixture) {
 				globals := f.Predeclared()
 				var got strings.Builder
 				for line := range strings.Lines(strings.TrimSpace(b.Example) + "\n") {

@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/afero"
 )
 
-// files is what scripts may read: the folders below a few roots. A link that
-// leads out of its root is refused by os.Root.
+// files is what scripts may read: the folders below a few roots; and where they
+// may write. A link that leads out of its root is refused by os.Root.
 type files struct {
 	base  afero.Fs // nil: the operating system's
 	cwd   string   // absolute
 	roots []root
+	out   *root           // nil: scripts may not write
 	named map[string]bool // absolute: files that the command line names, wherever they lie
 }
 
@@ -26,7 +27,7 @@ type root struct {
 	open *os.Root // nil for files of base
 }
 
-func newFiles(base afero.Fs, dir string, include []string) (*files, error) {
+func newFiles(base afero.Fs, dir string, include []string, out string) (*files, error) {
 	f := &files{base: base}
 	var err error
 	switch {
@@ -43,6 +44,12 @@ func newFiles(base afero.Fs, dir string, include []string) (*files, error) {
 			return nil, err
 		}
 	}
+	if out != "" {
+		if err := f.writeTo(out); err != nil {
+			f.close()
+			return nil, fmt.Errorf("--out: %w", err)
+		}
+	}
 	return f, nil
 }
 
@@ -54,16 +61,35 @@ func (f *files) add(dir string) error {
 			return nil
 		}
 	}
+	r, err := f.root(dir)
+	if err != nil {
+		return err
+	}
+	r.fs = afero.NewReadOnlyFs(r.fs)
+	f.roots = append(f.roots, r)
+	return nil
+}
+
+// writeTo makes a folder writable, and readable.
+func (f *files) writeTo(dir string) error {
+	r, err := f.root(f.abs(dir))
+	if err != nil {
+		return err
+	}
+	f.out = &r
+	return f.add(dir)
+}
+
+// root opens a folder, which stays the one of that name now.
+func (f *files) root(dir string) (root, error) {
 	if f.base != nil {
-		f.roots = append(f.roots, root{dir: dir, fs: afero.NewBasePathFs(f.base, dir)})
-		return nil
+		return root{dir: dir, fs: afero.NewBasePathFs(f.base, dir)}, nil
 	}
 	r, err := os.OpenRoot(dir)
 	if err != nil {
-		return tidy(err)
+		return root{}, tidy(rename(err, f.short(dir)))
 	}
-	f.roots = append(f.roots, root{dir: dir, fs: afero.FromIOFS{FS: r.FS()}, open: r})
-	return nil
+	return root{dir: dir, fs: rootFs{afero.FromIOFS{FS: r.FS()}, r}, open: r}, nil
 }
 
 func (f *files) close() error {
@@ -73,7 +99,10 @@ func (f *files) close() error {
 			all = errors.Join(all, r.open.Close())
 		}
 	}
-	f.roots = nil
+	if f.out != nil && f.out.open != nil {
+		all = errors.Join(all, f.out.open.Close())
+	}
+	f.roots, f.out = nil, nil
 	return all
 }
 
@@ -156,10 +185,14 @@ func (f *files) readNamed(path string) ([]byte, error) {
 // rename puts the name that the user knows into a file system's error.
 func rename(err error, path string) error {
 	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return &fs.PathError{Op: pe.Op, Path: path, Err: pe.Err}
+	if !errors.As(err, &pe) {
+		return err
 	}
-	return err
+	why := pe.Err
+	for errors.As(why, &pe) { // os.Root tells where on the way, too
+		why = pe.Err
+	}
+	return &fs.PathError{Op: pe.Op, Path: path, Err: why}
 }
 
 // tidy leaves "name: no such file" of the Go library's error.

@@ -33,6 +33,7 @@ func (s *Session) predeclare() {
 	s.builtins = functions()
 	slices.SortFunc(s.builtins, func(a, b *Builtin) int { return strings.Compare(a.Name, b.Name) })
 	s.predeclared = starlark.StringDict{
+		"fs":   fsModule,
 		"json": jsonModule,
 		"math": libmath.Module,
 		"time": libtime.Module,
@@ -48,7 +49,7 @@ func (s *Session) predeclare() {
 
 // documentedBuiltins are all functions and methods that have documentation.
 func documentedBuiltins() []*Builtin {
-	list := append(functions(), &jsonEncode, &jsonEncodeIndent)
+	list := append(functions(), &jsonEncode, &jsonEncodeIndent, &fsExists, &fsRead, &fsWrite)
 	for _, d := range typeDocs() {
 		for _, m := range d.members {
 			if m.method != nil {

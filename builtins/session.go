@@ -43,8 +43,9 @@ type Options struct {
 	SMLID mad.LID // of the subnet administrator; 0: as the port says
 
 	Include []string // -I: folders with modules, and readable
+	Out     string   // --out: the folder that scripts may write to; empty: none
 	// FS stands for the operating system's files. Nil: the real ones,
-	// confined to the working directory, Include and the scripts' folders.
+	// confined to the working directory, Include, Out and the scripts' folders.
 	FS  afero.Fs
 	Dir string // working directory; empty: "."
 
@@ -101,7 +102,7 @@ func NewSession(o Options) (*Session, error) {
 		s.clock = realClock{}
 	}
 	var err error
-	if s.files, err = newFiles(o.FS, o.Dir, o.Include); err != nil {
+	if s.files, err = newFiles(o.FS, o.Dir, o.Include, o.Out); err != nil {
 		return nil, err
 	}
 	if o.Loaded != nil {

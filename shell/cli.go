@@ -226,6 +226,7 @@ func completeFlags(c *cobra.Command) {
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	c.RegisterFlagCompletionFunc("fabric", cobra.FixedCompletions(fabrics, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	c.MarkFlagDirname("include")
+	c.MarkFlagDirname("out")
 }
 
 // run is fabsh without a command: code, a script, or the prompt.

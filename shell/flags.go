@@ -43,6 +43,7 @@ type settings struct {
 	deadline duration
 
 	include []string
+	out     string
 	format  outputFormat
 	quiet   bool
 	verbose int
@@ -83,6 +84,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.record, "record", "", "write all MADs to the pcap `FILE`, which Wireshark opens; keys are left out")
 	f.Var(&s.deadline, "deadline", "ask nothing more after `TIME`: in seconds, or such as 500ms; at the prompt, for each statement")
 	f.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
+	f.StringVar(&s.out, "out", "", "let scripts write files below the folder `DIR` (a command's own --out, after it, is a file)")
 	f.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
 	f.BoolVarP(&s.quiet, "quiet", "q", false, "no warnings, no progress, no banner")
 	f.CountVarP(&s.verbose, "verbose", "v", "say how many MADs it took; twice: of a bug in fabsh, where it is")

@@ -277,6 +277,7 @@ func (a *app) session(l *link, absent error, keys *mad.Keys, names map[mad.GUID]
 		OverrideSM:  a.overrideSM,
 		TrapAgent:   a.trapAgent,
 		Include:     a.include,
+		Out:         a.out,
 		Quiet:       a.quiet,
 		Verbose:     a.verbose,
 		Clock:       l.clock,

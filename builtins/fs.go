@@ -1,0 +1,95 @@
+package builtins
+
+import (
+	"errors"
+	"io/fs"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// fsModule is what scripts can do with files.
+var fsModule = &starlarkstruct.Module{
+	Name: "fs",
+	Members: starlark.StringDict{
+		"exists": &function{Builtin: &fsExists},
+		"read":   &function{Builtin: &fsRead},
+		"write":  &function{Builtin: &fsWrite},
+	},
+}
+
+var fsExists = Builtin{
+	Name:   "fs.exists",
+	Group:  groupRest,
+	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the working directory, or the folder of -I, of --out or of the script"}},
+	Doc:    "Says whether there is such a file.",
+	Example: `
+> fs.exists("net.topo"), fs.exists("net.tpo")
+(True, False)
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		file, err := c.session().files.open(c.Text("path"))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return starlark.False, nil
+		case err != nil:
+			return nil, err
+		}
+		file.Close()
+		return starlark.True, nil
+	},
+}
+
+var fsRead = Builtin{
+	Name:   "fs.read",
+	Group:  groupRest,
+	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the working directory, or the folder of -I, of --out or of the script"}},
+	Doc:    "Returns the whole of a file, as text.",
+	Example: `
+> fs.read("roots.guids")
+"0x2c90300000100 # leaf-1\n"
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		data, err := c.session().files.read(c.Text("path"))
+		if err != nil {
+			return nil, err
+		}
+		return starlark.String(data), nil
+	},
+}
+
+var fsWrite = Builtin{
+	Name:  "fs.write",
+	Group: groupRest,
+	Params: []Param{
+		{Name: "path", Kind: KindPath, Doc: "where, in the folder of --out; folders are made as needed"},
+		{Name: "data", Kind: KindAny, Doc: "a string, or bytes"},
+	},
+	Doc: `Writes a file in the folder of --out, and returns its path.
+The file is replaced as a whole: nobody ever finds half of it, and after a failure the old one is still there. No link leads out of the folder. A module cannot write while it is being loaded.`,
+	Example: `
+> fs.write("reports/lids.txt", "1\n2\n")
+"out/reports/lids.txt"
+> fs.read("out/reports/lids.txt")
+"1\n2\n"
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		if loads := c.fiber().loads; len(loads) > 0 {
+			return nil, c.refuse("refused, for %s is being loaded, and a module cannot write files while it is; do it in a function that the script calls", loads[len(loads)-1])
+		}
+		var data []byte
+		switch v := c.Value("data").(type) {
+		case starlark.String:
+			data = []byte(v)
+		case starlark.Bytes:
+			data = []byte(v)
+		default:
+			return nil, c.paramError("data", "got %s, want string or bytes; json.encode(x) and str(x) make a string", v.Type())
+		}
+		path, err := c.session().files.write(c.Text("path"), data)
+		if err != nil {
+			return nil, err
+		}
+		return starlark.String(path), nil
+	},
+}
