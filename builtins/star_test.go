@@ -56,6 +56,9 @@ func runChunk(t *testing.T, f *fixture, path, src string) {
 	var want *regexp.Regexp
 	for i, l := range strings.Split(src, "\n") {
 		if m := expectation.FindStringSubmatch(l); m != nil {
+			if want != nil {
+				t.Fatalf("%s:%d: the chunk ends where line %d fails: put this one after a line ---", path, i+1, wantLine)
+			}
 			pattern, err := strconv.Unquote(m[1])
 			if err != nil {
 				t.Fatalf("%s:%d: %v", path, i+1, err)
