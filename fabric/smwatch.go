@@ -94,7 +94,11 @@ func (m *manager) check(ctx context.Context, s *Subscriber) {
 		return
 	}
 	now := time.Now()
-	m.doubt = m.doubt || now.Sub(m.heard) > 2*askEvery
+	// ActCount need not go back where one has started anew: OpenSM counts the
+	// SMPs it sent (osm_sminfo_rcv.c), and its first sweep may take more than
+	// the old one had sent. Whenever it has been at work, it is asked.
+	worked := info != nil && m.info != nil && info.ActCount != m.info.ActCount
+	m.doubt = m.doubt || worked || now.Sub(m.heard) > 2*askEvery
 	m.heard, m.told = now, false
 	if reason := m.changed(&port, lid, info); reason != "" {
 		m.pending = reason

@@ -182,7 +182,6 @@ func TestKernelOpenSM(t *testing.T) {
 		{"sa_gettable", testSAGetTable},
 		{"all tables of saquery", testSATables},
 		{"via sa", testViaSA},
-		{"tables", testTables},
 		{"records", testRecords},
 		{"paths", testPaths},
 		{"perf_get", testPerfGet},
