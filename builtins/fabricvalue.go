@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -148,19 +150,26 @@ func (p problem) Attr(name string) (starlark.Value, error) { return problemType.
 
 var dumpMethod = Builtin{
 	Name:   "dump",
-	Params: []Param{{Name: "kind", Kind: KindChoice, Default: `"ibnetdiscover"`, Doc: `"ibnetdiscover", which ibsim reads too; "opensm-subnet", as opensm-subnet.lst; "topo" and "ibnl", of ibdm; "guid2lid", of OpenSM; "node-name-map"`}},
+	Params: []Param{{Name: "kind", Kind: KindChoice, Default: `"ibnetdiscover"`, Doc: `"ibnetdiscover", which ibsim reads too; "opensm-subnet", as opensm-subnet.lst; "topo" and "ibnl", of ibdm; "guid2lid", of OpenSM; "node-name-map"; "snapshot", of fabsh`}},
 	Doc: `Returns the fabric as a file's text.
-"ibnl" is a dict of texts by file name, which belong beside the file of "topo". Nothing is asked of the fabric.`,
+"ibnl" is a dict of texts by file name, which belong beside the file of "topo"; "snapshot" is bytes, for fs.write, with all that is known of the fabric but no tables. Nothing is asked of the fabric.`,
 	Example: `
 > discover().dump("ibnetdiscover").splitlines()[0]
 "#"
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		f, kind := c.recv.(*fabricValue).f, c.Text("kind")
-		if kind == string(format.KindIBNL) {
-			return ibnls(f)
-		}
 		var b bytes.Buffer
+		switch kind {
+		case string(format.KindIBNL):
+			return ibnls(f)
+		case string(format.KindSnapshot):
+			err := format.WriteSnapshot(&b, &format.Snapshot{Fabric: f})
+			return starlark.Bytes(b.String()), err
+		}
+		if !slices.Contains(format.Kinds(), kind) {
+			return nil, fmt.Errorf("dump: no format %q; there is %s, %s, %s", kind, strings.Join(format.Kinds(), ", "), format.KindIBNL, format.KindSnapshot)
+		}
 		if err := format.Dump(&b, f, kind); err != nil {
 			return nil, fmt.Errorf("dump: %w", err)
 		}
