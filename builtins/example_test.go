@@ -66,6 +66,8 @@ func writeExamples(t *testing.T, fs afero.Fs) {
 	write(t, fs, "/work/net.lfts", "Unicast lids [0-2] of switch Lid 1 guid 0x0002c90300000100 ('leaf-1'):\n0x0001 000 # Switch portguid 0x0002c90300000100: 'leaf-1'\n0x0002 001\n2 lids dumped\n")
 	write(t, fs, "/work/roots.guids", "0x2c90300000100 # leaf-1\n")
 	write(t, fs, "/work/weights.guids", "0x2c90300000100 1 3\n")
+	write(t, fs, "/work/opensm.mcfdbs", "\nSwitch 0x0002c90300000100\nLID    : Out Port(s)\n0xC000 : 0x001  0x002 \n")
+	write(t, fs, "/work/opensm-lid-matrix.dump", "Switch: guid 0x0002c90300000100\n0x0002: 01 ff 01\n")
 }
 
 const exampleTopology = `vendid=0x2c9

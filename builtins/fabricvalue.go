@@ -61,6 +61,8 @@ func init() {
 		member[*fabricValue]{method: &selectMethod},
 		member[*fabricValue]{method: &readGUIDsMethod},
 		member[*fabricValue]{method: &readNumbersMethod},
+		member[*fabricValue]{method: &readMFTsMethod},
+		member[*fabricValue]{method: &readHopsMethod},
 	)
 }
 
