@@ -4,25 +4,42 @@ package shell
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"fabsh/builtins"
 )
 
-// listener starts a shell that writes a line when it is signalled, and tells
-// with one that it is ready.
-func listener(t *testing.T, trap string) (cmd *exec.Cmd, lines *os.File) {
+// listen is a program that writes a line whenever it is signalled; deaf, it
+// catches no SIGHUP.
+func listen() {
+	c := make(chan os.Signal, 1)
+	if len(os.Args) == 1 {
+		signal.Notify(c, syscall.SIGHUP)
+	} else {
+		signal.Ignore(syscall.SIGHUP)
+	}
+	fmt.Println("ready")
+	for range c {
+		fmt.Println("hup")
+	}
+}
+
+// listener starts it, and waits until it is ready.
+func listener(t *testing.T, args ...string) (cmd *exec.Cmd, lines *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd = exec.Command("sh", "-c", trap+"; echo ready; while :; do sleep 0.05; done")
+	cmd = exec.Command("listener", args...)
 	cmd.Stdout = w
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -42,7 +59,7 @@ func expect(t *testing.T, r *os.File, want string) {
 }
 
 func TestReload(t *testing.T) {
-	cmd, lines := listener(t, `trap "echo hup" HUP`)
+	cmd, lines := listener(t)
 	pid := strconv.Itoa(cmd.Process.Pid)
 	file := filepath.Join(t.TempDir(), "pid")
 	if err := os.WriteFile(file, []byte(pid+"\n"), 0o666); err != nil {
@@ -55,7 +72,7 @@ func TestReload(t *testing.T) {
 		}
 		for range 2 {
 			who, err := r.reload()
-			if want := "sh (process " + pid + ")"; who != want || err != nil {
+			if want := "listener (process " + pid + ")"; who != want || err != nil {
 				t.Errorf("%q, %v, want %q", who, err, want)
 			}
 			expect(t, lines, "hup\n")
@@ -69,11 +86,11 @@ func TestReload(t *testing.T) {
 		t.Fatal(err1, err2)
 	}
 	byID.start += "0"
-	if _, err := byID.reload(); !errors.Is(err, builtins.ErrNoReader) || !strings.HasSuffix(err.Error(), "process "+pid+" is sh now, another process") {
+	if _, err := byID.reload(); !errors.Is(err, builtins.ErrNoReader) || !strings.HasSuffix(err.Error(), "process "+pid+" is listener now, another process") {
 		t.Errorf("another process of that ID: %v", err)
 	}
 	byFile.name = "opensm"
-	if _, err := byFile.reload(); err == nil || errors.Is(err, builtins.ErrNoReader) || !strings.HasSuffix(err.Error(), "is sh, and not opensm") {
+	if _, err := byFile.reload(); err == nil || errors.Is(err, builtins.ErrNoReader) || !strings.HasSuffix(err.Error(), "is listener, and not opensm") {
 		t.Errorf("another program in the file: %v", err)
 	}
 	byID, _ = findReader(pid)
@@ -86,19 +103,19 @@ func TestReload(t *testing.T) {
 	if _, err := byFile.reload(); err == nil || !strings.Contains(err.Error(), "left over from an earlier run") {
 		t.Errorf("no process of the file's: %v", err)
 	}
-	other, lines := listener(t, `trap "echo again" HUP`)
+	other, lines := listener(t)
 	if err := os.WriteFile(file, []byte(strconv.Itoa(other.Process.Pid)), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := byFile.reload(); err != nil {
 		t.Errorf("started anew: %v", err)
 	}
-	expect(t, lines, "again\n")
+	expect(t, lines, "hup\n")
 }
 
 func TestFindReader(t *testing.T) {
 	dir := t.TempDir()
-	deaf, _ := listener(t, "true")
+	deaf, _ := listener(t, "deaf")
 	for name, text := range map[string]string{"empty": "", "text": "opensm", "one": "1\n", "gone": "4194305", "long": strings.Repeat("1", 1000)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
