@@ -186,12 +186,14 @@ func TestKernelOpenSM(t *testing.T) {
 		{"paths", testPaths},
 		{"perf_get", testPerfGet},
 		{"set_lft", testSetLFT},
+		{"whole tables", testWholeTables},
 		{"at once", testAtOnce},
 		{"keys", testKeys}, // OpenSM's log has an error then
 		{"subscribe", testSubscribe},
 		{"trap agent", testTrapAgent},
 		{"speed", testSpeed},
 		{"port choice", testPortChoice},
+		{"links", testLinks},     // ibsim does not train a link again
 		{"removal", testRemoval}, // the last: of vib1 nothing is left
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
