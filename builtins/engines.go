@@ -290,28 +290,9 @@ It returns a dict of port to what the way out of it costs afterwards, for the ne
 		if c.Has("weights") {
 			first = 1
 		}
-		weight := make([]int64, len(g.Channels()))
-		for i := range weight {
-			weight[i] = min(first, 1<<40)
-		}
-		if c.Has("weights") {
-			d, ok := c.Value("weights").(*starlark.Dict)
-			if !ok {
-				return nil, c.paramError("weights", "got %s, want a dict of port to number", c.Value("weights").Type())
-			}
-			for _, kv := range d.Items() {
-				p, ok := kv[0].(port)
-				if !ok {
-					return nil, c.paramError("weights", "got a key of type %s, want port", kv[0].Type())
-				}
-				w, err := toInt(kv[1])
-				if err != nil {
-					return nil, c.paramError("weights", "%s: %w", p.Label(), err)
-				}
-				if ch := g.ChannelOf(p.Port); ch >= 0 {
-					weight[ch] = int64(w)
-				}
-			}
+		weight, err := c.channelWeights(g, min(first, 1<<40))
+		if err != nil {
+			return nil, err
 		}
 		lids, err := c.optionalLIDs("lids")
 		if err != nil {

@@ -62,6 +62,7 @@ func init() {
 		member[*fabricValue]{method: &readGUIDsMethod},
 		member[*fabricValue]{method: &readNumbersMethod},
 		member[*fabricValue]{method: &readMFTsMethod},
+		member[*fabricValue]{method: &dumpMFTsMethod},
 		member[*fabricValue]{method: &readHopsMethod},
 	)
 }

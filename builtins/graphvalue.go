@@ -38,6 +38,7 @@ func init() {
 		member[*graphValue]{method: &lidsMethod},
 		member[*graphValue]{method: &orderMethod},
 		member[*graphValue]{method: &hopsMethod},
+		member[*graphValue]{method: &dijkstraMethod},
 		member[*graphValue]{method: &rootsMethod},
 		member[*graphValue]{method: &ranksMethod},
 		member[*graphValue]{method: &updownMethod},

@@ -1,8 +1,11 @@
 package builtins
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -47,6 +50,82 @@ A switch that the fabric does not have is an error.`,
 		})
 		return out, err
 	},
+}
+
+var dumpMFTsMethod = Builtin{
+	Name:   "dump_mfts",
+	Params: []Param{{Name: "tables", Kind: KindAny, Doc: "a dict of switch to its table: an mft, or a dict of multicast LID to ports"}},
+	Doc: `Returns multicast forwarding tables as the text of opensm.mcfdbs, which ibdmchk reads.
+Entries without ports are left out, and so are switches that have none.`,
+	Example: `
+> f = load_fabric("net.topo")
+> f.dump_mfts(f.read_mfts("opensm.mcfdbs")).splitlines()[1]
+"Switch 0x0002c90300000100"
+`,
+	fn: func(c *call) (starlark.Value, error) {
+		d, ok := c.Value("tables").(*starlark.Dict)
+		if !ok {
+			return nil, c.paramError("tables", "got %s, want a dict of switch to table", c.Value("tables").Type())
+		}
+		f := c.recv.(*fabricValue).f
+		entries := map[*fabric.Node][]format.MFTEntry{}
+		for _, kv := range d.Items() {
+			n, ok := kv[0].(node)
+			if !ok || n.Fabric() != f || !n.IsSwitch() {
+				return nil, c.paramError("tables", "got the key %s, want a switch of this fabric", brief(kv[0]))
+			}
+			list, err := mftEntries(kv[1])
+			if err != nil {
+				return nil, c.paramError("tables", "%s: %w", n.Label(), err)
+			}
+			entries[n.Node] = list
+		}
+		var b bytes.Buffer
+		if err := format.WriteMFTs(&b, f, func(n *fabric.Node) []format.MFTEntry { return entries[n] }); err != nil {
+			return nil, err
+		}
+		return starlark.String(b.String()), nil
+	},
+}
+
+// mftEntries are those of a table, in order.
+func mftEntries(v starlark.Value) (list []format.MFTEntry, err error) {
+	switch v := v.(type) {
+	case *wholeTable:
+		if v.kind != mftKind {
+			break
+		}
+		for i := range v.Len() {
+			if ports := fabric.MulticastPorts(v.t, i); len(ports) > 0 {
+				list = append(list, format.MFTEntry{MLID: mad.LID(firstMLID + i), Ports: ports})
+			}
+		}
+		return list, nil
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			mlid, err := toInt(kv[0])
+			if err != nil || mlid < firstMLID || mlid > lastMLID {
+				return nil, fmt.Errorf("%s is no multicast LID, 0x%04x to 0x%04x", brief(kv[0]), firstMLID, lastMLID)
+			}
+			ports, ok := kv[1].(starlark.Iterable)
+			if !ok {
+				return nil, fmt.Errorf("0x%04x: got %s, want a list of ports", mlid, kv[1].Type())
+			}
+			e := format.MFTEntry{MLID: mad.LID(mlid)}
+			for _, x := range collect(ports) {
+				p, err := toInt(x)
+				if err != nil || p < 0 || p > 255 {
+					return nil, fmt.Errorf("0x%04x: %s is no port number", mlid, brief(x))
+				}
+				e.Ports = append(e.Ports, uint8(p))
+			}
+			slices.Sort(e.Ports)
+			list = append(list, e)
+		}
+		slices.SortFunc(list, func(a, b format.MFTEntry) int { return cmp.Compare(a.MLID, b.MLID) })
+		return list, nil
+	}
+	return nil, fmt.Errorf("got %s, want an mft or a dict", v.Type())
 }
 
 var readHopsMethod = Builtin{
