@@ -1,0 +1,55 @@
+package builtins
+
+import (
+	"context"
+	"testing"
+
+	"github.com/spf13/afero"
+
+	"fabsh/mad"
+)
+
+// entryByEntry writes each entry by itself, as d-mod-k up a tree would.
+const entryByEntry = `
+def route(fabric):
+    g = fabric.graph()
+    t = g.routes()
+    lids = g.lids()
+    for s in g.switches:
+        row = t[s]
+        ports = [p.num for p in s.ports if p.peer]
+        n = len(ports)
+        for i, lid in enumerate(lids):
+            row[lid] = ports[i % n]
+    return t
+`
+
+// BenchmarkPolicy routes 11,664 hosts by d-mod-k: by the native engine, by a
+// script with operations on rows, and one entry at a time.
+func BenchmarkPolicy(b *testing.B) {
+	subnet, transport := attachSubnet(b, "pgft:m=18/18/36,w=1/18/18,p=1/1/1")
+	engine := mad.NewEngine(transport, mad.Options{})
+	defer engine.Close()
+	fs := afero.NewMemMapFs()
+	if err := afero.WriteFile(fs, "/work/entries.star", []byte(entryByEntry), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	s, err := NewSession(Options{Engine: engine, Sim: subnet, FS: fs, Dir: "/work"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.RunCode(context.Background(), "<sweep>", "discover()"); err != nil {
+		b.Fatal(err)
+	}
+	for _, test := range []struct{ name, policy string }{{"native", "ftree"}, {"rows", "@examples//dmodk.star"}, {"entries", "entries.star"}} {
+		b.Run(test.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := s.Route(b.Context(), Policy{Name: test.policy}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
