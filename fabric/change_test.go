@@ -3,6 +3,7 @@ package fabric_test
 import (
 	"encoding/binary"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -16,6 +17,7 @@ import (
 // tap notes the Sets that go out, and may change answers.
 type tap struct {
 	mad.Transport
+	mu     sync.Mutex // orders Send's notes before an answer that reads them
 	sets   []set
 	answer func(h mad.Header, data []byte)
 	hops   func(n int) // of what is answered next; may be nil
@@ -29,7 +31,9 @@ type set struct {
 
 func (t *tap) Send(d *mad.Datagram) error {
 	if h := mad.ParseHeader(d.MAD); h.Method == mad.MethodSet {
+		t.mu.Lock()
 		t.sets = append(t.sets, set{h.Attribute, h.Modifier, append([]byte(nil), d.MAD[mad.SMPDataOffset:][:64]...)})
+		t.mu.Unlock()
 	}
 	return t.Transport.Send(d)
 }
@@ -37,6 +41,8 @@ func (t *tap) Send(d *mad.Datagram) error {
 func (t *tap) Recv(d *mad.Datagram) error {
 	err := t.Transport.Recv(d)
 	if err == nil && t.answer != nil && len(d.MAD) == mad.Size {
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		h := mad.ParseHeader(d.MAD)
 		if t.hops != nil {
 			t.hops(mad.RouteOf(d.MAD).Hops())
