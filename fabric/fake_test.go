@@ -297,6 +297,7 @@ func jitter(seed int64) func() time.Duration {
 	return func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
-		return time.Duration(r.Intn(1000)) * time.Microsecond
+		// Never 0: within a bubble the race detector may crash (go.dev/issue/78156).
+		return time.Duration(1+r.Intn(1000)) * time.Microsecond
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"sync"
 	"testing"
+	"time"
 )
 
 // fakeTransport has a peer that is a function, and lives in virtual time:
@@ -68,6 +69,17 @@ func (f *fakeTransport) deliver(d Datagram) {
 	case f.recv <- d:
 	case <-f.closing:
 	}
+}
+
+// after calls fn in a while, as time.AfterFunc does. A timer that is due at once
+// may crash the race detector where others run in the same bubble
+// (go.dev/issue/78156).
+func after(wait time.Duration, fn func()) {
+	if wait == 0 {
+		go fn()
+		return
+	}
+	time.AfterFunc(wait, fn)
 }
 
 func (f *fakeTransport) Accept(Class, Method) (stop func(), err error) {

@@ -116,6 +116,7 @@ func (s *sender) control(m []byte) {
 	case segment > s.window || segment > len(s.segments):
 		s.ended = "segment number too big"
 	case window < s.window || segment < s.acked: // an old ACK
+		return
 	default:
 		if segment > s.acked {
 			s.tries = 0
@@ -224,7 +225,7 @@ func TestTableFaults(t *testing.T) {
 					return
 				}
 				for range 1 + r.IntN(20)/19 {
-					time.AfterFunc(time.Duration(r.IntN(5))*ms, func() { f.deliver(d) })
+					after(time.Duration(r.IntN(5))*ms, func() { f.deliver(d) })
 				}
 			})
 			peer := f.peer
@@ -290,7 +291,7 @@ func TestTableProgress(t *testing.T) {
 					switch {
 					case !isControl(d.MAD):
 						for i, s := range segmentsOf(d, want, 8)[:test.send] {
-							time.AfterFunc(time.Duration(i)*test.gap, func() { f.deliver(s) })
+							after(time.Duration(i)*test.gap, func() { f.deliver(s) })
 						}
 					case d.MAD[offRMPPType] == rmppAbort:
 						acks = append(acks, fmt.Sprint(at, " abort"))
@@ -331,7 +332,7 @@ func TestTwoTables(t *testing.T) {
 				first, step = 110, 5
 			}
 			for i, s := range segmentsOf(d, bytes.Repeat([]byte{attempt}, 1000), 8) {
-				time.AfterFunc(time.Duration(first+step*i)*ms, func() { f.deliver(s) })
+				after(time.Duration(first+step*i)*ms, func() { f.deliver(s) })
 			}
 		})
 		e := NewEngine(f, Options{})
@@ -394,7 +395,7 @@ func TestACKBounced(t *testing.T) {
 				return
 			}
 			for i, s := range segmentsOf(d, make([]byte, 600), 8) {
-				time.AfterFunc(time.Duration(i)*100*ms, func() { f.deliver(s) })
+				after(time.Duration(i)*100*ms, func() { f.deliver(s) })
 			}
 		})
 		e := NewEngine(f, Options{Retries: -1})

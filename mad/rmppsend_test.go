@@ -175,7 +175,7 @@ func TestPayloadFaults(t *testing.T) {
 					return
 				}
 				for range 1 + r.IntN(20)/19 {
-					time.AfterFunc(time.Duration(r.IntN(5))*ms, func() { f.deliver(d) })
+					after(time.Duration(r.IntN(5))*ms, func() { f.deliver(d) })
 				}
 			}
 			f, a := newMultiAgent(1+r.IntN(64), fault)
@@ -185,7 +185,7 @@ func TestPayloadFaults(t *testing.T) {
 				lost, delay := r.IntN(10) == 0, time.Duration(r.IntN(5))*ms
 				f.mu.Unlock()
 				if !lost {
-					time.AfterFunc(delay, func() { peer(f, d) })
+					after(delay, func() { peer(f, d) })
 				}
 			}
 			e := NewEngine(f, Options{Retries: 20})

@@ -227,7 +227,7 @@ func TestTooLong(t *testing.T) {
 		{"table", 2 * time.Second, getTable(1), func(f *fakeTransport, d Datagram) {
 			if !isControl(d.MAD) {
 				for i, s := range segmentsOf(d, make([]byte, segments*segmentData), 8) {
-					time.AfterFunc(time.Duration(i)*990*ms, func() { f.deliver(s) })
+					after(time.Duration(i)*990*ms, func() { f.deliver(s) })
 				}
 			}
 		}, "table incomplete after 1m0s, segment 62: timed out after 1 attempt"},
@@ -282,7 +282,7 @@ func FuzzTransfer(f *testing.F) {
 						binary.BigEndian.PutUint32(a.MAD[offNewWindowLast:], uint32(int8(b[2])))
 						a.MAD[offRMPPStatus] = b[3]
 					}
-					time.AfterFunc(time.Duration(b[0]>>3)*10*ms, func() { f.deliver(a) })
+					after(time.Duration(b[0]>>3)*10*ms, func() { f.deliver(a) })
 				}
 			}), Options{})
 			defer mustClose(t, e)
