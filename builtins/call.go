@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -117,12 +118,15 @@ func (k Kind) convert(v starlark.Value) (any, error) {
 			return bool(b), nil
 		}
 		return nil, wantType(v, "bool")
-	case KindSMPAttribute: // smp_set takes a record as well
-		if r, ok := v.(*record); ok {
+	case KindSMPAttribute, KindPerfAttribute, KindRecord:
+		if r, ok := v.(*record); ok && k == KindSMPAttribute { // smp_set takes one
 			return r, nil
 		}
+		if _, ok := v.(starlark.Int); ok {
+			return nil, errors.New("got int, want the name of an attribute; by numbers there are mad_get, mad_set and mad_send")
+		}
 		return KindText.convert(v)
-	case KindText, KindPath, KindChoice, KindPerfAttribute, KindRecord:
+	case KindText, KindPath, KindChoice:
 		if s, ok := starlark.AsString(v); ok {
 			return s, nil
 		}

@@ -168,7 +168,7 @@ func (c *call) fieldsToSet() (attr *mad.Attribute, given []byte, named []string,
 			named = append(named, f.Script)
 		}
 	}
-	if len(named) == 0 {
+	if len(named) == 0 && !(attr == mad.AttrSMInfo && c.Has("modifier")) { // there it asks for something by itself
 		return nil, nil, nil, fmt.Errorf("%s: nothing to change: name fields, smp_set(%q, target, field=value), or give a record.replace(field=value)", c.Name, attr.Name)
 	}
 	for _, name := range named {

@@ -94,9 +94,15 @@ func setNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*ma
 		if f = codeField(a, name); f == nil {
 			return nil, fmt.Errorf("%s has no field %s%s", a.Name, name, didYouMean(name, fieldNames(a)))
 		}
+		number := *f
+		number.Kind, number.Words = mad.KindUint, nil
 		if _, isText := v.(starlark.String); isText {
-			return nil, fmt.Errorf("%s.%s: got string, want int", a.Name, name)
+			return nil, fmt.Errorf("%s.%s: %w", a.Name, name, wantType(v, "int"))
 		}
+		if err := setField(&number, data, v); err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", a.Name, name, err)
+		}
+		return f, nil
 	}
 	if err := setField(f, data, v); err != nil {
 		return nil, fmt.Errorf("%s.%s: %w", a.Name, name, err)
@@ -204,6 +210,12 @@ func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 		}
 	case starlark.Int:
 		n, ok := v.Uint64()
+		if f.Kind == mad.KindEnum {
+			// Words of MTUs and rates are numbers: 10 Gb/s has the code 3.
+			if code, isWord := f.Words.Code[v.String()]; isWord && code != n {
+				return 0, fmt.Errorf("is %s the word or the code? write the word as text, \"%s\", or the code as %s_code=", v, v, f.Script)
+			}
+		}
 		switch {
 		case ok && n <= f.Max():
 		case f.Key:

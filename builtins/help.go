@@ -100,7 +100,11 @@ func (s *Session) helpOnName(name string) (string, error) {
 	} else {
 		base = ""
 	}
-	return "", fmt.Errorf("nothing is named %q%s; help() lists what there is", name, didYouMean(name, s.Topics(base)))
+	candidates := s.Topics(base)
+	if len(candidates) == 0 {
+		candidates = s.Topics(nearest(base, s.Topics("")))
+	}
+	return "", fmt.Errorf("nothing is named %q%s; help() lists what there is", name, didYouMean(name, candidates))
 }
 
 // helpOnPart is help on a field of an attribute, a member of a type or of a
@@ -140,9 +144,7 @@ func (s *Session) Topics(base string) []string {
 	var names []string
 	if base == "" {
 		names = slices.Concat(s.predeclared.Keys(), starlark.Universe.Keys())
-		for _, a := range mad.Attributes() {
-			names = append(append(names, a.Name), a.Aliases...)
-		}
+		names = append(names, allAttributeNames()...)
 		for _, c := range mad.Classes() {
 			if c.First == c.Last {
 				names = append(names, c.Name)

@@ -180,14 +180,14 @@ func (c *call) onlyAttribute() (*mad.Attribute, error) {
 	var found *mad.Attribute
 	var words []string
 	for _, a := range mad.Attributes() {
-		if a.Name == name && a.Version == a.Class.Version() {
+		if word := classWord(a.Class); (a.Name == name || slices.Contains(a.Aliases, name)) && !slices.Contains(words, word) {
 			found = a
-			words = append(words, classWord(a.Class))
+			words = append(words, word)
 		}
 	}
 	switch len(words) {
 	case 0:
-		return nil, c.paramError("attr", "unknown attribute %q%s", name, didYouMean(name, OtherAttributeNames()))
+		return nil, c.paramError("attr", "unknown attribute %q%s", name, didYouMean(name, allAttributeNames()))
 	case 1:
 		return found, nil
 	}
@@ -200,6 +200,14 @@ func classWord(c mad.Class) string {
 		return mad.SnakeName(info.Name)
 	}
 	return fmt.Sprintf("%#02x", uint8(c))
+}
+
+func allAttributeNames() []string {
+	var names []string
+	for _, a := range mad.Attributes() {
+		names = append(append(names, a.Name), a.Aliases...)
+	}
+	return names
 }
 
 // OtherAttributeNames lists the attributes of the classes that have no

@@ -58,6 +58,9 @@ func (r *madRequest) about(c *call) error {
 			return c.paramError("attr", "class %v has no attribute %s%s", class, v, didYouMean(string(v), AttributeNames(class)))
 		}
 		r.h.Attribute = r.attr.ID
+		if a := mad.LookupVersion(class, r.h.ClassVersion, r.attr.ID); a != nil {
+			r.attr = a // the other version's layout may be another
+		}
 	default:
 		return c.paramError("attr", "got %s, want the name or the number of an attribute", v.Type())
 	}
@@ -142,9 +145,10 @@ func (r *madRequest) content(c *call) (err error) {
 		}
 		copy(r.given, data)
 	}
-	// What the fields are may depend on the modifier.
-	for _, take := range []func(*call, string, starlark.Value) (bool, error){r.modifierPart, r.field} {
-		c.fields = slices.DeleteFunc(c.fields, func(kv starlark.Tuple) (taken bool) {
+	// What the fields are may depend on the modifier, and on other fields.
+	fields := c.fields
+	for _, take := range []func(*call, string, starlark.Value) (bool, error){r.modifierPart, r.field, r.field, r.noField} {
+		fields = slices.DeleteFunc(slices.Clone(fields), func(kv starlark.Tuple) (taken bool) {
 			if err == nil {
 				taken, err = take(c, string(kv[0].(starlark.String)), kv[1])
 			}
@@ -190,10 +194,10 @@ func (r *madRequest) modifierPart(c *call, name string, v starlark.Value) (taken
 	return true, nil
 }
 
-// field takes up a field of the attribute.
+// field takes up a field of the attribute, if it has one of that name.
 func (r *madRequest) field(c *call, name string, v starlark.Value) (taken bool, err error) {
-	if r.attr == nil {
-		return false, fmt.Errorf("no layout of the attribute is known, and so no %s: give data", name)
+	if r.layout == nil || r.layout.Field(name) == nil && codeField(r.layout, name) == nil {
+		return false, nil
 	}
 	f, err := setNamed(r.layout, r.given, name, v)
 	if err != nil {
@@ -204,6 +208,15 @@ func (r *madRequest) field(c *call, name string, v starlark.Value) (taken bool, 
 		r.mask |= f.Mask()
 	}
 	return true, nil
+}
+
+// noField: there is no such field.
+func (r *madRequest) noField(c *call, name string, v starlark.Value) (taken bool, err error) {
+	if r.attr == nil {
+		return false, fmt.Errorf("no layout of the attribute is known, and so no %s: give data", name)
+	}
+	_, err = setNamed(r.layout, r.given, name, v)
+	return false, err
 }
 
 // address resolves the targets. The two classes of subnet management are told

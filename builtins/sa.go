@@ -107,6 +107,9 @@ func (c *call) saQuery(m mad.Method) (*saQuery, error) {
 	if err != nil {
 		return nil, c.paramError("record", "%w", err)
 	}
+	if v := attr.Version; v != mad.ClassSubnAdm.Version() {
+		return nil, fmt.Errorf("%s: %s is there in version %d of the class alone: mad_send(%q, target, method=..., class_version=%d)", c.Name, attr.Name, v, attr.Name, v)
+	}
 	if err := mad.Allowed(mad.ClassSubnAdm, mad.ClassSubnAdm.Version(), m, attr.ID); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}

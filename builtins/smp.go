@@ -212,12 +212,16 @@ func (c *call) modifierPart(attr *mad.Attribute, part mad.ModifierPart, t *targe
 			return c.Int("position"), nil
 		}
 	case "block":
-		if c.Has("block") {
-			return c.Int("block"), nil
+		n := c.Int("block")
+		switch {
+		case attr != mad.AttrVLArbitrationTable:
+			return n, nil
+		case !c.Has("block"):
+			return 1, nil
+		case n < 1 || n > 4:
+			return 0, c.paramError("block", "got %d, want 1 or 2 (low priority), 3 or 4 (high priority)", n)
 		}
-		if attr == mad.AttrVLArbitrationTable {
-			return 1, nil // the first of its four
-		}
+		return n, nil
 	}
 	return 0, nil
 }
@@ -237,6 +241,9 @@ func (c *call) portOf(attr *mad.Attribute, t *target, ignored bool) (int, error)
 	}
 	if t.port != noPortGiven || t.err != nil {
 		return max(t.port, 0), nil
+	}
+	if !c.hasParam("attr") { // port_disable, get_pkeys
+		return 0, fmt.Errorf("%s: neither the target (%s) nor a parameter names a port: %s(target, 1)", c.Name, t.label, c.Name)
 	}
 	return 0, fmt.Errorf("%s: %s is a port's, and neither the target (%s) nor a parameter names one: %s(%q, target, 1)", c.Name, attr.Name, t.label, c.Name, attr.Name)
 }

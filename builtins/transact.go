@@ -121,6 +121,8 @@ func (c *call) advice(err error) string {
 		return "check that the node is up, the address right (discover() finds it anew) and the M_Key of --keys its own, or allow more with --timeout and --retries"
 	case me.Timeout():
 		return "check that the node is up and the address right (discover() finds it anew), or allow more with --timeout and --retries"
+	case me.Class == mad.ClassSubnAdm && me.Status == mad.StatusRequestInvalid && (c.Name == "sa_set" || c.Name == "sa_delete"):
+		return "a component that it takes is missing, or has a value that it does not take; or there is no such record"
 	case me.Class == mad.ClassSubnAdm && me.Status == mad.StatusRequestInvalid && !c.hasKeys():
 		return "it may be for those alone who show its SM_Key: --keys FILE, with a line sa_key"
 	case me.Err == nil && (me.Status < mad.StatusNoResources || me.Class == mad.ClassSubnAdm):

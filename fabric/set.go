@@ -51,7 +51,7 @@ func Apply(ctx context.Context, e *mad.Engine, changes ...*Change) error {
 		},
 		{
 			func(c *Change) bool { return true },
-			func(c *Change, call *mad.Call) { smp(call, c.Dest, mad.MethodGet, c.Attr, c.Modifier, nil) },
+			func(c *Change, call *mad.Call) { smp(call, c.Dest, mad.MethodGet, c.Attr, c.getModifier(), nil) },
 			func(c *Change, data []byte) error { c.Before = slices.Clone(data[:c.Attr.Size]); return nil },
 		},
 		{
@@ -113,6 +113,15 @@ func checkGUID(d Dest, want, got mad.GUID) error {
 // knows the extended speeds (IBA 14.2.5.6; opensm osm_link_mgr.c sets it where
 // the port has them).
 const extendedSpeeds = 1 << 31
+
+// getModifier: what SMInfo's modifier says, it says in a Set (IBA 14.4.1,
+// AttributeModifier of SubnSet(SMInfo)).
+func (c *Change) getModifier() uint32 {
+	if c.Attr == mad.AttrSMInfo {
+		return 0
+	}
+	return c.Modifier
+}
 
 func (c *Change) setModifier() uint32 {
 	if c.Attr == mad.AttrPortInfo {

@@ -126,12 +126,26 @@ const (
 type VLs uint8
 
 const (
-	VLsNoChange VLs = 0 // as OperationalVLs in a Set: leave as it is
-	VLs0        VLs = 1 // "vl0"
-	VLs0To1     VLs = 2 // "vl0_1"
-	VLs0To3     VLs = 3 // "vl0_3"
-	VLs0To7     VLs = 4 // "vl0_7"
-	VLs0To14    VLs = 5 // "vl0_14"
+	VLs0     VLs = 1 // "vl0"
+	VLs0To1  VLs = 2 // "vl0_1"
+	VLs0To3  VLs = 3 // "vl0_3"
+	VLs0To7  VLs = 4 // "vl0_7"
+	VLs0To14 VLs = 5 // "vl0_14"
+)
+
+// OperationalVLs are VLs where 0 has a meaning too (IBA 14.2.5.6,
+// PortInfo.OperationalVLs).
+//
+//mad:enum
+type OperationalVLs uint8
+
+const (
+	OperationalVLsNoChange OperationalVLs = 0 // in a Set: leave as it is
+	OperationalVLs0        OperationalVLs = 1 // "vl0"
+	OperationalVLs0To1     OperationalVLs = 2 // "vl0_1"
+	OperationalVLs0To3     OperationalVLs = 3 // "vl0_3"
+	OperationalVLs0To7     OperationalVLs = 4 // "vl0_7"
+	OperationalVLs0To14    OperationalVLs = 5 // "vl0_14"
 )
 
 // SMState is the state of a subnet manager (IBA 14.4.1, SMInfo.SMState).

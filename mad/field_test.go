@@ -118,7 +118,7 @@ func TestFieldMask(t *testing.T) {
 func TestWords(t *testing.T) {
 	got := []any{
 		PortStateActive.String(), PortPhysicalStateLinkUp.String(), PortState(9).String(), NodeTypeCA.String(),
-		MTU2048.String(), VLs0To7.String(), Rate2_5.String(), SMStateNotActive.String(),
+		MTU2048.String(), VLs0To7.String(), VLs(0).String(), OperationalVLs(0).String(), Rate2_5.String(), SMStateNotActive.String(),
 		(LinkWidth1x | LinkWidth4x).String(), (LinkWidth1x | LinkWidth4x).Words(), LinkWidth(0).Words(),
 		LinkWidthSupported.Words(), LinkSpeedExtDisabled.Words(), LinkWidth(0x41).Words(), LinkSpeedExtended.Words(),
 		WordsLinkSpeed.Text(0), WordsLinkSpeed.Text(uint64(LinkSpeedQDR)),
@@ -126,7 +126,7 @@ func TestWords(t *testing.T) {
 	}
 	want := []any{
 		"active", "link_up", "unknown(9)", "ca",
-		"2048", "vl0_7", "2.5", "not_active",
+		"2048", "vl0_7", "unknown(0)", "no_change", "2.5", "not_active",
 		"1x,4x", []string{"1x", "4x"}, []string{},
 		[]string{"supported"}, []string{"disabled"}, []string{"1x", "unknown(64)"}, []string{},
 		"extended", "qdr",

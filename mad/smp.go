@@ -178,7 +178,7 @@ type PortInfo struct {
 	// HOQLife is how long a packet may wait at the head of its lane, 4.096 us times two to this power; above 19 without limit.
 	HOQLife uint8 `mad:"339:5"`
 	// OperationalVLs are the data virtual lanes in use. In a Set, 0 should leave them as they are; not every agent knows (ibsim's does not), so smp_set sends what it read.
-	OperationalVLs VLs `mad:"344:4"`
+	OperationalVLs OperationalVLs `mad:"344:4"`
 	// PartitionEnforcementInbound: a switch port checks the P_Key of packets it receives.
 	PartitionEnforcementInbound bool `mad:"348:1"`
 	// PartitionEnforcementOutbound: a switch port checks the P_Key of packets it sends.

@@ -214,6 +214,28 @@ func (v MTU) String() string { return WordsMTU.Text(uint64(v)) }
 var WordsVLs = &Words{
 	Name: "VLs",
 	Word: map[uint64]string{
+		0x1: "vl0",
+		0x2: "vl0_1",
+		0x3: "vl0_3",
+		0x4: "vl0_7",
+		0x5: "vl0_14",
+	},
+	Code: map[string]uint64{
+		"vl0":    0x1,
+		"vl0_1":  0x2,
+		"vl0_3":  0x3,
+		"vl0_7":  0x4,
+		"vl0_14": 0x5,
+	},
+}
+
+// String is the word of v, unknown(9) where there is none.
+func (v VLs) String() string { return WordsVLs.Text(uint64(v)) }
+
+// WordsOperationalVLs are the words of OperationalVLs.
+var WordsOperationalVLs = &Words{
+	Name: "OperationalVLs",
+	Word: map[uint64]string{
 		0x0: "no_change",
 		0x1: "vl0",
 		0x2: "vl0_1",
@@ -232,7 +254,7 @@ var WordsVLs = &Words{
 }
 
 // String is the word of v, unknown(9) where there is none.
-func (v VLs) String() string { return WordsVLs.Text(uint64(v)) }
+func (v OperationalVLs) String() string { return WordsOperationalVLs.Text(uint64(v)) }
 
 // WordsSMState are the words of SMState.
 var WordsSMState = &Words{

@@ -336,7 +336,7 @@ func (t *PortInfo) Decode(data []byte) {
 	t.MTUCap = MTU(b[41] & 0xf)
 	t.VLStallCount = b[42] >> 5
 	t.HOQLife = b[42] & 0x1f
-	t.OperationalVLs = VLs(b[43] >> 4)
+	t.OperationalVLs = OperationalVLs(b[43] >> 4)
 	t.PartitionEnforcementInbound = b[43]>>3&0x1 != 0
 	t.PartitionEnforcementOutbound = b[43]>>2&0x1 != 0
 	t.FilterRawInbound = b[43]>>1&0x1 != 0
@@ -493,7 +493,7 @@ var AttrPortInfo = &Attribute{
 			Doc: "VLStallCount is the number of packets dropped at the head of a lane after which the lane counts as stalled."},
 		{Name: "HOQLife", Script: "hoq_life", Offset: 339, Bits: 5, Count: 1, Stride: 5, Kind: KindUint, Component: 30, Components: 1,
 			Doc: "HOQLife is how long a packet may wait at the head of its lane, 4.096 us times two to this power; above 19 without limit."},
-		{Name: "OperationalVLs", Script: "operational_vls", Offset: 344, Bits: 4, Count: 1, Stride: 4, Kind: KindEnum, Words: WordsVLs, Component: 31, Components: 1,
+		{Name: "OperationalVLs", Script: "operational_vls", Offset: 344, Bits: 4, Count: 1, Stride: 4, Kind: KindEnum, Words: WordsOperationalVLs, Component: 31, Components: 1,
 			Doc: "OperationalVLs are the data virtual lanes in use. In a Set, 0 should leave them as they are; not every agent knows (ibsim's does not), so smp_set sends what it read."},
 		{Name: "PartitionEnforcementInbound", Script: "partition_enforcement_inbound", Offset: 348, Bits: 1, Count: 1, Stride: 1, Kind: KindUint, Component: 32, Components: 1,
 			Doc: "PartitionEnforcementInbound: a switch port checks the P_Key of packets it receives."},

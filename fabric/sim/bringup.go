@@ -175,7 +175,7 @@ func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 		LinkSpeedActive: mad.LinkSpeedQDR, LinkSpeedExtActive: mad.LinkSpeedExtHDR,
 		LinkDownDefaultState: mad.LinkDownDefaultStatePolling,
 		MTUCap:               mad.MTU4096, NeighborMTU: mad.MTU4096,
-		VLCap: mad.VLs0To7, OperationalVLs: mad.VLs0To7,
+		VLCap: mad.VLs0To7, OperationalVLs: mad.OperationalVLs0To7,
 		VLArbitrationHighCap: vlArbCap, VLArbitrationLowCap: vlArbCap,
 		HOQLife: lifeTime, SubnetTimeOut: lifeTime, RespTimeValue: lifeTime,
 		LocalPhyErrors: 8, OverrunErrors: 8, LinkRoundTripLatency: 0xff_ffff,

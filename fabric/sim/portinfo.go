@@ -56,7 +56,7 @@ func (r *request) setPortInfo(p *port) mad.Status {
 		next.LinkSpeedExtEnabled != mad.LinkSpeedExtDisabled && next.LinkSpeedExtEnabled&^next.LinkSpeedExtSupported != 0,
 		next.LinkSpeedExtEnabled2&^next.LinkSpeedExtSupported2 != 0,
 		next.NeighborMTU == 0 || next.NeighborMTU > next.MTUCap,
-		next.OperationalVLs > next.VLCap,
+		mad.VLs(next.OperationalVLs) > next.VLCap,
 		next.LinkDownDefaultState > mad.LinkDownDefaultStatePolling,
 		asked.PortPhysicalState > mad.PortPhysicalStateDisabled,
 		p.num == 0 && asked.PortPhysicalState != 0:
