@@ -178,12 +178,7 @@ func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
 		a.words = (len(g.dests) + 63) / 64
 		a.passes = make([]uint64, a.words*len(g.switches))
 	}
-	if o.Keep != nil {
-		a.keep = o.Keep
-		if a.keep.graph != g {
-			a.keep = a.keep.On(g)
-		}
-	}
+	a.keep = o.Keep.seenOn(g)
 	return a, nil
 }
 
@@ -312,6 +307,9 @@ func (a *assigner) prepare(w *assignWorker, s int, ports []uint8) {
 func (a *assigner) chooseAnew(w *assignWorker, s, from, to int, row Row, f *filler) {
 	g := a.routes.graph
 	old := a.keep.Row(s)
+	if a.wanted == nil && !a.counts() && w.keep(g.dests[from:to], old, row) {
+		return
+	}
 	w.kept = w.kept[:0]
 	anew := false
 	for i := from; i < to; i++ {
@@ -333,6 +331,18 @@ func (a *assigner) chooseAnew(w *assignWorker, s, from, to int, row Row, f *fill
 		f.start(f.ports)
 		a.choose(s, from, to, w.kept, row, f)
 	}
+}
+
+// keep keeps entries as long as they can be, which may be all of them.
+func (w *assignWorker) keep(dests []dest, old, row Row) bool {
+	for _, d := range dests {
+		port := old.Port(d.lid)
+		if !w.allowed[port] {
+			return false
+		}
+		row[d.lid] = port
+	}
+	return true
 }
 
 // choose writes the entries for dests[from:to], of one switch, but for those

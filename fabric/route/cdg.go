@@ -15,17 +15,19 @@ type cdg struct {
 	g     *Graph
 	vls   int
 	start []int32 // first word of a vertex, and the end
+	first []int32 // vertex that the first bit of a vertex stands for
 	bits  []uint64
 	used  []uint64 // a bit for each vertex that a path takes
 }
 
 func newCDG(g *Graph, vls int) *cdg {
-	d := &cdg{g: g, vls: vls, start: make([]int32, 0, len(g.channels)*vls+1)}
+	d := &cdg{g: g, vls: vls, start: make([]int32, 0, len(g.channels)*vls+1), first: make([]int32, 0, len(g.channels)*vls)}
 	words := int32(0)
 	for _, to := range g.chanTo {
 		n := (g.chanBase[to+1] - g.chanBase[to]) * int32(vls)
 		for range vls {
 			d.start = append(d.start, words)
+			d.first = append(d.first, g.chanBase[to]*int32(vls))
 			words += (n + 63) / 64
 		}
 	}
@@ -48,23 +50,26 @@ func (d *cdg) vertex(channel int32, vl uint8) int32 { return channel*int32(d.vls
 // add adds the edge from v to w, a channel and lane out of the switch that v
 // ends at.
 func (d *cdg) add(v, w int32) {
-	to := d.g.chanTo[int(v)/d.vls]
-	i := w - d.g.chanBase[to]*int32(d.vls)
-	d.bits[d.start[v]+i/64] |= 1 << (i % 64)
+	word, bit := d.at(v, w)
+	d.bits[word] |= bit
 }
 
 // remove takes the edge away; v and w as with add.
 func (d *cdg) remove(v, w int32) {
-	to := d.g.chanTo[int(v)/d.vls]
-	i := w - d.g.chanBase[to]*int32(d.vls)
-	d.bits[d.start[v]+i/64] &^= 1 << (i % 64)
+	word, bit := d.at(v, w)
+	d.bits[word] &^= bit
 }
 
 // has tells whether the edge is there; v and w as with add.
 func (d *cdg) has(v, w int32) bool {
-	to := d.g.chanTo[int(v)/d.vls]
-	i := w - d.g.chanBase[to]*int32(d.vls)
-	return d.bits[d.start[v]+i/64]>>(i%64)&1 != 0
+	word, bit := d.at(v, w)
+	return d.bits[word]&bit != 0
+}
+
+// at is the place of the edge from v to w.
+func (d *cdg) at(v, w int32) (word uint32, bit uint64) {
+	i := uint32(w - d.first[v])
+	return uint32(d.start[v]) + i/64, 1 << (i % 64)
 }
 
 // use says that a path takes v.
@@ -102,7 +107,7 @@ func (d *cdg) next(v int32, from int32) (w, after int32) {
 		}
 		if word != 0 {
 			at := i*64 + int32(bits.TrailingZeros64(word))
-			return d.g.chanBase[d.g.chanTo[int(v)/d.vls]]*int32(d.vls) + at, at + 1
+			return d.first[v] + at, at + 1
 		}
 	}
 	return -1, 0

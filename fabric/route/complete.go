@@ -162,18 +162,18 @@ func (r *Routes) fillIn(ctx context.Context, h, connected *Hops, keep *Routes) e
 				if row[dest.lid] != NoPort {
 					continue
 				}
+				if keep != nil {
+					if old := keep.Row(s).Port(dest.lid); connected.leadsOn(s, d, old) {
+						row[dest.lid] = old
+						continue
+					}
+				}
 				if !loaded {
 					next.load(connected, s)
 					loaded = true
 				}
 				ports, _ := next.ports(d)
 				row[dest.lid] = ports[int(dest.lid)%len(ports)]
-				if keep == nil {
-					continue
-				}
-				if old := keep.Row(s).Port(dest.lid); slices.Contains(ports, old) {
-					row[dest.lid] = old
-				}
 			}
 		}
 	})
@@ -194,9 +194,16 @@ func (n *nueState) resume(j job) []bool {
 	}
 	for _, s := range w.order {
 		if w.state[s] >= 0 {
-			n.settled[s], n.via[s], n.cost[s] = true, w.via[s], hopCost*int64(w.state[s])
+			n.decide(s, w.via[s], hopCost*int64(w.state[s]))
 		}
 	}
+	var last []int
+	for s, on := range n.on {
+		if on > 0 && !n.settled[s] {
+			last = append(last, s)
+		}
+	}
+	n.toGo = n.g.distancesFrom(last)
 	had := slices.Clone(n.settled)
 	for s, has := range had {
 		for c := n.g.chanBase[s]; has && c < n.g.chanBase[s+1]; c++ {

@@ -24,9 +24,7 @@ type SwitchDiff struct {
 // Diff compares r with what was before it. Where the graphs differ, switches
 // are known again by their GUIDs, and all entries of a new one count.
 func (r *Routes) Diff(old *Routes) *Diff {
-	if old.graph != r.graph {
-		old = old.On(r.graph)
-	}
+	old = old.seenOn(r.graph)
 	blocks := max(r.stride, old.stride) / block
 	changed := make([]bool, blocks*block)
 	d := &Diff{}

@@ -62,9 +62,7 @@ func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, 
 			return nil, fmt.Errorf("%s: root %d is no switch; there are 0 to %d", engine, s, len(g.switches)-1)
 		}
 	}
-	if o.Keep != nil && o.Keep.graph != g {
-		o.Keep = o.Keep.On(g)
-	}
+	o.Keep = o.Keep.seenOn(g)
 	r, err := all[i].compute(ctx, g, &o)
 	if err != nil {
 		return nil, err

@@ -1,16 +1,23 @@
 package route
 
-// costHeap is a binary heap, by cost, then channel. (container/heap would
-// allocate for each item.)
+// costHeap is a binary heap, by cost, then what is to go, then channel.
+// (container/heap would allocate for each item.)
 type costHeap []costItem
 
 type costItem struct {
 	cost    int64
 	channel int32
+	toGo    int32
 }
 
 func (a costItem) before(b costItem) bool {
-	return a.cost < b.cost || a.cost == b.cost && a.channel < b.channel
+	if a.cost != b.cost {
+		return a.cost < b.cost
+	}
+	if a.toGo != b.toGo {
+		return a.toGo < b.toGo
+	}
+	return a.channel < b.channel
 }
 
 func (h *costHeap) push(x costItem) {

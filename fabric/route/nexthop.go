@@ -131,6 +131,16 @@ func (x *nextHops) expand() {
 	}
 }
 
+// leadsOn: port out of switch s leads a step nearer to d; all ways are allowed.
+func (h *Hops) leadsOn(s, d int, out uint8) bool {
+	c := h.graph.target(int32(s), out)
+	if c < 0 {
+		return false
+	}
+	to := h.graph.channels[c]
+	return h.d[int(to.To)*h.stride+d]+to.Weight == h.d[s*h.stride+d]
+}
+
 // Next are the ports of switch s that lead one step nearer to switch d, in
 // order of preference; none where s is d, or there is no way.
 func (h *Hops) Next(s, d int) []uint8 {

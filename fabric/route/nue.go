@@ -53,7 +53,7 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 func (n *nueState) route(d int, dest dest) {
 	n.begin(d)
 	n.spread()
-	if !n.settledAll() {
+	if n.left > 0 {
 		// Other ways would do as well, but this is rare, and sure.
 		n.order.commit(func(v, w int32) bool { return false })
 		n.begin(d)
@@ -95,6 +95,8 @@ type nueState struct {
 	via     []int32 // by switch: the channel towards it
 	cost    []int64 // by switch, of the best way known
 	settled []bool
+	left    int    // switches with CAs that are connected, but not settled
+	toGo    []int  // by switch: hops from the nearest of these, when it began; nil: unknown
 	blocked []bool // by channel, where it would close a cycle
 	refused []int32
 	queue   costHeap
@@ -205,15 +207,39 @@ func (n *nueState) begin(home int) {
 		n.blocked[c] = false
 	}
 	n.refused = n.refused[:0]
+	n.left = 0
+	for s, on := range n.on {
+		if on > 0 && n.part[s] == n.part[home] {
+			n.left++
+		}
+	}
 	n.settle(int32(home), noTarget, 0)
 }
 
 // settle decides on s, and offers the way through it to its neighbours.
 func (n *nueState) settle(s, via int32, cost int64) {
-	n.settled[s], n.via[s], n.cost[s] = true, via, cost
+	n.decide(s, via, cost)
 	for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
 		n.offer(n.g.channels[c].Reverse, cost)
 	}
+}
+
+// decide settles s alone.
+func (n *nueState) decide(s, via int32, cost int64) {
+	if n.on[s] > 0 && !n.settled[s] {
+		n.left--
+	}
+	n.settled[s], n.via[s], n.cost[s] = true, via, cost
+}
+
+// item is the way over channel c for the queue: by what it costs, and what the
+// rest of the way to a switch that is looked for will cost at least.
+func (n *nueState) item(c int32) costItem {
+	s := n.g.channels[c].From
+	if n.toGo == nil {
+		return costItem{cost: n.cost[s], channel: c}
+	}
+	return costItem{n.cost[s] + hopCost*int64(n.toGo[s]), c, int32(n.toGo[s])}
 }
 
 // offer puts the way over channel c in the queue if it is the best one known.
@@ -224,22 +250,24 @@ func (n *nueState) offer(c int32, beyond int64) {
 		return
 	}
 	n.cost[s] = cost
-	n.queue.push(costItem{cost, c})
+	n.queue.push(n.item(c))
 }
 
-// spread is Dijkstra's algorithm. A way that would close a cycle is refused
+// spread is Dijkstra's algorithm; A*, where toGo is known. A way that would close a cycle is refused
 // when its turn comes, and the next best one looked for. Switches for which all
 // are refused may still get one through a neighbour that takes another itself.
+// It ends when all switches with CAs are settled: the others need no path that
+// is fit for much traffic, and each turn that is tried takes its time.
 func (n *nueState) spread() {
-	for {
-		for len(n.queue) > 0 {
+	for n.left > 0 {
+		for len(n.queue) > 0 && n.left > 0 {
 			item := n.queue.pop()
 			s := n.g.channels[item.channel].From
-			if n.settled[s] || n.cost[s] != item.cost || n.blocked[item.channel] {
+			if n.settled[s] || n.item(item.channel) != item || n.blocked[item.channel] {
 				continue
 			}
 			if next := n.via[n.g.chanTo[item.channel]]; next < 0 || n.order.try(item.channel, next) {
-				n.settle(s, item.channel, item.cost)
+				n.settle(s, item.channel, n.cost[s])
 				continue
 			}
 			n.blocked[item.channel] = true
@@ -260,10 +288,10 @@ func (n *nueState) spread() {
 // unstick settles a switch that is stuck, by sending a neighbour another way:
 // one with CAs, or if none can be helped, and some are cut off, another.
 func (n *nueState) unstick() bool {
+	if n.left == 0 {
+		return false
+	}
 	for _, any := range []bool{false, true} {
-		if n.settledAll() {
-			return false
-		}
 		for _, c := range n.refused {
 			v := n.g.chanTo[c]
 			s := n.g.channels[c].From
@@ -305,17 +333,6 @@ func (n *nueState) leadsThrough(s, v int32) bool {
 		s = n.g.chanTo[n.via[s]]
 	}
 	return s == v
-}
-
-// settledAll: no switch with CAs is left that could be reached. The others need
-// no path that is fit for much traffic.
-func (n *nueState) settledAll() bool {
-	for s, on := range n.on {
-		if on > 0 && !n.settled[s] && n.part[s] == n.part[n.home] {
-			return false
-		}
-	}
-	return true
 }
 
 // escape takes the spanning tree: up from all switches but those above the

@@ -64,19 +64,53 @@ func (r *Routes) Clone() *Routes {
 }
 
 // On is r for another graph of the same subnet, such as one with a link less.
-// Switches are known again by their GUIDs; new ones drop everything.
+// Switches are known again by their GUIDs, and terminals by their LIDs; new
+// switches drop everything.
 func (r *Routes) On(g *Graph) *Routes {
 	if g == r.graph {
 		return r.Clone()
 	}
 	o := NewRoutes(g, r.top)
 	o.Engine = r.Engine
+	if r.SL != nil {
+		o.SL = &SL{Dest: slices.Clone(r.SL.Dest)}
+	}
+	if r.SL != nil && r.SL.Pair != nil {
+		o.SL.Pair = make([][]uint8, len(g.terminals))
+		for i, t := range g.terminals {
+			if from := r.graph.TerminalByLID(t.LID); from >= 0 && from < len(r.SL.Pair) {
+				o.SL.Pair[i] = slices.Clone(r.SL.Pair[from])
+			}
+		}
+	}
+	if r.SL2VL != nil {
+		o.SL2VL = NewSL2VL(g)
+	}
 	for s, n := range g.switches {
-		if from := r.graph.SwitchByGUID(n.GUID()); from >= 0 {
-			copy(o.Row(s), r.Row(from))
+		from := r.graph.SwitchByGUID(n.GUID())
+		if from < 0 {
+			continue
+		}
+		copy(o.Row(s), r.Row(from))
+		if o.SL2VL != nil && r.SL2VL.tables != nil && r.graph.switches[from].NumPorts() == n.NumPorts() {
+			o.SL2VL.tables[s] = slices.Clone(r.SL2VL.tables[from])
 		}
 	}
 	return o
+}
+
+// seenOn is On, to be read only: it may share r's tables.
+func (r *Routes) seenOn(g *Graph) *Routes {
+	guid := func(a, b *fabric.Node) bool { return a.GUID() == b.GUID() }
+	switch {
+	case r == nil || g == r.graph:
+		return r
+	case r.SL != nil || r.SL2VL != nil || r.top < g.Top() || !slices.EqualFunc(r.graph.switches, g.switches, guid):
+		return r.On(g)
+	}
+	o := *r
+	o.graph = g
+	return &o
 }
 
 // Entries is the number of LIDs with a port, over all switches.

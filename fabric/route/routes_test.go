@@ -197,6 +197,14 @@ func TestLanesBreakLoops(t *testing.T) {
 	if !v.OK() || v.Policy != "static forwarding tables, their service levels and virtual lanes" {
 		t.Errorf("%+v\n%s", v, Walk(v.Cycle))
 	}
+	// The lanes stay with the tables in another graph of the subnet.
+	again, err := NewGraph(g.fabric, GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := verify(t, r.On(again), VerifyOptions{With: r}); !v.OK() || r.On(again).SL.Of(2, 9) != r.SL.Of(2, 9) {
+		t.Errorf("%+v\n%s", v, Walk(v.Cycle))
+	}
 	r.SL2VL = nil
 	if v := verify(t, r, VerifyOptions{}); v.Acyclic || v.Policy != "static forwarding tables, their service levels, all on VL 0" {
 		t.Errorf("%+v", v)

@@ -142,7 +142,7 @@ func (x *dijkstra) from(d int, weight []int64) {
 			cost := x.cost[t] + weight[back]
 			if int(s) != d && (x.cost[s] < 0 || cost < x.cost[s] || cost == x.cost[s] && x.via[s] < 0) {
 				x.cost[s] = cost
-				x.queue.push(costItem{cost, back})
+				x.queue.push(costItem{cost: cost, channel: back})
 			}
 		}
 		for {

@@ -26,9 +26,7 @@ func (r *Routes) Verify(ctx context.Context, o VerifyOptions) (*Verdict, error) 
 	if o.Examples == 0 {
 		o.Examples = 10
 	}
-	if o.With != nil && o.With.graph != r.graph {
-		o.With = o.With.On(r.graph)
-	}
+	o.With = o.With.seenOn(r.graph)
 	v := &verification{g: r.graph, o: o, lanes: 1}
 	for _, t := range []*Routes{r, o.With} {
 		if t != nil && (t.SL != nil || t.SL2VL != nil) {
