@@ -43,6 +43,7 @@ type binder struct {
 	to      []mad.LID
 	state   []uint8
 	moved   int // LIDs
+	further int // LIDs
 	stale   int // entries
 	beyond  int // entries
 }
@@ -53,6 +54,7 @@ const (
 	portMoved = 2 // it has another now
 	portGone  = 3 // it is not in the fabric
 	portStale = 4 // nor that, and the LID is another's now
+	portAlso  = 5 // it has it beside its first, by an LMC that the fabric does not know
 )
 
 func (b *binder) bind(t *LFT) error {
@@ -78,7 +80,7 @@ func (b *binder) bind(t *LFT) error {
 		if int(port) > n.NumPorts() {
 			return fmt.Errorf("%s: expected a port from 0 to %d, which %s has, for LID %d, not %d", pos{t.File, int(t.lines[lid])}, n.NumPorts(), n.Label(), lid, port)
 		}
-		to, state := b.where(lid, t.Owners[lid])
+		to, state := b.where(lid, t.Owners)
 		switch {
 		case state == portStale:
 			b.stale++
@@ -110,21 +112,26 @@ func (b *binder) find(t *LFT) (*fabric.Node, error) {
 }
 
 // where is the LID that an entry for lid goes to.
-func (b *binder) where(lid int, owner mad.GUID) (mad.LID, uint8) {
+func (b *binder) where(lid int, owners []mad.GUID) (mad.LID, uint8) {
+	owner := owners[lid]
 	if b.state == nil {
 		b.owner, b.to, b.state = make([]mad.GUID, unicastLIDCount), make([]mad.LID, unicastLIDCount), make([]uint8, unicastLIDCount)
 	}
 	if b.state[lid] == 0 || b.owner[lid] != owner {
 		b.owner[lid] = owner
-		b.to[lid], b.state[lid] = b.resolve(mad.LID(lid), owner)
-		if b.state[lid] == portMoved {
+		b.to[lid], b.state[lid] = b.resolve(mad.LID(lid), owners)
+		switch b.state[lid] {
+		case portMoved:
 			b.moved++
+		case portAlso:
+			b.further++
 		}
 	}
 	return b.to[lid], b.state[lid]
 }
 
-func (b *binder) resolve(lid mad.LID, owner mad.GUID) (mad.LID, uint8) {
+func (b *binder) resolve(lid mad.LID, owners []mad.GUID) (mad.LID, uint8) {
+	owner := owners[lid]
 	if owner == 0 {
 		return lid, portHere
 	}
@@ -135,12 +142,20 @@ func (b *binder) resolve(lid mad.LID, owner mad.GUID) (mad.LID, uint8) {
 		}
 	}
 	switch {
+	case len(ports) == 1 && isFurther(lid, ports[0].LID(), owners):
+		return lid, portAlso
 	case len(ports) == 1 && ports[0].LID() != 0:
 		return ports[0].LID() + lid&(1<<ports[0].LMC()-1), portMoved
 	case b.f.PortByLID(lid) != nil:
 		return lid, portStale
 	}
 	return lid, portGone
+}
+
+// isFurther: in the file a port has its first LID still, and lid too. OpenSM's
+// opensm-subnet.lst says nothing of LMC, which has three bits.
+func isFurther(lid, first mad.LID, owners []mad.GUID) bool {
+	return 0 < first && first < lid && lid < first+128 && owners[first] == owners[lid]
 }
 
 func (b *binder) notes(name string) []string {
@@ -165,6 +180,9 @@ func (b *binder) notes(name string) []string {
 	}
 	if b.moved > 0 {
 		note("%d LIDs have changed since it was written; their entries went with the ports, by port GUID", b.moved)
+	}
+	if b.further > 0 {
+		note("%d LIDs are further ones of their ports (LMC), which the fabric does not tell: paths to these are not judged; a topology of ibnetdiscover tells", b.further)
 	}
 	if b.stale > 0 {
 		note("%d entries are left out: their ports are not in the fabric, and their LIDs belong to others now", b.stale)

@@ -278,6 +278,22 @@ Unicast lids [0-20] of switch Lid 9 guid 0x0000000000000077 ('unknown'):
 		t.Errorf("(-want +got):\n%s", d)
 	}
 
+	// A fabric that does not tell LMC, as of opensm-subnet.lst: b has 5, 6 and 7.
+	const further = `Unicast lids [0-8] of switch Lid 2 guid 0x0000000000000010 ('leaf'):
+0x0005 001 # Channel Adapter portguid 0x00000000000000b1: 'b'
+0x0006 002 # Channel Adapter portguid 0x00000000000000b1: 'b'
+0x0007 003 # Channel Adapter portguid 0x00000000000000b1: 'b'
+8 lids dumped
+`
+	table = rows{}
+	notes, err = format.ReadLFTs(strings.NewReader(further), "lfts", f, table.of(f))
+	if err != nil || len(notes) != 2 || notes[1] != "lfts: 2 LIDs are further ones of their ports (LMC), which the fabric does not tell: paths to these are not judged; a topology of ibnetdiscover tells" {
+		t.Errorf("%v %q", err, notes)
+	}
+	if d := cmp.Diff([]byte{255, 255, 255, 255, 255, 1, 2, 3, 255, 255}, table[leaf][:10]); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+
 	for in, want := range map[string]string{
 		"Unicast lids [0-9] of switch guid 0x10\n0x0002 000\n0x0005 004\n": `lfts:3: expected a port from 0 to 3, which "leaf" (0x0000000000000010) has, for LID 5, not 4`,
 		"Unicast lids [0-9] of switch guid\n":                              `lfts:1: expected guid 0x and the GUID of the switch: "Unicast lids [0-9] of switch guid"`,
