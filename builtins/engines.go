@@ -16,7 +16,7 @@ var routeMethod = Builtin{
 	Params: []Param{
 		{Name: "engine", Kind: KindChoice, Doc: `"minhop", "updn", "dnup", "ftree", "dor", "sssp", "nue" or "file"`},
 		{Name: "roots", Kind: KindItems, Default: "None", Keyword: true, Doc: "the switches at the top: nodes, GUIDs or names; else they are found"},
-		{Name: "policy", Kind: KindChoice, Default: "None", Keyword: true, Doc: policyWords},
+		{Name: "policy", Kind: KindChoice, Default: "None", Keyword: true, Doc: policyWords + "; else dmodk on fat trees, elsewhere least_loaded"},
 		{Name: "scope", Kind: KindChoice, Default: "None", Keyword: true, Doc: scopeWords},
 		{Name: "seed", Kind: KindInt, Default: "None", Keyword: true, Doc: "of what goes by chance"},
 		{Name: "keep", Kind: KindAny, Default: "None", Keyword: true, Doc: "routes whose entries stay where they are next hops still"},
