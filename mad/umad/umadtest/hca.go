@@ -5,15 +5,18 @@ package umadtest
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"os"
 
 	"fabsh/mad"
+	"fabsh/mad/internal/nowait"
 )
 
 // HCA is a virtual adapter with one port, "vib0" for the first: the side of
 // the fabric. Close takes it out of the machine.
-type HCA struct{ f *os.File }
+type HCA struct {
+	f *os.File
+	c *nowait.Conn // f's
+}
 
 // Records of /dev/vib (testdata/vib/vib.c), in host byte order.
 const (
@@ -31,8 +34,11 @@ func NewHCA(p mad.Port) (*HCA, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &HCA{f}
-	if err := h.Set(p); err != nil {
+	h := &HCA{f: f}
+	if h.c, err = nowait.New(f); err == nil {
+		err = h.Set(p)
+	}
+	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("virtual adapter: %w", err)
 	}
@@ -61,7 +67,7 @@ func (h *HCA) Set(p mad.Port) error {
 // Recv waits for what the kernel sends, to d.LID and d.QP.
 func (h *HCA) Recv(d *mad.Datagram) error {
 	var b [madRecordSize]byte
-	if _, err := io.ReadFull(h.f, b[:]); err != nil {
+	if _, err := h.c.Read(b[:]); err != nil {
 		return err
 	}
 	ne := binary.NativeEndian
@@ -81,7 +87,7 @@ func (h *HCA) Send(d *mad.Datagram) error {
 	b[12] = d.SL
 	ne.PutUint16(b[14:], d.PKeyIndex)
 	copy(b[madHeaderSize:], d.MAD)
-	_, err := h.f.Write(b[:])
+	_, err := h.c.Write(b[:])
 	return err
 }
 
