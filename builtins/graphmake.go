@@ -172,4 +172,17 @@ func (c *call) class(param string) (routing.Class, error) {
 	return class, nil
 }
 
+// endpoints reads the parameter endpoints of a method of routes. That nothing
+// is wrong between none says nothing.
+func (c *call) endpoints() (routing.Class, error) {
+	class, err := c.class("endpoints")
+	if err != nil || class == 0 {
+		return class, err
+	}
+	if g := c.recv.(*routesValue).r.Graph(); len(g.LIDs(class)) == 0 {
+		return 0, c.paramError("endpoints", "no port is %s: names tell what nodes are for, or graph(classes=...)", class)
+	}
+	return class, nil
+}
+
 const classWords = `"cn", "io", "an", "gateway", "sm", "switch", or several: "cn+io"`

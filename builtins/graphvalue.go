@@ -249,6 +249,9 @@ None is the rank of a switch that is cut off from all of them.`,
 		if err != nil {
 			return nil, err
 		}
+		if len(roots) == 0 {
+			return nil, c.paramError("roots", "it is empty")
+		}
 		ranks := starlark.NewDict(len(v.g.Switches()))
 		for s, rank := range v.g.Ranks(roots).Rank {
 			value := starlark.Value(starlark.None)

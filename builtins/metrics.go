@@ -169,7 +169,7 @@ var balanceMethod = Builtin{
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		v := c.recv.(*routesValue)
-		class, err := c.class("endpoints")
+		class, err := c.endpoints()
 		if err != nil {
 			return nil, err
 		}

@@ -99,7 +99,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		v := c.recv.(*routesValue)
-		class, err := c.class("endpoints")
+		class, err := c.endpoints()
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ var failuresMethod = Builtin{
 []
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		class, err := c.class("endpoints")
+		class, err := c.endpoints()
 		if err != nil {
 			return nil, err
 		}

@@ -145,7 +145,7 @@ func (f *Fabric) String() string {
 	if f.Complete() {
 		b.WriteString("complete")
 	} else {
-		b.WriteString("incomplete: " + missing(f.problems))
+		b.WriteString("incomplete: " + f.Missing())
 	}
 	if f.scope != "" {
 		b.WriteString(" " + f.scope)

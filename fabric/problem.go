@@ -39,11 +39,12 @@ func (k ProblemKind) Missing() bool {
 	return false
 }
 
-// missing says in a few words what ps lack: "3 timed out, 1 failed".
-func missing(ps []Problem) string {
+// Missing says in a few words what was asked for and is not in f: "3 timed out,
+// 1 failed".
+func (f *Fabric) Missing() string {
 	n := map[ProblemKind]int{}
 	var kinds []ProblemKind
-	for _, p := range ps {
+	for _, p := range f.problems {
 		if p.Kind.Missing() {
 			if n[p.Kind]++; n[p.Kind] == 1 {
 				kinds = append(kinds, p.Kind)

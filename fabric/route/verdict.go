@@ -101,6 +101,9 @@ func (v *verification) sum(r *Routes) *Verdict {
 	}
 	s.Endpoints = v.describe()
 	s.Notes = append(slices.Clone(v.g.notes), r.Notes...)
+	if v.all == 0 {
+		s.Notes = append(s.Notes, "there is no endpoint: nothing was judged")
+	}
 	return s
 }
 
