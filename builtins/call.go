@@ -208,7 +208,9 @@ func (p *Param) defaultValue() any {
 			return n
 		}
 	case KindBool:
-		return p.Default == "True"
+		if p.Default != "None" {
+			return p.Default == "True"
+		}
 	case KindText, KindPath, KindChoice, KindRecord:
 		if s, err := strconv.Unquote(p.Default); err == nil {
 			return s

@@ -26,6 +26,7 @@ type Policy struct {
 	Verify       bool
 	Diff         bool // with the tables that the switches have
 	FailEachLink bool
+	Adaptive     bool   // the switches are known to route adaptively
 	Out          string // file for OpenSM; with Verify only written if the verdict is ok
 }
 
@@ -210,7 +211,7 @@ func (s *Session) judge(ctx context.Context, t *starlark.Thread, v, live *routes
 	r := &policyReport{routes: v}
 	clean, ok := true, true
 	if p.Verify {
-		x, err := starlark.Call(t, &function{Builtin: &verifyMethod, recv: v}, nil, nil)
+		x, err := starlark.Call(t, &function{Builtin: &verifyMethod, recv: v}, nil, knownAdaptive(p.Adaptive))
 		if err != nil {
 			return err
 		}
@@ -265,6 +266,15 @@ func (s *Session) writeTables(ctx context.Context, v *routesValue, path string) 
 type Tables struct {
 	LFTs, SL, SL2VL string
 	FailEachLink    bool
+	Adaptive        bool // the switches are known to route adaptively
+}
+
+// knownAdaptive is what verify is told of adaptive routing.
+func knownAdaptive(known bool) []starlark.Tuple {
+	if !known {
+		return nil
+	}
+	return []starlark.Tuple{{starlark.String("adaptive"), starlark.True}}
 }
 
 // Verify judges tables from files, or those that the switches have. Where there
@@ -295,9 +305,9 @@ func (s *Session) Verify(ctx context.Context, o Tables) error {
 		}
 		v.notes = append(fabricNotes(f.f), v.notes...)
 		if o.FailEachLink {
-			return s.judge(ctx, t, v, nil, Policy{Verify: true, FailEachLink: true})
+			return s.judge(ctx, t, v, nil, Policy{Verify: true, FailEachLink: true, Adaptive: o.Adaptive})
 		}
-		verdict, err := starlark.Call(t, &function{Builtin: &verifyMethod, recv: v}, nil, nil)
+		verdict, err := starlark.Call(t, &function{Builtin: &verifyMethod, recv: v}, nil, knownAdaptive(o.Adaptive))
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ var verdictType = &resultType{
 	name: "verdict",
 	doc:  "Whether packets arrive, and whether they may deadlock: of static forwarding tables, between the endpoints that it names.",
 	members: []resultMember{
-		{name: "ok", doc: "all that must arrive does, and cannot deadlock"},
+		{name: "ok", doc: "all that must arrive does, and cannot deadlock; None where that is unknown, for switches route adaptively"},
 		{name: "policy", doc: `what made the tables: an engine, a script; "file", "live"; None if nothing is known`},
 		{name: "judged", doc: `what was judged: "static forwarding tables, SL 0"`},
 		{name: "endpoints", doc: "between which ports, and how many"},
@@ -35,10 +35,19 @@ var verdictType = &resultType{
 	display: verdictText,
 }
 
-// adaptiveNote: no public layout tells whether switches adapt their routes.
-const adaptiveNote = "adaptive routing not determined"
+// adaptiveNotes are those on adaptive routing, by what the caller knows of it. No
+// public layout tells whether switches adapt their routes.
+var adaptiveNotes = map[starlark.Value][]string{
+	starlark.None:  {"adaptive routing not determined"},
+	starlark.True:  {"adaptive routing: packets take other ways than the tables say, and so the verdict is unknown"},
+	starlark.False: nil,
+}
 
-func verdictOf(v *routesValue, j *routing.Verdict) *result {
+func verdictOf(v *routesValue, j *routing.Verdict, adaptive starlark.Value) *result {
+	ok := starlark.Value(starlark.Bool(j.OK()))
+	if adaptive == starlark.True {
+		ok = starlark.None
+	}
 	var broken, cycle []string
 	for _, b := range j.Broken {
 		broken = append(broken, fmt.Sprintf("%s to LID %d: %s", b.From.Label(), b.LID, b.Why))
@@ -48,18 +57,15 @@ func verdictOf(v *routesValue, j *routing.Verdict) *result {
 	}
 	notes := append(append([]string{}, v.notes...), j.Notes...)
 	return newResult(verdictType,
-		starlark.Bool(j.OK()), textOrNone(v.r.Engine), starlark.String(j.Policy), starlark.String(j.Endpoints),
+		ok, textOrNone(v.r.Engine), starlark.String(j.Policy), starlark.String(j.Endpoints),
 		starlark.MakeInt64(j.Pairs), starlark.MakeInt64(j.Unreachable), starlark.MakeInt64(j.Excused), starlark.MakeInt64(j.Loops),
 		starlark.Bool(j.Acyclic), starlark.MakeInt(j.MaxHops), integers(j.Hops), integers(j.Detours),
-		starlark.MakeInt(j.Channels), starlark.MakeInt(j.Waits), texts(cycle), texts(broken), texts(append(notes, adaptiveNote)))
+		starlark.MakeInt(j.Channels), starlark.MakeInt(j.Waits), texts(cycle), texts(broken), texts(append(notes, adaptiveNotes[adaptive]...)))
 }
 
 // verdictText: the finding first, then the figures, then examples.
 func verdictText(r *result) string {
-	word := "ok"
-	if r.get("ok") != starlark.True {
-		word = "not ok"
-	}
+	word := map[starlark.Value]string{starlark.True: "ok", starlark.False: "not ok", starlark.None: "unknown"}[r.get("ok")]
 	rows := []fact{{name: "verdict", value: starlark.String(word)}}
 	for _, f := range r.facts() {
 		if f.name != "ok" && !f.code && !(f.name == "excused" && f.value.String() == "0") {
@@ -89,6 +95,7 @@ var verifyMethod = Builtin{
 		{Name: "require", Kind: KindFunction, Default: "None", Keyword: true, Doc: "a function of two ports: whether the first must reach the second; else all must. It is asked only about pairs that do not"},
 		{Name: "union", Kind: KindAny, Default: "None", Keyword: true, Doc: "routes that may be in force beside these, while one takes the other's place: credit loops of any mixture count"},
 		{Name: "examples", Kind: KindInt, Default: "10", Keyword: true, Doc: "how many broken pairs are told"},
+		{Name: "adaptive", Kind: KindBool, Default: "None", Keyword: true, Doc: "whether the switches are known to route adaptively: then the verdict is unknown; else a note says that nobody knows"},
 	},
 	Doc: `Follows the packets between all pairs of endpoints, and says whether all arrive and none can deadlock: a verdict.
 It judges static tables, and names the endpoints it assumed. Credit loops are looked for among links and virtual lanes; one that is found is told link by link.`,
@@ -128,7 +135,11 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 		if err != nil {
 			return nil, c.computed(err)
 		}
-		return verdictOf(v, j), nil
+		adaptive := starlark.Value(starlark.None)
+		if c.Has("adaptive") {
+			adaptive = starlark.Bool(c.Bool("adaptive"))
+		}
+		return verdictOf(v, j, adaptive), nil
 	},
 }
 

@@ -26,6 +26,8 @@ Flags, anywhere after route:
                     none deadlock? With findings the exit status is 1
   --diff            compare with the tables that the switches have
   --fail-each-link  say what each single failure of a link would break
+  --adaptive        the switches are known to route adaptively: then the tables do
+                    not tell where packets go, and the verdict is unknown
   --out FILE        write the tables for OpenSM's engine file; with --verify only
                     if the verdict is ok
   --list            list the shipped policies
@@ -103,7 +105,7 @@ const usualWatch = 10 * time.Second
 // parseRoute tells the command's own flags, which may stand anywhere, from the
 // policy's.
 func parseRoute(words []string) (o routeWords, err error) {
-	own := map[string]*bool{"--verify": &o.Verify, "--diff": &o.Diff, "--fail-each-link": &o.FailEachLink, "--list": &o.list}
+	own := map[string]*bool{"--verify": &o.Verify, "--diff": &o.Diff, "--fail-each-link": &o.FailEachLink, "--adaptive": &o.Adaptive, "--list": &o.list}
 	needs := map[string]struct {
 		value *string
 		what  string
@@ -154,8 +156,8 @@ func (a *app) watch(o routeWords) (w builtins.Watch, err error) {
 	switch {
 	case o.Out == "":
 		return w, errors.New("--watch needs --out FILE, the file to be kept up to date")
-	case o.Diff || o.FailEachLink:
-		return w, errors.New("--watch shows no reports: leave --diff and --fail-each-link out")
+	case o.Diff || o.FailEachLink || o.Adaptive:
+		return w, errors.New("--watch shows no reports: leave --diff, --fail-each-link and --adaptive out")
 	case !a.write:
 		return w, errors.New("--watch changes what a subnet manager does, which takes --write (before the word route)")
 	}
@@ -192,7 +194,7 @@ func completePolicy(_ *cobra.Command, words []string, _ string) ([]string, cobra
 			names = append(names, p.Name+"\t"+p.Doc)
 		}
 	}
-	return append(names, "--verify", "--diff", "--fail-each-link", "--out", "--list", "--watch", "--reload"), cobra.ShellCompDirectiveDefault
+	return append(names, "--verify", "--diff", "--fail-each-link", "--adaptive", "--out", "--list", "--watch", "--reload"), cobra.ShellCompDirectiveDefault
 }
 
 // verifyCommand judges tables that there are already.
@@ -217,6 +219,7 @@ The tables are those of a file, or without --lfts those that the switches have.`
 	c.Flags().StringVar(&o.SL, "sl", "", "service levels of paths in `FILE`")
 	c.Flags().StringVar(&o.SL2VL, "slvl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl")
 	c.Flags().BoolVar(&o.FailEachLink, "fail-each-link", false, "say what each single failure of a link would break")
+	c.Flags().BoolVar(&o.Adaptive, "adaptive", false, "the switches are known to route adaptively: the verdict is unknown")
 	c.SetFlagErrorFunc(flagError)
 	for _, name := range []string{"lfts", "sl", "slvl"} {
 		c.MarkFlagFilename(name)
