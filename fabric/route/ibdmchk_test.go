@@ -127,8 +127,8 @@ func check(t testing.TB, r *Routes, args ...string) ibdmchk {
 	return found
 }
 
-// ours is what we say of the same.
-func ours(t testing.TB, r *Routes) ibdmchk {
+// judged is what we say of the same.
+func judged(t testing.TB, r *Routes) ibdmchk {
 	t.Helper()
 	v := verify(t, r, VerifyOptions{})
 	found := ibdmchk{Hops: map[int]int64{}, DLIDs: map[int64]int{}, Missing: v.Unreachable, Acyclic: v.Acyclic}
@@ -160,7 +160,7 @@ func TestIbdmchk(t *testing.T) {
 			if err != nil {
 				continue // it does not apply
 			}
-			got := ours(t, r)
+			got := judged(t, r)
 			if got.Missing > 0 {
 				continue // a fabric in parts is too much for ibdmchk
 			}
@@ -192,7 +192,7 @@ func TestIbdmchkDamaged(t *testing.T) {
 			}
 			r.Row(s)[1+random.IntN(int(g.Top()))] = port
 		}
-		if got, want := ours(t, r).Missing, check(t, r).Missing; got != want {
+		if got, want := judged(t, r).Missing, check(t, r).Missing; got != want {
 			t.Errorf("seed %d: %d paths do not arrive, ibdmchk: %d", seed, got, want)
 		}
 	}
