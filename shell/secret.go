@@ -65,6 +65,12 @@ func (a *app) askKeys() (*mad.Keys, error) {
 	defer tty.Close()
 	a.interrupts.onExit(saveTerminal(tty))
 	defer a.interrupts.onExit(func() {})
+	// Before the first question and between them too, for who types fast.
+	restore, err := hideTyping(tty)
+	if err != nil {
+		return nil, fmt.Errorf("--keys -: the terminal would show them: %w; put them in a file of mode 0600: --keys FILE", err)
+	}
+	defer restore()
 	var lines strings.Builder
 	for _, name := range format.KeyNames() {
 		key, err := askUnseen(tty, name+" (not shown; Enter for none): ")

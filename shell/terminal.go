@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -47,6 +48,21 @@ func saveTerminal(f *os.File) (restore func()) {
 		return func() {}
 	}
 	return func() { term.Restore(int(f.Fd()), state) }
+}
+
+// hideTyping has the terminal f not show what is typed, until restore.
+func hideTyping(f *os.File) (restore func(), err error) {
+	fd := int(f.Fd())
+	mode, err := unix.IoctlGetTermios(fd, getMode)
+	if err != nil {
+		return nil, err
+	}
+	hidden := *mode
+	hidden.Lflag &^= unix.ECHO
+	if err := unix.IoctlSetTermios(fd, setMode, &hidden); err != nil {
+		return nil, err
+	}
+	return func() { unix.IoctlSetTermios(fd, setMode, mode) }, nil
 }
 
 // askUnseen reads a line from the terminal f, which does not show it.

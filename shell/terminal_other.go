@@ -1,0 +1,11 @@
+//go:build !linux
+
+package shell
+
+import "golang.org/x/sys/unix"
+
+// ioctl requests for a terminal's mode.
+const (
+	getMode = unix.TIOCGETA
+	setMode = unix.TIOCSETA
+)
