@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"fabsh/fabric"
+
 	libtime "go.starlark.net/lib/time"
 	"go.starlark.net/starlark"
 )
@@ -64,7 +66,7 @@ func (c *call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
 		case hasFields:
 			c.fields = append(c.fields, kv)
 		default:
-			return fmt.Errorf("%s: unexpected keyword argument %s%s", c.Name, name, didYouMean(name, c.paramNames()))
+			return fmt.Errorf("%s: unexpected keyword argument %s%s", c.Name, name, fabric.DidYouMean(name, c.paramNames()))
 		}
 	}
 	for i, p := range c.Params {

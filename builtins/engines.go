@@ -7,6 +7,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/fabric"
 	routing "fabsh/fabric/route"
 	"fabsh/mad"
 )
@@ -41,7 +42,7 @@ True
 			for _, e := range engines {
 				names = append(names, e.Name)
 			}
-			return nil, c.paramError("engine", "there is no %q%s: use one of %s", c.Text("engine"), didYouMean(c.Text("engine"), names), strings.Join(names, ", "))
+			return nil, c.paramError("engine", "there is no %q%s: use one of %s", c.Text("engine"), fabric.DidYouMean(c.Text("engine"), names), strings.Join(names, ", "))
 		}
 		for _, name := range []string{"roots", "policy", "scope", "seed", "keep", "given"} {
 			if c.Has(name) && !slices.Contains(engines[i].Heeds, name) {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"fabsh/fabric"
+
 	"go.starlark.net/starlark"
 )
 
@@ -143,7 +145,7 @@ func (e *entry) option(given map[string]starlark.Value, w string, words []string
 		for _, p := range e.options {
 			flags = append(flags, flagName(p.name))
 		}
-		return nil, fmt.Errorf("unknown option %s%s", flag, didYouMean(flag, flags))
+		return nil, fmt.Errorf("unknown option %s%s", flag, fabric.DidYouMean(flag, flags))
 	}
 	if _, isBool := p.value.(starlark.Bool); isBool && !hasValue {
 		given[p.name] = starlark.Bool(!off)

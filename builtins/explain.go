@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"fabsh/fabric"
+
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -59,7 +61,7 @@ func (s *Session) spell(msg string) string {
 		return msg
 	}
 	names := slices.Concat(s.predeclared.Keys(), starlark.Universe.Keys())
-	return msg + didYouMean(name, names)
+	return msg + fabric.DidYouMean(name, names)
 }
 
 // trace writes the calls that led to err, outermost first: those of the main

@@ -11,6 +11,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -92,7 +93,7 @@ func setNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*ma
 	f := a.Field(name)
 	if f == nil {
 		if f = codeField(a, name); f == nil {
-			return nil, fmt.Errorf("%s has no field %s%s", a.Name, name, didYouMean(name, fieldNames(a)))
+			return nil, fmt.Errorf("%s has no field %s%s", a.Name, name, fabric.DidYouMean(name, fieldNames(a)))
 		}
 		number := *f
 		number.Kind, number.Words = mad.KindUint, nil
@@ -236,7 +237,7 @@ func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 				}
 			}
 			words := wordsOf(f.Words)
-			return 0, fmt.Errorf("unknown word %s%s; the words are %s", v, didYouMean(word, words), strings.Join(words, ", "))
+			return 0, fmt.Errorf("unknown word %s%s; the words are %s", v, fabric.DidYouMean(word, words), strings.Join(words, ", "))
 		}
 		// Hexadecimal is common in what people copy: keys, P_Keys, LIDs.
 		if n, err := strconv.ParseUint(string(v), 0, 64); err == nil && n <= f.Max() && strings.HasPrefix(string(v), "0x") {

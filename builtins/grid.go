@@ -3,6 +3,8 @@ package builtins
 import (
 	"fmt"
 
+	"fabsh/fabric"
+
 	"go.starlark.net/starlark"
 )
 
@@ -100,7 +102,7 @@ func rowOf(v starlark.Value, columns []string) ([]fact, error) {
 					return nil, err
 				}
 				if a == nil {
-					return nil, fmt.Errorf("%s has no %s%s", v.Type(), name, didYouMean(name, x.AttrNames()))
+					return nil, fmt.Errorf("%s has no %s%s", v.Type(), name, fabric.DidYouMean(name, x.AttrNames()))
 				}
 				row = append(row, fact{name: name, value: a})
 			}

@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -102,9 +103,9 @@ func (s *Session) helpOnName(name string) (string, error) {
 	}
 	candidates := s.Topics(base)
 	if len(candidates) == 0 {
-		candidates = s.Topics(nearest(base, s.Topics("")))
+		candidates = s.Topics(fabric.Nearest(base, s.Topics("")))
 	}
-	return "", fmt.Errorf("nothing is named %q%s; help() lists what there is", name, didYouMean(name, candidates))
+	return "", fmt.Errorf("nothing is named %q%s; help() lists what there is", name, fabric.DidYouMean(name, candidates))
 }
 
 // helpOnPart is help on a field of an attribute, a member of a type or of a

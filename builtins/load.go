@@ -12,6 +12,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/examples"
+	"fabsh/fabric"
 	"fabsh/scripts"
 )
 
@@ -91,14 +92,14 @@ func (s *Session) findModule(from, name string) (key, src string, err error) {
 	if embedded && pkg != "" {
 		tree, ok := packages[pkg]
 		if !ok {
-			return "", "", fmt.Errorf("unknown package %s%s", pkg, didYouMean(pkg, []string{"@std", "@examples"}))
+			return "", "", fmt.Errorf("unknown package %s%s", pkg, fabric.DidYouMean(pkg, []string{"@std", "@examples"}))
 		}
 		if file = path.Clean(file); !fs.ValidPath(file) {
 			return "", "", fmt.Errorf("%s leads out of package %s", name, pkg)
 		}
 		data, err := fs.ReadFile(tree, file)
 		if err != nil {
-			return "", "", fmt.Errorf("no such file in %s%s", pkg, didYouMean(file, modulesOf(tree)))
+			return "", "", fmt.Errorf("no such file in %s%s", pkg, fabric.DidYouMean(file, modulesOf(tree)))
 		}
 		return pkg + "//" + file, string(data), nil
 	}

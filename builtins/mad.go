@@ -7,6 +7,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -122,7 +123,7 @@ func (c *call) methodOf(class mad.Class, version uint8) (mad.Method, error) {
 			}
 			words = append(words, word)
 		}
-		return 0, c.paramError("method", "class %v version %d has no method %s%s: it has %s", class, version, v, didYouMean(string(v), words), strings.Join(words, ", "))
+		return 0, c.paramError("method", "class %v version %d has no method %s%s: it has %s", class, version, v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
 	}
 	return 0, c.paramError("method", "%w", wantType(c.Value("method"), "a word or a number"))
 }
@@ -155,7 +156,7 @@ func (c *call) madClass() (class mad.Class, version uint8, err error) {
 			words = append(words, word)
 		}
 		if class == 0 {
-			return 0, 0, c.paramError("mgmt_class", "unknown class %s%s: it is a number, or one of %s", v, didYouMean(string(v), words), strings.Join(words, ", "))
+			return 0, 0, c.paramError("mgmt_class", "unknown class %s%s: it is a number, or one of %s", v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
 		}
 	default:
 		return 0, 0, c.paramError("mgmt_class", "%w", wantType(v, "a word or a number"))
@@ -187,7 +188,7 @@ func (c *call) onlyAttribute() (*mad.Attribute, error) {
 	}
 	switch len(words) {
 	case 0:
-		return nil, c.paramError("attr", "unknown attribute %q%s", name, didYouMean(name, allAttributeNames()))
+		return nil, c.paramError("attr", "unknown attribute %q%s", name, fabric.DidYouMean(name, allAttributeNames()))
 	case 1:
 		return found, nil
 	}

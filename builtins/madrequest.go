@@ -6,6 +6,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -55,7 +56,7 @@ func (r *madRequest) about(c *call) error {
 		}
 	case starlark.String:
 		if r.attr = mad.LookupName(class, string(v)); r.attr == nil {
-			return c.paramError("attr", "class %v has no attribute %s%s", class, v, didYouMean(string(v), AttributeNames(class)))
+			return c.paramError("attr", "class %v has no attribute %s%s", class, v, fabric.DidYouMean(string(v), AttributeNames(class)))
 		}
 		r.h.Attribute = r.attr.ID
 		if a := mad.LookupVersion(class, r.h.ClassVersion, r.attr.ID); a != nil {

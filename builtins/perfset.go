@@ -6,6 +6,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -94,7 +95,7 @@ It returns the attribute as it is afterwards: traffic counts on. A request witho
 		}
 		for _, name := range names {
 			if !slices.Contains(all, name) {
-				return nil, c.paramError("counters", "%s has no counter %q%s", attr.Name, name, didYouMean(name, all))
+				return nil, c.paramError("counters", "%s has no counter %q%s", attr.Name, name, fabric.DidYouMean(name, all))
 			}
 			change.named = append(change.named, attr.Field(name))
 		}

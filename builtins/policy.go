@@ -70,7 +70,7 @@ func policyPath(name string) (string, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return "", fmt.Errorf("no routing policy %q%s: use a .star file, or one of %s", name, didYouMean(name, names), strings.Join(names, ", "))
+	return "", fmt.Errorf("no routing policy %q%s: use a .star file, or one of %s", name, fabric.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // Route runs a policy on the session's fabric and shows what comes of it. Where

@@ -36,10 +36,6 @@ func ParamsOf(v starlark.Value) []Param {
 	return nil
 }
 
-// Nearest is the candidate that name is most likely a misspelling of; empty:
-// none is near.
-func Nearest(name string, candidates []string) string { return nearest(name, candidates) }
-
 // Fabric is the latest that discover found, or the one that was loaded; nil:
 // none yet.
 func (s *Session) Fabric() *fabric.Fabric {

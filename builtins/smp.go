@@ -5,6 +5,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -101,7 +102,7 @@ func attributeNamed(class mad.Class, name string) (*mad.Attribute, error) {
 	if other := mad.ByName(name); other != nil {
 		return nil, fmt.Errorf("%s is an attribute of class %v, not %v: use %s", name, other.Class, class, getterOf(other.Class))
 	}
-	return nil, fmt.Errorf("unknown attribute %q%s", name, didYouMean(name, AttributeNames(class)))
+	return nil, fmt.Errorf("unknown attribute %q%s", name, fabric.DidYouMean(name, AttributeNames(class)))
 }
 
 func getterOf(class mad.Class) string {

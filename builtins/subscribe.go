@@ -172,7 +172,7 @@ func (c *call) subscriber() (*fabric.Subscriber, error) {
 	case fromTraps:
 		return subs.traps, c.mayTakeTraps(e)
 	default:
-		return nil, c.paramError("source", "got %q, want %q or %q%s", source, fromReports, fromTraps, didYouMean(source, []string{fromReports, fromTraps}))
+		return nil, c.paramError("source", "got %q, want %q or %q%s", source, fromReports, fromTraps, fabric.DidYouMean(source, []string{fromReports, fromTraps}))
 	}
 }
 

@@ -216,7 +216,7 @@ func (r *resolver) named(name string) target {
 	for i := range f.f.Nodes() {
 		names = append(names, f.f.Nodes()[i].Name())
 	}
-	return missing(name, "the fabric has no node named %q%s; if it is new, run discover() again", name, didYouMean(name, names))
+	return missing(name, "the fabric has no node named %q%s; if it is new, run discover() again", name, fabric.DidYouMean(name, names))
 }
 
 func ambiguousName(name string, nodes []*fabric.Node) target {

@@ -29,6 +29,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fabsh/builtins"
+	"fabsh/fabric"
 )
 
 // Main runs the program and returns its exit status.
@@ -203,7 +204,7 @@ func flagError(c *cobra.Command, err error) error {
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if n := builtins.Nearest(unknown.GetSpecifiedName(), names); n != "" {
+	if n := fabric.Nearest(unknown.GetSpecifiedName(), names); n != "" {
 		return fmt.Errorf("%w (did you mean --%s?)", err, n)
 	}
 	return fmt.Errorf(`%w (see "fabsh --help")`, err)
@@ -290,12 +291,12 @@ func checkScript(path string) error {
 		return err
 	}
 	if !strings.ContainsAny(path, "./") {
-		if n := builtins.Nearest(path, commandWords); n != "" {
+		if n := fabric.Nearest(path, commandWords); n != "" {
 			return fmt.Errorf("%s: no such command or file (did you mean %s?)", path, n)
 		}
 		return fmt.Errorf(`%s: no such command or file (see "fabsh --help")`, path)
 	}
-	if n := builtins.Nearest(filepath.Base(path), filesIn(filepath.Dir(path))); n != "" {
+	if n := fabric.Nearest(filepath.Base(path), filesIn(filepath.Dir(path))); n != "" {
 		return fmt.Errorf("%s: no such file (did you mean %s?)", path, filepath.Join(filepath.Dir(path), n))
 	}
 	return fmt.Errorf("%s: no such file", path)

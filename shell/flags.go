@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fabsh/builtins"
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -178,15 +179,8 @@ func (f *outputFormat) Set(text string) error {
 		}
 		names = append(names, string(known))
 	}
-	return fmt.Errorf("want text, json, jsonl or csv%s", didYouMean(text, names))
+	return fmt.Errorf("want text, json, jsonl or csv%s", fabric.DidYouMean(text, names))
 }
 
 func (f *outputFormat) String() string { return string(*f) }
 func (f *outputFormat) Type() string   { return "format" }
-
-func didYouMean(word string, candidates []string) string {
-	if n := builtins.Nearest(word, candidates); n != "" {
-		return " (did you mean " + n + "?)"
-	}
-	return ""
-}

@@ -70,7 +70,7 @@ func open(o *settings, spec string) (*link, error) {
 		}
 		names = append(names, k.name)
 	}
-	return nil, fmt.Errorf("-F %q: no such kind of fabric%s: use %s", spec, didYouMean(name, names), kindsUsage())
+	return nil, fmt.Errorf("-F %q: no such kind of fabric%s: use %s", spec, fabric.DidYouMean(name, names), kindsUsage())
 }
 
 // openUmad opens a port of the host: DEVICE/PORT, DEVICE, or the first that
@@ -169,7 +169,7 @@ func simNode(f *fabric.Fabric, name string) (int, error) {
 		}
 		names = append(names, nodes[i].Name())
 	}
-	return 0, fmt.Errorf("-C %q: the simulated fabric has no such node%s", name, didYouMean(name, names))
+	return 0, fmt.Errorf("-C %q: the simulated fabric has no such node%s", name, fabric.DidYouMean(name, names))
 }
 
 // openFile reads a saved fabric.

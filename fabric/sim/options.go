@@ -174,7 +174,7 @@ func findNode(f *fabric.Fabric, name string) (*fabric.Node, error) {
 		for i := range f.Nodes() {
 			names = append(names, f.Nodes()[i].Name())
 		}
-		if near := nearest(name, names); near != "" {
+		if near := fabric.Nearest(name, names); near != "" {
 			return nil, fmt.Errorf("names %q, which is no node; did you mean %q?", name, near)
 		}
 		return nil, fmt.Errorf("names %q, which is no node", name)

@@ -125,7 +125,7 @@ func TestSpecErrors(t *testing.T) {
 		"fatree":                   `unknown kind "fatree" (did you mean fattree?); there are ` + kinds + `, and no such file`,
 		"klein:x=3":                `unknown kind "klein"; there are ` + kinds + `, and no such file`,
 		"torus:x=3":                `torus: unknown key "x"; there are dims, hosts, links, ` + keys,
-		"fattree:kk=8":             `fattree: unknown key "kk" (did you mean k?); there are k, levels, ` + keys,
+		"fattree:kk=8":             `fattree: unknown key "kk"; there are k, levels, ` + keys,
 		"fattree:level=3":          `fattree: unknown key "level" (did you mean levels?); there are k, levels, ` + keys,
 		"ring:los=1":               `ring: unknown key "los" (did you mean loss?); there are hosts, n, ` + keys,
 		"fattree:":                 "",

@@ -42,6 +42,11 @@ func parseValues(text string, own map[string]string) (*values, error) {
 	return v, nil
 }
 
+// unknown says what would have been known.
+func unknown(what, name string, valid []string) error {
+	return fmt.Errorf("unknown %s %q%s; there are %s", what, name, fabric.DidYouMean(name, valid), strings.Join(valid, ", "))
+}
+
 func (v *values) fail(key, why string) {
 	if v.err == nil {
 		v.err = fmt.Errorf("%s=%s %s", key, v.text[key], why)

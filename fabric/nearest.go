@@ -1,22 +1,19 @@
-package builtins
+package fabric
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
-// didYouMean gives " (did you mean x?)" with the candidate nearest to name, or
-// nothing when none is near.
-func didYouMean(name string, candidates []string) string {
-	if c := nearest(name, candidates); c != "" {
-		return fmt.Sprintf(" (did you mean %s?)", c)
+// DidYouMean is " (did you mean x?)" with the candidate nearest to name, for
+// the end of a message; "" where none is near.
+func DidYouMean(name string, candidates []string) string {
+	if c := Nearest(name, candidates); c != "" {
+		return " (did you mean " + c + "?)"
 	}
 	return ""
 }
 
-// nearest returns the candidate that takes the fewest edits, at most half of
-// name's length; case and underscores do not count. Empty: none is near.
-func nearest(name string, candidates []string) string {
+// Nearest is the candidate that takes the fewest edits, fewer than half of name's
+// length; case and underscores do not count. "": none is near.
+func Nearest(name string, candidates []string) string {
 	fold := func(s string) []rune { return []rune(strings.ToLower(strings.ReplaceAll(s, "_", ""))) }
 	from := fold(name)
 	best, bestEdits := "", (len(from)+1)/2
