@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 
 	"fabsh/fabric"
-	"fabsh/mad"
 )
 
 // TestDistances: gonum's Dijkstra finds the same distances, with weights and
@@ -184,7 +183,7 @@ func legalFrom(g *Graph, r *Ranks, from int) []bool {
 // TestVerifyOracle: what verification counts is what single paths add up to,
 // and gonum finds a cycle in their dependencies where it does.
 func TestVerifyOracle(t *testing.T) {
-	verdicts := map[bool]int{}
+	verdicts, longer := map[bool]int{}, 0
 	for i, spec := range small() {
 		random := rand.New(rand.NewPCG(uint64(i), 0))
 		g := graph(t, spec, GraphOptions{})
@@ -200,7 +199,7 @@ func TestVerifyOracle(t *testing.T) {
 			v := verify(t, r, VerifyOptions{Examples: 1 << 20})
 			waits := simple.NewDirectedGraph()
 			var lost, arrived int64
-			hops := map[int]int64{}
+			hops, detours := map[int]int64{}, map[int]int64{}
 			edges := map[[2]int]bool{}
 			for from := range g.terminals {
 				for to := range g.terminals {
@@ -217,6 +216,7 @@ func TestVerifyOracle(t *testing.T) {
 					} else {
 						arrived++
 						hops[len(p.Hops)+1]++
+						detours[len(p.Hops)-1-g.distancesFrom([]int{b.Switch})[a.Switch]]++
 					}
 					before := -1
 					for _, h := range p.Hops {
@@ -236,6 +236,15 @@ func TestVerifyOracle(t *testing.T) {
 				if n >= len(v.Hops) || v.Hops[n] != pairs {
 					t.Errorf("%s, %s: hops %v, one by one %v", spec, engine, v.Hops, hops)
 					break
+				}
+			}
+			for n, pairs := range detours {
+				if n >= len(v.Detours) || v.Detours[n] != pairs {
+					t.Errorf("%s, %s: detours %v, one by one %v", spec, engine, v.Detours, detours)
+					break
+				}
+				if n > 0 {
+					longer++
 				}
 			}
 			if v.Waits != len(edges) {
@@ -261,8 +270,8 @@ func TestVerifyOracle(t *testing.T) {
 			}
 		}
 	}
-	if verdicts[true] < 10 || verdicts[false] < 10 {
-		t.Errorf("verdicts %v: that proves little", verdicts)
+	if verdicts[true] < 10 || verdicts[false] < 10 || longer < 10 {
+		t.Errorf("verdicts %v, %d times detours: that proves little", verdicts, longer)
 	}
 }
 
@@ -353,42 +362,5 @@ func TestFailEachLink(t *testing.T) {
 	}
 	if cuts == 0 {
 		t.Error("no link cuts anything: that proves little")
-	}
-}
-
-// TestBalanceOracle: routes and LIDs of a channel, path by path.
-func TestBalanceOracle(t *testing.T) {
-	g := graph(t, "dragonfly:a=4,p=2,h=1,remove_links=1", GraphOptions{})
-	r := compute(t, g, "minhop", Options{})
-	b, err := r.Balance(t.Context(), ClassCN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	routes, lids := make([]int64, len(g.channels)), make([]map[mad.LID]bool, len(g.channels))
-	for _, from := range g.LIDs(ClassCN) {
-		for _, to := range g.LIDs(ClassCN) {
-			p, err := r.Trace(from, to)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, h := range p.Hops {
-				if c := g.target(int32(h.Switch), h.Out); c >= 0 {
-					routes[c]++
-					if lids[c] == nil {
-						lids[c] = map[mad.LID]bool{}
-					}
-					lids[c][to] = true
-				}
-			}
-		}
-	}
-	for c := range routes {
-		if b.PerChannel[c] != routes[c] || b.DLIDs[c] != int64(len(lids[c])) {
-			t.Errorf("%s: %d routes to %d LIDs, path by path %d to %d", g.ChannelPort(c).Label(), b.PerChannel[c], b.DLIDs[c], routes[c], len(lids[c]))
-		}
-	}
-	all, err := r.Congestion(t.Context(), CongestionOptions{Pattern: AllToAll})
-	if err != nil || int64(all.Max) != b.Routes.Max || all.At != b.Routes.Busiest {
-		t.Errorf("all-to-all %+v %v, routes %+v", all, err, b.Routes)
 	}
 }
