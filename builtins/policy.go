@@ -243,6 +243,9 @@ func (s *Session) judge(ctx context.Context, t *starlark.Thread, v, live *routes
 	switch {
 	case p.Out != "" && ok:
 		fiberOf(t).print("use with opensm -R file,no_fallback -U " + p.Out + "\n")
+		if v.r.SL.Any() {
+			fiberOf(t).warn("%s tells no service levels, and paths have some: OpenSM would give out others", p.Out)
+		}
 	case p.Out != "":
 		fiberOf(t).warn("%s is not written, for the verdict is not ok", p.Out)
 	}

@@ -145,6 +145,16 @@ func (l *SL) Of(t int, lid mad.LID) uint8 {
 	return 0
 }
 
+// Any: some path has another service level than 0. OpenSM's engine file gives
+// none of these out: its PathRecords go by its own rules.
+func (l *SL) Any() bool {
+	if l == nil {
+		return false
+	}
+	other := func(sl uint8) bool { return sl != 0 }
+	return slices.ContainsFunc(l.Dest, other) || slices.ContainsFunc(l.Pair, func(row []uint8) bool { return slices.ContainsFunc(row, other) })
+}
+
 func (l *SL) clone() *SL {
 	if l == nil {
 		return nil

@@ -194,7 +194,7 @@ func TestLanesBreakLoops(t *testing.T) {
 		}
 	}
 	v := verify(t, r, VerifyOptions{})
-	if !v.OK() || v.Policy != "static forwarding tables, their service levels and virtual lanes" {
+	if !v.OK() || v.Policy != "static forwarding tables, their service levels and virtual lanes" || v.Notes[1] != "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone" {
 		t.Errorf("%+v\n%s", v, Walk(v.Cycle))
 	}
 	// The lanes stay with the tables in another graph of the subnet.

@@ -101,6 +101,9 @@ func (v *verification) sum(r *Routes) *Verdict {
 	}
 	s.Endpoints = v.describe()
 	s.Notes = append(slices.Clone(v.g.notes), r.Notes...)
+	if r.SL.Any() {
+		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone")
+	}
 	if v.all == 0 {
 		s.Notes = append(s.Notes, "there is no endpoint: nothing was judged")
 	}
