@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -110,5 +111,41 @@ func TestRouteIbdmchk(t *testing.T) {
 				t.Errorf("want free of credit loops: %v\nibdmchk says\n%s\nfabsh says\n%s", test.ok, answer, verdict)
 			}
 		})
+	}
+}
+
+// pathSLs asks the subnet administrator for the service level of each path.
+const pathSLs = `
+ports = [p for n in discover().cas for p in n.ports]
+for p in ports:
+    for q in ports:
+        if p != q:
+            print(p.node.guid, q.lid, sa_get("PathRecord", slid=p.lid, dlid=q.lid).sl)
+`
+
+// TestRouteLanes: OpenSM's dfsssp breaks the credit loops of a torus by service
+// levels and virtual lanes: verify sees that in the tables that OpenSM dumps,
+// and not without them.
+func TestRouteLanes(t *testing.T) {
+	net := outcome(fabsh(t, nil, "sim", "torus:dims=4/4,hosts=1"))
+	net = strings.TrimSuffix(net, "[exit status 0]\n")
+	s := ibsimtest.Start(t, net, ibsimtest.Options{SM: regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net)[1], SMArgs: []string{"-D", "0x43", "-Q", "-R", "dfsssp,no_fallback"}})
+	psl, ok := strings.CutSuffix(outcome(on(t, s, "-c", pathSLs)), "[exit status 0]\n")
+	if !ok || strings.Count(psl, "\n") != 16*15 || !regexp.MustCompile(`(?m) [1-9]$`).MatchString(psl) {
+		t.Fatal(psl)
+	}
+	file := func(name string) string { return filepath.Join(s.Dir, name) }
+	if err := os.WriteFile(file("psl"), []byte(psl), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"true,file,\"static forwarding tables, their service levels and virtual lanes\",all 16 ports of CAs and routers (16 cn),240,0,0,0,true,": {"--sl", file("psl"), "--slvl", file("opensm-sl2vl.dump")},
+		"false,file,\"static forwarding tables, their service levels, all on VL 0\",all 16 ports of CAs and routers (16 cn),240,0,0,0,false,":    {"--sl", file("psl")},
+		"false,file,\"static forwarding tables, SL 0\",all 16 ports of CAs and routers (16 cn),240,0,0,0,false,":                                 {},
+	} {
+		args = append([]string{"-F", "file:" + file("opensm-subnet.lst"), "-o", "csv", "verify", "--lfts", file("opensm-lfts.dump")}, args...)
+		if got := outcome(fabsh(t, nil, args...)); !strings.Contains(got, "\n"+want) {
+			t.Errorf("%v: %s\nwant %s", args, got, want)
+		}
 	}
 }
