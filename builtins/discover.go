@@ -182,7 +182,7 @@ It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an open
 			return nil, fmt.Errorf("load_fabric: %w", err)
 		}
 		defer file.Close()
-		f, err := format.LoadIncluding(file, c.Text("path"), func(name string) (io.ReadCloser, error) { return c.session().files.open(name) })
+		f, err := format.Load(file, c.Text("path"), func(name string) (io.ReadCloser, error) { return c.session().files.open(name) })
 		if err != nil {
 			return nil, fmt.Errorf("load_fabric: %w", err)
 		}

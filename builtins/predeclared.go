@@ -46,16 +46,3 @@ func (s *Session) predeclare() {
 		s.predeclared["sim"] = &simulation{s.o.Sim}
 	}
 }
-
-// documentedBuiltins are all functions and methods that have documentation.
-func documentedBuiltins() []*Builtin {
-	list := append(functions(), &jsonEncode, &jsonEncodeIndent, &fsExists, &fsRead, &fsWrite)
-	for _, d := range typeDocs() {
-		for _, m := range d.members {
-			if m.method != nil {
-				list = append(list, m.method)
-			}
-		}
-	}
-	return list
-}

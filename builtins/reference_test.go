@@ -68,3 +68,16 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// documentedBuiltins are all functions and methods that have documentation.
+func documentedBuiltins() []*Builtin {
+	list := append(functions(), &jsonEncode, &jsonEncodeIndent, &fsExists, &fsRead, &fsWrite)
+	for _, d := range typeDocs() {
+		for _, m := range d.members {
+			if m.method != nil {
+				list = append(list, m.method)
+			}
+		}
+	}
+	return list
+}

@@ -149,7 +149,7 @@ var readGUIDsMethod = Builtin{
 
 var readNumbersMethod = Builtin{
 	Name:   "read_numbers",
-	Params: []Param{{Name: "path", Kind: KindPath, Doc: "the file, as OpenSM's hop_weights_file, port_search_ordering_file, ids_guid_file"}},
+	Params: []Param{{Name: "path", Kind: KindPath, Doc: "the file, as OpenSM's hop_weights_file, port_search_ordering_file, ids_guid_file, guid2lid"}},
 	Doc:    "Reads lines of a GUID and numbers behind it.",
 	Example: `
 > load_fabric("net.topo").read_numbers("weights.guids")

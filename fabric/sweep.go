@@ -191,7 +191,7 @@ func (s *sweep) gotExtPort(r *request) {
 	if r.Err == nil {
 		var x mad.MlnxExtPortInfo
 		x.Decode(r.Data())
-		r.node.ports[r.port].fdr10 = x.LinkSpeedActive&1 != 0
+		r.node.ports[r.port].fdr10 = x.IsFDR10()
 	}
 }
 

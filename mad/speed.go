@@ -4,7 +4,8 @@ import "strings"
 
 // ActiveSpeed is the speed that p's link runs at: "SDR", "DDR", "QDR", "FDR",
 // "EDR", "HDR", "NDR", "XDR", or "" when it is not known. It means nothing
-// while the link is down. FDR10 shows as QDR: see MlnxExtPortInfo.
+// while the link is down. FDR10 shows as QDR: see
+// [MlnxExtPortInfo.IsFDR10].
 //
 // Speeds are spread over three fields, as later ones did not fit the first. A
 // later field outranks the earlier ones when it is not 0, and agents that do
@@ -27,18 +28,9 @@ func ActiveSpeed(p *PortInfo) string {
 	return speed
 }
 
-// ActiveSpeed is ActiveSpeed(p), but tells FDR10 from QDR.
-func (t *MlnxExtPortInfo) ActiveSpeed(p *PortInfo) string {
-	s := ActiveSpeed(p)
-	if s == "QDR" && t.LinkSpeedActive&mlnxFDR10 != 0 {
-		return "FDR10"
-	}
-	return s
-}
-
-// mlnxFDR10 is FDR10's bit in MlnxExtPortInfo's speeds (rdma-core
-// libibmad/iba_types.h FDR10).
-const mlnxFDR10 = 1
+// IsFDR10: a link that shows QDR runs FDR10 (rdma-core libibmad/iba_types.h
+// FDR10, infiniband-diags/iblinkinfo.c).
+func (t *MlnxExtPortInfo) IsFDR10() bool { return t.LinkSpeedActive&1 != 0 }
 
 // ActiveWidth is the width that p's link runs at: "1x", "2x", "4x", "8x",
 // "12x", or "" when it is not known.

@@ -5,30 +5,34 @@ import "testing"
 func TestActiveSpeed(t *testing.T) {
 	for _, test := range []struct {
 		p    PortInfo
-		mlnx uint8
 		want string
 		gbps float64
 	}{
-		{PortInfo{LinkSpeedActive: LinkSpeedSDR}, 0, "SDR", 2.5},
-		{PortInfo{LinkSpeedActive: LinkSpeedDDR}, 0, "DDR", 5},
-		{PortInfo{LinkSpeedActive: LinkSpeedQDR}, 0, "QDR", 10},
-		{PortInfo{LinkSpeedActive: LinkSpeedQDR}, 1, "FDR10", 10.3125},
-		{PortInfo{LinkSpeedActive: LinkSpeedDDR}, 1, "DDR", 5},
-		{PortInfo{LinkSpeedActive: LinkSpeedQDR, LinkSpeedExtActive: LinkSpeedExtFDR}, 1, "FDR", 14.0625},
-		{PortInfo{LinkSpeedActive: LinkSpeedQDR, LinkSpeedExtActive: LinkSpeedExtEDR}, 0, "EDR", 25.78125},
-		{PortInfo{LinkSpeedExtActive: LinkSpeedExtHDR}, 0, "HDR", 53.125},
-		{PortInfo{LinkSpeedExtActive: LinkSpeedExtNDR}, 0, "NDR", 106.25},
-		{PortInfo{LinkSpeedExtActive: LinkSpeedExtNDR, LinkSpeedExtActive2: LinkSpeedExt2XDR}, 0, "XDR", 212.5},
-		{PortInfo{LinkSpeedActive: LinkSpeedSDR, LinkSpeedExtActive: LinkSpeedExtDisabled}, 0, "", 0},
-		{PortInfo{LinkSpeedActive: LinkSpeedSDR, LinkSpeedExtActive2: 2}, 0, "", 0},
-		{PortInfo{LinkSpeedActive: LinkSpeedSupported}, 0, "", 0},
-		{PortInfo{}, 1, "", 0},
+		{PortInfo{LinkSpeedActive: LinkSpeedSDR}, "SDR", 2.5},
+		{PortInfo{LinkSpeedActive: LinkSpeedDDR}, "DDR", 5},
+		{PortInfo{LinkSpeedActive: LinkSpeedQDR}, "QDR", 10},
+		{PortInfo{LinkSpeedActive: LinkSpeedQDR, LinkSpeedExtActive: LinkSpeedExtFDR}, "FDR", 14.0625},
+		{PortInfo{LinkSpeedActive: LinkSpeedQDR, LinkSpeedExtActive: LinkSpeedExtEDR}, "EDR", 25.78125},
+		{PortInfo{LinkSpeedExtActive: LinkSpeedExtHDR}, "HDR", 53.125},
+		{PortInfo{LinkSpeedExtActive: LinkSpeedExtNDR}, "NDR", 106.25},
+		{PortInfo{LinkSpeedExtActive: LinkSpeedExtNDR, LinkSpeedExtActive2: LinkSpeedExt2XDR}, "XDR", 212.5},
+		{PortInfo{LinkSpeedActive: LinkSpeedSDR, LinkSpeedExtActive: LinkSpeedExtDisabled}, "", 0},
+		{PortInfo{LinkSpeedActive: LinkSpeedSDR, LinkSpeedExtActive2: 2}, "", 0},
+		{PortInfo{LinkSpeedActive: LinkSpeedSupported}, "", 0},
+		{PortInfo{}, "", 0},
 	} {
-		m := MlnxExtPortInfo{LinkSpeedActive: test.mlnx}
-		got := m.ActiveSpeed(&test.p)
+		got := ActiveSpeed(&test.p)
 		if got != test.want || SpeedGbps(got) != test.gbps {
 			t.Errorf("speeds %d, %d, %d: got %q %v, want %q %v", test.p.LinkSpeedActive, test.p.LinkSpeedExtActive,
 				test.p.LinkSpeedExtActive2, got, SpeedGbps(got), test.want, test.gbps)
+		}
+	}
+	if got := SpeedGbps("FDR10"); got != 10.3125 {
+		t.Errorf("FDR10: got %v", got)
+	}
+	for bits, want := range map[uint8]bool{0: false, 1: true, 2: false, 3: true} {
+		if m := (&MlnxExtPortInfo{LinkSpeedActive: bits}); m.IsFDR10() != want {
+			t.Errorf("FDR10 of %d: got %v", bits, !want)
 		}
 	}
 }

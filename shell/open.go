@@ -185,7 +185,7 @@ func openFile(_ *settings, path string) (*link, error) {
 	if st, err := f.Stat(); err == nil && st.IsDir() {
 		return nil, fmt.Errorf("%s: is a folder", path)
 	}
-	loaded, err := format.LoadIncluding(f, path, func(name string) (io.ReadCloser, error) { return os.Open(name) })
+	loaded, err := format.Load(f, path, func(name string) (io.ReadCloser, error) { return os.Open(name) })
 	if err != nil {
 		return nil, err
 	}

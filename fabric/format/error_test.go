@@ -50,7 +50,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			f, err := Load(strings.NewReader(test.in), "net")
+			f, err := Load(strings.NewReader(test.in), "net", nil)
 			if err == nil {
 				t.Fatalf("loaded: %v", f)
 			}
@@ -71,11 +71,11 @@ func TestIncludeErrors(t *testing.T) {
 		{"a/bad", "include \"inc\"\n", `a/inc:2: expected a record of a node (Switch, Ca, Rt), a port line ([1] ...), a setting (vendid=...) or a comment (#): "Switch"`},
 		{"net", "include \"self\"\n", "self:2: expected at most 16 files that include one another: does self include itself?"},
 	} {
-		if _, err := LoadIncluding(strings.NewReader(test.in), test.name, opener(fsys)); err == nil || err.Error() != test.want {
+		if _, err := Load(strings.NewReader(test.in), test.name, opener(fsys)); err == nil || err.Error() != test.want {
 			t.Errorf("%s: got %v, want %s", test.name, err, test.want)
 		}
 	}
-	_, err := Load(io.MultiReader(strings.NewReader("# x\n"), iotest.ErrReader(errors.New("unplugged"))), "net")
+	_, err := Load(io.MultiReader(strings.NewReader("# x\n"), iotest.ErrReader(errors.New("unplugged"))), "net", nil)
 	if want := "net: after line 1: unplugged"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,22 +103,6 @@ func ReadGUIDs(r io.Reader, name string) ([]mad.GUID, error) {
 	return guids, nil
 }
 
-// WriteGUIDs writes a list of GUIDs, with a comment behind each that comment
-// has one for; it may be nil.
-func WriteGUIDs(w io.Writer, guids []mad.GUID, comment func(mad.GUID) string) error {
-	out := bufio.NewWriter(w)
-	for _, g := range guids {
-		out.WriteString(g.String())
-		if comment != nil {
-			if c := comment(g); c != "" {
-				out.WriteString(" # " + printable(c))
-			}
-		}
-		out.WriteByte('\n')
-	}
-	return out.Flush()
-}
-
 // ReadNodeNames reads a node-name map. The last line of a GUID counts.
 func ReadNodeNames(r io.Reader, name string) (map[mad.GUID]string, error) {
 	names := map[mad.GUID]string{}
@@ -146,37 +129,6 @@ func WriteNodeNames(w io.Writer, f *fabric.Fabric) error {
 		}
 	}
 	return out.Flush()
-}
-
-// LIDRange is the LIDs that a port GUID has, in OpenSM's file guid2lid.
-type LIDRange struct {
-	Where // the GUID is that of the port
-	Max   mad.LID
-}
-
-// GUID2LID reads OpenSM's file guid2lid: from Where.LID to Max. An error is
-// the last.
-func GUID2LID(r io.Reader, name string) iter.Seq2[LIDRange, error] {
-	return func(yield func(LIDRange, error) bool) {
-		for g, err := range GUIDLines(r, name) {
-			if err != nil {
-				yield(LIDRange{}, err)
-				return
-			}
-			lids, err := g.Numbers(math.MaxUint16)
-			if err == nil && (len(lids) != 2 || lids[0] == 0 || lids[0] > lids[1] || lids[1] > int(mad.MaxUnicastLID)) {
-				err = fmt.Errorf("%s: expected the first and the last LID, from 0x0001 to 0x%04x, after port GUID %s: %q", g.Position(), mad.MaxUnicastLID, g.GUID, clip(g.Rest))
-			}
-			if err != nil {
-				yield(LIDRange{}, err)
-				return
-			}
-			g.LID = mad.LID(lids[0])
-			if !yield(LIDRange{g.Where, mad.LID(lids[1])}, nil) {
-				return
-			}
-		}
-	}
 }
 
 // WriteGUID2LID writes the LIDs of f's ports as OpenSM's file guid2lid, by

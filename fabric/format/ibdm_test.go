@@ -111,7 +111,7 @@ func loadFile(path string) (*fabric.Fabric, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return format.LoadIncluding(r, path, func(name string) (io.ReadCloser, error) { return os.Open(name) })
+	return format.Load(r, path, func(name string) (io.ReadCloser, error) { return os.Open(name) })
 }
 
 // TestTopo: of the topologies that ibutils ships we make the nodes and links
@@ -140,7 +140,7 @@ func TestTopo(t *testing.T) {
 func TestWriteTopo(t *testing.T) {
 	for name, net := range nets(t) {
 		t.Run(name, func(t *testing.T) {
-			f, err := format.Load(strings.NewReader(net), "net")
+			f, err := format.Load(strings.NewReader(net), "net", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

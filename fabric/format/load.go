@@ -12,15 +12,9 @@ import (
 )
 
 // Load reads a topology in any of the formats known, which its content tells
-// apart. name is for messages. A file that includes others is for LoadIncluding.
-func Load(r io.Reader, name string) (*fabric.Fabric, error) { return LoadIncluding(r, name, nil) }
-
-// Opener opens a file that another includes. name is relative to where the
-// including file is.
-type Opener func(name string) (io.ReadCloser, error)
-
-// LoadIncluding is Load for files that may include others.
-func LoadIncluding(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
+// apart. name is for messages. open opens the files that this one includes;
+// nil: it may include none.
+func Load(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
 	l := newLoader(open)
 	in := bufio.NewReaderSize(r, sniffSize)
 	head, _ := in.Peek(sniffSize) // an error comes again
@@ -48,6 +42,10 @@ func LoadIncluding(r io.Reader, name string, open Opener) (*fabric.Fabric, error
 	}
 	return l.fabric(name)
 }
+
+// Opener opens a file that another includes. name is relative to where the
+// including file is.
+type Opener func(name string) (io.ReadCloser, error)
 
 const (
 	maxLine    = 1 << 16 // bytes; ibsim takes 255

@@ -87,7 +87,7 @@ func opener(fsys fs.FS) Opener {
 
 func TestLoadIbsim(t *testing.T) {
 	fsys := fstest.MapFS{"nets/more/router": {Data: []byte(routerNet)}}
-	f, err := LoadIncluding(strings.NewReader(ibsimNet), "nets/net", opener(fsys))
+	f, err := Load(strings.NewReader(ibsimNet), "nets/net", opener(fsys))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ Switch	3 "S-0000000000000001"		# "" base port 0 lid 4 lmc 0
 [1]	"H-00000000000000a0"[1]		# "own line" lid 1 4xNDR s=0 w=2 v=4
 [2]	"H-00000000000000b0"[1](bb) 		# "far line" lid 2 2xXDR
 `
-	f, err := Load(strings.NewReader(in), "net")
+	f, err := Load(strings.NewReader(in), "net", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

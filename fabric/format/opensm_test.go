@@ -201,7 +201,7 @@ func TestOpenSMSubnet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, net)
 			want := s.dump(t, "opensm-subnet.lst")
-			f, err := format.Load(strings.NewReader(want), "lst")
+			f, err := format.Load(strings.NewReader(want), "lst", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -296,7 +296,7 @@ func TestIbnetdiscoverVariants(t *testing.T) {
 				if name == "chassis" && len(args) == 1 && args[0] == "-g" && (!strings.Contains(text, "[ext 1]") || strings.Contains(text, "\nRt")) {
 					t.Fatalf("no chassis, or a record of the router, in\n%s", text)
 				}
-				f, err := format.Load(strings.NewReader(text), "net")
+				f, err := format.Load(strings.NewReader(text), "net", nil)
 				if err != nil {
 					t.Errorf("%q: %v", args, err)
 					continue

@@ -38,7 +38,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add("vendid=0x2c9\nmodule=\"m\"\nSwitch 4 \"leaf\" # \"the leaf\" lid 3 lmc 1\n[1] \"host\" w=1 s=3\n@[2] \"up\"\n\nCa 2 \"host\"\n[1] \"leaf\" # lid 1 lmc 0 \"leaf\" lid 0 4xQDR\n[2] \"@up\"\n")
 	f.Add("switchguid=0x1(1)\nSwitch\t2 \"S-0000000000000001\"\t\t# \"a\" base port 0 lid 1 lmc 0\n[1]\t\"S-0000000000000001\"[2]\t\t# \"a\" lid 1 4xXDR\n[2]\t\"S-0000000000000001\"[1]\t\t# \"a\" lid 1 4xXDR\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		fab, err := format.Load(strings.NewReader(text), "net")
+		fab, err := format.Load(strings.NewReader(text), "net", nil)
 		if err != nil {
 			if fab != nil || !strings.HasPrefix(err.Error(), "net:") {
 				t.Errorf("%v, %v", fab, err)
@@ -57,7 +57,7 @@ func checkFixedPoint(t *testing.T, name string, f *fabric.Fabric) {
 	if err := format.Dump(&first, f, "ibnetdiscover"); err != nil {
 		t.Fatal(err)
 	}
-	g, err := format.Load(strings.NewReader(first.String()), "dump")
+	g, err := format.Load(strings.NewReader(first.String()), "dump", nil)
 	if err != nil {
 		t.Fatalf("%s: %v in\n%s", name, err, first.String())
 	}
@@ -98,7 +98,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {
-		if _, err := format.Load(strings.NewReader(text.String()), "net"); err != nil {
+		if _, err := format.Load(strings.NewReader(text.String()), "net", nil); err != nil {
 			b.Fatal(err)
 		}
 	}

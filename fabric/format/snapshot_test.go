@@ -79,7 +79,7 @@ func writeSnapshot(t testing.TB, s *format.Snapshot) []byte {
 func TestSnapshot(t *testing.T) {
 	fabrics := map[string]*fabric.Fabric{"sim": discoverSim(t, "fattree:k=4,levels=3")}
 	for name, text := range map[string]string{"ibsim": ibsimtest.Net(t, "names"), "odd": oddNet} {
-		f, err := format.Load(strings.NewReader(text), name)
+		f, err := format.Load(strings.NewReader(text), name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestSnapshot(t *testing.T) {
 			if d := cmp.Diff([]any{s.LFTs, s.Answers}, []any{got.LFTs, got.Answers}); d != "" {
 				t.Errorf("(-written +read):\n%s", d)
 			}
-			if g, err := format.Load(bytes.NewReader(data), "x"); err != nil || whole(g) != whole(f) {
+			if g, err := format.Load(bytes.NewReader(data), "x", nil); err != nil || whole(g) != whole(f) {
 				t.Errorf("loaded %v, %v", g, err)
 			}
 		})

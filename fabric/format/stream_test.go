@@ -24,7 +24,7 @@ func tablesOf(t testing.TB, spec string) (*fabric.Fabric, rows) {
 	if err := format.Dump(&b, f, "ibnetdiscover"); err != nil { // gets LIDs
 		t.Fatal(err)
 	}
-	if f, err = format.Load(&b, "net"); err != nil {
+	if f, err = format.Load(&b, "net", nil); err != nil {
 		t.Fatal(err)
 	}
 	r := rows{}
@@ -142,7 +142,7 @@ func BenchmarkSubnet(b *testing.B) {
 			for b.Loop() {
 				var err error
 				if do == "read" {
-					_, err = format.Load(bytes.NewReader(text.Bytes()), "x")
+					_, err = format.Load(bytes.NewReader(text.Bytes()), "x", nil)
 				} else {
 					err = format.Dump(io.Discard, f, "opensm-subnet")
 				}

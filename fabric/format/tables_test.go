@@ -46,9 +46,6 @@ var readers = map[string]func(r io.Reader, name string) (string, error){
 		numbers, err := g.Numbers(300)
 		fmt.Fprintf(b, "%s %v %q %q %v %v", g.Position(), g.GUID, g.Rest, g.NodeName(), numbers, err)
 	}),
-	"guid2lid": tell(format.GUID2LID, func(b io.Writer, g format.LIDRange) {
-		fmt.Fprintf(b, "%s %v %d %d", g.Position(), g.GUID, g.LID, g.Max)
-	}),
 }
 
 func tell[T any](read func(io.Reader, string) iter.Seq2[T, error], line func(io.Writer, T)) func(io.Reader, string) (string, error) {
@@ -112,6 +109,8 @@ x:7 0x0000000000000012 0 [] "" top 2: 2 1
 			"x:2 0x0002c90000000099 0 \"\": 154 3\n"},
 		{"blocks", "psl", "Channel Adapter 0xa1, base LID 5, \"h\"\n0x009a : 3\n0x009b :	0\nSwitch 0xa2, base LID 7, \"s\"\n0x0001 : 1\n",
 			"x:2 0x00000000000000a1 5 \"h\": 154 3\nx:3 0x00000000000000a1 5 \"h\": 155 0\nx:5 0x00000000000000a2 7 \"s\": 1 1\n"},
+		{"guid2lid", "guids", "0xa1 0x0004 0x0007\n\n0xa2 0x0001 0x0001\n\n",
+			"x:1 0x00000000000000a1 \"0x0004 0x0007\" \"0x0004 0x0007\" [4 7] <nil>\nx:3 0x00000000000000a2 \"0x0001 0x0001\" \"0x0001 0x0001\" [1 1] <nil>\n"},
 		{"guids", "guids", "# roots\n\n  0x10\n16 # in decimal\n020#octal\n0xAB \"leaf 1\" # with \"quotes\"\n0x1 name without#x\n0x2 # none\n0x3 4 0x5 # port and weight\n0x4 500\n",
 			`x:3 0x0000000000000010 "" "" [] <nil>
 x:4 0x0000000000000010 "# in decimal" "" [] <nil>
@@ -122,7 +121,6 @@ x:8 0x0000000000000002 "# none" "" [] <nil>
 x:9 0x0000000000000003 "4 0x5 # port and weight" "4 0x5 " [4 5] <nil>
 x:10 0x0000000000000004 "500" "500" [] x:10: expected numbers from 0 to 300 after GUID 0x0000000000000004, not "500"
 `},
-		{"guid2lid", "guid2lid", "0xa1 0x0004 0x0007\n\n0xa2 0x0001 0x0001\n\n", "x:1 0x00000000000000a1 4 7\nx:3 0x00000000000000a2 1 1\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -189,8 +187,6 @@ func TestReaderErrors(t *testing.T) {
 		{"psl", "hello\n", `x:1: expected a node, as in Channel Adapter 0x0002c90300001001, base LID 2, "name", or 0x, a node GUID, a LID and an SL: "hello"`},
 		{"guids", "0x10\nspine-1\n", `x:2: expected a GUID, as in 0x0002c90300001000, and then nothing, a space or a #: "spine-1"`},
 		{"guids", "0x10:1 0x20:2\n", `x:1: expected a GUID, as in 0x0002c90300001000, and then nothing, a space or a #: "0x10:1 0x20:2"`},
-		{"guid2lid", "0x10 0x5\n", `x:1: expected the first and the last LID, from 0x0001 to 0xbfff, after port GUID 0x0000000000000010: "0x5"`},
-		{"guid2lid", "0x10 0x5 0xc000\n", `x:1: expected the first and the last LID, from 0x0001 to 0xbfff, after port GUID 0x0000000000000010: "0x5 0xc000"`},
 	}
 	for _, test := range tests {
 		got, err := readers[test.reader](strings.NewReader(test.in), "x")
@@ -229,7 +225,7 @@ Ca 1 "H-00000000000000b0" # "b"
 
 // TestReadLFTs: entries go with the ports that had the LIDs.
 func TestReadLFTs(t *testing.T) {
-	f, err := format.Load(strings.NewReader(bound), "net")
+	f, err := format.Load(strings.NewReader(bound), "net", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +307,7 @@ Unicast lids [0-20] of switch Lid 9 guid 0x0000000000000077 ('unknown'):
 }
 
 func TestFind(t *testing.T) {
-	f, err := format.Load(strings.NewReader("# Initiated from node 00000000000000a0 port 00000000000000a1\n"+bound), "net")
+	f, err := format.Load(strings.NewReader("# Initiated from node 00000000000000a0 port 00000000000000a1\n"+bound), "net", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +377,7 @@ func TestRecognise(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
-	_, err := format.Load(strings.NewReader("Unicast lids [0-9] of switch guid 0x10\n"), "x")
+	_, err := format.Load(strings.NewReader("Unicast lids [0-9] of switch guid 0x10\n"), "x", nil)
 	if want := "x: expected a topology, but this is forwarding tables (opensm-lfts.dump)"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -38,7 +38,7 @@ CA "host 1" 0x00000000000000a0 device 3 revision a1 LID 1 SM 1
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			f, err := format.Load(strings.NewReader(test.in), "x")
+			f, err := format.Load(strings.NewReader(test.in), "x", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestSubnetErrors(t *testing.T) {
 		lstCA + " " + lstSW + " PHY=4x\n" + lstCA + " " + strings.Replace(lstSW, "LID:0002", "LID:0003", 1) + " PHY=4x\n": `x:2: expected LID 0002 of switch 0x0000000000000010, as x:1 says, not 0003`,
 		lstCA + " " + lstSW + " PHY=4x\n" + lstCA + " " + strings.Replace(lstSW, "PN:03", "PN:04", 1) + " PHY=4x\n":       `x:2: expected port 1 of 0x00000000000000a0 to be connected to port 3 of 0000000000000010, as x:1 says, not to port 4 of 0000000000000010`,
 	} {
-		_, err := format.Load(strings.NewReader(in), "x")
+		_, err := format.Load(strings.NewReader(in), "x", nil)
 		if err == nil {
 			t.Errorf("%q: no error", in)
 		} else if d := cmp.Diff(want, err.Error()); d != "" {
@@ -134,7 +134,7 @@ func loadTopo(t *testing.T, topo string, files map[string]string) (*fabric.Fabri
 	for name, text := range files {
 		fsys[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	return format.LoadIncluding(strings.NewReader(topo), "net.topo", func(name string) (io.ReadCloser, error) {
+	return format.Load(strings.NewReader(topo), "net.topo", func(name string) (io.ReadCloser, error) {
 		f, err := fsys.Open(name)
 		if err != nil {
 			return nil, err
@@ -221,7 +221,7 @@ func TestTopoErrors(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", topo, d)
 		}
 	}
-	_, err := format.Load(strings.NewReader("A B\n P1 -> C D P1\n"), "x")
+	_, err := format.Load(strings.NewReader("A B\n P1 -> C D P1\n"), "x", nil)
 	if want := "x: expected the .ibnl files that define its systems, but only this file is at hand"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -261,7 +261,7 @@ func TestPortLimit(t *testing.T) {
 		fmt.Fprintf(&net, "Switch 254 \"s%d\"\n\n", i)
 		fmt.Fprintf(&topo, "T t%d\n", i)
 	}
-	_, err := format.Load(strings.NewReader(net.String()), "x")
+	_, err := format.Load(strings.NewReader(net.String()), "x", nil)
 	if want := "x:8257: expected nodes of at most 1048576 ports in all"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -74,28 +74,6 @@ func DefaultRules() []Rule {
 	}
 }
 
-// ListRules are rules that go by lists of node or port GUIDs, as OpenSM's files of
-// compute and I/O nodes. A list that is nil leaves its class to DefaultRules.
-func ListRules(cn, io []mad.GUID) []Rule {
-	var rules []Rule
-	if cn != nil {
-		rules = append(rules, Rule{Class: ClassCN, GUIDs: cn})
-	}
-	if io != nil {
-		rules = append(rules, Rule{Class: ClassIO, GUIDs: io})
-	}
-	for _, r := range DefaultRules() {
-		switch {
-		case r.Also:
-			rules = slices.Insert(rules, 0, r)
-		case r.Class == ClassCN && cn != nil, r.Class == ClassIO && io != nil:
-		default:
-			rules = append(rules, r)
-		}
-	}
-	return rules
-}
-
 // fits p, a port of a CA or router.
 func (r *Rule) fits(p *fabric.Port) bool {
 	n := p.Node()

@@ -160,8 +160,6 @@ func TestClasses(t *testing.T) {
 		want  string
 	}{
 		{"default", DefaultRules(), "cn cn+sm an io+sm gateway cn gateway"},
-		{"by lists", ListRules([]mad.GUID{1, 3}, []mad.GUID{0x106}), "cn sm cn sm gateway io gateway"},
-		{"by one list", ListRules(nil, []mad.GUID{1}), "io cn+sm an cn+sm gateway cn gateway"},
 		{"own", []Rule{{Class: ClassIO, Device: 6}, {Class: ClassAN, Name: "N?DE*1"}, {Class: ClassSM, SM: true}}, "an an  sm  io "},
 	} {
 		var got string

@@ -33,7 +33,7 @@ func opensm(t testing.TB, f *fabric.Fabric, args ...string) *Routes {
 		t.Cleanup(func() { file.Close() })
 		return file
 	}
-	found, err := format.Load(read("opensm-subnet.lst"), "opensm-subnet.lst")
+	found, err := format.Load(read("opensm-subnet.lst"), "opensm-subnet.lst", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
