@@ -2,12 +2,9 @@ package mad
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -191,78 +188,6 @@ func (e *Engine) check(c *Call) (Effect, error) {
 	return effect, e.checkPayload(c)
 }
 
-// Cancel ends c now, unless it has ended: c.Err wraps cause. A late answer is
-// counted and dropped. Where c is ending already, on another goroutine, Cancel
-// does not wait for that.
-func (e *Engine) Cancel(c *Call, cause error) {
-	var ended callList
-	e.mu.Lock()
-	if c.s.phase != phaseIdle {
-		if c.Attempts > 0 {
-			e.stats.Cancelled++
-		}
-		e.end(c, e.now(), cause, &ended)
-	}
-	e.unlock()
-	ended.complete()
-}
-
-// Do starts all calls and waits until all have ended; what became of each is
-// in its Err. When ctx ends, so do all open calls, at once, and Do returns
-// context.Cause(ctx); otherwise it returns nil. The calls' Notify is Do's.
-// Calls that an agent wants sent elsewhere are sent there.
-func (e *Engine) Do(ctx context.Context, calls ...*Call) error {
-	for {
-		if err := e.do(ctx, calls); err != nil {
-			return err
-		}
-		var err error
-		if calls, err = e.follow(ctx, calls); len(calls) == 0 || err != nil {
-			return err
-		}
-	}
-}
-
-func (e *Engine) do(ctx context.Context, calls []*Call) error {
-	if ctx.Err() != nil {
-		for _, c := range calls {
-			c.Table, c.Attempts, c.Elapsed = nil, 0, 0
-			c.Err = newError(c, context.Cause(ctx))
-		}
-		return context.Cause(ctx)
-	}
-	b := batch{done: make(chan struct{})}
-	b.left.Store(int64(len(calls)) + 1)
-	for _, c := range calls {
-		c.Notify = &b
-		e.Start(c)
-	}
-	b.Complete(nil)
-	select {
-	case <-b.done:
-		return nil
-	case <-ctx.Done():
-	}
-	cause := context.Cause(ctx)
-	for _, c := range slices.Backward(calls) { // the last have not been sent yet
-		e.Cancel(c, cause)
-	}
-	<-b.done
-	return cause
-}
-
-// batch is what the calls of one Do tell of their end.
-type batch struct {
-	left atomic.Int64
-	done chan struct{}
-}
-
-func (b *batch) Complete(*Call) {
-	if b.left.Add(-1) == 0 {
-		close(b.done)
-	}
-}
-
 // Port reads the facts of the local port afresh.
 func (e *Engine) Port() (Port, error) { return e.t.Port() }
 
@@ -274,138 +199,6 @@ func (e *Engine) Traits() Traits { return e.traits }
 
 // Write: requests that change the fabric are allowed.
 func (e *Engine) Write() bool { return e.opt.Write }
-
-// Close ends all open calls with ErrClosed, closes the transport and waits
-// for the engine's goroutines; it must not be called from Complete.
-func (e *Engine) Close() error {
-	e.mu.Lock()
-	closed := e.closed
-	e.closed = true
-	e.mu.Unlock()
-	if closed {
-		return nil
-	}
-	e.fail(ErrClosed)
-	close(e.stop)
-	err := e.t.Close()
-	e.done.Wait()
-	return err
-}
-
-// fail ends all calls, for the transport is gone.
-func (e *Engine) fail(err error) {
-	var ended callList
-	e.mu.Lock()
-	if e.err == nil {
-		e.err = err
-		e.endAll(err, &ended)
-		for _, l := range e.listeners {
-			l.tell()
-		}
-		if e.idle {
-			e.idle = false
-			e.wake <- struct{}{}
-		}
-	}
-	e.mu.Unlock()
-	ended.complete()
-}
-
-// Halt ends all open calls now, and later ones as they start, with cause.
-// Halt(nil) lets calls through again.
-func (e *Engine) Halt(cause error) {
-	var ended callList
-	e.mu.Lock()
-	switch {
-	case cause != nil && e.halted == nil:
-		close(e.halt)
-	case cause == nil && e.halted != nil:
-		e.halt = make(chan struct{})
-	}
-	e.halted = cause
-	if cause != nil {
-		e.endAll(cause, &ended)
-	}
-	e.unlock()
-	ended.complete()
-}
-
-// Halted is closed by Halt; the cause is nil until then.
-func (e *Engine) Halted() (halted <-chan struct{}, cause error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.halt, e.halted
-}
-
-// endAll ends all calls.
-func (e *Engine) endAll(err error, ended *callList) {
-	now := e.now()
-	for i := range e.slots {
-		if c := e.slots[i].call; c != nil {
-			e.end(c, now, err, ended)
-		}
-	}
-	e.endWaiting(now, err, ended)
-}
-
-// endWaiting ends all calls that were never sent.
-func (e *Engine) endWaiting(now time.Duration, err error, ended *callList) {
-	for _, d := range e.dests {
-		for d.held.head != nil {
-			e.end(d.held.head, now, err, ended)
-		}
-	}
-	for i := range e.windows {
-		for e.windows[i].ready.head != nil {
-			e.end(e.windows[i].ready.head, now, err, ended)
-		}
-	}
-}
-
-// end takes c out of all that the engine keeps. The caller completes what is
-// in ended when it no longer holds the lock.
-func (e *Engine) end(c *Call, now time.Duration, err error, ended *callList) {
-	d := c.s.dest
-	switch c.s.phase {
-	case phaseHeld:
-		d.held.remove(c)
-	case phaseReady:
-		d.kind.ready.remove(c)
-	default:
-		if c.s.phase == phaseResend {
-			d.kind.again.remove(c)
-		}
-		if c.s.rx != nil || c.s.tx != nil {
-			e.breakTransfer(c, err)
-		}
-		e.sendNoMore(c)
-		e.leaveWindow(c)
-		e.timers.remove(c)
-		e.closeSlot(c, err == nil)
-	}
-	e.discharge(c)
-	if err != nil && errors.Is(err, ErrTimeout) {
-		e.stats.TimedOut++
-		e.forgetRedirect(c)
-	}
-	c.Elapsed = now - c.s.started
-	c.Err = newError(c, err)
-	c.s = callState{}
-	ended.push(c)
-}
-
-// complete tells of the end of all calls in l, and empties it.
-func (l *callList) complete() {
-	for c := l.pop(); c != nil; c = l.pop() {
-		c.complete()
-	}
-}
-
-func (c *Call) complete() {
-	if c.Notify != nil {
-		c.Notify.Complete(c)
-	}
-}
 
 // now is the time since the engine began: monotonic, and cheap to compare.
 func (e *Engine) now() time.Duration { return time.Since(e.epoch) }
