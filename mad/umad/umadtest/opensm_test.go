@@ -7,11 +7,7 @@
 package umadtest
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,150 +21,8 @@ import (
 	"time"
 
 	"fabsh/mad"
-	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
-
-func TestMain(m *testing.M) {
-	Main(m, VM{
-		Modules:  []string{"ib_umad", "vib"},
-		Programs: []string{"ibsim", "opensm", "ibnetdiscover", "ibroute", "perfquery", "saquery", "smpquery"},
-		Packages: []string{"fabsh/shell/fabsh"},
-	})
-}
-
-// A tree of 9 leaves with 9 hosts each, and 9 spines.
-const (
-	hosts    = 81
-	switches = 18
-)
-
-// subnet is ibsim's fabric with OpenSM on vib0 and us on vib1.
-type subnet struct {
-	t   *testing.T
-	sim *ibsimtest.Fixture
-	sm  *exec.Cmd
-	log string // OpenSM's
-	// The cables of vib0 and vib1.
-	theirs, ours *cable
-}
-
-// start brings up the subnet.
-func start(t *testing.T) *subnet {
-	t.Helper()
-	f := ibsimtest.Start(t, ibsimtest.FatTree(9, 9, 9), ibsimtest.Options{})
-	s := &subnet{t: t, sim: f, log: filepath.Join(f.Dir, "opensm.log")}
-	// ISSM: requests, such as Reports, come to the adapter. That is all; the
-	// port does not say that a subnet manager is there.
-	s.theirs = plugIn(t, ibsim.Options{Socket: f.Name, Node: "host-0-0", ISSM: true})
-	s.ours = plugIn(t, ibsim.Options{Socket: f.Name, Node: "host-8-8", ISSM: true})
-	// Where OpenSM's messages to the system's log go, instead of to the console.
-	syslog, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "/dev/log"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { syslog.Close() })
-	go io.Copy(io.Discard, syslog)
-	t.Cleanup(func() {
-		if s.sm != nil {
-			s.stopSM()
-		}
-	})
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the end of OpenSM's log:\n%s", tail(s.said(t)))
-		}
-	})
-	s.startSM()
-	return s
-}
-
-// startSM starts OpenSM, and waits until the subnet is up.
-func (s *subnet) startSM() {
-	t, f := s.t, s.sim
-	t.Helper()
-	guid, err := os.ReadFile("/sys/class/infiniband/vib0/ports/1/gids/0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	conf := filepath.Join(f.Dir, "opensm.conf")
-	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	s.sm = ibsimtest.Command(t, "opensm", "-F", conf, "-e", "-s", "1", "-f", s.log, "--dump_files_dir", f.Dir,
-		"-g", "0x"+strings.ReplaceAll(strings.TrimSpace(string(guid))[20:], ":", ""))
-	out, err := os.Create(filepath.Join(f.Dir, "opensm.out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	s.sm.Stdout, s.sm.Stderr = out, out
-	if err := s.sm.Start(); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	wait(t, "OpenSM to bring the subnet up", func() bool {
-		state, _ := os.ReadFile("/sys/class/infiniband/vib1/ports/1/state")
-		return strings.HasPrefix(string(state), "4: ACTIVE") && strings.Contains(s.said(t), "SUBNET UP")
-	})
-	t.Logf("subnet up after %v", time.Since(began).Round(10*time.Millisecond))
-}
-
-func (s *subnet) stopSM() {
-	s.sm.Process.Kill()
-	s.sm.Wait()
-}
-
-// said is OpenSM's log.
-func (s *subnet) said(t *testing.T) string {
-	b, err := os.ReadFile(s.log)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-func wait(t *testing.T, what string, ready func() bool) {
-	t.Helper()
-	for range 3000 {
-		if ready() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatalf("waited a minute for %s", what)
-}
-
-// tail is the end of a long text.
-func tail(s string) string { return s[max(0, len(s)-4000):] }
-
-// fabsh runs code, and returns all it writes and its exit status.
-func fabsh(ctx context.Context, code string, flags ...string) string {
-	var out bytes.Buffer
-	c := exec.CommandContext(ctx, "fabsh", append(append([]string{"-q", "-C", "vib1"}, flags...), "-c", code)...)
-	c.Stdout, c.Stderr = &out, &out
-	c.Run()
-	if status := c.ProcessState.ExitCode(); status != 0 {
-		fmt.Fprintf(&out, "[exit status %d]\n", status)
-	}
-	return out.String()
-}
-
-// diag runs a program of infiniband-diags on our adapter.
-func diag(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	return ibsimtest.Output(t, ibsimtest.Command(t, name, append([]string{"-C", "vib1", "-P", "1"}, args...)...))
-}
-
-// field is what a program of infiniband-diags says behind name and dots.
-func field(t *testing.T, out, name string) string {
-	t.Helper()
-	m := regexp.MustCompile(`(?m)^#?\s*` + regexp.QuoteMeta(name) + `:\.*(.*)$`).FindStringSubmatch(out)
-	if m == nil {
-		t.Fatalf("no %s in\n%s", name, out)
-	}
-	return m[1]
-}
 
 func TestKernelOpenSM(t *testing.T) {
 	s := start(t)
