@@ -146,7 +146,7 @@ var hints = []struct {
 }{
 	{regexp.MustCompile(`\b[fF]["']`), nil, `there are no f-strings; write "port %d of %s" % (n, name), or "{} of {}".format(n, name)`},
 	{regexp.MustCompile(`^\s*(try|except|finally|raise)\b`), nil, "there are no exceptions; catch(fn, arg) returns the result or a falsy error value, fail(text) stops the script"},
-	{regexp.MustCompile(`^\s*(import|from)\b`), nil, `there is no import; write load("file.star", "name"); json, math and time are there already`},
+	{regexp.MustCompile(`^\s*(import|from)\b`), nil, `there is no import; write load("file.star", "name"); json, math, re and time are there already`},
 	{regexp.MustCompile(`^\s*with\b`), nil, "there is no with statement; nothing here has to be closed"},
 	{regexp.MustCompile(`^\s*class\b`), nil, "there are no classes; use dicts and functions"},
 	{regexp.MustCompile(`\b(async|await)\b`), nil, "there is no async; parallel(fn, items) runs many calls at once"},

@@ -68,7 +68,7 @@ hint: there are no exceptions; catch(fn, arg) returns the result or a falsy erro
 		{"import", "import json", `<test>:1:1: syntax error: got import, want primary expression
     import json
     ^
-hint: there is no import; write load("file.star", "name"); json, math and time are there already`},
+hint: there is no import; write load("file.star", "name"); json, math, re and time are there already`},
 		{"width", `"%5d" % 1`, `unknown conversion %5
   <test>:1:7: in <toplevel>
     "%5d" % 1

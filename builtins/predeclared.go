@@ -36,6 +36,7 @@ func (s *Session) predeclare() {
 		"fs":   fsModule,
 		"json": jsonModule,
 		"math": libmath.Module,
+		"re":   reModule,
 		"time": libtime.Module,
 	}
 	for _, b := range s.builtins {

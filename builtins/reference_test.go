@@ -49,7 +49,7 @@ func TestNames(t *testing.T) {
 		"gid guid help hex json load_fabric load_routes mad_get mad_send mad_set math ok parallel " +
 		"perf_clear perf_get perf_set " +
 		"port_disable port_enable port_reset port_set " +
-		"quit " +
+		"quit re " +
 		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set sa_subscribe " +
 		"set_guids set_lft set_mft set_pkeys set_sl2vl set_vlarb " +
 		"show sleep smp_get smp_set stats sum table time"
@@ -71,7 +71,7 @@ func TestNames(t *testing.T) {
 
 // documentedBuiltins are all functions and methods that have documentation.
 func documentedBuiltins() []*Builtin {
-	list := append(functions(), &jsonEncode, &jsonEncodeIndent, &fsExists, &fsRead, &fsWrite)
+	list := append(functions(), &jsonEncode, &jsonEncodeIndent, &fsExists, &fsRead, &fsWrite, &reFindall, &reMatch, &reSearch, &reSplit, &reSub)
 	for _, d := range typeDocs() {
 		for _, m := range d.members {
 			if m.method != nil {
