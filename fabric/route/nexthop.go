@@ -73,29 +73,43 @@ func (x *nextHops) load(h *Hops, s int) {
 // ports are the ports towards d, in order of preference: the first ones to each
 // neighbour, then the second ones. same: they are those of the last call.
 func (x *nextHops) ports(d int) (ports []uint8, same bool) {
-	set := x.list.next[:0]
-	if x.hops.d[x.s*x.hops.stride+d] != farAway {
-		for at := d; at < len(x.sets); at += x.hops.stride {
-			set = append(set, x.sets[at])
-		}
-	}
-	x.list.next = set
-	if x.list.known && slices.Equal(set, x.list.last) {
+	if x.same(d) {
 		return x.list.ports, true
 	}
-	x.list.last, x.list.next, x.list.known = set, x.list.last, true
+	x.list.known = true
+	x.list.last = x.list.last[:0]
+	if x.hops.d[x.s*x.hops.stride+d] != farAway {
+		for at := d; at < len(x.sets); at += x.hops.stride {
+			x.list.last = append(x.list.last, x.sets[at])
+		}
+	}
 	x.expand()
 	return x.list.ports, false
+}
+
+// same: the next hops to d are those of the last destination.
+func (x *nextHops) same(d int) bool {
+	if !x.list.known || x.hops.d[x.s*x.hops.stride+d] == farAway {
+		return x.list.known && len(x.list.last) == 0
+	}
+	at := d
+	for _, set := range x.list.last {
+		if x.sets[at] != set {
+			return false
+		}
+		at += x.hops.stride
+	}
+	return at >= len(x.sets)
 }
 
 // portList remembers the ports of the last destination: the next one often has
 // the same.
 type portList struct {
-	last, next []uint8
-	known      bool
-	ports      []uint8
-	groups     []Neighbour // that they lead to
-	slots      []int16     // of DModK
+	last   []uint8 // its sets
+	known  bool
+	ports  []uint8
+	groups []Neighbour // that they lead to
+	slots  []int16     // of DModK
 }
 
 func (l *portList) forget() { l.known = false }
