@@ -1,12 +1,14 @@
 package builtins
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
 
@@ -139,6 +141,49 @@ func TestWrongNode(t *testing.T) {
 			if firstLines(explained, want) != want || status != StatusFabric {
 				t.Errorf("%s, status %d\nwant %s", explained, status, want)
 			}
+		}
+	})
+}
+
+// TestPortGuardsTheWayToTheSM: a link between switches by which this session
+// and the subnet manager reach each other is left alone, whichever end is named.
+func TestPortGuardsTheWayToTheSM(t *testing.T) {
+	const spec = "fattree:k=4,levels=2"
+	onSim(t, spec, func(o *Options) {
+		o.Engine.Close()
+		fab, options, err := sim.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cas := fab.OfType(mad.NodeTypeCA)
+		tr, err := sim.New(fab, options).Attach(cas[len(cas)-1].ID(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Engine, o.OverrideSM = mad.NewEngine(foreign{tr}, mad.Options{Write: true}), true
+	}, func(t *testing.T, f *fixture) {
+		defer f.o.Engine.Close()
+		out, explained, _ := f.run(`
+f = discover()
+local = smp_get("PortInfo", dr("0"), 0)
+us, sm = local.lid, local.master_sm_lid
+leaves = [f.cas[i].ports[1].peer.node for i in (0, -1)]
+# There and back over other spines than by our directed routes, and the nodes'
+# own ways.
+_ = set_lft(leaves[1], {sm: 4}), set_lft(leaves[0], {us: 3})
+for p in leaves[0].ports[4], leaves[1].ports[3]:
+    print(catch(port_disable, p))
+    print(catch(port_disable, p.peer))
+print(port_disable(leaves[1].ports[1]).port_physical_state) # a host's, whom nobody else needs
+`)
+		if diff := cmp.Diff(strings.Join([]string{
+			`error(port_disable: port 4 of "leaf-1" (0x0002c90300100000): not taken down, for this session (LID 14) reaches the subnet manager (LID 7) through it; force=True does it all the same)`,
+			`error(port_disable: port 1 of "spine-2" (0x0002c90300100050): not taken down, for the node reaches the subnet manager (LID 7) through it; force=True does it all the same)`,
+			`error(port_disable: port 3 of "leaf-4" (0x0002c90300100030): not taken down, for the subnet manager (LID 7) reaches this session (LID 14) through it; force=True does it all the same)`,
+			`error(port_disable: port 4 of "spine-1" (0x0002c90300100040): not taken down, for this session reaches the node through it; force=True does it all the same)`,
+			"disabled\n",
+		}, "\n"), out+explained); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 }

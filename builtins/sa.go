@@ -182,19 +182,23 @@ func (q *saQuery) table(c *call) (starlark.Value, error) {
 func (q *saQuery) failed(c *call, err error) error {
 	err = c.saFailed(q.attr, err)
 	var re *requestError
-	if errors.As(err, &re) && c.unsupported(q) {
-		re.advice = "method not supported, it seems, for the subnet administrator answers other requests (OpenSM drops what it does not know)"
+	if errors.As(err, &re) && c.answersOthers(q) {
+		h := q.Header()
+		what := "method"
+		if h.Method == mad.MethodGet || h.Method == mad.MethodGetTable {
+			what = "record"
+		}
+		re.advice = what + " not supported, it seems, for the subnet administrator answers other requests (OpenSM drops what it does not know)"
 	}
 	return err
 }
 
-// unsupported: nobody answered a request that subnet administrators need not
-// know, but others are answered. OpenSM drops the methods it does not know
-// (opensm osm_sa_mad_ctrl.c sa_mad_ctrl_rcv_callback).
-func (c *call) unsupported(q *saQuery) bool {
-	h := q.Header()
-	info, ok := mad.MethodOf(h.Class, h.ClassVersion, h.Method)
-	if !ok || info.Required || !unanswered(q.Err) {
+// answersOthers: nobody answered q, which was sent more than once, but another
+// request is answered. OpenSM
+// drops methods and records that it does not know (opensm osm_sa_mad_ctrl.c
+// sa_mad_ctrl_rcv_callback and sa_mad_ctrl_process).
+func (c *call) answersOthers(q *saQuery) bool {
+	if c.Name == "sa_set" || c.Name == "sa_delete" || q.attr == mad.AttrSubnAdmClassPortInfo || !unanswered(q.Err) {
 		return false
 	}
 	var probe mad.Call

@@ -50,7 +50,21 @@ func (c *PortChange) guard(ctx context.Context, e *mad.Engine, changes []*PortCh
 	if local.SMLID == 0 || c.leadsToHost(ctx, e) {
 		return nil
 	}
-	return c.guardManager(ctx, e, local.SMLID)
+	node := party{what: "the node"}
+	if c.Known != nil {
+		node.lid = c.Known.Node().LID()
+	}
+	us, manager := party{local.LID, "this session"}, party{local.SMLID, "the subnet manager"}
+	ways := [][2]party{{manager, node}}
+	if us.lid != 0 {
+		ways = append(ways, [2]party{us, manager}, [2]party{manager, us})
+	}
+	for _, way := range ways {
+		if err := c.guardWay(ctx, e, way[0], way[1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *PortChange) cutOff(format string, args ...any) error {
@@ -106,49 +120,65 @@ func (c *PortChange) leadsToHost(ctx context.Context, e *mad.Engine) bool {
 	return info.NodeType != mad.NodeTypeSwitch
 }
 
-// guardManager follows the forwarding tables from the subnet manager to the
-// node. Its directed routes nobody knows; it finds others when one is gone.
-func (c *PortChange) guardManager(ctx context.Context, e *mad.Engine, lid mad.LID) error {
+// party is where a way by the forwarding tables begins or ends.
+type party struct {
+	lid  mad.LID
+	what string
+}
+
+func (p party) String() string {
+	if p.lid == 0 || p.what == "the node" {
+		return p.what
+	}
+	return fmt.Sprintf("%s (LID %d)", p.what, p.lid)
+}
+
+// guardWay follows the forwarding tables from one port to another: the link
+// must not be on the way. The directed routes of the subnet manager nobody
+// knows; it finds others when one is gone.
+func (c *PortChange) guardWay(ctx context.Context, e *mad.Engine, from, to party) error {
 	unknown := func(format string, args ...any) error {
-		return c.cutOff("it cannot be known whether the subnet manager (LID %d) reaches the node through it: %s", lid, fmt.Sprintf(format, args...))
+		return c.cutOff("it cannot be known whether %v reaches %v through it: %s", from, to, fmt.Sprintf(format, args...))
 	}
 	if c.Known == nil {
 		return unknown("run discover(), and name the port by it")
 	}
-	to := c.Known.Node()
-	at := to.Fabric().PortByLID(lid)
-	switch {
-	case at == nil:
+	if to.lid == 0 {
+		return unknown("%v has no LID", to)
+	}
+	f := c.Known.Node().Fabric()
+	at, goal := f.PortByLID(from.lid), f.PortByLID(to.lid)
+	if at == nil || goal == nil {
 		return unknown("the fabric that was discovered has no such LID")
-	case at.Node() == to:
-		return nil
-	case to.LID() == 0:
-		return unknown("the node has no LID")
-	case !at.Node().IsSwitch():
-		at = at.Peer()
 	}
 	for range mad.MaxHops {
-		if at == nil {
-			return unknown("the way leaves the fabric that was discovered")
-		}
 		n := at.Node()
-		if n == to {
-			if at == c.Known {
-				return c.cutOff("the subnet manager (LID %d) reaches the node through it", lid)
-			}
+		if n == goal.Node() {
 			return nil
 		}
-		if !n.IsSwitch() || n.Route() == nil {
-			return unknown("the way leads through %s", n.Label())
+		out := at // a host's
+		if n.IsSwitch() {
+			if n.Route() == nil {
+				return unknown("the way leads through %s", n.Label())
+			}
+			num, err := forwards(ctx, e, Dest{Route: n.Route(), Guard: n.Guard()}, to.lid)
+			if err != nil {
+				return unknown("%v", err)
+			}
+			if num == NoPort || n.Port(num) == nil || num == 0 {
+				return unknown("%s forwards nothing to LID %d", n.Label(), to.lid)
+			}
+			out = n.Port(num)
 		}
-		out, err := forwards(ctx, e, Dest{Route: n.Route(), Guard: n.Guard()}, to.LID())
-		if err != nil {
-			return unknown("%v", err)
+		if at = out.Peer(); at == nil {
+			return unknown("the way leaves the fabric that was discovered")
 		}
-		if out == NoPort || n.Port(out) == nil || out == 0 {
-			return unknown("%s forwards nothing to LID %d", n.Label(), to.LID())
+		if out == c.Known || at == c.Known {
+			return c.cutOff("%v reaches %v through it", from, to)
 		}
-		at = n.Port(out).Peer()
+		if !at.Node().IsSwitch() && at.Node() != goal.Node() {
+			return unknown("the way leads through %s", at.Node().Label())
+		}
 	}
 	return unknown("the forwarding tables lead round in circles")
 }
