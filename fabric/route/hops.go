@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"fabsh/fabric"
 )
 
 const (
@@ -80,7 +82,23 @@ type searcher struct {
 	steps    [][]uint64 // and before, where they are needed
 	buckets  [][]int32  // of Dial's algorithm
 	distance []uint8
-	err      error
+	beyond   []int32 // switches that some way to is too long
+	err      *tooFar // the first
+}
+
+// tooFar is the error of switches that are farther apart than Hops can tell.
+type tooFar struct {
+	from, to *fabric.Node
+	at       int // number of to
+}
+
+func (e *tooFar) Error() string {
+	return fmt.Sprintf("from %s to %s it is more than %d, in hops or weights of links", e.from.Label(), e.to.Label(), maxDistance)
+}
+
+// tooFar: from s to d it is too far.
+func (h *Hops) tooFar(w *searcher, s, d int) {
+	w.err = &tooFar{h.graph.switches[s], h.graph.switches[d], d}
 }
 
 // search runs a search for each 64 destinations, or where links have weights,
@@ -101,15 +119,17 @@ func (h *Hops) search(ctx context.Context, spread func(w *searcher, first int)) 
 			spread(w, i*step)
 		}
 	})
+	var far *tooFar
 	for i := range workers {
-		if err == nil {
-			err = workers[i].err
+		if e := workers[i].err; e != nil && (far == nil || e.at < far.at) {
+			far = e
 		}
+	}
+	if err == nil && far != nil {
+		return far
 	}
 	return err
 }
-
-var errTooFar = fmt.Errorf("switches are more than %d hops apart", maxDistance)
 
 // spread is a breadth-first search from 64 destinations at once.
 func (h *Hops) spread(w *searcher, first int) {
@@ -136,11 +156,22 @@ func (h *Hops) spread(w *searcher, first int) {
 			return
 		}
 		if step > maxDistance {
-			w.err = errTooFar
+			h.lost(w, next, first)
 			return
 		}
 		w.now, w.steps[0] = next, w.now
 	}
+}
+
+// lost: in the last step switches were found for which it is too far.
+func (h *Hops) lost(w *searcher, found []uint64, first int) {
+	lanes := uint64(0)
+	for _, fresh := range found {
+		lanes |= fresh
+	}
+	lane := bits.TrailingZeros64(lanes)
+	s := slices.IndexFunc(found, func(fresh uint64) bool { return fresh>>lane&1 != 0 })
+	h.tooFar(w, s, first+lane)
 }
 
 // begin starts at the destinations themselves, and returns all of their bits.
@@ -196,6 +227,12 @@ func (h *Hops) dial(w *searcher, d int) {
 	for s, x := range w.distance {
 		h.d[s*h.stride+d] = x
 	}
+	for _, s := range w.beyond {
+		if w.distance[s] == farAway && w.err == nil {
+			h.tooFar(w, int(s), d)
+		}
+	}
+	w.beyond = w.beyond[:0]
 }
 
 // relax settles what the buckets lead to, over links that go up or do not.
@@ -217,14 +254,11 @@ func (h *Hops) relax(w *searcher, up bool) {
 				if h.up != nil && h.up[j] == up || up && w.distance[s]&viaUp == 0 && w.distance[s] != farAway {
 					continue
 				}
-				if distance+weight >= int(w.distance[s]&^viaUp) {
-					if w.distance[s] == farAway {
-						w.err = errTooFar
-					}
+				if distance+weight > maxDistance {
+					w.beyond = append(w.beyond, s)
 					continue
 				}
-				if distance+weight > maxDistance {
-					w.err = errTooFar
+				if distance+weight >= int(w.distance[s]&^viaUp) {
 					continue
 				}
 				w.distance[s] = uint8(distance+weight) | mark

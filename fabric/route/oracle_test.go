@@ -14,8 +14,10 @@ import (
 )
 
 // TestDistances: gonum's Dijkstra finds the same distances, with weights and
-// without, and the next hops are those that are nearer by a link.
+// without, and the next hops are those that are nearer by a link. Ways that are
+// too long matter only where there is no other.
 func TestDistances(t *testing.T) {
+	far, heavy := 0, 0
 	for i, spec := range small() {
 		random := rand.New(rand.NewPCG(uint64(i), 0))
 		weights := make(map[*fabric.Port]int)
@@ -24,6 +26,12 @@ func TestDistances(t *testing.T) {
 			o.Weight = func(p *fabric.Port) int {
 				if weights[p] == 0 {
 					weights[p] = 1 + random.IntN(4)
+					switch {
+					case i%4 == 3 && random.IntN(12) == 0:
+						weights[p] = maxDistance - random.IntN(4)
+					case i%8 == 1:
+						weights[p] += 30
+					}
 				}
 				return weights[p]
 			}
@@ -40,9 +48,29 @@ func TestDistances(t *testing.T) {
 			}
 			want.SetWeightedEdge(want.NewWeightedEdge(simple.Node(c.From), simple.Node(c.To), w))
 		}
+		longest := 0.0
+		for s := range g.switches {
+			for d, shortest := 0, path.DijkstraFrom(simple.Node(s), want); d < len(g.switches); d++ {
+				if x := shortest.WeightTo(int64(d)); !math.IsInf(x, 1) {
+					longest = max(longest, x)
+				}
+			}
+		}
 		h, err := g.Hops(t.Context())
+		if longest > maxDistance {
+			if far++; err == nil {
+				t.Errorf("%s: no error, but gonum finds a distance of %v", spec, longest)
+			}
+			continue
+		}
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v; gonum: %v at most", spec, err, longest)
+		}
+		for _, c := range g.channels {
+			if c.Weight > 100 {
+				heavy++
+				break
+			}
 		}
 		weight := make([]int64, len(g.channels))
 		for c := range weight {
@@ -74,6 +102,9 @@ func TestDistances(t *testing.T) {
 				})
 			}
 		}
+	}
+	if far == 0 || heavy == 0 {
+		t.Errorf("%d nets with distances that are too far, %d with ways that are: that proves little", far, heavy)
 	}
 }
 

@@ -104,7 +104,7 @@ func (h *Hops) spreadUpDown(w *searcher, first int) {
 			break
 		}
 		if step > maxDistance {
-			w.err = errTooFar
+			h.lost(w, next, first)
 			return
 		}
 	}
@@ -137,7 +137,7 @@ func (h *Hops) spreadUpDown(w *searcher, first int) {
 			return
 		}
 		if step > maxDistance && found != 0 {
-			w.err = errTooFar
+			h.lost(w, next, first)
 			return
 		}
 		w.now, next = next, w.now
