@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"fabsh/fabric"
-
 	libtime "go.starlark.net/lib/time"
 	"go.starlark.net/starlark"
+
+	"fabsh/fabric"
 )
 
 // call is one call of a Builtin, its arguments checked and converted.

@@ -55,7 +55,7 @@ func (c *call) mayChange(attr *mad.Attribute) (*mad.Engine, error) {
 			view = s.fabric.f
 		}
 		var sm *fabric.SM
-		err := Block(c.thread, func(ctx context.Context) (err error) {
+		err := c.wait(func(ctx context.Context) (err error) {
 			sm, err = fabric.FindSM(ctx, e, view)
 			return err
 		})

@@ -21,5 +21,5 @@
 //
 // Identifiers are plain values: a LID is an int, a GUID or GID a canonical
 // string, an enumerated field a word. Attributes never do I/O; functions and
-// methods may. Nothing waits except through Block.
+// methods may. Nothing waits except through block.
 package builtins

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"fabsh/fabric"
-
 	"go.starlark.net/starlark"
+
+	"fabsh/fabric"
 )
 
 // entryNames are the functions that make a script a command, in the order in

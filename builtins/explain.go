@@ -8,11 +8,11 @@ import (
 	"strings"
 	"unicode"
 
-	"fabsh/fabric"
-
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"fabsh/fabric"
 )
 
 // Explain renders an error for people: what is wrong, where, and where a habit

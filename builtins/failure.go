@@ -60,11 +60,10 @@ func (e *failure) Attr(name string) (starlark.Value, error) {
 		}
 		return starlark.String(""), nil
 	case "status":
-		switch {
-		case !found:
-			return starlark.String("failed"), nil
+		if found {
+			return starlark.String(statusWord(me)), nil
 		}
-		return starlark.String(statusWord(me)), nil
+		return starlark.String("failed"), nil
 	}
 	return nil, &raised{e.err}
 }

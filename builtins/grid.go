@@ -3,9 +3,9 @@ package builtins
 import (
 	"fmt"
 
-	"fabsh/fabric"
-
 	"go.starlark.net/starlark"
+
+	"fabsh/fabric"
 )
 
 // grid is the value `table`: rows and columns to show. As text it is its

@@ -53,7 +53,7 @@ func parallel(c *call) (starlark.Value, error) {
 		w.ctx, w.cancel = context.WithCancelCause(b.parent.ctx)
 		wg.Go(w.run)
 	}
-	// Not Block: it may return before the workers, who watch the context
+	// Not block: it may return before the workers, who watch the context
 	// themselves, have let go of the script's values.
 	yield(b.baton, wg.Wait)
 	if err := b.parent.stopped(); err != nil {

@@ -45,7 +45,7 @@ var sleepBuiltin = Builtin{
 > sleep("1ms")
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		err := Block(c.thread, func(ctx context.Context) error {
+		err := c.wait(func(ctx context.Context) error {
 			return c.session().clock.Sleep(ctx, c.Duration("duration"))
 		})
 		if err != nil {

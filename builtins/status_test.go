@@ -164,11 +164,11 @@ func TestServiceLevels(t *testing.T) {
 	})
 }
 
-// TestOnlyBlockWaits: nothing in this package waits but through Block, or the
+// TestOnlyBlockWaits: nothing in this package waits but through block, or the
 // fibers would stand still. What can wait is told by its name.
 func TestOnlyBlockWaits(t *testing.T) {
 	waits := []string{"Do", "Discover", "FindSM", "Apply", "ReadLFTs", "ReadTables", "ChangeTables", "ChangePorts", "ChangeLinks", "Sleep", "Wait", "Port", "NewTimer", "After", "Lock"}
-	// Where they may stand: inside the function that Block, wait or yield
+	// Where they may stand: inside the function that block, wait or yield
 	// is given, and in what these are made of.
 	allowed := map[string]bool{"thread.go": true, "clock.go": true}
 	entries, err := os.ReadDir(".")
@@ -206,13 +206,13 @@ func TestOnlyBlockWaits(t *testing.T) {
 			if !ok || !slices.Contains(waits, sel.Sel.Name) || insideBlock(path) || harmless(set.Position(n.Pos()), sel) {
 				return true
 			}
-			t.Errorf("%v: calls %s outside Block", set.Position(n.Pos()), sel.Sel.Name)
+			t.Errorf("%v: calls %s outside block", set.Position(n.Pos()), sel.Sel.Name)
 			return true
 		})
 	}
 }
 
-// insideBlock: one of the calls around is Block, wait or yield.
+// insideBlock: one of the calls around is block, wait or yield.
 func insideBlock(path []ast.Node) bool {
 	return slices.ContainsFunc(path[:len(path)-1], func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -221,7 +221,7 @@ func insideBlock(path []ast.Node) bool {
 		}
 		switch fn := call.Fun.(type) {
 		case *ast.Ident:
-			return fn.Name == "Block" || fn.Name == "yield"
+			return fn.Name == "block" || fn.Name == "yield"
 		case *ast.SelectorExpr:
 			return fn.Sel.Name == "wait"
 		}

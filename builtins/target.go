@@ -127,7 +127,7 @@ func (c *call) localPort() (p mad.Port, err error) {
 	if err != nil {
 		return p, err
 	}
-	err = Block(c.thread, func(context.Context) (err error) {
+	err = c.wait(func(context.Context) (err error) {
 		p, err = e.Port()
 		return err
 	})

@@ -71,10 +71,10 @@ func newThread(f *fiber, name string) (t *starlark.Thread, release func() bool) 
 	return t, release
 }
 
-// Block waits for what fn does, and lets other fibers run meanwhile. Nothing
+// block waits for what fn does, and lets other fibers run meanwhile. Nothing
 // in this package may wait in any other way. fn must not touch Starlark values.
 // A fiber that was stopped meanwhile goes no further, whatever fn came to.
-func Block(t *starlark.Thread, fn func(context.Context) error) (err error) {
+func block(t *starlark.Thread, fn func(context.Context) error) (err error) {
 	f := fiberOf(t)
 	if err := f.stopped(); err != nil {
 		return err

@@ -24,8 +24,8 @@ func (c *call) transact(calls []*mad.Call) error {
 	return err
 }
 
-// wait is Block for the fiber of c.
-func (c *call) wait(fn func(context.Context) error) error { return Block(c.thread, fn) }
+// wait is block for the fiber of c.
+func (c *call) wait(fn func(context.Context) error) error { return block(c.thread, fn) }
 
 // count counts a request that got no answer.
 func (c *call) count(err error) {
@@ -168,8 +168,8 @@ func statusWord(err *mad.Error) string {
 	return err.Status.String()
 }
 
-// one returns the only result, or raises its failure; many returns all, with
-// failures in their places.
+// results is the only one, whose failure is raised; or, of many, the list of
+// all, with failures in their places.
 func results(values []starlark.Value, many bool) (starlark.Value, error) {
 	if many {
 		return starlark.NewList(values), nil

@@ -43,7 +43,7 @@ func (s *Session) Watch(ctx context.Context, p Policy, o Watch) error {
 			if err := w.round(ctx); err != nil {
 				return err
 			}
-			err := Block(t, func(ctx context.Context) error { return s.clock.Sleep(ctx, o.Every) })
+			err := block(t, func(ctx context.Context) error { return s.clock.Sleep(ctx, o.Every) })
 			if err != nil {
 				return err
 			}

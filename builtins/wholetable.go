@@ -139,7 +139,7 @@ func (v *wholeTable) position(key starlark.Value, what string) (int, error) {
 	return i, nil
 }
 
-// getTable is what get_lft and its like do.
+// get is what get_lft and its like do.
 func (k *tableKind) get(c *call) (starlark.Value, error) {
 	e, err := c.engine()
 	if err != nil {

@@ -34,7 +34,7 @@ func (s *sweep) note(k ProblemKind, text func() string) {
 	s.notes = append(s.notes, note{k, text})
 }
 
-// err is f.err as it would have been on the node's final route.
+// text is f.err as it would have been on the node's final route.
 func (f *failure) text() string {
 	var e *mad.Error
 	if !errors.As(f.err, &e) {

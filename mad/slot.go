@@ -40,7 +40,7 @@ func (q *slotQueue) len() int        { return int(q.tail - q.head) }
 func (q *slotQueue) push(i uint16)   { q.ring[q.tail%numSlots] = i; q.tail++ }
 func (q *slotQueue) pop() (i uint16) { i = q.ring[q.head%numSlots]; q.head++; return i }
 
-// open gives c a slot.
+// openSlot gives c a slot.
 func (e *Engine) openSlot(c *Call) {
 	i := e.free.pop()
 	s := &e.slots[i]

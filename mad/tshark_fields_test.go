@@ -148,12 +148,13 @@ var strangers = []string{
 	"PortSLRcvBECN", "PortXmitConCtrl", "PortVLXmitTimeCong", "PortXmitDataSL", "PortRcvDataSL",
 }
 
-// unseen are the fields that tshark does not know, or shows wrongly, each with
-// the two witnesses that take its place. Where an embedded attribute's field
-// is unseen only in a record, the name is the record's. Another version of
-// tshark may know more.
+// unseenBy is the version of tshark that unseen speaks of; another may know
+// more.
 const unseenBy = "4.0."
 
+// unseen are the fields that tshark does not know, or shows wrongly, each with
+// the two witnesses that take its place. Where an embedded attribute's field
+// is unseen only in a record, the name is the record's.
 var unseen = map[string]string{
 	"SwitchInfo.MulticastFDBTop":                    "rdma-core fields.c SwitchInfo, opensm ib_switch_info_t",
 	"PortInfo.MulticastP_KeyTrapSuppressionEnabled": "rdma-core fields.c PortInfo, opensm ib_port_info_t",

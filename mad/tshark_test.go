@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"fabsh/mad/ibsim/ibsimtest"
 	"fabsh/mad/internal/erf"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // The witness: tshark dissects what we encode, in requests and responses of

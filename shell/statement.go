@@ -16,7 +16,7 @@ type LineReader interface {
 
 var errInterrupted = errors.New("interrupted")
 
-// The prompt of a line that continues a statement.
+// morePrompt stands before a line that continues a statement.
 const morePrompt = "... "
 
 // statements cuts lines into statements. A statement is one line; or several,

@@ -80,7 +80,7 @@ func TestFatesFollow(t *testing.T) {
 	}
 }
 
-// ask gives the outcome of NodeInfo from every node, window at a time.
+// outcomes gives what becomes of NodeInfo from every node, window at a time.
 func outcomes(t *testing.T, spec string, window int) map[string]string {
 	r := newRig(t, spec)
 	e := r.engine(mad.Options{Window: window, Timeout: 100 * time.Millisecond, Retries: -1})
