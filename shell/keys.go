@@ -8,7 +8,8 @@ import (
 // keys is a terminal's input in the terms that readline knows.
 type keys struct {
 	*os.File
-	rest string // read, and not taken yet
+	rest  string // read, and not taken yet
+	paste paste
 }
 
 // Of Home and End, readline knows neither those of screen, tmux and the Linux
@@ -21,12 +22,12 @@ var keyNames = strings.NewReplacer(
 )
 
 func (k *keys) Read(p []byte) (int, error) {
-	if k.rest == "" {
+	for k.rest == "" {
 		n, err := k.File.Read(p)
 		if err != nil {
 			return n, err
 		}
-		k.rest = keyNames.Replace(string(p[:n]))
+		k.rest = k.paste.keys(string(p[:n]))
 	}
 	n := copy(p, k.rest)
 	k.rest = k.rest[n:]

@@ -30,12 +30,13 @@ func (p *plainReader) Close() error { return nil }
 type terminalReader struct {
 	rl      *readline.Instance
 	history *history
+	stdout  *os.File
 	resized func() // tells readline the terminal's width
 	before  string // the statement's lines so far, for completion
 }
 
 func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*terminalReader, error) {
-	t := &terminalReader{history: h}
+	t := &terminalReader{history: h, stdout: stdout}
 	width := func() int { columns, _ := size(stdout); return columns }
 	rl, err := readline.NewEx(&readline.Config{
 		Stdin:  &keys{File: stdin},
@@ -56,6 +57,7 @@ func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*termi
 		return nil, err
 	}
 	t.rl = rl
+	io.WriteString(stdout, pasteOn)
 	for _, l := range h.lines {
 		rl.SaveHistory(l)
 	}
@@ -75,6 +77,10 @@ func (t *terminalReader) ReadLine(prompt string) (string, error) {
 	case err != nil:
 		return "", err
 	}
+	if strings.Contains(l, pastedBlank) && strings.TrimSpace(strings.ReplaceAll(l, pastedBlank, "")) == "" {
+		t.before += "\n"
+		return pastedBlank, nil
+	}
 	t.before += l + "\n"
 	if strings.TrimSpace(l) != "" {
 		t.rl.SaveHistory(l)
@@ -83,7 +89,10 @@ func (t *terminalReader) ReadLine(prompt string) (string, error) {
 	return l, nil
 }
 
-func (t *terminalReader) Close() error { return t.rl.Close() }
+func (t *terminalReader) Close() error {
+	io.WriteString(t.stdout, pasteOff)
+	return t.rl.Close()
+}
 
 // suffixes gives a completer's words to readline, which can only append.
 type suffixes struct {

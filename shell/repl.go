@@ -58,7 +58,7 @@ func (s *session) prompt(stdin *os.File) int {
 	}
 	defer in.Close()
 	restore := saveTerminal(stdin)
-	s.app.interrupts.onExit(func() { restore(); s.closeEngine() })
+	s.app.interrupts.onExit(func() { fmt.Print(pasteOff); restore(); s.closeEngine() })
 	r.read(in, true)
 	if !s.app.quiet {
 		fmt.Fprintln(s.app.console.Err(), "help lists what there is to say, TAB completes, Ctrl-D ends.")

@@ -8,7 +8,8 @@ import (
 
 // A LineReader is where statements come from: a terminal with editing, or a
 // pipe. ReadLine returns one line without its end; io.EOF at the end of the
-// input; and errInterrupted, with what had been typed, after Ctrl-C.
+// input; errInterrupted, with what had been typed, after Ctrl-C; and
+// pastedBlank for a blank line that was pasted.
 type LineReader interface {
 	ReadLine(prompt string) (string, error)
 	Close() error
@@ -33,6 +34,7 @@ type statements struct {
 	line        int    // lines read so far
 	held        string // a line read too far
 	isHeld      bool
+	pasted      bool            // the last line was a blank one that was pasted
 	text        strings.Builder // of all lines
 }
 
@@ -66,7 +68,7 @@ func (s *statements) next(prompt string) (text string, first int, err error) {
 			first = s.line
 			block = hasWord(l, "if", "for", "while", "def")
 		case block && !open.inside():
-			if s.interactive && strings.TrimSpace(l) == "" {
+			if s.interactive && !s.pasted && strings.TrimSpace(l) == "" {
 				return b.String(), first, nil
 			}
 			if !idle(l) && !indented(l) && !continuesBlock(l) {
@@ -95,6 +97,9 @@ func (s *statements) read(prompt string) (string, error) {
 	}
 	l, err := s.in.ReadLine(prompt)
 	l = strings.TrimSuffix(l, "\r")
+	if s.pasted = l == pastedBlank; s.pasted {
+		l = ""
+	}
 	if err == nil {
 		s.line++
 		s.text.WriteString(l + "\n")
