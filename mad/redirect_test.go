@@ -1,10 +1,12 @@
 package mad
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -224,4 +226,39 @@ func TestRedirectionOfMany(t *testing.T) {
 			t.Errorf("Do: %v", err)
 		}
 	})
+}
+
+// TestRedirectionOfTables: long answers and long requests go on as others do.
+func TestRedirectionOfTables(t *testing.T) {
+	for _, segmented := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			want := randomTable(rand.New(rand.NewPCG(9, 0)), 2000)
+			f, _ := newMultiAgent(4, (*fakeTransport).deliver)
+			c := getMulti(want)
+			if !segmented {
+				f, _ = agent(func(Datagram) []byte { return want }, (*fakeTransport).deliver)
+				c = getTable(1)
+			}
+			c.SetLID(9)
+			there := f.peer
+			f.peer = func(f *fakeTransport, d Datagram) {
+				if d.LID != 9 {
+					there(f, d)
+					return
+				}
+				r := withStatus(respond(d), StatusRedirect)
+				clear(r.MAD[RMPPOffset:])
+				info := ClassPortInfo{RedirectLID: 30, RedirectQP: 1}
+				info.Encode(r.MAD[SADataOffset:])
+				f.deliver(r)
+			}
+			e := NewEngine(f, Options{})
+			defer mustClose(t, e)
+			e.Do(t.Context(), c)
+			if c.Err != nil || !bytes.Equal(c.Table, want) {
+				t.Errorf("segmented %v: %v, %d bytes", segmented, c.Err, len(c.Table))
+			}
+			synctest.Wait()
+		})
+	}
 }
