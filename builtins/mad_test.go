@@ -3,6 +3,7 @@ package builtins
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,7 +34,7 @@ func (e *echo) take() []string {
 func (e *echo) Send(d *mad.Datagram) error {
 	h := mad.ParseHeader(d.MAD)
 	h.TID = 0
-	m := append([]byte(nil), d.MAD...)
+	m := slices.Clone(d.MAD)
 	h.Put(m)
 	e.mu.Lock()
 	e.sent = append(e.sent, strings.TrimRight(fmt.Sprintf("LID %d: %s", d.LID, words(m)), "0 "))
@@ -47,7 +48,7 @@ func (e *echo) Send(d *mad.Datagram) error {
 	} else if h.Method |= mad.Response; h.Method == mad.MethodSet|mad.Response {
 		h.Method = mad.MethodGetResp
 	}
-	m = append([]byte(nil), d.MAD...)
+	m = slices.Clone(d.MAD)
 	h.Put(m)
 	e.answers <- mad.Datagram{Address: d.Address, MAD: m}
 	return nil

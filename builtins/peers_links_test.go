@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,9 +30,7 @@ func TestLinks(t *testing.T) {
 		theirs := iblinkinfo(t, f.peer.Run(t, "iblinkinfo", "-l"))
 		ours := map[string]linkEnd{}
 		for _, args := range [][]string{nil, {"--down"}} {
-			for key, end := range f.links(t, args...) {
-				ours[key] = end
-			}
+			maps.Copy(ours, f.links(t, args...))
 		}
 		if len(ours) < 20 {
 			t.Errorf("%d ports", len(ours))

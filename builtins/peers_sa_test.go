@@ -258,7 +258,7 @@ func packed8(list string) func(attributes, string) string { return packedTo(list
 func packedTo(list, format string) func(attributes, string) string {
 	return func(a attributes, _ string) string {
 		var n uint64
-		for _, f := range strings.Fields(list) {
+		for f := range strings.FieldsSeq(list) {
 			name, bits, _ := strings.Cut(f, ":")
 			n <<= numbersIn(bits)[0]
 			if name != "" {

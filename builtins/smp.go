@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -9,7 +10,7 @@ import (
 	"fabsh/mad"
 )
 
-// smpModifiers are the parameters that make up attribute modifiers.
+// smpModifiers say what goes into the attribute modifier, beside the port.
 var smpModifiers = []Param{
 	{Name: "block", Kind: KindInt, Default: "None", Keyword: true, Doc: "block of a table, from 0 (of VLArbitrationTable, from 1)"},
 	{Name: "position", Kind: KindInt, Default: "None", Keyword: true, Doc: "16 ports of MulticastForwardingTable, from 0"},
@@ -17,6 +18,9 @@ var smpModifiers = []Param{
 	{Name: "out_port", Kind: KindInt, Default: "None", Keyword: true, Doc: "output port of SLtoVLMappingTable"},
 	{Name: "modifier", Kind: KindInt, Default: "None", Keyword: true, Doc: "the whole attribute modifier, instead of its parts"},
 }
+
+// smpParts are the parameters of which modifiers are made up.
+var smpParts = [...]string{"port", "block", "position", "in_port", "out_port"}
 
 var smpGetBuiltin = Builtin{
 	Name:  "smp_get",
@@ -144,7 +148,7 @@ func (t *target) addressSMP(call *mad.Call) error {
 // smpModifier makes the attribute modifier of what the call and the target say.
 func (c *call) smpModifier(attr *mad.Attribute, t *target) (uint32, error) {
 	if c.Has("modifier") {
-		for _, name := range []string{"port", "block", "position", "in_port", "out_port"} {
+		for _, name := range smpParts {
 			if c.Has(name) {
 				return 0, fmt.Errorf("%s: modifier is the whole attribute modifier: give it or %s, not both", c.Name, name)
 			}
@@ -163,12 +167,12 @@ func (c *call) smpModifier(attr *mad.Attribute, t *target) (uint32, error) {
 		if err != nil {
 			return 0, err
 		}
-		if max := 1<<part.Bits - 1; n < 0 || n > max {
-			return 0, c.paramError(part.Name, "got %d, want 0..%d", n, max)
+		if most := 1<<part.Bits - 1; n < 0 || n > most {
+			return 0, c.paramError(part.Name, "got %d, want 0..%d", n, most)
 		}
 		modifier |= uint32(n) << part.Shift
 	}
-	for _, name := range []string{"port", "block", "position", "in_port", "out_port"} {
+	for _, name := range smpParts {
 		if c.Has(name) && !known[name] {
 			return 0, fmt.Errorf("%s: %s has no %s: its modifier says %s", c.Name, attr.Name, name, modifierWords(attr))
 		}
@@ -180,14 +184,11 @@ func modifierWords(attr *mad.Attribute) string {
 	if len(attr.Modifier) == 0 {
 		return "nothing"
 	}
-	words := ""
-	for i, p := range attr.Modifier {
-		if i > 0 {
-			words += ", "
-		}
-		words += p.Name
+	var words []string
+	for _, p := range attr.Modifier {
+		words = append(words, p.Name)
 	}
-	return words
+	return strings.Join(words, ", ")
 }
 
 // modifierPart is one part of the modifier. A port must be given, by the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"fabsh/mad"
@@ -166,10 +167,10 @@ func (s *sweep) stop(cause error) {
 	if s.ended == nil {
 		s.ended = cause
 	}
-	open := append([]*request(nil), s.open...)
+	open := slices.Clone(s.open)
 	s.mu.Unlock()
-	for i := range open { // the last first: they have not been sent yet
-		s.engine.Cancel(&open[len(open)-1-i].Call, cause)
+	for _, r := range slices.Backward(open) { // the last have not been sent yet
+		s.engine.Cancel(&r.Call, cause)
 	}
 }
 

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"slices"
 
 	"fabsh/mad"
 )
@@ -13,7 +14,7 @@ import (
 
 // askAgain begins to examine g: is it still there?
 func (s *sweep) askAgain(g *sighting) {
-	g.suspects = append([]*found(nil), g.suspects...)
+	g.suspects = slices.Clone(g.suspects)
 	s.askNode((*sweep).gotAgain, g.from, g.port, g.route).sighting = g
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"fabsh/mad"
@@ -207,7 +208,7 @@ func (m *manager) ask(ctx context.Context, s *Subscriber, lid mad.LID) (*mad.SMI
 func (s *Subscriber) all() []*inform {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]*inform(nil), s.informs...)
+	return slices.Clone(s.informs)
 }
 
 // known: the subnet administrator has all our subscriptions.

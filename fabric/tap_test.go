@@ -1,6 +1,7 @@
 package fabric_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -28,7 +29,7 @@ type set struct {
 func (t *tap) Send(d *mad.Datagram) error {
 	if h := mad.ParseHeader(d.MAD); h.Method == mad.MethodSet {
 		t.mu.Lock()
-		t.sets = append(t.sets, set{h.Attribute, h.Modifier, append([]byte(nil), d.MAD[mad.SMPDataOffset:][:64]...)})
+		t.sets = append(t.sets, set{h.Attribute, h.Modifier, slices.Clone(d.MAD[mad.SMPDataOffset:][:64])})
 		t.mu.Unlock()
 	}
 	return t.Transport.Send(d)

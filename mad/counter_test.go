@@ -53,7 +53,7 @@ func TestCounters(t *testing.T) {
 		want := map[string][]string{}
 		for line := range strings.Lines(strings.ReplaceAll(test.want, ",\n", ",")) {
 			name, list, _ := strings.Cut(strings.TrimSpace(line), ": ")
-			for _, word := range strings.Split(list, ",") {
+			for word := range strings.SplitSeq(list, ",") {
 				want[name] = append(want[name], strings.TrimSpace(word))
 			}
 		}

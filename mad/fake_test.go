@@ -2,6 +2,7 @@ package mad
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func (f *fakeTransport) Send(d *Datagram) error {
 		}
 	}
 	c := *d
-	c.MAD = append([]byte(nil), d.MAD...)
+	c.MAD = slices.Clone(d.MAD)
 	f.peer(f, c)
 	return nil
 }
@@ -99,7 +100,7 @@ func (f *fakeTransport) Close() error {
 
 // respond makes d the response to itself: the request's data, as an echo.
 func respond(d Datagram) Datagram {
-	d.MAD = append([]byte(nil), d.MAD...)
+	d.MAD = slices.Clone(d.MAD)
 	if d.MAD[offMethod] == byte(MethodSet) {
 		d.MAD[offMethod] = byte(MethodGet) // answered by GetResp (IBA 13.4.5)
 	}

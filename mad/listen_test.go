@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -102,7 +103,7 @@ func TestListen(t *testing.T) {
 				var want []Datagram
 				if test.answer != 0 {
 					a := test.d
-					a.MAD = append([]byte(nil), a.MAD...)
+					a.MAD = slices.Clone(a.MAD)
 					a.MAD[offMethod] = byte(test.answer)
 					want = append(want, a)
 				}

@@ -3,6 +3,7 @@ package mad
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -137,7 +138,7 @@ func isTable(m *[Size]byte) bool {
 func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 	switch {
 	case len(d.MAD) > Size: // the transport has put it together
-		return append([]byte(nil), d.MAD[SADataOffset:]...), nil
+		return slices.Clone(d.MAD[SADataOffset:]), nil
 	case isSegment(d.MAD):
 		n := int64(binary.BigEndian.Uint32(c.MAD[offPayloadLength:])) - rmppClassHeader
 		return c.MAD[SADataOffset:][:min(max(n, 0), segmentData)], nil

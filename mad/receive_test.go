@@ -50,7 +50,7 @@ func TestMatching(t *testing.T) {
 		}, func(s *Counts) { s.Foreign = 1 }, true},
 		{"undelivered of nobody", func(d Datagram) []Datagram {
 			u := d
-			u.MAD = append([]byte(nil), d.MAD[:HeaderSize]...)
+			u.MAD = slices.Clone(d.MAD[:HeaderSize])
 			u.MAD[offTID+7]++
 			u.Undelivered = true
 			return []Datagram{u, respond(d)}

@@ -12,7 +12,7 @@ import (
 func SnakeName(spec string) string { return snake.Name(spec) }
 
 // Attributes lists all attributes by class and ID.
-func Attributes() []*Attribute { return append([]*Attribute(nil), attributes...) }
+func Attributes() []*Attribute { return slices.Clone(attributes) }
 
 // Lookup finds an attribute by number; nil if it is not known. Both classes
 // of subnet management have the same attributes. Where class versions differ

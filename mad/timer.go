@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -175,7 +176,7 @@ func (e *Engine) timedOut(c *Call, now time.Duration, ended *callList) {
 		err = fmt.Errorf("request incomplete%s, no ACK of segment %d of %d: %w", long, t.acked+1, t.segments, ErrTimeout)
 	}
 	if w, ok := e.t.(Witness); ok {
-		d := Datagram{Address: c.s.to, MAD: append([]byte(nil), c.MAD[:]...)}
+		d := Datagram{Address: c.s.to, MAD: slices.Clone(c.MAD[:])}
 		binary.BigEndian.PutUint64(d.MAD[offTID:], uint64(c.s.tid))
 		w.GaveUp(&d)
 	}

@@ -33,7 +33,7 @@ type vector struct {
 
 func TestTshark(t *testing.T) {
 	known := map[string]bool{}
-	for _, line := range strings.Split(tshark(t, "-G", "fields"), "\n") {
+	for line := range strings.SplitSeq(tshark(t, "-G", "fields"), "\n") {
 		if f := strings.Split(line, "\t"); len(f) > 2 && f[0] == "F" {
 			known[f[2]] = true
 		}

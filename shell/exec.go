@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"maps"
 	"regexp"
 
 	"go.starlark.net/resolve"
@@ -34,9 +35,7 @@ func newInterp(opts *syntax.FileOptions, predeclared starlark.StringDict, show f
 	o := *opts
 	o.LoadBindsGlobally = true // what is loaded at the prompt is for the prompt
 	globals := make(starlark.StringDict, len(predeclared))
-	for name, v := range predeclared {
-		globals[name] = v
-	}
+	maps.Copy(globals, predeclared)
 	return &interp{&o, globals, show}
 }
 
@@ -96,9 +95,7 @@ func (x *interp) run(thread *starlark.Thread, file string, stmt syntax.Stmt) err
 		return err
 	}
 	results, err := prog.Init(thread, x.globals)
-	for name, v := range results { // those before an error too
-		x.globals[name] = v
-	}
+	maps.Copy(x.globals, results) // those before an error too
 	return err
 }
 

@@ -56,7 +56,7 @@ func TestReadme(t *testing.T) {
 func typed(t *testing.T, dir string, env []string, transcript string) string {
 	var out bytes.Buffer
 	lines := strings.SplitAfter(transcript, "\n")
-	for i := 0; i < len(lines); i++ {
+	for i := range lines {
 		if !strings.HasPrefix(lines[i], "$ ") {
 			continue
 		}

@@ -53,7 +53,7 @@ func TestRouteUnderOpenSM(t *testing.T) {
 
 			routes := outcome(on(t, after, "-c", `print(*[json.decode(json.encode(s.route)) for s in discover().switches])`))
 			var seen strings.Builder
-			for _, route := range strings.Fields(strings.TrimSuffix(routes, "[exit status 0]\n")) {
+			for route := range strings.FieldsSeq(strings.TrimSuffix(routes, "[exit status 0]\n")) {
 				seen.WriteString(after.Run(t, "ibroute", "-a", "-D", route))
 			}
 			ibroute := filepath.Join(dir, "ibroute")

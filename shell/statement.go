@@ -3,6 +3,7 @@ package shell
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -123,12 +124,7 @@ func hasWord(l string, words ...string) bool {
 	for n < len(l) && isWordByte(l[n]) {
 		n++
 	}
-	for _, w := range words {
-		if l[:n] == w {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(words, l[:n])
 }
 
 func isWordByte(c byte) bool {

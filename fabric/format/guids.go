@@ -67,7 +67,7 @@ func cNumber(s string) (uint64, bool) {
 func (g *GUIDLine) Numbers(limit int) ([]int, error) {
 	text, _, _ := strings.Cut(g.Rest, "#")
 	var numbers []int
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		v, ok := cNumber(word)
 		if !ok || v > uint64(limit) {
 			return nil, fmt.Errorf("%s: expected numbers from 0 to %d after GUID %s, not %q", g.Position(), limit, g.GUID, clip(word))

@@ -27,7 +27,7 @@ var classNames = []string{"cn", "io", "an", "gateway", "sm", "switch"}
 // ParseClass reads names, several with + between them: "cn+io".
 func ParseClass(s string) (Class, error) {
 	var c Class
-	for _, name := range strings.Split(s, "+") {
+	for name := range strings.SplitSeq(s, "+") {
 		i := slices.Index(classNames, name)
 		if i < 0 {
 			return 0, fmt.Errorf("no class %q; there are %s", name, strings.Join(classNames, ", "))

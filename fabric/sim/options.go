@@ -62,7 +62,7 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 	}
 	o.MKeyLevel = uint8(v.number("mkey_level", 0, 3))
 	if text := v.text["redirect"]; text != "" {
-		for _, pair := range strings.Split(text, "+") {
+		for pair := range strings.SplitSeq(text, "+") {
 			node, at, _ := strings.Cut(pair, "@")
 			var r Redirect
 			if r.Node, err = findNode(f, node); err == nil {
@@ -129,7 +129,7 @@ func (v *values) dead(f *fabric.Fabric, o *Options) (ports []*fabric.Port) {
 		}
 		return ports
 	}
-	for _, name := range strings.Split(text, "+") {
+	for name := range strings.SplitSeq(text, "+") {
 		n, num, err := findPort(f, name)
 		switch {
 		case err != nil:

@@ -24,7 +24,7 @@ func parseValues(text string, own map[string]string) (*values, error) {
 		return v, nil
 	}
 	given := map[string]bool{}
-	for _, pair := range strings.Split(text, ",") {
+	for pair := range strings.SplitSeq(text, ",") {
 		key, value, ok := strings.Cut(pair, "=")
 		_, known := v.text[key]
 		switch {
@@ -63,7 +63,7 @@ func (v *values) number(key string, low, high int) int {
 }
 
 func (v *values) numbers(key string) (list []int) {
-	for _, text := range strings.Split(v.text[key], "/") {
+	for text := range strings.SplitSeq(v.text[key], "/") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > maxLIDs {
 			v.fail(key, "is not a list of numbers with slashes between them, as in 18/18/36")

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -156,7 +157,7 @@ func TestTablesCount(t *testing.T) {
 	leaf := mad.DirectedRoute{0, 1}
 	change := func(route mad.DirectedRoute, lid mad.LID, port byte) (before byte) {
 		_, block := r.get(mad.AttrLinearForwardingTable, 0, route)
-		data := append([]byte(nil), block...)
+		data := slices.Clone(block)
 		before, data[lid] = data[lid], port
 		if status, got := r.set(mad.AttrLinearForwardingTable, 0, route, data); status != 0 || !cmp.Equal(got, data) {
 			t.Fatalf("%v %v", status, cmp.Diff(data, got))

@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -205,7 +206,7 @@ func (r *Replay) Port() (mad.Port, error) {
 			p = f.Port
 		}
 	}
-	p.PKeys = append([]uint16(nil), p.PKeys...)
+	p.PKeys = slices.Clone(p.PKeys)
 	return p, nil
 }
 

@@ -137,7 +137,7 @@ func serveSocket(kernel *os.File, r *rand.Rand) {
 		if r.Float64() < 0.36 { // 20 % each way
 			continue
 		}
-		m := append([]byte(nil), b[headerSize:n]...)
+		m := slices.Clone(b[headerSize:n])
 		m[3] |= byte(mad.Response)
 		if _, err := kernel.Write(entry(0, m)); err != nil {
 			return

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,7 +19,7 @@ import (
 // echo answers a request with its data and the name.
 func echo(name string) func([]byte) [][]byte {
 	return func(written []byte) [][]byte {
-		m := append([]byte(nil), written[headerSize:]...)
+		m := slices.Clone(written[headerSize:])
 		m[3] |= byte(mad.Response)
 		copy(m[64:], name)
 		binary.BigEndian.PutUint32(m[8:], 0x32) // the kernel's part of the transaction ID

@@ -275,7 +275,7 @@ func (p *pkg) attrDirective(l *layout, pos token.Pos, header bool, words []strin
 		case "config":
 			a.config = true
 		case "modifier":
-			for _, text := range strings.Split(value, ",") {
+			for text := range strings.SplitSeq(value, ",") {
 				f := strings.Split(text, ":")
 				if len(f) != 3 {
 					bad(text)
@@ -345,13 +345,13 @@ func (p *pkg) variantDirective(l *layout, pos token.Pos, words []string) *varian
 
 // conditions reads "IsGeneric:1,TrapNumber:64-67|144,modifier.mode:2".
 func conditions(text string) (list []condition, ok bool) {
-	for _, one := range strings.Split(text, ",") {
+	for one := range strings.SplitSeq(text, ",") {
 		name, values, has := strings.Cut(one, ":")
 		if !has {
 			return nil, false
 		}
 		c := condition{name: name}
-		for _, r := range strings.Split(values, "|") {
+		for r := range strings.SplitSeq(values, "|") {
 			low, high, is := strings.Cut(r, "-")
 			if !is {
 				high = low
