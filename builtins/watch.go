@@ -181,7 +181,7 @@ func (w *watch) decide(ctx context.Context, f *fabricValue) (why string, err err
 			return fmt.Errorf("the new file does not read back: %w", err)
 		}
 		if d := v.r.Diff(back.r); d.Entries > 0 {
-			return fmt.Errorf("the new file does not read back: %s differ", entries(d.Entries))
+			return fmt.Errorf("the new file does not read back as it is: %s", entries(d.Entries))
 		}
 		return nil
 	})

@@ -218,3 +218,24 @@ func TestWatchStays(t *testing.T) {
 		}
 	})
 }
+
+// TestWatchReadsBack: an entry for a LID that no port has does not read back, and
+// so no file is written.
+func TestWatchReadsBack(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "beyond.star")
+	src := `def route(fabric):
+    """The live tables, which know a LID that nobody has."""
+    set_lft(fabric.switches[0], {500: 1})
+    return get_routes(fabric)
+`
+	if err := os.WriteFile(policy, []byte(src), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	sc, err := watched(t, "fattree:k=4,levels=2", Policy{Name: policy})
+	if err == nil || err.Error() != "the new file does not read back as it is: 1 entry" {
+		t.Errorf("ended with %v, said %q", err, sc.said)
+	}
+	if list, _ := os.ReadDir(filepath.Dir(sc.file)); len(list) != 0 || sc.hups != 0 {
+		t.Errorf("it left %v, %d signals", list, sc.hups)
+	}
+}

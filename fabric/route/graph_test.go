@@ -1,6 +1,7 @@
 package route
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -282,6 +283,33 @@ func TestRoots(t *testing.T) {
 		}
 		if got != x.want {
 			t.Errorf("%s, %s:\n got %s\nwant %s", x.spec, x.method, got, x.want)
+		}
+	}
+}
+
+// TestHistogramRoots: 94 of 100 hosts at one distance and the others at another
+// are no root's view; 96 are.
+func TestHistogramRoots(t *testing.T) {
+	for near, want := range map[int]string{6: "[]", 4: "[0 1]"} {
+		b := fabric.NewBuilder()
+		add := func(kind mad.NodeType, ports, i int) int {
+			return b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeType: kind, NumPorts: uint8(ports), NodeGUID: mad.GUID(i + 1), PortGUID: mad.GUID(i + 1)}})
+		}
+		hub, leaf := add(mad.NodeTypeSwitch, 120, 0), add(mad.NodeTypeSwitch, 120, 1)
+		err := b.Link(hub, 120, leaf, 120)
+		for i := range 100 {
+			on := leaf
+			if i < near {
+				on = hub
+			}
+			err = errors.Join(err, b.Link(add(mad.NodeTypeCA, 1, 2+i), 1, on, 1+i))
+		}
+		g, bad := NewGraph(b.Build(), GraphOptions{})
+		if err != nil || bad != nil {
+			t.Fatal(err, bad)
+		}
+		if roots, _ := g.FindRoots(t.Context(), "histogram"); fmt.Sprint(roots) != want {
+			t.Errorf("%d hosts on the hub: %v, want %s", near, roots, want)
 		}
 	}
 }
