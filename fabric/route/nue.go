@@ -253,11 +253,12 @@ func (n *nueState) offer(c int32, beyond int64) {
 	n.queue.push(n.item(c))
 }
 
-// spread is Dijkstra's algorithm; A*, where toGo is known. A way that would close a cycle is refused
-// when its turn comes, and the next best one looked for. Switches for which all
-// are refused may still get one through a neighbour that takes another itself.
-// It ends when all switches with CAs are settled: the others need no path that
-// is fit for much traffic, and each turn that is tried takes its time.
+// spread is Dijkstra's algorithm; A*, where toGo is known. A way that would
+// close a cycle is refused when its turn comes, and the next best one looked
+// for. Switches for which all are refused may still get one through a neighbour
+// that takes another itself. It ends when all switches with CAs are settled: the
+// others need no path that is fit for much traffic, and each turn that is tried
+// takes its time.
 func (n *nueState) spread() {
 	for n.left > 0 {
 		for len(n.queue) > 0 && n.left > 0 {
@@ -291,11 +292,11 @@ func (n *nueState) unstick() bool {
 	if n.left == 0 {
 		return false
 	}
-	for _, any := range []bool{false, true} {
+	for _, withoutCAs := range []bool{false, true} {
 		for _, c := range n.refused {
 			v := n.g.chanTo[c]
 			s := n.g.channels[c].From
-			if (n.on[s] > 0 || any) && !n.settled[s] && n.settled[v] && int(v) != n.home && n.divert(c, v) {
+			if (n.on[s] > 0 || withoutCAs) && !n.settled[s] && n.settled[v] && int(v) != n.home && n.divert(c, v) {
 				n.settle(s, c, n.cost[v]+hopCost*int64(n.g.channels[c].Weight)+n.load[c])
 				return true
 			}
@@ -369,8 +370,7 @@ func (n *nueState) finish(dest dest) {
 	for _, s := range n.done {
 		n.flow[s] = n.on[s]
 	}
-	for i := len(n.done) - 1; i >= 0; i-- {
-		s := n.done[i]
+	for _, s := range slices.Backward(n.done) {
 		if via := n.via[s]; via >= 0 && n.flow[s] > 0 {
 			n.routes.Row(int(s))[dest.lid] = n.g.channels[via].Port
 			n.flow[n.g.chanTo[via]] += n.flow[s]

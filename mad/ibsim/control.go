@@ -119,8 +119,7 @@ func Attach(o Options) (*Transport, error) {
 		return nil, err
 	}
 	t.ended, t.end = context.WithCancelCause(context.Background())
-	t.watch.Add(1)
-	go t.watchIbsim()
+	t.watch.Go(t.watchIbsim)
 	return t, nil
 }
 

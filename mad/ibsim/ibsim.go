@@ -220,7 +220,6 @@ func (t *Transport) Close() error {
 // socket without connection never would. Empty messages are passed over by
 // ibsim.
 func (t *Transport) watchIbsim() {
-	defer t.watch.Done()
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	for {
