@@ -1,6 +1,10 @@
 package snake
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
 
 func TestName(t *testing.T) {
 	for spec, want := range map[string]string{
@@ -54,7 +58,18 @@ func TestName(t *testing.T) {
 	}
 }
 
+// FuzzName: a name has the letters and digits of the component's, and begins and
+// ends with one.
 func FuzzName(f *testing.F) {
 	f.Add("SLtoVLMappingTable")
-	f.Fuzz(func(t *testing.T, spec string) { Name(spec) })
+	f.Fuzz(func(t *testing.T, spec string) {
+		got := Name(spec)
+		if !utf8.ValidString(spec) {
+			return // its bytes are no letters
+		}
+		plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+		if plain(got) != plain(spec) || got != strings.Trim(got, "_") {
+			t.Errorf("Name(%q) = %q", spec, got)
+		}
+	})
 }
