@@ -73,6 +73,30 @@ func FuzzLFTs(f *testing.F) {
 	})
 }
 
+// FuzzReadLFTs: whatever tables come to a fabric, its switches get no ports that
+// they do not have.
+func FuzzReadLFTs(f *testing.F) {
+	net, err := format.Load(strings.NewReader(bound), "net", nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("Unicast lids [0-9] of switch guid 0x10\n0x0005 001 # CA portguid 0xb1: 'b'\n0x0006 002 # CA portguid 0xb1: 'b'\n0x0008 001 # CA portguid 0xc1: ''\n9 lids dumped\n")
+	f.Add("dump_ucast_routes: Switch 0x20\n0x0001 : 002 : 01 : yes\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		table := rows{}
+		if _, err := format.ReadLFTs(strings.NewReader(text), "x", net, table.of(net)); err != nil {
+			return
+		}
+		for n, row := range table {
+			for lid, port := range row {
+				if int(port) > n.NumPorts() && port != fabric.NoPort {
+					t.Errorf("%s: LID %d to port %d", n.Label(), lid, port)
+				}
+			}
+		}
+	})
+}
+
 // oneSwitch is a fabric of a switch with as many ports as there can be.
 func oneSwitch(guid mad.GUID) (*fabric.Fabric, *fabric.Node) {
 	b := fabric.NewBuilder()
