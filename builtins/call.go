@@ -78,6 +78,22 @@ func (c *call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
 		}
 		c.args[i] = p.defaultValue()
 	}
+	if slices.ContainsFunc(c.Params, func(p Param) bool { return p.Kind == KindFields }) {
+		return c.givenTwice()
+	}
+	return nil
+}
+
+// givenTwice: a field's word and its number, x and x_code, are the same bits.
+func (c *call) givenTwice() error {
+	for i, kv := range c.fields {
+		name := string(kv[0].(starlark.String))
+		for _, other := range c.fields[:i] {
+			if o := string(other[0].(starlark.String)); o+"_code" == name || name+"_code" == o {
+				return fmt.Errorf("%s: %s and %s are one field: give one of them", c.Name, o, name)
+			}
+		}
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -119,13 +120,14 @@ func fabricFailure(err error) bool {
 	var re *requestError
 	var te *targetError
 	var late *DeadlineError
+	var misfit *fabric.MisfitError
 	switch {
 	case errors.As(err, &late), errors.As(err, &me), errors.Is(err, mad.ErrClosed), errors.Is(err, errNoFabric):
 		return true
-	case cautious(err):
+	case cautious(err), errors.As(err, &misfit):
 		return false
 	case errors.As(err, &te): // a name that nobody has
-		return errors.Is(err, errNoSM)
+		return errors.Is(err, errNoSM) || errors.Is(err, errNoLID)
 	}
 	return errors.As(err, &re)
 }

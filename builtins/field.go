@@ -93,7 +93,11 @@ func setNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*ma
 	f := a.Field(name)
 	if f == nil {
 		if f = codeField(a, name); f == nil {
-			return nil, fmt.Errorf("%s has no field %s%s", a.Name, name, fabric.DidYouMean(name, fieldNames(a)))
+			hint := fabric.DidYouMean(name, fieldNames(a))
+			if hint == "" {
+				hint = fmt.Sprintf("; help(%q) lists those it has", a.Name)
+			}
+			return nil, fmt.Errorf("%s has no field %s%s", a.Name, name, hint)
 		}
 		number := *f
 		number.Kind, number.Words = mad.KindUint, nil

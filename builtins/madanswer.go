@@ -81,7 +81,7 @@ func (r *madRequest) answer(call *mad.Call) (starlark.Value, error) {
 		for _, f := range r.named {
 			is, want := fieldValue(f, rec.data), fieldValue(f, r.given)
 			if same, err := starlark.Equal(is, want); err != nil || !same && !f.Key {
-				return nil, fmt.Errorf("the Set was answered, but %s is %v, not %v", f.Script, is, want)
+				return nil, fmt.Errorf("the Set of %s was answered, but %s is %v, not %v", r.attr.Name, f.Script, is, want)
 			}
 		}
 	}

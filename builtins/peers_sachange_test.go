@@ -46,6 +46,7 @@ func TestSAOptional(t *testing.T) {
 		{gids + `sa_getmulti(sgids=g[:2], dgids=g[2:]) == [sa_get("PathRecord", sgid=s, dgid=d) for s in g[:2] for d in g[2:]]`, "True\n", "", 0},
 		{gids + `len(sa_getmulti(sgids=g, dgids=g[0], numb_path=2))`, "2\n", "", 0},
 		{gids + `sa_getmulti(sgids=g, dgids=g[0], mtu_selector="greater_than", mtu="4096")`, "[]\n", "", 0},
+		{`m = sa_get("PathRecord", slid=1, dlid=2).mtu; [[r.mtu for r in sa_gettable("PathRecord", slid=1, dlid=2, mtu=x)] for x in (m, "4096")] == [[m], []]`, "True\n", "", 0},
 		{`sa_getmulti(sgids="fe80::1234", dgids="fe80::1234")`, "",
 			"sa_getmulti: MultiPathRecord of the subnet administrator: SubnAdmGetMulti(PathRecord) to LID 1: invalid gid (status 0x0500); check that a port has the GID: it is the subnet prefix and the port's GUID", 3},
 		{`sa_gettrace(slid=1, dlid=2)`, "",

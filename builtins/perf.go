@@ -160,5 +160,7 @@ func (t *target) needsLID() error {
 	case t.node == nil:
 		return &targetError{msg: `only subnet management goes by directed route: use the LID, smp_get("PortInfo", route, 0).lid`}
 	}
-	return &targetError{msg: "it has no LID: a subnet manager must give it one first"}
+	return errNoLID
 }
+
+var errNoLID = &targetError{msg: "it has no LID: a subnet manager must give it one first"}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -14,7 +15,7 @@ import (
 var saParams = []Param{
 	{Name: "record", Kind: KindRecord, Doc: `name of a record: "PathRecord"`},
 	{Name: "modifier", Kind: KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
-	{Name: "**components", Kind: KindFields, Doc: "components that the records must have, as words or numbers"},
+	{Name: "**components", Kind: KindFields, Doc: "components that the records must have, as words or numbers; mtu, rate and packet_life_time exactly, unless mtu_selector and its like say otherwise"},
 }
 
 var saGetBuiltin = Builtin{
@@ -128,7 +129,33 @@ func (c *call) saQuery(m mad.Method) (*saQuery, error) {
 		}
 		q.mask |= f.Mask()
 	}
+	if err := q.selectors(); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
 	return q, c.saPut(q, m)
+}
+
+// selectors: where a value is given without its selector, it is meant exactly.
+// One without the other OpenSM takes no notice of (opensm
+// osm_sa_path_record.c pr_rcv_get_path_parms, osm_sa_mcmember_record.c
+// mcmr_by_comp_mask).
+func (q *saQuery) selectors() error {
+	for i := range q.layout.Fields {
+		selector := &q.layout.Fields[i]
+		name, ok := strings.CutSuffix(selector.Script, "_selector")
+		value := q.layout.Field(name)
+		if !ok || value == nil { // independence_selector
+			continue
+		}
+		switch {
+		case q.mask&value.Mask() != 0 && q.mask&selector.Mask() == 0:
+			selector.SetUint(q.data, uint64(mad.SelectorExactly))
+			q.mask |= selector.Mask()
+		case q.mask&selector.Mask() != 0 && q.mask&value.Mask() == 0 && selector.Uint(q.data) != uint64(mad.SelectorLargestAvailable):
+			return fmt.Errorf("%s.%s is given without %s, of which it tells how it is meant", q.layout.Name, selector.Script, name)
+		}
+	}
+	return nil
 }
 
 // saPut writes the request's MAD.

@@ -181,7 +181,7 @@ It returns the table as it was read back. Only rows that change are written; a s
 				for _, e := range edits {
 					rows := e.where.rows(t)
 					if len(rows) == 0 {
-						return fmt.Errorf("the table has no row %s", e.where)
+						return &fabric.MisfitError{Reason: fmt.Sprintf("the table has no row %s", e.where)}
 					}
 					for _, row := range rows {
 						for sl, vl := range e.lanes {

@@ -48,6 +48,14 @@ func TestExitStatus(t *testing.T) {
 		{"raised by reading", "smp_get('NodeInfo', [999])[0].num_ports", 3},
 		{"caught, raised later", "catch(smp_get, 'NodeInfo', 999).num_ports", 3},
 		{"no table", "get_lft([999])", 3},
+		{"no such port", "set_lft(1, {3: 99})", 2},
+		{"no such row", "set_sl2vl(1, {(1, 99): [0] * 16})", 2},
+		{"no such entry", "set_pkeys(3, [0xffff] * 200)", 2},
+		{"too many weights", "set_vlarb(3, {'high': [(0, 1)] * 99})", 2},
+		{"no switch", "get_lft(3)", 2},
+		{"no port named", "port_disable(1)", 2},
+		{"no such width", "port_set(1, 1, width='12x')", 2},
+		{"closed", "s = sa_subscribe(trap=128); s.close(); s.next()", 2},
 		{"no counters", "perf_get('PortCounters', [999], 1)", 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -88,8 +88,8 @@ a link of the switch with LID 1 has changed
 			return starlark.None, nil
 		case c.fiber().stopped() != nil:
 			return nil, err
-		case errors.Is(err, mad.ErrClosed):
-			return nil, fmt.Errorf("next: the subscription is closed: %w", err)
+		case errors.Is(err, fabric.ErrUnsubscribed):
+			return nil, errors.New("next: the subscription is closed: sa_subscribe makes another")
 		case err != nil:
 			return nil, fmt.Errorf("next: %w", err)
 		case ev.Lost != "":

@@ -188,6 +188,9 @@ func (r *resolver) named(name string) target {
 		}
 	}
 	f := r.c.session().fabric
+	if lid, err := strconv.ParseUint(name, 10, 16); err == nil && (f == nil || len(f.f.NodeByName(name)) == 0) {
+		return missing(name, "no node is named %q: a LID is a number, %d, and no text (int(%[1]q) makes it one)", name, lid)
+	}
 	if f == nil {
 		return missing(name, "no fabric is known to look %q up in: run discover() first", name)
 	}

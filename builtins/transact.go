@@ -125,6 +125,8 @@ func (c *call) advice(err error) string {
 		return "a component that it takes is missing, or has a value that it does not take; or there is no such record"
 	case me.Class == mad.ClassSubnAdm && me.Status == mad.StatusRequestInvalid && !c.hasKeys():
 		return "it may be for those alone who show its SM_Key: --keys FILE, with a line sa_key"
+	case me.Class == mad.ClassSubnAdm && me.Status == mad.StatusNoRecords && c.Name == "sa_delete":
+		return "name the record by all its components: sa_gettable shows what there is"
 	case me.Err == nil && (me.Status < mad.StatusNoResources || me.Class == mad.ClassSubnAdm):
 		return statusAdvice[me.Status]
 	}

@@ -149,7 +149,7 @@ func (e *arbitrationEdit) apply(list []fabric.Arbitration) error {
 		case i < len(list):
 			list[i] = e.entries[k]
 		case e.entries[k].Weight > 0:
-			return fmt.Errorf("entry %d: the table has %s", i, count(len(list), "entry"))
+			return &fabric.MisfitError{Reason: fmt.Sprintf("entry %d: the table has %s", i, count(len(list), "entry"))}
 		}
 	}
 	return nil

@@ -84,7 +84,7 @@ func TestSetCompares(t *testing.T) {
 		if err := fabric.Apply(t.Context(), e, &c); err != nil {
 			t.Fatal(err)
 		}
-		if want := "the Set was answered, but life_time_value is 5, not 9"; c.Err == nil || c.Err.Error() != want {
+		if want := "the Set of SwitchInfo was answered, but life_time_value is 5, not 9"; c.Err == nil || c.Err.Error() != want {
 			t.Errorf("%v, want %s", c.Err, want)
 		}
 	})

@@ -51,12 +51,12 @@ func EditGUIDs(t *Table, entries map[int]mad.GUID, replace bool) {
 		for i, g := range sorted(entries) {
 			switch {
 			case i >= room && g != 0:
-				return fmt.Errorf("entry %d: the table has %s", i, count(room, "entry", "entries"))
+				return misfit("entry %d: the table has %s", i, count(room, "entry", "entries"))
 			case i >= room:
 			case i > 0:
 				binary.BigEndian.PutUint64(t.Data[8*i:], uint64(g))
 			case g != 0 && g != GUIDs(t)[0]:
-				return fmt.Errorf("entry 0 is the port's own GUID, %v, and cannot be changed", GUIDs(t)[0])
+				return misfit("entry 0 is the port's own GUID, %v, and cannot be changed", GUIDs(t)[0])
 			}
 		}
 		return nil

@@ -21,7 +21,7 @@ var LinearTable = &TableKind{
 	onSwitch: true,
 	layout: func(t *Table) ([]uint32, error) {
 		if t.Rows > int(t.Switch.LinearFDBCap) {
-			return nil, fmt.Errorf("LID %d: the switch's table holds LIDs up to %d", t.Rows-1, int(t.Switch.LinearFDBCap)-1)
+			return nil, misfit("LID %d: the switch's table holds LIDs up to %d", t.Rows-1, int(t.Switch.LinearFDBCap)-1)
 		}
 		modifiers := make([]uint32, (max(linearTop(t)+1, t.Rows)+LFTBlock-1)/LFTBlock)
 		for i := range modifiers {
@@ -71,7 +71,7 @@ func EditLinear(t *Table, entries map[mad.LID]uint8, replace bool) {
 		}
 		for lid, port := range sorted(entries) {
 			if port != NoPort && port > t.Node.NumPorts {
-				return fmt.Errorf("LID %d: no port %d: the switch has ports 0..%d", lid, port, t.Node.NumPorts)
+				return misfit("LID %d: no port %d: the switch has ports 0..%d", lid, port, t.Node.NumPorts)
 			}
 			if int(lid) < len(t.Data) {
 				t.Data[lid] = port

@@ -20,7 +20,7 @@ var MulticastTable = &TableKind{
 	onSwitch: true,
 	layout: func(t *Table) (modifiers []uint32, err error) {
 		if room := int(t.Switch.MulticastFDBCap); t.Rows > room {
-			return nil, fmt.Errorf("multicast LID %#x: the switch's table holds %d, from %#x on", multicastLID(t.Rows-1), room, multicastLID(0))
+			return nil, misfit("multicast LID %#x: the switch's table holds %d, from %#x on", multicastLID(t.Rows-1), room, multicastLID(0))
 		}
 		for block := range (max(MulticastRows(t), t.Rows) + mftBlock - 1) / mftBlock {
 			for position := range mftPositions(t) {
@@ -104,7 +104,7 @@ func EditMulticast(t *Table, entries map[mad.LID][]uint8, replace bool) {
 			masks := make([]uint16, mftPositions(t))
 			for _, port := range ports {
 				if port > t.Node.NumPorts {
-					return fmt.Errorf("multicast LID %#x: no port %d: the switch has ports 0..%d", lid, port, t.Node.NumPorts)
+					return misfit("multicast LID %#x: no port %d: the switch has ports 0..%d", lid, port, t.Node.NumPorts)
 				}
 				masks[port/mftPorts] |= 1 << (port % mftPorts)
 			}

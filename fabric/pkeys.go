@@ -21,7 +21,7 @@ var PartitionTable = &TableKind{
 		if t.IsSwitch() {
 			port = uint32(max(t.Port, 0))
 			if port > 0 && t.Switch.PartitionEnforcementCap == 0 {
-				return nil, fmt.Errorf("the switch enforces no partitions: its external ports have no P_Key tables")
+				return nil, misfit("the switch enforces no partitions: its external ports have no P_Key tables")
 			}
 		}
 		for block := range (PartitionCap(t) + pkeyBlock - 1) / pkeyBlock {
@@ -64,7 +64,7 @@ func EditPKeys(t *Table, entries map[int]uint16, replace bool) {
 			case i < room:
 				binary.BigEndian.PutUint16(t.Data[2*i:], key)
 			case key != 0:
-				return fmt.Errorf("entry %d: the table has %s", i, count(room, "entry", "entries"))
+				return misfit("entry %d: the table has %s", i, count(room, "entry", "entries"))
 			}
 		}
 		return nil

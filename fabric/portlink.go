@@ -142,7 +142,7 @@ func (c Choice) among(all []string, supported set) (chosen set, err error) {
 	for _, word := range c.Words {
 		i := slices.Index(all, word)
 		if supported>>i&1 == 0 {
-			return 0, fmt.Errorf("%s is not among what the port supports: %s", word, supported.words(all))
+			return 0, misfit("%s is not among what the port supports: %s", word, supported.words(all))
 		}
 		chosen |= 1 << i
 		if c.UpTo {
@@ -202,9 +202,9 @@ func (c *LinkChange) putSpeeds(values map[string]uint64, speeds set) error {
 	const xdr = 1 << 7
 	switch {
 	case speeds&1 == 0:
-		return fmt.Errorf("SDR must be among the speeds: links begin with it, and sets without it are reserved")
+		return misfit("SDR must be among the speeds: links begin with it, and sets without it are reserved")
 	case c.extended2() && speeds&xdr == 0 && now.LinkSpeedExtEnabled2 != 0:
-		return fmt.Errorf("XDR is enabled, and no public source says how it is switched off: it must be among the speeds")
+		return misfit("XDR is enabled, and no public source says how it is switched off: it must be among the speeds")
 	}
 	values["link_speed_enabled"] = uint64(speeds & 7)
 	if c.extended() && now.LinkSpeedExtSupported != 0 {

@@ -2,7 +2,6 @@ package fabric
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"fabsh/mad"
@@ -103,11 +102,11 @@ func (p *PortTarget) checkNode() error {
 	case guid != nil:
 		return guid
 	case p.Num == NoPortNumber:
-		return fmt.Errorf("it is a switch: name one of its ports")
+		return misfit("it is a switch: name one of its ports")
 	case p.Num == 0:
-		return fmt.Errorf("port 0 of a switch has no link")
+		return misfit("port 0 of a switch has no link")
 	case p.Num > int(p.Node.NumPorts):
-		return fmt.Errorf("no port %d: the node has ports up to %d", p.Num, p.Node.NumPorts)
+		return misfit("no port %d: the node has ports up to %d", p.Num, p.Node.NumPorts)
 	}
 	return nil
 }

@@ -164,7 +164,7 @@ func (c *Change) compare() error {
 			if want == got || f.NoChange && want == f.Max() || f.Key {
 				continue
 			}
-			return fmt.Errorf("the Set was answered, but %s is %s, not %s", f.Script, fieldText(f, got), fieldText(f, want))
+			return fmt.Errorf("the Set of %s was answered, but %s is %s, not %s", c.Attr.Name, f.Script, fieldText(f, got), fieldText(f, want))
 		}
 	}
 	return nil

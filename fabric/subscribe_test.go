@@ -144,7 +144,7 @@ func TestSubscribe(t *testing.T) {
 			t.Errorf("%d subscriptions after two were closed", n)
 		}
 		s.bounce("switch-3")
-		s.want("closed", links, "transport closed")
+		s.want("closed", links, "the subscription is closed")
 		s.want("the other of two", again, "128 of LID 3", "128 of LID 3")
 		s.Subscriber.Close()
 		s.want("all closed", again, "transport closed")

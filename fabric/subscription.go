@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -28,6 +29,9 @@ type Subscription struct {
 	dropped uint64 // since the last that was queued
 	err     error  // why no more will come
 }
+
+// ErrUnsubscribed ends the waiting for events of a subscription that was closed.
+var ErrUnsubscribed = errors.New("the subscription is closed")
 
 // maxEvents wait to be taken: of what comes when nobody takes any, the first.
 const maxEvents = 1024
@@ -59,7 +63,7 @@ func (sub *Subscription) Next(ctx context.Context) (Event, error) {
 
 // Close ends the subscription. It takes no longer than a second, or than ctx.
 func (sub *Subscription) Close(ctx context.Context) error {
-	sub.end(mad.ErrClosed)
+	sub.end(ErrUnsubscribed)
 	ctx, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
 	release, err := sub.s.acquire(ctx)

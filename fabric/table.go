@@ -185,11 +185,11 @@ func (t *Table) checkNode() error {
 	case t.Kind.Fits(t.Node.NodeType) != nil:
 		return t.Kind.Fits(t.Node.NodeType)
 	case t.Kind.ofPort && t.IsSwitch() && t.Port == NoPortNumber:
-		return fmt.Errorf("it is a switch, each of whose ports has its own %s: name one", t.Kind.Attr.Name)
+		return misfit("it is a switch, each of whose ports has its own %s: name one", t.Kind.Attr.Name)
 	case t.Port > int(t.Node.NumPorts):
-		return fmt.Errorf("no port %d: the node has ports up to %d", t.Port, t.Node.NumPorts)
+		return misfit("no port %d: the node has ports up to %d", t.Port, t.Node.NumPorts)
 	case t.Kind.byReply && !t.IsSwitch() && t.Port > 0 && t.Port != int(t.Node.LocalPortNum):
-		return fmt.Errorf("the request came in through port %d, and a %v shows its %s of that port only: reach port %d by its own LID or route", t.Node.LocalPortNum, t.Node.NodeType, t.Kind.Attr.Name, t.Port)
+		return misfit("the request came in through port %d, and a %v shows its %s of that port only: reach port %d by its own LID or route", t.Node.LocalPortNum, t.Node.NodeType, t.Kind.Attr.Name, t.Port)
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (t *Table) checkNode() error {
 // Fits: nodes of that type have such a table.
 func (k *TableKind) Fits(t mad.NodeType) error {
 	if k.onSwitch && t != mad.NodeTypeSwitch {
-		return fmt.Errorf("it is a %v: only switches have forwarding tables", t)
+		return misfit("it is a %v: only switches have forwarding tables", t)
 	}
 	return nil
 }

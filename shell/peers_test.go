@@ -90,7 +90,7 @@ print(leaf.lid, sm.lid, sm.ports[1].guid, *[json.decode(json.encode(s.route)) fo
 		{"a record", fmt.Sprintf(`r = smp_get("PortInfo", %d, 5).replace(hoq_life=9); print(smp_set(r, %[1]d, 5).hoq_life)`, leaf), []string{"--write", "--override-sm"}, portInfo,
 			[]string{"HoqLife:.........................8 -> HoqLife:.........................9"}, "9\n", 0},
 		{"what the agent ignores", fmt.Sprintf(`smp_set("PortInfo", %d, 5, vl_high_limit=7)`, leaf), []string{"--write", "--override-sm"}, portInfo, nil,
-			fmt.Sprintf("smp_set: LID %d: the Set was answered, but vl_high_limit is 0, not 7\n", leaf), 3},
+			fmt.Sprintf("smp_set: LID %d: the Set of PortInfo was answered, but vl_high_limit is 0, not 7\n", leaf), 3},
 		{"what the agent refuses", fmt.Sprintf(`smp_set("NodeDescription", %d, node_string="x")`, leaf), []string{"--write"}, portInfo, nil,
 			fmt.Sprintf("smp_set: SubnSet(NodeDescription) to LID %d: method not supported (status 0x0008)\n", leaf), 3},
 		{"SLtoVLMappingTable", fmt.Sprintf(`print(smp_set("SLtoVLMappingTable", %d, in_port=3, out_port=5, sl_to_vl=[i %% 4 for i in range(16)]).sl_to_vl[5])`, leaf),
