@@ -2,10 +2,13 @@ package builtins
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"fabsh/fabric"
 )
@@ -21,6 +24,13 @@ func findEntry(globals starlark.StringDict) *starlark.Function {
 		}
 	}
 	return nil
+}
+
+// mayHaveEntry reports whether a resolved file has a global of such a name.
+func mayHaveEntry(f *syntax.File) bool {
+	return slices.ContainsFunc(f.Module.(*resolve.Module).Globals, func(b *resolve.Binding) bool {
+		return slices.Contains(entryNames, b.First.Name)
+	})
 }
 
 // runEntry calls fn with what the words of a command line say.
@@ -47,6 +57,7 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 // entry is the command line that an entry function's signature spells.
 type entry struct {
 	script  string
+	own     []string // flags of the command that runs it, for who misspells one
 	doc     string
 	fabric  bool // the first parameter is `fabric`: the session gives it
 	words   []entryParam
@@ -145,7 +156,7 @@ func (e *entry) option(given map[string]starlark.Value, w string, words []string
 		for _, p := range e.options {
 			flags = append(flags, flagName(p.name))
 		}
-		return nil, fmt.Errorf("unknown option %s%s", flag, fabric.DidYouMean(flag, flags))
+		return nil, fmt.Errorf("unknown option %s%s", flag, fabric.DidYouMean(flag, append(flags, e.own...)))
 	}
 	if _, isBool := p.value.(starlark.Bool); isBool && !hasValue {
 		given[p.name] = starlark.Bool(!off)

@@ -96,14 +96,29 @@ func (s *Session) trace(b *strings.Builder, err error) {
 // that never returns ends a hundred thousand deep.
 const tracedEnds = 10
 
+// A longer line is cut: so much stands before the column, and in all.
+const (
+	quotedBefore = 100
+	quotedLine   = 160
+)
+
 // quote writes the source line at p with a caret below the column.
 func (s *Session) quote(b *strings.Builder, p syntax.Position) {
 	line := s.lineAt(p)
 	if line == "" || p.Col < 1 {
 		return
 	}
-	before := []rune(line)
-	before = before[:min(int(p.Col)-1, len(before))]
+	text := []rune(line)
+	before := text[:min(int(p.Col)-1, len(text))]
+	if cut := len(before) - quotedBefore; cut > 0 {
+		text, before = text[cut:], before[cut:]
+		text[0] = '…'
+	}
+	if len(text) > quotedLine {
+		text = append(text[:quotedLine-1:quotedLine-1], '…')
+	}
+	line = string(text)
+	before = slices.Clone(before)
 	for i, r := range before {
 		if r != '\t' {
 			before[i] = ' '
@@ -115,7 +130,7 @@ func (s *Session) quote(b *strings.Builder, p syntax.Position) {
 // lineAt is the source line at p, fit for a terminal, and without keys.
 func (s *Session) lineAt(p syntax.Position) string {
 	lines := strings.Split(s.sources[p.Filename()], "\n")
-	if p.Line < 1 || int(p.Line) > len(lines) {
+	if p.Line < 1 || int(p.Line) > len(lines) || strings.Contains(lines[p.Line-1], "\x00") { // no text
 		return ""
 	}
 	return strings.Map(func(r rune) rune {

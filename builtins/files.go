@@ -41,6 +41,9 @@ func newFiles(base afero.Fs, dir string, include []string, out string) (*files, 
 	for _, d := range append([]string{"."}, include...) {
 		if err := f.add(d); err != nil {
 			f.close()
+			if d != "." {
+				err = fmt.Errorf("-I: %w", err)
+			}
 			return nil, err
 		}
 	}
@@ -87,6 +90,9 @@ func (f *files) root(dir string) (root, error) {
 	}
 	r, err := os.OpenRoot(dir)
 	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return root{}, &fileError{f.short(dir), "there is no such folder", err}
+		}
 		return root{}, tidy(rename(err, f.short(dir)))
 	}
 	return root{dir: dir, fs: rootFs{afero.FromIOFS{FS: r.FS()}, r}, open: r}, nil

@@ -30,6 +30,10 @@ type Policy struct {
 	Out          string // file for OpenSM; with Verify only written if the verdict is ok
 }
 
+// RouteFlags are those of the command that runs policies; none has an option
+// of such a name.
+var RouteFlags = []string{"--verify", "--diff", "--fail-each-link", "--adaptive", "--out", "--list", "--watch", "--reload"}
+
 // PolicyDoc is a shipped policy, and its docstring's first line.
 type PolicyDoc struct{ Name, Doc string }
 
@@ -179,6 +183,7 @@ func (s *Session) policyFunction(t *starlark.Thread, script, src string) (*starl
 // wherever they lie. done: it was --help.
 func (s *Session) policyArgs(name string, fn *starlark.Function, words []string) (args starlark.Tuple, kwargs []starlark.Tuple, done bool, err error) {
 	e := newEntry(name, fn)
+	e.own = RouteFlags
 	if !e.fabric {
 		return nil, nil, false, fmt.Errorf("%s: the first parameter of route() must be fabric", name)
 	}

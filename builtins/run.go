@@ -24,9 +24,13 @@ func (s *Session) RunFile(ctx context.Context, path string, args []string) error
 		if err := PlainText(path, 1, src); err != nil {
 			return err
 		}
-		_, prog, err := starlark.SourceProgramOptions(&dialect, path, src, s.predeclared.Has)
+		file, prog, err := starlark.SourceProgramOptions(&dialect, path, src, s.predeclared.Has)
 		if err != nil {
 			return err
+		}
+		// Before anything is done: whoever says --dry-run counts on it.
+		if len(args) > 0 && !mayHaveEntry(file) {
+			return noEntry(path)
 		}
 		// The globals are not frozen: an entry function may fill a table that
 		// stands at the top of its script.
@@ -37,12 +41,16 @@ func (s *Session) RunFile(ctx context.Context, path string, args []string) error
 		entry := findEntry(globals)
 		if entry == nil {
 			if len(args) > 0 {
-				return fmt.Errorf("%s takes no arguments: it defines no main(), audit() or route()", path)
+				return noEntry(path)
 			}
 			return nil
 		}
 		return s.runEntry(t, filepath.Base(path), entry, args)
 	})
+}
+
+func noEntry(path string) error {
+	return fmt.Errorf("%s takes no arguments: it defines no main(), audit() or route()", path)
 }
 
 // readScript reads a script that the command line names, a file or one of the

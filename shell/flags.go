@@ -109,10 +109,11 @@ func (s *settings) fabricSpec() (spec string, given bool) {
 	if s.flags.Changed("fabric") {
 		return s.fabric, true
 	}
+	named := s.flags.Changed("ca") || s.flags.Changed("port")
 	if spec := os.Getenv(fabricVariable); spec != "" {
 		return spec, true
 	}
-	return "umad", false
+	return "umad", named
 }
 
 // number is a flag's integer within limits; it may be unset.

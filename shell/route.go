@@ -194,7 +194,7 @@ func completePolicy(_ *cobra.Command, words []string, _ string) ([]string, cobra
 			names = append(names, p.Name+"\t"+p.Doc)
 		}
 	}
-	return append(names, "--verify", "--diff", "--fail-each-link", "--adaptive", "--out", "--list", "--watch", "--reload"), cobra.ShellCompDirectiveDefault
+	return append(names, builtins.RouteFlags...), cobra.ShellCompDirectiveDefault
 }
 
 // verifyCommand judges tables that there are already.

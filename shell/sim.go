@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,8 @@ go remove_links=, remove_switches= and seed=: parts that are not there.`,
 				return write(a.console.Out())
 			}
 			switch err := format.WriteFile(out, write); {
+			case errors.Is(err, syscall.EISDIR):
+				return fmt.Errorf("sim: --out %s: is a folder", out)
 			case errors.Is(err, fs.ErrNotExist):
 				return fmt.Errorf("sim: --out %s: there is no such folder", out)
 			case err != nil:

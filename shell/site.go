@@ -120,6 +120,9 @@ func readNodeNames(path string) (map[mad.GUID]string, error) {
 		return nil, fmt.Errorf("%s: %w", path, errors.Unwrap(err))
 	}
 	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return nil, fmt.Errorf("%s: is a folder", path)
+	}
 	return format.ReadNodeNames(f, path)
 }
 
