@@ -146,6 +146,9 @@ func (s *Session) Topics(base string) []string {
 	if base == "" {
 		names = slices.Concat(s.predeclared.Keys(), starlark.Universe.Keys())
 		names = append(names, allAttributeNames()...)
+		for _, a := range mad.Headers() {
+			names = append(names, a.Name)
+		}
 		for _, c := range mad.Classes() {
 			if c.First == c.Last {
 				names = append(names, c.Name)

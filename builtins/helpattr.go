@@ -11,9 +11,9 @@ import (
 )
 
 // attributesNamed are the attributes with a name, an older name, or a type's
-// name; several where classes share it.
+// name, several where classes share it; headers too.
 func attributesNamed(name string) (list []*mad.Attribute) {
-	for _, a := range mad.Attributes() {
+	for _, a := range append(mad.Attributes(), mad.Headers()...) {
 		if a.Name == name || typeName(a) == name || slices.Contains(a.Aliases, name) {
 			list = append(list, a)
 		}
@@ -64,6 +64,10 @@ func groupHelp(group []*mad.Attribute) string {
 	}
 	fmt.Fprintf(&b, "\n\n%s\n\n", a.Doc)
 	for _, a := range group {
+		if a.Class == 0 {
+			fmt.Fprintf(&b, "A part of a MAD or of an attribute, %s, section %s of the specification.\n", count(a.Size, "byte"), a.Section)
+			continue
+		}
 		fmt.Fprintf(&b, "Class %v, attribute %#04x%s, section %s of the specification.\n", a.Class, uint16(a.ID), requestWords(a), a.Section)
 		if len(a.Modifier) > 0 {
 			fmt.Fprintf(&b, "The modifier says %s.\n", modifierWords(a))
@@ -195,6 +199,9 @@ func fieldHelp(a *mad.Attribute, f *mad.Field) string {
 
 // writeWords say what a Set does to the field.
 func writeWords(a *mad.Attribute, f *mad.Field) string {
+	if a.Class == 0 {
+		return ""
+	}
 	settable := slices.Contains(a.Methods, mad.MethodSet)
 	subn := a.Class.Family() == mad.ClassSubn
 	switch {

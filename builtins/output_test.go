@@ -134,7 +134,7 @@ func TestBareNames(t *testing.T) {
 func TestHelp(t *testing.T) {
 	f := plain(t, nil)
 	for name, topic := range map[string]string{
-		"overview": "", "function": "smp_get", "attribute": "NodeInfo", "field": "PortInfo.PortState", "field_snake": "PortInfo.m_key",
+		"overview": "", "function": "smp_get", "attribute": "NodeInfo", "field": "PortInfo.PortState", "field_snake": "PortInfo.m_key", "header": "NoticePort1", "header_field": "MADHeader.TransactionID",
 		"component": "PathRecord.dlid", "two_attributes": "ClassPortInfo", "type": "port", "member": "node.lid", "method": "fabric.dump",
 		"module": "json", "module_function": "json.encode", "language": "len", "habit": "ibroute", "error": "error",
 	} {

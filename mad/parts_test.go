@@ -112,7 +112,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{"all well", func(m []byte) []byte { return m }, nil},
 		{"short", func(m []byte) []byte { return m[:128] }, []string{"128 bytes: a MAD has 256"}},
-		{"no header", func(m []byte) []byte { return m[:23] }, []string{"23 bytes are no MAD: its header alone has 24"}},
+		{"no header", func(m []byte) []byte { return m[:23] }, []string{"a MAD's header alone has 24 bytes: this has 23"}},
 		{"long", func(m []byte) []byte { return append(m, 0) }, []string{"257 bytes: a MAD has 256, and this class has no longer transfers"}},
 		{"base version", func(m []byte) []byte { m[0] = 2; return m }, []string{"BaseVersion is 2, and 1 is all there is"}},
 		{"class", func(m []byte) []byte { m[1] = 0x02; return m }, []string{"MgmtClass 0x02 is reserved"}},

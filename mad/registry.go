@@ -14,6 +14,10 @@ func SnakeName(spec string) string { return snake.Name(spec) }
 // Attributes lists all attributes by class and ID.
 func Attributes() []*Attribute { return slices.Clone(attributes) }
 
+// Headers lists what stands in MADs, or in attributes, and is no attribute:
+// their headers, the elements of arrays, what a Notice's DataDetails may be.
+func Headers() []*Attribute { return append([]*Attribute(nil), headers...) }
+
 // Lookup finds an attribute by number; nil if it is not known. Both classes
 // of subnet management have the same attributes. Where class versions differ
 // it is the current version's.

@@ -12,7 +12,7 @@ import (
 // What is the business of vendors is not looked into, nor are values of fields.
 func Validate(m []byte) []string {
 	if len(m) < HeaderSize {
-		return []string{fmt.Sprintf("%d bytes are no MAD: its header alone has %d", len(m), HeaderSize)}
+		return []string{fmt.Sprintf("a MAD's header alone has %d bytes: this has %d", HeaderSize, len(m))}
 	}
 	h := ParseHeader(m)
 	var v validation

@@ -37,7 +37,7 @@ or as a dump by xxd, hexdump -C, tcpdump -x or Wireshark. - is the input.`,
 				return fmt.Errorf("decode: %w", err)
 			}
 			if len(m) < mad.HeaderSize {
-				return fmt.Errorf("decode: %d bytes are no MAD: its header alone has %d", len(m), mad.HeaderSize)
+				return fmt.Errorf("decode: a MAD's header alone has %d bytes: this has %d", mad.HeaderSize, len(m))
 			}
 			_, err = io.WriteString(a.console.Out(), builtins.Annotate(m))
 			return err
