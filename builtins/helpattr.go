@@ -78,9 +78,9 @@ func groupHelp(group []*mad.Attribute) string {
 	}
 	switch {
 	case a.State && a.Configuration:
-		b.WriteString("State and configuration: others than the subnet manager may create and edit it.\n")
+		b.WriteString("By class version 1 it is state and configuration: others than the subnet manager may create and edit it.\n")
 	case a.State:
-		b.WriteString("State: it may be queried, not edited.\n")
+		b.WriteString("By class version 1 it is state: it may be queried, not edited.\n")
 	}
 	if !a.Confirmed {
 		fmt.Fprintf(&b, "Layout unconfirmed: it is known from %s alone.\n", strings.Join(a.Sources, "; "))

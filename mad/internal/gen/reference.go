@@ -181,11 +181,11 @@ func (f *field) marks(a *attr) string {
 func kindOfRecord(state, config bool) string {
 	switch {
 	case state && config:
-		return "State and configuration: others than the subnet manager may create and edit it"
+		return "By class version 1 it is state and configuration: others than the subnet manager may create and edit it"
 	case config:
 		return "Configuration: others than the subnet manager create and edit it"
 	}
-	return "State: it may be queried, not edited"
+	return "By class version 1 it is state: it may be queried, not edited"
 }
 
 // conditions says when v applies.
