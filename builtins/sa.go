@@ -211,19 +211,18 @@ func (q *saQuery) failed(c *call, err error) error {
 	var re *requestError
 	if errors.As(err, &re) && c.answersOthers(q) {
 		h := q.Header()
-		what := "method"
+		what, or := "method", ""
 		if h.Method == mad.MethodGet || h.Method == mad.MethodGetTable {
-			what = "record"
+			what, or = "record", "; or the answer takes long, or was lost: allow more with --timeout and --retries"
 		}
-		re.advice = what + " not supported, it seems, for the subnet administrator answers other requests (OpenSM drops what it does not know)"
+		re.advice = what + " not supported, it seems, for the subnet administrator answers other requests (OpenSM drops what it does not know)" + or
 	}
 	return err
 }
 
 // answersOthers: nobody answered q, which was sent more than once, but another
-// request is answered. OpenSM
-// drops methods and records that it does not know (opensm osm_sa_mad_ctrl.c
-// sa_mad_ctrl_rcv_callback and sa_mad_ctrl_process).
+// request is answered. OpenSM drops methods and records that it does not know
+// (opensm osm_sa_mad_ctrl.c sa_mad_ctrl_rcv_callback and sa_mad_ctrl_process).
 func (c *call) answersOthers(q *saQuery) bool {
 	if c.Name == "sa_set" || c.Name == "sa_delete" || q.attr == mad.AttrSubnAdmClassPortInfo || !unanswered(q.Err) {
 		return false
