@@ -186,8 +186,8 @@ func frameOf(mad []byte) map[string]uint64 {
 	}
 	if h.Class == ClassSubnDirected {
 		m["infiniband.smpdirected.hopcount"] = uint64(RouteOf(mad).Hops())
-		m["infiniband.smpdirected.drslid"] = uint64(PermissiveLID)
-		m["infiniband.smpdirected.drdlid"] = uint64(PermissiveLID)
+		m["infiniband.smpdirected.drslid"] = uint64(binary.BigEndian.Uint16(mad[SMPDrSLIDOffset:]))
+		m["infiniband.smpdirected.drdlid"] = uint64(binary.BigEndian.Uint16(mad[SMPDrSLIDOffset+2:]))
 	}
 	return m
 }

@@ -87,7 +87,9 @@ func makeVectors(r *rand.Rand) (list []vector) {
 	}
 	for range 40 { // headers, with a record behind them
 		mad := make([]byte, Size)
-		h := Header{Class: ClassSubnAdm, ClassVersion: 2, Method: MethodGetTableResp, TID: r.Uint64(), Attribute: AttrLinkRecord.ID}
+		copy(mad, randomAttribute(r, LayoutMADHeader))
+		h := ParseHeader(mad)
+		h.Class, h.ClassVersion, h.Method, h.Attribute = ClassSubnAdm, 2, MethodGetTableResp, AttrLinkRecord.ID
 		h.Put(mad)
 		rmpp := randomAttribute(r, LayoutRMPPHeader)
 		LayoutRMPPHeader.Field("rmpp_type").SetUint(rmpp, uint64(RMPPTypeData))
@@ -104,7 +106,6 @@ func makeVectors(r *rand.Rand) (list []vector) {
 		h.Put(mad)
 		mad[offHopCount] &= 0x3f
 		copy(mad[SMPKeyOffset:], randomAttribute(r, LayoutDirectedSMPHeader))
-		binary.BigEndian.PutUint32(mad[SMPDrSLIDOffset:], 0xffffffff)
 		copy(mad[SMPInitialPathOffset:], randomAttribute(r, LayoutDirectedPaths))
 		list = append(list, vector{mad, LayoutDirectedMADHeader, 0}, vector{mad, LayoutDirectedSMPHeader, SMPKeyOffset}, vector{mad, LayoutDirectedPaths, SMPInitialPathOffset})
 	}
