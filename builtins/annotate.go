@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -68,8 +69,8 @@ func headline(m []byte) string {
 	h := mad.ParseHeader(m)
 	a := mad.LookupVersion(h.Class, h.ClassVersion, h.Attribute)
 	name := fmt.Sprintf("%#04x", uint16(h.Attribute))
-	if a != nil {
-		name = a.Name
+	if named := cmp.Or(a, mad.Lookup(h.Class, h.Attribute)); named != nil { // versions differ in layout, not in numbers
+		name = named.Name
 	}
 	line := fmt.Sprintf("%v%s(%s)", h.Class.Family(), h.Method.Name(h.Class, h.ClassVersion), name)
 	if a != nil {

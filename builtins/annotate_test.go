@@ -73,6 +73,26 @@ func spaced(b []byte) string {
 	return strings.Join(words, " ")
 }
 
+// TestHeadline: an attribute has its name in each version of the class, even
+// where only the layout of another one is known, and methods that version's.
+func TestHeadline(t *testing.T) {
+	for want, h := range map[string]mad.Header{
+		"SubnAdmInform(InformInfo)":              {ClassVersion: 1, Method: mad.MethodInform, Attribute: 0x03},
+		"SubnAdmConfig(ServiceRecord)":           {ClassVersion: 1, Method: mad.MethodConfig, Attribute: 0x31},
+		"SubnAdmDelete(ServiceRecord)":           {ClassVersion: 2, Method: mad.MethodDelete, Attribute: 0x31},
+		"SubnAdmGetBulkResp(NodeRecord): ok":     {ClassVersion: 1, Method: mad.MethodGetTraceTableResp, Attribute: 0x11},
+		"SubnAdmGetTraceTableResp(0x7777): busy": {ClassVersion: 2, Method: mad.MethodGetTraceTableResp, Attribute: 0x7777, Status: mad.StatusBusy},
+		"SubnAdmGet(RangeRecord)":                {ClassVersion: 2, Method: mad.MethodGet, Attribute: 0x34},
+	} {
+		h.Class = mad.ClassSubnAdm
+		m := make([]byte, mad.Size)
+		h.Put(m)
+		if got, _, _ := strings.Cut(Annotate(m), "\n"); got != want {
+			t.Errorf("version %d: %q, want %q", h.ClassVersion, got, want)
+		}
+	}
+}
+
 // TestAnnotateCut: of a MAD that ends early, neither a field beyond the end is
 // told, nor what there is of a key.
 func TestAnnotateCut(t *testing.T) {
