@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 
 	"fabsh/examples"
@@ -58,6 +59,27 @@ func load(t *starlark.Thread, name string) (starlark.StringDict, error) {
 		return nil, fmt.Errorf("%s is being loaded by another item of parallel: load it first, outside", key)
 	}
 	return m.globals, m.err
+}
+
+// Exports are the names that the module of that name defines, sorted; none
+// where there is no such file, or it has errors. Nothing of it runs.
+func (s *Session) Exports(name string) []string {
+	_, src, err := s.findModule("", name)
+	if err != nil {
+		return nil
+	}
+	f, _, err := starlark.SourceProgramOptions(&dialect, name, src, s.predeclared.Has)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, b := range f.Module.(*resolve.Module).Globals {
+		if !strings.HasPrefix(b.First.Name, "_") {
+			names = append(names, b.First.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // runModule runs a module's top level in a thread of its own, which cannot

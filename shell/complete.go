@@ -21,6 +21,8 @@ type completer struct {
 	words func(callee starlark.Value, arg argument) (words []string, isPath bool)
 	// files are the names that begin with prefix; folders end in a slash.
 	files func(prefix string) []string
+	// exports are the names that a module defines.
+	exports func(module string) []string
 }
 
 // argument is one argument of a call, a text that is being typed: by keyword,
@@ -104,7 +106,7 @@ func (c *completer) inString(text string, at location) []string {
 		if len(arg.before) == 0 {
 			return c.files(typed)
 		}
-		return nil
+		return quoted(c.exports(strings.Trim(arg.before[0], `"'`)), typed, at.quote)
 	}
 	callee := c.evaluate(at.call.callee)
 	if callee == nil {
@@ -114,16 +116,21 @@ func (c *completer) inString(text string, at location) []string {
 	if isPath {
 		return c.files(typed)
 	}
+	return quoted(words, typed, at.quote)
+}
+
+// quoted are the words that what was typed behind quote may become.
+func quoted(words []string, typed, quote string) []string {
 	var out []string
 	for _, w := range words {
 		w = strings.ReplaceAll(w, `\`, `\\`)
-		w = strings.ReplaceAll(w, at.quote[:1], `\`+at.quote[:1])
+		w = strings.ReplaceAll(w, quote[:1], `\`+quote[:1])
 		if strings.HasPrefix(w, typed) {
 			out = append(out, w)
 		}
 	}
 	if len(out) == 1 {
-		out[0] += at.quote
+		out[0] += quote
 	}
 	return out
 }

@@ -27,6 +27,7 @@ func testCompleter(t *testing.T) *completer {
 	globals["d"].(*starlark.Dict).SetKey(starlark.String("leaf 1"), port)
 	return &completer{
 		globals: func() starlark.StringDict { return globals },
+		exports: func(module string) []string { return []string{"a of " + module, "b"} },
 		keywords: func(callee starlark.Value, args []string) []string {
 			return []string{"attr", "target", "port"}[min(2, len(args)):]
 		},
@@ -111,7 +112,8 @@ func TestComplete(t *testing.T) {
 		{"x = 'le", nil, "le"},
 		{"discover('no", []string{"notes.star"}, "no"},
 		{"load('ex", []string{"examples/"}, "ex"},
-		{"load('notes.star', 'a", nil, "a"},
+		{"load('notes.star', 'a", []string{"a of notes.star'"}, "a"},
+		{`load("notes.star", x="`, []string{"a of notes.star", "b"}, ""},
 		{"x = '''\nle", nil, "\nle"},
 		{"x = 'broken\nsmp_get('Nod", []string{"NodeInfo'"}, "Nod"},
 	}

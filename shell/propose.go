@@ -21,6 +21,7 @@ func (s *session) completer(x *interp) *completer {
 		keywords: keywordsOf,
 		words:    s.wordsFor,
 		files:    filesWith,
+		exports:  s.Exports,
 	}
 }
 

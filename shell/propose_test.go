@@ -71,6 +71,10 @@ func TestProposals(t *testing.T) {
 		{"load_fabric('t", []string{"tables/", "topo.net"}},
 		{"load_fabric('.h", []string{".hidden"}},
 		{"load('@examples//l", []string{"@examples//links.star"}},
+		{"load('@examples//links.star', '", []string{"main", "row"}},
+		{"load('@examples//links.star', 'main', mine='ro", []string{"row'"}},
+		{"load('@examples//nosuch.star', '", nil},
+		{"load('topo.net', '", nil},
 	}
 	for _, tt := range tests {
 		words, _ := c.complete(tt.text)
