@@ -76,6 +76,11 @@ while True:
 		got := outcome(fabsh(t, nil, "-F", "replay:"+file, "-c", "print(discover())"))
 		if got != want+"\n[exit status 0]\n" {
 			st, _ := os.Stat(file)
+			// The kernel may end a write where a page does, if it was to kill
+			// the writer (mm/filemap.c, generic_perform_write).
+			if st.Size()%int64(os.Getpagesize()) == 0 && strings.Contains(got, "is cut off: the file is incomplete") {
+				continue
+			}
 			t.Errorf("of a recording of %d bytes: got %swant %s", st.Size(), got, want)
 		}
 	}
