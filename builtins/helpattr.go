@@ -86,11 +86,36 @@ func groupHelp(group []*mad.Attribute) string {
 		fmt.Fprintf(&b, "Layout unconfirmed: it is known from %s alone.\n", strings.Join(a.Sources, "; "))
 	}
 	b.WriteString("\nFields\n" + fieldRows(a, "  ."))
-	for _, v := range a.Variants {
-		fmt.Fprintf(&b, "\nVariant %s of .%s%s\n", v.Name, v.Field, whenWords(a, v))
-		fmt.Fprintf(&b, "%s\n%s", v.Layout.Doc, fieldRows(v.Layout, "  ."))
+	var told []*mad.Attribute
+	for _, a := range group {
+		for _, v := range a.Variants {
+			if slices.Contains(told, v.Layout) {
+				continue
+			}
+			told = append(told, v.Layout)
+			fmt.Fprintf(&b, "\nVariant %s of .%s%s%s\n", v.Name, v.Field, ownerWords(group, v), whenWords(a, v))
+			fmt.Fprintf(&b, "%s\n%s", v.Layout.Doc, fieldRows(v.Layout, "  ."))
+		}
 	}
 	return b.String()
+}
+
+// ownerWords are the classes of the group that have variant v; none where all do.
+func ownerWords(group []*mad.Attribute, v mad.Variant) string {
+	var names []string
+	for _, a := range group {
+		if slices.ContainsFunc(a.Variants, func(w mad.Variant) bool { return w.Layout == v.Layout }) {
+			name := a.Class.String()
+			if a.Version != a.Class.Version() {
+				name += fmt.Sprintf(" version %d", a.Version)
+			}
+			names = append(names, name)
+		}
+	}
+	if len(names) == len(group) {
+		return ""
+	}
+	return " in class " + strings.Join(names, ", ")
 }
 
 // requestWords are the methods, in each version of the class.
