@@ -50,7 +50,10 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 		}
 		args = append(starlark.Tuple{f}, args...)
 	}
-	_, err = starlark.Call(t, fn, args, kwargs)
+	v, err := starlark.Call(t, fn, args, kwargs)
+	if err == nil && fn.Name() == "route" && v != starlark.None {
+		err = s.show(t, v) // what `fabsh route` would judge and write
+	}
 	return err
 }
 

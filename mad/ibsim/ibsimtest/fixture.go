@@ -138,10 +138,11 @@ func (f *Fixture) Command(t testing.TB, node, name string, args ...string) *exec
 }
 
 // Run runs a program of infiniband-diags on the first node of the net file,
-// and returns what it writes to stdout. The test fails if it does.
+// and returns what it writes to stdout. The test fails if it does. The program
+// waits for answers as long as busy machines take.
 func (f *Fixture) Run(t testing.TB, name string, args ...string) string {
 	t.Helper()
-	return Output(t, f.Command(t, "", name, args...))
+	return Output(t, f.Command(t, "", name, append([]string{"-t", "10000"}, args...)...))
 }
 
 // Output runs c, which must succeed, and returns what it writes to stdout.
