@@ -24,6 +24,21 @@ type echo struct {
 	sent []string
 }
 
+// onEcho runs fn in a session whose datagrams e answers.
+func onEcho(t *testing.T, e *echo, fn func(t *testing.T, f *fixture)) {
+	t.Helper()
+	sl := uint8(0)
+	onSim(t, "ring:n=2", func(o *Options) {
+		o.Engine.Close()
+		e.Transport, e.answers = attach(t, "ring:n=2"), make(chan mad.Datagram, 10)
+		o.Engine = mad.NewEngine(e, mad.Options{Write: true})
+		o.SL = &sl
+	}, func(t *testing.T, f *fixture) {
+		defer f.o.Engine.Close()
+		fn(t, f)
+	})
+}
+
 // take is what was sent so far.
 func (e *echo) take() []string {
 	e.mu.Lock()
@@ -128,15 +143,8 @@ func TestMADOnWire(t *testing.T) {
 				"LID 5: 01210202 " + none + " 00140000 00000000" + zeros(28) + "00000077"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			sl := uint8(0)
-			e := &echo{answers: make(chan mad.Datagram, 10)}
-			onSim(t, "ring:n=2", func(o *Options) {
-				o.Engine.Close()
-				e.Transport, e.answers = attach(t, "ring:n=2"), make(chan mad.Datagram, 10)
-				o.Engine = mad.NewEngine(e, mad.Options{Write: true})
-				o.SL = &sl
-			}, func(t *testing.T, f *fixture) {
-				defer f.o.Engine.Close()
+			e := new(echo)
+			onEcho(t, e, func(t *testing.T, f *fixture) {
 				out, explained, _ := f.run("print(" + test.code + ")")
 				if got := strings.TrimSuffix(out, "\n") + explained; got != test.out {
 					t.Errorf("%s, want %s", got, test.out)
@@ -159,15 +167,8 @@ func TestMADOnce(t *testing.T) {
 		`mad_send("ReadVPD", 5)`:                                                        1,
 		`[type(r) for r in mad_send("Notice", [5, 6], mgmt_class="bm", method="trap")]`: 2,
 	} {
-		sl := uint8(0)
 		e := &echo{silent: true}
-		onSim(t, "ring:n=2", func(o *Options) {
-			o.Engine.Close()
-			e.Transport, e.answers = attach(t, "ring:n=2"), make(chan mad.Datagram, 10)
-			o.Engine = mad.NewEngine(e, mad.Options{Write: true})
-			o.SL = &sl
-		}, func(t *testing.T, f *fixture) {
-			defer f.o.Engine.Close()
+		onEcho(t, e, func(t *testing.T, f *fixture) {
 			f.run(code)
 			if n := len(e.take()); n != want {
 				t.Errorf("%s: sent %d times, want %d", code, n, want)

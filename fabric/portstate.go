@@ -117,8 +117,10 @@ func settle(ctx context.Context, e *mad.Engine, open []*PortChange, sets []*Chan
 	}
 	open = slices.DeleteFunc(open, func(c *PortChange) bool { return c.Err != nil })
 	for len(open) > 0 {
-		if err := sleep(ctx, pause); err != nil {
-			return err
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 		pause = min(2*pause, time.Second)
 		calls := make([]mad.Call, len(open))
@@ -184,16 +186,4 @@ func (c *PortChange) now() string {
 	}
 	i := c.PortInfo()
 	return fmt.Sprintf("the port is %v and %v", i.PortState, i.PortPhysicalState)
-}
-
-// sleep waits for d, or for the end of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

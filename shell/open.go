@@ -177,19 +177,29 @@ func openFile(_ *settings, path string) (*link, error) {
 	if path == "" {
 		return nil, errors.New("-F file: which file? write -F file:PATH")
 	}
-	f, err := os.Open(path)
+	f, err := openInput(path)
 	if err != nil {
-		return nil, noFile(err)
+		return nil, err
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return nil, fmt.Errorf("%s: is a folder", path)
-	}
 	loaded, err := format.Load(f, path, func(name string) (io.ReadCloser, error) { return os.Open(name) })
 	if err != nil {
 		return nil, err
 	}
 	return &link{name: filepath.Base(path), loaded: loaded}, nil
+}
+
+// openInput opens a file to be read.
+func openInput(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, noFile(err)
+	}
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		f.Close()
+		return nil, fmt.Errorf("%s: is a folder", path)
+	}
+	return f, nil
 }
 
 // noFile leaves "path: no such file" of the Go library's error.

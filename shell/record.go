@@ -14,14 +14,11 @@ func openReplay(_ *settings, path string) (*link, error) {
 	if path == "" {
 		return nil, errors.New("-F replay: which recording? write -F replay:FILE")
 	}
-	f, err := os.Open(path)
+	f, err := openInput(path)
 	if err != nil {
-		return nil, noFile(err)
+		return nil, err
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return nil, fmt.Errorf("%s: is a folder", path)
-	}
 	recording, err := capture.Load(f, path)
 	if err != nil {
 		return nil, err
