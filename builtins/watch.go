@@ -172,7 +172,7 @@ func (w *watch) decide(ctx context.Context, f *fabricValue) (why string, err err
 			w.tell(w.out + " is up to date")
 			return "", nil
 		}
-		changes = fmt.Sprintf("%s of %s changed", entries(d.Entries), count(len(d.Switches), "switch"))
+		changes = fmt.Sprintf("%s of %s changed", count(d.Entries, "entry"), count(len(d.Switches), "switch"))
 	}
 	err = format.WriteChecked(w.s.files.abs(w.out), func(out io.Writer) error { return v.write(ctx, out, format.KindLFTs) }, func(name string) error {
 		w.s.files.allow(starlark.String(name))
@@ -181,7 +181,7 @@ func (w *watch) decide(ctx context.Context, f *fabricValue) (why string, err err
 			return fmt.Errorf("the new file does not read back: %w", err)
 		}
 		if d := v.r.Diff(back.r); d.Entries > 0 {
-			return fmt.Errorf("the new file does not read back as it is: %s", entries(d.Entries))
+			return fmt.Errorf("the new file does not read back as it is: %s", count(d.Entries, "entry"))
 		}
 		return nil
 	})
@@ -191,13 +191,6 @@ func (w *watch) decide(ctx context.Context, f *fabricValue) (why string, err err
 	w.tell(w.out + " is new: " + changes)
 	w.untold = w.Reload != nil
 	return "", nil
-}
-
-func entries(n int) string {
-	if n == 1 {
-		return "1 entry"
-	}
-	return fmt.Sprintf("%d entries", n)
 }
 
 // reload tells the reader, if there is anything to tell.
