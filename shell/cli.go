@@ -64,7 +64,7 @@ func collectAt(percent int) {
 // app is one run of the program.
 type app struct {
 	settings
-	code       string // -c
+	code       []string // -c, which may be given once
 	stdin      *os.File
 	console    *console
 	interrupts *interrupts
@@ -110,7 +110,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().SortFlags = false
 	root.Flags().SetInterspersed(false)
-	root.Flags().StringVarP(&a.code, "command", "c", "", "run `CODE` and show the value of its last expression")
+	root.Flags().StringArrayVarP(&a.code, "command", "c", nil, "run `CODE` and show the value of its last expression")
 	a.settings.addFlags(root.Flags())
 	completeFlags(root)
 	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.versionCommand(), a.docCommand())
@@ -233,6 +233,9 @@ func completeFlags(c *cobra.Command) {
 // run is fabsh without a command: code, a script, or the prompt.
 func (a *app) run(words []string) error {
 	hasCode := a.flags.Changed("command")
+	if len(a.code) > 1 {
+		return errors.New("-c is given more than once: put all of it into one, its statements on lines of their own or behind semicolons")
+	}
 	if hasCode && len(words) > 0 {
 		return fmt.Errorf("-c takes no script, and here is %q too", words[0])
 	}
@@ -262,7 +265,7 @@ func (a *app) run(words []string) error {
 	d.limit(s.engine)
 	switch {
 	case hasCode:
-		a.status = s.evaluate(func(ctx context.Context) error { return s.RunCode(ctx, "<command>", a.code) })
+		a.status = s.evaluate(func(ctx context.Context) error { return s.RunCode(ctx, "<command>", a.code[0]) })
 	case len(words) > 0:
 		a.status = s.evaluate(func(ctx context.Context) error { return s.RunFile(ctx, words[0], words[1:]) })
 	default:
