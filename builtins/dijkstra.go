@@ -3,7 +3,7 @@ package builtins
 import (
 	"go.starlark.net/starlark"
 
-	routing "fabsh/fabric/route"
+	"fabsh/fabric/routing"
 )
 
 var dijkstraMethod = Builtin{

@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
-	routing "fabsh/fabric/route"
+	"fabsh/fabric/routing"
 	"fabsh/mad"
 )
 

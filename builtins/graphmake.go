@@ -6,7 +6,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
-	routing "fabsh/fabric/route"
+	"fabsh/fabric/routing"
 )
 
 var graphMethod = Builtin{

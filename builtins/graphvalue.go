@@ -6,7 +6,7 @@ import (
 
 	"go.starlark.net/starlark"
 
-	routing "fabsh/fabric/route"
+	"fabsh/fabric/routing"
 	"fabsh/mad"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	routing "fabsh/fabric/route"
+	"fabsh/fabric/routing"
 	"fabsh/mad"
 )
 

@@ -1,0 +1,371 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// TestPolicies: whatever a policy chooses is a next hop, and nothing else is
+// written.
+func TestPolicies(t *testing.T) {
+	for _, spec := range []string{"fattree:k=8,levels=3,remove_links=6%", "hyperx:dims=3/4,hosts=3,links=2", "random:n=20,degree=4,hosts=3"} {
+		g := graph(t, spec, GraphOptions{})
+		plain, err := g.Hops(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		legal, err := g.UpDown(t.Context(), g.Ranks([]int{0}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range []*Hops{plain, legal} {
+			for _, policy := range Policies() {
+				for _, scope := range Scopes() {
+					lids := g.LIDs(0)
+					if scope == PerSwitch {
+						lids = lids[:len(lids)/2]
+					}
+					r := NewRoutes(g, 0)
+					if err := r.Assign(t.Context(), h, AssignOptions{Policy: policy, Scope: scope, LIDs: lids, Seed: 9}); err != nil {
+						t.Fatal(err)
+					}
+					for s := range g.switches {
+						for _, d := range g.dests {
+							to := g.terminals[d.terminal].Switch
+							port := r.Row(s)[d.lid]
+							switch next := h.Next(s, to); {
+							case !slices.Contains(lids, d.lid):
+								if port != NoPort {
+									t.Fatalf("%s, %s: LID %d was not to be assigned", spec, policy, d.lid)
+								}
+							case s == to && port != d.out, s != to && len(next) > 0 && !slices.Contains(next, port), s != to && len(next) == 0 && port != NoPort:
+								t.Fatalf("%s, %s: switch %d sends LID %d to port %d, not one of %v", spec, policy, s, d.lid, port, next)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPolicyChoice: what they choose where all ways are equal: one leaf with
+// four hosts, as seen from another.
+func TestPolicyChoice(t *testing.T) {
+	g := graph(t, "pgft:m=4/2,w=1/4,p=1/1", GraphOptions{})
+	h, err := g.Hops(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := named(t, g, "leaf-1")
+	far := g.LIDs(ClassCN)[4:]
+	keep := NewRoutes(g, 0)
+	keep.Row(leaf)[far[0]], keep.Row(leaf)[far[1]] = 7, 7
+	for _, x := range []struct {
+		o    AssignOptions
+		want []uint8
+	}{
+		{AssignOptions{}, []uint8{5, 6, 7, 8}},
+		{AssignOptions{Policy: RoundRobin}, []uint8{6, 7, 8, 5}}, // the leaf's own LID is first
+		{AssignOptions{Policy: DModK}, []uint8{5, 6, 7, 8}},
+		{AssignOptions{Policy: DModK, Number: func(lid mad.LID) int { return int(lid-far[0]) * 3 }}, []uint8{5, 8, 7, 6}},
+		{AssignOptions{Policy: DModK, Number: func(lid mad.LID) int { return int(lid - far[0]) }, Divider: func(int) int { return 2 }}, []uint8{5, 5, 6, 6}},
+		{AssignOptions{Policy: First}, []uint8{5, 5, 5, 5}},
+		{AssignOptions{Weight: func(lid mad.LID) int { return btoi(lid >= far[0]) * (1 + 2*btoi(lid == far[0])) }}, []uint8{5, 6, 7, 8}},
+		{AssignOptions{Weight: func(lid mad.LID) int { return btoi(lid >= far[0]) * (1 + 2*btoi(lid == far[0])) }, Prefer: func(s, d int, ports []uint8) []uint8 { return ports[:min(2, len(ports))] }}, []uint8{5, 6, 6, 6}},
+		{AssignOptions{Keep: keep}, []uint8{7, 7, 5, 6}},
+		{AssignOptions{Prefer: func(s, d int, ports []uint8) []uint8 { slices.Reverse(ports); return ports[:min(2, len(ports))] }}, []uint8{8, 7, 8, 7}},
+		{AssignOptions{Policy: DModK, Prefer: func(s, d int, ports []uint8) []uint8 { slices.Reverse(ports); return ports[:min(3, len(ports))] }}, []uint8{7, 6, 8, 7}},
+	} {
+		r := NewRoutes(g, 0)
+		if err := r.Assign(t.Context(), h, x.o); err != nil {
+			t.Fatal(err)
+		}
+		var got []uint8
+		for _, lid := range far {
+			got = append(got, r.Row(leaf)[lid])
+		}
+		if !slices.Equal(got, x.want) {
+			t.Errorf("%s %v: %v, want %v", x.o.Policy, x.o, got, x.want)
+		}
+	}
+	for _, policy := range []string{Hash, Scatter} {
+		chosen := func(seed uint64) string {
+			r := NewRoutes(g, 0)
+			if err := r.Assign(t.Context(), h, AssignOptions{Policy: policy, Seed: seed}); err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(r.lft)
+		}
+		if one := chosen(1); one != chosen(1) || one == chosen(2) {
+			t.Errorf("%s does not go by the seed", policy)
+		}
+	}
+}
+
+func TestAssignErrors(t *testing.T) {
+	g, other := graph(t, "ring", GraphOptions{}), graph(t, "ring", GraphOptions{})
+	h, err := g.Hops(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancelled, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	for _, x := range []struct {
+		ctx  context.Context
+		g    *Graph
+		o    AssignOptions
+		want string
+	}{
+		{t.Context(), g, AssignOptions{Policy: "best"}, `assign: no policy "best"; there are least_loaded, scatter, round_robin, dmodk, hash, first`},
+		{t.Context(), g, AssignOptions{Scope: "all"}, `assign: no scope "all"; there are global, switch`},
+		{t.Context(), other, AssignOptions{}, `assign: the distances are those of another graph`},
+		{t.Context(), g, AssignOptions{Prefer: func(_, _ int, _ []uint8) []uint8 { return []uint8{1} }}, `assign: port 1 of "switch-1" (0x0002c90300100000) was preferred, but leads no nearer to "switch-3" (0x0002c90300100020); these do: [3 2]`},
+		{cancelled, g, AssignOptions{}, `enough`},
+	} {
+		if err := NewRoutes(x.g, 0).Assign(x.ctx, h, x.o); err == nil || err.Error() != x.want {
+			t.Errorf("got %v\nwant %s", err, x.want)
+		}
+	}
+	for _, e := range Engines() {
+		if _, err := Compute(cancelled, graph(t, "fattree:k=8", GraphOptions{}), e.Name, Options{Given: NewRoutes(g, 0)}); e.Name != "file" && !errors.Is(err, why) {
+			t.Errorf("%s, cancelled: %v", e.Name, err)
+		}
+	}
+}
+
+func TestComputeErrors(t *testing.T) {
+	g := graph(t, "ring:n=3", GraphOptions{})
+	for _, x := range []struct {
+		g      *Graph
+		engine string
+		o      Options
+		want   string
+	}{
+		{g, "lash", Options{}, `no engine "lash"; there are minhop, updn, dnup, ftree, dor, sssp, nue, file`},
+		{g, "file", Options{}, `file does not apply: no tables are given`},
+		{g, "updn", Options{Roots: []int{3}}, `updn: root 3 is no switch; there are 0 to 2`},
+		{graph(t, "ring:remove_switches=100%", GraphOptions{}), "minhop", Options{}, `minhop does not apply: the fabric has no switch`},
+		{graph(t, "ring:n=3,hosts=0", GraphOptions{}), "dnup", Options{}, `dnup does not apply: no switch has a CA`},
+		{graph(t, "ring:n=3,hosts=0", GraphOptions{}), "ftree", Options{}, `ftree does not apply: no fat tree: no switch has a compute node`},
+		{g, "minhop", Options{Policy: "best"}, `assign: no policy "best"; there are least_loaded, scatter, round_robin, dmodk, hash, first`},
+	} {
+		if _, err := Compute(t.Context(), x.g, x.engine, x.o); err == nil || err.Error() != x.want {
+			t.Errorf("got %v\nwant %s", err, x.want)
+		}
+	}
+}
+
+// TestRoots: updn and ftree take the roots given.
+func TestGivenRoots(t *testing.T) {
+	g := graph(t, "mesh:dims=4,hosts=1", GraphOptions{})
+	for _, root := range []int{0, 2} {
+		r := compute(t, g, "updn", Options{Roots: []int{root}})
+		if v := verify(t, r, VerifyOptions{}); !v.OK() || len(v.Detours) != 1 {
+			t.Errorf("%+v", v)
+		}
+	}
+	// A line of switches is a tree of any height, with a root at its end; but
+	// there are compute nodes at all levels.
+	r := compute(t, g, "ftree", Options{Roots: []int{3}})
+	if v := verify(t, r, VerifyOptions{}); !v.OK() {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestLMC: the LIDs of a port take different ways.
+func TestLMC(t *testing.T) {
+	f := draw(t, 2,
+		[4]any{"A", 1, "a", 1}, [4]any{"A", 2, "S", 1}, [4]any{"A", 3, "T", 1}, [4]any{"A", 4, "U", 1},
+		[4]any{"B", 1, "b", 1}, [4]any{"B", 2, "S", 2}, [4]any{"B", 3, "T", 2}, [4]any{"B", 4, "U", 2})
+	g, err := NewGraph(f, GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := lidOf(t, g, "b")
+	for _, engine := range []string{"minhop", "updn", "ftree", "sssp", "nue"} {
+		r := compute(t, g, engine, Options{})
+		v := verify(t, r, VerifyOptions{})
+		if !v.OK() || v.Pairs != 8 {
+			t.Errorf("%s: %+v", engine, v)
+		}
+		ways := map[uint8]int{}
+		for i := range 4 {
+			ways[r.Row(0)[int(base)+i]]++
+		}
+		if len(ways) != 3 {
+			t.Errorf("%s: the four LIDs take %v", engine, ways)
+		}
+	}
+	r := compute(t, g, "minhop", Options{Policy: LeastLoaded})
+	if row := r.Row(0); row[base] == row[base+1] || row[base+1] == row[base+2] || row[base] == row[base+2] {
+		t.Errorf("least loaded: %v", row[base:base+4])
+	}
+}
+
+// TestWeights: heavy links are avoided, and of parallel ones the light taken.
+func TestWeights(t *testing.T) {
+	f := draw(t, 0,
+		[4]any{"A", 1, "a", 1}, [4]any{"B", 1, "b", 1}, [4]any{"A", 2, "B", 2}, [4]any{"A", 3, "B", 3},
+		[4]any{"A", 4, "C", 1}, [4]any{"C", 2, "B", 4})
+	for _, x := range []struct {
+		weights map[string]int
+		want    uint8
+	}{
+		{nil, 2},
+		{map[string]int{"A/2": 2}, 3},
+		{map[string]int{"A/2": 3, "A/3": 3}, 4},
+		{map[string]int{"A/2": 3, "A/3": 3, "C/2": 5}, 2},
+	} {
+		g, err := NewGraph(f, GraphOptions{Weight: func(p *fabric.Port) int { return max(1, x.weights[p.Name()]) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, engine := range []string{"minhop", "sssp", "nue"} {
+			r := compute(t, g, engine, Options{})
+			if got := r.Row(0)[lidOf(t, g, "b")]; got != x.want && !(x.want == 2 && x.weights["A/2"] == x.weights["A/3"] && got == 3) {
+				t.Errorf("%v, %s: port %d, want %d", x.weights, engine, got, x.want)
+			}
+		}
+	}
+}
+
+// TestPortOrder: preferred ports first.
+func TestPortOrder(t *testing.T) {
+	f := topology(t, "pgft:m=2/2,w=1/2,p=1/2")
+	for _, x := range []struct {
+		order []int
+		want  string
+	}{
+		{nil, "[3 4 5 6]"},
+		{[]int{6, 5, 4, 3}, "[6 5 4 3]"},
+		{[]int{5, 5}, "[5 4 3 6]"},
+	} {
+		g, err := NewGraph(f, GraphOptions{PortOrder: func(n *fabric.Node) []int {
+			if n.NumPorts() < 6 {
+				return nil
+			}
+			return x.order
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := g.Hops(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(h.Next(named(t, g, "leaf-1"), named(t, g, "leaf-2"))); got != x.want {
+			t.Errorf("%v: %s, want %s", x.order, got, x.want)
+		}
+		r := compute(t, g, "dor", Options{})
+		first := r.Row(named(t, g, "leaf-1"))[lidOf(t, g, "node-0003 HCA-1")]
+		if want := map[string][]uint8{"[3 4 5 6]": {3, 5}, "[6 5 4 3]": {6, 4}, "[5 4 3 6]": {5, 3}}[x.want]; !slices.Contains(want, first) {
+			t.Errorf("%v: dor takes port %d, not one of %v", x.order, first, want)
+		}
+	}
+}
+
+// TestSSSP: with weights that scripts give, which then count the routes.
+func TestSSSP(t *testing.T) {
+	g := graph(t, "ring:n=4", GraphOptions{})
+	weight := make([]int64, len(g.channels))
+	for c := range weight {
+		weight[c] = 1
+	}
+	heavy := g.ChannelOf(g.switches[0].Port(3)) // from the first switch to the second
+	weight[heavy] = 100
+	r := NewRoutes(g, 0)
+	if err := r.SSSP(t.Context(), weight, nil); err != nil {
+		t.Fatal(err)
+	}
+	if v := verify(t, r, VerifyOptions{}); v.Unreachable > 0 {
+		t.Errorf("%+v", v)
+	}
+	if to := lidOf(t, g, "node-0002 HCA-1"); r.Row(0)[to] != 2 || weight[heavy] != 100 {
+		t.Errorf("port %d, weight %d", r.Row(0)[to], weight[heavy])
+	}
+	b, err := r.Balance(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range weight {
+		if before := int64(1 + 99*btoi(c == heavy)); weight[c] != before+b.PerChannel[c] {
+			t.Errorf("channel %d: weight %d, %d routes", c, weight[c], b.PerChannel[c])
+		}
+	}
+	for _, x := range []struct {
+		weight []int64
+		lids   []mad.LID
+		want   string
+	}{
+		{weight[1:], nil, "sssp: 7 weights for 8 channels"},
+		{append([]int64{-1}, weight[1:]...), nil, `sssp: weight -1 of port 2 of "switch-1" (0x0002c90300100000): it must be from 0 to 1099511627776`},
+		{weight, []mad.LID{99}, "sssp: no port on a switch has LID 99"},
+	} {
+		if err := r.SSSP(t.Context(), x.weight, x.lids); err == nil || err.Error() != x.want {
+			t.Errorf("got %v\nwant %s", err, x.want)
+		}
+	}
+	if _, _, err := g.Dijkstra(4, weight); err == nil || err.Error() != "dijkstra: no switch 4; there are 4" {
+		t.Error(err)
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestCongestion: on one switch that all paths cross, flow by flow.
+func TestCongestion(t *testing.T) {
+	g := graph(t, "pgft:m=3/2,w=1/1,p=1/1", GraphOptions{}) // two leaves, one link each to the spine
+	r := compute(t, g, "ftree", Options{})
+	congestion := func(o CongestionOptions) Congestion {
+		t.Helper()
+		c, err := r.Congestion(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.At = 0
+		return *c
+	}
+	// Of 5 shifts among 6, 1 to 5 send 1, 2, 3, 2, 1 flows from leaf to leaf, on each way.
+	want := Congestion{Pattern: Shift, Endpoints: 6, Samples: 5, Max: 3, Worst: 3, Mean: 9.0 / 5, Bandwidth: (2*(2+1) + 2*(1+2) + 2.0 + 2*(2+1)) / 30}
+	// shift 1: two flows at 1, four between neighbours on a leaf at 1: 6.
+	want.Bandwidth = (6*1 + (2 + 4.0/2) + 6.0/3 + (2 + 4.0/2) + 6*1) / 30
+	if got := congestion(CongestionOptions{Pattern: Shift}); got != want {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	if got := congestion(CongestionOptions{Pattern: AllToAll}); got != (Congestion{Pattern: AllToAll, Endpoints: 6, Samples: 1, Max: 9, Mean: 9}) {
+		t.Errorf("%+v", got)
+	}
+	order := g.LIDs(ClassCN)
+	got := congestion(CongestionOptions{Pattern: Bisection, Order: []mad.LID{order[0], order[5]}, Samples: 3})
+	if got != (Congestion{Pattern: Bisection, Endpoints: 2, Samples: 3, Max: 1, Mean: 1, Bandwidth: 1}) {
+		t.Errorf("%+v", got)
+	}
+	r.Row(named(t, g, "leaf-1"))[order[5]] = NoPort
+	got = congestion(CongestionOptions{Pattern: Bisection, Order: []mad.LID{order[0], order[5]}, Samples: 3})
+	if got != (Congestion{Pattern: Bisection, Endpoints: 2, Samples: 3, Max: 1, Mean: 1, Bandwidth: 0.5, Lost: 3}) {
+		t.Errorf("%+v", got)
+	}
+	if got := congestion(CongestionOptions{Pattern: AllToAll}); got.Lost != 3 {
+		t.Errorf("%+v", got)
+	}
+	for _, o := range []CongestionOptions{{Pattern: "storm"}, {Pattern: Shift, Order: []mad.LID{99}}} {
+		_, err := r.Congestion(t.Context(), o)
+		want := map[string]string{"storm": `congestion: no pattern "storm"; there are shift, permutation, bisection, all-to-all`, Shift: "congestion: no port on a switch has LID 99"}[o.Pattern]
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+}

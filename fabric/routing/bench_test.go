@@ -1,0 +1,169 @@
+package routing
+
+import (
+	"slices"
+	"testing"
+
+	"fabsh/fabric"
+)
+
+// run measures do on a net, and prints allocations.
+func run(b *testing.B, net string, do func(b *testing.B, g *Graph) error) {
+	b.Run(net, func(b *testing.B) {
+		g := graph(b, net, GraphOptions{})
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := do(b, g); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkGraph(b *testing.B) {
+	for _, net := range []string{"ft11664", "wide"} {
+		b.Run(net, func(b *testing.B) {
+			f := topology(b, net)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := NewGraph(f, GraphOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkHops(b *testing.B) {
+	run(b, "ft11664", func(b *testing.B, g *Graph) error {
+		_, err := g.Hops(b.Context())
+		return err
+	})
+}
+
+func BenchmarkUpDown(b *testing.B) {
+	run(b, "ft11664", func(b *testing.B, g *Graph) error {
+		_, err := g.UpDown(b.Context(), (&Ranks{g.levels().level}).Reverse())
+		return err
+	})
+}
+
+func BenchmarkEngine(b *testing.B) {
+	for _, x := range []struct {
+		engine, policy string
+		nets           []string
+	}{
+		{"minhop", "", []string{"ft11664"}},
+		{"minhop", LeastLoaded, []string{"ft11664"}},
+		{"updn", "", []string{"ft11664"}},
+		{"ftree", "", []string{"ft11664", "wide"}},
+		{"sssp", "", []string{"ft11664"}},
+		{"nue", "", []string{"ft5832", "dragonfly:a=8,p=4,h=4"}},
+	} {
+		name := x.engine
+		if x.policy != "" {
+			name += "-" + x.policy
+		}
+		b.Run(name, func(b *testing.B) {
+			for _, net := range x.nets {
+				run(b, net, func(b *testing.B, g *Graph) error {
+					_, err := Compute(b.Context(), g, x.engine, Options{Policy: x.policy})
+					return err
+				})
+			}
+		})
+	}
+}
+
+func benchmarkRoutes(b *testing.B, do func(b *testing.B, r *Routes) error) {
+	for _, net := range []string{"ft1728", "ft11664"} {
+		b.Run(net, func(b *testing.B) {
+			r := compute(b, graph(b, net, GraphOptions{}), "ftree", Options{})
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := do(b, r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkVerify: reachability, hops, detours and credit loops.
+func BenchmarkVerify(b *testing.B) {
+	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
+		_, err := r.Verify(b.Context(), VerifyOptions{})
+		return err
+	})
+}
+
+// BenchmarkCreditLoops: these alone.
+func BenchmarkCreditLoops(b *testing.B) {
+	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
+		d, err := r.dependencies(b.Context())
+		if err == nil {
+			d.cycle()
+		}
+		return err
+	})
+}
+
+func BenchmarkBalance(b *testing.B) {
+	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
+		_, err := r.Balance(b.Context(), 0)
+		return err
+	})
+}
+
+// BenchmarkPermutations: a hundred.
+func BenchmarkPermutations(b *testing.B) {
+	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
+		_, err := r.Congestion(b.Context(), CongestionOptions{Pattern: Permutation, Samples: 100})
+		return err
+	})
+}
+
+func BenchmarkDiff(b *testing.B) {
+	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
+		r.Diff(r)
+		return nil
+	})
+}
+
+// BenchmarkRepair: tables after a link failed, keeping what can be kept. The
+// changes are those of the median link, and of the one that changes most.
+func BenchmarkRepair(b *testing.B) {
+	f := topology(b, "ft11664")
+	whole, err := NewGraph(f, GraphOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	repair := func(b *testing.B, engine string, old *Routes, c int) *Diff {
+		cut := whole.ChannelPort(c)
+		g, err := NewGraph(f, GraphOptions{Exclude: func(p *fabric.Port) bool { return p == cut }})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return compute(b, g, engine, Options{Keep: old}).Diff(old)
+	}
+	for _, engine := range []string{"minhop", "ftree", "updn"} {
+		b.Run(engine, func(b *testing.B) {
+			old := compute(b, whole, engine, Options{})
+			var entries, blocks []int
+			for c := 0; c < len(whole.Channels()); c += 1811 {
+				d := repair(b, engine, old, c)
+				entries, blocks = append(entries, d.Entries), append(blocks, d.Blocks)
+			}
+			slices.Sort(entries)
+			slices.Sort(blocks)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for b.Loop() {
+				repair(b, engine, old, 1811)
+			}
+			b.ReportMetric(float64(entries[len(entries)/2]), "entries")
+			b.ReportMetric(float64(blocks[len(blocks)/2]), "blocks")
+			b.ReportMetric(float64(blocks[len(blocks)-1]), "blocks-most")
+		})
+	}
+}

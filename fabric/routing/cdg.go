@@ -1,0 +1,180 @@
+package routing
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// cdg is the channel dependency graph (Dally and Seitz, 1987): a vertex for each
+// channel and virtual lane, and an edge where packets that hold one may wait
+// for the other. Without a cycle there is no deadlock; with one there may be.
+//
+// Edges lead to the channels out of the switch that the first one ends at, so
+// a vertex has a bit for each of these and each lane.
+type cdg struct {
+	g     *Graph
+	vls   int
+	start []int32 // first word of a vertex, and the end
+	first []int32 // vertex that the first bit of a vertex stands for
+	bits  []uint64
+	used  []uint64 // a bit for each vertex that a path takes
+}
+
+func newCDG(g *Graph, vls int) *cdg {
+	d := &cdg{g: g, vls: vls, start: make([]int32, 0, len(g.channels)*vls+1), first: make([]int32, 0, len(g.channels)*vls)}
+	words := int32(0)
+	for _, to := range g.chanTo {
+		n := (g.chanBase[to+1] - g.chanBase[to]) * int32(vls)
+		for range vls {
+			d.start = append(d.start, words)
+			d.first = append(d.first, g.chanBase[to]*int32(vls))
+			words += (n + 63) / 64
+		}
+	}
+	d.start = append(d.start, words)
+	d.bits = make([]uint64, words)
+	d.used = make([]uint64, (len(g.channels)*vls+63)/64)
+	return d
+}
+
+// clone is a copy.
+func (d *cdg) clone() *cdg {
+	c := *d
+	c.bits, c.used = slices.Clone(d.bits), slices.Clone(d.used)
+	return &c
+}
+
+// vertex of a channel and lane.
+func (d *cdg) vertex(channel int32, vl uint8) int32 { return channel*int32(d.vls) + int32(vl) }
+
+// add adds the edge from v to w, a channel and lane out of the switch that v
+// ends at.
+func (d *cdg) add(v, w int32) {
+	word, bit := d.at(v, w)
+	d.bits[word] |= bit
+}
+
+// remove takes the edge away; v and w as with add.
+func (d *cdg) remove(v, w int32) {
+	word, bit := d.at(v, w)
+	d.bits[word] &^= bit
+}
+
+// has tells whether the edge is there; v and w as with add.
+func (d *cdg) has(v, w int32) bool {
+	word, bit := d.at(v, w)
+	return d.bits[word]&bit != 0
+}
+
+// at is the place of the edge from v to w.
+func (d *cdg) at(v, w int32) (word uint32, bit uint64) {
+	i := uint32(w - d.first[v])
+	return uint32(d.start[v]) + i/64, 1 << (i % 64)
+}
+
+// use says that a path takes v.
+func (d *cdg) use(v int32) { d.used[v/64] |= 1 << (v % 64) }
+
+// union adds the edges of o, which has as many lanes.
+func (d *cdg) union(o *cdg) {
+	for i, b := range o.bits {
+		d.bits[i] |= b
+	}
+	for i, b := range o.used {
+		d.used[i] |= b
+	}
+}
+
+// size counts vertices in use and edges.
+func (d *cdg) size() (vertices, edges int) {
+	for _, b := range d.used {
+		vertices += bits.OnesCount64(b)
+	}
+	for _, b := range d.bits {
+		edges += bits.OnesCount64(b)
+	}
+	return vertices, edges
+}
+
+// next is the first vertex from on that v has an edge to, or -1. from is a
+// place among v's bits; the place behind it is returned for the next call.
+func (d *cdg) next(v int32, from int32) (w, after int32) {
+	words := d.bits[d.start[v]:d.start[v+1]]
+	for i := from / 64; int(i) < len(words); i++ {
+		word := words[i]
+		if i == from/64 {
+			word &= ^uint64(0) << (from % 64)
+		}
+		if word != 0 {
+			at := i*64 + int32(bits.TrailingZeros64(word))
+			return d.first[v] + at, at + 1
+		}
+	}
+	return -1, 0
+}
+
+// cycle finds a cycle, as short as there is one through some vertex, or nil.
+func (d *cdg) cycle() []int32 {
+	on := d.onCycle()
+	if on < 0 {
+		return nil
+	}
+	// Breadth first from there until it comes up again.
+	before := slices.Repeat([]int32{-1}, len(d.start)-1)
+	queue := []int32{on}
+	for i := 0; i < len(queue); i++ {
+		v := queue[i]
+		for w, at := d.next(v, 0); w >= 0; w, at = d.next(v, at) {
+			if w == on {
+				cycle := []int32{v}
+				for ; v != on; v = before[v] {
+					cycle = append(cycle, before[v])
+				}
+				slices.Reverse(cycle)
+				return cycle
+			}
+			if before[w] < 0 {
+				before[w] = v
+				queue = append(queue, w)
+			}
+		}
+	}
+	return nil // not reached: on is on a cycle
+}
+
+// onCycle is a vertex on a cycle, or -1.
+func (d *cdg) onCycle() int32 {
+	const (
+		fresh = iota
+		open
+		done
+	)
+	type frame struct{ v, at int32 }
+	colour := make([]uint8, len(d.start)-1)
+	var stack []frame
+	for root := range colour {
+		if colour[root] != fresh {
+			continue
+		}
+		colour[root] = open
+		stack = append(stack[:0], frame{int32(root), 0})
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			w, at := d.next(top.v, top.at)
+			if w < 0 {
+				colour[top.v] = done
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			top.at = at
+			switch colour[w] {
+			case open:
+				return w
+			case fresh:
+				colour[w] = open
+				stack = append(stack, frame{w, 0})
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,137 @@
+package routing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Class says what a terminal is for. It is a set: a compute node may run the
+// subnet manager too.
+type Class uint8
+
+const (
+	ClassCN      Class = 1 << iota // compute node
+	ClassIO                        // storage and other services
+	ClassAN                        // aggregation node of a switch (SHARP): a CA, and often on a spine
+	ClassGateway                   // to other networks; routers too
+	ClassSM                        // can run a subnet manager
+	ClassSwitch                    // port 0 of a switch
+)
+
+var classNames = []string{"cn", "io", "an", "gateway", "sm", "switch"}
+
+// ParseClass reads names, several with + between them: "cn+io".
+func ParseClass(s string) (Class, error) {
+	var c Class
+	for name := range strings.SplitSeq(s, "+") {
+		i := slices.Index(classNames, name)
+		if i < 0 {
+			return 0, fmt.Errorf("no class %q; there are %s", name, strings.Join(classNames, ", "))
+		}
+		c |= 1 << i
+	}
+	return c, nil
+}
+
+func (c Class) String() string {
+	var names []string
+	for i, name := range classNames {
+		if c>>i&1 != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, "+")
+}
+
+// Rule gives a class to the terminals that all of it fits.
+type Rule struct {
+	Class  Class
+	Name   string       // of the node; * stands for any text, ? for any byte, case does not matter. "": any
+	Type   mad.NodeType // 0: any
+	Vendor uint32       // 0: any
+	Device uint16       // 0: any
+	GUIDs  []mad.GUID   // of nodes or ports; nil: any
+	SM     bool         // only ports that can run a subnet manager
+	Also   bool         // the rules that follow are tried too
+}
+
+// DefaultRules are the rules where none are given. The first that fits decides,
+// but for those with Also, which add. Only the name tells an aggregation node
+// from a host, and what a host serves.
+func DefaultRules() []Rule {
+	return []Rule{
+		{Class: ClassSM, SM: true, Also: true},
+		{Class: ClassAN, Name: "*aggregation node*"},
+		{Class: ClassGateway, Type: mad.NodeTypeRouter},
+		{Class: ClassGateway, Name: "*gateway*"},
+		{Class: ClassGateway, Name: "*skyway*"},
+		{Class: ClassIO, Name: "*storage*"},
+		{Class: ClassCN},
+	}
+}
+
+// fits p, a port of a CA or router.
+func (r *Rule) fits(p *fabric.Port) bool {
+	n := p.Node()
+	switch {
+	case r.Type != 0 && r.Type != n.Type():
+	case r.Vendor != 0 && r.Vendor != n.Info().VendorID:
+	case r.Device != 0 && r.Device != n.Info().DeviceID:
+	case r.SM && (p.Info() == nil || p.Info().CapabilityMask&mad.CapabilityMaskIsSM == 0):
+	case r.GUIDs != nil && !slices.Contains(r.GUIDs, p.GUID()) && !slices.Contains(r.GUIDs, n.GUID()):
+	case r.Name != "" && !Glob(r.Name, n.Name()):
+	default:
+		return true
+	}
+	return false
+}
+
+// Classify gives p, a port with LIDs, what the rules say.
+func Classify(rules []Rule, p *fabric.Port) (c Class) {
+	if p.Node().IsSwitch() {
+		return ClassSwitch
+	}
+	for i := range rules {
+		if rules[i].fits(p) {
+			c |= rules[i].Class
+			if !rules[i].Also {
+				break
+			}
+		}
+	}
+	return c
+}
+
+// Glob: * is any text, ? any byte; case does not matter, and slashes, which are
+// in names of directors' switches, are nothing special.
+func Glob(pattern, s string) bool {
+	p, i := 0, 0
+	star, resume := -1, 0 // the last *, and where what follows it is tried next
+	for i < len(s) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, resume = p, i
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || lower(pattern[p]) == lower(s[i])):
+			p++
+			i++
+		case star >= 0:
+			resume++
+			p, i = star+1, resume
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}

@@ -1,0 +1,252 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"fabsh/mad"
+)
+
+// Patterns are the traffic that Congestion knows.
+const (
+	Shift       = "shift"       // each endpoint sends to the one k places on, for all k
+	Permutation = "permutation" // random permutations
+	Bisection   = "bisection"   // random halves, that exchange in pairs
+	AllToAll    = "all-to-all"  // all at once
+)
+
+// Patterns are all of them.
+func Patterns() []string { return []string{Shift, Permutation, Bisection, AllToAll} }
+
+// CongestionOptions say what traffic there is.
+type CongestionOptions struct {
+	Pattern string
+	// Order are LIDs of the endpoints, in their order; nil: that of Order, or
+	// where there are no compute nodes, all CAs and routers.
+	Order []mad.LID
+	// Samples is how many shifts or permutations; 0: 1,000, or all shifts where
+	// those are fewer. Shifts are then spread evenly over all.
+	Samples int
+	Seed    uint64
+}
+
+// Congestion is what a pattern does to links, if all send at once.
+type Congestion struct {
+	Pattern   string
+	Endpoints int
+	Samples   int
+	Seed      uint64
+	// Max is the largest number of flows on any channel in any sample: with
+	// shifts, 1 is free of contention.
+	Max   int
+	Worst int // the first sample that has it: k of a shift, else its number
+	At    int // a channel that has it, or -1
+	// Mean is the mean, over samples, of their largest.
+	Mean float64
+	// Bandwidth is the effective bandwidth: the mean, over all flows, of 1
+	// over the largest number of flows on a channel of the path (Hoefler,
+	// Schneider, Lumsdaine, "Multistage switches are not crossbars", 2008).
+	// Flows that do not arrive count 0. Not for all-to-all.
+	Bandwidth float64
+	Lost      int64 // flows that do not arrive
+}
+
+// Congestion counts the flows on the channels.
+func (r *Routes) Congestion(ctx context.Context, o CongestionOptions) (*Congestion, error) {
+	g := r.graph
+	if !slices.Contains(Patterns(), o.Pattern) {
+		return nil, fmt.Errorf("congestion: no pattern %q; there are %s", o.Pattern, strings.Join(Patterns(), ", "))
+	}
+	if o.Order == nil {
+		if o.Order = g.Order(); len(o.Order) == 0 {
+			o.Order = g.LIDs(^ClassSwitch)
+		}
+	}
+	ends := make([]int32, len(o.Order))
+	for i, lid := range o.Order {
+		t := g.TerminalByLID(lid)
+		if t < 0 || g.terminals[t].Switch < 0 {
+			return nil, fmt.Errorf("congestion: no port on a switch has LID %d", lid)
+		}
+		ends[i] = int32(t)
+	}
+	c := &Congestion{Pattern: o.Pattern, Endpoints: len(ends), Seed: o.Seed, Worst: -1, At: -1}
+	if len(ends) < 2 {
+		return c, nil
+	}
+	if o.Pattern == AllToAll {
+		return c, r.allToAll(ctx, c, o.Order)
+	}
+	c.Samples = o.Samples
+	if c.Samples <= 0 {
+		c.Samples = 1000
+	}
+	if o.Pattern == Shift {
+		c.Samples = min(c.Samples, len(ends)-1)
+	}
+	return c, r.sample(ctx, c, o.Order, ends)
+}
+
+// allToAll: all flows at once are the routes between the endpoints.
+func (r *Routes) allToAll(ctx context.Context, c *Congestion, lids []mad.LID) error {
+	g := r.graph
+	c.Samples = 1
+	v := &verification{g: g, on: make([]uint32, len(g.switches)), wanted: make([]bool, len(g.byLID))}
+	for _, lid := range lids {
+		v.wanted[lid] = true
+		s := g.terminals[g.byLID[lid]].Switch
+		if v.on[s]++; v.on[s] == 1 {
+			v.sources = append(v.sources, int32(s))
+		}
+	}
+	slices.Sort(v.sources)
+	lost := make([]int64, g.workers)
+	loads, err := r.loadOf(ctx, v, func(worker int, w *walk, lid mad.LID) {
+		for _, s := range v.sources {
+			if w.state[s] < 0 {
+				lost[worker] += int64(v.on[s])
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range lost {
+		c.Lost += n
+	}
+	s := spreadOf(loads)
+	c.Max, c.Mean, c.At, c.Worst = int(s.Max), float64(s.Max), s.Busiest, 0
+	return nil
+}
+
+// sampler is the scratch of a worker.
+type sampler struct {
+	load  []int32 // by channel
+	paths []int32 // channels of all flows, one after the other
+	ends  []int32 // where each ends in paths; -1: it does not arrive
+	to    []int32 // by place of the source: place of the destination, or -1
+}
+
+// sample counts the flows of each sample on its own.
+func (r *Routes) sample(ctx context.Context, c *Congestion, lids []mad.LID, terminals []int32) error {
+	type result struct {
+		max, at   int
+		bandwidth float64
+		flows     int
+		lost      int64
+	}
+	g := r.graph
+	results := make([]result, c.Samples)
+	workers := make([]sampler, g.workers)
+	err := g.each(ctx, c.Samples, func(worker, i int) {
+		x := &workers[worker]
+		if x.load == nil {
+			x.load, x.to = make([]int32, len(g.channels)), make([]int32, len(lids))
+		}
+		x.draw(c, i)
+		x.paths, x.ends = x.paths[:0], x.ends[:0]
+		res := &results[i]
+		res.at = -1
+		for from, to := range x.to {
+			if to >= 0 && int(to) != from {
+				x.ends = append(x.ends, x.follow(r, terminals[from], terminals[to], lids[to]))
+			}
+		}
+		begin := int32(0)
+		for _, end := range x.ends {
+			res.flows++
+			if end < 0 {
+				res.lost++
+				continue
+			}
+			most := int32(1) // hosts' own links
+			for _, ch := range x.paths[begin:end] {
+				most = max(most, x.load[ch])
+				if int(x.load[ch]) > res.max {
+					res.max, res.at = int(x.load[ch]), int(ch)
+				}
+			}
+			res.bandwidth += 1 / float64(most)
+			begin = end
+		}
+		for _, ch := range x.paths {
+			x.load[ch] = 0
+		}
+	})
+	if err != nil {
+		return err
+	}
+	flows, bandwidth, sum := 0, 0.0, 0
+	for i, res := range results {
+		if res.max > c.Max {
+			c.Max, c.At, c.Worst = res.max, res.at, i
+			if c.Pattern == Shift {
+				c.Worst = c.shift(i)
+			}
+		}
+		flows, bandwidth, sum, c.Lost = flows+res.flows, bandwidth+res.bandwidth, sum+res.max, c.Lost+res.lost
+	}
+	c.Mean = float64(sum) / float64(c.Samples)
+	if flows > 0 {
+		c.Bandwidth = bandwidth / float64(flows)
+	}
+	return nil
+}
+
+// shift is the distance of the i-th shift.
+func (c *Congestion) shift(i int) int { return 1 + i*(c.Endpoints-1)/c.Samples }
+
+// draw says who sends to whom in sample i.
+func (x *sampler) draw(c *Congestion, i int) {
+	n := len(x.to)
+	switch c.Pattern {
+	case Shift:
+		k := c.shift(i)
+		for from := range x.to {
+			x.to[from] = int32((from + k) % n)
+		}
+		return
+	}
+	random := rand.New(rand.NewPCG(c.Seed, uint64(i)))
+	for from := range x.to {
+		x.to[from] = int32(from)
+	}
+	random.Shuffle(n, func(a, b int) { x.to[a], x.to[b] = x.to[b], x.to[a] })
+	if c.Pattern == Bisection {
+		order := slices.Clone(x.to)
+		for j := range x.to {
+			x.to[j] = -1
+		}
+		for j := 0; j+1 < n; j += 2 {
+			x.to[order[j]], x.to[order[j+1]] = order[j+1], order[j]
+		}
+	}
+}
+
+// follow adds a flow to the loads, and its channels to paths; it returns where
+// these end. A flow that does not arrive is taken back.
+func (x *sampler) follow(r *Routes, from, to int32, lid mad.LID) int32 {
+	g := r.graph
+	begin := len(x.paths)
+	at := int32(g.terminals[from].Switch)
+	for range len(g.switches) {
+		target := g.target(at, r.lft[int(at)*r.stride+int(lid)])
+		if target >= 0 {
+			x.paths = append(x.paths, target)
+			at = g.chanTo[target]
+			continue
+		}
+		if target == -2-to {
+			for _, ch := range x.paths[begin:] {
+				x.load[ch]++
+			}
+			return int32(len(x.paths))
+		}
+		break
+	}
+	x.paths = x.paths[:begin]
+	return -1
+}

@@ -1,0 +1,215 @@
+package routing
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// GraphOptions say what of a fabric is seen, and how.
+type GraphOptions struct {
+	// Exclude leaves links out, each told by either of its ports.
+	Exclude func(*fabric.Port) bool
+	// Weight is what the link out of a switch's port counts, from 1; nil: 1.
+	Weight func(*fabric.Port) int
+	// PortOrder lists the ports of a switch that are to be preferred, best
+	// first; those it leaves out come after.
+	PortOrder func(*fabric.Node) []int
+	// Rules give terminals their classes; nil: DefaultRules.
+	Rules []Rule
+	// Workers is how many cores are used; 0: all. No result depends on it.
+	Workers int
+}
+
+// Graph is a fabric as algorithms want it. It does not change.
+type Graph struct {
+	fabric   *fabric.Fabric
+	switches []*fabric.Node
+	index    []int32 // switch by node id, or -1
+	notes    []string
+	workers  int
+
+	terminals []Terminal
+	byLID     []int32 // terminal by LID, or -1; up to the highest LID
+	dests     []dest  // of switch s: dests[destBase[s]:destBase[s+1]]
+	destBase  []int32
+
+	channels   []Channel // by switch, then port
+	chanTo     []int32   // Channel.To, close together
+	chanBase   []int32   // first channel of a switch, and the end
+	neighbours []Neighbour
+	nbrTo      []int32 // Neighbour.To, close together
+	nbrBack    []uint8 // Weight of the neighbour's links back, or 0
+	nbrBase    []int32
+	weighted   bool
+	order      [][]int16 // of switches that have a PortOrder: rank by port
+
+	// What a packet meets that leaves switch s by port p: targets[portBase[s]+p],
+	// a channel, or -2-t for terminal t, or noTarget.
+	targets  []int32
+	portBase []int32
+}
+
+const noTarget = -1
+
+// Terminal is where paths begin and end: a port that has LIDs.
+type Terminal struct {
+	Port   *fabric.Port
+	LID    mad.LID // the first
+	Count  int     // of LIDs, 1<<LMC
+	Switch int     // that it is on, or -1 where its cable leads to none
+	Out    uint8   // that switch's port to it; 0: it is the switch
+	Class  Class
+}
+
+// Channel is one direction of a link between two different switches.
+type Channel struct {
+	From, To       int32
+	Reverse        int32 // the channel of the other direction
+	Port, PeerPort uint8
+	Weight         uint8
+}
+
+// Neighbour is a switch that another has links to.
+type Neighbour struct {
+	To     int32
+	Weight uint8   // of the lightest link
+	Ports  []uint8 // of the lightest links, in order of preference
+}
+
+// dest is a LID, as its switch sees it.
+type dest struct {
+	lid      mad.LID
+	out      uint8
+	terminal int32
+}
+
+// NewGraph makes the graph of f over the links that are not down. What is odd
+// but no obstacle is in Notes.
+func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
+	g := &Graph{fabric: f, workers: o.Workers}
+	if g.workers <= 0 {
+		g.workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Rules == nil {
+		o.Rules = DefaultRules()
+	}
+	g.addSwitches()
+	usable := func(p *fabric.Port) bool {
+		q := p.Peer()
+		return q != nil && p.State() != mad.PortStateDown && q.State() != mad.PortStateDown &&
+			(o.Exclude == nil || !o.Exclude(p) && !o.Exclude(q))
+	}
+	if err := g.addChannels(usable, o.Weight); err != nil {
+		return nil, err
+	}
+	if o.PortOrder != nil {
+		g.order = make([][]int16, len(g.switches))
+		for s, n := range g.switches {
+			if err := g.setOrder(s, o.PortOrder(n)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	g.addNeighbours()
+	g.addTerminals(usable, o.Rules)
+	if !f.Complete() {
+		g.note("the fabric is incomplete (%s): nothing is known of what is not in it", f.Missing())
+	}
+	return g, nil
+}
+
+// Fabric is what g was made of.
+func (g *Graph) Fabric() *fabric.Fabric { return g.fabric }
+
+// Notes say what of the fabric is not in g, or other than in the fabric.
+func (g *Graph) Notes() []string { return g.notes }
+
+// Workers is the number of cores used.
+func (g *Graph) Workers() int { return g.workers }
+
+// Switches are all switches, by number.
+func (g *Graph) Switches() []*fabric.Node { return g.switches }
+
+// SwitchOf is the number of a switch, or -1.
+func (g *Graph) SwitchOf(n *fabric.Node) int { return int(g.index[n.ID()]) }
+
+// SwitchByGUID is the number of the switch with that node GUID, or -1.
+func (g *Graph) SwitchByGUID(guid mad.GUID) int {
+	s, ok := slices.BinarySearchFunc(g.switches, guid, func(n *fabric.Node, guid mad.GUID) int { return cmp.Compare(n.GUID(), guid) })
+	if !ok {
+		return -1
+	}
+	return s
+}
+
+// Terminals are all terminals, in the order of the fabric's ports.
+func (g *Graph) Terminals() []Terminal { return g.terminals }
+
+// TerminalByLID is the number of the terminal with that LID, or -1.
+func (g *Graph) TerminalByLID(lid mad.LID) int {
+	if int(lid) >= len(g.byLID) {
+		return -1
+	}
+	return int(g.byLID[lid])
+}
+
+// TerminalOf is the number of the terminal that p is or, of a switch's port,
+// belongs to, or -1.
+func (g *Graph) TerminalOf(p *fabric.Port) int {
+	if p.Node().IsSwitch() {
+		p = p.Node().Port(0)
+	}
+	t, ok := slices.BinarySearchFunc(g.terminals, p.ID(), func(t Terminal, id int) int { return cmp.Compare(t.Port.ID(), id) })
+	if !ok {
+		return -1
+	}
+	return t
+}
+
+// Top is the highest LID.
+func (g *Graph) Top() mad.LID { return mad.LID(len(g.byLID) - 1) }
+
+// Channels are all channels, by switch and port.
+func (g *Graph) Channels() []Channel { return g.channels }
+
+// ChannelOf is the number of the channel out of port p of a switch, or -1.
+func (g *Graph) ChannelOf(p *fabric.Port) int {
+	if s := g.SwitchOf(p.Node()); s >= 0 {
+		if t := g.targets[int(g.portBase[s])+p.Num()]; t >= 0 {
+			return int(t)
+		}
+	}
+	return -1
+}
+
+// ChannelPort is the port that channel c leaves by.
+func (g *Graph) ChannelPort(c int) *fabric.Port {
+	return g.switches[g.channels[c].From].Port(int(g.channels[c].Port))
+}
+
+// Neighbours are the switches next to s, by number.
+func (g *Graph) Neighbours(s int) []Neighbour { return g.neighbours[g.nbrBase[s]:g.nbrBase[s+1]] }
+
+// LIDs are all LIDs of terminals of class c that are on switches, in the order
+// of switches and their ports; of class 0, all.
+func (g *Graph) LIDs(c Class) []mad.LID {
+	var lids []mad.LID
+	for _, d := range g.dests {
+		if c == 0 || g.terminals[d.terminal].Class&c != 0 {
+			lids = append(lids, d.lid)
+		}
+	}
+	return lids
+}
+
+// destsOf are the LIDs on switch s, by port, then LID.
+func (g *Graph) destsOf(s int) []dest { return g.dests[g.destBase[s]:g.destBase[s+1]] }
+
+func (g *Graph) note(format string, args ...any) {
+	g.notes = append(g.notes, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,202 @@
+package routing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+func (g *Graph) addSwitches() {
+	nodes := g.fabric.Nodes()
+	g.index = slices.Repeat([]int32{-1}, len(nodes))
+	base := int32(0)
+	for i := range nodes {
+		if n := &nodes[i]; n.IsSwitch() {
+			g.index[i] = int32(len(g.switches))
+			g.switches = append(g.switches, n)
+			g.portBase = append(g.portBase, base)
+			base += int32(n.NumPorts()) + 1
+		}
+	}
+	g.portBase = append(g.portBase, base)
+	g.targets = slices.Repeat([]int32{noTarget}, int(base))
+}
+
+func (g *Graph) addChannels(usable func(*fabric.Port) bool, weight func(*fabric.Port) int) error {
+	for s, n := range g.switches {
+		g.chanBase = append(g.chanBase, int32(len(g.channels)))
+		for p := range n.Ports() {
+			if !usable(p) {
+				continue
+			}
+			to := g.SwitchOf(p.Peer().Node())
+			if to < 0 || to == s {
+				continue
+			}
+			c := Channel{From: int32(s), To: int32(to), Port: uint8(p.Num()), PeerPort: uint8(p.Peer().Num()), Weight: 1}
+			if weight != nil {
+				w := weight(p)
+				if w < 1 || w > maxDistance {
+					return fmt.Errorf("weight %d of %s: it must be from 1 to %d", w, p.Label(), maxDistance)
+				}
+				c.Weight = uint8(w)
+				g.weighted = g.weighted || w != 1
+			}
+			g.targets[int(g.portBase[s])+p.Num()] = int32(len(g.channels))
+			g.channels = append(g.channels, c)
+			g.chanTo = append(g.chanTo, c.To)
+		}
+	}
+	g.chanBase = append(g.chanBase, int32(len(g.channels)))
+	for i := range g.channels {
+		c := &g.channels[i]
+		c.Reverse = g.targets[g.portBase[c.To]+int32(c.PeerPort)]
+	}
+	return nil
+}
+
+func (g *Graph) setOrder(s int, ports []int) error {
+	if len(ports) == 0 {
+		return nil
+	}
+	n := g.switches[s]
+	rank := slices.Repeat([]int16{256}, n.NumPorts()+1)
+	for i, num := range ports {
+		if num < 1 || num > n.NumPorts() {
+			return fmt.Errorf("port order of %s: it has no port %d", n.Label(), num)
+		}
+		if rank[num] == 256 {
+			rank[num] = int16(i)
+		}
+	}
+	g.order[s] = rank
+	return nil
+}
+
+func (g *Graph) addNeighbours() {
+	ports := make([]uint8, 0, len(g.channels))
+	sorted := make([]int32, 0, maxPorts)
+	for s := range g.switches {
+		g.nbrBase = append(g.nbrBase, int32(len(g.neighbours)))
+		sorted = sorted[:0]
+		for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
+			sorted = append(sorted, c)
+		}
+		slices.SortFunc(sorted, func(i, j int32) int {
+			a, b := &g.channels[i], &g.channels[j]
+			return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.Weight, b.Weight), cmp.Compare(g.rank(s, a.Port), g.rank(s, b.Port)), cmp.Compare(a.Port, b.Port))
+		})
+		for i := 0; i < len(sorted); {
+			first := &g.channels[sorted[i]]
+			from := len(ports)
+			for ; i < len(sorted) && g.channels[sorted[i]].To == first.To; i++ {
+				if c := &g.channels[sorted[i]]; c.Weight == first.Weight {
+					ports = append(ports, c.Port)
+				}
+			}
+			g.nbrTo = append(g.nbrTo, first.To)
+			g.neighbours = append(g.neighbours, Neighbour{To: first.To, Weight: first.Weight, Ports: ports[from:len(ports):len(ports)]})
+		}
+	}
+	g.nbrBase = append(g.nbrBase, int32(len(g.neighbours)))
+	g.nbrBack = make([]uint8, len(g.neighbours))
+	for s := range g.switches {
+		for i := g.nbrBase[s]; i < g.nbrBase[s+1]; i++ {
+			back := g.Neighbours(int(g.nbrTo[i]))
+			if j, ok := slices.BinarySearchFunc(back, int32(s), func(n Neighbour, s int32) int { return cmp.Compare(n.To, s) }); ok {
+				g.nbrBack[i] = back[j].Weight
+			}
+		}
+	}
+}
+
+// rank is how port p of switch s stands in the PortOrder; 0 where there is none.
+func (g *Graph) rank(s int, p uint8) int16 {
+	if g.order == nil || g.order[s] == nil {
+		return 0
+	}
+	return g.order[s][p]
+}
+
+func (g *Graph) addTerminals(usable func(*fabric.Port) bool, rules []Rule) {
+	var none, astray int
+	for i := range g.fabric.Ports() {
+		p := &g.fabric.Ports()[i]
+		isSwitch := p.Node().IsSwitch()
+		if isSwitch && p.Num() > 0 || !isSwitch && p.Peer() == nil {
+			continue
+		}
+		t := Terminal{Port: p, LID: p.LID(), Count: 1 << p.LMC(), Switch: -1, Class: Classify(rules, p)}
+		switch {
+		case isSwitch:
+			t.Switch = g.SwitchOf(p.Node())
+		case usable(p) && p.Peer().Node().IsSwitch():
+			t.Switch, t.Out = g.SwitchOf(p.Peer().Node()), uint8(p.Peer().Num())
+		}
+		if t.LID == 0 {
+			none++
+		}
+		if t.Switch < 0 {
+			astray++
+		}
+		g.terminals = append(g.terminals, t)
+	}
+	switch {
+	case none == 0:
+	case none == len(g.terminals):
+		g.note("no port has a LID: they are numbered from 1, in the order of the fabric")
+		for i := range g.terminals {
+			g.terminals[i].LID = mad.LID(i + 1)
+			if i+1 > int(mad.MaxUnicastLID) {
+				g.terminals[i].LID = 0
+			}
+		}
+	default:
+		g.note("%d of %d ports have no LID: nothing is routed to them", none, len(g.terminals))
+	}
+	if astray > 0 {
+		g.note("%d ports of CAs and routers are on no switch", astray)
+	}
+	g.addLIDs()
+}
+
+func (g *Graph) addLIDs() {
+	g.byLID = append(g.byLID, -1)
+	of := make([][]dest, len(g.switches))
+	for i := range g.terminals {
+		t := &g.terminals[i]
+		if t.Out > 0 {
+			g.targets[g.portBase[t.Switch]+int32(t.Out)] = int32(-2 - i)
+		} else if t.Switch >= 0 {
+			g.targets[g.portBase[t.Switch]] = int32(-2 - i)
+		}
+		if t.LID == 0 {
+			t.Count = 0
+		}
+		t.Count = max(0, min(t.Count, int(mad.MaxUnicastLID)-int(t.LID)+1))
+		for j := range t.Count {
+			lid := int(t.LID) + j
+			for len(g.byLID) <= lid {
+				g.byLID = append(g.byLID, -1)
+			}
+			if other := g.byLID[lid]; other >= 0 {
+				g.note("LID %d of %s is that of %s too, which gets it", lid, t.Port.Label(), g.terminals[other].Port.Label())
+				t.Count = j
+				break
+			}
+			g.byLID[lid] = int32(i)
+			if t.Switch >= 0 {
+				of[t.Switch] = append(of[t.Switch], dest{mad.LID(lid), t.Out, int32(i)})
+			}
+		}
+	}
+	for _, d := range of {
+		slices.SortFunc(d, func(a, b dest) int { return cmp.Or(cmp.Compare(a.out, b.out), cmp.Compare(a.lid, b.lid)) })
+		g.destBase = append(g.destBase, int32(len(g.dests)))
+		g.dests = append(g.dests, d...)
+	}
+	g.destBase = append(g.destBase, int32(len(g.dests)))
+}

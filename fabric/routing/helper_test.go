@@ -1,0 +1,137 @@
+package routing
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+)
+
+// nets are those that the figures are given for. There are 1,620 switches and
+// 11,664 hosts in ft11664, the full tree of three levels of 36-port switches.
+// wide is as big as a subnet can be.
+var nets = map[string]string{
+	"ft648":   "pgft:m=18/36,w=1/18,p=1/1",
+	"ft1728":  "pgft:m=12/12/12,w=1/12/12,p=1/1/1",
+	"ft5832":  "pgft:m=18/18/18,w=1/18/18,p=1/1/1",
+	"ft11664": "pgft:m=18/18/36,w=1/18/18,p=1/1/1",
+	"wide":    "pgft:m=32/32/42,w=1/32/32,p=1/1/1",
+}
+
+// small are nets that everything is tried on: whole ones and ones with parts
+// missing.
+func small() []string {
+	list := []string{
+		"fattree:k=4,levels=3", "fattree:k=4,levels=4", "pgft:m=4/4,w=1/2,p=1/3", "pgft:m=3/4/2,w=1/2/3,p=1/1/2",
+		"ring:n=1,hosts=3", "ring:n=2", "ring:n=7,hosts=2", "mesh:dims=3/4,hosts=2", "mesh:dims=2/2/2/2,hosts=1", "torus:dims=4/4,hosts=2",
+		"torus:dims=5,hosts=1,links=2", "hyperx:dims=3/4,hosts=2", "dragonfly:a=4,p=2,h=1", "random:n=20,degree=4,hosts=2",
+	}
+	for seed := 1; seed <= 4; seed++ {
+		for _, kind := range []string{
+			"fattree:k=8,levels=2,remove_links=10%", "fattree:k=8,levels=3,remove_links=4%", "fattree:k=4,levels=4,remove_switches=3,remove_links=6%",
+			"pgft:m=4/4/4,w=1/2/2,p=1/2/3,remove_links=10%", "torus:dims=4/4,hosts=2,remove_links=4,remove_switches=1",
+			"hyperx:dims=4/4,hosts=1,remove_links=15%", "dragonfly:a=4,p=2,h=2,remove_links=10%,remove_switches=1",
+			"random:n=24,degree=3,hosts=2,remove_links=20%",
+		} {
+			list = append(list, fmt.Sprintf("%s,seed=%d", kind, seed))
+		}
+	}
+	return list
+}
+
+func topology(t testing.TB, spec string) *fabric.Fabric {
+	t.Helper()
+	if s, ok := nets[spec]; ok {
+		spec = s
+	}
+	f, _, err := sim.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func graph(t testing.TB, spec string, o GraphOptions) *Graph {
+	t.Helper()
+	g, err := NewGraph(topology(t, spec), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func compute(t testing.TB, g *Graph, engine string, o Options) *Routes {
+	t.Helper()
+	r, err := Compute(t.Context(), g, engine, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func verify(t testing.TB, r *Routes, o VerifyOptions) *Verdict {
+	t.Helper()
+	v, err := r.Verify(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// named is the number of the switch of that name.
+func named(t testing.TB, g *Graph, name string) int {
+	t.Helper()
+	s := slices.IndexFunc(g.switches, func(n *fabric.Node) bool { return n.Name() == name })
+	if s < 0 {
+		t.Fatalf("no switch %q", name)
+	}
+	return s
+}
+
+// lidOf is the first LID of the node of that name.
+func lidOf(t testing.TB, g *Graph, name string) mad.LID {
+	t.Helper()
+	for _, term := range g.terminals {
+		if term.Port.Node().Name() == name {
+			return term.LID
+		}
+	}
+	t.Fatalf("no node %q", name)
+	return 0
+}
+
+// shuffled is f with other GUIDs, and cables in other ports of switches.
+func shuffled(t testing.TB, f *fabric.Fabric, seed uint64) *fabric.Fabric {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 0))
+	b := fabric.NewBuilder()
+	guids := random.Perm(len(f.Nodes()))
+	var ports [][]int
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		info := *n.Info()
+		info.NodeGUID = mad.GUID(guids[i] + 1)
+		b.AddNode(fabric.NodeSpec{Info: info, Name: n.Name()})
+		order := []int{0}
+		for _, p := range random.Perm(n.NumPorts()) {
+			order = append(order, p+1)
+		}
+		if !n.IsSwitch() {
+			slices.Sort(order)
+		}
+		ports = append(ports, order)
+	}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		if q := p.Peer(); q != nil && q.ID() > p.ID() {
+			if err := b.Link(p.Node().ID(), ports[p.Node().ID()][p.Num()], q.Node().ID(), ports[q.Node().ID()][q.Num()]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return b.Build()
+}

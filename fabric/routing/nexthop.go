@@ -1,0 +1,185 @@
+package routing
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+	lows  = 0x7f7f7f7f7f7f7f7f
+)
+
+// nextHops are, of one switch, the neighbours that are one step nearer to each
+// destination: bit i%8 of sets[i/8*stride+d] is neighbour i.
+//
+// They are found for eight destinations at a time, in the bytes of a word: 30
+// instructions an entry of the distances, where a plain loop takes three times
+// as many.
+type nextHops struct {
+	hops *Hops
+	s    int
+	sets []uint8
+	list portList
+}
+
+// load computes them for switch s.
+func (x *nextHops) load(h *Hops, s int) {
+	g := h.graph
+	first, last := int(g.nbrBase[s]), int(g.nbrBase[s+1])
+	x.hops, x.s = h, s
+	x.list.forget()
+	size := (last - first + 7) / 8 * h.stride
+	if cap(x.sets) < size {
+		x.sets = make([]uint8, size)
+	}
+	x.sets = x.sets[:size]
+	own := h.row(s)
+	var rows [8][]uint8
+	var weights, ups, downs [8]uint64
+	for i := first; i < last; i += 8 {
+		n := min(8, last-i)
+		for j := range n {
+			rows[j] = h.row(int(g.nbrTo[i+j]))[:len(own)]
+			weights[j] = uint64(g.neighbours[i+j].Weight) * ones
+			// What the marks of both ends must be, where they matter at all.
+			ups[j], downs[j] = 0, 0
+			if h.up != nil && h.up[i+j] {
+				ups[j] = highs
+			} else if h.up != nil {
+				downs[j] = highs
+			}
+		}
+		set := x.sets[(i-first)/8*h.stride:][:len(own)]
+		for d := 0; d < len(own); d += 8 {
+			a := binary.LittleEndian.Uint64(own[d:])
+			acc := uint64(0)
+			for j := range n {
+				b := binary.LittleEndian.Uint64(rows[j][d:])
+				differ := (a & lows) ^ (b&lows + weights[j]) // high bit: a sum beyond 127
+				differ |= differ&lows + lows
+				// Up: the own mark must be set. Down: both must be clear.
+				differ |= ups[j]&^a | downs[j]&(a|b)
+				acc |= ^differ & highs >> 7 << j
+			}
+			binary.LittleEndian.PutUint64(set[d:], acc)
+		}
+	}
+}
+
+// ports are the ports towards d, in order of preference: the first ones to each
+// neighbour, then the second ones. same: they are those of the last call.
+func (x *nextHops) ports(d int) (ports []uint8, same bool) {
+	if x.same(d) {
+		return x.list.ports, true
+	}
+	x.list.known = true
+	x.list.last = x.list.last[:0]
+	if x.hops.d[x.s*x.hops.stride+d] != farAway {
+		for at := d; at < len(x.sets); at += x.hops.stride {
+			x.list.last = append(x.list.last, x.sets[at])
+		}
+	}
+	x.expand()
+	return x.list.ports, false
+}
+
+// same: the next hops to d are those of the last destination.
+func (x *nextHops) same(d int) bool {
+	if !x.list.known || x.hops.d[x.s*x.hops.stride+d] == farAway {
+		return x.list.known && len(x.list.last) == 0
+	}
+	at := d
+	for _, set := range x.list.last {
+		if x.sets[at] != set {
+			return false
+		}
+		at += x.hops.stride
+	}
+	return at >= len(x.sets)
+}
+
+// portList remembers the ports of the last destination: the next one often has
+// the same.
+type portList struct {
+	last   []uint8 // its sets
+	known  bool
+	ports  []uint8
+	groups []Neighbour // that they lead to
+	slots  []int16     // of DModK
+}
+
+func (l *portList) forget() { l.known = false }
+
+// expand lists the ports of the neighbours in list.last.
+func (x *nextHops) expand() {
+	g, l := x.hops.graph, &x.list
+	l.ports, l.groups = l.ports[:0], l.groups[:0]
+	nbrs := g.Neighbours(x.s)
+	most := 0
+	for i, set := range l.last {
+		for ; set != 0; set &= set - 1 {
+			n := nbrs[i*8+bits.TrailingZeros8(set)]
+			l.groups = append(l.groups, n)
+			most = max(most, len(n.Ports))
+		}
+	}
+	if place := x.hops.place; place != nil {
+		slices.SortFunc(l.groups, func(m, n Neighbour) int { return cmp.Compare(place[m.To], place[n.To]) })
+	}
+	for k := range most {
+		for _, n := range l.groups {
+			if k < len(n.Ports) {
+				l.ports = append(l.ports, n.Ports[k])
+			}
+		}
+	}
+	if g.order != nil && g.order[x.s] != nil {
+		slices.SortStableFunc(l.ports, func(p, q uint8) int { return int(g.order[x.s][p]) - int(g.order[x.s][q]) })
+		slices.SortStableFunc(l.groups, func(m, n Neighbour) int {
+			return int(g.order[x.s][m.Ports[0]]) - int(g.order[x.s][n.Ports[0]])
+		})
+	}
+}
+
+// leadsOn: port out of switch s leads a step nearer to d; all ways are allowed.
+func (h *Hops) leadsOn(s, d int, out uint8) bool {
+	c := h.graph.target(int32(s), out)
+	if c < 0 {
+		return false
+	}
+	to := h.graph.channels[c]
+	return h.d[int(to.To)*h.stride+d]+to.Weight == h.d[s*h.stride+d]
+}
+
+// Next are the ports of switch s that lead one step nearer to switch d, in
+// order of preference; none where s is d, or there is no way.
+func (h *Hops) Next(s, d int) []uint8 {
+	var x nextHops
+	g := h.graph
+	own := h.d[s*h.stride+d]
+	if s == d || own == farAway {
+		return nil
+	}
+	var set uint8
+	for i, n := range g.Neighbours(s) {
+		far := h.d[int(n.To)*h.stride+d]
+		up := h.up != nil && h.up[int(g.nbrBase[s])+i]
+		switch {
+		case far == farAway || far&^viaUp+n.Weight != own&^viaUp:
+		case up && own&viaUp == 0, h.up != nil && !up && (own|far)&viaUp != 0:
+		default:
+			set |= 1 << (i % 8)
+		}
+		if i%8 == 7 || i == len(g.Neighbours(s))-1 {
+			x.list.last = append(x.list.last, set)
+			set = 0
+		}
+	}
+	x.hops, x.s = h, s
+	x.expand()
+	return x.list.ports
+}

@@ -1,0 +1,149 @@
+package routing
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// connected tells whether all CAs of g are in one part.
+func connected(t testing.TB, g *Graph) bool {
+	t.Helper()
+	h, err := g.Hops(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	on, first := g.endpointsOn(), -1
+	for s := range g.switches {
+		if on[s] > 0 {
+			if first < 0 {
+				first = s
+			}
+			if h.Distance(first, s) < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// TestEngines: every table is complete where the network is connected, for
+// CAs and for the switches' own packets; minimal and without credit loops where
+// its engine says so.
+func TestEngines(t *testing.T) {
+	applied := map[string]int{}
+	for _, spec := range small() {
+		g := graph(t, spec, GraphOptions{})
+		whole := connected(t, g)
+		for _, e := range Engines() {
+			r, err := Compute(t.Context(), g, e.Name, Options{Given: NewRoutes(g, 0)})
+			if p := new(Precondition); errors.As(err, &p) {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s, %s: %v", spec, e.Name, err)
+			}
+			if e.Name == "file" {
+				continue
+			}
+			applied[e.Name]++
+			v := verify(t, r, VerifyOptions{})
+			if whole && v.Unreachable > 0 || v.Loops > 0 {
+				t.Errorf("%s, %s: %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, v.Unreachable, v.Loops, v.Broken)
+			}
+			if e.Minimal && len(v.Detours) > 1 {
+				t.Errorf("%s, %s: detours %v", spec, e.Name, v.Detours)
+			}
+			if e.Acyclic && !v.Acyclic {
+				t.Errorf("%s, %s: a credit loop:\n%s", spec, e.Name, Walk(v.Cycle))
+			}
+			if all := verify(t, r, VerifyOptions{Endpoints: ^Class(0)}); whole && all.Unreachable > 0 && len(r.Notes) == 0 || all.Loops > 0 {
+				t.Errorf("%s, %s: with switches, %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, all.Unreachable, all.Loops, all.Broken)
+			}
+		}
+	}
+	for _, e := range Engines() {
+		if e.Name != "file" && applied[e.Name] < 15 {
+			t.Errorf("%s applied to %d nets only", e.Name, applied[e.Name])
+		}
+	}
+}
+
+// TestWorkers: the same bytes from any number of workers.
+func TestWorkers(t *testing.T) {
+	for _, spec := range []string{"fattree:k=8,levels=3,remove_links=5%", "random:n=70,degree=5,hosts=3", "torus:dims=4/4/5,hosts=2,remove_switches=2"} {
+		type outcome struct {
+			tables  []uint8
+			verdict *Verdict
+			balance *Balance
+			traffic []*Congestion
+			failure []LinkFailure
+		}
+		want := map[string]outcome{}
+		for _, workers := range []int{1, 2, 7} {
+			g := graph(t, spec, GraphOptions{Workers: workers})
+			for _, e := range Engines() {
+				for _, policy := range append([]string{""}, Policies()...) {
+					if policy != "" && !slices.Contains(e.Heeds, "policy") {
+						continue
+					}
+					r, err := Compute(t.Context(), g, e.Name, Options{Policy: policy, Seed: 3})
+					if err != nil {
+						continue
+					}
+					o := outcome{tables: r.lft, verdict: verify(t, r, VerifyOptions{})}
+					if o.balance, err = r.Balance(t.Context(), 0); err != nil {
+						t.Fatal(err)
+					}
+					for _, p := range Patterns() {
+						c, err := r.Congestion(t.Context(), CongestionOptions{Pattern: p, Samples: 20, Seed: 5})
+						if err != nil {
+							t.Fatal(err)
+						}
+						o.traffic = append(o.traffic, c)
+					}
+					if o.failure, err = r.FailEachLink(t.Context(), 0); err != nil {
+						t.Fatal(err)
+					}
+					for i := range o.failure { // ports of another fabric
+						o.failure[i].Port = nil
+					}
+					name := e.Name + " " + policy
+					if workers == 1 {
+						want[name] = o
+						continue
+					}
+					w := want[name]
+					if !slices.Equal(w.tables, o.tables) {
+						t.Errorf("%s, %s: other tables from %d workers", spec, name, workers)
+					}
+					if !sameVerdict(w.verdict, o.verdict) {
+						t.Errorf("%s, %s: other verdicts from %d workers:\n%+v\n%+v", spec, name, workers, w.verdict, o.verdict)
+					}
+					if w.balance.Routes != o.balance.Routes || w.balance.LIDs != o.balance.LIDs || !slices.Equal(w.balance.PerChannel, o.balance.PerChannel) {
+						t.Errorf("%s, %s: other balance from %d workers", spec, name, workers)
+					}
+					for i := range w.traffic {
+						if *w.traffic[i] != *o.traffic[i] {
+							t.Errorf("%s, %s: other congestion from %d workers: %+v, %+v", spec, name, workers, w.traffic[i], o.traffic[i])
+						}
+					}
+					if !slices.Equal(w.failure, o.failure) {
+						t.Errorf("%s, %s: other failures from %d workers", spec, name, workers)
+					}
+				}
+			}
+		}
+	}
+}
+
+func sameVerdict(v, w *Verdict) bool {
+	broken := func(v *Verdict) (s []string) {
+		for _, b := range v.Broken {
+			s = append(s, b.From.Name()+b.Why)
+		}
+		return s
+	}
+	return v.Unreachable == w.Unreachable && v.Acyclic == w.Acyclic && Walk(v.Cycle) == Walk(w.Cycle) && v.Waits == w.Waits && v.Channels == w.Channels &&
+		slices.Equal(v.Hops, w.Hops) && slices.Equal(v.Detours, w.Detours) && slices.Equal(broken(v), broken(w))
+}

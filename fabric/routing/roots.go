@@ -1,0 +1,112 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// RootMethods are the ways of FindRoots.
+func RootMethods() []string { return []string{"color", "farthest", "histogram", "center"} }
+
+// FindRoots finds the switches at the top of a tree. All but the last way fail
+// where there is no top, and say why.
+//
+//	color      switches are coloured by their distance from compute nodes;
+//	           roots are those without a link to a farther colour. Aggregation
+//	           nodes do not count, nor links within a colour are allowed.
+//	farthest   those farthest from compute nodes
+//	histogram  those with nearly all CAs at one distance, as OpenSM does it:
+//	           more than 90% at one, none but that with more than 5%
+//	center     the one switch with the shortest ways to CAs and routers
+func (g *Graph) FindRoots(ctx context.Context, method string) ([]int, error) {
+	switch method {
+	case "color", "farthest":
+		l := g.levels()
+		if err := l.check(); err != nil {
+			return nil, fmt.Errorf("roots by %s: %w", method, err)
+		}
+		var roots []int
+		for s, level := range l.level {
+			top := level == l.height-1
+			if method == "color" {
+				top = !slices.ContainsFunc(g.Neighbours(s), func(n Neighbour) bool { return l.level[n.To] > level })
+			}
+			if top {
+				roots = append(roots, s)
+			}
+		}
+		return roots, nil
+	case "histogram":
+		return g.histogramRoots(ctx)
+	case "center":
+		return g.center(ctx)
+	}
+	return nil, fmt.Errorf("no way %q to find roots; there are %s", method, strings.Join(RootMethods(), ", "))
+}
+
+func (g *Graph) histogramRoots(ctx context.Context) ([]int, error) {
+	h, err := g.Hops(ctx)
+	if err != nil {
+		return nil, err
+	}
+	on, all := make([]int, len(g.switches)), 0
+	for _, t := range g.terminals {
+		if t.Switch >= 0 && t.Out > 0 {
+			on[t.Switch]++
+			all++
+		}
+	}
+	var roots []int
+	for s := range g.switches {
+		var count [maxDistance + 1]int
+		for d, n := range on {
+			if x := h.Distance(s, d); x >= 0 {
+				count[x] += n
+			}
+		}
+		many, some := 0, 0
+		for _, n := range count {
+			if 10*n > 9*all {
+				many++
+			}
+			if 20*n > all {
+				some++
+			}
+		}
+		if many == 1 && some == 1 {
+			roots = append(roots, s)
+		}
+	}
+	if len(roots) == 0 {
+		return nil, fmt.Errorf("roots by histogram: no switch has more than 90%% of the %d CA ports at one distance and no other 5%%", all)
+	}
+	return roots, nil
+}
+
+func (g *Graph) center(ctx context.Context) ([]int, error) {
+	h, err := g.Hops(ctx)
+	if err != nil {
+		return nil, err
+	}
+	on := g.endpointsOn()
+	best, at := int64(-1), -1
+	for s := range g.switches {
+		sum := int64(0)
+		for d, n := range on {
+			if x := h.Distance(s, d); x >= 0 {
+				sum += n * int64(x)
+			} else {
+				sum += n * 2 * maxDistance
+			}
+		}
+		if at < 0 || sum < best {
+			best, at = sum, s
+		}
+	}
+	if at < 0 {
+		return nil, fmt.Errorf("roots by center: there is no switch")
+	}
+	return []int{at}, nil
+}

@@ -1,0 +1,224 @@
+package routing
+
+import (
+	"fmt"
+	"slices"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// NoPort is the entry of a LID that is dropped.
+const NoPort = fabric.NoPort
+
+// block is the number of entries that are read and written at once.
+const block = fabric.LFTBlock
+
+// Routes are the forwarding tables of all switches of a graph, the service
+// level each path has, and the virtual lane each service level gets. An entry
+// is a byte, a switch's entries are in a row.
+type Routes struct {
+	// Engine says what made them: "ftree".
+	Engine string
+	// Notes say what whoever made them had to decide.
+	Notes []string
+	// SL and SL2VL are nil where all paths have SL 0 and VL 0.
+	SL    *SL
+	SL2VL *SL2VL
+
+	graph  *Graph
+	top    mad.LID
+	stride int // a row's entries, filled up to whole blocks
+	lft    []uint8
+	left   int // entries that complete could not give
+}
+
+// NewRoutes makes tables that drop everything, for LIDs up to top, or to the
+// graph's highest where that is higher.
+func NewRoutes(g *Graph, top mad.LID) *Routes {
+	top = max(top, g.Top())
+	r := &Routes{graph: g, top: top, stride: (int(top)/block + 1) * block}
+	r.lft = slices.Repeat([]uint8{NoPort}, r.stride*len(g.switches))
+	return r
+}
+
+// Graph is what r is of.
+func (r *Routes) Graph() *Graph { return r.graph }
+
+// Top is the last LID of every row.
+func (r *Routes) Top() mad.LID { return r.top }
+
+// Row is the table of switch s, by LID from 0 to Top. It is r's own: writing to
+// it changes r.
+func (r *Routes) Row(s int) Row {
+	at := s * r.stride
+	return Row(r.lft[at : at+int(r.top)+1 : at+int(r.top)+1])
+}
+
+// Clone is a copy that shares nothing that may be written to.
+func (r *Routes) Clone() *Routes {
+	c := *r
+	c.lft, c.Notes = slices.Clone(r.lft), slices.Clone(r.Notes)
+	c.SL, c.SL2VL = r.SL.clone(), r.SL2VL.clone()
+	return &c
+}
+
+// On is r for another graph of the same subnet, such as one with a link less.
+// Switches are known again by their GUIDs, and terminals by their LIDs; new
+// switches drop everything.
+func (r *Routes) On(g *Graph) *Routes {
+	if g == r.graph {
+		return r.Clone()
+	}
+	o := NewRoutes(g, r.top)
+	o.Engine = r.Engine
+	if r.SL != nil {
+		o.SL = &SL{Dest: slices.Clone(r.SL.Dest)}
+	}
+	if r.SL != nil && r.SL.Pair != nil {
+		o.SL.Pair = make([][]uint8, len(g.terminals))
+		for i, t := range g.terminals {
+			if from := r.graph.TerminalByLID(t.LID); from >= 0 && from < len(r.SL.Pair) {
+				o.SL.Pair[i] = slices.Clone(r.SL.Pair[from])
+			}
+		}
+	}
+	if r.SL2VL != nil {
+		o.SL2VL = NewSL2VL(g)
+	}
+	for s, n := range g.switches {
+		from := r.graph.SwitchByGUID(n.GUID())
+		if from < 0 {
+			continue
+		}
+		copy(o.Row(s), r.Row(from))
+		if o.SL2VL != nil && r.SL2VL.tables != nil && r.graph.switches[from].NumPorts() == n.NumPorts() {
+			o.SL2VL.tables[s] = slices.Clone(r.SL2VL.tables[from])
+		}
+	}
+	return o
+}
+
+// seenOn is On, to be read only: it may share r's tables.
+func (r *Routes) seenOn(g *Graph) *Routes {
+	guid := func(a, b *fabric.Node) bool { return a.GUID() == b.GUID() }
+	switch {
+	case r == nil || g == r.graph:
+		return r
+	case r.SL != nil || r.SL2VL != nil || r.top < g.Top() || !slices.EqualFunc(r.graph.switches, g.switches, guid):
+		return r.On(g)
+	}
+	o := *r
+	o.graph = g
+	return &o
+}
+
+// Entries is the number of LIDs with a port, over all switches.
+func (r *Routes) Entries() int {
+	n := 0
+	for _, p := range r.lft {
+		if p != NoPort {
+			n++
+		}
+	}
+	return n
+}
+
+// SL are the service levels of paths.
+type SL struct {
+	// Dest are those of paths to each LID; LIDs beyond its end have SL 0.
+	Dest []uint8
+	// Pair, where it is not nil, has for each terminal that paths begin at
+	// those by LID, or nil where Dest is to be asked.
+	Pair [][]uint8
+}
+
+// Of is the service level of paths from terminal t to lid.
+func (l *SL) Of(t int, lid mad.LID) uint8 {
+	switch {
+	case l == nil:
+	case t < len(l.Pair) && int(lid) < len(l.Pair[t]):
+		return l.Pair[t][lid]
+	case int(lid) < len(l.Dest):
+		return l.Dest[lid]
+	}
+	return 0
+}
+
+// Any: some path has another service level than 0. OpenSM's engine file gives
+// none of these out: its PathRecords go by its own rules.
+func (l *SL) Any() bool {
+	if l == nil {
+		return false
+	}
+	other := func(sl uint8) bool { return sl != 0 }
+	return slices.ContainsFunc(l.Dest, other) || slices.ContainsFunc(l.Pair, func(row []uint8) bool { return slices.ContainsFunc(row, other) })
+}
+
+func (l *SL) clone() *SL {
+	if l == nil {
+		return nil
+	}
+	c := &SL{Dest: slices.Clone(l.Dest), Pair: slices.Clone(l.Pair)}
+	for i := range c.Pair {
+		c.Pair[i] = slices.Clone(c.Pair[i])
+	}
+	return c
+}
+
+// SL2VL are the virtual lanes that switches give service levels. The zero
+// value gives SL n VL n.
+type SL2VL struct {
+	graph  *Graph
+	tables [][]uint8 // by switch: by port in, port out, SL
+}
+
+// DropVL is the lane of packets that are to be dropped (IBA 7.6.6).
+const DropVL = 15
+
+// NewSL2VL makes tables that give SL n VL n.
+func NewSL2VL(g *Graph) *SL2VL { return &SL2VL{g, make([][]uint8, len(g.switches))} }
+
+// VL is the lane of a packet of service level sl that comes in at port in (0:
+// from the switch itself) and goes out at port out of switch s.
+func (v *SL2VL) VL(s int, in, out, sl uint8) uint8 {
+	if v == nil {
+		return 0
+	}
+	if v.tables == nil || v.tables[s] == nil {
+		return sl
+	}
+	return v.tables[s][v.at(s, in, out)+int(sl&15)]
+}
+
+// Set says which lanes the 16 service levels get from one port to another.
+func (v *SL2VL) Set(s int, in, out uint8, vls [16]uint8) error {
+	n := v.graph.switches[s]
+	if int(max(in, out)) > n.NumPorts() {
+		return fmt.Errorf("%s has ports 0..%d, not %d", n.Label(), n.NumPorts(), max(in, out))
+	}
+	if v.tables[s] == nil {
+		ports := n.NumPorts() + 1
+		v.tables[s] = make([]uint8, ports*ports*16)
+		for i := range v.tables[s] {
+			v.tables[s][i] = uint8(i % 16)
+		}
+	}
+	copy(v.tables[s][v.at(s, in, out):], vls[:])
+	return nil
+}
+
+func (v *SL2VL) at(s int, in, out uint8) int {
+	return (int(in)*(v.graph.switches[s].NumPorts()+1) + int(out)) * 16
+}
+
+func (v *SL2VL) clone() *SL2VL {
+	if v == nil {
+		return nil
+	}
+	c := &SL2VL{v.graph, slices.Clone(v.tables)}
+	for i := range c.tables {
+		c.tables[i] = slices.Clone(c.tables[i])
+	}
+	return c
+}

@@ -1,0 +1,127 @@
+package routing
+
+import (
+	"fmt"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Hop is a switch on a path. In and Out are ports; In is 0 where the path
+// begins at the switch itself, Out where it ends there.
+type Hop struct {
+	Switch  int
+	In, Out uint8
+	VL      uint8 // on the link out
+}
+
+// Path is where packets from a terminal to a LID go.
+type Path struct {
+	From int // terminal
+	LID  mad.LID
+	SL   uint8
+	Hops []Hop
+	// Broken says why the path does not get there, and is "" if it does.
+	Broken string
+
+	routes *Routes
+}
+
+// Trace follows packets from LID src to LID dst. The error says that there is
+// nothing to follow; a path that fails on its way is no error.
+func (r *Routes) Trace(src, dst mad.LID) (*Path, error) {
+	g := r.graph
+	from, to := g.TerminalByLID(src), g.TerminalByLID(dst)
+	for _, end := range []struct {
+		lid      mad.LID
+		terminal int
+	}{{src, from}, {dst, to}} {
+		if end.terminal < 0 {
+			return nil, fmt.Errorf("trace: no port has LID %d; the highest is %d", end.lid, g.Top())
+		}
+	}
+	t := &g.terminals[from]
+	p := &Path{From: from, LID: dst, SL: r.SL.Of(from, dst), routes: r}
+	if from == to {
+		return p, nil
+	}
+	if t.Switch < 0 {
+		p.Broken = t.Port.Label() + " is on no switch"
+		return p, nil
+	}
+	at, in := int32(t.Switch), t.Out
+	for range len(g.switches) + 1 {
+		out := r.Row(int(at)).Port(dst)
+		h := Hop{Switch: int(at), In: in, Out: out, VL: r.SL2VL.VL(int(at), in, min(out, uint8(g.switches[at].NumPorts())), p.SL)}
+		p.Hops = append(p.Hops, h)
+		target := g.target(at, out)
+		switch {
+		case target == int32(-2-to):
+			return p, nil
+		case target < 0:
+			p.Broken = r.deadEnd(int(at), out, dst)
+			return p, nil
+		case h.VL == DropVL && r.SL2VL != nil:
+			p.Broken = fmt.Sprintf("%s drops SL %d from port %d to port %d", g.switches[at].Label(), p.SL, in, out)
+			return p, nil
+		}
+		c := &g.channels[target]
+		at, in = c.To, c.PeerPort
+	}
+	p.Broken = "goes round in circles"
+	return p, nil
+}
+
+// target is what a packet meets that leaves switch s by port p.
+func (g *Graph) target(s int32, p uint8) int32 {
+	if at := g.portBase[s] + int32(p); at < g.portBase[s+1] {
+		return g.targets[at]
+	}
+	return noTarget
+}
+
+// deadEnd says why port out of a switch is no way to lid.
+func (r *Routes) deadEnd(s int, out uint8, lid mad.LID) string {
+	n := r.graph.switches[s]
+	switch target := r.graph.target(int32(s), out); {
+	case out == NoPort:
+		return fmt.Sprintf("%s drops LID %d", n.Label(), lid)
+	case int(out) > n.NumPorts():
+		return fmt.Sprintf("%s sends LID %d to port %d, which it does not have", n.Label(), lid, out)
+	case target <= -2:
+		return fmt.Sprintf("%s sends LID %d to %s, which has another LID", n.Label(), lid, r.graph.terminals[-2-target].Port.Label())
+	}
+	return fmt.Sprintf("%s sends LID %d to port %d, which has no link", n.Label(), lid, out)
+}
+
+// Ports are all ports on the path, in order.
+func (p *Path) Ports() []*fabric.Port {
+	g := p.routes.graph
+	ports := []*fabric.Port{g.terminals[p.From].Port}
+	for _, h := range p.Hops {
+		n := g.switches[h.Switch]
+		if in := n.Port(int(h.In)); in != ports[len(ports)-1] {
+			ports = append(ports, in)
+		}
+		if out := n.Port(int(h.Out)); out != nil && h.Out > 0 {
+			ports = append(ports, out)
+		}
+	}
+	if t := g.TerminalByLID(p.LID); p.Broken == "" && g.terminals[t].Port != ports[len(ports)-1] && g.terminals[t].Out > 0 {
+		ports = append(ports, g.terminals[t].Port)
+	}
+	return ports
+}
+
+// String is a line a port: "leaf-1/3".
+func (p *Path) String() string {
+	var b strings.Builder
+	for _, port := range p.Ports() {
+		b.WriteString(port.Name() + "\n")
+	}
+	if p.Broken != "" {
+		b.WriteString(p.Broken + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,167 @@
+package routing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Verdict says whether packets arrive, and whether they may deadlock.
+type Verdict struct {
+	Policy      string  // what was judged: "static forwarding tables, SL 0"
+	Endpoints   string  // between which ports
+	Terminals   int     // as many
+	Pairs       int64   // of a port and a LID of another
+	Unreachable int64   // pairs that must reach each other, and do not
+	Excused     int64   // pairs that do not, but need not
+	Loops       int64   // pairs whose packets go round in circles
+	Acyclic     bool    // no credit loop
+	Cycle       []Wait  // a credit loop, if there is one
+	Channels    int     // that paths take, counted for each virtual lane
+	Waits       int     // edges of the channel dependency graph
+	MaxHops     int     // links on the longest path that arrives, those of CAs too
+	Hops        []int64 // pairs by the links between them
+	// Detours are pairs by how many links more than necessary they take.
+	Detours []int64
+	Broken  []Broken // examples of pairs that do not reach each other
+	Notes   []string
+}
+
+// OK: all that must arrive does, and cannot deadlock.
+func (v *Verdict) OK() bool { return v.Unreachable == 0 && v.Loops == 0 && v.Acyclic }
+
+// Wait is a step of a credit loop: packets that hold the link out of Port, on
+// virtual lane VL, wait for the link of the next step. LID is one of those that
+// such packets go to.
+type Wait struct {
+	Port *fabric.Port
+	VL   uint8
+	LID  mad.LID
+}
+
+// Broken is a pair that does not reach each other.
+type Broken struct {
+	From *fabric.Port
+	LID  mad.LID
+	Why  string
+
+	terminal int32
+}
+
+// Walk is a credit loop in words, a line a link.
+func Walk(cycle []Wait) string {
+	var b strings.Builder
+	for _, w := range cycle {
+		fmt.Fprintf(&b, "%s -> %s, VL %d, to LID %d\n", w.Port.Name(), w.Port.Peer().Name(), w.VL, w.LID)
+	}
+	return b.String()
+}
+
+// sum puts together what the workers found.
+func (v *verification) sum(r *Routes) *Verdict {
+	s := &Verdict{Terminals: v.all}
+	graph := newCDG(v.g, v.lanes)
+	for i := range v.workers {
+		f := &v.workers[i]
+		if f.graph == nil {
+			continue
+		}
+		graph.union(f.graph)
+		for hops, n := range f.hops {
+			s.Hops = grow(s.Hops, hops)
+			s.Hops[hops] += n
+		}
+		for detour, n := range f.detours {
+			s.Detours = grow(s.Detours, detour)
+			s.Detours[detour] += n
+		}
+		s.Unreachable += f.lost
+		s.Excused += f.excused
+		s.Loops += f.loops
+		s.Broken = append(s.Broken, f.broken...)
+	}
+	slices.SortFunc(s.Broken, func(a, b Broken) int { return cmp.Or(cmp.Compare(a.LID, b.LID), cmp.Compare(a.terminal, b.terminal)) })
+	s.Broken = s.Broken[:min(len(s.Broken), v.o.Examples)]
+	s.MaxHops = max(0, len(s.Hops)-1)
+	s.Pairs = s.Unreachable + s.Excused
+	for _, n := range s.Hops {
+		s.Pairs += n
+	}
+	s.Channels, s.Waits = graph.size()
+	cycle := graph.cycle()
+	s.Acyclic = cycle == nil
+	for i, at := range cycle {
+		c := int(at) / v.lanes
+		next := cycle[(i+1)%len(cycle)]
+		s.Cycle = append(s.Cycle, Wait{Port: v.g.ChannelPort(c), VL: uint8(int(at) % v.lanes), LID: v.example(r, c, int(next)/v.lanes)})
+	}
+	s.Endpoints = v.describe()
+	s.Notes = append(slices.Clone(v.g.notes), r.Notes...)
+	if r.SL.Any() {
+		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone")
+	}
+	if v.all == 0 {
+		s.Notes = append(s.Notes, "there is no endpoint: nothing was judged")
+	}
+	return s
+}
+
+// example is the first LID whose packets come through channels c and next, in
+// that order, in r or in the tables beside it.
+func (v *verification) example(r *Routes, c, next int) mad.LID {
+	a, b := v.g.channels[c], v.g.channels[next]
+	w := newWalk(v.g)
+	for _, t := range []*Routes{r, v.o.With} {
+		if t == nil {
+			continue
+		}
+		first, second := t.Row(int(a.From)), t.Row(int(b.From))
+		ports := make([]uint8, len(v.g.switches))
+		for lid := range v.wanted {
+			if !v.wanted[lid] || first[lid] != a.Port || second[lid] != b.Port {
+				continue
+			}
+			for s := range ports {
+				ports[s] = t.Row(s)[lid]
+			}
+			w.begin()
+			for _, s := range v.sources {
+				w.from(s, ports, v.g.byLID[lid])
+			}
+			if w.state[a.From] != unknown {
+				return mad.LID(lid)
+			}
+		}
+	}
+	return 0
+}
+
+// describe says which endpoints are assumed.
+func (v *verification) describe() string {
+	count := map[Class]int{}
+	for i, is := range v.ends {
+		for c := ClassCN; is && c <= ClassSwitch; c <<= 1 {
+			if v.g.terminals[i].Class&c != 0 {
+				count[c]++
+			}
+		}
+	}
+	var parts []string
+	for c := ClassCN; c <= ClassSwitch; c <<= 1 {
+		if count[c] > 0 && c != ClassSM {
+			parts = append(parts, fmt.Sprintf("%d %s", count[c], c))
+		}
+	}
+	s := fmt.Sprintf("%d ports", v.all)
+	if v.o.Endpoints == 0 {
+		s = fmt.Sprintf("all %d ports of CAs and routers", v.all)
+	}
+	if len(parts) > 0 {
+		s += " (" + strings.Join(parts, ", ") + ")"
+	}
+	return s
+}
