@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // BenchmarkSMPGet asks all 2,560 ports of a simulated tree at once, and decodes
 // a field of each answer.
 func BenchmarkSMPGet(b *testing.B) {
 	_, transport := attachSubnet(b, "fattree:k=16,levels=3")
-	engine := mad.NewEngine(transport, mad.Options{})
+	engine := engine.New(transport, engine.Options{})
 	defer engine.Close()
 	var stdout, stderr bytes.Buffer
 	s, err := NewSession(Options{Engine: engine, Stdout: &stdout, Stderr: &stderr})

@@ -10,6 +10,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // guardFor is how long a look for a subnet manager counts.
@@ -30,7 +31,7 @@ func (c *call) refuse(format string, args ...any) error {
 
 // mayChange: the script may Set attr. A subnet manager expects what it has set
 // to stay, so where one is at work it takes --override-sm.
-func (c *call) mayChange(attr *mad.Attribute) (*mad.Engine, error) {
+func (c *call) mayChange(attr *mad.Attribute) (*engine.Engine, error) {
 	e, err := c.engine()
 	if err != nil {
 		return nil, err
@@ -191,7 +192,7 @@ func copyField(f *mad.Field, to, from []byte) {
 }
 
 // reachable: SMPs can be addressed to t.
-func (t *target) reachable() error { return t.addressSMP(new(mad.Call)) }
+func (t *target) reachable() error { return t.addressSMP(new(engine.Call)) }
 
 func (t *target) dest() fabric.Dest { return fabric.Dest{Route: t.route, LID: t.lid, Guard: t.guard} }
 

@@ -10,12 +10,13 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // foreign hides that a transport is simulated.
-type foreign struct{ mad.Transport }
+type foreign struct{ engine.Transport }
 
-func (f foreign) Traits() mad.Traits {
+func (f foreign) Traits() engine.Traits {
 	t := f.Transport.Traits()
 	t.Simulated = false
 	return t
@@ -26,7 +27,7 @@ func (f foreign) Traits() mad.Traits {
 func onForeign(t *testing.T, adapt func(*Options), fn func(t *testing.T, f *fixture)) {
 	onSim(t, "ring:n=2", func(o *Options) {
 		o.Engine.Close()
-		o.Engine = mad.NewEngine(foreign{attach(t, "ring:n=2")}, mad.Options{Write: o.Write})
+		o.Engine = engine.New(foreign{attach(t, "ring:n=2")}, engine.Options{Write: o.Write})
 		if adapt != nil {
 			adapt(o)
 		}
@@ -160,7 +161,7 @@ func TestPortGuardsTheWayToTheSM(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Engine, o.OverrideSM = mad.NewEngine(foreign{tr}, mad.Options{Write: true}), true
+		o.Engine, o.OverrideSM = engine.New(foreign{tr}, engine.Options{Write: true}), true
 	}, func(t *testing.T, f *fixture) {
 		defer f.o.Engine.Close()
 		out, explained, _ := f.run(`

@@ -11,6 +11,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 var discoverBuiltin = Builtin{
@@ -87,11 +88,11 @@ True
 		if err != nil && !inTime(found, err) {
 			c.count(err)
 			failed := &requestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, advice: c.advice(err)}
-			var send *mad.SendError
+			var send *engine.SendError
 			if errors.As(err, &send) { // virtual functions have no queue pair 0
 				failed.advice = `or ask the subnet administrator: discover(via="sa")`
 			}
-			if errors.Is(err, mad.ErrTimeout) && o.Around.Hops() == 0 {
+			if errors.Is(err, engine.ErrTimeout) && o.Around.Hops() == 0 {
 				failed.advice = "look at the local device, or allow more with --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
 				if c.hasKeys() {
 					failed.advice = "look at the local device, and whether --keys gives its M_Key, or allow more with --timeout and --retries"
@@ -122,7 +123,7 @@ func (c *call) discoverSA(o fabric.DiscoverOptions) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	var to mad.Call
+	var to engine.Call
 	if err := c.putSA(&to, &p, mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil); err != nil {
 		return nil, c.saFailed(mad.AttrNodeRecord, err)
 	}

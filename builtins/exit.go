@@ -9,7 +9,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
-	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // Exit statuses.
@@ -116,13 +116,13 @@ func interrupted(err error) bool {
 
 // fabricFailure: err tells of the fabric or the host, not of the script.
 func fabricFailure(err error) bool {
-	var me *mad.Error
+	var me *engine.Error
 	var re *requestError
 	var te *targetError
 	var late *DeadlineError
 	var misfit *fabric.MisfitError
 	switch {
-	case errors.As(err, &late), errors.As(err, &me), errors.Is(err, mad.ErrClosed), errors.Is(err, errNoFabric):
+	case errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, errNoFabric):
 		return true
 	case cautious(err), errors.As(err, &misfit):
 		return false

@@ -6,7 +6,7 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // failure is the value `error`: what became of a target that failed. It is
@@ -44,7 +44,7 @@ func (e *failure) facts() []fact {
 // Attr gives the four facts about the failure; any other attribute was meant
 // for the value that is missing, so it raises the failure.
 func (e *failure) Attr(name string) (starlark.Value, error) {
-	var me *mad.Error
+	var me *engine.Error
 	found := errors.As(e.err, &me)
 	switch name {
 	case "message":

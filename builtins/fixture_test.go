@@ -14,6 +14,7 @@ import (
 
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // fixture is a session on a simulated fabric, and what it wrote.
@@ -28,7 +29,7 @@ func onSim(t *testing.T, spec string, adapt func(*Options), fn func(t *testing.T
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		subnet, transport := attachSubnet(t, spec)
-		engine := mad.NewEngine(transport, mad.Options{Write: true})
+		engine := engine.New(transport, engine.Options{Write: true})
 		defer engine.Close()
 		f := new(fixture)
 		var err error
@@ -47,13 +48,13 @@ func onSim(t *testing.T, spec string, adapt func(*Options), fn func(t *testing.T
 
 // attach brings up the simulated fabric that spec names and sits down on its
 // first CA.
-func attach(t *testing.T, spec string) mad.Transport {
+func attach(t *testing.T, spec string) engine.Transport {
 	t.Helper()
 	_, tr := attachSubnet(t, spec)
 	return tr
 }
 
-func attachSubnet(t testing.TB, spec string) (*sim.Subnet, mad.Transport) {
+func attachSubnet(t testing.TB, spec string) (*sim.Subnet, engine.Transport) {
 	t.Helper()
 	fab, o, err := sim.Parse(spec)
 	if err != nil {

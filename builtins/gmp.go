@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // bulkPaths is from how many targets on one table of paths is asked for
@@ -24,7 +25,7 @@ type paths struct {
 
 // pkeyIndex is the index of the P_Key that management packets carry: that of
 // --pkey, else of the default partition, else the first there is.
-func (s *Session) pkeyIndex(p *mad.Port) (uint16, error) {
+func (s *Session) pkeyIndex(p *engine.Port) (uint16, error) {
 	if s.o.PKey == 0 {
 		return uint16(max(0, p.PKeyIndex(mad.DefaultPKey))), nil
 	}
@@ -36,11 +37,11 @@ func (s *Session) pkeyIndex(p *mad.Port) (uint16, error) {
 }
 
 // putSA makes call a request to the subnet administrator.
-func (c *call) putSA(call *mad.Call, p *mad.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
+func (c *call) putSA(call *engine.Call, p *engine.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
 	return c.session().putSA(call, p, m, attr, modifier, mask, data)
 }
 
-func (s *Session) putSA(call *mad.Call, p *mad.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
+func (s *Session) putSA(call *engine.Call, p *engine.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
 	lid := p.SMLID
 	if s.o.SMLID != 0 {
 		lid = s.o.SMLID
@@ -63,7 +64,7 @@ func (s *Session) putSA(call *mad.Call, p *mad.Port, m mad.Method, attr *mad.Att
 var errNoSM = &targetError{msg: "no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid"}
 
 // probe sends requests of fabsh's own, which do not count for the exit status.
-func (c *call) probe(calls []*mad.Call) error {
+func (c *call) probe(calls []*engine.Call) error {
 	e, err := c.engine()
 	if err != nil {
 		return err
@@ -82,19 +83,19 @@ func (c *call) saLookup(attr *mad.Attribute, component string, v starlark.Value)
 	if err != nil {
 		return nil, err
 	}
-	var call mad.Call
+	var call engine.Call
 	if err := c.putSA(&call, &p, mad.MethodGetTable, attr, 0, f.Mask(), data); err != nil {
 		return nil, err
 	}
-	if err := c.transact([]*mad.Call{&call}); err != nil {
+	if err := c.transact([]*engine.Call{&call}); err != nil {
 		return nil, err
 	}
 	return tableOf(attr, &call)
 }
 
 // tableOf are the records of an answer; none where the administrator says so.
-func tableOf(attr *mad.Attribute, call *mad.Call) ([]*record, error) {
-	var me *mad.Error
+func tableOf(attr *mad.Attribute, call *engine.Call) ([]*record, error) {
+	var me *engine.Error
 	if errors.As(call.Err, &me) && me.Err == nil && me.Status == mad.StatusNoRecords {
 		return nil, nil
 	}
@@ -123,7 +124,7 @@ func (c *call) pathLID(g mad.GID) (mad.LID, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := c.transact([]*mad.Call{call}); err != nil {
+	if err := c.transact([]*engine.Call{call}); err != nil {
 		return 0, err
 	}
 	if call.Err != nil {
@@ -134,21 +135,21 @@ func (c *call) pathLID(g mad.GID) (mad.LID, error) {
 	return path.DLID, nil
 }
 
-func (c *call) pathQuery(p *mad.Port, m mad.Method, query *mad.PathRecord, components ...string) (*mad.Call, error) {
+func (c *call) pathQuery(p *engine.Port, m mad.Method, query *mad.PathRecord, components ...string) (*engine.Call, error) {
 	data := make([]byte, mad.AttrPathRecord.Size)
 	query.Encode(data)
 	var mask uint64
 	for _, name := range components {
 		mask |= mad.AttrPathRecord.Field(name).Mask()
 	}
-	call := new(mad.Call)
+	call := new(engine.Call)
 	return call, c.putSA(call, p, m, mad.AttrPathRecord, 0, mask, data)
 }
 
 // serviceLevels learns the service levels of the paths to lids: one table for
 // many, one request each for few. What the subnet administrator does not tell
 // is 0, with one warning a session.
-func (c *call) serviceLevels(p *mad.Port, lids []mad.LID) error {
+func (c *call) serviceLevels(p *engine.Port, lids []mad.LID) error {
 	if _, err := c.session().pkeyIndex(p); err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}
@@ -166,7 +167,7 @@ func (c *call) serviceLevels(p *mad.Port, lids []mad.LID) error {
 	if len(ask) >= bulkPaths {
 		call, err := c.pathQuery(p, mad.MethodGetTable, &mad.PathRecord{SLID: p.LID, NumbPath: 1}, "slid", "numb_path")
 		if err == nil {
-			if err := c.probe([]*mad.Call{call}); err != nil {
+			if err := c.probe([]*engine.Call{call}); err != nil {
 				return err
 			}
 			var records []*record
@@ -197,9 +198,9 @@ func unknownPaths(known *paths, lids []mad.LID) []mad.LID {
 }
 
 // singlePaths asks for a path to each.
-func (c *call) singlePaths(p *mad.Port, ask []mad.LID) error {
+func (c *call) singlePaths(p *engine.Port, ask []mad.LID) error {
 	known := &c.session().paths
-	calls := make([]*mad.Call, 0, len(ask))
+	calls := make([]*engine.Call, 0, len(ask))
 	for _, lid := range ask {
 		call, err := c.pathQuery(p, mad.MethodGet, &mad.PathRecord{SLID: p.LID, DLID: lid, NumbPath: 1}, "slid", "dlid", "numb_path")
 		if err != nil {
@@ -234,7 +235,7 @@ func (c *call) warnPaths(err error) {
 
 // addressGMP addresses a general management packet to lid, once serviceLevels
 // has looked at it.
-func (c *call) addressGMP(call *mad.Call, p *mad.Port, lid mad.LID) {
+func (c *call) addressGMP(call *engine.Call, p *engine.Port, lid mad.LID) {
 	call.SetLID(lid)
 	call.To.SL = c.session().paths.sl[lid]
 	if sl := c.session().o.SL; sl != nil {

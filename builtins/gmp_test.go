@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // addressed is a transport whose port has P_Keys, and whose subnet manager has
 // a service level, that are not the usual; paths have service level 4. It
 // notes how general management packets are addressed.
 type addressed struct {
-	mad.Transport
+	engine.Transport
 	pkeys  []uint16
 	silent bool // the subnet administrator, for paths
 
@@ -24,13 +25,13 @@ type addressed struct {
 	sent []string
 }
 
-func (a *addressed) Port() (mad.Port, error) {
+func (a *addressed) Port() (engine.Port, error) {
 	p, err := a.Transport.Port()
 	p.PKeys, p.SMSL = a.pkeys, 5
 	return p, err
 }
 
-func (a *addressed) Send(d *mad.Datagram) error {
+func (a *addressed) Send(d *engine.Datagram) error {
 	h := mad.ParseHeader(d.MAD)
 	attr := mad.Lookup(h.Class, h.Attribute)
 	a.mu.Lock()
@@ -42,7 +43,7 @@ func (a *addressed) Send(d *mad.Datagram) error {
 	return a.Transport.Send(d)
 }
 
-func (a *addressed) Recv(d *mad.Datagram) error {
+func (a *addressed) Recv(d *engine.Datagram) error {
 	err := a.Transport.Recv(d)
 	if err == nil && mad.ParseHeader(d.MAD).Attribute == mad.AttrPathRecord.ID {
 		mad.AttrPathRecord.Field("sl").SetUint(d.MAD[mad.ClassSubnAdm.DataOffset():], 4)
@@ -105,7 +106,7 @@ func TestGMPAddress(t *testing.T) {
 			onSim(t, "ring:n=2", func(o *Options) {
 				o.Engine.Close()
 				a = &addressed{Transport: attach(t, "ring:n=2"), pkeys: test.pkeys, silent: test.silent}
-				o.Engine = mad.NewEngine(a, mad.Options{Retries: -1})
+				o.Engine = engine.New(a, engine.Options{Retries: -1})
 				if test.adapt != nil {
 					test.adapt(o)
 				}
@@ -134,7 +135,7 @@ func TestPathsInBulk(t *testing.T) {
 	onSim(t, "ring:n=40", func(o *Options) {
 		o.Engine.Close()
 		a = &addressed{Transport: attach(t, "ring:n=40"), pkeys: []uint16{0xffff}}
-		o.Engine = mad.NewEngine(a, mad.Options{})
+		o.Engine = engine.New(a, engine.Options{})
 	}, func(t *testing.T, f *fixture) {
 		defer f.o.Engine.Close()
 		paths := func(code string) (n int) {
@@ -166,7 +167,7 @@ func TestPKeyNotThere(t *testing.T) {
 	onSim(t, "ring:n=2", func(o *Options) {
 		o.Engine.Close()
 		a = &addressed{Transport: attach(t, "ring:n=2"), pkeys: []uint16{0xffff, 0x8001}}
-		o.Engine, o.PKey = mad.NewEngine(a, mad.Options{}), 0x8002
+		o.Engine, o.PKey = engine.New(a, engine.Options{}), 0x8002
 	}, func(t *testing.T, f *fixture) {
 		defer f.o.Engine.Close()
 		const want = "the local port is not in the partition of --pkey 0x8002"

@@ -5,6 +5,7 @@ import (
 
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestGuard: where each port has an M_Key of its own, an SMP has that of the
@@ -15,13 +16,13 @@ func TestGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := &mad.Keys{Ports: map[mad.GUID]uint64{}}
+	keys := &engine.Keys{Ports: map[mad.GUID]uint64{}}
 	for i := range plan.Ports() {
 		keys.Ports[plan.Ports()[i].GUID()] = 0x1234
 	}
 	onSim(t, spec, func(o *Options) {
 		o.Engine.Close()
-		o.Engine = mad.NewEngine(attach(t, spec), mad.Options{Keys: keys, Write: true})
+		o.Engine = engine.New(attach(t, spec), engine.Options{Keys: keys, Write: true})
 		o.Write = true
 	}, func(t *testing.T, f *fixture) {
 		defer f.o.Engine.Close()

@@ -4,13 +4,14 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // inquiry is about the targets of a call: what has become of each.
 type inquiry struct {
 	c       *call
 	class   mad.Class
-	local   *mad.Port
+	local   *engine.Port
 	targets []target
 	many    bool
 	values  []starlark.Value // nil of a target that is not done
@@ -49,9 +50,9 @@ func (c *call) ask(class mad.Class) (*inquiry, error) {
 
 // send sends a request, which put writes, to all targets that are not done,
 // and waits for the answers.
-func (a *inquiry) send(put func(i int, call *mad.Call)) ([]mad.Call, error) {
-	calls := make([]mad.Call, len(a.targets))
-	var open []*mad.Call
+func (a *inquiry) send(put func(i int, call *engine.Call)) ([]engine.Call, error) {
+	calls := make([]engine.Call, len(a.targets))
+	var open []*engine.Call
 	for i := range a.targets {
 		if a.values[i] != nil {
 			continue

@@ -11,13 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // echo is a transport that notes requests, and answers those that want one with
 // what they hold; baseboards', by Send.
 type echo struct {
-	mad.Transport
-	answers chan mad.Datagram
+	engine.Transport
+	answers chan engine.Datagram
 	silent  bool
 
 	mu   sync.Mutex
@@ -30,8 +31,8 @@ func onEcho(t *testing.T, e *echo, fn func(t *testing.T, f *fixture)) {
 	sl := uint8(0)
 	onSim(t, "ring:n=2", func(o *Options) {
 		o.Engine.Close()
-		e.Transport, e.answers = attach(t, "ring:n=2"), make(chan mad.Datagram, 10)
-		o.Engine = mad.NewEngine(e, mad.Options{Write: true})
+		e.Transport, e.answers = attach(t, "ring:n=2"), make(chan engine.Datagram, 10)
+		o.Engine = engine.New(e, engine.Options{Write: true})
 		o.SL = &sl
 	}, func(t *testing.T, f *fixture) {
 		defer f.o.Engine.Close()
@@ -46,7 +47,7 @@ func (e *echo) take() []string {
 	return e.sent
 }
 
-func (e *echo) Send(d *mad.Datagram) error {
+func (e *echo) Send(d *engine.Datagram) error {
 	h := mad.ParseHeader(d.MAD)
 	h.TID = 0
 	m := slices.Clone(d.MAD)
@@ -65,14 +66,14 @@ func (e *echo) Send(d *mad.Datagram) error {
 	}
 	m = slices.Clone(d.MAD)
 	h.Put(m)
-	e.answers <- mad.Datagram{Address: d.Address, MAD: m}
+	e.answers <- engine.Datagram{Address: d.Address, MAD: m}
 	return nil
 }
 
-func (e *echo) Recv(d *mad.Datagram) error {
+func (e *echo) Recv(d *engine.Datagram) error {
 	a, ok := <-e.answers
 	if !ok {
-		return mad.ErrClosed
+		return engine.ErrClosed
 	}
 	d.Address, d.MAD = a.Address, append(d.MAD[:0], a.MAD...)
 	return nil

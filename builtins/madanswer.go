@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // exchange sends the request to all targets, and returns what they answer.
@@ -30,7 +31,7 @@ func (r *madRequest) exchange() (starlark.Value, error) {
 }
 
 // put writes the MAD for target i.
-func (r *madRequest) put(i int, call *mad.Call) {
+func (r *madRequest) put(i int, call *engine.Call) {
 	call.PutMAD(r.h, nil)
 	content := call.MAD[r.offset:]
 	if r.before != nil {
@@ -54,7 +55,7 @@ func (r *madRequest) put(i int, call *mad.Call) {
 
 // answer is what a target answers: a record, or of a table a list of them;
 // bytes where no layout is known; None where there is no answer.
-func (r *madRequest) answer(call *mad.Call) (starlark.Value, error) {
+func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 	h := call.Header()
 	if !h.Method.IsResponse() && !h.IsAnswer() {
 		return starlark.None, nil

@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // madRequest is a request of any class, to some targets.
@@ -18,10 +19,10 @@ type madRequest struct {
 	layout *mad.Attribute // of what is sent: attr, or a variant of it
 	offset int            // of the attribute in the MAD
 	oui    uint32
-	mask   uint64       // of components
-	given  []byte       // data, and the fields that are named
-	named  []*mad.Field // which they are
-	before []mad.Call   // where the rest was read
+	mask   uint64        // of components
+	given  []byte        // data, and the fields that are named
+	named  []*mad.Field  // which they are
+	before []engine.Call // where the rest was read
 }
 
 // madRequest makes the request of what the call says, and checks that it may

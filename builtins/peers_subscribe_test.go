@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 
-	"fabsh/mad"
 	"fabsh/mad/capture"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -127,7 +127,7 @@ func TestSubscribeTshark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := mad.NewEngine(transport, mad.Options{Write: true})
+	e := engine.New(transport, engine.Options{Write: true})
 	s, err := NewSession(Options{Engine: e, Sim: subnet, Write: true, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

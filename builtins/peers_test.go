@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -90,7 +90,7 @@ func onIbsim(t *testing.T, net string, o ibsimtest.Options, adapt func(*Options)
 	if adapt != nil {
 		adapt(&opts)
 	}
-	opts.Engine = mad.NewEngine(tr, mad.Options{Write: opts.Write})
+	opts.Engine = engine.New(tr, engine.Options{Write: opts.Write})
 	t.Cleanup(func() { opts.Engine.Close() })
 	if f.Session, err = NewSession(opts); err != nil {
 		t.Fatal(err)

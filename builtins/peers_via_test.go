@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -110,7 +111,7 @@ func TestOpenSMKeys(t *testing.T) {
 	}
 }
 
-func readKeys(path string) (*mad.Keys, error) {
+func readKeys(path string) (*engine.Keys, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err

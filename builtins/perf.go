@@ -7,6 +7,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // allPorts is the port number that stands for all (IBA 16.1.3.5 AllPortSelect).
@@ -100,8 +101,8 @@ func (c *call) perfTargets(attr *mad.Attribute) (*perfTargets, error) {
 
 // send sends a request to all targets that have not failed; data, if any, is
 // the attribute without its port.
-func (p *perfTargets) send(m mad.Method, modifier uint32, data func(i int) []byte) ([]mad.Call, error) {
-	return p.inquiry.send(func(i int, call *mad.Call) {
+func (p *perfTargets) send(m mad.Method, modifier uint32, data func(i int) []byte) ([]engine.Call, error) {
+	return p.inquiry.send(func(i int, call *engine.Call) {
 		content := make([]byte, mad.ClassPerf.DataSize())
 		if data != nil {
 			copy(content, data(i))

@@ -8,19 +8,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // forgetful is a transport that, once it is told to, does something to Sets of
 // performance management, and counts them.
 type forgetful struct {
-	mad.Transport
+	engine.Transport
 
 	mu   sync.Mutex
 	does string // "", "lose", "lose answer", "ignore"
 	sets int
 }
 
-func (f *forgetful) Send(d *mad.Datagram) error {
+func (f *forgetful) Send(d *engine.Datagram) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if h := mad.ParseHeader(d.MAD); h.Class == mad.ClassPerf && h.Method == mad.MethodSet {
@@ -69,7 +70,7 @@ func TestPerfClearOnce(t *testing.T) {
 			onSim(t, "ring:n=2", func(o *Options) {
 				o.Engine.Close()
 				lossy.Transport = attach(t, "ring:n=2")
-				o.Engine = mad.NewEngine(lossy, mad.Options{Write: true})
+				o.Engine = engine.New(lossy, engine.Options{Write: true})
 			}, func(t *testing.T, f *fixture) {
 				defer f.o.Engine.Close()
 				if _, explained, status := f.run(`perf_set("PortCounters", 1, 1, symbol_error_counter=5)`); status != 0 {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/afero"
 
-	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // entryByEntry writes each entry by itself, as d-mod-k up a tree would.
@@ -28,7 +28,7 @@ def route(fabric):
 // script with operations on rows, and one entry at a time.
 func BenchmarkPolicy(b *testing.B) {
 	subnet, transport := attachSubnet(b, "pgft:m=18/18/36,w=1/18/18,p=1/1/1")
-	engine := mad.NewEngine(transport, mad.Options{})
+	engine := engine.New(transport, engine.Options{})
 	defer engine.Close()
 	fs := afero.NewMemMapFs()
 	if err := afero.WriteFile(fs, "/work/entries.star", []byte(entryByEntry), 0o644); err != nil {

@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // saParams are those of all queries.
@@ -78,11 +79,11 @@ func (c *call) allPaths() error {
 	if err != nil {
 		return err
 	}
-	nodes := new(mad.Call)
+	nodes := new(engine.Call)
 	if err := c.putSA(nodes, &p, mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil); err != nil {
 		return c.saFailed(mad.AttrNodeRecord, err)
 	}
-	if err := c.probe([]*mad.Call{nodes}); err != nil {
+	if err := c.probe([]*engine.Call{nodes}); err != nil {
 		return err
 	}
 	how := "one for each pair of ports"
@@ -99,7 +100,7 @@ type saQuery struct {
 	layout *mad.Attribute // of what is sent: attr, but for traces
 	mask   uint64
 	data   []byte
-	mad.Call
+	engine.Call
 }
 
 // saQuery makes the request of what the call says.
@@ -176,7 +177,7 @@ func (c *call) saPut(q *saQuery, m mad.Method) error {
 
 // record sends q and returns the one record of the answer.
 func (q *saQuery) record(c *call) (starlark.Value, error) {
-	if err := c.transact([]*mad.Call{&q.Call}); err != nil {
+	if err := c.transact([]*engine.Call{&q.Call}); err != nil {
 		return nil, err
 	}
 	if q.Err != nil {
@@ -187,7 +188,7 @@ func (q *saQuery) record(c *call) (starlark.Value, error) {
 
 // table sends q and returns all records of the answer.
 func (q *saQuery) table(c *call) (starlark.Value, error) {
-	if err := c.transact([]*mad.Call{&q.Call}); err != nil {
+	if err := c.transact([]*engine.Call{&q.Call}); err != nil {
 		return nil, err
 	}
 	attr := q.attr
@@ -227,12 +228,12 @@ func (c *call) answersOthers(q *saQuery) bool {
 	if c.Name == "sa_set" || c.Name == "sa_delete" || q.attr == mad.AttrSubnAdmClassPortInfo || !unanswered(q.Err) {
 		return false
 	}
-	var probe mad.Call
+	var probe engine.Call
 	p, err := c.localPort()
 	if err != nil || c.putSA(&probe, &p, mad.MethodGet, mad.AttrSubnAdmClassPortInfo, 0, 0, nil) != nil {
 		return false
 	}
-	return c.probe([]*mad.Call{&probe}) == nil && probe.Err == nil
+	return c.probe([]*engine.Call{&probe}) == nil && probe.Err == nil
 }
 
 func (c *call) saFailed(attr *mad.Attribute, err error) error {

@@ -12,12 +12,13 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // Options is what a session stands on. The zero value of each is usable.
 type Options struct {
 	// Engine reaches the fabric; nil when the session reads a file.
-	Engine *mad.Engine
+	Engine *engine.Engine
 	// Absent is why there is neither Engine nor Loaded; what needs a
 	// fabric fails with it.
 	Absent error

@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // smpModifiers say what goes into the attribute modifier, beside the port.
@@ -55,8 +56,8 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 			return nil, err
 		}
 		values := make([]starlark.Value, len(targets))
-		calls := make([]mad.Call, len(targets))
-		var open []*mad.Call
+		calls := make([]engine.Call, len(targets))
+		var open []*engine.Call
 		for i := range targets {
 			t := &targets[i]
 			modifier, err := c.smpModifier(attr, t)
@@ -134,7 +135,7 @@ func AttributeNames(class mad.Class) []string {
 }
 
 // addressSMP addresses an SMP to t: along its directed route, else by LID.
-func (t *target) addressSMP(call *mad.Call) error {
+func (t *target) addressSMP(call *engine.Call) error {
 	switch {
 	case t.err != nil:
 		return t.err

@@ -7,10 +7,11 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // statistics is the value `stats`: what an engine did.
-type statistics struct{ mad.Stats }
+type statistics struct{ engine.Stats }
 
 var (
 	_ starlark.HasAttrs = statistics{}
@@ -55,7 +56,7 @@ func (s statistics) facts() []fact {
 	}
 	for _, class := range []struct {
 		name string
-		mad.ClassStats
+		engine.ClassStats
 	}{{"smp", s.SMP}, {"sa", s.SA}, {"gmp", s.GMP}} {
 		out = append(out,
 			fact{name: class.name + "_window", value: starlark.MakeInt(class.Window)},

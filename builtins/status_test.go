@@ -14,7 +14,7 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestExitStatus: 130 goes before 2 before 3 before 1.
@@ -140,7 +140,7 @@ func TestBug(t *testing.T) {
 func TestServiceLevels(t *testing.T) {
 	noSM := func(o *Options) {
 		o.Engine.Close()
-		o.Engine = mad.NewEngine(withoutSM{attach(t, "ring:n=2")}, mad.Options{})
+		o.Engine = engine.New(withoutSM{attach(t, "ring:n=2")}, engine.Options{})
 	}
 	onSim(t, "ring:n=2", noSM, func(t *testing.T, f *fixture) {
 		defer f.o.Engine.Close()
@@ -260,9 +260,9 @@ func harmless(p token.Position, sel *ast.SelectorExpr) bool {
 }
 
 // withoutSM hides that a subnet manager has been there.
-type withoutSM struct{ mad.Transport }
+type withoutSM struct{ engine.Transport }
 
-func (w withoutSM) Port() (mad.Port, error) {
+func (w withoutSM) Port() (engine.Port, error) {
 	p, err := w.Transport.Port()
 	p.SMLID = 0
 	return p, err

@@ -10,6 +10,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // Where the notices of a subscription come from.
@@ -75,7 +76,7 @@ func (c *call) notSubscribed(infos []mad.InformInfo, err error) error {
 	}
 	err = c.failed(&target{label: label}, err)
 	security := slices.ContainsFunc(infos, func(i mad.InformInfo) bool { return i.TrapNumber >= 256 && i.TrapNumber <= 259 })
-	var me *mad.Error
+	var me *engine.Error
 	var re *requestError
 	if security && errors.As(err, &me) && me.Status == mad.StatusRequestInvalid && errors.As(err, &re) {
 		re.advice = "security traps are told only to those who know the SM_Key"
@@ -178,17 +179,17 @@ func (c *call) subscriber() (*fabric.Subscriber, error) {
 
 // mayTakeTraps: --trap-agent was given, and no subnet manager is on this port,
 // whose traps they would be.
-func (c *call) mayTakeTraps(e *mad.Engine) error {
+func (c *call) mayTakeTraps(e *engine.Engine) error {
 	switch {
 	case !c.session().o.TrapAgent:
 		return c.refuse("refused, for traps that come to this port are taken with --trap-agent only (and --write: TrapRepress answers them)")
 	case !e.Write():
 		return c.refuse("refused, for TrapRepress answers traps, which takes --write")
 	}
-	var own mad.Call
+	var own engine.Call
 	own.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
 	own.SetRoute(mad.DirectedRoute{0})
-	if err := c.probe([]*mad.Call{&own}); err != nil {
+	if err := c.probe([]*engine.Call{&own}); err != nil {
 		return err
 	}
 	if own.Err != nil {

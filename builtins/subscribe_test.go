@@ -12,6 +12,7 @@ import (
 
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // subscriptionsAt is how many the subnet administrator has.
@@ -21,10 +22,10 @@ func subscriptionsAt(t *testing.T, s *sim.Subnet) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := mad.NewEngine(tr, mad.Options{})
+	e := engine.New(tr, engine.Options{})
 	defer e.Close()
 	port, _ := e.Port()
-	var c mad.Call
+	var c engine.Call
 	c.PutSA(mad.MethodGetTable, mad.AttrInformInfoRecord.ID, 0, 0, nil)
 	c.SetLID(port.SMLID)
 	if err := e.Do(t.Context(), &c); err != nil || c.Err != nil {
@@ -41,8 +42,8 @@ func TestSubscriptionsEnd(t *testing.T) {
 		var on *sometimes
 		adapt := func(o *Options) {
 			subnet = o.Sim
-			on = &sometimes{Accepter: replaced(o).(mad.Accepter)}
-			o.Engine = mad.NewEngine(on, mad.Options{})
+			on = &sometimes{Accepter: replaced(o).(engine.Accepter)}
+			o.Engine = engine.New(on, engine.Options{})
 		}
 		onSim(t, "ring:n=3", adapt, func(t *testing.T, f *fixture) {
 			defer f.o.Engine.Close()
@@ -67,7 +68,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 }
 
 // replaced is a transport to the same port as o's engine, which is left alone.
-func replaced(o *Options) mad.Transport {
+func replaced(o *Options) engine.Transport {
 	tr, err := o.Sim.Attach(o.simNode(), 1)
 	if err != nil {
 		panic(err)
@@ -80,11 +81,11 @@ func (o *Options) simNode() int { return 3 }
 
 // sometimes is a transport that answers no more.
 type sometimes struct {
-	mad.Accepter
+	engine.Accepter
 	silent bool
 }
 
-func (s *sometimes) Send(d *mad.Datagram) error {
+func (s *sometimes) Send(d *engine.Datagram) error {
 	if s.silent {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // subscription is the value `subscription`: events to come.
@@ -144,9 +145,9 @@ func lostOf(ev fabric.Event) *result {
 // subscribes.
 type subscribers struct{ reports, traps *fabric.Subscriber }
 
-func (s *Session) newSubscribers(e *mad.Engine) subscribers {
+func (s *Session) newSubscribers(e *engine.Engine) subscribers {
 	return subscribers{
-		reports: fabric.NewSubscriber(e, func(q *mad.Call, p *mad.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error {
+		reports: fabric.NewSubscriber(e, func(q *engine.Call, p *engine.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error {
 			return s.putSA(q, p, m, a, 0, mask, data)
 		}),
 		traps: fabric.NewTrapSubscriber(e),

@@ -10,6 +10,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // target is where a request goes, resolved from what a script names.
@@ -18,7 +19,7 @@ type target struct {
 	route mad.DirectedRoute // SMPs go along it; nil: they go by LID
 	lid   mad.LID           // 0: none is known
 	node  *fabric.Node      // nil where only an address is known
-	guard mad.Guard         // whose M_Key SMPs to it need, as far as is known
+	guard engine.Guard      // whose M_Key SMPs to it need, as far as is known
 	port  int               // what a port target says; noPortGiven if it was none
 	err   error             // why there is no such target
 }
@@ -29,7 +30,7 @@ const noPortGiven = -1
 // resolver finds the targets of one call.
 type resolver struct {
 	c     *call
-	local *mad.Port // read when it is first needed
+	local *engine.Port // read when it is first needed
 }
 
 // targets resolves the argument `target`. many: it was an iterable, and so is
@@ -109,7 +110,7 @@ func (r *resolver) checkRoute(route mad.DirectedRoute) error {
 	return nil
 }
 
-func (r *resolver) localPort() (*mad.Port, error) {
+func (r *resolver) localPort() (*engine.Port, error) {
 	if r.local != nil {
 		return r.local, nil
 	}
@@ -122,7 +123,7 @@ func (r *resolver) localPort() (*mad.Port, error) {
 }
 
 // localPort reads the facts of the port that the session is on.
-func (c *call) localPort() (p mad.Port, err error) {
+func (c *call) localPort() (p engine.Port, err error) {
 	e, err := c.engine()
 	if err != nil {
 		return p, err
@@ -135,7 +136,7 @@ func (c *call) localPort() (p mad.Port, err error) {
 }
 
 // engine is what reaches the fabric.
-func (c *call) engine() (*mad.Engine, error) {
+func (c *call) engine() (*engine.Engine, error) {
 	if e := c.session().o.Engine; e != nil {
 		return e, nil
 	}
@@ -154,9 +155,9 @@ func portTarget(p *fabric.Port) target {
 	return target{label: p.Label(), route: p.Route(), lid: p.LID(), node: p.Node(), guard: p.Guard(), port: p.Num()}
 }
 
-func guardOf(p *fabric.Port) mad.Guard {
+func guardOf(p *fabric.Port) engine.Guard {
 	if p == nil {
-		return mad.Guard{}
+		return engine.Guard{}
 	}
 	return p.Guard()
 }
@@ -312,7 +313,7 @@ func (r *resolver) guidFromSA(name string, g mad.GUID) target {
 // recordTarget is the port of a NodeRecord.
 func recordTarget(name string, rec *record) target {
 	t := target{label: name, port: noPortGiven, lid: mad.LID(rec.uint("lid"))}
-	t.guard = mad.Guard{Port: mad.GUID(rec.uint("port_guid")), Node: mad.GUID(rec.uint("node_guid"))}
+	t.guard = engine.Guard{Port: mad.GUID(rec.uint("port_guid")), Node: mad.GUID(rec.uint("node_guid"))}
 	if rec.uint("node_type") != uint64(mad.NodeTypeSwitch) {
 		t.port = int(rec.uint("local_port_num"))
 	}

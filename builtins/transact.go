@@ -8,11 +8,12 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // transact sends calls, waits for all, and counts those that nobody answered.
 // The error is the end of the fiber; each call's own is in its Err.
-func (c *call) transact(calls []*mad.Call) error {
+func (c *call) transact(calls []*engine.Call) error {
 	e, err := c.engine()
 	if err != nil {
 		return err
@@ -36,9 +37,9 @@ func (c *call) count(err error) {
 
 // unanswered: err tells of a MAD that got no answer.
 func unanswered(err error) bool {
-	var me *mad.Error
+	var me *engine.Error
 	return errors.As(err, &me) &&
-		(me.Timeout() || errors.Is(err, mad.ErrClosed) || errors.Is(err, mad.ErrNotRecorded))
+		(me.Timeout() || errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrNotRecorded))
 }
 
 // requestError is a failed request with what the user called its target.
@@ -52,7 +53,7 @@ type requestError struct {
 
 func (e *requestError) Error() string {
 	msg := e.op + ": "
-	var me *mad.Error
+	var me *engine.Error
 	var te *targetError
 	named := e.named || errors.As(e.err, &me) && me.Dest == e.target || errors.As(e.err, &te) && te.named
 	if !named {
@@ -73,11 +74,11 @@ func (c *call) failed(t *target, err error) error {
 	if errors.As(err, &re) {
 		return err
 	}
-	if errors.Is(err, mad.ErrReadOnly) {
+	if errors.Is(err, engine.ErrReadOnly) {
 		return c.refuse("refused, for it would change the fabric, which takes --write")
 	}
 	advice := c.advice(err)
-	var me *mad.Error
+	var me *engine.Error
 	if errors.As(err, &me) && me.Timeout() && me.Class.Family() == mad.ClassSubn && !c.hasKeys() && t.wantsKey() {
 		advice = "it answers nobody without its M_Key: give it with --keys FILE"
 	}
@@ -100,7 +101,7 @@ func (t *target) wantsKey() bool {
 
 // advice is what to try next.
 func (c *call) advice(err error) string {
-	var me *mad.Error
+	var me *engine.Error
 	var ke *fabric.KeyError
 	switch {
 	case cautious(err):
@@ -111,9 +112,9 @@ func (c *call) advice(err error) string {
 		return "give it with --keys FILE"
 	case !errors.As(err, &me):
 		return ""
-	case errors.Is(err, mad.ErrClosed):
+	case errors.Is(err, engine.ErrClosed):
 		return "the device or simulator is gone: start it and run fabsh again"
-	case errors.Is(err, mad.ErrNotRecorded):
+	case errors.Is(err, engine.ErrNotRecorded):
 		return "a replay answers only what was asked while it was recorded"
 	case me.Timeout() && me.Class == mad.ClassSubnAdm && c.hasKeys():
 		return "check that the subnet manager is up, and that the sa_key of --keys is its, or allow more with --timeout and --retries"
@@ -160,9 +161,9 @@ func targetOf(err error) string {
 }
 
 // statusWord is the status of a failed request in words.
-func statusWord(err *mad.Error) string {
+func statusWord(err *engine.Error) string {
 	if err.Timeout() {
-		return mad.ErrTimeout.Error()
+		return engine.ErrTimeout.Error()
 	}
 	if err.Err != nil {
 		return err.Err.Error()

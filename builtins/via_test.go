@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // virtual is a port that may not send SMPs, as those of virtual functions.
-type virtual struct{ mad.Transport }
+type virtual struct{ engine.Transport }
 
-func (v *virtual) Send(d *mad.Datagram) error {
+func (v *virtual) Send(d *engine.Datagram) error {
 	if d.QP == 0 {
-		return &mad.SendError{Err: errors.New("the port has no subnet management interface")}
+		return &engine.SendError{Err: errors.New("the port has no subnet management interface")}
 	}
 	return v.Transport.Send(d)
 }
@@ -22,7 +22,7 @@ func (v *virtual) Send(d *mad.Datagram) error {
 func TestVirtualFunction(t *testing.T) {
 	onSim(t, "ring:n=2", func(o *Options) {
 		o.Engine.Close()
-		o.Engine = mad.NewEngine(&virtual{attach(t, "ring:n=2")}, mad.Options{})
+		o.Engine = engine.New(&virtual{attach(t, "ring:n=2")}, engine.Options{})
 	}, func(t *testing.T, f *fixture) {
 		defer f.o.Engine.Close()
 		const want = "the port has no subnet management interface; or ask the subnet administrator: discover(via=\"sa\")\n"

@@ -9,12 +9,13 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestSetOnWire: what is not named goes out as it was read, but for fields
 // where a Set asks for something, which go out as 0.
 func TestSetOnWire(t *testing.T) {
-	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 		c := fabric.Change{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 1, Named: []string{"hoq_life"}, Edit: func(data []byte) {
 			mad.AttrPortInfo.Field("hoq_life").SetUint(data, 3)
 		}}
@@ -50,7 +51,7 @@ func TestSetSwitchInfo(t *testing.T) {
 			mad.AttrSwitchInfo.Field("port_state_change").SetUint(data, 1)
 		}
 	}
-	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
+	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *engine.Engine, tap *tap) {
 		for _, test := range []struct {
 			field string
 			value uint64
@@ -77,7 +78,7 @@ func TestSetCompares(t *testing.T) {
 			mad.AttrSwitchInfo.Field("life_time_value").SetUint(data, 5)
 		}
 	}
-	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
+	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *engine.Engine, tap *tap) {
 		c := fabric.Change{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Edit: func(data []byte) {
 			mad.AttrSwitchInfo.Field("life_time_value").SetUint(data, 9)
 		}}
@@ -110,7 +111,7 @@ func TestSetExtendedSpeeds(t *testing.T) {
 					}
 				}
 			}
-			onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
+			onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *engine.Engine, tap *tap) {
 				c := fabric.Change{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 1, Named: []string{"hoq_life"}, Edit: func(data []byte) {
 					mad.AttrPortInfo.Field("hoq_life").SetUint(data, 3)
 				}}
@@ -137,7 +138,7 @@ func TestSetMayAnswerOtherwise(t *testing.T) {
 				mad.AttrPortInfo.Field(test.field).SetUint(data, test.answer)
 			}
 		}
-		onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
+		onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *engine.Engine, tap *tap) {
 			c := fabric.Change{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 2, Named: []string{test.field}, Edit: func(data []byte) {
 				mad.AttrPortInfo.Field(test.field).SetUint(data, test.sent)
 			}}
@@ -153,7 +154,7 @@ func TestSetMayAnswerOtherwise(t *testing.T) {
 
 // TestWrongNode: nothing is set where another node answers.
 func TestWrongNode(t *testing.T) {
-	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 		c := fabric.Change{Dest: leaf, GUID: 0x42, Attr: mad.AttrSwitchInfo, Edit: func([]byte) {}}
 		table := linear(leaf, map[mad.LID]uint8{1: 1}, false)
 		table.GUID = 0x42
@@ -182,7 +183,7 @@ func linear(d fabric.Dest, entries map[mad.LID]uint8, replace bool) *fabric.Tabl
 }
 
 // change applies a change of a table.
-func change(t *testing.T, e *mad.Engine, table *fabric.Table) error {
+func change(t *testing.T, e *engine.Engine, table *fabric.Table) error {
 	t.Helper()
 	if err := fabric.ChangeTables(t.Context(), e, table); err != nil {
 		t.Fatal(err)
@@ -193,7 +194,7 @@ func change(t *testing.T, e *mad.Engine, table *fabric.Table) error {
 // TestLFTChange: only blocks that change are written, and LinearFDBTop last,
 // only ever upwards.
 func TestLFTChange(t *testing.T) {
-	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 		sets := func() (list [][2]uint32) {
 			for _, s := range tap.sets {
 				list = append(list, [2]uint32{uint32(s.Attr), s.Modifier})
@@ -245,7 +246,7 @@ func TestLFTChangeSillyTop(t *testing.T) {
 			mad.AttrSwitchInfo.Field("linear_fdb_top").SetUint(data, 0xffff)
 		}
 	}
-	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
+	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *engine.Engine, tap *tap) {
 		c := linear(leaf, map[mad.LID]uint8{9: 1}, false)
 		if err := change(t, e, c); err != nil {
 			t.Fatal(err)
@@ -263,7 +264,7 @@ func TestLFTChangeRefused(t *testing.T) {
 			binary.BigEndian.PutUint16(data, 128) // LinearFDBCap
 		}
 	}
-	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *mad.Engine, tap *tap) {
+	onTap(t, func(tap *tap) { tap.answer = answer }, func(t *testing.T, e *engine.Engine, tap *tap) {
 		for _, test := range []struct {
 			dest    fabric.Dest
 			entries map[mad.LID]uint8
@@ -295,24 +296,24 @@ func TestFindSM(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		answer func(mad.Header, []byte)
-		lost   func(*mad.Datagram) bool
-		port   func(*mad.Port)
+		lost   func(*engine.Datagram) bool
+		port   func(*engine.Port)
 		want   string
 	}{
 		{"master", nil, nil, nil, there},
-		{"the port knows of none", nil, nil, func(p *mad.Port) { p.SMLID = 0 }, "none"},
-		{"all silent", nil, func(*mad.Datagram) bool { return true }, nil, "none"},
+		{"the port knows of none", nil, nil, func(p *engine.Port) { p.SMLID = 0 }, "none"},
+		{"all silent", nil, func(*engine.Datagram) bool { return true }, nil, "none"},
 		{"not active, but the administrator answers", none, nil, nil, "a subnet manager at LID 3"},
-		{"not active, and the administrator is silent", none, func(d *mad.Datagram) bool { return d.QP == 1 }, nil, "none"},
-		{"only the administrator", nil, func(d *mad.Datagram) bool { return d.QP == 0 }, nil, "a subnet manager at LID 3"},
-		{"only by directed route", nil, func(d *mad.Datagram) bool { return d.LID != mad.PermissiveLID }, nil, there},
+		{"not active, and the administrator is silent", none, func(d *engine.Datagram) bool { return d.QP == 1 }, nil, "none"},
+		{"only the administrator", nil, func(d *engine.Datagram) bool { return d.QP == 0 }, nil, "a subnet manager at LID 3"},
+		{"only by directed route", nil, func(d *engine.Datagram) bool { return d.LID != mad.PermissiveLID }, nil, there},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			prepare := func(tp *tap) {
 				tp.answer = test.answer
 				tp.Transport = lossy{tp.Transport, test.lost, test.port}
 			}
-			onTap(t, prepare, func(t *testing.T, e *mad.Engine, _ *tap) {
+			onTap(t, prepare, func(t *testing.T, e *engine.Engine, _ *tap) {
 				f, _, _ := sweep(t, "ring:n=2")
 				sm, err := fabric.FindSM(t.Context(), e, f)
 				if err != nil {

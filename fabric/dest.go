@@ -1,17 +1,20 @@
 package fabric
 
-import "fabsh/mad"
+import (
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
 
 // Dest is how SMPs reach a node: along Route, by LID where that is nil.
 type Dest struct {
 	Route mad.DirectedRoute
 	LID   mad.LID
 	// Guard says whose M_Key they need, as far as that is known.
-	Guard mad.Guard
+	Guard engine.Guard
 }
 
 // Address sends c's SMP to d.
-func (d Dest) Address(c *mad.Call) {
+func (d Dest) Address(c *engine.Call) {
 	c.Guard = d.Guard
 	if d.Route != nil {
 		c.SetRoute(d.Route)
@@ -21,17 +24,19 @@ func (d Dest) Address(c *mad.Call) {
 }
 
 // smp is one SMP to a Dest.
-func smp(c *mad.Call, d Dest, m mad.Method, a *mad.Attribute, modifier uint32, data []byte) *mad.Call {
+func smp(c *engine.Call, d Dest, m mad.Method, a *mad.Attribute, modifier uint32, data []byte) *engine.Call {
 	c.PutSMP(m, a.ID, modifier, data)
 	d.Address(c)
 	return c
 }
 
 // Guard is whose M_Key SMPs to n need, along its route or by its LID.
-func (n *Node) Guard() mad.Guard { return mad.Guard{Port: n.info.PortGUID, Node: n.info.NodeGUID} }
+func (n *Node) Guard() engine.Guard {
+	return engine.Guard{Port: n.info.PortGUID, Node: n.info.NodeGUID}
+}
 
 // Guard is whose M_Key SMPs to p need.
-func (p *Port) Guard() mad.Guard { return mad.Guard{Port: p.GUID(), Node: p.Node().GUID()} }
+func (p *Port) Guard() engine.Guard { return engine.Guard{Port: p.GUID(), Node: p.Node().GUID()} }
 
 // PortAt is the port that a directed route comes in through, in a fabric that
 // was discovered from the local port; nil where f does not know.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // DiscoverOptions say how much of the subnet to look at.
@@ -41,7 +42,7 @@ type DiscoverOptions struct {
 //
 // A fabric whose nodes all want an M_Key is left alone as soon as that shows
 // (hush).
-func Discover(ctx context.Context, e *mad.Engine, o DiscoverOptions) (*Fabric, error) {
+func Discover(ctx context.Context, e *engine.Engine, o DiscoverOptions) (*Fabric, error) {
 	if len(o.Around) == 0 {
 		o.Around = mad.DirectedRoute{0}
 	}
@@ -54,7 +55,7 @@ func Discover(ctx context.Context, e *mad.Engine, o DiscoverOptions) (*Fabric, e
 		if err != nil {
 			return nil, err
 		}
-		s.local = mad.Guard{Port: port.PortGUID, Node: port.NodeGUID}
+		s.local = engine.Guard{Port: port.PortGUID, Node: port.NodeGUID}
 	}
 	s.mu.Lock()
 	s.askNode((*sweep).gotStart, nil, 0, o.Around)
@@ -78,9 +79,9 @@ func Discover(ctx context.Context, e *mad.Engine, o DiscoverOptions) (*Fabric, e
 // sweep is a discovery under way. The engine's goroutines drive it: each
 // answer is handled, and what it gives rise to is started, under mu.
 type sweep struct {
-	engine *mad.Engine
+	engine *engine.Engine
 	opt    DiscoverOptions
-	local  mad.Guard     // of the local port, where there are keys
+	local  engine.Guard  // of the local port, where there are keys
 	done   chan struct{} // closed when nothing is open any more
 
 	mu       sync.Mutex // guards all that follows
@@ -96,7 +97,7 @@ type sweep struct {
 
 // request is one SMP of a sweep, and what it is about.
 type request struct {
-	mad.Call
+	engine.Call
 	sweep    *sweep
 	place    int                    // in sweep.open
 	then     func(*sweep, *request) // handles the end
@@ -132,7 +133,7 @@ func (s *sweep) ask(then func(*sweep, *request), n *found, port int, route mad.D
 }
 
 // Complete handles the end of a request.
-func (r *request) Complete(*mad.Call) {
+func (r *request) Complete(*engine.Call) {
 	s := r.sweep
 	s.mu.Lock()
 	last := s.open[len(s.open)-1]
@@ -176,9 +177,9 @@ func (s *sweep) stop(cause error) {
 
 // isBroken: err is not about one request, but ends them all.
 func isBroken(err error) bool {
-	var send *mad.SendError
-	var e *mad.Error
-	if err == nil || errors.Is(err, mad.ErrTimeout) || errors.As(err, &send) {
+	var send *engine.SendError
+	var e *engine.Error
+	if err == nil || errors.Is(err, engine.ErrTimeout) || errors.As(err, &send) {
 		return false
 	}
 	return errors.As(err, &e) && e.Status == 0

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestDiscover sweeps small nets, each with its own oddity, twenty times with
@@ -158,7 +159,7 @@ func TestDiscover(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					n := &fakeNet{delay: jitter(seed)}
 					test.build(n)
-					e := mad.NewEngine(n.attach(), mad.Options{})
+					e := engine.New(n.attach(), engine.Options{})
 					defer e.Close()
 					f, err := Discover(t.Context(), e, test.opt)
 					if err != nil {

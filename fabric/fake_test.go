@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // fakeNet is a subnet of boxes that answer SMPs and nothing else, as the
@@ -49,7 +50,7 @@ type packet struct {
 	in   int // port it came in through
 	h    mad.Header
 	data []byte
-	to   mad.Address
+	to   engine.Address
 }
 
 func (n *fakeNet) add(t mad.NodeType, guid mad.GUID, ports int, name string) *box {
@@ -141,7 +142,7 @@ func (n *fakeNet) byLID(lid mad.LID) (*box, int) {
 }
 
 // handle answers a request in place; false: with silence.
-func (n *fakeNet) handle(d *mad.Datagram) bool {
+func (n *fakeNet) handle(d *engine.Datagram) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.asked++
@@ -212,17 +213,17 @@ func (b *box) answer(p *packet) bool {
 // fakeConn is the transport of a fakeNet.
 type fakeConn struct {
 	net    *fakeNet
-	queue  chan *mad.Datagram
+	queue  chan *engine.Datagram
 	closed chan struct{}
 	broken chan error
 }
 
 func (n *fakeNet) attach() *fakeConn {
-	return &fakeConn{net: n, queue: make(chan *mad.Datagram, 1<<12), closed: make(chan struct{}), broken: make(chan error, 1)}
+	return &fakeConn{net: n, queue: make(chan *engine.Datagram, 1<<12), closed: make(chan struct{}), broken: make(chan error, 1)}
 }
 
-func (c *fakeConn) Send(d *mad.Datagram) error {
-	x := &mad.Datagram{Address: d.Address, MAD: slices.Clone(d.MAD)}
+func (c *fakeConn) Send(d *engine.Datagram) error {
+	x := &engine.Datagram{Address: d.Address, MAD: slices.Clone(d.MAD)}
 	answer := func() {
 		if c.net.handle(x) {
 			select {
@@ -239,7 +240,7 @@ func (c *fakeConn) Send(d *mad.Datagram) error {
 	return nil
 }
 
-func (c *fakeConn) Recv(d *mad.Datagram) error {
+func (c *fakeConn) Recv(d *engine.Datagram) error {
 	select {
 	case x := <-c.queue:
 		d.Address, d.MAD = x.Address, append(d.MAD[:0], x.MAD...)
@@ -248,7 +249,7 @@ func (c *fakeConn) Recv(d *mad.Datagram) error {
 	case err := <-c.broken:
 		return err
 	case <-c.closed:
-		return mad.ErrClosed
+		return engine.ErrClosed
 	}
 }
 
@@ -257,11 +258,11 @@ func (c *fakeConn) fail(err error) { c.broken <- err }
 
 func (c *fakeConn) Close() error { close(c.closed); return nil }
 
-func (c *fakeConn) Traits() mad.Traits { return mad.Traits{Name: "fake"} }
+func (c *fakeConn) Traits() engine.Traits { return engine.Traits{Name: "fake"} }
 
-func (c *fakeConn) Port() (mad.Port, error) {
+func (c *fakeConn) Port() (engine.Port, error) {
 	b := c.net.local
-	p := mad.Port{Device: b.name, NodeGUID: b.info.NodeGUID, PortGUID: b.info.PortGUID}
+	p := engine.Port{Device: b.name, NodeGUID: b.info.NodeGUID, PortGUID: b.info.PortGUID}
 	for _, j := range b.ports {
 		if j.info.LID != 0 {
 			p.LID, p.SMLID, p.SMSL = j.info.LID, j.info.MasterSMLID, j.info.MasterSMSL

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // A node that wants an M_Key for Gets does not answer without it, but tells the
@@ -44,7 +45,7 @@ func (s *sweep) heard(r *request) {
 	if r.node != first {
 		return
 	}
-	silent, once := errors.Is(r.Err, mad.ErrTimeout), r.Retries < 0
+	silent, once := errors.Is(r.Err, engine.ErrTimeout), r.Retries < 0
 	if h.over {
 		if silent && once {
 			s.crossAgain(r.port)
@@ -90,10 +91,10 @@ func (s *sweep) wants() string {
 
 // guard is whose M_Key a request wants that is about n, or, for NodeInfo, about
 // what is behind one of its ports.
-func (s *sweep) guard(n *found, port int, a *mad.Attribute) (g mad.Guard) {
+func (s *sweep) guard(n *found, port int, a *mad.Attribute) (g engine.Guard) {
 	switch {
 	case a != mad.AttrNodeInfo:
-		return mad.Guard{Port: n.info.PortGUID, Node: n.info.NodeGUID}
+		return engine.Guard{Port: n.info.PortGUID, Node: n.info.NodeGUID}
 	case n == nil && s.local != g:
 		return s.local
 	case s.opt.Known == nil:

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // star is a switch with hosts, as seen from the switch.
@@ -23,12 +24,12 @@ func TestHush(t *testing.T) {
 	golden := loadGolden(t, "testdata/hush.txt")
 	for _, test := range []struct {
 		name  string
-		keys  *mad.Keys
+		keys  *engine.Keys
 		quiet func(host int) bool // by the port of the switch
 		most  int                 // requests for NodeInfo of hosts
 	}{
 		{name: "all silent", quiet: func(int) bool { return true }, most: 4*6 + 32},
-		{name: "all silent, with keys", keys: &mad.Keys{M: 1}, quiet: func(int) bool { return true }, most: 4*6 + 32},
+		{name: "all silent, with keys", keys: &engine.Keys{M: 1}, quiet: func(int) bool { return true }, most: 4*6 + 32},
 		{name: "half of them silent", quiet: func(host int) bool { return host <= 18 }, most: 18*6 + 18 + 18},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -44,7 +45,7 @@ func TestHush(t *testing.T) {
 					}
 					return test.quiet(p.box.ports[p.in].at)
 				}
-				e := mad.NewEngine(n.attach(), mad.Options{Keys: test.keys})
+				e := engine.New(n.attach(), engine.Options{Keys: test.keys})
 				defer e.Close()
 				f, err := Discover(t.Context(), e, DiscoverOptions{})
 				if err != nil {
@@ -74,7 +75,7 @@ func TestHushLoss(t *testing.T) {
 			port := p.box.ports[p.in].at
 			return port <= 4 || port < 36 && tries[p.box] == 1 // 1 to 4 are dead, of the others the first is lost
 		}
-		e := mad.NewEngine(n.attach(), mad.Options{})
+		e := engine.New(n.attach(), engine.Options{})
 		defer e.Close()
 		f, err := Discover(t.Context(), e, DiscoverOptions{})
 		if err != nil || len(f.Nodes()) != 33 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // KeyError is that a port did not answer for want of its M_Key.
@@ -30,10 +31,10 @@ type unheardSet struct {
 
 // doubtKeys finds out whether the ports of such Sets have an M_Key: PortInfo
 // shows it, or says that it is not shown (IBA 14.2.4.1, M_KeyProtectBits).
-func doubtKeys(ctx context.Context, e *mad.Engine, sets []unheardSet) error {
-	var calls []*mad.Call
+func doubtKeys(ctx context.Context, e *engine.Engine, sets []unheardSet) error {
+	var calls []*engine.Call
 	for _, s := range sets {
-		calls = append(calls, smp(new(mad.Call), s.dest, mad.MethodGet, mad.AttrPortInfo, 0, nil))
+		calls = append(calls, smp(new(engine.Call), s.dest, mad.MethodGet, mad.AttrPortInfo, 0, nil))
 	}
 	if err := e.Do(ctx, calls...); err != nil {
 		return err

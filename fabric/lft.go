@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 const (
@@ -89,7 +90,7 @@ type LFT struct {
 
 // ReadLFTs reads the whole linear forwarding tables of many switches at once.
 // The error is the end of ctx.
-func ReadLFTs(ctx context.Context, e *mad.Engine, dests []Dest) ([]LFT, error) {
+func ReadLFTs(ctx context.Context, e *engine.Engine, dests []Dest) ([]LFT, error) {
 	tables := make([]*Table, len(dests))
 	for i, d := range dests {
 		tables[i] = &Table{Kind: LinearTable, Dest: d}

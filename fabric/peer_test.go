@@ -8,19 +8,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
 // onIbsim starts an engine on the first node of a private ibsim.
-func onIbsim(t *testing.T, sim *ibsimtest.Fixture, o mad.Options) *mad.Engine {
+func onIbsim(t *testing.T, sim *ibsimtest.Fixture, o engine.Options) *engine.Engine {
 	t.Helper()
 	tr, err := ibsim.Attach(ibsim.Options{Socket: sim.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := mad.NewEngine(tr, o)
+	e := engine.New(tr, o)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -29,7 +29,7 @@ func onIbsim(t *testing.T, sim *ibsimtest.Fixture, o mad.Options) *mad.Engine {
 // with one GUID, a link taken out, a port that loses all.
 func TestIbsimOddities(t *testing.T) {
 	sim := ibsimtest.Start(t, ibsimtest.FatTree(3, 2, 2), ibsimtest.Options{})
-	e := onIbsim(t, sim, mad.Options{})
+	e := onIbsim(t, sim, engine.Options{})
 	summary := func() string {
 		f, err := fabric.Discover(t.Context(), e, fabric.DiscoverOptions{})
 		if err != nil {
@@ -67,7 +67,7 @@ func TestIbsimOddities(t *testing.T) {
 // TestIbsimKilled: an ibsim that dies in mid-sweep ends the sweep.
 func TestIbsimKilled(t *testing.T) {
 	sim := ibsimtest.Start(t, ibsimtest.FatTree(18, 9, 9), ibsimtest.Options{})
-	e := onIbsim(t, sim, mad.Options{Timeout: 200 * time.Millisecond})
+	e := onIbsim(t, sim, engine.Options{Timeout: 200 * time.Millisecond})
 	kill, killed := make(chan bool, 1), make(chan bool)
 	go func() {
 		<-kill

@@ -9,6 +9,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // beyond is switch-2 of the ring; its port 1 is node-0002's.
@@ -18,7 +19,7 @@ func portChange(d fabric.Dest, num int, action fabric.PortAction) *fabric.PortCh
 	return &fabric.PortChange{PortTarget: fabric.PortTarget{Dest: d, Num: num}, Action: action, Wait: 2 * time.Second}
 }
 
-func changePort(t *testing.T, e *mad.Engine, c *fabric.PortChange) error {
+func changePort(t *testing.T, e *engine.Engine, c *fabric.PortChange) error {
 	t.Helper()
 	if err := fabric.ChangePorts(t.Context(), e, c); err != nil {
 		t.Fatal(err)
@@ -28,7 +29,7 @@ func changePort(t *testing.T, e *mad.Engine, c *fabric.PortChange) error {
 
 // TestPortStateGoesAlone: nothing changes but the physical state.
 func TestPortStateGoesAlone(t *testing.T) {
-	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 		for _, step := range []struct {
 			action fabric.PortAction
 			phys   mad.PortPhysicalState
@@ -54,7 +55,7 @@ func TestPortStateGoesAlone(t *testing.T) {
 // TestPortSetOnce: a Set without an answer is not sent again; the port tells
 // what became of it.
 func TestPortSetOnce(t *testing.T) {
-	isSet := func(d *mad.Datagram) bool { return mad.ParseHeader(d.MAD).Method == mad.MethodSet }
+	isSet := func(d *engine.Datagram) bool { return mad.ParseHeader(d.MAD).Method == mad.MethodSet }
 	for _, test := range []struct {
 		name string
 		deaf bool // the answer is lost, not the request
@@ -68,7 +69,7 @@ func TestPortSetOnce(t *testing.T) {
 				if tp.Transport = (lossy{tp.Transport, isSet, nil}); test.deaf {
 					tp.Transport = &mute{Transport: tp.Transport.(lossy).Transport, of: isSet}
 				}
-			}, func(t *testing.T, e *mad.Engine, tap *tap) {
+			}, func(t *testing.T, e *engine.Engine, tap *tap) {
 				err := changePort(t, e, portChange(beyond, 1, fabric.DisablePort))
 				if len(tap.sets) != 1 {
 					t.Errorf("%d Sets", len(tap.sets))
@@ -83,19 +84,19 @@ func TestPortSetOnce(t *testing.T) {
 
 // mute executes some requests, but their answers are lost.
 type mute struct {
-	mad.Transport
-	of   func(*mad.Datagram) bool
+	engine.Transport
+	of   func(*engine.Datagram) bool
 	lost int
 }
 
-func (m *mute) Send(d *mad.Datagram) error {
+func (m *mute) Send(d *engine.Datagram) error {
 	if m.of(d) {
 		m.lost++
 	}
 	return m.Transport.Send(d)
 }
 
-func (m *mute) Recv(d *mad.Datagram) error {
+func (m *mute) Recv(d *engine.Datagram) error {
 	for {
 		err := m.Transport.Recv(d)
 		if err != nil || m.lost == 0 {
@@ -132,7 +133,7 @@ func TestPortSettles(t *testing.T) {
 		{"never enabled", fabric.EnablePort, mad.PortPhysicalStateDisabled, time.Hour, mad.PortPhysicalStateDisabled, "the link is not up after 2s: the port is active and disabled"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+			onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 				var since time.Time
 				tap.answer = func(h mad.Header, data []byte) {
 					if h.Attribute != mad.AttrPortInfo.ID || h.Modifier&0xff != num {
@@ -172,7 +173,7 @@ func TestPortSettles(t *testing.T) {
 
 // TestPortRefused: an agent's refusal is the answer at once.
 func TestPortRefused(t *testing.T) {
-	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 		c := portChange(beyond, 1, fabric.DisablePort)
 		c.GUID = 0x42
 		if got := text(changePort(t, e, c)); !strings.HasSuffix(got, "run discover() again") {
@@ -223,7 +224,7 @@ func TestLinkChange(t *testing.T) {
 		}, fields{}, "not set, for of these speeds (SDR, HDR) the neighbour has none enabled, but QDR: the link would not come up again"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+			onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 				var at int // hops
 				tap.hops = func(n int) { at = n }
 				tap.answer = func(h mad.Header, data []byte) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // CautionError is why a change that could be made is not: it could not easily
@@ -16,7 +17,7 @@ func (e *CautionError) Error() string { return e.Reason }
 // guard looks whether the link at c's port is on our own way or on the subnet
 // manager's, which for that is asked of the forwarding tables as they are.
 // What becomes of hosts behind it is not looked at: that may be the purpose.
-func (c *PortChange) guard(ctx context.Context, e *mad.Engine, changes []*PortChange) error {
+func (c *PortChange) guard(ctx context.Context, e *engine.Engine, changes []*PortChange) error {
 	if c.Num == int(c.Node.LocalPortNum) {
 		return c.cutOff("this session reaches the node through it")
 	}
@@ -91,8 +92,8 @@ func (c *PortChange) passes(p *Port) bool {
 }
 
 // forwards is the port through which a switch sends packets to lid.
-func forwards(ctx context.Context, e *mad.Engine, d Dest, lid mad.LID) (int, error) {
-	var c mad.Call
+func forwards(ctx context.Context, e *engine.Engine, d Dest, lid mad.LID) (int, error) {
+	var c engine.Call
 	smp(&c, d, mad.MethodGet, mad.AttrLinearForwardingTable, uint32(lid/LFTBlock), nil)
 	if err := e.Do(ctx, &c); err != nil {
 		return 0, err
@@ -105,12 +106,12 @@ func forwards(ctx context.Context, e *mad.Engine, d Dest, lid mad.LID) (int, err
 
 // leadsToHost: what is at the other end forwards nothing; whether it is the
 // subnet manager's, or ours, the forwarding table has said.
-func (c *PortChange) leadsToHost(ctx context.Context, e *mad.Engine) bool {
+func (c *PortChange) leadsToHost(ctx context.Context, e *engine.Engine) bool {
 	to := c.neighbour()
 	if to == nil {
 		return false
 	}
-	var call mad.Call
+	var call engine.Call
 	smp(&call, to.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil)
 	if e.Do(ctx, &call) != nil || call.Err != nil {
 		return false
@@ -136,7 +137,7 @@ func (p party) String() string {
 // guardWay follows the forwarding tables from one port to another: the link
 // must not be on the way. The directed routes of the subnet manager nobody
 // knows; it finds others when one is gone.
-func (c *PortChange) guardWay(ctx context.Context, e *mad.Engine, from, to party) error {
+func (c *PortChange) guardWay(ctx context.Context, e *engine.Engine, from, to party) error {
 	unknown := func(format string, args ...any) error {
 		return c.cutOff("it cannot be known whether %v reaches %v through it: %s", from, to, fmt.Sprintf(format, args...))
 	}

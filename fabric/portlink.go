@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // Speeds and Widths are all that links may run at, the slowest first.
@@ -32,7 +33,7 @@ type LinkChange struct {
 
 // ChangeLinks makes all changes at once; what became of each is in its Err.
 // The Sets are sent once. The error is the end of ctx.
-func ChangeLinks(ctx context.Context, e *mad.Engine, changes ...*LinkChange) error {
+func ChangeLinks(ctx context.Context, e *engine.Engine, changes ...*LinkChange) error {
 	var targets, peers []*PortTarget
 	for _, c := range changes {
 		targets = append(targets, &c.PortTarget)

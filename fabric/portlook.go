@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // PortTarget is a port that is to be changed, and what it and its node say.
@@ -39,14 +40,14 @@ func (p *PortTarget) PortInfo() (i mad.PortInfo) {
 func (p *PortTarget) IsSwitch() bool { return p.Node.NodeType == mad.NodeTypeSwitch }
 
 // get is a Get of PortInfo of the port, or of another of its node's.
-func (p *PortTarget) get(c *mad.Call, num int) *mad.Call {
+func (p *PortTarget) get(c *engine.Call, num int) *engine.Call {
 	return smp(c, p.Dest, mad.MethodGet, mad.AttrPortInfo, uint32(num), nil)
 }
 
 // lookAtPorts reads what nodes and ports say. The error is the end of ctx.
-func lookAtPorts(ctx context.Context, e *mad.Engine, ports []*PortTarget) error {
-	calls := make([]struct{ node, port, caps mad.Call }, len(ports))
-	var open []*mad.Call
+func lookAtPorts(ctx context.Context, e *engine.Engine, ports []*PortTarget) error {
+	calls := make([]struct{ node, port, caps engine.Call }, len(ports))
+	var open []*engine.Call
 	for i, p := range ports {
 		open = append(open, smp(&calls[i].node, p.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil))
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // PortAction is what is done to a port's link.
@@ -36,7 +37,7 @@ type PortChange struct {
 // that nothing is to change (IBA 14.2.5.6; rdma-core
 // infiniband-diags/ibportstate.c main). It is sent once. When no answer comes,
 // the port is asked what became of it. The error is the end of ctx.
-func ChangePorts(ctx context.Context, e *mad.Engine, changes ...*PortChange) error {
+func ChangePorts(ctx context.Context, e *engine.Engine, changes ...*PortChange) error {
 	targets := make([]*PortTarget, len(changes))
 	for i, c := range changes {
 		targets[i] = &c.PortTarget
@@ -106,12 +107,12 @@ func (c *PortChange) set() *Change {
 }
 
 // settle waits until the links are as wanted.
-func settle(ctx context.Context, e *mad.Engine, open []*PortChange, sets []*Change) error {
+func settle(ctx context.Context, e *engine.Engine, open []*PortChange, sets []*Change) error {
 	start, pause := time.Now(), 20*time.Millisecond
 	unheard := map[*PortChange]error{}
 	for i, c := range open {
 		var key *KeyError
-		if c.Err = sets[i].Err; sets[i].Before != nil && errors.Is(c.Err, mad.ErrTimeout) && !errors.As(c.Err, &key) {
+		if c.Err = sets[i].Err; sets[i].Before != nil && errors.Is(c.Err, engine.ErrTimeout) && !errors.As(c.Err, &key) {
 			unheard[c], c.Err = c.Err, nil
 		}
 	}
@@ -123,8 +124,8 @@ func settle(ctx context.Context, e *mad.Engine, open []*PortChange, sets []*Chan
 			return context.Cause(ctx)
 		}
 		pause = min(2*pause, time.Second)
-		calls := make([]mad.Call, len(open))
-		gets := make([]*mad.Call, len(open))
+		calls := make([]engine.Call, len(open))
+		gets := make([]*engine.Call, len(open))
 		for i, c := range open {
 			gets[i] = c.get(&calls[i], c.Num)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // DiscoverSA draws the fabric up from what the subnet administrator at the
@@ -24,7 +25,7 @@ import (
 // A fabric comes back even where a part of the records does not: its Problems
 // say what. The error is for an administrator that tells of no node, and for an
 // end by ctx; the fabric is then what is known so far, if that is anything.
-func DiscoverSA(ctx context.Context, e *mad.Engine, sa mad.Address, o DiscoverOptions) (*Fabric, error) {
+func DiscoverSA(ctx context.Context, e *engine.Engine, sa engine.Address, o DiscoverOptions) (*Fabric, error) {
 	port, err := e.Port()
 	if err != nil {
 		return nil, err
@@ -46,8 +47,8 @@ func DiscoverSA(ctx context.Context, e *mad.Engine, sa mad.Address, o DiscoverOp
 
 // records are what a subnet administrator told.
 type records struct {
-	engine *mad.Engine
-	sa     mad.Address
+	engine *engine.Engine
+	sa     engine.Address
 	opt    DiscoverOptions
 
 	nodes    map[mad.LID]*mad.NodeRecord // by the LID of the port that they are of
@@ -73,7 +74,7 @@ func (r *records) problem(k ProblemKind, format string, args ...any) {
 var told = []*mad.Attribute{mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrSwitchInfoRecord, mad.AttrLinkRecord}
 
 // query asks for the records of an attribute that have the given components.
-func (r *records) query(m mad.Method, a *mad.Attribute, components map[string]uint64) *mad.Call {
+func (r *records) query(m mad.Method, a *mad.Attribute, components map[string]uint64) *engine.Call {
 	data := make([]byte, a.Size)
 	var mask uint64
 	set := func(name string, v uint64) {
@@ -89,7 +90,7 @@ func (r *records) query(m mad.Method, a *mad.Attribute, components map[string]ui
 		// osm_sa_portinfo_record.c, pir_rcv_new_pir).
 		set("options", 0x80)
 	}
-	c := new(mad.Call)
+	c := new(engine.Call)
 	c.PutSA(m, a.ID, 0, mask, data)
 	c.To = r.sa
 	return c
@@ -97,7 +98,7 @@ func (r *records) query(m mad.Method, a *mad.Attribute, components map[string]ui
 
 // tables reads all records, a table of each kind.
 func (r *records) tables(ctx context.Context) error {
-	calls := make([]*mad.Call, len(told))
+	calls := make([]*engine.Call, len(told))
 	for i, a := range told {
 		calls[i] = r.query(mad.MethodGetTable, a, nil)
 	}
@@ -108,7 +109,7 @@ func (r *records) tables(ctx context.Context) error {
 		err := r.take(a, calls[i])
 		switch {
 		case err == nil:
-		case errors.Is(err, mad.ErrCut):
+		case errors.Is(err, engine.ErrCut):
 			r.cut = true
 		default:
 			if a == mad.AttrNodeRecord {
@@ -121,15 +122,15 @@ func (r *records) tables(ctx context.Context) error {
 }
 
 func kindOf(err error) ProblemKind {
-	if errors.Is(err, mad.ErrTimeout) {
+	if errors.Is(err, engine.ErrTimeout) {
 		return ProblemTimedOut
 	}
 	return ProblemFailed
 }
 
 // take takes the records of an answer in.
-func (r *records) take(a *mad.Attribute, c *mad.Call) error {
-	var me *mad.Error
+func (r *records) take(a *mad.Attribute, c *engine.Call) error {
+	var me *engine.Error
 	if errors.As(c.Err, &me) && me.Status == mad.StatusNoRecords {
 		return nil
 	}
@@ -166,7 +167,7 @@ func (r *records) take(a *mad.Attribute, c *mad.Call) error {
 // crawl reads record by record, from one port to those that its links lead to.
 func (r *records) crawl(ctx context.Context, from mad.LID) error {
 	failed := map[*mad.Attribute][]error{}
-	ask := func(calls []*mad.Call) error {
+	ask := func(calls []*engine.Call) error {
 		if err := r.engine.Do(ctx, calls...); err != nil {
 			return err
 		}
@@ -178,12 +179,12 @@ func (r *records) crawl(ctx context.Context, from mad.LID) error {
 		}
 		return nil
 	}
-	get := func(a *mad.Attribute, components map[string]uint64) *mad.Call {
+	get := func(a *mad.Attribute, components map[string]uint64) *engine.Call {
 		return r.query(mad.MethodGet, a, components)
 	}
 	seen := map[mad.LID]bool{from: true}
 	for wave := []mad.LID{from}; len(wave) > 0; {
-		var calls []*mad.Call
+		var calls []*engine.Call
 		for _, lid := range wave {
 			calls = append(calls, get(mad.AttrNodeRecord, map[string]uint64{"lid": uint64(lid)}))
 		}
@@ -232,7 +233,7 @@ func (r *records) crawl(ctx context.Context, from mad.LID) error {
 type place struct{ node, port int }
 
 // fabric makes a Fabric of the records.
-func (r *records) fabric(local *mad.Port) *Fabric {
+func (r *records) fabric(local *engine.Port) *Fabric {
 	b := NewBuilder()
 	b.SetScope("by the records of the subnet administrator")
 	places := r.addNodes(b, local)
@@ -252,7 +253,7 @@ func (r *records) fabric(local *mad.Port) *Fabric {
 }
 
 // addNodes makes a node of all records with one node GUID.
-func (r *records) addNodes(b *Builder, local *mad.Port) map[mad.LID]place {
+func (r *records) addNodes(b *Builder, local *engine.Port) map[mad.LID]place {
 	places := map[mad.LID]place{}
 	handles := map[mad.GUID]int{}
 	for _, lid := range sortedLIDs(r.nodes) {

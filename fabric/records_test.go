@@ -14,16 +14,17 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // viaSA discovers by the records of the subnet administrator.
-func viaSA(t testing.TB, e *mad.Engine) (*fabric.Fabric, error) {
+func viaSA(t testing.TB, e *engine.Engine) (*fabric.Fabric, error) {
 	t.Helper()
 	p, err := e.Port()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fabric.DiscoverSA(t.Context(), e, mad.Address{LID: p.SMLID, QP: 1}, fabric.DiscoverOptions{})
+	return fabric.DiscoverSA(t.Context(), e, engine.Address{LID: p.SMLID, QP: 1}, fabric.DiscoverOptions{})
 }
 
 func dump(t testing.TB, f *fabric.Fabric) string {
@@ -77,19 +78,19 @@ func TestDiscoverSA(t *testing.T) {
 
 // filter is a transport some of whose answers are something else.
 type filter struct {
-	mad.Transport
-	change func(d *mad.Datagram)
+	engine.Transport
+	change func(d *engine.Datagram)
 	drop   func(m []byte) bool
 }
 
-func (f *filter) Send(d *mad.Datagram) error {
+func (f *filter) Send(d *engine.Datagram) error {
 	if f.drop != nil && f.drop(d.MAD) {
 		return nil
 	}
 	return f.Transport.Send(d)
 }
 
-func (f *filter) Recv(d *mad.Datagram) error {
+func (f *filter) Recv(d *engine.Datagram) error {
 	err := f.Transport.Recv(d)
 	if err == nil && f.change != nil {
 		f.change(d)
@@ -97,10 +98,10 @@ func (f *filter) Recv(d *mad.Datagram) error {
 	return err
 }
 
-func filtered(t testing.TB, spec string, f filter) *mad.Engine {
+func filtered(t testing.TB, spec string, f filter) *engine.Engine {
 	t.Helper()
 	f.Transport = connect(t, spec)
-	return mad.NewEngine(&f, mad.Options{})
+	return engine.New(&f, engine.Options{})
 }
 
 func attributeOf(m []byte) *mad.Attribute {
@@ -116,7 +117,7 @@ func TestDiscoverSACut(t *testing.T) {
 	for _, spec := range []string{"fattree", "pgft:m=4/2,w=1/2,p=1/3", "testdata/twoport.topo"} {
 		swept, _, _ := sweep(t, spec)
 		synctest.Test(t, func(t *testing.T) {
-			e := filtered(t, spec, filter{change: func(d *mad.Datagram) {
+			e := filtered(t, spec, filter{change: func(d *engine.Datagram) {
 				d.Cut = mad.ParseHeader(d.MAD).Method == mad.MethodGetTableResp
 				if d.Cut {
 					d.MAD[26] &^= 1 // no segment of anything
@@ -152,7 +153,7 @@ func TestDiscoverSAPartial(t *testing.T) {
 			[]string{"timed out: the PortInfoRecords are unknown: SubnAdmGetTable(PortInfoRecord) to LID 4: timed out after 3 attempts in 3s; look at the subnet manager"}, ""},
 		{"no NodeRecords", drop(mad.AttrNodeRecord), "", nil, "SubnAdmGetTable(NodeRecord) to LID 4: timed out after 3 attempts in 3s"},
 		{"no administrator", filter{drop: func([]byte) bool { return true }}, "", nil, "SubnAdmGetTable(NodeRecord) to LID 4: timed out after 3 attempts in 3s"},
-		{"records of a port and a node that nobody knows", filter{change: func(d *mad.Datagram) {
+		{"records of a port and a node that nobody knows", filter{change: func(d *engine.Datagram) {
 			a := attributeOf(d.MAD)
 			if d.MAD[31] != 1 || a != mad.AttrPortInfoRecord && a != mad.AttrLinkRecord { // the first segment
 				return
@@ -167,7 +168,7 @@ func TestDiscoverSAPartial(t *testing.T) {
 				`failed: there is no PortInfoRecord of port 0 of "switch-1" (0x0002c90300100000); look at the subnet manager`,
 				"invalid: a LinkRecord leads from port 1 of LID 1 to port 1 of LID 999, and there are not NodeRecords of both; discover again",
 			}, ""},
-		{"links one way only, and one of them missing", filter{change: func(d *mad.Datagram) {
+		{"links one way only, and one of them missing", filter{change: func(d *engine.Datagram) {
 			if attributeOf(d.MAD) != mad.AttrLinkRecord || d.MAD[31] != 1 {
 				return
 			}
@@ -216,7 +217,7 @@ func TestDiscoverSAEnded(t *testing.T) {
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
-		if f, err := fabric.DiscoverSA(ctx, e, mad.Address{LID: 4, QP: 1}, fabric.DiscoverOptions{}); f != nil || err != cause {
+		if f, err := fabric.DiscoverSA(ctx, e, engine.Address{LID: 4, QP: 1}, fabric.DiscoverOptions{}); f != nil || err != cause {
 			t.Error(f, err)
 		}
 	})

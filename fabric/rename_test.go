@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestRenamed: names from elsewhere are those of the whole fabric, and only of
@@ -11,7 +12,7 @@ import (
 func TestRenamed(t *testing.T) {
 	n := &fakeNet{}
 	chain(n)
-	e := mad.NewEngine(n.attach(), mad.Options{})
+	e := engine.New(n.attach(), engine.Options{})
 	defer e.Close()
 	f, err := Discover(t.Context(), e, DiscoverOptions{})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // Change is one change of a subnet management attribute: read, change the
@@ -34,15 +35,15 @@ type Change struct {
 // Apply makes all changes; what became of each is in its Err. A change's own
 // steps go in order; those of different changes overlap. The error is the end
 // of ctx.
-func Apply(ctx context.Context, e *mad.Engine, changes ...*Change) error {
+func Apply(ctx context.Context, e *engine.Engine, changes ...*Change) error {
 	steps := []struct {
 		wants func(*Change) bool
-		ask   func(*Change, *mad.Call)
+		ask   func(*Change, *engine.Call)
 		take  func(*Change, []byte) error
 	}{
 		{
 			func(c *Change) bool { return c.GUID != 0 },
-			func(c *Change, call *mad.Call) { smp(call, c.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil) },
+			func(c *Change, call *engine.Call) { smp(call, c.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil) },
 			func(c *Change, data []byte) error {
 				var ni mad.NodeInfo
 				ni.Decode(data)
@@ -51,12 +52,12 @@ func Apply(ctx context.Context, e *mad.Engine, changes ...*Change) error {
 		},
 		{
 			func(c *Change) bool { return true },
-			func(c *Change, call *mad.Call) { smp(call, c.Dest, mad.MethodGet, c.Attr, c.getModifier(), nil) },
+			func(c *Change, call *engine.Call) { smp(call, c.Dest, mad.MethodGet, c.Attr, c.getModifier(), nil) },
 			func(c *Change, data []byte) error { c.Before = slices.Clone(data[:c.Attr.Size]); return nil },
 		},
 		{
 			func(c *Change) bool { return true },
-			func(c *Change, call *mad.Call) {
+			func(c *Change, call *engine.Call) {
 				smp(call, c.Dest, mad.MethodSet, c.Attr, c.setModifier(), c.request())
 				if c.Once {
 					call.Retries = -1
@@ -69,8 +70,8 @@ func Apply(ctx context.Context, e *mad.Engine, changes ...*Change) error {
 		},
 	}
 	for _, step := range steps {
-		calls := make([]mad.Call, len(changes))
-		var open []*mad.Call
+		calls := make([]engine.Call, len(changes))
+		var open []*engine.Call
 		for i, c := range changes {
 			if c.Err == nil && step.wants(c) {
 				step.ask(c, &calls[i])
@@ -91,7 +92,7 @@ func Apply(ctx context.Context, e *mad.Engine, changes ...*Change) error {
 	}
 	var unheard []unheardSet
 	for _, c := range changes {
-		if c.Before != nil && c.After == nil && errors.Is(c.Err, mad.ErrTimeout) {
+		if c.Before != nil && c.After == nil && errors.Is(c.Err, engine.ErrTimeout) {
 			unheard = append(unheard, unheardSet{c.Dest, &c.Err})
 		}
 	}

@@ -12,21 +12,22 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // attach starts an engine at the first CA of a simulated subnet.
-func attach(t testing.TB, spec string) *mad.Engine {
+func attach(t testing.TB, spec string) *engine.Engine {
 	t.Helper()
-	return attachWith(t, spec, mad.Options{})
+	return attachWith(t, spec, engine.Options{})
 }
 
-func attachWith(t testing.TB, spec string, options mad.Options) *mad.Engine {
+func attachWith(t testing.TB, spec string, options engine.Options) *engine.Engine {
 	t.Helper()
-	return mad.NewEngine(connect(t, spec), options)
+	return engine.New(connect(t, spec), options)
 }
 
 // connect opens the port of the first CA of a simulated subnet.
-func connect(t testing.TB, spec string) mad.Transport {
+func connect(t testing.TB, spec string) engine.Transport {
 	t.Helper()
 	f, o, err := sim.Parse(spec)
 	if err != nil {
@@ -40,7 +41,7 @@ func connect(t testing.TB, spec string) mad.Transport {
 }
 
 // sweep discovers a simulated subnet from its first CA.
-func sweep(t testing.TB, spec string) (*fabric.Fabric, mad.Stats, time.Duration) {
+func sweep(t testing.TB, spec string) (*fabric.Fabric, engine.Stats, time.Duration) {
 	t.Helper()
 	e := attach(t, spec)
 	defer e.Close()
@@ -133,32 +134,32 @@ func BenchmarkDiscover(b *testing.B) {
 func TestKeys(t *testing.T) {
 	const spec = "ring:n=3,hosts=2,mkey=0x1234,mkey_level="
 	want, _, _ := sweep(t, "ring:n=3,hosts=2")
-	own := &mad.Keys{Ports: map[mad.GUID]uint64{}}
+	own := &engine.Keys{Ports: map[mad.GUID]uint64{}}
 	for i := range want.Ports() {
 		own.Ports[want.Ports()[i].GUID()] = 0x1234
 	}
-	byNode := &mad.Keys{Ports: map[mad.GUID]uint64{}}
+	byNode := &engine.Keys{Ports: map[mad.GUID]uint64{}}
 	for i := range want.Nodes() {
 		byNode.Ports[want.Nodes()[i].GUID()] = 0x1234
 	}
 	for _, test := range []struct {
 		name, spec string
-		keys       *mad.Keys
+		keys       *engine.Keys
 		known      *fabric.Fabric
 		err        string
 		nodes      int
 	}{
 		{"level 1 without", spec + "1", nil, nil, "", 9},
-		{"level 2 with", spec + "2", &mad.Keys{M: 0x1234}, nil, "", 9},
+		{"level 2 with", spec + "2", &engine.Keys{M: 0x1234}, nil, "", 9},
 		{"level 2 without", spec + "2", nil, nil, "the node at route 0 does not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s", 0},
-		{"level 3 with the wrong one", spec + "3", &mad.Keys{M: 0x1235}, nil, "the node at route 0 does not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s", 0},
+		{"level 3 with the wrong one", spec + "3", &engine.Keys{M: 0x1235}, nil, "the node at route 0 does not answer: SubnGet(NodeInfo) to route 0: timed out after 6 attempts in 3s", 0},
 		{"each its own, and nobody knows who is behind a port", spec + "2", own, nil, "", 1},
 		{"each its own, and known", spec + "2", own, want, "", 9},
 		{"each its own, by node", spec + "2", byNode, want, "", 9},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := attachWith(t, test.spec, mad.Options{Keys: test.keys})
+				e := attachWith(t, test.spec, engine.Options{Keys: test.keys})
 				defer e.Close()
 				f, err := fabric.Discover(t.Context(), e, fabric.DiscoverOptions{Known: test.known})
 				got := ""
@@ -176,7 +177,7 @@ func TestKeys(t *testing.T) {
 // TestSilentTable: so does the change of a table.
 func TestSilentTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := attachWith(t, "mkey=0x1234", mad.Options{Write: true})
+		e := attachWith(t, "mkey=0x1234", engine.Options{Write: true})
 		defer e.Close()
 		c := linear(fabric.Dest{LID: 2}, map[mad.LID]uint8{9: 1}, false)
 		want := "SubnSet(LinearForwardingTable) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key, and answers no Set without it"
@@ -191,17 +192,17 @@ func TestSilentTable(t *testing.T) {
 func TestSilentSet(t *testing.T) {
 	for _, test := range []struct {
 		name, spec string
-		keys       *mad.Keys
+		keys       *engine.Keys
 		want       string
 	}{
 		{"none given", "mkey=0x1234", nil, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key, and answers no Set without it"},
 		{"none given, level 0", "mkey=0x1234,mkey_level=0", nil, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has an M_Key, and answers no Set without it"},
-		{"wrong", "mkey=0x1234", &mad.Keys{M: 0x99}, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has another M_Key than the one that was sent, and answers no Set without it"},
-		{"right", "mkey=0x1234", &mad.Keys{M: 0x1234}, ""},
+		{"wrong", "mkey=0x1234", &engine.Keys{M: 0x99}, "SubnSet(NodeDescription) to LID 2: timed out after 3 attempts in 3s: the port has another M_Key than the one that was sent, and answers no Set without it"},
+		{"right", "mkey=0x1234", &engine.Keys{M: 0x1234}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := attachWith(t, test.spec, mad.Options{Keys: test.keys, Write: true})
+				e := attachWith(t, test.spec, engine.Options{Keys: test.keys, Write: true})
 				defer e.Close()
 				c := &fabric.Change{Dest: fabric.Dest{LID: 2}, Attr: mad.AttrNodeDescription, Edit: func(data []byte) { copy(data, "new") }}
 				if err := fabric.Apply(t.Context(), e, c); err != nil {
@@ -215,7 +216,7 @@ func TestSilentSet(t *testing.T) {
 					t.Errorf("(-want +got):\n%s", d)
 				}
 				var k *fabric.KeyError
-				if errors.As(c.Err, &k) != (test.want != "") || c.Err != nil && !errors.Is(c.Err, mad.ErrTimeout) {
+				if errors.As(c.Err, &k) != (test.want != "") || c.Err != nil && !errors.Is(c.Err, engine.ErrTimeout) {
 					t.Errorf("%T", c.Err)
 				}
 			})

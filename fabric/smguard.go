@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // SM is a subnet manager that was found at work.
@@ -29,7 +30,7 @@ func (s *SM) String() string {
 // subnet administrator beside it. Any answer but SMInfo NOT-ACTIVE means that
 // there is one. Nil without an error means that there is none: the port knows
 // of none, or all stay silent after all retries. f may be nil.
-func FindSM(ctx context.Context, e *mad.Engine, f *Fabric) (*SM, error) {
+func FindSM(ctx context.Context, e *engine.Engine, f *Fabric) (*SM, error) {
 	port, err := e.Port()
 	if err != nil {
 		return nil, err
@@ -37,8 +38,8 @@ func FindSM(ctx context.Context, e *mad.Engine, f *Fabric) (*SM, error) {
 	if port.SMLID == 0 {
 		return nil, nil
 	}
-	var byLID, byRoute, sa mad.Call
-	calls := []*mad.Call{&byLID, &sa}
+	var byLID, byRoute, sa engine.Call
+	calls := []*engine.Call{&byLID, &sa}
 	to := Dest{LID: port.SMLID}
 	if f != nil {
 		if p := f.PortByLID(port.SMLID); p != nil {
@@ -80,12 +81,12 @@ func FindSM(ctx context.Context, e *mad.Engine, f *Fabric) (*SM, error) {
 
 // answered: a response came, whatever its status. The error is for a question
 // that nobody heard: that is not silence.
-func answered(c *mad.Call) (bool, error) {
-	var me *mad.Error
+func answered(c *engine.Call) (bool, error) {
+	var me *engine.Error
 	switch {
 	case c.Err == nil, errors.As(c.Err, &me) && me.Status != 0:
 		return true, nil
-	case errors.Is(c.Err, mad.ErrTimeout):
+	case errors.Is(c.Err, engine.ErrTimeout):
 		return false, nil
 	}
 	return false, c.Err

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestFindSMRefused: an answer that says no is an answer, and a question that
@@ -33,7 +34,7 @@ func TestFindSMRefused(t *testing.T) {
 				if test.broken != nil {
 					c.fail(test.broken)
 				}
-				e := mad.NewEngine(c, mad.Options{})
+				e := engine.New(c, engine.Options{})
 				defer e.Close()
 				sm, err := FindSM(t.Context(), e, nil)
 				if got := text(sm); got != test.sm {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // How often the subnet manager is asked who it is, how often what it knows of
@@ -69,12 +70,12 @@ func (m *manager) meet(ctx context.Context, s *Subscriber) error {
 }
 
 // where is the port, and the LID of the subnet administrator.
-func (s *Subscriber) where() (mad.Port, mad.LID, error) {
+func (s *Subscriber) where() (engine.Port, mad.LID, error) {
 	port, err := s.e.Port()
 	if err != nil {
 		return port, 0, err
 	}
-	var c mad.Call
+	var c engine.Call
 	err = s.put(&c, &port, mad.MethodGet, mad.AttrSMInfoRecord, 0, nil)
 	return port, c.To.LID, err
 }
@@ -108,7 +109,7 @@ func (m *manager) check(ctx context.Context, s *Subscriber) {
 	if m.pending == "" && (m.doubt || now.Sub(m.asked) >= verifyEvery) {
 		m.asked = now
 		known, err := s.known(ctx, &port)
-		if errors.Is(err, mad.ErrTimeout) {
+		if errors.Is(err, engine.ErrTimeout) {
 			return
 		}
 		m.doubt = false
@@ -125,7 +126,7 @@ func (m *manager) check(ctx context.Context, s *Subscriber) {
 func (m *manager) renew(ctx context.Context, s *Subscriber) {
 	reason := m.pending + "; subscribed again, but what happened in between was not told"
 	if err := s.set(ctx, s.all(), true); err != nil {
-		var e *mad.Error
+		var e *engine.Error
 		if !errors.As(err, &e) || e.Err != nil {
 			return
 		}
@@ -136,7 +137,7 @@ func (m *manager) renew(ctx context.Context, s *Subscriber) {
 }
 
 // changed says what is no longer as it was when subscriptions were made.
-func (m *manager) changed(port *mad.Port, lid mad.LID, info *mad.SMInfo) string {
+func (m *manager) changed(port *engine.Port, lid mad.LID, info *mad.SMInfo) string {
 	switch {
 	case lid != m.lid:
 		return fmt.Sprintf("the subnet manager is at LID %d now, no longer at %d", lid, m.lid)
@@ -165,7 +166,7 @@ func (m *manager) silent(s *Subscriber) {
 // virtual functions, the subnet administrator. A nil SMInfo without an error
 // means that it answers, but does not say.
 func (m *manager) ask(ctx context.Context, s *Subscriber, lid mad.LID) (*mad.SMInfo, error) {
-	var c mad.Call
+	var c engine.Call
 	info := new(mad.SMInfo)
 	if !m.quiet {
 		smp(&c, Dest{LID: lid}, mad.MethodGet, mad.AttrSMInfo, 0, nil)
@@ -191,7 +192,7 @@ func (m *manager) ask(ctx context.Context, s *Subscriber, lid mad.LID) (*mad.SMI
 	if err := s.e.Do(ctx, &c); err != nil {
 		return nil, err
 	}
-	var e *mad.Error
+	var e *engine.Error
 	refused := errors.As(c.Err, &e) && e.Err == nil // a status
 	if c.Err != nil && !refused {
 		return nil, c.Err
@@ -212,18 +213,18 @@ func (s *Subscriber) all() []*inform {
 }
 
 // known: the subnet administrator has all our subscriptions.
-func (s *Subscriber) known(ctx context.Context, port *mad.Port) (bool, error) {
+func (s *Subscriber) known(ctx context.Context, port *engine.Port) (bool, error) {
 	subscriber := mad.InformInfoRecord{SubscriberGID: mad.MakeGID(port.GIDPrefix, port.PortGUID)}
 	data := make([]byte, mad.AttrInformInfoRecord.Size)
 	subscriber.Encode(data)
-	var c mad.Call
+	var c engine.Call
 	if err := s.put(&c, port, mad.MethodGetTable, mad.AttrInformInfoRecord, mad.AttrInformInfoRecord.Field("subscriber_gid").Mask(), data); err != nil {
 		return false, err
 	}
 	if err := s.e.Do(ctx, &c); err != nil {
 		return false, err
 	}
-	var e *mad.Error
+	var e *engine.Error
 	if errors.As(c.Err, &e) && e.Status == mad.StatusNoRecords && e.Err == nil {
 		return false, nil
 	}

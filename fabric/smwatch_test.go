@@ -9,12 +9,13 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // wire is a transport that can be cut, and can lie; it counts requests that
 // change subscriptions, and SMPs.
 type wire struct {
-	mad.Accepter
+	engine.Accepter
 	cut        atomic.Bool
 	sets, smps atomic.Int32
 	lie        atomic.Pointer[lie]
@@ -23,11 +24,11 @@ type wire struct {
 // lie is what becomes of what goes over a wire.
 type lie struct {
 	lost   func(mad.Header) bool
-	answer func(mad.Header, *mad.Datagram)
-	port   func(*mad.Port)
+	answer func(mad.Header, *engine.Datagram)
+	port   func(*engine.Port)
 }
 
-func (w *wire) Send(d *mad.Datagram) error {
+func (w *wire) Send(d *engine.Datagram) error {
 	h := mad.ParseHeader(d.MAD)
 	if h.Method == mad.MethodSet && h.Attribute == mad.AttrInformInfo.ID {
 		w.sets.Add(1)
@@ -41,7 +42,7 @@ func (w *wire) Send(d *mad.Datagram) error {
 	return w.Accepter.Send(d)
 }
 
-func (w *wire) Recv(d *mad.Datagram) error {
+func (w *wire) Recv(d *engine.Datagram) error {
 	err := w.Accepter.Recv(d)
 	if l := w.lie.Load(); err == nil && l != nil && l.answer != nil {
 		l.answer(mad.ParseHeader(d.MAD), d)
@@ -49,7 +50,7 @@ func (w *wire) Recv(d *mad.Datagram) error {
 	return err
 }
 
-func (w *wire) Port() (mad.Port, error) {
+func (w *wire) Port() (engine.Port, error) {
 	p, err := w.Accepter.Port()
 	if l := w.lie.Load(); l != nil && l.port != nil {
 		l.port(&p)
@@ -61,8 +62,8 @@ func (w *wire) Port() (mad.Port, error) {
 // subscriptions any more has them made again; what says nothing of it does not.
 func TestManager(t *testing.T) {
 	smps := func(h mad.Header) bool { return h.Class == mad.ClassSubn }
-	status := func(a *mad.Attribute, s mad.Status) func(h mad.Header, d *mad.Datagram) {
-		return func(h mad.Header, d *mad.Datagram) {
+	status := func(a *mad.Attribute, s mad.Status) func(h mad.Header, d *engine.Datagram) {
+		return func(h mad.Header, d *engine.Datagram) {
 			if h.Class == mad.ClassSubnAdm && h.Attribute == a.ID {
 				binary.BigEndian.PutUint16(d.MAD[4:], uint16(s))
 			}
@@ -76,14 +77,14 @@ func TestManager(t *testing.T) {
 		want   string // a part of what is told; "": nothing is
 	}{
 		{"another GUID", nil, func(s *subnet) {
-			s.on.lie.Store(&lie{answer: func(h mad.Header, d *mad.Datagram) {
+			s.on.lie.Store(&lie{answer: func(h mad.Header, d *engine.Datagram) {
 				if h.Class == mad.ClassSubn {
 					d.MAD[mad.SMPDataOffset+7]++
 				}
 			}})
 		}, 6 * time.Second, "another subnet manager, with GUID 0x0002c90310000002, is at LID 5; subscribed again"},
 		{"another LID of ours", nil, func(s *subnet) {
-			s.on.lie.Store(&lie{port: func(p *mad.Port) { p.LID = 99 }})
+			s.on.lie.Store(&lie{port: func(p *engine.Port) { p.LID = 99 }})
 		}, 6 * time.Second, "this port has LID 99 now, no longer 6; subscribed again"},
 		{"restart while it was away", nil, func(s *subnet) {
 			s.on.cut.Store(true)

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // PutSA makes c a request to the subnet administrator that port p knows.
-type PutSA func(c *mad.Call, p *mad.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error
+type PutSA func(c *engine.Call, p *engine.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error
 
 // Subscriber gets told of events. It asks the subnet administrator for reports,
 // sees that they keep coming, and hands them to its subscriptions. Without
 // subscriptions it does nothing, and takes nothing from other programs of the
 // host.
 type Subscriber struct {
-	e   *mad.Engine
+	e   *engine.Engine
 	put PutSA // nil: traps that come to this port, nothing is asked for
 
 	// op is held by who changes or checks what is asked for.
@@ -28,7 +29,7 @@ type Subscriber struct {
 	mu       sync.Mutex // guards all below
 	informs  []*inform
 	copies   map[mad.Notice]int // reports that came of an event, if more are to come
-	listener *mad.Listener      // nil: there is no subscription
+	listener *engine.Listener   // nil: there is no subscription
 	cancel   context.CancelFunc // of the goroutines
 	running  *sync.WaitGroup
 	closed   bool
@@ -41,13 +42,13 @@ type inform struct {
 }
 
 // NewSubscriber makes a Subscriber of reports.
-func NewSubscriber(e *mad.Engine, put PutSA) *Subscriber {
+func NewSubscriber(e *engine.Engine, put PutSA) *Subscriber {
 	return &Subscriber{e: e, put: put, op: make(chan struct{}, 1), copies: map[mad.Notice]int{}}
 }
 
 // NewTrapSubscriber makes one of the traps that agents send to this port, for
 // they take it for the subnet manager's. Nobody is asked for anything.
-func NewTrapSubscriber(e *mad.Engine) *Subscriber { return NewSubscriber(e, nil) }
+func NewTrapSubscriber(e *engine.Engine) *Subscriber { return NewSubscriber(e, nil) }
 
 // Subscribe asks for what each of infos says; QPN, Subscribe and RespTimeValue
 // are filled in. On an error nothing is subscribed to.
@@ -109,7 +110,7 @@ func (s *Subscriber) Close() {
 		defer release()
 	}
 	for _, sub := range s.subscriptions() {
-		sub.end(mad.ErrClosed)
+		sub.end(engine.ErrClosed)
 	}
 	s.mu.Lock()
 	all := s.informs
@@ -137,7 +138,7 @@ func (s *Subscriber) start() error {
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return mad.ErrClosed
+		return engine.ErrClosed
 	case s.listener != nil:
 		return nil
 	}
@@ -238,13 +239,13 @@ func (s *Subscriber) set(ctx context.Context, list []*inform, subscribe bool) er
 	if err != nil {
 		return err
 	}
-	calls := make([]*mad.Call, len(list))
+	calls := make([]*engine.Call, len(list))
 	for i, in := range list {
 		info, mask := in.info, uint64(0)
 		for _, f := range mad.AttrInformInfo.Fields {
 			mask |= f.Mask()
 		}
-		if calls[i] = new(mad.Call); subscribe {
+		if calls[i] = new(engine.Call); subscribe {
 			mask &^= mad.AttrInformInfo.Field("qpn").Mask()
 		} else {
 			// OpenSM compares all fields with what it was asked for, and the
@@ -270,8 +271,8 @@ func (s *Subscriber) set(ctx context.Context, list []*inform, subscribe bool) er
 }
 
 // receive hands out what comes.
-func (s *Subscriber) receive(ctx context.Context, l *mad.Listener) {
-	var d mad.Datagram
+func (s *Subscriber) receive(ctx context.Context, l *engine.Listener) {
+	var d engine.Datagram
 	for {
 		dropped, err := l.Next(ctx, &d)
 		switch {
@@ -295,7 +296,7 @@ func (s *Subscriber) receive(ctx context.Context, l *mad.Listener) {
 // does not say for which; the reports are the same, so that they can be dealt
 // out one by one. One that fits nothing is for all: the subnet administrator
 // must know why it came.
-func (s *Subscriber) handOut(d *mad.Datagram) {
+func (s *Subscriber) handOut(d *engine.Datagram) {
 	h := mad.ParseHeader(d.MAD)
 	if h.Attribute != mad.AttrSubnAdmNotice.ID {
 		return

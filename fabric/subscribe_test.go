@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // subnet is a simulated one in virtual time, with a program on its second CA.
@@ -22,7 +23,7 @@ type subnet struct {
 	*fabric.Subscriber
 	t  *testing.T
 	f  *fabric.Fabric
-	e  *mad.Engine
+	e  *engine.Engine
 	on *wire
 }
 
@@ -38,8 +39,8 @@ func onSubnet(t *testing.T, fn func(t *testing.T, s *subnet)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.on = &wire{Accepter: conn.(mad.Accepter)}
-		s.e = mad.NewEngine(s.on, mad.Options{Write: true})
+		s.on = &wire{Accepter: conn.(engine.Accepter)}
+		s.e = engine.New(s.on, engine.Options{Write: true})
 		defer s.e.Close()
 		s.Subscriber = fabric.NewSubscriber(s.e, putSA)
 		defer s.Subscriber.Close()
@@ -48,7 +49,7 @@ func onSubnet(t *testing.T, fn func(t *testing.T, s *subnet)) {
 }
 
 // putSA addresses a request as port p says.
-func putSA(c *mad.Call, p *mad.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error {
+func putSA(c *engine.Call, p *engine.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error {
 	c.PutSA(m, a.ID, 0, mask, data)
 	c.SetLID(p.SMLID)
 	return nil
@@ -86,7 +87,7 @@ func (s *subnet) bounce(name string) {
 func (s *subnet) records() int {
 	s.t.Helper()
 	port, _ := s.e.Port()
-	var c mad.Call
+	var c engine.Call
 	putSA(&c, &port, mad.MethodGetTable, mad.AttrInformInfoRecord, 0, nil)
 	s.do(&c)
 	return len(c.Table) / 64
@@ -151,7 +152,7 @@ func TestSubscribe(t *testing.T) {
 		if n := s.records(); n != 0 {
 			t.Errorf("%d subscriptions at the end", n)
 		}
-		if _, err := s.Subscribe(t.Context(), trap(128)); !errors.Is(err, mad.ErrClosed) {
+		if _, err := s.Subscribe(t.Context(), trap(128)); !errors.Is(err, engine.ErrClosed) {
 			t.Errorf("after the end: %v", err)
 		}
 	})
@@ -246,7 +247,7 @@ func TestSubscribeDead(t *testing.T) {
 		s.on.cut.Store(true)
 		time.Sleep(7 * time.Second) // in the middle of a check
 		began := time.Now()
-		if _, err := s.Subscribe(t.Context(), trap(65)); !errors.Is(err, mad.ErrTimeout) {
+		if _, err := s.Subscribe(t.Context(), trap(65)); !errors.Is(err, engine.ErrTimeout) {
 			t.Errorf("subscribe: %v", err)
 		}
 		if took := time.Since(began); took > 12*time.Second {
@@ -270,7 +271,7 @@ func TestSubscribeDead(t *testing.T) {
 func TestSubscribeRefused(t *testing.T) {
 	onSubnet(t, func(t *testing.T, s *subnet) {
 		_, err := s.Subscribe(t.Context(), trap(128), trap(256)) // security
-		var e *mad.Error
+		var e *engine.Error
 		if !errors.As(err, &e) || e.Status != mad.StatusRequestInvalid {
 			t.Errorf("%v", err)
 		}
@@ -334,7 +335,7 @@ func TestTraps(t *testing.T) {
 		}
 		// switch-3 is told that its subnet manager is here.
 		port, _ := s.e.Port()
-		get := new(mad.Call)
+		get := new(engine.Call)
 		get.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
 		get.SetLID(3)
 		s.do(get)
@@ -343,7 +344,7 @@ func TestTraps(t *testing.T) {
 		info.MasterSMLID, info.PortState, info.PortPhysicalState = port.LID, 0, 0
 		data := make([]byte, 64)
 		info.Encode(data)
-		set := new(mad.Call)
+		set := new(engine.Call)
 		set.PutSMP(mad.MethodSet, mad.AttrPortInfo.ID, 0, data)
 		set.SetLID(3)
 		s.do(set)
@@ -358,7 +359,7 @@ func TestTraps(t *testing.T) {
 	})
 }
 
-func (s *subnet) do(c *mad.Call) {
+func (s *subnet) do(c *engine.Call) {
 	s.t.Helper()
 	if err := s.e.Do(s.t.Context(), c); err != nil || c.Err != nil {
 		s.t.Fatal(err, c.Err)

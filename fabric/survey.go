@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // failure is a question without a useful answer.
@@ -36,7 +37,7 @@ func (s *sweep) note(k ProblemKind, text func() string) {
 
 // text is f.err as it would have been on the node's final route.
 func (f *failure) text() string {
-	var e *mad.Error
+	var e *engine.Error
 	if !errors.As(f.err, &e) {
 		return f.err.Error()
 	}
@@ -167,7 +168,7 @@ func (s *sweep) reportFailures(add func(k ProblemKind, format string, args ...an
 			continue
 		}
 		k := key{f.node, f.attr, ProblemFailed}
-		if errors.Is(f.err, mad.ErrTimeout) {
+		if errors.Is(f.err, engine.ErrTimeout) {
 			k.kind = ProblemTimedOut
 		}
 		groups[k] = append(groups[k], f)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestDead: any number of nodes that are silent behind links that are up cost
@@ -46,7 +47,7 @@ func TestDead(t *testing.T) {
 				n := &fakeNet{delay: jitter(1)}
 				chain(n)
 				test.kill(n)
-				e := mad.NewEngine(n.attach(), mad.Options{})
+				e := engine.New(n.attach(), engine.Options{})
 				defer e.Close()
 				begin := time.Now()
 				f, err := Discover(t.Context(), e, DiscoverOptions{})
@@ -103,7 +104,7 @@ func TestChanges(t *testing.T) {
 							change.do(n)
 						}
 					}
-					e := mad.NewEngine(n.attach(), mad.Options{})
+					e := engine.New(n.attach(), engine.Options{})
 					defer e.Close()
 					f, err := Discover(t.Context(), e, DiscoverOptions{})
 					if err != nil {
@@ -147,7 +148,7 @@ func TestEnded(t *testing.T) {
 				chain(n)
 				n.lost = func(p *packet) bool { return p.box.name == "s1" && p.h.Attribute == mad.AttrPortInfo.ID }
 				c := n.attach()
-				e := mad.NewEngine(c, mad.Options{})
+				e := engine.New(c, engine.Options{})
 				defer e.Close()
 				ctx, cancel := context.WithCancelCause(t.Context())
 				time.AfterFunc(time.Second, func() { test.end(c, cancel) })
@@ -173,7 +174,7 @@ func TestNobody(t *testing.T) {
 		n := new(fakeNet)
 		chain(n)
 		n.lost = func(p *packet) bool { return true }
-		e := mad.NewEngine(n.attach(), mad.Options{})
+		e := engine.New(n.attach(), engine.Options{})
 		defer e.Close()
 		for _, test := range []struct {
 			around mad.DirectedRoute
@@ -221,7 +222,7 @@ too far: what is behind port 2 of "s62" (0x0000000000000063) is more than 63 hop
 					if test.ring {
 						n.link(s[len(s)-1], 2, s[0], 1)
 					}
-					e := mad.NewEngine(n.attach(), mad.Options{})
+					e := engine.New(n.attach(), engine.Options{})
 					defer e.Close()
 					f, err := Discover(t.Context(), e, DiscoverOptions{})
 					if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // maxCalls is how many calls are made ready at once: 32k LIDs of a thousand
@@ -73,7 +74,7 @@ type tableWrite struct {
 
 // ReadTables reads whole tables, all at once; what became of each is in its
 // Err. The error is the end of ctx.
-func ReadTables(ctx context.Context, e *mad.Engine, tables ...*Table) error {
+func ReadTables(ctx context.Context, e *engine.Engine, tables ...*Table) error {
 	if err := look(ctx, e, tables); err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func ReadTables(ctx context.Context, e *mad.Engine, tables ...*Table) error {
 // ChangeTables reads tables, has Edit change them, writes the blocks that
 // differ, and reads these back: a node that then says something else than was
 // written is an error. The steps of all tables go on together.
-func ChangeTables(ctx context.Context, e *mad.Engine, tables ...*Table) error {
+func ChangeTables(ctx context.Context, e *engine.Engine, tables ...*Table) error {
 	if err := ReadTables(ctx, e, tables...); err != nil {
 		return err
 	}
@@ -127,9 +128,9 @@ func ChangeTables(ctx context.Context, e *mad.Engine, tables ...*Table) error {
 }
 
 // look reads what the nodes say of themselves.
-func look(ctx context.Context, e *mad.Engine, tables []*Table) error {
-	calls := make([]struct{ node, sw, port mad.Call }, len(tables))
-	var open []*mad.Call
+func look(ctx context.Context, e *engine.Engine, tables []*Table) error {
+	calls := make([]struct{ node, sw, port engine.Call }, len(tables))
+	var open []*engine.Call
 	for i, t := range tables {
 		c := &calls[i]
 		open = append(open, smp(&c.node, t.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil))
@@ -220,14 +221,14 @@ func (t *Table) block(data []byte, b int) []byte {
 }
 
 // getBlocks reads blocks of each table into its Data.
-func getBlocks(ctx context.Context, e *mad.Engine, tables []*Table, blocks [][]int) error {
+func getBlocks(ctx context.Context, e *engine.Engine, tables []*Table, blocks [][]int) error {
 	b := batch{ctx: ctx, e: e}
 	for i, t := range tables {
 		for _, n := range blocks[i] {
 			if t.Err != nil {
 				break
 			}
-			if err := b.add(t, mad.MethodGet, t.Modifiers[n], nil, func(c *mad.Call) { copy(t.block(t.Data, n), c.Data()) }); err != nil {
+			if err := b.add(t, mad.MethodGet, t.Modifiers[n], nil, func(c *engine.Call) { copy(t.block(t.Data, n), c.Data()) }); err != nil {
 				return err
 			}
 		}
@@ -236,7 +237,7 @@ func getBlocks(ctx context.Context, e *mad.Engine, tables []*Table, blocks [][]i
 }
 
 // setBlocks writes the changed blocks of each table.
-func setBlocks(ctx context.Context, e *mad.Engine, tables []*Table, changed [][]int) error {
+func setBlocks(ctx context.Context, e *engine.Engine, tables []*Table, changed [][]int) error {
 	b := batch{ctx: ctx, e: e}
 	count := make([]int, len(tables))
 	done := make([]int, len(tables))
@@ -253,7 +254,7 @@ func setBlocks(ctx context.Context, e *mad.Engine, tables []*Table, changed [][]
 		count[i] = len(writes)
 		for _, w := range writes {
 			t.Written = append(t.Written, w.modifier)
-			if err := b.add(t, mad.MethodSet, w.modifier, w.data, func(*mad.Call) { done[i]++ }); err != nil {
+			if err := b.add(t, mad.MethodSet, w.modifier, w.data, func(*engine.Call) { done[i]++ }); err != nil {
 				return err
 			}
 		}
@@ -267,7 +268,7 @@ func setBlocks(ctx context.Context, e *mad.Engine, tables []*Table, changed [][]
 		case t.Err == nil:
 		case done[i] > 0:
 			t.Err = fmt.Errorf("%d of %d changed blocks are written, but: %w", done[i], count[i], t.Err)
-		case count[i] > 0 && errors.Is(t.Err, mad.ErrTimeout):
+		case count[i] > 0 && errors.Is(t.Err, engine.ErrTimeout):
 			unheard = append(unheard, unheardSet{t.Dest, &t.Err})
 		}
 	}
@@ -285,17 +286,17 @@ func (t *Table) eachBlock(blocks []int) (writes []tableWrite) {
 // batch makes calls, many at a time.
 type batch struct {
 	ctx   context.Context
-	e     *mad.Engine
+	e     *engine.Engine
 	calls []blockCall
 }
 
 type blockCall struct {
-	mad.Call
+	engine.Call
 	t    *Table
-	take func(*mad.Call) // what to do with the answer
+	take func(*engine.Call) // what to do with the answer
 }
 
-func (b *batch) add(t *Table, m mad.Method, modifier uint32, data []byte, take func(*mad.Call)) error {
+func (b *batch) add(t *Table, m mad.Method, modifier uint32, data []byte, take func(*engine.Call)) error {
 	b.calls = append(b.calls, blockCall{t: t, take: take})
 	smp(&b.calls[len(b.calls)-1].Call, t.Dest, m, t.Kind.Attr, modifier, data)
 	if len(b.calls) == maxCalls {
@@ -305,7 +306,7 @@ func (b *batch) add(t *Table, m mad.Method, modifier uint32, data []byte, take f
 }
 
 func (b *batch) flush() error {
-	open := make([]*mad.Call, len(b.calls))
+	open := make([]*engine.Call, len(b.calls))
 	for i := range b.calls {
 		open[i] = &b.calls[i].Call
 	}
@@ -336,7 +337,7 @@ func (t *Table) compare(want []byte) error {
 }
 
 // finish does what remains to do when the blocks are written.
-func finish(ctx context.Context, e *mad.Engine, tables []*Table) error {
+func finish(ctx context.Context, e *engine.Engine, tables []*Table) error {
 	var changes []*Change
 	var of []*Table
 	for _, t := range tables {

@@ -7,6 +7,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // edits are a change of each kind of table, at two places that are far apart.
@@ -51,7 +52,7 @@ const wide = "ring:n=2,hosts=32"
 func TestTables(t *testing.T) {
 	for _, test := range edits {
 		t.Run(test.name, func(t *testing.T) {
-			onTapOf(t, wide, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+			onTapOf(t, wide, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 				for _, again := range []bool{false, true} {
 					tap.sets = nil
 					c := &fabric.Table{Dest: leaf, Port: test.port}
@@ -92,7 +93,7 @@ func TestTables(t *testing.T) {
 func TestTableCompares(t *testing.T) {
 	for _, test := range edits {
 		t.Run(test.name, func(t *testing.T) {
-			onTapOf(t, wide, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+			onTapOf(t, wide, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 				c := &fabric.Table{Dest: leaf, Port: test.port}
 				test.edit(c)
 				first := test.modifiers[0]
@@ -114,7 +115,7 @@ func TestTableCompares(t *testing.T) {
 
 // TestTableReserved: reserved bits that an agent shows are no change.
 func TestTableReserved(t *testing.T) {
-	onTap(t, nil, func(t *testing.T, e *mad.Engine, tap *tap) {
+	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 		tap.answer = func(h mad.Header, data []byte) {
 			if h.Attribute == mad.AttrVLArbitrationTable.ID {
 				data[0] |= 0xf0
@@ -132,11 +133,11 @@ func TestTableReserved(t *testing.T) {
 // nothing is done after.
 func TestTablePartly(t *testing.T) {
 	onTap(t, func(tap *tap) {
-		tap.Transport = lossy{tap.Transport, func(d *mad.Datagram) bool {
+		tap.Transport = lossy{tap.Transport, func(d *engine.Datagram) bool {
 			h := mad.ParseHeader(d.MAD)
 			return h.Method == mad.MethodSet && h.Modifier == 3
 		}, nil}
-	}, func(t *testing.T, e *mad.Engine, tap *tap) {
+	}, func(t *testing.T, e *engine.Engine, tap *tap) {
 		c := linear(leaf, map[mad.LID]uint8{66: 1, 200: 2}, false)
 		err := change(t, e, c)
 		want := "1 of 2 changed blocks are written, but: SubnSet(LinearForwardingTable 3) to route 0,1: timed out after 3 attempts in 3s"
@@ -202,7 +203,7 @@ func TestTableSizes(t *testing.T) {
 		{"no such port", fabric.Table{Kind: fabric.PartitionTable, Dest: leaf, Port: 4}, nil, nil, "no port 4: the node has ports up to 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onTap(t, func(tap *tap) { tap.answer = test.answer }, func(t *testing.T, e *mad.Engine, _ *tap) {
+			onTap(t, func(tap *tap) { tap.answer = test.answer }, func(t *testing.T, e *engine.Engine, _ *tap) {
 				table := test.table
 				if err := fabric.ReadTables(t.Context(), e, &table); err != nil {
 					t.Fatal(err)

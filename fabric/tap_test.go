@@ -9,11 +9,12 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // tap notes the Sets that go out, and may change answers.
 type tap struct {
-	mad.Transport
+	engine.Transport
 	mu     sync.Mutex // orders Send's notes before an answer that reads them
 	sets   []set
 	answer func(h mad.Header, data []byte)
@@ -26,7 +27,7 @@ type set struct {
 	Data     []byte
 }
 
-func (t *tap) Send(d *mad.Datagram) error {
+func (t *tap) Send(d *engine.Datagram) error {
 	if h := mad.ParseHeader(d.MAD); h.Method == mad.MethodSet {
 		t.mu.Lock()
 		t.sets = append(t.sets, set{h.Attribute, h.Modifier, slices.Clone(d.MAD[mad.SMPDataOffset:][:64])})
@@ -35,7 +36,7 @@ func (t *tap) Send(d *mad.Datagram) error {
 	return t.Transport.Send(d)
 }
 
-func (t *tap) Recv(d *mad.Datagram) error {
+func (t *tap) Recv(d *engine.Datagram) error {
 	err := t.Transport.Recv(d)
 	if err == nil && t.answer != nil && len(d.MAD) == mad.Size {
 		t.mu.Lock()
@@ -51,12 +52,12 @@ func (t *tap) Recv(d *mad.Datagram) error {
 
 // onTap runs fn on a simulated ring of two switches, through a tap that
 // prepare, unless it is nil, has set up.
-func onTap(t *testing.T, prepare func(*tap), fn func(t *testing.T, e *mad.Engine, tap *tap)) {
+func onTap(t *testing.T, prepare func(*tap), fn func(t *testing.T, e *engine.Engine, tap *tap)) {
 	t.Helper()
 	onTapOf(t, "ring:n=2", prepare, fn)
 }
 
-func onTapOf(t *testing.T, spec string, prepare func(*tap), fn func(t *testing.T, e *mad.Engine, tap *tap)) {
+func onTapOf(t *testing.T, spec string, prepare func(*tap), fn func(t *testing.T, e *engine.Engine, tap *tap)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f, o, err := sim.Parse(spec)
@@ -71,7 +72,7 @@ func onTapOf(t *testing.T, spec string, prepare func(*tap), fn func(t *testing.T
 		if prepare != nil {
 			prepare(tap)
 		}
-		e := mad.NewEngine(tap, mad.Options{Write: true})
+		e := engine.New(tap, engine.Options{Write: true})
 		defer e.Close()
 		fn(t, e, tap)
 	})
@@ -81,19 +82,19 @@ var leaf = fabric.Dest{Route: mad.DirectedRoute{0, 1}}
 
 // lossy loses what lost says, and changes what is known of the port.
 type lossy struct {
-	mad.Transport
-	lost func(*mad.Datagram) bool
-	port func(*mad.Port)
+	engine.Transport
+	lost func(*engine.Datagram) bool
+	port func(*engine.Port)
 }
 
-func (l lossy) Send(d *mad.Datagram) error {
+func (l lossy) Send(d *engine.Datagram) error {
 	if l.lost != nil && l.lost(d) {
 		return nil
 	}
 	return l.Transport.Send(d)
 }
 
-func (l lossy) Port() (mad.Port, error) {
+func (l lossy) Port() (engine.Port, error) {
 	p, err := l.Transport.Port()
 	if l.port != nil {
 		l.port(&p)

@@ -93,3 +93,11 @@ func ParseRoute(s string) (DirectedRoute, error) {
 	}
 	return r, nil
 }
+
+// GeneralQKey is the Q_Key of all queue pairs 1 (IBA 3.5.3; Linux ib_mad.h,
+// IB_QP1_QKEY).
+const GeneralQKey = 0x80010000
+
+// DefaultPKey is the P_Key of the default partition's full members, which
+// management uses (IBA 10.9.1.2).
+const DefaultPKey = 0xffff

@@ -19,7 +19,7 @@ const (
 	ClassCongestion   Class = 0x21
 	ClassPing         Class = 0x32 // OpenIB, vendor 0x001405: ibping
 	ClassSysStat      Class = 0x33 // OpenIB, vendor 0x001405: ibsysstat
-	classVendorFirst  Class = 0x09
+	ClassVendorFirst  Class = 0x09
 	classVendorLast   Class = 0x0f
 	classAppFirst     Class = 0x10
 	classAppLast      Class = 0x2f // ClassCongestion is one of them
@@ -57,7 +57,7 @@ func (c Class) String() string {
 }
 
 // IsVendor: a vendor defines what the class does.
-func (c Class) IsVendor() bool { return c >= classVendorFirst && c <= classVendorLast || c.HasOUI() }
+func (c Class) IsVendor() bool { return c >= ClassVendorFirst && c <= classVendorLast || c.HasOUI() }
 
 // HasOUI: its MADs say who that vendor is.
 func (c Class) HasOUI() bool { return c >= classVendor2First && c <= classVendor2Last }
@@ -132,8 +132,8 @@ const (
 // IsResponse: the response bit is set.
 func (m Method) IsResponse() bool { return m&Response != 0 }
 
-// isTable: a response of SubnAdm holds any number of records.
-func (m Method) isTable() bool {
+// IsTable: a response of SubnAdm holds any number of records.
+func (m Method) IsTable() bool {
 	switch m &^ Response {
 	case MethodGetTable, MethodGetTraceTable, MethodGetMulti:
 		return true

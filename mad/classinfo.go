@@ -33,7 +33,7 @@ var classes = []ClassInfo{
 	{ClassDevMgt, ClassDevMgt, "DevMgt", "device management: I/O units and their controllers", "who likes"},
 	{ClassComMgt, ClassComMgt, "ComMgt", "communication management: connections", "channel adapters with connections or with datagrams at no fixed address"},
 	{ClassSNMP, ClassSNMP, "SNMP", "SNMP tunnelling", "who likes"},
-	{classVendorFirst, classVendorLast, "Vendor", "a vendor's own; nothing in the datagram says which vendor's", "who likes"},
+	{ClassVendorFirst, classVendorLast, "Vendor", "a vendor's own; nothing in the datagram says which vendor's", "who likes"},
 	{ClassCongestion, ClassCongestion, "CC", "congestion control", "who likes"},
 	{classAppFirst, classAppLast, "Application", "for applications", "who likes"},
 	{classVendor2First, classVendor2Last, "Vendor", "a vendor's own; the datagram says which vendor's", "who likes"},

@@ -22,10 +22,6 @@ func (e Effect) String() string {
 	return "fabric"
 }
 
-// Subscriptions to reports are made and ended with SubnAdmSet(InformInfo)
-// (IBA 13.4.8.3).
-const attrInformInfo AttributeID = 0x0003
-
 // From here on attributes are the vendor's, in all classes (IBA 13.4.8).
 const vendorFirst AttributeID = 0xff00
 
@@ -38,8 +34,8 @@ func EffectOf(c Class, version uint8, m Method, id AttributeID) Effect {
 	if c == ClassSubnAdm {
 		switch {
 		case m == MethodReportResp && slices.Contains(c.versions(), version),
-			version == 2 && m == MethodSet && id == attrInformInfo,
-			version == 1 && m == MethodInform && id == attrInformInfo:
+			version == 2 && m == MethodSet && id == AttrInformInfo.ID,
+			version == 1 && m == MethodInform && id == AttrInformInfo.ID:
 			return EffectSession
 		}
 	}

@@ -77,7 +77,7 @@ func TestEffects(t *testing.T) {
 							t.Fatalf("%v version %d method %#02x attribute %#04x passes for a read", class, version, method, id)
 						}
 					case EffectSession:
-						if class != ClassSubnAdm || version != 1 && version != 2 || id != attrInformInfo && method != MethodReportResp {
+						if class != ClassSubnAdm || version != 1 && version != 2 || id != AttrInformInfo.ID && method != MethodReportResp {
 							t.Fatalf("%v version %d method %#02x attribute %#04x passes for the session's own", class, version, method, id)
 						}
 					}

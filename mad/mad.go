@@ -1,9 +1,12 @@
-// Package mad speaks InfiniBand management datagrams (MADs): it encodes and
-// decodes them, and moves them, many at a time, over a Transport.
+// Package mad is the wire of InfiniBand management datagrams (MADs): headers,
+// classes, methods, status, attributes, their effects, and generated codecs.
+// Package mad/engine moves them.
 //
 // The package is organised by what a reader looks for:
 //
-//	mad.go        the base header every MAD begins with
+//	mad.go        the base header every MAD begins with, and where its parts stand
+//	header.go     the headers of the classes
+//	address.go    LIDs, GUIDs, GIDs, directed routes
 //	class.go      management classes, methods, what each allows
 //	status.go     the status field in words
 //	attribute.go  what an attribute is: fields, modifier
@@ -15,15 +18,6 @@
 //	field.go      single fields, without decoding the rest
 //	parts.go      what a datagram is made of; validate.go, what is wrong with it
 //	speed.go      a link's speed and width, out of PortInfo
-//	transport.go  what carries datagrams
-//	call.go request.go   one request and its answer
-//	engine.go     many calls at once: start, cancel, end
-//	send.go receive.go timer.go   its three goroutines
-//	window.go limit.go destination.go trip.go   what may be out at once, and for how long
-//	listen.go     what comes unasked: traps, Reports
-//	slot.go       transaction IDs
-//	rmpp.go       answers of many datagrams
-//	rmppsend.go   requests of many datagrams
 //
 // Section numbers are those of the InfiniBand Architecture Specification,
 // volume 1 (IBA).
@@ -36,16 +30,16 @@ const Size = 256
 
 // Offsets of the base header's fields in bytes (IBA 13.4.3).
 const (
-	offBaseVersion  = 0
-	offClass        = 1
-	offClassVersion = 2
-	offMethod       = 3
-	offStatus       = 4
-	offHopPointer   = 6
-	offHopCount     = 7
-	offTID          = 8
-	offAttribute    = 16
-	offModifier     = 20
+	BaseVersionOffset  = 0
+	ClassOffset        = 1
+	ClassVersionOffset = 2
+	MethodOffset       = 3
+	StatusOffset       = 4
+	HopPointerOffset   = 6
+	HopCountOffset     = 7
+	TIDOffset          = 8
+	AttributeOffset    = 16
+	ModifierOffset     = 20
 	// HeaderSize is the length of the base header in bytes.
 	HeaderSize = 24
 )
@@ -104,15 +98,15 @@ func (h *Header) IsAnswered() bool {
 // Put writes h to the first 24 bytes of m and leaves the rest alone, but for
 // the hop pointer and hop count of directed-route SMPs.
 func (h *Header) Put(m []byte) {
-	m[offBaseVersion] = 1
-	m[offClass] = byte(h.Class)
-	m[offClassVersion] = h.ClassVersion
-	m[offMethod] = byte(h.Method)
-	binary.BigEndian.PutUint16(m[offStatus:], uint16(h.Status))
-	binary.BigEndian.PutUint64(m[offTID:], h.TID)
-	binary.BigEndian.PutUint16(m[offAttribute:], uint16(h.Attribute))
+	m[BaseVersionOffset] = 1
+	m[ClassOffset] = byte(h.Class)
+	m[ClassVersionOffset] = h.ClassVersion
+	m[MethodOffset] = byte(h.Method)
+	binary.BigEndian.PutUint16(m[StatusOffset:], uint16(h.Status))
+	binary.BigEndian.PutUint64(m[TIDOffset:], h.TID)
+	binary.BigEndian.PutUint16(m[AttributeOffset:], uint16(h.Attribute))
 	m[18], m[19] = 0, 0
-	binary.BigEndian.PutUint32(m[offModifier:], h.Modifier)
+	binary.BigEndian.PutUint32(m[ModifierOffset:], h.Modifier)
 }
 
 // ParseHeader reads the base header of m, which has at least HeaderSize bytes.
@@ -120,13 +114,13 @@ func (h *Header) Put(m []byte) {
 // not part of Status.
 func ParseHeader(m []byte) Header {
 	h := Header{
-		Class:        Class(m[offClass]),
-		ClassVersion: m[offClassVersion],
-		Method:       Method(m[offMethod]),
-		Status:       Status(binary.BigEndian.Uint16(m[offStatus:])),
-		TID:          binary.BigEndian.Uint64(m[offTID:]),
-		Attribute:    AttributeID(binary.BigEndian.Uint16(m[offAttribute:])),
-		Modifier:     binary.BigEndian.Uint32(m[offModifier:]),
+		Class:        Class(m[ClassOffset]),
+		ClassVersion: m[ClassVersionOffset],
+		Method:       Method(m[MethodOffset]),
+		Status:       Status(binary.BigEndian.Uint16(m[StatusOffset:])),
+		TID:          binary.BigEndian.Uint64(m[TIDOffset:]),
+		Attribute:    AttributeID(binary.BigEndian.Uint16(m[AttributeOffset:])),
+		Modifier:     binary.BigEndian.Uint32(m[ModifierOffset:]),
 	}
 	if h.Class == ClassSubnDirected {
 		h.Status &= 0x7fff
@@ -137,10 +131,10 @@ func ParseHeader(m []byte) Header {
 // SetRoute makes m a directed-route SMP along route, whose first element is 0
 // (the local node) and whose others are exit ports (IBA 14.2.2).
 func SetRoute(m []byte, route DirectedRoute) {
-	m[offClass] = byte(ClassSubnDirected)
-	m[offStatus], m[offStatus+1] = 0, 0
-	m[offHopPointer] = 0
-	m[offHopCount] = byte(route.Hops())
+	m[ClassOffset] = byte(ClassSubnDirected)
+	m[StatusOffset], m[StatusOffset+1] = 0, 0
+	m[HopPointerOffset] = 0
+	m[HopCountOffset] = byte(route.Hops())
 	binary.BigEndian.PutUint16(m[SMPDrSLIDOffset:], uint16(PermissiveLID))
 	binary.BigEndian.PutUint16(m[SMPDrDLIDOffset:], uint16(PermissiveLID))
 	path := m[SMPInitialPathOffset : SMPInitialPathOffset+64]
@@ -150,6 +144,32 @@ func SetRoute(m []byte, route DirectedRoute) {
 
 // RouteOf returns the initial path of directed-route SMP m.
 func RouteOf(m []byte) DirectedRoute {
-	n := min(int(m[offHopCount]), MaxHops)
+	n := min(int(m[HopCountOffset]), MaxHops)
 	return append(DirectedRoute(nil), m[SMPInitialPathOffset:SMPInitialPathOffset+1+n]...)
 }
+
+// KeyOffset is where MADs have their key, 8 bytes: the M_Key (IBA 14.2.1), B_Key
+// (libibmad bm.c, bm_call_via), CC_Key (opensm ib_types.h, ib_cc_mad_t), a
+// vendor's (ibutils ibvs_base.h, ib_vs_t) or the SM_Key of subnet
+// administration (IBA 15.2.1.1). 0: they have none.
+func KeyOffset(h Header) int {
+	switch c := h.Class.Family(); {
+	case c == ClassSubn, c == ClassBM, c == ClassCongestion, c == ClassVendor0A && h.Attribute != AttrVendor0AClassPortInfo.ID:
+		return SMPKeyOffset
+	case c == ClassSubnAdm:
+		return SAKeyOffset
+	}
+	return 0
+}
+
+// The RMPP header: version, type, response time and flags, status, segment
+// number, payload length or new window (IBA 13.6.2).
+const (
+	RMPPVersionOffset   = RMPPOffset
+	RMPPTypeOffset      = RMPPOffset + 1
+	RMPPFlagsOffset     = RMPPOffset + 2 // the lower 3 bits; the upper 5 are a time
+	RMPPStatusOffset    = RMPPOffset + 3
+	SegmentNumberOffset = RMPPOffset + 4
+	PayloadLengthOffset = RMPPOffset + 8
+	NewWindowLastOffset = RMPPOffset + 8
+)

@@ -74,7 +74,7 @@ func (p *parter) attribute(h *Header) {
 		return
 	}
 	at := a.Offset()
-	if h.Class != ClassSubnAdm || !h.Method.isTable() || !h.Method.IsResponse() {
+	if h.Class != ClassSubnAdm || !h.Method.IsTable() || !h.Method.IsResponse() {
 		if h.Class == ClassSubnAdm && p.controls() {
 			return
 		}

@@ -10,6 +10,21 @@ import (
 	"testing"
 )
 
+// request is a MAD of 256 bytes.
+func request(class Class, m Method, a AttributeID, modifier uint32, data []byte) []byte {
+	b := make([]byte, Size)
+	h := Header{Class: class, ClassVersion: class.Version(), Method: m, Attribute: a, Modifier: modifier}
+	h.Put(b)
+	copy(b[class.DataOffset():], data)
+	return b
+}
+
+// directed sends an SMP along a directed route.
+func directed(m []byte, route ...uint8) []byte {
+	SetRoute(m, route)
+	return m
+}
+
 // outline is what Parts makes of m, in a line.
 func outline(m []byte) string {
 	var list []string
@@ -29,49 +44,37 @@ func linkRecords(n int) string {
 }
 
 func TestParts(t *testing.T) {
-	request := func(put func(c *Call)) []byte {
-		var c Call
-		put(&c)
-		return c.MAD[:]
-	}
 	// table is a GetTable answer with records of LinkRecord, 16 bytes apart.
 	table := func(payload, flags byte, segment uint32, length int) []byte {
-		m := request(func(c *Call) { c.PutSA(MethodGetTable|Response, AttrLinkRecord.ID, 0, 0, nil) })
+		m := request(ClassSubnAdm, MethodGetTable|Response, AttrLinkRecord.ID, 0, nil)
 		copy(m[RMPPOffset:], []byte{1, byte(RMPPTypeData), 0xf8 | flags})
 		binary.BigEndian.PutUint32(m[RMPPOffset+4:], segment)
 		m[RMPPOffset+11] = payload
 		m[SAAttrOffsetOffset+1] = 2
 		return append(m, make([]byte, max(0, length-Size))...)[:length]
 	}
-	vendor := request(func(c *Call) { c.put(ClassPing, MethodGet, AttrHostPing.ID, 0, nil) })
+	vendor := request(ClassPing, MethodGet, AttrHostPing.ID, 0, nil)
 	binary.BigEndian.PutUint32(vendor[VendorOUIOffset-1:], AttrHostPing.OUI)
 	stranger := slices.Clone(vendor)
 	stranger[VendorOUIOffset]++
-	redirected := request(func(c *Call) { c.PutPerf(MethodGetResp, AttrPortCounters.ID, 0, nil) })
-	redirected[offStatus+1] = byte(StatusRedirect)
-	trap := request(func(c *Call) {
-		data := make([]byte, 64)
-		copy(data, []byte{0x81, 0, 0, 2, 0, 128})
-		c.PutSMP(MethodTrap, AttrSubnNotice.ID, 0, data)
-	})
+	redirected := request(ClassPerf, MethodGetResp, AttrPortCounters.ID, 0, nil)
+	redirected[StatusOffset+1] = byte(StatusRedirect)
+	trap := request(ClassSubn, MethodTrap, AttrSubnNotice.ID, 0, []byte{0x81, 0, 0, 2, 0, 128})
 
 	for _, tt := range []struct {
 		name string
 		mad  []byte
 		want string
 	}{
-		{"directed", request(func(c *Call) {
-			c.PutSMP(MethodGet, AttrPortInfo.ID, 1, nil)
-			c.SetRoute(DirectedRoute{0, 1})
-		}), "DirectedMADHeader@0+24 DirectedSMPHeader@24+40 PortInfo@64+64 DirectedPaths@128+128"},
-		{"by LID", request(func(c *Call) { c.PutSMP(MethodGet, AttrNodeInfo.ID, 0, nil) }),
+		{"directed", directed(request(ClassSubn, MethodGet, AttrPortInfo.ID, 1, nil), 0, 1), "DirectedMADHeader@0+24 DirectedSMPHeader@24+40 PortInfo@64+64 DirectedPaths@128+128"},
+		{"by LID", request(ClassSubn, MethodGet, AttrNodeInfo.ID, 0, nil),
 			"MADHeader@0+24 SMPHeader@24+40 NodeInfo@64+40"},
 		{"trap", trap, "MADHeader@0+24 SMPHeader@24+40 Notice@64+64"},
-		{"counters", request(func(c *Call) { c.PutPerf(MethodGet, AttrPortCounters.ID, 0, nil) }), "MADHeader@0+24 PortCounters@64+44"},
+		{"counters", request(ClassPerf, MethodGet, AttrPortCounters.ID, 0, nil), "MADHeader@0+24 PortCounters@64+44"},
 		{"redirection", redirected, "MADHeader@0+24 ClassPortInfo@64+72"},
-		{"query", request(func(c *Call) { c.PutSA(MethodGet, AttrNodeRecord.ID, 0, 0, nil) }),
+		{"query", request(ClassSubnAdm, MethodGet, AttrNodeRecord.ID, 0, nil),
 			"MADHeader@0+24 RMPPHeader@24+12 SAHeader@36+20 NodeRecord@56+108"},
-		{"paths asked for", request(func(c *Call) { c.PutSA(MethodGetMulti, AttrMultiPathRecord.ID, 0, 0, nil) }),
+		{"paths asked for", request(ClassSubnAdm, MethodGetMulti, AttrMultiPathRecord.ID, 0, nil),
 			"MADHeader@0+24 RMPPHeader@24+12 SAHeader@36+20 MultiPathRecord@56+200"},
 		{"table of two", table(20+32, 7, 1, Size), "MADHeader@0+24 RMPPHeader@24+12 SAHeader@36+20 LinkRecord@56+8 LinkRecord@72+8"},
 		{"table without records", table(20, 7, 1, Size), "MADHeader@0+24 RMPPHeader@24+12 SAHeader@36+20"},
@@ -79,12 +82,12 @@ func TestParts(t *testing.T) {
 		{"second segment", table(0, 1, 2, Size), "MADHeader@0+24 RMPPHeader@24+12 SAHeader@36+20"},
 		{"acknowledgement", func() []byte {
 			m := table(0, 1, 1, Size)
-			m[offRMPPType] = byte(RMPPTypeACK)
+			m[RMPPTypeOffset] = byte(RMPPTypeACK)
 			return m
 		}(), "MADHeader@0+24 RMPPHeader@24+12 SAHeader@36+20"},
 		{"vendor", vendor, "MADHeader@0+24 RMPPHeader@24+12 VendorHeader@36+4 HostPing@40+216"},
 		{"another vendor", stranger, "MADHeader@0+24 RMPPHeader@24+12 VendorHeader@36+4"},
-		{"congestion control", request(func(c *Call) { c.put(ClassCongestion, MethodGet, AttrCongestionInfo.ID, 0, nil) }),
+		{"congestion control", request(ClassCongestion, MethodGet, AttrCongestionInfo.ID, 0, nil),
 			"MADHeader@0+24 CCHeader@24+8 CongestionInfo@64+4"},
 		{"cut", table(20+32, 7, 1, Size)[:70], "MADHeader@0+24 RMPPHeader@24+12 SAHeader@36+20 LinkRecord@56+8"},
 		{"header alone", table(20+32, 7, 1, Size)[:24], "MADHeader@0+24"},
@@ -99,12 +102,7 @@ func TestParts(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := func() []byte {
-		var c Call
-		c.PutSMP(MethodGet, AttrPortInfo.ID, 1, nil)
-		c.SetRoute(DirectedRoute{0, 1, 3})
-		return c.MAD[:]
-	}
+	good := func() []byte { return directed(request(ClassSubn, MethodGet, AttrPortInfo.ID, 1, nil), 0, 1, 3) }
 	for _, tt := range []struct {
 		name   string
 		change func(m []byte) []byte
@@ -142,11 +140,8 @@ func TestValidate(t *testing.T) {
 // FuzzParts: parts lie in the MAD, in order, and no bytes make it panic.
 func FuzzParts(f *testing.F) {
 	for _, a := range Attributes() {
-		var c Call
-		c.put(a.Class, MethodGet, a.ID, 0, nil)
-		f.Add(c.MAD[:])
-		c.MAD[offMethod] |= byte(Response)
-		f.Add(c.MAD[:])
+		f.Add(request(a.Class, MethodGet, a.ID, 0, nil))
+		f.Add(request(a.Class, MethodGet|Response, a.ID, 0, nil))
 	}
 	table, _ := hex.DecodeString("010302920000000000000000000100010020000000000000" + "0101ff000000000100000034" + "00000000000000000002")
 	f.Add(append(table, make([]byte, 200)...))

@@ -179,7 +179,7 @@ func frameOf(mad []byte) map[string]uint64 {
 		"infiniband.mad.attributeid":       uint64(h.Attribute),
 		"infiniband.mad.attributemodifier": uint64(h.Modifier),
 		"infiniband.mad.transactionid":     h.TID,
-		"infiniband.mad.status":            uint64(binary.BigEndian.Uint16(mad[offStatus:])), // D is part of it
+		"infiniband.mad.status":            uint64(binary.BigEndian.Uint16(mad[StatusOffset:])), // D is part of it
 	}
 	if h.Class.Family() == ClassSubn {
 		m["infiniband.smplid.mkey"] = binary.BigEndian.Uint64(mad[SMPKeyOffset:])
@@ -315,7 +315,7 @@ func writeCapture(t *testing.T, path string, vectors []vector) {
 	}
 	for i, v := range vectors {
 		p := erf.Packet{Time: time.Unix(int64(i), 0), SLID: 1, DLID: 2, PKey: 0xffff, DestQP: 1, SrcQP: 1, QKey: 0x80010000, Payload: v.mad}
-		if Class(v.mad[offClass]).Family() == ClassSubn {
+		if Class(v.mad[ClassOffset]).Family() == ClassSubn {
 			p.VL, p.DestQP, p.SrcQP, p.QKey = 15, 0, 0, 0
 		}
 		if err := w.Write(&p); err != nil {

@@ -102,9 +102,9 @@ func makeVectors(r *rand.Rand) (list []vector) {
 		copy(mad, randomAttribute(r, LayoutDirectedMADHeader))
 		h := ParseHeader(mad)
 		h.Class, h.ClassVersion, h.Method, h.Attribute = ClassSubnDirected, 1, MethodGetResp, AttrNodeInfo.ID
-		h.Status |= Status(mad[offStatus]&0x80) << 8
+		h.Status |= Status(mad[StatusOffset]&0x80) << 8
 		h.Put(mad)
-		mad[offHopCount] &= 0x3f
+		mad[HopCountOffset] &= 0x3f
 		copy(mad[SMPKeyOffset:], randomAttribute(r, LayoutDirectedSMPHeader))
 		copy(mad[SMPInitialPathOffset:], randomAttribute(r, LayoutDirectedPaths))
 		list = append(list, vector{mad, LayoutDirectedMADHeader, 0}, vector{mad, LayoutDirectedSMPHeader, SMPKeyOffset}, vector{mad, LayoutDirectedPaths, SMPInitialPathOffset})

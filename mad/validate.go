@@ -16,8 +16,8 @@ func Validate(m []byte) []string {
 	}
 	h := ParseHeader(m)
 	var v validation
-	if v.length(m, &h); m[offBaseVersion] != 1 {
-		v.add("BaseVersion is %d, and 1 is all there is", m[offBaseVersion])
+	if v.length(m, &h); m[BaseVersionOffset] != 1 {
+		v.add("BaseVersion is %d, and 1 is all there is", m[BaseVersionOffset])
 	}
 	v.request(&h)
 	v.status(&h)
@@ -75,7 +75,7 @@ func (v *validation) status(h *Header) {
 
 // route looks at the hops of a directed route (IBA 14.2.2).
 func (v *validation) route(m []byte) {
-	hops, at := int(m[offHopCount]), int(m[offHopPointer])
+	hops, at := int(m[HopCountOffset]), int(m[HopPointerOffset])
 	switch {
 	case hops > MaxHops:
 		v.add("HopCount is %d: a directed route has up to %d", hops, MaxHops)

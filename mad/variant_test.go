@@ -107,11 +107,8 @@ func FuzzVariants(f *testing.F) {
 // FuzzHeader: a header that was read is written the same, but for what is
 // reserved and the bits of directed routes.
 func FuzzHeader(f *testing.F) {
-	var c Call
-	c.PutSMP(MethodGet, AttrNodeInfo.ID, 1, nil)
-	f.Add(c.MAD[:])
-	c.SetRoute(DirectedRoute{0, 1})
-	f.Add(c.MAD[:])
+	f.Add(request(ClassSubn, MethodGet, AttrNodeInfo.ID, 1, nil))
+	f.Add(directed(request(ClassSubn, MethodGet, AttrNodeInfo.ID, 1, nil), 0, 1))
 	f.Fuzz(func(t *testing.T, m []byte) {
 		if len(m) < HeaderSize {
 			return

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fabsh/builtins"
-	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // grace is how long a script may go on reporting after its deadline.
@@ -25,8 +25,8 @@ type deadline struct {
 	end  context.CancelCauseFunc
 	kill func(why error) // nil: nothing is ended by force
 
-	mu      sync.Mutex  // guards all below
-	engine  *mad.Engine // nil: no live fabric, or none yet
+	mu      sync.Mutex     // guards all below
+	engine  *engine.Engine // nil: no live fabric, or none yet
 	timer   *time.Timer
 	stopped bool
 }
@@ -69,7 +69,7 @@ func (d *deadline) close() {
 }
 
 // limit has e end when the time does, or now if that is over.
-func (d *deadline) limit(e *mad.Engine) {
+func (d *deadline) limit(e *engine.Engine) {
 	if d == nil || e == nil {
 		return
 	}

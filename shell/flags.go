@@ -12,6 +12,7 @@ import (
 	"fabsh/builtins"
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // fabricVariable gives -F where the command line does not.
@@ -49,9 +50,9 @@ type settings struct {
 	quiet   bool
 	verbose int
 
-	etc         string    // folder of the site's configuration
-	siteKeys    *mad.Keys // ibdiag.conf's
-	plainSpeeds bool      // ibdiag.conf: vendors' speeds are not asked for
+	etc         string       // folder of the site's configuration
+	siteKeys    *engine.Keys // ibdiag.conf's
+	plainSpeeds bool         // ibdiag.conf: vendors' speeds are not asked for
 }
 
 func (s *settings) addFlags(f *pflag.FlagSet) {

@@ -16,17 +16,18 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/umad"
 )
 
 // link is a fabric that was opened.
 type link struct {
-	name      string         // in the prompt
-	transport mad.Transport  // nil: a file
-	sim       *sim.Subnet    // in this process; nil: none is
-	loaded    *fabric.Fabric // from a file
-	clock     builtins.Clock // a recording's; nil: the real one
+	name      string           // in the prompt
+	transport engine.Transport // nil: a file
+	sim       *sim.Subnet      // in this process; nil: none is
+	loaded    *fabric.Fabric   // from a file
+	clock     builtins.Clock   // a recording's; nil: the real one
 }
 
 // kind is a way to a fabric. open gets what stands behind the colon of -F.
@@ -260,7 +261,7 @@ func (a *app) accepts(absent error) bool {
 }
 
 // session makes a session on l, or, if that is nil, on nothing because of absent.
-func (a *app) session(l *link, absent error, keys *mad.Keys, names map[mad.GUID]string) (*session, error) {
+func (a *app) session(l *link, absent error, keys *engine.Keys, names map[mad.GUID]string) (*session, error) {
 	if l == nil {
 		l = &link{name: "no fabric"}
 	}
@@ -269,7 +270,7 @@ func (a *app) session(l *link, absent error, keys *mad.Keys, names map[mad.GUID]
 		return nil, err
 	}
 	if l.transport != nil {
-		s.engine = mad.NewEngine(l.transport, a.engineOptions(l.transport, keys))
+		s.engine = engine.New(l.transport, a.engineOptions(l.transport, keys))
 	}
 	o := builtins.Options{
 		Engine:      s.engine,
@@ -309,8 +310,8 @@ func (a *app) session(l *link, absent error, keys *mad.Keys, names map[mad.GUID]
 	return s, nil
 }
 
-func (a *app) engineOptions(t mad.Transport, keys *mad.Keys) mad.Options {
-	o := mad.Options{
+func (a *app) engineOptions(t engine.Transport, keys *engine.Keys) engine.Options {
+	o := engine.Options{
 		Keys:    keys,
 		Window:  a.window.value,
 		Timeout: a.timeout.value,

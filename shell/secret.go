@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"fabsh/fabric/format"
-	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // readKeys reads the keys that --keys asks for, from a file or, with "-", from
 // the terminal; nil where it asks for none.
-func (a *app) readKeys() (*mad.Keys, error) {
+func (a *app) readKeys() (*engine.Keys, error) {
 	switch {
 	case !a.flags.Changed("keys"):
 		return nil, nil
@@ -30,7 +30,7 @@ func (a *app) readKeys() (*mad.Keys, error) {
 	return keys, nil
 }
 
-func readKeyFile(path string) (*mad.Keys, error) {
+func readKeyFile(path string) (*engine.Keys, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, errors.Unwrap(err))
@@ -57,7 +57,7 @@ func private(f *os.File) error {
 }
 
 // askKeys asks for each kind of key at the terminal, which does not show it.
-func (a *app) askKeys() (*mad.Keys, error) {
+func (a *app) askKeys() (*engine.Keys, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil, errors.New("--keys -: there is no terminal to ask at; put the keys in a file of mode 0600: --keys FILE")

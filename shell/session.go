@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fabsh/builtins"
-	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // session is a builtins.Session at work: with a fabric behind it, and people
@@ -16,8 +16,8 @@ import (
 type session struct {
 	*builtins.Session
 	app      *app
-	engine   *mad.Engine // nil: no live fabric
-	name     string      // of the fabric, in the prompt
+	engine   *engine.Engine // nil: no live fabric
+	name     string         // of the fabric, in the prompt
 	progress *progress
 	began    time.Time
 	deadline *deadline // of the session; nil: it has none

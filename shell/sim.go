@@ -13,7 +13,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
-	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // simCommand writes the topologies of -F sim to files.
@@ -84,7 +84,7 @@ func bringUp(spec string) (*fabric.Fabric, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := mad.NewEngine(t, mad.Options{})
+	e := engine.New(t, engine.Options{})
 	defer e.Close()
 	return fabric.Discover(context.Background(), e, fabric.DiscoverOptions{})
 }

@@ -11,6 +11,7 @@ import (
 
 	"fabsh/fabric/format"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // What a site sets for infiniband-diags holds here too (rdma-core
@@ -73,7 +74,7 @@ func (a *app) siteSetting(kind, name, value string) error {
 
 // keysOf are the keys of ibdiag.conf, if it is as private as a file of keys
 // must be.
-func (a *app) keysOf(f *os.File, lines string) *mad.Keys {
+func (a *app) keysOf(f *os.File, lines string) *engine.Keys {
 	keys, err := format.ReadKeys(strings.NewReader(lines), f.Name())
 	if err == nil && keys.M == 0 && keys.SA == 0 {
 		return nil

@@ -18,6 +18,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -355,7 +356,7 @@ func join(t testing.TB, s *subnet, members int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := mad.NewEngine(tr, mad.Options{Write: true})
+		e := engine.New(tr, engine.Options{Write: true})
 		defer e.Close()
 		port, err := e.Port()
 		if err != nil {
@@ -372,7 +373,7 @@ func join(t testing.TB, s *subnet, members int) {
 		copy(record[16:], gid[:])
 		record[35], record[38], record[42], record[40], record[41], record[48] = 11, 2<<6|1, 2<<6|2, 0xff, 0xff, 1
 		const components = 1<<0 | 1<<1 | 1<<2 | 1<<4 | 1<<5 | 1<<6 | 1<<7 | 1<<8 | 1<<9 | 1<<12 | 1<<13 | 1<<16
-		var c mad.Call
+		var c engine.Call
 		c.PutSA(mad.MethodSet, 0x38, 0, components, record)
 		c.SetLID(port.SMLID)
 		if err := e.Do(t.Context(), &c); err != nil || c.Err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // KeyNames are the keys other than single ports' M_Keys, by the names that they
@@ -21,14 +22,14 @@ func KeyNames() []string {
 
 var namedKeys = []struct {
 	name string
-	of   func(*mad.Keys) *uint64
+	of   func(*engine.Keys) *uint64
 }{
-	{"m_key", func(k *mad.Keys) *uint64 { return &k.M }},
-	{"sa_key", func(k *mad.Keys) *uint64 { return &k.SA }},
-	{"sm_key", func(k *mad.Keys) *uint64 { return &k.SM }},
-	{"cc_key", func(k *mad.Keys) *uint64 { return &k.CC }},
-	{"b_key", func(k *mad.Keys) *uint64 { return &k.B }},
-	{"vendor_key", func(k *mad.Keys) *uint64 { return &k.Vendor }},
+	{"m_key", func(k *engine.Keys) *uint64 { return &k.M }},
+	{"sa_key", func(k *engine.Keys) *uint64 { return &k.SA }},
+	{"sm_key", func(k *engine.Keys) *uint64 { return &k.SM }},
+	{"cc_key", func(k *engine.Keys) *uint64 { return &k.CC }},
+	{"b_key", func(k *engine.Keys) *uint64 { return &k.B }},
+	{"vendor_key", func(k *engine.Keys) *uint64 { return &k.Vendor }},
 }
 
 // ReadKeys reads a file of keys. A line has the GUID of a port or node and its
@@ -36,8 +37,8 @@ var namedKeys = []struct {
 // osm_db_guid2mkey_set), or a name and that key. Where all M_Keys are the same
 // one, and no m_key says otherwise, it is that of all other ports too. Errors
 // show nothing of a line, for it may be a key.
-func ReadKeys(r io.Reader, name string) (*mad.Keys, error) {
-	keys := &mad.Keys{Ports: map[mad.GUID]uint64{}}
+func ReadKeys(r io.Reader, name string) (*engine.Keys, error) {
+	keys := &engine.Keys{Ports: map[mad.GUID]uint64{}}
 	seen := map[string]int{} // line
 	l := newLines(r, name)
 	for l.next() {
@@ -79,7 +80,7 @@ func ReadKeys(r io.Reader, name string) (*mad.Keys, error) {
 
 // keyPlace is where the key goes that stands after word, what tells word from
 // others, and what it is for messages; nil: nowhere.
-func keyPlace(keys *mad.Keys, word string) (place func(key uint64), id, what string) {
+func keyPlace(keys *engine.Keys, word string) (place func(key uint64), id, what string) {
 	for _, k := range namedKeys {
 		if k.name == word {
 			return func(key uint64) { *k.of(keys) = key }, word, word

@@ -7,29 +7,30 @@ import (
 	"testing"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 func TestReadKeys(t *testing.T) {
 	const secret = "0x5ec2e7"
 	for _, test := range []struct {
 		name, text string
-		want       mad.Keys
+		want       engine.Keys
 		err        string
 	}{
 		{"guid2mkey", "0x0002c90300001000 0x0000000000001111\n\n0x0002c90300001001 0x0000000000002222\n\n",
-			mad.Keys{Ports: map[mad.GUID]uint64{0x0002c90300001000: 0x1111, 0x0002c90300001001: 0x2222}}, ""},
-		{"one for all", "0x1000 0x1111\n\n0x1001 0x1111\n", mad.Keys{M: 0x1111, Ports: map[mad.GUID]uint64{0x1000: 0x1111, 0x1001: 0x1111}}, ""},
-		{"one for all but the others", "0x1000 0x1111\nm_key 0\n", mad.Keys{Ports: map[mad.GUID]uint64{0x1000: 0x1111}}, ""},
+			engine.Keys{Ports: map[mad.GUID]uint64{0x0002c90300001000: 0x1111, 0x0002c90300001001: 0x2222}}, ""},
+		{"one for all", "0x1000 0x1111\n\n0x1001 0x1111\n", engine.Keys{M: 0x1111, Ports: map[mad.GUID]uint64{0x1000: 0x1111, 0x1001: 0x1111}}, ""},
+		{"one for all but the others", "0x1000 0x1111\nm_key 0\n", engine.Keys{Ports: map[mad.GUID]uint64{0x1000: 0x1111}}, ""},
 		{"all names", "# all\nm_key 1\nsa_key=0x2\n sm_key 3 # that\ncc_key = 4\nb_key\t5\nvendor_key 0xffffffffffffffff",
-			mad.Keys{M: 1, SA: 2, SM: 3, CC: 4, B: 5, Vendor: 1<<64 - 1, Ports: map[mad.GUID]uint64{}}, ""},
-		{"nothing", "# nothing\n\n", mad.Keys{}, "keys: there are no keys in it"},
-		{"a key alone", secret, mad.Keys{}, "keys:1: expected one key of at most 64 bits, as 0x0000000000000000, after the GUID"},
-		{"no name", "m_key 1\nmkey " + secret, mad.Keys{}, "keys:2: expected a GUID, as in 0x0002c90300001000, or one of m_key, sa_key, sm_key, cc_key, b_key, vendor_key, and then a key"},
-		{"no number", "sa_key s5ec2e7", mad.Keys{}, "keys:1: expected one key of at most 64 bits, as 0x0000000000000000, after sa_key"},
-		{"too long", "sa_key " + secret + "00000000000000", mad.Keys{}, "keys:1: expected one key of at most 64 bits, as 0x0000000000000000, after sa_key"},
-		{"two", "sa_key 1 " + secret, mad.Keys{}, "keys:1: expected one key of at most 64 bits, as 0x0000000000000000, after sa_key"},
-		{"twice", "0x10 1\n0x0010 " + secret, mad.Keys{}, "keys:2: expected the GUID once only: it is in line 1"},
-		{"GUID 0", "0 1", mad.Keys{}, "keys:1: expected a GUID, as in 0x0002c90300001000, or one of m_key, sa_key, sm_key, cc_key, b_key, vendor_key, and then a key"},
+			engine.Keys{M: 1, SA: 2, SM: 3, CC: 4, B: 5, Vendor: 1<<64 - 1, Ports: map[mad.GUID]uint64{}}, ""},
+		{"nothing", "# nothing\n\n", engine.Keys{}, "keys: there are no keys in it"},
+		{"a key alone", secret, engine.Keys{}, "keys:1: expected one key of at most 64 bits, as 0x0000000000000000, after the GUID"},
+		{"no name", "m_key 1\nmkey " + secret, engine.Keys{}, "keys:2: expected a GUID, as in 0x0002c90300001000, or one of m_key, sa_key, sm_key, cc_key, b_key, vendor_key, and then a key"},
+		{"no number", "sa_key s5ec2e7", engine.Keys{}, "keys:1: expected one key of at most 64 bits, as 0x0000000000000000, after sa_key"},
+		{"too long", "sa_key " + secret + "00000000000000", engine.Keys{}, "keys:1: expected one key of at most 64 bits, as 0x0000000000000000, after sa_key"},
+		{"two", "sa_key 1 " + secret, engine.Keys{}, "keys:1: expected one key of at most 64 bits, as 0x0000000000000000, after sa_key"},
+		{"twice", "0x10 1\n0x0010 " + secret, engine.Keys{}, "keys:2: expected the GUID once only: it is in line 1"},
+		{"GUID 0", "0 1", engine.Keys{}, "keys:1: expected a GUID, as in 0x0002c90300001000, or one of m_key, sa_key, sm_key, cc_key, b_key, vendor_key, and then a key"},
 	} {
 		keys, err := ReadKeys(strings.NewReader(test.text), "keys")
 		if got := fmt.Sprint(err); test.err != "" && got != test.err || test.err == "" && err != nil {

@@ -15,6 +15,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -44,7 +45,7 @@ func start(t testing.TB, net string, args ...string) *subnet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := mad.NewEngine(tr, mad.Options{})
+	e := engine.New(tr, engine.Options{})
 	defer e.Close()
 	if s.f, err = fabric.Discover(t.Context(), e, fabric.DiscoverOptions{}); err != nil {
 		t.Fatal(err)

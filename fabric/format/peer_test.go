@@ -12,7 +12,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -32,7 +32,7 @@ func TestIbnetdiscover(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := mad.NewEngine(tr, mad.Options{})
+			e := engine.New(tr, engine.Options{})
 			defer e.Close()
 			f, err := fabric.Discover(t.Context(), e, fabric.DiscoverOptions{})
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestRoundTrip: what is written of simulated fabrics reads back as the same.
@@ -24,7 +25,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := mad.NewEngine(conn, mad.Options{})
+		e := engine.New(conn, engine.Options{})
 		got, err := fabric.Discover(t.Context(), e, fabric.DiscoverOptions{}) // with LIDs
 		e.Close()
 		if err != nil {

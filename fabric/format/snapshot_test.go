@@ -16,6 +16,7 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -57,7 +58,7 @@ func discoverSim(t testing.TB, spec string) *fabric.Fabric {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := mad.NewEngine(conn, mad.Options{})
+	e := engine.New(conn, engine.Options{})
 	defer e.Close()
 	if f, err = fabric.Discover(t.Context(), e, fabric.DiscoverOptions{}); err != nil {
 		t.Fatal(err)

@@ -10,10 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // multi is a request for the paths from the subnet manager to itself, n times.
-func (r *rig) multi(n int) *mad.Call {
+func (r *rig) multi(n int) *engine.Call {
 	record := mad.MultiPathRecord{SGIDCount: 1, DGIDCount: uint8(n)}
 	self := mad.MakeGID(gidPrefix, r.sm.guid)
 	record.SDGID[0] = self
@@ -23,7 +24,7 @@ func (r *rig) multi(n int) *mad.Call {
 	for range 1 + n {
 		payload = append(payload, self[:]...)
 	}
-	c := &mad.Call{Payload: payload}
+	c := &engine.Call{Payload: payload}
 	c.PutSA(mad.MethodGetMulti, mad.AttrMultiPathRecord.ID, 0, multiPathComponent("sgid_count")|multiPathComponent("dgid_count"), nil)
 	c.SetLID(r.sm.lid)
 	return c
@@ -36,9 +37,9 @@ func TestLongRequest(t *testing.T) {
 		t.Run(faults, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, small+faults)
-				e := r.engine(mad.Options{Retries: 10})
+				e := r.engine(engine.Options{Retries: 10})
 				sizes := []int{1, 10, 11, 12, 60, 120}
-				var calls []*mad.Call
+				var calls []*engine.Call
 				for _, n := range sizes {
 					calls = append(calls, r.multi(n))
 				}

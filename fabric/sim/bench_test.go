@@ -5,6 +5,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // BenchmarkMAD is one request and its answer, without an engine.
@@ -23,25 +24,25 @@ func BenchmarkMAD(b *testing.B) {
 	route := mad.DirectedRoute{0, 1, 5, 5, 8, 4, 4} // to the farthest host
 	for _, bench := range []struct {
 		name  string
-		write func(c *mad.Call)
+		write func(c *engine.Call)
 	}{
-		{"NodeInfo, 6 hops", func(c *mad.Call) {
+		{"NodeInfo, 6 hops", func(c *engine.Call) {
 			c.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
 			c.SetRoute(route)
 		}},
-		{"PortInfo, 6 hops", func(c *mad.Call) {
+		{"PortInfo, 6 hops", func(c *engine.Call) {
 			c.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 1, nil)
 			c.SetRoute(route)
 		}},
-		{"PortInfo, by LID", func(c *mad.Call) {
+		{"PortInfo, by LID", func(c *engine.Call) {
 			c.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 1, nil)
 			c.SetLID(far)
 		}},
-		{"PortCounters", func(c *mad.Call) {
+		{"PortCounters", func(c *engine.Call) {
 			c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, []byte{0, 1})
 			c.SetLID(far)
 		}},
-		{"PathRecord", func(c *mad.Call) {
+		{"PathRecord", func(c *engine.Call) {
 			q := mad.PathRecord{SLID: s.sm.lid, DLID: far}
 			var data [200]byte
 			q.Encode(data[:])
@@ -50,10 +51,10 @@ func BenchmarkMAD(b *testing.B) {
 		}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			var c mad.Call
+			var c engine.Call
 			bench.write(&c)
-			d := mad.Datagram{Address: c.To, MAD: c.MAD[:]}
-			answer := mad.Datagram{MAD: make([]byte, mad.Size)}
+			d := engine.Datagram{Address: c.To, MAD: c.MAD[:]}
+			answer := engine.Datagram{MAD: make([]byte, mad.Size)}
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := t.Send(&d); err != nil {
@@ -101,11 +102,11 @@ func BenchmarkTable(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e := mad.NewEngine(t, mad.Options{})
+	e := engine.New(t, engine.Options{})
 	defer e.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		var c mad.Call
+		var c engine.Call
 		c.PutSA(mad.MethodGetTable, mad.AttrPathRecord.ID, 0, 0, nil)
 		c.SetLID(s.sm.lid)
 		if e.Do(b.Context(), &c); c.Err != nil || len(c.Table) != 104976*mad.AttrPathRecord.Size {

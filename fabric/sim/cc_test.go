@@ -7,12 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // cc asks for congestion control with a key; ok is false where nobody answers.
 func (r *rig) cc(m mad.Method, a *mad.Attribute, modifier uint32, name string, key uint64, e encoder) (status mad.Status, data []byte, ok bool) {
 	r.t.Helper()
-	c := &mad.Call{}
+	c := &engine.Call{}
 	c.PutMAD(mad.Header{Class: a.Class, ClassVersion: a.Version, Method: m, Attribute: a.ID, Modifier: modifier}, encode(e)[:192])
 	binary.BigEndian.PutUint64(c.MAD[mad.SMPKeyOffset:], key)
 	c.SetLID(r.lid(name))

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
-	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // picture is all that one can see of a topology.
@@ -28,7 +28,7 @@ func picture(f *fabric.Fabric) (list []string) {
 }
 
 // discover sweeps a subnet.
-func (r *rig) discover(o mad.Options) *fabric.Fabric {
+func (r *rig) discover(o engine.Options) *fabric.Fabric {
 	r.t.Helper()
 	f, err := fabric.Discover(context.Background(), r.engine(o), fabric.DiscoverOptions{})
 	if err != nil {
@@ -45,7 +45,7 @@ func TestDiscover(t *testing.T) {
 		}
 		t.Run(spec, func(t *testing.T) {
 			r := newRig(t, spec)
-			got := r.discover(mad.Options{})
+			got := r.discover(engine.Options{})
 			if diff := cmp.Diff(r.Fabric.String(), got.String()); diff != "" {
 				t.Error(diff, got.Problems())
 			}
@@ -61,7 +61,7 @@ func TestDiscover(t *testing.T) {
 			// What was found can be simulated in its turn.
 			again := &rig{t: t, Fabric: got, Subnet: New(got, Options{})}
 			again.conn = again.attach(got.From().Node().Name())
-			if diff := cmp.Diff(picture(r.Fabric), picture(again.discover(mad.Options{}))); diff != "" {
+			if diff := cmp.Diff(picture(r.Fabric), picture(again.discover(engine.Options{}))); diff != "" {
 				t.Errorf("the second time (-want +got)\n%s", diff)
 			}
 			for i := range again.ports {
@@ -81,7 +81,7 @@ func TestDiscoverWithFaults(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, "fattree:k=8,levels=3,"+faults)
 				start := time.Now()
-				got := r.discover(mad.Options{Retries: 5})
+				got := r.discover(engine.Options{Retries: 5})
 				t.Log(time.Since(start))
 				if diff := cmp.Diff(want, picture(got)); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
@@ -99,7 +99,7 @@ func TestDiscoverDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "fattree:k=8,levels=3,delay=1ms,dead=node-0100 HCA-1")
 		start := time.Now()
-		got := r.discover(mad.Options{})
+		got := r.discover(engine.Options{})
 		if took := time.Since(start); took > 4*time.Second {
 			t.Errorf("took %v: more than one ladder of retries", took)
 		}

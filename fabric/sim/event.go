@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // Unlink pulls the cable off a port of the node with that GUID; Link plugs it
@@ -176,11 +177,11 @@ func (s *Subnet) linkTrap(n *node) (heard bool) {
 	if c == nil {
 		return false
 	}
-	var call mad.Call
+	var call engine.Call
 	var data [noticeSize]byte
 	notice.Encode(data[:])
 	call.PutSMP(mad.MethodTrap, mad.AttrSubnNotice.ID, 0, data[:])
-	c.deliver(&packet{Address: mad.Address{LID: from.lid}, mad: call.MAD})
+	c.deliver(&packet{Address: engine.Address{LID: from.lid}, mad: call.MAD})
 	return true
 }
 

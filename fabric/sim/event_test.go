@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // everything subscribes to all that the specification defines.
@@ -48,7 +49,7 @@ func (r *rig) events(c *conn) []string {
 	}
 	var list []string
 	for len(c.queue.ripe) > 0 || c.queue.next < len(c.queue.out) {
-		var d mad.Datagram
+		var d engine.Datagram
 		if err := c.Recv(&d); err != nil {
 			r.t.Fatal(err)
 		}
@@ -227,7 +228,7 @@ func TestInformRecords(t *testing.T) {
 		r.inform(r.conn, everything(), 0)
 		r.inform(far, other, 0)
 	}
-	e := r.engine(mad.Options{})
+	e := r.engine(engine.Options{})
 	count := func() (list []string) {
 		for _, data := range r.records(e, mad.AttrInformInfoRecord, 0, 0, nil) {
 			var rec mad.InformInfoRecord
@@ -336,7 +337,7 @@ func TestSetTells(t *testing.T) {
 		next.PortState, next.PortPhysicalState = 0, 0
 		c.set(&next)
 		call := smp(mad.MethodSet, mad.AttrPortInfo, 1, mad.LID(2), encode(&next)[:64])
-		if err := r.conn.Send(&mad.Datagram{Address: call.To, MAD: call.MAD[:]}); err != nil {
+		if err := r.conn.Send(&engine.Datagram{Address: call.To, MAD: call.MAD[:]}); err != nil {
 			t.Fatal(err)
 		}
 		told := 0

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestFatesRates: what is asked for is what happens, within chance.
@@ -83,8 +84,8 @@ func TestFatesFollow(t *testing.T) {
 // outcomes gives what becomes of NodeInfo from every node, window at a time.
 func outcomes(t *testing.T, spec string, window int) map[string]string {
 	r := newRig(t, spec)
-	e := r.engine(mad.Options{Window: window, Timeout: 100 * time.Millisecond, Retries: -1})
-	var calls []*mad.Call
+	e := r.engine(engine.Options{Window: window, Timeout: 100 * time.Millisecond, Retries: -1})
+	var calls []*engine.Call
 	for i := range r.Fabric.Nodes() {
 		calls = append(calls, smp(mad.MethodGet, mad.AttrNodeInfo, 0, r.lid(r.Fabric.Nodes()[i].Name()), nil))
 	}
@@ -95,7 +96,7 @@ func outcomes(t *testing.T, spec string, window int) map[string]string {
 	for i, c := range calls {
 		got[r.Fabric.Nodes()[i].Name()] = "answered"
 		switch {
-		case errors.Is(c.Err, mad.ErrTimeout):
+		case errors.Is(c.Err, engine.ErrTimeout):
 			got[r.Fabric.Nodes()[i].Name()] = "lost"
 		case c.Err != nil:
 			got[r.Fabric.Nodes()[i].Name()] = c.Header().Status.String()
@@ -142,8 +143,8 @@ func TestBusy(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, small+",busy=0.5,delay=1ms")
-		e := r.engine(mad.Options{Retries: 20})
-		var calls []*mad.Call
+		e := r.engine(engine.Options{Retries: 20})
+		var calls []*engine.Call
 		for range 20 {
 			calls = append(calls, smp(mad.MethodGet, mad.AttrNodeInfo, 0, leaf1, nil))
 		}
@@ -159,8 +160,8 @@ func TestBusy(t *testing.T) {
 func TestDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, small+",delay=20ms")
-		e := r.engine(mad.Options{})
-		var calls []*mad.Call
+		e := r.engine(engine.Options{})
+		var calls []*engine.Call
 		for range 30 {
 			calls = append(calls, smp(mad.MethodGet, mad.AttrNodeInfo, 0, leaf1, nil))
 		}
@@ -186,14 +187,14 @@ func TestJitter(t *testing.T) {
 		start := time.Now()
 		for i := range uint32(n) {
 			c := smp(mad.MethodGet, mad.AttrLinearForwardingTable, i, leaf1, nil)
-			if err := r.conn.Send(&mad.Datagram{Address: c.To, MAD: c.MAD[:]}); err != nil {
+			if err := r.conn.Send(&engine.Datagram{Address: c.To, MAD: c.MAD[:]}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var order []uint32
 		last := time.Duration(0)
 		for range n {
-			var d mad.Datagram
+			var d engine.Datagram
 			if err := r.conn.Recv(&d); err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +217,7 @@ func TestJitter(t *testing.T) {
 // TestDup: everything comes twice; nobody is confused.
 func TestDup(t *testing.T) {
 	r := newRig(t, small+",dup=1")
-	e := r.engine(mad.Options{})
+	e := r.engine(engine.Options{})
 	do(t, e, smp(mad.MethodGet, mad.AttrNodeInfo, 0, leaf1, nil))
 	for e.Stats().Duplicate < 3 { // twice there, twice back
 		runtime.Gosched()

@@ -11,6 +11,7 @@ import (
 
 	"fabsh/fabric/format"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestSpecFile: a file may be followed by keys, and may have colons in its name.
@@ -80,7 +81,7 @@ func TestDumpAndLoad(t *testing.T) {
 		t.Run(spec, func(t *testing.T) {
 			dump := func(r *rig) []byte {
 				var b bytes.Buffer
-				if err := format.Dump(&b, r.discover(mad.Options{}), "ibnetdiscover"); err != nil {
+				if err := format.Dump(&b, r.discover(engine.Options{}), "ibnetdiscover"); err != nil {
 					t.Fatal(err)
 				}
 				return b.Bytes()

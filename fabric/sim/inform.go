@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // inform is a subscription: where its reports go, and which they are.
@@ -103,11 +104,11 @@ func (s *Subnet) report(n *mad.Notice) {
 		if at := route(s.sm, to.lid, false); c == nil || at == nil || at.home() != to {
 			continue
 		}
-		var call mad.Call
+		var call engine.Call
 		call.PutSA(mad.MethodReport, mad.AttrSubnAdmNotice.ID, 0, 0, data[:])
 		h := call.Header()
 		h.TID = s.lastTID
 		h.Put(call.MAD[:])
-		c.deliver(&packet{Address: mad.Address{LID: s.sm.lid, QP: 1}, mad: call.MAD})
+		c.deliver(&packet{Address: engine.Address{LID: s.sm.lid, QP: 1}, mad: call.MAD})
 	}
 }

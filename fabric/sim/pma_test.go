@@ -6,11 +6,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 func (r *rig) perf(m mad.Method, a *mad.Attribute, modifier uint32, name string, e encoder) (mad.Status, []byte) {
 	r.t.Helper()
-	c := &mad.Call{}
+	c := &engine.Call{}
 	c.PutPerf(m, a.ID, modifier, encode(e)[:192])
 	c.SetLID(r.lid(name))
 	if !r.conn.ask(r.t, c) {

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // packet is one MAD with the address of its far end.
 type packet struct {
-	mad.Address
+	engine.Address
 	mad [mad.Size]byte
 }
 
@@ -57,7 +58,7 @@ func (q *queue) push(p *packet, delay time.Duration) {
 // pop waits for a packet. The pointer is good until the next pop.
 func (q *queue) pop() (*packet, error) {
 	if q.closed.Load() {
-		return nil, mad.ErrClosed
+		return nil, engine.ErrClosed
 	}
 	if q.next == len(q.out) {
 		if err := q.refill(); err != nil {
@@ -74,7 +75,7 @@ func (q *queue) refill() error {
 	defer q.mu.Unlock()
 	for {
 		if q.closed.Load() {
-			return mad.ErrClosed
+			return engine.ErrClosed
 		}
 		wait := q.ripen()
 		if len(q.ripe) > 0 {

@@ -5,16 +5,17 @@ import (
 	"testing"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestRedirect: who follows gets the counters of the node that was asked, for
 // none of the address may be left out.
 func TestRedirect(t *testing.T) {
 	r := newRig(t, small+",redirect=leaf-1@spine-1+node-0002 HCA-1@node-0002 HCA-1")
-	counters := func(name string) (*mad.Call, error) {
-		e := mad.NewEngine(r.attach("node-0001 HCA-1"), mad.Options{Write: true})
+	counters := func(name string) (*engine.Call, error) {
+		e := engine.New(r.attach("node-0001 HCA-1"), engine.Options{Write: true})
 		defer e.Close()
-		c := new(mad.Call)
+		c := new(engine.Call)
 		c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, encode(&mad.PortCounters{PortSelect: 1})[:192])
 		c.SetLID(r.lid(name))
 		if err := e.Do(t.Context(), c); err != nil {
@@ -41,13 +42,13 @@ func TestRedirect(t *testing.T) {
 	if _, err := counters("node-0002 HCA-1"); err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
-	for name, c := range map[string]mad.Address{
+	for name, c := range map[string]engine.Address{
 		"wrong Q_Key":      {LID: r.lid("spine-1"), QP: standInQP, QKey: 0x12},
 		"no Q_Key":         {LID: r.lid("spine-1"), QP: standInQP},
 		"wrong queue pair": {LID: r.lid("spine-1"), QP: 0x43, QKey: standInQKey},
 		"another node":     {LID: lid, QP: standInQP + 1, QKey: standInQKey},
 	} {
-		call := &mad.Call{To: c}
+		call := &engine.Call{To: c}
 		call.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, encode(&mad.PortCounters{PortSelect: 1})[:192])
 		if r.conn.ask(t, call) {
 			t.Errorf("%s: answered", name)

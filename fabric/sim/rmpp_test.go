@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestTableWithFaults: a table comes whole and right through loss, duplicates,
@@ -35,7 +36,7 @@ func TestTableWithFaults(t *testing.T) {
 
 // wholeTable is the 208 NodeRecords and 848 PortInfoRecords.
 func (r *rig) wholeTable(t *testing.T) []byte {
-	e := r.engine(mad.Options{Retries: 10})
+	e := r.engine(engine.Options{Retries: 10})
 	nodes := sa(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.sm.lid)
 	ports := sa(mad.MethodGetTable, mad.AttrPortInfoRecord, 0, 0, nil, r.sm.lid)
 	do(t, e, nodes, ports)
@@ -49,7 +50,7 @@ func (r *rig) segments(wait time.Duration) (list []mad.RMPPHeader) {
 	for {
 		synctest.Wait()
 		for r.conn.waiting() {
-			var d mad.Datagram
+			var d engine.Datagram
 			if err := r.conn.Recv(&d); err != nil {
 				r.t.Fatal(err)
 			}
@@ -70,16 +71,16 @@ func (c *conn) waiting() bool {
 	return c.queue.next < len(c.queue.out) || len(c.queue.ripe) > 0
 }
 
-func (r *rig) send(c *mad.Call) {
+func (r *rig) send(c *engine.Call) {
 	r.t.Helper()
-	if err := r.conn.Send(&mad.Datagram{Address: c.To, MAD: c.MAD[:]}); err != nil {
+	if err := r.conn.Send(&engine.Datagram{Address: c.To, MAD: c.MAD[:]}); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
 // control is an ACK, STOP or ABORT to the answer of request.
-func control(request *mad.Call, h mad.RMPPHeader) *mad.Call {
-	c := &mad.Call{To: request.To, MAD: request.MAD}
+func control(request *engine.Call, h mad.RMPPHeader) *engine.Call {
+	c := &engine.Call{To: request.To, MAD: request.MAD}
 	h.RMPPVersion, h.RMPPFlags = 1, mad.RMPPFlagsActive
 	h.Encode(c.MAD[mad.RMPPOffset:])
 	return c

@@ -10,17 +10,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
-func sa(m mad.Method, a *mad.Attribute, modifier uint32, mask uint64, record []byte, lid mad.LID) *mad.Call {
-	c := &mad.Call{}
+func sa(m mad.Method, a *mad.Attribute, modifier uint32, mask uint64, record []byte, lid mad.LID) *engine.Call {
+	c := &engine.Call{}
 	c.PutSA(m, a.ID, modifier, mask, record)
 	c.SetLID(lid)
 	return c
 }
 
 // records runs a GetTable.
-func (r *rig) records(e *mad.Engine, a *mad.Attribute, modifier uint32, mask uint64, record []byte) [][]byte {
+func (r *rig) records(e *engine.Engine, a *mad.Attribute, modifier uint32, mask uint64, record []byte) [][]byte {
 	r.t.Helper()
 	c := sa(mad.MethodGetTable, a, modifier, mask, record, r.sm.lid)
 	do(r.t, e, c)
@@ -45,7 +46,7 @@ var recordAttributes = []*mad.Attribute{
 // TestTableSizes: all there is, once, and in order.
 func TestTableSizes(t *testing.T) {
 	r := newRig(t, "fattree:k=8,levels=3")
-	e := r.engine(mad.Options{})
+	e := r.engine(engine.Options{})
 	want := map[string]int{
 		"NodeRecord": 208, "PortInfoRecord": 80*9 + 128, "SwitchInfoRecord": 80,
 		"LinearForwardingTableRecord": 80 * 4, "LinkRecord": 2 * 384, "SMInfoRecord": 1, "PathRecord": 208 * 208,
@@ -78,7 +79,7 @@ func TestComponents(t *testing.T) {
 	r.set(mad.AttrNodeDescription, 0, leaf1, []byte("another name"))
 	r.at("node-0005 HCA-1", 1).drop(mad.PortPhysicalStatePolling)
 	r.at("node-0005 HCA-1", 1).train()
-	e := r.engine(mad.Options{})
+	e := r.engine(engine.Options{})
 	special := map[string]bool{"ServiceID": true, "NumbPath": true, "Reversible": true,
 		"MTUSelector": true, "RateSelector": true, "PacketLifeTimeSelector": true}
 	for _, a := range recordAttributes {
@@ -216,7 +217,7 @@ func TestAdminStatuses(t *testing.T) {
 // TestCapabilityMatch: with bit 31 of the modifier, ports that have more match too.
 func TestCapabilityMatch(t *testing.T) {
 	r := newRig(t, small)
-	e := r.engine(mad.Options{})
+	e := r.engine(engine.Options{})
 	query := encode(&mad.PortInfoRecord{PortInfo: mad.PortInfo{CapabilityMask: mad.CapabilityMaskIsSM}})
 	mask := mad.AttrPortInfoRecord.Field("capability_mask").Mask()
 	if got := r.records(e, mad.AttrPortInfoRecord, 0, mask, query); len(got) != 0 {
@@ -231,7 +232,7 @@ func TestCapabilityMatch(t *testing.T) {
 // TestKeysHidden: the subnet administration gives no M_Key away.
 func TestKeysHidden(t *testing.T) {
 	r := newRig(t, small+",mkey=0x1234")
-	for _, rec := range r.records(r.engine(mad.Options{}), mad.AttrPortInfoRecord, 0, 0, nil) {
+	for _, rec := range r.records(r.engine(engine.Options{}), mad.AttrPortInfoRecord, 0, 0, nil) {
 		if key := mad.AttrPortInfoRecord.Field("m_key").Uint(rec); key != 0 {
 			t.Fatalf("M_Key %#x", key)
 		}
@@ -241,7 +242,7 @@ func TestKeysHidden(t *testing.T) {
 // TestNodeRecords: a CA with two ports has a record for each.
 func TestNodeRecords(t *testing.T) {
 	r := newRig(t, "pgft:m=2,w=1,p=2")
-	e := r.engine(mad.Options{})
+	e := r.engine(engine.Options{})
 	var got []string
 	for _, data := range r.records(e, mad.AttrNodeRecord, 0, 0, nil) {
 		var rec mad.NodeRecord
@@ -264,7 +265,7 @@ func TestNodeRecords(t *testing.T) {
 // TestPathSelectors: node-0002's link is slower and has a smaller MTU.
 func TestPathSelectors(t *testing.T) {
 	r := newRig(t, small)
-	e := r.engine(mad.Options{})
+	e := r.engine(engine.Options{})
 	slow := r.at("node-0002 HCA-1", 1)
 	for _, p := range []*port{slow, slow.peer} {
 		var info mad.PortInfo
@@ -352,7 +353,7 @@ func TestPathSelectors(t *testing.T) {
 // TestPathLMC: two ports with several LIDs have a path for each.
 func TestPathLMC(t *testing.T) {
 	r := newRig(t, small)
-	e := r.engine(mad.Options{})
+	e := r.engine(engine.Options{})
 	p := r.at("node-0002 HCA-1", 1)
 	r.rename(p, 32, 2)
 	var info mad.PortInfo

@@ -1,7 +1,7 @@
 // Package sim is a simulated subnet: it makes a topology, or takes one from a
 // file, brings it up as a subnet manager would, and answers management
 // datagrams the way the agents of its nodes would. It runs in process, as a
-// mad.Transport.
+// engine.Transport.
 //
 // The package is organised by what a reader looks for:
 //

@@ -8,6 +8,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -69,15 +70,15 @@ func (r *rig) lid(name string) mad.LID {
 
 // ask sends c and tells whether an answer came, which c then has. It needs a
 // subnet without delays, where an answer is there when Send returns.
-func (c *conn) ask(t testing.TB, call *mad.Call) bool {
+func (c *conn) ask(t testing.TB, call *engine.Call) bool {
 	t.Helper()
-	if err := c.Send(&mad.Datagram{Address: call.To, MAD: call.MAD[:]}); err != nil {
+	if err := c.Send(&engine.Datagram{Address: call.To, MAD: call.MAD[:]}); err != nil {
 		t.Fatal(err)
 	}
 	if len(c.queue.ripe) == 0 {
 		return false
 	}
-	var d mad.Datagram
+	var d engine.Datagram
 	if err := c.Recv(&d); err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +91,8 @@ func (c *conn) ask(t testing.TB, call *mad.Call) bool {
 }
 
 // smp is an SMP; to is a LID or a directed route.
-func smp(m mad.Method, a *mad.Attribute, modifier uint32, to any, data []byte) *mad.Call {
-	c := &mad.Call{}
+func smp(m mad.Method, a *mad.Attribute, modifier uint32, to any, data []byte) *engine.Call {
+	c := &engine.Call{}
 	c.PutSMP(m, a.ID, modifier, data)
 	switch to := to.(type) {
 	case mad.DirectedRoute:
@@ -113,7 +114,7 @@ func (r *rig) set(a *mad.Attribute, modifier uint32, to any, data []byte) (mad.S
 	return r.smp(smp(mad.MethodSet, a, modifier, to, data))
 }
 
-func (r *rig) smp(c *mad.Call) (mad.Status, []byte) {
+func (r *rig) smp(c *engine.Call) (mad.Status, []byte) {
 	r.t.Helper()
 	if !r.conn.ask(r.t, c) {
 		r.t.Fatalf("no answer to %v %#x", c.Header().Attribute, c.Header().Modifier)
@@ -142,14 +143,14 @@ func encode(e encoder) []byte {
 }
 
 // engine puts an engine on the program's place.
-func (r *rig) engine(o mad.Options) *mad.Engine {
-	e := mad.NewEngine(r.conn, o)
+func (r *rig) engine(o engine.Options) *engine.Engine {
+	e := engine.New(r.conn, o)
 	r.t.Cleanup(func() { e.Close() })
 	return e
 }
 
 // do runs calls that must succeed.
-func do(t testing.TB, e *mad.Engine, calls ...*mad.Call) {
+func do(t testing.TB, e *engine.Engine, calls ...*engine.Call) {
 	t.Helper()
 	if err := e.Do(context.Background(), calls...); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // Places in the small tree, as seen from node-0001.
@@ -80,7 +81,7 @@ func TestStatuses(t *testing.T) {
 	if status, _ := r.smp(c); status != mad.StatusBadVersion {
 		t.Errorf("class version 2: %v", status)
 	}
-	c = &mad.Call{}
+	c = &engine.Call{}
 	c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, nil)
 	c.SetLID(r.sm.lid)
 	c.MAD[1] = byte(mad.ClassSNMP)

@@ -7,9 +7,10 @@ import (
 	"sync"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
-// conn is an attachment to one port of the subnet: a mad.Transport.
+// conn is an attachment to one port of the subnet: an engine.Transport.
 type conn struct {
 	s     *Subnet
 	port  *port
@@ -27,7 +28,7 @@ type conn struct {
 // Attach connects a program to a port of the subnet; port 0 of a CA stands for
 // its first one that has a link. There may be several attachments, on one port
 // too; each has fates of its own.
-func (s *Subnet) Attach(node, port int) (mad.Transport, error) {
+func (s *Subnet) Attach(node, port int) (engine.Transport, error) {
 	if len(s.nodes) == 0 {
 		return nil, errors.New("attach: the simulated subnet is empty")
 	}
@@ -67,12 +68,12 @@ func (n *node) attachment(num int) (*port, error) {
 
 // Send lets d travel to its end and back: the answer, if there is one, waits in
 // the queue when Send returns.
-func (c *conn) Send(d *mad.Datagram) error {
+func (c *conn) Send(d *engine.Datagram) error {
 	if c.queue.closed.Load() {
-		return mad.ErrClosed
+		return engine.ErrClosed
 	}
 	if len(d.MAD) != mad.Size {
-		return &mad.SendError{Err: fmt.Errorf("a MAD of %d bytes, not %d", len(d.MAD), mad.Size)}
+		return &engine.SendError{Err: fmt.Errorf("a MAD of %d bytes, not %d", len(d.MAD), mad.Size)}
 	}
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -129,7 +130,7 @@ func (c *conn) deliver(p *packet) {
 }
 
 // Recv waits for the next MAD.
-func (c *conn) Recv(d *mad.Datagram) error {
+func (c *conn) Recv(d *engine.Datagram) error {
 	p, err := c.queue.pop()
 	if err != nil {
 		return err
@@ -152,10 +153,10 @@ func (c *conn) Close() error {
 }
 
 // Traits says that nothing is done for the engine, and that no harm can be done.
-func (c *conn) Traits() mad.Traits { return mad.Traits{Name: "sim", Simulated: true} }
+func (c *conn) Traits() engine.Traits { return engine.Traits{Name: "sim", Simulated: true} }
 
 // Port reads the facts of the port from its agent's tables.
-func (c *conn) Port() (mad.Port, error) {
+func (c *conn) Port() (engine.Port, error) {
 	c.s.mu.RLock()
 	defer c.s.mu.RUnlock()
 	home := c.port
@@ -163,7 +164,7 @@ func (c *conn) Port() (mad.Port, error) {
 	info.Decode(home.info[:])
 	var node mad.NodeInfo
 	node.Decode(home.node.info[:])
-	p := mad.Port{
+	p := engine.Port{
 		Device: "sim", Num: home.num, NodeGUID: node.NodeGUID, PortGUID: home.guid,
 		LID: info.LID, LMC: info.LMC, SMLID: info.MasterSMLID, SMSL: info.MasterSMSL,
 		State: info.PortState, GIDPrefix: info.GIDPrefix,

@@ -10,6 +10,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 func TestAttach(t *testing.T) {
@@ -56,7 +57,7 @@ func TestPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := mad.Port{
+	want := engine.Port{
 		Device: "sim", Num: 1, NodeGUID: 0x0002c90310000000, PortGUID: 0x0002c90310000001,
 		LID: 7, SMLID: 7, State: mad.PortStateActive, GIDPrefix: 0xfe80 << 48, PKeys: make([]uint16, 128),
 	}
@@ -67,7 +68,7 @@ func TestPort(t *testing.T) {
 	if got, err = r.attach("spine-1").Port(); err != nil {
 		t.Fatal(err)
 	}
-	want = mad.Port{
+	want = engine.Port{
 		Device: "sim", NodeGUID: 0x0002c90300100040, PortGUID: 0x0002c90300100040,
 		LID: 5, SMLID: 7, State: mad.PortStateActive, GIDPrefix: 0xfe80 << 48, PKeys: make([]uint16, 32),
 	}
@@ -75,20 +76,20 @@ func TestPort(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(mad.Traits{Name: "sim", Simulated: true}, r.conn.Traits()); diff != "" {
+	if diff := cmp.Diff(engine.Traits{Name: "sim", Simulated: true}, r.conn.Traits()); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestSendErrors(t *testing.T) {
 	r := newRig(t, small)
-	var refused *mad.SendError
-	if err := r.conn.Send(&mad.Datagram{MAD: make([]byte, 255)}); !errors.As(err, &refused) || err.Error() != "a MAD of 255 bytes, not 256" {
+	var refused *engine.SendError
+	if err := r.conn.Send(&engine.Datagram{MAD: make([]byte, 255)}); !errors.As(err, &refused) || err.Error() != "a MAD of 255 bytes, not 256" {
 		t.Error(err)
 	}
 	// Close wakes a waiting Recv, and ends transfers.
 	r.send(sa(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.sm.lid))
-	var d mad.Datagram
+	var d engine.Datagram
 	if err := r.conn.Recv(&d); err != nil || len(r.conn.transfers) != 1 {
 		t.Fatal(err)
 	}
@@ -97,16 +98,16 @@ func TestSendErrors(t *testing.T) {
 	if err := r.conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; !errors.Is(err, mad.ErrClosed) {
+	if err := <-done; !errors.Is(err, engine.ErrClosed) {
 		t.Error(err)
 	}
 	if len(r.conn.transfers) != 0 {
 		t.Error("a transfer goes on")
 	}
-	if err := r.conn.Send(&mad.Datagram{MAD: make([]byte, mad.Size)}); !errors.Is(err, mad.ErrClosed) {
+	if err := r.conn.Send(&engine.Datagram{MAD: make([]byte, mad.Size)}); !errors.Is(err, engine.ErrClosed) {
 		t.Error(err)
 	}
-	if err := r.conn.Recv(&d); !errors.Is(err, mad.ErrClosed) {
+	if err := r.conn.Recv(&d); !errors.Is(err, engine.ErrClosed) {
 		t.Error(err)
 	}
 	if err := r.conn.Close(); err != nil {
@@ -121,11 +122,11 @@ func TestManyPrograms(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range r.Fabric.Nodes() {
 		c := r.attach(r.Fabric.Nodes()[i].Name())
-		e := mad.NewEngine(c, mad.Options{Write: true})
+		e := engine.New(c, engine.Options{Write: true})
 		t.Cleanup(func() { e.Close() })
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(i)))
-			var calls []*mad.Call
+			var calls []*engine.Call
 			for range 50 {
 				lid := mad.LID(1 + random.IntN(len(r.Fabric.Nodes())))
 				calls = append(calls,
@@ -142,7 +143,7 @@ func TestManyPrograms(t *testing.T) {
 // FuzzAgents sends anything to anybody, twice: no panic, and a subnet that
 // still answers the right way on all other routes.
 func FuzzAgents(f *testing.F) {
-	for _, c := range []*mad.Call{
+	for _, c := range []*engine.Call{
 		smp(mad.MethodSet, mad.AttrPortInfo, 1, leaf1, encode(&mad.PortInfo{LID: 3, PortPhysicalState: 3})),
 		smp(mad.MethodSet, mad.AttrLinearForwardingTable, 767, leaf1, nil),
 		smp(mad.MethodSet, mad.AttrPKeyTable, 0xffff_ffff, mad.LID(1), nil),
@@ -163,7 +164,7 @@ func FuzzAgents(f *testing.F) {
 		copy(whole[:], m)
 		whole[0] = 1
 		for range 2 {
-			if err := tr.Send(&mad.Datagram{Address: mad.Address{LID: mad.LID(lid), QP: uint32(qp)}, MAD: whole[:]}); err != nil {
+			if err := tr.Send(&engine.Datagram{Address: engine.Address{LID: mad.LID(lid), QP: uint32(qp)}, MAD: whole[:]}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // In "fattree:k=4,levels=2", node-0001 is on port 1 of leaf-1, whose ports 3
@@ -59,33 +60,33 @@ func TestDirectedRoute(t *testing.T) {
 
 func TestDirectedRouteDiscarded(t *testing.T) {
 	r := newRig(t, small)
-	for name, change := range map[string]func(c *mad.Call){
-		"control":                 func(c *mad.Call) {},
-		"to no port":              func(c *mad.Call) { c.SetRoute(mad.DirectedRoute{0, 1, 5}) },
-		"to port 0":               func(c *mad.Call) { c.SetRoute(mad.DirectedRoute{0, 1, 0}) },
-		"to port 255":             func(c *mad.Call) { c.SetRoute(mad.DirectedRoute{0, 1, 255}) },
-		"by a wrong local port":   func(c *mad.Call) { c.SetRoute(mad.DirectedRoute{0, 2}) },
-		"through a host":          func(c *mad.Call) { c.SetRoute(mad.DirectedRoute{0, 1, 2, 1}) },
-		"hop pointer not 0":       func(c *mad.Call) { c.MAD[6] = 1 },
-		"D set":                   func(c *mad.Call) { c.MAD[4] = 0x80 },
-		"64 hops":                 func(c *mad.Call) { c.MAD[7] = 64 },
-		"DrSLID not permissive":   func(c *mad.Call) { c.MAD[mad.SMPDrSLIDOffset] = 0 },
-		"DrDLID not permissive":   func(c *mad.Call) { c.MAD[mad.SMPDrDLIDOffset] = 0 },
-		"to a LID":                func(c *mad.Call) { c.To.LID = r.sm.lid },
-		"to queue pair 1":         func(c *mad.Call) { c.To.QP = 1 },
-		"a response":              func(c *mad.Call) { c.MAD[3] |= 0x80 },
-		"base version 2":          func(c *mad.Call) { c.MAD[0] = 2 },
-		"a trap":                  func(c *mad.Call) { c.MAD[3] = byte(mad.MethodTrap) },
-		"a report":                func(c *mad.Call) { c.MAD[3] = byte(mad.MethodReport) },
-		"LID-routed, LID 0":       func(c *mad.Call) { c.SetLID(0) },
-		"LID-routed, nobody's":    func(c *mad.Call) { c.SetLID(99) },
-		"LID-routed, above top":   func(c *mad.Call) { c.SetLID(0xbfff) },
-		"LID-routed, multicast":   func(c *mad.Call) { c.SetLID(0xc000) },
-		"LID-routed, permissive":  func(c *mad.Call) { c.SetLID(mad.PermissiveLID) },
-		"perf to queue pair 0":    func(c *mad.Call) { c.PutPerf(mad.MethodGet, 1, 0, nil); c.SetLID(r.sm.lid); c.To.QP = 0 },
-		"LID-routed to queue 1":   func(c *mad.Call) { c.SetLID(r.sm.lid); c.To.QP = 1 },
-		"perf to the DR LID":      func(c *mad.Call) { c.PutPerf(mad.MethodGet, 1, 0, nil); c.SetLID(mad.PermissiveLID) },
-		"class 0 to queue pair 0": func(c *mad.Call) { c.MAD[1] = 0 },
+	for name, change := range map[string]func(c *engine.Call){
+		"control":                 func(c *engine.Call) {},
+		"to no port":              func(c *engine.Call) { c.SetRoute(mad.DirectedRoute{0, 1, 5}) },
+		"to port 0":               func(c *engine.Call) { c.SetRoute(mad.DirectedRoute{0, 1, 0}) },
+		"to port 255":             func(c *engine.Call) { c.SetRoute(mad.DirectedRoute{0, 1, 255}) },
+		"by a wrong local port":   func(c *engine.Call) { c.SetRoute(mad.DirectedRoute{0, 2}) },
+		"through a host":          func(c *engine.Call) { c.SetRoute(mad.DirectedRoute{0, 1, 2, 1}) },
+		"hop pointer not 0":       func(c *engine.Call) { c.MAD[6] = 1 },
+		"D set":                   func(c *engine.Call) { c.MAD[4] = 0x80 },
+		"64 hops":                 func(c *engine.Call) { c.MAD[7] = 64 },
+		"DrSLID not permissive":   func(c *engine.Call) { c.MAD[mad.SMPDrSLIDOffset] = 0 },
+		"DrDLID not permissive":   func(c *engine.Call) { c.MAD[mad.SMPDrDLIDOffset] = 0 },
+		"to a LID":                func(c *engine.Call) { c.To.LID = r.sm.lid },
+		"to queue pair 1":         func(c *engine.Call) { c.To.QP = 1 },
+		"a response":              func(c *engine.Call) { c.MAD[3] |= 0x80 },
+		"base version 2":          func(c *engine.Call) { c.MAD[0] = 2 },
+		"a trap":                  func(c *engine.Call) { c.MAD[3] = byte(mad.MethodTrap) },
+		"a report":                func(c *engine.Call) { c.MAD[3] = byte(mad.MethodReport) },
+		"LID-routed, LID 0":       func(c *engine.Call) { c.SetLID(0) },
+		"LID-routed, nobody's":    func(c *engine.Call) { c.SetLID(99) },
+		"LID-routed, above top":   func(c *engine.Call) { c.SetLID(0xbfff) },
+		"LID-routed, multicast":   func(c *engine.Call) { c.SetLID(0xc000) },
+		"LID-routed, permissive":  func(c *engine.Call) { c.SetLID(mad.PermissiveLID) },
+		"perf to queue pair 0":    func(c *engine.Call) { c.PutPerf(mad.MethodGet, 1, 0, nil); c.SetLID(r.sm.lid); c.To.QP = 0 },
+		"LID-routed to queue 1":   func(c *engine.Call) { c.SetLID(r.sm.lid); c.To.QP = 1 },
+		"perf to the DR LID":      func(c *engine.Call) { c.PutPerf(mad.MethodGet, 1, 0, nil); c.SetLID(mad.PermissiveLID) },
+		"class 0 to queue pair 0": func(c *engine.Call) { c.MAD[1] = 0 },
 	} {
 		c := smp(mad.MethodGet, mad.AttrNodeInfo, 0, mad.DirectedRoute{0, 1, 4}, nil)
 		change(c)
@@ -212,7 +213,7 @@ func TestActive(t *testing.T) {
 	host := mad.DirectedRoute{0, 1, 2}
 	lid := r.lid("node-0002 HCA-1")
 	perf := func() bool {
-		c := &mad.Call{}
+		c := &engine.Call{}
 		c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, []byte{0, 1})
 		c.SetLID(lid)
 		return r.conn.ask(t, c)

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/internal/erf"
 )
 
@@ -50,10 +51,10 @@ const (
 
 // packet makes a packet of one MAD that goes to or comes from a; port is this
 // end.
-func packet(iface uint8, now time.Time, a *mad.Address, port *mad.Port, m []byte) erf.Packet {
+func packet(iface uint8, now time.Time, a *engine.Address, port *engine.Port, m []byte) erf.Packet {
 	p := erf.Packet{Time: now, Interface: iface, SL: a.SL, PKey: defaultPKey, DestQP: a.QP, Payload: m}
 	here := port.LID
-	switch class := mad.Class(m[offClass]); {
+	switch class := mad.Class(m[mad.ClassOffset]); {
 	case class == mad.ClassSubnDirected:
 		here = mad.PermissiveLID
 		fallthrough
@@ -81,8 +82,8 @@ func packet(iface uint8, now time.Time, a *mad.Address, port *mad.Port, m []byte
 }
 
 // farEnd is the address that packet made p of, but for the P_Key index.
-func farEnd(p *erf.Packet) mad.Address {
-	a := mad.Address{LID: mad.LID(p.DLID), QP: p.DestQP, SL: p.SL}
+func farEnd(p *erf.Packet) engine.Address {
+	a := engine.Address{LID: mad.LID(p.DLID), QP: p.DestQP, SL: p.SL}
 	if p.Interface == received {
 		a.LID, a.QP = mad.LID(p.SLID), p.SrcQP
 	}
@@ -95,12 +96,4 @@ func farEnd(p *erf.Packet) mad.Address {
 	}
 	return a
 }
-
-// Offsets in the base header of what mad.Header does not read or write alone.
-const (
-	offClass  = 1
-	offStatus = 4
-	offTID    = 8
-)
-
-func tidOf(m []byte) uint64 { return binary.BigEndian.Uint64(m[offTID:]) }
+func tidOf(m []byte) uint64 { return binary.BigEndian.Uint64(m[mad.TIDOffset:]) }

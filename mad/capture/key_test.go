@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 const secret = 0x1122334455667788
@@ -161,22 +162,22 @@ func TestAllKeys(t *testing.T) {
 // answered from it.
 func TestNoKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := func() []*mad.Call {
-			set := new(mad.Call)
+		calls := func() []*engine.Call {
+			set := new(engine.Call)
 			set.PutSMP(mad.MethodSet, mad.AttrPortInfo.ID, 1, secretBytes)
 			set.SetLID(9)
 			get := smp(mad.AttrNodeInfo, 0, 1)
 			query := table(mad.AttrPortInfoRecord)
 			silent := smp(mad.AttrNodeInfo, 0, 2)
-			for _, c := range []*mad.Call{set, get, silent} {
+			for _, c := range []*engine.Call{set, get, silent} {
 				copy(c.MAD[mad.SMPKeyOffset:], secretBytes)
 			}
 			copy(query.MAD[mad.SAKeyOffset:], secretBytes)
-			return []*mad.Call{set, get, query, silent}
+			return []*engine.Call{set, get, query, silent}
 		}
-		p := newPeer(mad.Traits{}, func(p *peer, d mad.Datagram, nth int) {
+		p := newPeer(engine.Traits{}, func(p *peer, d engine.Datagram, nth int) {
 			switch {
-			case mad.Class(d.MAD[offClass]) == mad.ClassSubnAdm:
+			case mad.Class(d.MAD[mad.ClassOffset]) == mad.ClassSubnAdm:
 				record := make([]byte, 72)
 				copy(record[4:], secretBytes)
 				p.after(ms, segments(d, record)[0])
@@ -185,11 +186,11 @@ func TestNoKeys(t *testing.T) {
 			}
 		})
 		var want []result
-		recording := record(t, p, mad.Options{Write: true}, func(e *mad.Engine) { want = do(t, e, calls()...) })
+		recording := record(t, p, engine.Options{Write: true}, func(e *engine.Engine) { want = do(t, e, calls()...) })
 		if bytes.Contains(recording, secretBytes[:4]) {
 			t.Error("there is a key in the recording")
 		}
-		play(t, recording, mad.Options{Write: true}, func(e *mad.Engine) {
+		play(t, recording, engine.Options{Write: true}, func(e *engine.Engine) {
 			for i, got := range do(t, e, calls()...) {
 				if got.Err != want[i].Err {
 					t.Errorf("call %d: got %s, want %s", i, got.Err, want[i].Err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/internal/erf"
 )
 
@@ -26,7 +27,7 @@ type Recording struct {
 
 // portFacts are the facts of the local port, as known after n outcomes.
 type portFacts struct {
-	mad.Port
+	engine.Port
 	packet int // the first
 	n      int
 }
@@ -37,7 +38,7 @@ type request struct{ outcomes []*outcome }
 // outcome is what came of one call: its attempts, and what was received.
 type outcome struct {
 	request     *request
-	id          uint32 // mad.CallOf
+	id          uint32 // engine.CallOf
 	attempts    int
 	first, last time.Time // attempts
 	tid         uint32    // of the last
@@ -55,7 +56,7 @@ type answer struct {
 	tid     uint32
 	at      time.Time
 	packet  int
-	from    mad.Address
+	from    engine.Address
 	mad     []byte
 	segment bool // it is a part of a table
 }
@@ -172,7 +173,7 @@ func (l *loader) takeRequest(p *erf.Packet) {
 		req = new(request)
 		l.requests[key] = req
 	}
-	id := mad.CallOf(h.TID)
+	id := engine.CallOf(h.TID)
 	o := l.open[id]
 	if o == nil || o.request != req {
 		o = &outcome{request: req, id: id, first: p.Time, class: byte(h.Class), attribute: h.Attribute}
@@ -187,7 +188,7 @@ func (l *loader) takeRequest(p *erf.Packet) {
 // keyOf is what two requests have in common that are the same: where they go
 // (their queue pair, but not the way there: service level, partition), and all
 // that they say but for the transaction ID.
-func keyOf(to *mad.Address, m []byte) string {
+func keyOf(to *engine.Address, m []byte) string {
 	b := make([]byte, 0, 7+16+len(m))
 	b = binary.BigEndian.AppendUint16(b, uint16(to.LID))
 	b = binary.BigEndian.AppendUint32(b, to.QP)
@@ -197,15 +198,15 @@ func keyOf(to *mad.Address, m []byte) string {
 	} else {
 		b = append(b, 0)
 	}
-	b = append(b, m[:offTID]...)
-	b = append(b, m[offTID+8:]...)
+	b = append(b, m[:mad.TIDOffset]...)
+	b = append(b, m[mad.TIDOffset+8:]...)
 	return string(bytes.TrimRight(b, "\x00"))
 }
 
 // takeAnswer finds the call that p answers, as an engine does.
 func (l *loader) takeAnswer(p *erf.Packet) {
 	h := mad.ParseHeader(p.Payload)
-	o := l.open[mad.CallOf(h.TID)]
+	o := l.open[engine.CallOf(h.TID)]
 	if o == nil || !h.IsAnswer() || byte(h.Class) != o.class || !o.mayBe(h) {
 		return
 	}
@@ -234,7 +235,7 @@ func (o *outcome) mayBe(h mad.Header) bool {
 
 // takeEnd ends the call that p was an attempt of: what still comes is too late.
 func (l *loader) takeEnd(p *erf.Packet) {
-	id := mad.CallOf(tidOf(p.Payload))
+	id := engine.CallOf(tidOf(p.Payload))
 	if o := l.open[id]; o != nil {
 		o.gaveUp = true
 		o.ended, o.packet = p.Time, l.packet

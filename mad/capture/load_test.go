@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/internal/erf"
 )
 
@@ -29,9 +30,9 @@ func pcap(t testing.TB, list ...erf.Packet) []byte {
 }
 
 // facts are the packets of the local port.
-func facts(p mad.Port) (list []erf.Packet) {
+func facts(p engine.Port) (list []erf.Packet) {
 	for _, m := range portMADs(&p) {
-		list = append(list, packet(local, time.Unix(1, 0), &mad.Address{LID: mad.PermissiveLID}, &p, m))
+		list = append(list, packet(local, time.Unix(1, 0), &engine.Address{LID: mad.PermissiveLID}, &p, m))
 	}
 	return list
 }
@@ -50,7 +51,7 @@ func TestLoadErrors(t *testing.T) {
 		{"no packets", pcap(t), "a.pcap: not recorded by fabsh --record: the facts of the local port are missing"},
 		{"InfiniBand, but not ours", pcap(t, foreign), "a.pcap: not recorded by fabsh --record: the facts of the local port are missing"},
 		{"facts out of order", pcap(t, port[1]), "a.pcap: packet 1: not recorded by fabsh --record: the facts of the local port are missing"},
-		{"other facts", pcap(t, append(port[:5:5], packet(local, time.Time{}, &mad.Address{}, new(mad.Port), table(mad.AttrNodeRecord).MAD[:]))...), "a.pcap: packet 6: not recorded by fabsh --record: the facts of the local port are missing"},
+		{"other facts", pcap(t, append(port[:5:5], packet(local, time.Time{}, &engine.Address{}, new(engine.Port), table(mad.AttrNodeRecord).MAD[:]))...), "a.pcap: packet 6: not recorded by fabsh --record: the facts of the local port are missing"},
 		{"no MAD", pcap(t, erf.Packet{Payload: make([]byte, 64)}), "a.pcap: packet 1: 64 bytes are no MAD"},
 		{"cut", pcap(t, port...)[:1000], "a.pcap: packet 4 is cut off: the file is incomplete"},
 	} {
@@ -67,22 +68,22 @@ func TestLoadErrors(t *testing.T) {
 // to every request that it has: an answer or none, and nothing waits for ever.
 func FuzzReplay(f *testing.F) {
 	list := facts(localPort())
-	at := &mad.Address{LID: 3, QP: 1}
-	add := func(iface uint8, at *mad.Address, m []byte) {
+	at := &engine.Address{LID: 3, QP: 1}
+	add := func(iface uint8, at *engine.Address, m []byte) {
 		port := localPort()
 		list = append(list, packet(iface, time.Unix(2, int64(len(list))), at, &port, m))
 	}
 	c := table(mad.AttrNodeRecord)
 	c.MAD[15] = 1
 	add(sent, at, c.MAD[:])
-	for _, s := range segments(mad.Datagram{Address: *at, MAD: c.MAD[:]}, count(500)) {
+	for _, s := range segments(engine.Datagram{Address: *at, MAD: c.MAD[:]}, count(500)) {
 		s.MAD[15] = 1
 		add(received, at, s.MAD)
 	}
 	byRoute := smp(mad.AttrNodeInfo, 0, 1)
 	byRoute.MAD[15] = 2
 	add(sent, &byRoute.To, byRoute.MAD[:])
-	add(received, &byRoute.To, respond(mad.Datagram{MAD: byRoute.MAD[:]}, 1).MAD)
+	add(received, &byRoute.To, respond(engine.Datagram{MAD: byRoute.MAD[:]}, 1).MAD)
 	byRoute.MAD[15] = 3
 	add(sent, &byRoute.To, byRoute.MAD[:])
 	list = append(list, list[len(list)-1])
@@ -98,17 +99,17 @@ func FuzzReplay(f *testing.F) {
 			return
 		}
 		synctest.Test(t, func(t *testing.T) {
-			e := mad.NewEngine(NewReplay(r), mad.Options{Write: true})
+			e := engine.New(NewReplay(r), engine.Options{Write: true})
 			defer e.Close()
 			if _, err := e.Port(); err != nil {
 				t.Error(err)
 			}
-			var calls []*mad.Call
+			var calls []*engine.Call
 			for _, p := range requests(file) {
-				c := new(mad.Call)
+				c := new(engine.Call)
 				copy(c.MAD[:], p.Payload)
 				c.To = farEnd(&p)
-				calls = append(calls, c, new(mad.Call))
+				calls = append(calls, c, new(engine.Call))
 				*calls[len(calls)-1] = *c
 			}
 			began := time.Now()

@@ -13,11 +13,12 @@ import (
 
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
 // simulatedSubnet is a simulated subnet of the given spec, for its first CA.
-func simulatedSubnet(t *testing.T, spec string) mad.Transport {
+func simulatedSubnet(t *testing.T, spec string) engine.Transport {
 	t.Helper()
 	f, o, err := sim.Parse(spec)
 	if err != nil {
@@ -31,13 +32,13 @@ func simulatedSubnet(t *testing.T, spec string) mad.Transport {
 }
 
 // multi asks for the path from p to itself n times.
-func multi(p mad.Port, n int) *mad.Call {
+func multi(p engine.Port, n int) *engine.Call {
 	self := mad.MakeGID(p.GIDPrefix, p.PortGUID)
 	record := mad.MultiPathRecord{SGIDCount: 1, DGIDCount: uint8(n)}
 	var b [200]byte
 	record.Encode(b[:])
 	a := mad.AttrMultiPathRecord
-	c := &mad.Call{Payload: b[:a.Field("sdgid").Offset/8]}
+	c := &engine.Call{Payload: b[:a.Field("sdgid").Offset/8]}
 	for range 1 + n {
 		c.Payload = append(c.Payload, self[:]...)
 	}
@@ -49,7 +50,7 @@ func multi(p mad.Port, n int) *mad.Call {
 // recordLongRequests records requests of one, some and many segments.
 func recordLongRequests(t *testing.T, spec string) (recording []byte, results []result) {
 	synctest.Test(t, func(t *testing.T) {
-		recording = record(t, simulatedSubnet(t, spec), mad.Options{Retries: 10}, func(e *mad.Engine) {
+		recording = record(t, simulatedSubnet(t, spec), engine.Options{Retries: 10}, func(e *engine.Engine) {
 			port, err := e.Port()
 			if err != nil {
 				t.Fatal(err)
@@ -74,7 +75,7 @@ func TestLongRequest(t *testing.T) {
 				}
 			}
 			synctest.Test(t, func(t *testing.T) {
-				play(t, recording, mad.Options{}, func(e *mad.Engine) {
+				play(t, recording, engine.Options{}, func(e *engine.Engine) {
 					port, err := e.Port()
 					if err != nil {
 						t.Fatal(err)
@@ -101,15 +102,15 @@ func TestLongRequestWhole(t *testing.T) {
 	for _, n := range []int{0, 8, 200, 201, 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			want := count(n)
-			get := func() *mad.Call {
-				c := &mad.Call{Payload: want}
+			get := func() *engine.Call {
+				c := &engine.Call{Payload: want}
 				c.PutSA(mad.MethodGetMulti, mad.AttrMultiPathRecord.ID, 0, 0, nil)
 				c.SetLID(3)
 				return c
 			}
-			recording := record(t, newPeer(mad.Traits{RMPP: true}, func(p *peer, d mad.Datagram, nth int) {
+			recording := record(t, newPeer(engine.Traits{RMPP: true}, func(p *peer, d engine.Datagram, nth int) {
 				p.after(ms, segments(d, count(8))[0])
-			}), mad.Options{}, func(e *mad.Engine) { do(t, e, get()) })
+			}), engine.Options{}, func(e *engine.Engine) { do(t, e, get()) })
 			var joined []byte
 			for _, p := range packets(t, recording) {
 				if s := segmentOf(p.Payload); p.Interface == sent && s != nil {
@@ -123,7 +124,7 @@ func TestLongRequestWhole(t *testing.T) {
 			if !bytes.Equal(joined, want) {
 				t.Errorf("%d bytes: %d were recorded, or others", n, len(joined))
 			}
-			play(t, recording, mad.Options{}, func(e *mad.Engine) {
+			play(t, recording, engine.Options{}, func(e *engine.Engine) {
 				if r := do(t, e, get())[0]; r.Err != "" {
 					t.Errorf("%d bytes: %s", n, r.Err)
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestOrder: who asks for what follows from the answers gets them in the order
@@ -17,12 +18,12 @@ func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 200
 		var order []int
-		ask := func(e *mad.Engine, list []int, think time.Duration) (order []int) {
+		ask := func(e *engine.Engine, list []int, think time.Duration) (order []int) {
 			done := make(chan int, n)
 			for _, i := range list {
 				time.Sleep(think)
 				c := smp(mad.AttrPortInfo, uint32(i), 1)
-				c.Notify = mad.CompleterFunc(func(c *mad.Call) { done <- int(c.Header().Modifier) })
+				c.Notify = engine.CompleterFunc(func(c *engine.Call) { done <- int(c.Header().Modifier) })
 				e.Start(c)
 			}
 			for range list {
@@ -38,20 +39,20 @@ func TestOrder(t *testing.T) {
 				some = append(some, i)
 			}
 		}
-		recording := record(t, newPeer(mad.Traits{}, func(p *peer, d mad.Datagram, nth int) {
+		recording := record(t, newPeer(engine.Traits{}, func(p *peer, d engine.Datagram, nth int) {
 			p.after(time.Duration(int(d.MAD[23])*31%n+1)*ms, respond(d, 1))
-		}), mad.Options{}, func(e *mad.Engine) { order = ask(e, all, 0) })
-		play(t, recording, mad.Options{}, func(e *mad.Engine) {
+		}), engine.Options{}, func(e *engine.Engine) { order = ask(e, all, 0) })
+		play(t, recording, engine.Options{}, func(e *engine.Engine) {
 			if diff := cmp.Diff(order, ask(e, all, 0)); diff != "" {
 				t.Errorf("all at once: -recorded +replayed\n%s", diff)
 			}
 		})
-		play(t, recording, mad.Options{}, func(e *mad.Engine) {
+		play(t, recording, engine.Options{}, func(e *engine.Engine) {
 			if diff := cmp.Diff(order, ask(e, shuffled, 0)); diff != "" {
 				t.Errorf("shuffled: -recorded +replayed\n%s", diff)
 			}
 		})
-		play(t, recording, mad.Options{}, func(e *mad.Engine) {
+		play(t, recording, engine.Options{}, func(e *engine.Engine) {
 			began := time.Now()
 			var got []int
 			for _, i := range shuffled {
@@ -64,7 +65,7 @@ func TestOrder(t *testing.T) {
 				t.Errorf("one by one took %v", took)
 			}
 		})
-		play(t, recording, mad.Options{}, func(e *mad.Engine) {
+		play(t, recording, engine.Options{}, func(e *engine.Engine) {
 			var want []int
 			for _, i := range order {
 				if i%7 == 3 {
@@ -87,11 +88,11 @@ func TestOrderThinking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The answer to 1 comes before that to 2; after it, 3 is asked, whose
 		// answer comes before that to 2, too.
-		ask := func(e *mad.Engine, think time.Duration) (order []int) {
+		ask := func(e *engine.Engine, think time.Duration) (order []int) {
 			done := make(chan int, 3)
 			start := func(i uint32) {
 				c := smp(mad.AttrPortInfo, i, 1)
-				c.Notify = mad.CompleterFunc(func(c *mad.Call) { done <- int(c.Header().Modifier) })
+				c.Notify = engine.CompleterFunc(func(c *engine.Call) { done <- int(c.Header().Modifier) })
 				e.Start(c)
 			}
 			start(1)
@@ -101,13 +102,13 @@ func TestOrderThinking(t *testing.T) {
 			start(3)
 			return append(order, <-done, <-done)
 		}
-		recording := record(t, newPeer(mad.Traits{}, func(p *peer, d mad.Datagram, nth int) {
+		recording := record(t, newPeer(engine.Traits{}, func(p *peer, d engine.Datagram, nth int) {
 			p.after(map[byte]time.Duration{1: 10 * ms, 2: 100 * ms, 3: 10 * ms}[d.MAD[23]], respond(d, 1))
-		}), mad.Options{}, func(e *mad.Engine) { ask(e, 0) })
+		}), engine.Options{}, func(e *engine.Engine) { ask(e, 0) })
 		for think, want := range map[time.Duration][]int{
 			0: {1, 3, 2}, longestWait - ms: {1, 3, 2}, longestWait + ms: {1, 2, 3},
 		} {
-			play(t, recording, mad.Options{}, func(e *mad.Engine) {
+			play(t, recording, engine.Options{}, func(e *engine.Engine) {
 				if diff := cmp.Diff(want, ask(e, think)); diff != "" {
 					t.Errorf("thinking for %v: -want +got\n%s", think, diff)
 				}

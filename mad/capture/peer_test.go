@@ -11,35 +11,36 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // peer is a transport whose far end is a function, in virtual time.
 type peer struct {
-	traits mad.Traits
+	traits engine.Traits
 	// answer is called for each datagram sent; nth counts those before it
 	// that were the same.
-	answer func(p *peer, d mad.Datagram, nth int)
+	answer func(p *peer, d engine.Datagram, nth int)
 	refuse error // of Send
 
-	recv   chan mad.Datagram
+	recv   chan engine.Datagram
 	closed chan struct{}
 	once   sync.Once
 
 	mu   sync.Mutex
-	port mad.Port
+	port engine.Port
 	seen map[string]int
 }
 
-func newPeer(traits mad.Traits, answer func(p *peer, d mad.Datagram, nth int)) *peer {
+func newPeer(traits engine.Traits, answer func(p *peer, d engine.Datagram, nth int)) *peer {
 	return &peer{
 		traits: traits, answer: answer, port: localPort(),
-		recv: make(chan mad.Datagram, 1000), closed: make(chan struct{}), seen: map[string]int{},
+		recv: make(chan engine.Datagram, 1000), closed: make(chan struct{}), seen: map[string]int{},
 	}
 }
 
 // localPort has each fact set to something.
-func localPort() mad.Port {
-	p := mad.Port{
+func localPort() engine.Port {
+	p := engine.Port{
 		Device: "mlx5_0", Num: 2, NodeGUID: 0x0002c90300000001, PortGUID: 0x0002c90300000003, LID: 7, LMC: 1,
 		SMLID: 3, SMSL: 5, State: mad.PortStateActive, GIDPrefix: 0xfe80000000000001,
 	}
@@ -49,7 +50,7 @@ func localPort() mad.Port {
 	return p
 }
 
-func (p *peer) Send(d *mad.Datagram) error {
+func (p *peer) Send(d *engine.Datagram) error {
 	if p.refuse != nil {
 		return p.refuse
 	}
@@ -67,7 +68,7 @@ func (p *peer) Send(d *mad.Datagram) error {
 	return nil
 }
 
-func (p *peer) Recv(d *mad.Datagram) error {
+func (p *peer) Recv(d *engine.Datagram) error {
 	select {
 	case r := <-p.recv:
 		m := append(d.MAD[:0], r.MAD...)
@@ -75,21 +76,21 @@ func (p *peer) Recv(d *mad.Datagram) error {
 		d.MAD = m
 		return nil
 	case <-p.closed:
-		return mad.ErrClosed
+		return engine.ErrClosed
 	}
 }
 
-func (p *peer) Port() (mad.Port, error) {
+func (p *peer) Port() (engine.Port, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.port, nil
 }
 
-func (p *peer) Traits() mad.Traits { return p.traits }
-func (p *peer) Close() error       { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *peer) Traits() engine.Traits { return p.traits }
+func (p *peer) Close() error          { p.once.Do(func() { close(p.closed) }); return nil }
 
 // after delivers d in a while.
-func (p *peer) after(wait time.Duration, d mad.Datagram) {
+func (p *peer) after(wait time.Duration, d engine.Datagram) {
 	time.AfterFunc(wait, func() { p.recv <- d })
 }
 
@@ -97,10 +98,10 @@ func (p *peer) after(wait time.Duration, d mad.Datagram) {
 const marked = 100
 
 // respond is the answer to d, with a byte of the data set to mark it.
-func respond(d mad.Datagram, mark byte) mad.Datagram {
+func respond(d engine.Datagram, mark byte) engine.Datagram {
 	d.MAD = bytes.Clone(d.MAD)
 	d.MAD[3] |= byte(mad.Response)
-	binary.BigEndian.PutUint32(d.MAD[offTID:], 0xabcd0000) // as a kernel might
+	binary.BigEndian.PutUint32(d.MAD[mad.TIDOffset:], 0xabcd0000) // as a kernel might
 	if len(d.MAD) > marked {
 		d.MAD[marked] = mark
 	}
@@ -113,14 +114,14 @@ type file struct{ bytes.Buffer }
 func (*file) Close() error { return nil }
 
 // record runs fn with an engine on p, and returns what was recorded.
-func record(t *testing.T, p mad.Transport, o mad.Options, fn func(e *mad.Engine)) []byte {
+func record(t *testing.T, p engine.Transport, o engine.Options, fn func(e *engine.Engine)) []byte {
 	t.Helper()
 	var f file
 	tr, err := Record(p, &f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := mad.NewEngine(tr, o)
+	e := engine.New(tr, o)
 	fn(e)
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
@@ -129,13 +130,13 @@ func record(t *testing.T, p mad.Transport, o mad.Options, fn func(e *mad.Engine)
 }
 
 // play runs fn with an engine on a recording.
-func play(t *testing.T, recording []byte, o mad.Options, fn func(e *mad.Engine)) {
+func play(t *testing.T, recording []byte, o engine.Options, fn func(e *engine.Engine)) {
 	t.Helper()
 	r, err := Load(bytes.NewReader(recording), "a.pcap")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := mad.NewEngine(NewReplay(r), o)
+	e := engine.New(NewReplay(r), o)
 	fn(e)
 	if err := e.Close(); err != nil {
 		t.Error(err)
@@ -143,7 +144,7 @@ func play(t *testing.T, recording []byte, o mad.Options, fn func(e *mad.Engine))
 }
 
 // do starts all calls and returns what became of them.
-func do(t *testing.T, e *mad.Engine, calls ...*mad.Call) (list []result) {
+func do(t *testing.T, e *engine.Engine, calls ...*engine.Call) (list []result) {
 	t.Helper()
 	if err := e.Do(context.Background(), calls...); err != nil {
 		t.Fatal(err)
@@ -154,7 +155,7 @@ func do(t *testing.T, e *mad.Engine, calls ...*mad.Call) (list []result) {
 			r.Err = c.Err.Error()
 		} else {
 			m := bytes.Clone(c.MAD[:])
-			clear(m[offTID:][:8])
+			clear(m[mad.TIDOffset:][:8])
 			if c.Table != nil {
 				clear(m[mad.RMPPOffset:mad.SAKeyOffset]) // how it was cut into pieces
 			}
@@ -173,22 +174,22 @@ type result struct {
 	Elapsed    time.Duration
 }
 
-func smp(a *mad.Attribute, modifier uint32, route ...uint8) *mad.Call {
-	c := new(mad.Call)
+func smp(a *mad.Attribute, modifier uint32, route ...uint8) *engine.Call {
+	c := new(engine.Call)
 	c.PutSMP(mad.MethodGet, a.ID, modifier, nil)
 	c.SetRoute(append(mad.DirectedRoute{0}, route...))
 	return c
 }
 
-func table(a *mad.Attribute) *mad.Call {
-	c := new(mad.Call)
+func table(a *mad.Attribute) *engine.Call {
+	c := new(engine.Call)
 	c.PutSA(mad.MethodGetTable, a.ID, 0, 0, nil)
 	c.SetLID(3)
 	return c
 }
 
 // segments are those of a table, answering d.
-func segments(d mad.Datagram, data []byte) (list []mad.Datagram) {
+func segments(d engine.Datagram, data []byte) (list []engine.Datagram) {
 	d = respond(d, 0)
 	binary.BigEndian.PutUint16(d.MAD[mad.SAAttrOffsetOffset:], 1)
 	split(append(d.MAD[:mad.SADataOffset], data...), func(m []byte) {

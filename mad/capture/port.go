@@ -4,17 +4,18 @@ import (
 	"encoding/binary"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // portMADs are the facts of p as its agent would tell them. Partition keys
 // fill the blocks that it takes.
-func portMADs(p *mad.Port) (list [][]byte) {
+func portMADs(p *engine.Port) (list [][]byte) {
 	add := func(a *mad.Attribute, modifier uint32) []byte {
 		m := make([]byte, mad.Size)
 		h := mad.Header{Class: mad.ClassSubn, ClassVersion: a.Version, Method: mad.MethodGetResp, Attribute: a.ID, Modifier: modifier}
 		h.Put(m)
 		mad.SetRoute(m, mad.DirectedRoute{0})
-		m[offStatus] = 0x80 // the D bit: on its way back
+		m[mad.StatusOffset] = 0x80 // the D bit: on its way back
 		list = append(list, m)
 		return m[mad.SMPDataOffset:]
 	}
@@ -35,7 +36,7 @@ func portMADs(p *mad.Port) (list [][]byte) {
 const pkeysPerBlock = 32 // IBA 14.2.5.7
 
 // addPortMAD takes in one of portMADs; first: it begins the facts anew.
-func addPortMAD(p *mad.Port, m []byte) (first, ok bool) {
+func addPortMAD(p *engine.Port, m []byte) (first, ok bool) {
 	h := mad.ParseHeader(m)
 	data := m[mad.SMPDataOffset:]
 	if h.Class != mad.ClassSubnDirected {
@@ -45,7 +46,7 @@ func addPortMAD(p *mad.Port, m []byte) (first, ok bool) {
 	case mad.AttrNodeInfo.ID:
 		var node mad.NodeInfo
 		node.Decode(data)
-		*p = mad.Port{NodeGUID: node.NodeGUID, PortGUID: node.PortGUID, Num: node.LocalPortNum, PKeys: make([]uint16, node.PartitionCap)}
+		*p = engine.Port{NodeGUID: node.NodeGUID, PortGUID: node.PortGUID, Num: node.LocalPortNum, PKeys: make([]uint16, node.PartitionCap)}
 		return true, true
 	case mad.AttrNodeDescription.ID:
 		p.Device = mad.AttrNodeDescription.Fields[0].Text(data)

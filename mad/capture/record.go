@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/internal/erf"
 )
 
@@ -16,7 +17,7 @@ import (
 // at once, so that also what a session leaves that crashed can be read. An
 // error of w ends the recording, not the transport; Close closes w and tells of
 // it.
-func Record(t mad.Transport, w io.WriteCloser) (mad.Transport, error) {
+func Record(t engine.Transport, w io.WriteCloser) (engine.Transport, error) {
 	file, err := erf.NewWriter(w)
 	if err != nil {
 		return nil, err
@@ -28,28 +29,28 @@ func Record(t mad.Transport, w io.WriteCloser) (mad.Transport, error) {
 	return r, r.err
 }
 
-// recorder is a mad.Transport that records another one.
+// recorder is an engine.Transport that records another one.
 type recorder struct {
-	mad.Transport
+	engine.Transport
 
 	out  io.Closer
 	mu   sync.Mutex // guards all below
 	file *erf.Writer
 	err  error
-	port *mad.Port // as recorded last
+	port *engine.Port // as recorded last
 	// underWay is what Send has given to the transport, which has not taken
 	// it yet: it may refuse, and it may be answered before it has taken it.
 	underWay []erf.Packet
 }
 
 var (
-	_ mad.Witness  = (*recorder)(nil)
-	_ mad.Accepter = (*recorder)(nil)
+	_ engine.Witness  = (*recorder)(nil)
+	_ engine.Accepter = (*recorder)(nil)
 )
 
 // Send sends d. It is recorded before any answer to it, but only if the
 // transport takes it.
-func (r *recorder) Send(d *mad.Datagram) error {
+func (r *recorder) Send(d *engine.Datagram) error {
 	r.mu.Lock()
 	now := time.Now()
 	split(d.MAD, func(m []byte) {
@@ -68,7 +69,7 @@ func (r *recorder) Send(d *mad.Datagram) error {
 }
 
 // Recv receives into d.
-func (r *recorder) Recv(d *mad.Datagram) error {
+func (r *recorder) Recv(d *engine.Datagram) error {
 	if err := r.Transport.Recv(d); err != nil || d.Undelivered || len(d.MAD) < mad.HeaderSize {
 		return err
 	}
@@ -85,7 +86,7 @@ func (r *recorder) Recv(d *mad.Datagram) error {
 }
 
 // Port reads the facts of the port, and records them if they have changed.
-func (r *recorder) Port() (mad.Port, error) {
+func (r *recorder) Port() (engine.Port, error) {
 	port, err := r.Transport.Port()
 	if err != nil {
 		return port, err
@@ -98,7 +99,7 @@ func (r *recorder) Port() (mad.Port, error) {
 	r.port = &port
 	now := time.Now()
 	for _, m := range portMADs(&port) {
-		p := packet(r.here(), now, &mad.Address{LID: mad.PermissiveLID}, &port, m)
+		p := packet(r.here(), now, &engine.Address{LID: mad.PermissiveLID}, &port, m)
 		r.write(&p)
 	}
 	return port, nil
@@ -113,7 +114,7 @@ func (r *recorder) here() uint8 {
 }
 
 // GaveUp records that no answer came to d.
-func (r *recorder) GaveUp(d *mad.Datagram) {
+func (r *recorder) GaveUp(d *engine.Datagram) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slices.ContainsFunc(r.underWay, func(p erf.Packet) bool { return tidOf(p.Payload) == tidOf(d.MAD) }) {
@@ -127,10 +128,10 @@ func (r *recorder) GaveUp(d *mad.Datagram) {
 
 // Accept is the transport's.
 func (r *recorder) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
-	if t, ok := r.Transport.(mad.Accepter); ok {
+	if t, ok := r.Transport.(engine.Accepter); ok {
 		return t.Accept(c, m)
 	}
-	return nil, mad.ErrNoRequests
+	return nil, engine.ErrNoRequests
 }
 
 // Close closes the transport, and then the recording.

@@ -15,13 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/internal/erf"
 )
 
 // TestPackets: what stands in a recording, packet by packet.
 func TestPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(mad.Traits{}, func(p *peer, d mad.Datagram, nth int) {
+		p := newPeer(engine.Traits{}, func(p *peer, d engine.Datagram, nth int) {
 			switch {
 			case d.LID == 99:
 				return
@@ -35,9 +36,9 @@ func TestPackets(t *testing.T) {
 			}
 			p.after(ms, d)
 		})
-		recording := record(t, p, mad.Options{Retries: -1}, func(e *mad.Engine) {
+		recording := record(t, p, engine.Options{Retries: -1}, func(e *engine.Engine) {
 			do(t, e, smp(mad.AttrNodeInfo, 0, 1))
-			c := new(mad.Call)
+			c := new(engine.Call)
 			c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, nil)
 			c.SetLID(9)
 			c.To.SL, c.To.PKeyIndex = 4, 2
@@ -48,7 +49,7 @@ func TestPackets(t *testing.T) {
 			do(t, e, c)
 			c.SetLID(98)
 			do(t, e, c)
-			trap := respond(mad.Datagram{Address: mad.Address{LID: 3, QP: 1, SL: 1}, MAD: make([]byte, mad.Size)}, 0)
+			trap := respond(engine.Datagram{Address: engine.Address{LID: 3, QP: 1, SL: 1}, MAD: make([]byte, mad.Size)}, 0)
 			(&mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodReport, Attribute: mad.AttrSubnAdmNotice.ID, TID: 0x77}).Put(trap.MAD)
 			p.recv <- trap
 			synctest.Wait()
@@ -110,7 +111,7 @@ func packets(t *testing.T, recording []byte) (list []erf.Packet) {
 // instant answers before Send returns.
 type instant struct{ *peer }
 
-func (i instant) Send(d *mad.Datagram) error {
+func (i instant) Send(d *engine.Datagram) error {
 	got := make(chan bool)
 	go func() {
 		i.recv <- respond(*d, 1)
@@ -125,7 +126,7 @@ func (i instant) Send(d *mad.Datagram) error {
 // missing when the transport has refused it.
 func TestSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		recording := record(t, instant{newPeer(mad.Traits{}, nil)}, mad.Options{}, func(e *mad.Engine) {
+		recording := record(t, instant{newPeer(engine.Traits{}, nil)}, engine.Options{}, func(e *engine.Engine) {
 			do(t, e, smp(mad.AttrNodeInfo, 0, 1))
 		})
 		var got []uint8
@@ -137,9 +138,9 @@ func TestSend(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(mad.Traits{}, nil)
-		p.refuse = &mad.SendError{Err: errors.New("no such LID")}
-		recording := record(t, p, mad.Options{}, func(e *mad.Engine) {
+		p := newPeer(engine.Traits{}, nil)
+		p.refuse = &engine.SendError{Err: errors.New("no such LID")}
+		recording := record(t, p, engine.Options{}, func(e *engine.Engine) {
 			got := do(t, e, smp(mad.AttrNodeInfo, 0, 1))[0].Err
 			if want := "SubnGet(NodeInfo) to route 0,1: no such LID"; got != want {
 				t.Errorf("got %s, want %s", got, want)
@@ -154,12 +155,12 @@ func TestSend(t *testing.T) {
 // bouncing gives all back before Send returns.
 type bouncing struct{ *peer }
 
-func (b bouncing) Send(d *mad.Datagram) error {
+func (b bouncing) Send(d *engine.Datagram) error {
 	got := make(chan bool)
 	go func() {
 		back := respond(*d, 1)
 		back.MAD[3] = d.MAD[3]
-		copy(back.MAD[offTID:], d.MAD[offTID:][:8])
+		copy(back.MAD[mad.TIDOffset:], d.MAD[mad.TIDOffset:][:8])
 		back.Undelivered = true
 		b.recv <- back
 		synctest.Wait()
@@ -174,7 +175,7 @@ func (b bouncing) Send(d *mad.Datagram) error {
 func TestBounce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var want result
-		recording := record(t, bouncing{newPeer(mad.Traits{}, nil)}, mad.Options{}, func(e *mad.Engine) {
+		recording := record(t, bouncing{newPeer(engine.Traits{}, nil)}, engine.Options{}, func(e *engine.Engine) {
 			want = do(t, e, smp(mad.AttrNodeInfo, 0, 1))[0]
 		})
 		all := packets(t, recording)[5:]
@@ -183,7 +184,7 @@ func TestBounce(t *testing.T) {
 				t.Errorf("packet %d of %d: the end %v", i+1, len(all), p.Error)
 			}
 		}
-		play(t, recording, mad.Options{}, func(e *mad.Engine) {
+		play(t, recording, engine.Options{}, func(e *engine.Engine) {
 			if got := do(t, e, smp(mad.AttrNodeInfo, 0, 1))[0]; got.Err != want.Err || got.Attempts != want.Attempts {
 				t.Errorf("recorded: %s after %d attempts; replayed: %s after %d", want.Err, want.Attempts, got.Err, got.Attempts)
 			}
@@ -194,17 +195,17 @@ func TestBounce(t *testing.T) {
 // TestWriteError: the recording ends, the session goes on, and is told in the end.
 func TestWriteError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answer := func(p *peer, d mad.Datagram, nth int) { p.after(ms, respond(d, 1)) }
+		answer := func(p *peer, d engine.Datagram, nth int) { p.after(ms, respond(d, 1)) }
 		for _, n := range []int{0, 30, 1000} {
-			if _, err := Record(newPeer(mad.Traits{}, answer), &full{n}); err != errFull {
+			if _, err := Record(newPeer(engine.Traits{}, answer), &full{n}); err != errFull {
 				t.Errorf("room for %d bytes: got %v", n, err)
 			}
 		}
-		tr, err := Record(newPeer(mad.Traits{}, answer), &full{2000})
+		tr, err := Record(newPeer(engine.Traits{}, answer), &full{2000})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := mad.NewEngine(tr, mad.Options{})
+		e := engine.New(tr, engine.Options{})
 		for i := range 5 {
 			if r := do(t, e, smp(mad.AttrPortInfo, uint32(i), 1))[0]; r.Err != "" {
 				t.Error(r.Err)
@@ -219,10 +220,10 @@ func TestWriteError(t *testing.T) {
 // badPort has no facts of the port.
 type badPort struct{ *peer }
 
-func (badPort) Port() (mad.Port, error) { return mad.Port{}, errFull }
+func (badPort) Port() (engine.Port, error) { return engine.Port{}, errFull }
 
 func TestNoPort(t *testing.T) {
-	if _, err := Record(badPort{newPeer(mad.Traits{}, nil)}, new(file)); err != errFull {
+	if _, err := Record(badPort{newPeer(engine.Traits{}, nil)}, new(file)); err != errFull {
 		t.Errorf("got %v", err)
 	}
 }
@@ -231,11 +232,11 @@ func TestNoPort(t *testing.T) {
 func TestAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f file
-		tr, err := Record(newPeer(mad.Traits{}, func(p *peer, d mad.Datagram, nth int) { p.after(ms, respond(d, 1)) }), &f)
+		tr, err := Record(newPeer(engine.Traits{}, func(p *peer, d engine.Datagram, nth int) { p.after(ms, respond(d, 1)) }), &f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := mad.NewEngine(tr, mad.Options{})
+		e := engine.New(tr, engine.Options{})
 		defer e.Close()
 		for i := range 5 {
 			do(t, e, smp(mad.AttrPortInfo, uint32(i), 1))
@@ -267,7 +268,7 @@ func TestConcurrent(t *testing.T) {
 // TestFarEnd: the address of a datagram is what its packet tells.
 func TestFarEnd(t *testing.T) {
 	port := localPort()
-	for _, want := range []mad.Address{
+	for _, want := range []engine.Address{
 		{LID: 9, QP: 5, SL: 3},
 		{LID: 9, QP: 1, HasGRH: true, GID: mad.MakeGID(1, 2), FlowLabel: 3, HopLimit: 4, TrafficClass: 5},
 	} {
@@ -308,7 +309,7 @@ func TestSplit(t *testing.T) {
 			if number == want {
 				expected.RMPPFlags |= mad.RMPPFlagsLast
 			}
-			if diff := cmp.Diff(expected, s); diff != "" || len(m) != mad.Size || binary.BigEndian.Uint64(m[offTID:]) != 5 {
+			if diff := cmp.Diff(expected, s); diff != "" || len(m) != mad.Size || binary.BigEndian.Uint64(m[mad.TIDOffset:]) != 5 {
 				t.Errorf("%d bytes, segment %d of %d bytes: -want +got\n%s", n, number, len(m), diff)
 			}
 		})

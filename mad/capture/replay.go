@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
-// Replay is a mad.Transport that answers as a recording says. A request is the
+// Replay is an engine.Transport that answers as a recording says. A request is the
 // same as a recorded one if it goes to the same queue pair and says the same,
 // whatever its transaction ID. Made as often as in the recording, it is
 // answered as in the recording; made once more, like the last time. Where no
@@ -28,10 +29,10 @@ type Replay struct {
 
 	mu      sync.Mutex // guards all below
 	made    map[*request]int
-	calls   map[uint32]*turn // open, by mad.CallOf
+	calls   map[uint32]*turn // open, by engine.CallOf
 	waiting turns
 	order   order
-	out     []mad.Datagram // to be received before anything else
+	out     []engine.Datagram // to be received before anything else
 	now     time.Time
 }
 
@@ -57,12 +58,12 @@ func NewReplay(r *Recording) *Replay {
 }
 
 // Traits: as simulated as the recorded fabric was.
-func (r *Replay) Traits() mad.Traits {
-	return mad.Traits{Name: "replay", NoACK: true, Recorded: true, Simulated: r.recording.simulated}
+func (r *Replay) Traits() engine.Traits {
+	return engine.Traits{Name: "replay", NoACK: true, Recorded: true, Simulated: r.recording.simulated}
 }
 
 // Send looks for d in the recording.
-func (r *Replay) Send(d *mad.Datagram) error {
+func (r *Replay) Send(d *engine.Datagram) error {
 	m := make([]byte, max(mad.Size, len(d.MAD)))
 	copy(m, d.MAD)
 	maskKeys(m)
@@ -71,11 +72,11 @@ func (r *Replay) Send(d *mad.Datagram) error {
 	}
 	req := r.recording.requests[keyOf(&d.Address, m)]
 	if req == nil {
-		return &mad.SendError{Err: fmt.Errorf("%w %s", mad.ErrNotRecorded, r.recording.name)}
+		return &engine.SendError{Err: fmt.Errorf("%w %s", engine.ErrNotRecorded, r.recording.name)}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	id := mad.CallOf(tidOf(m))
+	id := engine.CallOf(tidOf(m))
 	t := r.calls[id]
 	if t == nil || t.request != req {
 		t = r.turn(req)
@@ -84,7 +85,7 @@ func (r *Replay) Send(d *mad.Datagram) error {
 		return nil // no answer is expected
 	}
 	t.attempt++
-	t.tid, t.head = [8]byte(m[offTID:]), [24]byte(m)
+	t.tid, t.head = [8]byte(m[mad.TIDOffset:]), [24]byte(m)
 	r.calls[id] = t
 	place := t.place
 	if t.attempt < t.attempts {
@@ -110,7 +111,7 @@ func (r *Replay) turn(req *request) *turn {
 }
 
 // Recv waits for the next answer.
-func (r *Replay) Recv(d *mad.Datagram) error {
+func (r *Replay) Recv(d *engine.Datagram) error {
 	for {
 		wait, ok := r.next(d)
 		if ok {
@@ -132,7 +133,7 @@ func (r *Replay) pause(wait time.Duration) error {
 	}
 	select {
 	case <-r.closed:
-		return mad.ErrClosed
+		return engine.ErrClosed
 	case <-r.wake:
 	case <-timeout:
 		r.mu.Lock()
@@ -144,7 +145,7 @@ func (r *Replay) pause(wait time.Duration) error {
 
 // next fills d with the next answer. Where that is to wait for another, it
 // says for how long at most.
-func (r *Replay) next(d *mad.Datagram) (wait time.Duration, ok bool) {
+func (r *Replay) next(d *engine.Datagram) (wait time.Duration, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.out) == 0 {
@@ -165,7 +166,7 @@ func (r *Replay) next(d *mad.Datagram) (wait time.Duration, ok bool) {
 
 // play puts in r.out what came of an attempt.
 func (r *Replay) play(t *turn) {
-	back := mad.Datagram{Undelivered: true, MAD: t.head[:]}
+	back := engine.Datagram{Undelivered: true, MAD: t.head[:]}
 	if t.attempt < t.attempts {
 		r.out = append(r.out[:0], back)
 		return
@@ -180,9 +181,9 @@ func (r *Replay) play(t *turn) {
 	for i := range t.answers {
 		a := &t.answers[i]
 		m := padded(a.mad)
-		copy(m[offTID:], t.tid[:])
+		copy(m[mad.TIDOffset:], t.tid[:])
 		h := mad.ParseHeader(m)
-		r.out = append(r.out, mad.Datagram{Address: a.from, MAD: m, Took: max(1, took), Cut: isTable(h) && h.Status == 0 && !a.segment})
+		r.out = append(r.out, engine.Datagram{Address: a.from, MAD: m, Took: max(1, took), Cut: isTable(h) && h.Status == 0 && !a.segment})
 	}
 	if len(r.out) == 0 || t.answers[0].segment {
 		r.out = append(r.out, back) // what was missing of a table does not come
@@ -194,10 +195,10 @@ func (r *Replay) play(t *turn) {
 const clockSlack = time.Millisecond
 
 // id is what the engine calls t.
-func (t *turn) id() uint32 { return mad.CallOf(tidOf(t.head[:])) }
+func (t *turn) id() uint32 { return engine.CallOf(tidOf(t.head[:])) }
 
 // Port is what was known of the local port at this point of the recording.
-func (r *Replay) Port() (mad.Port, error) {
+func (r *Replay) Port() (engine.Port, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.recording.ports[0].Port

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 const ms = time.Millisecond
@@ -17,75 +18,75 @@ const ms = time.Millisecond
 // TestReplay: whatever became of a call when it was recorded becomes of it
 // again, in no time: the answer or the error, after as many attempts.
 func TestReplay(t *testing.T) {
-	get := func() []*mad.Call { return []*mad.Call{smp(mad.AttrNodeInfo, 0, 1)} }
+	get := func() []*engine.Call { return []*engine.Call{smp(mad.AttrNodeInfo, 0, 1)} }
 	big := count(10*segmentData + 77)
-	getTable := func() []*mad.Call { return []*mad.Call{table(mad.AttrNodeRecord)} }
+	getTable := func() []*engine.Call { return []*engine.Call{table(mad.AttrNodeRecord)} }
 	for _, tt := range []struct {
 		name   string
-		traits mad.Traits
-		calls  func() []*mad.Call
-		answer func(p *peer, d mad.Datagram, nth int)
+		traits engine.Traits
+		calls  func() []*engine.Call
+		answer func(p *peer, d engine.Datagram, nth int)
 		want   string // of the first call's error
 	}{
-		{"answer", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
+		{"answer", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {
 			p.after(5*ms, respond(d, 1))
 		}, ""},
-		{"answer to the second attempt", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
+		{"answer to the second attempt", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {
 			if nth == 1 {
 				p.after(5*ms, respond(d, 1))
 			}
 		}, ""},
-		{"answer to the first attempt after the second", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
+		{"answer to the first attempt after the second", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {
 			if nth == 0 {
 				p.after(1200*ms, respond(d, 1))
 			}
 		}, ""},
-		{"answers to both attempts", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
+		{"answers to both attempts", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {
 			p.after(1500*ms, respond(d, byte(nth)))
 		}, ""},
-		{"silence", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {},
+		{"silence", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {},
 			"SubnGet(NodeInfo) to route 0,1: timed out after 6 attempts in 3s"},
-		{"too late", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
+		{"too late", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {
 			if nth == 0 {
 				p.after(3500*ms, respond(d, 1))
 			}
 		}, "SubnGet(NodeInfo) to route 0,1: timed out after 6 attempts in 3s"},
-		{"undelivered", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
+		{"undelivered", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {
 			d.Undelivered = true
 			p.after(0, d)
 		}, "SubnGet(NodeInfo) to route 0,1: timed out after 6 attempts"},
-		{"status", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
+		{"status", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {
 			d = respond(d, 0)
-			binary.BigEndian.PutUint16(d.MAD[offStatus:], 0x8000|0x000c)
+			binary.BigEndian.PutUint16(d.MAD[mad.StatusOffset:], 0x8000|0x000c)
 			p.after(ms, d)
 		}, "SubnGet(NodeInfo) to route 0,1: method/attribute combination not supported (status 0x000c)"},
-		{"busy at first", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
+		{"busy at first", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {
 			a := respond(d, 1)
 			if nth < 3 {
-				binary.BigEndian.PutUint16(a.MAD[offStatus:], uint16(mad.StatusBusy))
+				binary.BigEndian.PutUint16(a.MAD[mad.StatusOffset:], uint16(mad.StatusBusy))
 			}
 			p.after(ms, a)
 		}, ""},
-		{"busy for ever", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
+		{"busy for ever", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {
 			d = respond(d, 1)
-			binary.BigEndian.PutUint16(d.MAD[offStatus:], uint16(mad.StatusBusy))
+			binary.BigEndian.PutUint16(d.MAD[mad.StatusOffset:], uint16(mad.StatusBusy))
 			p.after(ms, d)
 		}, "SubnGet(NodeInfo) to route 0,1: busy (status 0x0001) after 10 attempts"},
-		{"busy, then silent", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
+		{"busy, then silent", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {
 			if nth == 0 {
 				d = respond(d, 1)
-				binary.BigEndian.PutUint16(d.MAD[offStatus:], uint16(mad.StatusBusy))
+				binary.BigEndian.PutUint16(d.MAD[mad.StatusOffset:], uint16(mad.StatusBusy))
 				p.after(ms, d)
 			}
 		}, "SubnGet(NodeInfo) to route 0,1: timed out after 7 attempts in 3s"},
-		{"table", mad.Traits{}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"table", engine.Traits{}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			if nth == 0 {
 				for i, s := range segments(d, big) {
 					p.after(time.Duration(i)*ms, s)
 				}
 			}
 		}, ""},
-		{"table out of order, with repetitions", mad.Traits{}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"table out of order, with repetitions", engine.Traits{}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			if nth == 0 {
 				list := segments(d, big)
 				slices.Reverse(list[1:])
@@ -94,55 +95,55 @@ func TestReplay(t *testing.T) {
 				}
 			}
 		}, ""},
-		{"table whole at the second attempt", mad.Traits{NoACK: true}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"table whole at the second attempt", engine.Traits{NoACK: true}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			for i, s := range segments(d, big) {
 				if nth == 1 || i != 4 {
 					p.after(time.Duration(i)*ms, s)
 				}
 			}
 		}, ""},
-		{"table never whole", mad.Traits{NoACK: true}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"table never whole", engine.Traits{NoACK: true}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			for i, s := range segments(d, big)[:5] {
 				p.after(time.Duration(i)*ms, s)
 			}
 		}, "SubnAdmGetTable(NodeRecord) to LID 3: table incomplete, segment 6: timed out after 3 attempts in 3s"},
-		{"table too late", mad.Traits{NoACK: true}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"table too late", engine.Traits{NoACK: true}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			for i, s := range segments(d, big) {
 				if nth == 0 {
 					p.after(time.Duration(4000*i)*ms, s)
 				}
 			}
 		}, "SubnAdmGetTable(NodeRecord) to LID 3: timed out after 3 attempts in 3s"},
-		{"rest of a table too late", mad.Traits{NoACK: true}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"rest of a table too late", engine.Traits{NoACK: true}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			for i, s := range segments(d, big) {
 				if nth == 2 {
 					p.after(time.Duration(4000*i)*ms, s)
 				}
 			}
 		}, "SubnAdmGetTable(NodeRecord) to LID 3: table incomplete, segment 2: timed out after 3 attempts in 3s"},
-		{"answer that is no segment, though of RMPP's version", mad.Traits{}, func() []*mad.Call {
+		{"answer that is no segment, though of RMPP's version", engine.Traits{}, func() []*engine.Call {
 			c := table(mad.AttrNodeRecord)
 			c.MAD[3] = byte(mad.MethodGet)
-			return []*mad.Call{c}
-		}, func(p *peer, d mad.Datagram, nth int) {
+			return []*engine.Call{c}
+		}, func(p *peer, d engine.Datagram, nth int) {
 			d = respond(d, 1)
 			d.MAD[mad.RMPPOffset] = 1
 			p.after(ms, d)
 		}, ""},
-		{"answer to something else", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
+		{"answer to something else", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {
 			other := respond(d, 2)
 			other.MAD[17]++
 			p.after(ms, other)
 			other = respond(d, 2)
-			other.MAD[offClass] = byte(mad.ClassSubn)
+			other.MAD[mad.ClassOffset] = byte(mad.ClassSubn)
 			p.after(ms, other)
 			p.after(2*ms, respond(d, 1))
 		}, ""},
-		{"a request with the same number", mad.Traits{}, get, func(p *peer, d mad.Datagram, nth int) {
+		{"a request with the same number", engine.Traits{}, get, func(p *peer, d engine.Datagram, nth int) {
 			p.after(ms, d)
 			p.after(2*ms, respond(d, 1))
 		}, ""},
-		{"table aborted", mad.Traits{}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"table aborted", engine.Traits{}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			if nth == 0 {
 				list := segments(d, big)
 				p.after(0, list[0])
@@ -150,67 +151,67 @@ func TestReplay(t *testing.T) {
 				p.after(ms, list[1])
 			}
 		}, "SubnAdmGetTable(NodeRecord) to LID 3: the sender aborted the table: RMPP status 1, resources exhausted: ask again later, or for less at once"},
-		{"malformed table", mad.Traits{}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"malformed table", engine.Traits{}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			if nth == 0 {
 				s := segments(d, big)[0]
 				s.MAD[mad.RMPPOffset+7] = 2
 				p.after(0, s)
 			}
 		}, "SubnAdmGetTable(NodeRecord) to LID 3: malformed table: segment number 2 does not go with the flag of the first segment"},
-		{"table from a transport that does RMPP", mad.Traits{RMPP: true}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"table from a transport that does RMPP", engine.Traits{RMPP: true}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			d = respond(d, 0)
 			d.MAD = append(d.MAD[:mad.SADataOffset], big...)
 			p.after(ms, d)
 		}, ""},
-		{"short table from one that does RMPP", mad.Traits{RMPP: true}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"short table from one that does RMPP", engine.Traits{RMPP: true}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			d = segments(d, big[:100])[0]
 			d.MAD = d.MAD[:mad.SADataOffset+100]
 			p.after(ms, d)
 		}, ""},
-		{"no records", mad.Traits{NoACK: true}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"no records", engine.Traits{NoACK: true}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			d = respond(d, 0)
 			d.MAD = d.MAD[:mad.SADataOffset]
 			p.after(ms, d)
 		}, ""},
-		{"table whose length is that of the datagram", mad.Traits{NoACK: true}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"table whose length is that of the datagram", engine.Traits{NoACK: true}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			d = respond(d, 0)
 			d.MAD = append(d.MAD[:mad.SADataOffset], big[:100]...)
 			p.after(ms, d)
 		}, ""},
-		{"table cut", mad.Traits{NoACK: true}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"table cut", engine.Traits{NoACK: true}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			d = respond(d, 0)
 			d.Cut = true
 			p.after(ms, d)
 		}, "SubnAdmGetTable(NodeRecord) to LID 3: table cut by the transport, which cannot carry a long one: ask for fewer records"},
-		{"refused table", mad.Traits{RMPP: true}, getTable, func(p *peer, d mad.Datagram, nth int) {
+		{"refused table", engine.Traits{RMPP: true}, getTable, func(p *peer, d engine.Datagram, nth int) {
 			d = respond(d, 0)
-			binary.BigEndian.PutUint16(d.MAD[offStatus:], 0x0200)
+			binary.BigEndian.PutUint16(d.MAD[mad.StatusOffset:], 0x0200)
 			d.MAD = d.MAD[:mad.SADataOffset]
 			p.after(ms, d)
 		}, "SubnAdmGetTable(NodeRecord) to LID 3: request invalid (status 0x0200)"},
-		{"set that is not answered", mad.Traits{}, func() []*mad.Call {
-			c := new(mad.Call)
+		{"set that is not answered", engine.Traits{}, func() []*engine.Call {
+			c := new(engine.Call)
 			c.PutSMP(mad.MethodSet, mad.AttrPortInfo.ID, 1, make([]byte, 64))
 			c.SetLID(9)
-			return []*mad.Call{c}
-		}, func(p *peer, d mad.Datagram, nth int) {
+			return []*engine.Call{c}
+		}, func(p *peer, d engine.Datagram, nth int) {
 			d.Undelivered = true
 			p.after(0, d)
 		}, "SubnSet(PortInfo 1) to LID 9: timed out after 3 attempts in 3s"},
-		{"many", mad.Traits{}, func() (calls []*mad.Call) {
+		{"many", engine.Traits{}, func() (calls []*engine.Call) {
 			for i := range 100 {
 				calls = append(calls, smp(mad.AttrPortInfo, uint32(i), 1))
 			}
 			return calls
-		}, func(p *peer, d mad.Datagram, nth int) {
+		}, func(p *peer, d engine.Datagram, nth int) {
 			i := d.MAD[23]
 			if i%10 != 0 && int(i)%3 <= nth {
 				p.after(time.Duration(100-i)*ms, respond(d, i))
 			}
 		}, "SubnGet(PortInfo 0) to route 0,1: timed out after 6 attempts in 3s"},
-		{"the same again and again", mad.Traits{}, func() []*mad.Call {
-			return []*mad.Call{smp(mad.AttrNodeInfo, 0, 1), smp(mad.AttrNodeInfo, 0, 1), smp(mad.AttrNodeInfo, 0, 1)}
-		}, func(p *peer, d mad.Datagram, nth int) {
+		{"the same again and again", engine.Traits{}, func() []*engine.Call {
+			return []*engine.Call{smp(mad.AttrNodeInfo, 0, 1), smp(mad.AttrNodeInfo, 0, 1), smp(mad.AttrNodeInfo, 0, 1)}
+		}, func(p *peer, d engine.Datagram, nth int) {
 			if nth < 3 {
 				p.after(ms, respond(d, byte(nth)))
 			}
@@ -218,9 +219,9 @@ func TestReplay(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := mad.Options{Write: true}
+				o := engine.Options{Write: true}
 				var want []result
-				recording := record(t, newPeer(tt.traits, tt.answer), o, func(e *mad.Engine) {
+				recording := record(t, newPeer(tt.traits, tt.answer), o, func(e *engine.Engine) {
 					want = do(t, e, tt.calls()...)
 					time.Sleep(time.Minute) // late answers, too
 				})
@@ -228,7 +229,7 @@ func TestReplay(t *testing.T) {
 					t.Errorf("recorded: %s, want %s", want[0].Err, tt.want)
 				}
 				began := time.Now()
-				play(t, recording, o, func(e *mad.Engine) {
+				play(t, recording, o, func(e *engine.Engine) {
 					got := do(t, e, tt.calls()...)
 					for i := range got {
 						if d := got[i].Elapsed - want[i].Elapsed; d < -clockSlack || d > clockSlack {

@@ -25,7 +25,7 @@ func isTable(h mad.Header) bool {
 
 // segmentOf is the RMPP header of m; nil if nobody has made a transfer of it.
 func segmentOf(m []byte) *mad.RMPPHeader {
-	if len(m) < mad.SADataOffset || mad.Class(m[offClass]) != mad.ClassSubnAdm {
+	if len(m) < mad.SADataOffset || mad.Class(m[mad.ClassOffset]) != mad.ClassSubnAdm {
 		return nil
 	}
 	s := new(mad.RMPPHeader)

@@ -12,25 +12,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestRepeat: a request is answered as often as it was recorded, in that
 // order, and from then on like the last time.
 func TestRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one := func(e *mad.Engine, route uint8) string {
+		one := func(e *engine.Engine, route uint8) string {
 			r := do(t, e, smp(mad.AttrNodeInfo, 0, route))[0]
 			if r.Err != "" {
 				return r.Err
 			}
 			return fmt.Sprint(r.MAD[marked])
 		}
-		recording := record(t, newPeer(mad.Traits{}, func(p *peer, d mad.Datagram, nth int) {
+		recording := record(t, newPeer(engine.Traits{}, func(p *peer, d engine.Datagram, nth int) {
 			silent := nth >= 1 && nth <= 6 && d.MAD[mad.SMPInitialPathOffset+1] == 1 || nth > 0 && d.MAD[mad.SMPInitialPathOffset+1] == 2
 			if !silent {
 				p.after(ms, respond(d, byte(nth)))
 			}
-		}), mad.Options{}, func(e *mad.Engine) {
+		}), engine.Options{}, func(e *engine.Engine) {
 			for range 3 {
 				one(e, 1)
 			}
@@ -38,7 +39,7 @@ func TestRepeat(t *testing.T) {
 				one(e, 2)
 			}
 		})
-		play(t, recording, mad.Options{}, func(e *mad.Engine) {
+		play(t, recording, engine.Options{}, func(e *engine.Engine) {
 			var got []string
 			for range 5 {
 				got = append(got, one(e, 1), one(e, 2))
@@ -55,38 +56,38 @@ func TestRepeat(t *testing.T) {
 // TestNotRecorded: each part of what a request is makes it another one, but
 // not how it travels.
 func TestNotRecorded(t *testing.T) {
-	set := func() *mad.Call {
-		c := new(mad.Call)
+	set := func() *engine.Call {
+		c := new(engine.Call)
 		c.PutSMP(mad.MethodSet, mad.AttrPortInfo.ID, 1, count(64))
 		c.SetLID(9)
 		return c
 	}
-	query := func() *mad.Call {
-		c := new(mad.Call)
+	query := func() *engine.Call {
+		c := new(engine.Call)
 		c.PutSA(mad.MethodGet, mad.AttrNodeRecord.ID, 0, 1, count(100))
 		c.SetLID(3)
 		return c
 	}
-	global := func() *mad.Call {
-		c := new(mad.Call)
+	global := func() *engine.Call {
+		c := new(engine.Call)
 		c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, nil)
 		c.SetLID(9)
 		c.To.HasGRH, c.To.GID = true, mad.GID{15: 1}
 		return c
 	}
-	recorded := func() []*mad.Call {
-		return []*mad.Call{smp(mad.AttrNodeInfo, 0, 1, 2), set(), query(), global()}
+	recorded := func() []*engine.Call {
+		return []*engine.Call{smp(mad.AttrNodeInfo, 0, 1, 2), set(), query(), global()}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		recording := record(t, newPeer(mad.Traits{}, func(p *peer, d mad.Datagram, nth int) {
+		recording := record(t, newPeer(engine.Traits{}, func(p *peer, d engine.Datagram, nth int) {
 			p.after(ms, respond(d, 1))
-		}), mad.Options{Write: true}, func(e *mad.Engine) { do(t, e, recorded()...) })
-		play(t, recording, mad.Options{Write: true}, func(e *mad.Engine) {
-			try := func(what string, there bool, c *mad.Call) {
+		}), engine.Options{Write: true}, func(e *engine.Engine) { do(t, e, recorded()...) })
+		play(t, recording, engine.Options{Write: true}, func(e *engine.Engine) {
+			try := func(what string, there bool, c *engine.Call) {
 				t.Helper()
 				e.Do(context.Background(), c)
 				switch {
-				case there && c.Err != nil, !there && !errors.Is(c.Err, mad.ErrNotRecorded):
+				case there && c.Err != nil, !there && !errors.Is(c.Err, engine.ErrNotRecorded):
 					t.Errorf("%s: got %v", what, c.Err)
 				}
 			}
@@ -139,8 +140,8 @@ func TestNotRecorded(t *testing.T) {
 // TestPort: the facts of the local port are those at the same point of the recording.
 func TestPort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(mad.Traits{}, func(p *peer, d mad.Datagram, nth int) { p.after(ms, respond(d, 1)) })
-		session := func(e *mad.Engine) (ports []mad.Port) {
+		p := newPeer(engine.Traits{}, func(p *peer, d engine.Datagram, nth int) { p.after(ms, respond(d, 1)) })
+		session := func(e *engine.Engine) (ports []engine.Port) {
 			for i := range 4 {
 				port, err := e.Port()
 				if err != nil {
@@ -157,9 +158,9 @@ func TestPort(t *testing.T) {
 			}
 			return ports
 		}
-		var want []mad.Port
-		recording := record(t, p, mad.Options{}, func(e *mad.Engine) { want = session(e) })
-		play(t, recording, mad.Options{}, func(e *mad.Engine) {
+		var want []engine.Port
+		recording := record(t, p, engine.Options{}, func(e *engine.Engine) { want = session(e) })
+		play(t, recording, engine.Options{}, func(e *engine.Engine) {
 			got := session(e)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-recorded +replayed\n%s", diff)
@@ -177,9 +178,9 @@ func TestPort(t *testing.T) {
 func TestTraits(t *testing.T) {
 	for _, simulated := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			recording := record(t, newPeer(mad.Traits{Simulated: simulated}, nil), mad.Options{}, func(*mad.Engine) {})
-			play(t, recording, mad.Options{}, func(e *mad.Engine) {
-				want := mad.Traits{Name: "replay", NoACK: true, Recorded: true, Simulated: simulated}
+			recording := record(t, newPeer(engine.Traits{Simulated: simulated}, nil), engine.Options{}, func(*engine.Engine) {})
+			play(t, recording, engine.Options{}, func(e *engine.Engine) {
+				want := engine.Traits{Name: "replay", NoACK: true, Recorded: true, Simulated: simulated}
 				if diff := cmp.Diff(want, e.Traits()); diff != "" {
 					t.Errorf("-want +got\n%s", diff)
 				}
@@ -192,9 +193,9 @@ func TestTraits(t *testing.T) {
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		recording := record(t, newPeer(mad.Traits{}, func(p *peer, d mad.Datagram, nth int) {
+		recording := record(t, newPeer(engine.Traits{}, func(p *peer, d engine.Datagram, nth int) {
 			p.after(time.Second, respond(d, 1))
-		}), mad.Options{Retries: -1, Timeout: time.Minute}, func(e *mad.Engine) {
+		}), engine.Options{Retries: -1, Timeout: time.Minute}, func(e *engine.Engine) {
 			do(t, e, smp(mad.AttrPortInfo, 1, 1))
 			time.Sleep(time.Minute)
 			do(t, e, smp(mad.AttrPortInfo, 2, 1))
@@ -204,7 +205,7 @@ func TestClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		clock := NewReplay(r)
-		e := mad.NewEngine(clock, mad.Options{})
+		e := engine.New(clock, engine.Options{})
 		defer e.Close()
 		defer func() {
 			if len(clock.calls) > 0 {

@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -30,19 +31,19 @@ func TestTshark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var calls []*mad.Call
+	var calls []*engine.Call
 	for _, a := range []*mad.Attribute{mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrLinkRecord} {
 		c := table(a)
 		c.SetLID(1)
 		calls = append(calls, c)
 	}
 	for i := range found.Nodes() {
-		c := new(mad.Call)
+		c := new(engine.Call)
 		c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, count(64))
 		c.SetLID(found.Nodes()[i].LID())
 		calls = append(calls, c)
 	}
-	path1 := new(mad.Call)
+	path1 := new(engine.Call)
 	path1.PutSA(mad.MethodGet, mad.AttrPathRecord.ID, 0, 0, nil)
 	path1.SetLID(1)
 	silent := smp(mad.AttrNodeInfo, 0, 9)
@@ -90,7 +91,7 @@ func TestTshark(t *testing.T) {
 }
 
 // simEngine is on a simulated subnet, and recorded in w.
-func simEngine(t *testing.T, w io.WriteCloser) *mad.Engine {
+func simEngine(t *testing.T, w io.WriteCloser) *engine.Engine {
 	t.Helper()
 	f, o, err := sim.Parse("fattree:k=4,levels=3")
 	if err != nil {
@@ -103,7 +104,7 @@ func simEngine(t *testing.T, w io.WriteCloser) *mad.Engine {
 	if tr, err = Record(tr, w); err != nil {
 		t.Fatal(err)
 	}
-	e := mad.NewEngine(tr, mad.Options{Write: true})
+	e := engine.New(tr, engine.Options{Write: true})
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)

@@ -6,6 +6,7 @@ import (
 
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestUnasked: what came unasked is recorded with its answer, and neither is a
@@ -25,7 +26,7 @@ func TestUnasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := mad.NewEngine(r, mad.Options{})
+	e := engine.New(r, engine.Options{})
 	l, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +36,7 @@ func TestUnasked(t *testing.T) {
 	info.Encode(data)
 	ask := func() {
 		t.Helper()
-		subscribe := new(mad.Call)
+		subscribe := new(engine.Call)
 		subscribe.PutSA(mad.MethodSet, mad.AttrInformInfo.ID, 0, 0, data)
 		subscribe.SetLID(3)
 		if err := e.Do(t.Context(), subscribe); err != nil || subscribe.Err != nil {
@@ -46,7 +47,7 @@ func TestUnasked(t *testing.T) {
 	if err := subnet.Unlink(f.NodeByName("switch-2")[0].GUID(), 1); err != nil {
 		t.Fatal(err)
 	}
-	var d mad.Datagram
+	var d engine.Datagram
 	if _, err := l.Next(t.Context(), &d); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestUnasked(t *testing.T) {
 	if n := len(loaded.requests); n != 1 {
 		t.Errorf("%d requests", n)
 	}
-	again := mad.NewEngine(NewReplay(loaded), mad.Options{})
+	again := engine.New(NewReplay(loaded), engine.Options{})
 	defer again.Close()
 	if _, err := again.Listen(mad.ClassSubnAdm, mad.MethodReport); err == nil || err.Error() != "a replay has no events: those of a are in the file, but do not come again" {
 		t.Errorf("listening to a replay: %v", err)

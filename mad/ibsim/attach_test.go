@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -40,12 +41,12 @@ func TestPort(t *testing.T) {
 	full := []uint16{0xffff}
 	for _, c := range []struct {
 		name, node string
-		want       mad.Port // LIDs aside
+		want       engine.Port // LIDs aside
 	}{
-		{"first node", "", mad.Port{Device: "a0", Num: 1, NodeGUID: 0x0c42a10300000100, PortGUID: 0x0c42a10300000101, PKeys: full}},
-		{"CA by id", "a2", mad.Port{Device: "a2", Num: 1, NodeGUID: 0x0c42a10300000300, PortGUID: 0x0c42a10300000301, PKeys: full}},
-		{"CA by description", "it's a \\\\ backslash", mad.Port{Device: "a1", Num: 1, NodeGUID: 0x0c42a10300000200, PortGUID: 0x0c42a10300000201, PKeys: full}},
-		{"switch", "x1", mad.Port{Device: "x1", Num: 0, NodeGUID: 0x0c42a10300001100, PortGUID: 0x0c42a10300001100, PKeys: full}},
+		{"first node", "", engine.Port{Device: "a0", Num: 1, NodeGUID: 0x0c42a10300000100, PortGUID: 0x0c42a10300000101, PKeys: full}},
+		{"CA by id", "a2", engine.Port{Device: "a2", Num: 1, NodeGUID: 0x0c42a10300000300, PortGUID: 0x0c42a10300000301, PKeys: full}},
+		{"CA by description", "it's a \\\\ backslash", engine.Port{Device: "a1", Num: 1, NodeGUID: 0x0c42a10300000200, PortGUID: 0x0c42a10300000201, PKeys: full}},
+		{"switch", "x1", engine.Port{Device: "x1", Num: 0, NodeGUID: 0x0c42a10300001100, PortGUID: 0x0c42a10300001100, PKeys: full}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := attach(t, ibsim.Options{Socket: f.Name, Node: c.node}).Port()
@@ -117,7 +118,7 @@ func TestCloseDetaches(t *testing.T) {
 	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
 	for i := range 25 { // more than there are places
 		tr := attach(t, ibsim.Options{Socket: f.Name})
-		e := mad.NewEngine(tr, mad.Options{})
+		e := engine.New(tr, engine.Options{})
 		c := nodeInfo(mad.DirectedRoute{0, uint8(i % 2)})
 		if i%2 == 0 {
 			e.Do(t.Context(), c)
@@ -136,8 +137,8 @@ func TestCloseDetaches(t *testing.T) {
 	}
 }
 
-func nodeInfo(route mad.DirectedRoute) *mad.Call {
-	c := &mad.Call{}
+func nodeInfo(route mad.DirectedRoute) *engine.Call {
+	c := &engine.Call{}
 	c.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
 	c.SetRoute(route)
 	return c

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -17,19 +18,19 @@ import (
 func BenchmarkRate(b *testing.B) {
 	const window, questions, nodes = 32, 20000, 10
 	f := ibsimtest.Start(b, ibsimtest.FatTree(1, nodes, 1), ibsimtest.Options{})
-	put := func(c *mad.Call, i int) {
+	put := func(c *engine.Call, i int) {
 		c.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
 		c.SetRoute(mad.DirectedRoute{0, 1, byte(2 + i%(nodes-1))})
 	}
 
 	bare := attach(b, ibsim.Options{Socket: f.Name})
 	defer bare.Close()
-	var request mad.Call
-	d := mad.Datagram{MAD: make([]byte, mad.Size)}
+	var request engine.Call
+	d := engine.Datagram{MAD: make([]byte, mad.Size)}
 	ask := func(i int) {
 		put(&request, i)
 		binary.BigEndian.PutUint64(request.MAD[8:], uint64(i))
-		d = mad.Datagram{Address: request.To, Timeout: time.Second, MAD: append(d.MAD[:0], request.MAD[:]...)}
+		d = engine.Datagram{Address: request.To, Timeout: time.Second, MAD: append(d.MAD[:0], request.MAD[:]...)}
 		if err := bare.Send(&d); err != nil {
 			b.Fatal(err)
 		}
@@ -48,11 +49,11 @@ func BenchmarkRate(b *testing.B) {
 		}
 	}
 
-	e := engine(b, ibsim.Options{Socket: f.Name}, mad.Options{Window: window})
+	e := connect(b, ibsim.Options{Socket: f.Name}, engine.Options{Window: window})
 	through := func() {
 		r := &rate{e: e, left: questions, put: put, done: make(chan error, window)}
 		for range window {
-			c := new(mad.Call)
+			c := new(engine.Call)
 			c.Notify = r
 			r.Complete(c)
 		}
@@ -82,14 +83,14 @@ func BenchmarkRate(b *testing.B) {
 // rate asks again, when its question is answered. The first calls are of another
 // goroutine than the rest.
 type rate struct {
-	e    *mad.Engine
+	e    *engine.Engine
 	mu   sync.Mutex
 	left int
-	put  func(*mad.Call, int)
+	put  func(*engine.Call, int)
 	done chan error
 }
 
-func (r *rate) Complete(c *mad.Call) {
+func (r *rate) Complete(c *engine.Call) {
 	r.mu.Lock()
 	r.left--
 	left := r.left

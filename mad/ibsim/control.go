@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/internal/nowait"
 )
 
@@ -291,9 +292,9 @@ func isTimeout(err error) bool {
 }
 
 // Port asks ibsim for the facts of the port we are attached to.
-func (t *Transport) Port() (mad.Port, error) {
+func (t *Transport) Port() (engine.Port, error) {
 	if err := t.cause(); err != nil {
-		return mad.Port{}, err
+		return engine.Port{}, err
 	}
 	var node mad.NodeInfo
 	var port mad.PortInfo
@@ -309,13 +310,13 @@ func (t *Transport) Port() (mad.Port, error) {
 		reply, err := t.ctl.request(q.kind, nil, factsTimeout)
 		switch {
 		case isTimeout(err):
-			return mad.Port{}, fmt.Errorf("ibsim at %q: facts of the local port: %w", t.socket, err)
+			return engine.Port{}, fmt.Errorf("ibsim at %q: facts of the local port: %w", t.socket, err)
 		case err != nil:
-			return mad.Port{}, t.fail(err)
+			return engine.Port{}, t.fail(err)
 		}
 		q.put(reply)
 	}
-	p := mad.Port{
+	p := engine.Port{
 		Device:    t.node,
 		Num:       port.LocalPortNum,
 		NodeGUID:  node.NodeGUID,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -17,24 +18,24 @@ func TestClosed(t *testing.T) {
 	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
 	tr := attach(t, ibsim.Options{Socket: f.Name})
 	recv := make(chan error)
-	go func() { recv <- tr.Recv(&mad.Datagram{}) }()
+	go func() { recv <- tr.Recv(&engine.Datagram{}) }()
 	tr.Close()
-	if err := <-recv; err != mad.ErrClosed {
+	if err := <-recv; err != engine.ErrClosed {
 		t.Errorf("the Recv that waited: %v", err)
 	}
-	if err := tr.Recv(&mad.Datagram{}); err != mad.ErrClosed {
+	if err := tr.Recv(&engine.Datagram{}); err != engine.ErrClosed {
 		t.Errorf("Recv: %v", err)
 	}
-	if err := send(tr, nodeInfo(mad.DirectedRoute{0})); err != mad.ErrClosed {
+	if err := send(tr, nodeInfo(mad.DirectedRoute{0})); err != engine.ErrClosed {
 		t.Errorf("Send: %v", err)
 	}
-	if _, err := tr.Port(); err != mad.ErrClosed {
+	if _, err := tr.Port(); err != engine.ErrClosed {
 		t.Errorf("Port: %v", err)
 	}
 }
 
-func send(tr mad.Transport, c *mad.Call) error {
-	return tr.Send(&mad.Datagram{Address: c.To, MAD: c.MAD[:], Timeout: time.Second})
+func send(tr engine.Transport, c *engine.Call) error {
+	return tr.Send(&engine.Datagram{Address: c.To, MAD: c.MAD[:], Timeout: time.Second})
 }
 
 // An ibsim that ends in mid-run ends all waiting.
@@ -45,10 +46,10 @@ func TestKilled(t *testing.T) {
 		f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
 		tr := attach(t, ibsim.Options{Socket: f.Name})
 		recv := make(chan error)
-		go func() { recv <- tr.Recv(&mad.Datagram{}) }()
+		go func() { recv <- tr.Recv(&engine.Datagram{}) }()
 		f.Kill(t)
 		checkGone(t, f, <-recv)
-		checkGone(t, f, tr.Recv(&mad.Datagram{}))
+		checkGone(t, f, tr.Recv(&engine.Datagram{}))
 		checkGone(t, f, send(tr, nodeInfo(mad.DirectedRoute{0})))
 		_, err := tr.Port()
 		checkGone(t, f, err)
@@ -59,7 +60,7 @@ func TestKilled(t *testing.T) {
 		tr := attach(t, ibsim.Options{Socket: f.Name})
 		f.Kill(t)
 		checkGone(t, f, send(tr, nodeInfo(mad.DirectedRoute{0})))
-		checkGone(t, f, tr.Recv(&mad.Datagram{}))
+		checkGone(t, f, tr.Recv(&engine.Datagram{}))
 	})
 	// With answers outstanding, and with the writer waiting because ibsim
 	// takes nothing.
@@ -79,15 +80,15 @@ func TestKilled(t *testing.T) {
 		}()
 		f.Kill(t)
 		checkGone(t, f, <-sent)
-		checkGone(t, f, tr.Recv(&mad.Datagram{}))
+		checkGone(t, f, tr.Recv(&engine.Datagram{}))
 	})
 	t.Run("engine", func(t *testing.T) {
 		t.Parallel()
 		f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
-		e := mad.NewEngine(attach(t, ibsim.Options{Socket: f.Name}), mad.Options{Timeout: time.Hour})
+		e := engine.New(attach(t, ibsim.Options{Socket: f.Name}), engine.Options{Timeout: time.Hour})
 		defer e.Close()
 		f.Freeze(t)
-		calls := make([]*mad.Call, 100)
+		calls := make([]*engine.Call, 100)
 		for i := range calls {
 			calls[i] = nodeInfo(mad.DirectedRoute{0, 1, uint8(1 + i%8)})
 		}
@@ -98,7 +99,7 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range calls {
-			var me *mad.Error
+			var me *engine.Error
 			if !errors.As(c.Err, &me) {
 				t.Fatalf("a call ended with %v", c.Err)
 			}

@@ -27,10 +27,11 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/internal/nowait"
 )
 
-// Transport is a mad.Transport to one client's place in ibsim.
+// Transport is an engine.Transport to one client's place in ibsim.
 type Transport struct {
 	socket string // ibsim's name
 	node   string // where we are attached
@@ -49,8 +50,8 @@ type Transport struct {
 }
 
 var (
-	_ mad.Accepter = (*Transport)(nil)
-	_ mad.Prompt   = (*Transport)(nil)
+	_ engine.Accepter = (*Transport)(nil)
+	_ engine.Prompt   = (*Transport)(nil)
 )
 
 // The buffers of each direction take 167 messages (Linux's default of 208 KiB
@@ -80,8 +81,8 @@ const (
 
 // Traits: ACKs of RMPP segments bounce, because ibsim takes them for responses
 // to ourselves.
-func (t *Transport) Traits() mad.Traits {
-	return mad.Traits{Name: "ibsim", NoACK: true, MaxOutstanding: maxOutstanding, Window: window, QP: t.qp}
+func (t *Transport) Traits() engine.Traits {
+	return engine.Traits{Name: "ibsim", NoACK: true, MaxOutstanding: maxOutstanding, Window: window, QP: t.qp}
 }
 
 // Accept: what comes to us was decided when we attached. Traps go to the client
@@ -95,7 +96,7 @@ func (t *Transport) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
 
 // Send hands d to ibsim. It refuses with a *mad.SendError what ibsim would
 // take harm from, and what it cannot carry.
-func (t *Transport) Send(d *mad.Datagram) error {
+func (t *Transport) Send(d *engine.Datagram) error {
 	if err := t.message(d); err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (t *Transport) Send(d *mad.Datagram) error {
 }
 
 // TrySend is Send, unless ibsim's queue is full.
-func (t *Transport) TrySend(d *mad.Datagram) (sent bool, err error) {
+func (t *Transport) TrySend(d *engine.Datagram) (sent bool, err error) {
 	if err := t.message(d); err != nil {
 		return false, err
 	}
@@ -127,9 +128,9 @@ func (t *Transport) BeforeWait(f func() (again bool)) (ok bool) {
 }
 
 // message puts d in t.tx.
-func (t *Transport) message(d *mad.Datagram) error {
+func (t *Transport) message(d *engine.Datagram) error {
 	if err := refuse(d); err != nil {
-		return &mad.SendError{Err: err}
+		return &engine.SendError{Err: err}
 	}
 	m := t.tx[:]
 	clear(m[:offMAD])
@@ -153,7 +154,7 @@ func (t *Transport) message(d *mad.Datagram) error {
 }
 
 // Recv waits for the next datagram.
-func (t *Transport) Recv(d *mad.Datagram) error {
+func (t *Transport) Recv(d *engine.Datagram) error {
 	for {
 		n, err := t.fast.Read(t.rx[:])
 		if err != nil {
@@ -168,8 +169,8 @@ func (t *Transport) Recv(d *mad.Datagram) error {
 }
 
 // received fills d from message m.
-func received(d *mad.Datagram, m []byte) {
-	d.Address = mad.Address{LID: getLID(m[offSLID:]), QP: binary.BigEndian.Uint32(m[offSQP:])}
+func received(d *engine.Datagram, m []byte) {
+	d.Address = engine.Address{LID: getLID(m[offSLID:]), QP: binary.BigEndian.Uint32(m[offSQP:])}
 	d.Timeout = 0
 	// Not delivered: our request comes back, or the response if that found
 	// no way to us.
@@ -204,10 +205,10 @@ func isCut(h mad.Header, m []byte) bool {
 // that a client is gone.
 func (t *Transport) Close() error {
 	t.close.Do(func() {
-		t.end(mad.ErrClosed)
+		t.end(engine.ErrClosed)
 		t.wake()
 		t.watch.Wait()
-		if t.cause() == mad.ErrClosed {
+		if t.cause() == engine.ErrClosed {
 			t.ctl.request(ctlDisconnect, nil, closeTimeout) // if it fails, ibsim is gone
 		}
 		t.data.Close()
@@ -244,7 +245,7 @@ func (t *Transport) fail(err error) error {
 	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.ECONNRESET):
 		err = fmt.Errorf("ibsim at %q has given our place to another client; attach anew", t.socket)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed): // woken
-		err = mad.ErrClosed
+		err = engine.ErrClosed
 	default:
 		err = fmt.Errorf("ibsim at %q: %w", t.socket, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -29,7 +30,7 @@ func TestDescriptors(t *testing.T) {
 				t.Fatalf("attached with %+v", o)
 			}
 		}
-		e := mad.NewEngine(attach(t, ibsim.Options{Socket: f.Name}), mad.Options{})
+		e := engine.New(attach(t, ibsim.Options{Socket: f.Name}), engine.Options{})
 		c := nodeInfo(mad.DirectedRoute{0, 1})
 		if err := e.Do(t.Context(), c); err != nil || c.Err != nil {
 			t.Fatal(err, c.Err)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // message is what ibsim writes: addresses, status, length, and a MAD that
@@ -34,35 +35,35 @@ func TestReceived(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		m    []byte
-		want mad.Datagram // MAD aside
+		want engine.Datagram // MAD aside
 		size int
 	}{
 		{"response", message(us, them, 1, 1, 0, 256, header(mad.ClassPerf, mad.MethodGetResp), 0),
-			mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 256},
+			engine.Datagram{Address: engine.Address{LID: them, QP: 1}}, 256},
 		{"undelivered request", message(them, us, 1, 1, 110, 256, header(mad.ClassPerf, mad.MethodGet), 0),
-			mad.Datagram{Address: mad.Address{LID: them, QP: 1}, Undelivered: true}, 256},
+			engine.Datagram{Address: engine.Address{LID: them, QP: 1}, Undelivered: true}, 256},
 		{"undelivered response", message(us, them, 0, 0, 110, 256, header(mad.ClassSubn, mad.MethodGetResp), 0),
-			mad.Datagram{Address: mad.Address{LID: them}, Undelivered: true}, 256},
+			engine.Datagram{Address: engine.Address{LID: them}, Undelivered: true}, 256},
 		{"directed route", message(mad.PermissiveLID, mad.PermissiveLID, 0, 0, 0, 256, header(mad.ClassSubnDirected, mad.MethodGetResp), 0),
-			mad.Datagram{Address: mad.Address{LID: mad.PermissiveLID}}, 256},
-		{"empty table", message(us, them, 1, 1, 0, 56, table, 0), mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 56},
-		{"table of one", message(us, them, 1, 1, 0, 168, table, 0), mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 168},
-		{"table cut", message(us, them, 1, 1, 0, 256, table, 0), mad.Datagram{Address: mad.Address{LID: them, QP: 1}, Cut: true}, 256},
+			engine.Datagram{Address: engine.Address{LID: mad.PermissiveLID}}, 256},
+		{"empty table", message(us, them, 1, 1, 0, 56, table, 0), engine.Datagram{Address: engine.Address{LID: them, QP: 1}}, 56},
+		{"table of one", message(us, them, 1, 1, 0, 168, table, 0), engine.Datagram{Address: engine.Address{LID: them, QP: 1}}, 168},
+		{"table cut", message(us, them, 1, 1, 0, 256, table, 0), engine.Datagram{Address: engine.Address{LID: them, QP: 1}, Cut: true}, 256},
 		{"traces cut", message(us, them, 1, 1, 0, 256, header(mad.ClassSubnAdm, mad.MethodGetTraceTableResp), 0),
-			mad.Datagram{Address: mad.Address{LID: them, QP: 1}, Cut: true}, 256},
-		{"segment of a table", message(us, them, 1, 1, 0, 256, table, 1), mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 256},
+			engine.Datagram{Address: engine.Address{LID: them, QP: 1}, Cut: true}, 256},
+		{"segment of a table", message(us, them, 1, 1, 0, 256, table, 1), engine.Datagram{Address: engine.Address{LID: them, QP: 1}}, 256},
 		{"record", message(us, them, 1, 1, 0, 256, header(mad.ClassSubnAdm, mad.MethodGetResp), 0),
-			mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 256},
+			engine.Datagram{Address: engine.Address{LID: them, QP: 1}}, 256},
 		{"undelivered table", message(us, them, 1, 1, 110, 256, table, 0),
-			mad.Datagram{Address: mad.Address{LID: them, QP: 1}, Undelivered: true}, 256},
+			engine.Datagram{Address: engine.Address{LID: them, QP: 1}, Undelivered: true}, 256},
 		{"no length", message(us, them, 1, 1, 0, 0, header(mad.ClassPerf, mad.MethodGetResp), 0),
-			mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 256},
+			engine.Datagram{Address: engine.Address{LID: them, QP: 1}}, 256},
 		{"length of nonsense", message(us, them, 1, 1, 0, 1<<60, header(mad.ClassPerf, mad.MethodGetResp), 0),
-			mad.Datagram{Address: mad.Address{LID: them, QP: 1}}, 256},
+			engine.Datagram{Address: engine.Address{LID: them, QP: 1}}, 256},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			// What d held before does not shine through.
-			got := mad.Datagram{Undelivered: true, Cut: true, Timeout: 1, Address: mad.Address{SL: 5, HasGRH: true}, MAD: []byte{1}}
+			got := engine.Datagram{Undelivered: true, Cut: true, Timeout: 1, Address: engine.Address{SL: 5, HasGRH: true}, MAD: []byte{1}}
 			received(&got, c.m)
 			c.want.MAD = c.m[offMAD : offMAD+c.size]
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -75,7 +76,7 @@ func TestReceived(t *testing.T) {
 func FuzzReceived(f *testing.F) {
 	f.Add(message(1, 2, 1, 1, 0, 256, mad.Header{Class: mad.ClassSubnAdm, Method: mad.MethodGetTableResp}, 0))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var d mad.Datagram
+		var d engine.Datagram
 		received(&d, append(b, make([]byte, messageSize)...)[:messageSize])
 		if n := len(d.MAD); n < mad.HeaderSize || n > mad.Size {
 			t.Errorf("a MAD of %d bytes", n)
@@ -84,14 +85,14 @@ func FuzzReceived(f *testing.F) {
 }
 
 func TestRefuse(t *testing.T) {
-	smp := func(m mad.Method, a *mad.Attribute, modifier uint32, data []byte) *mad.Call {
-		c := &mad.Call{}
+	smp := func(m mad.Method, a *mad.Attribute, modifier uint32, data []byte) *engine.Call {
+		c := &engine.Call{}
 		c.PutSMP(m, a.ID, modifier, data)
 		c.SetLID(5)
 		return c
 	}
-	class := func(class mad.Class, m mad.Method) *mad.Call {
-		c := &mad.Call{}
+	class := func(class mad.Class, m mad.Method) *engine.Call {
+		c := &engine.Call{}
 		h := mad.Header{Class: class, ClassVersion: 1, Method: m}
 		h.Put(c.MAD[:])
 		c.SetLID(5)
@@ -107,7 +108,7 @@ func TestRefuse(t *testing.T) {
 		(&mad.SwitchInfo{LinearFDBTop: top}).Encode(b)
 		return b
 	}
-	route := func(change func(c *mad.Call)) *mad.Call {
+	route := func(change func(c *engine.Call)) *engine.Call {
 		c := smp(mad.MethodGet, mad.AttrNodeInfo, 0, nil)
 		c.SetRoute(mad.DirectedRoute{0, 1, 2})
 		change(c)
@@ -116,7 +117,7 @@ func TestRefuse(t *testing.T) {
 	const port255 = "port 255: 254 is the highest there can be"
 	for _, c := range []struct {
 		name string
-		call *mad.Call
+		call *engine.Call
 		want string // "": sent
 	}{
 		{"Subn", class(mad.ClassSubn, mad.MethodGet), ""},
@@ -130,12 +131,12 @@ func TestRefuse(t *testing.T) {
 		{"vendor 0x31", class(0x31, mad.MethodSet), "ibsim would take class Vendor(0x31) for Subn, and change its tables"},
 		{"vendor 0x44", class(0x44, mad.MethodSet), "ibsim would take class Vendor(0x44) for Perf, and change its tables"},
 		{"response", class(mad.ClassSubnAdm, mad.MethodReportResp), ""},
-		{"route", route(func(c *mad.Call) {}), ""},
-		{"route too long", route(func(c *mad.Call) { c.MAD[7] = 64 }), "a directed route of 64 hops: 63 are the most"},
-		{"route from a LID", route(func(c *mad.Call) { c.MAD[mad.SMPDrSLIDOffset] = 0 }), "ibsim knows no directed routes with a LID-routed part"},
-		{"route to a LID", route(func(c *mad.Call) { c.MAD[mad.SMPDrDLIDOffset] = 0 }), "ibsim knows no directed routes with a LID-routed part"},
-		{"route after a LID", route(func(c *mad.Call) { c.To.LID = 5 }), "ibsim knows no directed routes with a LID-routed part"},
-		{"global route", route(func(c *mad.Call) { c.To.HasGRH = true }), "ibsim carries no global route headers"},
+		{"route", route(func(c *engine.Call) {}), ""},
+		{"route too long", route(func(c *engine.Call) { c.MAD[7] = 64 }), "a directed route of 64 hops: 63 are the most"},
+		{"route from a LID", route(func(c *engine.Call) { c.MAD[mad.SMPDrSLIDOffset] = 0 }), "ibsim knows no directed routes with a LID-routed part"},
+		{"route to a LID", route(func(c *engine.Call) { c.MAD[mad.SMPDrDLIDOffset] = 0 }), "ibsim knows no directed routes with a LID-routed part"},
+		{"route after a LID", route(func(c *engine.Call) { c.To.LID = 5 }), "ibsim knows no directed routes with a LID-routed part"},
+		{"global route", route(func(c *engine.Call) { c.To.HasGRH = true }), "ibsim carries no global route headers"},
 		{"P_Keys of port 254", smp(mad.MethodGet, mad.AttrPKeyTable, 254<<16, nil), ""},
 		{"P_Keys of port 255", smp(mad.MethodGet, mad.AttrPKeyTable, 255<<16, nil), port255},
 		{"VLArb of port 254", smp(mad.MethodGet, mad.AttrVLArbitrationTable, 1<<16|254, nil), ""},
@@ -153,7 +154,7 @@ func TestRefuse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := ""
-			if err := refuse(&mad.Datagram{Address: c.call.To, MAD: c.call.MAD[:]}); err != nil {
+			if err := refuse(&engine.Datagram{Address: c.call.To, MAD: c.call.MAD[:]}); err != nil {
 				got = err.Error()
 			}
 			if got != c.want {
@@ -161,7 +162,7 @@ func TestRefuse(t *testing.T) {
 			}
 		})
 	}
-	if err := refuse(&mad.Datagram{MAD: make([]byte, 1000)}); err == nil || err.Error() != "a MAD of 1000 bytes: ibsim carries 256, no more and no less" {
+	if err := refuse(&engine.Datagram{MAD: make([]byte, 1000)}); err == nil || err.Error() != "a MAD of 1000 bytes: ibsim carries 256, no more and no less" {
 		t.Errorf("a long MAD: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // linearCap is how many entries a forwarding table has, if ibsim's -L does not
@@ -14,7 +15,7 @@ const linearCap = 30720
 // refuse says why d is not to be sent: ibsim checks little, and what it does
 // not check has overwritten its tables or ended it. Ports above the node's
 // last one are the caller's care: they cannot be told here.
-func refuse(d *mad.Datagram) error {
+func refuse(d *engine.Datagram) error {
 	m := d.MAD
 	switch {
 	case len(m) != mad.Size:
@@ -54,7 +55,7 @@ func refuseClass(c mad.Class) error {
 	return nil
 }
 
-func refuseRoute(d *mad.Datagram) error {
+func refuseRoute(d *engine.Datagram) error {
 	hops := d.MAD[7]
 	sl := binary.BigEndian.Uint16(d.MAD[mad.SMPDrSLIDOffset:])
 	dl := binary.BigEndian.Uint16(d.MAD[mad.SMPDrDLIDOffset:])

@@ -9,12 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
 // nodeRecords asks OpenSM for the NodeRecords that fit want, or all.
-func nodeRecords(e *mad.Engine, m mad.Method, mask uint64, want *mad.NodeRecord) (*mad.Call, error) {
+func nodeRecords(e *engine.Engine, m mad.Method, mask uint64, want *mad.NodeRecord) (*engine.Call, error) {
 	p, err := e.Port()
 	if err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func nodeRecords(e *mad.Engine, m mad.Method, mask uint64, want *mad.NodeRecord)
 	if want != nil {
 		want.Encode(record)
 	}
-	c := &mad.Call{Timeout: 20 * time.Second}
+	c := &engine.Call{Timeout: 20 * time.Second}
 	c.PutSA(m, mad.AttrNodeRecord.ID, 0, mask, record)
 	c.SetLID(p.SMLID)
 	return c, nil
@@ -32,7 +33,7 @@ func nodeRecords(e *mad.Engine, m mad.Method, mask uint64, want *mad.NodeRecord)
 const nodeRecordLID = 1 << 0 // component mask
 
 // names are the descriptions in NodeRecords, by LID.
-func names(t *testing.T, c *mad.Call) map[mad.LID]string {
+func names(t *testing.T, c *engine.Call) map[mad.LID]string {
 	t.Helper()
 	records, err := c.Records(mad.AttrNodeRecord.Size)
 	if err != nil {
@@ -50,7 +51,7 @@ func names(t *testing.T, c *mad.Call) map[mad.LID]string {
 func TestSA(t *testing.T) {
 	t.Parallel()
 	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-1-1"})
-	e := engine(t, ibsim.Options{Socket: f.Name, Node: "host-2-2"}, mad.Options{})
+	e := connect(t, ibsim.Options{Socket: f.Name, Node: "host-2-2"}, engine.Options{})
 	p, err := e.Port()
 	if err != nil {
 		t.Fatal(err)
@@ -81,8 +82,8 @@ func TestSA(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Do(t.Context(), all)
-	if !errors.Is(all.Err, mad.ErrCut) {
-		t.Errorf("a table of 22 records: %v, want %v", all.Err, mad.ErrCut)
+	if !errors.Is(all.Err, engine.ErrCut) {
+		t.Errorf("a table of 22 records: %v, want %v", all.Err, engine.ErrCut)
 	}
 }
 
@@ -94,7 +95,7 @@ func TestWholeTable(t *testing.T) {
 	}
 	const leaves, spines, hosts = 32, 4, 64
 	f := ibsimtest.Start(t, ibsimtest.FatTree(leaves, spines, hosts), ibsimtest.Options{SM: "host-7-7", RMPP: true})
-	e := engine(t, ibsim.Options{Socket: f.Name}, mad.Options{})
+	e := connect(t, ibsim.Options{Socket: f.Name}, engine.Options{})
 	c, err := nodeRecords(e, mad.MethodGetTable, 0, nil)
 	if err != nil {
 		t.Fatal(err)

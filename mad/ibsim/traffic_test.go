@@ -12,19 +12,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
-func engine(t testing.TB, o ibsim.Options, eo mad.Options) *mad.Engine {
+func connect(t testing.TB, o ibsim.Options, eo engine.Options) *engine.Engine {
 	t.Helper()
-	e := mad.NewEngine(attach(t, o), eo)
+	e := engine.New(attach(t, o), eo)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
 
 // do carries out calls, all of which must succeed.
-func do(t testing.TB, e *mad.Engine, calls ...*mad.Call) {
+func do(t testing.TB, e *engine.Engine, calls ...*engine.Call) {
 	t.Helper()
 	if err := e.Do(t.Context(), calls...); err != nil {
 		t.Fatal(err)
@@ -51,9 +52,9 @@ func fields(out string) map[string]string {
 func TestSMPs(t *testing.T) {
 	t.Parallel()
 	f := ibsimtest.Start(t, ibsimtest.Net(t, "mesh"), ibsimtest.Options{SM: "n3"})
-	e := engine(t, ibsim.Options{Socket: f.Name}, mad.Options{})
+	e := connect(t, ibsim.Options{Socket: f.Name}, engine.Options{})
 	for _, route := range []mad.DirectedRoute{{0}, {0, 1}, {0, 1, 1}, {0, 1, 7}, {0, 1, 20, 30}, {0, 1, 1, 7, 5}, {0, 1, 1, 7, 1}} {
-		node, port := nodeInfo(route), &mad.Call{}
+		node, port := nodeInfo(route), &engine.Call{}
 		port.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
 		port.SetRoute(route)
 		do(t, e, node, port)
@@ -73,7 +74,7 @@ func TestSMPs(t *testing.T) {
 	}
 }
 
-func checkNode(t *testing.T, c *mad.Call, out string) {
+func checkNode(t *testing.T, c *engine.Call, out string) {
 	t.Helper()
 	var n mad.NodeInfo
 	n.Decode(c.Data())
@@ -105,7 +106,7 @@ func checkNode(t *testing.T, c *mad.Call, out string) {
 	}
 }
 
-func checkPort(t *testing.T, c *mad.Call, out string) mad.LID {
+func checkPort(t *testing.T, c *engine.Call, out string) mad.LID {
 	t.Helper()
 	var p mad.PortInfo
 	p.Decode(c.Data())
@@ -127,18 +128,18 @@ func checkPort(t *testing.T, c *mad.Call, out string) mad.LID {
 
 // counted notes how many requests were on their way at most.
 type counted struct {
-	mad.Transport
+	engine.Transport
 	out, most atomic.Int32
 }
 
-func (c *counted) Send(d *mad.Datagram) error {
+func (c *counted) Send(d *engine.Datagram) error {
 	if out := c.out.Add(1); out > c.most.Load() {
 		c.most.Store(out) // there is one sender
 	}
 	return c.Transport.Send(d)
 }
 
-func (c *counted) Recv(d *mad.Datagram) error {
+func (c *counted) Recv(d *engine.Datagram) error {
 	err := c.Transport.Recv(d)
 	c.out.Add(-1)
 	return err
@@ -150,9 +151,9 @@ func TestMany(t *testing.T) {
 	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{})
 	tr := &counted{Transport: attach(t, ibsim.Options{Socket: f.Name})}
 	// Each is sent once, however busy the machine: what was lost stays lost.
-	e := mad.NewEngine(tr, mad.Options{Window: 1000, Timeout: time.Minute, Retries: -1})
+	e := engine.New(tr, engine.Options{Window: 1000, Timeout: time.Minute, Retries: -1})
 	defer e.Close()
-	calls := make([]*mad.Call, 20000)
+	calls := make([]*engine.Call, 20000)
 	for i := range calls { // host, leaf, spine, leaf, host
 		calls[i] = nodeInfo(mad.DirectedRoute{0, 1, 5 + uint8(i/16)%2, 1 + uint8(i/4)%4, 1 + uint8(i)%4})
 	}
@@ -166,7 +167,7 @@ func TestMany(t *testing.T) {
 		}
 	}
 	s := e.Stats()
-	if want := (mad.Counts{Sent: 20000, Answered: 20000}); s.Counts != want {
+	if want := (engine.Counts{Sent: 20000, Answered: 20000}); s.Counts != want {
 		t.Errorf("stats %+v, want %+v", s.Counts, want)
 	}
 	if most := tr.most.Load(); most > 128 {
@@ -181,8 +182,8 @@ func TestManyClients(t *testing.T) {
 	for i := range 8 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			e := engine(t, ibsim.Options{Socket: f.Name, Node: fmt.Sprintf("host-%d-%d", i/4, i%4)}, mad.Options{Window: 128})
-			calls := make([]*mad.Call, 2000)
+			e := connect(t, ibsim.Options{Socket: f.Name, Node: fmt.Sprintf("host-%d-%d", i/4, i%4)}, engine.Options{Window: 128})
+			calls := make([]*engine.Call, 2000)
 			for i := range calls {
 				calls[i] = nodeInfo(mad.DirectedRoute{0, 1, 5 + uint8(i/4)%2, 1 + uint8(i)%4})
 			}
@@ -199,34 +200,34 @@ func TestUndelivered(t *testing.T) {
 	byLID := nodeInfo(nil)
 	byLID.PutSMP(mad.MethodGet, mad.AttrNodeInfo.ID, 0, nil)
 	byLID.SetLID(99)
-	perf := &mad.Call{}
+	perf := &engine.Call{}
 	perf.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, nil)
 	perf.SetLID(98)
-	for i, c := range []*mad.Call{nodeInfo(mad.DirectedRoute{0, 1, 4}), byLID, perf} {
+	for i, c := range []*engine.Call{nodeInfo(mad.DirectedRoute{0, 1, 4}), byLID, perf} {
 		binary.BigEndian.PutUint64(c.MAD[8:], uint64(1000+i))
 		if err := send(tr, c); err != nil {
 			t.Fatal(err)
 		}
-		var d mad.Datagram
+		var d engine.Datagram
 		if err := tr.Recv(&d); err != nil {
 			t.Fatal(err)
 		}
-		want := mad.Datagram{Address: c.To, Undelivered: true, MAD: c.MAD[:]}
+		want := engine.Datagram{Address: c.To, Undelivered: true, MAD: c.MAD[:]}
 		if diff := cmp.Diff(want, d); diff != "" {
 			t.Errorf("-sent +came back\n%s", diff)
 		}
 	}
-	e := mad.NewEngine(tr, mad.Options{Timeout: 100 * time.Millisecond, Retries: 1})
+	e := engine.New(tr, engine.Options{Timeout: 100 * time.Millisecond, Retries: 1})
 	defer e.Close()
 	c := nodeInfo(mad.DirectedRoute{0, 1, 4})
 	e.Do(t.Context(), c)
-	if !errors.Is(c.Err, mad.ErrTimeout) || c.Attempts != 4 {
+	if !errors.Is(c.Err, engine.ErrTimeout) || c.Attempts != 4 {
 		t.Errorf("%v after %d attempts, want a timeout after 4", c.Err, c.Attempts)
 	}
 	// One link that comes back is reached again.
 	f.Console(t, `Unlink "s0"[1]`)
 	c = nodeInfo(mad.DirectedRoute{0, 1, 1})
-	if e.Do(t.Context(), c); !errors.Is(c.Err, mad.ErrTimeout) {
+	if e.Do(t.Context(), c); !errors.Is(c.Err, engine.ErrTimeout) {
 		t.Errorf("over a dead link: %v", c.Err)
 	}
 	f.Console(t, `ReLink "s0"[1]`)
@@ -237,13 +238,13 @@ func TestUndelivered(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := ibsimtest.Start(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{})
-	e := engine(t, ibsim.Options{Socket: f.Name}, mad.Options{})
-	c := &mad.Call{}
+	e := connect(t, ibsim.Options{Socket: f.Name}, engine.Options{})
+	c := &engine.Call{}
 	c.PutSMP(mad.MethodGet, mad.AttrPKeyTable.ID, 0xffff<<16, nil)
 	c.SetRoute(mad.DirectedRoute{0, 1})
 	e.Do(t.Context(), c)
 	want := "port 65535: 254 is the highest there can be"
-	var refusal *mad.SendError
+	var refusal *engine.SendError
 	if !errors.As(c.Err, &refusal) || refusal.Error() != want {
 		t.Errorf("got  %v\nwant %s", c.Err, want)
 	}
@@ -276,19 +277,19 @@ func TestServe(t *testing.T) {
 // that the request is from.
 func serve(t *testing.T, so, co ibsim.Options, to, from uint32) {
 	server := attach(t, so)
-	served := make(chan mad.Datagram, 1)
+	served := make(chan engine.Datagram, 1)
 	go func() {
 		defer close(served)
-		var d mad.Datagram
+		var d engine.Datagram
 		if server.Recv(&d) != nil {
 			return
 		}
-		served <- mad.Datagram{Address: d.Address}
+		served <- engine.Datagram{Address: d.Address}
 		d.MAD[3] |= byte(mad.Response)
 		d.MAD[100] = 42
 		server.Send(&d)
 	}()
-	e := engine(t, co, mad.Options{})
+	e := connect(t, co, engine.Options{})
 	theirs, err := server.Port()
 	if err != nil {
 		t.Fatal(err)
@@ -297,7 +298,7 @@ func serve(t *testing.T, so, co ibsim.Options, to, from uint32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &mad.Call{}
+	c := &engine.Call{}
 	c.PutSA(mad.MethodGet, mad.AttrNodeRecord.ID, 0, 0, nil)
 	c.SetLID(theirs.LID)
 	c.To.QP = to
@@ -311,7 +312,7 @@ func serve(t *testing.T, so, co ibsim.Options, to, from uint32) {
 			t.Errorf("the client has queue pair %d", from)
 		}
 	}
-	if want := (mad.Address{LID: ours.LID, QP: from}); d.Address != want {
+	if want := (engine.Address{LID: ours.LID, QP: from}); d.Address != want {
 		t.Errorf("the server saw %+v, want %+v", d.Address, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // device is one open /dev/infiniband/umadN.
@@ -20,13 +21,6 @@ type device struct {
 	userRMPP bool                 // tests do without the kernel's
 	tx, rx   []byte
 }
-
-// Where a MAD has its class and, of a directed route, the number of hops.
-const (
-	offClass    = 1
-	offMethod   = 3
-	offHopCount = 7
-)
 
 // file is what a device is to us.
 type file interface {
@@ -67,13 +61,13 @@ func openDevice(p port, openFile func(path string) (file, error)) (*device, erro
 }
 
 // send writes d.
-func (v *device) send(d *mad.Datagram) error {
-	class := mad.Class(d.MAD[offClass])
+func (v *device) send(d *engine.Datagram) error {
+	class := mad.Class(d.MAD[mad.ClassOffset])
 	if err := v.checkRoute(d.MAD); err != nil {
-		return &mad.SendError{Err: err}
+		return &engine.SendError{Err: err}
 	}
 	if d.QKey != 0 && d.QKey != mad.GeneralQKey { // mad.c, ib_create_send_mad: IB_QP_SET_QKEY
-		return &mad.SendError{Err: fmt.Errorf("queue pair %#x wants Q_Key %#x, and the kernel sends management datagrams with %#x only", d.QP, d.QKey, mad.GeneralQKey)}
+		return &engine.SendError{Err: fmt.Errorf("queue pair %#x wants Q_Key %#x, and the kernel sends management datagrams with %#x only", d.QP, d.QKey, mad.GeneralQKey)}
 	}
 	agent, ok := v.agents[class]
 	if !ok {
@@ -113,18 +107,18 @@ func (v *device) accept(c mad.Class, m mad.Method) (stop func(), err error) {
 // checkRoute says why a directed route does not begin here. The kernel makes
 // the first hop itself, and refuses without a word.
 func (v *device) checkRoute(m []byte) error {
-	if mad.Class(m[offClass]) != mad.ClassSubnDirected || v.num == 0 {
+	if mad.Class(m[mad.ClassOffset]) != mad.ClassSubnDirected || v.num == 0 {
 		return nil
 	}
 	first := int(m[mad.SMPInitialPathOffset+1])
-	if m[offHopCount] == 0 || first == v.num {
+	if m[mad.HopCountOffset] == 0 || first == v.num {
 		return nil
 	}
 	return fmt.Errorf("the route leaves this node through port %d, but we are on %v: begin with 0,%d, or choose another port (-P)", first, v, v.num)
 }
 
 // recv reads into d.
-func (v *device) recv(d *mad.Datagram) error {
+func (v *device) recv(d *engine.Datagram) error {
 	n, err := v.file.Read(v.rx)
 	for errors.Is(err, syscall.ENOSPC) {
 		// A table: it stays first in the queue, and the header, which was
@@ -171,7 +165,7 @@ func (v *device) close() { v.file.Close() }
 func (v *device) gone(err error) error {
 	switch {
 	case errors.Is(err, os.ErrClosed):
-		return mad.ErrClosed
+		return engine.ErrClosed
 	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENODEV), errors.Is(err, syscall.EPIPE), errors.Is(err, fs.ErrNotExist):
 		return goneError(v.port, err)
 	}
@@ -200,7 +194,7 @@ func (v *device) writeError(err error) error {
 	default:
 		what = "the kernel refuses it"
 	}
-	return &mad.SendError{Err: fmt.Errorf("%v: %s (%w)", v, what, err)}
+	return &engine.SendError{Err: fmt.Errorf("%v: %s (%w)", v, what, err)}
 }
 
 // registerError says why there is no agent for class c.
@@ -223,7 +217,7 @@ func (v *device) registerError(c mad.Class, err error) error {
 	default:
 		what = fmt.Sprintf("the kernel gives no agent for class %v", c)
 	}
-	return &mad.SendError{Err: fmt.Errorf("%v: %s (%w)", v, what, err)}
+	return &engine.SendError{Err: fmt.Errorf("%v: %s (%w)", v, what, err)}
 }
 
 // forbidden: the device was opened, and now may not be used.

@@ -17,11 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // request is a Get of attribute 0x11 of the class; with hops, along 0,1,1...
-func request(c mad.Class, hops int) *mad.Datagram {
-	var call mad.Call
+func request(c mad.Class, hops int) *engine.Datagram {
+	var call engine.Call
 	call.PutSMP(mad.MethodGet, 0x11, 0, nil)
 	call.SetLID(7)
 	if c == mad.ClassSubnDirected {
@@ -31,10 +32,10 @@ func request(c mad.Class, hops int) *mad.Datagram {
 		}
 		call.SetRoute(route)
 	} else if c != mad.ClassSubn {
-		call.MAD[offClass] = byte(c)
+		call.MAD[mad.ClassOffset] = byte(c)
 		call.To.QP = 1
 	}
-	return &mad.Datagram{Address: call.To, MAD: call.MAD[:], Timeout: time.Second}
+	return &engine.Datagram{Address: call.To, MAD: call.MAD[:], Timeout: time.Second}
 }
 
 // Layouts as in linux/ib_user_mad.h; this is what a little-endian host writes.
@@ -45,16 +46,16 @@ func TestHeader(t *testing.T) {
 	gid := mad.MakeGID(0xfe80000000000000, 0x0002c90300000011)
 	for _, c := range []struct {
 		name string
-		d    mad.Datagram
+		d    engine.Datagram
 		want string
 	}{
-		{"directed route", mad.Datagram{Address: mad.Address{LID: mad.PermissiveLID}, Timeout: time.Second},
+		{"directed route", engine.Datagram{Address: engine.Address{LID: mad.PermissiveLID}, Timeout: time.Second},
 			"03000000 00000000 e8030000 00000000 00000000 00000000 00000000 ffff0000 00000000" +
 				"00000000000000000000000000000000 00000000 0000 000000000000"},
-		{"LID", mad.Datagram{Address: mad.Address{LID: 0x1234, QP: 1, SL: 5, PKeyIndex: 0x201}},
+		{"LID", engine.Datagram{Address: engine.Address{LID: 0x1234, QP: 1, SL: 5, PKeyIndex: 0x201}},
 			"03000000 00000000 00000000 00000000 00000000 00000001 80010000 12340500 00000000" +
 				"00000000000000000000000000000000 00000000 0102 000000000000"},
-		{"GRH", mad.Datagram{Address: mad.Address{LID: 2, QP: 1, HasGRH: true, GID: gid, HopLimit: 64, TrafficClass: 9, FlowLabel: 0x12345}, Timeout: 1},
+		{"GRH", engine.Datagram{Address: engine.Address{LID: 2, QP: 1, HasGRH: true, GID: gid, HopLimit: 64, TrafficClass: 9, FlowLabel: 0x12345}, Timeout: 1},
 			"03000000 00000000 01000000 00000000 00000000 00000001 80010000 00020000 01004009" +
 				"fe800000000000000002c90300000011 00012345 0000 000000000000"},
 	} {
@@ -166,7 +167,7 @@ func TestSendErrors(t *testing.T) {
 			if fmt.Sprint(err) != c.want {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
-			var refused *mad.SendError
+			var refused *engine.SendError
 			if final := err != nil && !errors.As(err, &refused); final != c.final {
 				t.Errorf("final %v, want %v", final, c.final)
 			}
@@ -177,7 +178,7 @@ func TestSendErrors(t *testing.T) {
 // entry is what is read: a header with status, and m.
 func entry(status uint32, m []byte) []byte {
 	b := make([]byte, headerSize, headerSize+len(m))
-	putHeader(b, 0, &mad.Datagram{Address: mad.Address{LID: 9, QP: 1, SL: 2}})
+	putHeader(b, 0, &engine.Datagram{Address: engine.Address{LID: 9, QP: 1, SL: 2}})
 	binary.NativeEndian.PutUint32(b[offStatus:], status)
 	binary.NativeEndian.PutUint32(b[offLength:], uint32(headerSize+len(m)))
 	return append(b, m...)
@@ -193,18 +194,18 @@ func numbered(n int) []byte {
 
 func TestRecv(t *testing.T) {
 	tr, files := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
-	from := mad.Address{LID: 9, QP: 1, SL: 2}
-	d := mad.Datagram{Timeout: time.Second, Cut: true, MAD: make([]byte, 1)}
+	from := engine.Address{LID: 9, QP: 1, SL: 2}
+	d := engine.Datagram{Timeout: time.Second, Cut: true, MAD: make([]byte, 1)}
 	for _, c := range []struct {
 		name  string
 		entry []byte
-		want  mad.Datagram
+		want  engine.Datagram
 	}{
-		{"answer", entry(0, numbered(256)), mad.Datagram{Address: from, MAD: numbered(256)}},
-		{"timed out", entry(110, numbered(24)), mad.Datagram{Address: from, MAD: numbered(24), Undelivered: true}},
-		{"table", entry(0, numbered(256+800)), mad.Datagram{Address: from, MAD: numbered(256 + 800)}},
-		{"long table", entry(0, numbered(1e6)), mad.Datagram{Address: from, MAD: numbered(1e6)}},
-		{"answer after it", entry(0, numbered(256)), mad.Datagram{Address: from, MAD: numbered(256)}},
+		{"answer", entry(0, numbered(256)), engine.Datagram{Address: from, MAD: numbered(256)}},
+		{"timed out", entry(110, numbered(24)), engine.Datagram{Address: from, MAD: numbered(24), Undelivered: true}},
+		{"table", entry(0, numbered(256+800)), engine.Datagram{Address: from, MAD: numbered(256 + 800)}},
+		{"long table", entry(0, numbered(1e6)), engine.Datagram{Address: from, MAD: numbered(1e6)}},
+		{"answer after it", entry(0, numbered(256)), engine.Datagram{Address: from, MAD: numbered(256)}},
 	} {
 		files["umad0"].queue <- c.entry
 		if err := tr.Recv(&d); err != nil {
@@ -233,7 +234,7 @@ func TestFull(t *testing.T) {
 		}
 	}
 	files["umad0"].refuseAgents = syscall.ENOMEM
-	var refused *mad.SendError
+	var refused *engine.SendError
 	const want = "mlx5_0/1: the kernel has no room for an agent of class SubnAdm: it gives a session 32, one for each class; use another session for further classes (ioctl: cannot allocate memory)"
 	if err := tr.Send(request(mad.ClassSubnAdm, 0)); !errors.As(err, &refused) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
@@ -253,7 +254,7 @@ func TestNoSpace(t *testing.T) {
 	binary.NativeEndian.PutUint32(long[offLength:], 4000)
 	files["umad0"].queue <- long
 	const want = "mlx5_0/1: the kernel has a datagram of 4000 bytes, which does not fit in as many (read /dev/infiniband/umad0: no space left on device); start again"
-	if err := tr.Recv(new(mad.Datagram)); err == nil || err.Error() != want {
+	if err := tr.Recv(new(engine.Datagram)); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
@@ -270,7 +271,7 @@ func TestRecvErrors(t *testing.T) {
 	} {
 		tr, files := openFake(t, fakePort("mlx5_0/1", "active", 0x11, 0), Options{})
 		files["umad0"].fail(c.err)
-		if err := tr.Recv(new(mad.Datagram)); err == nil || err.Error() != c.want {
+		if err := tr.Recv(new(engine.Datagram)); err == nil || err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 	}

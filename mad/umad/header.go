@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // headerSize is the length of what stands before each MAD (struct
@@ -32,7 +33,7 @@ const (
 )
 
 // putHeader writes the header of d, which goes out through agent.
-func putHeader(b []byte, agent uint32, d *mad.Datagram) {
+func putHeader(b []byte, agent uint32, d *engine.Datagram) {
 	clear(b[:headerSize])
 	ne, be := binary.NativeEndian, binary.BigEndian
 	ne.PutUint32(b[offAgent:], agent)
@@ -70,7 +71,7 @@ func putTransfer(b []byte) {
 
 // isTransfer: m is a request that goes by RMPP.
 func isTransfer(m []byte) bool {
-	return mad.Class(m[offClass]) == mad.ClassSubnAdm && !mad.Method(m[offMethod]).IsResponse() &&
+	return mad.Class(m[mad.ClassOffset]) == mad.ClassSubnAdm && !mad.Method(m[mad.MethodOffset]).IsResponse() &&
 		mad.RMPPFlags(m[mad.RMPPOffset+2])&mad.RMPPFlagsActive != 0
 }
 
@@ -81,7 +82,7 @@ func millis(t time.Duration) uint32 {
 
 // getAddress reads the far end out of a header: where an answer came from, or
 // where our request that comes back was to go.
-func getAddress(b []byte) (a mad.Address) {
+func getAddress(b []byte) (a engine.Address) {
 	ne, be := binary.NativeEndian, binary.BigEndian
 	a.LID = mad.LID(be.Uint16(b[offLID:]))
 	a.QP = be.Uint32(b[offQP:])

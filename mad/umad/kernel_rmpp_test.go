@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // table is the answer to GetTable with n bytes of data.
@@ -32,22 +33,22 @@ func serveTables(t *testing.T, tr *Transport) {
 	})
 }
 
-func getTable(t *testing.T, e *mad.Engine, to mad.Address, n int) ([]byte, time.Duration) {
+func getTable(t *testing.T, e *engine.Engine, to engine.Address, n int) ([]byte, time.Duration) {
 	t.Helper()
-	c := &mad.Call{To: to}
+	c := &engine.Call{To: to}
 	c.PutSA(mad.MethodGetTable, mad.AttrNodeRecord.ID, uint32(n), 0, nil)
 	return fetch(t, e, c)
 }
 
 // getMulti asks with n bytes, for the same n bytes.
-func getMulti(t *testing.T, e *mad.Engine, to mad.Address, n int) ([]byte, time.Duration) {
+func getMulti(t *testing.T, e *engine.Engine, to engine.Address, n int) ([]byte, time.Duration) {
 	t.Helper()
-	c := &mad.Call{To: to, Payload: numbered(n)}
+	c := &engine.Call{To: to, Payload: numbered(n)}
 	c.PutSA(mad.MethodGetMulti, mad.AttrMultiPathRecord.ID, uint32(n), 0, nil)
 	return fetch(t, e, c)
 }
 
-func fetch(t *testing.T, e *mad.Engine, c *mad.Call) ([]byte, time.Duration) {
+func fetch(t *testing.T, e *engine.Engine, c *engine.Call) ([]byte, time.Duration) {
 	t.Helper()
 	if err := e.Do(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -62,7 +63,7 @@ func fetch(t *testing.T, e *mad.Engine, c *mad.Call) ([]byte, time.Duration) {
 func TestKernelRMPP(t *testing.T) {
 	tr := openRoCE(t)
 	serveTables(t, tr)
-	e := newEngine(t, tr, mad.Options{Timeout: 30 * time.Second})
+	e := newEngine(t, tr, engine.Options{Timeout: 30 * time.Second})
 	for _, n := range []int{200, 201, 400, 1000, 1_000_000, 2000} {
 		got, took := getTable(t, e, toSelf(t, tr), n)
 		if !bytes.Equal(got, numbered(n)) {
@@ -76,7 +77,7 @@ func TestKernelRMPP(t *testing.T) {
 func TestKernelRMPPRequest(t *testing.T) {
 	tr := openRoCE(t)
 	serveTables(t, tr)
-	e := newEngine(t, tr, mad.Options{Timeout: 30 * time.Second})
+	e := newEngine(t, tr, engine.Options{Timeout: 30 * time.Second})
 	for _, n := range []int{8, 200, 201, 1000, 1_000_000} {
 		got, took := getMulti(t, e, toSelf(t, tr), n)
 		if !bytes.Equal(got, numbered(n)) {
@@ -100,7 +101,7 @@ func TestKernelLateRMPP(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		return table(m, n)
 	})
-	e := newEngine(t, tr, mad.Options{Timeout: time.Second, Retries: 9})
+	e := newEngine(t, tr, engine.Options{Timeout: time.Second, Retries: 9})
 	got, took := getTable(t, e, toSelf(t, tr), n)
 	if sent := e.Stats().Sent; !bytes.Equal(got, numbered(n)) || sent < 2 {
 		t.Errorf("got %d bytes, or others, after %d requests", len(got), sent)

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/umad/umadtest"
 )
 
@@ -56,22 +57,22 @@ func removeRoCE(t *testing.T) {
 
 // toSelf is the address of tr's own port. The first GID: answers over the
 // others, which stand for IPv4 addresses, are not matched by the kernel.
-func toSelf(t *testing.T, tr *Transport) mad.Address {
+func toSelf(t *testing.T, tr *Transport) engine.Address {
 	t.Helper()
 	p, err := tr.Port()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mad.Address{QP: 1, HasGRH: true, GID: mad.MakeGID(p.GIDPrefix, p.PortGUID), HopLimit: 64}
+	return engine.Address{QP: 1, HasGRH: true, GID: mad.MakeGID(p.GIDPrefix, p.PortGUID), HopLimit: 64}
 }
 
 // vendor is a class that the kernel has nothing to do with.
 const vendor mad.Class = 0x09
 
 // vendorGets are n requests, numbered in their data.
-func vendorGets(to mad.Address, n int) (calls []*mad.Call) {
+func vendorGets(to engine.Address, n int) (calls []*engine.Call) {
 	for i := range n {
-		c := &mad.Call{To: to}
+		c := &engine.Call{To: to}
 		h := mad.Header{Class: vendor, ClassVersion: 1, Method: mad.MethodGet, Attribute: 0x10}
 		h.Put(c.MAD[:])
 		binary.BigEndian.PutUint32(c.MAD[64:], uint32(i))
@@ -86,9 +87,9 @@ func double(m []byte) []byte {
 	return m
 }
 
-func newEngine(t *testing.T, tr mad.Transport, o mad.Options) *mad.Engine {
+func newEngine(t *testing.T, tr engine.Transport, o engine.Options) *engine.Engine {
 	o.Write = true // of vendor's requests it is not known what they do
-	e := mad.NewEngine(tr, o)
+	e := engine.New(tr, o)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -101,7 +102,7 @@ func TestKernelRoundTrips(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := newEngine(t, again, mad.Options{Window: window, Timeout: 5 * time.Second})
+		e := newEngine(t, again, engine.Options{Window: window, Timeout: 5 * time.Second})
 		calls := vendorGets(toSelf(t, tr), max(200, 2*window))
 		began := time.Now()
 		if err := e.Do(t.Context(), calls...); err != nil {
@@ -125,7 +126,7 @@ func TestKernelPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.NodeGUID, p.PortGUID = 0, 0 // by chance
-	want := mad.Port{Device: "rxe0", Num: 1, State: mad.PortStateActive, GIDPrefix: 0xfe80000000000000, PKeys: []uint16{0xffff}}
+	want := engine.Port{Device: "rxe0", Num: 1, State: mad.PortStateActive, GIDPrefix: 0xfe80000000000000, PKeys: []uint16{0xffff}}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -144,11 +145,11 @@ func TestKernelTimeout(t *testing.T) {
 	for i, timeout := range []time.Duration{0, time.Second, 100 * time.Millisecond} {
 		c := vendorGets(to, 1)[0]
 		binary.BigEndian.PutUint64(c.MAD[8:], 0xffffffff00000000|uint64(i))
-		if err := tr.Send(&mad.Datagram{Address: to, Timeout: timeout, MAD: c.MAD[:]}); err != nil {
+		if err := tr.Send(&engine.Datagram{Address: to, Timeout: timeout, MAD: c.MAD[:]}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var d mad.Datagram
+	var d engine.Datagram
 	for _, want := range []uint32{2, 1} {
 		if err := tr.Recv(&d); err != nil {
 			t.Fatal(err)
@@ -171,14 +172,14 @@ func TestKernelRetries(t *testing.T) {
 		}
 		return nil
 	})
-	e := newEngine(t, tr, mad.Options{Timeout: 500 * time.Millisecond, Retries: 2})
+	e := newEngine(t, tr, engine.Options{Timeout: 500 * time.Millisecond, Retries: 2})
 	calls := vendorGets(toSelf(t, tr), 12)
 	if err := e.Do(t.Context(), calls...); err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range calls {
 		switch wantTimeout := i%2 == 1 && i%3 == 0; {
-		case wantTimeout && (!errors.Is(c.Err, mad.ErrTimeout) || c.Attempts != 3 || c.Elapsed < 1500*time.Millisecond):
+		case wantTimeout && (!errors.Is(c.Err, engine.ErrTimeout) || c.Attempts != 3 || c.Elapsed < 1500*time.Millisecond):
 			t.Errorf("call %d: %d attempts in %v, %v", i, c.Attempts, c.Elapsed, c.Err)
 		case !wantTimeout && c.Err != nil:
 			t.Errorf("call %d: %v", i, c.Err)
@@ -195,7 +196,7 @@ func TestKernelUnsolicited(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	e := newEngine(t, tr, mad.Options{Timeout: 10 * time.Second})
+	e := newEngine(t, tr, engine.Options{Timeout: 10 * time.Second})
 	to := toSelf(t, tr)
 	another, err := Open(Options{Device: "rxe0"})
 	if err != nil {
@@ -212,7 +213,7 @@ func TestKernelUnsolicited(t *testing.T) {
 			case <-over:
 				return
 			default:
-				another.Send(&mad.Datagram{Address: to, MAD: report.MAD[:]})
+				another.Send(&engine.Datagram{Address: to, MAD: report.MAD[:]})
 			}
 		}
 	})
@@ -258,7 +259,7 @@ func TestKernelDescriptors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := mad.NewEngine(again, mad.Options{Write: true, Timeout: 5 * time.Second})
+		e := engine.New(again, engine.Options{Write: true, Timeout: 5 * time.Second})
 		ctx, cancel := context.WithCancel(t.Context())
 		if i%2 == 1 {
 			time.AfterFunc(time.Millisecond, cancel)

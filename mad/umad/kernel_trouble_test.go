@@ -15,34 +15,35 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/umad/umadtest"
 )
 
 // What the kernel refuses, with its own errno.
 func TestKernelRefusals(t *testing.T) {
 	tr := openRoCE(t)
-	send := func(d *mad.Datagram) string {
+	send := func(d *engine.Datagram) string {
 		err := tr.Send(d)
-		var refused *mad.SendError
+		var refused *engine.SendError
 		if err != nil && !errors.As(err, &refused) {
 			t.Errorf("%v is final", err)
 		}
 		return fmt.Sprint(err)
 	}
-	get := func(c mad.Class, to mad.Address) *mad.Datagram {
+	get := func(c mad.Class, to engine.Address) *engine.Datagram {
 		m := vendorGets(to, 1)[0].MAD
-		m[offClass] = byte(c)
-		return &mad.Datagram{Address: to, MAD: m[:], Timeout: time.Millisecond}
+		m[mad.ClassOffset] = byte(c)
+		return &engine.Datagram{Address: to, MAD: m[:], Timeout: time.Millisecond}
 	}
 	to := toSelf(t, tr)
 	for _, c := range []struct {
 		name string
-		d    *mad.Datagram
+		d    *engine.Datagram
 		want string
 	}{
 		{"SMP", request(mad.ClassSubn, 0), "rxe0/1: the port has no subnet management interface, as virtual functions and RoCE ports have none: choose another (-C, -P) (ioctl: protocol not supported)"},
 		{"class", get(0x55, to), "rxe0/1: the kernel sends nothing of class unknown(0x55): its classes are 0x01 to 0x4f and 0x81 (ioctl: invalid argument)"},
-		{"RoCE without GID", get(mad.ClassPerf, mad.Address{LID: 1, QP: 1}), "rxe0/1: the kernel finds the address or the MAD invalid (write /dev/infiniband/umad0: invalid argument)"},
+		{"RoCE without GID", get(mad.ClassPerf, engine.Address{LID: 1, QP: 1}), "rxe0/1: the kernel finds the address or the MAD invalid (write /dev/infiniband/umad0: invalid argument)"},
 		{"fine", get(mad.ClassPerf, to), "<nil>"},
 	} {
 		if got := send(c.d); got != c.want {
@@ -91,7 +92,7 @@ func TestKernelTaken(t *testing.T) {
 func TestKernelRemoval(t *testing.T) {
 	tr := openRoCE(t)
 	serve(t, tr, vendor, func([]byte) []byte { return nil })
-	e := newEngine(t, tr, mad.Options{Timeout: time.Minute})
+	e := newEngine(t, tr, engine.Options{Timeout: time.Minute})
 	calls := vendorGets(toSelf(t, tr), 2)
 	done := make(chan error)
 	go func() { done <- e.Do(t.Context(), calls...) }()
@@ -126,11 +127,11 @@ func TestKernelRemoval(t *testing.T) {
 func TestKernelClose(t *testing.T) {
 	tr := openRoCE(t)
 	done := make(chan error)
-	go func() { done <- tr.Recv(new(mad.Datagram)) }()
+	go func() { done <- tr.Recv(new(engine.Datagram)) }()
 	time.Sleep(50 * time.Millisecond) // it waits in the kernel's poll
 	tr.Close()
-	if err := <-done; err != mad.ErrClosed {
-		t.Errorf("got %v, want %v", err, mad.ErrClosed)
+	if err := <-done; err != engine.ErrClosed {
+		t.Errorf("got %v, want %v", err, engine.ErrClosed)
 	}
 }
 

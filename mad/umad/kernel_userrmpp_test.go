@@ -11,30 +11,31 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // lossy loses datagrams, each direction its share.
 type lossy struct {
-	mad.Transport
+	engine.Transport
 	share    float64
 	out, in  *rand.Rand
 	userRMPP bool
 }
 
-func (l *lossy) Traits() mad.Traits {
+func (l *lossy) Traits() engine.Traits {
 	traits := l.Transport.Traits()
 	traits.RMPP = traits.RMPP && !l.userRMPP
 	return traits
 }
 
-func (l *lossy) Send(d *mad.Datagram) error {
+func (l *lossy) Send(d *engine.Datagram) error {
 	if l.out.Float64() < l.share {
 		return nil
 	}
 	return l.Transport.Send(d)
 }
 
-func (l *lossy) Recv(d *mad.Datagram) error {
+func (l *lossy) Recv(d *engine.Datagram) error {
 	for {
 		if err := l.Transport.Recv(d); err != nil || d.Undelivered || l.in.Float64() >= l.share {
 			return err
@@ -44,12 +45,12 @@ func (l *lossy) Recv(d *mad.Datagram) error {
 
 // userRMPP is an engine that does RMPP itself, against the kernel's at the other
 // end of tr, and loses a share of the segments each way.
-func userRMPP(t *testing.T, tr *Transport, loss float64) *mad.Engine {
+func userRMPP(t *testing.T, tr *Transport, loss float64) *engine.Engine {
 	tr.gsi.userRMPP = true
 	return newEngine(t, &lossy{
 		Transport: tr, share: loss, userRMPP: true,
 		out: rand.New(rand.NewPCG(1, 1)), in: rand.New(rand.NewPCG(1, 2)),
-	}, mad.Options{Timeout: 3 * time.Second, Retries: 5})
+	}, engine.Options{Timeout: 3 * time.Second, Retries: 5})
 }
 
 // The engine's own RMPP takes a megabyte from the kernel's, lossless or not. A
@@ -85,7 +86,7 @@ func TestKernelUserRMPPRequest(t *testing.T) {
 			})
 			e := userRMPP(t, tr, loss)
 			for _, n := range []int{1, 200, 201, 1_000_000} {
-				c := &mad.Call{To: toSelf(t, tr), Payload: numbered(n)}
+				c := &engine.Call{To: toSelf(t, tr), Payload: numbered(n)}
 				c.PutSA(mad.MethodGetMulti, mad.AttrMultiPathRecord.ID, 0, 0, nil)
 				table, took := fetch(t, e, c)
 				got := <-joined
@@ -125,10 +126,10 @@ func TestKernelUserRMPPAbort(t *testing.T) {
 	tr := openRoCE(t)
 	serveTables(t, tr)
 	e := userRMPP(t, tr, 0)
-	c := &mad.Call{To: toSelf(t, tr)}
+	c := &engine.Call{To: toSelf(t, tr)}
 	c.PutSA(mad.MethodGetTable, mad.AttrNodeRecord.ID, 10_000_000, 0, nil)
 	ended := make(chan bool)
-	c.Notify = mad.CompleterFunc(func(*mad.Call) { close(ended) })
+	c.Notify = engine.CompleterFunc(func(*engine.Call) { close(ended) })
 	e.Start(c)
 	for e.Stats().Sent < 20 { // ACKs, each of a window
 		time.Sleep(time.Millisecond)

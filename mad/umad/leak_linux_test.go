@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // socketFile is a device whose kernel is the other end of a socket: a real
@@ -89,7 +90,7 @@ func TestLeaks(t *testing.T) {
 			}
 			return
 		}
-		e := mad.NewEngine(tr, mad.Options{Timeout: 5 * time.Millisecond})
+		e := engine.New(tr, engine.Options{Timeout: 5 * time.Millisecond})
 		defer e.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -104,7 +105,7 @@ func TestLeaks(t *testing.T) {
 		list := calls(50, mad.ClassSubn, mad.ClassPerf)
 		e.Do(ctx, list...)
 		for _, c := range list {
-			if c.Err != nil && how == 0 && !errors.Is(c.Err, mad.ErrTimeout) {
+			if c.Err != nil && how == 0 && !errors.Is(c.Err, engine.ErrTimeout) {
 				t.Error(c.Err)
 			}
 		}

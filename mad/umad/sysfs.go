@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/afero"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // sysfs is /sys.
@@ -124,14 +125,14 @@ func (s sysfs) describe(p *port) error {
 	return cmp.Or(err1, err2, err3, err4)
 }
 
-// facts reads what a mad.Port tells of p.
-func (s sysfs) facts(p port) (f mad.Port, err error) {
+// facts reads what an engine.Port tells of p.
+func (s sysfs) facts(p port) (f engine.Port, err error) {
 	uint := func(name string) uint64 {
 		v, e := s.uint(path.Join(p.folder(), name))
 		err = cmp.Or(err, e)
 		return v
 	}
-	f = mad.Port{
+	f = engine.Port{
 		Device: p.device,
 		Num:    uint8(p.num),
 		LID:    mad.LID(uint("lid")),

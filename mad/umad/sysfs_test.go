@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/afero"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // fakeSys makes a tree out of lines "PATH: CONTENT", PATH below /sys/class.
@@ -151,7 +152,7 @@ func TestFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := mad.Port{
+	want := engine.Port{
 		Device: "mlx5_0", Num: 2,
 		NodeGUID: 0x0002c90300000010, PortGUID: 0x0002c90300000012,
 		LID: 31, LMC: 2, SMLID: 1, SMSL: 3,

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // The kernel is told how often it is to send segments again: those of requests.
 func TestTransfer(t *testing.T) {
-	segmented := func(d *mad.Datagram, n int) *mad.Datagram {
+	segmented := func(d *engine.Datagram, n int) *engine.Datagram {
 		h := mad.RMPPHeader{RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RMPPFlags: mad.RMPPFlagsActive}
 		h.Encode(d.MAD[mad.RMPPOffset:])
 		d.MAD = append(d.MAD, make([]byte, n)...)
@@ -19,7 +20,7 @@ func TestTransfer(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name              string
-		d                 *mad.Datagram
+		d                 *engine.Datagram
 		timeout           time.Duration
 		userRMPP          bool
 		length            int

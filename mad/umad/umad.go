@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/afero"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // Options say which port to use. A device that is named may be a RoCE one;
@@ -38,7 +39,7 @@ type Options struct {
 	FS afero.Fs
 }
 
-// Transport is a mad.Transport over a port of the host.
+// Transport is an engine.Transport over a port of the host.
 //
 // A planarized adapter (XDR) shows one port as two: of one device for general
 // services (mlx5_0), of another for subnet management (smi1). Then both are
@@ -55,8 +56,8 @@ type Transport struct {
 }
 
 var (
-	_ mad.Accepter = (*Transport)(nil)
-	_ mad.Prompt   = (*Transport)(nil)
+	_ engine.Accepter = (*Transport)(nil)
+	_ engine.Prompt   = (*Transport)(nil)
 )
 
 // Open opens the port that o says.
@@ -97,16 +98,16 @@ func open(sys sysfs, gsi, smi port, openFile func(path string) (file, error)) (*
 // Traits: the kernel cuts and joins the tables of SubnAdm. It sets no limit to
 // what is outstanding; recent ones queue what exceeds 128 SMPs or 16 requests
 // to SubnAdm.
-func (t *Transport) Traits() mad.Traits { return mad.Traits{Name: "umad", RMPP: true} }
+func (t *Transport) Traits() engine.Traits { return engine.Traits{Name: "umad", RMPP: true} }
 
 // Send hands d to the kernel. What the kernel refuses is a *mad.SendError;
 // other errors mean that the device is gone.
-func (t *Transport) Send(d *mad.Datagram) error {
-	return t.half(mad.Class(d.MAD[offClass])).send(d)
+func (t *Transport) Send(d *engine.Datagram) error {
+	return t.half(mad.Class(d.MAD[mad.ClassOffset])).send(d)
 }
 
 // TrySend is Send: what the kernel cannot send at once it keeps.
-func (t *Transport) TrySend(d *mad.Datagram) (bool, error) {
+func (t *Transport) TrySend(d *engine.Datagram) (bool, error) {
 	err := t.Send(d)
 	return err == nil, err
 }
@@ -136,7 +137,7 @@ func (t *Transport) half(c mad.Class) *device {
 }
 
 // Recv waits for the next datagram.
-func (t *Transport) Recv(d *mad.Datagram) error {
+func (t *Transport) Recv(d *engine.Datagram) error {
 	if t.arrived == nil {
 		return t.gsi.recv(d)
 	}
@@ -149,20 +150,20 @@ func (t *Transport) Recv(d *mad.Datagram) error {
 		a.taken <- struct{}{}
 		return nil
 	case <-t.closing:
-		return mad.ErrClosed
+		return engine.ErrClosed
 	}
 }
 
 // arrival is a datagram on its way from a pump to Recv.
 type arrival struct {
-	d     *mad.Datagram
+	d     *engine.Datagram
 	err   error
 	taken chan struct{}
 }
 
 // pump hands what d receives to Recv, one at a time.
 func (t *Transport) pump(d *device) {
-	a := arrival{d: new(mad.Datagram), taken: make(chan struct{}, 1)}
+	a := arrival{d: new(engine.Datagram), taken: make(chan struct{}, 1)}
 	for a.err == nil {
 		a.err = d.recv(a.d)
 		select {
@@ -178,10 +179,10 @@ func (t *Transport) pump(d *device) {
 
 // Port reads the facts of the port afresh. Of a planarized one, the number is
 // that of the half for subnet management: directed routes begin with it.
-func (t *Transport) Port() (mad.Port, error) {
+func (t *Transport) Port() (engine.Port, error) {
 	p, err := t.sys.facts(t.gsi.port)
 	if err != nil {
-		return mad.Port{}, cmp.Or(t.gsi.gone(err), err)
+		return engine.Port{}, cmp.Or(t.gsi.gone(err), err)
 	}
 	p.Num = uint8(t.smi.num)
 	return p, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // echo answers a request with its data and the name.
@@ -29,21 +30,21 @@ func echo(name string) func([]byte) [][]byte {
 
 // planarized is an engine on both halves of a port, each of which answers with
 // its name.
-func planarized(t *testing.T) (*mad.Engine, map[string]*fakeFile) {
+func planarized(t *testing.T) (*engine.Engine, map[string]*fakeFile) {
 	tr, files := openFake(t, fakePort("mlx5_0/1", "active gsi", 0x11, 0)+fakePort("smi1/2", "active", 0x11, 1), Options{})
 	for name, f := range files {
 		f.answer = echo(name)
 	}
-	e := mad.NewEngine(tr, mad.Options{Write: true}) // not all requests of the tests make sense
+	e := engine.New(tr, engine.Options{Write: true}) // not all requests of the tests make sense
 	t.Cleanup(func() { e.Close() })
 	return e, files
 }
 
-func calls(n int, classes ...mad.Class) (list []*mad.Call) {
+func calls(n int, classes ...mad.Class) (list []*engine.Call) {
 	for range n {
 		for _, c := range classes {
 			d := request(c, 0)
-			call := &mad.Call{To: d.Address}
+			call := &engine.Call{To: d.Address}
 			copy(call.MAD[:], d.MAD)
 			list = append(list, call)
 		}
@@ -60,7 +61,7 @@ func TestPlanarized(t *testing.T) {
 	got := map[string]int{}
 	for _, c := range list {
 		name, _, _ := strings.Cut(string(c.MAD[64:72]), "\x00")
-		got[fmt.Sprintf("%v by %s, error %v", mad.Class(c.MAD[offClass]), name, c.Err)]++
+		got[fmt.Sprintf("%v by %s, error %v", mad.Class(c.MAD[mad.ClassOffset]), name, c.Err)]++
 	}
 	want := map[string]int{
 		"Subn by umad1, error <nil>":         50,
@@ -127,7 +128,7 @@ func TestClose(t *testing.T) {
 			f.queue <- entry(0, numbered(256))
 			f.queue <- entry(0, numbered(256))
 		}
-		var d mad.Datagram
+		var d engine.Datagram
 		for range 2 * len(files) {
 			if err := tr.Recv(&d); err != nil {
 				t.Fatal(err)
@@ -136,8 +137,8 @@ func TestClose(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- tr.Recv(&d) }()
 		tr.Close()
-		if err := <-done; err != mad.ErrClosed {
-			t.Errorf("got %v, want %v", err, mad.ErrClosed)
+		if err := <-done; err != engine.ErrClosed {
+			t.Errorf("got %v, want %v", err, engine.ErrClosed)
 		}
 		tr.Close() // again
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 )
 
@@ -57,7 +58,7 @@ func (c *cable) unplug() {
 // out carries what the kernel sends. The kernel has made the first hop of a
 // directed route already; ibsim makes it itself.
 func (c *cable) out() {
-	var d mad.Datagram
+	var d engine.Datagram
 	for c.hca.Recv(&d) == nil {
 		if m := d.MAD; mad.Class(m[1]) == mad.ClassSubnDirected && m[6] == 1 && m[4]&0x80 == 0 {
 			m[6] = 0
@@ -69,7 +70,7 @@ func (c *cable) out() {
 // in carries what comes for us. In transaction IDs, ibsim puts a number of its
 // own into the upper 16 bits; of an answer, the kernel wants back its own: 0.
 func (c *cable) in() {
-	var d mad.Datagram
+	var d engine.Datagram
 	for c.far.Recv(&d) == nil {
 		if d.Undelivered {
 			continue
@@ -86,7 +87,7 @@ func (c *cable) in() {
 }
 
 // follow has the kernel's port be as ibsim's, which the subnet manager sets.
-func (c *cable) follow(last mad.Port) {
+func (c *cable) follow(last engine.Port) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/mad/internal/nowait"
 )
 
@@ -29,7 +30,7 @@ const (
 )
 
 // NewHCA puts an adapter with port p into the machine.
-func NewHCA(p mad.Port) (*HCA, error) {
+func NewHCA(p engine.Port) (*HCA, error) {
 	f, err := os.OpenFile("/dev/vib", os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func NewHCA(p mad.Port) (*HCA, error) {
 }
 
 // Set changes the port; its GUIDs stay.
-func (h *HCA) Set(p mad.Port) error {
+func (h *HCA) Set(p engine.Port) error {
 	var b [portRecordSize]byte
 	ne := binary.NativeEndian
 	ne.PutUint32(b[0:], kindPort)
@@ -65,20 +66,20 @@ func (h *HCA) Set(p mad.Port) error {
 }
 
 // Recv waits for what the kernel sends, to d.LID and d.QP.
-func (h *HCA) Recv(d *mad.Datagram) error {
+func (h *HCA) Recv(d *engine.Datagram) error {
 	var b [madRecordSize]byte
 	if _, err := h.c.Read(b[:]); err != nil {
 		return err
 	}
 	ne := binary.NativeEndian
-	*d = mad.Datagram{MAD: append(d.MAD[:0], b[madHeaderSize:]...), Address: mad.Address{
+	*d = engine.Datagram{MAD: append(d.MAD[:0], b[madHeaderSize:]...), Address: engine.Address{
 		QP: ne.Uint32(b[4:]), LID: mad.LID(ne.Uint16(b[8:])), SL: b[12], PKeyIndex: ne.Uint16(b[14:]),
 	}}
 	return nil
 }
 
 // Send has the kernel receive d from d.LID and d.QP.
-func (h *HCA) Send(d *mad.Datagram) error {
+func (h *HCA) Send(d *engine.Datagram) error {
 	var b [madRecordSize]byte
 	ne := binary.NativeEndian
 	ne.PutUint32(b[0:], kindMAD)

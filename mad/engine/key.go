@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"fabsh/mad"
+)
+
+// Keys are what requests show to be allowed what they ask. The engine puts them
+// in datagrams on their way to the transport, and takes them out of answers: no
+// Call has them, and nothing that is made of one. A request that has a key of
+// its own keeps it. 0 is no key.
+type Keys struct {
+	// M is the M_Key of all ports that Ports does not have.
+	M uint64
+	// Ports are M_Keys, by GUIDs of ports or of nodes.
+	Ports map[mad.GUID]uint64
+	// SM is the subnet managers' own, which SMInfo has.
+	SM uint64
+	// SA is the SM_Key of requests to subnet administration.
+	SA uint64
+	// CC, B and Vendor are those of congestion control, of baseboard
+	// management and of vendor class 0x0a.
+	CC, B, Vendor uint64
+}
+
+// Guard is whose M_Key an SMP needs: the port it comes to, and that port's
+// node. GUIDs that are not known are 0.
+type Guard struct{ Port, Node mad.GUID }
+
+// Of is the M_Key that an SMP to g's port is to have.
+func (k *Keys) Of(g Guard) uint64 {
+	if k == nil {
+		return 0
+	}
+	for _, guid := range []mad.GUID{g.Port, g.Node} {
+		if key, ok := k.Ports[guid]; ok {
+			return key
+		}
+	}
+	return k.M
+}
+
+// Format keeps the keys out of whatever is printed.
+func (k Keys) Format(s fmt.State, _ rune) { io.WriteString(s, "keys, not shown") }
+
+// ofClass is the key of class c's MADs.
+func (k *Keys) ofClass(c mad.Class, g Guard) uint64 {
+	switch c.Family() {
+	case mad.ClassSubn:
+		return k.Of(g)
+	case mad.ClassSubnAdm:
+		return k.SA
+	case mad.ClassCongestion:
+		return k.CC
+	case mad.ClassBM:
+		return k.B
+	case mad.ClassVendor0A:
+		return k.Vendor
+	}
+	return 0
+}
+
+// put puts the key in request m, unless it has one.
+func (k *Keys) put(m []byte, g Guard) {
+	if k == nil {
+		return
+	}
+	h := mad.ParseHeader(m)
+	if at := mad.KeyOffset(h); at > 0 {
+		putIfNone(m[at:], k.ofClass(h.Class, g))
+	}
+	// A subnet manager heeds its equals only (opensm osm_sminfo_rcv.c, sm_key).
+	if h.Class.Family() == mad.ClassSubn && h.Attribute == mad.AttrSMInfo.ID && h.Method == mad.MethodSet {
+		putIfNone(m[mad.SMPDataOffset+mad.AttrSMInfo.Field("sm_key").Offset/8:], k.SM)
+	}
+}
+
+func putIfNone(b []byte, key uint64) {
+	if binary.BigEndian.Uint64(b) == 0 {
+		binary.BigEndian.PutUint64(b, key)
+	}
+}
+
+// take takes the key out of response m, where agents send it back as it came.
+func (k *Keys) take(m []byte, g Guard) {
+	if k == nil {
+		return
+	}
+	h := mad.ParseHeader(m)
+	if at := mad.KeyOffset(h); at > 0 && binary.BigEndian.Uint64(m[at:]) == k.ofClass(h.Class, g) {
+		clear(m[at:][:8])
+	}
+}

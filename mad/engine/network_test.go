@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"fabsh/mad"
+)
+
+const us = time.Microsecond
+
+// network is a path that all who use it share, with agents behind it, in
+// virtual time. The path takes one MAD after the other and has a short queue, as
+// the switch next to us has, or the management lane of a link.
+type network struct {
+	service time.Duration                   // of the path, for each MAD
+	queue   int                             // MADs that the path can hold
+	delay   time.Duration                   // besides, there and back
+	jitter  time.Duration                   // added at random
+	loss    float64                         // each way
+	agent   func(lid mad.LID) time.Duration // how long it takes for a MAD; negative: dead
+
+	mu   sync.Mutex
+	r    *rand.Rand
+	from time.Time
+	free time.Duration             // when the path has taken all it holds
+	busy map[mad.LID]time.Duration // when an agent has answered all it holds
+	took time.Duration             // how long the path was not idle
+}
+
+// agentQueue is how many MADs an agent can hold.
+const agentQueue = 8
+
+// start begins the network's time.
+func (n *network) start() {
+	n.r = rand.New(rand.NewPCG(1, 0))
+	n.from = time.Now()
+	n.busy = map[mad.LID]time.Duration{}
+	n.free, n.took = 0, 0
+	if n.agent == nil {
+		n.agent = func(mad.LID) time.Duration { return 20 * us }
+	}
+}
+
+// account is what became of the requests of one who uses a network; its lock
+// guards it.
+type account struct{ sent, dropped, answered int }
+
+// send takes a request to the agent of lid, and calls back with the answer.
+func (n *network) send(a *account, lid mad.LID, back func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Since(n.from)
+	a.sent++
+	if n.free-now > time.Duration(n.queue)*n.service {
+		a.dropped++
+		return
+	}
+	n.free = max(n.free, now) + n.service
+	n.took += n.service
+	if n.r.Float64() >= n.loss {
+		time.AfterFunc(n.free-now+n.delay/2, func() { n.arrive(a, lid, back) })
+	}
+}
+
+func (n *network) arrive(a *account, lid mad.LID, back func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Since(n.from)
+	work := n.agent(lid)
+	switch {
+	case work < 0:
+		return
+	case n.busy[lid]-now > agentQueue*work:
+		a.dropped++
+		return
+	}
+	n.busy[lid] = max(n.busy[lid], now) + work
+	if n.r.Float64() < n.loss {
+		return
+	}
+	delay := n.busy[lid] - now + n.delay/2
+	if n.jitter > 0 {
+		delay += time.Duration(n.r.Int64N(int64(n.jitter)))
+	}
+	time.AfterFunc(delay, func() {
+		n.mu.Lock()
+		a.answered++
+		n.mu.Unlock()
+		back()
+	})
+}
+
+// read is a consistent copy of a.
+func (n *network) read(a *account) account {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return *a
+}
+
+// asker is an engine on a network, and who keeps it busy.
+type asker struct {
+	account
+	e *Engine
+
+	mu    sync.Mutex
+	next  int
+	until time.Time
+	open  sync.WaitGroup
+}
+
+func newAsker(n *network) *asker {
+	a := &asker{}
+	a.e = New(newFake(func(f *fakeTransport, d Datagram) {
+		n.send(&a.account, d.LID, func() { f.deliver(respond(d)) })
+	}), Options{})
+	return a
+}
+
+// fix has the engine forget about round trips.
+func (a *asker) fix(window int) {
+	a.e.windows[kindSMP].limit = newLimit(window, window, window)
+	a.e.windows[kindSMP].perNode = newLimit(windowDestination, windowDestination, windowDestination)
+}
+
+// ask asks 200 nodes one question after the other, until then.
+func (a *asker) ask(until time.Time) {
+	a.until = until
+	for range 100 {
+		c := new(Call)
+		c.Notify = CompleterFunc(a.again)
+		a.open.Add(1)
+		a.again(c)
+	}
+}
+
+func (a *asker) again(c *Call) {
+	if !time.Now().Before(a.until) {
+		a.open.Done()
+		return
+	}
+	a.mu.Lock()
+	a.next++
+	lid := mad.LID(a.next%200 + 1)
+	a.mu.Unlock()
+	c.PutSMP(mad.MethodGet, 0x11, 0, nil)
+	c.SetLID(lid)
+	a.e.Start(c)
+}
+
+// manage is a subnet manager that sweeps as OpenSM does: 4 SMPs are out, each
+// of which is sent again after 200 ms.
+func (n *network) manage(a *account, until time.Time) *sync.WaitGroup {
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for lid := i; time.Now().Before(until); lid++ {
+				answer := make(chan bool, 9)
+				for done := false; !done; {
+					n.send(a, mad.LID(lid%150+1), func() { answer <- true })
+					select {
+					case <-answer:
+						done = true
+					case <-time.After(200 * ms):
+						done = !time.Now().Before(until)
+					}
+				}
+			}
+		})
+	}
+	return &wg
+}

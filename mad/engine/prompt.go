@@ -1,0 +1,56 @@
+package engine
+
+// Prompt is a Transport by which the reader can send too. A change of
+// goroutines costs more than a datagram, and where processors are few, the
+// writer takes that of the peer. So what answers made room for is sent by
+// whoever has read them: once nothing more has come, or after a few.
+type Prompt interface {
+	Transport
+	// TrySend is Send without waiting: sent is false if it would have to wait.
+	TrySend(d *Datagram) (sent bool, err error)
+	// BeforeWait has Recv call f each time before it waits, and look again if f
+	// returns true. ok is false where that cannot be.
+	BeforeWait(f func() (again bool)) (ok bool)
+}
+
+// promptBatch is after how many datagrams the reader sends, though more have
+// come: the peer has something to do meanwhile.
+const promptBatch = 32
+
+// sendPromptly sends all there is to send, unless the writer is about it. The
+// reader calls it. any: it has sent something.
+func (e *Engine) sendPromptly() (any bool) {
+	e.mu.Lock()
+	e.reading = false
+	if !e.idle {
+		e.mu.Unlock()
+		return false
+	}
+	e.idle = false // the writer's part is ours
+	for {
+		j, ok := e.pick()
+		if !ok && e.err == nil {
+			e.idle = true
+			e.mu.Unlock()
+			return any
+		}
+		e.mu.Unlock()
+		if !ok { // the writer has to end
+			break
+		}
+		sent, err := e.prompt.TrySend(&e.out)
+		if err == nil && !sent {
+			e.mu.Lock()
+			e.unsent, e.held = j, true
+			e.mu.Unlock()
+			break
+		}
+		if !e.sent(j, err) {
+			break
+		}
+		any = true
+		e.mu.Lock()
+	}
+	e.wake <- struct{}{}
+	return any
+}

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fabsh/mad"
+)
+
+// promptFake is a fakeTransport by which the reader can send.
+type promptFake struct {
+	*fakeTransport
+	beforeWait func() (again bool)
+	try        func(d *Datagram) (bool, error)
+	sends      atomic.Int64 // by the writer
+	tries      atomic.Int64 // by the reader, taken
+}
+
+func (f *promptFake) BeforeWait(wait func() (again bool)) bool {
+	f.beforeWait = wait
+	return true
+}
+
+func (f *promptFake) TrySend(d *Datagram) (bool, error) {
+	if f.try != nil {
+		if ok, err := f.try(d); !ok || err != nil {
+			return false, err
+		}
+	}
+	f.tries.Add(1)
+	return true, f.fakeTransport.Send(d)
+}
+
+func (f *promptFake) Send(d *Datagram) error {
+	f.sends.Add(1)
+	return f.fakeTransport.Send(d)
+}
+
+func (f *promptFake) Recv(d *Datagram) error {
+	for len(f.recv) == 0 && f.beforeWait() {
+	}
+	return f.fakeTransport.Recv(d)
+}
+
+// TestPrompt: the reader sends what answers make room for, the writer the rest:
+// all, once each, in either's turn.
+func TestPrompt(t *testing.T) {
+	refused := errors.New("refused")
+	for _, test := range []struct {
+		name     string
+		try      func(n int) (bool, error)
+		promptly bool // what answers make room for goes out by the reader
+		failed   int
+	}{
+		{"all is taken", func(int) (bool, error) { return true, nil }, true, 0},
+		{"nothing is taken", func(int) (bool, error) { return false, nil }, false, 0},
+		{"some is refused", func(n int) (bool, error) {
+			if n%10 == 0 {
+				return false, &SendError{refused}
+			}
+			return true, nil
+		}, true, 100},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, sent := 0, map[mad.LID]int{}
+				f := &promptFake{fakeTransport: newFake(func(f *fakeTransport, d Datagram) {
+					sent[d.LID]++
+					time.AfterFunc(ms, func() { f.deliver(respond(d)) })
+				})}
+				f.try = func(*Datagram) (bool, error) { n++; return test.try(n) }
+				e := New(f, Options{})
+				defer mustClose(t, e)
+				calls := make([]*Call, 2000)
+				for i := range calls {
+					calls[i] = getNodeInfo(mad.LID(i + 1))
+				}
+				for _, c := range calls[:1000] {
+					e.Do(t.Context(), c)
+				}
+				e.Do(t.Context(), calls[1000:]...)
+				failed := 0
+				for i, c := range calls {
+					switch {
+					case errors.Is(c.Err, refused):
+						failed++
+					case c.Err != nil || sent[mad.LID(i+1)] != 1:
+						t.Fatalf("call %d: sent %d times: %v", i, sent[mad.LID(i+1)], c.Err)
+					}
+				}
+				// Of 1000 calls one after the other each is the writer's, or
+				// the reader's where it was not done yet; of 1000 at once the
+				// first few are.
+				writer, reader := int(f.sends.Load()), int(f.tries.Load())
+				if (failed-test.failed)*(failed-test.failed) > 1 || writer+reader+failed != 2000 || (reader >= 1000-windowStart-failed) != test.promptly {
+					t.Errorf("%d sent by the writer, %d by the reader, %d refused", writer, reader, failed)
+				}
+				checkEmpty(t, e)
+			})
+		})
+	}
+}
+
+// TestPromptBroken: what breaks in the reader's hands ends the engine.
+func TestPromptBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		f := &promptFake{fakeTransport: newFake(func(f *fakeTransport, d Datagram) { f.deliver(respond(d)) })}
+		f.try = func(*Datagram) (bool, error) { return false, broken }
+		e := New(f, Options{})
+		var calls []*Call
+		for i := range mad.LID(100) {
+			calls = append(calls, getNodeInfo(i+1))
+		}
+		e.Do(t.Context(), calls...)
+		if c := calls[99]; !errors.Is(c.Err, broken) {
+			t.Errorf("the last call: %v, want %v", c.Err, broken)
+		}
+		mustClose(t, e)
+	})
+}

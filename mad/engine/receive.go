@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"fabsh/mad"
+)
+
+// receiveLoop is the reader goroutine: it reads, matches and completes.
+func (e *Engine) receiveLoop() {
+	d := Datagram{MAD: make([]byte, mad.Size)}
+	for n := 1; ; n++ {
+		d = Datagram{MAD: d.MAD[:cap(d.MAD)]}
+		if err := e.t.Recv(&d); err != nil {
+			e.fail(err)
+			return
+		}
+		var ended callList
+		e.mu.Lock()
+		e.reading = e.prompt != nil
+		e.receive(&d, e.now(), &ended)
+		e.unlock()
+		ended.complete()
+		if e.prompt != nil && n%promptBatch == 0 {
+			e.sendPromptly()
+		}
+	}
+}
+
+// receive decides what d is.
+func (e *Engine) receive(d *Datagram, now time.Duration, ended *callList) {
+	if len(d.MAD) < mad.HeaderSize {
+		e.stats.Foreign++
+		return
+	}
+	tid := uint32(binary.BigEndian.Uint64(d.MAD[mad.TIDOffset:]))
+	c := e.lookup(tid)
+	h := mad.ParseHeader(d.MAD)
+	switch {
+	case d.Undelivered: // before the response bit: the answer itself may have been lost
+		e.undelivered(c, d, tid, now, ended)
+	case !h.IsAnswer():
+		e.unsolicited(d, now)
+	case c == nil:
+		e.stray(d, tid)
+	case !answers(d, c):
+		e.stats.Foreign++
+	default:
+		e.answer(c, d, tid, now, ended)
+	}
+}
+
+// answers: d may be an answer to c. That the transaction ID fits is not
+// enough, for others choose theirs as they please. A redirection may be called
+// what it is, a ClassPortInfo; an answer with records of another attribute has
+// that one's name (IBA 15.2.5.20).
+func answers(d *Datagram, c *Call) bool {
+	h, asked := mad.ParseHeader(d.MAD), c.Header()
+	switch {
+	case h.Class != asked.Class:
+		return false
+	case h.Attribute == asked.Attribute, h.Status&mad.StatusRedirect != 0 && h.Attribute == mad.AttrPerfClassPortInfo.ID:
+		return true
+	}
+	a := mad.LookupVersion(h.Class, h.ClassVersion, asked.Attribute)
+	return a != nil && a.Answer != nil && a.Answer.ID == h.Attribute
+}
+
+// answer takes in a response to c.
+func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, ended *callList) {
+	if d.Took > 0 {
+		c.s.started = now - d.Took
+	}
+	if c.s.tx != nil {
+		if isSegment(d.MAD) && d.MAD[mad.RMPPTypeOffset] != rmppData {
+			if tid == c.s.tid {
+				e.transferred(c, d.MAD, d.Address, now, ended)
+			}
+			return
+		}
+		e.sendNoMore(c) // who answers has got all, or does not want it
+	}
+	if c.s.rx == nil {
+		switch {
+		case tid == c.s.tid && c.s.phase == phaseSent:
+			e.sample(c, c.s.silentSince, now)
+		case tid&attemptMask == 0 && c.Attempts <= 1<<attemptBits:
+			e.sample(c, c.s.firstSent, now)
+		}
+	}
+	if mad.ParseHeader(d.MAD).Status&mad.StatusBusy != 0 && c.s.rx == nil {
+		e.stats.Busy++
+		if !e.traits.Recorded && now < c.s.busyEnd {
+			until := now + backOff(c.s.busy, c.s.timeout)
+			c.s.busy++
+			c.s.giveUp += until - c.s.silentSince // that was no silence
+			c.s.silentSince = until
+			e.pause(c, until)
+			return
+		}
+	}
+	if isSegment(d.MAD) && !e.traits.RMPP {
+		e.segment(c, d, tid, now, ended)
+		return
+	}
+	e.finish(c, d, now, ended)
+}
+
+// finish ends c with the response in d.
+func (e *Engine) finish(c *Call, d *Datagram, now time.Duration, ended *callList) {
+	e.stats.Answered++
+	if r := redirection(c, d.MAD); r != nil {
+		e.end(c, now, r, ended)
+		return
+	}
+	clear(c.MAD[copy(c.MAD[:], d.MAD):])
+	e.opt.Keys.take(c.MAD[:], c.Guard)
+	status := mad.ParseHeader(c.MAD[:]).Status
+	var err error
+	switch {
+	case status != 0:
+		err = statusError(status)
+	case d.Cut:
+		err = ErrCut
+	case isTable(&c.MAD):
+		c.Table, err = unsegmented(c, d)
+	}
+	e.end(c, now, err, ended)
+}
+
+// IsTable: m is an answer of any number of records.
+func isTable(m *[mad.Size]byte) bool {
+	return mad.Class(m[mad.ClassOffset]) == mad.ClassSubnAdm && mad.Method(m[mad.MethodOffset]).IsTable()
+}
+
+// unsegmented is the data of a table that came in one datagram.
+func unsegmented(c *Call, d *Datagram) ([]byte, error) {
+	switch {
+	case len(d.MAD) > mad.Size: // the transport has put it together
+		return slices.Clone(d.MAD[mad.SADataOffset:]), nil
+	case isSegment(d.MAD):
+		n := int64(binary.BigEndian.Uint32(c.MAD[mad.PayloadLengthOffset:])) - rmppClassHeader
+		return c.MAD[mad.SADataOffset:][:min(max(n, 0), segmentData)], nil
+	case len(d.MAD) < mad.Size:
+		return c.MAD[mad.SADataOffset:max(mad.SADataOffset, len(d.MAD))], nil
+	}
+	return nil, errors.New("malformed table: it does not say how long it is")
+}
+
+// undelivered: the transport gives back what we sent, or the answer to it.
+func (e *Engine) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration, ended *callList) {
+	e.stats.Undelivered++
+	// Not of an attempt given up, nor our ACK of a table that is coming.
+	if c == nil || tid != c.s.tid || c.s.phase != phaseSent || d.MAD[mad.ClassOffset] != c.MAD[mad.ClassOffset] {
+		return
+	}
+	if e.traits.Recorded {
+		e.leaveWindow(c)
+		if d.Took > 0 {
+			c.s.started, c.s.firstSent, c.s.giveUp = now-d.Took, now-d.Took, now
+			e.timedOut(c, now, ended)
+		} else {
+			e.resend(c, now)
+		}
+		return
+	}
+	if c.s.rx != nil || c.s.tx != nil && (c.s.tx.acked > 0 || c.s.tx.sent > 1) {
+		return
+	}
+	e.leaveWindow(c)
+	if !c.s.reads {
+		return // it may have been carried out: the attempt lasts its full time
+	}
+	c.s.undelivered++
+	// As many attempts as silence gets, or about.
+	if c.s.retries == 0 || c.s.undelivered >= 2*(c.s.retries+1) {
+		e.timedOut(c, now, ended)
+		return
+	}
+	e.pause(c, min(now+backOff(c.s.undelivered-1, c.s.timeout), c.s.giveUp))
+}
+
+// stray counts a response that no open call waits for.
+func (e *Engine) stray(d *Datagram, tid uint32) {
+	s := &e.slots[tid%numSlots]
+	behind := s.use - uint16(tid>>(slotBits+attemptBits))
+	switch {
+	case behind == 0 && s.answered:
+		e.stats.Duplicate++
+	case behind < 1<<15:
+		e.stats.Late++
+	default:
+		e.stats.Foreign++
+		return
+	}
+	e.straySegment(d, behind == 0 && s.answered)
+}

@@ -1,0 +1,57 @@
+package engine
+
+import "time"
+
+// Stats are what an engine did since it began.
+type Stats struct {
+	Counts
+	SMP ClassStats // subnet management
+	SA  ClassStats // subnet administration
+	GMP ClassStats // performance management and all others
+}
+
+// Counts are of all classes.
+type Counts struct {
+	Sent        uint64 // datagrams handed to the transport, retries, RMPP ACKs and ReportResps included
+	Answered    uint64 // calls that got a response, whatever its status
+	Retried     uint64 // requests sent again
+	TimedOut    uint64 // calls that ended without an answer
+	Late        uint64 // responses to calls that had timed out or been cancelled
+	Duplicate   uint64 // further responses to calls that had been answered
+	Foreign     uint64 // responses to nothing we asked
+	Busy        uint64 // responses with status BUSY
+	Undelivered uint64 // requests that the transport gave back
+	Unsolicited uint64 // requests of others: traps, Reports
+	Dropped     uint64 // of those, what came faster than it was taken
+	Refused     uint64 // calls not sent: read-only, or not taken by the transport
+	Cancelled   uint64 // calls ended by Cancel after they had been sent
+}
+
+// ClassStats are of one kind of management class.
+type ClassStats struct {
+	Window int // requests that may be out at once, now
+	// RoundTrips measured, and what half of them, 90 % and 99 % took at most:
+	// at most a quarter too long, for they are counted in buckets.
+	RoundTrips    uint64
+	P50, P90, P99 time.Duration
+	Max           time.Duration
+}
+
+// Stats are the counts so far.
+func (e *Engine) Stats() Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return Stats{e.stats, e.windows[kindSMP].stats(), e.windows[kindSA].stats(), e.windows[kindGMP].stats()}
+}
+
+func (w *classWindow) stats() ClassStats {
+	h := &w.histogram
+	return ClassStats{
+		Window:     w.limit.n,
+		RoundTrips: h.n,
+		P50:        h.quantile(0.5),
+		P90:        h.quantile(0.9),
+		P99:        h.quantile(0.99),
+		Max:        h.max,
+	}
+}

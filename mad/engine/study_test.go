@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fabsh/mad"
+)
+
+// TestStudy is what the window comes to on paths that others use too. Each
+// takes a MAD in the time given, can hold so many, and drops what is more. The
+// second line of each is a window that is always 32.
+//
+//	                               alone       two of us     beside a subnet manager
+//	path                        used  dropped  first's dropped  its   dropped  our
+//	                                           share            rate           dropped
+//	100 us, 16              0   100%   0.0%    50%   0.0%    50%   0.0%   0.0%
+//	                       32   100%   3.4%    69%   4.3%     3%   5.5%   3.0%
+//	20 us, 16               0   100%   0.2%    50%   0.1%    54%   0.0%   0.2%
+//	                       32   100%   1.1%    97%   0.9%    17%   0.1%   1.1%
+//	1 ms, 8                 0   100%   0.0%    50%   0.3%    50%   0.0%   0.0%
+//	                       32   100%  19.7%    49%  29.5%    12%  11.0%  21.3%
+//	100 us, 16, 2 ms away   0    96%   0.0%    50%   0.1%    83%   0.0%   0.0%
+//	                       32    98%   0.2%    86%   2.2%    59%   0.0%   0.1%
+//	100 us, 16, jitter      0    95%   0.0%    50%   0.0%    58%   0.0%   0.0%
+//	                       32   100%   4.6%    55%   7.7%     6%   3.3%   4.7%
+//	100 us, 16, loss 5 %    0    45%   0.0%    53%   0.0%     -    0.0%   0.0%
+//	                       32    86%   0.3%    52%   3.3%     -    0.5%   0.2%
+//	10 us, 8                0   100%   0.0%    48%   0.0%    64%   0.0%   0.0%
+//	                       32   100%   0.2%    73%   0.4%    29%   0.1%   0.3%
+//	5 us, 16                0   100%   0.0%    58%   0.0%    73%   0.0%   0.0%
+//	                       32   100%   0.1%    79%   0.2%    29%   0.1%   0.1%
+//
+// The rate is that of the manager's answers, beside what it is without us. With
+// loss it is too low to be told, for the manager waits 200 ms for each.
+func TestStudy(t *testing.T) {
+	type path struct {
+		name   string
+		n      *network
+		span   time.Duration // of each measurement
+		settle time.Duration // what two that share it get before
+		use    float64       // of the path, if it is ours alone: at least
+	}
+	paths := []path{
+		{"100 us, 16", &network{service: 100 * us, queue: 16, delay: 150 * us}, time.Second, 3 * time.Second, 0.99},
+		{"20 us, 16", &network{service: 20 * us, queue: 16, delay: 50 * us}, 300 * ms, 2200 * ms, 0.99},
+		{"1 ms, 8", &network{service: ms, queue: 8, delay: 500 * us}, 5 * time.Second, 5 * time.Second, 0.99},
+		{"100 us, 16, 2 ms away", &network{service: 100 * us, queue: 16, delay: 2 * ms}, time.Second, 3 * time.Second, 0.94},
+		{"100 us, 16, jitter", &network{service: 100 * us, queue: 16, delay: 150 * us, jitter: 300 * us}, time.Second, 3 * time.Second, 0.94},
+		{"100 us, 16, loss 5 %", &network{service: 100 * us, queue: 16, delay: 150 * us, loss: 0.05}, time.Second, 3 * time.Second, 0.4},
+	}
+	if soak { // many MADs
+		paths = append(paths,
+			path{"10 us, 8", &network{service: 10 * us, queue: 8, delay: 50 * us}, 3 * time.Second, 3 * time.Second, 0.85},
+			path{"5 us, 16", &network{service: 5 * us, queue: 16, delay: 50 * us}, 3 * time.Second, 3 * time.Second, 0.99})
+	}
+	for _, test := range paths {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for _, fixed := range []int{0, 32} {
+					if fixed > 0 && !soak {
+						break // the window of old, for comparison
+					}
+					s := study{t, test.n, fixed}
+					use, ours := s.alone(test.span)
+					share, both := s.two(test.settle, test.span)
+					quiet, busy, others := s.manager(test.span)
+					t.Logf("%-22s %2d  %3.0f%% %5.1f%%  %3.0f%% %5.1f%%  %3.0f%% %5.1f%% %5.1f%%", test.name, fixed, 100*use, 100*ours.lost(),
+						100*share, 100*both.lost(), 100*float64(busy.answered)/float64(quiet.answered), 100*busy.lost(), 100*others.lost())
+					if fixed > 0 {
+						continue
+					}
+					if use < test.use {
+						t.Errorf("%.2f of the path is used, want %.2f", use, test.use)
+					}
+					if share < 0.3 || share > 0.7 {
+						t.Errorf("of two one gets %.2f", share)
+					}
+					if busy.lost() > 0.001 || busy.answered < quiet.answered/4 {
+						t.Errorf("a subnet manager got %d answers, without us %d, and %d of its SMPs were dropped", busy.answered, quiet.answered, busy.dropped)
+					}
+					for _, a := range []account{ours, both, others} {
+						if a.lost() > 0.015 {
+							t.Errorf("dropped %d of %d", a.dropped, a.sent)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// lost is the share that was dropped.
+func (a *account) lost() float64 { return float64(a.dropped) / float64(a.sent) }
+
+// study is a network, and the window its users have: 0: as it comes.
+type study struct {
+	t     *testing.T
+	n     *network
+	fixed int
+}
+
+func (s *study) asker() *asker {
+	a := newAsker(s.n)
+	if s.fixed > 0 {
+		a.fix(s.fixed)
+	}
+	return a
+}
+
+// alone: what share of the path one uses, and what becomes of its requests.
+func (s *study) alone(span time.Duration) (use float64, _ account) {
+	s.n.start()
+	a := s.asker()
+	defer mustClose(s.t, a.e)
+	a.ask(time.Now().Add(span))
+	time.Sleep(span)
+	s.n.mu.Lock()
+	use = float64(s.n.took) / float64(span)
+	s.n.mu.Unlock()
+	a.open.Wait()
+	return use, a.account
+}
+
+// two: the share of answers that the first of two gets.
+func (s *study) two(settle, span time.Duration) (share float64, both account) {
+	s.n.start()
+	a, b := s.asker(), s.asker()
+	defer mustClose(s.t, a.e)
+	defer mustClose(s.t, b.e)
+	end := time.Now().Add(span/2 + settle + span)
+	a.ask(end)
+	time.Sleep(span / 2)
+	b.ask(end)
+	time.Sleep(settle)
+	a0, b0 := s.n.read(&a.account), s.n.read(&b.account)
+	a.open.Wait()
+	b.open.Wait()
+	as, bs := a.answered-a0.answered, b.answered-b0.answered
+	return float64(as) / float64(as+bs), account{sent: a.sent + b.sent, dropped: a.dropped + b.dropped}
+}
+
+// manager: what becomes of a subnet manager's requests without us and with us,
+// and of ours.
+func (s *study) manager(span time.Duration) (quiet, busy, ours account) {
+	s.n.start()
+	s.n.manage(&quiet, time.Now().Add(span)).Wait()
+	s.n.start()
+	a := s.asker()
+	defer mustClose(s.t, a.e)
+	a.ask(time.Now().Add(span * 5 / 4))
+	time.Sleep(span / 4)
+	s.n.manage(&busy, time.Now().Add(span)).Wait()
+	a.open.Wait()
+	return quiet, busy, a.account
+}
+
+// TestSweeps: what a slow agent, dead nodes and losses cost a sweep of 10,000
+// nodes, one question each, over a path that takes 100,000 MADs a second:
+//
+//	              all that live  the end  dropped  unanswered
+//	healthy              101 ms   101 ms        0           0
+//	one agent 20 ms      101 ms   101 ms        0           0
+//	1000 dead in a row   1.19 s   4.09 s        0        1000
+//	1 % dead             101 ms   3.10 s        0         100
+//	loss 5 % each way    2.64 s   2.64 s        0           0
+func TestSweeps(t *testing.T) {
+	odd := func(isOdd func(mad.LID) bool, work time.Duration) func(mad.LID) time.Duration {
+		return func(lid mad.LID) time.Duration {
+			if isOdd(lid) {
+				return work
+			}
+			return 20 * us
+		}
+	}
+	for _, test := range []struct {
+		name        string
+		agent       func(mad.LID) time.Duration
+		loss        float64
+		living, end time.Duration // at most
+		failed      int
+	}{
+		{"healthy", nil, 0, 102 * ms, 102 * ms, 0},
+		{"one agent 20 ms", odd(func(lid mad.LID) bool { return lid == 7 }, 20*ms), 0, 102 * ms, 122 * ms, 0},
+		{"1000 dead in a row", odd(func(lid mad.LID) bool { return lid > 2000 && lid <= 3000 }, -1), 0, 1300 * ms, 4200 * ms, 1000},
+		{"1 % dead", odd(func(lid mad.LID) bool { return lid%100 == 0 }, -1), 0, 110 * ms, 3110 * ms, 100},
+		{"loss 5 % each way", nil, 0.05, 3 * time.Second, 3 * time.Second, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &network{service: 10 * us, queue: 32, delay: 150 * us, agent: test.agent, loss: test.loss}
+			n.start()
+			a := newAsker(n)
+			defer mustClose(t, a.e)
+			begin := time.Now()
+			calls := make([]*Call, 10000)
+			for i := range calls {
+				calls[i] = getNodeInfo(mad.LID(i + 1))
+			}
+			a.e.Do(t.Context(), calls...)
+			end := time.Since(begin)
+			var living time.Duration
+			failed := 0
+			for _, c := range calls {
+				if c.Err != nil {
+					failed++
+				} else {
+					living = max(living, c.Elapsed)
+				}
+			}
+			t.Logf("%-18s %v %v %d %d", test.name, living, end, a.dropped, failed)
+			if living > test.living || end > test.end || failed != test.failed || a.dropped > 0 {
+				t.Errorf("%s: all that live after %v, the end after %v, dropped %d, unanswered %d; want %v, %v, 0, %d",
+					test.name, living, end, a.dropped, failed, test.living, test.end, test.failed)
+			}
+		})
+	}
+}

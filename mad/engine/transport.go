@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"fabsh/mad"
+)
+
+// A Transport carries single datagrams: it knows nothing of calls, retries or
+// windows. One goroutine sends and another receives; Close may come from any.
+//
+// Implementations: mad/umad (devices), mad/ibsim (the foreign simulator),
+// fabric/sim (in process), mad/capture (recordings, replayed).
+type Transport interface {
+	// Send hands over one datagram. It may block, it does not keep d or
+	// d.MAD. An error means the transport is broken for good, unless it
+	// is a *SendError, which concerns this datagram alone.
+	Send(d *Datagram) error
+	// Recv waits for the next datagram and fills d, growing d.MAD as
+	// needed. After Close it returns ErrClosed; any error is final.
+	Recv(d *Datagram) error
+	// Port reads the facts of the local port afresh.
+	Port() (Port, error)
+	// Traits says what the transport does by itself. It never changes.
+	Traits() Traits
+	// Close wakes a waiting Recv and gives the device back.
+	Close() error
+}
+
+// A Witness is a Transport that wants to know which of its requests the engine
+// has given up, for no answer came. The engine calls GaveUp with the latest
+// attempt, and with its lock held.
+type Witness interface {
+	Transport
+	GaveUp(d *Datagram)
+}
+
+// ErrClosed is returned by a Transport or an Engine after Close.
+var ErrClosed = errors.New("transport closed")
+
+// SendError is a refusal of one datagram by a transport that goes on working.
+type SendError struct{ Err error }
+
+func (e *SendError) Error() string { return e.Err.Error() }
+func (e *SendError) Unwrap() error { return e.Err }
+
+// Datagram is one MAD with the address it goes to or came from.
+type Datagram struct {
+	Address
+	// Undelivered, on receive: the transport returns our own request,
+	// because it knows that no answer will come (the kernel's ETIMEDOUT,
+	// ibsim's status 110). MAD may then hold only the first 24 bytes.
+	Undelivered bool
+	// Took, on receive from a recording: how long after the first attempt
+	// this came. 0, with Undelivered: there was another attempt.
+	Took time.Duration
+	// Timeout, on send: how long the engine waits for an answer, for
+	// transports that must tell a kernel. 0: no answer is expected.
+	Timeout time.Duration
+	// MAD is 256 bytes, or header and data of a whole RMPP transfer where
+	// Traits.RMPP says that the transport does it.
+	MAD []byte
+	// Cut, on receive: the transport knows that the sender's data did not
+	// fit and is lost (ibsim's client shim has no RMPP).
+	Cut bool
+}
+
+// Address is the far end of a datagram.
+type Address struct {
+	LID       mad.LID // PermissiveLID for directed-route SMPs
+	QP        uint32  // 0: the subnet management interface, 1: general services
+	QKey      uint32  // of that queue pair, if it is not GeneralQKey; 0: it is
+	SL        uint8
+	PKeyIndex uint16
+	// HasGRH: GID, and FlowLabel, HopLimit, TrafficClass of a global route header.
+	HasGRH       bool
+	GID          mad.GID
+	FlowLabel    uint32
+	HopLimit     uint8
+	TrafficClass uint8
+}
+
+// String is where datagrams to a go: "LID 17", or "GID fe80::1" where they have
+// a global route header, and the queue pair unless it is the usual one.
+func (a Address) String() string {
+	s := fmt.Sprintf("LID %d", a.LID)
+	if a.HasGRH {
+		s = fmt.Sprintf("GID %v", a.GID)
+	}
+	if a.QP > 1 {
+		s += fmt.Sprintf(" queue pair %#x", a.QP)
+	}
+	return s
+}
+
+// Port is what a transport knows of the local port.
+type Port struct {
+	Device    string // "mlx5_0", an ibsim node id, "sim"
+	Num       uint8
+	NodeGUID  mad.GUID
+	PortGUID  mad.GUID
+	LID       mad.LID
+	LMC       uint8
+	SMLID     mad.LID
+	SMSL      uint8
+	State     mad.PortState
+	GIDPrefix uint64
+	PKeys     []uint16
+}
+
+// PKeyIndex is where p has a P_Key of key's partition: key itself, else with the
+// other membership; -1: it is not in that partition.
+func (p *Port) PKeyIndex(key uint16) int {
+	const full = 1 << 15 // member
+	if i := slices.Index(p.PKeys, key); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(p.PKeys, func(k uint16) bool { return k&^full == key&^full && k&^full != 0 })
+}
+
+// Traits is what a transport does by itself, and its limits.
+type Traits struct {
+	Name           string // "umad", "ibsim", "sim", "replay"
+	RMPP           bool   // segments and reassembles SA transfers itself (kernel)
+	NoACK          bool   // RMPP ACKs cannot reach the sender and must not be sent
+	MaxOutstanding int    // datagrams that may wait for an answer; 0: no limit
+	Window         int    // how many do best, where nobody says otherwise; 0: the engine's default
+	QP             uint32 // where general requests to us come; 0: 1
+	Simulated      bool   // in-process: no production fabric can be harmed
+	// Recorded: a recording answers, which knows at once what becomes of each
+	// attempt. The engine keeps no windows, makes no pauses and gives nothing
+	// up by itself: Undelivered says when to try again, and when no more.
+	Recorded bool
+}

@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"encoding/binary"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad"
+)
+
+// load is what a peer has to carry at the same time.
+type load struct {
+	now, most int
+	byLID     map[mad.LID]int
+	mostByLID int
+}
+
+func (l *load) add(lid mad.LID, n int) {
+	if l.byLID == nil {
+		l.byLID = map[mad.LID]int{}
+	}
+	l.now += n
+	l.byLID[lid] += n
+	l.most = max(l.most, l.now)
+	l.mostByLID = max(l.mostByLID, l.byLID[lid])
+}
+
+// TestWindow: no more is out at once than each limit allows, and no less.
+func TestWindow(t *testing.T) {
+	smp := func(c *Call, i int) { c.PutSMP(mad.MethodGet, 0x11, 0, nil) }
+	sa := func(c *Call, i int) { c.PutSA(mad.MethodGet, 0x11, 0, 0, nil) }
+	for _, test := range []struct {
+		name   string
+		opt    Options
+		traits Traits
+		lids   int
+		put    func(c *Call, i int)
+		all    int
+		perLID int
+	}{
+		{name: "default", lids: 100, put: smp, all: 32, perLID: 8},
+		{name: "few destinations", lids: 2, put: smp, all: 16, perLID: 8},
+		{name: "wide", opt: Options{Window: 200}, lids: 1000, put: smp, all: 200, perLID: 8},
+		{name: "narrow", opt: Options{Window: 3}, lids: 1, put: smp, all: 3, perLID: 3},
+		{name: "transport", opt: Options{Window: 200}, traits: Traits{MaxOutstanding: 20}, lids: 1000, put: smp, all: 20, perLID: 8},
+		{name: "SA", opt: Options{Window: 200}, lids: 1, put: sa, all: 4, perLID: 4},
+		{name: "several SAs", lids: 3, put: sa, all: 4, perLID: 2},
+		{name: "SMPs and GMPs", lids: 100, put: func(c *Call, i int) {
+			if smp(c, i); i%2 == 0 {
+				c.PutPerf(mad.MethodGet, 0x12, 0, nil)
+			}
+		}, all: 32, perLID: 16},
+		{name: "SA beside SMPs", lids: 1, put: func(c *Call, i int) {
+			if i%2 == 0 {
+				sa(c, i)
+			} else {
+				smp(c, i)
+			}
+		}, all: 12, perLID: 12},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var l load
+				f := newFake(nil)
+				release := make(chan Datagram, 5000)
+				f.peer = func(f *fakeTransport, d Datagram) { release <- d }
+				f.traits = test.traits
+				e := New(f, test.opt)
+				defer mustClose(t, e)
+				go func() {
+					for {
+						synctest.Wait() // until the engine sends no more
+						n := len(release)
+						if n == 0 {
+							return
+						}
+						batch := make([]Datagram, n)
+						for i := range batch {
+							batch[i] = <-release
+							l.add(batch[i].LID, 1)
+						}
+						for _, d := range batch {
+							l.add(d.LID, -1)
+							f.deliver(respond(d))
+						}
+					}
+				}()
+				calls := make([]*Call, 2000)
+				for i := range calls {
+					calls[i] = new(Call)
+					test.put(calls[i], i)
+					calls[i].SetLID(mad.LID(i%test.lids + 1))
+				}
+				e.Do(t.Context(), calls...)
+				for i, c := range calls {
+					if c.Err != nil {
+						t.Fatalf("call %d: %v", i, c.Err)
+					}
+				}
+				// With many destinations each gets less than it may.
+				if l.most != test.all || l.mostByLID > test.perLID || test.lids < 10 && l.mostByLID < test.perLID {
+					t.Errorf("at most %d at once, %d of one destination; want %d, %d", l.most, l.mostByLID, test.all, test.perLID)
+				}
+				checkEmpty(t, e)
+			})
+		})
+	}
+}
+
+// TestMaxOutstanding: not even silent calls exceed what the transport can take.
+func TestMaxOutstanding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := map[mad.LID]bool{}
+		f := newFake(func(f *fakeTransport, d Datagram) { sent[d.LID] = true })
+		f.traits.MaxOutstanding = 40
+		e := New(f, Options{})
+		defer mustClose(t, e)
+		for lid := range mad.LID(1000) {
+			e.Start(getNodeInfo(lid + 1))
+		}
+		time.Sleep(2999 * ms) // virtual
+		synctest.Wait()
+		if len(sent) != 40 {
+			t.Errorf("%d calls sent, want 40", len(sent))
+		}
+	})
+}
+
+// TestRoutes: each directed route is a destination of its own, its beginning too.
+func TestRoutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := map[string]int{}
+		e := New(newFake(func(f *fakeTransport, d Datagram) { sent[mad.RouteOf(d.MAD).String()]++ }), Options{})
+		defer mustClose(t, e)
+		e.windows[kindSMP].limit.n = defaultWindow
+		routes := []mad.DirectedRoute{{0}, {0, 1}, {0, 1, 2}}
+		for i := range 60 {
+			c := getNodeInfo(1)
+			c.SetRoute(routes[i%3])
+			e.Start(c)
+		}
+		synctest.Wait()
+		if diff := cmp.Diff(map[string]int{"0": 2, "0,1": 2, "0,1,2": 2}, sent); diff != "" {
+			t.Errorf("sent (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestFIFO: calls go out in the order of their start, those of a full
+// destination excepted.
+func TestFIFO(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []mad.LID
+		e := New(newFake(func(f *fakeTransport, d Datagram) {
+			order = append(order, d.LID)
+			if d.LID != 1 {
+				f.deliver(respond(d))
+			}
+		}), Options{Window: 10})
+		defer mustClose(t, e)
+		e.windows[kindSMP].limit.n = 10
+		w := waiter{make(chan *Call, 100)}
+		var want []mad.LID
+		start := func(lid mad.LID) {
+			c := getNodeInfo(lid)
+			c.Notify = w
+			e.Start(c)
+		}
+		for range 20 { // some of them are sent, and never answered
+			start(1)
+		}
+		for lid := range mad.LID(50) {
+			start(lid + 2)
+		}
+		c := new(Call)
+		c.PutPerf(mad.MethodGet, 0x12, 0, nil)
+		c.SetLID(99)
+		e.Start(c)
+		start(100)
+		synctest.Wait()
+		for range windowDestinationStart {
+			want = append(want, 1)
+		}
+		for lid := range mad.LID(50) {
+			want = append(want, lid+2)
+		}
+		want = append(want, 99, 100)
+		if diff := cmp.Diff(want, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestDistance: that far nodes take longer is no queue.
+func TestDistance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New(newFake(func(f *fakeTransport, d Datagram) {
+			time.AfterFunc(time.Duration(len(mad.RouteOf(d.MAD)))*ms, func() { f.deliver(respond(d)) })
+		}), Options{})
+		defer mustClose(t, e)
+		for hops := range 9 {
+			var calls []*Call
+			for i := range 200 {
+				route := make(mad.DirectedRoute, hops+1)
+				route[hops] = byte(i)
+				c := getNodeInfo(1)
+				c.SetRoute(route)
+				calls = append(calls, c)
+			}
+			e.Do(t.Context(), calls...)
+		}
+		if got := e.Stats().SMP.Window; got != defaultWindow {
+			t.Errorf("the window is %d", got)
+		}
+	})
+}
+
+// TestShortQueue: a loss where round trips are a little long bounds the window,
+// an answer BUSY and the silence of a dead node do not.
+func TestShortQueue(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		odd  func(f *fakeTransport, d Datagram, attempt int) bool
+		top  int
+	}{
+		{"lost", func(f *fakeTransport, d Datagram, attempt int) bool { return attempt == 0 }, 16},
+		{"busy", func(f *fakeTransport, d Datagram, attempt int) bool {
+			if attempt == 0 {
+				f.deliver(withStatus(respond(d), mad.StatusBusy))
+			}
+			return attempt == 0
+		}, 32},
+		{"dead", func(f *fakeTransport, d Datagram, attempt int) bool { return true }, 32},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := 0
+				e := New(newFake(func(f *fakeTransport, d Datagram) {
+					n++
+					attempt := int(binary.BigEndian.Uint32(d.MAD[mad.TIDOffset+4:])&attemptMask) >> slotBits
+					if d.LID == 9999 && test.odd(f, d, attempt) {
+						return
+					}
+					delay := 50 * us
+					if n > 100 {
+						delay = 200 * us
+					}
+					time.AfterFunc(delay, func() { f.deliver(respond(d)) })
+				}), Options{})
+				defer mustClose(t, e)
+				e.Start(getNodeInfo(9999))
+				for begin := time.Now(); time.Since(begin) < 200*ms; {
+					var calls []*Call
+					for lid := range mad.LID(100) {
+						calls = append(calls, getNodeInfo(lid+1))
+					}
+					e.Do(t.Context(), calls...)
+				}
+				if got := e.windows[kindSMP].limit.top; got != test.top {
+					t.Errorf("the window may grow to %d, want %d", got, test.top)
+				}
+			})
+		})
+	}
+}
