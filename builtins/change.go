@@ -9,6 +9,8 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change"
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -18,7 +20,7 @@ const guardFor = 10 * time.Second
 
 // guard is what the last look for a subnet manager found.
 type guard struct {
-	sm    *fabric.SM
+	sm    *sa.SM
 	until time.Time
 }
 
@@ -55,9 +57,9 @@ func (c *call) mayChange(attr *mad.Attribute) (*engine.Engine, error) {
 		if s.fabric != nil {
 			view = s.fabric.f
 		}
-		var sm *fabric.SM
+		var sm *sa.SM
 		err := c.wait(func(ctx context.Context) (err error) {
-			sm, err = fabric.FindSM(ctx, e, view)
+			sm, err = sa.FindSM(ctx, e, view)
 			return err
 		})
 		if err != nil {
@@ -103,8 +105,8 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 			return nil, err
 		}
 		values := make([]starlark.Value, len(targets))
-		changes := make([]*fabric.Change, len(targets))
-		var open []*fabric.Change
+		changes := make([]*change.Set, len(targets))
+		var open []*change.Set
 		for i := range targets {
 			t := &targets[i]
 			modifier, err := c.smpModifier(attr, t)
@@ -115,7 +117,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 				values[i] = newFailure(c.failed(t, err))
 				continue
 			}
-			changes[i] = &fabric.Change{Dest: t.dest(), GUID: t.guid(), Attr: attr, Modifier: modifier, Named: named, Edit: func(data []byte) {
+			changes[i] = &change.Set{Dest: t.dest(), GUID: t.guid(), Attr: attr, Modifier: modifier, Named: named, Edit: func(data []byte) {
 				for _, name := range named {
 					copyField(attr.Field(name), data, given)
 				}
@@ -126,7 +128,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 		if err != nil {
 			return nil, err
 		}
-		if err := c.wait(func(ctx context.Context) error { return fabric.Apply(ctx, e, open...) }); err != nil {
+		if err := c.wait(func(ctx context.Context) error { return change.Apply(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		for i, change := range changes {

@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
+	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -36,7 +37,7 @@ True
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		s, f := c.session(), c.fiber()
-		o := fabric.DiscoverOptions{Around: mad.DirectedRoute{0}, Names: s.o.Names, PlainSpeeds: s.o.PlainSpeeds}
+		o := discover.Options{Around: mad.DirectedRoute{0}, Names: s.o.Names, PlainSpeeds: s.o.PlainSpeeds}
 		if s.fabric != nil {
 			o.Known = s.fabric.f
 		}
@@ -79,7 +80,7 @@ True
 		var found *fabric.Fabric
 		err = c.wait(func(ctx context.Context) (err error) {
 			defer s.o.Progress("")
-			found, err = fabric.Discover(ctx, e, o)
+			found, err = discover.Sweep(ctx, e, o)
 			return err
 		})
 		if stopped := f.stopped(); stopped != nil {
@@ -113,7 +114,7 @@ func inTime(found *fabric.Fabric, err error) bool {
 }
 
 // discoverSA is discover(via="sa").
-func (c *call) discoverSA(o fabric.DiscoverOptions) (starlark.Value, error) {
+func (c *call) discoverSA(o discover.Options) (starlark.Value, error) {
 	s, f := c.session(), c.fiber()
 	e, err := c.engine()
 	if err != nil {
@@ -131,7 +132,7 @@ func (c *call) discoverSA(o fabric.DiscoverOptions) (starlark.Value, error) {
 	var found *fabric.Fabric
 	err = c.wait(func(ctx context.Context) (err error) {
 		defer s.o.Progress("")
-		found, err = fabric.DiscoverSA(ctx, e, to.To, o)
+		found, err = discover.ViaSA(ctx, e, to.To, o)
 		return err
 	})
 	if stopped := f.stopped(); stopped != nil {

@@ -8,7 +8,7 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/mad/engine"
 )
 
@@ -120,7 +120,7 @@ func fabricFailure(err error) bool {
 	var re *requestError
 	var te *targetError
 	var late *DeadlineError
-	var misfit *fabric.MisfitError
+	var misfit *change.UnsupportedError
 	switch {
 	case errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, errNoFabric):
 		return true

@@ -5,23 +5,23 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/mad"
 )
 
 var guidsKind = &tableKind{
-	table: fabric.GUIDTable,
+	table: change.GUIDTable,
 	port:  endPortsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
-	size:  func(t *fabric.Table) int { return int(t.PortInfo.GUIDCap) },
-	entry: func(t *fabric.Table, i int) starlark.Value {
-		if g := fabric.GUIDs(t)[i]; g != 0 {
+	size:  func(t *change.Table) int { return int(t.PortInfo.GUIDCap) },
+	entry: func(t *change.Table, i int) starlark.Value {
+		if g := change.GUIDs(t)[i]; g != 0 {
 			return guidValue(g)
 		}
 		return starlark.None
 	},
 	within: true,
-	bytes:  func(t *fabric.Table) []byte { return t.Data[:8*int(t.PortInfo.GUIDCap)] },
+	bytes:  func(t *change.Table) []byte { return t.Data[:8*int(t.PortInfo.GUIDCap)] },
 	repr: func(v *wholeTable) string {
 		return fmt.Sprintf("cap=%d, %s", v.Len(), count(v.placed(starlarkInt).Len(), "GUID"))
 	},
@@ -30,7 +30,7 @@ var guidsKind = &tableKind{
 	},
 	display: func(v *wholeTable) string {
 		var rows [][]fact
-		for i, g := range fabric.GUIDs(v.t) {
+		for i, g := range change.GUIDs(v.t) {
 			if g != 0 {
 				rows = append(rows, []fact{{name: "entry", value: starlark.MakeInt(i)}, {name: "guid", value: guidValue(g)}})
 			}
@@ -91,6 +91,6 @@ It returns the table as it was read back. Entry 0 is the port's own GUID and can
 		if err != nil {
 			return nil, err
 		}
-		return guidsKind.set(c, func(t *fabric.Table) { fabric.EditGUIDs(t, entries, replace) })
+		return guidsKind.set(c, func(t *change.Table) { change.EditGUIDs(t, entries, replace) })
 	},
 }

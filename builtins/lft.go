@@ -7,15 +7,12 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/mad"
 )
 
-// unrouted is the entry of a LID that the switch drops (IBA 14.2.5.10).
-const unrouted = fabric.NoPort
-
 var lftKind = &tableKind{
-	table: fabric.LinearTable,
+	table: change.LinearTable,
 	port:  nodesTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		lid, err := toInt(key)
@@ -27,15 +24,15 @@ var lftKind = &tableKind{
 		}
 		return lid, nil
 	},
-	size:  func(t *fabric.Table) int { return len(fabric.LinearEntries(t)) },
-	entry: func(t *fabric.Table, i int) starlark.Value { return entryValue(t.Data[i]) },
-	bytes: fabric.LinearEntries,
+	size:  func(t *change.Table) int { return len(change.LinearEntries(t)) },
+	entry: func(t *change.Table, i int) starlark.Value { return entryValue(t.Data[i]) },
+	bytes: change.LinearEntries,
 	repr: func(v *wholeTable) string {
-		entries := fabric.LinearEntries(v.t)
-		return fmt.Sprintf("top=%d, %s", len(entries)-1, count(len(entries)-bytes.Count(entries, []byte{unrouted}), "route"))
+		entries := change.LinearEntries(v.t)
+		return fmt.Sprintf("top=%d, %s", len(entries)-1, count(len(entries)-bytes.Count(entries, []byte{mad.NoPort}), "route"))
 	},
-	facts:   func(v *wholeTable) []fact { return lftFacts(fabric.LinearEntries(v.t)) },
-	display: func(v *wholeTable) string { return lftText(fabric.LinearEntries(v.t)) },
+	facts:   func(v *wholeTable) []fact { return lftFacts(change.LinearEntries(v.t)) },
+	display: func(v *wholeTable) string { return lftText(change.LinearEntries(v.t)) },
 }
 
 func init() {
@@ -59,7 +56,7 @@ func placedKeys(v *wholeTable, key func(i int) starlark.Int) starlark.Value {
 }
 
 func entryValue(port byte) starlark.Value {
-	if port == unrouted {
+	if port == mad.NoPort {
 		return starlark.None
 	}
 	return starlark.MakeInt(int(port))
@@ -69,7 +66,7 @@ func entryValue(port byte) starlark.Value {
 func lftFacts(entries []byte) []fact {
 	ports := starlark.NewDict(len(entries))
 	for lid, p := range entries {
-		if p != unrouted {
+		if p != mad.NoPort {
 			ports.SetKey(starlark.MakeInt(lid), starlark.MakeInt(int(p)))
 		}
 	}
@@ -87,12 +84,12 @@ func lftText(entries []byte) string {
 	b.WriteByte('\n')
 	for first := 0; first < len(entries); first += perLine {
 		line := entries[first:min(first+perLine, len(entries))]
-		if bytes.Count(line, []byte{unrouted}) == len(line) {
+		if bytes.Count(line, []byte{mad.NoPort}) == len(line) {
 			continue
 		}
 		fmt.Fprintf(&b, "%5d ", first)
 		for _, p := range line {
-			if p == unrouted {
+			if p == mad.NoPort {
 				b.WriteString("   -")
 			} else {
 				fmt.Fprintf(&b, " %3d", p)
@@ -140,13 +137,13 @@ True
 			if lid < 0 || lid > int(mad.MaxUnicastLID) || lid == 0 && !replace {
 				return fmt.Errorf("LID %d is out of range, 1..%d", lid, mad.MaxUnicastLID)
 			}
-			port := unrouted
+			port := mad.NoPort
 			if value != starlark.None {
 				var err error
 				if port, err = toInt(value); err != nil {
 					return fmt.Errorf("LID %d: %w", lid, err)
 				}
-				if port < 0 || port > unrouted {
+				if port < 0 || port > mad.NoPort {
 					return fmt.Errorf("LID %d: port %d is out of range, 0..254, or None to drop", lid, port)
 				}
 			}
@@ -156,7 +153,7 @@ True
 		if err != nil {
 			return nil, err
 		}
-		return lftKind.set(c, func(t *fabric.Table) { fabric.EditLinear(t, entries, replace) })
+		return lftKind.set(c, func(t *change.Table) { change.EditLinear(t, entries, replace) })
 	},
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/mad"
 )
 
@@ -17,7 +17,7 @@ const (
 )
 
 var mftKind = &tableKind{
-	table: fabric.MulticastTable,
+	table: change.MulticastTable,
 	port:  nodesTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		lid, err := toInt(key)
@@ -29,10 +29,10 @@ var mftKind = &tableKind{
 		}
 		return lid - firstMLID, nil
 	},
-	size: fabric.MulticastRows,
-	entry: func(t *fabric.Table, i int) starlark.Value {
+	size: change.MulticastRows,
+	entry: func(t *change.Table, i int) starlark.Value {
 		var ports starlark.Tuple
-		for _, p := range fabric.MulticastPorts(t, i) {
+		for _, p := range change.MulticastPorts(t, i) {
 			ports = append(ports, starlark.MakeInt(int(p)))
 		}
 		if ports == nil {
@@ -40,10 +40,10 @@ var mftKind = &tableKind{
 		}
 		return ports
 	},
-	bytes: func(t *fabric.Table) []byte {
+	bytes: func(t *change.Table) []byte {
 		var b []byte
-		for i := range fabric.MulticastRows(t) {
-			for _, p := range fabric.MulticastPorts(t, i) {
+		for i := range change.MulticastRows(t) {
+			for _, p := range change.MulticastPorts(t, i) {
 				b = append(b, byte(i>>8), byte(i), p)
 			}
 		}
@@ -59,7 +59,7 @@ var mftKind = &tableKind{
 		var b strings.Builder
 		b.WriteString("mlid    ports\n")
 		for i := range v.Len() {
-			if ports := fabric.MulticastPorts(v.t, i); len(ports) > 0 {
+			if ports := change.MulticastPorts(v.t, i); len(ports) > 0 {
 				fmt.Fprintf(&b, "0x%04x  %s\n", firstMLID+i, strings.Trim(fmt.Sprint(ports), "[]"))
 			}
 		}
@@ -129,7 +129,7 @@ It returns the table as it was read back. Only blocks that change are written. M
 		if err != nil {
 			return nil, err
 		}
-		return mftKind.set(c, func(t *fabric.Table) { fabric.EditMulticast(t, entries, replace) })
+		return mftKind.set(c, func(t *change.Table) { change.EditMulticast(t, entries, replace) })
 	},
 }
 
@@ -147,7 +147,7 @@ func portList(v starlark.Value) (ports []uint8, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("a port: %w", err)
 		}
-		if n < 0 || n >= unrouted {
+		if n < 0 || n >= mad.NoPort {
 			return nil, fmt.Errorf("port %d is out of range, 0..254", n)
 		}
 		ports = append(ports, uint8(n))

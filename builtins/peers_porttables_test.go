@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 )
 
 // TestTablesOfPorts compares whole tables with smpquery, as OpenSM set them up,
@@ -101,7 +102,7 @@ func checkWholeLanes(out string, ours attributes) []string {
 		lanes := slices.Clone(r.(map[string]any)["vls"].([]any))
 		for i := range lanes {
 			if lanes[i] == nil {
-				lanes[i] = fabric.DropVL
+				lanes[i] = change.DropVL
 			}
 		}
 		rows = append(rows, attributes{"sl_to_vl": lanes})

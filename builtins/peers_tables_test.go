@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/mad"
 )
 
 // TestForwardingTables compares both kinds of forwarding tables with ibroute.
@@ -57,7 +58,7 @@ func (f *peerFixture) compareUnicast(t *testing.T, n *fabric.Node) {
 	ours = nil
 	for _, port := range whole {
 		if port == nil {
-			ours = append(ours, unrouted)
+			ours = append(ours, mad.NoPort)
 		} else {
 			ours = append(ours, *port)
 		}

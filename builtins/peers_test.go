@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/discover"
 	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
@@ -102,7 +103,7 @@ func onIbsim(t *testing.T, net string, o ibsimtest.Options, adapt func(*Options)
 // sweep discovers the fabric of the session.
 func (f *peerFixture) sweep(t *testing.T) *fabric.Fabric {
 	t.Helper()
-	fab, err := fabric.Discover(t.Context(), f.o.Engine, fabric.DiscoverOptions{})
+	fab, err := discover.Sweep(t.Context(), f.o.Engine, discover.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

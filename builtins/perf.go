@@ -10,9 +10,6 @@ import (
 	"fabsh/mad/engine"
 )
 
-// allPorts is the port number that stands for all (IBA 16.1.3.5 AllPortSelect).
-const allPorts = 255
-
 // variantParam says which layout bytes have that do not tell.
 var variantParam = Param{Name: "variant", Kind: KindText, Default: "None", Keyword: true, Doc: `which of its layouts the attribute has, where it does not tell: "lanes" or "rs_fec" of PortExtendedSpeedsCounters`}
 
@@ -145,8 +142,8 @@ func (c *call) perfPort(attr *mad.Attribute, t *target) (int, error) {
 		}
 		return 0, nil
 	}
-	if c.Has("port") && c.Int("port") == allPorts {
-		return allPorts, nil
+	if c.Has("port") && c.Int("port") == mad.AllPorts {
+		return mad.AllPorts, nil
 	}
 	return c.portOf(attr, t, false)
 }

@@ -6,7 +6,7 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric"
+	"fabsh/fabric/change"
 )
 
 // fullMember is the bit of a P_Key that makes a full member (IBA 10.9.1.1).
@@ -14,17 +14,17 @@ import (
 const fullMember = 0x8000
 
 var pkeysKind = &tableKind{
-	table: fabric.PartitionTable,
+	table: change.PartitionTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
-	size:  fabric.PartitionCap,
-	entry: func(t *fabric.Table, i int) starlark.Value {
+	size:  change.PartitionCap,
+	entry: func(t *change.Table, i int) starlark.Value {
 		if key := binary.BigEndian.Uint16(t.Data[2*i:]); key&^fullMember != 0 {
 			return starlark.MakeInt(int(key))
 		}
 		return starlark.None
 	},
 	within: true,
-	bytes:  func(t *fabric.Table) []byte { return t.Data[:2*fabric.PartitionCap(t)] },
+	bytes:  func(t *change.Table) []byte { return t.Data[:2*change.PartitionCap(t)] },
 	repr: func(v *wholeTable) string {
 		return fmt.Sprintf("cap=%d, %s", v.Len(), count(v.placed(starlarkInt).Len(), "partition"))
 	},
@@ -33,7 +33,7 @@ var pkeysKind = &tableKind{
 	},
 	display: func(v *wholeTable) string {
 		var rows [][]fact
-		for i, key := range fabric.PKeys(v.t) {
+		for i, key := range change.PKeys(v.t) {
 			member := "full"
 			if key&fullMember == 0 {
 				member = "limited"
@@ -114,6 +114,6 @@ True
 		if err != nil {
 			return nil, err
 		}
-		return pkeysKind.set(c, func(t *fabric.Table) { fabric.EditPKeys(t, entries, replace) })
+		return pkeysKind.set(c, func(t *change.Table) { change.EditPKeys(t, entries, replace) })
 	},
 }

@@ -9,7 +9,7 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/mad"
 )
 
@@ -37,7 +37,7 @@ A disabled port of a CA may come back only by its host: disable the switch's por
 > smp_get("PortInfo", p).port_state
 "down"
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.changePorts(fabric.DisablePort) },
+	fn: func(c *call) (starlark.Value, error) { return c.changePorts(change.DisablePort) },
 }
 
 var portEnableBuiltin = Builtin{
@@ -52,7 +52,7 @@ Of a port that is not disabled nothing is changed.` + linkDoc,
 > port_enable(p).port_physical_state
 "link_up"
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.changePorts(fabric.EnablePort) },
+	fn: func(c *call) (starlark.Value, error) { return c.changePorts(change.EnablePort) },
 }
 
 var portResetBuiltin = Builtin{
@@ -65,11 +65,11 @@ It then runs at the best of the widths and speeds that both ends have enabled (s
 > port_reset(discover().switches[0].ports[2]).port_physical_state
 "link_up"
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.changePorts(fabric.ResetPort) },
+	fn: func(c *call) (starlark.Value, error) { return c.changePorts(change.ResetPort) },
 }
 
 // changePorts is what these three do.
-func (c *call) changePorts(action fabric.PortAction) (starlark.Value, error) {
+func (c *call) changePorts(action change.PortAction) (starlark.Value, error) {
 	targets, at, many, err := c.portTargets()
 	if err != nil {
 		return nil, err
@@ -78,21 +78,21 @@ func (c *call) changePorts(action fabric.PortAction) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes := make([]*fabric.PortChange, len(at))
-	var open []*fabric.PortChange
+	changes := make([]*change.PortChange, len(at))
+	var open []*change.PortChange
 	for i := range at {
-		changes[i] = &fabric.PortChange{PortTarget: at[i], Action: action, Force: c.hasParam("force") && c.Bool("force"), Wait: c.Duration("wait")}
+		changes[i] = &change.PortChange{PortTarget: at[i], Action: action, Force: c.hasParam("force") && c.Bool("force"), Wait: c.Duration("wait")}
 		if at[i].Err == nil {
 			open = append(open, changes[i])
 		}
 	}
-	if err := c.wait(func(ctx context.Context) error { return fabric.ChangePorts(ctx, e, open...) }); err != nil {
+	if err := c.wait(func(ctx context.Context) error { return change.ChangePorts(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
-	results := make([]*fabric.PortTarget, len(changes))
-	for i, change := range changes {
-		results[i] = &change.PortTarget
-		if action == fabric.DisablePort && change.Err == nil && !change.IsSwitch() {
+	results := make([]*change.PortTarget, len(changes))
+	for i, one := range changes {
+		results[i] = &one.PortTarget
+		if action == change.DisablePort && one.Err == nil && !one.IsSwitch() {
 			c.fiber().warn("%s: %s: a disabled port of a CA may come back only by its host", c.Name, targets[i].label)
 		}
 	}
@@ -101,16 +101,16 @@ func (c *call) changePorts(action fabric.PortAction) (starlark.Value, error) {
 
 // portTargets are the ports that the call names; Err is set where one cannot
 // be asked.
-func (c *call) portTargets() (targets []target, at []fabric.PortTarget, many bool, err error) {
+func (c *call) portTargets() (targets []target, at []change.PortTarget, many bool, err error) {
 	targets, many, err = (&resolver{c: c}).targets(c.Value("target"))
 	if err != nil {
 		return nil, nil, many, err
 	}
-	at = make([]fabric.PortTarget, len(targets))
+	at = make([]change.PortTarget, len(targets))
 	for i := range targets {
 		t := &targets[i]
 		p := &at[i]
-		*p = fabric.PortTarget{Dest: t.dest(), GUID: t.guid(), Err: t.reachable()}
+		*p = change.PortTarget{Dest: t.dest(), GUID: t.guid(), Err: t.reachable()}
 		if t.node != nil && t.node.IsSwitch() {
 			p.Num, err = c.portOf(mad.AttrPortInfo, t, false)
 		} else {
@@ -126,7 +126,7 @@ func (c *call) portTargets() (targets []target, at []fabric.PortTarget, many boo
 	return targets, at, many, nil
 }
 
-func (c *call) portResults(targets []target, at []*fabric.PortTarget, many bool) (starlark.Value, error) {
+func (c *call) portResults(targets []target, at []*change.PortTarget, many bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(at))
 	for i, p := range at {
 		if p.Err != nil {
@@ -141,7 +141,7 @@ func (c *call) portResults(targets []target, at []*fabric.PortTarget, many bool)
 
 // cautious: err says that something was not done that could have been.
 func cautious(err error) bool {
-	var caution *fabric.CautionError
+	var caution *change.CautionError
 	return errors.As(err, &caution)
 }
 
@@ -165,11 +165,11 @@ It takes effect when the link trains again: port_reset(port). What the port does
 ("1x", "edr")
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		speed, err := c.choice("speed", fabric.Speeds)
+		speed, err := c.choice("speed", change.Speeds)
 		if err != nil {
 			return nil, err
 		}
-		width, err := c.choice("width", fabric.Widths)
+		width, err := c.choice("width", change.Widths)
 		if err != nil {
 			return nil, err
 		}
@@ -184,15 +184,15 @@ It takes effect when the link trains again: port_reset(port). What the port does
 		if err != nil {
 			return nil, err
 		}
-		results := make([]*fabric.PortTarget, len(at))
-		var open []*fabric.LinkChange
+		results := make([]*change.PortTarget, len(at))
+		var open []*change.LinkChange
 		for i := range at {
-			change := &fabric.LinkChange{PortTarget: at[i], Speed: speed, Width: width, Force: c.Bool("force")}
-			if results[i] = &change.PortTarget; change.Err == nil {
-				open = append(open, change)
+			link := &change.LinkChange{PortTarget: at[i], Speed: speed, Width: width, Force: c.Bool("force")}
+			if results[i] = &link.PortTarget; link.Err == nil {
+				open = append(open, link)
 			}
 		}
-		if err := c.wait(func(ctx context.Context) error { return fabric.ChangeLinks(ctx, e, open...) }); err != nil {
+		if err := c.wait(func(ctx context.Context) error { return change.ChangeLinks(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		return c.portResults(targets, results, many)
@@ -200,7 +200,7 @@ It takes effect when the link trains again: port_reset(port). What the port does
 }
 
 // choice reads a parameter that is one of the words, or a list of some.
-func (c *call) choice(param string, all []string) (choice fabric.Choice, err error) {
+func (c *call) choice(param string, all []string) (choice change.Choice, err error) {
 	if !c.Has(param) {
 		return choice, nil
 	}

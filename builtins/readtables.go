@@ -10,6 +10,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/format"
 	"fabsh/mad"
 )
@@ -96,7 +97,7 @@ func mftEntries(v starlark.Value) (list []format.MFTEntry, err error) {
 			break
 		}
 		for i := range v.Len() {
-			if ports := fabric.MulticastPorts(v.t, i); len(ports) > 0 {
+			if ports := change.MulticastPorts(v.t, i); len(ports) > 0 {
 				list = append(list, format.MFTEntry{MLID: mad.LID(firstMLID + i), Ports: ports})
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
 	"fabsh/mad"
@@ -223,9 +224,9 @@ func (c *call) readRoutes(f *fabricValue) (*routesValue, error) {
 		}
 		dests, asked = append(dests, t.dest()), append(asked, s)
 	}
-	var tables []fabric.LFT
+	var tables []change.LFT
 	err = c.wait(func(ctx context.Context) (err error) {
-		tables, err = fabric.ReadLFTs(ctx, e, dests)
+		tables, err = change.ReadLFTs(ctx, e, dests)
 		return err
 	})
 	if err != nil {

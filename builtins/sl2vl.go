@@ -8,11 +8,12 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric"
+	"fabsh/fabric/change"
+	"fabsh/mad"
 )
 
 var sl2vlKind = &tableKind{
-	table: fabric.LaneTable,
+	table: change.LaneTable,
 	port:  anyPortsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		pair, err := portPair(key, v.t.IsSwitch())
@@ -25,10 +26,10 @@ var sl2vlKind = &tableKind{
 		}
 		return rows[0], nil
 	},
-	size:  func(t *fabric.Table) int { return len(t.Modifiers) },
-	entry: func(t *fabric.Table, i int) starlark.Value { return lanesValue(fabric.Lanes(t, i)) },
-	key:   func(t *fabric.Table, i int) starlark.Value { return pairValue(fabric.LanePorts(t, i)) },
-	bytes: func(t *fabric.Table) []byte {
+	size:  func(t *change.Table) int { return len(t.Modifiers) },
+	entry: func(t *change.Table, i int) starlark.Value { return lanesValue(change.Lanes(t, i)) },
+	key:   func(t *change.Table, i int) starlark.Value { return pairValue(change.LanePorts(t, i)) },
+	bytes: func(t *change.Table) []byte {
 		b := slices.Clone(t.Data)
 		for _, m := range t.Modifiers {
 			b = append(b, byte(m>>8), byte(m))
@@ -39,11 +40,11 @@ var sl2vlKind = &tableKind{
 	facts: func(v *wholeTable) []fact {
 		var rows []starlark.Value
 		for i := range v.Len() {
-			p := fabric.LanePorts(v.t, i)
+			p := change.LanePorts(v.t, i)
 			d := starlark.NewDict(3)
 			d.SetKey(starlark.String("in_port"), starlark.MakeInt(int(p.In)))
 			d.SetKey(starlark.String("out_port"), starlark.MakeInt(int(p.Out)))
-			d.SetKey(starlark.String("vls"), lanesValue(fabric.Lanes(v.t, i)))
+			d.SetKey(starlark.String("vls"), lanesValue(change.Lanes(v.t, i)))
 			rows = append(rows, d)
 		}
 		return []fact{{name: "rows", value: starlark.NewList(rows)}}
@@ -51,15 +52,15 @@ var sl2vlKind = &tableKind{
 	display: func(v *wholeTable) string {
 		var b strings.Builder
 		b.WriteString("in out sl")
-		for sl := range fabric.ServiceLevels {
+		for sl := range change.ServiceLevels {
 			fmt.Fprintf(&b, " %2d", sl)
 		}
 		b.WriteByte('\n')
 		for i := range v.Len() {
-			p := fabric.LanePorts(v.t, i)
+			p := change.LanePorts(v.t, i)
 			fmt.Fprintf(&b, "%2d %3d   ", p.In, p.Out)
-			for _, vl := range fabric.Lanes(v.t, i) {
-				if vl == fabric.DropVL {
+			for _, vl := range change.Lanes(v.t, i) {
+				if vl == change.DropVL {
 					b.WriteString("  -")
 				} else {
 					fmt.Fprintf(&b, " %2d", vl)
@@ -75,14 +76,14 @@ func init() {
 	sl2vlKind.valueType = newType[*wholeTable]("sl2vl", "A mapping of service levels to virtual lanes: sl2vl[in_port, out_port] is a tuple of the lanes of service levels 0 to 15, None where packets are dropped. What is no switch has one row, sl2vl[0, 0]. It iterates over the pairs of ports.")
 }
 
-func pairValue(p fabric.PortPair) starlark.Value {
+func pairValue(p change.PortPair) starlark.Value {
 	return starlark.Tuple{starlark.MakeInt(int(p.In)), starlark.MakeInt(int(p.Out))}
 }
 
-func lanesValue(lanes [fabric.ServiceLevels]uint8) starlark.Value {
+func lanesValue(lanes [change.ServiceLevels]uint8) starlark.Value {
 	t := make(starlark.Tuple, len(lanes))
 	for sl, vl := range lanes {
-		if t[sl] = starlark.None; vl != fabric.DropVL {
+		if t[sl] = starlark.None; vl != change.DropVL {
 			t[sl] = starlark.MakeInt(int(vl))
 		}
 	}
@@ -102,9 +103,9 @@ func (k pairKey) String() string {
 	return "from " + word(k.in) + " to " + word(k.out)
 }
 
-func (k pairKey) rows(t *fabric.Table) (rows []int) {
+func (k pairKey) rows(t *change.Table) (rows []int) {
 	for i := range t.Modifiers {
-		p := fabric.LanePorts(t, i)
+		p := change.LanePorts(t, i)
 		if (k.in < 0 || k.in == int(p.In)) && (k.out < 0 || k.out == int(p.Out)) {
 			rows = append(rows, i)
 		}
@@ -122,7 +123,7 @@ func portPair(v starlark.Value, exact bool) (k pairKey, err error) {
 		if *n = -1; t[i] == starlark.None && !exact {
 			continue
 		}
-		if *n, err = toInt(t[i]); err == nil && (*n < 0 || *n >= unrouted) {
+		if *n, err = toInt(t[i]); err == nil && (*n < 0 || *n >= mad.NoPort) {
 			err = fmt.Errorf("port %d is out of range, 0..254", *n)
 		}
 		if err != nil {
@@ -176,12 +177,12 @@ It returns the table as it was read back. Only rows that change are written; a s
 		if err != nil {
 			return nil, c.paramError("table", "%w", err)
 		}
-		return sl2vlKind.set(c, func(t *fabric.Table) {
-			fabric.EditLanes(t, func(t *fabric.Table, lanes [][fabric.ServiceLevels]uint8) error {
+		return sl2vlKind.set(c, func(t *change.Table) {
+			change.EditLanes(t, func(t *change.Table, lanes [][change.ServiceLevels]uint8) error {
 				for _, e := range edits {
 					rows := e.where.rows(t)
 					if len(rows) == 0 {
-						return &fabric.MisfitError{Reason: fmt.Sprintf("the table has no row %s", e.where)}
+						return &change.UnsupportedError{Reason: fmt.Sprintf("the table has no row %s", e.where)}
 					}
 					for _, row := range rows {
 						for sl, vl := range e.lanes {
@@ -209,9 +210,9 @@ func laneEdits(v starlark.Value) (edits []laneEdit, err error) {
 			return nil, fmt.Errorf("got %s, want sl2vl", v.Type())
 		}
 		for i := range v.Len() {
-			p := fabric.LanePorts(v.t, i)
+			p := change.LanePorts(v.t, i)
 			e := laneEdit{pairKey{int(p.In), int(p.Out)}, map[int]uint8{}}
-			for sl, vl := range fabric.Lanes(v.t, i) {
+			for sl, vl := range change.Lanes(v.t, i) {
 				e.lanes[sl] = vl
 			}
 			edits = append(edits, e)
@@ -249,8 +250,8 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 		return e.lanes, nil
 	case starlark.Iterable:
 		list := collect(v)
-		if len(list) != fabric.ServiceLevels {
-			return nil, fmt.Errorf("got %s, want the lanes of all %d service levels", count(len(list), "lane"), fabric.ServiceLevels)
+		if len(list) != change.ServiceLevels {
+			return nil, fmt.Errorf("got %s, want the lanes of all %d service levels", count(len(list), "lane"), change.ServiceLevels)
 		}
 		for sl, vl := range list {
 			if err := e.add(starlark.MakeInt(sl), vl); err != nil {
@@ -264,18 +265,18 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 
 func (e *laneEdit) add(level, lane starlark.Value) error {
 	sl, err := toInt(level)
-	if err == nil && (sl < 0 || sl >= fabric.ServiceLevels) {
+	if err == nil && (sl < 0 || sl >= change.ServiceLevels) {
 		err = errors.New("out of range, 0..15")
 	}
 	if err != nil {
 		return fmt.Errorf("service level %s: %w", brief(level), err)
 	}
-	vl := fabric.DropVL
+	vl := change.DropVL
 	if lane != starlark.None {
 		if vl, err = toInt(lane); err != nil {
 			return fmt.Errorf("service level %d: %w", sl, err)
 		}
-		if vl < 0 || vl > fabric.DropVL {
+		if vl < 0 || vl > change.DropVL {
 			return fmt.Errorf("service level %d: lane %d is out of range, 0..14, or None to drop", sl, vl)
 		}
 	}

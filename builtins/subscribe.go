@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -52,7 +53,7 @@ A subscription changes nothing of the fabric, and needs no --write. Of a port, t
 		if err != nil {
 			return nil, err
 		}
-		var sub *fabric.Subscription
+		var sub *sa.Subscription
 		err = c.wait(func(ctx context.Context) (err error) {
 			sub, err = from.Subscribe(ctx, infos...)
 			return err
@@ -161,7 +162,7 @@ func (c *call) trapNumbers() (numbers []uint16, err error) {
 }
 
 // subscriber is what hands out the notices of a source.
-func (c *call) subscriber() (*fabric.Subscriber, error) {
+func (c *call) subscriber() (*sa.Subscriber, error) {
 	e, err := c.engine()
 	if err != nil {
 		return nil, err

@@ -8,14 +8,14 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric"
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
 // subscription is the value `subscription`: events to come.
 type subscription struct {
-	sub   *fabric.Subscription
+	sub   *sa.Subscription
 	infos []mad.InformInfo
 }
 
@@ -74,7 +74,7 @@ a link of the switch with LID 1 has changed
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		sub := c.recv.(*subscription).sub
-		var ev fabric.Event
+		var ev sa.Event
 		err := c.wait(func(ctx context.Context) (err error) {
 			if c.Has("timeout") {
 				var cancel context.CancelFunc
@@ -89,7 +89,7 @@ a link of the switch with LID 1 has changed
 			return starlark.None, nil
 		case c.fiber().stopped() != nil:
 			return nil, err
-		case errors.Is(err, fabric.ErrUnsubscribed):
+		case errors.Is(err, sa.ErrUnsubscribed):
 			return nil, errors.New("next: the subscription is closed: sa_subscribe makes another")
 		case err != nil:
 			return nil, fmt.Errorf("next: %w", err)
@@ -133,7 +133,7 @@ var lostType = &resultType{
 	},
 }
 
-func lostOf(ev fabric.Event) *result {
+func lostOf(ev sa.Event) *result {
 	var count starlark.Value = starlark.None
 	if ev.Count > 0 {
 		count = starlark.MakeUint64(ev.Count)
@@ -143,14 +143,14 @@ func lostOf(ev fabric.Event) *result {
 
 // subscribers hand out a session's events. They do nothing until a script
 // subscribes.
-type subscribers struct{ reports, traps *fabric.Subscriber }
+type subscribers struct{ reports, traps *sa.Subscriber }
 
 func (s *Session) newSubscribers(e *engine.Engine) subscribers {
 	return subscribers{
-		reports: fabric.NewSubscriber(e, func(q *engine.Call, p *engine.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error {
+		reports: sa.NewSubscriber(e, func(q *engine.Call, p *engine.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error {
 			return s.putSA(q, p, m, a, 0, mask, data)
 		}),
-		traps: fabric.NewTrapSubscriber(e),
+		traps: sa.NewTrapSubscriber(e),
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -102,7 +102,7 @@ func (t *target) wantsKey() bool {
 // advice is what to try next.
 func (c *call) advice(err error) string {
 	var me *engine.Error
-	var ke *fabric.KeyError
+	var ke *change.KeyError
 	switch {
 	case cautious(err):
 		return "force=True does it all the same"

@@ -5,19 +5,19 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/fabric"
+	"fabsh/fabric/change"
 )
 
 // halves are the two tables of a port, by priority.
 var halves = [2]string{"low", "high"}
 
 var vlarbKind = &tableKind{
-	table: fabric.ArbitrationTable,
+	table: change.ArbitrationTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return half(key) },
-	size:  func(*fabric.Table) int { return len(halves) },
-	entry: func(t *fabric.Table, i int) starlark.Value { return arbitrationValue(entriesOf(t)[i]) },
-	key:   func(_ *fabric.Table, i int) starlark.Value { return starlark.String(halves[i]) },
-	bytes: func(t *fabric.Table) (b []byte) {
+	size:  func(*change.Table) int { return len(halves) },
+	entry: func(t *change.Table, i int) starlark.Value { return arbitrationValue(entriesOf(t)[i]) },
+	key:   func(_ *change.Table, i int) starlark.Value { return starlark.String(halves[i]) },
+	bytes: func(t *change.Table) (b []byte) {
 		for _, list := range entriesOf(t) {
 			for _, a := range list {
 				b = append(b, a.VL, a.Weight)
@@ -69,12 +69,12 @@ func half(key starlark.Value) (int, error) {
 	return 0, fmt.Errorf(`got %s, want "low" or "high"`, brief(key))
 }
 
-func entriesOf(t *fabric.Table) [2][]fabric.Arbitration {
-	low, high := fabric.ArbitrationEntries(t)
-	return [2][]fabric.Arbitration{low, high}
+func entriesOf(t *change.Table) [2][]change.Arbitration {
+	low, high := change.ArbitrationEntries(t)
+	return [2][]change.Arbitration{low, high}
 }
 
-func arbitrationValue(list []fabric.Arbitration) starlark.Value {
+func arbitrationValue(list []change.Arbitration) starlark.Value {
 	t := make(starlark.Tuple, len(list))
 	for i, a := range list {
 		t[i] = starlark.Tuple{starlark.MakeInt(int(a.VL)), starlark.MakeInt(int(a.Weight))}
@@ -120,9 +120,9 @@ It returns them as they were read back. Only blocks that change are written. Wha
 		if err != nil {
 			return nil, c.paramError("table", "%w", err)
 		}
-		return vlarbKind.set(c, func(t *fabric.Table) {
-			fabric.EditArbitration(t, func(low, high []fabric.Arbitration) error {
-				for i, list := range [][]fabric.Arbitration{low, high} {
+		return vlarbKind.set(c, func(t *change.Table) {
+			change.EditArbitration(t, func(low, high []change.Arbitration) error {
+				for i, list := range [][]change.Arbitration{low, high} {
 					if err := edits[i].apply(list); err != nil {
 						return fmt.Errorf("%s: %w", halves[i], err)
 					}
@@ -137,10 +137,10 @@ It returns them as they were read back. Only blocks that change are written. Wha
 type arbitrationEdit struct {
 	replace bool
 	numbers []int // of the entries, as given
-	entries []fabric.Arbitration
+	entries []change.Arbitration
 }
 
-func (e *arbitrationEdit) apply(list []fabric.Arbitration) error {
+func (e *arbitrationEdit) apply(list []change.Arbitration) error {
 	if e.replace {
 		clear(list)
 	}
@@ -149,7 +149,7 @@ func (e *arbitrationEdit) apply(list []fabric.Arbitration) error {
 		case i < len(list):
 			list[i] = e.entries[k]
 		case e.entries[k].Weight > 0:
-			return &fabric.MisfitError{Reason: fmt.Sprintf("entry %d: the table has %s", i, count(len(list), "entry"))}
+			return &change.UnsupportedError{Reason: fmt.Sprintf("entry %d: the table has %s", i, count(len(list), "entry"))}
 		}
 	}
 	return nil
@@ -159,7 +159,7 @@ func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 	if i < 0 {
 		return fmt.Errorf("entry %d is out of range: they count from 0", i)
 	}
-	var a fabric.Arbitration
+	var a change.Arbitration
 	if v != starlark.None {
 		t, ok := v.(starlark.Iterable)
 		pair := []starlark.Value(nil)
@@ -170,7 +170,7 @@ func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 			return fmt.Errorf("entry %d: got %s, want (vl, weight), or None", i, brief(v))
 		}
 		vl, err := toInt(pair[0])
-		if err == nil && (vl < 0 || vl >= fabric.DropVL) {
+		if err == nil && (vl < 0 || vl >= change.DropVL) {
 			err = fmt.Errorf("lane %d is out of range, 0..14", vl)
 		}
 		if err != nil {
@@ -183,7 +183,7 @@ func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", i, err)
 		}
-		a = fabric.Arbitration{VL: uint8(vl), Weight: uint8(weight)}
+		a = change.Arbitration{VL: uint8(vl), Weight: uint8(weight)}
 	}
 	e.numbers, e.entries = append(e.numbers, i), append(e.entries, a)
 	return nil

@@ -8,25 +8,25 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
-	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/mad"
 )
 
 // tableKind is what one of the whole tables is to scripts.
 type tableKind struct {
 	*valueType[*wholeTable]
-	table *fabric.TableKind
+	table *change.TableKind
 	port  func(c *call, t *target) (int, error) // whose is meant
 	// index is the entry that a key means; -1: one that is beyond the table.
 	index func(v *wholeTable, key starlark.Value) (int, error)
-	size  func(t *fabric.Table) int
-	entry func(t *fabric.Table, i int) starlark.Value // None: there is nothing
+	size  func(t *change.Table) int
+	entry func(t *change.Table, i int) starlark.Value // None: there is nothing
 	// key is what iteration yields; nil: the entries.
-	key func(t *fabric.Table, i int) starlark.Value
+	key func(t *change.Table, i int) starlark.Value
 	// within: `in` looks for an entry, not for a key.
 	within bool
 	// bytes are what makes tables equal.
-	bytes   func(t *fabric.Table) []byte
+	bytes   func(t *change.Table) []byte
 	repr    func(v *wholeTable) string
 	facts   func(v *wholeTable) []fact
 	display func(v *wholeTable) string
@@ -36,7 +36,7 @@ type tableKind struct {
 // never changes.
 type wholeTable struct {
 	kind *tableKind
-	t    *fabric.Table
+	t    *change.Table
 }
 
 var (
@@ -150,7 +150,7 @@ func (k *tableKind) get(c *call) (starlark.Value, error) {
 		return nil, err
 	}
 	open := reached(tables)
-	if err := c.wait(func(ctx context.Context) error { return fabric.ReadTables(ctx, e, open...) }); err != nil {
+	if err := c.wait(func(ctx context.Context) error { return change.ReadTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return c.tableResults(k, targets, tables, many)
@@ -158,7 +158,7 @@ func (k *tableKind) get(c *call) (starlark.Value, error) {
 
 // set is what set_lft and its like do. edit makes a table the change that is
 // wanted.
-func (k *tableKind) set(c *call, edit func(t *fabric.Table)) (starlark.Value, error) {
+func (k *tableKind) set(c *call, edit func(t *change.Table)) (starlark.Value, error) {
 	targets, tables, many, err := c.tables(k)
 	if err != nil {
 		return nil, err
@@ -171,22 +171,22 @@ func (k *tableKind) set(c *call, edit func(t *fabric.Table)) (starlark.Value, er
 	for _, t := range open {
 		edit(t)
 	}
-	if err := c.wait(func(ctx context.Context) error { return fabric.ChangeTables(ctx, e, open...) }); err != nil {
+	if err := c.wait(func(ctx context.Context) error { return change.ChangeTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return c.tableResults(k, targets, tables, many)
 }
 
 // tables are the tables of the targets; Err is set where one cannot be asked.
-func (c *call) tables(k *tableKind) (targets []target, tables []*fabric.Table, many bool, err error) {
+func (c *call) tables(k *tableKind) (targets []target, tables []*change.Table, many bool, err error) {
 	targets, many, err = (&resolver{c: c}).targets(c.Value("target"))
 	if err != nil {
 		return nil, nil, many, err
 	}
-	tables = make([]*fabric.Table, len(targets))
+	tables = make([]*change.Table, len(targets))
 	for i := range targets {
 		t := &targets[i]
-		table := &fabric.Table{Kind: k.table, Dest: t.dest(), GUID: t.guid()}
+		table := &change.Table{Kind: k.table, Dest: t.dest(), GUID: t.guid()}
 		if table.Port, err = k.port(c, t); err != nil {
 			return nil, nil, many, err
 		}
@@ -200,20 +200,20 @@ func (c *call) tables(k *tableKind) (targets []target, tables []*fabric.Table, m
 
 // Whose table is meant.
 
-func nodesTable(*call, *target) (int, error) { return fabric.NoPortNumber, nil }
+func nodesTable(*call, *target) (int, error) { return change.NoPortNumber, nil }
 
 // endPortsTable is that of a switch, or of a CA's port.
 func endPortsTable(c *call, t *target) (int, error) {
 	if t.node != nil && !t.node.IsSwitch() {
 		return t.port, nil
 	}
-	return fabric.NoPortNumber, nil
+	return change.NoPortNumber, nil
 }
 
 // anyPortsTable is that of the port that is named, if one is.
 func anyPortsTable(c *call, t *target) (int, error) {
 	if !c.Has("port") && t.port == noPortGiven {
-		return fabric.NoPortNumber, nil
+		return change.NoPortNumber, nil
 	}
 	return c.portOf(mad.AttrPortInfo, t, false)
 }
@@ -228,7 +228,7 @@ func (k *tableKind) portsTable(c *call, t *target) (int, error) {
 }
 
 // reached are the tables that can be asked for.
-func reached(tables []*fabric.Table) (open []*fabric.Table) {
+func reached(tables []*change.Table) (open []*change.Table) {
 	for _, t := range tables {
 		if t.Err == nil {
 			open = append(open, t)
@@ -237,7 +237,7 @@ func reached(tables []*fabric.Table) (open []*fabric.Table) {
 	return open
 }
 
-func (c *call) tableResults(k *tableKind, targets []target, tables []*fabric.Table, many bool) (starlark.Value, error) {
+func (c *call) tableResults(k *tableKind, targets []target, tables []*change.Table, many bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(tables))
 	for i, t := range tables {
 		if t.Err != nil {

@@ -91,6 +91,19 @@ func (b *Builder) SetFDR10(node, num int, fdr10 bool) {
 	}
 }
 
+// Port is what has been set of a port: its PortInfo, nil where it is unknown,
+// and whether it is linked. ok is false where the node has no such port.
+func (b *Builder) Port(node, num int) (info *mad.PortInfo, linked, ok bool) {
+	p := b.port(node, num)
+	if p == nil {
+		return nil, false, false
+	}
+	if p.known {
+		info = &p.info
+	}
+	return info, p.peer >= 0, true
+}
+
 // SetFrom says which port the sweep began at.
 func (b *Builder) SetFrom(node, num int) { b.from, b.fromPort = node, num }
 
@@ -110,17 +123,17 @@ func (b *Builder) Link(n, num, m, mnum int) error {
 		node, num int
 	}{{p, n, num}, {q, m, mnum}} {
 		if e.p == nil || e.num == 0 {
-			return fmt.Errorf("%s has no port %d to connect", b.label(e.node), e.num)
+			return fmt.Errorf("%s has no port %d to connect", b.Label(e.node), e.num)
 		}
 	}
 	if p.peer == m && p.peerPort == mnum && q.peer == n && q.peerPort == num {
 		return nil
 	}
 	if p.peer >= 0 {
-		return fmt.Errorf("port %d of %s is connected to port %d of %s already", num, b.label(n), p.peerPort, b.label(p.peer))
+		return fmt.Errorf("port %d of %s is connected to port %d of %s already", num, b.Label(n), p.peerPort, b.Label(p.peer))
 	}
 	if q.peer >= 0 {
-		return fmt.Errorf("port %d of %s is connected to port %d of %s already", mnum, b.label(m), q.peerPort, b.label(q.peer))
+		return fmt.Errorf("port %d of %s is connected to port %d of %s already", mnum, b.Label(m), q.peerPort, b.Label(q.peer))
 	}
 	p.peer, p.peerPort = m, mnum
 	q.peer, q.peerPort = n, num
@@ -138,7 +151,7 @@ func (b *Builder) Build() *Fabric {
 		return cmp.Or(
 			cmp.Compare(typeRank(m.Info.NodeType), typeRank(n.Info.NodeType)),
 			cmp.Compare(m.Info.NodeGUID, n.Info.NodeGUID),
-			compareRoutes(m.Route, n.Route))
+			m.Route.Compare(n.Route))
 	})
 	f := &Fabric{from: -1, scope: b.scope, problems: b.problems}
 	f.place(b, order)
@@ -255,8 +268,9 @@ func (b *Builder) port(node, num int) *builtPort {
 	return &n.ports[num]
 }
 
-func (b *Builder) label(node int) string {
-	return label(b.nodes[node].Name, b.nodes[node].Info.NodeGUID)
+// Label names a node in messages.
+func (b *Builder) Label(node int) string {
+	return Label(b.nodes[node].Name, b.nodes[node].Info.NodeGUID)
 }
 
 // typeOrder is the order of node types in a Fabric; all others come last.
@@ -267,9 +281,4 @@ func typeRank(t mad.NodeType) int {
 		return i
 	}
 	return len(typeOrder)
-}
-
-// compareRoutes puts shorter routes first.
-func compareRoutes(r, s mad.DirectedRoute) int {
-	return cmp.Or(cmp.Compare(len(r), len(s)), slices.Compare(r, s))
 }

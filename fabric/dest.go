@@ -23,8 +23,8 @@ func (d Dest) Address(c *engine.Call) {
 	}
 }
 
-// smp is one SMP to a Dest.
-func smp(c *engine.Call, d Dest, m mad.Method, a *mad.Attribute, modifier uint32, data []byte) *engine.Call {
+// SMP is one SMP to a Dest.
+func SMP(c *engine.Call, d Dest, m mad.Method, a *mad.Attribute, modifier uint32, data []byte) *engine.Call {
 	c.PutSMP(m, a.ID, modifier, data)
 	d.Address(c)
 	return c

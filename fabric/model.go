@@ -1,20 +1,16 @@
-// Package fabric is what a subnet is: nodes, ports, the links between them,
-// and how they are found.
+// Package fabric is the model of a subnet: nodes, ports, the links between
+// them, their problems and names.
 //
-//	model.go     Fabric, Node, Port: immutable, with dense ids
-//	builder.go   how a Fabric is made
-//	problem.go   what went wrong on the way
-//	discover.go  the directed-route sweep: sweep.go asks, identity.go and doubt.go
-//	             tell who is who, survey.go draws up the result, hush.go spares
-//	             nodes that do not answer
-//	smguard.go   is there a subnet manager
-//	subscribe.go  events, to the scripts that subscribed: subscription.go is their
-//	             queue, smwatch.go sees that they keep coming
-//	lft.go       whole forwarding tables
-//	set.go       changes: read, modify, write, compare
-//	dest.go      where SMPs go, and whose M_Key they need
-//	keyerror.go  no answer for want of an M_Key
-//	rename.go    names from elsewhere
+//	model.go    Fabric, Node, Port: immutable, with dense ids
+//	builder.go  how a Fabric is made
+//	problem.go  what is wrong with a fabric, or with the view of it; inspect.go finds it
+//	dest.go     where SMPs go, and whose M_Key they need
+//	speed.go    widths and speeds
+//	rename.go   names from elsewhere; nearest.go, the name that was meant
+//
+// The packages below it: discover sweeps, sa is the client of the subnet
+// administrator, change reads and writes tables and ports, routing computes and
+// verifies tables, format reads and writes files, sim is a simulated subnet.
 //
 // Section numbers are those of the InfiniBand Architecture Specification,
 // volume 1 (IBA).
@@ -132,16 +128,16 @@ func (f *Fabric) TopLID() mad.LID { return mad.LID(max(len(f.byLID)-1, 0)) }
 // String is one line: how much there is, and whether it is all.
 func (f *Fabric) String() string {
 	var b strings.Builder
-	b.WriteString("fabric: " + count(len(f.nodes), "node", "nodes") + " (")
-	b.WriteString(count(len(f.OfType(mad.NodeTypeSwitch)), "switch", "switches"))
-	b.WriteString(", " + count(len(f.OfType(mad.NodeTypeCA)), "CA", "CAs"))
+	b.WriteString("fabric: " + Count(len(f.nodes), "node", "nodes") + " (")
+	b.WriteString(Count(len(f.OfType(mad.NodeTypeSwitch)), "switch", "switches"))
+	b.WriteString(", " + Count(len(f.OfType(mad.NodeTypeCA)), "CA", "CAs"))
 	if n := len(f.OfType(mad.NodeTypeRouter)); n > 0 {
-		b.WriteString(", " + count(n, "router", "routers"))
+		b.WriteString(", " + Count(n, "router", "routers"))
 	}
 	if n := len(f.OfType(0)); n > 0 {
 		b.WriteString(", " + strconv.Itoa(n) + " of unknown type")
 	}
-	b.WriteString("), " + count(f.links, "link", "links") + ", ")
+	b.WriteString("), " + Count(f.links, "link", "links") + ", ")
 	if f.Complete() {
 		b.WriteString("complete")
 	} else {
@@ -246,7 +242,7 @@ func (n *Node) Ports() iter.Seq[*Port] {
 }
 
 // Label names n in messages: its name, quoted, and its GUID.
-func (n *Node) Label() string { return label(n.name, n.info.NodeGUID) }
+func (n *Node) Label() string { return Label(n.name, n.info.NodeGUID) }
 
 // place names n where its GUID says nothing: `switch "leaf-1" on route 0,1`.
 func (n *Node) place() string {
@@ -359,8 +355,8 @@ func (p *Port) management() *Port {
 	return p
 }
 
-// label names a node in messages.
-func label(name string, guid mad.GUID) string {
+// Label names a node in messages.
+func Label(name string, guid mad.GUID) string {
 	if name == "" {
 		return guid.String()
 	}
@@ -375,7 +371,7 @@ func typeWord(t mad.NodeType) string {
 	return t.String()
 }
 
-func count(n int, one, many string) string {
+func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -1,6 +1,8 @@
 package fabric
 
-import "fabsh/mad"
+import (
+	"fabsh/mad"
+)
 
 // Width is the width in use: "4x"; "" where it is unknown.
 func (p *Port) Width() string {
@@ -17,34 +19,34 @@ func (p *Port) Speed() string {
 	if i == nil || caps == nil {
 		return ""
 	}
-	speed := activeSpeed(caps, i)
+	speed := ActiveSpeed(caps, i)
 	if speed == "QDR" && p.fdr10 {
 		return "FDR10"
 	}
 	return speed
 }
 
-// capabilityMask2ExtendedSpeeds2: PortInfo has the fields for speeds from XDR
+// CapabilityMask2ExtendedSpeeds2: PortInfo has the fields for speeds from XDR
 // on (rdma-core libibmad/iba_types.h, IB_PORT_CAP2_IS_EXT_SPEEDS_2_SUPPORTED).
-const capabilityMask2ExtendedSpeeds2 mad.CapabilityMask2 = 1 << 11
+const CapabilityMask2ExtendedSpeeds2 mad.CapabilityMask2 = 1 << 11
 
-// activeSpeed is mad.ActiveSpeed, but for agents that leave rubbish in fields
+// ActiveSpeed is mad.ActiveSpeed, but for agents that leave rubbish in fields
 // they do not claim to have. caps is the PortInfo whose capability masks
 // count: of a switch, port 0's.
-func activeSpeed(caps, i *mad.PortInfo) string {
+func ActiveSpeed(caps, i *mad.PortInfo) string {
 	x := *i
 	if caps.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported == 0 {
 		x.LinkSpeedExtActive, x.LinkSpeedExtActive2 = 0, 0
 	}
-	if caps.CapabilityMask&mad.CapabilityMaskIsCapabilityMask2Supported == 0 || caps.CapabilityMask2&capabilityMask2ExtendedSpeeds2 == 0 {
+	if caps.CapabilityMask&mad.CapabilityMaskIsCapabilityMask2Supported == 0 || caps.CapabilityMask2&CapabilityMask2ExtendedSpeeds2 == 0 {
 		x.LinkSpeedExtActive2 = 0
 	}
 	return mad.ActiveSpeed(&x)
 }
 
-// hasExtPortInfo: devices that answer to MlnxExtPortInfo; others must not be
+// HasExtPortInfo: devices that answer to MlnxExtPortInfo; others must not be
 // asked (rdma-core libibnetdisc/ibnetdisc.c, is_mlnx_ext_port_info_supported).
-func hasExtPortInfo(n *mad.NodeInfo) bool {
+func HasExtPortInfo(n *mad.NodeInfo) bool {
 	const bull = 0x119f
 	switch d := n.DeviceID; {
 	case d >= 0xc738 && d <= 0xc73b, d >= 0x1003 && d <= 0x101b:

@@ -1,9 +1,11 @@
 package mad
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,6 +17,25 @@ const (
 	PermissiveLID   LID = 0xffff
 	MaxUnicastLID   LID = 0xbfff
 	MinMulticastLID LID = 0xc000
+)
+
+// Entries in a block of tables that are longer than a MAD.
+const (
+	LFTBlock   = 64 // LIDs (IBA 14.2.5.10)
+	MFTBlock   = 32 // multicast LIDs (IBA 14.2.5.12)
+	PKeyBlock  = 32 // P_Keys (IBA 14.2.5.7)
+	GUIDBlock  = 8  // GUIDs (IBA 14.2.5.5)
+	VLArbBlock = 32 // pairs of virtual lane and weight (IBA 14.2.5.9)
+)
+
+// Port numbers that are none's.
+const (
+	// NoPort is the entry of a forwarding table for a LID that the switch
+	// drops (IBA 14.2.5.10).
+	NoPort = 255
+	// AllPorts stands for all ports where a PortSelect is asked for (IBA
+	// 16.1.3.1, AllPortSelect).
+	AllPorts = 255
 )
 
 // GUID is an EUI-64.
@@ -55,6 +76,11 @@ func (r DirectedRoute) Hops() int { return max(0, len(r)-1) }
 // Append returns a new route that goes on through port.
 func (r DirectedRoute) Append(port uint8) DirectedRoute {
 	return append(r[:len(r):len(r)], port)
+}
+
+// Compare puts shorter routes first, equal ones by their lowest ports.
+func (r DirectedRoute) Compare(other DirectedRoute) int {
+	return cmp.Or(cmp.Compare(len(r), len(other)), slices.Compare(r, other))
 }
 
 // String gives the form the peers use: "0,1,3".

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fabsh/fabric"
+	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
 	"fabsh/mad/engine"
@@ -86,7 +87,7 @@ func bringUp(spec string) (*fabric.Fabric, error) {
 	}
 	e := engine.New(t, engine.Options{})
 	defer e.Close()
-	return fabric.Discover(context.Background(), e, fabric.DiscoverOptions{})
+	return discover.Sweep(context.Background(), e, discover.Options{})
 }
 
 // snapshotCommand writes a fabric with its tables.

@@ -12,7 +12,7 @@ import (
 // ReadLFTs reads the forwarding tables of a file into those of f's switches,
 // which row gives by LID; it is asked once a switch. Tables of switches for
 // which there is none are passed over. What the file does not say is
-// fabric.NoPort.
+// mad.NoPort.
 //
 // As OpenSM's engine file does, entries go to the LIDs that their ports have in
 // f, where the file says whose a LID was, and a port that the switch does not
@@ -68,13 +68,13 @@ func (b *binder) bind(t *LFT) error {
 	b.read[n.ID()] = true
 	row := b.row(n)
 	for i := range row {
-		row[i] = fabric.NoPort
+		row[i] = mad.NoPort
 	}
 	if row == nil {
 		return nil
 	}
 	for lid, port := range t.Entries {
-		if port == fabric.NoPort {
+		if port == mad.NoPort {
 			continue
 		}
 		if int(port) > n.NumPorts() {

@@ -89,7 +89,7 @@ func FuzzReadLFTs(f *testing.F) {
 		}
 		for n, row := range table {
 			for lid, port := range row {
-				if int(port) > n.NumPorts() && port != fabric.NoPort {
+				if int(port) > n.NumPorts() && port != mad.NoPort {
 					t.Errorf("%s: LID %d to port %d", n.Label(), lid, port)
 				}
 			}

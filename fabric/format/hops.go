@@ -179,7 +179,7 @@ type distances struct {
 }
 
 func (d *distances) append(line []byte, n *fabric.Node, to *fabric.Port, lid mad.LID, port byte) []byte {
-	if to == nil || port == fabric.NoPort {
+	if to == nil || port == mad.NoPort {
 		return append(line, "UNREACHABLE"...)
 	}
 	line = append(line, '0'+port/100, '0'+port/10%10, '0'+port%10)

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"strings"
 
-	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -16,7 +15,7 @@ type LFT struct {
 	Where // the line it begins at
 
 	// Entries are the ports by LID, from 0 to the last that the table is said
-	// to have; fabric.NoPort where there is none.
+	// to have; mad.NoPort where there is none.
 	Entries []byte
 	// Owners are the GUIDs of the ports that had the LIDs when the file was
 	// written; 0 where it has not said so up to here. It is as long as Entries.
@@ -101,7 +100,7 @@ func newLFTReader(r io.Reader, name string) *lftReader {
 //	dump_ucast_routes: Switch 0x0c42a10300001000
 func (t *lftReader) begin(s []byte) {
 	for i := range t.row[:t.size] {
-		t.row[i] = fabric.NoPort
+		t.row[i] = mad.NoPort
 	}
 	clear(t.seen[:t.size])
 	t.lft.Where = Where{File: t.at.file, Line: t.at.line}
@@ -184,7 +183,7 @@ func (t *lftReader) entry(s []byte) {
 	port, rest, ok := decimal(rest)
 	switch {
 	case !ok && string(rest) == "UNREACHABLE":
-		port = fabric.NoPort
+		port = mad.NoPort
 	case !ok || port > 255 || len(rest) > 0 && rest[0] != ' ' && rest[0] != '\t':
 		t.fail("a port in decimal after LID %d: %q", lid, t.shown())
 		return
@@ -200,7 +199,7 @@ func (t *lftReader) entry(s []byte) {
 		}
 		t.owners[lid] = mad.GUID(guid)
 	} else if bytes.Contains(rest, []byte("illegal port")) {
-		port = fabric.NoPort
+		port = mad.NoPort
 	}
 	if t.seen[lid] != 0 && int(t.row[lid]) != port {
 		t.fail("one port for LID %d, but line %d says %d, and this one %d", lid, t.seen[lid], t.row[lid], port)

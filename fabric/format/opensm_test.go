@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -47,7 +48,7 @@ func start(t testing.TB, net string, args ...string) *subnet {
 	}
 	e := engine.New(tr, engine.Options{})
 	defer e.Close()
-	if s.f, err = fabric.Discover(t.Context(), e, fabric.DiscoverOptions{}); err != nil {
+	if s.f, err = discover.Sweep(t.Context(), e, discover.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return s

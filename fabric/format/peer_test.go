@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/mad/engine"
 	"fabsh/mad/ibsim"
@@ -34,7 +35,7 @@ func TestIbnetdiscover(t *testing.T) {
 			}
 			e := engine.New(tr, engine.Options{})
 			defer e.Close()
-			f, err := fabric.Discover(t.Context(), e, fabric.DiscoverOptions{})
+			f, err := discover.Sweep(t.Context(), e, discover.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

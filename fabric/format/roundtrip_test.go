@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -26,7 +27,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := engine.New(conn, engine.Options{})
-		got, err := fabric.Discover(t.Context(), e, fabric.DiscoverOptions{}) // with LIDs
+		got, err := discover.Sweep(t.Context(), e, discover.Options{}) // with LIDs
 		e.Close()
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -60,7 +61,7 @@ func discoverSim(t testing.TB, spec string) *fabric.Fabric {
 	}
 	e := engine.New(conn, engine.Options{})
 	defer e.Close()
-	if f, err = fabric.Discover(t.Context(), e, fabric.DiscoverOptions{}); err != nil {
+	if f, err = discover.Sweep(t.Context(), e, discover.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return f

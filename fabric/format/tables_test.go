@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/mad"
 )
@@ -22,7 +21,7 @@ var readers = map[string]func(r io.Reader, name string) (string, error){
 	"lft": tell(format.LFTs, func(b io.Writer, t *format.LFT) {
 		fmt.Fprintf(b, "%s %v %d %v %q top %d:", t.Position(), t.GUID, t.LID, []uint8(t.Route), t.Name, len(t.Entries)-1)
 		for lid, p := range t.Entries {
-			if p != fabric.NoPort {
+			if p != mad.NoPort {
 				fmt.Fprintf(b, " %d %d", lid, p)
 				if t.Owners[lid] != 0 {
 					fmt.Fprintf(b, " of %x", uint64(t.Owners[lid]))

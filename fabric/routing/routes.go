@@ -9,10 +9,10 @@ import (
 )
 
 // NoPort is the entry of a LID that is dropped.
-const NoPort = fabric.NoPort
+const NoPort = mad.NoPort
 
 // block is the number of entries that are read and written at once.
-const block = fabric.LFTBlock
+const block = mad.LFTBlock
 
 // Routes are the forwarding tables of all switches of a graph, the service
 // level each path has, and the virtual lane each service level gets. An entry

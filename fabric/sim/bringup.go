@@ -71,14 +71,14 @@ func (s *Subnet) addNodes(f *fabric.Fabric) {
 		}
 		info := *from.Info()
 		info.BaseVersion, info.ClassVersion = 1, 1
-		info.PartitionCap = max(info.PartitionCap, pkeysPerBlock)
+		info.PartitionCap = max(info.PartitionCap, mad.PKeyBlock)
 		info.Encode(n.info[:])
 		copy(n.desc[:], from.Name())
 		if n.isSwitch {
 			sw := mad.SwitchInfo{
 				LinearFDBCap: linearCap, MulticastFDBCap: multicastCap, LifeTimeValue: lifeTime,
-				DefaultMulticastPrimaryPort: unrouted, DefaultMulticastNotPrimaryPort: unrouted,
-				PartitionEnforcementCap: pkeysPerBlock, InboundEnforcementCap: true, OutboundEnforcementCap: true,
+				DefaultMulticastPrimaryPort: mad.NoPort, DefaultMulticastNotPrimaryPort: mad.NoPort,
+				PartitionEnforcementCap: mad.PKeyBlock, InboundEnforcementCap: true, OutboundEnforcementCap: true,
 				EnhancedPort0: from.SwitchInfo() != nil && from.SwitchInfo().EnhancedPort0,
 			}
 			sw.Encode(n.sw[:])

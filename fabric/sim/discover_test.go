@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/discover"
 	"fabsh/mad/engine"
 )
 
@@ -30,7 +31,7 @@ func picture(f *fabric.Fabric) (list []string) {
 // discover sweeps a subnet.
 func (r *rig) discover(o engine.Options) *fabric.Fabric {
 	r.t.Helper()
-	f, err := fabric.Discover(context.Background(), r.engine(o), fabric.DiscoverOptions{})
+	f, err := discover.Sweep(context.Background(), r.engine(o), discover.Options{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ type member struct {
 // default partition (opensm osm_prtn.c prtn_make_default).
 func broadcastGroup() *group {
 	return &group{wellKnown: true, MCMemberRecord: mad.MCMemberRecord{
-		MGID: mad.MakeGID(0xff12401bffff0000, 0xffffffff), QKey: 0xb1b, MLID: firstMLID, PKey: defaultPKey,
+		MGID: mad.MakeGID(0xff12401bffff0000, 0xffffffff), QKey: 0xb1b, MLID: firstMLID, PKey: mad.DefaultPKey,
 		MTUSelector: mad.SelectorExactly, MTU: mad.MTU2048, RateSelector: mad.SelectorExactly, Rate: mad.Rate10,
 		PacketLifeTimeSelector: mad.LifeTimeSelectorExactly, PacketLifeTime: lifeTime,
 		Scope: mad.ScopeLinkLocal, JoinState: mad.JoinStateFullMember,

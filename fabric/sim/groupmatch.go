@@ -25,9 +25,9 @@ func (s *Subnet) hasPKey(p *port, pkey uint16) bool {
 	var info mad.NodeInfo
 	info.Decode(p.node.info[:])
 	var block [smpSize]byte
-	for i := range uint32(info.PartitionCap) / pkeysPerBlock {
+	for i := range uint32(info.PartitionCap) / mad.PKeyBlock {
 		s.readBlock(blockKey{p, mad.AttrPKeyTable, i}, block[:])
-		for j := range pkeysPerBlock {
+		for j := range mad.PKeyBlock {
 			if binary.BigEndian.Uint16(block[2*j:])&pkeyBase == pkey&pkeyBase {
 				return true
 			}

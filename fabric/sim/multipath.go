@@ -48,7 +48,7 @@ func (r *request) multiPaths(q *query) mad.Status {
 	}
 	q.layout(mad.AttrPathRecord)
 	q.compare = nil // path compares all of these
-	if q.mask&pathPKey != 0 && asked.PKey&pkeyBase != defaultPKey&pkeyBase {
+	if q.mask&pathPKey != 0 && asked.PKey&pkeyBase != mad.DefaultPKey&pkeyBase {
 		return mad.StatusOK
 	}
 	for _, a := range ports[:n] {

@@ -60,7 +60,7 @@ func (r *request) paths(q *query) mad.Status {
 	special := pathServiceID | pathReversible | pathNumbPath | pathPKey |
 		pathMTU | pathRate | pathLife | pathSelectMTU | pathSelectRate | pathSelectLife
 	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask()&special != 0 })
-	if q.mask&pathPKey != 0 && pq.asked.PKey&pkeyBase != defaultPKey&pkeyBase {
+	if q.mask&pathPKey != 0 && pq.asked.PKey&pkeyBase != mad.DefaultPKey&pkeyBase {
 		return mad.StatusOK
 	}
 	for _, a := range from {
@@ -155,7 +155,7 @@ func (q *pathQuery) path(a, b *port, slid, dlid mad.LID) *mad.PathRecord {
 		ServiceID: asked.ServiceID & -min(1, q.mask&pathServiceID),
 		DGID:      mad.MakeGID(gidPrefix, b.guid), SGID: mad.MakeGID(gidPrefix, a.guid),
 		DLID: dlid, SLID: slid,
-		Reversible: reversible, NumbPath: 1, PKey: defaultPKey,
+		Reversible: reversible, NumbPath: 1, PKey: mad.DefaultPKey,
 		MTUSelector: mad.SelectorExactly, MTU: mtu,
 		RateSelector: mad.SelectorExactly, Rate: rateCode(rate),
 		PacketLifeTimeSelector: mad.LifeTimeSelectorExactly, PacketLifeTime: lifeTime,

@@ -6,9 +6,6 @@ import (
 	"fabsh/mad"
 )
 
-// allPorts, as a PortSelect, means all ports (IBA 16.1.3.1, AllPortSelect).
-const allPorts = 255
-
 // counters are a port's. PortCounters and PortCountersExtended show the same
 // ones; the former stop at what fits.
 type counters map[counterKey]uint64
@@ -99,7 +96,7 @@ func (p *port) setCounter(key counterKey, v uint64) {
 func (r *request) selected(num int) []port {
 	ports := r.about.ports
 	switch {
-	case num == allPorts:
+	case num == mad.AllPorts:
 		return ports[1:]
 	case num >= len(ports), num == 0 && !r.about.isSwitch:
 		return nil

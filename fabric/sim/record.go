@@ -93,9 +93,9 @@ func (p *port) portInfoRecord() *mad.PortInfoRecord {
 
 // lftRecords adds the blocks of a switch up to its LinearFDBTop.
 func (p *port) lftRecords(q *query) {
-	for block := range int(p.node.fdbTop)/lftBlock + 1 {
+	for block := range int(p.node.fdbTop)/mad.LFTBlock + 1 {
 		rec := &mad.LinearForwardingTableRecord{LID: p.lid, BlockNum: uint16(block)}
-		p.node.readLFT(block*lftBlock, rec.LinearForwardingTable.PortBlock[:])
+		p.node.readLFT(block*mad.LFTBlock, rec.LinearForwardingTable.PortBlock[:])
 		q.add(rec)
 	}
 }

@@ -34,7 +34,7 @@ func (r *request) reception(p *packet) bool {
 // redirect says where the agent of r.about is.
 func (r *request) redirect() mad.Status {
 	info := mad.ClassPortInfo{BaseVersion: 1, ClassVersion: 1, RespTimeValue: lifeTime,
-		RedirectPKey: 0xffff, RedirectQP: standInQP, RedirectQKey: standInQKey}
+		RedirectPKey: mad.DefaultPKey, RedirectQP: standInQP, RedirectQKey: standInQKey}
 	if r.sentTo == r.about {
 		info.RedirectQP, info.RedirectQKey = 1, mad.GeneralQKey
 	}

@@ -56,7 +56,7 @@ func (s *Subnet) fillTables() {
 	r := s.newRouter()
 	top := s.topLID()
 	for _, n := range r.switches {
-		n.lft = slices.Repeat([]uint8{unrouted}, (int(top)/lftBlock+1)*lftBlock)
+		n.lft = slices.Repeat([]uint8{mad.NoPort}, (int(top)/mad.LFTBlock+1)*mad.LFTBlock)
 		n.setTop(top)
 	}
 	for d := range r.switches {

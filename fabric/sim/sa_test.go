@@ -329,7 +329,7 @@ func TestPathSelectors(t *testing.T) {
 		}
 	}
 	// A path that no answer can take back.
-	r.at("leaf-4", 0).node.lft[r.sm.lid] = unrouted
+	r.at("leaf-4", 0).node.lft[r.sm.lid] = mad.NoPort
 	if n := count(pathReversible, func(p *mad.PathRecord) { p.Reversible = true }); n != all-3 {
 		t.Errorf("%d reversible paths, want %d: to leaf-4 and its two hosts there is none", n, all-3)
 	}

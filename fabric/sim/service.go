@@ -55,7 +55,7 @@ func (r *request) changeService(mask uint64, trusted bool) mad.Status {
 			r.services = slices.Insert(r.services, 0, asked)
 		}
 		if mask&servicePKey == 0 {
-			asked.ServicePKey = defaultPKey
+			asked.ServicePKey = mad.DefaultPKey
 		}
 	}
 	if !trusted {

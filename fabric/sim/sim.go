@@ -67,7 +67,7 @@ type node struct {
 	desc     [smpSize]byte
 	sw       [smpSize]byte // SwitchInfo
 	fdbTop   mad.LID       // SwitchInfo.LinearFDBTop
-	lft      []uint8       // ends where only unrouted would follow
+	lft      []uint8       // ends where only mad.NoPort would follow
 	sentTo   *node         // where its performance management is; nil: here
 	standsIn *node         // whose performance management is here too; nil: nobody's
 }

@@ -6,17 +6,6 @@ import (
 	"fabsh/mad"
 )
 
-// Entries in a block of each table.
-const (
-	lftBlock      = 64
-	mftBlock      = 32
-	pkeysPerBlock = 32
-	guidsPerBlock = 8
-)
-
-// defaultPKey is full membership of the default partition.
-const defaultPKey = 0xffff
-
 // blockKey names a block that was Set: of a port, or with a node's port 0 of the node.
 type blockKey struct {
 	port  *port
@@ -81,7 +70,7 @@ func (r *request) block(a *mad.Attribute) (key blockKey, ok bool) {
 	key = blockKey{r.in.home(), a, mod}
 	switch a {
 	case mad.AttrGUIDInfo:
-		ok = mod < guidCap/guidsPerBlock
+		ok = mod < guidCap/mad.GUIDBlock
 
 	case mad.AttrPKeyTable: // high: the port, of a switch only
 		key.block = uint32(low)
@@ -98,7 +87,7 @@ func (r *request) block(a *mad.Attribute) (key blockKey, ok bool) {
 				capacity = int(sw.PartitionEnforcementCap)
 			}
 		}
-		ok = low < (capacity+pkeysPerBlock-1)/pkeysPerBlock
+		ok = low < (capacity+mad.PKeyBlock-1)/mad.PKeyBlock
 
 	case mad.AttrSLtoVLMappingTable: // in and out port, of a switch only
 		in, out := low>>8, low&0xff
@@ -115,7 +104,7 @@ func (r *request) block(a *mad.Attribute) (key blockKey, ok bool) {
 
 	case mad.AttrMulticastForwardingTable:
 		block, position := int(mod&0x1ff), int(mod>>28)
-		ok = mod&^0xf000_01ff == 0 && block < multicastCap/mftBlock && position*16 < len(n.ports)
+		ok = mod&^0xf000_01ff == 0 && block < multicastCap/mad.MFTBlock && position*16 < len(n.ports)
 	}
 	return key, ok
 }
@@ -146,7 +135,7 @@ func (s *Subnet) readBlock(key blockKey, data []byte) {
 		}
 	case mad.AttrPKeyTable:
 		if !written && key.block == 0 {
-			binary.BigEndian.PutUint16(data, defaultPKey)
+			binary.BigEndian.PutUint16(data, mad.DefaultPKey)
 		}
 	case mad.AttrSLtoVLMappingTable:
 		for sl := 0; !written && sl < 16; sl += 2 { // SL n to VL n modulo the 8 there are
@@ -162,13 +151,13 @@ func (s *Subnet) readBlock(key blockKey, data []byte) {
 // linearTable answers for a block of the linear forwarding table.
 func (r *request) linearTable(set bool) mad.Status {
 	n := r.in.node
-	if r.Modifier >= linearCap/lftBlock {
+	if r.Modifier >= linearCap/mad.LFTBlock {
 		return mad.StatusBadValue
 	}
-	first := int(r.Modifier) * lftBlock
+	first := int(r.Modifier) * mad.LFTBlock
 	if set {
-		for len(n.lft) < first+lftBlock {
-			n.lft = append(n.lft, unrouted)
+		for len(n.lft) < first+mad.LFTBlock {
+			n.lft = append(n.lft, mad.NoPort)
 		}
 		copy(n.lft[first:], r.data)
 	}
@@ -180,6 +169,6 @@ func (r *request) linearTable(set bool) mad.Status {
 func (n *node) readLFT(first int, data []byte) {
 	rest := data[copy(data, n.lft[min(first, len(n.lft)):]):]
 	for i := range rest {
-		rest[i] = unrouted
+		rest[i] = mad.NoPort
 	}
 }

@@ -170,9 +170,9 @@ func (c *conn) Port() (engine.Port, error) {
 		State: info.PortState, GIDPrefix: info.GIDPrefix,
 	}
 	var block [smpSize]byte
-	for i := range uint32(node.PartitionCap) / pkeysPerBlock {
+	for i := range uint32(node.PartitionCap) / mad.PKeyBlock {
 		c.s.readBlock(blockKey{home, mad.AttrPKeyTable, i}, block[:])
-		for j := range pkeysPerBlock {
+		for j := range mad.PKeyBlock {
 			p.PKeys = append(p.PKeys, binary.BigEndian.Uint16(block[2*j:]))
 		}
 	}

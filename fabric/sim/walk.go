@@ -19,9 +19,6 @@ const (
 // does it by time (IBA 18.2.5.4, the switch's life time), which is as silent.
 const maxLIDHops = 64
 
-// unrouted is the entry of a forwarding table for a LID that goes nowhere.
-const unrouted = 255
-
 // direct follows the directed route of SMP m that leaves from, and returns the
 // port it arrives at; nil when it is discarded on the way. On success m is as
 // the requester gets it back: return path filled, hop pointer 0, D set.
@@ -143,10 +140,10 @@ func (p *port) owns(lid mad.LID) bool {
 }
 
 // forward is the port through which switch n sends dlid on: 0 for itself,
-// unrouted for nowhere (IBA 18.2.4.3.1).
+// mad.NoPort for nowhere (IBA 18.2.4.3.1).
 func (n *node) forward(dlid mad.LID) uint8 {
 	if dlid > n.fdbTop || int(dlid) >= len(n.lft) {
-		return unrouted
+		return mad.NoPort
 	}
 	return n.lft[dlid]
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabsh/fabric"
+	"fabsh/fabric/discover"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -27,7 +27,7 @@ func TestTshark(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := simEngine(t, f)
-	found, err := fabric.Discover(context.Background(), e, fabric.DiscoverOptions{})
+	found, err := discover.Sweep(context.Background(), e, discover.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,56 @@
+package change
+
+import (
+	"context"
+	"fmt"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// KeyError is that a port did not answer for want of its M_Key.
+type KeyError struct {
+	Err   error // what was asked
+	Given bool  // there was one, a wrong one
+}
+
+func (e *KeyError) Error() string {
+	if e.Given {
+		return fmt.Sprintf("%v: the port has another M_Key than the one that was sent, and answers no Set without it", e.Err)
+	}
+	return fmt.Sprintf("%v: the port has an M_Key, and answers no Set without it", e.Err)
+}
+
+func (e *KeyError) Unwrap() error { return e.Err }
+
+// unheardSet is a Set that got no answer from a port that had answered a Get.
+type unheardSet struct {
+	dest fabric.Dest
+	err  *error
+}
+
+// doubtKeys finds out whether the ports of such Sets have an M_Key: PortInfo
+// shows it, or says that it is not shown (IBA 14.2.4.1, M_KeyProtectBits).
+func doubtKeys(ctx context.Context, e *engine.Engine, sets []unheardSet) error {
+	var calls []*engine.Call
+	for _, s := range sets {
+		calls = append(calls, fabric.SMP(new(engine.Call), s.dest, mad.MethodGet, mad.AttrPortInfo, 0, nil))
+	}
+	if err := e.Do(ctx, calls...); err != nil {
+		return err
+	}
+	keys := e.Options().Keys
+	for i, s := range sets {
+		if calls[i].Err != nil {
+			continue
+		}
+		var info mad.PortInfo
+		info.Decode(calls[i].Data())
+		sent := keys.Of(s.dest.Guard)
+		if info.MKey != sent || info.MKey == 0 && info.MKeyProtectBits != 0 {
+			*s.err = &KeyError{Err: *s.err, Given: sent != 0}
+		}
+	}
+	return nil
+}

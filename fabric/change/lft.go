@@ -1,0 +1,101 @@
+package change
+
+import (
+	"context"
+	"fmt"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// LinearTable is the linear forwarding table of a switch, a byte for each LID.
+var LinearTable = &TableKind{
+	Attr:     mad.AttrLinearForwardingTable,
+	onSwitch: true,
+	layout: func(t *Table) ([]uint32, error) {
+		if t.Rows > int(t.Switch.LinearFDBCap) {
+			return nil, unsupported("LID %d: the switch's table holds LIDs up to %d", t.Rows-1, int(t.Switch.LinearFDBCap)-1)
+		}
+		modifiers := make([]uint32, (max(linearTop(t)+1, t.Rows)+mad.LFTBlock-1)/mad.LFTBlock)
+		for i := range modifiers {
+			modifiers[i] = uint32(i)
+		}
+		return modifiers, nil
+	},
+	row: func(t *Table, i int) (string, int, int) { return fmt.Sprintf("LID %d", i), i, 1 },
+	text: func(b []byte) string {
+		if b[0] == mad.NoPort {
+			return "dropped"
+		}
+		return fmt.Sprintf("port %d", b[0])
+	},
+	// The top is raised when there is something below it, and never lowered,
+	// for that would hide entries that are not in the change.
+	after: func(t *Table) *Set {
+		if t.Rows <= linearTop(t)+1 {
+			return nil
+		}
+		return t.raise("linear_fdb_top", t.Rows-1)
+	},
+}
+
+// linearTop is the highest LID that the switch looks up: LinearFDBTop, or the
+// last unicast LID where a switch says nonsense.
+func linearTop(t *Table) int { return int(min(t.Switch.LinearFDBTop, uint16(mad.MaxUnicastLID))) }
+
+// LinearEntries are the entries of a linear forwarding table by LID, up to
+// LinearFDBTop.
+func LinearEntries(t *Table) []byte { return t.Data[:linearTop(t)+1] }
+
+// EditLinear makes t a change of a linear forwarding table: entries are merged
+// into it, or replace all of it.
+func EditLinear(t *Table, entries map[mad.LID]uint8, replace bool) {
+	t.Kind = LinearTable
+	for lid, port := range sorted(entries) {
+		if port != mad.NoPort {
+			t.Rows = int(lid) + 1
+		}
+	}
+	t.Edit = func(t *Table) error {
+		if replace {
+			for i := range t.Data {
+				t.Data[i] = mad.NoPort
+			}
+		}
+		for lid, port := range sorted(entries) {
+			if port != mad.NoPort && port > t.Node.NumPorts {
+				return unsupported("LID %d: no port %d: the switch has ports 0..%d", lid, port, t.Node.NumPorts)
+			}
+			if int(lid) < len(t.Data) {
+				t.Data[lid] = port
+			}
+		}
+		return nil
+	}
+}
+
+// LFT is the linear forwarding table of a switch, or why it could not be read.
+type LFT struct {
+	Entries []byte // ports by LID, up to LinearFDBTop
+	Err     error
+}
+
+// ReadLFTs reads the whole linear forwarding tables of many switches at once.
+// The error is the end of ctx.
+func ReadLFTs(ctx context.Context, e *engine.Engine, dests []fabric.Dest) ([]LFT, error) {
+	tables := make([]*Table, len(dests))
+	for i, d := range dests {
+		tables[i] = &Table{Kind: LinearTable, Dest: d}
+	}
+	if err := ReadTables(ctx, e, tables...); err != nil {
+		return nil, err
+	}
+	lfts := make([]LFT, len(tables))
+	for i, t := range tables {
+		if lfts[i].Err = t.Err; t.Err == nil {
+			lfts[i].Entries = LinearEntries(t)
+		}
+	}
+	return lfts, nil
+}

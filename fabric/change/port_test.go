@@ -1,0 +1,269 @@
+package change_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/change"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// beyond is switch-2 of the ring; its port 1 is node-0002's.
+var beyond = fabric.Dest{Route: mad.DirectedRoute{0, 1, 3}}
+
+func portChange(d fabric.Dest, num int, action change.PortAction) *change.PortChange {
+	return &change.PortChange{PortTarget: change.PortTarget{Dest: d, Num: num}, Action: action, Wait: 2 * time.Second}
+}
+
+func changePort(t *testing.T, e *engine.Engine, c *change.PortChange) error {
+	t.Helper()
+	if err := change.ChangePorts(t.Context(), e, c); err != nil {
+		t.Fatal(err)
+	}
+	return c.Err
+}
+
+// TestPortStateGoesAlone: nothing changes but the physical state.
+func TestPortStateGoesAlone(t *testing.T) {
+	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
+		for _, step := range []struct {
+			action change.PortAction
+			phys   mad.PortPhysicalState
+		}{{change.DisablePort, mad.PortPhysicalStateDisabled}, {change.EnablePort, mad.PortPhysicalStatePolling}, {change.ResetPort, mad.PortPhysicalStatePolling}} {
+			tap.sets = nil
+			c := portChange(beyond, 1, step.action)
+			if err := changePort(t, e, c); err != nil {
+				t.Fatal(err)
+			}
+			var want mad.PortInfo
+			want.Decode(c.Before)
+			want.PortState, want.PortPhysicalState, want.LinkDownDefaultState = 0, step.phys, 0
+			want.LinkWidthEnabled, want.LinkSpeedEnabled, want.LinkSpeedExtEnabled, want.LinkSpeedExtEnabled2 = 0, 0, 0, 0
+			data := make([]byte, 64)
+			want.Encode(data)
+			if diff := cmp.Diff([]set{{mad.AttrPortInfo.ID, 1<<31 | 1, data}}, tap.sets); diff != "" {
+				t.Errorf("action %d (-want +got):\n%s", step.action, diff)
+			}
+		}
+	})
+}
+
+// TestPortSetOnce: a Set without an answer is not sent again; the port tells
+// what became of it.
+func TestPortSetOnce(t *testing.T) {
+	isSet := func(d *engine.Datagram) bool { return mad.ParseHeader(d.MAD).Method == mad.MethodSet }
+	for _, test := range []struct {
+		name string
+		deaf bool // the answer is lost, not the request
+		want string
+	}{
+		{"request lost", false, "SubnSet(PortInfo port 1 extended_speeds) to route 0,1,3: timed out after 1 attempt in 1s; it was not sent again, and the port is active and link_up"},
+		{"answer lost", true, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onTap(t, func(tp *tap) {
+				if tp.Transport = (lossy{tp.Transport, isSet, nil}); test.deaf {
+					tp.Transport = &mute{Transport: tp.Transport.(lossy).Transport, of: isSet}
+				}
+			}, func(t *testing.T, e *engine.Engine, tap *tap) {
+				err := changePort(t, e, portChange(beyond, 1, change.DisablePort))
+				if len(tap.sets) != 1 {
+					t.Errorf("%d Sets", len(tap.sets))
+				}
+				if got := text(err); got != test.want {
+					t.Errorf("%q, want %q", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// mute executes some requests, but their answers are lost.
+type mute struct {
+	engine.Transport
+	of   func(*engine.Datagram) bool
+	lost int
+}
+
+func (m *mute) Send(d *engine.Datagram) error {
+	if m.of(d) {
+		m.lost++
+	}
+	return m.Transport.Send(d)
+}
+
+func (m *mute) Recv(d *engine.Datagram) error {
+	for {
+		err := m.Transport.Recv(d)
+		if err != nil || m.lost == 0 {
+			return err
+		}
+		m.lost--
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestPortSettles: the state is asked for until it is as wanted, or until the
+// time is up.
+func TestPortSettles(t *testing.T) {
+	const num = 1
+	for _, test := range []struct {
+		name   string
+		action change.PortAction
+		before mad.PortPhysicalState // what the port is shown as first
+		slow   time.Duration         // how long after the Set the port shows what it did
+		shows  mad.PortPhysicalState // meanwhile
+		want   string
+	}{
+		{"slowly disabled", change.DisablePort, 0, time.Second, mad.PortPhysicalStateLinkUp, ""},
+		{"never disabled", change.DisablePort, 0, time.Hour, mad.PortPhysicalStateLinkUp, "the Set was answered, but after 2s the port is active and link_up"},
+		{"slowly up", change.ResetPort, 0, time.Second, mad.PortPhysicalStatePolling, ""},
+		{"never up", change.ResetPort, 0, time.Hour, mad.PortPhysicalStatePolling, "the link is not up after 2s: the port is active and polling"},
+		{"enabled without a neighbour", change.EnablePort, mad.PortPhysicalStateDisabled, time.Hour, mad.PortPhysicalStatePolling, ""},
+		{"never enabled", change.EnablePort, mad.PortPhysicalStateDisabled, time.Hour, mad.PortPhysicalStateDisabled, "the link is not up after 2s: the port is active and disabled"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
+				var since time.Time
+				tap.answer = func(h mad.Header, data []byte) {
+					if h.Attribute != mad.AttrPortInfo.ID || h.Modifier&0xff != num {
+						return
+					}
+					shown := test.shows
+					switch {
+					case len(tap.sets) == 0:
+						shown = test.before
+					case since.IsZero():
+						since = time.Now()
+					case time.Since(since) > test.slow:
+						return
+					}
+					if shown != 0 {
+						mad.AttrPortInfo.Field("port_physical_state").SetUint(data, uint64(shown))
+						mad.AttrPortInfo.Field("port_state").SetUint(data, uint64(mad.PortStateActive))
+					}
+				}
+				asked := e.Stats().Sent
+				c := portChange(beyond, num, test.action)
+				c.Force = true
+				start := time.Now()
+				if got := text(changePort(t, e, c)); got != test.want {
+					t.Errorf("%q, want %q", got, test.want)
+				}
+				if took := time.Since(start); took > 4*time.Second || test.slow > time.Minute && took < c.Wait {
+					t.Errorf("took %v", took)
+				}
+				if asked = e.Stats().Sent - asked; asked > 16 {
+					t.Errorf("%d requests: the agent is flooded", asked)
+				}
+			})
+		})
+	}
+}
+
+// TestPortRefused: an agent's refusal is the answer at once.
+func TestPortRefused(t *testing.T) {
+	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
+		c := portChange(beyond, 1, change.DisablePort)
+		c.GUID = 0x42
+		if got := text(changePort(t, e, c)); !strings.HasSuffix(got, "run discover() again") {
+			t.Errorf("another node: %q", got)
+		}
+		if len(tap.sets) > 0 {
+			t.Errorf("%d Sets", len(tap.sets))
+		}
+	})
+}
+
+// TestLinkChange: which fields make up a choice of speeds.
+func TestLinkChange(t *testing.T) {
+	field := func(data []byte, name string, v uint64) { mad.AttrPortInfo.Field(name).SetUint(data, v) }
+	xdr := func(data []byte) {
+		field(data, "capability_mask2", 1<<11|1<<12)
+		field(data, "link_speed_ext_supported", 15)
+		field(data, "link_speed_ext_supported2", 1)
+		field(data, "link_speed_ext_enabled2", 1)
+	}
+	type fields struct{ speed, ext, ext2, width uint64 }
+	for _, test := range []struct {
+		name         string
+		speed, width change.Choice
+		port         func(data []byte) // what the ports say
+		far          func(data []byte) // and the neighbour
+		want         fields
+		err          string
+	}{
+		{"up to EDR", change.Choice{Words: []string{"EDR"}, UpTo: true}, change.Choice{}, nil, nil, fields{7, 3, 0, 0}, ""},
+		{"SDR alone", change.Choice{Words: []string{"SDR"}, UpTo: true}, change.Choice{}, nil, nil, fields{1, 30, 0, 0}, ""},
+		{"a list", change.Choice{Words: []string{"SDR", "QDR", "HDR"}}, change.Choice{}, nil, nil, fields{5, 4, 0, 0}, ""},
+		{"without SDR", change.Choice{Words: []string{"QDR", "HDR"}}, change.Choice{}, nil, nil, fields{}, "SDR must be among the speeds: links begin with it, and sets without it are reserved"},
+		{"not supported", change.Choice{Words: []string{"NDR"}, UpTo: true}, change.Choice{}, nil, nil, fields{}, "NDR is not among what the port supports: SDR, DDR, QDR, FDR, EDR, HDR"},
+		{"rubbish where there are no extended speeds", change.Choice{Words: []string{"FDR"}, UpTo: true}, change.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{}, "FDR is not among what the port supports: SDR, DDR, QDR"},
+		{"no extended speeds", change.Choice{Words: []string{"DDR"}, UpTo: true}, change.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{3, 0, 0, 0}, ""},
+		{"XDR", change.Choice{Words: []string{"XDR"}, UpTo: true}, change.Choice{}, xdr, nil, fields{7, 15, 1, 0}, ""},
+		{"less than XDR", change.Choice{Words: []string{"NDR"}, UpTo: true}, change.Choice{}, xdr, nil, fields{}, "XDR is enabled, and no public source says how it is switched off: it must be among the speeds"},
+		{"a width", change.Choice{}, change.Choice{Words: []string{"4x"}, UpTo: true}, func(data []byte) { field(data, "link_width_supported", 0x1f) }, nil, fields{0, 0, 0, 0x13}, ""},
+		{"just that width", change.Choice{}, change.Choice{Words: []string{"4x"}}, nil, nil, fields{0, 0, 0, 2}, ""},
+		{"a width that the neighbour lacks", change.Choice{}, change.Choice{Words: []string{"4x"}}, nil, func(data []byte) { field(data, "link_width_enabled", 1) }, fields{},
+			"not set, for of these widths (4x) the neighbour has none enabled, but 1x: the link would not come up again"},
+		{"a speed that the neighbour lacks", change.Choice{Words: []string{"SDR"}}, change.Choice{}, nil, func(data []byte) { field(data, "link_speed_enabled", 4) }, fields{},
+			"not set, for of these speeds (SDR) the neighbour has none enabled, but QDR, FDR, EDR, HDR: the link would not come up again"},
+		{"a speed that the neighbour has off", change.Choice{Words: []string{"SDR", "HDR"}}, change.Choice{}, nil, func(data []byte) {
+			field(data, "link_speed_enabled", 4)
+			field(data, "link_speed_ext_enabled", 30)
+		}, fields{}, "not set, for of these speeds (SDR, HDR) the neighbour has none enabled, but QDR: the link would not come up again"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
+				var at int // hops
+				tap.hops = func(n int) { at = n }
+				tap.answer = func(h mad.Header, data []byte) {
+					if h.Attribute != mad.AttrPortInfo.ID || len(tap.sets) > 0 {
+						return
+					}
+					change := test.port
+					if at > beyond.Route.Hops() {
+						change = test.far
+					}
+					if change != nil {
+						change(data)
+					}
+				}
+				c := &change.LinkChange{PortTarget: change.PortTarget{Dest: beyond, Num: 1}, Speed: test.speed, Width: test.width}
+				if err := change.ChangeLinks(t.Context(), e, c); err != nil {
+					t.Fatal(err)
+				}
+				// What is not supported in truth, the agent refuses.
+				if got := text(c.Err); got != test.err && !(test.err == "" && len(tap.sets) == 1) {
+					t.Errorf("%q, want %q", got, test.err)
+				}
+				if test.err != "" {
+					if len(tap.sets) > 0 {
+						t.Errorf("%d Sets", len(tap.sets))
+					}
+					return
+				}
+				var sent mad.PortInfo
+				if len(tap.sets) != 1 {
+					t.Fatalf("%d Sets", len(tap.sets))
+				}
+				sent.Decode(tap.sets[0].Data)
+				got := fields{uint64(sent.LinkSpeedEnabled), uint64(sent.LinkSpeedExtEnabled), uint64(sent.LinkSpeedExtEnabled2), uint64(sent.LinkWidthEnabled)}
+				if got != test.want || sent.PortState != 0 || sent.PortPhysicalState != 0 {
+					t.Errorf("sent %+v, want %+v", got, test.want)
+				}
+			})
+		})
+	}
+}

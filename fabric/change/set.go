@@ -1,0 +1,193 @@
+// Package change reads and writes tables and ports: read, change, write, compare.
+//
+//	set.go        one Set: read, modify, write, compare
+//	table.go      a table in blocks; lft.go mft.go sl2vl.go vlarb.go pkeys.go
+//	              guids.go are the tables
+//	portstate.go  disable, enable, reset a port; portlink.go, its speed and width
+//	portlook.go   what is read before; portguard.go, what must not be cut off
+//	keyerror.go   no answer for want of an M_Key
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// Set is one change of a subnet management attribute: read, change the
+// fields that are named, write, and compare the response.
+type Set struct {
+	Dest     fabric.Dest
+	Attr     *mad.Attribute
+	Modifier uint32
+	// GUID is the node GUID that must answer; 0: whatever does.
+	GUID mad.GUID
+	// Named are the fields to change, by the names that scripts use, and
+	// Edit puts their values into the attribute as it was read. All other
+	// fields go out as they were read, but for those where a Set means
+	// something else: there 0 leaves things as they are.
+	Named []string
+	Edit  func(data []byte)
+	// Once: the Set is not sent again when no answer comes.
+	Once bool
+
+	// Before is the attribute as it was read, After as the response has it.
+	Before, After []byte
+	Err           error
+}
+
+// Apply makes all changes; what became of each is in its Err. A change's own
+// steps go in order; those of different changes overlap. The error is the end
+// of ctx.
+func Apply(ctx context.Context, e *engine.Engine, changes ...*Set) error {
+	steps := []struct {
+		wants func(*Set) bool
+		ask   func(*Set, *engine.Call)
+		take  func(*Set, []byte) error
+	}{
+		{
+			func(c *Set) bool { return c.GUID != 0 },
+			func(c *Set, call *engine.Call) { fabric.SMP(call, c.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil) },
+			func(c *Set, data []byte) error {
+				var ni mad.NodeInfo
+				ni.Decode(data)
+				return checkGUID(c.Dest, c.GUID, ni.NodeGUID)
+			},
+		},
+		{
+			func(c *Set) bool { return true },
+			func(c *Set, call *engine.Call) { fabric.SMP(call, c.Dest, mad.MethodGet, c.Attr, c.getModifier(), nil) },
+			func(c *Set, data []byte) error { c.Before = slices.Clone(data[:c.Attr.Size]); return nil },
+		},
+		{
+			func(c *Set) bool { return true },
+			func(c *Set, call *engine.Call) {
+				fabric.SMP(call, c.Dest, mad.MethodSet, c.Attr, c.setModifier(), c.request())
+				if c.Once {
+					call.Retries = -1
+				}
+			},
+			func(c *Set, data []byte) error {
+				c.After = slices.Clone(data[:c.Attr.Size])
+				return c.compare()
+			},
+		},
+	}
+	for _, step := range steps {
+		calls := make([]engine.Call, len(changes))
+		var open []*engine.Call
+		for i, c := range changes {
+			if c.Err == nil && step.wants(c) {
+				step.ask(c, &calls[i])
+				open = append(open, &calls[i])
+			}
+		}
+		if err := e.Do(ctx, open...); err != nil {
+			return err
+		}
+		for i, c := range changes {
+			if c.Err != nil || !step.wants(c) {
+				continue
+			}
+			if c.Err = calls[i].Err; c.Err == nil {
+				c.Err = step.take(c, calls[i].Data())
+			}
+		}
+	}
+	var unheard []unheardSet
+	for _, c := range changes {
+		if c.Before != nil && c.After == nil && errors.Is(c.Err, engine.ErrTimeout) {
+			unheard = append(unheard, unheardSet{c.Dest, &c.Err})
+		}
+	}
+	return doubtKeys(ctx, e, unheard)
+}
+
+// checkGUID: the node that answers is the one that is meant.
+func checkGUID(d fabric.Dest, want, got mad.GUID) error {
+	switch {
+	case want == 0 || got == want:
+		return nil
+	case d.Route != nil:
+		return fmt.Errorf("the node at %v is now %v, not %v; run discover() again", d.Route, got, want)
+	}
+	return fmt.Errorf("the node at LID %d is now %v, not %v; run discover() again", d.LID, got, want)
+}
+
+// extendedSpeeds is the bit of PortInfo's modifier that says that the sender
+// knows the extended speeds (IBA 14.2.5.6; opensm osm_link_mgr.c sets it where
+// the port has them).
+const extendedSpeeds = 1 << 31
+
+// getModifier: what SMInfo's modifier says, it says in a Set (IBA 14.4.1,
+// AttributeModifier of SubnSet(SMInfo)).
+func (c *Set) getModifier() uint32 {
+	if c.Attr == mad.AttrSMInfo {
+		return 0
+	}
+	return c.Modifier
+}
+
+func (c *Set) setModifier() uint32 {
+	if c.Attr == mad.AttrPortInfo {
+		var pi mad.PortInfo
+		pi.Decode(c.Before)
+		// External ports of switches have no CapabilityMask: it is port 0's.
+		if pi.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported != 0 || pi.LinkSpeedExtSupported != 0 {
+			return c.Modifier | extendedSpeeds
+		}
+	}
+	return c.Modifier
+}
+
+// request is the attribute that goes out.
+func (c *Set) request() []byte {
+	data := slices.Clone(c.Before)
+	for i := range c.Attr.Fields {
+		f := &c.Attr.Fields[i]
+		if f.NoChange || f.W1C {
+			f.SetUint(data, 0)
+		}
+	}
+	c.Edit(data)
+	return data
+}
+
+// compare sees to it that the response has the fields that are named as they
+// went out. Fields whose Set asks for something to be done may answer
+// otherwise: states move on, bits clear themselves, and "all that is
+// supported" comes back as what that is.
+func (c *Set) compare() error {
+	sent := c.request()
+	for _, name := range c.Named {
+		f := c.Attr.Field(name)
+		if f == nil || f.W1C || f.Kind == mad.KindEnum && f.NoChange {
+			continue
+		}
+		for i := range f.Count {
+			want, got := f.UintAt(sent, i), f.UintAt(c.After, i)
+			if want == got || f.NoChange && want == f.Max() || f.Key {
+				continue
+			}
+			return fmt.Errorf("the Set of %s was answered, but %s is %s, not %s", c.Attr.Name, f.Script, fieldText(f, got), fieldText(f, want))
+		}
+	}
+	return nil
+}
+
+func fieldText(f *mad.Field, v uint64) string {
+	switch f.Kind {
+	case mad.KindEnum:
+		return f.Words.Text(v)
+	case mad.KindMask:
+		return "[" + f.Words.Join(v) + "]"
+	case mad.KindGUID:
+		return mad.GUID(v).String()
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,91 @@
+package discover_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/discover"
+	"fabsh/mad/engine"
+	"fabsh/mad/ibsim"
+	"fabsh/mad/ibsim/ibsimtest"
+)
+
+// onIbsim starts an engine on the first node of a private ibsim.
+func onIbsim(t *testing.T, sim *ibsimtest.Fixture, o engine.Options) *engine.Engine {
+	t.Helper()
+	tr, err := ibsim.Attach(ibsim.Options{Socket: sim.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine.New(tr, o)
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// TestIbsimOddities is what console commands can do to a real ibsim: nodes
+// with one GUID, a link taken out, a port that loses all.
+func TestIbsimOddities(t *testing.T) {
+	sim := ibsimtest.Start(t, ibsimtest.FatTree(3, 2, 2), ibsimtest.Options{})
+	e := onIbsim(t, sim, engine.Options{})
+	summary := func() string {
+		f, err := discover.Sweep(t.Context(), e, discover.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := fmt.Sprintln(f)
+		for _, p := range f.Problems() {
+			s += fmt.Sprintf("%s: %s\n", p.Kind, p.Text)
+		}
+		return s
+	}
+	hosts := func(route string) string {
+		return `duplicate guid: node GUID 0x0002c90300000010 is that of 2 nodes: CA "host-0-0 HCA-1" on route 0, CA "host-1-1 HCA-1" on route ` + route +
+			"; give all but one another with their vendor's tool, for subnet managers take them for one\n"
+	}
+	leaves := `duplicate guid: node GUID 0x0002c90300000030 is that of 2 nodes: switch "leaf-0" on route 0,1, switch "leaf-2" on route 0,1,3,3` +
+		"; give all but one another with their vendor's tool, for subnet managers take them for one\n"
+	for _, step := range []struct{ command, want string }{
+		{"", "fabric: 11 nodes (5 switches, 6 CAs), 12 links, complete\n"},
+		{`Guid "host-1-1" 0x2c90300000010`, "fabric: 11 nodes (5 switches, 6 CAs), 12 links, complete\n" + hosts("0,1,3,2,2")},
+		{`Guid "leaf-2" 0x2c90300000030`, "fabric: 11 nodes (5 switches, 6 CAs), 12 links, complete\n" + hosts("0,1,3,2,2") + leaves},
+		{`Unlink "leaf-1"[3]`, "fabric: 11 nodes (5 switches, 6 CAs), 11 links, complete\n" + hosts("0,1,4,2,2") + leaves},
+		{`Error "host-0-1"[1] 100`, "fabric: 10 nodes (5 switches, 5 CAs), 10 links, incomplete: 1 timed out\n" + hosts("0,1,4,2,2") + leaves +
+			`timed out: what is behind port 2 of "leaf-0" (0x0002c90300000030) is unknown: SubnGet(NodeInfo) to route 0,1,2: timed out after 6 attempts; the link is up, so look at the node behind it, and at the cable` + "\n"},
+	} {
+		if step.command != "" {
+			sim.Console(t, "%s", step.command)
+		}
+		if d := cmp.Diff(step.want, summary()); d != "" {
+			t.Errorf("%s: (-want +got):\n%s", step.command, d)
+		}
+	}
+}
+
+// TestIbsimKilled: an ibsim that dies in mid-sweep ends the sweep.
+func TestIbsimKilled(t *testing.T) {
+	sim := ibsimtest.Start(t, ibsimtest.FatTree(18, 9, 9), ibsimtest.Options{})
+	e := onIbsim(t, sim, engine.Options{Timeout: 200 * time.Millisecond})
+	kill, killed := make(chan bool, 1), make(chan bool)
+	go func() {
+		<-kill
+		sim.Kill(t)
+		close(killed)
+	}()
+	begin := time.Now()
+	f, err := discover.Sweep(t.Context(), e, discover.Options{Progress: func(nodes int) {
+		if nodes == 20 {
+			kill <- true
+		}
+	}})
+	<-killed
+	t.Logf("%v: %v, %v", time.Since(begin), f, err)
+	if err == nil && f.Complete() {
+		t.Errorf("%v after ibsim was killed", f)
+	}
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("took %v", d)
+	}
+}

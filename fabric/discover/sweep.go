@@ -1,0 +1,195 @@
+// Package discover finds out what a subnet consists of.
+//
+//	sweep.go      the directed-route sweep: its requests
+//	explore.go    what each answer gives rise to
+//	identity.go   which node an answer is from; recheck.go, when two answers disagree
+//	mkeyprobe.go  spares nodes that do not answer for want of their M_Key
+//	result.go     the Fabric that comes of it, and its problems
+//	viasa.go      the same from the records of the subnet administrator
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// Options say how much of the subnet to look at.
+type Options struct {
+	// Around is where the sweep begins; nil: the local port.
+	Around mad.DirectedRoute
+	// Hops is how far it goes from there. 0: as far as it can.
+	Hops int
+	// Known is what is known of the subnet already, or nil: of nodes that want
+	// their own M_Keys even for NodeInfo, it says who they are.
+	Known *fabric.Fabric
+	// Names are what nodes are called, whatever they say themselves.
+	Names map[mad.GUID]string
+	// PlainSpeeds: no vendor's own speeds are asked for.
+	PlainSpeeds bool
+	// Progress is told, each time a node is found, how many there are. It is
+	// called on the engine's goroutines and must not block. It may be nil.
+	Progress func(nodes int)
+}
+
+// Sweep sweeps the subnet with directed-route SMPs. A fabric comes back
+// even where something did not answer: its Problems say what. The error is for
+// a sweep whose first node did not answer, and for one that was ended by ctx
+// or by a broken transport; the fabric is then what was found before.
+//
+// What it asks, and how often, is what ibnetdiscover asks: NodeInfo through
+// each end of each link but the one a node was found through, NodeDescription,
+// SwitchInfo, and PortInfo of all ports of switches and of the ports of other
+// nodes that links lead to. Nothing waits for a level of the network to be
+// complete: what follows from an answer is asked when it comes.
+//
+// A fabric whose nodes all want an M_Key is left alone as soon as that shows
+// (hush).
+func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, error) {
+	if len(o.Around) == 0 {
+		o.Around = mad.DirectedRoute{0}
+	}
+	if o.Around[0] != 0 || o.Around.Hops() > mad.MaxHops {
+		return nil, fmt.Errorf("%s is no directed route: it must begin with 0 and have at most %d hops", o.Around, mad.MaxHops)
+	}
+	s := &sweep{engine: e, opt: o, books: map[mad.GUID]*guidGroup{}, done: make(chan struct{})}
+	if e.Options().Keys != nil && o.Around.Hops() == 0 {
+		port, err := e.Port()
+		if err != nil {
+			return nil, err
+		}
+		s.local = engine.Guard{Port: port.PortGUID, Node: port.NodeGUID}
+	}
+	s.mu.Lock()
+	s.askNode((*sweep).gotStart, nil, 0, o.Around)
+	s.mu.Unlock()
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+		s.stop(context.Cause(ctx))
+		<-s.done
+	}
+	if len(s.nodes) == 0 {
+		return nil, fmt.Errorf("the node at route %s does not answer: %w", o.Around, s.ended)
+	}
+	f := s.fabric()
+	if s.ended != nil {
+		return f, fmt.Errorf("the sweep ended after %s: %w", fabric.Count(len(s.nodes), "node", "nodes"), s.ended)
+	}
+	return f, nil
+}
+
+// sweep is a discovery under way. The engine's goroutines drive it: each
+// answer is handled, and what it gives rise to is started, under mu.
+type sweep struct {
+	engine *engine.Engine
+	opt    Options
+	local  engine.Guard  // of the local port, where there are keys
+	done   chan struct{} // closed when nothing is open any more
+
+	mu       sync.Mutex // guards all that follows
+	nodes    []*found
+	books    map[mad.GUID]*guidGroup
+	open     []*request // at the engine
+	free     []*request // to be used again
+	ended    error      // why the sweep asks nothing more
+	failures []failure
+	notes    []note
+	hush     keyProbe
+}
+
+// request is one SMP of a sweep, and what it is about.
+type request struct {
+	engine.Call
+	sweep    *sweep
+	place    int                    // in sweep.open
+	then     func(*sweep, *request) // handles the end
+	node     *found                 // NodeInfo: whose port it leaves; else: who is asked
+	port     int
+	route    mad.DirectedRoute
+	sighting *sighting // of questions about one
+}
+
+// askNode asks for the NodeInfo of what is at route, behind port of n.
+func (s *sweep) askNode(then func(*sweep, *request), n *found, port int, route mad.DirectedRoute) *request {
+	return s.ask(then, n, port, route, mad.AttrNodeInfo, 0)
+}
+
+// ask starts a Get.
+func (s *sweep) ask(then func(*sweep, *request), n *found, port int, route mad.DirectedRoute, a *mad.Attribute, modifier uint32) *request {
+	var r *request
+	if i := len(s.free); i > 0 {
+		r, s.free = s.free[i-1], s.free[:i-1]
+	} else {
+		r = &request{sweep: s}
+		r.Notify = r
+	}
+	r.then, r.node, r.port, r.route, r.sighting = then, n, port, route, nil
+	r.place = len(s.open)
+	s.open = append(s.open, r)
+	fabric.SMP(&r.Call, fabric.Dest{Route: route, Guard: s.guard(n, port, a)}, mad.MethodGet, a, modifier, nil)
+	if r.Retries = 0; a == mad.AttrNodeInfo {
+		r.Retries = s.hush.retries
+	}
+	s.engine.Start(&r.Call)
+	return r
+}
+
+// Complete handles the end of a request.
+func (r *request) Complete(*engine.Call) {
+	s := r.sweep
+	s.mu.Lock()
+	last := s.open[len(s.open)-1]
+	s.open[r.place], last.place = last, r.place
+	s.open = s.open[:len(s.open)-1]
+	var broken error
+	switch {
+	case s.ended != nil:
+	case isBroken(r.Err):
+		broken = r.Err
+	default:
+		r.then(s, r)
+	}
+	s.free = append(s.free, r)
+	idle := len(s.open) == 0
+	if idle && broken != nil {
+		s.ended = broken
+	}
+	s.mu.Unlock()
+	switch {
+	case idle:
+		close(s.done)
+	case broken != nil:
+		s.stop(broken)
+	}
+}
+
+// stop ends all that is open. It must not be called with mu held, for the
+// engine tells of each end before Cancel returns.
+func (s *sweep) stop(cause error) {
+	s.mu.Lock()
+	if s.ended == nil {
+		s.ended = cause
+	}
+	open := slices.Clone(s.open)
+	s.mu.Unlock()
+	for _, r := range slices.Backward(open) { // the last have not been sent yet
+		s.engine.Cancel(&r.Call, cause)
+	}
+}
+
+// isBroken: err is not about one request, but ends them all.
+func isBroken(err error) bool {
+	var send *engine.SendError
+	var e *engine.Error
+	if err == nil || errors.Is(err, engine.ErrTimeout) || errors.As(err, &send) {
+		return false
+	}
+	return errors.As(err, &e) && e.Status == 0
+}
