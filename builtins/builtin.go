@@ -19,54 +19,25 @@ type Builtin struct {
 	Example string
 
 	fn   func(c *call) (starlark.Value, error)
-	bare func(s *Session) error // what the name alone does at the prompt; nil: shows the function
+	bare func(r *Runtime) error // what the name alone does at the prompt; nil: shows the function
 }
 
 // Param is a parameter of a Builtin. The name "*x" takes what positional
 // arguments are left, "**x" the keyword arguments.
 type Param struct {
 	Name    string
-	Kind    Kind
+	Kind    *Kind
 	Default string // as a script writes it; empty: must be given
 	Keyword bool   // by name only
 	Doc     string
 }
 
-// Kind says what a parameter accepts and what completes it.
-type Kind uint8
-
+// Headings in the overview, of what every product has.
 const (
-	KindAny           Kind = iota
-	KindInt                // an int
-	KindBool               // True or False
-	KindText               // a string
-	KindDuration           // "500ms", or seconds
-	KindPort               // a port number
-	KindTarget             // one target or an iterable of them
-	KindSMPAttribute       // the name of an attribute of subnet management
-	KindPerfAttribute      // ... of performance management
-	KindRecord             // ... of subnet administration
-	KindAttribute          // the name or the number of an attribute of any other class
-	KindFields             // ** fields of the attribute, by name
-	KindPath               // a file
-	KindFunction           // something to call
-	KindItems              // any iterable
-	KindTopic              // what help is about
-	KindChoice             // one of Param.Doc's quoted words
+	GroupFlow   = "Concurrency and failure"
+	GroupOutput = "Output"
+	GroupRest   = "The rest"
 )
-
-// Groups of the overview, in its order.
-const (
-	groupFabric = "The fabric"
-	groupMAD    = "Management datagrams"
-	groupTable  = "Whole tables"
-	groupPort   = "Links"
-	groupFlow   = "Concurrency and failure"
-	groupOutput = "Output"
-	groupRest   = "The rest"
-)
-
-var groups = []string{groupFabric, groupMAD, groupTable, groupPort, groupFlow, groupOutput, groupRest}
 
 // Signature is how b is written in documents: parallel(fn, items, width=64).
 func (b *Builtin) Signature() string {

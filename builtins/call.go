@@ -1,14 +1,12 @@
 package builtins
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	libtime "go.starlark.net/lib/time"
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
@@ -25,7 +23,7 @@ type call struct {
 }
 
 func (c *call) fiber() *fiber     { return fiberOf(c.thread) }
-func (c *call) session() *Session { return fiberOf(c.thread).s }
+func (c *call) runtime() *Runtime { return fiberOf(c.thread).r }
 
 // bind matches arguments to parameters.
 func (c *call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
@@ -78,19 +76,10 @@ func (c *call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
 		}
 		c.args[i] = p.defaultValue()
 	}
-	if slices.ContainsFunc(c.Params, func(p Param) bool { return p.Kind == KindFields }) {
-		return c.givenTwice()
-	}
-	return nil
-}
-
-// givenTwice: a field's word and its number, x and x_code, are the same bits.
-func (c *call) givenTwice() error {
-	for i, kv := range c.fields {
-		name := string(kv[0].(starlark.String))
-		for _, other := range c.fields[:i] {
-			if o := string(other[0].(starlark.String)); o+"_code" == name || name+"_code" == o {
-				return fmt.Errorf("%s: %s and %s are one field: give one of them", c.Name, o, name)
+	for _, p := range c.Params {
+		if p.Kind.Fields != nil && strings.HasPrefix(p.Name, "**") {
+			if err := p.Kind.Fields(c.fields); err != nil {
+				return fmt.Errorf("%s: %w", c.Name, err)
 			}
 		}
 	}
@@ -114,11 +103,13 @@ func (c *call) set(i int, v starlark.Value) error {
 	if v == starlark.None && p.Default != "" {
 		return nil
 	}
-	x, err := p.Kind.convert(v)
-	if err != nil {
+	if c.args[i] = v; p.Kind.Convert == nil {
+		return nil
+	}
+	var err error
+	if c.args[i], err = p.Kind.Convert(v); err != nil {
 		return c.paramError(p.Name, "%w", err)
 	}
-	c.args[i] = x
 	return nil
 }
 
@@ -126,121 +117,12 @@ func (c *call) paramError(param, format string, args ...any) error {
 	return fmt.Errorf("%s: for parameter %s: %w", c.Name, param, fmt.Errorf(format, args...))
 }
 
-// convert checks a value and makes the Go value that builtins work with.
-func (k Kind) convert(v starlark.Value) (any, error) {
-	switch k {
-	case KindInt, KindPort:
-		return toInt(v)
-	case KindBool:
-		if b, ok := v.(starlark.Bool); ok {
-			return bool(b), nil
-		}
-		return nil, wantType(v, "bool")
-	case KindSMPAttribute, KindPerfAttribute, KindRecord:
-		if r, ok := v.(*record); ok && k == KindSMPAttribute { // smp_set takes one
-			return r, nil
-		}
-		if _, ok := v.(starlark.Int); ok {
-			return nil, errors.New("got int, want the name of an attribute; by numbers there are mad_get, mad_set and mad_send")
-		}
-		return KindText.convert(v)
-	case KindText, KindPath, KindChoice:
-		if s, ok := starlark.AsString(v); ok {
-			return s, nil
-		}
-		return nil, wantType(v, "string")
-	case KindDuration:
-		return toDuration(v)
-	case KindFunction:
-		if _, ok := v.(starlark.Callable); !ok {
-			return nil, wantType(v, "function")
-		}
-	case KindItems:
-		it, ok := v.(starlark.Iterable)
-		if !ok {
-			return nil, wantType(v, "an iterable")
-		}
-		return collect(it), nil
-	}
-	return v, nil
-}
-
-func wantType(v starlark.Value, want string) error {
-	return fmt.Errorf("got %s, want %s", v.Type(), want)
-}
-
-// toInt converts an int that fits; floats and bools are no ints.
-func toInt(v starlark.Value) (int, error) {
-	i, ok := v.(starlark.Int)
-	if !ok {
-		return 0, wantType(v, "int")
-	}
-	n, ok := i.Int64()
-	if !ok || int64(int(n)) != n {
-		return 0, fmt.Errorf("%s is out of range", i)
-	}
-	return int(n), nil
-}
-
-// toDuration accepts what fabsh accepts for a duration everywhere: a text such
-// as "500ms", or a number of seconds.
-func toDuration(v starlark.Value) (time.Duration, error) {
-	var d time.Duration
-	switch v := v.(type) {
-	case starlark.String:
-		var err error
-		if d, err = time.ParseDuration(string(v)); err != nil {
-			return 0, fmt.Errorf("%s is not a duration: write \"500ms\", \"10s\", \"2m\" or a number of seconds", v)
-		}
-	case starlark.Int:
-		f, _ := starlark.AsFloat(v)
-		return secondsDuration(f)
-	case starlark.Float:
-		return secondsDuration(float64(v))
-	case libtime.Duration:
-		d = time.Duration(v)
-	default:
-		return 0, wantType(v, `a duration ("500ms", or seconds)`)
-	}
-	if d < 0 {
-		return 0, fmt.Errorf("%v is negative", d)
-	}
-	return d, nil
-}
-
-func secondsDuration(f float64) (time.Duration, error) {
-	switch {
-	case f < 0:
-		return 0, fmt.Errorf("%v seconds is negative", f)
-	case !(f <= 1e9): // also NaN; 30 years is for ever
-		return 0, fmt.Errorf("%v seconds is out of range", f)
-	}
-	return time.Duration(f * float64(time.Second)), nil
-}
-
-// defaultValue is Default as the Go value; "None" leaves the argument nil.
+// defaultValue is Default as the Go value; nil where the argument stays absent.
 func (p *Param) defaultValue() any {
-	switch p.Kind {
-	case KindInt, KindPort:
-		if n, err := strconv.Atoi(p.Default); err == nil {
-			return n
-		}
-	case KindBool:
-		if p.Default != "None" {
-			return p.Default == "True"
-		}
-	case KindText, KindPath, KindChoice, KindRecord:
-		if s, err := strconv.Unquote(p.Default); err == nil {
-			return s
-		}
-	case KindDuration:
-		if s, err := strconv.Unquote(p.Default); err == nil {
-			if d, err := time.ParseDuration(s); err == nil {
-				return d
-			}
-		}
+	if p.Kind.Default == nil {
+		return nil
 	}
-	return nil
+	return p.Kind.Default(p.Default)
 }
 
 func (c *call) arg(name string) any {

@@ -26,33 +26,33 @@ type guard struct {
 
 // refuse is the refusal to change the fabric. It is remembered, for the exit
 // status tells of it whatever becomes of the script.
-func (c *call) refuse(format string, args ...any) error {
-	c.session().refused = true
-	return &RefusalError{Reason: c.Name + ": " + fmt.Sprintf(format, args...)}
+func refuse(c *call, format string, args ...any) error {
+	return c.runtime().Refuse(c.Name + ": " + fmt.Sprintf(format, args...))
 }
 
 // mayChange: the script may Set attr. A subnet manager expects what it has set
 // to stay, so where one is at work it takes --override-sm.
-func (c *call) mayChange(attr *mad.Attribute) (*engine.Engine, error) {
-	e, err := c.engine()
+func mayChange(c *call, attr *mad.Attribute) (*engine.Engine, error) {
+	e, err := engineOf(c)
 	if err != nil {
 		return nil, err
 	}
-	s, f := c.session(), c.fiber()
+	s, f := envOf(c.runtime()), c.fiber()
 	simulated := e.Traits().Simulated
 	switch {
 	case len(f.loads) > 0:
-		return nil, c.refuse("refused, for %s is being loaded, and a module cannot change the fabric while it is; do it in a function that the script calls", f.loads[len(f.loads)-1])
-	case s.o.Write && e.Write():
+		return nil, refuse(c, "refused, for %s is being loaded, and a module cannot change the fabric while it is; do it in a function that the script calls", f.loads[len(f.loads)-1])
+	case s.Write && e.Write():
 	case simulated:
-		return nil, c.refuse("refused, for this session is read-only: leave --read-only out to change the simulated fabric")
+		return nil, refuse(c, "refused, for this session is read-only: leave --read-only out to change the simulated fabric")
 	default:
-		return nil, c.refuse("refused, for it would change the fabric, which takes --write")
+		return nil, refuse(c, "refused, for it would change the fabric, which takes --write")
 	}
-	if simulated || s.o.OverrideSM || !attr.SMOwned {
+	if simulated || s.OverrideSM || !attr.SMOwned {
 		return e, nil
 	}
-	if now := s.clock.Now(); now.After(s.guard.until) {
+	guarded, clock := StateOf[guard](c.runtime()), c.runtime().Clock
+	if now := clock.Now(); now.After(guarded.until) {
 		var view *fabric.Fabric
 		if s.fabric != nil {
 			view = s.fabric.f
@@ -65,17 +65,17 @@ func (c *call) mayChange(attr *mad.Attribute) (*engine.Engine, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.guard = guard{sm: sm, until: s.clock.Now().Add(guardFor)}
+		*guarded = guard{sm: sm, until: clock.Now().Add(guardFor)}
 	}
-	if s.guard.sm != nil {
-		return nil, c.refuse("refused, for %v sets %s and expects it to stay; OpenSM neither sees nor repairs a foreign change, for it compares with what it remembers; --override-sm makes the change all the same", s.guard.sm, attr.Name)
+	if guarded.sm != nil {
+		return nil, refuse(c, "refused, for %v sets %s and expects it to stay; OpenSM neither sees nor repairs a foreign change, for it compares with what it remembers; --override-sm makes the change all the same", guarded.sm, attr.Name)
 	}
 	return e, nil
 }
 
 var smpSetBuiltin = Builtin{
 	Name:  "smp_set",
-	Group: groupMAD,
+	Group: GroupMAD,
 	Params: slices.Concat([]Param{
 		{Name: "attr", Kind: KindSMPAttribute, Doc: `name of an attribute: "PortInfo"; or a record whose replace() named what to change`},
 		{Name: "target", Kind: KindTarget, Doc: "one target or an iterable of them"},
@@ -95,7 +95,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 16
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		attr, given, named, err := c.fieldsToSet()
+		attr, given, named, err := fieldsToSet(c)
 		if err != nil {
 			return nil, err
 		}
@@ -109,12 +109,12 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 		var open []*change.Set
 		for i := range targets {
 			t := &targets[i]
-			modifier, err := c.smpModifier(attr, t)
+			modifier, err := smpModifier(c, attr, t)
 			if err != nil {
 				return nil, err
 			}
 			if err := t.reachable(); err != nil {
-				values[i] = newFailure(c.failed(t, err))
+				values[i] = newFailure(failedRequest(c, t, err))
 				continue
 			}
 			changes[i] = &change.Set{Dest: t.dest(), GUID: t.guid(), Attr: attr, Modifier: modifier, Named: named, Edit: func(data []byte) {
@@ -124,7 +124,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 			}}
 			open = append(open, changes[i])
 		}
-		e, err := c.mayChange(attr)
+		e, err := mayChange(c, attr)
 		if err != nil {
 			return nil, err
 		}
@@ -135,8 +135,8 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 			switch {
 			case change == nil:
 			case change.Err != nil:
-				c.count(change.Err)
-				values[i] = newFailure(c.failed(&targets[i], change.Err))
+				countUnanswered(c, change.Err)
+				values[i] = newFailure(failedRequest(c, &targets[i], change.Err))
 			default:
 				values[i] = newRecord(attr, change.After)
 			}
@@ -147,14 +147,14 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 
 // fieldsToSet are the fields that the call names, with their values in an
 // attribute that is otherwise blank.
-func (c *call) fieldsToSet() (attr *mad.Attribute, given []byte, named []string, err error) {
+func fieldsToSet(c *call) (attr *mad.Attribute, given []byte, named []string, err error) {
 	if r, ok := c.arg("attr").(*record); ok {
 		attr, given, named = r.attr, slices.Clone(r.data), slices.Clone(r.named)
 		if attr.Class.Family() != mad.ClassSubn {
 			return nil, nil, nil, c.paramError("attr", "got %s, want a record of subnet management", r.Type())
 		}
 	} else {
-		if attr, err = c.attribute(mad.ClassSubn); err != nil {
+		if attr, err = attributeOf(c, mad.ClassSubn); err != nil {
 			return nil, nil, nil, err
 		}
 		given = make([]byte, attr.Size)
@@ -191,17 +191,4 @@ func copyField(f *mad.Field, to, from []byte) {
 	for i := range f.Count {
 		f.SetUintAt(to, i, f.UintAt(from, i))
 	}
-}
-
-// reachable: SMPs can be addressed to t.
-func (t *target) reachable() error { return t.addressSMP(new(engine.Call)) }
-
-func (t *target) dest() fabric.Dest { return fabric.Dest{Route: t.route, LID: t.lid, Guard: t.guard} }
-
-// guid is the node GUID that must answer; 0 where only an address is known.
-func (t *target) guid() mad.GUID {
-	if t.node == nil {
-		return 0
-	}
-	return t.node.GUID()
 }

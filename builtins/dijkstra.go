@@ -26,13 +26,13 @@ It returns a dict of switch to what its way costs and the port that it begins wi
 		if err != nil {
 			return nil, c.paramError("to", "%w", err)
 		}
-		weight, err := c.channelWeights(v.g, 1)
+		weight, err := channelWeights(c, v.g, 1)
 		if err != nil {
 			return nil, err
 		}
 		cost, via, err := v.g.Dijkstra(to, weight)
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		ways := starlark.NewDict(len(cost))
 		for s, ch := range via {
@@ -46,7 +46,7 @@ It returns a dict of switch to what its way costs and the port that it begins wi
 
 // channelWeights are those of the parameter weights, by channel; usual where
 // it does not say.
-func (c *call) channelWeights(g *routing.Graph, usual int64) ([]int64, error) {
+func channelWeights(c *call, g *routing.Graph, usual int64) ([]int64, error) {
 	weight := make([]int64, len(g.Channels()))
 	for i := range weight {
 		weight[i] = usual

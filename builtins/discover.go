@@ -17,7 +17,7 @@ import (
 
 var discoverBuiltin = Builtin{
 	Name:  "discover",
-	Group: groupFabric,
+	Group: GroupFabric,
 	Params: []Param{
 		{Name: "around", Kind: KindTarget, Default: "None", Keyword: true, Doc: "where the sweep begins: dr(...), or a node or port of a fabric; else at the local port"},
 		{Name: "hops", Kind: KindInt, Default: "None", Keyword: true, Doc: "how many links it goes from there; else as far as it can"},
@@ -36,12 +36,12 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 True
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		s, f := c.session(), c.fiber()
-		o := discover.Options{Around: mad.DirectedRoute{0}, Names: s.o.Names, PlainSpeeds: s.o.PlainSpeeds}
+		s, f := envOf(c.runtime()), c.fiber()
+		o := discover.Options{Around: mad.DirectedRoute{0}, Names: s.Names, PlainSpeeds: s.PlainSpeeds}
 		if s.fabric != nil {
 			o.Known = s.fabric.f
 		}
-		if s.o.Engine == nil && s.o.Loaded != nil {
+		if s.Engine == nil && s.Loaded != nil {
 			if c.Has("around") || c.Has("hops") {
 				return nil, fmt.Errorf("discover: around and hops need a live fabric: this session reads a file")
 			}
@@ -53,7 +53,7 @@ True
 			case err != nil:
 				return nil, c.paramError("around", "%w", err)
 			case t.err != nil:
-				return nil, c.failed(&t, t.err)
+				return nil, failedRequest(c, &t, t.err)
 			case t.route == nil:
 				return nil, c.paramError("around", "%s has no directed route: use dr(...) or a node of discover()", t.label)
 			}
@@ -63,7 +63,7 @@ True
 		case via == "sa" && (c.Has("around") || c.Has("hops")):
 			return nil, fmt.Errorf(`discover: around and hops are of sweeps: leave them out with via="sa"`)
 		case via == "sa":
-			return c.discoverSA(o)
+			return discoverSA(c, o)
 		case via != "smp":
 			return nil, c.paramError("via", "got %q, want \"smp\" or \"sa\"", via)
 		}
@@ -72,14 +72,14 @@ True
 				return nil, c.paramError("hops", "got %d, want at least 1", o.Hops)
 			}
 		}
-		o.Progress = func(nodes int) { s.o.Progress(count(nodes, "node") + " found") }
-		e, err := c.engine()
+		o.Progress = func(nodes int) { c.runtime().Progress(count(nodes, "node") + " found") }
+		e, err := engineOf(c)
 		if err != nil {
 			return nil, err
 		}
 		var found *fabric.Fabric
 		err = c.wait(func(ctx context.Context) (err error) {
-			defer s.o.Progress("")
+			defer c.runtime().Progress("")
 			found, err = discover.Sweep(ctx, e, o)
 			return err
 		})
@@ -87,22 +87,22 @@ True
 			return nil, stopped
 		}
 		if err != nil && !inTime(found, err) {
-			c.count(err)
-			failed := &requestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, advice: c.advice(err)}
+			countUnanswered(c, err)
+			failed := &requestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, advice: adviceOn(c, err)}
 			var send *engine.SendError
 			if errors.As(err, &send) { // virtual functions have no queue pair 0
 				failed.advice = `or ask the subnet administrator: discover(via="sa")`
 			}
 			if errors.Is(err, engine.ErrTimeout) && o.Around.Hops() == 0 {
 				failed.advice = "look at the local device, or allow more with --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
-				if c.hasKeys() {
+				if hasKeys(c) {
 					failed.advice = "look at the local device, and whether --keys gives its M_Key, or allow more with --timeout and --retries"
 				}
 			}
 			return nil, failed
 		}
 		s.fabric = newFabric(found)
-		f.report(found)
+		reportProblems(f, found)
 		return s.fabric, nil
 	},
 }
@@ -114,24 +114,24 @@ func inTime(found *fabric.Fabric, err error) bool {
 }
 
 // discoverSA is discover(via="sa").
-func (c *call) discoverSA(o discover.Options) (starlark.Value, error) {
-	s, f := c.session(), c.fiber()
-	e, err := c.engine()
+func discoverSA(c *call, o discover.Options) (starlark.Value, error) {
+	s, f := envOf(c.runtime()), c.fiber()
+	e, err := engineOf(c)
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.localPort()
+	p, err := localPort(c)
 	if err != nil {
 		return nil, err
 	}
 	var to engine.Call
-	if err := c.putSA(&to, &p, mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil); err != nil {
-		return nil, c.saFailed(mad.AttrNodeRecord, err)
+	if err := putSA(c, &to, &p, mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil); err != nil {
+		return nil, saFailed(c, mad.AttrNodeRecord, err)
 	}
-	o.Progress = func(ports int) { s.o.Progress(count(ports, "port") + " known") }
+	o.Progress = func(ports int) { c.runtime().Progress(count(ports, "port") + " known") }
 	var found *fabric.Fabric
 	err = c.wait(func(ctx context.Context) (err error) {
-		defer s.o.Progress("")
+		defer c.runtime().Progress("")
 		found, err = discover.ViaSA(ctx, e, to.To, o)
 		return err
 	})
@@ -139,11 +139,11 @@ func (c *call) discoverSA(o discover.Options) (starlark.Value, error) {
 		return nil, stopped
 	}
 	if err != nil && !inTime(found, err) {
-		c.count(err)
-		return nil, c.saFailed(mad.AttrNodeRecord, err)
+		countUnanswered(c, err)
+		return nil, saFailed(c, mad.AttrNodeRecord, err)
 	}
 	s.fabric = newFabric(found)
-	f.report(found)
+	reportProblems(f, found)
 	return s.fabric, nil
 }
 
@@ -151,9 +151,9 @@ func (c *call) discoverSA(o discover.Options) (starlark.Value, error) {
 // fabric.problems.
 const maxWarnings = 10
 
-// report warns of the problems of a sweep, and counts those for which something
+// reportProblems warns of the problems of a sweep, and counts those for which something
 // is missing, so that the exit status agrees with the report.
-func (f *fiber) report(found *fabric.Fabric) {
+func reportProblems(f *fiber, found *fabric.Fabric) {
 	problems := found.Problems()
 	for i, p := range problems {
 		if p.Kind.Missing() {
@@ -170,7 +170,7 @@ func (f *fiber) report(found *fabric.Fabric) {
 
 var loadFabricBuiltin = Builtin{
 	Name:   "load_fabric",
-	Group:  groupFabric,
+	Group:  GroupFabric,
 	Params: []Param{{Name: "path", Kind: KindPath, Doc: "the file; below the working directory, the script's folder or a folder of -I"}},
 	Doc: `Reads a fabric from a topology file.
 It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, or a snapshot of fabsh: the content tells. Where a file has no LIDs they are given in its order, from 1; problems says so.`,
@@ -179,24 +179,24 @@ It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an open
 "leaf-1"
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		file, err := c.session().files.open(c.Text("path"))
+		file, err := c.runtime().Files.open(c.Text("path"))
 		if err != nil {
 			return nil, fmt.Errorf("load_fabric: %w", err)
 		}
 		defer file.Close()
-		f, err := format.Load(file, c.Text("path"), func(name string) (io.ReadCloser, error) { return c.session().files.open(name) })
+		f, err := format.Load(file, c.Text("path"), func(name string) (io.ReadCloser, error) { return c.runtime().Files.open(name) })
 		if err != nil {
 			return nil, fmt.Errorf("load_fabric: %w", err)
 		}
-		return newFabric(f.Renamed(c.session().o.Names)), nil
+		return newFabric(f.Renamed(envOf(c.runtime()).Names)), nil
 	},
 }
 
 // currentFabric is the fabric at hand, for an entry function that takes one:
 // the latest, else what a sweep finds.
-func (s *Session) currentFabric(t *starlark.Thread) (starlark.Value, error) {
-	if s.fabric != nil {
-		return s.fabric, nil
+func currentFabric(t *starlark.Thread) (starlark.Value, error) {
+	if e := envOf(fiberOf(t).r); e.fabric != nil {
+		return e.fabric, nil
 	}
 	return starlark.Call(t, &function{Builtin: &discoverBuiltin}, nil, nil)
 }

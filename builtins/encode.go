@@ -26,6 +26,12 @@ func encodeJSON(v starlark.Value) ([]byte, error) {
 	return e.buf.Bytes(), nil
 }
 
+// Textual is a value that encodes as a text.
+type Textual interface {
+	starlark.Value
+	Text() string
+}
+
 type encoder struct {
 	buf  bytes.Buffer
 	path []starlark.Value // the containers around the value, to see a cycle
@@ -48,8 +54,8 @@ func (e *encoder) value(v starlark.Value) error {
 		e.text(string(v))
 	case starlark.Bytes:
 		e.text(hex.EncodeToString([]byte(v)))
-	case route:
-		e.text(v.directed().String())
+	case Textual:
+		e.text(v.Text())
 	case libtime.Time:
 		e.text(time.Time(v).Format(time.RFC3339Nano))
 	case libtime.Duration:
@@ -174,7 +180,7 @@ var jsonModule = &starlarkstruct.Module{
 
 var jsonEncode = Builtin{
 	Name:   "json.encode",
-	Group:  groupOutput,
+	Group:  GroupOutput,
 	Params: []Param{{Name: "x", Kind: KindAny, Doc: "any value but a function"}},
 	Doc: `Returns x as JSON text.
 Values of fabsh become objects whose first member, "schema", names and versions the encoding; keys of type int become texts.`,
@@ -190,7 +196,7 @@ Values of fabsh become objects whose first member, "schema", names and versions 
 
 var jsonEncodeIndent = Builtin{
 	Name:  "json.encode_indent",
-	Group: groupOutput,
+	Group: GroupOutput,
 	Params: []Param{
 		{Name: "x", Kind: KindAny, Doc: "any value but a function"},
 		{Name: "prefix", Kind: KindText, Default: `""`, Keyword: true, Doc: "before each line but the first"},

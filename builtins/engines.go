@@ -51,21 +51,21 @@ True
 		}
 		o := routing.Options{Policy: c.Text("policy"), Scope: c.Text("scope"), Seed: uint64(c.Int("seed"))}
 		var err error
-		if o.Roots, err = c.switches(v, "roots"); err != nil {
+		if o.Roots, err = switchesOf(c, v, "roots"); err != nil {
 			return nil, err
 		}
 		if c.Has("roots") && len(o.Roots) == 0 {
 			return nil, c.paramError("roots", "it is empty")
 		}
-		if o.Keep, err = c.routesOf("keep"); err != nil {
+		if o.Keep, err = routesOf(c, "keep"); err != nil {
 			return nil, err
 		}
-		if o.Given, err = c.routesOf("given"); err != nil {
+		if o.Given, err = routesOf(c, "given"); err != nil {
 			return nil, err
 		}
 		r, err := routing.Compute(c.fiber().ctx, v.g, engines[i].Name, o)
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		t := newRoutes(r, v)
 		if given, ok := c.Value("given").(*routesValue); ok {
@@ -112,7 +112,7 @@ A LID without one is dropped.`,
 	fn: func(c *call) (starlark.Value, error) {
 		v := c.recv.(*routesValue)
 		if err := v.checkMutable(); err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		h, ok := c.Value("hops").(*hopsValue)
 		if !ok {
@@ -120,37 +120,37 @@ A LID without one is dropped.`,
 		}
 		o := routing.AssignOptions{Policy: c.Text("policy"), Scope: c.Text("scope"), Seed: uint64(c.Int("seed"))}
 		var err error
-		if o.LIDs, err = c.optionalLIDs("lids"); err != nil {
+		if o.LIDs, err = optionalLIDs(c, "lids"); err != nil {
 			return nil, err
 		}
-		if o.Keep, err = c.routesOf("keep"); err != nil {
+		if o.Keep, err = routesOf(c, "keep"); err != nil {
 			return nil, err
 		}
-		if o.Weight, err = c.lidWeights(v.graph.g); err != nil {
+		if o.Weight, err = lidWeights(c, v.graph.g); err != nil {
 			return nil, err
 		}
-		if o.Number, err = c.lidNumbers(); err != nil {
+		if o.Number, err = lidNumbers(c); err != nil {
 			return nil, err
 		}
-		if o.Divider, err = c.dividers(v.graph); err != nil {
+		if o.Divider, err = dividersOf(c, v.graph); err != nil {
 			return nil, err
 		}
 		var failed error
 		if c.Has("prefer") {
-			o.Prefer = c.preference(v.graph, &failed)
+			o.Prefer = preferenceOf(c, v.graph, &failed)
 		}
 		if err = v.r.Assign(c.fiber().ctx, h.h, o); failed != nil {
 			err = failed
 		}
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		return starlark.None, nil
 	},
 }
 
 // lidWeights reads the parameter weight.
-func (c *call) lidWeights(g *routing.Graph) (func(mad.LID) int, error) {
+func lidWeights(c *call, g *routing.Graph) (func(mad.LID) int, error) {
 	if !c.Has("weight") {
 		return nil, nil
 	}
@@ -160,7 +160,7 @@ func (c *call) lidWeights(g *routing.Graph) (func(mad.LID) int, error) {
 	}
 	weights := map[mad.LID]int{}
 	for _, kv := range d.Items() {
-		lids, err := c.lids("weight", []starlark.Value{kv[0]})
+		lids, err := lidsOf(c, "weight", []starlark.Value{kv[0]})
 		if err != nil {
 			return nil, err
 		}
@@ -187,8 +187,8 @@ func (c *call) lidWeights(g *routing.Graph) (func(mad.LID) int, error) {
 }
 
 // lidNumbers reads the parameter order.
-func (c *call) lidNumbers() (func(mad.LID) int, error) {
-	order, err := c.optionalLIDs("order")
+func lidNumbers(c *call) (func(mad.LID) int, error) {
+	order, err := optionalLIDs(c, "order")
 	if err != nil || order == nil {
 		return nil, err
 	}
@@ -199,8 +199,8 @@ func (c *call) lidNumbers() (func(mad.LID) int, error) {
 	return func(lid mad.LID) int { return numbers[lid] }, nil
 }
 
-// dividers reads the parameter divider.
-func (c *call) dividers(v *graphValue) (func(int) int, error) {
+// dividersOf reads the parameter divider.
+func dividersOf(c *call, v *graphValue) (func(int) int, error) {
 	if !c.Has("divider") {
 		return nil, nil
 	}
@@ -223,9 +223,9 @@ func (c *call) dividers(v *graphValue) (func(int) int, error) {
 	return func(s int) int { return max(1, dividers[s]) }, nil
 }
 
-// preference calls the script's function prefer. After its first failure all
+// preferenceOf calls the script's function prefer. After its first failure all
 // stays as it is.
-func (c *call) preference(v *graphValue, failed *error) func(s, d int, ports []uint8) []uint8 {
+func preferenceOf(c *call, v *graphValue, failed *error) func(s, d int, ports []uint8) []uint8 {
 	all := v.g.Switches()
 	return func(s, d int, ports []uint8) []uint8 {
 		if *failed != nil {
@@ -283,7 +283,7 @@ It returns a dict of port to what the way out of it costs afterwards, for the ne
 	fn: func(c *call) (starlark.Value, error) {
 		v := c.recv.(*routesValue)
 		if err := v.checkMutable(); err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		g := v.graph.g
 		// A hop costs more than all routes together could.
@@ -291,16 +291,16 @@ It returns a dict of port to what the way out of it costs afterwards, for the ne
 		if c.Has("weights") {
 			first = 1
 		}
-		weight, err := c.channelWeights(g, min(first, 1<<40))
+		weight, err := channelWeights(c, g, min(first, 1<<40))
 		if err != nil {
 			return nil, err
 		}
-		lids, err := c.optionalLIDs("lids")
+		lids, err := optionalLIDs(c, "lids")
 		if err != nil {
 			return nil, err
 		}
 		if err := v.r.SSSP(c.fiber().ctx, weight, lids); err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		used := starlark.NewDict(len(weight))
 		for ch, w := range weight {

@@ -44,7 +44,7 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 		return s.emit(stdout, e.help())
 	}
 	if e.fabric {
-		f, err := s.currentFabric(t)
+		f, err := currentFabric(t)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 	}
 	v, err := starlark.Call(t, fn, args, kwargs)
 	if err == nil && fn.Name() == "route" && v != starlark.None {
-		err = s.show(t, v) // what `fabsh route` would judge and write
+		err = show(t, v) // what `fabsh route` would judge and write
 	}
 	return err
 }

@@ -56,7 +56,7 @@ options:
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := plain(t, nil)
-			write(t, f.o.FS, "/work/s.star", entryScript)
+			write(t, f.fs, "/work/s.star", entryScript)
 			err := f.RunFile(context.Background(), "s.star", test.args)
 			if diff := cmp.Diff(test.err, f.Explain(err)); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
@@ -97,7 +97,7 @@ func TestRunFile(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := plain(t, nil)
-			write(t, f.o.FS, "/work/s.star", test.script)
+			write(t, f.fs, "/work/s.star", test.script)
 			err := f.RunFile(context.Background(), test.path, test.args)
 			got := []any{f.stdout.String(), f.Explain(err), f.ExitStatus(err)}
 			if diff := cmp.Diff([]any{test.out, test.err, test.status}, got); diff != "" {

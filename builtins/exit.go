@@ -58,7 +58,7 @@ func (e *stopError) Unwrap() []error {
 
 var exitBuiltin = Builtin{
 	Name:   "exit",
-	Group:  groupRest,
+	Group:  GroupRest,
 	Params: []Param{{Name: "code", Kind: KindInt, Default: "0", Doc: "0..255; 1 means findings"}},
 	Doc: `Ends the script with an exit status.
 Neither catch nor parallel stops it. The status is 3 all the same when a MAD that the script asked for got no answer (see catch).`,
@@ -72,7 +72,7 @@ Neither catch nor parallel stops it. The status is 3 all the same when a MAD tha
 		}
 		return nil, &ExitError{Code: code}
 	},
-	bare: func(*Session) error { return &ExitError{} },
+	bare: func(*Runtime) error { return &ExitError{} },
 }
 
 // catchable: err is a failure that catch may turn into a value.
@@ -102,9 +102,9 @@ func (s *Session) ExitStatus(err error) int {
 		return StatusUsage
 	}
 	switch {
-	case s.refused || code == StatusUsage:
+	case s.Refused() || code == StatusUsage:
 		return StatusUsage
-	case s.account.unanswered > 0:
+	case s.Unanswered() > 0:
 		return StatusFabric
 	}
 	return code

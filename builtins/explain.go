@@ -42,7 +42,7 @@ func (s *Session) Explain(err error) string {
 		s.trace(&b, err)
 		s.hint(&b, "", err.Error())
 		var bug *bugError
-		if s.o.Verbose > 1 && errors.As(err, &bug) {
+		if s.verbose > 1 && errors.As(err, &bug) {
 			b.WriteString(bug.stack)
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
-
-	"fabsh/mad/engine"
 )
 
 // failure is the value `error`: what became of a target that failed. It is
@@ -41,27 +39,41 @@ func (e *failure) facts() []fact {
 	return out
 }
 
+// Described is an error that says what was asked for, of whom, and with which
+// status it ended.
+type Described interface {
+	error
+	Describe() (op, target, status string)
+}
+
+// Targeted is an error that names a target in the words of the script.
+type Targeted interface {
+	error
+	Target() string
+}
+
 // Attr gives the four facts about the failure; any other attribute was meant
 // for the value that is missing, so it raises the failure.
 func (e *failure) Attr(name string) (starlark.Value, error) {
-	var me *engine.Error
-	found := errors.As(e.err, &me)
+	var d Described
+	found := errors.As(e.err, &d)
+	var op, target, status string
+	if found {
+		op, target, status = d.Describe()
+	}
 	switch name {
 	case "message":
 		return starlark.String(e.err.Error()), nil
 	case "target":
-		if e.target == "" && found {
-			return starlark.String(me.Dest), nil
+		if e.target == "" {
+			return starlark.String(target), nil
 		}
 		return starlark.String(e.target), nil
 	case "op":
-		if found {
-			return starlark.String(me.Op + "(" + me.Attr + ")"), nil
-		}
-		return starlark.String(""), nil
+		return starlark.String(op), nil
 	case "status":
 		if found {
-			return starlark.String(statusWord(me)), nil
+			return starlark.String(status), nil
 		}
 		return starlark.String("failed"), nil
 	}
@@ -77,7 +89,7 @@ func (e *raised) Unwrap() error { return e.err }
 
 var catchBuiltin = Builtin{
 	Name:  "catch",
-	Group: groupFlow,
+	Group: GroupFlow,
 	Params: []Param{
 		{Name: "fn", Kind: KindFunction, Doc: "the function to call"},
 		{Name: "*args", Kind: KindAny, Doc: "its arguments"},
@@ -108,11 +120,18 @@ timed out
 
 // newFailure makes the value of a caught error; a value that was raised again
 // by reading it keeps its target.
-func newFailure(err error) *failure { return &failure{err: err, target: targetOf(err)} }
+func newFailure(err error) *failure {
+	f := &failure{err: err}
+	var t Targeted
+	if errors.As(err, &t) {
+		f.target = t.Target()
+	}
+	return f
+}
 
 var okBuiltin = Builtin{
 	Name:   "ok",
-	Group:  groupFlow,
+	Group:  GroupFlow,
 	Params: []Param{{Name: "list", Kind: KindItems, Doc: "results, some of which may be errors"}},
 	Doc:    "Returns the items that are no error values.",
 	Example: `
@@ -124,7 +143,7 @@ var okBuiltin = Builtin{
 
 var errorsBuiltin = Builtin{
 	Name:   "errors",
-	Group:  groupFlow,
+	Group:  GroupFlow,
 	Params: []Param{{Name: "list", Kind: KindItems, Doc: "results, some of which may be errors"}},
 	Doc:    "Returns the items that are error values.",
 	Example: `

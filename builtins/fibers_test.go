@@ -64,7 +64,7 @@ print(len(got), [i for i, guid in enumerate(got) if guid != nodes[i % len(nodes)
 				if status != 0 || out != want.String() {
 					t.Errorf("status %d, %s; printed %.300s", status, explained, out)
 				}
-				if c := f.o.Engine.Stats().Counts; c.Answered < uint64(items) || c.Retried == 0 {
+				if c := f.env.Engine.Stats().Counts; c.Answered < uint64(items) || c.Retried == 0 {
 					t.Errorf("%+v", c)
 				}
 			})

@@ -13,7 +13,7 @@ import (
 
 var hexBuiltin = Builtin{
 	Name:  "hex",
-	Group: groupOutput,
+	Group: GroupOutput,
 	Params: []Param{
 		{Name: "x", Kind: KindAny, Doc: "an int"},
 		{Name: "width", Kind: KindInt, Default: "0", Doc: "digits at least"},
@@ -48,7 +48,7 @@ func hexText(x starlark.Int, digits int) string {
 
 var fmtBuiltin = Builtin{
 	Name:  "fmt",
-	Group: groupOutput,
+	Group: GroupOutput,
 	Params: []Param{
 		{Name: "spec", Kind: KindText, Doc: "[fill][<>^][+][#][0][width][,][.precision][type], type one of b d e f g o s x X %"},
 		{Name: "value", Kind: KindAny, Doc: "what to format"},

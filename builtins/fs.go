@@ -20,7 +20,7 @@ var fsModule = &starlarkstruct.Module{
 
 var fsExists = Builtin{
 	Name:   "fs.exists",
-	Group:  groupRest,
+	Group:  GroupRest,
 	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the working directory, or the folder of -I, of --out or of the script"}},
 	Doc:    "Says whether there is such a file.",
 	Example: `
@@ -28,7 +28,7 @@ var fsExists = Builtin{
 (True, False)
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		file, err := c.session().files.open(c.Text("path"))
+		file, err := c.runtime().Files.open(c.Text("path"))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return starlark.False, nil
@@ -42,7 +42,7 @@ var fsExists = Builtin{
 
 var fsRead = Builtin{
 	Name:   "fs.read",
-	Group:  groupRest,
+	Group:  GroupRest,
 	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the working directory, or the folder of -I, of --out or of the script"}},
 	Doc:    "Returns the whole of a file, as text.",
 	Example: `
@@ -50,7 +50,7 @@ var fsRead = Builtin{
 "0x2c90300000100 # leaf-1\n"
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		data, err := c.session().files.read(c.Text("path"))
+		data, err := c.runtime().Files.read(c.Text("path"))
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ var fsRead = Builtin{
 
 var fsWrite = Builtin{
 	Name:  "fs.write",
-	Group: groupRest,
+	Group: GroupRest,
 	Params: []Param{
 		{Name: "path", Kind: KindPath, Doc: "where, in the folder of --out; folders are made as needed"},
 		{Name: "data", Kind: KindAny, Doc: "a string, or bytes"},
@@ -75,7 +75,7 @@ The file is replaced as a whole: nobody ever finds half of it, and after a failu
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		if loads := c.fiber().loads; len(loads) > 0 {
-			return nil, c.refuse("refused, for %s is being loaded, and a module cannot write files while it is; do it in a function that the script calls", loads[len(loads)-1])
+			return nil, refuse(c, "refused, for %s is being loaded, and a module cannot write files while it is; do it in a function that the script calls", loads[len(loads)-1])
 		}
 		var data []byte
 		switch v := c.Value("data").(type) {
@@ -86,7 +86,7 @@ The file is replaced as a whole: nobody ever finds half of it, and after a failu
 		default:
 			return nil, c.paramError("data", "got %s, want string or bytes; json.encode(x) and str(x) make a string", v.Type())
 		}
-		path, err := c.session().files.write(c.Text("path"), data)
+		path, err := c.runtime().Files.write(c.Text("path"), data)
 		if err != nil {
 			return nil, err
 		}

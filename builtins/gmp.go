@@ -16,8 +16,8 @@ import (
 // instead of a path each.
 const bulkPaths = 64
 
-// paths is what the session knows of the way to its targets.
-type paths struct {
+// pathCache is what the session knows of the way to its targets.
+type pathCache struct {
 	sl     map[mad.LID]uint8
 	silent bool // the subnet administrator does not answer: SL 0 for all
 	warned bool
@@ -25,26 +25,26 @@ type paths struct {
 
 // pkeyIndex is the index of the P_Key that management packets carry: that of
 // --pkey, else of the default partition, else the first there is.
-func (s *Session) pkeyIndex(p *engine.Port) (uint16, error) {
-	if s.o.PKey == 0 {
+func pkeyIndex(s *Env, p *engine.Port) (uint16, error) {
+	if s.PKey == 0 {
 		return uint16(max(0, p.PKeyIndex(mad.DefaultPKey))), nil
 	}
-	i := p.PKeyIndex(s.o.PKey)
+	i := p.PKeyIndex(s.PKey)
 	if i < 0 {
-		return 0, &targetError{msg: fmt.Sprintf("the local port is not in the partition of --pkey %#04x", s.o.PKey)}
+		return 0, &targetError{msg: fmt.Sprintf("the local port is not in the partition of --pkey %#04x", s.PKey)}
 	}
 	return uint16(i), nil
 }
 
 // putSA makes call a request to the subnet administrator.
-func (c *call) putSA(call *engine.Call, p *engine.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
-	return c.session().putSA(call, p, m, attr, modifier, mask, data)
+func putSA(c *call, call *engine.Call, p *engine.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
+	return envOf(c.runtime()).putSA(call, p, m, attr, modifier, mask, data)
 }
 
-func (s *Session) putSA(call *engine.Call, p *engine.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
+func (s *Env) putSA(call *engine.Call, p *engine.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
 	lid := p.SMLID
-	if s.o.SMLID != 0 {
-		lid = s.o.SMLID
+	if s.SMLID != 0 {
+		lid = s.SMLID
 	}
 	if lid == 0 {
 		return errNoSM
@@ -52,20 +52,20 @@ func (s *Session) putSA(call *engine.Call, p *engine.Port, m mad.Method, attr *m
 	call.PutSA(m, attr.ID, modifier, mask, data)
 	call.SetLID(lid)
 	call.To.SL = p.SMSL
-	if s.o.SL != nil {
-		call.To.SL = *s.o.SL
+	if s.SL != nil {
+		call.To.SL = *s.SL
 	}
 	var err error
-	call.To.PKeyIndex, err = s.pkeyIndex(p)
+	call.To.PKeyIndex, err = pkeyIndex(s, p)
 	return err
 }
 
 // errNoSM: there is nobody to ask.
 var errNoSM = &targetError{msg: "no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid"}
 
-// probe sends requests of fabsh's own, which do not count for the exit status.
-func (c *call) probe(calls []*engine.Call) error {
-	e, err := c.engine()
+// sendProbes sends requests of fabsh's own, which do not count for the exit status.
+func sendProbes(c *call, calls []*engine.Call) error {
+	e, err := engineOf(c)
 	if err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func (c *call) probe(calls []*engine.Call) error {
 }
 
 // saLookup asks for the records with one component.
-func (c *call) saLookup(attr *mad.Attribute, component string, v starlark.Value) ([]*record, error) {
-	p, err := c.localPort()
+func saLookup(c *call, attr *mad.Attribute, component string, v starlark.Value) ([]*record, error) {
+	p, err := localPort(c)
 	if err != nil {
 		return nil, err
 	}
@@ -84,10 +84,10 @@ func (c *call) saLookup(attr *mad.Attribute, component string, v starlark.Value)
 		return nil, err
 	}
 	var call engine.Call
-	if err := c.putSA(&call, &p, mad.MethodGetTable, attr, 0, f.Mask(), data); err != nil {
+	if err := putSA(c, &call, &p, mad.MethodGetTable, attr, 0, f.Mask(), data); err != nil {
 		return nil, err
 	}
-	if err := c.transact([]*engine.Call{&call}); err != nil {
+	if err := transact(c, []*engine.Call{&call}); err != nil {
 		return nil, err
 	}
 	return tableOf(attr, &call)
@@ -114,17 +114,17 @@ func tableOf(attr *mad.Attribute, call *engine.Call) ([]*record, error) {
 }
 
 // pathLID asks for the LID behind a GID.
-func (c *call) pathLID(g mad.GID) (mad.LID, error) {
-	p, err := c.localPort()
+func pathLID(c *call, g mad.GID) (mad.LID, error) {
+	p, err := localPort(c)
 	if err != nil {
 		return 0, err
 	}
 	query := mad.PathRecord{DGID: g, SGID: mad.MakeGID(p.GIDPrefix, p.PortGUID), NumbPath: 1}
-	call, err := c.pathQuery(&p, mad.MethodGet, &query, "dgid", "sgid", "numb_path")
+	call, err := pathQuery(c, &p, mad.MethodGet, &query, "dgid", "sgid", "numb_path")
 	if err != nil {
 		return 0, err
 	}
-	if err := c.transact([]*engine.Call{call}); err != nil {
+	if err := transact(c, []*engine.Call{call}); err != nil {
 		return 0, err
 	}
 	if call.Err != nil {
@@ -135,7 +135,7 @@ func (c *call) pathLID(g mad.GID) (mad.LID, error) {
 	return path.DLID, nil
 }
 
-func (c *call) pathQuery(p *engine.Port, m mad.Method, query *mad.PathRecord, components ...string) (*engine.Call, error) {
+func pathQuery(c *call, p *engine.Port, m mad.Method, query *mad.PathRecord, components ...string) (*engine.Call, error) {
 	data := make([]byte, mad.AttrPathRecord.Size)
 	query.Encode(data)
 	var mask uint64
@@ -143,21 +143,21 @@ func (c *call) pathQuery(p *engine.Port, m mad.Method, query *mad.PathRecord, co
 		mask |= mad.AttrPathRecord.Field(name).Mask()
 	}
 	call := new(engine.Call)
-	return call, c.putSA(call, p, m, mad.AttrPathRecord, 0, mask, data)
+	return call, putSA(c, call, p, m, mad.AttrPathRecord, 0, mask, data)
 }
 
 // serviceLevels learns the service levels of the paths to lids: one table for
 // many, one request each for few. What the subnet administrator does not tell
 // is 0, with one warning a session.
-func (c *call) serviceLevels(p *engine.Port, lids []mad.LID) error {
-	if _, err := c.session().pkeyIndex(p); err != nil {
+func serviceLevels(c *call, p *engine.Port, lids []mad.LID) error {
+	if _, err := pkeyIndex(envOf(c.runtime()), p); err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}
-	known := &c.session().paths
+	known := StateOf[pathCache](c.runtime())
 	if known.sl == nil {
 		known.sl = map[mad.LID]uint8{}
 	}
-	if c.session().o.SL != nil || known.silent {
+	if envOf(c.runtime()).SL != nil || known.silent {
 		return nil
 	}
 	ask := unknownPaths(known, lids)
@@ -165,9 +165,9 @@ func (c *call) serviceLevels(p *engine.Port, lids []mad.LID) error {
 		return nil
 	}
 	if len(ask) >= bulkPaths {
-		call, err := c.pathQuery(p, mad.MethodGetTable, &mad.PathRecord{SLID: p.LID, NumbPath: 1}, "slid", "numb_path")
+		call, err := pathQuery(c, p, mad.MethodGetTable, &mad.PathRecord{SLID: p.LID, NumbPath: 1}, "slid", "numb_path")
 		if err == nil {
-			if err := c.probe([]*engine.Call{call}); err != nil {
+			if err := sendProbes(c, []*engine.Call{call}); err != nil {
 				return err
 			}
 			var records []*record
@@ -178,15 +178,15 @@ func (c *call) serviceLevels(p *engine.Port, lids []mad.LID) error {
 		}
 		if err != nil {
 			known.silent = true
-			c.warnPaths(err)
+			warnPaths(c, err)
 			return nil
 		}
 		ask = unknownPaths(known, lids)
 	}
-	return c.singlePaths(p, ask)
+	return singlePaths(c, p, ask)
 }
 
-func unknownPaths(known *paths, lids []mad.LID) []mad.LID {
+func unknownPaths(known *pathCache, lids []mad.LID) []mad.LID {
 	var ask []mad.LID
 	for _, lid := range lids {
 		if _, ok := known.sl[lid]; !ok && lid != 0 {
@@ -198,19 +198,19 @@ func unknownPaths(known *paths, lids []mad.LID) []mad.LID {
 }
 
 // singlePaths asks for a path to each.
-func (c *call) singlePaths(p *engine.Port, ask []mad.LID) error {
-	known := &c.session().paths
+func singlePaths(c *call, p *engine.Port, ask []mad.LID) error {
+	known := StateOf[pathCache](c.runtime())
 	calls := make([]*engine.Call, 0, len(ask))
 	for _, lid := range ask {
-		call, err := c.pathQuery(p, mad.MethodGet, &mad.PathRecord{SLID: p.LID, DLID: lid, NumbPath: 1}, "slid", "dlid", "numb_path")
+		call, err := pathQuery(c, p, mad.MethodGet, &mad.PathRecord{SLID: p.LID, DLID: lid, NumbPath: 1}, "slid", "dlid", "numb_path")
 		if err != nil {
 			known.silent = true
-			c.warnPaths(err)
+			warnPaths(c, err)
 			return nil
 		}
 		calls = append(calls, call)
 	}
-	if err := c.probe(calls); err != nil {
+	if err := sendProbes(c, calls); err != nil {
 		return err
 	}
 	for i, call := range calls {
@@ -219,15 +219,15 @@ func (c *call) singlePaths(p *engine.Port, ask []mad.LID) error {
 			path.Decode(call.Data())
 		} else {
 			known.silent = known.silent || unanswered(call.Err)
-			c.warnPaths(call.Err)
+			warnPaths(c, call.Err)
 		}
 		known.sl[ask[i]] = path.SL
 	}
 	return nil
 }
 
-func (c *call) warnPaths(err error) {
-	if known := &c.session().paths; !known.warned {
+func warnPaths(c *call, err error) {
+	if known := StateOf[pathCache](c.runtime()); !known.warned {
 		known.warned = true
 		c.fiber().warn("the service level of paths is not known, so 0 is used (--sl sets another): %v", err)
 	}
@@ -235,11 +235,11 @@ func (c *call) warnPaths(err error) {
 
 // addressGMP addresses a general management packet to lid, once serviceLevels
 // has looked at it.
-func (c *call) addressGMP(call *engine.Call, p *engine.Port, lid mad.LID) {
+func addressGMP(c *call, call *engine.Call, p *engine.Port, lid mad.LID) {
 	call.SetLID(lid)
-	call.To.SL = c.session().paths.sl[lid]
-	if sl := c.session().o.SL; sl != nil {
+	call.To.SL = StateOf[pathCache](c.runtime()).sl[lid]
+	if sl := envOf(c.runtime()).SL; sl != nil {
 		call.To.SL = *sl
 	}
-	call.To.PKeyIndex, _ = c.session().pkeyIndex(p)
+	call.To.PKeyIndex, _ = pkeyIndex(envOf(c.runtime()), p)
 }

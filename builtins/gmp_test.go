@@ -111,7 +111,7 @@ func TestGMPAddress(t *testing.T) {
 					test.adapt(o)
 				}
 			}, func(t *testing.T, f *fixture) {
-				defer f.o.Engine.Close()
+				defer f.env.Engine.Close()
 				_, explained, status := f.run(test.code)
 				if explained != "" || status != 0 {
 					t.Errorf("%s, status %d", explained, status)
@@ -137,7 +137,7 @@ func TestPathsInBulk(t *testing.T) {
 		a = &addressed{Transport: attach(t, "ring:n=40"), pkeys: []uint16{0xffff}}
 		o.Engine = engine.New(a, engine.Options{})
 	}, func(t *testing.T, f *fixture) {
-		defer f.o.Engine.Close()
+		defer f.env.Engine.Close()
 		paths := func(code string) (n int) {
 			t.Helper()
 			a.take()
@@ -154,7 +154,7 @@ func TestPathsInBulk(t *testing.T) {
 		if n := paths(`perf_get("ClassPortInfo", range(1, 64))`); n != 63 {
 			t.Errorf("63 targets: %d requests for paths", n)
 		}
-		f.paths.sl = nil // forget
+		StateOf[pathCache](f.Runtime).sl = nil // forget
 		if n := paths(`perf_get("ClassPortInfo", range(1, 65))`); n >= 64 {
 			t.Errorf("64 targets: %d requests for paths", n)
 		}
@@ -169,7 +169,7 @@ func TestPKeyNotThere(t *testing.T) {
 		a = &addressed{Transport: attach(t, "ring:n=2"), pkeys: []uint16{0xffff, 0x8001}}
 		o.Engine, o.PKey = engine.New(a, engine.Options{}), 0x8002
 	}, func(t *testing.T, f *fixture) {
-		defer f.o.Engine.Close()
+		defer f.env.Engine.Close()
 		const want = "the local port is not in the partition of --pkey 0x8002"
 		for _, code := range []string{`perf_get("PortCounters", 2, 1)`, `sa_get("NodeRecord", lid=1)`, `discover(via="sa")`} {
 			if _, explained, _ := f.run(code); !strings.Contains(explained, want) {

@@ -32,21 +32,21 @@ note: 4 ports of CAs and routers are on no switch
 		var o routing.GraphOptions
 		var err error
 		if c.Has("exclude") {
-			if o.Exclude, err = c.excluded(); err != nil {
+			if o.Exclude, err = excludedPorts(c); err != nil {
 				return nil, err
 			}
 		}
 		if c.Has("weights") {
-			if o.Weight, err = c.weights(); err != nil {
+			if o.Weight, err = portWeights(c); err != nil {
 				return nil, err
 			}
 		}
 		if c.Has("port_order") {
-			if o.PortOrder, err = c.portOrder(); err != nil {
+			if o.PortOrder, err = portOrder(c); err != nil {
 				return nil, err
 			}
 		}
-		if o.Rules, err = c.rules(); err != nil {
+		if o.Rules, err = rulesOf(c); err != nil {
 			return nil, err
 		}
 		g, err := routing.NewGraph(v.f, o)
@@ -59,7 +59,7 @@ note: 4 ports of CAs and routers are on no switch
 
 // ofFabric: a link, port or node must be of the fabric whose method is called,
 // or it would be passed over.
-func (c *call) ofFabric(param string, x starlark.Value) error {
+func ofFabric(c *call, param string, x starlark.Value) error {
 	var of *fabric.Fabric
 	switch x := x.(type) {
 	case link:
@@ -77,11 +77,11 @@ func (c *call) ofFabric(param string, x starlark.Value) error {
 	return nil
 }
 
-// excluded reads the parameter exclude.
-func (c *call) excluded() (func(*fabric.Port) bool, error) {
+// excludedPorts reads the parameter exclude.
+func excludedPorts(c *call) (func(*fabric.Port) bool, error) {
 	ports, nodes := map[*fabric.Port]bool{}, map[*fabric.Node]bool{}
 	for i, x := range c.Items("exclude") {
-		if err := c.ofFabric("exclude", x); err != nil {
+		if err := ofFabric(c, "exclude", x); err != nil {
 			return nil, err
 		}
 		switch x := x.(type) {
@@ -98,15 +98,15 @@ func (c *call) excluded() (func(*fabric.Port) bool, error) {
 	return func(p *fabric.Port) bool { return ports[p] || nodes[p.Node()] }, nil
 }
 
-// weights reads the parameter weights.
-func (c *call) weights() (func(*fabric.Port) int, error) {
+// portWeights reads the parameter weights.
+func portWeights(c *call) (func(*fabric.Port) int, error) {
 	d, ok := c.Value("weights").(*starlark.Dict)
 	if !ok {
 		return nil, c.paramError("weights", "got %s, want dict", c.Value("weights").Type())
 	}
 	weights := map[*fabric.Port]int{}
 	for _, kv := range d.Items() {
-		if err := c.ofFabric("weights", kv[0]); err != nil {
+		if err := ofFabric(c, "weights", kv[0]); err != nil {
 			return nil, err
 		}
 		w, err := toInt(kv[1])
@@ -131,14 +131,14 @@ func (c *call) weights() (func(*fabric.Port) int, error) {
 }
 
 // portOrder reads the parameter port_order.
-func (c *call) portOrder() (func(*fabric.Node) []int, error) {
+func portOrder(c *call) (func(*fabric.Node) []int, error) {
 	d, ok := c.Value("port_order").(*starlark.Dict)
 	if !ok {
 		return nil, c.paramError("port_order", "got %s, want dict", c.Value("port_order").Type())
 	}
 	orders := map[*fabric.Node][]int{}
 	for _, kv := range d.Items() {
-		if err := c.ofFabric("port_order", kv[0]); err != nil {
+		if err := ofFabric(c, "port_order", kv[0]); err != nil {
 			return nil, err
 		}
 		n, ok := kv[0].(node)
@@ -160,8 +160,8 @@ func (c *call) portOrder() (func(*fabric.Node) []int, error) {
 	return func(n *fabric.Node) []int { return orders[n] }, nil
 }
 
-// class reads a parameter that names classes; 0: none is given.
-func (c *call) class(param string) (routing.Class, error) {
+// classOf reads a parameter that names classes; 0: none is given.
+func classOf(c *call, param string) (routing.Class, error) {
 	if !c.Has(param) {
 		return 0, nil
 	}
@@ -172,10 +172,10 @@ func (c *call) class(param string) (routing.Class, error) {
 	return class, nil
 }
 
-// endpoints reads the parameter endpoints of a method of routes. That nothing
+// endpointsOf reads the parameter endpoints of a method of routes. That nothing
 // is wrong between none says nothing.
-func (c *call) endpoints() (routing.Class, error) {
-	class, err := c.class("endpoints")
+func endpointsOf(c *call) (routing.Class, error) {
+	class, err := classOf(c, "endpoints")
 	if err != nil || class == 0 {
 		return class, err
 	}

@@ -135,8 +135,8 @@ func (v *graphValue) switchOf(x starlark.Value) (int, error) {
 	return 0, fmt.Errorf("no switch has the GUID %s", guid)
 }
 
-// switches are the numbers of those in a list.
-func (c *call) switches(v *graphValue, param string) ([]int, error) {
+// switchesOf are the numbers of those in a list.
+func switchesOf(c *call, v *graphValue, param string) ([]int, error) {
 	var list []int
 	for i, x := range c.Items(param) {
 		s, err := v.switchOf(x)
@@ -161,7 +161,7 @@ var lidsMethod = Builtin{
 32
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		class, err := c.class("cls")
+		class, err := classOf(c, "cls")
 		if err != nil {
 			return nil, err
 		}
@@ -194,14 +194,14 @@ They count links, or, where these have weights, the weights.`,
 		v := c.recv.(*graphValue)
 		h, err := v.g.Hops(c.fiber().ctx)
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		return &hopsValue{h: h, graph: v}, nil
 	},
 }
 
-// computed is the error of a computation, or the end of the fiber.
-func (c *call) computed(err error) error {
+// computeError is the error of a computation, or the end of the fiber.
+func computeError(c *call, err error) error {
 	if stopped := c.fiber().stopped(); stopped != nil {
 		return stopped
 	}
@@ -227,7 +227,7 @@ All ways but "center" fail where there is no top, and say why.`,
 		v := c.recv.(*graphValue)
 		roots, err := v.g.FindRoots(c.fiber().ctx, c.Text("method"))
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		return starlark.NewList(v.nodes(append([]int{}, roots...))), nil
 	},
@@ -245,7 +245,7 @@ None is the rank of a switch that is cut off from all of them.`,
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		v := c.recv.(*graphValue)
-		roots, err := c.switches(v, "roots")
+		roots, err := switchesOf(c, v, "roots")
 		if err != nil {
 			return nil, err
 		}
@@ -298,7 +298,7 @@ Tables filled in from these have no credit loops.`,
 		}
 		h, err := v.g.UpDown(c.fiber().ctx, r)
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		return &hopsValue{h: h, graph: v}, nil
 	},
@@ -330,7 +330,7 @@ var treeMethod = Builtin{
 		v := c.recv.(*graphValue)
 		t, err := v.g.Tree()
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		levels, digits := new(starlark.Dict), new(starlark.Dict)
 		for s, n := range v.g.Switches() {

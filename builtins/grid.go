@@ -45,7 +45,7 @@ func (g *grid) Iterate() starlark.Iterator { return starlark.NewList(g.elements(
 
 var tableBuiltin = Builtin{
 	Name:  "table",
-	Group: groupOutput,
+	Group: GroupOutput,
 	Params: []Param{
 		{Name: "rows", Kind: KindItems, Doc: "dicts, records or values of a fabric; or lists, with columns"},
 		{Name: "columns", Kind: KindAny, Default: "None", Keyword: true, Doc: "which columns, in this order; for lists: their headings"},

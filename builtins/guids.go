@@ -47,7 +47,7 @@ func init() {
 
 var getGUIDsBuiltin = Builtin{
 	Name:   "get_guids",
-	Group:  groupTable,
+	Group:  GroupTable,
 	Params: []Param{{Name: "target", Kind: KindTarget, Doc: "an end port, or an iterable of them: a CA's or router's port, or a switch"}},
 	Doc: `Reads the GUID table of an end port.
 It returns the whole table, guids, or a list of them for a list of targets. An entry is a GUID, or None where none is assigned.`,
@@ -62,7 +62,7 @@ It returns the whole table, guids, or a list of them for a list of targets. An e
 
 var setGUIDsBuiltin = Builtin{
 	Name:  "set_guids",
-	Group: groupTable,
+	Group: GroupTable,
 	Params: []Param{
 		{Name: "target", Kind: KindTarget, Doc: "an end port, or an iterable of them: a CA's or router's port, or a switch"},
 		{Name: "table", Kind: KindAny, Doc: "a dict of number to GUID, which is merged into the table; or a whole table, guids or a list, which replaces it; None takes a GUID away"},
@@ -76,7 +76,7 @@ It returns the table as it was read back. Entry 0 is the port's own GUID and can
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		entries := map[int]mad.GUID{}
-		replace, err := c.tableEntries("number", "a dict of number to GUID, or a whole table", 0, func(i int, value starlark.Value, _ bool) (err error) {
+		replace, err := tableEntries(c, "number", "a dict of number to GUID, or a whole table", 0, func(i int, value starlark.Value, _ bool) (err error) {
 			if i < 0 {
 				return fmt.Errorf("entry %d is out of range: they count from 0", i)
 			}

@@ -14,7 +14,7 @@ import (
 
 var helpBuiltin = Builtin{
 	Name:   "help",
-	Group:  groupRest,
+	Group:  GroupRest,
 	Params: []Param{{Name: "topic", Kind: KindTopic, Default: "None", Doc: `a function or other value, or a name: "PortInfo", "PortInfo.M_Key"`}},
 	Doc: `Prints help on a function, an attribute, a field, a type or a value.
 Without a topic it prints the overview. At the prompt, help alone will do.`,
@@ -25,14 +25,14 @@ LMC is the number of low LID bits the port ignores: it answers to 2^LMC LIDs.
 In a Set it is written: smp_set sends what it read unless it is named.
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		text, err := c.session().helpOn(c.Value("topic"))
+		text, err := (*StateOf[*Session](c.runtime())).helpOn(c.Value("topic"))
 		if err != nil {
 			return nil, fmt.Errorf("help: %w", err)
 		}
 		c.fiber().print(text)
 		return starlark.None, nil
 	},
-	bare: func(s *Session) error { return s.emit(s.people(), s.overview()) },
+	bare: func(r *Runtime) error { return r.emit(r.people(), (*StateOf[*Session](r)).overview()) },
 }
 
 // Help renders help on a name; empty: the overview.
@@ -215,90 +215,6 @@ func (s *Session) overview() string {
 	b.WriteString(aligned(rows))
 	b.WriteString(`Examples: load("@examples//first_look.star", "main"), then main()` + "\n")
 	return b.String()
-}
-
-func (f *function) help() string {
-	b := f.Builtin
-	var w strings.Builder
-	fmt.Fprintf(&w, "%s\n\n%s\n", b.Signature(), b.Doc)
-	if len(b.Params) > 0 {
-		var rows []fact
-		for _, p := range b.Params {
-			rows = append(rows, fact{name: "  " + p.Name, value: starlark.String(p.Doc)})
-		}
-		w.WriteString("\nParameters\n" + aligned(rows))
-	}
-	if b.Example != "" {
-		w.WriteString("\nExample\n")
-		for line := range strings.Lines(strings.TrimSpace(b.Example) + "\n") {
-			w.WriteString("  " + line)
-		}
-	}
-	return w.String()
-}
-
-// functionHelp is the signature and docstring of a script's function.
-func functionHelp(fn *starlark.Function) string {
-	var params []string
-	n := fn.NumParams()
-	kwargs, varargs := fn.HasKwargs(), fn.HasVarargs()
-	plain := n
-	if kwargs {
-		plain--
-	}
-	if varargs {
-		plain--
-	}
-	keywords := fn.NumKwonlyParams()
-	for i := range plain {
-		name, _ := fn.Param(i)
-		if i == plain-keywords {
-			if varargs {
-				rest, _ := fn.Param(plain)
-				params = append(params, "*"+rest)
-			} else {
-				params = append(params, "*")
-			}
-		}
-		if d := fn.ParamDefault(i); d != nil {
-			name += "=" + d.String()
-		}
-		params = append(params, name)
-	}
-	if varargs && keywords == 0 {
-		rest, _ := fn.Param(plain)
-		params = append(params, "*"+rest)
-	}
-	if kwargs {
-		rest, _ := fn.Param(n - 1)
-		params = append(params, "**"+rest)
-	}
-	text := fmt.Sprintf("%s(%s)\n", fn.Name(), strings.Join(params, ", "))
-	if doc := trimDoc(fn.Doc()); doc != "" {
-		text += "\n" + doc + "\n"
-	}
-	return text
-}
-
-func moduleHelp(m *starlarkstruct.Module) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "module %s\n\n", m.Name)
-	for _, name := range m.Members.Keys() {
-		line := m.Name + "." + name
-		if f, ok := m.Members[name].(*function); ok {
-			line = f.Signature() + "  " + f.Summary()
-		}
-		b.WriteString("  " + line + "\n")
-	}
-	return b.String()
-}
-
-func (d typeDoc) help() string {
-	var rows []fact
-	for _, m := range d.members {
-		rows = append(rows, fact{name: "  ." + m.name, value: starlark.String(m.doc)})
-	}
-	return fmt.Sprintf("%s\n\n%s\n\n%s", d.name, d.doc, aligned(rows))
 }
 
 // typeDocs describe all types of values but attribute records.

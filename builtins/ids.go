@@ -11,7 +11,7 @@ import (
 
 var guidBuiltin = Builtin{
 	Name:   "guid",
-	Group:  groupRest,
+	Group:  GroupRest,
 	Params: []Param{{Name: "x", Kind: KindAny, Doc: "a GUID in any spelling, an int, or a node or port"}},
 	Doc: `Returns a GUID in its canonical spelling.
 GUIDs are strings, 0x and 16 lower-case digits: they compare with what is typed.`,
@@ -36,7 +36,7 @@ GUIDs are strings, 0x and 16 lower-case digits: they compare with what is typed.
 
 var gidBuiltin = Builtin{
 	Name:  "gid",
-	Group: groupRest,
+	Group: GroupRest,
 	Params: []Param{
 		{Name: "x", Kind: KindAny, Doc: "a GID in any spelling, or a port GUID with prefix"},
 		{Name: "prefix", Kind: KindAny, Default: "None", Doc: "the subnet prefix that makes a GID of a GUID"},
@@ -101,6 +101,9 @@ func routeValue(r mad.DirectedRoute) starlark.Value {
 
 func (r route) directed() mad.DirectedRoute { return mad.DirectedRoute(r) }
 
+// Text is the route as it encodes: "0,1,3".
+func (r route) Text() string { return r.directed().String() }
+
 func (r route) String() string        { return fmt.Sprintf("dr(%q)", r.directed()) }
 func (r route) Type() string          { return "route" }
 func (r route) Freeze()               {}
@@ -113,7 +116,7 @@ func (r route) Attr(name string) (starlark.Value, error) { return routeType.attr
 
 var drBuiltin = Builtin{
 	Name:   "dr",
-	Group:  groupRest,
+	Group:  GroupRest,
 	Params: []Param{{Name: "path", Kind: KindAny, Doc: `"0,1,3", or a list of port numbers; the first is 0 and stands for the local node`}},
 	Doc: `Returns a directed route, to use as a target.
 The first hop after 0 is the local port.`,

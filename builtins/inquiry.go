@@ -17,8 +17,8 @@ type inquiry struct {
 	values  []starlark.Value // nil of a target that is not done
 }
 
-// ask resolves the argument `target` for requests of a class.
-func (c *call) ask(class mad.Class) (*inquiry, error) {
+// askTargets resolves the argument `target` for requests of a class.
+func askTargets(c *call, class mad.Class) (*inquiry, error) {
 	r := &resolver{c: c}
 	targets, many, err := r.targets(c.Value("target"))
 	if err != nil {
@@ -39,13 +39,13 @@ func (c *call) ask(class mad.Class) (*inquiry, error) {
 			err = t.needsLID()
 		}
 		if err != nil {
-			a.values[i] = newFailure(c.failed(t, err))
+			a.values[i] = newFailure(failedRequest(c, t, err))
 		}
 	}
 	if class.Family() == mad.ClassSubn {
 		return a, nil
 	}
-	return a, c.serviceLevels(local, lids)
+	return a, serviceLevels(c, local, lids)
 }
 
 // send sends a request, which put writes, to all targets that are not done,
@@ -61,11 +61,11 @@ func (a *inquiry) send(put func(i int, call *engine.Call)) ([]engine.Call, error
 		if a.class.Family() == mad.ClassSubn {
 			a.targets[i].addressSMP(&calls[i]) // reachable, says ask
 		} else {
-			a.c.addressGMP(&calls[i], a.local, a.targets[i].lid)
+			addressGMP(a.c, &calls[i], a.local, a.targets[i].lid)
 		}
 		open = append(open, &calls[i])
 	}
-	return calls, a.c.probe(open)
+	return calls, sendProbes(a.c, open)
 }
 
 // answered: target i is not done, and err is nil. Otherwise it is done now.
@@ -74,8 +74,8 @@ func (a *inquiry) answered(i int, err error) bool {
 		return false
 	}
 	if err != nil {
-		a.c.count(err)
-		a.values[i] = newFailure(a.c.failed(&a.targets[i], err))
+		countUnanswered(a.c, err)
+		a.values[i] = newFailure(failedRequest(a.c, &a.targets[i], err))
 	}
 	return err == nil
 }

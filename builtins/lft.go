@@ -102,7 +102,7 @@ func lftText(entries []byte) string {
 
 var getLFTBuiltin = Builtin{
 	Name:   "get_lft",
-	Group:  groupTable,
+	Group:  GroupTable,
 	Params: []Param{{Name: "target", Kind: KindTarget, Doc: "a switch or an iterable of them"}},
 	Doc: `Reads the forwarding table of a switch.
 It returns the whole linear forwarding table, an lft, or a list of them for a list of switches. An entry is a port, or None for a LID that the switch drops.`,
@@ -116,7 +116,7 @@ It returns the whole linear forwarding table, an lft, or a list of them for a li
 
 var setLFTBuiltin = Builtin{
 	Name:  "set_lft",
-	Group: groupTable,
+	Group: GroupTable,
 	Params: []Param{
 		{Name: "target", Kind: KindTarget, Doc: "a switch or an iterable of them"},
 		{Name: "table", Kind: KindAny, Doc: "a dict of LID to port, which is merged into the table; or a whole table, an lft or a list by LID, which replaces it; None drops a LID"},
@@ -133,7 +133,7 @@ True
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		entries := map[mad.LID]uint8{}
-		replace, err := c.tableEntries("LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
+		replace, err := tableEntries(c, "LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
 			if lid < 0 || lid > int(mad.MaxUnicastLID) || lid == 0 && !replace {
 				return fmt.Errorf("LID %d is out of range, 1..%d", lid, mad.MaxUnicastLID)
 			}
@@ -159,7 +159,7 @@ True
 
 // tableEntries reads the argument `table`: a dict, whose keys are numbers of
 // what, or all entries from the first on, which replace the table.
-func (c *call) tableEntries(what, want string, first int, add func(key int, value starlark.Value, replace bool) error) (replace bool, err error) {
+func tableEntries(c *call, what, want string, first int, add func(key int, value starlark.Value, replace bool) error) (replace bool, err error) {
 	switch v := c.Value("table").(type) {
 	case *starlark.Dict:
 		for _, kv := range v.Items() {

@@ -33,9 +33,8 @@ type module struct {
 // load implements the load statement: @std//x.star, @examples//x.star, //x.star
 // (from the root of the package that says so), x.star beside the file that
 // says so, or below a folder of -I.
-func load(t *starlark.Thread, name string) (starlark.StringDict, error) {
+func (s *Session) load(t *starlark.Thread, name string) (starlark.StringDict, error) {
 	f := fiberOf(t)
-	s := f.s
 	from := t.CallFrame(0).Pos.Filename()
 	key, src, err := s.findModule(from, name)
 	if err != nil {
@@ -127,23 +126,23 @@ func (s *Session) findModule(from, name string) (key, src string, err error) {
 	}
 	// Beside the file that loads, then the folders of -I.
 	var tried []string
-	dirs := append([]string{filepath.Dir(s.files.abs(from))}, s.o.Include...)
+	dirs := append([]string{filepath.Dir(s.Files.abs(from))}, s.include...)
 	if strings.HasPrefix(name, "//") {
-		dirs = append([]string{s.files.cwd}, s.o.Include...)
+		dirs = append([]string{s.Files.cwd}, s.include...)
 	}
 	for _, dir := range dirs {
-		p := filepath.Join(s.files.abs(dir), file)
+		p := filepath.Join(s.Files.abs(dir), file)
 		if filepath.IsAbs(file) {
 			p = filepath.Clean(file)
 		}
-		data, err := s.files.read(p)
+		data, err := s.Files.read(p)
 		if err == nil {
-			return s.files.short(p), string(data), nil
+			return s.Files.short(p), string(data), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", "", err
 		}
-		tried = append(tried, s.files.short(p))
+		tried = append(tried, s.Files.short(p))
 		if filepath.IsAbs(file) {
 			break
 		}

@@ -27,7 +27,7 @@ var madFields = Param{Name: "**fields", Kind: KindFields, Doc: "parts of the mod
 
 var madGetBuiltin = Builtin{
 	Name:   "mad_get",
-	Group:  groupMAD,
+	Group:  GroupMAD,
 	Params: append(slices.Clone(madParams), madFields),
 	Doc: `Reads an attribute of any management class.
 It is for the classes that have no functions of their own, congestion control, baseboard and device management, vendors', and for whatever has a number. It returns a record, or bytes where no layout is known. What is not known to read only, and so all of vendors' classes, takes --write.`,
@@ -41,7 +41,7 @@ It is for the classes that have no functions of their own, congestion control, b
 True
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		r, err := c.madRequest(mad.MethodGet)
+		r, err := newMADRequest(c, mad.MethodGet)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ True
 
 var madSetBuiltin = Builtin{
 	Name:   "mad_set",
-	Group:  groupMAD,
+	Group:  GroupMAD,
 	Params: append(slices.Clone(madParams), madFields),
 	Doc: `Writes an attribute of any management class.
 What goes out is data; without it, what was read just before; with the named fields changed. It returns the response. A request is sent once: without an answer, it may have been carried out. Without --write it is refused, and where a subnet manager owns the attribute without --override-sm; that ends the script with status 2.`,
@@ -61,7 +61,7 @@ What goes out is data; without it, what was read just before; with the named fie
 5
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		r, err := c.madRequest(mad.MethodSet)
+		r, err := newMADRequest(c, mad.MethodSet)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ What goes out is data; without it, what was read just before; with the named fie
 
 var madSendBuiltin = Builtin{
 	Name:  "mad_send",
-	Group: groupMAD,
+	Group: GroupMAD,
 	Params: slices.Concat(madParams[:2], []Param{
 		{Name: "method", Kind: KindAny, Default: `"send"`, Keyword: true, Doc: `the method, as a number or a word of its class: "send", "trap", "trap_repress", "get_table"`},
 	}, madParams[2:], []Param{madFields}),
@@ -87,15 +87,15 @@ Send, Trap and TrapRepress have no answer, and the result is None; others return
 12
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		class, version, err := c.madClass()
+		class, version, err := madClassOf(c)
 		if err != nil {
 			return nil, err
 		}
-		m, err := c.methodOf(class, version)
+		m, err := methodOf(c, class, version)
 		if err != nil {
 			return nil, err
 		}
-		r, err := c.madRequest(m)
+		r, err := newMADRequest(c, m)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +104,7 @@ Send, Trap and TrapRepress have no answer, and the result is None; others return
 }
 
 // methodOf is the argument `method`.
-func (c *call) methodOf(class mad.Class, version uint8) (mad.Method, error) {
+func methodOf(c *call, class mad.Class, version uint8) (mad.Method, error) {
 	switch v := c.Value("method").(type) {
 	case starlark.NoneType: // the default
 		return mad.MethodSend, nil
@@ -128,11 +128,11 @@ func (c *call) methodOf(class mad.Class, version uint8) (mad.Method, error) {
 	return 0, c.paramError("method", "%w", wantType(c.Value("method"), "a word or a number"))
 }
 
-// madClass is the class that the call is about, and its version.
-func (c *call) madClass() (class mad.Class, version uint8, err error) {
+// madClassOf is the class that the call is about, and its version.
+func madClassOf(c *call) (class mad.Class, version uint8, err error) {
 	switch v := c.Value("mgmt_class").(type) {
 	case starlark.NoneType:
-		a, err := c.onlyAttribute()
+		a, err := onlyAttribute(c)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -173,7 +173,7 @@ func (c *call) madClass() (class mad.Class, version uint8, err error) {
 }
 
 // onlyAttribute is the one attribute that has the name which the call gives.
-func (c *call) onlyAttribute() (*mad.Attribute, error) {
+func onlyAttribute(c *call) (*mad.Attribute, error) {
 	name, ok := starlark.AsString(c.Value("attr"))
 	if !ok {
 		return nil, c.paramError("mgmt_class", "give the class: attribute %v is another in each", c.Value("attr"))

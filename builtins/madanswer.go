@@ -89,9 +89,9 @@ func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 	return rec, nil
 }
 
-// bytes is a parameter that gives the bytes of an attribute: a record of attr,
+// bytesOf is a parameter that gives the bytes of an attribute: a record of attr,
 // hexadecimal digits, bytes, or a list of numbers.
-func (c *call) bytes(param string, attr *mad.Attribute) ([]byte, error) {
+func bytesOf(c *call, param string, attr *mad.Attribute) ([]byte, error) {
 	switch v := c.Value(param).(type) {
 	case *record:
 		if attr != nil && (v.attr.Class != attr.Class || v.attr.ID != attr.ID) {

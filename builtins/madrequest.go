@@ -25,10 +25,10 @@ type madRequest struct {
 	before []engine.Call // where the rest was read
 }
 
-// madRequest makes the request of what the call says, and checks that it may
+// newMADRequest makes the request of what the call says, and checks that it may
 // be sent.
-func (c *call) madRequest(m mad.Method) (*madRequest, error) {
-	class, version, err := c.madClass()
+func newMADRequest(c *call, m mad.Method) (*madRequest, error) {
+	class, version, err := madClassOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (r *madRequest) allowed(c *call) error {
 		// subnet manager's.
 		attr = &mad.Attribute{Name: fmt.Sprintf("attribute %#04x", uint16(h.Attribute)), SMOwned: h.Class.Family() == mad.ClassSubn && h.Method != mad.MethodGet}
 	}
-	_, err := c.mayChange(attr)
+	_, err := mayChange(c, attr)
 	return err
 }
 
@@ -125,7 +125,7 @@ func (r *madRequest) reads() bool {
 // content is what the call says of the modifier, the data and the fields.
 func (r *madRequest) content(c *call) (err error) {
 	if c.Has("modifier") {
-		if r.h.Modifier, err = c.modifier(); err != nil {
+		if r.h.Modifier, err = modifierOf(c); err != nil {
 			return err
 		}
 	}
@@ -138,7 +138,7 @@ func (r *madRequest) content(c *call) (err error) {
 	}
 	r.given = make([]byte, room)
 	if c.Has("data") {
-		data, err := c.bytes("data", r.attr)
+		data, err := bytesOf(c, "data", r.attr)
 		if err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func (r *madRequest) noField(c *call, name string, v starlark.Value) (taken bool
 // address resolves the targets. The two classes of subnet management are told
 // apart by how they are addressed; who names one gets that one.
 func (r *madRequest) address(c *call) (err error) {
-	if r.inquiry, err = c.ask(r.h.Class); err != nil {
+	if r.inquiry, err = askTargets(c, r.h.Class); err != nil {
 		return err
 	}
 	if class, ok := c.Value("mgmt_class").(starlark.Int); ok && r.h.Class.Family() == mad.ClassSubn {

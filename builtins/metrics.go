@@ -55,7 +55,7 @@ node-0008 HCA-1/1
 		v := c.recv.(*routesValue)
 		var at [2]mad.LID
 		for i, param := range []string{"source", "destination"} {
-			lids, err := c.lids(param, []starlark.Value{c.Value(param)})
+			lids, err := lidsOf(c, param, []starlark.Value{c.Value(param)})
 			if err != nil {
 				return nil, err
 			}
@@ -66,7 +66,7 @@ node-0008 HCA-1/1
 		}
 		p, err := v.r.Trace(at[0], at[1])
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		var ports, vls []starlark.Value
 		for _, q := range p.Ports() {
@@ -120,12 +120,12 @@ True
 			return nil, c.paramError("samples", "got %d, want at least 1", o.Samples)
 		}
 		var err error
-		if o.Order, err = c.optionalLIDs("order"); err != nil {
+		if o.Order, err = optionalLIDs(c, "order"); err != nil {
 			return nil, err
 		}
 		r, err := v.r.Congestion(c.fiber().ctx, o)
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		var bandwidth, worst, at starlark.Value = starlark.Float(r.Bandwidth), starlark.None, starlark.None
 		if r.Pattern == routing.AllToAll {
@@ -169,13 +169,13 @@ var balanceMethod = Builtin{
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		v := c.recv.(*routesValue)
-		class, err := c.endpoints()
+		class, err := endpointsOf(c)
 		if err != nil {
 			return nil, err
 		}
 		b, err := v.r.Balance(c.fiber().ctx, class)
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		routes, lids := new(starlark.Dict), new(starlark.Dict)
 		for ch := range b.PerChannel {
@@ -220,7 +220,7 @@ blocks    1
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		v := c.recv.(*routesValue)
-		old, err := c.routesOf("other")
+		old, err := routesOf(c, "other")
 		if err != nil {
 			return nil, err
 		}

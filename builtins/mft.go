@@ -86,7 +86,7 @@ func noMLID(lid int) error {
 
 var getMFTBuiltin = Builtin{
 	Name:   "get_mft",
-	Group:  groupTable,
+	Group:  GroupTable,
 	Params: []Param{{Name: "target", Kind: KindTarget, Doc: "a switch or an iterable of them"}},
 	Doc: `Reads the multicast forwarding table of a switch.
 It returns the whole table, an mft, or a list of them for a list of switches. An entry is a tuple of ports, or None for a multicast LID that the switch drops. Up to MulticastFDBTop is read; all of the table from a switch that has none.`,
@@ -100,7 +100,7 @@ It returns the whole table, an mft, or a list of them for a list of switches. An
 
 var setMFTBuiltin = Builtin{
 	Name:  "set_mft",
-	Group: groupTable,
+	Group: GroupTable,
 	Params: []Param{
 		{Name: "target", Kind: KindTarget, Doc: "a switch or an iterable of them"},
 		{Name: "table", Kind: KindAny, Doc: "a dict of multicast LID to ports, which is merged into the table; or a whole table, an mft or a list from 0xc000 on, which replaces it; None drops a LID"},
@@ -115,7 +115,7 @@ It returns the table as it was read back. Only blocks that change are written. M
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		entries := map[mad.LID][]uint8{}
-		replace, err := c.tableEntries("multicast LID", "a dict of multicast LID to ports, or a whole table", firstMLID, func(lid int, value starlark.Value, _ bool) error {
+		replace, err := tableEntries(c, "multicast LID", "a dict of multicast LID to ports, or a whole table", firstMLID, func(lid int, value starlark.Value, _ bool) error {
 			if lid < firstMLID || lid > lastMLID {
 				return noMLID(lid)
 			}

@@ -88,7 +88,7 @@ func TestWriteWhileLoading(t *testing.T) {
 	if firstLines(explained, want) != want || status != StatusUsage {
 		t.Errorf("status %d, %s", status, explained)
 	}
-	if _, err := f.o.FS.Stat("/work/x"); err == nil {
+	if _, err := f.fs.Stat("/work/x"); err == nil {
 		t.Error("the file is there")
 	}
 }

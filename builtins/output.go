@@ -24,7 +24,7 @@ var Formats = []Format{FormatText, FormatJSON, FormatJSONL, FormatCSV}
 
 var showBuiltin = Builtin{
 	Name:   "show",
-	Group:  groupOutput,
+	Group:  GroupOutput,
 	Params: []Param{{Name: "value", Kind: KindAny, Doc: "any value"}},
 	Doc: `Writes a value to stdout, in the format that -o names.
 As text, a record shows as aligned fields and a list of records as a table; jsonl and csv write one line for each element. With any format but text, print goes to stderr, so that stdout holds nothing but what show writes.`,
@@ -35,24 +35,25 @@ lid  port
  17     -
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		return starlark.None, c.session().show(c.thread, c.Value("value"))
+		return starlark.None, show(c.thread, c.Value("value"))
 	},
 }
 
 // Show renders v on the session's stdout, as the prompt does. Of a few
 // functions, such as exit, the name alone acts.
-func (s *Session) Show(v starlark.Value) error { return s.display(s, v) }
+func (r *Runtime) Show(v starlark.Value) error { return r.display(r, v) }
 
 // show is Show from within an evaluation.
-func (s *Session) show(t *starlark.Thread, v starlark.Value) error {
-	return s.display(fiberOf(t).sink, v)
+func show(t *starlark.Thread, v starlark.Value) error {
+	f := fiberOf(t)
+	return f.r.display(f.sink, v)
 }
 
-func (s *Session) display(out sink, v starlark.Value) error {
+func (r *Runtime) display(out sink, v starlark.Value) error {
 	if f, ok := v.(*function); ok && f.bare != nil {
-		return f.bare(s)
+		return f.bare(r)
 	}
-	text, err := render(v, s.o.Format)
+	text, err := render(v, r.Format)
 	if err != nil {
 		return err
 	}

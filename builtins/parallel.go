@@ -11,7 +11,7 @@ import (
 
 var parallelBuiltin = Builtin{
 	Name:  "parallel",
-	Group: groupFlow,
+	Group: GroupFlow,
 	Params: []Param{
 		{Name: "fn", Kind: KindFunction, Doc: "called with each item"},
 		{Name: "items", Kind: KindItems, Doc: "any iterable"},

@@ -128,7 +128,7 @@ func TestSubscribeTshark(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := engine.New(transport, engine.Options{Write: true})
-	s, err := NewSession(Options{Engine: e, Sim: subnet, Write: true, Dir: t.TempDir()})
+	s, err := NewSession(Options{Env: Env{Engine: e, Sim: subnet, Write: true}, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func onIbsim(t *testing.T, net string, o ibsimtest.Options, adapt func(*Options)
 // sweep discovers the fabric of the session.
 func (f *peerFixture) sweep(t *testing.T) *fabric.Fabric {
 	t.Helper()
-	fab, err := discover.Sweep(t.Context(), f.o.Engine, discover.Options{})
+	fab, err := discover.Sweep(t.Context(), f.env.Engine, discover.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

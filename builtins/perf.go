@@ -15,7 +15,7 @@ var variantParam = Param{Name: "variant", Kind: KindText, Default: "None", Keywo
 
 var perfGetBuiltin = Builtin{
 	Name:  "perf_get",
-	Group: groupMAD,
+	Group: GroupMAD,
 	Params: []Param{
 		{Name: "attr", Kind: KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
 		{Name: "target", Kind: KindTarget, Doc: "one target or an iterable of them"},
@@ -33,22 +33,22 @@ Requests go to the LID of the target, on the service level that the subnet admin
 [1, 2, 3, 4, 5, 6, 7, 8]
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		attr, err := c.attribute(mad.ClassPerf)
+		attr, err := attributeOf(c, mad.ClassPerf)
 		if err != nil {
 			return nil, err
 		}
 		if err := mad.Allowed(attr.Class, attr.Version, mad.MethodGet, attr.ID); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
-		modifier, err := c.modifier()
+		modifier, err := modifierOf(c)
 		if err != nil {
 			return nil, err
 		}
-		as, err := c.variantOf(attr, modifier)
+		as, err := variantOf(c, attr, modifier)
 		if err != nil {
 			return nil, err
 		}
-		p, err := c.perfTargets(attr)
+		p, err := newPerfTargets(c, attr)
 		if err != nil {
 			return nil, err
 		}
@@ -65,8 +65,8 @@ Requests go to the LID of the target, on the service level that the subnet admin
 	},
 }
 
-// modifier is the parameter of that name, 0 where it is not given.
-func (c *call) modifier() (uint32, error) {
+// modifierOf is the parameter of that name, 0 where it is not given.
+func modifierOf(c *call) (uint32, error) {
 	n := c.Int("modifier")
 	if n < 0 || int64(n) > 0xffffffff {
 		return 0, c.paramError("modifier", "got %d, want 0..0xffffffff", n)
@@ -82,14 +82,14 @@ type perfTargets struct {
 	ports []int
 }
 
-func (c *call) perfTargets(attr *mad.Attribute) (*perfTargets, error) {
-	a, err := c.ask(mad.ClassPerf)
+func newPerfTargets(c *call, attr *mad.Attribute) (*perfTargets, error) {
+	a, err := askTargets(c, mad.ClassPerf)
 	if err != nil {
 		return nil, err
 	}
 	p := &perfTargets{a, attr, make([]int, len(a.targets))}
 	for i := range a.targets {
-		if p.ports[i], err = c.perfPort(attr, &a.targets[i]); err != nil {
+		if p.ports[i], err = perfPort(c, attr, &a.targets[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +116,7 @@ func (p *perfTargets) send(m mad.Method, modifier uint32, data func(i int) []byt
 
 // variantOf says which layout an answer has: the one that the call names, or
 // that the answer itself tells.
-func (c *call) variantOf(attr *mad.Attribute, modifier uint32) (func(data []byte) *mad.Attribute, error) {
+func variantOf(c *call, attr *mad.Attribute, modifier uint32) (func(data []byte) *mad.Attribute, error) {
 	if !c.Has("variant") {
 		return func(data []byte) *mad.Attribute { return attr.Of(data, modifier) }, nil
 	}
@@ -135,7 +135,7 @@ func (c *call) variantOf(attr *mad.Attribute, modifier uint32) (func(data []byte
 }
 
 // perfPort is the port whose counters are meant.
-func (c *call) perfPort(attr *mad.Attribute, t *target) (int, error) {
+func perfPort(c *call, attr *mad.Attribute, t *target) (int, error) {
 	if attr.Field("port_select") == nil {
 		if c.Has("port") {
 			return 0, fmt.Errorf("%s: %s is not a port's: leave port out", c.Name, attr.Name)
@@ -145,7 +145,7 @@ func (c *call) perfPort(attr *mad.Attribute, t *target) (int, error) {
 	if c.Has("port") && c.Int("port") == mad.AllPorts {
 		return mad.AllPorts, nil
 	}
-	return c.portOf(attr, t, false)
+	return portOf(c, attr, t, false)
 }
 
 // needsLID: general management packets go by LID.

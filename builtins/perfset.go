@@ -12,7 +12,7 @@ import (
 
 var perfSetBuiltin = Builtin{
 	Name:  "perf_set",
-	Group: groupMAD,
+	Group: GroupMAD,
 	Params: []Param{
 		{Name: "attr", Kind: KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
 		{Name: "target", Kind: KindTarget, Doc: "one target or an iterable of them"},
@@ -29,7 +29,7 @@ Of counters only those that are named take new values; of another attribute, wha
 7
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		attr, err := c.perfSettable()
+		attr, err := perfSettable(c)
 		if err != nil {
 			return nil, err
 		}
@@ -48,17 +48,17 @@ Of counters only those that are named take new values; of another attribute, wha
 		if len(named) == 0 {
 			return nil, fmt.Errorf("%s: nothing to set: name fields, %s(%q, target, field=value)", c.Name, c.Name, attr.Name)
 		}
-		modifier, err := c.modifier()
+		modifier, err := modifierOf(c)
 		if err != nil {
 			return nil, err
 		}
-		return c.perfChange(&perfChange{attr: attr, modifier: modifier, data: given, named: named})
+		return runPerfChange(c, &perfChange{attr: attr, modifier: modifier, data: given, named: named})
 	},
 }
 
 var perfClearBuiltin = Builtin{
 	Name:  "perf_clear",
-	Group: groupMAD,
+	Group: GroupMAD,
 	Params: []Param{
 		{Name: "attr", Kind: KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
 		{Name: "target", Kind: KindTarget, Doc: "one target or an iterable of them"},
@@ -78,7 +78,7 @@ It returns the attribute as it is afterwards: traffic counts on. A request witho
 [0, 0, 0, 0, 0, 0, 0, 0]
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		attr, err := c.perfSettable()
+		attr, err := perfSettable(c)
 		if err != nil {
 			return nil, err
 		}
@@ -106,20 +106,20 @@ It returns the attribute as it is afterwards: traffic counts on. A request witho
 			f := attr.Field("counter_select")
 			f.SetUint(change.data, f.Max())
 		}
-		return c.perfChange(change)
+		return runPerfChange(c, change)
 	},
 }
 
 // perfSettable is the argument `attr`, which must have a Set.
-func (c *call) perfSettable() (*mad.Attribute, error) {
-	attr, err := c.attribute(mad.ClassPerf)
+func perfSettable(c *call) (*mad.Attribute, error) {
+	attr, err := attributeOf(c, mad.ClassPerf)
 	if err != nil {
 		return nil, err
 	}
 	if err := mad.Allowed(attr.Class, attr.Version, mad.MethodSet, attr.ID); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	as, err := c.variantOf(attr, 0)
+	as, err := variantOf(c, attr, 0)
 	if err != nil || !c.Has("variant") {
 		return attr, err
 	}
@@ -180,14 +180,14 @@ func (p *perfChange) request(before []byte) []byte {
 	return out
 }
 
-// perfChange reads the attribute, sets it, and reads it back: for all targets
+// runPerfChange reads the attribute, sets it, and reads it back: for all targets
 // the one, then for all the other.
-func (c *call) perfChange(change *perfChange) (starlark.Value, error) {
-	p, err := c.perfTargets(change.attr)
+func runPerfChange(c *call, change *perfChange) (starlark.Value, error) {
+	p, err := newPerfTargets(c, change.attr)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.mayChange(change.attr); err != nil {
+	if _, err := mayChange(c, change.attr); err != nil {
 		return nil, err
 	}
 	before, err := p.send(mad.MethodGet, change.modifier, nil)

@@ -60,7 +60,7 @@ var portOfTable = Param{Name: "port", Kind: KindPort, Default: "None", Doc: "por
 
 var getPKeysBuiltin = Builtin{
 	Name:  "get_pkeys",
-	Group: groupTable,
+	Group: GroupTable,
 	Params: []Param{
 		{Name: "target", Kind: KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
 		portOfTable,
@@ -77,7 +77,7 @@ It returns the whole table, pkeys, or a list of them for a list of targets. An e
 
 var setPKeysBuiltin = Builtin{
 	Name:  "set_pkeys",
-	Group: groupTable,
+	Group: GroupTable,
 	Params: []Param{
 		{Name: "target", Kind: KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
 		{Name: "table", Kind: KindAny, Doc: "a dict of number to P_Key, which is merged into the table; or a whole table, pkeys or a list, which replaces it; None empties an entry"},
@@ -94,7 +94,7 @@ True
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		entries := map[int]uint16{}
-		replace, err := c.tableEntries("number", "a dict of number to P_Key, or a whole table", 0, func(i int, value starlark.Value, _ bool) error {
+		replace, err := tableEntries(c, "number", "a dict of number to P_Key, or a whole table", 0, func(i int, value starlark.Value, _ bool) error {
 			key := 0
 			if i < 0 {
 				return fmt.Errorf("entry %d is out of range: they count from 0", i)

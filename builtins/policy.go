@@ -81,7 +81,7 @@ func policyPath(name string) (string, error) {
 // there are findings the error is an ExitError.
 func (s *Session) Route(ctx context.Context, p Policy) error {
 	return s.withPolicy(ctx, p, func(t *starlark.Thread, policy *policy) error {
-		f, err := s.currentFabric(t)
+		f, err := currentFabric(t)
 		if err != nil {
 			return err
 		}
@@ -195,10 +195,10 @@ func (s *Session) policyArgs(name string, fn *starlark.Function, words []string)
 		return nil, nil, true, s.emit(stdout, e.help())
 	}
 	for _, v := range args {
-		s.files.allow(v)
+		s.Files.allow(v)
 	}
 	for _, kv := range kwargs {
-		s.files.allow(kv[1])
+		s.Files.allow(kv[1])
 	}
 	return args, kwargs, false, nil
 }
@@ -242,7 +242,7 @@ func (s *Session) judge(ctx context.Context, t *starlark.Thread, v, live *routes
 			return err
 		}
 	}
-	if err := s.show(t, r); err != nil {
+	if err := show(t, r); err != nil {
 		return err
 	}
 	switch {
@@ -262,7 +262,7 @@ func (s *Session) judge(ctx context.Context, t *starlark.Thread, v, live *routes
 
 // writeTables writes the file that OpenSM reads, whole or not at all.
 func (s *Session) writeTables(ctx context.Context, v *routesValue, path string) error {
-	err := format.WriteFile(s.files.abs(path), func(w io.Writer) error { return v.write(ctx, w, format.KindLFTs) })
+	err := format.WriteFile(s.Files.abs(path), func(w io.Writer) error { return v.write(ctx, w, format.KindLFTs) })
 	if err != nil {
 		return fmt.Errorf("--out: %w", tidy(rename(err, path)))
 	}
@@ -292,9 +292,9 @@ func (s *Session) Verify(ctx context.Context, o Tables) error {
 	defer release()
 	return finish(ctx, "verify", func() error {
 		for _, path := range []string{o.LFTs, o.SL, o.SL2VL} {
-			s.files.allow(starlark.String(path))
+			s.Files.allow(starlark.String(path))
 		}
-		x, err := s.currentFabric(t)
+		x, err := currentFabric(t)
 		if err != nil {
 			return err
 		}
@@ -306,7 +306,7 @@ func (s *Session) Verify(ctx context.Context, o Tables) error {
 			}
 			v, err = liveRoutes(t, f)
 		} else {
-			v, err = loadRoutes(f, s.files, o.LFTs, o.SL, o.SL2VL)
+			v, err = loadRoutes(f, s.Files, o.LFTs, o.SL, o.SL2VL)
 		}
 		if err != nil {
 			return err
@@ -319,7 +319,7 @@ func (s *Session) Verify(ctx context.Context, o Tables) error {
 		if err != nil {
 			return err
 		}
-		if err := s.show(t, verdict); err != nil {
+		if err := show(t, verdict); err != nil {
 			return err
 		}
 		if verdict.(*result).get("ok") != starlark.True {

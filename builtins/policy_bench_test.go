@@ -34,7 +34,7 @@ func BenchmarkPolicy(b *testing.B) {
 	if err := afero.WriteFile(fs, "/work/entries.star", []byte(entryByEntry), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	s, err := NewSession(Options{Engine: engine, Sim: subnet, FS: fs, Dir: "/work"})
+	s, err := NewSession(Options{Env: Env{Engine: engine, Sim: subnet}, FS: fs, Dir: "/work"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -26,7 +26,7 @@ const linkGuardDoc = ` A port is left alone (and that is an error) where this se
 
 var portDisableBuiltin = Builtin{
 	Name:   "port_disable",
-	Group:  groupPort,
+	Group:  GroupPort,
 	Params: []Param{linkTarget, portOfTable, linkForce, linkWait},
 	Doc: `Takes the link of a port down, until port_enable.
 A disabled port of a CA may come back only by its host: disable the switch's port at the other end of the cable.` + linkGuardDoc + linkDoc,
@@ -37,12 +37,12 @@ A disabled port of a CA may come back only by its host: disable the switch's por
 > smp_get("PortInfo", p).port_state
 "down"
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.changePorts(change.DisablePort) },
+	fn: func(c *call) (starlark.Value, error) { return changePorts(c, change.DisablePort) },
 }
 
 var portEnableBuiltin = Builtin{
 	Name:   "port_enable",
-	Group:  groupPort,
+	Group:  GroupPort,
 	Params: []Param{linkTarget, portOfTable, linkWait},
 	Doc: `Lets a disabled port look for its neighbour again.
 Of a port that is not disabled nothing is changed.` + linkDoc,
@@ -52,12 +52,12 @@ Of a port that is not disabled nothing is changed.` + linkDoc,
 > port_enable(p).port_physical_state
 "link_up"
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.changePorts(change.EnablePort) },
+	fn: func(c *call) (starlark.Value, error) { return changePorts(c, change.EnablePort) },
 }
 
 var portResetBuiltin = Builtin{
 	Name:   "port_reset",
-	Group:  groupPort,
+	Group:  GroupPort,
 	Params: []Param{linkTarget, portOfTable, linkForce, linkWait},
 	Doc: `Has the link of a port train again.
 It then runs at the best of the widths and speeds that both ends have enabled (see port_set). A link that was up and does not come back is an error.` + linkGuardDoc + linkDoc,
@@ -65,16 +65,16 @@ It then runs at the best of the widths and speeds that both ends have enabled (s
 > port_reset(discover().switches[0].ports[2]).port_physical_state
 "link_up"
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.changePorts(change.ResetPort) },
+	fn: func(c *call) (starlark.Value, error) { return changePorts(c, change.ResetPort) },
 }
 
 // changePorts is what these three do.
-func (c *call) changePorts(action change.PortAction) (starlark.Value, error) {
-	targets, at, many, err := c.portTargets()
+func changePorts(c *call, action change.PortAction) (starlark.Value, error) {
+	targets, at, many, err := portTargets(c)
 	if err != nil {
 		return nil, err
 	}
-	e, err := c.mayChange(mad.AttrPortInfo)
+	e, err := mayChange(c, mad.AttrPortInfo)
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +96,12 @@ func (c *call) changePorts(action change.PortAction) (starlark.Value, error) {
 			c.fiber().warn("%s: %s: a disabled port of a CA may come back only by its host", c.Name, targets[i].label)
 		}
 	}
-	return c.portResults(targets, results, many)
+	return portResults(c, targets, results, many)
 }
 
 // portTargets are the ports that the call names; Err is set where one cannot
 // be asked.
-func (c *call) portTargets() (targets []target, at []change.PortTarget, many bool, err error) {
+func portTargets(c *call) (targets []target, at []change.PortTarget, many bool, err error) {
 	targets, many, err = (&resolver{c: c}).targets(c.Value("target"))
 	if err != nil {
 		return nil, nil, many, err
@@ -112,7 +112,7 @@ func (c *call) portTargets() (targets []target, at []change.PortTarget, many boo
 		p := &at[i]
 		*p = change.PortTarget{Dest: t.dest(), GUID: t.guid(), Err: t.reachable()}
 		if t.node != nil && t.node.IsSwitch() {
-			p.Num, err = c.portOf(mad.AttrPortInfo, t, false)
+			p.Num, err = portOf(c, mad.AttrPortInfo, t, false)
 		} else {
 			p.Num, err = anyPortsTable(c, t)
 		}
@@ -126,12 +126,12 @@ func (c *call) portTargets() (targets []target, at []change.PortTarget, many boo
 	return targets, at, many, nil
 }
 
-func (c *call) portResults(targets []target, at []*change.PortTarget, many bool) (starlark.Value, error) {
+func portResults(c *call, targets []target, at []*change.PortTarget, many bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(at))
 	for i, p := range at {
 		if p.Err != nil {
-			c.count(p.Err)
-			values[i] = newFailure(c.failed(&targets[i], p.Err))
+			countUnanswered(c, p.Err)
+			values[i] = newFailure(failedRequest(c, &targets[i], p.Err))
 		} else {
 			values[i] = newRecord(mad.AttrPortInfo, p.After)
 		}
@@ -147,7 +147,7 @@ func cautious(err error) bool {
 
 var portSetBuiltin = Builtin{
 	Name:  "port_set",
-	Group: groupPort,
+	Group: GroupPort,
 	Params: []Param{
 		linkTarget, portOfTable,
 		{Name: "speed", Kind: KindAny, Default: "None", Keyword: true, Doc: "the fastest that the link may run at: SDR, DDR, QDR, FDR, EDR, HDR, NDR or XDR; or a list of just those that it may"},
@@ -165,22 +165,22 @@ It takes effect when the link trains again: port_reset(port). What the port does
 ("1x", "edr")
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		speed, err := c.choice("speed", change.Speeds)
+		speed, err := choiceOf(c, "speed", change.Speeds)
 		if err != nil {
 			return nil, err
 		}
-		width, err := c.choice("width", change.Widths)
+		width, err := choiceOf(c, "width", change.Widths)
 		if err != nil {
 			return nil, err
 		}
 		if len(speed.Words)+len(width.Words) == 0 {
 			return nil, fmt.Errorf(`%s: nothing to set: name speed="HDR", or width="4x", or both`, c.Name)
 		}
-		targets, at, many, err := c.portTargets()
+		targets, at, many, err := portTargets(c)
 		if err != nil {
 			return nil, err
 		}
-		e, err := c.mayChange(mad.AttrPortInfo)
+		e, err := mayChange(c, mad.AttrPortInfo)
 		if err != nil {
 			return nil, err
 		}
@@ -195,12 +195,12 @@ It takes effect when the link trains again: port_reset(port). What the port does
 		if err := c.wait(func(ctx context.Context) error { return change.ChangeLinks(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
-		return c.portResults(targets, results, many)
+		return portResults(c, targets, results, many)
 	},
 }
 
-// choice reads a parameter that is one of the words, or a list of some.
-func (c *call) choice(param string, all []string) (choice change.Choice, err error) {
+// choiceOf reads a parameter that is one of the words, or a list of some.
+func choiceOf(c *call, param string, all []string) (choice change.Choice, err error) {
 	if !c.Has(param) {
 		return choice, nil
 	}

@@ -9,6 +9,9 @@ import (
 	"go.starlark.net/starlark"
 )
 
+// groups are the headings of the overview, in its order.
+var groups = []string{GroupFabric, GroupMAD, GroupTable, GroupPort, GroupFlow, GroupOutput, GroupRest}
+
 // functions are all functions that scripts find as global names.
 func functions() []*Builtin {
 	return []*Builtin{
@@ -43,7 +46,7 @@ func (s *Session) predeclare() {
 		s.predeclared[b.Name] = &function{Builtin: b}
 	}
 	s.predeclared["quit"] = s.predeclared["exit"]
-	if s.o.Sim != nil {
-		s.predeclared["sim"] = &simulation{s.o.Sim}
+	if s.env.Sim != nil {
+		s.predeclared["sim"] = &simulation{s.env.Sim}
 	}
 }

@@ -38,16 +38,7 @@ func ParamsOf(v starlark.Value) []Param {
 
 // Fabric is the latest that discover found, or the one that was loaded; nil:
 // none yet.
-func (s *Session) Fabric() *fabric.Fabric {
-	if s.fabric == nil {
-		return nil
-	}
-	return s.fabric.f
-}
-
-// Unanswered is how many requests of scripts got no answer, but for those that
-// catch took note of. It is why the exit status is 3 without an error.
-func (s *Session) Unanswered() int { return s.account.unanswered }
+func (s *Session) Fabric() *fabric.Fabric { return s.env.Fabric() }
 
 // Modules are the names of all embedded modules, as load takes them, sorted.
 func Modules() []string {

@@ -31,7 +31,7 @@ var (
 
 var reSearch = Builtin{
 	Name:   "re.search",
-	Group:  groupRest,
+	Group:  GroupRest,
 	Params: []Param{patternParam, textParam},
 	Doc: `Finds the first place in a text that a regular expression matches.
 It returns a tuple: the match, then its groups, None for those that took no part; or None where nothing matches.`,
@@ -41,12 +41,12 @@ It returns a tuple: the match, then its groups, None for those that took no part
 > re.search(r"spine", "leaf-12/3") == None
 True
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.firstMatch("") },
+	fn: func(c *call) (starlark.Value, error) { return firstMatch(c, "") },
 }
 
 var reMatch = Builtin{
 	Name:   "re.match",
-	Group:  groupRest,
+	Group:  GroupRest,
 	Params: []Param{patternParam, textParam},
 	Doc: `Matches a regular expression where a text begins.
 It returns what re.search does; for the whole of a text, end the pattern with $.`,
@@ -54,12 +54,12 @@ It returns what re.search does; for the whole of a text, end the pattern with $.
 > [n.name for n in discover().nodes if re.match(r"leaf-[12]$", n.name)]
 ["leaf-1", "leaf-2"]
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.firstMatch(`\A`) },
+	fn: func(c *call) (starlark.Value, error) { return firstMatch(c, `\A`) },
 }
 
 var reFindall = Builtin{
 	Name:   "re.findall",
-	Group:  groupRest,
+	Group:  GroupRest,
 	Params: []Param{patternParam, textParam},
 	Doc: `Lists all matches of a regular expression in a text.
 With one group in the pattern it lists the group, with more tuples of them.`,
@@ -70,7 +70,7 @@ With one group in the pattern it lists the group, with more tuples of them.`,
 [("k", "8"), ("levels", "3")]
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		re, err := c.pattern("")
+		re, err := patternOf(c, "")
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ With one group in the pattern it lists the group, with more tuples of them.`,
 
 var reSub = Builtin{
 	Name:  "re.sub",
-	Group: groupRest,
+	Group: GroupRest,
 	Params: []Param{
 		patternParam,
 		{Name: "repl", Kind: KindText, Doc: `what stands there instead; \1 or \g<name> is a group, \\ a backslash`},
@@ -102,11 +102,11 @@ var reSub = Builtin{
 "12 of leaf/3"
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		re, err := c.pattern("")
+		re, err := patternOf(c, "")
 		if err != nil {
 			return nil, err
 		}
-		repl, err := c.template(re)
+		repl, err := templateOf(c, re)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ var reSub = Builtin{
 
 var reSplit = Builtin{
 	Name:   "re.split",
-	Group:  groupRest,
+	Group:  GroupRest,
 	Params: []Param{patternParam, textParam},
 	Doc:    "Splits a text where a regular expression matches.",
 	Example: `
@@ -124,7 +124,7 @@ var reSplit = Builtin{
 ["leaf", "12", "3"]
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		re, err := c.pattern("")
+		re, err := patternOf(c, "")
 		if err != nil {
 			return nil, err
 		}
@@ -136,8 +136,8 @@ var reSplit = Builtin{
 	},
 }
 
-// pattern is the argument of that name, after prefix.
-func (c *call) pattern(prefix string) (*regexp.Regexp, error) {
+// patternOf is the argument of that name, after prefix.
+func patternOf(c *call, prefix string) (*regexp.Regexp, error) {
 	text := c.Text("pattern")
 	re, err := regexp.Compile(text)
 	if err == nil && prefix != "" {
@@ -152,8 +152,8 @@ func (c *call) pattern(prefix string) (*regexp.Regexp, error) {
 	return re, err
 }
 
-func (c *call) firstMatch(prefix string) (starlark.Value, error) {
-	re, err := c.pattern(prefix)
+func firstMatch(c *call, prefix string) (starlark.Value, error) {
+	re, err := patternOf(c, prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -180,8 +180,8 @@ func spans(text string, at []int) starlark.Tuple {
 
 var backslash = regexp.MustCompile(`\\(?:(\d+)|g<(\w+)>|(.?))`)
 
-// template is the argument repl in the form of regexp.Expand: ${1} for \1.
-func (c *call) template(re *regexp.Regexp) (string, error) {
+// templateOf is the argument repl in the form of regexp.Expand: ${1} for \1.
+func templateOf(c *call, re *regexp.Regexp) (string, error) {
 	var bad error
 	// $ first: it has no meaning in Python.
 	out := backslash.ReplaceAllStringFunc(strings.ReplaceAll(c.Text("repl"), "$", "$$"), func(s string) string {

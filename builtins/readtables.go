@@ -28,7 +28,7 @@ A switch that the fabric does not have is an error.`,
 	fn: func(c *call) (starlark.Value, error) {
 		f := c.recv.(*fabricValue)
 		out := new(starlark.Dict)
-		err := c.readFile(func(r io.Reader, name string) error {
+		err := readFile(c, func(r io.Reader, name string) error {
 			for t, err := range format.MFTs(r, name) {
 				if err != nil {
 					return err
@@ -144,7 +144,7 @@ The hops are a tuple by port number, None where a port does not lead there; elem
 		out := new(starlark.Dict)
 		var of mad.GUID
 		var rows *starlark.Dict
-		err := c.readFile(func(r io.Reader, name string) error {
+		err := readFile(c, func(r io.Reader, name string) error {
 			for row, err := range format.HopRows(r, name) {
 				if err != nil {
 					return err
@@ -172,8 +172,8 @@ The hops are a tuple by port number, None where a port does not lead there; elem
 }
 
 // readFile opens the file that the parameter path names, for read.
-func (c *call) readFile(read func(r io.Reader, name string) error) error {
-	file, err := c.session().files.open(c.Text("path"))
+func readFile(c *call, read func(r io.Reader, name string) error) error {
+	file, err := c.runtime().Files.open(c.Text("path"))
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}

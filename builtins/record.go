@@ -193,3 +193,19 @@ smp_set(record, target) writes the fields that replace named. It sends nothing i
 		return out, nil
 	},
 }
+
+func (r *record) get(name string) starlark.Value {
+	v, err := r.Attr(name)
+	if v == nil || err != nil {
+		return starlark.None
+	}
+	return v
+}
+
+// uint reads a field by the name that scripts use.
+func (r *record) uint(name string) uint64 {
+	if f := r.attr.Field(name); f != nil {
+		return f.Uint(r.data)
+	}
+	return 0
+}

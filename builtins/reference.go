@@ -54,16 +54,3 @@ A **duration** is ` + "`\"500ms\"`, `\"10s\"`" + ` or a number of seconds.
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
-
-// reference writes the section on one function.
-func (f *Builtin) reference(b *strings.Builder, heading string) {
-	fmt.Fprintf(b, "%s `%s`\n\n%s\n\n", heading, f.Signature(), f.Doc)
-	if len(f.Params) > 0 {
-		b.WriteString("| parameter | |\n|---|---|\n")
-		for _, p := range f.Params {
-			fmt.Fprintf(b, "| `%s` | %s |\n", p.Name, strings.ReplaceAll(p.Doc, "|", "\\|"))
-		}
-		b.WriteByte('\n')
-	}
-	fmt.Fprintf(b, "```\n%s\n```\n\n", strings.TrimSpace(f.Example))
-}

@@ -10,7 +10,7 @@ import (
 
 var sumBuiltin = Builtin{
 	Name:  "sum",
-	Group: groupRest,
+	Group: GroupRest,
 	Params: []Param{
 		{Name: "items", Kind: KindItems, Doc: "any iterable of numbers, or of what + joins"},
 		{Name: "start", Kind: KindAny, Default: "0", Doc: "what the first item is added to"},
@@ -38,7 +38,7 @@ var sumBuiltin = Builtin{
 
 var sleepBuiltin = Builtin{
 	Name:   "sleep",
-	Group:  groupRest,
+	Group:  GroupRest,
 	Params: []Param{{Name: "duration", Kind: KindDuration, Doc: `"500ms", "10s", or a number of seconds`}},
 	Doc:    "Waits; other items of parallel go on.",
 	Example: `
@@ -46,7 +46,7 @@ var sleepBuiltin = Builtin{
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		err := c.wait(func(ctx context.Context) error {
-			return c.session().clock.Sleep(ctx, c.Duration("duration"))
+			return c.runtime().Clock.Sleep(ctx, c.Duration("duration"))
 		})
 		if err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ import (
 
 var loadRoutesBuiltin = Builtin{
 	Name:  "load_routes",
-	Group: groupFabric,
+	Group: GroupFabric,
 	Params: []Param{
 		{Name: "path", Kind: KindPath, Doc: "a file of forwarding tables: opensm-lfts.dump, opensm.fdbs, what ibroute or dump_fts print, or a snapshot"},
 		{Name: "fabric", Kind: KindAny, Default: "None", Doc: "of which they are; else the session's"},
@@ -34,24 +34,24 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 1
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		f, err := c.fabricArg()
+		f, err := fabricArg(c)
 		if err != nil {
 			return nil, err
 		}
-		t, err := loadRoutes(f, c.session().files, c.Text("path"), c.Text("sl"), c.Text("sl2vl"))
+		t, err := loadRoutes(f, c.runtime().Files, c.Text("path"), c.Text("sl"), c.Text("sl2vl"))
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		return t, nil
 	},
 }
 
 // fabricArg is the parameter fabric, or the session's.
-func (c *call) fabricArg() (*fabricValue, error) {
+func fabricArg(c *call) (*fabricValue, error) {
 	v := c.Value("fabric")
 	if v == starlark.None {
 		var err error
-		if v, err = c.session().currentFabric(c.thread); err != nil {
+		if v, err = currentFabric(c.thread); err != nil {
 			return nil, err
 		}
 	}
@@ -184,7 +184,7 @@ func (v *routesValue) readSL2VLs(r io.Reader, name string) error {
 
 var getRoutesBuiltin = Builtin{
 	Name:   "get_routes",
-	Group:  groupTable,
+	Group:  GroupTable,
 	Params: []Param{{Name: "fabric", Kind: KindAny, Default: "None", Doc: "whose switches are read; else the session's"}},
 	Doc: `Reads the forwarding tables of all switches of a fabric: routes.
 Of each only the blocks up to LinearFDBTop are read, all switches at once. What did not answer is in the notes, is warned of on stderr, and makes the exit status 3.`,
@@ -196,22 +196,22 @@ Of each only the blocks up to LinearFDBTop are read, all switches at once. What 
 0
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		f, err := c.fabricArg()
+		f, err := fabricArg(c)
 		if err != nil {
 			return nil, err
 		}
-		return c.readRoutes(f)
+		return readRoutes(c, f)
 	},
 }
 
-func (c *call) readRoutes(f *fabricValue) (*routesValue, error) {
-	e, err := c.engine()
+func readRoutes(c *call, f *fabricValue) (*routesValue, error) {
+	e, err := engineOf(c)
 	if err != nil {
 		return nil, err
 	}
 	g, err := routing.NewGraph(f.f, routing.GraphOptions{})
 	if err != nil {
-		return nil, c.computed(err)
+		return nil, computeError(c, err)
 	}
 	var dests []fabric.Dest
 	var asked []int
@@ -249,15 +249,15 @@ func (c *call) readRoutes(f *fabricValue) (*routesValue, error) {
 	for s, n := range g.Switches() {
 		if err := failed[s]; err != nil {
 			t := nodeTarget(n)
-			failure := c.failed(&t, err)
-			c.count(err)
+			failure := failedRequest(c, &t, err)
+			countUnanswered(c, err)
 			c.fiber().warn("%v", failure)
 			v.notes = append(v.notes, fmt.Sprintf("the table of %s is not known: %v", n.Label(), failure))
 		}
 	}
 	if len(failed) == len(g.Switches()) && len(failed) > 0 {
 		t := nodeTarget(g.Switches()[0])
-		return nil, c.failed(&t, failed[0])
+		return nil, failedRequest(c, &t, failed[0])
 	}
 	return v, nil
 }
@@ -276,7 +276,7 @@ fabsh route POLICY --out FILE writes one without holding it in memory.`,
 	fn: func(c *call) (starlark.Value, error) {
 		var b bytes.Buffer
 		if err := c.recv.(*routesValue).write(c.fiber().ctx, &b, format.Kind(c.Text("kind"))); err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		return starlark.String(b.String()), nil
 	},

@@ -124,7 +124,7 @@ func textOrNone(s string) starlark.Value {
 }
 
 // routesOf reads a parameter of routes; nil where it is not given.
-func (c *call) routesOf(param string) (*routing.Routes, error) {
+func routesOf(c *call, param string) (*routing.Routes, error) {
 	if !c.Has(param) {
 		return nil, nil
 	}

@@ -112,8 +112,8 @@ func (r *rowValue) port(v starlark.Value) (uint8, error) {
 	return uint8(n), nil
 }
 
-// lids are LIDs of a list: as ints, or those of ports and nodes.
-func (c *call) lids(param string, items []starlark.Value) ([]mad.LID, error) {
+// lidsOf are LIDs of a list: as ints, or those of ports and nodes.
+func lidsOf(c *call, param string, items []starlark.Value) ([]mad.LID, error) {
 	lids := make([]mad.LID, 0, len(items))
 	for i, v := range items {
 		switch v := v.(type) {
@@ -142,11 +142,11 @@ func (c *call) lids(param string, items []starlark.Value) ([]mad.LID, error) {
 }
 
 // optionalLIDs is lids, nil where the parameter was not given.
-func (c *call) optionalLIDs(param string) ([]mad.LID, error) {
+func optionalLIDs(c *call, param string) ([]mad.LID, error) {
 	if !c.Has(param) {
 		return nil, nil
 	}
-	return c.lids(param, c.Items(param))
+	return lidsOf(c, param, c.Items(param))
 }
 
 var fillMethod = Builtin{
@@ -167,7 +167,7 @@ var fillMethod = Builtin{
 		if err := r.of.checkMutable(); err != nil {
 			return nil, fmt.Errorf("fill: %w", err)
 		}
-		lids, err := c.lids("lids", c.Items("lids"))
+		lids, err := lidsOf(c, "lids", c.Items("lids"))
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +199,7 @@ var fillModMethod = Builtin{
 		if err := r.of.checkMutable(); err != nil {
 			return nil, fmt.Errorf("fill_mod: %w", err)
 		}
-		lids, err := c.lids("lids", c.Items("lids"))
+		lids, err := lidsOf(c, "lids", c.Items("lids"))
 		if err != nil {
 			return nil, err
 		}
@@ -244,7 +244,7 @@ var copyMethod = Builtin{
 		if !ok {
 			return nil, c.paramError("other", "got %s, want row", c.Value("other").Type())
 		}
-		lids, err := c.optionalLIDs("lids")
+		lids, err := optionalLIDs(c, "lids")
 		if err != nil {
 			return nil, err
 		}
@@ -286,7 +286,7 @@ var mapMethod = Builtin{
 				return nil, c.paramError("ports", "%w", err)
 			}
 		}
-		lids, err := c.optionalLIDs("lids")
+		lids, err := optionalLIDs(c, "lids")
 		if err != nil {
 			return nil, err
 		}

@@ -63,11 +63,11 @@ func (s *Session) readScript(path string) (string, error) {
 		}
 		return src, err
 	}
-	src, err := s.files.readNamed(path)
+	src, err := s.Files.readNamed(path)
 	if err != nil {
 		return "", err
 	}
-	return string(src), s.files.add(filepath.Dir(path))
+	return string(src), s.Files.add(filepath.Dir(path))
 }
 
 // RunCode runs a piece of code, as with -c, and shows the value of its last
@@ -90,12 +90,22 @@ func (s *Session) RunCode(ctx context.Context, name, code string) error {
 		if err != nil || !last || globals[lastName] == starlark.None {
 			return err
 		}
-		return s.show(t, globals[lastName])
+		return show(t, globals[lastName])
 	})
 }
 
+// mainThread is NewThread; release unties the thread from ctx.
 func (s *Session) mainThread(ctx context.Context, name string) (*starlark.Thread, func() bool) {
-	return newThread(&fiber{s: s, ctx: ctx, sink: s, account: &s.account}, name)
+	return newThread(&fiber{r: s.Runtime, ctx: ctx, sink: s.Runtime, account: &s.account}, name)
+}
+
+// NewThread makes a thread to run code of the session: its prints go to the
+// session's streams, load knows the session's modules, and when ctx ends the
+// thread stops at its next instruction and whatever it waits for ends. A
+// thread serves one evaluation: cancellation is for good.
+func (s *Session) NewThread(ctx context.Context, name string) *starlark.Thread {
+	t, _ := s.mainThread(ctx, name)
+	return t
 }
 
 // finish runs a whole evaluation: an error after the end of ctx is the end of

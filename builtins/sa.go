@@ -21,7 +21,7 @@ var saParams = []Param{
 
 var saGetBuiltin = Builtin{
 	Name:   "sa_get",
-	Group:  groupMAD,
+	Group:  GroupMAD,
 	Params: saParams,
 	Doc: `Asks the subnet administrator for one record.
 It must be the only one that has the given components.`,
@@ -30,7 +30,7 @@ It must be the only one that has the given components.`,
 "switch"
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		q, err := c.saQuery(mad.MethodGet)
+		q, err := newSAQuery(c, mad.MethodGet)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ It must be the only one that has the given components.`,
 
 var saGettableBuiltin = Builtin{
 	Name:  "sa_gettable",
-	Group: groupMAD,
+	Group: GroupMAD,
 	Params: slices.Insert(slices.Clone(saParams), 2,
 		Param{Name: "force", Kind: KindBool, Default: "False", Keyword: true, Doc: "ask for the paths between all ports, where neither source nor destination is given"}),
 	Doc: `Asks the subnet administrator for records.
@@ -52,12 +52,12 @@ True
 1
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		q, err := c.saQuery(mad.MethodGetTable)
+		q, err := newSAQuery(c, mad.MethodGetTable)
 		if err != nil {
 			return nil, err
 		}
 		if q.attr == mad.AttrPathRecord && q.mask&pathEnds() == 0 && !c.Bool("force") {
-			return nil, c.allPaths()
+			return nil, allPaths(c)
 		}
 		return q.table(c)
 	},
@@ -74,16 +74,16 @@ func pathEnds() (mask uint64) {
 // allPaths is the refusal to ask for the paths between all ports. How many
 // there are follows from the number of ports with LIDs, each of which has a
 // NodeRecord.
-func (c *call) allPaths() error {
-	p, err := c.localPort()
+func allPaths(c *call) error {
+	p, err := localPort(c)
 	if err != nil {
 		return err
 	}
 	nodes := new(engine.Call)
-	if err := c.putSA(nodes, &p, mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil); err != nil {
-		return c.saFailed(mad.AttrNodeRecord, err)
+	if err := putSA(c, nodes, &p, mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil); err != nil {
+		return saFailed(c, mad.AttrNodeRecord, err)
 	}
-	if err := c.probe([]*engine.Call{nodes}); err != nil {
+	if err := sendProbes(c, []*engine.Call{nodes}); err != nil {
 		return err
 	}
 	how := "one for each pair of ports"
@@ -103,8 +103,8 @@ type saQuery struct {
 	engine.Call
 }
 
-// saQuery makes the request of what the call says.
-func (c *call) saQuery(m mad.Method) (*saQuery, error) {
+// newSAQuery makes the request of what the call says.
+func newSAQuery(c *call, m mad.Method) (*saQuery, error) {
 	attr, err := attributeNamed(mad.ClassSubnAdm, c.Text("record"))
 	if err != nil {
 		return nil, c.paramError("record", "%w", err)
@@ -133,7 +133,7 @@ func (c *call) saQuery(m mad.Method) (*saQuery, error) {
 	if err := q.selectors(); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	return q, c.saPut(q, m)
+	return q, saPut(c, q, m)
 }
 
 // selectors: where a value is given without its selector, it is meant exactly.
@@ -160,24 +160,24 @@ func (q *saQuery) selectors() error {
 }
 
 // saPut writes the request's MAD.
-func (c *call) saPut(q *saQuery, m mad.Method) error {
+func saPut(c *call, q *saQuery, m mad.Method) error {
 	modifier := c.Int("modifier")
 	if modifier < 0 || int64(modifier) > 0xffffffff {
 		return c.paramError("modifier", "got %d, want 0..0xffffffff", modifier)
 	}
-	p, err := c.localPort()
+	p, err := localPort(c)
 	if err != nil {
 		return err
 	}
-	if err := c.putSA(&q.Call, &p, m, q.attr, uint32(modifier), q.mask, q.data); err != nil {
-		return c.saFailed(q.attr, err)
+	if err := putSA(c, &q.Call, &p, m, q.attr, uint32(modifier), q.mask, q.data); err != nil {
+		return saFailed(c, q.attr, err)
 	}
 	return nil
 }
 
 // record sends q and returns the one record of the answer.
 func (q *saQuery) record(c *call) (starlark.Value, error) {
-	if err := c.transact([]*engine.Call{&q.Call}); err != nil {
+	if err := transact(c, []*engine.Call{&q.Call}); err != nil {
 		return nil, err
 	}
 	if q.Err != nil {
@@ -188,7 +188,7 @@ func (q *saQuery) record(c *call) (starlark.Value, error) {
 
 // table sends q and returns all records of the answer.
 func (q *saQuery) table(c *call) (starlark.Value, error) {
-	if err := c.transact([]*engine.Call{&q.Call}); err != nil {
+	if err := transact(c, []*engine.Call{&q.Call}); err != nil {
 		return nil, err
 	}
 	attr := q.attr
@@ -208,9 +208,9 @@ func (q *saQuery) table(c *call) (starlark.Value, error) {
 
 // failed is the error of q, whose answer was err or did not come.
 func (q *saQuery) failed(c *call, err error) error {
-	err = c.saFailed(q.attr, err)
+	err = saFailed(c, q.attr, err)
 	var re *requestError
-	if errors.As(err, &re) && c.answersOthers(q) {
+	if errors.As(err, &re) && answersOthers(c, q) {
 		h := q.Header()
 		what, or := "method", ""
 		if h.Method == mad.MethodGet || h.Method == mad.MethodGetTable {
@@ -224,18 +224,18 @@ func (q *saQuery) failed(c *call, err error) error {
 // answersOthers: nobody answered q, which was sent more than once, but another
 // request is answered. OpenSM drops methods and records that it does not know
 // (opensm osm_sa_mad_ctrl.c sa_mad_ctrl_rcv_callback and sa_mad_ctrl_process).
-func (c *call) answersOthers(q *saQuery) bool {
+func answersOthers(c *call, q *saQuery) bool {
 	if c.Name == "sa_set" || c.Name == "sa_delete" || q.attr == mad.AttrSubnAdmClassPortInfo || !unanswered(q.Err) {
 		return false
 	}
 	var probe engine.Call
-	p, err := c.localPort()
-	if err != nil || c.putSA(&probe, &p, mad.MethodGet, mad.AttrSubnAdmClassPortInfo, 0, 0, nil) != nil {
+	p, err := localPort(c)
+	if err != nil || putSA(c, &probe, &p, mad.MethodGet, mad.AttrSubnAdmClassPortInfo, 0, 0, nil) != nil {
 		return false
 	}
-	return c.probe([]*engine.Call{&probe}) == nil && probe.Err == nil
+	return sendProbes(c, []*engine.Call{&probe}) == nil && probe.Err == nil
 }
 
-func (c *call) saFailed(attr *mad.Attribute, err error) error {
-	return c.failed(&target{label: attr.Name + " of the subnet administrator"}, err)
+func saFailed(c *call, attr *mad.Attribute, err error) error {
+	return failedRequest(c, &target{label: attr.Name + " of the subnet administrator"}, err)
 }

@@ -11,7 +11,7 @@ import (
 
 var saGetmultiBuiltin = Builtin{
 	Name:  "sa_getmulti",
-	Group: groupMAD,
+	Group: GroupMAD,
 	Params: []Param{
 		{Name: "record", Kind: KindRecord, Default: `"MultiPathRecord"`, Doc: "name of a record; there is but one"},
 		{Name: "sgids", Kind: KindAny, Default: "None", Keyword: true, Doc: "GIDs of the sources: one, or a list"},
@@ -27,20 +27,20 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 [(13, 14), (13, 15), (13, 16)]
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		q, err := c.saQuery(mad.MethodGetMulti)
+		q, err := newSAQuery(c, mad.MethodGetMulti)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.multiPath(q); err != nil {
+		if err := multiPath(c, q); err != nil {
 			return nil, err
 		}
-		if err := c.saPut(q, mad.MethodGetMulti); err != nil {
+		if err := saPut(c, q, mad.MethodGetMulti); err != nil {
 			return nil, err
 		}
 		q.Payload = q.data
 		v, err := q.table(c)
 		if err == nil {
-			c.warnUnheeded(q, v.(*starlark.List))
+			warnUnheeded(c, q, v.(*starlark.List))
 		}
 		return v, err
 	},
@@ -48,11 +48,11 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 
 // multiPath puts the ports in a MultiPathRecord: the sources, and then the
 // destinations, as many as there are.
-func (c *call) multiPath(q *saQuery) error {
+func multiPath(c *call, q *saQuery) error {
 	gids := q.layout.Field("sdgid").Offset / 8
 	q.data = q.data[:gids]
 	for _, end := range []struct{ param, field string }{{"sgids", "sgid_count"}, {"dgids", "dgid_count"}} {
-		list, err := c.gids(end.param)
+		list, err := gidsOf(c, end.param)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (c *call) multiPath(q *saQuery) error {
 const openSMGIDs = 11
 
 // warnUnheeded warns where ports may have been left out.
-func (c *call) warnUnheeded(q *saQuery, paths *starlark.List) {
+func warnUnheeded(c *call, q *saQuery, paths *starlark.List) {
 	numb := q.layout.Field("numb_path").Mask()
 	gids := slices.Collect(slices.Chunk(q.data[q.layout.Field("sdgid").Offset/8:], len(mad.GID{})))
 	if len(gids) <= openSMGIDs || q.mask&numb != 0 {
@@ -100,8 +100,8 @@ func (c *call) warnUnheeded(q *saQuery, paths *starlark.List) {
 	}
 }
 
-// gids are the GIDs of a parameter that takes one or a list of them.
-func (c *call) gids(param string) ([]mad.GID, error) {
+// gidsOf are the GIDs of a parameter that takes one or a list of them.
+func gidsOf(c *call, param string) ([]mad.GID, error) {
 	values := []starlark.Value{c.Value(param)}
 	switch v := c.Value(param).(type) {
 	case starlark.NoneType:
@@ -121,7 +121,7 @@ func (c *call) gids(param string) ([]mad.GID, error) {
 
 var saGettraceBuiltin = Builtin{
 	Name:  "sa_gettrace",
-	Group: groupMAD,
+	Group: GroupMAD,
 	Params: []Param{
 		{Name: "record", Kind: KindRecord, Default: `"TraceRecord"`, Doc: "name of a record; there is but one"},
 		{Name: "modifier", Kind: KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
@@ -134,7 +134,7 @@ It returns a list of TraceRecord, from the source on. Subnet administrators need
 [("ca", 0, 1), ("switch", 1, 2), ("ca", 1, 0)]
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		q, err := c.saQuery(mad.MethodGetTraceTable)
+		q, err := newSAQuery(c, mad.MethodGetTraceTable)
 		if err != nil {
 			return nil, err
 		}

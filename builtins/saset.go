@@ -8,7 +8,7 @@ import (
 
 var saSetBuiltin = Builtin{
 	Name:  "sa_set",
-	Group: groupMAD,
+	Group: GroupMAD,
 	Params: []Param{
 		{Name: "record", Kind: KindRecord, Doc: `name of a record: "MCMemberRecord"`},
 		{Name: "modifier", Kind: KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
@@ -23,12 +23,12 @@ A Set of MCMemberRecord joins port_gid to the group mgid: join_state is added to
 > (m.mlid, m.join_state)
 (49153, ("full_member",))
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.saChange(mad.MethodSet) },
+	fn: func(c *call) (starlark.Value, error) { return saChange(c, mad.MethodSet) },
 }
 
 var saDeleteBuiltin = Builtin{
 	Name:   "sa_delete",
-	Group:  groupMAD,
+	Group:  GroupMAD,
 	Params: saSetBuiltin.Params,
 	Doc: `Has the subnet administrator delete a record, and returns what it was.
 A Delete of MCMemberRecord has port_gid leave the group mgid: join_state is taken away from what the port is, and the record returned has the rest. A group without full members is deleted. A ServiceRecord is named by service_id, service_gid and service_p_key. Without --write it is refused, which ends the script with status 2.`,
@@ -39,17 +39,17 @@ A Delete of MCMemberRecord has port_gid leave the group mgid: join_state is take
 > sa_delete("ServiceRecord", service_id=0x77, service_gid=me, service_p_key=0xffff).service_name
 "timed"
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.saChange(mad.MethodDelete) },
+	fn: func(c *call) (starlark.Value, error) { return saChange(c, mad.MethodDelete) },
 }
 
 // saChange sends a request that changes a record, if its effect is allowed.
-func (c *call) saChange(m mad.Method) (starlark.Value, error) {
-	q, err := c.saQuery(m)
+func saChange(c *call, m mad.Method) (starlark.Value, error) {
+	q, err := newSAQuery(c, m)
 	if err != nil {
 		return nil, err
 	}
 	if mad.EffectOf(mad.ClassSubnAdm, mad.ClassSubnAdm.Version(), m, q.attr.ID) == mad.EffectFabric {
-		if _, err := c.mayChange(q.attr); err != nil {
+		if _, err := mayChange(c, q.attr); err != nil {
 			return nil, err
 		}
 	}

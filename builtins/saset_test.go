@@ -163,7 +163,7 @@ func saAnswers(t *testing.T, f *fixture) string {
 	for _, step := range saChangeSteps {
 		code.WriteString("show(" + step + ")\n")
 	}
-	f.o.Format = FormatJSONL
+	f.Format = FormatJSONL
 	out, explained, status := f.run(code.String())
 	if status != 0 {
 		t.Fatal(explained)

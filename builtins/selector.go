@@ -30,7 +30,7 @@ Only names tell: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gate
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		v := c.recv.(*fabricValue)
-		rules, err := c.rules()
+		rules, err := rulesOf(c)
 		if err != nil {
 			return nil, err
 		}
@@ -63,9 +63,9 @@ func portsWithLIDs(n *fabric.Node) []*fabric.Port {
 	return ports
 }
 
-// rules reads the parameter classes: rules for the classes it names, and the
+// rulesOf reads the parameter classes: rules for the classes it names, and the
 // default ones for the others.
-func (c *call) rules() ([]routing.Rule, error) {
+func rulesOf(c *call) ([]routing.Rule, error) {
 	rules := routing.DefaultRules()
 	if !c.Has("classes") {
 		return rules, nil
@@ -130,7 +130,7 @@ var readGUIDsMethod = Builtin{
 ["0x0002c90300000100"]
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		file, err := c.session().files.open(c.Text("path"))
+		file, err := c.runtime().Files.open(c.Text("path"))
 		if err != nil {
 			return nil, fmt.Errorf("read_guids: %w", err)
 		}
@@ -156,7 +156,7 @@ var readNumbersMethod = Builtin{
 [("0x0002c90300000100", (1, 3))]
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		file, err := c.session().files.open(c.Text("path"))
+		file, err := c.runtime().Files.open(c.Text("path"))
 		if err != nil {
 			return nil, fmt.Errorf("read_numbers: %w", err)
 		}

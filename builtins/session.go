@@ -8,40 +8,14 @@ import (
 
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
-
-	"fabsh/fabric"
-	"fabsh/fabric/sim"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // Options is what a session stands on. The zero value of each is usable.
 type Options struct {
-	// Engine reaches the fabric; nil when the session reads a file.
-	Engine *engine.Engine
-	// Absent is why there is neither Engine nor Loaded; what needs a
-	// fabric fails with it.
-	Absent error
-	// Sim is the simulated fabric that Engine reaches; nil: it is none of this process.
-	Sim *sim.Subnet
-	// Loaded is the fabric of that file.
-	Loaded *fabric.Fabric
-	// Names are what nodes are called, whatever they say themselves.
-	Names map[mad.GUID]string
-	// PlainSpeeds: discover asks for no vendor's own speeds.
-	PlainSpeeds bool
+	Env
 
 	Stdout, Stderr io.Writer // nil: discarded
 	Format         Format    // of show and the prompt; empty: text
-
-	Write      bool // --write: changes of the fabric are allowed
-	TrapAgent  bool // --trap-agent: traps that come to this port may be taken
-	OverrideSM bool // --override-sm: also where a subnet manager owns what is changed
-
-	// What general management packets carry, where it is not to be found out.
-	SL    *uint8  // nil: that of a PathRecord
-	PKey  uint16  // 0: 0xffff or 0x7fff, whichever the port has
-	SMLID mad.LID // of the subnet administrator; 0: as the port says
 
 	Include []string // -I: folders with modules, and readable
 	Out     string   // --out: the folder that scripts may write to; empty: none
@@ -62,23 +36,16 @@ type Options struct {
 // Session is one run of fabsh: a fabric, a set of streams, and all that a
 // script can say to them. One evaluation runs at a time.
 type Session struct {
-	o       Options
-	clock   Clock
-	files   *files
+	*Runtime
+	env     *Env
+	include []string
+	verbose int
 	modules map[string]*module
 	sources map[string]string // of what has been run, for error messages
 
+	subscribers *Subscribers // what scripts subscribed to
 	predeclared starlark.StringDict
 	builtins    []*Builtin
-
-	fabric *fabricValue // the latest that discover found; nil if there is none yet
-	paths  paths
-	guard  guard
-
-	subscribers subscribers
-
-	account account
-	refused bool // a change was refused, whatever became of the script
 }
 
 // NewSession makes a session. It sends nothing.
@@ -98,29 +65,38 @@ func NewSession(o Options) (*Session, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	s := &Session{o: o, clock: o.Clock, modules: map[string]*module{}, sources: map[string]string{}}
-	if s.clock == nil {
-		s.clock = realClock{}
+	if o.Clock == nil {
+		o.Clock = realClock{}
 	}
-	var err error
-	if s.files, err = newFiles(o.FS, o.Dir, o.Include, o.Out); err != nil {
+	files, err := newFiles(o.FS, o.Dir, o.Include, o.Out)
+	if err != nil {
 		return nil, err
 	}
+	r := &Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Clock: o.Clock, Files: files}
+	s := &Session{Runtime: r, env: envOf(r), include: o.Include, verbose: o.Verbose, modules: map[string]*module{}, sources: map[string]string{}}
+	r.Load = s.load
+	*StateOf[*Session](r) = s
+	*s.env = o.Env
 	if o.Loaded != nil {
-		s.fabric = newFabric(o.Loaded.Renamed(o.Names))
+		s.env.fabric = newFabric(o.Loaded.Renamed(o.Names))
 	}
+	s.subscribers = StateOf[Subscribers](r)
 	if o.Engine != nil {
-		s.subscribers = s.newSubscribers(o.Engine)
+		s.subscribers = NewSubscribers(r)
 	}
 	s.predeclare()
 	return s, nil
 }
 
+// Unsubscribe ends all subscriptions, within a second or so. It may be called
+// while a script runs.
+func (s *Session) Unsubscribe() { s.subscribers.Close() }
+
 // Close ends all subscriptions and gives back the session's folders; the engine
 // is the caller's.
 func (s *Session) Close() error {
 	s.Unsubscribe()
-	return s.files.close()
+	return s.Files.close()
 }
 
 // Predeclared is every global name that a script finds. The caller may change
@@ -129,13 +105,3 @@ func (s *Session) Predeclared() starlark.StringDict { return maps.Clone(s.predec
 
 // Builtins are the functions among them, sorted by name.
 func (s *Session) Builtins() []*Builtin { return s.builtins }
-
-// emit writes to the session's streams.
-func (s *Session) emit(st stream, text string) error {
-	w := s.o.Stdout
-	if st == stderr {
-		w = s.o.Stderr
-	}
-	_, err := io.WriteString(w, text)
-	return err
-}

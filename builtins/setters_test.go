@@ -65,7 +65,7 @@ func TestSettersAskWho(t *testing.T) {
 			b.AddNode(fabric.NodeSpec{
 				Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NodeGUID: 0x42, NumPorts: 4}, Name: "gone", Route: mad.DirectedRoute{0, 1},
 			})
-			f.fabric = newFabric(b.Build())
+			f.env.fabric = newFabric(b.Build())
 			_, explained, status := f.run(fmt.Sprintf(code, `"gone"`))
 			if line, _, _ := strings.Cut(explained, "\n"); line != name+":"+want || status != StatusFabric {
 				t.Errorf("%s, status %d", explained, status)

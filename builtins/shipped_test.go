@@ -33,7 +33,7 @@ func TestShippedExamples(t *testing.T) {
 			}
 			adapt := func(o *Options) { o.Format = test.format }
 			onSim(t, "ring:n=2", adapt, func(t *testing.T, f *fixture) {
-				afero.WriteFile(f.o.FS, "/work/"+test.script, src, 0o644)
+				afero.WriteFile(f.fs, "/work/"+test.script, src, 0o644)
 				err := f.RunFile(context.Background(), test.script, test.args)
 				got := f.stdout.String() + f.stderr.String()
 				if text := f.Explain(err); text != "" {

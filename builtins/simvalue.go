@@ -52,7 +52,7 @@ The switches at its ends send trap 128; the subnet manager reports it, finds oth
 > discover()
 fabric: 43 nodes (12 switches, 31 CAs), 63 links, complete
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.simCable((*sim.Subnet).Unlink) },
+	fn: func(c *call) (starlark.Value, error) { return simCable(c, (*sim.Subnet).Unlink) },
 }
 
 var linkMethod = Builtin{
@@ -66,7 +66,7 @@ Trap 128 tells of it, and trap 64 of each port that the subnet manager then reac
 > discover()
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.simCable((*sim.Subnet).Link) },
+	fn: func(c *call) (starlark.Value, error) { return simCable(c, (*sim.Subnet).Link) },
 }
 
 var restartSMMethod = Builtin{
@@ -95,7 +95,7 @@ The new one knows of no subscriptions.`,
 		default:
 			return nil, c.paramError("node", "got %s, want a node, or its name", v.Type())
 		}
-		if _, err := c.mayChange(mad.AttrSMInfo); err != nil {
+		if _, err := mayChange(c, mad.AttrSMInfo); err != nil {
 			return nil, err
 		}
 		if err := s.RestartSM(guid); err != nil {
@@ -106,7 +106,7 @@ The new one knows of no subscriptions.`,
 }
 
 // simCable does something to the cable of a port.
-func (c *call) simCable(do func(*sim.Subnet, mad.GUID, int) error) (starlark.Value, error) {
+func simCable(c *call, do func(*sim.Subnet, mad.GUID, int) error) (starlark.Value, error) {
 	s := c.recv.(*simulation)
 	var guid mad.GUID
 	var num int
@@ -126,7 +126,7 @@ func (c *call) simCable(do func(*sim.Subnet, mad.GUID, int) error) (starlark.Val
 	default:
 		return nil, c.paramError("port", "got %s, want a port, or NAME/PORT", v.Type())
 	}
-	if _, err := c.mayChange(mad.AttrPortInfo); err != nil {
+	if _, err := mayChange(c, mad.AttrPortInfo); err != nil {
 		return nil, err
 	}
 	if err := do(s.Subnet, guid, num); err != nil {

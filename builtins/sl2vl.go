@@ -137,7 +137,7 @@ const laneWords = "a dict, which is merged into the table: of (in_port, out_port
 
 var getSL2VLBuiltin = Builtin{
 	Name:  "get_sl2vl",
-	Group: groupTable,
+	Group: GroupTable,
 	Params: []Param{
 		{Name: "target", Kind: KindTarget, Doc: "a node or port, or an iterable of them; of a switch's port the rows with this output port"},
 		{Name: "port", Kind: KindPort, Default: "None", Doc: "output port, where the target is a switch and names none; else all are read"},
@@ -157,7 +157,7 @@ in out sl  0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15
 
 var setSL2VLBuiltin = Builtin{
 	Name:  "set_sl2vl",
-	Group: groupTable,
+	Group: GroupTable,
 	Params: []Param{
 		{Name: "target", Kind: KindTarget, Doc: "a node or port, or an iterable of them; of a switch's port the rows with this output port"},
 		{Name: "table", Kind: KindAny, Doc: laneWords},

@@ -25,7 +25,7 @@ var smpParts = [...]string{"port", "block", "position", "in_port", "out_port"}
 
 var smpGetBuiltin = Builtin{
 	Name:  "smp_get",
-	Group: groupMAD,
+	Group: GroupMAD,
 	Params: append([]Param{
 		{Name: "attr", Kind: KindSMPAttribute, Doc: `name of an attribute: "PortInfo"`},
 		{Name: "target", Kind: KindTarget, Doc: "one target or an iterable of them"},
@@ -43,7 +43,7 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 [8, 8]
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		attr, err := c.attribute(mad.ClassSubn)
+		attr, err := attributeOf(c, mad.ClassSubn)
 		if err != nil {
 			return nil, err
 		}
@@ -60,25 +60,25 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 		var open []*engine.Call
 		for i := range targets {
 			t := &targets[i]
-			modifier, err := c.smpModifier(attr, t)
+			modifier, err := smpModifier(c, attr, t)
 			if err != nil {
 				return nil, err
 			}
 			calls[i].PutSMP(mad.MethodGet, attr.ID, modifier, nil)
 			if err := t.addressSMP(&calls[i]); err != nil {
-				values[i] = newFailure(c.failed(t, err))
+				values[i] = newFailure(failedRequest(c, t, err))
 				continue
 			}
 			open = append(open, &calls[i])
 		}
-		if err := c.transact(open); err != nil {
+		if err := transact(c, open); err != nil {
 			return nil, err
 		}
 		for i := range targets {
 			switch {
 			case values[i] != nil:
 			case calls[i].Err != nil:
-				values[i] = newFailure(c.failed(&targets[i], calls[i].Err))
+				values[i] = newFailure(failedRequest(c, &targets[i], calls[i].Err))
 			default:
 				values[i] = answered(attr, calls[i].Header().Modifier, calls[i].Data())
 			}
@@ -87,8 +87,8 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 	},
 }
 
-// attribute is the argument `attr` as an attribute of a class.
-func (c *call) attribute(class mad.Class) (*mad.Attribute, error) {
+// attributeOf is the argument `attr` as an attribute of a class.
+func attributeOf(c *call, class mad.Class) (*mad.Attribute, error) {
 	if r, ok := c.arg("attr").(*record); ok {
 		return nil, c.paramError("attr", "got %s, want the name of an attribute", r.Type())
 	}
@@ -147,7 +147,7 @@ func (t *target) addressSMP(call *engine.Call) error {
 }
 
 // smpModifier makes the attribute modifier of what the call and the target say.
-func (c *call) smpModifier(attr *mad.Attribute, t *target) (uint32, error) {
+func smpModifier(c *call, attr *mad.Attribute, t *target) (uint32, error) {
 	if c.Has("modifier") {
 		for _, name := range smpParts {
 			if c.Has(name) {
@@ -164,7 +164,7 @@ func (c *call) smpModifier(attr *mad.Attribute, t *target) (uint32, error) {
 	var modifier uint32
 	for _, part := range attr.Modifier {
 		known[part.Name] = true
-		n, err := c.modifierPart(attr, part, t)
+		n, err := modifierPart(c, attr, part, t)
 		if err != nil {
 			return 0, err
 		}
@@ -194,14 +194,14 @@ func modifierWords(attr *mad.Attribute) string {
 
 // modifierPart is one part of the modifier. A port must be given, by the
 // target or by a parameter, for 0 is a port too; blocks begin with the first.
-func (c *call) modifierPart(attr *mad.Attribute, part mad.ModifierPart, t *target) (int, error) {
+func modifierPart(c *call, attr *mad.Attribute, part mad.ModifierPart, t *target) (int, error) {
 	isCA := t.node != nil && !t.node.IsSwitch()
 	switch part.Name {
 	case "port":
-		return c.portOf(attr, t, attr == mad.AttrPKeyTable && isCA)
+		return portOf(c, attr, t, attr == mad.AttrPKeyTable && isCA)
 	case "in_port", "out_port":
 		if c.Has(part.Name) {
-			return c.Int(part.Name), c.checkPort(part.Name, c.Int(part.Name), t)
+			return c.Int(part.Name), checkPort(c, part.Name, c.Int(part.Name), t)
 		}
 		if isCA { // it has no mapping but its own
 			return 0, nil
@@ -231,7 +231,7 @@ func (c *call) modifierPart(attr *mad.Attribute, part mad.ModifierPart, t *targe
 
 // portOf is the port that an attribute is asked for. ignored: the node takes
 // no notice of it.
-func (c *call) portOf(attr *mad.Attribute, t *target, ignored bool) (int, error) {
+func portOf(c *call, attr *mad.Attribute, t *target, ignored bool) (int, error) {
 	if ignored {
 		return 0, nil
 	}
@@ -240,7 +240,7 @@ func (c *call) portOf(attr *mad.Attribute, t *target, ignored bool) (int, error)
 		if t.port != noPortGiven && t.port != n {
 			return 0, fmt.Errorf("%s: the target is %s, but port says %d", c.Name, t.label, n)
 		}
-		return n, c.checkPort("port", n, t)
+		return n, checkPort(c, "port", n, t)
 	}
 	if t.port != noPortGiven || t.err != nil {
 		return max(t.port, 0), nil
@@ -253,7 +253,7 @@ func (c *call) portOf(attr *mad.Attribute, t *target, ignored bool) (int, error)
 
 // checkPort checks a port number where it is known how many there are. Port 0
 // of a CA is the one that the request comes in through.
-func (c *call) checkPort(param string, n int, t *target) error {
+func checkPort(c *call, param string, n int, t *target) error {
 	switch {
 	case n < 0 || n > 255:
 		return c.paramError(param, "got %d, want 0..255", n)

@@ -14,14 +14,14 @@ func (s *Session) Snapshot(ctx context.Context, path string) error {
 	t, release := s.mainThread(ctx, "snapshot")
 	defer release()
 	return finish(ctx, "snapshot", func() error {
-		x, err := s.currentFabric(t)
+		x, err := currentFabric(t)
 		if err != nil {
 			return err
 		}
 		f := x.(*fabricValue).f
 		all := &format.Snapshot{Fabric: f}
 		tables := "no tables: they are not in a topology"
-		if s.o.Engine != nil {
+		if s.env.Engine != nil {
 			live, err := liveRoutes(t, x)
 			if err != nil {
 				return err
@@ -33,7 +33,7 @@ func (s *Session) Snapshot(ctx context.Context, path string) error {
 			}
 			tables = "the tables of " + count(len(g.Switches()), "switch")
 		}
-		if err := format.WriteFile(s.files.abs(path), func(w io.Writer) error { return format.WriteSnapshot(w, all) }); err != nil {
+		if err := format.WriteFile(s.Files.abs(path), func(w io.Writer) error { return format.WriteSnapshot(w, all) }); err != nil {
 			return fmt.Errorf("snapshot: %w", tidy(rename(err, path)))
 		}
 		fiberOf(t).print(fmt.Sprintf("%s: %s, %s\n", path, f.String(), tables))

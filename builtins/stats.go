@@ -20,7 +20,7 @@ var (
 
 var statsBuiltin = Builtin{
 	Name:  "stats",
-	Group: groupRest,
+	Group: GroupRest,
 	Doc: `Returns how many MADs went out and came in so far, how many may be out at once, and how long answers took.
 "smp", "sa" and "gmp" are subnet management, subnet administration, and performance management with all other classes. Of each there is the window, which follows the round trips, and of the round trips what half of them, 90 % and 99 % took at most, in microseconds (at most a quarter too long).
 Counts and times are never part of other values, which are the same in every run.`,
@@ -29,7 +29,7 @@ Counts and times are never part of other values, which are the same in every run
 0
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		e, err := c.engine()
+		e, err := engineOf(c)
 		if err != nil {
 			return nil, err
 		}

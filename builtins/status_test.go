@@ -143,7 +143,7 @@ func TestServiceLevels(t *testing.T) {
 		o.Engine = engine.New(withoutSM{attach(t, "ring:n=2")}, engine.Options{})
 	}
 	onSim(t, "ring:n=2", noSM, func(t *testing.T, f *fixture) {
-		defer f.o.Engine.Close()
+		defer f.env.Engine.Close()
 		f.run("perf_get('PortCounters', 1, 1); perf_get('PortCounters', 2, 1)")
 		want := "warning: the service level of paths is not known, so 0 is used (--sl sets another): no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid\n"
 		if got := f.stderr.String(); got != want {
@@ -153,11 +153,11 @@ func TestServiceLevels(t *testing.T) {
 	// One request each for few targets, one table for many.
 	onSim(t, "fattree:k=8,levels=3", nil, func(t *testing.T, f *fixture) {
 		sent := func(code string) uint64 {
-			before := f.o.Engine.Stats().Answered
+			before := f.env.Engine.Stats().Answered
 			if _, explained, _ := f.run(code); explained != "" {
 				t.Fatal(explained)
 			}
-			return f.o.Engine.Stats().Answered - before
+			return f.env.Engine.Stats().Answered - before
 		}
 		f.run("f = discover()")
 		if got := sent("perf_get('PortCounters', [1, 2, 1], 1)"); got != 5 {

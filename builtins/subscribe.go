@@ -22,7 +22,7 @@ const (
 
 var saSubscribeBuiltin = Builtin{
 	Name:  "sa_subscribe",
-	Group: groupMAD,
+	Group: GroupMAD,
 	Params: []Param{
 		{Name: "trap", Kind: KindAny, Default: "None", Doc: "the number of a trap, or an iterable of them; None: all"},
 		{Name: "generic", Kind: KindBool, Default: "True", Keyword: true, Doc: "traps of the specification; False: those of a vendor, chosen by vendor_id and device_id"},
@@ -45,11 +45,11 @@ A subscription changes nothing of the fabric, and needs no --write. Of a port, t
 > sub.close()
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		infos, err := c.informInfos()
+		infos, err := informInfos(c)
 		if err != nil {
 			return nil, err
 		}
-		from, err := c.subscriber()
+		from, err := subscriberOf(c)
 		if err != nil {
 			return nil, err
 		}
@@ -62,20 +62,20 @@ A subscription changes nothing of the fabric, and needs no --write. Of a port, t
 			return nil, stopped
 		}
 		if err != nil {
-			c.count(err)
-			return nil, c.notSubscribed(infos, err)
+			countUnanswered(c, err)
+			return nil, notSubscribed(c, infos, err)
 		}
 		return &subscription{sub: sub, infos: infos}, nil
 	},
 }
 
 // notSubscribed says why there is no subscription.
-func (c *call) notSubscribed(infos []mad.InformInfo, err error) error {
+func notSubscribed(c *call, infos []mad.InformInfo, err error) error {
 	label := "InformInfo of the subnet administrator"
 	if c.Text("source") == fromTraps {
 		label = "traps to this port"
 	}
-	err = c.failed(&target{label: label}, err)
+	err = failedRequest(c, &target{label: label}, err)
 	security := slices.ContainsFunc(infos, func(i mad.InformInfo) bool { return i.TrapNumber >= 256 && i.TrapNumber <= 259 })
 	var me *engine.Error
 	var re *requestError
@@ -86,7 +86,7 @@ func (c *call) notSubscribed(infos []mad.InformInfo, err error) error {
 }
 
 // informInfos is what the call asks for.
-func (c *call) informInfos() ([]mad.InformInfo, error) {
+func informInfos(c *call) ([]mad.InformInfo, error) {
 	attr := mad.AttrInformInfo
 	data := make([]byte, attr.Size)
 	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, TrapNumber: mad.AllTraps, Type: mad.InformTypeAll, ProducerType: mad.ProducerTypeAll}
@@ -126,7 +126,7 @@ func (c *call) informInfos() ([]mad.InformInfo, error) {
 	if given["trap_number"] { // the same component
 		return nil, fmt.Errorf("%s: trap and device_id are one component: give one of them", c.Name)
 	}
-	numbers, err := c.trapNumbers()
+	numbers, err := trapNumbers(c)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (c *call) informInfos() ([]mad.InformInfo, error) {
 }
 
 // trapNumbers are those of the parameter `trap`.
-func (c *call) trapNumbers() (numbers []uint16, err error) {
+func trapNumbers(c *call) (numbers []uint16, err error) {
 	list := []starlark.Value{c.Value("trap")}
 	if it, ok := list[0].(starlark.Iterable); ok {
 		list = collect(it)
@@ -161,18 +161,18 @@ func (c *call) trapNumbers() (numbers []uint16, err error) {
 	return slices.Compact(numbers), nil
 }
 
-// subscriber is what hands out the notices of a source.
-func (c *call) subscriber() (*sa.Subscriber, error) {
-	e, err := c.engine()
+// subscriberOf is what hands out the notices of a source.
+func subscriberOf(c *call) (*sa.Subscriber, error) {
+	e, err := engineOf(c)
 	if err != nil {
 		return nil, err
 	}
-	subs := c.session().subscribers
+	subs := StateOf[Subscribers](c.runtime())
 	switch source := c.Text("source"); source {
 	case fromReports:
 		return subs.reports, nil
 	case fromTraps:
-		return subs.traps, c.mayTakeTraps(e)
+		return subs.traps, mayTakeTraps(c, e)
 	default:
 		return nil, c.paramError("source", "got %q, want %q or %q%s", source, fromReports, fromTraps, fabric.DidYouMean(source, []string{fromReports, fromTraps}))
 	}
@@ -180,26 +180,26 @@ func (c *call) subscriber() (*sa.Subscriber, error) {
 
 // mayTakeTraps: --trap-agent was given, and no subnet manager is on this port,
 // whose traps they would be.
-func (c *call) mayTakeTraps(e *engine.Engine) error {
+func mayTakeTraps(c *call, e *engine.Engine) error {
 	switch {
-	case !c.session().o.TrapAgent:
-		return c.refuse("refused, for traps that come to this port are taken with --trap-agent only (and --write: TrapRepress answers them)")
+	case !envOf(c.runtime()).TrapAgent:
+		return refuse(c, "refused, for traps that come to this port are taken with --trap-agent only (and --write: TrapRepress answers them)")
 	case !e.Write():
-		return c.refuse("refused, for TrapRepress answers traps, which takes --write")
+		return refuse(c, "refused, for TrapRepress answers traps, which takes --write")
 	}
 	var own engine.Call
 	own.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
 	own.SetRoute(mad.DirectedRoute{0})
-	if err := c.probe([]*engine.Call{&own}); err != nil {
+	if err := sendProbes(c, []*engine.Call{&own}); err != nil {
 		return err
 	}
 	if own.Err != nil {
-		return c.failed(&target{label: "this port"}, own.Err)
+		return failedRequest(c, &target{label: "this port"}, own.Err)
 	}
 	var info mad.PortInfo
 	info.Decode(own.Data())
 	if info.CapabilityMask&mad.CapabilityMaskIsSM != 0 {
-		return c.refuse("refused, for a subnet manager runs on this port, and the traps are its; use another port (-C, -P)")
+		return refuse(c, "refused, for a subnet manager runs on this port, and the traps are its; use another port (-C, -P)")
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 			o.Engine = engine.New(on, engine.Options{})
 		}
 		onSim(t, "ring:n=3", adapt, func(t *testing.T, f *fixture) {
-			defer f.o.Engine.Close()
+			defer f.env.Engine.Close()
 			if _, explained, status := f.run("sa_subscribe(trap=128); sa_subscribe(); sub = sa_subscribe(trap=64)\n1"); status != StatusClean {
 				t.Fatal(explained)
 			}
@@ -106,13 +106,13 @@ func TestNextStops(t *testing.T) {
 	})
 	onSim(t, "ring:n=3", nil, func(t *testing.T, f *fixture) {
 		late := &DeadlineError{After: time.Minute}
-		time.AfterFunc(time.Minute, func() { f.o.Engine.Halt(late) })
+		time.AfterFunc(time.Minute, func() { f.env.Engine.Halt(late) })
 		out, explained, status := f.run("sub = sa_subscribe(trap=128)\nr = catch(sub.next)\nprint(r.message)\nsub.next(timeout=5)")
 		const where = "next: deadline of 1m0s passed\n  <test>:4:9: in <toplevel>\n    sub.next(timeout=5)\n            ^"
 		if out != "next: deadline of 1m0s passed\n" || explained != where || status != StatusFabric {
 			t.Errorf("%s%s, status %d", out, explained, status)
 		}
-		f.o.Engine.Halt(nil) // as at the prompt, after the statement
+		f.env.Engine.Halt(nil) // as at the prompt, after the statement
 	})
 }
 

@@ -141,24 +141,25 @@ func lostOf(ev sa.Event) *result {
 	return newResult(lostType, starlark.String(ev.Lost), count, starlark.None)
 }
 
-// subscribers hand out a session's events. They do nothing until a script
+// Subscribers hand out a session's events. They do nothing until a script
 // subscribes.
-type subscribers struct{ reports, traps *sa.Subscriber }
+type Subscribers struct{ reports, traps *sa.Subscriber }
 
-func (s *Session) newSubscribers(e *engine.Engine) subscribers {
-	return subscribers{
-		reports: sa.NewSubscriber(e, func(q *engine.Call, p *engine.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error {
-			return s.putSA(q, p, m, a, 0, mask, data)
-		}),
-		traps: sa.NewTrapSubscriber(e),
-	}
+// NewSubscribers are those of a session that has an engine.
+func NewSubscribers(r *Runtime) *Subscribers {
+	env, s := envOf(r), StateOf[Subscribers](r)
+	s.reports = sa.NewSubscriber(env.Engine, func(q *engine.Call, p *engine.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error {
+		return env.putSA(q, p, m, a, 0, mask, data)
+	})
+	s.traps = sa.NewTrapSubscriber(env.Engine)
+	return s
 }
 
-// Unsubscribe ends all subscriptions, within a second or so. It may be called
-// while a script runs.
-func (s *Session) Unsubscribe() {
-	if s.o.Engine != nil {
-		s.subscribers.reports.Close()
-		s.subscribers.traps.Close()
+// Close ends all subscriptions, within a second or so. It may be called while a
+// script runs.
+func (s *Subscribers) Close() {
+	if s.reports != nil {
+		s.reports.Close()
+		s.traps.Close()
 	}
 }

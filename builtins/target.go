@@ -69,7 +69,7 @@ func (r *resolver) target(v starlark.Value) (target, error) {
 			return target{}, fmt.Errorf("LID %d is no unicast LID, 1..%d", n, mad.MaxUnicastLID)
 		}
 		t := target{label: fmt.Sprintf("LID %d", n), lid: mad.LID(n), port: noPortGiven}
-		if f := r.c.session().fabric; f != nil {
+		if f := envOf(r.c.runtime()).fabric; f != nil {
 			t.guard = guardOf(f.f.PortByLID(t.lid))
 		}
 		return t, nil
@@ -78,7 +78,7 @@ func (r *resolver) target(v starlark.Value) (target, error) {
 			return target{}, err
 		}
 		t := target{label: "route " + v.directed().String(), route: v.directed(), port: noPortGiven}
-		if f := r.c.session().fabric; f != nil {
+		if f := envOf(r.c.runtime()).fabric; f != nil {
 			t.guard = guardOf(f.f.PortAt(t.route))
 		}
 		return t, nil
@@ -114,7 +114,7 @@ func (r *resolver) localPort() (*engine.Port, error) {
 	if r.local != nil {
 		return r.local, nil
 	}
-	p, err := r.c.localPort()
+	p, err := localPort(r.c)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func (r *resolver) localPort() (*engine.Port, error) {
 }
 
 // localPort reads the facts of the port that the session is on.
-func (c *call) localPort() (p engine.Port, err error) {
-	e, err := c.engine()
+func localPort(c *call) (p engine.Port, err error) {
+	e, err := engineOf(c)
 	if err != nil {
 		return p, err
 	}
@@ -135,12 +135,12 @@ func (c *call) localPort() (p engine.Port, err error) {
 	return p, err
 }
 
-// engine is what reaches the fabric.
-func (c *call) engine() (*engine.Engine, error) {
-	if e := c.session().o.Engine; e != nil {
+// engineOf is what reaches the fabric.
+func engineOf(c *call) (*engine.Engine, error) {
+	if e := envOf(c.runtime()).Engine; e != nil {
 		return e, nil
 	}
-	if absent := c.session().o.Absent; absent != nil {
+	if absent := envOf(c.runtime()).Absent; absent != nil {
 		return nil, fmt.Errorf("%s: %w: %w", c.Name, errNoFabric, absent)
 	}
 	return nil, fmt.Errorf("%s: %w: this session reads a file; open one with -F (for example -F sim)", c.Name, errNoFabric)
@@ -161,6 +161,12 @@ func guardOf(p *fabric.Port) engine.Guard {
 	}
 	return p.Guard()
 }
+
+// Kinds of parameters that say who is meant.
+var (
+	KindTarget = &Kind{}                                                   // one target or an iterable of them
+	KindPort   = &Kind{Convert: KindInt.Convert, Default: KindInt.Default} // a port number
+)
 
 // missing is a target that is not there.
 func missing(name, format string, args ...any) target {
@@ -188,7 +194,7 @@ func (r *resolver) named(name string) target {
 			return r.gid(name, g)
 		}
 	}
-	f := r.c.session().fabric
+	f := envOf(r.c.runtime()).fabric
 	if lid, err := strconv.ParseUint(name, 10, 16); err == nil && (f == nil || len(f.f.NodeByName(name)) == 0) {
 		return missing(name, "no node is named %q: a LID is a number, %d, and no text (int(%[1]q) makes it one)", name, lid)
 	}
@@ -237,7 +243,7 @@ func (r *resolver) guid(name string, g mad.GUID) target {
 	if g == 0 {
 		return missing(name, "GUID 0 is nobody's")
 	}
-	if f := r.c.session().fabric; f != nil {
+	if f := envOf(r.c.runtime()).fabric; f != nil {
 		if t, ok := guidIn(f.f, name, g); ok {
 			return t
 		}
@@ -291,7 +297,7 @@ func portNames(ports []*fabric.Port) string {
 // guidFromSA asks the subnet administrator for the ports of a GUID.
 func (r *resolver) guidFromSA(name string, g mad.GUID) target {
 	for _, component := range []string{"port_guid", "node_guid"} {
-		records, err := r.c.saLookup(mad.AttrNodeRecord, component, guidValue(g))
+		records, err := saLookup(r.c, mad.AttrNodeRecord, component, guidValue(g))
 		if err != nil {
 			return target{label: name, port: noPortGiven, err: fmt.Errorf("no fabric is known that has GUID %s, and the subnet administrator cannot be asked: %w; or run discover()", g, err)}
 		}
@@ -323,14 +329,14 @@ func recordTarget(name string, rec *record) target {
 // gid resolves a GID: through the fabric where its ports have it, else by a
 // PathRecord.
 func (r *resolver) gid(name string, g mad.GID) target {
-	if f := r.c.session().fabric; f != nil {
+	if f := envOf(r.c.runtime()).fabric; f != nil {
 		for _, p := range f.f.PortByGUID(g.GUID()) {
 			if i := p.Info(); i != nil && (i.GIDPrefix == g.Prefix() || g.Prefix() == linkLocalPrefix) {
 				return r.guid(name, g.GUID())
 			}
 		}
 	}
-	lid, err := r.c.pathLID(g)
+	lid, err := pathLID(r.c, g)
 	if err != nil {
 		return target{label: name, port: noPortGiven, err: fmt.Errorf("no fabric is known that has GID %s, and the subnet administrator gives no path to it: %w; or run discover()", g, err)}
 	}
@@ -340,18 +346,15 @@ func (r *resolver) gid(name string, g mad.GID) target {
 // linkLocalPrefix is the default subnet prefix (IBA 4.1.1).
 const linkLocalPrefix = 0xfe80000000000000
 
-func (r *record) get(name string) starlark.Value {
-	v, err := r.Attr(name)
-	if v == nil || err != nil {
-		return starlark.None
-	}
-	return v
-}
+// reachable: SMPs can be addressed to t.
+func (t *target) reachable() error { return t.addressSMP(new(engine.Call)) }
 
-// uint reads a field by the name that scripts use.
-func (r *record) uint(name string) uint64 {
-	if f := r.attr.Field(name); f != nil {
-		return f.Uint(r.data)
+func (t *target) dest() fabric.Dest { return fabric.Dest{Route: t.route, LID: t.lid, Guard: t.guard} }
+
+// guid is the node GUID that must answer; 0 where only an address is known.
+func (t *target) guid() mad.GUID {
+	if t.node == nil {
+		return 0
 	}
-	return 0
+	return t.node.GUID()
 }

@@ -42,7 +42,7 @@ func oddities(t *testing.T) *fabric.Fabric {
 // stands for several things or none.
 func TestResolve(t *testing.T) {
 	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
-		f.fabric = newFabric(oddities(t))
+		f.env.fabric = newFabric(oddities(t))
 		c := &call{Builtin: &smpGetBuiltin, thread: f.NewThread(t.Context(), "test")}
 		for _, test := range []struct{ name, want string }{
 			{"twin", `2 nodes are named "twin": use a GUID, one of 0x0000000000000100, 0x0000000000000200`},
@@ -117,7 +117,7 @@ print(smp_get("NodeInfo", f.nodes) == [smp_get("NodeInfo", n.lid) for n in f.nod
 		if explained != "" {
 			t.Fatal(explained)
 		}
-		write(t, f.o.FS, "/work/live.topo", out)
+		write(t, f.fs, "/work/live.topo", out)
 		if out, explained, _ := f.run(code); out != "True\nTrue\n" {
 			t.Errorf("printed %q %s", out, explained)
 		}

@@ -14,7 +14,7 @@ import (
 // fiber is what a Starlark thread carries about its place in the session. It
 // is reached from a builtin through the thread, the only route there is.
 type fiber struct {
-	s   *Session
+	r   *Runtime
 	ctx context.Context
 	// baton is held by the one fiber that runs; nil outside parallel,
 	// where nobody else could run.
@@ -49,24 +49,15 @@ const fiberKey = "fabsh"
 // fiberOf returns the fiber of a thread made by NewThread.
 func fiberOf(t *starlark.Thread) *fiber { return t.Local(fiberKey).(*fiber) }
 
-// NewThread makes a thread to run code of the session: its prints go to the
-// session's streams, load knows the session's modules, and when ctx ends the
-// thread stops at its next instruction and whatever it waits for ends. A
-// thread serves one evaluation: cancellation is for good.
-func (s *Session) NewThread(ctx context.Context, name string) *starlark.Thread {
-	t, _ := s.mainThread(ctx, name)
-	return t
-}
-
 // newThread makes the thread of f; release unties it from f's context.
 func newThread(f *fiber, name string) (t *starlark.Thread, release func() bool) {
 	t = &starlark.Thread{
 		Name:  name,
 		Print: func(t *starlark.Thread, msg string) { fiberOf(t).print(msg + "\n") },
-		Load:  load,
+		Load:  f.r.Load,
 	}
 	t.SetLocal(fiberKey, f)
-	libtime.SetNow(t, func() (time.Time, error) { return f.s.clock.Now(), nil })
+	libtime.SetNow(t, func() (time.Time, error) { return f.r.Clock.Now(), nil })
 	release = context.AfterFunc(f.ctx, func() { t.Cancel(context.Cause(f.ctx).Error()) })
 	return t, release
 }
@@ -105,20 +96,12 @@ func (f *fiber) stopped() error {
 
 // print writes text for people: to stdout, unless that carries structured output.
 func (f *fiber) print(text string) {
-	f.sink.emit(f.s.people(), text) // print has no way to fail; a closed pipe ends the process anyway
-}
-
-// people is the stream of what is not structured output.
-func (s *Session) people() stream {
-	if s.o.Format == FormatText {
-		return stdout
-	}
-	return stderr
+	f.sink.emit(f.r.people(), text) // print has no way to fail; a closed pipe ends the process anyway
 }
 
 // warn tells people something beside the output.
 func (f *fiber) warn(format string, args ...any) {
-	if !f.s.o.Quiet {
+	if !f.r.Quiet {
 		f.sink.emit(stderr, "warning: "+fmt.Sprintf(format, args...)+"\n")
 	}
 }

@@ -13,14 +13,14 @@ import (
 
 // transact sends calls, waits for all, and counts those that nobody answered.
 // The error is the end of the fiber; each call's own is in its Err.
-func (c *call) transact(calls []*engine.Call) error {
-	e, err := c.engine()
+func transact(c *call, calls []*engine.Call) error {
+	e, err := engineOf(c)
 	if err != nil {
 		return err
 	}
 	err = c.wait(func(ctx context.Context) error { return e.Do(ctx, calls...) })
 	for _, call := range calls {
-		c.count(call.Err)
+		countUnanswered(c, call.Err)
 	}
 	return err
 }
@@ -28,8 +28,8 @@ func (c *call) transact(calls []*engine.Call) error {
 // wait is block for the fiber of c.
 func (c *call) wait(fn func(context.Context) error) error { return block(c.thread, fn) }
 
-// count counts a request that got no answer.
-func (c *call) count(err error) {
+// countUnanswered counts a request that got no answer.
+func countUnanswered(c *call, err error) {
 	if unanswered(err) {
 		c.fiber().account.unanswered++
 	}
@@ -68,18 +68,21 @@ func (e *requestError) Error() string {
 
 func (e *requestError) Unwrap() error { return e.err }
 
-// failed makes the error of a request to t.
-func (c *call) failed(t *target, err error) error {
+// Target is what the script called the target.
+func (e *requestError) Target() string { return e.target }
+
+// failedRequest makes the error of a request to t.
+func failedRequest(c *call, t *target, err error) error {
 	var re *requestError
 	if errors.As(err, &re) {
 		return err
 	}
 	if errors.Is(err, engine.ErrReadOnly) {
-		return c.refuse("refused, for it would change the fabric, which takes --write")
+		return refuse(c, "refused, for it would change the fabric, which takes --write")
 	}
-	advice := c.advice(err)
+	advice := adviceOn(c, err)
 	var me *engine.Error
-	if errors.As(err, &me) && me.Timeout() && me.Class.Family() == mad.ClassSubn && !c.hasKeys() && t.wantsKey() {
+	if errors.As(err, &me) && me.Timeout() && me.Class.Family() == mad.ClassSubn && !hasKeys(c) && t.wantsKey() {
 		advice = "it answers nobody without its M_Key: give it with --keys FILE"
 	}
 	return &requestError{op: c.Name, target: t.label, err: err, advice: advice}
@@ -99,8 +102,8 @@ func (t *target) wantsKey() bool {
 	return p != nil && p.Info() != nil && p.Info().MKeyProtectBits >= 2
 }
 
-// advice is what to try next.
-func (c *call) advice(err error) string {
+// adviceOn is what to try next.
+func adviceOn(c *call, err error) string {
 	var me *engine.Error
 	var ke *change.KeyError
 	switch {
@@ -116,15 +119,15 @@ func (c *call) advice(err error) string {
 		return "the device or simulator is gone: start it and run fabsh again"
 	case errors.Is(err, engine.ErrNotRecorded):
 		return "a replay answers only what was asked while it was recorded"
-	case me.Timeout() && me.Class == mad.ClassSubnAdm && c.hasKeys():
+	case me.Timeout() && me.Class == mad.ClassSubnAdm && hasKeys(c):
 		return "check that the subnet manager is up, and that the sa_key of --keys is its, or allow more with --timeout and --retries"
-	case me.Timeout() && me.Class.Family() == mad.ClassSubn && c.hasKeys():
+	case me.Timeout() && me.Class.Family() == mad.ClassSubn && hasKeys(c):
 		return "check that the node is up, the address right (discover() finds it anew) and the M_Key of --keys its own, or allow more with --timeout and --retries"
 	case me.Timeout():
 		return "check that the node is up and the address right (discover() finds it anew), or allow more with --timeout and --retries"
 	case me.Class == mad.ClassSubnAdm && me.Status == mad.StatusRequestInvalid && (c.Name == "sa_set" || c.Name == "sa_delete"):
 		return "a component that it takes is missing, or has a value that it does not take; or there is no such record"
-	case me.Class == mad.ClassSubnAdm && me.Status == mad.StatusRequestInvalid && !c.hasKeys():
+	case me.Class == mad.ClassSubnAdm && me.Status == mad.StatusRequestInvalid && !hasKeys(c):
 		return "it may be for those alone who show its SM_Key: --keys FILE, with a line sa_key"
 	case me.Class == mad.ClassSubnAdm && me.Status == mad.StatusNoRecords && c.Name == "sa_delete":
 		return "name the record by all its components: sa_gettable shows what there is"
@@ -135,8 +138,8 @@ func (c *call) advice(err error) string {
 }
 
 // hasKeys: --keys was given.
-func (c *call) hasKeys() bool {
-	e := c.session().o.Engine
+func hasKeys(c *call) bool {
+	e := envOf(c.runtime()).Engine
 	return e != nil && e.Options().Keys != nil
 }
 
@@ -149,26 +152,6 @@ var statusAdvice = map[mad.Status]string{
 	mad.StatusTooManyRecords:     "name more components, or ask for all with sa_gettable",
 	mad.StatusInsufficient:       "name more components",
 	mad.StatusInvalidGID:         "check that a port has the GID: it is the subnet prefix and the port's GUID",
-}
-
-// targetOf is the target that a failure names.
-func targetOf(err error) string {
-	var re *requestError
-	if errors.As(err, &re) {
-		return re.target
-	}
-	return ""
-}
-
-// statusWord is the status of a failed request in words.
-func statusWord(err *engine.Error) string {
-	if err.Timeout() {
-		return engine.ErrTimeout.Error()
-	}
-	if err.Err != nil {
-		return err.Err.Error()
-	}
-	return err.Status.String()
 }
 
 // results is the only one, whose failure is raised; or, of many, the list of

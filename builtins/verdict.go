@@ -106,7 +106,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		v := c.recv.(*routesValue)
-		class, err := c.endpoints()
+		class, err := endpointsOf(c)
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +114,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 		if o.Examples < 1 {
 			return nil, c.paramError("examples", "got %d, want at least 1", o.Examples)
 		}
-		if o.With, err = c.routesOf("union"); err != nil {
+		if o.With, err = routesOf(c, "union"); err != nil {
 			return nil, err
 		}
 		var failed error
@@ -133,7 +133,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 			err = failed
 		}
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		adaptive := starlark.Value(starlark.None)
 		if c.Has("adaptive") {
@@ -165,13 +165,13 @@ var failuresMethod = Builtin{
 []
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		class, err := c.endpoints()
+		class, err := endpointsOf(c)
 		if err != nil {
 			return nil, err
 		}
 		list, err := c.recv.(*routesValue).r.FailEachLink(c.fiber().ctx, class)
 		if err != nil {
-			return nil, c.computed(err)
+			return nil, computeError(c, err)
 		}
 		values := make([]starlark.Value, len(list))
 		for i, f := range list {

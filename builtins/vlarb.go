@@ -84,7 +84,7 @@ func arbitrationValue(list []change.Arbitration) starlark.Value {
 
 var getVLArbBuiltin = Builtin{
 	Name:  "get_vlarb",
-	Group: groupTable,
+	Group: GroupTable,
 	Params: []Param{
 		{Name: "target", Kind: KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
 		portOfTable,
@@ -101,7 +101,7 @@ It returns both, a vlarb, or a list of them for a list of targets. How long they
 
 var setVLArbBuiltin = Builtin{
 	Name:  "set_vlarb",
-	Group: groupTable,
+	Group: GroupTable,
 	Params: []Param{
 		{Name: "target", Kind: KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
 		{Name: "table", Kind: KindAny, Doc: `a dict of "low" and "high", or of one of them, to a list of entries (vl, weight), which replaces that table, or to a dict of number to entry, which is merged into it; or a vlarb, which replaces both. Entry None is skipped`},

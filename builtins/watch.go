@@ -33,17 +33,17 @@ var ErrNoReader = errors.New("nobody reads the file any more")
 // is told. Otherwise it stays as it was. One line on stderr says what was done,
 // and why not; a reason that lasts is told once.
 func (s *Session) Watch(ctx context.Context, p Policy, o Watch) error {
-	if s.o.Engine == nil {
+	if s.env.Engine == nil {
 		return errors.New("route: --watch needs a live fabric: this session reads a file")
 	}
 	return s.withPolicy(ctx, p, func(t *starlark.Thread, policy *policy) error {
 		w := &watch{Watch: o, s: s, thread: t, policy: policy, out: p.Out}
-		s.files.allow(starlark.String(p.Out))
+		s.Files.allow(starlark.String(p.Out))
 		for {
 			if err := w.round(ctx); err != nil {
 				return err
 			}
-			err := block(t, func(ctx context.Context) error { return s.clock.Sleep(ctx, o.Every) })
+			err := block(t, func(ctx context.Context) error { return s.Clock.Sleep(ctx, o.Every) })
 			if err != nil {
 				return err
 			}
@@ -166,7 +166,7 @@ func (w *watch) decide(ctx context.Context, f *fabricValue) (why string, err err
 			verdict.get("unreachable"), verdict.get("loops"), verdict.get("acyclic")), nil
 	}
 	changes := "the first tables"
-	if old, err := loadRoutes(f, w.s.files, w.out, "", ""); err == nil {
+	if old, err := loadRoutes(f, w.s.Files, w.out, "", ""); err == nil {
 		d := v.r.Diff(old.r)
 		if d.Entries == 0 {
 			w.tell(w.out + " is up to date")
@@ -174,9 +174,9 @@ func (w *watch) decide(ctx context.Context, f *fabricValue) (why string, err err
 		}
 		changes = fmt.Sprintf("%s of %s changed", count(d.Entries, "entry"), count(len(d.Switches), "switch"))
 	}
-	err = format.WriteChecked(w.s.files.abs(w.out), func(out io.Writer) error { return v.write(ctx, out, format.KindLFTs) }, func(name string) error {
-		w.s.files.allow(starlark.String(name))
-		back, err := loadRoutes(f, w.s.files, name, "", "")
+	err = format.WriteChecked(w.s.Files.abs(w.out), func(out io.Writer) error { return v.write(ctx, out, format.KindLFTs) }, func(name string) error {
+		w.s.Files.allow(starlark.String(name))
+		back, err := loadRoutes(f, w.s.Files, name, "", "")
 		if err != nil {
 			return fmt.Errorf("the new file does not read back: %w", err)
 		}
@@ -225,7 +225,7 @@ func (w *watch) stays(why string) {
 
 // tell writes a line with the time.
 func (w *watch) tell(text string) {
-	w.s.emit(stderr, w.s.clock.Now().UTC().Format(time.RFC3339)+" "+text+"\n")
+	w.s.emit(stderr, w.s.Clock.Now().UTC().Format(time.RFC3339)+" "+text+"\n")
 }
 
 // firstLine is the first line of an error.

@@ -141,11 +141,11 @@ func (v *wholeTable) position(key starlark.Value, what string) (int, error) {
 
 // get is what get_lft and its like do.
 func (k *tableKind) get(c *call) (starlark.Value, error) {
-	e, err := c.engine()
+	e, err := engineOf(c)
 	if err != nil {
 		return nil, err
 	}
-	targets, tables, many, err := c.tables(k)
+	targets, tables, many, err := tablesOf(c, k)
 	if err != nil {
 		return nil, err
 	}
@@ -153,17 +153,17 @@ func (k *tableKind) get(c *call) (starlark.Value, error) {
 	if err := c.wait(func(ctx context.Context) error { return change.ReadTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
-	return c.tableResults(k, targets, tables, many)
+	return tableResults(c, k, targets, tables, many)
 }
 
 // set is what set_lft and its like do. edit makes a table the change that is
 // wanted.
 func (k *tableKind) set(c *call, edit func(t *change.Table)) (starlark.Value, error) {
-	targets, tables, many, err := c.tables(k)
+	targets, tables, many, err := tablesOf(c, k)
 	if err != nil {
 		return nil, err
 	}
-	e, err := c.mayChange(k.table.Attr)
+	e, err := mayChange(c, k.table.Attr)
 	if err != nil {
 		return nil, err
 	}
@@ -174,11 +174,11 @@ func (k *tableKind) set(c *call, edit func(t *change.Table)) (starlark.Value, er
 	if err := c.wait(func(ctx context.Context) error { return change.ChangeTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
-	return c.tableResults(k, targets, tables, many)
+	return tableResults(c, k, targets, tables, many)
 }
 
-// tables are the tables of the targets; Err is set where one cannot be asked.
-func (c *call) tables(k *tableKind) (targets []target, tables []*change.Table, many bool, err error) {
+// tablesOf are the tables of the targets; Err is set where one cannot be asked.
+func tablesOf(c *call, k *tableKind) (targets []target, tables []*change.Table, many bool, err error) {
 	targets, many, err = (&resolver{c: c}).targets(c.Value("target"))
 	if err != nil {
 		return nil, nil, many, err
@@ -215,14 +215,14 @@ func anyPortsTable(c *call, t *target) (int, error) {
 	if !c.Has("port") && t.port == noPortGiven {
 		return change.NoPortNumber, nil
 	}
-	return c.portOf(mad.AttrPortInfo, t, false)
+	return portOf(c, mad.AttrPortInfo, t, false)
 }
 
 // portsTable is that of the port that must be named, but for CAs: theirs is
 // that where the request comes in.
 func (k *tableKind) portsTable(c *call, t *target) (int, error) {
 	if t.node != nil && t.node.IsSwitch() {
-		return c.portOf(k.table.Attr, t, false)
+		return portOf(c, k.table.Attr, t, false)
 	}
 	return anyPortsTable(c, t)
 }
@@ -237,12 +237,12 @@ func reached(tables []*change.Table) (open []*change.Table) {
 	return open
 }
 
-func (c *call) tableResults(k *tableKind, targets []target, tables []*change.Table, many bool) (starlark.Value, error) {
+func tableResults(c *call, k *tableKind, targets []target, tables []*change.Table, many bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(tables))
 	for i, t := range tables {
 		if t.Err != nil {
-			c.count(t.Err)
-			values[i] = newFailure(c.failed(&targets[i], t.Err))
+			countUnanswered(c, t.Err)
+			values[i] = newFailure(failedRequest(c, &targets[i], t.Err))
 		} else {
 			values[i] = &wholeTable{kind: k, t: t}
 		}

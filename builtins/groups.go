@@ -1,0 +1,8 @@
+package builtins
+
+// Headings in the overview.
+const (
+	GroupMAD   = "Management datagrams"
+	GroupTable = "Whole tables"
+	GroupPort  = "Links"
+)
