@@ -6,14 +6,21 @@ import (
 	"slices"
 )
 
+// nue finds paths in the channel dependency graph (Domke, Hoefler, Matsuoka,
+// "Routing on the dependency graph: a new approach to deadlock-free
+// high-performance routing", 2016), as OpenSM's nue, on one virtual lane. In any
+// network that is connected, LID after LID gets the shortest and least used paths
+// that close no cycle with the dependencies of all LIDs before, with detours where
+// they must be. The turns of a spanning tree are always allowed (the escape
+// paths), so no LID is left without a path.
+//
+// Time: for each LID a search of O(C*log C), and a cycle test for each dependency
+// that is new. A test takes O(1) if the edge agrees with the topological order
+// so far, which most do; else up to O(C + E) for E dependencies.
 var nue = Engine{
-	Name: "nue",
-	Doc: `Paths that close no credit loop on one virtual lane, in any network that is
-connected, without hints: to each LID the shortest and least used ones that the
-dependencies of all others allow, with detours where they must be (Domke,
-Hoefler, Matsuoka, "Routing on the dependency graph", 2016). A spanning tree is
-always allowed, so no LID is left out.`,
-	Heeds:   []string{"roots"},
+	Name:    "nue",
+	Doc:     "No credit loops on any topology, on one virtual lane, and all pairs reached.",
+	Options: []string{"roots"},
 	Acyclic: true,
 	compute: computeNue,
 }
@@ -21,7 +28,7 @@ always allowed, so no LID is left out.`,
 func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 	root, ranks, err := g.escapeRoot(ctx, o.Roots)
 	if err != nil {
-		return nil, &Precondition{"nue", err}
+		return nil, &Precondition{Reason: err}
 	}
 	r := NewRoutes(g, 0)
 	n := newNue(r, newCDG(g, 1), ranks)
@@ -41,7 +48,7 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 	}
 	connected, err := g.Hops(ctx)
 	if err != nil {
-		return nil, &Precondition{"nue", err}
+		return nil, &Precondition{Reason: err}
 	}
 	if n.detours > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n.detours, g.switches[root].Label()))

@@ -8,17 +8,22 @@ import (
 	"fabsh/mad"
 )
 
+// sssp is single-source shortest-path routing (Hoefler, Schneider, Lumsdaine,
+// "Optimized routing for large-scale InfiniBand networks", 2009), as OpenSM's
+// sssp: LID after LID gets those of the shortest paths that have the fewest routes
+// on their links so far, counted over the whole network.
+//
+// Time: that of Hops, and O(S*C + L*(S + C)). There is no logarithmic factor: the
+// next hops of all switches are known from Hops, so there is no need for
+// Dijkstra's algorithm for each LID.
 var sssp = Engine{
-	Name: "sssp",
-	Doc: `Shortest paths, balanced over the whole network: to each LID in turn those with
-the fewest routes on their links so far (Hoefler, Schneider, Lumsdaine,
-"Optimized routing for large-scale InfiniBand networks", 2009). Credit loops are
-possible outside of fat trees.`,
+	Name:    "sssp",
+	Doc:     "Shortest paths, balanced over the whole network. Credit loops are possible outside of fat trees.",
 	Minimal: true,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		h, err := g.Hops(ctx)
 		if err != nil {
-			return nil, &Precondition{"sssp", err}
+			return nil, &Precondition{Reason: err}
 		}
 		r := NewRoutes(g, 0)
 		return r, r.balance(ctx, h)
@@ -86,77 +91,6 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 		}
 	}
 	return nil
-}
-
-// Dijkstra finds the cheapest way from all switches to switch d, where channel c
-// costs weight[c], at least 0: how much it costs, and the channel it begins with,
-// which is the lowest of equal ones. -1: none, or d itself.
-func (g *Graph) Dijkstra(d int, weight []int64) (cost []int64, via []int32, err error) {
-	if err := g.checkWeights(weight); err != nil {
-		return nil, nil, err
-	}
-	if d < 0 || d >= len(g.switches) {
-		return nil, nil, fmt.Errorf("dijkstra: no switch %d; there are %d", d, len(g.switches))
-	}
-	s := dijkstra{g: g}
-	s.from(d, weight)
-	return s.cost, s.via, nil
-}
-
-func (g *Graph) checkWeights(weight []int64) error {
-	if len(weight) != len(g.channels) {
-		return fmt.Errorf("%d weights for %d channels", len(weight), len(g.channels))
-	}
-	for c, w := range weight {
-		if w < 0 || w > hopCost {
-			return fmt.Errorf("weight %d of %s: it must be from 0 to %d", w, g.ChannelPort(c).Label(), int64(hopCost))
-		}
-	}
-	return nil
-}
-
-// dijkstra is his algorithm, and its scratch.
-type dijkstra struct {
-	g     *Graph
-	cost  []int64
-	via   []int32
-	done  []int32 // switches, nearest first
-	queue costHeap
-}
-
-func (x *dijkstra) from(d int, weight []int64) {
-	g := x.g
-	if x.cost == nil {
-		x.cost, x.via = make([]int64, len(g.switches)), make([]int32, len(g.switches))
-	}
-	for s := range x.cost {
-		x.cost[s], x.via[s] = -1, noTarget
-	}
-	x.cost[d], x.done = 0, append(x.done[:0], int32(d))
-	for i := 0; ; i++ {
-		// What settled last offers its ways; then the cheapest is settled.
-		t := x.done[i]
-		for c := g.chanBase[t]; c < g.chanBase[t+1]; c++ {
-			back := g.channels[c].Reverse
-			s := g.chanTo[c]
-			cost := x.cost[t] + weight[back]
-			if int(s) != d && (x.cost[s] < 0 || cost < x.cost[s] || cost == x.cost[s] && x.via[s] < 0) {
-				x.cost[s] = cost
-				x.queue.push(costItem{cost: cost, channel: back})
-			}
-		}
-		for {
-			if len(x.queue) == 0 {
-				return
-			}
-			item := x.queue.pop()
-			if s := g.channels[item.channel].From; x.via[s] < 0 && item.cost == x.cost[s] {
-				x.via[s] = item.channel
-				x.done = append(x.done, s)
-				break
-			}
-		}
-	}
 }
 
 // SSSP gives each of lids (nil: all) in turn the cheapest paths, where channel c
