@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"fabsh/mad"
 )
@@ -182,47 +181,6 @@ func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
 	return a, nil
 }
 
-func (a *assigner) numbers() {
-	g := a.routes.graph
-	l := a.levels
-	if l == nil {
-		l = g.levels()
-	}
-	if a.h.place == nil {
-		h := *a.h
-		h.place = l.places()
-		a.h = &h
-	}
-	a.parents = l.parents(a.h.place)
-	number, divider := a.Number, a.Divider
-	if number == nil {
-		numbers := g.Numbering(l.leafOrder())
-		number = func(lid mad.LID) int { return numbers[lid] }
-	}
-	if divider == nil {
-		dividers := l.dividers(a.parents)
-		divider = func(s int) int { return dividers[s] }
-	}
-	a.number, a.divider = make([]int, len(g.dests)), make([]int, len(g.switches))
-	for i, d := range g.dests {
-		a.number[i] = max(0, number(d.lid))
-	}
-	for s := range a.divider {
-		a.divider[s] = max(1, divider(s))
-	}
-}
-
-// sources tells which switches have terminals but themselves.
-func (g *Graph) sources() []bool {
-	on := make([]bool, len(g.switches))
-	for _, t := range g.terminals {
-		if t.Switch >= 0 && t.Out > 0 {
-			on[t.Switch] = true
-		}
-	}
-	return on
-}
-
 // fill writes the entries of switch s for the destinations that are step away,
 // or, where nothing depends on the order, for all.
 func (a *assigner) fill(w *assignWorker, s, step int) {
@@ -286,65 +244,6 @@ func (a *assigner) preferred(s, d int, ports []uint8) []uint8 {
 	return chosen
 }
 
-// prepare makes ready for other next hops.
-func (a *assigner) prepare(w *assignWorker, s int, ports []uint8) {
-	if a.Policy == DModK {
-		a.findParents(s, ports)
-	}
-	if a.keep == nil {
-		return
-	}
-	for _, p := range w.last {
-		w.allowed[p] = false
-	}
-	w.last = append(w.last[:0], ports...)
-	for _, p := range w.last {
-		w.allowed[p] = true
-	}
-}
-
-// chooseAnew is choose for those entries that cannot be kept.
-func (a *assigner) chooseAnew(w *assignWorker, s, from, to int, row Row, f *filler) {
-	g := a.routes.graph
-	old := a.keep.Row(s)
-	if a.wanted == nil && !a.counts() && w.keep(g.dests[from:to], old, row) {
-		return
-	}
-	w.kept = w.kept[:0]
-	anew := false
-	for i := from; i < to; i++ {
-		lid := g.dests[i].lid
-		port := old.Port(lid)
-		stays := w.allowed[port] && (a.wanted == nil || a.wanted[i])
-		w.kept = append(w.kept, stays)
-		if !stays {
-			anew = true
-			continue
-		}
-		row[lid] = port
-		if a.counts() && a.weight[i] > 0 && a.comesThrough(s, i) {
-			f.loads[port] += a.weight[i]
-			a.mark(s, i, port)
-		}
-	}
-	if anew {
-		f.start(f.ports)
-		a.choose(s, from, to, w.kept, row, f)
-	}
-}
-
-// keep keeps entries as long as they can be, which may be all of them.
-func (w *assignWorker) keep(dests []dest, old, row Row) bool {
-	for _, d := range dests {
-		port := old.Port(d.lid)
-		if !w.allowed[port] {
-			return false
-		}
-		row[d.lid] = port
-	}
-	return true
-}
-
 // choose writes the entries for dests[from:to], of one switch, but for those
 // that are kept.
 func (a *assigner) choose(s, from, to int, kept []bool, row Row, f *filler) {
@@ -378,23 +277,32 @@ func (a *assigner) choose(s, from, to int, kept []bool, row Row, f *filler) {
 	}
 }
 
-// counts: the policy goes by loads.
-func (a *assigner) counts() bool { return a.Policy == LeastLoaded || a.Policy == Scatter }
-
-// comesThrough: packets for dests[i] come through s.
-func (a *assigner) comesThrough(s, i int) bool {
-	return a.passes == nil || a.sources[s] || atomic.LoadUint64(&a.passes[s*a.words+i/64])>>(i%64)&1 != 0
+// first are the ports to the neighbour of the lowest port, or the best one
+// where there is a PortOrder.
+func (a *assigner) first(s int, ports []uint8) []uint8 {
+	g := a.routes.graph
+	groups := a.hops[s].list.groups
+	switch {
+	case a.Prefer != nil:
+		return ports[:1]
+	case g.order != nil && g.order[s] != nil:
+		return groups[0].Ports
+	}
+	best := 0
+	for i := range groups {
+		if groups[i].Ports[0] < groups[best].Ports[0] {
+			best = i
+		}
+	}
+	return groups[best].Ports
 }
 
-// mark says to the switch behind port that packets for dests[i] come.
-func (a *assigner) mark(s, i int, port uint8) {
-	if a.passes == nil {
-		return
-	}
-	g := a.routes.graph
-	to := int(g.channels[g.target(int32(s), port)].To)
-	word := &a.passes[to*a.words+i/64]
-	if bit := uint64(1) << (i % 64); atomic.LoadUint64(word)&bit == 0 {
-		atomic.OrUint64(word, bit)
-	}
+// mix is a random number that a, b and c determine (SplitMix64's finish).
+func mix(a, b, c uint64) uint64 {
+	x := a*0x9e3779b97f4a7c15 ^ b*0xbf58476d1ce4e5b9 ^ c*0x94d049bb133111eb
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
 }

@@ -213,3 +213,25 @@ func (g *Graph) destsOf(s int) []dest { return g.dests[g.destBase[s]:g.destBase[
 func (g *Graph) note(format string, args ...any) {
 	g.notes = append(g.notes, fmt.Sprintf(format, args...))
 }
+
+// sources tells which switches have terminals but themselves.
+func (g *Graph) sources() []bool {
+	on := make([]bool, len(g.switches))
+	for _, t := range g.terminals {
+		if t.Switch >= 0 && t.Out > 0 {
+			on[t.Switch] = true
+		}
+	}
+	return on
+}
+
+// endpointsOn counts CA and router ports, by switch.
+func (g *Graph) endpointsOn() []int64 {
+	on := make([]int64, len(g.switches))
+	for _, t := range g.terminals {
+		if t.Switch >= 0 && t.Out > 0 {
+			on[t.Switch]++
+		}
+	}
+	return on
+}

@@ -1,5 +1,80 @@
 package routing
 
+import (
+	"slices"
+
+	"fabsh/mad"
+)
+
+// Numbering numbers LIDs for d-mod-k, by LID: each class from 0, in the order of
+// the switches given, and their ports. The further LIDs of a port follow its
+// first. A nil order is that of the tree, subtrees side by side. -1 is no LID.
+func (g *Graph) Numbering(order []int) []int {
+	if order == nil {
+		order = g.levels().leafOrder()
+	}
+	number := slices.Repeat([]int{-1}, len(g.byLID))
+	next := map[Class]int{}
+	for _, s := range order {
+		for _, d := range g.destsOf(s) {
+			t := &g.terminals[d.terminal]
+			if d.lid != t.LID {
+				continue
+			}
+			class := t.Class &^ ClassSM
+			for i := range t.Count {
+				number[int(t.LID)+i] = next[class] + i
+			}
+			next[class]++
+		}
+	}
+	return number
+}
+
+// Order are the LIDs of compute nodes in the order of d-mod-k: the one in which
+// shifts meet no contention, and the ranks of an MPI job should be.
+func (g *Graph) Order() []mad.LID {
+	var lids []mad.LID
+	for _, s := range g.levels().leafOrder() {
+		for _, d := range g.destsOf(s) {
+			if t := &g.terminals[d.terminal]; t.Class&ClassCN != 0 && t.LID == d.lid {
+				lids = append(lids, d.lid)
+			}
+		}
+	}
+	return lids
+}
+
+func (a *assigner) numbers() {
+	g := a.routes.graph
+	l := a.levels
+	if l == nil {
+		l = g.levels()
+	}
+	if a.h.place == nil {
+		h := *a.h
+		h.place = l.places()
+		a.h = &h
+	}
+	a.parents = l.parents(a.h.place)
+	number, divider := a.Number, a.Divider
+	if number == nil {
+		numbers := g.Numbering(l.leafOrder())
+		number = func(lid mad.LID) int { return numbers[lid] }
+	}
+	if divider == nil {
+		dividers := l.dividers(a.parents)
+		divider = func(s int) int { return dividers[s] }
+	}
+	a.number, a.divider = make([]int, len(g.dests)), make([]int, len(g.switches))
+	for i, d := range g.dests {
+		a.number[i] = max(0, number(d.lid))
+	}
+	for s := range a.divider {
+		a.divider[s] = max(1, divider(s))
+	}
+}
+
 // findParents finds which of the parents of a whole tree the next hops at hand
 // are: slots has their places among them. Where they are none of these, as down
 // a tree, they stand for themselves.
@@ -83,73 +158,4 @@ func (a *assigner) digits(s, from, to int, row Row) {
 		before = number
 		row[d.lid] = list.pick(digit, rest)
 	}
-}
-
-// first are the ports to the neighbour of the lowest port, or the best one
-// where there is a PortOrder.
-func (a *assigner) first(s int, ports []uint8) []uint8 {
-	g := a.routes.graph
-	groups := a.hops[s].list.groups
-	switch {
-	case a.Prefer != nil:
-		return ports[:1]
-	case g.order != nil && g.order[s] != nil:
-		return groups[0].Ports
-	}
-	best := 0
-	for i := range groups {
-		if groups[i].Ports[0] < groups[best].Ports[0] {
-			best = i
-		}
-	}
-	return groups[best].Ports
-}
-
-// filler deals LIDs to the ports of a switch, to one with the least load each,
-// and to those in their order. It looks for the least load only when all have
-// more than it was.
-type filler struct {
-	loads []int32
-	ports []uint8
-	at    int
-	level int32
-}
-
-func (f *filler) start(ports []uint8) {
-	f.ports, f.at, f.level = ports, 0, -1
-	if len(ports) > 0 {
-		f.level = f.lowest()
-	}
-}
-
-func (f *filler) lowest() int32 {
-	low := f.loads[f.ports[0]]
-	for _, p := range f.ports[1:] {
-		low = min(low, f.loads[p])
-	}
-	return low
-}
-
-func (f *filler) next(weight int32) uint8 {
-	for {
-		for f.at < len(f.ports) {
-			p := f.ports[f.at]
-			f.at++
-			if f.loads[p] <= f.level {
-				f.loads[p] += weight
-				return p
-			}
-		}
-		f.at, f.level = 0, f.lowest()
-	}
-}
-
-// mix is a random number that a, b and c determine (SplitMix64's finish).
-func mix(a, b, c uint64) uint64 {
-	x := a*0x9e3779b97f4a7c15 ^ b*0xbf58476d1ce4e5b9 ^ c*0x94d049bb133111eb
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
 }
