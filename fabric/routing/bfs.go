@@ -9,39 +9,45 @@ import (
 	"fabsh/fabric"
 )
 
-// searcher is the scratch of a worker. Bits of words are destinations.
+// batch is the number of destinations of one breadth-first search: a bit of a
+// word each.
+const batch = 64
+
+// searcher is the memory of a worker, which goes from search to search. Sets of
+// destinations are words.
 type searcher struct {
-	seen     []uint64   // by switch
-	now      []uint64   // those found in the last step
-	steps    [][]uint64 // and before, where they are needed
-	buckets  [][]int32  // of Dial's algorithm
-	distance []uint8
-	beyond   []int32 // switches that some way to is too long
-	err      *tooFar // the first
+	seen     []uint64   // by switch: destinations whose search has reached it
+	now      []uint64   // by switch: those that did in the last step, the frontier
+	steps    [][]uint64 // spare frontiers
+	buckets  [][]int32  // of Dial's algorithm: switches by distance
+	distance []uint8    // of Dial's algorithm, by switch
+	beyond   []int32    // of Dial's algorithm: switches to which some path is too long
+	err      *distanceError
 }
 
-// tooFar is the error of switches that are farther apart than Hops can tell.
-type tooFar struct {
+// distanceError is the error of switches that are farther apart than maxDistance.
+type distanceError struct {
 	from, to *fabric.Node
-	at       int // number of to
+	d        int // number of to
 }
 
-func (e *tooFar) Error() string {
+func (e *distanceError) Error() string {
 	return fmt.Sprintf("from %s to %s it is more than %d, in hops or weights of links", e.from.Label(), e.to.Label(), maxDistance)
 }
 
-// tooFar: from s to d it is too far.
-func (h *Hops) tooFar(w *searcher, s, d int) {
-	w.err = &tooFar{h.graph.switches[s], h.graph.switches[d], d}
+// fail notes that the distance from s to d is too great.
+func (h *Hops) fail(w *searcher, s, d int) {
+	w.err = &distanceError{h.graph.switches[s], h.graph.switches[d], d}
 }
 
-// search runs a search for each 64 destinations, or where links have weights,
-// for each.
-func (h *Hops) search(ctx context.Context, spread func(w *searcher, first int)) error {
+// search runs bfs for each batch of destinations, or, where links have weights,
+// Dial's algorithm for each destination. Of several errors it returns the one of
+// the lowest destination, whatever the number of workers.
+func (h *Hops) search(ctx context.Context, bfs func(w *searcher, first int)) error {
 	g := h.graph
-	n, step := (len(g.switches)+lanes-1)/lanes, lanes
+	n, step := (len(g.switches)+batch-1)/batch, batch
 	if g.weighted {
-		n, step, spread = len(g.switches), 1, h.dial
+		n, step, bfs = len(g.switches), 1, h.dial
 	}
 	workers := make([]searcher, g.workers)
 	err := g.each(ctx, n, func(worker, i int) {
@@ -50,12 +56,12 @@ func (h *Hops) search(ctx context.Context, spread func(w *searcher, first int)) 
 			w.seen, w.now = make([]uint64, len(g.switches)), make([]uint64, len(g.switches))
 		}
 		if w.err == nil {
-			spread(w, i*step)
+			bfs(w, i*step)
 		}
 	})
-	var far *tooFar
+	var far *distanceError
 	for i := range workers {
-		if e := workers[i].err; e != nil && (far == nil || e.at < far.at) {
+		if e := workers[i].err; e != nil && (far == nil || e.d < far.d) {
 			far = e
 		}
 	}
@@ -65,11 +71,11 @@ func (h *Hops) search(ctx context.Context, spread func(w *searcher, first int)) 
 	return err
 }
 
-// spread is a breadth-first search from 64 destinations at once.
-func (h *Hops) spread(w *searcher, first int) {
+// bfs is a breadth-first search from a batch of destinations.
+func (h *Hops) bfs(w *searcher, first int) {
 	all := w.begin(h, first)
 	for step := uint8(1); ; step++ {
-		next := w.step(0)
+		next := w.spare(0)
 		found := uint64(0)
 		for s := range w.seen {
 			if w.seen[s] == all {
@@ -90,29 +96,31 @@ func (h *Hops) spread(w *searcher, first int) {
 			return
 		}
 		if step > maxDistance {
-			h.lost(w, next, first)
+			h.failAny(w, next, first)
 			return
 		}
 		w.now, w.steps[0] = next, w.now
 	}
 }
 
-// lost: in the last step switches were found for which it is too far.
-func (h *Hops) lost(w *searcher, found []uint64, first int) {
-	lanes := uint64(0)
+// failAny is fail for the lowest destination of which found, the frontier of a
+// step beyond maxDistance, has a switch.
+func (h *Hops) failAny(w *searcher, found []uint64, first int) {
+	all := uint64(0)
 	for _, fresh := range found {
-		lanes |= fresh
+		all |= fresh
 	}
-	lane := bits.TrailingZeros64(lanes)
-	s := slices.IndexFunc(found, func(fresh uint64) bool { return fresh>>lane&1 != 0 })
-	h.tooFar(w, s, first+lane)
+	bit := bits.TrailingZeros64(all)
+	s := slices.IndexFunc(found, func(fresh uint64) bool { return fresh>>bit&1 != 0 })
+	h.fail(w, s, first+bit)
 }
 
-// begin starts at the destinations themselves, and returns all of their bits.
+// begin makes the destinations themselves the frontier, and returns all of their
+// bits.
 func (w *searcher) begin(h *Hops, first int) (all uint64) {
 	clear(w.seen)
 	clear(w.now)
-	for i := range min(lanes, len(w.seen)-first) {
+	for i := range min(batch, len(w.seen)-first) {
 		w.seen[first+i], w.now[first+i] = 1<<i, 1<<i
 		h.d[(first+i)*h.stride+first+i] = 0
 		all |= 1 << i
@@ -120,15 +128,15 @@ func (w *searcher) begin(h *Hops, first int) (all uint64) {
 	return all
 }
 
-// step is the i-th spare set.
-func (w *searcher) step(i int) []uint64 {
+// spare is the i-th spare frontier.
+func (w *searcher) spare(i int) []uint64 {
 	for len(w.steps) <= i {
 		w.steps = append(w.steps, make([]uint64, len(w.seen)))
 	}
 	return w.steps[i]
 }
 
-// put writes the distance from s to some of the destinations.
+// put writes the distance from s to the destinations of a set.
 func (h *Hops) put(s, first int, which uint64, distance uint8) {
 	row := h.d[s*h.stride+first:]
 	for ; which != 0; which &= which - 1 {

@@ -1,7 +1,11 @@
 package routing
 
-// dial is Dial's algorithm from one destination: Dijkstra's, for small weights.
-// With up*/down*, first all that go down, then those that go up to one of them.
+// dial finds the distances to one destination by Dial's algorithm: Dijkstra's with
+// buckets in place of a queue, for small integer weights (Dial, "Algorithm 360:
+// shortest-path forest with topological ordering", 1969). With up*/down* it runs
+// twice: for the paths that only go down, then for those that go up to one of these.
+//
+// Time: O(S + N + maxDistance).
 func (h *Hops) dial(w *searcher, d int) {
 	g := h.graph
 	if w.distance == nil {
@@ -9,14 +13,14 @@ func (h *Hops) dial(w *searcher, d int) {
 		w.buckets = make([][]int32, 2*maxDistance+1)
 	}
 	for s := range w.distance {
-		w.distance[s] = farAway
+		w.distance[s] = noPath
 	}
 	w.distance[d] = 0
 	w.buckets[0] = append(w.buckets[0], int32(d))
 	h.relax(w, false)
 	if h.up != nil {
 		for s, x := range w.distance {
-			if x != farAway {
+			if x != noPath {
 				w.buckets[x] = append(w.buckets[x], int32(s))
 			}
 		}
@@ -26,14 +30,15 @@ func (h *Hops) dial(w *searcher, d int) {
 		h.d[s*h.stride+d] = x
 	}
 	for _, s := range w.beyond {
-		if w.distance[s] == farAway && w.err == nil {
-			h.tooFar(w, int(s), d)
+		if w.distance[s] == noPath && w.err == nil {
+			h.fail(w, int(s), d)
 		}
 	}
 	w.beyond = w.beyond[:0]
 }
 
-// relax settles what the buckets lead to, over links that go up or do not.
+// relax takes the buckets in order and relaxes the links into their switches: with
+// up*/down* only those that go up, or only the others.
 func (h *Hops) relax(w *searcher, up bool) {
 	g := h.graph
 	mark := uint8(0)
@@ -49,7 +54,7 @@ func (h *Hops) relax(w *searcher, up bool) {
 			for j := g.nbrBase[t]; j < g.nbrBase[t+1]; j++ {
 				s, weight := g.nbrTo[j], int(g.nbrBack[j])
 				// Links from t to s go up if those from s to t go down.
-				if h.up != nil && h.up[j] == up || up && w.distance[s]&viaUp == 0 && w.distance[s] != farAway {
+				if h.up != nil && h.up[j] == up || up && w.distance[s]&viaUp == 0 && w.distance[s] != noPath {
 					continue
 				}
 				if distance+weight > maxDistance {

@@ -7,8 +7,8 @@ import (
 )
 
 // Numbering numbers LIDs for d-mod-k, by LID: each class from 0, in the order of
-// the switches given, and their ports. The further LIDs of a port follow its
-// first. A nil order is that of the tree, subtrees side by side. -1 is no LID.
+// the switches given and their ports. The further LIDs of a port (LMC) follow its
+// first. A nil order is that of the tree, each subtree in one piece. -1 is no LID.
 func (g *Graph) Numbering(order []int) []int {
 	if order == nil {
 		order = g.levels().leafOrder()
@@ -31,8 +31,10 @@ func (g *Graph) Numbering(order []int) []int {
 	return number
 }
 
-// Order are the LIDs of compute nodes in the order of d-mod-k: the one in which
-// shifts meet no contention, and the ranks of an MPI job should be.
+// Order are the LIDs of compute nodes in the order of d-mod-k. In this order shifts
+// meet no contention, so the ranks of an MPI job should be in it (Zahavi, "Fat-trees
+// routing and node ordering providing contention free traffic for MPI global
+// collectives", 2012).
 func (g *Graph) Order() []mad.LID {
 	var lids []mad.LID
 	for _, s := range g.levels().leafOrder() {
@@ -45,7 +47,8 @@ func (g *Graph) Order() []mad.LID {
 	return lids
 }
 
-func (a *assigner) numbers() {
+// prepareDModK finds the numbers of LIDs, the dividers and the parents.
+func (a *assigner) prepareDModK() {
 	g := a.routes.graph
 	l := a.levels
 	if l == nil {
@@ -75,20 +78,21 @@ func (a *assigner) numbers() {
 	}
 }
 
-// findParents finds which of the parents of a whole tree the next hops at hand
-// are: slots has their places among them. Where they are none of these, as down
-// a tree, they stand for themselves.
+// findParents finds the next hop of each digit: slots[i] is the group of ports to
+// parent i of a whole tree, or -1 if it is no next hop. Where none of the next hops
+// is a parent, as on the way down, digit i is the i-th next hop.
 func (a *assigner) findParents(s int, ports []uint8) {
-	list, place := &a.hops[s].list, a.h.place
+	list, place := &a.next[s].list, a.h.place
 	list.slots = list.slots[:0]
-	ordered := a.Prefer != nil || a.routes.graph.order != nil && a.routes.graph.order[s] != nil // not by place
-	if a.Prefer != nil {                                                                        // each port on its own
+	// Prefer and a PortOrder take the place of the order of parents.
+	ordered := a.Prefer != nil || a.routes.graph.order != nil && a.routes.graph.order[s] != nil
+	if a.Prefer != nil { // each port is a group
 		list.groups = list.groups[:0]
 		for i := range ports {
 			list.groups = append(list.groups, Neighbour{Ports: ports[i : i+1]})
 		}
 	}
-	if len(ports) == 1 { // whatever the digit
+	if len(ports) == 1 { // of any digit
 		list.slots = append(list.slots, 0)
 		return
 	}
@@ -112,18 +116,19 @@ func (a *assigner) findParents(s int, ports []uint8) {
 	}
 }
 
-// digit chooses a next hop by the lowest digit of number, and one of its ports
-// by what is left. Up a tree the digit is that of a whole one: destinations
-// whose parent is missing are shared out among the others, in the same way by
-// all switches, and all others stay where they are. (Counting the parents that
-// are left, as Dmodc does (Gliksberg et al., "High-quality fault resiliency in
-// fat trees", 2019), moves nearly all of them, apart from each other.)
+// digit chooses a next hop by the lowest digit of number, and one of its parallel
+// links by the rest. On the way up the digits are those of a whole tree: the
+// destinations of a missing parent are spread over the other parents, in the same
+// way by all switches, and all other destinations stay where they are. (Dmodc
+// divides by the number of parents that are left instead, which moves nearly all
+// destinations; Gliksberg et al., "High-quality fault resiliency in fat trees",
+// 2020.)
 func (a *assigner) digit(s int, number int) uint8 {
-	n := len(a.hops[s].list.slots)
-	return a.hops[s].list.pick(number%n, number/n)
+	n := len(a.next[s].list.slots)
+	return a.next[s].list.pick(number%n, number/n)
 }
 
-// pick chooses by the digit, and what is left of the number.
+// pick is the port of a digit and the rest of the number.
 func (l *portList) pick(digit, rest int) uint8 {
 	n := len(l.slots)
 	slot := l.slots[digit]
@@ -137,12 +142,12 @@ func (l *portList) pick(digit, rest int) uint8 {
 	return ports[rest%len(ports)]
 }
 
-// digits writes the entries for dests[from:to] by their digits. Their numbers
-// mostly follow each other, so that there is little to divide.
+// digits writes the entries for dests[from:to] by their digits. Most numbers are one
+// more than the number before, so a counter does in place of divisions.
 func (a *assigner) digits(s, from, to int, row Row) {
-	list, weight := &a.hops[s].list, a.divider[s]
+	list, weight := &a.next[s].list, a.divider[s]
 	n := len(list.slots)
-	var digit, rest, below int // of the number, and what the digits below it are
+	var digit, rest, below int // of the number: its digit of that weight, and what is above and below
 	before := -2
 	for i, d := range a.routes.graph.dests[from:to] {
 		number := a.number[from+i]

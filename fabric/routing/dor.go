@@ -11,7 +11,7 @@ import "context"
 // 1987). As the engine does not know the dimensions, it does not promise that.
 // The LIDs are spread over parallel links.
 //
-// Time: that of Hops and Assign, O(D*S*(S + N)/64 + S*(S + L)).
+// Time: that of Hops and Assign, O(D*S*(S + N)/64 + S*(C + L)).
 var dor = Engine{
 	Name:    "dor",
 	Doc:     "Dimension order: the lowest port of the shortest ways. For meshes, hypercubes and HyperX.",

@@ -55,7 +55,7 @@ func TestMinimalWeights(t *testing.T) {
 			for s := range g.switches {
 				for _, d := range g.dests {
 					to := g.terminals[d.terminal].Switch
-					if port := r.Row(s)[d.lid]; s != to && h.Distance(s, to) >= 0 && !h.leadsOn(s, to, port) {
+					if port := r.Row(s)[d.lid]; s != to && h.Distance(s, to) >= 0 && !h.isNextHop(s, to, port) {
 						t.Fatalf("%s, %s: port %d of switch %d is not on a shortest path to LID %d", spec, e.Name, port, s, d.lid)
 					}
 				}

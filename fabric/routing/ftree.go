@@ -15,7 +15,7 @@ import (
 // nodes, or from the roots given. Aggregation nodes may be on any level. Pairs
 // without a path up and then down get a path that closes no credit loop.
 //
-// Time: O(D*S*(S + N)/64 + S*(S + L)); where paths are missing, that of
+// Time: O(D*S*(S + N)/64 + S*(C + L)); where paths are missing, that of
 // complete in addition.
 var ftree = Engine{
 	Name:    "ftree",
@@ -25,10 +25,7 @@ var ftree = Engine{
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		l := g.levels()
 		if len(o.Roots) > 0 {
-			l = &levels{g: g, level: g.Ranks(o.Roots).Reverse().Rank}
-			for _, level := range l.level {
-				l.height = max(l.height, level+1)
-			}
+			l = g.levelsOf(g.Ranks(o.Roots).Reverse().Rank)
 		}
 		if err := l.check(); err != nil {
 			return nil, &Precondition{Reason: err}
@@ -43,10 +40,10 @@ var ftree = Engine{
 		if err := r.Assign(ctx, h, AssignOptions{Policy: DModK, Keep: o.Keep, levels: l}); err != nil {
 			return nil, err
 		}
-		if err := r.completed(ctx, h, ranks, o.Keep); err != nil {
+		if err := r.complete(ctx, h, ranks, o.Keep); err != nil {
 			return nil, err
 		}
-		if r.left > 0 {
+		if r.missing > 0 {
 			return nil, &Precondition{Reason: fmt.Errorf("too much of the tree is missing: %s", r.Notes[len(r.Notes)-1])}
 		}
 		return r, nil

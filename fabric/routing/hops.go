@@ -6,31 +6,36 @@ import (
 )
 
 const (
-	maxPorts = 255
-	// maxDistance is the farthest that a switch may be from another. A
-	// directed route has 63 hops at most (IBA 14.2.1.2).
+	// maxDistance is the greatest distance that Hops holds. A directed route
+	// has 63 hops at most (IBA 14.2.1.2).
 	maxDistance = 125
-	// Entries of Hops: a distance, with viaUp where the way to go is up.
-	viaUp     = 0x80
-	farAway   = 0x7f // no way
-	lanes     = 64   // destinations that are searched for at once
-	rowFilled = 64   // entries that rows are filled up to a multiple of
+	// Entries of Hops: a distance, with viaUp where the path begins upwards.
+	viaUp  = 0x80
+	noPath = 0x7f
+	// rowFilled: rows are filled up to a multiple of so many entries.
+	rowFilled = 64
 )
 
-// Hops are the distances of all switches from all others, over links that are
-// allowed: all of them, or those of up*/down*.
+// Hops are the distances between all pairs of switches, over the links that are
+// allowed: all, or those of up*/down*. They take a byte a pair.
 type Hops struct {
 	graph  *Graph
 	stride int
 	d      []uint8 // from s to d: d[s*stride+d]
-	up     []bool  // by neighbour, whether its links go up; nil: all are allowed
+	up     []bool  // by neighbour, whether its links go up; nil: all links are allowed
 	place  []int32 // by switch: neighbours are preferred in this order; nil: by number
 }
 
-// Hops are the distances in links, or, where links have weights, in those.
+// Hops are the distances in links, or, where links have weights, the least sums
+// of weights.
+//
+// Without weights it is a breadth-first search from 64 destinations at once, a
+// bit of a word each (Then et al., "The more the merrier: efficient multi-source
+// graph traversal", 2014): O(D*S*(S + N)/64) time. With weights, it is Dial's
+// algorithm from each destination: O(S*(S + N)) time.
 func (g *Graph) Hops(ctx context.Context) (*Hops, error) {
 	h := newHops(g)
-	return h, h.search(ctx, h.spread)
+	return h, h.search(ctx, h.bfs)
 }
 
 // linkHops are the distances in links, whatever their weights.
@@ -45,23 +50,23 @@ func (g *Graph) linkHops(ctx context.Context) (*Hops, error) {
 
 func newHops(g *Graph) *Hops {
 	h := &Hops{graph: g, stride: (len(g.switches) + rowFilled - 1) / rowFilled * rowFilled}
-	h.d = slices.Repeat([]uint8{farAway}, h.stride*len(g.switches))
+	h.d = slices.Repeat([]uint8{noPath}, h.stride*len(g.switches))
 	return h
 }
 
-// Distance is how far it is from switch s to switch d, or -1 where there is no way.
+// Distance is that from switch s to switch d, or -1 where there is no path.
 func (h *Hops) Distance(s, d int) int {
-	if x := h.d[s*h.stride+d] &^ viaUp; x != farAway {
+	if x := h.d[s*h.stride+d] &^ viaUp; x != noPath {
 		return int(x)
 	}
 	return -1
 }
 
-// Max is the longest distance there is.
+// Max is the longest distance.
 func (h *Hops) Max() int {
 	longest := uint8(0)
 	for _, x := range h.d {
-		if x &^= viaUp; x != farAway && x > longest {
+		if x &^= viaUp; x != noPath && x > longest {
 			longest = x
 		}
 	}

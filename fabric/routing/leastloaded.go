@@ -2,61 +2,63 @@ package routing
 
 import "sync/atomic"
 
-// filler deals LIDs to the ports of a switch, to one with the least load each,
-// and to those in their order. It looks for the least load only when all have
-// more than it was.
-type filler struct {
-	loads []int32
-	ports []uint8
-	at    int
-	level int32
+// leastLoaded gives LIDs to the ports of a switch: each to a port with the least
+// load, in the order of the ports. It looks for the least load again only when no
+// port has it any more, so with equal weights a LID takes O(1) time, amortised.
+type leastLoaded struct {
+	loads []int32 // by port
+	ports []uint8 // to choose from
+	at    int     // the next of them to look at
+	level int32   // the least load when at was last 0
 }
 
-func (f *filler) start(ports []uint8) {
-	f.ports, f.at, f.level = ports, 0, -1
+// reset begins anew with ports.
+func (l *leastLoaded) reset(ports []uint8) {
+	l.ports, l.at, l.level = ports, 0, -1
 	if len(ports) > 0 {
-		f.level = f.lowest()
+		l.level = l.lowest()
 	}
 }
 
-func (f *filler) lowest() int32 {
-	low := f.loads[f.ports[0]]
-	for _, p := range f.ports[1:] {
-		low = min(low, f.loads[p])
+func (l *leastLoaded) lowest() int32 {
+	low := l.loads[l.ports[0]]
+	for _, p := range l.ports[1:] {
+		low = min(low, l.loads[p])
 	}
 	return low
 }
 
-func (f *filler) next(weight int32) uint8 {
+// next is the port for a LID of this weight, which is added to its load.
+func (l *leastLoaded) next(weight int32) uint8 {
 	for {
-		for f.at < len(f.ports) {
-			p := f.ports[f.at]
-			f.at++
-			if f.loads[p] <= f.level {
-				f.loads[p] += weight
+		for l.at < len(l.ports) {
+			p := l.ports[l.at]
+			l.at++
+			if l.loads[p] <= l.level {
+				l.loads[p] += weight
 				return p
 			}
 		}
-		f.at, f.level = 0, f.lowest()
+		l.at, l.level = 0, l.lowest()
 	}
 }
 
-// counts: the policy goes by loads.
-func (a *assigner) counts() bool { return a.Policy == LeastLoaded || a.Policy == Scatter }
+// byLoad says whether the policy depends on loads.
+func (a *assigner) byLoad() bool { return a.Policy == LeastLoaded || a.Policy == Scatter }
 
-// comesThrough: packets for dests[i] come through s.
-func (a *assigner) comesThrough(s, i int) bool {
-	return a.passes == nil || a.sources[s] || atomic.LoadUint64(&a.passes[s*a.words+i/64])>>(i%64)&1 != 0
+// passesThrough says whether packets for dests[i] pass through switch s.
+func (a *assigner) passesThrough(s, i int) bool {
+	return a.transit == nil || a.endpoints[s] > 0 || atomic.LoadUint64(&a.transit[s*a.words+i/64])>>(i%64)&1 != 0
 }
 
-// mark says to the switch behind port that packets for dests[i] come.
-func (a *assigner) mark(s, i int, port uint8) {
-	if a.passes == nil {
+// markTransit notes that packets for dests[i] pass through the switch behind port.
+func (a *assigner) markTransit(s, i int, port uint8) {
+	if a.transit == nil {
 		return
 	}
 	g := a.routes.graph
 	to := int(g.channels[g.target(int32(s), port)].To)
-	word := &a.passes[to*a.words+i/64]
+	word := &a.transit[to*a.words+i/64]
 	if bit := uint64(1) << (i % 64); atomic.LoadUint64(word)&bit == 0 {
 		atomic.OrUint64(word, bit)
 	}

@@ -6,23 +6,28 @@ import (
 	"slices"
 )
 
-// levels are the distances of switches from those with compute nodes.
+// levels are the levels of switches in what may be a fat tree: their distances from
+// the switches with compute nodes.
 type levels struct {
 	g      *Graph
-	level  []int
-	height int
-	// below[k] and above[k] are, by switch, the lowest switch of its part of
-	// what is left of the network when only levels < k, or >= k, are: the
-	// subtrees and the planes of a tree. -1: not among them.
-	below, above [][]int32
+	level  []int // by switch; -1: no path
+	height int   // number of levels
+	// subtree[k] and plane[k] are, by switch, its component among the levels below
+	// k, and among the levels from k up; -1: it is on none of these. divide finds
+	// them.
+	subtree, plane [][]int32
 }
 
-func (g *Graph) levels() *levels {
-	return g.levelsFrom(g.leaves())
+// levels are the distances from leaves.
+func (g *Graph) levels() *levels { return g.levelsOf(g.distancesFrom(g.leaves())) }
+
+// levelsOf makes levels of a number for each switch.
+func (g *Graph) levelsOf(level []int) *levels {
+	return &levels{g: g, level: level, height: 1 + slices.Max(append([]int{-1}, level...))}
 }
 
-// leaves are the switches with compute nodes, or, where there are none of
-// these, with any CA or router.
+// leaves are the switches with compute nodes, or, where there are no compute nodes,
+// those with any CA or router.
 func (g *Graph) leaves() []int {
 	for _, class := range []Class{ClassCN, ClassCN | ClassIO | ClassAN | ClassGateway | ClassSM} {
 		var found []int
@@ -41,15 +46,8 @@ func (g *Graph) leaves() []int {
 	return nil
 }
 
-func (g *Graph) levelsFrom(leaves []int) *levels {
-	l := &levels{g: g, level: g.distancesFrom(leaves)}
-	for _, level := range l.level {
-		l.height = max(l.height, level+1)
-	}
-	return l
-}
-
-// check tells why this is no tree.
+// check is nil for a fat tree, perhaps with parts missing: all switches have a level,
+// and links join neighbouring levels only.
 func (l *levels) check() error {
 	g := l.g
 	if l.height == 0 {
@@ -75,40 +73,43 @@ func (l *levels) check() error {
 	return nil
 }
 
-// divide finds the subtrees and planes.
+// divide finds the subtrees and planes, in O(H*(S + N)) for height H.
 func (l *levels) divide() {
-	if l.below != nil {
+	if l.subtree != nil {
 		return
 	}
 	for k := range l.height + 1 {
-		l.below = append(l.below, l.parts(func(level int) bool { return 0 <= level && level < k }))
-		l.above = append(l.above, l.parts(func(level int) bool { return level >= k }))
+		l.subtree = append(l.subtree, l.g.components(func(s int) bool { return 0 <= l.level[s] && l.level[s] < k }))
+		l.plane = append(l.plane, l.g.components(func(s int) bool { return l.level[s] >= k }))
 	}
 }
 
-func (l *levels) parts(among func(level int) bool) []int32 {
-	part := slices.Repeat([]int32{-1}, len(l.level))
+// components are the connected components of the graph of those switches for which
+// among is true: by switch the lowest switch of its component, or -1. It is a
+// breadth-first search, O(S + N).
+func (g *Graph) components(among func(s int) bool) []int32 {
+	component := slices.Repeat([]int32{-1}, len(g.switches))
 	var queue []int32
-	for s := range part {
-		if part[s] >= 0 || !among(l.level[s]) {
+	for s := range component {
+		if component[s] >= 0 || !among(s) {
 			continue
 		}
-		part[s] = int32(s)
+		component[s] = int32(s)
 		queue = append(queue[:0], int32(s))
 		for i := 0; i < len(queue); i++ {
-			for _, n := range l.g.Neighbours(int(queue[i])) {
-				if part[n.To] < 0 && among(l.level[n.To]) {
-					part[n.To] = int32(s)
+			for _, n := range g.Neighbours(int(queue[i])) {
+				if component[n.To] < 0 && among(int(n.To)) {
+					component[n.To] = int32(s)
 					queue = append(queue, n.To)
 				}
 			}
 		}
 	}
-	return part
+	return component
 }
 
-// places order the switches so that those in the same place of different
-// subtrees stand in the same order: by their planes.
+// places order the switches by level and plane, so that the switches at the same
+// places of two subtrees come in the same order.
 func (l *levels) places() []int32 {
 	l.divide()
 	order := make([]int32, len(l.level))
@@ -120,7 +121,7 @@ func (l *levels) places() []int32 {
 			return c
 		}
 		for k := 1; k <= l.level[s]; k++ {
-			if c := cmp.Compare(l.above[k][s], l.above[k][t]); c != 0 {
+			if c := cmp.Compare(l.plane[k][s], l.plane[k][t]); c != 0 {
 				return c
 			}
 		}
@@ -133,18 +134,18 @@ func (l *levels) places() []int32 {
 	return place
 }
 
-// parents are, by switch, those it would have if nothing were missing: all that
-// any switch has that is in the same place of the tree, in the order of places.
+// parents are, by switch, the parents it would have if nothing were missing: those
+// of all switches at its place of the tree, in the order of places.
 func (l *levels) parents(place []int32) [][]int32 {
 	l.divide()
 	type position struct{ level, subtree, plane int32 }
 	of := func(s int) position {
 		p := position{level: int32(l.level[s]), subtree: -1, plane: -1}
 		if k := l.level[s] + 2; k <= l.height {
-			p.subtree = l.below[k][s]
+			p.subtree = l.subtree[k][s]
 		}
 		if l.level[s] > 0 {
-			p.plane = l.above[l.level[s]][s]
+			p.plane = l.plane[l.level[s]][s]
 		}
 		return p
 	}
@@ -189,8 +190,8 @@ func (l *levels) dividers(parents [][]int32) []int {
 	return divider
 }
 
-// leafOrder is the order of the switches with compute nodes, those of a subtree
-// side by side, and then of all others.
+// leafOrder has the switches with compute nodes, each subtree in one piece, and then
+// all others.
 func (l *levels) leafOrder() []int {
 	l.divide()
 	order := make([]int, len(l.level))
@@ -202,7 +203,7 @@ func (l *levels) leafOrder() []int {
 			return c
 		}
 		for k := l.height; k > 0; k-- {
-			if c := cmp.Compare(l.below[k][s], l.below[k][t]); c != 0 {
+			if c := cmp.Compare(l.subtree[k][s], l.subtree[k][t]); c != 0 {
 				return c
 			}
 		}

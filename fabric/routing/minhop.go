@@ -7,7 +7,7 @@ import "context"
 // fat tree the choice is d-mod-k (see ftree). Elsewhere it is the port with the
 // fewest LIDs, counted as the scope says.
 //
-// Time: that of Hops and Assign, O(D*S*(S + N)/64 + D*S*S + S*L).
+// Time: that of Hops and Assign, O(D*S*(S + N)/64 + S*(D*S + C + L)).
 var minhop = Engine{
 	Name:    "minhop",
 	Doc:     "Shortest paths, evenly spread. On a fat tree that is d-mod-k; elsewhere credit loops are possible.",

@@ -31,9 +31,9 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		return nil, &Precondition{Reason: err}
 	}
 	r := NewRoutes(g, 0)
-	n := newNue(r, newCDG(g, 1), ranks)
+	n := newNueSearch(r, newCDG(g, 1), ranks)
 	n.addTree(root)
-	// The LIDs of switches last: they are to be in nobody's way.
+	// The LIDs of switches last: they must not take paths away from others.
 	for _, ofSwitches := range []bool{false, true} {
 		for d := range g.switches {
 			for _, dest := range g.destsOf(d) {
@@ -50,29 +50,29 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
-	if n.detours > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n.detours, g.switches[root].Label()))
+	if n.escaped > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n.escaped, g.switches[root].Label()))
 	}
 	return r, r.fillIn(ctx, nil, connected, nil)
 }
 
 // route finds the paths to one LID.
-func (n *nueState) route(d int, dest dest) {
+func (n *nueSearch) route(d int, dest dest) {
 	n.begin(d)
-	n.spread()
+	n.search()
 	if n.left > 0 {
-		// Other ways would do as well, but this is rare, and sure.
+		// The escape tree for all switches: this is rare.
 		n.order.commit(func(v, w int32) bool { return false })
 		n.begin(d)
 		n.escape()
-		n.detours++
+		n.escaped++
 	}
 	n.finish(dest)
 }
 
-// escapeRoot is the root of the spanning tree, and ranks for the order that
-// turns are in to begin with: those of a fat tree, if there is one, so that its
-// usual turns need no search; else the distances from the root.
+// escapeRoot is the root of the escape tree, and the ranks of the first topological
+// order: those of a fat tree, if there is one, so that the turns from up to down
+// need no search; else the distances from the root.
 func (g *Graph) escapeRoot(ctx context.Context, roots []int) (int, *Ranks, error) {
 	if len(roots) > 0 {
 		return roots[0], g.Ranks(roots[:1]), nil
@@ -87,11 +87,11 @@ func (g *Graph) escapeRoot(ctx context.Context, roots []int) (int, *Ranks, error
 	return centre[0], g.Ranks(centre), nil
 }
 
-// addTree allows all turns of a spanning tree; of several, where the network
-// is in parts.
-func (n *nueState) addTree(root int) {
+// addTree adds the dependencies of a spanning tree, the escape tree; of one in each
+// component, if the network is not connected.
+func (n *nueSearch) addTree(root int) {
 	g := n.g
-	n.escapes = slices.Repeat([]int32{noTarget}, len(g.switches))
+	n.tree = slices.Repeat([]int32{noTarget}, len(g.switches))
 	seen := make([]bool, len(g.switches))
 	var order []int32
 	for s := -1; s < len(g.switches); s++ {
@@ -109,57 +109,58 @@ func (n *nueState) addTree(root int) {
 			for c := g.chanBase[t]; c < g.chanBase[t+1]; c++ {
 				if s := g.chanTo[c]; !seen[s] {
 					seen[s] = true
-					n.escapes[s] = g.channels[c].Reverse
+					n.tree[s] = g.channels[c].Reverse
 					order = append(order, s)
 				}
 			}
 		}
 	}
-	n.addTurns(order)
+	n.allowTurns(order)
 }
 
-// addTurns allows the turns of the tree that packets from CAs take: others
-// would only keep better paths from using theirs. order has parents first.
-func (n *nueState) addTurns(order []int32) {
+// allowTurns adds the dependencies of those turns of the tree that packets from CAs
+// take. Others would only take dependencies away from better paths. order has
+// parents first.
+func (n *nueSearch) allowTurns(order []int32) {
 	g := n.g
-	below, all := slices.Clone(n.on), int64(0) // CAs in a subtree
+	below, all := slices.Clone(n.endpoints), int64(0) // CAs in a subtree
 	for _, s := range slices.Backward(order) {
-		all += n.on[s]
-		if up := n.escapes[s]; up >= 0 {
+		all += n.endpoints[s]
+		if up := n.tree[s]; up >= 0 {
 			below[g.chanTo[up]] += below[s]
 		}
 	}
 	for _, s := range order {
-		up := n.escapes[s]
+		up := n.tree[s]
 		if up < 0 {
 			continue
 		}
 		parent := g.chanTo[up]
-		if next := n.escapes[parent]; next >= 0 {
+		if next := n.tree[parent]; next >= 0 {
 			if below[s] > 0 {
-				n.order.try(up, next)
+				n.order.tryAdd(up, next)
 			}
 			if below[parent] < all {
-				n.order.try(g.channels[next].Reverse, g.channels[up].Reverse)
+				n.order.tryAdd(g.channels[next].Reverse, g.channels[up].Reverse)
 			}
 		}
 		for c := g.chanBase[parent]; c < g.chanBase[parent+1] && below[s] > 0; c++ {
 			child := g.chanTo[c]
-			if child != s && n.escapes[child] == g.channels[c].Reverse {
-				n.order.try(up, c)
+			if child != s && n.tree[child] == g.channels[c].Reverse {
+				n.order.tryAdd(up, c)
 			}
 		}
 	}
 	n.order.commit(func(v, w int32) bool { return true })
 }
 
-// escape takes the spanning tree: up from all switches but those above the
-// destination, down from these.
-func (n *nueState) escape() {
-	copy(n.via, n.escapes)
+// escape gives all switches their path in the escape tree: up, or down from those
+// above the destination.
+func (n *nueSearch) escape() {
+	copy(n.via, n.tree)
 	n.via[n.home] = noTarget
-	for s := int32(n.home); n.escapes[s] >= 0; s = n.g.chanTo[n.escapes[s]] {
-		up := n.escapes[s]
+	for s := int32(n.home); n.tree[s] >= 0; s = n.g.chanTo[n.tree[s]] {
+		up := n.tree[s]
 		n.via[n.g.chanTo[up]] = n.g.channels[up].Reverse
 	}
 }

@@ -2,93 +2,96 @@ package routing
 
 import "slices"
 
-// nueState is the search for paths to one LID after the other, which all agree.
-type nueState struct {
-	g       *Graph
-	routes  *Routes
-	order   *order
-	load    []int64 // routes, by channel
-	on      []int64 // CAs and routers, by switch
-	part    []int32 // by switch: the lowest one of its part of the network
-	escapes []int32 // channel towards the root of the spanning tree, by switch
+// nueSearch finds the paths to one LID after the other, such that all of them
+// together close no cycle in the channel dependency graph.
+type nueSearch struct {
+	g         *Graph
+	routes    *Routes
+	order     *topoOrder // of the dependencies of all paths so far
+	load      []int64    // routes so far, by channel
+	endpoints []int64    // ports of CAs and routers, by switch
+	component []int32    // by switch: the lowest switch of its connected component
+	tree      []int32    // by switch: the channel to its parent in the escape tree
+	escaped   int        // LIDs that took the escape tree
 
-	// Of one LID:
-	home    int
-	via     []int32 // by switch: the channel towards it
-	cost    []int64 // by switch, of the best way known
-	settled []bool
-	left    int    // switches with CAs that are connected, but not settled
-	toGo    []int  // by switch: hops from the nearest of these, when it began; nil: unknown
-	blocked []bool // by channel, where it would close a cycle
-	refused []int32
-	queue   costHeap
-	done    []int32 // switches that have a way, nearest first
-	flow    []int64
-	walk    *walk // of who begins with paths that there are
-	detours int
+	// Of the present LID:
+	home     int     // the switch it is on
+	via      []int32 // by switch: the channel towards it
+	cost     []int64 // by switch, of the best path known
+	settled  []bool  // by switch: its path is final
+	left     int     // switches with CAs in home's component that are not settled
+	bound    []int   // by switch: hops from the nearest of these, when it began, at least; nil: 0
+	blocked  []bool  // by channel: its dependency would close a cycle
+	rejected []int32 // those channels
+	queue    costHeap
+	done     []int32 // switches that have a path, nearest first
+	flow     []int64 // by switch: CAs and routers whose packets pass through
+	walk     *walk   // of tables that there are already
 }
 
-// hopCost is what a hop costs: more than the routes on any path.
+// hopCost is the cost of a hop: more than that of the routes on any path, so that
+// a short path goes before one with few routes.
 const hopCost = 1 << 40
 
-func newNue(r *Routes, d *cdg, ranks *Ranks) *nueState {
+func newNueSearch(r *Routes, d *cdg, ranks *Ranks) *nueSearch {
 	g := r.graph
-	n := &nueState{g: g, routes: r, order: newOrder(d, g.upDownOrder(ranks))}
+	n := &nueSearch{g: g, routes: r, order: newTopoOrder(d, g.upDownOrder(ranks))}
 	n.load, n.blocked = make([]int64, len(g.channels)), make([]bool, len(g.channels))
-	n.part = (&levels{g: g, level: make([]int, len(g.switches))}).parts(func(int) bool { return true })
-	n.on, n.flow = g.endpointsOn(), make([]int64, len(g.switches))
+	n.component = g.components(func(int) bool { return true })
+	n.endpoints, n.flow = g.endpointsOn(), make([]int64, len(g.switches))
 	n.via, n.cost, n.settled = make([]int32, len(g.switches)), make([]int64, len(g.switches)), make([]bool, len(g.switches))
 	return n
 }
 
-// begin starts at the switch that the LID is on.
-func (n *nueState) begin(home int) {
+// begin starts the search for a LID on switch home.
+func (n *nueSearch) begin(home int) {
 	n.home = home
 	n.queue = n.queue[:0]
 	for s := range n.via {
 		n.via[s], n.cost[s], n.settled[s] = noTarget, -1, false
 	}
-	for _, c := range n.refused {
+	for _, c := range n.rejected {
 		n.blocked[c] = false
 	}
-	n.refused = n.refused[:0]
+	n.rejected = n.rejected[:0]
 	n.left = 0
-	for s, on := range n.on {
-		if on > 0 && n.part[s] == n.part[home] {
+	for s, endpoints := range n.endpoints {
+		if endpoints > 0 && n.component[s] == n.component[home] {
 			n.left++
 		}
 	}
 	n.settle(int32(home), noTarget, 0)
 }
 
-// settle decides on s, and offers the way through it to its neighbours.
-func (n *nueState) settle(s, via int32, cost int64) {
-	n.decide(s, via, cost)
+// settle makes via the path of s, and relaxes the channels into s.
+func (n *nueSearch) settle(s, via int32, cost int64) {
+	n.fix(s, via, cost)
 	for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
-		n.offer(n.g.channels[c].Reverse, cost)
+		n.relax(n.g.channels[c].Reverse, cost)
 	}
 }
 
-// decide settles s alone.
-func (n *nueState) decide(s, via int32, cost int64) {
-	if n.on[s] > 0 && !n.settled[s] {
+// fix makes via the path of s, and relaxes nothing.
+func (n *nueSearch) fix(s, via int32, cost int64) {
+	if n.endpoints[s] > 0 && !n.settled[s] {
 		n.left--
 	}
 	n.settled[s], n.via[s], n.cost[s] = true, via, cost
 }
 
-// item is the way over channel c for the queue: by what it costs, and what the
-// rest of the way to a switch that is looked for will cost at least.
-func (n *nueState) item(c int32) costItem {
+// item is the path over channel c as the queue orders it: by its cost, and a lower
+// bound of the cost from there to a switch that is not settled.
+func (n *nueSearch) item(c int32) costItem {
 	s := n.g.channels[c].From
-	if n.toGo == nil {
+	if n.bound == nil {
 		return costItem{cost: n.cost[s], channel: c}
 	}
-	return costItem{n.cost[s] + hopCost*int64(n.toGo[s]), c, int32(n.toGo[s])}
+	return costItem{n.cost[s] + hopCost*int64(n.bound[s]), c, int32(n.bound[s])}
 }
 
-// offer puts the way over channel c in the queue if it is the best one known.
-func (n *nueState) offer(c int32, beyond int64) {
+// relax puts the path over channel c in the queue if it is the best one known for
+// the switch that c begins at. beyond is the cost of the rest of the path.
+func (n *nueSearch) relax(c int32, beyond int64) {
 	s := n.g.channels[c].From
 	cost := beyond + hopCost*int64(n.g.channels[c].Weight) + n.load[c]
 	if n.settled[s] || n.blocked[c] || n.cost[s] >= 0 && n.cost[s] <= cost {
@@ -98,13 +101,14 @@ func (n *nueState) offer(c int32, beyond int64) {
 	n.queue.push(n.item(c))
 }
 
-// spread is Dijkstra's algorithm; A*, where toGo is known. A way that would
-// close a cycle is refused when its turn comes, and the next best one looked
-// for. Switches for which all are refused may still get one through a neighbour
-// that takes another itself. It ends when all switches with CAs are settled: the
-// others need no path that is fit for much traffic, and each turn that is tried
-// takes its time.
-func (n *nueState) spread() {
+// search is Dijkstra's algorithm from the destination, or, where bound is known, A*
+// (Hart, Nilsson, Raphael, "A formal basis for the heuristic determination of
+// minimum cost paths", 1968). A path whose dependency would close a cycle is
+// rejected when it comes out of the queue, and the switch's next best one takes its
+// place. If all paths of a switch are rejected, backtrack may help. The search ends
+// when all switches with CAs are settled: others carry only their own management
+// packets, and each cycle test takes time.
+func (n *nueSearch) search() {
 	for n.left > 0 {
 		for len(n.queue) > 0 && n.left > 0 {
 			item := n.queue.pop()
@@ -112,36 +116,37 @@ func (n *nueState) spread() {
 			if n.settled[s] || n.item(item.channel) != item || n.blocked[item.channel] {
 				continue
 			}
-			if next := n.via[n.g.chanTo[item.channel]]; next < 0 || n.order.try(item.channel, next) {
+			if next := n.via[n.g.chanTo[item.channel]]; next < 0 || n.order.tryAdd(item.channel, next) {
 				n.settle(s, item.channel, n.cost[s])
 				continue
 			}
 			n.blocked[item.channel] = true
-			n.refused = append(n.refused, item.channel)
+			n.rejected = append(n.rejected, item.channel)
 			n.cost[s] = -1
 			for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
 				if to := n.g.chanTo[c]; n.settled[to] {
-					n.offer(c, n.cost[to])
+					n.relax(c, n.cost[to])
 				}
 			}
 		}
-		if !n.unstick() {
+		if !n.backtrack() {
 			return
 		}
 	}
 }
 
-// unstick settles a switch that is stuck, by sending a neighbour another way:
-// one with CAs, or if none can be helped, and some are cut off, another.
-func (n *nueState) unstick() bool {
+// backtrack settles a switch all of whose paths were rejected, by giving another
+// path to a neighbour that is settled already: a switch with CAs if possible, else,
+// as others may be reached through it, one without.
+func (n *nueSearch) backtrack() bool {
 	if n.left == 0 {
 		return false
 	}
 	for _, withoutCAs := range []bool{false, true} {
-		for _, c := range n.refused {
+		for _, c := range n.rejected {
 			v := n.g.chanTo[c]
 			s := n.g.channels[c].From
-			if (n.on[s] > 0 || withoutCAs) && !n.settled[s] && n.settled[v] && int(v) != n.home && n.divert(c, v) {
+			if (n.endpoints[s] > 0 || withoutCAs) && !n.settled[s] && n.settled[v] && int(v) != n.home && n.reroute(c, v) {
 				n.settle(s, c, n.cost[v]+hopCost*int64(n.g.channels[c].Weight)+n.load[c])
 				return true
 			}
@@ -150,19 +155,19 @@ func (n *nueState) unstick() bool {
 	return false
 }
 
-// divert sends v another way, which those that come through v can follow, and
-// who comes by channel c too.
-func (n *nueState) divert(c, v int32) bool {
+// reroute gives v another path such that neither the paths that pass through v now
+// nor a path over channel c would close a cycle.
+func (n *nueSearch) reroute(c, v int32) bool {
 	g := n.g
 	for other := g.chanBase[v]; other < g.chanBase[v+1]; other++ {
 		w := g.chanTo[other]
-		if other == n.via[v] || other == g.channels[c].Reverse || !n.settled[w] || n.leadsThrough(w, v) {
+		if other == n.via[v] || other == g.channels[c].Reverse || !n.settled[w] || n.passesThrough(w, v) {
 			continue
 		}
-		fits := n.order.try(c, other) && (n.via[w] < 0 || n.order.try(other, n.via[w]))
+		fits := n.order.tryAdd(c, other) && (n.via[w] < 0 || n.order.tryAdd(other, n.via[w]))
 		for in := g.chanBase[v]; in < g.chanBase[v+1] && fits; in++ {
 			back := g.channels[in].Reverse
-			fits = n.via[g.chanTo[in]] != back || n.order.try(back, other)
+			fits = n.via[g.chanTo[in]] != back || n.order.tryAdd(back, other)
 		}
 		if fits {
 			n.via[v] = other
@@ -173,17 +178,16 @@ func (n *nueState) divert(c, v int32) bool {
 	return false
 }
 
-// leadsThrough: the way from s leads through v.
-func (n *nueState) leadsThrough(s, v int32) bool {
+// passesThrough says whether the path from s passes through v.
+func (n *nueSearch) passesThrough(s, v int32) bool {
 	for s != v && n.via[s] >= 0 {
 		s = n.g.chanTo[n.via[s]]
 	}
 	return s == v
 }
 
-// arrange puts all switches that have a way to the destination in done, nearest
-// first.
-func (n *nueState) arrange() {
+// collect puts all switches that have a path in done, nearest first.
+func (n *nueSearch) collect() {
 	n.done = append(n.done[:0], int32(n.home))
 	for i := 0; i < len(n.done); i++ {
 		s := n.done[i]
@@ -195,14 +199,14 @@ func (n *nueState) arrange() {
 	}
 }
 
-// finish writes the entries, counts the routes, and forgets dependencies that
-// no packet of a CA or router brings about. Switches that none of these comes
+// finish writes the entries, counts the routes, and takes back the dependencies
+// that no packet of a CA or router has. Switches that none of these packets pass
 // through are left to fillIn.
-func (n *nueState) finish(dest dest) {
-	n.arrange()
+func (n *nueSearch) finish(dest dest) {
+	n.collect()
 	n.routes.Row(n.home)[dest.lid] = dest.out
 	for _, s := range n.done {
-		n.flow[s] = n.on[s]
+		n.flow[s] = n.endpoints[s]
 	}
 	for _, s := range slices.Backward(n.done) {
 		if via := n.via[s]; via >= 0 && n.flow[s] > 0 {

@@ -283,8 +283,8 @@ func TestVerifyOracle(t *testing.T) {
 					longer++
 				}
 			}
-			if v.Waits != len(edges) {
-				t.Errorf("%s, %s: %d dependencies, one by one %d", spec, engine, v.Waits, len(edges))
+			if v.Dependencies != len(edges) {
+				t.Errorf("%s, %s: %d dependencies, one by one %d", spec, engine, v.Dependencies, len(edges))
 			}
 			acyclic := true
 			for _, scc := range topo.TarjanSCC(waits) {
@@ -297,7 +297,7 @@ func TestVerifyOracle(t *testing.T) {
 			for k, w := range v.Cycle { // each step waits for the next
 				next := v.Cycle[(k+1)%len(v.Cycle)]
 				if w.Port.Peer().Node() != next.Port.Node() || !edges[[2]int{g.ChannelOf(w.Port), g.ChannelOf(next.Port)}] {
-					t.Errorf("%s, %s: no such loop:\n%s", spec, engine, Walk(v.Cycle))
+					t.Errorf("%s, %s: no such loop:\n%s", spec, engine, FormatCycle(v.Cycle))
 				}
 				s := g.SwitchOf(next.Port.Node())
 				if r.Row(g.SwitchOf(w.Port.Node())).Port(w.LID) != uint8(w.Port.Num()) || r.Row(s).Port(w.LID) != uint8(next.Port.Num()) {

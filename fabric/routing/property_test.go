@@ -55,7 +55,7 @@ func TestEngines(t *testing.T) {
 				t.Errorf("%s, %s: detours %v", spec, e.Name, v.Detours)
 			}
 			if e.Acyclic && !v.Acyclic {
-				t.Errorf("%s, %s: a credit loop:\n%s", spec, e.Name, Walk(v.Cycle))
+				t.Errorf("%s, %s: a credit loop:\n%s", spec, e.Name, FormatCycle(v.Cycle))
 			}
 			if all := verify(t, r, VerifyOptions{Endpoints: ^Class(0)}); whole && all.Unreachable > 0 && len(r.Notes) == 0 || all.Loops > 0 {
 				t.Errorf("%s, %s: with switches, %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, all.Unreachable, all.Loops, all.Broken)
@@ -144,6 +144,6 @@ func sameVerdict(v, w *Verdict) bool {
 		}
 		return s
 	}
-	return v.Unreachable == w.Unreachable && v.Acyclic == w.Acyclic && Walk(v.Cycle) == Walk(w.Cycle) && v.Waits == w.Waits && v.Channels == w.Channels &&
+	return v.Unreachable == w.Unreachable && v.Acyclic == w.Acyclic && FormatCycle(v.Cycle) == FormatCycle(w.Cycle) && v.Dependencies == w.Dependencies && v.Channels == w.Channels &&
 		slices.Equal(v.Hops, w.Hops) && slices.Equal(v.Detours, w.Detours) && slices.Equal(broken(v), broken(w))
 }

@@ -194,19 +194,19 @@ func TestLanesBreakLoops(t *testing.T) {
 		}
 	}
 	v := verify(t, r, VerifyOptions{})
-	if !v.OK() || v.Policy != "static forwarding tables, their service levels and virtual lanes" || v.Notes[1] != "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone" {
-		t.Errorf("%+v\n%s", v, Walk(v.Cycle))
+	if !v.OK() || v.Judged != "static forwarding tables, their service levels and virtual lanes" || v.Notes[1] != "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone" {
+		t.Errorf("%+v\n%s", v, FormatCycle(v.Cycle))
 	}
 	// The lanes stay with the tables in another graph of the subnet.
 	again, err := NewGraph(g.fabric, GraphOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := verify(t, r.On(again), VerifyOptions{With: r}); !v.OK() || r.On(again).SL.Of(2, 9) != r.SL.Of(2, 9) {
-		t.Errorf("%+v\n%s", v, Walk(v.Cycle))
+	if v := verify(t, r.On(again), VerifyOptions{Union: r}); !v.OK() || r.On(again).SL.Of(2, 9) != r.SL.Of(2, 9) {
+		t.Errorf("%+v\n%s", v, FormatCycle(v.Cycle))
 	}
 	r.SL2VL = nil
-	if v := verify(t, r, VerifyOptions{}); v.Acyclic || v.Policy != "static forwarding tables, their service levels, all on VL 0" {
+	if v := verify(t, r, VerifyOptions{}); v.Acyclic || v.Judged != "static forwarding tables, their service levels, all on VL 0" {
 		t.Errorf("%+v", v)
 	}
 }
@@ -228,8 +228,8 @@ func TestVerifyMixture(t *testing.T) {
 	if d := other.Diff(xy); d.Entries == 0 {
 		t.Error("the tables are the same")
 	}
-	v := verify(t, xy, VerifyOptions{With: other})
-	if v.Acyclic || v.Unreachable != 0 || v.Pairs != 12 || v.Policy != "static forwarding tables, SL 0, and any mixture with the other tables" {
+	v := verify(t, xy, VerifyOptions{Union: other})
+	if v.Acyclic || v.Unreachable != 0 || v.Pairs != 12 || v.Judged != "static forwarding tables, SL 0, and any mixture with the other tables" {
 		t.Errorf("%+v", v)
 	}
 }
@@ -244,7 +244,7 @@ switch-4/2 -> switch-3/3, VL 0, to LID 7
 switch-3/2 -> switch-2/3, VL 0, to LID 6
 switch-2/2 -> switch-1/3, VL 0, to LID 10
 `
-	if got := Walk(v.Cycle); got != want {
+	if got := FormatCycle(v.Cycle); got != want {
 		t.Errorf("got\n%s", got)
 	}
 	if v.Endpoints != "all 5 ports of CAs and routers (5 cn)" || v.MaxHops != 4 || fmt.Sprint(v.Hops, v.Detours, v.Notes) != "[0 0 0 10 10] [20] [no port has a LID: they are numbered from 1, in the order of the fabric]" {

@@ -30,17 +30,18 @@ var sssp = Engine{
 	},
 }
 
-// balance gives each LID the least used of the shortest paths. They are found
-// without a queue: switches in the order of their distance, and of each only
-// the links that lead nearer, which are the same for all LIDs of a switch.
+// balance gives each LID in turn the shortest paths with the fewest routes on their
+// channels so far. The distances are known, so no queue is needed: it goes through
+// the switches in the order of their distance, and of each only through the
+// channels to next hops, which are the same for all LIDs on a switch.
 func (r *Routes) balance(ctx context.Context, h *Hops) error {
 	g := r.graph
-	load, on := make([]int64, len(g.channels)), g.endpointsOn()
+	load, endpoints := make([]int64, len(g.channels)), g.endpointsOn()
 	cost, flow := make([]int64, len(g.switches)), make([]int64, len(g.switches))
 	var byDistance [maxDistance + 1][]int32
-	type step struct{ s, first, last int32 } // channels nearer[first:last]
+	type step struct{ s, first, last int32 } // channels next[first:last]
 	var steps []step
-	var nearer []int32
+	var next []int32
 	via := make([]int32, len(g.switches))
 	for d := range g.switches {
 		if ctx.Err() != nil {
@@ -54,16 +55,16 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 				byDistance[x] = append(byDistance[x], int32(s))
 			}
 		}
-		steps, nearer = steps[:0], nearer[:0]
+		steps, next = steps[:0], next[:0]
 		for x, list := range byDistance {
 			for _, s := range list {
-				first := int32(len(nearer))
+				first := int32(len(next))
 				for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
 					if h.Distance(int(g.chanTo[c]), d)+int(g.channels[c].Weight) == x {
-						nearer = append(nearer, c)
+						next = append(next, c)
 					}
 				}
-				steps = append(steps, step{s, first, int32(len(nearer))})
+				steps = append(steps, step{s, first, int32(len(next))})
 			}
 		}
 		for _, dest := range g.destsOf(d) {
@@ -71,7 +72,7 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 			cost[d] = 0
 			for _, st := range steps {
 				best, at := int64(-1), int32(-1)
-				for _, c := range nearer[st.first:st.last] {
+				for _, c := range next[st.first:st.last] {
 					if x := load[c] + cost[g.chanTo[c]]; best < 0 || x < best {
 						best, at = x, c
 					}
@@ -80,9 +81,9 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 				r.Row(int(st.s))[dest.lid] = g.channels[at].Port
 			}
 			if dest.out == 0 {
-				continue // nobody sends much to a switch
+				continue // little traffic goes to a switch
 			}
-			copy(flow, on)
+			copy(flow, endpoints)
 			for i := len(steps) - 1; i >= 0; i-- {
 				c := via[steps[i].s]
 				load[c] += flow[steps[i].s]
@@ -94,8 +95,12 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 }
 
 // SSSP gives each of lids (nil: all) in turn the cheapest paths, where channel c
-// costs weight[c], and then adds to that the routes that these are. So the
-// weights that are left say how much each channel is used.
+// costs weight[c], and adds the number of these paths to the weights of their
+// channels (Hoefler, Schneider, Lumsdaine, "Optimized routing for large-scale
+// InfiniBand networks", 2009). So in the end the weights say how much each channel
+// is used.
+//
+// Time: O(L*C*log C).
 func (r *Routes) SSSP(ctx context.Context, weight []int64, lids []mad.LID) error {
 	g := r.graph
 	if err := g.checkWeights(weight); err != nil {
@@ -105,7 +110,7 @@ func (r *Routes) SSSP(ctx context.Context, weight []int64, lids []mad.LID) error
 		lids = g.LIDs(0)
 	}
 	x := dijkstra{g: g}
-	on, flow := g.endpointsOn(), make([]int64, len(g.switches))
+	endpoints, flow := g.endpointsOn(), make([]int64, len(g.switches))
 	for _, lid := range lids {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -126,7 +131,7 @@ func (r *Routes) SSSP(ctx context.Context, weight []int64, lids []mad.LID) error
 		if t.Out == 0 {
 			continue
 		}
-		copy(flow, on)
+		copy(flow, endpoints)
 		for _, s := range slices.Backward(x.done[1:]) {
 			c := x.via[s]
 			weight[c] = min(weight[c]+flow[s], hopCost)

@@ -5,23 +5,26 @@ import (
 	"slices"
 )
 
-// Tree is a network of switches in levels, where links join neighbouring levels
-// only: a fat tree, perhaps with parts missing. Its shape is that of the
-// smallest parallel-ports generalised fat tree that holds it, PGFT(h; m; w; p)
-// (Zahavi, "Fat-trees routing and node ordering", 2012): switches of level i
-// have m[i] children and, but for the top, w[i+1] parents, and p[i] links join
-// such a pair. Level 0 are the switches with compute nodes.
+// Tree is a fat tree, perhaps with parts missing: a network of switches in levels,
+// where links join neighbouring levels only. Its shape is the smallest
+// parallel-ports generalised fat tree that contains it, PGFT(h; m; w; p) (Zahavi,
+// "Fat-trees routing and node ordering providing contention free traffic for MPI
+// global collectives", 2012): a switch of level i has m[i] children and, below the
+// top, w[i+1] parents, and p[i] parallel links join a child and a parent. Level 0
+// are the switches with compute nodes.
 type Tree struct {
 	Height  int     // levels of switches
 	M, W, P []int   // of each level
 	Level   []int   // by switch
-	Digits  [][]int // by switch: which subtree, from the top, and then which of the equals in it
-	// Regular: nothing is missing. Missing says what, or "".
+	Digits  [][]int // by switch: number of its subtree, from the top down, then of its plane
+	// Regular says that nothing is missing. Missing says what is, or is "".
 	Regular bool
 	Missing string
 }
 
-// Tree recognises a fat tree. The error says what is in the way.
+// Tree recognises a fat tree. The error says why it is none.
+//
+// Time: O(H*(S*log S + N)) for height H.
 func (g *Graph) Tree() (*Tree, error) {
 	l := g.levels()
 	if err := l.check(); err != nil {
@@ -35,7 +38,7 @@ func (g *Graph) Tree() (*Tree, error) {
 	return t, nil
 }
 
-// digits numbers, in each part of the tree, the parts of it.
+// digits numbers the subtrees in each subtree, and the planes in each plane.
 func (t *Tree) digits(l *levels) {
 	l.divide()
 	type place struct {
@@ -43,16 +46,16 @@ func (t *Tree) digits(l *levels) {
 		within       int32
 	}
 	parts := map[place][]int32{}
-	// visit goes down through the parts that s is in.
+	// visit goes from the top down through the subtrees, then planes, of s.
 	visit := func(s int, do func(p place, part int32)) {
 		level, within := l.level[s], int32(-1)
 		for i := range t.Height - 1 {
 			p := place{i, -1, within}
 			if k := t.Height - 1 - i; k > level {
-				within = l.below[k][s]
+				within = l.subtree[k][s]
 			} else {
 				p.level = level
-				within = l.above[level+1-k][s]
+				within = l.plane[level+1-k][s]
 			}
 			do(p, within)
 		}

@@ -13,7 +13,7 @@ import (
 // histogram finds, else the centre. Pairs without such a path, as from one root to
 // another where a cable is missing, get a path that closes no credit loop.
 //
-// Time: that of UpDown and Assign, O(D*S*(S + N)/64 + D*S*S + S*L); where paths
+// Time: that of UpDown and Assign, O(D*S*(S + N)/64 + S*(D*S + C + L)); where paths
 // are missing, that of complete in addition.
 var updn = Engine{
 	Name:    "updn",
@@ -49,13 +49,13 @@ func (g *Graph) upDownRoutes(ctx context.Context, ranks *Ranks, o *Options) (*Ro
 	if err := r.Assign(ctx, h, o.assign(l)); err != nil {
 		return nil, err
 	}
-	return r, r.completed(ctx, h, ranks, o.Keep)
+	return r, r.complete(ctx, h, ranks, o.Keep)
 }
 
 // orCentre is r if no path is missing in it, else up*/down* from one root, the
 // centre: then all pairs have a path, up to the root and down.
 func (g *Graph) orCentre(ctx context.Context, r *Routes, err error, o *Options) (*Routes, error) {
-	if err != nil || r != nil && r.left == 0 {
+	if err != nil || r != nil && r.missing == 0 {
 		return r, err
 	}
 	root, err := g.center(ctx)
@@ -63,7 +63,7 @@ func (g *Graph) orCentre(ctx context.Context, r *Routes, err error, o *Options) 
 		return nil, &Precondition{Reason: err}
 	}
 	one, err := g.upDownRoutes(ctx, g.Ranks(root), o)
-	if err != nil || r != nil && r.left <= one.left {
+	if err != nil || r != nil && r.missing <= one.missing {
 		return r, err
 	}
 	one.Notes = append(one.Notes, fmt.Sprintf("no top to be found that all go up to: the one root is the centre, %s", g.switches[root[0]].Label()))

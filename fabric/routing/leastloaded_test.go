@@ -15,7 +15,7 @@ func TestScope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	busiest := map[string]Spread{}
+	busiest := map[string]Distribution{}
 	for _, scope := range Scopes() {
 		r := NewRoutes(g, 0)
 		if err := r.Assign(t.Context(), h, AssignOptions{Scope: scope}); err != nil {
