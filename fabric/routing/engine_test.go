@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -62,4 +63,106 @@ func TestMinimalWeights(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestComputeErrors(t *testing.T) {
+	g := graph(t, "ring:n=3", GraphOptions{})
+	for _, x := range []struct {
+		g      *Graph
+		engine string
+		o      Options
+		want   string
+	}{
+		{g, "lash", Options{}, `no engine "lash"; there are minhop, updn, dnup, ftree, dor, sssp, nue, file`},
+		{g, "file", Options{}, `file does not apply: no tables are given`},
+		{g, "updn", Options{Roots: []int{3}}, `updn: root 3 is no switch; there are 0 to 2`},
+		{graph(t, "ring:remove_switches=100%", GraphOptions{}), "minhop", Options{}, `minhop does not apply: the fabric has no switch`},
+		{graph(t, "ring:n=3,hosts=0", GraphOptions{}), "dnup", Options{}, `dnup does not apply: no switch has a CA`},
+		{graph(t, "ring:n=3,hosts=0", GraphOptions{}), "ftree", Options{}, `ftree does not apply: no fat tree: no switch has a compute node`},
+		{g, "minhop", Options{Policy: "best"}, `assign: no policy "best"; there are least_loaded, scatter, round_robin, dmodk, hash, first`},
+	} {
+		if _, err := Compute(t.Context(), x.g, x.engine, x.o); err == nil || err.Error() != x.want {
+			t.Errorf("got %v\nwant %s", err, x.want)
+		}
+	}
+}
+
+// TestRoots: updn and ftree take the roots given.
+func TestGivenRoots(t *testing.T) {
+	g := graph(t, "mesh:dims=4,hosts=1", GraphOptions{})
+	for _, root := range []int{0, 2} {
+		r := compute(t, g, "updn", Options{Roots: []int{root}})
+		if v := verify(t, r, VerifyOptions{}); !v.OK() || len(v.Detours) != 1 {
+			t.Errorf("%+v", v)
+		}
+	}
+	// A line of switches is a tree of any height, with a root at its end; but
+	// there are compute nodes at all levels.
+	r := compute(t, g, "ftree", Options{Roots: []int{3}})
+	if v := verify(t, r, VerifyOptions{}); !v.OK() {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestEngines: every table is complete where the network is connected, for
+// CAs and for the switches' own packets; minimal and without credit loops where
+// its engine says so.
+func TestEngines(t *testing.T) {
+	applied := map[string]int{}
+	for _, spec := range small() {
+		g := graph(t, spec, GraphOptions{})
+		whole := connected(t, g)
+		for _, e := range Engines() {
+			r, err := Compute(t.Context(), g, e.Name, Options{Given: NewRoutes(g, 0)})
+			if p := new(Precondition); errors.As(err, &p) {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s, %s: %v", spec, e.Name, err)
+			}
+			if e.Name == "file" {
+				continue
+			}
+			applied[e.Name]++
+			v := verify(t, r, VerifyOptions{})
+			if whole && v.Unreachable > 0 || v.Loops > 0 {
+				t.Errorf("%s, %s: %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, v.Unreachable, v.Loops, v.Broken)
+			}
+			if e.Minimal && len(v.Detours) > 1 {
+				t.Errorf("%s, %s: detours %v", spec, e.Name, v.Detours)
+			}
+			if e.Acyclic && !v.Acyclic {
+				t.Errorf("%s, %s: a credit loop:\n%s", spec, e.Name, FormatCycle(v.Cycle))
+			}
+			if all := verify(t, r, VerifyOptions{Endpoints: ^Class(0)}); whole && all.Unreachable > 0 && len(r.Notes) == 0 || all.Loops > 0 {
+				t.Errorf("%s, %s: with switches, %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, all.Unreachable, all.Loops, all.Broken)
+			}
+		}
+	}
+	for _, e := range Engines() {
+		if e.Name != "file" && applied[e.Name] < 15 {
+			t.Errorf("%s applied to %d nets only", e.Name, applied[e.Name])
+		}
+	}
+}
+
+// connected tells whether all CAs of g are in one part.
+func connected(t testing.TB, g *Graph) bool {
+	t.Helper()
+	h, err := g.Hops(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	on, first := g.endpointsOn(), -1
+	for s := range g.switches {
+		if on[s] > 0 {
+			if first < 0 {
+				first = s
+			}
+			if h.Distance(first, s) < 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
