@@ -46,7 +46,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// handsOn: the way to d of another switch with CAs leads through s.
+// handsOn says whether the path to d of another switch with CAs passes through s.
 func handsOn(r *Routes, s int, d dest) bool {
 	g := r.graph
 	for from, on := range g.endpointsOn() {
@@ -60,7 +60,7 @@ func handsOn(r *Routes, s int, d dest) bool {
 	return false
 }
 
-// comesOver: the way from switch s to d leads over channel c or its reverse.
+// comesOver says whether the path from switch s to d takes channel c or its reverse.
 func comesOver(r *Routes, s int, d dest, c int) bool {
 	g := r.graph
 	for at := int32(s); at != int32(g.terminals[d.terminal].Switch); {

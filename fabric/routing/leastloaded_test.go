@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestScope: each switch alone deals its LIDs evenly, which as a whole is not even
+// TestScope: each switch alone spreads its LIDs evenly, which as a whole is not even
 // at all; where those count that come through, the links get as many routes as
 // with ftree.
 func TestScope(t *testing.T) {
@@ -32,7 +32,7 @@ func TestScope(t *testing.T) {
 			}
 			counts := slices.Sorted(maps.Values(up))
 			if scope == PerSwitch && len(counts) > 0 && counts[len(counts)-1]-counts[0] > 1 {
-				t.Errorf("%s deals LIDs to its ways up unevenly: %v", g.switches[s].Label(), up)
+				t.Errorf("%s spreads LIDs over its ports up unevenly: %v", g.switches[s].Label(), up)
 			}
 		}
 		b, err := r.Balance(t.Context(), 0)
