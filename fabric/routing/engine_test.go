@@ -73,7 +73,7 @@ func TestComputeErrors(t *testing.T) {
 		o      Options
 		want   string
 	}{
-		{g, "lash", Options{}, `no engine "lash"; there are minhop, updn, dnup, ftree, dor, sssp, nue, file`},
+		{g, "lash", Options{}, `no engine "lash"; there are ` + strings.Join(EngineNames(), ", ")},
 		{g, "file", Options{}, `file does not apply: no tables are given`},
 		{g, "updn", Options{Roots: []int{3}}, `updn: root 3 is no switch; there are 0 to 2`},
 		{graph(t, "ring:remove_switches=100%", GraphOptions{}), "minhop", Options{}, `minhop does not apply: the fabric has no switch`},
