@@ -15,7 +15,7 @@ import (
 var routeMethod = Builtin{
 	Name: "route",
 	Params: []Param{
-		{Name: "engine", Kind: KindChoice, Doc: `"minhop", "updn", "dnup", "ftree", "dor", "sssp", "nue" or "file"`},
+		{Name: "engine", Kind: KindChoice, Doc: engineWords()},
 		{Name: "roots", Kind: KindItems, Default: "None", Keyword: true, Doc: "the switches at the top: nodes, GUIDs or names; else they are found"},
 		{Name: "policy", Kind: KindChoice, Default: "None", Keyword: true, Doc: policyWords + "; else dmodk on fat trees, elsewhere least_loaded"},
 		{Name: "scope", Kind: KindChoice, Default: "None", Keyword: true, Doc: scopeWords},
@@ -23,9 +23,8 @@ var routeMethod = Builtin{
 		{Name: "keep", Kind: KindAny, Default: "None", Keyword: true, Doc: "routes whose entries stay where they are next hops still"},
 		{Name: "given", Kind: KindAny, Default: "None", Keyword: true, Doc: `the routes that "file" takes`},
 	},
-	Doc: `Computes all tables by an engine: routes.
-minhop: shortest paths, evenly spread. updn: up*/down*, from the roots. dnup: the same, seen from the switches with CAs. ftree: d-mod-k on fat trees, also with parts missing. dor: dimension order, by port. sssp: shortest paths, balanced over the whole network. nue: no credit loops on any topology. file: tables as they are given.
-An engine that does not apply fails, and says which condition does not hold, and where; so does one that is given an option it does not heed.`,
+	Doc: "Computes all tables by an engine: routes.\n" + engineDocs() +
+		`An engine that does not apply fails, and says which condition does not hold, and where; so does one that is given an option it does not heed.`,
 	Example: `
 > g = discover().graph()
 > g.route("ftree")
@@ -35,18 +34,15 @@ True
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		v := c.recv.(*graphValue)
-		engines := routing.Engines()
-		i := slices.IndexFunc(engines, func(e routing.Engine) bool { return e.Name == c.Text("engine") })
+		names := routing.EngineNames()
+		i := slices.Index(names, c.Text("engine"))
 		if i < 0 {
-			var names []string
-			for _, e := range engines {
-				names = append(names, e.Name)
-			}
 			return nil, c.paramError("engine", "there is no %q%s: use one of %s", c.Text("engine"), fabric.DidYouMean(c.Text("engine"), names), strings.Join(names, ", "))
 		}
-		for _, name := range []string{"roots", "policy", "scope", "seed", "keep", "given"} {
-			if c.Has(name) && !slices.Contains(engines[i].Heeds, name) {
-				return nil, c.paramError(name, "%s does not heed it; it heeds %s", engines[i].Name, orNothing(engines[i].Heeds))
+		engine := routing.Engines()[i]
+		for _, p := range c.Params[1:] { // the options of all engines
+			if c.Has(p.Name) && !slices.Contains(engine.Options, p.Name) {
+				return nil, c.paramError(p.Name, "%s does not heed it; it heeds %s", engine.Name, orNothing(engine.Options))
 			}
 		}
 		o := routing.Options{Policy: c.Text("policy"), Scope: c.Text("scope"), Seed: uint64(c.Int("seed"))}
@@ -63,7 +59,7 @@ True
 		if o.Given, err = routesOf(c, "given"); err != nil {
 			return nil, err
 		}
-		r, err := routing.Compute(c.fiber().ctx, v.g, engines[i].Name, o)
+		r, err := routing.Compute(c.fiber().ctx, v.g, engine.Name, o)
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -73,6 +69,22 @@ True
 		}
 		return t, nil
 	},
+}
+
+// engineWords are the names of the engines, as the choice that a parameter has.
+func engineWords() string {
+	names := routing.EngineNames()
+	last := len(names) - 1
+	return `"` + strings.Join(names[:last], `", "`) + `" or "` + names[last] + `"`
+}
+
+// engineDocs has a line on each engine.
+func engineDocs() string {
+	var b strings.Builder
+	for _, e := range routing.Engines() {
+		fmt.Fprintf(&b, "%s: %s\n", e.Name, e.Doc)
+	}
+	return b.String()
 }
 
 func orNothing(words []string) string {

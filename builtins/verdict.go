@@ -52,15 +52,15 @@ func verdictOf(v *routesValue, j *routing.Verdict, adaptive starlark.Value) *res
 	for _, b := range j.Broken {
 		broken = append(broken, fmt.Sprintf("%s to LID %d: %s", b.From.Label(), b.LID, b.Why))
 	}
-	for line := range strings.Lines(routing.Walk(j.Cycle)) {
+	for line := range strings.Lines(routing.FormatCycle(j.Cycle)) {
 		cycle = append(cycle, strings.TrimSuffix(line, "\n"))
 	}
 	notes := append(append([]string{}, v.notes...), j.Notes...)
 	return newResult(verdictType,
-		ok, textOrNone(v.r.Engine), starlark.String(j.Policy), starlark.String(j.Endpoints),
+		ok, textOrNone(v.r.Engine), starlark.String(j.Judged), starlark.String(j.Endpoints),
 		starlark.MakeInt64(j.Pairs), starlark.MakeInt64(j.Unreachable), starlark.MakeInt64(j.Excused), starlark.MakeInt64(j.Loops),
 		starlark.Bool(j.Acyclic), starlark.MakeInt(j.MaxHops), integers(j.Hops), integers(j.Detours),
-		starlark.MakeInt(j.Channels), starlark.MakeInt(j.Waits), texts(cycle), texts(broken), texts(append(notes, adaptiveNotes[adaptive]...)))
+		starlark.MakeInt(j.Channels), starlark.MakeInt(j.Dependencies), texts(cycle), texts(broken), texts(append(notes, adaptiveNotes[adaptive]...)))
 }
 
 // verdictText: the finding first, then the figures, then examples.
@@ -114,7 +114,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 		if o.Examples < 1 {
 			return nil, c.paramError("examples", "got %d, want at least 1", o.Examples)
 		}
-		if o.With, err = routesOf(c, "union"); err != nil {
+		if o.Union, err = routesOf(c, "union"); err != nil {
 			return nil, err
 		}
 		var failed error

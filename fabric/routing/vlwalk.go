@@ -2,38 +2,41 @@ package routing
 
 import "fabsh/mad"
 
-// laneWalk follows packets where service levels and virtual lanes matter: what
-// lane a packet gets depends on the port it comes in by, so it is channels and
-// lanes that are visited once, not switches.
-type laneWalk struct {
-	state []int32 // by vertex: as of a walk
+// vlWalk follows packets where service levels and virtual lanes matter. The lane of
+// a packet depends on the port it comes in by (IBA 7.6.6), so pairs of a channel
+// and a lane are visited once, not switches.
+//
+// Time: O(T + C*V) for each LID, T terminals and V virtual lanes.
+type vlWalk struct {
+	state []int32 // by vertex of the cdg: as of a walk
 	seen  []int32 // vertices to forget
 	stack []int32
 	sls   [16][]int32 // terminals by the SL of their paths
 }
 
-func newLaneWalk(g *Graph, lanes int) *laneWalk {
-	w := &laneWalk{state: make([]int32, len(g.channels)*lanes)}
+func newVLWalk(g *Graph, vls int) *vlWalk {
+	w := &vlWalk{state: make([]int32, len(g.channels)*vls)}
 	for i := range w.state {
 		w.state[i] = unknown
 	}
 	return w
 }
 
-func (w *laneWalk) forget() {
+// forget forgets the paths of one SL.
+func (w *vlWalk) forget() {
 	for _, v := range w.seen {
 		w.state[v] = unknown
 	}
 	w.seen = w.seen[:0]
 }
 
-// followLanes does what follow and tally do. Paths of different service levels
-// to a LID use the same links, but maybe other lanes.
-func (v *verification) followLanes(f *verifier, r *Routes, w *walk, lid mad.LID, whole bool) {
-	if f.lanes == nil {
-		f.lanes = newLaneWalk(v.g, v.lanes)
+// followVLs is follow and countPairs where lanes matter. Paths to a LID use the same
+// links whatever their service level, but perhaps other lanes.
+func (v *verification) followVLs(f *findings, r *Routes, w *walk, lid mad.LID, whole bool) {
+	if f.walk == nil {
+		f.walk = newVLWalk(v.g, v.vls)
 	}
-	l := f.lanes
+	l := f.walk
 	dst := v.g.byLID[lid]
 	home := v.g.terminals[dst].Switch
 	for sl := range l.sls {
@@ -58,18 +61,18 @@ func (v *verification) followLanes(f *verifier, r *Routes, w *walk, lid mad.LID,
 				}
 				v.failPair(f, r, i, lid)
 			default:
-				f.arrive(1, int(state)+min(1, int(t.Out))+min(1, int(v.g.terminals[dst].Out)), v.detour(t.Switch, home, int(state)))
+				f.addPairs(1, int(state)+min(1, int(t.Out))+min(1, int(v.g.terminals[dst].Out)), v.detour(t.Switch, home, int(state)))
 			}
 		}
 		l.forget()
 	}
-	if whole && v.aside > 0 {
-		v.failAside(f, lid)
+	if whole && v.detached > 0 {
+		v.failDetached(f, lid)
 	}
 }
 
-// from follows packets that come into switch at by port in.
-func (l *laneWalk) from(d *cdg, r *Routes, at int32, in, sl uint8, ports []uint8, dst int32) int32 {
+// from follows packets of service level sl that come into switch at by port in.
+func (l *vlWalk) from(d *cdg, r *Routes, at int32, in, sl uint8, ports []uint8, dst int32) int32 {
 	g := r.graph
 	before := int32(-1)
 	state := int32(0)
@@ -77,13 +80,13 @@ func (l *laneWalk) from(d *cdg, r *Routes, at int32, in, sl uint8, ports []uint8
 		target := g.target(at, ports[at])
 		if target < 0 {
 			if target != -2-dst {
-				state = astray
+				state = misrouted
 			}
 			break
 		}
 		vl := r.SL2VL.VL(int(at), in, ports[at], sl)
 		if vl >= DropVL && r.SL2VL != nil {
-			state = astray
+			state = misrouted
 			break
 		}
 		vertex := d.vertex(target, vl)
@@ -92,12 +95,12 @@ func (l *laneWalk) from(d *cdg, r *Routes, at int32, in, sl uint8, ports []uint8
 			d.add(before, vertex)
 		}
 		if state = l.state[vertex]; state != unknown {
-			if state == underWay {
+			if state == onStack {
 				state = looping
 			}
 			break
 		}
-		l.state[vertex] = underWay
+		l.state[vertex] = onStack
 		l.seen = append(l.seen, vertex)
 		l.stack = append(l.stack, vertex)
 		before, state = vertex, 0

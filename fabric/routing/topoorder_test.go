@@ -8,24 +8,24 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 )
 
-// TestOrder: the order that edges are added in never matters, and an edge is
+// TestTopoOrder: the order that edges are added in never matters, and an edge is
 // refused only if it closes a cycle.
-func TestOrder(t *testing.T) {
+func TestTopoOrder(t *testing.T) {
 	g := graph(t, "torus:dims=3/3,hosts=1", GraphOptions{})
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		place := make([]int32, len(g.channels))
-		for i, p := range random.Perm(len(place)) {
-			place[i] = int32(p)
+		position := make([]int32, len(g.channels))
+		for i, p := range random.Perm(len(position)) {
+			position[i] = int32(p)
 		}
-		o := newOrder(newCDG(g, 1), place)
+		o := newTopoOrder(newCDG(g, 1), position)
 		want := simple.NewDirectedGraph()
-		for v := range place {
+		for v := range position {
 			want.AddNode(simple.Node(v))
 		}
 		var tentative [][2]int32
 		for range 400 {
-			v := int32(random.IntN(len(place)))
+			v := int32(random.IntN(len(position)))
 			to := g.chanTo[v]
 			w := g.chanBase[to] + int32(random.IntN(int(g.chanBase[to+1]-g.chanBase[to])))
 			if w == g.channels[v].Reverse {
@@ -33,7 +33,7 @@ func TestOrder(t *testing.T) {
 			}
 			closes := topo.PathExistsIn(want, simple.Node(w), simple.Node(v))
 			had := want.HasEdgeFromTo(int64(v), int64(w))
-			if got := o.try(v, w); got == closes {
+			if got := o.tryAdd(v, w); got == closes {
 				t.Fatalf("seed %d: edge from %d to %d: added %v, closes a cycle %v", seed, v, w, got, closes)
 			}
 			if !closes && !had {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestScope: each switch alone deals its LIDs evenly, which as a whole is not even
+// TestScope: each switch alone spreads its LIDs evenly, which as a whole is not even
 // at all; where those count that come through, the links get as many routes as
 // with ftree.
 func TestScope(t *testing.T) {
@@ -15,7 +15,7 @@ func TestScope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	busiest := map[string]Spread{}
+	busiest := map[string]Distribution{}
 	for _, scope := range Scopes() {
 		r := NewRoutes(g, 0)
 		if err := r.Assign(t.Context(), h, AssignOptions{Scope: scope}); err != nil {
@@ -32,7 +32,7 @@ func TestScope(t *testing.T) {
 			}
 			counts := slices.Sorted(maps.Values(up))
 			if scope == PerSwitch && len(counts) > 0 && counts[len(counts)-1]-counts[0] > 1 {
-				t.Errorf("%s deals LIDs to its ways up unevenly: %v", g.switches[s].Label(), up)
+				t.Errorf("%s spreads LIDs over its ports up unevenly: %v", g.switches[s].Label(), up)
 			}
 		}
 		b, err := r.Balance(t.Context(), 0)

@@ -14,7 +14,7 @@ func TestRepair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources := g.sources()
+	endpoints := g.endpointsOn()
 	for _, engine := range []string{"minhop", "updn", "dnup", "ftree"} {
 		old := compute(t, g, engine, Options{})
 		for _, c := range []int{3, 40, 200} {
@@ -34,7 +34,7 @@ func TestRepair(t *testing.T) {
 						continue
 					}
 					changes++
-					if !comesOver(old, s, d, c) && (sources[s] || !handsOn(kept, s, d)) {
+					if !comesOver(old, s, d, c) && (endpoints[s] > 0 || !handsOn(kept, s, d)) {
 						t.Errorf("%s without %s: %s need not change LID %d", engine, cut.Label(), g.switches[s].Label(), d.lid)
 					}
 				}
@@ -46,11 +46,11 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// handsOn: the way to d of another switch with CAs leads through s.
+// handsOn says whether the path to d of another switch with CAs passes through s.
 func handsOn(r *Routes, s int, d dest) bool {
 	g := r.graph
-	for from, on := range g.sources() {
-		for at := from; on && at != g.terminals[d.terminal].Switch; {
+	for from, on := range g.endpointsOn() {
+		for at := from; on > 0 && at != g.terminals[d.terminal].Switch; {
 			if at == s {
 				return true
 			}
@@ -60,7 +60,7 @@ func handsOn(r *Routes, s int, d dest) bool {
 	return false
 }
 
-// comesOver: the way from switch s to d leads over channel c or its reverse.
+// comesOver says whether the path from switch s to d takes channel c or its reverse.
 func comesOver(r *Routes, s int, d dest, c int) bool {
 	g := r.graph
 	for at := int32(s); at != int32(g.terminals[d.terminal].Switch); {

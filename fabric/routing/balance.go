@@ -7,16 +7,16 @@ import (
 	"fabsh/mad"
 )
 
-// Spread says how evenly something is spread over channels.
-type Spread struct {
+// Distribution says how evenly a load is spread over channels.
+type Distribution struct {
 	Max, Min int64
 	Mean     float64
 	Sum      int64
 	Busiest  int // channel; the first of those with Max, or -1
 }
 
-func spreadOf(loads []int64) Spread {
-	s := Spread{Busiest: -1}
+func distributionOf(loads []int64) Distribution {
+	s := Distribution{Busiest: -1}
 	for c, n := range loads {
 		s.Sum += n
 		if c == 0 || n > s.Max {
@@ -34,21 +34,24 @@ func spreadOf(loads []int64) Spread {
 
 // Balance says how evenly tables use the channels.
 type Balance struct {
-	// Routes are pairs of an endpoint and a LID of another whose packets take
-	// a channel: the edge forwarding index, which is the largest.
-	Routes Spread
-	// LIDs are the LIDs that packets take a channel to: what others call the
-	// DLIDs of a port.
-	LIDs Spread
+	// Routes are, for each channel, the pairs of an endpoint and a LID of
+	// another whose packets take it. Its Max is the edge forwarding index
+	// (Heydemann, Meyer, Sotteau, "On forwarding indices of networks", 1989).
+	Routes Distribution
+	// LIDs are, for each channel, the LIDs whose packets take it: ibdmchk calls
+	// them the DLIDs of a port.
+	LIDs Distribution
 
-	PerChannel []int64 // routes
-	DLIDs      []int64
+	PerChannel []int64 // routes, by channel
+	DLIDs      []int64 // by channel
 }
 
-// Balance counts, between endpoints of class c; 0: all CAs and routers.
+// Balance counts the routes between endpoints of class c; 0: all CAs and routers.
+//
+// Time: O(L*S).
 func (r *Routes) Balance(ctx context.Context, c Class) (*Balance, error) {
 	v := &verification{g: r.graph, o: VerifyOptions{Endpoints: c}}
-	v.choose()
+	v.selectEndpoints()
 	g := r.graph
 	lids := make([][]int64, g.workers)
 	b := &Balance{DLIDs: make([]int64, len(g.channels))}
@@ -71,19 +74,19 @@ func (r *Routes) Balance(ctx context.Context, c Class) (*Balance, error) {
 			b.DLIDs[c] += n
 		}
 	}
-	b.Routes, b.LIDs = spreadOf(b.PerChannel), spreadOf(b.DLIDs)
+	b.Routes, b.LIDs = distributionOf(b.PerChannel), distributionOf(b.DLIDs)
 	return b, nil
 }
 
-// load counts the routes over each channel: pairs of a CA or router port and a
-// LID of another.
+// load counts the routes over each channel, between all CAs and routers.
 func (r *Routes) load(ctx context.Context) ([]int64, error) {
 	v := &verification{g: r.graph}
-	v.choose()
+	v.selectEndpoints()
 	return r.loadOf(ctx, v, nil)
 }
 
-// loadOf counts those of chosen endpoints; each, if not nil, is called for each LID.
+// loadOf counts the routes between the endpoints of v; each, if not nil, is called for
+// each LID.
 func (r *Routes) loadOf(ctx context.Context, v *verification, each func(worker int, w *walk, lid mad.LID)) ([]int64, error) {
 	g := r.graph
 	loads := make([][]int64, g.workers)

@@ -1,73 +1,9 @@
 package routing
 
 import (
-	"errors"
 	"slices"
 	"testing"
 )
-
-// connected tells whether all CAs of g are in one part.
-func connected(t testing.TB, g *Graph) bool {
-	t.Helper()
-	h, err := g.Hops(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	on, first := g.endpointsOn(), -1
-	for s := range g.switches {
-		if on[s] > 0 {
-			if first < 0 {
-				first = s
-			}
-			if h.Distance(first, s) < 0 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// TestEngines: every table is complete where the network is connected, for
-// CAs and for the switches' own packets; minimal and without credit loops where
-// its engine says so.
-func TestEngines(t *testing.T) {
-	applied := map[string]int{}
-	for _, spec := range small() {
-		g := graph(t, spec, GraphOptions{})
-		whole := connected(t, g)
-		for _, e := range Engines() {
-			r, err := Compute(t.Context(), g, e.Name, Options{Given: NewRoutes(g, 0)})
-			if p := new(Precondition); errors.As(err, &p) {
-				continue
-			}
-			if err != nil {
-				t.Fatalf("%s, %s: %v", spec, e.Name, err)
-			}
-			if e.Name == "file" {
-				continue
-			}
-			applied[e.Name]++
-			v := verify(t, r, VerifyOptions{})
-			if whole && v.Unreachable > 0 || v.Loops > 0 {
-				t.Errorf("%s, %s: %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, v.Unreachable, v.Loops, v.Broken)
-			}
-			if e.Minimal && len(v.Detours) > 1 {
-				t.Errorf("%s, %s: detours %v", spec, e.Name, v.Detours)
-			}
-			if e.Acyclic && !v.Acyclic {
-				t.Errorf("%s, %s: a credit loop:\n%s", spec, e.Name, Walk(v.Cycle))
-			}
-			if all := verify(t, r, VerifyOptions{Endpoints: ^Class(0)}); whole && all.Unreachable > 0 && len(r.Notes) == 0 || all.Loops > 0 {
-				t.Errorf("%s, %s: with switches, %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, all.Unreachable, all.Loops, all.Broken)
-			}
-		}
-	}
-	for _, e := range Engines() {
-		if e.Name != "file" && applied[e.Name] < 15 {
-			t.Errorf("%s applied to %d nets only", e.Name, applied[e.Name])
-		}
-	}
-}
 
 // TestWorkers: the same bytes from any number of workers.
 func TestWorkers(t *testing.T) {
@@ -84,7 +20,7 @@ func TestWorkers(t *testing.T) {
 			g := graph(t, spec, GraphOptions{Workers: workers})
 			for _, e := range Engines() {
 				for _, policy := range append([]string{""}, Policies()...) {
-					if policy != "" && !slices.Contains(e.Heeds, "policy") {
+					if policy != "" && !slices.Contains(e.Options, "policy") {
 						continue
 					}
 					r, err := Compute(t.Context(), g, e.Name, Options{Policy: policy, Seed: 3})
@@ -144,6 +80,6 @@ func sameVerdict(v, w *Verdict) bool {
 		}
 		return s
 	}
-	return v.Unreachable == w.Unreachable && v.Acyclic == w.Acyclic && Walk(v.Cycle) == Walk(w.Cycle) && v.Waits == w.Waits && v.Channels == w.Channels &&
+	return v.Unreachable == w.Unreachable && v.Acyclic == w.Acyclic && FormatCycle(v.Cycle) == FormatCycle(w.Cycle) && v.Dependencies == w.Dependencies && v.Channels == w.Channels &&
 		slices.Equal(v.Hops, w.Hops) && slices.Equal(v.Detours, w.Detours) && slices.Equal(broken(v), broken(w))
 }
