@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,8 +9,6 @@ import (
 	"time"
 
 	"go.starlark.net/starlark"
-
-	"fabsh/fabric"
 )
 
 // call is one call of a Builtin, its arguments checked and converted.
@@ -64,7 +63,7 @@ func (c *call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
 		case hasFields:
 			c.fields = append(c.fields, kv)
 		default:
-			return fmt.Errorf("%s: unexpected keyword argument %s%s", c.Name, name, fabric.DidYouMean(name, c.paramNames()))
+			return fmt.Errorf("%s: unexpected keyword argument %s%s", c.Name, name, c.runtime().hint(name, c.paramNames()))
 		}
 	}
 	for i, p := range c.Params {
@@ -174,4 +173,31 @@ func count(n int, noun string) string {
 		noun += "s"
 	}
 	return strconv.Itoa(n) + " " + noun
+}
+
+// refuse is the refusal of what the call asks for. It is remembered, for the
+// exit status tells of it whatever becomes of the script.
+func (c *call) refuse(format string, args ...any) error {
+	return c.runtime().Refuse(c.Name + ": " + fmt.Sprintf(format, args...))
+}
+
+// wait is block for the fiber of c.
+func (c *call) wait(fn func(context.Context) error) error { return block(c.thread, fn) }
+
+// texts is a parameter that takes a string or a list of them.
+func (c *call) texts(param string) ([]string, error) {
+	v := c.Value(param)
+	values := []starlark.Value{v}
+	if it, ok := v.(starlark.Iterable); ok {
+		values = collect(it)
+	}
+	list := make([]string, len(values))
+	for i, v := range values {
+		text, ok := starlark.AsString(v)
+		if !ok {
+			return nil, c.paramError(param, "%w", wantType(v, "string"))
+		}
+		list[i] = text
+	}
+	return list, nil
 }

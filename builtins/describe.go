@@ -104,3 +104,18 @@ func (f *Builtin) reference(b *strings.Builder, heading string) {
 	}
 	fmt.Fprintf(b, "```\n%s\n```\n\n", strings.TrimSpace(f.Example))
 }
+
+// trimDoc takes the indentation of the code off a docstring.
+func trimDoc(doc string) string {
+	lines := strings.Split(strings.TrimSpace(doc), "\n")
+	indent := -1
+	for _, l := range lines[1:] {
+		if t := strings.TrimLeft(l, " \t"); t != "" && (indent < 0 || len(l)-len(t) < indent) {
+			indent = len(l) - len(t)
+		}
+	}
+	for i, l := range lines[1:] {
+		lines[i+1] = strings.TrimRight(l[min(max(indent, 0), len(l)):], " \t")
+	}
+	return strings.Join(lines, "\n")
+}

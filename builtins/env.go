@@ -1,14 +1,18 @@
 package builtins
 
 import (
+	"errors"
 	"fabsh/fabric"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
-// GroupFabric is a heading in the overview.
-const GroupFabric = "The fabric"
+// Headings in the overview.
+const (
+	GroupFabric = "The fabric"
+	GroupTable  = "Whole tables"
+)
 
 // Env is the fabric that a session works on, and what it may do to it.
 type Env struct {
@@ -49,3 +53,6 @@ func (e *Env) Fabric() *fabric.Fabric {
 	}
 	return e.fabric.f
 }
+
+// errNoFabric ends what needs a live fabric in a session that has none.
+var errNoFabric = errors.New("no live fabric")

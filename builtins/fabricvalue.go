@@ -31,9 +31,9 @@ func newFabric(f *fabric.Fabric) *fabricValue {
 	return &fabricValue{f: f, lists: map[string]*starlark.List{}}
 }
 
-var fabricType *valueType[*fabricValue]
+var fabricType = newFabricType()
 
-func init() {
+func newFabricType() *valueType[*fabricValue] {
 	list := func(name, doc string, fill func(f *fabric.Fabric) []starlark.Value) member[*fabricValue] {
 		return member[*fabricValue]{name: name, doc: doc, get: func(v *fabricValue) starlark.Value {
 			l := v.lists[name]
@@ -45,7 +45,7 @@ func init() {
 			return l
 		}}
 	}
-	fabricType = newType("fabric", "A snapshot of a subnet, which never changes: what discover() found or a file says.",
+	return newType("fabric", "A snapshot of a subnet, which never changes: what discover() found or a file says.",
 		list("nodes", "all nodes: switches, then CAs, then routers, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.Nodes()) }),
 		list("switches", "the switches, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeSwitch)) }),
 		list("cas", "the channel adapters, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeCA)) }),
@@ -57,13 +57,6 @@ func init() {
 		}},
 		list("problems", "what is wrong with the fabric or with the view of it: kind and text", problemsOf),
 		member[*fabricValue]{method: &dumpMethod},
-		member[*fabricValue]{method: &graphMethod},
-		member[*fabricValue]{method: &selectMethod},
-		member[*fabricValue]{method: &readGUIDsMethod},
-		member[*fabricValue]{method: &readNumbersMethod},
-		member[*fabricValue]{method: &readMFTsMethod},
-		member[*fabricValue]{method: &dumpMFTsMethod},
-		member[*fabricValue]{method: &readHopsMethod},
 	)
 }
 

@@ -3,12 +3,14 @@ package builtins
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/afero"
+	"go.starlark.net/starlark"
 )
 
 // files is what scripts may read: the folders below a few roots; and where they
@@ -221,3 +223,26 @@ type fileError struct {
 
 func (e *fileError) Error() string { return e.path + ": " + e.why }
 func (e *fileError) Unwrap() error { return e.err }
+
+// allow lets scripts read a file that the command line names.
+func (f *files) allow(v starlark.Value) {
+	if name, ok := v.(starlark.String); ok && name != "" {
+		if f.named == nil {
+			f.named = map[string]bool{}
+		}
+		f.named[filepath.Clean(f.abs(string(name)))] = true
+	}
+}
+
+// readFile opens the file that the parameter path names, for read.
+func (c *call) readFile(read func(r io.Reader, name string) error) error {
+	file, err := c.runtime().Files.open(c.Text("path"))
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
+	defer file.Close()
+	if err := read(file, c.Text("path")); err != nil {
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
+	return nil
+}

@@ -75,7 +75,7 @@ The file is replaced as a whole: nobody ever finds half of it, and after a failu
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		if loads := c.fiber().loads; len(loads) > 0 {
-			return nil, refuse(c, "refused, for %s is being loaded, and a module cannot write files while it is; do it in a function that the script calls", loads[len(loads)-1])
+			return nil, c.refuse("refused, for %s is being loaded, and a module cannot write files while it is; do it in a function that the script calls", loads[len(loads)-1])
 		}
 		var data []byte
 		switch v := c.Value("data").(type) {

@@ -243,3 +243,7 @@ func addressGMP(c *call, call *engine.Call, p *engine.Port, lid mad.LID) {
 	}
 	call.To.PKeyIndex, _ = pkeyIndex(envOf(c.runtime()), p)
 }
+
+func saFailed(c *call, attr *mad.Attribute, err error) error {
+	return failedRequest(c, &target{label: attr.Name + " of the subnet administrator"}, err)
+}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
-
-	"fabsh/fabric"
 )
 
 // grid is the value `table`: rows and columns to show. As text it is its
@@ -74,7 +72,7 @@ b        20
 			}
 		}
 		for i, v := range c.Items("rows") {
-			row, err := rowOf(v, g.columns)
+			row, err := rowOf(c.runtime(), v, g.columns)
 			if err != nil {
 				return nil, c.paramError("rows", "row %d: %w", i, err)
 			}
@@ -89,7 +87,7 @@ b        20
 
 // rowOf makes a row of a value: its facts, its attributes where columns name
 // them, or the elements of a list under the columns.
-func rowOf(v starlark.Value, columns []string) ([]fact, error) {
+func rowOf(r *Runtime, v starlark.Value, columns []string) ([]fact, error) {
 	row, ok := factsOf(v)
 	if ok {
 		for _, name := range columns {
@@ -102,7 +100,7 @@ func rowOf(v starlark.Value, columns []string) ([]fact, error) {
 					return nil, err
 				}
 				if a == nil {
-					return nil, fmt.Errorf("%s has no %s%s", v.Type(), name, fabric.DidYouMean(name, x.AttrNames()))
+					return nil, fmt.Errorf("%s has no %s%s", v.Type(), name, r.hint(name, x.AttrNames()))
 				}
 				row = append(row, fact{name: name, value: a})
 			}

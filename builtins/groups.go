@@ -2,7 +2,6 @@ package builtins
 
 // Headings in the overview.
 const (
-	GroupMAD   = "Management datagrams"
-	GroupTable = "Whole tables"
-	GroupPort  = "Links"
+	GroupMAD  = "Management datagrams"
+	GroupPort = "Links"
 )

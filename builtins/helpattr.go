@@ -297,3 +297,14 @@ func attributeNamesIn(c mad.ClassInfo) (names []string) {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+func modifierWords(attr *mad.Attribute) string {
+	if len(attr.Modifier) == 0 {
+		return "nothing"
+	}
+	var words []string
+	for _, p := range attr.Modifier {
+		words = append(words, p.Name)
+	}
+	return strings.Join(words, ", ")
+}

@@ -3,7 +3,6 @@ package builtins
 import (
 	"bytes"
 	"fmt"
-	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -53,51 +52,6 @@ func placedKeys(v *wholeTable, key func(i int) starlark.Int) starlark.Value {
 		}
 	}
 	return keys
-}
-
-func entryValue(port byte) starlark.Value {
-	if port == mad.NoPort {
-		return starlark.None
-	}
-	return starlark.MakeInt(int(port))
-}
-
-// lftFacts are the top and, by LID, the ports of those that have one.
-func lftFacts(entries []byte) []fact {
-	ports := starlark.NewDict(len(entries))
-	for lid, p := range entries {
-		if p != mad.NoPort {
-			ports.SetKey(starlark.MakeInt(lid), starlark.MakeInt(int(p)))
-		}
-	}
-	return []fact{{name: "top", value: starlark.MakeInt(len(entries) - 1)}, {name: "ports", value: ports}}
-}
-
-// lftText lays the entries out, 16 a line.
-func lftText(entries []byte) string {
-	const perLine = 16
-	var b strings.Builder
-	fmt.Fprintf(&b, "%5s ", "lid")
-	for i := range perLine {
-		fmt.Fprintf(&b, " %3s", fmt.Sprintf("+%d", i))
-	}
-	b.WriteByte('\n')
-	for first := 0; first < len(entries); first += perLine {
-		line := entries[first:min(first+perLine, len(entries))]
-		if bytes.Count(line, []byte{mad.NoPort}) == len(line) {
-			continue
-		}
-		fmt.Fprintf(&b, "%5d ", first)
-		for _, p := range line {
-			if p == mad.NoPort {
-				b.WriteString("   -")
-			} else {
-				fmt.Fprintf(&b, " %3d", p)
-			}
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
 }
 
 var getLFTBuiltin = Builtin{

@@ -147,18 +147,3 @@ func perfPort(c *call, attr *mad.Attribute, t *target) (int, error) {
 	}
 	return portOf(c, attr, t, false)
 }
-
-// needsLID: general management packets go by LID.
-func (t *target) needsLID() error {
-	switch {
-	case t.err != nil:
-		return t.err
-	case t.lid != 0:
-		return nil
-	case t.node == nil:
-		return &targetError{msg: `only subnet management goes by directed route: use the LID, smp_get("PortInfo", route, 0).lid`}
-	}
-	return errNoLID
-}
-
-var errNoLID = &targetError{msg: "it has no LID: a subnet manager must give it one first"}

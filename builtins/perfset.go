@@ -126,24 +126,6 @@ func perfSettable(c *call) (*mad.Attribute, error) {
 	return as(nil), nil
 }
 
-// texts is a parameter that takes a string or a list of them.
-func (c *call) texts(param string) ([]string, error) {
-	v := c.Value(param)
-	values := []starlark.Value{v}
-	if it, ok := v.(starlark.Iterable); ok {
-		values = collect(it)
-	}
-	list := make([]string, len(values))
-	for i, v := range values {
-		text, ok := starlark.AsString(v)
-		if !ok {
-			return nil, c.paramError(param, "%w", wantType(v, "string"))
-		}
-		list[i] = text
-	}
-	return list, nil
-}
-
 // counterNames are the counters that a Set of the attribute can choose.
 func counterNames(attr *mad.Attribute) []string {
 	var names []string

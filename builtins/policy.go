@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -388,14 +387,4 @@ func (r *policyReport) display() string {
 		parts = append(parts, "if a link fails:\n"+text)
 	}
 	return strings.Join(parts, "\n")
-}
-
-// allow lets scripts read a file that the command line names.
-func (f *files) allow(v starlark.Value) {
-	if name, ok := v.(starlark.String); ok && name != "" {
-		if f.named == nil {
-			f.named = map[string]bool{}
-		}
-		f.named[filepath.Clean(f.abs(string(name)))] = true
-	}
 }

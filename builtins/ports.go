@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -137,12 +136,6 @@ func portResults(c *call, targets []target, at []*change.PortTarget, many bool) 
 		}
 	}
 	return results(values, many)
-}
-
-// cautious: err says that something was not done that could have been.
-func cautious(err error) bool {
-	var caution *change.CautionError
-	return errors.As(err, &caution)
 }
 
 var portSetBuiltin = Builtin{

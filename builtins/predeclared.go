@@ -31,6 +31,11 @@ func functions() []*Builtin {
 	}
 }
 
+// A fabric has methods of all vocabularies.
+func init() {
+	fabricType.add(&graphMethod, &selectMethod, &readGUIDsMethod, &readNumbersMethod, &readMFTsMethod, &dumpMFTsMethod, &readHopsMethod)
+}
+
 // predeclare fills the global names.
 func (s *Session) predeclare() {
 	s.builtins = functions()

@@ -16,6 +16,9 @@ type Runtime struct {
 	Progress       func(string)
 	Clock          Clock
 	Files          *files
+	// DidYouMean is " (did you mean x?)" with the candidate nearest to name, "" where
+	// none is near. Nil: nobody knows.
+	DidYouMean func(name string, candidates []string) string
 	// Load carries out the load statement; the loads under way are given.
 	Load func(t *starlark.Thread, module string) (starlark.StringDict, error)
 
@@ -67,4 +70,12 @@ func (r *Runtime) people() stream {
 		return stdout
 	}
 	return stderr
+}
+
+// hint is what DidYouMean says.
+func (r *Runtime) hint(name string, candidates []string) string {
+	if r.DidYouMean == nil {
+		return ""
+	}
+	return r.DidYouMean(name, candidates)
 }

@@ -235,7 +235,3 @@ func answersOthers(c *call, q *saQuery) bool {
 	}
 	return sendProbes(c, []*engine.Call{&probe}) == nil && probe.Err == nil
 }
-
-func saFailed(c *call, attr *mad.Attribute, err error) error {
-	return failedRequest(c, &target{label: attr.Name + " of the subnet administrator"}, err)
-}

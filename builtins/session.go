@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"fabsh/fabric"
 	"fmt"
 	"io"
 	"maps"
@@ -72,7 +73,7 @@ func NewSession(o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Clock: o.Clock, Files: files}
+	r := &Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
 	s := &Session{Runtime: r, env: envOf(r), include: o.Include, verbose: o.Verbose, modules: map[string]*module{}, sources: map[string]string{}}
 	r.Load = s.load
 	*StateOf[*Session](r) = s

@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"fmt"
-	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -134,18 +133,6 @@ func AttributeNames(class mad.Class) []string {
 	return names
 }
 
-// addressSMP addresses an SMP to t: along its directed route, else by LID.
-func (t *target) addressSMP(call *engine.Call) error {
-	switch {
-	case t.err != nil:
-		return t.err
-	case t.route == nil && t.lid == 0:
-		return &targetError{msg: "it has neither a directed route nor a LID: run discover() on a live fabric"}
-	}
-	t.dest().Address(call)
-	return nil
-}
-
 // smpModifier makes the attribute modifier of what the call and the target say.
 func smpModifier(c *call, attr *mad.Attribute, t *target) (uint32, error) {
 	if c.Has("modifier") {
@@ -179,17 +166,6 @@ func smpModifier(c *call, attr *mad.Attribute, t *target) (uint32, error) {
 		}
 	}
 	return modifier, nil
-}
-
-func modifierWords(attr *mad.Attribute) string {
-	if len(attr.Modifier) == 0 {
-		return "nothing"
-	}
-	var words []string
-	for _, p := range attr.Modifier {
-		words = append(words, p.Name)
-	}
-	return strings.Join(words, ", ")
 }
 
 // modifierPart is one part of the modifier. A port must be given, by the

@@ -183,9 +183,9 @@ func subscriberOf(c *call) (*sa.Subscriber, error) {
 func mayTakeTraps(c *call, e *engine.Engine) error {
 	switch {
 	case !envOf(c.runtime()).TrapAgent:
-		return refuse(c, "refused, for traps that come to this port are taken with --trap-agent only (and --write: TrapRepress answers them)")
+		return c.refuse("refused, for traps that come to this port are taken with --trap-agent only (and --write: TrapRepress answers them)")
 	case !e.Write():
-		return refuse(c, "refused, for TrapRepress answers traps, which takes --write")
+		return c.refuse("refused, for TrapRepress answers traps, which takes --write")
 	}
 	var own engine.Call
 	own.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
@@ -199,7 +199,7 @@ func mayTakeTraps(c *call, e *engine.Engine) error {
 	var info mad.PortInfo
 	info.Decode(own.Data())
 	if info.CapabilityMask&mad.CapabilityMaskIsSM != 0 {
-		return refuse(c, "refused, for a subnet manager runs on this port, and the traps are its; use another port (-C, -P)")
+		return c.refuse("refused, for a subnet manager runs on this port, and the traps are its; use another port (-C, -P)")
 	}
 	return nil
 }

@@ -358,3 +358,30 @@ func (t *target) guid() mad.GUID {
 	}
 	return t.node.GUID()
 }
+
+// needsLID: general management packets go by LID.
+func (t *target) needsLID() error {
+	switch {
+	case t.err != nil:
+		return t.err
+	case t.lid != 0:
+		return nil
+	case t.node == nil:
+		return &targetError{msg: `only subnet management goes by directed route: use the LID, smp_get("PortInfo", route, 0).lid`}
+	}
+	return errNoLID
+}
+
+var errNoLID = &targetError{msg: "it has no LID: a subnet manager must give it one first"}
+
+// addressSMP addresses an SMP to t: along its directed route, else by LID.
+func (t *target) addressSMP(call *engine.Call) error {
+	switch {
+	case t.err != nil:
+		return t.err
+	case t.route == nil && t.lid == 0:
+		return &targetError{msg: "it has neither a directed route nor a LID: run discover() on a live fabric"}
+	}
+	t.dest().Address(call)
+	return nil
+}

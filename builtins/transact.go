@@ -25,9 +25,6 @@ func transact(c *call, calls []*engine.Call) error {
 	return err
 }
 
-// wait is block for the fiber of c.
-func (c *call) wait(fn func(context.Context) error) error { return block(c.thread, fn) }
-
 // countUnanswered counts a request that got no answer.
 func countUnanswered(c *call, err error) {
 	if unanswered(err) {
@@ -78,7 +75,7 @@ func failedRequest(c *call, t *target, err error) error {
 		return err
 	}
 	if errors.Is(err, engine.ErrReadOnly) {
-		return refuse(c, "refused, for it would change the fabric, which takes --write")
+		return c.refuse("refused, for it would change the fabric, which takes --write")
 	}
 	advice := adviceOn(c, err)
 	var me *engine.Error
@@ -164,4 +161,10 @@ func results(values []starlark.Value, many bool) (starlark.Value, error) {
 		return nil, e.err
 	}
 	return values[0], nil
+}
+
+// cautious: err says that something was not done that could have been.
+func cautious(err error) bool {
+	var caution *change.CautionError
+	return errors.As(err, &caution)
 }

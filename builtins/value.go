@@ -57,6 +57,16 @@ func newType[T starlark.Value](name, doc string, members ...member[T]) *valueTyp
 	return t
 }
 
+// add gives the type methods of another vocabulary. It is for init functions.
+func (t *valueType[T]) add(methods ...*Builtin) {
+	for _, b := range methods {
+		t.index[b.Name] = len(t.members)
+		t.names = append(t.names, b.Name)
+		t.members = append(t.members, member[T]{name: b.Name, doc: b.Summary(), method: b})
+	}
+	slices.Sort(t.names)
+}
+
 // attr implements Attr; (nil, nil) makes the interpreter say what was meant.
 func (t *valueType[T]) attr(v T, name string) (starlark.Value, error) {
 	i, ok := t.index[name]
