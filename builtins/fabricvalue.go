@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -146,7 +144,7 @@ func (p problem) Attr(name string) (starlark.Value, error) { return problemType.
 
 var dumpMethod = Builtin{
 	Name:   "dump",
-	Params: []Param{{Name: "kind", Kind: KindChoice, Default: `"ibnetdiscover"`, Doc: `"ibnetdiscover", which ibsim reads too; "opensm-subnet", as opensm-subnet.lst; "topo" and "ibnl", of ibdm; "guid2lid", of OpenSM; "node-name-map"; "snapshot", of fabsh`}},
+	Params: []Param{{Name: "kind", Kind: KindChoice, Default: `"ibnetdiscover"`, Doc: format.DumpHelp()}},
 	Doc: `Returns the fabric as a file's text.
 "ibnl" is a dict of texts by file name, which belong beside the file of "topo"; "snapshot" is bytes, for fs.write, with all that is known of the fabric but no tables. Nothing is asked of the fabric.`,
 	Example: `
@@ -154,20 +152,16 @@ var dumpMethod = Builtin{
 "#"
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		f, kind := c.recv.(*fabricValue).f, c.Text("kind")
-		var b bytes.Buffer
-		switch kind {
-		case string(format.KindIBNL):
+		f, kind := c.recv.(*fabricValue).f, format.Kind(c.Text("kind"))
+		if kind == format.KindIBNL {
 			return ibnls(f)
-		case string(format.KindSnapshot):
-			err := format.WriteSnapshot(&b, &format.Snapshot{Fabric: f})
-			return starlark.Bytes(b.String()), err
 		}
-		if !slices.Contains(format.Kinds(), kind) {
-			return nil, fmt.Errorf("dump: no format %q; there is %s, %s, %s", kind, strings.Join(format.Kinds(), ", "), format.KindIBNL, format.KindSnapshot)
-		}
+		var b bytes.Buffer
 		if err := format.Dump(&b, f, kind); err != nil {
 			return nil, fmt.Errorf("dump: %w", err)
+		}
+		if kind == format.KindSnapshot {
+			return starlark.Bytes(b.String()), nil
 		}
 		return starlark.String(b.String()), nil
 	},

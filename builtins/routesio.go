@@ -262,11 +262,9 @@ func readRoutes(c *call, f *fabricValue) (*routesValue, error) {
 	return v, nil
 }
 
-const dumpWords = `"opensm-lfts": what OpenSM's engine file reads; "opensm-fdbs": what ibdmchk reads; "opensm-lid-matrix": distances; "opensm-sl2vl", "ibdm-sl2vl" (for ibdmchk), "path-sl": virtual lanes and service levels`
-
 var dumpRoutesMethod = Builtin{
 	Name:   "dump",
-	Params: []Param{{Name: "kind", Kind: KindChoice, Default: `"opensm-lfts"`, Doc: dumpWords}},
+	Params: []Param{{Name: "kind", Kind: KindChoice, Default: `"opensm-lfts"`, Doc: format.TablesHelp()}},
 	Doc: `Returns the tables as the text of a file.
 fabsh route POLICY --out FILE writes one without holding it in memory.`,
 	Example: `
@@ -285,33 +283,18 @@ fabsh route POLICY --out FILE writes one without holding it in memory.`,
 // write writes a file of a kind.
 func (v *routesValue) write(ctx context.Context, w io.Writer, kind format.Kind) error {
 	g := v.r.Graph()
-	row := func(n *fabric.Node) []byte { return v.r.Row(g.SwitchOf(n)) }
-	switch kind {
-	case format.KindLFTs:
-		return format.WriteLFTs(w, g.Fabric(), row)
-	case format.KindFDBs, format.KindHops:
-		hops, err := hopsFunc(ctx, g)
-		if err != nil {
-			return err
-		}
-		if kind == format.KindFDBs {
-			return format.WriteFDBs(w, g.Fabric(), row, hops)
-		}
-		return format.WriteHops(w, g.Fabric(), hops)
-	case format.KindPathSL:
-		return format.WritePathSLs(w, g.Fabric(), func(src *fabric.Port, dlid mad.LID) (uint8, bool) {
+	return format.DumpTables(w, g.Fabric(), kind, &format.Tables{
+		LFT:   func(n *fabric.Node) []byte { return v.r.Row(g.SwitchOf(n)) },
+		Hops:  func() (format.HopsFunc, error) { return hopsFunc(ctx, g) },
+		SL2VL: v.lanes,
+		SL: func(src *fabric.Port, dlid mad.LID) (uint8, bool) {
 			t := g.TerminalOf(src)
 			if t < 0 {
 				return 0, false
 			}
 			return v.r.SL.Of(t, dlid), true
-		})
-	case format.KindSL2VL:
-		return format.WriteSL2VLs(w, g.Fabric(), v.lanes)
-	case format.KindShortSL2VL:
-		return format.WriteShortSL2VLs(w, g.Fabric(), v.lanes)
-	}
-	return fmt.Errorf("no format %q; there is %s", kind, dumpWords)
+		},
+	})
 }
 
 // lanes are those of the ports of a switch. All of a CA's links have VL n for SL n.

@@ -144,7 +144,7 @@ func firstMissing(f *fabric.Fabric) string {
 // their widths and speeds, LIDs.
 func topology(f *fabric.Fabric) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
-	if err := format.Dump(h, f, string(format.KindIbnetdiscover)); err != nil {
+	if err := format.Dump(h, f, format.KindIbnetdiscover); err != nil {
 		return sum, err
 	}
 	return [sha256.Size]byte(h.Sum(nil)), nil

@@ -9,8 +9,8 @@ import (
 	"fabsh/mad"
 )
 
-// rate is what a file says of the width and speed of one end of a link:
-// either what is in use, or what may be used.
+// rate is the width and speed of a port: those active (inUse), or all that are
+// enabled.
 type rate struct {
 	inUse  bool
 	widths mad.LinkWidth
@@ -29,15 +29,16 @@ const (
 var widthWords = []struct {
 	word string
 	bit  mad.LinkWidth
-}{ // the widest first, as ibsim prefers them
+}{ // the widest first: common takes the first that both ends have
 	{"12x", mad.LinkWidth12x}, {"8x", mad.LinkWidth8x}, {"4x", mad.LinkWidth4x}, {"2x", mad.LinkWidth2x}, {"1x", mad.LinkWidth1x},
 }
 
-// common are the width and speed that two ends use: the highest that both
-// have; "" where there is none.
+// common is the width and speed of the link between ports with rates r and s:
+// the highest that both have enabled, unless a port says what is active. They
+// are 0 and "" where there is none.
 func (r rate) common(s rate) (width mad.LinkWidth, speed string) {
 	if !r.inUse {
-		if s.inUse { // the other end knows
+		if s.inUse {
 			return s.common(s)
 		}
 		r.widths, r.speeds = r.widths&s.widths, r.speeds&s.speeds
@@ -54,7 +55,7 @@ func (r rate) common(s rate) (width mad.LinkWidth, speed string) {
 	return width, speed
 }
 
-// parseRate reads "4xHDR". ?? and ??? are what is unknown.
+// parseRate parses "4xHDR". ?? and ??? stand for an unknown width and speed.
 func parseRate(s string) (r rate, ok bool) {
 	i := strings.IndexByte(s, 'x')
 	if strings.HasPrefix(s, "??") {
@@ -67,7 +68,7 @@ func parseRate(s string) (r rate, ok bool) {
 	return r, r.setWidth(s[:i+1]) && r.setSpeed(s[i+1:])
 }
 
-// setWidth takes in "4x", or ?? for what is unknown.
+// setWidth sets the width to that named s: "4x", or ?? where it is unknown.
 func (r *rate) setWidth(s string) bool {
 	for _, w := range widthWords {
 		if w.word == s {
@@ -79,7 +80,7 @@ func (r *rate) setWidth(s string) bool {
 	return s == "??"
 }
 
-// setSpeed takes in "HDR", or ??? for what is unknown.
+// setSpeed sets the speed to that named s: "HDR", or ??? where it is unknown.
 func (r *rate) setSpeed(s string) bool {
 	r.speeds = 0
 	if j := slices.Index(speedWords, s); j >= 0 {
@@ -88,9 +89,10 @@ func (r *rate) setSpeed(s string) bool {
 	return r.speeds != 0 || s == "???"
 }
 
-// option takes in ibsim's w=, s= and e=, masks of what is enabled (ibsim
-// ibsim/sim_net.c, parse_port_opt), and the s=, w= and v= that ibnetdiscover -f
-// adds to what is in use.
+// option parses w=, s= and e= of ibsim, which are the masks of enabled widths,
+// speeds and extended speeds (ibsim/sim_net.c, parse_port_opt). After an active
+// rate the options are those of ibnetdiscover -f: v= is VLCap, and w= and s=
+// repeat the rate.
 func (r *rate) option(s string) bool {
 	key, value, ok := strings.Cut(s, "=")
 	v, err := strconv.ParseUint(value, 0, 8)
@@ -123,7 +125,7 @@ func (r *rate) option(s string) bool {
 	return true
 }
 
-// portInfo is what is known of a port with a link.
+// portInfo is the PortInfo of a port whose link has that width and speed.
 func portInfo(width mad.LinkWidth, speed string) (i mad.PortInfo, fdr10 bool) {
 	i.PortPhysicalState = mad.PortPhysicalStateLinkUp
 	i.LinkWidthActive = width
@@ -149,7 +151,7 @@ func portInfo(width mad.LinkWidth, speed string) (i mad.PortInfo, fdr10 bool) {
 	return i, speed == "FDR10"
 }
 
-// What ports must be able to do for all speeds to be told.
+// The capabilities without which a port's extended speeds are not valid.
 const (
 	capabilities  = mad.CapabilityMaskIsExtendedSpeedsSupported | mad.CapabilityMaskIsCapabilityMask2Supported
 	capabilities2 = mad.CapabilityMask2(1 << 11) // rdma-core libibmad/iba_types.h, IB_PORT_CAP2_IS_EXT_SPEEDS_2_SUPPORTED

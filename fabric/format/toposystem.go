@@ -8,17 +8,17 @@ import (
 	"fabsh/mad"
 )
 
-// chassis is a system that a .topo file has, put together.
-type chassis struct {
-	kind  string // the name of its ibnl
+// topoSystem is a system of a .topo file.
+type topoSystem struct {
+	kind  string // its type: a name of def
 	def   *ibnl
-	mods  map[string]string
+	mods  map[string]string // variants of boards, by place: leaf1
 	at    pos
-	nodes map[string]int // by place: leaf1/U3
+	nodes map[string]int // index of the node, by the place of its chip: leaf1/U3
 }
 
-// build makes the nodes of a system, and the links within it.
-func (t *topoReader) build(name string, c *chassis) error {
+// build adds the nodes of a system, and the links within it.
+func (t *topoReader) build(name string, c *topoSystem) error {
 	c.nodes = map[string]int{}
 	first := len(t.nodes)
 	if err := t.chips(name, c, c.def.top, "", 0); err != nil {
@@ -30,11 +30,13 @@ func (t *topoReader) build(name string, c *chassis) error {
 	return t.wires(c, c.def.top, "")
 }
 
-// maxBoards is how deep boards may be within one another; no system has more
-// than two.
+// maxBoards is how many boards may be within one another. No known system has
+// more than two.
 const maxBoards = 8
 
-func (t *topoReader) chips(system string, c *chassis, b *board, place string, depth int) error {
+// chips adds the nodes of board b, whose place in the system is the prefix
+// place, and of the boards within it.
+func (t *topoReader) chips(system string, c *topoSystem, b *board, place string, depth int) error {
 	if depth > maxBoards {
 		return fmt.Errorf("%s: expected at most %d boards within one another: is one within itself?", b.at, maxBoards)
 	}
@@ -46,7 +48,7 @@ func (t *topoReader) chips(system string, c *chassis, b *board, place string, de
 			}}
 			n.info.PortGUID = n.info.NodeGUID
 			t.guids[i.kind].next += mad.GUID(i.ports) + 1
-			if err := t.room(c.at, i.ports); err != nil {
+			if err := t.countPorts(c.at, i.ports); err != nil {
 				return err
 			}
 			if _, ok := t.ids[n.id]; ok {
@@ -74,9 +76,9 @@ func (t *topoReader) chips(system string, c *chassis, b *board, place string, de
 	return nil
 }
 
-// board is the definition of a board in its place, in the variant that CFG:
-// says; nil where it is removed.
-func (c *chassis) board(i *inst, place string) (*board, error) {
+// board is the definition of board i, which is at place, in the variant that
+// CFG: names; nil where CFG: removes it.
+func (c *topoSystem) board(i *inst, place string) (*board, error) {
 	master := i.master
 	switch mod := c.mods[place+i.name]; mod {
 	case "R", "X", "Removed":
@@ -91,8 +93,8 @@ func (c *chassis) board(i *inst, place string) (*board, error) {
 	return nil, fmt.Errorf("%s: expected a board %q of %s, which %s is to have as %s, but %s has none", c.at, master, c.kind, i.at, place+i.name, i.at.file)
 }
 
-// wires makes the links within b.
-func (t *topoReader) wires(c *chassis, b *board, place string) error {
+// wires adds the links within board b, and within the boards of b.
+func (t *topoReader) wires(c *topoSystem, b *board, place string) error {
 	for _, i := range b.insts {
 		for _, w := range i.wires {
 			n, p, err := c.trace(b, place, i.name, w.from)
@@ -103,7 +105,7 @@ func (t *topoReader) wires(c *chassis, b *board, place string) error {
 			if err != nil {
 				return err
 			}
-			if n < 0 || m < 0 { // a variant without that connector
+			if n < 0 || m < 0 { // a variant of a board that does not have that plug
 				continue
 			}
 			if err := t.link(w.at, n, p, m, q, w.rate); err != nil {
@@ -115,7 +117,7 @@ func (t *topoReader) wires(c *chassis, b *board, place string) error {
 		}
 		inner, err := c.board(i, place)
 		if inner == nil || err != nil {
-			continue // chips said so
+			continue // chips has returned this error
 		}
 		if err := t.wires(c, inner, place+i.name+"/"); err != nil {
 			return err
@@ -124,9 +126,10 @@ func (t *topoReader) wires(c *chassis, b *board, place string) error {
 	return nil
 }
 
-// trace follows a port of a chip, or a connector of a board, down to a node
-// and its port; node -1: there is none in this variant.
-func (c *chassis) trace(b *board, place, name, port string) (node, num int, err error) {
+// trace follows the wires from a port of a chip, or a plug of a board, named
+// name on board b, down to a node and its port; node -1: there is none in this
+// variant.
+func (c *topoSystem) trace(b *board, place, name, port string) (node, num int, err error) {
 	for depth := 0; depth <= maxBoards; depth++ {
 		k := slices.IndexFunc(b.insts, func(i *inst) bool { return i.name == name })
 		if k < 0 {

@@ -8,25 +8,26 @@ import (
 	"path/filepath"
 )
 
-// WriteFile makes a file of what write writes: a temporary one in the same
-// folder, which then takes the place of the one at path, so that nobody ever
-// finds half a file there. After a failure all is as before.
+// WriteFile replaces the file at path by what write writes. It writes a temporary
+// file in the same folder, and renames it to path when it is complete, so that
+// there never is half a file. After an error the old file is unchanged.
 func WriteFile(path string, write func(io.Writer) error) error {
 	return WriteChecked(path, write, nil)
 }
 
-// WriteChecked is WriteFile; before the temporary file takes its place, check,
-// unless it is nil, is given its name. The place must be a file's then.
+// WriteChecked is WriteFile with a check, unless that is nil: check is called with
+// the name of the temporary file before the rename. path must then be no pipe
+// or device.
 func WriteChecked(path string, write func(io.Writer) error, check func(name string) error) (err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // a link stays one
+		path = target // a symbolic link stays one
 	}
 	mode := os.FileMode(0o644)
 	if st, err := os.Stat(path); err == nil {
 		if !st.Mode().IsRegular() && check != nil {
 			return fmt.Errorf("%s is no regular file, so it cannot be replaced", path)
 		}
-		if !st.Mode().IsRegular() { // a pipe or terminal cannot be replaced
+		if !st.Mode().IsRegular() { // a pipe or device: a rename would remove it
 			return writeThrough(path, write)
 		}
 		mode = st.Mode().Perm()
@@ -51,7 +52,7 @@ func WriteChecked(path string, write func(io.Writer) error, check func(name stri
 	if err := f.Chmod(mode); err != nil {
 		return err
 	}
-	// Or a crash of the machine could leave the new name with nothing in it.
+	// Without this, a crash of the machine could leave an empty file.
 	if err := f.Sync(); err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func WriteChecked(path string, write func(io.Writer) error, check func(name stri
 	return os.Rename(f.Name(), path)
 }
 
-// writeThrough writes to what is there.
+// writeThrough writes to the pipe or device at path.
 func writeThrough(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

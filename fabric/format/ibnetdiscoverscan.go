@@ -7,7 +7,8 @@ import (
 	"fabsh/mad"
 )
 
-// isGUIDID: id is one of ibnetdiscover's: S-, H- or R- and 16 digits.
+// isGUIDID reports whether a node id is one of ibnetdiscover's: S-, H- or R- and
+// the node GUID in 16 digits.
 func isGUIDID(id string) bool {
 	if len(id) < 18 || id[1] != '-' || !strings.ContainsRune("SHR?", rune(id[0])) {
 		return false
@@ -16,7 +17,8 @@ func isGUIDID(id string) bool {
 	return err == nil
 }
 
-// setAddress sets what key says, "lid" or "lmc".
+// setAddress sets LID or LMC, as key says, "lid" or "lmc". It is false where
+// value is none.
 func setAddress(key, value string, lid *mad.LID, lmc *uint8) bool {
 	v, err := strconv.ParseUint(value, 10, 16)
 	switch key {
@@ -30,7 +32,7 @@ func setAddress(key, value string, lid *mad.LID, lmc *uint8) bool {
 	return true
 }
 
-// skipBlanks is s without the spaces and tabs it begins with.
+// skipBlanks is s without leading spaces and tabs.
 func skipBlanks(s string) string {
 	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
 		s = s[1:]
@@ -46,7 +48,8 @@ func appendFields(words []string, s string) []string {
 	return words
 }
 
-// number reads the decimal number s begins with; -1 if it does not.
+// number parses the decimal number, of at most 6 digits, at the beginning of s;
+// -1: there is none.
 func number(s string) (int, string) {
 	i := 0
 	for i < len(s) && i < 6 && s[i] >= '0' && s[i] <= '9' {
@@ -59,7 +62,8 @@ func number(s string) (int, string) {
 	return v, s[i:]
 }
 
-// bracketed reads [n], and passes over [ext n].
+// bracketed parses [n], and skips [ext n] after it: the number of the port on
+// the outside of a chassis.
 func bracketed(s string) (n int, rest string, ok bool) {
 	if !strings.HasPrefix(s, "[") {
 		return 0, s, false
@@ -72,7 +76,7 @@ func bracketed(s string) (n int, rest string, ok bool) {
 	return n, rest, ok
 }
 
-// parenthesised reads a GUID, if there is one next.
+// parenthesised parses a GUID in parentheses, which may be missing: 0.
 func parenthesised(s string) (g mad.GUID, rest string, ok bool) {
 	rest = skipBlanks(s)
 	if !strings.HasPrefix(rest, "(") {
@@ -83,8 +87,7 @@ func parenthesised(s string) (g mad.GUID, rest string, ok bool) {
 	return mad.GUID(v), rest, ok && err == nil
 }
 
-// quoted reads what stands in the next pair of quotes. Only spaces and = may
-// stand before it.
+// quoted parses a text in quotes. Only spaces, tabs and = may stand before it.
 func quoted(s string) (text, rest string, ok bool) {
 	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t' || s[0] == '=') {
 		s = s[1:]
@@ -94,12 +97,4 @@ func quoted(s string) (text, rest string, ok bool) {
 	}
 	s = s[1:]
 	return strings.Cut(s, `"`)
-}
-
-// clip keeps messages short.
-func clip(s string) string {
-	if len(s) > 60 {
-		return s[:60] + "..."
-	}
-	return s
 }
