@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	vocabulary "fabsh/builtins/routing"
 	"fabsh/fabric/routing"
 	"fabsh/scripts"
 )
@@ -13,7 +14,7 @@ import (
 // TestEngineOptions: the parameters of route() are the options of all engines.
 func TestEngineOptions(t *testing.T) {
 	var params, options []string
-	for _, p := range routeMethod.Params[1:] {
+	for _, p := range vocabulary.RouteMethod.Params[1:] {
 		params = append(params, p.Name)
 	}
 	for _, e := range routing.Engines() {

@@ -10,6 +10,8 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 )
 
@@ -41,10 +43,10 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 		return fmt.Errorf("%s: %w\nusage: %s", script, err, e.usage())
 	}
 	if help {
-		return s.emit(stdout, e.help())
+		return s.Emit(lang.Stdout, e.Help())
 	}
 	if e.fabric {
-		f, err := currentFabric(t)
+		f, err := topology.CurrentFabric(t)
 		if err != nil {
 			return err
 		}
@@ -52,7 +54,7 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 	}
 	v, err := starlark.Call(t, fn, args, kwargs)
 	if err == nil && fn.Name() == "route" && v != starlark.None {
-		err = show(t, v) // what `fabsh route` would judge and write
+		err = lang.ShowValue(t, v) // what `fabsh route` would judge and write
 	}
 	return err
 }
@@ -302,10 +304,10 @@ func (e *entry) optionUse(p entryParam) string {
 }
 
 // help is what --help prints.
-func (e *entry) help() string {
+func (e *entry) Help() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "usage: %s\n", e.usage())
-	if doc := trimDoc(e.doc); doc != "" {
+	if doc := lang.TrimDoc(e.doc); doc != "" {
 		fmt.Fprintf(&b, "\n%s\n", doc)
 	}
 	if len(e.options) > 0 {

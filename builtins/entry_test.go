@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/builtins/lang"
 )
 
 const entryScript = `
@@ -64,7 +66,7 @@ options:
 			if diff := cmp.Diff(test.out, f.stdout.String()); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
-			if got, want := f.ExitStatus(err), map[bool]int{true: StatusClean, false: StatusUsage}[test.err == ""]; got != want {
+			if got, want := f.ExitStatus(err), map[bool]int{true: lang.StatusClean, false: lang.StatusUsage}[test.err == ""]; got != want {
 				t.Errorf("status %d, want %d", got, want)
 			}
 		})

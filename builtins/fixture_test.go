@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"fabsh/builtins/topology"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -34,7 +35,7 @@ func onSim(t *testing.T, spec string, adapt func(*Options), fn func(t *testing.T
 		defer engine.Close()
 		f := new(fixture)
 		var err error
-		opts := Options{Env: Env{Engine: engine, Sim: subnet, Write: true}, Stdout: &f.stdout, Stderr: &f.stderr, FS: afero.NewMemMapFs(), Dir: "/work"}
+		opts := Options{Env: topology.Env{Engine: engine, Sim: subnet, Write: true}, Stdout: &f.stdout, Stderr: &f.stderr, FS: afero.NewMemMapFs(), Dir: "/work"}
 		if adapt != nil {
 			adapt(&opts)
 		}

@@ -1,7 +1,6 @@
 package builtins
 
 import (
-	"fabsh/fabric"
 	"fmt"
 	"io"
 	"maps"
@@ -9,14 +8,19 @@ import (
 
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
+
+	"fabsh/builtins/datagrams"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
 )
 
 // Options is what a session stands on. The zero value of each is usable.
 type Options struct {
-	Env
+	topology.Env
 
-	Stdout, Stderr io.Writer // nil: discarded
-	Format         Format    // of show and the prompt; empty: text
+	Stdout, Stderr io.Writer   // nil: discarded
+	Format         lang.Format // of show and the prompt; empty: text
 
 	Include []string // -I: folders with modules, and readable
 	Out     string   // --out: the folder that scripts may write to; empty: none
@@ -31,22 +35,22 @@ type Options struct {
 	// when it is done. Nil: nobody is.
 	Progress func(string)
 	// Clock is the session's time. Nil: the real one.
-	Clock Clock
+	Clock lang.Clock
 }
 
 // Session is one run of fabsh: a fabric, a set of streams, and all that a
 // script can say to them. One evaluation runs at a time.
 type Session struct {
-	*Runtime
-	env     *Env
+	*lang.Runtime
+	env     *topology.Env
 	include []string
 	verbose int
 	modules map[string]*module
 	sources map[string]string // of what has been run, for error messages
 
-	subscribers *Subscribers // what scripts subscribed to
+	subscribers *datagrams.Subscribers // what scripts subscribed to
 	predeclared starlark.StringDict
-	builtins    []*Builtin
+	builtins    []*lang.Builtin
 }
 
 // NewSession makes a session. It sends nothing.
@@ -58,32 +62,32 @@ func NewSession(o Options) (*Session, error) {
 		o.Stderr = io.Discard
 	}
 	if o.Format == "" {
-		o.Format = FormatText
+		o.Format = lang.FormatText
 	}
-	if !slices.Contains(Formats, o.Format) {
-		return nil, fmt.Errorf("unknown output format %q: use one of %v", string(o.Format), Formats)
+	if !slices.Contains(lang.Formats, o.Format) {
+		return nil, fmt.Errorf("unknown output format %q: use one of %v", string(o.Format), lang.Formats)
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
 	if o.Clock == nil {
-		o.Clock = realClock{}
+		o.Clock = lang.RealClock{}
 	}
-	files, err := newFiles(o.FS, o.Dir, o.Include, o.Out)
+	files, err := lang.NewFiles(o.FS, o.Dir, o.Include, o.Out)
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
-	s := &Session{Runtime: r, env: envOf(r), include: o.Include, verbose: o.Verbose, modules: map[string]*module{}, sources: map[string]string{}}
+	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
+	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, modules: map[string]*module{}, sources: map[string]string{}}
 	r.Load = s.load
-	*StateOf[*Session](r) = s
+	*lang.StateOf[*Session](r) = s
 	*s.env = o.Env
 	if o.Loaded != nil {
-		s.env.fabric = newFabric(o.Loaded.Renamed(o.Names))
+		s.env.Current = topology.NewFabric(o.Loaded.Renamed(o.Names))
 	}
-	s.subscribers = StateOf[Subscribers](r)
+	s.subscribers = lang.StateOf[datagrams.Subscribers](r)
 	if o.Engine != nil {
-		s.subscribers = NewSubscribers(r)
+		s.subscribers = datagrams.NewSubscribers(r)
 	}
 	s.predeclare()
 	return s, nil
@@ -97,7 +101,7 @@ func (s *Session) Unsubscribe() { s.subscribers.Close() }
 // is the caller's.
 func (s *Session) Close() error {
 	s.Unsubscribe()
-	return s.Files.close()
+	return s.Files.Close()
 }
 
 // Predeclared is every global name that a script finds. The caller may change
@@ -105,4 +109,4 @@ func (s *Session) Close() error {
 func (s *Session) Predeclared() starlark.StringDict { return maps.Clone(s.predeclared) }
 
 // Builtins are the functions among them, sorted by name.
-func (s *Session) Builtins() []*Builtin { return s.builtins }
+func (s *Session) Builtins() []*lang.Builtin { return s.builtins }

@@ -1,7 +1,0 @@
-package builtins
-
-// Headings in the overview.
-const (
-	GroupMAD  = "Management datagrams"
-	GroupPort = "Links"
-)
