@@ -43,14 +43,14 @@ func (r *Resolver) Targets(v starlark.Value) (list []Target, many bool, err erro
 	if !ok {
 		t, err := r.target(v)
 		if err != nil {
-			return nil, false, r.C.ParamError("target", "%w", err)
+			return nil, false, lang.ParamError("target", "%w", err)
 		}
 		return []Target{t}, false, nil
 	}
 	for i, v := range lang.Collect(it) {
 		t, err := r.target(v)
 		if err != nil {
-			return nil, true, r.C.ParamError("target", "element %d: %w", i, err)
+			return nil, true, lang.ParamError("target", "element %d: %w", i, err)
 		}
 		list = append(list, t)
 	}
