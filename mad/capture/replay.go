@@ -22,6 +22,8 @@ import (
 // It is a clock, too, for scripts that tell the time and sleep: its time is
 // that of the answer recorded last of those given, and to sleep only moves it.
 type Replay struct {
+	engine.Basic
+
 	recording *Recording
 	wake      chan struct{} // to Recv: waiting has grown
 	closed    chan struct{}

@@ -46,7 +46,7 @@ type Options struct {
 // Three goroutines share the work. The writer sends what the window allows.
 // The reader matches answers with calls and completes them; it never blocks, for
 // a peer that waits for us to read may be what we wait for to write, and sends
-// only what a Prompt transport takes at once. The third does what falls due. A
+// only what the transport takes at once. The third does what falls due. A
 // call costs neither a goroutine nor an allocation.
 //
 // A call without an answer ends after (Retries+1) x Timeout. Until then it is
@@ -65,7 +65,7 @@ type Options struct {
 // since it was first sent; then the call ends with that status.
 type Engine struct {
 	t      Transport
-	prompt Prompt  // t, if it is one
+	direct bool    // the reader sends too, by TrySend
 	opt    Options // defaults put in
 	traits Traits
 	epoch  time.Time
@@ -147,9 +147,7 @@ func New(t Transport, o Options) *Engine {
 	e.window = min(o.Window, outstanding)
 	e.setWindows()
 	e.out.MAD = make([]byte, mad.Size)
-	if p, ok := t.(Prompt); ok && p.BeforeWait(e.sendPromptly) {
-		e.prompt = p
-	}
+	e.direct = t.BeforeWait(e.sendPromptly)
 	e.done.Go(e.sendLoop)
 	e.done.Go(e.receiveLoop)
 	e.done.Go(e.timeLoop)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"time"
@@ -12,25 +11,12 @@ import (
 	"fabsh/mad"
 )
 
-// An Accepter is a Transport that others' requests may come to: traps, Reports.
-type Accepter interface {
-	Transport
-	// Accept has Recv deliver them, if they are of this class (in its current
-	// version) and method, until stop is called. The error says who else has
-	// them, or why there are none here.
-	Accept(c mad.Class, m mad.Method) (stop func(), err error)
-}
-
 // Listen begins to take MADs of a class and method that nobody asked for, and
 // answers them: each Report by ReportResp, so that its sender does not send it
 // again; each trap by TrapRepress, so that the agent does not repeat it (IBA
 // 13.4.5, 13.4.9), if the engine may change the fabric and there is an address
 // to send it to. There is one listener for a class and method at a time.
 func (e *Engine) Listen(c mad.Class, m mad.Method) (*Listener, error) {
-	t, ok := e.t.(Accepter)
-	if !ok {
-		return nil, ErrNoRequests
-	}
 	l := &Listener{
 		e:      e,
 		key:    listenKey{c.Family(), m},
@@ -50,15 +36,12 @@ func (e *Engine) Listen(c mad.Class, m mad.Method) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.stop, err = t.Accept(c, m); err != nil {
+	if l.stop, err = e.t.Accept(c, m); err != nil {
 		e.unlisten(l)
 		return nil, err
 	}
 	return l, nil
 }
-
-// ErrNoRequests: the transport takes answers only.
-var ErrNoRequests = errors.New("to this fabric no traps and Reports come")
 
 // Listener takes what comes of one class and method. What comes faster than it
 // is taken is dropped, the newest first, and counted.

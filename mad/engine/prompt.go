@@ -1,17 +1,9 @@
 package engine
 
-// Prompt is a Transport by which the reader can send too. A change of
-// goroutines costs more than a datagram, and where processors are few, the
-// writer takes that of the peer. So what answers made room for is sent by
-// whoever has read them: once nothing more has come, or after a few.
-type Prompt interface {
-	Transport
-	// TrySend is Send without waiting: sent is false if it would have to wait.
-	TrySend(d *Datagram) (sent bool, err error)
-	// BeforeWait has Recv call f each time before it waits, and look again if f
-	// returns true. ok is false where that cannot be.
-	BeforeWait(f func() (again bool)) (ok bool)
-}
+// A change of goroutines costs more than a datagram, and where processors are
+// few, the writer takes that of the peer. So where the transport can send
+// without waiting, what answers made room for is sent by the reader itself:
+// once nothing more has come, or after a few.
 
 // promptBatch is after how many datagrams the reader sends, though more have
 // come: the peer has something to do meanwhile.
@@ -38,7 +30,7 @@ func (e *Engine) sendPromptly() (any bool) {
 		if !ok { // the writer has to end
 			break
 		}
-		sent, err := e.prompt.TrySend(&e.out)
+		sent, err := e.t.TrySend(&e.out)
 		if err == nil && !sent {
 			e.mu.Lock()
 			e.unsent, e.held = j, true

@@ -20,11 +20,11 @@ func (e *Engine) receiveLoop() {
 		}
 		var ended callList
 		e.mu.Lock()
-		e.reading = e.prompt != nil
+		e.reading = e.direct
 		e.receive(&d, e.now(), &ended)
 		e.unlock()
 		ended.complete()
-		if e.prompt != nil && n%promptBatch == 0 {
+		if e.direct && n%promptBatch == 0 {
 			e.sendPromptly()
 		}
 	}

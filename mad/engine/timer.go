@@ -177,11 +177,9 @@ func (e *Engine) timedOut(c *Call, now time.Duration, ended *callList) {
 	case t != nil && !t.done():
 		err = fmt.Errorf("request incomplete%s, no ACK of segment %d of %d: %w", long, t.acked+1, t.segments, ErrTimeout)
 	}
-	if w, ok := e.t.(Witness); ok {
-		d := Datagram{Address: c.s.to, MAD: slices.Clone(c.MAD[:])}
-		binary.BigEndian.PutUint64(d.MAD[mad.TIDOffset:], uint64(c.s.tid))
-		w.GaveUp(&d)
-	}
+	d := Datagram{Address: c.s.to, MAD: slices.Clone(c.MAD[:])}
+	binary.BigEndian.PutUint64(d.MAD[mad.TIDOffset:], uint64(c.s.tid))
+	e.t.GaveUp(&d)
 	e.end(c, now, err, ended)
 }
 

@@ -10,18 +10,38 @@ import (
 )
 
 // A Transport carries single datagrams: it knows nothing of calls, retries or
-// windows. One goroutine sends and another receives; Close may come from any.
+// windows. One goroutine sends at a time and another receives; Close may come
+// from any.
+//
+// What a transport cannot do it says by what it returns; one that can only send
+// and receive embeds Basic. A wrapper embeds the Transport that it wraps, and so
+// can do all that this one can. Where it replaces Send it replaces TrySend too,
+// for a datagram goes out by either.
 //
 // Implementations: mad/umad (devices), mad/ibsim (the foreign simulator),
-// fabric/sim (in process), mad/capture (recordings, replayed).
+// fabric/sim (in process), mad/capture (recording and replay).
 type Transport interface {
 	// Send hands over one datagram. It may block, it does not keep d or
 	// d.MAD. An error means the transport is broken for good, unless it
 	// is a *SendError, which concerns this datagram alone.
 	Send(d *Datagram) error
+	// TrySend is Send without waiting: sent is false if it would have to wait.
+	// It is called only where BeforeWait has returned true.
+	TrySend(d *Datagram) (sent bool, err error)
 	// Recv waits for the next datagram and fills d, growing d.MAD as
 	// needed. After Close it returns ErrClosed; any error is final.
 	Recv(d *Datagram) error
+	// BeforeWait has Recv call f each time before it waits, and look again if f
+	// returns true. ok is false where that cannot be.
+	BeforeWait(f func() (again bool)) (ok bool)
+	// Accept has Recv deliver the requests of others, traps and Reports, that are
+	// of this class (in its current version) and method, until stop is called.
+	// The error says who else has them, or why there are none here.
+	Accept(c mad.Class, m mad.Method) (stop func(), err error)
+	// GaveUp tells that the engine has given up a request, for no answer came; d
+	// is the latest attempt, and stays the engine's. It is called with the
+	// engine's lock held.
+	GaveUp(d *Datagram)
 	// Port reads the facts of the local port afresh.
 	Port() (Port, error)
 	// Traits says what the transport does by itself. It never changes.
@@ -30,13 +50,25 @@ type Transport interface {
 	Close() error
 }
 
-// A Witness is a Transport that wants to know which of its requests the engine
-// has given up, for no answer came. The engine calls GaveUp with the latest
-// attempt, and with its lock held.
-type Witness interface {
-	Transport
-	GaveUp(d *Datagram)
-}
+// Basic is the part of a Transport that only sends and receives: it has no way
+// to send without waiting, takes no requests of others, and need not know what
+// was given up.
+type Basic struct{}
+
+// TrySend sends nothing.
+func (Basic) TrySend(*Datagram) (sent bool, err error) { return false, nil }
+
+// BeforeWait cannot be done.
+func (Basic) BeforeWait(func() (again bool)) (ok bool) { return false }
+
+// Accept returns ErrNoRequests.
+func (Basic) Accept(mad.Class, mad.Method) (stop func(), err error) { return nil, ErrNoRequests }
+
+// GaveUp does nothing.
+func (Basic) GaveUp(*Datagram) {}
+
+// ErrNoRequests is returned by Accept: the transport takes answers only.
+var ErrNoRequests = errors.New("to this fabric no traps and Reports come")
 
 // ErrClosed is returned by a Transport or an Engine after Close.
 var ErrClosed = errors.New("transport closed")

@@ -49,10 +49,7 @@ type Transport struct {
 	close sync.Once
 }
 
-var (
-	_ engine.Accepter = (*Transport)(nil)
-	_ engine.Prompt   = (*Transport)(nil)
-)
+var _ engine.Transport = (*Transport)(nil)
 
 // The buffers of each direction take 167 messages (Linux's default of 208 KiB
 // for a socket, 1280 bytes a message with its bookkeeping).
@@ -126,6 +123,9 @@ func (t *Transport) BeforeWait(f func() (again bool)) (ok bool) {
 	t.fast.BeforeWait(f)
 	return true
 }
+
+// GaveUp is of no use to ibsim: it keeps nothing of a request.
+func (t *Transport) GaveUp(*engine.Datagram) {}
 
 // message puts d in t.tx.
 func (t *Transport) message(d *engine.Datagram) error {

@@ -55,10 +55,7 @@ type Transport struct {
 	close   sync.Once
 }
 
-var (
-	_ engine.Accepter = (*Transport)(nil)
-	_ engine.Prompt   = (*Transport)(nil)
-)
+var _ engine.Transport = (*Transport)(nil)
 
 // Open opens the port that o says.
 func Open(o Options) (*Transport, error) {
@@ -115,11 +112,7 @@ func (t *Transport) TrySend(d *engine.Datagram) (bool, error) {
 // BeforeWait has Recv call f before it waits. Where there are two devices it is
 // the pumps that wait.
 func (t *Transport) BeforeWait(f func() (again bool)) bool {
-	w, ok := t.gsi.file.(interface{ beforeWait(func() bool) })
-	if ok = ok && t.arrived == nil; ok {
-		w.beforeWait(f)
-	}
-	return ok
+	return t.arrived == nil && t.gsi.file.beforeWait(f)
 }
 
 // Accept registers for requests of others. The kernel gives those of a class
@@ -127,6 +120,9 @@ func (t *Transport) BeforeWait(f func() (again bool)) bool {
 func (t *Transport) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
 	return t.half(c).accept(c, m)
 }
+
+// GaveUp is of no use to the kernel: its own timeout is the same.
+func (t *Transport) GaveUp(*engine.Datagram) {}
 
 // half is the device for a class.
 func (t *Transport) half(c mad.Class) *device {
