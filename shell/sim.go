@@ -85,7 +85,7 @@ func bringUp(spec string) (*fabric.Fabric, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := engine.New(t, engine.Options{})
+	e := engine.New(t, engine.Options{Resolve: fabric.Resolve})
 	defer e.Close()
 	return discover.Sweep(context.Background(), e, discover.Options{})
 }

@@ -247,7 +247,7 @@ func TestRetryLadder(t *testing.T) {
 				}), test.opt)
 				defer mustClose(t, e)
 				if test.rtt > 0 {
-					e.windows[kindSMP].trips.add(test.rtt)
+					e.flow.classes[kindSMP].rtt.add(test.rtt)
 				}
 				var c Call
 				c.PutSMP(mad.MethodGet, 0x15, 3, nil)

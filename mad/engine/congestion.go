@@ -2,99 +2,99 @@ package engine
 
 import "time"
 
-// limit is how many requests may be out at once: of a class of management, or
-// to one destination. It goes by delay, not by loss. The management lane (VL15)
-// has no flow control: where a switch or an agent is asked faster than it
-// answers, its short queue drops what does not fit, the subnet manager's own
-// requests too. A queue shows in the round trips before it is full.
+// congestionWindow is how many requests may be outstanding at once: of a class
+// of management, or to one destination. It goes by delay, not by loss. The
+// management lane (VL15) has no flow control: where a switch or an agent is asked
+// faster than it answers, its short queue drops what does not fit, the subnet
+// manager's own requests too. A queue shows in the RTT before it is full.
 //
-// A round is as many answers as the limit, all to requests sent since it was
-// last changed. After a round without a queue the limit is doubled; once it
-// has met one, it is halved, and from then on grows by one a round, so that
-// all who share a bottleneck come to share it evenly. A round that did not use
-// all of the limit does not raise it.
+// A round is as many answers as the window's size, all to requests sent since
+// the size last changed. Slow start: after a round without a queue the size is
+// doubled. Once a round has met a queue, AIMD: the size is halved, and then
+// grows by one a round, so that all who share a bottleneck come to share it
+// evenly. A round that did not use all of the window does not raise it.
 //
-// Silence says nothing: a dead node has no queue. But an answer to a second
-// attempt says that the first was lost. Where round trips are fair only, it tells
-// of a queue too short to show; from then on the limit may grow past its half
-// by one a probe only. Where they are far, the queue shows by itself.
+// Silence is no sign of congestion: a dead node has no queue. But an answer to a
+// second attempt says that the first was lost. Where delays are loaded only, it
+// tells of a queue too short to show; from then on half the size is the ceiling,
+// which grows by one a probe. Where they are queued, the queue shows by itself.
 //
-// Who comes late takes the queue of others for the way. So every now and then
-// a round is of one request only, which shows how short a round trip is today.
-type limit struct {
-	n, least, most int
-	top            int // until experience allows more
+// A late starter measures its base RTT with others' queueing in it. So every
+// probeEvery a round is of one request only, which measures the base RTT anew.
+type congestionWindow struct {
+	size, min, max int
+	ceiling        int // of size; at most max
 
-	began  time.Duration // of the round
-	trips  [lengths]int  // its answers
-	lost   int           // answers to attempts after the first
-	silent int           // no answers
-	full   bool          // the limit was reached
-	met    bool          // a queue, ever
-	before int           // n, before the round of one; 0: in no such round
-	probed time.Duration // when that was
+	began    time.Duration  // of the round
+	answers  [numDelays]int // in it
+	resent   int            // answers to attempts after the first
+	silent   int            // requests without an answer
+	full     bool           // all of the window was used
+	additive bool           // slow start is over: a queue was met
+	resume   int            // size after the probe; 0: no probe
+	probed   time.Duration  // when the latest probe was
 }
 
-// probeEvery is how often the shortest round trip is measured anew.
+// probeEvery is how often the base RTT is measured anew.
 const probeEvery = 2 * time.Second
 
-func newLimit(start, least, most int) limit {
-	return limit{n: min(start, most), least: min(least, most), most: most, top: most}
+func newCongestionWindow(start, least, most int) congestionWindow {
+	return congestionWindow{size: min(start, most), min: min(least, most), max: most, ceiling: most}
 }
 
-// probes: a request sent at the given time was the only one out.
-func (l *limit) probes(sent time.Duration) bool { return l.before > 0 && sent >= l.began }
+// probes: a request sent at the given time was the only one outstanding.
+func (w *congestionWindow) probes(sent time.Duration) bool { return w.resume > 0 && sent >= w.began }
 
-// answer takes in the answer to a request sent at the given time; again: it
+// answered takes in the answer to a request sent at the given time; resent: it
 // was not the first attempt.
-func (l *limit) answer(long length, again bool, sent, now time.Duration) {
-	if again {
-		l.lost++
+func (w *congestionWindow) answered(d delay, resent bool, sent, now time.Duration) {
+	if resent {
+		w.resent++
 	}
-	if sent >= l.began {
-		l.trips[long]++
-		l.turn(now)
-	}
-}
-
-// silence takes in that a request sent at the given time got no answer.
-func (l *limit) silence(sent, now time.Duration) {
-	if sent >= l.began {
-		l.silent++
-		l.turn(now)
+	if sent >= w.began {
+		w.answers[d]++
+		w.endRound(now)
 	}
 }
 
-// turn ends the round when it is complete.
-func (l *limit) turn(now time.Duration) {
-	n, f, r := l.trips[near], l.trips[fair], l.trips[far]
-	if n+f+r+l.silent < l.n {
+// unanswered takes in that a request sent at the given time got no answer.
+func (w *congestionWindow) unanswered(sent, now time.Duration) {
+	if sent >= w.began {
+		w.silent++
+		w.endRound(now)
+	}
+}
+
+// endRound ends the round when it is complete.
+func (w *congestionWindow) endRound(now time.Duration) {
+	b, l, q := w.answers[base], w.answers[loaded], w.answers[queued]
+	if b+l+q+w.silent < w.size {
 		return
 	}
 	// Three quarters of the answers have to tell of the queue. A slow agent is
 	// one of many, and a burst is slow but for its head.
-	far := 3*(n+f) < r
-	queue := far || l.lost > 0 && 3*n < f+r
+	long := 3*(b+l) < q
+	short := w.resent > 0 && 3*b < l+q
 	switch {
-	case l.least == l.most: // nothing to be decided
-	case l.before > 0:
-		l.n, l.before = l.before, 0
-	case queue:
-		l.n = max(l.least, l.n/2)
-		l.met = true
-		if !far {
-			l.top = l.n
+	case w.min == w.max: // nothing to be decided
+	case w.resume > 0:
+		w.size, w.resume = w.resume, 0
+	case long || short: // multiplicative decrease
+		w.size = max(w.min, w.size/2)
+		w.additive = true
+		if !long {
+			w.ceiling = w.size
 		}
-	case l.full && l.met:
-		l.n = min(l.n+1, l.top)
-	case l.full:
-		l.n = min(2*l.n, l.top)
+	case w.full && w.additive: // additive increase
+		w.size = min(w.size+1, w.ceiling)
+	case w.full: // slow start
+		w.size = min(2*w.size, w.ceiling)
 	}
-	if l.probed == 0 {
-		l.probed = now
-	} else if now-l.probed >= probeEvery && l.least < l.most {
-		l.before, l.n, l.probed = l.n, 1, now
-		l.top = min(l.top+1, l.most)
+	if w.probed == 0 {
+		w.probed = now
+	} else if now-w.probed >= probeEvery && w.min < w.max {
+		w.resume, w.size, w.probed = w.size, 1, now
+		w.ceiling = min(w.ceiling+1, w.max)
 	}
-	l.began, l.trips, l.lost, l.silent, l.full = now, [lengths]int{}, 0, 0, false
+	w.began, w.answers, w.resent, w.silent, w.full = now, [numDelays]int{}, 0, 0, false
 }

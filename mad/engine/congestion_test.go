@@ -7,34 +7,35 @@ import (
 	"time"
 )
 
-// TestLimit plays rounds, and states the limit after each. All answers of a
-// round n are near, of f fair, of r far; 3 and 7: of so many in 4 or 8 they are
-// far. Of l, where they are near, and of g, where they are fair, the last does
-// not come, though the node lives; of s none does, of dead nodes. Capitals do
-// not use the limit to the full. A dot is the time until it probes.
-func TestLimit(t *testing.T) {
+// TestCongestionWindow plays rounds, and states the size after each. The delay of
+// all answers of a round b is base, of l loaded, of q queued; 3 and 7: of so many
+// in 4 or 8 it is queued. Of c, where it is base, and of k, where it is loaded,
+// the last answer does not come, though the node lives; of s none does, of dead
+// nodes. Capitals do not use the window to the full. A dot is the time until it
+// probes.
+func TestCongestionWindow(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		l      limit
+		w      congestionWindow
 		rounds string
 		want   string
 	}{
-		{"opens", newLimit(4, 4, 32), "nnnnn", "8 16 32 32 32"},
-		{"up to the most", newLimit(4, 4, 20), "fnnn", "8 16 20 20"},
-		{"is not used", newLimit(4, 4, 32), "nNNn", "8 8 8 16"},
-		{"a queue", newLimit(4, 4, 32), "nnrnfn", "8 16 8 9 10 11"},
-		{"a long queue", newLimit(4, 4, 32), "nnnrrrrn", "8 16 32 16 8 4 4 5"},
-		{"not used, but a queue", newLimit(4, 4, 32), "nnR", "8 16 8"},
-		{"losses where there is no queue", newLimit(4, 4, 32), "nlnl", "8 16 32 32"},
-		{"losses where there is a short one", newLimit(4, 4, 32), "nngn.nnn", "8 16 8 8 1 8 9"},
-		{"silence", newLimit(4, 4, 32), "ssss", "8 16 32 32"},
-		{"three quarters far", newLimit(4, 4, 32), "n3", "8 16"},
-		{"seven eighths far", newLimit(4, 4, 32), "n7", "8 4"},
-		{"a node", newLimit(2, 1, 8), "nnrrrrn", "4 8 4 2 1 1 2"},
-		{"subnet administration", newLimit(4, 4, 4), "nrr.rrn", "4 4 4 4 4 4"},
-		{"window 2", newLimit(4, 4, 2), "nrr.n", "2 2 2 2"},
-		{"probes", newLimit(4, 4, 32), "nn.nnn", "8 16 1 32 32"},
-		{"probes in a queue", newLimit(4, 4, 32), "nn.rrn", "8 16 1 8 9"},
+		{"opens", newCongestionWindow(4, 4, 32), "bbbbb", "8 16 32 32 32"},
+		{"up to the most", newCongestionWindow(4, 4, 20), "lbbb", "8 16 20 20"},
+		{"is not used", newCongestionWindow(4, 4, 32), "bBBb", "8 8 8 16"},
+		{"a queue", newCongestionWindow(4, 4, 32), "bbqblb", "8 16 8 9 10 11"},
+		{"a long queue", newCongestionWindow(4, 4, 32), "bbbqqqqb", "8 16 32 16 8 4 4 5"},
+		{"not used, but a queue", newCongestionWindow(4, 4, 32), "bbQ", "8 16 8"},
+		{"losses where there is no queue", newCongestionWindow(4, 4, 32), "bcbc", "8 16 32 32"},
+		{"losses where there is a short one", newCongestionWindow(4, 4, 32), "bbkb.bbb", "8 16 8 8 1 8 9"},
+		{"silence", newCongestionWindow(4, 4, 32), "ssss", "8 16 32 32"},
+		{"three quarters queued", newCongestionWindow(4, 4, 32), "b3", "8 16"},
+		{"seven eighths queued", newCongestionWindow(4, 4, 32), "b7", "8 4"},
+		{"a node", newCongestionWindow(2, 1, 8), "bbqqqqb", "4 8 4 2 1 1 2"},
+		{"subnet administration", newCongestionWindow(4, 4, 4), "bqq.qqb", "4 4 4 4 4 4"},
+		{"window 2", newCongestionWindow(4, 4, 2), "bqq.b", "2 2 2 2"},
+		{"probes", newCongestionWindow(4, 4, 32), "bb.bbb", "8 16 1 32 32"},
+		{"probes in a queue", newCongestionWindow(4, 4, 32), "bb.qqb", "8 16 1 8 9"},
 	} {
 		var got []string
 		now := time.Duration(0)
@@ -43,46 +44,46 @@ func TestLimit(t *testing.T) {
 				now += probeEvery
 				continue
 			}
-			l := &test.l
-			l.full = round >= 'a' || round <= '9'
-			size := l.n
+			w := &test.w
+			w.full = round >= 'a' || round <= '9'
+			size := w.size
 			now++
 			for i := range size {
-				long, last := near, i == size-1
+				d, last := base, i == size-1
 				switch strings.ToLower(string(round)) {
-				case "f":
-					long = fair
-				case "r":
-					long = far
 				case "l":
+					d = loaded
+				case "q":
+					d = queued
+				case "c":
 					if last {
-						l.answer(near, true, now, now)
+						w.answered(base, true, now, now)
 						continue
 					}
-				case "g":
-					if long = fair; last {
-						l.answer(fair, true, now, now)
+				case "k":
+					if d = loaded; last {
+						w.answered(loaded, true, now, now)
 						continue
 					}
 				case "s":
-					l.silence(now, now)
+					w.unanswered(now, now)
 					continue
 				case "3":
 					if i%4 > 0 {
-						long = far
+						d = queued
 					}
 				case "7":
 					if i%8 > 0 {
-						long = far
+						d = queued
 					}
 				}
-				l.answer(far, false, l.began-1, now) // to a request of the round before
-				l.answer(long, false, now, now)
+				w.answered(queued, false, w.began-1, now) // to a request of the round before
+				w.answered(d, false, now, now)
 			}
-			got = append(got, fmt.Sprint(l.n))
+			got = append(got, fmt.Sprint(w.size))
 		}
 		if text := strings.Join(got, " "); text != test.want {
-			t.Errorf("%s: limits %s, want %s", test.name, text, test.want)
+			t.Errorf("%s: sizes %s, want %s", test.name, text, test.want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func newError(c *Call, err error) error {
 		return nil
 	}
 	e := c.failure(err)
-	if p := c.s.patience(); errors.Is(err, ErrTimeout) && c.Elapsed-(c.s.firstSent-c.s.started) >= p && !c.s.tooLong() {
+	if p := c.s.totalTimeout(); errors.Is(err, ErrTimeout) && c.Elapsed-(c.s.firstSent-c.s.started) >= p && !c.s.tooLong() {
 		e.Patience = p
 	}
 	switch err := err.(type) {

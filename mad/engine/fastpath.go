@@ -2,27 +2,28 @@ package engine
 
 // A change of goroutines costs more than a datagram, and where processors are
 // few, the writer takes that of the peer. So where the transport can send
-// without waiting, what answers made room for is sent by the reader itself:
-// once nothing more has come, or after a few.
+// without waiting, what answers made room for is sent by the reader itself: once
+// nothing more has come, or after readerBatch datagrams.
 
-// promptBatch is after how many datagrams the reader sends, though more have
+// readerBatch is after how many datagrams the reader sends, though more have
 // come: the peer has something to do meanwhile.
-const promptBatch = 32
+const readerBatch = 32
 
-// sendPromptly sends all there is to send, unless the writer is about it. The
+// sendFromReader sends all there is to send, unless the writer is about it. The
 // reader calls it. any: it has sent something.
-func (e *Engine) sendPromptly() (any bool) {
+func (e *Engine) sendFromReader() (any bool) {
+	w := &e.writer
 	e.mu.Lock()
-	e.reading = false
-	if !e.idle {
+	w.reading = false
+	if !w.idle {
 		e.mu.Unlock()
 		return false
 	}
-	e.idle = false // the writer's part is ours
+	w.idle = false // we send in the writer's stead
 	for {
 		j, ok := e.pick()
-		if !ok && e.err == nil {
-			e.idle = true
+		if !ok && e.life.err == nil {
+			w.idle = true
 			e.mu.Unlock()
 			return any
 		}
@@ -30,10 +31,10 @@ func (e *Engine) sendPromptly() (any bool) {
 		if !ok { // the writer has to end
 			break
 		}
-		sent, err := e.t.TrySend(&e.out)
-		if err == nil && !sent {
+		taken, err := e.transport.TrySend(&w.out)
+		if err == nil && !taken {
 			e.mu.Lock()
-			e.unsent, e.held = j, true
+			w.unsent, w.hasUnsent = j, true
 			e.mu.Unlock()
 			break
 		}
@@ -43,6 +44,6 @@ func (e *Engine) sendPromptly() (any bool) {
 		any = true
 		e.mu.Lock()
 	}
-	e.wake <- struct{}{}
+	w.wake <- struct{}{}
 	return any
 }

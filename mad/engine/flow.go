@@ -1,10 +1,10 @@
 package engine
 
 import (
+	"time"
+
 	"fabsh/mad"
 )
-
-import "time"
 
 // Limits of what may be outstanding.
 const (
@@ -24,29 +24,42 @@ const (
 	windowDestinationStart = 2
 )
 
-// What takes longer than round trips hardly ever take is presumed lost: the
-// request leaves the window, so that any number of silent nodes costs one retry
-// ladder in all, and is sent again if it changes nothing. But not before these.
+// What is not answered within the RTO is presumed lost: the request leaves the
+// windows, so that any number of silent nodes costs one retry ladder in all, and
+// is sent again if it changes nothing. But neither before these.
 const (
 	minLeaveAfter = 10 * time.Millisecond
-	minLostAfter  = 100 * time.Millisecond
+	minRTO        = 100 * time.Millisecond
 )
 
-// classWindow is the share of one kind of management class in the window.
-type classWindow struct {
-	limit    limit // calls in flight
+// flow is what may be outstanding: the windows, the destinations, the transaction
+// IDs. A call goes from its destination's queue (phaseHeld) to its class's
+// (phaseReady), and is sent when all windows have room. Engine.mu guards it.
+type flow struct {
+	window   int // requests that may be outstanding, of all classes
+	inFlight int // that are
+	admitted uint64
+	classes  [kinds]classFlow
+	dests    []*destination // in order of making
+	maxDests int
+	slots    slots
+}
+
+// classFlow is one kind of management classes: their share in the window.
+type classFlow struct {
+	window   congestionWindow // requests in flight
 	inFlight int
 	ready    callList // calls to be sent
 	again    callList // calls to be sent again
-	perNode  limit    // what a destination begins with
 
-	trips trips
-	// least has the shortest round trip by distance: hops of a directed
-	// route, each of which takes a switch's agent its time, and, last, LIDs.
-	least     [mad.MaxHops + 2]time.Duration
+	rtt rttEstimator
+	// baseRTT is by distance: hops of a directed route, each of which takes a
+	// switch's agent its time, and, last, LIDs.
+	baseRTT   [mad.MaxHops + 2]time.Duration
 	histogram histogram
 
-	destLookup map[destKey]*destination
+	perDestination congestionWindow // what each destination begins with
+	dests          map[destKey]*destination
 }
 
 // The kinds of classes.
@@ -67,51 +80,39 @@ func kindOf(c mad.Class) int {
 	return kindGMP
 }
 
-// setWindows divides the window into those of the classes. A recording has
-// nobody whom too many requests could harm.
-func (e *Engine) setWindows() {
-	if e.traits.Recorded {
-		e.window = numSlots
+// init divides window among the classes. The transport takes at most
+// maxOutstanding requests, silent ones too; 0: any number.
+func (f *flow) init(p policy, window, maxOutstanding int) {
+	if maxOutstanding <= 0 || maxOutstanding > numSlots {
+		maxOutstanding = numSlots
 	}
-	for i := range e.windows {
-		w := classWindow{
-			limit:      newLimit(windowStart, windowStart, e.window),
-			perNode:    newLimit(windowDestinationStart, 1, windowDestination),
-			destLookup: map[destKey]*destination{},
-		}
-		if i == kindSA {
-			w.limit = newLimit(windowSA, windowSA, min(windowSA, e.window))
-			w.perNode = newLimit(windowSA, windowSA, windowSA)
-		}
-		if e.traits.Recorded {
-			w.limit = newLimit(numSlots, numSlots, numSlots)
-			w.perNode = w.limit
-		}
-		e.windows[i] = w
+	f.slots.init(maxOutstanding)
+	f.window = p.window(min(window, maxOutstanding))
+	f.maxDests = maxDestinations
+	for i := range f.classes {
+		w := &f.classes[i]
+		w.window, w.perDestination = p.congestionWindows(i, f.window)
+		w.dests = map[destKey]*destination{}
 	}
 }
 
-// usual is what round trips to d hardly ever exceed: those of all destinations,
-// or d's own if it is slower. 0: not known yet.
-func (d *destination) usual() time.Duration { return max(d.kind.trips.most(), d.trips.most()) }
-
-// sample takes in the round trip of a request of c, sent at the given time.
-func (e *Engine) sample(c *Call, sent, now time.Duration) {
+// sample takes in the RTT of a request of c, sent at the given time.
+func (f *flow) sample(c *Call, sent, now time.Duration) {
 	d := c.s.dest
-	w := d.kind
+	w := d.class
 	rtt := now - sent
 	w.histogram.add(rtt)
 	if isTable(&c.MAD) {
 		return // it is the agent's work that takes its time
 	}
-	w.trips.add(rtt)
-	d.trips.add(rtt)
-	again := sent > c.s.firstSent && c.s.busy == 0
-	w.limit.answer(compare(rtt, w.limit.probes(sent), &w.least[distance(c)]), again, sent, now)
-	d.limit.answer(compare(rtt, d.limit.probes(sent), &d.least), again, sent, now)
+	w.rtt.add(rtt)
+	d.rtt.add(rtt)
+	resent := sent > c.s.firstSent && c.s.busy == 0
+	w.window.answered(delayOf(rtt, w.window.probes(sent), &w.baseRTT[distance(c)]), resent, sent, now)
+	d.window.answered(delayOf(rtt, d.window.probes(sent), &d.baseRTT), resent, sent, now)
 }
 
-// distance is an index of classWindow.least.
+// distance is an index of classFlow.baseRTT.
 func distance(c *Call) int {
 	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
 		return int(c.MAD[mad.HopCountOffset])
@@ -120,82 +121,92 @@ func distance(c *Call) int {
 }
 
 // admit queues c for the window, or holds it while its destination is full.
-func (e *Engine) admit(c *Call) {
+func (f *flow) admit(c *Call) {
 	d := c.s.dest
-	if d.open >= d.limit.n {
-		d.limit.full = true
+	if d.open >= d.window.size {
+		d.window.full = true
 		c.s.phase = phaseHeld
 		d.held.push(c)
 		return
 	}
 	d.open++
-	c.s.open = true
-	e.seq++
-	c.s.seq = e.seq
+	c.s.admitted = true
+	f.admitted++
+	c.s.order = f.admitted
 	c.s.phase = phaseReady
-	d.kind.ready.push(c)
+	d.class.ready.push(c)
 }
 
 // discharge makes room for other calls at c's destination.
-func (e *Engine) discharge(c *Call) {
-	if !c.s.open {
+func (f *flow) discharge(c *Call) {
+	if !c.s.admitted {
 		return
 	}
-	c.s.open = false
+	c.s.admitted = false
 	d := c.s.dest
 	d.open--
-	for d.held.head != nil && d.open < d.limit.n {
-		e.admit(d.held.pop())
+	for d.held.head != nil && d.open < d.window.size {
+		f.admit(d.held.pop())
 	}
-	d.limit.full = d.limit.full || d.held.head != nil
+	d.window.full = d.window.full || d.held.head != nil
 }
 
-// next is the call to be sent, if the window has room: of those to be sent
+// next is the call to be sent, if the windows have room: of those to be sent
 // again that which waits longest, or that admitted first.
-func (e *Engine) next() *Call {
-	if e.inFlight >= e.window {
+func (f *flow) next() *Call {
+	if f.inFlight >= f.window {
 		return nil
 	}
 	var first *Call
-	for i := range e.windows {
-		w := &e.windows[i]
+	for i := range f.classes {
+		w := &f.classes[i]
 		c := w.again.head
-		if c == nil && e.free.len() > e.reserve {
+		if c == nil && f.slots.hasRoom() {
 			c = w.ready.head
 		}
 		switch {
 		case c == nil:
-		case w.inFlight >= w.limit.n:
-			w.limit.full = true
-		case first == nil || c.s.seq < first.s.seq:
+		case w.inFlight >= w.window.size:
+			w.window.full = true
+		case first == nil || c.s.order < first.s.order:
 			first = c
 		}
 	}
 	return first
 }
 
-// enterWindow counts c, which is about to be sent.
-func (e *Engine) enterWindow(c *Call) {
-	c.s.fresh = true
-	c.s.dest.kind.inFlight++
-	e.inFlight++
-}
-
-// leaveWindow makes room for another destination: c was answered, or is
-// presumed lost.
-func (e *Engine) leaveWindow(c *Call) {
-	if c.s.fresh {
-		c.s.fresh = false
-		c.s.dest.kind.inFlight--
-		e.inFlight--
+// dequeue takes c out of the queue that its phase says.
+func (f *flow) dequeue(c *Call) {
+	switch c.s.phase {
+	case phaseHeld:
+		c.s.dest.held.remove(c)
+	case phaseReady:
+		c.s.dest.class.ready.remove(c)
+	case phaseResend:
+		c.s.dest.class.again.remove(c)
 	}
 }
 
-// presumeLost makes room, for no answer has come to c in time.
-func (e *Engine) presumeLost(c *Call, now time.Duration) {
-	if c.s.fresh {
-		e.leaveWindow(c)
-		d := c.s.dest
-		d.kind.limit.silence(c.s.silentSince, now)
+// enter counts c in the windows: it is about to be sent.
+func (f *flow) enter(c *Call) {
+	c.s.inWindow = true
+	c.s.dest.class.inFlight++
+	f.inFlight++
+}
+
+// leave makes room in the windows: c was answered, or is presumed lost.
+func (f *flow) leave(c *Call) {
+	if c.s.inWindow {
+		c.s.inWindow = false
+		c.s.dest.class.inFlight--
+		f.inFlight--
+	}
+}
+
+// presumeLost makes room in the windows, for no answer has come to c in time.
+func (f *flow) presumeLost(c *Call, now time.Duration) {
+	if c.s.inWindow {
+		f.leave(c)
+		c.s.dest.class.window.unanswered(c.s.silentSince, now)
 	}
 }

@@ -135,7 +135,7 @@ func TestRoutes(t *testing.T) {
 		sent := map[string]int{}
 		e := New(newFake(func(f *fakeTransport, d Datagram) { sent[mad.RouteOf(d.MAD).String()]++ }), Options{})
 		defer mustClose(t, e)
-		e.windows[kindSMP].limit.n = defaultWindow
+		e.flow.classes[kindSMP].window.size = defaultWindow
 		routes := []mad.DirectedRoute{{0}, {0, 1}, {0, 1, 2}}
 		for i := range 60 {
 			c := getNodeInfo(1)
@@ -161,7 +161,7 @@ func TestFIFO(t *testing.T) {
 			}
 		}), Options{Window: 10})
 		defer mustClose(t, e)
-		e.windows[kindSMP].limit.n = 10
+		e.flow.classes[kindSMP].window.size = 10
 		w := waiter{make(chan *Call, 100)}
 		var want []mad.LID
 		start := func(lid mad.LID) {
@@ -259,7 +259,7 @@ func TestShortQueue(t *testing.T) {
 					}
 					e.Do(t.Context(), calls...)
 				}
-				if got := e.windows[kindSMP].limit.top; got != test.top {
+				if got := e.flow.classes[kindSMP].window.ceiling; got != test.top {
 					t.Errorf("the window may grow to %d, want %d", got, test.top)
 				}
 			})

@@ -11,6 +11,16 @@ import (
 	"fabsh/mad"
 )
 
+// listeners are who takes what comes unasked: one of a class and method at a
+// time. Engine.mu guards them.
+type listeners map[listenKey]*Listener
+
+// listenKey tells listeners apart.
+type listenKey struct {
+	class  mad.Class
+	method mad.Method
+}
+
 // Listen begins to take MADs of a class and method that nobody asked for, and
 // answers them: each Report by ReportResp, so that its sender does not send it
 // again; each trap by TrapRepress, so that the agent does not repeat it (IBA
@@ -25,7 +35,7 @@ func (e *Engine) Listen(c mad.Class, m mad.Method) (*Listener, error) {
 		events: make([]unasked, listenQueue),
 	}
 	e.mu.Lock()
-	err := e.err
+	err := e.life.err
 	if err == nil && e.listeners[l.key] != nil {
 		err = fmt.Errorf("somebody in this program listens to %s of class %v already", m.Name(c, c.Version()), c)
 	}
@@ -36,7 +46,7 @@ func (e *Engine) Listen(c mad.Class, m mad.Method) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.stop, err = e.t.Accept(c, m); err != nil {
+	if l.stop, err = e.transport.Accept(c, m); err != nil {
 		e.unlisten(l)
 		return nil, err
 	}
@@ -58,12 +68,6 @@ type Listener struct {
 	head, tail uint64
 	dropped    uint64 // since the last that was queued
 	seen       [repeats]repeat
-}
-
-// listenKey tells listeners apart.
-type listenKey struct {
-	class  mad.Class
-	method mad.Method
 }
 
 // unasked is a MAD that nobody asked for.
@@ -103,7 +107,7 @@ func (l *Listener) take(d *Datagram) (took bool, dropped uint64, err error) {
 		if l.closed {
 			err = ErrClosed
 		}
-		return false, dropped, cmp.Or(l.e.err, err)
+		return false, dropped, cmp.Or(l.e.life.err, err)
 	}
 	ev := &l.events[l.head%listenQueue]
 	if dropped, ev.dropped = ev.dropped, 0; dropped > 0 {
@@ -146,7 +150,7 @@ func (e *Engine) unsolicited(d *Datagram, now time.Duration) {
 	if l == nil || h.ClassVersion != h.Class.Version() {
 		return
 	}
-	e.acknowledgeUnasked(d, &h)
+	e.queueReply(d, &h)
 	switch {
 	case h.Method == mad.MethodReport && l.repeated(d, now):
 	case l.tail-l.head == listenQueue:
@@ -191,41 +195,27 @@ type reply struct {
 	mad [mad.Size]byte
 }
 
-// maxReplies wait to be sent at most; who gets none sends again.
-const maxReplies = 64
-
-// acknowledgeUnasked queues the answer to d, whose header is h, if there is to
-// be one. It is d with another method (opensm, osm_resp.c, resp_make_resp_smp;
+// queueReply queues the answer to d, whose header is h, if there is to be one. It is d with another method (opensm, osm_resp.c, resp_make_resp_smp;
 // Linux's ib_mad.c keeps its transaction ID).
-func (e *Engine) acknowledgeUnasked(d *Datagram, h *mad.Header) {
+func (e *Engine) queueReply(d *Datagram, h *mad.Header) {
 	var m mad.Method
 	switch h.Method {
 	case mad.MethodReport:
 		m = mad.MethodReportResp
 	case mad.MethodTrap:
 		// Of a directed route there is no way back: it was for one hop.
-		if m = mad.MethodTrapRepress; !e.opt.Write || h.Class == mad.ClassSubnDirected {
+		if m = mad.MethodTrapRepress; !e.options.Write || h.Class == mad.ClassSubnDirected {
 			return
 		}
 	default:
 		return
 	}
-	if len(e.replies) >= maxReplies || d.LID == 0 || d.LID == mad.PermissiveLID {
+	if len(e.writer.replies) >= maxReplies || d.LID == 0 || d.LID == mad.PermissiveLID {
 		return
 	}
 	r := reply{to: d.Address}
 	copy(r.mad[:], d.MAD)
 	r.mad[mad.MethodOffset] = byte(m)
 	binary.BigEndian.PutUint16(r.mad[mad.StatusOffset:], 0)
-	e.replies = append(e.replies, r)
-}
-
-// takeReply puts the next reply in d.
-func (e *Engine) takeReply(d *Datagram) {
-	r := &e.replies[0]
-	d.Address = r.to
-	d.Timeout = 0
-	d.MAD = append(d.MAD[:0], r.mad[:]...)
-	e.replies = append(e.replies[:0], e.replies[1:]...)
-	e.beginSend(e.now())
+	e.writer.replies = append(e.writer.replies, r)
 }

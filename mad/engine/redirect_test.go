@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -37,11 +38,10 @@ func (o *office) answer(f *fakeTransport, d Datagram) {
 	r := respond(d)
 	info, redirected := o.redirects[d.LID]
 	switch {
-	case mad.Class(d.MAD[mad.ClassOffset]) == mad.ClassSubnAdm:
-		path := mad.PathRecord{DLID: 31}
-		path.Decode(d.MAD[mad.SADataOffset:])
-		path.DLID = 31
-		path.Encode(r.MAD[mad.SADataOffset:])
+	case redirected && mad.Class(d.MAD[mad.ClassOffset]) == mad.ClassSubnAdm:
+		withStatus(r, mad.StatusRedirect)
+		clear(r.MAD[mad.SADataOffset:])
+		info.Encode(r.MAD[mad.SADataOffset:])
 	case redirected:
 		withStatus(r, mad.StatusRedirect)
 		clear(r.MAD[mad.PerfDataOffset:])
@@ -70,6 +70,7 @@ func TestRedirection(t *testing.T) {
 		name      string
 		redirects map[mad.LID]mad.ClassPortInfo
 		attribute mad.AttributeID
+		resolve   func(context.Context, *Engine, mad.GID) (mad.LID, error)
 		came      []string // at which agents, when it is asked twice
 		err       string
 	}{
@@ -90,10 +91,36 @@ func TestRedirection(t *testing.T) {
 			came: []string{"LID 9 " + plain, "GID fe80::77 queue pair 0x42 qkey=0x11 sl=3 pkey=2 fl=0x12345 tc=0x9 hl=255", "GID fe80::77 queue pair 0x42 qkey=0x11 sl=3 pkey=2 fl=0x12345 tc=0x9 hl=255"},
 		},
 		{
-			name:      "by GID: the subnet administrator knows the LID",
+			name:      "by GID: the resolver knows the LID",
 			redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectQP: 1, RedirectGID: gid77}},
-			came: []string{"LID 9 " + plain, "LID 2 qkey=0x0 sl=1 pkey=1 fl=0x0 tc=0x0 hl=0",
+			resolve:   func(context.Context, *Engine, mad.GID) (mad.LID, error) { return 31, nil },
+			came: []string{"LID 9 " + plain,
 				"GID fe80::77 qkey=0x0 sl=0 pkey=0 fl=0x0 tc=0x0 hl=255", "GID fe80::77 qkey=0x0 sl=0 pkey=0 fl=0x0 tc=0x0 hl=255"},
+		},
+		{
+			name:      "by GID: nobody to ask",
+			redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectQP: 1, RedirectGID: gid77}},
+			came:      []string{"LID 9 " + plain, "LID 9 " + plain},
+			err:       "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to GID fe80::77 without a LID, and there is no subnet administrator to ask for one",
+		},
+		{
+			name:      "by GID: the resolver has nobody to ask",
+			redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectQP: 1, RedirectGID: gid77}},
+			resolve:   func(context.Context, *Engine, mad.GID) (mad.LID, error) { return 0, ErrNoSA },
+			came:      []string{"LID 9 " + plain, "LID 9 " + plain},
+			err:       "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to GID fe80::77 without a LID, and there is no subnet administrator to ask for one",
+		},
+		{
+			name:      "by GID: the resolver is redirected by GID",
+			redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectQP: 1, RedirectGID: gid77}, 2: {RedirectQP: 1, RedirectGID: gid77}},
+			resolve: func(ctx context.Context, e *Engine, gid mad.GID) (mad.LID, error) {
+				c := new(Call)
+				c.PutSA(mad.MethodGet, mad.AttrPathRecord.ID, 0, 0, gid[:])
+				c.SetLID(2)
+				return 0, cmp.Or(e.Do(ctx, c), c.Err)
+			},
+			came: []string{"LID 9 " + plain, "LID 2 " + plain, "LID 9 " + plain, "LID 2 " + plain},
+			err:  "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to GID fe80::77 without a LID, and asking for one failed: SubnAdmGet(PathRecord) to LID 2: redirection required (status 0x0002): ask GID fe80::77 instead",
 		},
 		{
 			name:      "twice",
@@ -137,7 +164,7 @@ func TestRedirection(t *testing.T) {
 				o := &office{redirects: test.redirects, attribute: test.attribute}
 				f := newFake(o.answer)
 				f.port = Port{LID: 1, SMLID: 2, SMSL: 1, PKeys: []uint16{0, 0xffff, 5}}
-				e := New(f, Options{})
+				e := New(f, Options{Resolve: test.resolve})
 				defer mustClose(t, e)
 				for range 2 {
 					c := perfCall(9)

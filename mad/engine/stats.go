@@ -41,13 +41,13 @@ type ClassStats struct {
 func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return Stats{e.stats, e.windows[kindSMP].stats(), e.windows[kindSA].stats(), e.windows[kindGMP].stats()}
+	return Stats{e.stats, e.flow.classes[kindSMP].stats(), e.flow.classes[kindSA].stats(), e.flow.classes[kindGMP].stats()}
 }
 
-func (w *classWindow) stats() ClassStats {
+func (w *classFlow) stats() ClassStats {
 	h := &w.histogram
 	return ClassStats{
-		Window:     w.limit.n,
+		Window:     w.window.size,
 		RoundTrips: h.n,
 		P50:        h.quantile(0.5),
 		P90:        h.quantile(0.9),
