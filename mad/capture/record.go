@@ -113,14 +113,14 @@ func (r *recorder) Port() (engine.Port, error) {
 	r.port = &port
 	now := time.Now()
 	for _, m := range portMADs(&port) {
-		p := packet(r.here(), now, &engine.Address{LID: mad.PermissiveLID}, &port, m)
+		p := packet(r.localInterface(), now, &engine.Address{LID: mad.PermissiveLID}, &port, m)
 		r.write(&p)
 	}
 	return port, nil
 }
 
-// here is the interface of what was on no wire.
-func (r *recorder) here() uint8 {
+// localInterface is that of what was on no wire.
+func (r *recorder) localInterface() uint8 {
 	if r.Traits().Simulated {
 		return simulated
 	}
@@ -137,7 +137,7 @@ func (r *recorder) GaveUp(d *engine.Datagram) {
 	}
 	m := bytes.Clone(d.MAD)
 	maskKeys(m)
-	p := packet(r.here(), time.Now(), &d.Address, r.port, m)
+	p := packet(r.localInterface(), time.Now(), &d.Address, r.port, m)
 	p.Error = true
 	r.write(&p)
 }

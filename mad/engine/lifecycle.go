@@ -76,9 +76,7 @@ func (e *Engine) fail(err error) {
 	if e.life.err == nil {
 		e.life.err = err
 		e.endAll(err, &ended)
-		for _, l := range e.listeners {
-			l.tell()
-		}
+		e.listeners.tell()
 		if e.writer.idle {
 			e.writer.idle = false
 			e.writer.wake <- struct{}{}

@@ -21,6 +21,21 @@ type listenKey struct {
 	method mad.Method
 }
 
+// of is who takes requests with header h; nil: nobody.
+func (ls listeners) of(h *mad.Header) *Listener {
+	if h.ClassVersion != h.Class.Version() {
+		return nil
+	}
+	return ls[listenKey{h.Class.Family(), h.Method}]
+}
+
+// tell wakes all.
+func (ls listeners) tell() {
+	for _, l := range ls {
+		l.tell()
+	}
+}
+
 // Listen begins to take MADs of a class and method that nobody asked for, and
 // answers them: each Report by ReportResp, so that its sender does not send it
 // again; each trap by TrapRepress, so that the agent does not repeat it (IBA
@@ -32,7 +47,7 @@ func (e *Engine) Listen(c mad.Class, m mad.Method) (*Listener, error) {
 		key:    listenKey{c.Family(), m},
 		ready:  make(chan struct{}, 1),
 		seed:   maphash.MakeSeed(),
-		events: make([]unasked, listenQueue),
+		events: make([]incoming, listenQueue),
 	}
 	e.mu.Lock()
 	err := e.life.err
@@ -64,14 +79,14 @@ type Listener struct {
 
 	// The engine's lock guards all below.
 	closed     bool
-	events     []unasked // a ring
+	events     []incoming // a ring
 	head, tail uint64
 	dropped    uint64 // since the last that was queued
 	seen       [repeats]repeat
 }
 
-// unasked is a MAD that nobody asked for.
-type unasked struct {
+// incoming is a MAD that nobody asked for.
+type incoming struct {
 	from    Address
 	mad     [mad.Size]byte
 	dropped uint64 // before it
@@ -146,8 +161,8 @@ func (l *Listener) tell() {
 func (e *Engine) unsolicited(d *Datagram, now time.Duration) {
 	e.stats.Unsolicited++
 	h := mad.ParseHeader(d.MAD)
-	l := e.listeners[listenKey{h.Class.Family(), h.Method}]
-	if l == nil || h.ClassVersion != h.Class.Version() {
+	l := e.listeners.of(&h)
+	if l == nil {
 		return
 	}
 	e.queueReply(d, &h)
@@ -166,10 +181,10 @@ func (e *Engine) unsolicited(d *Datagram, now time.Duration) {
 	l.tell()
 }
 
-// A Report is sent again when its ReportResp does not come: OpenSM does so
+// A Report is resent when its ReportResp does not come: OpenSM does so
 // after 0.2 s, three times (osm_subnet.c, transaction_timeout and
-// transaction_retries). It is the same then to the last bit. Whoever starts
-// anew may begin with the same transaction IDs, but not so soon.
+// transaction_retries). It is the same then to the last bit. A sender that
+// was restarted may begin with the same transaction IDs, but not so soon.
 const (
 	repeats      = 1024
 	repeatWithin = 3 * time.Second

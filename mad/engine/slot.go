@@ -4,8 +4,8 @@ package engine
 // Only they come back untouched: ib_umad replaces the upper 32 bits, ibsim the
 // upper 16. From the top: 16 bits that change with each use of the slot, 4
 // bits of the attempt, 12 bits of the slot. Each attempt has its own ID, for
-// ib_umad refuses one that is still out, and so that an RTT is never measured
-// from the wrong attempt.
+// ib_umad refuses one that is still out, and so that it is known which attempt
+// an answer is to: otherwise its RTT could not be taken (RFC 6298, section 3).
 const (
 	slotBits    = 12
 	attemptBits = 4

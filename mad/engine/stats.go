@@ -29,9 +29,10 @@ type Counts struct {
 
 // ClassStats are of one kind of management class.
 type ClassStats struct {
-	Window int // requests that may be out at once, now
-	// RoundTrips measured, and what half of them, 90 % and 99 % took at most:
-	// at most a quarter too long, for they are counted in buckets.
+	Window int // the congestion window: requests that may be outstanding, now
+	// RoundTrips measured, and their quantiles: half of them, 90 % and 99 % took
+	// at most so long. The buckets they are counted in make that up to a quarter
+	// too long.
 	RoundTrips    uint64
 	P50, P90, P99 time.Duration
 	Max           time.Duration

@@ -10,9 +10,10 @@
 // ibsim/ibsim.c (sockets, clients), ibsim/sim_mad.c (what becomes of a MAD).
 //
 // ibsim is one thread, which waits for ever when a client does not take its
-// answers. A client that waits for ibsim to take a request meanwhile closes
-// the circle. So whoever calls Recv must not Send from the same goroutine, and
-// no more than maxOutstanding requests may be on their way.
+// answers. A client that meanwhile waits for ibsim to take a request is in
+// deadlock with it. So whoever calls Recv must not Send from the same goroutine
+// (TrySend does not wait), and no more than maxOutstanding requests may be
+// outstanding.
 package ibsim
 
 import (
@@ -31,7 +32,7 @@ import (
 	"fabsh/mad/internal/nowait"
 )
 
-// Transport is an engine.Transport to one client's place in ibsim.
+// Transport is an engine.Transport over one of ibsim's client slots.
 type Transport struct {
 	socket string // ibsim's name
 	node   string // where we are attached
@@ -91,7 +92,7 @@ func (t *Transport) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
 	return func() {}, nil
 }
 
-// Send hands d to ibsim. It refuses with a *mad.SendError what ibsim would
+// Send hands d to ibsim. It refuses with an *engine.SendError what ibsim would
 // take harm from, and what it cannot carry.
 func (t *Transport) Send(d *engine.Datagram) error {
 	if err := t.message(d); err != nil {
@@ -201,7 +202,7 @@ func isCut(h mad.Header, m []byte) bool {
 	return false
 }
 
-// Close gives the place back: there are only ten, and ibsim does not notice
+// Close gives the client slot back: there are only ten, and ibsim does not notice
 // that a client is gone.
 func (t *Transport) Close() error {
 	t.close.Do(func() {
