@@ -86,7 +86,7 @@ func (e *Engine) pause(c *Call, until time.Duration) {
 	e.timers.set(c, until)
 }
 
-// backOff is the n-th pause, from 10 ms doubling up to limit.
-func backOff(n int, limit time.Duration) time.Duration {
-	return min(limit, 10*time.Millisecond<<min(n, 20))
+// backOff is the n-th pause, exponential: from 10 ms doubling up to most.
+func backOff(n int, most time.Duration) time.Duration {
+	return min(most, 10*time.Millisecond<<min(n, 20))
 }

@@ -6,7 +6,7 @@ import (
 	"fabsh/mad"
 )
 
-// Limits of what may be outstanding.
+// Sizes of windows, in requests.
 const (
 	defaultWindow = 32
 	// windowStart is what a class begins with, and what it keeps whatever
@@ -17,8 +17,8 @@ const (
 	// so that delay says nothing of queues.
 	windowSA = 4
 	// windowDestination is the most that one node of one class is asked at
-	// once. Agents have a short queue; eight hide the round trip, and leave
-	// three quarters of the window to others when a node is silent. It begins
+	// once. Agents have a short queue; eight hide the RTT, and leave three
+	// quarters of the window to others when a node is silent. It begins
 	// with two, for half of windowStart is to be left too.
 	windowDestination      = 8
 	windowDestinationStart = 2

@@ -28,7 +28,7 @@ func (l *load) add(lid mad.LID, n int) {
 	l.mostByLID = max(l.mostByLID, l.byLID[lid])
 }
 
-// TestWindow: no more is out at once than each limit allows, and no less.
+// TestWindow: no more is outstanding than each window allows, and no less.
 func TestWindow(t *testing.T) {
 	smp := func(c *Call, i int) { c.PutSMP(mad.MethodGet, 0x11, 0, nil) }
 	sa := func(c *Call, i int) { c.PutSA(mad.MethodGet, 0x11, 0, 0, nil) }
@@ -194,7 +194,7 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
-// TestDistance: that far nodes take longer is no queue.
+// TestDistance: that nodes with more hops have longer RTTs is no queue.
 func TestDistance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(newFake(func(f *fakeTransport, d Datagram) {
@@ -218,7 +218,7 @@ func TestDistance(t *testing.T) {
 	})
 }
 
-// TestShortQueue: a loss where round trips are a little long bounds the window,
+// TestShortQueue: a loss where delays are loaded is a ceiling of the window,
 // an answer BUSY and the silence of a dead node do not.
 func TestShortQueue(t *testing.T) {
 	for _, test := range []struct {

@@ -118,7 +118,7 @@ func newAsker(n *network) *asker {
 	return a
 }
 
-// fix has the engine forget about round trips.
+// fix gives the engine windows that never change.
 func (a *asker) fix(window int) {
 	a.e.flow.classes[kindSMP].window = newCongestionWindow(window, window, window)
 	a.e.flow.classes[kindSMP].perDestination = newCongestionWindow(windowDestination, windowDestination, windowDestination)

@@ -6,8 +6,8 @@ import "time"
 // requests may be outstanding, when one is sent again, and when it is given up.
 type policy interface {
 	// window is how many requests of all classes may be outstanding, where the
-	// options and the transport allow limit.
-	window(limit int) int
+	// options and the transport allow so many.
+	window(allowed int) int
 	// congestionWindows are those that a kind of classes begins with, and each
 	// of its destinations, where all classes together have window.
 	congestionWindows(kind, window int) (class, destination congestionWindow)
@@ -47,7 +47,7 @@ type live struct {
 	transportRMPP bool // Traits.RMPP
 }
 
-func (l *live) window(limit int) int { return limit }
+func (l *live) window(allowed int) int { return allowed }
 
 func (l *live) congestionWindows(kind, window int) (class, destination congestionWindow) {
 	if kind == kindSA {

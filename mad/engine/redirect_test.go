@@ -22,15 +22,15 @@ func place(d *Datagram) string {
 	return fmt.Sprintf("%v qkey=%#x sl=%d pkey=%d fl=%#x tc=%#x hl=%d", d.Address, d.QKey, d.SL, d.PKeyIndex, d.FlowLabel, d.TrafficClass, d.HopLimit)
 }
 
-// office is a set of agents, by LID, some of which redirect.
-type office struct {
+// agentSet is agents by LID, some of which redirect.
+type agentSet struct {
 	redirects map[mad.LID]mad.ClassPortInfo
 	attribute mad.AttributeID // of redirections; 0: that of the request
 	dead      map[mad.LID]bool
 	came      []string
 }
 
-func (o *office) answer(f *fakeTransport, d Datagram) {
+func (o *agentSet) answer(f *fakeTransport, d Datagram) {
 	if o.dead[d.LID] {
 		return
 	}
@@ -161,7 +161,7 @@ func TestRedirection(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := &office{redirects: test.redirects, attribute: test.attribute}
+				o := &agentSet{redirects: test.redirects, attribute: test.attribute}
 				f := newFake(o.answer)
 				f.port = Port{LID: 1, SMLID: 2, SMSL: 1, PKeys: []uint16{0, 0xffff, 5}}
 				e := New(f, Options{Resolve: test.resolve})
@@ -192,7 +192,7 @@ var chain = []string{"LID 9 " + plain, "LID 10 " + plain, "LID 11 " + plain, "LI
 // where the first did.
 func TestRedirectionForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &office{redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectLID: 30, RedirectQP: 1}}, dead: map[mad.LID]bool{}}
+		o := &agentSet{redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectLID: 30, RedirectQP: 1}}, dead: map[mad.LID]bool{}}
 		e := New(newFake(o.answer), Options{})
 		defer mustClose(t, e)
 		ask := func() error {
@@ -224,7 +224,7 @@ func TestRedirectionForgotten(t *testing.T) {
 // do not, and a cause ends them.
 func TestRedirectionOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &office{redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectLID: 30, RedirectQP: 1}}}
+		o := &agentSet{redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectLID: 30, RedirectQP: 1}}}
 		e := New(newFake(o.answer), Options{})
 		defer mustClose(t, e)
 		var calls []*Call

@@ -191,9 +191,9 @@ func (e *Engine) watchWriter(now time.Duration, ended *callList) {
 	if !w.sending || w.stalled {
 		return
 	}
-	limit := w.sendBegan + e.stallAfter()
-	if now < limit {
-		e.timers.armed = min(e.timers.armed, limit)
+	deadline := w.sendBegan + e.stallAfter()
+	if now < deadline {
+		e.timers.armed = min(e.timers.armed, deadline)
 		return
 	}
 	w.stalled = true

@@ -192,7 +192,7 @@ func received(d *engine.Datagram, m []byte) {
 // expects a kernel that makes segments; it sends the first 256 bytes. (A table
 // of exactly that length is cut too, as far as one can tell.)
 func isCut(h mad.Header, m []byte) bool {
-	if h.Class != mad.ClassSubnAdm || len(m) < mad.Size || m[mad.RMPPOffset] != 0 {
+	if h.Class != mad.ClassSubnAdm || len(m) < mad.Size || m[mad.RMPPVersionOffset] != 0 {
 		return false
 	}
 	switch h.Method {
