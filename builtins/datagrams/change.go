@@ -69,7 +69,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 		if err != nil {
 			return nil, err
 		}
-		if err := c.Wait(func(ctx context.Context) error { return change.Apply(ctx, e, open...) }); err != nil {
+		if err := c.Block(func(ctx context.Context) error { return change.Apply(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		for i, change := range changes {

@@ -88,7 +88,7 @@ func changePorts(c *lang.Call, action change.PortAction) (starlark.Value, error)
 			open = append(open, changes[i])
 		}
 	}
-	if err := c.Wait(func(ctx context.Context) error { return change.ChangePorts(ctx, e, open...) }); err != nil {
+	if err := c.Block(func(ctx context.Context) error { return change.ChangePorts(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	results := make([]*change.PortTarget, len(changes))
@@ -188,7 +188,7 @@ It takes effect when the link trains again: port_reset(port). What the port does
 				open = append(open, link)
 			}
 		}
-		if err := c.Wait(func(ctx context.Context) error { return change.ChangeLinks(ctx, e, open...) }); err != nil {
+		if err := c.Block(func(ctx context.Context) error { return change.ChangeLinks(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		return portResults(c, targets, results, many)

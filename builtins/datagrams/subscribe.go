@@ -57,7 +57,7 @@ A subscription changes nothing of the fabric, and needs no --write. Of a port, t
 			return nil, err
 		}
 		var sub *sa.Subscription
-		err = c.Wait(func(ctx context.Context) (err error) {
+		err = c.Block(func(ctx context.Context) (err error) {
 			sub, err = from.Subscribe(ctx, infos...)
 			return err
 		})

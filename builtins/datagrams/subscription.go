@@ -78,7 +78,7 @@ a link of the switch with LID 1 has changed
 	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		sub := c.Recv.(*subscription).sub
 		var ev sa.Event
-		err := c.Wait(func(ctx context.Context) (err error) {
+		err := c.Block(func(ctx context.Context) (err error) {
 			if c.Has("timeout") {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeoutCause(ctx, c.Duration("timeout"), errNoEvent)
@@ -117,7 +117,7 @@ The subnet administrator is told, for a second at most. What has come can still 
 `,
 	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		sub := c.Recv.(*subscription).sub
-		err := c.Wait(func(ctx context.Context) error {
+		err := c.Block(func(ctx context.Context) error {
 			sub.Close(ctx) // it may fail to be heard, and then its reports are dropped
 			return nil
 		})

@@ -184,8 +184,8 @@ func (c *Call) Refuse(format string, args ...any) error {
 	return c.Runtime().Refuse(c.Name + ": " + fmt.Sprintf(format, args...))
 }
 
-// wait is block for the fiber of c.
-func (c *Call) Wait(fn func(context.Context) error) error { return Block(c.Thread, fn) }
+// Block is Block for the fiber of c.
+func (c *Call) Block(fn func(context.Context) error) error { return Block(c.Thread, fn) }
 
 // Texts is a parameter that takes a string or a list of them.
 func (c *Call) Texts(param string) ([]string, error) {

@@ -48,7 +48,7 @@ var Sleep = Builtin{
 > sleep("1ms")
 `,
 	Run: Do(func(c *Call, a *struct{ Duration time.Duration }) (starlark.Value, error) {
-		err := c.Wait(func(ctx context.Context) error {
+		err := c.Block(func(ctx context.Context) error {
 			return c.Runtime().Clock.Sleep(ctx, a.Duration)
 		})
 		if err != nil {

@@ -227,7 +227,7 @@ func readRoutes(c *lang.Call, f *topology.Fabric) (*Routes, error) {
 		dests, asked = append(dests, t.Dest()), append(asked, s)
 	}
 	var tables []change.LFT
-	err = c.Wait(func(ctx context.Context) (err error) {
+	err = c.Block(func(ctx context.Context) (err error) {
 		tables, err = change.ReadLFTs(ctx, e, dests)
 		return err
 	})

@@ -79,7 +79,7 @@ True
 			return nil, err
 		}
 		var found *fabric.Fabric
-		err = c.Wait(func(ctx context.Context) (err error) {
+		err = c.Block(func(ctx context.Context) (err error) {
 			defer c.Runtime().Progress("")
 			found, err = discover.Sweep(ctx, e, o)
 			return err
@@ -131,7 +131,7 @@ func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
 	}
 	o.Progress = func(ports int) { c.Runtime().Progress(lang.Count(ports, "port") + " known") }
 	var found *fabric.Fabric
-	err = c.Wait(func(ctx context.Context) (err error) {
+	err = c.Block(func(ctx context.Context) (err error) {
 		defer c.Runtime().Progress("")
 		found, err = discover.ViaSA(ctx, e, to.To, o)
 		return err

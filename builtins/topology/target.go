@@ -130,7 +130,7 @@ func LocalPort(c *lang.Call) (p engine.Port, err error) {
 	if err != nil {
 		return p, err
 	}
-	err = c.Wait(func(context.Context) (err error) {
+	err = c.Block(func(context.Context) (err error) {
 		p, err = e.Port()
 		return err
 	})
