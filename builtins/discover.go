@@ -36,11 +36,8 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 True
 `,
 	fn: func(c *call) (starlark.Value, error) {
-		s, f := c.session(), c.fiber()
-		o := discover.Options{Around: mad.DirectedRoute{0}, Names: s.o.Names, PlainSpeeds: s.o.PlainSpeeds}
-		if s.fabric != nil {
-			o.Known = s.fabric.f
-		}
+		s := c.session()
+		o := s.sweepOptions()
 		if s.o.Engine == nil && s.o.Loaded != nil {
 			if c.Has("around") || c.Has("hops") {
 				return nil, fmt.Errorf("discover: around and hops need a live fabric: this session reads a file")
@@ -72,39 +69,58 @@ True
 				return nil, c.paramError("hops", "got %d, want at least 1", o.Hops)
 			}
 		}
-		o.Progress = func(nodes int) { s.o.Progress(count(nodes, "node") + " found") }
-		e, err := c.engine()
+		f, err := c.sweep(o)
 		if err != nil {
 			return nil, err
 		}
-		var found *fabric.Fabric
-		err = c.wait(func(ctx context.Context) (err error) {
-			defer s.o.Progress("")
-			found, err = discover.Sweep(ctx, e, o)
-			return err
-		})
-		if stopped := f.stopped(); stopped != nil {
-			return nil, stopped
-		}
-		if err != nil && !inTime(found, err) {
-			c.count(err)
-			failed := &requestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, advice: c.advice(err)}
-			var send *engine.SendError
-			if errors.As(err, &send) { // virtual functions have no queue pair 0
-				failed.advice = `or ask the subnet administrator: discover(via="sa")`
-			}
-			if errors.Is(err, engine.ErrTimeout) && o.Around.Hops() == 0 {
-				failed.advice = "look at the local device, or allow more with --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
-				if c.hasKeys() {
-					failed.advice = "look at the local device, and whether --keys gives its M_Key, or allow more with --timeout and --retries"
-				}
-			}
-			return nil, failed
-		}
-		s.fabric = newFabric(found)
-		f.report(found)
-		return s.fabric, nil
+		return f, nil
 	},
+}
+
+// sweepOptions are those of a sweep of the whole fabric.
+func (s *Session) sweepOptions() discover.Options {
+	o := discover.Options{Around: mad.DirectedRoute{0}, Names: s.o.Names, PlainSpeeds: s.o.PlainSpeeds}
+	if s.fabric != nil {
+		o.Known = s.fabric.f
+	}
+	return o
+}
+
+// sweep discovers the fabric by SMPs. What it finds is the session's latest.
+func (c *call) sweep(o discover.Options) (*fabricValue, error) {
+	s, f := c.session(), c.fiber()
+	o.Progress = func(nodes int) { s.o.Progress(count(nodes, "node") + " found") }
+	e, err := c.engine()
+	if err != nil {
+		return nil, err
+	}
+	var found *fabric.Fabric
+	err = c.wait(func(ctx context.Context) (err error) {
+		defer s.o.Progress("")
+		found, err = discover.Sweep(ctx, e, o)
+		return err
+	})
+	if stopped := f.stopped(); stopped != nil {
+		return nil, stopped
+	}
+	if err != nil && !inTime(found, err) {
+		c.count(err)
+		failed := &requestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, advice: c.advice(err)}
+		var send *engine.SendError
+		if errors.As(err, &send) { // virtual functions have no queue pair 0
+			failed.advice = `or ask the subnet administrator: discover(via="sa")`
+		}
+		if errors.Is(err, engine.ErrTimeout) && o.Around.Hops() == 0 {
+			failed.advice = "look at the local device, or allow more with --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
+			if c.hasKeys() {
+				failed.advice = "look at the local device, and whether --keys gives its M_Key, or allow more with --timeout and --retries"
+			}
+		}
+		return nil, failed
+	}
+	s.fabric = newFabric(found)
+	f.report(found)
+	return s.fabric, nil
 }
 
 // inTime: a fabric was found before the deadline, which is worth having.
@@ -194,9 +210,9 @@ It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an open
 
 // currentFabric is the fabric at hand, for an entry function that takes one:
 // the latest, else what a sweep finds.
-func (s *Session) currentFabric(t *starlark.Thread) (starlark.Value, error) {
+func (s *Session) currentFabric(t *starlark.Thread) (*fabricValue, error) {
 	if s.fabric != nil {
 		return s.fabric, nil
 	}
-	return starlark.Call(t, &function{Builtin: &discoverBuiltin}, nil, nil)
+	return operation(t, discoverBuiltin.Name).sweep(s.sweepOptions())
 }

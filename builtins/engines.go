@@ -67,11 +67,7 @@ True
 		if err != nil {
 			return nil, c.computed(err)
 		}
-		t := newRoutes(r, v)
-		if given, ok := c.Value("given").(*routesValue); ok {
-			t.notes = given.notes
-		}
-		return t, nil
+		return newRoutes(r, v), nil
 	},
 }
 

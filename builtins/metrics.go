@@ -21,16 +21,24 @@ var pathType = &resultType{
 		{name: "vls", doc: "virtual lanes, on the links out of its switches"},
 		{name: "ports", doc: "all ports on it, in order", long: true},
 	},
-	display: func(r *result) string {
-		var b strings.Builder
-		for x := range r.get("ports").(*starlark.List).Elements() {
-			b.WriteString(x.(port).Name() + "\n")
-		}
-		if broken, ok := r.get("broken").(starlark.String); ok {
-			b.WriteString(string(broken) + "\n")
-		}
-		return b.String()
-	},
+}
+
+// pathValue is the value `path`.
+type pathValue struct {
+	*result
+	p *routing.Path
+}
+
+// display writes the ports on the path, then why it ends.
+func (x *pathValue) display() string {
+	var b strings.Builder
+	for _, q := range x.p.Ports() {
+		b.WriteString(q.Name() + "\n")
+	}
+	if x.p.Broken != "" {
+		b.WriteString(x.p.Broken + "\n")
+	}
+	return b.String()
 }
 
 var traceMethod = Builtin{
@@ -75,8 +83,8 @@ node-0008 HCA-1/1
 		for _, h := range p.Hops {
 			vls = append(vls, starlark.MakeInt(int(h.VL)))
 		}
-		return newResult(pathType, port{v.graph.g.Terminals()[p.From].Port}, starlark.MakeInt(int(p.LID)), starlark.Bool(p.Broken == ""),
-			textOrNone(p.Broken), starlark.MakeInt(int(p.SL)), starlark.NewList(vls), starlark.NewList(ports)), nil
+		return &pathValue{p: p, result: newResult(pathType, port{v.graph.g.Terminals()[p.From].Port}, starlark.MakeInt(int(p.LID)), starlark.Bool(p.Broken == ""),
+			textOrNone(p.Broken), starlark.MakeInt(int(p.SL)), starlark.NewList(vls), starlark.NewList(ports))}, nil
 	},
 }
 
@@ -227,14 +235,14 @@ blocks    1
 		if old == nil {
 			return nil, c.paramError("other", "got None, want routes")
 		}
-		return diffOf(v, v.r.Diff(old)), nil
+		return diffOf(v.graph.g, v.r.Diff(old)), nil
 	},
 }
 
-func diffOf(v *routesValue, d *routing.Diff) *result {
+func diffOf(g *routing.Graph, d *routing.Diff) *result {
 	var bySwitch []starlark.Value
 	for _, sd := range d.Switches {
-		n := v.graph.g.Switches()[sd.Switch]
+		n := g.Switches()[sd.Switch]
 		row := starlark.NewDict(4)
 		row.SetKey(starlark.String("switch"), starlark.String(n.Name()))
 		row.SetKey(starlark.String("guid"), guidValue(n.GUID()))

@@ -8,7 +8,7 @@ import (
 	"fabsh/fabric"
 )
 
-// What the shell needs of a session beyond what scripts do.
+// What the prompt needs of a session beyond what scripts do.
 
 // Remember keeps the text of a file that Session did not read itself, for
 // messages that quote its lines.
@@ -61,6 +61,6 @@ func Modules() []string {
 	return names
 }
 
-// Protect calls fn, which runs code of the session, and makes an error of a
-// panic. RunFile and RunCode do so by themselves.
-func Protect(fn func() error) error { return protect("prompt", fn) }
+// Protect calls fn, which uses the session, and makes an error of a panic. what
+// names fn in it. RunFile and RunCode do so by themselves.
+func Protect(what string, fn func() error) error { return protect(what, fn) }

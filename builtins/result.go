@@ -12,7 +12,6 @@ type resultType struct {
 	name    string
 	doc     string
 	members []resultMember
-	display func(r *result) string // nil: the parts, one a line
 }
 
 type resultMember struct {
@@ -78,12 +77,6 @@ func (r *result) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// get is a part that there is.
-func (r *result) get(name string) starlark.Value {
-	v, _ := r.Attr(name)
-	return v
-}
-
 func (r *result) AttrNames() []string {
 	var names []string
 	for _, m := range r.kind.members {
@@ -101,12 +94,7 @@ func (r *result) facts() []fact {
 	return out
 }
 
-func (r *result) display() string {
-	if r.kind.display != nil {
-		return r.kind.display(r)
-	}
-	return aligned(r.facts())
-}
+func (r *result) display() string { return aligned(r.facts()) }
 
 func (t *resultType) typeDoc() typeDoc {
 	d := typeDoc{name: t.name, doc: t.doc}

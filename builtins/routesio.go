@@ -1,9 +1,9 @@
 package builtins
 
 import (
-	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -13,7 +13,6 @@ import (
 	"fabsh/fabric/change"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
-	"fabsh/mad"
 )
 
 var loadRoutesBuiltin = Builtin{
@@ -38,11 +37,12 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 		if err != nil {
 			return nil, err
 		}
-		t, err := loadRoutes(f, c.session().files, c.Text("path"), c.Text("sl"), c.Text("sl2vl"))
+		files := routing.TableFiles{LFTs: c.Text("path"), SL: c.Text("sl"), SL2VL: c.Text("sl2vl")}
+		r, err := routing.Load(f.f, files, func(name string) (io.ReadCloser, error) { return c.session().files.open(name) })
 		if err != nil {
 			return nil, c.computed(err)
 		}
-		return t, nil
+		return newRoutes(r, newGraph(r.Graph(), f)), nil
 	},
 }
 
@@ -50,136 +50,13 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 func (c *call) fabricArg() (*fabricValue, error) {
 	v := c.Value("fabric")
 	if v == starlark.None {
-		var err error
-		if v, err = c.session().currentFabric(c.thread); err != nil {
-			return nil, err
-		}
+		return c.session().currentFabric(c.thread)
 	}
 	f, ok := v.(*fabricValue)
 	if !ok {
 		return nil, c.paramError("fabric", "got %s, want fabric", v.Type())
 	}
 	return f, nil
-}
-
-// loadRoutes reads tables from files; sl and sl2vl may be "".
-func loadRoutes(f *fabricValue, fs *files, path, sl, sl2vl string) (*routesValue, error) {
-	g, err := routing.NewGraph(f.f, routing.GraphOptions{})
-	if err != nil {
-		return nil, err
-	}
-	t := newRoutes(routing.NewRoutes(g, 0), newGraph(g, f))
-	t.r.Engine = "file"
-	for _, part := range []struct {
-		path string
-		read func(r io.Reader, name string) error
-	}{{path, t.readLFTs}, {sl, t.readSLs}, {sl2vl, t.readSL2VLs}} {
-		if part.path == "" {
-			continue
-		}
-		file, err := fs.open(part.path)
-		if err != nil {
-			return nil, err
-		}
-		err = part.read(file, part.path)
-		file.Close()
-		if err != nil {
-			return nil, err
-		}
-	}
-	return t, nil
-}
-
-func (v *routesValue) readLFTs(r io.Reader, name string) error {
-	in := bufio.NewReaderSize(r, 1<<16)
-	head, _ := in.Peek(1 << 16) // an error comes again
-	if format.Recognise(head) == format.KindSnapshot {
-		return v.readSnapshot(in, name)
-	}
-	notes, err := format.ReadLFTs(in, name, v.r.Graph().Fabric(), func(n *fabric.Node) []byte {
-		return v.r.Row(v.r.Graph().SwitchOf(n))
-	})
-	v.notes = append(v.notes, notes...)
-	return err
-}
-
-func (v *routesValue) readSnapshot(r io.Reader, name string) error {
-	s, err := format.ReadSnapshot(r, name)
-	if err != nil {
-		return err
-	}
-	found := 0
-	for id, entries := range s.LFTs {
-		if at := v.r.Graph().SwitchByGUID(s.Fabric.Nodes()[id].GUID()); at >= 0 && entries != nil {
-			copy(v.r.Row(at), entries)
-			found++
-		}
-	}
-	if found == 0 {
-		return fmt.Errorf("%s: expected forwarding tables, but this snapshot has none of a switch of the fabric", name)
-	}
-	if all := len(v.rows); found < all {
-		v.notes = append(v.notes, fmt.Sprintf("%s: it has tables of %d of %d switches", name, found, all))
-	}
-	return nil
-}
-
-func (v *routesValue) readSLs(r io.Reader, name string) error {
-	g := v.r.Graph()
-	sls := &routing.SL{Pair: make([][]uint8, len(g.Terminals()))}
-	for p, err := range format.PathSLs(r, name) {
-		if err != nil {
-			return err
-		}
-		ports := g.Fabric().PortByGUID(p.GUID)
-		if len(ports) == 0 {
-			n, err := p.Find(g.Fabric())
-			if err != nil {
-				return err
-			}
-			ports = portsWithLIDs(n)
-		}
-		for _, q := range ports {
-			t := g.TerminalOf(q)
-			if t < 0 {
-				continue
-			}
-			if sls.Pair[t] == nil {
-				sls.Pair[t] = make([]uint8, int(v.r.Top())+1)
-			}
-			if int(p.DLID) < len(sls.Pair[t]) {
-				sls.Pair[t][p.DLID] = p.SL
-			}
-		}
-	}
-	v.r.SL = sls
-	return nil
-}
-
-func (v *routesValue) readSL2VLs(r io.Reader, name string) error {
-	g := v.r.Graph()
-	lanes := routing.NewSL2VL(g)
-	for x, err := range format.SL2VLs(r, name) {
-		if err != nil {
-			return err
-		}
-		n, err := x.Find(g.Fabric())
-		if err != nil {
-			return err
-		}
-		s := g.SwitchOf(n)
-		if s < 0 {
-			continue // of the link into the network, for which nothing waits
-		}
-		if max(x.In, x.Out) > n.NumPorts() {
-			return fmt.Errorf("%s: expected ports from 0 to %d, which %s has, not %d", x.Position(), n.NumPorts(), n.Label(), max(x.In, x.Out))
-		}
-		if err := lanes.Set(s, uint8(x.In), uint8(x.Out), x.VLs); err != nil {
-			return fmt.Errorf("%s: %w", x.Position(), err)
-		}
-	}
-	v.r.SL2VL = lanes
-	return nil
 }
 
 var getRoutesBuiltin = Builtin{
@@ -200,73 +77,53 @@ Of each only the blocks up to LinearFDBTop are read, all switches at once. What 
 		if err != nil {
 			return nil, err
 		}
-		return c.readRoutes(f)
+		r, err := c.readRoutes(f.f)
+		if err != nil {
+			return nil, err
+		}
+		return newRoutes(r, newGraph(r.Graph(), f)), nil
 	},
 }
 
-func (c *call) readRoutes(f *fabricValue) (*routesValue, error) {
+// readRoutes reads the tables of all switches of f. What did not answer is warned
+// of, counted and noted; if no switch did, that is the error.
+func (c *call) readRoutes(f *fabric.Fabric) (*routing.Routes, error) {
 	e, err := c.engine()
 	if err != nil {
 		return nil, err
 	}
-	g, err := routing.NewGraph(f.f, routing.GraphOptions{})
-	if err != nil {
-		return nil, c.computed(err)
-	}
-	var dests []fabric.Dest
-	var asked []int
-	failed := map[int]error{}
-	for s, n := range g.Switches() {
-		t := nodeTarget(n)
-		if err := t.reachable(); err != nil {
-			failed[s] = err
-			continue
-		}
-		dests, asked = append(dests, t.dest()), append(asked, s)
-	}
-	var tables []change.LFT
+	var r *routing.Routes
+	var failed []change.SwitchError
 	err = c.wait(func(ctx context.Context) (err error) {
-		tables, err = change.ReadLFTs(ctx, e, dests)
+		r, failed, err = change.ReadRoutes(ctx, e, f)
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, c.computed(err)
 	}
-	top := 0
-	for i := range tables {
-		if tables[i].Err != nil {
-			failed[asked[i]] = tables[i].Err
+	var first error
+	for _, x := range failed {
+		t := nodeTarget(x.Switch)
+		if errors.Is(x.Err, change.ErrNoAddress) {
+			x.Err = t.reachable()
 		}
-		top = max(top, len(tables[i].Entries)-1)
-	}
-	v := newRoutes(routing.NewRoutes(g, mad.LID(top)), newGraph(g, f))
-	v.r.Engine = "live"
-	for i, s := range asked {
-		if tables[i].Err == nil {
-			copy(v.r.Row(s), tables[i].Entries)
-		}
-	}
-	for s, n := range g.Switches() {
-		if err := failed[s]; err != nil {
-			t := nodeTarget(n)
-			failure := c.failed(&t, err)
-			c.count(err)
-			c.fiber().warn("%v", failure)
-			v.notes = append(v.notes, fmt.Sprintf("the table of %s is not known: %v", n.Label(), failure))
+		failure := c.failed(&t, x.Err)
+		c.count(x.Err)
+		c.fiber().warn("%v", failure)
+		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("the table of %s is not known: %v", x.Switch.Label(), failure))
+		if first == nil {
+			first = failure
 		}
 	}
-	if len(failed) == len(g.Switches()) && len(failed) > 0 {
-		t := nodeTarget(g.Switches()[0])
-		return nil, c.failed(&t, failed[0])
+	if len(failed) > 0 && len(failed) == len(r.Graph().Switches()) {
+		return nil, first
 	}
-	return v, nil
+	return r, nil
 }
-
-const dumpWords = `"opensm-lfts": what OpenSM's engine file reads; "opensm-fdbs": what ibdmchk reads; "opensm-lid-matrix": distances; "opensm-sl2vl", "ibdm-sl2vl" (for ibdmchk), "path-sl": virtual lanes and service levels`
 
 var dumpRoutesMethod = Builtin{
 	Name:   "dump",
-	Params: []Param{{Name: "kind", Kind: KindChoice, Default: `"opensm-lfts"`, Doc: dumpWords}},
+	Params: []Param{{Name: "kind", Kind: KindChoice, Default: `"opensm-lfts"`, Doc: routing.TableKinds}},
 	Doc: `Returns the tables as the text of a file.
 fabsh route POLICY --out FILE writes one without holding it in memory.`,
 	Example: `
@@ -275,87 +132,9 @@ fabsh route POLICY --out FILE writes one without holding it in memory.`,
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		var b bytes.Buffer
-		if err := c.recv.(*routesValue).write(c.fiber().ctx, &b, format.Kind(c.Text("kind"))); err != nil {
+		if err := c.recv.(*routesValue).r.Write(c.fiber().ctx, &b, format.Kind(c.Text("kind"))); err != nil {
 			return nil, c.computed(err)
 		}
 		return starlark.String(b.String()), nil
 	},
-}
-
-// write writes a file of a kind.
-func (v *routesValue) write(ctx context.Context, w io.Writer, kind format.Kind) error {
-	g := v.r.Graph()
-	row := func(n *fabric.Node) []byte { return v.r.Row(g.SwitchOf(n)) }
-	switch kind {
-	case format.KindLFTs:
-		return format.WriteLFTs(w, g.Fabric(), row)
-	case format.KindFDBs, format.KindHops:
-		hops, err := hopsFunc(ctx, g)
-		if err != nil {
-			return err
-		}
-		if kind == format.KindFDBs {
-			return format.WriteFDBs(w, g.Fabric(), row, hops)
-		}
-		return format.WriteHops(w, g.Fabric(), hops)
-	case format.KindPathSL:
-		return format.WritePathSLs(w, g.Fabric(), func(src *fabric.Port, dlid mad.LID) (uint8, bool) {
-			t := g.TerminalOf(src)
-			if t < 0 {
-				return 0, false
-			}
-			return v.r.SL.Of(t, dlid), true
-		})
-	case format.KindSL2VL:
-		return format.WriteSL2VLs(w, g.Fabric(), v.lanes)
-	case format.KindShortSL2VL:
-		return format.WriteShortSL2VLs(w, g.Fabric(), v.lanes)
-	}
-	return fmt.Errorf("no format %q; there is %s", kind, dumpWords)
-}
-
-// lanes are those of the ports of a switch. All of a CA's links have VL n for SL n.
-func (v *routesValue) lanes(in, out *fabric.Port) (vls [16]uint8, ok bool) {
-	for sl := range vls {
-		switch {
-		case in == nil:
-			vls[sl] = uint8(sl)
-		default:
-			vls[sl] = v.r.SL2VL.VL(v.r.Graph().SwitchOf(out.Node()), uint8(in.Num()), uint8(out.Num()), uint8(sl))
-		}
-	}
-	return vls, true
-}
-
-// hopsFunc gives distances of switches' LIDs by port, as OpenSM's minhop has them.
-func hopsFunc(ctx context.Context, g *routing.Graph) (format.HopsFunc, error) {
-	h, err := g.Hops(ctx)
-	if err != nil {
-		return nil, err
-	}
-	from := make([][]routing.Channel, len(g.Switches()))
-	for _, ch := range g.Channels() {
-		from[ch.From] = append(from[ch.From], ch)
-	}
-	return func(sw *fabric.Node, lid mad.LID, hops []byte) bool {
-		t := g.TerminalByLID(lid)
-		if t < 0 || g.Terminals()[t].Class&routing.ClassSwitch == 0 {
-			return false
-		}
-		s, d := g.SwitchOf(sw), g.Terminals()[t].Switch
-		for i := range hops {
-			hops[i] = format.NoPath
-		}
-		if s == d {
-			hops[0] = 0
-			return true
-		}
-		for _, ch := range from[s] {
-			if far := h.Distance(int(ch.To), d); far >= 0 {
-				hops[ch.Port] = uint8(far + 1)
-				hops[0] = min(hops[0], uint8(far+1))
-			}
-		}
-		return true
-	}, nil
 }

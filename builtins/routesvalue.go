@@ -3,6 +3,7 @@ package builtins
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -16,7 +17,6 @@ type routesValue struct {
 	graph  *graphValue
 	rows   []*rowValue // by switch, made when asked for
 	frozen bool
-	notes  []string // of what was read; those of r are of what was computed
 }
 
 var (
@@ -36,7 +36,7 @@ func init() {
 		member[*routesValue]{name: "engine", doc: `what made them: "ftree"; None if nothing has`, get: func(v *routesValue) starlark.Value { return textOrNone(v.r.Engine) }},
 		member[*routesValue]{name: "top", doc: "the last LID of every row", get: func(v *routesValue) starlark.Value { return starlark.MakeInt(int(v.r.Top())) }},
 		member[*routesValue]{name: "entries", doc: "how many LIDs have a port, over all switches", get: func(v *routesValue) starlark.Value { return starlark.MakeInt(v.r.Entries()) }},
-		member[*routesValue]{name: "notes", doc: "what was decided in making them, or is amiss with what was read", get: func(v *routesValue) starlark.Value { return texts(v.allNotes()) }},
+		member[*routesValue]{name: "notes", doc: "what was decided in making them, or is amiss with what was read", get: func(v *routesValue) starlark.Value { return texts(allNotes(v.r)) }},
 		member[*routesValue]{method: &assignMethod},
 		member[*routesValue]{method: &ssspMethod},
 		member[*routesValue]{method: &cloneMethod},
@@ -99,15 +99,14 @@ func (v *routesValue) facts() []fact {
 
 func (v *routesValue) display() string {
 	text := v.String() + "\n"
-	for _, note := range v.allNotes() {
+	for _, note := range allNotes(v.r) {
 		text += "note: " + oneLine(note) + "\n"
 	}
 	return text
 }
 
-func (v *routesValue) allNotes() []string {
-	return append(append([]string(nil), v.notes...), v.r.Notes...)
-}
+// allNotes are the remarks on what was read, then those of what made the tables.
+func allNotes(r *routing.Routes) []string { return slices.Concat(r.ReadNotes, r.Notes) }
 
 func (v *routesValue) checkMutable() error {
 	if v.frozen {
@@ -147,9 +146,7 @@ var cloneMethod = Builtin{
 `,
 	fn: func(c *call) (starlark.Value, error) {
 		v := c.recv.(*routesValue)
-		u := newRoutes(v.r.Clone(), v.graph)
-		u.notes = v.notes
-		return u, nil
+		return newRoutes(v.r.Clone(), v.graph), nil
 	},
 }
 

@@ -32,60 +32,74 @@ var verdictType = &resultType{
 		{name: "broken", doc: "examples of pairs that do not reach each other, and why", long: true},
 		{name: "notes", doc: "what else to know", long: true},
 	},
-	display: verdictText,
 }
 
-// adaptiveNotes are those on adaptive routing, by what the caller knows of it. No
-// public layout tells whether switches adapt their routes.
-var adaptiveNotes = map[starlark.Value][]string{
-	starlark.None:  {"adaptive routing not determined"},
-	starlark.True:  {"adaptive routing: packets take other ways than the tables say, and so the verdict is unknown"},
-	starlark.False: nil,
+// verdictValue is the value `verdict`.
+type verdictValue struct {
+	*result
+	v *routing.Verdict
 }
 
-func verdictOf(v *routesValue, j *routing.Verdict, adaptive starlark.Value) *result {
-	ok := starlark.Value(starlark.Bool(j.OK()))
-	if adaptive == starlark.True {
+// WrapVerdict is v as scripts see it.
+func WrapVerdict(v *routing.Verdict) starlark.Value { return newVerdict(v) }
+
+func newVerdict(v *routing.Verdict) *verdictValue {
+	ok := starlark.Value(starlark.Bool(v.OK()))
+	if v.Adaptive == routing.AdaptiveOn {
 		ok = starlark.None
 	}
 	var broken, cycle []string
-	for _, b := range j.Broken {
-		broken = append(broken, fmt.Sprintf("%s to LID %d: %s", b.From.Label(), b.LID, b.Why))
+	for i := range v.Broken {
+		broken = append(broken, brokenText(&v.Broken[i]))
 	}
-	for line := range strings.Lines(routing.Walk(j.Cycle)) {
+	for line := range strings.Lines(routing.Walk(v.Cycle)) {
 		cycle = append(cycle, strings.TrimSuffix(line, "\n"))
 	}
-	notes := append(append([]string{}, v.notes...), j.Notes...)
-	return newResult(verdictType,
-		ok, textOrNone(v.r.Engine), starlark.String(j.Policy), starlark.String(j.Endpoints),
-		starlark.MakeInt64(j.Pairs), starlark.MakeInt64(j.Unreachable), starlark.MakeInt64(j.Excused), starlark.MakeInt64(j.Loops),
-		starlark.Bool(j.Acyclic), starlark.MakeInt(j.MaxHops), integers(j.Hops), integers(j.Detours),
-		starlark.MakeInt(j.Channels), starlark.MakeInt(j.Waits), texts(cycle), texts(broken), texts(append(notes, adaptiveNotes[adaptive]...)))
+	return &verdictValue{v: v, result: newResult(verdictType,
+		ok, textOrNone(v.Engine), starlark.String(v.Policy), starlark.String(v.Endpoints),
+		starlark.MakeInt64(v.Pairs), starlark.MakeInt64(v.Unreachable), starlark.MakeInt64(v.Excused), starlark.MakeInt64(v.Loops),
+		starlark.Bool(v.Acyclic), starlark.MakeInt(v.MaxHops), integers(v.Hops), integers(v.Detours),
+		starlark.MakeInt(v.Channels), starlark.MakeInt(v.Waits), texts(cycle), texts(broken), texts(v.Notes))}
 }
 
-// verdictText: the finding first, then the figures, then examples.
-func verdictText(r *result) string {
-	word := map[starlark.Value]string{starlark.True: "ok", starlark.False: "not ok", starlark.None: "unknown"}[r.get("ok")]
+// display writes the finding first, then the figures, then examples.
+func (x *verdictValue) display() string {
+	v := x.v
+	word := "not ok"
+	switch {
+	case v.Adaptive == routing.AdaptiveOn:
+		word = "unknown"
+	case v.OK():
+		word = "ok"
+	}
 	rows := []fact{{name: "verdict", value: starlark.String(word)}}
-	for _, f := range r.facts() {
-		if f.name != "ok" && !f.code && !(f.name == "excused" && f.value.String() == "0") {
+	for _, f := range x.facts() {
+		if f.name != "ok" && !f.code && (f.name != "excused" || v.Excused > 0) {
 			rows = append(rows, f)
 		}
 	}
 	var b strings.Builder
 	b.WriteString(aligned(rows))
-	for _, part := range []struct{ name, heading string }{{"cycle", "a credit loop:"}, {"broken", "pairs that do not reach each other, such as:"}} {
-		if list := r.get(part.name).(*starlark.List); list.Len() > 0 {
-			b.WriteString(part.heading + "\n")
-			for x := range list.Elements() {
-				b.WriteString("  " + oneLine(string(x.(starlark.String))) + "\n")
-			}
+	if len(v.Cycle) > 0 {
+		b.WriteString("a credit loop:\n")
+		for line := range strings.Lines(routing.Walk(v.Cycle)) {
+			b.WriteString("  " + oneLine(strings.TrimSuffix(line, "\n")) + "\n")
 		}
 	}
-	for x := range r.get("notes").(*starlark.List).Elements() {
-		b.WriteString("note: " + oneLine(string(x.(starlark.String))) + "\n")
+	if len(v.Broken) > 0 {
+		b.WriteString("pairs that do not reach each other, such as:\n")
+		for i := range v.Broken {
+			b.WriteString("  " + oneLine(brokenText(&v.Broken[i])) + "\n")
+		}
+	}
+	for _, note := range v.Notes {
+		b.WriteString("note: " + oneLine(note) + "\n")
 	}
 	return b.String()
+}
+
+func brokenText(b *routing.Broken) string {
+	return fmt.Sprintf("%s to LID %d: %s", b.From.Label(), b.LID, b.Why)
 }
 
 var verifyMethod = Builtin{
@@ -117,6 +131,13 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 		if o.With, err = c.routesOf("union"); err != nil {
 			return nil, err
 		}
+		switch {
+		case !c.Has("adaptive"):
+		case c.Bool("adaptive"):
+			o.Adaptive = routing.AdaptiveOn
+		default:
+			o.Adaptive = routing.AdaptiveOff
+		}
 		var failed error
 		if c.Has("require") {
 			o.Require = func(src, dst *routing.Terminal) bool {
@@ -135,11 +156,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 		if err != nil {
 			return nil, c.computed(err)
 		}
-		adaptive := starlark.Value(starlark.None)
-		if c.Has("adaptive") {
-			adaptive = starlark.Bool(c.Bool("adaptive"))
-		}
-		return verdictOf(v, j, adaptive), nil
+		return newVerdict(j), nil
 	},
 }
 
@@ -173,11 +190,15 @@ var failuresMethod = Builtin{
 		if err != nil {
 			return nil, c.computed(err)
 		}
-		values := make([]starlark.Value, len(list))
-		for i, f := range list {
-			values[i] = newResult(failureType, starlark.String(f.Port.Name()), starlark.String(f.Port.Peer().Name()),
-				starlark.MakeInt64(f.Pairs), starlark.Bool(f.Cuts), starlark.MakeInt64(f.Lost))
-		}
-		return starlark.NewList(values), nil
+		return failuresOf(list), nil
 	},
+}
+
+func failuresOf(list []routing.LinkFailure) *starlark.List {
+	values := make([]starlark.Value, len(list))
+	for i, f := range list {
+		values[i] = newResult(failureType, starlark.String(f.Port.Name()), starlark.String(f.Port.Peer().Name()),
+			starlark.MakeInt64(f.Pairs), starlark.Bool(f.Cuts), starlark.MakeInt64(f.Lost))
+	}
+	return starlark.NewList(values)
 }

@@ -126,7 +126,7 @@ func (r *repl) loop() int {
 }
 
 func (r *repl) run(ctx context.Context, file string, line int, text string) error {
-	return builtins.Protect(func() error {
+	return builtins.Protect("prompt", func() error {
 		return r.interp.exec(r.NewThread(ctx, file), file, line, text)
 	})
 }

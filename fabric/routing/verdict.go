@@ -12,6 +12,8 @@ import (
 
 // Verdict says whether packets arrive, and whether they may deadlock.
 type Verdict struct {
+	Engine      string // what made the tables; "": nothing is known
+	Adaptive    Adaptive
 	Policy      string  // what was judged: "static forwarding tables, SL 0"
 	Endpoints   string  // between which ports
 	Terminals   int     // as many
@@ -31,8 +33,11 @@ type Verdict struct {
 	Notes   []string
 }
 
-// OK: all that must arrive does, and cannot deadlock.
-func (v *Verdict) OK() bool { return v.Unreachable == 0 && v.Loops == 0 && v.Acyclic }
+// OK: all that must arrive does, and cannot deadlock. Where switches route
+// adaptively that is unknown, and so not OK.
+func (v *Verdict) OK() bool {
+	return v.Unreachable == 0 && v.Loops == 0 && v.Acyclic && v.Adaptive != AdaptiveOn
+}
 
 // Wait is a step of a credit loop: packets that hold the link out of Port, on
 // virtual lane VL, wait for the link of the next step. LID is one of those that
@@ -63,7 +68,7 @@ func Walk(cycle []Wait) string {
 
 // sum puts together what the workers found.
 func (v *verification) sum(r *Routes) *Verdict {
-	s := &Verdict{Terminals: v.all}
+	s := &Verdict{Engine: r.Engine, Adaptive: v.o.Adaptive, Terminals: v.all}
 	graph := newCDG(v.g, v.lanes)
 	for i := range v.workers {
 		f := &v.workers[i]
@@ -100,12 +105,15 @@ func (v *verification) sum(r *Routes) *Verdict {
 		s.Cycle = append(s.Cycle, Wait{Port: v.g.ChannelPort(c), VL: uint8(int(at) % v.lanes), LID: v.example(r, c, int(next)/v.lanes)})
 	}
 	s.Endpoints = v.describe()
-	s.Notes = append(slices.Clone(v.g.notes), r.Notes...)
+	s.Notes = slices.Concat(r.ReadNotes, v.g.notes, r.Notes)
 	if r.SL.Any() {
 		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone")
 	}
 	if v.all == 0 {
 		s.Notes = append(s.Notes, "there is no endpoint: nothing was judged")
+	}
+	if note := s.Adaptive.note(); note != "" {
+		s.Notes = append(s.Notes, note)
 	}
 	return s
 }

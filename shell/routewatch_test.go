@@ -1,6 +1,7 @@
-package builtins
+package shell
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"fabsh/builtins"
 	"fabsh/fabric/sim"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // scene is a fabric that is watched: between two looks at it something
@@ -33,7 +38,7 @@ func (s *scene) Now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.
 func (s *scene) Sleep(ctx context.Context, d time.Duration) error {
 	s.said = append(s.said, fmt.Sprintf("%s[%d]", s.stderr(), s.hups))
 	if s.step == len(s.steps) {
-		s.end(ErrInterrupted)
+		s.end(builtins.ErrInterrupted)
 		return context.Cause(ctx)
 	}
 	s.steps[s.step](s)
@@ -42,36 +47,53 @@ func (s *scene) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // watched plays a scene, and returns what was said.
-func watched(t *testing.T, spec string, p Policy, steps ...func(*scene)) (*scene, error) {
+func watched(t *testing.T, spec, policy string, steps ...func(*scene)) (sc *scene, ended error) {
 	t.Helper()
 	dir := t.TempDir()
-	sc := &scene{file: filepath.Join(dir, "lfts.dump"), steps: steps}
-	p.Out = "lfts.dump"
-	var result error
-	onSim(t, spec, func(o *Options) {
-		o.FS, o.Dir, o.Clock = nil, dir, sc
-		sc.subnet = o.Sim
-	}, func(t *testing.T, f *fixture) {
+	sc = &scene{file: filepath.Join(dir, "lfts.dump"), steps: steps}
+	synctest.Test(t, func(t *testing.T) {
+		f, o, err := sim.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sc.subnet = sim.New(f, o)
+		transport, err := sc.subnet.Attach(f.OfType(mad.NodeTypeCA)[0].ID(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := engine.New(transport, engine.Options{Write: true})
+		defer e.Close()
+		var stdout, stderr bytes.Buffer
+		s, err := builtins.NewSession(builtins.Options{Engine: e, Sim: sc.subnet, Stdout: &stdout, Stderr: &stderr, Write: true, Clock: sc})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		sc.end = cancel
 		sc.stderr = func() string {
-			defer f.stderr.Reset()
-			return strings.ReplaceAll(f.stderr.String(), "2026-01-02T03:04:05Z ", "")
+			defer stderr.Reset()
+			return strings.NewReplacer("2026-01-02T03:04:05Z ", "", dir+"/", "").Replace(stderr.String())
 		}
-		result = f.Watch(ctx, p, Watch{Every: 10 * time.Second, Reload: func() (string, error) {
+		p, err := s.LoadPolicy(ctx, policy, nil, routeFlags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := routeWatch{session: s, policy: p, out: sc.file, every: 10 * time.Second, stderr: &stderr, reload: func() (string, error) {
 			if sc.reload != nil {
 				return "", sc.reload
 			}
 			sc.hups++
 			return "opensm (process 7)", nil
-		}})
+		}}
+		ended = w.run(ctx)
 		sc.said = append(sc.said, strings.TrimSuffix(sc.stderr(), "\n"))
-		if f.stdout.Len() > 0 {
-			t.Errorf("on stdout: %s", f.stdout.String())
+		if stdout.Len() > 0 {
+			t.Errorf("on stdout: %s", stdout.String())
 		}
 	})
-	return sc, result
+	return sc, ended
 }
 
 // cable takes a link down or up.
@@ -87,7 +109,7 @@ func cable(t *testing.T, name string, num int, up bool) func(*scene) {
 	}
 }
 
-func idle(*scene) {}
+func unchanged(*scene) {}
 
 func checkSaid(t *testing.T, sc *scene, want []string) {
 	t.Helper()
@@ -106,14 +128,14 @@ func TestWatch(t *testing.T) {
 		files = append(files, string(b))
 	}
 	also := func(a, b func(*scene)) func(*scene) { return func(s *scene) { a(s); b(s) } }
-	sc, err := watched(t, "fattree:k=4,levels=2", Policy{Name: "ftree"},
+	sc, err := watched(t, "fattree:k=4,levels=2", "ftree",
 		keep, // nothing has happened
 		also(keep, cable(t, "leaf-1", 3, false)),
 		keep,
 		also(keep, cable(t, "leaf-1", 3, true)),
 		keep,
 	)
-	if !errors.Is(err, ErrInterrupted) {
+	if !errors.Is(err, builtins.ErrInterrupted) {
 		t.Errorf("ended with %v", err)
 	}
 	told := "opensm (process 7) is told to read it\n"
@@ -146,7 +168,7 @@ func TestWatchUpToDate(t *testing.T) {
 	}
 	// A host that comes back with the LID it had is the same topology, and
 	// one more switch port that goes down and up within a round is no change.
-	sc, _ := watched(t, "ring:n=3", Policy{Name: "updn"}, again, again, func(s *scene) {
+	sc, _ := watched(t, "ring:n=3", "updn", again, again, func(s *scene) {
 		again(s)
 		cable(t, "switch-1", 2, false)(s)
 		cable(t, "switch-1", 2, true)(s)
@@ -163,7 +185,7 @@ func TestWatchStays(t *testing.T) {
 	first := "lfts.dump is new: the first tables\nopensm (process 7) is told to read it\n[1]"
 	t.Run("verdict", func(t *testing.T) {
 		var good string
-		sc, _ := watched(t, "ring:n=5", Policy{Name: "minhop"}, idle, cable(t, "switch-3", 2, false), func(s *scene) {
+		sc, _ := watched(t, "ring:n=5", "minhop", unchanged, cable(t, "switch-3", 2, false), func(s *scene) {
 			b, err := os.ReadFile(s.file)
 			good = string(b)
 			if err != nil || !strings.HasPrefix(good, "Unicast lids") {
@@ -174,17 +196,17 @@ func TestWatchStays(t *testing.T) {
 			if b, err := os.ReadFile(s.file); err != nil || string(b) != good {
 				t.Errorf("%v: the file has changed", err)
 			}
-		}, idle)
+		}, unchanged)
 		// A ring has a credit loop by shortest paths; a line has none.
 		stays := "lfts.dump stays as it is: the verdict is not ok: unreachable 0, loops 0, acyclic False\n"
 		checkSaid(t, sc, []string{stays + "[0]", "[0]", first, stays + "[1]", "[1]", "[1]", ""})
 	})
 	t.Run("sweep", func(t *testing.T) {
-		sc, _ := watched(t, "ring:n=3", Policy{Name: "updn"}, func(s *scene) {
+		sc, _ := watched(t, "ring:n=3", "updn", func(s *scene) {
 			s.subnet.Silence(s.subnet.NodeGUIDs("node-0002 HCA-1")[0], 1, true)
-		}, idle, func(s *scene) {
+		}, unchanged, func(s *scene) {
 			s.subnet.Silence(s.subnet.NodeGUIDs("node-0002 HCA-1")[0], 1, false)
-		}, idle)
+		}, unchanged)
 		if len(sc.said) != 6 || sc.said[0] != first || sc.said[2] != "[1]" || sc.said[3] != "all is well again\n[1]" || sc.said[4] != "[1]" ||
 			!strings.HasPrefix(sc.said[1], "lfts.dump stays as it is: the sweep is not complete: ") || !strings.Contains(sc.said[1], "timed out after") || strings.Count(sc.said[1], "\n") != 1 {
 			t.Errorf("said %q", sc.said)
@@ -192,17 +214,17 @@ func TestWatchStays(t *testing.T) {
 	})
 	t.Run("reader", func(t *testing.T) {
 		busy := errors.New("the pidfile is empty")
-		sc, err := watched(t, "ring:n=3", Policy{Name: "updn"}, func(s *scene) {
+		sc, err := watched(t, "ring:n=3", "updn", func(s *scene) {
 			s.reload = busy
 			cable(t, "switch-1", 2, false)(s)
-		}, idle, func(s *scene) {
+		}, unchanged, func(s *scene) {
 			s.reload = nil
 		}, func(s *scene) {
-			s.reload = fmt.Errorf("%w: it is gone", ErrNoReader)
+			s.reload = fmt.Errorf("%w: it is gone", errNoReader)
 			cable(t, "switch-1", 2, true)(s)
 		})
-		var exit *ExitError
-		if !errors.As(err, &exit) || exit.Code != StatusFabric {
+		var exit *builtins.ExitError
+		if !errors.As(err, &exit) || exit.Code != builtins.StatusFabric {
 			t.Errorf("ended with %v", err)
 		}
 		if len(sc.said) != 5 || !strings.HasSuffix(sc.said[1], "changed\nnot reloaded: the pidfile is empty\n[1]") || sc.said[2] != "[1]" ||
@@ -212,7 +234,7 @@ func TestWatchStays(t *testing.T) {
 	})
 	t.Run("policy", func(t *testing.T) {
 		// The shape is checked when the first sweep has been made.
-		_, err := watched(t, "ring:n=3", Policy{Name: "ftree"})
+		_, err := watched(t, "ring:n=3", "ftree")
 		if err == nil || !strings.Contains(err.Error(), "no fat tree") {
 			t.Errorf("got %v", err)
 		}
@@ -231,7 +253,7 @@ func TestWatchReadsBack(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(src), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	sc, err := watched(t, "fattree:k=4,levels=2", Policy{Name: policy})
+	sc, err := watched(t, "fattree:k=4,levels=2", policy)
 	if err == nil || err.Error() != "the new file does not read back as it is: 1 entry" {
 		t.Errorf("ended with %v, said %q", err, sc.said)
 	}
