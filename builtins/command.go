@@ -2,73 +2,57 @@ package builtins
 
 import (
 	"context"
-	"fmt"
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/lang"
+	values "fabsh/builtins/routing"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
 )
 
 // What commands written in Go need of a session: the fabric and its tables as
 // Go values, with the warnings, the counts of unanswered requests and the error
-// texts that scripts get. Errors name the builtin that does the same.
+// texts that scripts get; and Go values wrapped for Show.
 
 // CurrentFabric is the fabric at hand: the latest, else what a sweep finds.
 func (s *Session) CurrentFabric(ctx context.Context) (*fabric.Fabric, error) {
 	t, release := s.mainThread(ctx, "command")
 	defer release()
-	f, err := s.currentFabric(t)
+	f, err := topology.CurrentFabric(t)
 	if err != nil {
 		return nil, err
 	}
-	return f.f, nil
+	return f.F, nil
 }
 
-// Sweep discovers the fabric anew. To warn of its problems is up to the caller;
-// those that are counted as unanswered requests are.
+// Sweep discovers the fabric anew. Of its problems the caller is to warn; those
+// that are unanswered requests have been counted.
 func (s *Session) Sweep(ctx context.Context) (*fabric.Fabric, error) {
-	t, release := newThread(&fiber{s: s, ctx: ctx, sink: silence{}, account: &s.account}, "command")
+	t, release := lang.NewThread(&lang.Fiber{Runtime: s.Runtime, Context: ctx, Sink: silence{}, Account: &s.Account}, "command")
 	defer release()
-	c := operation(t, discoverBuiltin.Name)
-	f, err := c.sweep(s.sweepOptions())
+	f, err := topology.Sweep(t)
 	if err != nil {
 		return nil, err
 	}
-	return f.f, nil
+	return f.F, nil
 }
 
 // silence is a sink that drops what it is given.
 type silence struct{}
 
-func (silence) emit(stream, string) error { return nil }
+func (silence) Emit(lang.Stream, string) error { return nil }
 
 // LiveRoutes reads the tables of all switches of a fabric.
 func (s *Session) LiveRoutes(ctx context.Context, f *fabric.Fabric) (*routing.Routes, error) {
 	t, release := s.mainThread(ctx, "command")
 	defer release()
-	return operation(t, getRoutesBuiltin.Name).readRoutes(f)
+	return values.ReadRoutes(t, f)
 }
 
-// operation is a call without arguments, for Go code that does part of what the
-// builtin of that name does.
-func operation(t *starlark.Thread, name string) *call {
-	return &call{Builtin: &Builtin{Name: name}, thread: t}
-}
+// WrapVerdict is v as scripts see it.
+func WrapVerdict(v *routing.Verdict) starlark.Value { return values.WrapVerdict(v) }
 
-// Print writes text for people: to stdout, unless that carries structured output.
-// As for print of scripts, there is no error: a closed pipe ends the process.
-func (s *Session) Print(text string) { s.emit(s.people(), text) }
-
-// Warn writes a warning to stderr, unless the session is quiet.
-func (s *Session) Warn(format string, args ...any) {
-	if !s.o.Quiet {
-		s.emit(stderr, "warning: "+fmt.Sprintf(format, args...)+"\n")
-	}
-}
-
-// Clock is the session's time.
-func (s *Session) Clock() Clock { return s.clock }
-
-// Render is v as Show writes it in a format.
-func Render(v starlark.Value, format Format) (string, error) { return render(v, format) }
+// WrapReport is r as a value that can be shown. Scripts have no such value.
+func WrapReport(r *routing.Report) starlark.Value { return values.WrapReport(r) }

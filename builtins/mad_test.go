@@ -35,7 +35,7 @@ func onEcho(t *testing.T, e *echo, fn func(t *testing.T, f *fixture)) {
 		o.Engine = engine.New(e, engine.Options{Write: true})
 		o.SL = &sl
 	}, func(t *testing.T, f *fixture) {
-		defer f.o.Engine.Close()
+		defer f.env.Engine.Close()
 		fn(t, f)
 	})
 }

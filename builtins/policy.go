@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins/lang"
+	values "fabsh/builtins/routing"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
 	"fabsh/scripts"
@@ -63,11 +65,11 @@ func (p *Policy) Compute(ctx context.Context, f *fabric.Fabric) (r *routing.Rout
 		if err != nil {
 			return err
 		}
-		routes, ok := v.(*routesValue)
+		routes, ok := v.(*values.Routes)
 		if !ok {
 			return fmt.Errorf("%s: route() returned %s, want routes", p.script, v.Type())
 		}
-		r = routes.r
+		r = routes.R
 		r.Engine = strings.TrimSuffix(path.Base(p.script), ".star")
 		return nil
 	})
@@ -75,20 +77,20 @@ func (p *Policy) Compute(ctx context.Context, f *fabric.Fabric) (r *routing.Rout
 }
 
 // valueOf is the value of f, of which there is one as long as f is the latest.
-func (s *Session) valueOf(f *fabric.Fabric) *fabricValue {
-	if s.fabric != nil && s.fabric.f == f {
-		return s.fabric
+func (s *Session) valueOf(f *fabric.Fabric) *topology.Fabric {
+	if s.env.Fabric() == f {
+		return s.env.Current
 	}
-	return newFabric(f)
+	return topology.NewFabric(f)
 }
 
 // load runs the script's top level and finds its route().
 func (p *Policy) load(t *starlark.Thread, src string) error {
 	p.s.sources[p.script] = src
-	if err := PlainText(p.script, 1, src); err != nil {
+	if err := lang.PlainText(p.script, 1, src); err != nil {
 		return err
 	}
-	_, prog, err := starlark.SourceProgramOptions(&dialect, p.script, src, p.s.predeclared.Has)
+	_, prog, err := starlark.SourceProgramOptions(&lang.Dialect, p.script, src, p.s.predeclared.Has)
 	if err != nil {
 		return err
 	}
@@ -119,26 +121,16 @@ func (p *Policy) parse(words, flags []string) (err error) {
 		return fmt.Errorf("%s: %w\nusage: %s", name, err, e.usage())
 	}
 	if help {
-		p.Help = e.help()
+		p.Help = e.Help()
 		return nil
 	}
 	for _, v := range p.args {
-		p.s.files.allow(v)
+		p.s.Files.Allow(v)
 	}
 	for _, kv := range p.kwargs {
-		p.s.files.allow(kv[1])
+		p.s.Files.Allow(kv[1])
 	}
 	return nil
-}
-
-// allow lets scripts read a file that the command line names.
-func (f *files) allow(v starlark.Value) {
-	if name, ok := v.(starlark.String); ok && name != "" {
-		if f.named == nil {
-			f.named = map[string]bool{}
-		}
-		f.named[filepath.Clean(f.abs(string(name)))] = true
-	}
 }
 
 // PolicyDoc is a shipped policy, and its docstring's first line.
@@ -157,7 +149,7 @@ func ShippedPolicies() []PolicyDoc {
 		}
 		src, _ := fs.ReadFile(scripts.FS, path.Join(policyFolder, e.Name()))
 		doc := ""
-		if file, err := dialect.Parse(e.Name(), src, 0); err == nil && len(file.Stmts) > 0 {
+		if file, err := lang.Dialect.Parse(e.Name(), src, 0); err == nil && len(file.Stmts) > 0 {
 			if x, ok := file.Stmts[0].(*syntax.ExprStmt); ok {
 				if text, ok := x.X.(*syntax.Literal); ok {
 					doc, _, _ = strings.Cut(fmt.Sprint(text.Value), "\n")

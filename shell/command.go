@@ -6,7 +6,7 @@ import (
 	"io"
 	"io/fs"
 
-	"fabsh/builtins"
+	"fabsh/builtins/lang"
 	"fabsh/fabric/format"
 )
 
@@ -30,14 +30,14 @@ func (a *app) onFabric(name string, run func(context.Context, *session) error) e
 	s.deadline = d
 	d.limit(s.engine)
 	a.status = s.evaluate(func(ctx context.Context) error {
-		return builtins.Protect(name, func() error { return run(ctx, s) })
+		return lang.Protect(name, func() error { return run(ctx, s) })
 	})
 	s.summary()
 	return nil
 }
 
 // findings is the end of a command that found something: exit status 1.
-func findings() error { return &builtins.ExitError{Code: builtins.StatusFindings} }
+func findings() error { return &lang.ExitError{Code: lang.StatusFindings} }
 
 // openNamed opens a file that the command line names.
 func openNamed(path string) (io.ReadCloser, error) {

@@ -174,8 +174,7 @@ func (s *session) route(ctx context.Context, o routeOptions) error {
 	if err != nil {
 		return err
 	}
-	sound := report.Verdict == nil || report.Verdict.OK()
-	if o.out != "" && sound {
+	if o.out != "" && report.Sound() {
 		if err := writeNamed(o.out, func(w io.Writer) error { return r.Write(ctx, w, format.KindLFTs) }); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
@@ -184,7 +183,7 @@ func (s *session) route(ctx context.Context, o routeOptions) error {
 		return err
 	}
 	switch {
-	case o.out != "" && sound:
+	case o.out != "" && report.Sound():
 		s.Print("use with opensm -R file,no_fallback -U " + o.out + "\n")
 		if r.SL.Any() {
 			s.Warn("%s tells no service levels, and paths have some: OpenSM would give out others", o.out)
@@ -192,7 +191,7 @@ func (s *session) route(ctx context.Context, o routeOptions) error {
 	case o.out != "":
 		s.Warn("%s is not written, for the verdict is not ok", o.out)
 	}
-	if !clean(report) {
+	if !report.Clean() {
 		return findings()
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins"
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
@@ -93,7 +94,7 @@ func (w *routeWatch) run(ctx context.Context) error {
 		if err := w.round(ctx); err != nil {
 			return err
 		}
-		if err := w.session.Clock().Sleep(ctx, w.every); err != nil {
+		if err := w.session.Clock.Sleep(ctx, w.every); err != nil {
 			return err
 		}
 	}
@@ -141,8 +142,8 @@ func (w *routeWatch) round(ctx context.Context) error {
 
 // endsScripts: err is exit() or a refusal, which nothing catches.
 func endsScripts(err error) bool {
-	var exit *builtins.ExitError
-	var refusal *builtins.RefusalError
+	var exit *lang.ExitError
+	var refusal *lang.RefusalError
 	return errors.As(err, &exit) || errors.As(err, &refusal)
 }
 
@@ -166,7 +167,7 @@ func firstMissing(f *fabric.Fabric) string {
 // widths and speeds, LIDs.
 func digest(f *fabric.Fabric) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
-	if err := format.Dump(h, f, string(format.KindIbnetdiscover)); err != nil {
+	if err := format.Dump(h, f, format.KindIbnetdiscover); err != nil {
 		return sum, err
 	}
 	return [sha256.Size]byte(h.Sum(nil)), nil
@@ -227,7 +228,7 @@ func (w *routeWatch) tellReader() error {
 	switch {
 	case errors.Is(err, errNoReader):
 		w.tell(err.Error())
-		return &builtins.ExitError{Code: builtins.StatusFabric}
+		return &lang.ExitError{Code: lang.StatusFabric}
 	case err != nil:
 		if text := "not reloaded: " + err.Error(); text != w.told {
 			w.tell(text)
@@ -250,7 +251,7 @@ func (w *routeWatch) keep(why string) {
 
 // tell writes a line with the time.
 func (w *routeWatch) tell(text string) {
-	fmt.Fprintf(w.stderr, "%s %s\n", w.session.Clock().Now().UTC().Format(time.RFC3339), text)
+	fmt.Fprintf(w.stderr, "%s %s\n", w.session.Clock.Now().UTC().Format(time.RFC3339), text)
 }
 
 // firstLine is the first line of an error.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"fabsh/builtins"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -38,7 +40,7 @@ func (s *scene) Now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.
 func (s *scene) Sleep(ctx context.Context, d time.Duration) error {
 	s.said = append(s.said, fmt.Sprintf("%s[%d]", s.stderr(), s.hups))
 	if s.step == len(s.steps) {
-		s.end(builtins.ErrInterrupted)
+		s.end(lang.ErrInterrupted)
 		return context.Cause(ctx)
 	}
 	s.steps[s.step](s)
@@ -64,7 +66,7 @@ func watched(t *testing.T, spec, policy string, steps ...func(*scene)) (sc *scen
 		e := engine.New(transport, engine.Options{Write: true})
 		defer e.Close()
 		var stdout, stderr bytes.Buffer
-		s, err := builtins.NewSession(builtins.Options{Engine: e, Sim: sc.subnet, Stdout: &stdout, Stderr: &stderr, Write: true, Clock: sc})
+		s, err := builtins.NewSession(builtins.Options{Env: topology.Env{Engine: e, Sim: sc.subnet, Write: true}, Stdout: &stdout, Stderr: &stderr, Clock: sc})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +137,7 @@ func TestWatch(t *testing.T) {
 		also(keep, cable(t, "leaf-1", 3, true)),
 		keep,
 	)
-	if !errors.Is(err, builtins.ErrInterrupted) {
+	if !errors.Is(err, lang.ErrInterrupted) {
 		t.Errorf("ended with %v", err)
 	}
 	told := "opensm (process 7) is told to read it\n"
@@ -223,8 +225,8 @@ func TestWatchStays(t *testing.T) {
 			s.reload = fmt.Errorf("%w: it is gone", errNoReader)
 			cable(t, "switch-1", 2, true)(s)
 		})
-		var exit *builtins.ExitError
-		if !errors.As(err, &exit) || exit.Code != builtins.StatusFabric {
+		var exit *lang.ExitError
+		if !errors.As(err, &exit) || exit.Code != lang.StatusFabric {
 			t.Errorf("ended with %v", err)
 		}
 		if len(sc.said) != 5 || !strings.HasSuffix(sc.said[1], "changed\nnot reloaded: the pidfile is empty\n[1]") || sc.said[2] != "[1]" ||

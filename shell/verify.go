@@ -78,7 +78,7 @@ func (s *session) verify(ctx context.Context, o verifyOptions) error {
 	if err := s.Show(shown); err != nil {
 		return err
 	}
-	if !clean(report) {
+	if !report.Clean() {
 		return findings()
 	}
 	return nil
@@ -94,9 +94,9 @@ type checks struct {
 
 // examine does the checks. It adds to the notes of r what the fabric's file left
 // open and tables depend on.
-func examine(ctx context.Context, r *routing.Routes, c checks) (*builtins.RouteReport, error) {
+func examine(ctx context.Context, r *routing.Routes, c checks) (*routing.Report, error) {
 	r.ReadNotes = slices.Concat(assignedLIDs(r.Graph().Fabric()), r.ReadNotes)
-	report := &builtins.RouteReport{Routes: r}
+	report := &routing.Report{Routes: r}
 	var err error
 	if c.verify {
 		var o routing.VerifyOptions
@@ -129,11 +129,4 @@ func assignedLIDs(f *fabric.Fabric) []string {
 		}
 	}
 	return notes
-}
-
-// clean: nothing is to be reported. The difference from the live tables is no
-// finding.
-func clean(r *builtins.RouteReport) bool {
-	cuts := func(f routing.LinkFailure) bool { return f.Cuts }
-	return (r.Verdict == nil || r.Verdict.OK()) && !slices.ContainsFunc(r.Failures, cuts)
 }

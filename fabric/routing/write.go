@@ -2,7 +2,6 @@ package routing
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"fabsh/fabric"
@@ -10,33 +9,15 @@ import (
 	"fabsh/mad"
 )
 
-// TableKinds says which kinds Write knows.
-const TableKinds = `"opensm-lfts": what OpenSM's engine file reads; "opensm-fdbs": what ibdmchk reads; "opensm-lid-matrix": distances; "opensm-sl2vl", "ibdm-sl2vl" (for ibdmchk), "path-sl": virtual lanes and service levels`
-
 // Write writes the tables as a file of a kind.
 func (r *Routes) Write(ctx context.Context, w io.Writer, kind format.Kind) error {
 	g := r.graph
-	row := func(n *fabric.Node) []byte { return r.Row(g.SwitchOf(n)) }
-	switch kind {
-	case format.KindLFTs:
-		return format.WriteLFTs(w, g.Fabric(), row)
-	case format.KindFDBs, format.KindHops:
-		hops, err := g.hopsFunc(ctx)
-		if err != nil {
-			return err
-		}
-		if kind == format.KindFDBs {
-			return format.WriteFDBs(w, g.Fabric(), row, hops)
-		}
-		return format.WriteHops(w, g.Fabric(), hops)
-	case format.KindPathSL:
-		return format.WritePathSLs(w, g.Fabric(), r.slOf)
-	case format.KindSL2VL:
-		return format.WriteSL2VLs(w, g.Fabric(), r.vlsOf)
-	case format.KindShortSL2VL:
-		return format.WriteShortSL2VLs(w, g.Fabric(), r.vlsOf)
-	}
-	return fmt.Errorf("no format %q; there is %s", kind, TableKinds)
+	return format.DumpTables(w, g.Fabric(), kind, &format.Tables{
+		LFT:   func(n *fabric.Node) []byte { return r.Row(g.SwitchOf(n)) },
+		Hops:  func() (format.HopsFunc, error) { return g.hopsFunc(ctx) },
+		SL:    r.slOf,
+		SL2VL: r.vlsOf,
+	})
 }
 
 // slOf is the service level of the path from a port; false: no path begins there.

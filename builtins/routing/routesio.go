@@ -1,0 +1,147 @@
+package routing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/change"
+	"fabsh/fabric/format"
+	"fabsh/fabric/routing"
+)
+
+var LoadRoutes = lang.Builtin{
+	Name:  "load_routes",
+	Group: topology.GroupFabric,
+	Params: []lang.Param{
+		{Name: "path", Kind: lang.KindPath, Doc: "a file of forwarding tables: opensm-lfts.dump, opensm.fdbs, what ibroute or dump_fts print, or a snapshot"},
+		{Name: "fabric", Kind: lang.KindAny, Default: "None", Doc: "of which they are; else the session's"},
+		{Name: "sl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the service levels of paths"},
+		{Name: "sl2vl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the virtual lanes of service levels: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl"},
+	},
+	Doc: `Reads forwarding tables from a file: routes.
+The kind is told by the content. As OpenSM does, entries go to the LIDs that their ports have in the fabric, where the file says whose a LID was. What of file and fabric does not match is in the notes.`,
+	Example: `
+> f = load_fabric("net.topo")
+> t = load_routes("net.lfts", f)
+> t[f.switches[0]][2]
+1
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		f, err := fabricArg(c)
+		if err != nil {
+			return nil, err
+		}
+		files := routing.TableFiles{LFTs: c.Text("path"), SL: c.Text("sl"), SL2VL: c.Text("sl2vl")}
+		r, err := routing.Load(f.F, files, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(name) })
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		return newRoutes(r, newGraph(r.Graph(), f)), nil
+	},
+}
+
+// fabricArg is the parameter fabric, or the session's.
+func fabricArg(c *lang.Call) (*topology.Fabric, error) {
+	v := c.Value("fabric")
+	if v == starlark.None {
+		return topology.CurrentFabric(c.Thread)
+	}
+	f, ok := v.(*topology.Fabric)
+	if !ok {
+		return nil, c.ParamError("fabric", "got %s, want fabric", v.Type())
+	}
+	return f, nil
+}
+
+var GetRoutes = lang.Builtin{
+	Name:   "get_routes",
+	Group:  topology.GroupTable,
+	Params: []lang.Param{{Name: "fabric", Kind: lang.KindAny, Default: "None", Doc: "whose switches are read; else the session's"}},
+	Doc: `Reads the forwarding tables of all switches of a fabric: routes.
+Of each only the blocks up to LinearFDBTop are read, all switches at once. What did not answer is in the notes, is warned of on stderr, and makes the exit status 3.`,
+	Example: `
+> t = get_routes(discover())
+> t.verify().unreachable
+0
+> t.diff(get_routes()).blocks
+0
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		f, err := fabricArg(c)
+		if err != nil {
+			return nil, err
+		}
+		r, err := readRoutes(c, f.F)
+		if err != nil {
+			return nil, err
+		}
+		return newRoutes(r, newGraph(r.Graph(), f)), nil
+	},
+}
+
+// ReadRoutes reads the tables of all switches of f, for commands.
+func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (*routing.Routes, error) {
+	return readRoutes(lang.Operation(t, "get_routes"), f)
+}
+
+// readRoutes warns of what did not answer, counts and notes it; if no switch did,
+// that is the error.
+func readRoutes(c *lang.Call, f *fabric.Fabric) (*routing.Routes, error) {
+	e, err := topology.EngineOf(c)
+	if err != nil {
+		return nil, err
+	}
+	var r *routing.Routes
+	var failed []change.SwitchError
+	err = c.Wait(func(ctx context.Context) (err error) {
+		r, failed, err = change.ReadRoutes(ctx, e, f)
+		return err
+	})
+	if err != nil {
+		return nil, computeError(c, err)
+	}
+	var first error
+	for _, x := range failed {
+		t := topology.NodeTarget(x.Switch)
+		if errors.Is(x.Err, change.ErrNoAddress) {
+			x.Err = t.Reachable()
+		}
+		failure := topology.FailedRequest(c, &t, x.Err)
+		topology.CountUnanswered(c, x.Err)
+		c.Fiber().Warn("%v", failure)
+		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("the table of %s is not known: %v", x.Switch.Label(), failure))
+		if first == nil {
+			first = failure
+		}
+	}
+	if len(failed) > 0 && len(failed) == len(r.Graph().Switches()) {
+		return nil, first
+	}
+	return r, nil
+}
+
+var dumpRoutesMethod = lang.Builtin{
+	Name:   "dump",
+	Params: []lang.Param{{Name: "kind", Kind: lang.KindChoice, Default: `"opensm-lfts"`, Doc: format.TablesHelp()}},
+	Doc: `Returns the tables as the text of a file.
+fabsh route POLICY --out FILE writes one without holding it in memory.`,
+	Example: `
+> discover().graph().route("ftree").dump().splitlines()[0]
+"Unicast lids [0-44] of switch Lid 1 guid 0x0002c90300100000 ('leaf-1'):"
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		var b bytes.Buffer
+		if err := c.Recv.(*Routes).R.Write(c.Fiber().Context, &b, format.Kind(c.Text("kind"))); err != nil {
+			return nil, computeError(c, err)
+		}
+		return starlark.String(b.String()), nil
+	},
+}
