@@ -47,7 +47,11 @@ func BenchmarkPolicy(b *testing.B) {
 		b.Run(test.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Route(b.Context(), Policy{Name: test.policy}); err != nil {
+				policy, err := s.LoadPolicy(b.Context(), test.policy, nil, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := policy.Compute(b.Context(), s.Fabric()); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -9,7 +9,7 @@ import (
 	"fabsh/fabric"
 )
 
-// What the shell needs of a session beyond what scripts do.
+// What the prompt needs of a session beyond what scripts do.
 
 // Remember keeps the text of a file that Session did not read itself, for
 // messages that quote its lines.
@@ -52,7 +52,3 @@ func Modules() []string {
 	slices.Sort(names)
 	return names
 }
-
-// Protect calls fn, which runs code of the session, and makes an error of a
-// panic. RunFile and RunCode do so by themselves.
-func Protect(fn func() error) error { return lang.Protect("prompt", fn) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/mad"
 )
@@ -25,9 +26,11 @@ func (a *app) decodeCommand() *cobra.Command {
 its place (byte, or byte.bit), its length in bits, its name and its value.
 
 It is given as hexadecimal digits, or as a file that holds it: raw, as digits,
-or as a dump by xxd, hexdump -C, tcpdump -x or Wireshark. - is the input.`,
+or as a dump by xxd, hexdump -C, tcpdump -x or Wireshark. - is the input.
+With -o json, jsonl or csv before the word decode, it is written in that format.`,
 		Example: `  fabsh decode 0101010100000000000000000000000100110000...
-  xxd datagram | fabsh decode -`,
+  xxd datagram | fabsh decode -
+  fabsh -o json decode datagram`,
 		RunE: func(_ *cobra.Command, words []string) error {
 			if len(words) == 0 {
 				return errors.New("decode: which datagram? give its digits, a file, or - for the input")
@@ -39,7 +42,11 @@ or as a dump by xxd, hexdump -C, tcpdump -x or Wireshark. - is the input.`,
 			if len(m) < mad.HeaderSize {
 				return fmt.Errorf("decode: a MAD's header alone has %d bytes: this has %d", mad.HeaderSize, len(m))
 			}
-			_, err = io.WriteString(a.console.Out(), records.Annotate(m))
+			text, err := lang.Render(records.Datagram(m), lang.Format(a.format))
+			if err != nil {
+				return fmt.Errorf("decode: %w", err)
+			}
+			_, err = io.WriteString(a.console.Out(), text)
 			return err
 		},
 	}

@@ -30,8 +30,8 @@ var layers = [][]string{
 	{"builtins/records"},
 	{"builtins/lang"},
 	{"fabric/change", "fabric/sim"},
-	{"fabric/discover", "fabric/format", "fabric/routing"},
-	{"fabric/sa"},
+	{"fabric/discover", "fabric/routing"},
+	{"fabric/format", "fabric/sa"},
 	{"fabric"},
 	{"mad/capture", "mad/ibsim", "mad/umad", "mad/ibsim/ibsimtest", "mad/umad/umadtest"}, // transports, and what tests need: peers, a kernel
 	{"mad/engine"},

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"fabsh/builtins"
 )
 
 // reader is the process that is told to read a file again, by SIGHUP: OpenSM,
@@ -100,7 +98,7 @@ func (r *reader) reload() (string, error) {
 	}
 	*r = before
 	if r.file == "" {
-		return "", fmt.Errorf("%w: %v is gone: %w", builtins.ErrNoReader, r, err)
+		return "", fmt.Errorf("%w: %v is gone: %w", errNoReader, r, err)
 	}
 	return "", err
 }

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"fabsh/builtins"
 )
 
 // listen is a program that writes a line whenever it is signalled; deaf, it
@@ -86,18 +84,18 @@ func TestReload(t *testing.T) {
 		t.Fatal(err1, err2)
 	}
 	byID.start += "0"
-	if _, err := byID.reload(); !errors.Is(err, builtins.ErrNoReader) || !strings.HasSuffix(err.Error(), "process "+pid+" is listener now, another process") {
+	if _, err := byID.reload(); !errors.Is(err, errNoReader) || !strings.HasSuffix(err.Error(), "process "+pid+" is listener now, another process") {
 		t.Errorf("another process of that ID: %v", err)
 	}
 	byFile.name = "opensm"
-	if _, err := byFile.reload(); err == nil || errors.Is(err, builtins.ErrNoReader) || !strings.HasSuffix(err.Error(), "is listener, and not opensm") {
+	if _, err := byFile.reload(); err == nil || errors.Is(err, errNoReader) || !strings.HasSuffix(err.Error(), "is listener, and not opensm") {
 		t.Errorf("another program in the file: %v", err)
 	}
 	byID, _ = findReader(pid)
 	byFile, _ = findReader(file)
 	cmd.Process.Kill()
 	cmd.Wait()
-	if _, err := byID.reload(); !errors.Is(err, builtins.ErrNoReader) {
+	if _, err := byID.reload(); !errors.Is(err, errNoReader) {
 		t.Errorf("no process: %v", err)
 	}
 	if _, err := byFile.reload(); err == nil || !strings.Contains(err.Error(), "left over from an earlier run") {

@@ -12,7 +12,6 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 )
@@ -127,7 +126,7 @@ func (r *repl) loop() int {
 }
 
 func (r *repl) run(ctx context.Context, file string, line int, text string) error {
-	return builtins.Protect(func() error {
+	return lang.Protect("prompt", func() error {
 		return r.interp.exec(r.NewThread(ctx, file), file, line, text)
 	})
 }

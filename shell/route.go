@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"fabsh/builtins"
+	"fabsh/fabric/format"
 )
 
 const routeHelp = `Compute forwarding tables by a routing policy.
@@ -54,62 +56,58 @@ func (a *app) routeCommand() *cobra.Command {
 		ValidArgsFunction:  completePolicy,
 		RunE: func(_ *cobra.Command, words []string) error {
 			o, err := parseRoute(words)
-			p, list, help := o.Policy, o.list, o.help
 			switch {
 			case err != nil:
 				return fmt.Errorf("route: %w", err)
-			case list:
+			case o.list:
 				return a.listPolicies()
-			case p.Name == "" && help:
+			case o.policy == "" && o.help:
 				_, err := fmt.Fprint(a.console.Out(), routeHelp)
 				return err
-			case p.Name == "":
+			case o.policy == "":
 				return errors.New(`route: which policy? "fabsh route --list" lists the shipped ones; or name a .star file`)
-			case strings.HasSuffix(p.Name, ".star"):
-				if err := checkScript(p.Name); err != nil {
+			case strings.HasSuffix(o.policy, ".star"):
+				if err := checkScript(o.policy); err != nil {
 					return err
 				}
 			}
-			if o.every == 0 {
-				return a.onFabric(func(ctx context.Context, s *session) error { return s.Route(ctx, p) })
+			if o.every > 0 {
+				return a.watchRoutes(o)
 			}
-			w, err := a.watch(o)
-			if err != nil {
-				return fmt.Errorf("route: %w", err)
-			}
-			return a.onFabric(func(ctx context.Context, s *session) error {
-				if d := s.deadline; d != nil { // there is nothing to be reported after it
-					var stop context.CancelFunc
-					ctx, stop = context.WithDeadlineCause(ctx, d.at, d.late)
-					defer stop()
-				}
-				return s.Watch(ctx, p, w)
-			})
+			return a.onFabric("route", func(ctx context.Context, s *session) error { return s.route(ctx, o) })
 		},
 	}
 	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), routeHelp) })
 	return c
 }
 
-// routeWords are what follows route on the command line.
-type routeWords struct {
-	builtins.Policy
+// routeOptions are what follows route on the command line.
+type routeOptions struct {
+	policy string   // a .star file, or the name of a shipped policy
+	args   []string // the policy's options
+
+	verify, diff, failEachLink, adaptive bool
+	out                                  string // file for OpenSM; with verify only written if the verdict is ok
+
 	list, help bool
 	every      time.Duration // of --watch; 0: not asked for
 	reload     string
 }
+
+// routeFlags are the command's own: no policy has an option of such a name.
+var routeFlags = []string{"--verify", "--diff", "--fail-each-link", "--adaptive", "--out", "--list", "--watch", "--reload"}
 
 // usualWatch is how often --watch looks at the fabric.
 const usualWatch = 10 * time.Second
 
 // parseRoute tells the command's own flags, which may stand anywhere, from the
 // policy's.
-func parseRoute(words []string) (o routeWords, err error) {
-	own := map[string]*bool{"--verify": &o.Verify, "--diff": &o.Diff, "--fail-each-link": &o.FailEachLink, "--adaptive": &o.Adaptive, "--list": &o.list}
+func parseRoute(words []string) (o routeOptions, err error) {
+	own := map[string]*bool{"--verify": &o.verify, "--diff": &o.diff, "--fail-each-link": &o.failEachLink, "--adaptive": &o.adaptive, "--list": &o.list}
 	needs := map[string]struct {
 		value *string
 		what  string
-	}{"--out": {&o.Out, "the name of a file"}, "--reload": {&o.reload, "a process ID, or the name of a file that holds one"}}
+	}{"--out": {&o.out, "the name of a file"}, "--reload": {&o.reload, "a process ID, or the name of a file that holds one"}}
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		name, value, hasValue := strings.Cut(w, "=")
@@ -135,14 +133,14 @@ func parseRoute(words []string) (o routeWords, err error) {
 					return o, fmt.Errorf("--watch=%s: want a time of at least 1s, such as 30s or 5m", value)
 				}
 			}
-		case o.Name == "" && (w == "-h" || w == "--help"):
+		case o.policy == "" && (w == "-h" || w == "--help"):
 			o.help = true
-		case o.Name == "" && strings.HasPrefix(w, "-") && !hasValue: // is the next word its value, or the policy?
+		case o.policy == "" && strings.HasPrefix(w, "-") && !hasValue: // is the next word its value, or the policy?
 			return o, fmt.Errorf("%s stands before the policy: write it as %[1]s=VALUE, or after the policy", w)
-		case o.Name == "" && !strings.HasPrefix(w, "-"):
-			o.Name = w
+		case o.policy == "" && !strings.HasPrefix(w, "-"):
+			o.policy = w
 		default:
-			o.Args = append(o.Args, w)
+			o.args = append(o.args, w)
 		}
 	}
 	if o.reload != "" && o.every == 0 {
@@ -151,26 +149,63 @@ func parseRoute(words []string) (o routeWords, err error) {
 	return o, nil
 }
 
-// watch checks what --watch needs.
-func (a *app) watch(o routeWords) (w builtins.Watch, err error) {
-	switch {
-	case o.Out == "":
-		return w, errors.New("--watch needs --out FILE, the file to be kept up to date")
-	case o.Diff || o.FailEachLink || o.Adaptive:
-		return w, errors.New("--watch shows no reports: leave --diff, --fail-each-link and --adaptive out")
-	case !a.write:
-		return w, errors.New("--watch changes what a subnet manager does, which takes --write (before the word route)")
+// route computes tables by a policy, examines them, writes them and shows what
+// it found.
+func (s *session) route(ctx context.Context, o routeOptions) error {
+	policy, err := s.policy(ctx, o)
+	if policy == nil || err != nil {
+		return err
 	}
-	w.Every = o.every
-	if o.reload == "" {
-		return w, nil
-	}
-	r, err := findReader(o.reload)
+	f, err := s.CurrentFabric(ctx)
 	if err != nil {
-		return w, &hostError{err}
+		return err
 	}
-	w.Reload = r.reload
-	return w, nil
+	c := checks{verify: o.verify, adaptive: o.adaptive, failEachLink: o.failEachLink}
+	if o.diff { // first: if it cannot be had, nothing is computed in vain
+		if c.live, err = s.LiveRoutes(ctx, f); err != nil {
+			return err
+		}
+	}
+	r, err := policy.Compute(ctx, f)
+	if err != nil {
+		return err
+	}
+	report, err := examine(ctx, r, c)
+	if err != nil {
+		return err
+	}
+	if o.out != "" && report.Sound() {
+		if err := writeNamed(o.out, func(w io.Writer) error { return r.Write(ctx, w, format.KindLFTs) }); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	if err := s.Show(builtins.WrapReport(report)); err != nil {
+		return err
+	}
+	switch {
+	case o.out != "" && report.Sound():
+		s.Print("use with opensm -R file,no_fallback -U " + o.out + "\n")
+		if r.SL.Any() {
+			s.Warn("%s tells no service levels, and paths have some: OpenSM would give out others", o.out)
+		}
+	case o.out != "":
+		s.Warn("%s is not written, for the verdict is not ok", o.out)
+	}
+	if !report.Clean() {
+		return findings()
+	}
+	return nil
+}
+
+// policy loads the policy. Where its options ask for its help, that is printed,
+// and there is no policy to run.
+func (s *session) policy(ctx context.Context, o routeOptions) (*builtins.Policy, error) {
+	p, err := s.LoadPolicy(ctx, o.policy, o.args, routeFlags)
+	if err != nil || p.Help == "" {
+		return p, err
+	}
+	_, err = io.WriteString(s.app.console.Out(), p.Help)
+	return nil, err
 }
 
 func (a *app) listPolicies() error {
@@ -189,63 +224,10 @@ func (a *app) listPolicies() error {
 // completePolicy proposes policies, then the command's own flags.
 func completePolicy(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var names []string
-	if o, err := parseRoute(words); err == nil && o.Name == "" {
+	if o, err := parseRoute(words); err == nil && o.policy == "" {
 		for _, p := range builtins.ShippedPolicies() {
 			names = append(names, p.Name+"\t"+p.Doc)
 		}
 	}
-	return append(names, builtins.RouteFlags...), cobra.ShellCompDirectiveDefault
-}
-
-// verifyCommand judges tables that there are already.
-func (a *app) verifyCommand() *cobra.Command {
-	var o builtins.Tables
-	c := &cobra.Command{
-		Use:   "verify --lfts FILE [--sl FILE] [--slvl FILE] [--fail-each-link]",
-		Short: "Follow the packets through forwarding tables: do all arrive, can none deadlock?",
-		Long: `Follow the packets between all pairs of ports through forwarding tables: do all
-arrive, and can none deadlock? With findings the exit status is 1.
-
-The tables are those of a file, or without --lfts those that the switches have.`,
-		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --slvl opensm-sl2vl.dump
-  fabsh -F ibsim verify`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return a.onFabric(func(ctx context.Context, s *session) error { return s.Verify(ctx, o) })
-		},
-	}
-	c.Flags().SortFlags = false
-	c.Flags().StringVar(&o.LFTs, "lfts", "", "forwarding tables in `FILE`: opensm-lfts.dump, opensm.fdbs, of ibroute or dump_fts, or a snapshot")
-	c.Flags().StringVar(&o.SL, "sl", "", "service levels of paths in `FILE`")
-	c.Flags().StringVar(&o.SL2VL, "slvl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl")
-	c.Flags().BoolVar(&o.FailEachLink, "fail-each-link", false, "say what each single failure of a link would break")
-	c.Flags().BoolVar(&o.Adaptive, "adaptive", false, "the switches are known to route adaptively: the verdict is unknown")
-	c.SetFlagErrorFunc(flagError)
-	for _, name := range []string{"lfts", "sl", "slvl"} {
-		c.MarkFlagFilename(name)
-	}
-	return c
-}
-
-// onFabric runs a command on the fabric that the session flags name.
-func (a *app) onFabric(task func(context.Context, *session) error) error {
-	collectAt(200) // tables are large: of 11,664 hosts 21 MB each
-	if a.flags.Changed("command") {
-		return errors.New("-c takes no command")
-	}
-	if err := a.settings.check(); err != nil {
-		return err
-	}
-	d := a.startDeadline()
-	defer d.stop()
-	s, err := a.open(false)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	s.deadline = d
-	d.limit(s.engine)
-	a.status = s.evaluate(func(ctx context.Context) error { return task(ctx, s) })
-	s.summary()
-	return nil
+	return append(names, routeFlags...), cobra.ShellCompDirectiveDefault
 }

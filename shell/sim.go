@@ -90,29 +90,3 @@ func bringUp(spec string) (*fabric.Fabric, error) {
 	defer e.Close()
 	return discover.Sweep(context.Background(), e, discover.Options{})
 }
-
-// snapshotCommand writes a fabric with its tables.
-func (a *app) snapshotCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "snapshot FILE",
-		Short: "Sweep the fabric, read its forwarding tables, and keep all in a file",
-		Long: `Sweep the fabric, read the forwarding tables of all switches, and write what was
-found to FILE, compressed and with a checksum; keys are left out. -F file:FILE
-and load_fabric(FILE) read the fabric, load_routes(FILE) and verify --lfts FILE
-the tables. With -F file:PATH a topology is converted.`,
-		Example: `  fabsh snapshot monday.snap
-  fabsh -F file:monday.snap verify --lfts monday.snap`,
-		Args: func(_ *cobra.Command, words []string) error {
-			switch {
-			case len(words) == 0:
-				return errors.New("snapshot: to which file?")
-			case len(words) > 1:
-				return fmt.Errorf("snapshot: takes one FILE, and here is also %q", words[1])
-			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, words []string) error {
-			return a.onFabric(func(ctx context.Context, s *session) error { return s.Snapshot(ctx, words[0]) })
-		},
-	}
-}

@@ -20,6 +20,12 @@ type Call struct {
 	args   []any // by position in Params; nil: not given and no default
 }
 
+// Operation is a call without arguments, for Go code that does part of what the
+// builtin of that name does: its errors name the builtin.
+func Operation(t *starlark.Thread, name string) *Call {
+	return &Call{Builtin: &Builtin{Name: name}, Thread: t}
+}
+
 func (c *Call) Fiber() *Fiber     { return FiberOf(c.Thread) }
 func (c *Call) Runtime() *Runtime { return FiberOf(c.Thread).Runtime }
 

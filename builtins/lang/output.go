@@ -53,15 +53,15 @@ func (r *Runtime) Display(out sink, v starlark.Value) error {
 	if f, ok := v.(*Function); ok && f.Bare != nil {
 		return f.Bare(r)
 	}
-	text, err := render(v, r.Format)
+	text, err := Render(v, r.Format)
 	if err != nil {
 		return err
 	}
 	return out.Emit(Stdout, text)
 }
 
-// render gives v in a format; text ends with a newline unless it is empty.
-func render(v starlark.Value, format Format) (string, error) {
+// Render gives v in a format; text ends with a newline unless it is empty.
+func Render(v starlark.Value, format Format) (string, error) {
 	switch format {
 	case FormatJSON:
 		data, err := encodeJSON(v)

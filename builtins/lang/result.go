@@ -12,7 +12,6 @@ type ResultType struct {
 	Name    string
 	Doc     string
 	Members []ResultMember
-	Display func(r *Result) string // nil: the parts, one a line
 }
 
 type ResultMember struct {
@@ -78,12 +77,6 @@ func (r *Result) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// get is a part that there is.
-func (r *Result) Get(name string) starlark.Value {
-	v, _ := r.Attr(name)
-	return v
-}
-
 func (r *Result) AttrNames() []string {
 	var names []string
 	for _, m := range r.kind.Members {
@@ -101,12 +94,9 @@ func (r *Result) Facts() []Fact {
 	return out
 }
 
-func (r *Result) Display() string {
-	if r.kind.Display != nil {
-		return r.kind.Display(r)
-	}
-	return Aligned(r.Facts())
-}
+// Display writes the parts, one a line. A type with another text embeds Result,
+// and has a Display of its own, made of the Go value.
+func (r *Result) Display() string { return Aligned(r.Facts()) }
 
 func (t *ResultType) TypeDoc() TypeDoc {
 	d := TypeDoc{Name: t.Name, Doc: t.Doc}

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"fmt"
 	"io"
 	"reflect"
 
@@ -70,6 +71,17 @@ func (r *Runtime) People() Stream {
 		return Stdout
 	}
 	return Stderr
+}
+
+// Print writes text for people, as print of scripts does. A closed pipe, the only
+// error, ends the process.
+func (r *Runtime) Print(text string) { r.Emit(r.People(), text) }
+
+// Warn writes a warning to stderr, unless the session is quiet.
+func (r *Runtime) Warn(format string, args ...any) {
+	if !r.Quiet {
+		r.Emit(Stderr, "warning: "+fmt.Sprintf(format, args...)+"\n")
+	}
 }
 
 // hint is what DidYouMean says.

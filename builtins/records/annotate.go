@@ -29,15 +29,9 @@ func Annotate(m []byte) string {
 	parts := mad.Parts(m)
 	var rows []annotation
 	width := [3]int{}
-	told := make([]bool, len(m))
-	if len(m) >= mad.HeaderSize {
-		if at := mad.KeyOffset(mad.ParseHeader(m)); at > 0 {
-			mark(told, at, at+8)
-		}
-	}
 	for _, p := range parts {
 		rows = append(rows, annotation{title: layoutName(p.Layout)})
-		for _, r := range annotate(p, told, asked(m, p)) {
+		for _, r := range annotate(p, asked(m, p)) {
 			for i, cell := range r.cells[:3] {
 				width[i] = max(width[i], len(cell))
 			}
@@ -53,7 +47,7 @@ func Annotate(m []byte) string {
 		line := text.AlignRight.Apply(c[0], width[0]+2) + text.AlignRight.Apply(c[1], width[1]+2) + "  " + text.Pad(c[2], width[2], ' ') + "  " + c[3]
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	b.WriteString(rest(m, told))
+	b.WriteString(rest(m, withLayout(m, parts)))
 	return b.String()
 }
 
@@ -112,23 +106,18 @@ func asked(m []byte, p mad.Part) uint64 {
 	return binary.BigEndian.Uint64(m[mad.SAMaskOffset:])
 }
 
-// annotate makes a line of each field of p that m holds, and marks its bytes.
-func annotate(p mad.Part, told []bool, mask uint64) []annotation {
+// annotate makes a line of each field of p that is shown.
+func annotate(p mad.Part, mask uint64) []annotation {
 	var rows []annotation
 	for _, x := range New(p.Layout, p.Data).Facts() {
 		if x.Code {
 			continue
 		}
 		f := p.Layout.Field(x.Name)
-		first, end := f.Offset/8, (f.Offset+(f.Count-1)*f.Stride+f.Bits+7)/8
-		if end > len(p.Data) && !f.Key {
+		if !isShown(p, f, mask) {
 			continue
 		}
-		mark(told, p.Offset+first, p.Offset+end)
-		if end > len(p.Data) || f.Mask()&mask == 0 && mask != ^uint64(0) && f.Uint(p.Data) == 0 {
-			continue
-		}
-		at := strconv.Itoa(p.Offset + first)
+		at := strconv.Itoa(p.Offset + f.Offset/8)
 		if bit := f.Offset % 8; bit > 0 {
 			at += "." + strconv.Itoa(bit)
 		}
@@ -141,21 +130,48 @@ func annotate(p mad.Part, told []bool, mask uint64) []annotation {
 	return rows
 }
 
-func mark(told []bool, first, end int) {
-	for i := first; i < min(end, len(told)); i++ {
-		told[i] = true
-	}
+// isShown: p holds the whole field, and its component counts, or it is not 0.
+func isShown(p mad.Part, f *mad.Field, mask uint64) bool {
+	return fieldEnd(f) <= len(p.Data) && (mask == ^uint64(0) || f.Mask()&mask != 0 || f.Uint(p.Data) != 0)
 }
 
-// rest dumps what no field has told of, but for zeros, 16 bytes a line.
-func rest(m []byte, told []bool) string {
+// fieldEnd is the first byte behind a field and all of its elements.
+func fieldEnd(f *mad.Field) int { return (f.Offset + (f.Count-1)*f.Stride + f.Bits + 7) / 8 }
+
+// withLayout are the bytes of m that fields cover, a key's also where m ends
+// within it.
+func withLayout(m []byte, parts []mad.Part) []bool {
+	covered := make([]bool, len(m))
+	mark := func(first, end int) {
+		for i := first; i < min(end, len(m)); i++ {
+			covered[i] = true
+		}
+	}
+	if len(m) >= mad.HeaderSize {
+		if at := mad.KeyOffset(mad.ParseHeader(m)); at > 0 {
+			mark(at, at+8)
+		}
+	}
+	for _, p := range parts {
+		for i := range p.Layout.Flat() {
+			f := &p.Layout.Flat()[i]
+			if end := fieldEnd(f); f.Key || end <= len(p.Data) {
+				mark(p.Offset+f.Offset/8, p.Offset+end)
+			}
+		}
+	}
+	return covered
+}
+
+// rest dumps the bytes that have no layout, but for zeros, 16 bytes a line.
+func rest(m []byte, covered []bool) string {
 	var b strings.Builder
 	for at := 0; at < len(m); at += 16 {
 		line := m[at:min(at+16, len(m))]
 		seen := false
 		var cells []string
 		for i, c := range line {
-			if told[at+i] {
+			if covered[at+i] {
 				cells = append(cells, "..")
 				continue
 			}

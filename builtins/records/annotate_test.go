@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/builtins/lang"
 	"fabsh/mad"
 )
 
@@ -26,13 +27,18 @@ func datagram(a *mad.Attribute, m mad.Method, random *rand.Rand) []byte {
 	return b
 }
 
-// TestAnnotateAll: of each attribute every field is told of, and no key.
+// TestAnnotateAll: of each attribute every field is told of, and no key, as text
+// and as JSON.
 func TestAnnotateAll(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	keys := 0
 	for _, a := range mad.Attributes() {
 		b := datagram(a, mad.MethodGetResp, random)
 		text := Annotate(b)
+		encoded, err := lang.Render(Datagram(b), lang.FormatJSONL)
+		if err != nil {
+			t.Fatal(err)
+		}
 		found := false
 		for _, p := range mad.Parts(b) {
 			found = found || p.Layout.Name == a.Name && p.Offset == a.Offset()
@@ -41,6 +47,9 @@ func TestAnnotateAll(t *testing.T) {
 				if !strings.Contains(text, "  "+f.Script) {
 					t.Errorf("%v %s: nothing of %s", a.Class, a.Name, f.Script)
 				}
+				if !strings.Contains(encoded, `"`+f.Script+`":`) {
+					t.Errorf("%v %s: no %s in JSON", a.Class, a.Name, f.Script)
+				}
 				if !f.Key {
 					continue
 				}
@@ -48,7 +57,7 @@ func TestAnnotateAll(t *testing.T) {
 				for e := range f.Count {
 					secret := f.At(e).Bytes(p.Data)
 					for _, s := range []string{hex.EncodeToString(secret), strings.TrimLeft(hex.EncodeToString(secret), "0"), spaced(secret)} {
-						if len(s) > 3 && strings.Contains(text, s) {
+						if len(s) > 3 && strings.Contains(text+encoded, s) {
 							t.Errorf("%v %s: %s shows its key", a.Class, a.Name, f.Script)
 						}
 					}
@@ -98,6 +107,10 @@ func TestHeadline(t *testing.T) {
 func TestAnnotateCut(t *testing.T) {
 	b := datagram(mad.AttrPortInfo, mad.MethodGetResp, rand.New(rand.NewPCG(3, 4)))
 	text := Annotate(b[:mad.SMPDataOffset+7])
+	encoded, err := lang.Render(Datagram(b[:mad.SMPDataOffset+7]), lang.FormatJSON)
+	if err != nil || strings.Contains(encoded, "gid_prefix") || strings.Contains(encoded, hex.EncodeToString(b[mad.SMPDataOffset:][:7])) {
+		t.Errorf("%v\n%s", err, encoded)
+	}
 	if strings.Contains(text, "gid_prefix") || strings.Contains(text, spaced(b[mad.SMPDataOffset:][:7])) || !strings.Contains(text, "note: 71 bytes: a MAD has 256\n") {
 		t.Errorf("%s", text)
 	}
@@ -111,6 +124,9 @@ func FuzzAnnotate(f *testing.F) {
 	}
 	f.Add([]byte{1})
 	f.Fuzz(func(t *testing.T, m []byte) {
+		if _, err := lang.Render(Datagram(m), lang.FormatJSON); err != nil {
+			t.Fatal(err)
+		}
 		text := Annotate(m)
 		for line := range strings.Lines(text) {
 			if strings.TrimRight(line, " \n")+"\n" != line || strings.ContainsFunc(line[:len(line)-1], func(r rune) bool { return r < ' ' || r == 0x7f }) {

@@ -4,6 +4,6 @@
 //	graphmake.go graphvalue.go   a graph of a fabric, and what it tells
 //	engines.go dijkstra.go       engines and primitives
 //	routesvalue.go row.go routesio.go   routes, a switch's row, files and live tables
-//	verdict.go metrics.go hopsvalue.go  what is said of routes
+//	verdict.go metrics.go hopsvalue.go  what is said of routes; report.go: for commands
 //	selector.go readtables.go    nodes by rules; files of numbers and GUIDs
 package routing

@@ -65,11 +65,7 @@ True
 		if err != nil {
 			return nil, computeError(c, err)
 		}
-		t := newRoutes(r, v)
-		if given, ok := c.Value("given").(*Routes); ok {
-			t.Notes = given.Notes
-		}
-		return t, nil
+		return newRoutes(r, v), nil
 	}),
 }
 

@@ -23,16 +23,24 @@ var PathType = &lang.ResultType{
 		{Name: "vls", Doc: "virtual lanes, on the links out of its switches"},
 		{Name: "ports", Doc: "all ports on it, in order", Long: true},
 	},
-	Display: func(r *lang.Result) string {
-		var b strings.Builder
-		for x := range r.Get("ports").(*starlark.List).Elements() {
-			b.WriteString(x.(topology.Port).Name() + "\n")
-		}
-		if broken, ok := r.Get("broken").(starlark.String); ok {
-			b.WriteString(string(broken) + "\n")
-		}
-		return b.String()
-	},
+}
+
+// pathValue is the value `path`.
+type pathValue struct {
+	*lang.Result
+	p *routing.Path
+}
+
+// Display writes the ports on the path, then why it ends.
+func (x *pathValue) Display() string {
+	var b strings.Builder
+	for _, q := range x.p.Ports() {
+		b.WriteString(q.Name() + "\n")
+	}
+	if x.p.Broken != "" {
+		b.WriteString(x.p.Broken + "\n")
+	}
+	return b.String()
 }
 
 var traceMethod = lang.Builtin{
@@ -77,8 +85,8 @@ node-0008 HCA-1/1
 		for _, h := range p.Hops {
 			vls = append(vls, starlark.MakeInt(int(h.VL)))
 		}
-		return lang.NewResult(PathType, topology.PortOf(v.graph.g.Terminals()[p.From].Port), starlark.MakeInt(int(p.LID)), starlark.Bool(p.Broken == ""),
-			textOrNone(p.Broken), starlark.MakeInt(int(p.SL)), starlark.NewList(vls), starlark.NewList(ports)), nil
+		return &pathValue{p: p, Result: lang.NewResult(PathType, topology.PortOf(v.graph.g.Terminals()[p.From].Port), starlark.MakeInt(int(p.LID)), starlark.Bool(p.Broken == ""),
+			textOrNone(p.Broken), starlark.MakeInt(int(p.SL)), starlark.NewList(vls), starlark.NewList(ports))}, nil
 	}),
 }
 
@@ -229,14 +237,14 @@ blocks    1
 		if old == nil {
 			return nil, lang.ParamError("other", "got None, want routes")
 		}
-		return DiffOf(v, v.R.Diff(old)), nil
+		return wrapDiff(v.graph.g, v.R.Diff(old)), nil
 	}),
 }
 
-func DiffOf(v *Routes, d *routing.Diff) *lang.Result {
+func wrapDiff(g *routing.Graph, d *routing.Diff) *lang.Result {
 	var bySwitch []starlark.Value
 	for _, sd := range d.Switches {
-		n := v.graph.g.Switches()[sd.Switch]
+		n := g.Switches()[sd.Switch]
 		row := starlark.NewDict(4)
 		row.SetKey(starlark.String("switch"), starlark.String(n.Name()))
 		row.SetKey(starlark.String("guid"), topology.GUIDValue(n.GUID()))

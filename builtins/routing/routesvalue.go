@@ -3,6 +3,7 @@ package routing
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -17,7 +18,6 @@ type Routes struct {
 	graph  *graphValue
 	rows   []*rowValue // by switch, made when asked for
 	frozen bool
-	Notes  []string // of what was read; those of r are of what was computed
 }
 
 var (
@@ -37,12 +37,12 @@ func init() {
 		lang.Member[*Routes]{Name: "engine", Doc: `what made them: "ftree"; None if nothing has`, Get: func(v *Routes) starlark.Value { return textOrNone(v.R.Engine) }},
 		lang.Member[*Routes]{Name: "top", Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.R.Top())) }},
 		lang.Member[*Routes]{Name: "entries", Doc: "how many LIDs have a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.R.Entries()) }},
-		lang.Member[*Routes]{Name: "notes", Doc: "what was decided in making them, or is amiss with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(v.AllNotes()) }},
+		lang.Member[*Routes]{Name: "notes", Doc: "what was decided in making them, or is amiss with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(allNotes(v.R)) }},
 		lang.Member[*Routes]{Method: &assignMethod},
 		lang.Member[*Routes]{Method: &ssspMethod},
 		lang.Member[*Routes]{Method: &cloneMethod},
-		lang.Member[*Routes]{Method: &VerifyMethod},
-		lang.Member[*Routes]{Method: &FailuresMethod},
+		lang.Member[*Routes]{Method: &verifyMethod},
+		lang.Member[*Routes]{Method: &failuresMethod},
 		lang.Member[*Routes]{Method: &traceMethod},
 		lang.Member[*Routes]{Method: &congestionMethod},
 		lang.Member[*Routes]{Method: &balanceMethod},
@@ -100,15 +100,14 @@ func (v *Routes) Facts() []lang.Fact {
 
 func (v *Routes) Display() string {
 	text := v.String() + "\n"
-	for _, note := range v.AllNotes() {
+	for _, note := range allNotes(v.R) {
 		text += "note: " + lang.OneLine(note) + "\n"
 	}
 	return text
 }
 
-func (v *Routes) AllNotes() []string {
-	return append(append([]string(nil), v.Notes...), v.R.Notes...)
-}
+// allNotes are the remarks on what was read, then those of what made the tables.
+func allNotes(r *routing.Routes) []string { return slices.Concat(r.ReadNotes, r.Notes) }
 
 func (v *Routes) checkMutable() error {
 	if v.frozen {
@@ -148,9 +147,7 @@ var cloneMethod = lang.Builtin{
 `,
 	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
-		u := newRoutes(v.R.Clone(), v.graph)
-		u.Notes = v.Notes
-		return u, nil
+		return newRoutes(v.R.Clone(), v.graph), nil
 	}),
 }
 

@@ -34,63 +34,77 @@ var VerdictType = &lang.ResultType{
 		{Name: "broken", Doc: "examples of pairs that do not reach each other, and why", Long: true},
 		{Name: "notes", Doc: "what else to know", Long: true},
 	},
-	Display: verdictText,
 }
 
-// adaptiveNotes are those on adaptive routing, by what the caller knows of it. No
-// public layout tells whether switches adapt their routes.
-var adaptiveNotes = map[starlark.Value][]string{
-	starlark.None:  {"adaptive routing not determined"},
-	starlark.True:  {"adaptive routing: packets take other ways than the tables say, and so the verdict is unknown"},
-	starlark.False: nil,
+// verdictValue is the value `verdict`.
+type verdictValue struct {
+	*lang.Result
+	v *routing.Verdict
 }
 
-func verdictOf(v *Routes, j *routing.Verdict, adaptive starlark.Value) *lang.Result {
-	ok := starlark.Value(starlark.Bool(j.OK()))
-	if adaptive == starlark.True {
+// WrapVerdict is v as scripts see it.
+func WrapVerdict(v *routing.Verdict) starlark.Value { return newVerdict(v) }
+
+func newVerdict(v *routing.Verdict) *verdictValue {
+	ok := starlark.Value(starlark.Bool(v.OK()))
+	if v.Adaptive == routing.AdaptiveOn {
 		ok = starlark.None
 	}
 	var broken, cycle []string
-	for _, b := range j.Broken {
-		broken = append(broken, fmt.Sprintf("%s to LID %d: %s", b.From.Label(), b.LID, b.Why))
+	for i := range v.Broken {
+		broken = append(broken, brokenText(&v.Broken[i]))
 	}
-	for line := range strings.Lines(routing.FormatCycle(j.Cycle)) {
+	for line := range strings.Lines(routing.FormatCycle(v.Cycle)) {
 		cycle = append(cycle, strings.TrimSuffix(line, "\n"))
 	}
-	notes := append(append([]string{}, v.Notes...), j.Notes...)
-	return lang.NewResult(VerdictType,
-		ok, textOrNone(v.R.Engine), starlark.String(j.Judged), starlark.String(j.Endpoints),
-		starlark.MakeInt64(j.Pairs), starlark.MakeInt64(j.Unreachable), starlark.MakeInt64(j.Excused), starlark.MakeInt64(j.Loops),
-		starlark.Bool(j.Acyclic), starlark.MakeInt(j.MaxHops), lang.Integers(j.Hops), lang.Integers(j.Detours),
-		starlark.MakeInt(j.Channels), starlark.MakeInt(j.Dependencies), lang.Texts(cycle), lang.Texts(broken), lang.Texts(append(notes, adaptiveNotes[adaptive]...)))
+	return &verdictValue{v: v, Result: lang.NewResult(VerdictType,
+		ok, textOrNone(v.Engine), starlark.String(v.Judged), starlark.String(v.Endpoints),
+		starlark.MakeInt64(v.Pairs), starlark.MakeInt64(v.Unreachable), starlark.MakeInt64(v.Excused), starlark.MakeInt64(v.Loops),
+		starlark.Bool(v.Acyclic), starlark.MakeInt(v.MaxHops), lang.Integers(v.Hops), lang.Integers(v.Detours),
+		starlark.MakeInt(v.Channels), starlark.MakeInt(v.Dependencies), lang.Texts(cycle), lang.Texts(broken), lang.Texts(v.Notes))}
 }
 
-// verdictText: the finding first, then the figures, then examples.
-func verdictText(r *lang.Result) string {
-	word := map[starlark.Value]string{starlark.True: "ok", starlark.False: "not ok", starlark.None: "unknown"}[r.Get("ok")]
+// Display writes the finding first, then the figures, then examples.
+func (x *verdictValue) Display() string {
+	v := x.v
+	word := "not ok"
+	switch {
+	case v.Adaptive == routing.AdaptiveOn:
+		word = "unknown"
+	case v.OK():
+		word = "ok"
+	}
 	rows := []lang.Fact{{Name: "verdict", Value: starlark.String(word)}}
-	for _, f := range r.Facts() {
-		if f.Name != "ok" && !f.Code && !(f.Name == "excused" && f.Value.String() == "0") {
+	for _, f := range x.Facts() {
+		if f.Name != "ok" && !f.Code && (f.Name != "excused" || v.Excused > 0) {
 			rows = append(rows, f)
 		}
 	}
 	var b strings.Builder
 	b.WriteString(lang.Aligned(rows))
-	for _, part := range []struct{ name, heading string }{{"cycle", "a credit loop:"}, {"broken", "pairs that do not reach each other, such as:"}} {
-		if list := r.Get(part.name).(*starlark.List); list.Len() > 0 {
-			b.WriteString(part.heading + "\n")
-			for x := range list.Elements() {
-				b.WriteString("  " + lang.OneLine(string(x.(starlark.String))) + "\n")
-			}
+	if len(v.Cycle) > 0 {
+		b.WriteString("a credit loop:\n")
+		for line := range strings.Lines(routing.FormatCycle(v.Cycle)) {
+			b.WriteString("  " + lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
 		}
 	}
-	for x := range r.Get("notes").(*starlark.List).Elements() {
-		b.WriteString("note: " + lang.OneLine(string(x.(starlark.String))) + "\n")
+	if len(v.Broken) > 0 {
+		b.WriteString("pairs that do not reach each other, such as:\n")
+		for i := range v.Broken {
+			b.WriteString("  " + lang.OneLine(brokenText(&v.Broken[i])) + "\n")
+		}
+	}
+	for _, note := range v.Notes {
+		b.WriteString("note: " + lang.OneLine(note) + "\n")
 	}
 	return b.String()
 }
 
-var VerifyMethod = lang.Builtin{
+func brokenText(b *routing.BrokenPair) string {
+	return fmt.Sprintf("%s to LID %d: %s", b.From.Label(), b.LID, b.Why)
+}
+
+var verifyMethod = lang.Builtin{
 	Name: "verify",
 	Params: []lang.Param{
 		{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"},
@@ -119,6 +133,13 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 		if o.Union, err = routesOf(c, "union"); err != nil {
 			return nil, err
 		}
+		switch {
+		case !c.Has("adaptive"):
+		case c.Bool("adaptive"):
+			o.Adaptive = routing.AdaptiveOn
+		default:
+			o.Adaptive = routing.AdaptiveOff
+		}
 		var failed error
 		if c.Has("require") {
 			o.Require = func(src, dst *routing.Terminal) bool {
@@ -137,11 +158,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 		if err != nil {
 			return nil, computeError(c, err)
 		}
-		adaptive := starlark.Value(starlark.None)
-		if c.Has("adaptive") {
-			adaptive = starlark.Bool(c.Bool("adaptive"))
-		}
-		return verdictOf(v, j, adaptive), nil
+		return newVerdict(j), nil
 	}),
 }
 
@@ -157,7 +174,7 @@ var FailureType = &lang.ResultType{
 	},
 }
 
-var FailuresMethod = lang.Builtin{
+var failuresMethod = lang.Builtin{
 	Name:   "fail_each_link",
 	Params: []lang.Param{{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"}},
 	Doc:    "Says what each single failure of a link between switches would break: a list of link_failure, by their first port.",
@@ -175,11 +192,15 @@ var FailuresMethod = lang.Builtin{
 		if err != nil {
 			return nil, computeError(c, err)
 		}
-		values := make([]starlark.Value, len(list))
-		for i, f := range list {
-			values[i] = lang.NewResult(FailureType, starlark.String(f.Port.Name()), starlark.String(f.Port.Peer().Name()),
-				starlark.MakeInt64(f.Pairs), starlark.Bool(f.Cuts), starlark.MakeInt64(f.Lost))
-		}
-		return starlark.NewList(values), nil
+		return wrapFailures(list), nil
 	}),
+}
+
+func wrapFailures(list []routing.LinkFailure) *starlark.List {
+	values := make([]starlark.Value, len(list))
+	for i, f := range list {
+		values[i] = lang.NewResult(FailureType, starlark.String(f.Port.Name()), starlark.String(f.Port.Peer().Name()),
+			starlark.MakeInt64(f.Pairs), starlark.Bool(f.Cuts), starlark.MakeInt64(f.Lost))
+	}
+	return starlark.NewList(values)
 }

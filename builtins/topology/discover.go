@@ -37,11 +37,8 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 True
 `,
 	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		s, f := EnvOf(c.Runtime()), c.Fiber()
-		o := discover.Options{Around: mad.DirectedRoute{0}, Names: s.Names, PlainSpeeds: s.PlainSpeeds}
-		if s.Current != nil {
-			o.Known = s.Current.F
-		}
+		s := EnvOf(c.Runtime())
+		o := s.sweepOptions()
 		if s.Engine == nil && s.Loaded != nil {
 			if c.Has("around") || c.Has("hops") {
 				return nil, fmt.Errorf("discover: around and hops need a live fabric: this session reads a file")
@@ -73,39 +70,58 @@ True
 				return nil, lang.ParamError("hops", "got %d, want at least 1", o.Hops)
 			}
 		}
-		o.Progress = func(nodes int) { c.Runtime().Progress(lang.Count(nodes, "node") + " found") }
-		e, err := EngineOf(c)
+		f, err := sweep(c, o)
 		if err != nil {
 			return nil, err
 		}
-		var found *fabric.Fabric
-		err = c.Block(func(ctx context.Context) (err error) {
-			defer c.Runtime().Progress("")
-			found, err = discover.Sweep(ctx, e, o)
-			return err
-		})
-		if stopped := f.Stopped(); stopped != nil {
-			return nil, stopped
-		}
-		if err != nil && !inTime(found, err) {
-			CountUnanswered(c, err)
-			failed := &RequestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, Advice: adviceOn(c, err)}
-			var send *engine.SendError
-			if errors.As(err, &send) { // virtual functions have no queue pair 0
-				failed.Advice = `or ask the subnet administrator: discover(via="sa")`
-			}
-			if errors.Is(err, engine.ErrTimeout) && o.Around.Hops() == 0 {
-				failed.Advice = "look at the local device, or allow more with --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
-				if hasKeys(c) {
-					failed.Advice = "look at the local device, and whether --keys gives its M_Key, or allow more with --timeout and --retries"
-				}
-			}
-			return nil, failed
-		}
-		s.Current = NewFabric(found)
-		reportProblems(f, found)
-		return s.Current, nil
+		return f, nil
 	}),
+}
+
+// sweepOptions are those of a sweep of the whole fabric.
+func (e *Env) sweepOptions() discover.Options {
+	o := discover.Options{Around: mad.DirectedRoute{0}, Names: e.Names, PlainSpeeds: e.PlainSpeeds}
+	if e.Current != nil {
+		o.Known = e.Current.F
+	}
+	return o
+}
+
+// sweep discovers the fabric by SMPs. What it finds is the latest from then on.
+func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
+	s, f := EnvOf(c.Runtime()), c.Fiber()
+	o.Progress = func(nodes int) { c.Runtime().Progress(lang.Count(nodes, "node") + " found") }
+	e, err := EngineOf(c)
+	if err != nil {
+		return nil, err
+	}
+	var found *fabric.Fabric
+	err = c.Block(func(ctx context.Context) (err error) {
+		defer c.Runtime().Progress("")
+		found, err = discover.Sweep(ctx, e, o)
+		return err
+	})
+	if stopped := f.Stopped(); stopped != nil {
+		return nil, stopped
+	}
+	if err != nil && !inTime(found, err) {
+		CountUnanswered(c, err)
+		failed := &RequestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, Advice: adviceOn(c, err)}
+		var send *engine.SendError
+		if errors.As(err, &send) { // virtual functions have no queue pair 0
+			failed.Advice = `or ask the subnet administrator: discover(via="sa")`
+		}
+		if errors.Is(err, engine.ErrTimeout) && o.Around.Hops() == 0 {
+			failed.Advice = "look at the local device, or allow more with --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
+			if hasKeys(c) {
+				failed.Advice = "look at the local device, and whether --keys gives its M_Key, or allow more with --timeout and --retries"
+			}
+		}
+		return nil, failed
+	}
+	s.Current = NewFabric(found)
+	reportProblems(f, found)
+	return s.Current, nil
 }
 
 // inTime: a fabric was found before the deadline, which is worth having.
@@ -193,11 +209,17 @@ It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an open
 	}),
 }
 
-// CurrentFabric is the fabric at hand, for an entry function that takes one:
-// the latest, else what a sweep finds.
-func CurrentFabric(t *starlark.Thread) (starlark.Value, error) {
+// CurrentFabric is the fabric at hand, for an entry function that takes one, and
+// for commands: the latest, else what a sweep finds.
+func CurrentFabric(t *starlark.Thread) (*Fabric, error) {
 	if e := EnvOf(lang.FiberOf(t).Runtime); e.Current != nil {
 		return e.Current, nil
 	}
-	return starlark.Call(t, &lang.Function{Builtin: &Discover}, nil, nil)
+	return Sweep(t)
+}
+
+// Sweep discovers the whole fabric anew.
+func Sweep(t *starlark.Thread) (*Fabric, error) {
+	c := lang.Operation(t, "discover")
+	return sweep(c, EnvOf(c.Runtime()).sweepOptions())
 }

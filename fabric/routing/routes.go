@@ -22,6 +22,9 @@ type Routes struct {
 	Engine string
 	// Notes are remarks of the engine, on what it had to decide.
 	Notes []string
+	// ReadNotes are remarks on what was read: what of a file does not match the
+	// fabric, which switches did not answer.
+	ReadNotes []string
 	// SL and SL2VL are nil where all paths have SL 0 and VL 0.
 	SL    *SL
 	SL2VL *SL2VL
@@ -57,7 +60,7 @@ func (r *Routes) Row(s int) Row {
 // Clone is a copy that shares only the graph with r.
 func (r *Routes) Clone() *Routes {
 	c := *r
-	c.lft, c.Notes = slices.Clone(r.lft), slices.Clone(r.Notes)
+	c.lft, c.Notes, c.ReadNotes = slices.Clone(r.lft), slices.Clone(r.Notes), slices.Clone(r.ReadNotes)
 	c.SL, c.SL2VL = r.SL.clone(), r.SL2VL.clone()
 	return &c
 }
@@ -70,7 +73,7 @@ func (r *Routes) On(g *Graph) *Routes {
 		return r.Clone()
 	}
 	o := NewRoutes(g, r.top)
-	o.Engine = r.Engine
+	o.Engine, o.ReadNotes = r.Engine, slices.Clone(r.ReadNotes)
 	if r.SL != nil {
 		o.SL = &SL{Dest: slices.Clone(r.SL.Dest)}
 	}

@@ -13,6 +13,8 @@ import (
 // Verdict is what Verify finds: whether packets arrive, and whether they may
 // deadlock.
 type Verdict struct {
+	Engine       string // what made the tables; "": nothing is known
+	Adaptive     Adaptive
 	Judged       string         // what it is about: "static forwarding tables, SL 0"
 	Endpoints    string         // between which ports
 	Terminals    int            // as many
@@ -32,8 +34,11 @@ type Verdict struct {
 	Notes   []string
 }
 
-// OK says whether all packets that must arrive do, and none can deadlock.
-func (v *Verdict) OK() bool { return v.Unreachable == 0 && v.Loops == 0 && v.Acyclic }
+// OK says whether all packets that must arrive do, and none can deadlock. Where
+// switches route adaptively that is unknown, and so not OK.
+func (v *Verdict) OK() bool {
+	return v.Unreachable == 0 && v.Loops == 0 && v.Acyclic && v.Adaptive != AdaptiveOn
+}
 
 // CycleChannel is a channel of a credit loop: packets on the link out of Port, on
 // virtual lane VL, may wait for the next channel of the loop. LID is a destination
@@ -64,7 +69,7 @@ func FormatCycle(cycle []CycleChannel) string {
 
 // verdict puts the findings of all workers together.
 func (v *verification) verdict(r *Routes) *Verdict {
-	s := &Verdict{Terminals: v.all}
+	s := &Verdict{Engine: r.Engine, Adaptive: v.o.Adaptive, Terminals: v.all}
 	graph := newCDG(v.g, v.vls)
 	for i := range v.workers {
 		f := &v.workers[i]
@@ -103,12 +108,15 @@ func (v *verification) verdict(r *Routes) *Verdict {
 		s.Cycle = append(s.Cycle, CycleChannel{Port: v.g.ChannelPort(c), VL: uint8(int(at) % v.vls), LID: v.example(r, c, int(next)/v.vls)})
 	}
 	s.Endpoints = v.describeEndpoints()
-	s.Notes = append(slices.Clone(v.g.notes), r.Notes...)
+	s.Notes = slices.Concat(r.ReadNotes, v.g.notes, r.Notes)
 	if r.SL.Any() {
 		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone")
 	}
 	if v.all == 0 {
 		s.Notes = append(s.Notes, "there is no endpoint: nothing was judged")
+	}
+	if note := s.Adaptive.note(); note != "" {
+		s.Notes = append(s.Notes, note)
 	}
 	return s
 }

@@ -19,6 +19,9 @@ type VerifyOptions struct {
 	Union *Routes
 	// Examples is the number of unreachable pairs that are listed; 0: 10.
 	Examples int
+	// Adaptive is what is known of adaptive routing: where it is on, the verdict
+	// is unknown.
+	Adaptive Adaptive
 }
 
 // Verify follows the packets between all pairs of endpoints, and looks for a cycle

@@ -1,6 +1,7 @@
-package builtins
+package shell
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,10 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric/sim"
+	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // scene is a fabric that is watched: between two looks at it something
@@ -43,36 +49,53 @@ func (s *scene) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // watched plays a scene, and returns what was said.
-func watched(t *testing.T, spec string, p Policy, steps ...func(*scene)) (*scene, error) {
+func watched(t *testing.T, spec, policy string, steps ...func(*scene)) (sc *scene, ended error) {
 	t.Helper()
 	dir := t.TempDir()
-	sc := &scene{file: filepath.Join(dir, "lfts.dump"), steps: steps}
-	p.Out = "lfts.dump"
-	var result error
-	onSim(t, spec, func(o *Options) {
-		o.FS, o.Dir, o.Clock = nil, dir, sc
-		sc.subnet = o.Sim
-	}, func(t *testing.T, f *fixture) {
+	sc = &scene{file: filepath.Join(dir, "lfts.dump"), steps: steps}
+	synctest.Test(t, func(t *testing.T) {
+		f, o, err := sim.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sc.subnet = sim.New(f, o)
+		transport, err := sc.subnet.Attach(f.OfType(mad.NodeTypeCA)[0].ID(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := engine.New(transport, engine.Options{Write: true})
+		defer e.Close()
+		var stdout, stderr bytes.Buffer
+		s, err := builtins.NewSession(builtins.Options{Env: topology.Env{Engine: e, Sim: sc.subnet, Write: true}, Stdout: &stdout, Stderr: &stderr, Clock: sc})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		sc.end = cancel
 		sc.stderr = func() string {
-			defer f.stderr.Reset()
-			return strings.ReplaceAll(f.stderr.String(), "2026-01-02T03:04:05Z ", "")
+			defer stderr.Reset()
+			return strings.NewReplacer("2026-01-02T03:04:05Z ", "", dir+"/", "").Replace(stderr.String())
 		}
-		result = f.Watch(ctx, p, Watch{Every: 10 * time.Second, Reload: func() (string, error) {
+		p, err := s.LoadPolicy(ctx, policy, nil, routeFlags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := routeWatch{session: s, policy: p, out: sc.file, every: 10 * time.Second, stderr: &stderr, reload: func() (string, error) {
 			if sc.reload != nil {
 				return "", sc.reload
 			}
 			sc.hups++
 			return "opensm (process 7)", nil
-		}})
+		}}
+		ended = w.run(ctx)
 		sc.said = append(sc.said, strings.TrimSuffix(sc.stderr(), "\n"))
-		if f.stdout.Len() > 0 {
-			t.Errorf("on stdout: %s", f.stdout.String())
+		if stdout.Len() > 0 {
+			t.Errorf("on stdout: %s", stdout.String())
 		}
 	})
-	return sc, result
+	return sc, ended
 }
 
 // cable takes a link down or up.
@@ -88,7 +111,7 @@ func cable(t *testing.T, name string, num int, up bool) func(*scene) {
 	}
 }
 
-func idle(*scene) {}
+func unchanged(*scene) {}
 
 func checkSaid(t *testing.T, sc *scene, want []string) {
 	t.Helper()
@@ -107,7 +130,7 @@ func TestWatch(t *testing.T) {
 		files = append(files, string(b))
 	}
 	also := func(a, b func(*scene)) func(*scene) { return func(s *scene) { a(s); b(s) } }
-	sc, err := watched(t, "fattree:k=4,levels=2", Policy{Name: "ftree"},
+	sc, err := watched(t, "fattree:k=4,levels=2", "ftree",
 		keep, // nothing has happened
 		also(keep, cable(t, "leaf-1", 3, false)),
 		keep,
@@ -147,7 +170,7 @@ func TestWatchUpToDate(t *testing.T) {
 	}
 	// A host that comes back with the LID it had is the same topology, and
 	// one more switch port that goes down and up within a round is no change.
-	sc, _ := watched(t, "ring:n=3", Policy{Name: "updn"}, again, again, func(s *scene) {
+	sc, _ := watched(t, "ring:n=3", "updn", again, again, func(s *scene) {
 		again(s)
 		cable(t, "switch-1", 2, false)(s)
 		cable(t, "switch-1", 2, true)(s)
@@ -164,7 +187,7 @@ func TestWatchStays(t *testing.T) {
 	first := "lfts.dump is new: the first tables\nopensm (process 7) is told to read it\n[1]"
 	t.Run("verdict", func(t *testing.T) {
 		var good string
-		sc, _ := watched(t, "ring:n=5", Policy{Name: "minhop"}, idle, cable(t, "switch-3", 2, false), func(s *scene) {
+		sc, _ := watched(t, "ring:n=5", "minhop", unchanged, cable(t, "switch-3", 2, false), func(s *scene) {
 			b, err := os.ReadFile(s.file)
 			good = string(b)
 			if err != nil || !strings.HasPrefix(good, "Unicast lids") {
@@ -175,17 +198,17 @@ func TestWatchStays(t *testing.T) {
 			if b, err := os.ReadFile(s.file); err != nil || string(b) != good {
 				t.Errorf("%v: the file has changed", err)
 			}
-		}, idle)
+		}, unchanged)
 		// A ring has a credit loop by shortest paths; a line has none.
 		stays := "lfts.dump stays as it is: the verdict is not ok: unreachable 0, loops 0, acyclic False\n"
 		checkSaid(t, sc, []string{stays + "[0]", "[0]", first, stays + "[1]", "[1]", "[1]", ""})
 	})
 	t.Run("sweep", func(t *testing.T) {
-		sc, _ := watched(t, "ring:n=3", Policy{Name: "updn"}, func(s *scene) {
+		sc, _ := watched(t, "ring:n=3", "updn", func(s *scene) {
 			s.subnet.Silence(s.subnet.NodeGUIDs("node-0002 HCA-1")[0], 1, true)
-		}, idle, func(s *scene) {
+		}, unchanged, func(s *scene) {
 			s.subnet.Silence(s.subnet.NodeGUIDs("node-0002 HCA-1")[0], 1, false)
-		}, idle)
+		}, unchanged)
 		if len(sc.said) != 6 || sc.said[0] != first || sc.said[2] != "[1]" || sc.said[3] != "all is well again\n[1]" || sc.said[4] != "[1]" ||
 			!strings.HasPrefix(sc.said[1], "lfts.dump stays as it is: the sweep is not complete: ") || !strings.Contains(sc.said[1], "timed out after") || strings.Count(sc.said[1], "\n") != 1 {
 			t.Errorf("said %q", sc.said)
@@ -193,13 +216,13 @@ func TestWatchStays(t *testing.T) {
 	})
 	t.Run("reader", func(t *testing.T) {
 		busy := errors.New("the pidfile is empty")
-		sc, err := watched(t, "ring:n=3", Policy{Name: "updn"}, func(s *scene) {
+		sc, err := watched(t, "ring:n=3", "updn", func(s *scene) {
 			s.reload = busy
 			cable(t, "switch-1", 2, false)(s)
-		}, idle, func(s *scene) {
+		}, unchanged, func(s *scene) {
 			s.reload = nil
 		}, func(s *scene) {
-			s.reload = fmt.Errorf("%w: it is gone", ErrNoReader)
+			s.reload = fmt.Errorf("%w: it is gone", errNoReader)
 			cable(t, "switch-1", 2, true)(s)
 		})
 		var exit *lang.ExitError
@@ -213,7 +236,7 @@ func TestWatchStays(t *testing.T) {
 	})
 	t.Run("policy", func(t *testing.T) {
 		// The shape is checked when the first sweep has been made.
-		_, err := watched(t, "ring:n=3", Policy{Name: "ftree"})
+		_, err := watched(t, "ring:n=3", "ftree")
 		if err == nil || !strings.Contains(err.Error(), "no fat tree") {
 			t.Errorf("got %v", err)
 		}
@@ -232,7 +255,7 @@ func TestWatchReadsBack(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(src), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	sc, err := watched(t, "fattree:k=4,levels=2", Policy{Name: policy})
+	sc, err := watched(t, "fattree:k=4,levels=2", policy)
 	if err == nil || err.Error() != "the new file does not read back as it is: 1 entry" {
 		t.Errorf("ended with %v, said %q", err, sc.said)
 	}

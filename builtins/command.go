@@ -1,0 +1,58 @@
+package builtins
+
+import (
+	"context"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	values "fabsh/builtins/routing"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/routing"
+)
+
+// What commands written in Go need of a session: the fabric and its tables as
+// Go values, with the warnings, the counts of unanswered requests and the error
+// texts that scripts get; and Go values wrapped for Show.
+
+// CurrentFabric is the fabric at hand: the latest, else what a sweep finds.
+func (s *Session) CurrentFabric(ctx context.Context) (*fabric.Fabric, error) {
+	t, release := s.mainThread(ctx, "command")
+	defer release()
+	f, err := topology.CurrentFabric(t)
+	if err != nil {
+		return nil, err
+	}
+	return f.F, nil
+}
+
+// Sweep discovers the fabric anew. Of its problems the caller is to warn; those
+// that are unanswered requests have been counted.
+func (s *Session) Sweep(ctx context.Context) (*fabric.Fabric, error) {
+	t, release := lang.NewThread(&lang.Fiber{Runtime: s.Runtime, Context: ctx, Sink: silence{}, Account: &s.Account}, "command")
+	defer release()
+	f, err := topology.Sweep(t)
+	if err != nil {
+		return nil, err
+	}
+	return f.F, nil
+}
+
+// silence is a sink that drops what it is given.
+type silence struct{}
+
+func (silence) Emit(lang.Stream, string) error { return nil }
+
+// LiveRoutes reads the tables of all switches of a fabric.
+func (s *Session) LiveRoutes(ctx context.Context, f *fabric.Fabric) (*routing.Routes, error) {
+	t, release := s.mainThread(ctx, "command")
+	defer release()
+	return values.ReadRoutes(t, f)
+}
+
+// WrapVerdict is v as scripts see it.
+func WrapVerdict(v *routing.Verdict) starlark.Value { return values.WrapVerdict(v) }
+
+// WrapReport is r as a value that can be shown. Scripts have no such value.
+func WrapReport(r *routing.Report) starlark.Value { return values.WrapReport(r) }

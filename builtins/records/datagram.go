@@ -1,0 +1,93 @@
+package records
+
+import (
+	"bytes"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/mad"
+)
+
+// Datagram is MAD m as a value that can be shown: what it asks or answers, the
+// fields of its header, its other parts, what is wrong with it, and the bytes
+// that have no layout. As text it is what Annotate writes.
+func Datagram(m []byte) starlark.Value { return &datagramValue{m} }
+
+type datagramValue struct{ m []byte }
+
+var _ lang.Factual = (*datagramValue)(nil)
+
+func (v *datagramValue) Type() string          { return "datagram" }
+func (v *datagramValue) Freeze()               {}
+func (v *datagramValue) Truth() starlark.Bool  { return true }
+func (v *datagramValue) Hash() (uint32, error) { return lang.HashBytes(v.m), nil }
+func (v *datagramValue) Schema() string        { return "datagram/1" }
+func (v *datagramValue) Display() string       { return Annotate(v.m) }
+
+// String is "" where there is no whole header.
+func (v *datagramValue) String() string {
+	if len(v.m) < mad.HeaderSize {
+		return ""
+	}
+	return headline(v.m)
+}
+
+func (v *datagramValue) Facts() []lang.Fact {
+	layouts := mad.Parts(v.m)
+	out := []lang.Fact{{Name: "summary", Value: starlark.String(v.String())}}
+	var parts []starlark.Value
+	for i, p := range layouts {
+		x := &partValue{New(p.Layout, p.Data), p, asked(v.m, p)}
+		if i == 0 { // the header
+			out = append(out, x.Facts()...)
+			continue
+		}
+		parts = append(parts, x)
+	}
+	return append(out,
+		lang.Fact{Name: "parts", Value: starlark.NewList(parts)},
+		lang.Fact{Name: "problems", Value: lang.Texts(mad.Validate(v.m))},
+		lang.Fact{Name: "without_layout", Value: bare(v.m, withLayout(v.m, layouts))})
+}
+
+// partValue is a part of a datagram: a record without the fields that the
+// datagram is too short for, and without components that do not count.
+type partValue struct {
+	*Record
+	part mad.Part
+	mask uint64
+}
+
+func (p *partValue) Facts() []lang.Fact {
+	var out []lang.Fact
+	for _, x := range p.Record.Facts() {
+		name := x.Name
+		if x.Code {
+			name = strings.TrimSuffix(name, "_code")
+		}
+		if isShown(p.part, p.part.Layout.Field(name), p.mask) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// bare are the stretches of m that no field covers, without zeros at their ends.
+func bare(m []byte, covered []bool) *starlark.List {
+	var list []starlark.Value
+	for first, end := 0, 0; first < len(m); first = end + 1 {
+		for end = first; end < len(m) && !covered[end]; {
+			end++
+		}
+		left := bytes.TrimLeft(m[first:end], "\x00")
+		if len(left) > 0 {
+			stretch := starlark.NewDict(2)
+			stretch.SetKey(starlark.String("offset"), starlark.MakeInt(end-len(left)))
+			stretch.SetKey(starlark.String("data"), starlark.Bytes(bytes.TrimRight(left, "\x00")))
+			list = append(list, stretch)
+		}
+	}
+	return starlark.NewList(list)
+}

@@ -1,0 +1,88 @@
+package routing
+
+import (
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/routing"
+)
+
+// WrapReport is r as a value that can be shown. Scripts have no such value.
+func WrapReport(r *routing.Report) starlark.Value {
+	v := &reportValue{routes: newRoutes(r.Routes, newGraph(r.Routes.Graph(), topology.NewFabric(r.Routes.Graph().Fabric())))}
+	if r.Verdict != nil {
+		v.verdict = newVerdict(r.Verdict)
+	}
+	if r.Diff != nil {
+		v.diff = wrapDiff(r.Routes.Graph(), r.Diff)
+	}
+	if r.Failures != nil {
+		v.failures = wrapFailures(r.Failures)
+	}
+	return v
+}
+
+// reportValue is a routing.Report in the values that scripts have. What was not
+// asked for is nil.
+type reportValue struct {
+	routes   *Routes
+	verdict  *verdictValue
+	diff     *lang.Result
+	failures *starlark.List
+}
+
+var _ lang.Factual = (*reportValue)(nil)
+
+func (r *reportValue) String() string        { return r.routes.String() }
+func (r *reportValue) Type() string          { return "policy_report" }
+func (r *reportValue) Freeze()               {}
+func (r *reportValue) Truth() starlark.Bool  { return true }
+func (r *reportValue) Hash() (uint32, error) { return 0, lang.Unhashable(r) }
+func (r *reportValue) Schema() string        { return "policy_report/1" }
+
+func (r *reportValue) Facts() []lang.Fact {
+	out := []lang.Fact{
+		{Name: "policy", Value: starlark.String(r.routes.R.Engine)},
+		{Name: "switches", Value: starlark.MakeInt(r.routes.Len())},
+		{Name: "entries", Value: starlark.MakeInt(r.routes.R.Entries())},
+	}
+	if r.verdict == nil {
+		out = append(out, lang.Fact{Name: "notes", Value: lang.Texts(allNotes(r.routes.R))})
+	} else {
+		for _, f := range r.verdict.Facts() {
+			if f.Name != "policy" {
+				out = append(out, f)
+			}
+		}
+	}
+	if r.diff != nil {
+		out = append(out, lang.Fact{Name: "diff", Value: r.diff})
+	}
+	if r.failures != nil {
+		out = append(out, lang.Fact{Name: "failures", Value: r.failures})
+	}
+	return out
+}
+
+func (r *reportValue) Display() string {
+	var parts []string
+	if r.verdict == nil {
+		parts = append(parts, r.routes.Display())
+	} else {
+		parts = append(parts, r.verdict.Display())
+	}
+	if r.diff != nil {
+		parts = append(parts, "against the live tables:\n"+r.diff.Display())
+	}
+	if r.failures != nil {
+		text := "no link between switches\n"
+		if r.failures.Len() > 0 {
+			text = lang.RenderText(r.failures)
+		}
+		parts = append(parts, "if a link fails:\n"+text)
+	}
+	return strings.Join(parts, "\n")
+}

@@ -1,0 +1,160 @@
+package routing
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+)
+
+// TableFiles are the files of a routing. SL and SL2VL may be "": then all paths
+// have SL 0, and SL n has VL n.
+type TableFiles struct {
+	LFTs  string // linear forwarding tables, or a snapshot
+	SL    string // service levels of paths
+	SL2VL string // virtual lanes of service levels
+}
+
+// Load reads the tables of f from files, which open opens. What of the files
+// does not match f, but does no harm, is in ReadNotes.
+func Load(f *fabric.Fabric, files TableFiles, open format.Opener) (*Routes, error) {
+	g, err := NewGraph(f, GraphOptions{})
+	if err != nil {
+		return nil, err
+	}
+	r := NewRoutes(g, 0)
+	r.Engine = "file"
+	for _, part := range []struct {
+		path string
+		read func(in io.Reader, name string) error
+	}{{files.LFTs, r.readLFTs}, {files.SL, r.readSLs}, {files.SL2VL, r.readSL2VLs}} {
+		if part.path == "" {
+			continue
+		}
+		in, err := open(part.path)
+		if err != nil {
+			return nil, err
+		}
+		err = part.read(in, part.path)
+		in.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func (r *Routes) readLFTs(in io.Reader, name string) error {
+	buffered := bufio.NewReaderSize(in, 1<<16)
+	head, _ := buffered.Peek(1 << 16) // the reader returns an error again
+	if format.Recognise(head) == format.KindSnapshot {
+		return r.readSnapshot(buffered, name)
+	}
+	notes, err := format.ReadLFTs(buffered, name, r.graph.Fabric(), func(n *fabric.Node) []byte {
+		return r.Row(r.graph.SwitchOf(n))
+	})
+	r.ReadNotes = append(r.ReadNotes, notes...)
+	return err
+}
+
+// readSnapshot reads the tables of a snapshot. Switches are matched by GUID: the
+// fabric of the snapshot may be an older one.
+func (r *Routes) readSnapshot(in io.Reader, name string) error {
+	s, err := format.ReadSnapshot(in, name)
+	if err != nil {
+		return err
+	}
+	found := 0
+	for id, entries := range s.LFTs {
+		if at := r.graph.SwitchByGUID(s.Fabric.Nodes()[id].GUID()); at >= 0 && entries != nil {
+			copy(r.Row(at), entries)
+			found++
+		}
+	}
+	all := len(r.graph.Switches())
+	if found == 0 {
+		return fmt.Errorf("%s: expected forwarding tables, but this snapshot has none of a switch of the fabric", name)
+	}
+	if found < all {
+		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%s: it has tables of %d of %d switches", name, found, all))
+	}
+	return nil
+}
+
+func (r *Routes) readSLs(in io.Reader, name string) error {
+	g := r.graph
+	sls := &SL{Pair: make([][]uint8, len(g.Terminals()))}
+	for p, err := range format.PathSLs(in, name) {
+		if err != nil {
+			return err
+		}
+		sources, err := sourcesOf(g.Fabric(), p)
+		if err != nil {
+			return err
+		}
+		for _, q := range sources {
+			t := g.TerminalOf(q)
+			if t < 0 {
+				continue
+			}
+			if sls.Pair[t] == nil {
+				sls.Pair[t] = make([]uint8, int(r.top)+1)
+			}
+			if int(p.DLID) < len(sls.Pair[t]) {
+				sls.Pair[t][p.DLID] = p.SL
+			}
+		}
+	}
+	r.SL = sls
+	return nil
+}
+
+// sourcesOf are the ports at which a path of a file begins: those of a port GUID,
+// else all of the node.
+func sourcesOf(f *fabric.Fabric, p *format.PathSL) ([]*fabric.Port, error) {
+	if ports := f.PortByGUID(p.GUID); len(ports) > 0 {
+		return ports, nil
+	}
+	n, err := p.Find(f)
+	if err != nil {
+		return nil, err
+	}
+	if n.IsSwitch() {
+		return []*fabric.Port{n.Port(0)}, nil
+	}
+	var ports []*fabric.Port
+	for q := range n.Ports() {
+		if q.Peer() != nil {
+			ports = append(ports, q)
+		}
+	}
+	return ports, nil
+}
+
+func (r *Routes) readSL2VLs(in io.Reader, name string) error {
+	g := r.graph
+	lanes := NewSL2VL(g)
+	for x, err := range format.SL2VLs(in, name) {
+		if err != nil {
+			return err
+		}
+		n, err := x.Find(g.Fabric())
+		if err != nil {
+			return err
+		}
+		s := g.SwitchOf(n)
+		if s < 0 {
+			continue // a CA's: no packet waits for a link behind it
+		}
+		if max(x.In, x.Out) > n.NumPorts() {
+			return fmt.Errorf("%s: expected ports from 0 to %d, which %s has, not %d", x.Position(), n.NumPorts(), n.Label(), max(x.In, x.Out))
+		}
+		if err := lanes.Set(s, uint8(x.In), uint8(x.Out), x.VLs); err != nil {
+			return fmt.Errorf("%s: %w", x.Position(), err)
+		}
+	}
+	r.SL2VL = lanes
+	return nil
+}

@@ -1,0 +1,64 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/format"
+)
+
+// onFabric runs a command on the fabric that the session flags name. name is the
+// command's.
+func (a *app) onFabric(name string, run func(context.Context, *session) error) error {
+	collectAt(200) // tables are large: of 11,664 hosts 21 MB each
+	if a.flags.Changed("command") {
+		return errors.New("-c takes no command")
+	}
+	if err := a.settings.check(); err != nil {
+		return err
+	}
+	d := a.startDeadline()
+	defer d.stop()
+	s, err := a.open(false)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	s.deadline = d
+	d.limit(s.engine)
+	a.status = s.evaluate(func(ctx context.Context) error {
+		return lang.Protect(name, func() error { return run(ctx, s) })
+	})
+	s.summary()
+	return nil
+}
+
+// findings is the end of a command that found something: exit status 1.
+func findings() error { return &lang.ExitError{Code: lang.StatusFindings} }
+
+// openNamed opens a file that the command line names.
+func openNamed(path string) (io.ReadCloser, error) {
+	f, err := openInput(path)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// writeNamed writes the file that the command line names, whole or not at all.
+func writeNamed(path string, write func(io.Writer) error) error {
+	return notWritten(path, format.WriteFile(path, write))
+}
+
+// notWritten is err with the name that the user knows, not that of the temporary
+// file.
+func notWritten(path string, err error) error {
+	var pe *fs.PathError
+	if !errors.As(err, &pe) {
+		return err
+	}
+	return noFile(&fs.PathError{Op: pe.Op, Path: path, Err: pe.Err})
+}

@@ -1,0 +1,132 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/builtins"
+	"fabsh/fabric"
+	"fabsh/fabric/routing"
+)
+
+// verifyOptions are what the command line of verify says.
+type verifyOptions struct {
+	tables       routing.TableFiles // without LFTs: those that the switches have
+	failEachLink bool
+	adaptive     bool
+}
+
+// verifyCommand judges tables that there are already.
+func (a *app) verifyCommand() *cobra.Command {
+	var o verifyOptions
+	c := &cobra.Command{
+		Use:   "verify --lfts FILE [--sl FILE] [--slvl FILE] [--fail-each-link]",
+		Short: "Follow the packets through forwarding tables: do all arrive, can none deadlock?",
+		Long: `Follow the packets between all pairs of ports through forwarding tables: do all
+arrive, and can none deadlock? With findings the exit status is 1.
+
+The tables are those of a file, or without --lfts those that the switches have.`,
+		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --slvl opensm-sl2vl.dump
+  fabsh -F ibsim verify`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return a.onFabric("verify", func(ctx context.Context, s *session) error { return s.verify(ctx, o) })
+		},
+	}
+	c.Flags().SortFlags = false
+	c.Flags().StringVar(&o.tables.LFTs, "lfts", "", "forwarding tables in `FILE`: opensm-lfts.dump, opensm.fdbs, of ibroute or dump_fts, or a snapshot")
+	c.Flags().StringVar(&o.tables.SL, "sl", "", "service levels of paths in `FILE`")
+	c.Flags().StringVar(&o.tables.SL2VL, "slvl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl")
+	c.Flags().BoolVar(&o.failEachLink, "fail-each-link", false, "say what each single failure of a link would break")
+	c.Flags().BoolVar(&o.adaptive, "adaptive", false, "the switches are known to route adaptively: the verdict is unknown")
+	c.SetFlagErrorFunc(flagError)
+	for _, name := range []string{"lfts", "sl", "slvl"} {
+		c.MarkFlagFilename(name)
+	}
+	return c
+}
+
+// verify judges tables of files, or those that the switches have.
+func (s *session) verify(ctx context.Context, o verifyOptions) error {
+	f, err := s.CurrentFabric(ctx)
+	if err != nil {
+		return err
+	}
+	var r *routing.Routes
+	switch {
+	case o.tables.LFTs != "":
+		r, err = routing.Load(f, o.tables, openNamed)
+	case o.tables.SL != "" || o.tables.SL2VL != "":
+		err = errors.New("verify: --sl and --slvl belong to tables of a file: give --lfts FILE")
+	default:
+		r, err = s.LiveRoutes(ctx, f)
+	}
+	if err != nil {
+		return err
+	}
+	report, err := examine(ctx, r, checks{verify: true, failEachLink: o.failEachLink, adaptive: o.adaptive})
+	if err != nil {
+		return err
+	}
+	shown := builtins.WrapVerdict(report.Verdict)
+	if o.failEachLink {
+		shown = builtins.WrapReport(report)
+	}
+	if err := s.Show(shown); err != nil {
+		return err
+	}
+	if !report.Clean() {
+		return findings()
+	}
+	return nil
+}
+
+// checks are what is to be found out about tables.
+type checks struct {
+	verify       bool
+	adaptive     bool            // the switches are known to route adaptively
+	live         *routing.Routes // to compare with; nil: none
+	failEachLink bool
+}
+
+// examine does the checks. It adds to the notes of r what the fabric's file left
+// open and tables depend on.
+func examine(ctx context.Context, r *routing.Routes, c checks) (*routing.Report, error) {
+	r.ReadNotes = slices.Concat(assignedLIDs(r.Graph().Fabric()), r.ReadNotes)
+	report := &routing.Report{Routes: r}
+	var err error
+	if c.verify {
+		var o routing.VerifyOptions
+		if c.adaptive {
+			o.Adaptive = routing.AdaptiveOn
+		}
+		if report.Verdict, err = r.Verify(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	if c.live != nil {
+		report.Diff = r.Diff(c.live)
+	}
+	if c.failEachLink {
+		list, err := r.FailEachLink(ctx, 0)
+		if err != nil {
+			return nil, err
+		}
+		report.Failures = append([]routing.LinkFailure{}, list...) // not nil: asked for
+	}
+	return report, nil
+}
+
+// assignedLIDs are the notes on LIDs that a file does not have.
+func assignedLIDs(f *fabric.Fabric) []string {
+	var notes []string
+	for _, p := range f.Problems() {
+		if p.Kind == fabric.ProblemAssignedLIDs {
+			notes = append(notes, p.Text)
+		}
+	}
+	return notes
+}
