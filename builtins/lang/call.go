@@ -26,7 +26,10 @@ func Operation(t *starlark.Thread, name string) *Call {
 	return &Call{Builtin: &Builtin{Name: name}, Thread: t}
 }
 
-func (c *Call) Fiber() *Fiber     { return FiberOf(c.Thread) }
+// Fiber is what the thread of the call carries.
+func (c *Call) Fiber() *Fiber { return FiberOf(c.Thread) }
+
+// Runtime is what the session shares.
 func (c *Call) Runtime() *Runtime { return FiberOf(c.Thread).Runtime }
 
 // bind matches arguments to parameters.
