@@ -59,11 +59,11 @@ func (c *call) mayChange(attr *mad.Attribute) (*engine.Engine, error) {
 		}
 		var sm *sa.SM
 		err := c.wait(func(ctx context.Context) (err error) {
-			sm, err = sa.FindSM(ctx, e, view)
+			sm, err = s.sa.FindSM(ctx, view)
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return nil, c.named(err)
 		}
 		s.guard = guard{sm: sm, until: s.clock.Now().Add(guardFor)}
 	}

@@ -116,23 +116,14 @@ func inTime(found *fabric.Fabric, err error) bool {
 // discoverSA is discover(via="sa").
 func (c *call) discoverSA(o discover.Options) (starlark.Value, error) {
 	s, f := c.session(), c.fiber()
-	e, err := c.engine()
-	if err != nil {
+	if _, err := c.localPort(); err != nil {
 		return nil, err
-	}
-	p, err := c.localPort()
-	if err != nil {
-		return nil, err
-	}
-	var to engine.Call
-	if err := c.putSA(&to, &p, mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil); err != nil {
-		return nil, c.saFailed(mad.AttrNodeRecord, err)
 	}
 	o.Progress = func(ports int) { s.o.Progress(count(ports, "port") + " known") }
 	var found *fabric.Fabric
-	err = c.wait(func(ctx context.Context) (err error) {
+	err := c.wait(func(ctx context.Context) (err error) {
 		defer s.o.Progress("")
-		found, err = discover.ViaSA(ctx, e, to.To, o)
+		found, err = discover.ViaSA(ctx, s.sa, o)
 		return err
 	})
 	if stopped := f.stopped(); stopped != nil {

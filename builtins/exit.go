@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric/change"
+	"fabsh/fabric/sa"
 	"fabsh/mad/engine"
 )
 
@@ -121,13 +122,14 @@ func fabricFailure(err error) bool {
 	var te *targetError
 	var late *DeadlineError
 	var misfit *change.UnsupportedError
+	var pkey *sa.PKeyError
 	switch {
-	case errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, errNoFabric):
+	case errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, errNoFabric), errors.Is(err, sa.ErrNoSM):
 		return true
-	case cautious(err), errors.As(err, &misfit):
+	case cautious(err), errors.As(err, &misfit), errors.As(err, &pkey):
 		return false
 	case errors.As(err, &te): // a name that nobody has
-		return errors.Is(err, errNoSM) || errors.Is(err, errNoLID)
+		return errors.Is(err, errNoLID)
 	}
 	return errors.As(err, &re)
 }

@@ -4,37 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"go.starlark.net/starlark"
 
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
-
-// bulkPaths is from how many targets on one table of paths is asked for
-// instead of a path each.
-const bulkPaths = 64
-
-// paths is what the session knows of the way to its targets.
-type paths struct {
-	sl     map[mad.LID]uint8
-	silent bool // the subnet administrator does not answer: SL 0 for all
-	warned bool
-}
-
-// pkeyIndex is the index of the P_Key that management packets carry: that of
-// --pkey, else of the default partition, else the first there is.
-func (s *Session) pkeyIndex(p *engine.Port) (uint16, error) {
-	if s.o.PKey == 0 {
-		return uint16(max(0, p.PKeyIndex(mad.DefaultPKey))), nil
-	}
-	i := p.PKeyIndex(s.o.PKey)
-	if i < 0 {
-		return 0, &targetError{msg: fmt.Sprintf("the local port is not in the partition of --pkey %#04x", s.o.PKey)}
-	}
-	return uint16(i), nil
-}
 
 // putSA makes call a request to the subnet administrator.
 func (c *call) putSA(call *engine.Call, p *engine.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
@@ -42,26 +18,8 @@ func (c *call) putSA(call *engine.Call, p *engine.Port, m mad.Method, attr *mad.
 }
 
 func (s *Session) putSA(call *engine.Call, p *engine.Port, m mad.Method, attr *mad.Attribute, modifier uint32, mask uint64, data []byte) error {
-	lid := p.SMLID
-	if s.o.SMLID != 0 {
-		lid = s.o.SMLID
-	}
-	if lid == 0 {
-		return errNoSM
-	}
-	call.PutSA(m, attr.ID, modifier, mask, data)
-	call.SetLID(lid)
-	call.To.SL = p.SMSL
-	if s.o.SL != nil {
-		call.To.SL = *s.o.SL
-	}
-	var err error
-	call.To.PKeyIndex, err = s.pkeyIndex(p)
-	return err
+	return s.sa.Put(call, p, sa.Request{Method: m, Attr: attr, Modifier: modifier, Mask: mask, Record: data})
 }
-
-// errNoSM: there is nobody to ask.
-var errNoSM = &targetError{msg: "no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid"}
 
 // probe sends requests of fabsh's own, which do not count for the exit status.
 func (c *call) probe(calls []*engine.Call) error {
@@ -115,131 +73,38 @@ func tableOf(attr *mad.Attribute, call *engine.Call) ([]*record, error) {
 
 // pathLID asks for the LID behind a GID.
 func (c *call) pathLID(g mad.GID) (mad.LID, error) {
-	p, err := c.localPort()
-	if err != nil {
+	if _, err := c.engine(); err != nil {
 		return 0, err
-	}
-	query := mad.PathRecord{DGID: g, SGID: mad.MakeGID(p.GIDPrefix, p.PortGUID), NumbPath: 1}
-	call, err := c.pathQuery(&p, mad.MethodGet, &query, "dgid", "sgid", "numb_path")
-	if err != nil {
-		return 0, err
-	}
-	if err := c.transact([]*engine.Call{call}); err != nil {
-		return 0, err
-	}
-	if call.Err != nil {
-		return 0, call.Err
 	}
 	var path mad.PathRecord
-	path.Decode(call.Data())
-	return path.DLID, nil
+	err := c.wait(func(ctx context.Context) (err error) {
+		path, err = c.session().sa.Path(ctx, g)
+		return err
+	})
+	c.count(err)
+	return path.DLID, err
 }
 
-func (c *call) pathQuery(p *engine.Port, m mad.Method, query *mad.PathRecord, components ...string) (*engine.Call, error) {
-	data := make([]byte, mad.AttrPathRecord.Size)
-	query.Encode(data)
-	var mask uint64
-	for _, name := range components {
-		mask |= mad.AttrPathRecord.Field(name).Mask()
-	}
-	call := new(engine.Call)
-	return call, c.putSA(call, p, m, mad.AttrPathRecord, 0, mask, data)
-}
-
-// serviceLevels learns the service levels of the paths to lids: one table for
-// many, one request each for few. What the subnet administrator does not tell
-// is 0, with one warning a session.
+// serviceLevels learns the service levels of the paths to lids. What the subnet
+// administrator does not tell is 0, with one warning a session.
 func (c *call) serviceLevels(p *engine.Port, lids []mad.LID) error {
-	if _, err := c.session().pkeyIndex(p); err != nil {
+	err := c.wait(func(ctx context.Context) error { return c.session().sa.LearnPaths(ctx, p, lids) })
+	var unknown *sa.PathError
+	if errors.As(err, &unknown) {
+		if s := c.session(); !s.warnedOfPaths {
+			s.warnedOfPaths = true
+			c.fiber().warn("the service level of paths is not known, so 0 is used (--sl sets another): %v", unknown)
+		}
+		return nil
+	}
+	return c.named(err)
+}
+
+// named says whose --pkey it is that the port does not have.
+func (c *call) named(err error) error {
+	var pkey *sa.PKeyError
+	if errors.As(err, &pkey) {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}
-	known := &c.session().paths
-	if known.sl == nil {
-		known.sl = map[mad.LID]uint8{}
-	}
-	if c.session().o.SL != nil || known.silent {
-		return nil
-	}
-	ask := unknownPaths(known, lids)
-	if len(ask) == 0 {
-		return nil
-	}
-	if len(ask) >= bulkPaths {
-		call, err := c.pathQuery(p, mad.MethodGetTable, &mad.PathRecord{SLID: p.LID, NumbPath: 1}, "slid", "numb_path")
-		if err == nil {
-			if err := c.probe([]*engine.Call{call}); err != nil {
-				return err
-			}
-			var records []*record
-			records, err = tableOf(mad.AttrPathRecord, call)
-			for _, r := range records {
-				known.sl[mad.LID(r.uint("dlid"))] = uint8(r.uint("sl"))
-			}
-		}
-		if err != nil {
-			known.silent = true
-			c.warnPaths(err)
-			return nil
-		}
-		ask = unknownPaths(known, lids)
-	}
-	return c.singlePaths(p, ask)
-}
-
-func unknownPaths(known *paths, lids []mad.LID) []mad.LID {
-	var ask []mad.LID
-	for _, lid := range lids {
-		if _, ok := known.sl[lid]; !ok && lid != 0 {
-			ask = append(ask, lid)
-		}
-	}
-	slices.Sort(ask)
-	return slices.Compact(ask)
-}
-
-// singlePaths asks for a path to each.
-func (c *call) singlePaths(p *engine.Port, ask []mad.LID) error {
-	known := &c.session().paths
-	calls := make([]*engine.Call, 0, len(ask))
-	for _, lid := range ask {
-		call, err := c.pathQuery(p, mad.MethodGet, &mad.PathRecord{SLID: p.LID, DLID: lid, NumbPath: 1}, "slid", "dlid", "numb_path")
-		if err != nil {
-			known.silent = true
-			c.warnPaths(err)
-			return nil
-		}
-		calls = append(calls, call)
-	}
-	if err := c.probe(calls); err != nil {
-		return err
-	}
-	for i, call := range calls {
-		var path mad.PathRecord
-		if call.Err == nil {
-			path.Decode(call.Data())
-		} else {
-			known.silent = known.silent || unanswered(call.Err)
-			c.warnPaths(call.Err)
-		}
-		known.sl[ask[i]] = path.SL
-	}
-	return nil
-}
-
-func (c *call) warnPaths(err error) {
-	if known := &c.session().paths; !known.warned {
-		known.warned = true
-		c.fiber().warn("the service level of paths is not known, so 0 is used (--sl sets another): %v", err)
-	}
-}
-
-// addressGMP addresses a general management packet to lid, once serviceLevels
-// has looked at it.
-func (c *call) addressGMP(call *engine.Call, p *engine.Port, lid mad.LID) {
-	call.SetLID(lid)
-	call.To.SL = c.session().paths.sl[lid]
-	if sl := c.session().o.SL; sl != nil {
-		call.To.SL = *sl
-	}
-	call.To.PKeyIndex, _ = c.session().pkeyIndex(p)
+	return err
 }

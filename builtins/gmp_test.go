@@ -129,38 +129,6 @@ func TestGMPAddress(t *testing.T) {
 	}
 }
 
-// TestPathsInBulk: from bulkPaths targets on, one table tells all paths.
-func TestPathsInBulk(t *testing.T) {
-	var a *addressed
-	onSim(t, "ring:n=40", func(o *Options) {
-		o.Engine.Close()
-		a = &addressed{Transport: attach(t, "ring:n=40"), pkeys: []uint16{0xffff}}
-		o.Engine = engine.New(a, engine.Options{})
-	}, func(t *testing.T, f *fixture) {
-		defer f.o.Engine.Close()
-		paths := func(code string) (n int) {
-			t.Helper()
-			a.take()
-			if _, explained, _ := f.run(code); explained != "" {
-				t.Fatal(explained)
-			}
-			for _, s := range a.take() {
-				if strings.HasPrefix(s, "PathRecord") {
-					n++
-				}
-			}
-			return n
-		}
-		if n := paths(`perf_get("ClassPortInfo", range(1, 64))`); n != 63 {
-			t.Errorf("63 targets: %d requests for paths", n)
-		}
-		f.paths.sl = nil // forget
-		if n := paths(`perf_get("ClassPortInfo", range(1, 65))`); n >= 64 {
-			t.Errorf("64 targets: %d requests for paths", n)
-		}
-	})
-}
-
 // TestPKeyNotThere: no packet goes out with another P_Key than --pkey says.
 func TestPKeyNotThere(t *testing.T) {
 	var a *addressed

@@ -61,7 +61,7 @@ func (a *inquiry) send(put func(i int, call *engine.Call)) ([]engine.Call, error
 		if a.class.Family() == mad.ClassSubn {
 			a.targets[i].addressSMP(&calls[i]) // reachable, says ask
 		} else {
-			a.c.addressGMP(&calls[i], a.local, a.targets[i].lid)
+			a.c.session().sa.PutGMP(&calls[i], a.local, a.targets[i].lid) // a P_Key error came from ask
 		}
 		open = append(open, &calls[i])
 	}

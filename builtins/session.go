@@ -10,6 +10,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -72,13 +73,14 @@ type Session struct {
 	builtins    []*Builtin
 
 	fabric *fabricValue // the latest that discover found; nil if there is none yet
-	paths  paths
+	sa     *sa.Client   // nil without an Engine
 	guard  guard
 
 	subscribers subscribers
 
-	account account
-	refused bool // a change was refused, whatever became of the script
+	account       account
+	warnedOfPaths bool // that their service levels are not known
+	refused       bool // a change was refused, whatever became of the script
 }
 
 // NewSession makes a session. It sends nothing.
@@ -110,7 +112,8 @@ func NewSession(o Options) (*Session, error) {
 		s.fabric = newFabric(o.Loaded.Renamed(o.Names))
 	}
 	if o.Engine != nil {
-		s.subscribers = s.newSubscribers(o.Engine)
+		s.sa = &sa.Client{Engine: o.Engine, SMLID: o.SMLID, SL: o.SL, PKey: o.PKey}
+		s.subscribers = subscribers{reports: sa.NewSubscriber(s.sa), traps: sa.NewTrapSubscriber(o.Engine)}
 	}
 	s.predeclare()
 	return s, nil

@@ -10,7 +10,6 @@ import (
 
 	"fabsh/fabric/sa"
 	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // subscription is the value `subscription`: events to come.
@@ -144,15 +143,6 @@ func lostOf(ev sa.Event) *result {
 // subscribers hand out a session's events. They do nothing until a script
 // subscribes.
 type subscribers struct{ reports, traps *sa.Subscriber }
-
-func (s *Session) newSubscribers(e *engine.Engine) subscribers {
-	return subscribers{
-		reports: sa.NewSubscriber(e, func(q *engine.Call, p *engine.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error {
-			return s.putSA(q, p, m, a, 0, mask, data)
-		}),
-		traps: sa.NewTrapSubscriber(e),
-	}
-}
 
 // Unsubscribe ends all subscriptions, within a second or so. It may be called
 // while a script runs.

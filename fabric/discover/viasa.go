@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
-// ViaSA draws the fabric up from what the subnet administrator at the
-// given address knows, where its nodes cannot be asked: for want of their
-// M_Keys, or of a queue pair 0. Of o, Names and Progress count.
+// ViaSA makes a fabric of what the subnet administrator knows, where the nodes
+// cannot be asked: for want of their M_Keys, or of a queue pair 0. Of o, Names,
+// PlainSpeeds and Progress count.
 //
 // There are no directed routes in it, nor any of what the administrator does
 // not know or does not tell: nodes without a LID, those in none of our
@@ -26,12 +27,12 @@ import (
 // A fabric comes back even where a part of the records does not: its Problems
 // say what. The error is for an administrator that tells of no node, and for an
 // end by ctx; the fabric is then what is known so far, if that is anything.
-func ViaSA(ctx context.Context, e *engine.Engine, sa engine.Address, o Options) (*fabric.Fabric, error) {
-	port, err := e.Port()
+func ViaSA(ctx context.Context, c *sa.Client, o Options) (*fabric.Fabric, error) {
+	port, err := c.Engine.Port()
 	if err != nil {
 		return nil, err
 	}
-	r := &records{engine: e, sa: sa, opt: o, nodes: map[mad.LID]*mad.NodeRecord{}, ports: map[end]*mad.PortInfo{}, switches: map[mad.LID]*mad.SwitchInfo{}}
+	r := &records{client: c, opt: o, nodes: map[mad.LID]*mad.NodeRecord{}, ports: map[end]*mad.PortInfo{}, switches: map[mad.LID]*mad.SwitchInfo{}}
 	err = r.tables(ctx)
 	if err == nil && r.cut {
 		err = r.crawl(ctx, port.LID)
@@ -48,8 +49,7 @@ func ViaSA(ctx context.Context, e *engine.Engine, sa engine.Address, o Options) 
 
 // records are what a subnet administrator told.
 type records struct {
-	engine *engine.Engine
-	sa     engine.Address
+	client *sa.Client
 	opt    Options
 
 	nodes    map[mad.LID]*mad.NodeRecord // by the LID of the port that they are of
@@ -74,36 +74,17 @@ func (r *records) problem(k fabric.ProblemKind, format string, args ...any) {
 // told are the records that make up a fabric.
 var told = []*mad.Attribute{mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrSwitchInfoRecord, mad.AttrLinkRecord}
 
-// query asks for the records of an attribute that have the given components.
-func (r *records) query(m mad.Method, a *mad.Attribute, components map[string]uint64) *engine.Call {
-	data := make([]byte, a.Size)
-	var mask uint64
-	set := func(name string, v uint64) {
-		f := a.Field(name)
-		f.SetUint(data, v)
-		mask |= f.Mask()
-	}
-	for name, v := range components {
-		set(name, v)
-	}
-	if a == mad.AttrPortInfoRecord {
-		// Without it, ports with extended speeds are shown as QDR (opensm
-		// osm_sa_portinfo_record.c, pir_rcv_new_pir).
-		set("options", 0x80)
-	}
-	c := new(engine.Call)
-	c.PutSA(m, a.ID, 0, mask, data)
-	c.To = r.sa
-	return c
-}
-
 // tables reads all records, a table of each kind.
 func (r *records) tables(ctx context.Context) error {
-	calls := make([]*engine.Call, len(told))
+	requests := make([]sa.Request, len(told))
 	for i, a := range told {
-		calls[i] = r.query(mad.MethodGetTable, a, nil)
+		requests[i] = sa.NewRequest(mad.MethodGetTable, a, nil)
+		if a == mad.AttrPortInfoRecord {
+			requests[i] = portInfoRequest(mad.MethodGetTable, mad.PortInfoRecord{})
+		}
 	}
-	if err := r.engine.Do(ctx, calls...); err != nil {
+	calls, err := r.client.Do(ctx, requests...)
+	if err != nil {
 		return err
 	}
 	for i, a := range told {
@@ -122,6 +103,14 @@ func (r *records) tables(ctx context.Context) error {
 	return nil
 }
 
+// portInfoRequest asks for PortInfoRecords with the components named, and for
+// the extended speeds: without Options 0x80 ports that have them are shown as
+// QDR (opensm osm_sa_portinfo_record.c, pir_rcv_new_pir).
+func portInfoRequest(m mad.Method, r mad.PortInfoRecord, components ...string) sa.Request {
+	r.Options = 0x80
+	return sa.NewRequest(m, mad.AttrPortInfoRecord, &r, append(components, "options")...)
+}
+
 func kindOf(err error) fabric.ProblemKind {
 	if errors.Is(err, engine.ErrTimeout) {
 		return fabric.ProblemTimedOut
@@ -131,11 +120,7 @@ func kindOf(err error) fabric.ProblemKind {
 
 // take takes the records of an answer in.
 func (r *records) take(a *mad.Attribute, c *engine.Call) error {
-	var me *engine.Error
-	if errors.As(c.Err, &me) && me.Status == mad.StatusNoRecords {
-		return nil
-	}
-	all, err := c.Records(a.Size)
+	all, err := sa.Records(c, a)
 	if err != nil {
 		return err
 	}
@@ -165,60 +150,47 @@ func (r *records) take(a *mad.Attribute, c *engine.Call) error {
 	return nil
 }
 
-// crawl reads record by record, from one port to those that its links lead to.
+// crawl reads record by record, in a breadth-first search from one port: each
+// level of it is one batch of NodeRecords, and one of what hangs on these.
 func (r *records) crawl(ctx context.Context, from mad.LID) error {
 	failed := map[*mad.Attribute][]error{}
-	ask := func(calls []*engine.Call) error {
-		if err := r.engine.Do(ctx, calls...); err != nil {
+	ask := func(requests []sa.Request) error {
+		calls, err := r.client.Do(ctx, requests...)
+		if err != nil {
 			return err
 		}
-		for _, c := range calls {
-			a := mad.Lookup(mad.ClassSubnAdm, c.Header().Attribute)
+		for i, c := range calls {
+			a := requests[i].Attr
 			if err := r.take(a, c); err != nil {
 				failed[a] = append(failed[a], err)
 			}
 		}
 		return nil
 	}
-	get := func(a *mad.Attribute, components map[string]uint64) *engine.Call {
-		return r.query(mad.MethodGet, a, components)
-	}
 	seen := map[mad.LID]bool{from: true}
-	for wave := []mad.LID{from}; len(wave) > 0; {
-		var calls []*engine.Call
-		for _, lid := range wave {
-			calls = append(calls, get(mad.AttrNodeRecord, map[string]uint64{"lid": uint64(lid)}))
+	for level := []mad.LID{from}; len(level) > 0; {
+		var requests []sa.Request
+		for _, lid := range level {
+			requests = append(requests, sa.NewRequest(mad.MethodGet, mad.AttrNodeRecord, &mad.NodeRecord{LID: lid}, "lid"))
 		}
-		if err := ask(calls); err != nil {
+		if err := ask(requests); err != nil {
 			return err
 		}
-		calls = nil
-		for _, lid := range wave {
-			n := r.nodes[lid]
-			if n == nil {
-				continue
-			}
-			first, last := n.NodeInfo.LocalPortNum, n.NodeInfo.LocalPortNum
-			if n.NodeInfo.NodeType == mad.NodeTypeSwitch {
-				first, last = 0, n.NodeInfo.NumPorts
-				calls = append(calls, get(mad.AttrSwitchInfoRecord, map[string]uint64{"lid": uint64(lid)}))
-			}
-			for num := int(first); num <= int(last); num++ {
-				calls = append(calls, get(mad.AttrPortInfoRecord, map[string]uint64{"endport_lid": uint64(lid), "port_num": uint64(num)}))
-				if num > 0 {
-					calls = append(calls, get(mad.AttrLinkRecord, map[string]uint64{"from_lid": uint64(lid), "from_port": uint64(num)}))
-				}
+		requests = nil
+		for _, lid := range level {
+			if n := r.nodes[lid]; n != nil {
+				requests = append(requests, recordsOf(lid, &n.NodeInfo)...)
 			}
 		}
 		links := len(r.links)
-		if err := ask(calls); err != nil {
+		if err := ask(requests); err != nil {
 			return err
 		}
-		wave = nil
+		level = nil
 		for _, l := range r.links[links:] {
 			if !seen[l.ToLID] {
 				seen[l.ToLID] = true
-				wave = append(wave, l.ToLID)
+				level = append(level, l.ToLID)
 			}
 		}
 	}
@@ -228,6 +200,24 @@ func (r *records) crawl(ctx context.Context, from mad.LID) error {
 		}
 	}
 	return nil
+}
+
+// recordsOf asks for the records of the node at lid, of its ports and links.
+func recordsOf(lid mad.LID, n *mad.NodeInfo) (requests []sa.Request) {
+	first, last := n.LocalPortNum, n.LocalPortNum
+	if n.NodeType == mad.NodeTypeSwitch {
+		first, last = 0, n.NumPorts
+		requests = append(requests, sa.NewRequest(mad.MethodGet, mad.AttrSwitchInfoRecord, &mad.SwitchInfoRecord{LID: lid}, "lid"))
+	}
+	for num := int(first); num <= int(last); num++ {
+		port := mad.PortInfoRecord{EndportLID: lid, PortNum: uint8(num)}
+		requests = append(requests, portInfoRequest(mad.MethodGet, port, "endport_lid", "port_num"))
+		if num > 0 {
+			link := mad.LinkRecord{FromLID: lid, FromPort: uint8(num)}
+			requests = append(requests, sa.NewRequest(mad.MethodGet, mad.AttrLinkRecord, &link, "from_lid", "from_port"))
+		}
+	}
+	return requests
 }
 
 // place is where a LID belongs: a node's handle in a Builder, and its port.

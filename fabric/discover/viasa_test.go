@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -21,11 +22,7 @@ import (
 // viaSA discovers by the records of the subnet administrator.
 func viaSA(t testing.TB, e *engine.Engine) (*fabric.Fabric, error) {
 	t.Helper()
-	p, err := e.Port()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return discover.ViaSA(t.Context(), e, engine.Address{LID: p.SMLID, QP: 1}, discover.Options{})
+	return discover.ViaSA(t.Context(), &sa.Client{Engine: e}, discover.Options{})
 }
 
 func dump(t testing.TB, f *fabric.Fabric) string {
@@ -218,7 +215,7 @@ func TestDiscoverSAEnded(t *testing.T) {
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
-		if f, err := discover.ViaSA(ctx, e, engine.Address{LID: 4, QP: 1}, discover.Options{}); f != nil || err != cause {
+		if f, err := discover.ViaSA(ctx, &sa.Client{Engine: e}, discover.Options{}); f != nil || err != cause {
 			t.Error(f, err)
 		}
 	})

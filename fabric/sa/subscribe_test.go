@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,17 +44,10 @@ func onSubnet(t *testing.T, fn func(t *testing.T, s *subnet)) {
 		s.on = &wire{Accepter: conn.(engine.Accepter)}
 		s.e = engine.New(s.on, engine.Options{Write: true})
 		defer s.e.Close()
-		s.Subscriber = sa.NewSubscriber(s.e, putSA)
+		s.Subscriber = sa.NewSubscriber(&sa.Client{Engine: s.e})
 		defer s.Subscriber.Close()
 		fn(t, s)
 	})
-}
-
-// putSA addresses a request as port p says.
-func putSA(c *engine.Call, p *engine.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error {
-	c.PutSA(m, a.ID, 0, mask, data)
-	c.SetLID(p.SMLID)
-	return nil
 }
 
 func trap(n uint16) mad.InformInfo {
@@ -87,11 +81,12 @@ func (s *subnet) bounce(name string) {
 // records is how many subscriptions the subnet administrator has.
 func (s *subnet) records() int {
 	s.t.Helper()
-	port, _ := s.e.Port()
-	var c engine.Call
-	putSA(&c, &port, mad.MethodGetTable, mad.AttrInformInfoRecord, 0, nil)
-	s.do(&c)
-	return len(c.Table) / 64
+	client := sa.Client{Engine: s.e}
+	records, err := client.Table(s.t.Context(), sa.NewRequest(mad.MethodGetTable, mad.AttrInformInfoRecord, nil))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return len(slices.Collect(records))
 }
 
 // told is what sub has to say without waiting.

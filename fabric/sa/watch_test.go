@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -125,8 +124,6 @@ func TestManager(t *testing.T) {
 		})
 	}
 }
-
-var _ sa.PutSA = putSA
 
 // TestCloseWhileChecking: a check that waits for an answer does not keep the
 // end from telling the subnet administrator.
