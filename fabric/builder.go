@@ -270,7 +270,7 @@ func (b *Builder) port(node, num int) *builtPort {
 
 // Label names a node in messages.
 func (b *Builder) Label(node int) string {
-	return Label(b.nodes[node].Name, b.nodes[node].Info.NodeGUID)
+	return NodeLabel(b.nodes[node].Name, b.nodes[node].Info.NodeGUID)
 }
 
 // typeOrder is the order of node types in a Fabric; all others come last.

@@ -35,7 +35,7 @@ type unheardSet struct {
 func doubtKeys(ctx context.Context, e *engine.Engine, sets []unheardSet) error {
 	var calls []*engine.Call
 	for _, s := range sets {
-		calls = append(calls, fabric.SMP(new(engine.Call), s.dest, mad.MethodGet, mad.AttrPortInfo, 0, nil))
+		calls = append(calls, s.dest.Put(new(engine.Call), mad.MethodGet, mad.AttrPortInfo, 0, nil))
 	}
 	if err := e.Do(ctx, calls...); err != nil {
 		return err

@@ -95,7 +95,7 @@ func (c *PortChange) passes(p *fabric.Port) bool {
 // forwards is the port through which a switch sends packets to lid.
 func forwards(ctx context.Context, e *engine.Engine, d fabric.Dest, lid mad.LID) (int, error) {
 	var c engine.Call
-	fabric.SMP(&c, d, mad.MethodGet, mad.AttrLinearForwardingTable, uint32(lid/mad.LFTBlock), nil)
+	d.Put(&c, mad.MethodGet, mad.AttrLinearForwardingTable, uint32(lid/mad.LFTBlock), nil)
 	if err := e.Do(ctx, &c); err != nil {
 		return 0, err
 	}
@@ -113,7 +113,7 @@ func (c *PortChange) leadsToHost(ctx context.Context, e *engine.Engine) bool {
 		return false
 	}
 	var call engine.Call
-	fabric.SMP(&call, to.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil)
+	to.Dest.Put(&call, mad.MethodGet, mad.AttrNodeInfo, 0, nil)
 	if e.Do(ctx, &call) != nil || call.Err != nil {
 		return false
 	}

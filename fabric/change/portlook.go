@@ -42,7 +42,7 @@ func (p *PortTarget) IsSwitch() bool { return p.Node.NodeType == mad.NodeTypeSwi
 
 // get is a Get of PortInfo of the port, or of another of its node's.
 func (p *PortTarget) get(c *engine.Call, num int) *engine.Call {
-	return fabric.SMP(c, p.Dest, mad.MethodGet, mad.AttrPortInfo, uint32(num), nil)
+	return p.Dest.Put(c, mad.MethodGet, mad.AttrPortInfo, uint32(num), nil)
 }
 
 // lookAtPorts reads what nodes and ports say. The error is the end of ctx.
@@ -50,7 +50,7 @@ func lookAtPorts(ctx context.Context, e *engine.Engine, ports []*PortTarget) err
 	calls := make([]struct{ node, port, caps engine.Call }, len(ports))
 	var open []*engine.Call
 	for i, p := range ports {
-		open = append(open, fabric.SMP(&calls[i].node, p.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil))
+		open = append(open, p.Dest.Put(&calls[i].node, mad.MethodGet, mad.AttrNodeInfo, 0, nil))
 	}
 	if err := e.Do(ctx, open...); err != nil {
 		return err

@@ -52,7 +52,7 @@ func Apply(ctx context.Context, e *engine.Engine, changes ...*Set) error {
 	}{
 		{
 			func(c *Set) bool { return c.GUID != 0 },
-			func(c *Set, call *engine.Call) { fabric.SMP(call, c.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil) },
+			func(c *Set, call *engine.Call) { c.Dest.Put(call, mad.MethodGet, mad.AttrNodeInfo, 0, nil) },
 			func(c *Set, data []byte) error {
 				var ni mad.NodeInfo
 				ni.Decode(data)
@@ -61,13 +61,13 @@ func Apply(ctx context.Context, e *engine.Engine, changes ...*Set) error {
 		},
 		{
 			func(c *Set) bool { return true },
-			func(c *Set, call *engine.Call) { fabric.SMP(call, c.Dest, mad.MethodGet, c.Attr, c.getModifier(), nil) },
+			func(c *Set, call *engine.Call) { c.Dest.Put(call, mad.MethodGet, c.Attr, c.getModifier(), nil) },
 			func(c *Set, data []byte) error { c.Before = slices.Clone(data[:c.Attr.Size]); return nil },
 		},
 		{
 			func(c *Set) bool { return true },
 			func(c *Set, call *engine.Call) {
-				fabric.SMP(call, c.Dest, mad.MethodSet, c.Attr, c.setModifier(), c.request())
+				c.Dest.Put(call, mad.MethodSet, c.Attr, c.setModifier(), c.request())
 				if c.Once {
 					call.Retries = -1
 				}

@@ -134,9 +134,9 @@ func look(ctx context.Context, e *engine.Engine, tables []*Table) error {
 	var open []*engine.Call
 	for i, t := range tables {
 		c := &calls[i]
-		open = append(open, fabric.SMP(&c.node, t.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil))
+		open = append(open, t.Dest.Put(&c.node, mad.MethodGet, mad.AttrNodeInfo, 0, nil))
 		if t.Kind.onSwitch {
-			open = append(open, fabric.SMP(&c.sw, t.Dest, mad.MethodGet, mad.AttrSwitchInfo, 0, nil))
+			open = append(open, t.Dest.Put(&c.sw, mad.MethodGet, mad.AttrSwitchInfo, 0, nil))
 		}
 	}
 	if err := e.Do(ctx, open...); err != nil {
@@ -153,10 +153,10 @@ func look(ctx context.Context, e *engine.Engine, tables []*Table) error {
 			continue
 		}
 		if t.IsSwitch() && !t.Kind.onSwitch {
-			open = append(open, fabric.SMP(&c.sw, t.Dest, mad.MethodGet, mad.AttrSwitchInfo, 0, nil))
+			open = append(open, t.Dest.Put(&c.sw, mad.MethodGet, mad.AttrSwitchInfo, 0, nil))
 		}
 		if t.Kind.byPort {
-			open = append(open, fabric.SMP(&c.port, t.Dest, mad.MethodGet, mad.AttrPortInfo, uint32(max(t.Port, 0)), nil))
+			open = append(open, t.Dest.Put(&c.port, mad.MethodGet, mad.AttrPortInfo, uint32(max(t.Port, 0)), nil))
 		}
 	}
 	if err := e.Do(ctx, open...); err != nil {
@@ -299,7 +299,7 @@ type blockCall struct {
 
 func (b *batch) add(t *Table, m mad.Method, modifier uint32, data []byte, take func(*engine.Call)) error {
 	b.calls = append(b.calls, blockCall{t: t, take: take})
-	fabric.SMP(&b.calls[len(b.calls)-1].Call, t.Dest, m, t.Kind.Attr, modifier, data)
+	t.Dest.Put(&b.calls[len(b.calls)-1].Call, m, t.Kind.Attr, modifier, data)
 	if len(b.calls) == maxCalls {
 		return b.flush()
 	}

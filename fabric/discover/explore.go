@@ -48,7 +48,7 @@ const (
 
 func (n *found) isSwitch() bool { return n.info.NodeType == mad.NodeTypeSwitch }
 
-func (n *found) label() string { return fabric.Label(n.name, n.info.NodeGUID) }
+func (n *found) label() string { return fabric.NodeLabel(n.name, n.info.NodeGUID) }
 
 // via is the port that n's route comes in through.
 func (n *found) via() int { return int(n.info.LocalPortNum) }

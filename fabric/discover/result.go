@@ -83,7 +83,7 @@ func (s *sweep) fabric() *fabric.Fabric {
 	}
 	b.SetFrom(handle[s.nodes[0]], s.nodes[0].via())
 	if s.opt.Hops > 0 {
-		b.SetScope(fmt.Sprintf("within %s of route %s", fabric.Count(s.opt.Hops, "hop", "hops"), s.opt.Around))
+		b.SetScope(fmt.Sprintf("within %s of route %s", fabric.Plural(s.opt.Hops, "hop", "hops"), s.opt.Around))
 	}
 	s.report(b)
 	return b.Build()

@@ -80,7 +80,7 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 	}
 	f := s.fabric()
 	if s.ended != nil {
-		return f, fmt.Errorf("the sweep ended after %s: %w", fabric.Count(len(s.nodes), "node", "nodes"), s.ended)
+		return f, fmt.Errorf("the sweep ended after %s: %w", fabric.Plural(len(s.nodes), "node", "nodes"), s.ended)
 	}
 	return f, nil
 }
@@ -133,7 +133,7 @@ func (s *sweep) ask(then func(*sweep, *request), n *found, port int, route mad.D
 	r.then, r.node, r.port, r.route, r.sighting = then, n, port, route, nil
 	r.place = len(s.open)
 	s.open = append(s.open, r)
-	fabric.SMP(&r.Call, fabric.Dest{Route: route, Guard: s.guard(n, port, a)}, mad.MethodGet, a, modifier, nil)
+	fabric.Dest{Route: route, Guard: s.guard(n, port, a)}.Put(&r.Call, mad.MethodGet, a, modifier, nil)
 	if r.Retries = 0; a == mad.AttrNodeInfo {
 		r.Retries = s.hush.retries
 	}

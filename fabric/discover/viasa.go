@@ -42,7 +42,7 @@ func ViaSA(ctx context.Context, c *sa.Client, o Options) (*fabric.Fabric, error)
 		return nil, cmp.Or(err, r.first, errors.New("the subnet administrator knows of no node"))
 	case err != nil:
 		r.problem(fabric.ProblemCut, "the records were not read to their end: %v; discover again", err)
-		return r.fabric(&port), fmt.Errorf("reading the records ended after %s: %w", fabric.Count(len(r.nodes), "port", "ports"), err)
+		return r.fabric(&port), fmt.Errorf("reading the records ended after %s: %w", fabric.Plural(len(r.nodes), "port", "ports"), err)
 	}
 	return r.fabric(&port), nil
 }
@@ -196,7 +196,7 @@ func (r *records) crawl(ctx context.Context, from mad.LID) error {
 	}
 	for _, a := range told {
 		if errs := failed[a]; len(errs) > 0 {
-			r.problem(kindOf(errs[0]), "%s unknown: %v; look at the subnet manager", fabric.Count(len(errs), a.Name+" is", a.Name+"s are"), errs[0])
+			r.problem(kindOf(errs[0]), "%s unknown: %v; look at the subnet manager", fabric.Plural(len(errs), a.Name+" is", a.Name+"s are"), errs[0])
 		}
 	}
 	return nil
@@ -329,7 +329,7 @@ func (r *records) report(b *fabric.Builder, places map[mad.LID]place) {
 		}
 	}
 	if qdr > 0 && !r.opt.PlainSpeeds {
-		r.problem(fabric.ProblemLeftOut, "%s QDR may run FDR10, which no record tells", fabric.Count(qdr, "port that shows", "ports that show"))
+		r.problem(fabric.ProblemLeftOut, "%s QDR may run FDR10, which no record tells", fabric.Plural(qdr, "port that shows", "ports that show"))
 	}
 }
 

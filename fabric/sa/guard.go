@@ -95,11 +95,11 @@ func (c *Client) smQueries(p *engine.Port, lid mad.LID, f *fabric.Fabric) (queri
 			to.Guard = p.Guard()
 			if p.Route() != nil {
 				queries = append(queries, byRoute)
-				fabric.SMP(&byRoute.Call, fabric.Dest{Route: p.Route(), Guard: to.Guard}, mad.MethodGet, mad.AttrSMInfo, 0, nil)
+				fabric.Dest{Route: p.Route(), Guard: to.Guard}.Put(&byRoute.Call, mad.MethodGet, mad.AttrSMInfo, 0, nil)
 			}
 		}
 	}
-	fabric.SMP(&byLID.Call, to, mad.MethodGet, mad.AttrSMInfo, 0, nil)
+	to.Put(&byLID.Call, mad.MethodGet, mad.AttrSMInfo, 0, nil)
 	err = c.Put(&sa.Call, p, NewRequest(mad.MethodGet, mad.AttrSubnAdmClassPortInfo, nil))
 	sa.To.LID = lid
 	return queries, err

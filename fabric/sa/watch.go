@@ -172,7 +172,7 @@ func (m *manager) noAnswer(s *Subscriber) {
 func (m *manager) ask(ctx context.Context, s *Subscriber, lid mad.LID) (*mad.SMInfo, error) {
 	if !m.noSMP {
 		var c engine.Call
-		fabric.SMP(&c, fabric.Dest{LID: lid}, mad.MethodGet, mad.AttrSMInfo, 0, nil)
+		fabric.Dest{LID: lid}.Put(&c, mad.MethodGet, mad.AttrSMInfo, 0, nil)
 		if err := s.e.Do(ctx, &c); err != nil {
 			return nil, err
 		}
