@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"fabsh/fabric"
 	"fabsh/fabric/sa"
@@ -18,15 +16,15 @@ import (
 // cannot be asked: for want of their M_Keys, or of a queue pair 0. Of o, Names,
 // PlainSpeeds and Progress count.
 //
-// There are no directed routes in it, nor any of what the administrator does
-// not know or does not tell: nodes without a LID, those in none of our
-// partitions, M_Keys, vendors' own speeds, and in OpenSM's case all but the
-// states of ports that are down. A table that the transport cannot carry is
-// asked for record by record, from port to port.
+// It has no directed routes, nor what the administrator does not know or does
+// not tell: nodes without a LID, those in none of our partitions, M_Keys,
+// vendors' own speeds, and in OpenSM's case all but the states of ports that
+// are down. Where the transport cannot carry a table, records are asked for one
+// by one, in a breadth-first search.
 //
 // A fabric comes back even where a part of the records does not: its Problems
-// say what. The error is for an administrator that tells of no node, and for an
-// end by ctx; the fabric is then what is known so far, if that is anything.
+// say what. The error is for an administrator that tells of no node, and for the
+// end of ctx; the fabric is then what is known so far, nil where nothing is.
 func ViaSA(ctx context.Context, c *sa.Client, o Options) (*fabric.Fabric, error) {
 	port, err := c.Engine.Port()
 	if err != nil {
@@ -35,11 +33,11 @@ func ViaSA(ctx context.Context, c *sa.Client, o Options) (*fabric.Fabric, error)
 	r := &records{client: c, opt: o, nodes: map[mad.LID]*mad.NodeRecord{}, ports: map[end]*mad.PortInfo{}, switches: map[mad.LID]*mad.SwitchInfo{}}
 	err = r.tables(ctx)
 	if err == nil && r.cut {
-		err = r.crawl(ctx, port.LID)
+		err = r.search(ctx, port.LID)
 	}
 	switch {
 	case len(r.nodes) == 0:
-		return nil, cmp.Or(err, r.first, errors.New("the subnet administrator knows of no node"))
+		return nil, cmp.Or(err, r.nodesErr, errors.New("the subnet administrator knows of no node"))
 	case err != nil:
 		r.problem(fabric.ProblemCut, "the records were not read to their end: %v; discover again", err)
 		return r.fabric(&port), fmt.Errorf("reading the records ended after %s: %w", fabric.Plural(len(r.nodes), "port", "ports"), err)
@@ -47,7 +45,7 @@ func ViaSA(ctx context.Context, c *sa.Client, o Options) (*fabric.Fabric, error)
 	return r.fabric(&port), nil
 }
 
-// records are what a subnet administrator told.
+// records are the subnet administrator's answers so far.
 type records struct {
 	client *sa.Client
 	opt    Options
@@ -57,7 +55,7 @@ type records struct {
 	switches map[mad.LID]*mad.SwitchInfo
 	links    []mad.LinkRecord
 	cut      bool  // a table did not come whole
-	first    error // of the NodeRecords
+	nodesErr error // of the table of NodeRecords
 	problems []fabric.Problem
 }
 
@@ -71,13 +69,13 @@ func (r *records) problem(k fabric.ProblemKind, format string, args ...any) {
 	r.problems = append(r.problems, fabric.Problem{Kind: k, Text: fmt.Sprintf(format, args...)})
 }
 
-// told are the records that make up a fabric.
-var told = []*mad.Attribute{mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrSwitchInfoRecord, mad.AttrLinkRecord}
+// recordKinds are the records that make up a fabric.
+var recordKinds = []*mad.Attribute{mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrSwitchInfoRecord, mad.AttrLinkRecord}
 
 // tables reads all records, a table of each kind.
 func (r *records) tables(ctx context.Context) error {
-	requests := make([]sa.Request, len(told))
-	for i, a := range told {
+	requests := make([]sa.Request, len(recordKinds))
+	for i, a := range recordKinds {
 		requests[i] = sa.NewRequest(mad.MethodGetTable, a, nil)
 		if a == mad.AttrPortInfoRecord {
 			requests[i] = portInfoRequest(mad.MethodGetTable, mad.PortInfoRecord{})
@@ -87,7 +85,7 @@ func (r *records) tables(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i, a := range told {
+	for i, a := range recordKinds {
 		err := r.take(a, calls[i])
 		switch {
 		case err == nil:
@@ -95,7 +93,7 @@ func (r *records) tables(ctx context.Context) error {
 			r.cut = true
 		default:
 			if a == mad.AttrNodeRecord {
-				r.first = err
+				r.nodesErr = err
 			}
 			r.problem(kindOf(err), "the %ss are unknown: %v; look at the subnet manager", a.Name, err)
 		}
@@ -118,7 +116,7 @@ func kindOf(err error) fabric.ProblemKind {
 	return fabric.ProblemFailed
 }
 
-// take takes the records of an answer in.
+// take adds the records of an answer.
 func (r *records) take(a *mad.Attribute, c *engine.Call) error {
 	all, err := sa.Records(c, a)
 	if err != nil {
@@ -150,9 +148,9 @@ func (r *records) take(a *mad.Attribute, c *engine.Call) error {
 	return nil
 }
 
-// crawl reads record by record, in a breadth-first search from one port: each
-// level of it is one batch of NodeRecords, and one of what hangs on these.
-func (r *records) crawl(ctx context.Context, from mad.LID) error {
+// search reads record by record, in a breadth-first search from one port. Each
+// level is a batch of NodeRecords, and one of the records of their ports.
+func (r *records) search(ctx context.Context, from mad.LID) error {
 	failed := map[*mad.Attribute][]error{}
 	ask := func(requests []sa.Request) error {
 		calls, err := r.client.Do(ctx, requests...)
@@ -194,7 +192,7 @@ func (r *records) crawl(ctx context.Context, from mad.LID) error {
 			}
 		}
 	}
-	for _, a := range told {
+	for _, a := range recordKinds {
 		if errs := failed[a]; len(errs) > 0 {
 			r.problem(kindOf(errs[0]), "%s unknown: %v; look at the subnet manager", fabric.Plural(len(errs), a.Name+" is", a.Name+"s are"), errs[0])
 		}
@@ -218,124 +216,4 @@ func recordsOf(lid mad.LID, n *mad.NodeInfo) (requests []sa.Request) {
 		}
 	}
 	return requests
-}
-
-// place is where a LID belongs: a node's handle in a Builder, and its port.
-type place struct{ node, port int }
-
-// fabric makes a Fabric of the records.
-func (r *records) fabric(local *engine.Port) *fabric.Fabric {
-	b := fabric.NewBuilder()
-	b.SetScope("by the records of the subnet administrator")
-	places := r.addNodes(b, local)
-	for at, info := range r.ports {
-		if p, ok := places[at.lid]; ok && p.port > 0 {
-			b.SetPort(p.node, p.port, info)
-		} else if ok {
-			b.SetPort(p.node, int(at.num), info)
-		}
-	}
-	r.addLinks(b, places)
-	r.report(b, places)
-	for _, p := range r.problems {
-		b.AddProblem(p)
-	}
-	return b.Build()
-}
-
-// addNodes makes a node of all records with one node GUID.
-func (r *records) addNodes(b *fabric.Builder, local *engine.Port) map[mad.LID]place {
-	places := map[mad.LID]place{}
-	handles := map[mad.GUID]int{}
-	for _, lid := range sortedLIDs(r.nodes) {
-		rec := r.nodes[lid]
-		info := rec.NodeInfo
-		p := place{port: int(info.LocalPortNum)}
-		if info.NodeType == mad.NodeTypeSwitch {
-			p.port = 0
-		}
-		h, ok := handles[info.NodeGUID]
-		if !ok {
-			name := cmp.Or(r.opt.Names[info.NodeGUID], rec.NodeDescription.String())
-			h = b.AddNode(fabric.NodeSpec{Info: info, Name: name, Switch: r.switches[lid]})
-			handles[info.NodeGUID] = h
-		}
-		b.SetPortGUID(h, p.port, info.PortGUID)
-		p.node = h
-		places[lid] = p
-		if info.PortGUID == local.PortGUID {
-			b.SetFrom(h, p.port)
-		}
-	}
-	return places
-}
-
-func sortedLIDs[T any](m map[mad.LID]T) []mad.LID {
-	lids := make([]mad.LID, 0, len(m))
-	for lid := range m {
-		lids = append(lids, lid)
-	}
-	slices.Sort(lids)
-	return lids
-}
-
-// addLinks connects what LinkRecords, of either direction or of both, connect.
-func (r *records) addLinks(b *fabric.Builder, places map[mad.LID]place) {
-	for _, l := range r.links {
-		from, ok := places[l.FromLID]
-		to, also := places[l.ToLID]
-		if !ok || !also {
-			r.problem(fabric.ProblemInvalid, "a LinkRecord leads from port %d of LID %d to port %d of LID %d, and there are not NodeRecords of both; discover again", l.FromPort, l.FromLID, l.ToPort, l.ToLID)
-			continue
-		}
-		from.port, to.port = int(l.FromPort), int(l.ToPort)
-		if err := b.Link(from.node, from.port, to.node, to.port); err != nil {
-			r.problem(fabric.ProblemChanged, "%v; discover again", err)
-		}
-	}
-}
-
-// report says what the administrator leaves open.
-func (r *records) report(b *fabric.Builder, places map[mad.LID]place) {
-	qdr := 0
-	for _, lid := range sortedLIDs(places) {
-		at := places[lid]
-		node := r.nodes[lid].NodeInfo
-		first, last := at.port, at.port
-		if node.NodeType == mad.NodeTypeSwitch {
-			first, last = 0, int(node.NumPorts)
-		}
-		caps, _, _ := b.Port(at.node, first)
-		var unknown, open []string
-		for num := first; num <= last; num++ {
-			info, linked, ok := b.Port(at.node, num)
-			switch {
-			case !ok:
-				continue
-			case info == nil:
-				unknown = append(unknown, fmt.Sprint(num))
-			case num > 0 && info.PortPhysicalState == mad.PortPhysicalStateLinkUp && !linked:
-				open = append(open, fmt.Sprint(num))
-			}
-			if info != nil && caps != nil && linked && fabric.HasExtPortInfo(&node) && fabric.ActiveSpeed(caps, info) == "QDR" {
-				qdr++
-			}
-		}
-		if len(unknown) > 0 && len(r.ports) > 0 {
-			r.problem(fabric.ProblemFailed, "there is no PortInfoRecord of %s of %s; look at the subnet manager", portWords(unknown), b.Label(at.node))
-		}
-		if len(open) > 0 && len(r.links) > 0 {
-			r.problem(fabric.ProblemFailed, "what is behind %s of %s is unknown: there is no LinkRecord, though the link is up; look at the node behind it", portWords(open), b.Label(at.node))
-		}
-	}
-	if qdr > 0 && !r.opt.PlainSpeeds {
-		r.problem(fabric.ProblemLeftOut, "%s QDR may run FDR10, which no record tells", fabric.Plural(qdr, "port that shows", "ports that show"))
-	}
-}
-
-func portWords(nums []string) string {
-	if len(nums) == 1 {
-		return "port " + nums[0]
-	}
-	return "ports " + strings.Join(nums, ", ")
 }

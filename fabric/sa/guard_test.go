@@ -62,8 +62,8 @@ func TestFindSM(t *testing.T) {
 	}
 }
 
-// TestFindSMRefused: an answer that says no is an answer, and a question that
-// nobody heard is not silence.
+// TestFindSMRefused: a refusal is an answer, and a request that was not sent is
+// an error, not silence.
 func TestFindSMRefused(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -115,8 +115,8 @@ func attachRing(t *testing.T) engine.Transport {
 	return conn
 }
 
-// faulty is a transport that loses what lost says, changes answers and what is
-// known of the port, or works no more.
+// faulty is a transport that loses what lost says, changes answers and the facts
+// of the port, or is broken.
 type faulty struct {
 	engine.Transport
 	answer func(mad.Header, []byte)
