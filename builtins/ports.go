@@ -37,7 +37,7 @@ A disabled port of a CA may come back only by its host: disable the switch's por
 > smp_get("PortInfo", p).port_state
 "down"
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.changePorts(change.DisablePort) },
+	fn: func(c *call) (starlark.Value, error) { return c.changePorts(change.Disable) },
 }
 
 var portEnableBuiltin = Builtin{
@@ -52,7 +52,7 @@ Of a port that is not disabled nothing is changed.` + linkDoc,
 > port_enable(p).port_physical_state
 "link_up"
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.changePorts(change.EnablePort) },
+	fn: func(c *call) (starlark.Value, error) { return c.changePorts(change.Enable) },
 }
 
 var portResetBuiltin = Builtin{
@@ -65,11 +65,11 @@ It then runs at the best of the widths and speeds that both ends have enabled (s
 > port_reset(discover().switches[0].ports[2]).port_physical_state
 "link_up"
 `,
-	fn: func(c *call) (starlark.Value, error) { return c.changePorts(change.ResetPort) },
+	fn: func(c *call) (starlark.Value, error) { return c.changePorts(change.Reset) },
 }
 
 // changePorts is what these three do.
-func (c *call) changePorts(action change.PortAction) (starlark.Value, error) {
+func (c *call) changePorts(action change.Action) (starlark.Value, error) {
 	targets, at, many, err := c.portTargets()
 	if err != nil {
 		return nil, err
@@ -78,21 +78,21 @@ func (c *call) changePorts(action change.PortAction) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes := make([]*change.PortChange, len(at))
-	var open []*change.PortChange
+	changes := make([]*change.PortState, len(at))
+	var open []*change.PortState
 	for i := range at {
-		changes[i] = &change.PortChange{PortTarget: at[i], Action: action, Force: c.hasParam("force") && c.Bool("force"), Wait: c.Duration("wait")}
+		changes[i] = &change.PortState{Port: at[i], Action: action, Force: c.hasParam("force") && c.Bool("force"), Wait: c.Duration("wait")}
 		if at[i].Err == nil {
 			open = append(open, changes[i])
 		}
 	}
-	if err := c.wait(func(ctx context.Context) error { return change.ChangePorts(ctx, e, open...) }); err != nil {
+	if err := c.wait(func(ctx context.Context) error { return change.SetPortStates(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
-	results := make([]*change.PortTarget, len(changes))
+	results := make([]*change.Port, len(changes))
 	for i, one := range changes {
-		results[i] = &one.PortTarget
-		if action == change.DisablePort && one.Err == nil && !one.IsSwitch() {
+		results[i] = &one.Port
+		if action == change.Disable && one.Err == nil && !one.IsSwitch() {
 			c.fiber().warn("%s: %s: a disabled port of a CA may come back only by its host", c.Name, targets[i].label)
 		}
 	}
@@ -101,16 +101,16 @@ func (c *call) changePorts(action change.PortAction) (starlark.Value, error) {
 
 // portTargets are the ports that the call names; Err is set where one cannot
 // be asked.
-func (c *call) portTargets() (targets []target, at []change.PortTarget, many bool, err error) {
+func (c *call) portTargets() (targets []target, at []change.Port, many bool, err error) {
 	targets, many, err = (&resolver{c: c}).targets(c.Value("target"))
 	if err != nil {
 		return nil, nil, many, err
 	}
-	at = make([]change.PortTarget, len(targets))
+	at = make([]change.Port, len(targets))
 	for i := range targets {
 		t := &targets[i]
 		p := &at[i]
-		*p = change.PortTarget{Dest: t.dest(), GUID: t.guid(), Err: t.reachable()}
+		*p = change.Port{Dest: t.dest(), GUID: t.guid(), Err: t.reachable()}
 		if t.node != nil && t.node.IsSwitch() {
 			p.Num, err = c.portOf(mad.AttrPortInfo, t, false)
 		} else {
@@ -126,7 +126,7 @@ func (c *call) portTargets() (targets []target, at []change.PortTarget, many boo
 	return targets, at, many, nil
 }
 
-func (c *call) portResults(targets []target, at []*change.PortTarget, many bool) (starlark.Value, error) {
+func (c *call) portResults(targets []target, at []*change.Port, many bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(at))
 	for i, p := range at {
 		if p.Err != nil {
@@ -184,15 +184,15 @@ It takes effect when the link trains again: port_reset(port). What the port does
 		if err != nil {
 			return nil, err
 		}
-		results := make([]*change.PortTarget, len(at))
-		var open []*change.LinkChange
+		results := make([]*change.Port, len(at))
+		var open []*change.LinkSettings
 		for i := range at {
-			link := &change.LinkChange{PortTarget: at[i], Speed: speed, Width: width, Force: c.Bool("force")}
-			if results[i] = &link.PortTarget; link.Err == nil {
+			link := &change.LinkSettings{Port: at[i], Speed: speed, Width: width, Force: c.Bool("force")}
+			if results[i] = &link.Port; link.Err == nil {
 				open = append(open, link)
 			}
 		}
-		if err := c.wait(func(ctx context.Context) error { return change.ChangeLinks(ctx, e, open...) }); err != nil {
+		if err := c.wait(func(ctx context.Context) error { return change.SetLinks(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		return c.portResults(targets, results, many)

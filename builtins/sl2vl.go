@@ -13,7 +13,7 @@ import (
 )
 
 var sl2vlKind = &tableKind{
-	table: change.LaneTable,
+	table: change.SL2VLTable,
 	port:  anyPortsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		pair, err := portPair(key, v.t.IsSwitch())
@@ -52,7 +52,7 @@ var sl2vlKind = &tableKind{
 	display: func(v *wholeTable) string {
 		var b strings.Builder
 		b.WriteString("in out sl")
-		for sl := range change.ServiceLevels {
+		for sl := range mad.ServiceLevels {
 			fmt.Fprintf(&b, " %2d", sl)
 		}
 		b.WriteByte('\n')
@@ -60,7 +60,7 @@ var sl2vlKind = &tableKind{
 			p := change.LanePorts(v.t, i)
 			fmt.Fprintf(&b, "%2d %3d   ", p.In, p.Out)
 			for _, vl := range change.Lanes(v.t, i) {
-				if vl == change.DropVL {
+				if vl == mad.DropVL {
 					b.WriteString("  -")
 				} else {
 					fmt.Fprintf(&b, " %2d", vl)
@@ -80,10 +80,10 @@ func pairValue(p change.PortPair) starlark.Value {
 	return starlark.Tuple{starlark.MakeInt(int(p.In)), starlark.MakeInt(int(p.Out))}
 }
 
-func lanesValue(lanes [change.ServiceLevels]uint8) starlark.Value {
+func lanesValue(lanes [mad.ServiceLevels]uint8) starlark.Value {
 	t := make(starlark.Tuple, len(lanes))
 	for sl, vl := range lanes {
-		if t[sl] = starlark.None; vl != change.DropVL {
+		if t[sl] = starlark.None; vl != mad.DropVL {
 			t[sl] = starlark.MakeInt(int(vl))
 		}
 	}
@@ -178,7 +178,7 @@ It returns the table as it was read back. Only rows that change are written; a s
 			return nil, c.paramError("table", "%w", err)
 		}
 		return sl2vlKind.set(c, func(t *change.Table) {
-			change.EditLanes(t, func(t *change.Table, lanes [][change.ServiceLevels]uint8) error {
+			change.EditLanes(t, func(t *change.Table, lanes [][mad.ServiceLevels]uint8) error {
 				for _, e := range edits {
 					rows := e.where.rows(t)
 					if len(rows) == 0 {
@@ -250,8 +250,8 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 		return e.lanes, nil
 	case starlark.Iterable:
 		list := collect(v)
-		if len(list) != change.ServiceLevels {
-			return nil, fmt.Errorf("got %s, want the lanes of all %d service levels", count(len(list), "lane"), change.ServiceLevels)
+		if len(list) != mad.ServiceLevels {
+			return nil, fmt.Errorf("got %s, want the lanes of all %d service levels", count(len(list), "lane"), mad.ServiceLevels)
 		}
 		for sl, vl := range list {
 			if err := e.add(starlark.MakeInt(sl), vl); err != nil {
@@ -265,18 +265,18 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 
 func (e *laneEdit) add(level, lane starlark.Value) error {
 	sl, err := toInt(level)
-	if err == nil && (sl < 0 || sl >= change.ServiceLevels) {
+	if err == nil && (sl < 0 || sl >= mad.ServiceLevels) {
 		err = errors.New("out of range, 0..15")
 	}
 	if err != nil {
 		return fmt.Errorf("service level %s: %w", brief(level), err)
 	}
-	vl := change.DropVL
+	vl := mad.DropVL
 	if lane != starlark.None {
 		if vl, err = toInt(lane); err != nil {
 			return fmt.Errorf("service level %d: %w", sl, err)
 		}
-		if vl < 0 || vl > change.DropVL {
+		if vl < 0 || vl > mad.DropVL {
 			return fmt.Errorf("service level %d: lane %d is out of range, 0..14, or None to drop", sl, vl)
 		}
 	}

@@ -175,7 +175,7 @@ func TestServiceLevels(t *testing.T) {
 // TestOnlyBlockWaits: nothing in this package waits but through block, or the
 // fibers would stand still. What can wait is told by its name.
 func TestOnlyBlockWaits(t *testing.T) {
-	waits := []string{"Do", "Discover", "FindSM", "Apply", "ReadLFTs", "ReadTables", "ChangeTables", "ChangePorts", "ChangeLinks", "Sleep", "Wait", "Port", "NewTimer", "After", "Lock"}
+	waits := []string{"Do", "Sweep", "ViaSA", "FindSM", "LearnPaths", "Apply", "ReadLFTs", "ReadTables", "WriteTables", "SetPortStates", "SetLinks", "Sleep", "Wait", "Port", "NewTimer", "After", "Lock"}
 	// Where they may stand: inside the function that block, wait or yield
 	// is given, and in what these are made of.
 	allowed := map[string]bool{"thread.go": true, "clock.go": true}

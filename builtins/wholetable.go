@@ -171,7 +171,7 @@ func (k *tableKind) set(c *call, edit func(t *change.Table)) (starlark.Value, er
 	for _, t := range open {
 		edit(t)
 	}
-	if err := c.wait(func(ctx context.Context) error { return change.ChangeTables(ctx, e, open...) }); err != nil {
+	if err := c.wait(func(ctx context.Context) error { return change.WriteTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return c.tableResults(k, targets, tables, many)

@@ -161,7 +161,7 @@ func (b *Builder) Build() *Fabric {
 	slices.SortStableFunc(f.problems, func(p, q Problem) int {
 		return cmp.Or(cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.Text, q.Text))
 	})
-	f.problems = slices.Compact(f.problems) // a file may have told what inspect finds
+	f.problems = slices.Compact(f.problems) // a file may have had what inspect finds
 	return f
 }
 

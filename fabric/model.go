@@ -35,7 +35,7 @@ import (
 type Fabric struct {
 	nodes    []Node
 	ports    []Port
-	infos    []mad.PortInfo // one a port; blank where Port.known is false
+	infos    []mad.PortInfo // one a port; zero where Port.known is false
 	switches []mad.SwitchInfo
 	groups   []int32 // first node of each type, in the order of typeRank, and the end
 	byName   []int32 // node ids by name, then id
@@ -184,7 +184,7 @@ func (n *Node) Type() mad.NodeType { return n.info.NodeType }
 func (n *Node) IsSwitch() bool { return n.info.NodeType == mad.NodeTypeSwitch }
 
 // Name is the node description up to its first NUL, byte for byte: it may be
-// empty, and need not be unique, printable or UTF-8.
+// empty, and need not be unique, printable or UTF-8. Renamed gives another.
 func (n *Node) Name() string { return n.name }
 
 // NumPorts is the number of external ports.

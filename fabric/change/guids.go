@@ -12,8 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// GUIDTable is the GUID table of an end port. Its entry 0 is the port's own
-// GUID, which cannot be changed.
+// GUIDTable is GUIDInfo, the GUID table of an end port. Its entry 0 is the port's
+// own GUID, which cannot be changed.
 var GUIDTable = &TableKind{
 	Attr:    mad.AttrGUIDInfo,
 	byPort:  true,

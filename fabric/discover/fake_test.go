@@ -246,7 +246,7 @@ func (c *fakeConn) Port() (engine.Port, error) {
 	return p, nil
 }
 
-// describe is all that is known of the shape of f.
+// describe is the nodes, links and problems of f.
 func describe(f *fabric.Fabric) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, f)
