@@ -32,6 +32,7 @@ lint: ## formatting, vet, staticcheck, module file
 generate: ## the generated files (tests say when they are stale)
 	$(GO) test -run '^TestGenerated$$' ./mad/internal/gen -update
 	$(GO) test -run '^TestReference$$' ./builtins -update
+	$(GO) test -run '^TestGenerated$$' ./fabric/format -update
 
 peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils and tshark into .peers; installs nothing
 	@mad/ibsim/ibsimtest/peers.sh .peers

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/builtins/topology"
 	"fabsh/mad/engine"
 )
 
@@ -17,7 +18,7 @@ func BenchmarkSMPGet(b *testing.B) {
 	engine := engine.New(transport, engine.Options{})
 	defer engine.Close()
 	var stdout, stderr bytes.Buffer
-	s, err := NewSession(Options{Engine: engine, Stdout: &stdout, Stderr: &stderr})
+	s, err := NewSession(Options{Env: topology.Env{Engine: engine}, Stdout: &stdout, Stderr: &stderr})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -32,7 +34,7 @@ func onForeign(t *testing.T, adapt func(*Options), fn func(t *testing.T, f *fixt
 			adapt(o)
 		}
 	}, func(t *testing.T, f *fixture) {
-		defer f.o.Engine.Close()
+		defer f.env.Engine.Close()
 		fn(t, f)
 	})
 }
@@ -101,8 +103,8 @@ func TestSimulatedIsWritable(t *testing.T) {
 func TestRefusalIsRemembered(t *testing.T) {
 	onForeign(t, nil, func(t *testing.T, f *fixture) {
 		f.run("set_lft(1, {9: 1})")
-		if _, _, status := f.run("exit(0)"); status != StatusUsage {
-			t.Errorf("status %d, want %d", status, StatusUsage)
+		if _, _, status := f.run("exit(0)"); status != lang.StatusUsage {
+			t.Errorf("status %d, want %d", status, lang.StatusUsage)
 		}
 	})
 }
@@ -110,7 +112,7 @@ func TestRefusalIsRemembered(t *testing.T) {
 // TestGuardIsKept: one look for a subnet manager counts for 10 s.
 func TestGuardIsKept(t *testing.T) {
 	onForeign(t, nil, func(t *testing.T, f *fixture) {
-		sent := func() uint64 { return f.o.Engine.Stats().Sent }
+		sent := func() uint64 { return f.env.Engine.Stats().Sent }
 		before := sent()
 		f.run("set_lft(1, {9: 1})")
 		look := sent() - before
@@ -118,7 +120,7 @@ func TestGuardIsKept(t *testing.T) {
 		if got := sent() - before; look == 0 || got != look {
 			t.Errorf("%d MADs for two refusals, %d for the first", got, look)
 		}
-		time.Sleep(guardFor + time.Second) // virtual
+		time.Sleep(11 * time.Second) // virtual
 		f.run("set_lft(1, {9: 1})")
 		if got := sent() - before; got != 2*look {
 			t.Errorf("%d MADs after the finding was old, want %d", got, 2*look)
@@ -133,13 +135,13 @@ func TestWrongNode(t *testing.T) {
 		b.AddNode(fabric.NodeSpec{
 			Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NodeGUID: 0x42, NumPorts: 4}, Name: "gone", Route: mad.DirectedRoute{0, 1},
 		})
-		f.fabric = newFabric(b.Build())
+		f.env.Current = topology.NewFabric(b.Build())
 		for code, want := range map[string]string{
 			`set_lft("gone", {9: 1})`:                          `set_lft: "gone" (0x0000000000000042): the node at 0,1 is now 0x0002c90300100000, not 0x0000000000000042; run discover() again`,
 			`smp_set("SwitchInfo", "gone", life_time_value=1)`: `smp_set: "gone" (0x0000000000000042): the node at 0,1 is now 0x0002c90300100000, not 0x0000000000000042; run discover() again`,
 		} {
 			_, explained, status := f.run(code)
-			if firstLines(explained, want) != want || status != StatusFabric {
+			if firstLines(explained, want) != want || status != lang.StatusFabric {
 				t.Errorf("%s, status %d\nwant %s", explained, status, want)
 			}
 		}
@@ -163,7 +165,7 @@ func TestPortGuardsTheWayToTheSM(t *testing.T) {
 		}
 		o.Engine, o.OverrideSM = engine.New(foreign{tr}, engine.Options{Write: true}), true
 	}, func(t *testing.T, f *fixture) {
-		defer f.o.Engine.Close()
+		defer f.env.Engine.Close()
 		out, explained, _ := f.run(`
 f = discover()
 local = smp_get("PortInfo", dr("0"), 0)

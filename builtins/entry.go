@@ -10,6 +10,8 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 )
 
@@ -41,10 +43,10 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 		return fmt.Errorf("%s: %w\nusage: %s", script, err, e.usage())
 	}
 	if help {
-		return s.emit(stdout, e.help())
+		return s.Emit(lang.Stdout, e.Help())
 	}
 	if e.fabric {
-		f, err := s.currentFabric(t)
+		f, err := topology.CurrentFabric(t)
 		if err != nil {
 			return err
 		}
@@ -52,7 +54,7 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 	}
 	v, err := starlark.Call(t, fn, args, kwargs)
 	if err == nil && fn.Name() == "route" && v != starlark.None {
-		err = s.show(t, v) // what `fabsh route` would judge and write
+		err = lang.ShowValue(t, v) // what `fabsh route` would judge and write
 	}
 	return err
 }
@@ -302,10 +304,10 @@ func (e *entry) optionUse(p entryParam) string {
 }
 
 // help is what --help prints.
-func (e *entry) help() string {
+func (e *entry) Help() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "usage: %s\n", e.usage())
-	if doc := trimDoc(e.doc); doc != "" {
+	if doc := lang.TrimDoc(e.doc); doc != "" {
 		fmt.Fprintf(&b, "\n%s\n", doc)
 	}
 	if len(e.options) > 0 {
@@ -326,19 +328,4 @@ func (e *entry) help() string {
 		}
 	}
 	return b.String()
-}
-
-// trimDoc takes the indentation of the code off a docstring.
-func trimDoc(doc string) string {
-	lines := strings.Split(strings.TrimSpace(doc), "\n")
-	indent := -1
-	for _, l := range lines[1:] {
-		if t := strings.TrimLeft(l, " \t"); t != "" && (indent < 0 || len(l)-len(t) < indent) {
-			indent = len(l) - len(t)
-		}
-	}
-	for i, l := range lines[1:] {
-		lines[i+1] = strings.TrimRight(l[min(max(indent, 0), len(l)):], " \t")
-	}
-	return strings.Join(lines, "\n")
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/builtins/lang"
 )
 
 const entryScript = `
@@ -56,7 +58,7 @@ options:
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := plain(t, nil)
-			write(t, f.o.FS, "/work/s.star", entryScript)
+			write(t, f.fs, "/work/s.star", entryScript)
 			err := f.RunFile(context.Background(), "s.star", test.args)
 			if diff := cmp.Diff(test.err, f.Explain(err)); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
@@ -64,7 +66,7 @@ options:
 			if diff := cmp.Diff(test.out, f.stdout.String()); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
-			if got, want := f.ExitStatus(err), map[bool]int{true: StatusClean, false: StatusUsage}[test.err == ""]; got != want {
+			if got, want := f.ExitStatus(err), map[bool]int{true: lang.StatusClean, false: lang.StatusUsage}[test.err == ""]; got != want {
 				t.Errorf("status %d, want %d", got, want)
 			}
 		})
@@ -97,7 +99,7 @@ func TestRunFile(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := plain(t, nil)
-			write(t, f.o.FS, "/work/s.star", test.script)
+			write(t, f.fs, "/work/s.star", test.script)
 			err := f.RunFile(context.Background(), test.path, test.args)
 			got := []any{f.stdout.String(), f.Explain(err), f.ExitStatus(err)}
 			if diff := cmp.Diff([]any{test.out, test.err, test.status}, got); diff != "" {

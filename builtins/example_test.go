@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"fabsh/builtins/lang"
 )
 
 // TestExamples types every documented example at a prompt on the simulated
@@ -45,7 +47,7 @@ func TestExamples(t *testing.T) {
 
 // typed runs one line as a prompt does.
 func typed(f *fixture, globals starlark.StringDict, input string) error {
-	file, err := dialect.Parse("<example>", input, syntax.RetainComments)
+	file, err := lang.Dialect.Parse("<example>", input, syntax.RetainComments)
 	if err != nil {
 		return err
 	}

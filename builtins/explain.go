@@ -12,6 +12,8 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
 	"fabsh/fabric"
 )
 
@@ -19,7 +21,7 @@ import (
 // from elsewhere led astray, what to write instead. The end that exit() makes
 // needs no words.
 func (s *Session) Explain(err error) string {
-	var exit *ExitError
+	var exit *lang.ExitError
 	if err == nil || errors.As(err, &exit) {
 		return ""
 	}
@@ -41,9 +43,9 @@ func (s *Session) Explain(err error) string {
 		fmt.Fprintln(&b, err)
 		s.trace(&b, err)
 		s.hint(&b, "", err.Error())
-		var bug *bugError
-		if s.o.Verbose > 1 && errors.As(err, &bug) {
-			b.WriteString(bug.stack)
+		var bug *lang.BugError
+		if s.verbose > 1 && errors.As(err, &bug) {
+			b.WriteString(bug.Stack)
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
@@ -78,7 +80,7 @@ func (s *Session) trace(b *strings.Builder, err error) {
 		for i, fr := range calls {
 			switch left := len(calls) - 2*tracedEnds; {
 			case left > 0 && i == tracedEnds:
-				fmt.Fprintf(b, "  ... %s left out\n", count(left, "call"))
+				fmt.Fprintf(b, "  ... %s left out\n", lang.Count(left, "call"))
 				continue
 			case left > 0 && i > tracedEnds && i < tracedEnds+left:
 				continue
@@ -138,7 +140,7 @@ func (s *Session) lineAt(p syntax.Position) string {
 			return r
 		}
 		return unicode.ReplacementChar
-	}, MaskKeys(strings.TrimRight(lines[p.Line-1], "\r")))
+	}, records.MaskKeys(strings.TrimRight(lines[p.Line-1], "\r")))
 }
 
 // hint adds what to write instead of what is no Starlark.

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"fabsh/builtins/lang"
 	"fabsh/mad/engine"
 )
 
@@ -64,7 +65,7 @@ print(len(got), [i for i, guid in enumerate(got) if guid != nodes[i % len(nodes)
 				if status != 0 || out != want.String() {
 					t.Errorf("status %d, %s; printed %.300s", status, explained, out)
 				}
-				if c := f.o.Engine.Stats().Counts; c.Answered < uint64(items) || c.Retried == 0 {
+				if c := f.env.Engine.Stats().Counts; c.Answered < uint64(items) || c.Retried == 0 {
 					t.Errorf("%+v", c)
 				}
 			})
@@ -152,12 +153,12 @@ func TestFibersCancel(t *testing.T) {
 	} {
 		for range 25 {
 			ctx, cancel := context.WithCancelCause(context.Background())
-			time.AfterFunc(time.Duration(r.Int64N(int64(20*time.Millisecond))), func() { cancel(ErrInterrupted) })
+			time.AfterFunc(time.Duration(r.Int64N(int64(20*time.Millisecond))), func() { cancel(lang.ErrInterrupted) })
 			done := make(chan error, 1)
 			go func() { done <- f.RunCode(ctx, "<test>", code) }()
 			select {
 			case err := <-done:
-				if errors.Is(err, ErrInterrupted) {
+				if errors.Is(err, lang.ErrInterrupted) {
 					ended++
 				} else if err != nil {
 					t.Errorf("%s: %v", code, err)

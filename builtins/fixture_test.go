@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"fabsh/builtins/topology"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -21,6 +22,7 @@ import (
 type fixture struct {
 	*Session
 	stdout, stderr bytes.Buffer
+	fs             afero.Fs
 }
 
 // onSim runs fn with a session on the simulated fabric that spec names, in
@@ -33,10 +35,11 @@ func onSim(t *testing.T, spec string, adapt func(*Options), fn func(t *testing.T
 		defer engine.Close()
 		f := new(fixture)
 		var err error
-		opts := Options{Engine: engine, Sim: subnet, Stdout: &f.stdout, Stderr: &f.stderr, Write: true, FS: afero.NewMemMapFs(), Dir: "/work"}
+		opts := Options{Env: topology.Env{Engine: engine, Sim: subnet, Write: true}, Stdout: &f.stdout, Stderr: &f.stderr, FS: afero.NewMemMapFs(), Dir: "/work"}
 		if adapt != nil {
 			adapt(&opts)
 		}
+		f.fs = opts.FS
 		f.Session, err = NewSession(opts)
 		if err != nil {
 			t.Fatal(err)
@@ -76,6 +79,7 @@ func plain(t *testing.T, adapt func(*Options)) *fixture {
 	if adapt != nil {
 		adapt(&opts)
 	}
+	f.fs = opts.FS
 	var err error
 	if f.Session, err = NewSession(opts); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -87,7 +88,7 @@ func TestGMPAddress(t *testing.T) {
 			"PathRecord to LID 3, QP 1, SL 5, P_Key index 1",
 			"PortCounters to LID 2, QP 1, SL 4, P_Key index 1",
 		}, ""},
-		{"flags", []uint16{0x8001, 0x7fff, 0xffff}, false, func(o *Options) { o.SL, o.PKey, o.SMLID = &sl, 0x7fff, 4 },
+		{"flags", []uint16{0x8001, 0x7fff, 0xffff}, false, func(o *Options) { o.SA = &sa.Client{SL: &sl, PKey: 0x7fff, SMLID: 4} },
 			`perf_get("PortCounters", 2, 1); catch(sa_get, "NodeRecord", lid=1)`, []string{
 				"PortCounters to LID 2, QP 1, SL 7, P_Key index 1",
 				"NodeRecord to LID 4, QP 1, SL 7, P_Key index 1",
@@ -111,7 +112,7 @@ func TestGMPAddress(t *testing.T) {
 					test.adapt(o)
 				}
 			}, func(t *testing.T, f *fixture) {
-				defer f.o.Engine.Close()
+				defer f.env.Engine.Close()
 				_, explained, status := f.run(test.code)
 				if explained != "" || status != 0 {
 					t.Errorf("%s, status %d", explained, status)
@@ -129,15 +130,47 @@ func TestGMPAddress(t *testing.T) {
 	}
 }
 
+// TestPathsInBulk: from bulkPaths targets on, one table tells all paths.
+func TestPathsInBulk(t *testing.T) {
+	for _, test := range []struct {
+		code        string
+		least, most int
+	}{
+		{`perf_get("ClassPortInfo", range(1, 64))`, 63, 63},
+		{`perf_get("ClassPortInfo", range(1, 65))`, 1, 5},
+	} {
+		var a *addressed
+		onSim(t, "ring:n=40", func(o *Options) {
+			o.Engine.Close()
+			a = &addressed{Transport: attach(t, "ring:n=40"), pkeys: []uint16{0xffff}}
+			o.Engine = engine.New(a, engine.Options{})
+		}, func(t *testing.T, f *fixture) {
+			defer f.env.Engine.Close()
+			if _, explained, _ := f.run(test.code); explained != "" {
+				t.Fatal(explained)
+			}
+			n := 0
+			for _, s := range a.take() {
+				if strings.HasPrefix(s, "PathRecord") {
+					n++
+				}
+			}
+			if n < test.least || n > test.most {
+				t.Errorf("%s: %d requests for paths, want %d to %d", test.code, n, test.least, test.most)
+			}
+		})
+	}
+}
+
 // TestPKeyNotThere: no packet goes out with another P_Key than --pkey says.
 func TestPKeyNotThere(t *testing.T) {
 	var a *addressed
 	onSim(t, "ring:n=2", func(o *Options) {
 		o.Engine.Close()
 		a = &addressed{Transport: attach(t, "ring:n=2"), pkeys: []uint16{0xffff, 0x8001}}
-		o.Engine, o.PKey = engine.New(a, engine.Options{}), 0x8002
+		o.Engine, o.SA = engine.New(a, engine.Options{}), &sa.Client{PKey: 0x8002}
 	}, func(t *testing.T, f *fixture) {
-		defer f.o.Engine.Close()
+		defer f.env.Engine.Close()
 		const want = "the local port is not in the partition of --pkey 0x8002"
 		for _, code := range []string{`perf_get("PortCounters", 2, 1)`, `sa_get("NodeRecord", lid=1)`, `discover(via="sa")`} {
 			if _, explained, _ := f.run(code); !strings.Contains(explained, want) {

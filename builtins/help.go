@@ -8,14 +8,19 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 
+	"fabsh/builtins/datagrams"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/routing"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/mad"
 )
 
-var helpBuiltin = Builtin{
+var helpBuiltin = lang.Builtin{
 	Name:   "help",
-	Group:  groupRest,
-	Params: []Param{{Name: "topic", Kind: KindTopic, Default: "None", Doc: `a function or other value, or a name: "PortInfo", "PortInfo.M_Key"`}},
+	Group:  lang.GroupRest,
+	Params: []lang.Param{{Name: "topic", Kind: lang.KindTopic, Default: "None", Doc: `a function or other value, or a name: "PortInfo", "PortInfo.M_Key"`}},
 	Doc: `Prints help on a function, an attribute, a field, a type or a value.
 Without a topic it prints the overview. At the prompt, help alone will do.`,
 	Example: `
@@ -24,15 +29,15 @@ PortInfo.lmc (LMC): 3 bits at bit 277 (byte 34, bit 5 from the left), section 14
 LMC is the number of low LID bits the port ignores: it answers to 2^LMC LIDs.
 In a Set it is written: smp_set sends what it read unless it is named.
 `,
-	fn: func(c *call) (starlark.Value, error) {
-		text, err := c.session().helpOn(c.Value("topic"))
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		text, err := (*lang.StateOf[*Session](c.Runtime())).helpOn(c.Value("topic"))
 		if err != nil {
 			return nil, fmt.Errorf("help: %w", err)
 		}
-		c.fiber().print(text)
+		c.Fiber().Print(text)
 		return starlark.None, nil
 	},
-	bare: func(s *Session) error { return s.emit(s.people(), s.overview()) },
+	Bare: func(r *lang.Runtime) error { return r.Emit(r.People(), (*lang.StateOf[*Session](r)).overview()) },
 }
 
 // Help renders help on a name; empty: the overview.
@@ -50,18 +55,18 @@ func (s *Session) helpOn(v starlark.Value) (string, error) {
 		return s.overview(), nil
 	case starlark.String:
 		return s.helpOnName(string(v))
-	case *function:
-		return v.help(), nil
+	case *lang.Function:
+		return v.Help(), nil
 	case *starlark.Function:
-		return functionHelp(v), nil
+		return lang.FunctionHelp(v), nil
 	case *starlark.Builtin:
 		return fmt.Sprintf("%s is a function of the Starlark language: see https://starlark-lang.org\n", v.Name()), nil
-	case *record:
-		return attributesHelp([]*mad.Attribute{v.attr}), nil
-	case documented:
-		return v.typeDoc().help(), nil
+	case *records.Record:
+		return records.AttributesHelp([]*mad.Attribute{v.Attribute}), nil
+	case lang.Documented:
+		return v.TypeDoc().Help(), nil
 	case *starlarkstruct.Module:
-		return moduleHelp(v), nil
+		return lang.ModuleHelp(v), nil
 	case starlark.HasAttrs:
 		return fmt.Sprintf("%s\n\nIt has: %s\n", v.Type(), strings.Join(v.AttrNames(), ", ")), nil
 	}
@@ -80,17 +85,17 @@ func (s *Session) helpOnName(name string) (string, error) {
 	if text := habits[name]; text != "" {
 		return fmt.Sprintf("%s: here, %s\n", name, text), nil
 	}
-	if all := attributesNamed(name); len(all) > 0 {
-		return attributesHelp(all), nil
+	if all := records.AttributesNamed(name); len(all) > 0 {
+		return records.AttributesHelp(all), nil
 	}
 	for _, c := range mad.Classes() {
 		if c.Name == name && c.First == c.Last {
-			return classHelp(c), nil
+			return records.ClassHelp(c), nil
 		}
 	}
 	for _, d := range typeDocs() {
-		if d.name == name {
-			return d.help(), nil
+		if d.Name == name {
+			return d.Help(), nil
 		}
 	}
 	base, part, isPart := strings.Cut(name, ".")
@@ -111,26 +116,26 @@ func (s *Session) helpOnName(name string) (string, error) {
 // helpOnPart is help on a field of an attribute, a member of a type or of a
 // module; empty if there is none.
 func (s *Session) helpOnPart(base, part string) (string, error) {
-	for _, a := range attributesNamed(base) {
-		if f := fieldNamed(a, part); f != nil {
-			return fieldHelp(a, f), nil
+	for _, a := range records.AttributesNamed(base) {
+		if f := records.FieldNamed(a, part); f != nil {
+			return records.FieldHelp(a, f), nil
 		}
 		for _, v := range a.Variants {
-			if f := fieldNamed(v.Layout, part); f != nil {
+			if f := records.FieldNamed(v.Layout, part); f != nil {
 				in := a.As(v.Name)
-				return fieldHelp(in, in.Field(f.Script)), nil
+				return records.FieldHelp(in, in.Field(f.Script)), nil
 			}
 		}
 	}
 	for _, d := range typeDocs() {
-		for _, m := range d.members {
-			if d.name != base || m.shortName() != part {
+		for _, m := range d.Members {
+			if d.Name != base || m.ShortName() != part {
 				continue
 			}
-			if m.method != nil {
-				return (&function{Builtin: m.method}).help(), nil
+			if m.Method != nil {
+				return (&lang.Function{Builtin: m.Method}).Help(), nil
 			}
-			return fmt.Sprintf("%s.%s: %s\n", base, m.name, m.doc), nil
+			return fmt.Sprintf("%s.%s: %s\n", base, m.Name, m.Doc), nil
 		}
 	}
 	if m, ok := s.predeclared[base].(*starlarkstruct.Module); ok && m.Members[part] != nil {
@@ -145,7 +150,7 @@ func (s *Session) Topics(base string) []string {
 	var names []string
 	if base == "" {
 		names = slices.Concat(s.predeclared.Keys(), starlark.Universe.Keys())
-		names = append(names, allAttributeNames()...)
+		names = append(names, datagrams.AllAttributeNames()...)
 		for _, a := range mad.Headers() {
 			names = append(names, a.Name)
 		}
@@ -155,19 +160,19 @@ func (s *Session) Topics(base string) []string {
 			}
 		}
 		for _, d := range typeDocs() {
-			names = append(names, d.name)
+			names = append(names, d.Name)
 		}
 	}
-	for _, a := range attributesNamed(base) {
+	for _, a := range records.AttributesNamed(base) {
 		names = append(names, partsOf(base, a)...)
 		for _, v := range a.Variants {
 			names = append(names, partsOf(base, v.Layout)...)
 		}
 	}
 	for _, d := range typeDocs() {
-		for _, m := range d.members {
-			if d.name == base {
-				names = append(names, base+"."+m.shortName())
+		for _, m := range d.Members {
+			if d.Name == base {
+				names = append(names, base+"."+m.ShortName())
 			}
 		}
 	}
@@ -206,133 +211,49 @@ func (s *Session) overview() string {
 	b.WriteString("Modules\n  fs, json, math, re, time\n\n")
 	b.WriteString(`More: help(smp_get), help("PortInfo"), help("PortInfo.M_Key"), help("node"), help(value)` + "\n")
 	b.WriteString("Attributes, by class (help takes both)\n")
-	rows := make([]fact, 0, len(mad.Classes()))
+	rows := make([]lang.Fact, 0, len(mad.Classes()))
 	for _, c := range mad.Classes() {
-		if names := attributeNamesIn(c); len(names) > 0 {
-			rows = append(rows, fact{name: "  " + c.Name, value: starlark.String(strings.Join(names, ", "))})
+		if names := records.AttributeNamesIn(c); len(names) > 0 {
+			rows = append(rows, lang.Fact{Name: "  " + c.Name, Value: starlark.String(strings.Join(names, ", "))})
 		}
 	}
-	b.WriteString(aligned(rows))
+	b.WriteString(lang.Aligned(rows))
 	b.WriteString(`Examples: load("@examples//first_look.star", "main"), then main()` + "\n")
 	return b.String()
 }
 
-func (f *function) help() string {
-	b := f.Builtin
-	var w strings.Builder
-	fmt.Fprintf(&w, "%s\n\n%s\n", b.Signature(), b.Doc)
-	if len(b.Params) > 0 {
-		var rows []fact
-		for _, p := range b.Params {
-			rows = append(rows, fact{name: "  " + p.Name, value: starlark.String(p.Doc)})
-		}
-		w.WriteString("\nParameters\n" + aligned(rows))
-	}
-	if b.Example != "" {
-		w.WriteString("\nExample\n")
-		for line := range strings.Lines(strings.TrimSpace(b.Example) + "\n") {
-			w.WriteString("  " + line)
-		}
-	}
-	return w.String()
-}
-
-// functionHelp is the signature and docstring of a script's function.
-func functionHelp(fn *starlark.Function) string {
-	var params []string
-	n := fn.NumParams()
-	kwargs, varargs := fn.HasKwargs(), fn.HasVarargs()
-	plain := n
-	if kwargs {
-		plain--
-	}
-	if varargs {
-		plain--
-	}
-	keywords := fn.NumKwonlyParams()
-	for i := range plain {
-		name, _ := fn.Param(i)
-		if i == plain-keywords {
-			if varargs {
-				rest, _ := fn.Param(plain)
-				params = append(params, "*"+rest)
-			} else {
-				params = append(params, "*")
-			}
-		}
-		if d := fn.ParamDefault(i); d != nil {
-			name += "=" + d.String()
-		}
-		params = append(params, name)
-	}
-	if varargs && keywords == 0 {
-		rest, _ := fn.Param(plain)
-		params = append(params, "*"+rest)
-	}
-	if kwargs {
-		rest, _ := fn.Param(n - 1)
-		params = append(params, "**"+rest)
-	}
-	text := fmt.Sprintf("%s(%s)\n", fn.Name(), strings.Join(params, ", "))
-	if doc := trimDoc(fn.Doc()); doc != "" {
-		text += "\n" + doc + "\n"
-	}
-	return text
-}
-
-func moduleHelp(m *starlarkstruct.Module) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "module %s\n\n", m.Name)
-	for _, name := range m.Members.Keys() {
-		line := m.Name + "." + name
-		if f, ok := m.Members[name].(*function); ok {
-			line = f.Signature() + "  " + f.Summary()
-		}
-		b.WriteString("  " + line + "\n")
-	}
-	return b.String()
-}
-
-func (d typeDoc) help() string {
-	var rows []fact
-	for _, m := range d.members {
-		rows = append(rows, fact{name: "  ." + m.name, value: starlark.String(m.doc)})
-	}
-	return fmt.Sprintf("%s\n\n%s\n\n%s", d.name, d.doc, aligned(rows))
-}
-
 // typeDocs describe all types of values but attribute records.
-func typeDocs() []typeDoc {
-	return []typeDoc{
-		fabricType.typeDoc(), nodeType.typeDoc(), portsDoc(), portType.typeDoc(), linkType.typeDoc(),
-		problemType.typeDoc(), routeType.typeDoc(), lftKind.typeDoc(), mftKind.typeDoc(), sl2vlKind.typeDoc(), vlarbKind.typeDoc(), pkeysKind.typeDoc(), guidsKind.typeDoc(), recordDoc(), failureDoc(),
-		graphType.typeDoc(), hopsType.typeDoc(), treeType.typeDoc(), routesType.typeDoc(), rowType.typeDoc(), verdictType.typeDoc(), failureType.typeDoc(),
-		pathType.typeDoc(), congestionType.typeDoc(), balanceType.typeDoc(), diffType.typeDoc(),
-		subscriptionType.typeDoc(), lostType.typeDoc(), simType.typeDoc(),
+func typeDocs() []lang.TypeDoc {
+	return []lang.TypeDoc{
+		topology.FabricType.TypeDoc(), topology.NodeType.TypeDoc(), portsDoc(), topology.PortType.TypeDoc(), topology.LinkType.TypeDoc(),
+		topology.ProblemType.TypeDoc(), topology.RouteType.TypeDoc(), datagrams.LFTKind.TypeDoc(), datagrams.MFTKind.TypeDoc(), datagrams.SL2VLKind.TypeDoc(), datagrams.VLArbKind.TypeDoc(), datagrams.PKeysKind.TypeDoc(), datagrams.GUIDsKind.TypeDoc(), recordDoc(), failureDoc(),
+		routing.GraphType.TypeDoc(), routing.HopsType.TypeDoc(), routing.TreeType.TypeDoc(), routing.RoutesType.TypeDoc(), routing.RowType.TypeDoc(), routing.VerdictType.TypeDoc(), routing.FailureType.TypeDoc(),
+		routing.PathType.TypeDoc(), routing.CongestionType.TypeDoc(), routing.BalanceType.TypeDoc(), routing.DiffType.TypeDoc(),
+		datagrams.SubscriptionType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),
 	}
 }
 
-func portsDoc() typeDoc {
-	return typeDoc{name: "ports", doc: "The ports of a node: ports[3] is port 3, [0] a switch's port 0. It iterates over the external ports, len counts them, and `in` takes a port."}
+func portsDoc() lang.TypeDoc {
+	return lang.TypeDoc{Name: "ports", Doc: "The ports of a node: ports[3] is port 3, [0] a switch's port 0. It iterates over the external ports, len counts them, and `in` takes a port."}
 }
 
-func recordDoc() typeDoc {
-	return typeDoc{
-		name:    "record",
-		doc:     "An attribute as it was read; its type is the attribute's name: port_info. Its fields have the specification's names in snake case. A field with words also has its number: port_state and port_state_code. Records of the subnet administrator show the fields of the attribute inside flat, and the attribute whole: r.port_info.",
-		members: []memberDoc{{name: replaceMethod.Signature(), doc: replaceMethod.Summary(), method: &replaceMethod}},
+func recordDoc() lang.TypeDoc {
+	return lang.TypeDoc{
+		Name:    "record",
+		Doc:     "An attribute as it was read; its type is the attribute's name: port_info. Its fields have the specification's names in snake case. A field with words also has its number: port_state and port_state_code. Records of the subnet administrator show the fields of the attribute inside flat, and the attribute whole: r.port_info.",
+		Members: []lang.MemberDoc{{Name: records.ReplaceMethod.Signature(), Doc: records.ReplaceMethod.Summary(), Method: &records.ReplaceMethod}},
 	}
 }
 
-func failureDoc() typeDoc {
-	return typeDoc{
-		name: "error",
-		doc:  "What became of a target that failed. It is falsy; reading any other attribute raises the failure.",
-		members: []memberDoc{
-			{name: "op", doc: `what was asked: "SubnGet(NodeInfo)"`},
-			{name: "target", doc: "of whom, as the script named it"},
-			{name: "status", doc: `why it failed: "timed out", "no records"`},
-			{name: "message", doc: "all of it in a line"},
+func failureDoc() lang.TypeDoc {
+	return lang.TypeDoc{
+		Name: "error",
+		Doc:  "What became of a target that failed. It is falsy; reading any other attribute raises the failure.",
+		Members: []lang.MemberDoc{
+			{Name: "op", Doc: `what was asked: "SubnGet(NodeInfo)"`},
+			{Name: "target", Doc: "of whom, as the script named it"},
+			{Name: "status", Doc: `why it failed: "timed out", "no records"`},
+			{Name: "message", Doc: "all of it in a line"},
 		},
 	}
 }

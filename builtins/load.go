@@ -12,6 +12,7 @@ import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/lang"
 	"fabsh/examples"
 	"fabsh/fabric"
 	"fabsh/scripts"
@@ -33,9 +34,8 @@ type module struct {
 // load implements the load statement: @std//x.star, @examples//x.star, //x.star
 // (from the root of the package that says so), x.star beside the file that
 // says so, or below a folder of -I.
-func load(t *starlark.Thread, name string) (starlark.StringDict, error) {
-	f := fiberOf(t)
-	s := f.s
+func (s *Session) load(t *starlark.Thread, name string) (starlark.StringDict, error) {
+	f := lang.FiberOf(t)
 	from := t.CallFrame(0).Pos.Filename()
 	key, src, err := s.findModule(from, name)
 	if err != nil {
@@ -45,16 +45,16 @@ func load(t *starlark.Thread, name string) (starlark.StringDict, error) {
 	if m == nil {
 		m = new(module)
 		s.modules[key] = m
-		chain := append(f.loads[:len(f.loads):len(f.loads)], key)
+		chain := append(f.Loads[:len(f.Loads):len(f.Loads)], key)
 		m.globals, m.err = s.runModule(f, chain, key, src)
 		m.done = true
-		if m.err != nil && !catchable(f, m.err) {
+		if m.err != nil && !lang.Catchable(f, m.err) {
 			delete(s.modules, key) // it was stopped: the next load may do better
 		}
 	}
 	if !m.done {
-		if i := slices.Index(f.loads, key); i >= 0 {
-			return nil, fmt.Errorf("cycle of loads: %s", strings.Join(append(f.loads[i:len(f.loads):len(f.loads)], key), " -> "))
+		if i := slices.Index(f.Loads, key); i >= 0 {
+			return nil, fmt.Errorf("cycle of loads: %s", strings.Join(append(f.Loads[i:len(f.Loads):len(f.Loads)], key), " -> "))
 		}
 		return nil, fmt.Errorf("%s is being loaded by another item of parallel: load it first, outside", key)
 	}
@@ -68,7 +68,7 @@ func (s *Session) Exports(name string) []string {
 	if err != nil {
 		return nil
 	}
-	f, _, err := starlark.SourceProgramOptions(&dialect, name, src, s.predeclared.Has)
+	f, _, err := starlark.SourceProgramOptions(&lang.Dialect, name, src, s.predeclared.Has)
 	if err != nil {
 		return nil
 	}
@@ -84,16 +84,16 @@ func (s *Session) Exports(name string) []string {
 
 // runModule runs a module's top level in a thread of its own, which cannot
 // change the fabric.
-func (s *Session) runModule(f *fiber, chain []string, key, src string) (starlark.StringDict, error) {
+func (s *Session) runModule(f *lang.Fiber, chain []string, key, src string) (starlark.StringDict, error) {
 	inner := *f
-	inner.loads = chain
-	t, release := newThread(&inner, key)
+	inner.Loads = chain
+	t, release := lang.NewThread(&inner, key)
 	defer release()
 	s.sources[key] = src
-	if err := PlainText(key, 1, src); err != nil {
+	if err := lang.PlainText(key, 1, src); err != nil {
 		return nil, err
 	}
-	return starlark.ExecFileOptions(&dialect, t, key, src, s.predeclared)
+	return starlark.ExecFileOptions(&lang.Dialect, t, key, src, s.predeclared)
 }
 
 // findModule finds the file that `load(name)` in file from means. key is its
@@ -127,23 +127,23 @@ func (s *Session) findModule(from, name string) (key, src string, err error) {
 	}
 	// Beside the file that loads, then the folders of -I.
 	var tried []string
-	dirs := append([]string{filepath.Dir(s.files.abs(from))}, s.o.Include...)
+	dirs := append([]string{filepath.Dir(s.Files.Abs(from))}, s.include...)
 	if strings.HasPrefix(name, "//") {
-		dirs = append([]string{s.files.cwd}, s.o.Include...)
+		dirs = append([]string{s.Files.Cwd}, s.include...)
 	}
 	for _, dir := range dirs {
-		p := filepath.Join(s.files.abs(dir), file)
+		p := filepath.Join(s.Files.Abs(dir), file)
 		if filepath.IsAbs(file) {
 			p = filepath.Clean(file)
 		}
-		data, err := s.files.read(p)
+		data, err := s.Files.Read(p)
 		if err == nil {
-			return s.files.short(p), string(data), nil
+			return s.Files.Short(p), string(data), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", "", err
 		}
-		tried = append(tried, s.files.short(p))
+		tried = append(tried, s.Files.Short(p))
 		if filepath.IsAbs(file) {
 			break
 		}

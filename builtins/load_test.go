@@ -82,7 +82,7 @@ func firstLines(got, want string) string {
 
 func TestLoadStopsAtExit(t *testing.T) {
 	f := plain(t, nil)
-	write(t, f.o.FS, "/work/exits.star", "exit(4)")
+	write(t, f.fs, "/work/exits.star", "exit(4)")
 	if _, explained, status := f.run(`load("exits.star", "x")`); status != 4 || explained != "" {
 		t.Errorf("status %d, %q; want 4 and no words", status, explained)
 	}

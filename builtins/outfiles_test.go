@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/builtins/lang"
 )
 
 // TestWrite writes below --out in real folders, through os.Root.
@@ -72,7 +74,7 @@ func TestWriteWithoutOut(t *testing.T) {
 	f := plain(t, nil)
 	_, explained, status := f.run(`fs.write("x", "x")`)
 	want := "x: scripts may write only to the folder that --out DIR names, and there is no --out"
-	if firstLines(explained, want) != want || status != StatusUsage {
+	if firstLines(explained, want) != want || status != lang.StatusUsage {
 		t.Errorf("status %d, %s", status, explained)
 	}
 }
@@ -85,10 +87,10 @@ func TestWriteWhileLoading(t *testing.T) {
 	})
 	_, explained, status := f.run(`load("m.star", "x")`)
 	want := "cannot load m.star: fs.write: refused, for m.star is being loaded, and a module cannot write files while it is; do it in a function that the script calls"
-	if firstLines(explained, want) != want || status != StatusUsage {
+	if firstLines(explained, want) != want || status != lang.StatusUsage {
 		t.Errorf("status %d, %s", status, explained)
 	}
-	if _, err := f.o.FS.Stat("/work/x"); err == nil {
+	if _, err := f.fs.Stat("/work/x"); err == nil {
 		t.Error("the file is there")
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"go.starlark.net/starlark"
+	"fabsh/builtins/lang"
 )
 
 // TestOutput compares all four formats of one value of each kind.
@@ -40,7 +40,7 @@ sw, ca = f.switches[0], f.cas[0]
 		{"route", `show(dr("0,1"))`},
 		{"texts", `show({"bytes": b"\x01\xff", "time": time.from_timestamp(0), "duration": 2 * time.second, "route": dr("0,1")})`},
 	} {
-		for _, format := range Formats {
+		for _, format := range lang.Formats {
 			t.Run(test.name+"/"+string(format), func(t *testing.T) {
 				onSim(t, "ring:n=2", func(o *Options) { o.Format = format }, func(t *testing.T, f *fixture) {
 					out, explained, _ := f.run(setUp + test.code)
@@ -121,7 +121,7 @@ func TestBareNames(t *testing.T) {
 			t.Errorf("%s: status %d", name, status)
 		}
 		err := f.Show(f.Predeclared()[name])
-		if _, ok := err.(*ExitError); !ok {
+		if _, ok := err.(*lang.ExitError); !ok {
 			t.Errorf("%s does not exit: %v", name, err)
 		}
 	}
@@ -168,18 +168,4 @@ help(f)
 	if out, _, _ := f.run(code); out != "f(a, b=1, *rest, c, d=None, **more)\n\nDoes it.\n\nWell.\n" {
 		t.Errorf("help of a script's function: %q", out)
 	}
-}
-
-// FuzzFormat: no format panics or makes endless text.
-func FuzzFormat(f *testing.F) {
-	for _, s := range []string{"5d", "<8.3", "*^+#010,.2f", "%", "=", "日<5"} {
-		f.Add(s, int64(-5), 2.5, "x")
-	}
-	f.Fuzz(func(t *testing.T, spec string, n int64, x float64, s string) {
-		for _, v := range []starlark.Value{starlark.MakeInt64(n), starlark.Float(x), starlark.String(s)} {
-			if out, err := formatValue(spec, v); err == nil && len(out) > 10*maxFormatWidth+len(s)+400 {
-				t.Errorf("fmt(%q, %v) gives %d bytes", spec, v, len(out))
-			}
-		}
-	})
 }

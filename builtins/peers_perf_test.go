@@ -187,7 +187,7 @@ func (f *peerFixture) compareCounters(t *testing.T, p *fabric.Port, ports []stri
 					continue
 				}
 				// Traffic goes on from the seed.
-				got, want := after[i].uint(counter), want.(uint64)
+				got, want := after[i].Uint(counter), want.(uint64)
 				if got < want || got > want && !slices.Contains(moving, counter) {
 					t.Errorf("%s: %s is %d, want %d", what, counter, got, want)
 				}
@@ -203,7 +203,7 @@ func (f *peerFixture) compareClassPortInfo(t *testing.T, p *fabric.Port) {
 	var info attributes
 	f.eval(t, &info, `perf_get("ClassPortInfo", %d)`, p.LID())
 	title, _, _ := strings.Cut(out, "\n")
-	want := fmt.Sprintf("# Port extended counters: Lid %d port %d (CapMask: 0x%02X CapMask2: 0x%07X)", p.LID(), p.Num(), info.uint("capability_mask"), info.uint("capability_mask2"))
+	want := fmt.Sprintf("# Port extended counters: Lid %d port %d (CapMask: 0x%02X CapMask2: 0x%07X)", p.LID(), p.Num(), info.Uint("capability_mask"), info.Uint("capability_mask2"))
 	if title != want {
 		t.Errorf("perfquery has %q, we %q", title, want)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/builtins/datagrams"
+	"fabsh/builtins/lang"
 	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -52,7 +54,7 @@ func TestPerfClear(t *testing.T) {
 	sw := f.sweep(t).OfType(mad.NodeTypeSwitch)[0]
 	for _, o := range counterOptions {
 		t.Run(o.attr.Name, func(t *testing.T) {
-			names := counterNames(o.attr)
+			names := datagrams.CounterNames(o.attr)
 			var counters []*mad.Field
 			for _, name := range names {
 				field := o.attr.Field(name)
@@ -103,9 +105,9 @@ func TestPerfClear(t *testing.T) {
 						name = other
 					}
 					if c.Count == 1 {
-						values[c.Script] = ours.uint(c.Script)
-						if got, ok := shown[name]; !ok || got != ours.uint(c.Script) {
-							t.Errorf("%s: %s is %d, perfquery has %d", what, c.Script, ours.uint(c.Script), got)
+						values[c.Script] = ours.Uint(c.Script)
+						if got, ok := shown[name]; !ok || got != ours.Uint(c.Script) {
+							t.Errorf("%s: %s is %d, perfquery has %d", what, c.Script, ours.Uint(c.Script), got)
 						}
 						continue
 					}
@@ -172,7 +174,7 @@ func TestPerfClearAllPorts(t *testing.T) {
 	}
 	_, explained, status := f.run(fmt.Sprintf(`perf_set("PortCounters", %d, 1, symbol_error_counter=9)`, lid))
 	want := fmt.Sprintf("perf_set: LID %d: the Set was sent, but symbol_error_counter is 0, not 9", lid)
-	if firstLines(explained, want) != want || status != StatusFabric {
+	if firstLines(explained, want) != want || status != lang.StatusFabric {
 		t.Errorf("%s, status %d", explained, status)
 	}
 }

@@ -73,16 +73,16 @@ func (f *peerFixture) compareTable(t *testing.T, entrance *fabric.Port, get stri
 
 // listed are the entries of a table that its JSON shows by number.
 func (a attributes) listed(name string) []uint64 {
-	list := make([]uint64, a.uint("cap"))
+	list := make([]uint64, a.Uint("cap"))
 	for key := range a[name].(map[string]any) {
-		list[decimal(key)] = attributes(a[name].(map[string]any)).uint(key)
+		list[decimal(key)] = attributes(a[name].(map[string]any)).Uint(key)
 	}
 	return list
 }
 
 func checkWholePKeys(out string, ours attributes) []string {
 	capacity, problems := checkTable(out, ours.listed("pkeys"))
-	if uint64(capacity) != ours.uint("cap") {
+	if uint64(capacity) != ours.Uint("cap") {
 		problems = append(problems, fmt.Sprintf("capacity is %d, ours %s", capacity, ours.text("cap")))
 	}
 	return problems
@@ -90,7 +90,7 @@ func checkWholePKeys(out string, ours attributes) []string {
 
 func checkWholeGUIDs(out string, ours attributes) []string {
 	capacity, problems := checkTable(out, ours.listed("guids"))
-	if uint64(capacity) != ours.uint("cap") {
+	if uint64(capacity) != ours.Uint("cap") {
 		problems = append(problems, fmt.Sprintf("capacity is %d, ours %s", capacity, ours.text("cap")))
 	}
 	return problems
@@ -112,7 +112,7 @@ func checkWholeLanes(out string, ours attributes) []string {
 
 func checkWholeArbitration(out string, ours attributes) []string {
 	info, blocks := attributes{}, []attributes(nil)
-	for _, name := range halves {
+	for _, name := range []string{"low", "high"} {
 		var vls, weights []any
 		for _, e := range ours[name].([]any) {
 			vls, weights = append(vls, e.([]any)[0]), append(weights, e.([]any)[1])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
@@ -32,7 +33,7 @@ func TestCutTables(t *testing.T) {
 		{`catch(sa_gettable, "PathRecord", slid=1).status`, "\"table cut by the transport, which cannot carry a long one: ask for fewer records\"\n", "", 0},
 		{`len(sa_gettable("PathRecord", slid=1, dlid=2))`, "1\n", "", 0},
 	} {
-		f.o.Format = FormatText
+		f.Format = lang.FormatText
 		out, explained, status := f.run(test.code)
 		if diff := cmp.Diff(test.want, out); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.code, diff)

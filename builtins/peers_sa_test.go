@@ -101,13 +101,13 @@ func checkForwarding(out string, ours []attributes) []string {
 		return []string{"no table in " + out}
 	}
 	theirs := numbersIn(head)
-	want := []uint64{ours[0].uint("lid"), ours[0].uint("block_num")}
+	want := []uint64{ours[0].Uint("lid"), ours[0].Uint("block_num")}
 	if !slices.Equal(theirs, want) {
 		return []string{fmt.Sprintf("LID and block are %d, ours %d", theirs, want)}
 	}
 	want = nil
 	for i, port := range ours[0].uints("port_block") {
-		want = append(want, 64*ours[0].uint("block_num")+uint64(i), port)
+		want = append(want, 64*ours[0].Uint("block_num")+uint64(i), port)
 	}
 	if theirs := numbersIn(table); !slices.Equal(theirs, want) {
 		return []string{fmt.Sprintf("LIDs and ports are %d, ours %d", theirs, want)}
@@ -262,7 +262,7 @@ func packedTo(list, format string) func(attributes, string) string {
 			name, bits, _ := strings.Cut(f, ":")
 			n <<= numbersIn(bits)[0]
 			if name != "" {
-				n |= a.uint(name)
+				n |= a.Uint(name)
 			}
 		}
 		return fmt.Sprintf(format, n)
@@ -270,5 +270,5 @@ func packedTo(list, format string) func(attributes, string) string {
 }
 
 func asUpperHex(digits int) func(attributes, string) string {
-	return func(a attributes, name string) string { return fmt.Sprintf("0x%0*X", digits, a.uint(name)) }
+	return func(a attributes, name string) string { return fmt.Sprintf("0x%0*X", digits, a.Uint(name)) }
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/lang"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -37,7 +38,7 @@ func TestSAChangesOpenSM(t *testing.T) {
 // of ports are those that it tells one by one; traces it does not know.
 func TestSAOptional(t *testing.T) {
 	f := onIbsim(t, ibsimtest.Net(t, "ring"), ibsimtest.Options{SM: "h1", SMArgs: quiet, RMPP: true}, nil)
-	f.o.Format = FormatText
+	f.Format = lang.FormatText
 	const gids = `g = [gid(p.guid, prefix="0xfe80000000000000") for c in discover().cas for p in c.ports if p.peer]; `
 	for _, test := range []struct {
 		code, out, err string

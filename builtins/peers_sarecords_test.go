@@ -76,7 +76,7 @@ func flat(a attributes, name string) []uint64 {
 	if _, ok := a[name].([]any); ok {
 		return a.uints(name)
 	}
-	return []uint64{a.uint(name)}
+	return []uint64{a.Uint(name)}
 }
 
 func differ(theirs, ours []uint64) []string {

@@ -176,7 +176,7 @@ func checkGUIDs(out string, ours []attributes) []string {
 		entries = append(entries, block.uints("guid_block")...)
 	}
 	capacity, problems := checkTable(out, entries)
-	if uint64(capacity) != ours[0].uint("guid_cap") {
+	if uint64(capacity) != ours[0].Uint("guid_cap") {
 		problems = append(problems, fmt.Sprintf("capacity is %d, our guid_cap %s", capacity, ours[0].text("guid_cap")))
 	}
 	return problems
@@ -230,7 +230,7 @@ func checkArbitration(out string, ours []attributes) (problems []string) {
 		}
 	}
 	for i, name := range []string{"vl_arbitration_low_cap", "vl_arbitration_high_cap"} {
-		capacity := int(info.uint(name))
+		capacity := int(info.Uint(name))
 		for j, field := range []string{"vl", "weight"} {
 			entries := blocks[i].uints(field)[:capacity]
 			if !slices.Equal(tables[i][j], entries) {

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/mad/capture"
 	"fabsh/mad/engine"
 	"fabsh/mad/ibsim/ibsimtest"
@@ -80,7 +82,7 @@ links.close()
 `
 	thread := f.NewThread(t.Context(), "<test>")
 	f.stderr.Reset()
-	if _, err := starlark.ExecFileOptions(&dialect, thread, "<test>", code, env); err != nil {
+	if _, err := starlark.ExecFileOptions(&lang.Dialect, thread, "<test>", code, env); err != nil {
 		t.Fatal(f.Explain(err))
 	}
 	const all128 = "trap_num 128, trap_type 0xFFFF, is_generic 0x1, node_type 0xFFFFFF, lid_range_begin 65535, subscribe 0x1, \n"
@@ -128,7 +130,7 @@ func TestSubscribeTshark(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := engine.New(transport, engine.Options{Write: true})
-	s, err := NewSession(Options{Engine: e, Sim: subnet, Write: true, Dir: t.TempDir()})
+	s, err := NewSession(Options{Env: topology.Env{Engine: e, Sim: subnet, Write: true}, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

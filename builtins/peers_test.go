@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/mad/engine"
@@ -87,7 +88,7 @@ func onIbsim(t *testing.T, net string, o ibsimtest.Options, adapt func(*Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := Options{Format: FormatJSON, Dir: t.TempDir(), Stdout: &f.stdout, Stderr: &f.stderr}
+	opts := Options{Format: lang.FormatJSON, Dir: t.TempDir(), Stdout: &f.stdout, Stderr: &f.stderr}
 	if adapt != nil {
 		adapt(&opts)
 	}
@@ -103,7 +104,7 @@ func onIbsim(t *testing.T, net string, o ibsimtest.Options, adapt func(*Options)
 // sweep discovers the fabric of the session.
 func (f *peerFixture) sweep(t *testing.T) *fabric.Fabric {
 	t.Helper()
-	fab, err := discover.Sweep(t.Context(), f.o.Engine, discover.Options{})
+	fab, err := discover.Sweep(t.Context(), f.env.Engine, discover.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ type attributes map[string]any
 func (a attributes) text(name string) string { return fmt.Sprint(a[name]) }
 
 // uint is a field's number.
-func (a attributes) uint(name string) (n uint64) {
+func (a attributes) Uint(name string) (n uint64) {
 	for _, v := range []any{a[name+"_code"], a[name]} {
 		if v == nil {
 			continue
@@ -190,7 +191,7 @@ func (a attributes) uint(name string) (n uint64) {
 func (a attributes) uints(name string) []uint64 {
 	var list []uint64
 	for _, v := range a[name].([]any) {
-		list = append(list, attributes{"": v}.uint(""))
+		list = append(list, attributes{"": v}.Uint(""))
 	}
 	return list
 }
@@ -288,7 +289,7 @@ func settle(columns []column, moving []string, theirs dump, before, after attrib
 			continue
 		}
 		ours := columns[i].ours
-		if v := numbersIn(field.value); len(v) == 1 && before.uint(ours) <= v[0] && v[0] <= after.uint(ours) {
+		if v := numbersIn(field.value); len(v) == 1 && before.Uint(ours) <= v[0] && v[0] <= after.Uint(ours) {
 			before[ours] = field.value
 		}
 	}
@@ -299,7 +300,7 @@ func settle(columns []column, moving []string, theirs dump, before, after attrib
 func plainly(a attributes, name string) string { return a.text(name) }
 
 func asHex(digits int) func(attributes, string) string {
-	return func(a attributes, name string) string { return fmt.Sprintf("0x%0*x", digits, a.uint(name)) }
+	return func(a attributes, name string) string { return fmt.Sprintf("0x%0*x", digits, a.Uint(name)) }
 }
 
 // word translates a word of ours.
@@ -331,7 +332,7 @@ func translated(theirs map[string]string, ours string) string {
 // maskAndWords is a mask's number, and its words below.
 func maskAndWords(theirs map[string]string) func(attributes, string) string {
 	return func(a attributes, name string) string {
-		text := fmt.Sprintf("0x%x", a.uint(name))
+		text := fmt.Sprintf("0x%x", a.Uint(name))
 		for _, w := range a[name].([]any) {
 			text += " " + translated(theirs, w.(string))
 		}

@@ -42,7 +42,7 @@ func TestViaSA(t *testing.T) {
 				if d := cmp.Diff(swept, told); d != "" || len(swept) < 1000 {
 					t.Errorf("(-swept +by records):\n%s", d)
 				}
-				compareInfos(t, f.sweep(t), f.fabric.f)
+				compareInfos(t, f.sweep(t), f.env.Current.F)
 				f.eval(t, &kind, `smp_get("NodeInfo", discover(via="sa").switches[-1]).node_type`)
 				if kind != "switch" {
 					t.Errorf("by LID: %s", kind)
@@ -147,14 +147,14 @@ func TestNodeNameMap(t *testing.T) {
 	theirs := f.peer.Run(t, "ibnetdiscover", "--node-name-map", path)
 	own := `Ca	1 "H-0c42a10300000100"		# "`
 	theirs = strings.Replace(theirs, own+"compute 01 HCA-1", own+"one name", 1)
-	if d := cmp.Diff(records(theirs), records(ours)); d != "" || !strings.Contains(ours, `"one name"`) || !strings.Contains(ours, `"another "`) {
+	if d := cmp.Diff(recordsIn(theirs), recordsIn(ours)); d != "" || !strings.Contains(ours, `"one name"`) || !strings.Contains(ours, `"another "`) {
 		t.Errorf("(-ibnetdiscover +ours):\n%s", d)
 	}
 }
 
 // records are the records of a dump, sorted, by the first of their lines that
 // has a GUID: the tool's order is that of its sweep.
-func records(dump string) map[string]string {
+func recordsIn(dump string) map[string]string {
 	list := map[string]string{}
 	for _, r := range strings.Split(dump, "\n\n")[1:] {
 		list[r[strings.Index(r, "guid=0x"):]] = r

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/lang"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -61,9 +62,9 @@ func TestPerfClearOnce(t *testing.T) {
 		{out: "0\n"},
 		{does: "lose answer", out: "0\n"},
 		{does: "lose",
-			err: "perf_clear: PerfSet(PortCounters) to LID 1: timed out after 1 attempt in 1s; check that the node is up and the address right (discover() finds it anew), or allow more with --timeout and --retries", status: StatusFabric},
+			err: "perf_clear: PerfSet(PortCounters) to LID 1: timed out after 1 attempt in 1s; check that the node is up and the address right (discover() finds it anew), or allow more with --timeout and --retries", status: lang.StatusFabric},
 		{does: "ignore",
-			err: "perf_clear: LID 1: the Set was sent, but symbol_error_counter is still 5", status: StatusFabric},
+			err: "perf_clear: LID 1: the Set was sent, but symbol_error_counter is still 5", status: lang.StatusFabric},
 	} {
 		t.Run(test.does, func(t *testing.T) {
 			lossy := new(forgetful)
@@ -72,7 +73,7 @@ func TestPerfClearOnce(t *testing.T) {
 				lossy.Transport = attach(t, "ring:n=2")
 				o.Engine = engine.New(lossy, engine.Options{Write: true})
 			}, func(t *testing.T, f *fixture) {
-				defer f.o.Engine.Close()
+				defer f.env.Engine.Close()
 				if _, explained, status := f.run(`perf_set("PortCounters", 1, 1, symbol_error_counter=5)`); status != 0 {
 					t.Fatal(explained)
 				}

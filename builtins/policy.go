@@ -7,12 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins/lang"
+	"fabsh/builtins/routing"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/scripts"
@@ -50,7 +52,7 @@ func ShippedPolicies() []PolicyDoc {
 		}
 		src, _ := fs.ReadFile(scripts.FS, path.Join(policyFolder, e.Name()))
 		doc := ""
-		if file, err := dialect.Parse(e.Name(), src, 0); err == nil && len(file.Stmts) > 0 {
+		if file, err := lang.Dialect.Parse(e.Name(), src, 0); err == nil && len(file.Stmts) > 0 {
 			if x, ok := file.Stmts[0].(*syntax.ExprStmt); ok {
 				if text, ok := x.X.(*syntax.Literal); ok {
 					doc, _, _ = strings.Cut(fmt.Sprint(text.Value), "\n")
@@ -81,11 +83,11 @@ func policyPath(name string) (string, error) {
 // there are findings the error is an ExitError.
 func (s *Session) Route(ctx context.Context, p Policy) error {
 	return s.withPolicy(ctx, p, func(t *starlark.Thread, policy *policy) error {
-		f, err := s.currentFabric(t)
+		f, err := topology.CurrentFabric(t)
 		if err != nil {
 			return err
 		}
-		var live *routesValue
+		var live *routing.Routes
 		if p.Diff { // first: if it cannot be had, nothing is computed in vain
 			if live, err = liveRoutes(t, f); err != nil {
 				return err
@@ -133,17 +135,17 @@ func (s *Session) withPolicy(ctx context.Context, p Policy, do func(t *starlark.
 }
 
 // compute are the tables for a fabric.
-func (p *policy) compute(t *starlark.Thread, f starlark.Value) (*routesValue, error) {
+func (p *policy) compute(t *starlark.Thread, f starlark.Value) (*routing.Routes, error) {
 	v, err := starlark.Call(t, p.fn, append(starlark.Tuple{f}, p.args...), p.kwargs)
 	if err != nil {
 		return nil, err
 	}
-	routes, ok := v.(*routesValue)
+	routes, ok := v.(*routing.Routes)
 	if !ok {
 		return nil, fmt.Errorf("%s: route() returned %s, want routes", p.script, v.Type())
 	}
-	routes.r.Engine = strings.TrimSuffix(path.Base(p.script), ".star")
-	routes.notes = append(fabricNotes(f.(*fabricValue).f), routes.notes...)
+	routes.R.Engine = strings.TrimSuffix(path.Base(p.script), ".star")
+	routes.Notes = append(fabricNotes(f.(*topology.Fabric).F), routes.Notes...)
 	return routes, nil
 }
 
@@ -161,10 +163,10 @@ func fabricNotes(f *fabric.Fabric) []string {
 // policyFunction runs the script's top level and returns its route().
 func (s *Session) policyFunction(t *starlark.Thread, script, src string) (*starlark.Function, error) {
 	s.sources[script] = src
-	if err := PlainText(script, 1, src); err != nil {
+	if err := lang.PlainText(script, 1, src); err != nil {
 		return nil, err
 	}
-	_, prog, err := starlark.SourceProgramOptions(&dialect, script, src, s.predeclared.Has)
+	_, prog, err := starlark.SourceProgramOptions(&lang.Dialect, script, src, s.predeclared.Has)
 	if err != nil {
 		return nil, err
 	}
@@ -192,49 +194,49 @@ func (s *Session) policyArgs(name string, fn *starlark.Function, words []string)
 		return nil, nil, false, fmt.Errorf("%s: %w\nusage: %s", name, err, e.usage())
 	}
 	if help {
-		return nil, nil, true, s.emit(stdout, e.help())
+		return nil, nil, true, s.Emit(lang.Stdout, e.Help())
 	}
 	for _, v := range args {
-		s.files.allow(v)
+		s.Files.Allow(v)
 	}
 	for _, kv := range kwargs {
-		s.files.allow(kv[1])
+		s.Files.Allow(kv[1])
 	}
 	return args, kwargs, false, nil
 }
 
-func liveRoutes(t *starlark.Thread, f starlark.Value) (*routesValue, error) {
-	v, err := starlark.Call(t, &function{Builtin: &getRoutesBuiltin}, starlark.Tuple{f}, nil)
+func liveRoutes(t *starlark.Thread, f starlark.Value) (*routing.Routes, error) {
+	v, err := starlark.Call(t, &lang.Function{Builtin: &routing.GetRoutes}, starlark.Tuple{f}, nil)
 	if err != nil {
 		return nil, err
 	}
-	return v.(*routesValue), nil
+	return v.(*routing.Routes), nil
 }
 
 // judge does with tables what p asks for, and shows the outcome.
-func (s *Session) judge(ctx context.Context, t *starlark.Thread, v, live *routesValue, p Policy) error {
+func (s *Session) judge(ctx context.Context, t *starlark.Thread, v, live *routing.Routes, p Policy) error {
 	r := &policyReport{routes: v}
 	clean, ok := true, true
 	if p.Verify {
-		x, err := starlark.Call(t, &function{Builtin: &verifyMethod, recv: v}, nil, knownAdaptive(p.Adaptive))
+		x, err := starlark.Call(t, &lang.Function{Builtin: &routing.VerifyMethod, Recv: v}, nil, knownAdaptive(p.Adaptive))
 		if err != nil {
 			return err
 		}
-		r.verdict = x.(*result)
-		ok = r.verdict.get("ok") == starlark.True
+		r.verdict = x.(*lang.Result)
+		ok = r.verdict.Get("ok") == starlark.True
 		clean = ok
 	}
 	if live != nil {
-		r.diff = diffOf(v, v.r.Diff(live.r))
+		r.diff = routing.DiffOf(v, v.R.Diff(live.R))
 	}
 	if p.FailEachLink {
-		x, err := starlark.Call(t, &function{Builtin: &failuresMethod, recv: v}, nil, nil)
+		x, err := starlark.Call(t, &lang.Function{Builtin: &routing.FailuresMethod, Recv: v}, nil, nil)
 		if err != nil {
 			return err
 		}
 		r.failures = x.(*starlark.List)
 		for f := range r.failures.Elements() {
-			clean = clean && f.(*result).get("cuts") != starlark.True
+			clean = clean && f.(*lang.Result).Get("cuts") != starlark.True
 		}
 	}
 	if p.Out != "" && ok {
@@ -242,29 +244,29 @@ func (s *Session) judge(ctx context.Context, t *starlark.Thread, v, live *routes
 			return err
 		}
 	}
-	if err := s.show(t, r); err != nil {
+	if err := lang.ShowValue(t, r); err != nil {
 		return err
 	}
 	switch {
 	case p.Out != "" && ok:
-		fiberOf(t).print("use with opensm -R file,no_fallback -U " + p.Out + "\n")
-		if v.r.SL.Any() {
-			fiberOf(t).warn("%s tells no service levels, and paths have some: OpenSM would give out others", p.Out)
+		lang.FiberOf(t).Print("use with opensm -R file,no_fallback -U " + p.Out + "\n")
+		if v.R.SL.Any() {
+			lang.FiberOf(t).Warn("%s tells no service levels, and paths have some: OpenSM would give out others", p.Out)
 		}
 	case p.Out != "":
-		fiberOf(t).warn("%s is not written, for the verdict is not ok", p.Out)
+		lang.FiberOf(t).Warn("%s is not written, for the verdict is not ok", p.Out)
 	}
 	if !clean {
-		return &ExitError{Code: StatusFindings}
+		return &lang.ExitError{Code: lang.StatusFindings}
 	}
 	return nil
 }
 
 // writeTables writes the file that OpenSM reads, whole or not at all.
-func (s *Session) writeTables(ctx context.Context, v *routesValue, path string) error {
-	err := format.WriteFile(s.files.abs(path), func(w io.Writer) error { return v.write(ctx, w, format.KindLFTs) })
+func (s *Session) writeTables(ctx context.Context, v *routing.Routes, path string) error {
+	err := format.WriteFile(s.Files.Abs(path), func(w io.Writer) error { return v.Write(ctx, w, format.KindLFTs) })
 	if err != nil {
-		return fmt.Errorf("--out: %w", tidy(rename(err, path)))
+		return fmt.Errorf("--out: %w", lang.Tidy(lang.Rename(err, path)))
 	}
 	return nil
 }
@@ -292,38 +294,38 @@ func (s *Session) Verify(ctx context.Context, o Tables) error {
 	defer release()
 	return finish(ctx, "verify", func() error {
 		for _, path := range []string{o.LFTs, o.SL, o.SL2VL} {
-			s.files.allow(starlark.String(path))
+			s.Files.Allow(starlark.String(path))
 		}
-		x, err := s.currentFabric(t)
+		x, err := topology.CurrentFabric(t)
 		if err != nil {
 			return err
 		}
-		f := x.(*fabricValue)
-		var v *routesValue
+		f := x.(*topology.Fabric)
+		var v *routing.Routes
 		if o.LFTs == "" {
 			if o.SL != "" || o.SL2VL != "" {
 				return errors.New("verify: --sl and --slvl belong to tables of a file: give --lfts FILE")
 			}
 			v, err = liveRoutes(t, f)
 		} else {
-			v, err = loadRoutes(f, s.files, o.LFTs, o.SL, o.SL2VL)
+			v, err = routing.RoutesFile(f, s.Files, o.LFTs, o.SL, o.SL2VL)
 		}
 		if err != nil {
 			return err
 		}
-		v.notes = append(fabricNotes(f.f), v.notes...)
+		v.Notes = append(fabricNotes(f.F), v.Notes...)
 		if o.FailEachLink {
 			return s.judge(ctx, t, v, nil, Policy{Verify: true, FailEachLink: true, Adaptive: o.Adaptive})
 		}
-		verdict, err := starlark.Call(t, &function{Builtin: &verifyMethod, recv: v}, nil, knownAdaptive(o.Adaptive))
+		verdict, err := starlark.Call(t, &lang.Function{Builtin: &routing.VerifyMethod, Recv: v}, nil, knownAdaptive(o.Adaptive))
 		if err != nil {
 			return err
 		}
-		if err := s.show(t, verdict); err != nil {
+		if err := lang.ShowValue(t, verdict); err != nil {
 			return err
 		}
-		if verdict.(*result).get("ok") != starlark.True {
-			return &ExitError{Code: StatusFindings}
+		if verdict.(*lang.Result).Get("ok") != starlark.True {
+			return &lang.ExitError{Code: lang.StatusFindings}
 		}
 		return nil
 	})
@@ -331,71 +333,61 @@ func (s *Session) Verify(ctx context.Context, o Tables) error {
 
 // policyReport is what fabsh route shows.
 type policyReport struct {
-	routes   *routesValue
-	verdict  *result // nil: not asked for, as are the others
-	diff     *result
+	routes   *routing.Routes
+	verdict  *lang.Result // nil: not asked for, as are the others
+	diff     *lang.Result
 	failures *starlark.List
 }
 
-var _ factual = (*policyReport)(nil)
+var _ lang.Factual = (*policyReport)(nil)
 
 func (r *policyReport) String() string        { return r.routes.String() }
 func (r *policyReport) Type() string          { return "policy_report" }
 func (r *policyReport) Freeze()               {}
 func (r *policyReport) Truth() starlark.Bool  { return true }
-func (r *policyReport) Hash() (uint32, error) { return 0, unhashable(r) }
-func (r *policyReport) schema() string        { return "policy_report/1" }
+func (r *policyReport) Hash() (uint32, error) { return 0, lang.Unhashable(r) }
+func (r *policyReport) Schema() string        { return "policy_report/1" }
 
-func (r *policyReport) facts() []fact {
-	out := []fact{
-		{name: "policy", value: starlark.String(r.routes.r.Engine)},
-		{name: "switches", value: starlark.MakeInt(r.routes.Len())},
-		{name: "entries", value: starlark.MakeInt(r.routes.r.Entries())},
+func (r *policyReport) Facts() []lang.Fact {
+	out := []lang.Fact{
+		{Name: "policy", Value: starlark.String(r.routes.R.Engine)},
+		{Name: "switches", Value: starlark.MakeInt(r.routes.Len())},
+		{Name: "entries", Value: starlark.MakeInt(r.routes.R.Entries())},
 	}
 	if r.verdict == nil {
-		out = append(out, fact{name: "notes", value: texts(r.routes.allNotes())})
+		out = append(out, lang.Fact{Name: "notes", Value: lang.Texts(r.routes.AllNotes())})
 	} else {
-		for _, f := range r.verdict.facts() {
-			if f.name != "policy" {
+		for _, f := range r.verdict.Facts() {
+			if f.Name != "policy" {
 				out = append(out, f)
 			}
 		}
 	}
 	if r.diff != nil {
-		out = append(out, fact{name: "diff", value: r.diff})
+		out = append(out, lang.Fact{Name: "diff", Value: r.diff})
 	}
 	if r.failures != nil {
-		out = append(out, fact{name: "failures", value: r.failures})
+		out = append(out, lang.Fact{Name: "failures", Value: r.failures})
 	}
 	return out
 }
 
-func (r *policyReport) display() string {
+func (r *policyReport) Display() string {
 	var parts []string
 	if r.verdict == nil {
-		parts = append(parts, r.routes.display())
+		parts = append(parts, r.routes.Display())
 	} else {
-		parts = append(parts, r.verdict.display())
+		parts = append(parts, r.verdict.Display())
 	}
 	if r.diff != nil {
-		parts = append(parts, "against the live tables:\n"+r.diff.display())
+		parts = append(parts, "against the live tables:\n"+r.diff.Display())
 	}
 	if r.failures != nil {
 		text := "no link between switches\n"
 		if r.failures.Len() > 0 {
-			text = renderText(r.failures)
+			text = lang.RenderText(r.failures)
 		}
 		parts = append(parts, "if a link fails:\n"+text)
 	}
 	return strings.Join(parts, "\n")
-}
-
-// allow lets scripts read a file that the command line names.
-func (f *files) allow(v starlark.Value) {
-	if name, ok := v.(starlark.String); ok && name != "" {
-		if f.named == nil {
-			f.named = map[string]bool{}
-		}
-		f.named[filepath.Clean(f.abs(string(name)))] = true
-	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"fabsh/builtins/topology"
 	"fabsh/mad/engine"
 )
 
@@ -34,7 +35,7 @@ func BenchmarkPolicy(b *testing.B) {
 	if err := afero.WriteFile(fs, "/work/entries.star", []byte(entryByEntry), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	s, err := NewSession(Options{Engine: engine, Sim: subnet, FS: fs, Dir: "/work"})
+	s, err := NewSession(Options{Env: topology.Env{Engine: engine, Sim: subnet}, FS: fs, Dir: "/work"})
 	if err != nil {
 		b.Fatal(err)
 	}

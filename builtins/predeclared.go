@@ -7,43 +7,56 @@ import (
 	libmath "go.starlark.net/lib/math"
 	libtime "go.starlark.net/lib/time"
 	"go.starlark.net/starlark"
+
+	"fabsh/builtins/datagrams"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/routing"
+	"fabsh/builtins/topology"
 )
 
+// groups are the headings of the overview, in its order.
+var groups = []string{topology.GroupFabric, datagrams.GroupMAD, topology.GroupTable, datagrams.GroupPort, lang.GroupFlow, lang.GroupOutput, lang.GroupRest}
+
 // functions are all functions that scripts find as global names.
-func functions() []*Builtin {
-	return []*Builtin{
-		&discoverBuiltin, &loadFabricBuiltin, &loadRoutesBuiltin, &getRoutesBuiltin,
-		&smpGetBuiltin, &smpSetBuiltin,
-		&perfGetBuiltin, &perfSetBuiltin, &perfClearBuiltin,
-		&saGetBuiltin, &saGettableBuiltin,
-		&madGetBuiltin, &madSetBuiltin, &madSendBuiltin,
-		&saSetBuiltin, &saDeleteBuiltin, &saGetmultiBuiltin, &saGettraceBuiltin, &saSubscribeBuiltin,
-		&getLFTBuiltin, &setLFTBuiltin, &getMFTBuiltin, &setMFTBuiltin, &getSL2VLBuiltin, &setSL2VLBuiltin,
-		&getVLArbBuiltin, &setVLArbBuiltin, &getPKeysBuiltin, &setPKeysBuiltin, &getGUIDsBuiltin, &setGUIDsBuiltin,
-		&portDisableBuiltin, &portEnableBuiltin, &portResetBuiltin, &portSetBuiltin,
-		&parallelBuiltin, &catchBuiltin, &okBuiltin, &errorsBuiltin,
-		&showBuiltin, &tableBuiltin, &fmtBuiltin, &hexBuiltin,
-		&guidBuiltin, &gidBuiltin, &drBuiltin, &sumBuiltin, &statsBuiltin,
-		&sleepBuiltin, &exitBuiltin, &helpBuiltin,
+func functions() []*lang.Builtin {
+	return []*lang.Builtin{
+		&topology.Discover, &topology.LoadFabric, &routing.LoadRoutes, &routing.GetRoutes,
+		&datagrams.SMPGet, &datagrams.SMPSet,
+		&datagrams.PerfGet, &datagrams.PerfSet, &datagrams.PerfClear,
+		&datagrams.SAGet, &datagrams.SAGettable,
+		&datagrams.MADGet, &datagrams.MADSet, &datagrams.MADSend,
+		&datagrams.SASet, &datagrams.SADelete, &datagrams.SAGetmulti, &datagrams.SAGettrace, &datagrams.SASubscribe,
+		&datagrams.GetLFT, &datagrams.SetLFT, &datagrams.GetMFT, &datagrams.SetMFT, &datagrams.GetSL2VL, &datagrams.SetSL2VL,
+		&datagrams.GetVLArb, &datagrams.SetVLArb, &datagrams.GetPKeys, &datagrams.SetPKeys, &datagrams.GetGUIDs, &datagrams.SetGUIDs,
+		&datagrams.PortDisable, &datagrams.PortEnable, &datagrams.PortReset, &datagrams.PortSet,
+		&lang.Parallel, &lang.Catch, &lang.OK, &lang.Errors,
+		&lang.Show, &lang.Table, &lang.Fmt, &lang.Hex,
+		&topology.GUID, &topology.GID, &topology.DR, &lang.Sum, &datagrams.Stats,
+		&lang.Sleep, &lang.Exit, &helpBuiltin,
 	}
+}
+
+// A fabric has methods of all vocabularies.
+func init() {
+	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &routing.ReadHopsMethod)
 }
 
 // predeclare fills the global names.
 func (s *Session) predeclare() {
 	s.builtins = functions()
-	slices.SortFunc(s.builtins, func(a, b *Builtin) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.builtins, func(a, b *lang.Builtin) int { return strings.Compare(a.Name, b.Name) })
 	s.predeclared = starlark.StringDict{
-		"fs":   fsModule,
-		"json": jsonModule,
+		"fs":   lang.FSModule,
+		"json": lang.JSONModule,
 		"math": libmath.Module,
-		"re":   reModule,
+		"re":   lang.REModule,
 		"time": libtime.Module,
 	}
 	for _, b := range s.builtins {
-		s.predeclared[b.Name] = &function{Builtin: b}
+		s.predeclared[b.Name] = &lang.Function{Builtin: b}
 	}
 	s.predeclared["quit"] = s.predeclared["exit"]
-	if s.o.Sim != nil {
-		s.predeclared["sim"] = &simulation{s.o.Sim}
+	if s.env.Sim != nil {
+		s.predeclared["sim"] = &topology.Simulation{Subnet: s.env.Sim}
 	}
 }

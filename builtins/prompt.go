@@ -5,6 +5,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 )
 
@@ -16,12 +17,12 @@ func (s *Session) Remember(file, text string) { s.sources[file] = text }
 
 // ParamsOf gives the parameters of a function or method; nil where v is none.
 // Those of a script's own function have a name and no more.
-func ParamsOf(v starlark.Value) []Param {
+func ParamsOf(v starlark.Value) []lang.Param {
 	switch fn := v.(type) {
-	case *function:
+	case *lang.Function:
 		return fn.Params
 	case *starlark.Function:
-		params := make([]Param, fn.NumParams())
+		params := make([]lang.Param, fn.NumParams())
 		for i := range params {
 			params[i].Name, _ = fn.Param(i)
 		}
@@ -38,16 +39,7 @@ func ParamsOf(v starlark.Value) []Param {
 
 // Fabric is the latest that discover found, or the one that was loaded; nil:
 // none yet.
-func (s *Session) Fabric() *fabric.Fabric {
-	if s.fabric == nil {
-		return nil
-	}
-	return s.fabric.f
-}
-
-// Unanswered is how many requests of scripts got no answer, but for those that
-// catch took note of. It is why the exit status is 3 without an error.
-func (s *Session) Unanswered() int { return s.account.unanswered }
+func (s *Session) Fabric() *fabric.Fabric { return s.env.Fabric() }
 
 // Modules are the names of all embedded modules, as load takes them, sorted.
 func Modules() []string {
@@ -63,4 +55,4 @@ func Modules() []string {
 
 // Protect calls fn, which runs code of the session, and makes an error of a
 // panic. RunFile and RunCode do so by themselves.
-func Protect(fn func() error) error { return protect("prompt", fn) }
+func Protect(fn func() error) error { return lang.Protect("prompt", fn) }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"fabsh/builtins/lang"
 )
 
 // Reference is REFERENCE.md: all functions and types, from the same literals
@@ -24,46 +26,33 @@ A **duration** is ` + "`\"500ms\"`, `\"10s\"`" + ` or a number of seconds.
 
 `)
 	list := functions()
-	slices.SortFunc(list, func(x, y *Builtin) int { return strings.Compare(x.Name, y.Name) })
-	list = append(list, &jsonEncode, &jsonEncodeIndent, &fsExists, &fsRead, &fsWrite, &reFindall, &reMatch, &reSearch, &reSplit, &reSub)
+	slices.SortFunc(list, func(x, y *lang.Builtin) int { return strings.Compare(x.Name, y.Name) })
+	list = append(list, &lang.JSONEncode, &lang.JSONEncodeIndent, &lang.FSExists, &lang.FSRead, &lang.FSWrite, &lang.ReFindall, &lang.ReMatch, &lang.ReSearch, &lang.ReSplit, &lang.ReSub)
 	for _, group := range groups {
 		fmt.Fprintf(&b, "## %s\n\n", group)
 		for _, f := range list {
 			if f.Group == group {
-				f.reference(&b, "###")
+				f.Reference(&b, "###")
 			}
 		}
 	}
 	b.WriteString("## Modules\n\n`fs` and `re` are fabsh's own; `json` (with its own `encode`), `math` and `time` are those of the Starlark library; `time.now()` is the session's clock.\n\n")
 	b.WriteString("## Values\n\nAttributes never do I/O; functions and methods may. Every value but `error` is true.\n\n")
 	for _, d := range typeDocs() {
-		fmt.Fprintf(&b, "### %s\n\n%s\n\n", d.name, d.doc)
-		plain := slices.DeleteFunc(slices.Clone(d.members), func(m memberDoc) bool { return m.method != nil })
+		fmt.Fprintf(&b, "### %s\n\n%s\n\n", d.Name, d.Doc)
+		plain := slices.DeleteFunc(slices.Clone(d.Members), func(m lang.MemberDoc) bool { return m.Method != nil })
 		if len(plain) > 0 {
 			b.WriteString("| attribute | |\n|---|---|\n")
 			for _, m := range plain {
-				fmt.Fprintf(&b, "| `.%s` | %s |\n", m.name, m.doc)
+				fmt.Fprintf(&b, "| `.%s` | %s |\n", m.Name, m.Doc)
 			}
 			b.WriteByte('\n')
 		}
-		for _, m := range d.members {
-			if m.method != nil {
-				m.method.reference(&b, "####")
+		for _, m := range d.Members {
+			if m.Method != nil {
+				m.Method.Reference(&b, "####")
 			}
 		}
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
-}
-
-// reference writes the section on one function.
-func (f *Builtin) reference(b *strings.Builder, heading string) {
-	fmt.Fprintf(b, "%s `%s`\n\n%s\n\n", heading, f.Signature(), f.Doc)
-	if len(f.Params) > 0 {
-		b.WriteString("| parameter | |\n|---|---|\n")
-		for _, p := range f.Params {
-			fmt.Fprintf(b, "| `%s` | %s |\n", p.Name, strings.ReplaceAll(p.Doc, "|", "\\|"))
-		}
-		b.WriteByte('\n')
-	}
-	fmt.Fprintf(b, "```\n%s\n```\n\n", strings.TrimSpace(f.Example))
 }

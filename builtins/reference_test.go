@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
 )
 
 // TestReference: REFERENCE.md is what the declarations say.
@@ -14,7 +16,7 @@ func TestReference(t *testing.T) { golden(t, "REFERENCE.md", Reference()) }
 func TestDeclarations(t *testing.T) {
 	f := plain(t, nil)
 	for _, b := range documentedBuiltins() {
-		if b.Doc == "" || b.Example == "" || b.fn == nil {
+		if b.Doc == "" || b.Example == "" || b.Run == nil {
 			t.Errorf("%s lacks a doc, an example or its function", b.Name)
 		}
 		if !strings.HasSuffix(b.Summary(), ".") || !strings.HasSuffix(b.Doc, ".") {
@@ -25,7 +27,7 @@ func TestDeclarations(t *testing.T) {
 			if p.Doc == "" {
 				t.Errorf("%s: parameter %s lacks a doc", b.Name, p.Name)
 			}
-			if p.Default != "" && p.Default != "None" && p.Kind != KindAny && p.defaultValue() == nil {
+			if p.Default != "" && p.Default != "None" && p.Kind != lang.KindAny && p.DefaultValue() == nil {
 				t.Errorf("%s: parameter %s has a default that is none of its kind: %s", b.Name, p.Name, p.Default)
 			}
 			if optional && p.Default == "" && !p.Keyword && !strings.HasPrefix(p.Name, "*") {
@@ -70,12 +72,12 @@ func TestNames(t *testing.T) {
 }
 
 // documentedBuiltins are all functions and methods that have documentation.
-func documentedBuiltins() []*Builtin {
-	list := append(functions(), &jsonEncode, &jsonEncodeIndent, &fsExists, &fsRead, &fsWrite, &reFindall, &reMatch, &reSearch, &reSplit, &reSub)
+func documentedBuiltins() []*lang.Builtin {
+	list := append(functions(), &lang.JSONEncode, &lang.JSONEncodeIndent, &lang.FSExists, &lang.FSRead, &lang.FSWrite, &lang.ReFindall, &lang.ReMatch, &lang.ReSearch, &lang.ReSplit, &lang.ReSub)
 	for _, d := range typeDocs() {
-		for _, m := range d.members {
-			if m.method != nil {
-				list = append(list, m.method)
+		for _, m := range d.Members {
+			if m.Method != nil {
+				list = append(list, m.Method)
 			}
 		}
 	}

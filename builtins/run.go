@@ -8,6 +8,8 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"fabsh/builtins/lang"
 )
 
 // RunFile runs a script and then, if it defines one, its entry function with
@@ -21,10 +23,10 @@ func (s *Session) RunFile(ctx context.Context, path string, args []string) error
 	defer release()
 	return finish(ctx, path, func() error {
 		s.sources[path] = src
-		if err := PlainText(path, 1, src); err != nil {
+		if err := lang.PlainText(path, 1, src); err != nil {
 			return err
 		}
-		file, prog, err := starlark.SourceProgramOptions(&dialect, path, src, s.predeclared.Has)
+		file, prog, err := starlark.SourceProgramOptions(&lang.Dialect, path, src, s.predeclared.Has)
 		if err != nil {
 			return err
 		}
@@ -63,11 +65,11 @@ func (s *Session) readScript(path string) (string, error) {
 		}
 		return src, err
 	}
-	src, err := s.files.readNamed(path)
+	src, err := s.Files.ReadNamed(path)
 	if err != nil {
 		return "", err
 	}
-	return string(src), s.files.add(filepath.Dir(path))
+	return string(src), s.Files.Add(filepath.Dir(path))
 }
 
 // RunCode runs a piece of code, as with -c, and shows the value of its last
@@ -77,7 +79,7 @@ func (s *Session) RunCode(ctx context.Context, name, code string) error {
 	defer release()
 	return finish(ctx, name, func() error {
 		s.sources[name] = code
-		file, err := dialect.Parse(name, code, 0)
+		file, err := lang.Dialect.Parse(name, code, 0)
 		if err != nil {
 			return err
 		}
@@ -90,20 +92,30 @@ func (s *Session) RunCode(ctx context.Context, name, code string) error {
 		if err != nil || !last || globals[lastName] == starlark.None {
 			return err
 		}
-		return s.show(t, globals[lastName])
+		return lang.ShowValue(t, globals[lastName])
 	})
 }
 
+// mainThread is NewThread; release unties the thread from ctx.
 func (s *Session) mainThread(ctx context.Context, name string) (*starlark.Thread, func() bool) {
-	return newThread(&fiber{s: s, ctx: ctx, sink: s, account: &s.account}, name)
+	return lang.NewThread(&lang.Fiber{Runtime: s.Runtime, Context: ctx, Sink: s.Runtime, Account: &s.Account}, name)
+}
+
+// NewThread makes a thread to run code of the session: its prints go to the
+// session's streams, load knows the session's modules, and when ctx ends the
+// thread stops at its next instruction and whatever it waits for ends. A
+// thread serves one evaluation: cancellation is for good.
+func (s *Session) NewThread(ctx context.Context, name string) *starlark.Thread {
+	t, _ := s.mainThread(ctx, name)
+	return t
 }
 
 // finish runs a whole evaluation: an error after the end of ctx is the end of
 // ctx, whatever the script made of it.
 func finish(ctx context.Context, what string, fn func() error) error {
-	err := protect(what, fn)
+	err := lang.Protect(what, fn)
 	if err != nil && ctx.Err() != nil {
-		return &stopError{cause: context.Cause(ctx), at: err}
+		return &lang.StopError{Cause: context.Cause(ctx), At: err}
 	}
 	return err
 }

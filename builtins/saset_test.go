@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/builtins/lang"
 	"fabsh/mad/ibsim/ibsimtest"
 )
 
@@ -163,7 +164,7 @@ func saAnswers(t *testing.T, f *fixture) string {
 	for _, step := range saChangeSteps {
 		code.WriteString("show(" + step + ")\n")
 	}
-	f.o.Format = FormatJSONL
+	f.Format = lang.FormatJSONL
 	out, explained, status := f.run(code.String())
 	if status != 0 {
 		t.Fatal(explained)

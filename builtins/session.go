@@ -9,40 +9,19 @@ import (
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/datagrams"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/sa"
-	"fabsh/fabric/sim"
-	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // Options is what a session stands on. The zero value of each is usable.
 type Options struct {
-	// Engine reaches the fabric; nil when the session reads a file.
-	Engine *engine.Engine
-	// Absent is why there is neither Engine nor Loaded; what needs a
-	// fabric fails with it.
-	Absent error
-	// Sim is the simulated fabric that Engine reaches; nil: it is none of this process.
-	Sim *sim.Subnet
-	// Loaded is the fabric of that file.
-	Loaded *fabric.Fabric
-	// Names are what nodes are called, whatever they say themselves.
-	Names map[mad.GUID]string
-	// PlainSpeeds: discover asks for no vendor's own speeds.
-	PlainSpeeds bool
+	topology.Env
 
-	Stdout, Stderr io.Writer // nil: discarded
-	Format         Format    // of show and the prompt; empty: text
-
-	Write      bool // --write: changes of the fabric are allowed
-	TrapAgent  bool // --trap-agent: traps that come to this port may be taken
-	OverrideSM bool // --override-sm: also where a subnet manager owns what is changed
-
-	// What general management packets carry, where it is not to be found out.
-	SL    *uint8  // nil: that of a PathRecord
-	PKey  uint16  // 0: 0xffff or 0x7fff, whichever the port has
-	SMLID mad.LID // of the subnet administrator; 0: as the port says
+	Stdout, Stderr io.Writer   // nil: discarded
+	Format         lang.Format // of show and the prompt; empty: text
 
 	Include []string // -I: folders with modules, and readable
 	Out     string   // --out: the folder that scripts may write to; empty: none
@@ -57,30 +36,22 @@ type Options struct {
 	// when it is done. Nil: nobody is.
 	Progress func(string)
 	// Clock is the session's time. Nil: the real one.
-	Clock Clock
+	Clock lang.Clock
 }
 
 // Session is one run of fabsh: a fabric, a set of streams, and all that a
 // script can say to them. One evaluation runs at a time.
 type Session struct {
-	o       Options
-	clock   Clock
-	files   *files
+	*lang.Runtime
+	env     *topology.Env
+	include []string
+	verbose int
 	modules map[string]*module
 	sources map[string]string // of what has been run, for error messages
 
+	subscribers *datagrams.Subscribers // what scripts subscribed to
 	predeclared starlark.StringDict
-	builtins    []*Builtin
-
-	fabric *fabricValue // the latest that discover found; nil if there is none yet
-	sa     *sa.Client   // nil without an Engine
-	guard  guard
-
-	subscribers subscribers
-
-	account       account
-	warnedOfPaths bool // that their service levels are not known
-	refused       bool // a change was refused, whatever became of the script
+	builtins    []*lang.Builtin
 }
 
 // NewSession makes a session. It sends nothing.
@@ -92,38 +63,50 @@ func NewSession(o Options) (*Session, error) {
 		o.Stderr = io.Discard
 	}
 	if o.Format == "" {
-		o.Format = FormatText
+		o.Format = lang.FormatText
 	}
-	if !slices.Contains(Formats, o.Format) {
-		return nil, fmt.Errorf("unknown output format %q: use one of %v", string(o.Format), Formats)
+	if !slices.Contains(lang.Formats, o.Format) {
+		return nil, fmt.Errorf("unknown output format %q: use one of %v", string(o.Format), lang.Formats)
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	s := &Session{o: o, clock: o.Clock, modules: map[string]*module{}, sources: map[string]string{}}
-	if s.clock == nil {
-		s.clock = realClock{}
+	if o.Clock == nil {
+		o.Clock = lang.RealClock{}
 	}
-	var err error
-	if s.files, err = newFiles(o.FS, o.Dir, o.Include, o.Out); err != nil {
+	files, err := lang.NewFiles(o.FS, o.Dir, o.Include, o.Out)
+	if err != nil {
 		return nil, err
 	}
+	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
+	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, modules: map[string]*module{}, sources: map[string]string{}}
+	r.Load = s.load
+	*lang.StateOf[*Session](r) = s
+	*s.env = o.Env
 	if o.Loaded != nil {
-		s.fabric = newFabric(o.Loaded.Renamed(o.Names))
+		s.env.Current = topology.NewFabric(o.Loaded.Renamed(o.Names))
 	}
+	s.subscribers = lang.StateOf[datagrams.Subscribers](r)
 	if o.Engine != nil {
-		s.sa = &sa.Client{Engine: o.Engine, SMLID: o.SMLID, SL: o.SL, PKey: o.PKey}
-		s.subscribers = subscribers{reports: sa.NewSubscriber(s.sa), traps: sa.NewTrapSubscriber(o.Engine)}
+		if o.SA == nil {
+			s.env.SA = new(sa.Client)
+		}
+		s.env.SA.Engine = o.Engine
+		s.subscribers = datagrams.NewSubscribers(r)
 	}
 	s.predeclare()
 	return s, nil
 }
 
+// Unsubscribe ends all subscriptions, within a second or so. It may be called
+// while a script runs.
+func (s *Session) Unsubscribe() { s.subscribers.Close() }
+
 // Close ends all subscriptions and gives back the session's folders; the engine
 // is the caller's.
 func (s *Session) Close() error {
 	s.Unsubscribe()
-	return s.files.close()
+	return s.Files.Close()
 }
 
 // Predeclared is every global name that a script finds. The caller may change
@@ -131,14 +114,4 @@ func (s *Session) Close() error {
 func (s *Session) Predeclared() starlark.StringDict { return maps.Clone(s.predeclared) }
 
 // Builtins are the functions among them, sorted by name.
-func (s *Session) Builtins() []*Builtin { return s.builtins }
-
-// emit writes to the session's streams.
-func (s *Session) emit(st stream, text string) error {
-	w := s.o.Stdout
-	if st == stderr {
-		w = s.o.Stderr
-	}
-	_, err := io.WriteString(w, text)
-	return err
-}
+func (s *Session) Builtins() []*lang.Builtin { return s.builtins }

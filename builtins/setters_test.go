@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/mad"
 )
@@ -42,7 +44,7 @@ func TestSettersAreGated(t *testing.T) {
 			} {
 				onForeign(t, test.adapt, func(t *testing.T, f *fixture) {
 					_, explained, status := f.run("catch(lambda: " + fmt.Sprintf(code, "1") + ")")
-					if !strings.HasPrefix(explained, name+test.want) || status != StatusUsage {
+					if !strings.HasPrefix(explained, name+test.want) || status != lang.StatusUsage {
 						t.Errorf("%s, status %d", explained, status)
 					}
 				})
@@ -65,9 +67,9 @@ func TestSettersAskWho(t *testing.T) {
 			b.AddNode(fabric.NodeSpec{
 				Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NodeGUID: 0x42, NumPorts: 4}, Name: "gone", Route: mad.DirectedRoute{0, 1},
 			})
-			f.fabric = newFabric(b.Build())
+			f.env.Current = topology.NewFabric(b.Build())
 			_, explained, status := f.run(fmt.Sprintf(code, `"gone"`))
-			if line, _, _ := strings.Cut(explained, "\n"); line != name+":"+want || status != StatusFabric {
+			if line, _, _ := strings.Cut(explained, "\n"); line != name+":"+want || status != lang.StatusFabric {
 				t.Errorf("%s, status %d", explained, status)
 			}
 		})

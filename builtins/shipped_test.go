@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/afero"
+
+	"fabsh/builtins/lang"
 )
 
 // TestShippedExamples runs each program of examples/ as a command.
@@ -13,18 +15,18 @@ func TestShippedExamples(t *testing.T) {
 	for _, test := range []struct {
 		golden, script string
 		args           []string
-		format         Format
+		format         lang.Format
 		status         int
 	}{
-		{"first_look.txt", "first_look.star", nil, "", StatusClean},
-		{"links.txt", "links.star", nil, "", StatusClean},
-		{"links.csv", "links.star", nil, FormatCSV, StatusClean},
-		{"links.jsonl", "links.star", nil, FormatJSONL, StatusClean},
-		{"links_down.json", "links.star", []string{"--down"}, FormatJSON, StatusClean},
-		{"trace.txt", "trace.star", []string{"node-0001 HCA-1", "4"}, "", StatusClean},
-		{"trace_usage.txt", "trace.star", []string{"1"}, "", StatusUsage},
-		{"trace_help.txt", "trace.star", []string{"--help"}, "", StatusClean},
-		{"trace_unknown.txt", "trace.star", []string{"1", "nobody"}, "", StatusUsage},
+		{"first_look.txt", "first_look.star", nil, "", lang.StatusClean},
+		{"links.txt", "links.star", nil, "", lang.StatusClean},
+		{"links.csv", "links.star", nil, lang.FormatCSV, lang.StatusClean},
+		{"links.jsonl", "links.star", nil, lang.FormatJSONL, lang.StatusClean},
+		{"links_down.json", "links.star", []string{"--down"}, lang.FormatJSON, lang.StatusClean},
+		{"trace.txt", "trace.star", []string{"node-0001 HCA-1", "4"}, "", lang.StatusClean},
+		{"trace_usage.txt", "trace.star", []string{"1"}, "", lang.StatusUsage},
+		{"trace_help.txt", "trace.star", []string{"--help"}, "", lang.StatusClean},
+		{"trace_unknown.txt", "trace.star", []string{"1", "nobody"}, "", lang.StatusUsage},
 	} {
 		t.Run(test.golden, func(t *testing.T) {
 			src, err := os.ReadFile("../examples/" + test.script)
@@ -33,7 +35,7 @@ func TestShippedExamples(t *testing.T) {
 			}
 			adapt := func(o *Options) { o.Format = test.format }
 			onSim(t, "ring:n=2", adapt, func(t *testing.T, f *fixture) {
-				afero.WriteFile(f.o.FS, "/work/"+test.script, src, 0o644)
+				afero.WriteFile(f.fs, "/work/"+test.script, src, 0o644)
 				err := f.RunFile(context.Background(), test.script, test.args)
 				got := f.stdout.String() + f.stderr.String()
 				if text := f.Explain(err); text != "" {

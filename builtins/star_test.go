@@ -15,6 +15,8 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
+
+	"fabsh/builtins/lang"
 )
 
 // TestStar runs testdata/*.star. A file is chunks, divided by lines "---",
@@ -70,7 +72,7 @@ func runChunk(t *testing.T, f *fixture, path, src string) {
 	env["assert"] = assertModule
 	env["written"] = written(f)
 	thread := f.NewThread(context.Background(), path)
-	_, err := starlark.ExecFileOptions(&dialect, thread, path, src, env)
+	_, err := starlark.ExecFileOptions(&lang.Dialect, thread, path, src, env)
 	switch {
 	case err == nil && want != nil:
 		t.Errorf("%s:%d: no error, want one that matches %q", path, wantLine, want)

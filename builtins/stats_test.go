@@ -1,5 +1,9 @@
 package builtins
 
+import (
+	"fabsh/builtins/lang"
+)
+
 import "testing"
 
 // TestStats: all counts, windows and round trips, in the same order each time.
@@ -11,7 +15,7 @@ sa_gettable("NodeRecord")
 catch(smp_get, "NodeInfo", 999)
 show(stats())
 `
-	for format, path := range map[Format]string{FormatText: "testdata/output/stats.text", FormatJSON: "testdata/output/stats.json"} {
+	for format, path := range map[lang.Format]string{lang.FormatText: "testdata/output/stats.text", lang.FormatJSON: "testdata/output/stats.json"} {
 		onSim(t, "ring:n=2,delay=2ms", func(o *Options) { o.Format = format }, func(t *testing.T, f *fixture) {
 			out, explained, _ := f.run(code)
 			if explained != "" {

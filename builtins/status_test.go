@@ -14,6 +14,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/lang"
 	"fabsh/mad/engine"
 )
 
@@ -73,10 +74,10 @@ func TestExitStatus(t *testing.T) {
 func TestDeadPort(t *testing.T) {
 	onSim(t, "ring:n=3,dead=1", nil, func(t *testing.T, f *fixture) {
 		out, explained, status := f.run("f = discover(); print(f.complete, len(f.problems))")
-		if explained != "" || status != StatusFabric || !strings.HasPrefix(out, "False ") || !strings.Contains(f.stderr.String(), "warning: discover: ") {
+		if explained != "" || status != lang.StatusFabric || !strings.HasPrefix(out, "False ") || !strings.Contains(f.stderr.String(), "warning: discover: ") {
 			t.Errorf("printed %q, warned %q, error %q, status %d", out, f.stderr.String(), explained, status)
 		}
-		if _, _, status := f.run("1"); status != StatusFabric {
+		if _, _, status := f.run("1"); status != lang.StatusFabric {
 			t.Errorf("forgotten: status %d", status)
 		}
 	})
@@ -105,13 +106,13 @@ func TestInterrupt(t *testing.T) {
 			onSim(t, "ring:n=2,delay=100ms", nil, func(t *testing.T, f *fixture) {
 				ctx, cancel := context.WithCancelCause(context.Background())
 				if strings.HasPrefix(code, "while") { // it never sleeps, so virtual time stands still
-					go cancel(ErrInterrupted)
+					go cancel(lang.ErrInterrupted)
 				} else {
-					time.AfterFunc(50*time.Millisecond, func() { cancel(ErrInterrupted) })
+					time.AfterFunc(50*time.Millisecond, func() { cancel(lang.ErrInterrupted) })
 				}
 				before := time.Now()
 				err := f.RunCode(ctx, "<test>", code)
-				if status := f.ExitStatus(err); status != StatusInterrupted || !errors.Is(err, ErrInterrupted) {
+				if status := f.ExitStatus(err); status != lang.StatusInterrupted || !errors.Is(err, lang.ErrInterrupted) {
 					t.Errorf("status %d: %v", status, err)
 				}
 				if d := time.Since(before); d > 60*time.Millisecond {
@@ -125,9 +126,9 @@ func TestInterrupt(t *testing.T) {
 // TestBug: a panic in a builtin ends the script, not the session.
 func TestBug(t *testing.T) {
 	f := plain(t, nil)
-	f.predeclared["broken"] = &function{Builtin: &Builtin{Name: "broken", fn: func(*call) (starlark.Value, error) { panic("oops") }}}
+	f.predeclared["broken"] = &lang.Function{Builtin: &lang.Builtin{Name: "broken", Run: func(*lang.Call) (starlark.Value, error) { panic("oops") }}}
 	for _, code := range []string{"broken()", "parallel(lambda i: broken(), [1])"} {
-		if _, explained, status := f.run(code); status != StatusUsage || !strings.Contains(explained, "broken: bug in fabsh: oops") {
+		if _, explained, status := f.run(code); status != lang.StatusUsage || !strings.Contains(explained, "broken: bug in fabsh: oops") {
 			t.Errorf("%s: status %d, %s", code, status, explained)
 		}
 	}
@@ -143,7 +144,7 @@ func TestServiceLevels(t *testing.T) {
 		o.Engine = engine.New(withoutSM{attach(t, "ring:n=2")}, engine.Options{})
 	}
 	onSim(t, "ring:n=2", noSM, func(t *testing.T, f *fixture) {
-		defer f.o.Engine.Close()
+		defer f.env.Engine.Close()
 		f.run("perf_get('PortCounters', 1, 1); perf_get('PortCounters', 2, 1)")
 		want := "warning: the service level of paths is not known, so 0 is used (--sl sets another): no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid\n"
 		if got := f.stderr.String(); got != want {
@@ -153,11 +154,11 @@ func TestServiceLevels(t *testing.T) {
 	// One request each for few targets, one table for many.
 	onSim(t, "fattree:k=8,levels=3", nil, func(t *testing.T, f *fixture) {
 		sent := func(code string) uint64 {
-			before := f.o.Engine.Stats().Answered
+			before := f.env.Engine.Stats().Answered
 			if _, explained, _ := f.run(code); explained != "" {
 				t.Fatal(explained)
 			}
-			return f.o.Engine.Stats().Answered - before
+			return f.env.Engine.Stats().Answered - before
 		}
 		f.run("f = discover()")
 		if got := sent("perf_get('PortCounters', [1, 2, 1], 1)"); got != 5 {
@@ -284,9 +285,9 @@ show([
 `
 	var want string
 	for _, faults := range []string{"", ",loss=0.05,delay=20ms,seed=1", ",loss=0.05,delay=20ms,jitter=15ms,dup=0.05,seed=2", ",loss=0.05,busy=0.05,delay=20ms,seed=3"} {
-		onSim(t, "fattree:k=8,levels=2"+faults, func(o *Options) { o.Format = FormatJSONL }, func(t *testing.T, f *fixture) {
+		onSim(t, "fattree:k=8,levels=2"+faults, func(o *Options) { o.Format = lang.FormatJSONL }, func(t *testing.T, f *fixture) {
 			out, explained, status := f.run(code)
-			if explained != "" || status != StatusClean {
+			if explained != "" || status != lang.StatusClean {
 				t.Errorf("%s: status %d %s", faults, status, explained)
 			}
 			if want == "" {

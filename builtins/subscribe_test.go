@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -46,8 +47,8 @@ func TestSubscriptionsEnd(t *testing.T) {
 			o.Engine = engine.New(on, engine.Options{})
 		}
 		onSim(t, "ring:n=3", adapt, func(t *testing.T, f *fixture) {
-			defer f.o.Engine.Close()
-			if _, explained, status := f.run("sa_subscribe(trap=128); sa_subscribe(); sub = sa_subscribe(trap=64)\n1"); status != StatusClean {
+			defer f.env.Engine.Close()
+			if _, explained, status := f.run("sa_subscribe(trap=128); sa_subscribe(); sub = sa_subscribe(trap=64)\n1"); status != lang.StatusClean {
 				t.Fatal(explained)
 			}
 			if n := subscriptionsAt(t, subnet); n != 3 {
@@ -97,22 +98,22 @@ func (s *sometimes) Send(d *engine.Datagram) error {
 func TestNextStops(t *testing.T) {
 	onSim(t, "ring:n=3", nil, func(t *testing.T, f *fixture) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Hour, func() { cancel(ErrInterrupted) })
+		time.AfterFunc(time.Hour, func() { cancel(lang.ErrInterrupted) })
 		began := time.Now()
 		err := f.RunCode(ctx, "<test>", "sub = sa_subscribe(trap=128)\nsub.next()")
-		if !errors.Is(err, ErrInterrupted) || f.ExitStatus(err) != StatusInterrupted || time.Since(began) != time.Hour {
+		if !errors.Is(err, lang.ErrInterrupted) || f.ExitStatus(err) != lang.StatusInterrupted || time.Since(began) != time.Hour {
 			t.Errorf("interrupted: %v after %v", err, time.Since(began))
 		}
 	})
 	onSim(t, "ring:n=3", nil, func(t *testing.T, f *fixture) {
-		late := &DeadlineError{After: time.Minute}
-		time.AfterFunc(time.Minute, func() { f.o.Engine.Halt(late) })
+		late := &lang.DeadlineError{After: time.Minute}
+		time.AfterFunc(time.Minute, func() { f.env.Engine.Halt(late) })
 		out, explained, status := f.run("sub = sa_subscribe(trap=128)\nr = catch(sub.next)\nprint(r.message)\nsub.next(timeout=5)")
 		const where = "next: deadline of 1m0s passed\n  <test>:4:9: in <toplevel>\n    sub.next(timeout=5)\n            ^"
-		if out != "next: deadline of 1m0s passed\n" || explained != where || status != StatusFabric {
+		if out != "next: deadline of 1m0s passed\n" || explained != where || status != lang.StatusFabric {
 			t.Errorf("%s%s, status %d", out, explained, status)
 		}
-		f.o.Engine.Halt(nil) // as at the prompt, after the statement
+		f.env.Engine.Halt(nil) // as at the prompt, after the statement
 	})
 }
 
@@ -125,8 +126,8 @@ show(sub.next(timeout=1))
 show(sub.next(timeout=1))
 print(sub.next(timeout=1))
 `
-	for format, want := range map[Format]string{
-		FormatText: `is_generic     1
+	for format, want := range map[lang.Format]string{
+		lang.FormatText: `is_generic     1
 type           urgent
 producer_type  switch
 trap_number    128
@@ -146,7 +147,7 @@ gid_addr       fe80::2:c903:1000:11
 issuer_gid     fe80::2:c903:1000:1
 None
 `,
-		FormatJSONL: `{"schema":"notice/1","is_generic":1,"type":"urgent","type_code":1,"producer_type":"switch","producer_type_code":2,"trap_number":128,"issuer_lid":2,"notice_toggle":0,"notice_count":0,"lid_addr":2,"issuer_gid":"fe80::2:c903:10:10"}
+		lang.FormatJSONL: `{"schema":"notice/1","is_generic":1,"type":"urgent","type_code":1,"producer_type":"switch","producer_type_code":2,"trap_number":128,"issuer_lid":2,"notice_toggle":0,"notice_count":0,"lid_addr":2,"issuer_gid":"fe80::2:c903:10:10"}
 {"schema":"notice/1","is_generic":1,"type":"subnet_management","type_code":3,"producer_type":"subnet_management","producer_type_code":4,"trap_number":65,"issuer_lid":4,"notice_toggle":0,"notice_count":0,"gid_addr":"fe80::2:c903:1000:11","issuer_gid":"fe80::2:c903:1000:1"}
 `,
 	} {
@@ -179,7 +180,7 @@ n = sub.next(timeout="1s")
 	})
 	onSim(t, "ring:n=3", agent, func(t *testing.T, f *fixture) {
 		_, explained, status := f.run(code)
-		if !strings.HasPrefix(explained, "sa_subscribe: refused, for a subnet manager runs on this port, and the traps are its; use another port (-C, -P)\n") || status != StatusUsage {
+		if !strings.HasPrefix(explained, "sa_subscribe: refused, for a subnet manager runs on this port, and the traps are its; use another port (-C, -P)\n") || status != lang.StatusUsage {
 			t.Errorf("%s, status %d", explained, status)
 		}
 	})
@@ -192,7 +193,7 @@ func TestSubscribeReadOnly(t *testing.T) {
 	}
 	onSim(t, "ring:n=3", readOnly, func(t *testing.T, f *fixture) {
 		out, explained, status := f.run("print(sa_subscribe(trap=128).next(timeout=1))\nsim.unlink(\"switch-2/1\")")
-		if out != "None\n" || !strings.HasPrefix(explained, "unlink: refused, for this session is read-only") || status != StatusUsage {
+		if out != "None\n" || !strings.HasPrefix(explained, "unlink: refused, for this session is read-only") || status != lang.StatusUsage {
 			t.Errorf("%s%s, status %d", out, explained, status)
 		}
 	})

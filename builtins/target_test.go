@@ -5,7 +5,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.starlark.net/starlark"
 
+	"fabsh/builtins/datagrams"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/mad"
 )
@@ -17,7 +22,7 @@ func oddities(t *testing.T) *fabric.Fabric {
 	add := func(kind mad.NodeType, guid mad.GUID, ports uint8, name string, route mad.DirectedRoute) int {
 		n := b.AddNode(fabric.NodeSpec{Name: name, Route: route, Info: mad.NodeInfo{NodeType: kind, NodeGUID: guid, PortGUID: guid + 1, NumPorts: ports, LocalPortNum: 1}})
 		for i := range int(ports) {
-			b.SetPort(n, i+1, &mad.PortInfo{LID: mad.LID(uint64(guid) + uint64(i)), PortState: mad.PortStateActive, GIDPrefix: linkLocalPrefix})
+			b.SetPort(n, i+1, &mad.PortInfo{LID: mad.LID(uint64(guid) + uint64(i)), PortState: mad.PortStateActive, GIDPrefix: 0xfe80000000000000})
 			b.SetPortGUID(n, i+1, guid+1+mad.GUID(i))
 		}
 		return n
@@ -42,8 +47,8 @@ func oddities(t *testing.T) *fabric.Fabric {
 // stands for several things or none.
 func TestResolve(t *testing.T) {
 	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
-		f.fabric = newFabric(oddities(t))
-		c := &call{Builtin: &smpGetBuiltin, thread: f.NewThread(t.Context(), "test")}
+		f.env.Current = topology.NewFabric(oddities(t))
+		c := &lang.Call{Builtin: &datagrams.SMPGet, Thread: f.NewThread(t.Context(), "test")}
 		for _, test := range []struct{ name, want string }{
 			{"twin", `2 nodes are named "twin": use a GUID, one of 0x0000000000000100, 0x0000000000000200`},
 			{"twin/1", `2 nodes are named "twin": use a GUID, one of 0x0000000000000100, 0x0000000000000200`},
@@ -64,16 +69,19 @@ func TestResolve(t *testing.T) {
 			{"0x0", "GUID 0 is nobody's"},
 			{"0xdead", "nobody has GUID 0x000000000000dead: neither the latest discover() nor the subnet administrator knows it"},
 		} {
-			r := &resolver{c: c}
-			got := r.named(test.name)
-			text := got.label
+			list, _, err := (&topology.Resolver{C: c}).Targets(starlark.String(test.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := list[0]
+			text := got.Label
 			switch {
-			case got.err != nil:
-				text = got.err.Error()
-			case got.route != nil:
-				text += " by " + got.route.String()
+			case got.Err != nil:
+				text = got.Err.Error()
+			case got.Route != nil:
+				text += " by " + got.Route.String()
 			default:
-				text += " by LID " + fmt.Sprint(got.lid)
+				text += " by LID " + fmt.Sprint(got.LID)
 			}
 			if diff := cmp.Diff(test.want, text); diff != "" {
 				t.Errorf("%q (-want +got):\n%s", test.name, diff)
@@ -117,7 +125,7 @@ print(smp_get("NodeInfo", f.nodes) == [smp_get("NodeInfo", n.lid) for n in f.nod
 		if explained != "" {
 			t.Fatal(explained)
 		}
-		write(t, f.o.FS, "/work/live.topo", out)
+		write(t, f.fs, "/work/live.topo", out)
 		if out, explained, _ := f.run(code); out != "True\nTrue\n" {
 			t.Errorf("printed %q %s", out, explained)
 		}
@@ -132,7 +140,7 @@ print(smp_get("NodeInfo", f.nodes) == [smp_get("NodeInfo", n.lid) for n in f.nod
 			t.Errorf("%s: %s\nwant %s", code, explained, want)
 		}
 	}
-	if _, explained, status := f.run(`load_fabric("bad.topo")`); status != StatusUsage || explained == "" {
+	if _, explained, status := f.run(`load_fabric("bad.topo")`); status != lang.StatusUsage || explained == "" {
 		t.Errorf("malformed file: status %d, %s", status, explained)
 	}
 }
@@ -143,8 +151,8 @@ func FuzzIdentifiers(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if g, ok := guidText(s); ok {
-			if again, ok := guidText(g.String()); !ok || again != g {
+		if g, ok := records.GUIDText(s); ok {
+			if again, ok := records.GUIDText(g.String()); !ok || again != g {
 				t.Errorf("%q: %v, again %v", s, g, again)
 			}
 		}

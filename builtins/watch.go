@@ -11,6 +11,9 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/lang"
+	"fabsh/builtins/routing"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 )
@@ -33,17 +36,17 @@ var ErrNoReader = errors.New("nobody reads the file any more")
 // is told. Otherwise it stays as it was. One line on stderr says what was done,
 // and why not; a reason that lasts is told once.
 func (s *Session) Watch(ctx context.Context, p Policy, o Watch) error {
-	if s.o.Engine == nil {
+	if s.env.Engine == nil {
 		return errors.New("route: --watch needs a live fabric: this session reads a file")
 	}
 	return s.withPolicy(ctx, p, func(t *starlark.Thread, policy *policy) error {
 		w := &watch{Watch: o, s: s, thread: t, policy: policy, out: p.Out}
-		s.files.allow(starlark.String(p.Out))
+		s.Files.Allow(starlark.String(p.Out))
 		for {
 			if err := w.round(ctx); err != nil {
 				return err
 			}
-			err := block(t, func(ctx context.Context) error { return s.clock.Sleep(ctx, o.Every) })
+			err := lang.Block(t, func(ctx context.Context) error { return s.Clock.Sleep(ctx, o.Every) })
 			if err != nil {
 				return err
 			}
@@ -75,11 +78,11 @@ func (w *watch) round(ctx context.Context) error {
 	case err != nil:
 		w.stays(firstLine(err))
 		return nil
-	case !f.f.Complete():
-		w.stays("the sweep is not complete: " + firstMissing(f.f))
+	case !f.F.Complete():
+		w.stays("the sweep is not complete: " + firstMissing(f.F))
 		return nil
 	}
-	seen, err := topology(f.f)
+	seen, err := fingerprint(f.F)
 	if err != nil {
 		return err
 	}
@@ -88,7 +91,7 @@ func (w *watch) round(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil && (!w.begun || !catchable(fiberOf(w.thread), err)):
+		case err != nil && (!w.begun || !lang.Catchable(lang.FiberOf(w.thread), err)):
 			return err // to be fixed by who started this
 		case err != nil:
 			w.why = firstLine(err)
@@ -107,22 +110,22 @@ func (w *watch) round(ctx context.Context) error {
 }
 
 // sweep is discover(), whose warnings are told in one line.
-func (w *watch) sweep() (*fabricValue, error) {
-	quiet := *fiberOf(w.thread)
-	quiet.sink = silence{}
-	t, release := newThread(&quiet, "sweep")
+func (w *watch) sweep() (*topology.Fabric, error) {
+	quiet := *lang.FiberOf(w.thread)
+	quiet.Sink = silence{}
+	t, release := lang.NewThread(&quiet, "sweep")
 	defer release()
-	v, err := starlark.Call(t, &function{Builtin: &discoverBuiltin}, nil, nil)
+	v, err := starlark.Call(t, &lang.Function{Builtin: &topology.Discover}, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	return v.(*fabricValue), nil
+	return v.(*topology.Fabric), nil
 }
 
 // silence is a sink that keeps to itself what it hears.
 type silence struct{}
 
-func (silence) emit(stream, string) error { return nil }
+func (silence) Emit(lang.Stream, string) error { return nil }
 
 // firstMissing is the first thing that the sweep lacks, and how many more.
 func firstMissing(f *fabric.Fabric) string {
@@ -140,11 +143,11 @@ func firstMissing(f *fabric.Fabric) string {
 	return text
 }
 
-// topology is a digest of all that tables can depend on: nodes, names, links,
+// fingerprint is a digest of all that tables can depend on: nodes, names, links,
 // their widths and speeds, LIDs.
-func topology(f *fabric.Fabric) (sum [sha256.Size]byte, err error) {
+func fingerprint(f *fabric.Fabric) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
-	if err := format.Dump(h, f, string(format.KindIbnetdiscover)); err != nil {
+	if err := format.Dump(h, f, format.KindIbnetdiscover); err != nil {
 		return sum, err
 	}
 	return [sha256.Size]byte(h.Sum(nil)), nil
@@ -152,41 +155,41 @@ func topology(f *fabric.Fabric) (sum [sha256.Size]byte, err error) {
 
 // decide computes tables for f and writes them, if they are sound and new. why
 // says what keeps the file from being written.
-func (w *watch) decide(ctx context.Context, f *fabricValue) (why string, err error) {
+func (w *watch) decide(ctx context.Context, f *topology.Fabric) (why string, err error) {
 	v, err := w.policy.compute(w.thread, f)
 	if err != nil {
 		return "", err
 	}
-	x, err := starlark.Call(w.thread, &function{Builtin: &verifyMethod, recv: v}, nil, nil)
+	x, err := starlark.Call(w.thread, &lang.Function{Builtin: &routing.VerifyMethod, Recv: v}, nil, nil)
 	if err != nil {
 		return "", err
 	}
-	if verdict := x.(*result); verdict.get("ok") != starlark.True {
+	if verdict := x.(*lang.Result); verdict.Get("ok") != starlark.True {
 		return fmt.Sprintf("the verdict is not ok: unreachable %v, loops %v, acyclic %v",
-			verdict.get("unreachable"), verdict.get("loops"), verdict.get("acyclic")), nil
+			verdict.Get("unreachable"), verdict.Get("loops"), verdict.Get("acyclic")), nil
 	}
 	changes := "the first tables"
-	if old, err := loadRoutes(f, w.s.files, w.out, "", ""); err == nil {
-		d := v.r.Diff(old.r)
+	if old, err := routing.RoutesFile(f, w.s.Files, w.out, "", ""); err == nil {
+		d := v.R.Diff(old.R)
 		if d.Entries == 0 {
 			w.tell(w.out + " is up to date")
 			return "", nil
 		}
-		changes = fmt.Sprintf("%s of %s changed", count(d.Entries, "entry"), count(len(d.Switches), "switch"))
+		changes = fmt.Sprintf("%s of %s changed", lang.Count(d.Entries, "entry"), lang.Count(len(d.Switches), "switch"))
 	}
-	err = format.WriteChecked(w.s.files.abs(w.out), func(out io.Writer) error { return v.write(ctx, out, format.KindLFTs) }, func(name string) error {
-		w.s.files.allow(starlark.String(name))
-		back, err := loadRoutes(f, w.s.files, name, "", "")
+	err = format.WriteChecked(w.s.Files.Abs(w.out), func(out io.Writer) error { return v.Write(ctx, out, format.KindLFTs) }, func(name string) error {
+		w.s.Files.Allow(starlark.String(name))
+		back, err := routing.RoutesFile(f, w.s.Files, name, "", "")
 		if err != nil {
 			return fmt.Errorf("the new file does not read back: %w", err)
 		}
-		if d := v.r.Diff(back.r); d.Entries > 0 {
-			return fmt.Errorf("the new file does not read back as it is: %s", count(d.Entries, "entry"))
+		if d := v.R.Diff(back.R); d.Entries > 0 {
+			return fmt.Errorf("the new file does not read back as it is: %s", lang.Count(d.Entries, "entry"))
 		}
 		return nil
 	})
 	if err != nil {
-		return "", tidy(rename(err, w.out))
+		return "", lang.Tidy(lang.Rename(err, w.out))
 	}
 	w.tell(w.out + " is new: " + changes)
 	w.untold = w.Reload != nil
@@ -202,7 +205,7 @@ func (w *watch) reload() error {
 	switch {
 	case errors.Is(err, ErrNoReader):
 		w.tell(err.Error())
-		return &ExitError{Code: StatusFabric}
+		return &lang.ExitError{Code: lang.StatusFabric}
 	case err != nil:
 		if text := "not reloaded: " + err.Error(); text != w.said {
 			w.tell(text)
@@ -225,7 +228,7 @@ func (w *watch) stays(why string) {
 
 // tell writes a line with the time.
 func (w *watch) tell(text string) {
-	w.s.emit(stderr, w.s.clock.Now().UTC().Format(time.RFC3339)+" "+text+"\n")
+	w.s.Emit(lang.Stderr, w.s.Clock.Now().UTC().Format(time.RFC3339)+" "+text+"\n")
 }
 
 // firstLine is the first line of an error.

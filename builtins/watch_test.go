@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric/sim"
 )
 
@@ -33,7 +34,7 @@ func (s *scene) Now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.
 func (s *scene) Sleep(ctx context.Context, d time.Duration) error {
 	s.said = append(s.said, fmt.Sprintf("%s[%d]", s.stderr(), s.hups))
 	if s.step == len(s.steps) {
-		s.end(ErrInterrupted)
+		s.end(lang.ErrInterrupted)
 		return context.Cause(ctx)
 	}
 	s.steps[s.step](s)
@@ -113,7 +114,7 @@ func TestWatch(t *testing.T) {
 		also(keep, cable(t, "leaf-1", 3, true)),
 		keep,
 	)
-	if !errors.Is(err, ErrInterrupted) {
+	if !errors.Is(err, lang.ErrInterrupted) {
 		t.Errorf("ended with %v", err)
 	}
 	told := "opensm (process 7) is told to read it\n"
@@ -201,8 +202,8 @@ func TestWatchStays(t *testing.T) {
 			s.reload = fmt.Errorf("%w: it is gone", ErrNoReader)
 			cable(t, "switch-1", 2, true)(s)
 		})
-		var exit *ExitError
-		if !errors.As(err, &exit) || exit.Code != StatusFabric {
+		var exit *lang.ExitError
+		if !errors.As(err, &exit) || exit.Code != lang.StatusFabric {
 			t.Errorf("ended with %v", err)
 		}
 		if len(sc.said) != 5 || !strings.HasSuffix(sc.said[1], "changed\nnot reloaded: the pidfile is empty\n[1]") || sc.said[2] != "[1]" ||

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"fabsh/builtins"
+	"fabsh/builtins/lang"
 )
 
 // TestInterruptAnyMoment: Ctrl-C ends fabsh whatever its fibers are doing, from
@@ -59,7 +59,7 @@ func interruptAt(t *testing.T, cmd *exec.Cmd, moment time.Duration) {
 	ended := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
 	case ended.Signaled() && ended.Signal() == syscall.SIGINT: // it had not begun yet
-	case ended.ExitStatus() != builtins.StatusInterrupted || !interruptedLine.MatchString(stderr.String()):
+	case ended.ExitStatus() != lang.StatusInterrupted || !interruptedLine.MatchString(stderr.String()):
 		t.Errorf("Ctrl-C after %v: %v; stderr: %s", moment, cmd.ProcessState, stderr.String())
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(stdout.String(), "\n"), "\n") {

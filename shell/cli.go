@@ -29,6 +29,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fabsh/builtins"
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 )
 
@@ -74,10 +75,10 @@ type app struct {
 // fail reports an error of the command line or of opening the fabric.
 func (a *app) fail(err error) {
 	fmt.Fprintf(a.console.Err(), "fabsh: %v\n", err)
-	status := builtins.StatusUsage
+	status := lang.StatusUsage
 	var h *hostError
 	if errors.As(err, &h) {
-		status = builtins.StatusFabric
+		status = lang.StatusFabric
 	}
 	a.status = worse(a.status, status)
 }
@@ -218,7 +219,7 @@ func completeScript(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 // completeFlags tells the shell's completion what values flags have.
 func completeFlags(c *cobra.Command) {
 	var formats, fabrics []string
-	for _, f := range builtins.Formats {
+	for _, f := range lang.Formats {
 		formats = append(formats, string(f))
 	}
 	for _, k := range kinds() {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"fabsh/builtins"
+	"fabsh/builtins/lang"
 	"fabsh/mad/engine"
 )
 
@@ -19,7 +19,7 @@ const grace = 10 * time.Second
 // program is ended where that is of no use: it may hang with a pipe that nobody
 // reads.
 type deadline struct {
-	late *builtins.DeadlineError
+	late *lang.DeadlineError
 	at   time.Time
 	over context.Context // ends with the grace
 	end  context.CancelCauseFunc
@@ -36,7 +36,7 @@ func startDeadline(after time.Duration, kill func(why error)) *deadline {
 	if after == 0 {
 		return nil
 	}
-	d := &deadline{late: &builtins.DeadlineError{After: after}, at: time.Now().Add(after), kill: kill}
+	d := &deadline{late: &lang.DeadlineError{After: after}, at: time.Now().Add(after), kill: kill}
 	d.over, d.end = context.WithCancelCause(context.Background())
 	d.mu.Lock() // the timer may go off before it is stored
 	defer d.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins"
+	"fabsh/builtins/records"
 	"fabsh/mad"
 )
 
@@ -39,7 +39,7 @@ or as a dump by xxd, hexdump -C, tcpdump -x or Wireshark. - is the input.`,
 			if len(m) < mad.HeaderSize {
 				return fmt.Errorf("decode: a MAD's header alone has %d bytes: this has %d", mad.HeaderSize, len(m))
 			}
-			_, err = io.WriteString(a.console.Out(), builtins.Annotate(m))
+			_, err = io.WriteString(a.console.Out(), records.Annotate(m))
 			return err
 		},
 	}

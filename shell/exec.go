@@ -9,7 +9,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
-	"fabsh/builtins"
+	"fabsh/builtins/lang"
 )
 
 // An interp runs statement after statement in one growing set of globals, as
@@ -43,7 +43,7 @@ func newInterp(opts *syntax.FileOptions, predeclared starlark.StringDict, show f
 // of the named file. The value of an expression is shown, and kept in _,
 // unless it is None.
 func (x *interp) exec(thread *starlark.Thread, file string, line int, src string) error {
-	if err := builtins.PlainText(file, line, src); err != nil {
+	if err := lang.PlainText(file, line, src); err != nil {
 		return err
 	}
 	f, err := x.opts.Parse(file, syntax.FilePortion{Content: []byte(src), FirstLine: int32(line), FirstCol: 1}, 0)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"fabsh/builtins"
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -66,7 +66,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	s.sl = number{max: 15}
 	s.pkey = number{min: 1, max: 0xffff}
 	s.smLID = number{min: 1, max: int(mad.MaxUnicastLID)}
-	s.format = outputFormat(builtins.FormatText)
+	s.format = outputFormat(lang.FormatText)
 
 	f.StringVarP(&s.fabric, "fabric", "F", "", "the `FABRIC`: "+kindsUsage()+" (environment: "+fabricVariable+")")
 	f.StringVarP(&s.ca, "ca", "C", "", "send from `DEVICE` (with ibsim and sim: from that node; default: the first that is up)")
@@ -170,11 +170,11 @@ func (d *duration) String() string {
 func (d *duration) Type() string { return "time" }
 
 // outputFormat is a flag's output format.
-type outputFormat builtins.Format
+type outputFormat lang.Format
 
 func (f *outputFormat) Set(text string) error {
 	var names []string
-	for _, known := range builtins.Formats {
+	for _, known := range lang.Formats {
 		if text == string(known) {
 			*f = outputFormat(known)
 			return nil

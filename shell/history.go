@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"fabsh/builtins"
+	"fabsh/builtins/records"
 )
 
 // historyLimit is how many lines are remembered.
@@ -47,7 +47,7 @@ func (h *history) add(line string) {
 		return
 	}
 	defer f.Close()
-	f.WriteString(builtins.MaskKeys(line) + "\n")
+	f.WriteString(records.MaskKeys(line) + "\n")
 }
 
 // rewrite keeps the newest lines.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"fabsh/builtins"
+	"fabsh/builtins/lang"
 )
 
 // interrupts turns signals into the end of what runs. Ctrl-C ends the
@@ -77,7 +77,7 @@ func (i *interrupts) act(sig os.Signal) (tellWhere bool) {
 	i.count++
 	switch {
 	case i.count == 1:
-		i.cancel(builtins.ErrInterrupted)
+		i.cancel(lang.ErrInterrupted)
 		if i.final != nil {
 			time.AfterFunc(endsWithin, func() { i.set(i.end) })
 		}
@@ -185,5 +185,5 @@ func signalStatus(sig os.Signal) int {
 	if sig == syscall.SIGPIPE {
 		return statusBrokenPipe
 	}
-	return builtins.StatusInterrupted
+	return lang.StatusInterrupted
 }

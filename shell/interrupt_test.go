@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fabsh/builtins"
+	"fabsh/builtins/lang"
 )
 
 func testInterrupts() (*interrupts, *bytes.Buffer, *[]string) {
@@ -34,7 +34,7 @@ func TestInterrupts(t *testing.T) {
 			t.Error("Ctrl-C in the pager ended the evaluation")
 		}
 		i.handle(os.Interrupt)
-		if got := context.Cause(ctx); got != builtins.ErrInterrupted {
+		if got := context.Cause(ctx); got != lang.ErrInterrupted {
 			t.Errorf("cause is %v", got)
 		}
 		if out.Len() > 0 || *log != nil {
@@ -129,7 +129,7 @@ func TestInterruptsStalledPipe(t *testing.T) {
 		case <-again.C:
 			cmd.Process.Signal(os.Interrupt)
 		case <-ended:
-			if got := cmd.ProcessState.ExitCode(); got != builtins.StatusInterrupted {
+			if got := cmd.ProcessState.ExitCode(); got != lang.StatusInterrupted {
 				t.Errorf("exit status %d", got)
 			}
 			return

@@ -12,8 +12,11 @@ import (
 	"time"
 
 	"fabsh/builtins"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -27,7 +30,7 @@ type link struct {
 	transport engine.Transport // nil: a file
 	sim       *sim.Subnet      // in this process; nil: none is
 	loaded    *fabric.Fabric   // from a file
-	clock     builtins.Clock   // a recording's; nil: the real one
+	clock     lang.Clock       // a recording's; nil: the real one
 }
 
 // kind is a way to a fabric. open gets what stands behind the colon of -F.
@@ -273,29 +276,30 @@ func (a *app) session(l *link, absent error, keys *engine.Keys, names map[mad.GU
 		s.engine = engine.New(l.transport, a.engineOptions(l.transport, keys))
 	}
 	o := builtins.Options{
-		Engine:      s.engine,
-		Absent:      absent,
-		Sim:         l.sim,
-		Loaded:      l.loaded,
-		Names:       names,
-		PlainSpeeds: a.plainSpeeds,
-		SMLID:       mad.LID(a.smLID.value),
-		PKey:        uint16(a.pkey.value),
-		Stdout:      a.console.Out(),
-		Stderr:      a.console.Err(),
-		Format:      builtins.Format(a.format),
-		Write:       s.engine != nil && s.engine.Write(),
-		OverrideSM:  a.overrideSM,
-		TrapAgent:   a.trapAgent,
-		Include:     a.include,
-		Out:         a.out,
-		Quiet:       a.quiet,
-		Verbose:     a.verbose,
-		Clock:       l.clock,
+		Env: topology.Env{
+			Engine:      s.engine,
+			Absent:      absent,
+			Sim:         l.sim,
+			Loaded:      l.loaded,
+			Names:       names,
+			PlainSpeeds: a.plainSpeeds,
+			SA:          &sa.Client{SMLID: mad.LID(a.smLID.value), PKey: uint16(a.pkey.value)},
+			Write:       s.engine != nil && s.engine.Write(),
+			OverrideSM:  a.overrideSM,
+			TrapAgent:   a.trapAgent,
+		},
+		Stdout:  a.console.Out(),
+		Stderr:  a.console.Err(),
+		Format:  lang.Format(a.format),
+		Include: a.include,
+		Out:     a.out,
+		Quiet:   a.quiet,
+		Verbose: a.verbose,
+		Clock:   l.clock,
 	}
 	if a.sl.isSet {
 		sl := uint8(a.sl.value)
-		o.SL = &sl
+		o.SA.SL = &sl
 	}
 	if !a.quiet {
 		s.progress = &progress{console: a.console, idle: s.doing}

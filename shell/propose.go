@@ -11,6 +11,10 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins"
+	"fabsh/builtins/datagrams"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
 	"fabsh/mad"
 )
 
@@ -31,7 +35,7 @@ func keywordsOf(callee starlark.Value, args []string) []string {
 	var names []string
 	for i, p := range builtins.ParamsOf(callee) {
 		switch {
-		case p.Kind == builtins.KindFields:
+		case p.Kind == records.KindFields:
 			if a := attributeNamed(args); a != nil {
 				for _, f := range a.Flat() {
 					names = append(names, f.Script)
@@ -58,7 +62,7 @@ func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string,
 	params := builtins.ParamsOf(callee)
 	i := len(arg.before)
 	if arg.keyword != "" {
-		i = slices.IndexFunc(params, func(p builtins.Param) bool { return p.Name == arg.keyword })
+		i = slices.IndexFunc(params, func(p lang.Param) bool { return p.Name == arg.keyword })
 		if i < 0 {
 			return fieldWords(attributeNamed(arg.before), arg.keyword), false
 		}
@@ -67,25 +71,25 @@ func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string,
 		return nil, false
 	}
 	switch p := params[i]; p.Kind {
-	case builtins.KindSMPAttribute:
-		return builtins.AttributeNames(mad.ClassSubn), false
-	case builtins.KindPerfAttribute:
-		return builtins.AttributeNames(mad.ClassPerf), false
-	case builtins.KindRecord:
-		return builtins.AttributeNames(mad.ClassSubnAdm), false
-	case builtins.KindAttribute:
-		return builtins.OtherAttributeNames(), false
-	case builtins.KindTopic:
+	case records.KindSMPAttribute:
+		return datagrams.AttributeNames(mad.ClassSubn), false
+	case records.KindPerfAttribute:
+		return datagrams.AttributeNames(mad.ClassPerf), false
+	case records.KindRecord:
+		return datagrams.AttributeNames(mad.ClassSubnAdm), false
+	case records.KindAttribute:
+		return datagrams.OtherAttributeNames(), false
+	case lang.KindTopic:
 		base, _, isPart := strings.Cut(arg.typed, ".")
 		if !isPart {
 			base = ""
 		}
 		return s.Topics(base), false
-	case builtins.KindTarget:
+	case topology.KindTarget:
 		return s.nodeNames(), false
-	case builtins.KindChoice:
+	case lang.KindChoice:
 		return quotedWords(p.Doc), false
-	case builtins.KindPath:
+	case lang.KindPath:
 		return nil, true
 	}
 	return nil, false

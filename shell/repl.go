@@ -13,6 +13,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins"
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 )
 
@@ -46,7 +47,7 @@ func (s *session) prompt(stdin *os.File) int {
 		// While nothing runs, the loop waits for whoever writes to the pipe.
 		defer r.deadline.whenOver(func(err error) {
 			if r.waits.Load() {
-				s.app.interrupts.quit(func() { s.app.fail(&hostError{err}) }, worse(int(r.worst.Load()), builtins.StatusFabric))
+				s.app.interrupts.quit(func() { s.app.fail(&hostError{err}) }, worse(int(r.worst.Load()), lang.StatusFabric))
 			}
 		})()
 		return r.loop()
@@ -72,7 +73,7 @@ func (a *app) isPrompt() bool { return isTerminal(a.stdin) && a.console.stdoutTT
 
 func newRepl(s *session) *repl {
 	r := &repl{session: s}
-	r.interp = newInterp(builtins.FileOptions(), s.Predeclared(), r.show)
+	r.interp = newInterp(lang.FileOptions(), s.Predeclared(), r.show)
 	return r
 }
 
@@ -110,14 +111,14 @@ func (r *repl) loop() int {
 			return r.run(ctx, r.file, line, text)
 		})
 		r.report(err)
-		var exit *builtins.ExitError
+		var exit *lang.ExitError
 		if errors.As(err, &exit) || r.app.interrupts.ended() != nil {
 			return r.exitStatus(err)
 		}
 		if !r.lines.interactive {
 			worst := worse(int(r.worst.Load()), r.ExitStatus(err))
 			r.worst.Store(int64(worst))
-			if worst == builtins.StatusInterrupted {
+			if worst == lang.StatusInterrupted {
 				return worst
 			}
 		}
@@ -136,11 +137,11 @@ func (r *repl) exitStatus(err error) int {
 	if !r.lines.interactive {
 		return r.finalStatus(int(r.worst.Load()), err)
 	}
-	var exit *builtins.ExitError
+	var exit *lang.ExitError
 	if errors.As(err, &exit) {
 		return exit.Code
 	}
-	return builtins.StatusClean
+	return lang.StatusClean
 }
 
 // worse is the exit status that counts when both apply: 130 before 2 before 3
@@ -148,13 +149,13 @@ func (r *repl) exitStatus(err error) int {
 func worse(a, b int) int {
 	rank := func(status int) int {
 		switch status {
-		case builtins.StatusClean:
+		case lang.StatusClean:
 			return 0
-		case builtins.StatusFabric:
+		case lang.StatusFabric:
 			return 2
-		case builtins.StatusUsage:
+		case lang.StatusUsage:
 			return 3
-		case builtins.StatusInterrupted:
+		case lang.StatusInterrupted:
 			return 4
 		}
 		return 1

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fabsh/builtins"
+	"fabsh/builtins/lang"
 	"fabsh/mad/engine"
 )
 
@@ -61,7 +62,7 @@ func (s *session) doing() string {
 // may be.
 func (a *app) startDeadline() *deadline {
 	return startDeadline(a.deadline.value, func(why error) {
-		a.interrupts.force(func() { fmt.Fprintf(a.console.stderr, "fabsh: %v\n", why) }, builtins.StatusFabric)
+		a.interrupts.force(func() { fmt.Fprintf(a.console.stderr, "fabsh: %v\n", why) }, lang.StatusFabric)
 	})
 }
 
@@ -70,7 +71,7 @@ func (a *app) startDeadline() *deadline {
 func (s *session) evaluate(fn func(context.Context) error) int {
 	err := s.attempt(fn)
 	s.report(err)
-	return s.finalStatus(builtins.StatusClean, err)
+	return s.finalStatus(lang.StatusClean, err)
 }
 
 // finalStatus is the exit status of a session that came to worst before its
@@ -78,10 +79,10 @@ func (s *session) evaluate(fn func(context.Context) error) int {
 func (s *session) finalStatus(worst int, err error) int {
 	status := worse(worst, s.ExitStatus(err))
 	if s.deadline.hasPassed() {
-		status = worse(status, builtins.StatusFabric)
+		status = worse(status, lang.StatusFabric)
 	}
-	var exit *builtins.ExitError
-	if status != builtins.StatusFabric || err != nil && !errors.As(err, &exit) || s.app.quiet {
+	var exit *lang.ExitError
+	if status != lang.StatusFabric || err != nil && !errors.As(err, &exit) || s.app.quiet {
 		return status
 	}
 	switch n := s.Unanswered(); {
@@ -151,7 +152,7 @@ func (s *session) summary() {
 
 // report tells people on stderr what ended an evaluation.
 func (s *session) report(err error) {
-	var exit *builtins.ExitError
+	var exit *lang.ExitError
 	var stop *interruption
 	stderr := s.app.console.Err()
 	switch {

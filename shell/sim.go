@@ -49,7 +49,7 @@ go remove_links=, remove_switches= and seed=: parts that are not there.`,
 			if err != nil {
 				return fmt.Errorf("sim: %w", err)
 			}
-			write := func(w io.Writer) error { return format.Dump(w, f, string(format.KindIbnetdiscover)) }
+			write := func(w io.Writer) error { return format.Dump(w, f, format.KindIbnetdiscover) }
 			if out == "" {
 				return write(a.console.Out())
 			}

@@ -11,11 +11,26 @@ import (
 	"fabsh/mad"
 )
 
-// readCache reads what ibnetdiscover --cache writes (rdma-core
+// KindCache is a cache of libibnetdisc.
+const KindCache Kind = "ibnetdiscover-cache"
+
+var ibnetdiscoverCache = fileFormat{
+	kind:  KindCache,
+	about: "a cache of ibnetdiscover (--cache)",
+	file:  "`ibnetdiscover --cache`",
+	sniff: beginsFile(cacheMagic),
+	load:  loadCache,
+}
+
+// cacheMagic is the first word of a cache, little-endian (rdma-core
+// libibnetdisc/ibnetdisc_cache.c, IBND_FABRIC_CACHE_MAGIC).
+const cacheMagic = "\x2b\x83\xe7\x8f"
+
+// loadCache reads what ibnetdiscover --cache writes (rdma-core
 // libibnetdisc/ibnetdisc_cache.c, version 1): a header, nodes, ports, all
 // numbers little-endian.
-func readCache(in *bufio.Reader, name string) (*fabric.Fabric, error) {
-	r := cacheReader{Reader: in, name: name, b: fabric.NewBuilder(), nodes: map[mad.GUID]cacheNode{}, ports: map[cacheKey]cachePort{}}
+func loadCache(in io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
+	r := cacheReader{Reader: bufio.NewReader(in), name: name, b: fabric.NewBuilder(), nodes: map[mad.GUID]cacheNode{}, ports: map[cacheKey]cachePort{}}
 	head := r.next(28)
 	version, nodes, ports := le.Uint32(head[4:]), int(le.Uint32(head[8:])), int(le.Uint32(head[12:]))
 	start := mad.GUID(le.Uint64(head[16:]))
@@ -52,6 +67,7 @@ func readCache(in *bufio.Reader, name string) (*fabric.Fabric, error) {
 
 var le = binary.LittleEndian
 
+// cacheReader keeps the first error, and then reads zeros.
 type cacheReader struct {
 	*bufio.Reader
 	name  string
@@ -69,8 +85,8 @@ type cacheNode struct {
 	info   mad.NodeInfo
 }
 
-// cacheKey is how ports name one another: all ports of a switch have the
-// switch's GUID.
+// cacheKey is the key of a port: its port GUID, which is one for all ports of a
+// switch, and its number.
 type cacheKey struct {
 	guid mad.GUID
 	num  int
@@ -79,7 +95,7 @@ type cacheKey struct {
 type cachePort struct {
 	node int
 	peer cacheKey
-	far  bool // there is a peer
+	far  bool // it has a peer
 }
 
 func (r *cacheReader) fail(format string, args ...any) {
@@ -88,7 +104,7 @@ func (r *cacheReader) fail(format string, args ...any) {
 	}
 }
 
-// next is the next n bytes, until the next call.
+// next reads n bytes, which are valid until the next call.
 func (r *cacheReader) next(n int) []byte {
 	b := r.buf[:n]
 	clear(b)
@@ -107,7 +123,8 @@ func (r *cacheReader) next(n int) []byte {
 	return b
 }
 
-// node takes in a node, and returns its number of ports.
+// node reads a node, and returns how many ports it has, a switch's port 0
+// included.
 func (r *cacheReader) node() int {
 	b := r.next(207)
 	var s fabric.NodeSpec
@@ -133,12 +150,13 @@ func (r *cacheReader) node() int {
 		return 0
 	}
 	r.nodes[s.Info.NodeGUID] = cacheNode{r.b.AddNode(s), s.Info}
-	for range keys { // the ports say it too
+	for range keys { // which node a port belongs to its own record says too
 		r.next(9)
 	}
 	return int(s.Info.NumPorts) + 1
 }
 
+// port reads a port.
 func (r *cacheReader) port() {
 	b := r.next(95)
 	if r.err != nil {
@@ -164,6 +182,7 @@ func (r *cacheReader) port() {
 	r.order = append(r.order, key)
 }
 
+// links connects the ports, once all are read.
 func (r *cacheReader) links() {
 	for _, key := range r.order {
 		p := r.ports[key]

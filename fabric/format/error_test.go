@@ -82,8 +82,20 @@ func TestIncludeErrors(t *testing.T) {
 }
 
 func TestDumpUnknownKind(t *testing.T) {
-	err := Dump(io.Discard, nil, "dot")
-	if want := `no format "dot"; there is ibnetdiscover, opensm-subnet, topo, guid2lid, node-name-map`; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	const kinds = "ibnetdiscover, opensm-subnet, topo, guid2lid, node-name-map, ibnl, snapshot"
+	const tables = `"opensm-lfts": what OpenSM's engine file reads; "opensm-fdbs": what ibdmchk reads; "opensm-lid-matrix": distances; "opensm-sl2vl", "ibdm-sl2vl" (for ibdmchk), "path-sl": virtual lanes and service levels`
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{Dump(io.Discard, nil, "dot"), `no format "dot"; there is ` + kinds},
+		{Dump(io.Discard, nil, KindLFTs), `no format "opensm-lfts"; there is ` + kinds},
+		{Dump(io.Discard, nil, KindIBNL), `format "ibnl" is several files`},
+		{DumpTables(io.Discard, nil, "dot", nil), `no format "dot"; there is ` + tables},
+		{DumpTables(io.Discard, nil, KindMFTs, nil), `no format "opensm-mcfdbs"; there is ` + tables},
+	} {
+		if test.err == nil || test.err.Error() != test.want {
+			t.Errorf("got %v, want %s", test.err, test.want)
+		}
 	}
 }

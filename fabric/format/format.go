@@ -1,52 +1,141 @@
 // Package format reads and writes descriptions of a fabric in files.
 // FORMATS.md says what is known of each format.
 //
-//	format.go        which formats there are
-//	ibnetdiscover.go writes what ibnetdiscover prints
-//	load.go          reads that, and the net files of ibsim, which are much alike
-//	record.go        their lines, scan.go what lines consist of
-//	cable.go         what the lines say of a link
-//	lft.go           reads forwarding tables, in three dialects; bind.go matches
-//	                 them with a fabric; lftwrite.go writes them
-//	tables.go        how tables name nodes
-//	lines.go         reads big files line by line
+// Each format is one literal, a fileFormat, which stands in the format's own
+// file, beside its reader and writer. To add a format, write that file and add
+// the literal to formats, below; then run make generate, which brings the table
+// of FORMATS.md up to date.
+//
+// What all formats share:
+//
+//	format.go     the table of formats
+//	sniff.go      Recognise: the format of a file, by its content
+//	load.go       Load: a topology in any format; the choice of a reader
+//	dump.go       Dump and DumpTables: a format by its name
+//	lines.go      reads big files line by line
+//	noderef.go    how tables name nodes
+//	topology.go   nodes and links as files name them, made into a fabric
+//	rate.go       width and speed of a link
+//	opensm.go     what several of OpenSM's dumps share
+//	writefile.go  replaces a file by a complete one
+//
+// Topologies:
+//
+//	ibnetdiscover.go       ibnetdiscover, and net files of ibsim: files and settings
+//	ibnetdiscoverline.go   their records of nodes and ports
+//	ibnetdiscoverscan.go   the parts of their lines
+//	ibnetdiscoverwrite.go  writes what ibnetdiscover prints
+//	cache.go               ibnetdiscover --cache
+//	subnet.go              reads opensm-subnet.lst; subnetwrite.go writes it
+//	topo.go                reads .topo of ibdm; toposystem.go builds its systems
+//	topowrite.go           writes .topo, and the .ibnl files that go with it
+//	ibnl.go                reads .ibnl of ibdm
+//	snapshot.go            writes snapshots of fabsh; snapshotread.go reads them
+//
+// Tables and lists:
+//
+//	lft.go     reads forwarding tables; lftmatch.go matches them with a fabric;
+//	           lftwrite.go writes opensm-lfts.dump, fdbwrite.go opensm.fdbs
+//	hops.go    numbers of hops
+//	mft.go     multicast forwarding tables
+//	sl2vl.go   reads virtual lanes of service levels; sl2vlwrite.go writes them
+//	pathsl.go  service levels of paths
+//	guids.go   lists of GUIDs, node-name maps, OpenSM's guid2lid
+//	keys.go    files of keys, which are not recognised by content
 package format
 
 import (
-	"fmt"
 	"io"
-	"strings"
 
 	"fabsh/fabric"
 )
 
-// writers are the formats that Dump knows.
-var writers = []struct {
+// Kind is the name of a format.
+type Kind string
+
+// KindUnknown is the kind of a file that no format recognises.
+const KindUnknown Kind = ""
+
+// formats are all formats, in the order in which they are asked whether a line
+// is theirs: first all their beginnings, then all their sniff functions (see
+// recognise). The order matters where two formats would take the same line:
+//
+//   - nodeList is above ibnetdiscover: "Ca\t : 0x" and "Ca\t".
+//   - ibroute is above opensmLFTs: "Unicast lids [0x" and "Unicast lids [".
+//   - opensmSL2VL and pathSL are above the rest of the tables and lists: they
+//     take any line below one that names a node, pathSL those with a number.
+//   - ibdmSL2VL is above nodeNameMap: both take a quote in the second word.
+//   - opensmMFTs is above ibdmTopo, which takes any indented line with an arrow.
+//   - guidList is below all of these: it takes any line with a number.
+//
+// Help, messages and FORMATS.md name formats in this order too.
+var formats = []*fileFormat{
+	&nodeList,
+	&portsReport,
+	&ibnetdiscover,
+	&opensmSubnet,
+	&ibnetdiscoverCache,
+
+	&ibroute,
+	&opensmLFTs,
+	&opensmFDBs,
+	&opensmHops,
+	&opensmSL2VL,
+	&smpquerySL2VL,
+	&pathSL,
+	&ibdmSL2VL,
+	&opensmMFTs,
+	&ibrouteMFTs,
+
+	&ibdmTopo,
+	&guid2LID,
+	&nodeNameMap,
+	&guidList,
+	&ibdmIBNL,
+	&snapshot,
+}
+
+// fileFormat is all there is to know of a format. What it cannot do is nil.
+type fileFormat struct {
 	kind  Kind
-	write func(io.Writer, *fabric.Fabric) error
-}{
-	{KindIbnetdiscover, dumpIbnetdiscover},
-	{KindSubnet, dumpSubnet},
-	{KindTopo, dumpTopo},
-	{KindGUID2LID, WriteGUID2LID},
-	{KindNodeNames, WriteNodeNames},
+	about string // what it is, for "expected a topology, but this is ..."
+	file  string // what it is, for FORMATS.md
+
+	// beginnings are beginnings of lines that decide alone, whatever stands
+	// above them. Spaces before them do not count.
+	beginnings []string
+	// sniff reports whether the line is one of this format, where no line
+	// above it has decided.
+	sniff func(l *headLine) bool
+
+	// Readers, by what the format holds. open opens the files that a topology
+	// includes; it may be nil.
+	load    func(r io.Reader, name string, open Opener) (*fabric.Fabric, error)
+	system  func(r io.Reader, name string) (*ibnl, error)
+	lfts    rowReader[*LFT]
+	hops    rowReader[*HopRow]
+	mfts    rowReader[*MFT]
+	sl2vls  rowReader[*SL2VL]
+	pathSLs rowReader[*PathSL]
+	guids   rowReader[GUIDLine]
+
+	// Writers, by what they need to know.
+	write       func(w io.Writer, f *fabric.Fabric) error
+	writeFiles  func(f *fabric.Fabric, create func(name string) (io.WriteCloser, error)) error
+	writeTables func(w io.Writer, f *fabric.Fabric, t *Tables) error
+	writeMFTs   func(w io.Writer, f *fabric.Fabric, table func(sw *fabric.Node) []MFTEntry) error
+
+	// dumpHelp is what help says of the kind as an argument of dump(). It may
+	// speak for a related kind, whose own is "".
+	dumpHelp string
 }
 
-// Kinds are the names of the formats that Dump knows, in order.
-func Kinds() []string {
-	kinds := make([]string, len(writers))
-	for i, w := range writers {
-		kinds[i] = string(w.kind)
-	}
-	return kinds
+// reads reports whether there is a reader of the format.
+func (f *fileFormat) reads() bool {
+	return f.load != nil || f.system != nil || f.lfts != nil || f.hops != nil || f.mfts != nil || f.sl2vls != nil || f.pathSLs != nil || f.guids != nil
 }
 
-// Dump writes f in the format named kind.
-func Dump(w io.Writer, f *fabric.Fabric, kind string) error {
-	for _, k := range writers {
-		if string(k.kind) == kind {
-			return k.write(w, f)
-		}
-	}
-	return fmt.Errorf("no format %q; there is %s", kind, strings.Join(Kinds(), ", "))
+// writes reports whether there is a writer of the format.
+func (f *fileFormat) writes() bool {
+	return f.write != nil || f.writeFiles != nil || f.writeTables != nil || f.writeMFTs != nil
 }

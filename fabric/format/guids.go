@@ -15,18 +15,66 @@ import (
 	"fabsh/mad"
 )
 
-// GUIDLine is a line of a file that says something of GUIDs, one a line.
+// Kinds of files with a GUID in each line.
+const (
+	KindGUID2LID  Kind = "guid2lid"
+	KindNodeNames Kind = "node-name-map"
+	KindGUIDs     Kind = "guids" // perhaps with more in its lines
+)
+
+var guid2LID = fileFormat{
+	kind:  KindGUID2LID,
+	about: "LIDs by port GUID (guid2lid)",
+	file:  "OpenSM's LIDs by port GUID",
+	sniff: func(l *headLine) bool {
+		words := bytes.Fields(l.text)
+		return l.class == lineNumber && len(words) == 3 && isHexWord(words[1], 4) && isHexWord(words[2], 4)
+	},
+	guids:    readGUIDLines,
+	write:    WriteGUID2LID,
+	dumpHelp: `"guid2lid", of OpenSM`,
+}
+
+var nodeNameMap = fileFormat{
+	kind:  KindNodeNames,
+	about: "a node-name map",
+	file:  "names by node GUID",
+	sniff: func(l *headLine) bool {
+		words := bytes.Fields(l.text)
+		return l.class == lineNumber && len(words) > 1 && words[1][0] == '"'
+	},
+	guids:    readGUIDLines,
+	write:    WriteNodeNames,
+	dumpHelp: `"node-name-map"`,
+}
+
+var guidList = fileFormat{
+	kind:  KindGUIDs,
+	about: "a list of GUIDs",
+	file:  "lists of GUIDs: roots, compute and I/O nodes, orders, ids, hop weights",
+	sniff: func(l *headLine) bool {
+		_, rest := field(l.text)
+		return l.class == lineNumber || l.class == lineOther && l.digitFirst() && len(rest) == 0
+	},
+	guids: readGUIDLines,
+}
+
+// GUIDLine is a line with a GUID.
 type GUIDLine struct {
-	Where
+	NodeRef
 	Rest string // what follows the GUID, without spaces around it
 }
 
-// GUIDLines reads files of GUIDs as OpenSM does (opensm
-// complib/cl_nodenamemap.c): lists of roots, compute and I/O nodes, ids, hop
-// weights, port orders, node names. Numbers are as in C: 0x, or 0 for octal, or
-// decimal. Blank lines and those that begin with # say nothing. An error is
-// the last.
+// GUIDLines reads files with a GUID in each line: lists of roots, compute and
+// I/O nodes, ids, hop weights, port orders, node names. An error is the last.
 func GUIDLines(r io.Reader, name string) iter.Seq2[GUIDLine, error] {
+	return readRows(r, name, readGUIDLines, func(f *fileFormat) rowReader[GUIDLine] { return f.guids })
+}
+
+// readGUIDLines reads files of GUIDs as OpenSM does (opensm
+// complib/cl_nodenamemap.c). Numbers are as in C: hexadecimal after 0x, octal
+// after 0, else decimal. Blank lines and lines that begin with # are skipped.
+func readGUIDLines(r io.Reader, name string) iter.Seq2[GUIDLine, error] {
 	return func(yield func(GUIDLine, error) bool) {
 		l := newLines(r, name)
 		for l.next() {
@@ -43,7 +91,7 @@ func GUIDLines(r io.Reader, name string) iter.Seq2[GUIDLine, error] {
 				l.fail("a GUID, as in 0x0002c90300001000, and then nothing, a space or a #: %q", l.shown())
 				break
 			}
-			if !yield(GUIDLine{Where: Where{File: name, Line: l.at.line, GUID: mad.GUID(g)}, Rest: string(skipSpace(rest))}, nil) {
+			if !yield(GUIDLine{NodeRef: NodeRef{File: name, Line: l.at.line, GUID: mad.GUID(g)}, Rest: string(skipSpace(rest))}, nil) {
 				return
 			}
 		}
@@ -53,7 +101,7 @@ func GUIDLines(r io.Reader, name string) iter.Seq2[GUIDLine, error] {
 	}
 }
 
-// cNumber reads what C's strtoull does with base 0.
+// cNumber parses s as C's strtoull does with base 0.
 func cNumber(s string) (uint64, bool) {
 	if strings.ContainsAny(s, "_bBoO+-") && !strings.HasPrefix(s, "0x") && !strings.HasPrefix(s, "0X") || strings.Contains(s, "_") {
 		return 0, false
@@ -62,8 +110,8 @@ func cNumber(s string) (uint64, bool) {
 	return v, err == nil
 }
 
-// Numbers are those in the rest of the line, up to a #, each at most limit: of
-// hop weights the port and the weight, of port orders the ports, of ids the id.
+// Numbers are the numbers after the GUID, up to a #, each at most limit: in hop
+// weights the port and its weight, in port orders the ports, in ids the id.
 func (g *GUIDLine) Numbers(limit int) ([]int, error) {
 	text, _, _ := strings.Cut(g.Rest, "#")
 	var numbers []int
@@ -77,8 +125,8 @@ func (g *GUIDLine) Numbers(limit int) ([]int, error) {
 	return numbers, nil
 }
 
-// NodeName is the name in the rest of a line of a node-name map: up to the
-// next quote or #, with or without a quote before it. "" where there is none.
+// NodeName is the name in a line of a node-name map: with or without a quote
+// before it, up to the next quote or #; "" where there is none.
 func (g *GUIDLine) NodeName() string {
 	s := g.Rest
 	if strings.HasPrefix(s, "#") {
@@ -103,7 +151,8 @@ func ReadGUIDs(r io.Reader, name string) ([]mad.GUID, error) {
 	return guids, nil
 }
 
-// ReadNodeNames reads a node-name map. The last line of a GUID counts.
+// ReadNodeNames reads a node-name map. Of several lines with one GUID the last
+// counts.
 func ReadNodeNames(r io.Reader, name string) (map[mad.GUID]string, error) {
 	names := map[mad.GUID]string{}
 	for g, err := range GUIDLines(r, name) {
@@ -117,8 +166,8 @@ func ReadNodeNames(r io.Reader, name string) (map[mad.GUID]string, error) {
 	return names, nil
 }
 
-// WriteNodeNames writes the names of f's nodes as a node-name map, as far as
-// it can hold them: without bytes that are not printable, quotes and #.
+// WriteNodeNames writes the names of f's nodes as a node-name map, with spaces for
+// what it cannot hold: quotes, # and bytes that are not printable ASCII.
 func WriteNodeNames(w io.Writer, f *fabric.Fabric) error {
 	out := bufio.NewWriter(w)
 	for i := range f.Nodes() {
@@ -131,8 +180,9 @@ func WriteNodeNames(w io.Writer, f *fabric.Fabric) error {
 	return out.Flush()
 }
 
-// WriteGUID2LID writes the LIDs of f's ports as OpenSM's file guid2lid, by
-// GUID; OpenSM's own order is none. It keeps LIDs across a restart of OpenSM.
+// WriteGUID2LID writes the LIDs of f's ports as OpenSM's file guid2lid, from
+// which OpenSM gives ports the same LIDs after a restart. It is sorted by GUID;
+// OpenSM's own is not sorted.
 func WriteGUID2LID(w io.Writer, f *fabric.Fabric) error {
 	ports := slices.DeleteFunc(openSMPorts(f), func(p *fabric.Port) bool { return p.LID() == 0 || p.GUID() == 0 })
 	slices.SortStableFunc(ports, func(p, q *fabric.Port) int { return cmp.Compare(p.GUID(), q.GUID()) })

@@ -9,8 +9,20 @@ import (
 	"fabsh/mad"
 )
 
-// ibnl is what a .ibnl file of ibdm defines: a system, which is known by any
-// of its names, and the boards that it is made of.
+// KindIBNL is a type of system, as ibdm defines it.
+const KindIBNL Kind = "ibnl"
+
+var ibdmIBNL = fileFormat{
+	kind:       KindIBNL,
+	about:      "a system of ibdm (.ibnl), which .topo files consist of",
+	file:       "`.ibnl` of ibdm: a type of system in `.topo` files",
+	beginnings: []string{"TOPSYSTEM ", "SYSTEM "},
+	system:     readIBNL,
+	writeFiles: WriteIBNLs,
+}
+
+// ibnl is what a .ibnl file of ibdm defines: a type of system, and the boards
+// that it consists of.
 type ibnl struct {
 	names  []string
 	boards map[string]*board // by each of its names
@@ -21,28 +33,27 @@ type ibnl struct {
 type board struct {
 	at    pos
 	insts []*inst
-	plugs map[string]wire // by name: what is behind each connector
+	plugs map[string]wire // by name of the plug: what it is wired to
 }
 
-// inst is a chip or a board in its place.
+// inst is an instance of a chip or of a board.
 type inst struct {
 	at    pos
 	name  string
 	kind  mad.NodeType // of a chip; 0: a board
 	ports int          // of a chip
-	// master is the device of a chip: MT47396, or the name of the board.
+	// master is the device of a chip, MT47396, or the name of the board.
 	master string
 	mods   map[string]string // variants of boards within it
 	wires  []wire
 }
 
-// wire leads from a port of a chip, or a connector of a board, to one of
-// another. From and to are names; of chips, numbers.
+// wire connects a port of a chip, or a plug of a board, with that of another.
 type wire struct {
 	at   pos
-	from string
-	inst string // where it leads; of a plug, where it comes from
-	to   string
+	from string // plug, or port number
+	inst string // at the other end; of a plug of the board itself, at this end
+	to   string // plug, or port number; of a plug of the board itself ""
 	rate rate
 }
 
@@ -67,6 +78,7 @@ type ibnlParser struct {
 	inst  *inst
 }
 
+// line parses one line.
 func (p *ibnlParser) line(words []string) {
 	switch w := words[0]; {
 	case w == "SYSTEM", w == "TOPSYSTEM":
@@ -93,12 +105,13 @@ func (p *ibnlParser) line(words []string) {
 		}
 	case p.inst != nil && len(words) > 2:
 		p.wire(words)
-	case p.inst == nil && strings.Contains(w, "="): // attributes of chips, which tell ibdm how to find systems
+	case p.inst == nil && strings.Contains(w, "="): // an attribute of a chip, for ibdm's topology matching
 	default:
 		p.fail("NODE, SUBSYSTEM or, below these, a connection, as in 1 -> U4 4 or 1 -4x-5G-> P1: %q", p.shown())
 	}
 }
 
+// begin starts a board, or the system itself (top).
 func (p *ibnlParser) begin(top bool, names []string) {
 	p.board, p.inst = &board{at: p.at, plugs: map[string]wire{}}, nil
 	if slices.Contains(names, "") || top && p.def.top != nil {
@@ -114,7 +127,7 @@ func (p *ibnlParser) begin(top bool, names []string) {
 	}
 }
 
-// node reads `NODE SW 24 MT47396 U1`.
+// node parses `NODE SW 24 MT47396 U1`.
 func (p *ibnlParser) node(words []string) {
 	kinds := map[string]mad.NodeType{"SW": mad.NodeTypeSwitch, "CA": mad.NodeTypeCA, "HCA": mad.NodeTypeCA}
 	if len(words) == 5 && kinds[words[1]] != 0 {
@@ -126,6 +139,7 @@ func (p *ibnlParser) node(words []string) {
 	p.fail("NODE, SW or CA, 1 to %d ports, the device and its name, as in NODE SW 24 MT47396 U1: %q", maxPorts, p.shown())
 }
 
+// add adds a chip or board, to which the lines below belong.
 func (p *ibnlParser) add(i *inst) {
 	for _, other := range p.board.insts {
 		if other.name == i.name {
@@ -137,7 +151,8 @@ func (p *ibnlParser) add(i *inst) {
 	p.board.insts = append(p.board.insts, i)
 }
 
-// wire reads `1 -4x-5G-> U4 4`, to a chip or board, and `1 -> P16`, to a plug.
+// wire parses `1 -4x-5G-> U4 4`, to a chip or board, and `1 -> P16`, to a plug
+// of the board itself.
 func (p *ibnlParser) wire(words []string) {
 	w := wire{at: p.at, from: words[0]}
 	var ok bool
@@ -164,7 +179,8 @@ func (p *ibnlParser) wire(words []string) {
 	p.board.plugs[words[2]] = w
 }
 
-// parseArrow reads ->, -4x->, -5G-> and -4x-5G->. Without, they are 4x and SDR.
+// parseArrow parses ->, -4x->, -5G-> and -4x-5G->. Without a width or speed it is
+// 4x or SDR.
 func parseArrow(s string) (rate, bool) {
 	r := rate{inUse: true, widths: mad.LinkWidth4x, speeds: 1}
 	s, ok := strings.CutPrefix(s, "-")
@@ -184,17 +200,17 @@ func parseArrow(s string) (rate, bool) {
 	return r, true
 }
 
-// library finds the systems that .topo files consist of, in .ibnl files beside
-// them or in the folder ibnl there. A file is looked for by the name of the
-// system first; then all are read.
+// library finds types of systems in .ibnl files: in the folder of the .topo
+// file, and in the folder ibnl there. First it opens the file of that name, then
+// all there are.
 type library struct {
 	open  Opener
 	dir   string
-	known map[string]*ibnl
-	all   bool
+	known map[string]*ibnl // by name
+	all   bool             // all files were read
 }
 
-// find is the system of that name, or nil.
+// find is the type of system of that name, or nil.
 func (l *library) find(name string) (*ibnl, error) {
 	dirs := []string{l.dir, path.Join(l.dir, "ibnl")}
 	for _, d := range dirs {
@@ -219,7 +235,8 @@ func (l *library) find(name string) (*ibnl, error) {
 	return l.known[name], nil
 }
 
-// read takes in a file. One that is not there is none.
+// read reads a file. One that cannot be opened is an error only if it must be
+// there.
 func (l *library) read(name string, must bool) error {
 	f, err := l.open(name)
 	if err != nil {
@@ -241,7 +258,8 @@ func (l *library) read(name string, must bool) error {
 	return nil
 }
 
-// list are the .ibnl files of a folder, as far as it can be listed.
+// list is the names of the .ibnl files of a folder; none where the Opener does
+// not list folders.
 func (l *library) list(dir string) []string {
 	f, err := l.open(dir)
 	if err != nil {
@@ -257,4 +275,6 @@ func (l *library) list(dir string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return path.Ext(n) != ".ibnl" })
 }
 
+// isFileName reports whether s, a word of a .topo file, names a file that is not
+// in another folder.
 func isFileName(s string) bool { return s != "" && !strings.ContainsAny(s, `/\`) && s[0] != '.' }

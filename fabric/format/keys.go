@@ -10,8 +10,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// KeyNames are the keys other than single ports' M_Keys, by the names that they
-// have in files: those of opensm.conf and ibdiag.conf, where these have them.
+// KeyNames are the names that a file of keys has for all keys but the M_Keys of
+// single ports: as in opensm.conf and ibdiag.conf, where these have them.
 func KeyNames() []string {
 	names := make([]string, len(namedKeys))
 	for i, k := range namedKeys {
@@ -32,11 +32,11 @@ var namedKeys = []struct {
 	{"vendor_key", func(k *engine.Keys) *uint64 { return &k.Vendor }},
 }
 
-// ReadKeys reads a file of keys. A line has the GUID of a port or node and its
-// M_Key, as OpenSM's file guid2mkey has them (opensm osm_db_pack.c,
-// osm_db_guid2mkey_set), or a name and that key. Where all M_Keys are the same
-// one, and no m_key says otherwise, it is that of all other ports too. Errors
-// show nothing of a line, for it may be a key.
+// ReadKeys reads a file of keys. A line is the GUID of a port or node and its
+// M_Key, as in OpenSM's file guid2mkey (opensm osm_db_pack.c,
+// osm_db_guid2mkey_set), or the name of a key and the key. Where all M_Keys are
+// equal and there is no m_key, that is the M_Key of all other ports too. Errors
+// show nothing of a line, because it may be a key.
 func ReadKeys(r io.Reader, name string) (*engine.Keys, error) {
 	keys := &engine.Keys{Ports: map[mad.GUID]uint64{}}
 	seen := map[string]int{} // line
@@ -47,8 +47,8 @@ func ReadKeys(r io.Reader, name string) (*engine.Keys, error) {
 		if len(words) == 0 {
 			continue
 		}
-		place, id, what := keyPlace(keys, words[0])
-		if place == nil {
+		set, id, what := keySetter(keys, words[0])
+		if set == nil {
 			l.fail("a GUID, as in 0x0002c90300001000, or one of %s, and then a key", strings.Join(KeyNames(), ", "))
 			break
 		}
@@ -65,7 +65,7 @@ func ReadKeys(r io.Reader, name string) (*engine.Keys, error) {
 			l.fail("one key of at most 64 bits, as 0x%016x, after %s", 0, what)
 			break
 		}
-		place(key)
+		set(key)
 	}
 	switch {
 	case l.err != nil:
@@ -73,14 +73,14 @@ func ReadKeys(r io.Reader, name string) (*engine.Keys, error) {
 	case len(seen) == 0:
 		return nil, fmt.Errorf("%s: there are no keys in it", name)
 	case seen["m_key"] == 0:
-		keys.M = only(keys.Ports)
+		keys.M = commonKey(keys.Ports)
 	}
 	return keys, nil
 }
 
-// keyPlace is where the key goes that stands after word, what tells word from
-// others, and what it is for messages; nil: nowhere.
-func keyPlace(keys *engine.Keys, word string) (place func(key uint64), id, what string) {
+// keySetter sets the key that the first word of a line is for; nil: it is for
+// none. id is the same for all spellings of the word; what is for messages.
+func keySetter(keys *engine.Keys, word string) (set func(key uint64), id, what string) {
 	for _, k := range namedKeys {
 		if k.name == word {
 			return func(key uint64) { *k.of(keys) = key }, word, word
@@ -92,8 +92,8 @@ func keyPlace(keys *engine.Keys, word string) (place func(key uint64), id, what 
 	return nil, "", ""
 }
 
-// only is the one key that all ports have; 0 where there are several.
-func only(ports map[mad.GUID]uint64) (key uint64) {
+// commonKey is the key that all ports have; 0 where they differ.
+func commonKey(ports map[mad.GUID]uint64) (key uint64) {
 	for _, k := range ports {
 		if key != 0 && k != key {
 			return 0

@@ -6,28 +6,70 @@ import (
 	"iter"
 	"strings"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
-// LFT is the linear forwarding table of a switch, as a file has it. It and its
-// slices are lent until the next.
-type LFT struct {
-	Where // the line it begins at
+// Kinds of forwarding tables.
+const (
+	KindLFTs    Kind = "opensm-lfts"
+	KindIbroute Kind = "ibroute"
+	KindFDBs    Kind = "opensm-fdbs"
+)
 
-	// Entries are the ports by LID, from 0 to the last that the table is said
-	// to have; mad.NoPort where there is none.
+var opensmLFTs = fileFormat{
+	kind:        KindLFTs,
+	about:       "forwarding tables (opensm-lfts.dump)",
+	file:        "`opensm-lfts.dump`: forwarding tables",
+	beginnings:  []string{"Unicast lids ["},
+	lfts:        readLFTs,
+	writeTables: func(w io.Writer, f *fabric.Fabric, t *Tables) error { return WriteLFTs(w, f, t.LFT) },
+	dumpHelp:    `"opensm-lfts": what OpenSM's engine file reads`,
+}
+
+var ibroute = fileFormat{
+	kind:       KindIbroute,
+	about:      "forwarding tables (ibroute, dump_fts)",
+	file:       "forwarding tables of `ibroute`, `dump_fts`, `dump_lfts`",
+	beginnings: []string{"Unicast lids [0x"},
+	lfts:       readLFTs,
+}
+
+var opensmFDBs = fileFormat{
+	kind:        KindFDBs,
+	about:       "forwarding tables (opensm.fdbs)",
+	file:        "`opensm.fdbs`: forwarding tables for ibdmchk",
+	beginnings:  []string{"dump_ucast_routes: "},
+	lfts:        readLFTs,
+	writeTables: writeFDBs,
+	dumpHelp:    `"opensm-fdbs": what ibdmchk reads`,
+}
+
+// LFT is the linear forwarding table of a switch, as a file has it. It and its
+// slices are valid until the next is read.
+type LFT struct {
+	NodeRef // the switch, and the line at which its table begins
+
+	// Entries are the ports by LID, from 0 to the last LID that the table says
+	// it has; mad.NoPort where there is none.
 	Entries []byte
 	// Owners are the GUIDs of the ports that had the LIDs when the file was
-	// written; 0 where it has not said so up to here. It is as long as Entries.
+	// written; 0 where the file has not said so up to here. It is as long as
+	// Entries.
 	Owners []mad.GUID
 
 	lines []int32 // of the entries; 0: there is none
 }
 
-// LFTs reads the forwarding tables of a file, one after the other: what OpenSM
-// writes as opensm-lfts.dump and opensm.fdbs, and what ibroute and dump_fts
-// print. An error is the last. The memory taken does not grow with the file.
+// LFTs reads the forwarding tables of a file, one after the other. An error is
+// the last. The memory taken does not grow with the file.
 func LFTs(r io.Reader, name string) iter.Seq2[*LFT, error] {
+	return readRows(r, name, readLFTs, func(f *fileFormat) rowReader[*LFT] { return f.lfts })
+}
+
+// readLFTs reads three dialects: what OpenSM writes as opensm-lfts.dump and as
+// opensm.fdbs, and what ibroute and dump_fts print.
+func readLFTs(r io.Reader, name string) iter.Seq2[*LFT, error] {
 	return func(yield func(*LFT, error) bool) {
 		t := newLFTReader(r, name)
 		for t.next() {
@@ -75,15 +117,15 @@ const unicastLIDCount = int(mad.MaxUnicastLID) + 1
 type lftReader struct {
 	*lines
 	lft    LFT
-	row    []byte // of all LIDs, as are owners and seen
-	owners []mad.GUID
-	seen   []int32
-	size   int  // of the table
-	open   bool // within a table
-	skip   bool // within one of multicast, which is passed over
-	closed bool // the table had its last line
+	row    []byte     // ports by LID, of all LIDs
+	owners []mad.GUID // by LID
+	seen   []int32    // line by LID; 0: no entry
+	size   int        // of the table, in LIDs
+	open   bool       // within a table
+	skip   bool       // within a multicast table, which is skipped
+	closed bool       // the table had its last line
 	tables int
-	ended  int // tables that had their last line, which opensm.fdbs has none of
+	ended  int // tables that had their last line; opensm.fdbs has no such lines
 	count  int // entries of the table
 }
 
@@ -93,7 +135,7 @@ func newLFTReader(r io.Reader, name string) *lftReader {
 	return t
 }
 
-// begin takes in the first line of a table:
+// begin parses the first line of a table:
 //
 //	Unicast lids [0-15] of switch Lid 2 guid 0x0c42a10300001000 ('rack 1'):
 //	Unicast lids [0x0-0xf] of switch DR path slid 0; dlid 0; 0,1 guid 0x0c42a10300001000 (rack 1):
@@ -103,7 +145,7 @@ func (t *lftReader) begin(s []byte) {
 		t.row[i] = mad.NoPort
 	}
 	clear(t.seen[:t.size])
-	t.lft.Where = Where{File: t.at.file, Line: t.at.line}
+	t.lft.NodeRef = NodeRef{File: t.at.file, Line: t.at.line}
 	t.size, t.count, t.open, t.skip, t.closed = 0, 0, true, false, false
 	t.tables++
 	if rest, ok := bytes.CutPrefix(s, ucastRoutes); ok {
@@ -123,9 +165,9 @@ func (t *lftReader) begin(s []byte) {
 	t.lft.GUID = mad.GUID(g)
 	t.lft.Name = nameInParentheses(rest)
 	span, whom, _ := strings.Cut(string(before[len(unicastLIDs):]), " of switch")
-	t.lft.destination(strings.TrimSpace(whom))
+	t.lft.parseDestination(strings.TrimSpace(whom))
 	if span = strings.TrimSpace(span); !strings.HasPrefix(span, "[") {
-		return // by hand: OpenSM needs no more
+		return // written by hand: OpenSM does not need the LIDs
 	}
 	top, ok := lastOfSpan(span)
 	if !ok || top >= unicastLIDCount {
@@ -135,7 +177,7 @@ func (t *lftReader) begin(s []byte) {
 	t.size = top + 1
 }
 
-// lastOfSpan reads the 15 of [0-15] and [0x0-0xf].
+// lastOfSpan parses the 15 of [0-15] and [0x0-0xf].
 func lastOfSpan(s string) (int, bool) {
 	_, s, ok := strings.Cut(strings.TrimSuffix(s, "]"), "-")
 	if !ok {
@@ -148,8 +190,8 @@ func lastOfSpan(s string) (int, bool) {
 	return v, ok && len(rest) == 0
 }
 
-// nameInParentheses reads ` ('rack 1'):`, or without quotes. Names may hold
-// quotes and parentheses.
+// nameInParentheses parses ` ('rack 1'):`, or the same without quotes. Names may
+// contain quotes and parentheses.
 func nameInParentheses(s []byte) string {
 	i, j := bytes.IndexByte(s, '('), bytes.LastIndexByte(s, ')')
 	if i < 0 || j < i {
@@ -162,7 +204,7 @@ func nameInParentheses(s []byte) string {
 	return string(s)
 }
 
-// entry takes in a LID, its port, and perhaps whose it is:
+// entry parses a LID, its port, and the port GUID of its owner where there is one:
 //
 //	0x0001 001 # Channel Adapter portguid 0x0c42a10300000101: 'node 1'
 //	0x0001 001 : (Channel Adapter portguid 0x0c42a10300000101: 'node 1')
@@ -210,7 +252,7 @@ func (t *lftReader) entry(s []byte) {
 	t.count++
 }
 
-// other takes in what is neither the first line of a table nor an entry.
+// other parses a line that is neither the first of a table nor an entry.
 func (t *lftReader) other(s []byte) {
 	switch {
 	case len(s) == 0, s[0] == '#':
@@ -227,7 +269,7 @@ func (t *lftReader) other(s []byte) {
 	}
 }
 
-// take ends the table, if there is one.
+// take completes lft, if a table is open.
 func (t *lftReader) take() bool {
 	if !t.open || t.err != nil {
 		return false

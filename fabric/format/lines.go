@@ -8,21 +8,34 @@ import (
 	"io"
 )
 
-// lines reads a file of tables line by line. Dumps of big fabrics have more
-// than a gigabyte: a line is only lent, and nothing of the file is kept.
+// lines reads a file line by line. Dumps of big fabrics have more than a
+// gigabyte, so no more than one line of the file is kept.
 type lines struct {
 	in   *bufio.Reader
 	at   pos
-	text []byte // of the line, without its end and the spaces there; until the next
-	cut  bool   // the file ends within the line
+	text []byte // the line without trailing spaces; valid until the next call of next
+	cut  bool   // the file ends without the end of this line
 	err  error
 }
 
-func newLines(r io.Reader, name string) *lines {
-	return &lines{in: bufio.NewReaderSize(r, 4*maxLine), at: pos{name, 0}}
+const (
+	maxLine    = 1 << 16     // bytes; ibsim takes 255
+	lineBuffer = 4 * maxLine // bytes
+)
+
+// pos is a line of a file.
+type pos struct {
+	file string
+	line int
 }
 
-// next goes on to the next line. It is false at the end, and after an error.
+func (p pos) String() string { return fmt.Sprintf("%s:%d", p.file, p.line) }
+
+func newLines(r io.Reader, name string) *lines {
+	return &lines{in: bufio.NewReaderSize(r, lineBuffer), at: pos{name, 0}}
+}
+
+// next reads the next line. It is false at the end, and after an error.
 func (l *lines) next() bool {
 	if l.err != nil {
 		return false
@@ -44,18 +57,27 @@ func (l *lines) next() bool {
 	return l.err == nil && (err == nil || l.cut)
 }
 
-// expected is an error at the line.
+// expected is an error that names the line.
 func (l *lines) expected(format string, args ...any) error {
 	return fmt.Errorf("%s: expected %s", l.at, fmt.Sprintf(format, args...))
 }
 
-// fail ends the reading with an error at the line.
+// fail makes next false, with an error that names the line.
 func (l *lines) fail(format string, args ...any) { l.err = l.expected(format, args...) }
 
-// shown is the line for messages.
+// shown is the line, shortened for messages.
 func (l *lines) shown() string { return clip(string(l.text)) }
 
-// field cuts off the first word of s, which spaces and tabs end.
+// clip shortens s for messages.
+func clip(s string) string {
+	if len(s) > 60 {
+		return s[:60] + "..."
+	}
+	return s
+}
+
+// field returns the first word of s and what follows it. Words are separated
+// by spaces and tabs.
 func field(s []byte) (word, rest []byte) {
 	s = skipSpace(s)
 	i := 0
@@ -72,8 +94,8 @@ func skipSpace(s []byte) []byte {
 	return s
 }
 
-// hexDigits reads the hexadecimal number that s begins with, without 0x. It
-// is not ok where there is none, or one of more than 64 bits.
+// hexDigits parses the hexadecimal number, without 0x, at the beginning of s.
+// It is not ok where there is none, or one of more than 64 bits.
 func hexDigits(s []byte) (v uint64, rest []byte, ok bool) {
 	i := 0
 	for i < len(s) {
@@ -90,7 +112,7 @@ func hexDigits(s []byte) (v uint64, rest []byte, ok bool) {
 	return v, s[i:], i > 0
 }
 
-// hex is hexDigits after 0x.
+// hex parses 0x and a hexadecimal number at the beginning of s.
 func hex(s []byte) (v uint64, rest []byte, ok bool) {
 	if len(s) < 2 || s[0] != '0' || s[1] != 'x' {
 		return 0, s, false
@@ -98,8 +120,8 @@ func hex(s []byte) (v uint64, rest []byte, ok bool) {
 	return hexDigits(s[2:])
 }
 
-// decimal reads the number that s begins with. It is not ok where there is
-// none, or one above a billion.
+// decimal parses the decimal number at the beginning of s. It is not ok where
+// there is none, or one above a billion.
 func decimal(s []byte) (v int, rest []byte, ok bool) {
 	i := 0
 	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
@@ -111,7 +133,7 @@ func decimal(s []byte) (v int, rest []byte, ok bool) {
 	return v, s[i:], i > 0
 }
 
-// hexValue is the value of a digit; 255: none.
+// hexValue is the value of a hexadecimal digit, by character; 255: it is none.
 var hexValue = func() (t [256]uint8) {
 	for i := range t {
 		t[i] = 255

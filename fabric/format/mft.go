@@ -11,22 +11,50 @@ import (
 	"fabsh/mad"
 )
 
+// Kinds of multicast forwarding tables.
+const (
+	KindMFTs        Kind = "opensm-mcfdbs"
+	KindIbrouteMFTs Kind = "ibroute-M"
+)
+
+var opensmMFTs = fileFormat{
+	kind:      KindMFTs,
+	about:     "multicast forwarding tables (opensm.mcfdbs)",
+	file:      "`opensm.mcfdbs`: multicast tables",
+	sniff:     func(l *headLine) bool { return l.class == lineOther && bytes.HasPrefix(l.text, []byte("Switch 0x")) },
+	mfts:      readMFTs,
+	writeMFTs: WriteMFTs,
+}
+
+var ibrouteMFTs = fileFormat{
+	kind:       KindIbrouteMFTs,
+	about:      "multicast forwarding tables (ibroute -M, dump_fts -M)",
+	file:       "multicast tables of `ibroute -M`, `dump_fts -M`, with `-n` or without",
+	beginnings: []string{"Multicast mlids "},
+	mfts:       readMFTs,
+}
+
 // MFT is the multicast forwarding table of a switch, as a file has it.
 type MFT struct {
-	Where   // the line it begins at
+	NodeRef // the switch, and the line at which its table begins
 	Entries []MFTEntry
 }
 
-// MFTEntry is the ports that packets to a multicast LID leave by, ascending.
+// MFTEntry is the ports to which a switch forwards packets to a multicast LID,
+// ascending.
 type MFTEntry struct {
 	MLID  mad.LID
 	Ports []uint8
 }
 
-// MFTs reads the multicast forwarding tables of a file: what OpenSM writes as
-// opensm.mcfdbs, which leaves out switches that have none, and what ibroute -M
-// and dump_fts -M print. An error is the last.
+// MFTs reads the multicast forwarding tables of a file. An error is the last.
 func MFTs(r io.Reader, name string) iter.Seq2[*MFT, error] {
+	return readRows(r, name, readMFTs, func(f *fileFormat) rowReader[*MFT] { return f.mfts })
+}
+
+// readMFTs reads what OpenSM writes as opensm.mcfdbs, which leaves out switches
+// without a table, and what ibroute -M and dump_fts -M print.
+func readMFTs(r io.Reader, name string) iter.Seq2[*MFT, error] {
 	return func(yield func(*MFT, error) bool) {
 		m := mftReader{lines: newLines(r, name)}
 		for m.next() {
@@ -58,21 +86,22 @@ type mftReader struct {
 	dialect int
 }
 
-// How a table tells ports.
+// How a table writes ports.
 const (
 	mftPorts   = iota // 0xC000 : 0x001  0x007
 	mftColumns        // 0xc000        x     x
 	mftMasks          // 0xc000      00820000
 )
 
+// begin parses the first line of a table.
 func (m *mftReader) begin(s []byte) {
-	m.table = &MFT{Where: Where{File: m.at.file, Line: m.at.line}}
+	m.table = &MFT{NodeRef: NodeRef{File: m.at.file, Line: m.at.line}}
 	after, isOpenSM := bytes.CutPrefix(s, []byte("Switch "))
 	if m.dialect = mftPorts; !isOpenSM {
 		m.dialect = mftColumns
 		before, rest, _ := bytes.Cut(s, []byte(" guid "))
 		_, whom, _ := strings.Cut(string(before), " of switch ")
-		m.table.destination(whom)
+		m.table.parseDestination(whom)
 		after = rest
 	}
 	g, rest, ok := hex(after)
@@ -84,6 +113,7 @@ func (m *mftReader) begin(s []byte) {
 	m.table.Name = nameInParentheses(rest)
 }
 
+// entry parses a multicast LID and its ports.
 func (m *mftReader) entry(s []byte) {
 	v, rest, ok := hexDigits(s[2:])
 	if !ok || v < uint64(mad.MinMulticastLID) || v >= uint64(mad.PermissiveLID) {
@@ -111,7 +141,7 @@ func (m *mftReader) entry(s []byte) {
 	m.table.Entries = append(m.table.Entries, e)
 }
 
-// mftPortList reads ` : 0x001  0x007`.
+// mftPortList parses ` : 0x001  0x007`.
 func mftPortList(s []byte) (ports []uint8, ok bool) {
 	s, ok = bytes.CutPrefix(skipSpace(s), []byte(":"))
 	last := -1
@@ -124,11 +154,11 @@ func mftPortList(s []byte) (ports []uint8, ok bool) {
 	return ports, ok
 }
 
-// mftPortColumns reads six spaces, and an x or a space for each port, with a
-// space after each.
+// mftPortColumns parses six spaces, and an x or a space for each port, each with
+// a space after it.
 func mftPortColumns(s []byte) (ports []uint8, ok bool) {
 	s, ok = bytes.CutPrefix(s, []byte("      "))
-	ok = ok || len(s) == 0 // of no port
+	ok = ok || len(s) == 0 // an entry without ports
 	for i, c := range s {
 		switch {
 		case c == ' ':
@@ -141,7 +171,7 @@ func mftPortColumns(s []byte) (ports []uint8, ok bool) {
 	return ports, ok
 }
 
-// mftPortMasks reads four digits for each 16 ports, from 0.
+// mftPortMasks parses four digits for each 16 ports, from port 0.
 func mftPortMasks(s []byte) (ports []uint8, ok bool) {
 	s = skipSpace(s)
 	ok = len(s) > 0 && len(s)%4 == 0 && len(s) <= 64
@@ -157,6 +187,7 @@ func mftPortMasks(s []byte) (ports []uint8, ok bool) {
 	return ports, ok
 }
 
+// other parses a line that is neither the first of a table nor an entry.
 func (m *mftReader) other(s []byte) {
 	switch {
 	case len(s) == 0, s[0] == '#':
@@ -164,14 +195,14 @@ func (m *mftReader) other(s []byte) {
 		m.dialect = mftMasks
 	case bytes.HasPrefix(s, []byte("LID    : Out Port(s)")), bytes.HasPrefix(s, []byte("Ports: ")), bytes.HasPrefix(s, []byte("MLid")):
 	case bytes.HasSuffix(s, []byte("mlids dumped")), bytes.HasPrefix(s, []byte("Switch multicast mlid capability")):
-	case m.dialect == mftColumns && len(bytes.Trim(s, " 0123456789")) == 0: // tens of port numbers
+	case m.dialect == mftColumns && len(bytes.Trim(s, " 0123456789")) == 0: // the tens digits of port numbers
 	default:
 		m.fail("an entry (0xC000 ...) or the first line of a table (Switch 0x..., Multicast mlids ...): %q", m.shown())
 	}
 }
 
 // WriteMFTs writes multicast forwarding tables as OpenSM's opensm.mcfdbs,
-// which ibdmchk reads. Entries must ascend.
+// which ibdmchk reads. Entries of a table must be in ascending order.
 func WriteMFTs(w io.Writer, f *fabric.Fabric, table func(sw *fabric.Node) []MFTEntry) error {
 	out := bufio.NewWriter(w)
 	var line []byte

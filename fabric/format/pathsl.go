@@ -11,21 +11,56 @@ import (
 	"fabsh/mad"
 )
 
-// PathSL is the service level of the paths from a node to a LID. It is lent
-// until the next.
-type PathSL struct {
-	Where // the node or port they begin at, and the line
-	DLID  mad.LID
-	SL    uint8
+// KindPathSL is service levels of paths.
+const KindPathSL Kind = "path-sl"
+
+var pathSL = fileFormat{
+	kind:        KindPathSL,
+	about:       "service levels of paths",
+	file:        "service levels of paths, for ibdmchk `-c`",
+	sniff:       sniffPathSL,
+	pathSLs:     readPathSLs,
+	writeTables: func(w io.Writer, f *fabric.Fabric, t *Tables) error { return WritePathSLs(w, f, t.SL) },
 }
 
-// PathSLs reads the service levels of paths, in the two dialects that ibdmchk
-// reads: lines of node GUID, LID and SL, and blocks that begin with a node, by
-// port GUID, as in opensm-sl2vl.dump. An error is the last.
+// sniffPathSL takes a number below the line of a node, and a line of node GUID,
+// LID and SL.
+func sniffPathSL(l *headLine) bool {
+	switch {
+	case l.class != lineNumber:
+		return false
+	case l.belowNode:
+		return true
+	}
+	words := bytes.Fields(l.text)
+	if len(words) != 3 {
+		return false
+	}
+	lid, rest, ok := decimal(words[1])
+	sl, end, isSL := decimal(words[2])
+	return ok && isSL && len(rest) == 0 && len(end) == 0 && lid > 0 && sl < 16
+}
+
+// PathSL is the service level of the paths from a node to a LID. It is valid
+// until the next is read.
+type PathSL struct {
+	NodeRef // the node or port the paths begin at, and the line
+	DLID    mad.LID
+	SL      uint8
+}
+
+// PathSLs reads the service levels of paths. An error is the last.
 func PathSLs(r io.Reader, name string) iter.Seq2[*PathSL, error] {
+	return readRows(r, name, readPathSLs, func(f *fileFormat) rowReader[*PathSL] { return f.pathSLs })
+}
+
+// readPathSLs reads the two dialects that ibdmchk reads: lines of node GUID, LID
+// and SL; and blocks that begin with a node, by port GUID, as in
+// opensm-sl2vl.dump.
+func readPathSLs(r io.Reader, name string) iter.Seq2[*PathSL, error] {
 	return func(yield func(*PathSL, error) bool) {
 		l := newLines(r, name)
-		row := PathSL{Where: Where{File: name}}
+		row := PathSL{NodeRef: NodeRef{File: name}}
 		rows := 0
 		for l.next() {
 			s := skipSpace(l.text)
@@ -33,7 +68,7 @@ func PathSLs(r io.Reader, name string) iter.Seq2[*PathSL, error] {
 			case len(s) == 0 || s[0] == '#':
 				continue
 			case len(s) < 2 || s[0] != '0' || s[1] != 'x':
-				if !row.named(s) {
+				if !row.parseHeader(s) {
 					l.fail("a node, as in Channel Adapter 0x0002c90300001001, base LID 2, \"name\", or 0x, a node GUID, a LID and an SL: %q", l.shown())
 				}
 				continue
@@ -62,29 +97,31 @@ func PathSLs(r io.Reader, name string) iter.Seq2[*PathSL, error] {
 	}
 }
 
-// line reads `0x0002c90000000099 154 0`.
+// line parses `0x0002c90000000099 154 0`.
 func (p *PathSL) line(s []byte) bool {
 	g, s, ok := hex(s)
 	lid, s, isLID := decimal(skipSpace(s))
-	p.Where = Where{File: p.File, GUID: mad.GUID(g)}
+	p.NodeRef = NodeRef{File: p.File, GUID: mad.GUID(g)}
 	return ok && isLID && p.set(lid, s)
 }
 
-// block reads `0x009a : 0`.
+// block parses `0x009a : 0`.
 func (p *PathSL) block(s []byte) bool {
 	lid, s, ok := hex(s)
 	s, colon := bytes.CutPrefix(skipSpace(s), []byte(":"))
 	return ok && colon && p.set(int(min(lid, 1<<16)), s)
 }
 
+// set sets the LID, and the SL that s begins with.
 func (p *PathSL) set(lid int, s []byte) bool {
 	sl, rest, ok := decimal(skipSpace(s))
 	p.DLID, p.SL = mad.LID(lid), uint8(sl)
 	return ok && len(rest) == 0 && sl < 16 && lid > 0 && lid < unicastLIDCount
 }
 
-// WritePathSLs writes service levels of paths in blocks, each for a port of a
-// CA or router, and in it the LIDs of other such ports that sl knows.
+// WritePathSLs writes service levels of paths in blocks: one for each port of a
+// CA or router, with the LIDs of the other such ports. Paths for which sl is
+// false are left out.
 func WritePathSLs(w io.Writer, f *fabric.Fabric, sl func(src *fabric.Port, dlid mad.LID) (uint8, bool)) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	top := f.TopLID()

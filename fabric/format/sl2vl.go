@@ -1,50 +1,90 @@
 package format
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
-	"fmt"
 	"io"
 	"iter"
-	"math/bits"
-	"slices"
 
 	"fabsh/fabric"
 	"fabsh/mad"
 )
 
-// SL2VL is the virtual lane of each service level between two ports of a
-// switch, or into a port of another node, whose In and Out are 0. It is lent
-// until the next.
+// Kinds of tables of virtual lanes.
+const (
+	KindSL2VL         Kind = "opensm-sl2vl"
+	KindShortSL2VL    Kind = "ibdm-sl2vl"
+	KindSmpquerySL2VL Kind = "smpquery-sl2vl"
+)
+
+var opensmSL2VL = fileFormat{
+	kind:  KindSL2VL,
+	about: "tables of virtual lanes (opensm-sl2vl.dump)",
+	file:  "`opensm-sl2vl.dump`: virtual lanes of service levels",
+	sniff: func(l *headLine) bool {
+		if l.class == lineComment {
+			return l.belowNode && bytes.HasPrefix(l.text, []byte("#in out"))
+		}
+		return l.belowNode && l.class != lineNumber
+	},
+	sl2vls:      readSL2VLs,
+	writeTables: func(w io.Writer, f *fabric.Fabric, t *Tables) error { return WriteSL2VLs(w, f, t.SL2VL) },
+	dumpHelp:    `"opensm-sl2vl", "ibdm-sl2vl" (for ibdmchk), "path-sl": virtual lanes and service levels`,
+}
+
+var ibdmSL2VL = fileFormat{
+	kind:  KindShortSL2VL,
+	about: "tables of virtual lanes (ibdmchk's short form)",
+	file:  "virtual lanes in ibdmchk's short form",
+	sniff: func(l *headLine) bool {
+		words := bytes.Fields(l.text)
+		return l.class == lineNumber && len(words) == 11 && isHexWord(words[3], 2)
+	},
+	sl2vls:      readSL2VLs,
+	writeTables: func(w io.Writer, f *fabric.Fabric, t *Tables) error { return WriteShortSL2VLs(w, f, t.SL2VL) },
+}
+
+var smpquerySL2VL = fileFormat{
+	kind:       KindSmpquerySL2VL,
+	about:      "tables of virtual lanes (smpquery sl2vl)",
+	file:       "virtual lanes of `smpquery sl2vl`",
+	beginnings: []string{"# SL2VL table: ", "ports: in "},
+	sl2vls:     readSL2VLs,
+}
+
+// SL2VL is the virtual lane of each service level from one port of a switch to
+// another. In and Out of other nodes are 0. It is valid until the next is read.
 type SL2VL struct {
-	Where   // the node, and the line of the row
+	NodeRef // the node, and the line of the row
 	In, Out int
 	VLs     [16]uint8
 }
 
-// SL2VLs reads tables of service levels in three dialects: OpenSM's
-// opensm-sl2vl.dump, which names CAs by port GUID, ibdmchk's short form, and
-// what smpquery sl2vl prints, which names nodes by LID or route. An error is
-// the last.
+// SL2VLs reads tables of service levels. An error is the last.
 func SL2VLs(r io.Reader, name string) iter.Seq2[*SL2VL, error] {
+	return readRows(r, name, readSL2VLs, func(f *fileFormat) rowReader[*SL2VL] { return f.sl2vls })
+}
+
+// readSL2VLs reads three dialects: OpenSM's opensm-sl2vl.dump, which names CAs by
+// port GUID; ibdmchk's short form; and what smpquery sl2vl prints, which names
+// nodes by LID or directed route.
+func readSL2VLs(r io.Reader, name string) iter.Seq2[*SL2VL, error] {
 	return func(yield func(*SL2VL, error) bool) {
 		l := newLines(r, name)
-		row := SL2VL{Where: Where{File: name}}
+		row := SL2VL{NodeRef: NodeRef{File: name}}
 		rows := 0
 		for l.next() {
 			s := skipSpace(l.text)
 			switch {
 			case len(s) == 0:
-			case bytes.HasPrefix(s, smpquerySL2VL):
-				row.Where = Where{File: name}
-				row.destination(string(s[len(smpquerySL2VL):]))
+			case bytes.HasPrefix(s, sl2vlTable):
+				row.NodeRef = NodeRef{File: name}
+				row.parseDestination(string(s[len(sl2vlTable):]))
 			case s[0] == '#':
 			case s[0] == '0' && len(s) > 1 && s[1] == 'x':
 				if !row.short(s) {
 					l.fail("0x and the GUID of the node, the ports in and out, and VLs for 16 SLs in eight bytes, as in 0x01: %q", l.shown())
 				}
-			case bytes.HasPrefix(s, smpqueryPorts):
+			case bytes.HasPrefix(s, sl2vlPorts):
 				if !row.smpquery(s) || row.LID == 0 && row.Route == nil {
 					l.fail("ports: in 0, out 1: | 0| 1|, with VLs for 16 SLs, below # SL2VL table: and whose it is: %q", l.shown())
 				}
@@ -53,7 +93,7 @@ func SL2VLs(r io.Reader, name string) iter.Seq2[*SL2VL, error] {
 					l.fail("the ports in and out, a colon and VLs for 16 SLs, below the line that names their node: %q", l.shown())
 				}
 			default:
-				if !row.named(s) {
+				if !row.parseHeader(s) {
 					l.fail("a node, as in Switch 0x0002c90300001000, base LID 2, \"name\": %q", l.shown())
 				}
 				continue
@@ -76,34 +116,11 @@ func SL2VLs(r io.Reader, name string) iter.Seq2[*SL2VL, error] {
 }
 
 var (
-	smpquerySL2VL = []byte("# SL2VL table: ")
-	smpqueryPorts = []byte("ports: in ")
+	sl2vlTable = []byte("# SL2VL table: ")
+	sl2vlPorts = []byte("ports: in ")
 )
 
-// named takes in `Switch 0x0002c90300001000, base LID 2, "name"`, which begins
-// the tables of a node.
-func (w *Where) named(s []byte) bool {
-	for _, t := range []mad.NodeType{mad.NodeTypeSwitch, mad.NodeTypeCA, mad.NodeTypeRouter} {
-		rest, ok := bytes.CutPrefix(s, []byte(typeName(t)+" "))
-		if !ok {
-			continue
-		}
-		g, rest, ok := hex(rest)
-		*w = Where{File: w.File, GUID: mad.GUID(g)}
-		if after, found := bytes.CutPrefix(rest, []byte(", base LID ")); found {
-			if lid, _, isLID := decimal(after); isLID && lid <= int(mad.MaxUnicastLID) {
-				w.LID = mad.LID(lid)
-			}
-		}
-		if i, j := bytes.IndexByte(rest, '"'), bytes.LastIndexByte(rest, '"'); i >= 0 && i < j {
-			w.Name = string(rest[i+1 : j])
-		}
-		return ok && len(rest) > 0 && rest[0] == ','
-	}
-	return false
-}
-
-// opensm reads `14  11  : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 7`.
+// opensm parses `14  11  : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 7`.
 func (v *SL2VL) opensm(s []byte) bool {
 	s, ok := v.ports(s)
 	s, colon := bytes.CutPrefix(skipSpace(s), []byte(":"))
@@ -114,10 +131,10 @@ func (v *SL2VL) opensm(s []byte) bool {
 	return ok && len(skipSpace(s)) == 0
 }
 
-// short reads `0x0002c90000000201 5 1 0x01 0x23 0x45 0x67 0x89 0xab 0xcd 0xe7`.
+// short parses `0x0002c90000000201 5 1 0x01 0x23 0x45 0x67 0x89 0xab 0xcd 0xe7`.
 func (v *SL2VL) short(s []byte) bool {
 	g, s, ok := hex(s)
-	v.Where = Where{File: v.File, GUID: mad.GUID(g)}
+	v.NodeRef = NodeRef{File: v.File, GUID: mad.GUID(g)}
 	s, isPorts := v.ports(s)
 	ok = ok && isPorts
 	for sl := 0; sl < len(v.VLs); sl += 2 {
@@ -130,9 +147,9 @@ func (v *SL2VL) short(s []byte) bool {
 	return ok && len(skipSpace(s)) == 0
 }
 
-// smpquery reads `ports: in  0, out  1: | 0| 1| 2| 3| 4| 5| 6| 7| 0| 1| 2| 3| 4| 5| 6| 7|`.
+// smpquery parses `ports: in  0, out  1: | 0| 1| 2| 3| 4| 5| 6| 7| 0| 1| 2| 3| 4| 5| 6| 7|`.
 func (v *SL2VL) smpquery(s []byte) bool {
-	in, s, ok := decimal(skipSpace(s[len(smpqueryPorts):]))
+	in, s, ok := decimal(skipSpace(s[len(sl2vlPorts):]))
 	s, comma := bytes.CutPrefix(s, []byte(", out "))
 	out, s, isOut := decimal(skipSpace(s))
 	s, bar := bytes.CutPrefix(s, []byte(": |"))
@@ -146,7 +163,7 @@ func (v *SL2VL) smpquery(s []byte) bool {
 	return ok && len(s) == 0
 }
 
-// ports reads the port in and the port out.
+// ports parses the port in and the port out.
 func (v *SL2VL) ports(s []byte) (rest []byte, ok bool) {
 	in, s, isIn := decimal(skipSpace(s))
 	out, s, isOut := decimal(skipSpace(s))
@@ -154,97 +171,9 @@ func (v *SL2VL) ports(s []byte) (rest []byte, ok bool) {
 	return s, isIn && isOut && in <= maxPorts && out <= maxPorts
 }
 
+// vl parses the VL of sl, and removes it from s.
 func (v *SL2VL) vl(sl int, s *[]byte) bool {
 	vl, rest, ok := decimal(skipSpace(*s))
 	v.VLs[sl], *s = uint8(vl), rest
 	return ok && vl < 16
-}
-
-// SL2VLFunc is the table between two ports of a switch, or of the port out of
-// another node, in which case in is nil. It is false where there is none.
-type SL2VLFunc func(in, out *fabric.Port) ([16]uint8, bool)
-
-// WriteSL2VLs writes tables as OpenSM's opensm-sl2vl.dump, which ibdmchk reads.
-// Ports of switches without a cable are left out, as there.
-func WriteSL2VLs(w io.Writer, f *fabric.Fabric, table SL2VLFunc) error {
-	const rule = "#--------------------------------------------------------\n"
-	out := bufio.NewWriter(w)
-	for _, p := range openSMPorts(f) {
-		n := p.Node()
-		fmt.Fprintf(out, "%s %s, base LID %d, \"%s\"\n#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15\n"+rule,
-			typeName(n.Type()), p.GUID(), p.LID(), description(n))
-		if !n.IsSwitch() {
-			if vls, ok := table(nil, p); ok {
-				sl2vlRow(out, 0, 0, vls)
-			}
-		} else {
-			for q := range n.Ports() {
-				for num := 0; q.Peer() != nil && num <= n.NumPorts(); num++ {
-					if vls, ok := table(n.Port(num), q); ok {
-						sl2vlRow(out, num, q.Num(), vls)
-					}
-				}
-			}
-		}
-		if _, err := out.WriteString(rule + "\n"); err != nil {
-			return err
-		}
-	}
-	return out.Flush()
-}
-
-func sl2vlRow(out io.Writer, in, port int, vls [16]uint8) {
-	fmt.Fprintf(out, "%-3d %-3d :", in, port)
-	for _, vl := range vls {
-		fmt.Fprintf(out, " %-2d", vl)
-	}
-	io.WriteString(out, "\n")
-}
-
-// WriteShortSL2VLs writes tables in ibdmchk's short form, by node.
-func WriteShortSL2VLs(w io.Writer, f *fabric.Fabric, table SL2VLFunc) error {
-	out := bufio.NewWriter(w)
-	row := func(n *fabric.Node, in, port int, vls [16]uint8) {
-		fmt.Fprintf(out, "%s %d %d", n.GUID(), in, port)
-		for sl := 0; sl < len(vls); sl += 2 {
-			fmt.Fprintf(out, " 0x%x%x", vls[sl]&15, vls[sl+1]&15)
-		}
-		io.WriteString(out, "\n")
-	}
-	for i := range f.Nodes() {
-		n := &f.Nodes()[i]
-		for q := range n.Ports() {
-			switch {
-			case q.Peer() == nil:
-			case !n.IsSwitch():
-				if vls, ok := table(nil, q); ok {
-					row(n, 0, q.Num(), vls)
-				}
-			default:
-				for num := range n.NumPorts() + 1 {
-					if vls, ok := table(n.Port(num), q); ok {
-						row(n, num, q.Num(), vls)
-					}
-				}
-			}
-		}
-	}
-	return out.Flush()
-}
-
-// openSMPorts are the ports that have a LID of their own, in the order of
-// OpenSM, as openSMOrder.
-func openSMPorts(f *fabric.Fabric) []*fabric.Port {
-	var ports []*fabric.Port
-	for i := range f.Ports() {
-		p := &f.Ports()[i]
-		if p.Node().IsSwitch() != (p.Num() == 0) || p.Num() > 0 && p.Peer() == nil {
-			continue
-		}
-		ports = append(ports, p)
-	}
-	slices.SortStableFunc(ports, func(p, q *fabric.Port) int {
-		return cmp.Compare(bits.ReverseBytes64(uint64(p.GUID())), bits.ReverseBytes64(uint64(q.GUID())))
-	})
-	return ports
 }

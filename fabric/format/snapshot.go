@@ -12,6 +12,19 @@ import (
 	"fabsh/mad"
 )
 
+// KindSnapshot is a snapshot of fabsh.
+const KindSnapshot Kind = "snapshot"
+
+var snapshot = fileFormat{
+	kind:     KindSnapshot,
+	about:    "a snapshot of fabsh",
+	file:     "fabsh's own: all that was read",
+	sniff:    beginsFile(snapshotMagic),
+	load:     loadSnapshot,
+	write:    func(w io.Writer, f *fabric.Fabric) error { return WriteSnapshot(w, &Snapshot{Fabric: f}) },
+	dumpHelp: `"snapshot", of fabsh`,
+}
+
 // Snapshot is all that was read about a fabric.
 type Snapshot struct {
 	Fabric *fabric.Fabric
@@ -23,7 +36,7 @@ type Snapshot struct {
 	Answers []Answer
 }
 
-// Answer is an attribute that a node was asked for.
+// Answer is an attribute that a node has answered with.
 type Answer struct {
 	Node     int // id
 	Class    mad.Class
@@ -32,16 +45,16 @@ type Answer struct {
 	Data     []byte
 }
 
-// A snapshot is a line that says what it is, and a zstd frame, which has a
-// checksum. In that are sections, each with a letter first:
+// A snapshot is a line with the magic and the version, and a zstd frame with a
+// checksum. The frame consists of sections, each of which begins with a letter:
 //
 //	F  the fabric: nodes, ports, where the sweep began, problems
 //	L  one forwarding table
 //	A  one answer
 //	E  the end
 //
-// Numbers are unsigned varints, texts and tables have their length before
-// them, attributes are as on the wire. Keys are left out.
+// Numbers are unsigned varints (LEB128), texts and tables follow their length,
+// attributes are encoded as in a MAD. Keys are 0.
 const (
 	snapshotMagic   = "fabsh snapshot "
 	snapshotVersion = "1\n"
@@ -56,7 +69,7 @@ const (
 	snapshotKnown = 1 << iota // PortInfo follows
 	snapshotFDR10
 	snapshotGUID // the port GUID follows
-	snapshotPeer // node and port at the other end follow; only where the link was not told yet
+	snapshotPeer // node and port at the other end follow; only at the end with the lower id
 )
 
 const (
@@ -64,12 +77,12 @@ const (
 	smpDataSize  = 64
 )
 
-// WriteSnapshot writes s. The same snapshot gives the same bytes.
+// WriteSnapshot writes s. The same snapshot always gives the same bytes.
 func WriteSnapshot(w io.Writer, s *Snapshot) error {
 	if _, err := io.WriteString(w, snapshotMagic+snapshotVersion); err != nil {
 		return err
 	}
-	// More than one core would not make the same bytes each time.
+	// With more than one goroutine the bytes would differ from run to run.
 	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
 	if err != nil {
 		return err
@@ -99,7 +112,7 @@ func WriteSnapshot(w io.Writer, s *Snapshot) error {
 	return z.Close()
 }
 
-// withoutKeys is the data of a with all keys 0.
+// withoutKeys is the data of a with 0 in all fields that are keys.
 func withoutKeys(a Answer) []byte {
 	attr := mad.Lookup(a.Class, a.ID)
 	if attr == nil {
@@ -115,7 +128,7 @@ func withoutKeys(a Answer) []byte {
 	return data
 }
 
-// snapshotWriter leaves errors to Flush.
+// snapshotWriter writes the parts of sections. It leaves errors to Flush.
 type snapshotWriter struct {
 	*bufio.Writer
 	scratch []byte
@@ -141,7 +154,7 @@ func (w *snapshotWriter) text(s string) {
 	w.WriteString(s)
 }
 
-// attribute writes what encode makes.
+// attribute writes the first size bytes of what encode makes.
 func (w *snapshotWriter) attribute(encode func([]byte), size int) {
 	var data [smpDataSize]byte
 	encode(data[:])

@@ -14,6 +14,15 @@ import (
 	"fabsh/mad"
 )
 
+// loadSnapshot reads the fabric of a snapshot.
+func loadSnapshot(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
+	s, err := ReadSnapshot(r, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.Fabric, nil
+}
+
 // ReadSnapshot reads a snapshot.
 func ReadSnapshot(r io.Reader, name string) (*Snapshot, error) {
 	in := bufio.NewReader(r)
@@ -31,18 +40,19 @@ func ReadSnapshot(r io.Reader, name string) (*Snapshot, error) {
 	}
 	defer z.Close()
 	s := snapshotReader{Reader: bufio.NewReaderSize(z, 1<<16), name: name}
-	snapshot := s.read()
+	all := s.read()
 	if s.err != nil {
 		return nil, s.err
 	}
-	return snapshot, nil
+	return all, nil
 }
 
-// Limits of what is believed of a snapshot. Counts come before what they count.
+// Limits of a snapshot, so that a count in a damaged file does not make the
+// reader allocate without bound.
 const (
-	maxSnapshotWindow = 8 << 20
+	maxSnapshotWindow = 8 << 20 // bytes
 	maxSnapshotNodes  = 1 << 16
-	maxSnapshotText   = 1 << 16
+	maxSnapshotText   = 1 << 16 // bytes
 	maxSnapshotTables = 1 << 30 // bytes, of tables and answers
 )
 
@@ -51,10 +61,11 @@ type snapshotReader struct {
 	*bufio.Reader
 	name   string
 	nodes  int
-	tables int
+	tables int // bytes of tables and answers so far
 	err    error
 }
 
+// read reads all sections.
 func (r *snapshotReader) read() *Snapshot {
 	s := new(Snapshot)
 	for r.err == nil {
@@ -97,7 +108,7 @@ func (r *snapshotReader) fail(format string, args ...any) {
 	}
 }
 
-// failed is an error of reading, or of zstd.
+// failed keeps an error of reading or of zstd.
 func (r *snapshotReader) failed(err error) {
 	switch {
 	case r.err != nil:
@@ -119,7 +130,7 @@ func (r *snapshotReader) byte() byte {
 	return b
 }
 
-// uint reads a number up to limit.
+// uint reads a number, which is at most limit; what is for messages.
 func (r *snapshotReader) uint(what string, limit int) int {
 	if r.err != nil {
 		return 0
@@ -142,6 +153,7 @@ func (r *snapshotReader) guid() mad.GUID {
 	return mad.GUID(binary.BigEndian.Uint64(b[:]))
 }
 
+// full fills b.
 func (r *snapshotReader) full(b []byte) {
 	if r.err != nil {
 		return

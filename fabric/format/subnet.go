@@ -6,30 +6,46 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
-// loadSubnet takes in what OpenSM writes as opensm-subnet.lst, and ibdiagnet as
+// KindSubnet is opensm-subnet.lst.
+const KindSubnet Kind = "opensm-subnet"
+
+var opensmSubnet = fileFormat{
+	kind:       KindSubnet,
+	about:      "a topology of OpenSM (opensm-subnet.lst)",
+	file:       "`opensm-subnet.lst` of OpenSM, `.lst` of ibdiagnet",
+	beginnings: []string{"{ SW", "{ CA", "{ Rt", "{ **"},
+	load:       loadSubnet,
+	write:      writeSubnet,
+	dumpHelp:   `"opensm-subnet", as opensm-subnet.lst`,
+}
+
+// loadSubnet reads what OpenSM writes as opensm-subnet.lst, and ibdiagnet as
 // .lst: a line for each end of each link, with both nodes in full. All numbers
 // are hexadecimal.
-func (l *loader) loadSubnet(r io.Reader, name string) error {
-	in := newLines(r, name)
-	s := subnetReader{loader: l, lines: in}
-	for in.next() {
-		if text := skipSpace(in.text); len(text) > 0 && text[0] != '#' {
+func loadSubnet(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
+	s := subnetReader{topology: newTopology(), lines: newLines(r, name)}
+	for s.next() {
+		if text := skipSpace(s.text); len(text) > 0 && text[0] != '#' {
 			s.line(text)
 		}
 	}
-	if len(s.sm) == 1 {
-		l.smLID = s.sm[0]
+	if s.err != nil {
+		return nil, s.err
 	}
-	return in.err
+	if len(s.sm) == 1 {
+		s.smLID = s.sm[0]
+	}
+	return s.fabric(name)
 }
 
 type subnetReader struct {
-	*loader
+	*topology
 	*lines
-	sm []mad.LID // of nodes marked -SM: one, unless the file joins several
+	sm []mad.LID // of the nodes marked -SM: one, unless the file is of several subnets; at most two are kept
 }
 
 // subnetEnd is what a line says of one end of the link.
@@ -41,8 +57,8 @@ type subnetEnd struct {
 	port     int
 }
 
-// line takes in `{ SW Ports:24 ... } { CA Ports:02 ... } PHY=4x LOG=ACT SPD=25`:
-// the link as the first node sees it.
+// line parses `{ SW Ports:24 ... } { CA Ports:02 ... } PHY=4x LOG=ACT SPD=25`:
+// a link, and how its first end runs.
 func (s *subnetReader) line(text []byte) {
 	near, text := s.end(text)
 	far, text := s.end(text)
@@ -73,20 +89,22 @@ func (s *subnetReader) line(text []byte) {
 	if s.err != nil {
 		return
 	}
-	s.plug(a, plug{at: s.lines.at, num: near.port, far: s.nodes[b].id, farPort: far.port, guid: near.portGUID, lid: near.lid, rate: r, state: state})
-	s.plug(b, plug{at: s.lines.at, num: far.port, far: s.nodes[a].id, farPort: near.port, guid: far.portGUID, lid: far.lid, rate: r, state: state, implied: true})
+	s.addLine(a, portLine{at: s.at, num: near.port, far: s.nodes[b].id, farPort: far.port, guid: near.portGUID, lid: near.lid, rate: r, state: state})
+	s.addLine(b, portLine{at: s.at, num: far.port, far: s.nodes[a].id, farPort: near.port, guid: far.portGUID, lid: far.lid, rate: r, state: state, implied: true})
 }
 
 var (
 	subnetStates = map[string]mad.PortState{"ACT": mad.PortStateActive, "ARM": mad.PortStateArmed, "INI": mad.PortStateInitialize, "DWN": mad.PortStateDown}
-	// subnetSpeeds are Gb/s a lane. OpenSM up to 3.3 writes ?? for those above 50.
+	// subnetSpeeds are the speeds by Gb/s a lane. OpenSM up to 3.3 writes ?? for
+	// those above 50.
 	subnetSpeeds = map[string]string{"2.5": "SDR", "5": "DDR", "10": "QDR", "FDR10": "FDR10", "14": "FDR", "25": "EDR", "50": "HDR", "100": "NDR", "200": "XDR"}
 	subnetTypes  = map[string]mad.NodeType{"SW": mad.NodeTypeSwitch, "CA": mad.NodeTypeCA, "Rt": mad.NodeTypeRouter, "**": 0}
 )
 
-// end reads one node and port. VenID and Rev have 6 or 8 digits. DevID has 4,
-// or 8 of which the last four are 0 (the same without leading zeros): OpenSM
-// reads 32 bits of the 16 on the right, older versions on both sides.
+// end parses one end of a link, and returns the text after it. VenID and Rev
+// have 6 or 8 digits. DevID has 4; or 8 of which the last four are 0, or fewer
+// where it begins with zeros: OpenSM prints the 16 bits as 32 at the second end,
+// older versions at both.
 func (s *subnetReader) end(text []byte) (e subnetEnd, rest []byte) {
 	if s.err != nil {
 		return e, nil
@@ -117,7 +135,7 @@ func (s *subnetReader) end(text []byte) (e subnetEnd, rest []byte) {
 	e.info.DeviceID = uint16(number("DevID", 16))
 	e.info.Revision = uint32(number("Rev", 32))
 	if text = skipSpace(text); len(text) > 0 && text[0] == '{' {
-		i := bytes.Index(text, []byte("} LID:")) // names may have braces
+		i := bytes.Index(text, []byte("} LID:")) // a name may contain braces
 		if i < 0 {
 			s.fail("a node's name in braces, and LID: after it: %q", clip(string(text)))
 			return e, nil
@@ -143,16 +161,16 @@ func (s *subnetReader) end(text []byte) (e subnetEnd, rest []byte) {
 	return e, text
 }
 
-// node is the record of an end's node, made when it is first seen.
+// node is the index of the node at an end, which is added where it is new.
 func (s *subnetReader) node(e *subnetEnd) int {
 	id := nodeID(e.info.NodeType, e.info.NodeGUID)
 	i, ok := s.ids[id]
 	if !ok {
-		if err := s.room(s.lines.at, int(e.info.NumPorts)); err != nil {
+		if err := s.countPorts(s.at, int(e.info.NumPorts)); err != nil {
 			s.err = err
 			return 0
 		}
-		i = s.add(node{at: s.lines.at, id: id, info: e.info, name: e.name, lid: e.lid})
+		i = s.add(node{at: s.at, id: id, info: e.info, name: e.name, lid: e.lid})
 	}
 	n := &s.nodes[i]
 	switch {
@@ -164,12 +182,12 @@ func (s *subnetReader) node(e *subnetEnd) int {
 	return i
 }
 
-// plug notes one end of a link. What its own line says counts more than what
-// that of the other end does.
-func (s *subnetReader) plug(i int, p plug) {
+// addLine adds what a line says of a port of node i. The port's own line
+// replaces what that of the other end has implied.
+func (s *subnetReader) addLine(i int, p portLine) {
 	n := &s.nodes[i]
-	for j := range n.plugs {
-		q := &n.plugs[j]
+	for j := range n.lines {
+		q := &n.lines[j]
 		if q.num != p.num {
 			continue
 		}
@@ -182,5 +200,5 @@ func (s *subnetReader) plug(i int, p plug) {
 		}
 		return
 	}
-	n.plugs = append(n.plugs, p)
+	n.lines = append(n.lines, p)
 }

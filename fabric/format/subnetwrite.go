@@ -9,12 +9,12 @@ import (
 	"fabsh/mad"
 )
 
-// dumpSubnet writes what OpenSM writes as opensm-subnet.lst, byte for byte, its
-// old errors included (opensm/osm_dump.c, dump_topology_node): 8 digits of
-// VenID and DevID on the right, and speeds above QDR only where the other end
-// has them. A connected port whose state is unknown is ACT, for ibdm passes
-// over ports that are neither ACT, ARM nor INI.
-func dumpSubnet(w io.Writer, f *fabric.Fabric) error {
+// writeSubnet writes what OpenSM writes as opensm-subnet.lst, byte for byte, its
+// old errors included (opensm/osm_dump.c, dump_topology_node): VenID and DevID
+// of the second end have 8 digits, and a speed above QDR is told only where the
+// other end is capable of such. A connected port whose state is unknown is
+// written as ACT, because ibdm skips ports that are neither ACT, ARM nor INI.
+func writeSubnet(w io.Writer, f *fabric.Fabric) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	for _, n := range openSMOrder(f.Nodes()) {
 		for p := range n.Ports() {
@@ -51,7 +51,7 @@ func subnetTail(p *fabric.Port) string {
 	return fmt.Sprintf("Rev:%08X {%s} LID:%04X PN:%02X", p.Node().Info().Revision, description(p.Node()), uint16(p.LID()), p.Num())
 }
 
-// addressInfo is the PortInfo with the LID of p: of a switch, port 0's.
+// addressInfo is the PortInfo that has the LID of p: of a switch that of port 0.
 func addressInfo(p *fabric.Port) *mad.PortInfo {
 	if p.Node().IsSwitch() {
 		return p.Node().Port(0).Info()
@@ -75,7 +75,7 @@ func subnetState(p *fabric.Port) string {
 	return "ACT"
 }
 
-// subnetSpeed are Gb/s a lane of p, which is connected to q.
+// subnetSpeed is the speed of p, in Gb/s a lane; q is the other end.
 func subnetSpeed(p, q *fabric.Port) string {
 	i, caps := p.Info(), addressInfo(q)
 	if i == nil {

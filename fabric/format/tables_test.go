@@ -311,18 +311,18 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		where format.Where
-		want  string
+		ref  format.NodeRef
+		want string
 	}{
-		{format.Where{GUID: 0x10, LID: 5}, "leaf"},
-		{format.Where{GUID: 0xa1}, "a"},
-		{format.Where{LID: 9}, "a"},
-		{format.Where{Route: mad.DirectedRoute{0, 1, 2}}, "b"},
-		{format.Where{File: "x", Line: 3, GUID: 0x99}, "x:3: expected a node of the fabric: it has none with GUID 0x0000000000000099"},
-		{format.Where{File: "x", Line: 3, LID: 99}, "x:3: expected a node of the fabric: it has none with LID 99"},
-		{format.Where{File: "x", Line: 3, Route: mad.DirectedRoute{0, 1, 3}}, "x:3: expected a node of the fabric: route 0,1,3 leads to none"},
+		{format.NodeRef{GUID: 0x10, LID: 5}, "leaf"},
+		{format.NodeRef{GUID: 0xa1}, "a"},
+		{format.NodeRef{LID: 9}, "a"},
+		{format.NodeRef{Route: mad.DirectedRoute{0, 1, 2}}, "b"},
+		{format.NodeRef{File: "x", Line: 3, GUID: 0x99}, "x:3: expected a node of the fabric: it has none with GUID 0x0000000000000099"},
+		{format.NodeRef{File: "x", Line: 3, LID: 99}, "x:3: expected a node of the fabric: it has none with LID 99"},
+		{format.NodeRef{File: "x", Line: 3, Route: mad.DirectedRoute{0, 1, 3}}, "x:3: expected a node of the fabric: route 0,1,3 leads to none"},
 	} {
-		n, err := test.where.Find(f)
+		n, err := test.ref.Find(f)
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -330,54 +330,7 @@ func TestFind(t *testing.T) {
 			got = n.Name()
 		}
 		if got != test.want {
-			t.Errorf("%+v: got %s, want %s", test.where, got, test.want)
+			t.Errorf("%+v: got %s, want %s", test.ref, got, test.want)
 		}
-	}
-}
-
-// TestRecognise: kinds by content, also where only comments come first.
-func TestRecognise(t *testing.T) {
-	for in, want := range map[string]format.Kind{
-		"":                                     format.KindUnknown,
-		"# only\n":                             format.KindUnknown,
-		"hello\n":                              format.KindUnknown,
-		"Dear all,\n\nthis is a letter.\n":     format.KindUnknown,
-		"#\n# x\n\nvendid=0x2c9\n":             format.KindIbnetdiscover,
-		"Switch 36 \"a\"\n":                    format.KindUnknown, // the loader takes it
-		"Ca\t1 \"a\"\n":                        format.KindIbnetdiscover,
-		"{ SW Ports:08 SystemGUID:0 ":          format.KindSubnet,
-		"# x\nMTS2400 S-1\n\tP1 -> MT1 H-1 P1": format.KindTopo,
-		"MTS2400 S-1 CFG: a=R\n   P1 -4X-5G-> MT1 H-1 P1":    format.KindTopo,
-		"SYSTEM LEAF,LEAF:4x\n":                              format.KindIBNL,
-		"TOPSYSTEM A\n":                                      format.KindIBNL,
-		"fabsh snapshot 1\n":                                 format.KindSnapshot,
-		"+\x83\xe7\x8f\x01\x00":                              format.KindCache,
-		"Unicast lids [0-9] of switch":                       format.KindLFTs,
-		"Unicast lids [0x0-0x9] of switch":                   format.KindIbroute,
-		"dump_ucast_routes: Switch 0x10":                     format.KindFDBs,
-		"Switch: guid 0x10":                                  format.KindHops,
-		"\nSwitch 0x0002c90300001000\nLID    : Out":          format.KindMFTs,
-		"Multicast mlids [0xc000-0xc3ff] of":                 format.KindIbrouteMFTs,
-		"Switch 0x10, base LID 2, \"a\"\n#in out : 0\n":      format.KindSL2VL,
-		"Switch 0x10, base LID 2, \"a\"\n0  1 : 0 1\n":       format.KindSL2VL,
-		"Channel Adapter 0x10, base LID 2\n0x0001 : 0\n":     format.KindPathSL,
-		"0x10 154 0\n":                                       format.KindPathSL,
-		"0x10 154 20\n":                                      format.KindGUIDs,
-		"0x10 0 1 0x01 0x23 0x45 0x67 0x89 0xab 0xcd 0xef\n": format.KindShortSL2VL,
-		"# SL2VL table: Lid 3\n":                             format.KindSmpquerySL2VL,
-		"0x10 0x0001 0x0002\n\n":                             format.KindGUID2LID,
-		"0x10 \"name\" # x\n":                                format.KindNodeNames,
-		"0x10 # name\n":                                      format.KindGUIDs,
-		"1234567\n":                                          format.KindGUIDs,
-		"CA     8  1 0x0c42a10300000601 4x FDR - SW":         format.KindPortsReport,
-		"Ca\t : 0x0c42a10300000600 ports 1 devid":            format.KindNodeList,
-	} {
-		if got := format.Recognise([]byte(in)); got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
-	}
-	_, err := format.Load(strings.NewReader("Unicast lids [0-9] of switch guid 0x10\n"), "x", nil)
-	if want := "x: expected a topology, but this is forwarding tables (opensm-lfts.dump)"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
 	}
 }

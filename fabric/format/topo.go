@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"path"
@@ -8,18 +9,40 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/mad"
 )
 
-// loadTopo takes in a .topo file of ibdm: systems, and the cables between
-// their plugs. What systems consist of, .ibnl files say.
+// KindTopo is a topology of ibdm.
+const KindTopo Kind = "topo"
+
+var ibdmTopo = fileFormat{
+	kind:     KindTopo,
+	about:    "a topology of ibdm (.topo)",
+	file:     "`.topo` of ibdm, which needs the `.ibnl` files of its systems",
+	sniff:    sniffTopo,
+	load:     loadTopo,
+	write:    writeTopo,
+	dumpHelp: `"topo" and "ibnl", of ibdm`,
+}
+
+// sniffTopo takes the first cable below a system.
+func sniffTopo(l *headLine) bool {
+	return l.belowWords && l.class == lineOther && l.indented() && bytes.Contains(l.text, []byte("->"))
+}
+
+// loadTopo reads a .topo file of ibdm: systems, and the cables between their
+// plugs. What a system consists of, a .ibnl file says.
 //
 //	MTS14400 SL1-1 CFG: leaf3=R
 //	   L1/P1 -8X-5G-> MT23108 H-1 P1
-func (l *loader) loadTopo(r io.Reader, name string) error {
-	if l.opener == nil {
-		return fmt.Errorf("%s: expected the .ibnl files that define its systems, but only this file is at hand", name)
+func loadTopo(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
+	if open == nil {
+		return nil, fmt.Errorf("%s: expected the .ibnl files that define its systems, but only this file is at hand", name)
 	}
-	t := topoReader{loader: l, lines: newLines(r, name), systems: map[string]*chassis{}, library: library{open: l.opener, dir: path.Dir(name), known: map[string]*ibnl{}}}
+	t := topoReader{
+		topology: newTopology(), lines: newLines(r, name), guids: newGUIDBases(), systems: map[string]*topoSystem{},
+		library: library{open: open, dir: path.Dir(name), known: map[string]*ibnl{}},
+	}
 	for t.next() {
 		if words := strings.Fields(string(t.text)); len(words) == 0 {
 			t.current = nil
@@ -28,26 +51,30 @@ func (l *loader) loadTopo(r io.Reader, name string) error {
 		}
 	}
 	if t.err == nil && len(t.order) == 0 {
-		t.fail("systems, and found none in %d lines", t.lines.at.line)
+		t.fail("systems, and found none in %d lines", t.at.line)
 	}
 	if t.err != nil {
-		return t.err
+		return nil, t.err
 	}
-	return t.finish()
+	if err := t.finish(); err != nil {
+		return nil, err
+	}
+	return t.fabric(name)
 }
 
 type topoReader struct {
-	*loader
+	*topology
 	*lines
 	library library
-	systems map[string]*chassis
-	order   []string
-	current *chassis
-	name    string // of current
+	guids   map[mad.NodeType]*guidBase
+	systems map[string]*topoSystem // by name
+	order   []string               // of systems in the file
+	current *topoSystem            // the one whose cables are being read
+	name    string                 // of current
 	cables  []cable
 }
 
-// cable is a line of a .topo file.
+// cable is a line of a .topo file that connects two plugs.
 type cable struct {
 	at         pos
 	name, plug string
@@ -56,6 +83,7 @@ type cable struct {
 	rate       rate
 }
 
+// line parses the first line of a system, or one of its cables.
 func (t *topoReader) line(words []string) {
 	if len(words) > 1 && strings.HasSuffix(words[1], ">") && words[1][0] == '-' {
 		r, ok := parseArrow(words[1])
@@ -66,7 +94,7 @@ func (t *topoReader) line(words []string) {
 			t.fail("a plug, an arrow, the type and name of the other system and its plug, as in P1 -4X-5G-> MT23108 H-1 P1: %q", t.shown())
 		default:
 			if t.system(words[2], words[3]) != nil {
-				t.cables = append(t.cables, cable{t.lines.at, t.name, words[0], words[3], words[4], r})
+				t.cables = append(t.cables, cable{t.at, t.name, words[0], words[3], words[4], r})
 			}
 		}
 		return
@@ -93,8 +121,8 @@ func (t *topoReader) line(words []string) {
 	}
 }
 
-// system is the one of that name, made when it is first named.
-func (t *topoReader) system(kind, name string) *chassis {
+// system is the system of that name, which is added where it is new.
+func (t *topoReader) system(kind, name string) *topoSystem {
 	if c := t.systems[name]; c != nil {
 		if c.kind != kind && !slices.Contains(c.def.names, kind) {
 			t.fail("%s to be a %s, as %s says, not a %s", name, c.kind, c.at, kind)
@@ -111,14 +139,14 @@ func (t *topoReader) system(kind, name string) *chassis {
 		t.fail("a type of system that a .ibnl file beside this one or in the folder ibnl there defines, not %q; ibutils has some in /usr/lib/*/ibdm*/ibnl", kind)
 		return nil
 	}
-	c := &chassis{kind: kind, def: def, mods: map[string]string{}, at: t.lines.at}
+	c := &topoSystem{kind: kind, def: def, mods: map[string]string{}, at: t.at}
 	t.systems[name] = c
 	t.order = append(t.order, name)
 	return c
 }
 
-// finish builds the systems, now that all variants are known, and plugs the
-// cables in.
+// finish builds the systems, once the variants of all their boards are known,
+// and connects the cables.
 func (t *topoReader) finish() error {
 	for _, name := range t.order {
 		if err := t.build(name, t.systems[name]); err != nil {
@@ -138,7 +166,7 @@ func (t *topoReader) finish() error {
 			return err
 		}
 	}
-	t.problems = append(t.problems, fabric.Problem{Kind: fabric.ProblemAssignedGUIDs, Text: t.lines.at.file + " has no GUIDs; they were given out in its order"})
+	t.problems = append(t.problems, fabric.Problem{Kind: fabric.ProblemAssignedGUIDs, Text: t.at.file + " has no GUIDs; they were given out in its order"})
 	return nil
 }
 
@@ -160,16 +188,17 @@ func (t *topoReader) plug(at pos, name, plug string) (node, port int, err error)
 	return 0, 0, fmt.Errorf("%s: expected a plug of %s, which is a %s and has no %q; it has %s", at, name, c.kind, clip(plug), some(have))
 }
 
-// link connects two ports. It may be told twice.
+// link connects port p of node n to port q of node m. A file may say so twice,
+// once for each end.
 func (t *topoReader) link(at pos, n, p, m, q int, r rate) error {
 	for _, e := range [][4]int{{n, p, m, q}, {m, q, n, p}} {
 		near, far := &t.nodes[e[0]], &t.nodes[e[2]]
-		i := slices.IndexFunc(near.plugs, func(x plug) bool { return x.num == e[1] })
+		i := slices.IndexFunc(near.lines, func(x portLine) bool { return x.num == e[1] })
 		if i < 0 {
-			near.plugs = append(near.plugs, plug{at: at, num: e[1], far: far.id, farPort: e[3], rate: r})
+			near.lines = append(near.lines, portLine{at: at, num: e[1], far: far.id, farPort: e[3], rate: r})
 			continue
 		}
-		if x := near.plugs[i]; x.far != far.id || x.farPort != e[3] {
+		if x := near.lines[i]; x.far != far.id || x.farPort != e[3] {
 			return fmt.Errorf("%s: expected port %d of %s to be free, but %s connects it to port %d of %s", at, e[1], near.id, x.at, x.farPort, x.far)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"fabsh/fabric"
 )
 
-// dumpTopo writes a .topo file of ibdm in which each node is a system. Their
-// types WriteIBNLs defines. ibdm knows no speed above 10 Gb/s a lane and no
-// width of 2x: they are left out, and it takes the link for SDR or 4x.
-func dumpTopo(w io.Writer, f *fabric.Fabric) error {
+// writeTopo writes a .topo file of ibdm in which each node is a system, of a type
+// that WriteIBNLs defines. ibdm knows no speed above 10 Gb/s a lane and no width
+// of 2x: they are left out, and ibdm assumes SDR or 4x.
+func writeTopo(w io.Writer, f *fabric.Fabric) error {
 	out := bufio.NewWriter(w)
 	out.WriteString("# Systems and cables, written by fabsh\n")
 	names := systemNames(f)
@@ -33,9 +33,9 @@ func dumpTopo(w io.Writer, f *fabric.Fabric) error {
 }
 
 // WriteIBNLs writes a .ibnl file for each type of system in the .topo file that
-// Dump makes of f: the number of ports, and the device. Create makes a file;
-// they belong into the folder of the .topo file, or where IBDM_IBNL_PATH
-// tells ibdm.
+// Dump writes of f. A type is a number of ports and a device. create creates a
+// file; they belong into the folder of the .topo file, or into one of ibdm's
+// IBDM_IBNL_PATH.
 func WriteIBNLs(f *fabric.Fabric, create func(name string) (io.WriteCloser, error)) error {
 	done := map[string]bool{}
 	for i := range f.Nodes() {
@@ -69,7 +69,7 @@ func WriteIBNLs(f *fabric.Fabric, create func(name string) (io.WriteCloser, erro
 	return nil
 }
 
-// systemType is the type of system that n is: SW36-53000.
+// systemType is the type of system that n is: SW36-53000, by ports and device.
 func systemType(n *fabric.Node) string {
 	kind := "CA"
 	if n.IsSwitch() {
@@ -78,8 +78,8 @@ func systemType(n *fabric.Node) string {
 	return fmt.Sprintf("%s%d-%d", kind, n.NumPorts(), n.Info().DeviceID)
 }
 
-// systemNames are the nodes' names without what ends a word, and told apart by
-// GUID where they are not unique.
+// systemNames are the nodes' names, with _ for characters that would end a word,
+// and with the GUID where they are not unique.
 func systemNames(f *fabric.Fabric) []string {
 	names := make([]string, len(f.Nodes()))
 	count := map[string]int{}
@@ -103,7 +103,7 @@ func systemNames(f *fabric.Fabric) []string {
 	return names
 }
 
-// arrow is -4x-10G->, or as much of it as ibdm knows.
+// arrow is -4x-10G->, without a width or speed that ibdm does not know.
 func arrow(p *fabric.Port) string {
 	s := "-"
 	switch w := p.Width(); w {

@@ -36,19 +36,27 @@ func TestWriters(t *testing.T) {
 		copy(hops, []byte{2, 5, 2, 255})
 		return lid == 2 || lid == 5
 	}
+	tables := &format.Tables{
+		LFT:   row,
+		Hops:  func() (format.HopsFunc, error) { return hops, nil },
+		SL:    func(src *fabric.Port, dlid mad.LID) (uint8, bool) { return uint8(dlid), dlid != 9 },
+		SL2VL: lanes,
+	}
+	dump := func(w io.Writer, kind format.Kind) error { return format.Dump(w, f, kind) }
+	dumpTables := func(w io.Writer, kind format.Kind) error { return format.DumpTables(w, f, kind, tables) }
 	for _, test := range []struct {
-		name  string
-		write func(io.Writer) error
+		kind  format.Kind
+		write func(io.Writer, format.Kind) error
 		want  string
 	}{
-		{"opensm-lfts", func(w io.Writer) error { return format.WriteLFTs(w, f, row) }, `Unicast lids [0-8] of switch Lid 3 guid 0x0000000000000020 ('012345678901234567890123456789012345678901234567890123456789012'):
+		{"opensm-lfts", dumpTables, `Unicast lids [0-8] of switch Lid 3 guid 0x0000000000000020 ('012345678901234567890123456789012345678901234567890123456789012'):
 0x0002 000 # Switch portguid 0x0000000000000010: 'leaf'
 0x0003 003 # Switch portguid 0x0000000000000020: '012345678901234567890123456789012345678901234567890123456789012'
 0x0005 002 # Channel Adapter portguid 0x00000000000000b1: 'b'
 0x0008 001 # Channel Adapter portguid 0x00000000000000a1: 'a'
 8 lids dumped
 `},
-		{"opensm-fdbs", func(w io.Writer) error { return format.WriteFDBs(w, f, row, hops) }, `dump_ucast_routes: Switch 0x0000000000000020
+		{"opensm-fdbs", dumpTables, `dump_ucast_routes: Switch 0x0000000000000020
 LID    : Port : Hops : Optimal
 0x0001 : UNREACHABLE
 0x0002 : 000  : 02   : yes
@@ -59,7 +67,14 @@ LID    : Port : Hops : Optimal
 0x0007 : UNREACHABLE
 0x0008 : 001  : 06   : No 3 hop path possible via port 2!
 `},
-		{"opensm-sl2vl", func(w io.Writer) error { return format.WriteSL2VLs(w, f, lanes) }, `Switch 0x0000000000000010, base LID 2, "leaf"
+		{"opensm-lid-matrix", dumpTables, `Switch: guid 0x0000000000000010
+0x0002: 02 05 02 ff # portguid 0x0000000000000010
+0x0005: 02 05 02 ff # portguid 0x00000000000000b1
+Switch: guid 0x0000000000000020
+0x0002: 02 05 02 ff # portguid 0x0000000000000010
+0x0005: 02 05 02 ff # portguid 0x00000000000000b1
+`},
+		{"opensm-sl2vl", dumpTables, `Switch 0x0000000000000010, base LID 2, "leaf"
 #in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15
 #--------------------------------------------------------
 0   1   : 0  1  0  0  0  0  0  0  0  0  0  0  0  0  0  0 
@@ -86,39 +101,37 @@ Channel Adapter 0x00000000000000b1, base LID 5, "b"
 #--------------------------------------------------------
 
 `},
-		{"ibdm-sl2vl", func(w io.Writer) error { return format.WriteShortSL2VLs(w, f, lanes) }, `0x0000000000000010 0 1 0x01 0x00 0x00 0x00 0x00 0x00 0x00 0x00
+		{"ibdm-sl2vl", dumpTables, `0x0000000000000010 0 1 0x01 0x00 0x00 0x00 0x00 0x00 0x00 0x00
 0x0000000000000010 1 1 0x01 0x10 0x00 0x00 0x00 0x00 0x00 0x00
 0x0000000000000010 0 2 0x02 0x00 0x00 0x00 0x00 0x00 0x00 0x00
 0x0000000000000010 1 2 0x02 0x10 0x00 0x00 0x00 0x00 0x00 0x00
 0x00000000000000a0 0 1 0x01 0x00 0x00 0x00 0x00 0x00 0x00 0x00
 0x00000000000000b0 0 1 0x01 0x00 0x00 0x00 0x00 0x00 0x00 0x00
 `},
-		{"path-sl", func(w io.Writer) error {
-			return format.WritePathSLs(w, f, func(src *fabric.Port, dlid mad.LID) (uint8, bool) { return uint8(dlid), dlid != 9 })
-		}, `Channel Adapter 0x00000000000000a1, base LID 8, "a"
+		{"path-sl", dumpTables, `Channel Adapter 0x00000000000000a1, base LID 8, "a"
 0x0005 : 5
 Channel Adapter 0x00000000000000b1, base LID 5, "b"
 0x0008 : 8
 `},
-		{"guid2lid", func(w io.Writer) error { return format.WriteGUID2LID(w, f) }, "0x0000000000000010 0x0002 0x0002\n\n0x0000000000000020 0x0003 0x0003\n\n0x00000000000000a1 0x0008 0x0009\n\n0x00000000000000b1 0x0005 0x0005\n\n"},
-		{"node-name-map", func(w io.Writer) error { return format.WriteNodeNames(w, f) }, `0x0000000000000010 "leaf"
+		{"guid2lid", dump, "0x0000000000000010 0x0002 0x0002\n\n0x0000000000000020 0x0003 0x0003\n\n0x00000000000000a1 0x0008 0x0009\n\n0x00000000000000b1 0x0005 0x0005\n\n"},
+		{"node-name-map", dump, `0x0000000000000010 "leaf"
 0x0000000000000020 "0123456789012345678901234567890123456789012345678901234567890123"
 0x00000000000000a0 "a"
 0x00000000000000b0 "b"
 `},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(string(test.kind), func(t *testing.T) {
 			var b strings.Builder
-			if err := test.write(&b); err != nil {
+			if err := test.write(&b, test.kind); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(test.want, b.String()); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
-			if got := format.Recognise([]byte(b.String())); string(got) != test.name {
+			if got := format.Recognise([]byte(b.String())); got != test.kind {
 				t.Errorf("recognised as %q", got)
 			}
-			if err := test.write(brokenWriter{}); err == nil {
+			if err := test.write(brokenWriter{}, test.kind); err == nil {
 				t.Error("no error of a writer that takes nothing")
 			}
 		})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"fabsh/mad"
 )
@@ -14,70 +13,75 @@ import (
 // Policies, by name: how Assign chooses among the next hops of a LID.
 const (
 	LeastLoaded = "least_loaded" // the port with the fewest LIDs so far
-	Scatter     = "scatter"      // the same, equal ones by chance
-	RoundRobin  = "round_robin"  // each port in its turn
+	Scatter     = "scatter"      // the same, but random among equal ones
+	RoundRobin  = "round_robin"  // one port after the other
 	DModK       = "dmodk"        // by a digit of the destination's number
-	Hash        = "hash"         // by chance
-	First       = "first"        // the first neighbour by port, and its ports in their turn
+	Hash        = "hash"         // a hash of seed, switch and LID
+	First       = "first"        // the neighbour of the lowest port; its parallel links by LID
 )
 
-// Policies are all of them.
+// Policies are all policies.
 func Policies() []string { return []string{LeastLoaded, Scatter, RoundRobin, DModK, Hash, First} }
 
 // Scopes: which LIDs count as load of a switch's ports.
 const (
-	// Global counts those that packets from some CA or router come through
-	// the switch for. So it sees what the switches farther away chose.
+	// Global counts a LID if packets for it from some CA or router pass through
+	// the switch. So it depends on what the switches farther away have chosen.
 	Global = "global"
-	// PerSwitch counts all, as OpenSM's minhop does.
+	// PerSwitch counts all LIDs, as OpenSM's minhop does.
 	PerSwitch = "switch"
 )
 
-// Scopes are both of them.
+// Scopes are all scopes.
 func Scopes() []string { return []string{Global, PerSwitch} }
 
 // AssignOptions say how Assign chooses.
 type AssignOptions struct {
 	Policy string // "": LeastLoaded
 	Scope  string // "": Global
-	Seed   uint64 // of what goes by chance
+	Seed   uint64 // of the random choices
 
-	// LIDs are to be assigned; nil: all. The entries of others stay.
+	// LIDs are those to be assigned; nil: all. The entries of others stay.
 	LIDs []mad.LID
-	// Weight is how much a LID counts; nil: those of CAs and routers 1,
-	// those of switches 0.
+	// Weight is how much a LID counts as load; nil: 1 for those of CAs and
+	// routers, 0 for those of switches.
 	Weight func(mad.LID) int
-	// Keep are tables whose entries stay where they are next hops still.
+	// Keep are tables whose entries stay where they are still next hops.
 	Keep *Routes
 	// Prefer, if not nil, reorders the ports of switch s to switch d, and may
 	// leave some out. It is called from one goroutine, in order.
 	Prefer func(s, d int, ports []uint8) []uint8
 
-	// Number is what DModK takes for the number of a LID; nil: Numbering.
+	// Number is the number of a LID for DModK; nil: Numbering.
 	Number func(mad.LID) int
-	// Divider is the weight of the digit that switch s goes by; nil: as for
-	// a fat tree whose levels are the distances from the CAs.
+	// Divider is, for DModK, the weight of the digit by which switch s chooses;
+	// nil: that of a fat tree whose levels are the distances from the CAs.
 	Divider func(s int) int
 
-	levels *levels // of that tree, if they are others
+	levels *levels // of that tree; nil: those distances
 }
 
-// Assign fills in the next hops to all LIDs: one of those that h allows. A LID
-// without one is dropped.
+// Assign gives each LID, on each switch, one of the next hops that h allows. A LID
+// without a next hop is dropped.
+//
+// Time: O(S*C*log P) for the next hops of switches with P ports, and O(S*L) for the
+// choice. With Global scope and a policy by load, in addition O(D*S*S) to go through
+// the destinations in the order of their distance.
 func (r *Routes) Assign(ctx context.Context, h *Hops, o AssignOptions) error {
 	a, err := r.newAssigner(h, o)
 	if err != nil {
 		return err
 	}
 	g := r.graph
-	a.hops = make([]nextHops, len(g.switches))
-	load := func(_, s int) { a.hops[s].load(a.h, s) }
+	a.next = make([]nextHops, len(g.switches))
+	load := func(_, s int) { a.next[s].load(a.h, s) }
 	if err := g.each(ctx, len(g.switches), load); err != nil {
 		return err
 	}
-	// Far ones first: what they choose decides what comes through the near.
+	// Far switches first: what they choose decides which packets pass through the
+	// near ones.
 	steps := 0
-	if a.passes != nil {
+	if a.transit != nil {
 		steps = h.Max()
 	}
 	each := g.each
@@ -93,6 +97,7 @@ func (r *Routes) Assign(ctx context.Context, h *Hops, o AssignOptions) error {
 	return nil
 }
 
+// inOrder is Graph.each on this goroutine.
 func inOrder(ctx context.Context, n int, do func(worker, i int)) error {
 	for i := 0; i < n && ctx.Err() == nil; i++ {
 		do(0, i)
@@ -100,12 +105,12 @@ func inOrder(ctx context.Context, n int, do func(worker, i int)) error {
 	return context.Cause(ctx)
 }
 
-// assigner is an assignment under way.
+// assigner is the state of an Assign.
 type assigner struct {
 	AssignOptions
 	routes  *Routes
 	h       *Hops
-	hops    []nextHops
+	next    []nextHops // by switch
 	workers []assignWorker
 	err     error // of Prefer
 	keep    *Routes
@@ -116,17 +121,19 @@ type assigner struct {
 	parents [][]int32 // of DModK, by switch: those of a whole tree
 	loads   []int32   // by portBase of the switch and port
 	turn    []int     // of RoundRobin, by switch
-	sources []bool    // switches with CAs or routers
-	// passes has a bit for each switch and index in dests: packets for it come
-	// through. Nil: all do.
-	passes []uint64
-	words  int // of passes a switch
+
+	endpoints []int64 // ports of CAs and routers, by switch
+	// transit has a bit for each switch and index in dests: packets for that LID
+	// pass through the switch. Nil: all do.
+	transit []uint64
+	words   int // of transit, for each switch
 }
 
+// assignWorker is the memory of a worker, for Keep.
 type assignWorker struct {
-	allowed [256]bool // the ports at hand
-	last    []uint8   // the same
-	kept    []bool
+	allowed [256]bool // by port: it is a next hop
+	last    []uint8   // those ports
+	kept    []bool    // by dest of a switch
 }
 
 func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
@@ -159,7 +166,7 @@ func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
 			a.wanted[i] = set[d.lid]
 		}
 	}
-	a.sources = g.sources()
+	a.endpoints = g.endpointsOn()
 	a.weight = make([]int32, len(g.dests))
 	for i, d := range g.dests {
 		switch {
@@ -172,68 +179,27 @@ func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
 	a.loads = make([]int32, len(g.targets))
 	a.turn = make([]int, len(g.switches))
 	if a.Policy == DModK {
-		a.numbers()
+		a.prepareDModK()
 	}
-	if a.Scope == Global && a.counts() {
+	if a.Scope == Global && a.byLoad() {
 		a.words = (len(g.dests) + 63) / 64
-		a.passes = make([]uint64, a.words*len(g.switches))
+		a.transit = make([]uint64, a.words*len(g.switches))
 	}
 	a.keep = o.Keep.seenOn(g)
 	return a, nil
 }
 
-func (a *assigner) numbers() {
-	g := a.routes.graph
-	l := a.levels
-	if l == nil {
-		l = g.levels()
-	}
-	if a.h.place == nil {
-		h := *a.h
-		h.place = l.places()
-		a.h = &h
-	}
-	a.parents = l.parents(a.h.place)
-	number, divider := a.Number, a.Divider
-	if number == nil {
-		numbers := g.Numbering(l.leafOrder())
-		number = func(lid mad.LID) int { return numbers[lid] }
-	}
-	if divider == nil {
-		dividers := l.dividers(a.parents)
-		divider = func(s int) int { return dividers[s] }
-	}
-	a.number, a.divider = make([]int, len(g.dests)), make([]int, len(g.switches))
-	for i, d := range g.dests {
-		a.number[i] = max(0, number(d.lid))
-	}
-	for s := range a.divider {
-		a.divider[s] = max(1, divider(s))
-	}
-}
-
-// sources tells which switches have terminals but themselves.
-func (g *Graph) sources() []bool {
-	on := make([]bool, len(g.switches))
-	for _, t := range g.terminals {
-		if t.Switch >= 0 && t.Out > 0 {
-			on[t.Switch] = true
-		}
-	}
-	return on
-}
-
-// fill writes the entries of switch s for the destinations that are step away,
-// or, where nothing depends on the order, for all.
+// fill writes the entries of switch s for the destinations at distance step, or,
+// where nothing depends on the order, for all.
 func (a *assigner) fill(w *assignWorker, s, step int) {
 	g := a.routes.graph
 	row := a.routes.Row(s)
 	distances := a.h.row(s)
-	a.hops[s].list.forget()
-	f := filler{loads: a.loads[g.portBase[s]:g.portBase[s+1]]}
+	a.next[s].list.forget()
+	least := leastLoaded{loads: a.loads[g.portBase[s]:g.portBase[s+1]]}
 	for d := range g.switches {
 		from, to := g.destBase[d], g.destBase[d+1]
-		if from == to || a.passes != nil && s != d && int(distances[d]&^viaUp) != step && (distances[d] != farAway || step > 0) {
+		if from == to || a.transit != nil && s != d && int(distances[d]&^viaUp) != step && (distances[d] != noPath || step > 0) {
 			continue
 		}
 		if s == d {
@@ -244,7 +210,7 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 			}
 			continue
 		}
-		ports, same := a.hops[s].ports(d)
+		ports, same := a.next[s].ports(d)
 		if a.Prefer != nil && len(ports) > 0 {
 			ports, same = a.preferred(s, d, ports), false
 		}
@@ -257,21 +223,26 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 			continue
 		}
 		if !same {
-			f.start(ports)
-			a.prepare(w, s, ports)
+			least.reset(ports)
+			if a.Policy == DModK {
+				a.findParents(s, ports)
+			}
+			if a.keep != nil {
+				w.allow(ports)
+			}
 		}
 		switch {
 		case a.keep != nil:
-			a.chooseAnew(w, s, int(from), int(to), row, &f)
+			a.keepOrChoose(w, s, int(from), int(to), row, &least)
 		case a.Policy == DModK && a.wanted == nil:
 			a.digits(s, int(from), int(to), row)
 		default:
-			a.choose(s, int(from), int(to), nil, row, &f)
+			a.choose(s, int(from), int(to), nil, row, &least)
 		}
 	}
 }
 
-// preferred asks Prefer, which must not invent next hops.
+// preferred asks Prefer, and checks that what it returns are next hops.
 func (a *assigner) preferred(s, d int, ports []uint8) []uint8 {
 	chosen := a.Prefer(s, d, slices.Clone(ports))
 	for _, p := range chosen {
@@ -286,72 +257,13 @@ func (a *assigner) preferred(s, d int, ports []uint8) []uint8 {
 	return chosen
 }
 
-// prepare makes ready for other next hops.
-func (a *assigner) prepare(w *assignWorker, s int, ports []uint8) {
-	if a.Policy == DModK {
-		a.findParents(s, ports)
-	}
-	if a.keep == nil {
-		return
-	}
-	for _, p := range w.last {
-		w.allowed[p] = false
-	}
-	w.last = append(w.last[:0], ports...)
-	for _, p := range w.last {
-		w.allowed[p] = true
-	}
-}
-
-// chooseAnew is choose for those entries that cannot be kept.
-func (a *assigner) chooseAnew(w *assignWorker, s, from, to int, row Row, f *filler) {
-	g := a.routes.graph
-	old := a.keep.Row(s)
-	if a.wanted == nil && !a.counts() && w.keep(g.dests[from:to], old, row) {
-		return
-	}
-	w.kept = w.kept[:0]
-	anew := false
-	for i := from; i < to; i++ {
-		lid := g.dests[i].lid
-		port := old.Port(lid)
-		stays := w.allowed[port] && (a.wanted == nil || a.wanted[i])
-		w.kept = append(w.kept, stays)
-		if !stays {
-			anew = true
-			continue
-		}
-		row[lid] = port
-		if a.counts() && a.weight[i] > 0 && a.comesThrough(s, i) {
-			f.loads[port] += a.weight[i]
-			a.mark(s, i, port)
-		}
-	}
-	if anew {
-		f.start(f.ports)
-		a.choose(s, from, to, w.kept, row, f)
-	}
-}
-
-// keep keeps entries as long as they can be, which may be all of them.
-func (w *assignWorker) keep(dests []dest, old, row Row) bool {
-	for _, d := range dests {
-		port := old.Port(d.lid)
-		if !w.allowed[port] {
-			return false
-		}
-		row[d.lid] = port
-	}
-	return true
-}
-
-// choose writes the entries for dests[from:to], of one switch, but for those
-// that are kept.
-func (a *assigner) choose(s, from, to int, kept []bool, row Row, f *filler) {
+// choose writes the entries of switch s for dests[from:to], except for those that
+// are kept.
+func (a *assigner) choose(s, from, to int, kept []bool, row Row, least *leastLoaded) {
 	g := a.routes.graph
 	if a.Policy == Scatter {
-		f.start(f.ports)
-		f.at = int(mix(a.Seed, uint64(s), uint64(from)) % uint64(len(f.ports)))
+		least.reset(least.ports)
+		least.at = int(mix(a.Seed, uint64(s), uint64(from)) % uint64(len(least.ports)))
 	}
 	for i := from; i < to; i++ {
 		if a.wanted != nil && !a.wanted[i] || kept != nil && kept[i-from] {
@@ -362,39 +274,49 @@ func (a *assigner) choose(s, from, to int, kept []bool, row Row, f *filler) {
 		case a.Policy == DModK:
 			row[lid] = a.digit(s, a.number[i]/a.divider[s])
 		case a.Policy == First:
-			n := a.first(s, f.ports)
+			n := a.first(s, least.ports)
 			row[lid] = n[int(lid)%len(n)]
 		case a.Policy == Hash:
-			row[lid] = f.ports[mix(a.Seed, uint64(s), uint64(lid))%uint64(len(f.ports))]
+			row[lid] = least.ports[mix(a.Seed, uint64(s), uint64(lid))%uint64(len(least.ports))]
 		case a.Policy == RoundRobin:
-			row[lid] = f.ports[a.turn[s]%len(f.ports)]
+			row[lid] = least.ports[a.turn[s]%len(least.ports)]
 			a.turn[s]++
-		case a.weight[i] == 0 || !a.comesThrough(s, i):
-			row[lid] = f.ports[int(lid)%len(f.ports)]
+		case a.weight[i] == 0 || !a.passesThrough(s, i):
+			row[lid] = least.ports[int(lid)%len(least.ports)]
 		default:
-			row[lid] = f.next(a.weight[i])
-			a.mark(s, i, row[lid])
+			row[lid] = least.next(a.weight[i])
+			a.markTransit(s, i, row[lid])
 		}
 	}
 }
 
-// counts: the policy goes by loads.
-func (a *assigner) counts() bool { return a.Policy == LeastLoaded || a.Policy == Scatter }
-
-// comesThrough: packets for dests[i] come through s.
-func (a *assigner) comesThrough(s, i int) bool {
-	return a.passes == nil || a.sources[s] || atomic.LoadUint64(&a.passes[s*a.words+i/64])>>(i%64)&1 != 0
+// first are the ports to the neighbour of the lowest port, or of the preferred one
+// if there is a PortOrder.
+func (a *assigner) first(s int, ports []uint8) []uint8 {
+	g := a.routes.graph
+	groups := a.next[s].list.groups
+	switch {
+	case a.Prefer != nil:
+		return ports[:1]
+	case g.order != nil && g.order[s] != nil:
+		return groups[0].Ports
+	}
+	best := 0
+	for i := range groups {
+		if groups[i].Ports[0] < groups[best].Ports[0] {
+			best = i
+		}
+	}
+	return groups[best].Ports
 }
 
-// mark says to the switch behind port that packets for dests[i] come.
-func (a *assigner) mark(s, i int, port uint8) {
-	if a.passes == nil {
-		return
-	}
-	g := a.routes.graph
-	to := int(g.channels[g.target(int32(s), port)].To)
-	word := &a.passes[to*a.words+i/64]
-	if bit := uint64(1) << (i % 64); atomic.LoadUint64(word)&bit == 0 {
-		atomic.OrUint64(word, bit)
-	}
+// mix is a hash of a, b and c: the finalizer of SplitMix64 (Steele, Lea, Flood,
+// "Fast splittable pseudorandom number generators", 2014).
+func mix(a, b, c uint64) uint64 {
+	x := a*0x9e3779b97f4a7c15 ^ b*0xbf58476d1ce4e5b9 ^ c*0x94d049bb133111eb
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
 }

@@ -1,23 +1,27 @@
 package routing
 
 import (
+	"context"
 	"math/bits"
 	"slices"
 )
 
-// cdg is the channel dependency graph (Dally and Seitz, 1987): a vertex for each
-// channel and virtual lane, and an edge where packets that hold one may wait
-// for the other. Without a cycle there is no deadlock; with one there may be.
+// cdg is the channel dependency graph (Dally and Seitz, "Deadlock-free message
+// routing in multiprocessor interconnection networks", 1987): a vertex for each
+// channel and virtual lane, and an edge from one to the next if some path takes them
+// in this order, so that packets on the one may wait for the other. Without a cycle
+// no deadlock is possible; with a cycle, a credit loop, it is.
 //
-// Edges lead to the channels out of the switch that the first one ends at, so
-// a vertex has a bit for each of these and each lane.
+// Edges lead only to channels out of the switch at which the first channel ends, so
+// a vertex has a bit for each of these and each lane. That takes O(N*P*V*V) bits for
+// switches of P ports and V lanes.
 type cdg struct {
 	g     *Graph
 	vls   int
 	start []int32 // first word of a vertex, and the end
 	first []int32 // vertex that the first bit of a vertex stands for
 	bits  []uint64
-	used  []uint64 // a bit for each vertex that a path takes
+	used  []uint64 // a bit for each vertex: some path takes it
 }
 
 func newCDG(g *Graph, vls int) *cdg {
@@ -37,30 +41,30 @@ func newCDG(g *Graph, vls int) *cdg {
 	return d
 }
 
-// clone is a copy.
+// clone is a copy that shares no edges.
 func (d *cdg) clone() *cdg {
 	c := *d
 	c.bits, c.used = slices.Clone(d.bits), slices.Clone(d.used)
 	return &c
 }
 
-// vertex of a channel and lane.
+// vertex is the one of a channel and lane.
 func (d *cdg) vertex(channel int32, vl uint8) int32 { return channel*int32(d.vls) + int32(vl) }
 
-// add adds the edge from v to w, a channel and lane out of the switch that v
-// ends at.
+// add adds the edge from v to w, the vertex of a channel out of the switch at which
+// v ends.
 func (d *cdg) add(v, w int32) {
 	word, bit := d.at(v, w)
 	d.bits[word] |= bit
 }
 
-// remove takes the edge away; v and w as with add.
+// remove removes the edge; v and w are as in add.
 func (d *cdg) remove(v, w int32) {
 	word, bit := d.at(v, w)
 	d.bits[word] &^= bit
 }
 
-// has tells whether the edge is there; v and w as with add.
+// has says whether there is the edge; v and w are as in add.
 func (d *cdg) has(v, w int32) bool {
 	word, bit := d.at(v, w)
 	return d.bits[word]&bit != 0
@@ -72,7 +76,7 @@ func (d *cdg) at(v, w int32) (word uint32, bit uint64) {
 	return uint32(d.start[v]) + i/64, 1 << (i % 64)
 }
 
-// use says that a path takes v.
+// use notes that a path takes v.
 func (d *cdg) use(v int32) { d.used[v/64] |= 1 << (v % 64) }
 
 // union adds the edges of o, which has as many lanes.
@@ -113,13 +117,15 @@ func (d *cdg) next(v int32, from int32) (w, after int32) {
 	return -1, 0
 }
 
-// cycle finds a cycle, as short as there is one through some vertex, or nil.
+// cycle is a cycle, or nil if there is none. It is a shortest one through some
+// vertex, found by depth-first and breadth-first search in O(C*V + E) time for E
+// edges.
 func (d *cdg) cycle() []int32 {
 	on := d.onCycle()
 	if on < 0 {
 		return nil
 	}
-	// Breadth first from there until it comes up again.
+	// Breadth-first search from there until it is met again.
 	before := slices.Repeat([]int32{-1}, len(d.start)-1)
 	queue := []int32{on}
 	for i := 0; i < len(queue); i++ {
@@ -142,7 +148,9 @@ func (d *cdg) cycle() []int32 {
 	return nil // not reached: on is on a cycle
 }
 
-// onCycle is a vertex on a cycle, or -1.
+// onCycle is a vertex on a cycle, or -1: a depth-first search meets a vertex on its
+// own stack if and only if there is a cycle (Tarjan, "Depth-first search and linear
+// graph algorithms", 1972).
 func (d *cdg) onCycle() int32 {
 	const (
 		fresh = iota
@@ -177,4 +185,20 @@ func (d *cdg) onCycle() int32 {
 		}
 	}
 	return -1
+}
+
+// dependencies is the graph of all paths between CAs and routers, with SL 0.
+func (r *Routes) dependencies(ctx context.Context) (*cdg, error) {
+	v := &verification{g: r.graph, vls: 1}
+	v.selectEndpoints()
+	if err := v.followAll(ctx, r, false); err != nil {
+		return nil, err
+	}
+	d := newCDG(r.graph, 1)
+	for i := range v.workers {
+		if v.workers[i].graph != nil {
+			d.union(v.workers[i].graph)
+		}
+	}
+	return d, nil
 }

@@ -9,22 +9,22 @@ import (
 	"fabsh/mad"
 )
 
-// Class says what a terminal is for. It is a set: a compute node may run the
-// subnet manager too.
+// Class says what a terminal is for. It is a set of bits: a compute node may run
+// the subnet manager too.
 type Class uint8
 
 const (
 	ClassCN      Class = 1 << iota // compute node
 	ClassIO                        // storage and other services
-	ClassAN                        // aggregation node of a switch (SHARP): a CA, and often on a spine
-	ClassGateway                   // to other networks; routers too
+	ClassAN                        // aggregation node of a switch (SHARP): a CA, often on a spine
+	ClassGateway                   // gateways to other networks, and routers
 	ClassSM                        // can run a subnet manager
 	ClassSwitch                    // port 0 of a switch
 )
 
 var classNames = []string{"cn", "io", "an", "gateway", "sm", "switch"}
 
-// ParseClass reads names, several with + between them: "cn+io".
+// ParseClass reads names joined by +: "cn+io".
 func ParseClass(s string) (Class, error) {
 	var c Class
 	for name := range strings.SplitSeq(s, "+") {
@@ -47,7 +47,7 @@ func (c Class) String() string {
 	return strings.Join(names, "+")
 }
 
-// Rule gives a class to the terminals that all of it fits.
+// Rule gives a class to the terminals that fit all its conditions.
 type Rule struct {
 	Class  Class
 	Name   string       // of the node; * stands for any text, ? for any byte, case does not matter. "": any
@@ -60,8 +60,8 @@ type Rule struct {
 }
 
 // DefaultRules are the rules where none are given. The first that fits decides,
-// but for those with Also, which add. Only the name tells an aggregation node
-// from a host, and what a host serves.
+// except for rules with Also, which add their class and go on. Only its name tells
+// an aggregation node from a host, and a storage host from a compute node.
 func DefaultRules() []Rule {
 	return []Rule{
 		{Class: ClassSM, SM: true, Also: true},
@@ -74,7 +74,7 @@ func DefaultRules() []Rule {
 	}
 }
 
-// fits p, a port of a CA or router.
+// fits says whether the rule is for p, a port of a CA or router.
 func (r *Rule) fits(p *fabric.Port) bool {
 	n := p.Node()
 	switch {
@@ -90,7 +90,7 @@ func (r *Rule) fits(p *fabric.Port) bool {
 	return false
 }
 
-// Classify gives p, a port with LIDs, what the rules say.
+// Classify is the class of p, a port with LIDs, by the rules.
 func Classify(rules []Rule, p *fabric.Port) (c Class) {
 	if p.Node().IsSwitch() {
 		return ClassSwitch
@@ -106,8 +106,8 @@ func Classify(rules []Rule, p *fabric.Port) (c Class) {
 	return c
 }
 
-// Glob: * is any text, ? any byte; case does not matter, and slashes, which are
-// in names of directors' switches, are nothing special.
+// Glob says whether s matches pattern: * is any text, ? any byte, and case does
+// not matter. Slashes, which names of director switches have, are ordinary bytes.
 func Glob(pattern, s string) bool {
 	p, i := 0, 0
 	star, resume := -1, 0 // the last *, and where what follows it is tried next

@@ -6,33 +6,43 @@ import (
 	"slices"
 )
 
-// complete gives entries to switches that have none but are connected. Switches
-// with CAs get paths whose turns close no credit loop with those of all others;
-// the paths there are must be those of up*/down* under ranks. The others, which
-// only their own management packets leave from, get the shortest ones: those
-// that keep, if any, has, or others. It returns how many entries of the former it added, and how many it could not
-// give that lead to CAs.
-func (r *Routes) complete(ctx context.Context, h *Hops, ranks *Ranks, keep *Routes) (added, left int, err error) {
+// complete adds entries to the tables of up*/down* under ranks, with distances h,
+// where up*/down* has no path but the network is connected. Switches with CAs get
+// paths that close no cycle in the channel dependency graph of all paths. Other
+// switches, from which only their own management packets come, get shortest paths:
+// those of keep where they are shortest paths still. Notes say what was added, and
+// r.missing how many entries that lead to CAs could not be.
+//
+// Time: up to maxAttempts searches as of nue for each LID with missing paths.
+func (r *Routes) complete(ctx context.Context, h *Hops, ranks *Ranks, keep *Routes) error {
 	connected, err := r.graph.Hops(ctx)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	if added, left, err = r.extend(ctx, h, connected, ranks); err != nil {
-		return 0, 0, err
+	added, missing, err := r.addPaths(ctx, h, connected, ranks)
+	if err != nil {
+		return err
 	}
-	return added, left, r.fillIn(ctx, h, connected, keep)
+	if added > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d entries of switches with CAs have no path that goes up and then down: they got one that closes no credit loop with all others", added))
+	}
+	if missing > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d entries of switches with CAs have no path that goes up and then down, nor could one be added without a credit loop", missing))
+	}
+	r.missing = missing
+	return r.fillIn(ctx, h, connected, keep)
 }
 
-// tries is how often extend begins anew.
-const tries = 8
+// maxAttempts is how often addPaths tries different orders of LIDs.
+const maxAttempts = 8
 
-// extend is the part of complete that is about switches with CAs. Which turns
-// are left for a LID depends on those before it: LIDs that come away empty go
-// first the next time.
-func (r *Routes) extend(ctx context.Context, h, connected *Hops, ranks *Ranks) (added, left int, err error) {
-	e := extension{r: r, connected: connected}
-	e.find(h)
-	if len(e.jobs) == 0 {
+// addPaths is the part of complete for switches with CAs. Which dependencies are
+// still possible for a LID depends on the LIDs before it, so those that lack paths
+// at the end go first in the next attempt.
+func (r *Routes) addPaths(ctx context.Context, h, connected *Hops, ranks *Ranks) (added, missing int, err error) {
+	a := addition{r: r, connected: connected}
+	a.findGaps(h)
+	if len(a.gaps) == 0 {
 		return 0, 0, nil
 	}
 	graph, err := r.dependencies(ctx)
@@ -40,116 +50,154 @@ func (r *Routes) extend(ctx context.Context, h, connected *Hops, ranks *Ranks) (
 		return 0, 0, err
 	}
 	load := make([]int64, len(r.graph.channels))
-	if e.jobs[0].dest.out > 0 { // little goes to switches
+	if a.gaps[0].dest.out > 0 { // little traffic goes to switches
 		if load, err = r.load(ctx); err != nil {
 			return 0, 0, err
 		}
 	}
-	for try := 1; ; try++ {
-		e.added, e.left = 0, 0
-		n := newNue(r, graph.clone(), ranks)
+	for attempt := 1; ; attempt++ {
+		a.added, a.missing = 0, 0
+		n := newNueSearch(r, graph.clone(), ranks)
 		n.load = slices.Clone(load)
-		var failed, others []job
-		for _, j := range e.jobs {
+		var open, closed []gap
+		for _, x := range a.gaps {
 			if ctx.Err() != nil {
 				return 0, 0, context.Cause(ctx)
 			}
-			if e.do(n, j) {
-				others = append(others, j)
+			if a.close(n, x) {
+				closed = append(closed, x)
 			} else {
-				failed = append(failed, j)
+				open = append(open, x)
 			}
 		}
-		if len(failed) == 0 || try == tries {
-			return e.added, e.left, nil
+		if len(open) == 0 || attempt == maxAttempts {
+			return a.added, a.missing, nil
 		}
-		e.jobs = append(failed, others...)
-		e.undo()
+		a.gaps = append(open, closed...)
+		a.restore()
 	}
 }
 
-// extension is the work of extend.
-type extension struct {
-	r           *Routes
-	connected   *Hops
-	jobs        []job
-	added, left int
+// addition is the state of addPaths.
+type addition struct {
+	r         *Routes
+	connected *Hops
+	gaps      []gap
+	// Entries of switches with CAs that were added, and that are missing and
+	// lead to CAs.
+	added, missing int
 }
 
-// job is a LID that some switches with CAs have no path to.
-type job struct {
-	d      int
+// gap is a LID to which some switches with CAs have no path.
+type gap struct {
+	d      int // the switch it is on
 	dest   dest
 	before []uint8 // entries of all switches
 }
 
-// find finds the jobs: LIDs of CAs, which matter more, before those of switches.
-func (e *extension) find(h *Hops) {
-	g := e.r.graph
-	on := g.endpointsOn()
-	var last []job
+// findGaps finds the gaps: LIDs of CAs, which matter more, before those of switches.
+func (a *addition) findGaps(h *Hops) {
+	g := a.r.graph
+	endpoints := g.endpointsOn()
+	var ofSwitches []gap
 	for d := range g.switches {
 		missing := false
 		for s := range g.switches {
-			missing = missing || on[s] > 0 && h.Distance(s, d) < 0 && e.connected.Distance(s, d) >= 0
+			missing = missing || endpoints[s] > 0 && h.Distance(s, d) < 0 && a.connected.Distance(s, d) >= 0
 		}
 		if !missing {
 			continue
 		}
 		for _, dest := range g.destsOf(d) {
-			j := job{d, dest, make([]uint8, len(g.switches))}
+			x := gap{d, dest, make([]uint8, len(g.switches))}
 			for s := range g.switches {
-				j.before[s] = e.r.Row(s)[dest.lid]
+				x.before[s] = a.r.Row(s)[dest.lid]
 			}
 			if dest.out == 0 {
-				last = append(last, j)
+				ofSwitches = append(ofSwitches, x)
 			} else {
-				e.jobs = append(e.jobs, j)
+				a.gaps = append(a.gaps, x)
 			}
 		}
 	}
-	e.jobs = append(e.jobs, last...)
+	a.gaps = append(a.gaps, ofSwitches...)
 }
 
-// do adds what it can, and says whether that is all.
-func (e *extension) do(n *nueState, j job) bool {
-	had := n.resume(j)
-	n.spread()
+// close adds the paths it can, and says whether none is missing.
+func (a *addition) close(n *nueSearch, x gap) bool {
+	had := n.resume(x)
+	n.search()
 	all := true
-	for s, on := range n.on {
+	for s, endpoints := range n.endpoints {
 		switch {
-		case on == 0 || e.connected.Distance(s, j.d) < 0:
+		case endpoints == 0 || a.connected.Distance(s, x.d) < 0:
 		case !n.settled[s]:
 			all = false
-			if j.dest.out > 0 {
-				e.left++
+			if x.dest.out > 0 {
+				a.missing++
 			}
 		case !had[s]:
-			e.added++
+			a.added++
 		}
 	}
-	n.finish(j.dest)
+	n.finish(x.dest)
 	return all
 }
 
-// undo makes the tables as they were.
-func (e *extension) undo() {
-	for _, j := range e.jobs {
-		for s, port := range j.before {
-			e.r.Row(s)[j.dest.lid] = port
+// restore takes all entries back that were added.
+func (a *addition) restore() {
+	for _, x := range a.gaps {
+		for s, port := range x.before {
+			a.r.Row(s)[x.dest.lid] = port
 		}
 	}
 }
 
-// fillIn is the part of complete that is about switches without CAs. Each such
-// path leads nearer until it comes upon one that there is. h, if known, says
-// which there are.
+// resume starts the search for a LID with the switches settled that have a path to
+// it already, and returns which these are.
+func (n *nueSearch) resume(x gap) []bool {
+	n.begin(x.d)
+	n.queue = n.queue[:0]
+	if n.walk == nil {
+		n.walk = newWalk(n.g)
+	}
+	w := n.walk
+	w.begin()
+	for s := range x.before {
+		w.from(int32(s), x.before, x.dest.terminal)
+	}
+	for _, s := range w.order {
+		if w.state[s] >= 0 {
+			n.fix(s, w.via[s], hopCost*int64(w.state[s]))
+		}
+	}
+	var unsettled []int
+	for s, endpoints := range n.endpoints {
+		if endpoints > 0 && !n.settled[s] {
+			unsettled = append(unsettled, s)
+		}
+	}
+	n.bound = n.g.distancesFrom(unsettled)
+	had := slices.Clone(n.settled)
+	for s, has := range had {
+		for c := n.g.chanBase[s]; has && c < n.g.chanBase[s+1]; c++ {
+			n.relax(n.g.channels[c].Reverse, n.cost[s])
+		}
+	}
+	return had
+}
+
+// fillIn is the part of complete for switches without CAs, with shortest paths as
+// far as a switch that has a path already. h, if not nil, says which have one. Only
+// management packets of these switches take them, so credit loops are not looked for.
+//
+// Time: O(S*(C + L)).
 func (r *Routes) fillIn(ctx context.Context, h, connected *Hops, keep *Routes) error {
 	g := r.graph
-	on := g.endpointsOn()
+	endpoints := g.endpointsOn()
 	nexts := make([]nextHops, g.workers)
 	return g.each(ctx, len(g.switches), func(worker, s int) {
-		if on[s] > 0 {
+		if endpoints[s] > 0 {
 			return
 		}
 		next, loaded := &nexts[worker], false
@@ -163,7 +211,7 @@ func (r *Routes) fillIn(ctx context.Context, h, connected *Hops, keep *Routes) e
 					continue
 				}
 				if keep != nil {
-					if old := keep.Row(s).Port(dest.lid); connected.leadsOn(s, d, old) {
+					if old := keep.Row(s).Port(dest.lid); connected.isNextHop(s, d, old) {
 						row[dest.lid] = old
 						continue
 					}
@@ -177,67 +225,4 @@ func (r *Routes) fillIn(ctx context.Context, h, connected *Hops, keep *Routes) e
 			}
 		}
 	})
-}
-
-// resume begins with the switches that have a way to the LID already, and
-// returns which these are.
-func (n *nueState) resume(j job) []bool {
-	n.begin(j.d)
-	n.queue = n.queue[:0]
-	if n.walk == nil {
-		n.walk = newWalk(n.g)
-	}
-	w := n.walk
-	w.begin()
-	for s := range j.before {
-		w.from(int32(s), j.before, j.dest.terminal)
-	}
-	for _, s := range w.order {
-		if w.state[s] >= 0 {
-			n.decide(s, w.via[s], hopCost*int64(w.state[s]))
-		}
-	}
-	var last []int
-	for s, on := range n.on {
-		if on > 0 && !n.settled[s] {
-			last = append(last, s)
-		}
-	}
-	n.toGo = n.g.distancesFrom(last)
-	had := slices.Clone(n.settled)
-	for s, has := range had {
-		for c := n.g.chanBase[s]; has && c < n.g.chanBase[s+1]; c++ {
-			n.offer(n.g.channels[c].Reverse, n.cost[s])
-		}
-	}
-	return had
-}
-
-// dependencies are those of all paths between CAs and routers, with SL 0.
-func (r *Routes) dependencies(ctx context.Context) (*cdg, error) {
-	v := &verification{g: r.graph, lanes: 1}
-	v.choose()
-	if err := v.judge(ctx, r, false); err != nil {
-		return nil, err
-	}
-	d := newCDG(r.graph, 1)
-	for i := range v.workers {
-		if v.workers[i].graph != nil {
-			d.union(v.workers[i].graph)
-		}
-	}
-	return d, nil
-}
-
-// completed completes r, and notes what that took. r.left says what it lacks.
-func (r *Routes) completed(ctx context.Context, h *Hops, ranks *Ranks, keep *Routes) error {
-	added, left, err := r.complete(ctx, h, ranks, keep)
-	r.left = left
-	if added > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d entries of switches with CAs have no path that goes up and then down: they got one that closes no credit loop with all others", added))
-	}
-	if left > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d entries of switches with CAs have no path that goes up and then down, nor could one be added without a credit loop", left))
-	}
-	return err
 }

@@ -10,51 +10,54 @@ import (
 	"fabsh/mad"
 )
 
-// Patterns are the traffic that Congestion knows.
+// Patterns of traffic, by name.
 const (
-	Shift       = "shift"       // each endpoint sends to the one k places on, for all k
+	Shift       = "shift"       // each endpoint sends to the one k places after it, for all k
 	Permutation = "permutation" // random permutations
-	Bisection   = "bisection"   // random halves, that exchange in pairs
-	AllToAll    = "all-to-all"  // all at once
+	Bisection   = "bisection"   // random halves that exchange in pairs
+	AllToAll    = "all-to-all"  // each sends to all others at once
 )
 
-// Patterns are all of them.
+// Patterns are all patterns.
 func Patterns() []string { return []string{Shift, Permutation, Bisection, AllToAll} }
 
-// CongestionOptions say what traffic there is.
+// CongestionOptions say what the traffic is.
 type CongestionOptions struct {
 	Pattern string
-	// Order are LIDs of the endpoints, in their order; nil: that of Order, or
-	// where there are no compute nodes, all CAs and routers.
+	// Order are LIDs of the endpoints, in their order; nil: those of Graph.Order,
+	// or, where there are no compute nodes, all of CAs and routers.
 	Order []mad.LID
-	// Samples is how many shifts or permutations; 0: 1,000, or all shifts where
-	// those are fewer. Shifts are then spread evenly over all.
+	// Samples is the number of shifts or permutations; 0: 1,000, or all shifts if
+	// those are fewer. Where not all shifts are taken, they are evenly spread.
 	Samples int
-	Seed    uint64
+	Seed    uint64 // of the random patterns
 }
 
-// Congestion is what a pattern does to links, if all send at once.
+// Congestion is the load of channels under a pattern, if all endpoints send at once.
 type Congestion struct {
 	Pattern   string
 	Endpoints int
 	Samples   int
 	Seed      uint64
-	// Max is the largest number of flows on any channel in any sample: with
-	// shifts, 1 is free of contention.
+	// Max is the largest number of flows on any channel in any sample. Shifts
+	// with 1 are free of contention.
 	Max   int
-	Worst int // the first sample that has it: k of a shift, else its number
-	At    int // a channel that has it, or -1
-	// Mean is the mean, over samples, of their largest.
+	Worst int // the first sample with it: k of a shift, else the number of the sample
+	At    int // a channel with it, or -1
+	// Mean is the mean of the samples' largest numbers of flows.
 	Mean float64
 	// Bandwidth is the effective bandwidth: the mean, over all flows, of 1
 	// over the largest number of flows on a channel of the path (Hoefler,
-	// Schneider, Lumsdaine, "Multistage switches are not crossbars", 2008).
+	// Schneider, Lumsdaine, "Multistage switches are not crossbars: effects of
+	// static routing in high-performance networks", 2008).
 	// Flows that do not arrive count 0. Not for all-to-all.
 	Bandwidth float64
 	Lost      int64 // flows that do not arrive
 }
 
 // Congestion counts the flows on the channels.
+//
+// Time: O(P) for each flow of each sample, P links a path; all-to-all: O(L*S).
 func (r *Routes) Congestion(ctx context.Context, o CongestionOptions) (*Congestion, error) {
 	g := r.graph
 	if !slices.Contains(Patterns(), o.Pattern) {
@@ -90,7 +93,7 @@ func (r *Routes) Congestion(ctx context.Context, o CongestionOptions) (*Congesti
 	return c, r.sample(ctx, c, o.Order, ends)
 }
 
-// allToAll: all flows at once are the routes between the endpoints.
+// allToAll counts all flows at once: they are the routes between the endpoints.
 func (r *Routes) allToAll(ctx context.Context, c *Congestion, lids []mad.LID) error {
 	g := r.graph
 	c.Samples = 1
@@ -117,17 +120,17 @@ func (r *Routes) allToAll(ctx context.Context, c *Congestion, lids []mad.LID) er
 	for _, n := range lost {
 		c.Lost += n
 	}
-	s := spreadOf(loads)
+	s := distributionOf(loads)
 	c.Max, c.Mean, c.At, c.Worst = int(s.Max), float64(s.Max), s.Busiest, 0
 	return nil
 }
 
-// sampler is the scratch of a worker.
+// sampler is the memory of a worker.
 type sampler struct {
 	load  []int32 // by channel
-	paths []int32 // channels of all flows, one after the other
+	paths []int32 // channels of all paths, one path after the other
 	ends  []int32 // where each ends in paths; -1: it does not arrive
-	to    []int32 // by place of the source: place of the destination, or -1
+	to    []int32 // by index of the source in the order: index of the destination, or -1
 }
 
 // sample counts the flows of each sample on its own.
@@ -162,7 +165,7 @@ func (r *Routes) sample(ctx context.Context, c *Congestion, lids []mad.LID, term
 				res.lost++
 				continue
 			}
-			most := int32(1) // hosts' own links
+			most := int32(1) // the hosts' own links
 			for _, ch := range x.paths[begin:end] {
 				most = max(most, x.load[ch])
 				if int(x.load[ch]) > res.max {
@@ -199,7 +202,7 @@ func (r *Routes) sample(ctx context.Context, c *Congestion, lids []mad.LID, term
 // shift is the distance of the i-th shift.
 func (c *Congestion) shift(i int) int { return 1 + i*(c.Endpoints-1)/c.Samples }
 
-// draw says who sends to whom in sample i.
+// draw chooses the destinations of sample i.
 func (x *sampler) draw(c *Congestion, i int) {
 	n := len(x.to)
 	switch c.Pattern {
@@ -226,8 +229,8 @@ func (x *sampler) draw(c *Congestion, i int) {
 	}
 }
 
-// follow adds a flow to the loads, and its channels to paths; it returns where
-// these end. A flow that does not arrive is taken back.
+// follow adds a flow to the loads, and its channels to paths; it returns where they
+// end there. For a flow that does not arrive it adds nothing, and returns -1.
 func (x *sampler) follow(r *Routes, from, to int32, lid mad.LID) int32 {
 	g := r.graph
 	begin := len(x.paths)

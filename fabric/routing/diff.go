@@ -6,12 +6,12 @@ import (
 	"fabsh/mad"
 )
 
-// Diff is what of the tables changes from one Routes to another.
+// Diff is what changes in the tables from one Routes to another.
 type Diff struct {
-	Switches []SwitchDiff // that change, by number
+	Switches []SwitchDiff // those with changes, by number
 	Entries  int
 	Blocks   int       // that would be written
-	LIDs     []mad.LID // whose paths change somewhere
+	LIDs     []mad.LID // those with a change on some switch
 }
 
 // SwitchDiff is what changes in the table of one switch.
@@ -21,8 +21,10 @@ type SwitchDiff struct {
 	Blocks  []int
 }
 
-// Diff compares r with what was before it. Where the graphs differ, switches
-// are known again by their GUIDs, and all entries of a new one count.
+// Diff compares r with the tables before it. Where the graphs differ, switches are
+// matched by GUID, and all entries of a new one count.
+//
+// Time: O(S*L).
 func (r *Routes) Diff(old *Routes) *Diff {
 	old = old.seenOn(r.graph)
 	blocks := max(r.stride, old.stride) / block
@@ -57,7 +59,7 @@ func (r *Routes) Diff(old *Routes) *Diff {
 	return d
 }
 
-// dropped is a block of LIDs beyond the end of a table.
+// dropped is a block beyond the end of a table.
 var dropped = bytes.Repeat([]byte{NoPort}, block)
 
 // block is block i of the table of switch s. Rows are filled up with NoPort.

@@ -2,60 +2,84 @@ package routing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// Options are the options of engines; each says which it heeds. What is about
-// links, ports and classes is in GraphOptions.
-type Options struct {
-	Roots  []int   // switches; nil: found
-	Policy string  // of Assign; "": DModK on fat trees, else LeastLoaded
-	Scope  string  // of Assign
-	Seed   uint64  // of what goes by chance
-	Keep   *Routes // entries that are kept where they are next hops still
-	Given  *Routes // what the file engine takes
+// Engines are all routing engines, in the order in which lists show them. This
+// is the one table of them: help, lists and error messages are made from it. A
+// new engine is a file with a literal, and a line here.
+func Engines() []Engine {
+	return []Engine{
+		minhop,
+		updn,
+		dnup,
+		ftree,
+		dor,
+		sssp,
+		nue,
+		file,
+	}
 }
 
-// Engine computes all tables of a graph.
+// Engine computes all forwarding tables of a graph.
 type Engine struct {
-	Name    string
-	Doc     string
-	Heeds   []string // names of Options, in lower case
-	Minimal bool     // all paths are shortest ones
-	Acyclic bool     // no credit loops on one virtual lane
+	Name string // that of OpenSM's engine of this kind
+	Doc  string // one line, for people: what paths it makes
+	// Options are the options it takes: names of fields of Options, in lower case.
+	Options []string
+	// Minimal promises shortest paths: each entry is a next hop of a path of the
+	// least distance, as Graph.Hops counts it (in links, or in their weights).
+	Minimal bool
+	// Acyclic promises that there is no credit loop: on any fabric that the
+	// engine applies to, the channel dependency graph of the paths between all
+	// ports of CAs and routers has no cycle, with one virtual lane.
+	Acyclic bool
+
 	compute func(ctx context.Context, g *Graph, o *Options) (*Routes, error)
 }
 
-// Engines are all of them.
-func Engines() []Engine {
-	return []Engine{minhop, updn, dnup, ftree, dor, sssp, nue, file}
+// Options are the options of all engines. Those about links, ports and classes
+// are in GraphOptions.
+type Options struct {
+	Roots  []int   // switches at the top; nil: the engine finds them
+	Policy string  // of Assign; "": DModK on fat trees, else LeastLoaded
+	Scope  string  // of Assign
+	Seed   uint64  // of the random choices of Assign
+	Keep   *Routes // entries that stay where they are still next hops
+	Given  *Routes // the tables that the engine file takes
 }
 
-// Precondition is the error of an engine that does not apply.
+// EngineNames are the names of Engines, in their order.
+func EngineNames() []string {
+	var names []string
+	for _, e := range Engines() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Precondition is the error of an engine that does not apply to a graph.
 type Precondition struct {
-	Engine string
-	Reason error // which condition fails, and where
+	Engine string // Compute sets it
+	Reason error  // which condition does not hold, and where
 }
 
 func (e *Precondition) Error() string { return e.Engine + " does not apply: " + e.Reason.Error() }
 func (e *Precondition) Unwrap() error { return e.Reason }
 
-// Compute computes tables by the engine of that name. Where it does not apply,
-// the error is a *Precondition.
+// Compute computes tables by the engine of that name. If the engine does not
+// apply, the error is a *Precondition.
 func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, error) {
-	all := Engines()
-	i := slices.IndexFunc(all, func(e Engine) bool { return e.Name == engine })
+	names := EngineNames()
+	i := slices.Index(names, engine)
 	if i < 0 {
-		var names []string
-		for _, e := range all {
-			names = append(names, e.Name)
-		}
 		return nil, fmt.Errorf("no engine %q; there are %s", engine, strings.Join(names, ", "))
 	}
 	if len(g.switches) == 0 {
-		return nil, &Precondition{engine, fmt.Errorf("the fabric has no switch")}
+		return nil, &Precondition{engine, errors.New("the fabric has no switch")}
 	}
 	for _, s := range o.Roots {
 		if s < 0 || s >= len(g.switches) {
@@ -63,7 +87,10 @@ func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, 
 		}
 	}
 	o.Keep = o.Keep.seenOn(g)
-	r, err := all[i].compute(ctx, g, &o)
+	r, err := Engines()[i].compute(ctx, g, &o)
+	if p := new(Precondition); errors.As(err, &p) {
+		p.Engine = engine
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +98,7 @@ func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, 
 	return r, nil
 }
 
-// assign is what o says about Assign, in a network of levels l.
+// assign are the options of Assign for a network of levels l.
 func (o *Options) assign(l *levels) AssignOptions {
 	a := AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep, levels: l}
 	if a.Policy == "" && l.check() == nil {

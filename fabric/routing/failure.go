@@ -9,45 +9,49 @@ import (
 // LinkFailure is what the failure of one link between switches breaks.
 type LinkFailure struct {
 	Port *fabric.Port // the end of the lower switch number
-	// Pairs of an endpoint and a LID of another whose packets take the link,
-	// until tables are changed.
+	// Pairs are those of an endpoint and a LID of another whose packets take
+	// the link: they are lost until the tables change.
 	Pairs int64
-	// Cuts: no tables help, for the link is the only way between the two
-	// parts of the network. Lost are the pairs of endpoints that it parts.
+	// Cuts says that the link is a bridge of the network: no tables help. Lost
+	// are the pairs of endpoints on different sides of it.
 	Cuts bool
 	Lost int64
 }
 
-// FailEachLink says what each single failure of a link between switches would
-// break, links by their first port. Endpoints are as in VerifyOptions.
+// FailEachLink says what the failure of each single link between switches would
+// break; links come in the order of their first ports. Endpoints are as in
+// VerifyOptions.
+//
+// Time: O(L*S), and O(S + C) for the bridges.
 func (r *Routes) FailEachLink(ctx context.Context, endpoints Class) ([]LinkFailure, error) {
 	g := r.graph
 	v := &verification{g: g, o: VerifyOptions{Endpoints: endpoints}}
-	v.choose()
+	v.selectEndpoints()
 	loads, err := r.loadOf(ctx, v, nil)
 	if err != nil {
 		return nil, err
 	}
-	parted := g.bridges(v.on)
+	bridges := g.bridges(v.on)
 	var list []LinkFailure
 	for c, ch := range g.channels {
 		if int(ch.Reverse) < c {
 			continue
 		}
 		f := LinkFailure{Port: g.ChannelPort(c), Pairs: loads[c] + loads[ch.Reverse]}
-		f.Lost, f.Cuts = parted[int32(c)]
+		f.Lost, f.Cuts = bridges[int32(c)]
 		list = append(list, f)
 	}
 	return list, nil
 }
 
-// bridges are the links without which the network falls apart, by the lower of
-// their channels, and the pairs of endpoints, one way and the other, that they
-// join (Tarjan, "A note on finding the bridges of a graph", 1974).
+// bridges are the links without which a component of the network falls in two, by
+// the lower of their channels, and the number of ordered pairs of endpoints on
+// different sides of each. They are found by one depth-first search (Tarjan, "A note
+// on finding the bridges of a graph", 1974).
 func (g *Graph) bridges(on []uint32) map[int32]int64 {
 	n := len(g.switches)
 	enter, low, below := make([]int32, n), make([]int32, n), make([]int64, n)
-	total := make([]int64, n) // endpoints of the part of the network, at its root
+	total := make([]int64, n) // endpoints of a component, at its root
 	type frame struct{ s, via, next int32 }
 	type bridge struct {
 		channel int32

@@ -10,14 +10,14 @@ import (
 	"fabsh/mad"
 )
 
-// GraphOptions say what of a fabric is seen, and how.
+// GraphOptions say which links of a fabric a graph has, and their properties.
 type GraphOptions struct {
-	// Exclude leaves links out, each told by either of its ports.
+	// Exclude leaves a link out if it is true for either of its ports.
 	Exclude func(*fabric.Port) bool
-	// Weight is what the link out of a switch's port counts, from 1; nil: 1.
+	// Weight is the weight of the link out of a switch's port, at least 1; nil: 1.
 	Weight func(*fabric.Port) int
-	// PortOrder lists the ports of a switch that are to be preferred, best
-	// first; those it leaves out come after.
+	// PortOrder lists the preferred ports of a switch, best first; ports that
+	// it leaves out come after them.
 	PortOrder func(*fabric.Node) []int
 	// Rules give terminals their classes; nil: DefaultRules.
 	Rules []Rule
@@ -25,7 +25,8 @@ type GraphOptions struct {
 	Workers int
 }
 
-// Graph is a fabric as algorithms want it. It does not change.
+// Graph is a fabric as routing algorithms need it: switches, channels and
+// destinations have dense numbers, and lie side by side in memory. It is immutable.
 type Graph struct {
 	fabric   *fabric.Fabric
 	switches []*fabric.Node
@@ -35,25 +36,27 @@ type Graph struct {
 
 	terminals []Terminal
 	byLID     []int32 // terminal by LID, or -1; up to the highest LID
-	dests     []dest  // of switch s: dests[destBase[s]:destBase[s+1]]
+	dests     []dest  // those of switch s are dests[destBase[s]:destBase[s+1]]
 	destBase  []int32
 
 	channels   []Channel // by switch, then port
-	chanTo     []int32   // Channel.To, close together
+	chanTo     []int32   // Channel.To of each, for fast access
 	chanBase   []int32   // first channel of a switch, and the end
 	neighbours []Neighbour
-	nbrTo      []int32 // Neighbour.To, close together
-	nbrBack    []uint8 // Weight of the neighbour's links back, or 0
-	nbrBase    []int32
+	nbrTo      []int32 // Neighbour.To of each, for fast access
+	nbrBack    []uint8 // weight of the lightest link back, or 0 if there is none
+	nbrBase    []int32 // first neighbour of a switch, and the end
 	weighted   bool
 	order      [][]int16 // of switches that have a PortOrder: rank by port
 
-	// What a packet meets that leaves switch s by port p: targets[portBase[s]+p],
-	// a channel, or -2-t for terminal t, or noTarget.
+	// What port p of switch s leads to is targets[portBase[s]+p]: a channel, or
+	// -2-t for terminal t, or noTarget.
 	targets  []int32
 	portBase []int32
 }
 
+// noTarget is the target of a port that leads nowhere: a free port, or one whose
+// link is down or left out.
 const noTarget = -1
 
 // Terminal is where paths begin and end: a port that has LIDs.
@@ -61,8 +64,8 @@ type Terminal struct {
 	Port   *fabric.Port
 	LID    mad.LID // the first
 	Count  int     // of LIDs, 1<<LMC
-	Switch int     // that it is on, or -1 where its cable leads to none
-	Out    uint8   // that switch's port to it; 0: it is the switch
+	Switch int     // the switch it is on, or -1 if its cable leads to none
+	Out    uint8   // that switch's port to it; 0: it is port 0 of the switch itself
 	Class  Class
 }
 
@@ -74,22 +77,24 @@ type Channel struct {
 	Weight         uint8
 }
 
-// Neighbour is a switch that another has links to.
+// Neighbour is a switch that a switch has links to.
 type Neighbour struct {
 	To     int32
 	Weight uint8   // of the lightest link
 	Ports  []uint8 // of the lightest links, in order of preference
 }
 
-// dest is a LID, as its switch sees it.
+// dest is a destination LID on a switch.
 type dest struct {
 	lid      mad.LID
-	out      uint8
+	out      uint8 // as of its Terminal
 	terminal int32
 }
 
-// NewGraph makes the graph of f over the links that are not down. What is odd
-// but no obstacle is in Notes.
+// NewGraph makes the graph of f with the links that are not down. Oddities that do
+// not stop it are in Notes.
+//
+// Time: O(P*log P) for P ports.
 func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
 	g := &Graph{fabric: f, workers: o.Workers}
 	if g.workers <= 0 {
@@ -126,7 +131,7 @@ func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
 // Fabric is what g was made of.
 func (g *Graph) Fabric() *fabric.Fabric { return g.fabric }
 
-// Notes say what of the fabric is not in g, or other than in the fabric.
+// Notes say what of the fabric g lacks, and what differs from it.
 func (g *Graph) Notes() []string { return g.notes }
 
 // Workers is the number of cores used.
@@ -158,8 +163,8 @@ func (g *Graph) TerminalByLID(lid mad.LID) int {
 	return int(g.byLID[lid])
 }
 
-// TerminalOf is the number of the terminal that p is or, of a switch's port,
-// belongs to, or -1.
+// TerminalOf is the number of the terminal of port p, or -1. All ports of a switch
+// have that of its port 0.
 func (g *Graph) TerminalOf(p *fabric.Port) int {
 	if p.Node().IsSwitch() {
 		p = p.Node().Port(0)
@@ -187,12 +192,12 @@ func (g *Graph) ChannelOf(p *fabric.Port) int {
 	return -1
 }
 
-// ChannelPort is the port that channel c leaves by.
+// ChannelPort is the port that channel c begins at.
 func (g *Graph) ChannelPort(c int) *fabric.Port {
 	return g.switches[g.channels[c].From].Port(int(g.channels[c].Port))
 }
 
-// Neighbours are the switches next to s, by number.
+// Neighbours are the switches that s has links to, by number.
 func (g *Graph) Neighbours(s int) []Neighbour { return g.neighbours[g.nbrBase[s]:g.nbrBase[s+1]] }
 
 // LIDs are all LIDs of terminals of class c that are on switches, in the order
@@ -212,4 +217,15 @@ func (g *Graph) destsOf(s int) []dest { return g.dests[g.destBase[s]:g.destBase[
 
 func (g *Graph) note(format string, args ...any) {
 	g.notes = append(g.notes, fmt.Sprintf(format, args...))
+}
+
+// endpointsOn counts the ports of CAs and routers, by the switch they are on.
+func (g *Graph) endpointsOn() []int64 {
+	on := make([]int64, len(g.switches))
+	for _, t := range g.terminals {
+		if t.Switch >= 0 && t.Out > 0 {
+			on[t.Switch]++
+		}
+	}
+	return on
 }

@@ -9,6 +9,7 @@ import (
 	"fabsh/mad"
 )
 
+// addSwitches numbers the switches as in the fabric, which has them by GUID.
 func (g *Graph) addSwitches() {
 	nodes := g.fabric.Nodes()
 	g.index = slices.Repeat([]int32{-1}, len(nodes))
@@ -25,6 +26,7 @@ func (g *Graph) addSwitches() {
 	g.targets = slices.Repeat([]int32{noTarget}, int(base))
 }
 
+// addChannels numbers the channels by switch and port.
 func (g *Graph) addChannels(usable func(*fabric.Port) bool, weight func(*fabric.Port) int) error {
 	for s, n := range g.switches {
 		g.chanBase = append(g.chanBase, int32(len(g.channels)))
@@ -58,6 +60,7 @@ func (g *Graph) addChannels(usable func(*fabric.Port) bool, weight func(*fabric.
 	return nil
 }
 
+// setOrder makes ranks of the PortOrder of switch s.
 func (g *Graph) setOrder(s int, ports []int) error {
 	if len(ports) == 0 {
 		return nil
@@ -76,9 +79,10 @@ func (g *Graph) setOrder(s int, ports []int) error {
 	return nil
 }
 
+// addNeighbours groups the channels of each switch by the switch they lead to.
 func (g *Graph) addNeighbours() {
 	ports := make([]uint8, 0, len(g.channels))
-	sorted := make([]int32, 0, maxPorts)
+	sorted := make([]int32, 0, 255) // ports a switch
 	for s := range g.switches {
 		g.nbrBase = append(g.nbrBase, int32(len(g.neighbours)))
 		sorted = sorted[:0]
@@ -113,7 +117,7 @@ func (g *Graph) addNeighbours() {
 	}
 }
 
-// rank is how port p of switch s stands in the PortOrder; 0 where there is none.
+// rank is the position of port p of switch s in the PortOrder; 0 if there is none.
 func (g *Graph) rank(s int, p uint8) int16 {
 	if g.order == nil || g.order[s] == nil {
 		return 0
@@ -121,8 +125,9 @@ func (g *Graph) rank(s int, p uint8) int16 {
 	return g.order[s][p]
 }
 
+// addTerminals finds the ports that have LIDs, or gives LIDs where no port has one.
 func (g *Graph) addTerminals(usable func(*fabric.Port) bool, rules []Rule) {
-	var none, astray int
+	var noLID, detached int
 	for i := range g.fabric.Ports() {
 		p := &g.fabric.Ports()[i]
 		isSwitch := p.Node().IsSwitch()
@@ -137,16 +142,16 @@ func (g *Graph) addTerminals(usable func(*fabric.Port) bool, rules []Rule) {
 			t.Switch, t.Out = g.SwitchOf(p.Peer().Node()), uint8(p.Peer().Num())
 		}
 		if t.LID == 0 {
-			none++
+			noLID++
 		}
 		if t.Switch < 0 {
-			astray++
+			detached++
 		}
 		g.terminals = append(g.terminals, t)
 	}
 	switch {
-	case none == 0:
-	case none == len(g.terminals):
+	case noLID == 0:
+	case noLID == len(g.terminals):
 		g.note("no port has a LID: they are numbered from 1, in the order of the fabric")
 		for i := range g.terminals {
 			g.terminals[i].LID = mad.LID(i + 1)
@@ -155,14 +160,15 @@ func (g *Graph) addTerminals(usable func(*fabric.Port) bool, rules []Rule) {
 			}
 		}
 	default:
-		g.note("%d of %d ports have no LID: nothing is routed to them", none, len(g.terminals))
+		g.note("%d of %d ports have no LID: nothing is routed to them", noLID, len(g.terminals))
 	}
-	if astray > 0 {
-		g.note("%d ports of CAs and routers are on no switch", astray)
+	if detached > 0 {
+		g.note("%d ports of CAs and routers are on no switch", detached)
 	}
 	g.addLIDs()
 }
 
+// addLIDs indexes the terminals by LID and by switch.
 func (g *Graph) addLIDs() {
 	g.byLID = append(g.byLID, -1)
 	of := make([][]dest, len(g.switches))

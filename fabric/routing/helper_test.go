@@ -135,3 +135,43 @@ func shuffled(t testing.TB, f *fabric.Fabric, seed uint64) *fabric.Fabric {
 	}
 	return b.Build()
 }
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// draw makes a fabric of lines such as "a 1 b 2": a cable. Nodes in capitals are
+// switches, others CAs; both have 4 ports. LIDs are by node, lids more of a CA.
+func draw(t testing.TB, lmc int, cables ...[4]any) *fabric.Fabric {
+	t.Helper()
+	b := fabric.NewBuilder()
+	handles := map[string]int{}
+	node := func(name string) int {
+		h, ok := handles[name]
+		if ok {
+			return h
+		}
+		n := len(handles) + 1
+		spec := fabric.NodeSpec{Name: name, Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 4, NodeGUID: mad.GUID(n), PortGUID: mad.GUID(0x100 + n), LocalPortNum: 1}}
+		info := &mad.PortInfo{LID: mad.LID(n << lmc), LMC: uint8(lmc), PortState: mad.PortStateActive}
+		if name[0] < 'a' {
+			spec.Info.NodeType, info.LMC = mad.NodeTypeSwitch, 0
+			h = b.AddNode(spec)
+			b.SetPort(h, 0, info)
+		} else {
+			h = b.AddNode(spec)
+			b.SetPort(h, 1, info)
+		}
+		handles[name] = h
+		return h
+	}
+	for _, c := range cables {
+		if err := b.Link(node(c[0].(string)), c[1].(int), node(c[2].(string)), c[3].(int)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Build()
+}

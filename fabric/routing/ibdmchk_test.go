@@ -251,7 +251,7 @@ func TestIbdmchkLanes(t *testing.T) {
 		want := check(t, r, "-c", filepath.Join(dir, "sl"), "-d", filepath.Join(dir, "vl"))
 		v := verify(t, r, VerifyOptions{})
 		if v.Acyclic != want.Acyclic || v.Unreachable != 0 {
-			t.Errorf("%s, seed %d: acyclic %v, ibdmchk: %v\n%s", spec, seed, v.Acyclic, want.Acyclic, Walk(v.Cycle))
+			t.Errorf("%s, seed %d: acyclic %v, ibdmchk: %v\n%s", spec, seed, v.Acyclic, want.Acyclic, FormatCycle(v.Cycle))
 		}
 		verdicts[v.Acyclic]++
 	}

@@ -2,18 +2,21 @@ package routing
 
 import "context"
 
+// minhop routes along shortest paths, as OpenSM's minhop does: all distances by
+// breadth-first search, then for each switch and LID one of the next hops. On a
+// fat tree the choice is d-mod-k (see ftree). Elsewhere it is the port with the
+// fewest LIDs, counted as the scope says.
+//
+// Time: that of Hops and Assign, O(D*S*(S + N)/64 + S*(D*S + C + L)).
 var minhop = Engine{
-	Name: "minhop",
-	Doc: `Shortest paths, evenly spread. On fat trees by a digit of the destination's
-number (d-mod-k); elsewhere each switch takes the one of equally short ways that
-fewest LIDs take, of those that packets come through it for. Credit loops are
-possible, though not on fat trees with little missing.`,
-	Heeds:   []string{"policy", "scope", "seed", "keep"},
+	Name:    "minhop",
+	Doc:     "Shortest paths, evenly spread. On a fat tree that is d-mod-k; elsewhere credit loops are possible.",
+	Options: []string{"policy", "scope", "seed", "keep"},
 	Minimal: true,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		h, err := g.Hops(ctx)
 		if err != nil {
-			return nil, &Precondition{"minhop", err}
+			return nil, &Precondition{Reason: err}
 		}
 		l := g.levels()
 		h.place = l.places()

@@ -13,17 +13,18 @@ const (
 	lows  = 0x7f7f7f7f7f7f7f7f
 )
 
-// nextHops are, of one switch, the neighbours that are one step nearer to each
-// destination: bit i%8 of sets[i/8*stride+d] is neighbour i.
+// nextHops are the next hops of one switch to all destinations: the neighbours
+// that are one link nearer. Bit i%8 of sets[i/8*stride+d] is neighbour i.
 //
-// They are found for eight destinations at a time, in the bytes of a word: 30
-// instructions an entry of the distances, where a plain loop takes three times
-// as many.
+// They are computed for eight destinations at a time, in the bytes of a word
+// (SIMD within a register), in a third of the instructions of a plain loop.
+//
+// Time: O(S) for each neighbour, so O(S*N) for all switches.
 type nextHops struct {
 	hops *Hops
-	s    int
+	s    int // the switch
 	sets []uint8
-	list portList
+	list portList // of the last destination
 }
 
 // load computes them for switch s.
@@ -45,7 +46,7 @@ func (x *nextHops) load(h *Hops, s int) {
 		for j := range n {
 			rows[j] = h.row(int(g.nbrTo[i+j]))[:len(own)]
 			weights[j] = uint64(g.neighbours[i+j].Weight) * ones
-			// What the marks of both ends must be, where they matter at all.
+			// Which viaUp bits are wrong: up needs the switch's own set, down needs both clear.
 			ups[j], downs[j] = 0, 0
 			if h.up != nil && h.up[i+j] {
 				ups[j] = highs
@@ -59,9 +60,8 @@ func (x *nextHops) load(h *Hops, s int) {
 			acc := uint64(0)
 			for j := range n {
 				b := binary.LittleEndian.Uint64(rows[j][d:])
-				differ := (a & lows) ^ (b&lows + weights[j]) // high bit: a sum beyond 127
+				differ := (a & lows) ^ (b&lows + weights[j]) // the high bit is set if the sum is above 127
 				differ |= differ&lows + lows
-				// Up: the own mark must be set. Down: both must be clear.
 				differ |= ups[j]&^a | downs[j]&(a|b)
 				acc |= ^differ & highs >> 7 << j
 			}
@@ -70,15 +70,15 @@ func (x *nextHops) load(h *Hops, s int) {
 	}
 }
 
-// ports are the ports towards d, in order of preference: the first ones to each
-// neighbour, then the second ones. same: they are those of the last call.
+// ports are the ports of the next hops to d, in order of preference: the first
+// port to each neighbour, then the second ones. same: the last call had the same.
 func (x *nextHops) ports(d int) (ports []uint8, same bool) {
 	if x.same(d) {
 		return x.list.ports, true
 	}
 	x.list.known = true
 	x.list.last = x.list.last[:0]
-	if x.hops.d[x.s*x.hops.stride+d] != farAway {
+	if x.hops.d[x.s*x.hops.stride+d] != noPath {
 		for at := d; at < len(x.sets); at += x.hops.stride {
 			x.list.last = append(x.list.last, x.sets[at])
 		}
@@ -87,9 +87,9 @@ func (x *nextHops) ports(d int) (ports []uint8, same bool) {
 	return x.list.ports, false
 }
 
-// same: the next hops to d are those of the last destination.
+// same says whether the next hops to d are those of the last destination.
 func (x *nextHops) same(d int) bool {
-	if !x.list.known || x.hops.d[x.s*x.hops.stride+d] == farAway {
+	if !x.list.known || x.hops.d[x.s*x.hops.stride+d] == noPath {
 		return x.list.known && len(x.list.last) == 0
 	}
 	at := d
@@ -102,14 +102,14 @@ func (x *nextHops) same(d int) bool {
 	return at >= len(x.sets)
 }
 
-// portList remembers the ports of the last destination: the next one often has
-// the same.
+// portList has the ports of the last destination, for the next one often has the
+// same.
 type portList struct {
 	last   []uint8 // its sets
-	known  bool
+	known  bool    // there is one
 	ports  []uint8
-	groups []Neighbour // that they lead to
-	slots  []int16     // of DModK
+	groups []Neighbour // the neighbours that they lead to
+	slots  []int16     // of DModK: the group of each digit, or -1
 }
 
 func (l *portList) forget() { l.known = false }
@@ -145,8 +145,9 @@ func (x *nextHops) expand() {
 	}
 }
 
-// leadsOn: port out of switch s leads a step nearer to d; all ways are allowed.
-func (h *Hops) leadsOn(s, d int, out uint8) bool {
+// isNextHop says whether port out of switch s is on a shortest path to switch d,
+// where all links are allowed.
+func (h *Hops) isNextHop(s, d int, out uint8) bool {
 	c := h.graph.target(int32(s), out)
 	if c < 0 {
 		return false
@@ -155,13 +156,13 @@ func (h *Hops) leadsOn(s, d int, out uint8) bool {
 	return h.d[int(to.To)*h.stride+d]+to.Weight == h.d[s*h.stride+d]
 }
 
-// Next are the ports of switch s that lead one step nearer to switch d, in
-// order of preference; none where s is d, or there is no way.
+// Next are the ports of switch s that lead one link nearer to switch d, in order
+// of preference; none if s is d, or there is no path.
 func (h *Hops) Next(s, d int) []uint8 {
 	var x nextHops
 	g := h.graph
 	own := h.d[s*h.stride+d]
-	if s == d || own == farAway {
+	if s == d || own == noPath {
 		return nil
 	}
 	var set uint8
@@ -169,7 +170,7 @@ func (h *Hops) Next(s, d int) []uint8 {
 		far := h.d[int(n.To)*h.stride+d]
 		up := h.up != nil && h.up[int(g.nbrBase[s])+i]
 		switch {
-		case far == farAway || far&^viaUp+n.Weight != own&^viaUp:
+		case far == noPath || far&^viaUp+n.Weight != own&^viaUp:
 		case up && own&viaUp == 0, h.up != nil && !up && (own|far)&viaUp != 0:
 		default:
 			set |= 1 << (i % 8)

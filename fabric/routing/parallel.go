@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// each calls do for 0..n-1, on all workers; worker tells them apart, for
-// scratch. It returns early, with its cause, when ctx ends.
+// each calls do for 0..n-1 on all workers. Each worker has a number, for memory of its
+// own. When ctx ends it returns early, with the cause.
 func (g *Graph) each(ctx context.Context, n int, do func(worker, i int)) error {
 	workers := min(g.workers, n)
 	if workers <= 1 {

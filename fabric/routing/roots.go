@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// RootMethods are the ways of FindRoots.
+// RootMethods are the methods of FindRoots.
 func RootMethods() []string { return []string{"color", "farthest", "histogram", "center"} }
 
-// FindRoots finds the switches at the top of a tree. All but the last way fail
-// where there is no top, and say why.
+// FindRoots finds the switches at the top of a tree. All methods but the last fail
+// if there is no top, and say why.
 //
-//	color      switches are coloured by their distance from compute nodes;
-//	           roots are those without a link to a farther colour. Aggregation
-//	           nodes do not count, nor links within a colour are allowed.
+//	color      switches without a link to a switch farther from compute nodes;
+//	           links between switches at the same distance are not allowed
 //	farthest   those farthest from compute nodes
-//	histogram  those with nearly all CAs at one distance, as OpenSM does it:
-//	           more than 90% at one, none but that with more than 5%
-//	center     the one switch with the shortest ways to CAs and routers
+//	histogram  those with nearly all CAs at one distance, as OpenSM's updn finds
+//	           them: more than 90% at one distance, more than 5% at no other
+//	center     the one switch with the least sum of distances to CAs and routers
+//
+// Time: O(S + N) for the first two; that of Hops, and O(S*S), for the others.
 func (g *Graph) FindRoots(ctx context.Context, method string) ([]int, error) {
 	switch method {
 	case "color", "farthest":
@@ -51,17 +52,14 @@ func (g *Graph) histogramRoots(ctx context.Context) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	on, all := make([]int, len(g.switches)), 0
-	for _, t := range g.terminals {
-		if t.Switch >= 0 && t.Out > 0 {
-			on[t.Switch]++
-			all++
-		}
+	endpoints, all := g.endpointsOn(), int64(0)
+	for _, n := range endpoints {
+		all += n
 	}
 	var roots []int
 	for s := range g.switches {
-		var count [maxDistance + 1]int
-		for d, n := range on {
+		var count [maxDistance + 1]int64
+		for d, n := range endpoints {
 			if x := h.Distance(s, d); x >= 0 {
 				count[x] += n
 			}
@@ -90,11 +88,11 @@ func (g *Graph) center(ctx context.Context) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	on := g.endpointsOn()
+	endpoints := g.endpointsOn()
 	best, at := int64(-1), -1
 	for s := range g.switches {
 		sum := int64(0)
-		for d, n := range on {
+		for d, n := range endpoints {
 			if x := h.Distance(s, d); x >= 0 {
 				sum += n * int64(x)
 			} else {

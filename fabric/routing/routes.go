@@ -11,30 +11,30 @@ import (
 // NoPort is the entry of a LID that is dropped.
 const NoPort = mad.NoPort
 
-// block is the number of entries that are read and written at once.
+// block is the number of entries that one MAD reads or writes.
 const block = mad.LFTBlock
 
-// Routes are the forwarding tables of all switches of a graph, the service
-// level each path has, and the virtual lane each service level gets. An entry
-// is a byte, a switch's entries are in a row.
+// Routes are the linear forwarding tables of all switches of a graph, the service
+// levels of paths, and the virtual lanes of service levels. An entry takes a byte,
+// and the entries of a switch are a row.
 type Routes struct {
 	// Engine says what made them: "ftree".
 	Engine string
-	// Notes say what whoever made them had to decide.
+	// Notes are remarks of the engine, on what it had to decide.
 	Notes []string
 	// SL and SL2VL are nil where all paths have SL 0 and VL 0.
 	SL    *SL
 	SL2VL *SL2VL
 
-	graph  *Graph
-	top    mad.LID
-	stride int // a row's entries, filled up to whole blocks
-	lft    []uint8
-	left   int // entries that complete could not give
+	graph   *Graph
+	top     mad.LID
+	stride  int // a row's entries, filled up to whole blocks
+	lft     []uint8
+	missing int // entries that lead to CAs, which complete could not add
 }
 
-// NewRoutes makes tables that drop everything, for LIDs up to top, or to the
-// graph's highest where that is higher.
+// NewRoutes makes tables that drop all packets, for LIDs up to top, or to the
+// highest of the graph if that is higher.
 func NewRoutes(g *Graph, top mad.LID) *Routes {
 	top = max(top, g.Top())
 	r := &Routes{graph: g, top: top, stride: (int(top)/block + 1) * block}
@@ -42,20 +42,19 @@ func NewRoutes(g *Graph, top mad.LID) *Routes {
 	return r
 }
 
-// Graph is what r is of.
+// Graph is the graph of r.
 func (r *Routes) Graph() *Graph { return r.graph }
 
 // Top is the last LID of every row.
 func (r *Routes) Top() mad.LID { return r.top }
 
-// Row is the table of switch s, by LID from 0 to Top. It is r's own: writing to
-// it changes r.
+// Row is the table of switch s, by LID from 0 to Top. It shares r's memory.
 func (r *Routes) Row(s int) Row {
 	at := s * r.stride
 	return Row(r.lft[at : at+int(r.top)+1 : at+int(r.top)+1])
 }
 
-// Clone is a copy that shares nothing that may be written to.
+// Clone is a copy that shares only the graph with r.
 func (r *Routes) Clone() *Routes {
 	c := *r
 	c.lft, c.Notes = slices.Clone(r.lft), slices.Clone(r.Notes)
@@ -63,9 +62,9 @@ func (r *Routes) Clone() *Routes {
 	return &c
 }
 
-// On is r for another graph of the same subnet, such as one with a link less.
-// Switches are known again by their GUIDs, and terminals by their LIDs; new
-// switches drop everything.
+// On is a copy of r for another graph of the same subnet, such as one with a link
+// less. Switches are matched by GUID, and terminals by LID; new switches drop all
+// packets.
 func (r *Routes) On(g *Graph) *Routes {
 	if g == r.graph {
 		return r.Clone()
@@ -99,7 +98,7 @@ func (r *Routes) On(g *Graph) *Routes {
 	return o
 }
 
-// seenOn is On, to be read only: it may share r's tables.
+// seenOn is On for reading only: the result may share the tables of r.
 func (r *Routes) seenOn(g *Graph) *Routes {
 	guid := func(a, b *fabric.Node) bool { return a.GUID() == b.GUID() }
 	switch {
@@ -126,10 +125,10 @@ func (r *Routes) Entries() int {
 
 // SL are the service levels of paths.
 type SL struct {
-	// Dest are those of paths to each LID; LIDs beyond its end have SL 0.
+	// Dest are those of the paths to each LID, by LID; beyond its end: 0.
 	Dest []uint8
-	// Pair, where it is not nil, has for each terminal that paths begin at
-	// those by LID, or nil where Dest is to be asked.
+	// Pair, if not nil, has for each terminal at which paths begin their levels
+	// by LID, or nil if they are those of Dest.
 	Pair [][]uint8
 }
 
@@ -145,8 +144,8 @@ func (l *SL) Of(t int, lid mad.LID) uint8 {
 	return 0
 }
 
-// Any: some path has another service level than 0. OpenSM's engine file gives
-// none of these out: its PathRecords go by its own rules.
+// Any says whether some path has another service level than 0. OpenSM's engine file
+// does not learn of these: its PathRecords follow its own rules.
 func (l *SL) Any() bool {
 	if l == nil {
 		return false
@@ -166,21 +165,20 @@ func (l *SL) clone() *SL {
 	return c
 }
 
-// SL2VL are the virtual lanes that switches give service levels. The zero
-// value gives SL n VL n.
+// SL2VL are the SLtoVLMappingTables of switches. The zero value maps SL n to VL n.
 type SL2VL struct {
 	graph  *Graph
 	tables [][]uint8 // by switch: by port in, port out, SL
 }
 
-// DropVL is the lane of packets that are to be dropped (IBA 7.6.6).
+// DropVL is the lane of packets that are dropped (IBA 7.6.6).
 const DropVL = 15
 
-// NewSL2VL makes tables that give SL n VL n.
+// NewSL2VL makes tables that map SL n to VL n.
 func NewSL2VL(g *Graph) *SL2VL { return &SL2VL{g, make([][]uint8, len(g.switches))} }
 
-// VL is the lane of a packet of service level sl that comes in at port in (0:
-// from the switch itself) and goes out at port out of switch s.
+// VL is the lane of a packet of service level sl that comes in by port in (0: from
+// the switch itself) and leaves by port out of switch s.
 func (v *SL2VL) VL(s int, in, out, sl uint8) uint8 {
 	if v == nil {
 		return 0
@@ -191,7 +189,7 @@ func (v *SL2VL) VL(s int, in, out, sl uint8) uint8 {
 	return v.tables[s][v.at(s, in, out)+int(sl&15)]
 }
 
-// Set says which lanes the 16 service levels get from one port to another.
+// Set sets the lanes of the 16 service levels from port in to port out.
 func (v *SL2VL) Set(s int, in, out uint8, vls [16]uint8) error {
 	n := v.graph.switches[s]
 	if int(max(in, out)) > n.NumPorts() {

@@ -2,11 +2,11 @@ package routing
 
 import "fabsh/mad"
 
-// Row is the table of one switch: a port by LID. LIDs beyond its end are
-// ignored by what writes.
+// Row is the forwarding table of one switch: ports by LID. Methods that write ignore
+// LIDs beyond its end.
 type Row []uint8
 
-// Port is the port of lid; NoPort where there is none.
+// Port is the entry of lid; NoPort beyond the end.
 func (r Row) Port(lid mad.LID) uint8 {
 	if int(lid) >= len(r) {
 		return NoPort
@@ -14,7 +14,7 @@ func (r Row) Port(lid mad.LID) uint8 {
 	return r[lid]
 }
 
-// Fill gives all of lids one port.
+// Fill sets the entries of lids to port.
 func (r Row) Fill(lids []mad.LID, port uint8) {
 	for _, lid := range lids {
 		if int(lid) < len(r) {
@@ -23,8 +23,8 @@ func (r Row) Fill(lids []mad.LID, port uint8) {
 	}
 }
 
-// FillMod deals ports to lids by their places: the i-th gets port number
-// i/div mod the number of ports. That is d-mod-k: the digit of weight div.
+// FillMod sets the entry of the i-th of lids to ports[i/div mod len(ports)]: d-mod-k,
+// by the digit of weight div.
 func (r Row) FillMod(lids []mad.LID, ports []uint8, div int) {
 	if len(ports) == 0 {
 		return
@@ -44,7 +44,7 @@ func (r Row) FillMod(lids []mad.LID, ports []uint8, div int) {
 	}
 }
 
-// Copy takes over the entries that from has for lids, or all where lids is nil.
+// Copy copies the entries of lids, or all if lids is nil, from another row.
 func (r Row) Copy(from Row, lids []mad.LID) {
 	if lids == nil {
 		copy(r, from)
@@ -57,8 +57,8 @@ func (r Row) Copy(from Row, lids []mad.LID) {
 	}
 }
 
-// Map puts ports[p] in place of port p, in the entries of lids, or in all
-// where lids is nil. Ports that are not in it stay.
+// Map replaces port p by ports[p] in the entries of lids, or in all if lids is nil.
+// Ports that are not in ports stay.
 func (r Row) Map(ports map[uint8]uint8, lids []mad.LID) {
 	var to [256]uint8
 	for p := range to {

@@ -83,7 +83,7 @@ func TestAggregationNodes(t *testing.T) {
 			r := compute(t, g, engine, Options{})
 			all, hosts := verify(t, r, VerifyOptions{}), verify(t, r, VerifyOptions{Endpoints: ClassCN})
 			if !all.OK() || all.Terminals != 582 || all.Endpoints != "all 582 ports of CAs and routers (542 cn, 40 an)" {
-				t.Errorf("seed %d, %s: %+v\n%s", seed, engine, all, Walk(all.Cycle))
+				t.Errorf("seed %d, %s: %+v\n%s", seed, engine, all, FormatCycle(all.Cycle))
 			}
 			if !hosts.OK() || len(hosts.Detours) > 1 || hosts.Terminals != 542 {
 				t.Errorf("seed %d, %s, hosts only: %+v", seed, engine, hosts)

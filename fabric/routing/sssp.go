@@ -8,34 +8,40 @@ import (
 	"fabsh/mad"
 )
 
+// sssp is single-source shortest-path routing (Hoefler, Schneider, Lumsdaine,
+// "Optimized routing for large-scale InfiniBand networks", 2009), as OpenSM's
+// sssp: LID after LID gets those of the shortest paths that have the fewest routes
+// on their links so far, counted over the whole network.
+//
+// Time: that of Hops, and O(S*C + L*(S + C)). There is no logarithmic factor: the
+// next hops of all switches are known from Hops, so there is no need for
+// Dijkstra's algorithm for each LID.
 var sssp = Engine{
-	Name: "sssp",
-	Doc: `Shortest paths, balanced over the whole network: to each LID in turn those with
-the fewest routes on their links so far (Hoefler, Schneider, Lumsdaine,
-"Optimized routing for large-scale InfiniBand networks", 2009). Credit loops are
-possible outside of fat trees.`,
+	Name:    "sssp",
+	Doc:     "Shortest paths, balanced over the whole network. Credit loops are possible outside of fat trees.",
 	Minimal: true,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		h, err := g.Hops(ctx)
 		if err != nil {
-			return nil, &Precondition{"sssp", err}
+			return nil, &Precondition{Reason: err}
 		}
 		r := NewRoutes(g, 0)
 		return r, r.balance(ctx, h)
 	},
 }
 
-// balance gives each LID the least used of the shortest paths. They are found
-// without a queue: switches in the order of their distance, and of each only
-// the links that lead nearer, which are the same for all LIDs of a switch.
+// balance gives each LID in turn the shortest paths with the fewest routes on their
+// channels so far. The distances are known, so no queue is needed: it goes through
+// the switches in the order of their distance, and of each only through the
+// channels to next hops, which are the same for all LIDs on a switch.
 func (r *Routes) balance(ctx context.Context, h *Hops) error {
 	g := r.graph
-	load, on := make([]int64, len(g.channels)), g.endpointsOn()
+	load, endpoints := make([]int64, len(g.channels)), g.endpointsOn()
 	cost, flow := make([]int64, len(g.switches)), make([]int64, len(g.switches))
 	var byDistance [maxDistance + 1][]int32
-	type step struct{ s, first, last int32 } // channels nearer[first:last]
+	type step struct{ s, first, last int32 } // channels next[first:last]
 	var steps []step
-	var nearer []int32
+	var next []int32
 	via := make([]int32, len(g.switches))
 	for d := range g.switches {
 		if ctx.Err() != nil {
@@ -49,16 +55,16 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 				byDistance[x] = append(byDistance[x], int32(s))
 			}
 		}
-		steps, nearer = steps[:0], nearer[:0]
+		steps, next = steps[:0], next[:0]
 		for x, list := range byDistance {
 			for _, s := range list {
-				first := int32(len(nearer))
+				first := int32(len(next))
 				for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
 					if h.Distance(int(g.chanTo[c]), d)+int(g.channels[c].Weight) == x {
-						nearer = append(nearer, c)
+						next = append(next, c)
 					}
 				}
-				steps = append(steps, step{s, first, int32(len(nearer))})
+				steps = append(steps, step{s, first, int32(len(next))})
 			}
 		}
 		for _, dest := range g.destsOf(d) {
@@ -66,7 +72,7 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 			cost[d] = 0
 			for _, st := range steps {
 				best, at := int64(-1), int32(-1)
-				for _, c := range nearer[st.first:st.last] {
+				for _, c := range next[st.first:st.last] {
 					if x := load[c] + cost[g.chanTo[c]]; best < 0 || x < best {
 						best, at = x, c
 					}
@@ -75,9 +81,9 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 				r.Row(int(st.s))[dest.lid] = g.channels[at].Port
 			}
 			if dest.out == 0 {
-				continue // nobody sends much to a switch
+				continue // little traffic goes to a switch
 			}
-			copy(flow, on)
+			copy(flow, endpoints)
 			for i := len(steps) - 1; i >= 0; i-- {
 				c := via[steps[i].s]
 				load[c] += flow[steps[i].s]
@@ -88,80 +94,13 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 	return nil
 }
 
-// Dijkstra finds the cheapest way from all switches to switch d, where channel c
-// costs weight[c], at least 0: how much it costs, and the channel it begins with,
-// which is the lowest of equal ones. -1: none, or d itself.
-func (g *Graph) Dijkstra(d int, weight []int64) (cost []int64, via []int32, err error) {
-	if err := g.checkWeights(weight); err != nil {
-		return nil, nil, err
-	}
-	if d < 0 || d >= len(g.switches) {
-		return nil, nil, fmt.Errorf("dijkstra: no switch %d; there are %d", d, len(g.switches))
-	}
-	s := dijkstra{g: g}
-	s.from(d, weight)
-	return s.cost, s.via, nil
-}
-
-func (g *Graph) checkWeights(weight []int64) error {
-	if len(weight) != len(g.channels) {
-		return fmt.Errorf("%d weights for %d channels", len(weight), len(g.channels))
-	}
-	for c, w := range weight {
-		if w < 0 || w > hopCost {
-			return fmt.Errorf("weight %d of %s: it must be from 0 to %d", w, g.ChannelPort(c).Label(), int64(hopCost))
-		}
-	}
-	return nil
-}
-
-// dijkstra is his algorithm, and its scratch.
-type dijkstra struct {
-	g     *Graph
-	cost  []int64
-	via   []int32
-	done  []int32 // switches, nearest first
-	queue costHeap
-}
-
-func (x *dijkstra) from(d int, weight []int64) {
-	g := x.g
-	if x.cost == nil {
-		x.cost, x.via = make([]int64, len(g.switches)), make([]int32, len(g.switches))
-	}
-	for s := range x.cost {
-		x.cost[s], x.via[s] = -1, noTarget
-	}
-	x.cost[d], x.done = 0, append(x.done[:0], int32(d))
-	for i := 0; ; i++ {
-		// What settled last offers its ways; then the cheapest is settled.
-		t := x.done[i]
-		for c := g.chanBase[t]; c < g.chanBase[t+1]; c++ {
-			back := g.channels[c].Reverse
-			s := g.chanTo[c]
-			cost := x.cost[t] + weight[back]
-			if int(s) != d && (x.cost[s] < 0 || cost < x.cost[s] || cost == x.cost[s] && x.via[s] < 0) {
-				x.cost[s] = cost
-				x.queue.push(costItem{cost: cost, channel: back})
-			}
-		}
-		for {
-			if len(x.queue) == 0 {
-				return
-			}
-			item := x.queue.pop()
-			if s := g.channels[item.channel].From; x.via[s] < 0 && item.cost == x.cost[s] {
-				x.via[s] = item.channel
-				x.done = append(x.done, s)
-				break
-			}
-		}
-	}
-}
-
 // SSSP gives each of lids (nil: all) in turn the cheapest paths, where channel c
-// costs weight[c], and then adds to that the routes that these are. So the
-// weights that are left say how much each channel is used.
+// costs weight[c], and adds the number of these paths to the weights of their
+// channels (Hoefler, Schneider, Lumsdaine, "Optimized routing for large-scale
+// InfiniBand networks", 2009). So in the end the weights say how much each channel
+// is used.
+//
+// Time: O(L*C*log C).
 func (r *Routes) SSSP(ctx context.Context, weight []int64, lids []mad.LID) error {
 	g := r.graph
 	if err := g.checkWeights(weight); err != nil {
@@ -171,7 +110,7 @@ func (r *Routes) SSSP(ctx context.Context, weight []int64, lids []mad.LID) error
 		lids = g.LIDs(0)
 	}
 	x := dijkstra{g: g}
-	on, flow := g.endpointsOn(), make([]int64, len(g.switches))
+	endpoints, flow := g.endpointsOn(), make([]int64, len(g.switches))
 	for _, lid := range lids {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -192,7 +131,7 @@ func (r *Routes) SSSP(ctx context.Context, weight []int64, lids []mad.LID) error
 		if t.Out == 0 {
 			continue
 		}
-		copy(flow, on)
+		copy(flow, endpoints)
 		for _, s := range slices.Backward(x.done[1:]) {
 			c := x.via[s]
 			weight[c] = min(weight[c]+flow[s], hopCost)

@@ -8,28 +8,28 @@ import (
 	"fabsh/mad"
 )
 
-// Hop is a switch on a path. In and Out are ports; In is 0 where the path
-// begins at the switch itself, Out where it ends there.
+// Hop is a switch on a path. In and Out are ports: In is 0 if the path begins at the
+// switch itself, Out if it ends there.
 type Hop struct {
 	Switch  int
 	In, Out uint8
 	VL      uint8 // on the link out
 }
 
-// Path is where packets from a terminal to a LID go.
+// Path is the path of packets from a terminal to a LID.
 type Path struct {
 	From int // terminal
 	LID  mad.LID
 	SL   uint8
 	Hops []Hop
-	// Broken says why the path does not get there, and is "" if it does.
+	// Broken says why the packets do not arrive, and is "" if they do.
 	Broken string
 
 	routes *Routes
 }
 
-// Trace follows packets from LID src to LID dst. The error says that there is
-// nothing to follow; a path that fails on its way is no error.
+// Trace follows packets from LID src to LID dst. It is an error if a LID is no
+// port's; it is none if packets do not arrive.
 func (r *Routes) Trace(src, dst mad.LID) (*Path, error) {
 	g := r.graph
 	from, to := g.TerminalByLID(src), g.TerminalByLID(dst)
@@ -73,7 +73,7 @@ func (r *Routes) Trace(src, dst mad.LID) (*Path, error) {
 	return p, nil
 }
 
-// target is what a packet meets that leaves switch s by port p.
+// target is what port p of switch s leads to, as in Graph.targets.
 func (g *Graph) target(s int32, p uint8) int32 {
 	if at := g.portBase[s] + int32(p); at < g.portBase[s+1] {
 		return g.targets[at]
@@ -81,7 +81,7 @@ func (g *Graph) target(s int32, p uint8) int32 {
 	return noTarget
 }
 
-// deadEnd says why port out of a switch is no way to lid.
+// deadEnd says why port out of switch s does not lead to lid.
 func (r *Routes) deadEnd(s int, out uint8, lid mad.LID) string {
 	n := r.graph.switches[s]
 	switch target := r.graph.target(int32(s), out); {
@@ -114,7 +114,7 @@ func (p *Path) Ports() []*fabric.Port {
 	return ports
 }
 
-// String is a line a port: "leaf-1/3".
+// String has a line for each port, such as "leaf-1/3".
 func (p *Path) String() string {
 	var b strings.Builder
 	for _, port := range p.Ports() {

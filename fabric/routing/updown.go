@@ -5,18 +5,20 @@ import (
 	"slices"
 )
 
-// Ranks order switches: links go up to switches of a lower rank, or of the same
-// rank and a lower number.
+// Ranks give links a direction: up is towards the switch of the lower rank, or, of
+// the same rank, of the lower number. So no directed cycle goes up all the way.
 type Ranks struct {
-	Rank []int // by switch; -1: cut off from all of rank 0
+	Rank []int // by switch; -1: no path to any switch of rank 0
 }
 
-// Ranks are the distances from the nearest of the roots.
+// Ranks are the distances from the nearest of the roots, in links: a breadth-first
+// search, O(S + N).
 func (g *Graph) Ranks(roots []int) *Ranks {
 	return &Ranks{g.distancesFrom(roots)}
 }
 
-// distancesFrom counts links, whatever their weights; -1 is out of reach.
+// distancesFrom is a breadth-first search: the distance from the nearest of the
+// switches, in links, whatever their weights; -1: no path.
 func (g *Graph) distancesFrom(from []int) []int {
 	distance := slices.Repeat([]int{-1}, len(g.switches))
 	var queue []int
@@ -38,7 +40,7 @@ func (g *Graph) distancesFrom(from []int) []int {
 	return distance
 }
 
-// Reverse makes the highest rank 0.
+// Reverse turns all directions around between ranks: the highest becomes 0.
 func (r *Ranks) Reverse() *Ranks {
 	highest := slices.Max(append([]int{0}, r.Rank...))
 	o := &Ranks{slices.Clone(r.Rank)}
@@ -50,7 +52,7 @@ func (r *Ranks) Reverse() *Ranks {
 	return o
 }
 
-// Up: links from s to t go up.
+// Up says whether links from s to t go up.
 func (r *Ranks) Up(s, t int) bool {
 	if r.Rank[s] != r.Rank[t] {
 		return r.Rank[t] < r.Rank[s]
@@ -58,11 +60,13 @@ func (r *Ranks) Up(s, t int) bool {
 	return t < s
 }
 
-// UpDown are the distances of up*/down* routing, where no path goes up after
-// it went down. Tables know destinations only, not where a packet comes from:
-// so whoever can reach a destination by going down alone does that, even where
-// going up first were shorter, and all others go up. Then all pairs that have a
-// legal path at all have one.
+// UpDown are the distances of up*/down* routing (Schroeder et al., "Autonet",
+// 1991), where no path goes up after it went down. A forwarding table knows only
+// the destination, not where a packet came from. So a switch from which a path
+// leads down all the way takes such a path, even where one that begins upwards is
+// shorter, and all others go up. Then every pair that has a legal path has one.
+//
+// Time: twice that of Hops.
 func (g *Graph) UpDown(ctx context.Context, r *Ranks) (*Hops, error) {
 	h := newHops(g)
 	h.up = make([]bool, len(g.neighbours))
@@ -71,18 +75,19 @@ func (g *Graph) UpDown(ctx context.Context, r *Ranks) (*Hops, error) {
 			h.up[i] = r.Up(s, int(g.nbrTo[i]))
 		}
 	}
-	return h, h.search(ctx, h.spreadUpDown)
+	return h, h.search(ctx, h.bfsUpDown)
 }
 
-// spreadUpDown is the search for 64 destinations at once.
-func (h *Hops) spreadUpDown(w *searcher, first int) {
+// bfsUpDown is bfs for UpDown: first over the links that go down, then over those
+// that go up.
+func (h *Hops) bfsUpDown(w *searcher, first int) {
 	g := h.graph
 	w.begin(h, first)
-	copy(w.step(0), w.now)
-	// Those that go down. Sets of all steps are kept.
+	copy(w.spare(0), w.now)
+	// Switches whose path goes down. The frontiers of all steps are kept.
 	last := 0
 	for step := 1; ; step++ {
-		now, next := w.steps[step-1], w.step(step)
+		now, next := w.steps[step-1], w.spare(step)
 		found := uint64(0)
 		for s := range w.seen {
 			fresh := uint64(0)
@@ -104,11 +109,12 @@ func (h *Hops) spreadUpDown(w *searcher, first int) {
 			break
 		}
 		if step > maxDistance {
-			h.lost(w, next, first)
+			h.failAny(w, next, first)
 			return
 		}
 	}
-	// And those that go up to them, or to one that does: w.now are these.
+	// Switches whose path goes up, to one of those, or to one that goes up itself:
+	// w.now has both kinds.
 	clear(w.now)
 	next := make([]uint64, len(w.seen))
 	for step := 1; ; step++ {
@@ -137,7 +143,7 @@ func (h *Hops) spreadUpDown(w *searcher, first int) {
 			return
 		}
 		if step > maxDistance && found != 0 {
-			h.lost(w, next, first)
+			h.failAny(w, next, first)
 			return
 		}
 		w.now, next = next, w.now

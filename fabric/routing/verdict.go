@@ -10,50 +10,51 @@ import (
 	"fabsh/mad"
 )
 
-// Verdict says whether packets arrive, and whether they may deadlock.
+// Verdict is what Verify finds: whether packets arrive, and whether they may
+// deadlock.
 type Verdict struct {
-	Policy      string  // what was judged: "static forwarding tables, SL 0"
-	Endpoints   string  // between which ports
-	Terminals   int     // as many
-	Pairs       int64   // of a port and a LID of another
-	Unreachable int64   // pairs that must reach each other, and do not
-	Excused     int64   // pairs that do not, but need not
-	Loops       int64   // pairs whose packets go round in circles
-	Acyclic     bool    // no credit loop
-	Cycle       []Wait  // a credit loop, if there is one
-	Channels    int     // that paths take, counted for each virtual lane
-	Waits       int     // edges of the channel dependency graph
-	MaxHops     int     // links on the longest path that arrives, those of CAs too
-	Hops        []int64 // pairs by the links between them
-	// Detours are pairs by how many links more than necessary they take.
+	Judged       string         // what it is about: "static forwarding tables, SL 0"
+	Endpoints    string         // between which ports
+	Terminals    int            // as many
+	Pairs        int64          // of an endpoint and a LID of another
+	Unreachable  int64          // pairs that must reach each other, and do not
+	Excused      int64          // unreachable pairs that need not reach each other
+	Loops        int64          // pairs whose packets loop for ever
+	Acyclic      bool           // there is no credit loop
+	Cycle        []CycleChannel // a credit loop, if there is one
+	Channels     int            // that paths take, once for each virtual lane
+	Dependencies int            // edges of the channel dependency graph
+	MaxHops      int            // links of the longest path that arrives, those of CAs included
+	Hops         []int64        // number of pairs, by the links of the path
+	// Detours are numbers of pairs, by the links in excess of a shortest path.
 	Detours []int64
-	Broken  []Broken // examples of pairs that do not reach each other
+	Broken  []BrokenPair // examples of pairs that do not reach each other
 	Notes   []string
 }
 
-// OK: all that must arrive does, and cannot deadlock.
+// OK says whether all packets that must arrive do, and none can deadlock.
 func (v *Verdict) OK() bool { return v.Unreachable == 0 && v.Loops == 0 && v.Acyclic }
 
-// Wait is a step of a credit loop: packets that hold the link out of Port, on
-// virtual lane VL, wait for the link of the next step. LID is one of those that
-// such packets go to.
-type Wait struct {
+// CycleChannel is a channel of a credit loop: packets on the link out of Port, on
+// virtual lane VL, may wait for the next channel of the loop. LID is a destination
+// of such packets.
+type CycleChannel struct {
 	Port *fabric.Port
 	VL   uint8
 	LID  mad.LID
 }
 
-// Broken is a pair that does not reach each other.
-type Broken struct {
+// BrokenPair is an unreachable pair.
+type BrokenPair struct {
 	From *fabric.Port
 	LID  mad.LID
-	Why  string
+	Why  string // where the path ends, and why
 
 	terminal int32
 }
 
-// Walk is a credit loop in words, a line a link.
-func Walk(cycle []Wait) string {
+// FormatCycle is a credit loop as text, a line for each link.
+func FormatCycle(cycle []CycleChannel) string {
 	var b strings.Builder
 	for _, w := range cycle {
 		fmt.Fprintf(&b, "%s -> %s, VL %d, to LID %d\n", w.Port.Name(), w.Port.Peer().Name(), w.VL, w.LID)
@@ -61,10 +62,10 @@ func Walk(cycle []Wait) string {
 	return b.String()
 }
 
-// sum puts together what the workers found.
-func (v *verification) sum(r *Routes) *Verdict {
+// verdict puts the findings of all workers together.
+func (v *verification) verdict(r *Routes) *Verdict {
 	s := &Verdict{Terminals: v.all}
-	graph := newCDG(v.g, v.lanes)
+	graph := newCDG(v.g, v.vls)
 	for i := range v.workers {
 		f := &v.workers[i]
 		if f.graph == nil {
@@ -79,27 +80,29 @@ func (v *verification) sum(r *Routes) *Verdict {
 			s.Detours = grow(s.Detours, detour)
 			s.Detours[detour] += n
 		}
-		s.Unreachable += f.lost
+		s.Unreachable += f.unreachable
 		s.Excused += f.excused
 		s.Loops += f.loops
 		s.Broken = append(s.Broken, f.broken...)
 	}
-	slices.SortFunc(s.Broken, func(a, b Broken) int { return cmp.Or(cmp.Compare(a.LID, b.LID), cmp.Compare(a.terminal, b.terminal)) })
+	slices.SortFunc(s.Broken, func(a, b BrokenPair) int {
+		return cmp.Or(cmp.Compare(a.LID, b.LID), cmp.Compare(a.terminal, b.terminal))
+	})
 	s.Broken = s.Broken[:min(len(s.Broken), v.o.Examples)]
 	s.MaxHops = max(0, len(s.Hops)-1)
 	s.Pairs = s.Unreachable + s.Excused
 	for _, n := range s.Hops {
 		s.Pairs += n
 	}
-	s.Channels, s.Waits = graph.size()
+	s.Channels, s.Dependencies = graph.size()
 	cycle := graph.cycle()
 	s.Acyclic = cycle == nil
 	for i, at := range cycle {
-		c := int(at) / v.lanes
+		c := int(at) / v.vls
 		next := cycle[(i+1)%len(cycle)]
-		s.Cycle = append(s.Cycle, Wait{Port: v.g.ChannelPort(c), VL: uint8(int(at) % v.lanes), LID: v.example(r, c, int(next)/v.lanes)})
+		s.Cycle = append(s.Cycle, CycleChannel{Port: v.g.ChannelPort(c), VL: uint8(int(at) % v.vls), LID: v.example(r, c, int(next)/v.vls)})
 	}
-	s.Endpoints = v.describe()
+	s.Endpoints = v.describeEndpoints()
 	s.Notes = append(slices.Clone(v.g.notes), r.Notes...)
 	if r.SL.Any() {
 		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone")
@@ -110,12 +113,12 @@ func (v *verification) sum(r *Routes) *Verdict {
 	return s
 }
 
-// example is the first LID whose packets come through channels c and next, in
-// that order, in r or in the tables beside it.
+// example is the first LID whose packets take channel c and then channel next, in r
+// or in the tables of Union.
 func (v *verification) example(r *Routes, c, next int) mad.LID {
 	a, b := v.g.channels[c], v.g.channels[next]
 	w := newWalk(v.g)
-	for _, t := range []*Routes{r, v.o.With} {
+	for _, t := range []*Routes{r, v.o.Union} {
 		if t == nil {
 			continue
 		}
@@ -140,8 +143,8 @@ func (v *verification) example(r *Routes, c, next int) mad.LID {
 	return 0
 }
 
-// describe says which endpoints are assumed.
-func (v *verification) describe() string {
+// describeEndpoints says between which endpoints packets were followed.
+func (v *verification) describeEndpoints() string {
 	count := map[Class]int{}
 	for i, is := range v.ends {
 		for c := ClassCN; is && c <= ClassSwitch; c <<= 1 {

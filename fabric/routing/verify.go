@@ -6,53 +6,57 @@ import (
 	"fabsh/mad"
 )
 
-// VerifyOptions say what is judged.
+// VerifyOptions say what Verify checks.
 type VerifyOptions struct {
-	// Endpoints are the terminals that packets go from and to; 0: all ports
-	// of CAs and routers, aggregation nodes among them.
+	// Endpoints are the terminals between which packets go; 0: all ports of
+	// CAs and routers, aggregation nodes included.
 	Endpoints Class
-	// Require, if not nil, says which pairs must reach each other. It is asked
-	// about pairs that do not, from one goroutine.
+	// Require, if not nil, says whether src must reach dst. It is asked only
+	// about pairs that are unreachable, from one goroutine.
 	Require func(src, dst *Terminal) bool
-	// With are tables that may be in force beside these, while one takes the
-	// other's place: credit loops are looked for in the paths of both.
-	With *Routes
-	// Examples is how many broken pairs are listed; 0: 10.
+	// Union are tables that may be in force beside these, while one replaces
+	// the other: the channel dependency graph is the union of both.
+	Union *Routes
+	// Examples is the number of unreachable pairs that are listed; 0: 10.
 	Examples int
 }
 
-// Verify follows the packets between all pairs of endpoints.
+// Verify follows the packets between all pairs of endpoints, and looks for a cycle
+// in the channel dependency graph of their paths (see cdg).
+//
+// Time: O(L*S) for the paths, or O(L*(T + C*V)) where service levels and virtual
+// lanes matter, T terminals and V lanes; and O(C*V + E) for the cycle, E edges.
 func (r *Routes) Verify(ctx context.Context, o VerifyOptions) (*Verdict, error) {
 	if o.Examples == 0 {
 		o.Examples = 10
 	}
-	o.With = o.With.seenOn(r.graph)
-	v := &verification{g: r.graph, o: o, lanes: 1}
-	for _, t := range []*Routes{r, o.With} {
+	o.Union = o.Union.seenOn(r.graph)
+	v := &verification{g: r.graph, o: o, vls: 1}
+	for _, t := range []*Routes{r, o.Union} {
 		if t != nil && (t.SL != nil || t.SL2VL != nil) {
-			v.lanes = 16
+			v.vls = 16
 		}
 	}
-	v.choose()
+	v.selectEndpoints()
 	var err error
 	if v.nearest, err = r.graph.linkHops(ctx); err != nil {
 		return nil, err
 	}
-	if err := v.judge(ctx, r, true); err != nil {
+	if err := v.followAll(ctx, r, true); err != nil {
 		return nil, err
 	}
-	if o.With != nil {
-		if err := v.judge(ctx, o.With, false); err != nil {
+	if o.Union != nil {
+		if err := v.followAll(ctx, o.Union, false); err != nil {
 			return nil, err
 		}
 	}
-	verdict := v.sum(r)
-	verdict.Policy = r.policy(o.With)
+	verdict := v.verdict(r)
+	verdict.Judged = r.judged(o.Union)
 	return verdict, context.Cause(ctx)
 }
 
-// policy says what is judged.
-func (r *Routes) policy(with *Routes) string {
+// judged says what a verdict on r is about.
+func (r *Routes) judged(union *Routes) string {
 	s := "static forwarding tables, "
 	switch {
 	case r.SL == nil && r.SL2VL == nil:
@@ -62,41 +66,42 @@ func (r *Routes) policy(with *Routes) string {
 	default:
 		s += "their service levels and virtual lanes"
 	}
-	if with != nil {
+	if union != nil {
 		s += ", and any mixture with the other tables"
 	}
 	return s
 }
 
-// verification is one under way.
+// verification is the state of a Verify.
 type verification struct {
-	g       *Graph
-	o       VerifyOptions
-	lanes   int
-	ends    []bool   // by terminal: it is an endpoint
-	on      []uint32 // by switch: endpoints on it
-	self    []bool   // by switch: it is one of these itself
-	sources []int32  // switches with endpoints
-	wanted  []bool   // by LID: it is an endpoint's
-	all     int      // endpoints
-	aside   int      // of these, those on no switch
-	nearest *Hops
-	workers []verifier
+	g        *Graph
+	o        VerifyOptions
+	vls      int      // virtual lanes
+	ends     []bool   // by terminal: it is an endpoint
+	on       []uint32 // by switch: endpoints on it
+	self     []bool   // by switch: its port 0 is an endpoint
+	sources  []int32  // switches with endpoints
+	wanted   []bool   // by LID: it is an endpoint's
+	all      int      // endpoints
+	detached int      // of these, those on no switch
+	nearest  *Hops    // distances in links
+	workers  []findings
 }
 
-// verifier is what a worker finds.
-type verifier struct {
-	graph   *cdg
-	lanes   *laneWalk
-	hops    []int64
-	detours []int64
-	lost    int64
-	excused int64
-	loops   int64
-	broken  []Broken
+// findings are those of a worker; for most fields see Verdict.
+type findings struct {
+	graph       *cdg
+	walk        *vlWalk
+	hops        []int64
+	detours     []int64
+	unreachable int64
+	excused     int64
+	loops       int64
+	broken      []BrokenPair
 }
 
-func (v *verification) choose() {
+// selectEndpoints finds the endpoints, and where they are.
+func (v *verification) selectEndpoints() {
 	g := v.g
 	v.ends, v.wanted = make([]bool, len(g.terminals)), make([]bool, len(g.byLID))
 	v.on, v.self = make([]uint32, len(g.switches)), make([]bool, len(g.switches))
@@ -108,7 +113,7 @@ func (v *verification) choose() {
 		v.ends[i] = true
 		v.all++
 		if t.Switch < 0 {
-			v.aside++
+			v.detached++
 		} else {
 			v.on[t.Switch]++
 			v.self[t.Switch] = v.self[t.Switch] || t.Out == 0
@@ -124,10 +129,11 @@ func (v *verification) choose() {
 	}
 }
 
-// judge follows the packets of one Routes; whole: not only for credit loops.
-func (v *verification) judge(ctx context.Context, r *Routes, whole bool) error {
+// followAll follows all packets under r, for their dependencies and, if whole, for
+// the other findings too.
+func (v *verification) followAll(ctx context.Context, r *Routes, whole bool) error {
 	if v.workers == nil {
-		v.workers = make([]verifier, v.g.workers)
+		v.workers = make([]findings, v.g.workers)
 	}
 	if whole && v.o.Require != nil {
 		alone := *v.g // the predicate is asked from one goroutine
@@ -138,21 +144,21 @@ func (v *verification) judge(ctx context.Context, r *Routes, whole bool) error {
 	return r.eachDest(ctx, v.wanted, func(worker int, w *walk, lid mad.LID) {
 		f := &v.workers[worker]
 		if f.graph == nil {
-			f.graph = newCDG(v.g, v.lanes)
+			f.graph = newCDG(v.g, v.vls)
 		}
-		if v.lanes > 1 {
-			v.followLanes(f, r, w, lid, whole)
+		if v.vls > 1 {
+			v.followVLs(f, r, w, lid, whole)
 			return
 		}
 		v.follow(f, w, lid)
 		if whole {
-			v.tally(f, r, w, lid)
+			v.countPairs(f, r, w, lid)
 		}
 	})
 }
 
-// follow walks to lid from all sources, and notes what waits for what.
-func (v *verification) follow(f *verifier, w *walk, lid mad.LID) {
+// follow walks to lid from all sources, and adds the dependencies of these paths.
+func (v *verification) follow(f *findings, w *walk, lid mad.LID) {
 	t := v.g.byLID[lid]
 	ports := w.column(lid)
 	for _, s := range v.sources {
@@ -170,8 +176,8 @@ func (v *verification) follow(f *verifier, w *walk, lid mad.LID) {
 	}
 }
 
-// tally counts the pairs that a walk has followed.
-func (v *verification) tally(f *verifier, r *Routes, w *walk, lid mad.LID) {
+// countPairs counts the pairs of a walk to lid.
+func (v *verification) countPairs(f *findings, r *Routes, w *walk, lid mad.LID) {
 	dst := &v.g.terminals[v.g.byLID[lid]]
 	for _, s := range v.sources {
 		n := int64(v.on[s])
@@ -189,19 +195,19 @@ func (v *verification) tally(f *verifier, r *Routes, w *walk, lid mad.LID) {
 		detour := v.detour(int(s), dst.Switch, state)
 		last := min(1, int(dst.Out)) // the link to a CA
 		if v.self[s] && (int(s) != dst.Switch || dst.Out > 0) {
-			f.arrive(1, state+last, detour)
+			f.addPairs(1, state+last, detour)
 			n--
 		}
 		if n > 0 {
-			f.arrive(n, 1+state+last, detour)
+			f.addPairs(n, 1+state+last, detour)
 		}
 	}
-	if v.aside > 0 {
-		v.failAside(f, lid)
+	if v.detached > 0 {
+		v.failDetached(f, lid)
 	}
 }
 
-// detour is how many links more than necessary a path has.
+// detour is how many links a path has in excess of the distance.
 func (v *verification) detour(s, home, links int) int {
 	if home < 0 {
 		return 0
@@ -209,13 +215,15 @@ func (v *verification) detour(s, home, links int) int {
 	return max(0, links-v.nearest.Distance(s, home))
 }
 
-func (f *verifier) arrive(pairs int64, hops, detour int) {
+// addPairs counts pairs that reach each other.
+func (f *findings) addPairs(pairs int64, hops, detour int) {
 	f.hops = grow(f.hops, hops)
 	f.hops[hops] += pairs
 	f.detours = grow(f.detours, detour)
 	f.detours[detour] += pairs
 }
 
+// grow makes i an index of list.
 func grow(list []int64, i int) []int64 {
 	for len(list) <= i {
 		list = append(list, 0)
@@ -223,13 +231,13 @@ func grow(list []int64, i int) []int64 {
 	return list
 }
 
-// fail counts n pairs, from switch s to lid, that do not reach each other.
-func (v *verification) fail(f *verifier, r *Routes, s int32, lid mad.LID, n int64, loop bool) {
+// fail counts n unreachable pairs, from switch s to lid.
+func (v *verification) fail(f *findings, r *Routes, s int32, lid mad.LID, n int64, loop bool) {
 	if loop {
 		f.loops += n
 	}
 	if v.o.Require == nil && len(f.broken) >= v.o.Examples {
-		f.lost += n
+		f.unreachable += n
 		return
 	}
 	dst := v.g.byLID[lid]
@@ -241,8 +249,8 @@ func (v *verification) fail(f *verifier, r *Routes, s int32, lid mad.LID, n int6
 	}
 }
 
-// failAside counts the pairs of endpoints that are on no switch.
-func (v *verification) failAside(f *verifier, lid mad.LID) {
+// failDetached counts the pairs from endpoints that are on no switch.
+func (v *verification) failDetached(f *findings, lid mad.LID) {
 	for i := range v.g.terminals {
 		if v.ends[i] && v.g.terminals[i].Switch < 0 && int32(i) != v.g.byLID[lid] {
 			v.failPair(f, nil, int32(i), lid)
@@ -250,17 +258,18 @@ func (v *verification) failAside(f *verifier, lid mad.LID) {
 	}
 }
 
-func (v *verification) failPair(f *verifier, r *Routes, src int32, lid mad.LID) {
+// failPair counts an unreachable pair, unless it is excused.
+func (v *verification) failPair(f *findings, r *Routes, src int32, lid mad.LID) {
 	from := &v.g.terminals[src]
 	if v.o.Require != nil && !v.o.Require(from, &v.g.terminals[v.g.byLID[lid]]) {
 		f.excused++
 		return
 	}
-	f.lost++
+	f.unreachable++
 	if len(f.broken) >= v.o.Examples {
 		return
 	}
-	b := Broken{From: from.Port, LID: lid, Why: from.Port.Label() + " is on no switch", terminal: src}
+	b := BrokenPair{From: from.Port, LID: lid, Why: from.Port.Label() + " is on no switch", terminal: src}
 	if r != nil {
 		if p, err := r.Trace(from.LID, lid); err == nil {
 			b.Why = p.Broken

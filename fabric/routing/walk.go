@@ -6,24 +6,27 @@ import (
 	"fabsh/mad"
 )
 
-// States of a switch in a walk; from 0 up: switches on the way after it.
+// States of a switch in a walk. From 0 up: the path arrives, after so many links
+// between switches.
 const (
-	unknown = -1 - iota
-	looping // packets go round in circles
-	astray  // packets end up in the wrong place
-	underWay
+	unknown   = -1 - iota
+	looping   // packets loop for ever
+	misrouted // packets are dropped, or arrive at another terminal
+	onStack   // on the path that is followed now
 )
 
-// walk follows the packets to one LID from many switches: each switch is
-// visited once, for its table sends all packets of a LID the same way. Those
-// that get there make a tree.
+// walk follows the packets to one LID from many switches. As a table sends all
+// packets of a LID to the same port, the paths that arrive are a tree, and each
+// switch is visited once.
+//
+// Time: O(S) for each LID, whatever the number of sources.
 type walk struct {
 	g     *Graph
 	rows  []uint8  // entries of a block of LIDs, by LID, then switch
 	state []int32  // by switch
 	via   []int32  // by switch: the channel its packets take; noTarget: none
-	order []int32  // switches whose state is known; the next on the way before those it is next for
-	flow  []uint32 // for who counts packets
+	order []int32  // switches whose state is known, each after its next hop
+	flow  []uint32 // by switch, for callers that count packets
 	stack []int32
 }
 
@@ -33,8 +36,7 @@ func newWalk(g *Graph) *walk {
 }
 
 // eachDest calls do for each LID that is wanted (nil: all), with a walk that has
-// begun. LIDs are handed out block by block, which is how they share cache
-// lines; each worker gets them in rising order.
+// begun. Workers get blocks of LIDs, which share cache lines, in rising order.
 func (r *Routes) eachDest(ctx context.Context, wanted []bool, do func(worker int, w *walk, lid mad.LID)) error {
 	g := r.graph
 	walks := make([]*walk, g.workers)
@@ -67,7 +69,7 @@ func (r *Routes) eachDest(ctx context.Context, wanted []bool, do func(worker int
 	})
 }
 
-// begin forgets what is known of the last LID.
+// begin forgets the last LID.
 func (w *walk) begin() {
 	for s := range w.state {
 		w.state[s] = unknown
@@ -75,14 +77,14 @@ func (w *walk) begin() {
 	w.order = w.order[:0]
 }
 
-// column are the ports of all switches for lid, which is in the block at hand.
+// column are the entries of all switches for lid, which is in the present block.
 func (w *walk) column(lid mad.LID) []uint8 {
 	n := len(w.state)
 	return w.rows[int(lid)%block*n:][:n]
 }
 
-// from follows packets to terminal t, by ports, from switch s; what it finds is
-// in state, via and order.
+// from follows packets to terminal t from switch s, by the entries ports. The
+// result is in state, via and order.
 func (w *walk) from(s int32, ports []uint8, t int32) {
 	g := w.g
 	at := s
@@ -93,20 +95,20 @@ func (w *walk) from(s int32, ports []uint8, t int32) {
 		}
 		w.via[at] = target
 		if target >= 0 {
-			w.state[at] = underWay
+			w.state[at] = onStack
 			w.stack = append(w.stack, at)
 			at = g.chanTo[target]
 			continue
 		}
 		w.via[at] = noTarget
-		w.state[at] = astray
+		w.state[at] = misrouted
 		if target == -2-t {
 			w.state[at] = 0
 		}
 		w.order = append(w.order, at)
 	}
 	state := w.state[at]
-	if state == underWay {
+	if state == onStack {
 		state = looping
 	}
 	for i := len(w.stack) - 1; i >= 0; i-- {

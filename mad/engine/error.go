@@ -163,6 +163,19 @@ func modifierText(a *mad.Attribute, m uint32) string {
 	return strings.Join(words, " ")
 }
 
+// Describe says what was asked for, of whom, and what came of it, in a word.
+func (e *Error) Describe() (op, dest, status string) {
+	switch {
+	case e.Timeout():
+		status = ErrTimeout.Error()
+	case e.Err != nil:
+		status = e.Err.Error()
+	default:
+		status = e.Status.String()
+	}
+	return e.Op + "(" + e.Attr + ")", e.Dest, status
+}
+
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 

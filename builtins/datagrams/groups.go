@@ -1,0 +1,7 @@
+package datagrams
+
+// Headings in the overview.
+const (
+	GroupMAD  = "Management datagrams"
+	GroupPort = "Links"
+)

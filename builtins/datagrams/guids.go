@@ -1,0 +1,99 @@
+package datagrams
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/change"
+	"fabsh/mad"
+)
+
+var GUIDsKind = &tableKind{
+	table: change.GUIDTable,
+	port:  endPortsTable,
+	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
+	size:  func(t *change.Table) int { return int(t.PortInfo.GUIDCap) },
+	entry: func(t *change.Table, i int) starlark.Value {
+		if g := change.GUIDs(t)[i]; g != 0 {
+			return topology.GUIDValue(g)
+		}
+		return starlark.None
+	},
+	within: true,
+	bytes:  func(t *change.Table) []byte { return t.Data[:8*int(t.PortInfo.GUIDCap)] },
+	repr: func(v *wholeTable) string {
+		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlarkInt).Len(), "GUID"))
+	},
+	facts: func(v *wholeTable) []lang.Fact {
+		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(v.Len())}, {Name: "guids", Value: v.placed(starlarkInt)}}
+	},
+	display: func(v *wholeTable) string {
+		var rows [][]lang.Fact
+		for i, g := range change.GUIDs(v.t) {
+			if g != 0 {
+				rows = append(rows, []lang.Fact{{Name: "entry", Value: starlark.MakeInt(i)}, {Name: "guid", Value: topology.GUIDValue(g)}})
+			}
+		}
+		return lang.TableText("", []string{"entry", "guid"}, rows)
+	},
+}
+
+func init() {
+	GUIDsKind.Type = lang.NewType("guids", "The GUID table of an end port: guids[0] is the port's own GUID, and the others, None if not assigned, are aliases, as of virtual ports; a GUID in guids tells whether it is there. It iterates over the entries.",
+		lang.Member[*wholeTable]{Name: "cap", Doc: "GUIDCap: the number of entries that the table has room for", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
+	)
+}
+
+var GetGUIDs = lang.Builtin{
+	Name:   "get_guids",
+	Group:  topology.GroupTable,
+	Params: []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "an end port, or an iterable of them: a CA's or router's port, or a switch"}},
+	Doc: `Reads the GUID table of an end port.
+It returns the whole table, guids, or a list of them for a list of targets. An entry is a GUID, or None where none is assigned.`,
+	Example: `
+> ca = discover().cas[0]
+> t = get_guids(ca)
+> t[0] == ca.ports[1].guid, t[1], t.cap
+(True, None, 8)
+`,
+	Run: GUIDsKind.Get,
+}
+
+var SetGUIDs = lang.Builtin{
+	Name:  "set_guids",
+	Group: topology.GroupTable,
+	Params: []lang.Param{
+		{Name: "target", Kind: topology.KindTarget, Doc: "an end port, or an iterable of them: a CA's or router's port, or a switch"},
+		{Name: "table", Kind: lang.KindAny, Doc: "a dict of number to GUID, which is merged into the table; or a whole table, guids or a list, which replaces it; None takes a GUID away"},
+	},
+	Doc: `Changes the GUID table of an end port.
+It returns the table as it was read back. Entry 0 is the port's own GUID and cannot be changed; in a whole table it is that or None. Only blocks that change are written. What is refused is as with smp_set.`,
+	Example: `
+> ca = discover().cas[1]
+> set_guids(ca, {1: "0x00beef0000000001"})[1]
+"0x00beef0000000001"
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		entries := map[int]mad.GUID{}
+		replace, err := tableEntries(c, "number", "a dict of number to GUID, or a whole table", 0, func(i int, value starlark.Value, _ bool) (err error) {
+			if i < 0 {
+				return fmt.Errorf("entry %d is out of range: they count from 0", i)
+			}
+			entries[i] = 0
+			if value != starlark.None {
+				if entries[i], err = records.ParseGUID(value); err != nil {
+					return fmt.Errorf("entry %d: %w", i, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return GUIDsKind.set(c, func(t *change.Table) { change.EditGUIDs(t, entries, replace) })
+	},
+}

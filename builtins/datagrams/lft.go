@@ -1,0 +1,141 @@
+package datagrams
+
+import (
+	"bytes"
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/change"
+	"fabsh/mad"
+)
+
+var LFTKind = &tableKind{
+	table: change.LinearTable,
+	port:  nodesTable,
+	index: func(v *wholeTable, key starlark.Value) (int, error) {
+		lid, err := lang.ToInt(key)
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("a table is indexed by LID: %w", err)
+		case lid < 0 || lid > int(mad.MaxUnicastLID):
+			return 0, fmt.Errorf("LID %d is out of range, 0..%d", lid, mad.MaxUnicastLID)
+		}
+		return lid, nil
+	},
+	size:  func(t *change.Table) int { return len(change.LinearEntries(t)) },
+	entry: func(t *change.Table, i int) starlark.Value { return topology.EntryValue(t.Data[i]) },
+	bytes: change.LinearEntries,
+	repr: func(v *wholeTable) string {
+		entries := change.LinearEntries(v.t)
+		return fmt.Sprintf("top=%d, %s", len(entries)-1, lang.Count(len(entries)-bytes.Count(entries, []byte{mad.NoPort}), "route"))
+	},
+	facts:   func(v *wholeTable) []lang.Fact { return topology.LFTFacts(change.LinearEntries(v.t)) },
+	display: func(v *wholeTable) string { return topology.LFTText(change.LinearEntries(v.t)) },
+}
+
+func init() {
+	LFTKind.Type = lang.NewType("lft", "A linear forwarding table: lft[lid] is the port that packets to lid leave through, None if they are dropped; lid in lft tells whether there is one. It iterates over the entries from LID 0 on.",
+		lang.Member[*wholeTable]{Name: "top", Doc: "LinearFDBTop: the highest LID that the switch looks up", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len() - 1) }},
+		lang.Member[*wholeTable]{Name: "lids", Doc: "the LIDs that have a port, in order", Get: func(v *wholeTable) starlark.Value {
+			return placedKeys(v, starlark.MakeInt)
+		}},
+	)
+}
+
+// placedKeys are the keys of the entries that are not None.
+func placedKeys(v *wholeTable, key func(i int) starlark.Int) starlark.Value {
+	var keys starlark.Tuple
+	for i := range v.Len() {
+		if v.kind.entry(v.t, i) != starlark.None {
+			keys = append(keys, key(i))
+		}
+	}
+	return keys
+}
+
+var GetLFT = lang.Builtin{
+	Name:   "get_lft",
+	Group:  topology.GroupTable,
+	Params: []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"}},
+	Doc: `Reads the forwarding table of a switch.
+It returns the whole linear forwarding table, an lft, or a list of them for a list of switches. An entry is a port, or None for a LID that the switch drops.`,
+	Example: `
+> t = get_lft(discover().switches[0])
+> t[1], t[40000]
+(0, None)
+`,
+	Run: LFTKind.Get,
+}
+
+var SetLFT = lang.Builtin{
+	Name:  "set_lft",
+	Group: topology.GroupTable,
+	Params: []lang.Param{
+		{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"},
+		{Name: "table", Kind: lang.KindAny, Doc: "a dict of LID to port, which is merged into the table; or a whole table, an lft or a list by LID, which replaces it; None drops a LID"},
+	},
+	Doc: `Changes the forwarding table of a switch.
+It returns the table as it was read back. Only blocks that change are written. LinearFDBTop is raised after them where it must be, and never lowered. What is refused is as with smp_set.`,
+	Example: `
+> sw = discover().switches[0]
+> before = get_lft(sw)
+> set_lft(sw, {17: 5})[17]
+5
+> set_lft(sw, before) == before
+True
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		entries := map[mad.LID]uint8{}
+		replace, err := tableEntries(c, "LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
+			if lid < 0 || lid > int(mad.MaxUnicastLID) || lid == 0 && !replace {
+				return fmt.Errorf("LID %d is out of range, 1..%d", lid, mad.MaxUnicastLID)
+			}
+			port := mad.NoPort
+			if value != starlark.None {
+				var err error
+				if port, err = lang.ToInt(value); err != nil {
+					return fmt.Errorf("LID %d: %w", lid, err)
+				}
+				if port < 0 || port > mad.NoPort {
+					return fmt.Errorf("LID %d: port %d is out of range, 0..254, or None to drop", lid, port)
+				}
+			}
+			entries[mad.LID(lid)] = uint8(port)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return LFTKind.set(c, func(t *change.Table) { change.EditLinear(t, entries, replace) })
+	},
+}
+
+// tableEntries reads the argument `table`: a dict, whose keys are numbers of
+// what, or all entries from the first on, which replace the table.
+func tableEntries(c *lang.Call, what, want string, first int, add func(key int, value starlark.Value, replace bool) error) (replace bool, err error) {
+	switch v := c.Value("table").(type) {
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			key, err := lang.ToInt(kv[0])
+			if err != nil {
+				return false, c.ParamError("table", "a %s: %w", what, err)
+			}
+			if err := add(key, kv[1], false); err != nil {
+				return false, c.ParamError("table", "%w", err)
+			}
+		}
+		return false, nil
+	case starlark.Iterable:
+		for i, value := range lang.Collect(v) {
+			if err := add(first+i, value, true); err != nil {
+				return false, c.ParamError("table", "%w", err)
+			}
+		}
+		return true, nil
+	default:
+		return false, c.ParamError("table", "got %s, want %s", v.Type(), want)
+	}
+}

@@ -1,0 +1,227 @@
+package datagrams
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// madParams say which request of which class.
+var madParams = []lang.Param{
+	{Name: "attr", Kind: records.KindAttribute, Doc: `name of an attribute, "CongestionInfo", or its number`},
+	{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
+	{Name: "mgmt_class", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: `management class, as a number or a word: "cc", "bm", "dev_mgt", "com_mgt", "snmp", "perf", "subn", "subn_adm"; not needed with a name that only one class has`},
+	{Name: "modifier", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "the attribute modifier; its parts may also be named, as fields are"},
+	{Name: "data", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the attribute to send: a record, hexadecimal digits, bytes, or a list of numbers"},
+	{Name: "class_version", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "version of the class; without it, the current one"},
+	{Name: "oui", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "the vendor, in classes 0x30 to 0x4f"},
+	{Name: "mask", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "component mask, of subnet administration; without it, the components that are named"},
+}
+
+var madFields = lang.Param{Name: "**fields", Kind: records.KindFields, Doc: "parts of the modifier, fields of the attribute and their values, as words or numbers"}
+
+var MADGet = lang.Builtin{
+	Name:   "mad_get",
+	Group:  GroupMAD,
+	Params: append(slices.Clone(madParams), madFields),
+	Doc: `Reads an attribute of any management class.
+It is for the classes that have no functions of their own, congestion control, baseboard and device management, vendors', and for whatever has a number. It returns a record, or bytes where no layout is known. What is not known to read only, and so all of vendors' classes, takes --write.`,
+	Example: `
+> sw = discover().switches[0]
+> mad_get("CongestionInfo", sw).control_table_cap
+2
+> mad_get("ClassPortInfo", sw, mgmt_class="bm").class_version
+1
+> mad_get(0x0011, sw, mgmt_class=0x21) == mad_get("CongestionInfo", sw)
+True
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		r, err := newMADRequest(c, mad.MethodGet)
+		if err != nil {
+			return nil, err
+		}
+		return r.exchange()
+	},
+}
+
+var MADSet = lang.Builtin{
+	Name:   "mad_set",
+	Group:  GroupMAD,
+	Params: append(slices.Clone(madParams), madFields),
+	Doc: `Writes an attribute of any management class.
+What goes out is data; without it, what was read just before; with the named fields changed. It returns the response. A request is sent once: without an answer, it may have been carried out. Without --write it is refused, and where a subnet manager owns the attribute without --override-sm; that ends the script with status 2.`,
+	Example: `
+> sw = discover().switches[0]
+> mad_set("SwitchCongestionSetting", sw, control_map=0x10, marking_rate=5).marking_rate
+5
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		r, err := newMADRequest(c, mad.MethodSet)
+		if err != nil {
+			return nil, err
+		}
+		if !c.Has("data") {
+			if err := r.readFirst(); err != nil {
+				return nil, err
+			}
+		}
+		return r.exchange()
+	},
+}
+
+var MADSend = lang.Builtin{
+	Name:  "mad_send",
+	Group: GroupMAD,
+	Params: slices.Concat(madParams[:2], []lang.Param{
+		{Name: "method", Kind: lang.KindAny, Default: `"send"`, Keyword: true, Doc: `the method, as a number or a word of its class: "send", "trap", "trap_repress", "get_table"`},
+	}, madParams[2:], []lang.Param{madFields}),
+	Doc: `Sends a request with any method of any management class.
+Send, Trap and TrapRepress have no answer, and the result is None; others return what mad_get does, tables a list. What is not known to read only takes --write. Such a request is sent once.`,
+	Example: `
+> len(mad_send("NodeRecord", 13, method="get_table", node_type="switch"))
+12
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		class, version, err := madClassOf(c)
+		if err != nil {
+			return nil, err
+		}
+		m, err := methodOf(c, class, version)
+		if err != nil {
+			return nil, err
+		}
+		r, err := newMADRequest(c, m)
+		if err != nil {
+			return nil, err
+		}
+		return r.exchange()
+	},
+}
+
+// methodOf is the argument `method`.
+func methodOf(c *lang.Call, class mad.Class, version uint8) (mad.Method, error) {
+	switch v := c.Value("method").(type) {
+	case starlark.NoneType: // the default
+		return mad.MethodSend, nil
+	case starlark.Int:
+		n, ok := v.Uint64()
+		if !ok || n > 0xff {
+			return 0, c.ParamError("method", "%s is out of range, 0..0xff", v)
+		}
+		return mad.Method(n), nil
+	case starlark.String:
+		var words []string
+		for _, info := range mad.Methods(class, version) {
+			word := mad.SnakeName(info.Name)
+			if word == string(v) {
+				return info.Method, nil
+			}
+			words = append(words, word)
+		}
+		return 0, c.ParamError("method", "class %v version %d has no method %s%s: it has %s", class, version, v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
+	}
+	return 0, c.ParamError("method", "%w", lang.WantType(c.Value("method"), "a word or a number"))
+}
+
+// madClassOf is the class that the call is about, and its version.
+func madClassOf(c *lang.Call) (class mad.Class, version uint8, err error) {
+	switch v := c.Value("mgmt_class").(type) {
+	case starlark.NoneType:
+		a, err := onlyAttribute(c)
+		if err != nil {
+			return 0, 0, err
+		}
+		class = a.Class
+	case starlark.Int:
+		n, ok := v.Uint64()
+		if !ok || n > 0xff {
+			return 0, 0, c.ParamError("mgmt_class", "%s is out of range, 0..0xff", v)
+		}
+		class = mad.Class(n)
+	case starlark.String:
+		var words []string
+		for _, info := range mad.Classes() {
+			if info.First != info.Last {
+				continue
+			}
+			word := classWord(info.First)
+			if word == string(v) {
+				class = info.First
+			}
+			words = append(words, word)
+		}
+		if class == 0 {
+			return 0, 0, c.ParamError("mgmt_class", "unknown class %s%s: it is a number, or one of %s", v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
+		}
+	default:
+		return 0, 0, c.ParamError("mgmt_class", "%w", lang.WantType(v, "a word or a number"))
+	}
+	version = class.Version()
+	if c.Has("class_version") {
+		n := c.Int("class_version")
+		if n < 0 || n > 0xff {
+			return 0, 0, c.ParamError("class_version", "got %d, want 0..255", n)
+		}
+		version = uint8(n)
+	}
+	return class, version, nil
+}
+
+// onlyAttribute is the one attribute that has the name which the call gives.
+func onlyAttribute(c *lang.Call) (*mad.Attribute, error) {
+	name, ok := starlark.AsString(c.Value("attr"))
+	if !ok {
+		return nil, c.ParamError("mgmt_class", "give the class: attribute %v is another in each", c.Value("attr"))
+	}
+	var found *mad.Attribute
+	var words []string
+	for _, a := range mad.Attributes() {
+		if word := classWord(a.Class); (a.Name == name || slices.Contains(a.Aliases, name)) && !slices.Contains(words, word) {
+			found = a
+			words = append(words, word)
+		}
+	}
+	switch len(words) {
+	case 0:
+		return nil, c.ParamError("attr", "unknown attribute %q%s", name, fabric.DidYouMean(name, AllAttributeNames()))
+	case 1:
+		return found, nil
+	}
+	return nil, c.ParamError("mgmt_class", "%s is an attribute of several classes: say which, mgmt_class=%q (%s)", name, words[0], strings.Join(words, ", "))
+}
+
+// classWord is what scripts call a class: a word, or its number.
+func classWord(c mad.Class) string {
+	if info, ok := c.Info(); ok && info.First == info.Last {
+		return mad.SnakeName(info.Name)
+	}
+	return fmt.Sprintf("%#02x", uint8(c))
+}
+
+func AllAttributeNames() []string {
+	var names []string
+	for _, a := range mad.Attributes() {
+		names = append(append(names, a.Name), a.Aliases...)
+	}
+	return names
+}
+
+// OtherAttributeNames lists the attributes of the classes that have no
+// functions of their own.
+func OtherAttributeNames() []string {
+	var names []string
+	for _, a := range mad.Attributes() {
+		if getterOf(a.Class) == "mad_get" && !slices.Contains(names, a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,128 @@
+package datagrams
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// exchange sends the request to all targets, and returns what they answer.
+func (r *madRequest) exchange() (starlark.Value, error) {
+	calls, err := r.send(r.put)
+	if err != nil {
+		return nil, err
+	}
+	for i := range calls {
+		if !r.answered(i, calls[i].Err) {
+			continue
+		}
+		v, err := r.answer(&calls[i])
+		if r.answered(i, err) {
+			r.values[i] = v
+		}
+	}
+	return r.results()
+}
+
+// put writes the MAD for target i.
+func (r *madRequest) put(i int, call *engine.Call) {
+	call.PutMAD(r.h, nil)
+	content := call.MAD[r.offset:]
+	if r.before != nil {
+		copy(content[:len(r.given)], r.before[i].MAD[r.offset:])
+		for _, f := range r.named {
+			copyField(f, content, r.given)
+		}
+	} else {
+		copy(content, r.given)
+	}
+	if r.h.Class.HasOUI() {
+		call.PutOUI(r.oui)
+	}
+	if r.h.Class == mad.ClassSubnAdm {
+		binary.BigEndian.PutUint64(call.MAD[mad.SAMaskOffset:], r.mask)
+	}
+	if !r.reads() {
+		call.Retries = -1 // it may have been carried out
+	}
+}
+
+// answer is what a target answers: a record, or of a table a list of them;
+// bytes where no layout is known; None where there is no answer.
+func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
+	h := call.Header()
+	if !h.Method.IsResponse() && !h.IsAnswer() {
+		return starlark.None, nil
+	}
+	attr := r.attr
+	if attr != nil && attr.Answer != nil {
+		attr = attr.Answer
+	}
+	switch {
+	case call.Table != nil && attr == nil:
+		return starlark.Bytes(call.Table), nil
+	case call.Table != nil:
+		records, err := topology.TableOf(attr, call)
+		list := make([]starlark.Value, len(records))
+		for i, rec := range records {
+			list[i] = rec
+		}
+		return starlark.NewList(list), err
+	case attr == nil:
+		return starlark.Bytes(call.Data()[:h.Class.DataSize()]), nil
+	}
+	rec := records.NewAnswer(attr, h.Modifier, call.MAD[r.offset:])
+	if r.h.Method == mad.MethodSet {
+		for _, f := range r.named {
+			is, want := records.FieldValue(f, rec.Data), records.FieldValue(f, r.given)
+			if same, err := starlark.Equal(is, want); err != nil || !same && !f.Key {
+				return nil, fmt.Errorf("the Set of %s was answered, but %s is %v, not %v", r.attr.Name, f.Script, is, want)
+			}
+		}
+	}
+	return rec, nil
+}
+
+// bytesOf is a parameter that gives the bytes of an attribute: a record of attr,
+// hexadecimal digits, bytes, or a list of numbers.
+func bytesOf(c *lang.Call, param string, attr *mad.Attribute) ([]byte, error) {
+	switch v := c.Value(param).(type) {
+	case *records.Record:
+		if attr != nil && (v.Attribute.Class != attr.Class || v.Attribute.ID != attr.ID) {
+			return nil, c.ParamError(param, "got %s, want %s", v.Type(), records.TypeName(attr))
+		}
+		return v.Data, nil
+	case starlark.Bytes:
+		return []byte(v), nil
+	case starlark.String:
+		digits := strings.NewReplacer(" ", "", "\n", "", ":", "").Replace(strings.TrimPrefix(string(v), "0x"))
+		b, err := hex.DecodeString(digits)
+		if err != nil {
+			return nil, c.ParamError(param, "%q is not hexadecimal, two digits a byte", string(v))
+		}
+		return b, nil
+	case starlark.Iterable:
+		var b []byte
+		for x := range starlark.Elements(v) {
+			n, err := lang.ToInt(x)
+			if err == nil && (n < 0 || n > 0xff) {
+				err = fmt.Errorf("%d is no byte", n)
+			}
+			if err != nil {
+				return nil, c.ParamError(param, "element %d: %w", len(b), err)
+			}
+			b = append(b, byte(n))
+		}
+		return b, nil
+	}
+	return nil, c.ParamError(param, "got %s, want a record, hexadecimal digits, bytes or a list of numbers", c.Value(param).Type())
+}

@@ -1,0 +1,289 @@
+package datagrams
+
+import (
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// madRequest is a request of any class, to some targets.
+type madRequest struct {
+	*targetRequest
+	h      mad.Header
+	attr   *mad.Attribute // nil: no layout is known
+	layout *mad.Attribute // of what is sent: attr, or a variant of it
+	offset int            // of the attribute in the MAD
+	oui    uint32
+	mask   uint64        // of components
+	given  []byte        // data, and the fields that are named
+	named  []*mad.Field  // which they are
+	before []engine.Call // where the rest was read
+}
+
+// newMADRequest makes the request of what the call says, and checks that it may
+// be sent.
+func newMADRequest(c *lang.Call, m mad.Method) (*madRequest, error) {
+	class, version, err := madClassOf(c)
+	if err != nil {
+		return nil, err
+	}
+	r := &madRequest{h: mad.Header{Class: class, ClassVersion: version, Method: m}}
+	for _, step := range []func(*lang.Call) error{r.about, r.vendor, r.allowed, r.content, r.address} {
+		if err := step(c); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// about finds the attribute.
+func (r *madRequest) about(c *lang.Call) error {
+	class := r.h.Class
+	switch v := c.Value("attr").(type) {
+	case starlark.Int:
+		n, ok := v.Uint64()
+		if !ok || n > 0xffff {
+			return c.ParamError("attr", "%s is out of range, 0..0xffff", v)
+		}
+		r.h.Attribute = mad.AttributeID(n)
+		r.attr = mad.LookupVersion(class, r.h.ClassVersion, r.h.Attribute)
+		if r.attr == nil && class == mad.ClassSubnAdm {
+			r.attr = mad.Lookup(class, r.h.Attribute) // of the other version
+		}
+	case starlark.String:
+		if r.attr = mad.LookupName(class, string(v)); r.attr == nil {
+			return c.ParamError("attr", "class %v has no attribute %s%s", class, v, fabric.DidYouMean(string(v), AttributeNames(class)))
+		}
+		r.h.Attribute = r.attr.ID
+		if a := mad.LookupVersion(class, r.h.ClassVersion, r.attr.ID); a != nil {
+			r.attr = a // the other version's layout may be another
+		}
+	default:
+		return c.ParamError("attr", "got %s, want the name or the number of an attribute", v.Type())
+	}
+	return nil
+}
+
+// vendor is about whose the class is.
+func (r *madRequest) vendor(c *lang.Call) error {
+	switch {
+	case !r.h.Class.HasOUI() && c.Has("oui"):
+		return c.ParamError("oui", "MADs of class %v have none: leave it out", r.h.Class)
+	case !r.h.Class.HasOUI():
+	case c.Has("oui"):
+		n := c.Int("oui")
+		if n < 0 || n > 0xffffff {
+			return c.ParamError("oui", "got %d, want 0..0xffffff", n)
+		}
+		if r.oui = uint32(n); r.attr != nil && r.attr.OUI != r.oui {
+			r.attr = nil // another vendor's
+		}
+	case r.attr != nil:
+		r.oui = r.attr.OUI
+	default:
+		return c.ParamError("oui", "each vendor has a class %v: say whose it is, as in oui=0x001405", r.h.Class)
+	}
+	r.offset = r.h.Class.DataOffset()
+	if r.attr != nil {
+		r.offset = r.attr.Offset()
+	}
+	return nil
+}
+
+// allowed: there is such a request, and it may be sent.
+func (r *madRequest) allowed(c *lang.Call) error {
+	h := &r.h
+	if h.Method.IsResponse() {
+		return c.ParamError("method", "%#02x is a response, and nobody has asked", uint8(h.Method))
+	}
+	if err := mad.Allowed(h.Class, h.ClassVersion, h.Method, h.Attribute); err != nil {
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
+	if r.reads() {
+		return nil
+	}
+	attr := r.attr
+	if attr == nil || h.Method == mad.MethodGet {
+		// What is not known to be harmless; of subnet management it may be the
+		// subnet manager's.
+		attr = &mad.Attribute{Name: fmt.Sprintf("attribute %#04x", uint16(h.Attribute)), SMOwned: h.Class.Family() == mad.ClassSubn && h.Method != mad.MethodGet}
+	}
+	_, err := topology.MayChange(c, attr)
+	return err
+}
+
+// reads: the request is known to change nothing.
+func (r *madRequest) reads() bool {
+	return mad.EffectOf(r.h.Class, r.h.ClassVersion, r.h.Method, r.h.Attribute) != mad.EffectFabric
+}
+
+// content is what the call says of the modifier, the data and the fields.
+func (r *madRequest) content(c *lang.Call) (err error) {
+	if c.Has("modifier") {
+		if r.h.Modifier, err = modifierOf(c); err != nil {
+			return err
+		}
+	}
+	room := mad.Size - r.offset
+	if r.h.Class.Family() == mad.ClassSubn {
+		room = r.h.Class.DataSize()
+	}
+	if r.attr != nil {
+		room = min(room, (r.attr.Size+7)&^7)
+	}
+	r.given = make([]byte, room)
+	if c.Has("data") {
+		data, err := bytesOf(c, "data", r.attr)
+		if err != nil {
+			return err
+		}
+		if len(data) > room {
+			return c.ParamError("data", "%s are too many: there is room for %d", lang.Count(len(data), "byte"), room)
+		}
+		copy(r.given, data)
+	}
+	// What the fields are may depend on the modifier, and on other fields.
+	fields := c.Fields
+	for _, take := range []func(*lang.Call, string, starlark.Value) (bool, error){r.modifierPart, r.field, r.field, r.noField} {
+		fields = slices.DeleteFunc(slices.Clone(fields), func(kv starlark.Tuple) (taken bool) {
+			if err == nil {
+				taken, err = take(c, string(kv[0].(starlark.String)), kv[1])
+			}
+			return taken
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Name, err)
+		}
+		if r.attr != nil {
+			r.layout = r.attr.Of(r.given, r.h.Modifier)
+		}
+	}
+	if c.Has("mask") {
+		if r.h.Class != mad.ClassSubnAdm {
+			return c.ParamError("mask", "MADs of class %v have none: leave it out", r.h.Class)
+		}
+		r.mask = uint64(c.Int("mask"))
+	}
+	return nil
+}
+
+// modifierPart takes up a part of the modifier; not if it is a field's name.
+func (r *madRequest) modifierPart(c *lang.Call, name string, v starlark.Value) (taken bool, err error) {
+	if r.attr == nil || r.attr.Field(name) != nil {
+		return false, nil
+	}
+	i := slices.IndexFunc(r.attr.Modifier, func(p mad.ModifierPart) bool { return p.Name == name })
+	if i < 0 {
+		return false, nil
+	}
+	if c.Has("modifier") {
+		return false, fmt.Errorf("modifier is the whole attribute modifier: give it or %s, not both", name)
+	}
+	part := r.attr.Modifier[i]
+	n, err := lang.ToInt(v)
+	if most := 1<<part.Bits - 1; err == nil && (n < 0 || n > most) {
+		err = fmt.Errorf("%d is out of range, 0..%d", n, most)
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	r.h.Modifier |= uint32(n) << part.Shift
+	return true, nil
+}
+
+// field takes up a field of the attribute, if it has one of that name.
+func (r *madRequest) field(c *lang.Call, name string, v starlark.Value) (taken bool, err error) {
+	if r.layout == nil || r.layout.Field(name) == nil && records.CodeField(r.layout, name) == nil {
+		return false, nil
+	}
+	f, err := records.SetNamed(r.layout, r.given, name, v)
+	if err != nil {
+		return false, err
+	}
+	r.named = append(r.named, f)
+	if r.h.Class == mad.ClassSubnAdm {
+		r.mask |= f.Mask()
+	}
+	return true, nil
+}
+
+// noField: there is no such field.
+func (r *madRequest) noField(c *lang.Call, name string, v starlark.Value) (taken bool, err error) {
+	if r.attr == nil {
+		return false, fmt.Errorf("no layout of the attribute is known, and so no %s: give data", name)
+	}
+	_, err = records.SetNamed(r.layout, r.given, name, v)
+	return false, err
+}
+
+// address resolves the targets. The two classes of subnet management are told
+// apart by how they are addressed; who names one gets that one.
+func (r *madRequest) address(c *lang.Call) (err error) {
+	if r.targetRequest, err = askTargets(c, r.h.Class); err != nil {
+		return err
+	}
+	if class, ok := c.Value("mgmt_class").(starlark.Int); ok && r.h.Class.Family() == mad.ClassSubn {
+		directed := class == starlark.MakeInt(int(mad.ClassSubnDirected))
+		for i := range r.targets {
+			t := &r.targets[i]
+			switch {
+			case directed && t.Route == nil:
+				return c.ParamError("target", "class 0x81 goes along directed routes, and none is known to %s: name the target by dr(...), or use class 0x01", t.Label)
+			case !directed && t.LID == 0:
+				return c.ParamError("target", "class 0x01 goes by LID, and none is known of %s: name the target by its LID, or use class 0x81", t.Label)
+			case !directed:
+				t.Route = nil
+			}
+		}
+	}
+	return nil
+}
+
+// readFirst reads what a Set does not change.
+func (r *madRequest) readFirst() error {
+	c := r.c
+	switch {
+	case r.attr == nil:
+		return fmt.Errorf("%s: no layout of the attribute is known: give data", c.Name)
+	case setterOf(r.h.Class) != c.Name:
+		return fmt.Errorf("%s: use %s, which knows what a Set of %s means; or give data", c.Name, setterOf(r.h.Class), r.attr.Name)
+	case len(r.named) == 0:
+		return fmt.Errorf("%s: nothing to change: name fields, %s(%q, target, field=value), or give data", c.Name, c.Name, r.attr.Name)
+	case !slices.Contains(r.attr.Methods, mad.MethodGet):
+		return nil
+	}
+	for i := range r.layout.Flat() {
+		// A key may be hidden from who reads it.
+		if f := &r.layout.Flat()[i]; f.Key && !slices.Contains(r.named, r.layout.Field(f.Script)) {
+			return fmt.Errorf("%s: name %s too: it need not be shown, and a Set would write what is", c.Name, f.Script)
+		}
+	}
+	get := *r
+	get.h.Method, get.given = mad.MethodGet, nil
+	calls, err := get.send(get.put)
+	for i := range calls {
+		r.answered(i, calls[i].Err)
+	}
+	r.before = calls
+	return err
+}
+
+func setterOf(class mad.Class) string {
+	switch class.Family() {
+	case mad.ClassSubn:
+		return "smp_set"
+	case mad.ClassPerf:
+		return "perf_set"
+	case mad.ClassSubnAdm:
+		return "sa_set"
+	}
+	return "mad_set"
+}

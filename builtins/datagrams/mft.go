@@ -1,0 +1,159 @@
+package datagrams
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/change"
+	"fabsh/mad"
+)
+
+const (
+	firstMLID = int(mad.MinMulticastLID)
+	lastMLID  = int(mad.PermissiveLID) - 1
+)
+
+var MFTKind = &tableKind{
+	table: change.MulticastTable,
+	port:  nodesTable,
+	index: func(v *wholeTable, key starlark.Value) (int, error) {
+		lid, err := lang.ToInt(key)
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("a table is indexed by multicast LID: %w", err)
+		case lid < firstMLID || lid > lastMLID:
+			return 0, noMLID(lid)
+		}
+		return lid - firstMLID, nil
+	},
+	size: change.MulticastRows,
+	entry: func(t *change.Table, i int) starlark.Value {
+		var ports starlark.Tuple
+		for _, p := range change.MulticastPorts(t, i) {
+			ports = append(ports, starlark.MakeInt(int(p)))
+		}
+		if ports == nil {
+			return starlark.None
+		}
+		return ports
+	},
+	bytes: func(t *change.Table) []byte {
+		var b []byte
+		for i := range change.MulticastRows(t) {
+			for _, p := range change.MulticastPorts(t, i) {
+				b = append(b, byte(i>>8), byte(i), p)
+			}
+		}
+		return b
+	},
+	repr: func(v *wholeTable) string {
+		return lang.Count(v.placed(mlid).Len(), "LID")
+	},
+	facts: func(v *wholeTable) []lang.Fact {
+		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(int(v.t.Switch.MulticastFDBCap))}, {Name: "ports", Value: v.placed(mlid)}}
+	},
+	display: func(v *wholeTable) string {
+		var b strings.Builder
+		b.WriteString("mlid    ports\n")
+		for i := range v.Len() {
+			if ports := change.MulticastPorts(v.t, i); len(ports) > 0 {
+				fmt.Fprintf(&b, "0x%04x  %s\n", firstMLID+i, strings.Trim(fmt.Sprint(ports), "[]"))
+			}
+		}
+		return b.String()
+	},
+}
+
+func init() {
+	MFTKind.Type = lang.NewType("mft", "A multicast forwarding table: mft[0xc000] are the ports, a tuple, that packets to that multicast LID leave through, None if they are dropped; mlid in mft tells whether there are some. It iterates over the entries from 0xc000 on.",
+		lang.Member[*wholeTable]{Name: "cap", Doc: "MulticastFDBCap: how many multicast LIDs the table can hold", Get: func(v *wholeTable) starlark.Value {
+			return starlark.MakeInt(int(v.t.Switch.MulticastFDBCap))
+		}},
+		lang.Member[*wholeTable]{Name: "lids", Doc: "the multicast LIDs that have ports, in order", Get: func(v *wholeTable) starlark.Value {
+			return placedKeys(v, func(i int) starlark.Int { return starlark.MakeInt(firstMLID + i) })
+		}},
+	)
+}
+
+func mlid(i int) starlark.Value { return starlark.MakeInt(firstMLID + i) }
+
+func noMLID(lid int) error {
+	return fmt.Errorf("multicast LID %#x is out of range, %#x..%#x", lid, firstMLID, lastMLID)
+}
+
+var GetMFT = lang.Builtin{
+	Name:   "get_mft",
+	Group:  topology.GroupTable,
+	Params: []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"}},
+	Doc: `Reads the multicast forwarding table of a switch.
+It returns the whole table, an mft, or a list of them for a list of switches. An entry is a tuple of ports, or None for a multicast LID that the switch drops. Up to MulticastFDBTop is read; all of the table from a switch that has none.`,
+	Example: `
+> t = get_mft(discover().switches[0])
+> t[0xc000], t.cap
+(None, 4096)
+`,
+	Run: MFTKind.Get,
+}
+
+var SetMFT = lang.Builtin{
+	Name:  "set_mft",
+	Group: topology.GroupTable,
+	Params: []lang.Param{
+		{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"},
+		{Name: "table", Kind: lang.KindAny, Doc: "a dict of multicast LID to ports, which is merged into the table; or a whole table, an mft or a list from 0xc000 on, which replaces it; None drops a LID"},
+	},
+	Doc: `Changes the multicast forwarding table of a switch.
+It returns the table as it was read back. Only blocks that change are written. MulticastFDBTop, where the switch has one, is raised after them where it must be, and never lowered. What is refused is as with smp_set.`,
+	Example: `
+> sw = discover().switches[0]
+> set_mft(sw, {0xc001: [1, 3]})[0xc001]
+(1, 3)
+> set_mft(sw, {0xc001: None})[0xc001]
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		entries := map[mad.LID][]uint8{}
+		replace, err := tableEntries(c, "multicast LID", "a dict of multicast LID to ports, or a whole table", firstMLID, func(lid int, value starlark.Value, _ bool) error {
+			if lid < firstMLID || lid > lastMLID {
+				return noMLID(lid)
+			}
+			ports, err := portList(value)
+			if err != nil {
+				return fmt.Errorf("multicast LID %#x: %w", lid, err)
+			}
+			entries[mad.LID(lid)] = ports
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return MFTKind.set(c, func(t *change.Table) { change.EditMulticast(t, entries, replace) })
+	},
+}
+
+// portList reads the ports of a multicast LID.
+func portList(v starlark.Value) (ports []uint8, err error) {
+	if v == starlark.None {
+		return nil, nil
+	}
+	it, ok := v.(starlark.Iterable)
+	if !ok {
+		return nil, lang.WantType(v, "a list of ports, or None to drop")
+	}
+	for _, x := range lang.Collect(it) {
+		n, err := lang.ToInt(x)
+		if err != nil {
+			return nil, fmt.Errorf("a port: %w", err)
+		}
+		if n < 0 || n >= mad.NoPort {
+			return nil, fmt.Errorf("port %d is out of range, 0..254", n)
+		}
+		ports = append(ports, uint8(n))
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports), nil
+}

@@ -1,0 +1,132 @@
+package datagrams
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/change"
+	"fabsh/fabric/format"
+	"fabsh/mad"
+)
+
+var ReadMFTsMethod = lang.Builtin{
+	Name:   "read_mfts",
+	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file: opensm.mcfdbs, or what ibroute -M or dump_fts -M print"}},
+	Doc: `Reads multicast forwarding tables: a dict of switch to a dict of multicast LID to ports.
+A switch that the fabric does not have is an error.`,
+	Example: `
+> f = load_fabric("net.topo")
+> f.read_mfts("opensm.mcfdbs")[f.switches[0]]
+{49152: (1, 2)}
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		f := c.Recv.(*topology.Fabric)
+		out := new(starlark.Dict)
+		err := c.ReadFile(func(r io.Reader, name string) error {
+			for t, err := range format.MFTs(r, name) {
+				if err != nil {
+					return err
+				}
+				n, err := t.Find(f.F)
+				if err != nil {
+					return err
+				}
+				table := starlark.NewDict(len(t.Entries))
+				for _, e := range t.Entries {
+					ports := make(starlark.Tuple, len(e.Ports))
+					for i, p := range e.Ports {
+						ports[i] = starlark.MakeInt(int(p))
+					}
+					table.SetKey(starlark.MakeInt(int(e.MLID)), ports)
+				}
+				out.SetKey(topology.NodeOf(n), table)
+			}
+			return nil
+		})
+		return out, err
+	},
+}
+
+var DumpMFTsMethod = lang.Builtin{
+	Name:   "dump_mfts",
+	Params: []lang.Param{{Name: "tables", Kind: lang.KindAny, Doc: "a dict of switch to its table: an mft, or a dict of multicast LID to ports"}},
+	Doc: `Returns multicast forwarding tables as the text of opensm.mcfdbs, which ibdmchk reads.
+Entries without ports are left out, and so are switches that have none.`,
+	Example: `
+> f = load_fabric("net.topo")
+> f.dump_mfts(f.read_mfts("opensm.mcfdbs")).splitlines()[1]
+"Switch 0x0002c90300000100"
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		d, ok := c.Value("tables").(*starlark.Dict)
+		if !ok {
+			return nil, c.ParamError("tables", "got %s, want a dict of switch to table", c.Value("tables").Type())
+		}
+		f := c.Recv.(*topology.Fabric).F
+		entries := map[*fabric.Node][]format.MFTEntry{}
+		for _, kv := range d.Items() {
+			n, ok := kv[0].(topology.Node)
+			if !ok || n.Fabric() != f || !n.IsSwitch() {
+				return nil, c.ParamError("tables", "got the key %s, want a switch of this fabric", lang.Brief(kv[0]))
+			}
+			list, err := mftEntries(kv[1])
+			if err != nil {
+				return nil, c.ParamError("tables", "%s: %w", n.Label(), err)
+			}
+			entries[n.Node] = list
+		}
+		var b bytes.Buffer
+		if err := format.WriteMFTs(&b, f, func(n *fabric.Node) []format.MFTEntry { return entries[n] }); err != nil {
+			return nil, err
+		}
+		return starlark.String(b.String()), nil
+	},
+}
+
+// mftEntries are those of a table, in order.
+func mftEntries(v starlark.Value) (list []format.MFTEntry, err error) {
+	switch v := v.(type) {
+	case *wholeTable:
+		if v.kind != MFTKind {
+			break
+		}
+		for i := range v.Len() {
+			if ports := change.MulticastPorts(v.t, i); len(ports) > 0 {
+				list = append(list, format.MFTEntry{MLID: mad.LID(firstMLID + i), Ports: ports})
+			}
+		}
+		return list, nil
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			mlid, err := lang.ToInt(kv[0])
+			if err != nil || mlid < firstMLID || mlid > lastMLID {
+				return nil, fmt.Errorf("%s is no multicast LID, 0x%04x to 0x%04x", lang.Brief(kv[0]), firstMLID, lastMLID)
+			}
+			ports, ok := kv[1].(starlark.Iterable)
+			if !ok {
+				return nil, fmt.Errorf("0x%04x: got %s, want a list of ports", mlid, kv[1].Type())
+			}
+			e := format.MFTEntry{MLID: mad.LID(mlid)}
+			for _, x := range lang.Collect(ports) {
+				p, err := lang.ToInt(x)
+				if err != nil || p < 0 || p > 255 {
+					return nil, fmt.Errorf("0x%04x: %s is no port number", mlid, lang.Brief(x))
+				}
+				e.Ports = append(e.Ports, uint8(p))
+			}
+			slices.Sort(e.Ports)
+			list = append(list, e)
+		}
+		slices.SortFunc(list, func(a, b format.MFTEntry) int { return cmp.Compare(a.MLID, b.MLID) })
+		return list, nil
+	}
+	return nil, fmt.Errorf("got %s, want an mft or a dict", v.Type())
+}

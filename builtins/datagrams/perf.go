@@ -1,0 +1,152 @@
+package datagrams
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// variantParam says which layout bytes have that do not tell.
+var variantParam = lang.Param{Name: "variant", Kind: lang.KindText, Default: "None", Keyword: true, Doc: `which of its layouts the attribute has, where it does not tell: "lanes" or "rs_fec" of PortExtendedSpeedsCounters`}
+
+var PerfGet = lang.Builtin{
+	Name:  "perf_get",
+	Group: GroupMAD,
+	Params: []lang.Param{
+		{Name: "attr", Kind: records.KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
+		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the target names none; 255 sums up all ports"},
+		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
+		variantParam,
+	},
+	Doc: `Reads an attribute of performance management.
+Requests go to the LID of the target, on the service level that the subnet administrator gives for the path.`,
+	Example: `
+> sw = discover().switches[0]
+> perf_get("PortCounters", sw.ports[3]).symbol_error_counter
+0
+> [c.port_select for c in perf_get("PortCounters", sw.ports)]
+[1, 2, 3, 4, 5, 6, 7, 8]
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		attr, err := attributeOf(c, mad.ClassPerf)
+		if err != nil {
+			return nil, err
+		}
+		if err := mad.Allowed(attr.Class, attr.Version, mad.MethodGet, attr.ID); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		modifier, err := modifierOf(c)
+		if err != nil {
+			return nil, err
+		}
+		as, err := variantOf(c, attr, modifier)
+		if err != nil {
+			return nil, err
+		}
+		p, err := newPerfTargets(c, attr)
+		if err != nil {
+			return nil, err
+		}
+		calls, err := p.send(mad.MethodGet, modifier, nil)
+		if err != nil {
+			return nil, err
+		}
+		for i := range calls {
+			if p.answered(i, calls[i].Err) {
+				p.values[i] = records.New(as(calls[i].Data()), calls[i].Data())
+			}
+		}
+		return p.results()
+	},
+}
+
+// modifierOf is the parameter of that name, 0 where it is not given.
+func modifierOf(c *lang.Call) (uint32, error) {
+	n := c.Int("modifier")
+	if n < 0 || int64(n) > 0xffffffff {
+		return 0, c.ParamError("modifier", "got %d, want 0..0xffffffff", n)
+	}
+	return uint32(n), nil
+}
+
+// perfTargets are the targets of a call about an attribute of performance
+// management, and the ports that are meant.
+type perfTargets struct {
+	*targetRequest
+	attr  *mad.Attribute
+	ports []int
+}
+
+func newPerfTargets(c *lang.Call, attr *mad.Attribute) (*perfTargets, error) {
+	a, err := askTargets(c, mad.ClassPerf)
+	if err != nil {
+		return nil, err
+	}
+	p := &perfTargets{a, attr, make([]int, len(a.targets))}
+	for i := range a.targets {
+		if p.ports[i], err = perfPort(c, attr, &a.targets[i]); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// send sends a request to all targets that have not failed; data, if any, is
+// the attribute without its port.
+func (p *perfTargets) send(m mad.Method, modifier uint32, data func(i int) []byte) ([]engine.Call, error) {
+	return p.targetRequest.send(func(i int, call *engine.Call) {
+		content := make([]byte, mad.ClassPerf.DataSize())
+		if data != nil {
+			copy(content, data(i))
+		}
+		if f := p.attr.Field("port_select"); f != nil {
+			f.SetUint(content, uint64(p.ports[i]))
+		}
+		call.PutPerf(m, p.attr.ID, modifier, content)
+		if m == mad.MethodSet {
+			call.Retries = -1 // a second one would clear what has been counted since
+		}
+	})
+}
+
+// variantOf says which layout an answer has: the one that the call names, or
+// that the answer itself tells.
+func variantOf(c *lang.Call, attr *mad.Attribute, modifier uint32) (func(data []byte) *mad.Attribute, error) {
+	if !c.Has("variant") {
+		return func(data []byte) *mad.Attribute { return attr.Of(data, modifier) }, nil
+	}
+	name := c.Text("variant")
+	if a := attr.As(name); a != nil {
+		return func([]byte) *mad.Attribute { return a }, nil
+	}
+	var names []string
+	for _, v := range attr.Variants {
+		names = append(names, v.Name)
+	}
+	if len(names) == 0 {
+		return nil, c.ParamError("variant", "%s has but one layout: leave it out", attr.Name)
+	}
+	return nil, c.ParamError("variant", "%s has no variant %q: it has %s", attr.Name, name, strings.Join(names, ", "))
+}
+
+// perfPort is the port whose counters are meant.
+func perfPort(c *lang.Call, attr *mad.Attribute, t *topology.Target) (int, error) {
+	if attr.Field("port_select") == nil {
+		if c.Has("port") {
+			return 0, fmt.Errorf("%s: %s is not a port's: leave port out", c.Name, attr.Name)
+		}
+		return 0, nil
+	}
+	if c.Has("port") && c.Int("port") == mad.AllPorts {
+		return mad.AllPorts, nil
+	}
+	return portOf(c, attr, t, false)
+}

@@ -1,0 +1,243 @@
+package datagrams
+
+import (
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+var PerfSet = lang.Builtin{
+	Name:  "perf_set",
+	Group: GroupMAD,
+	Params: []lang.Param{
+		{Name: "attr", Kind: records.KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
+		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the target names none; 255 means all ports"},
+		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
+		variantParam,
+		{Name: "**fields", Kind: records.KindFields, Doc: "fields to set and their new values, as words or numbers"},
+	},
+	Doc: `Sets counters, or another attribute of performance management.
+Of counters only those that are named take new values; of another attribute, what is not named goes out as it was read. It returns the attribute as it is afterwards. A request without an answer is not sent again: what it did shows when the attribute is read back. Without --write it is refused, which ends the script with status 2.`,
+	Example: `
+> p = discover().switches[0].ports[3]
+> perf_set("PortCounters", p, symbol_error_counter=7).symbol_error_counter
+7
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		attr, err := perfSettable(c)
+		if err != nil {
+			return nil, err
+		}
+		given := make([]byte, attr.Size)
+		var named []*mad.Field
+		for _, kv := range c.Fields {
+			f, err := records.SetNamed(attr, given, string(kv[0].(starlark.String)), kv[1])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Name, err)
+			}
+			if f.Script == "port_select" {
+				return nil, fmt.Errorf("%s: the port goes in parameter port: %s(%q, target, 1)", c.Name, c.Name, attr.Name)
+			}
+			named = append(named, f)
+		}
+		if len(named) == 0 {
+			return nil, fmt.Errorf("%s: nothing to set: name fields, %s(%q, target, field=value)", c.Name, c.Name, attr.Name)
+		}
+		modifier, err := modifierOf(c)
+		if err != nil {
+			return nil, err
+		}
+		return runPerfChange(c, &perfChange{attr: attr, modifier: modifier, data: given, named: named})
+	},
+}
+
+var PerfClear = lang.Builtin{
+	Name:  "perf_clear",
+	Group: GroupMAD,
+	Params: []lang.Param{
+		{Name: "attr", Kind: records.KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
+		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the target names none; 255 clears those of all ports"},
+		{Name: "counters", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "names of the counters to clear: one, or a list; without it, all of the attribute"},
+		variantParam,
+	},
+	Doc: `Clears counters of performance management.
+It returns the attribute as it is afterwards: traffic counts on. A request without an answer is not sent again, for it would clear what has been counted since. Without --write it is refused, which ends the script with status 2.`,
+	Example: `
+> p = discover().switches[0].ports[3]
+> c = perf_set("PortCounters", p, symbol_error_counter=7, link_downed_counter=1)
+> c = perf_clear("PortCounters", p, counters=["symbol_error_counter"])
+> (c.symbol_error_counter, c.link_downed_counter)
+(0, 1)
+> [c.link_downed_counter for c in perf_clear("PortCounters", discover().switches[0].ports)]
+[0, 0, 0, 0, 0, 0, 0, 0]
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		attr, err := perfSettable(c)
+		if err != nil {
+			return nil, err
+		}
+		change := &perfChange{attr: attr, data: make([]byte, attr.Size)}
+		all := CounterNames(attr)
+		if len(all) == 0 {
+			return nil, fmt.Errorf("%s: %s has no counters", c.Name, attr.Name)
+		}
+		names := all
+		if c.Has("counters") {
+			if names, err = c.Texts("counters"); err != nil {
+				return nil, err
+			}
+		}
+		for _, name := range names {
+			if !slices.Contains(all, name) {
+				return nil, c.ParamError("counters", "%s has no counter %q%s", attr.Name, name, fabric.DidYouMean(name, all))
+			}
+			change.named = append(change.named, attr.Field(name))
+		}
+		switch {
+		case len(names) == 0:
+			return nil, c.ParamError("counters", "name at least one, or leave it out")
+		case !c.Has("counters") && len(attr.Variants) > 0: // of the others it is not known which they are
+			f := attr.Field("counter_select")
+			f.SetUint(change.data, f.Max())
+		}
+		return runPerfChange(c, change)
+	},
+}
+
+// perfSettable is the argument `attr`, which must have a Set.
+func perfSettable(c *lang.Call) (*mad.Attribute, error) {
+	attr, err := attributeOf(c, mad.ClassPerf)
+	if err != nil {
+		return nil, err
+	}
+	if err := mad.Allowed(attr.Class, attr.Version, mad.MethodSet, attr.ID); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	as, err := variantOf(c, attr, 0)
+	if err != nil || !c.Has("variant") {
+		return attr, err
+	}
+	return as(nil), nil
+}
+
+// CounterNames are the counters that a Set of the attribute can choose.
+func CounterNames(attr *mad.Attribute) []string {
+	var names []string
+	for _, c := range attr.Counters() {
+		names = append(names, c.Script)
+	}
+	return names
+}
+
+// perfChange is a Set of some fields of an attribute.
+type perfChange struct {
+	attr     *mad.Attribute
+	modifier uint32
+	data     []byte       // the values
+	named    []*mad.Field // which of them to set
+}
+
+// request is what goes out to an agent that has shown before.
+func (p *perfChange) request(before []byte) []byte {
+	counters := p.attr.Counters()
+	if len(counters) == 0 { // a Set writes all of it
+		out := slices.Clone(before[:p.attr.Size])
+		for _, f := range p.named {
+			copyField(f, out, p.data)
+		}
+		return out
+	}
+	out := slices.Clone(p.data)
+	for _, c := range counters {
+		if slices.Contains(p.named, p.attr.Field(c.Script)) {
+			c.Select.SetUint(out, c.Select.Uint(out)|c.Mask())
+		}
+	}
+	return out
+}
+
+// runPerfChange reads the attribute, sets it, and reads it back: for all targets
+// the one, then for all the other.
+func runPerfChange(c *lang.Call, change *perfChange) (starlark.Value, error) {
+	p, err := newPerfTargets(c, change.attr)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := topology.MayChange(c, change.attr); err != nil {
+		return nil, err
+	}
+	before, err := p.send(mad.MethodGet, change.modifier, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i := range before {
+		p.answered(i, before[i].Err)
+	}
+	sets, err := p.send(mad.MethodSet, change.modifier, func(i int) []byte { return change.request(before[i].Data()) })
+	if err != nil {
+		return nil, err
+	}
+	for i := range sets {
+		if !topology.Unanswered(sets[i].Err) { // else: what it did shows below
+			p.answered(i, sets[i].Err)
+		}
+	}
+	after, err := p.send(mad.MethodGet, change.modifier, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i := range after {
+		if !p.answered(i, after[i].Err) {
+			continue
+		}
+		err := change.compare(before[i].Data(), after[i].Data())
+		if err != nil && sets[i].Err != nil {
+			err = sets[i].Err
+		}
+		if p.answered(i, err) {
+			p.values[i] = records.NewAnswer(change.attr, change.modifier, after[i].Data())
+		}
+	}
+	return p.results()
+}
+
+// compare sees to it that the fields are as they were sent. Counters go on
+// counting: they may be higher, but where all that were to go down are as high
+// as before, nobody has set them.
+func (p *perfChange) compare(before, after []byte) error {
+	counts := map[string]bool{}
+	for _, name := range CounterNames(p.attr) {
+		counts[name] = true
+	}
+	var stuck *mad.Field
+	moved := false
+	for _, f := range p.named {
+		for e := range f.Count {
+			was, want, is := f.UintAt(before, e), f.UintAt(p.data, e), f.UintAt(after, e)
+			switch {
+			case is == want:
+				moved = moved || was != want
+			case len(counts) > 0 && !counts[f.Script]: // it chooses
+			case !counts[f.Script], is < want:
+				return fmt.Errorf("the Set was sent, but %s is %d, not %d", f.Script, is, want)
+			case is >= was && was > want:
+				stuck = f
+			default:
+				moved = true
+			}
+		}
+	}
+	if stuck != nil && !moved {
+		return fmt.Errorf("the Set was sent, but %s is still %d", stuck.Script, stuck.Uint(after))
+	}
+	return nil
+}

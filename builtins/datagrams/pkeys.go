@@ -1,0 +1,121 @@
+package datagrams
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/change"
+)
+
+// fullMember is the bit of a P_Key that makes a full member (IBA 10.9.1.1).
+// An entry whose other bits are 0 is no partition.
+const fullMember = 0x8000
+
+var PKeysKind = &tableKind{
+	table: change.PKeyTable,
+	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
+	size:  change.PartitionCap,
+	entry: func(t *change.Table, i int) starlark.Value {
+		if key := binary.BigEndian.Uint16(t.Data[2*i:]); key&^fullMember != 0 {
+			return starlark.MakeInt(int(key))
+		}
+		return starlark.None
+	},
+	within: true,
+	bytes:  func(t *change.Table) []byte { return t.Data[:2*change.PartitionCap(t)] },
+	repr: func(v *wholeTable) string {
+		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlarkInt).Len(), "partition"))
+	},
+	facts: func(v *wholeTable) []lang.Fact {
+		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(v.Len())}, {Name: "pkeys", Value: v.placed(starlarkInt)}}
+	},
+	display: func(v *wholeTable) string {
+		var rows [][]lang.Fact
+		for i, key := range change.PKeys(v.t) {
+			member := "full"
+			if key&fullMember == 0 {
+				member = "limited"
+			}
+			if key&^fullMember != 0 {
+				rows = append(rows, []lang.Fact{{Name: "entry", Value: starlark.MakeInt(i)}, {Name: "pkey", Value: starlark.MakeInt(int(key)), Hex: 4}, {Name: "member", Value: starlark.String(member)}})
+			}
+		}
+		return lang.TableText("", []string{"entry", "pkey", "member"}, rows)
+	},
+}
+
+func init() {
+	PKeysKind.port = PKeysKind.portsTable
+	PKeysKind.Type = lang.NewType("pkeys", "A P_Key table: pkeys[0] is the first entry, None if there is none; 0xffff in pkeys tells whether a P_Key is there. Bit 15 of an entry is full membership. It iterates over the entries.",
+		lang.Member[*wholeTable]{Name: "cap", Doc: "the number of entries that the table has room for", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
+	)
+}
+
+func starlarkInt(i int) starlark.Value { return starlark.MakeInt(i) }
+
+// portOfTable is the parameter port of tables of ports.
+var portOfTable = lang.Param{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the target is a switch and names none"}
+
+var GetPKeys = lang.Builtin{
+	Name:  "get_pkeys",
+	Group: topology.GroupTable,
+	Params: []lang.Param{
+		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
+		portOfTable,
+	},
+	Doc: `Reads the P_Key table of a port.
+It returns the whole table, pkeys, or a list of them for a list of targets. An entry is a P_Key, or None where there is none.`,
+	Example: `
+> t = get_pkeys(discover().cas[0])
+> hex(t[0]), t[1], 0xffff in t
+("0xffff", None, True)
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) { return PKeysKind.Get(c) },
+}
+
+var SetPKeys = lang.Builtin{
+	Name:  "set_pkeys",
+	Group: topology.GroupTable,
+	Params: []lang.Param{
+		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
+		{Name: "table", Kind: lang.KindAny, Doc: "a dict of number to P_Key, which is merged into the table; or a whole table, pkeys or a list, which replaces it; None empties an entry"},
+		portOfTable,
+	},
+	Doc: `Changes the P_Key table of a port.
+It returns the table as it was read back. Only blocks that change are written. What is refused is as with smp_set.`,
+	Example: `
+> p = discover().switches[0].ports[1]
+> set_pkeys(p, {1: 0x8001})[1] == 0x8001
+True
+> [hex(k) for k in set_pkeys(p, [0xffff]) if k]
+["0xffff"]
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		entries := map[int]uint16{}
+		replace, err := tableEntries(c, "number", "a dict of number to P_Key, or a whole table", 0, func(i int, value starlark.Value, _ bool) error {
+			key := 0
+			if i < 0 {
+				return fmt.Errorf("entry %d is out of range: they count from 0", i)
+			}
+			if value != starlark.None {
+				var err error
+				if key, err = lang.ToInt(value); err != nil {
+					return fmt.Errorf("entry %d: %w", i, err)
+				}
+				if key < 0 || key > 0xffff || key&^fullMember == 0 {
+					return fmt.Errorf("entry %d: %#x is no P_Key: they are 0x0001..0x7fff, 0x8000 more for full members, or None", i, key)
+				}
+			}
+			entries[i] = uint16(key)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return PKeysKind.set(c, func(t *change.Table) { change.EditPKeys(t, entries, replace) })
+	},
+}

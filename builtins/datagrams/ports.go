@@ -1,0 +1,224 @@
+package datagrams
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/change"
+	"fabsh/mad"
+)
+
+// Parameters of what takes links down.
+var (
+	linkTarget = lang.Param{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"}
+	linkForce  = lang.Param{Name: "force", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "also where this session or the subnet manager reaches the node through the port, or may do so"}
+	linkWait   = lang.Param{Name: "wait", Kind: lang.KindDuration, Default: `"10s"`, Keyword: true, Doc: "how long the link may take to settle"}
+)
+
+const linkDoc = ` It returns PortInfo as it is when the link has settled, or a list of them for a list of targets. The Set is sent once; where no answer comes, the port is asked what became of it. What is refused is as with smp_set.`
+
+const linkGuardDoc = ` A port is left alone (and that is an error) where this session or the subnet manager reaches its node, or one of them the other, through it, by its route or by the forwarding tables as they are, and where that cannot be known: name ports by the latest discover(). force=True goes ahead.`
+
+var PortDisable = lang.Builtin{
+	Name:   "port_disable",
+	Group:  GroupPort,
+	Params: []lang.Param{linkTarget, portOfTable, linkForce, linkWait},
+	Doc: `Takes the link of a port down, until port_enable.
+A disabled port of a CA may come back only by its host: disable the switch's port at the other end of the cable.` + linkGuardDoc + linkDoc,
+	Example: `
+> p = discover().switches[0].ports[2]
+> port_disable(p).port_physical_state
+"disabled"
+> smp_get("PortInfo", p).port_state
+"down"
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.Disable) },
+}
+
+var PortEnable = lang.Builtin{
+	Name:   "port_enable",
+	Group:  GroupPort,
+	Params: []lang.Param{linkTarget, portOfTable, linkWait},
+	Doc: `Lets a disabled port look for its neighbour again.
+Of a port that is not disabled nothing is changed.` + linkDoc,
+	Example: `
+> p = discover().switches[0].ports[2]
+> _ = port_disable(p)
+> port_enable(p).port_physical_state
+"link_up"
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.Enable) },
+}
+
+var PortReset = lang.Builtin{
+	Name:   "port_reset",
+	Group:  GroupPort,
+	Params: []lang.Param{linkTarget, portOfTable, linkForce, linkWait},
+	Doc: `Has the link of a port train again.
+It then runs at the best of the widths and speeds that both ends have enabled (see port_set). A link that was up and does not come back is an error.` + linkGuardDoc + linkDoc,
+	Example: `
+> port_reset(discover().switches[0].ports[2]).port_physical_state
+"link_up"
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.Reset) },
+}
+
+// changePorts is what these three do.
+func changePorts(c *lang.Call, action change.Action) (starlark.Value, error) {
+	targets, at, many, err := portTargets(c)
+	if err != nil {
+		return nil, err
+	}
+	e, err := topology.MayChange(c, mad.AttrPortInfo)
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]*change.PortState, len(at))
+	var open []*change.PortState
+	for i := range at {
+		changes[i] = &change.PortState{Port: at[i], Action: action, Force: c.HasParam("force") && c.Bool("force"), Wait: c.Duration("wait")}
+		if at[i].Err == nil {
+			open = append(open, changes[i])
+		}
+	}
+	if err := c.Wait(func(ctx context.Context) error { return change.SetPortStates(ctx, e, open...) }); err != nil {
+		return nil, err
+	}
+	results := make([]*change.Port, len(changes))
+	for i, one := range changes {
+		results[i] = &one.Port
+		if action == change.Disable && one.Err == nil && !one.IsSwitch() {
+			c.Fiber().Warn("%s: %s: a disabled port of a CA may come back only by its host", c.Name, targets[i].Label)
+		}
+	}
+	return portResults(c, targets, results, many)
+}
+
+// portTargets are the ports that the call names; Err is set where one cannot
+// be asked.
+func portTargets(c *lang.Call) (targets []topology.Target, at []change.Port, many bool, err error) {
+	targets, many, err = (&topology.Resolver{C: c}).Targets(c.Value("target"))
+	if err != nil {
+		return nil, nil, many, err
+	}
+	at = make([]change.Port, len(targets))
+	for i := range targets {
+		t := &targets[i]
+		p := &at[i]
+		*p = change.Port{Dest: t.Dest(), GUID: t.GUID(), Err: t.Reachable()}
+		if t.Node != nil && t.Node.IsSwitch() {
+			p.Num, err = portOf(c, mad.AttrPortInfo, t, false)
+		} else {
+			p.Num, err = anyPortsTable(c, t)
+		}
+		if err != nil {
+			return nil, nil, many, err
+		}
+		if t.Node != nil && p.Num >= 0 {
+			p.Known = t.Node.Port(p.Num)
+		}
+	}
+	return targets, at, many, nil
+}
+
+func portResults(c *lang.Call, targets []topology.Target, at []*change.Port, many bool) (starlark.Value, error) {
+	values := make([]starlark.Value, len(at))
+	for i, p := range at {
+		if p.Err != nil {
+			topology.CountUnanswered(c, p.Err)
+			values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], p.Err))
+		} else {
+			values[i] = records.New(mad.AttrPortInfo, p.After)
+		}
+	}
+	return topology.Results(values, many)
+}
+
+var PortSet = lang.Builtin{
+	Name:  "port_set",
+	Group: GroupPort,
+	Params: []lang.Param{
+		linkTarget, portOfTable,
+		{Name: "speed", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the fastest that the link may run at: SDR, DDR, QDR, FDR, EDR, HDR, NDR or XDR; or a list of just those that it may"},
+		{Name: "width", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the widest that the link may run at: 1x, 2x, 4x, 8x or 12x; or a list of just those that it may"},
+		{Name: "force", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "also where the neighbour has nothing of it enabled, so that the link would not come up again"},
+	},
+	Doc: `Sets at which speeds and widths a link may run.
+It takes effect when the link trains again: port_reset(port). What the port does not support is an error. It returns PortInfo as the port then says it is, or a list of them for a list of targets. The Set is sent once. What is refused is as with smp_set.`,
+	Example: `
+> p = discover().switches[0].ports[2]
+> port_set(p, speed="EDR", width=["1x"]).link_speed_ext_enabled
+("fdr", "edr")
+> i = port_reset(p)
+> i.link_width_active, i.link_speed_ext_active
+("1x", "edr")
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		speed, err := choiceOf(c, "speed", change.Speeds)
+		if err != nil {
+			return nil, err
+		}
+		width, err := choiceOf(c, "width", change.Widths)
+		if err != nil {
+			return nil, err
+		}
+		if len(speed.Words)+len(width.Words) == 0 {
+			return nil, fmt.Errorf(`%s: nothing to set: name speed="HDR", or width="4x", or both`, c.Name)
+		}
+		targets, at, many, err := portTargets(c)
+		if err != nil {
+			return nil, err
+		}
+		e, err := topology.MayChange(c, mad.AttrPortInfo)
+		if err != nil {
+			return nil, err
+		}
+		results := make([]*change.Port, len(at))
+		var open []*change.LinkSettings
+		for i := range at {
+			link := &change.LinkSettings{Port: at[i], Speed: speed, Width: width, Force: c.Bool("force")}
+			if results[i] = &link.Port; link.Err == nil {
+				open = append(open, link)
+			}
+		}
+		if err := c.Wait(func(ctx context.Context) error { return change.SetLinks(ctx, e, open...) }); err != nil {
+			return nil, err
+		}
+		return portResults(c, targets, results, many)
+	},
+}
+
+// choiceOf reads a parameter that is one of the words, or a list of some.
+func choiceOf(c *lang.Call, param string, all []string) (choice change.Choice, err error) {
+	if !c.Has(param) {
+		return choice, nil
+	}
+	list := []starlark.Value{c.Value(param)}
+	if it, ok := c.Value(param).(starlark.Iterable); ok {
+		list = lang.Collect(it)
+	} else {
+		choice.UpTo = true
+	}
+	for _, v := range list {
+		s, ok := starlark.AsString(v)
+		if !ok {
+			return choice, c.ParamError(param, "got %s, want one of %s, or a list of some", v.Type(), strings.Join(all, ", "))
+		}
+		i := slices.IndexFunc(all, func(word string) bool { return strings.EqualFold(word, s) })
+		if i < 0 {
+			return choice, c.ParamError(param, "%q is none of %s", s, strings.Join(all, ", "))
+		}
+		choice.Words = append(choice.Words, all[i])
+	}
+	if len(list) == 0 {
+		return choice, c.ParamError(param, "the list is empty")
+	}
+	return choice, nil
+}

@@ -1,0 +1,227 @@
+package datagrams
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// saParams are those of all queries.
+var saParams = []lang.Param{
+	{Name: "record", Kind: records.KindRecord, Doc: `name of a record: "PathRecord"`},
+	{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
+	{Name: "**components", Kind: records.KindFields, Doc: "components that the records must have, as words or numbers; mtu, rate and packet_life_time exactly, unless mtu_selector and its like say otherwise"},
+}
+
+var SAGet = lang.Builtin{
+	Name:   "sa_get",
+	Group:  GroupMAD,
+	Params: saParams,
+	Doc: `Asks the subnet administrator for one record.
+It must be the only one that has the given components.`,
+	Example: `
+> sa_get("NodeRecord", lid=1).node_type
+"switch"
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		q, err := newSAQuery(c, mad.MethodGet)
+		if err != nil {
+			return nil, err
+		}
+		return q.record(c)
+	},
+}
+
+var SAGettable = lang.Builtin{
+	Name:  "sa_gettable",
+	Group: GroupMAD,
+	Params: slices.Insert(slices.Clone(saParams), 2,
+		lang.Param{Name: "force", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "ask for the paths between all ports, where neither source nor destination is given"}),
+	Doc: `Asks the subnet administrator for records.
+It returns all that have the given components; the list may be empty. Paths between all ports are as many as the square of their number, so PathRecord with neither source (slid, sgid) nor destination (dlid, dgid) takes force=True.`,
+	Example: `
+> len(sa_gettable("NodeRecord", node_type="switch")) == len(discover().switches)
+True
+> len(sa_gettable("PathRecord", slid=13, dlid=20))
+1
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		q, err := newSAQuery(c, mad.MethodGetTable)
+		if err != nil {
+			return nil, err
+		}
+		if q.attr == mad.AttrPathRecord && q.mask&pathEnds() == 0 && !c.Bool("force") {
+			return nil, allPaths(c)
+		}
+		return q.table(c)
+	},
+}
+
+// pathEnds are the components of PathRecord that name a port.
+func pathEnds() (mask uint64) {
+	for _, name := range []string{"slid", "sgid", "dlid", "dgid"} {
+		mask |= mad.AttrPathRecord.Field(name).Mask()
+	}
+	return mask
+}
+
+// allPaths is the refusal to ask for the paths between all ports. How many
+// there are follows from the number of ports with LIDs, each of which has a
+// NodeRecord.
+func allPaths(c *lang.Call) error {
+	nodes, err := topology.SACall(c, sa.NewRequest(mad.MethodGetTable, mad.AttrNodeRecord, nil))
+	if err != nil {
+		return err
+	}
+	if err := topology.SendProbes(c, []*engine.Call{nodes}); err != nil {
+		return err
+	}
+	how := "one for each pair of ports"
+	if records, err := topology.TableOf(mad.AttrNodeRecord, nodes); err == nil {
+		n := len(records)
+		how = fmt.Sprintf("about %d records, one for each pair of %d ports (more with LMCs)", n*n, n)
+	}
+	return fmt.Errorf("%s: PathRecord with neither source (slid, sgid) nor destination (dlid, dgid) asks for the paths between all ports: expect %s; name an end, or say force=True", c.Name, how)
+}
+
+// saQuery is a request to the subnet administrator.
+type saQuery struct {
+	attr   *mad.Attribute
+	layout *mad.Attribute // of what is sent: attr, but for traces
+	mask   uint64
+	data   []byte
+	*engine.Call
+}
+
+// newSAQuery makes the request of what the call says.
+func newSAQuery(c *lang.Call, m mad.Method) (*saQuery, error) {
+	attr, err := attributeNamed(mad.ClassSubnAdm, c.Text("record"))
+	if err != nil {
+		return nil, c.ParamError("record", "%w", err)
+	}
+	if v := attr.Version; v != mad.ClassSubnAdm.Version() {
+		return nil, fmt.Errorf("%s: %s is there in version %d of the class alone: mad_send(%q, target, method=..., class_version=%d)", c.Name, attr.Name, v, attr.Name, v)
+	}
+	if err := mad.Allowed(mad.ClassSubnAdm, mad.ClassSubnAdm.Version(), m, attr.ID); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	q := &saQuery{attr: attr, layout: attr}
+	if m == mad.MethodGetTraceTable { // opa-ff FillSADetailsForTraceRecord, illumos ibmf_saa_impl.c
+		q.layout = mad.AttrPathRecord
+	}
+	q.data = make([]byte, q.layout.Size)
+	for _, kv := range c.Fields {
+		f, err := records.SetNamed(q.layout, q.data, string(kv[0].(starlark.String)), kv[1])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		if f.Mask() == 0 {
+			return nil, fmt.Errorf("%s: %s.%s is no component: records cannot be chosen by it", c.Name, q.layout.Name, f.Script)
+		}
+		q.mask |= f.Mask()
+	}
+	if err := q.selectors(); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	return q, saPut(c, q, m)
+}
+
+// selectors: where a value is given without its selector, it is meant exactly.
+// One without the other OpenSM takes no notice of (opensm
+// osm_sa_path_record.c pr_rcv_get_path_parms, osm_sa_mcmember_record.c
+// mcmr_by_comp_mask).
+func (q *saQuery) selectors() error {
+	for i := range q.layout.Fields {
+		selector := &q.layout.Fields[i]
+		name, ok := strings.CutSuffix(selector.Script, "_selector")
+		value := q.layout.Field(name)
+		if !ok || value == nil { // independence_selector
+			continue
+		}
+		switch {
+		case q.mask&value.Mask() != 0 && q.mask&selector.Mask() == 0:
+			selector.SetUint(q.data, uint64(mad.SelectorExactly))
+			q.mask |= selector.Mask()
+		case q.mask&selector.Mask() != 0 && q.mask&value.Mask() == 0 && selector.Uint(q.data) != uint64(mad.SelectorLargestAvailable):
+			return fmt.Errorf("%s.%s is given without %s, of which it tells how it is meant", q.layout.Name, selector.Script, name)
+		}
+	}
+	return nil
+}
+
+// saPut makes q's Call.
+func saPut(c *lang.Call, q *saQuery, m mad.Method) (err error) {
+	modifier := c.Int("modifier")
+	if modifier < 0 || int64(modifier) > 0xffffffff {
+		return c.ParamError("modifier", "got %d, want 0..0xffffffff", modifier)
+	}
+	q.Call, err = topology.SACall(c, sa.Request{Method: m, Attr: q.attr, Modifier: uint32(modifier), Mask: q.mask, Record: q.data})
+	return err
+}
+
+// record sends q and returns the one record of the answer.
+func (q *saQuery) record(c *lang.Call) (starlark.Value, error) {
+	if err := topology.Transact(c, []*engine.Call{q.Call}); err != nil {
+		return nil, err
+	}
+	if q.Err != nil {
+		return nil, q.failed(c, q.Err)
+	}
+	return records.NewAnswer(q.attr, 0, q.Data()), nil
+}
+
+// table sends q and returns all records of the answer.
+func (q *saQuery) table(c *lang.Call) (starlark.Value, error) {
+	if err := topology.Transact(c, []*engine.Call{q.Call}); err != nil {
+		return nil, err
+	}
+	attr := q.attr
+	if attr.Answer != nil {
+		attr = attr.Answer
+	}
+	records, err := topology.TableOf(attr, q.Call)
+	if err != nil {
+		return nil, q.failed(c, err)
+	}
+	list := make([]starlark.Value, len(records))
+	for i, r := range records {
+		list[i] = r
+	}
+	return starlark.NewList(list), nil
+}
+
+// failed is the error of q, whose answer was err or did not come.
+func (q *saQuery) failed(c *lang.Call, err error) error {
+	err = topology.SAFailed(c, q.attr, err)
+	var re *topology.RequestError
+	if errors.As(err, &re) && answersOthers(c, q) {
+		h := q.Header()
+		what, or := "method", ""
+		if h.Method == mad.MethodGet || h.Method == mad.MethodGetTable {
+			what, or = "record", "; or the answer takes long, or was lost: allow more with --timeout and --retries"
+		}
+		re.Advice = what + " not supported, it seems, for the subnet administrator answers other requests (OpenSM drops what it does not know)" + or
+	}
+	return err
+}
+
+// answersOthers: nobody answered q, which was sent more than once, but another
+// request is answered. OpenSM drops methods and records that it does not know
+// (opensm osm_sa_mad_ctrl.c sa_mad_ctrl_rcv_callback and sa_mad_ctrl_process).
+func answersOthers(c *lang.Call, q *saQuery) bool {
+	if c.Name == "sa_set" || c.Name == "sa_delete" || q.attr == mad.AttrSubnAdmClassPortInfo || !topology.Unanswered(q.Err) {
+		return false
+	}
+	probe, err := topology.SACall(c, sa.NewRequest(mad.MethodGet, mad.AttrSubnAdmClassPortInfo, nil))
+	return err == nil && topology.SendProbes(c, []*engine.Call{probe}) == nil && probe.Err == nil
+}

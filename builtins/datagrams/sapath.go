@@ -1,0 +1,145 @@
+package datagrams
+
+import (
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/mad"
+)
+
+var SAGetmulti = lang.Builtin{
+	Name:  "sa_getmulti",
+	Group: GroupMAD,
+	Params: []lang.Param{
+		{Name: "record", Kind: records.KindRecord, Default: `"MultiPathRecord"`, Doc: "name of a record; there is but one"},
+		{Name: "sgids", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "GIDs of the sources: one, or a list"},
+		{Name: "dgids", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "GIDs of the destinations: one, or a list"},
+		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
+		{Name: "**components", Kind: records.KindFields, Doc: "components of MultiPathRecord that the paths must have, as words or numbers"},
+	},
+	Doc: `Asks the subnet administrator for paths between sets of ports.
+It returns a list of PathRecord. Subnet administrators need not know such requests; OpenSM heeds no more than 11 ports of one, and a warning says where that shows.`,
+	Example: `
+> g = [gid(r.port_guid, prefix="0xfe80000000000000") for r in sa_gettable("NodeRecord", node_type="ca")]
+> [(p.slid, p.dlid) for p in sa_getmulti(sgids=g[:1], dgids=g[1:4])]
+[(13, 14), (13, 15), (13, 16)]
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		q, err := newSAQuery(c, mad.MethodGetMulti)
+		if err != nil {
+			return nil, err
+		}
+		if err := multiPath(c, q); err != nil {
+			return nil, err
+		}
+		if err := saPut(c, q, mad.MethodGetMulti); err != nil {
+			return nil, err
+		}
+		q.Payload = q.data
+		v, err := q.table(c)
+		if err == nil {
+			warnUnheeded(c, q, v.(*starlark.List))
+		}
+		return v, err
+	},
+}
+
+// multiPath puts the ports in a MultiPathRecord: the sources, and then the
+// destinations, as many as there are.
+func multiPath(c *lang.Call, q *saQuery) error {
+	gids := q.layout.Field("sdgid").Offset / 8
+	q.data = q.data[:gids]
+	for _, end := range []struct{ param, field string }{{"sgids", "sgid_count"}, {"dgids", "dgid_count"}} {
+		list, err := gidsOf(c, end.param)
+		if err != nil {
+			return err
+		}
+		n := q.layout.Field(end.field)
+		switch {
+		case len(list) == 0:
+			return fmt.Errorf("%s: paths are asked for between sources and destinations: name both, sgids and dgids", c.Name)
+		case uint64(len(list)) > n.Max():
+			return c.ParamError(end.param, "got %s, want at most %d", lang.Count(len(list), "GID"), n.Max())
+		}
+		n.SetUint(q.data, uint64(len(list)))
+		q.mask |= n.Mask()
+		for _, g := range list {
+			q.data = append(q.data, g[:]...)
+		}
+	}
+	return nil
+}
+
+// openSMGIDs is how many GIDs of a request OpenSM heeds, sources first; it does
+// not say so (opensm osm_sa_multipath_record.c mpr_rcv_get_end_points).
+const openSMGIDs = 11
+
+// warnUnheeded warns where ports may have been left out.
+func warnUnheeded(c *lang.Call, q *saQuery, paths *starlark.List) {
+	numb := q.layout.Field("numb_path").Mask()
+	gids := slices.Collect(slices.Chunk(q.data[q.layout.Field("sdgid").Offset/8:], len(mad.GID{})))
+	if len(gids) <= openSMGIDs || q.mask&numb != 0 {
+		return
+	}
+	seen := map[mad.GID]bool{}
+	for v := range starlark.Elements(paths) {
+		for _, name := range []string{"sgid", "dgid"} {
+			seen[v.(*records.Record).Attribute.Field(name).GID(v.(*records.Record).Data)] = true
+		}
+	}
+	without := 0
+	for _, g := range gids {
+		if !seen[mad.GID(g)] {
+			without++
+		}
+	}
+	if without > 0 {
+		c.Fiber().Warn("%s: there are no paths of %d of the %d ports; OpenSM heeds no more than the first %d of a request", c.Name, without, len(gids), openSMGIDs)
+	}
+}
+
+// gidsOf are the GIDs of a parameter that takes one or a list of them.
+func gidsOf(c *lang.Call, param string) ([]mad.GID, error) {
+	values := []starlark.Value{c.Value(param)}
+	switch v := c.Value(param).(type) {
+	case starlark.NoneType:
+		return nil, nil
+	case starlark.Iterable:
+		values = lang.Collect(v)
+	}
+	list := make([]mad.GID, len(values))
+	for i, v := range values {
+		var err error
+		if list[i], err = records.ParseGID(v); err != nil {
+			return nil, c.ParamError(param, "%w", err)
+		}
+	}
+	return list, nil
+}
+
+var SAGettrace = lang.Builtin{
+	Name:  "sa_gettrace",
+	Group: GroupMAD,
+	Params: []lang.Param{
+		{Name: "record", Kind: records.KindRecord, Default: `"TraceRecord"`, Doc: "name of a record; there is but one"},
+		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
+		{Name: "**components", Kind: records.KindFields, Doc: "components of PathRecord that the path must have, as words or numbers"},
+	},
+	Doc: `Asks the subnet administrator for the hops of a path.
+It returns a list of TraceRecord, from the source on. Subnet administrators need not know such requests; OpenSM does not.`,
+	Example: `
+> [(t.node_type, t.entry_port, t.exit_port) for t in sa_gettrace(slid=13, dlid=14)]
+[("ca", 0, 1), ("switch", 1, 2), ("ca", 1, 0)]
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		q, err := newSAQuery(c, mad.MethodGetTraceTable)
+		if err != nil {
+			return nil, err
+		}
+		return q.table(c)
+	},
+}

@@ -1,0 +1,60 @@
+package datagrams
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/mad"
+)
+
+var SASet = lang.Builtin{
+	Name:  "sa_set",
+	Group: GroupMAD,
+	Params: []lang.Param{
+		{Name: "record", Kind: records.KindRecord, Doc: `name of a record: "MCMemberRecord"`},
+		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
+		{Name: "**components", Kind: records.KindFields, Doc: "components of the record, as words or numbers"},
+	},
+	Doc: `Has the subnet administrator make or change a record, and returns it as it is then.
+A Set of MCMemberRecord joins port_gid to the group mgid: join_state is added to what the port is already. Where there is no such group it is made, which takes a full member and q_key, p_key, sl, flow_label and tclass too; mgid "::" has the administrator choose one. A Set of ServiceRecord announces a service, or renews it, for service_lease seconds. Without --write it is refused, which ends the script with status 2.`,
+	Example: `
+> p = smp_get("PortInfo", dr("0"), 1)
+> me = gid(smp_get("NodeInfo", dr("0")).port_guid, prefix=p.gid_prefix)
+> m = sa_set("MCMemberRecord", mgid="ff12:1::7", port_gid=me, join_state="full_member", q_key=1, p_key=0xffff, sl=0, flow_label=0, tclass=0)
+> (m.mlid, m.join_state)
+(49153, ("full_member",))
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) { return saChange(c, mad.MethodSet) },
+}
+
+var SADelete = lang.Builtin{
+	Name:   "sa_delete",
+	Group:  GroupMAD,
+	Params: SASet.Params,
+	Doc: `Has the subnet administrator delete a record, and returns what it was.
+A Delete of MCMemberRecord has port_gid leave the group mgid: join_state is taken away from what the port is, and the record returned has the rest. A group without full members is deleted. A ServiceRecord is named by service_id, service_gid and service_p_key. Without --write it is refused, which ends the script with status 2.`,
+	Example: `
+> p = sa_get("NodeRecord", lid=13)
+> me = gid(p.port_guid, prefix="0xfe80000000000000")
+> s = sa_set("ServiceRecord", service_id=0x77, service_gid=me, service_p_key=0xffff, service_name="timed", service_lease=60)
+> sa_delete("ServiceRecord", service_id=0x77, service_gid=me, service_p_key=0xffff).service_name
+"timed"
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) { return saChange(c, mad.MethodDelete) },
+}
+
+// saChange sends a request that changes a record, if its effect is allowed.
+func saChange(c *lang.Call, m mad.Method) (starlark.Value, error) {
+	q, err := newSAQuery(c, m)
+	if err != nil {
+		return nil, err
+	}
+	if mad.EffectOf(mad.ClassSubnAdm, mad.ClassSubnAdm.Version(), m, q.attr.ID) == mad.EffectFabric {
+		if _, err := topology.MayChange(c, q.attr); err != nil {
+			return nil, err
+		}
+	}
+	return q.record(c)
+}

@@ -1,0 +1,287 @@
+package datagrams
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/change"
+	"fabsh/mad"
+)
+
+var SL2VLKind = &tableKind{
+	table: change.SL2VLTable,
+	port:  anyPortsTable,
+	index: func(v *wholeTable, key starlark.Value) (int, error) {
+		pair, err := portPair(key, v.t.IsSwitch())
+		if err != nil {
+			return 0, err
+		}
+		rows := pair.rows(v.t)
+		if len(rows) == 0 {
+			return 0, fmt.Errorf("the table has no row %s", pair)
+		}
+		return rows[0], nil
+	},
+	size:  func(t *change.Table) int { return len(t.Modifiers) },
+	entry: func(t *change.Table, i int) starlark.Value { return lanesValue(change.Lanes(t, i)) },
+	key:   func(t *change.Table, i int) starlark.Value { return pairValue(change.LanePorts(t, i)) },
+	bytes: func(t *change.Table) []byte {
+		b := slices.Clone(t.Data)
+		for _, m := range t.Modifiers {
+			b = append(b, byte(m>>8), byte(m))
+		}
+		return b
+	},
+	repr: func(v *wholeTable) string { return lang.Count(v.Len(), "row") },
+	facts: func(v *wholeTable) []lang.Fact {
+		var rows []starlark.Value
+		for i := range v.Len() {
+			p := change.LanePorts(v.t, i)
+			d := starlark.NewDict(3)
+			d.SetKey(starlark.String("in_port"), starlark.MakeInt(int(p.In)))
+			d.SetKey(starlark.String("out_port"), starlark.MakeInt(int(p.Out)))
+			d.SetKey(starlark.String("vls"), lanesValue(change.Lanes(v.t, i)))
+			rows = append(rows, d)
+		}
+		return []lang.Fact{{Name: "rows", Value: starlark.NewList(rows)}}
+	},
+	display: func(v *wholeTable) string {
+		var b strings.Builder
+		b.WriteString("in out sl")
+		for sl := range mad.ServiceLevels {
+			fmt.Fprintf(&b, " %2d", sl)
+		}
+		b.WriteByte('\n')
+		for i := range v.Len() {
+			p := change.LanePorts(v.t, i)
+			fmt.Fprintf(&b, "%2d %3d   ", p.In, p.Out)
+			for _, vl := range change.Lanes(v.t, i) {
+				if vl == mad.DropVL {
+					b.WriteString("  -")
+				} else {
+					fmt.Fprintf(&b, " %2d", vl)
+				}
+			}
+			b.WriteByte('\n')
+		}
+		return b.String()
+	},
+}
+
+func init() {
+	SL2VLKind.Type = lang.NewType[*wholeTable]("sl2vl", "A mapping of service levels to virtual lanes: sl2vl[in_port, out_port] is a tuple of the lanes of service levels 0 to 15, None where packets are dropped. What is no switch has one row, sl2vl[0, 0]. It iterates over the pairs of ports.")
+}
+
+func pairValue(p change.PortPair) starlark.Value {
+	return starlark.Tuple{starlark.MakeInt(int(p.In)), starlark.MakeInt(int(p.Out))}
+}
+
+func lanesValue(lanes [mad.ServiceLevels]uint8) starlark.Value {
+	t := make(starlark.Tuple, len(lanes))
+	for sl, vl := range lanes {
+		if t[sl] = starlark.None; vl != mad.DropVL {
+			t[sl] = starlark.MakeInt(int(vl))
+		}
+	}
+	return t
+}
+
+// pairKey is which rows are meant: -1 stands for any port.
+type pairKey struct{ in, out int }
+
+func (k pairKey) String() string {
+	word := func(n int) string {
+		if n < 0 {
+			return "any port"
+		}
+		return fmt.Sprintf("port %d", n)
+	}
+	return "from " + word(k.in) + " to " + word(k.out)
+}
+
+func (k pairKey) rows(t *change.Table) (rows []int) {
+	for i := range t.Modifiers {
+		p := change.LanePorts(t, i)
+		if (k.in < 0 || k.in == int(p.In)) && (k.out < 0 || k.out == int(p.Out)) {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// portPair reads (in_port, out_port).
+func portPair(v starlark.Value, exact bool) (k pairKey, err error) {
+	t, ok := v.(starlark.Tuple)
+	if !ok || len(t) != 2 {
+		return k, fmt.Errorf("got %s, want a pair of ports, (in_port, out_port)", v.Type())
+	}
+	for i, n := range []*int{&k.in, &k.out} {
+		if *n = -1; t[i] == starlark.None && !exact {
+			continue
+		}
+		if *n, err = lang.ToInt(t[i]); err == nil && (*n < 0 || *n >= mad.NoPort) {
+			err = fmt.Errorf("port %d is out of range, 0..254", *n)
+		}
+		if err != nil {
+			return k, err
+		}
+	}
+	return k, nil
+}
+
+const laneWords = "a dict, which is merged into the table: of (in_port, out_port) to 16 lanes or to a dict of service level to lane, where None stands for any port; or of service level to lane, for all rows. Or a whole table, an sl2vl or the 16 lanes of all rows, which replaces it. Lane None drops packets"
+
+var GetSL2VL = lang.Builtin{
+	Name:  "get_sl2vl",
+	Group: topology.GroupTable,
+	Params: []lang.Param{
+		{Name: "target", Kind: topology.KindTarget, Doc: "a node or port, or an iterable of them; of a switch's port the rows with this output port"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "output port, where the target is a switch and names none; else all are read"},
+	},
+	Doc: `Reads which virtual lanes packets leave through, by service level.
+It returns an sl2vl, or a list of them for a list of targets. A switch has a row for each input and output port, 0 among the former; others have one.`,
+	Example: `
+> f = discover()
+> get_sl2vl(f.switches[0])[0, 1][:4]
+(0, 1, 2, 3)
+> get_sl2vl(f.cas[0])
+in out sl  0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15
+ 0   0     0  1  2  3  4  5  6  7  0  1  2  3  4  5  6  7
+`,
+	Run: SL2VLKind.Get,
+}
+
+var SetSL2VL = lang.Builtin{
+	Name:  "set_sl2vl",
+	Group: topology.GroupTable,
+	Params: []lang.Param{
+		{Name: "target", Kind: topology.KindTarget, Doc: "a node or port, or an iterable of them; of a switch's port the rows with this output port"},
+		{Name: "table", Kind: lang.KindAny, Doc: laneWords},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "output port, where the target is a switch and names none; else all are meant"},
+	},
+	Doc: `Changes which virtual lanes packets leave through, by service level.
+It returns the table as it was read back. Only rows that change are written; a switch that can is told rows that are alike all at once. What is refused is as with smp_set.`,
+	Example: `
+> sw = discover().switches[0]
+> set_sl2vl(sw.ports[1], {5: 0})[2, 1][4:7]
+(4, 0, 6)
+> set_sl2vl(sw, {(None, 2): [0] * 16, (3, 2): {7: None}})[3, 2][6:9]
+(0, None, 0)
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		edits, err := laneEdits(c.Value("table"))
+		if err != nil {
+			return nil, c.ParamError("table", "%w", err)
+		}
+		return SL2VLKind.set(c, func(t *change.Table) {
+			change.EditLanes(t, func(t *change.Table, lanes [][mad.ServiceLevels]uint8) error {
+				for _, e := range edits {
+					rows := e.where.rows(t)
+					if len(rows) == 0 {
+						return &change.UnsupportedError{Reason: fmt.Sprintf("the table has no row %s", e.where)}
+					}
+					for _, row := range rows {
+						for sl, vl := range e.lanes {
+							lanes[row][sl] = vl
+						}
+					}
+				}
+				return nil
+			})
+		})
+	},
+}
+
+// laneEdit changes the lanes of some service levels in some rows.
+type laneEdit struct {
+	where pairKey
+	lanes map[int]uint8
+}
+
+func laneEdits(v starlark.Value) (edits []laneEdit, err error) {
+	all := pairKey{-1, -1}
+	switch v := v.(type) {
+	case *wholeTable:
+		if v.kind != SL2VLKind {
+			return nil, fmt.Errorf("got %s, want sl2vl", v.Type())
+		}
+		for i := range v.Len() {
+			p := change.LanePorts(v.t, i)
+			e := laneEdit{pairKey{int(p.In), int(p.Out)}, map[int]uint8{}}
+			for sl, vl := range change.Lanes(v.t, i) {
+				e.lanes[sl] = vl
+			}
+			edits = append(edits, e)
+		}
+		return edits, nil
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			e := laneEdit{where: all, lanes: map[int]uint8{}}
+			if _, isLevel := kv[0].(starlark.Int); isLevel {
+				err = e.Add(kv[0], kv[1])
+			} else if e.where, err = portPair(kv[0], false); err == nil {
+				e.lanes, err = lanesOf(kv[1])
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", lang.Brief(kv[0]), err)
+			}
+			edits = append(edits, e)
+		}
+		return edits, nil
+	}
+	lanes, err := lanesOf(v)
+	return []laneEdit{{all, lanes}}, err
+}
+
+// lanesOf reads 16 lanes, or a dict of service level to lane.
+func lanesOf(v starlark.Value) (map[int]uint8, error) {
+	e := laneEdit{lanes: map[int]uint8{}}
+	switch v := v.(type) {
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			if err := e.Add(kv[0], kv[1]); err != nil {
+				return nil, err
+			}
+		}
+		return e.lanes, nil
+	case starlark.Iterable:
+		list := lang.Collect(v)
+		if len(list) != mad.ServiceLevels {
+			return nil, fmt.Errorf("got %s, want the lanes of all %d service levels", lang.Count(len(list), "lane"), mad.ServiceLevels)
+		}
+		for sl, vl := range list {
+			if err := e.Add(starlark.MakeInt(sl), vl); err != nil {
+				return nil, err
+			}
+		}
+		return e.lanes, nil
+	}
+	return nil, lang.WantType(v, "16 lanes, or a dict of service level to lane")
+}
+
+func (e *laneEdit) Add(level, lane starlark.Value) error {
+	sl, err := lang.ToInt(level)
+	if err == nil && (sl < 0 || sl >= mad.ServiceLevels) {
+		err = errors.New("out of range, 0..15")
+	}
+	if err != nil {
+		return fmt.Errorf("service level %s: %w", lang.Brief(level), err)
+	}
+	vl := mad.DropVL
+	if lane != starlark.None {
+		if vl, err = lang.ToInt(lane); err != nil {
+			return fmt.Errorf("service level %d: %w", sl, err)
+		}
+		if vl < 0 || vl > mad.DropVL {
+			return fmt.Errorf("service level %d: lane %d is out of range, 0..14, or None to drop", sl, vl)
+		}
+	}
+	e.lanes[sl] = uint8(vl)
+	return nil
+}

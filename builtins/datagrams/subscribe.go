@@ -1,0 +1,211 @@
+package datagrams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// Where the notices of a subscription come from.
+const (
+	fromReports = "reports"
+	fromTraps   = "traps"
+)
+
+var SASubscribe = lang.Builtin{
+	Name:  "sa_subscribe",
+	Group: GroupMAD,
+	Params: []lang.Param{
+		{Name: "trap", Kind: lang.KindAny, Default: "None", Doc: "the number of a trap, or an iterable of them; None: all"},
+		{Name: "generic", Kind: lang.KindBool, Default: "True", Keyword: true, Doc: "traps of the specification; False: those of a vendor, chosen by vendor_id and device_id"},
+		{Name: "source", Kind: lang.KindChoice, Default: `"reports"`, Keyword: true, Doc: `"reports" of the subnet administrator; or "traps" that agents send to this port, with --trap-agent`},
+		{Name: "**components", Kind: records.KindFields, Doc: `what else the notices must have, as InformInfo names it: producer_type="switch", type="urgent", gid=, lid_range_begin=, lid_range_end= (of the port that sent the trap)`},
+	},
+	Doc: `Subscribes to the events of the fabric, and returns a subscription.
+The subnet administrator passes on the traps that it gets, and its own: 64 and 65 tell of a port that came into service or went out of it, 66 and 67 of a multicast group made or dissolved, 128 of a link whose state changed at some port of a switch, 144 of changed capabilities or names. Its next() waits for them. There may be several subscriptions, of one event too.
+They last as long as the session. Where the subnet manager has changed or begun anew, or has forgotten them, they are made again, and next() returns a lost: notices may be missing. It is asked who it is every 5 s, and for the subscriptions every minute. Security traps (256 to 259) are for those who know the SM_Key.
+A subscription changes nothing of the fabric, and needs no --write. Of a port, the kernel gives all reports to one program. With --trap-agent, which needs --write, source="traps" tells of the traps that agents send to this port because they take it for the subnet manager's, and answers them by TrapRepress. It is refused where a subnet manager runs on the port.`,
+	Example: `
+> sub = sa_subscribe(trap=[64, 65, 128])
+> sim.unlink("leaf-1/2")
+> n = sub.next(timeout="1s")
+> (n.trap_number, n.type, n.lid_addr)
+(128, "urgent", 1)
+> n = sub.next(timeout="1s")
+> (n.trap_number, n.gid_addr)
+(65, "fe80::2:c903:1000:11")
+> sub.close()
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		infos, err := informInfos(c)
+		if err != nil {
+			return nil, err
+		}
+		from, err := subscriberOf(c)
+		if err != nil {
+			return nil, err
+		}
+		var sub *sa.Subscription
+		err = c.Wait(func(ctx context.Context) (err error) {
+			sub, err = from.Subscribe(ctx, infos...)
+			return err
+		})
+		if stopped := c.Fiber().Stopped(); stopped != nil {
+			return nil, stopped
+		}
+		if err != nil {
+			topology.CountUnanswered(c, err)
+			return nil, notSubscribed(c, infos, err)
+		}
+		return &subscription{sub: sub, infos: infos}, nil
+	},
+}
+
+// notSubscribed says why there is no subscription.
+func notSubscribed(c *lang.Call, infos []mad.InformInfo, err error) error {
+	label := "InformInfo of the subnet administrator"
+	if c.Text("source") == fromTraps {
+		label = "traps to this port"
+	}
+	err = topology.FailedRequest(c, &topology.Target{Label: label}, err)
+	security := slices.ContainsFunc(infos, func(i mad.InformInfo) bool { return i.TrapNumber >= 256 && i.TrapNumber <= 259 })
+	var me *engine.Error
+	var re *topology.RequestError
+	if security && errors.As(err, &me) && me.Status == mad.StatusRequestInvalid && errors.As(err, &re) {
+		re.Advice = "security traps are told only to those who know the SM_Key"
+	}
+	return err
+}
+
+// informInfos is what the call asks for.
+func informInfos(c *lang.Call) ([]mad.InformInfo, error) {
+	attr := mad.AttrInformInfo
+	data := make([]byte, attr.Size)
+	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, TrapNumber: mad.AllTraps, Type: mad.InformTypeAll, ProducerType: mad.ProducerTypeAll}
+	if c.Bool("generic") {
+		info.IsGeneric = 1
+	}
+	info.Encode(data)
+	given := map[string]bool{}
+	for _, kv := range c.Fields {
+		name := string(kv[0].(starlark.String))
+		switch name {
+		case "subscribe", "qpn", "resp_time_value", "is_generic", "trap_number", "is_generic_code":
+			return nil, fmt.Errorf("%s: %s is not to be chosen here: %s", c.Name, name, c.Signature())
+		case "vendor_id", "device_id":
+			if c.Bool("generic") {
+				return nil, fmt.Errorf("%s: %s is of a vendor's traps: give generic=False, too", c.Name, name)
+			}
+		}
+		f, err := records.SetNamed(attr, data, name, kv[1])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		given[f.Script] = true
+	}
+	info.Decode(data)
+	switch {
+	case given["lid_range_end"] && !given["lid_range_begin"]:
+		return nil, fmt.Errorf("%s: lid_range_end without lid_range_begin", c.Name)
+	case given["lid_range_begin"] && !given["lid_range_end"]: // OpenSM finds nothing between 5 and 0
+		info.LIDRangeEnd = info.LIDRangeBegin
+	case given["lid_range_begin"] && info.LIDRangeEnd < info.LIDRangeBegin:
+		return nil, fmt.Errorf("%s: no LID is between %d and %d", c.Name, info.LIDRangeBegin, info.LIDRangeEnd)
+	}
+	if !c.Has("trap") {
+		return []mad.InformInfo{info}, nil
+	}
+	if given["trap_number"] { // the same component
+		return nil, fmt.Errorf("%s: trap and device_id are one component: give one of them", c.Name)
+	}
+	numbers, err := trapNumbers(c)
+	if err != nil {
+		return nil, err
+	}
+	var infos []mad.InformInfo
+	for _, n := range numbers {
+		info.TrapNumber = n
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+// trapNumbers are those of the parameter `trap`.
+func trapNumbers(c *lang.Call) (numbers []uint16, err error) {
+	list := []starlark.Value{c.Value("trap")}
+	if it, ok := list[0].(starlark.Iterable); ok {
+		list = lang.Collect(it)
+	}
+	if len(list) == 0 {
+		return nil, c.ParamError("trap", "an empty list; leave it out for all traps")
+	}
+	for _, v := range list {
+		n, err := lang.ToInt(v)
+		if err != nil {
+			return nil, c.ParamError("trap", "got %s, want a number or an iterable of them", v.Type())
+		}
+		if n < 0 || n >= int(mad.AllTraps) {
+			return nil, c.ParamError("trap", "got %d, want 0..%d", n, mad.AllTraps-1)
+		}
+		numbers = append(numbers, uint16(n))
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers), nil
+}
+
+// subscriberOf is what hands out the notices of a source.
+func subscriberOf(c *lang.Call) (*sa.Subscriber, error) {
+	e, err := topology.EngineOf(c)
+	if err != nil {
+		return nil, err
+	}
+	subs := lang.StateOf[Subscribers](c.Runtime())
+	switch source := c.Text("source"); source {
+	case fromReports:
+		return subs.reports, nil
+	case fromTraps:
+		return subs.traps, mayTakeTraps(c, e)
+	default:
+		return nil, c.ParamError("source", "got %q, want %q or %q%s", source, fromReports, fromTraps, fabric.DidYouMean(source, []string{fromReports, fromTraps}))
+	}
+}
+
+// mayTakeTraps: --trap-agent was given, and no subnet manager is on this port,
+// whose traps they would be.
+func mayTakeTraps(c *lang.Call, e *engine.Engine) error {
+	switch {
+	case !topology.EnvOf(c.Runtime()).TrapAgent:
+		return c.Refuse("refused, for traps that come to this port are taken with --trap-agent only (and --write: TrapRepress answers them)")
+	case !e.Write():
+		return c.Refuse("refused, for TrapRepress answers traps, which takes --write")
+	}
+	var own engine.Call
+	own.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
+	own.SetRoute(mad.DirectedRoute{0})
+	if err := topology.SendProbes(c, []*engine.Call{&own}); err != nil {
+		return err
+	}
+	if own.Err != nil {
+		return topology.FailedRequest(c, &topology.Target{Label: "this port"}, own.Err)
+	}
+	var info mad.PortInfo
+	info.Decode(own.Data())
+	if info.CapabilityMask&mad.CapabilityMaskIsSM != 0 {
+		return c.Refuse("refused, for a subnet manager runs on this port, and the traps are its; use another port (-C, -P)")
+	}
+	return nil
+}
+
+// errNoEvent ends next at its timeout.
+var errNoEvent = errors.New("no event")

@@ -1,0 +1,247 @@
+package datagrams
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/change"
+	"fabsh/mad"
+)
+
+// halves are the two tables of a port, by priority.
+var halves = [2]string{"low", "high"}
+
+var VLArbKind = &tableKind{
+	table: change.VLArbTable,
+	index: func(v *wholeTable, key starlark.Value) (int, error) { return half(key) },
+	size:  func(*change.Table) int { return len(halves) },
+	entry: func(t *change.Table, i int) starlark.Value { return arbitrationValue(entriesOf(t)[i]) },
+	key:   func(_ *change.Table, i int) starlark.Value { return starlark.String(halves[i]) },
+	bytes: func(t *change.Table) (b []byte) {
+		for _, list := range entriesOf(t) {
+			for _, a := range list {
+				b = append(b, a.VL, a.Weight)
+			}
+			b = append(b, 0xff)
+		}
+		return b
+	},
+	repr: func(v *wholeTable) string {
+		e := entriesOf(v.t)
+		return fmt.Sprintf("low=%d, high=%d", len(e[0]), len(e[1]))
+	},
+	facts: func(v *wholeTable) (facts []lang.Fact) {
+		for i, name := range halves {
+			facts = append(facts, lang.Fact{Name: name, Value: v.kind.entry(v.t, i)})
+		}
+		return facts
+	},
+	display: func(v *wholeTable) string {
+		e := entriesOf(v.t)
+		var rows [][]lang.Fact
+		for i := range max(len(e[0]), len(e[1])) {
+			row := []lang.Fact{{Name: "entry", Value: starlark.MakeInt(i)}}
+			for h, name := range halves {
+				if i < len(e[h]) {
+					row = append(row, lang.Fact{Name: name, Value: starlark.String(fmt.Sprintf("%d:%d", e[h][i].VL, e[h][i].Weight))})
+				}
+			}
+			rows = append(rows, row)
+		}
+		return lang.TableText("", []string{"entry", "low", "high"}, rows)
+	},
+}
+
+func init() {
+	VLArbKind.port = VLArbKind.portsTable
+	VLArbKind.Type = lang.NewType("vlarb", `The VL arbitration tables of a port, of which PortInfo.VLHighLimit says when the high-priority one gives way: vlarb["low"] and vlarb["high"] are tuples of entries (vl, weight), weights in units of 64 bytes; weight 0 skips the entry. It iterates over "low" and "high".`,
+		lang.Member[*wholeTable]{Name: "low", Doc: "the entries of the low-priority table", Get: func(v *wholeTable) starlark.Value { return v.kind.entry(v.t, 0) }},
+		lang.Member[*wholeTable]{Name: "high", Doc: "the entries of the high-priority table", Get: func(v *wholeTable) starlark.Value { return v.kind.entry(v.t, 1) }},
+	)
+}
+
+func half(key starlark.Value) (int, error) {
+	for i, name := range halves {
+		if key == starlark.String(name) {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf(`got %s, want "low" or "high"`, lang.Brief(key))
+}
+
+func entriesOf(t *change.Table) [2][]change.VLWeight {
+	low, high := change.VLArbEntries(t)
+	return [2][]change.VLWeight{low, high}
+}
+
+func arbitrationValue(list []change.VLWeight) starlark.Value {
+	t := make(starlark.Tuple, len(list))
+	for i, a := range list {
+		t[i] = starlark.Tuple{starlark.MakeInt(int(a.VL)), starlark.MakeInt(int(a.Weight))}
+	}
+	return t
+}
+
+var GetVLArb = lang.Builtin{
+	Name:  "get_vlarb",
+	Group: topology.GroupTable,
+	Params: []lang.Param{
+		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
+		portOfTable,
+	},
+	Doc: `Reads the VL arbitration tables of a port.
+It returns both, a vlarb, or a list of them for a list of targets. How long they are is said by PortInfo.`,
+	Example: `
+> t = get_vlarb(discover().switches[0].ports[1])
+> t.low[:2], len(t.high)
+(((0, 32), (1, 32)), 8)
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) { return VLArbKind.Get(c) },
+}
+
+var SetVLArb = lang.Builtin{
+	Name:  "set_vlarb",
+	Group: topology.GroupTable,
+	Params: []lang.Param{
+		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
+		{Name: "table", Kind: lang.KindAny, Doc: `a dict of "low" and "high", or of one of them, to a list of entries (vl, weight), which replaces that table, or to a dict of number to entry, which is merged into it; or a vlarb, which replaces both. Entry None is skipped`},
+		portOfTable,
+	},
+	Doc: `Changes the VL arbitration tables of a port.
+It returns them as they were read back. Only blocks that change are written. What is refused is as with smp_set.`,
+	Example: `
+> p = discover().switches[0].ports[1]
+> t = set_vlarb(p, {"high": [(0, 128)], "low": {2: (1, 255), 7: None}})
+> t.high[:2], t.low[2], t.low[7]
+(((0, 128), (0, 0)), (1, 255), (0, 0))
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		edits, err := arbitrationEdits(c.Value("table"))
+		if err != nil {
+			return nil, c.ParamError("table", "%w", err)
+		}
+		return VLArbKind.set(c, func(t *change.Table) {
+			change.EditVLArb(t, func(low, high []change.VLWeight) error {
+				for i, list := range [][]change.VLWeight{low, high} {
+					if err := edits[i].apply(list); err != nil {
+						return fmt.Errorf("%s: %w", halves[i], err)
+					}
+				}
+				return nil
+			})
+		})
+	},
+}
+
+// arbitrationEdit changes one of the two tables.
+type arbitrationEdit struct {
+	replace bool
+	numbers []int // of the entries, as given
+	entries []change.VLWeight
+}
+
+func (e *arbitrationEdit) apply(list []change.VLWeight) error {
+	if e.replace {
+		clear(list)
+	}
+	for k, i := range e.numbers {
+		switch {
+		case i < len(list):
+			list[i] = e.entries[k]
+		case e.entries[k].Weight > 0:
+			return &change.UnsupportedError{Reason: fmt.Sprintf("entry %d: the table has %s", i, lang.Count(len(list), "entry"))}
+		}
+	}
+	return nil
+}
+
+func (e *arbitrationEdit) Add(i int, v starlark.Value) error {
+	if i < 0 {
+		return fmt.Errorf("entry %d is out of range: they count from 0", i)
+	}
+	var a change.VLWeight
+	if v != starlark.None {
+		t, ok := v.(starlark.Iterable)
+		pair := []starlark.Value(nil)
+		if ok {
+			pair = lang.Collect(t)
+		}
+		if len(pair) != 2 {
+			return fmt.Errorf("entry %d: got %s, want (vl, weight), or None", i, lang.Brief(v))
+		}
+		vl, err := lang.ToInt(pair[0])
+		if err == nil && (vl < 0 || vl >= mad.DropVL) {
+			err = fmt.Errorf("lane %d is out of range, 0..14", vl)
+		}
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", i, err)
+		}
+		weight, err := lang.ToInt(pair[1])
+		if err == nil && (weight < 0 || weight > 255) {
+			err = fmt.Errorf("weight %d is out of range, 0..255", weight)
+		}
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", i, err)
+		}
+		a = change.VLWeight{VL: uint8(vl), Weight: uint8(weight)}
+	}
+	e.numbers, e.entries = append(e.numbers, i), append(e.entries, a)
+	return nil
+}
+
+func arbitrationEdits(v starlark.Value) (edits [2]arbitrationEdit, err error) {
+	switch v := v.(type) {
+	case *wholeTable:
+		if v.kind != VLArbKind {
+			return edits, fmt.Errorf("got %s, want vlarb", v.Type())
+		}
+		for i, list := range entriesOf(v.t) {
+			edits[i].replace = true
+			for k, a := range list {
+				edits[i].numbers, edits[i].entries = append(edits[i].numbers, k), append(edits[i].entries, a)
+			}
+		}
+		return edits, nil
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			i, err := half(kv[0])
+			if err != nil {
+				return edits, err
+			}
+			if err := edits[i].Read(kv[1]); err != nil {
+				return edits, fmt.Errorf("%s: %w", halves[i], err)
+			}
+		}
+		return edits, nil
+	}
+	return edits, lang.WantType(v, `a dict of "low" and "high", or a vlarb`)
+}
+
+// read reads the entries of one table, all or some.
+func (e *arbitrationEdit) Read(v starlark.Value) error {
+	switch v := v.(type) {
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			i, err := lang.ToInt(kv[0])
+			if err != nil {
+				return fmt.Errorf("a number: %w", err)
+			}
+			if err := e.Add(i, kv[1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case starlark.Iterable:
+		e.replace = true
+		for i, x := range lang.Collect(v) {
+			if err := e.Add(i, x); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return lang.WantType(v, "a list of entries, or a dict of number to entry")
+}

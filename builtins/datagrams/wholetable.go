@@ -1,0 +1,254 @@
+package datagrams
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/change"
+	"fabsh/mad"
+)
+
+// tableKind is what one of the whole tables is to scripts.
+type tableKind struct {
+	*lang.Type[*wholeTable]
+	table *change.TableKind
+	port  func(c *lang.Call, t *topology.Target) (int, error) // whose is meant
+	// index is the entry that a key means; -1: one that is beyond the table.
+	index func(v *wholeTable, key starlark.Value) (int, error)
+	size  func(t *change.Table) int
+	entry func(t *change.Table, i int) starlark.Value // None: there is nothing
+	// key is what iteration yields; nil: the entries.
+	key func(t *change.Table, i int) starlark.Value
+	// within: `in` looks for an entry, not for a key.
+	within bool
+	// bytes are what makes tables equal.
+	bytes   func(t *change.Table) []byte
+	repr    func(v *wholeTable) string
+	facts   func(v *wholeTable) []lang.Fact
+	display func(v *wholeTable) string
+}
+
+// wholeTable is a value of get_lft and its like: a table as it was read. It
+// never changes.
+type wholeTable struct {
+	kind *tableKind
+	t    *change.Table
+}
+
+var (
+	_ starlark.Mapping    = (*wholeTable)(nil)
+	_ starlark.Sequence   = (*wholeTable)(nil)
+	_ starlark.Container  = (*wholeTable)(nil)
+	_ starlark.HasAttrs   = (*wholeTable)(nil)
+	_ starlark.Comparable = (*wholeTable)(nil)
+	_ lang.Factual        = (*wholeTable)(nil)
+	_ lang.Documented     = (*wholeTable)(nil)
+)
+
+func (v *wholeTable) String() string        { return v.kind.Name + "(" + v.kind.repr(v) + ")" }
+func (v *wholeTable) Type() string          { return v.kind.Name }
+func (v *wholeTable) Freeze()               {}
+func (v *wholeTable) Truth() starlark.Bool  { return true }
+func (v *wholeTable) Hash() (uint32, error) { return lang.HashBytes(v.kind.bytes(v.t)), nil }
+func (v *wholeTable) Len() int              { return v.kind.size(v.t) }
+func (v *wholeTable) AttrNames() []string   { return v.kind.Names }
+func (v *wholeTable) TypeDoc() lang.TypeDoc { return v.kind.TypeDoc() }
+func (v *wholeTable) Schema() string        { return v.kind.Name + "/1" }
+func (v *wholeTable) Facts() []lang.Fact    { return v.kind.facts(v) }
+func (v *wholeTable) Display() string       { return v.kind.display(v) }
+
+func (v *wholeTable) Attr(name string) (starlark.Value, error) { return v.kind.Attr(v, name) }
+
+// CompareSameType is only asked about values of one Type.
+func (v *wholeTable) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	return records.CompareEqual(op, v, bytes.Equal(v.kind.bytes(v.t), v.kind.bytes(y.(*wholeTable).t)))
+}
+
+// Get is table[key]. What is beyond the table is None, too.
+func (v *wholeTable) Get(key starlark.Value) (starlark.Value, bool, error) {
+	i, err := v.kind.index(v, key)
+	if err != nil {
+		return nil, false, err
+	}
+	if i < 0 || i >= v.Len() {
+		return starlark.None, true, nil
+	}
+	return v.kind.entry(v.t, i), true, nil
+}
+
+// Has is key in table: there is an entry, and it is not None.
+func (v *wholeTable) Has(key starlark.Value) (bool, error) {
+	if v.kind.within {
+		for i := range v.Len() {
+			if equal, err := starlark.Equal(v.kind.entry(v.t, i), key); equal || err != nil {
+				return equal && key != starlark.None, err
+			}
+		}
+		return false, nil
+	}
+	entry, _, err := v.Get(key)
+	return err == nil && entry != starlark.None, err
+}
+
+func (v *wholeTable) Iterate() starlark.Iterator { return &tableIterator{v: v} }
+
+type tableIterator struct {
+	v    *wholeTable
+	next int
+}
+
+func (it *tableIterator) Next(x *starlark.Value) bool {
+	if it.next == it.v.Len() {
+		return false
+	}
+	of := it.v.kind.entry
+	if it.v.kind.key != nil {
+		of = it.v.kind.key
+	}
+	*x = of(it.v.t, it.next)
+	it.next++
+	return true
+}
+
+func (it *tableIterator) Done() {}
+
+// placed are the entries that are not None, by their keys.
+func (v *wholeTable) placed(key func(i int) starlark.Value) *starlark.Dict {
+	d := starlark.NewDict(v.Len())
+	for i := range v.Len() {
+		if x := v.kind.entry(v.t, i); x != starlark.None {
+			d.SetKey(key(i), x)
+		}
+	}
+	return d
+}
+
+// position is a key that counts from 0.
+func (v *wholeTable) position(key starlark.Value, what string) (int, error) {
+	i, err := lang.ToInt(key)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("a table is indexed by %s: %w", what, err)
+	case i < 0 || i >= v.Len():
+		return 0, fmt.Errorf("index %d is out of range: the table has %s", i, lang.Count(v.Len(), "entry"))
+	}
+	return i, nil
+}
+
+// get is what get_lft and its like do.
+func (k *tableKind) Get(c *lang.Call) (starlark.Value, error) {
+	e, err := topology.EngineOf(c)
+	if err != nil {
+		return nil, err
+	}
+	targets, tables, many, err := tablesOf(c, k)
+	if err != nil {
+		return nil, err
+	}
+	open := reached(tables)
+	if err := c.Wait(func(ctx context.Context) error { return change.ReadTables(ctx, e, open...) }); err != nil {
+		return nil, err
+	}
+	return tableResults(c, k, targets, tables, many)
+}
+
+// set is what set_lft and its like do. edit makes a table the change that is
+// wanted.
+func (k *tableKind) set(c *lang.Call, edit func(t *change.Table)) (starlark.Value, error) {
+	targets, tables, many, err := tablesOf(c, k)
+	if err != nil {
+		return nil, err
+	}
+	e, err := topology.MayChange(c, k.table.Attr)
+	if err != nil {
+		return nil, err
+	}
+	open := reached(tables)
+	for _, t := range open {
+		edit(t)
+	}
+	if err := c.Wait(func(ctx context.Context) error { return change.WriteTables(ctx, e, open...) }); err != nil {
+		return nil, err
+	}
+	return tableResults(c, k, targets, tables, many)
+}
+
+// tablesOf are the tables of the targets; Err is set where one cannot be asked.
+func tablesOf(c *lang.Call, k *tableKind) (targets []topology.Target, tables []*change.Table, many bool, err error) {
+	targets, many, err = (&topology.Resolver{C: c}).Targets(c.Value("target"))
+	if err != nil {
+		return nil, nil, many, err
+	}
+	tables = make([]*change.Table, len(targets))
+	for i := range targets {
+		t := &targets[i]
+		table := &change.Table{Kind: k.table, Dest: t.Dest(), GUID: t.GUID()}
+		if table.Port, err = k.port(c, t); err != nil {
+			return nil, nil, many, err
+		}
+		if table.Err = t.Reachable(); table.Err == nil && t.Node != nil {
+			table.Err = k.table.Fits(t.Node.Type())
+		}
+		tables[i] = table
+	}
+	return targets, tables, many, nil
+}
+
+// Whose table is meant.
+
+func nodesTable(*lang.Call, *topology.Target) (int, error) { return change.NoPortNumber, nil }
+
+// endPortsTable is that of a switch, or of a CA's port.
+func endPortsTable(c *lang.Call, t *topology.Target) (int, error) {
+	if t.Node != nil && !t.Node.IsSwitch() {
+		return t.Port, nil
+	}
+	return change.NoPortNumber, nil
+}
+
+// anyPortsTable is that of the port that is named, if one is.
+func anyPortsTable(c *lang.Call, t *topology.Target) (int, error) {
+	if !c.Has("port") && t.Port == topology.NoPortGiven {
+		return change.NoPortNumber, nil
+	}
+	return portOf(c, mad.AttrPortInfo, t, false)
+}
+
+// portsTable is that of the port that must be named, but for CAs: theirs is
+// that where the request comes in.
+func (k *tableKind) portsTable(c *lang.Call, t *topology.Target) (int, error) {
+	if t.Node != nil && t.Node.IsSwitch() {
+		return portOf(c, k.table.Attr, t, false)
+	}
+	return anyPortsTable(c, t)
+}
+
+// reached are the tables that can be asked for.
+func reached(tables []*change.Table) (open []*change.Table) {
+	for _, t := range tables {
+		if t.Err == nil {
+			open = append(open, t)
+		}
+	}
+	return open
+}
+
+func tableResults(c *lang.Call, k *tableKind, targets []topology.Target, tables []*change.Table, many bool) (starlark.Value, error) {
+	values := make([]starlark.Value, len(tables))
+	for i, t := range tables {
+		if t.Err != nil {
+			topology.CountUnanswered(c, t.Err)
+			values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], t.Err))
+		} else {
+			values[i] = &wholeTable{kind: k, t: t}
+		}
+	}
+	return topology.Results(values, many)
+}

@@ -1,0 +1,203 @@
+package lang
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+)
+
+// Call is one call of a Builtin, its arguments checked and converted.
+type Call struct {
+	*Builtin
+	Thread *starlark.Thread
+	Recv   starlark.Value
+	args   []any // by position in Params; nil: not given and no default
+	rest   starlark.Tuple
+	Fields []starlark.Tuple
+}
+
+func (c *Call) Fiber() *Fiber     { return FiberOf(c.Thread) }
+func (c *Call) Runtime() *Runtime { return FiberOf(c.Thread).Runtime }
+
+// bind matches arguments to parameters.
+func (c *Call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
+	c.args = make([]any, len(c.Params))
+	positional, hasRest, hasFields := 0, false, false
+	for _, p := range c.Params {
+		switch {
+		case strings.HasPrefix(p.Name, "**"):
+			hasFields = true
+		case strings.HasPrefix(p.Name, "*"):
+			hasRest = true
+		case !p.Keyword && !hasRest:
+			positional++
+		}
+	}
+	if len(args) > positional {
+		if !hasRest {
+			return fmt.Errorf("%s: got %s, want at most %d: %s", c.Name, Count(len(args), "argument"), positional, c.Signature())
+		}
+		c.rest = args[positional:]
+		args = args[:positional]
+	}
+	for i, v := range args {
+		if err := c.set(i, v); err != nil {
+			return err
+		}
+	}
+	for _, kv := range kwargs {
+		name := string(kv[0].(starlark.String))
+		i := slices.IndexFunc(c.Params, func(p Param) bool { return p.Name == name })
+		switch {
+		case i >= 0 && i < len(args):
+			return fmt.Errorf("%s: got two values for parameter %s", c.Name, name)
+		case i >= 0:
+			if err := c.set(i, kv[1]); err != nil {
+				return err
+			}
+		case hasFields:
+			c.Fields = append(c.Fields, kv)
+		default:
+			return fmt.Errorf("%s: unexpected keyword argument %s%s", c.Name, name, c.Runtime().hint(name, c.paramNames()))
+		}
+	}
+	for i, p := range c.Params {
+		if c.args[i] != nil || strings.HasPrefix(p.Name, "*") {
+			continue
+		}
+		if p.Default == "" {
+			return fmt.Errorf("%s: missing argument for %s: %s", c.Name, p.Name, c.Signature())
+		}
+		c.args[i] = p.DefaultValue()
+	}
+	for _, p := range c.Params {
+		if p.Kind.Fields != nil && strings.HasPrefix(p.Name, "**") {
+			if err := p.Kind.Fields(c.Fields); err != nil {
+				return fmt.Errorf("%s: %w", c.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Call) paramNames() []string {
+	var names []string
+	for _, p := range c.Params {
+		if !strings.HasPrefix(p.Name, "*") {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// set converts v for parameter i. None for a parameter with a default means
+// that it is not given.
+func (c *Call) set(i int, v starlark.Value) error {
+	p := &c.Params[i]
+	if v == starlark.None && p.Default != "" {
+		return nil
+	}
+	if c.args[i] = v; p.Kind.Convert == nil {
+		return nil
+	}
+	var err error
+	if c.args[i], err = p.Kind.Convert(v); err != nil {
+		return c.ParamError(p.Name, "%w", err)
+	}
+	return nil
+}
+
+func (c *Call) ParamError(param, format string, args ...any) error {
+	return fmt.Errorf("%s: for parameter %s: %w", c.Name, param, fmt.Errorf(format, args...))
+}
+
+// DefaultValue is Default as the Go value; nil where the argument stays absent.
+func (p *Param) DefaultValue() any {
+	if p.Kind.Default == nil {
+		return nil
+	}
+	return p.Kind.Default(p.Default)
+}
+
+func (c *Call) Arg(name string) any {
+	i := slices.IndexFunc(c.Params, func(p Param) bool { return p.Name == name })
+	return c.args[i]
+}
+
+func (c *Call) HasParam(name string) bool {
+	return slices.ContainsFunc(c.Params, func(p Param) bool { return p.Name == name })
+}
+
+// Has: the parameter was given, or has a default other than None.
+func (c *Call) Has(name string) bool               { return c.Arg(name) != nil }
+func (c *Call) Int(name string) int                { n, _ := c.Arg(name).(int); return n }
+func (c *Call) Bool(name string) bool              { b, _ := c.Arg(name).(bool); return b }
+func (c *Call) Text(name string) string            { s, _ := c.Arg(name).(string); return s }
+func (c *Call) Duration(name string) time.Duration { d, _ := c.Arg(name).(time.Duration); return d }
+func (c *Call) Items(name string) []starlark.Value { v, _ := c.Arg(name).([]starlark.Value); return v }
+func (c *Call) Value(name string) starlark.Value {
+	if v, ok := c.Arg(name).(starlark.Value); ok {
+		return v
+	}
+	return starlark.None
+}
+
+// Collect makes a slice of what an iterable yields.
+func Collect(it starlark.Iterable) []starlark.Value {
+	var out []starlark.Value
+	if n := starlark.Len(it); n > 0 {
+		out = make([]starlark.Value, 0, n)
+	}
+	for v := range starlark.Elements(it) {
+		out = append(out, v)
+	}
+	return out
+}
+
+// Count gives "1 argument", "2 arguments".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	switch {
+	case strings.HasSuffix(noun, "switch"):
+		noun += "es"
+	case strings.HasSuffix(noun, "ry"): // query, entry
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	default:
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
+// refuse is the refusal of what the call asks for. It is remembered, for the
+// exit status tells of it whatever becomes of the script.
+func (c *Call) Refuse(format string, args ...any) error {
+	return c.Runtime().Refuse(c.Name + ": " + fmt.Sprintf(format, args...))
+}
+
+// wait is block for the fiber of c.
+func (c *Call) Wait(fn func(context.Context) error) error { return Block(c.Thread, fn) }
+
+// Texts is a parameter that takes a string or a list of them.
+func (c *Call) Texts(param string) ([]string, error) {
+	v := c.Value(param)
+	values := []starlark.Value{v}
+	if it, ok := v.(starlark.Iterable); ok {
+		values = Collect(it)
+	}
+	list := make([]string, len(values))
+	for i, v := range values {
+		text, ok := starlark.AsString(v)
+		if !ok {
+			return nil, c.ParamError(param, "%w", WantType(v, "string"))
+		}
+		list[i] = text
+	}
+	return list, nil
+}

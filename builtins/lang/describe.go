@@ -1,0 +1,121 @@
+package lang
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+func (f *Function) Help() string {
+	b := f.Builtin
+	var w strings.Builder
+	fmt.Fprintf(&w, "%s\n\n%s\n", b.Signature(), b.Doc)
+	if len(b.Params) > 0 {
+		var rows []Fact
+		for _, p := range b.Params {
+			rows = append(rows, Fact{Name: "  " + p.Name, Value: starlark.String(p.Doc)})
+		}
+		w.WriteString("\nParameters\n" + Aligned(rows))
+	}
+	if b.Example != "" {
+		w.WriteString("\nExample\n")
+		for line := range strings.Lines(strings.TrimSpace(b.Example) + "\n") {
+			w.WriteString("  " + line)
+		}
+	}
+	return w.String()
+}
+
+// FunctionHelp is the signature and docstring of a script's function.
+func FunctionHelp(fn *starlark.Function) string {
+	var params []string
+	n := fn.NumParams()
+	kwargs, varargs := fn.HasKwargs(), fn.HasVarargs()
+	plain := n
+	if kwargs {
+		plain--
+	}
+	if varargs {
+		plain--
+	}
+	keywords := fn.NumKwonlyParams()
+	for i := range plain {
+		name, _ := fn.Param(i)
+		if i == plain-keywords {
+			if varargs {
+				rest, _ := fn.Param(plain)
+				params = append(params, "*"+rest)
+			} else {
+				params = append(params, "*")
+			}
+		}
+		if d := fn.ParamDefault(i); d != nil {
+			name += "=" + d.String()
+		}
+		params = append(params, name)
+	}
+	if varargs && keywords == 0 {
+		rest, _ := fn.Param(plain)
+		params = append(params, "*"+rest)
+	}
+	if kwargs {
+		rest, _ := fn.Param(n - 1)
+		params = append(params, "**"+rest)
+	}
+	text := fmt.Sprintf("%s(%s)\n", fn.Name(), strings.Join(params, ", "))
+	if doc := TrimDoc(fn.Doc()); doc != "" {
+		text += "\n" + doc + "\n"
+	}
+	return text
+}
+
+func ModuleHelp(m *starlarkstruct.Module) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "module %s\n\n", m.Name)
+	for _, name := range m.Members.Keys() {
+		line := m.Name + "." + name
+		if f, ok := m.Members[name].(*Function); ok {
+			line = f.Signature() + "  " + f.Summary()
+		}
+		b.WriteString("  " + line + "\n")
+	}
+	return b.String()
+}
+
+func (d TypeDoc) Help() string {
+	var rows []Fact
+	for _, m := range d.Members {
+		rows = append(rows, Fact{Name: "  ." + m.Name, Value: starlark.String(m.Doc)})
+	}
+	return fmt.Sprintf("%s\n\n%s\n\n%s", d.Name, d.Doc, Aligned(rows))
+}
+
+// reference writes the section on one function.
+func (f *Builtin) Reference(b *strings.Builder, heading string) {
+	fmt.Fprintf(b, "%s `%s`\n\n%s\n\n", heading, f.Signature(), f.Doc)
+	if len(f.Params) > 0 {
+		b.WriteString("| parameter | |\n|---|---|\n")
+		for _, p := range f.Params {
+			fmt.Fprintf(b, "| `%s` | %s |\n", p.Name, strings.ReplaceAll(p.Doc, "|", "\\|"))
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(b, "```\n%s\n```\n\n", strings.TrimSpace(f.Example))
+}
+
+// TrimDoc takes the indentation of the code off a docstring.
+func TrimDoc(doc string) string {
+	lines := strings.Split(strings.TrimSpace(doc), "\n")
+	indent := -1
+	for _, l := range lines[1:] {
+		if t := strings.TrimLeft(l, " \t"); t != "" && (indent < 0 || len(l)-len(t) < indent) {
+			indent = len(l) - len(t)
+		}
+	}
+	for i, l := range lines[1:] {
+		lines[i+1] = strings.TrimRight(l[min(max(indent, 0), len(l)):], " \t")
+	}
+	return strings.Join(lines, "\n")
+}

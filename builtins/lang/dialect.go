@@ -1,0 +1,37 @@
+package lang
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"go.starlark.net/syntax"
+)
+
+// Dialect is the one Starlark dialect of scripts, modules and the prompt.
+var Dialect = syntax.FileOptions{
+	Set:             true,
+	While:           true,
+	TopLevelControl: true,
+	GlobalReassign:  true,
+	Recursion:       true,
+}
+
+// FileOptions returns a copy of the dialect, for a caller (the prompt) that
+// must add to it.
+func FileOptions() *syntax.FileOptions {
+	o := Dialect
+	return &o
+}
+
+// PlainText refuses source text with a NUL in it: the scanner would take that
+// for the end and drop what follows without a word. line is the first line's
+// number.
+func PlainText(file string, line int, src string) error {
+	before, _, found := strings.Cut(src, "\x00")
+	if !found {
+		return nil
+	}
+	start := strings.LastIndexByte(before, '\n') + 1
+	pos := syntax.MakePosition(&file, int32(line+strings.Count(before, "\n")), int32(utf8.RuneCountInString(before[start:])+1))
+	return syntax.Error{Pos: pos, Msg: "there is a NUL; is this a text file?"}
+}

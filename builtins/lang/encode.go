@@ -1,0 +1,287 @@
+package lang
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	libjson "go.starlark.net/lib/json"
+	libtime "go.starlark.net/lib/time"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// encodeJSON is the one encoder: of json.encode and of all structured output.
+// Values of fabsh become objects whose first member, "schema", names and
+// versions the encoding. Dicts keep their order.
+func encodeJSON(v starlark.Value) ([]byte, error) {
+	e := encoder{}
+	if err := e.value(v); err != nil {
+		return nil, err
+	}
+	return e.buf.Bytes(), nil
+}
+
+// Textual is a value that encodes as a text.
+type Textual interface {
+	starlark.Value
+	Text() string
+}
+
+type encoder struct {
+	buf  bytes.Buffer
+	path []starlark.Value // the containers around the value, to see a cycle
+}
+
+func (e *encoder) value(v starlark.Value) error {
+	switch v := v.(type) {
+	case starlark.NoneType:
+		e.buf.WriteString("null")
+	case starlark.Bool:
+		fmt.Fprint(&e.buf, bool(v))
+	case starlark.Int:
+		e.buf.WriteString(v.String())
+	case starlark.Float:
+		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+			return fmt.Errorf("cannot encode %v as JSON", v)
+		}
+		e.buf.WriteString(v.String())
+	case starlark.String:
+		e.text(string(v))
+	case starlark.Bytes:
+		e.text(hex.EncodeToString([]byte(v)))
+	case Textual:
+		e.text(v.Text())
+	case libtime.Time:
+		e.text(time.Time(v).Format(time.RFC3339Nano))
+	case libtime.Duration:
+		e.text(time.Duration(v).String())
+	case Factual:
+		return e.Facts(v)
+	case starlark.IterableMapping:
+		return e.nested(v, func() error { return e.mapping(v) })
+	case starlark.Iterable:
+		return e.nested(v, func() error { return e.list(v) })
+	default:
+		return fmt.Errorf("cannot encode %s as JSON", v.Type())
+	}
+	return nil
+}
+
+func (e *encoder) text(s string) {
+	enc := json.NewEncoder(&e.buf)
+	enc.SetEscapeHTML(false)
+	enc.Encode(s) // a string always encodes
+	e.buf.Truncate(e.buf.Len() - 1)
+}
+
+// nested guards against containers that contain themselves.
+func (e *encoder) nested(v starlark.Value, fn func() error) error {
+	for _, outer := range e.path {
+		if same(outer, v) {
+			return fmt.Errorf("cannot encode as JSON: %s contains itself", v.Type())
+		}
+	}
+	e.path = append(e.path, v)
+	defer func() { e.path = e.path[:len(e.path)-1] }()
+	return fn()
+}
+
+// same compares identities of the containers that can hold themselves.
+func same(a, b starlark.Value) bool {
+	switch a := a.(type) {
+	case *starlark.List:
+		b, ok := b.(*starlark.List)
+		return ok && a == b
+	case *starlark.Dict:
+		b, ok := b.(*starlark.Dict)
+		return ok && a == b
+	}
+	return false
+}
+
+func (e *encoder) Facts(v Factual) error {
+	e.buf.WriteString(`{"schema":`)
+	e.text(v.Schema())
+	for _, f := range v.Facts() {
+		e.buf.WriteByte(',')
+		e.text(f.Name)
+		e.buf.WriteByte(':')
+		if err := e.value(f.Value); err != nil {
+			return fmt.Errorf("%s.%s: %w", v.Type(), f.Name, err)
+		}
+	}
+	e.buf.WriteByte('}')
+	return nil
+}
+
+func (e *encoder) mapping(m starlark.IterableMapping) error {
+	e.buf.WriteByte('{')
+	for i, kv := range m.Items() {
+		if i > 0 {
+			e.buf.WriteByte(',')
+		}
+		key, ok := keyText(kv[0])
+		if !ok {
+			return fmt.Errorf("cannot encode as JSON: %s has a key of type %s, want string or int", m.Type(), kv[0].Type())
+		}
+		e.text(key)
+		e.buf.WriteByte(':')
+		if err := e.value(kv[1]); err != nil {
+			return err
+		}
+	}
+	e.buf.WriteByte('}')
+	return nil
+}
+
+// keyText is a dict's key as a name. LIDs and ports are common keys, but JSON
+// and headings have only texts.
+func keyText(k starlark.Value) (string, bool) {
+	switch k := k.(type) {
+	case starlark.String:
+		return string(k), true
+	case starlark.Int:
+		return k.String(), true
+	}
+	return "", false
+}
+
+func (e *encoder) list(it starlark.Iterable) error {
+	e.buf.WriteByte('[')
+	i := 0
+	for v := range starlark.Elements(it) {
+		if i > 0 {
+			e.buf.WriteByte(',')
+		}
+		if err := e.value(v); err != nil {
+			return fmt.Errorf("at index %d: %w", i, err)
+		}
+		i++
+	}
+	e.buf.WriteByte(']')
+	return nil
+}
+
+// JSONModule is the library's, with our encoder.
+var JSONModule = &starlarkstruct.Module{
+	Name: "json",
+	Members: starlark.StringDict{
+		"encode":        &Function{Builtin: &JSONEncode},
+		"encode_indent": &Function{Builtin: &JSONEncodeIndent},
+		"decode":        libjson.Module.Members["decode"],
+		"indent":        libjson.Module.Members["indent"],
+	},
+}
+
+var JSONEncode = Builtin{
+	Name:   "json.encode",
+	Group:  GroupOutput,
+	Params: []Param{{Name: "x", Kind: KindAny, Doc: "any value but a function"}},
+	Doc: `Returns x as JSON text.
+Values of fabsh become objects whose first member, "schema", names and versions the encoding; keys of type int become texts.`,
+	Example: `
+> json.encode({"lid": 17, "ports": [1, None]})
+"{\"lid\":17,\"ports\":[1,null]}"
+`,
+	Run: func(c *Call) (starlark.Value, error) {
+		data, err := encodeJSON(c.Value("x"))
+		return starlark.String(data), err
+	},
+}
+
+var JSONEncodeIndent = Builtin{
+	Name:  "json.encode_indent",
+	Group: GroupOutput,
+	Params: []Param{
+		{Name: "x", Kind: KindAny, Doc: "any value but a function"},
+		{Name: "prefix", Kind: KindText, Default: `""`, Keyword: true, Doc: "before each line but the first"},
+		{Name: "indent", Kind: KindText, Default: `"\t"`, Keyword: true, Doc: "before each line, once for each level"},
+	},
+	Doc: "Returns x as JSON text on several lines.",
+	Example: `
+> json.encode_indent([1], indent=" ")
+"[\n 1\n]"
+`,
+	Run: func(c *Call) (starlark.Value, error) {
+		data, err := encodeJSON(c.Value("x"))
+		if err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		if err := json.Indent(&out, data, c.Text("prefix"), c.Text("indent")); err != nil {
+			return nil, err
+		}
+		return starlark.String(out.String()), nil
+	},
+}
+
+// jsonText is v as a line of JSON, for messages and cells; what does not
+// encode shows as its repr.
+func jsonText(v starlark.Value) string {
+	data, err := encodeJSON(v)
+	if err != nil {
+		return v.String()
+	}
+	return string(data)
+}
+
+// elements are the parts of v that make rows: those of a list, or v alone.
+func elements(v starlark.Value) []starlark.Value {
+	switch v := v.(type) {
+	case *tableValue:
+		return v.elements()
+	case Factual, starlark.IterableMapping:
+		return []starlark.Value{v}
+	case starlark.Iterable:
+		return Collect(v)
+	}
+	return []starlark.Value{v}
+}
+
+// ColumnsOf are the names of the facts of all rows, in the order in which they
+// first occur.
+func ColumnsOf(rows [][]Fact) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, row := range rows {
+		for _, f := range row {
+			if !seen[f.Name] {
+				seen[f.Name] = true
+				names = append(names, f.Name)
+			}
+		}
+	}
+	return names
+}
+
+// factsOf are the facts of a value that has some: of fabsh, or a dict.
+func factsOf(v starlark.Value) ([]Fact, bool) {
+	switch v := v.(type) {
+	case Factual:
+		return v.Facts(), true
+	case starlark.IterableMapping:
+		var out []Fact
+		for _, kv := range v.Items() {
+			name, ok := keyText(kv[0])
+			if !ok {
+				return nil, false
+			}
+			out = append(out, Fact{Name: name, Value: kv[1]})
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+// find returns the fact of that name, None if there is none.
+func find(row []Fact, name string) Fact {
+	if i := slices.IndexFunc(row, func(f Fact) bool { return f.Name == name }); i >= 0 {
+		return row[i]
+	}
+	return Fact{Name: name, Value: starlark.None}
+}

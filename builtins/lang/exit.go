@@ -1,0 +1,79 @@
+package lang
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.starlark.net/starlark"
+)
+
+// Exit statuses.
+const (
+	StatusClean       = 0   // nothing to report
+	StatusFindings    = 1   // findings, or exit(1)
+	StatusUsage       = 2   // the command or script is to be fixed
+	StatusFabric      = 3   // the fabric or host is to be looked at
+	StatusInterrupted = 130 // Ctrl-C
+)
+
+// ErrInterrupted is the cause with which the shell cancels a context when the
+// user interrupts.
+var ErrInterrupted = errors.New("interrupted")
+
+// DeadlineError is why the engine lets nothing through any more (its Halt),
+// and later the cause with which the shell cancels a context: the session's
+// time is up.
+type DeadlineError struct{ After time.Duration }
+
+func (e *DeadlineError) Error() string { return fmt.Sprintf("deadline of %v passed", e.After) }
+
+// ExitError is how exit() ends a script. It is no failure, and nothing catches it.
+type ExitError struct{ Code int }
+
+func (e *ExitError) Error() string { return fmt.Sprintf("exit(%d)", e.Code) }
+
+// RefusalError is the refusal to change a fabric. Nothing catches it.
+type RefusalError struct{ Reason string }
+
+func (e *RefusalError) Error() string { return e.Reason }
+
+// StopError is the end of a fiber whose context has ended.
+type StopError struct {
+	Cause error
+	At    error // where it stopped; nil if unknown
+}
+
+func (e *StopError) Error() string { return e.Cause.Error() }
+func (e *StopError) Unwrap() []error {
+	if e.At == nil {
+		return []error{e.Cause}
+	}
+	return []error{e.Cause, e.At}
+}
+
+var Exit = Builtin{
+	Name:   "exit",
+	Group:  GroupRest,
+	Params: []Param{{Name: "code", Kind: KindInt, Default: "0", Doc: "0..255; 1 means findings"}},
+	Doc: `Ends the script with an exit status.
+Neither catch nor parallel stops it. The status is 3 all the same when a MAD that the script asked for got no answer (see catch).`,
+	Example: `
+> exit(0)
+`,
+	Run: func(c *Call) (starlark.Value, error) {
+		code := c.Int("code")
+		if code < 0 || code > 255 {
+			return nil, c.ParamError("code", "got %d, want 0..255", code)
+		}
+		return nil, &ExitError{Code: code}
+	},
+	Bare: func(*Runtime) error { return &ExitError{} },
+}
+
+// catchable: err is a failure that catch may turn into a value.
+func Catchable(f *Fiber, err error) bool {
+	var exit *ExitError
+	var refusal *RefusalError
+	return f.Context.Err() == nil && !errors.As(err, &exit) && !errors.As(err, &refusal)
+}

@@ -1,0 +1,164 @@
+package lang
+
+import (
+	"errors"
+	"fmt"
+
+	"go.starlark.net/starlark"
+)
+
+// Failure is the value `error`: what became of a target that failed. It is
+// the only falsy value that fabsh makes.
+type Failure struct {
+	Err    error
+	Target string
+}
+
+var (
+	_ starlark.HasAttrs = (*Failure)(nil)
+	_ Factual           = (*Failure)(nil)
+)
+
+func (e *Failure) String() string       { return fmt.Sprintf("error(%s)", e.Err) }
+func (e *Failure) Type() string         { return "error" }
+func (e *Failure) Freeze()              {}
+func (e *Failure) Truth() starlark.Bool { return false }
+func (e *Failure) AttrNames() []string  { return []string{"message", "op", "status", "target"} }
+func (e *Failure) Hash() (uint32, error) {
+	return HashBytes([]byte(e.Err.Error())), nil
+}
+
+func (e *Failure) Schema() string { return "error/1" }
+
+func (e *Failure) Facts() []Fact {
+	var out []Fact
+	for _, name := range []string{"op", "target", "status", "message"} {
+		v, _ := e.Attr(name)
+		out = append(out, Fact{Name: name, Value: v})
+	}
+	return out
+}
+
+// Described is an error that says what was asked for, of whom, and with which
+// status it ended.
+type Described interface {
+	error
+	Describe() (op, target, status string)
+}
+
+// Targeted is an error that names a target in the words of the script.
+type Targeted interface {
+	error
+	Target() string
+}
+
+// Attr gives the four facts about the failure; any other attribute was meant
+// for the value that is missing, so it raises the failure.
+func (e *Failure) Attr(name string) (starlark.Value, error) {
+	var d Described
+	found := errors.As(e.Err, &d)
+	var op, target, status string
+	if found {
+		op, target, status = d.Describe()
+	}
+	switch name {
+	case "message":
+		return starlark.String(e.Err.Error()), nil
+	case "target":
+		if e.Target == "" {
+			return starlark.String(target), nil
+		}
+		return starlark.String(e.Target), nil
+	case "op":
+		return starlark.String(op), nil
+	case "status":
+		if found {
+			return starlark.String(status), nil
+		}
+		return starlark.String("failed"), nil
+	}
+	return nil, &raised{e.Err}
+}
+
+// raised is a failure that a script came upon by reading its value. It gives
+// the place of the reading, with that of the failure behind it.
+type raised struct{ err error }
+
+func (e *raised) Error() string { return e.err.Error() }
+func (e *raised) Unwrap() error { return e.err }
+
+var Catch = Builtin{
+	Name:  "catch",
+	Group: GroupFlow,
+	Params: []Param{
+		{Name: "fn", Kind: KindFunction, Doc: "the function to call"},
+		{Name: "*args", Kind: KindAny, Doc: "its arguments"},
+		{Name: "**kwargs", Kind: KindAny, Doc: "its keyword arguments"},
+	},
+	Doc: `Calls a function and returns its result, or its failure as a value.
+An error value is falsy and has op, target, status and message. MADs that got no answer during the call do not count for the exit status. exit(), an interrupt and a refusal to change the fabric are not caught.`,
+	Example: `
+> r = catch(smp_get, "NodeInfo", 999)
+> if not r: print(r.status)
+timed out
+`,
+	Run: func(c *Call) (starlark.Value, error) {
+		f := c.Fiber()
+		outer := f.Account
+		f.Account = new(account)
+		v, err := starlark.Call(c.Thread, c.Value("fn"), c.rest, c.Fields)
+		f.Account = outer
+		if err == nil {
+			return v, nil
+		}
+		if !Catchable(f, err) {
+			return nil, err
+		}
+		return NewFailure(err), nil
+	},
+}
+
+// NewFailure makes the value of a caught error; a value that was raised again
+// by reading it keeps its target.
+func NewFailure(err error) *Failure {
+	f := &Failure{Err: err}
+	var t Targeted
+	if errors.As(err, &t) {
+		f.Target = t.Target()
+	}
+	return f
+}
+
+var OK = Builtin{
+	Name:   "ok",
+	Group:  GroupFlow,
+	Params: []Param{{Name: "list", Kind: KindItems, Doc: "results, some of which may be errors"}},
+	Doc:    "Returns the items that are no error values.",
+	Example: `
+> ok([1, catch(fail, "no"), 2])
+[1, 2]
+`,
+	Run: func(c *Call) (starlark.Value, error) { return pick(c.Items("list"), false), nil },
+}
+
+var Errors = Builtin{
+	Name:   "errors",
+	Group:  GroupFlow,
+	Params: []Param{{Name: "list", Kind: KindItems, Doc: "results, some of which may be errors"}},
+	Doc:    "Returns the items that are error values.",
+	Example: `
+> len(errors([1, catch(fail, "no"), 2]))
+1
+`,
+	Run: func(c *Call) (starlark.Value, error) { return pick(c.Items("list"), true), nil },
+}
+
+func pick(items []starlark.Value, failures bool) *starlark.List {
+	var out []starlark.Value
+	for _, v := range items {
+		if _, ok := v.(*Failure); ok == failures {
+			out = append(out, v)
+		}
+	}
+	return starlark.NewList(out)
+}

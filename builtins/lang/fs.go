@@ -1,0 +1,95 @@
+package lang
+
+import (
+	"errors"
+	"io/fs"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// FSModule is what scripts can do with files.
+var FSModule = &starlarkstruct.Module{
+	Name: "fs",
+	Members: starlark.StringDict{
+		"exists": &Function{Builtin: &FSExists},
+		"read":   &Function{Builtin: &FSRead},
+		"write":  &Function{Builtin: &FSWrite},
+	},
+}
+
+var FSExists = Builtin{
+	Name:   "fs.exists",
+	Group:  GroupRest,
+	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the working directory, or the folder of -I, of --out or of the script"}},
+	Doc:    "Says whether there is such a file.",
+	Example: `
+> fs.exists("net.topo"), fs.exists("net.tpo")
+(True, False)
+`,
+	Run: func(c *Call) (starlark.Value, error) {
+		file, err := c.Runtime().Files.Open(c.Text("path"))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return starlark.False, nil
+		case err != nil:
+			return nil, err
+		}
+		file.Close()
+		return starlark.True, nil
+	},
+}
+
+var FSRead = Builtin{
+	Name:   "fs.read",
+	Group:  GroupRest,
+	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the working directory, or the folder of -I, of --out or of the script"}},
+	Doc:    "Returns the whole of a file, as text.",
+	Example: `
+> fs.read("roots.guids")
+"0x2c90300000100 # leaf-1\n"
+`,
+	Run: func(c *Call) (starlark.Value, error) {
+		data, err := c.Runtime().Files.Read(c.Text("path"))
+		if err != nil {
+			return nil, err
+		}
+		return starlark.String(data), nil
+	},
+}
+
+var FSWrite = Builtin{
+	Name:  "fs.write",
+	Group: GroupRest,
+	Params: []Param{
+		{Name: "path", Kind: KindPath, Doc: "where, in the folder of --out; folders are made as needed"},
+		{Name: "data", Kind: KindAny, Doc: "a string, or bytes"},
+	},
+	Doc: `Writes a file in the folder of --out, and returns its path.
+The file is replaced as a whole: nobody ever finds half of it, and after a failure the old one is still there. No link leads out of the folder. A module cannot write while it is being loaded.`,
+	Example: `
+> fs.write("reports/lids.txt", "1\n2\n")
+"out/reports/lids.txt"
+> fs.read("out/reports/lids.txt")
+"1\n2\n"
+`,
+	Run: func(c *Call) (starlark.Value, error) {
+		if loads := c.Fiber().Loads; len(loads) > 0 {
+			return nil, c.Refuse("refused, for %s is being loaded, and a module cannot write files while it is; do it in a function that the script calls", loads[len(loads)-1])
+		}
+		var data []byte
+		switch v := c.Value("data").(type) {
+		case starlark.String:
+			data = []byte(v)
+		case starlark.Bytes:
+			data = []byte(v)
+		default:
+			return nil, c.ParamError("data", "got %s, want string or bytes; json.encode(x) and str(x) make a string", v.Type())
+		}
+		path, err := c.Runtime().Files.Write(c.Text("path"), data)
+		if err != nil {
+			return nil, err
+		}
+		return starlark.String(path), nil
+	},
+}

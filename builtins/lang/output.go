@@ -1,0 +1,165 @@
+package lang
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// Format is how show renders values.
+type Format string
+
+const (
+	FormatText  Format = "text"  // for people
+	FormatJSON  Format = "json"  // one document a value
+	FormatJSONL Format = "jsonl" // one line an element
+	FormatCSV   Format = "csv"   // one line an element, a heading before them
+)
+
+// Formats are all formats.
+var Formats = []Format{FormatText, FormatJSON, FormatJSONL, FormatCSV}
+
+var Show = Builtin{
+	Name:   "show",
+	Group:  GroupOutput,
+	Params: []Param{{Name: "value", Kind: KindAny, Doc: "any value"}},
+	Doc: `Writes a value to stdout, in the format that -o names.
+As text, a record shows as aligned fields and a list of records as a table; jsonl and csv write one line for each element. With any format but text, print goes to stderr, so that stdout holds nothing but what show writes.`,
+	Example: `
+> show([{"lid": 1, "port": 3}, {"lid": 17, "port": None}])
+lid  port
+  1     3
+ 17     -
+`,
+	Run: func(c *Call) (starlark.Value, error) {
+		return starlark.None, ShowValue(c.Thread, c.Value("value"))
+	},
+}
+
+// Show renders v on the session's stdout, as the prompt does. Of a few
+// functions, such as exit, the name alone acts.
+func (r *Runtime) Show(v starlark.Value) error { return r.Display(r, v) }
+
+// ShowValue is Show from within an evaluation.
+func ShowValue(t *starlark.Thread, v starlark.Value) error {
+	f := FiberOf(t)
+	return f.Runtime.Display(f.Sink, v)
+}
+
+func (r *Runtime) Display(out sink, v starlark.Value) error {
+	if f, ok := v.(*Function); ok && f.Bare != nil {
+		return f.Bare(r)
+	}
+	text, err := render(v, r.Format)
+	if err != nil {
+		return err
+	}
+	return out.Emit(Stdout, text)
+}
+
+// render gives v in a format; text ends with a newline unless it is empty.
+func render(v starlark.Value, format Format) (string, error) {
+	switch format {
+	case FormatJSON:
+		data, err := encodeJSON(v)
+		if err != nil {
+			return "", err
+		}
+		var b bytes.Buffer
+		if err := json.Indent(&b, data, "", "  "); err != nil {
+			return "", err
+		}
+		return b.String() + "\n", nil
+	case FormatJSONL:
+		var b strings.Builder
+		for _, e := range elements(v) {
+			data, err := encodeJSON(e)
+			if err != nil {
+				return "", err
+			}
+			b.Write(data)
+			b.WriteByte('\n')
+		}
+		return b.String(), nil
+	case FormatCSV:
+		return renderCSV(v)
+	}
+	return RenderText(v), nil
+}
+
+// renderCSV writes one line for each element of v. Elements with named facts
+// have a heading; lists are rows as they are; other values a column "value".
+func renderCSV(v starlark.Value) (string, error) {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	list := elements(v)
+	rows := make([][]Fact, len(list))
+	for i, e := range list {
+		if row, ok := factsOf(e); ok {
+			rows[i] = row
+		} else if it, ok := e.(starlark.Iterable); ok && len(ColumnsOf(rows)) == 0 {
+			var line []string
+			for x := range starlark.Elements(it) {
+				line = append(line, csvCell(x))
+			}
+			if err := w.Write(line); err != nil {
+				return "", err
+			}
+		} else {
+			rows[i] = []Fact{{Name: "value", Value: e}}
+		}
+	}
+	if columns := ColumnsOf(rows); len(columns) > 0 {
+		if err := w.Write(columns); err != nil {
+			return "", err
+		}
+		for _, row := range rows {
+			line := make([]string, len(columns))
+			for i, name := range columns {
+				line[i] = csvCell(find(row, name).Value)
+			}
+			if err := w.Write(line); err != nil {
+				return "", err
+			}
+		}
+	}
+	w.Flush()
+	return b.String(), w.Error()
+}
+
+func csvCell(v starlark.Value) string {
+	switch v := v.(type) {
+	case starlark.NoneType:
+		return ""
+	case starlark.String:
+		return string(v)
+	case starlark.Bool, starlark.Int, starlark.Float:
+		return strings.ToLower(v.String())
+	case starlark.Tuple: // the words of a mask
+		if text, ok := joinWords(v, " "); ok {
+			return text
+		}
+	}
+	encoded := jsonText(v)
+	var text string
+	if json.Unmarshal([]byte(encoded), &text) == nil { // a time, a route, ...
+		return text
+	}
+	return encoded
+}
+
+// joinWords joins a tuple of nothing but texts.
+func joinWords(t starlark.Tuple, sep string) (string, bool) {
+	words := make([]string, len(t))
+	for i, v := range t {
+		s, ok := starlark.AsString(v)
+		if !ok {
+			return "", false
+		}
+		words[i] = s
+	}
+	return strings.Join(words, sep), true
+}

@@ -1,0 +1,211 @@
+package lang
+
+import (
+	"errors"
+	"regexp"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// REModule is Python's re as far as scripts need it, on Go's regexp, whose time
+// is linear in the text whatever the pattern.
+var REModule = &starlarkstruct.Module{
+	Name: "re",
+	Members: starlark.StringDict{
+		"search":  &Function{Builtin: &ReSearch},
+		"match":   &Function{Builtin: &ReMatch},
+		"findall": &Function{Builtin: &ReFindall},
+		"sub":     &Function{Builtin: &ReSub},
+		"split":   &Function{Builtin: &ReSplit},
+	},
+}
+
+var (
+	patternParam = Param{Name: "pattern", Kind: KindText, Doc: `a regular expression, best as a raw string: r"\d+"; without look-around and back references`}
+	textParam    = Param{Name: "text", Kind: KindText, Doc: "where to look"}
+)
+
+var ReSearch = Builtin{
+	Name:   "re.search",
+	Group:  GroupRest,
+	Params: []Param{patternParam, textParam},
+	Doc: `Finds the first place in a text that a regular expression matches.
+It returns a tuple: the match, then its groups, None for those that took no part; or None where nothing matches.`,
+	Example: `
+> re.search(r"([a-z]+)-(\d+)", "on leaf-12/3")
+("leaf-12", "leaf", "12")
+> re.search(r"spine", "leaf-12/3") == None
+True
+`,
+	Run: func(c *Call) (starlark.Value, error) { return firstMatch(c, "") },
+}
+
+var ReMatch = Builtin{
+	Name:   "re.match",
+	Group:  GroupRest,
+	Params: []Param{patternParam, textParam},
+	Doc: `Matches a regular expression where a text begins.
+It returns what re.search does; for the whole of a text, end the pattern with $.`,
+	Example: `
+> [n.name for n in discover().nodes if re.match(r"leaf-[12]$", n.name)]
+["leaf-1", "leaf-2"]
+`,
+	Run: func(c *Call) (starlark.Value, error) { return firstMatch(c, `\A`) },
+}
+
+var ReFindall = Builtin{
+	Name:   "re.findall",
+	Group:  GroupRest,
+	Params: []Param{patternParam, textParam},
+	Doc: `Lists all matches of a regular expression in a text.
+With one group in the pattern it lists the group, with more tuples of them.`,
+	Example: `
+> re.findall(r"\d+", "leaf-12/3")
+["12", "3"]
+> re.findall(r"(\w+)=(\d+)", "k=8,levels=3")
+[("k", "8"), ("levels", "3")]
+`,
+	Run: func(c *Call) (starlark.Value, error) {
+		re, err := patternOf(c, "")
+		if err != nil {
+			return nil, err
+		}
+		text, found := c.Text("text"), []starlark.Value{}
+		for _, at := range re.FindAllStringSubmatchIndex(text, -1) {
+			all := spans(text, at)
+			switch len(all) {
+			case 1, 2:
+				found = append(found, all[len(all)-1])
+			default:
+				found = append(found, all[1:])
+			}
+		}
+		return starlark.NewList(found), nil
+	},
+}
+
+var ReSub = Builtin{
+	Name:  "re.sub",
+	Group: GroupRest,
+	Params: []Param{
+		patternParam,
+		{Name: "repl", Kind: KindText, Doc: `what stands there instead; \1 or \g<name> is a group, \\ a backslash`},
+		textParam,
+	},
+	Doc: "Returns a text with all matches of a regular expression replaced.",
+	Example: `
+> re.sub(r"(\w+)-(\d+)", r"\2 of \1", "leaf-12/3")
+"12 of leaf/3"
+`,
+	Run: func(c *Call) (starlark.Value, error) {
+		re, err := patternOf(c, "")
+		if err != nil {
+			return nil, err
+		}
+		repl, err := templateOf(c, re)
+		if err != nil {
+			return nil, err
+		}
+		return starlark.String(re.ReplaceAllString(c.Text("text"), repl)), nil
+	},
+}
+
+var ReSplit = Builtin{
+	Name:   "re.split",
+	Group:  GroupRest,
+	Params: []Param{patternParam, textParam},
+	Doc:    "Splits a text where a regular expression matches.",
+	Example: `
+> re.split(r"[-/]", "leaf-12/3")
+["leaf", "12", "3"]
+`,
+	Run: func(c *Call) (starlark.Value, error) {
+		re, err := patternOf(c, "")
+		if err != nil {
+			return nil, err
+		}
+		parts := []starlark.Value{}
+		for _, s := range re.Split(c.Text("text"), -1) {
+			parts = append(parts, starlark.String(s))
+		}
+		return starlark.NewList(parts), nil
+	},
+}
+
+// patternOf is the argument of that name, after prefix.
+func patternOf(c *Call, prefix string) (*regexp.Regexp, error) {
+	text := c.Text("pattern")
+	re, err := regexp.Compile(text)
+	if err == nil && prefix != "" {
+		re, err = regexp.Compile(prefix + "(?:" + text + ")")
+	}
+	if se := (*syntax.Error)(nil); errors.As(err, &se) {
+		if strings.HasPrefix(se.Expr, "(?=") || strings.HasPrefix(se.Expr, "(?!") || strings.HasPrefix(se.Expr, "(?<") {
+			return nil, c.ParamError("pattern", "%q: there is no look-around (%s); match more, and pick it with a group", text, se.Expr)
+		}
+		return nil, c.ParamError("pattern", "%q: %s: %s", text, se.Code, se.Expr)
+	}
+	return re, err
+}
+
+func firstMatch(c *Call, prefix string) (starlark.Value, error) {
+	re, err := patternOf(c, prefix)
+	if err != nil {
+		return nil, err
+	}
+	text := c.Text("text")
+	at := re.FindStringSubmatchIndex(text)
+	if at == nil {
+		return starlark.None, nil
+	}
+	return spans(text, at), nil
+}
+
+// spans cuts what a match found, pair by pair of indices, out of text.
+func spans(text string, at []int) starlark.Tuple {
+	all := make(starlark.Tuple, 0, len(at)/2)
+	for i := 0; i < len(at); i += 2 {
+		if at[i] < 0 {
+			all = append(all, starlark.None)
+			continue
+		}
+		all = append(all, starlark.String(text[at[i]:at[i+1]]))
+	}
+	return all
+}
+
+var backslash = regexp.MustCompile(`\\(?:(\d+)|g<(\w+)>|(.?))`)
+
+// templateOf is the argument repl in the form of regexp.Expand: ${1} for \1.
+func templateOf(c *Call, re *regexp.Regexp) (string, error) {
+	var bad error
+	// $ first: it has no meaning in Python.
+	out := backslash.ReplaceAllStringFunc(strings.ReplaceAll(c.Text("repl"), "$", "$$"), func(s string) string {
+		m := backslash.FindStringSubmatch(s)
+		name := m[1] + m[2]
+		if n, err := strconv.Atoi(name); err == nil {
+			name = strconv.Itoa(n)
+		}
+		switch {
+		case m[3] == `\`:
+			return `\`
+		case name == "":
+			bad = c.ParamError("repl", `%q is no group; a group is \1 or \g<name>, a backslash \\`, s)
+		case !hasGroup(re, name):
+			bad = c.ParamError("repl", "%q: the pattern has no such group, but %s", s, Count(re.NumSubexp(), "group"))
+		}
+		return "${" + name + "}"
+	})
+	return out, bad
+}
+
+func hasGroup(re *regexp.Regexp, name string) bool {
+	if n, err := strconv.Atoi(name); err == nil {
+		return n <= re.NumSubexp()
+	}
+	return re.SubexpIndex(name) >= 0
+}

@@ -1,0 +1,134 @@
+package lang
+
+import (
+	"slices"
+
+	"go.starlark.net/starlark"
+)
+
+// ResultType is a type of values that a computation gives: named parts and
+// nothing else.
+type ResultType struct {
+	Name    string
+	Doc     string
+	Members []ResultMember
+	Display func(r *Result) string // nil: the parts, one a line
+}
+
+type ResultMember struct {
+	Name string
+	Doc  string
+	Long bool // shown in JSON, not in text
+}
+
+// Result is a value of a ResultType.
+type Result struct {
+	kind   *ResultType
+	values []starlark.Value // by member
+}
+
+var (
+	_ starlark.HasAttrs = (*Result)(nil)
+	_ Factual           = (*Result)(nil)
+	_ Documented        = (*Result)(nil)
+	_ displayed         = (*Result)(nil)
+)
+
+// NewResult takes a value for each member, in their order.
+func NewResult(t *ResultType, values ...starlark.Value) *Result {
+	r := &Result{kind: t, values: values}
+	for _, v := range values {
+		v.Freeze()
+	}
+	return r
+}
+
+func (r *Result) String() string {
+	text := r.kind.Name + "("
+	n := 0
+	for i, m := range r.kind.Members {
+		if m.Long {
+			continue
+		}
+		if n++; n > 4 {
+			text += ", ..."
+			break
+		}
+		if n > 1 {
+			text += ", "
+		}
+		text += m.Name + "=" + Brief(r.values[i])
+	}
+	return text + ")"
+}
+
+func (r *Result) Type() string          { return r.kind.Name }
+func (r *Result) Freeze()               {}
+func (r *Result) Truth() starlark.Bool  { return true }
+func (r *Result) Hash() (uint32, error) { return 0, Unhashable(r) }
+func (r *Result) Schema() string        { return r.kind.Name + "/1" }
+func (r *Result) TypeDoc() TypeDoc      { return r.kind.TypeDoc() }
+
+func (r *Result) Attr(name string) (starlark.Value, error) {
+	for i, m := range r.kind.Members {
+		if m.Name == name {
+			return r.values[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// get is a part that there is.
+func (r *Result) Get(name string) starlark.Value {
+	v, _ := r.Attr(name)
+	return v
+}
+
+func (r *Result) AttrNames() []string {
+	var names []string
+	for _, m := range r.kind.Members {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (r *Result) Facts() []Fact {
+	var out []Fact
+	for i, m := range r.kind.Members {
+		out = append(out, Fact{Name: m.Name, Value: r.values[i], Code: m.Long})
+	}
+	return out
+}
+
+func (r *Result) Display() string {
+	if r.kind.Display != nil {
+		return r.kind.Display(r)
+	}
+	return Aligned(r.Facts())
+}
+
+func (t *ResultType) TypeDoc() TypeDoc {
+	d := TypeDoc{Name: t.Name, Doc: t.Doc}
+	for _, m := range t.Members {
+		d.Members = append(d.Members, MemberDoc{Name: m.Name, Doc: m.Doc})
+	}
+	return d
+}
+
+// Texts is a list of texts.
+func Texts(list []string) *starlark.List {
+	values := make([]starlark.Value, len(list))
+	for i, s := range list {
+		values[i] = starlark.String(s)
+	}
+	return starlark.NewList(values)
+}
+
+func Integers[T ~int | ~int64 | ~uint16](list []T) *starlark.List {
+	values := make([]starlark.Value, len(list))
+	for i, n := range list {
+		values[i] = starlark.MakeInt64(int64(n))
+	}
+	return starlark.NewList(values)
+}

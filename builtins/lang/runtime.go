@@ -1,0 +1,81 @@
+package lang
+
+import (
+	"io"
+	"reflect"
+
+	"go.starlark.net/starlark"
+)
+
+// Runtime is what all code of one session shares: streams, clock, files, and
+// the state of each vocabulary. One evaluation runs at a time.
+type Runtime struct {
+	Stdout, Stderr io.Writer
+	Format         Format // of show
+	Quiet          bool   // no warnings
+	Progress       func(string)
+	Clock          Clock
+	Files          *Files
+	// DidYouMean is " (did you mean x?)" with the candidate nearest to name, "" where
+	// none is near. Nil: nobody knows.
+	DidYouMean func(name string, candidates []string) string
+	// Load carries out the load statement; the loads under way are given.
+	Load func(t *starlark.Thread, module string) (starlark.StringDict, error)
+
+	Account account // of what runs outside catch
+	refused bool    // a change was refused, whatever became of the script
+	state   map[reflect.Type]any
+}
+
+// StateOf is what the vocabulary that declares T keeps with the session; zero
+// at first.
+func StateOf[T any](r *Runtime) *T {
+	key := reflect.TypeFor[T]()
+	if r.state[key] == nil {
+		if r.state == nil {
+			r.state = map[reflect.Type]any{}
+		}
+		r.state[key] = new(T)
+	}
+	return r.state[key].(*T)
+}
+
+// Refuse remembers that a change was refused, for the exit status tells of it
+// whatever becomes of the script, and gives the refusal.
+func (r *Runtime) Refuse(reason string) error {
+	r.refused = true
+	return &RefusalError{Reason: reason}
+}
+
+// Refused: a change was refused.
+func (r *Runtime) Refused() bool { return r.refused }
+
+// Unanswered is how many requests of scripts got no answer, but for those that
+// catch took note of.
+func (r *Runtime) Unanswered() int { return r.Account.Unanswered }
+
+// Emit writes to one of the session's streams.
+func (r *Runtime) Emit(st Stream, text string) error {
+	w := r.Stdout
+	if st == Stderr {
+		w = r.Stderr
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// people is the stream of what is not structured output.
+func (r *Runtime) People() Stream {
+	if r.Format == FormatText {
+		return Stdout
+	}
+	return Stderr
+}
+
+// hint is what DidYouMean says.
+func (r *Runtime) hint(name string, candidates []string) string {
+	if r.DidYouMean == nil {
+		return ""
+	}
+	return r.DidYouMean(name, candidates)
+}

@@ -1,0 +1,127 @@
+package lang
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+)
+
+// tableValue is the value `table`: rows and columns to show. As text it is its
+// layout, so that print writes it too.
+type tableValue struct {
+	title   string
+	columns []string
+	rows    [][]Fact
+}
+
+func (g *tableValue) String() string {
+	text := g.Display()
+	return text[:len(text)-1]
+}
+func (g *tableValue) Type() string          { return "table" }
+func (g *tableValue) Freeze()               {}
+func (g *tableValue) Truth() starlark.Bool  { return true }
+func (g *tableValue) Hash() (uint32, error) { return 0, Unhashable(g) }
+func (g *tableValue) Display() string       { return TableText(g.title, g.columns, g.rows) }
+
+// elements are the rows as dicts, for the structured formats.
+func (g *tableValue) elements() []starlark.Value {
+	out := make([]starlark.Value, len(g.rows))
+	for i, row := range g.rows {
+		d := starlark.NewDict(len(g.columns))
+		for _, name := range g.columns {
+			d.SetKey(starlark.String(name), find(row, name).Value)
+		}
+		out[i] = d
+	}
+	return out
+}
+
+// Iterate and Len make a table encode as the list of its rows.
+func (g *tableValue) Len() int                   { return len(g.rows) }
+func (g *tableValue) Iterate() starlark.Iterator { return starlark.NewList(g.elements()).Iterate() }
+
+var Table = Builtin{
+	Name:  "table",
+	Group: GroupOutput,
+	Params: []Param{
+		{Name: "rows", Kind: KindItems, Doc: "dicts, records or values of a fabric; or lists, with columns"},
+		{Name: "columns", Kind: KindAny, Default: "None", Keyword: true, Doc: "which columns, in this order; for lists: their headings"},
+		{Name: "title", Kind: KindText, Default: `""`, Keyword: true, Doc: "a line above"},
+	},
+	Doc: "Makes a table of rows, to show or print.",
+	Example: `
+> print(table([("a", 1), ("b", 20)], columns=["name", "count"]))
+name  count
+a         1
+b        20
+`,
+	Run: func(c *Call) (starlark.Value, error) {
+		g := &tableValue{title: c.Text("title")}
+		if c.Has("columns") {
+			it, ok := c.Value("columns").(starlark.Iterable)
+			if !ok {
+				return nil, c.ParamError("columns", "got %s, want a list of names", c.Value("columns").Type())
+			}
+			for v := range starlark.Elements(it) {
+				name, ok := starlark.AsString(v)
+				if !ok {
+					return nil, c.ParamError("columns", "got %s, want string", v.Type())
+				}
+				g.columns = append(g.columns, name)
+			}
+		}
+		for i, v := range c.Items("rows") {
+			row, err := rowOf(c.Runtime(), v, g.columns)
+			if err != nil {
+				return nil, c.ParamError("rows", "row %d: %w", i, err)
+			}
+			g.rows = append(g.rows, row)
+		}
+		if g.columns == nil {
+			g.columns = ColumnsOf(g.rows)
+		}
+		return g, nil
+	},
+}
+
+// rowOf makes a row of a value: its facts, its attributes where columns name
+// them, or the elements of a list under the columns.
+func rowOf(r *Runtime, v starlark.Value, columns []string) ([]Fact, error) {
+	row, ok := factsOf(v)
+	if ok {
+		for _, name := range columns {
+			if find(row, name).Value != starlark.None {
+				continue
+			}
+			if x, ok := v.(starlark.HasAttrs); ok {
+				a, err := x.Attr(name)
+				if err != nil {
+					return nil, err
+				}
+				if a == nil {
+					return nil, fmt.Errorf("%s has no %s%s", v.Type(), name, r.hint(name, x.AttrNames()))
+				}
+				row = append(row, Fact{Name: name, Value: a})
+			}
+		}
+		if columns == nil {
+			row = withoutCodes(row)
+		}
+		return row, nil
+	}
+	it, ok := v.(starlark.Iterable)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("got %s, want a dict, a record or a list", v.Type())
+	case columns == nil:
+		return nil, fmt.Errorf("a %s needs columns=[...]", v.Type())
+	}
+	for i, x := range Collect(it) {
+		if i >= len(columns) {
+			return nil, fmt.Errorf("has more elements than there are columns, %d", len(columns))
+		}
+		row = append(row, Fact{Name: columns[i], Value: x})
+	}
+	return row, nil
+}

@@ -1,0 +1,129 @@
+package lang
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	libtime "go.starlark.net/lib/time"
+	"go.starlark.net/starlark"
+)
+
+// Fiber is what a Starlark thread carries about its place in the session. It
+// is reached from a builtin through the thread, the only route there is.
+type Fiber struct {
+	Runtime *Runtime
+	Context context.Context
+	// baton is held by the one fiber that runs; nil outside parallel,
+	// where nobody else could run.
+	baton *sync.Mutex
+	// sink takes what the fiber prints.
+	Sink sink
+	// account counts requests that got no answer; catch opens a new one.
+	Account *account
+	// loads are the modules whose top levels run, each loaded by the one
+	// before it; nothing may change the fabric until they are done.
+	Loads []string
+}
+
+// account counts the MADs that a script asked for and that got no answer.
+type account struct{ Unanswered int }
+
+// sink takes text for one of the two output streams.
+type sink interface {
+	Emit(st Stream, text string) error
+}
+
+// Stream is one of the two output streams.
+type Stream uint8
+
+const (
+	Stdout Stream = iota
+	Stderr
+)
+
+const fiberKey = "fabsh"
+
+// FiberOf returns the fiber of a thread made by NewThread.
+func FiberOf(t *starlark.Thread) *Fiber { return t.Local(fiberKey).(*Fiber) }
+
+// NewThread makes the thread of f; release unties it from f's context.
+func NewThread(f *Fiber, name string) (t *starlark.Thread, release func() bool) {
+	t = &starlark.Thread{
+		Name:  name,
+		Print: func(t *starlark.Thread, msg string) { FiberOf(t).Print(msg + "\n") },
+		Load:  f.Runtime.Load,
+	}
+	t.SetLocal(fiberKey, f)
+	libtime.SetNow(t, func() (time.Time, error) { return f.Runtime.Clock.Now(), nil })
+	release = context.AfterFunc(f.Context, func() { t.Cancel(context.Cause(f.Context).Error()) })
+	return t, release
+}
+
+// Block waits for what fn does, and lets other fibers run meanwhile. Nothing
+// in this package may wait in any other way. fn must not touch Starlark values.
+// A fiber that was stopped meanwhile goes no further, whatever fn came to.
+func Block(t *starlark.Thread, fn func(context.Context) error) (err error) {
+	f := FiberOf(t)
+	if err := f.Stopped(); err != nil {
+		return err
+	}
+	yield(f.baton, func() { err = fn(f.Context) })
+	if stopped := f.Stopped(); stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+// yield hands the baton on while fn waits.
+func yield(baton *sync.Mutex, fn func()) {
+	if baton != nil {
+		baton.Unlock()
+		defer baton.Lock()
+	}
+	fn()
+}
+
+// stopped is the reason why f must stop, nil if it may go on.
+func (f *Fiber) Stopped() error {
+	if f.Context.Err() == nil {
+		return nil
+	}
+	return &StopError{Cause: context.Cause(f.Context)}
+}
+
+// print writes text for people: to stdout, unless that carries structured output.
+func (f *Fiber) Print(text string) {
+	f.Sink.Emit(f.Runtime.People(), text) // print has no way to fail; a closed pipe ends the process anyway
+}
+
+// warn tells people something beside the output.
+func (f *Fiber) Warn(format string, args ...any) {
+	if !f.Runtime.Quiet {
+		f.Sink.Emit(Stderr, "warning: "+fmt.Sprintf(format, args...)+"\n")
+	}
+}
+
+// Protect calls fn and makes an error of a panic: a bug in fabsh must not end
+// the session.
+func Protect(what string, fn func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &BugError{what: what, value: r, Stack: string(debug.Stack())}
+		}
+	}()
+	return fn()
+}
+
+// BugError is a recovered panic.
+type BugError struct {
+	what  string
+	value any
+	Stack string
+}
+
+func (e *BugError) Error() string {
+	return fmt.Sprintf("%s: bug in fabsh: %v (please report it; -vv says where)", e.what, e.value)
+}

@@ -1,0 +1,134 @@
+package lang
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"go.starlark.net/starlark"
+)
+
+// Fact is one named part of a value as it is encoded and displayed.
+type Fact struct {
+	Name  string
+	Value starlark.Value
+	Hex   int  // digits, where people write the number in hexadecimal; 0: decimal
+	Code  bool // the number beside a word: in JSON and CSV, not in text
+}
+
+// Factual is a value that encodes and displays as named facts.
+type Factual interface {
+	starlark.Value
+	// schema is name and version of the encoding: "node/1". A change that
+	// breaks readers raises the version.
+	Schema() string
+	Facts() []Fact
+}
+
+// Member is an attribute or a method of a type of values.
+type Member[T any] struct {
+	Name   string
+	Doc    string
+	Get    func(T) starlark.Value // an attribute: no I/O, ever
+	Method *Builtin               // or a method; doc is its own
+}
+
+// Type is a type of values: its attributes and methods, with what help
+// says of them.
+type Type[T starlark.Value] struct {
+	Name    string
+	doc     string
+	members []Member[T]
+	index   map[string]int
+	Names   []string
+}
+
+func NewType[T starlark.Value](name, doc string, members ...Member[T]) *Type[T] {
+	t := &Type[T]{Name: name, doc: doc, members: members, index: make(map[string]int, len(members))}
+	for i := range members {
+		m := &members[i]
+		if m.Method != nil {
+			m.Name, m.Doc = m.Method.Name, m.Method.Summary()
+		}
+		t.index[m.Name] = i
+		t.Names = append(t.Names, m.Name)
+	}
+	slices.Sort(t.Names)
+	return t
+}
+
+// add gives the type methods of another vocabulary. It is for init functions.
+func (t *Type[T]) AddMethods(methods ...*Builtin) {
+	for _, b := range methods {
+		t.index[b.Name] = len(t.members)
+		t.Names = append(t.Names, b.Name)
+		t.members = append(t.members, Member[T]{Name: b.Name, Doc: b.Summary(), Method: b})
+	}
+	slices.Sort(t.Names)
+}
+
+// attr implements Attr; (nil, nil) makes the interpreter say what was meant.
+func (t *Type[T]) Attr(v T, name string) (starlark.Value, error) {
+	i, ok := t.index[name]
+	if !ok {
+		return nil, nil
+	}
+	if m := t.members[i].Method; m != nil {
+		return &Function{Builtin: m, Recv: v}, nil
+	}
+	return t.members[i].Get(v), nil
+}
+
+// Documented is a value that help can describe.
+type Documented interface{ TypeDoc() TypeDoc }
+
+// TypeDoc is what help says of a type.
+type TypeDoc struct {
+	Name    string
+	Doc     string
+	Members []MemberDoc
+}
+
+type MemberDoc struct {
+	Name   string // of a method: its signature
+	Doc    string
+	Method *Builtin
+}
+
+func (m *MemberDoc) ShortName() string {
+	if m.Method != nil {
+		return m.Method.Name
+	}
+	return m.Name
+}
+
+func (t *Type[T]) TypeDoc() TypeDoc {
+	d := TypeDoc{Name: t.Name, Doc: t.doc}
+	for _, m := range t.members {
+		md := MemberDoc{Name: m.Name, Doc: m.Doc, Method: m.Method}
+		if m.Method != nil {
+			md.Name = m.Method.Signature()
+		}
+		d.Members = append(d.Members, md)
+	}
+	return d
+}
+
+// Brief is a value in a message: its repr, cut where it is long.
+func Brief(v starlark.Value) string {
+	text := []rune(v.String())
+	if len(text) > 60 {
+		return string(text[:57]) + "..."
+	}
+	return string(text)
+}
+
+// Unhashable is the error of Hash where a value may not be a key.
+func Unhashable(v starlark.Value) error { return fmt.Errorf("unhashable type: %s", v.Type()) }
+
+// HashBytes is the same in every run.
+func HashBytes(data []byte) uint32 {
+	h := fnv.New32a()
+	h.Write(data)
+	return h.Sum32()
+}

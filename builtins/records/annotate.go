@@ -1,0 +1,174 @@
+package records
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"fabsh/mad"
+)
+
+// Annotate explains MAD m: what it asks or answers, what is wrong with it, and
+// each field with its place (byte, and bit where it begins within one), its
+// length in bits, and its value as scripts see it. Bytes that have no layout
+// follow as they are, but for those that are 0. Keys are not shown.
+func Annotate(m []byte) string {
+	var b strings.Builder
+	if len(m) >= mad.HeaderSize {
+		b.WriteString(headline(m) + "\n")
+	}
+	for _, wrong := range mad.Validate(m) {
+		b.WriteString("note: " + wrong + "\n")
+	}
+	parts := mad.Parts(m)
+	var rows []annotation
+	width := [3]int{}
+	told := make([]bool, len(m))
+	if len(m) >= mad.HeaderSize {
+		if at := mad.KeyOffset(mad.ParseHeader(m)); at > 0 {
+			mark(told, at, at+8)
+		}
+	}
+	for _, p := range parts {
+		rows = append(rows, annotation{title: layoutName(p.Layout)})
+		for _, r := range annotate(p, told, asked(m, p)) {
+			for i, cell := range r.cells[:3] {
+				width[i] = max(width[i], len(cell))
+			}
+			rows = append(rows, r)
+		}
+	}
+	for _, r := range rows {
+		if r.title != "" {
+			b.WriteString("\n" + r.title + "\n")
+			continue
+		}
+		c := r.cells
+		line := text.AlignRight.Apply(c[0], width[0]+2) + text.AlignRight.Apply(c[1], width[1]+2) + "  " + text.Pad(c[2], width[2], ' ') + "  " + c[3]
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	b.WriteString(rest(m, told))
+	return b.String()
+}
+
+// annotation is a line: the name of a part, or of a field its place, length,
+// name and value.
+type annotation struct {
+	title string
+	cells [4]string
+}
+
+// headline is what the MAD asks or answers.
+func headline(m []byte) string {
+	h := mad.ParseHeader(m)
+	a := mad.LookupVersion(h.Class, h.ClassVersion, h.Attribute)
+	name := fmt.Sprintf("%#04x", uint16(h.Attribute))
+	if named := cmp.Or(a, mad.Lookup(h.Class, h.Attribute)); named != nil { // versions differ in layout, not in numbers
+		name = named.Name
+	}
+	line := fmt.Sprintf("%v%s(%s)", h.Class.Family(), h.Method.Name(h.Class, h.ClassVersion), name)
+	if a != nil {
+		for _, p := range a.Modifier {
+			line += fmt.Sprintf(", %s %d", p.Name, h.Modifier>>p.Shift&(1<<p.Bits-1))
+		}
+	}
+	if h.Class == mad.ClassSubnDirected && len(m) >= mad.Size {
+		line += ", route " + mad.RouteOf(m).String()
+	}
+	if h.Method.IsResponse() {
+		line += ": " + h.Status.Text(h.Class)
+	}
+	return line
+}
+
+// layoutName is the name of a layout, and of what is special about it.
+func layoutName(a *mad.Attribute) string {
+	name := a.Name
+	if a.Variant != "" {
+		name += " (" + a.Variant + ")"
+	}
+	if !a.Confirmed {
+		name += ", layout unconfirmed"
+	}
+	return name
+}
+
+// zeros are many of them at the end of an array.
+var zeros = regexp.MustCompile(`( 0){8,}$`)
+
+// asked are the components of p that count, where m asks for records that have
+// some: the others are 0, and mean nothing. ^0: all do.
+func asked(m []byte, p mad.Part) uint64 {
+	h := mad.ParseHeader(m)
+	if h.Class != mad.ClassSubnAdm || h.Method.IsResponse() || p.Layout.Class != h.Class || len(m) < mad.SADataOffset {
+		return ^uint64(0)
+	}
+	return binary.BigEndian.Uint64(m[mad.SAMaskOffset:])
+}
+
+// annotate makes a line of each field of p that m holds, and marks its bytes.
+func annotate(p mad.Part, told []bool, mask uint64) []annotation {
+	var rows []annotation
+	for _, x := range New(p.Layout, p.Data).Facts() {
+		if x.Code {
+			continue
+		}
+		f := p.Layout.Field(x.Name)
+		first, end := f.Offset/8, (f.Offset+(f.Count-1)*f.Stride+f.Bits+7)/8
+		if end > len(p.Data) && !f.Key {
+			continue
+		}
+		mark(told, p.Offset+first, p.Offset+end)
+		if end > len(p.Data) || f.Mask()&mask == 0 && mask != ^uint64(0) && f.Uint(p.Data) == 0 {
+			continue
+		}
+		at := strconv.Itoa(p.Offset + first)
+		if bit := f.Offset % 8; bit > 0 {
+			at += "." + strconv.Itoa(bit)
+		}
+		bits := strconv.Itoa(f.Bits)
+		if f.Count > 1 {
+			bits = fmt.Sprintf("%dx%d", f.Count, f.Bits)
+		}
+		rows = append(rows, annotation{cells: [4]string{at, bits, x.Name, zeros.ReplaceAllString(x.Cell(), " 0 ...")}})
+	}
+	return rows
+}
+
+func mark(told []bool, first, end int) {
+	for i := first; i < min(end, len(told)); i++ {
+		told[i] = true
+	}
+}
+
+// rest dumps what no field has told of, but for zeros, 16 bytes a line.
+func rest(m []byte, told []bool) string {
+	var b strings.Builder
+	for at := 0; at < len(m); at += 16 {
+		line := m[at:min(at+16, len(m))]
+		seen := false
+		var cells []string
+		for i, c := range line {
+			if told[at+i] {
+				cells = append(cells, "..")
+				continue
+			}
+			seen = seen || c != 0
+			cells = append(cells, hex.EncodeToString([]byte{c}))
+		}
+		if !seen {
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString("\nbytes without a layout\n")
+		}
+		fmt.Fprintf(&b, "%5d  %s\n", at, strings.Join(cells, " "))
+	}
+	return b.String()
+}

@@ -1,0 +1,121 @@
+package records
+
+import (
+	"encoding/hex"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"fabsh/mad"
+)
+
+// datagram is a MAD with that attribute, filled by chance, and its header.
+func datagram(a *mad.Attribute, m mad.Method, random *rand.Rand) []byte {
+	b := make([]byte, mad.Size)
+	for i := range b {
+		b[i] = byte(random.Uint32())
+	}
+	h := mad.Header{Class: a.Class, ClassVersion: a.Version, Method: m, Attribute: a.ID}
+	h.Put(b)
+	if a.Class == mad.ClassSubnAdm {
+		clear(b[mad.RMPPOffset:mad.SAKeyOffset]) // not part of a transfer
+	}
+	if a.OUI != 0 {
+		copy(b[mad.VendorOUIOffset:], []byte{byte(a.OUI >> 16), byte(a.OUI >> 8), byte(a.OUI)})
+	}
+	return b
+}
+
+// TestAnnotateAll: of each attribute every field is told of, and no key.
+func TestAnnotateAll(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	keys := 0
+	for _, a := range mad.Attributes() {
+		b := datagram(a, mad.MethodGetResp, random)
+		text := Annotate(b)
+		found := false
+		for _, p := range mad.Parts(b) {
+			found = found || p.Layout.Name == a.Name && p.Offset == a.Offset()
+			for i := range p.Layout.Flat() {
+				f := &p.Layout.Flat()[i]
+				if !strings.Contains(text, "  "+f.Script) {
+					t.Errorf("%v %s: nothing of %s", a.Class, a.Name, f.Script)
+				}
+				if !f.Key {
+					continue
+				}
+				keys++
+				for e := range f.Count {
+					secret := f.At(e).Bytes(p.Data)
+					for _, s := range []string{hex.EncodeToString(secret), strings.TrimLeft(hex.EncodeToString(secret), "0"), spaced(secret)} {
+						if len(s) > 3 && strings.Contains(text, s) {
+							t.Errorf("%v %s: %s shows its key", a.Class, a.Name, f.Script)
+						}
+					}
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%v %s: it is not among the parts", a.Class, a.Name)
+		}
+	}
+	if keys < 50 {
+		t.Errorf("only %d keys were looked for", keys)
+	}
+}
+
+// spaced are the bytes as a dump writes them.
+func spaced(b []byte) string {
+	var words []string
+	for _, c := range b {
+		words = append(words, hex.EncodeToString([]byte{c}))
+	}
+	return strings.Join(words, " ")
+}
+
+// TestHeadline: an attribute has its name in each version of the class, even
+// where only the layout of another one is known, and methods that version's.
+func TestHeadline(t *testing.T) {
+	for want, h := range map[string]mad.Header{
+		"SubnAdmInform(InformInfo)":              {ClassVersion: 1, Method: mad.MethodInform, Attribute: 0x03},
+		"SubnAdmConfig(ServiceRecord)":           {ClassVersion: 1, Method: mad.MethodConfig, Attribute: 0x31},
+		"SubnAdmDelete(ServiceRecord)":           {ClassVersion: 2, Method: mad.MethodDelete, Attribute: 0x31},
+		"SubnAdmGetBulkResp(NodeRecord): ok":     {ClassVersion: 1, Method: mad.MethodGetTraceTableResp, Attribute: 0x11},
+		"SubnAdmGetTraceTableResp(0x7777): busy": {ClassVersion: 2, Method: mad.MethodGetTraceTableResp, Attribute: 0x7777, Status: mad.StatusBusy},
+		"SubnAdmGet(RangeRecord)":                {ClassVersion: 2, Method: mad.MethodGet, Attribute: 0x34},
+	} {
+		h.Class = mad.ClassSubnAdm
+		m := make([]byte, mad.Size)
+		h.Put(m)
+		if got, _, _ := strings.Cut(Annotate(m), "\n"); got != want {
+			t.Errorf("version %d: %q, want %q", h.ClassVersion, got, want)
+		}
+	}
+}
+
+// TestAnnotateCut: of a MAD that ends early, neither a field beyond the end is
+// told, nor what there is of a key.
+func TestAnnotateCut(t *testing.T) {
+	b := datagram(mad.AttrPortInfo, mad.MethodGetResp, rand.New(rand.NewPCG(3, 4)))
+	text := Annotate(b[:mad.SMPDataOffset+7])
+	if strings.Contains(text, "gid_prefix") || strings.Contains(text, spaced(b[mad.SMPDataOffset:][:7])) || !strings.Contains(text, "note: 71 bytes: a MAD has 256\n") {
+		t.Errorf("%s", text)
+	}
+}
+
+func FuzzAnnotate(f *testing.F) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for _, a := range mad.Attributes() {
+		f.Add(datagram(a, mad.MethodGetResp, random))
+		f.Add(datagram(a, mad.MethodGet, random))
+	}
+	f.Add([]byte{1})
+	f.Fuzz(func(t *testing.T, m []byte) {
+		text := Annotate(m)
+		for line := range strings.Lines(text) {
+			if strings.TrimRight(line, " \n")+"\n" != line || strings.ContainsFunc(line[:len(line)-1], func(r rune) bool { return r < ' ' || r == 0x7f }) {
+				t.Fatalf("%q", line)
+			}
+		}
+	})
+}

@@ -1,0 +1,10 @@
+// Package records is the values of attributes: bytes with a layout, read and
+// written by field, and what help says of them.
+//
+//	record.go    a record: the bytes of an attribute
+//	field.go     values of fields, both ways
+//	attrkind.go  parameters that name an attribute, or take its fields
+//	helpattr.go  help on attributes, fields, classes
+//	annotate.go  a whole datagram, explained
+//	mask.go      keys kept out of a text
+package records

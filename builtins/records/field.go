@@ -1,0 +1,310 @@
+package records
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// CompareEqual answers == and != for values that have no order.
+func CompareEqual(op syntax.Token, v starlark.Value, equal bool) (bool, error) {
+	switch op {
+	case syntax.EQL:
+		return equal, nil
+	case syntax.NEQ:
+		return !equal, nil
+	}
+	return false, fmt.Errorf("%s %s %s not implemented", v.Type(), op, v.Type())
+}
+
+// What a key shows as.
+const (
+	keyNone   = "none"   // it is 0
+	keyHidden = "hidden" // it is set
+)
+
+// FieldValue is a field as scripts see it; an array is a tuple.
+func FieldValue(f *mad.Field, data []byte) starlark.Value {
+	return each(f, func(i int) starlark.Value { return elementValue(f, data, i) })
+}
+
+// each makes the value of a field of its elements'.
+func each(f *mad.Field, element func(i int) starlark.Value) starlark.Value {
+	if f.Count == 1 {
+		return element(0)
+	}
+	t := make(starlark.Tuple, f.Count)
+	for i := range t {
+		t[i] = element(i)
+	}
+	return t
+}
+
+func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
+	switch f.Kind {
+	case mad.KindStruct:
+		return New(f.Struct, f.At(i).Bytes(data))
+	case mad.KindText:
+		return starlark.String(f.At(i).Text(data))
+	case mad.KindBytes:
+		b := f.At(i).Bytes(data)
+		switch {
+		case !f.Key:
+			return starlark.Bytes(b)
+		case len(bytes.Trim(b, "\x00")) == 0:
+			return starlark.String(keyNone)
+		}
+		return starlark.String(keyHidden)
+	case mad.KindGID:
+		return starlark.String(f.At(i).GID(data).String())
+	}
+	v := f.UintAt(data, i)
+	switch {
+	case f.Key && v == 0:
+		return starlark.String(keyNone)
+	case f.Key:
+		return starlark.String(keyHidden)
+	case f.Kind == mad.KindGUID:
+		return starlark.String(mad.GUID(v).String())
+	case f.Kind == mad.KindEnum:
+		return starlark.String(f.Words.Text(v))
+	case f.Kind == mad.KindMask:
+		words := f.Words.Split(v)
+		t := make(starlark.Tuple, len(words))
+		for i, w := range words {
+			t[i] = starlark.String(w)
+		}
+		return t
+	}
+	return starlark.MakeUint64(v)
+}
+
+// SetNamed writes a value that a script gives for a field: x=word or x_code=number.
+func SetNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*mad.Field, error) {
+	f := a.Field(name)
+	if f == nil {
+		if f = CodeField(a, name); f == nil {
+			hint := fabric.DidYouMean(name, fieldNames(a))
+			if hint == "" {
+				hint = fmt.Sprintf("; help(%q) lists those it has", a.Name)
+			}
+			return nil, fmt.Errorf("%s has no field %s%s", a.Name, name, hint)
+		}
+		number := *f
+		number.Kind, number.Words = mad.KindUint, nil
+		if _, isText := v.(starlark.String); isText {
+			return nil, fmt.Errorf("%s.%s: %w", a.Name, name, lang.WantType(v, "int"))
+		}
+		if err := setField(&number, data, v); err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", a.Name, name, err)
+		}
+		return f, nil
+	}
+	if err := setField(f, data, v); err != nil {
+		return nil, fmt.Errorf("%s.%s: %w", a.Name, name, err)
+	}
+	return f, nil
+}
+
+// setField writes v to f. Words, numbers, and for masks any mix of them are
+// understood; what does not fit is an error.
+func setField(f *mad.Field, data []byte, v starlark.Value) error {
+	if f.Count == 1 {
+		return setElement(f, data, v)
+	}
+	it, ok := v.(starlark.Iterable)
+	if !ok {
+		return fmt.Errorf("got %s, want a list of %d", v.Type(), f.Count)
+	}
+	list := lang.Collect(it)
+	if len(list) != f.Count {
+		return fmt.Errorf("got %s, want %d", lang.Count(len(list), "element"), f.Count)
+	}
+	for i, x := range list {
+		if err := setElement(f.At(i), data, x); err != nil {
+			return fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// setElement writes v to a field that is no array.
+func setElement(f *mad.Field, data []byte, v starlark.Value) error {
+	switch f.Kind {
+	case mad.KindStruct:
+		r, ok := v.(*Record)
+		if !ok || r.Attribute != f.Struct {
+			return fmt.Errorf("got %s, want %s", v.Type(), TypeName(f.Struct))
+		}
+		f.SetBytes(data, r.Data)
+		return nil
+	case mad.KindText, mad.KindBytes:
+		var text string
+		switch v := v.(type) {
+		case starlark.String:
+			text = string(v)
+		case starlark.Bytes:
+			text = string(v)
+		default:
+			return lang.WantType(v, "string")
+		}
+		if room := f.Bits / 8; len(text) > room {
+			return fmt.Errorf("%d bytes are too long: there is room for %d", len(text), room)
+		}
+		f.SetBytes(data, []byte(text))
+		return nil
+	case mad.KindGID:
+		g, err := ParseGID(v)
+		if err != nil {
+			return err
+		}
+		f.SetGID(data, g)
+		return nil
+	}
+	n, err := elementCode(f, v)
+	if err != nil {
+		return err
+	}
+	f.SetUint(data, n)
+	return nil
+}
+
+// elementCode is the number that v stands for in a field.
+func elementCode(f *mad.Field, v starlark.Value) (uint64, error) {
+	switch f.Kind {
+	case mad.KindGUID:
+		g, err := ParseGUID(v)
+		return uint64(g), err
+	case mad.KindMask:
+		if _, ok := v.(starlark.String); ok {
+			break
+		}
+		if it, ok := v.(starlark.Iterable); ok {
+			var mask uint64
+			for x := range starlark.Elements(it) {
+				n, err := wordCode(f, x)
+				if err != nil {
+					return 0, err
+				}
+				mask |= n
+			}
+			return mask, nil
+		}
+	}
+	return wordCode(f, v)
+}
+
+// wordCode is the number of a word or of a number itself.
+func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
+	switch v := v.(type) {
+	case starlark.Bool:
+		if f.Bits == 1 {
+			if v {
+				return 1, nil
+			}
+			return 0, nil
+		}
+	case starlark.Int:
+		n, ok := v.Uint64()
+		if f.Kind == mad.KindEnum {
+			// Words of MTUs and rates are numbers: 10 Gb/s has the code 3.
+			if code, isWord := f.Words.Code[v.String()]; isWord && code != n {
+				return 0, fmt.Errorf("is %s the word or the code? write the word as text, \"%s\", or the code as %s_code=", v, v, f.Script)
+			}
+		}
+		switch {
+		case ok && n <= f.Max():
+		case f.Key:
+			return 0, fmt.Errorf("the key has more than %d bits", f.Bits)
+		default:
+			return 0, fmt.Errorf("%s is out of range, 0..%d", v, f.Max())
+		}
+		return n, nil
+	case starlark.String:
+		if f.Words != nil {
+			word := strings.ToLower(string(v))
+			if n, ok := f.Words.Code[word]; ok {
+				return n, nil
+			}
+			if text, ok := strings.CutPrefix(word, "unknown("); ok {
+				if n, err := strconv.ParseUint(strings.TrimSuffix(text, ")"), 10, 64); err == nil && n <= f.Max() {
+					return n, nil
+				}
+			}
+			words := wordsOf(f.Words)
+			return 0, fmt.Errorf("unknown word %s%s; the words are %s", v, fabric.DidYouMean(word, words), strings.Join(words, ", "))
+		}
+		// Hexadecimal is common in what people copy: keys, P_Keys, LIDs.
+		if n, err := strconv.ParseUint(string(v), 0, 64); err == nil && n <= f.Max() && strings.HasPrefix(string(v), "0x") {
+			return n, nil
+		}
+	}
+	if f.Words != nil {
+		return 0, fmt.Errorf("got %s, want a word or an int", v.Type())
+	}
+	return 0, lang.WantType(v, "int")
+}
+
+// wordsOf lists the words by their numbers.
+func wordsOf(w *mad.Words) []string {
+	codes := make([]uint64, 0, len(w.Word))
+	for n := range w.Word {
+		codes = append(codes, n)
+	}
+	slices.Sort(codes)
+	words := make([]string, len(codes))
+	for i, n := range codes {
+		words[i] = w.Word[n]
+	}
+	return words
+}
+
+// ParseGUID accepts any spelling of a GUID: an int, or text with or without
+// 0x, with or without colons or dashes between its parts.
+func ParseGUID(v starlark.Value) (mad.GUID, error) {
+	switch v := v.(type) {
+	case starlark.Int:
+		if n, ok := v.Uint64(); ok {
+			return mad.GUID(n), nil
+		}
+		return 0, fmt.Errorf("%s has more than 64 bits", v)
+	case starlark.String:
+		if g, ok := GUIDText(string(v)); ok {
+			return g, nil
+		}
+		return 0, fmt.Errorf("%s is no GUID: write 0x and up to 16 hexadecimal digits", v)
+	}
+	return 0, fmt.Errorf("got %s, want a GUID as string or int", v.Type())
+}
+
+func GUIDText(s string) (mad.GUID, bool) {
+	digits := strings.TrimSpace(s)
+	if strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X") {
+		digits = digits[2:]
+	}
+	digits = strings.NewReplacer(":", "", "-", "", ".", "").Replace(digits)
+	n, err := strconv.ParseUint(digits, 16, 64)
+	return mad.GUID(n), err == nil && len(digits) <= 16
+}
+
+func ParseGID(v starlark.Value) (mad.GID, error) {
+	s, ok := starlark.AsString(v)
+	if !ok {
+		return mad.GID{}, fmt.Errorf("got %s, want a GID as string", v.Type())
+	}
+	addr, err := netip.ParseAddr(strings.TrimSpace(s))
+	if err != nil || !addr.Is6() || addr.Zone() != "" {
+		return mad.GID{}, fmt.Errorf("%q is no GID: write it as an IPv6 address, for example \"fe80::2:c903:0:1\"", s)
+	}
+	return mad.GID(addr.As16()), nil
+}

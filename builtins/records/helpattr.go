@@ -1,0 +1,311 @@
+package records
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/mad"
+)
+
+// AttributesNamed are the attributes with a name, an older name, or a type's
+// name, several where classes share it; headers too.
+func AttributesNamed(name string) (list []*mad.Attribute) {
+	for _, a := range append(mad.Attributes(), mad.Headers()...) {
+		if a.Name == name || TypeName(a) == name || slices.Contains(a.Aliases, name) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// FieldNamed finds a field by either of its names, however the specification's
+// is spelled.
+func FieldNamed(a *mad.Attribute, name string) *mad.Field {
+	if f := a.Field(name); f != nil {
+		return f
+	}
+	for i := range a.Flat() {
+		if f := &a.Flat()[i]; strings.EqualFold(f.Name, name) {
+			return f
+		}
+	}
+	return nil
+}
+
+// AttributesHelp is all that the tables say of attributes of one name. Those
+// that have the same fields are told of once.
+func AttributesHelp(all []*mad.Attribute) string {
+	var parts []string
+	for len(all) > 0 {
+		same := func(a *mad.Attribute) bool { return a.Doc == all[0].Doc && len(a.Fields) == len(all[0].Fields) }
+		var group, rest []*mad.Attribute
+		for _, a := range all {
+			if same(a) {
+				group = append(group, a)
+			} else {
+				rest = append(rest, a)
+			}
+		}
+		parts = append(parts, groupHelp(group))
+		all = rest
+	}
+	return strings.Join(parts, "\n")
+}
+
+func groupHelp(group []*mad.Attribute) string {
+	a := group[0]
+	var b strings.Builder
+	b.WriteString(a.Name)
+	if len(a.Aliases) > 0 {
+		fmt.Fprintf(&b, " (formerly %s)", strings.Join(a.Aliases, ", "))
+	}
+	fmt.Fprintf(&b, "\n\n%s\n\n", a.Doc)
+	for _, a := range group {
+		if a.Class == 0 {
+			fmt.Fprintf(&b, "A part of a MAD or of an attribute, %s, section %s of the specification.\n", lang.Count(a.Size, "byte"), a.Section)
+			continue
+		}
+		fmt.Fprintf(&b, "Class %v, attribute %#04x%s, section %s of the specification.\n", a.Class, uint16(a.ID), requestWords(a), a.Section)
+		if len(a.Modifier) > 0 {
+			fmt.Fprintf(&b, "The modifier says %s.\n", ModifierWords(a))
+		}
+	}
+	if a.SMOwned {
+		b.WriteString("A subnet manager sets it and expects it to stay.\n")
+	}
+	switch {
+	case a.State && a.Configuration:
+		b.WriteString("By class version 1 it is state and configuration: others than the subnet manager may create and edit it.\n")
+	case a.State:
+		b.WriteString("By class version 1 it is state: it may be queried, not edited.\n")
+	}
+	if !a.Confirmed {
+		fmt.Fprintf(&b, "Layout unconfirmed: it is known from %s alone.\n", strings.Join(a.Sources, "; "))
+	}
+	b.WriteString("\nFields\n" + fieldRows(a, "  ."))
+	var told []*mad.Attribute
+	for _, a := range group {
+		for _, v := range a.Variants {
+			if slices.Contains(told, v.Layout) {
+				continue
+			}
+			told = append(told, v.Layout)
+			fmt.Fprintf(&b, "\nVariant %s of .%s%s%s\n", v.Name, v.Field, ownerWords(group, v), whenWords(a, v))
+			fmt.Fprintf(&b, "%s\n%s", v.Layout.Doc, fieldRows(v.Layout, "  ."))
+		}
+	}
+	return b.String()
+}
+
+// ownerWords are the classes of the group that have variant v; none where all do.
+func ownerWords(group []*mad.Attribute, v mad.Variant) string {
+	var names []string
+	for _, a := range group {
+		if slices.ContainsFunc(a.Variants, func(w mad.Variant) bool { return w.Layout == v.Layout }) {
+			name := a.Class.String()
+			if a.Version != a.Class.Version() {
+				name += fmt.Sprintf(" version %d", a.Version)
+			}
+			names = append(names, name)
+		}
+	}
+	if len(names) == len(group) {
+		return ""
+	}
+	return " in class " + strings.Join(names, ", ")
+}
+
+// requestWords are the methods, in each version of the class.
+func requestWords(a *mad.Attribute) string {
+	names := func(version uint8) string {
+		var list []string
+		for _, m := range a.MethodsIn(version) {
+			list = append(list, m.Name(a.Class, version))
+		}
+		return strings.Join(list, ", ")
+	}
+	var text string
+	if len(a.Methods) > 0 {
+		text = ", methods " + names(a.Version)
+	}
+	if len(a.Methods1) > 0 {
+		text += ", in class version 1 " + names(1)
+	}
+	return text
+}
+
+// whenWords say when a variant applies.
+func whenWords(a *mad.Attribute, v mad.Variant) string {
+	if len(v.When) == 0 {
+		return fmt.Sprintf(", where variant=%q says so", v.Name)
+	}
+	var parts []string
+	for _, c := range v.When {
+		name := c.Name
+		if c.Modifier {
+			name = "the modifier's " + name
+		}
+		var ranges []string
+		for _, r := range c.Values {
+			if r[0] == r[1] {
+				ranges = append(ranges, numberWords(a, c, r[0]))
+			} else {
+				ranges = append(ranges, fmt.Sprintf("%s to %s", numberWords(a, c, r[0]), numberWords(a, c, r[1])))
+			}
+		}
+		parts = append(parts, name+" is "+strings.Join(ranges, " or "))
+	}
+	return ", where " + strings.Join(parts, " and ")
+}
+
+func numberWords(a *mad.Attribute, c mad.Condition, n uint64) string {
+	f := a.Field(c.Name)
+	switch {
+	case c.Modifier || f == nil:
+		return fmt.Sprint(n)
+	case f.Words != nil:
+		return f.Words.Text(n)
+	case f.Hex:
+		return fmt.Sprintf("%#0*x", 2+(f.Bits+3)/4, n)
+	}
+	return fmt.Sprint(n)
+}
+
+func fieldRows(a *mad.Attribute, prefix string) string {
+	var rows []lang.Fact
+	for i := range a.Flat() {
+		f := &a.Flat()[i]
+		name := prefix + f.Script
+		if f.Also != "" {
+			name += " or " + prefix[len(prefix)-1:] + f.Also
+		}
+		rows = append(rows, lang.Fact{Name: name, Value: starlark.String(f.Doc)})
+	}
+	return lang.Aligned(rows)
+}
+
+// FieldHelp is all that the tables say of a field.
+func FieldHelp(a *mad.Attribute, f *mad.Field) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.%s (%s): ", a.Name, f.Script, f.Name)
+	if f.Count > 1 {
+		fmt.Fprintf(&b, "%d times ", f.Count)
+	}
+	fmt.Fprintf(&b, "%s at bit %d (byte %d", lang.Count(f.Bits, "bit"), f.Offset, f.Offset/8)
+	if f.Offset%8 != 0 {
+		fmt.Fprintf(&b, ", bit %d from the left", f.Offset%8)
+	}
+	fmt.Fprintf(&b, "), section %s of the specification\n%s\n", a.Section, f.Doc)
+	if a.Variant != "" {
+		base := mad.LookupVersion(a.Class, a.Version, a.ID)
+		i := slices.IndexFunc(base.Variants, func(v mad.Variant) bool { return v.Name == a.Variant })
+		fmt.Fprintf(&b, "It is there in variant %s%s.\n", a.Variant, whenWords(base, base.Variants[i]))
+	}
+	if f.Words != nil {
+		fmt.Fprintf(&b, "Words: %s.\n", strings.Join(wordsOf(f.Words), ", "))
+	}
+	for _, text := range []string{
+		writeWords(a, f),
+		keyWords(f),
+		componentWords(a, f),
+	} {
+		if text != "" {
+			b.WriteString(text + "\n")
+		}
+	}
+	if !a.Confirmed {
+		b.WriteString("The attribute's layout is unconfirmed.\n")
+	}
+	return b.String()
+}
+
+// writeWords say what a Set does to the field.
+func writeWords(a *mad.Attribute, f *mad.Field) string {
+	if a.Class == 0 {
+		return ""
+	}
+	settable := slices.Contains(a.Methods, mad.MethodSet)
+	subn := a.Class.Family() == mad.ClassSubn
+	switch {
+	case !settable:
+		return "The attribute cannot be set."
+	case f.ReadOnly:
+		return "Read-only: an agent ignores it in a Set."
+	case f.NoChange && subn:
+		return "In a Set, 0 leaves it as it is: smp_set sends 0 unless it is named."
+	case f.W1C && subn:
+		return "In a Set, 1 clears or triggers it: smp_set sends 0 unless it is named."
+	case subn:
+		return "In a Set it is written: smp_set sends what it read unless it is named."
+	}
+	return "In a Set it is written."
+}
+
+func keyWords(f *mad.Field) string {
+	if f.Key {
+		return `A key: it shows as "hidden", or "none" where it is 0.`
+	}
+	return ""
+}
+
+func componentWords(a *mad.Attribute, f *mad.Field) string {
+	if f.Component < 0 || a.Class != mad.ClassSubnAdm {
+		return ""
+	}
+	if f.Components > 1 {
+		return fmt.Sprintf("Queries can choose records by it: bits %d to %d of the component mask.", f.Component, f.Component+f.Components-1)
+	}
+	return fmt.Sprintf("Queries can choose records by it: bit %d of the component mask.", f.Component)
+}
+
+// ClassHelp is all that the tables say of a management class.
+func ClassHelp(c mad.ClassInfo) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nManagement class %#02x: %s. It has to be understood by: %s.\n", c.Name, uint8(c.First), c.Doc, c.Support)
+	versions := []uint8{c.First.Version()}
+	if c.First == mad.ClassSubnAdm {
+		versions = []uint8{2, 1}
+	}
+	for _, v := range versions {
+		fmt.Fprintf(&b, "\nMethods of class version %d\n", v)
+		var rows []lang.Fact
+		for _, m := range mad.Methods(c.First, v) {
+			rows = append(rows, lang.Fact{Name: fmt.Sprintf("  %#02x %s", uint8(m.Method), m.Name), Value: starlark.String(m.Doc)})
+		}
+		b.WriteString(lang.Aligned(rows))
+	}
+	b.WriteString("\nAttributes\n")
+	for _, a := range mad.Attributes() {
+		if a.Class == c.First.Family() {
+			fmt.Fprintf(&b, "  %#04x %s%s\n", uint16(a.ID), a.Name, requestWords(a))
+		}
+	}
+	return b.String()
+}
+
+// AttributeNamesIn are the names of the attributes of a class or range, in
+// alphabetical order.
+func AttributeNamesIn(c mad.ClassInfo) (names []string) {
+	for _, a := range mad.Attributes() {
+		if info, _ := a.Class.Info(); info == c && a.Version == a.Class.Version() {
+			names = append(names, a.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func ModifierWords(attr *mad.Attribute) string {
+	if len(attr.Modifier) == 0 {
+		return "nothing"
+	}
+	var words []string
+	for _, p := range attr.Modifier {
+		words = append(words, p.Name)
+	}
+	return strings.Join(words, ", ")
+}

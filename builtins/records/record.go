@@ -1,0 +1,212 @@
+package records
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"fabsh/builtins/lang"
+	"fabsh/mad"
+)
+
+// Record is an attribute as it came over the wire, read field by field on
+// demand. The bytes never change.
+type Record struct {
+	Attribute *mad.Attribute
+	Data      []byte // attr.Size bytes
+	// named are the fields that replace changed: smp_set(record, target)
+	// writes these.
+	Named []string
+}
+
+var (
+	_ starlark.HasAttrs   = (*Record)(nil)
+	_ starlark.Comparable = (*Record)(nil)
+	_ lang.Factual        = (*Record)(nil)
+	_ lang.Documented     = (*Record)(nil)
+)
+
+// New keeps a copy of data, cut or padded to the attribute's size.
+func New(a *mad.Attribute, data []byte) *Record {
+	r := &Record{Attribute: a, Data: make([]byte, a.Size)}
+	copy(r.Data, data)
+	return r
+}
+
+// NewAnswer makes a record of what an answer to a request with that modifier
+// holds: of the attribute's variants, the one that it is.
+func NewAnswer(a *mad.Attribute, modifier uint32, data []byte) *Record {
+	return New(a.Of(data, modifier), data)
+}
+
+// TypeName is the attribute's name as a type's: "port_info".
+func TypeName(a *mad.Attribute) string { return mad.SnakeName(a.Name) }
+
+func (r *Record) Type() string         { return TypeName(r.Attribute) }
+func (r *Record) Freeze()              {}
+func (r *Record) Truth() starlark.Bool { return true }
+func (r *Record) Schema() string       { return r.Type() + "/1" }
+
+func (r *Record) Hash() (uint32, error) { return lang.HashBytes(r.Data), nil }
+
+// CompareSameType is only asked about values of one Type.
+func (r *Record) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	o := y.(*Record)
+	return CompareEqual(op, r, r.Attribute == o.Attribute && bytes.Equal(r.Data, o.Data))
+}
+
+// String shows the first few fields.
+func (r *Record) String() string {
+	const few = 3
+	var b strings.Builder
+	b.WriteString(r.Type() + "(")
+	n := 0
+	for _, f := range r.Facts() {
+		if f.Code {
+			continue
+		}
+		if n++; n > few {
+			b.WriteString(", ...")
+			break
+		}
+		if n > 1 {
+			b.WriteString(", ")
+		}
+		value := lang.Brief(f.Value)
+		if f.Hex > 0 {
+			value = f.Cell()
+		}
+		b.WriteString(f.Name + "=" + value)
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+func (r *Record) Attr(name string) (starlark.Value, error) {
+	if f := r.Attribute.Field(name); f != nil {
+		return FieldValue(f, r.Data), nil
+	}
+	if f := r.codeField(name); f != nil {
+		return each(f, func(i int) starlark.Value { return starlark.MakeUint64(f.UintAt(r.Data, i)) }), nil
+	}
+	if name == "replace" {
+		return &lang.Function{Builtin: &ReplaceMethod, Recv: r}, nil
+	}
+	return nil, nil
+}
+
+// CodeField finds the field of the words for the number beside them.
+func (r *Record) codeField(name string) *mad.Field { return CodeField(r.Attribute, name) }
+
+func CodeField(a *mad.Attribute, name string) *mad.Field {
+	base, ok := strings.CutSuffix(name, "_code")
+	if !ok {
+		return nil
+	}
+	if f := a.Field(base); f != nil && f.Words != nil {
+		return f
+	}
+	return nil
+}
+
+func (r *Record) AttrNames() []string {
+	names := append(fieldNames(r.Attribute), "replace")
+	for i := range r.Attribute.Fields {
+		if f := &r.Attribute.Fields[i]; f.Kind == mad.KindStruct {
+			names = append(names, f.Script)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// fieldNames are the names of an attribute's fields, with the numbers beside
+// words, and without embedded attributes.
+func fieldNames(a *mad.Attribute) []string {
+	var names []string
+	for i := range a.Flat() {
+		f := &a.Flat()[i]
+		names = append(names, f.Script)
+		if f.Words != nil {
+			names = append(names, f.Script+"_code")
+		}
+	}
+	return names
+}
+
+func (r *Record) Facts() []lang.Fact {
+	var out []lang.Fact
+	for i := range r.Attribute.Flat() {
+		f := &r.Attribute.Flat()[i]
+		x := lang.Fact{Name: f.Script, Value: FieldValue(f, r.Data)}
+		if f.Hex && !f.Key {
+			x.Hex = (f.Bits + 3) / 4
+		}
+		out = append(out, x)
+		if f.Words != nil {
+			code := each(f, func(i int) starlark.Value { return starlark.MakeUint64(f.UintAt(r.Data, i)) })
+			out = append(out, lang.Fact{Name: f.Script + "_code", Value: code, Code: true})
+		}
+	}
+	return out
+}
+
+func (r *Record) TypeDoc() lang.TypeDoc { return attributeDoc(r.Attribute) }
+
+// attributeDoc describes the records of an attribute.
+func attributeDoc(a *mad.Attribute) lang.TypeDoc {
+	d := lang.TypeDoc{Name: TypeName(a), Doc: a.Doc}
+	for i := range a.Flat() {
+		f := &a.Flat()[i]
+		d.Members = append(d.Members, lang.MemberDoc{Name: f.Script, Doc: f.Doc})
+	}
+	d.Members = append(d.Members, lang.MemberDoc{Name: ReplaceMethod.Signature(), Doc: ReplaceMethod.Summary(), Method: &ReplaceMethod})
+	return d
+}
+
+var ReplaceMethod = lang.Builtin{
+	Name:   "replace",
+	Params: []lang.Param{{Name: "**fields", Kind: KindFields, Doc: "fields and their new values, as words or numbers"}},
+	Doc: `Returns a copy of the record with some fields changed.
+smp_set(record, target) writes the fields that replace named. It sends nothing itself.`,
+	Example: `
+> r = smp_get("SwitchInfo", dr("0,1"))
+> r.replace(life_time_value=20).life_time_value
+20
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		r := c.Recv.(*Record)
+		out := New(r.Attribute, r.Data)
+		out.Named = slices.Clone(r.Named)
+		for _, kv := range c.Fields {
+			f, err := SetNamed(out.Attribute, out.Data, string(kv[0].(starlark.String)), kv[1])
+			if err != nil {
+				return nil, fmt.Errorf("replace: %w", err)
+			}
+			if !slices.Contains(out.Named, f.Script) {
+				out.Named = append(out.Named, f.Script)
+			}
+		}
+		return out, nil
+	},
+}
+
+func (r *Record) Get(name string) starlark.Value {
+	v, err := r.Attr(name)
+	if v == nil || err != nil {
+		return starlark.None
+	}
+	return v
+}
+
+// uint reads a field by the name that scripts use.
+func (r *Record) Uint(name string) uint64 {
+	if f := r.Attribute.Field(name); f != nil {
+		return f.Uint(r.Data)
+	}
+	return 0
+}

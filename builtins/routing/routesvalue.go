@@ -1,0 +1,168 @@
+package routing
+
+import (
+	"errors"
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/routing"
+)
+
+// Routes is the value `routes`: forwarding tables, service levels and
+// virtual lanes. It can be changed until it is frozen.
+type Routes struct {
+	R      *routing.Routes
+	graph  *graphValue
+	rows   []*rowValue // by switch, made when asked for
+	frozen bool
+	Notes  []string // of what was read; those of r are of what was computed
+}
+
+var (
+	_ starlark.Mapping  = (*Routes)(nil)
+	_ starlark.Sequence = (*Routes)(nil)
+	_ starlark.HasAttrs = (*Routes)(nil)
+	_ lang.Factual      = (*Routes)(nil)
+	_ lang.Documented   = (*Routes)(nil)
+)
+
+var RoutesType *lang.Type[*Routes]
+
+func init() {
+	RoutesType = lang.NewType("routes", "Forwarding tables of all switches, and the service levels and virtual lanes of paths: routes[switch] is a row, and it iterates over the switches.",
+		lang.Member[*Routes]{Name: "graph", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph }},
+		lang.Member[*Routes]{Name: "fabric", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph.fabric }},
+		lang.Member[*Routes]{Name: "engine", Doc: `what made them: "ftree"; None if nothing has`, Get: func(v *Routes) starlark.Value { return textOrNone(v.R.Engine) }},
+		lang.Member[*Routes]{Name: "top", Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.R.Top())) }},
+		lang.Member[*Routes]{Name: "entries", Doc: "how many LIDs have a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.R.Entries()) }},
+		lang.Member[*Routes]{Name: "notes", Doc: "what was decided in making them, or is amiss with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(v.AllNotes()) }},
+		lang.Member[*Routes]{Method: &assignMethod},
+		lang.Member[*Routes]{Method: &ssspMethod},
+		lang.Member[*Routes]{Method: &cloneMethod},
+		lang.Member[*Routes]{Method: &VerifyMethod},
+		lang.Member[*Routes]{Method: &FailuresMethod},
+		lang.Member[*Routes]{Method: &traceMethod},
+		lang.Member[*Routes]{Method: &congestionMethod},
+		lang.Member[*Routes]{Method: &balanceMethod},
+		lang.Member[*Routes]{Method: &diffMethod},
+		lang.Member[*Routes]{Method: &dumpRoutesMethod},
+	)
+}
+
+func newRoutes(r *routing.Routes, g *graphValue) *Routes {
+	return &Routes{R: r, graph: g, rows: make([]*rowValue, len(g.g.Switches()))}
+}
+
+func (v *Routes) String() string {
+	name := v.R.Engine
+	if name != "" {
+		name += ", "
+	}
+	return fmt.Sprintf("routes(%s%s, LIDs 1..%d)", name, lang.Count(len(v.rows), "switch"), v.R.Top())
+}
+func (v *Routes) Type() string          { return "routes" }
+func (v *Routes) Freeze()               { v.frozen = true }
+func (v *Routes) Truth() starlark.Bool  { return true }
+func (v *Routes) Hash() (uint32, error) { return 0, lang.Unhashable(v) }
+func (v *Routes) Len() int              { return len(v.rows) }
+func (v *Routes) AttrNames() []string   { return RoutesType.Names }
+func (v *Routes) TypeDoc() lang.TypeDoc { return RoutesType.TypeDoc() }
+func (v *Routes) Schema() string        { return "routes/1" }
+
+func (v *Routes) Attr(name string) (starlark.Value, error) { return RoutesType.Attr(v, name) }
+
+func (v *Routes) Iterate() starlark.Iterator {
+	return starlark.NewList(v.graph.nodes(nil)).Iterate()
+}
+
+// Get is routes[switch].
+func (v *Routes) Get(key starlark.Value) (starlark.Value, bool, error) {
+	s, err := v.graph.switchOf(key)
+	if err != nil {
+		return nil, false, err
+	}
+	if v.rows[s] == nil {
+		v.rows[s] = &rowValue{of: v, s: s, entries: v.R.Row(s)}
+	}
+	return v.rows[s], true, nil
+}
+
+func (v *Routes) Facts() []lang.Fact {
+	var out []lang.Fact
+	for _, name := range []string{"engine", "top", "entries", "notes"} {
+		x, _ := v.Attr(name)
+		out = append(out, lang.Fact{Name: name, Value: x})
+	}
+	return append([]lang.Fact{{Name: "switches", Value: starlark.MakeInt(len(v.rows))}}, out...)
+}
+
+func (v *Routes) Display() string {
+	text := v.String() + "\n"
+	for _, note := range v.AllNotes() {
+		text += "note: " + lang.OneLine(note) + "\n"
+	}
+	return text
+}
+
+func (v *Routes) AllNotes() []string {
+	return append(append([]string(nil), v.Notes...), v.R.Notes...)
+}
+
+func (v *Routes) checkMutable() error {
+	if v.frozen {
+		return errors.New("these routes are frozen, as all that a loaded module defines: change a clone()")
+	}
+	return nil
+}
+
+func textOrNone(s string) starlark.Value {
+	if s == "" {
+		return starlark.None
+	}
+	return starlark.String(s)
+}
+
+// routesOf reads a parameter of routes; nil where it is not given.
+func routesOf(c *lang.Call, param string) (*routing.Routes, error) {
+	if !c.Has(param) {
+		return nil, nil
+	}
+	v, ok := c.Value(param).(*Routes)
+	if !ok {
+		return nil, c.ParamError(param, "got %s, want routes", c.Value(param).Type())
+	}
+	return v.R, nil
+}
+
+var cloneMethod = lang.Builtin{
+	Name: "clone",
+	Doc:  "Returns a copy that can be changed on its own.",
+	Example: `
+> t = discover().graph().route("minhop")
+> u = t.clone()
+> u[u.graph.switches[0]][20] = None
+> u.diff(t).entries
+1
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		v := c.Recv.(*Routes)
+		u := newRoutes(v.R.Clone(), v.graph)
+		u.Notes = v.Notes
+		return u, nil
+	},
+}
+
+var routesMethod = lang.Builtin{
+	Name: "routes",
+	Doc:  "Returns tables that drop everything, to be filled in.",
+	Example: `
+> discover().graph().routes()
+routes(12 switches, LIDs 1..44)
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		v := c.Recv.(*graphValue)
+		return newRoutes(routing.NewRoutes(v.g, 0), v), nil
+	},
+}

@@ -1,0 +1,185 @@
+package routing
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/routing"
+)
+
+// VerdictType describes the results of verify.
+var VerdictType = &lang.ResultType{
+	Name: "verdict",
+	Doc:  "Whether packets arrive, and whether they may deadlock: of static forwarding tables, between the endpoints that it names.",
+	Members: []lang.ResultMember{
+		{Name: "ok", Doc: "all that must arrive does, and cannot deadlock; None where that is unknown, for switches route adaptively"},
+		{Name: "policy", Doc: `what made the tables: an engine, a script; "file", "live"; None if nothing is known`},
+		{Name: "judged", Doc: `what was judged: "static forwarding tables, SL 0"`},
+		{Name: "endpoints", Doc: "between which ports, and how many"},
+		{Name: "pairs", Doc: "pairs of an endpoint and a LID of another"},
+		{Name: "unreachable", Doc: "of these, how many must reach each other and do not"},
+		{Name: "excused", Doc: "how many do not, but need not by require"},
+		{Name: "loops", Doc: "pairs whose packets go round in circles"},
+		{Name: "acyclic", Doc: "there are no credit loops"},
+		{Name: "max_hops", Doc: "links on the longest path, those of the end ports included"},
+		{Name: "hops", Doc: "pairs by number of links on the path, from 0"},
+		{Name: "detours", Doc: "pairs by how many links more than necessary they take, from 0"},
+		{Name: "channels", Doc: "links, one way, that paths take, counted for each virtual lane", Long: true},
+		{Name: "waits", Doc: "pairs of these of which one may wait for the other", Long: true},
+		{Name: "cycle", Doc: "a credit loop, link by link; empty if there is none", Long: true},
+		{Name: "broken", Doc: "examples of pairs that do not reach each other, and why", Long: true},
+		{Name: "notes", Doc: "what else to know", Long: true},
+	},
+	Display: verdictText,
+}
+
+// adaptiveNotes are those on adaptive routing, by what the caller knows of it. No
+// public layout tells whether switches adapt their routes.
+var adaptiveNotes = map[starlark.Value][]string{
+	starlark.None:  {"adaptive routing not determined"},
+	starlark.True:  {"adaptive routing: packets take other ways than the tables say, and so the verdict is unknown"},
+	starlark.False: nil,
+}
+
+func verdictOf(v *Routes, j *routing.Verdict, adaptive starlark.Value) *lang.Result {
+	ok := starlark.Value(starlark.Bool(j.OK()))
+	if adaptive == starlark.True {
+		ok = starlark.None
+	}
+	var broken, cycle []string
+	for _, b := range j.Broken {
+		broken = append(broken, fmt.Sprintf("%s to LID %d: %s", b.From.Label(), b.LID, b.Why))
+	}
+	for line := range strings.Lines(routing.FormatCycle(j.Cycle)) {
+		cycle = append(cycle, strings.TrimSuffix(line, "\n"))
+	}
+	notes := append(append([]string{}, v.Notes...), j.Notes...)
+	return lang.NewResult(VerdictType,
+		ok, textOrNone(v.R.Engine), starlark.String(j.Judged), starlark.String(j.Endpoints),
+		starlark.MakeInt64(j.Pairs), starlark.MakeInt64(j.Unreachable), starlark.MakeInt64(j.Excused), starlark.MakeInt64(j.Loops),
+		starlark.Bool(j.Acyclic), starlark.MakeInt(j.MaxHops), lang.Integers(j.Hops), lang.Integers(j.Detours),
+		starlark.MakeInt(j.Channels), starlark.MakeInt(j.Dependencies), lang.Texts(cycle), lang.Texts(broken), lang.Texts(append(notes, adaptiveNotes[adaptive]...)))
+}
+
+// verdictText: the finding first, then the figures, then examples.
+func verdictText(r *lang.Result) string {
+	word := map[starlark.Value]string{starlark.True: "ok", starlark.False: "not ok", starlark.None: "unknown"}[r.Get("ok")]
+	rows := []lang.Fact{{Name: "verdict", Value: starlark.String(word)}}
+	for _, f := range r.Facts() {
+		if f.Name != "ok" && !f.Code && !(f.Name == "excused" && f.Value.String() == "0") {
+			rows = append(rows, f)
+		}
+	}
+	var b strings.Builder
+	b.WriteString(lang.Aligned(rows))
+	for _, part := range []struct{ name, heading string }{{"cycle", "a credit loop:"}, {"broken", "pairs that do not reach each other, such as:"}} {
+		if list := r.Get(part.name).(*starlark.List); list.Len() > 0 {
+			b.WriteString(part.heading + "\n")
+			for x := range list.Elements() {
+				b.WriteString("  " + lang.OneLine(string(x.(starlark.String))) + "\n")
+			}
+		}
+	}
+	for x := range r.Get("notes").(*starlark.List).Elements() {
+		b.WriteString("note: " + lang.OneLine(string(x.(starlark.String))) + "\n")
+	}
+	return b.String()
+}
+
+var VerifyMethod = lang.Builtin{
+	Name: "verify",
+	Params: []lang.Param{
+		{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"},
+		{Name: "require", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two ports: whether the first must reach the second; else all must. It is asked only about pairs that do not"},
+		{Name: "union", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "routes that may be in force beside these, while one takes the other's place: credit loops of any mixture count"},
+		{Name: "examples", Kind: lang.KindInt, Default: "10", Keyword: true, Doc: "how many broken pairs are told"},
+		{Name: "adaptive", Kind: lang.KindBool, Default: "None", Keyword: true, Doc: "whether the switches are known to route adaptively: then the verdict is unknown; else a note says that nobody knows"},
+	},
+	Doc: `Follows the packets between all pairs of endpoints, and says whether all arrive and none can deadlock: a verdict.
+It judges static tables, and names the endpoints it assumed. Credit loops are looked for among links and virtual lanes; one that is found is told link by link.`,
+	Example: `
+> v = discover().graph().route("ftree").verify()
+> v.ok, v.unreachable, v.acyclic, v.max_hops
+(True, 0, True, 4)
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		v := c.Recv.(*Routes)
+		class, err := endpointsOf(c)
+		if err != nil {
+			return nil, err
+		}
+		o := routing.VerifyOptions{Endpoints: class, Examples: c.Int("examples")}
+		if o.Examples < 1 {
+			return nil, c.ParamError("examples", "got %d, want at least 1", o.Examples)
+		}
+		if o.Union, err = routesOf(c, "union"); err != nil {
+			return nil, err
+		}
+		var failed error
+		if c.Has("require") {
+			o.Require = func(src, dst *routing.Terminal) bool {
+				if failed != nil {
+					return true
+				}
+				var answer starlark.Value
+				answer, failed = starlark.Call(c.Thread, c.Value("require"), starlark.Tuple{topology.PortOf(src.Port), topology.PortOf(dst.Port)}, nil)
+				return failed != nil || bool(answer.Truth())
+			}
+		}
+		j, err := v.R.Verify(c.Fiber().Context, o)
+		if failed != nil {
+			err = failed
+		}
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		adaptive := starlark.Value(starlark.None)
+		if c.Has("adaptive") {
+			adaptive = starlark.Bool(c.Bool("adaptive"))
+		}
+		return verdictOf(v, j, adaptive), nil
+	},
+}
+
+var FailureType = &lang.ResultType{
+	Name: "link_failure",
+	Doc:  "What the failure of one link between switches would break.",
+	Members: []lang.ResultMember{
+		{Name: "link", Doc: "one of its ports"},
+		{Name: "peer", Doc: "the other"},
+		{Name: "pairs", Doc: "pairs of an endpoint and a LID of another whose packets take it, until tables are changed"},
+		{Name: "cuts", Doc: "no tables help: it is the only way between two parts of the network"},
+		{Name: "lost", Doc: "then, pairs of endpoints that it parts"},
+	},
+}
+
+var FailuresMethod = lang.Builtin{
+	Name:   "fail_each_link",
+	Params: []lang.Param{{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"}},
+	Doc:    "Says what each single failure of a link between switches would break: a list of link_failure, by their first port.",
+	Example: `
+> t = discover().graph().route("ftree")
+> [f for f in t.fail_each_link() if f.cuts]
+[]
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		class, err := endpointsOf(c)
+		if err != nil {
+			return nil, err
+		}
+		list, err := c.Recv.(*Routes).R.FailEachLink(c.Fiber().Context, class)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		values := make([]starlark.Value, len(list))
+		for i, f := range list {
+			values[i] = lang.NewResult(FailureType, starlark.String(f.Port.Name()), starlark.String(f.Port.Peer().Name()),
+				starlark.MakeInt64(f.Pairs), starlark.Bool(f.Cuts), starlark.MakeInt64(f.Lost))
+		}
+		return starlark.NewList(values), nil
+	},
+}

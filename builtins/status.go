@@ -1,0 +1,63 @@
+package builtins
+
+import (
+	"context"
+	"errors"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/change"
+	"fabsh/fabric/sa"
+	"fabsh/mad/engine"
+)
+
+// ExitStatus is the exit status of the session after an evaluation that ended
+// with err. When several apply, 130 goes before 2 before 3 before the rest.
+func (s *Session) ExitStatus(err error) int {
+	code := lang.StatusClean
+	var exit *lang.ExitError
+	var refusal *lang.RefusalError
+	switch {
+	case err == nil:
+	case interrupted(err):
+		return lang.StatusInterrupted
+	case errors.As(err, &exit):
+		code = exit.Code
+	case errors.As(err, &refusal):
+		return lang.StatusUsage
+	case fabricFailure(err):
+		code = lang.StatusFabric
+	default:
+		return lang.StatusUsage
+	}
+	switch {
+	case s.Refused() || code == lang.StatusUsage:
+		return lang.StatusUsage
+	case s.Unanswered() > 0:
+		return lang.StatusFabric
+	}
+	return code
+}
+
+func interrupted(err error) bool {
+	return errors.Is(err, lang.ErrInterrupted) || errors.Is(err, context.Canceled)
+}
+
+// fabricFailure: err tells of the fabric or the host, not of the script.
+func fabricFailure(err error) bool {
+	var me *engine.Error
+	var re *topology.RequestError
+	var te *topology.TargetError
+	var late *lang.DeadlineError
+	var unsupported *change.UnsupportedError
+	var pkey *sa.PKeyError
+	switch {
+	case errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, topology.ErrNoFabric), errors.Is(err, sa.ErrNoSM):
+		return true
+	case topology.Cautious(err), errors.As(err, &unsupported), errors.As(err, &pkey):
+		return false
+	case errors.As(err, &te): // a name that nobody has
+		return errors.Is(err, topology.ErrNoLID)
+	}
+	return errors.As(err, &re)
+}

@@ -1,0 +1,194 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/fabric/discover"
+	"fabsh/fabric/format"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+var Discover = lang.Builtin{
+	Name:  "discover",
+	Group: GroupFabric,
+	Params: []lang.Param{
+		{Name: "around", Kind: KindTarget, Default: "None", Keyword: true, Doc: "where the sweep begins: dr(...), or a node or port of a fabric; else at the local port"},
+		{Name: "hops", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "how many links it goes from there; else as far as it can"},
+		{Name: "via", Kind: lang.KindChoice, Default: `"smp"`, Keyword: true, Doc: `"smp" asks each node; "sa" asks the subnet administrator for its records of all`},
+	},
+	Doc: `Sweeps the subnet and returns what it found: a fabric.
+Names and GUIDs of targets are looked up in the latest one. What did not answer is among its problems, is warned of on stderr, and makes the exit status 3.
+With via="sa" no node is asked, for where nodes want M_Keys or the local port may not ask them. Such a fabric has no directed routes: its nodes are reached by LID. Nor has it what the subnet administrator does not tell: nodes without a LID, those in none of our partitions, vendors' own speeds such as FDR10, and in OpenSM's case all but the states of ports that are down.`,
+	Example: `
+> f = discover()
+> f
+fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
+> f.switches[0].type
+"switch"
+> discover(via="sa").dump("ibnetdiscover") == f.dump("ibnetdiscover")
+True
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		s, f := EnvOf(c.Runtime()), c.Fiber()
+		o := discover.Options{Around: mad.DirectedRoute{0}, Names: s.Names, PlainSpeeds: s.PlainSpeeds}
+		if s.Current != nil {
+			o.Known = s.Current.F
+		}
+		if s.Engine == nil && s.Loaded != nil {
+			if c.Has("around") || c.Has("hops") {
+				return nil, fmt.Errorf("discover: around and hops need a live fabric: this session reads a file")
+			}
+			return s.Current, nil
+		}
+		if c.Has("around") {
+			t, err := (&Resolver{C: c}).target(c.Value("around"))
+			switch {
+			case err != nil:
+				return nil, c.ParamError("around", "%w", err)
+			case t.Err != nil:
+				return nil, FailedRequest(c, &t, t.Err)
+			case t.Route == nil:
+				return nil, c.ParamError("around", "%s has no directed route: use dr(...) or a node of discover()", t.Label)
+			}
+			o.Around = t.Route
+		}
+		switch via := c.Text("via"); {
+		case via == "sa" && (c.Has("around") || c.Has("hops")):
+			return nil, fmt.Errorf(`discover: around and hops are of sweeps: leave them out with via="sa"`)
+		case via == "sa":
+			return discoverSA(c, o)
+		case via != "smp":
+			return nil, c.ParamError("via", "got %q, want \"smp\" or \"sa\"", via)
+		}
+		if c.Has("hops") {
+			if o.Hops = c.Int("hops"); o.Hops < 1 {
+				return nil, c.ParamError("hops", "got %d, want at least 1", o.Hops)
+			}
+		}
+		o.Progress = func(nodes int) { c.Runtime().Progress(lang.Count(nodes, "node") + " found") }
+		e, err := EngineOf(c)
+		if err != nil {
+			return nil, err
+		}
+		var found *fabric.Fabric
+		err = c.Wait(func(ctx context.Context) (err error) {
+			defer c.Runtime().Progress("")
+			found, err = discover.Sweep(ctx, e, o)
+			return err
+		})
+		if stopped := f.Stopped(); stopped != nil {
+			return nil, stopped
+		}
+		if err != nil && !inTime(found, err) {
+			CountUnanswered(c, err)
+			failed := &RequestError{op: c.Name, target: "route " + o.Around.String(), err: err, named: true, Advice: adviceOn(c, err)}
+			var send *engine.SendError
+			if errors.As(err, &send) { // virtual functions have no queue pair 0
+				failed.Advice = `or ask the subnet administrator: discover(via="sa")`
+			}
+			if errors.Is(err, engine.ErrTimeout) && o.Around.Hops() == 0 {
+				failed.Advice = "look at the local device, or allow more with --timeout and --retries; if the port has an M_Key, give it with --keys FILE"
+				if hasKeys(c) {
+					failed.Advice = "look at the local device, and whether --keys gives its M_Key, or allow more with --timeout and --retries"
+				}
+			}
+			return nil, failed
+		}
+		s.Current = NewFabric(found)
+		reportProblems(f, found)
+		return s.Current, nil
+	},
+}
+
+// inTime: a fabric was found before the deadline, which is worth having.
+func inTime(found *fabric.Fabric, err error) bool {
+	var late *lang.DeadlineError
+	return errors.As(err, &late) && found != nil
+}
+
+// discoverSA is discover(via="sa").
+func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
+	s, f := EnvOf(c.Runtime()), c.Fiber()
+	if _, err := LocalPort(c); err != nil {
+		return nil, err
+	}
+	o.Progress = func(ports int) { c.Runtime().Progress(lang.Count(ports, "port") + " known") }
+	var found *fabric.Fabric
+	err := c.Wait(func(ctx context.Context) (err error) {
+		defer c.Runtime().Progress("")
+		found, err = discover.ViaSA(ctx, s.SA, o)
+		return err
+	})
+	if stopped := f.Stopped(); stopped != nil {
+		return nil, stopped
+	}
+	if err != nil && !inTime(found, err) {
+		CountUnanswered(c, err)
+		return nil, SAFailed(c, mad.AttrNodeRecord, err)
+	}
+	s.Current = NewFabric(found)
+	reportProblems(f, found)
+	return s.Current, nil
+}
+
+// maxWarnings is how many problems of a sweep are told; the others are in
+// fabric.problems.
+const maxWarnings = 10
+
+// reportProblems warns of the problems of a sweep, and counts those for which something
+// is missing, so that the exit status agrees with the report.
+func reportProblems(f *lang.Fiber, found *fabric.Fabric) {
+	problems := found.Problems()
+	for i, p := range problems {
+		if p.Kind.Missing() {
+			f.Account.Unanswered++
+		}
+		switch {
+		case i < maxWarnings:
+			f.Warn("discover: %s", p.Text)
+		case i == maxWarnings:
+			f.Warn("discover: %s more: see .problems", lang.Count(len(problems)-maxWarnings, "problem"))
+		}
+	}
+}
+
+var LoadFabric = lang.Builtin{
+	Name:   "load_fabric",
+	Group:  GroupFabric,
+	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; below the working directory, the script's folder or a folder of -I"}},
+	Doc: `Reads a fabric from a topology file.
+It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, or a snapshot of fabsh: the content tells. Where a file has no LIDs they are given in its order, from 1; problems says so.`,
+	Example: `
+> load_fabric("net.topo").switches[0].name
+"leaf-1"
+`,
+	Run: func(c *lang.Call) (starlark.Value, error) {
+		file, err := c.Runtime().Files.Open(c.Text("path"))
+		if err != nil {
+			return nil, fmt.Errorf("load_fabric: %w", err)
+		}
+		defer file.Close()
+		f, err := format.Load(file, c.Text("path"), func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(name) })
+		if err != nil {
+			return nil, fmt.Errorf("load_fabric: %w", err)
+		}
+		return NewFabric(f.Renamed(EnvOf(c.Runtime()).Names)), nil
+	},
+}
+
+// CurrentFabric is the fabric at hand, for an entry function that takes one:
+// the latest, else what a sweep finds.
+func CurrentFabric(t *starlark.Thread) (starlark.Value, error) {
+	if e := EnvOf(lang.FiberOf(t).Runtime); e.Current != nil {
+		return e.Current, nil
+	}
+	return starlark.Call(t, &lang.Function{Builtin: &Discover}, nil, nil)
+}

@@ -1,0 +1,61 @@
+package topology
+
+import (
+	"errors"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/fabric/sa"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// Headings in the overview.
+const (
+	GroupFabric = "The fabric"
+	GroupTable  = "Whole tables"
+)
+
+// Env is the fabric that a session works on, and what it may do to it.
+type Env struct {
+	// Engine reaches the fabric; nil when the session reads a file.
+	Engine *engine.Engine
+	// Absent is why there is neither Engine nor Loaded; what needs a
+	// fabric fails with it.
+	Absent error
+	// Sim is the simulated fabric that Engine reaches; nil: it is none of this process.
+	Sim *sim.Subnet
+	// Loaded is the fabric of that file.
+	Loaded *fabric.Fabric
+	// Names are what nodes are called, whatever they say themselves.
+	Names map[mad.GUID]string
+	// PlainSpeeds: discover asks for no vendor's own speeds.
+	PlainSpeeds bool
+
+	Write      bool // --write: changes of the fabric are allowed
+	TrapAgent  bool // --trap-agent: traps that come to this port may be taken
+	OverrideSM bool // --override-sm: also where a subnet manager owns what is changed
+
+	// SA asks the subnet administrator and addresses general packets, as
+	// --sm-lid, --sl and --pkey say; nil: as the port says. A session sets its
+	// Engine.
+	SA *sa.Client
+
+	Current *Fabric // the latest that discover found; nil if there is none yet
+}
+
+// EnvOf is the environment of a session.
+func EnvOf(r *lang.Runtime) *Env { return lang.StateOf[Env](r) }
+
+// Fabric is the latest that discover found, or the one that was loaded; nil:
+// none yet.
+func (e *Env) Fabric() *fabric.Fabric {
+	if e.Current == nil {
+		return nil
+	}
+	return e.Current.F
+}
+
+// ErrNoFabric ends what needs a live fabric in a session that has none.
+var ErrNoFabric = errors.New("no live fabric")

@@ -1,0 +1,64 @@
+package topology
+
+import (
+	"context"
+	"time"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// guardFor is how long a look for a subnet manager counts.
+const guardFor = 10 * time.Second
+
+// guard is what the last look for a subnet manager found.
+type guard struct {
+	sm    *sa.SM
+	until time.Time
+}
+
+// MayChange: the script may Set attr. A subnet manager expects what it has set
+// to stay, so where one is at work it takes --override-sm.
+func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
+	e, err := EngineOf(c)
+	if err != nil {
+		return nil, err
+	}
+	s, f := EnvOf(c.Runtime()), c.Fiber()
+	simulated := e.Traits().Simulated
+	switch {
+	case len(f.Loads) > 0:
+		return nil, c.Refuse("refused, for %s is being loaded, and a module cannot change the fabric while it is; do it in a function that the script calls", f.Loads[len(f.Loads)-1])
+	case s.Write && e.Write():
+	case simulated:
+		return nil, c.Refuse("refused, for this session is read-only: leave --read-only out to change the simulated fabric")
+	default:
+		return nil, c.Refuse("refused, for it would change the fabric, which takes --write")
+	}
+	if simulated || s.OverrideSM || !attr.SMOwned {
+		return e, nil
+	}
+	guarded, clock := lang.StateOf[guard](c.Runtime()), c.Runtime().Clock
+	if now := clock.Now(); now.After(guarded.until) {
+		var view *fabric.Fabric
+		if s.Current != nil {
+			view = s.Current.F
+		}
+		var sm *sa.SM
+		err := c.Wait(func(ctx context.Context) (err error) {
+			sm, err = s.SA.FindSM(ctx, view)
+			return err
+		})
+		if err != nil {
+			return nil, namePKey(c, err)
+		}
+		*guarded = guard{sm: sm, until: clock.Now().Add(guardFor)}
+	}
+	if guarded.sm != nil {
+		return nil, c.Refuse("refused, for %v sets %s and expects it to stay; OpenSM neither sees nor repairs a foreign change, for it compares with what it remembers; --override-sm makes the change all the same", guarded.sm, attr.Name)
+	}
+	return e, nil
+}

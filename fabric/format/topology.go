@@ -1,0 +1,257 @@
+package format
+
+import (
+	"fmt"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// topology is the nodes and cables of a file, by the names that the file has
+// for them. fabric makes a Fabric of it.
+type topology struct {
+	nodes    []node
+	ids      map[string]int     // node by id
+	alias    map[string]lineRef // port by alias
+	from     string             // "NODEGUID port PORTGUID", in hexadecimal: where the sweep began
+	smLID    mad.LID            // of the master SM; 0: unknown
+	ports    int                // of all nodes
+	problems []fabric.Problem
+}
+
+// node is a node as a file describes it.
+type node struct {
+	at       pos
+	id       string // by which ports name it
+	info     mad.NodeInfo
+	name     string
+	enhanced bool // port 0
+	port0    bool // the file gives lid and lmc of port 0
+	lid      mad.LID
+	lmc      uint8
+	lines    []portLine // in file order
+}
+
+// portLine is what a file says of a port and its cable.
+type portLine struct {
+	at      pos
+	num     int
+	far     string // id of the node at the other end, or an alias with an @
+	farPort int
+	alias   bool // far is another name of this port, not of the other end
+	guid    mad.GUID
+	farGUID mad.GUID
+	lid     mad.LID
+	lmc     uint8
+	rate    rate
+	state   mad.PortState // 0: not said
+	implied bool          // the line is that of the other end
+	linked  bool          // the Builder has the link
+}
+
+// lineRef is a portLine by indices: of the node, and among its lines.
+type lineRef struct{ node, line int }
+
+func newTopology() *topology {
+	return &topology{ids: map[string]int{}, alias: map[string]lineRef{}}
+}
+
+// add appends a node, and returns its index.
+func (t *topology) add(n node) int {
+	t.ids[n.id] = len(t.nodes)
+	t.nodes = append(t.nodes, n)
+	return len(t.nodes) - 1
+}
+
+// maxTotalPorts limits the memory that a few words for each node of a file may
+// take. A subnet has at most 48k LIDs.
+const maxTotalPorts = 1 << 20
+
+// countPorts adds the ports of a node to those of the file, which has a limit.
+func (t *topology) countPorts(at pos, ports int) error {
+	if t.ports += ports; t.ports > maxTotalPorts {
+		return fmt.Errorf("%s: expected nodes of at most %d ports in all", at, maxTotalPorts)
+	}
+	return nil
+}
+
+// guidBase counts GUIDs up from a base that the file sets.
+type guidBase struct{ base, next mad.GUID }
+
+// newGUIDBases are where the GUIDs of nodes begin for which the file gives none:
+// as in ibsim (ibsim/sim_net.c, absguids).
+func newGUIDBases() map[mad.NodeType]*guidBase {
+	return map[mad.NodeType]*guidBase{
+		mad.NodeTypeCA: {0x100000, 0x100000}, mad.NodeTypeSwitch: {0x200000, 0x200000}, mad.NodeTypeRouter: {}, 0: {},
+	}
+}
+
+// fabric makes a Fabric.
+func (t *topology) fabric(name string) (*fabric.Fabric, error) {
+	if len(t.nodes) == 0 {
+		return nil, fmt.Errorf("%s: expected a topology of ibnetdiscover, OpenSM or ibdm, a net file of ibsim or a snapshot: there is no record of a node (Switch, Ca, Rt)", name)
+	}
+	b := fabric.NewBuilder()
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		s := fabric.NodeSpec{Info: n.info, Name: n.name}
+		if n.port0 {
+			s.Switch = &mad.SwitchInfo{EnhancedPort0: n.enhanced}
+		}
+		b.AddNode(s)
+	}
+	if err := t.assignLIDs(b, name); err != nil {
+		return nil, err
+	}
+	for i := range t.nodes {
+		if t.nodes[i].info.NodeType == mad.NodeTypeSwitch {
+			b.SetPort(i, 0, &mad.PortInfo{LID: t.nodes[i].lid, LMC: t.nodes[i].lmc, MasterSMLID: t.smLID, CapabilityMask: capabilities, CapabilityMask2: capabilities2})
+		}
+		for j := range t.nodes[i].lines {
+			if err := t.connect(b, i, j); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, p := range t.problems {
+		b.AddProblem(p)
+	}
+	t.setFrom(b)
+	return b.Build(), nil
+}
+
+// assignLIDs numbers the ports in file order if the file has no LID at all.
+func (t *topology) assignLIDs(b *fabric.Builder, name string) error {
+	var lids []*mad.LID
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		if n.info.NodeType == mad.NodeTypeSwitch {
+			lids = append(lids, &n.lid)
+			continue
+		}
+		for j := range n.lines {
+			lids = append(lids, &n.lines[j].lid)
+		}
+	}
+	for _, lid := range lids {
+		if *lid != 0 {
+			return nil
+		}
+	}
+	if len(lids) > int(mad.MaxUnicastLID) {
+		return fmt.Errorf("%s: expected at most %d ports that need a LID, which is all there are; there are %d", name, mad.MaxUnicastLID, len(lids))
+	}
+	for i, lid := range lids {
+		*lid = mad.LID(i + 1)
+	}
+	b.AddProblem(fabric.Problem{Kind: fabric.ProblemAssignedLIDs, Text: fmt.Sprintf("%s has no LIDs; they were given out in its order, from 1 to %d", name, len(lids))})
+	return nil
+}
+
+// connect makes a link of port line j of node i and the line of the other end.
+func (t *topology) connect(b *fabric.Builder, i, j int) error {
+	n := &t.nodes[i]
+	p := &n.lines[j]
+	if p.alias || p.linked { // the line of the other end makes the link, or did
+		return nil
+	}
+	far, err := t.otherEnd(i, p)
+	if err != nil {
+		return err
+	}
+	m := &t.nodes[far.node]
+	q := &m.lines[far.line]
+	p.linked, q.linked = true, true
+	for _, e := range []struct {
+		node int
+		p, q *portLine
+	}{{i, p, q}, {far.node, q, p}} {
+		info, fdr10 := portInfo(e.p.rate.common(e.q.rate))
+		if t.nodes[e.node].info.NodeType != mad.NodeTypeSwitch {
+			info.LID, info.LMC, info.MasterSMLID = e.p.lid, e.p.lmc, t.smLID
+		}
+		info.VLCap = e.p.rate.vls
+		if info.PortState = e.p.state; info.PortState == mad.PortStateDown {
+			info.PortPhysicalState = 0
+		}
+		b.SetPort(e.node, e.p.num, &info)
+		b.SetFDR10(e.node, e.p.num, fdr10)
+		if t.nodes[e.node].info.NodeType != mad.NodeTypeSwitch {
+			b.SetPortGUID(e.node, e.p.num, t.nodes[e.node].portGUID(e.p, e.q))
+		}
+	}
+	if err := b.Link(i, p.num, far.node, q.num); err != nil {
+		return fmt.Errorf("%s: expected a port that is free: %w", p.at, err)
+	}
+	return nil
+}
+
+// otherEnd is the line of the port that p, a line of node i, is connected to.
+// That line must name p in turn.
+func (t *topology) otherEnd(i int, p *portLine) (lineRef, error) {
+	n := &t.nodes[i]
+	if strings.Contains(p.far, "@") {
+		r, ok := t.alias[p.far]
+		if !ok {
+			return r, fmt.Errorf("%s: expected a port with the alias %q, but there is none", p.at, p.far)
+		}
+		return r, nil
+	}
+	k, ok := t.ids[p.far]
+	if !ok {
+		return lineRef{}, fmt.Errorf("%s: expected a record of node %q, to which port %d of %q is connected, but there is none", p.at, p.far, p.num, n.id)
+	}
+	m := &t.nodes[k]
+	for j := range m.lines {
+		q := &m.lines[j]
+		if q.num != p.farPort {
+			continue
+		}
+		switch {
+		case q.alias:
+		case q.far == n.id && q.farPort == p.num:
+			return lineRef{k, j}, nil
+		case strings.Contains(q.far, "@"):
+			if r, ok := t.alias[q.far]; ok && r.node == i && n.lines[r.line].num == p.num {
+				return lineRef{k, j}, nil
+			}
+		}
+		return lineRef{}, fmt.Errorf("%s: expected %q[%d] to be connected to %q[%d], but %s says %q[%d]", p.at, m.id, q.num, n.id, p.num, q.at, q.far, q.farPort)
+	}
+	return lineRef{}, fmt.Errorf("%s: expected %q[%d] to be connected to %q[%d], but its record at %s has no line for that port", p.at, m.id, p.farPort, n.id, p.num, m.at)
+}
+
+// portGUID is the GUID that p, the port's line, or q, that of the other end,
+// gives; else the node GUID plus the port number, as in ibsim.
+func (n *node) portGUID(p, q *portLine) mad.GUID {
+	switch {
+	case p.guid != 0:
+		return p.guid
+	case q.farGUID != 0:
+		return q.farGUID
+	}
+	return n.info.NodeGUID + mad.GUID(p.num)
+}
+
+// setFrom finds the port that the sweep began at, of a switch port 0.
+func (t *topology) setFrom(b *fabric.Builder) {
+	var nodeGUID, portGUID uint64
+	if _, err := fmt.Sscanf(t.from, "%x port %x", &nodeGUID, &portGUID); err != nil {
+		return
+	}
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		if n.info.NodeGUID != mad.GUID(nodeGUID) {
+			continue
+		}
+		num := 0
+		for _, p := range n.lines {
+			if n.info.NodeType != mad.NodeTypeSwitch && n.portGUID(&p, &p) == mad.GUID(portGUID) {
+				num = p.num
+			}
+		}
+		b.SetFrom(i, num)
+		return
+	}
+}

@@ -1,0 +1,167 @@
+package format
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fabsh/mad"
+)
+
+// topoSystem is a system of a .topo file.
+type topoSystem struct {
+	kind  string // its type: a name of def
+	def   *ibnl
+	mods  map[string]string // variants of boards, by place: leaf1
+	at    pos
+	nodes map[string]int // index of the node, by the place of its chip: leaf1/U3
+}
+
+// build adds the nodes of a system, and the links within it.
+func (t *topoReader) build(name string, c *topoSystem) error {
+	c.nodes = map[string]int{}
+	first := len(t.nodes)
+	if err := t.chips(name, c, c.def.top, "", 0); err != nil {
+		return err
+	}
+	for i := first; i < len(t.nodes); i++ {
+		t.nodes[i].info.SystemImageGUID = t.nodes[first].info.NodeGUID
+	}
+	return t.wires(c, c.def.top, "")
+}
+
+// maxBoards is how many boards may be within one another. No known system has
+// more than two.
+const maxBoards = 8
+
+// chips adds the nodes of board b, whose place in the system is the prefix
+// place, and of the boards within it.
+func (t *topoReader) chips(system string, c *topoSystem, b *board, place string, depth int) error {
+	if depth > maxBoards {
+		return fmt.Errorf("%s: expected at most %d boards within one another: is one within itself?", b.at, maxBoards)
+	}
+	for _, i := range b.insts {
+		if i.kind != 0 {
+			n := node{at: c.at, id: system + "/" + place + i.name, name: system + "/" + place + i.name, info: mad.NodeInfo{
+				BaseVersion: 1, ClassVersion: 1, NodeType: i.kind, NumPorts: uint8(i.ports), PartitionCap: 1,
+				DeviceID: deviceOf(i.master), NodeGUID: t.guids[i.kind].next,
+			}}
+			n.info.PortGUID = n.info.NodeGUID
+			t.guids[i.kind].next += mad.GUID(i.ports) + 1
+			if err := t.countPorts(c.at, i.ports); err != nil {
+				return err
+			}
+			if _, ok := t.ids[n.id]; ok {
+				return fmt.Errorf("%s: expected a node of its own, but there is another %s", c.at, n.id)
+			}
+			c.nodes[place+i.name] = t.add(n)
+			continue
+		}
+		for key, value := range i.mods {
+			if key = place + i.name + "/" + key; c.mods[key] == "" {
+				c.mods[key] = value
+			}
+		}
+		inner, err := c.board(i, place)
+		if err != nil {
+			return err
+		}
+		if inner == nil {
+			continue
+		}
+		if err := t.chips(system, c, inner, place+i.name+"/", depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// board is the definition of board i, which is at place, in the variant that
+// CFG: names; nil where CFG: removes it.
+func (c *topoSystem) board(i *inst, place string) (*board, error) {
+	master := i.master
+	switch mod := c.mods[place+i.name]; mod {
+	case "R", "X", "Removed":
+		return nil, nil
+	case "":
+	default:
+		master += ":" + mod
+	}
+	if b := c.def.boards[master]; b != nil {
+		return b, nil
+	}
+	return nil, fmt.Errorf("%s: expected a board %q of %s, which %s is to have as %s, but %s has none", c.at, master, c.kind, i.at, place+i.name, i.at.file)
+}
+
+// wires adds the links within board b, and within the boards of b.
+func (t *topoReader) wires(c *topoSystem, b *board, place string) error {
+	for _, i := range b.insts {
+		for _, w := range i.wires {
+			n, p, err := c.trace(b, place, i.name, w.from)
+			if err != nil {
+				return err
+			}
+			m, q, err := c.trace(b, place, w.inst, w.to)
+			if err != nil {
+				return err
+			}
+			if n < 0 || m < 0 { // a variant of a board that does not have that plug
+				continue
+			}
+			if err := t.link(w.at, n, p, m, q, w.rate); err != nil {
+				return err
+			}
+		}
+		if i.kind != 0 {
+			continue
+		}
+		inner, err := c.board(i, place)
+		if inner == nil || err != nil {
+			continue // chips has returned this error
+		}
+		if err := t.wires(c, inner, place+i.name+"/"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trace follows the wires from a port of a chip, or a plug of a board, named
+// name on board b, down to a node and its port; node -1: there is none in this
+// variant.
+func (c *topoSystem) trace(b *board, place, name, port string) (node, num int, err error) {
+	for depth := 0; depth <= maxBoards; depth++ {
+		k := slices.IndexFunc(b.insts, func(i *inst) bool { return i.name == name })
+		if k < 0 {
+			return -1, 0, fmt.Errorf("%s: expected connections to lead to parts of the board, but there is no %q", b.at, name)
+		}
+		i := b.insts[k]
+		if i.kind != 0 {
+			num, rest := number(port)
+			if num < 1 || num > i.ports || rest != "" {
+				return -1, 0, fmt.Errorf("%s: expected connections to %s to lead to a port from 1 to %d, not %q", i.at, i.name, i.ports, clip(port))
+			}
+			return c.nodes[place+name], num, nil
+		}
+		inner, err := c.board(i, place)
+		if inner == nil || err != nil {
+			return -1, 0, err
+		}
+		w, ok := inner.plugs[port]
+		if !ok {
+			return -1, 0, nil
+		}
+		b, place, name, port = inner, place+name+"/", w.inst, w.from
+	}
+	return -1, 0, nil
+}
+
+// deviceOf is the first number in the name of a device.
+func deviceOf(s string) uint16 {
+	i := strings.IndexAny(s, "0123456789")
+	if i < 0 {
+		return 0
+	}
+	n, _, _ := decimal([]byte(s[i:]))
+	return uint16(n)
+}

@@ -1,0 +1,81 @@
+package format
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// WriteFile replaces the file at path by what write writes. It writes a temporary
+// file in the same folder, and renames it to path when it is complete, so that
+// there never is half a file. After an error the old file is unchanged.
+func WriteFile(path string, write func(io.Writer) error) error {
+	return WriteChecked(path, write, nil)
+}
+
+// WriteChecked is WriteFile with a check, unless that is nil: check is called with
+// the name of the temporary file before the rename. path must then be no pipe
+// or device.
+func WriteChecked(path string, write func(io.Writer) error, check func(name string) error) (err error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // a symbolic link stays one
+	}
+	mode := os.FileMode(0o644)
+	if st, err := os.Stat(path); err == nil {
+		if !st.Mode().IsRegular() && check != nil {
+			return fmt.Errorf("%s is no regular file, so it cannot be replaced", path)
+		}
+		if !st.Mode().IsRegular() { // a pipe or device: a rename would remove it
+			return writeThrough(path, write)
+		}
+		mode = st.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".")
+	if err != nil {
+		return fmt.Errorf("%s: no temporary file beside it: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	out := bufio.NewWriterSize(f, 1<<16)
+	if err := write(out); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	// Without this, a crash of the machine could leave an empty file.
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if check != nil {
+		if err := check(f.Name()); err != nil {
+			return err
+		}
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// writeThrough writes to the pipe or device at path.
+func writeThrough(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return err
+}

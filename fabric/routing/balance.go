@@ -1,0 +1,122 @@
+package routing
+
+import (
+	"context"
+	"slices"
+
+	"fabsh/mad"
+)
+
+// Distribution says how evenly a load is spread over channels.
+type Distribution struct {
+	Max, Min int64
+	Mean     float64
+	Sum      int64
+	Busiest  int // channel; the first of those with Max, or -1
+}
+
+func distributionOf(loads []int64) Distribution {
+	s := Distribution{Busiest: -1}
+	for c, n := range loads {
+		s.Sum += n
+		if c == 0 || n > s.Max {
+			s.Max, s.Busiest = n, c
+		}
+		if c == 0 || n < s.Min {
+			s.Min = n
+		}
+	}
+	if len(loads) > 0 {
+		s.Mean = float64(s.Sum) / float64(len(loads))
+	}
+	return s
+}
+
+// Balance says how evenly tables use the channels.
+type Balance struct {
+	// Routes are, for each channel, the pairs of an endpoint and a LID of
+	// another whose packets take it. Its Max is the edge forwarding index
+	// (Heydemann, Meyer, Sotteau, "On forwarding indices of networks", 1989).
+	Routes Distribution
+	// LIDs are, for each channel, the LIDs whose packets take it: ibdmchk calls
+	// them the DLIDs of a port.
+	LIDs Distribution
+
+	PerChannel []int64 // routes, by channel
+	DLIDs      []int64 // by channel
+}
+
+// Balance counts the routes between endpoints of class c; 0: all CAs and routers.
+//
+// Time: O(L*S).
+func (r *Routes) Balance(ctx context.Context, c Class) (*Balance, error) {
+	v := &verification{g: r.graph, o: VerifyOptions{Endpoints: c}}
+	v.selectEndpoints()
+	g := r.graph
+	lids := make([][]int64, g.workers)
+	b := &Balance{DLIDs: make([]int64, len(g.channels))}
+	var err error
+	b.PerChannel, err = r.loadOf(ctx, v, func(worker int, w *walk, _ mad.LID) {
+		if lids[worker] == nil {
+			lids[worker] = make([]int64, len(g.channels))
+		}
+		for _, s := range w.order {
+			if c := w.via[s]; c >= 0 && w.state[s] >= 0 && w.flow[s] > 0 {
+				lids[worker][c]++
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range lids {
+		for c, n := range list {
+			b.DLIDs[c] += n
+		}
+	}
+	b.Routes, b.LIDs = distributionOf(b.PerChannel), distributionOf(b.DLIDs)
+	return b, nil
+}
+
+// load counts the routes over each channel, between all CAs and routers.
+func (r *Routes) load(ctx context.Context) ([]int64, error) {
+	v := &verification{g: r.graph}
+	v.selectEndpoints()
+	return r.loadOf(ctx, v, nil)
+}
+
+// loadOf counts the routes between the endpoints of v; each, if not nil, is called for
+// each LID.
+func (r *Routes) loadOf(ctx context.Context, v *verification, each func(worker int, w *walk, lid mad.LID)) ([]int64, error) {
+	g := r.graph
+	loads := make([][]int64, g.workers)
+	err := r.eachDest(ctx, v.wanted, func(worker int, w *walk, lid mad.LID) {
+		if loads[worker] == nil {
+			loads[worker] = make([]int64, len(g.channels))
+		}
+		load, ports := loads[worker], w.column(lid)
+		for _, s := range v.sources {
+			w.from(s, ports, g.byLID[lid])
+		}
+		copy(w.flow, v.on)
+		for _, s := range slices.Backward(w.order) {
+			if c := w.via[s]; c >= 0 && w.state[s] >= 0 {
+				load[c] += int64(w.flow[s])
+				w.flow[g.chanTo[c]] += w.flow[s]
+			}
+		}
+		if each != nil {
+			each(worker, w, lid)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	sum := make([]int64, len(g.channels))
+	for _, load := range loads {
+		for c, n := range load {
+			sum[c] += n
+		}
+	}
+	return sum, nil
+}

@@ -1,0 +1,89 @@
+package routing
+
+import (
+	"testing"
+
+	"fabsh/mad"
+)
+
+// TestBalanceOracle: routes and LIDs of a channel, path by path.
+func TestBalanceOracle(t *testing.T) {
+	g := graph(t, "dragonfly:a=4,p=2,h=1,remove_links=1", GraphOptions{})
+	r := compute(t, g, "minhop", Options{})
+	b, err := r.Balance(t.Context(), ClassCN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes, lids := make([]int64, len(g.channels)), make([]map[mad.LID]bool, len(g.channels))
+	for _, from := range g.LIDs(ClassCN) {
+		for _, to := range g.LIDs(ClassCN) {
+			p, err := r.Trace(from, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range p.Hops {
+				if c := g.target(int32(h.Switch), h.Out); c >= 0 {
+					routes[c]++
+					if lids[c] == nil {
+						lids[c] = map[mad.LID]bool{}
+					}
+					lids[c][to] = true
+				}
+			}
+		}
+	}
+	for c := range routes {
+		if b.PerChannel[c] != routes[c] || b.DLIDs[c] != int64(len(lids[c])) {
+			t.Errorf("%s: %d routes to %d LIDs, path by path %d to %d", g.ChannelPort(c).Label(), b.PerChannel[c], b.DLIDs[c], routes[c], len(lids[c]))
+		}
+	}
+	all, err := r.Congestion(t.Context(), CongestionOptions{Pattern: AllToAll})
+	if err != nil || int64(all.Max) != b.Routes.Max || all.At != b.Routes.Busiest {
+		t.Errorf("all-to-all %+v %v, routes %+v", all, err, b.Routes)
+	}
+}
+
+// TestCongestion: on one switch that all paths cross, flow by flow.
+func TestCongestion(t *testing.T) {
+	g := graph(t, "pgft:m=3/2,w=1/1,p=1/1", GraphOptions{}) // two leaves, one link each to the spine
+	r := compute(t, g, "ftree", Options{})
+	congestion := func(o CongestionOptions) Congestion {
+		t.Helper()
+		c, err := r.Congestion(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.At = 0
+		return *c
+	}
+	// Of 5 shifts among 6, 1 to 5 send 1, 2, 3, 2, 1 flows from leaf to leaf, on each way.
+	want := Congestion{Pattern: Shift, Endpoints: 6, Samples: 5, Max: 3, Worst: 3, Mean: 9.0 / 5, Bandwidth: (2*(2+1) + 2*(1+2) + 2.0 + 2*(2+1)) / 30}
+	// shift 1: two flows at 1, four between neighbours on a leaf at 1: 6.
+	want.Bandwidth = (6*1 + (2 + 4.0/2) + 6.0/3 + (2 + 4.0/2) + 6*1) / 30
+	if got := congestion(CongestionOptions{Pattern: Shift}); got != want {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	if got := congestion(CongestionOptions{Pattern: AllToAll}); got != (Congestion{Pattern: AllToAll, Endpoints: 6, Samples: 1, Max: 9, Mean: 9}) {
+		t.Errorf("%+v", got)
+	}
+	order := g.LIDs(ClassCN)
+	got := congestion(CongestionOptions{Pattern: Bisection, Order: []mad.LID{order[0], order[5]}, Samples: 3})
+	if got != (Congestion{Pattern: Bisection, Endpoints: 2, Samples: 3, Max: 1, Mean: 1, Bandwidth: 1}) {
+		t.Errorf("%+v", got)
+	}
+	r.Row(named(t, g, "leaf-1"))[order[5]] = NoPort
+	got = congestion(CongestionOptions{Pattern: Bisection, Order: []mad.LID{order[0], order[5]}, Samples: 3})
+	if got != (Congestion{Pattern: Bisection, Endpoints: 2, Samples: 3, Max: 1, Mean: 1, Bandwidth: 0.5, Lost: 3}) {
+		t.Errorf("%+v", got)
+	}
+	if got := congestion(CongestionOptions{Pattern: AllToAll}); got.Lost != 3 {
+		t.Errorf("%+v", got)
+	}
+	for _, o := range []CongestionOptions{{Pattern: "storm"}, {Pattern: Shift, Order: []mad.LID{99}}} {
+		_, err := r.Congestion(t.Context(), o)
+		want := map[string]string{"storm": `congestion: no pattern "storm"; there are shift, permutation, bisection, all-to-all`, Shift: "congestion: no port on a switch has LID 99"}[o.Pattern]
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+// Package routing computes forwarding tables, and verifies them.
+//
+//	graph.go       Graph: a fabric as algorithms need it; graphbuild.go makes it
+//	class.go       what terminals are for: cn io an gateway sm
+//	routes.go      Routes: forwarding tables, service levels and virtual lanes
+//	row.go         the table of one switch
+//	diff.go        the differences of two Routes
+//	trace.go       one path
+//
+//	hops.go        Hops: the distances between all switches
+//	bfs.go         they are found by breadth-first search; dial.go: with weights
+//	nexthop.go     the next hops that distances allow
+//	updown.go      ranks, and the distances of up*/down*
+//	roots.go       the switches at the top
+//	levels.go      the levels of what may be a fat tree
+//	tree.go        Tree: the shape of a fat tree
+//
+//	engine.go      the table of engines; each is in the file of its name
+//	assign.go      Assign chooses among next hops, by a policy
+//	leastloaded.go the policies by load; dmodk.go: by digits
+//	keep.go        entries that stay as they were
+//	dijkstra.go    cheapest paths
+//	nuesearch.go   paths that close no credit loop; topoorder.go tests for cycles
+//	complete.go    such paths where up*/down* has none
+//
+//	verify.go      Verify: do all packets arrive, and can none deadlock?
+//	verdict.go     Verdict: the answer
+//	walk.go        all paths to a LID; vlwalk.go: with virtual lanes
+//	cdg.go         the channel dependency graph
+//	failure.go     what the failure of each link would break
+//	balance.go     how evenly routes are spread; congestion.go: under traffic
+//	parallel.go    work on all cores
+//
+// Switches are numbered as in the fabric: by GUID. A channel is one direction
+// of a link between two switches. A terminal is where paths begin and end: a
+// port of a CA or router, or port 0 of a switch.
+//
+// Times are given in S switches, N pairs of switches with links, C channels, L
+// LIDs, and D, the longest distance between two switches.
+//
+// Results depend on the arguments alone, never on the number of workers.
+package routing

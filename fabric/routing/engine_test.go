@@ -1,0 +1,168 @@
+package routing
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"fabsh/fabric"
+)
+
+// TestEngineTable: each literal is whole, and the options are fields of Options,
+// each of which some engine takes.
+func TestEngineTable(t *testing.T) {
+	var fields []string
+	for f := range reflect.TypeFor[Options]().Fields() {
+		fields = append(fields, strings.ToLower(f.Name))
+	}
+	taken := map[string]bool{}
+	for i, e := range Engines() {
+		if e.Name == "" || slices.Index(EngineNames(), e.Name) != i || e.compute == nil {
+			t.Errorf("engine %d, %q: another has its name, or it computes nothing", i, e.Name)
+		}
+		if strings.Contains(e.Doc, "\n") || !strings.HasSuffix(e.Doc, ".") {
+			t.Errorf("%s: the doc is no line of sentences: %q", e.Name, e.Doc)
+		}
+		for _, option := range e.Options {
+			taken[option] = true
+			if !slices.Contains(fields, option) {
+				t.Errorf("%s: no option %q; there are %v", e.Name, option, fields)
+			}
+		}
+	}
+	for _, field := range fields {
+		if !taken[field] {
+			t.Errorf("no engine takes the option %s", field)
+		}
+	}
+}
+
+// TestMinimalWeights: where links have weights, the paths of minimal engines are
+// those of the least weight.
+func TestMinimalWeights(t *testing.T) {
+	for i, spec := range small() {
+		g := graph(t, spec, GraphOptions{Weight: func(p *fabric.Port) int { return 1 + (p.ID()*7+i)%4 }})
+		h, err := g.Hops(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range Engines() {
+			if !e.Minimal {
+				continue
+			}
+			r := compute(t, g, e.Name, Options{})
+			for s := range g.switches {
+				for _, d := range g.dests {
+					to := g.terminals[d.terminal].Switch
+					if port := r.Row(s)[d.lid]; s != to && h.Distance(s, to) >= 0 && !h.isNextHop(s, to, port) {
+						t.Fatalf("%s, %s: port %d of switch %d is not on a shortest path to LID %d", spec, e.Name, port, s, d.lid)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestComputeErrors(t *testing.T) {
+	g := graph(t, "ring:n=3", GraphOptions{})
+	for _, x := range []struct {
+		g      *Graph
+		engine string
+		o      Options
+		want   string
+	}{
+		{g, "lash", Options{}, `no engine "lash"; there are ` + strings.Join(EngineNames(), ", ")},
+		{g, "file", Options{}, `file does not apply: no tables are given`},
+		{g, "updn", Options{Roots: []int{3}}, `updn: root 3 is no switch; there are 0 to 2`},
+		{graph(t, "ring:remove_switches=100%", GraphOptions{}), "minhop", Options{}, `minhop does not apply: the fabric has no switch`},
+		{graph(t, "ring:n=3,hosts=0", GraphOptions{}), "dnup", Options{}, `dnup does not apply: no switch has a CA`},
+		{graph(t, "ring:n=3,hosts=0", GraphOptions{}), "ftree", Options{}, `ftree does not apply: no fat tree: no switch has a compute node`},
+		{g, "minhop", Options{Policy: "best"}, `assign: no policy "best"; there are least_loaded, scatter, round_robin, dmodk, hash, first`},
+	} {
+		if _, err := Compute(t.Context(), x.g, x.engine, x.o); err == nil || err.Error() != x.want {
+			t.Errorf("got %v\nwant %s", err, x.want)
+		}
+	}
+}
+
+// TestRoots: updn and ftree take the roots given.
+func TestGivenRoots(t *testing.T) {
+	g := graph(t, "mesh:dims=4,hosts=1", GraphOptions{})
+	for _, root := range []int{0, 2} {
+		r := compute(t, g, "updn", Options{Roots: []int{root}})
+		if v := verify(t, r, VerifyOptions{}); !v.OK() || len(v.Detours) != 1 {
+			t.Errorf("%+v", v)
+		}
+	}
+	// A line of switches is a tree of any height, with a root at its end; but
+	// there are compute nodes at all levels.
+	r := compute(t, g, "ftree", Options{Roots: []int{3}})
+	if v := verify(t, r, VerifyOptions{}); !v.OK() {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestEngines: every table is complete where the network is connected, for
+// CAs and for the switches' own packets; minimal and without credit loops where
+// its engine says so.
+func TestEngines(t *testing.T) {
+	applied := map[string]int{}
+	for _, spec := range small() {
+		g := graph(t, spec, GraphOptions{})
+		whole := connected(t, g)
+		for _, e := range Engines() {
+			r, err := Compute(t.Context(), g, e.Name, Options{Given: NewRoutes(g, 0)})
+			if p := new(Precondition); errors.As(err, &p) {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s, %s: %v", spec, e.Name, err)
+			}
+			if e.Name == "file" {
+				continue
+			}
+			applied[e.Name]++
+			v := verify(t, r, VerifyOptions{})
+			if whole && v.Unreachable > 0 || v.Loops > 0 {
+				t.Errorf("%s, %s: %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, v.Unreachable, v.Loops, v.Broken)
+			}
+			if e.Minimal && len(v.Detours) > 1 {
+				t.Errorf("%s, %s: detours %v", spec, e.Name, v.Detours)
+			}
+			if e.Acyclic && !v.Acyclic {
+				t.Errorf("%s, %s: a credit loop:\n%s", spec, e.Name, FormatCycle(v.Cycle))
+			}
+			if all := verify(t, r, VerifyOptions{Endpoints: ^Class(0)}); whole && all.Unreachable > 0 && len(r.Notes) == 0 || all.Loops > 0 {
+				t.Errorf("%s, %s: with switches, %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, all.Unreachable, all.Loops, all.Broken)
+			}
+		}
+	}
+	for _, e := range Engines() {
+		if e.Name != "file" && applied[e.Name] < 15 {
+			t.Errorf("%s applied to %d nets only", e.Name, applied[e.Name])
+		}
+	}
+}
+
+// connected tells whether all CAs of g are in one part.
+func connected(t testing.TB, g *Graph) bool {
+	t.Helper()
+	h, err := g.Hops(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	on, first := g.endpointsOn(), -1
+	for s := range g.switches {
+		if on[s] > 0 {
+			if first < 0 {
+				first = s
+			}
+			if h.Distance(first, s) < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,49 @@
+package routing
+
+import (
+	"testing"
+
+	"fabsh/fabric"
+)
+
+// TestFailEachLink: each link taken out, tables as they are; and whether any
+// tables would help.
+func TestFailEachLink(t *testing.T) {
+	cuts := 0
+	for i, spec := range small() {
+		if i%3 != 0 {
+			continue
+		}
+		f := topology(t, spec)
+		g, err := NewGraph(f, GraphOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := compute(t, g, "sssp", Options{})
+		before := verify(t, r, VerifyOptions{})
+		list, err := r.FailEachLink(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) != len(g.channels)/2 {
+			t.Errorf("%s: %d links, want %d", spec, len(list), len(g.channels)/2)
+		}
+		for _, l := range list {
+			less, err := NewGraph(f, GraphOptions{Exclude: func(p *fabric.Port) bool { return p == l.Port }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := verify(t, r.On(less), VerifyOptions{})
+			best := verify(t, compute(t, less, "sssp", Options{}), VerifyOptions{})
+			if after.Unreachable-before.Unreachable != l.Pairs || best.Unreachable-before.Unreachable != l.Lost || l.Cuts && l.Lost == 0 != (best.Unreachable == before.Unreachable) {
+				t.Errorf("%s without %s: %+v; %d pairs are lost, %d for good", spec, l.Port.Label(), l, after.Unreachable-before.Unreachable, best.Unreachable-before.Unreachable)
+			}
+			if l.Cuts {
+				cuts++
+			}
+		}
+	}
+	if cuts == 0 {
+		t.Error("no link cuts anything: that proves little")
+	}
+}

@@ -1,0 +1,22 @@
+package routing
+
+import (
+	"context"
+	"errors"
+)
+
+// file takes tables as they are, as OpenSM's file does: those of a file, or those
+// that the switches have. It promises nothing of their paths.
+//
+// Time: O(S*L).
+var file = Engine{
+	Name:    "file",
+	Doc:     "Tables from a file, as they are: to be judged, compared, or written in another form.",
+	Options: []string{"given"},
+	compute: func(_ context.Context, g *Graph, o *Options) (*Routes, error) {
+		if o.Given == nil {
+			return nil, &Precondition{Reason: errors.New("no tables are given")}
+		}
+		return o.Given.On(g), nil
+	},
+}

@@ -1,0 +1,51 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+)
+
+// ftree routes fat trees by d-mod-k: up by a digit of the destination's number
+// among its class, then down (Zahavi, Johnson, Kerbyson, Lang, "Optimized
+// InfiniBand fat-tree routing for shift all-to-all communication patterns", 2010;
+// Zahavi, "Fat-trees routing and node ordering providing contention free traffic
+// for MPI global collectives", 2012). On a whole tree, shifts of compute nodes in
+// order meet no contention. With parts missing, only destinations that would use
+// them take another path. Levels are distances from the switches with compute
+// nodes, or from the roots given. Aggregation nodes may be on any level. Pairs
+// without a path up and then down get a path that closes no credit loop.
+//
+// Time: O(D*S*(S + N)/64 + S*(C + L)); where paths are missing, that of
+// complete in addition.
+var ftree = Engine{
+	Name:    "ftree",
+	Doc:     "Fat trees: d-mod-k, also with parts missing. Shifts of compute nodes in order meet no contention.",
+	Options: []string{"roots", "keep"},
+	Acyclic: true,
+	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
+		l := g.levels()
+		if len(o.Roots) > 0 {
+			l = g.levelsOf(g.Ranks(o.Roots).Reverse().Rank)
+		}
+		if err := l.check(); err != nil {
+			return nil, &Precondition{Reason: err}
+		}
+		ranks := (&Ranks{l.level}).Reverse()
+		h, err := g.UpDown(ctx, ranks)
+		if err != nil {
+			return nil, &Precondition{Reason: err}
+		}
+		h.place = l.places()
+		r := NewRoutes(g, 0)
+		if err := r.Assign(ctx, h, AssignOptions{Policy: DModK, Keep: o.Keep, levels: l}); err != nil {
+			return nil, err
+		}
+		if err := r.complete(ctx, h, ranks, o.Keep); err != nil {
+			return nil, err
+		}
+		if r.missing > 0 {
+			return nil, &Precondition{Reason: fmt.Errorf("too much of the tree is missing: %s", r.Notes[len(r.Notes)-1])}
+		}
+		return r, nil
+	},
+}

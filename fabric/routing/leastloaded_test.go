@@ -1,0 +1,54 @@
+package routing
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// TestScope: each switch alone spreads its LIDs evenly, which as a whole is not even
+// at all; where those count that come through, the links get as many routes as
+// with ftree.
+func TestScope(t *testing.T) {
+	g := graph(t, "fattree:k=8,levels=3", GraphOptions{})
+	h, err := g.Hops(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	busiest := map[string]Distribution{}
+	for _, scope := range Scopes() {
+		r := NewRoutes(g, 0)
+		if err := r.Assign(t.Context(), h, AssignOptions{Scope: scope}); err != nil {
+			t.Fatal(err)
+		}
+		for s := range g.switches {
+			up := map[uint8]int{}
+			for _, d := range g.dests {
+				if next := h.Next(s, g.terminals[d.terminal].Switch); d.out > 0 && len(next) > 1 {
+					for _, p := range next {
+						up[p] += btoi(p == r.Row(s)[d.lid])
+					}
+				}
+			}
+			counts := slices.Sorted(maps.Values(up))
+			if scope == PerSwitch && len(counts) > 0 && counts[len(counts)-1]-counts[0] > 1 {
+				t.Errorf("%s spreads LIDs over its ports up unevenly: %v", g.switches[s].Label(), up)
+			}
+		}
+		b, err := r.Balance(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		busiest[scope] = b.Routes
+	}
+	best, err := compute(t, g, "ftree", Options{}).Balance(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if busiest[Global] != best.Routes {
+		t.Errorf("global: %+v, ftree %+v", busiest[Global], best.Routes)
+	}
+	if busiest[PerSwitch].Max < 2*busiest[Global].Max {
+		t.Errorf("%+v", busiest)
+	}
+}

@@ -1,0 +1,213 @@
+package routing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// levels are the levels of switches in what may be a fat tree: their distances from
+// the switches with compute nodes.
+type levels struct {
+	g      *Graph
+	level  []int // by switch; -1: no path
+	height int   // number of levels
+	// subtree[k] and plane[k] are, by switch, its component among the levels below
+	// k, and among the levels from k up; -1: it is on none of these. divide finds
+	// them.
+	subtree, plane [][]int32
+}
+
+// levels are the distances from leaves.
+func (g *Graph) levels() *levels { return g.levelsOf(g.distancesFrom(g.leaves())) }
+
+// levelsOf makes levels of a number for each switch.
+func (g *Graph) levelsOf(level []int) *levels {
+	return &levels{g: g, level: level, height: 1 + slices.Max(append([]int{-1}, level...))}
+}
+
+// leaves are the switches with compute nodes, or, where there are no compute nodes,
+// those with any CA or router.
+func (g *Graph) leaves() []int {
+	for _, class := range []Class{ClassCN, ClassCN | ClassIO | ClassAN | ClassGateway | ClassSM} {
+		var found []int
+		for s := range g.switches {
+			for _, d := range g.destsOf(s) {
+				if g.terminals[d.terminal].Class&class != 0 {
+					found = append(found, s)
+					break
+				}
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// check is nil for a fat tree, perhaps with parts missing: all switches have a level,
+// and links join neighbouring levels only.
+func (l *levels) check() error {
+	g := l.g
+	if l.height == 0 {
+		return fmt.Errorf("no fat tree: no switch has a compute node")
+	}
+	for s, level := range l.level {
+		if level < 0 {
+			return fmt.Errorf("no fat tree: %s is cut off from all compute nodes", g.switches[s].Label())
+		}
+		for _, n := range g.Neighbours(s) {
+			if l.level[n.To] != level {
+				continue
+			}
+			port := g.switches[s].Port(int(n.Ports[0]))
+			where := "on switches with compute nodes"
+			if level > 0 {
+				where = fmt.Sprintf("on switches of level %d", level)
+			}
+			return fmt.Errorf("no fat tree: %s and %s are linked, but both %s; "+
+				"if there is a host that should not count, give it another class than cn", port.Label(), port.Peer().Label(), where)
+		}
+	}
+	return nil
+}
+
+// divide finds the subtrees and planes, in O(H*(S + N)) for height H.
+func (l *levels) divide() {
+	if l.subtree != nil {
+		return
+	}
+	for k := range l.height + 1 {
+		l.subtree = append(l.subtree, l.g.components(func(s int) bool { return 0 <= l.level[s] && l.level[s] < k }))
+		l.plane = append(l.plane, l.g.components(func(s int) bool { return l.level[s] >= k }))
+	}
+}
+
+// components are the connected components of the graph of those switches for which
+// among is true: by switch the lowest switch of its component, or -1. It is a
+// breadth-first search, O(S + N).
+func (g *Graph) components(among func(s int) bool) []int32 {
+	component := slices.Repeat([]int32{-1}, len(g.switches))
+	var queue []int32
+	for s := range component {
+		if component[s] >= 0 || !among(s) {
+			continue
+		}
+		component[s] = int32(s)
+		queue = append(queue[:0], int32(s))
+		for i := 0; i < len(queue); i++ {
+			for _, n := range g.Neighbours(int(queue[i])) {
+				if component[n.To] < 0 && among(int(n.To)) {
+					component[n.To] = int32(s)
+					queue = append(queue, n.To)
+				}
+			}
+		}
+	}
+	return component
+}
+
+// places order the switches by level and plane, so that the switches at the same
+// places of two subtrees come in the same order.
+func (l *levels) places() []int32 {
+	l.divide()
+	order := make([]int32, len(l.level))
+	for s := range order {
+		order[s] = int32(s)
+	}
+	slices.SortFunc(order, func(s, t int32) int {
+		if c := cmp.Compare(l.level[s], l.level[t]); c != 0 {
+			return c
+		}
+		for k := 1; k <= l.level[s]; k++ {
+			if c := cmp.Compare(l.plane[k][s], l.plane[k][t]); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(s, t)
+	})
+	place := make([]int32, len(order))
+	for i, s := range order {
+		place[s] = int32(i)
+	}
+	return place
+}
+
+// parents are, by switch, the parents it would have if nothing were missing: those
+// of all switches at its place of the tree, in the order of places.
+func (l *levels) parents(place []int32) [][]int32 {
+	l.divide()
+	type position struct{ level, subtree, plane int32 }
+	of := func(s int) position {
+		p := position{level: int32(l.level[s]), subtree: -1, plane: -1}
+		if k := l.level[s] + 2; k <= l.height {
+			p.subtree = l.subtree[k][s]
+		}
+		if l.level[s] > 0 {
+			p.plane = l.plane[l.level[s]][s]
+		}
+		return p
+	}
+	all := map[position][]int32{}
+	for s, level := range l.level {
+		for _, n := range l.g.Neighbours(s) {
+			if level >= 0 && l.level[n.To] == level+1 {
+				all[of(s)] = append(all[of(s)], n.To)
+			}
+		}
+	}
+	for p, list := range all {
+		slices.SortFunc(list, func(s, t int32) int { return cmp.Compare(place[s], place[t]) })
+		all[p] = slices.Compact(list)
+	}
+	parents := make([][]int32, len(l.level))
+	for s, level := range l.level {
+		if level >= 0 {
+			parents[s] = all[of(s)]
+		}
+	}
+	return parents
+}
+
+// dividers are the weights of the digits of d-mod-k, by switch: the product of
+// the numbers of parents on the way up to it, the largest where they differ.
+func (l *levels) dividers(parents [][]int32) []int {
+	divider := slices.Repeat([]int{1}, len(l.level))
+	byLevel := make([][]int, l.height)
+	for s, level := range l.level {
+		if level >= 0 {
+			byLevel[level] = append(byLevel[level], s)
+		}
+	}
+	for _, switches := range byLevel {
+		for _, s := range switches {
+			for _, p := range parents[s] {
+				divider[p] = max(divider[p], min(divider[s]*len(parents[s]), 1<<30))
+			}
+		}
+	}
+	return divider
+}
+
+// leafOrder has the switches with compute nodes, each subtree in one piece, and then
+// all others.
+func (l *levels) leafOrder() []int {
+	l.divide()
+	order := make([]int, len(l.level))
+	for s := range order {
+		order[s] = s
+	}
+	slices.SortFunc(order, func(s, t int) int {
+		if c := cmp.Compare(uint(l.level[s]), uint(l.level[t])); c != 0 { // -1 last
+			return c
+		}
+		for k := l.height; k > 0; k-- {
+			if c := cmp.Compare(l.subtree[k][s], l.subtree[k][t]); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(s, t)
+	})
+	return order
+}

@@ -1,0 +1,177 @@
+package routing
+
+import (
+	"cmp"
+	"slices"
+)
+
+// topoOrder keeps the channels of a dependency graph without cycles in topological
+// order while edges are added, and rejects edges that would close a cycle (Pearce
+// and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs",
+// 2006). An order stays valid when edges are removed.
+//
+// Time: O(1) for an edge that agrees with the order; otherwise O(A*log A), where A
+// is the number of channels, and edges of these, that lead to or from it and have
+// positions between those of its ends.
+type topoOrder struct {
+	*cdg
+	position  []int32 // by channel
+	mark      []int32 // by channel: the last search that has met it
+	search    int32   // number of the present search
+	forward   []int32 // met by the search forward, and by the one backward
+	backward  []int32
+	stack     []int32
+	slots     []int32    // positions to be dealt out again
+	parent    []int32    // by channel: the one before it in the search forward
+	added     [][2]int32 // tentative edges: those added since the last commit
+	tentative *cdg       // the same
+
+	// Edges that were rejected; and of these, those that must be checked again
+	// when tentative edges have been removed.
+	rejected *cdg
+	recheck  [][2]int32
+}
+
+// newTopoOrder begins with the edges of d, which must all lead to a later position.
+func newTopoOrder(d *cdg, position []int32) *topoOrder {
+	return &topoOrder{cdg: d, position: position, mark: make([]int32, len(position)), parent: make([]int32, len(position)), tentative: newCDG(d.g, d.vls), rejected: newCDG(d.g, d.vls)}
+}
+
+// upDownOrder are positions in which all dependencies of up*/down* lead forward.
+func (g *Graph) upDownOrder(r *Ranks) []int32 {
+	list := make([]int32, len(g.channels))
+	for c := range list {
+		list[c] = int32(c)
+	}
+	// Up from the lowest switches first, then down from the highest.
+	slices.SortFunc(list, func(i, j int32) int {
+		a, b := &g.channels[i], &g.channels[j]
+		up, alsoUp := r.Up(int(a.From), int(a.To)), r.Up(int(b.From), int(b.To))
+		switch {
+		case up && !alsoUp:
+			return -1
+		case !up && alsoUp:
+			return 1
+		}
+		c := cmp.Or(cmp.Compare(r.Rank[a.From], r.Rank[b.From]), cmp.Compare(a.From, b.From))
+		if up {
+			c = -c
+		}
+		return cmp.Or(c, cmp.Compare(i, j))
+	})
+	position := make([]int32, len(list))
+	for i, c := range list {
+		position[c] = int32(i)
+	}
+	return position
+}
+
+// tryAdd adds the edge from v to w unless that closes a cycle, and says whether the
+// edge is there now.
+func (o *topoOrder) tryAdd(v, w int32) bool {
+	if o.has(v, w) {
+		return true
+	}
+	if o.position[v] >= o.position[w] {
+		if o.rejected.has(v, w) {
+			return false
+		}
+		if !o.reorder(v, w) {
+			o.rejected.add(v, w)
+			return false
+		}
+	}
+	o.add(v, w)
+	o.tentative.add(v, w)
+	o.added = append(o.added, [2]int32{v, w})
+	return true
+}
+
+// reorder makes room for an edge that leads backward, from v to w: v and what leads
+// to it get the first of the positions of all that are involved, w and what it leads
+// to the last. False: w leads to v, so there is no such order.
+func (o *topoOrder) reorder(v, w int32) bool {
+	o.search++
+	o.forward, o.backward = o.forward[:0], o.backward[:0]
+	// Forward from w, as far as v.
+	o.mark[w] = o.search
+	o.stack = append(o.stack[:0], w)
+	for len(o.stack) > 0 {
+		x := o.stack[len(o.stack)-1]
+		o.stack = o.stack[:len(o.stack)-1]
+		o.forward = append(o.forward, x)
+		for y, at := o.next(x, 0); y >= 0; y, at = o.next(x, at) {
+			if y == v {
+				if o.overTentative(w, x, v) {
+					o.recheck = append(o.recheck, [2]int32{v, w})
+				}
+				return false
+			}
+			if o.mark[y] != o.search && o.position[y] < o.position[v] {
+				o.mark[y], o.parent[y] = o.search, x
+				o.stack = append(o.stack, y)
+			}
+		}
+	}
+	// Backward from v, as far as w.
+	o.mark[v] = o.search
+	o.stack = append(o.stack, v)
+	for len(o.stack) > 0 {
+		x := o.stack[len(o.stack)-1]
+		o.stack = o.stack[:len(o.stack)-1]
+		o.backward = append(o.backward, x)
+		from := o.g.channels[x].From
+		for c := o.g.chanBase[from]; c < o.g.chanBase[from+1]; c++ {
+			y := o.g.channels[c].Reverse
+			if o.mark[y] != o.search && o.position[y] > o.position[w] && o.has(y, x) {
+				o.mark[y] = o.search
+				o.stack = append(o.stack, y)
+			}
+		}
+	}
+	// The same positions, dealt out anew.
+	byPosition := func(a, b int32) int { return cmp.Compare(o.position[a], o.position[b]) }
+	slices.SortFunc(o.backward, byPosition)
+	slices.SortFunc(o.forward, byPosition)
+	o.slots = o.slots[:0]
+	for _, x := range o.backward {
+		o.slots = append(o.slots, o.position[x])
+	}
+	for _, x := range o.forward {
+		o.slots = append(o.slots, o.position[x])
+	}
+	slices.Sort(o.slots)
+	for i, x := range o.backward {
+		o.position[x] = o.slots[i]
+	}
+	for i, x := range o.forward {
+		o.position[x] = o.slots[len(o.backward)+i]
+	}
+	return true
+}
+
+// overTentative says whether there is a tentative edge on the path from w that the
+// search forward has found, over x to v.
+func (o *topoOrder) overTentative(w, x, v int32) bool {
+	for !o.tentative.has(x, v) {
+		if x == w {
+			return false
+		}
+		x, v = o.parent[x], x
+	}
+	return true
+}
+
+// commit keeps the tentative edges for which keep is true, and removes the others.
+func (o *topoOrder) commit(keep func(v, w int32) bool) {
+	for _, e := range o.added {
+		o.tentative.remove(e[0], e[1])
+		if !keep(e[0], e[1]) {
+			o.remove(e[0], e[1])
+		}
+	}
+	for _, e := range o.recheck {
+		o.rejected.remove(e[0], e[1])
+	}
+	o.added, o.recheck = o.added[:0], o.recheck[:0]
+}

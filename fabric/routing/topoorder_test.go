@@ -1,0 +1,57 @@
+package routing
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/graph/simple"
+	"gonum.org/v1/gonum/graph/topo"
+)
+
+// TestTopoOrder: the order that edges are added in never matters, and an edge is
+// refused only if it closes a cycle.
+func TestTopoOrder(t *testing.T) {
+	g := graph(t, "torus:dims=3/3,hosts=1", GraphOptions{})
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		position := make([]int32, len(g.channels))
+		for i, p := range random.Perm(len(position)) {
+			position[i] = int32(p)
+		}
+		o := newTopoOrder(newCDG(g, 1), position)
+		want := simple.NewDirectedGraph()
+		for v := range position {
+			want.AddNode(simple.Node(v))
+		}
+		var tentative [][2]int32
+		for range 400 {
+			v := int32(random.IntN(len(position)))
+			to := g.chanTo[v]
+			w := g.chanBase[to] + int32(random.IntN(int(g.chanBase[to+1]-g.chanBase[to])))
+			if w == g.channels[v].Reverse {
+				continue
+			}
+			closes := topo.PathExistsIn(want, simple.Node(w), simple.Node(v))
+			had := want.HasEdgeFromTo(int64(v), int64(w))
+			if got := o.tryAdd(v, w); got == closes {
+				t.Fatalf("seed %d: edge from %d to %d: added %v, closes a cycle %v", seed, v, w, got, closes)
+			}
+			if !closes && !had {
+				want.SetEdge(want.NewEdge(simple.Node(v), simple.Node(w)))
+				tentative = append(tentative, [2]int32{v, w})
+			}
+			if random.IntN(20) == 0 {
+				o.commit(func(v, w int32) bool { return (v+w)%2 == 0 })
+				for _, e := range tentative {
+					if (e[0]+e[1])%2 != 0 {
+						want.RemoveEdge(int64(e[0]), int64(e[1]))
+					}
+				}
+				tentative = nil
+			}
+		}
+		if o.cycle() != nil {
+			t.Fatalf("seed %d: a cycle", seed)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+)
+
+// updn is up*/down* routing (Schroeder et al., "Autonet: a high-speed,
+// self-configuring local area network using point-to-point links", 1991), as
+// OpenSM's updn: no path goes up after it went down, so the channels can be
+// numbered along all paths, and no credit loop is possible. Up is towards the
+// roots: those given, else the top of a fat tree, else the switches that OpenSM's
+// histogram finds, else the centre. Pairs without such a path, as from one root to
+// another where a cable is missing, get a path that closes no credit loop.
+//
+// Time: that of UpDown and Assign, O(D*S*(S + N)/64 + S*(D*S + C + L)); where paths
+// are missing, that of complete in addition.
+var updn = Engine{
+	Name:    "updn",
+	Doc:     "Up*/down*, from the roots: no credit loops.",
+	Options: []string{"roots", "policy", "scope", "seed", "keep"},
+	Acyclic: true,
+	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
+		if len(o.Roots) > 0 {
+			return g.upDownRoutes(ctx, g.Ranks(o.Roots), o)
+		}
+		if l := g.levels(); l.check() == nil {
+			r, err := g.upDownRoutes(ctx, (&Ranks{l.level}).Reverse(), o)
+			return g.orCentre(ctx, r, err, o)
+		}
+		roots, err := g.FindRoots(ctx, "histogram")
+		if err != nil {
+			return g.orCentre(ctx, nil, nil, o)
+		}
+		r, err := g.upDownRoutes(ctx, g.Ranks(roots), o)
+		return g.orCentre(ctx, r, err, o)
+	},
+}
+
+// upDownRoutes are the tables of up*/down* under ranks, completed.
+func (g *Graph) upDownRoutes(ctx context.Context, ranks *Ranks, o *Options) (*Routes, error) {
+	h, err := g.UpDown(ctx, ranks)
+	if err != nil {
+		return nil, &Precondition{Reason: err}
+	}
+	l := g.levels()
+	h.place = l.places()
+	r := NewRoutes(g, 0)
+	if err := r.Assign(ctx, h, o.assign(l)); err != nil {
+		return nil, err
+	}
+	return r, r.complete(ctx, h, ranks, o.Keep)
+}
+
+// orCentre is r if no path is missing in it, else up*/down* from one root, the
+// centre: then all pairs have a path, up to the root and down.
+func (g *Graph) orCentre(ctx context.Context, r *Routes, err error, o *Options) (*Routes, error) {
+	if err != nil || r != nil && r.missing == 0 {
+		return r, err
+	}
+	root, err := g.center(ctx)
+	if err != nil {
+		return nil, &Precondition{Reason: err}
+	}
+	one, err := g.upDownRoutes(ctx, g.Ranks(root), o)
+	if err != nil || r != nil && r.missing <= one.missing {
+		return r, err
+	}
+	one.Notes = append(one.Notes, fmt.Sprintf("no top to be found that all go up to: the one root is the centre, %s", g.switches[root[0]].Label()))
+	return one, nil
+}
