@@ -321,6 +321,7 @@ func (a *app) engineOptions(t engine.Transport, keys *engine.Keys) engine.Option
 		Timeout: a.timeout.value,
 		Retries: a.retries.value,
 		Write:   !a.readOnly && (a.write || t.Traits().Simulated),
+		Resolve: sa.Resolve,
 	}
 	if o.Retries == 0 {
 		o.Retries = -1 // none; 0 is the engine's default

@@ -33,13 +33,13 @@ It must be the only one that has the given components.`,
 > sa_get("NodeRecord", lid=1).node_type
 "switch"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		q, err := newSAQuery(c, mad.MethodGet)
 		if err != nil {
 			return nil, err
 		}
 		return q.record(c)
-	},
+	}),
 }
 
 var SAGettable = lang.Builtin{
@@ -55,7 +55,7 @@ True
 > len(sa_gettable("PathRecord", slid=13, dlid=20))
 1
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		q, err := newSAQuery(c, mad.MethodGetTable)
 		if err != nil {
 			return nil, err
@@ -64,7 +64,7 @@ True
 			return nil, allPaths(c)
 		}
 		return q.table(c)
-	},
+	}),
 }
 
 // pathEnds are the components of PathRecord that name a port.
@@ -107,7 +107,7 @@ type saQuery struct {
 func newSAQuery(c *lang.Call, m mad.Method) (*saQuery, error) {
 	attr, err := attributeNamed(mad.ClassSubnAdm, c.Text("record"))
 	if err != nil {
-		return nil, c.ParamError("record", "%w", err)
+		return nil, lang.ParamError("record", "%w", err)
 	}
 	if v := attr.Version; v != mad.ClassSubnAdm.Version() {
 		return nil, fmt.Errorf("%s: %s is there in version %d of the class alone: mad_send(%q, target, method=..., class_version=%d)", c.Name, attr.Name, v, attr.Name, v)
@@ -163,7 +163,7 @@ func (q *saQuery) selectors() error {
 func saPut(c *lang.Call, q *saQuery, m mad.Method) (err error) {
 	modifier := c.Int("modifier")
 	if modifier < 0 || int64(modifier) > 0xffffffff {
-		return c.ParamError("modifier", "got %d, want 0..0xffffffff", modifier)
+		return lang.ParamError("modifier", "got %d, want 0..0xffffffff", modifier)
 	}
 	q.Call, err = topology.SACall(c, sa.Request{Method: m, Attr: q.attr, Modifier: uint32(modifier), Mask: q.mask, Record: q.data})
 	return err

@@ -35,7 +35,7 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 > t[f.switches[0]][2]
 1
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		f, err := fabricArg(c)
 		if err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 			return nil, computeError(c, err)
 		}
 		return t, nil
-	},
+	}),
 }
 
 // fabricArg is the parameter fabric, or the session's.
@@ -59,7 +59,7 @@ func fabricArg(c *lang.Call) (*topology.Fabric, error) {
 	}
 	f, ok := v.(*topology.Fabric)
 	if !ok {
-		return nil, c.ParamError("fabric", "got %s, want fabric", v.Type())
+		return nil, lang.ParamError("fabric", "got %s, want fabric", v.Type())
 	}
 	return f, nil
 }
@@ -197,13 +197,13 @@ Of each only the blocks up to LinearFDBTop are read, all switches at once. What 
 > t.diff(get_routes()).blocks
 0
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		f, err := fabricArg(c)
 		if err != nil {
 			return nil, err
 		}
 		return readRoutes(c, f)
-	},
+	}),
 }
 
 func readRoutes(c *lang.Call, f *topology.Fabric) (*Routes, error) {
@@ -227,7 +227,7 @@ func readRoutes(c *lang.Call, f *topology.Fabric) (*Routes, error) {
 		dests, asked = append(dests, t.Dest()), append(asked, s)
 	}
 	var tables []change.LFT
-	err = c.Wait(func(ctx context.Context) (err error) {
+	err = c.Block(func(ctx context.Context) (err error) {
 		tables, err = change.ReadLFTs(ctx, e, dests)
 		return err
 	})
@@ -273,13 +273,13 @@ fabsh route POLICY --out FILE writes one without holding it in memory.`,
 > discover().graph().route("ftree").dump().splitlines()[0]
 "Unicast lids [0-44] of switch Lid 1 guid 0x0002c90300100000 ('leaf-1'):"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		var b bytes.Buffer
 		if err := c.Recv.(*Routes).Write(c.Fiber().Context, &b, format.Kind(c.Text("kind"))); err != nil {
 			return nil, computeError(c, err)
 		}
 		return starlark.String(b.String()), nil
-	},
+	}),
 }
 
 // write writes a file of a kind.

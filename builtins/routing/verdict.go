@@ -106,7 +106,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 > v.ok, v.unreachable, v.acyclic, v.max_hops
 (True, 0, True, 4)
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
 		class, err := endpointsOf(c)
 		if err != nil {
@@ -114,7 +114,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 		}
 		o := routing.VerifyOptions{Endpoints: class, Examples: c.Int("examples")}
 		if o.Examples < 1 {
-			return nil, c.ParamError("examples", "got %d, want at least 1", o.Examples)
+			return nil, lang.ParamError("examples", "got %d, want at least 1", o.Examples)
 		}
 		if o.Union, err = routesOf(c, "union"); err != nil {
 			return nil, err
@@ -142,7 +142,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 			adaptive = starlark.Bool(c.Bool("adaptive"))
 		}
 		return verdictOf(v, j, adaptive), nil
-	},
+	}),
 }
 
 var FailureType = &lang.ResultType{
@@ -166,7 +166,7 @@ var FailuresMethod = lang.Builtin{
 > [f for f in t.fail_each_link() if f.cuts]
 []
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		class, err := endpointsOf(c)
 		if err != nil {
 			return nil, err
@@ -181,5 +181,5 @@ var FailuresMethod = lang.Builtin{
 				starlark.MakeInt64(f.Pairs), starlark.Bool(f.Cuts), starlark.MakeInt64(f.Lost))
 		}
 		return starlark.NewList(values), nil
-	},
+	}),
 }

@@ -36,7 +36,7 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 > discover(via="sa").dump("ibnetdiscover") == f.dump("ibnetdiscover")
 True
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		s, f := EnvOf(c.Runtime()), c.Fiber()
 		o := discover.Options{Around: mad.DirectedRoute{0}, Names: s.Names, PlainSpeeds: s.PlainSpeeds}
 		if s.Current != nil {
@@ -52,11 +52,11 @@ True
 			t, err := (&Resolver{C: c}).target(c.Value("around"))
 			switch {
 			case err != nil:
-				return nil, c.ParamError("around", "%w", err)
+				return nil, lang.ParamError("around", "%w", err)
 			case t.Err != nil:
 				return nil, FailedRequest(c, &t, t.Err)
 			case t.Route == nil:
-				return nil, c.ParamError("around", "%s has no directed route: use dr(...) or a node of discover()", t.Label)
+				return nil, lang.ParamError("around", "%s has no directed route: use dr(...) or a node of discover()", t.Label)
 			}
 			o.Around = t.Route
 		}
@@ -66,11 +66,11 @@ True
 		case via == "sa":
 			return discoverSA(c, o)
 		case via != "smp":
-			return nil, c.ParamError("via", "got %q, want \"smp\" or \"sa\"", via)
+			return nil, lang.ParamError("via", "got %q, want \"smp\" or \"sa\"", via)
 		}
 		if c.Has("hops") {
 			if o.Hops = c.Int("hops"); o.Hops < 1 {
-				return nil, c.ParamError("hops", "got %d, want at least 1", o.Hops)
+				return nil, lang.ParamError("hops", "got %d, want at least 1", o.Hops)
 			}
 		}
 		o.Progress = func(nodes int) { c.Runtime().Progress(lang.Count(nodes, "node") + " found") }
@@ -79,7 +79,7 @@ True
 			return nil, err
 		}
 		var found *fabric.Fabric
-		err = c.Wait(func(ctx context.Context) (err error) {
+		err = c.Block(func(ctx context.Context) (err error) {
 			defer c.Runtime().Progress("")
 			found, err = discover.Sweep(ctx, e, o)
 			return err
@@ -105,7 +105,7 @@ True
 		s.Current = NewFabric(found)
 		reportProblems(f, found)
 		return s.Current, nil
-	},
+	}),
 }
 
 // inTime: a fabric was found before the deadline, which is worth having.
@@ -122,7 +122,7 @@ func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
 	}
 	o.Progress = func(ports int) { c.Runtime().Progress(lang.Count(ports, "port") + " known") }
 	var found *fabric.Fabric
-	err := c.Wait(func(ctx context.Context) (err error) {
+	err := c.Block(func(ctx context.Context) (err error) {
 		defer c.Runtime().Progress("")
 		found, err = discover.ViaSA(ctx, s.SA, o)
 		return err
@@ -170,7 +170,7 @@ It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an open
 > load_fabric("net.topo").switches[0].name
 "leaf-1"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		file, err := c.Runtime().Files.Open(c.Text("path"))
 		if err != nil {
 			return nil, fmt.Errorf("load_fabric: %w", err)
@@ -181,7 +181,7 @@ It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an open
 			return nil, fmt.Errorf("load_fabric: %w", err)
 		}
 		return NewFabric(f.Renamed(EnvOf(c.Runtime()).Names)), nil
-	},
+	}),
 }
 
 // CurrentFabric is the fabric at hand, for an entry function that takes one:

@@ -48,12 +48,12 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 			view = s.Current.F
 		}
 		var sm *sa.SM
-		err := c.Wait(func(ctx context.Context) (err error) {
+		err := c.Block(func(ctx context.Context) (err error) {
 			sm, err = s.SA.FindSM(ctx, view)
 			return err
 		})
 		if err != nil {
-			return nil, namePKey(c, err)
+			return nil, ownPKey(err)
 		}
 		*guarded = guard{sm: sm, until: clock.Now().Add(guardFor)}
 	}

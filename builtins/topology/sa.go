@@ -3,7 +3,6 @@ package topology
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
@@ -49,7 +48,7 @@ func nodeRecords(c *lang.Call, query *mad.NodeRecord, component string) (list []
 		return nil, err
 	}
 	client := EnvOf(c.Runtime()).SA
-	err = c.Wait(func(ctx context.Context) error {
+	err = c.Block(func(ctx context.Context) error {
 		all, err := client.Table(ctx, sa.NewRequest(mad.MethodGetTable, mad.AttrNodeRecord, query, component))
 		if err != nil {
 			return err
@@ -71,7 +70,7 @@ func pathTo(c *lang.Call, g mad.GID) (path mad.PathRecord, err error) {
 		return path, err
 	}
 	client := EnvOf(c.Runtime()).SA
-	err = c.Wait(func(ctx context.Context) (err error) {
+	err = c.Block(func(ctx context.Context) (err error) {
 		path, err = client.Path(ctx, g)
 		return err
 	})
@@ -86,7 +85,7 @@ type pathWarning struct{ given bool }
 // the subnet administrator does not tell is 0, with one warning a session.
 func LearnPaths(c *lang.Call, p *engine.Port, lids []mad.LID) error {
 	client := EnvOf(c.Runtime()).SA
-	err := c.Wait(func(ctx context.Context) error { return client.LearnPaths(ctx, p, lids) })
+	err := c.Block(func(ctx context.Context) error { return client.LearnPaths(ctx, p, lids) })
 	var unknown *sa.PathError
 	if errors.As(err, &unknown) {
 		if w := lang.StateOf[pathWarning](c.Runtime()); !w.given {
@@ -95,15 +94,15 @@ func LearnPaths(c *lang.Call, p *engine.Port, lids []mad.LID) error {
 		}
 		return nil
 	}
-	return namePKey(c, err)
+	return ownPKey(err)
 }
 
-// namePKey puts the builtin's name before the error of a P_Key that the port
-// does not have.
-func namePKey(c *lang.Call, err error) error {
+// ownPKey makes the error of a P_Key that the port does not have the builtin's
+// own.
+func ownPKey(err error) error {
 	var pkey *sa.PKeyError
 	if errors.As(err, &pkey) {
-		return fmt.Errorf("%s: %w", c.Name, err)
+		return lang.Errorf("%w", err)
 	}
 	return err
 }

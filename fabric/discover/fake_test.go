@@ -186,6 +186,8 @@ func (b *fakeNode) answer(p *packet) bool {
 
 // fakeConn is the transport of a fakeNet.
 type fakeConn struct {
+	engine.Basic
+
 	net    *fakeNet
 	queue  chan *engine.Datagram
 	closed chan struct{}

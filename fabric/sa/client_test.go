@@ -19,7 +19,7 @@ import (
 // logged is a transport whose port says what is asked for here, and that logs
 // how packets are addressed.
 type logged struct {
-	engine.Accepter
+	engine.Transport
 	port func(*engine.Port)
 
 	mu   sync.Mutex
@@ -27,7 +27,7 @@ type logged struct {
 }
 
 func (l *logged) Port() (engine.Port, error) {
-	p, err := l.Accepter.Port()
+	p, err := l.Transport.Port()
 	l.port(&p)
 	return p, err
 }
@@ -37,7 +37,7 @@ func (l *logged) Send(d *engine.Datagram) error {
 	l.mu.Lock()
 	l.sent = append(l.sent, fmt.Sprintf("%s to %v, QP %d, SL %d, P_Key index %d", mad.Lookup(h.Class, h.Attribute).Name, d.Address, d.QP, d.SL, d.PKeyIndex))
 	l.mu.Unlock()
-	return l.Accepter.Send(d)
+	return l.Transport.Send(d)
 }
 
 // take is what was sent since the last time, once each, sorted.
@@ -108,7 +108,7 @@ func TestClientAddress(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, given %v", use.name, given), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					to := byPort
-					l := &logged{Accepter: attachRing(t).(engine.Accepter), port: func(p *engine.Port) {
+					l := &logged{Transport: attachRing(t), port: func(p *engine.Port) {
 						p.SMSL, p.PKeys = 5, []uint16{0x8001, 0x7fff, 0xffff}
 						if given {
 							p.SMLID = 0
@@ -153,7 +153,7 @@ func TestClientRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &logged{Accepter: attachRing(t).(engine.Accepter), port: test.port}
+				l := &logged{Transport: attachRing(t), port: test.port}
 				c := &sa.Client{Engine: engine.New(l, engine.Options{Write: true}), PKey: test.pkey}
 				defer c.Engine.Close()
 				s := sa.NewSubscriber(c)

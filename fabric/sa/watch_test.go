@@ -14,7 +14,7 @@ import (
 // wire is a transport that can be cut, or have faults; it counts SMPs, and Sets
 // of InformInfo.
 type wire struct {
-	engine.Accepter
+	engine.Transport
 	cut        atomic.Bool
 	sets, smps atomic.Int32
 	faults     atomic.Pointer[faults]
@@ -38,11 +38,11 @@ func (w *wire) Send(d *engine.Datagram) error {
 	if l := w.faults.Load(); w.cut.Load() || l != nil && l.lost != nil && l.lost(h) {
 		return nil
 	}
-	return w.Accepter.Send(d)
+	return w.Transport.Send(d)
 }
 
 func (w *wire) Recv(d *engine.Datagram) error {
-	err := w.Accepter.Recv(d)
+	err := w.Transport.Recv(d)
 	if l := w.faults.Load(); err == nil && l != nil && l.answer != nil {
 		l.answer(mad.ParseHeader(d.MAD), d)
 	}
@@ -50,7 +50,7 @@ func (w *wire) Recv(d *engine.Datagram) error {
 }
 
 func (w *wire) Port() (engine.Port, error) {
-	p, err := w.Accepter.Port()
+	p, err := w.Transport.Port()
 	if l := w.faults.Load(); l != nil && l.port != nil {
 		l.port(&p)
 	}
