@@ -219,7 +219,7 @@ func (q *saQuery) failed(c *lang.Call, err error) error {
 // request is answered. OpenSM drops methods and records that it does not know
 // (opensm osm_sa_mad_ctrl.c sa_mad_ctrl_rcv_callback and sa_mad_ctrl_process).
 func answersOthers(c *lang.Call, q *saQuery) bool {
-	if c.Name == "sa_set" || c.Name == "sa_delete" || q.attr == mad.AttrSubnAdmClassPortInfo || !topology.Unanswered(q.Err) {
+	if c.Name == "sa_set" || c.Name == "sa_delete" || q.attr == mad.AttrSubnAdmClassPortInfo || !engine.Unanswered(q.Err) {
 		return false
 	}
 	probe, err := topology.SACall(c, sa.NewRequest(mad.MethodGet, mad.AttrSubnAdmClassPortInfo, nil))

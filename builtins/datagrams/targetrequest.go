@@ -47,7 +47,7 @@ func askTargets(c *lang.Call, class mad.Class) (*targetRequest, error) {
 	if class.Family() == mad.ClassSubn {
 		return a, nil
 	}
-	return a, topology.LearnPaths(c, local, lids)
+	return a, topology.ServiceLevels(c, local, lids)
 }
 
 // send sends a request, which put writes, to all targets that are not done,

@@ -81,9 +81,8 @@ func pathTo(c *lang.Call, g mad.GID) (path mad.PathRecord, err error) {
 // pathWarning is whether a session was warned of unknown paths.
 type pathWarning struct{ given bool }
 
-// LearnPaths learns the service levels of the paths to lids, for PutGMP. What
-// the subnet administrator does not tell is 0, with one warning a session.
-func LearnPaths(c *lang.Call, p *engine.Port, lids []mad.LID) error {
+// ServiceLevels learns those of the paths to lids, for PutGMP. What the subnet administrator does not tell is 0, with one warning a session.
+func ServiceLevels(c *lang.Call, p *engine.Port, lids []mad.LID) error {
 	client := EnvOf(c.Runtime()).SA
 	err := c.Block(func(ctx context.Context) error { return client.LearnPaths(ctx, p, lids) })
 	var unknown *sa.PathError

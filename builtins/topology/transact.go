@@ -37,16 +37,9 @@ func SendProbes(c *lang.Call, calls []*engine.Call) error {
 
 // CountUnanswered counts a request that got no answer.
 func CountUnanswered(c *lang.Call, err error) {
-	if Unanswered(err) {
+	if engine.Unanswered(err) {
 		c.Fiber().Account.Unanswered++
 	}
-}
-
-// Unanswered: err tells of a MAD that got no answer.
-func Unanswered(err error) bool {
-	var me *engine.Error
-	return errors.As(err, &me) &&
-		(me.Timeout() || errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrNotRecorded))
 }
 
 // RequestError is a failed request with what the user called its target.

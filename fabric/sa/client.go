@@ -9,7 +9,7 @@
 //
 // Who uses it: discover reads the records of all nodes. The builtins query and
 // change records, subscribe, address general packets, and look for a subnet
-// manager before they change the fabric. The engine is given Path, for agents
+// manager before they change the fabric. The engine is given Resolve, for agents
 // that redirect to a GID.
 //
 // Section numbers are those of the InfiniBand Architecture Specification,

@@ -25,6 +25,16 @@ func (c *Client) Path(ctx context.Context, to mad.GID) (path mad.PathRecord, err
 	return path, err
 }
 
+// Resolve asks for the LID behind a GID over e. It is an engine's
+// Options.Resolve, for agents that redirect to a GID; c's Engine may be nil.
+func (c *Client) Resolve(ctx context.Context, e *engine.Engine, gid mad.GID) (mad.LID, error) {
+	path, err := (&Client{Engine: e, SMLID: c.SMLID, SL: c.SL, PKey: c.PKey}).Path(ctx, gid)
+	if errors.Is(err, ErrNoSM) {
+		err = engine.ErrNoSA
+	}
+	return path.DLID, err
+}
+
 // bulkPaths is the number of targets from which on one table of all paths from
 // the local port is asked for, instead of a path to each.
 const bulkPaths = 64
@@ -126,7 +136,7 @@ func (c *Client) learnEach(ctx context.Context, p *engine.Port, lids []mad.LID) 
 		learned[lids[i]] = path.SL
 		switch {
 		case call.Err == nil:
-		case silent(call.Err):
+		case engine.Unanswered(call.Err):
 			err = c.levels.stop(call.Err)
 		default:
 			err = &PathError{call.Err}
@@ -137,13 +147,6 @@ func (c *Client) learnEach(ctx context.Context, p *engine.Port, lids []mad.LID) 
 	}
 	c.levels.add(learned)
 	return first
-}
-
-// silent: no answer came, nor will one come to other requests.
-func silent(err error) bool {
-	var e *engine.Error
-	return errors.As(err, &e) &&
-		(e.Timeout() || errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrNotRecorded))
 }
 
 // missing are those of lids that are to be asked for, sorted.
