@@ -272,8 +272,15 @@ func (a *app) session(l *link, absent error, keys *engine.Keys, names map[mad.GU
 	if err := a.startRecording(l); err != nil {
 		return nil, err
 	}
+	client := &sa.Client{SMLID: mad.LID(a.smLID.value), PKey: uint16(a.pkey.value)}
+	if a.sl.isSet {
+		sl := uint8(a.sl.value)
+		client.SL = &sl
+	}
 	if l.transport != nil {
-		s.engine = engine.New(l.transport, a.engineOptions(l.transport, keys))
+		o := a.engineOptions(l.transport, keys)
+		o.Resolve = client.Resolve
+		s.engine = engine.New(l.transport, o)
 	}
 	o := builtins.Options{
 		Env: topology.Env{
@@ -283,8 +290,7 @@ func (a *app) session(l *link, absent error, keys *engine.Keys, names map[mad.GU
 			Loaded:      l.loaded,
 			Names:       names,
 			PlainSpeeds: a.plainSpeeds,
-			SMLID:       mad.LID(a.smLID.value),
-			PKey:        uint16(a.pkey.value),
+			SA:          client,
 			Write:       s.engine != nil && s.engine.Write(),
 			OverrideSM:  a.overrideSM,
 			TrapAgent:   a.trapAgent,
@@ -297,10 +303,6 @@ func (a *app) session(l *link, absent error, keys *engine.Keys, names map[mad.GU
 		Quiet:   a.quiet,
 		Verbose: a.verbose,
 		Clock:   l.clock,
-	}
-	if a.sl.isSet {
-		sl := uint8(a.sl.value)
-		o.SL = &sl
 	}
 	if !a.quiet {
 		s.progress = &progress{console: a.console, idle: s.doing}
@@ -322,7 +324,6 @@ func (a *app) engineOptions(t engine.Transport, keys *engine.Keys) engine.Option
 		Timeout: a.timeout.value,
 		Retries: a.retries.value,
 		Write:   !a.readOnly && (a.write || t.Traits().Simulated),
-		Resolve: sa.Resolve,
 	}
 	if o.Retries == 0 {
 		o.Retries = -1 // none; 0 is the engine's default
