@@ -9,7 +9,6 @@ import (
 
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
-	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/mad"
@@ -143,18 +142,4 @@ print(smp_get("NodeInfo", f.nodes) == [smp_get("NodeInfo", n.lid) for n in f.nod
 	if _, explained, status := f.run(`load_fabric("bad.topo")`); status != lang.StatusUsage || explained == "" {
 		t.Errorf("malformed file: status %d, %s", status, explained)
 	}
-}
-
-// FuzzIdentifiers: no text panics, and what is read writes back the same.
-func FuzzIdentifiers(f *testing.F) {
-	for _, s := range []string{"0x0002c903001234ab", "0002:c903:0012:34ab", "fe80::1", "::", "0x", "", "-1", "日本"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if g, ok := records.GUIDText(s); ok {
-			if again, ok := records.GUIDText(g.String()); !ok || again != g {
-				t.Errorf("%q: %v, again %v", s, g, again)
-			}
-		}
-	})
 }

@@ -3,7 +3,6 @@ package records
 import (
 	"bytes"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +49,7 @@ func each(f *mad.Field, element func(i int) starlark.Value) starlark.Value {
 	return t
 }
 
+// elementValue is element i of a field. A key is not shown, only whether it is set.
 func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
 	switch f.Kind {
 	case mad.KindStruct:
@@ -89,7 +89,8 @@ func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
 	return starlark.MakeUint64(v)
 }
 
-// SetNamed writes a value that a script gives for a field: x=word or x_code=number.
+// SetNamed writes a value that a script gives for a field: x=word or
+// x_code=number. It returns the field.
 func SetNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*mad.Field, error) {
 	f := a.Field(name)
 	if f == nil {
@@ -267,44 +268,4 @@ func wordsOf(w *mad.Words) []string {
 		words[i] = w.Word[n]
 	}
 	return words
-}
-
-// ParseGUID accepts any spelling of a GUID: an int, or text with or without
-// 0x, with or without colons or dashes between its parts.
-func ParseGUID(v starlark.Value) (mad.GUID, error) {
-	switch v := v.(type) {
-	case starlark.Int:
-		if n, ok := v.Uint64(); ok {
-			return mad.GUID(n), nil
-		}
-		return 0, fmt.Errorf("%s has more than 64 bits", v)
-	case starlark.String:
-		if g, ok := GUIDText(string(v)); ok {
-			return g, nil
-		}
-		return 0, fmt.Errorf("%s is no GUID: write 0x and up to 16 hexadecimal digits", v)
-	}
-	return 0, fmt.Errorf("got %s, want a GUID as string or int", v.Type())
-}
-
-func GUIDText(s string) (mad.GUID, bool) {
-	digits := strings.TrimSpace(s)
-	if strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X") {
-		digits = digits[2:]
-	}
-	digits = strings.NewReplacer(":", "", "-", "", ".", "").Replace(digits)
-	n, err := strconv.ParseUint(digits, 16, 64)
-	return mad.GUID(n), err == nil && len(digits) <= 16
-}
-
-func ParseGID(v starlark.Value) (mad.GID, error) {
-	s, ok := starlark.AsString(v)
-	if !ok {
-		return mad.GID{}, fmt.Errorf("got %s, want a GID as string", v.Type())
-	}
-	addr, err := netip.ParseAddr(strings.TrimSpace(s))
-	if err != nil || !addr.Is6() || addr.Zone() != "" {
-		return mad.GID{}, fmt.Errorf("%q is no GID: write it as an IPv6 address, for example \"fe80::2:c903:0:1\"", s)
-	}
-	return mad.GID(addr.As16()), nil
 }
