@@ -57,6 +57,6 @@ func (s *Session) predeclare() {
 	}
 	s.predeclared["quit"] = s.predeclared["exit"]
 	if s.env.Sim != nil {
-		s.predeclared["sim"] = &topology.Simulation{Subnet: s.env.Sim}
+		s.predeclared["sim"] = &topology.Sim{Subnet: s.env.Sim}
 	}
 }

@@ -68,7 +68,7 @@ func TestResolve(t *testing.T) {
 			{"0x0", "GUID 0 is nobody's"},
 			{"0xdead", "nobody has GUID 0x000000000000dead: neither the latest discover() nor the subnet administrator knows it"},
 		} {
-			list, _, err := (&topology.Resolver{C: c}).Targets(starlark.String(test.name))
+			list, _, err := (&topology.Resolver{Call: c}).Targets(starlark.String(test.name))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -40,7 +40,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 		if err != nil {
 			return nil, err
 		}
-		r := &topology.Resolver{C: c}
+		r := &topology.Resolver{Call: c}
 		targets, many, err := r.Targets(c.Value("target"))
 		if err != nil {
 			return nil, err

@@ -26,7 +26,7 @@ var LFTKind = &tableKind{
 		return lid, nil
 	},
 	size:  func(t *change.Table) int { return len(change.LinearEntries(t)) },
-	entry: func(t *change.Table, i int) starlark.Value { return topology.EntryValue(t.Data[i]) },
+	entry: func(t *change.Table, i int) starlark.Value { return topology.LFTEntry(t.Data[i]) },
 	bytes: change.LinearEntries,
 	repr: func(v *wholeTable) string {
 		entries := change.LinearEntries(v.t)

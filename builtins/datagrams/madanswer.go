@@ -71,7 +71,7 @@ func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 	case call.Table != nil && attr == nil:
 		return starlark.Bytes(call.Table), nil
 	case call.Table != nil:
-		records, err := topology.TableOf(attr, call)
+		records, err := topology.SARecords(attr, call)
 		list := make([]starlark.Value, len(records))
 		for i, rec := range records {
 			list[i] = rec

@@ -35,7 +35,7 @@ A switch that the fabric does not have is an error.`,
 				if err != nil {
 					return err
 				}
-				n, err := t.Find(f.F)
+				n, err := t.Find(f.Fabric)
 				if err != nil {
 					return err
 				}
@@ -70,7 +70,7 @@ Entries without ports are left out, and so are switches that have none.`,
 		if !ok {
 			return nil, lang.ParamError("tables", "got %s, want a dict of switch to table", c.Value("tables").Type())
 		}
-		f := c.Recv.(*topology.Fabric).F
+		f := c.Recv.(*topology.Fabric).Fabric
 		entries := map[*fabric.Node][]format.MFTEntry{}
 		for _, kv := range d.Items() {
 			n, ok := kv[0].(topology.Node)

@@ -104,7 +104,7 @@ func changePorts(c *lang.Call, action change.Action) (starlark.Value, error) {
 // portTargets are the ports that the call names; Err is set where one cannot
 // be asked.
 func portTargets(c *lang.Call) (targets []topology.Target, at []change.Port, many bool, err error) {
-	targets, many, err = (&topology.Resolver{C: c}).Targets(c.Value("target"))
+	targets, many, err = (&topology.Resolver{Call: c}).Targets(c.Value("target"))
 	if err != nil {
 		return nil, nil, many, err
 	}

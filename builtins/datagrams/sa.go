@@ -87,7 +87,7 @@ func allPaths(c *lang.Call) error {
 		return err
 	}
 	how := "one for each pair of ports"
-	if records, err := topology.TableOf(mad.AttrNodeRecord, nodes); err == nil {
+	if records, err := topology.SARecords(mad.AttrNodeRecord, nodes); err == nil {
 		n := len(records)
 		how = fmt.Sprintf("about %d records, one for each pair of %d ports (more with LMCs)", n*n, n)
 	}
@@ -189,7 +189,7 @@ func (q *saQuery) table(c *lang.Call) (starlark.Value, error) {
 	if attr.Answer != nil {
 		attr = attr.Answer
 	}
-	records, err := topology.TableOf(attr, q.Call)
+	records, err := topology.SARecords(attr, q.Call)
 	if err != nil {
 		return nil, q.failed(c, err)
 	}

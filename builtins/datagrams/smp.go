@@ -52,7 +52,7 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 		if err := mad.Allowed(attr.Class, attr.Version, mad.MethodGet, attr.ID); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
-		r := &topology.Resolver{C: c}
+		r := &topology.Resolver{Call: c}
 		targets, many, err := r.Targets(c.Value("target"))
 		if err != nil {
 			return nil, err
@@ -237,7 +237,7 @@ func checkPort(c *lang.Call, param string, n int, t *topology.Target) error {
 	case n < 0 || n > 255:
 		return lang.ParamError(param, "got %d, want 0..255", n)
 	case t.Node != nil && n != 0 && t.Node.Port(n) == nil:
-		return lang.ParamError(param, "%w", topology.NoPort(t.Node, fmt.Sprint(n)))
+		return lang.ParamError(param, "%w", topology.NoSuchPort(t.Node, fmt.Sprint(n)))
 	}
 	return nil
 }

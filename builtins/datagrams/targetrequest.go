@@ -21,7 +21,7 @@ type targetRequest struct {
 
 // askTargets resolves the argument `target` for requests of a class.
 func askTargets(c *lang.Call, class mad.Class) (*targetRequest, error) {
-	r := &topology.Resolver{C: c}
+	r := &topology.Resolver{Call: c}
 	targets, many, err := r.Targets(c.Value("target"))
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func askTargets(c *lang.Call, class mad.Class) (*targetRequest, error) {
 	if class.Family() == mad.ClassSubn {
 		return a, nil
 	}
-	return a, topology.ServiceLevels(c, local, lids)
+	return a, topology.LearnPaths(c, local, lids)
 }
 
 // send sends a request, which put writes, to all targets that are not done,

@@ -182,7 +182,7 @@ func (k *tableKind) set(c *lang.Call, edit func(t *change.Table)) (starlark.Valu
 
 // tablesOf are the tables of the targets; Err is set where one cannot be asked.
 func tablesOf(c *lang.Call, k *tableKind) (targets []topology.Target, tables []*change.Table, many bool, err error) {
-	targets, many, err = (&topology.Resolver{C: c}).Targets(c.Value("target"))
+	targets, many, err = (&topology.Resolver{Call: c}).Targets(c.Value("target"))
 	if err != nil {
 		return nil, nil, many, err
 	}

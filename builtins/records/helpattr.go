@@ -256,7 +256,7 @@ func keyWords(f *mad.Field) string {
 	return ""
 }
 
-// componentWords say which bits of the component mask a field has.
+// componentWords say which bits of the component mask a field has (IBA 15.2.1.1).
 func componentWords(a *mad.Attribute, f *mad.Field) string {
 	if f.Component < 0 || a.Class != mad.ClassSubnAdm {
 		return ""

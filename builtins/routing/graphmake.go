@@ -51,7 +51,7 @@ note: 4 ports of CAs and routers are on no switch
 		if o.Rules, err = rulesOf(c); err != nil {
 			return nil, err
 		}
-		g, err := routing.NewGraph(v.F, o)
+		g, err := routing.NewGraph(v.Fabric, o)
 		if err != nil {
 			return nil, fmt.Errorf("graph: %w", err)
 		}
@@ -73,7 +73,7 @@ func ofFabric(c *lang.Call, param string, x starlark.Value) error {
 	default:
 		return nil
 	}
-	if of != c.Recv.(*topology.Fabric).F {
+	if of != c.Recv.(*topology.Fabric).Fabric {
 		return lang.ParamError(param, "%s is of another snapshot of the fabric", lang.Brief(x))
 	}
 	return nil

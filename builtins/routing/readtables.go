@@ -34,7 +34,7 @@ The hops are a tuple by port number, None where a port does not lead there; elem
 				}
 				if rows == nil || row.GUID != of {
 					var n *fabric.Node
-					if n, err = row.Find(f.F); err != nil {
+					if n, err = row.Find(f.Fabric); err != nil {
 						return err
 					}
 					of, rows = row.GUID, new(starlark.Dict)

@@ -40,7 +40,7 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 			return nil, err
 		}
 		files := routing.TableFiles{LFTs: c.Text("path"), SL: c.Text("sl"), SL2VL: c.Text("sl2vl")}
-		r, err := routing.Load(f.F, files, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(name) })
+		r, err := routing.Load(f.Fabric, files, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(name) })
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -79,7 +79,7 @@ Of each only the blocks up to LinearFDBTop are read, all switches at once. What 
 		if err != nil {
 			return nil, err
 		}
-		r, err := readRoutes(c, f.F)
+		r, err := readRoutes(c, f.Fabric)
 		if err != nil {
 			return nil, err
 		}

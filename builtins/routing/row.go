@@ -53,7 +53,7 @@ func (r *rowValue) TypeDoc() lang.TypeDoc { return RowType.TypeDoc() }
 func (r *rowValue) Schema() string        { return "row/1" }
 
 func (r *rowValue) Attr(name string) (starlark.Value, error) { return RowType.Attr(r, name) }
-func (r *rowValue) Index(i int) starlark.Value               { return topology.EntryValue(r.entries[i]) }
+func (r *rowValue) Index(i int) starlark.Value               { return topology.LFTEntry(r.entries[i]) }
 func (r *rowValue) Iterate() starlark.Iterator               { return &rowIterator{entries: r.entries} }
 
 func (r *rowValue) Slice(start, end, step int) starlark.Value {
@@ -82,7 +82,7 @@ func (it *rowIterator) Next(v *starlark.Value) bool {
 	if len(it.entries) == 0 {
 		return false
 	}
-	*v = topology.EntryValue(it.entries[0])
+	*v = topology.LFTEntry(it.entries[0])
 	it.entries = it.entries[1:]
 	return true
 }
@@ -109,7 +109,7 @@ func (r *rowValue) port(v starlark.Value) (uint8, error) {
 		return 0, fmt.Errorf("a port: %w", err)
 	}
 	if sw := r.of.R.Graph().Switches()[r.s]; n < 0 || n > sw.NumPorts() {
-		return 0, topology.NoPort(sw, v.String())
+		return 0, topology.NoSuchPort(sw, v.String())
 	}
 	return uint8(n), nil
 }

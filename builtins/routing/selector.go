@@ -39,8 +39,8 @@ Only names tell: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gate
 		}
 		class, notClass := routing.ParseClass(c.Text("what"))
 		var list []starlark.Value
-		for i := range v.F.Nodes() {
-			n := &v.F.Nodes()[i]
+		for i := range v.Fabric.Nodes() {
+			n := &v.Fabric.Nodes()[i]
 			switch {
 			case notClass != nil && routing.Glob(c.Text("what"), n.Name()):
 				list = append(list, topology.NodeOf(n))

@@ -11,14 +11,16 @@ import (
 	"fabsh/mad"
 )
 
-func EntryValue(port byte) starlark.Value {
+// LFTEntry is an entry of a linear forwarding table: the output port, or None.
+func LFTEntry(port byte) starlark.Value {
 	if port == mad.NoPort {
 		return starlark.None
 	}
 	return starlark.MakeInt(int(port))
 }
 
-// LFTFacts are the top and, by LID, the ports of those that have one.
+// LFTFacts are the facts of a linear forwarding table: its top LID and, by LID,
+// the output ports of the entries that have one.
 func LFTFacts(entries []byte) []lang.Fact {
 	ports := starlark.NewDict(len(entries))
 	for lid, p := range entries {
@@ -29,7 +31,8 @@ func LFTFacts(entries []byte) []lang.Fact {
 	return []lang.Fact{{Name: "top", Value: starlark.MakeInt(len(entries) - 1)}, {Name: "ports", Value: ports}}
 }
 
-// LFTText lays the entries out, 16 a line.
+// LFTText is a linear forwarding table for people, 16 entries a line. Lines
+// without an output port are left out.
 func LFTText(entries []byte) string {
 	const perLine = 16
 	var b strings.Builder

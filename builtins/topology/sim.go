@@ -12,39 +12,44 @@ import (
 	"fabsh/mad"
 )
 
-// Simulation is the value `sim`: what can be done to a simulated fabric.
-type Simulation struct{ *sim.Subnet }
+// Sim is the value `sim`: what can be done to a simulated fabric.
+type Sim struct{ *sim.Subnet }
 
 var (
-	_ starlark.HasAttrs = (*Simulation)(nil)
-	_ lang.Documented   = (*Simulation)(nil)
+	_ starlark.HasAttrs = (*Sim)(nil)
+	_ lang.Documented   = (*Sim)(nil)
 )
 
-var SimType *lang.Type[*Simulation]
+// SimType is what scripts find in the value sim.
+var SimType *lang.Type[*Sim]
 
 func init() {
 	SimType = lang.NewType("sim", "What can be done to a simulated fabric, with hands as it were: there is a global sim where -F sim made one. Its subnet manager sweeps at once. With --read-only it is refused.",
-		lang.Member[*Simulation]{Method: &unlinkMethod},
-		lang.Member[*Simulation]{Method: &linkMethod},
-		lang.Member[*Simulation]{Method: &restartSMMethod},
+		lang.Member[*Sim]{Method: &unlinkMethod},
+		lang.Member[*Sim]{Method: &linkMethod},
+		lang.Member[*Sim]{Method: &restartSMMethod},
 	)
 }
 
-func (s *Simulation) String() string        { return "sim" }
-func (s *Simulation) Type() string          { return "sim" }
-func (s *Simulation) Freeze()               {}
-func (s *Simulation) Truth() starlark.Bool  { return true }
-func (s *Simulation) Hash() (uint32, error) { return 0, lang.Unhashable(s) }
-func (s *Simulation) AttrNames() []string   { return SimType.Names }
-func (s *Simulation) TypeDoc() lang.TypeDoc { return SimType.TypeDoc() }
+func (s *Sim) String() string        { return "sim" }
+func (s *Sim) Type() string          { return "sim" }
+func (s *Sim) Freeze()               {}
+func (s *Sim) Truth() starlark.Bool  { return true }
+func (s *Sim) Hash() (uint32, error) { return 0, lang.Unhashable(s) }
+func (s *Sim) AttrNames() []string   { return SimType.Names }
+func (s *Sim) TypeDoc() lang.TypeDoc { return SimType.TypeDoc() }
 
-func (s *Simulation) Attr(name string) (starlark.Value, error) { return SimType.Attr(s, name) }
+func (s *Sim) Attr(name string) (starlark.Value, error) { return SimType.Attr(s, name) }
 
-var simPort = []lang.Param{{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`}}
+// cableArgs say whose cable it is.
+type cableArgs struct{ Port starlark.Value }
 
+var cableParams = []lang.Param{{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`}}
+
+// unlinkMethod is sim.unlink().
 var unlinkMethod = lang.Builtin{
 	Name:   "unlink",
-	Params: simPort,
+	Params: cableParams,
 	Doc: `Pulls the cable off a port.
 The switches at its ends send trap 128; the subnet manager reports it, finds other ways for the traffic, and reports trap 65 of each port that it no longer reaches.`,
 	Example: `
@@ -53,12 +58,15 @@ The switches at its ends send trap 128; the subnet manager reports it, finds oth
 > discover()
 fabric: 43 nodes (12 switches, 31 CAs), 63 links, complete
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return simCable(c, (*sim.Subnet).Unlink) }),
+	Run: lang.Do(func(c *lang.Call, a *cableArgs) (starlark.Value, error) {
+		return changeCable(c, a.Port, (*sim.Subnet).Unlink)
+	}),
 }
 
+// linkMethod is sim.link().
 var linkMethod = lang.Builtin{
 	Name:   "link",
-	Params: simPort,
+	Params: cableParams,
 	Doc: `Plugs in a cable that unlink has pulled.
 Trap 128 tells of it, and trap 64 of each port that the subnet manager then reaches.`,
 	Example: `
@@ -67,9 +75,12 @@ Trap 128 tells of it, and trap 64 of each port that the subnet manager then reac
 > discover()
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return simCable(c, (*sim.Subnet).Link) }),
+	Run: lang.Do(func(c *lang.Call, a *cableArgs) (starlark.Value, error) {
+		return changeCable(c, a.Port, (*sim.Subnet).Link)
+	}),
 }
 
+// restartSMMethod is sim.restart_sm().
 var restartSMMethod = lang.Builtin{
 	Name:   "restart_sm",
 	Params: []lang.Param{{Name: "node", Kind: lang.KindAny, Default: "None", Doc: "where the new one is: a node, or its name; None: where the old one was"}},
@@ -81,11 +92,11 @@ The new one knows of no subscriptions.`,
 > sub.next(timeout="2m").reason
 "the subnet administrator had forgotten the subscription; subscribed again, but what happened in between was not told"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		s := c.Recv.(*Simulation)
+	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
 		var guid mad.GUID
-		switch v := c.Value("node").(type) {
-		case starlark.NoneType:
+		switch v := a.Node.(type) {
+		case nil:
 		case Node:
 			guid = v.GUID()
 		case starlark.String:
@@ -100,27 +111,27 @@ The new one knows of no subscriptions.`,
 			return nil, err
 		}
 		if err := s.RestartSM(guid); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Name, err)
+			return nil, lang.Errorf("%w", err)
 		}
 		return starlark.None, nil
 	}),
 }
 
-// simCable does something to the cable of a port.
-func simCable(c *lang.Call, do func(*sim.Subnet, mad.GUID, int) error) (starlark.Value, error) {
-	s := c.Recv.(*Simulation)
+// changeCable does something to the cable of a port.
+func changeCable(c *lang.Call, at starlark.Value, do func(*sim.Subnet, mad.GUID, int) error) (starlark.Value, error) {
+	s := c.Recv.(*Sim)
 	var guid mad.GUID
 	var num int
-	switch v := c.Value("port").(type) {
+	switch v := at.(type) {
 	case Port:
 		guid, num = v.Node().GUID(), v.Num()
 	case starlark.String:
-		at := strings.LastIndexByte(string(v), '/')
-		n, err := strconv.ParseUint(string(v)[at+1:], 10, 8)
-		if at < 0 || err != nil {
+		slash := strings.LastIndexByte(string(v), '/')
+		n, err := strconv.ParseUint(string(v)[slash+1:], 10, 8)
+		if slash < 0 || err != nil {
 			return nil, lang.ParamError("port", "got %s, want NAME/PORT", v)
 		}
-		if guid, err = s.named(string(v)[:at]); err != nil {
+		if guid, err = s.named(string(v)[:slash]); err != nil {
 			return nil, lang.ParamError("port", "%w", err)
 		}
 		num = int(n)
@@ -131,13 +142,13 @@ func simCable(c *lang.Call, do func(*sim.Subnet, mad.GUID, int) error) (starlark
 		return nil, err
 	}
 	if err := do(s.Subnet, guid, num); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Name, err)
+		return nil, lang.Errorf("%w", err)
 	}
 	return starlark.None, nil
 }
 
 // named is the GUID of the node with a name, or written as it.
-func (s *Simulation) named(name string) (mad.GUID, error) {
+func (s *Sim) named(name string) (mad.GUID, error) {
 	switch guids := s.NodeGUIDs(name); len(guids) {
 	case 1:
 		return guids[0], nil
