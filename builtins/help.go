@@ -29,14 +29,14 @@ PortInfo.lmc (LMC): 3 bits at bit 277 (byte 34, bit 5 from the left), section 14
 LMC is the number of low LID bits the port ignores: it answers to 2^LMC LIDs.
 In a Set it is written: smp_set sends what it read unless it is named.
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		text, err := (*lang.StateOf[*Session](c.Runtime())).helpOn(c.Value("topic"))
 		if err != nil {
 			return nil, fmt.Errorf("help: %w", err)
 		}
 		c.Fiber().Print(text)
 		return starlark.None, nil
-	},
+	}),
 	Bare: func(r *lang.Runtime) error { return r.Emit(r.People(), (*lang.StateOf[*Session](r)).overview()) },
 }
 

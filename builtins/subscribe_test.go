@@ -43,7 +43,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 		var on *sometimes
 		adapt := func(o *Options) {
 			subnet = o.Sim
-			on = &sometimes{Accepter: replaced(o).(engine.Accepter)}
+			on = &sometimes{Transport: replaced(o)}
 			o.Engine = engine.New(on, engine.Options{})
 		}
 		onSim(t, "ring:n=3", adapt, func(t *testing.T, f *fixture) {
@@ -82,7 +82,7 @@ func (o *Options) simNode() int { return 3 }
 
 // sometimes is a transport that answers no more.
 type sometimes struct {
-	engine.Accepter
+	engine.Transport
 	silent bool
 }
 
@@ -90,7 +90,7 @@ func (s *sometimes) Send(d *engine.Datagram) error {
 	if s.silent {
 		return nil
 	}
-	return s.Accepter.Send(d)
+	return s.Transport.Send(d)
 }
 
 // TestNextStops: Ctrl-C ends the waiting, and so does the deadline, which the

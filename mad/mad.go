@@ -9,6 +9,7 @@
 //	address.go    LIDs, GUIDs, GIDs, directed routes
 //	class.go      management classes, methods, what each allows
 //	status.go     the status field in words
+//	rmpp.go       the header of transfers, their status in words
 //	attribute.go  what an attribute is: fields, modifier
 //	effect.go     what a request does to the fabric
 //	smp.go sa.go perf.go classport.go   the attributes, one family a file
@@ -161,15 +162,3 @@ func KeyOffset(h Header) int {
 	}
 	return 0
 }
-
-// The RMPP header: version, type, response time and flags, status, segment
-// number, payload length or new window (IBA 13.6.2).
-const (
-	RMPPVersionOffset   = RMPPOffset
-	RMPPTypeOffset      = RMPPOffset + 1
-	RMPPFlagsOffset     = RMPPOffset + 2 // the lower 3 bits; the upper 5 are a time
-	RMPPStatusOffset    = RMPPOffset + 3
-	SegmentNumberOffset = RMPPOffset + 4
-	PayloadLengthOffset = RMPPOffset + 8
-	NewWindowLastOffset = RMPPOffset + 8
-)

@@ -16,6 +16,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -321,6 +322,7 @@ func (a *app) engineOptions(t engine.Transport, keys *engine.Keys) engine.Option
 		Timeout: a.timeout.value,
 		Retries: a.retries.value,
 		Write:   !a.readOnly && (a.write || t.Traits().Simulated),
+		Resolve: sa.Resolve,
 	}
 	if o.Retries == 0 {
 		o.Retries = -1 // none; 0 is the engine's default

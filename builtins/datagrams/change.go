@@ -35,7 +35,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 > smp_set(p.replace(hoq_life=16), sw.ports[1]).hoq_life
 16
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		attr, given, named, err := fieldsToSet(c)
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 		if err != nil {
 			return nil, err
 		}
-		if err := c.Wait(func(ctx context.Context) error { return change.Apply(ctx, e, open...) }); err != nil {
+		if err := c.Block(func(ctx context.Context) error { return change.Apply(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		for i, change := range changes {
@@ -83,7 +83,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 			}
 		}
 		return topology.Results(values, many)
-	},
+	}),
 }
 
 // fieldsToSet are the fields that the call names, with their values in an
@@ -92,7 +92,7 @@ func fieldsToSet(c *lang.Call) (attr *mad.Attribute, given []byte, named []strin
 	if r, ok := c.Arg("attr").(*records.Record); ok {
 		attr, given, named = r.Attribute, slices.Clone(r.Data), slices.Clone(r.Named)
 		if attr.Class.Family() != mad.ClassSubn {
-			return nil, nil, nil, c.ParamError("attr", "got %s, want a record of subnet management", r.Type())
+			return nil, nil, nil, lang.ParamError("attr", "got %s, want a record of subnet management", r.Type())
 		}
 	} else {
 		if attr, err = attributeOf(c, mad.ClassSubn); err != nil {

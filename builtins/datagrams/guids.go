@@ -60,7 +60,7 @@ It returns the whole table, guids, or a list of them for a list of targets. An e
 > t[0] == ca.ports[1].guid, t[1], t.cap
 (True, None, 8)
 `,
-	Run: GUIDsKind.Get,
+	Run: lang.Raw(GUIDsKind.Get),
 }
 
 var SetGUIDs = lang.Builtin{
@@ -77,7 +77,7 @@ It returns the table as it was read back. Entry 0 is the port's own GUID and can
 > set_guids(ca, {1: "0x00beef0000000001"})[1]
 "0x00beef0000000001"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		entries := map[int]mad.GUID{}
 		replace, err := tableEntries(c, "number", "a dict of number to GUID, or a whole table", 0, func(i int, value starlark.Value, _ bool) (err error) {
 			if i < 0 {
@@ -95,5 +95,5 @@ It returns the table as it was read back. Entry 0 is the port's own GUID and can
 			return nil, err
 		}
 		return GUIDsKind.set(c, func(t *change.Table) { change.EditGUIDs(t, entries, replace) })
-	},
+	}),
 }

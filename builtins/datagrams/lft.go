@@ -67,7 +67,7 @@ It returns the whole linear forwarding table, an lft, or a list of them for a li
 > t[1], t[40000]
 (0, None)
 `,
-	Run: LFTKind.Get,
+	Run: lang.Raw(LFTKind.Get),
 }
 
 var SetLFT = lang.Builtin{
@@ -87,7 +87,7 @@ It returns the table as it was read back. Only blocks that change are written. L
 > set_lft(sw, before) == before
 True
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		entries := map[mad.LID]uint8{}
 		replace, err := tableEntries(c, "LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
 			if lid < 0 || lid > int(mad.MaxUnicastLID) || lid == 0 && !replace {
@@ -110,7 +110,7 @@ True
 			return nil, err
 		}
 		return LFTKind.set(c, func(t *change.Table) { change.EditLinear(t, entries, replace) })
-	},
+	}),
 }
 
 // tableEntries reads the argument `table`: a dict, whose keys are numbers of
@@ -121,21 +121,21 @@ func tableEntries(c *lang.Call, what, want string, first int, add func(key int, 
 		for _, kv := range v.Items() {
 			key, err := lang.ToInt(kv[0])
 			if err != nil {
-				return false, c.ParamError("table", "a %s: %w", what, err)
+				return false, lang.ParamError("table", "a %s: %w", what, err)
 			}
 			if err := add(key, kv[1], false); err != nil {
-				return false, c.ParamError("table", "%w", err)
+				return false, lang.ParamError("table", "%w", err)
 			}
 		}
 		return false, nil
 	case starlark.Iterable:
 		for i, value := range lang.Collect(v) {
 			if err := add(first+i, value, true); err != nil {
-				return false, c.ParamError("table", "%w", err)
+				return false, lang.ParamError("table", "%w", err)
 			}
 		}
 		return true, nil
 	default:
-		return false, c.ParamError("table", "got %s, want %s", v.Type(), want)
+		return false, lang.ParamError("table", "got %s, want %s", v.Type(), want)
 	}
 }

@@ -43,13 +43,13 @@ It is for the classes that have no functions of their own, congestion control, b
 > mad_get(0x0011, sw, mgmt_class=0x21) == mad_get("CongestionInfo", sw)
 True
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		r, err := newMADRequest(c, mad.MethodGet)
 		if err != nil {
 			return nil, err
 		}
 		return r.exchange()
-	},
+	}),
 }
 
 var MADSet = lang.Builtin{
@@ -63,7 +63,7 @@ What goes out is data; without it, what was read just before; with the named fie
 > mad_set("SwitchCongestionSetting", sw, control_map=0x10, marking_rate=5).marking_rate
 5
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		r, err := newMADRequest(c, mad.MethodSet)
 		if err != nil {
 			return nil, err
@@ -74,7 +74,7 @@ What goes out is data; without it, what was read just before; with the named fie
 			}
 		}
 		return r.exchange()
-	},
+	}),
 }
 
 var MADSend = lang.Builtin{
@@ -89,7 +89,7 @@ Send, Trap and TrapRepress have no answer, and the result is None; others return
 > len(mad_send("NodeRecord", 13, method="get_table", node_type="switch"))
 12
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		class, version, err := madClassOf(c)
 		if err != nil {
 			return nil, err
@@ -103,7 +103,7 @@ Send, Trap and TrapRepress have no answer, and the result is None; others return
 			return nil, err
 		}
 		return r.exchange()
-	},
+	}),
 }
 
 // methodOf is the argument `method`.
@@ -114,7 +114,7 @@ func methodOf(c *lang.Call, class mad.Class, version uint8) (mad.Method, error) 
 	case starlark.Int:
 		n, ok := v.Uint64()
 		if !ok || n > 0xff {
-			return 0, c.ParamError("method", "%s is out of range, 0..0xff", v)
+			return 0, lang.ParamError("method", "%s is out of range, 0..0xff", v)
 		}
 		return mad.Method(n), nil
 	case starlark.String:
@@ -126,9 +126,9 @@ func methodOf(c *lang.Call, class mad.Class, version uint8) (mad.Method, error) 
 			}
 			words = append(words, word)
 		}
-		return 0, c.ParamError("method", "class %v version %d has no method %s%s: it has %s", class, version, v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
+		return 0, lang.ParamError("method", "class %v version %d has no method %s%s: it has %s", class, version, v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
 	}
-	return 0, c.ParamError("method", "%w", lang.WantType(c.Value("method"), "a word or a number"))
+	return 0, lang.ParamError("method", "%w", lang.WantType(c.Value("method"), "a word or a number"))
 }
 
 // madClassOf is the class that the call is about, and its version.
@@ -143,7 +143,7 @@ func madClassOf(c *lang.Call) (class mad.Class, version uint8, err error) {
 	case starlark.Int:
 		n, ok := v.Uint64()
 		if !ok || n > 0xff {
-			return 0, 0, c.ParamError("mgmt_class", "%s is out of range, 0..0xff", v)
+			return 0, 0, lang.ParamError("mgmt_class", "%s is out of range, 0..0xff", v)
 		}
 		class = mad.Class(n)
 	case starlark.String:
@@ -159,16 +159,16 @@ func madClassOf(c *lang.Call) (class mad.Class, version uint8, err error) {
 			words = append(words, word)
 		}
 		if class == 0 {
-			return 0, 0, c.ParamError("mgmt_class", "unknown class %s%s: it is a number, or one of %s", v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
+			return 0, 0, lang.ParamError("mgmt_class", "unknown class %s%s: it is a number, or one of %s", v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
 		}
 	default:
-		return 0, 0, c.ParamError("mgmt_class", "%w", lang.WantType(v, "a word or a number"))
+		return 0, 0, lang.ParamError("mgmt_class", "%w", lang.WantType(v, "a word or a number"))
 	}
 	version = class.Version()
 	if c.Has("class_version") {
 		n := c.Int("class_version")
 		if n < 0 || n > 0xff {
-			return 0, 0, c.ParamError("class_version", "got %d, want 0..255", n)
+			return 0, 0, lang.ParamError("class_version", "got %d, want 0..255", n)
 		}
 		version = uint8(n)
 	}
@@ -179,7 +179,7 @@ func madClassOf(c *lang.Call) (class mad.Class, version uint8, err error) {
 func onlyAttribute(c *lang.Call) (*mad.Attribute, error) {
 	name, ok := starlark.AsString(c.Value("attr"))
 	if !ok {
-		return nil, c.ParamError("mgmt_class", "give the class: attribute %v is another in each", c.Value("attr"))
+		return nil, lang.ParamError("mgmt_class", "give the class: attribute %v is another in each", c.Value("attr"))
 	}
 	var found *mad.Attribute
 	var words []string
@@ -191,11 +191,11 @@ func onlyAttribute(c *lang.Call) (*mad.Attribute, error) {
 	}
 	switch len(words) {
 	case 0:
-		return nil, c.ParamError("attr", "unknown attribute %q%s", name, fabric.DidYouMean(name, AllAttributeNames()))
+		return nil, lang.ParamError("attr", "unknown attribute %q%s", name, fabric.DidYouMean(name, AllAttributeNames()))
 	case 1:
 		return found, nil
 	}
-	return nil, c.ParamError("mgmt_class", "%s is an attribute of several classes: say which, mgmt_class=%q (%s)", name, words[0], strings.Join(words, ", "))
+	return nil, lang.ParamError("mgmt_class", "%s is an attribute of several classes: say which, mgmt_class=%q (%s)", name, words[0], strings.Join(words, ", "))
 }
 
 // classWord is what scripts call a class: a word, or its number.

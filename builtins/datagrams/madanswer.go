@@ -98,7 +98,7 @@ func bytesOf(c *lang.Call, param string, attr *mad.Attribute) ([]byte, error) {
 	switch v := c.Value(param).(type) {
 	case *records.Record:
 		if attr != nil && (v.Attribute.Class != attr.Class || v.Attribute.ID != attr.ID) {
-			return nil, c.ParamError(param, "got %s, want %s", v.Type(), records.TypeName(attr))
+			return nil, lang.ParamError(param, "got %s, want %s", v.Type(), records.TypeName(attr))
 		}
 		return v.Data, nil
 	case starlark.Bytes:
@@ -107,7 +107,7 @@ func bytesOf(c *lang.Call, param string, attr *mad.Attribute) ([]byte, error) {
 		digits := strings.NewReplacer(" ", "", "\n", "", ":", "").Replace(strings.TrimPrefix(string(v), "0x"))
 		b, err := hex.DecodeString(digits)
 		if err != nil {
-			return nil, c.ParamError(param, "%q is not hexadecimal, two digits a byte", string(v))
+			return nil, lang.ParamError(param, "%q is not hexadecimal, two digits a byte", string(v))
 		}
 		return b, nil
 	case starlark.Iterable:
@@ -118,11 +118,11 @@ func bytesOf(c *lang.Call, param string, attr *mad.Attribute) ([]byte, error) {
 				err = fmt.Errorf("%d is no byte", n)
 			}
 			if err != nil {
-				return nil, c.ParamError(param, "element %d: %w", len(b), err)
+				return nil, lang.ParamError(param, "element %d: %w", len(b), err)
 			}
 			b = append(b, byte(n))
 		}
 		return b, nil
 	}
-	return nil, c.ParamError(param, "got %s, want a record, hexadecimal digits, bytes or a list of numbers", c.Value(param).Type())
+	return nil, lang.ParamError(param, "got %s, want a record, hexadecimal digits, bytes or a list of numbers", c.Value(param).Type())
 }

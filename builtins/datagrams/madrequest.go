@@ -51,7 +51,7 @@ func (r *madRequest) about(c *lang.Call) error {
 	case starlark.Int:
 		n, ok := v.Uint64()
 		if !ok || n > 0xffff {
-			return c.ParamError("attr", "%s is out of range, 0..0xffff", v)
+			return lang.ParamError("attr", "%s is out of range, 0..0xffff", v)
 		}
 		r.h.Attribute = mad.AttributeID(n)
 		r.attr = mad.LookupVersion(class, r.h.ClassVersion, r.h.Attribute)
@@ -60,14 +60,14 @@ func (r *madRequest) about(c *lang.Call) error {
 		}
 	case starlark.String:
 		if r.attr = mad.LookupName(class, string(v)); r.attr == nil {
-			return c.ParamError("attr", "class %v has no attribute %s%s", class, v, fabric.DidYouMean(string(v), AttributeNames(class)))
+			return lang.ParamError("attr", "class %v has no attribute %s%s", class, v, fabric.DidYouMean(string(v), AttributeNames(class)))
 		}
 		r.h.Attribute = r.attr.ID
 		if a := mad.LookupVersion(class, r.h.ClassVersion, r.attr.ID); a != nil {
 			r.attr = a // the other version's layout may be another
 		}
 	default:
-		return c.ParamError("attr", "got %s, want the name or the number of an attribute", v.Type())
+		return lang.ParamError("attr", "got %s, want the name or the number of an attribute", v.Type())
 	}
 	return nil
 }
@@ -76,12 +76,12 @@ func (r *madRequest) about(c *lang.Call) error {
 func (r *madRequest) vendor(c *lang.Call) error {
 	switch {
 	case !r.h.Class.HasOUI() && c.Has("oui"):
-		return c.ParamError("oui", "MADs of class %v have none: leave it out", r.h.Class)
+		return lang.ParamError("oui", "MADs of class %v have none: leave it out", r.h.Class)
 	case !r.h.Class.HasOUI():
 	case c.Has("oui"):
 		n := c.Int("oui")
 		if n < 0 || n > 0xffffff {
-			return c.ParamError("oui", "got %d, want 0..0xffffff", n)
+			return lang.ParamError("oui", "got %d, want 0..0xffffff", n)
 		}
 		if r.oui = uint32(n); r.attr != nil && r.attr.OUI != r.oui {
 			r.attr = nil // another vendor's
@@ -89,7 +89,7 @@ func (r *madRequest) vendor(c *lang.Call) error {
 	case r.attr != nil:
 		r.oui = r.attr.OUI
 	default:
-		return c.ParamError("oui", "each vendor has a class %v: say whose it is, as in oui=0x001405", r.h.Class)
+		return lang.ParamError("oui", "each vendor has a class %v: say whose it is, as in oui=0x001405", r.h.Class)
 	}
 	r.offset = r.h.Class.DataOffset()
 	if r.attr != nil {
@@ -102,7 +102,7 @@ func (r *madRequest) vendor(c *lang.Call) error {
 func (r *madRequest) allowed(c *lang.Call) error {
 	h := &r.h
 	if h.Method.IsResponse() {
-		return c.ParamError("method", "%#02x is a response, and nobody has asked", uint8(h.Method))
+		return lang.ParamError("method", "%#02x is a response, and nobody has asked", uint8(h.Method))
 	}
 	if err := mad.Allowed(h.Class, h.ClassVersion, h.Method, h.Attribute); err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
@@ -146,7 +146,7 @@ func (r *madRequest) content(c *lang.Call) (err error) {
 			return err
 		}
 		if len(data) > room {
-			return c.ParamError("data", "%s are too many: there is room for %d", lang.Count(len(data), "byte"), room)
+			return lang.ParamError("data", "%s are too many: there is room for %d", lang.Count(len(data), "byte"), room)
 		}
 		copy(r.given, data)
 	}
@@ -168,7 +168,7 @@ func (r *madRequest) content(c *lang.Call) (err error) {
 	}
 	if c.Has("mask") {
 		if r.h.Class != mad.ClassSubnAdm {
-			return c.ParamError("mask", "MADs of class %v have none: leave it out", r.h.Class)
+			return lang.ParamError("mask", "MADs of class %v have none: leave it out", r.h.Class)
 		}
 		r.mask = uint64(c.Int("mask"))
 	}
@@ -236,9 +236,9 @@ func (r *madRequest) address(c *lang.Call) (err error) {
 			t := &r.targets[i]
 			switch {
 			case directed && t.Route == nil:
-				return c.ParamError("target", "class 0x81 goes along directed routes, and none is known to %s: name the target by dr(...), or use class 0x01", t.Label)
+				return lang.ParamError("target", "class 0x81 goes along directed routes, and none is known to %s: name the target by dr(...), or use class 0x01", t.Label)
 			case !directed && t.LID == 0:
-				return c.ParamError("target", "class 0x01 goes by LID, and none is known of %s: name the target by its LID, or use class 0x81", t.Label)
+				return lang.ParamError("target", "class 0x01 goes by LID, and none is known of %s: name the target by its LID, or use class 0x81", t.Label)
 			case !directed:
 				t.Route = nil
 			}

@@ -97,7 +97,7 @@ It returns the whole table, an mft, or a list of them for a list of switches. An
 > t[0xc000], t.cap
 (None, 4096)
 `,
-	Run: MFTKind.Get,
+	Run: lang.Raw(MFTKind.Get),
 }
 
 var SetMFT = lang.Builtin{
@@ -115,7 +115,7 @@ It returns the table as it was read back. Only blocks that change are written. M
 (1, 3)
 > set_mft(sw, {0xc001: None})[0xc001]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		entries := map[mad.LID][]uint8{}
 		replace, err := tableEntries(c, "multicast LID", "a dict of multicast LID to ports, or a whole table", firstMLID, func(lid int, value starlark.Value, _ bool) error {
 			if lid < firstMLID || lid > lastMLID {
@@ -132,7 +132,7 @@ It returns the table as it was read back. Only blocks that change are written. M
 			return nil, err
 		}
 		return MFTKind.set(c, func(t *change.Table) { change.EditMulticast(t, entries, replace) })
-	},
+	}),
 }
 
 // portList reads the ports of a multicast LID.

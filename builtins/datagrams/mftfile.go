@@ -27,7 +27,7 @@ A switch that the fabric does not have is an error.`,
 > f.read_mfts("opensm.mcfdbs")[f.switches[0]]
 {49152: (1, 2)}
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		f := c.Recv.(*topology.Fabric)
 		out := new(starlark.Dict)
 		err := c.ReadFile(func(r io.Reader, name string) error {
@@ -52,7 +52,7 @@ A switch that the fabric does not have is an error.`,
 			return nil
 		})
 		return out, err
-	},
+	}),
 }
 
 var DumpMFTsMethod = lang.Builtin{
@@ -65,21 +65,21 @@ Entries without ports are left out, and so are switches that have none.`,
 > f.dump_mfts(f.read_mfts("opensm.mcfdbs")).splitlines()[1]
 "Switch 0x0002c90300000100"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		d, ok := c.Value("tables").(*starlark.Dict)
 		if !ok {
-			return nil, c.ParamError("tables", "got %s, want a dict of switch to table", c.Value("tables").Type())
+			return nil, lang.ParamError("tables", "got %s, want a dict of switch to table", c.Value("tables").Type())
 		}
 		f := c.Recv.(*topology.Fabric).F
 		entries := map[*fabric.Node][]format.MFTEntry{}
 		for _, kv := range d.Items() {
 			n, ok := kv[0].(topology.Node)
 			if !ok || n.Fabric() != f || !n.IsSwitch() {
-				return nil, c.ParamError("tables", "got the key %s, want a switch of this fabric", lang.Brief(kv[0]))
+				return nil, lang.ParamError("tables", "got the key %s, want a switch of this fabric", lang.Brief(kv[0]))
 			}
 			list, err := mftEntries(kv[1])
 			if err != nil {
-				return nil, c.ParamError("tables", "%s: %w", n.Label(), err)
+				return nil, lang.ParamError("tables", "%s: %w", n.Label(), err)
 			}
 			entries[n.Node] = list
 		}
@@ -88,7 +88,7 @@ Entries without ports are left out, and so are switches that have none.`,
 			return nil, err
 		}
 		return starlark.String(b.String()), nil
-	},
+	}),
 }
 
 // mftEntries are those of a table, in order.

@@ -35,7 +35,7 @@ Requests go to the LID of the target, on the service level that the subnet admin
 > [c.port_select for c in perf_get("PortCounters", sw.ports)]
 [1, 2, 3, 4, 5, 6, 7, 8]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		attr, err := attributeOf(c, mad.ClassPerf)
 		if err != nil {
 			return nil, err
@@ -65,14 +65,14 @@ Requests go to the LID of the target, on the service level that the subnet admin
 			}
 		}
 		return p.results()
-	},
+	}),
 }
 
 // modifierOf is the parameter of that name, 0 where it is not given.
 func modifierOf(c *lang.Call) (uint32, error) {
 	n := c.Int("modifier")
 	if n < 0 || int64(n) > 0xffffffff {
-		return 0, c.ParamError("modifier", "got %d, want 0..0xffffffff", n)
+		return 0, lang.ParamError("modifier", "got %d, want 0..0xffffffff", n)
 	}
 	return uint32(n), nil
 }
@@ -132,9 +132,9 @@ func variantOf(c *lang.Call, attr *mad.Attribute, modifier uint32) (func(data []
 		names = append(names, v.Name)
 	}
 	if len(names) == 0 {
-		return nil, c.ParamError("variant", "%s has but one layout: leave it out", attr.Name)
+		return nil, lang.ParamError("variant", "%s has but one layout: leave it out", attr.Name)
 	}
-	return nil, c.ParamError("variant", "%s has no variant %q: it has %s", attr.Name, name, strings.Join(names, ", "))
+	return nil, lang.ParamError("variant", "%s has no variant %q: it has %s", attr.Name, name, strings.Join(names, ", "))
 }
 
 // perfPort is the port whose counters are meant.

@@ -31,7 +31,7 @@ Of counters only those that are named take new values; of another attribute, wha
 > perf_set("PortCounters", p, symbol_error_counter=7).symbol_error_counter
 7
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		attr, err := perfSettable(c)
 		if err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ Of counters only those that are named take new values; of another attribute, wha
 			return nil, err
 		}
 		return runPerfChange(c, &perfChange{attr: attr, modifier: modifier, data: given, named: named})
-	},
+	}),
 }
 
 var PerfClear = lang.Builtin{
@@ -80,7 +80,7 @@ It returns the attribute as it is afterwards: traffic counts on. A request witho
 > [c.link_downed_counter for c in perf_clear("PortCounters", discover().switches[0].ports)]
 [0, 0, 0, 0, 0, 0, 0, 0]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		attr, err := perfSettable(c)
 		if err != nil {
 			return nil, err
@@ -98,19 +98,19 @@ It returns the attribute as it is afterwards: traffic counts on. A request witho
 		}
 		for _, name := range names {
 			if !slices.Contains(all, name) {
-				return nil, c.ParamError("counters", "%s has no counter %q%s", attr.Name, name, fabric.DidYouMean(name, all))
+				return nil, lang.ParamError("counters", "%s has no counter %q%s", attr.Name, name, fabric.DidYouMean(name, all))
 			}
 			change.named = append(change.named, attr.Field(name))
 		}
 		switch {
 		case len(names) == 0:
-			return nil, c.ParamError("counters", "name at least one, or leave it out")
+			return nil, lang.ParamError("counters", "name at least one, or leave it out")
 		case !c.Has("counters") && len(attr.Variants) > 0: // of the others it is not known which they are
 			f := attr.Field("counter_select")
 			f.SetUint(change.data, f.Max())
 		}
 		return runPerfChange(c, change)
-	},
+	}),
 }
 
 // perfSettable is the argument `attr`, which must have a Set.

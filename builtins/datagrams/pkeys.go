@@ -74,7 +74,7 @@ It returns the whole table, pkeys, or a list of them for a list of targets. An e
 > hex(t[0]), t[1], 0xffff in t
 ("0xffff", None, True)
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) { return PKeysKind.Get(c) },
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return PKeysKind.Get(c) }),
 }
 
 var SetPKeys = lang.Builtin{
@@ -94,7 +94,7 @@ True
 > [hex(k) for k in set_pkeys(p, [0xffff]) if k]
 ["0xffff"]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		entries := map[int]uint16{}
 		replace, err := tableEntries(c, "number", "a dict of number to P_Key, or a whole table", 0, func(i int, value starlark.Value, _ bool) error {
 			key := 0
@@ -117,5 +117,5 @@ True
 			return nil, err
 		}
 		return PKeysKind.set(c, func(t *change.Table) { change.EditPKeys(t, entries, replace) })
-	},
+	}),
 }

@@ -39,7 +39,7 @@ A disabled port of a CA may come back only by its host: disable the switch's por
 > smp_get("PortInfo", p).port_state
 "down"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.DisablePort) },
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.DisablePort) }),
 }
 
 var PortEnable = lang.Builtin{
@@ -54,7 +54,7 @@ Of a port that is not disabled nothing is changed.` + linkDoc,
 > port_enable(p).port_physical_state
 "link_up"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.EnablePort) },
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.EnablePort) }),
 }
 
 var PortReset = lang.Builtin{
@@ -67,7 +67,7 @@ It then runs at the best of the widths and speeds that both ends have enabled (s
 > port_reset(discover().switches[0].ports[2]).port_physical_state
 "link_up"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.ResetPort) },
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.ResetPort) }),
 }
 
 // changePorts is what these three do.
@@ -88,7 +88,7 @@ func changePorts(c *lang.Call, action change.PortAction) (starlark.Value, error)
 			open = append(open, changes[i])
 		}
 	}
-	if err := c.Wait(func(ctx context.Context) error { return change.ChangePorts(ctx, e, open...) }); err != nil {
+	if err := c.Block(func(ctx context.Context) error { return change.ChangePorts(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	results := make([]*change.PortTarget, len(changes))
@@ -160,7 +160,7 @@ It takes effect when the link trains again: port_reset(port). What the port does
 > i.link_width_active, i.link_speed_ext_active
 ("1x", "edr")
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		speed, err := choiceOf(c, "speed", change.Speeds)
 		if err != nil {
 			return nil, err
@@ -188,11 +188,11 @@ It takes effect when the link trains again: port_reset(port). What the port does
 				open = append(open, link)
 			}
 		}
-		if err := c.Wait(func(ctx context.Context) error { return change.ChangeLinks(ctx, e, open...) }); err != nil {
+		if err := c.Block(func(ctx context.Context) error { return change.ChangeLinks(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		return portResults(c, targets, results, many)
-	},
+	}),
 }
 
 // choiceOf reads a parameter that is one of the words, or a list of some.
@@ -209,16 +209,16 @@ func choiceOf(c *lang.Call, param string, all []string) (choice change.Choice, e
 	for _, v := range list {
 		s, ok := starlark.AsString(v)
 		if !ok {
-			return choice, c.ParamError(param, "got %s, want one of %s, or a list of some", v.Type(), strings.Join(all, ", "))
+			return choice, lang.ParamError(param, "got %s, want one of %s, or a list of some", v.Type(), strings.Join(all, ", "))
 		}
 		i := slices.IndexFunc(all, func(word string) bool { return strings.EqualFold(word, s) })
 		if i < 0 {
-			return choice, c.ParamError(param, "%q is none of %s", s, strings.Join(all, ", "))
+			return choice, lang.ParamError(param, "%q is none of %s", s, strings.Join(all, ", "))
 		}
 		choice.Words = append(choice.Words, all[i])
 	}
 	if len(list) == 0 {
-		return choice, c.ParamError(param, "the list is empty")
+		return choice, lang.ParamError(param, "the list is empty")
 	}
 	return choice, nil
 }

@@ -32,13 +32,13 @@ It must be the only one that has the given components.`,
 > sa_get("NodeRecord", lid=1).node_type
 "switch"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		q, err := newSAQuery(c, mad.MethodGet)
 		if err != nil {
 			return nil, err
 		}
 		return q.record(c)
-	},
+	}),
 }
 
 var SAGettable = lang.Builtin{
@@ -54,7 +54,7 @@ True
 > len(sa_gettable("PathRecord", slid=13, dlid=20))
 1
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		q, err := newSAQuery(c, mad.MethodGetTable)
 		if err != nil {
 			return nil, err
@@ -63,7 +63,7 @@ True
 			return nil, allPaths(c)
 		}
 		return q.table(c)
-	},
+	}),
 }
 
 // pathEnds are the components of PathRecord that name a port.
@@ -110,7 +110,7 @@ type saQuery struct {
 func newSAQuery(c *lang.Call, m mad.Method) (*saQuery, error) {
 	attr, err := attributeNamed(mad.ClassSubnAdm, c.Text("record"))
 	if err != nil {
-		return nil, c.ParamError("record", "%w", err)
+		return nil, lang.ParamError("record", "%w", err)
 	}
 	if v := attr.Version; v != mad.ClassSubnAdm.Version() {
 		return nil, fmt.Errorf("%s: %s is there in version %d of the class alone: mad_send(%q, target, method=..., class_version=%d)", c.Name, attr.Name, v, attr.Name, v)
@@ -166,7 +166,7 @@ func (q *saQuery) selectors() error {
 func saPut(c *lang.Call, q *saQuery, m mad.Method) error {
 	modifier := c.Int("modifier")
 	if modifier < 0 || int64(modifier) > 0xffffffff {
-		return c.ParamError("modifier", "got %d, want 0..0xffffffff", modifier)
+		return lang.ParamError("modifier", "got %d, want 0..0xffffffff", modifier)
 	}
 	p, err := topology.LocalPort(c)
 	if err != nil {

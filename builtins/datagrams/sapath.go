@@ -28,7 +28,7 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 > [(p.slid, p.dlid) for p in sa_getmulti(sgids=g[:1], dgids=g[1:4])]
 [(13, 14), (13, 15), (13, 16)]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		q, err := newSAQuery(c, mad.MethodGetMulti)
 		if err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 			warnUnheeded(c, q, v.(*starlark.List))
 		}
 		return v, err
-	},
+	}),
 }
 
 // multiPath puts the ports in a MultiPathRecord: the sources, and then the
@@ -63,7 +63,7 @@ func multiPath(c *lang.Call, q *saQuery) error {
 		case len(list) == 0:
 			return fmt.Errorf("%s: paths are asked for between sources and destinations: name both, sgids and dgids", c.Name)
 		case uint64(len(list)) > n.Max():
-			return c.ParamError(end.param, "got %s, want at most %d", lang.Count(len(list), "GID"), n.Max())
+			return lang.ParamError(end.param, "got %s, want at most %d", lang.Count(len(list), "GID"), n.Max())
 		}
 		n.SetUint(q.data, uint64(len(list)))
 		q.mask |= n.Mask()
@@ -115,7 +115,7 @@ func gidsOf(c *lang.Call, param string) ([]mad.GID, error) {
 	for i, v := range values {
 		var err error
 		if list[i], err = records.ParseGID(v); err != nil {
-			return nil, c.ParamError(param, "%w", err)
+			return nil, lang.ParamError(param, "%w", err)
 		}
 	}
 	return list, nil
@@ -135,11 +135,11 @@ It returns a list of TraceRecord, from the source on. Subnet administrators need
 > [(t.node_type, t.entry_port, t.exit_port) for t in sa_gettrace(slid=13, dlid=14)]
 [("ca", 0, 1), ("switch", 1, 2), ("ca", 1, 0)]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		q, err := newSAQuery(c, mad.MethodGetTraceTable)
 		if err != nil {
 			return nil, err
 		}
 		return q.table(c)
-	},
+	}),
 }

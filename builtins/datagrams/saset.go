@@ -26,7 +26,7 @@ A Set of MCMemberRecord joins port_gid to the group mgid: join_state is added to
 > (m.mlid, m.join_state)
 (49153, ("full_member",))
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) { return saChange(c, mad.MethodSet) },
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return saChange(c, mad.MethodSet) }),
 }
 
 var SADelete = lang.Builtin{
@@ -42,7 +42,7 @@ A Delete of MCMemberRecord has port_gid leave the group mgid: join_state is take
 > sa_delete("ServiceRecord", service_id=0x77, service_gid=me, service_p_key=0xffff).service_name
 "timed"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) { return saChange(c, mad.MethodDelete) },
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return saChange(c, mad.MethodDelete) }),
 }
 
 // saChange sends a request that changes a record, if its effect is allowed.

@@ -154,7 +154,7 @@ It returns an sl2vl, or a list of them for a list of targets. A switch has a row
 in out sl  0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15
  0   0     0  1  2  3  4  5  6  7  0  1  2  3  4  5  6  7
 `,
-	Run: SL2VLKind.Get,
+	Run: lang.Raw(SL2VLKind.Get),
 }
 
 var SetSL2VL = lang.Builtin{
@@ -174,10 +174,10 @@ It returns the table as it was read back. Only rows that change are written; a s
 > set_sl2vl(sw, {(None, 2): [0] * 16, (3, 2): {7: None}})[3, 2][6:9]
 (0, None, 0)
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		edits, err := laneEdits(c.Value("table"))
 		if err != nil {
-			return nil, c.ParamError("table", "%w", err)
+			return nil, lang.ParamError("table", "%w", err)
 		}
 		return SL2VLKind.set(c, func(t *change.Table) {
 			change.EditLanes(t, func(t *change.Table, lanes [][change.ServiceLevels]uint8) error {
@@ -195,7 +195,7 @@ It returns the table as it was read back. Only rows that change are written; a s
 				return nil
 			})
 		})
-	},
+	}),
 }
 
 // laneEdit changes the lanes of some service levels in some rows.

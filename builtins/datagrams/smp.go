@@ -44,7 +44,7 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 > [i.num_ports for i in smp_get("NodeInfo", discover().switches[:2])]
 [8, 8]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		attr, err := attributeOf(c, mad.ClassSubn)
 		if err != nil {
 			return nil, err
@@ -86,17 +86,17 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 			}
 		}
 		return topology.Results(values, many)
-	},
+	}),
 }
 
 // attributeOf is the argument `attr` as an attribute of a class.
 func attributeOf(c *lang.Call, class mad.Class) (*mad.Attribute, error) {
 	if r, ok := c.Arg("attr").(*records.Record); ok {
-		return nil, c.ParamError("attr", "got %s, want the name of an attribute", r.Type())
+		return nil, lang.ParamError("attr", "got %s, want the name of an attribute", r.Type())
 	}
 	a, err := attributeNamed(class, c.Text("attr"))
 	if err != nil {
-		return nil, c.ParamError("attr", "%w", err)
+		return nil, lang.ParamError("attr", "%w", err)
 	}
 	return a, nil
 }
@@ -146,7 +146,7 @@ func smpModifier(c *lang.Call, attr *mad.Attribute, t *topology.Target) (uint32,
 		}
 		n := c.Int("modifier")
 		if n < 0 || int64(n) > 0xffffffff {
-			return 0, c.ParamError("modifier", "got %d, want 0..0xffffffff", n)
+			return 0, lang.ParamError("modifier", "got %d, want 0..0xffffffff", n)
 		}
 		return uint32(n), nil
 	}
@@ -159,7 +159,7 @@ func smpModifier(c *lang.Call, attr *mad.Attribute, t *topology.Target) (uint32,
 			return 0, err
 		}
 		if most := 1<<part.Bits - 1; n < 0 || n > most {
-			return 0, c.ParamError(part.Name, "got %d, want 0..%d", n, most)
+			return 0, lang.ParamError(part.Name, "got %d, want 0..%d", n, most)
 		}
 		modifier |= uint32(n) << part.Shift
 	}
@@ -201,7 +201,7 @@ func modifierPart(c *lang.Call, attr *mad.Attribute, part mad.ModifierPart, t *t
 		case !c.Has("block"):
 			return 1, nil
 		case n < 1 || n > 4:
-			return 0, c.ParamError("block", "got %d, want 1 or 2 (low priority), 3 or 4 (high priority)", n)
+			return 0, lang.ParamError("block", "got %d, want 1 or 2 (low priority), 3 or 4 (high priority)", n)
 		}
 		return n, nil
 	}
@@ -235,9 +235,9 @@ func portOf(c *lang.Call, attr *mad.Attribute, t *topology.Target, ignored bool)
 func checkPort(c *lang.Call, param string, n int, t *topology.Target) error {
 	switch {
 	case n < 0 || n > 255:
-		return c.ParamError(param, "got %d, want 0..255", n)
+		return lang.ParamError(param, "got %d, want 0..255", n)
 	case t.Node != nil && n != 0 && t.Node.Port(n) == nil:
-		return c.ParamError(param, "%w", topology.NoPort(t.Node, fmt.Sprint(n)))
+		return lang.ParamError(param, "%w", topology.NoPort(t.Node, fmt.Sprint(n)))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ A subscription changes nothing of the fabric, and needs no --write. Of a port, t
 (65, "fe80::2:c903:1000:11")
 > sub.close()
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		infos, err := informInfos(c)
 		if err != nil {
 			return nil, err
@@ -57,7 +57,7 @@ A subscription changes nothing of the fabric, and needs no --write. Of a port, t
 			return nil, err
 		}
 		var sub *sa.Subscription
-		err = c.Wait(func(ctx context.Context) (err error) {
+		err = c.Block(func(ctx context.Context) (err error) {
 			sub, err = from.Subscribe(ctx, infos...)
 			return err
 		})
@@ -69,7 +69,7 @@ A subscription changes nothing of the fabric, and needs no --write. Of a port, t
 			return nil, notSubscribed(c, infos, err)
 		}
 		return &subscription{sub: sub, infos: infos}, nil
-	},
+	}),
 }
 
 // notSubscribed says why there is no subscription.
@@ -148,15 +148,15 @@ func trapNumbers(c *lang.Call) (numbers []uint16, err error) {
 		list = lang.Collect(it)
 	}
 	if len(list) == 0 {
-		return nil, c.ParamError("trap", "an empty list; leave it out for all traps")
+		return nil, lang.ParamError("trap", "an empty list; leave it out for all traps")
 	}
 	for _, v := range list {
 		n, err := lang.ToInt(v)
 		if err != nil {
-			return nil, c.ParamError("trap", "got %s, want a number or an iterable of them", v.Type())
+			return nil, lang.ParamError("trap", "got %s, want a number or an iterable of them", v.Type())
 		}
 		if n < 0 || n >= int(mad.AllTraps) {
-			return nil, c.ParamError("trap", "got %d, want 0..%d", n, mad.AllTraps-1)
+			return nil, lang.ParamError("trap", "got %d, want 0..%d", n, mad.AllTraps-1)
 		}
 		numbers = append(numbers, uint16(n))
 	}
@@ -177,7 +177,7 @@ func subscriberOf(c *lang.Call) (*sa.Subscriber, error) {
 	case fromTraps:
 		return subs.traps, mayTakeTraps(c, e)
 	default:
-		return nil, c.ParamError("source", "got %q, want %q or %q%s", source, fromReports, fromTraps, fabric.DidYouMean(source, []string{fromReports, fromTraps}))
+		return nil, lang.ParamError("source", "got %q, want %q or %q%s", source, fromReports, fromTraps, fabric.DidYouMean(source, []string{fromReports, fromTraps}))
 	}
 }
 

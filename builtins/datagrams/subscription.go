@@ -75,10 +75,10 @@ An event is a notice, whose fields are those of Notice with what its trap number
 > if type(n) != "lost": print("a link of the switch with LID %d has changed" % n.lid_addr)
 a link of the switch with LID 1 has changed
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		sub := c.Recv.(*subscription).sub
 		var ev sa.Event
-		err := c.Wait(func(ctx context.Context) (err error) {
+		err := c.Block(func(ctx context.Context) (err error) {
 			if c.Has("timeout") {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeoutCause(ctx, c.Duration("timeout"), errNoEvent)
@@ -102,7 +102,7 @@ a link of the switch with LID 1 has changed
 			return records.NewAnswer(mad.AttrSubnNotice, 0, ev.Notice[:mad.AttrSubnNotice.Size]), nil
 		}
 		return records.NewAnswer(mad.AttrSubnAdmNotice, 0, ev.Notice[:]), nil
-	},
+	}),
 }
 
 var closeSubscriptionMethod = lang.Builtin{
@@ -115,14 +115,14 @@ The subnet administrator is told, for a second at most. What has come can still 
 > len(sa_gettable("InformInfoRecord"))
 0
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		sub := c.Recv.(*subscription).sub
-		err := c.Wait(func(ctx context.Context) error {
+		err := c.Block(func(ctx context.Context) error {
 			sub.Close(ctx) // it may fail to be heard, and then its reports are dropped
 			return nil
 		})
 		return starlark.None, err
-	},
+	}),
 }
 
 // LostType describes the event that tells of others missing.

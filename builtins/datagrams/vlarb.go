@@ -98,7 +98,7 @@ It returns both, a vlarb, or a list of them for a list of targets. How long they
 > t.low[:2], len(t.high)
 (((0, 32), (1, 32)), 8)
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) { return VLArbKind.Get(c) },
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return VLArbKind.Get(c) }),
 }
 
 var SetVLArb = lang.Builtin{
@@ -117,10 +117,10 @@ It returns them as they were read back. Only blocks that change are written. Wha
 > t.high[:2], t.low[2], t.low[7]
 (((0, 128), (0, 0)), (1, 255), (0, 0))
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		edits, err := arbitrationEdits(c.Value("table"))
 		if err != nil {
-			return nil, c.ParamError("table", "%w", err)
+			return nil, lang.ParamError("table", "%w", err)
 		}
 		return VLArbKind.set(c, func(t *change.Table) {
 			change.EditArbitration(t, func(low, high []change.Arbitration) error {
@@ -132,7 +132,7 @@ It returns them as they were read back. Only blocks that change are written. Wha
 				return nil
 			})
 		})
-	},
+	}),
 }
 
 // arbitrationEdit changes one of the two tables.

@@ -153,7 +153,7 @@ func (k *tableKind) Get(c *lang.Call) (starlark.Value, error) {
 		return nil, err
 	}
 	open := reached(tables)
-	if err := c.Wait(func(ctx context.Context) error { return change.ReadTables(ctx, e, open...) }); err != nil {
+	if err := c.Block(func(ctx context.Context) error { return change.ReadTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return tableResults(c, k, targets, tables, many)
@@ -174,7 +174,7 @@ func (k *tableKind) set(c *lang.Call, edit func(t *change.Table)) (starlark.Valu
 	for _, t := range open {
 		edit(t)
 	}
-	if err := c.Wait(func(ctx context.Context) error { return change.ChangeTables(ctx, e, open...) }); err != nil {
+	if err := c.Block(func(ctx context.Context) error { return change.ChangeTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return tableResults(c, k, targets, tables, many)

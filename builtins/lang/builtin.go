@@ -18,7 +18,8 @@ type Builtin struct {
 	// Example is typed input ("> ...") with the output it gives; a test runs it.
 	Example string
 
-	Run  func(c *Call) (starlark.Value, error)
+	// Run is what Do makes of the Go function.
+	Run  *Body
 	Bare func(r *Runtime) error // what the name alone does at the prompt; nil: shows the function
 }
 
@@ -96,11 +97,11 @@ func (f *Function) String() string {
 func (f *Function) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
 	c := &Call{Builtin: f.Builtin, Thread: t, Recv: f.Recv}
 	if err := c.bind(args, kwargs); err != nil {
-		return nil, err
+		return nil, c.named(err)
 	}
 	err = Protect(f.Builtin.Name, func() (err error) {
-		v, err = f.Run(c)
+		v, err = f.Run.call(c)
 		return err
 	})
-	return v, err
+	return v, c.named(err)
 }

@@ -16,15 +16,15 @@ type Call struct {
 	*Builtin
 	Thread *starlark.Thread
 	Recv   starlark.Value
-	args   []any // by position in Params; nil: not given and no default
-	rest   starlark.Tuple
 	Fields []starlark.Tuple
+	args   []any // by position in Params; nil: not given and no default
 }
 
-// Operation is a call without arguments, for Go code that does part of what the
-// builtin of that name does: its errors name the builtin.
-func Operation(t *starlark.Thread, name string) *Call {
-	return &Call{Builtin: &Builtin{Name: name}, Thread: t}
+// Operate runs fn, which does in Go what the builtin of that name does for
+// scripts: errors name the builtin.
+func Operate(t *starlark.Thread, name string, fn func(c *Call) error) error {
+	c := &Call{Builtin: &Builtin{Name: name}, Thread: t}
+	return c.named(Protect(name, func() error { return fn(c) }))
 }
 
 func (c *Call) Fiber() *Fiber     { return FiberOf(c.Thread) }
@@ -34,6 +34,8 @@ func (c *Call) Runtime() *Runtime { return FiberOf(c.Thread).Runtime }
 func (c *Call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
 	c.args = make([]any, len(c.Params))
 	positional, hasRest, hasFields := 0, false, false
+	rest := starlark.Tuple{}
+	fields := []starlark.Tuple{}
 	for _, p := range c.Params {
 		switch {
 		case strings.HasPrefix(p.Name, "**"):
@@ -46,9 +48,9 @@ func (c *Call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
 	}
 	if len(args) > positional {
 		if !hasRest {
-			return fmt.Errorf("%s: got %s, want at most %d: %s", c.Name, Count(len(args), "argument"), positional, c.Signature())
+			return Errorf("got %s, want at most %d: %s", Count(len(args), "argument"), positional, c.Signature())
 		}
-		c.rest = args[positional:]
+		rest = args[positional:]
 		args = args[:positional]
 	}
 	for i, v := range args {
@@ -61,30 +63,36 @@ func (c *Call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
 		i := slices.IndexFunc(c.Params, func(p Param) bool { return p.Name == name })
 		switch {
 		case i >= 0 && i < len(args):
-			return fmt.Errorf("%s: got two values for parameter %s", c.Name, name)
+			return Errorf("got two values for parameter %s", name)
 		case i >= 0:
 			if err := c.set(i, kv[1]); err != nil {
 				return err
 			}
 		case hasFields:
-			c.Fields = append(c.Fields, kv)
+			fields = append(fields, kv)
 		default:
-			return fmt.Errorf("%s: unexpected keyword argument %s%s", c.Name, name, c.Runtime().hint(name, c.paramNames()))
+			return Errorf("unexpected keyword argument %s%s", name, c.Runtime().hint(name, c.paramNames()))
 		}
 	}
 	for i, p := range c.Params {
-		if c.args[i] != nil || strings.HasPrefix(p.Name, "*") {
+		switch {
+		case strings.HasPrefix(p.Name, "**"):
+			c.args[i], c.Fields = fields, fields
+		case strings.HasPrefix(p.Name, "*"):
+			c.args[i] = rest
+		}
+		if c.args[i] != nil {
 			continue
 		}
 		if p.Default == "" {
-			return fmt.Errorf("%s: missing argument for %s: %s", c.Name, p.Name, c.Signature())
+			return Errorf("missing argument for %s: %s", p.Name, c.Signature())
 		}
 		c.args[i] = p.DefaultValue()
 	}
 	for _, p := range c.Params {
 		if p.Kind.Fields != nil && strings.HasPrefix(p.Name, "**") {
-			if err := p.Kind.Fields(c.Fields); err != nil {
-				return fmt.Errorf("%s: %w", c.Name, err)
+			if err := p.Kind.Fields(fields); err != nil {
+				return Errorf("%w", err)
 			}
 		}
 	}
@@ -113,13 +121,9 @@ func (c *Call) set(i int, v starlark.Value) error {
 	}
 	var err error
 	if c.args[i], err = p.Kind.Convert(v); err != nil {
-		return c.ParamError(p.Name, "%w", err)
+		return ParamError(p.Name, "%w", err)
 	}
 	return nil
-}
-
-func (c *Call) ParamError(param, format string, args ...any) error {
-	return fmt.Errorf("%s: for parameter %s: %w", c.Name, param, fmt.Errorf(format, args...))
 }
 
 // DefaultValue is Default as the Go value; nil where the argument stays absent.
@@ -187,8 +191,8 @@ func (c *Call) Refuse(format string, args ...any) error {
 	return c.Runtime().Refuse(c.Name + ": " + fmt.Sprintf(format, args...))
 }
 
-// wait is block for the fiber of c.
-func (c *Call) Wait(fn func(context.Context) error) error { return Block(c.Thread, fn) }
+// Block is Block for the fiber of c.
+func (c *Call) Block(fn func(context.Context) error) error { return Block(c.Thread, fn) }
 
 // Texts is a parameter that takes a string or a list of them.
 func (c *Call) Texts(param string) ([]string, error) {
@@ -201,7 +205,7 @@ func (c *Call) Texts(param string) ([]string, error) {
 	for i, v := range values {
 		text, ok := starlark.AsString(v)
 		if !ok {
-			return nil, c.ParamError(param, "%w", WantType(v, "string"))
+			return nil, ParamError(param, "%w", WantType(v, "string"))
 		}
 		list[i] = text
 	}

@@ -188,10 +188,10 @@ Values of fabsh become objects whose first member, "schema", names and versions 
 > json.encode({"lid": 17, "ports": [1, None]})
 "{\"lid\":17,\"ports\":[1,null]}"
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		data, err := encodeJSON(c.Value("x"))
+	Run: Do(func(c *Call, a *struct{ X starlark.Value }) (starlark.Value, error) {
+		data, err := encodeJSON(a.X)
 		return starlark.String(data), err
-	},
+	}),
 }
 
 var JSONEncodeIndent = Builtin{
@@ -207,17 +207,20 @@ var JSONEncodeIndent = Builtin{
 > json.encode_indent([1], indent=" ")
 "[\n 1\n]"
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		data, err := encodeJSON(c.Value("x"))
+	Run: Do(func(c *Call, a *struct {
+		X              starlark.Value
+		Prefix, Indent string
+	}) (starlark.Value, error) {
+		data, err := encodeJSON(a.X)
 		if err != nil {
 			return nil, err
 		}
 		var out bytes.Buffer
-		if err := json.Indent(&out, data, c.Text("prefix"), c.Text("indent")); err != nil {
+		if err := json.Indent(&out, data, a.Prefix, a.Indent); err != nil {
 			return nil, err
 		}
 		return starlark.String(out.String()), nil
-	},
+	}),
 }
 
 // jsonText is v as a line of JSON, for messages and cells; what does not

@@ -61,13 +61,12 @@ Neither catch nor parallel stops it. The status is 3 all the same when a MAD tha
 	Example: `
 > exit(0)
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		code := c.Int("code")
-		if code < 0 || code > 255 {
-			return nil, c.ParamError("code", "got %d, want 0..255", code)
+	Run: Do(func(c *Call, a *struct{ Code int }) (starlark.Value, error) {
+		if a.Code < 0 || a.Code > 255 {
+			return nil, ParamError("code", "got %d, want 0..255", a.Code)
 		}
-		return nil, &ExitError{Code: code}
-	},
+		return nil, &ExitError{Code: a.Code}
+	}),
 	Bare: func(*Runtime) error { return &ExitError{} },
 }
 

@@ -102,11 +102,15 @@ An error value is falsy and has op, target, status and message. MADs that got no
 > if not r: print(r.status)
 timed out
 `,
-	Run: func(c *Call) (starlark.Value, error) {
+	Run: Do(func(c *Call, a *struct {
+		FN     starlark.Callable
+		Args   starlark.Tuple
+		Kwargs []starlark.Tuple
+	}) (starlark.Value, error) {
 		f := c.Fiber()
 		outer := f.Account
 		f.Account = new(account)
-		v, err := starlark.Call(c.Thread, c.Value("fn"), c.rest, c.Fields)
+		v, err := starlark.Call(c.Thread, a.FN, a.Args, a.Kwargs)
 		f.Account = outer
 		if err == nil {
 			return v, nil
@@ -115,7 +119,7 @@ timed out
 			return nil, err
 		}
 		return NewFailure(err), nil
-	},
+	}),
 }
 
 // NewFailure makes the value of a caught error; a value that was raised again
@@ -138,7 +142,9 @@ var OK = Builtin{
 > ok([1, catch(fail, "no"), 2])
 [1, 2]
 `,
-	Run: func(c *Call) (starlark.Value, error) { return pick(c.Items("list"), false), nil },
+	Run: Do(func(c *Call, a *struct{ List []starlark.Value }) (starlark.Value, error) {
+		return pick(a.List, false), nil
+	}),
 }
 
 var Errors = Builtin{
@@ -150,7 +156,9 @@ var Errors = Builtin{
 > len(errors([1, catch(fail, "no"), 2]))
 1
 `,
-	Run: func(c *Call) (starlark.Value, error) { return pick(c.Items("list"), true), nil },
+	Run: Do(func(c *Call, a *struct{ List []starlark.Value }) (starlark.Value, error) {
+		return pick(a.List, true), nil
+	}),
 }
 
 func pick(items []starlark.Value, failures bool) *starlark.List {

@@ -23,17 +23,19 @@ var Hex = Builtin{
 > hex(48, 4)
 "0x0030"
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		x, ok := c.Value("x").(starlark.Int)
+	Run: Do(func(c *Call, a *struct {
+		X     starlark.Value
+		Width int
+	}) (starlark.Value, error) {
+		x, ok := a.X.(starlark.Int)
 		if !ok {
-			return nil, c.ParamError("x", "%w", WantType(c.Value("x"), "int"))
+			return nil, ParamError("x", "%w", WantType(a.X, "int"))
 		}
-		width := c.Int("width")
-		if width < 0 || width > 1024 {
-			return nil, c.ParamError("width", "got %d, want 0..1024", width)
+		if a.Width < 0 || a.Width > 1024 {
+			return nil, ParamError("width", "got %d, want 0..1024", a.Width)
 		}
-		return starlark.String(hexText(x, width)), nil
-	},
+		return starlark.String(hexText(x, a.Width)), nil
+	}),
 }
 
 func hexText(x starlark.Int, digits int) string {
@@ -65,13 +67,16 @@ It does what Python's format() does. The operator % and the method format know n
 > fmt("#06x", 48)
 "0x0030"
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		s, err := formatValue(c.Text("spec"), c.Value("value"))
+	Run: Do(func(c *Call, a *struct {
+		Spec  string
+		Value starlark.Value
+	}) (starlark.Value, error) {
+		s, err := formatValue(a.Spec, a.Value)
 		if err != nil {
-			return nil, fmt.Errorf("fmt: %w", err)
+			return nil, Errorf("%w", err)
 		}
 		return starlark.String(s), nil
-	},
+	}),
 }
 
 var specSyntax = regexp.MustCompile(`^(?:(.)?([<>^=]))?([-+ ])?(#)?(0)?(\d+)?([,_])?(?:\.(\d+))?([bdeEfgGosxX%])?$`)

@@ -27,8 +27,8 @@ var FSExists = Builtin{
 > fs.exists("net.topo"), fs.exists("net.tpo")
 (True, False)
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		file, err := c.Runtime().Files.Open(c.Text("path"))
+	Run: Do(func(c *Call, a *struct{ Path string }) (starlark.Value, error) {
+		file, err := c.Runtime().Files.Open(a.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return starlark.False, nil
@@ -37,7 +37,7 @@ var FSExists = Builtin{
 		}
 		file.Close()
 		return starlark.True, nil
-	},
+	}),
 }
 
 var FSRead = Builtin{
@@ -49,13 +49,13 @@ var FSRead = Builtin{
 > fs.read("roots.guids")
 "0x2c90300000100 # leaf-1\n"
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		data, err := c.Runtime().Files.Read(c.Text("path"))
+	Run: Do(func(c *Call, a *struct{ Path string }) (starlark.Value, error) {
+		data, err := c.Runtime().Files.Read(a.Path)
 		if err != nil {
 			return nil, err
 		}
 		return starlark.String(data), nil
-	},
+	}),
 }
 
 var FSWrite = Builtin{
@@ -73,23 +73,26 @@ The file is replaced as a whole: nobody ever finds half of it, and after a failu
 > fs.read("out/reports/lids.txt")
 "1\n2\n"
 `,
-	Run: func(c *Call) (starlark.Value, error) {
+	Run: Do(func(c *Call, a *struct {
+		Path string
+		Data starlark.Value
+	}) (starlark.Value, error) {
 		if loads := c.Fiber().Loads; len(loads) > 0 {
 			return nil, c.Refuse("refused, for %s is being loaded, and a module cannot write files while it is; do it in a function that the script calls", loads[len(loads)-1])
 		}
 		var data []byte
-		switch v := c.Value("data").(type) {
+		switch v := a.Data.(type) {
 		case starlark.String:
 			data = []byte(v)
 		case starlark.Bytes:
 			data = []byte(v)
 		default:
-			return nil, c.ParamError("data", "got %s, want string or bytes; json.encode(x) and str(x) make a string", v.Type())
+			return nil, ParamError("data", "got %s, want string or bytes; json.encode(x) and str(x) make a string", v.Type())
 		}
-		path, err := c.Runtime().Files.Write(c.Text("path"), data)
+		path, err := c.Runtime().Files.Write(a.Path, data)
 		if err != nil {
 			return nil, err
 		}
 		return starlark.String(path), nil
-	},
+	}),
 }

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 // Kind says what a parameter accepts and what completes it. Vocabularies
 // declare their own.
 type Kind struct {
+	// Type is of the Go value that Convert makes. Nil: a starlark.Value.
+	Type reflect.Type
 	// Convert checks a value, and makes the Go value that the builtin works
 	// with. Nil: any value, as it is.
 	Convert func(v starlark.Value) (any, error)
@@ -26,16 +29,20 @@ type Kind struct {
 // The kinds of every product.
 var (
 	KindAny      = &Kind{}
-	KindInt      = &Kind{Convert: func(v starlark.Value) (any, error) { return ToInt(v) }, Default: intDefault}           // an int
-	KindBool     = &Kind{Convert: toBool, Default: boolDefault}                                                           // True or False
-	KindText     = &Kind{Convert: ToText, Default: TextDefault}                                                           // a string
-	KindDuration = &Kind{Convert: func(v starlark.Value) (any, error) { return toDuration(v) }, Default: durationDefault} // "500ms", or seconds
-	KindPath     = &Kind{Convert: ToText, Default: TextDefault}                                                           // a file
-	KindChoice   = &Kind{Convert: ToText, Default: TextDefault}                                                           // one of Param.Doc's quoted words
-	KindTopic    = &Kind{}                                                                                                // what help is about
-	KindFunction = &Kind{Convert: toFunction}                                                                             // something to call
-	KindItems    = &Kind{Convert: toItems}                                                                                // any iterable
+	KindInt      = &Kind{Convert: toIntValue, Type: reflect.TypeFor[int](), Default: intDefault}                     // an int
+	KindBool     = &Kind{Convert: toBool, Type: reflect.TypeFor[bool](), Default: boolDefault}                       // True or False
+	KindText     = &Kind{Convert: ToText, Type: reflect.TypeFor[string](), Default: TextDefault}                     // a string
+	KindDuration = &Kind{Convert: toDurationValue, Type: reflect.TypeFor[time.Duration](), Default: durationDefault} // "500ms", or seconds
+	KindPath     = &Kind{Convert: ToText, Type: reflect.TypeFor[string](), Default: TextDefault}                     // a file
+	KindChoice   = &Kind{Convert: ToText, Type: reflect.TypeFor[string](), Default: TextDefault}                     // one of Param.Doc's quoted words
+	KindTopic    = &Kind{}                                                                                           // what help is about
+	KindFunction = &Kind{Convert: toFunction, Type: reflect.TypeFor[starlark.Callable]()}                            // something to call
+	KindItems    = &Kind{Convert: toItems, Type: reflect.TypeFor[[]starlark.Value]()}                                // any iterable
 )
+
+func toIntValue(v starlark.Value) (any, error) { return ToInt(v) }
+
+func toDurationValue(v starlark.Value) (any, error) { return toDuration(v) }
 
 func toBool(v starlark.Value) (any, error) {
 	if b, ok := v.(starlark.Bool); ok {

@@ -34,9 +34,9 @@ lid  port
   1     3
  17     -
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		return starlark.None, ShowValue(c.Thread, c.Value("value"))
-	},
+	Run: Do(func(c *Call, a *struct{ Value starlark.Value }) (starlark.Value, error) {
+		return starlark.None, ShowValue(c.Thread, a.Value)
+	}),
 }
 
 // Show renders v on the session's stdout, as the prompt does. Of a few

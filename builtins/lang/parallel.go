@@ -24,19 +24,24 @@ It returns the list of results in the order of the items. One call runs at a tim
 > parallel(lambda sw: smp_get("SwitchInfo", sw).linear_fdb_top, f.switches[:3])
 [44, 44, 44]
 `,
-	Run: parallel,
+	Run: Do(parallel),
 }
 
 // errSibling is why an item's wait ended when an earlier item failed. Nobody
 // sees it: the earlier failure is reported.
 var errSibling = errors.New("an earlier item failed")
 
-func parallel(c *Call) (starlark.Value, error) {
-	width := c.Int("width")
-	if width < 1 {
-		return nil, c.ParamError("width", "got %d, want at least 1", width)
+type parallelArgs struct {
+	FN    starlark.Callable
+	Items []starlark.Value
+	Width int
+}
+
+func parallel(c *Call, a *parallelArgs) (starlark.Value, error) {
+	if a.Width < 1 {
+		return nil, ParamError("width", "got %d, want at least 1", a.Width)
 	}
-	b := &batch{parent: FiberOf(c.Thread), fn: c.Value("fn"), items: c.Items("items")}
+	b := &batch{parent: FiberOf(c.Thread), fn: a.FN, items: a.Items}
 	b.results = make([]starlark.Value, len(b.items))
 	b.done = make([]bool, len(b.items))
 	b.failed = len(b.items)
@@ -45,7 +50,7 @@ func parallel(c *Call) (starlark.Value, error) {
 		b.baton = new(sync.Mutex)
 		b.baton.Lock() // this thread runs
 	}
-	b.workers = make([]worker, min(width, len(b.items)))
+	b.workers = make([]worker, min(a.Width, len(b.items)))
 	var wg sync.WaitGroup
 	for i := range b.workers {
 		w := &b.workers[i]

@@ -41,7 +41,7 @@ It returns a tuple: the match, then its groups, None for those that took no part
 > re.search(r"spine", "leaf-12/3") == None
 True
 `,
-	Run: func(c *Call) (starlark.Value, error) { return firstMatch(c, "") },
+	Run: Do(func(c *Call, a *matchArgs) (starlark.Value, error) { return firstMatch(c, a, "") }),
 }
 
 var ReMatch = Builtin{
@@ -54,8 +54,11 @@ It returns what re.search does; for the whole of a text, end the pattern with $.
 > [n.name for n in discover().nodes if re.match(r"leaf-[12]$", n.name)]
 ["leaf-1", "leaf-2"]
 `,
-	Run: func(c *Call) (starlark.Value, error) { return firstMatch(c, `\A`) },
+	Run: Do(func(c *Call, a *matchArgs) (starlark.Value, error) { return firstMatch(c, a, `\A`) }),
 }
+
+// matchArgs are the arguments of what looks for a pattern.
+type matchArgs struct{ Pattern, Text string }
 
 var ReFindall = Builtin{
 	Name:   "re.findall",
@@ -69,14 +72,14 @@ With one group in the pattern it lists the group, with more tuples of them.`,
 > re.findall(r"(\w+)=(\d+)", "k=8,levels=3")
 [("k", "8"), ("levels", "3")]
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		re, err := patternOf(c, "")
+	Run: Do(func(c *Call, a *matchArgs) (starlark.Value, error) {
+		re, err := patternOf(c, a.Pattern, "")
 		if err != nil {
 			return nil, err
 		}
-		text, found := c.Text("text"), []starlark.Value{}
-		for _, at := range re.FindAllStringSubmatchIndex(text, -1) {
-			all := spans(text, at)
+		found := []starlark.Value{}
+		for _, at := range re.FindAllStringSubmatchIndex(a.Text, -1) {
+			all := spans(a.Text, at)
 			switch len(all) {
 			case 1, 2:
 				found = append(found, all[len(all)-1])
@@ -85,7 +88,7 @@ With one group in the pattern it lists the group, with more tuples of them.`,
 			}
 		}
 		return starlark.NewList(found), nil
-	},
+	}),
 }
 
 var ReSub = Builtin{
@@ -101,17 +104,17 @@ var ReSub = Builtin{
 > re.sub(r"(\w+)-(\d+)", r"\2 of \1", "leaf-12/3")
 "12 of leaf/3"
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		re, err := patternOf(c, "")
+	Run: Do(func(c *Call, a *struct{ Pattern, Repl, Text string }) (starlark.Value, error) {
+		re, err := patternOf(c, a.Pattern, "")
 		if err != nil {
 			return nil, err
 		}
-		repl, err := templateOf(c, re)
+		repl, err := templateOf(c, re, a.Repl)
 		if err != nil {
 			return nil, err
 		}
-		return starlark.String(re.ReplaceAllString(c.Text("text"), repl)), nil
-	},
+		return starlark.String(re.ReplaceAllString(a.Text, repl)), nil
+	}),
 }
 
 var ReSplit = Builtin{
@@ -123,46 +126,44 @@ var ReSplit = Builtin{
 > re.split(r"[-/]", "leaf-12/3")
 ["leaf", "12", "3"]
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		re, err := patternOf(c, "")
+	Run: Do(func(c *Call, a *matchArgs) (starlark.Value, error) {
+		re, err := patternOf(c, a.Pattern, "")
 		if err != nil {
 			return nil, err
 		}
 		parts := []starlark.Value{}
-		for _, s := range re.Split(c.Text("text"), -1) {
+		for _, s := range re.Split(a.Text, -1) {
 			parts = append(parts, starlark.String(s))
 		}
 		return starlark.NewList(parts), nil
-	},
+	}),
 }
 
-// patternOf is the argument of that name, after prefix.
-func patternOf(c *Call, prefix string) (*regexp.Regexp, error) {
-	text := c.Text("pattern")
+// patternOf compiles the argument pattern, after prefix.
+func patternOf(c *Call, text, prefix string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(text)
 	if err == nil && prefix != "" {
 		re, err = regexp.Compile(prefix + "(?:" + text + ")")
 	}
 	if se := (*syntax.Error)(nil); errors.As(err, &se) {
 		if strings.HasPrefix(se.Expr, "(?=") || strings.HasPrefix(se.Expr, "(?!") || strings.HasPrefix(se.Expr, "(?<") {
-			return nil, c.ParamError("pattern", "%q: there is no look-around (%s); match more, and pick it with a group", text, se.Expr)
+			return nil, ParamError("pattern", "%q: there is no look-around (%s); match more, and pick it with a group", text, se.Expr)
 		}
-		return nil, c.ParamError("pattern", "%q: %s: %s", text, se.Code, se.Expr)
+		return nil, ParamError("pattern", "%q: %s: %s", text, se.Code, se.Expr)
 	}
 	return re, err
 }
 
-func firstMatch(c *Call, prefix string) (starlark.Value, error) {
-	re, err := patternOf(c, prefix)
+func firstMatch(c *Call, a *matchArgs, prefix string) (starlark.Value, error) {
+	re, err := patternOf(c, a.Pattern, prefix)
 	if err != nil {
 		return nil, err
 	}
-	text := c.Text("text")
-	at := re.FindStringSubmatchIndex(text)
+	at := re.FindStringSubmatchIndex(a.Text)
 	if at == nil {
 		return starlark.None, nil
 	}
-	return spans(text, at), nil
+	return spans(a.Text, at), nil
 }
 
 // spans cuts what a match found, pair by pair of indices, out of text.
@@ -181,10 +182,10 @@ func spans(text string, at []int) starlark.Tuple {
 var backslash = regexp.MustCompile(`\\(?:(\d+)|g<(\w+)>|(.?))`)
 
 // templateOf is the argument repl in the form of regexp.Expand: ${1} for \1.
-func templateOf(c *Call, re *regexp.Regexp) (string, error) {
+func templateOf(c *Call, re *regexp.Regexp, repl string) (string, error) {
 	var bad error
 	// $ first: it has no meaning in Python.
-	out := backslash.ReplaceAllStringFunc(strings.ReplaceAll(c.Text("repl"), "$", "$$"), func(s string) string {
+	out := backslash.ReplaceAllStringFunc(strings.ReplaceAll(repl, "$", "$$"), func(s string) string {
 		m := backslash.FindStringSubmatch(s)
 		name := m[1] + m[2]
 		if n, err := strconv.Atoi(name); err == nil {
@@ -194,9 +195,9 @@ func templateOf(c *Call, re *regexp.Regexp) (string, error) {
 		case m[3] == `\`:
 			return `\`
 		case name == "":
-			bad = c.ParamError("repl", `%q is no group; a group is \1 or \g<name>, a backslash \\`, s)
+			bad = ParamError("repl", `%q is no group; a group is \1 or \g<name>, a backslash \\`, s)
 		case !hasGroup(re, name):
-			bad = c.ParamError("repl", "%q: the pattern has no such group, but %s", s, Count(re.NumSubexp(), "group"))
+			bad = ParamError("repl", "%q: the pattern has no such group, but %s", s, Count(re.NumSubexp(), "group"))
 		}
 		return "${" + name + "}"
 	})

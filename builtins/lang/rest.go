@@ -2,7 +2,7 @@ package lang
 
 import (
 	"context"
-	"fmt"
+	"time"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -20,20 +20,23 @@ var Sum = Builtin{
 > sum([1, 2, 3])
 6
 `,
-	Run: func(c *Call) (starlark.Value, error) {
+	Run: Do(func(c *Call, a *struct {
+		Items []starlark.Value
+		Start starlark.Value
+	}) (starlark.Value, error) {
 		var total starlark.Value = starlark.MakeInt(0)
-		if c.Has("start") {
-			total = c.Value("start")
+		if a.Start != nil {
+			total = a.Start
 		}
-		for i, v := range c.Items("items") {
+		for i, v := range a.Items {
 			sum, err := starlark.Binary(syntax.PLUS, total, v)
 			if err != nil {
-				return nil, fmt.Errorf("sum: item %d: cannot add %s to %s", i, v.Type(), total.Type())
+				return nil, Errorf("item %d: cannot add %s to %s", i, v.Type(), total.Type())
 			}
 			total = sum
 		}
 		return total, nil
-	},
+	}),
 }
 
 var Sleep = Builtin{
@@ -44,13 +47,13 @@ var Sleep = Builtin{
 	Example: `
 > sleep("1ms")
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		err := c.Wait(func(ctx context.Context) error {
-			return c.Runtime().Clock.Sleep(ctx, c.Duration("duration"))
+	Run: Do(func(c *Call, a *struct{ Duration time.Duration }) (starlark.Value, error) {
+		err := c.Block(func(ctx context.Context) error {
+			return c.Runtime().Clock.Sleep(ctx, a.Duration)
 		})
 		if err != nil {
 			return nil, err
 		}
 		return starlark.None, nil
-	},
+	}),
 }

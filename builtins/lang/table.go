@@ -56,25 +56,29 @@ name  count
 a         1
 b        20
 `,
-	Run: func(c *Call) (starlark.Value, error) {
-		g := &tableValue{title: c.Text("title")}
-		if c.Has("columns") {
-			it, ok := c.Value("columns").(starlark.Iterable)
+	Run: Do(func(c *Call, a *struct {
+		Rows    []starlark.Value
+		Columns starlark.Value
+		Title   string
+	}) (starlark.Value, error) {
+		g := &tableValue{title: a.Title}
+		if a.Columns != nil {
+			it, ok := a.Columns.(starlark.Iterable)
 			if !ok {
-				return nil, c.ParamError("columns", "got %s, want a list of names", c.Value("columns").Type())
+				return nil, ParamError("columns", "got %s, want a list of names", a.Columns.Type())
 			}
 			for v := range starlark.Elements(it) {
 				name, ok := starlark.AsString(v)
 				if !ok {
-					return nil, c.ParamError("columns", "got %s, want string", v.Type())
+					return nil, ParamError("columns", "got %s, want string", v.Type())
 				}
 				g.columns = append(g.columns, name)
 			}
 		}
-		for i, v := range c.Items("rows") {
+		for i, v := range a.Rows {
 			row, err := rowOf(c.Runtime(), v, g.columns)
 			if err != nil {
-				return nil, c.ParamError("rows", "row %d: %w", i, err)
+				return nil, ParamError("rows", "row %d: %w", i, err)
 			}
 			g.rows = append(g.rows, row)
 		}
@@ -82,7 +86,7 @@ b        20
 			g.columns = ColumnsOf(g.rows)
 		}
 		return g, nil
-	},
+	}),
 }
 
 // rowOf makes a row of a value: its facts, its attributes where columns name

@@ -178,7 +178,7 @@ smp_set(record, target) writes the fields that replace named. It sends nothing i
 > r.replace(life_time_value=20).life_time_value
 20
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		r := c.Recv.(*Record)
 		out := New(r.Attribute, r.Data)
 		out.Named = slices.Clone(r.Named)
@@ -192,7 +192,7 @@ smp_set(record, target) writes the fields that replace named. It sends nothing i
 			}
 		}
 		return out, nil
-	},
+	}),
 }
 
 func (r *Record) Get(name string) starlark.Value {

@@ -22,11 +22,11 @@ It returns a dict of switch to what its way costs and the port that it begins wi
 > ways[g.switches[1]]
 (2, port("leaf-2/6", 0x0002c90300100010))
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
 		to, err := v.switchOf(c.Value("to"))
 		if err != nil {
-			return nil, c.ParamError("to", "%w", err)
+			return nil, lang.ParamError("to", "%w", err)
 		}
 		weight, err := channelWeights(c, v.g, 1)
 		if err != nil {
@@ -43,7 +43,7 @@ It returns a dict of switch to what its way costs and the port that it begins wi
 			}
 		}
 		return ways, nil
-	},
+	}),
 }
 
 // channelWeights are those of the parameter weights, by channel; usual where
@@ -58,16 +58,16 @@ func channelWeights(c *lang.Call, g *routing.Graph, usual int64) ([]int64, error
 	}
 	d, ok := c.Value("weights").(*starlark.Dict)
 	if !ok {
-		return nil, c.ParamError("weights", "got %s, want a dict of port to number", c.Value("weights").Type())
+		return nil, lang.ParamError("weights", "got %s, want a dict of port to number", c.Value("weights").Type())
 	}
 	for _, kv := range d.Items() {
 		p, ok := kv[0].(topology.Port)
 		if !ok {
-			return nil, c.ParamError("weights", "got a key of type %s, want port", kv[0].Type())
+			return nil, lang.ParamError("weights", "got a key of type %s, want port", kv[0].Type())
 		}
 		w, err := lang.ToInt(kv[1])
 		if err != nil {
-			return nil, c.ParamError("weights", "%s: %w", p.Label(), err)
+			return nil, lang.ParamError("weights", "%s: %w", p.Label(), err)
 		}
 		if ch := g.ChannelOf(p.Port); ch >= 0 {
 			weight[ch] = int64(w)

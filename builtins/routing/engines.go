@@ -34,17 +34,17 @@ routes(ftree, 12 switches, LIDs 1..44)
 > g.route("updn", roots=g.switches[:4]).verify().ok
 True
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
 		names := routing.EngineNames()
 		i := slices.Index(names, c.Text("engine"))
 		if i < 0 {
-			return nil, c.ParamError("engine", "there is no %q%s: use one of %s", c.Text("engine"), fabric.DidYouMean(c.Text("engine"), names), strings.Join(names, ", "))
+			return nil, lang.ParamError("engine", "there is no %q%s: use one of %s", c.Text("engine"), fabric.DidYouMean(c.Text("engine"), names), strings.Join(names, ", "))
 		}
 		engine := routing.Engines()[i]
 		for _, p := range c.Params[1:] { // the options of all engines
 			if c.Has(p.Name) && !slices.Contains(engine.Options, p.Name) {
-				return nil, c.ParamError(p.Name, "%s does not heed it; it heeds %s", engine.Name, orNothing(engine.Options))
+				return nil, lang.ParamError(p.Name, "%s does not heed it; it heeds %s", engine.Name, orNothing(engine.Options))
 			}
 		}
 		o := routing.Options{Policy: c.Text("policy"), Scope: c.Text("scope"), Seed: uint64(c.Int("seed"))}
@@ -53,7 +53,7 @@ True
 			return nil, err
 		}
 		if c.Has("roots") && len(o.Roots) == 0 {
-			return nil, c.ParamError("roots", "it is empty")
+			return nil, lang.ParamError("roots", "it is empty")
 		}
 		if o.Keep, err = routesOf(c, "keep"); err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ True
 			return nil, computeError(c, err)
 		}
 		return newRoutes(r, v), nil
-	},
+	}),
 }
 
 // engineWords are the names of the engines, as the choice that a parameter has.
@@ -119,14 +119,14 @@ A LID without one is dropped.`,
 > t.congestion("shift").max
 1
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
 		if err := v.checkMutable(); err != nil {
 			return nil, computeError(c, err)
 		}
 		h, ok := c.Value("hops").(*hopsValue)
 		if !ok {
-			return nil, c.ParamError("hops", "got %s, want hops", c.Value("hops").Type())
+			return nil, lang.ParamError("hops", "got %s, want hops", c.Value("hops").Type())
 		}
 		o := routing.AssignOptions{Policy: c.Text("policy"), Scope: c.Text("scope"), Seed: uint64(c.Int("seed"))}
 		var err error
@@ -156,7 +156,7 @@ A LID without one is dropped.`,
 			return nil, computeError(c, err)
 		}
 		return starlark.None, nil
-	},
+	}),
 }
 
 // lidWeights reads the parameter weight.
@@ -166,7 +166,7 @@ func lidWeights(c *lang.Call, g *routing.Graph) (func(mad.LID) int, error) {
 	}
 	d, ok := c.Value("weight").(*starlark.Dict)
 	if !ok {
-		return nil, c.ParamError("weight", "got %s, want a dict of LID to weight", c.Value("weight").Type())
+		return nil, lang.ParamError("weight", "got %s, want a dict of LID to weight", c.Value("weight").Type())
 	}
 	weights := map[mad.LID]int{}
 	for _, kv := range d.Items() {
@@ -179,7 +179,7 @@ func lidWeights(c *lang.Call, g *routing.Graph) (func(mad.LID) int, error) {
 			err = fmt.Errorf("%d is negative", w)
 		}
 		if err != nil {
-			return nil, c.ParamError("weight", "%s: %w", lang.Brief(kv[0]), err)
+			return nil, lang.ParamError("weight", "%s: %w", lang.Brief(kv[0]), err)
 		}
 		for _, lid := range lids {
 			weights[lid] = w
@@ -216,17 +216,17 @@ func dividersOf(c *lang.Call, v *graphValue) (func(int) int, error) {
 	}
 	d, ok := c.Value("divider").(*starlark.Dict)
 	if !ok {
-		return nil, c.ParamError("divider", "got %s, want a dict of switch to number", c.Value("divider").Type())
+		return nil, lang.ParamError("divider", "got %s, want a dict of switch to number", c.Value("divider").Type())
 	}
 	dividers := make([]int, len(v.g.Switches()))
 	for _, kv := range d.Items() {
 		s, err := v.switchOf(kv[0])
 		if err != nil {
-			return nil, c.ParamError("divider", "%w", err)
+			return nil, lang.ParamError("divider", "%w", err)
 		}
 		n, err := lang.ToInt(kv[1])
 		if err != nil || n < 1 {
-			return nil, c.ParamError("divider", "%s: got %s, want at least 1", lang.Brief(kv[0]), lang.Brief(kv[1]))
+			return nil, lang.ParamError("divider", "%s: got %s, want at least 1", lang.Brief(kv[0]), lang.Brief(kv[1]))
 		}
 		dividers[s] = n
 	}
@@ -290,7 +290,7 @@ It returns a dict of port to what the way out of it costs afterwards, for the ne
 > t.verify().unreachable
 0
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
 		if err := v.checkMutable(); err != nil {
 			return nil, computeError(c, err)
@@ -317,5 +317,5 @@ It returns a dict of port to what the way out of it costs afterwards, for the ne
 			used.SetKey(topology.PortOf(g.ChannelPort(ch)), starlark.MakeInt64(w))
 		}
 		return used, nil
-	},
+	}),
 }

@@ -29,7 +29,7 @@ graph(12 switches, 32 links, LIDs 1..44)
 graph(12 switches, 28 links, LIDs 1..44)
 note: 4 ports of CAs and routers are on no switch
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*topology.Fabric)
 		var o routing.GraphOptions
 		var err error
@@ -56,7 +56,7 @@ note: 4 ports of CAs and routers are on no switch
 			return nil, fmt.Errorf("graph: %w", err)
 		}
 		return newGraph(g, v), nil
-	},
+	}),
 }
 
 // ofFabric: a link, port or node must be of the fabric whose method is called,
@@ -74,7 +74,7 @@ func ofFabric(c *lang.Call, param string, x starlark.Value) error {
 		return nil
 	}
 	if of != c.Recv.(*topology.Fabric).F {
-		return c.ParamError(param, "%s is of another snapshot of the fabric", lang.Brief(x))
+		return lang.ParamError(param, "%s is of another snapshot of the fabric", lang.Brief(x))
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func excludedPorts(c *lang.Call) (func(*fabric.Port) bool, error) {
 		case topology.Node:
 			nodes[x.Node] = true
 		default:
-			return nil, c.ParamError("exclude", "element %d: got %s, want a link, a port or a node", i, x.Type())
+			return nil, lang.ParamError("exclude", "element %d: got %s, want a link, a port or a node", i, x.Type())
 		}
 	}
 	return func(p *fabric.Port) bool { return ports[p] || nodes[p.Node()] }, nil
@@ -104,7 +104,7 @@ func excludedPorts(c *lang.Call) (func(*fabric.Port) bool, error) {
 func portWeights(c *lang.Call) (func(*fabric.Port) int, error) {
 	d, ok := c.Value("weights").(*starlark.Dict)
 	if !ok {
-		return nil, c.ParamError("weights", "got %s, want dict", c.Value("weights").Type())
+		return nil, lang.ParamError("weights", "got %s, want dict", c.Value("weights").Type())
 	}
 	weights := map[*fabric.Port]int{}
 	for _, kv := range d.Items() {
@@ -113,7 +113,7 @@ func portWeights(c *lang.Call) (func(*fabric.Port) int, error) {
 		}
 		w, err := lang.ToInt(kv[1])
 		if err != nil {
-			return nil, c.ParamError("weights", "%s: %w", lang.Brief(kv[0]), err)
+			return nil, lang.ParamError("weights", "%s: %w", lang.Brief(kv[0]), err)
 		}
 		switch x := kv[0].(type) {
 		case topology.Port:
@@ -121,7 +121,7 @@ func portWeights(c *lang.Call) (func(*fabric.Port) int, error) {
 		case topology.Link:
 			weights[x.A], weights[x.B] = w, w
 		default:
-			return nil, c.ParamError("weights", "got a key of type %s, want a port or a link", x.Type())
+			return nil, lang.ParamError("weights", "got a key of type %s, want a port or a link", x.Type())
 		}
 	}
 	return func(p *fabric.Port) int {
@@ -136,7 +136,7 @@ func portWeights(c *lang.Call) (func(*fabric.Port) int, error) {
 func portOrder(c *lang.Call) (func(*fabric.Node) []int, error) {
 	d, ok := c.Value("port_order").(*starlark.Dict)
 	if !ok {
-		return nil, c.ParamError("port_order", "got %s, want dict", c.Value("port_order").Type())
+		return nil, lang.ParamError("port_order", "got %s, want dict", c.Value("port_order").Type())
 	}
 	orders := map[*fabric.Node][]int{}
 	for _, kv := range d.Items() {
@@ -145,16 +145,16 @@ func portOrder(c *lang.Call) (func(*fabric.Node) []int, error) {
 		}
 		n, ok := kv[0].(topology.Node)
 		if !ok {
-			return nil, c.ParamError("port_order", "got a key of type %s, want a switch", kv[0].Type())
+			return nil, lang.ParamError("port_order", "got a key of type %s, want a switch", kv[0].Type())
 		}
 		it, ok := kv[1].(starlark.Iterable)
 		if !ok {
-			return nil, c.ParamError("port_order", "%s: got %s, want a list of port numbers", n.Label(), kv[1].Type())
+			return nil, lang.ParamError("port_order", "%s: got %s, want a list of port numbers", n.Label(), kv[1].Type())
 		}
 		for _, x := range lang.Collect(it) {
 			num, err := lang.ToInt(x)
 			if err != nil {
-				return nil, c.ParamError("port_order", "%s: %w", n.Label(), err)
+				return nil, lang.ParamError("port_order", "%s: %w", n.Label(), err)
 			}
 			orders[n.Node] = append(orders[n.Node], num)
 		}
@@ -169,7 +169,7 @@ func classOf(c *lang.Call, param string) (routing.Class, error) {
 	}
 	class, err := routing.ParseClass(c.Text(param))
 	if err != nil {
-		return 0, c.ParamError(param, "%w", err)
+		return 0, lang.ParamError(param, "%w", err)
 	}
 	return class, nil
 }
@@ -182,7 +182,7 @@ func endpointsOf(c *lang.Call) (routing.Class, error) {
 		return class, err
 	}
 	if g := c.Recv.(*Routes).R.Graph(); len(g.LIDs(class)) == 0 {
-		return 0, c.ParamError("endpoints", "no port is %s: names tell what nodes are for, or graph(classes=...)", class)
+		return 0, lang.ParamError("endpoints", "no port is %s: names tell what nodes are for, or graph(classes=...)", class)
 	}
 	return class, nil
 }

@@ -144,7 +144,7 @@ func switchesOf(c *lang.Call, v *graphValue, param string) ([]int, error) {
 	for i, x := range c.Items(param) {
 		s, err := v.switchOf(x)
 		if err != nil {
-			return nil, c.ParamError(param, "element %d: %w", i, err)
+			return nil, lang.ParamError(param, "element %d: %w", i, err)
 		}
 		list = append(list, s)
 	}
@@ -163,13 +163,13 @@ var lidsMethod = lang.Builtin{
 > len(discover().graph().lids("cn"))
 32
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		class, err := classOf(c, "cls")
 		if err != nil {
 			return nil, err
 		}
 		return lang.Integers(c.Recv.(*graphValue).g.LIDs(class)), nil
-	},
+	}),
 }
 
 var orderMethod = lang.Builtin{
@@ -180,7 +180,7 @@ In this order shifts meet no contention under d-mod-k, and the ranks of an MPI j
 > discover().graph().order()[:5]
 [13, 14, 15, 16, 17]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) { return lang.Integers(c.Recv.(*graphValue).g.Order()), nil },
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return lang.Integers(c.Recv.(*graphValue).g.Order()), nil }),
 }
 
 var hopsMethod = lang.Builtin{
@@ -193,14 +193,14 @@ They count links, or, where these have weights, the weights.`,
 > h[g.switches[0], g.switches[1]], h.max
 (2, 2)
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
 		h, err := v.g.Hops(c.Fiber().Context)
 		if err != nil {
 			return nil, computeError(c, err)
 		}
 		return &hopsValue{h: h, graph: v}, nil
-	},
+	}),
 }
 
 // computeError is the error of a computation, or the end of the fiber.
@@ -226,14 +226,14 @@ All ways but "center" fail where there is no top, and say why.`,
 > len(g.find_roots("center"))
 1
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
 		roots, err := v.g.FindRoots(c.Fiber().Context, c.Text("method"))
 		if err != nil {
 			return nil, computeError(c, err)
 		}
 		return starlark.NewList(v.nodes(append([]int{}, roots...))), nil
-	},
+	}),
 }
 
 var ranksMethod = lang.Builtin{
@@ -246,14 +246,14 @@ None is the rank of a switch that is cut off from all of them.`,
 > g.ranks(g.find_roots())[g.switches[0]]
 1
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
 		roots, err := switchesOf(c, v, "roots")
 		if err != nil {
 			return nil, err
 		}
 		if len(roots) == 0 {
-			return nil, c.ParamError("roots", "it is empty")
+			return nil, lang.ParamError("roots", "it is empty")
 		}
 		ranks := starlark.NewDict(len(v.g.Switches()))
 		for s, rank := range v.g.Ranks(roots).Rank {
@@ -264,7 +264,7 @@ None is the rank of a switch that is cut off from all of them.`,
 			ranks.SetKey(topology.NodeOf(v.g.Switches()[s]), value)
 		}
 		return ranks, nil
-	},
+	}),
 }
 
 var updownMethod = lang.Builtin{
@@ -277,11 +277,11 @@ Tables filled in from these have no credit loops.`,
 > g.updown(g.ranks(g.find_roots())).max
 2
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
 		d, ok := c.Value("ranks").(*starlark.Dict)
 		if !ok {
-			return nil, c.ParamError("ranks", "got %s, want dict", c.Value("ranks").Type())
+			return nil, lang.ParamError("ranks", "got %s, want dict", c.Value("ranks").Type())
 		}
 		r := &routing.Ranks{Rank: make([]int, len(v.g.Switches()))}
 		for s := range r.Rank {
@@ -290,13 +290,13 @@ Tables filled in from these have no credit loops.`,
 		for _, kv := range d.Items() {
 			s, err := v.switchOf(kv[0])
 			if err != nil {
-				return nil, c.ParamError("ranks", "%w", err)
+				return nil, lang.ParamError("ranks", "%w", err)
 			}
 			if kv[1] == starlark.None {
 				continue
 			}
 			if r.Rank[s], err = lang.ToInt(kv[1]); err != nil || r.Rank[s] < 0 {
-				return nil, c.ParamError("ranks", "%s: got %s, want a rank from 0", lang.Brief(kv[0]), lang.Brief(kv[1]))
+				return nil, lang.ParamError("ranks", "%s: got %s, want a rank from 0", lang.Brief(kv[0]), lang.Brief(kv[1]))
 			}
 		}
 		h, err := v.g.UpDown(c.Fiber().Context, r)
@@ -304,7 +304,7 @@ Tables filled in from these have no credit loops.`,
 			return nil, computeError(c, err)
 		}
 		return &hopsValue{h: h, graph: v}, nil
-	},
+	}),
 }
 
 var TreeType = &lang.ResultType{
@@ -329,7 +329,7 @@ var treeMethod = lang.Builtin{
 > discover().graph().tree().height
 2
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
 		t, err := v.g.Tree()
 		if err != nil {
@@ -345,5 +345,5 @@ var treeMethod = lang.Builtin{
 			missing = starlark.String(t.Missing)
 		}
 		return lang.NewResult(TreeType, starlark.MakeInt(t.Height), lang.Integers(t.M), lang.Integers(t.W), lang.Integers(t.P), starlark.Bool(t.Regular), missing, levels, digits), nil
-	},
+	}),
 }

@@ -74,13 +74,13 @@ var nextMethod = lang.Builtin{
 > len(g.hops().next(g.switches[0], g.switches[1]))
 4
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*hopsValue)
 		var at [2]int
 		for i, param := range []string{"s", "d"} {
 			s, err := v.graph.switchOf(c.Value(param))
 			if err != nil {
-				return nil, c.ParamError(param, "%w", err)
+				return nil, lang.ParamError(param, "%w", err)
 			}
 			at[i] = s
 		}
@@ -90,5 +90,5 @@ var nextMethod = lang.Builtin{
 			list = append(list, topology.PortOf(n.Port(int(p))))
 		}
 		return starlark.NewList(list), nil
-	},
+	}),
 }

@@ -61,7 +61,7 @@ leaf-2/8
 leaf-2/4
 node-0008 HCA-1/1
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
 		var at [2]mad.LID
 		for i, param := range []string{"source", "destination"} {
@@ -70,7 +70,7 @@ node-0008 HCA-1/1
 				return nil, err
 			}
 			if len(lids) == 0 {
-				return nil, c.ParamError(param, "%s has no LID", lang.Brief(c.Value(param)))
+				return nil, lang.ParamError(param, "%s has no LID", lang.Brief(c.Value(param)))
 			}
 			at[i] = lids[0]
 		}
@@ -87,7 +87,7 @@ node-0008 HCA-1/1
 		}
 		return &pathValue{p: p, Result: lang.NewResult(PathType, topology.PortOf(v.graph.g.Terminals()[p.From].Port), starlark.MakeInt(int(p.LID)), starlark.Bool(p.Broken == ""),
 			textOrNone(p.Broken), starlark.MakeInt(int(p.SL)), starlark.NewList(vls), starlark.NewList(ports))}, nil
-	},
+	}),
 }
 
 var CongestionType = &lang.ResultType{
@@ -123,11 +123,11 @@ var congestionMethod = lang.Builtin{
 > g.route("ftree").congestion("permutation", samples=100).bandwidth > 0.5
 True
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
 		o := routing.CongestionOptions{Pattern: c.Text("pattern"), Samples: c.Int("samples"), Seed: uint64(c.Int("seed"))}
 		if c.Has("samples") && o.Samples < 1 {
-			return nil, c.ParamError("samples", "got %d, want at least 1", o.Samples)
+			return nil, lang.ParamError("samples", "got %d, want at least 1", o.Samples)
 		}
 		var err error
 		if o.Order, err = optionalLIDs(c, "order"); err != nil {
@@ -149,7 +149,7 @@ True
 		}
 		return lang.NewResult(CongestionType, starlark.String(r.Pattern), starlark.MakeInt(r.Endpoints), starlark.MakeInt(r.Samples),
 			starlark.MakeUint64(r.Seed), starlark.MakeInt(r.Max), starlark.Float(r.Mean), bandwidth, starlark.MakeInt64(r.Lost), worst, at), nil
-	},
+	}),
 }
 
 var BalanceType = &lang.ResultType{
@@ -177,7 +177,7 @@ var balanceMethod = lang.Builtin{
 > b.routes_max, b.routes_min
 (28, 28)
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
 		class, err := endpointsOf(c)
 		if err != nil {
@@ -200,7 +200,7 @@ var balanceMethod = lang.Builtin{
 		return lang.NewResult(BalanceType,
 			starlark.MakeInt64(b.Routes.Max), starlark.Float(b.Routes.Mean), starlark.MakeInt64(b.Routes.Min),
 			starlark.MakeInt64(b.LIDs.Max), starlark.Float(b.LIDs.Mean), starlark.MakeInt64(b.LIDs.Min), busiest, routes, lids), nil
-	},
+	}),
 }
 
 var DiffType = &lang.ResultType{
@@ -228,17 +228,17 @@ switches  1
 entries   1
 blocks    1
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
 		old, err := routesOf(c, "other")
 		if err != nil {
 			return nil, err
 		}
 		if old == nil {
-			return nil, c.ParamError("other", "got None, want routes")
+			return nil, lang.ParamError("other", "got None, want routes")
 		}
 		return wrapDiff(v.graph.g, v.R.Diff(old)), nil
-	},
+	}),
 }
 
 func wrapDiff(g *routing.Graph, d *routing.Diff) *lang.Result {

@@ -22,7 +22,7 @@ The hops are a tuple by port number, None where a port does not lead there; elem
 > f.read_hops("opensm-lid-matrix.dump")[f.switches[0]][2]
 (1, None, 1)
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		f := c.Recv.(*topology.Fabric)
 		out := new(starlark.Dict)
 		var of mad.GUID
@@ -51,5 +51,5 @@ The hops are a tuple by port number, None where a port does not lead there; elem
 			return nil
 		})
 		return out, err
-	},
+	}),
 }

@@ -34,7 +34,7 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 > t[f.switches[0]][2]
 1
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		f, err := fabricArg(c)
 		if err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 			return nil, computeError(c, err)
 		}
 		return newRoutes(r, newGraph(r.Graph(), f)), nil
-	},
+	}),
 }
 
 // fabricArg is the parameter fabric, or the session's.
@@ -56,7 +56,7 @@ func fabricArg(c *lang.Call) (*topology.Fabric, error) {
 	}
 	f, ok := v.(*topology.Fabric)
 	if !ok {
-		return nil, c.ParamError("fabric", "got %s, want fabric", v.Type())
+		return nil, lang.ParamError("fabric", "got %s, want fabric", v.Type())
 	}
 	return f, nil
 }
@@ -74,7 +74,7 @@ Of each only the blocks up to LinearFDBTop are read, all switches at once. What 
 > t.diff(get_routes()).blocks
 0
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		f, err := fabricArg(c)
 		if err != nil {
 			return nil, err
@@ -84,12 +84,16 @@ Of each only the blocks up to LinearFDBTop are read, all switches at once. What 
 			return nil, err
 		}
 		return newRoutes(r, newGraph(r.Graph(), f)), nil
-	},
+	}),
 }
 
 // ReadRoutes reads the tables of all switches of f, for commands.
-func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (*routing.Routes, error) {
-	return readRoutes(lang.Operation(t, "get_routes"), f)
+func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (r *routing.Routes, err error) {
+	err = lang.Operate(t, "get_routes", func(c *lang.Call) (err error) {
+		r, err = readRoutes(c, f)
+		return err
+	})
+	return r, err
 }
 
 // readRoutes warns of what did not answer, counts and notes it; if no switch did,
@@ -101,7 +105,7 @@ func readRoutes(c *lang.Call, f *fabric.Fabric) (*routing.Routes, error) {
 	}
 	var r *routing.Routes
 	var failed []change.SwitchError
-	err = c.Wait(func(ctx context.Context) (err error) {
+	err = c.Block(func(ctx context.Context) (err error) {
 		r, failed, err = change.ReadRoutes(ctx, e, f)
 		return err
 	})
@@ -137,11 +141,11 @@ fabsh route POLICY --out FILE writes one without holding it in memory.`,
 > discover().graph().route("ftree").dump().splitlines()[0]
 "Unicast lids [0-44] of switch Lid 1 guid 0x0002c90300100000 ('leaf-1'):"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		var b bytes.Buffer
 		if err := c.Recv.(*Routes).R.Write(c.Fiber().Context, &b, format.Kind(c.Text("kind"))); err != nil {
 			return nil, computeError(c, err)
 		}
 		return starlark.String(b.String()), nil
-	},
+	}),
 }

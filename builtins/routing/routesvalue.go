@@ -130,7 +130,7 @@ func routesOf(c *lang.Call, param string) (*routing.Routes, error) {
 	}
 	v, ok := c.Value(param).(*Routes)
 	if !ok {
-		return nil, c.ParamError(param, "got %s, want routes", c.Value(param).Type())
+		return nil, lang.ParamError(param, "got %s, want routes", c.Value(param).Type())
 	}
 	return v.R, nil
 }
@@ -145,10 +145,10 @@ var cloneMethod = lang.Builtin{
 > u.diff(t).entries
 1
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
 		return newRoutes(v.R.Clone(), v.graph), nil
-	},
+	}),
 }
 
 var routesMethod = lang.Builtin{
@@ -158,8 +158,8 @@ var routesMethod = lang.Builtin{
 > discover().graph().routes()
 routes(12 switches, LIDs 1..44)
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
 		return newRoutes(routing.NewRoutes(v.g, 0), v), nil
-	},
+	}),
 }

@@ -132,10 +132,10 @@ func lidsOf(c *lang.Call, param string, items []starlark.Value) ([]mad.LID, erro
 		default:
 			n, err := lang.ToInt(v)
 			if err != nil {
-				return nil, c.ParamError(param, "element %d: got %s, want a LID, a port or a node", i, v.Type())
+				return nil, lang.ParamError(param, "element %d: got %s, want a LID, a port or a node", i, v.Type())
 			}
 			if n < 0 || n > int(mad.MaxUnicastLID) {
-				return nil, c.ParamError(param, "element %d: LID %d is out of range, 0..%d", i, n, mad.MaxUnicastLID)
+				return nil, lang.ParamError(param, "element %d: LID %d is out of range, 0..%d", i, n, mad.MaxUnicastLID)
 			}
 			lids = append(lids, mad.LID(n))
 		}
@@ -164,7 +164,7 @@ var fillMethod = lang.Builtin{
 > r[19:22]
 [None, 3, 3]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		r := c.Recv.(*rowValue)
 		if err := r.of.checkMutable(); err != nil {
 			return nil, fmt.Errorf("fill: %w", err)
@@ -175,11 +175,11 @@ var fillMethod = lang.Builtin{
 		}
 		p, err := r.port(c.Value("port"))
 		if err != nil {
-			return nil, c.ParamError("port", "%w", err)
+			return nil, lang.ParamError("port", "%w", err)
 		}
 		r.entries.Fill(lids, p)
 		return starlark.None, nil
-	},
+	}),
 }
 
 var fillModMethod = lang.Builtin{
@@ -196,7 +196,7 @@ var fillModMethod = lang.Builtin{
 > r[20:24]
 [5, 5, 6, 6]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		r := c.Recv.(*rowValue)
 		if err := r.of.checkMutable(); err != nil {
 			return nil, fmt.Errorf("fill_mod: %w", err)
@@ -209,19 +209,19 @@ var fillModMethod = lang.Builtin{
 		for _, v := range c.Items("ports") {
 			p, err := r.port(v)
 			if err != nil {
-				return nil, c.ParamError("ports", "%w", err)
+				return nil, lang.ParamError("ports", "%w", err)
 			}
 			ports = append(ports, p)
 		}
 		if len(ports) == 0 {
-			return nil, c.ParamError("ports", "it is empty")
+			return nil, lang.ParamError("ports", "it is empty")
 		}
 		if c.Int("div") < 1 {
-			return nil, c.ParamError("div", "got %d, want at least 1", c.Int("div"))
+			return nil, lang.ParamError("div", "got %d, want at least 1", c.Int("div"))
 		}
 		r.entries.FillMod(lids, ports, c.Int("div"))
 		return starlark.None, nil
-	},
+	}),
 }
 
 var copyMethod = lang.Builtin{
@@ -237,14 +237,14 @@ var copyMethod = lang.Builtin{
 > t.entries
 1
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		r := c.Recv.(*rowValue)
 		if err := r.of.checkMutable(); err != nil {
 			return nil, fmt.Errorf("copy: %w", err)
 		}
 		from, ok := c.Value("other").(*rowValue)
 		if !ok {
-			return nil, c.ParamError("other", "got %s, want row", c.Value("other").Type())
+			return nil, lang.ParamError("other", "got %s, want row", c.Value("other").Type())
 		}
 		lids, err := optionalLIDs(c, "lids")
 		if err != nil {
@@ -252,7 +252,7 @@ var copyMethod = lang.Builtin{
 		}
 		r.entries.Copy(from.entries, lids)
 		return starlark.None, nil
-	},
+	}),
 }
 
 var mapMethod = lang.Builtin{
@@ -269,23 +269,23 @@ var mapMethod = lang.Builtin{
 > r[20]
 8
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		r := c.Recv.(*rowValue)
 		if err := r.of.checkMutable(); err != nil {
 			return nil, fmt.Errorf("map: %w", err)
 		}
 		d, ok := c.Value("ports").(*starlark.Dict)
 		if !ok {
-			return nil, c.ParamError("ports", "got %s, want dict", c.Value("ports").Type())
+			return nil, lang.ParamError("ports", "got %s, want dict", c.Value("ports").Type())
 		}
 		ports := map[uint8]uint8{}
 		for _, kv := range d.Items() {
 			from, err := r.port(kv[0])
 			if err != nil {
-				return nil, c.ParamError("ports", "%w", err)
+				return nil, lang.ParamError("ports", "%w", err)
 			}
 			if ports[from], err = r.port(kv[1]); err != nil {
-				return nil, c.ParamError("ports", "%w", err)
+				return nil, lang.ParamError("ports", "%w", err)
 			}
 		}
 		lids, err := optionalLIDs(c, "lids")
@@ -294,5 +294,5 @@ var mapMethod = lang.Builtin{
 		}
 		r.entries.Map(ports, lids)
 		return starlark.None, nil
-	},
+	}),
 }

@@ -31,7 +31,7 @@ Only names tell: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gate
 > [n.name for n in f.select("spine-*")]
 ["spine-1", "spine-2", "spine-3", "spine-4"]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*topology.Fabric)
 		rules, err := rulesOf(c)
 		if err != nil {
@@ -49,7 +49,7 @@ Only names tell: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gate
 			}
 		}
 		return starlark.NewList(list), nil
-	},
+	}),
 }
 
 // portsWithLIDs are those of a CA that are connected, or port 0 of a switch.
@@ -75,14 +75,14 @@ func rulesOf(c *lang.Call) ([]routing.Rule, error) {
 	}
 	d, ok := c.Value("classes").(*starlark.Dict)
 	if !ok {
-		return nil, c.ParamError("classes", "got %s, want dict", c.Value("classes").Type())
+		return nil, lang.ParamError("classes", "got %s, want dict", c.Value("classes").Type())
 	}
 	var own []routing.Rule
 	for _, kv := range d.Items() {
 		name, _ := starlark.AsString(kv[0])
 		class, err := routing.ParseClass(name)
 		if err != nil || class&routing.ClassSwitch != 0 {
-			return nil, c.ParamError("classes", "%s is no class of end ports: %s", kv[0], classWords)
+			return nil, lang.ParamError("classes", "%s is no class of end ports: %s", kv[0], classWords)
 		}
 		rules = slices.DeleteFunc(rules, func(r routing.Rule) bool { return r.Class == class })
 		members := []starlark.Value{kv[1]}
@@ -103,7 +103,7 @@ func rulesOf(c *lang.Call) ([]routing.Rule, error) {
 					own = append(own, routing.Rule{Class: class, Also: list.Also, Name: string(x)})
 				}
 			default:
-				return nil, c.ParamError("classes", "%s: got %s, want a name, a GUID, a node or a port", name, x.Type())
+				return nil, lang.ParamError("classes", "%s: got %s, want a name, a GUID, a node or a port", name, x.Type())
 			}
 		}
 		own = append(own, list)
@@ -132,7 +132,7 @@ var ReadGUIDsMethod = lang.Builtin{
 > load_fabric("net.topo").read_guids("roots.guids")
 ["0x0002c90300000100"]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		file, err := c.Runtime().Files.Open(c.Text("path"))
 		if err != nil {
 			return nil, fmt.Errorf("read_guids: %w", err)
@@ -147,7 +147,7 @@ var ReadGUIDsMethod = lang.Builtin{
 			list[i] = topology.GUIDValue(g)
 		}
 		return starlark.NewList(list), nil
-	},
+	}),
 }
 
 var ReadNumbersMethod = lang.Builtin{
@@ -158,7 +158,7 @@ var ReadNumbersMethod = lang.Builtin{
 > load_fabric("net.topo").read_numbers("weights.guids")
 [("0x0002c90300000100", (1, 3))]
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		file, err := c.Runtime().Files.Open(c.Text("path"))
 		if err != nil {
 			return nil, fmt.Errorf("read_numbers: %w", err)
@@ -176,5 +176,5 @@ var ReadNumbersMethod = lang.Builtin{
 			list = append(list, starlark.Tuple{topology.GUIDValue(line.GUID), starlark.Tuple(lang.Collect(lang.Integers(numbers)))})
 		}
 		return starlark.NewList(list), nil
-	},
+	}),
 }

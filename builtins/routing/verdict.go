@@ -120,7 +120,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 > v.ok, v.unreachable, v.acyclic, v.max_hops
 (True, 0, True, 4)
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
 		class, err := endpointsOf(c)
 		if err != nil {
@@ -128,7 +128,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 		}
 		o := routing.VerifyOptions{Endpoints: class, Examples: c.Int("examples")}
 		if o.Examples < 1 {
-			return nil, c.ParamError("examples", "got %d, want at least 1", o.Examples)
+			return nil, lang.ParamError("examples", "got %d, want at least 1", o.Examples)
 		}
 		if o.Union, err = routesOf(c, "union"); err != nil {
 			return nil, err
@@ -159,7 +159,7 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 			return nil, computeError(c, err)
 		}
 		return newVerdict(j), nil
-	},
+	}),
 }
 
 var FailureType = &lang.ResultType{
@@ -183,7 +183,7 @@ var failuresMethod = lang.Builtin{
 > [f for f in t.fail_each_link() if f.cuts]
 []
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		class, err := endpointsOf(c)
 		if err != nil {
 			return nil, err
@@ -193,7 +193,7 @@ var failuresMethod = lang.Builtin{
 			return nil, computeError(c, err)
 		}
 		return wrapFailures(list), nil
-	},
+	}),
 }
 
 func wrapFailures(list []routing.LinkFailure) *starlark.List {

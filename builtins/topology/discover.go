@@ -36,7 +36,7 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 > discover(via="sa").dump("ibnetdiscover") == f.dump("ibnetdiscover")
 True
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		s := EnvOf(c.Runtime())
 		o := s.sweepOptions()
 		if s.Engine == nil && s.Loaded != nil {
@@ -49,11 +49,11 @@ True
 			t, err := (&Resolver{C: c}).target(c.Value("around"))
 			switch {
 			case err != nil:
-				return nil, c.ParamError("around", "%w", err)
+				return nil, lang.ParamError("around", "%w", err)
 			case t.Err != nil:
 				return nil, FailedRequest(c, &t, t.Err)
 			case t.Route == nil:
-				return nil, c.ParamError("around", "%s has no directed route: use dr(...) or a node of discover()", t.Label)
+				return nil, lang.ParamError("around", "%s has no directed route: use dr(...) or a node of discover()", t.Label)
 			}
 			o.Around = t.Route
 		}
@@ -63,11 +63,11 @@ True
 		case via == "sa":
 			return discoverSA(c, o)
 		case via != "smp":
-			return nil, c.ParamError("via", "got %q, want \"smp\" or \"sa\"", via)
+			return nil, lang.ParamError("via", "got %q, want \"smp\" or \"sa\"", via)
 		}
 		if c.Has("hops") {
 			if o.Hops = c.Int("hops"); o.Hops < 1 {
-				return nil, c.ParamError("hops", "got %d, want at least 1", o.Hops)
+				return nil, lang.ParamError("hops", "got %d, want at least 1", o.Hops)
 			}
 		}
 		f, err := sweep(c, o)
@@ -75,7 +75,7 @@ True
 			return nil, err
 		}
 		return f, nil
-	},
+	}),
 }
 
 // sweepOptions are those of a sweep of the whole fabric.
@@ -96,7 +96,7 @@ func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
 		return nil, err
 	}
 	var found *fabric.Fabric
-	err = c.Wait(func(ctx context.Context) (err error) {
+	err = c.Block(func(ctx context.Context) (err error) {
 		defer c.Runtime().Progress("")
 		found, err = discover.Sweep(ctx, e, o)
 		return err
@@ -147,7 +147,7 @@ func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
 	}
 	o.Progress = func(ports int) { c.Runtime().Progress(lang.Count(ports, "port") + " known") }
 	var found *fabric.Fabric
-	err = c.Wait(func(ctx context.Context) (err error) {
+	err = c.Block(func(ctx context.Context) (err error) {
 		defer c.Runtime().Progress("")
 		found, err = discover.ViaSA(ctx, e, to.To, o)
 		return err
@@ -195,7 +195,7 @@ It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an open
 > load_fabric("net.topo").switches[0].name
 "leaf-1"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		file, err := c.Runtime().Files.Open(c.Text("path"))
 		if err != nil {
 			return nil, fmt.Errorf("load_fabric: %w", err)
@@ -206,7 +206,7 @@ It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an open
 			return nil, fmt.Errorf("load_fabric: %w", err)
 		}
 		return NewFabric(f.Renamed(EnvOf(c.Runtime()).Names)), nil
-	},
+	}),
 }
 
 // CurrentFabric is the fabric at hand, for an entry function that takes one, and
@@ -219,7 +219,10 @@ func CurrentFabric(t *starlark.Thread) (*Fabric, error) {
 }
 
 // Sweep discovers the whole fabric anew.
-func Sweep(t *starlark.Thread) (*Fabric, error) {
-	c := lang.Operation(t, "discover")
-	return sweep(c, EnvOf(c.Runtime()).sweepOptions())
+func Sweep(t *starlark.Thread) (f *Fabric, err error) {
+	err = lang.Operate(t, "discover", func(c *lang.Call) (err error) {
+		f, err = sweep(c, EnvOf(c.Runtime()).sweepOptions())
+		return err
+	})
+	return f, err
 }

@@ -152,7 +152,7 @@ var dumpMethod = lang.Builtin{
 > discover().dump("ibnetdiscover").splitlines()[0]
 "#"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		f, kind := c.Recv.(*Fabric).F, format.Kind(c.Text("kind"))
 		if kind == format.KindIBNL {
 			return ibnls(f)
@@ -165,7 +165,7 @@ var dumpMethod = lang.Builtin{
 			return starlark.Bytes(b.String()), nil
 		}
 		return starlark.String(b.String()), nil
-	},
+	}),
 }
 
 // ibnls are the texts of ibdm's descriptions of systems, by file name.

@@ -71,7 +71,7 @@ func SendProbes(c *lang.Call, calls []*engine.Call) error {
 	if err != nil {
 		return err
 	}
-	return c.Wait(func(ctx context.Context) error { return e.Do(ctx, calls...) })
+	return c.Block(func(ctx context.Context) error { return e.Do(ctx, calls...) })
 }
 
 // saLookup asks for the records with one component.

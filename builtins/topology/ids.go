@@ -21,7 +21,7 @@ GUIDs are strings, 0x and 16 lower-case digits: they compare with what is typed.
 > guid("0002:C903:0012:34ab")
 "0x0002c903001234ab"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		switch x := c.Value("x").(type) {
 		case Node:
 			return GUIDValue(x.GUID()), nil
@@ -30,10 +30,10 @@ GUIDs are strings, 0x and 16 lower-case digits: they compare with what is typed.
 		}
 		g, err := records.ParseGUID(c.Value("x"))
 		if err != nil {
-			return nil, c.ParamError("x", "%w", err)
+			return nil, lang.ParamError("x", "%w", err)
 		}
 		return GUIDValue(g), nil
-	},
+	}),
 }
 
 var GID = lang.Builtin{
@@ -50,24 +50,24 @@ var GID = lang.Builtin{
 > gid("0x0002c903001234ab", prefix="0xfe80000000000000")
 "fe80::2:c903:12:34ab"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		if !c.Has("prefix") {
 			g, err := records.ParseGID(c.Value("x"))
 			if err != nil {
-				return nil, c.ParamError("x", "%w", err)
+				return nil, lang.ParamError("x", "%w", err)
 			}
 			return starlark.String(g.String()), nil
 		}
 		low, err := records.ParseGUID(c.Value("x"))
 		if err != nil {
-			return nil, c.ParamError("x", "%w", err)
+			return nil, lang.ParamError("x", "%w", err)
 		}
 		high, err := records.ParseGUID(c.Value("prefix"))
 		if err != nil {
-			return nil, c.ParamError("prefix", "%w", err)
+			return nil, lang.ParamError("prefix", "%w", err)
 		}
 		return starlark.String(mad.MakeGID(uint64(high), low).String()), nil
-	},
+	}),
 }
 
 // Route is the value `route`: a directed route, its ports as the bytes of a
@@ -128,17 +128,17 @@ The first hop after 0 is the local port.`,
 > smp_get("NodeInfo", dr([0, 1])).node_type
 "switch"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		text, ok := starlark.AsString(c.Value("path"))
 		if !ok {
 			it, iterable := c.Value("path").(starlark.Iterable)
 			if !iterable {
-				return nil, c.ParamError("path", "%w", lang.WantType(c.Value("path"), "string"))
+				return nil, lang.ParamError("path", "%w", lang.WantType(c.Value("path"), "string"))
 			}
 			var parts []string
 			for v := range starlark.Elements(it) {
 				if _, err := lang.ToInt(v); err != nil {
-					return nil, c.ParamError("path", "%w", err)
+					return nil, lang.ParamError("path", "%w", err)
 				}
 				parts = append(parts, v.String())
 			}
@@ -149,5 +149,5 @@ The first hop after 0 is the local port.`,
 			return nil, fmt.Errorf("dr: %w", err)
 		}
 		return Route(r), nil
-	},
+	}),
 }

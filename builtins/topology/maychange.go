@@ -48,7 +48,7 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 			view = s.Current.F
 		}
 		var sm *sa.SM
-		err := c.Wait(func(ctx context.Context) (err error) {
+		err := c.Block(func(ctx context.Context) (err error) {
 			sm, err = sa.FindSM(ctx, e, view)
 			return err
 		})

@@ -53,7 +53,7 @@ The switches at its ends send trap 128; the subnet manager reports it, finds oth
 > discover()
 fabric: 43 nodes (12 switches, 31 CAs), 63 links, complete
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) { return simCable(c, (*sim.Subnet).Unlink) },
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return simCable(c, (*sim.Subnet).Unlink) }),
 }
 
 var linkMethod = lang.Builtin{
@@ -67,7 +67,7 @@ Trap 128 tells of it, and trap 64 of each port that the subnet manager then reac
 > discover()
 fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) { return simCable(c, (*sim.Subnet).Link) },
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return simCable(c, (*sim.Subnet).Link) }),
 }
 
 var restartSMMethod = lang.Builtin{
@@ -81,7 +81,7 @@ The new one knows of no subscriptions.`,
 > sub.next(timeout="2m").reason
 "the subnet administrator had forgotten the subscription; subscribed again, but what happened in between was not told"
 `,
-	Run: func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
 		s := c.Recv.(*Simulation)
 		var guid mad.GUID
 		switch v := c.Value("node").(type) {
@@ -91,10 +91,10 @@ The new one knows of no subscriptions.`,
 		case starlark.String:
 			var err error
 			if guid, err = s.named(string(v)); err != nil {
-				return nil, c.ParamError("node", "%w", err)
+				return nil, lang.ParamError("node", "%w", err)
 			}
 		default:
-			return nil, c.ParamError("node", "got %s, want a node, or its name", v.Type())
+			return nil, lang.ParamError("node", "got %s, want a node, or its name", v.Type())
 		}
 		if _, err := MayChange(c, mad.AttrSMInfo); err != nil {
 			return nil, err
@@ -103,7 +103,7 @@ The new one knows of no subscriptions.`,
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
 		return starlark.None, nil
-	},
+	}),
 }
 
 // simCable does something to the cable of a port.
@@ -118,14 +118,14 @@ func simCable(c *lang.Call, do func(*sim.Subnet, mad.GUID, int) error) (starlark
 		at := strings.LastIndexByte(string(v), '/')
 		n, err := strconv.ParseUint(string(v)[at+1:], 10, 8)
 		if at < 0 || err != nil {
-			return nil, c.ParamError("port", "got %s, want NAME/PORT", v)
+			return nil, lang.ParamError("port", "got %s, want NAME/PORT", v)
 		}
 		if guid, err = s.named(string(v)[:at]); err != nil {
-			return nil, c.ParamError("port", "%w", err)
+			return nil, lang.ParamError("port", "%w", err)
 		}
 		num = int(n)
 	default:
-		return nil, c.ParamError("port", "got %s, want a port, or NAME/PORT", v.Type())
+		return nil, lang.ParamError("port", "got %s, want a port, or NAME/PORT", v.Type())
 	}
 	if _, err := MayChange(c, mad.AttrPortInfo); err != nil {
 		return nil, err

@@ -43,14 +43,14 @@ func (r *Resolver) Targets(v starlark.Value) (list []Target, many bool, err erro
 	if !ok {
 		t, err := r.target(v)
 		if err != nil {
-			return nil, false, r.C.ParamError("target", "%w", err)
+			return nil, false, lang.ParamError("target", "%w", err)
 		}
 		return []Target{t}, false, nil
 	}
 	for i, v := range lang.Collect(it) {
 		t, err := r.target(v)
 		if err != nil {
-			return nil, true, r.C.ParamError("target", "element %d: %w", i, err)
+			return nil, true, lang.ParamError("target", "element %d: %w", i, err)
 		}
 		list = append(list, t)
 	}
@@ -130,7 +130,7 @@ func LocalPort(c *lang.Call) (p engine.Port, err error) {
 	if err != nil {
 		return p, err
 	}
-	err = c.Wait(func(context.Context) (err error) {
+	err = c.Block(func(context.Context) (err error) {
 		p, err = e.Port()
 		return err
 	})

@@ -19,7 +19,7 @@ func Transact(c *lang.Call, calls []*engine.Call) error {
 	if err != nil {
 		return err
 	}
-	err = c.Wait(func(ctx context.Context) error { return e.Do(ctx, calls...) })
+	err = c.Block(func(ctx context.Context) error { return e.Do(ctx, calls...) })
 	for _, call := range calls {
 		CountUnanswered(c, call.Err)
 	}

@@ -213,6 +213,8 @@ func (b *box) answer(p *packet) bool {
 
 // fakeConn is the transport of a fakeNet.
 type fakeConn struct {
+	engine.Basic
+
 	net    *fakeNet
 	queue  chan *engine.Datagram
 	closed chan struct{}

@@ -3,6 +3,7 @@
 //	guard.go         is there a subnet manager, and which
 //	subscribe.go     events for the scripts that subscribed; subscription.go is
 //	                 their queue, watch.go keeps the subscriptions alive
+//	resolve.go       the LID behind a GID, where an agent redirects to one
 package sa
 
 import (

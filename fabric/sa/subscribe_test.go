@@ -40,7 +40,7 @@ func onSubnet(t *testing.T, fn func(t *testing.T, s *subnet)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.on = &wire{Accepter: conn.(engine.Accepter)}
+		s.on = &wire{Transport: conn}
 		s.e = engine.New(s.on, engine.Options{Write: true})
 		defer s.e.Close()
 		s.Subscriber = sa.NewSubscriber(s.e, putSA)

@@ -15,7 +15,7 @@ import (
 // wire is a transport that can be cut, and can lie; it counts requests that
 // change subscriptions, and SMPs.
 type wire struct {
-	engine.Accepter
+	engine.Transport
 	cut        atomic.Bool
 	sets, smps atomic.Int32
 	lie        atomic.Pointer[lie]
@@ -39,11 +39,11 @@ func (w *wire) Send(d *engine.Datagram) error {
 	if l := w.lie.Load(); w.cut.Load() || l != nil && l.lost != nil && l.lost(h) {
 		return nil
 	}
-	return w.Accepter.Send(d)
+	return w.Transport.Send(d)
 }
 
 func (w *wire) Recv(d *engine.Datagram) error {
-	err := w.Accepter.Recv(d)
+	err := w.Transport.Recv(d)
 	if l := w.lie.Load(); err == nil && l != nil && l.answer != nil {
 		l.answer(mad.ParseHeader(d.MAD), d)
 	}
@@ -51,7 +51,7 @@ func (w *wire) Recv(d *engine.Datagram) error {
 }
 
 func (w *wire) Port() (engine.Port, error) {
-	p, err := w.Accepter.Port()
+	p, err := w.Transport.Port()
 	if l := w.lie.Load(); l != nil && l.port != nil {
 		l.port(&p)
 	}

@@ -30,16 +30,16 @@ func (c *conn) arrive(p *packet) (data []byte, whole bool) {
 	defer c.mu.Unlock()
 	h := rmppHeader(p.mad[:])
 	a := c.arrivalOf(transferID(p))
-	n, length := h.SegmentNumber, int(h.PayloadLength)-segmentHeader
+	n, length := h.SegmentNumber, int(h.PayloadLength)-mad.SegmentHeader
 	last := h.RMPPFlags&mad.RMPPFlagsLast != 0
 	switch {
 	case h.RMPPStatus != 0:
 		return c.refuse(p, a, mad.RMPPTypeAbort, mad.RMPPStatusIllegalStatus)
 	case n == 0, (n == 1) != (h.RMPPFlags&mad.RMPPFlagsFirst != 0):
 		return c.refuse(p, a, mad.RMPPTypeAbort, mad.RMPPStatusInconsistentFirstAndSegmentNumber)
-	case last && (length < 0 || length > segmentSize), a.last > 0 && (n > a.last || last != (n == a.last)):
+	case last && (length < 0 || length > mad.SegmentData), a.last > 0 && (n > a.last || last != (n == a.last)):
 		return c.refuse(p, a, mad.RMPPTypeAbort, mad.RMPPStatusInconsistentLastAndPayloadLength)
-	case n > maxRequest/segmentSize:
+	case n > maxRequest/mad.SegmentData:
 		return c.refuse(p, a, mad.RMPPTypeStop, mad.RMPPStatusResourcesExhausted)
 	case a.whole || n <= a.acked: // the ACK was lost
 		c.acknowledge(p, a)
@@ -106,7 +106,7 @@ func (c *conn) refuse(p *packet, a *arrival, how mad.RMPPType, why mad.RMPPStatu
 // answerSegment sends h as what becomes of segment p.
 func (c *conn) answerSegment(p *packet, h mad.RMPPHeader) {
 	answer := *p
-	h.RMPPVersion, h.RRespTime, h.RMPPFlags = 1, noRespTime, mad.RMPPFlagsActive
+	h.RMPPVersion, h.RRespTime, h.RMPPFlags = 1, mad.NoRespTime, mad.RMPPFlagsActive
 	answer.mad[3] |= byte(mad.Response)
 	h.Encode(answer.mad[mad.RMPPOffset:])
 	clear(answer.mad[mad.SADataOffset:])

@@ -8,11 +8,8 @@ import (
 )
 
 const (
-	segmentSize   = mad.Size - mad.SADataOffset            // bytes of records in a segment
-	segmentHeader = mad.SADataOffset - mad.RMPPOffset - 12 // SA header, counted in PayloadLength
-	maxResends    = 7                                      // of one window, before the transfer is given up
-	noRespTime    = 31                                     // RRespTime: nothing is said
-	resendAfter   = 100 * time.Millisecond                 // plus two round trips
+	maxResends  = 7                      // of one window, before the transfer is given up
+	resendAfter = 100 * time.Millisecond // plus two round trips
 )
 
 // transfer is a table on its way to a conn, segment by segment.
@@ -41,7 +38,7 @@ func (c *conn) transmit(p *packet, data []byte) {
 	if c.queue.closed.Load() {
 		return
 	}
-	t := &transfer{packet: *p, data: data, segs: max(1, (len(data)+segmentSize-1)/segmentSize), window: 1}
+	t := &transfer{packet: *p, data: data, segs: max(1, (len(data)+mad.SegmentData-1)/mad.SegmentData), window: 1}
 	c.transfers[tid] = t
 	t.timer = time.AfterFunc(c.resendTime(), func() { c.resend(t) })
 	c.fill(t)
@@ -115,18 +112,18 @@ func (c *conn) fill(t *transfer) {
 func (t *transfer) segment(n int) *packet {
 	p := t.packet
 	m := p.mad[:]
-	data := t.data[(n-1)*segmentSize : min(n*segmentSize, len(t.data))]
+	data := t.data[(n-1)*mad.SegmentData : min(n*mad.SegmentData, len(t.data))]
 	h := mad.RMPPHeader{
-		RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RRespTime: noRespTime,
+		RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RRespTime: mad.NoRespTime,
 		RMPPFlags: mad.RMPPFlagsActive, SegmentNumber: uint32(n),
 	}
 	if n == 1 {
 		h.RMPPFlags |= mad.RMPPFlagsFirst
-		h.PayloadLength = uint32(t.segs*segmentHeader + len(t.data))
+		h.PayloadLength = uint32(t.segs*mad.SegmentHeader + len(t.data))
 	}
 	if n == t.segs {
 		h.RMPPFlags |= mad.RMPPFlagsLast
-		h.PayloadLength = uint32(segmentHeader + len(data))
+		h.PayloadLength = uint32(mad.SegmentHeader + len(data))
 	}
 	h.Encode(m[mad.RMPPOffset:])
 	clear(m[mad.SADataOffset+copy(m[mad.SADataOffset:], data):])
@@ -137,7 +134,7 @@ func (t *transfer) segment(n int) *packet {
 func (c *conn) abort(t *transfer, why mad.RMPPStatus) {
 	p := t.packet
 	h := mad.RMPPHeader{
-		RMPPVersion: 1, RMPPType: mad.RMPPTypeAbort, RRespTime: noRespTime,
+		RMPPVersion: 1, RMPPType: mad.RMPPTypeAbort, RRespTime: mad.NoRespTime,
 		RMPPFlags: mad.RMPPFlagsActive, RMPPStatus: why,
 	}
 	h.Encode(p.mad[mad.RMPPOffset:])

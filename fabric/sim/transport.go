@@ -12,6 +12,8 @@ import (
 
 // conn is an attachment to one port of the subnet: an engine.Transport.
 type conn struct {
+	engine.Basic
+
 	s     *Subnet
 	port  *port
 	fates *fates

@@ -36,7 +36,7 @@ func maskKeys(m []byte) {
 			step = (a.Size + 7) / 8 * 8
 		}
 		if s := segmentOf(m); s != nil && s.SegmentNumber > 0 {
-			first = int(uint64(s.SegmentNumber-1) * segmentData % uint64(step))
+			first = int(uint64(s.SegmentNumber-1) * mad.SegmentData % uint64(step))
 		}
 	} else {
 		a = a.Of(data, h.Modifier) // a Notice of a wrong key tells the key

@@ -207,7 +207,7 @@ func keyOf(to *engine.Address, m []byte) string {
 func (l *loader) takeAnswer(p *erf.Packet) {
 	h := mad.ParseHeader(p.Payload)
 	o := l.open[engine.CallOf(h.TID)]
-	if o == nil || !h.IsAnswer() || byte(h.Class) != o.class || !o.mayBe(h) {
+	if o == nil || !h.IsAnswer() || byte(h.Class) != o.class || !o.mayAnswer(h) {
 		return
 	}
 	s := segmentOf(p.Payload)
@@ -224,8 +224,8 @@ func (l *loader) takeAnswer(p *erf.Packet) {
 	})
 }
 
-// mayBe: an answer of this attribute may be to what o asked.
-func (o *outcome) mayBe(h mad.Header) bool {
+// mayAnswer: an answer with header h may be to what o asked.
+func (o *outcome) mayAnswer(h mad.Header) bool {
 	if h.Attribute == o.attribute {
 		return true
 	}
@@ -246,7 +246,7 @@ func (l *loader) takeEnd(p *erf.Packet) {
 // order ends the reading: what came of each call, and in which order.
 func (l *loader) order() {
 	for _, o := range l.outcomes {
-		o.settle()
+		o.keepAnswers()
 	}
 	slices.SortStableFunc(l.outcomes, func(a, b *outcome) int { return cmp.Compare(a.packet, b.packet) })
 	for i, o := range l.outcomes {
@@ -258,9 +258,9 @@ func (l *loader) order() {
 	}
 }
 
-// settle keeps, of all answers to o, those that the asker went by: to one
+// keepAnswers keeps, of all answers to o, those that the asker went by: to one
 // attempt, and if possible a whole one that was no refusal for the moment.
-func (o *outcome) settle() {
+func (o *outcome) keepAnswers() {
 	if o.gaveUp { // all that counted then was what had come of a table
 		o.answers = slices.DeleteFunc(o.answers, func(a answer) bool { return !a.segment || a.tid != o.tid })
 		return
@@ -287,7 +287,7 @@ func (o *outcome) settle() {
 const (
 	nothing = iota
 	partial // some segments of a table
-	putOff  // BUSY
+	busy    // the asker was to ask again
 	whole   // all there is to know
 )
 
@@ -296,7 +296,7 @@ func (o *outcome) from(i int) (list []answer, worth int) {
 	a := &o.answers[i]
 	switch {
 	case !a.segment && mad.ParseHeader(padded(a.mad)).Status&mad.StatusBusy != 0:
-		return []answer{*a}, putOff
+		return []answer{*a}, busy
 	case !a.segment:
 		return []answer{*a}, whole
 	}

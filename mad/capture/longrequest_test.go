@@ -114,9 +114,9 @@ func TestLongRequestWhole(t *testing.T) {
 			var joined []byte
 			for _, p := range packets(t, recording) {
 				if s := segmentOf(p.Payload); p.Interface == sent && s != nil {
-					size := segmentData
+					size := mad.SegmentData
 					if s.RMPPFlags&mad.RMPPFlagsLast != 0 {
-						size = int(s.PayloadLength) - classHeader
+						size = int(s.PayloadLength) - mad.SegmentHeader
 					}
 					joined = append(joined, p.Payload[mad.SADataOffset:][:size]...)
 				}

@@ -127,32 +127,32 @@ func TestWait(t *testing.T) {
 				t.Errorf("place %d: waits %v, want %v", place, got, want)
 			}
 			if want > 0 {
-				o.skip()
+				o.expire()
 			}
 		}
 	}
 	step(0, 0)
 	step(1, 0)
-	for i := range mostVain { // others are asked for
+	for i := range maxBackOff { // others are asked for
 		step(10+10*i, longestWait>>i, 0)
 	}
 	step(100, 0)
 	step(200, 0)
-	step(atOnce, 0)
+	step(unordered, 0)
 	step(150, 0)
 	step(201, 0) // the next
-	step(210, longestWait>>(mostVain-1), 0)
-	for i := range mostVain + 1 {
+	step(210, longestWait>>(maxBackOff-1), 0)
+	for i := range maxBackOff + 1 {
 		step(211+i, 0)
 	}
 	step(300, longestWait, 0)
 }
 
-// TestTurns: who comes first, goes first, unless the recording says otherwise.
-func TestTurns(t *testing.T) {
-	var h turns
-	for i, place := range []int{5, atOnce, 3, atOnce, 4, atOnce, 3} {
-		h.push(&turn{attempt: i}, place)
+// TestWaitQueue: who comes first, goes first, unless the recording says otherwise.
+func TestWaitQueue(t *testing.T) {
+	var h waitQueue
+	for i, place := range []int{5, unordered, 3, unordered, 4, unordered, 3} {
+		h.push(&call{attempt: i}, place)
 	}
 	var got []int
 	for h.Len() > 0 {

@@ -16,6 +16,7 @@ import (
 
 // peer is a transport whose far end is a function, in virtual time.
 type peer struct {
+	engine.Basic
 	traits engine.Traits
 	// answer is called for each datagram sent; nth counts those before it
 	// that were the same.

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"reflect"
@@ -43,29 +44,42 @@ type recorder struct {
 	underWay []erf.Packet
 }
 
-var (
-	_ engine.Witness  = (*recorder)(nil)
-	_ engine.Accepter = (*recorder)(nil)
-)
-
 // Send sends d. It is recorded before any answer to it, but only if the
 // transport takes it.
 func (r *recorder) Send(d *engine.Datagram) error {
+	r.begin(d)
+	err := r.Transport.Send(d)
+	r.end(err == nil)
+	return err
+}
+
+// TrySend is Send, if the transport takes d at once.
+func (r *recorder) TrySend(d *engine.Datagram) (bool, error) {
+	r.begin(d)
+	taken, err := r.Transport.TrySend(d)
+	r.end(taken && err == nil)
+	return taken, err
+}
+
+// begin notes d, which is about to be sent.
+func (r *recorder) begin(d *engine.Datagram) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	now := time.Now()
 	split(d.MAD, func(m []byte) {
 		maskKeys(m)
 		r.underWay = append(r.underWay, packet(sent, now, &d.Address, r.port, m))
 	})
-	r.mu.Unlock()
-	err := r.Transport.Send(d)
+}
+
+// end records what begin noted, if the transport has taken it.
+func (r *recorder) end(taken bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err == nil {
+	if taken {
 		r.flush()
 	}
 	r.underWay = r.underWay[:0]
-	return err
 }
 
 // Recv receives into d.
@@ -99,14 +113,14 @@ func (r *recorder) Port() (engine.Port, error) {
 	r.port = &port
 	now := time.Now()
 	for _, m := range portMADs(&port) {
-		p := packet(r.here(), now, &engine.Address{LID: mad.PermissiveLID}, &port, m)
+		p := packet(r.localInterface(), now, &engine.Address{LID: mad.PermissiveLID}, &port, m)
 		r.write(&p)
 	}
 	return port, nil
 }
 
-// here is the interface of what was on no wire.
-func (r *recorder) here() uint8 {
+// localInterface is that of what was on no wire.
+func (r *recorder) localInterface() uint8 {
 	if r.Traits().Simulated {
 		return simulated
 	}
@@ -115,23 +129,17 @@ func (r *recorder) here() uint8 {
 
 // GaveUp records that no answer came to d.
 func (r *recorder) GaveUp(d *engine.Datagram) {
+	r.Transport.GaveUp(d)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slices.ContainsFunc(r.underWay, func(p erf.Packet) bool { return tidOf(p.Payload) == tidOf(d.MAD) }) {
 		r.flush() // it came back before Send has returned
 	}
-	maskKeys(d.MAD)
-	p := packet(r.here(), time.Now(), &d.Address, r.port, d.MAD)
+	m := bytes.Clone(d.MAD)
+	maskKeys(m)
+	p := packet(r.localInterface(), time.Now(), &d.Address, r.port, m)
 	p.Error = true
 	r.write(&p)
-}
-
-// Accept is the transport's.
-func (r *recorder) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
-	if t, ok := r.Transport.(engine.Accepter); ok {
-		return t.Accept(c, m)
-	}
-	return nil, engine.ErrNoRequests
 }
 
 // Close closes the transport, and then the recording.

@@ -283,12 +283,12 @@ func TestFarEnd(t *testing.T) {
 
 // TestSplit: a long datagram becomes the segments that were on the wire.
 func TestSplit(t *testing.T) {
-	for _, n := range []int{0, 1, segmentData - 1, segmentData + 1, 2 * segmentData, 2*segmentData + 1, 100 * segmentData} {
+	for _, n := range []int{0, 1, mad.SegmentData - 1, mad.SegmentData + 1, 2 * mad.SegmentData, 2*mad.SegmentData + 1, 100 * mad.SegmentData} {
 		data := count(n)
 		m := make([]byte, mad.SADataOffset)
 		(&mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodGetTableResp, TID: 5}).Put(m)
 		var joined []byte
-		want := max(1, (n+segmentData-1)/segmentData)
+		want := max(1, (n+mad.SegmentData-1)/mad.SegmentData)
 		number := 0
 		split(append(m, data...), func(m []byte) {
 			number++
@@ -296,13 +296,13 @@ func TestSplit(t *testing.T) {
 			s.Decode(m[mad.RMPPOffset:])
 			size := mad.Size - mad.SADataOffset
 			if number == want {
-				size = int(s.PayloadLength) - classHeader
+				size = int(s.PayloadLength) - mad.SegmentHeader
 			}
 			joined = append(joined, m[mad.SADataOffset:][:size]...)
 			expected := mad.RMPPHeader{RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RMPPFlags: mad.RMPPFlagsActive, SegmentNumber: uint32(number), PayloadLength: s.PayloadLength}
 			if number == 1 {
 				expected.RMPPFlags |= mad.RMPPFlagsFirst
-				if total := uint32(n + want*classHeader); s.PayloadLength != total {
+				if total := uint32(n + want*mad.SegmentHeader); s.PayloadLength != total {
 					t.Errorf("%d bytes: the first segment announces %d, want %d", n, s.PayloadLength, total)
 				}
 			}

@@ -17,11 +17,13 @@ import (
 // answered as in the recording; made once more, like the last time. Where no
 // answer was recorded none will come, and the engine is told so at once, after
 // as many attempts as were recorded. What was never recorded is refused, with
-// mad.ErrNotRecorded.
+// engine.ErrNotRecorded.
 //
 // It is a clock, too, for scripts that tell the time and sleep: its time is
 // that of the answer recorded last of those given, and to sleep only moves it.
 type Replay struct {
+	engine.Basic
+
 	recording *Recording
 	wake      chan struct{} // to Recv: waiting has grown
 	closed    chan struct{}
@@ -29,20 +31,20 @@ type Replay struct {
 
 	mu      sync.Mutex // guards all below
 	made    map[*request]int
-	calls   map[uint32]*turn // open, by engine.CallOf
-	waiting turns
+	calls   map[uint32]*call // open, by engine.CallOf
+	waiting waitQueue
 	order   order
 	out     []engine.Datagram // to be received before anything else
 	now     time.Time
 }
 
-// turn is a call of the engine's, and what is to become of it.
-type turn struct {
+// call is one of the engine's, and what is to become of it.
+type call struct {
 	*outcome
 	attempt int      // the latest: from 1
 	tid     [8]byte  // its own
 	head    [24]byte // of the request, for the engine when nothing comes
-	place   int      // in the order of outcomes; before all: at once
+	place   int      // in the order of outcomes, or unordered
 }
 
 // NewReplay answers from r.
@@ -52,7 +54,7 @@ func NewReplay(r *Recording) *Replay {
 		wake:      make(chan struct{}, 1),
 		closed:    make(chan struct{}),
 		made:      map[*request]int{},
-		calls:     map[uint32]*turn{},
+		calls:     map[uint32]*call{},
 		now:       r.began,
 	}
 }
@@ -77,21 +79,21 @@ func (r *Replay) Send(d *engine.Datagram) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id := engine.CallOf(tidOf(m))
-	t := r.calls[id]
-	if t == nil || t.request != req {
-		t = r.turn(req)
+	c := r.calls[id]
+	if c == nil || c.request != req {
+		c = r.begin(req)
 	}
 	if d.Timeout == 0 {
 		return nil // no answer is expected
 	}
-	t.attempt++
-	t.tid, t.head = [8]byte(m[mad.TIDOffset:]), [24]byte(m)
-	r.calls[id] = t
-	place := t.place
-	if t.attempt < t.attempts {
-		place = atOnce
+	c.attempt++
+	c.tid, c.head = [8]byte(m[mad.TIDOffset:]), [24]byte(m)
+	r.calls[id] = c
+	place := c.place
+	if c.attempt < c.attempts {
+		place = unordered
 	}
-	r.waiting.push(t, place)
+	r.waiting.push(c, place)
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -99,15 +101,15 @@ func (r *Replay) Send(d *engine.Datagram) error {
 	return nil
 }
 
-// turn begins a call that makes req.
-func (r *Replay) turn(req *request) *turn {
+// begin begins a call that makes req.
+func (r *Replay) begin(req *request) *call {
 	n := r.made[req]
 	r.made[req]++
 	if n < len(req.outcomes) {
 		o := req.outcomes[n]
-		return &turn{outcome: o, place: o.place}
+		return &call{outcome: o, place: o.place}
 	}
-	return &turn{outcome: req.outcomes[len(req.outcomes)-1], place: atOnce}
+	return &call{outcome: req.outcomes[len(req.outcomes)-1], place: unordered}
 }
 
 // Recv waits for the next answer.
@@ -137,7 +139,7 @@ func (r *Replay) pause(wait time.Duration) error {
 	case <-r.wake:
 	case <-timeout:
 		r.mu.Lock()
-		r.order.skip()
+		r.order.expire()
 		r.mu.Unlock()
 	}
 	return nil
@@ -165,27 +167,27 @@ func (r *Replay) next(d *engine.Datagram) (wait time.Duration, ok bool) {
 }
 
 // play puts in r.out what came of an attempt.
-func (r *Replay) play(t *turn) {
-	back := engine.Datagram{Undelivered: true, MAD: t.head[:]}
-	if t.attempt < t.attempts {
+func (r *Replay) play(c *call) {
+	back := engine.Datagram{Undelivered: true, MAD: c.head[:]}
+	if c.attempt < c.attempts {
 		r.out = append(r.out[:0], back)
 		return
 	}
-	delete(r.calls, t.id())
+	delete(r.calls, c.id())
 	r.out = r.out[:0]
-	took := t.ended.Sub(t.first)
+	took := c.ended.Sub(c.first)
 	back.Took = max(1, took+clockSlack)
-	if t.ended.After(r.now) {
-		r.now = t.ended
+	if c.ended.After(r.now) {
+		r.now = c.ended
 	}
-	for i := range t.answers {
-		a := &t.answers[i]
+	for i := range c.answers {
+		a := &c.answers[i]
 		m := padded(a.mad)
-		copy(m[mad.TIDOffset:], t.tid[:])
+		copy(m[mad.TIDOffset:], c.tid[:])
 		h := mad.ParseHeader(m)
 		r.out = append(r.out, engine.Datagram{Address: a.from, MAD: m, Took: max(1, took), Cut: isTable(h) && h.Status == 0 && !a.segment})
 	}
-	if len(r.out) == 0 || t.answers[0].segment {
+	if len(r.out) == 0 || c.answers[0].segment {
 		r.out = append(r.out, back) // what was missing of a table does not come
 	}
 }
@@ -194,8 +196,8 @@ func (r *Replay) play(t *turn) {
 // a recorder read the clock.
 const clockSlack = time.Millisecond
 
-// id is what the engine calls t.
-func (t *turn) id() uint32 { return engine.CallOf(tidOf(t.head[:])) }
+// id is what the engine calls c.
+func (c *call) id() uint32 { return engine.CallOf(tidOf(c.head[:])) }
 
 // Port is what was known of the local port at this point of the recording.
 func (r *Replay) Port() (engine.Port, error) {

@@ -19,7 +19,7 @@ const ms = time.Millisecond
 // again, in no time: the answer or the error, after as many attempts.
 func TestReplay(t *testing.T) {
 	get := func() []*engine.Call { return []*engine.Call{smp(mad.AttrNodeInfo, 0, 1)} }
-	big := count(10*segmentData + 77)
+	big := count(10*mad.SegmentData + 77)
 	getTable := func() []*engine.Call { return []*engine.Call{table(mad.AttrNodeRecord)} }
 	for _, tt := range []struct {
 		name   string

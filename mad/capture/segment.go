@@ -6,14 +6,6 @@ import (
 	"fabsh/mad"
 )
 
-// segmentData is what one segment carries of a table, in bytes; classHeader
-// what PayloadLength counts of each segment besides: the SA header (IBA
-// 13.6.2.1).
-const (
-	segmentData = mad.Size - mad.SADataOffset
-	classHeader = mad.SADataOffset - mad.SAKeyOffset
-)
-
 // isTable: h is of an answer of any number of records.
 func isTable(h mad.Header) bool {
 	switch h.Method {
@@ -25,14 +17,11 @@ func isTable(h mad.Header) bool {
 
 // segmentOf is the RMPP header of m; nil if nobody has made a transfer of it.
 func segmentOf(m []byte) *mad.RMPPHeader {
-	if len(m) < mad.SADataOffset || mad.Class(m[mad.ClassOffset]) != mad.ClassSubnAdm {
+	if !mad.IsSegment(m) {
 		return nil
 	}
 	s := new(mad.RMPPHeader)
 	s.Decode(m[mad.RMPPOffset:])
-	if s.RMPPVersion == 0 || s.RMPPFlags&mad.RMPPFlagsActive == 0 {
-		return nil
-	}
 	return s
 }
 
@@ -57,18 +46,18 @@ func split(m []byte, emit func(m []byte)) {
 	var s mad.RMPPHeader
 	s.Decode(m[mad.RMPPOffset:])
 	table := m[mad.SADataOffset:]
-	n := max(1, (len(table)+segmentData-1)/segmentData)
+	n := max(1, (len(table)+mad.SegmentData-1)/mad.SegmentData)
 	for i := range n {
-		data := table[min(len(table), i*segmentData):min(len(table), (i+1)*segmentData)]
+		data := table[min(len(table), i*mad.SegmentData):min(len(table), (i+1)*mad.SegmentData)]
 		s.RMPPVersion, s.RMPPType, s.RMPPStatus = 1, mad.RMPPTypeData, 0
 		s.RMPPFlags, s.SegmentNumber, s.PayloadLength = mad.RMPPFlagsActive, uint32(i+1), 0
 		if i == 0 {
 			s.RMPPFlags |= mad.RMPPFlagsFirst
-			s.PayloadLength = uint32(n*classHeader + len(table))
+			s.PayloadLength = uint32(n*mad.SegmentHeader + len(table))
 		}
 		if i == n-1 {
 			s.RMPPFlags |= mad.RMPPFlagsLast
-			s.PayloadLength = uint32(classHeader + len(data))
+			s.PayloadLength = uint32(mad.SegmentHeader + len(data))
 		}
 		segment := make([]byte, mad.Size)
 		copy(segment, m[:mad.SADataOffset])
@@ -99,7 +88,7 @@ func (l *loader) join(s *mad.RMPPHeader, m []byte) []byte {
 	data := m[mad.SADataOffset:]
 	if s.RMPPFlags&mad.RMPPFlagsLast != 0 {
 		j.last = s.SegmentNumber
-		data = data[:min(max(int(s.PayloadLength)-classHeader, 0), segmentData)]
+		data = data[:min(max(int(s.PayloadLength)-mad.SegmentHeader, 0), mad.SegmentData)]
 	}
 	j.parts[s.SegmentNumber] = bytes.Clone(data)
 	if len(j.parts) != int(j.last) {

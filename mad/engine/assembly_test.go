@@ -26,15 +26,15 @@ func TestAssembly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := make([]byte, mad.Size)
-			m[mad.RMPPVersionOffset], m[mad.RMPPTypeOffset] = 1, rmppData
+			m[mad.RMPPVersionOffset], m[mad.RMPPTypeOffset] = 1, byte(mad.RMPPTypeData)
 			a := newAssembly(m, Address{})
 			for i, want := range steps {
-				m[mad.RMPPFlagsOffset] = rmppActive
+				m[mad.RMPPFlagsOffset] = byte(mad.RMPPFlagsActive)
 				if want.n == 1 {
-					m[mad.RMPPFlagsOffset] |= rmppFirst
+					m[mad.RMPPFlagsOffset] |= byte(mad.RMPPFlagsFirst)
 				}
 				if want.last {
-					m[mad.RMPPFlagsOffset] |= rmppLast
+					m[mad.RMPPFlagsOffset] |= byte(mad.RMPPFlagsLast)
 				}
 				binary.BigEndian.PutUint32(m[mad.SegmentNumberOffset:], want.n)
 				binary.BigEndian.PutUint32(m[mad.PayloadLengthOffset:], 220)
@@ -54,9 +54,9 @@ func TestAssembly(t *testing.T) {
 		})
 	}
 	m := make([]byte, mad.Size)
-	m[mad.RMPPVersionOffset], m[mad.RMPPTypeOffset], m[mad.RMPPFlagsOffset] = 1, rmppData, rmppActive
+	m[mad.RMPPVersionOffset], m[mad.RMPPTypeOffset], m[mad.RMPPFlagsOffset] = 1, byte(mad.RMPPTypeData), byte(mad.RMPPFlagsActive)
 	a := newAssembly(m, Address{})
-	a.next = maxTable/segmentData + 1
+	a.next = maxTable/mad.SegmentData + 1
 	binary.BigEndian.PutUint32(m[mad.SegmentNumberOffset:], a.next)
 	if _, _, err := a.add(m); err == nil || err.Error() != "malformed table: longer than 1073741824 bytes" {
 		t.Errorf("endless table: %v", err)
@@ -77,11 +77,11 @@ func FuzzAssembly(f *testing.F) {
 		for i := 0; i+3 <= len(script) && !a.done(); i += 3 {
 			// Three bytes a segment: number, flags, payload length.
 			n := uint32(int8(script[i]))
-			m[mad.RMPPVersionOffset], m[mad.RMPPTypeOffset], m[mad.RMPPFlagsOffset] = 1, rmppData, script[i+1]
+			m[mad.RMPPVersionOffset], m[mad.RMPPTypeOffset], m[mad.RMPPFlagsOffset] = 1, byte(mad.RMPPTypeData), script[i+1]
 			m[mad.RMPPStatusOffset] = script[i+1] >> 7
 			binary.BigEndian.PutUint32(m[mad.SegmentNumberOffset:], n)
 			binary.BigEndian.PutUint32(m[mad.PayloadLengthOffset:], uint32(int8(script[i+2]))+20)
-			for j := range segmentData {
+			for j := range mad.SegmentData {
 				m[mad.SADataOffset+j] = byte(i)
 			}
 			before := a.next
@@ -100,18 +100,18 @@ func FuzzAssembly(f *testing.F) {
 				t.Fatal("went back")
 			}
 		}
-		if cap(a.data) > 2*(came+rmppWindow)*segmentData {
+		if cap(a.data) > 2*(came+rmppWindow)*mad.SegmentData {
 			t.Fatalf("%d bytes held for %d segments", cap(a.data), came)
 		}
 		if !a.done() {
 			return
 		}
 		table := a.table()
-		if n := uint32((len(table) + segmentData - 1) / segmentData); n > a.last || n+1 < a.last {
+		if n := uint32((len(table) + mad.SegmentData - 1) / mad.SegmentData); n > a.last || n+1 < a.last {
 			t.Fatalf("%d bytes of %d segments", len(table), a.last)
 		}
 		for i, b := range table {
-			if b != held[uint32(i/segmentData+1)] {
+			if b != held[uint32(i/mad.SegmentData+1)] {
 				t.Fatalf("byte %d is not of its segment", i)
 			}
 		}

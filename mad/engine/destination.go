@@ -1,22 +1,25 @@
 package engine
 
 import (
+	"time"
+
 	"fabsh/mad"
 )
 
-import "time"
-
-// destination is a node as one kind of class knows it. It admits a few calls
-// at a time; the others wait here, out of the way of other destinations.
+// destination is a node as one kind of classes knows it. It admits a few calls
+// at a time; the others are held here, out of the way of other destinations.
 type destination struct {
-	key   destKey
-	kind  *classWindow
-	limit limit // of those admitted, neither answered nor sent a second time
-	open  int
-	held  callList
-	trips trips
-	least time.Duration // the shortest round trip
+	key     destKey
+	class   *classFlow
+	window  congestionWindow // of admitted calls
+	open    int              // admitted calls: neither answered nor sent a second time
+	held    callList
+	rtt     rttEstimator
+	baseRTT time.Duration
 }
+
+// rto is the class's RTO, or d's own if that is longer; 0: none is known yet.
+func (d *destination) rto() time.Duration { return max(d.class.rtt.rto(), d.rtt.rto()) }
 
 // destKey tells destinations apart: LID or directed route, or GID.
 type destKey struct {
@@ -43,32 +46,32 @@ func keyOf(c *Call) (k destKey) {
 const maxDestinations = 1 << 16
 
 // destination finds or makes c's destination.
-func (e *Engine) destination(c *Call) *destination {
-	w := &e.windows[kindOf(mad.Class(c.MAD[mad.ClassOffset]))]
+func (f *flow) destination(c *Call) *destination {
+	w := &f.classes[kindOf(mad.Class(c.MAD[mad.ClassOffset]))]
 	k := keyOf(c)
-	d := w.destLookup[k]
+	d := w.dests[k]
 	if d == nil {
-		if len(e.dests) >= e.maxDests {
-			e.forgetDestinations()
+		if len(f.dests) >= f.maxDests {
+			f.forgetDestinations()
 		}
-		d = &destination{key: k, kind: w, limit: w.perNode}
-		w.destLookup[k] = d
-		e.dests = append(e.dests, d)
+		d = &destination{key: k, class: w, window: w.perDestination}
+		w.dests[k] = d
+		f.dests = append(f.dests, d)
 	}
 	return d
 }
 
 // forgetDestinations drops those from which nothing is expected.
-func (e *Engine) forgetDestinations() {
-	used := e.dests[:0]
-	for _, d := range e.dests {
+func (f *flow) forgetDestinations() {
+	used := f.dests[:0]
+	for _, d := range f.dests {
 		if d.open > 0 {
 			used = append(used, d)
 		} else {
-			delete(d.kind.destLookup, d.key)
+			delete(d.class.dests, d.key)
 		}
 	}
-	clear(e.dests[len(used):])
-	e.dests = used
-	e.maxDests = max(e.maxDests, 2*len(used)) // so that this is done seldom
+	clear(f.dests[len(used):])
+	f.dests = used
+	f.maxDests = max(f.maxDests, 2*len(used)) // so that this is done seldom
 }

@@ -52,7 +52,7 @@ func TestDestinations(t *testing.T) {
 			f.deliver(respond(d))
 		}), Options{})
 		defer mustClose(t, e)
-		e.maxDests = 100
+		e.flow.maxDests = 100
 		ask := func() {
 			for range windowDestination {
 				e.Start(getNodeInfo(7))
@@ -72,7 +72,7 @@ func TestDestinations(t *testing.T) {
 				e.Do(t.Context(), calls[i])
 			}
 		}
-		if n := len(e.dests); n > 101 {
+		if n := len(e.flow.dests); n > 101 {
 			t.Errorf("%d destinations", n)
 		}
 		ask()
@@ -85,8 +85,8 @@ func TestDestinations(t *testing.T) {
 				t.Errorf("call %d: %v", i, c.Err)
 			}
 		}
-		if n := len(e.dests); n != len(e.windows[kindSMP].destLookup) {
-			t.Errorf("%d destinations, %d looked up", n, len(e.windows[kindSMP].destLookup))
+		if n := len(e.flow.dests); n != len(e.flow.classes[kindSMP].dests) {
+			t.Errorf("%d destinations, %d looked up", n, len(e.flow.classes[kindSMP].dests))
 		}
 	})
 }
@@ -130,7 +130,7 @@ func TestDeadNodes(t *testing.T) {
 	// Each of the 50 dead nodes holds 1 of 32 places for 100 ms.
 	scattered := func(lid mad.LID) bool { return lid%100 == 0 }
 	answered, all := sweep(t, scattered)
-	if most := healthy + 50*minLostAfter/32 + minLostAfter; answered > most {
+	if most := healthy + 50*minRTO/32 + minRTO; answered > most {
 		t.Errorf("1%% dead: the others answered after %v, want at most %v", answered, most)
 	}
 	if most := answered + 3*time.Second; all > most {
@@ -139,7 +139,7 @@ func TestDeadNodes(t *testing.T) {
 	// The first 100 all dead: the window is full of them until they are
 	// presumed lost, 4 first, then 8, 16, 32, 32.
 	answered, all = sweep(t, func(lid mad.LID) bool { return lid <= 100 })
-	if most := healthy + 6*minLostAfter; answered > most || all > most+3*time.Second {
+	if most := healthy + 6*minRTO; answered > most || all > most+3*time.Second {
 		t.Errorf("first 100 dead: the others answered after %v, all ended after %v", answered, all)
 	}
 }

@@ -1,22 +1,37 @@
 // Package engine moves management datagrams: many calls at a time over one
 // Transport.
 //
-//	engine.go       many calls at once: start, limits, permissions
+//	engine.go       the engine: start of calls, limits, permissions
 //	call.go request.go do.go   one request and its answer
-//	end.go          how calls end: cancelled, failed, halted, closed
-//	send.go receive.go timer.go   the engine's three goroutines
-//	window.go limit.go destination.go trip.go   what may be out at once, and for how long
-//	rmpp.go rmppsend.go   answers and requests of many datagrams
+//	callstate.go    what the engine keeps of a call: phase, deadlines, queues
+//	lifecycle.go    open, halted, closed, fatal error; how a call ends
+//	writer.go attempt.go   what is sent next, and one attempt of a call
+//	fastpath.go     the reader sends what answers make room for
+//	reader.go       what comes: matched, completed
+//	timer.go expire.go     what falls due: the timer heap, and what is done then
+//	policy.go recorded.go  what differs between a fabric and a recording of one
+//	flow.go destination.go slot.go   what may be outstanding at once
+//	congestion.go   the congestion window: slow start, AIMD
+//	rtt.go histogram.go    round-trip times: RTO, delay, quantiles
+//	rmpp.go         RMPP: ACK, STOP and ABORT, and what they say
+//	assembly.go     RMPP: an answer of many segments
+//	transfer.go     RMPP: a request of many segments
 //	listen.go       what comes unasked: traps, Reports
 //	redirect.go     agents that send a request elsewhere
-//	slot.go         transaction IDs
 //	key.go          the keys that requests show
-//	transport.go    what carries datagrams
+//	transport.go address.go   what carries datagrams, and where they go
 //	stats.go error.go
+//
+// The terms are those of transport protocols: RTT is a round-trip time; the base
+// RTT is the shortest one, without queueing; RTO, the retransmission timeout, is
+// mean + 4 deviations of the RTT (RFC 6298); a congestion window is how many
+// requests may be outstanding; AIMD is additive increase, multiplicative
+// decrease.
 package engine
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -39,19 +54,23 @@ type Options struct {
 	Write bool
 	// Keys go along with requests; nil: none.
 	Keys *Keys
+	// Resolve finds the LID behind a GID, where an agent redirects to a GID
+	// alone. It may ask over e: its calls are not redirected themselves. The
+	// error is ErrNoSA where there is nobody to ask. Nil: nobody is asked.
+	Resolve func(ctx context.Context, e *Engine, gid mad.GID) (mad.LID, error)
 }
 
 // Engine moves many calls at a time over one transport.
 //
-// Three goroutines share the work. The writer sends what the window allows.
+// Three goroutines share the work. The writer sends what the windows allow.
 // The reader matches answers with calls and completes them; it never blocks, for
 // a peer that waits for us to read may be what we wait for to write, and sends
-// only what a Prompt transport takes at once. The third does what falls due. A
+// only what the transport takes at once. The third does what falls due. A
 // call costs neither a goroutine nor an allocation.
 //
 // A call without an answer ends after (Retries+1) x Timeout. Until then it is
-// sent again each Timeout; but if it changes nothing, first after what a round
-// trip hardly ever takes, then after twice that, and so on up to
+// sent again each Timeout; but if it changes nothing, first after the RTO, at
+// least 0.1 s, then after twice that, and so on up to
 // Timeout: with the defaults at 0, 0.1, 0.3, 0.7, 1.5 and 2.5 s, which loses one
 // in a million where each datagram is lost with 5 %. All others, Sets above
 // all, get their full Timeouts, for the request may have been carried out and
@@ -64,54 +83,26 @@ type Options struct {
 // sent again after 10, 20, 40, ... ms until (Retries+1) x Timeout have gone by
 // since it was first sent; then the call ends with that status.
 type Engine struct {
-	t      Transport
-	prompt Prompt  // t, if it is one
-	opt    Options // defaults put in
-	traits Traits
-	epoch  time.Time
-	wake   chan struct{} // to the writer, when idle
-	rearm  chan struct{} // to the timer goroutine: e.armed was brought forward
-	stop   chan struct{} // closed by Close
-	done   sync.WaitGroup
+	transport Transport
+	options   Options // defaults put in
+	traits    Traits
+	policy    policy // live, or of a recording
 
-	mu        sync.Mutex    // guards all that follows, and the state of lent calls
-	err       error         // why the engine works no longer
-	halted    error         // why it works not now
-	halt      chan struct{} // closed while it does not
-	closed    bool
-	window    int
-	inFlight  int // calls that count in the window
-	reserve   int // slots never used, as the transport cannot take so many
-	seq       uint64
-	windows   [kinds]classWindow
-	dests     []*destination // in order of making
-	maxDests  int
-	redirects map[redirectKey]Address
-	slots     [numSlots]slot
-	free      slotQueue
-	control   []control // RMPP ACKs and ABORTs to be sent
-	segments  callList  // calls of whose requests there is more to be sent
-	replies   []reply   // to what others sent unasked
-	turn      int       // what the writer sent last, of what takes turns
-	listeners map[listenKey]*Listener
-	timers    timerHeap
-	armed     time.Duration // when the timer goroutine will wake
-	idle      bool          // nobody sends, and the writer waits for e.wake
-	reading   bool          // the reader is at work, and will send
-	held      bool          // out was not taken at once; it is unsent's
-	unsent    job
-	sending   bool          // the writer is inside Transport.Send
-	sendBegan time.Duration // since then
-	stalled   bool          // and for far too long
+	mu        sync.Mutex // guards all below, and the state of lent calls
+	life      lifecycle  // whether calls are taken
+	flow      flow       // what may be outstanding
+	writer    writer     // what is to be sent
+	timers    timers     // what falls due
+	listeners listeners  // who takes what comes unasked
+	redirects redirects  // which agents send requests elsewhere
 	stats     Counts
-
-	out Datagram // the sender's: the writer's, or, while that is idle, the reader's
 }
 
 // New starts an engine on t, which it owns from now on.
 func New(t Transport, o Options) *Engine {
+	traits := t.Traits()
 	if o.Window <= 0 {
-		o.Window = cmp.Or(t.Traits().Window, defaultWindow)
+		o.Window = cmp.Or(traits.Window, defaultWindow)
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = time.Second
@@ -122,37 +113,15 @@ func New(t Transport, o Options) *Engine {
 	case o.Retries < 0:
 		o.Retries = 0
 	}
-	e := &Engine{
-		t:         t,
-		opt:       o,
-		traits:    t.Traits(),
-		epoch:     time.Now(),
-		wake:      make(chan struct{}, 1),
-		rearm:     make(chan struct{}, 1),
-		stop:      make(chan struct{}),
-		armed:     never,
-		maxDests:  maxDestinations,
-		listeners: map[listenKey]*Listener{},
-		halt:      make(chan struct{}),
-		redirects: map[redirectKey]Address{},
-	}
-	for i := range numSlots {
-		e.free.push(uint16(i))
-	}
-	outstanding := e.traits.MaxOutstanding
-	if outstanding <= 0 || outstanding > numSlots {
-		outstanding = numSlots
-	}
-	e.reserve = numSlots - outstanding
-	e.window = min(o.Window, outstanding)
-	e.setWindows()
-	e.out.MAD = make([]byte, mad.Size)
-	if p, ok := t.(Prompt); ok && p.BeforeWait(e.sendPromptly) {
-		e.prompt = p
-	}
-	e.done.Go(e.sendLoop)
-	e.done.Go(e.receiveLoop)
-	e.done.Go(e.timeLoop)
+	e := &Engine{transport: t, options: o, traits: traits, policy: policyFor(traits), listeners: listeners{}, redirects: redirects{}}
+	e.life.init()
+	e.flow.init(e.policy, o.Window, traits.MaxOutstanding)
+	e.writer.init()
+	e.timers.init()
+	e.writer.fastPath = t.BeforeWait(e.sendFromReader)
+	e.life.goroutines.Go(e.writeLoop)
+	e.life.goroutines.Go(e.readLoop)
+	e.life.goroutines.Go(e.timeLoop)
 	return e
 }
 
@@ -167,9 +136,9 @@ func (e *Engine) Start(c *Call) {
 	}
 	c.Err, c.Table, c.Attempts, c.Elapsed = nil, nil, 0, 0
 	if err == nil {
-		err = cmp.Or(e.err, e.halted)
+		err = e.life.refusal()
 	}
-	if err == nil && e.stalled {
+	if err == nil && e.writer.stalled {
 		err = e.stallError()
 	}
 	if err != nil {
@@ -180,15 +149,15 @@ func (e *Engine) Start(c *Call) {
 		go c.complete()
 		return
 	}
-	c.s = callState{method: mad.Method(c.MAD[mad.MethodOffset]), reads: effect == mad.EffectRead, timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), to: e.redirected(c)}
-	c.s.dest = e.destination(c)
+	c.s = callState{method: mad.Method(c.MAD[mad.MethodOffset]), reads: effect == mad.EffectRead, timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), to: e.redirects.of(c)}
+	c.s.dest = e.flow.destination(c)
 	if c.Timeout <= 0 {
-		c.s.timeout = e.opt.Timeout
+		c.s.timeout = e.options.Timeout
 	}
 	if c.Retries == 0 {
-		c.s.retries = e.opt.Retries
+		c.s.retries = e.options.Retries
 	}
-	e.admit(c)
+	e.flow.admit(c)
 	e.unlock()
 }
 
@@ -196,7 +165,7 @@ func (e *Engine) Start(c *Call) {
 func (e *Engine) check(c *Call) (mad.Effect, error) {
 	h := c.Header()
 	effect := mad.EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute)
-	if !e.opt.Write && effect == mad.EffectFabric {
+	if !e.options.Write && effect == mad.EffectFabric {
 		return effect, ErrReadOnly
 	}
 	if h.Class == mad.ClassSubnDirected && c.MAD[mad.HopCountOffset] > mad.MaxHops {
@@ -206,29 +175,30 @@ func (e *Engine) check(c *Call) (mad.Effect, error) {
 }
 
 // Port reads the facts of the local port afresh.
-func (e *Engine) Port() (Port, error) { return e.t.Port() }
+func (e *Engine) Port() (Port, error) { return e.transport.Port() }
 
 // Options are the limits and permissions in force, defaults put in.
-func (e *Engine) Options() Options { return e.opt }
+func (e *Engine) Options() Options { return e.options }
 
 // Traits says what the transport does by itself.
 func (e *Engine) Traits() Traits { return e.traits }
 
 // Write: requests that change the fabric are allowed.
-func (e *Engine) Write() bool { return e.opt.Write }
+func (e *Engine) Write() bool { return e.options.Write }
 
 // now is the time since the engine began: monotonic, and cheap to compare.
-func (e *Engine) now() time.Duration { return time.Since(e.epoch) }
+func (e *Engine) now() time.Duration { return time.Since(e.timers.epoch) }
 
 // unlock wakes the writer if there is something to send, and nobody will.
 func (e *Engine) unlock() {
-	wake := e.idle && !e.reading && (len(e.control) > 0 || len(e.replies) > 0 || e.segments.head != nil || e.next() != nil)
+	w := &e.writer
+	wake := w.idle && !w.reading && (w.pending() || e.flow.next() != nil)
 	if wake {
-		e.idle = false
+		w.idle = false
 	}
 	e.mu.Unlock()
 	if wake {
-		e.wake <- struct{}{}
+		w.wake <- struct{}{}
 	}
 }
 

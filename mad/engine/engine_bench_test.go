@@ -9,6 +9,7 @@ import (
 
 // echoTransport answers at once: what is sent waits in a ring for Recv.
 type echoTransport struct {
+	Basic
 	ring    chan [mad.Size]byte
 	closing chan struct{}
 }
@@ -62,7 +63,7 @@ func (a *again) Complete(c *Call) {
 // echo asks n questions of an echo, 32 at a time, and returns how many
 // goroutines there were at most.
 func echo(n int, begin func()) (most int) {
-	e := New(&echoTransport{make(chan [mad.Size]byte, 64), make(chan struct{})}, Options{})
+	e := New(&echoTransport{ring: make(chan [mad.Size]byte, 64), closing: make(chan struct{})}, Options{})
 	defer e.Close()
 	left := max(n, 32)
 	done := make(chan struct{})

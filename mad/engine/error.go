@@ -33,11 +33,10 @@ type Error struct {
 	Status   mad.Status // of the response, if one came
 	Attempts int        // how often the request was sent
 	Elapsed  time.Duration
-	// Patience is, of a call that timed out, how long it was to wait for an
-	// answer, by its settings. 0: it ended earlier, for the transport knew
-	// that none would come.
-	Patience time.Duration
-	Err      error // nil where Status says it all
+	// TotalTimeout is, of a call that timed out, (Retries+1) x Timeout. 0: it
+	// ended earlier, for the transport knew that no answer would come.
+	TotalTimeout time.Duration
+	Err          error // nil where Status says it all
 }
 
 // newError says what came of c; nil if err is nil. A statusError becomes the
@@ -47,8 +46,8 @@ func newError(c *Call, err error) error {
 		return nil
 	}
 	e := c.failure(err)
-	if p := c.s.patience(); errors.Is(err, ErrTimeout) && c.Elapsed-(c.s.firstSent-c.s.started) >= p && !c.s.tooLong() {
-		e.Patience = p
+	if t := c.s.totalTimeout(); errors.Is(err, ErrTimeout) && c.Elapsed-(c.s.firstSent-c.s.started) >= t && !c.s.tooLong() {
+		e.TotalTimeout = t
 	}
 	switch err := err.(type) {
 	case statusError:
@@ -119,8 +118,8 @@ func (e *Error) Error() string {
 	case e.Err == nil:
 	case errors.Is(e.Err, ErrTimeout) && e.Attempts > 0:
 		fmt.Fprintf(&b, "%v after %s", e.Err, e.attempts())
-		if e.Patience > 0 {
-			fmt.Fprintf(&b, " in %v", e.Patience)
+		if e.TotalTimeout > 0 {
+			fmt.Fprintf(&b, " in %v", e.TotalTimeout)
 		}
 	default:
 		b.WriteString(e.Err.Error())

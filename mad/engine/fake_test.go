@@ -13,6 +13,7 @@ import (
 // fakeTransport has a peer that is a function, and lives in virtual time:
 // all waiting is on channels.
 type fakeTransport struct {
+	Basic
 	traits Traits
 	port   Port
 	// peer is called for each datagram sent, on the writer goroutine, and

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"time"
@@ -12,13 +11,29 @@ import (
 	"fabsh/mad"
 )
 
-// An Accepter is a Transport that others' requests may come to: traps, Reports.
-type Accepter interface {
-	Transport
-	// Accept has Recv deliver them, if they are of this class (in its current
-	// version) and method, until stop is called. The error says who else has
-	// them, or why there are none here.
-	Accept(c mad.Class, m mad.Method) (stop func(), err error)
+// listeners are who takes what comes unasked: one of a class and method at a
+// time. Engine.mu guards them.
+type listeners map[listenKey]*Listener
+
+// listenKey tells listeners apart.
+type listenKey struct {
+	class  mad.Class
+	method mad.Method
+}
+
+// of is who takes requests with header h; nil: nobody.
+func (ls listeners) of(h *mad.Header) *Listener {
+	if h.ClassVersion != h.Class.Version() {
+		return nil
+	}
+	return ls[listenKey{h.Class.Family(), h.Method}]
+}
+
+// tell wakes all.
+func (ls listeners) tell() {
+	for _, l := range ls {
+		l.tell()
+	}
 }
 
 // Listen begins to take MADs of a class and method that nobody asked for, and
@@ -27,19 +42,15 @@ type Accepter interface {
 // 13.4.5, 13.4.9), if the engine may change the fabric and there is an address
 // to send it to. There is one listener for a class and method at a time.
 func (e *Engine) Listen(c mad.Class, m mad.Method) (*Listener, error) {
-	t, ok := e.t.(Accepter)
-	if !ok {
-		return nil, ErrNoRequests
-	}
 	l := &Listener{
 		e:      e,
 		key:    listenKey{c.Family(), m},
 		ready:  make(chan struct{}, 1),
 		seed:   maphash.MakeSeed(),
-		events: make([]unasked, listenQueue),
+		events: make([]incoming, listenQueue),
 	}
 	e.mu.Lock()
-	err := e.err
+	err := e.life.err
 	if err == nil && e.listeners[l.key] != nil {
 		err = fmt.Errorf("somebody in this program listens to %s of class %v already", m.Name(c, c.Version()), c)
 	}
@@ -50,15 +61,12 @@ func (e *Engine) Listen(c mad.Class, m mad.Method) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.stop, err = t.Accept(c, m); err != nil {
+	if l.stop, err = e.transport.Accept(c, m); err != nil {
 		e.unlisten(l)
 		return nil, err
 	}
 	return l, nil
 }
-
-// ErrNoRequests: the transport takes answers only.
-var ErrNoRequests = errors.New("to this fabric no traps and Reports come")
 
 // Listener takes what comes of one class and method. What comes faster than it
 // is taken is dropped, the newest first, and counted.
@@ -71,20 +79,14 @@ type Listener struct {
 
 	// The engine's lock guards all below.
 	closed     bool
-	events     []unasked // a ring
+	events     []incoming // a ring
 	head, tail uint64
 	dropped    uint64 // since the last that was queued
 	seen       [repeats]repeat
 }
 
-// listenKey tells listeners apart.
-type listenKey struct {
-	class  mad.Class
-	method mad.Method
-}
-
-// unasked is a MAD that nobody asked for.
-type unasked struct {
+// incoming is a MAD that nobody asked for.
+type incoming struct {
 	from    Address
 	mad     [mad.Size]byte
 	dropped uint64 // before it
@@ -120,7 +122,7 @@ func (l *Listener) take(d *Datagram) (took bool, dropped uint64, err error) {
 		if l.closed {
 			err = ErrClosed
 		}
-		return false, dropped, cmp.Or(l.e.err, err)
+		return false, dropped, cmp.Or(l.e.life.err, err)
 	}
 	ev := &l.events[l.head%listenQueue]
 	if dropped, ev.dropped = ev.dropped, 0; dropped > 0 {
@@ -159,11 +161,11 @@ func (l *Listener) tell() {
 func (e *Engine) unsolicited(d *Datagram, now time.Duration) {
 	e.stats.Unsolicited++
 	h := mad.ParseHeader(d.MAD)
-	l := e.listeners[listenKey{h.Class.Family(), h.Method}]
-	if l == nil || h.ClassVersion != h.Class.Version() {
+	l := e.listeners.of(&h)
+	if l == nil {
 		return
 	}
-	e.acknowledgeUnasked(d, &h)
+	e.queueReply(d, &h)
 	switch {
 	case h.Method == mad.MethodReport && l.repeated(d, now):
 	case l.tail-l.head == listenQueue:
@@ -179,10 +181,10 @@ func (e *Engine) unsolicited(d *Datagram, now time.Duration) {
 	l.tell()
 }
 
-// A Report is sent again when its ReportResp does not come: OpenSM does so
+// A Report is resent when its ReportResp does not come: OpenSM does so
 // after 0.2 s, three times (osm_subnet.c, transaction_timeout and
-// transaction_retries). It is the same then to the last bit. Whoever starts
-// anew may begin with the same transaction IDs, but not so soon.
+// transaction_retries). It is the same then to the last bit. A sender that
+// was restarted may begin with the same transaction IDs, but not so soon.
 const (
 	repeats      = 1024
 	repeatWithin = 3 * time.Second
@@ -208,41 +210,27 @@ type reply struct {
 	mad [mad.Size]byte
 }
 
-// maxReplies wait to be sent at most; who gets none sends again.
-const maxReplies = 64
-
-// acknowledgeUnasked queues the answer to d, whose header is h, if there is to
-// be one. It is d with another method (opensm, osm_resp.c, resp_make_resp_smp;
+// queueReply queues the answer to d, whose header is h, if there is to be one. It is d with another method (opensm, osm_resp.c, resp_make_resp_smp;
 // Linux's ib_mad.c keeps its transaction ID).
-func (e *Engine) acknowledgeUnasked(d *Datagram, h *mad.Header) {
+func (e *Engine) queueReply(d *Datagram, h *mad.Header) {
 	var m mad.Method
 	switch h.Method {
 	case mad.MethodReport:
 		m = mad.MethodReportResp
 	case mad.MethodTrap:
 		// Of a directed route there is no way back: it was for one hop.
-		if m = mad.MethodTrapRepress; !e.opt.Write || h.Class == mad.ClassSubnDirected {
+		if m = mad.MethodTrapRepress; !e.options.Write || h.Class == mad.ClassSubnDirected {
 			return
 		}
 	default:
 		return
 	}
-	if len(e.replies) >= maxReplies || d.LID == 0 || d.LID == mad.PermissiveLID {
+	if len(e.writer.replies) >= maxReplies || d.LID == 0 || d.LID == mad.PermissiveLID {
 		return
 	}
 	r := reply{to: d.Address}
 	copy(r.mad[:], d.MAD)
 	r.mad[mad.MethodOffset] = byte(m)
 	binary.BigEndian.PutUint16(r.mad[mad.StatusOffset:], 0)
-	e.replies = append(e.replies, r)
-}
-
-// takeReply puts the next reply in d.
-func (e *Engine) takeReply(d *Datagram) {
-	r := &e.replies[0]
-	d.Address = r.to
-	d.Timeout = 0
-	d.MAD = append(d.MAD[:0], r.mad[:]...)
-	e.replies = append(e.replies[:0], e.replies[1:]...)
-	e.beginSend(e.now())
+	e.writer.replies = append(e.writer.replies, r)
 }

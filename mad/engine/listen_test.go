@@ -306,7 +306,7 @@ func TestListenAllocates(t *testing.T) {
 		var ended callList
 		e.mu.Lock()
 		e.receive(&d, e.now(), &ended)
-		e.replies = e.replies[:0] // the writer copies them, as it does all
+		e.writer.replies = e.writer.replies[:0] // the writer copies them, as it does all
 		e.unlock()
 		l.Next(t.Context(), &got)
 	}); allocs != 0 {

@@ -118,10 +118,10 @@ func newAsker(n *network) *asker {
 	return a
 }
 
-// fix has the engine forget about round trips.
+// fix gives the engine windows that never change.
 func (a *asker) fix(window int) {
-	a.e.windows[kindSMP].limit = newLimit(window, window, window)
-	a.e.windows[kindSMP].perNode = newLimit(windowDestination, windowDestination, windowDestination)
+	a.e.flow.classes[kindSMP].window = newCongestionWindow(window, window, window)
+	a.e.flow.classes[kindSMP].perDestination = newCongestionWindow(windowDestination, windowDestination, windowDestination)
 }
 
 // ask asks 200 nodes one question after the other, until then.

@@ -16,6 +16,10 @@ import (
 // osm_perfmgr.c, handle_redirect). Do goes there, and the engine remembers it
 // for all later calls, until there is silence.
 
+// redirects are the redirections that are known: where requests to an agent go
+// instead. Engine.mu guards them.
+type redirects map[redirectKey]Address
+
 // redirectKey is an agent that redirects.
 type redirectKey struct {
 	class mad.Class
@@ -35,11 +39,11 @@ func redirectKeyOf(c *Call, a *Address) redirectKey {
 // maxRedirects is how many agents may hand a request on.
 const maxRedirects = 4
 
-// redirected is where c goes by the redirections that are known.
-func (e *Engine) redirected(c *Call) Address {
+// of is where c goes.
+func (r redirects) of(c *Call) Address {
 	a := c.To
-	for range min(len(e.redirects), maxRedirects) {
-		next, ok := e.redirects[redirectKeyOf(c, &a)]
+	for range min(len(r), maxRedirects) {
+		next, ok := r[redirectKeyOf(c, &a)]
 		if !ok {
 			break
 		}
@@ -48,16 +52,42 @@ func (e *Engine) redirected(c *Call) Address {
 	return a
 }
 
-// forgetRedirect has calls like c go where they went at first.
-func (e *Engine) forgetRedirect(c *Call) {
+// forget has calls like c go where they went at first.
+func (r redirects) forget(c *Call) {
 	for a := c.To; ; {
 		k := redirectKeyOf(c, &a)
-		next, ok := e.redirects[k]
+		next, ok := r[k]
 		if !ok {
 			return
 		}
-		delete(e.redirects, k)
+		delete(r, k)
 		a = next
+	}
+}
+
+// add notes that what c asks of from is to go to next, unless that leads in
+// a circle.
+func (r redirects) add(c *Call, from, next Address) error {
+	r[redirectKeyOf(c, &from)] = next
+	path := []redirectKey{redirectKeyOf(c, &c.To)}
+	words := []string{c.To.String()}
+	for a := c.To; ; {
+		next, ok := r[redirectKeyOf(c, &a)]
+		if !ok {
+			return nil
+		}
+		a = next
+		k := redirectKeyOf(c, &a)
+		words = append(words, a.String())
+		switch {
+		case slices.Contains(path, k):
+			r.forget(c)
+			return fmt.Errorf("the redirections go round in a circle: %s; the agents there are set up wrongly", strings.Join(words, ", "))
+		case len(path) > maxRedirects:
+			r.forget(c)
+			return fmt.Errorf("there are more than %d redirections: %s; the agents there are set up wrongly", maxRedirects, strings.Join(words, ", "))
+		}
+		path = append(path, k)
 	}
 }
 
@@ -90,17 +120,20 @@ func (r *redirect) Error() string {
 
 // follow has those of calls that were redirected go where they should, and
 // returns them. Where that cannot be, the call's error says why. The error is
-// the end of ctx.
+// the end of ctx. Calls of Options.Resolve are not followed: to know where they
+// should go another would have to be resolved.
 func (e *Engine) follow(ctx context.Context, calls []*Call) ([]*Call, error) {
 	var again []*Call
 	for _, c := range calls {
 		var r *redirect
-		if c.Err == nil || !errors.As(c.Err, &r) {
+		if c.Err == nil || !errors.As(c.Err, &r) || ctx.Value(resolving{}) != nil {
 			continue
 		}
 		next, err := e.target(ctx, c, r)
 		if err == nil {
-			err = e.remember(c, r.from, next)
+			e.mu.Lock()
+			err = e.redirects.add(c, r.from, next)
+			e.mu.Unlock()
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -114,34 +147,6 @@ func (e *Engine) follow(ctx context.Context, calls []*Call) ([]*Call, error) {
 		again = append(again, c)
 	}
 	return again, nil
-}
-
-// remember notes that what c asks of from is to go to next, unless that leads
-// in a circle.
-func (e *Engine) remember(c *Call, from, next Address) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.redirects[redirectKeyOf(c, &from)] = next
-	way := []redirectKey{redirectKeyOf(c, &c.To)}
-	words := []string{c.To.String()}
-	for a := c.To; ; {
-		next, ok := e.redirects[redirectKeyOf(c, &a)]
-		if !ok {
-			return nil
-		}
-		a = next
-		k := redirectKeyOf(c, &a)
-		words = append(words, a.String())
-		switch {
-		case slices.Contains(way, k):
-			e.forgetRedirect(c)
-			return fmt.Errorf("the redirections go round in a circle: %s; the agents there are set up wrongly", strings.Join(words, ", "))
-		case len(way) > maxRedirects:
-			e.forgetRedirect(c)
-			return fmt.Errorf("there are more than %d redirections: %s; the agents there are set up wrongly", maxRedirects, strings.Join(words, ", "))
-		}
-		way = append(way, k)
-	}
 }
 
 // target is the address that a redirection tells.
@@ -175,36 +180,27 @@ func (e *Engine) target(ctx context.Context, c *Call, r *redirect) (Address, err
 	if !a.HasGRH {
 		return Address{}, errors.New("the agent redirects to nowhere: it names neither LID nor GID")
 	}
-	return a, e.resolve(ctx, &port, &a)
+	a.LID, err = e.resolve(ctx, a.GID)
+	return a, err
 }
 
-// resolve asks the subnet administrator for the LID behind a's GID.
-func (e *Engine) resolve(ctx context.Context, port *Port, a *Address) error {
-	if port.SMLID == 0 {
-		return fmt.Errorf("the agent redirects to GID %v without a LID, and there is no subnet administrator to ask for one", a.GID)
+// resolving marks the context of Options.Resolve.
+type resolving struct{}
+
+// ErrNoSA is returned by Options.Resolve where there is nobody to ask.
+var ErrNoSA = errors.New("there is no subnet administrator to ask for one")
+
+// resolve finds the LID behind a GID.
+func (e *Engine) resolve(ctx context.Context, gid mad.GID) (mad.LID, error) {
+	lid, err := mad.LID(0), ErrNoSA
+	if e.options.Resolve != nil {
+		lid, err = e.options.Resolve(context.WithValue(ctx, resolving{}, true), e, gid)
 	}
-	query := mad.PathRecord{DGID: a.GID, SGID: mad.MakeGID(port.GIDPrefix, port.PortGUID), NumbPath: 1}
-	var data [64]byte
-	query.Encode(data[:])
-	var mask uint64
-	for _, name := range []string{"dgid", "sgid", "numb_path"} {
-		mask |= mad.AttrPathRecord.Field(name).Mask()
+	switch {
+	case errors.Is(err, ErrNoSA):
+		return 0, fmt.Errorf("the agent redirects to GID %v without a LID, and %w", gid, ErrNoSA)
+	case err != nil:
+		return 0, fmt.Errorf("the agent redirects to GID %v without a LID, and asking for one failed: %w", gid, err)
 	}
-	var c Call
-	c.PutSA(mad.MethodGet, mad.AttrPathRecord.ID, 0, mask, data[:])
-	c.SetLID(port.SMLID)
-	c.To.SL = port.SMSL
-	if i := port.PKeyIndex(mad.DefaultPKey); i >= 0 {
-		c.To.PKeyIndex = uint16(i)
-	}
-	if err := e.do(ctx, []*Call{&c}); err != nil {
-		return err
-	}
-	if c.Err != nil {
-		return fmt.Errorf("the agent redirects to GID %v without a LID, and asking for one failed: %w", a.GID, c.Err)
-	}
-	var path mad.PathRecord
-	path.Decode(c.Data())
-	a.LID = path.DLID
-	return nil
+	return lid, nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -21,15 +22,15 @@ func place(d *Datagram) string {
 	return fmt.Sprintf("%v qkey=%#x sl=%d pkey=%d fl=%#x tc=%#x hl=%d", d.Address, d.QKey, d.SL, d.PKeyIndex, d.FlowLabel, d.TrafficClass, d.HopLimit)
 }
 
-// office is a set of agents, by LID, some of which redirect.
-type office struct {
+// agentSet is agents by LID, some of which redirect.
+type agentSet struct {
 	redirects map[mad.LID]mad.ClassPortInfo
 	attribute mad.AttributeID // of redirections; 0: that of the request
 	dead      map[mad.LID]bool
 	came      []string
 }
 
-func (o *office) answer(f *fakeTransport, d Datagram) {
+func (o *agentSet) answer(f *fakeTransport, d Datagram) {
 	if o.dead[d.LID] {
 		return
 	}
@@ -37,11 +38,10 @@ func (o *office) answer(f *fakeTransport, d Datagram) {
 	r := respond(d)
 	info, redirected := o.redirects[d.LID]
 	switch {
-	case mad.Class(d.MAD[mad.ClassOffset]) == mad.ClassSubnAdm:
-		path := mad.PathRecord{DLID: 31}
-		path.Decode(d.MAD[mad.SADataOffset:])
-		path.DLID = 31
-		path.Encode(r.MAD[mad.SADataOffset:])
+	case redirected && mad.Class(d.MAD[mad.ClassOffset]) == mad.ClassSubnAdm:
+		withStatus(r, mad.StatusRedirect)
+		clear(r.MAD[mad.SADataOffset:])
+		info.Encode(r.MAD[mad.SADataOffset:])
 	case redirected:
 		withStatus(r, mad.StatusRedirect)
 		clear(r.MAD[mad.PerfDataOffset:])
@@ -70,6 +70,7 @@ func TestRedirection(t *testing.T) {
 		name      string
 		redirects map[mad.LID]mad.ClassPortInfo
 		attribute mad.AttributeID
+		resolve   func(context.Context, *Engine, mad.GID) (mad.LID, error)
 		came      []string // at which agents, when it is asked twice
 		err       string
 	}{
@@ -90,10 +91,36 @@ func TestRedirection(t *testing.T) {
 			came: []string{"LID 9 " + plain, "GID fe80::77 queue pair 0x42 qkey=0x11 sl=3 pkey=2 fl=0x12345 tc=0x9 hl=255", "GID fe80::77 queue pair 0x42 qkey=0x11 sl=3 pkey=2 fl=0x12345 tc=0x9 hl=255"},
 		},
 		{
-			name:      "by GID: the subnet administrator knows the LID",
+			name:      "by GID: the resolver knows the LID",
 			redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectQP: 1, RedirectGID: gid77}},
-			came: []string{"LID 9 " + plain, "LID 2 qkey=0x0 sl=1 pkey=1 fl=0x0 tc=0x0 hl=0",
+			resolve:   func(context.Context, *Engine, mad.GID) (mad.LID, error) { return 31, nil },
+			came: []string{"LID 9 " + plain,
 				"GID fe80::77 qkey=0x0 sl=0 pkey=0 fl=0x0 tc=0x0 hl=255", "GID fe80::77 qkey=0x0 sl=0 pkey=0 fl=0x0 tc=0x0 hl=255"},
+		},
+		{
+			name:      "by GID: nobody to ask",
+			redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectQP: 1, RedirectGID: gid77}},
+			came:      []string{"LID 9 " + plain, "LID 9 " + plain},
+			err:       "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to GID fe80::77 without a LID, and there is no subnet administrator to ask for one",
+		},
+		{
+			name:      "by GID: the resolver has nobody to ask",
+			redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectQP: 1, RedirectGID: gid77}},
+			resolve:   func(context.Context, *Engine, mad.GID) (mad.LID, error) { return 0, ErrNoSA },
+			came:      []string{"LID 9 " + plain, "LID 9 " + plain},
+			err:       "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to GID fe80::77 without a LID, and there is no subnet administrator to ask for one",
+		},
+		{
+			name:      "by GID: the resolver is redirected by GID",
+			redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectQP: 1, RedirectGID: gid77}, 2: {RedirectQP: 1, RedirectGID: gid77}},
+			resolve: func(ctx context.Context, e *Engine, gid mad.GID) (mad.LID, error) {
+				c := new(Call)
+				c.PutSA(mad.MethodGet, mad.AttrPathRecord.ID, 0, 0, gid[:])
+				c.SetLID(2)
+				return 0, cmp.Or(e.Do(ctx, c), c.Err)
+			},
+			came: []string{"LID 9 " + plain, "LID 2 " + plain, "LID 9 " + plain, "LID 2 " + plain},
+			err:  "PerfGet(PortCounters) to LID 9: redirection required (status 0x0002): the agent redirects to GID fe80::77 without a LID, and asking for one failed: SubnAdmGet(PathRecord) to LID 2: redirection required (status 0x0002): ask GID fe80::77 instead",
 		},
 		{
 			name:      "twice",
@@ -134,10 +161,10 @@ func TestRedirection(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := &office{redirects: test.redirects, attribute: test.attribute}
+				o := &agentSet{redirects: test.redirects, attribute: test.attribute}
 				f := newFake(o.answer)
 				f.port = Port{LID: 1, SMLID: 2, SMSL: 1, PKeys: []uint16{0, 0xffff, 5}}
-				e := New(f, Options{})
+				e := New(f, Options{Resolve: test.resolve})
 				defer mustClose(t, e)
 				for range 2 {
 					c := perfCall(9)
@@ -165,7 +192,7 @@ var chain = []string{"LID 9 " + plain, "LID 10 " + plain, "LID 11 " + plain, "LI
 // where the first did.
 func TestRedirectionForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &office{redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectLID: 30, RedirectQP: 1}}, dead: map[mad.LID]bool{}}
+		o := &agentSet{redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectLID: 30, RedirectQP: 1}}, dead: map[mad.LID]bool{}}
 		e := New(newFake(o.answer), Options{})
 		defer mustClose(t, e)
 		ask := func() error {
@@ -197,7 +224,7 @@ func TestRedirectionForgotten(t *testing.T) {
 // do not, and a cause ends them.
 func TestRedirectionOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &office{redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectLID: 30, RedirectQP: 1}}}
+		o := &agentSet{redirects: map[mad.LID]mad.ClassPortInfo{9: {RedirectLID: 30, RedirectQP: 1}}}
 		e := New(newFake(o.answer), Options{})
 		defer mustClose(t, e)
 		var calls []*Call

@@ -1,10 +1,10 @@
 package engine
 
 import (
+	"encoding/binary"
+
 	"fabsh/mad"
 )
-
-import "encoding/binary"
 
 // PutSMP makes c's MAD a subnet management request for attribute a; SetRoute
 // or SetLID say where it goes. data, at most 64 bytes, is what a Set carries.

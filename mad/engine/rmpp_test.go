@@ -41,10 +41,10 @@ func TestTable(t *testing.T) {
 				if c.Err != nil || c.Table == nil || !bytes.Equal(c.Table, want) || c.Elapsed != 0 {
 					t.Errorf("size %d: %v after %v, %d bytes", size, c.Err, c.Elapsed, len(c.Table))
 				}
-				if n := min(size, segmentData); !bytes.Equal(c.Data()[:n], want[:n]) {
+				if n := min(size, mad.SegmentData); !bytes.Equal(c.Data()[:n], want[:n]) {
 					t.Errorf("size %d: MAD does not hold the first segment", size)
 				}
-				segments := max(1, (size+segmentData-1)/segmentData)
+				segments := max(1, (size+mad.SegmentData-1)/mad.SegmentData)
 				acks := 2 + (segments-2)/rmppWindow // of the first, of each window, of the last
 				if segments == 1 {
 					acks = 1
@@ -155,7 +155,7 @@ func TestTableProgress(t *testing.T) {
 						for i, s := range segmentsOf(d, want, 8)[:test.send] {
 							after(time.Duration(i)*test.gap, func() { f.deliver(s) })
 						}
-					case d.MAD[mad.RMPPTypeOffset] == rmppAbort:
+					case rmppType(d.MAD) == mad.RMPPTypeAbort:
 						acks = append(acks, fmt.Sprint(at, " abort"))
 					default:
 						acks = append(acks, fmt.Sprintf("%v %d/%d", at, binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]), binary.BigEndian.Uint32(d.MAD[mad.NewWindowLastOffset:])))

@@ -12,24 +12,24 @@ import (
 // segmentsOf is the response to request with the given table, as an SA sends
 // it: header fields as in Linux (mad_rmpp.c, send_next_seg).
 func segmentsOf(request Datagram, table []byte, record int) []Datagram {
-	n := max(1, (len(table)+segmentData-1)/segmentData)
+	n := max(1, (len(table)+mad.SegmentData-1)/mad.SegmentData)
 	list := make([]Datagram, n)
 	for i := range list {
 		d := respond(request)
 		binary.BigEndian.PutUint16(d.MAD[mad.SAAttrOffsetOffset:], uint16((record+7)/8))
-		part := table[i*segmentData : min(len(table), (i+1)*segmentData)]
+		part := table[i*mad.SegmentData : min(len(table), (i+1)*mad.SegmentData)]
 		clear(d.MAD[mad.SADataOffset:])
 		copy(d.MAD[mad.SADataOffset:], part)
-		flags, length := byte(rmppActive), 0
+		flags, length := byte(mad.RMPPFlagsActive), 0
 		if i == 0 {
-			flags |= rmppFirst
-			length = len(table) + n*rmppClassHeader
+			flags |= byte(mad.RMPPFlagsFirst)
+			length = len(table) + n*mad.SegmentHeader
 		}
 		if i == n-1 {
-			flags |= rmppLast
-			length = len(part) + rmppClassHeader
+			flags |= byte(mad.RMPPFlagsLast)
+			length = len(part) + mad.SegmentHeader
 		}
-		d.MAD[mad.RMPPVersionOffset], d.MAD[mad.RMPPTypeOffset], d.MAD[mad.RMPPFlagsOffset] = 1, rmppData, 0x1f<<3|flags
+		d.MAD[mad.RMPPVersionOffset], d.MAD[mad.RMPPTypeOffset], d.MAD[mad.RMPPFlagsOffset] = 1, byte(mad.RMPPTypeData), 0x1f<<3|flags
 		binary.BigEndian.PutUint32(d.MAD[mad.SegmentNumberOffset:], uint32(i+1))
 		binary.BigEndian.PutUint32(d.MAD[mad.PayloadLengthOffset:], uint32(length))
 		list[i] = d
@@ -38,7 +38,7 @@ func segmentsOf(request Datagram, table []byte, record int) []Datagram {
 }
 
 // isControl: m is an ACK, STOP or ABORT.
-func isControl(m []byte) bool { return isSegment(m) && m[mad.RMPPTypeOffset] != rmppData }
+func isControl(m []byte) bool { return mad.IsSegment(m) && rmppType(m) != mad.RMPPTypeData }
 
 func getTable(lid mad.LID) *Call {
 	c := new(Call)
@@ -102,9 +102,9 @@ func (s *sender) control(m []byte) {
 	window := int(binary.BigEndian.Uint32(m[mad.NewWindowLastOffset:]))
 	switch {
 	case s.ended != "":
-	case m[mad.RMPPTypeOffset] == rmppAbort:
+	case rmppType(m) == mad.RMPPTypeAbort:
 		s.ended = fmt.Sprintf("aborted %d", m[mad.RMPPStatusOffset])
-	case m[mad.RMPPTypeOffset] != rmppACK || m[mad.RMPPVersionOffset] != 1 || m[mad.RMPPFlagsOffset]&7 != rmppActive || m[mad.RMPPStatusOffset] != 0:
+	case rmppType(m) != mad.RMPPTypeACK || m[mad.RMPPVersionOffset] != 1 || rmppHeader(m).RMPPFlags != mad.RMPPFlagsActive || m[mad.RMPPStatusOffset] != 0:
 		s.ended = fmt.Sprintf("bad control segment % x", m[mad.RMPPOffset:mad.SADataOffset])
 	case window < segment:
 		s.ended = "new window too small"
@@ -135,7 +135,7 @@ func agent(table func(d Datagram) []byte, fault func(f *fakeTransport, d Datagra
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		tid := binary.BigEndian.Uint64(d.MAD[mad.TIDOffset:])
-		if isSegment(d.MAD) {
+		if mad.IsSegment(d.MAD) {
 			// An ACK carries the ID of our response, upper half and all.
 			if s := senders[tid&0xffffffff]; s != nil && tid>>32 == 0xabcd0000 && mad.Method(d.MAD[mad.MethodOffset]) == mad.MethodGetTable {
 				s.control(d.MAD)

@@ -4,8 +4,8 @@ package engine
 // Only they come back untouched: ib_umad replaces the upper 32 bits, ibsim the
 // upper 16. From the top: 16 bits that change with each use of the slot, 4
 // bits of the attempt, 12 bits of the slot. Each attempt has its own ID, for
-// ib_umad refuses one that is still out, and so that a round trip is never
-// measured from the wrong attempt.
+// ib_umad refuses one that is still out, and so that it is known which attempt
+// an answer is to: otherwise its RTT could not be taken (RFC 6298, section 3).
 const (
 	slotBits    = 12
 	attemptBits = 4
@@ -40,26 +40,50 @@ func (q *slotQueue) len() int        { return int(q.tail - q.head) }
 func (q *slotQueue) push(i uint16)   { q.ring[q.tail%numSlots] = i; q.tail++ }
 func (q *slotQueue) pop() (i uint16) { i = q.ring[q.head%numSlots]; q.head++; return i }
 
-// openSlot gives c a slot.
-func (e *Engine) openSlot(c *Call) {
-	i := e.free.pop()
-	s := &e.slots[i]
-	s.call = c
-	s.use++
-	c.s.tid = s.tid(i, 0)
+// slots are the places of open calls, of which at most capacity are used: the
+// transport can take no more.
+type slots struct {
+	table    [numSlots]slot
+	free     slotQueue
+	capacity int
 }
 
-// closeSlot takes c's slot from it.
-func (e *Engine) closeSlot(c *Call, answered bool) {
+func (s *slots) init(capacity int) {
+	s.capacity = capacity
+	for i := range numSlots {
+		s.free.push(uint16(i))
+	}
+}
+
+// hasRoom: another call can be opened.
+func (s *slots) hasRoom() bool { return s.free.len() > numSlots-s.capacity }
+
+// open gives c a slot.
+func (s *slots) open(c *Call) {
+	i := s.free.pop()
+	sl := &s.table[i]
+	sl.call = c
+	sl.use++
+	c.s.tid = sl.tid(i, 0)
+}
+
+// setAttempt gives c, which has a slot, the transaction ID of an attempt.
+func (s *slots) setAttempt(c *Call, attempt int) {
 	i := uint16(c.s.tid % numSlots)
-	e.slots[i].call = nil
-	e.slots[i].answered = answered
-	e.free.push(i)
+	c.s.tid = s.table[i].tid(i, attempt)
+}
+
+// close takes c's slot from it.
+func (s *slots) close(c *Call, answered bool) {
+	i := uint16(c.s.tid % numSlots)
+	s.table[i].call = nil
+	s.table[i].answered = answered
+	s.free.push(i)
 }
 
 // lookup finds the open call that tid belongs to, whatever the attempt.
-func (e *Engine) lookup(tid uint32) *Call {
-	c := e.slots[tid%numSlots].call
+func (s *slots) lookup(tid uint32) *Call {
+	c := s.table[tid%numSlots].call
 	if c == nil || (c.s.tid^tid)&^attemptMask != 0 {
 		return nil
 	}

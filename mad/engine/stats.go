@@ -29,9 +29,10 @@ type Counts struct {
 
 // ClassStats are of one kind of management class.
 type ClassStats struct {
-	Window int // requests that may be out at once, now
-	// RoundTrips measured, and what half of them, 90 % and 99 % took at most:
-	// at most a quarter too long, for they are counted in buckets.
+	Window int // the congestion window: requests that may be outstanding, now
+	// RoundTrips measured, and their quantiles: half of them, 90 % and 99 % took
+	// at most so long. The buckets they are counted in make that up to a quarter
+	// too long.
 	RoundTrips    uint64
 	P50, P90, P99 time.Duration
 	Max           time.Duration
@@ -41,13 +42,13 @@ type ClassStats struct {
 func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return Stats{e.stats, e.windows[kindSMP].stats(), e.windows[kindSA].stats(), e.windows[kindGMP].stats()}
+	return Stats{e.stats, e.flow.classes[kindSMP].stats(), e.flow.classes[kindSA].stats(), e.flow.classes[kindGMP].stats()}
 }
 
-func (w *classWindow) stats() ClassStats {
+func (w *classFlow) stats() ClassStats {
 	h := &w.histogram
 	return ClassStats{
-		Window:     w.limit.n,
+		Window:     w.window.size,
 		RoundTrips: h.n,
 		P50:        h.quantile(0.5),
 		P90:        h.quantile(0.9),

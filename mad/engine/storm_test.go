@@ -37,7 +37,7 @@ func race() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// The weather, of each datagram.
+// What may happen to a datagram, and how probably.
 const (
 	stormLoss   = 0.2
 	stormTwice  = 0.05

@@ -26,53 +26,53 @@ func TestTableErrors(t *testing.T) {
 		traits Traits
 		change func(s []Datagram) []Datagram
 		err    string
-		abort  byte // status of the ABORT we send; 0: none
+		abort  mad.RMPPStatus // status of the ABORT we send; 0: none
 	}{
 		{name: "aborted", size: 1000, change: func(s []Datagram) []Datagram {
-			s[2].MAD[mad.RMPPTypeOffset], s[2].MAD[mad.RMPPStatusOffset] = rmppAbort, 126
+			s[2].MAD[mad.RMPPTypeOffset], s[2].MAD[mad.RMPPStatusOffset] = byte(mad.RMPPTypeAbort), 126
 			return s[:3]
 		}, err: "the sender aborted the table: RMPP status 126, too many retries: datagrams are lost on the way: look for errors on its links, or ask again"},
 		{name: "stopped", size: 1000, change: func(s []Datagram) []Datagram {
-			s[0].MAD[mad.RMPPTypeOffset], s[0].MAD[mad.RMPPStatusOffset] = rmppStop, 1
+			s[0].MAD[mad.RMPPTypeOffset], s[0].MAD[mad.RMPPStatusOffset] = byte(mad.RMPPTypeStop), 1
 			return s[:1]
 		}, err: "the sender stopped the table: RMPP status 1, resources exhausted: ask again later, or for less at once"},
 		{name: "unknown status", size: 1000, change: func(s []Datagram) []Datagram {
-			s[0].MAD[mad.RMPPTypeOffset], s[0].MAD[mad.RMPPStatusOffset] = rmppAbort, 77
+			s[0].MAD[mad.RMPPTypeOffset], s[0].MAD[mad.RMPPStatusOffset] = byte(mad.RMPPTypeAbort), 77
 			return s[:1]
 		}, err: "the sender aborted the table: RMPP status 77, unknown: ask again"},
 		{name: "end missing", size: 1000, change: func(s []Datagram) []Datagram { return s[:3] },
-			err: "table incomplete, segment 4" + timedOut, abort: rmppTooLong},
+			err: "table incomplete, segment 4" + timedOut, abort: mad.RMPPStatusTotalTimeTooLong},
 		{name: "middle missing", size: 1000, change: func(s []Datagram) []Datagram { return append(s[:2], s[3:]...) },
-			err: "table incomplete, segment 3" + timedOut, abort: rmppTooLong},
+			err: "table incomplete, segment 3" + timedOut, abort: mad.RMPPStatusTotalTimeTooLong},
 		{name: "first missing", size: 1000, change: func(s []Datagram) []Datagram { return s[1:] },
-			err: "table incomplete, segment 1" + timedOut, abort: rmppTooLong},
+			err: "table incomplete, segment 1" + timedOut, abort: mad.RMPPStatusTotalTimeTooLong},
 		{name: "last too early", size: 1000, change: func(s []Datagram) []Datagram {
-			s[2].MAD[mad.RMPPFlagsOffset] |= rmppLast
+			s[2].MAD[mad.RMPPFlagsOffset] |= byte(mad.RMPPFlagsLast)
 			put32(s[2].MAD, mad.PayloadLengthOffset, 220)
 			return s[:3]
-		}, err: "malformed table: 660 bytes at most have come, of 1100 that the first segment announced", abort: rmppBadLength},
+		}, err: "malformed table: 660 bytes at most have come, of 1100 that the first segment announced", abort: mad.RMPPStatusInconsistentLastAndPayloadLength},
 		{name: "more after the last", size: 1000, change: func(s []Datagram) []Datagram {
-			s[2].MAD[mad.RMPPFlagsOffset] |= rmppLast
+			s[2].MAD[mad.RMPPFlagsOffset] |= byte(mad.RMPPFlagsLast)
 			put32(s[2].MAD, mad.PayloadLengthOffset, 220)
 			return []Datagram{s[0], s[1], s[3], s[2]}
-		}, err: "malformed table: segment 3 is the last, but there are later ones", abort: rmppBadLength},
+		}, err: "malformed table: segment 3 is the last, but there are later ones", abort: mad.RMPPStatusInconsistentLastAndPayloadLength},
 		{name: "beyond the last", size: 1000, change: func(s []Datagram) []Datagram {
-			s[3].MAD[mad.RMPPFlagsOffset] |= rmppLast
+			s[3].MAD[mad.RMPPFlagsOffset] |= byte(mad.RMPPFlagsLast)
 			put32(s[3].MAD, mad.PayloadLengthOffset, 220)
 			return []Datagram{s[0], s[3], s[4]}
-		}, err: "malformed table: segment 5, but the last was 4", abort: rmppBadLength},
+		}, err: "malformed table: segment 5, but the last was 4", abort: mad.RMPPStatusInconsistentLastAndPayloadLength},
 		{name: "last segment of 201 bytes", size: 1000, change: func(s []Datagram) []Datagram {
 			put32(s[4].MAD, mad.PayloadLengthOffset, 221)
 			return s
-		}, err: "malformed table: last segment with payload length 221", abort: rmppBadLength},
+		}, err: "malformed table: last segment with payload length 221", abort: mad.RMPPStatusInconsistentLastAndPayloadLength},
 		{name: "last segment of -1 bytes", size: 1000, change: func(s []Datagram) []Datagram {
 			put32(s[4].MAD, mad.PayloadLengthOffset, 19)
 			return s
-		}, err: "malformed table: last segment with payload length 19", abort: rmppBadLength},
+		}, err: "malformed table: last segment with payload length 19", abort: mad.RMPPStatusInconsistentLastAndPayloadLength},
 		{name: "announces 4 GB", size: 1000, change: func(s []Datagram) []Datagram {
 			put32(s[0].MAD, mad.PayloadLengthOffset, 0xffffffff)
 			return s
-		}, err: "malformed table: 1100 bytes at most have come, of 4294967295 that the first segment announced", abort: rmppBadLength},
+		}, err: "malformed table: 1100 bytes at most have come, of 4294967295 that the first segment announced", abort: mad.RMPPStatusInconsistentLastAndPayloadLength},
 		{name: "announces nothing", size: 1000, change: func(s []Datagram) []Datagram {
 			put32(s[0].MAD, mad.PayloadLengthOffset, 0)
 			return s
@@ -84,15 +84,15 @@ func TestTableErrors(t *testing.T) {
 		{name: "segment 0", size: 1000, change: func(s []Datagram) []Datagram {
 			put32(s[1].MAD, mad.SegmentNumberOffset, 0)
 			return s
-		}, err: "malformed table: segment number 0 does not go with the flag of the first segment", abort: rmppBadFirst},
+		}, err: "malformed table: segment number 0 does not go with the flag of the first segment", abort: mad.RMPPStatusInconsistentFirstAndSegmentNumber},
 		{name: "two first segments", size: 1000, change: func(s []Datagram) []Datagram {
-			s[1].MAD[mad.RMPPFlagsOffset] |= rmppFirst
+			s[1].MAD[mad.RMPPFlagsOffset] |= byte(mad.RMPPFlagsFirst)
 			return s
-		}, err: "malformed table: segment number 2 does not go with the flag of the first segment", abort: rmppBadFirst},
+		}, err: "malformed table: segment number 2 does not go with the flag of the first segment", abort: mad.RMPPStatusInconsistentFirstAndSegmentNumber},
 		{name: "segment far ahead", size: 1000, change: func(s []Datagram) []Datagram {
 			put32(s[1].MAD, mad.SegmentNumberOffset, 0xffffffff)
 			return s
-		}, err: "table incomplete, segment 2" + timedOut, abort: rmppTooLong},
+		}, err: "table incomplete, segment 2" + timedOut, abort: mad.RMPPStatusTotalTimeTooLong},
 		{name: "version 2", size: 1000, change: func(s []Datagram) []Datagram {
 			s[0].MAD[mad.RMPPVersionOffset] = 2
 			return s
@@ -108,11 +108,11 @@ func TestTableErrors(t *testing.T) {
 		{name: "cut segment", size: 400, change: func(s []Datagram) []Datagram {
 			s[1].Cut = true
 			return s
-		}, err: ErrCut.Error(), abort: rmppUnspecified},
+		}, err: ErrCut.Error(), abort: mad.RMPPStatusUnspecified},
 		{name: "cut in a middle segment", size: 600, change: func(s []Datagram) []Datagram {
 			s[1].Cut = true
 			return s
-		}, err: ErrCut.Error(), abort: rmppUnspecified},
+		}, err: ErrCut.Error(), abort: mad.RMPPStatusUnspecified},
 		{name: "no records", size: 0, change: func(s []Datagram) []Datagram {
 			return []Datagram{withStatus(s[0], mad.StatusNoRecords)}
 		}, err: "no records (status 0x0300)"},
@@ -127,7 +127,7 @@ func TestTableErrors(t *testing.T) {
 		}, err: "malformed table: it does not say how long it is"},
 		{name: "not segmented, cut", size: 1000, change: func(s []Datagram) []Datagram {
 			clear(s[0].MAD[mad.RMPPOffset : mad.RMPPOffset+12])
-			s[0].MAD[mad.RMPPFlagsOffset] = rmppActive // OpenSM on ibsim's client library
+			s[0].MAD[mad.RMPPFlagsOffset] = byte(mad.RMPPFlagsActive) // OpenSM on ibsim's client library
 			s[0].Cut = true
 			return s[:1]
 		}, err: ErrCut.Error()},
@@ -146,11 +146,12 @@ func TestTableErrors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				want := randomTable(rand.New(rand.NewPCG(4, 0)), test.size)
-				var aborts, first []byte
+				var aborts []mad.RMPPStatus
+				var first []byte
 				f := newFake(func(f *fakeTransport, d Datagram) {
 					if isControl(d.MAD) {
-						if d.MAD[mad.RMPPTypeOffset] == rmppAbort {
-							aborts = append(aborts, d.MAD[mad.RMPPStatusOffset])
+						if rmppType(d.MAD) == mad.RMPPTypeAbort {
+							aborts = append(aborts, rmppHeader(d.MAD).RMPPStatus)
 						}
 						return
 					}
@@ -178,9 +179,9 @@ func TestTableErrors(t *testing.T) {
 				} else if c.Table != nil {
 					t.Errorf("%d bytes beside an error", len(c.Table))
 				}
-				wantAborts := []byte(nil)
+				wantAborts := []mad.RMPPStatus(nil)
 				if test.abort != 0 {
-					wantAborts = []byte{test.abort}
+					wantAborts = []mad.RMPPStatus{test.abort}
 				}
 				if len(aborts) > 0 && test.abort != 0 { // later segments may call for more
 					aborts = aborts[:1]
@@ -213,7 +214,7 @@ func TestLongTable(t *testing.T) {
 		c.PutSA(mad.MethodGetTable, mad.AttrNodeRecord.ID, 0, 0, nil)
 		c.SetLID(1)
 		e.Do(t.Context(), c)
-		if c.Err != nil || len(c.Table) != segmentData+1000 || c.Elapsed != 2500*time.Millisecond {
+		if c.Err != nil || len(c.Table) != mad.SegmentData+1000 || c.Elapsed != 2500*time.Millisecond {
 			t.Errorf("%d bytes after %v, %v", len(c.Table), c.Elapsed, c.Err)
 		}
 		if diff := cmp.Diff([]time.Duration{3 * time.Second, 2 * time.Second, time.Second}, told); diff != "" {

@@ -32,7 +32,7 @@ type moments struct {
 func (p *moments) fake() *fakeTransport {
 	p.window, p.seen = 2, map[string]bool{}
 	return newFake(func(f *fakeTransport, d Datagram) {
-		if d.MAD[mad.RMPPTypeOffset] == rmppAbort {
+		if rmppType(d.MAD) == mad.RMPPTypeAbort {
 			p.aborts = append(p.aborts, d.MAD[mad.RMPPStatusOffset])
 			return
 		}
@@ -40,7 +40,7 @@ func (p *moments) fake() *fakeTransport {
 		if p.otherwise(f, d, len(p.seen)) {
 			return
 		}
-		ofAnswer := p.answer != nil && d.MAD[mad.RMPPTypeOffset] == rmppACK && d.MAD[mad.SegmentNumberOffset+3] > 0
+		ofAnswer := p.answer != nil && rmppType(d.MAD) == mad.RMPPTypeACK && d.MAD[mad.SegmentNumberOffset+3] > 0
 		if !ofAnswer {
 			for _, a := range p.take(d) {
 				f.deliver(a)
@@ -67,12 +67,13 @@ func TestBrokenOff(t *testing.T) {
 		return fmt.Sprintf("request incomplete, no ACK of segment %d of %d: timed out after %d in 3s, 3s [126]", n, of, attempts)
 	}
 	for _, action := range []struct {
-		name         string
-		kind, status byte
-		want         [7]string
+		name   string
+		kind   mad.RMPPType
+		status mad.RMPPStatus
+		want   [7]string
 	}{
-		{"stop", rmppStop, 1, [7]string{5: "the receiver stopped the request" + exhausted, 6: "the sender stopped the table" + exhausted}},
-		{"abort", rmppAbort, 126, [7]string{5: "the receiver aborted the request" + retries, 6: "the sender aborted the table" + retries}},
+		{"stop", mad.RMPPTypeStop, 1, [7]string{5: "the receiver stopped the request" + exhausted, 6: "the sender stopped the table" + exhausted}},
+		{"abort", mad.RMPPTypeAbort, 126, [7]string{5: "the receiver aborted the request" + retries, 6: "the sender aborted the table" + retries}},
 		{"dies", 0, 0, [7]string{noACK(1, 5, 1), noACK(2, 5, 1), noACK(2, 5, 1), noACK(4, 5, 1), noACK(4, 5, 1), noACK(1, 5, 2), "table incomplete, segment 2: timed out after 1 in 3s, 3s [118]"}},
 	} {
 		for i, want := range action.want {
@@ -150,7 +151,7 @@ func TestCancelTransfer(t *testing.T) {
 		c := getMulti(make([]byte, 1000))
 		e.Do(ctx, c)
 		synctest.Wait()
-		if !errors.Is(c.Err, context.DeadlineExceeded) || !slices.Equal(p.aborts, []byte{rmppUnspecified}) {
+		if !errors.Is(c.Err, context.DeadlineExceeded) || !slices.Equal(p.aborts, []byte{byte(mad.RMPPStatusUnspecified)}) {
 			t.Errorf("%v, ABORT %v", c.Err, p.aborts)
 		}
 		checkEmpty(t, e)
@@ -171,7 +172,7 @@ func TestACKs(t *testing.T) {
 		// 100 ms; 200 ms later would be the next time.
 		{"late", func(f *fakeTransport, d Datagram, n int) { time.AfterFunc(250*ms, func() { f.deliver(d) }) }, 8 * 250 * ms, 30},
 		{"late, as announced", func(f *fakeTransport, d Datagram, n int) {
-			d.MAD[mad.RMPPFlagsOffset] = 17<<3 | rmppActive // 537 ms
+			d.MAD[mad.RMPPFlagsOffset] = 17<<3 | byte(mad.RMPPFlagsActive) // 537 ms
 			time.AfterFunc(250*ms, func() { f.deliver(d) })
 		}, 8 * 250 * ms, 16},
 		{"three times", func(f *fakeTransport, d Datagram, n int) { f.deliver(d); f.deliver(d); f.deliver(d) }, 0, 15},
@@ -187,7 +188,7 @@ func TestACKs(t *testing.T) {
 			f := newFake(func(f *fakeTransport, d Datagram) {
 				f.mu.Lock()
 				defer f.mu.Unlock()
-				if d.MAD[mad.RMPPTypeOffset] == rmppData {
+				if rmppType(d.MAD) == mad.RMPPTypeData {
 					sent++
 				}
 				answers := r.take(d)
@@ -221,14 +222,14 @@ func TestTooLong(t *testing.T) {
 		peer    func(f *fakeTransport, d Datagram)
 		want    string
 	}{
-		{"request", time.Second, getMulti(make([]byte, segments*segmentData)), func(f *fakeTransport, d Datagram) {
-			if n := binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]); d.MAD[mad.RMPPTypeOffset] == rmppData {
+		{"request", time.Second, getMulti(make([]byte, segments*mad.SegmentData)), func(f *fakeTransport, d Datagram) {
+			if n := binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]); rmppType(d.MAD) == mad.RMPPTypeData {
 				time.AfterFunc(90*ms, func() { f.deliver(ack(d, n, n+1)) })
 			}
 		}, "request incomplete after 40s, no ACK of segment 445 of 10000: timed out after 1 attempt"},
 		{"table", 2 * time.Second, getTable(1), func(f *fakeTransport, d Datagram) {
 			if !isControl(d.MAD) {
-				for i, s := range segmentsOf(d, make([]byte, segments*segmentData), 8) {
+				for i, s := range segmentsOf(d, make([]byte, segments*mad.SegmentData), 8) {
 					after(time.Duration(i)*990*ms, func() { f.deliver(s) })
 				}
 			}
@@ -237,7 +238,7 @@ func TestTooLong(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var aborts []byte
 			e := New(newFake(func(f *fakeTransport, d Datagram) {
-				if d.MAD[mad.RMPPTypeOffset] == rmppAbort {
+				if rmppType(d.MAD) == mad.RMPPTypeAbort {
 					aborts = append(aborts, d.MAD[mad.RMPPStatusOffset])
 					return
 				}
@@ -247,7 +248,7 @@ func TestTooLong(t *testing.T) {
 			e.Do(t.Context(), test.call)
 			synctest.Wait()
 			_, got, _ := strings.Cut(fmt.Sprint(test.call.Err), " LID 1: ")
-			if got != test.want || len(aborts) == 0 || aborts[0] != rmppTooLong {
+			if got != test.want || len(aborts) == 0 || aborts[0] != byte(mad.RMPPStatusTotalTimeTooLong) {
 				t.Errorf("%s: ABORT %v\ngot  %s\nwant %s", test.name, aborts, got, test.want)
 			}
 		})
@@ -271,14 +272,14 @@ func FuzzTransfer(f *testing.F) {
 					b := script[:4]
 					script = script[4:]
 					a := respond(d)
-					a.MAD[mad.RMPPVersionOffset], a.MAD[mad.RMPPTypeOffset], a.MAD[mad.RMPPFlagsOffset] = 1, b[0]&7, rmppActive
+					a.MAD[mad.RMPPVersionOffset], a.MAD[mad.RMPPTypeOffset], a.MAD[mad.RMPPFlagsOffset] = 1, b[0]&7, byte(mad.RMPPFlagsActive)
 					binary.BigEndian.PutUint32(a.MAD[mad.SegmentNumberOffset:], uint32(int8(b[1])))
 					switch b[0] & 7 {
 					case 0:
 						clear(a.MAD[mad.RMPPOffset:mad.SAKeyOffset])
 						binary.BigEndian.PutUint16(a.MAD[mad.StatusOffset:], uint16(b[2])<<8|uint16(b[3]))
-					case rmppData:
-						a.MAD[mad.RMPPFlagsOffset] = b[2] | rmppActive
+					case byte(mad.RMPPTypeData):
+						a.MAD[mad.RMPPFlagsOffset] = b[2] | byte(mad.RMPPFlagsActive)
 						binary.BigEndian.PutUint32(a.MAD[mad.PayloadLengthOffset:], uint32(int8(b[3]))+100)
 					default:
 						binary.BigEndian.PutUint32(a.MAD[mad.NewWindowLastOffset:], uint32(int8(b[2])))

@@ -2,26 +2,44 @@ package engine
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"fabsh/mad"
 )
 
 // A Transport carries single datagrams: it knows nothing of calls, retries or
-// windows. One goroutine sends and another receives; Close may come from any.
+// windows. One goroutine sends at a time and another receives; Close may come
+// from any.
+//
+// What a transport cannot do it says by what it returns; one that can only send
+// and receive embeds Basic. A wrapper embeds the Transport that it wraps, and so
+// can do all that this one can. Where it replaces Send it replaces TrySend too,
+// for a datagram goes out by either.
 //
 // Implementations: mad/umad (devices), mad/ibsim (the foreign simulator),
-// fabric/sim (in process), mad/capture (recordings, replayed).
+// fabric/sim (in process), mad/capture (recording and replay).
 type Transport interface {
 	// Send hands over one datagram. It may block, it does not keep d or
 	// d.MAD. An error means the transport is broken for good, unless it
 	// is a *SendError, which concerns this datagram alone.
 	Send(d *Datagram) error
+	// TrySend is Send without waiting: sent is false if it would have to wait.
+	// It is called only where BeforeWait has returned true.
+	TrySend(d *Datagram) (sent bool, err error)
 	// Recv waits for the next datagram and fills d, growing d.MAD as
 	// needed. After Close it returns ErrClosed; any error is final.
 	Recv(d *Datagram) error
+	// BeforeWait has Recv call f each time before it waits, and look again if f
+	// returns true. ok is false where that cannot be.
+	BeforeWait(f func() (again bool)) (ok bool)
+	// Accept has Recv deliver the requests of others, traps and Reports, that are
+	// of this class (in its current version) and method, until stop is called.
+	// The error says who else has them, or why there are none here.
+	Accept(c mad.Class, m mad.Method) (stop func(), err error)
+	// GaveUp tells that the engine has given up a request, for no answer came; d
+	// is the latest attempt, and stays the engine's. It is called with the
+	// engine's lock held.
+	GaveUp(d *Datagram)
 	// Port reads the facts of the local port afresh.
 	Port() (Port, error)
 	// Traits says what the transport does by itself. It never changes.
@@ -30,13 +48,25 @@ type Transport interface {
 	Close() error
 }
 
-// A Witness is a Transport that wants to know which of its requests the engine
-// has given up, for no answer came. The engine calls GaveUp with the latest
-// attempt, and with its lock held.
-type Witness interface {
-	Transport
-	GaveUp(d *Datagram)
-}
+// Basic is the part of a Transport that only sends and receives: it has no way
+// to send without waiting, takes no requests of others, and need not know what
+// was given up.
+type Basic struct{}
+
+// TrySend sends nothing.
+func (Basic) TrySend(*Datagram) (sent bool, err error) { return false, nil }
+
+// BeforeWait cannot be done.
+func (Basic) BeforeWait(func() (again bool)) (ok bool) { return false }
+
+// Accept returns ErrNoRequests.
+func (Basic) Accept(mad.Class, mad.Method) (stop func(), err error) { return nil, ErrNoRequests }
+
+// GaveUp does nothing.
+func (Basic) GaveUp(*Datagram) {}
+
+// ErrNoRequests is returned by Accept: the transport takes answers only.
+var ErrNoRequests = errors.New("to this fabric no traps and Reports come")
 
 // ErrClosed is returned by a Transport or an Engine after Close.
 var ErrClosed = errors.New("transport closed")
@@ -68,59 +98,6 @@ type Datagram struct {
 	Cut bool
 }
 
-// Address is the far end of a datagram.
-type Address struct {
-	LID       mad.LID // PermissiveLID for directed-route SMPs
-	QP        uint32  // 0: the subnet management interface, 1: general services
-	QKey      uint32  // of that queue pair, if it is not GeneralQKey; 0: it is
-	SL        uint8
-	PKeyIndex uint16
-	// HasGRH: GID, and FlowLabel, HopLimit, TrafficClass of a global route header.
-	HasGRH       bool
-	GID          mad.GID
-	FlowLabel    uint32
-	HopLimit     uint8
-	TrafficClass uint8
-}
-
-// String is where datagrams to a go: "LID 17", or "GID fe80::1" where they have
-// a global route header, and the queue pair unless it is the usual one.
-func (a Address) String() string {
-	s := fmt.Sprintf("LID %d", a.LID)
-	if a.HasGRH {
-		s = fmt.Sprintf("GID %v", a.GID)
-	}
-	if a.QP > 1 {
-		s += fmt.Sprintf(" queue pair %#x", a.QP)
-	}
-	return s
-}
-
-// Port is what a transport knows of the local port.
-type Port struct {
-	Device    string // "mlx5_0", an ibsim node id, "sim"
-	Num       uint8
-	NodeGUID  mad.GUID
-	PortGUID  mad.GUID
-	LID       mad.LID
-	LMC       uint8
-	SMLID     mad.LID
-	SMSL      uint8
-	State     mad.PortState
-	GIDPrefix uint64
-	PKeys     []uint16
-}
-
-// PKeyIndex is where p has a P_Key of key's partition: key itself, else with the
-// other membership; -1: it is not in that partition.
-func (p *Port) PKeyIndex(key uint16) int {
-	const full = 1 << 15 // member
-	if i := slices.Index(p.PKeys, key); i >= 0 {
-		return i
-	}
-	return slices.IndexFunc(p.PKeys, func(k uint16) bool { return k&^full == key&^full && k&^full != 0 })
-}
-
 // Traits is what a transport does by itself, and its limits.
 type Traits struct {
 	Name           string // "umad", "ibsim", "sim", "replay"
@@ -132,6 +109,7 @@ type Traits struct {
 	Simulated      bool   // in-process: no production fabric can be harmed
 	// Recorded: a recording answers, which knows at once what becomes of each
 	// attempt. The engine keeps no windows, makes no pauses and gives nothing
-	// up by itself: Undelivered says when to try again, and when no more.
+	// up by itself: Undelivered says when to try again, and when no more. It
+	// hands over a request of many segments as one datagram.
 	Recorded bool
 }

@@ -92,7 +92,7 @@ func address(format string, args ...any) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unixgram", Name: "@" + fmt.Sprintf(format, args...) + "\x00"}
 }
 
-// Attach takes one of ibsim's ten places.
+// Attach takes one of ibsim's ten client slots.
 func Attach(o Options) (*Transport, error) {
 	if o.Socket == "" {
 		o.Socket = "sim"

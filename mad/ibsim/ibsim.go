@@ -10,9 +10,10 @@
 // ibsim/ibsim.c (sockets, clients), ibsim/sim_mad.c (what becomes of a MAD).
 //
 // ibsim is one thread, which waits for ever when a client does not take its
-// answers. A client that waits for ibsim to take a request meanwhile closes
-// the circle. So whoever calls Recv must not Send from the same goroutine, and
-// no more than maxOutstanding requests may be on their way.
+// answers. A client that meanwhile waits for ibsim to take a request is in
+// deadlock with it. So whoever calls Recv must not Send from the same goroutine
+// (TrySend does not wait), and no more than maxOutstanding requests may be
+// outstanding.
 package ibsim
 
 import (
@@ -31,7 +32,7 @@ import (
 	"fabsh/mad/internal/nowait"
 )
 
-// Transport is an engine.Transport to one client's place in ibsim.
+// Transport is an engine.Transport over one of ibsim's client slots.
 type Transport struct {
 	socket string // ibsim's name
 	node   string // where we are attached
@@ -49,10 +50,7 @@ type Transport struct {
 	close sync.Once
 }
 
-var (
-	_ engine.Accepter = (*Transport)(nil)
-	_ engine.Prompt   = (*Transport)(nil)
-)
+var _ engine.Transport = (*Transport)(nil)
 
 // The buffers of each direction take 167 messages (Linux's default of 208 KiB
 // for a socket, 1280 bytes a message with its bookkeeping).
@@ -94,7 +92,7 @@ func (t *Transport) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
 	return func() {}, nil
 }
 
-// Send hands d to ibsim. It refuses with a *mad.SendError what ibsim would
+// Send hands d to ibsim. It refuses with an *engine.SendError what ibsim would
 // take harm from, and what it cannot carry.
 func (t *Transport) Send(d *engine.Datagram) error {
 	if err := t.message(d); err != nil {
@@ -126,6 +124,9 @@ func (t *Transport) BeforeWait(f func() (again bool)) (ok bool) {
 	t.fast.BeforeWait(f)
 	return true
 }
+
+// GaveUp is of no use to ibsim: it keeps nothing of a request.
+func (t *Transport) GaveUp(*engine.Datagram) {}
 
 // message puts d in t.tx.
 func (t *Transport) message(d *engine.Datagram) error {
@@ -191,7 +192,7 @@ func received(d *engine.Datagram, m []byte) {
 // expects a kernel that makes segments; it sends the first 256 bytes. (A table
 // of exactly that length is cut too, as far as one can tell.)
 func isCut(h mad.Header, m []byte) bool {
-	if h.Class != mad.ClassSubnAdm || len(m) < mad.Size || m[mad.RMPPOffset] != 0 {
+	if h.Class != mad.ClassSubnAdm || len(m) < mad.Size || m[mad.RMPPVersionOffset] != 0 {
 		return false
 	}
 	switch h.Method {
@@ -201,7 +202,7 @@ func isCut(h mad.Header, m []byte) bool {
 	return false
 }
 
-// Close gives the place back: there are only ten, and ibsim does not notice
+// Close gives the client slot back: there are only ten, and ibsim does not notice
 // that a client is gone.
 func (t *Transport) Close() error {
 	t.close.Do(func() {

@@ -139,6 +139,17 @@ func (c *counted) Send(d *engine.Datagram) error {
 	return c.Transport.Send(d)
 }
 
+func (c *counted) TrySend(d *engine.Datagram) (bool, error) {
+	out := c.out.Add(1)
+	sent, err := c.Transport.TrySend(d)
+	if !sent {
+		c.out.Add(-1)
+	} else if out > c.most.Load() {
+		c.most.Store(out)
+	}
+	return sent, err
+}
+
 func (c *counted) Recv(d *engine.Datagram) error {
 	err := c.Transport.Recv(d)
 	c.out.Add(-1)

@@ -11,7 +11,7 @@ import (
 
 // choose finds the port that o says, as infiniband-diags do: the one named,
 // else the first that is ACTIVE, else the first whose link is up. Of a
-// planarized adapter it finds both halves; otherwise they are the same.
+// planarized adapter it finds the SMI/GSI pair; otherwise they are the same.
 func (s sysfs) choose(o Options) (gsi, smi port, err error) {
 	all, err := s.ports()
 	if err != nil {
@@ -70,8 +70,8 @@ func best(ports []port, roce bool) *port {
 	return found
 }
 
-// partner is the other half of a planarized port: it has the same GUID on
-// another device, and one half only admits a subnet manager (rdma-core,
+// partner is the other port of an SMI/GSI pair: it has the same GUID on another
+// device, and one of the two only admits a subnet manager (rdma-core,
 // libibumad: umad_get_smi_gsi_pairs).
 func partner(p port, all []port) *port {
 	return best(slices.DeleteFunc(slices.Clone(all), func(other port) bool {

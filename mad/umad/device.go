@@ -26,6 +26,9 @@ type device struct {
 type file interface {
 	// Read takes one datagram, Write gives one.
 	io.ReadWriteCloser
+	// beforeWait has Read call f each time before it waits, and look again if
+	// f returns true; false where that cannot be.
+	beforeWait(f func() (again bool)) (ok bool)
 	// register has the kernel carry out a request for an agent.
 	register(*[requestSize]byte) error
 	// unregister takes an agent back.

@@ -30,6 +30,8 @@ func newFakeFile() *fakeFile {
 	return &fakeFile{queue: make(chan []byte, 100), failed: make(chan error, 1)}
 }
 
+func (f *fakeFile) beforeWait(func() (again bool)) (ok bool) { return false }
+
 func (f *fakeFile) register(r *[requestSize]byte) error {
 	err := f.refuse
 	if f.refuseAgents != nil {

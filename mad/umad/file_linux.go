@@ -64,7 +64,10 @@ func (c *character) failed(op string, err error) error {
 	return &os.PathError{Op: op, Path: c.Name(), Err: err}
 }
 
-func (c *character) beforeWait(f func() (again bool)) { c.fast.BeforeWait(f) }
+func (c *character) beforeWait(f func() (again bool)) (ok bool) {
+	c.fast.BeforeWait(f)
+	return true
+}
 
 func (c *character) register(r *[requestSize]byte) error {
 	return c.ioctl(registerAgent2, unsafe.Pointer(r))

@@ -72,7 +72,7 @@ func putTransfer(b []byte) {
 // isTransfer: m is a request that goes by RMPP.
 func isTransfer(m []byte) bool {
 	return mad.Class(m[mad.ClassOffset]) == mad.ClassSubnAdm && !mad.Method(m[mad.MethodOffset]).IsResponse() &&
-		mad.RMPPFlags(m[mad.RMPPOffset+2])&mad.RMPPFlagsActive != 0
+		mad.RMPPFlags(m[mad.RMPPFlagsOffset])&mad.RMPPFlagsActive != 0
 }
 
 // millis rounds up: 0 would mean that no answer is expected.

@@ -35,6 +35,13 @@ func (l *lossy) Send(d *engine.Datagram) error {
 	return l.Transport.Send(d)
 }
 
+func (l *lossy) TrySend(d *engine.Datagram) (bool, error) {
+	if l.out.Float64() < l.share {
+		return true, nil
+	}
+	return l.Transport.TrySend(d)
+}
+
 func (l *lossy) Recv(d *engine.Datagram) error {
 	for {
 		if err := l.Transport.Recv(d); err != nil || d.Undelivered || l.in.Float64() >= l.share {

@@ -36,7 +36,7 @@ type port struct {
 	state    mad.PortState
 	phys     mad.PortPhysicalState
 	// smDisabled: no subnet manager can run here (CapabilityMask). Such is
-	// the half for general services of a planarized port.
+	// the GSI port of a planarized adapter.
 	smDisabled bool
 	guid       mad.GUID
 }

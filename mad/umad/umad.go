@@ -1,7 +1,7 @@
 // Package umad sends and receives through the host's own InfiniBand devices:
 // Linux's /dev/infiniband/umadN, without C.
 //
-//	umad.go    the transport: a port, or the two halves of one
+//	umad.go    the transport: a port, or an SMI/GSI pair of them
 //	device.go  one open umadN: agents, datagrams, what its errors mean
 //	header.go  the header of a datagram, the request for an agent
 //	choose.go  which port, where the host has several
@@ -51,14 +51,11 @@ type Transport struct {
 	// What two devices receive comes by goroutines of their own.
 	arrived chan arrival
 	closing chan struct{}
-	pumps   sync.WaitGroup
+	readers sync.WaitGroup
 	close   sync.Once
 }
 
-var (
-	_ engine.Accepter = (*Transport)(nil)
-	_ engine.Prompt   = (*Transport)(nil)
-)
+var _ engine.Transport = (*Transport)(nil)
 
 // Open opens the port that o says.
 func Open(o Options) (*Transport, error) {
@@ -90,7 +87,7 @@ func open(sys sysfs, gsi, smi port, openFile func(path string) (file, error)) (*
 	}
 	t.arrived = make(chan arrival)
 	for _, d := range []*device{t.gsi, t.smi} {
-		t.pumps.Go(func() { t.pump(d) })
+		t.readers.Go(func() { t.read(d) })
 	}
 	return t, nil
 }
@@ -100,10 +97,10 @@ func open(sys sysfs, gsi, smi port, openFile func(path string) (file, error)) (*
 // to SubnAdm.
 func (t *Transport) Traits() engine.Traits { return engine.Traits{Name: "umad", RMPP: true} }
 
-// Send hands d to the kernel. What the kernel refuses is a *mad.SendError;
+// Send hands d to the kernel. What the kernel refuses is an *engine.SendError;
 // other errors mean that the device is gone.
 func (t *Transport) Send(d *engine.Datagram) error {
-	return t.half(mad.Class(d.MAD[mad.ClassOffset])).send(d)
+	return t.deviceFor(mad.Class(d.MAD[mad.ClassOffset])).send(d)
 }
 
 // TrySend is Send: what the kernel cannot send at once it keeps.
@@ -113,23 +110,22 @@ func (t *Transport) TrySend(d *engine.Datagram) (bool, error) {
 }
 
 // BeforeWait has Recv call f before it waits. Where there are two devices it is
-// the pumps that wait.
+// their readers that wait.
 func (t *Transport) BeforeWait(f func() (again bool)) bool {
-	w, ok := t.gsi.file.(interface{ beforeWait(func() bool) })
-	if ok = ok && t.arrived == nil; ok {
-		w.beforeWait(f)
-	}
-	return ok
+	return t.arrived == nil && t.gsi.file.beforeWait(f)
 }
 
 // Accept registers for requests of others. The kernel gives those of a class
 // and method to one program.
 func (t *Transport) Accept(c mad.Class, m mad.Method) (stop func(), err error) {
-	return t.half(c).accept(c, m)
+	return t.deviceFor(c).accept(c, m)
 }
 
-// half is the device for a class.
-func (t *Transport) half(c mad.Class) *device {
+// GaveUp is of no use to the kernel: its own timeout is the same.
+func (t *Transport) GaveUp(*engine.Datagram) {}
+
+// deviceFor is the device for a class.
+func (t *Transport) deviceFor(c mad.Class) *device {
 	if c.Family() == mad.ClassSubn {
 		return t.smi
 	}
@@ -154,15 +150,15 @@ func (t *Transport) Recv(d *engine.Datagram) error {
 	}
 }
 
-// arrival is a datagram on its way from a pump to Recv.
+// arrival is a datagram on its way from a device to Recv.
 type arrival struct {
 	d     *engine.Datagram
 	err   error
 	taken chan struct{}
 }
 
-// pump hands what d receives to Recv, one at a time.
-func (t *Transport) pump(d *device) {
+// read hands what d receives to Recv, one at a time.
+func (t *Transport) read(d *device) {
 	a := arrival{d: new(engine.Datagram), taken: make(chan struct{}, 1)}
 	for a.err == nil {
 		a.err = d.recv(a.d)
@@ -178,7 +174,7 @@ func (t *Transport) pump(d *device) {
 }
 
 // Port reads the facts of the port afresh. Of a planarized one, the number is
-// that of the half for subnet management: directed routes begin with it.
+// that of the SMI device: directed routes begin with it.
 func (t *Transport) Port() (engine.Port, error) {
 	p, err := t.sys.facts(t.gsi.port)
 	if err != nil {
@@ -196,7 +192,7 @@ func (t *Transport) Close() error {
 		if t.smi != t.gsi {
 			t.smi.close()
 		}
-		t.pumps.Wait()
+		t.readers.Wait()
 	})
 	return nil
 }

@@ -9,23 +9,23 @@ import (
 	"fabsh/mad"
 )
 
-// receiveLoop is the reader goroutine: it reads, matches and completes.
-func (e *Engine) receiveLoop() {
+// readLoop is the reader goroutine: it reads, matches and completes.
+func (e *Engine) readLoop() {
 	d := Datagram{MAD: make([]byte, mad.Size)}
 	for n := 1; ; n++ {
 		d = Datagram{MAD: d.MAD[:cap(d.MAD)]}
-		if err := e.t.Recv(&d); err != nil {
+		if err := e.transport.Recv(&d); err != nil {
 			e.fail(err)
 			return
 		}
 		var ended callList
 		e.mu.Lock()
-		e.reading = e.prompt != nil
+		e.writer.reading = e.writer.fastPath
 		e.receive(&d, e.now(), &ended)
 		e.unlock()
 		ended.complete()
-		if e.prompt != nil && n%promptBatch == 0 {
-			e.sendPromptly()
+		if e.writer.fastPath && n%readerBatch == 0 {
+			e.sendFromReader()
 		}
 	}
 }
@@ -37,7 +37,7 @@ func (e *Engine) receive(d *Datagram, now time.Duration, ended *callList) {
 		return
 	}
 	tid := uint32(binary.BigEndian.Uint64(d.MAD[mad.TIDOffset:]))
-	c := e.lookup(tid)
+	c := e.flow.slots.lookup(tid)
 	h := mad.ParseHeader(d.MAD)
 	switch {
 	case d.Undelivered: // before the response bit: the answer itself may have been lost
@@ -75,25 +75,25 @@ func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, end
 		c.s.started = now - d.Took
 	}
 	if c.s.tx != nil {
-		if isSegment(d.MAD) && d.MAD[mad.RMPPTypeOffset] != rmppData {
+		if mad.IsSegment(d.MAD) && rmppType(d.MAD) != mad.RMPPTypeData {
 			if tid == c.s.tid {
 				e.transferred(c, d.MAD, d.Address, now, ended)
 			}
 			return
 		}
-		e.sendNoMore(c) // who answers has got all, or does not want it
+		e.writer.dropSegments(c) // who answers has got all, or does not want it
 	}
 	if c.s.rx == nil {
 		switch {
 		case tid == c.s.tid && c.s.phase == phaseSent:
-			e.sample(c, c.s.silentSince, now)
+			e.flow.sample(c, c.s.silentSince, now)
 		case tid&attemptMask == 0 && c.Attempts <= 1<<attemptBits:
-			e.sample(c, c.s.firstSent, now)
+			e.flow.sample(c, c.s.firstSent, now)
 		}
 	}
 	if mad.ParseHeader(d.MAD).Status&mad.StatusBusy != 0 && c.s.rx == nil {
 		e.stats.Busy++
-		if !e.traits.Recorded && now < c.s.busyEnd {
+		if e.policy.retriesBusy(c, now) {
 			until := now + backOff(c.s.busy, c.s.timeout)
 			c.s.busy++
 			c.s.giveUp += until - c.s.silentSince // that was no silence
@@ -102,7 +102,7 @@ func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, end
 			return
 		}
 	}
-	if isSegment(d.MAD) && !e.traits.RMPP {
+	if mad.IsSegment(d.MAD) && !e.traits.RMPP {
 		e.segment(c, d, tid, now, ended)
 		return
 	}
@@ -117,7 +117,7 @@ func (e *Engine) finish(c *Call, d *Datagram, now time.Duration, ended *callList
 		return
 	}
 	clear(c.MAD[copy(c.MAD[:], d.MAD):])
-	e.opt.Keys.take(c.MAD[:], c.Guard)
+	e.options.Keys.take(c.MAD[:], c.Guard)
 	status := mad.ParseHeader(c.MAD[:]).Status
 	var err error
 	switch {
@@ -131,7 +131,7 @@ func (e *Engine) finish(c *Call, d *Datagram, now time.Duration, ended *callList
 	e.end(c, now, err, ended)
 }
 
-// IsTable: m is an answer of any number of records.
+// isTable: m is an answer of any number of records.
 func isTable(m *[mad.Size]byte) bool {
 	return mad.Class(m[mad.ClassOffset]) == mad.ClassSubnAdm && mad.Method(m[mad.MethodOffset]).IsTable()
 }
@@ -141,9 +141,9 @@ func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 	switch {
 	case len(d.MAD) > mad.Size: // the transport has put it together
 		return slices.Clone(d.MAD[mad.SADataOffset:]), nil
-	case isSegment(d.MAD):
-		n := int64(binary.BigEndian.Uint32(c.MAD[mad.PayloadLengthOffset:])) - rmppClassHeader
-		return c.MAD[mad.SADataOffset:][:min(max(n, 0), segmentData)], nil
+	case mad.IsSegment(d.MAD):
+		n := int64(binary.BigEndian.Uint32(c.MAD[mad.PayloadLengthOffset:])) - mad.SegmentHeader
+		return c.MAD[mad.SADataOffset:][:min(max(n, 0), mad.SegmentData)], nil
 	case len(d.MAD) < mad.Size:
 		return c.MAD[mad.SADataOffset:max(mad.SADataOffset, len(d.MAD))], nil
 	}
@@ -157,35 +157,24 @@ func (e *Engine) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration
 	if c == nil || tid != c.s.tid || c.s.phase != phaseSent || d.MAD[mad.ClassOffset] != c.MAD[mad.ClassOffset] {
 		return
 	}
-	if e.traits.Recorded {
-		e.leaveWindow(c)
-		if d.Took > 0 {
-			c.s.started, c.s.firstSent, c.s.giveUp = now-d.Took, now-d.Took, now
-			e.timedOut(c, now, ended)
-		} else {
-			e.resend(c, now)
-		}
-		return
+	loss := e.policy.undelivered(c, d, now)
+	if loss != lossIgnored {
+		e.flow.leave(c)
 	}
-	if c.s.rx != nil || c.s.tx != nil && (c.s.tx.acked > 0 || c.s.tx.sent > 1) {
-		return
-	}
-	e.leaveWindow(c)
-	if !c.s.reads {
-		return // it may have been carried out: the attempt lasts its full time
-	}
-	c.s.undelivered++
-	// As many attempts as silence gets, or about.
-	if c.s.retries == 0 || c.s.undelivered >= 2*(c.s.retries+1) {
+	switch loss {
+	case lossBackOff:
+		c.s.undelivered++
+		e.pause(c, min(now+backOff(c.s.undelivered-1, c.s.timeout), c.s.giveUp))
+	case lossResent:
+		e.resend(c, now)
+	case lossFinal:
 		e.timedOut(c, now, ended)
-		return
 	}
-	e.pause(c, min(now+backOff(c.s.undelivered-1, c.s.timeout), c.s.giveUp))
 }
 
 // stray counts a response that no open call waits for.
 func (e *Engine) stray(d *Datagram, tid uint32) {
-	s := &e.slots[tid%numSlots]
+	s := &e.flow.slots.table[tid%numSlots]
 	behind := s.use - uint16(tid>>(slotBits+attemptBits))
 	switch {
 	case behind == 0 && s.answered:

@@ -1,9 +1,40 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
+	"sync"
 	"time"
 )
+
+// lifecycle is whether the engine takes calls. Engine.mu guards the first four.
+type lifecycle struct {
+	err        error         // fatal: the transport has failed, or was closed
+	halted     error         // why no calls are taken until Halt(nil)
+	halt       chan struct{} // closed while halted
+	closed     bool          // Close was called
+	stop       chan struct{} // closed by Close
+	goroutines sync.WaitGroup
+}
+
+func (l *lifecycle) init() {
+	l.halt = make(chan struct{})
+	l.stop = make(chan struct{})
+}
+
+// refusal is why no call is taken; nil: calls are taken.
+func (l *lifecycle) refusal() error { return cmp.Or(l.err, l.halted) }
+
+// setHalted halts, or with nil goes on.
+func (l *lifecycle) setHalted(cause error) {
+	switch {
+	case cause != nil && l.halted == nil:
+		close(l.halt)
+	case cause == nil && l.halted != nil:
+		l.halt = make(chan struct{})
+	}
+	l.halted = cause
+}
 
 // Cancel ends c now, unless it has ended: c.Err wraps cause. A late answer is
 // counted and dropped. Where c is ending already, on another goroutine, Cancel
@@ -25,32 +56,30 @@ func (e *Engine) Cancel(c *Call, cause error) {
 // for the engine's goroutines; it must not be called from Complete.
 func (e *Engine) Close() error {
 	e.mu.Lock()
-	closed := e.closed
-	e.closed = true
+	closed := e.life.closed
+	e.life.closed = true
 	e.mu.Unlock()
 	if closed {
 		return nil
 	}
 	e.fail(ErrClosed)
-	close(e.stop)
-	err := e.t.Close()
-	e.done.Wait()
+	close(e.life.stop)
+	err := e.transport.Close()
+	e.life.goroutines.Wait()
 	return err
 }
 
-// fail ends all calls, for the transport is gone.
+// fail ends all calls, for err is fatal.
 func (e *Engine) fail(err error) {
 	var ended callList
 	e.mu.Lock()
-	if e.err == nil {
-		e.err = err
+	if e.life.err == nil {
+		e.life.err = err
 		e.endAll(err, &ended)
-		for _, l := range e.listeners {
-			l.tell()
-		}
-		if e.idle {
-			e.idle = false
-			e.wake <- struct{}{}
+		e.listeners.tell()
+		if e.writer.idle {
+			e.writer.idle = false
+			e.writer.wake <- struct{}{}
 		}
 	}
 	e.mu.Unlock()
@@ -62,13 +91,7 @@ func (e *Engine) fail(err error) {
 func (e *Engine) Halt(cause error) {
 	var ended callList
 	e.mu.Lock()
-	switch {
-	case cause != nil && e.halted == nil:
-		close(e.halt)
-	case cause == nil && e.halted != nil:
-		e.halt = make(chan struct{})
-	}
-	e.halted = cause
+	e.life.setHalted(cause)
 	if cause != nil {
 		e.endAll(cause, &ended)
 	}
@@ -80,30 +103,30 @@ func (e *Engine) Halt(cause error) {
 func (e *Engine) Halted() (halted <-chan struct{}, cause error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.halt, e.halted
+	return e.life.halt, e.life.halted
 }
 
 // endAll ends all calls.
 func (e *Engine) endAll(err error, ended *callList) {
 	now := e.now()
-	for i := range e.slots {
-		if c := e.slots[i].call; c != nil {
+	for i := range e.flow.slots.table {
+		if c := e.flow.slots.table[i].call; c != nil {
 			e.end(c, now, err, ended)
 		}
 	}
-	e.endWaiting(now, err, ended)
+	e.endUnsent(now, err, ended)
 }
 
-// endWaiting ends all calls that were never sent.
-func (e *Engine) endWaiting(now time.Duration, err error, ended *callList) {
-	for _, d := range e.dests {
+// endUnsent ends all calls that were never sent.
+func (e *Engine) endUnsent(now time.Duration, err error, ended *callList) {
+	for _, d := range e.flow.dests {
 		for d.held.head != nil {
 			e.end(d.held.head, now, err, ended)
 		}
 	}
-	for i := range e.windows {
-		for e.windows[i].ready.head != nil {
-			e.end(e.windows[i].ready.head, now, err, ended)
+	for i := range e.flow.classes {
+		for e.flow.classes[i].ready.head != nil {
+			e.end(e.flow.classes[i].ready.head, now, err, ended)
 		}
 	}
 }
@@ -111,28 +134,21 @@ func (e *Engine) endWaiting(now time.Duration, err error, ended *callList) {
 // end takes c out of all that the engine keeps. The caller completes what is
 // in ended when it no longer holds the lock.
 func (e *Engine) end(c *Call, now time.Duration, err error, ended *callList) {
-	d := c.s.dest
-	switch c.s.phase {
-	case phaseHeld:
-		d.held.remove(c)
-	case phaseReady:
-		d.kind.ready.remove(c)
-	default:
-		if c.s.phase == phaseResend {
-			d.kind.again.remove(c)
-		}
+	wasSent := c.s.phase != phaseHeld && c.s.phase != phaseReady
+	e.flow.dequeue(c)
+	if wasSent {
 		if c.s.rx != nil || c.s.tx != nil {
-			e.breakTransfer(c, err)
+			e.abortTransfer(c, err)
 		}
-		e.sendNoMore(c)
-		e.leaveWindow(c)
+		e.writer.dropSegments(c)
+		e.flow.leave(c)
 		e.timers.remove(c)
-		e.closeSlot(c, err == nil)
+		e.flow.slots.close(c, err == nil)
 	}
-	e.discharge(c)
+	e.flow.discharge(c)
 	if err != nil && errors.Is(err, ErrTimeout) {
 		e.stats.TimedOut++
-		e.forgetRedirect(c)
+		e.redirects.forget(c)
 	}
 	c.Elapsed = now - c.s.started
 	c.Err = newError(c, err)

@@ -10,8 +10,8 @@ import (
 	"fabsh/mad"
 )
 
-// promptFake is a fakeTransport by which the reader can send.
-type promptFake struct {
+// directFake is a fakeTransport by which the reader can send.
+type directFake struct {
 	*fakeTransport
 	beforeWait func() (again bool)
 	try        func(d *Datagram) (bool, error)
@@ -19,12 +19,12 @@ type promptFake struct {
 	tries      atomic.Int64 // by the reader, taken
 }
 
-func (f *promptFake) BeforeWait(wait func() (again bool)) bool {
+func (f *directFake) BeforeWait(wait func() (again bool)) bool {
 	f.beforeWait = wait
 	return true
 }
 
-func (f *promptFake) TrySend(d *Datagram) (bool, error) {
+func (f *directFake) TrySend(d *Datagram) (bool, error) {
 	if f.try != nil {
 		if ok, err := f.try(d); !ok || err != nil {
 			return false, err
@@ -34,26 +34,26 @@ func (f *promptFake) TrySend(d *Datagram) (bool, error) {
 	return true, f.fakeTransport.Send(d)
 }
 
-func (f *promptFake) Send(d *Datagram) error {
+func (f *directFake) Send(d *Datagram) error {
 	f.sends.Add(1)
 	return f.fakeTransport.Send(d)
 }
 
-func (f *promptFake) Recv(d *Datagram) error {
+func (f *directFake) Recv(d *Datagram) error {
 	for len(f.recv) == 0 && f.beforeWait() {
 	}
 	return f.fakeTransport.Recv(d)
 }
 
-// TestPrompt: the reader sends what answers make room for, the writer the rest:
+// TestFastPath: the reader sends what answers make room for, the writer the rest:
 // all, once each, in either's turn.
-func TestPrompt(t *testing.T) {
+func TestFastPath(t *testing.T) {
 	refused := errors.New("refused")
 	for _, test := range []struct {
-		name     string
-		try      func(n int) (bool, error)
-		promptly bool // what answers make room for goes out by the reader
-		failed   int
+		name   string
+		try    func(n int) (bool, error)
+		direct bool // what answers make room for goes out by the reader
+		failed int
 	}{
 		{"all is taken", func(int) (bool, error) { return true, nil }, true, 0},
 		{"nothing is taken", func(int) (bool, error) { return false, nil }, false, 0},
@@ -67,7 +67,7 @@ func TestPrompt(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n, sent := 0, map[mad.LID]int{}
-				f := &promptFake{fakeTransport: newFake(func(f *fakeTransport, d Datagram) {
+				f := &directFake{fakeTransport: newFake(func(f *fakeTransport, d Datagram) {
 					sent[d.LID]++
 					time.AfterFunc(ms, func() { f.deliver(respond(d)) })
 				})}
@@ -95,7 +95,7 @@ func TestPrompt(t *testing.T) {
 				// the reader's where it was not done yet; of 1000 at once the
 				// first few are.
 				writer, reader := int(f.sends.Load()), int(f.tries.Load())
-				if (failed-test.failed)*(failed-test.failed) > 1 || writer+reader+failed != 2000 || (reader >= 1000-windowStart-failed) != test.promptly {
+				if (failed-test.failed)*(failed-test.failed) > 1 || writer+reader+failed != 2000 || (reader >= 1000-windowStart-failed) != test.direct {
 					t.Errorf("%d sent by the writer, %d by the reader, %d refused", writer, reader, failed)
 				}
 				checkEmpty(t, e)
@@ -104,11 +104,11 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// TestPromptBroken: what breaks in the reader's hands ends the engine.
-func TestPromptBroken(t *testing.T) {
+// TestFastPathBroken: what breaks in the reader's hands ends the engine.
+func TestFastPathBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
-		f := &promptFake{fakeTransport: newFake(func(f *fakeTransport, d Datagram) { f.deliver(respond(d)) })}
+		f := &directFake{fakeTransport: newFake(func(f *fakeTransport, d Datagram) { f.deliver(respond(d)) })}
 		f.try = func(*Datagram) (bool, error) { return false, broken }
 		e := New(f, Options{})
 		var calls []*Call

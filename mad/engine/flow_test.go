@@ -28,7 +28,7 @@ func (l *load) add(lid mad.LID, n int) {
 	l.mostByLID = max(l.mostByLID, l.byLID[lid])
 }
 
-// TestWindow: no more is out at once than each limit allows, and no less.
+// TestWindow: no more is outstanding than each window allows, and no less.
 func TestWindow(t *testing.T) {
 	smp := func(c *Call, i int) { c.PutSMP(mad.MethodGet, 0x11, 0, nil) }
 	sa := func(c *Call, i int) { c.PutSA(mad.MethodGet, 0x11, 0, 0, nil) }
@@ -135,7 +135,7 @@ func TestRoutes(t *testing.T) {
 		sent := map[string]int{}
 		e := New(newFake(func(f *fakeTransport, d Datagram) { sent[mad.RouteOf(d.MAD).String()]++ }), Options{})
 		defer mustClose(t, e)
-		e.windows[kindSMP].limit.n = defaultWindow
+		e.flow.classes[kindSMP].window.size = defaultWindow
 		routes := []mad.DirectedRoute{{0}, {0, 1}, {0, 1, 2}}
 		for i := range 60 {
 			c := getNodeInfo(1)
@@ -161,7 +161,7 @@ func TestFIFO(t *testing.T) {
 			}
 		}), Options{Window: 10})
 		defer mustClose(t, e)
-		e.windows[kindSMP].limit.n = 10
+		e.flow.classes[kindSMP].window.size = 10
 		w := waiter{make(chan *Call, 100)}
 		var want []mad.LID
 		start := func(lid mad.LID) {
@@ -194,7 +194,7 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
-// TestDistance: that far nodes take longer is no queue.
+// TestDistance: that nodes with more hops have longer RTTs is no queue.
 func TestDistance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(newFake(func(f *fakeTransport, d Datagram) {
@@ -218,7 +218,7 @@ func TestDistance(t *testing.T) {
 	})
 }
 
-// TestShortQueue: a loss where round trips are a little long bounds the window,
+// TestShortQueue: a loss where delays are loaded is a ceiling of the window,
 // an answer BUSY and the silence of a dead node do not.
 func TestShortQueue(t *testing.T) {
 	for _, test := range []struct {
@@ -259,7 +259,7 @@ func TestShortQueue(t *testing.T) {
 					}
 					e.Do(t.Context(), calls...)
 				}
-				if got := e.windows[kindSMP].limit.top; got != test.top {
+				if got := e.flow.classes[kindSMP].window.ceiling; got != test.top {
 					t.Errorf("the window may grow to %d, want %d", got, test.top)
 				}
 			})

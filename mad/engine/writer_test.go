@@ -12,67 +12,6 @@ import (
 	"fabsh/mad"
 )
 
-// TestBroken: when the transport fails, every call ends with its error, and
-// so do later ones.
-func TestBroken(t *testing.T) {
-	gone := errors.New("device removed")
-	for _, test := range []struct {
-		name    string
-		onSend  func(d *Datagram) error
-		onRecv  error
-		err     error
-		refused bool // the first alone
-	}{
-		{name: "send", onSend: func(*Datagram) error { return gone }, err: gone},
-		{name: "receive", onRecv: gone, err: gone},
-		{name: "one datagram refused", onSend: func(d *Datagram) error {
-			if d.LID == 1 {
-				return &SendError{gone}
-			}
-			return nil
-		}, err: gone, refused: true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFake(func(f *fakeTransport, d Datagram) {
-					if test.refused {
-						f.deliver(respond(d))
-					}
-				})
-				f.sendErr = test.onSend
-				e := New(f, Options{})
-				defer mustClose(t, e)
-				if test.onRecv != nil {
-					time.AfterFunc(5*ms, func() { f.broken <- test.onRecv })
-				}
-				var calls []*Call
-				for i := range 100 {
-					calls = append(calls, getNodeInfo(mad.LID(i+1)))
-				}
-				e.Do(t.Context(), calls...)
-				for i, c := range calls {
-					if want := test.err; test.refused && i > 0 {
-						if c.Err != nil {
-							t.Errorf("call %d: %v", i, c.Err)
-						}
-					} else if !errors.Is(c.Err, want) || c.Elapsed > 5*ms {
-						t.Errorf("call %d: %v after %v", i, c.Err, c.Elapsed)
-					}
-				}
-				checkEmpty(t, e)
-				if test.refused {
-					return
-				}
-				again := getNodeInfo(1)
-				e.Do(t.Context(), again)
-				if !errors.Is(again.Err, gone) {
-					t.Errorf("later call: %v", again.Err)
-				}
-			})
-		})
-	}
-}
-
 // TestStalled: a transport that takes nothing more makes no call wait for ever.
 func TestStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

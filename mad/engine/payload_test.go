@@ -28,14 +28,14 @@ type receiver struct {
 
 // ack is an ACK to segment d.
 func ack(d Datagram, segment, window uint32) Datagram {
-	return answerSegment(d, rmppACK, 0, segment, window)
+	return answerSegment(d, mad.RMPPTypeACK, 0, segment, window)
 }
 
 // answerSegment is a control segment that answers segment d.
-func answerSegment(d Datagram, kind, status byte, segment, window uint32) Datagram {
+func answerSegment(d Datagram, kind mad.RMPPType, status mad.RMPPStatus, segment, window uint32) Datagram {
 	d = respond(d)
 	clear(d.MAD[mad.SADataOffset:])
-	d.MAD[mad.RMPPVersionOffset], d.MAD[mad.RMPPTypeOffset], d.MAD[mad.RMPPFlagsOffset], d.MAD[mad.RMPPStatusOffset] = 1, kind, noRespTime<<3|rmppActive, status
+	d.MAD[mad.RMPPVersionOffset], d.MAD[mad.RMPPTypeOffset], d.MAD[mad.RMPPFlagsOffset], d.MAD[mad.RMPPStatusOffset] = 1, byte(kind), mad.NoRespTime<<3|byte(mad.RMPPFlagsActive), byte(status)
 	binary.BigEndian.PutUint32(d.MAD[mad.SegmentNumberOffset:], segment)
 	binary.BigEndian.PutUint32(d.MAD[mad.NewWindowLastOffset:], window)
 	return d
@@ -61,9 +61,9 @@ func (r *receiver) take(d Datagram) (answers []Datagram) {
 	if n == 1 {
 		r.claim = h.PayloadLength
 	}
-	size := uint32(segmentData)
+	size := uint32(mad.SegmentData)
 	if h.RMPPFlags&mad.RMPPFlagsLast != 0 {
-		r.last, size = n, h.PayloadLength-rmppClassHeader
+		r.last, size = n, h.PayloadLength-mad.SegmentHeader
 	}
 	r.got[n] = bytes.Clone(d.MAD[mad.SADataOffset:][:size])
 	for r.got[r.next] != nil {
@@ -109,12 +109,12 @@ func newMultiAgent(window int, deliver func(f *fakeTransport, d Datagram)) (*fak
 		defer f.mu.Unlock()
 		tid := binary.BigEndian.Uint64(d.MAD[mad.TIDOffset:])
 		// What answers our response has the upper half that respond puts there.
-		if s := a.senders[tid&0xffffffff]; tid>>32 != 0 && s != nil && binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]) > 0 || s != nil && d.MAD[mad.RMPPTypeOffset] == rmppAbort {
+		if s := a.senders[tid&0xffffffff]; tid>>32 != 0 && s != nil && binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]) > 0 || s != nil && rmppType(d.MAD) == mad.RMPPTypeAbort {
 			s.control(d.MAD)
 			return
 		}
 		tid &= 0xffffffff
-		if d.MAD[mad.RMPPTypeOffset] == rmppAbort {
+		if rmppType(d.MAD) == mad.RMPPTypeAbort {
 			a.aborted[tid] = d.MAD[mad.RMPPStatusOffset]
 			return
 		}
@@ -156,7 +156,7 @@ func TestPayload(t *testing.T) {
 						t.Errorf("size %d, window %d: the transfer was not turned round", size, window)
 					}
 					// That of a single segment is its own; the rule is the same.
-					if want := uint32(size) + r.last*rmppClassHeader; r.claim != want {
+					if want := uint32(size) + r.last*mad.SegmentHeader; r.claim != want {
 						t.Errorf("size %d: the first segment announces %d bytes, want %d", size, r.claim, want)
 					}
 				}

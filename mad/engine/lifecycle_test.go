@@ -79,15 +79,15 @@ func checkEmpty(t *testing.T, e *Engine) {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.inFlight != 0 || e.free.len() != numSlots || len(e.timers) != 0 || e.segments != (callList{}) {
-		t.Errorf("%d in flight, %d slots free, %d timers, segments: %v", e.inFlight, e.free.len(), len(e.timers), e.segments.head != nil)
+	if e.flow.inFlight != 0 || e.flow.slots.free.len() != numSlots || len(e.timers.heap) != 0 || e.writer.segments != (callList{}) {
+		t.Errorf("%d in flight, %d slots free, %d timers, segments: %v", e.flow.inFlight, e.flow.slots.free.len(), len(e.timers.heap), e.writer.segments.head != nil)
 	}
-	for i := range e.windows {
-		if w := &e.windows[i]; w.inFlight != 0 || w.ready != (callList{}) || w.again != (callList{}) {
+	for i := range e.flow.classes {
+		if w := &e.flow.classes[i]; w.inFlight != 0 || w.ready != (callList{}) || w.again != (callList{}) {
 			t.Errorf("kind %d: %d in flight, ready: %v, again: %v", i, w.inFlight, w.ready.head != nil, w.again.head != nil)
 		}
 	}
-	for _, d := range e.dests {
+	for _, d := range e.flow.dests {
 		if d.open != 0 || d.held != (callList{}) {
 			t.Errorf("destination %v: %d open, held: %v", d.key.lid, d.open, d.held.head != nil)
 		}
@@ -177,6 +177,67 @@ func TestClose(t *testing.T) {
 		t.Error(err)
 	}
 	checkEmpty(t, e)
+}
+
+// TestBroken: when the transport fails, every call ends with its error, and
+// so do later ones.
+func TestBroken(t *testing.T) {
+	gone := errors.New("device removed")
+	for _, test := range []struct {
+		name    string
+		onSend  func(d *Datagram) error
+		onRecv  error
+		err     error
+		refused bool // the first alone
+	}{
+		{name: "send", onSend: func(*Datagram) error { return gone }, err: gone},
+		{name: "receive", onRecv: gone, err: gone},
+		{name: "one datagram refused", onSend: func(d *Datagram) error {
+			if d.LID == 1 {
+				return &SendError{gone}
+			}
+			return nil
+		}, err: gone, refused: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(func(f *fakeTransport, d Datagram) {
+					if test.refused {
+						f.deliver(respond(d))
+					}
+				})
+				f.sendErr = test.onSend
+				e := New(f, Options{})
+				defer mustClose(t, e)
+				if test.onRecv != nil {
+					time.AfterFunc(5*ms, func() { f.broken <- test.onRecv })
+				}
+				var calls []*Call
+				for i := range 100 {
+					calls = append(calls, getNodeInfo(mad.LID(i+1)))
+				}
+				e.Do(t.Context(), calls...)
+				for i, c := range calls {
+					if want := test.err; test.refused && i > 0 {
+						if c.Err != nil {
+							t.Errorf("call %d: %v", i, c.Err)
+						}
+					} else if !errors.Is(c.Err, want) || c.Elapsed > 5*ms {
+						t.Errorf("call %d: %v after %v", i, c.Err, c.Elapsed)
+					}
+				}
+				checkEmpty(t, e)
+				if test.refused {
+					return
+				}
+				again := getNodeInfo(1)
+				e.Do(t.Context(), again)
+				if !errors.Is(again.Err, gone) {
+					t.Errorf("later call: %v", again.Err)
+				}
+			})
+		})
+	}
 }
 
 // TestCompleteStarts: Complete may start the same call again, thousands of

@@ -6,59 +6,6 @@ import (
 	"time"
 )
 
-// trips estimates round trips (RFC 6298, section 2).
-type trips struct {
-	mean, dev time.Duration // 0: none measured
-}
-
-func (t *trips) add(rtt time.Duration) {
-	rtt = max(rtt, 1)
-	if t.mean == 0 {
-		t.mean, t.dev = rtt, rtt/2
-		return
-	}
-	t.dev += ((rtt - t.mean).Abs() - t.dev) / 4
-	t.mean += (rtt - t.mean) / 8
-}
-
-// most is what hardly any round trip exceeds.
-func (t *trips) most() time.Duration { return t.mean + 4*t.dev }
-
-// How much longer than the shortest a round trip may be, and still be near it
-// or fair: half as long again, or what schedulers, interrupts, and agents at
-// other work add. A management datagram takes an agent some 10 to 100 us, so
-// a fair round trip has met a few. Over ibsim, half of 32 at once are back within
-// 80 us, and nine in ten within 170.
-const (
-	nearSlack = 50 * time.Microsecond
-	fairSlack = 250 * time.Microsecond
-)
-
-// length of a round trip, beside the shortest.
-type length uint8
-
-const (
-	near length = iota
-	fair
-	far
-	lengths
-)
-
-// compare says how long rtt is beside the shortest, *least, which it becomes
-// if it is shorter, or if anew. 0: none yet.
-func compare(rtt time.Duration, anew bool, least *time.Duration) length {
-	if *least == 0 || rtt < *least || anew {
-		*least = max(rtt, 1)
-	}
-	switch {
-	case rtt <= *least+max(nearSlack, *least/2):
-		return near
-	case rtt <= *least+fairSlack:
-		return fair
-	}
-	return far
-}
-
 // histogram counts durations: from 1 us on four buckets to each doubling, so
 // that a quantile is at most a quarter too long. The last, from two hours on, is
 // open.

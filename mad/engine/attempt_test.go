@@ -55,7 +55,7 @@ func TestRetryLadder(t *testing.T) {
 			err: "SubnGet(PortInfo 3) to LID 17: timed out after 6 attempts in 3s",
 		},
 		{
-			name: "round trips of 80 ms", peer: silent, rtt: 80 * ms, // 4 deviations: 80/2*4
+			name: "RTT 80 ms", peer: silent, rtt: 80 * ms, // 4 deviations: 80/2*4
 			sent: []time.Duration{0, 240 * ms, 720 * ms, 1680 * ms, 2680 * ms}, elapsed: 3000 * ms,
 			err: "SubnGet(PortInfo 3) to LID 17: timed out after 5 attempts in 3s",
 		},
@@ -65,7 +65,7 @@ func TestRetryLadder(t *testing.T) {
 			err: "SubnGet(PortInfo 3) to LID 17: timed out after 4 attempts in 3s",
 		},
 		{
-			name: "round trips longer than the timeout", peer: silent, rtt: 800 * ms,
+			name: "RTT longer than the timeout", peer: silent, rtt: 800 * ms,
 			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
 			err: "SubnGet(PortInfo 3) to LID 17: timed out after 3 attempts in 3s",
 		},
@@ -247,7 +247,7 @@ func TestRetryLadder(t *testing.T) {
 				}), test.opt)
 				defer mustClose(t, e)
 				if test.rtt > 0 {
-					e.windows[kindSMP].trips.add(test.rtt)
+					e.flow.classes[kindSMP].rtt.add(test.rtt)
 				}
 				var c Call
 				c.PutSMP(mad.MethodGet, 0x15, 3, nil)

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"time"
+
+	"fabsh/mad"
+)
+
+// callState is what the engine keeps in a lent call; its lock guards it. All
+// times are since the engine began.
+type callState struct {
+	phase       phase
+	method      mad.Method // of the request: that of an answer to Set is GetResp
+	to          Address    // Call.To, or where redirections lead from there
+	reads       bool       // EffectRead
+	inWindow    bool       // counts in the windows: sent, not answered, not presumed lost
+	admitted    bool       // counts at the destination: neither answered nor sent a second time
+	next, prev  *Call
+	dest        *destination
+	order       uint64 // of admission
+	tid         uint32 // of the latest attempt
+	undelivered int    // attempts the transport gave back
+	busy        int    // BUSY answers
+	timeout     time.Duration
+	retries     int
+	started     time.Duration
+	firstSent   time.Duration
+	silentSince time.Duration // the latest attempt was sent, or a part of its answer came
+	wait        time.Duration // for an answer, until the next attempt
+	due         time.Duration // when the next attempt is to be sent
+	giveUp      time.Duration // deadline: without an answer the call ends
+	busyEnd     time.Duration // deadline: after BUSY it is not sent again
+	lastEnd     time.Duration // deadline: even a transfer that makes progress ends; 0: not sent yet
+	wake        time.Duration // when the timer is to look at the call
+	timer       int           // place in the timer heap, from 1; 0: none
+	tx          *transfer     // of a request that is a Payload
+	rx          *assembly     // of an RMPP answer
+}
+
+// totalTimeout is how long a call waits for an answer, all attempts together.
+func (s *callState) totalTimeout() time.Duration { return s.timeout * time.Duration(s.retries+1) }
+
+// extendDeadlines puts off the deadlines by d, which was our own delay: there
+// was no room to send, or the machine was busy. So there are as many attempts as
+// on an idle machine, and each has its time.
+func (s *callState) extendDeadlines(d time.Duration) {
+	s.giveUp += d
+	s.busyEnd += d
+}
+
+// tooLong: a transfer is given up although segments and ACKs came.
+func (s *callState) tooLong() bool { return s.lastEnd > 0 && s.giveUp >= s.lastEnd }
+
+// phase is where a call is between Start and Complete.
+type phase uint8
+
+const (
+	phaseIdle     phase = iota // not the engine's
+	phaseHeld                  // waits until its destination has room
+	phaseReady                 // waits until the window has room
+	phaseSent                  // waits for the answer, or for an ACK
+	phaseSegments              // waits for the writer to send more of it
+	phaseResend                // waits for the writer to send it again
+	phasePaused                // waits before it is sent again
+)
+
+// callList is a queue of calls, linked through their state.
+type callList struct{ head, tail *Call }
+
+func (l *callList) push(c *Call) {
+	c.s.prev, c.s.next = l.tail, nil
+	if l.tail == nil {
+		l.head = c
+	} else {
+		l.tail.s.next = c
+	}
+	l.tail = c
+}
+
+func (l *callList) remove(c *Call) {
+	if c.s.prev == nil {
+		l.head = c.s.next
+	} else {
+		c.s.prev.s.next = c.s.next
+	}
+	if c.s.next == nil {
+		l.tail = c.s.prev
+	} else {
+		c.s.next.s.prev = c.s.prev
+	}
+	c.s.prev, c.s.next = nil, nil
+}
+
+func (l *callList) pop() *Call {
+	c := l.head
+	if c != nil {
+		l.remove(c)
+	}
+	return c
+}

@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"time"
+
+	"fabsh/mad"
+)
+
+// Sizes of windows, in requests.
+const (
+	defaultWindow = 32
+	// windowStart is what a class begins with, and what it keeps whatever
+	// happens: as many as OpenSM has out by default (max_wire_smps).
+	windowStart = 4
+	// windowSA is all that subnet administration gets: a subnet manager
+	// answers one query after the other, and each takes as long as it takes,
+	// so that delay says nothing of queues.
+	windowSA = 4
+	// windowDestination is the most that one node of one class is asked at
+	// once. Agents have a short queue; eight hide the RTT, and leave three
+	// quarters of the window to others when a node is silent. It begins
+	// with two, for half of windowStart is to be left too.
+	windowDestination      = 8
+	windowDestinationStart = 2
+)
+
+// What is not answered within the RTO is presumed lost: the request leaves the
+// windows, so that any number of silent nodes costs one retry ladder in all, and
+// is sent again if it changes nothing. But neither before these.
+const (
+	minLeaveAfter = 10 * time.Millisecond
+	minRTO        = 100 * time.Millisecond
+)
+
+// flow is what may be outstanding: the windows, the destinations, the transaction
+// IDs. A call goes from its destination's queue (phaseHeld) to its class's
+// (phaseReady), and is sent when all windows have room. Engine.mu guards it.
+type flow struct {
+	window   int // requests that may be outstanding, of all classes
+	inFlight int // that are
+	admitted uint64
+	classes  [kinds]classFlow
+	dests    []*destination // in order of making
+	maxDests int
+	slots    slots
+}
+
+// classFlow is one kind of management classes: their share in the window.
+type classFlow struct {
+	window   congestionWindow // requests in flight
+	inFlight int
+	ready    callList // calls to be sent
+	again    callList // calls to be sent again
+
+	rtt rttEstimator
+	// baseRTT is by distance: hops of a directed route, each of which takes a
+	// switch's agent its time, and, last, LIDs.
+	baseRTT   [mad.MaxHops + 2]time.Duration
+	histogram histogram
+
+	perDestination congestionWindow // what each destination begins with
+	dests          map[destKey]*destination
+}
+
+// The kinds of classes.
+const (
+	kindSMP = iota
+	kindSA
+	kindGMP
+	kinds
+)
+
+func kindOf(c mad.Class) int {
+	switch c.Family() {
+	case mad.ClassSubn:
+		return kindSMP
+	case mad.ClassSubnAdm:
+		return kindSA
+	}
+	return kindGMP
+}
+
+// init divides window among the classes. The transport takes at most
+// maxOutstanding requests, silent ones too; 0: any number.
+func (f *flow) init(p policy, window, maxOutstanding int) {
+	if maxOutstanding <= 0 || maxOutstanding > numSlots {
+		maxOutstanding = numSlots
+	}
+	f.slots.init(maxOutstanding)
+	f.window = p.window(min(window, maxOutstanding))
+	f.maxDests = maxDestinations
+	for i := range f.classes {
+		w := &f.classes[i]
+		w.window, w.perDestination = p.congestionWindows(i, f.window)
+		w.dests = map[destKey]*destination{}
+	}
+}
+
+// sample takes in the RTT of a request of c, sent at the given time.
+func (f *flow) sample(c *Call, sent, now time.Duration) {
+	d := c.s.dest
+	w := d.class
+	rtt := now - sent
+	w.histogram.add(rtt)
+	if isTable(&c.MAD) {
+		return // it is the agent's work that takes its time
+	}
+	w.rtt.add(rtt)
+	d.rtt.add(rtt)
+	resent := sent > c.s.firstSent && c.s.busy == 0
+	w.window.answered(delayOf(rtt, w.window.probes(sent), &w.baseRTT[distance(c)]), resent, sent, now)
+	d.window.answered(delayOf(rtt, d.window.probes(sent), &d.baseRTT), resent, sent, now)
+}
+
+// distance is an index of classFlow.baseRTT.
+func distance(c *Call) int {
+	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
+		return int(c.MAD[mad.HopCountOffset])
+	}
+	return mad.MaxHops + 1
+}
+
+// admit queues c for the window, or holds it while its destination is full.
+func (f *flow) admit(c *Call) {
+	d := c.s.dest
+	if d.open >= d.window.size {
+		d.window.full = true
+		c.s.phase = phaseHeld
+		d.held.push(c)
+		return
+	}
+	d.open++
+	c.s.admitted = true
+	f.admitted++
+	c.s.order = f.admitted
+	c.s.phase = phaseReady
+	d.class.ready.push(c)
+}
+
+// discharge makes room for other calls at c's destination.
+func (f *flow) discharge(c *Call) {
+	if !c.s.admitted {
+		return
+	}
+	c.s.admitted = false
+	d := c.s.dest
+	d.open--
+	for d.held.head != nil && d.open < d.window.size {
+		f.admit(d.held.pop())
+	}
+	d.window.full = d.window.full || d.held.head != nil
+}
+
+// next is the call to be sent, if the windows have room: of those to be sent
+// again that which waits longest, or that admitted first.
+func (f *flow) next() *Call {
+	if f.inFlight >= f.window {
+		return nil
+	}
+	var first *Call
+	for i := range f.classes {
+		w := &f.classes[i]
+		c := w.again.head
+		if c == nil && f.slots.hasRoom() {
+			c = w.ready.head
+		}
+		switch {
+		case c == nil:
+		case w.inFlight >= w.window.size:
+			w.window.full = true
+		case first == nil || c.s.order < first.s.order:
+			first = c
+		}
+	}
+	return first
+}
+
+// dequeue takes c out of the queue that its phase says.
+func (f *flow) dequeue(c *Call) {
+	switch c.s.phase {
+	case phaseHeld:
+		c.s.dest.held.remove(c)
+	case phaseReady:
+		c.s.dest.class.ready.remove(c)
+	case phaseResend:
+		c.s.dest.class.again.remove(c)
+	}
+}
+
+// enter counts c in the windows: it is about to be sent.
+func (f *flow) enter(c *Call) {
+	c.s.inWindow = true
+	c.s.dest.class.inFlight++
+	f.inFlight++
+}
+
+// leave makes room in the windows: c was answered, or is presumed lost.
+func (f *flow) leave(c *Call) {
+	if c.s.inWindow {
+		c.s.inWindow = false
+		c.s.dest.class.inFlight--
+		f.inFlight--
+	}
+}
+
+// presumeLost makes room in the windows, for no answer has come to c in time.
+func (f *flow) presumeLost(c *Call, now time.Duration) {
+	if c.s.inWindow {
+		f.leave(c)
+		c.s.dest.class.window.unanswered(c.s.silentSince, now)
+	}
+}

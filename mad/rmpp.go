@@ -1,0 +1,62 @@
+package mad
+
+// Where the RMPP header's fields stand, in bytes (IBA 13.6.2).
+const (
+	RMPPVersionOffset   = RMPPOffset
+	RMPPTypeOffset      = RMPPOffset + 1
+	RMPPFlagsOffset     = RMPPOffset + 2 // the lower 3 bits; the upper 5 are RRespTime
+	RMPPStatusOffset    = RMPPOffset + 3
+	SegmentNumberOffset = RMPPOffset + 4
+	PayloadLengthOffset = RMPPOffset + 8
+	NewWindowLastOffset = RMPPOffset + 8
+)
+
+// What a segment of subnet administration consists of, in bytes.
+const (
+	// SegmentData is the most that one segment carries of the table.
+	SegmentData = Size - SADataOffset
+	// SegmentHeader is what PayloadLength counts of each segment beyond the
+	// table: SM_Key, AttributeOffset, ComponentMask (IBA 13.6.2.1, 15.2.1.1).
+	SegmentHeader = SADataOffset - SAKeyOffset
+)
+
+// NoRespTime is the RRespTime that says nothing.
+const NoRespTime = 31
+
+// IsSegment: m is part of an RMPP transfer. OpenSM on ibsim's client library
+// sets the flag but not the version: nobody has segmented that.
+func IsSegment(m []byte) bool {
+	return len(m) >= SADataOffset && Class(m[ClassOffset]) == ClassSubnAdm &&
+		RMPPFlags(m[RMPPFlagsOffset])&RMPPFlagsActive != 0 && m[RMPPVersionOffset] != 0
+}
+
+// rmppStatusTexts are for people, where the enumeration's words are for scripts.
+var rmppStatusTexts = map[RMPPStatus]string{
+	RMPPStatusResourcesExhausted:                "resources exhausted",
+	RMPPStatusTotalTimeTooLong:                  "total time too long",
+	RMPPStatusInconsistentLastAndPayloadLength:  "inconsistent last segment and payload length",
+	RMPPStatusInconsistentFirstAndSegmentNumber: "inconsistent first segment and segment number",
+	RMPPStatusBadRMPPType:                       "bad RMPP type",
+	RMPPStatusNewWindowLastTooSmall:             "new window too small",
+	RMPPStatusSegmentNumberTooBig:               "segment number too big",
+	RMPPStatusIllegalStatus:                     "illegal status",
+	RMPPStatusUnsupportedVersion:                "unsupported RMPP version",
+	RMPPStatusTooManyRetries:                    "too many retries",
+	RMPPStatusUnspecified:                       "unspecified",
+}
+
+// Text is why a transfer ended early, by the status of its STOP or ABORT: "too
+// many retries". From 128 on the class gives the reasons, from 192 on the vendor
+// (IBA 13.6.2.1, table 180).
+func (s RMPPStatus) Text() string {
+	switch text := rmppStatusTexts[s]; {
+	case s >= 192:
+		return "a reason of the vendor's"
+	case s >= 128:
+		return "a reason of the class's"
+	case text == "":
+		return "unknown"
+	default:
+		return text
+	}
+}
