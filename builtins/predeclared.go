@@ -53,7 +53,7 @@ func (s *Session) predeclare() {
 		"time": libtime.Module,
 	}
 	for _, b := range s.builtins {
-		s.predeclared[b.Name] = &lang.Function{Builtin: b}
+		s.predeclared[b.Name] = lang.NewFunction(b)
 	}
 	s.predeclared["quit"] = s.predeclared["exit"]
 	if s.env.Sim != nil {

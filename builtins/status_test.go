@@ -256,6 +256,9 @@ func harmless(p token.Position, sel *ast.SelectorExpr) bool {
 	case "Apply": // of an alignment
 		x, ok := sel.X.(*ast.SelectorExpr)
 		return ok && x.Sel.Name == "AlignRight"
+	case "Sweep": // topology's waits inside Block
+		x, ok := sel.X.(*ast.Ident)
+		return ok && x.Name == "topology"
 	case "Do": // of a sync.Once
 		x, ok := sel.X.(*ast.SelectorExpr)
 		return ok && x.Sel.Name == "once"

@@ -27,7 +27,10 @@ func Operate(t *starlark.Thread, name string, fn func(c *Call) error) error {
 	return c.named(Protect(name, func() error { return fn(c) }))
 }
 
-func (c *Call) Fiber() *Fiber     { return FiberOf(c.Thread) }
+// Fiber is what the thread of the call carries.
+func (c *Call) Fiber() *Fiber { return FiberOf(c.Thread) }
+
+// Runtime is what the session shares.
 func (c *Call) Runtime() *Runtime { return FiberOf(c.Thread).Runtime }
 
 // bind matches arguments to parameters.

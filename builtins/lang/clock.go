@@ -12,6 +12,7 @@ type Clock interface {
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
+// RealClock is the time of the machine.
 type RealClock struct{}
 
 func (RealClock) Now() time.Time { return time.Now() }

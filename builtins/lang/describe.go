@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
+// Help is the signature, the parameters, the doc and the example, for people.
 func (f *Function) Help() string {
 	b := f.Builtin
 	var w strings.Builder
@@ -71,6 +72,7 @@ func FunctionHelp(fn *starlark.Function) string {
 	return text
 }
 
+// ModuleHelp lists the functions of a module.
 func ModuleHelp(m *starlarkstruct.Module) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "module %s\n\n", m.Name)
@@ -84,6 +86,7 @@ func ModuleHelp(m *starlarkstruct.Module) string {
 	return b.String()
 }
 
+// Help lists the attributes and methods of a type.
 func (d TypeDoc) Help() string {
 	var rows []Fact
 	for _, m := range d.Members {

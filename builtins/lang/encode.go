@@ -171,13 +171,14 @@ func (e *encoder) list(it starlark.Iterable) error {
 var JSONModule = &starlarkstruct.Module{
 	Name: "json",
 	Members: starlark.StringDict{
-		"encode":        &Function{Builtin: &JSONEncode},
-		"encode_indent": &Function{Builtin: &JSONEncodeIndent},
+		"encode":        NewFunction(&JSONEncode),
+		"encode_indent": NewFunction(&JSONEncodeIndent),
 		"decode":        libjson.Module.Members["decode"],
 		"indent":        libjson.Module.Members["indent"],
 	},
 }
 
+// JSONEncode is json.encode.
 var JSONEncode = Builtin{
 	Name:   "json.encode",
 	Group:  GroupOutput,
@@ -194,6 +195,7 @@ Values of fabsh become objects whose first member, "schema", names and versions 
 	}),
 }
 
+// JSONEncodeIndent is json.encode_indent.
 var JSONEncodeIndent = Builtin{
 	Name:  "json.encode_indent",
 	Group: GroupOutput,

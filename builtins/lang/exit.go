@@ -52,6 +52,7 @@ func (e *StopError) Unwrap() []error {
 	return []error{e.Cause, e.At}
 }
 
+// Exit is exit().
 var Exit = Builtin{
 	Name:   "exit",
 	Group:  GroupRest,

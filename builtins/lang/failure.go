@@ -87,6 +87,7 @@ type raised struct{ err error }
 func (e *raised) Error() string { return e.err.Error() }
 func (e *raised) Unwrap() error { return e.err }
 
+// Catch is catch(): failures as values.
 var Catch = Builtin{
 	Name:  "catch",
 	Group: GroupFlow,
@@ -133,6 +134,7 @@ func NewFailure(err error) *Failure {
 	return f
 }
 
+// OK is ok(): what did not fail, of a list.
 var OK = Builtin{
 	Name:   "ok",
 	Group:  GroupFlow,
@@ -147,6 +149,7 @@ var OK = Builtin{
 	}),
 }
 
+// Errors is errors(): what failed, of a list.
 var Errors = Builtin{
 	Name:   "errors",
 	Group:  GroupFlow,

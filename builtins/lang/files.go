@@ -29,6 +29,9 @@ type root struct {
 	open *os.Root // nil for files of base
 }
 
+// NewFiles makes the folders dir and include readable, and out, unless it is
+// empty, writable. base stands for the files of the operating system; nil: it
+// is they.
 func NewFiles(base afero.Fs, dir string, include []string, out string) (*Files, error) {
 	f := &Files{base: base}
 	var err error
@@ -100,6 +103,7 @@ func (f *Files) root(dir string) (root, error) {
 	return root{dir: dir, fs: rootFs{afero.FromIOFS{FS: r.FS()}, r}, open: r}, nil
 }
 
+// Close gives the folders back.
 func (f *Files) Close() error {
 	var all error
 	for _, r := range f.roots {
@@ -114,6 +118,7 @@ func (f *Files) Close() error {
 	return all
 }
 
+// Abs is path from the root; relative ones are of the working directory.
 func (f *Files) Abs(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)

@@ -11,6 +11,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
+// Hex is hex().
 var Hex = Builtin{
 	Name:  "hex",
 	Group: GroupOutput,
@@ -48,6 +49,7 @@ func hexText(x starlark.Int, digits int) string {
 	return sign + "0x" + strings.Repeat("0", max(0, digits-len(s))) + s
 }
 
+// Fmt is fmt(): Python's format().
 var Fmt = Builtin{
 	Name:  "fmt",
 	Group: GroupOutput,

@@ -12,12 +12,13 @@ import (
 var FSModule = &starlarkstruct.Module{
 	Name: "fs",
 	Members: starlark.StringDict{
-		"exists": &Function{Builtin: &FSExists},
-		"read":   &Function{Builtin: &FSRead},
-		"write":  &Function{Builtin: &FSWrite},
+		"exists": NewFunction(&FSExists),
+		"read":   NewFunction(&FSRead),
+		"write":  NewFunction(&FSWrite),
 	},
 }
 
+// FSExists is fs.exists.
 var FSExists = Builtin{
 	Name:   "fs.exists",
 	Group:  GroupRest,
@@ -40,6 +41,7 @@ var FSExists = Builtin{
 	}),
 }
 
+// FSRead is fs.read.
 var FSRead = Builtin{
 	Name:   "fs.read",
 	Group:  GroupRest,
@@ -58,6 +60,7 @@ var FSRead = Builtin{
 	}),
 }
 
+// FSWrite is fs.write: whole files, by rename.
 var FSWrite = Builtin{
 	Name:  "fs.write",
 	Group: GroupRest,

@@ -51,6 +51,7 @@ func toBool(v starlark.Value) (any, error) {
 	return nil, WantType(v, "bool")
 }
 
+// ToText is the Convert of kinds that take a string.
 func ToText(v starlark.Value) (any, error) {
 	if s, ok := starlark.AsString(v); ok {
 		return s, nil
@@ -87,6 +88,7 @@ func boolDefault(text string) any {
 	return text == "True"
 }
 
+// TextDefault is the Default of kinds that take a string.
 func TextDefault(text string) any {
 	if s, err := strconv.Unquote(text); err == nil {
 		return s
@@ -103,6 +105,7 @@ func durationDefault(text string) any {
 	return nil
 }
 
+// WantType is the error of a value of another type than is wanted.
 func WantType(v starlark.Value, want string) error {
 	return fmt.Errorf("got %s, want %s", v.Type(), want)
 }

@@ -22,6 +22,7 @@ const (
 // Formats are all formats.
 var Formats = []Format{FormatText, FormatJSON, FormatJSONL, FormatCSV}
 
+// Show is show().
 var Show = Builtin{
 	Name:   "show",
 	Group:  GroupOutput,
@@ -49,6 +50,7 @@ func ShowValue(t *starlark.Thread, v starlark.Value) error {
 	return f.Runtime.Display(f.Sink, v)
 }
 
+// Display writes v to out in the format of the session.
 func (r *Runtime) Display(out sink, v starlark.Value) error {
 	if f, ok := v.(*Function); ok && f.Bare != nil {
 		return f.Bare(r)

@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
+// Parallel is parallel().
 var Parallel = Builtin{
 	Name:  "parallel",
 	Group: GroupFlow,

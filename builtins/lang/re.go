@@ -16,11 +16,11 @@ import (
 var REModule = &starlarkstruct.Module{
 	Name: "re",
 	Members: starlark.StringDict{
-		"search":  &Function{Builtin: &ReSearch},
-		"match":   &Function{Builtin: &ReMatch},
-		"findall": &Function{Builtin: &ReFindall},
-		"sub":     &Function{Builtin: &ReSub},
-		"split":   &Function{Builtin: &ReSplit},
+		"search":  NewFunction(&ReSearch),
+		"match":   NewFunction(&ReMatch),
+		"findall": NewFunction(&ReFindall),
+		"sub":     NewFunction(&ReSub),
+		"split":   NewFunction(&ReSplit),
 	},
 }
 
@@ -29,6 +29,7 @@ var (
 	textParam    = Param{Name: "text", Kind: KindText, Doc: "where to look"}
 )
 
+// ReSearch is re.search.
 var ReSearch = Builtin{
 	Name:   "re.search",
 	Group:  GroupRest,
@@ -44,6 +45,7 @@ True
 	Run: Do(func(c *Call, a *matchArgs) (starlark.Value, error) { return firstMatch(c, a, "") }),
 }
 
+// ReMatch is re.match.
 var ReMatch = Builtin{
 	Name:   "re.match",
 	Group:  GroupRest,
@@ -60,6 +62,7 @@ It returns what re.search does; for the whole of a text, end the pattern with $.
 // matchArgs are the arguments of what looks for a pattern.
 type matchArgs struct{ Pattern, Text string }
 
+// ReFindall is re.findall.
 var ReFindall = Builtin{
 	Name:   "re.findall",
 	Group:  GroupRest,
@@ -91,6 +94,7 @@ With one group in the pattern it lists the group, with more tuples of them.`,
 	}),
 }
 
+// ReSub is re.sub.
 var ReSub = Builtin{
 	Name:  "re.sub",
 	Group: GroupRest,
@@ -117,6 +121,7 @@ var ReSub = Builtin{
 	}),
 }
 
+// ReSplit is re.split.
 var ReSplit = Builtin{
 	Name:   "re.split",
 	Group:  GroupRest,

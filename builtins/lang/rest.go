@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
+// Sum is sum(): of whatever + joins.
 var Sum = Builtin{
 	Name:  "sum",
 	Group: GroupRest,
@@ -39,6 +40,7 @@ var Sum = Builtin{
 	}),
 }
 
+// Sleep is sleep(), by the session's clock.
 var Sleep = Builtin{
 	Name:   "sleep",
 	Group:  GroupRest,

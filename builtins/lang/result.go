@@ -14,6 +14,7 @@ type ResultType struct {
 	Members []ResultMember
 }
 
+// ResultMember is a named part of a result.
 type ResultMember struct {
 	Name string
 	Doc  string
@@ -115,6 +116,7 @@ func Texts(list []string) *starlark.List {
 	return starlark.NewList(values)
 }
 
+// Integers is a list of ints.
 func Integers[T ~int | ~int64 | ~uint16](list []T) *starlark.List {
 	values := make([]starlark.Value, len(list))
 	for i, n := range list {

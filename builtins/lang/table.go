@@ -41,6 +41,7 @@ func (g *tableValue) elements() []starlark.Value {
 func (g *tableValue) Len() int                   { return len(g.rows) }
 func (g *tableValue) Iterate() starlark.Iterator { return starlark.NewList(g.elements()).Iterate() }
 
+// Table is table().
 var Table = Builtin{
 	Name:  "table",
 	Group: GroupOutput,

@@ -43,11 +43,14 @@ type Type[T starlark.Value] struct {
 	Names   []string
 }
 
+// NewType makes a type of values. It panics where a method and its parameters
+// disagree (Builtin.Check).
 func NewType[T starlark.Value](name, doc string, members ...Member[T]) *Type[T] {
 	t := &Type[T]{Name: name, doc: doc, members: members, index: make(map[string]int, len(members))}
 	for i := range members {
 		m := &members[i]
 		if m.Method != nil {
+			m.Method.mustCheck()
 			m.Name, m.Doc = m.Method.Name, m.Method.Summary()
 		}
 		t.index[m.Name] = i
@@ -57,9 +60,11 @@ func NewType[T starlark.Value](name, doc string, members ...Member[T]) *Type[T] 
 	return t
 }
 
-// add gives the type methods of another vocabulary. It is for init functions.
+// AddMethods gives the type methods of another vocabulary. It is for init
+// functions, and panics as NewType does.
 func (t *Type[T]) AddMethods(methods ...*Builtin) {
 	for _, b := range methods {
+		b.mustCheck()
 		t.index[b.Name] = len(t.members)
 		t.Names = append(t.Names, b.Name)
 		t.members = append(t.members, Member[T]{Name: b.Name, Doc: b.Summary(), Method: b})
@@ -67,7 +72,7 @@ func (t *Type[T]) AddMethods(methods ...*Builtin) {
 	slices.Sort(t.Names)
 }
 
-// attr implements Attr; (nil, nil) makes the interpreter say what was meant.
+// Attr implements Attr of a value; (nil, nil) makes the interpreter say what was meant.
 func (t *Type[T]) Attr(v T, name string) (starlark.Value, error) {
 	i, ok := t.index[name]
 	if !ok {
@@ -89,12 +94,14 @@ type TypeDoc struct {
 	Members []MemberDoc
 }
 
+// MemberDoc is what help says of an attribute or a method.
 type MemberDoc struct {
 	Name   string // of a method: its signature
 	Doc    string
 	Method *Builtin
 }
 
+// ShortName is the name without the signature.
 func (m *MemberDoc) ShortName() string {
 	if m.Method != nil {
 		return m.Method.Name
@@ -102,6 +109,7 @@ func (m *MemberDoc) ShortName() string {
 	return m.Name
 }
 
+// TypeDoc is what help says of the type.
 func (t *Type[T]) TypeDoc() TypeDoc {
 	d := TypeDoc{Name: t.Name, Doc: t.doc}
 	for _, m := range t.members {
