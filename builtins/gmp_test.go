@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -87,7 +88,7 @@ func TestGMPAddress(t *testing.T) {
 			"PathRecord to LID 3, QP 1, SL 5, P_Key index 1",
 			"PortCounters to LID 2, QP 1, SL 4, P_Key index 1",
 		}, ""},
-		{"flags", []uint16{0x8001, 0x7fff, 0xffff}, false, func(o *Options) { o.SL, o.PKey, o.SMLID = &sl, 0x7fff, 4 },
+		{"flags", []uint16{0x8001, 0x7fff, 0xffff}, false, func(o *Options) { o.SA = &sa.Client{SL: &sl, PKey: 0x7fff, SMLID: 4} },
 			`perf_get("PortCounters", 2, 1); catch(sa_get, "NodeRecord", lid=1)`, []string{
 				"PortCounters to LID 2, QP 1, SL 7, P_Key index 1",
 				"NodeRecord to LID 4, QP 1, SL 7, P_Key index 1",
@@ -167,7 +168,7 @@ func TestPKeyNotThere(t *testing.T) {
 	onSim(t, "ring:n=2", func(o *Options) {
 		o.Engine.Close()
 		a = &addressed{Transport: attach(t, "ring:n=2"), pkeys: []uint16{0xffff, 0x8001}}
-		o.Engine, o.PKey = engine.New(a, engine.Options{}), 0x8002
+		o.Engine, o.SA = engine.New(a, engine.Options{}), &sa.Client{PKey: 0x8002}
 	}, func(t *testing.T, f *fixture) {
 		defer f.env.Engine.Close()
 		const want = "the local port is not in the partition of --pkey 0x8002"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -33,7 +34,7 @@ func onEcho(t *testing.T, e *echo, fn func(t *testing.T, f *fixture)) {
 		o.Engine.Close()
 		e.Transport, e.answers = attach(t, "ring:n=2"), make(chan engine.Datagram, 10)
 		o.Engine = engine.New(e, engine.Options{Write: true})
-		o.SL = &sl
+		o.SA = &sa.Client{SL: &sl}
 	}, func(t *testing.T, f *fixture) {
 		defer f.env.Engine.Close()
 		fn(t, f)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
+	"fabsh/mad"
 )
 
 // TestTablesOfPorts compares whole tables with smpquery, as OpenSM set them up,
@@ -102,7 +102,7 @@ func checkWholeLanes(out string, ours attributes) []string {
 		lanes := slices.Clone(r.(map[string]any)["vls"].([]any))
 		for i := range lanes {
 			if lanes[i] == nil {
-				lanes[i] = change.DropVL
+				lanes[i] = mad.DropVL
 			}
 		}
 		rows = append(rows, attributes{"sl_to_vl": lanes})

@@ -13,6 +13,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/sa"
 )
 
 // Options is what a session stands on. The zero value of each is usable.
@@ -87,6 +88,10 @@ func NewSession(o Options) (*Session, error) {
 	}
 	s.subscribers = lang.StateOf[datagrams.Subscribers](r)
 	if o.Engine != nil {
+		if o.SA == nil {
+			s.env.SA = new(sa.Client)
+		}
+		s.env.SA.Engine = o.Engine
 		s.subscribers = datagrams.NewSubscribers(r)
 	}
 	s.predeclare()

@@ -7,6 +7,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/change"
+	"fabsh/fabric/sa"
 	"fabsh/mad/engine"
 )
 
@@ -48,14 +49,15 @@ func fabricFailure(err error) bool {
 	var re *topology.RequestError
 	var te *topology.TargetError
 	var late *lang.DeadlineError
-	var misfit *change.UnsupportedError
+	var unsupported *change.UnsupportedError
+	var pkey *sa.PKeyError
 	switch {
-	case errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, topology.ErrNoFabric):
+	case errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, topology.ErrNoFabric), errors.Is(err, sa.ErrNoSM):
 		return true
-	case topology.Cautious(err), errors.As(err, &misfit):
+	case topology.Cautious(err), errors.As(err, &unsupported), errors.As(err, &pkey):
 		return false
 	case errors.As(err, &te): // a name that nobody has
-		return errors.Is(err, topology.ErrNoSM) || errors.Is(err, topology.ErrNoLID)
+		return errors.Is(err, topology.ErrNoLID)
 	}
 	return errors.As(err, &re)
 }

@@ -161,7 +161,7 @@ func (b *Builder) Build() *Fabric {
 	slices.SortStableFunc(f.problems, func(p, q Problem) int {
 		return cmp.Or(cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.Text, q.Text))
 	})
-	f.problems = slices.Compact(f.problems) // a file may have told what inspect finds
+	f.problems = slices.Compact(f.problems) // a file may have had what inspect finds
 	return f
 }
 
@@ -270,7 +270,7 @@ func (b *Builder) port(node, num int) *builtPort {
 
 // Label names a node in messages.
 func (b *Builder) Label(node int) string {
-	return Label(b.nodes[node].Name, b.nodes[node].Info.NodeGUID)
+	return NodeLabel(b.nodes[node].Name, b.nodes[node].Info.NodeGUID)
 }
 
 // typeOrder is the order of node types in a Fabric; all others come last.

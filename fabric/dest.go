@@ -13,7 +13,14 @@ type Dest struct {
 	Guard engine.Guard
 }
 
-// Address sends c's SMP to d.
+// Put makes c an SMP to d, and returns c. data is what a Set carries.
+func (d Dest) Put(c *engine.Call, m mad.Method, a *mad.Attribute, modifier uint32, data []byte) *engine.Call {
+	c.PutSMP(m, a.ID, modifier, data)
+	d.Address(c)
+	return c
+}
+
+// Address sends c, an SMP, to d.
 func (d Dest) Address(c *engine.Call) {
 	c.Guard = d.Guard
 	if d.Route != nil {
@@ -21,13 +28,6 @@ func (d Dest) Address(c *engine.Call) {
 	} else {
 		c.SetLID(d.LID)
 	}
-}
-
-// SMP is one SMP to a Dest.
-func SMP(c *engine.Call, d Dest, m mad.Method, a *mad.Attribute, modifier uint32, data []byte) *engine.Call {
-	c.PutSMP(m, a.ID, modifier, data)
-	d.Address(c)
-	return c
 }
 
 // Guard is whose M_Key SMPs to n need, along its route or by its LID.

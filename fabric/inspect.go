@@ -9,7 +9,7 @@ import (
 	"fabsh/mad"
 )
 
-// inspect reports what is wrong with f whatever it was made from.
+// inspect finds the problems that any fabric may have, whatever it was made from.
 func (f *Fabric) inspect() {
 	f.inspectGUIDs()
 	f.inspectLIDs()
@@ -54,7 +54,7 @@ func (f *Fabric) inspectGUIDs() {
 	}
 }
 
-// inspectLIDs reports LIDs that two ports answer to, once a port.
+// inspectLIDs reports LIDs that two ports have, once a port.
 func (f *Fabric) inspectLIDs() {
 	for i := range f.ports {
 		p := &f.ports[i]

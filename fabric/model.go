@@ -3,10 +3,11 @@
 //
 //	model.go    Fabric, Node, Port: immutable, with dense ids
 //	builder.go  how a Fabric is made
-//	problem.go  what is wrong with a fabric, or with the view of it; inspect.go finds it
+//	problem.go  what is wrong with a fabric, or missing from it; inspect.go finds it
 //	dest.go     where SMPs go, and whose M_Key they need
 //	speed.go    widths and speeds
-//	rename.go   names from elsewhere; nearest.go, the name that was meant
+//	label.go    nodes, ports and numbers in messages
+//	rename.go   names from a node name map; nearest.go, the name that was meant
 //
 // The packages below it: discover sweeps, sa is the client of the subnet
 // administrator, change reads and writes tables and ports, routing computes and
@@ -34,7 +35,7 @@ import (
 type Fabric struct {
 	nodes    []Node
 	ports    []Port
-	infos    []mad.PortInfo // one a port; blank where Port.known is false
+	infos    []mad.PortInfo // one a port; zero where Port.known is false
 	switches []mad.SwitchInfo
 	groups   []int32 // first node of each type, in the order of typeRank, and the end
 	byName   []int32 // node ids by name, then id
@@ -128,16 +129,16 @@ func (f *Fabric) TopLID() mad.LID { return mad.LID(max(len(f.byLID)-1, 0)) }
 // String is one line: how much there is, and whether it is all.
 func (f *Fabric) String() string {
 	var b strings.Builder
-	b.WriteString("fabric: " + Count(len(f.nodes), "node", "nodes") + " (")
-	b.WriteString(Count(len(f.OfType(mad.NodeTypeSwitch)), "switch", "switches"))
-	b.WriteString(", " + Count(len(f.OfType(mad.NodeTypeCA)), "CA", "CAs"))
+	b.WriteString("fabric: " + Plural(len(f.nodes), "node", "nodes") + " (")
+	b.WriteString(Plural(len(f.OfType(mad.NodeTypeSwitch)), "switch", "switches"))
+	b.WriteString(", " + Plural(len(f.OfType(mad.NodeTypeCA)), "CA", "CAs"))
 	if n := len(f.OfType(mad.NodeTypeRouter)); n > 0 {
-		b.WriteString(", " + Count(n, "router", "routers"))
+		b.WriteString(", " + Plural(n, "router", "routers"))
 	}
 	if n := len(f.OfType(0)); n > 0 {
 		b.WriteString(", " + strconv.Itoa(n) + " of unknown type")
 	}
-	b.WriteString("), " + Count(f.links, "link", "links") + ", ")
+	b.WriteString("), " + Plural(f.links, "link", "links") + ", ")
 	if f.Complete() {
 		b.WriteString("complete")
 	} else {
@@ -183,7 +184,7 @@ func (n *Node) Type() mad.NodeType { return n.info.NodeType }
 func (n *Node) IsSwitch() bool { return n.info.NodeType == mad.NodeTypeSwitch }
 
 // Name is the node description up to its first NUL, byte for byte: it may be
-// empty, and need not be unique, printable or UTF-8.
+// empty, and need not be unique, printable or UTF-8. Renamed gives another.
 func (n *Node) Name() string { return n.name }
 
 // NumPorts is the number of external ports.
@@ -239,18 +240,6 @@ func (n *Node) Ports() iter.Seq[*Port] {
 			}
 		}
 	}
-}
-
-// Label names n in messages: its name, quoted, and its GUID.
-func (n *Node) Label() string { return Label(n.name, n.info.NodeGUID) }
-
-// place names n where its GUID says nothing: `switch "leaf-1" on route 0,1`.
-func (n *Node) place() string {
-	s := typeWord(n.Type()) + " " + strconv.Quote(n.name)
-	if n.route != nil {
-		s += " on route " + n.route.String()
-	}
-	return s
 }
 
 // Port is one port of a node.
@@ -330,9 +319,6 @@ func (p *Port) Name() string {
 	return name + "/" + strconv.Itoa(p.Num())
 }
 
-// Label names p in messages.
-func (p *Port) Label() string { return "port " + strconv.Itoa(p.Num()) + " of " + p.Node().Label() }
-
 // Route is the directed route to p's node, of a CA or router the one that
 // comes in through p. Nil where there is none.
 func (p *Port) Route() mad.DirectedRoute {
@@ -353,27 +339,4 @@ func (p *Port) management() *Port {
 		return n.Port(0)
 	}
 	return p
-}
-
-// Label names a node in messages.
-func Label(name string, guid mad.GUID) string {
-	if name == "" {
-		return guid.String()
-	}
-	return strconv.Quote(name) + " (" + guid.String() + ")"
-}
-
-// typeWord is the type of a node for people.
-func typeWord(t mad.NodeType) string {
-	if t == mad.NodeTypeCA {
-		return "CA"
-	}
-	return t.String()
-}
-
-func Count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }

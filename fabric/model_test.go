@@ -11,7 +11,7 @@ import (
 	"fabsh/mad"
 )
 
-// small is a fabric of every type of node, made in no order at all.
+// small is a fabric with a node of every type, added in no order.
 func small(t *testing.T) *Fabric {
 	t.Helper()
 	b := NewBuilder()
@@ -124,7 +124,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// outline is all that is known of the shape of f.
+// outline is the nodes and links of f.
 func outline(f *Fabric) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, f)

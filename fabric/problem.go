@@ -22,11 +22,11 @@ const (
 	ProblemDuplicateGUID ProblemKind = "duplicate guid"     // two nodes with one GUID
 	ProblemZeroGUID      ProblemKind = "zero guid"          // a node without a GUID
 	ProblemDuplicateLID  ProblemKind = "duplicate lid"      // two ports that answer to one LID
-	ProblemChanged       ProblemKind = "changed"            // the fabric changed while it was looked at
+	ProblemChanged       ProblemKind = "changed"            // the fabric changed during the sweep
 	ProblemLoopback      ProblemKind = "loopback"           // a port connected to its own node
 	ProblemInvalid       ProblemKind = "invalid"            // an answer that makes no sense
-	ProblemAssignedLIDs  ProblemKind = "lids were assigned" // a file that has none
-	ProblemLeftOut       ProblemKind = "left out"           // a file that does not tell all
+	ProblemAssignedLIDs  ProblemKind = "lids were assigned" // the file has none
+	ProblemLeftOut       ProblemKind = "left out"           // the source does not tell all
 	ProblemAssignedGUIDs ProblemKind = "guids were assigned"
 )
 

@@ -7,8 +7,7 @@ import (
 	"fabsh/mad"
 )
 
-// Renamed is f with the names of nodes that names has, and all others as they
-// are.
+// Renamed is f with the names that names has; other nodes keep theirs.
 func (f *Fabric) Renamed(names map[mad.GUID]string) *Fabric {
 	if len(names) == 0 {
 		return f

@@ -30,8 +30,8 @@ func (p *Port) Speed() string {
 // on (rdma-core libibmad/iba_types.h, IB_PORT_CAP2_IS_EXT_SPEEDS_2_SUPPORTED).
 const CapabilityMask2ExtendedSpeeds2 mad.CapabilityMask2 = 1 << 11
 
-// ActiveSpeed is mad.ActiveSpeed, but for agents that leave rubbish in fields
-// they do not claim to have. caps is the PortInfo whose capability masks
+// ActiveSpeed is mad.ActiveSpeed without the fields that the capability masks do
+// not announce: some agents leave garbage there. caps is the PortInfo whose masks
 // count: of a switch, port 0's.
 func ActiveSpeed(caps, i *mad.PortInfo) string {
 	x := *i
@@ -44,8 +44,8 @@ func ActiveSpeed(caps, i *mad.PortInfo) string {
 	return mad.ActiveSpeed(&x)
 }
 
-// HasExtPortInfo: devices that answer to MlnxExtPortInfo; others must not be
-// asked (rdma-core libibnetdisc/ibnetdisc.c, is_mlnx_ext_port_info_supported).
+// HasExtPortInfo: the device has MlnxExtPortInfo; others must not be asked for it
+// (rdma-core libibnetdisc/ibnetdisc.c, is_mlnx_ext_port_info_supported).
 func HasExtPortInfo(n *mad.NodeInfo) bool {
 	const bull = 0x119f
 	switch d := n.DeviceID; {

@@ -14,9 +14,16 @@ import (
 type LID uint16
 
 const (
-	PermissiveLID   LID = 0xffff
+	PermissiveLID   LID = 0xffff // of directed-route SMPs (IBA 14.2.2)
 	MaxUnicastLID   LID = 0xbfff
 	MinMulticastLID LID = 0xc000
+)
+
+// Service levels, and the virtual lane that stands in a mapping of them where
+// packets are to be dropped (IBA 7.6.6, 14.2.5.8).
+const (
+	ServiceLevels = 16
+	DropVL        = 15
 )
 
 // Entries in a block of tables that are longer than a MAD.
@@ -28,7 +35,7 @@ const (
 	VLArbBlock = 32 // pairs of virtual lane and weight (IBA 14.2.5.9)
 )
 
-// Port numbers that are none's.
+// The port number that no port has.
 const (
 	// NoPort is the entry of a forwarding table for a LID that the switch
 	// drops (IBA 14.2.5.10).

@@ -186,6 +186,28 @@ func goFiles(t *testing.T) iter.Seq[goFile] {
 	}
 }
 
+// TestFileSizes: one idea a file, and a package that can be looked over.
+// Generated files and tests do not count.
+func TestFileSizes(t *testing.T) {
+	const lines, files = 400, 46
+	count := map[string]int{}
+	for file := range goFiles(t) {
+		if file.isTest || strings.HasPrefix(path.Base(file.name), "z") {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(root, file.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(b, []byte("\n")); n > lines {
+			t.Errorf("%s has %d lines, more than %d", file.name, n, lines)
+		}
+		if count[path.Dir(file.name)]++; count[path.Dir(file.name)] == files+1 {
+			t.Errorf("%s has more than %d files", path.Dir(file.name), files)
+		}
+	}
+}
+
 // TestFolders: what the README lists, and no more.
 func TestFolders(t *testing.T) {
 	entries, err := os.ReadDir(root)

@@ -273,8 +273,15 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 	if err := a.startRecording(c); err != nil {
 		return nil, err
 	}
+	client := &sa.Client{SMLID: mad.LID(a.smLID.value), PKey: uint16(a.pkey.value)}
+	if a.sl.isSet {
+		sl := uint8(a.sl.value)
+		client.SL = &sl
+	}
 	if c.transport != nil {
-		s.engine = engine.New(c.transport, a.engineOptions(c.transport, keys))
+		o := a.engineOptions(c.transport, keys)
+		o.Resolve = client.Resolve
+		s.engine = engine.New(c.transport, o)
 	}
 	o := builtins.Options{
 		Env: topology.Env{
@@ -284,8 +291,7 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 			Loaded:      c.loaded,
 			Names:       names,
 			PlainSpeeds: a.plainSpeeds,
-			SMLID:       mad.LID(a.smLID.value),
-			PKey:        uint16(a.pkey.value),
+			SA:          client,
 			Write:       s.engine != nil && s.engine.Write(),
 			OverrideSM:  a.overrideSM,
 			TrapAgent:   a.trapAgent,
@@ -298,10 +304,6 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		Quiet:   a.quiet,
 		Verbose: a.verbose,
 		Clock:   c.clock,
-	}
-	if a.sl.isSet {
-		sl := uint8(a.sl.value)
-		o.SL = &sl
 	}
 	if !a.quiet {
 		s.progress = &progress{console: a.console, idle: s.doing}
@@ -323,7 +325,6 @@ func (a *app) engineOptions(t engine.Transport, keys *engine.Keys) engine.Option
 		Timeout: a.timeout.value,
 		Retries: a.retries.value,
 		Write:   !a.readOnly && (a.write || t.Traits().Simulated),
-		Resolve: sa.Resolve,
 	}
 	if o.Retries == 0 {
 		o.Retries = -1 // none; 0 is the engine's default

@@ -13,7 +13,6 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
-	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/mad/engine"
 )
@@ -86,7 +85,7 @@ func bringUp(spec string) (*fabric.Fabric, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := engine.New(t, engine.Options{Resolve: sa.Resolve})
+	e := engine.New(t, engine.Options{})
 	defer e.Close()
 	return discover.Sweep(context.Background(), e, discover.Options{})
 }

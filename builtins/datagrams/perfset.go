@@ -11,6 +11,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 var PerfSet = lang.Builtin{
@@ -187,7 +188,7 @@ func runPerfChange(c *lang.Call, change *perfChange) (starlark.Value, error) {
 		return nil, err
 	}
 	for i := range sets {
-		if !topology.Unanswered(sets[i].Err) { // else: what it did shows below
+		if !engine.Unanswered(sets[i].Err) { // else: what it did shows below
 			p.answered(i, sets[i].Err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 const fullMember = 0x8000
 
 var PKeysKind = &tableKind{
-	table: change.PartitionTable,
+	table: change.PKeyTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
 	size:  change.PartitionCap,
 	entry: func(t *change.Table, i int) starlark.Value {

@@ -39,7 +39,7 @@ A disabled port of a CA may come back only by its host: disable the switch's por
 > smp_get("PortInfo", p).port_state
 "down"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.DisablePort) }),
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.Disable) }),
 }
 
 var PortEnable = lang.Builtin{
@@ -54,7 +54,7 @@ Of a port that is not disabled nothing is changed.` + linkDoc,
 > port_enable(p).port_physical_state
 "link_up"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.EnablePort) }),
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.Enable) }),
 }
 
 var PortReset = lang.Builtin{
@@ -67,11 +67,11 @@ It then runs at the best of the widths and speeds that both ends have enabled (s
 > port_reset(discover().switches[0].ports[2]).port_physical_state
 "link_up"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.ResetPort) }),
+	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.Reset) }),
 }
 
 // changePorts is what these three do.
-func changePorts(c *lang.Call, action change.PortAction) (starlark.Value, error) {
+func changePorts(c *lang.Call, action change.Action) (starlark.Value, error) {
 	targets, at, many, err := portTargets(c)
 	if err != nil {
 		return nil, err
@@ -80,21 +80,21 @@ func changePorts(c *lang.Call, action change.PortAction) (starlark.Value, error)
 	if err != nil {
 		return nil, err
 	}
-	changes := make([]*change.PortChange, len(at))
-	var open []*change.PortChange
+	changes := make([]*change.PortState, len(at))
+	var open []*change.PortState
 	for i := range at {
-		changes[i] = &change.PortChange{PortTarget: at[i], Action: action, Force: c.HasParam("force") && c.Bool("force"), Wait: c.Duration("wait")}
+		changes[i] = &change.PortState{Port: at[i], Action: action, Force: c.HasParam("force") && c.Bool("force"), Wait: c.Duration("wait")}
 		if at[i].Err == nil {
 			open = append(open, changes[i])
 		}
 	}
-	if err := c.Block(func(ctx context.Context) error { return change.ChangePorts(ctx, e, open...) }); err != nil {
+	if err := c.Block(func(ctx context.Context) error { return change.SetPortStates(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
-	results := make([]*change.PortTarget, len(changes))
+	results := make([]*change.Port, len(changes))
 	for i, one := range changes {
-		results[i] = &one.PortTarget
-		if action == change.DisablePort && one.Err == nil && !one.IsSwitch() {
+		results[i] = &one.Port
+		if action == change.Disable && one.Err == nil && !one.IsSwitch() {
 			c.Fiber().Warn("%s: %s: a disabled port of a CA may come back only by its host", c.Name, targets[i].Label)
 		}
 	}
@@ -103,16 +103,16 @@ func changePorts(c *lang.Call, action change.PortAction) (starlark.Value, error)
 
 // portTargets are the ports that the call names; Err is set where one cannot
 // be asked.
-func portTargets(c *lang.Call) (targets []topology.Target, at []change.PortTarget, many bool, err error) {
+func portTargets(c *lang.Call) (targets []topology.Target, at []change.Port, many bool, err error) {
 	targets, many, err = (&topology.Resolver{C: c}).Targets(c.Value("target"))
 	if err != nil {
 		return nil, nil, many, err
 	}
-	at = make([]change.PortTarget, len(targets))
+	at = make([]change.Port, len(targets))
 	for i := range targets {
 		t := &targets[i]
 		p := &at[i]
-		*p = change.PortTarget{Dest: t.Dest(), GUID: t.GUID(), Err: t.Reachable()}
+		*p = change.Port{Dest: t.Dest(), GUID: t.GUID(), Err: t.Reachable()}
 		if t.Node != nil && t.Node.IsSwitch() {
 			p.Num, err = portOf(c, mad.AttrPortInfo, t, false)
 		} else {
@@ -128,7 +128,7 @@ func portTargets(c *lang.Call) (targets []topology.Target, at []change.PortTarge
 	return targets, at, many, nil
 }
 
-func portResults(c *lang.Call, targets []topology.Target, at []*change.PortTarget, many bool) (starlark.Value, error) {
+func portResults(c *lang.Call, targets []topology.Target, at []*change.Port, many bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(at))
 	for i, p := range at {
 		if p.Err != nil {
@@ -180,15 +180,15 @@ It takes effect when the link trains again: port_reset(port). What the port does
 		if err != nil {
 			return nil, err
 		}
-		results := make([]*change.PortTarget, len(at))
-		var open []*change.LinkChange
+		results := make([]*change.Port, len(at))
+		var open []*change.LinkSettings
 		for i := range at {
-			link := &change.LinkChange{PortTarget: at[i], Speed: speed, Width: width, Force: c.Bool("force")}
-			if results[i] = &link.PortTarget; link.Err == nil {
+			link := &change.LinkSettings{Port: at[i], Speed: speed, Width: width, Force: c.Bool("force")}
+			if results[i] = &link.Port; link.Err == nil {
 				open = append(open, link)
 			}
 		}
-		if err := c.Block(func(ctx context.Context) error { return change.ChangeLinks(ctx, e, open...) }); err != nil {
+		if err := c.Block(func(ctx context.Context) error { return change.SetLinks(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		return portResults(c, targets, results, many)

@@ -11,6 +11,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -78,13 +79,9 @@ func pathEnds() (mask uint64) {
 // there are follows from the number of ports with LIDs, each of which has a
 // NodeRecord.
 func allPaths(c *lang.Call) error {
-	p, err := topology.LocalPort(c)
+	nodes, err := topology.SACall(c, sa.NewRequest(mad.MethodGetTable, mad.AttrNodeRecord, nil))
 	if err != nil {
 		return err
-	}
-	nodes := new(engine.Call)
-	if err := topology.PutSA(c, nodes, &p, mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil); err != nil {
-		return topology.SAFailed(c, mad.AttrNodeRecord, err)
 	}
 	if err := topology.SendProbes(c, []*engine.Call{nodes}); err != nil {
 		return err
@@ -103,7 +100,7 @@ type saQuery struct {
 	layout *mad.Attribute // of what is sent: attr, but for traces
 	mask   uint64
 	data   []byte
-	engine.Call
+	*engine.Call
 }
 
 // newSAQuery makes the request of what the call says.
@@ -162,25 +159,19 @@ func (q *saQuery) selectors() error {
 	return nil
 }
 
-// saPut writes the request's MAD.
-func saPut(c *lang.Call, q *saQuery, m mad.Method) error {
+// saPut makes q's Call.
+func saPut(c *lang.Call, q *saQuery, m mad.Method) (err error) {
 	modifier := c.Int("modifier")
 	if modifier < 0 || int64(modifier) > 0xffffffff {
 		return lang.ParamError("modifier", "got %d, want 0..0xffffffff", modifier)
 	}
-	p, err := topology.LocalPort(c)
-	if err != nil {
-		return err
-	}
-	if err := topology.PutSA(c, &q.Call, &p, m, q.attr, uint32(modifier), q.mask, q.data); err != nil {
-		return topology.SAFailed(c, q.attr, err)
-	}
-	return nil
+	q.Call, err = topology.SACall(c, sa.Request{Method: m, Attr: q.attr, Modifier: uint32(modifier), Mask: q.mask, Record: q.data})
+	return err
 }
 
-// Record sends q and returns the one record of the answer.
+// record sends q and returns the one record of the answer.
 func (q *saQuery) record(c *lang.Call) (starlark.Value, error) {
-	if err := topology.Transact(c, []*engine.Call{&q.Call}); err != nil {
+	if err := topology.Transact(c, []*engine.Call{q.Call}); err != nil {
 		return nil, err
 	}
 	if q.Err != nil {
@@ -191,14 +182,14 @@ func (q *saQuery) record(c *lang.Call) (starlark.Value, error) {
 
 // table sends q and returns all records of the answer.
 func (q *saQuery) table(c *lang.Call) (starlark.Value, error) {
-	if err := topology.Transact(c, []*engine.Call{&q.Call}); err != nil {
+	if err := topology.Transact(c, []*engine.Call{q.Call}); err != nil {
 		return nil, err
 	}
 	attr := q.attr
 	if attr.Answer != nil {
 		attr = attr.Answer
 	}
-	records, err := topology.TableOf(attr, &q.Call)
+	records, err := topology.TableOf(attr, q.Call)
 	if err != nil {
 		return nil, q.failed(c, err)
 	}
@@ -228,13 +219,9 @@ func (q *saQuery) failed(c *lang.Call, err error) error {
 // request is answered. OpenSM drops methods and records that it does not know
 // (opensm osm_sa_mad_ctrl.c sa_mad_ctrl_rcv_callback and sa_mad_ctrl_process).
 func answersOthers(c *lang.Call, q *saQuery) bool {
-	if c.Name == "sa_set" || c.Name == "sa_delete" || q.attr == mad.AttrSubnAdmClassPortInfo || !topology.Unanswered(q.Err) {
+	if c.Name == "sa_set" || c.Name == "sa_delete" || q.attr == mad.AttrSubnAdmClassPortInfo || !engine.Unanswered(q.Err) {
 		return false
 	}
-	var probe engine.Call
-	p, err := topology.LocalPort(c)
-	if err != nil || topology.PutSA(c, &probe, &p, mad.MethodGet, mad.AttrSubnAdmClassPortInfo, 0, 0, nil) != nil {
-		return false
-	}
-	return topology.SendProbes(c, []*engine.Call{&probe}) == nil && probe.Err == nil
+	probe, err := topology.SACall(c, sa.NewRequest(mad.MethodGet, mad.AttrSubnAdmClassPortInfo, nil))
+	return err == nil && topology.SendProbes(c, []*engine.Call{probe}) == nil && probe.Err == nil
 }

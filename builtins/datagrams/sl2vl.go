@@ -15,7 +15,7 @@ import (
 )
 
 var SL2VLKind = &tableKind{
-	table: change.LaneTable,
+	table: change.SL2VLTable,
 	port:  anyPortsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) {
 		pair, err := portPair(key, v.t.IsSwitch())
@@ -54,7 +54,7 @@ var SL2VLKind = &tableKind{
 	display: func(v *wholeTable) string {
 		var b strings.Builder
 		b.WriteString("in out sl")
-		for sl := range change.ServiceLevels {
+		for sl := range mad.ServiceLevels {
 			fmt.Fprintf(&b, " %2d", sl)
 		}
 		b.WriteByte('\n')
@@ -62,7 +62,7 @@ var SL2VLKind = &tableKind{
 			p := change.LanePorts(v.t, i)
 			fmt.Fprintf(&b, "%2d %3d   ", p.In, p.Out)
 			for _, vl := range change.Lanes(v.t, i) {
-				if vl == change.DropVL {
+				if vl == mad.DropVL {
 					b.WriteString("  -")
 				} else {
 					fmt.Fprintf(&b, " %2d", vl)
@@ -82,10 +82,10 @@ func pairValue(p change.PortPair) starlark.Value {
 	return starlark.Tuple{starlark.MakeInt(int(p.In)), starlark.MakeInt(int(p.Out))}
 }
 
-func lanesValue(lanes [change.ServiceLevels]uint8) starlark.Value {
+func lanesValue(lanes [mad.ServiceLevels]uint8) starlark.Value {
 	t := make(starlark.Tuple, len(lanes))
 	for sl, vl := range lanes {
-		if t[sl] = starlark.None; vl != change.DropVL {
+		if t[sl] = starlark.None; vl != mad.DropVL {
 			t[sl] = starlark.MakeInt(int(vl))
 		}
 	}
@@ -180,7 +180,7 @@ It returns the table as it was read back. Only rows that change are written; a s
 			return nil, lang.ParamError("table", "%w", err)
 		}
 		return SL2VLKind.set(c, func(t *change.Table) {
-			change.EditLanes(t, func(t *change.Table, lanes [][change.ServiceLevels]uint8) error {
+			change.EditLanes(t, func(t *change.Table, lanes [][mad.ServiceLevels]uint8) error {
 				for _, e := range edits {
 					rows := e.where.rows(t)
 					if len(rows) == 0 {
@@ -252,8 +252,8 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 		return e.lanes, nil
 	case starlark.Iterable:
 		list := lang.Collect(v)
-		if len(list) != change.ServiceLevels {
-			return nil, fmt.Errorf("got %s, want the lanes of all %d service levels", lang.Count(len(list), "lane"), change.ServiceLevels)
+		if len(list) != mad.ServiceLevels {
+			return nil, fmt.Errorf("got %s, want the lanes of all %d service levels", lang.Count(len(list), "lane"), mad.ServiceLevels)
 		}
 		for sl, vl := range list {
 			if err := e.Add(starlark.MakeInt(sl), vl); err != nil {
@@ -267,18 +267,18 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 
 func (e *laneEdit) Add(level, lane starlark.Value) error {
 	sl, err := lang.ToInt(level)
-	if err == nil && (sl < 0 || sl >= change.ServiceLevels) {
+	if err == nil && (sl < 0 || sl >= mad.ServiceLevels) {
 		err = errors.New("out of range, 0..15")
 	}
 	if err != nil {
 		return fmt.Errorf("service level %s: %w", lang.Brief(level), err)
 	}
-	vl := change.DropVL
+	vl := mad.DropVL
 	if lane != starlark.None {
 		if vl, err = lang.ToInt(lane); err != nil {
 			return fmt.Errorf("service level %d: %w", sl, err)
 		}
-		if vl < 0 || vl > change.DropVL {
+		if vl < 0 || vl > mad.DropVL {
 			return fmt.Errorf("service level %d: lane %d is out of range, 0..14, or None to drop", sl, vl)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // subscription is the value `subscription`: events to come.
@@ -151,9 +150,7 @@ type Subscribers struct{ reports, traps *sa.Subscriber }
 // NewSubscribers are those of a session that has an engine.
 func NewSubscribers(r *lang.Runtime) *Subscribers {
 	env, s := topology.EnvOf(r), lang.StateOf[Subscribers](r)
-	s.reports = sa.NewSubscriber(env.Engine, func(q *engine.Call, p *engine.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error {
-		return env.PutSA(q, p, m, a, 0, mask, data)
-	})
+	s.reports = sa.NewSubscriber(env.SA)
 	s.traps = sa.NewTrapSubscriber(env.Engine)
 	return s
 }

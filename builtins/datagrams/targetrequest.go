@@ -55,6 +55,7 @@ func askTargets(c *lang.Call, class mad.Class) (*targetRequest, error) {
 func (a *targetRequest) send(put func(i int, call *engine.Call)) ([]engine.Call, error) {
 	calls := make([]engine.Call, len(a.targets))
 	var open []*engine.Call
+	client := topology.EnvOf(a.c.Runtime()).SA
 	for i := range a.targets {
 		if a.values[i] != nil {
 			continue
@@ -62,8 +63,8 @@ func (a *targetRequest) send(put func(i int, call *engine.Call)) ([]engine.Call,
 		put(i, &calls[i])
 		if a.class.Family() == mad.ClassSubn {
 			a.targets[i].AddressSMP(&calls[i]) // reachable, says ask
-		} else {
-			topology.AddressGMP(a.c, &calls[i], a.local, a.targets[i].LID)
+		} else if err := client.PutGMP(&calls[i], a.local, a.targets[i].LID); err != nil {
+			return nil, err
 		}
 		open = append(open, &calls[i])
 	}

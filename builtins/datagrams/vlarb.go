@@ -8,13 +8,14 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/change"
+	"fabsh/mad"
 )
 
 // halves are the two tables of a port, by priority.
 var halves = [2]string{"low", "high"}
 
 var VLArbKind = &tableKind{
-	table: change.ArbitrationTable,
+	table: change.VLArbTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return half(key) },
 	size:  func(*change.Table) int { return len(halves) },
 	entry: func(t *change.Table, i int) starlark.Value { return arbitrationValue(entriesOf(t)[i]) },
@@ -71,12 +72,12 @@ func half(key starlark.Value) (int, error) {
 	return 0, fmt.Errorf(`got %s, want "low" or "high"`, lang.Brief(key))
 }
 
-func entriesOf(t *change.Table) [2][]change.Arbitration {
-	low, high := change.ArbitrationEntries(t)
-	return [2][]change.Arbitration{low, high}
+func entriesOf(t *change.Table) [2][]change.VLWeight {
+	low, high := change.VLArbEntries(t)
+	return [2][]change.VLWeight{low, high}
 }
 
-func arbitrationValue(list []change.Arbitration) starlark.Value {
+func arbitrationValue(list []change.VLWeight) starlark.Value {
 	t := make(starlark.Tuple, len(list))
 	for i, a := range list {
 		t[i] = starlark.Tuple{starlark.MakeInt(int(a.VL)), starlark.MakeInt(int(a.Weight))}
@@ -123,8 +124,8 @@ It returns them as they were read back. Only blocks that change are written. Wha
 			return nil, lang.ParamError("table", "%w", err)
 		}
 		return VLArbKind.set(c, func(t *change.Table) {
-			change.EditArbitration(t, func(low, high []change.Arbitration) error {
-				for i, list := range [][]change.Arbitration{low, high} {
+			change.EditVLArb(t, func(low, high []change.VLWeight) error {
+				for i, list := range [][]change.VLWeight{low, high} {
 					if err := edits[i].apply(list); err != nil {
 						return fmt.Errorf("%s: %w", halves[i], err)
 					}
@@ -139,10 +140,10 @@ It returns them as they were read back. Only blocks that change are written. Wha
 type arbitrationEdit struct {
 	replace bool
 	numbers []int // of the entries, as given
-	entries []change.Arbitration
+	entries []change.VLWeight
 }
 
-func (e *arbitrationEdit) apply(list []change.Arbitration) error {
+func (e *arbitrationEdit) apply(list []change.VLWeight) error {
 	if e.replace {
 		clear(list)
 	}
@@ -161,7 +162,7 @@ func (e *arbitrationEdit) Add(i int, v starlark.Value) error {
 	if i < 0 {
 		return fmt.Errorf("entry %d is out of range: they count from 0", i)
 	}
-	var a change.Arbitration
+	var a change.VLWeight
 	if v != starlark.None {
 		t, ok := v.(starlark.Iterable)
 		pair := []starlark.Value(nil)
@@ -172,7 +173,7 @@ func (e *arbitrationEdit) Add(i int, v starlark.Value) error {
 			return fmt.Errorf("entry %d: got %s, want (vl, weight), or None", i, lang.Brief(v))
 		}
 		vl, err := lang.ToInt(pair[0])
-		if err == nil && (vl < 0 || vl >= change.DropVL) {
+		if err == nil && (vl < 0 || vl >= mad.DropVL) {
 			err = fmt.Errorf("lane %d is out of range, 0..14", vl)
 		}
 		if err != nil {
@@ -185,7 +186,7 @@ func (e *arbitrationEdit) Add(i int, v starlark.Value) error {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", i, err)
 		}
-		a = change.Arbitration{VL: uint8(vl), Weight: uint8(weight)}
+		a = change.VLWeight{VL: uint8(vl), Weight: uint8(weight)}
 	}
 	e.numbers, e.entries = append(e.numbers, i), append(e.entries, a)
 	return nil

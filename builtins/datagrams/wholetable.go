@@ -174,7 +174,7 @@ func (k *tableKind) set(c *lang.Call, edit func(t *change.Table)) (starlark.Valu
 	for _, t := range open {
 		edit(t)
 	}
-	if err := c.Block(func(ctx context.Context) error { return change.ChangeTables(ctx, e, open...) }); err != nil {
+	if err := c.Block(func(ctx context.Context) error { return change.WriteTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return tableResults(c, k, targets, tables, many)

@@ -133,23 +133,14 @@ func inTime(found *fabric.Fabric, err error) bool {
 // discoverSA is discover(via="sa").
 func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
 	s, f := EnvOf(c.Runtime()), c.Fiber()
-	e, err := EngineOf(c)
-	if err != nil {
+	if _, err := LocalPort(c); err != nil {
 		return nil, err
-	}
-	p, err := LocalPort(c)
-	if err != nil {
-		return nil, err
-	}
-	var to engine.Call
-	if err := PutSA(c, &to, &p, mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil); err != nil {
-		return nil, SAFailed(c, mad.AttrNodeRecord, err)
 	}
 	o.Progress = func(ports int) { c.Runtime().Progress(lang.Count(ports, "port") + " known") }
 	var found *fabric.Fabric
-	err = c.Block(func(ctx context.Context) (err error) {
+	err := c.Block(func(ctx context.Context) (err error) {
 		defer c.Runtime().Progress("")
-		found, err = discover.ViaSA(ctx, e, to.To, o)
+		found, err = discover.ViaSA(ctx, s.SA, o)
 		return err
 	})
 	if stopped := f.Stopped(); stopped != nil {

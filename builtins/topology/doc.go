@@ -5,6 +5,6 @@
 //	discover.go     discover() and load_fabric(); simvalue.go, the value sim
 //	fabricvalue.go node.go ids.go   the values
 //	target.go       what a target names; transact.go, requests to it and their failures
-//	gmp.go          where general management datagrams go: SL, P_Key
+//	sa.go           what is asked of the subnet administrator; paths
 //	maychange.go    may the script Set an attribute here
 package topology

@@ -5,6 +5,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -36,10 +37,10 @@ type Env struct {
 	TrapAgent  bool // --trap-agent: traps that come to this port may be taken
 	OverrideSM bool // --override-sm: also where a subnet manager owns what is changed
 
-	// What general management packets carry, where it is not to be found out.
-	SL    *uint8  // nil: that of a PathRecord
-	PKey  uint16  // 0: 0xffff or 0x7fff, whichever the port has
-	SMLID mad.LID // of the subnet administrator; 0: as the port says
+	// SA asks the subnet administrator and addresses general packets, as
+	// --sm-lid, --sl and --pkey say; nil: as the port says. A session sets its
+	// Engine.
+	SA *sa.Client
 
 	Current *Fabric // the latest that discover found; nil if there is none yet
 }

@@ -49,11 +49,11 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 		}
 		var sm *sa.SM
 		err := c.Block(func(ctx context.Context) (err error) {
-			sm, err = sa.FindSM(ctx, e, view)
+			sm, err = s.SA.FindSM(ctx, view)
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return nil, ownPKey(err)
 		}
 		*guarded = guard{sm: sm, until: clock.Now().Add(guardFor)}
 	}

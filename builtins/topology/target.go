@@ -298,8 +298,9 @@ func portNames(ports []*fabric.Port) string {
 
 // guidFromSA asks the subnet administrator for the ports of a GUID.
 func (r *Resolver) guidFromSA(name string, g mad.GUID) Target {
+	query := mad.NodeRecord{NodeInfo: mad.NodeInfo{PortGUID: g, NodeGUID: g}}
 	for _, component := range []string{"port_guid", "node_guid"} {
-		records, err := saLookup(r.C, mad.AttrNodeRecord, component, GUIDValue(g))
+		records, err := nodeRecords(r.C, &query, component)
 		if err != nil {
 			return Target{Label: name, Port: NoPortGiven, Err: fmt.Errorf("no fabric is known that has GUID %s, and the subnet administrator cannot be asked: %w; or run discover()", g, err)}
 		}
@@ -307,11 +308,11 @@ func (r *Resolver) guidFromSA(name string, g mad.GUID) Target {
 		case 0:
 			continue
 		case 1:
-			return recordTarget(name, records[0])
+			return recordTarget(name, &records[0])
 		}
 		var names []string
 		for _, rec := range records {
-			names = append(names, fmt.Sprintf("LID %v (port GUID %v)", rec.Get("lid"), rec.Get("port_guid")))
+			names = append(names, fmt.Sprintf("LID %d (port GUID %q)", rec.LID, rec.NodeInfo.PortGUID.String()))
 		}
 		return missing(name, "%s is a node with %d ports: use one of %s", g, len(records), strings.Join(names, ", "))
 	}
@@ -319,11 +320,11 @@ func (r *Resolver) guidFromSA(name string, g mad.GUID) Target {
 }
 
 // recordTarget is the port of a NodeRecord.
-func recordTarget(name string, rec *records.Record) Target {
-	t := Target{Label: name, Port: NoPortGiven, LID: mad.LID(rec.Uint("lid"))}
-	t.guard = engine.Guard{Port: mad.GUID(rec.Uint("port_guid")), Node: mad.GUID(rec.Uint("node_guid"))}
-	if rec.Uint("node_type") != uint64(mad.NodeTypeSwitch) {
-		t.Port = int(rec.Uint("local_port_num"))
+func recordTarget(name string, rec *mad.NodeRecord) Target {
+	n := &rec.NodeInfo
+	t := Target{Label: name, Port: NoPortGiven, LID: rec.LID, guard: engine.Guard{Port: n.PortGUID, Node: n.NodeGUID}}
+	if n.NodeType != mad.NodeTypeSwitch {
+		t.Port = int(n.LocalPortNum)
 	}
 	return t
 }
@@ -338,11 +339,11 @@ func (r *Resolver) gid(name string, g mad.GID) Target {
 			}
 		}
 	}
-	lid, err := pathLID(r.C, g)
+	path, err := pathTo(r.C, g)
 	if err != nil {
 		return Target{Label: name, Port: NoPortGiven, Err: fmt.Errorf("no fabric is known that has GID %s, and the subnet administrator gives no path to it: %w; or run discover()", g, err)}
 	}
-	return Target{Label: name, Port: NoPortGiven, LID: lid}
+	return Target{Label: name, Port: NoPortGiven, LID: path.DLID}
 }
 
 // linkLocalPrefix is the default subnet prefix (IBA 4.1.1).

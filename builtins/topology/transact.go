@@ -26,18 +26,20 @@ func Transact(c *lang.Call, calls []*engine.Call) error {
 	return err
 }
 
-// CountUnanswered counts a request that got no answer.
-func CountUnanswered(c *lang.Call, err error) {
-	if Unanswered(err) {
-		c.Fiber().Account.Unanswered++
+// SendProbes sends requests of fabsh's own, which do not count for the exit status.
+func SendProbes(c *lang.Call, calls []*engine.Call) error {
+	e, err := EngineOf(c)
+	if err != nil {
+		return err
 	}
+	return c.Block(func(ctx context.Context) error { return e.Do(ctx, calls...) })
 }
 
-// unanswered: err tells of a MAD that got no answer.
-func Unanswered(err error) bool {
-	var me *engine.Error
-	return errors.As(err, &me) &&
-		(me.Timeout() || errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrNotRecorded))
+// CountUnanswered counts a request that got no answer.
+func CountUnanswered(c *lang.Call, err error) {
+	if engine.Unanswered(err) {
+		c.Fiber().Account.Unanswered++
+	}
 }
 
 // RequestError is a failed request with what the user called its target.

@@ -13,8 +13,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// TestSetOnWire: what is not named goes out as it was read, but for fields
-// where a Set asks for something, which go out as 0.
+// TestSetOnWire: fields that are not named go out as they were read, but for
+// those that ask for an action, which go out as 0.
 func TestSetOnWire(t *testing.T) {
 	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 		c := change.Set{Dest: leaf, Attr: mad.AttrPortInfo, Modifier: 1, Named: []string{"hoq_life"}, Edit: func(data []byte) {
@@ -92,8 +92,8 @@ func TestSetCompares(t *testing.T) {
 	})
 }
 
-// TestSetExtendedSpeeds: the modifier says that we know them where the port
-// has them. External ports of switches may have no CapabilityMask to say so.
+// TestSetExtendedSpeeds: the modifier's bit 31 is set where the port has extended
+// speeds. External ports of switches may have no CapabilityMask to say so.
 func TestSetExtendedSpeeds(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -127,8 +127,8 @@ func TestSetExtendedSpeeds(t *testing.T) {
 	}
 }
 
-// TestSetMayAnswerOtherwise: a key that the agent does not show, and a state
-// that has moved on, are no failures.
+// TestSetMayAnswerOtherwise: an M_Key that the agent does not show, and a state
+// that has moved on, are no errors.
 func TestSetMayAnswerOtherwise(t *testing.T) {
 	for _, test := range []struct {
 		field        string
@@ -162,7 +162,7 @@ func TestWrongNode(t *testing.T) {
 		if err := change.Apply(t.Context(), e, &c); err != nil {
 			t.Fatal(err)
 		}
-		if err := change.ChangeTables(t.Context(), e, table); err != nil {
+		if err := change.WriteTables(t.Context(), e, table); err != nil {
 			t.Fatal(err)
 		}
 		for _, err := range []error{c.Err, table.Err} {
@@ -186,7 +186,7 @@ func linear(d fabric.Dest, entries map[mad.LID]uint8, replace bool) *change.Tabl
 // change applies a change of a table.
 func edit(t *testing.T, e *engine.Engine, table *change.Table) error {
 	t.Helper()
-	if err := change.ChangeTables(t.Context(), e, table); err != nil {
+	if err := change.WriteTables(t.Context(), e, table); err != nil {
 		t.Fatal(err)
 	}
 	return table.Err
@@ -239,9 +239,9 @@ func TestLFTChange(t *testing.T) {
 	})
 }
 
-// TestLFTChangeSillyTop: a switch that looks up LIDs which are not unicast has
-// no more of a table than there are unicast LIDs.
-func TestLFTChangeSillyTop(t *testing.T) {
+// TestLFTChangeTopTooHigh: where LinearFDBTop is no unicast LID, the
+// table ends with the last unicast LID.
+func TestLFTChangeTopTooHigh(t *testing.T) {
 	answer := func(h mad.Header, data []byte) {
 		if h.Attribute == mad.AttrSwitchInfo.ID {
 			mad.AttrSwitchInfo.Field("linear_fdb_top").SetUint(data, 0xffff)

@@ -12,8 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// GUIDTable is the GUID table of an end port. Its entry 0 is the port's own
-// GUID, which cannot be changed.
+// GUIDTable is GUIDInfo, the GUID table of an end port. Its entry 0 is the port's
+// own GUID, which cannot be changed.
 var GUIDTable = &TableKind{
 	Attr:    mad.AttrGUIDInfo,
 	byPort:  true,
@@ -49,7 +49,7 @@ func EditGUIDs(t *Table, entries map[int]mad.GUID, replace bool) {
 		for i, g := range sorted(entries) {
 			switch {
 			case i >= room && g != 0:
-				return unsupported("entry %d: the table has %s", i, fabric.Count(room, "entry", "entries"))
+				return unsupported("entry %d: the table has %s", i, fabric.Plural(room, "entry", "entries"))
 			case i >= room:
 			case i > 0:
 				binary.BigEndian.PutUint64(t.Data[8*i:], uint64(g))

@@ -9,10 +9,10 @@ import (
 	"fabsh/mad/engine"
 )
 
-// KeyError is that a port did not answer for want of its M_Key.
+// KeyError: a port did not answer a Set for want of its M_Key.
 type KeyError struct {
-	Err   error // what was asked
-	Given bool  // there was one, a wrong one
+	Err   error // of the Set
+	Given bool  // a wrong M_Key was sent
 }
 
 func (e *KeyError) Error() string {
@@ -24,18 +24,19 @@ func (e *KeyError) Error() string {
 
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// unheardSet is a Set that got no answer from a port that had answered a Get.
-type unheardSet struct {
+// lostSet is a Set without an answer, to a port that had answered a Get.
+type lostSet struct {
 	dest fabric.Dest
 	err  *error
 }
 
-// doubtKeys finds out whether the ports of such Sets have an M_Key: PortInfo
-// shows it, or says that it is not shown (IBA 14.2.4.1, M_KeyProtectBits).
-func doubtKeys(ctx context.Context, e *engine.Engine, sets []unheardSet) error {
+// checkKeys makes KeyErrors of the errors of those Sets whose ports have an M_Key
+// that was not sent: PortInfo shows it, or says by M_KeyProtectBits that it is
+// not shown (IBA 14.2.4.1).
+func checkKeys(ctx context.Context, e *engine.Engine, sets []lostSet) error {
 	var calls []*engine.Call
 	for _, s := range sets {
-		calls = append(calls, fabric.SMP(new(engine.Call), s.dest, mad.MethodGet, mad.AttrPortInfo, 0, nil))
+		calls = append(calls, s.dest.Put(new(engine.Call), mad.MethodGet, mad.AttrPortInfo, 0, nil))
 	}
 	if err := e.Do(ctx, calls...); err != nil {
 		return err

@@ -28,7 +28,7 @@ func writable(t testing.TB, spec string, keys *engine.Keys) *engine.Engine {
 	return engine.New(conn, engine.Options{Keys: keys, Write: true})
 }
 
-// TestSilentTable: a change of a table that the M_Key stands in the way of says so.
+// TestSilentTable: a table that is not written for want of an M_Key: the error says so.
 func TestSilentTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := writable(t, "mkey=0x1234", nil)
@@ -42,7 +42,7 @@ func TestSilentTable(t *testing.T) {
 	})
 }
 
-// TestSilentSet: so does a Set.
+// TestSilentSet: the same of a Set.
 func TestSilentSet(t *testing.T) {
 	for _, test := range []struct {
 		name, spec string

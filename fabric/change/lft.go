@@ -30,8 +30,8 @@ var LinearTable = &TableKind{
 		}
 		return fmt.Sprintf("port %d", b[0])
 	},
-	// The top is raised when there is something below it, and never lowered,
-	// for that would hide entries that are not in the change.
+	// The top is raised when the entries below it are written, and never
+	// lowered, for that would hide entries that the change does not name.
 	after: func(t *Table) *Set {
 		if t.Rows <= linearTop(t)+1 {
 			return nil
@@ -40,8 +40,8 @@ var LinearTable = &TableKind{
 	},
 }
 
-// linearTop is the highest LID that the switch looks up: LinearFDBTop, or the
-// last unicast LID where a switch says nonsense.
+// linearTop is the highest LID that the switch forwards: LinearFDBTop, or the last
+// unicast LID where that is lower.
 func linearTop(t *Table) int { return int(min(t.Switch.LinearFDBTop, uint16(mad.MaxUnicastLID))) }
 
 // LinearEntries are the entries of a linear forwarding table by LID, up to

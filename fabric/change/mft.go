@@ -47,13 +47,13 @@ func multicastLID(row int) mad.LID { return mad.MinMulticastLID + mad.LID(row) }
 // mftPositions is how many masks cover a switch's ports, port 0 included.
 func mftPositions(t *Table) int { return int(t.Node.NumPorts)/mftPorts + 1 }
 
-// multicastTop: the switch goes by MulticastFDBTop. Those that do not know it
-// leave it 0, and 0xBFFF means that no LID is looked up (opensm
+// multicastTop: the switch has MulticastFDBTop. Others leave it 0, while 0xBFFF
+// means that no multicast LID is forwarded (opensm
 // opensm/osm_mcast_mgr.c mcast_mgr_set_mfttop; rdma-core
 // infiniband-diags/ibroute.c dump_multicast_tables).
 func multicastTop(t *Table) bool { return t.Switch.MulticastFDBTop >= uint16(mad.MinMulticastLID)-1 }
 
-// MulticastRows is how many LIDs, from 0xC000 on, the switch looks up.
+// MulticastRows is how many LIDs, from 0xC000 on, the switch forwards.
 func MulticastRows(t *Table) int {
 	rows := int(t.Switch.MulticastFDBCap)
 	if multicastTop(t) {
@@ -62,8 +62,8 @@ func MulticastRows(t *Table) int {
 	return rows
 }
 
-// MulticastPorts are the ports that packets to the LID of a row leave through,
-// ascending.
+// MulticastPorts are the ports, ascending, through which packets to the LID of a
+// row leave.
 func MulticastPorts(t *Table, row int) (ports []uint8) {
 	for position := range mftPositions(t) {
 		mask := binary.BigEndian.Uint16(t.Data[mftOffset(t, row, position):])
@@ -97,7 +97,7 @@ func EditMulticast(t *Table, entries map[mad.LID][]uint8, replace bool) {
 		for lid, ports := range sorted(entries) {
 			row := int(lid - mad.MinMulticastLID)
 			if mftOffset(t, row, 0) >= len(t.Data) {
-				continue // beyond what the switch looks up, and without ports
+				continue // above MulticastFDBTop, and without ports
 			}
 			masks := make([]uint16, mftPositions(t))
 			for _, port := range ports {

@@ -8,9 +8,9 @@ import (
 	"fabsh/mad"
 )
 
-// PartitionTable is the P_Key table of a port. A switch has one for each of
-// its ports, and says of external ones in SwitchInfo how long it is.
-var PartitionTable = &TableKind{
+// PKeyTable is the P_KeyTable of a port. A switch has one for each of its ports;
+// how long those of external ports are stands in SwitchInfo.
+var PKeyTable = &TableKind{
 	Attr:    mad.AttrPKeyTable,
 	ofPort:  true,
 	byReply: true,
@@ -51,7 +51,7 @@ func PKeys(t *Table) []uint16 {
 // EditPKeys makes t a change of a P_Key table: entries are merged into it, or
 // replace all of it.
 func EditPKeys(t *Table, entries map[int]uint16, replace bool) {
-	t.Kind = PartitionTable
+	t.Kind = PKeyTable
 	t.Edit = func(t *Table) error {
 		room := PartitionCap(t)
 		if replace {
@@ -62,7 +62,7 @@ func EditPKeys(t *Table, entries map[int]uint16, replace bool) {
 			case i < room:
 				binary.BigEndian.PutUint16(t.Data[2*i:], key)
 			case key != 0:
-				return unsupported("entry %d: the table has %s", i, fabric.Count(room, "entry", "entries"))
+				return unsupported("entry %d: the table has %s", i, fabric.Plural(room, "entry", "entries"))
 			}
 		}
 		return nil

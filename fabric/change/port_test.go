@@ -16,25 +16,25 @@ import (
 // beyond is switch-2 of the ring; its port 1 is node-0002's.
 var beyond = fabric.Dest{Route: mad.DirectedRoute{0, 1, 3}}
 
-func portChange(d fabric.Dest, num int, action change.PortAction) *change.PortChange {
-	return &change.PortChange{PortTarget: change.PortTarget{Dest: d, Num: num}, Action: action, Wait: 2 * time.Second}
+func portChange(d fabric.Dest, num int, action change.Action) *change.PortState {
+	return &change.PortState{Port: change.Port{Dest: d, Num: num}, Action: action, Wait: 2 * time.Second}
 }
 
-func changePort(t *testing.T, e *engine.Engine, c *change.PortChange) error {
+func changePort(t *testing.T, e *engine.Engine, c *change.PortState) error {
 	t.Helper()
-	if err := change.ChangePorts(t.Context(), e, c); err != nil {
+	if err := change.SetPortStates(t.Context(), e, c); err != nil {
 		t.Fatal(err)
 	}
 	return c.Err
 }
 
-// TestPortStateGoesAlone: nothing changes but the physical state.
+// TestPortStateGoesAlone: a Set changes nothing but the physical state.
 func TestPortStateGoesAlone(t *testing.T) {
 	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
 		for _, step := range []struct {
-			action change.PortAction
+			action change.Action
 			phys   mad.PortPhysicalState
-		}{{change.DisablePort, mad.PortPhysicalStateDisabled}, {change.EnablePort, mad.PortPhysicalStatePolling}, {change.ResetPort, mad.PortPhysicalStatePolling}} {
+		}{{change.Disable, mad.PortPhysicalStateDisabled}, {change.Enable, mad.PortPhysicalStatePolling}, {change.Reset, mad.PortPhysicalStatePolling}} {
 			tap.sets = nil
 			c := portChange(beyond, 1, step.action)
 			if err := changePort(t, e, c); err != nil {
@@ -53,8 +53,8 @@ func TestPortStateGoesAlone(t *testing.T) {
 	})
 }
 
-// TestPortSetOnce: a Set without an answer is not sent again; the port tells
-// what became of it.
+// TestPortSetOnce: a Set without an answer is not sent again; the port is asked
+// for its state.
 func TestPortSetOnce(t *testing.T) {
 	isSet := func(d *engine.Datagram) bool { return mad.ParseHeader(d.MAD).Method == mad.MethodSet }
 	for _, test := range []struct {
@@ -71,7 +71,7 @@ func TestPortSetOnce(t *testing.T) {
 					tp.Transport = &mute{Transport: tp.Transport.(lossy).Transport, of: isSet}
 				}
 			}, func(t *testing.T, e *engine.Engine, tap *tap) {
-				err := changePort(t, e, portChange(beyond, 1, change.DisablePort))
+				err := changePort(t, e, portChange(beyond, 1, change.Disable))
 				if len(tap.sets) != 1 {
 					t.Errorf("%d Sets", len(tap.sets))
 				}
@@ -83,7 +83,7 @@ func TestPortSetOnce(t *testing.T) {
 	}
 }
 
-// mute executes some requests, but their answers are lost.
+// mute is a transport that loses the answers to some requests.
 type mute struct {
 	engine.Transport
 	of   func(*engine.Datagram) bool
@@ -114,24 +114,24 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestPortSettles: the state is asked for until it is as wanted, or until the
-// time is up.
+// TestPortSettles: the state is asked for until it is the one set, at most for
+// Wait.
 func TestPortSettles(t *testing.T) {
 	const num = 1
 	for _, test := range []struct {
 		name   string
-		action change.PortAction
+		action change.Action
 		before mad.PortPhysicalState // what the port is shown as first
 		slow   time.Duration         // how long after the Set the port shows what it did
 		shows  mad.PortPhysicalState // meanwhile
 		want   string
 	}{
-		{"slowly disabled", change.DisablePort, 0, time.Second, mad.PortPhysicalStateLinkUp, ""},
-		{"never disabled", change.DisablePort, 0, time.Hour, mad.PortPhysicalStateLinkUp, "the Set was answered, but after 2s the port is active and link_up"},
-		{"slowly up", change.ResetPort, 0, time.Second, mad.PortPhysicalStatePolling, ""},
-		{"never up", change.ResetPort, 0, time.Hour, mad.PortPhysicalStatePolling, "the link is not up after 2s: the port is active and polling"},
-		{"enabled without a neighbour", change.EnablePort, mad.PortPhysicalStateDisabled, time.Hour, mad.PortPhysicalStatePolling, ""},
-		{"never enabled", change.EnablePort, mad.PortPhysicalStateDisabled, time.Hour, mad.PortPhysicalStateDisabled, "the link is not up after 2s: the port is active and disabled"},
+		{"slowly disabled", change.Disable, 0, time.Second, mad.PortPhysicalStateLinkUp, ""},
+		{"never disabled", change.Disable, 0, time.Hour, mad.PortPhysicalStateLinkUp, "the Set was answered, but after 2s the port is active and link_up"},
+		{"slowly up", change.Reset, 0, time.Second, mad.PortPhysicalStatePolling, ""},
+		{"never up", change.Reset, 0, time.Hour, mad.PortPhysicalStatePolling, "the link is not up after 2s: the port is active and polling"},
+		{"enabled without a neighbour", change.Enable, mad.PortPhysicalStateDisabled, time.Hour, mad.PortPhysicalStatePolling, ""},
+		{"never enabled", change.Enable, mad.PortPhysicalStateDisabled, time.Hour, mad.PortPhysicalStateDisabled, "the link is not up after 2s: the port is active and disabled"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
@@ -172,10 +172,10 @@ func TestPortSettles(t *testing.T) {
 	}
 }
 
-// TestPortRefused: an agent's refusal is the answer at once.
+// TestPortRefused: an agent's refusal is the error at once.
 func TestPortRefused(t *testing.T) {
 	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
-		c := portChange(beyond, 1, change.DisablePort)
+		c := portChange(beyond, 1, change.Disable)
 		c.GUID = 0x42
 		if got := text(changePort(t, e, c)); !strings.HasSuffix(got, "run discover() again") {
 			t.Errorf("another node: %q", got)
@@ -186,8 +186,8 @@ func TestPortRefused(t *testing.T) {
 	})
 }
 
-// TestLinkChange: which fields make up a choice of speeds.
-func TestLinkChange(t *testing.T) {
+// TestLinkSettings: the fields that a choice of speeds sets.
+func TestLinkSettings(t *testing.T) {
 	field := func(data []byte, name string, v uint64) { mad.AttrPortInfo.Field(name).SetUint(data, v) }
 	xdr := func(data []byte) {
 		field(data, "capability_mask2", 1<<11|1<<12)
@@ -240,11 +240,11 @@ func TestLinkChange(t *testing.T) {
 						change(data)
 					}
 				}
-				c := &change.LinkChange{PortTarget: change.PortTarget{Dest: beyond, Num: 1}, Speed: test.speed, Width: test.width}
-				if err := change.ChangeLinks(t.Context(), e, c); err != nil {
+				c := &change.LinkSettings{Port: change.Port{Dest: beyond, Num: 1}, Speed: test.speed, Width: test.width}
+				if err := change.SetLinks(t.Context(), e, c); err != nil {
 					t.Fatal(err)
 				}
-				// What is not supported in truth, the agent refuses.
+				// The agent refuses what it does not support.
 				if got := text(c.Err); got != test.err && !(test.err == "" && len(tap.sets) == 1) {
 					t.Errorf("%q, want %q", got, test.err)
 				}

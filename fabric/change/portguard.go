@@ -9,16 +9,17 @@ import (
 	"fabsh/mad/engine"
 )
 
-// CautionError is why a change that could be made is not: it could not easily
-// be undone.
+// CautionError is the refusal of a change that could not easily be undone. Force
+// makes it.
 type CautionError struct{ Reason string }
 
 func (e *CautionError) Error() string { return e.Reason }
 
-// guard looks whether the link at c's port is on our own way or on the subnet
-// manager's, which for that is asked of the forwarding tables as they are.
-// What becomes of hosts behind it is not looked at: that may be the purpose.
-func (c *PortChange) guard(ctx context.Context, e *engine.Engine, changes []*PortChange) error {
+// guard refuses to take down a link that this session needs to reach the node, or
+// that is on the path between the subnet manager and the node or this session,
+// by the forwarding tables as they are. Hosts may be cut off: that may be the
+// purpose.
+func (c *PortState) guard(ctx context.Context, e *engine.Engine, changes []*PortState) error {
 	if c.Num == int(c.Node.LocalPortNum) {
 		return c.cutOff("this session reaches the node through it")
 	}
@@ -28,7 +29,7 @@ func (c *PortChange) guard(ctx context.Context, e *engine.Engine, changes []*Por
 		}
 	}
 	if !c.IsSwitch() {
-		return nil // it has another port, where we came in
+		return nil // the request came in through another port
 	}
 	local, err := e.Port()
 	if err != nil {
@@ -49,36 +50,36 @@ func (c *PortChange) guard(ctx context.Context, e *engine.Engine, changes []*Por
 			return c.cutOff("the node reaches %s (LID %d) through it", to.what, to.lid)
 		}
 	}
-	if local.SMLID == 0 || c.leadsToHost(ctx, e) {
+	if local.SMLID == 0 || c.peerForwardsNothing(ctx, e) {
 		return nil
 	}
-	node := party{what: "the node"}
+	node := pathEnd{what: "the node"}
 	if c.Known != nil {
 		node.lid = c.Known.Node().LID()
 	}
-	us, manager := party{local.LID, "this session"}, party{local.SMLID, "the subnet manager"}
-	ways := [][2]party{{manager, node}}
+	us, manager := pathEnd{local.LID, "this session"}, pathEnd{local.SMLID, "the subnet manager"}
+	paths := [][2]pathEnd{{manager, node}}
 	if us.lid != 0 {
-		ways = append(ways, [2]party{us, manager}, [2]party{manager, us})
+		paths = append(paths, [2]pathEnd{us, manager}, [2]pathEnd{manager, us})
 	}
-	for _, way := range ways {
-		if err := c.guardWay(ctx, e, way[0], way[1]); err != nil {
+	for _, path := range paths {
+		if err := c.guardPath(ctx, e, path[0], path[1]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *PortChange) cutOff(format string, args ...any) error {
+func (c *PortState) cutOff(format string, args ...any) error {
 	reason := "not taken down, for " + fmt.Sprintf(format, args...)
-	if !c.IsSwitch() && c.Action == DisablePort {
+	if !c.IsSwitch() && c.Action == Disable {
 		reason += ", and a disabled port of a CA may come back only by its host"
 	}
 	return &CautionError{reason}
 }
 
-// passes: the way to c's node leads over the link at p.
-func (c *PortChange) passes(p *fabric.Port) bool {
+// passes: the directed route to c's node crosses the link at p.
+func (c *PortState) passes(p *fabric.Port) bool {
 	if p == nil || c.Known == nil || c.Dest.Route == nil {
 		return false
 	}
@@ -95,7 +96,7 @@ func (c *PortChange) passes(p *fabric.Port) bool {
 // forwards is the port through which a switch sends packets to lid.
 func forwards(ctx context.Context, e *engine.Engine, d fabric.Dest, lid mad.LID) (int, error) {
 	var c engine.Call
-	fabric.SMP(&c, d, mad.MethodGet, mad.AttrLinearForwardingTable, uint32(lid/mad.LFTBlock), nil)
+	d.Put(&c, mad.MethodGet, mad.AttrLinearForwardingTable, uint32(lid/mad.LFTBlock), nil)
 	if err := e.Do(ctx, &c); err != nil {
 		return 0, err
 	}
@@ -105,15 +106,15 @@ func forwards(ctx context.Context, e *engine.Engine, d fabric.Dest, lid mad.LID)
 	return int(c.Data()[lid%mad.LFTBlock]), nil
 }
 
-// leadsToHost: what is at the other end forwards nothing; whether it is the
-// subnet manager's, or ours, the forwarding table has said.
-func (c *PortChange) leadsToHost(ctx context.Context, e *engine.Engine) bool {
-	to := c.neighbour()
+// peerForwardsNothing: the peer is no switch, so no path leads through the link.
+// Whether one ends there, the forwarding table of this node has said.
+func (c *PortState) peerForwardsNothing(ctx context.Context, e *engine.Engine) bool {
+	to := c.peer()
 	if to == nil {
 		return false
 	}
 	var call engine.Call
-	fabric.SMP(&call, to.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil)
+	to.Dest.Put(&call, mad.MethodGet, mad.AttrNodeInfo, 0, nil)
 	if e.Do(ctx, &call) != nil || call.Err != nil {
 		return false
 	}
@@ -122,23 +123,23 @@ func (c *PortChange) leadsToHost(ctx context.Context, e *engine.Engine) bool {
 	return info.NodeType != mad.NodeTypeSwitch
 }
 
-// party is where a way by the forwarding tables begins or ends.
-type party struct {
+// pathEnd is where a path begins or ends.
+type pathEnd struct {
 	lid  mad.LID
 	what string
 }
 
-func (p party) String() string {
+func (p pathEnd) String() string {
 	if p.lid == 0 || p.what == "the node" {
 		return p.what
 	}
 	return fmt.Sprintf("%s (LID %d)", p.what, p.lid)
 }
 
-// guardWay follows the forwarding tables from one port to another: the link
-// must not be on the way. The directed routes of the subnet manager nobody
-// knows; it finds others when one is gone.
-func (c *PortChange) guardWay(ctx context.Context, e *engine.Engine, from, to party) error {
+// guardPath follows the path from one port to another by the forwarding tables:
+// the link must not be on it. The subnet manager's directed routes are not
+// known; it finds others when a link is down.
+func (c *PortState) guardPath(ctx context.Context, e *engine.Engine, from, to pathEnd) error {
 	unknown := func(format string, args ...any) error {
 		return c.cutOff("it cannot be known whether %v reaches %v through it: %s", from, to, fmt.Sprintf(format, args...))
 	}

@@ -12,37 +12,37 @@ import (
 	"fabsh/mad/engine"
 )
 
-// PortAction is what is done to a port's link.
-type PortAction uint8
+// Action is what is done to a port's link.
+type Action uint8
 
 const (
-	DisablePort PortAction = iota // the link goes down and stays down
-	EnablePort                    // a port that is disabled polls for its neighbour
-	ResetPort                     // the link trains again
+	Disable Action = iota // the link goes down and stays down
+	Enable                // a port that is disabled polls for its neighbour
+	Reset                 // the link trains again
 )
 
-// PortChange takes a port's link down or up.
-type PortChange struct {
-	PortTarget
-	Action PortAction
-	// Force goes ahead where a CautionError would be the answer.
+// PortState changes the state of a port's link.
+type PortState struct {
+	Port
+	Action Action
+	// Force makes the change where it would be refused by a CautionError.
 	Force bool
-	// Wait is how long the link may take to settle.
+	// Wait is how long the link may take to get into that state.
 	Wait time.Duration
 }
 
-// ChangePorts makes all changes at once; what became of each is in its Err.
+// SetPortStates makes all changes at once; what became of each is in its Err.
 //
-// A change of state goes alone: all other fields are as they were read, or say
-// that nothing is to change (IBA 14.2.5.6; rdma-core
-// infiniband-diags/ibportstate.c main). It is sent once. When no answer comes,
-// the port is asked what became of it. The error is the end of ctx.
-func ChangePorts(ctx context.Context, e *engine.Engine, changes ...*PortChange) error {
-	targets := make([]*PortTarget, len(changes))
+// A Set changes nothing but the state: all other fields go out as they were read,
+// or as "no change" (IBA 14.2.5.6; rdma-core infiniband-diags/ibportstate.c
+// main). It is sent once. When no answer comes, the port is asked for its state.
+// The error is the end of ctx.
+func SetPortStates(ctx context.Context, e *engine.Engine, changes ...*PortState) error {
+	targets := make([]*Port, len(changes))
 	for i, c := range changes {
-		targets[i] = &c.PortTarget
+		targets[i] = &c.Port
 	}
-	if err := lookAtPorts(ctx, e, targets); err != nil {
+	if err := readPorts(ctx, e, targets); err != nil {
 		return err
 	}
 	var all sync.WaitGroup
@@ -56,7 +56,7 @@ func ChangePorts(ctx context.Context, e *engine.Engine, changes ...*PortChange) 
 		return err
 	}
 	var sets []*Set
-	var open []*PortChange
+	var open []*PortState
 	for _, c := range changes {
 		switch {
 		case c.Err != nil:
@@ -73,31 +73,31 @@ func ChangePorts(ctx context.Context, e *engine.Engine, changes ...*PortChange) 
 	return settle(ctx, e, open, sets)
 }
 
-// idle: there is nothing to do. Polling, asked for where there is a link,
-// would take it down.
-func (c *PortChange) idle() bool {
+// idle: the port is in the state that is asked for. A Set of Polling would take
+// down a link that is up.
+func (c *PortState) idle() bool {
 	i := c.PortInfo()
 	disabled := i.PortPhysicalState == mad.PortPhysicalStateDisabled
 	switch c.Action {
-	case DisablePort:
+	case Disable:
 		return disabled
-	case EnablePort:
+	case Enable:
 		return !disabled && i.PortPhysicalState != mad.PortPhysicalStateSleep
 	}
 	return false
 }
 
 // takesDown: a link that is up goes down.
-func (c *PortChange) takesDown() bool {
-	return c.Action != EnablePort && c.PortInfo().PortState != mad.PortStateDown
+func (c *PortState) takesDown() bool {
+	return c.Action != Enable && c.PortInfo().PortState != mad.PortStateDown
 }
 
-// set is the change of PortPhysicalState. Polling takes a link down that is
-// up, and lets it train again: so a reset is one Set, and nothing stays
-// disabled when the second of two is lost.
-func (c *PortChange) set() *Set {
+// set is the Set of PortPhysicalState. Polling takes down a link that is up, and
+// lets it train again. So a reset is one Set: of two, the second could be lost,
+// and the port would stay disabled.
+func (c *PortState) set() *Set {
 	to := mad.PortPhysicalStatePolling
-	if c.Action == DisablePort {
+	if c.Action == Disable {
 		to = mad.PortPhysicalStateDisabled
 	}
 	return &Set{
@@ -106,17 +106,17 @@ func (c *PortChange) set() *Set {
 	}
 }
 
-// settle waits until the links are as wanted.
-func settle(ctx context.Context, e *engine.Engine, open []*PortChange, sets []*Set) error {
+// settle waits until the links are in the states asked for.
+func settle(ctx context.Context, e *engine.Engine, open []*PortState, sets []*Set) error {
 	start, pause := time.Now(), 20*time.Millisecond
-	unheard := map[*PortChange]error{}
+	lost := map[*PortState]error{}
 	for i, c := range open {
 		var key *KeyError
 		if c.Err = sets[i].Err; sets[i].Before != nil && errors.Is(c.Err, engine.ErrTimeout) && !errors.As(c.Err, &key) {
-			unheard[c], c.Err = c.Err, nil
+			lost[c], c.Err = c.Err, nil
 		}
 	}
-	open = slices.DeleteFunc(open, func(c *PortChange) bool { return c.Err != nil })
+	open = slices.DeleteFunc(open, func(c *PortState) bool { return c.Err != nil })
 	for len(open) > 0 {
 		select {
 		case <-time.After(pause):
@@ -132,7 +132,7 @@ func settle(ctx context.Context, e *engine.Engine, open []*PortChange, sets []*S
 		if err := e.Do(ctx, gets...); err != nil {
 			return err
 		}
-		var waiting []*PortChange
+		var waiting []*PortState
 		for i, c := range open {
 			c.Err = calls[i].Err
 			if c.Err == nil {
@@ -142,8 +142,8 @@ func settle(ctx context.Context, e *engine.Engine, open []*PortChange, sets []*S
 			case c.Err == nil && c.settled():
 			case !late:
 				waiting = append(waiting, c)
-			case unheard[c] != nil:
-				c.Err = fmt.Errorf("%w; it was not sent again, and %s", unheard[c], c.now())
+			case lost[c] != nil:
+				c.Err = fmt.Errorf("%w; it was not sent again, and %s", lost[c], c.now())
 			case c.Err != nil:
 				c.Err = fmt.Errorf("the Set was answered, but the port is silent now: %w", c.Err)
 			default:
@@ -155,33 +155,33 @@ func settle(ctx context.Context, e *engine.Engine, open []*PortChange, sets []*S
 	return nil
 }
 
-// settled: the link is as wanted.
-func (c *PortChange) settled() bool {
+// settled: the link is in the state asked for.
+func (c *PortState) settled() bool {
 	i := c.PortInfo()
-	if c.Action == DisablePort {
+	if c.Action == Disable {
 		return i.PortPhysicalState == mad.PortPhysicalStateDisabled
 	}
 	return i.PortPhysicalState == mad.PortPhysicalStateLinkUp && i.PortState != mad.PortStateDown
 }
 
-// unsettled is why a link that is not as wanted is a failure. A port that is
-// enabled may have no neighbour.
-func (c *PortChange) unsettled() error {
+// unsettled is the error of a link that is not in the state asked for; nil where
+// that is none: a port that is enabled may have no peer.
+func (c *PortState) unsettled() error {
 	i := c.PortInfo()
 	var before mad.PortInfo
 	before.Decode(c.Before)
 	switch {
-	case c.Action == DisablePort:
+	case c.Action == Disable:
 		return fmt.Errorf("the Set was answered, but after %v %s", c.Wait, c.now())
-	case c.Action == EnablePort && i.PortPhysicalState != mad.PortPhysicalStateDisabled,
-		c.Action == ResetPort && before.PortState == mad.PortStateDown:
+	case c.Action == Enable && i.PortPhysicalState != mad.PortPhysicalStateDisabled,
+		c.Action == Reset && before.PortState == mad.PortStateDown:
 		return nil
 	}
 	return fmt.Errorf("the link is not up after %v: %s", c.Wait, c.now())
 }
 
-// now is how the link is, as far as that is known.
-func (c *PortChange) now() string {
+// now is the state of the link in messages.
+func (c *PortState) now() string {
 	if c.Err != nil {
 		return fmt.Sprintf("the port does not say what became of it: %v", c.Err)
 	}

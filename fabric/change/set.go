@@ -1,11 +1,17 @@
-// Package change reads and writes tables and ports: read, change, write, compare.
+// Package change reads and writes tables and ports: read, modify, write, compare.
 //
-//	set.go        one Set: read, modify, write, compare
-//	table.go      a table in blocks; lft.go mft.go sl2vl.go vlarb.go pkeys.go
-//	              guids.go are the tables
-//	portstate.go  disable, enable, reset a port; portlink.go, its speed and width
-//	portlook.go   what is read before; portguard.go, what must not be cut off
-//	keyerror.go   no answer for want of an M_Key
+//	set.go        Set, of one attribute
+//	table.go      Table, a table in blocks; lft.go mft.go sl2vl.go vlarb.go
+//	              pkeys.go guids.go are its kinds; block.go reads and writes
+//	port.go       Port, and what is read before a change
+//	portstate.go  PortState: disable, enable, reset; portguard.go, what that
+//	              must not cut off
+//	linksettings.go  LinkSettings: speeds and widths
+//	keyerror.go   no answer for want of an M_Key; unsupported.go, what a node
+//	              does not have
+//
+// Section numbers are those of the InfiniBand Architecture Specification,
+// volume 1 (IBA).
 package change
 
 import (
@@ -19,8 +25,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Set is one change of a subnet management attribute: read, change the
-// fields that are named, write, and compare the response.
+// Set changes a subnet management attribute: it reads, modifies the fields that
+// are named, writes, and compares the response.
 type Set struct {
 	Dest     fabric.Dest
 	Attr     *mad.Attribute
@@ -29,8 +35,8 @@ type Set struct {
 	GUID mad.GUID
 	// Named are the fields to change, by the names that scripts use, and
 	// Edit puts their values into the attribute as it was read. All other
-	// fields go out as they were read, but for those where a Set means
-	// something else: there 0 leaves things as they are.
+	// fields go out as they were read, but for those where a Set asks for an
+	// action: they go out as 0, for none.
 	Named []string
 	Edit  func(data []byte)
 	// Once: the Set is not sent again when no answer comes.
@@ -41,18 +47,17 @@ type Set struct {
 	Err           error
 }
 
-// Apply makes all changes; what became of each is in its Err. A change's own
-// steps go in order; those of different changes overlap. The error is the end
-// of ctx.
-func Apply(ctx context.Context, e *engine.Engine, changes ...*Set) error {
+// Apply makes all changes; what became of each is in its Err. Each step is
+// taken for all of them at once. The error is the end of ctx.
+func Apply(ctx context.Context, e *engine.Engine, sets ...*Set) error {
 	steps := []struct {
-		wants func(*Set) bool
-		ask   func(*Set, *engine.Call)
-		take  func(*Set, []byte) error
+		needed func(*Set) bool
+		ask    func(*Set, *engine.Call)
+		take   func(*Set, []byte) error
 	}{
 		{
 			func(c *Set) bool { return c.GUID != 0 },
-			func(c *Set, call *engine.Call) { fabric.SMP(call, c.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil) },
+			func(c *Set, call *engine.Call) { c.Dest.Put(call, mad.MethodGet, mad.AttrNodeInfo, 0, nil) },
 			func(c *Set, data []byte) error {
 				var ni mad.NodeInfo
 				ni.Decode(data)
@@ -61,13 +66,13 @@ func Apply(ctx context.Context, e *engine.Engine, changes ...*Set) error {
 		},
 		{
 			func(c *Set) bool { return true },
-			func(c *Set, call *engine.Call) { fabric.SMP(call, c.Dest, mad.MethodGet, c.Attr, c.getModifier(), nil) },
+			func(c *Set, call *engine.Call) { c.Dest.Put(call, mad.MethodGet, c.Attr, c.getModifier(), nil) },
 			func(c *Set, data []byte) error { c.Before = slices.Clone(data[:c.Attr.Size]); return nil },
 		},
 		{
 			func(c *Set) bool { return true },
 			func(c *Set, call *engine.Call) {
-				fabric.SMP(call, c.Dest, mad.MethodSet, c.Attr, c.setModifier(), c.request())
+				c.Dest.Put(call, mad.MethodSet, c.Attr, c.setModifier(), c.request())
 				if c.Once {
 					call.Retries = -1
 				}
@@ -79,10 +84,10 @@ func Apply(ctx context.Context, e *engine.Engine, changes ...*Set) error {
 		},
 	}
 	for _, step := range steps {
-		calls := make([]engine.Call, len(changes))
+		calls := make([]engine.Call, len(sets))
 		var open []*engine.Call
-		for i, c := range changes {
-			if c.Err == nil && step.wants(c) {
+		for i, c := range sets {
+			if c.Err == nil && step.needed(c) {
 				step.ask(c, &calls[i])
 				open = append(open, &calls[i])
 			}
@@ -90,8 +95,8 @@ func Apply(ctx context.Context, e *engine.Engine, changes ...*Set) error {
 		if err := e.Do(ctx, open...); err != nil {
 			return err
 		}
-		for i, c := range changes {
-			if c.Err != nil || !step.wants(c) {
+		for i, c := range sets {
+			if c.Err != nil || !step.needed(c) {
 				continue
 			}
 			if c.Err = calls[i].Err; c.Err == nil {
@@ -99,16 +104,16 @@ func Apply(ctx context.Context, e *engine.Engine, changes ...*Set) error {
 			}
 		}
 	}
-	var unheard []unheardSet
-	for _, c := range changes {
+	var lost []lostSet
+	for _, c := range sets {
 		if c.Before != nil && c.After == nil && errors.Is(c.Err, engine.ErrTimeout) {
-			unheard = append(unheard, unheardSet{c.Dest, &c.Err})
+			lost = append(lost, lostSet{c.Dest, &c.Err})
 		}
 	}
-	return doubtKeys(ctx, e, unheard)
+	return checkKeys(ctx, e, lost)
 }
 
-// checkGUID: the node that answers is the one that is meant.
+// checkGUID: the node that answers is the one that is to be changed.
 func checkGUID(d fabric.Dest, want, got mad.GUID) error {
 	switch {
 	case want == 0 || got == want:
@@ -124,8 +129,8 @@ func checkGUID(d fabric.Dest, want, got mad.GUID) error {
 // the port has them).
 const extendedSpeeds = 1 << 31
 
-// getModifier: what SMInfo's modifier says, it says in a Set (IBA 14.4.1,
-// AttributeModifier of SubnSet(SMInfo)).
+// getModifier is the modifier of the Get. That of SMInfo is a command, of Sets
+// alone (IBA 14.4.1, AttributeModifier of SubnSet(SMInfo)).
 func (c *Set) getModifier() uint32 {
 	if c.Attr == mad.AttrSMInfo {
 		return 0
@@ -145,7 +150,7 @@ func (c *Set) setModifier() uint32 {
 	return c.Modifier
 }
 
-// request is the attribute that goes out.
+// request is the attribute as the Set has it.
 func (c *Set) request() []byte {
 	data := slices.Clone(c.Before)
 	for i := range c.Attr.Fields {
@@ -158,10 +163,9 @@ func (c *Set) request() []byte {
 	return data
 }
 
-// compare sees to it that the response has the fields that are named as they
-// went out. Fields whose Set asks for something to be done may answer
-// otherwise: states move on, bits clear themselves, and "all that is
-// supported" comes back as what that is.
+// compare: the response has the fields that are named as they were sent. Of
+// fields whose Set asks for an action it may differ: states move on, bits clear
+// themselves, and "all that is supported" comes back as what that is.
 func (c *Set) compare() error {
 	sent := c.request()
 	for _, name := range c.Named {

@@ -8,16 +8,11 @@ import (
 	"fabsh/mad"
 )
 
-// Service levels, and the lane that drops a packet (IBA 14.2.5.8).
-const (
-	ServiceLevels = 16
-	DropVL        = 15
-)
-
-// LaneTable is the mapping of service levels to virtual lanes: of a switch a
-// row for each input and output port, or those of one output port; of others
-// a single row. The port where a packet leaves has the row of where it came in.
-var LaneTable = &TableKind{
+// SL2VLTable is SLtoVLMappingTable, the mapping of service levels to virtual
+// lanes: of a switch a row for each input and output port, or for each input
+// port and one output port; of others a single row. A packet's row is that of
+// the port where it came in, at the port where it leaves.
+var SL2VLTable = &TableKind{
 	Attr:    mad.AttrSLtoVLMappingTable,
 	byReply: true,
 	layout:  laneLayout,
@@ -33,7 +28,8 @@ var LaneTable = &TableKind{
 	writes: laneWrites,
 }
 
-// PortPair is where packets come in and leave; both 0 where there is no choice.
+// PortPair is the ports of a row, where packets come in and leave; both are 0
+// of a channel adapter's.
 type PortPair struct{ In, Out uint8 }
 
 // LanePorts are the ports of a row.
@@ -64,17 +60,17 @@ func laneLayout(t *Table) (modifiers []uint32, err error) {
 }
 
 // Lanes are the virtual lanes of a row, by service level.
-func Lanes(t *Table, row int) (lanes [ServiceLevels]uint8) {
+func Lanes(t *Table, row int) (lanes [mad.ServiceLevels]uint8) {
 	var m mad.SLtoVLMappingTable
 	m.Decode(t.block(t.Data, row))
 	return m.SLtoVL
 }
 
-// EditLanes makes t a change of a LaneTable: edit changes the lanes of rows.
-func EditLanes(t *Table, edit func(t *Table, lanes [][ServiceLevels]uint8) error) {
-	t.Kind = LaneTable
+// EditLanes makes t a change of an SL2VLTable: edit changes the lanes of rows.
+func EditLanes(t *Table, edit func(t *Table, lanes [][mad.ServiceLevels]uint8) error) {
+	t.Kind = SL2VLTable
 	t.Edit = func(t *Table) error {
-		lanes := make([][ServiceLevels]uint8, len(t.Modifiers))
+		lanes := make([][mad.ServiceLevels]uint8, len(t.Modifiers))
 		for row := range lanes {
 			lanes[row] = Lanes(t, row)
 		}
@@ -99,17 +95,17 @@ const (
 	optimized   = 1
 )
 
-// laneWrites uses one Set for all input ports, or for all ports, where these
-// are to be alike and the switch can.
+// laneWrites uses one Set for all input ports, or for all ports, where their rows
+// are equal and the switch has that.
 func laneWrites(t *Table, changed []int) (writes []tableWrite) {
 	if !t.IsSwitch() || t.Switch.OptimizedSLtoVLMappingProgramming&optimized == 0 {
 		return t.eachBlock(changed)
 	}
 	ins := int(t.Node.NumPorts) + 1
-	alike := func(rows []byte) bool {
+	equal := func(rows []byte) bool {
 		return bytes.Equal(rows[8:], rows[:len(rows)-8])
 	}
-	if t.Port == NoPortNumber && len(changed) > 1 && alike(t.Data) {
+	if t.Port == NoPortNumber && len(changed) > 1 && equal(t.Data) {
 		return []tableWrite{{allInPorts | allOutPorts, t.block(t.Data, 0)}}
 	}
 	for len(changed) > 0 {
@@ -117,7 +113,7 @@ func laneWrites(t *Table, changed []int) (writes []tableWrite) {
 		n, _ := slices.BinarySearch(changed, first+ins)
 		group := changed[:n]
 		changed = changed[n:]
-		if len(group) > 1 && alike(t.Data[8*first:][:8*ins]) {
+		if len(group) > 1 && equal(t.Data[8*first:][:8*ins]) {
 			writes = append(writes, tableWrite{allInPorts | t.Modifiers[first]&0xff, t.block(t.Data, first)})
 		} else {
 			writes = append(writes, t.eachBlock(group)...)

@@ -18,7 +18,7 @@ var edits = []struct {
 	edit func(t *change.Table)
 	// The Sets that go out.
 	modifiers []uint32
-	// What is said of a node that forgets bits of byte at of the first block.
+	// The error for a node that loses bits of byte at of the first block.
 	at       int
 	mismatch string
 }{
@@ -34,8 +34,8 @@ var edits = []struct {
 		})
 	}, []uint32{0x0203, 0x2203}, 1, "from port 2 to port 3, service level 2 and the next reads back as lanes 2 and 10, not lanes 2 and 5 as it was written"},
 	{"vlarb", 3, func(t *change.Table) {
-		change.EditArbitration(t, func(low, high []change.Arbitration) error {
-			low[2], high[7] = change.Arbitration{VL: 1, Weight: 9}, change.Arbitration{VL: 3, Weight: 255}
+		change.EditVLArb(t, func(low, high []change.VLWeight) error {
+			low[2], high[7] = change.VLWeight{VL: 1, Weight: 9}, change.VLWeight{VL: 3, Weight: 255}
 			return nil
 		})
 	}, []uint32{0x0001_0003, 0x0003_0003}, 5, "entry 2 of the low-priority table reads back as lane 1, weight 6, not lane 1, weight 9 as it was written"},
@@ -48,8 +48,8 @@ var edits = []struct {
 // wide is a ring whose switches have 34 ports: masks take three blocks.
 const wide = "ring:n=2,hosts=32"
 
-// TestTables: blocks that change are written, no others, and what is read
-// afterwards is what was wanted.
+// TestTables: the blocks that change are written, no others, and the table reads
+// back as it was written.
 func TestTables(t *testing.T) {
 	for _, test := range edits {
 		t.Run(test.name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestTableCompares: a node that says something else than was written is an error.
+// TestTableCompares: a table that reads back otherwise is an error.
 func TestTableCompares(t *testing.T) {
 	for _, test := range edits {
 		t.Run(test.name, func(t *testing.T) {
@@ -123,15 +123,15 @@ func TestTableReserved(t *testing.T) {
 			}
 		}
 		c := &change.Table{Dest: leaf, Port: 1}
-		change.EditArbitration(c, func(low, high []change.Arbitration) error { return nil })
+		change.EditVLArb(c, func(low, high []change.VLWeight) error { return nil })
 		if err := edit(t, e, c); err != nil || len(tap.sets) > 0 {
 			t.Errorf("%v, %d Sets", err, len(tap.sets))
 		}
 	})
 }
 
-// TestTablePartly: where one Set fails, it is said that others were done, and
-// nothing is done after.
+// TestTablePartly: where one Set fails the error counts those that did not, and
+// the top is not raised.
 func TestTablePartly(t *testing.T) {
 	onTap(t, func(tap *tap) {
 		tap.Transport = lossy{tap.Transport, func(d *engine.Datagram) bool {
@@ -153,7 +153,7 @@ func TestTablePartly(t *testing.T) {
 	})
 }
 
-// TestTableSizes: how long a table is follows from what the node says.
+// TestTableSizes: a table's length is that of the node's attributes.
 func TestTableSizes(t *testing.T) {
 	here := fabric.Dest{Route: mad.DirectedRoute{0}}
 	field := func(a *mad.Attribute, name string, v uint64) func(mad.Header, []byte) {
@@ -178,30 +178,30 @@ func TestTableSizes(t *testing.T) {
 			field(mad.AttrSwitchInfo, "multicast_fdb_cap", 40)(h, data)
 		}, []uint32{0, 1}, ""},
 		{"multicast of a CA", change.Table{Kind: change.MulticastTable, Dest: here}, nil, nil, "it is a ca: only switches have forwarding tables"},
-		{"lanes of a CA", change.Table{Kind: change.LaneTable, Dest: here, Port: change.NoPortNumber}, nil, []uint32{0}, ""},
-		{"lanes of another port of a CA", change.Table{Kind: change.LaneTable, Dest: here, Port: 2}, field(mad.AttrNodeInfo, "num_ports", 2), nil,
+		{"lanes of a CA", change.Table{Kind: change.SL2VLTable, Dest: here, Port: change.NoPortNumber}, nil, []uint32{0}, ""},
+		{"lanes of another port of a CA", change.Table{Kind: change.SL2VLTable, Dest: here, Port: 2}, field(mad.AttrNodeInfo, "num_ports", 2), nil,
 			"the request came in through port 1, and a ca shows its SLtoVLMappingTable of that port only: reach port 2 by its own LID or route"},
-		{"lanes of port 0", change.Table{Kind: change.LaneTable, Dest: leaf, Port: change.NoPortNumber}, func(h mad.Header, data []byte) {
+		{"lanes of port 0", change.Table{Kind: change.SL2VLTable, Dest: leaf, Port: change.NoPortNumber}, func(h mad.Header, data []byte) {
 			field(mad.AttrSwitchInfo, "enhanced_port0", 1)(h, data)
 			field(mad.AttrNodeInfo, "num_ports", 1)(h, data)
 		}, []uint32{0, 0x100, 1, 0x101}, ""},
-		{"arbitration, two blocks", change.Table{Kind: change.ArbitrationTable, Dest: leaf, Port: 2}, func(h mad.Header, data []byte) {
+		{"arbitration, two blocks", change.Table{Kind: change.VLArbTable, Dest: leaf, Port: 2}, func(h mad.Header, data []byte) {
 			field(mad.AttrPortInfo, "vl_arbitration_low_cap", 33)(h, data)
 			field(mad.AttrPortInfo, "vl_arbitration_high_cap", 64)(h, data)
 		}, []uint32{0x1_0002, 0x2_0002, 0x3_0002, 0x4_0002}, "of block 2"},
-		{"arbitration, none", change.Table{Kind: change.ArbitrationTable, Dest: leaf, Port: 2}, func(h mad.Header, data []byte) {
+		{"arbitration, none", change.Table{Kind: change.VLArbTable, Dest: leaf, Port: 2}, func(h mad.Header, data []byte) {
 			field(mad.AttrPortInfo, "vl_arbitration_low_cap", 0)(h, data)
 			field(mad.AttrPortInfo, "vl_arbitration_high_cap", 0)(h, data)
 		}, nil, ""},
-		{"arbitration of a CA", change.Table{Kind: change.ArbitrationTable, Dest: here, Port: change.NoPortNumber}, nil, []uint32{0x1_0001, 0x3_0001}, ""},
-		{"arbitration of a base port 0", change.Table{Kind: change.ArbitrationTable, Dest: leaf, Port: 0}, nil, nil, "port 0 of this switch is no enhanced one, and has no arbitration tables"},
-		{"arbitration of a switch", change.Table{Kind: change.ArbitrationTable, Dest: leaf, Port: change.NoPortNumber}, nil, nil, "it is a switch, each of whose ports has its own VLArbitrationTable: name one"},
-		{"partitions of port 0", change.Table{Kind: change.PartitionTable, Dest: leaf, Port: 0}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), []uint32{0}, ""},
-		{"partitions of a port", change.Table{Kind: change.PartitionTable, Dest: leaf, Port: 1}, field(mad.AttrNodeInfo, "partition_cap", 100), []uint32{0x1_0000}, ""},
-		{"partitions not enforced", change.Table{Kind: change.PartitionTable, Dest: leaf, Port: 1}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), nil,
+		{"arbitration of a CA", change.Table{Kind: change.VLArbTable, Dest: here, Port: change.NoPortNumber}, nil, []uint32{0x1_0001, 0x3_0001}, ""},
+		{"arbitration of a base port 0", change.Table{Kind: change.VLArbTable, Dest: leaf, Port: 0}, nil, nil, "port 0 of this switch is no enhanced one, and has no arbitration tables"},
+		{"arbitration of a switch", change.Table{Kind: change.VLArbTable, Dest: leaf, Port: change.NoPortNumber}, nil, nil, "it is a switch, each of whose ports has its own VLArbitrationTable: name one"},
+		{"partitions of port 0", change.Table{Kind: change.PKeyTable, Dest: leaf, Port: 0}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), []uint32{0}, ""},
+		{"partitions of a port", change.Table{Kind: change.PKeyTable, Dest: leaf, Port: 1}, field(mad.AttrNodeInfo, "partition_cap", 100), []uint32{0x1_0000}, ""},
+		{"partitions not enforced", change.Table{Kind: change.PKeyTable, Dest: leaf, Port: 1}, field(mad.AttrSwitchInfo, "partition_enforcement_cap", 0), nil,
 			"the switch enforces no partitions: its external ports have no P_Key tables"},
 		{"no GUIDs", change.Table{Kind: change.GUIDTable, Dest: leaf, Port: change.NoPortNumber}, field(mad.AttrPortInfo, "guid_cap", 0), nil, ""},
-		{"no such port", change.Table{Kind: change.PartitionTable, Dest: leaf, Port: 4}, nil, nil, "no port 4: the node has ports up to 3"},
+		{"no such port", change.Table{Kind: change.PKeyTable, Dest: leaf, Port: 4}, nil, nil, "no port 4: the node has ports up to 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onTap(t, func(tap *tap) { tap.answer = test.answer }, func(t *testing.T, e *engine.Engine, _ *tap) {

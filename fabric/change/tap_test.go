@@ -12,7 +12,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// tap notes the Sets that go out, and may change answers.
+// tap is a transport that keeps the Sets that go out, and may change answers.
 type tap struct {
 	engine.Transport
 	mu     sync.Mutex // orders Send's notes before an answer that reads them
@@ -80,7 +80,8 @@ func onTapOf(t *testing.T, spec string, prepare func(*tap), fn func(t *testing.T
 
 var leaf = fabric.Dest{Route: mad.DirectedRoute{0, 1}}
 
-// lossy loses what lost says, and changes what is known of the port.
+// lossy is a transport that loses what lost says, and changes the facts of the
+// port.
 type lossy struct {
 	engine.Transport
 	lost func(*engine.Datagram) bool

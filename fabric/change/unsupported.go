@@ -2,8 +2,8 @@ package change
 
 import "fmt"
 
-// UnsupportedError is why something cannot be asked of a node: it is of the wrong
-// type, or has no such port or entry. That is for who asks to mend.
+// UnsupportedError is why a node cannot do what is asked of it: it is of another
+// type, or has no such port or entry. The request is wrong, not the node.
 type UnsupportedError struct{ Reason string }
 
 func (e *UnsupportedError) Error() string { return e.Reason }

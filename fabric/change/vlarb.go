@@ -6,11 +6,9 @@ import (
 	"fabsh/mad"
 )
 
-// mad.VLArbBlock is the number of entries in a block of an arbitration table (IBA
-// 14.2.5.9).
-// ArbitrationTable is the two arbitration tables of a port: first the blocks
-// of the low-priority table, then those of the high-priority one.
-var ArbitrationTable = &TableKind{
+// VLArbTable is VLArbitrationTable, the two arbitration tables of a port: first
+// the blocks of the low-priority table, then those of the high-priority one.
+var VLArbTable = &TableKind{
 	Attr:   mad.AttrVLArbitrationTable,
 	ofPort: true,
 	byPort: true,
@@ -50,34 +48,34 @@ func arbitrationBlocks(t *Table) (low, high int) {
 	return blocks(t.PortInfo.VLArbitrationLowCap), blocks(t.PortInfo.VLArbitrationHighCap)
 }
 
-// Arbitration is an entry of an arbitration table: a virtual lane, and how
-// much it may send at its turn, in units of 64 bytes; 0 skips the entry.
-type Arbitration struct{ VL, Weight uint8 }
+// VLWeight is an entry of an arbitration table: a virtual lane, and its weight,
+// how much it may send at its turn in units of 64 bytes; 0 skips the entry.
+type VLWeight struct{ VL, Weight uint8 }
 
-// ArbitrationEntries are the entries of both tables.
-func ArbitrationEntries(t *Table) (low, high []Arbitration) {
+// VLArbEntries are the entries of both tables.
+func VLArbEntries(t *Table) (low, high []VLWeight) {
 	blocks, _ := arbitrationBlocks(t)
-	read := func(data []byte, n uint8) []Arbitration {
-		list := make([]Arbitration, min(n, 2*mad.VLArbBlock))
+	read := func(data []byte, n uint8) []VLWeight {
+		list := make([]VLWeight, min(n, 2*mad.VLArbBlock))
 		for i := range list {
-			list[i] = Arbitration{data[2*i] & 15, data[2*i+1]}
+			list[i] = VLWeight{data[2*i] & 15, data[2*i+1]}
 		}
 		return list
 	}
 	return read(t.Data, t.PortInfo.VLArbitrationLowCap), read(t.Data[2*mad.VLArbBlock*blocks:], t.PortInfo.VLArbitrationHighCap)
 }
 
-// EditArbitration makes t a change of a port's arbitration tables: edit
+// EditVLArb makes t a change of a port's arbitration tables: edit
 // changes the entries of both.
-func EditArbitration(t *Table, edit func(low, high []Arbitration) error) {
-	t.Kind = ArbitrationTable
+func EditVLArb(t *Table, edit func(low, high []VLWeight) error) {
+	t.Kind = VLArbTable
 	t.Edit = func(t *Table) error {
-		low, high := ArbitrationEntries(t)
+		low, high := VLArbEntries(t)
 		if err := edit(low, high); err != nil {
 			return err
 		}
 		blocks, _ := arbitrationBlocks(t)
-		write := func(data []byte, list []Arbitration) {
+		write := func(data []byte, list []VLWeight) {
 			for i, a := range list {
 				data[2*i], data[2*i+1] = data[2*i]&0xf0|a.VL&15, a.Weight
 			}

@@ -11,8 +11,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// TestDiscover sweeps small nets, each with its own oddity, twenty times with
-// answers in other orders: all views are the same.
+// TestDiscover sweeps small nets, each with something unusual, 20 times with the
+// answers in another order: the fabric is always the same.
 func TestDiscover(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -25,7 +25,7 @@ func TestDiscover(t *testing.T) {
 		}},
 		{name: "ring with double links", build: func(n *fakeNet) {
 			h := n.ca(0x10, 1, "host")
-			var ring []*box
+			var ring []*fakeNode
 			for i := range 4 {
 				ring = append(ring, n.sw(mad.GUID(0x21+2*i), 6, fmt.Sprint("s", i)))
 			}
@@ -58,7 +58,7 @@ func TestDiscover(t *testing.T) {
 			h, top, top2 := n.ca(0x10, 1, "host"), n.sw(0x21, 6, "top"), n.sw(0x23, 6, "top 2")
 			n.link(h, 1, top, 6)
 			a, b := n.sw(0x25, 6, "twin a"), n.sw(0x25, 6, "twin b")
-			for i, leaf := range []*box{a, b} {
+			for i, leaf := range []*fakeNode{a, b} {
 				n.link(top, i+1, leaf, 1)
 				n.link(top2, i+1, leaf, 2)
 				n.link(top, i+3, leaf, 3+i)
@@ -141,7 +141,7 @@ func TestDiscover(t *testing.T) {
 		{name: "a PortInfo that is refused", build: func(n *fakeNet) {
 			chain(n)
 			n.status = func(p *packet) mad.Status {
-				if p.box.name == "s1" && p.h.Attribute == mad.AttrPortInfo.ID && p.h.Modifier >= 2 {
+				if p.node.name == "s1" && p.h.Attribute == mad.AttrPortInfo.ID && p.h.Modifier >= 2 {
 					return mad.StatusBadValue
 				}
 				return 0
@@ -149,7 +149,7 @@ func TestDiscover(t *testing.T) {
 		}},
 		{name: "a NodeInfo that makes no sense", build: func(n *fakeNet) {
 			chain(n)
-			n.boxes[2].info.NumPorts = 0
+			n.nodes[2].info.NumPorts = 0
 		}},
 	}
 	golden := loadGolden(t, "testdata/discover.txt")
@@ -175,7 +175,7 @@ func TestDiscover(t *testing.T) {
 // chain is host - s0 - s1 - s2 with two links between neighbours, and a host at each.
 func chain(n *fakeNet) {
 	h := n.ca(0x10, 1, "host")
-	var s []*box
+	var s []*fakeNode
 	for i := range 3 {
 		s = append(s, n.sw(mad.GUID(0x21+2*i), 5, fmt.Sprint("s", i)))
 		n.link(s[i], 3, n.ca(mad.GUID(0x30+i), 1, fmt.Sprint("host ", i)), 1)

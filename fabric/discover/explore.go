@@ -16,9 +16,9 @@ type found struct {
 	sw    *mad.SwitchInfo
 	ports []portEnd // 0 to NumPorts
 	hops  int       // links from where the sweep began
-	// anchor: route is Options.Around or a beginning of it. From such
-	// a node the sweep goes towards the local port too.
-	anchor bool
+	// onStartRoute: route is Options.Around or a part of it from the local port
+	// on. From such a node the sweep goes towards the local port too.
+	onStartRoute bool
 }
 
 // portEnd is a port in the course of a sweep.
@@ -35,7 +35,7 @@ type portEnd struct {
 	peerPort int
 }
 
-// view is what a node says of what is connected to one of its ports.
+// view is what is known of the far end of a port's link.
 type view uint8
 
 const (
@@ -43,12 +43,12 @@ const (
 	viewNothing               // the link is down
 	viewFar                   // farGUID and farPort
 	viewSomething             // the link is up; what is behind did not answer or cannot be asked
-	viewOutside               // the link is up; what is behind is outside of the part asked for
+	viewOutside               // the link is up; what is behind is further than Options.Hops
 )
 
 func (n *found) isSwitch() bool { return n.info.NodeType == mad.NodeTypeSwitch }
 
-func (n *found) label() string { return fabric.Label(n.name, n.info.NodeGUID) }
+func (n *found) label() string { return fabric.NodeLabel(n.name, n.info.NodeGUID) }
 
 // via is the port that n's route comes in through.
 func (n *found) via() int { return int(n.info.LocalPortNum) }
@@ -58,7 +58,7 @@ func (n *found) via() int { return int(n.info.LocalPortNum) }
 func (n *found) behind(port int) mad.DirectedRoute {
 	hops := n.route.Hops()
 	switch {
-	case n.anchor && port == n.via() && hops > 0:
+	case n.onStartRoute && port == n.via() && hops > 0:
 		return n.route[:hops]
 	case hops == mad.MaxHops, !n.isSwitch() && (hops > 0 || port != n.via()):
 		return nil
@@ -74,7 +74,7 @@ func (s *sweep) gotStart(r *request) {
 		return
 	}
 	n := s.add(info, r.route, 0)
-	n.anchor = true
+	n.onStartRoute = true
 	s.explore(n)
 }
 
@@ -83,7 +83,7 @@ func (s *sweep) add(info mad.NodeInfo, route mad.DirectedRoute, hops int) *found
 	n := &found{info: info, name: s.opt.Names[info.NodeGUID], route: route, hops: hops, ports: make([]portEnd, int(info.NumPorts)+1)}
 	n.ports[n.via()].guid = info.PortGUID
 	s.nodes = append(s.nodes, n)
-	b := s.book(n)
+	b := s.groupOf(n)
 	b.nodes = append(b.nodes, n)
 	if s.opt.Progress != nil {
 		s.opt.Progress(len(s.nodes))
@@ -91,8 +91,8 @@ func (s *sweep) add(info mad.NodeInfo, route mad.DirectedRoute, hops int) *found
 	return n
 }
 
-// explore asks all there is to ask of a new node. The ports of a switch wait
-// for its port 0: a switch that has gone silent is not asked forty times.
+// explore asks a new node for all its attributes. The external ports of a switch
+// wait for its port 0: a switch that does not answer is not asked 40 times.
 func (s *sweep) explore(n *found) {
 	s.ask((*sweep).gotName, n, 0, n.route, mad.AttrNodeDescription, 0)
 	if n.isSwitch() {
@@ -101,7 +101,7 @@ func (s *sweep) explore(n *found) {
 	} else {
 		s.askPort(n, n.via(), n.route)
 	}
-	if n.anchor && n.route.Hops() > 0 {
+	if n.onStartRoute && n.route.Hops() > 0 {
 		s.expand(n, n.via())
 	}
 }
@@ -143,7 +143,7 @@ func (s *sweep) gotPort0(r *request) {
 				n.ports[i].view = viewSomething
 			}
 		}
-		s.settle(s.book(n))
+		s.settle(s.groupOf(n))
 		return
 	}
 	n.ports[0].info.Decode(r.Data())
@@ -159,14 +159,14 @@ func (s *sweep) gotPort(r *request) {
 	if r.Err != nil {
 		s.fail(r, mad.AttrPortInfo)
 		p.view = viewSomething
-		s.settle(s.book(n))
+		s.settle(s.groupOf(n))
 		return
 	}
 	p.info.Decode(r.Data())
 	p.known = true
 	if p.info.PortPhysicalState != mad.PortPhysicalStateLinkUp {
 		p.view = viewNothing
-		s.settle(s.book(n))
+		s.settle(s.groupOf(n))
 		return
 	}
 	caps := &p.info
@@ -177,17 +177,17 @@ func (s *sweep) gotPort(r *request) {
 		s.ask((*sweep).gotExtPort, n, r.port, r.route, mad.AttrMlnxExtPortInfo, uint32(r.port))
 	}
 	switch {
-	case n.anchor && r.port == n.via() && n.route.Hops() > 0: // crossed already
+	case n.onStartRoute && r.port == n.via() && n.route.Hops() > 0: // crossed already
 	case n.isSwitch() || r.port == n.via():
 		s.expand(n, r.port)
 	default:
 		p.view = viewSomething
-		s.settle(s.book(n))
+		s.settle(s.groupOf(n))
 	}
 }
 
-// gotExtPort handles the vendor's attribute, which not every device of a
-// known number has: no answer is an answer.
+// gotExtPort handles the vendor's attribute. Not every device of a known number
+// has it: an error means that it does not run FDR10.
 func (s *sweep) gotExtPort(r *request) {
 	if r.Err == nil {
 		var x mad.MlnxExtPortInfo
@@ -197,13 +197,13 @@ func (s *sweep) gotExtPort(r *request) {
 }
 
 // expand goes through a port whose link is up, unless what is behind is known
-// or outside of the part asked for.
+// or further than Options.Hops.
 func (s *sweep) expand(n *found, port int) {
 	switch p := &n.ports[port]; {
 	case p.peer != nil:
 	case s.opt.Hops > 0 && n.hops >= s.opt.Hops:
 		p.view = viewOutside
-		s.settle(s.book(n))
+		s.settle(s.groupOf(n))
 	default:
 		s.cross(n, port)
 	}
@@ -213,19 +213,19 @@ func (s *sweep) expand(n *found, port int) {
 func (s *sweep) cross(n *found, port int) {
 	n.ports[port].view = viewUnknown
 	if route := n.behind(port); route != nil {
-		if !s.holds(n, port) {
+		if !s.defers(n, port) {
 			s.askNode((*sweep).gotFar, n, port, route)
 		}
 		return
 	}
 	n.ports[port].view = viewSomething
-	s.settle(s.book(n))
+	s.settle(s.groupOf(n))
 }
 
 // gotFar handles NodeInfo of what is behind a port.
 func (s *sweep) gotFar(r *request) {
 	n, p := r.node, &r.node.ports[r.port]
-	defer s.heard(r)
+	defer s.probed(r)
 	info, local, err := r.nodeInfo()
 	if err != nil {
 		if r.Err != nil {
@@ -237,12 +237,12 @@ func (s *sweep) gotFar(r *request) {
 			})
 		}
 		p.view = viewSomething
-		s.settle(s.book(n))
+		s.settle(s.groupOf(n))
 		return
 	}
 	p.view, p.farGUID, p.farPort = viewFar, info.NodeGUID, uint8(local)
-	s.sight(&sighting{from: n, port: r.port, route: r.route, info: info, local: local})
-	s.settle(s.book(n))
+	s.addFarEnd(&farEnd{from: n, port: r.port, route: r.route, info: info, local: local})
+	s.settle(s.groupOf(n))
 }
 
 // link connects two ports.
@@ -253,7 +253,7 @@ func (s *sweep) link(n *found, port int, m *found, mport int) {
 	s.relax(m, n)
 }
 
-// unlink takes out the cable at a port.
+// unlink takes back link.
 func (n *found) unlink(port int) {
 	p := &n.ports[port]
 	if p.peer == nil {
@@ -263,8 +263,9 @@ func (n *found) unlink(port int) {
 	p.peer = nil
 }
 
-// relax says that m is no further away than n and one link: answers come in
-// any order, and the first way found to a node need not be the shortest.
+// relax is the relaxation of the link from n to m: m is no further away than n
+// and one link. Answers come in any order, so the first way found to a node need
+// not be the shortest.
 func (s *sweep) relax(n, m *found) {
 	if n.hops+1 >= m.hops || n.behind(n.via()) == nil && !n.isSwitch() {
 		return

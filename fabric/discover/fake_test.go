@@ -14,11 +14,11 @@ import (
 	"fabsh/mad/engine"
 )
 
-// fakeNet is a subnet of boxes that answer SMPs and nothing else, as the
-// specification says and not a bit more. It is independent of fabric/sim.
+// fakeNet is a subnet of nodes that answer directed-route Gets and nothing else.
+// It is independent of fabric/sim.
 type fakeNet struct {
-	boxes []*box
-	local *box // the program sits at its first connected port
+	nodes []*fakeNode
+	local *fakeNode // the engine is at its first connected port
 
 	mu     sync.Mutex
 	asked  int                  // requests that came in
@@ -28,34 +28,33 @@ type fakeNet struct {
 	status func(p *packet) mad.Status
 }
 
-// box is a node.
-type box struct {
+// fakeNode is a node.
+type fakeNode struct {
 	info  mad.NodeInfo
 	name  string
 	sw    mad.SwitchInfo
-	ports []jack // 0 to NumPorts
+	ports []fakePort // 0 to NumPorts
 	dead  bool
-	sm    *mad.SMInfo
 }
 
-type jack struct {
+// fakePort is one of its ports.
+type fakePort struct {
 	info mad.PortInfo
 	guid mad.GUID
-	peer *box
+	peer *fakeNode
 	at   int
 }
 
-// packet is a request that reached a box.
+// packet is a request that reached a node.
 type packet struct {
-	box  *box
+	node *fakeNode
 	in   int // port it came in through
 	h    mad.Header
 	data []byte
-	to   engine.Address
 }
 
-func (n *fakeNet) add(t mad.NodeType, guid mad.GUID, ports int, name string) *box {
-	b := &box{name: name, ports: make([]jack, ports+1)}
+func (n *fakeNet) add(t mad.NodeType, guid mad.GUID, ports int, name string) *fakeNode {
+	b := &fakeNode{name: name, ports: make([]fakePort, ports+1)}
 	b.info = mad.NodeInfo{BaseVersion: 1, ClassVersion: 1, NodeType: t, NumPorts: uint8(ports),
 		SystemImageGUID: guid, NodeGUID: guid, PortGUID: guid, PartitionCap: 8, DeviceID: 0x1234, Revision: 1, VendorID: 0x2c9}
 	for i := range b.ports {
@@ -68,54 +67,54 @@ func (n *fakeNet) add(t mad.NodeType, guid mad.GUID, ports int, name string) *bo
 	}
 	if t == mad.NodeTypeSwitch {
 		b.ports[0].info.PortState, b.ports[0].info.PortPhysicalState = mad.PortStateActive, mad.PortPhysicalStateLinkUp
-		b.ports[0].info.LID = mad.LID(len(n.boxes) + 1)
+		b.ports[0].info.LID = mad.LID(len(n.nodes) + 1)
 		b.sw = mad.SwitchInfo{LinearFDBCap: 48 << 10, EnhancedPort0: guid&1 != 0}
 	}
-	n.boxes = append(n.boxes, b)
+	n.nodes = append(n.nodes, b)
 	if n.local == nil {
 		n.local = b
 	}
 	return b
 }
 
-func (n *fakeNet) sw(guid mad.GUID, ports int, name string) *box {
+func (n *fakeNet) sw(guid mad.GUID, ports int, name string) *fakeNode {
 	return n.add(mad.NodeTypeSwitch, guid, ports, name)
 }
 
-func (n *fakeNet) ca(guid mad.GUID, ports int, name string) *box {
+func (n *fakeNet) ca(guid mad.GUID, ports int, name string) *fakeNode {
 	return n.add(mad.NodeTypeCA, guid, ports, name)
 }
 
-// link plugs a cable.
-func (n *fakeNet) link(a *box, p int, b *box, q int) {
+// link connects two ports.
+func (n *fakeNet) link(a *fakeNode, p int, b *fakeNode, q int) {
 	a.ports[p].peer, a.ports[p].at = b, q
 	b.ports[q].peer, b.ports[q].at = a, p
 	for _, e := range []struct {
-		b *box
+		b *fakeNode
 		p int
 	}{{a, p}, {b, q}} {
 		i := &e.b.ports[e.p].info
 		i.PortState, i.PortPhysicalState = mad.PortStateActive, mad.PortPhysicalStateLinkUp
 		if e.b.info.NodeType != mad.NodeTypeSwitch {
-			i.LID = mad.LID(1000 + 16*slices.Index(n.boxes, e.b) + e.p)
+			i.LID = mad.LID(1000 + 16*slices.Index(n.nodes, e.b) + e.p)
 		}
 	}
 }
 
-// unlink pulls one out.
-func (n *fakeNet) unlink(a *box, p int) {
+// unlink takes a link down.
+func (n *fakeNet) unlink(a *fakeNode, p int) {
 	b, q := a.ports[p].peer, a.ports[p].at
-	for _, j := range []*jack{&a.ports[p], &b.ports[q]} {
+	for _, j := range []*fakePort{&a.ports[p], &b.ports[q]} {
 		j.peer = nil
 		j.info.PortState, j.info.PortPhysicalState = mad.PortStateDown, mad.PortPhysicalStatePolling
 	}
 }
 
 // walk follows a directed route; nil where it leads nowhere.
-func (n *fakeNet) walk(route mad.DirectedRoute) (*box, int) {
+func (n *fakeNet) walk(route mad.DirectedRoute) (*fakeNode, int) {
 	b, in := n.local, 0
 	if b.info.NodeType != mad.NodeTypeSwitch {
-		in = slices.IndexFunc(b.ports, func(j jack) bool { return j.peer != nil })
+		in = slices.IndexFunc(b.ports, func(j fakePort) bool { return j.peer != nil })
 		in = max(in, 1)
 	}
 	for i, out := range route[1:] {
@@ -130,19 +129,7 @@ func (n *fakeNet) walk(route mad.DirectedRoute) (*box, int) {
 	return b, in
 }
 
-// byLID is the end port with that LID.
-func (n *fakeNet) byLID(lid mad.LID) (*box, int) {
-	for _, b := range n.boxes {
-		for i := range b.ports {
-			if b.ports[i].info.LID == lid && lid != 0 && !b.dead {
-				return b, i
-			}
-		}
-	}
-	return nil, 0
-}
-
-// handle answers a request in place; false: with silence.
+// handle answers a request in place; false: there is no answer.
 func (n *fakeNet) handle(d *engine.Datagram) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -150,33 +137,24 @@ func (n *fakeNet) handle(d *engine.Datagram) bool {
 	if n.hook != nil {
 		n.hook(n)
 	}
-	p := &packet{h: mad.ParseHeader(d.MAD), data: d.MAD[64:128], to: d.Address}
-	if p.h.Class == mad.ClassSubnDirected {
-		p.box, p.in = n.walk(mad.RouteOf(d.MAD))
-	} else {
-		p.box, p.in = n.byLID(d.LID)
-	}
-	if p.box == nil || n.lost != nil && n.lost(p) {
+	p := &packet{h: mad.ParseHeader(d.MAD), data: d.MAD[64:128]}
+	p.node, p.in = n.walk(mad.RouteOf(d.MAD))
+	if p.node == nil || n.lost != nil && n.lost(p) {
 		return false
 	}
 	if n.status != nil {
 		p.h.Status = n.status(p)
 	}
-	if p.h.Status == 0 && !p.box.answer(p) {
+	if p.h.Status == 0 && !p.node.answer(p) {
 		return false
 	}
 	p.h.Method |= mad.Response
 	p.h.Put(d.MAD)
-	if p.h.Class == mad.ClassSubnDirected {
-		binary.BigEndian.PutUint16(d.MAD[4:], uint16(p.h.Status)|0x8000)
-	}
+	binary.BigEndian.PutUint16(d.MAD[4:], uint16(p.h.Status)|0x8000) // the D bit (IBA 14.2.1.2)
 	return true
 }
 
-func (b *box) answer(p *packet) bool {
-	if p.h.Class == mad.ClassSubnAdm {
-		return b.sm != nil // a ClassPortInfo of zeros will do
-	}
+func (b *fakeNode) answer(p *packet) bool {
 	data := p.data
 	clear(data)
 	switch p.h.Attribute {
@@ -188,11 +166,6 @@ func (b *box) answer(p *packet) bool {
 		copy(data, b.name)
 	case mad.AttrSwitchInfo.ID:
 		b.sw.Encode(data)
-	case mad.AttrSMInfo.ID:
-		if b.sm == nil {
-			return false
-		}
-		b.sm.Encode(data)
 	case mad.AttrPortInfo.ID:
 		num := int(p.h.Modifier)
 		if num == 0 && b.info.NodeType != mad.NodeTypeSwitch {
@@ -275,7 +248,7 @@ func (c *fakeConn) Port() (engine.Port, error) {
 	return p, nil
 }
 
-// describe is all that is known of the shape of f.
+// describe is the nodes, links and problems of f.
 func describe(f *fabric.Fabric) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, f)

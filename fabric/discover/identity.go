@@ -2,51 +2,53 @@ package discover
 
 import (
 	"fmt"
+	"slices"
 
 	"fabsh/mad"
 )
 
-// Who is who. A GUID should tell whether the node behind a link is one that is
-// known already, but boxes with the same GUID exist, and so do boxes without
-// one. A sighting is therefore taken for a known node only if the two agree:
-// NodeInfo is the same, and the port named in the sighting leads, as seen from
-// the known node, to where the sighting comes from. Since the sweep asks at
-// both ends of a link anyway, this costs nothing. On CAs, which let nothing
-// through, the port in question must at least be up as seen from the known
-// port.
+// Which node is behind a link? Its GUID should say so, but there are nodes that
+// share a GUID, and nodes whose GUID is 0. So the far end of a link is taken for
+// a known node only if both agree: NodeInfo is the same, and that node, asked
+// what is behind its own end of the link, answers with the near end. The sweep
+// asks at both ends of a link anyway, so this costs nothing. A CA lets nothing
+// through: of its ports it is enough that the link is up.
 //
-// Where they disagree, either the box is another one or the cabling changed
-// between two answers: see recheck.go.
+// Where they disagree, the node is another one, or the cabling changed between
+// two answers: see recheck.go.
 
 // guidGroup is all there is under one node GUID.
 type guidGroup struct {
-	nodes    []*found
-	open     []*sighting
-	examined *sighting // the one of open that is asked about again
+	nodes     []*found
+	open      []*farEnd // not identified yet
+	rechecked *farEnd   // the one of open that is asked about again
 }
 
-// sighting is an answer to NodeInfo from behind a port.
-type sighting struct {
-	from     *found
-	port     int
-	route    mad.DirectedRoute // of the question
-	info     mad.NodeInfo
-	local    int // the far end of the link
-	suspects []*found
-	marks    []mark
-	loop     loopTest
+// farEnd is the far end of a link, as NodeInfo asked through a port tells it.
+type farEnd struct {
+	from  *found // the near end
+	port  int
+	route mad.DirectedRoute // of the request
+	info  mad.NodeInfo
+	local int // the port at the far end
+	// candidates are the known nodes with the same NodeInfo, and neighbours
+	// some of their ports with known peers: what a recheck has left to ask.
+	candidates []*found
+	neighbours []nodePort
+	loop       loopTest
 }
 
-// mark is a port by whose neighbour a switch can be known.
-type mark struct {
+// nodePort is a port of a node.
+type nodePort struct {
 	node *found
 	port int
 }
 
-// upward: the question went towards the local port.
-func (g *sighting) upward() bool { return len(g.route) < len(g.from.route) }
+// upward: the request went towards the local port.
+func (f *farEnd) upward() bool { return len(f.route) < len(f.from.route) }
 
-// loopTest: a link from a node to itself, or to a twin cabled port for port?
+// loopTest: does a link lead from a node to itself, or to another of the same
+// GUID that is cabled alike, port for port?
 type loopTest uint8
 
 const (
@@ -55,28 +57,30 @@ const (
 	loopFalse
 )
 
-type verdict uint8
+// match says whether a far end is a known node's.
+type match uint8
 
 const (
-	verdictNo verdict = iota
-	verdictUnknown
-	verdictYes
+	matchNo match = iota
+	matchUnknown
+	matchYes
 )
 
-func (s *sweep) book(n *found) *guidGroup { return s.bookOf(n.info.NodeGUID) }
-
-func (s *sweep) bookOf(g mad.GUID) *guidGroup {
-	b := s.books[g]
-	if b == nil {
-		b = new(guidGroup)
-		s.books[g] = b
+// group is the group of a node GUID.
+func (s *sweep) group(guid mad.GUID) *guidGroup {
+	g := s.groups[guid]
+	if g == nil {
+		g = new(guidGroup)
+		s.groups[guid] = g
 	}
-	return b
+	return g
 }
+
+func (s *sweep) groupOf(n *found) *guidGroup { return s.group(n.info.NodeGUID) }
 
 // nodeInfo reads an answer, and says which port of the far node the link is
 // connected to: the one that the request came in through, unless the route
-// ends on the near side of the node asked about (found.anchor).
+// ends on the near side of the node asked about (found.onStartRoute).
 func (r *request) nodeInfo() (info mad.NodeInfo, local int, err error) {
 	if r.Err != nil {
 		return info, 0, r.Err
@@ -95,31 +99,31 @@ func (r *request) nodeInfo() (info mad.NodeInfo, local int, err error) {
 	return info, local, nil
 }
 
-// sight takes up a sighting.
-func (s *sweep) sight(g *sighting) {
-	b := s.bookOf(g.info.NodeGUID)
-	b.open = append(b.open, g)
-	s.settle(b)
+// addFarEnd begins to identify f.
+func (s *sweep) addFarEnd(f *farEnd) {
+	g := s.group(f.info.NodeGUID)
+	g.open = append(g.open, f)
+	s.settle(g)
 }
 
-// settle decides what can be decided of b's open sightings. It is called
-// whenever something that it depends on has become known.
-func (s *sweep) settle(b *guidGroup) {
-	for i := 0; i < len(b.open); i++ {
-		g := b.open[i]
-		v, n := s.judge(b, g)
+// settle identifies those far ends of g that can be by now. It is called
+// whenever something that this depends on has become known.
+func (s *sweep) settle(g *guidGroup) {
+	for i := 0; i < len(g.open); i++ {
+		f := g.open[i]
+		m, n := s.match(g, f)
 		switch {
-		case g == b.examined, v == verdictUnknown:
+		case f == g.rechecked, m == matchUnknown:
 			continue
-		case v == verdictYes:
-			b.close(g)
-			s.recognise(n, g)
-		case len(g.suspects) == 0:
-			b.close(g)
-			s.meet(g)
-		case b.examined == nil:
-			b.examined = g
-			s.askAgain(g)
+		case m == matchYes:
+			g.close(f)
+			s.identify(n, f)
+		case len(f.candidates) == 0:
+			g.close(f)
+			s.addFarNode(f)
+		case g.rechecked == nil:
+			g.rechecked = f
+			s.recheck(f)
 			continue
 		default:
 			continue
@@ -128,47 +132,44 @@ func (s *sweep) settle(b *guidGroup) {
 	}
 }
 
-// close takes g off the open sightings.
-func (b *guidGroup) close(g *sighting) {
-	for i := range b.open {
-		if b.open[i] == g {
-			b.open = append(b.open[:i], b.open[i+1:]...)
-			break
-		}
+// close takes f off the open far ends.
+func (g *guidGroup) close(f *farEnd) {
+	if i := slices.Index(g.open, f); i >= 0 {
+		g.open = slices.Delete(g.open, i, i+1)
 	}
-	if b.examined == g {
-		b.examined = nil
+	if g.rechecked == f {
+		g.rechecked = nil
 	}
 }
 
-// judge says whether g is one of b's nodes. Of a No, g.suspects are those that
-// look the same but for their links.
-func (s *sweep) judge(b *guidGroup, g *sighting) (verdict, *found) {
-	if g == b.examined {
-		return verdictUnknown, nil
+// match says whether f is an end of one of g's nodes, and of which. Of matchNo,
+// f.candidates are those that are the same but for their links.
+func (s *sweep) match(g *guidGroup, f *farEnd) (match, *found) {
+	if f == g.rechecked {
+		return matchUnknown, nil
 	}
-	v := verdictNo
-	g.suspects = g.suspects[:0]
-	for _, n := range b.nodes {
-		if !sameBox(&n.info, &g.info) || n == g.from && g.loop == loopFalse {
+	m := matchNo
+	f.candidates = f.candidates[:0]
+	for _, n := range g.nodes {
+		if !sameNode(&n.info, &f.info) || n == f.from && f.loop == loopFalse {
 			continue
 		}
-		switch s.sees(n, g) {
-		case verdictYes:
-			if n != g.from || s.loops(b, g) {
-				return verdictYes, n
+		switch s.confirms(n, f) {
+		case matchYes:
+			if n != f.from || s.loops(g, f) {
+				return matchYes, n
 			}
-			v = verdictUnknown
-		case verdictUnknown:
-			v = verdictUnknown
+			m = matchUnknown
+		case matchUnknown:
+			m = matchUnknown
 		}
-		g.suspects = append(g.suspects, n)
+		f.candidates = append(f.candidates, n)
 	}
-	return v, nil
+	return m, nil
 }
 
-// sameBox: a and b may be answers of one node, asked on two routes.
-func sameBox(a, b *mad.NodeInfo) bool {
+// sameNode: a and b may be answers of one node, asked on two routes.
+func sameNode(a, b *mad.NodeInfo) bool {
 	x, y := *a, *b
 	x.LocalPortNum, y.LocalPortNum = 0, 0
 	if x.NodeType != mad.NodeTypeSwitch {
@@ -177,57 +178,58 @@ func sameBox(a, b *mad.NodeInfo) bool {
 	return x == y
 }
 
-// sees says whether n, asked about its end of the link, confirms g.
-func (s *sweep) sees(n *found, g *sighting) verdict {
-	p, q := &n.ports[g.local], &g.from.ports[g.port]
+// confirms says whether n, asked what is behind its end of the link, names the
+// near end of f. Where n was not asked yet, it is now.
+func (s *sweep) confirms(n *found, f *farEnd) match {
+	p, q := &n.ports[f.local], &f.from.ports[f.port]
 	switch {
-	case p.peer == g.from && p.peerPort == g.port:
-		return verdictYes
+	case p.peer == f.from && p.peerPort == f.port:
+		return matchYes
 	case p.peer != nil, q.peer != nil, p.view == viewNothing:
-		return verdictNo
+		return matchNo
 	case p.view == viewFar:
-		if p.farGUID == g.from.info.NodeGUID && int(p.farPort) == g.port {
-			return verdictYes
+		if p.farGUID == f.from.info.NodeGUID && int(p.farPort) == f.port {
+			return matchYes
 		}
-		return verdictNo
+		return matchNo
 	case p.view == viewSomething:
-		return verdictYes // nothing speaks against it
+		return matchYes // nothing contradicts it
 	case p.view == viewOutside:
-		if n.behind(g.local) == nil {
-			return verdictYes
+		if n.behind(f.local) == nil {
+			return matchYes
 		}
-		s.cross(n, g.local)
+		s.cross(n, f.local)
 	case !n.isSwitch() && !p.asked:
-		s.askPort(n, g.local, n.route)
+		s.askPort(n, f.local, n.route)
 	}
-	return verdictUnknown
+	return matchUnknown
 }
 
-// recognise: g is of n.
-func (s *sweep) recognise(n *found, g *sighting) {
-	p := &n.ports[g.local]
+// identify: f is an end of n.
+func (s *sweep) identify(n *found, f *farEnd) {
+	p := &n.ports[f.local]
 	if p.peer == nil {
-		s.link(n, g.local, g.from, g.port)
+		s.link(n, f.local, f.from, f.port)
 	}
-	if g.upward() && len(g.route) < len(n.route) {
-		n.anchor, n.info, n.route = true, g.info, g.route
+	if f.upward() && len(f.route) < len(n.route) {
+		n.onStartRoute, n.info, n.route = true, f.info, f.route
 		if n.route.Hops() > 0 && (s.opt.Hops == 0 || n.hops < s.opt.Hops) {
-			s.cross(n, n.via()) // to anchor the next one, even if it is known
+			s.cross(n, n.via()) // the next node of the route, even if it is known
 		}
 	}
-	if !n.isSwitch() && int(g.info.LocalPortNum) == g.local {
-		p.guid = g.info.PortGUID
+	if !n.isSwitch() && int(f.info.LocalPortNum) == f.local {
+		p.guid = f.info.PortGUID
 		if !p.known && p.view == viewSomething { // it did not answer for its other port
-			s.askPort(n, g.local, g.route)
+			s.askPort(n, f.local, f.route)
 		}
 	}
 }
 
-// meet makes a new node of g.
-func (s *sweep) meet(g *sighting) {
-	n := s.add(g.info, g.route, g.from.hops+1)
-	n.anchor = g.upward()
-	g.from.unlink(g.port)
-	s.link(n, g.local, g.from, g.port)
+// addFarNode makes a new node of f.
+func (s *sweep) addFarNode(f *farEnd) {
+	n := s.add(f.info, f.route, f.from.hops+1)
+	n.onStartRoute = f.upward()
+	f.from.unlink(f.port)
+	s.link(n, f.local, f.from, f.port)
 	s.explore(n)
 }

@@ -8,69 +8,71 @@ import (
 	"fabsh/mad/engine"
 )
 
-// A node that wants an M_Key for Gets does not answer without it, but tells the
-// subnet manager of each try (trap 256, IBA 14.2.4). Where all of a fabric's
-// nodes do, the sweep goes no further than the neighbours of its first node.
-// Of these it asks a few first; if none answers, the others once only.
+// The M_Key probe. A node with M_KeyProtectBits 2 or 3 does not answer a Get
+// without its M_Key, but tells the subnet manager of each (trap 256, IBA
+// 14.2.4). To spare a fabric of such nodes a storm of traps, the sweep asks a
+// few neighbours of its first node for NodeInfo, and all others only when one
+// has answered; if none does, the others are asked once each.
 
-// keyProbe is how far a sweep has come in finding out whether its first node has
-// neighbours that talk.
+// keyProbe is the state of the M_Key probe.
 type keyProbe struct {
-	over    bool  // one has answered
-	open    int   // asked
-	held    []int // ports behind which nobody was asked yet
-	retries int   // of requests for NodeInfo
+	done     bool  // a neighbour has answered
+	open     int   // requests for NodeInfo of neighbours
+	deferred []int // ports of the first node that wait for an answer
+	retries  int   // of requests for NodeInfo: 0, the engine's; -1, none
 }
 
-// scouts is how many neighbours are asked first.
-const scouts = 4
+// probeFirst is how many neighbours are asked first.
+const probeFirst = 4
 
-// holds: port, of the first node, is not crossed yet.
-func (s *sweep) holds(n *found, port int) bool {
-	h := &s.hush
+// defers: what is behind port of n is not asked for yet.
+func (s *sweep) defers(n *found, port int) bool {
+	p := &s.probe
 	switch {
-	case h.over || n != s.nodes[0]:
+	case p.done || n != s.nodes[0]:
 		return false
-	case h.open < scouts || h.retries < 0:
-		h.open++
+	case p.open < probeFirst || p.retries < 0:
+		p.open++
 		return false
 	}
-	h.held = append(h.held, port)
+	p.deferred = append(p.deferred, port)
 	return true
 }
 
-// heard takes note of the end of a request for the NodeInfo of a neighbour.
-func (s *sweep) heard(r *request) {
-	h, first := &s.hush, s.nodes[0]
+// probed takes note of the end of a request for NodeInfo. Once one neighbour has
+// answered, or the first few have not, the deferred ones are asked; those that
+// were asked without retries in the meantime are asked again when one answers.
+func (s *sweep) probed(r *request) {
+	p, first := &s.probe, s.nodes[0]
 	if r.node != first {
 		return
 	}
 	silent, once := errors.Is(r.Err, engine.ErrTimeout), r.Retries < 0
-	if h.over {
+	if p.done {
 		if silent && once {
-			s.crossAgain(r.port)
+			s.retryCross(r.port)
 		}
 		return
 	}
-	h.open--
+	p.open--
 	switch {
 	case !silent:
-		h.over, h.retries = true, 0
-	case once, h.open > 0:
+		p.done, p.retries = true, 0
+	case once, p.open > 0:
 		return
 	default:
-		h.retries = -1
+		p.retries = -1
 	}
-	held := h.held
-	h.held = nil
-	for _, port := range held {
-		s.crossAgain(port)
+	deferred := p.deferred
+	p.deferred = nil
+	for _, port := range deferred {
+		s.retryCross(port)
 	}
 }
 
-// crossAgain asks what is behind a port of the first node, whatever came of
+// retryCross asks what is behind a port of the first node, whatever came of
 // asking before.
-func (s *sweep) crossAgain(port int) {
+func (s *sweep) retryCross(port int) {
 	first := s.nodes[0]
 	s.failures = slices.DeleteFunc(s.failures, func(f failure) bool {
 		return f.node == first && f.port == port && f.attr == mad.AttrNodeInfo
@@ -78,18 +80,18 @@ func (s *sweep) crossAgain(port int) {
 	s.cross(first, port)
 }
 
-// silent: the first node has neighbours, and none of them answers.
-func (s *sweep) silent() bool { return !s.hush.over && len(s.nodes) == 1 }
+// allSilent: the first node has neighbours, and none of them answers.
+func (s *sweep) allSilent() bool { return !s.probe.done && len(s.nodes) == 1 }
 
-// wants says in words how to ask nodes with an M_Key.
-func (s *sweep) wants() string {
+// keyAdvice says in words how to ask nodes with an M_Key.
+func (s *sweep) keyAdvice() string {
 	if s.engine.Options().Keys == nil {
 		return `an M_Key: give it with --keys FILE, or ask the subnet administrator with discover(via="sa")`
 	}
 	return `another M_Key than that of --keys; or ask the subnet administrator with discover(via="sa")`
 }
 
-// guard is whose M_Key a request wants that is about n, or, for NodeInfo, about
+// guard is whose M_Key a request needs that is about n, or, for NodeInfo, about
 // what is behind one of its ports.
 func (s *sweep) guard(n *found, port int, a *mad.Attribute) (g engine.Guard) {
 	switch {

@@ -18,32 +18,32 @@ func star(hosts int) *fakeNet {
 	return n
 }
 
-// TestHush: where nobody beyond the first node answers, few requests go out; one
+// TestMKeyProbe: where no node but the first answers, few requests go out; one
 // answer, and all are asked as often as always.
-func TestHush(t *testing.T) {
-	golden := loadGolden(t, "testdata/hush.txt")
+func TestMKeyProbe(t *testing.T) {
+	golden := loadGolden(t, "testdata/mkeyprobe.txt")
 	for _, test := range []struct {
-		name  string
-		keys  *engine.Keys
-		quiet func(host int) bool // by the port of the switch
-		most  int                 // requests for NodeInfo of hosts
+		name   string
+		keys   *engine.Keys
+		silent func(host int) bool // by the port of the switch
+		most   int                 // requests for NodeInfo of hosts
 	}{
-		{name: "all silent", quiet: func(int) bool { return true }, most: 4*6 + 32},
-		{name: "all silent, with keys", keys: &engine.Keys{M: 1}, quiet: func(int) bool { return true }, most: 4*6 + 32},
-		{name: "half of them silent", quiet: func(host int) bool { return host <= 18 }, most: 18*6 + 18 + 18},
+		{name: "all silent", silent: func(int) bool { return true }, most: 4*6 + 32},
+		{name: "all silent, with keys", keys: &engine.Keys{M: 1}, silent: func(int) bool { return true }, most: 4*6 + 32},
+		{name: "half of them silent", silent: func(host int) bool { return host <= 18 }, most: 18*6 + 18 + 18},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := star(36)
 				asked := 0
 				n.lost = func(p *packet) bool {
-					if p.box == n.local {
+					if p.node == n.local {
 						return false
 					}
 					if p.h.Attribute == mad.AttrNodeInfo.ID {
 						asked++
 					}
-					return test.quiet(p.box.ports[p.in].at)
+					return test.silent(p.node.ports[p.in].at)
 				}
 				e := engine.New(n.attach(), engine.Options{Keys: test.keys})
 				defer e.Close()
@@ -62,18 +62,19 @@ func TestHush(t *testing.T) {
 	}
 }
 
-// TestHushLoss: who was asked once only is asked again when another answers.
-func TestHushLoss(t *testing.T) {
+// TestMKeyProbeLoss: nodes that were asked once are asked again when another
+// answers.
+func TestMKeyProbeLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := star(36)
-		tries := map[*box]int{}
+		tries := map[*fakeNode]int{}
 		n.lost = func(p *packet) bool {
-			if p.h.Attribute != mad.AttrNodeInfo.ID || p.box == n.local {
+			if p.h.Attribute != mad.AttrNodeInfo.ID || p.node == n.local {
 				return false
 			}
-			tries[p.box]++
-			port := p.box.ports[p.in].at
-			return port <= 4 || port < 36 && tries[p.box] == 1 // 1 to 4 are dead, of the others the first is lost
+			tries[p.node]++
+			port := p.node.ports[p.in].at
+			return port <= 4 || port < 36 && tries[p.node] == 1 // 1 to 4 are dead, of the others the first is lost
 		}
 		e := engine.New(n.attach(), engine.Options{})
 		defer e.Close()

@@ -25,8 +25,8 @@ func onIbsim(t *testing.T, sim *ibsimtest.Fixture, o engine.Options) *engine.Eng
 	return e
 }
 
-// TestIbsimOddities is what console commands can do to a real ibsim: nodes
-// with one GUID, a link taken out, a port that loses all.
+// TestIbsimOddities sweeps what the console of ibsim can make: nodes that share
+// a GUID, a link that is removed, a port that loses all packets.
 func TestIbsimOddities(t *testing.T) {
 	sim := ibsimtest.Start(t, ibsimtest.FatTree(3, 2, 2), ibsimtest.Options{})
 	e := onIbsim(t, sim, engine.Options{})

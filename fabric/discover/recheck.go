@@ -8,241 +8,201 @@ import (
 	"fabsh/mad"
 )
 
-// What is done about a sighting that does not fit: first both ends of the link
-// are asked again, and if they still disagree the node sighted is looked at
-// more closely. One sighting of a book is examined at a time, for the outcome
-// may settle the others.
+// A far end that looks like a known node, whose links say otherwise, is
+// rechecked: first both ends of the link are asked again, then, if they still
+// disagree, what is behind the far end is compared with what is known of the
+// candidates. Of a group one far end is rechecked at a time, for the result may
+// identify the others.
 
-// askAgain begins to examine g: is it still there?
-func (s *sweep) askAgain(g *sighting) {
-	g.suspects = slices.Clone(g.suspects)
-	s.askNode((*sweep).gotAgain, g.from, g.port, g.route).sighting = g
+// recheck begins with the near end: is f still behind it?
+func (s *sweep) recheck(f *farEnd) {
+	f.candidates = slices.Clone(f.candidates)
+	s.askNode((*sweep).gotRecheck, f.from, f.port, f.route).farEnd = f
 }
 
-func (s *sweep) gotAgain(r *request) {
-	g := r.sighting
+func (s *sweep) gotRecheck(r *request) {
+	f := r.farEnd
 	info, local, err := r.nodeInfo()
-	if err == nil && info == g.info && local == g.local {
-		for _, n := range g.suspects {
-			g.marks = append(g.marks, n.marks(g)...)
+	if err == nil && info == f.info && local == f.local {
+		for _, n := range f.candidates {
+			f.neighbours = append(f.neighbours, n.knownNeighbours(f)...)
 		}
-		s.question(g)
+		s.checkCandidate(f)
 		return
 	}
-	b := s.bookOf(g.info.NodeGUID)
-	b.close(g)
-	s.changed(g.from, g.port, func() string {
-		return fmt.Sprintf("it led to port %d of node %s, and then no longer", g.local, g.info.NodeGUID)
+	g := s.group(f.info.NodeGUID)
+	g.close(f)
+	s.changed(f.from, f.port, func() string {
+		return fmt.Sprintf("it led to port %d of node %s, and then no longer", f.local, f.info.NodeGUID)
 	})
-	s.lookAnew(r)
-	s.settle(b)
+	s.relink(r)
+	s.settle(g)
 }
 
-// question asks the next suspect, or what it is connected to, once more.
-func (s *sweep) question(g *sighting) {
-	for ; len(g.suspects) > 0; g.suspects = g.suspects[1:] {
-		n := g.suspects[0]
-		p := &n.ports[g.local]
+// checkCandidate asks the next candidate, or the node that it is connected to,
+// once more.
+func (s *sweep) checkCandidate(f *farEnd) {
+	for ; len(f.candidates) > 0; f.candidates = f.candidates[1:] {
+		n := f.candidates[0]
+		p := &n.ports[f.local]
 		switch {
 		case p.peer != nil && p.peer.behind(p.peerPort) != nil:
-			// Two cables in one port? Then they are two ports.
-			s.askNode((*sweep).gotRival, p.peer, p.peerPort, p.peer.behind(p.peerPort)).sighting = g
+			// One port cannot have two cables: if this one is still there, f is
+			// another node's.
+			s.askNode((*sweep).gotOtherEnd, p.peer, p.peerPort, p.peer.behind(p.peerPort)).farEnd = f
 			return
 		case n.isSwitch() && p.view == viewNothing:
-			s.ask((*sweep).gotSuspectPort, n, g.local, n.route, mad.AttrPortInfo, uint32(g.local)).sighting = g
+			s.ask((*sweep).gotCandidatePort, n, f.local, n.route, mad.AttrPortInfo, uint32(f.local)).farEnd = f
 			return
-		case n.isSwitch() && n.behind(g.local) != nil:
-			s.askNode((*sweep).gotSuspectFar, n, g.local, n.behind(g.local)).sighting = g
+		case n.isSwitch() && n.behind(f.local) != nil:
+			s.askNode((*sweep).gotCandidateFar, n, f.local, n.behind(f.local)).farEnd = f
 			return
 		}
 	}
-	s.lookForMarks(g)
+	s.compareNeighbours(f)
 }
 
-// gotRival handles NodeInfo from behind the port that the suspect's port is
-// said to be connected to.
-func (s *sweep) gotRival(r *request) {
-	g := r.sighting
-	n := g.suspects[0]
+// gotOtherEnd handles NodeInfo from behind the port that the candidate's port
+// is known to be connected to.
+func (s *sweep) gotOtherEnd(r *request) {
+	f := r.farEnd
+	n := f.candidates[0]
 	info, local, err := r.nodeInfo()
-	if err == nil && sameBox(&info, &n.info) && local == g.local {
-		s.acquit(g)
+	if err == nil && sameNode(&info, &n.info) && local == f.local {
+		s.reject(f)
 		return
 	}
-	s.convict(g, n)
-	s.lookAnew(r)
+	s.accept(f, n)
+	s.relink(r)
 }
 
-func (s *sweep) gotSuspectPort(r *request) {
-	g := r.sighting
+// gotCandidatePort handles PortInfo of the candidate's port, which was down.
+func (s *sweep) gotCandidatePort(r *request) {
+	f := r.farEnd
 	if r.Err == nil {
 		p := &r.node.ports[r.port]
 		p.info.Decode(r.Data())
 		if p.info.PortPhysicalState != mad.PortPhysicalStateLinkUp {
-			s.acquit(g)
+			s.reject(f)
 			return
 		}
 		p.view = viewSomething
 		if route := r.node.behind(r.port); route != nil {
-			s.askNode((*sweep).gotSuspectFar, r.node, r.port, route).sighting = g
+			s.askNode((*sweep).gotCandidateFar, r.node, r.port, route).farEnd = f
 			return
 		}
 	}
-	s.convict(g, g.suspects[0])
+	s.accept(f, f.candidates[0])
 }
 
-func (s *sweep) gotSuspectFar(r *request) {
-	g := r.sighting
+// gotCandidateFar handles NodeInfo from behind the candidate's port.
+func (s *sweep) gotCandidateFar(r *request) {
+	f := r.farEnd
 	info, local, err := r.nodeInfo()
-	if err == nil && (info.NodeGUID != g.from.info.NodeGUID || local != g.port) {
-		s.acquit(g)
+	if err == nil && (info.NodeGUID != f.from.info.NodeGUID || local != f.port) {
+		s.reject(f)
 		return
 	}
-	s.convict(g, g.suspects[0])
+	s.accept(f, f.candidates[0])
 }
 
-// acquit: the suspect is another box.
-func (s *sweep) acquit(g *sighting) {
-	g.suspects = g.suspects[1:]
-	s.question(g)
+// reject: f is not the candidate's.
+func (s *sweep) reject(f *farEnd) {
+	f.candidates = f.candidates[1:]
+	s.checkCandidate(f)
 }
 
-// lookForMarks: another box, then, unless a cable moved at the wrong moment. A
-// wrong verdict on a switch would have the sweep find all that is behind it
-// once more. So a last test: from behind the sighting, are a suspect's other
-// neighbours where they are from the suspect itself?
-func (s *sweep) lookForMarks(g *sighting) {
-	if len(g.marks) > 0 && g.route.Hops() < mad.MaxHops {
-		m := g.marks[0]
-		s.ask((*sweep).gotMarkPort, m.node, m.port, g.route, mad.AttrPortInfo, uint32(m.port)).sighting = g
+// accept: f is n's after all; the cabling changed.
+func (s *sweep) accept(f *farEnd, n *found) {
+	g := s.group(f.info.NodeGUID)
+	g.close(f)
+	s.changed(n, f.local, func() string {
+		return fmt.Sprintf("it is connected to port %d of %s now", f.port, f.from.label())
+	})
+	n.unlink(f.local)
+	f.from.unlink(f.port)
+	s.identify(n, f)
+	s.settle(g)
+}
+
+// compareNeighbours is the last test. All candidates are rejected, so f is a new
+// node, unless a cable moved between two requests; a switch that is taken for
+// new by mistake would have the sweep find all that is behind it once more. So
+// candidates' neighbours are asked for from behind f.
+func (s *sweep) compareNeighbours(f *farEnd) {
+	if len(f.neighbours) > 0 && f.route.Hops() < mad.MaxHops {
+		at := f.neighbours[0]
+		s.ask((*sweep).gotNeighbourPort, at.node, at.port, f.route, mad.AttrPortInfo, uint32(at.port)).farEnd = f
 		return
 	}
-	b := s.bookOf(g.info.NodeGUID)
-	b.close(g)
-	s.meet(g)
-	s.settle(b)
+	g := s.group(f.info.NodeGUID)
+	g.close(f)
+	s.addFarNode(f)
+	s.settle(g)
 }
 
-// gotMarkPort handles PortInfo of a mark, asked of the node sighted.
-func (s *sweep) gotMarkPort(r *request) {
+// gotNeighbourPort handles PortInfo that the node at f gives of the port that
+// leads to a candidate's neighbour.
+func (s *sweep) gotNeighbourPort(r *request) {
 	var i mad.PortInfo
 	i.Decode(r.Data())
 	if r.Err == nil && i.PortPhysicalState == mad.PortPhysicalStateLinkUp {
-		s.askNode((*sweep).gotMark, r.node, r.port, r.sighting.route.Append(uint8(r.port))).sighting = r.sighting
+		s.askNode((*sweep).gotNeighbour, r.node, r.port, r.farEnd.route.Append(uint8(r.port))).farEnd = r.farEnd
 		return
 	}
-	s.nextMark(r.sighting)
+	s.nextNeighbour(r.farEnd)
 }
 
-func (s *sweep) gotMark(r *request) {
-	g := r.sighting
+// gotNeighbour handles NodeInfo from behind that port.
+func (s *sweep) gotNeighbour(r *request) {
+	f := r.farEnd
 	var info mad.NodeInfo
 	info.Decode(r.Data())
-	if p := &r.node.ports[r.port]; r.Err == nil && p.peer != nil && sameBox(&info, &p.peer.info) && int(info.LocalPortNum) == p.peerPort {
-		s.convict(g, r.node)
+	if p := &r.node.ports[r.port]; r.Err == nil && p.peer != nil && sameNode(&info, &p.peer.info) && int(info.LocalPortNum) == p.peerPort {
+		s.accept(f, r.node)
 		return
 	}
-	s.nextMark(g)
+	s.nextNeighbour(f)
 }
 
-func (s *sweep) nextMark(g *sighting) {
-	g.marks = g.marks[1:]
-	s.lookForMarks(g)
+func (s *sweep) nextNeighbour(f *farEnd) {
+	f.neighbours = f.neighbours[1:]
+	s.compareNeighbours(f)
 }
 
-// convict: g is of n after all; the cabling changed.
-func (s *sweep) convict(g *sighting, n *found) {
-	b := s.bookOf(g.info.NodeGUID)
-	b.close(g)
-	s.changed(n, g.local, func() string {
-		return fmt.Sprintf("it is connected to port %d of %s now", g.port, g.from.label())
-	})
-	n.unlink(g.local)
-	g.from.unlink(g.port)
-	s.recognise(n, g)
-	s.settle(b)
-}
-
-// lookAnew takes the answer to a repeated question for a first one.
-func (s *sweep) lookAnew(r *request) {
+// relink takes the answer to a repeated request for a first one.
+func (s *sweep) relink(r *request) {
 	r.node.unlink(r.port)
 	p := &r.node.ports[r.port]
 	if r.Err != nil {
 		p.view = viewSomething // reported as changed
-		s.settle(s.book(r.node))
+		s.settle(s.groupOf(r.node))
 		return
 	}
 	s.gotFar(r)
 }
 
-// changed reports that the cabling changed under the sweep.
+// changed reports that the cabling changed during the sweep.
 func (s *sweep) changed(n *found, port int, how func() string) {
 	s.note(fabric.ProblemChanged, func() string {
 		return fmt.Sprintf("port %d of %s changed during the sweep: %s; discover again", port, n.label(), how())
 	})
 }
 
-// marks are some of n's ports with known neighbours, none of them an end of g.
-func (n *found) marks(g *sighting) (list []mark) {
-	const enough = 4 // that all have changed during one sweep is not to be feared
+// knownNeighbours are some of n's ports with known peers, none of them at the
+// link of f.
+func (n *found) knownNeighbours(f *farEnd) (list []nodePort) {
+	const enough = 4 // the cables of all will hardly change during one sweep
 	if !n.isSwitch() {
 		return nil
 	}
 	for i, p := range n.ports {
-		if p.peer == nil || i == g.local || p.peer == g.from && p.peerPort == g.port {
+		if p.peer == nil || i == f.local || p.peer == f.from && p.peerPort == f.port {
 			continue
 		}
-		if list = append(list, mark{n, i}); len(list) == enough {
+		if list = append(list, nodePort{n, i}); len(list) == enough {
 			break
 		}
 	}
 	return list
-}
-
-// loops says whether a link that seems to lead back to where it comes from
-// does, and asks if that is not known yet: from behind the link, is the node's
-// other neighbour where it should be?
-func (s *sweep) loops(b *guidGroup, g *sighting) bool {
-	if g.loop == loopReal || g.from.ports[g.port].peer != nil {
-		return true
-	}
-	marks := g.from.marks(g)
-	if len(marks) == 0 || g.route.Hops() == mad.MaxHops {
-		return true
-	}
-	if b.examined == nil {
-		b.examined = g
-		port := marks[0].port
-		s.askNode((*sweep).gotLoopFar, g.from, port, g.route.Append(uint8(port))).sighting = g
-	}
-	return false
-}
-
-func (s *sweep) gotLoopFar(r *request) {
-	if r.Err != nil { // is there a link at all?
-		s.ask((*sweep).gotLoopPort, r.node, r.port, r.sighting.route, mad.AttrPortInfo, uint32(r.port)).sighting = r.sighting
-		return
-	}
-	var info mad.NodeInfo
-	info.Decode(r.Data())
-	p := r.node.ports[r.port]
-	s.loopIs(r.sighting, p.peer == nil || sameBox(&info, &p.peer.info) && int(info.LocalPortNum) == p.peerPort)
-}
-
-// gotLoopPort handles PortInfo of the mark, asked through the link.
-func (s *sweep) gotLoopPort(r *request) {
-	var i mad.PortInfo
-	i.Decode(r.Data())
-	s.loopIs(r.sighting, r.Err != nil || i.PortPhysicalState == mad.PortPhysicalStateLinkUp)
-}
-
-// loopIs ends the test. Where nothing came of it the link is what it seems.
-func (s *sweep) loopIs(g *sighting, real bool) {
-	g.loop = loopFalse
-	if real {
-		g.loop = loopReal
-	}
-	b := s.bookOf(g.info.NodeGUID)
-	b.examined = nil
-	s.settle(b)
 }

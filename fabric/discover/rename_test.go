@@ -8,8 +8,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// TestRenamed: names from elsewhere are those of the whole fabric, and only of
-// the new one.
+// TestRenamed: all views of the renamed fabric have the new names, and the fabric
+// that it was made of keeps its own.
 func TestRenamed(t *testing.T) {
 	n := &fakeNet{}
 	chain(n)

@@ -1,60 +1,17 @@
 package discover
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"fabsh/fabric"
 	"fabsh/mad"
-	"fabsh/mad/engine"
 )
-
-// failure is a question without a useful answer.
-type failure struct {
-	node *found
-	attr *mad.Attribute
-	port int
-	err  error
-}
-
-func (s *sweep) fail(r *request, a *mad.Attribute) {
-	s.failures = append(s.failures, failure{r.node, a, r.port, r.Err})
-}
-
-// note is a problem met on the way. The text waits until all names and routes
-// are known.
-type note struct {
-	kind fabric.ProblemKind
-	text func() string
-}
-
-func (s *sweep) note(k fabric.ProblemKind, text func() string) {
-	s.notes = append(s.notes, note{k, text})
-}
-
-// text is f.err as it would have been on the node's final route.
-func (f *failure) text() string {
-	var e *engine.Error
-	if !errors.As(f.err, &e) {
-		return f.err.Error()
-	}
-	x := *e
-	route := f.node.route
-	if f.attr == mad.AttrNodeInfo {
-		route = f.node.behind(f.port)
-	}
-	x.Dest = "route " + route.String()
-	return x.Error()
-}
 
 // fabric makes a Fabric of what was found, the same one whatever order the
 // answers came in.
 func (s *sweep) fabric() *fabric.Fabric {
-	s.straighten()
+	s.shortenRoutes()
 	b := fabric.NewBuilder()
 	handle := make(map[*found]int, len(s.nodes))
 	for _, n := range s.nodes {
@@ -83,19 +40,20 @@ func (s *sweep) fabric() *fabric.Fabric {
 	}
 	b.SetFrom(handle[s.nodes[0]], s.nodes[0].via())
 	if s.opt.Hops > 0 {
-		b.SetScope(fmt.Sprintf("within %s of route %s", fabric.Count(s.opt.Hops, "hop", "hops"), s.opt.Around))
+		b.SetScope(fmt.Sprintf("within %s of route %s", fabric.Plural(s.opt.Hops, "hop", "hops"), s.opt.Around))
 	}
 	s.report(b)
 	return b.Build()
 }
 
-// straighten gives each node its shortest route, of those of equal length the
-// one with the lowest ports: the one it was found on depends on who was quick.
-func (s *sweep) straighten() {
+// shortenRoutes gives each node its shortest route, of those of equal length the
+// one with the lowest ports, by a breadth-first search: the route that it was
+// found on depends on the order of the answers.
+func (s *sweep) shortenRoutes() {
 	var levels [mad.MaxHops + 1][]*found // by hops of the route
 	done := map[*found]bool{}
 	for _, n := range s.nodes {
-		if n.anchor {
+		if n.onStartRoute {
 			levels[n.route.Hops()] = append(levels[n.route.Hops()], n)
 			done[n] = true
 		}
@@ -129,74 +87,6 @@ func (n *found) reroute(route mad.DirectedRoute, via int) {
 		n.ports[i].info.LocalPortNum = uint8(via)
 		if !n.isSwitch() {
 			n.ports[i].info.LocalPortNum = uint8(i)
-		}
-	}
-}
-
-// report puts into words what is wrong.
-func (s *sweep) report(b *fabric.Builder) {
-	add := func(k fabric.ProblemKind, format string, args ...any) {
-		b.AddProblem(fabric.Problem{Kind: k, Text: fmt.Sprintf(format, args...)})
-	}
-	for _, n := range s.notes {
-		add(n.kind, "%s", n.text())
-	}
-	if s.ended != nil {
-		add(fabric.ProblemCut, "the sweep was ended before it was done: %v; discover again", s.ended)
-	}
-	s.reportFailures(add)
-	for _, n := range s.nodes {
-		for i, p := range n.ports {
-			if n.isSwitch() && p.view == viewSomething && p.known && p.peer == nil && n.route.Hops() == mad.MaxHops {
-				add(fabric.ProblemTooFar, "what is behind port %d of %s is more than %d hops away; start from a node nearer to it", i, n.label(), mad.MaxHops)
-			}
-		}
-	}
-}
-
-// reportFailures says what was not answered, in one line for all ports of a
-// node. What another question answered in the end is left out.
-func (s *sweep) reportFailures(add func(k fabric.ProblemKind, format string, args ...any)) {
-	type key struct {
-		node *found
-		attr *mad.Attribute
-		kind fabric.ProblemKind
-	}
-	groups := map[key][]failure{}
-	for _, f := range s.failures {
-		p := &f.node.ports[f.port]
-		if f.attr == mad.AttrPortInfo && p.known || f.attr == mad.AttrNodeInfo && p.peer != nil {
-			continue
-		}
-		k := key{f.node, f.attr, fabric.ProblemFailed}
-		if errors.Is(f.err, engine.ErrTimeout) {
-			k.kind = fabric.ProblemTimedOut
-		}
-		groups[k] = append(groups[k], f)
-	}
-	for k, fs := range groups {
-		slices.SortFunc(fs, func(a, b failure) int { return cmp.Compare(a.port, b.port) })
-		ports := make([]string, len(fs))
-		for i, f := range fs {
-			ports[i] = strconv.Itoa(f.port)
-		}
-		what := "port " + ports[0]
-		if len(ports) > 1 {
-			what = "ports " + strings.Join(ports, ", ")
-		}
-		switch {
-		case k.attr == mad.AttrNodeInfo && s.silent():
-			add(k.kind, "what is behind %s of %s is unknown: %s; the link is up, so look at the node behind it, and at the cable; or else what is there wants %s", what, k.node.label(), fs[0].text(), s.wants())
-		case k.attr == mad.AttrNodeInfo:
-			for _, f := range fs {
-				add(k.kind, "what is behind port %d of %s is unknown: %s; the link is up, so look at the node behind it, and at the cable", f.port, k.node.label(), f.text())
-			}
-		case k.attr != mad.AttrPortInfo:
-			add(k.kind, "%s of %s is unknown: %s; look at the node's management agent", k.attr.Name, k.node.label(), fs[0].text())
-		case k.node.isSwitch() && fs[0].port == 0:
-			add(k.kind, "PortInfo of %s is unknown: %s, and its other ports were not asked; look at the node's management agent", k.node.label(), fs[0].text())
-		default:
-			add(k.kind, "PortInfo of %s of %s is unknown: %s; look at the node's management agent", what, k.node.label(), fs[0].text())
 		}
 	}
 }

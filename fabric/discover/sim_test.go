@@ -53,8 +53,7 @@ func sweep(t testing.TB, spec string) (*fabric.Fabric, engine.Stats, time.Durati
 	return f, e.Stats(), time.Since(begin)
 }
 
-// TestLoss: where one datagram in twenty is lost each way, a sweep finds the
-// same, later.
+// TestLoss: where one datagram in 20 is lost each way, a sweep finds the same.
 func TestLoss(t *testing.T) {
 	views := map[string]string{}
 	for _, faults := range []string{"", ",loss=0.05,delay=20ms", ",busy=0.05,jitter=5ms"} {
@@ -72,8 +71,8 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestDeadPorts: a hundredth of all hosts dead, a sweep ends one retry ladder
-// after the healthy one at the latest, however many that are.
+// TestDeadPorts: nodes that do not answer, however many, cost a sweep the time of
+// one call's retries.
 func TestDeadPorts(t *testing.T) {
 	const ladder = 3 * time.Second // (2 retries + 1) x timeout
 	took := map[string]time.Duration{}
@@ -98,8 +97,8 @@ func TestDeadPorts(t *testing.T) {
 	}
 }
 
-// routes are the routes of all nodes: answers in another order lead to others
-// at first.
+// routes are the routes of all nodes, which must not depend on the order of the
+// answers.
 func routes(f *fabric.Fabric) (s string) {
 	for i := range f.Nodes() {
 		s += f.Nodes()[i].Label() + " " + f.Nodes()[i].Route().String() + "\n"
@@ -108,7 +107,7 @@ func routes(f *fabric.Fabric) (s string) {
 }
 
 // BenchmarkDiscover sweeps a simulated tree of 11,664 hosts and 1,620
-// switches, and tells what a port costs in memory.
+// switches, and reports the memory that a port takes.
 func BenchmarkDiscover(b *testing.B) {
 	e := attach(b, "pgft:m=18/18/36,w=1/18/18,p=1/1/1")
 	defer e.Close()
@@ -129,8 +128,7 @@ func BenchmarkDiscover(b *testing.B) {
 	b.ReportMetric(float64(len(f.Nodes())), "nodes")
 }
 
-// TestKeys: a fabric that wants M_Keys is swept with the right ones, and not
-// otherwise.
+// TestKeys: a fabric whose nodes need M_Keys is swept with the right ones only.
 func TestKeys(t *testing.T) {
 	const spec = "ring:n=3,hosts=2,mkey=0x1234,mkey_level="
 	want, _, _ := sweep(t, "ring:n=3,hosts=2")

@@ -1,11 +1,13 @@
 // Package discover finds out what a subnet consists of.
 //
-//	sweep.go      the directed-route sweep: its requests
+//	sweep.go      Sweep, by directed-route SMPs: its requests
 //	explore.go    what each answer gives rise to
-//	identity.go   which node an answer is from; recheck.go, when two answers disagree
-//	mkeyprobe.go  spares nodes that do not answer for want of their M_Key
-//	result.go     the Fabric that comes of it, and its problems
-//	viasa.go      the same from the records of the subnet administrator
+//	identity.go   which node is behind a link; recheck.go and loop.go, where
+//	              answers disagree
+//	mkeyprobe.go  spares a fabric whose nodes do not answer for want of M_Keys
+//	result.go     the Fabric of a sweep; problem.go, what is missing from it
+//	viasa.go      ViaSA, by the records of the subnet administrator; records.go,
+//	              the Fabric of these
 package discover
 
 import (
@@ -43,14 +45,13 @@ type Options struct {
 // a sweep whose first node did not answer, and for one that was ended by ctx
 // or by a broken transport; the fabric is then what was found before.
 //
-// What it asks, and how often, is what ibnetdiscover asks: NodeInfo through
-// each end of each link but the one a node was found through, NodeDescription,
-// SwitchInfo, and PortInfo of all ports of switches and of the ports of other
-// nodes that links lead to. Nothing waits for a level of the network to be
+// It asks what ibnetdiscover asks, and as often: NodeInfo through each end of
+// each link but the one a node was found through, NodeDescription, SwitchInfo,
+// and PortInfo of all ports of switches and of the ports of other nodes that
+// links lead to. It is a breadth-first search that waits for no level to be
 // complete: what follows from an answer is asked when it comes.
 //
-// A fabric whose nodes all want an M_Key is left alone as soon as that shows
-// (hush).
+// A fabric whose nodes all want an M_Key is sent few requests (mkeyprobe.go).
 func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, error) {
 	if len(o.Around) == 0 {
 		o.Around = mad.DirectedRoute{0}
@@ -58,7 +59,7 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 	if o.Around[0] != 0 || o.Around.Hops() > mad.MaxHops {
 		return nil, fmt.Errorf("%s is no directed route: it must begin with 0 and have at most %d hops", o.Around, mad.MaxHops)
 	}
-	s := &sweep{engine: e, opt: o, books: map[mad.GUID]*guidGroup{}, done: make(chan struct{})}
+	s := &sweep{engine: e, opt: o, groups: map[mad.GUID]*guidGroup{}, done: make(chan struct{})}
 	if e.Options().Keys != nil && o.Around.Hops() == 0 {
 		port, err := e.Port()
 		if err != nil {
@@ -80,13 +81,13 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 	}
 	f := s.fabric()
 	if s.ended != nil {
-		return f, fmt.Errorf("the sweep ended after %s: %w", fabric.Count(len(s.nodes), "node", "nodes"), s.ended)
+		return f, fmt.Errorf("the sweep ended after %s: %w", fabric.Plural(len(s.nodes), "node", "nodes"), s.ended)
 	}
 	return f, nil
 }
 
 // sweep is a discovery under way. The engine's goroutines drive it: each
-// answer is handled, and what it gives rise to is started, under mu.
+// answer is handled, and the requests that follow from it are started, under mu.
 type sweep struct {
 	engine *engine.Engine
 	opt    Options
@@ -95,25 +96,25 @@ type sweep struct {
 
 	mu       sync.Mutex // guards all that follows
 	nodes    []*found
-	books    map[mad.GUID]*guidGroup
+	groups   map[mad.GUID]*guidGroup
 	open     []*request // at the engine
 	free     []*request // to be used again
-	ended    error      // why the sweep asks nothing more
+	ended    error      // why no more requests are sent
 	failures []failure
 	notes    []note
-	hush     keyProbe
+	probe    keyProbe
 }
 
 // request is one SMP of a sweep, and what it is about.
 type request struct {
 	engine.Call
-	sweep    *sweep
-	place    int                    // in sweep.open
-	then     func(*sweep, *request) // handles the end
-	node     *found                 // NodeInfo: whose port it leaves; else: who is asked
-	port     int
-	route    mad.DirectedRoute
-	sighting *sighting // of questions about one
+	sweep  *sweep
+	index  int                    // in sweep.open
+	then   func(*sweep, *request) // handles the end
+	node   *found                 // NodeInfo: whose port it leaves; else: who is asked
+	port   int
+	route  mad.DirectedRoute
+	farEnd *farEnd // of requests that recheck one
 }
 
 // askNode asks for the NodeInfo of what is at route, behind port of n.
@@ -130,12 +131,12 @@ func (s *sweep) ask(then func(*sweep, *request), n *found, port int, route mad.D
 		r = &request{sweep: s}
 		r.Notify = r
 	}
-	r.then, r.node, r.port, r.route, r.sighting = then, n, port, route, nil
-	r.place = len(s.open)
+	r.then, r.node, r.port, r.route, r.farEnd = then, n, port, route, nil
+	r.index = len(s.open)
 	s.open = append(s.open, r)
-	fabric.SMP(&r.Call, fabric.Dest{Route: route, Guard: s.guard(n, port, a)}, mad.MethodGet, a, modifier, nil)
+	fabric.Dest{Route: route, Guard: s.guard(n, port, a)}.Put(&r.Call, mad.MethodGet, a, modifier, nil)
 	if r.Retries = 0; a == mad.AttrNodeInfo {
-		r.Retries = s.hush.retries
+		r.Retries = s.probe.retries
 	}
 	s.engine.Start(&r.Call)
 	return r
@@ -146,7 +147,7 @@ func (r *request) Complete(*engine.Call) {
 	s := r.sweep
 	s.mu.Lock()
 	last := s.open[len(s.open)-1]
-	s.open[r.place], last.place = last, r.place
+	s.open[r.index], last.index = last, r.index
 	s.open = s.open[:len(s.open)-1]
 	var broken error
 	switch {

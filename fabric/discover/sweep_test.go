@@ -14,8 +14,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// TestDead: any number of nodes that are silent behind links that are up cost
-// one ladder of retries, and each is named.
+// TestDead: any number of nodes that do not answer behind links that are up cost
+// the time of one call's retries, and each is a problem.
 func TestDead(t *testing.T) {
 	golden := loadGolden(t, "testdata/dead.txt")
 	for _, test := range []struct {
@@ -23,20 +23,20 @@ func TestDead(t *testing.T) {
 		kill func(n *fakeNet)
 	}{
 		{"two hosts and a switch", func(n *fakeNet) {
-			for _, b := range n.boxes {
+			for _, b := range n.nodes {
 				b.dead = b.name == "host 0" || b.name == "host 1" || b.name == "s2"
 			}
 		}},
 		{"a switch that answers NodeInfo only", func(n *fakeNet) {
-			n.lost = func(p *packet) bool { return p.box.name == "s1" && p.h.Attribute != mad.AttrNodeInfo.ID }
+			n.lost = func(p *packet) bool { return p.node.name == "s1" && p.h.Attribute != mad.AttrNodeInfo.ID }
 		}},
 		{"PortInfo of some ports", func(n *fakeNet) {
 			n.lost = func(p *packet) bool {
-				return p.box.name == "s1" && p.h.Attribute == mad.AttrPortInfo.ID && p.h.Modifier >= 3
+				return p.node.name == "s1" && p.h.Attribute == mad.AttrPortInfo.ID && p.h.Modifier >= 3
 			}
 		}},
 		{"NodeInfo through one end of a link", func(n *fakeNet) {
-			n.lost = func(p *packet) bool { return p.box.name == "s1" && p.in == 5 }
+			n.lost = func(p *packet) bool { return p.node.name == "s1" && p.in == 5 }
 		}},
 		{"names", func(n *fakeNet) {
 			n.lost = func(p *packet) bool { return p.h.Attribute == mad.AttrNodeDescription.ID }
@@ -63,32 +63,32 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// TestChanges pulls and plugs cables after each number of requests, in many
-// orders of answers: there is always an end, no node is invented, and what
-// does not fit is reported.
+// TestChanges changes the cabling after each number of requests, in many orders
+// of answers: the sweep always ends, no node is invented, and what contradicts
+// itself is a problem.
 func TestChanges(t *testing.T) {
 	changes := []struct {
 		name    string
 		noticed int // at least, of 60; the others come before or after all that matters
 		do      func(n *fakeNet)
 	}{
-		{"pull", 30, func(n *fakeNet) { n.unlink(n.boxes[1], 2); n.unlink(n.boxes[1], 4) }},
+		{"pull", 30, func(n *fakeNet) { n.unlink(n.nodes[1], 2); n.unlink(n.nodes[1], 4) }},
 		{"move a host", 10, func(n *fakeNet) {
-			h := n.boxes[4]
+			h := n.nodes[4]
 			n.unlink(h, 1)
-			n.link(h, 1, n.boxes[1], 5)
+			n.link(h, 1, n.nodes[1], 5)
 		}},
 		{"swap the ends of two cables", 10, func(n *fakeNet) {
-			s0, s1 := n.boxes[1], n.boxes[3]
+			s0, s1 := n.nodes[1], n.nodes[3]
 			n.unlink(s0, 2)
 			n.unlink(s0, 4)
 			n.link(s0, 2, s1, 5)
 			n.link(s0, 4, s1, 1)
 		}},
-		{"another box", 0, func(n *fakeNet) {
-			h := n.boxes[4]
+		{"another node", 0, func(n *fakeNet) {
+			h := n.nodes[4]
 			n.unlink(h, 1)
-			n.link(n.ca(0x99, 1, "new"), 1, n.boxes[3], 3)
+			n.link(n.ca(0x99, 1, "new"), 1, n.nodes[3], 3)
 		}},
 	}
 	for _, change := range changes {
@@ -98,7 +98,7 @@ func TestChanges(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					n := &fakeNet{delay: jitter(int64(after))}
 					chain(n)
-					boxes := len(n.boxes)
+					nodes := len(n.nodes)
 					n.hook = func(n *fakeNet) {
 						if n.asked == after+1 {
 							change.do(n)
@@ -110,7 +110,7 @@ func TestChanges(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got := len(f.Nodes()); got > boxes+1 {
+					if got := len(f.Nodes()); got > nodes+1 {
 						t.Errorf("after %d requests: %s", after, describe(f))
 					}
 					for _, p := range f.Problems() {
@@ -131,7 +131,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestEnded: a sweep that is ended gives what it has, at once.
+// TestEnded: a sweep that is ended returns at once what was found.
 func TestEnded(t *testing.T) {
 	enough := errors.New("enough")
 	unplugged := errors.New("unplugged")
@@ -146,7 +146,7 @@ func TestEnded(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := new(fakeNet)
 				chain(n)
-				n.lost = func(p *packet) bool { return p.box.name == "s1" && p.h.Attribute == mad.AttrPortInfo.ID }
+				n.lost = func(p *packet) bool { return p.node.name == "s1" && p.h.Attribute == mad.AttrPortInfo.ID }
 				c := n.attach()
 				e := engine.New(c, engine.Options{})
 				defer e.Close()
@@ -192,8 +192,8 @@ func TestNobody(t *testing.T) {
 	})
 }
 
-// TestTooFar: a chain longer than a directed route can be, and a ring that is
-// not, whatever way round the sweep is faster.
+// TestTooFar: a chain longer than the longest directed route, and a ring that is
+// not, whichever way round the answers come first.
 func TestTooFar(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -211,7 +211,7 @@ too far: what is behind port 2 of "s62" (0x0000000000000063) is more than 63 hop
 				synctest.Test(t, func(t *testing.T) {
 					n := &fakeNet{delay: jitter(seed)}
 					h := n.ca(0x10, 1, "host")
-					var s []*box
+					var s []*fakeNode
 					for i := range test.switches {
 						s = append(s, n.sw(mad.GUID(0x25+i), 3, fmt.Sprint("s", i)))
 						if i > 0 {

@@ -5,51 +5,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
-// ViaSA draws the fabric up from what the subnet administrator at the
-// given address knows, where its nodes cannot be asked: for want of their
-// M_Keys, or of a queue pair 0. Of o, Names and Progress count.
+// ViaSA makes a fabric of what the subnet administrator knows, where the nodes
+// cannot be asked: for want of their M_Keys, or of a queue pair 0. Of o, Names,
+// PlainSpeeds and Progress count.
 //
-// There are no directed routes in it, nor any of what the administrator does
-// not know or does not tell: nodes without a LID, those in none of our
-// partitions, M_Keys, vendors' own speeds, and in OpenSM's case all but the
-// states of ports that are down. A table that the transport cannot carry is
-// asked for record by record, from port to port.
+// It has no directed routes, nor what the administrator does not know or does
+// not tell: nodes without a LID, those in none of our partitions, M_Keys,
+// vendors' own speeds, and in OpenSM's case all but the states of ports that
+// are down. Where the transport cannot carry a table, records are asked for one
+// by one, in a breadth-first search.
 //
 // A fabric comes back even where a part of the records does not: its Problems
-// say what. The error is for an administrator that tells of no node, and for an
-// end by ctx; the fabric is then what is known so far, if that is anything.
-func ViaSA(ctx context.Context, e *engine.Engine, sa engine.Address, o Options) (*fabric.Fabric, error) {
-	port, err := e.Port()
+// say what. The error is for an administrator that tells of no node, and for the
+// end of ctx; the fabric is then what is known so far, nil where nothing is.
+func ViaSA(ctx context.Context, c *sa.Client, o Options) (*fabric.Fabric, error) {
+	port, err := c.Engine.Port()
 	if err != nil {
 		return nil, err
 	}
-	r := &records{engine: e, sa: sa, opt: o, nodes: map[mad.LID]*mad.NodeRecord{}, ports: map[end]*mad.PortInfo{}, switches: map[mad.LID]*mad.SwitchInfo{}}
+	r := &records{client: c, opt: o, nodes: map[mad.LID]*mad.NodeRecord{}, ports: map[end]*mad.PortInfo{}, switches: map[mad.LID]*mad.SwitchInfo{}}
 	err = r.tables(ctx)
 	if err == nil && r.cut {
-		err = r.crawl(ctx, port.LID)
+		err = r.search(ctx, port.LID)
 	}
 	switch {
 	case len(r.nodes) == 0:
-		return nil, cmp.Or(err, r.first, errors.New("the subnet administrator knows of no node"))
+		return nil, cmp.Or(err, r.nodesErr, errors.New("the subnet administrator knows of no node"))
 	case err != nil:
 		r.problem(fabric.ProblemCut, "the records were not read to their end: %v; discover again", err)
-		return r.fabric(&port), fmt.Errorf("reading the records ended after %s: %w", fabric.Count(len(r.nodes), "port", "ports"), err)
+		return r.fabric(&port), fmt.Errorf("reading the records ended after %s: %w", fabric.Plural(len(r.nodes), "port", "ports"), err)
 	}
 	return r.fabric(&port), nil
 }
 
-// records are what a subnet administrator told.
+// records are the subnet administrator's answers so far.
 type records struct {
-	engine *engine.Engine
-	sa     engine.Address
+	client *sa.Client
 	opt    Options
 
 	nodes    map[mad.LID]*mad.NodeRecord // by the LID of the port that they are of
@@ -57,7 +55,7 @@ type records struct {
 	switches map[mad.LID]*mad.SwitchInfo
 	links    []mad.LinkRecord
 	cut      bool  // a table did not come whole
-	first    error // of the NodeRecords
+	nodesErr error // of the table of NodeRecords
 	problems []fabric.Problem
 }
 
@@ -71,42 +69,23 @@ func (r *records) problem(k fabric.ProblemKind, format string, args ...any) {
 	r.problems = append(r.problems, fabric.Problem{Kind: k, Text: fmt.Sprintf(format, args...)})
 }
 
-// told are the records that make up a fabric.
-var told = []*mad.Attribute{mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrSwitchInfoRecord, mad.AttrLinkRecord}
-
-// query asks for the records of an attribute that have the given components.
-func (r *records) query(m mad.Method, a *mad.Attribute, components map[string]uint64) *engine.Call {
-	data := make([]byte, a.Size)
-	var mask uint64
-	set := func(name string, v uint64) {
-		f := a.Field(name)
-		f.SetUint(data, v)
-		mask |= f.Mask()
-	}
-	for name, v := range components {
-		set(name, v)
-	}
-	if a == mad.AttrPortInfoRecord {
-		// Without it, ports with extended speeds are shown as QDR (opensm
-		// osm_sa_portinfo_record.c, pir_rcv_new_pir).
-		set("options", 0x80)
-	}
-	c := new(engine.Call)
-	c.PutSA(m, a.ID, 0, mask, data)
-	c.To = r.sa
-	return c
-}
+// recordKinds are the records that make up a fabric.
+var recordKinds = []*mad.Attribute{mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrSwitchInfoRecord, mad.AttrLinkRecord}
 
 // tables reads all records, a table of each kind.
 func (r *records) tables(ctx context.Context) error {
-	calls := make([]*engine.Call, len(told))
-	for i, a := range told {
-		calls[i] = r.query(mad.MethodGetTable, a, nil)
+	requests := make([]sa.Request, len(recordKinds))
+	for i, a := range recordKinds {
+		requests[i] = sa.NewRequest(mad.MethodGetTable, a, nil)
+		if a == mad.AttrPortInfoRecord {
+			requests[i] = portInfoRequest(mad.MethodGetTable, mad.PortInfoRecord{})
+		}
 	}
-	if err := r.engine.Do(ctx, calls...); err != nil {
+	calls, err := r.client.Do(ctx, requests...)
+	if err != nil {
 		return err
 	}
-	for i, a := range told {
+	for i, a := range recordKinds {
 		err := r.take(a, calls[i])
 		switch {
 		case err == nil:
@@ -114,12 +93,20 @@ func (r *records) tables(ctx context.Context) error {
 			r.cut = true
 		default:
 			if a == mad.AttrNodeRecord {
-				r.first = err
+				r.nodesErr = err
 			}
 			r.problem(kindOf(err), "the %ss are unknown: %v; look at the subnet manager", a.Name, err)
 		}
 	}
 	return nil
+}
+
+// portInfoRequest asks for PortInfoRecords with the components named, and for
+// the extended speeds: without Options 0x80 ports that have them are shown as
+// QDR (opensm osm_sa_portinfo_record.c, pir_rcv_new_pir).
+func portInfoRequest(m mad.Method, r mad.PortInfoRecord, components ...string) sa.Request {
+	r.Options = 0x80
+	return sa.NewRequest(m, mad.AttrPortInfoRecord, &r, append(components, "options")...)
 }
 
 func kindOf(err error) fabric.ProblemKind {
@@ -129,13 +116,9 @@ func kindOf(err error) fabric.ProblemKind {
 	return fabric.ProblemFailed
 }
 
-// take takes the records of an answer in.
+// take adds the records of an answer.
 func (r *records) take(a *mad.Attribute, c *engine.Call) error {
-	var me *engine.Error
-	if errors.As(c.Err, &me) && me.Status == mad.StatusNoRecords {
-		return nil
-	}
-	all, err := c.Records(a.Size)
+	all, err := sa.Records(c, a)
 	if err != nil {
 		return err
 	}
@@ -165,187 +148,72 @@ func (r *records) take(a *mad.Attribute, c *engine.Call) error {
 	return nil
 }
 
-// crawl reads record by record, from one port to those that its links lead to.
-func (r *records) crawl(ctx context.Context, from mad.LID) error {
+// search reads record by record, in a breadth-first search from one port. Each
+// level is a batch of NodeRecords, and one of the records of their ports.
+func (r *records) search(ctx context.Context, from mad.LID) error {
 	failed := map[*mad.Attribute][]error{}
-	ask := func(calls []*engine.Call) error {
-		if err := r.engine.Do(ctx, calls...); err != nil {
+	ask := func(requests []sa.Request) error {
+		calls, err := r.client.Do(ctx, requests...)
+		if err != nil {
 			return err
 		}
-		for _, c := range calls {
-			a := mad.Lookup(mad.ClassSubnAdm, c.Header().Attribute)
+		for i, c := range calls {
+			a := requests[i].Attr
 			if err := r.take(a, c); err != nil {
 				failed[a] = append(failed[a], err)
 			}
 		}
 		return nil
 	}
-	get := func(a *mad.Attribute, components map[string]uint64) *engine.Call {
-		return r.query(mad.MethodGet, a, components)
-	}
 	seen := map[mad.LID]bool{from: true}
-	for wave := []mad.LID{from}; len(wave) > 0; {
-		var calls []*engine.Call
-		for _, lid := range wave {
-			calls = append(calls, get(mad.AttrNodeRecord, map[string]uint64{"lid": uint64(lid)}))
+	for level := []mad.LID{from}; len(level) > 0; {
+		var requests []sa.Request
+		for _, lid := range level {
+			requests = append(requests, sa.NewRequest(mad.MethodGet, mad.AttrNodeRecord, &mad.NodeRecord{LID: lid}, "lid"))
 		}
-		if err := ask(calls); err != nil {
+		if err := ask(requests); err != nil {
 			return err
 		}
-		calls = nil
-		for _, lid := range wave {
-			n := r.nodes[lid]
-			if n == nil {
-				continue
-			}
-			first, last := n.NodeInfo.LocalPortNum, n.NodeInfo.LocalPortNum
-			if n.NodeInfo.NodeType == mad.NodeTypeSwitch {
-				first, last = 0, n.NodeInfo.NumPorts
-				calls = append(calls, get(mad.AttrSwitchInfoRecord, map[string]uint64{"lid": uint64(lid)}))
-			}
-			for num := int(first); num <= int(last); num++ {
-				calls = append(calls, get(mad.AttrPortInfoRecord, map[string]uint64{"endport_lid": uint64(lid), "port_num": uint64(num)}))
-				if num > 0 {
-					calls = append(calls, get(mad.AttrLinkRecord, map[string]uint64{"from_lid": uint64(lid), "from_port": uint64(num)}))
-				}
+		requests = nil
+		for _, lid := range level {
+			if n := r.nodes[lid]; n != nil {
+				requests = append(requests, recordsOf(lid, &n.NodeInfo)...)
 			}
 		}
 		links := len(r.links)
-		if err := ask(calls); err != nil {
+		if err := ask(requests); err != nil {
 			return err
 		}
-		wave = nil
+		level = nil
 		for _, l := range r.links[links:] {
 			if !seen[l.ToLID] {
 				seen[l.ToLID] = true
-				wave = append(wave, l.ToLID)
+				level = append(level, l.ToLID)
 			}
 		}
 	}
-	for _, a := range told {
+	for _, a := range recordKinds {
 		if errs := failed[a]; len(errs) > 0 {
-			r.problem(kindOf(errs[0]), "%s unknown: %v; look at the subnet manager", fabric.Count(len(errs), a.Name+" is", a.Name+"s are"), errs[0])
+			r.problem(kindOf(errs[0]), "%s unknown: %v; look at the subnet manager", fabric.Plural(len(errs), a.Name+" is", a.Name+"s are"), errs[0])
 		}
 	}
 	return nil
 }
 
-// place is where a LID belongs: a node's handle in a Builder, and its port.
-type place struct{ node, port int }
-
-// fabric makes a Fabric of the records.
-func (r *records) fabric(local *engine.Port) *fabric.Fabric {
-	b := fabric.NewBuilder()
-	b.SetScope("by the records of the subnet administrator")
-	places := r.addNodes(b, local)
-	for at, info := range r.ports {
-		if p, ok := places[at.lid]; ok && p.port > 0 {
-			b.SetPort(p.node, p.port, info)
-		} else if ok {
-			b.SetPort(p.node, int(at.num), info)
+// recordsOf asks for the records of the node at lid, of its ports and links.
+func recordsOf(lid mad.LID, n *mad.NodeInfo) (requests []sa.Request) {
+	first, last := n.LocalPortNum, n.LocalPortNum
+	if n.NodeType == mad.NodeTypeSwitch {
+		first, last = 0, n.NumPorts
+		requests = append(requests, sa.NewRequest(mad.MethodGet, mad.AttrSwitchInfoRecord, &mad.SwitchInfoRecord{LID: lid}, "lid"))
+	}
+	for num := int(first); num <= int(last); num++ {
+		port := mad.PortInfoRecord{EndportLID: lid, PortNum: uint8(num)}
+		requests = append(requests, portInfoRequest(mad.MethodGet, port, "endport_lid", "port_num"))
+		if num > 0 {
+			link := mad.LinkRecord{FromLID: lid, FromPort: uint8(num)}
+			requests = append(requests, sa.NewRequest(mad.MethodGet, mad.AttrLinkRecord, &link, "from_lid", "from_port"))
 		}
 	}
-	r.addLinks(b, places)
-	r.report(b, places)
-	for _, p := range r.problems {
-		b.AddProblem(p)
-	}
-	return b.Build()
-}
-
-// addNodes makes a node of all records with one node GUID.
-func (r *records) addNodes(b *fabric.Builder, local *engine.Port) map[mad.LID]place {
-	places := map[mad.LID]place{}
-	handles := map[mad.GUID]int{}
-	for _, lid := range sortedLIDs(r.nodes) {
-		rec := r.nodes[lid]
-		info := rec.NodeInfo
-		p := place{port: int(info.LocalPortNum)}
-		if info.NodeType == mad.NodeTypeSwitch {
-			p.port = 0
-		}
-		h, ok := handles[info.NodeGUID]
-		if !ok {
-			name := cmp.Or(r.opt.Names[info.NodeGUID], rec.NodeDescription.String())
-			h = b.AddNode(fabric.NodeSpec{Info: info, Name: name, Switch: r.switches[lid]})
-			handles[info.NodeGUID] = h
-		}
-		b.SetPortGUID(h, p.port, info.PortGUID)
-		p.node = h
-		places[lid] = p
-		if info.PortGUID == local.PortGUID {
-			b.SetFrom(h, p.port)
-		}
-	}
-	return places
-}
-
-func sortedLIDs[T any](m map[mad.LID]T) []mad.LID {
-	lids := make([]mad.LID, 0, len(m))
-	for lid := range m {
-		lids = append(lids, lid)
-	}
-	slices.Sort(lids)
-	return lids
-}
-
-// addLinks connects what LinkRecords, of either direction or of both, connect.
-func (r *records) addLinks(b *fabric.Builder, places map[mad.LID]place) {
-	for _, l := range r.links {
-		from, ok := places[l.FromLID]
-		to, also := places[l.ToLID]
-		if !ok || !also {
-			r.problem(fabric.ProblemInvalid, "a LinkRecord leads from port %d of LID %d to port %d of LID %d, and there are not NodeRecords of both; discover again", l.FromPort, l.FromLID, l.ToPort, l.ToLID)
-			continue
-		}
-		from.port, to.port = int(l.FromPort), int(l.ToPort)
-		if err := b.Link(from.node, from.port, to.node, to.port); err != nil {
-			r.problem(fabric.ProblemChanged, "%v; discover again", err)
-		}
-	}
-}
-
-// report says what the administrator leaves open.
-func (r *records) report(b *fabric.Builder, places map[mad.LID]place) {
-	qdr := 0
-	for _, lid := range sortedLIDs(places) {
-		at := places[lid]
-		node := r.nodes[lid].NodeInfo
-		first, last := at.port, at.port
-		if node.NodeType == mad.NodeTypeSwitch {
-			first, last = 0, int(node.NumPorts)
-		}
-		caps, _, _ := b.Port(at.node, first)
-		var unknown, open []string
-		for num := first; num <= last; num++ {
-			info, linked, ok := b.Port(at.node, num)
-			switch {
-			case !ok:
-				continue
-			case info == nil:
-				unknown = append(unknown, fmt.Sprint(num))
-			case num > 0 && info.PortPhysicalState == mad.PortPhysicalStateLinkUp && !linked:
-				open = append(open, fmt.Sprint(num))
-			}
-			if info != nil && caps != nil && linked && fabric.HasExtPortInfo(&node) && fabric.ActiveSpeed(caps, info) == "QDR" {
-				qdr++
-			}
-		}
-		if len(unknown) > 0 && len(r.ports) > 0 {
-			r.problem(fabric.ProblemFailed, "there is no PortInfoRecord of %s of %s; look at the subnet manager", portWords(unknown), b.Label(at.node))
-		}
-		if len(open) > 0 && len(r.links) > 0 {
-			r.problem(fabric.ProblemFailed, "what is behind %s of %s is unknown: there is no LinkRecord, though the link is up; look at the node behind it", portWords(open), b.Label(at.node))
-		}
-	}
-	if qdr > 0 && !r.opt.PlainSpeeds {
-		r.problem(fabric.ProblemLeftOut, "%s QDR may run FDR10, which no record tells", fabric.Count(qdr, "port that shows", "ports that show"))
-	}
-}
-
-func portWords(nums []string) string {
-	if len(nums) == 1 {
-		return "port " + nums[0]
-	}
-	return "ports " + strings.Join(nums, ", ")
+	return requests
 }

@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -21,11 +22,7 @@ import (
 // viaSA discovers by the records of the subnet administrator.
 func viaSA(t testing.TB, e *engine.Engine) (*fabric.Fabric, error) {
 	t.Helper()
-	p, err := e.Port()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return discover.ViaSA(t.Context(), e, engine.Address{LID: p.SMLID, QP: 1}, discover.Options{})
+	return discover.ViaSA(t.Context(), &sa.Client{Engine: e}, discover.Options{})
 }
 
 func dump(t testing.TB, f *fabric.Fabric) string {
@@ -37,8 +34,8 @@ func dump(t testing.TB, f *fabric.Fabric) string {
 	return b.String()
 }
 
-// TestDiscoverSA: the records make the same fabric as a sweep, and do where a
-// sweep cannot be.
+// TestDiscoverSA: the records make the same fabric as a sweep, with and without
+// faults that a sweep meets.
 func TestDiscoverSA(t *testing.T) {
 	for _, spec := range []string{
 		"fattree", "fattree:k=4,levels=3", "ring:n=1", "ring:n=2", "dragonfly", "pgft:m=4/2,w=1/2,p=1/3", "remove_links=30%", "mesh:links=2",
@@ -77,7 +74,7 @@ func TestDiscoverSA(t *testing.T) {
 	}
 }
 
-// filter is a transport some of whose answers are something else.
+// filter is a transport that drops or changes some answers.
 type filter struct {
 	engine.Transport
 	change func(d *engine.Datagram)
@@ -113,7 +110,8 @@ func attributeOf(m []byte) *mad.Attribute {
 	return mad.Lookup(h.Class, h.Attribute)
 }
 
-// TestDiscoverSACut: where tables are cut, record by record comes to the same.
+// TestDiscoverSACut: where tables are cut, the search record by record makes the
+// same fabric.
 func TestDiscoverSACut(t *testing.T) {
 	for _, spec := range []string{"fattree", "pgft:m=4/2,w=1/2,p=1/3", "testdata/twoport.topo"} {
 		swept, _, _ := sweep(t, spec)
@@ -136,8 +134,8 @@ func TestDiscoverSACut(t *testing.T) {
 	}
 }
 
-// TestDiscoverSAPartial: what the administrator does not tell is said, and all
-// else is kept.
+// TestDiscoverSAPartial: what the administrator does not tell is a problem, and
+// all else is kept.
 func TestDiscoverSAPartial(t *testing.T) {
 	const spec = "ring:n=3"
 	drop := func(a *mad.Attribute) filter { return filter{drop: func(m []byte) bool { return attributeOf(m) == a }} }
@@ -210,7 +208,7 @@ func TestDiscoverSAPartial(t *testing.T) {
 	}
 }
 
-// TestDiscoverSAEnded: what was known in time comes back with the cause.
+// TestDiscoverSAEnded: the end of the context is the error.
 func TestDiscoverSAEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := filtered(t, "ring:n=3", filter{drop: func(m []byte) bool { return true }})
@@ -218,14 +216,14 @@ func TestDiscoverSAEnded(t *testing.T) {
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
-		if f, err := discover.ViaSA(ctx, e, engine.Address{LID: 4, QP: 1}, discover.Options{}); f != nil || err != cause {
+		if f, err := discover.ViaSA(ctx, &sa.Client{Engine: e}, discover.Options{}); f != nil || err != cause {
 			t.Error(f, err)
 		}
 	})
 }
 
-// TestDiscoverSASpeeds: PortInfoRecords are asked for as one who knows the
-// extended speeds asks.
+// TestDiscoverSASpeeds: PortInfoRecords are asked for with Options 0x80, the
+// extended speeds.
 func TestDiscoverSASpeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

@@ -174,9 +174,6 @@ type SL2VL struct {
 	tables [][]uint8 // by switch: by port in, port out, SL
 }
 
-// DropVL is the lane of packets that are dropped (IBA 7.6.6).
-const DropVL = 15
-
 // NewSL2VL makes tables that map SL n to VL n.
 func NewSL2VL(g *Graph) *SL2VL { return &SL2VL{g, make([][]uint8, len(g.switches))} }
 

@@ -62,7 +62,7 @@ func (r *Routes) Trace(src, dst mad.LID) (*Path, error) {
 		case target < 0:
 			p.Broken = r.deadEnd(int(at), out, dst)
 			return p, nil
-		case h.VL == DropVL && r.SL2VL != nil:
+		case h.VL == mad.DropVL && r.SL2VL != nil:
 			p.Broken = fmt.Sprintf("%s drops SL %d from port %d to port %d", g.switches[at].Label(), p.SL, in, out)
 			return p, nil
 		}

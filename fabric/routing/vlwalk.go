@@ -85,7 +85,7 @@ func (l *vlWalk) from(d *cdg, r *Routes, at int32, in, sl uint8, ports []uint8, 
 			break
 		}
 		vl := r.SL2VL.VL(int(at), in, ports[at], sl)
-		if vl >= DropVL && r.SL2VL != nil {
+		if vl >= mad.DropVL && r.SL2VL != nil {
 			state = misrouted
 			break
 		}

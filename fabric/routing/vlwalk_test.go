@@ -1,6 +1,10 @@
 package routing
 
-import "testing"
+import (
+	"testing"
+
+	"fabsh/mad"
+)
 
 func TestLanes(t *testing.T) {
 	g := graph(t, "ring:n=3", GraphOptions{})
@@ -20,7 +24,7 @@ func TestLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	clone := r.Clone()
-	if err := r.SL2VL.Set(one.Switch, one.Out, out, [16]uint8{5: DropVL}); err != nil {
+	if err := r.SL2VL.Set(one.Switch, one.Out, out, [16]uint8{5: mad.DropVL}); err != nil {
 		t.Fatal(err)
 	}
 	if p, _ := clone.Trace(from, to); p.Hops[0].VL != 7 || p.Broken != "" {

@@ -1,22 +1,17 @@
-// Package sa is the client of the subnet administrator (SA).
-//
-//	guard.go         is there a subnet manager, and which
-//	subscribe.go     events for the scripts that subscribed; subscription.go is
-//	                 their queue, watch.go keeps the subscriptions alive
-//	resolve.go       the LID behind a GID, where an agent redirects to one
 package sa
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"fabsh/fabric"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
-// SM is a subnet manager that was found at work.
+// SM is a subnet manager that is at work.
 type SM struct {
 	LID mad.LID
 	// Info is its SMInfo; nil where only its subnet administrator, or an
@@ -32,69 +27,101 @@ func (s *SM) String() string {
 	return fmt.Sprintf("a subnet manager with GUID %v at LID %d, priority %d, state %v", s.Info.GUID, s.LID, s.Info.Priority, s.Info.SMState)
 }
 
-// FindSM looks for the subnet manager that the local port knows: its SMInfo by
-// LID and, where f knows the port, by directed route, and ClassPortInfo of the
-// subnet administrator beside it. Any answer but SMInfo NOT-ACTIVE means that
-// there is one. Nil without an error means that there is none: the port knows
-// of none, or all stay silent after all retries. f may be nil.
-func FindSM(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (*SM, error) {
-	port, err := e.Port()
+// FindSM looks for the subnet manager of the local port: it asks the LIDs of
+// Client.SMLID and of the port's SMLID, where they differ both, for
+//
+//   - SMInfo, by LID and, where f knows the port, by directed route;
+//   - ClassPortInfo of the subnet administrator.
+//
+// Any answer but SMInfo NOT-ACTIVE means that there is a subnet manager. Nil
+// without an error means that there is none: no LID is known, or all stay
+// silent after all retries. f may be nil.
+func (c *Client) FindSM(ctx context.Context, f *fabric.Fabric) (*SM, error) {
+	port, err := c.Engine.Port()
 	if err != nil {
 		return nil, err
 	}
-	if port.SMLID == 0 {
-		return nil, nil
-	}
-	var byLID, byRoute, sa engine.Call
-	calls := []*engine.Call{&byLID, &sa}
-	to := fabric.Dest{LID: port.SMLID}
-	if f != nil {
-		if p := f.PortByLID(port.SMLID); p != nil {
-			to.Guard = p.Guard()
-			if p.Route() != nil {
-				calls = append(calls, fabric.SMP(&byRoute, fabric.Dest{Route: p.Route(), Guard: to.Guard}, mad.MethodGet, mad.AttrSMInfo, 0, nil))
-			}
+	var asked []*smQuery
+	var calls []*engine.Call
+	for _, lid := range c.managers(&port) {
+		queries, err := c.smQueries(&port, lid, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, q := range queries {
+			asked, calls = append(asked, q), append(calls, &q.Call)
 		}
 	}
-	fabric.SMP(&byLID, to, mad.MethodGet, mad.AttrSMInfo, 0, nil)
-	sa.PutSA(mad.MethodGet, mad.AttrSubnAdmClassPortInfo.ID, 0, 0, nil)
-	sa.SetLID(port.SMLID)
-	sa.To.SL = port.SMSL
-	sa.To.PKeyIndex = uint16(max(0, port.PKeyIndex(mad.DefaultPKey)))
-	if err := e.Do(ctx, calls...); err != nil {
+	if err := c.Engine.Do(ctx, calls...); err != nil {
 		return nil, err
 	}
 	var found *SM
-	for _, c := range calls {
-		ok, err := answered(c)
-		switch {
-		case err != nil:
+	for _, q := range asked {
+		sm, err := q.answer()
+		if err != nil {
 			return nil, err
-		case !ok:
-		case c == &sa || c.Err != nil:
-			if found == nil {
-				found = &SM{LID: port.SMLID}
-			}
-		default:
-			info := new(mad.SMInfo)
-			info.Decode(c.Data())
-			if info.SMState != mad.SMStateNotActive {
-				found = &SM{LID: port.SMLID, Info: info}
-			}
+		}
+		if sm != nil && (found == nil || found.Info == nil && sm.Info != nil) {
+			found = sm
 		}
 	}
 	return found, nil
 }
 
-// answered: a response came, whatever its status. The error is for a question
-// that nobody heard: that is not silence.
-func answered(c *engine.Call) (bool, error) {
-	var me *engine.Error
-	switch {
-	case c.Err == nil, errors.As(c.Err, &me) && me.Status != 0:
-		return true, nil
-	case errors.Is(c.Err, engine.ErrTimeout):
-		return false, nil
+// managers are the LIDs where a subnet manager may be.
+func (c *Client) managers(p *engine.Port) (lids []mad.LID) {
+	for _, lid := range []mad.LID{c.SMLID, p.SMLID} {
+		if lid != 0 && !slices.Contains(lids, lid) {
+			lids = append(lids, lid)
+		}
 	}
-	return false, c.Err
+	return lids
+}
+
+// smQuery is a request that a subnet manager, or its subnet administrator,
+// answers.
+type smQuery struct {
+	engine.Call
+	lid mad.LID
+}
+
+// smQueries are the requests to one LID.
+func (c *Client) smQueries(p *engine.Port, lid mad.LID, f *fabric.Fabric) (queries []*smQuery, err error) {
+	byLID, byRoute, sa := &smQuery{lid: lid}, &smQuery{lid: lid}, &smQuery{lid: lid}
+	queries = []*smQuery{byLID, sa}
+	to := fabric.Dest{LID: lid}
+	if f != nil {
+		if p := f.PortByLID(lid); p != nil {
+			to.Guard = p.Guard()
+			if p.Route() != nil {
+				queries = append(queries, byRoute)
+				fabric.Dest{Route: p.Route(), Guard: to.Guard}.Put(&byRoute.Call, mad.MethodGet, mad.AttrSMInfo, 0, nil)
+			}
+		}
+	}
+	to.Put(&byLID.Call, mad.MethodGet, mad.AttrSMInfo, 0, nil)
+	err = c.Put(&sa.Call, p, NewRequest(mad.MethodGet, mad.AttrSubnAdmClassPortInfo, nil))
+	sa.To.LID = lid
+	return queries, err
+}
+
+// answer is the subnet manager that the answer tells of, nil: none. The error
+// is for a request that was not sent: that is not silence.
+func (q *smQuery) answer() (*SM, error) {
+	var e *engine.Error
+	switch {
+	case errors.As(q.Err, &e) && e.Status != 0: // a refusal is an answer
+	case errors.Is(q.Err, engine.ErrTimeout):
+		return nil, nil
+	case q.Err != nil:
+		return nil, q.Err
+	case q.Header().Attribute == mad.AttrSMInfo.ID:
+		info := new(mad.SMInfo)
+		info.Decode(q.Data())
+		if info.SMState == mad.SMStateNotActive {
+			return nil, nil
+		}
+		return &SM{LID: q.lid, Info: info}, nil
+	}
+	return &SM{LID: q.lid}, nil
 }

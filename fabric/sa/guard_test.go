@@ -46,7 +46,7 @@ func TestFindSM(t *testing.T) {
 				}
 				e := engine.New(&faulty{Transport: attachRing(t), answer: test.answer, lost: test.lost, port: test.port}, engine.Options{})
 				defer e.Close()
-				sm, err := sa.FindSM(t.Context(), e, f)
+				sm, err := (&sa.Client{Engine: e}).FindSM(t.Context(), f)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -62,8 +62,8 @@ func TestFindSM(t *testing.T) {
 	}
 }
 
-// TestFindSMRefused: an answer that says no is an answer, and a question that
-// nobody heard is not silence.
+// TestFindSMRefused: a refusal is an answer, and a request that was not sent is
+// an error, not silence.
 func TestFindSMRefused(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -85,7 +85,7 @@ func TestFindSMRefused(t *testing.T) {
 					broken:    test.broken,
 				}, engine.Options{})
 				defer e.Close()
-				sm, err := sa.FindSM(t.Context(), e, nil)
+				sm, err := (&sa.Client{Engine: e}).FindSM(t.Context(), nil)
 				got := ""
 				if sm != nil {
 					got = sm.String()
@@ -115,8 +115,8 @@ func attachRing(t *testing.T) engine.Transport {
 	return conn
 }
 
-// faulty is a transport that loses what lost says, changes answers and what is
-// known of the port, or works no more.
+// faulty is a transport that loses what lost says, changes answers and the facts
+// of the port, or is broken.
 type faulty struct {
 	engine.Transport
 	answer func(mad.Header, []byte)
@@ -157,4 +157,39 @@ func (f *faulty) Port() (engine.Port, error) {
 		f.port(&p)
 	}
 	return p, err
+}
+
+// TestFindSMElsewhere: a subnet manager is looked for where the port has it and
+// where Client.SMLID has it, so that neither hides the other.
+func TestFindSMElsewhere(t *testing.T) {
+	const (
+		there = "a subnet manager with GUID 0x0002c90310000001 at LID 3, priority 14, state master"
+		dead  = 99
+	)
+	for _, test := range []struct {
+		client, port, silent mad.LID
+		smps                 bool // come through
+		want                 string
+	}{
+		{3, 0, 0, true, there},
+		{0, 3, 0, true, there},
+		{3, dead, dead, true, there},
+		{dead, 3, dead, true, there},
+		{4, 3, 4, true, there},
+		{3, dead, 0, false, "a subnet manager at LID 3"},
+		{dead, 3, 0, false, "a subnet manager at LID 3"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := engine.New(&faulty{
+				Transport: attachRing(t),
+				port:      func(p *engine.Port) { p.SMLID = test.port },
+				lost:      func(d *engine.Datagram) bool { return d.LID == test.silent || d.QP == 0 && !test.smps },
+			}, engine.Options{})
+			defer e.Close()
+			sm, err := (&sa.Client{Engine: e, SMLID: test.client}).FindSM(t.Context(), nil)
+			if err != nil || sm == nil || sm.String() != test.want {
+				t.Errorf("%+v: found %v, %v", test, sm, err)
+			}
+		})
+	}
 }

@@ -2,7 +2,6 @@ package sa
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -11,44 +10,43 @@ import (
 	"fabsh/mad/engine"
 )
 
-// PutSA makes c a request to the subnet administrator that port p knows.
-type PutSA func(c *engine.Call, p *engine.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error
-
-// Subscriber gets told of events. It asks the subnet administrator for reports,
-// sees that they keep coming, and hands them to its subscriptions. Without
-// subscriptions it does nothing, and takes nothing from other programs of the
-// host.
+// Subscriber subscribes to events at the subnet administrator, renews what was
+// lost, and hands the reports to its subscriptions. Without subscriptions it
+// does nothing, and takes nothing from other programs of the host.
 type Subscriber struct {
-	e   *engine.Engine
-	put PutSA // nil: traps that come to this port, nothing is asked for
+	e      *engine.Engine
+	client *Client // nil: traps that come to this port, nothing is asked for
 
-	// op is held by who changes or checks what is asked for.
+	// op is a lock, to be waited for with a context: held while subscriptions
+	// are made, ended or verified.
 	op      chan struct{}
 	manager manager // op guards it
 
 	mu       sync.Mutex // guards all below
 	informs  []*inform
-	copies   map[mad.Notice]int // reports that came of an event, if more are to come
+	copies   map[mad.Notice]int // reports of one event that came so far, where more are due
 	listener *engine.Listener   // nil: there is no subscription
 	cancel   context.CancelFunc // of the goroutines
 	running  *sync.WaitGroup
 	closed   bool
 }
 
-// inform is what the subnet administrator is asked for, once, and who wants it.
+// inform is a subscription at the subnet administrator, and who shares it.
 type inform struct {
 	info mad.InformInfo
 	subs []*Subscription
 }
 
 // NewSubscriber makes a Subscriber of reports.
-func NewSubscriber(e *engine.Engine, put PutSA) *Subscriber {
-	return &Subscriber{e: e, put: put, op: make(chan struct{}, 1), copies: map[mad.Notice]int{}}
-}
+func NewSubscriber(c *Client) *Subscriber { return newSubscriber(c.Engine, c) }
 
-// NewTrapSubscriber makes one of the traps that agents send to this port, for
-// they take it for the subnet manager's. Nobody is asked for anything.
-func NewTrapSubscriber(e *engine.Engine) *Subscriber { return NewSubscriber(e, nil) }
+// NewTrapSubscriber makes a Subscriber of the traps that agents send to this
+// port, because they take it for the subnet manager's. It sends no requests.
+func NewTrapSubscriber(e *engine.Engine) *Subscriber { return newSubscriber(e, nil) }
+
+func newSubscriber(e *engine.Engine, c *Client) *Subscriber {
+	return &Subscriber{e: e, client: c, op: make(chan struct{}, 1), copies: map[mad.Notice]int{}}
+}
 
 // Subscribe asks for what each of infos says; QPN, Subscribe and RespTimeValue
 // are filled in. On an error nothing is subscribed to.
@@ -63,14 +61,14 @@ func (s *Subscriber) Subscribe(ctx context.Context, infos ...mad.InformInfo) (*S
 	}
 	sub := newSubscription(s)
 	fresh := s.add(sub, infos)
-	if s.put == nil {
+	if s.client == nil {
 		return sub, nil
 	}
 	if err = s.set(ctx, fresh, true); err == nil {
-		err = s.manager.meet(ctx, s)
+		err = s.manager.begin(ctx, s)
 	}
 	if err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
 		s.drop(ctx, sub)
 		return nil, err
@@ -78,14 +76,14 @@ func (s *Subscriber) Subscribe(ctx context.Context, infos ...mad.InformInfo) (*S
 	return sub, nil
 }
 
-// farewell is how long the end of a subscription may take: the subnet manager
-// may be dead.
-const farewell = time.Second
+// closeTimeout is how long the end of a subscription takes at most: the subnet
+// manager may be dead.
+const closeTimeout = time.Second
 
-// drop takes sub from all that it is told of.
+// drop takes sub out of all that it shares, and ends what nobody shares.
 func (s *Subscriber) drop(ctx context.Context, sub *Subscription) {
 	unwanted, last := s.remove(sub)
-	if s.put != nil {
+	if s.client != nil {
 		s.set(ctx, unwanted, false) // if it fails, its reports are dropped
 	}
 	if last {
@@ -102,8 +100,8 @@ func (s *Subscriber) Close() {
 	if cancel == nil {
 		return
 	}
-	cancel() // of what a check waits for
-	ctx, end := context.WithTimeout(context.Background(), farewell)
+	cancel() // a check that waits for an answer
+	ctx, end := context.WithTimeout(context.Background(), closeTimeout)
 	defer end()
 	release, err := s.acquire(ctx)
 	if err == nil {
@@ -116,13 +114,13 @@ func (s *Subscriber) Close() {
 	all := s.informs
 	s.informs = nil
 	s.mu.Unlock()
-	if s.put != nil {
+	if s.client != nil {
 		s.set(ctx, all, false)
 	}
 	s.stop()
 }
 
-// acquire waits until nobody else changes what is asked for.
+// acquire locks op.
 func (s *Subscriber) acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case s.op <- struct{}{}:
@@ -132,7 +130,7 @@ func (s *Subscriber) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// start listens, and sees to the subscriptions, from the first of them on.
+// start begins to listen, and to watch the subnet manager.
 func (s *Subscriber) start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +141,7 @@ func (s *Subscriber) start() error {
 		return nil
 	}
 	class, method := mad.ClassSubnAdm, mad.MethodReport
-	if s.put == nil {
+	if s.client == nil {
 		class, method = mad.ClassSubn, mad.MethodTrap
 	}
 	l, err := s.e.Listen(class, method)
@@ -154,7 +152,7 @@ func (s *Subscriber) start() error {
 	s.listener, s.cancel, s.running = l, cancel, new(sync.WaitGroup)
 	s.manager = manager{}
 	s.running.Go(func() { s.receive(ctx, l) })
-	if s.put != nil {
+	if s.client != nil {
 		s.running.Go(func() { s.watch(ctx) })
 	}
 	return nil
@@ -174,7 +172,7 @@ func (s *Subscriber) stop() {
 	l.Close()
 }
 
-// add puts sub among those who are told, and returns what nobody has asked for.
+// add has sub share infos, and returns those that are not subscribed to yet.
 func (s *Subscriber) add(sub *Subscription, infos []mad.InformInfo) (fresh []*inform) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +195,7 @@ func (s *Subscriber) add(sub *Subscription, infos []mad.InformInfo) (fresh []*in
 // respTimeValue is how long a ReportResp takes at most: 4.096 us << 18, 1.07 s.
 const respTimeValue = 18
 
-// remove undoes add, and returns what nobody wants any more.
+// remove undoes add, and returns what nobody shares any more.
 func (s *Subscriber) remove(sub *Subscription) (unwanted []*inform, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,28 +233,33 @@ func (s *Subscriber) set(ctx context.Context, list []*inform, subscribe bool) er
 	if len(list) == 0 {
 		return nil
 	}
+	var components []string
+	for _, f := range mad.AttrInformInfo.Fields {
+		if f.Mask() != 0 && !(subscribe && f.Script == "qpn") {
+			components = append(components, f.Script)
+		}
+	}
+	requests := make([]Request, len(list))
+	for i, in := range list {
+		info := in.info
+		if !subscribe {
+			// OpenSM compares all fields with what it was asked for, and the
+			// queue pair with that which asked (osm_inform.c, match_inf_rec).
+			info.Subscribe, info.QPN = 0, max(1, s.e.Traits().QP)
+		}
+		requests[i] = NewRequest(mad.MethodSet, mad.AttrInformInfo, &info, components...)
+	}
 	port, err := s.e.Port()
 	if err != nil {
 		return err
 	}
-	calls := make([]*engine.Call, len(list))
-	for i, in := range list {
-		info, mask := in.info, uint64(0)
-		for _, f := range mad.AttrInformInfo.Fields {
-			mask |= f.Mask()
-		}
-		if calls[i] = new(engine.Call); subscribe {
-			mask &^= mad.AttrInformInfo.Field("qpn").Mask()
-		} else {
-			// OpenSM compares all fields with what it was asked for, and the
-			// queue pair with that which asked (osm_inform.c, match_inf_rec).
-			info.Subscribe, info.QPN = 0, max(1, s.e.Traits().QP)
-			calls[i].Timeout, calls[i].Retries = farewell/3, 2
-		}
-		data := make([]byte, mad.AttrInformInfo.Size)
-		info.Encode(data)
-		if err := s.put(calls[i], &port, mad.MethodSet, mad.AttrInformInfo, mask, data); err != nil {
-			return err
+	calls, err := s.client.calls(&port, requests...)
+	if err != nil {
+		return err
+	}
+	if !subscribe {
+		for _, c := range calls {
+			c.Timeout, c.Retries = closeTimeout/3, 2
 		}
 	}
 	if err := s.e.Do(ctx, calls...); err != nil {
@@ -268,83 +271,4 @@ func (s *Subscriber) set(ctx context.Context, list []*inform, subscribe bool) er
 		}
 	}
 	return nil
-}
-
-// receive hands out what comes.
-func (s *Subscriber) receive(ctx context.Context, l *engine.Listener) {
-	var d engine.Datagram
-	for {
-		dropped, err := l.Next(ctx, &d)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			for _, sub := range s.subscriptions() {
-				sub.end(err)
-			}
-			return
-		case dropped > 0:
-			s.lost(dropped, fmt.Sprintf("%d came faster than they could be taken", dropped))
-		default:
-			s.handOut(&d)
-		}
-	}
-}
-
-// handOut gives a report to who asked for it. Where an event fits several of
-// the things asked for, the subnet administrator reports it once for each and
-// does not say for which; the reports are the same, so that they can be dealt
-// out one by one. One that fits nothing is for all: the subnet administrator
-// must know why it came.
-func (s *Subscriber) handOut(d *engine.Datagram) {
-	h := mad.ParseHeader(d.MAD)
-	if h.Attribute != mad.AttrSubnAdmNotice.ID {
-		return
-	}
-	var data [noticeSize]byte // of a trap, without the issuer's GID
-	copy(data[:], d.MAD[h.Class.DataOffset():][:h.Class.DataSize()])
-	var n mad.Notice
-	n.Decode(data[:])
-	s.mu.Lock()
-	var fitting []*inform
-	for _, in := range s.informs {
-		if in.info.Matches(&n) {
-			fitting = append(fitting, in)
-		}
-	}
-	switch {
-	case len(fitting) == 0 && s.put != nil:
-		fitting = s.informs
-	case len(fitting) > 1 && s.put != nil:
-		i := s.copies[n]
-		if s.copies[n]++; i+1 == len(fitting) {
-			delete(s.copies, n)
-		}
-		fitting = fitting[i : i+1]
-	}
-	var subs []*Subscription
-	for _, in := range fitting {
-		for _, sub := range in.subs {
-			if !slices.Contains(subs, sub) {
-				subs = append(subs, sub)
-			}
-		}
-	}
-	s.mu.Unlock()
-	for _, sub := range subs {
-		sub.push(Event{Class: h.Class.Family(), Notice: data})
-	}
-}
-
-// noticeSize is the length of a Notice with the issuer's GID.
-const noticeSize = 80
-
-// lost tells all that events were not told.
-func (s *Subscriber) lost(count uint64, reason string) {
-	s.mu.Lock()
-	clear(s.copies)
-	s.mu.Unlock()
-	for _, sub := range s.subscriptions() {
-		sub.push(Event{Lost: reason, Count: count})
-	}
 }

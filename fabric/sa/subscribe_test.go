@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,17 +44,10 @@ func onSubnet(t *testing.T, fn func(t *testing.T, s *subnet)) {
 		s.on = &wire{Transport: conn}
 		s.e = engine.New(s.on, engine.Options{Write: true})
 		defer s.e.Close()
-		s.Subscriber = sa.NewSubscriber(s.e, putSA)
+		s.Subscriber = sa.NewSubscriber(&sa.Client{Engine: s.e})
 		defer s.Subscriber.Close()
 		fn(t, s)
 	})
-}
-
-// putSA addresses a request as port p says.
-func putSA(c *engine.Call, p *engine.Port, m mad.Method, a *mad.Attribute, mask uint64, data []byte) error {
-	c.PutSA(m, a.ID, 0, mask, data)
-	c.SetLID(p.SMLID)
-	return nil
 }
 
 func trap(n uint16) mad.InformInfo {
@@ -75,7 +69,7 @@ func (s *subnet) subscribe(traps ...uint16) *sa.Subscription {
 
 func (s *subnet) guid(name string) mad.GUID { return s.f.NodeByName(name)[0].GUID() }
 
-// bounce pulls the cable of a switch's host, and plugs it in again.
+// bounce takes the link to a switch's host down and up again.
 func (s *subnet) bounce(name string) {
 	s.t.Helper()
 	if err := errors.Join(s.Unlink(s.guid(name), 1), s.Link(s.guid(name), 1)); err != nil {
@@ -87,14 +81,15 @@ func (s *subnet) bounce(name string) {
 // records is how many subscriptions the subnet administrator has.
 func (s *subnet) records() int {
 	s.t.Helper()
-	port, _ := s.e.Port()
-	var c engine.Call
-	putSA(&c, &port, mad.MethodGetTable, mad.AttrInformInfoRecord, 0, nil)
-	s.do(&c)
-	return len(c.Table) / 64
+	client := sa.Client{Engine: s.e}
+	records, err := client.Table(s.t.Context(), sa.NewRequest(mad.MethodGetTable, mad.AttrInformInfoRecord, nil))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return len(slices.Collect(records))
 }
 
-// told is what sub has to say without waiting.
+// told is what is in the queue of sub.
 func told(sub *sa.Subscription) (list []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Microsecond)
 	defer cancel()
@@ -122,8 +117,8 @@ func (s *subnet) want(what string, sub *sa.Subscription, want ...string) {
 	}
 }
 
-// TestSubscribe: several subscriptions at once, which overlap, each get each
-// event once; what two want is asked for once; what nobody wants any more, not.
+// TestSubscribe: of subscriptions that overlap each gets each event once; what
+// two share is subscribed to once, and ended with the last of them.
 func TestSubscribe(t *testing.T) {
 	onSubnet(t, func(t *testing.T, s *subnet) {
 		all, links, ports, again := s.subscribe(mad.AllTraps), s.subscribe(128), s.subscribe(64, 65), s.subscribe(128, 128)
@@ -159,8 +154,7 @@ func TestSubscribe(t *testing.T) {
 	})
 }
 
-// TestSubscribeAgain: what may have made an end of a subscription is noticed,
-// and told.
+// TestSubscribeAgain: subscriptions that were lost are renewed, and that is told.
 func TestSubscribeAgain(t *testing.T) {
 	const again = "; subscribed again, but what happened in between was not told"
 	for _, c := range []struct {
@@ -201,9 +195,9 @@ func TestSubscribeAgain(t *testing.T) {
 	}
 }
 
-// TestSubscribeQuiet: with nothing wrong, little is sent: an SMP each 5 s, a
-// query each minute.
-func TestSubscribeQuiet(t *testing.T) {
+// TestSubscribeIdle: while nothing changes an SMP is sent each 5 s, and a query
+// each minute.
+func TestSubscribeIdle(t *testing.T) {
 	onSubnet(t, func(t *testing.T, s *subnet) {
 		sub := s.subscribe(128)
 		before := s.e.Stats().Sent
@@ -224,8 +218,8 @@ func TestSubscribeQuiet(t *testing.T) {
 	})
 }
 
-// TestSubscribeDead: a subnet manager that does not answer holds up nobody, is
-// told of after a minute, and found to be what it was when it is back.
+// TestSubscribeDead: a subnet manager that does not answer delays nobody; it is
+// an event after a minute, and none when it is back with the subscriptions.
 func TestSubscribeDead(t *testing.T) {
 	onSubnet(t, func(t *testing.T, s *subnet) {
 		sub, other := s.subscribe(128), s.subscribe(64)
@@ -267,8 +261,7 @@ func TestSubscribeDead(t *testing.T) {
 	})
 }
 
-// TestSubscribeRefused: what the subnet administrator refuses leaves nothing
-// behind.
+// TestSubscribeRefused: of a subscription that is refused nothing remains.
 func TestSubscribeRefused(t *testing.T) {
 	onSubnet(t, func(t *testing.T, s *subnet) {
 		_, err := s.Subscribe(t.Context(), trap(128), trap(256)) // security
@@ -292,8 +285,8 @@ func TestSubscribeRefused(t *testing.T) {
 	})
 }
 
-// TestSubscribeStorm: a script that takes no events loses the newest, and is
-// told where, and how many.
+// TestSubscribeStorm: when the queue is full the newest events are dropped, and
+// their number is an event.
 func TestSubscribeStorm(t *testing.T) {
 	onSubnet(t, func(t *testing.T, s *subnet) {
 		sub := s.subscribe(128)
@@ -309,7 +302,7 @@ func TestSubscribeStorm(t *testing.T) {
 	})
 }
 
-// TestSubscribeGone: the end of the transport is told, after what came before.
+// TestSubscribeGone: the end of the transport comes after the queued events.
 func TestSubscribeGone(t *testing.T) {
 	onSubnet(t, func(t *testing.T, s *subnet) {
 		sub := s.subscribe(128)
@@ -320,8 +313,8 @@ func TestSubscribeGone(t *testing.T) {
 	})
 }
 
-// TestTraps: those that come to this port are told as they are, to each
-// subscription that they fit, and nobody is asked for anything.
+// TestTraps: each trap that comes to this port goes to each subscription that it
+// fits, and no request is sent.
 func TestTraps(t *testing.T) {
 	onSubnet(t, func(t *testing.T, s *subnet) {
 		traps := sa.NewTrapSubscriber(s.e)

@@ -9,14 +9,14 @@ import (
 	"fabsh/mad"
 )
 
-// Event is what a subscription tells: a notice; or, where Lost says why, that
-// others may be missing.
+// Event is one item of a subscription: a notice, or, where Lost says why, that
+// notices may be missing.
 type Event struct {
 	// Class that the notice came in: SubnAdm of a report, Subn of a trap.
 	Class  mad.Class
 	Notice [noticeSize]byte
 	Lost   string
-	Count  uint64 // of those missing; 0: not known
+	Count  uint64 // of the missing notices; 0: not known
 }
 
 // Subscription is a queue of events.
@@ -33,7 +33,8 @@ type Subscription struct {
 // ErrUnsubscribed ends the waiting for events of a subscription that was closed.
 var ErrUnsubscribed = errors.New("the subscription is closed")
 
-// maxEvents wait to be taken: of what comes when nobody takes any, the first.
+// maxEvents is the length of the queue. What arrives when it is full is dropped
+// and counted.
 const maxEvents = 1024
 
 func newSubscription(s *Subscriber) *Subscription {
@@ -64,7 +65,7 @@ func (sub *Subscription) Next(ctx context.Context) (Event, error) {
 // Close ends the subscription. It takes no longer than a second, or than ctx.
 func (sub *Subscription) Close(ctx context.Context) error {
 	sub.end(ErrUnsubscribed)
-	ctx, cancel := context.WithTimeout(ctx, farewell)
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	release, err := sub.s.acquire(ctx)
 	if err != nil {
@@ -83,18 +84,18 @@ func (sub *Subscription) pop() (ev Event, ok bool, err error) {
 	}
 	if len(sub.queue) == 0 {
 		if sub.err != nil {
-			sub.tell() // others who wait
+			sub.wake() // others who wait
 		}
 		return ev, false, sub.err
 	}
 	ev = sub.queue[0]
 	if sub.queue = sub.queue[1:]; len(sub.queue) > 0 {
-		sub.tell() // two may wait, and were told once
+		sub.wake() // two may wait, and ready holds one signal
 	}
 	return ev, true, nil
 }
 
-// unqueued tells of events that found no room.
+// unqueued is the event that tells of those dropped.
 func (sub *Subscription) unqueued() Event {
 	ev := Event{Lost: fmt.Sprintf("%d came while %d waited to be taken", sub.dropped, maxEvents), Count: sub.dropped}
 	sub.dropped = 0
@@ -112,20 +113,20 @@ func (sub *Subscription) push(ev Event) {
 		sub.queue = append(sub.queue, sub.unqueued())
 	}
 	sub.queue = append(sub.queue, ev)
-	sub.tell()
+	sub.wake()
 }
 
-// end says why no more events will come, if nobody has.
+// end has Next return err once the queue is empty. The first end counts.
 func (sub *Subscription) end(err error) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if sub.err == nil {
 		sub.err = err
 	}
-	sub.tell()
+	sub.wake()
 }
 
-func (sub *Subscription) tell() {
+func (sub *Subscription) wake() {
 	select {
 	case sub.ready <- struct{}{}:
 	default:

@@ -12,28 +12,31 @@ import (
 	"fabsh/mad/engine"
 )
 
-// How often the subnet manager is asked who it is, how often what it knows of
-// our subscriptions, and how long it may be silent before that is told.
 const (
-	askEvery    = 5 * time.Second
+	// askEvery is how often the subnet manager is asked who it is.
+	askEvery = 5 * time.Second
+	// verifyEvery is how often the subnet administrator is asked which
+	// subscriptions it has.
 	verifyEvery = time.Minute
-	silentFor   = time.Minute
+	// silentFor is how long neither answers before that is an event.
+	silentFor = time.Minute
 )
 
 // manager is the subnet manager that has our subscriptions, as last seen.
 type manager struct {
-	lid, ours mad.LID // its, and the one of our port that it reports to
-	info      *mad.SMInfo
-	quiet     bool      // it answers no SMP, but the subnet administrator knows it
-	heard     time.Time // when it last answered
-	asked     time.Time // when it was last asked for our subscriptions
-	doubt     bool      // it was away, and has not been asked since
-	told      bool      // that it is silent
-	pending   string    // why they must be made again
+	lid      mad.LID // its own
+	localLID mad.LID // of our port, where it sends reports
+	info     *mad.SMInfo
+	noSMP    bool      // it answers no SMP, but the subnet administrator knows it
+	answered time.Time // its latest answer
+	verified time.Time // the latest comparison of the subscriptions
+	recheck  bool      // it may have lost the subscriptions since verified
+	silent   bool      // that it does not answer was told
+	renewFor string    // why the subscriptions must be renewed; "": they need not
 }
 
-// watch sees to it that subscriptions last. An SM that starts knows nothing of
-// those made with another; one that was away may have dropped them.
+// watch renews subscriptions that were lost. A subnet manager that starts knows
+// none of those made with another; one that was away may have dropped them.
 func (s *Subscriber) watch(ctx context.Context) {
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
@@ -52,12 +55,12 @@ func (s *Subscriber) watch(ctx context.Context) {
 	}
 }
 
-// meet notes the subnet manager that got the first subscription.
-func (m *manager) meet(ctx context.Context, s *Subscriber) error {
+// begin notes the subnet manager that got the first subscription.
+func (m *manager) begin(ctx context.Context, s *Subscriber) error {
 	if m.lid != 0 {
 		return nil
 	}
-	port, lid, err := s.where()
+	port, lid, err := s.administrator()
 	if err != nil {
 		return err
 	}
@@ -66,26 +69,25 @@ func (m *manager) meet(ctx context.Context, s *Subscriber) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	m.lid, m.ours, m.info, m.heard, m.asked = lid, port.LID, info, now, now
+	m.lid, m.localLID, m.info, m.answered, m.verified = lid, port.LID, info, now, now
 	return nil
 }
 
-// where is the port, and the LID of the subnet administrator.
-func (s *Subscriber) where() (engine.Port, mad.LID, error) {
+// administrator is the local port, and the LID of the subnet administrator.
+func (s *Subscriber) administrator() (engine.Port, mad.LID, error) {
 	port, err := s.e.Port()
 	if err != nil {
 		return port, 0, err
 	}
-	var c engine.Call
-	err = s.put(&c, &port, mad.MethodGet, mad.AttrSMInfoRecord, 0, nil)
-	return port, c.To.LID, err
+	to, err := s.client.address(&port)
+	return port, to.LID, err
 }
 
-// check looks for a reason to subscribe again, and does so.
+// check looks whether the subscriptions may be lost, and renews them if so.
 func (m *manager) check(ctx context.Context, s *Subscriber) {
-	port, lid, err := s.where()
+	port, lid, err := s.administrator()
 	if err != nil {
-		m.silent(s) // no subnet manager; if the transport is gone, all is told elsewhere
+		m.noAnswer(s) // no subnet manager; if the transport is gone, receive tells
 		return
 	}
 	info, err := m.ask(ctx, s, lid)
@@ -93,57 +95,58 @@ func (m *manager) check(ctx context.Context, s *Subscriber) {
 	case ctx.Err() != nil:
 		return
 	case err != nil:
-		m.silent(s)
+		m.noAnswer(s)
 		return
 	}
 	now := time.Now()
-	// ActCount need not go back where one has started anew: OpenSM counts the
-	// SMPs it sent (osm_sminfo_rcv.c), and its first sweep may take more than
-	// the old one had sent. Whenever it has been at work, it is asked.
-	worked := info != nil && m.info != nil && info.ActCount != m.info.ActCount
-	m.doubt = m.doubt || worked || now.Sub(m.heard) > 2*askEvery
-	m.heard, m.told = now, false
+	// ActCount may be higher after a restart too: OpenSM counts the SMPs it
+	// sent (osm_sminfo_rcv.c), and its first sweep may take more than the old
+	// one had sent. So whenever it has changed, the subscriptions are verified.
+	active := info != nil && m.info != nil && info.ActCount != m.info.ActCount
+	m.recheck = m.recheck || active || now.Sub(m.answered) > 2*askEvery
+	m.answered, m.silent = now, false
 	if reason := m.changed(&port, lid, info); reason != "" {
-		m.pending = reason
+		m.renewFor = reason
 	}
-	m.lid, m.ours, m.info = lid, port.LID, info
-	if m.pending == "" && (m.doubt || now.Sub(m.asked) >= verifyEvery) {
-		m.asked = now
-		known, err := s.known(ctx, &port)
+	m.lid, m.localLID, m.info = lid, port.LID, info
+	if m.renewFor == "" && (m.recheck || now.Sub(m.verified) >= verifyEvery) {
+		m.verified = now
+		complete, err := s.verify(ctx, &port)
 		if errors.Is(err, engine.ErrTimeout) {
 			return
 		}
-		m.doubt = false
-		if err == nil && !known { // on an error it does not say
-			m.pending = "the subnet administrator had forgotten the subscription"
+		m.recheck = false
+		if err == nil && !complete { // an error tells nothing of the subscriptions
+			m.renewFor = "the subnet administrator had forgotten the subscription"
 		}
 	}
-	if m.pending != "" {
+	if m.renewFor != "" {
 		m.renew(ctx, s)
 	}
 }
 
-// renew subscribes again, and tells why. What is not answered is tried again.
+// renew makes the subscriptions again, and tells why. If the Sets time out, the
+// next check does so.
 func (m *manager) renew(ctx context.Context, s *Subscriber) {
-	reason := m.pending + "; subscribed again, but what happened in between was not told"
+	reason := m.renewFor + "; subscribed again, but what happened in between was not told"
 	if err := s.set(ctx, s.all(), true); err != nil {
 		var e *engine.Error
 		if !errors.As(err, &e) || e.Err != nil {
 			return
 		}
-		reason = fmt.Sprintf("%s, and it refuses to be subscribed to again: %v", m.pending, err)
+		reason = fmt.Sprintf("%s, and it refuses to be subscribed to again: %v", m.renewFor, err)
 	}
 	s.lost(0, reason)
-	m.pending, m.doubt, m.asked = "", false, time.Now()
+	m.renewFor, m.recheck, m.verified = "", false, time.Now()
 }
 
-// changed says what is no longer as it was when subscriptions were made.
+// changed says what differs from when the subscriptions were made.
 func (m *manager) changed(port *engine.Port, lid mad.LID, info *mad.SMInfo) string {
 	switch {
 	case lid != m.lid:
 		return fmt.Sprintf("the subnet manager is at LID %d now, no longer at %d", lid, m.lid)
-	case port.LID != m.ours:
-		return fmt.Sprintf("this port has LID %d now, no longer %d", port.LID, m.ours)
+	case port.LID != m.localLID:
+		return fmt.Sprintf("this port has LID %d now, no longer %d", port.LID, m.localLID)
 	case m.info == nil || info == nil:
 		return ""
 	case info.GUID != m.info.GUID:
@@ -154,55 +157,43 @@ func (m *manager) changed(port *engine.Port, lid mad.LID, info *mad.SMInfo) stri
 	return ""
 }
 
-// silent tells, once, that the subnet manager has been silent for long.
-func (m *manager) silent(s *Subscriber) {
-	if m.told || time.Since(m.heard) < silentFor {
+// noAnswer tells, once, that the subnet manager has not answered for long.
+func (m *manager) noAnswer(s *Subscriber) {
+	if m.silent || time.Since(m.answered) < silentFor {
 		return
 	}
-	m.told = true
-	s.lost(0, fmt.Sprintf("the subnet manager at LID %d has not answered for %v", m.lid, time.Since(m.heard).Round(time.Second)))
+	m.silent = true
+	s.lost(0, fmt.Sprintf("the subnet manager at LID %d has not answered for %v", m.lid, time.Since(m.answered).Round(time.Second)))
 }
 
-// ask asks the subnet manager who it is; where SMPs do not come through, as on
+// ask asks the subnet manager at lid who it is; where it answers no SMP, as from
 // virtual functions, the subnet administrator. A nil SMInfo without an error
 // means that it answers, but does not say.
 func (m *manager) ask(ctx context.Context, s *Subscriber, lid mad.LID) (*mad.SMInfo, error) {
-	var c engine.Call
-	info := new(mad.SMInfo)
-	if !m.quiet {
-		fabric.SMP(&c, fabric.Dest{LID: lid}, mad.MethodGet, mad.AttrSMInfo, 0, nil)
+	if !m.noSMP {
+		var c engine.Call
+		fabric.Dest{LID: lid}.Put(&c, mad.MethodGet, mad.AttrSMInfo, 0, nil)
 		if err := s.e.Do(ctx, &c); err != nil {
 			return nil, err
 		}
 		if c.Err == nil {
+			info := new(mad.SMInfo)
 			info.Decode(c.Data())
 			return info, nil
 		}
 	}
-	port, err := s.e.Port()
-	if err != nil {
-		return nil, err
-	}
-	var record mad.SMInfoRecord
-	record.LID = lid
-	data := make([]byte, mad.AttrSMInfoRecord.Size)
-	record.Encode(data)
-	if err := s.put(&c, &port, mad.MethodGet, mad.AttrSMInfoRecord, mad.AttrSMInfoRecord.Field("lid").Mask(), data); err != nil {
-		return nil, err
-	}
-	if err := s.e.Do(ctx, &c); err != nil {
-		return nil, err
-	}
+	data, err := s.client.Query(ctx, NewRequest(mad.MethodGet, mad.AttrSMInfoRecord, &mad.SMInfoRecord{LID: lid}, "lid"))
 	var e *engine.Error
-	refused := errors.As(c.Err, &e) && e.Err == nil // a status
-	if c.Err != nil && !refused {
-		return nil, c.Err
-	}
-	m.quiet = true
-	if refused {
+	switch {
+	case errors.As(err, &e) && e.Err == nil: // a status
+		m.noSMP = true
 		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	record.Decode(c.Data())
+	m.noSMP = true
+	var record mad.SMInfoRecord
+	record.Decode(data)
 	return &record.SMInfo, nil
 }
 
@@ -213,23 +204,10 @@ func (s *Subscriber) all() []*inform {
 	return slices.Clone(s.informs)
 }
 
-// known: the subnet administrator has all our subscriptions.
-func (s *Subscriber) known(ctx context.Context, port *engine.Port) (bool, error) {
+// verify: the subnet administrator has all subscriptions of the local port.
+func (s *Subscriber) verify(ctx context.Context, port *engine.Port) (bool, error) {
 	subscriber := mad.InformInfoRecord{SubscriberGID: mad.MakeGID(port.GIDPrefix, port.PortGUID)}
-	data := make([]byte, mad.AttrInformInfoRecord.Size)
-	subscriber.Encode(data)
-	var c engine.Call
-	if err := s.put(&c, port, mad.MethodGetTable, mad.AttrInformInfoRecord, mad.AttrInformInfoRecord.Field("subscriber_gid").Mask(), data); err != nil {
-		return false, err
-	}
-	if err := s.e.Do(ctx, &c); err != nil {
-		return false, err
-	}
-	var e *engine.Error
-	if errors.As(c.Err, &e) && e.Status == mad.StatusNoRecords && e.Err == nil {
-		return false, nil
-	}
-	records, err := c.Records(mad.AttrInformInfoRecord.Size)
+	records, err := s.client.Table(ctx, NewRequest(mad.MethodGetTable, mad.AttrInformInfoRecord, &subscriber, "subscriber_gid"))
 	if err != nil {
 		return false, err
 	}

@@ -7,22 +7,21 @@ import (
 	"testing"
 	"time"
 
-	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
-// wire is a transport that can be cut, and can lie; it counts requests that
-// change subscriptions, and SMPs.
+// wire is a transport that can be cut, or have faults; it counts SMPs, and Sets
+// of InformInfo.
 type wire struct {
 	engine.Transport
 	cut        atomic.Bool
 	sets, smps atomic.Int32
-	lie        atomic.Pointer[lie]
+	faults     atomic.Pointer[faults]
 }
 
-// lie is what becomes of what goes over a wire.
-type lie struct {
+// faults are what a wire loses or changes.
+type faults struct {
 	lost   func(mad.Header) bool
 	answer func(mad.Header, *engine.Datagram)
 	port   func(*engine.Port)
@@ -36,7 +35,7 @@ func (w *wire) Send(d *engine.Datagram) error {
 	if h.Class == mad.ClassSubn {
 		w.smps.Add(1)
 	}
-	if l := w.lie.Load(); w.cut.Load() || l != nil && l.lost != nil && l.lost(h) {
+	if l := w.faults.Load(); w.cut.Load() || l != nil && l.lost != nil && l.lost(h) {
 		return nil
 	}
 	return w.Transport.Send(d)
@@ -44,7 +43,7 @@ func (w *wire) Send(d *engine.Datagram) error {
 
 func (w *wire) Recv(d *engine.Datagram) error {
 	err := w.Transport.Recv(d)
-	if l := w.lie.Load(); err == nil && l != nil && l.answer != nil {
+	if l := w.faults.Load(); err == nil && l != nil && l.answer != nil {
 		l.answer(mad.ParseHeader(d.MAD), d)
 	}
 	return err
@@ -52,14 +51,14 @@ func (w *wire) Recv(d *engine.Datagram) error {
 
 func (w *wire) Port() (engine.Port, error) {
 	p, err := w.Transport.Port()
-	if l := w.lie.Load(); l != nil && l.port != nil {
+	if l := w.faults.Load(); l != nil && l.port != nil {
 		l.port(&p)
 	}
 	return p, err
 }
 
-// TestManager: whatever says that the subnet manager may not know the
-// subscriptions any more has them made again; what says nothing of it does not.
+// TestManager: whatever tells that the subnet manager may have lost the
+// subscriptions has them renewed; nothing else does.
 func TestManager(t *testing.T) {
 	smps := func(h mad.Header) bool { return h.Class == mad.ClassSubn }
 	status := func(a *mad.Attribute, s mad.Status) func(h mad.Header, d *engine.Datagram) {
@@ -71,20 +70,20 @@ func TestManager(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		before *lie
+		before *faults
 		change func(s *subnet)
 		within time.Duration
 		want   string // a part of what is told; "": nothing is
 	}{
 		{"another GUID", nil, func(s *subnet) {
-			s.on.lie.Store(&lie{answer: func(h mad.Header, d *engine.Datagram) {
+			s.on.faults.Store(&faults{answer: func(h mad.Header, d *engine.Datagram) {
 				if h.Class == mad.ClassSubn {
 					d.MAD[mad.SMPDataOffset+7]++
 				}
 			}})
 		}, 6 * time.Second, "another subnet manager, with GUID 0x0002c90310000002, is at LID 5; subscribed again"},
 		{"another LID of ours", nil, func(s *subnet) {
-			s.on.lie.Store(&lie{port: func(p *engine.Port) { p.LID = 99 }})
+			s.on.faults.Store(&faults{port: func(p *engine.Port) { p.LID = 99 }})
 		}, 6 * time.Second, "this port has LID 99 now, no longer 6; subscribed again"},
 		{"restart while it was away", nil, func(s *subnet) {
 			s.on.cut.Store(true)
@@ -92,21 +91,21 @@ func TestManager(t *testing.T) {
 			s.RestartSM(0)
 			s.on.cut.Store(false)
 		}, 16 * time.Second, "had forgotten the subscription; subscribed again"},
-		{"restart, no SMPs come through", &lie{lost: smps}, func(s *subnet) { s.bounce("switch-4"); time.Sleep(7 * time.Second); s.RestartSM(0) },
+		{"restart, no SMPs come through", &faults{lost: smps}, func(s *subnet) { s.bounce("switch-4"); time.Sleep(7 * time.Second); s.RestartSM(0) },
 			6 * time.Second, "has started anew; subscribed again"},
-		{"it does not say who it is", &lie{lost: smps, answer: status(mad.AttrSMInfoRecord, mad.StatusBadMethodAttribute)}, func(s *subnet) { s.RestartSM(0) },
+		{"it does not say who it is", &faults{lost: smps, answer: status(mad.AttrSMInfoRecord, mad.StatusBadMethodAttribute)}, func(s *subnet) { s.RestartSM(0) },
 			time.Minute + 10*time.Second, "had forgotten the subscription; subscribed again"},
-		{"it does not say what it knows", &lie{answer: status(mad.AttrInformInfoRecord, mad.StatusBadMethodAttribute)}, func(s *subnet) {}, 5 * time.Minute, ""},
+		{"it does not say what it knows", &faults{answer: status(mad.AttrInformInfoRecord, mad.StatusBadMethodAttribute)}, func(s *subnet) {}, 5 * time.Minute, ""},
 		{"it refuses", nil, func(s *subnet) {
 			s.bounce("switch-4")
 			time.Sleep(6 * time.Second)
-			s.on.lie.Store(&lie{answer: status(mad.AttrInformInfo, mad.StatusRequestInvalid)})
+			s.on.faults.Store(&faults{answer: status(mad.AttrInformInfo, mad.StatusRequestInvalid)})
 			s.RestartSM(0)
 		}, 6 * time.Second, "has started anew, and it refuses to be subscribed to again: SubnAdmSet(InformInfo) to LID 5: request invalid"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onSubnet(t, func(t *testing.T, s *subnet) {
-				s.on.lie.Store(c.before)
+				s.on.faults.Store(c.before)
 				sub := s.subscribe(64)
 				time.Sleep(time.Second) // between two checks
 				c.change(s)
@@ -120,20 +119,18 @@ func TestManager(t *testing.T) {
 				if c.before != nil && c.before.lost != nil && s.on.smps.Load() != smps {
 					t.Errorf("SMPs are sent that do not come through")
 				}
-				s.on.lie.Store(nil)
+				s.on.faults.Store(nil)
 			})
 		})
 	}
 }
 
-var _ sa.PutSA = putSA
-
-// TestCloseWhileChecking: a check that waits for an answer does not keep the
-// end from telling the subnet administrator.
+// TestCloseWhileChecking: Close ends the subscriptions even while a check waits
+// for an answer.
 func TestCloseWhileChecking(t *testing.T) {
 	onSubnet(t, func(t *testing.T, s *subnet) {
 		s.subscribe(64)
-		s.on.lie.Store(&lie{lost: func(h mad.Header) bool { return h.Class == mad.ClassSubn }})
+		s.on.faults.Store(&faults{lost: func(h mad.Header) bool { return h.Class == mad.ClassSubn }})
 		time.Sleep(6 * time.Second)
 		began := time.Now()
 		s.Subscriber.Close()

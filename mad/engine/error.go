@@ -178,6 +178,14 @@ func (e *Error) Describe() (op, dest, status string) {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Unanswered: err is of a call that got no answer, nor will another call get one
+// before something changes.
+func Unanswered(err error) bool {
+	var e *Error
+	return errors.As(err, &e) &&
+		(e.Timeout() || errors.Is(err, ErrClosed) || errors.Is(err, ErrNotRecorded))
+}
+
 // Timeout: no answer came in time.
 func (e *Error) Timeout() bool {
 	return errors.Is(e.Err, ErrTimeout) || errors.Is(e.Err, context.DeadlineExceeded)

@@ -9,12 +9,13 @@ import (
 	"fabsh/mad/engine"
 )
 
-// PortTarget is a port that is to be changed, and what it and its node say.
-type PortTarget struct {
+// Port is a port that is to be changed, with its attributes.
+type Port struct {
 	Dest fabric.Dest
 	// GUID is the node GUID that must answer; 0: whatever does.
 	GUID mad.GUID
-	// Num is the port; NoPortNumber: of a CA that where the request comes in.
+	// Num is the port; NoPortNumber: of a CA, the port where the request comes
+	// in.
 	Num int
 	// Known is the port in a fabric that was discovered; nil: in none.
 	Known *fabric.Port
@@ -23,12 +24,12 @@ type PortTarget struct {
 	Before, After []byte // its PortInfo, before the change and after
 	Err           error
 
-	entrance bool         // Num is where the request comes in
+	incoming bool         // Num is the port where the request comes in
 	caps     mad.PortInfo // whose CapabilityMask counts: of a switch, port 0's
 }
 
 // PortInfo is what was read last of the port.
-func (p *PortTarget) PortInfo() (i mad.PortInfo) {
+func (p *Port) PortInfo() (i mad.PortInfo) {
 	if p.After != nil {
 		i.Decode(p.After)
 	} else {
@@ -38,19 +39,19 @@ func (p *PortTarget) PortInfo() (i mad.PortInfo) {
 }
 
 // IsSwitch: the port is a switch's.
-func (p *PortTarget) IsSwitch() bool { return p.Node.NodeType == mad.NodeTypeSwitch }
+func (p *Port) IsSwitch() bool { return p.Node.NodeType == mad.NodeTypeSwitch }
 
-// get is a Get of PortInfo of the port, or of another of its node's.
-func (p *PortTarget) get(c *engine.Call, num int) *engine.Call {
-	return fabric.SMP(c, p.Dest, mad.MethodGet, mad.AttrPortInfo, uint32(num), nil)
+// get makes c a Get of PortInfo of port num of p's node.
+func (p *Port) get(c *engine.Call, num int) *engine.Call {
+	return p.Dest.Put(c, mad.MethodGet, mad.AttrPortInfo, uint32(num), nil)
 }
 
-// lookAtPorts reads what nodes and ports say. The error is the end of ctx.
-func lookAtPorts(ctx context.Context, e *engine.Engine, ports []*PortTarget) error {
+// readPorts reads NodeInfo and PortInfo. The error is the end of ctx.
+func readPorts(ctx context.Context, e *engine.Engine, ports []*Port) error {
 	calls := make([]struct{ node, port, caps engine.Call }, len(ports))
 	var open []*engine.Call
 	for i, p := range ports {
-		open = append(open, fabric.SMP(&calls[i].node, p.Dest, mad.MethodGet, mad.AttrNodeInfo, 0, nil))
+		open = append(open, p.Dest.Put(&calls[i].node, mad.MethodGet, mad.AttrNodeInfo, 0, nil))
 	}
 	if err := e.Do(ctx, open...); err != nil {
 		return err
@@ -94,10 +95,11 @@ func lookAtPorts(ctx context.Context, e *engine.Engine, ports []*PortTarget) err
 	return nil
 }
 
-// checkNode: the node is the one that is meant, and the port one with a link.
-func (p *PortTarget) checkNode() error {
+// checkNode: the node is the one that is to be changed, and has such an external
+// port.
+func (p *Port) checkNode() error {
 	guid := checkGUID(p.Dest, p.GUID, p.Node.NodeGUID)
-	if p.entrance || p.Num == NoPortNumber && !p.IsSwitch() {
+	if p.incoming || p.Num == NoPortNumber && !p.IsSwitch() {
 		p.Num = int(p.Node.LocalPortNum)
 	}
 	switch {
@@ -113,19 +115,19 @@ func (p *PortTarget) checkNode() error {
 	return nil
 }
 
-// neighbour is the port at the other end of the link; nil where no way to it
-// is known. A CA forwards nothing, so of its ports a fabric must know.
-func (p *PortTarget) neighbour() *PortTarget {
+// peer is the port at the other end of the link; nil where no route to it is
+// known. A CA forwards nothing, so the peer of its port must be Known's.
+func (p *Port) peer() *Port {
 	switch {
 	case p.IsSwitch() && p.Dest.Route != nil && p.Dest.Route.Hops() < mad.MaxHops:
-		to := &PortTarget{Dest: fabric.Dest{Route: p.Dest.Route.Append(uint8(p.Num))}, entrance: true}
+		to := &Port{Dest: fabric.Dest{Route: p.Dest.Route.Append(uint8(p.Num))}, incoming: true}
 		if p.Known != nil && p.Known.Peer() != nil {
 			to.Dest.Guard = p.Known.Peer().Guard()
 		}
 		return to
 	case p.Known != nil && p.Known.Peer() != nil:
 		q := p.Known.Peer()
-		return &PortTarget{Dest: fabric.Dest{Route: q.Route(), LID: q.LID(), Guard: q.Guard()}, GUID: q.Node().GUID(), Num: q.Num(), Known: q}
+		return &Port{Dest: fabric.Dest{Route: q.Route(), LID: q.LID(), Guard: q.Guard()}, GUID: q.Node().GUID(), Num: q.Num(), Known: q}
 	}
 	return nil
 }

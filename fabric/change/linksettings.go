@@ -11,7 +11,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Speeds and Widths are all that links may run at, the slowest first.
+// Speeds and Widths are those that links may have, the slowest first.
 var (
 	Speeds = []string{"SDR", "DDR", "QDR", "FDR", "EDR", "HDR", "NDR", "XDR"}
 	Widths = []string{"1x", "2x", "4x", "8x", "12x"}
@@ -20,40 +20,42 @@ var (
 // Choice says which speeds or widths a link may use.
 type Choice struct {
 	Words []string // none: leave them as they are
-	// UpTo: the one word, and of the slower or narrower all that are supported.
+	// UpTo: Words is one word, which stands for itself and for all slower or
+	// narrower ones that the port supports.
 	UpTo bool
 }
 
-// LinkChange changes what a port's link may run at, from its next training on.
-type LinkChange struct {
-	PortTarget
+// LinkSettings changes the speeds and widths that are enabled at a port. They
+// count from the link's next training on.
+type LinkSettings struct {
+	Port
 	Speed, Width Choice
-	// Force goes ahead where a CautionError would be the answer.
+	// Force makes the change where it would be refused by a CautionError.
 	Force bool
 }
 
-// ChangeLinks makes all changes at once; what became of each is in its Err.
+// SetLinks makes all changes at once; what became of each is in its Err.
 // The Sets are sent once. The error is the end of ctx.
-func ChangeLinks(ctx context.Context, e *engine.Engine, changes ...*LinkChange) error {
-	var targets, peers []*PortTarget
+func SetLinks(ctx context.Context, e *engine.Engine, changes ...*LinkSettings) error {
+	var targets, peers []*Port
 	for _, c := range changes {
-		targets = append(targets, &c.PortTarget)
+		targets = append(targets, &c.Port)
 	}
-	if err := lookAtPorts(ctx, e, targets); err != nil {
+	if err := readPorts(ctx, e, targets); err != nil {
 		return err
 	}
-	peerOf := map[*LinkChange]*PortTarget{}
+	peerOf := map[*LinkSettings]*Port{}
 	for _, c := range changes {
-		if peer := c.neighbour(); peer != nil && c.Err == nil && !c.Force {
+		if peer := c.peer(); peer != nil && c.Err == nil && !c.Force {
 			peerOf[c] = peer
 			peers = append(peers, peer)
 		}
 	}
-	if err := lookAtPorts(ctx, e, peers); err != nil {
+	if err := readPorts(ctx, e, peers); err != nil {
 		return err
 	}
 	var sets []*Set
-	var open []*LinkChange
+	var open []*LinkSettings
 	for _, c := range changes {
 		var set *Set
 		if c.Err == nil {
@@ -72,9 +74,9 @@ func ChangeLinks(ctx context.Context, e *engine.Engine, changes ...*LinkChange) 
 	return nil
 }
 
-// set is the change of PortInfo that makes the choice. peer is the neighbour,
-// nil or with an error where it is not known.
-func (c *LinkChange) set(peer *PortTarget) (*Set, error) {
+// set is the Set of PortInfo. peer is the port at the other end of the link, nil
+// or with an error where it is not known.
+func (c *LinkSettings) set(peer *Port) (*Set, error) {
 	now := c.PortInfo()
 	values := map[string]uint64{}
 	if len(c.Speed.Words) > 0 {
@@ -115,7 +117,7 @@ func (c *LinkChange) set(peer *PortTarget) (*Set, error) {
 	return set, nil
 }
 
-// set is a set of Speeds or of Widths, by their places.
+// set is a set of Speeds or of Widths: bit i is element i.
 type set uint16
 
 var widthBits = [...]mad.LinkWidth{mad.LinkWidth1x, mad.LinkWidth2x, mad.LinkWidth4x, mad.LinkWidth8x, mad.LinkWidth12x}
@@ -139,7 +141,7 @@ func (s set) words(all []string) string {
 	return strings.Join(words, ", ")
 }
 
-// among is the set that is chosen of those that are supported.
+// among is the set that c chooses of those that are supported.
 func (c Choice) among(all []string, supported set) (chosen set, err error) {
 	for _, word := range c.Words {
 		i := slices.Index(all, word)
@@ -154,7 +156,7 @@ func (c Choice) among(all []string, supported set) (chosen set, err error) {
 	return chosen, nil
 }
 
-// meets: the neighbour has some of them, too.
+// meets: the peer has some of them enabled, too.
 func meets(what string, all []string, mine, theirs set) error {
 	if mine&theirs != 0 {
 		return nil
@@ -171,7 +173,7 @@ const (
 // speeds are those of the port. PortInfo has them in three fields, as later
 // ones did not fit the first, and the capability masks say which of these are
 // there (rdma-core infiniband-diags/ibportstate.c get_port_info).
-func (p *PortTarget) speeds(which int) set {
+func (p *Port) speeds(which int) set {
 	i := p.PortInfo()
 	first, ext, ext2 := i.LinkSpeedSupported, i.LinkSpeedExtSupported, i.LinkSpeedExtSupported2
 	if which == enabled {
@@ -187,19 +189,19 @@ func (p *PortTarget) speeds(which int) set {
 }
 
 // extended: PortInfo has the speeds from FDR on, and extended2: those from XDR on.
-func (p *PortTarget) extended() bool {
+func (p *Port) extended() bool {
 	return p.caps.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported != 0
 }
 
-func (p *PortTarget) extended2() bool {
+func (p *Port) extended2() bool {
 	return p.caps.CapabilityMask&mad.CapabilityMaskIsCapabilityMask2Supported != 0 && p.caps.CapabilityMask2&fabric.CapabilityMask2ExtendedSpeeds2 != 0
 }
 
-// putSpeeds writes a set of speeds to the fields that there are. A set without
-// SDR is reserved, and 30 means none of the extended speeds (IBA 14.2.5.6;
+// putSpeeds puts a set of speeds in the fields that the port has. A set without
+// SDR is reserved, and 30 stands for no extended speed (IBA 14.2.5.6;
 // opensm opensm/osm_subnet.c force_link_speed, include/iba/ib_types.h
 // IB_LINK_SPEED_EXT_DISABLE).
-func (c *LinkChange) putSpeeds(values map[string]uint64, speeds set) error {
+func (c *LinkSettings) putSpeeds(values map[string]uint64, speeds set) error {
 	now := c.PortInfo()
 	const xdr = 1 << 7
 	switch {

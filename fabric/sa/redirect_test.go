@@ -62,19 +62,26 @@ func (r *redirecting) Port() (engine.Port, error) {
 }
 
 // TestResolve: where an agent redirects to a GID alone, the subnet administrator
-// is asked for the LID, once, and if it cannot say the error says why.
+// is asked for the LID, once, as the client says; if it does not tell, the error
+// says why.
 func TestResolve(t *testing.T) {
 	const asked, redirected = 1, "PerfGet(PortCounters) to LID 1: redirection required (status 0x0002): the agent redirects to GID %v without a LID, and "
-	for name, test := range map[string]struct {
-		r     redirecting
-		asked []string
-		err   string
+	sl := uint8(7)
+	for name, test := range map[string]*struct {
+		r      redirecting
+		client sa.Client
+		asked  []string
+		err    string
 	}{
-		"resolved": {redirecting{class: mad.ClassPerf},
+		"resolved": {redirecting{class: mad.ClassPerf}, sa.Client{},
 			[]string{"Perf to LID 1 SL 0", "SubnAdm to LID 3 SL 0 from us to us", "Perf to LID 3 SL 0"}, ""},
-		"no subnet manager": {redirecting{class: mad.ClassPerf, noSM: true},
+		"no subnet manager but the client's": {redirecting{class: mad.ClassPerf, noSM: true}, sa.Client{SMLID: 3, SL: &sl},
+			[]string{"Perf to LID 1 SL 0", "SubnAdm to LID 3 SL 7 from us to us", "Perf to LID 3 SL 0"}, ""},
+		"no P_Key": {redirecting{class: mad.ClassPerf}, sa.Client{PKey: 0x8002},
+			[]string{"Perf to LID 1 SL 0"}, redirected + "asking for one failed: the local port is not in the partition of --pkey 0x8002"},
+		"no subnet manager": {redirecting{class: mad.ClassPerf, noSM: true}, sa.Client{},
 			[]string{"Perf to LID 1 SL 0"}, redirected + "there is no subnet administrator to ask for one"},
-		"silent": {redirecting{class: mad.ClassPerf, silent: mad.ClassSubnAdm},
+		"silent": {redirecting{class: mad.ClassPerf, silent: mad.ClassSubnAdm}, sa.Client{},
 			[]string{"Perf to LID 1 SL 0", "SubnAdm to LID 3 SL 0 from us to us"},
 			redirected + "asking for one failed: SubnAdmGet(PathRecord) to LID 3: timed out after 1 attempt in 1s after 1 attempt"},
 	} {
@@ -87,7 +94,7 @@ func TestResolve(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.from, r.to = asked, mad.MakeGID(p.GIDPrefix, p.PortGUID)
-				e := engine.New(&r, engine.Options{Retries: -1, Resolve: sa.Resolve})
+				e := engine.New(&r, engine.Options{Retries: -1, Resolve: test.client.Resolve})
 				defer e.Close()
 				c := new(engine.Call)
 				c.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, []byte{0, 1})

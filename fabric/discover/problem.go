@@ -1,0 +1,120 @@
+package discover
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// failure is a request without a useful answer.
+type failure struct {
+	node *found
+	attr *mad.Attribute
+	port int
+	err  error
+}
+
+func (s *sweep) fail(r *request, a *mad.Attribute) {
+	s.failures = append(s.failures, failure{r.node, a, r.port, r.Err})
+}
+
+// note is a problem found during the sweep. Its text is made at the end, when
+// all names and routes are known.
+type note struct {
+	kind fabric.ProblemKind
+	text func() string
+}
+
+func (s *sweep) note(k fabric.ProblemKind, text func() string) {
+	s.notes = append(s.notes, note{k, text})
+}
+
+// text is f.err as it would have been on the node's final route.
+func (f *failure) text() string {
+	var e *engine.Error
+	if !errors.As(f.err, &e) {
+		return f.err.Error()
+	}
+	x := *e
+	route := f.node.route
+	if f.attr == mad.AttrNodeInfo {
+		route = f.node.behind(f.port)
+	}
+	x.Dest = "route " + route.String()
+	return x.Error()
+}
+
+// report makes problems of what went wrong.
+func (s *sweep) report(b *fabric.Builder) {
+	add := func(k fabric.ProblemKind, format string, args ...any) {
+		b.AddProblem(fabric.Problem{Kind: k, Text: fmt.Sprintf(format, args...)})
+	}
+	for _, n := range s.notes {
+		add(n.kind, "%s", n.text())
+	}
+	if s.ended != nil {
+		add(fabric.ProblemCut, "the sweep was ended before it was done: %v; discover again", s.ended)
+	}
+	s.reportFailures(add)
+	for _, n := range s.nodes {
+		for i, p := range n.ports {
+			if n.isSwitch() && p.view == viewSomething && p.known && p.peer == nil && n.route.Hops() == mad.MaxHops {
+				add(fabric.ProblemTooFar, "what is behind port %d of %s is more than %d hops away; start from a node nearer to it", i, n.label(), mad.MaxHops)
+			}
+		}
+	}
+}
+
+// reportFailures makes problems of failures, one for all ports of a node. What
+// another request answered in the end is left out.
+func (s *sweep) reportFailures(add func(k fabric.ProblemKind, format string, args ...any)) {
+	type key struct {
+		node *found
+		attr *mad.Attribute
+		kind fabric.ProblemKind
+	}
+	groups := map[key][]failure{}
+	for _, f := range s.failures {
+		p := &f.node.ports[f.port]
+		if f.attr == mad.AttrPortInfo && p.known || f.attr == mad.AttrNodeInfo && p.peer != nil {
+			continue
+		}
+		k := key{f.node, f.attr, fabric.ProblemFailed}
+		if errors.Is(f.err, engine.ErrTimeout) {
+			k.kind = fabric.ProblemTimedOut
+		}
+		groups[k] = append(groups[k], f)
+	}
+	for k, fs := range groups {
+		slices.SortFunc(fs, func(a, b failure) int { return cmp.Compare(a.port, b.port) })
+		ports := make([]string, len(fs))
+		for i, f := range fs {
+			ports[i] = strconv.Itoa(f.port)
+		}
+		what := "port " + ports[0]
+		if len(ports) > 1 {
+			what = "ports " + strings.Join(ports, ", ")
+		}
+		switch {
+		case k.attr == mad.AttrNodeInfo && s.allSilent():
+			add(k.kind, "what is behind %s of %s is unknown: %s; the link is up, so look at the node behind it, and at the cable; or else what is there wants %s", what, k.node.label(), fs[0].text(), s.keyAdvice())
+		case k.attr == mad.AttrNodeInfo:
+			for _, f := range fs {
+				add(k.kind, "what is behind port %d of %s is unknown: %s; the link is up, so look at the node behind it, and at the cable", f.port, k.node.label(), f.text())
+			}
+		case k.attr != mad.AttrPortInfo:
+			add(k.kind, "%s of %s is unknown: %s; look at the node's management agent", k.attr.Name, k.node.label(), fs[0].text())
+		case k.node.isSwitch() && fs[0].port == 0:
+			add(k.kind, "PortInfo of %s is unknown: %s, and its other ports were not asked; look at the node's management agent", k.node.label(), fs[0].text())
+		default:
+			add(k.kind, "PortInfo of %s of %s is unknown: %s; look at the node's management agent", what, k.node.label(), fs[0].text())
+		}
+	}
+}

@@ -1,0 +1,178 @@
+// Package sa is the client of the subnet administrator (SA). All requests to it
+// are built here.
+//
+//	client.go        the Client: one record, whole tables
+//	path.go          paths; the service levels that general packets take
+//	guard.go         is there a subnet manager, and which
+//	subscribe.go     subscriptions to events; report.go hands the reports out,
+//	                 subscription.go queues them, watch.go renews what was lost
+//
+// Who uses it: discover reads the records of all nodes. The builtins query and
+// change records, subscribe, address general packets, and look for a subnet
+// manager before they change the fabric. The engine is given Resolve, for agents
+// that redirect to a GID.
+//
+// Section numbers are those of the InfiniBand Architecture Specification,
+// volume 1 (IBA).
+package sa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// Client asks the subnet administrator. All its fields but Engine may be zero:
+// the local port then says what they would.
+type Client struct {
+	Engine *engine.Engine
+	// SMLID is the LID of the subnet administrator. 0: the port's SMLID.
+	SMLID mad.LID
+	// SL is the service level of general packets. Nil: the port's SMSL for
+	// requests to the subnet administrator, that of the path for others.
+	SL *uint8
+	// PKey is the P_Key of general packets, which the port must have, with
+	// either membership. 0: the default partition's, else the port's first.
+	PKey uint16
+
+	levels serviceLevels
+}
+
+// ErrNoSM: there is no subnet administrator to ask.
+var ErrNoSM = errors.New("no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid")
+
+// PKeyError: the local port does not have Client.PKey. Nothing was sent.
+type PKeyError struct{ PKey uint16 }
+
+func (e *PKeyError) Error() string {
+	return fmt.Sprintf("the local port is not in the partition of --pkey %#04x", e.PKey)
+}
+
+// Request asks about the records of Attr that agree with Record in the
+// components of Mask.
+type Request struct {
+	Method   mad.Method
+	Attr     *mad.Attribute
+	Modifier uint32
+	Mask     uint64 // the component mask (IBA 15.2.1.1)
+	Record   []byte // nil where Mask is 0
+}
+
+// NewRequest is a Request with the components of record that are named as
+// scripts name them. record may be nil.
+func NewRequest(m mad.Method, a *mad.Attribute, record Encoder, components ...string) Request {
+	r := Request{Method: m, Attr: a}
+	for _, name := range components {
+		r.Mask |= a.Field(name).Mask()
+	}
+	if record != nil {
+		r.Record = make([]byte, a.Size)
+		record.Encode(r.Record)
+	}
+	return r
+}
+
+// Encoder is an attribute's Go type.
+type Encoder interface{ Encode(data []byte) }
+
+// Query asks for one record, or has it set or deleted, and returns it.
+func (c *Client) Query(ctx context.Context, r Request) ([]byte, error) {
+	calls, err := c.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return calls[0].Data(), calls[0].Err
+}
+
+// Table asks for all records that r fits, which may be none.
+func (c *Client) Table(ctx context.Context, r Request) (iter.Seq[[]byte], error) {
+	calls, err := c.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return Records(calls[0], r.Attr)
+}
+
+// Records are the records of an answer, each at least a.Size bytes long. An
+// administrator may say that there are none by a status (IBA 15.2.3,
+// ERR_NO_RECORDS).
+func Records(call *engine.Call, a *mad.Attribute) (iter.Seq[[]byte], error) {
+	if noRecords(call.Err) {
+		return func(func([]byte) bool) {}, nil
+	}
+	return call.Records(a.Size)
+}
+
+func noRecords(err error) bool {
+	var e *engine.Error
+	return errors.As(err, &e) && e.Err == nil && e.Status == mad.StatusNoRecords
+}
+
+// Do sends requests and waits for all answers; what became of each is in its
+// Err. The error is why none was sent, or the end of ctx.
+func (c *Client) Do(ctx context.Context, requests ...Request) ([]*engine.Call, error) {
+	port, err := c.Engine.Port()
+	if err != nil {
+		return nil, err
+	}
+	calls, err := c.calls(&port, requests...)
+	if err != nil {
+		return nil, err
+	}
+	return calls, c.Engine.Do(ctx, calls...)
+}
+
+func (c *Client) calls(p *engine.Port, requests ...Request) ([]*engine.Call, error) {
+	calls := make([]*engine.Call, len(requests))
+	for i, r := range requests {
+		calls[i] = new(engine.Call)
+		if err := c.Put(calls[i], p, r); err != nil {
+			return nil, err
+		}
+	}
+	return calls, nil
+}
+
+// Put makes call the request r of local port p. The error is ErrNoSM or a
+// PKeyError.
+func (c *Client) Put(call *engine.Call, p *engine.Port, r Request) error {
+	to, err := c.address(p)
+	if err != nil {
+		return err
+	}
+	call.PutSA(r.Method, r.Attr.ID, r.Modifier, r.Mask, r.Record)
+	call.To = to
+	return nil
+}
+
+// address is the address of the subnet administrator.
+func (c *Client) address(p *engine.Port) (to engine.Address, err error) {
+	to = engine.Address{LID: p.SMLID, QP: 1, SL: p.SMSL}
+	if c.SMLID != 0 {
+		to.LID = c.SMLID
+	}
+	if to.LID == 0 {
+		return to, ErrNoSM
+	}
+	if c.SL != nil {
+		to.SL = *c.SL
+	}
+	to.PKeyIndex, err = c.pkeyIndex(p)
+	return to, err
+}
+
+// pkeyIndex is the place of the P_Key of general packets in p's table.
+func (c *Client) pkeyIndex(p *engine.Port) (uint16, error) {
+	if c.PKey == 0 {
+		return uint16(max(0, p.PKeyIndex(mad.DefaultPKey))), nil
+	}
+	i := p.PKeyIndex(c.PKey)
+	if i < 0 {
+		return 0, &PKeyError{c.PKey}
+	}
+	return uint16(i), nil
+}

@@ -1,0 +1,201 @@
+package sa_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/discover"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// logged is a transport whose port says what is asked for here, and that logs
+// how packets are addressed.
+type logged struct {
+	engine.Transport
+	port func(*engine.Port)
+
+	mu   sync.Mutex
+	sent []string
+}
+
+func (l *logged) Port() (engine.Port, error) {
+	p, err := l.Transport.Port()
+	l.port(&p)
+	return p, err
+}
+
+func (l *logged) Send(d *engine.Datagram) error {
+	h := mad.ParseHeader(d.MAD)
+	l.mu.Lock()
+	l.sent = append(l.sent, fmt.Sprintf("%s to %v, QP %d, SL %d, P_Key index %d", mad.Lookup(h.Class, h.Attribute).Name, d.Address, d.QP, d.SL, d.PKeyIndex))
+	l.mu.Unlock()
+	return l.Transport.Send(d)
+}
+
+// take is what was sent since the last time, once each, sorted.
+func (l *logged) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sent := l.sent
+	l.sent = nil
+	slices.Sort(sent)
+	return slices.Compact(sent)
+}
+
+// TestClientAddress: requests of all kinds go where the port says, or where the
+// Client's fields say, if they are set.
+func TestClientAddress(t *testing.T) {
+	const (
+		byPort   = " to LID 3, QP 1, SL 5, P_Key index 2"
+		byClient = " to LID 3, QP 1, SL 7, P_Key index 1"
+		smp      = " to LID 3, QP 0, SL 0, P_Key index 0"
+	)
+	sl := uint8(7)
+	for _, use := range []struct {
+		name string
+		do   func(t *testing.T, c *sa.Client) error
+		want []string // what goes to the subnet administrator
+		also []string
+	}{
+		{"query", func(t *testing.T, c *sa.Client) error {
+			_, err := c.Query(t.Context(), sa.NewRequest(mad.MethodGet, mad.AttrNodeRecord, &mad.NodeRecord{LID: 1}, "lid"))
+			return err
+		}, []string{"NodeRecord"}, nil},
+		{"table", func(t *testing.T, c *sa.Client) error {
+			records, err := c.Table(t.Context(), sa.NewRequest(mad.MethodGetTable, mad.AttrNodeRecord, nil))
+			if n := len(slices.Collect(records)); n != 4 {
+				t.Errorf("%d records", n)
+			}
+			return err
+		}, []string{"NodeRecord"}, nil},
+		{"path", func(t *testing.T, c *sa.Client) error {
+			path, err := c.Path(t.Context(), mad.MakeGID(0xfe80000000000000, 0x0002c90310000001))
+			if path.DLID != 3 {
+				t.Errorf("the path leads to LID %d", path.DLID)
+			}
+			return err
+		}, []string{"PathRecord"}, nil},
+		{"via the SA", func(t *testing.T, c *sa.Client) error {
+			f, err := discover.ViaSA(t.Context(), c, discover.Options{})
+			if err == nil && len(f.Nodes()) != 4 {
+				t.Error(f)
+			}
+			return err
+		}, []string{"LinkRecord", "NodeRecord", "PortInfoRecord", "SwitchInfoRecord"}, nil},
+		{"guard", func(t *testing.T, c *sa.Client) error {
+			sm, err := c.FindSM(t.Context(), nil)
+			if sm == nil || sm.LID != 3 || sm.Info == nil {
+				t.Errorf("found %v", sm)
+			}
+			return err
+		}, []string{"ClassPortInfo"}, []string{"SMInfo" + smp}},
+		{"subscription", func(t *testing.T, c *sa.Client) error {
+			s := sa.NewSubscriber(c)
+			defer s.Close()
+			_, err := s.Subscribe(t.Context(), trap(64))
+			return err
+		}, []string{"InformInfo"}, []string{"SMInfo" + smp}},
+	} {
+		for _, given := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, given %v", use.name, given), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					to := byPort
+					l := &logged{Transport: attachRing(t), port: func(p *engine.Port) {
+						p.SMSL, p.PKeys = 5, []uint16{0x8001, 0x7fff, 0xffff}
+						if given {
+							p.SMLID = 0
+						}
+					}}
+					c := &sa.Client{Engine: engine.New(l, engine.Options{Write: true})}
+					defer c.Engine.Close()
+					if given {
+						c.SMLID, c.SL, c.PKey, to = 3, &sl, 0x7fff, byClient
+					}
+					if err := use.do(t, c); err != nil {
+						t.Error(err)
+					}
+					want := slices.Clone(use.also)
+					for _, attr := range use.want {
+						want = append(want, attr+to)
+					}
+					slices.Sort(want)
+					if diff := cmp.Diff(want, l.take()); diff != "" {
+						t.Errorf("sent (-want +got):\n%s", diff)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestClientRefuses: without a subnet administrator, or with a P_Key that the
+// port does not have, nothing is sent.
+func TestClientRefuses(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		port func(*engine.Port)
+		pkey uint16
+		want string
+		sm   string // the error of FindSM
+	}{
+		{"no subnet manager", func(p *engine.Port) { p.SMLID = 0 }, 0,
+			"no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid", "<nil>"},
+		{"no P_Key", func(p *engine.Port) { p.PKeys = []uint16{0xffff, 0x8001} }, 0x8002,
+			"the local port is not in the partition of --pkey 0x8002", "the local port is not in the partition of --pkey 0x8002"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &logged{Transport: attachRing(t), port: test.port}
+				c := &sa.Client{Engine: engine.New(l, engine.Options{Write: true}), PKey: test.pkey}
+				defer c.Engine.Close()
+				s := sa.NewSubscriber(c)
+				defer s.Close()
+				_, query := c.Query(t.Context(), sa.NewRequest(mad.MethodGet, mad.AttrNodeRecord, nil))
+				_, table := c.Table(t.Context(), sa.NewRequest(mad.MethodGetTable, mad.AttrNodeRecord, nil))
+				_, path := c.Path(t.Context(), mad.GID{})
+				_, sweep := discover.ViaSA(t.Context(), c, discover.Options{})
+				_, subscribed := s.Subscribe(t.Context(), trap(64))
+				for what, err := range map[string]error{"query": query, "table": table, "path": path, "sweep": sweep, "subscription": subscribed} {
+					if fmt.Sprint(err) != test.want {
+						t.Errorf("%s: %v, want %s", what, err, test.want)
+					}
+				}
+				if _, err := c.FindSM(t.Context(), nil); fmt.Sprint(err) != test.sm {
+					t.Errorf("FindSM: %v, want %s", err, test.sm)
+				}
+				if sent := l.take(); len(sent) > 0 {
+					t.Errorf("sent %v", sent)
+				}
+			})
+		})
+	}
+}
+
+// TestTableEmpty: that there are no records is no error, whether the subnet
+// administrator says so by an empty table or by a status.
+func TestTableEmpty(t *testing.T) {
+	for _, status := range []mad.Status{0, mad.StatusNoRecords, mad.StatusRequestInvalid} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &sa.Client{Engine: engine.New(&faulty{Transport: attachRing(t), status: status}, engine.Options{})}
+			defer c.Engine.Close()
+			records, err := c.Table(t.Context(), sa.NewRequest(mad.MethodGetTable, mad.AttrNodeRecord, &mad.NodeRecord{LID: 99}, "lid"))
+			var e *engine.Error
+			switch {
+			case status == mad.StatusRequestInvalid:
+				if !errors.As(err, &e) || e.Status != status {
+					t.Error(err)
+				}
+			case err != nil || len(slices.Collect(records)) > 0:
+				t.Errorf("status %v: %v", status, err)
+			}
+		})
+	}
+}
