@@ -256,10 +256,13 @@ func harmless(p token.Position, sel *ast.SelectorExpr) bool {
 	case "Apply": // of an alignment
 		x, ok := sel.X.(*ast.SelectorExpr)
 		return ok && x.Sel.Name == "AlignRight"
-	case "Sweep", "ReadRoutes": // those of topology and routing wait inside Block
+	case "Sweep", "LearnPaths", "ReadRoutes": // those of topology and routing wait inside Block
 		x, ok := sel.X.(*ast.Ident)
 		return ok && (x.Name == "topology" || x.Name == "values")
-	case "Do": // of a sync.Once
+	case "Do": // of a sync.Once; the function of a builtin
+		if x, ok := sel.X.(*ast.Ident); ok {
+			return x.Name == "lang"
+		}
 		x, ok := sel.X.(*ast.SelectorExpr)
 		return ok && x.Sel.Name == "once"
 	case "Lock":

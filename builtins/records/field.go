@@ -32,7 +32,9 @@ const (
 	keyHidden = "hidden" // it is set
 )
 
-// FieldValue is a field as scripts see it; an array is a tuple.
+// FieldValue is a field as scripts see it: a number is an int; GUIDs, GIDs and
+// texts are strings; so are the words of an enumeration, while those of a mask
+// are a tuple; an embedded attribute is a record. An array is a tuple of these.
 func FieldValue(f *mad.Field, data []byte) starlark.Value {
 	return each(f, func(i int) starlark.Value { return elementValue(f, data, i) })
 }
@@ -139,7 +141,8 @@ func setField(f *mad.Field, data []byte, v starlark.Value) error {
 	return nil
 }
 
-// setElement writes v to a field that is no array.
+// setElement writes v to a field that is no array. A text or bytes that are
+// shorter than the field are followed by zeros.
 func setElement(f *mad.Field, data []byte, v starlark.Value) error {
 	switch f.Kind {
 	case mad.KindStruct:
@@ -180,7 +183,8 @@ func setElement(f *mad.Field, data []byte, v starlark.Value) error {
 	return nil
 }
 
-// elementCode is the number that v stands for in a field.
+// elementCode is the number that v stands for in a field. A mask takes one word
+// or number, or an iterable of them, whose bits are joined.
 func elementCode(f *mad.Field, v starlark.Value) (uint64, error) {
 	switch f.Kind {
 	case mad.KindGUID:
@@ -205,7 +209,8 @@ func elementCode(f *mad.Field, v starlark.Value) (uint64, error) {
 	return wordCode(f, v)
 }
 
-// wordCode is the number of a word or of a number itself.
+// wordCode is the number of a word or of a number itself. "unknown(7)", which is
+// how a number without a word reads, is written back as 7.
 func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 	switch v := v.(type) {
 	case starlark.Bool:

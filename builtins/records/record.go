@@ -29,7 +29,8 @@ var (
 	_ lang.Documented     = (*Record)(nil)
 )
 
-// New keeps a copy of data, cut or padded to the attribute's size.
+// New makes a record of a copy of data, cut or padded with zeros to the
+// attribute's size.
 func New(a *mad.Attribute, data []byte) *Record {
 	r := &Record{Attribute: a, Data: make([]byte, a.Size)}
 	copy(r.Data, data)
@@ -59,7 +60,7 @@ func (r *Record) CompareSameType(op syntax.Token, y starlark.Value, depth int) (
 	return CompareEqual(op, r, r.Attribute == o.Attribute && bytes.Equal(r.Data, o.Data))
 }
 
-// String shows the first few fields.
+// String is the type and the first few fields: port_info(lid=3, ...).
 func (r *Record) String() string {
 	const few = 3
 	var b strings.Builder

@@ -97,6 +97,8 @@ func (e *Env) sweepOptions() discover.Options {
 }
 
 // sweep discovers the fabric by SMPs. What it finds is the latest from then on.
+// It fails where the first node does not answer, or the sweep is ended; other
+// nodes that do not answer are problems of what was found.
 func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
 	s, f := EnvOf(c.Runtime()), c.Fiber()
 	o.Progress = func(nodes int) { c.Runtime().Progress(lang.Count(nodes, "node") + " found") }

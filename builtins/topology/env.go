@@ -19,7 +19,8 @@ const (
 	GroupTable  = "Whole tables"
 )
 
-// Env is the fabric that a session works on, and what it may do to it.
+// Env is the fabric that a session works on, and what it may do to it. It is the
+// state that topology keeps with a lang.Runtime.
 type Env struct {
 	// Engine reaches the fabric; nil when the session reads a file.
 	Engine *engine.Engine

@@ -29,6 +29,8 @@ func NewFabric(f *fabric.Fabric) *Fabric {
 // FabricType is what scripts find in a fabric. Other vocabularies add methods.
 var FabricType = newFabricType()
 
+// newFabricType makes FabricType. Lists are made when a script first asks for
+// them, and frozen, for all that see the fabric share them.
 func newFabricType() *lang.Type[*Fabric] {
 	list := func(name, doc string, fill func(f *fabric.Fabric) []starlark.Value) lang.Member[*Fabric] {
 		return lang.Member[*Fabric]{Name: name, Doc: doc, Get: func(v *Fabric) starlark.Value {

@@ -13,8 +13,9 @@ import (
 	"fabsh/mad/engine"
 )
 
-// named resolves a GUID, a GID or a name. GUIDs go first: a node may call
-// itself as it likes.
+// named resolves a GUID, a GID, a name, or NAME/PORT. GUIDs go first: a node may
+// call itself as it likes. A name may have slashes, so it is looked up whole
+// before its last part is taken for a port.
 func (r *Resolver) named(name string) Target {
 	if strings.HasPrefix(name, "0x") || strings.HasPrefix(name, "0X") || strings.Count(name, ":") == 3 {
 		if g, ok := records.GUIDText(name); ok {
@@ -152,7 +153,8 @@ func (r *Resolver) guidFromSA(name string, g mad.GUID) Target {
 	return missing(name, "nobody has GUID %s: neither the latest discover() nor the subnet administrator knows it", g)
 }
 
-// recordTarget is the port of a NodeRecord.
+// recordTarget is the port of a NodeRecord. A switch's LocalPortNum is the port
+// that was asked through (IBA 14.2.5.3), not one that is meant.
 func recordTarget(name string, rec *mad.NodeRecord) Target {
 	n := &rec.NodeInfo
 	t := Target{Label: name, Port: NoPortGiven, LID: rec.LID, guard: engine.Guard{Port: n.PortGUID, Node: n.NodeGUID}}

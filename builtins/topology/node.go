@@ -83,7 +83,8 @@ func (p ports) Truth() starlark.Bool  { return true }
 func (p ports) Hash() (uint32, error) { return HashUint64(uint64(p.GUID())), nil }
 func (p ports) Len() int              { return p.NumPorts() }
 
-// Get is both ports[3] and x in ports; the latter takes an error for no.
+// Get is both ports[3] and `x in ports`; for the latter the interpreter takes an
+// error for no.
 func (p ports) Get(key starlark.Value) (v starlark.Value, found bool, err error) {
 	switch key := key.(type) {
 	case Port:
@@ -134,7 +135,7 @@ func (it *portIterator) Done() {}
 // GUIDValue is g in its canonical spelling, 0x and 16 digits.
 func GUIDValue(g mad.GUID) starlark.String { return starlark.String(g.String()) }
 
-// encoded makes a record of a decoded attribute.
+// encoded makes a record of a decoded attribute: the model keeps it decoded.
 func encoded(a *mad.Attribute, x interface{ Encode([]byte) }) *records.Record {
 	r := records.New(a, nil)
 	x.Encode(r.Data)

@@ -52,7 +52,8 @@ func init() {
 	)
 }
 
-// known is a state's word, None where no PortInfo is known.
+// known is a state's word; None where no PortInfo is known: a file may not have
+// states.
 func known(p Port, state fmt.Stringer) starlark.Value {
 	if p.Info() == nil {
 		return starlark.None
@@ -60,7 +61,8 @@ func known(p Port, state fmt.Stringer) starlark.Value {
 	return starlark.String(state.String())
 }
 
-// whileUp is a fact of the link in use.
+// whileUp is a width or speed in use; None while the link is down, whatever
+// PortInfo says.
 func whileUp(p Port, text string) starlark.Value {
 	if p.Info() == nil || p.PhysicalState() != mad.PortPhysicalStateLinkUp || text == "" {
 		return starlark.None

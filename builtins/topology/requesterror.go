@@ -18,6 +18,8 @@ type RequestError struct {
 	named  bool   // err says what the target is
 }
 
+// Error is "op: target: cause; advice". Where the cause names the target by the
+// same words, it is not said twice.
 func (e *RequestError) Error() string {
 	msg := e.op + ": "
 	var me *engine.Error

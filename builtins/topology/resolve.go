@@ -77,7 +77,8 @@ func (r *Resolver) target(v starlark.Value) (Target, error) {
 	return Target{}, fmt.Errorf("got %s, want a LID, a GUID or GID, a node name, NAME/PORT, dr(...), a node or a port", v.Type())
 }
 
-// checkRoute: the first hop leaves through the local port.
+// checkRoute: the first hop must leave through the local port, or the SMP would
+// not get out (IBA 14.2.2).
 func (r *Resolver) checkRoute(route mad.DirectedRoute) error {
 	if route.Hops() == 0 {
 		return nil

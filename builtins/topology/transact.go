@@ -32,7 +32,8 @@ func SendProbes(c *lang.Call, calls []*engine.Call) error {
 	return c.Block(func(ctx context.Context) error { return e.Do(ctx, calls...) })
 }
 
-// CountUnanswered counts a request that got no answer.
+// CountUnanswered counts a request that got no answer, for the exit status. A
+// refusal by the agent is an answer.
 func CountUnanswered(c *lang.Call, err error) {
 	if engine.Unanswered(err) {
 		c.Fiber().Account.Unanswered++
