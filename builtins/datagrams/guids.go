@@ -12,6 +12,7 @@ import (
 	"fabsh/mad"
 )
 
+// GUIDsKind is the value guids: GUID tables.
 var GUIDsKind = &tableKind{
 	table: change.GUIDTable,
 	port:  endPortsTable,
@@ -48,6 +49,7 @@ func init() {
 	)
 }
 
+// GetGUIDs is get_guids.
 var GetGUIDs = lang.Builtin{
 	Name:   "get_guids",
 	Group:  topology.GroupTable,
@@ -60,9 +62,12 @@ It returns the whole table, guids, or a list of them for a list of targets. An e
 > t[0] == ca.ports[1].guid, t[1], t.cap
 (True, None, 8)
 `,
-	Run: lang.Raw(GUIDsKind.Get),
+	Run: lang.Do(func(c *lang.Call, a *struct{ Target starlark.Value }) (starlark.Value, error) {
+		return GUIDsKind.get(c, &portArgs{Target: a.Target})
+	}),
 }
 
+// SetGUIDs is set_guids.
 var SetGUIDs = lang.Builtin{
 	Name:  "set_guids",
 	Group: topology.GroupTable,
@@ -77,9 +82,9 @@ It returns the table as it was read back. Entry 0 is the port's own GUID and can
 > set_guids(ca, {1: "0x00beef0000000001"})[1]
 "0x00beef0000000001"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *nodeTableArgs) (starlark.Value, error) {
 		entries := map[int]mad.GUID{}
-		replace, err := tableEntries(c, "number", "a dict of number to GUID, or a whole table", 0, func(i int, value starlark.Value, _ bool) (err error) {
+		replace, err := tableEntries(a.Table, "number", "a dict of number to GUID, or a whole table", 0, func(i int, value starlark.Value, _ bool) (err error) {
 			if i < 0 {
 				return fmt.Errorf("entry %d is out of range: they count from 0", i)
 			}
@@ -94,6 +99,6 @@ It returns the table as it was read back. Entry 0 is the port's own GUID and can
 		if err != nil {
 			return nil, err
 		}
-		return GUIDsKind.set(c, func(t *change.Table) { change.EditGUIDs(t, entries, replace) })
+		return GUIDsKind.set(c, &portArgs{Target: a.Target}, func(t *change.Table) { change.EditGUIDs(t, entries, replace) })
 	}),
 }

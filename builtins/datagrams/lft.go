@@ -12,6 +12,7 @@ import (
 	"fabsh/mad"
 )
 
+// LFTKind is the value lft: linear forwarding tables.
 var LFTKind = &tableKind{
 	table: change.LinearTable,
 	port:  nodesTable,
@@ -56,6 +57,7 @@ func placedKeys(v *wholeTable, key func(i int) starlark.Int) starlark.Value {
 	return keys
 }
 
+// GetLFT is get_lft.
 var GetLFT = lang.Builtin{
 	Name:   "get_lft",
 	Group:  topology.GroupTable,
@@ -67,9 +69,12 @@ It returns the whole linear forwarding table, an lft, or a list of them for a li
 > t[1], t[40000]
 (0, None)
 `,
-	Run: lang.Raw(LFTKind.Get),
+	Run: lang.Do(func(c *lang.Call, a *struct{ Target starlark.Value }) (starlark.Value, error) {
+		return LFTKind.get(c, &portArgs{Target: a.Target})
+	}),
 }
 
+// SetLFT is set_lft.
 var SetLFT = lang.Builtin{
 	Name:  "set_lft",
 	Group: topology.GroupTable,
@@ -87,9 +92,9 @@ It returns the table as it was read back. Only blocks that change are written. L
 > set_lft(sw, before) == before
 True
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *nodeTableArgs) (starlark.Value, error) {
 		entries := map[mad.LID]uint8{}
-		replace, err := tableEntries(c, "LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
+		replace, err := tableEntries(a.Table, "LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
 			if lid < 0 || lid > int(mad.MaxUnicastLID) || lid == 0 && !replace {
 				return fmt.Errorf("LID %d is out of range, 1..%d", lid, mad.MaxUnicastLID)
 			}
@@ -109,14 +114,14 @@ True
 		if err != nil {
 			return nil, err
 		}
-		return LFTKind.set(c, func(t *change.Table) { change.EditLinear(t, entries, replace) })
+		return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *change.Table) { change.EditLinear(t, entries, replace) })
 	}),
 }
 
-// tableEntries reads the argument `table`: a dict, whose keys are numbers of
+// tableEntries reads the argument table: a dict, whose keys are numbers of
 // what, or all entries from the first on, which replace the table.
-func tableEntries(c *lang.Call, what, want string, first int, add func(key int, value starlark.Value, replace bool) error) (replace bool, err error) {
-	switch v := c.Value("table").(type) {
+func tableEntries(table starlark.Value, what, want string, first int, add func(key int, value starlark.Value, replace bool) error) (replace bool, err error) {
+	switch v := table.(type) {
 	case *starlark.Dict:
 		for _, kv := range v.Items() {
 			key, err := lang.ToInt(kv[0])

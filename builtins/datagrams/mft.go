@@ -18,6 +18,7 @@ const (
 	lastMLID  = int(mad.PermissiveLID) - 1
 )
 
+// MFTKind is the value mft: multicast forwarding tables.
 var MFTKind = &tableKind{
 	table: change.MulticastTable,
 	port:  nodesTable,
@@ -86,6 +87,7 @@ func noMLID(lid int) error {
 	return fmt.Errorf("multicast LID %#x is out of range, %#x..%#x", lid, firstMLID, lastMLID)
 }
 
+// GetMFT is get_mft.
 var GetMFT = lang.Builtin{
 	Name:   "get_mft",
 	Group:  topology.GroupTable,
@@ -97,9 +99,12 @@ It returns the whole table, an mft, or a list of them for a list of switches. An
 > t[0xc000], t.cap
 (None, 4096)
 `,
-	Run: lang.Raw(MFTKind.Get),
+	Run: lang.Do(func(c *lang.Call, a *struct{ Target starlark.Value }) (starlark.Value, error) {
+		return MFTKind.get(c, &portArgs{Target: a.Target})
+	}),
 }
 
+// SetMFT is set_mft.
 var SetMFT = lang.Builtin{
 	Name:  "set_mft",
 	Group: topology.GroupTable,
@@ -115,9 +120,9 @@ It returns the table as it was read back. Only blocks that change are written. M
 (1, 3)
 > set_mft(sw, {0xc001: None})[0xc001]
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *nodeTableArgs) (starlark.Value, error) {
 		entries := map[mad.LID][]uint8{}
-		replace, err := tableEntries(c, "multicast LID", "a dict of multicast LID to ports, or a whole table", firstMLID, func(lid int, value starlark.Value, _ bool) error {
+		replace, err := tableEntries(a.Table, "multicast LID", "a dict of multicast LID to ports, or a whole table", firstMLID, func(lid int, value starlark.Value, _ bool) error {
 			if lid < firstMLID || lid > lastMLID {
 				return noMLID(lid)
 			}
@@ -131,7 +136,7 @@ It returns the table as it was read back. Only blocks that change are written. M
 		if err != nil {
 			return nil, err
 		}
-		return MFTKind.set(c, func(t *change.Table) { change.EditMulticast(t, entries, replace) })
+		return MFTKind.set(c, &portArgs{Target: a.Target}, func(t *change.Table) { change.EditMulticast(t, entries, replace) })
 	}),
 }
 

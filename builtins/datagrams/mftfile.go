@@ -17,6 +17,7 @@ import (
 	"fabsh/mad"
 )
 
+// ReadMFTsMethod is the method read_mfts of a fabric.
 var ReadMFTsMethod = lang.Builtin{
 	Name:   "read_mfts",
 	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file: opensm.mcfdbs, or what ibroute -M or dump_fts -M print"}},
@@ -27,7 +28,7 @@ A switch that the fabric does not have is an error.`,
 > f.read_mfts("opensm.mcfdbs")[f.switches[0]]
 {49152: (1, 2)}
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
 		f := c.Recv.(*topology.Fabric)
 		out := new(starlark.Dict)
 		err := c.ReadFile(func(r io.Reader, name string) error {
@@ -55,6 +56,7 @@ A switch that the fabric does not have is an error.`,
 	}),
 }
 
+// DumpMFTsMethod is the method dump_mfts of a fabric.
 var DumpMFTsMethod = lang.Builtin{
 	Name:   "dump_mfts",
 	Params: []lang.Param{{Name: "tables", Kind: lang.KindAny, Doc: "a dict of switch to its table: an mft, or a dict of multicast LID to ports"}},
@@ -65,10 +67,10 @@ Entries without ports are left out, and so are switches that have none.`,
 > f.dump_mfts(f.read_mfts("opensm.mcfdbs")).splitlines()[1]
 "Switch 0x0002c90300000100"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		d, ok := c.Value("tables").(*starlark.Dict)
+	Run: lang.Do(func(c *lang.Call, a *struct{ Tables starlark.Value }) (starlark.Value, error) {
+		d, ok := a.Tables.(*starlark.Dict)
 		if !ok {
-			return nil, lang.ParamError("tables", "got %s, want a dict of switch to table", c.Value("tables").Type())
+			return nil, lang.ParamError("tables", "got %s, want a dict of switch to table", a.Tables.Type())
 		}
 		f := c.Recv.(*topology.Fabric).F
 		entries := map[*fabric.Node][]format.MFTEntry{}

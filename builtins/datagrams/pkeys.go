@@ -15,8 +15,10 @@ import (
 // An entry whose other bits are 0 is no partition.
 const fullMember = 0x8000
 
+// PKeysKind is the value pkeys: P_Key tables.
 var PKeysKind = &tableKind{
 	table: change.PKeyTable,
+	port:  portsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
 	size:  change.PartitionCap,
 	entry: func(t *change.Table, i int) starlark.Value {
@@ -49,7 +51,6 @@ var PKeysKind = &tableKind{
 }
 
 func init() {
-	PKeysKind.port = PKeysKind.portsTable
 	PKeysKind.Type = lang.NewType("pkeys", "A P_Key table: pkeys[0] is the first entry, None if there is none; 0xffff in pkeys tells whether a P_Key is there. Bit 15 of an entry is full membership. It iterates over the entries.",
 		lang.Member[*wholeTable]{Name: "cap", Doc: "the number of entries that the table has room for", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
 	)
@@ -57,9 +58,7 @@ func init() {
 
 func starlarkInt(i int) starlark.Value { return starlark.MakeInt(i) }
 
-// portOfTable is the parameter port of tables of ports.
-var portOfTable = lang.Param{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the target is a switch and names none"}
-
+// GetPKeys is get_pkeys.
 var GetPKeys = lang.Builtin{
 	Name:  "get_pkeys",
 	Group: topology.GroupTable,
@@ -74,9 +73,10 @@ It returns the whole table, pkeys, or a list of them for a list of targets. An e
 > hex(t[0]), t[1], 0xffff in t
 ("0xffff", None, True)
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return PKeysKind.Get(c) }),
+	Run: lang.Do(func(c *lang.Call, a *portArgs) (starlark.Value, error) { return PKeysKind.get(c, a) }),
 }
 
+// SetPKeys is set_pkeys.
 var SetPKeys = lang.Builtin{
 	Name:  "set_pkeys",
 	Group: topology.GroupTable,
@@ -94,9 +94,9 @@ True
 > [hex(k) for k in set_pkeys(p, [0xffff]) if k]
 ["0xffff"]
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *portTableArgs) (starlark.Value, error) {
 		entries := map[int]uint16{}
-		replace, err := tableEntries(c, "number", "a dict of number to P_Key, or a whole table", 0, func(i int, value starlark.Value, _ bool) error {
+		replace, err := tableEntries(a.Table, "number", "a dict of number to P_Key, or a whole table", 0, func(i int, value starlark.Value, _ bool) error {
 			key := 0
 			if i < 0 {
 				return fmt.Errorf("entry %d is out of range: they count from 0", i)
@@ -116,6 +116,6 @@ True
 		if err != nil {
 			return nil, err
 		}
-		return PKeysKind.set(c, func(t *change.Table) { change.EditPKeys(t, entries, replace) })
+		return PKeysKind.set(c, &a.portArgs, func(t *change.Table) { change.EditPKeys(t, entries, replace) })
 	}),
 }

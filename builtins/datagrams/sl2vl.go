@@ -14,6 +14,7 @@ import (
 	"fabsh/mad"
 )
 
+// SL2VLKind is the value sl2vl: SL to VL mapping tables.
 var SL2VLKind = &tableKind{
 	table: change.SL2VLTable,
 	port:  anyPortsTable,
@@ -137,6 +138,7 @@ func portPair(v starlark.Value, exact bool) (k pairKey, err error) {
 
 const laneWords = "a dict, which is merged into the table: of (in_port, out_port) to 16 lanes or to a dict of service level to lane, where None stands for any port; or of service level to lane, for all rows. Or a whole table, an sl2vl or the 16 lanes of all rows, which replaces it. Lane None drops packets"
 
+// GetSL2VL is get_sl2vl.
 var GetSL2VL = lang.Builtin{
 	Name:  "get_sl2vl",
 	Group: topology.GroupTable,
@@ -154,9 +156,10 @@ It returns an sl2vl, or a list of them for a list of targets. A switch has a row
 in out sl  0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15
  0   0     0  1  2  3  4  5  6  7  0  1  2  3  4  5  6  7
 `,
-	Run: lang.Raw(SL2VLKind.Get),
+	Run: lang.Do(func(c *lang.Call, a *portArgs) (starlark.Value, error) { return SL2VLKind.get(c, a) }),
 }
 
+// SetSL2VL is set_sl2vl.
 var SetSL2VL = lang.Builtin{
 	Name:  "set_sl2vl",
 	Group: topology.GroupTable,
@@ -174,12 +177,12 @@ It returns the table as it was read back. Only rows that change are written; a s
 > set_sl2vl(sw, {(None, 2): [0] * 16, (3, 2): {7: None}})[3, 2][6:9]
 (0, None, 0)
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		edits, err := laneEdits(c.Value("table"))
+	Run: lang.Do(func(c *lang.Call, a *portTableArgs) (starlark.Value, error) {
+		edits, err := laneEdits(a.Table)
 		if err != nil {
 			return nil, lang.ParamError("table", "%w", err)
 		}
-		return SL2VLKind.set(c, func(t *change.Table) {
+		return SL2VLKind.set(c, &a.portArgs, func(t *change.Table) {
 			change.EditLanes(t, func(t *change.Table, lanes [][mad.ServiceLevels]uint8) error {
 				for _, e := range edits {
 					rows := e.where.rows(t)
@@ -224,7 +227,7 @@ func laneEdits(v starlark.Value) (edits []laneEdit, err error) {
 		for _, kv := range v.Items() {
 			e := laneEdit{where: all, lanes: map[int]uint8{}}
 			if _, isLevel := kv[0].(starlark.Int); isLevel {
-				err = e.Add(kv[0], kv[1])
+				err = e.add(kv[0], kv[1])
 			} else if e.where, err = portPair(kv[0], false); err == nil {
 				e.lanes, err = lanesOf(kv[1])
 			}
@@ -245,7 +248,7 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 	switch v := v.(type) {
 	case *starlark.Dict:
 		for _, kv := range v.Items() {
-			if err := e.Add(kv[0], kv[1]); err != nil {
+			if err := e.add(kv[0], kv[1]); err != nil {
 				return nil, err
 			}
 		}
@@ -256,7 +259,7 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 			return nil, fmt.Errorf("got %s, want the lanes of all %d service levels", lang.Count(len(list), "lane"), mad.ServiceLevels)
 		}
 		for sl, vl := range list {
-			if err := e.Add(starlark.MakeInt(sl), vl); err != nil {
+			if err := e.add(starlark.MakeInt(sl), vl); err != nil {
 				return nil, err
 			}
 		}
@@ -265,7 +268,7 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 	return nil, lang.WantType(v, "16 lanes, or a dict of service level to lane")
 }
 
-func (e *laneEdit) Add(level, lane starlark.Value) error {
+func (e *laneEdit) add(level, lane starlark.Value) error {
 	sl, err := lang.ToInt(level)
 	if err == nil && (sl < 0 || sl >= mad.ServiceLevels) {
 		err = errors.New("out of range, 0..15")

@@ -14,8 +14,10 @@ import (
 // halves are the two tables of a port, by priority.
 var halves = [2]string{"low", "high"}
 
+// VLArbKind is the value vlarb: VL arbitration tables.
 var VLArbKind = &tableKind{
 	table: change.VLArbTable,
+	port:  portsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return half(key) },
 	size:  func(*change.Table) int { return len(halves) },
 	entry: func(t *change.Table, i int) starlark.Value { return arbitrationValue(entriesOf(t)[i]) },
@@ -56,7 +58,6 @@ var VLArbKind = &tableKind{
 }
 
 func init() {
-	VLArbKind.port = VLArbKind.portsTable
 	VLArbKind.Type = lang.NewType("vlarb", `The VL arbitration tables of a port, of which PortInfo.VLHighLimit says when the high-priority one gives way: vlarb["low"] and vlarb["high"] are tuples of entries (vl, weight), weights in units of 64 bytes; weight 0 skips the entry. It iterates over "low" and "high".`,
 		lang.Member[*wholeTable]{Name: "low", Doc: "the entries of the low-priority table", Get: func(v *wholeTable) starlark.Value { return v.kind.entry(v.t, 0) }},
 		lang.Member[*wholeTable]{Name: "high", Doc: "the entries of the high-priority table", Get: func(v *wholeTable) starlark.Value { return v.kind.entry(v.t, 1) }},
@@ -85,6 +86,7 @@ func arbitrationValue(list []change.VLWeight) starlark.Value {
 	return t
 }
 
+// GetVLArb is get_vlarb.
 var GetVLArb = lang.Builtin{
 	Name:  "get_vlarb",
 	Group: topology.GroupTable,
@@ -99,9 +101,10 @@ It returns both, a vlarb, or a list of them for a list of targets. How long they
 > t.low[:2], len(t.high)
 (((0, 32), (1, 32)), 8)
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return VLArbKind.Get(c) }),
+	Run: lang.Do(func(c *lang.Call, a *portArgs) (starlark.Value, error) { return VLArbKind.get(c, a) }),
 }
 
+// SetVLArb is set_vlarb.
 var SetVLArb = lang.Builtin{
 	Name:  "set_vlarb",
 	Group: topology.GroupTable,
@@ -118,12 +121,12 @@ It returns them as they were read back. Only blocks that change are written. Wha
 > t.high[:2], t.low[2], t.low[7]
 (((0, 128), (0, 0)), (1, 255), (0, 0))
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		edits, err := arbitrationEdits(c.Value("table"))
+	Run: lang.Do(func(c *lang.Call, a *portTableArgs) (starlark.Value, error) {
+		edits, err := arbitrationEdits(a.Table)
 		if err != nil {
 			return nil, lang.ParamError("table", "%w", err)
 		}
-		return VLArbKind.set(c, func(t *change.Table) {
+		return VLArbKind.set(c, &a.portArgs, func(t *change.Table) {
 			change.EditVLArb(t, func(low, high []change.VLWeight) error {
 				for i, list := range [][]change.VLWeight{low, high} {
 					if err := edits[i].apply(list); err != nil {
@@ -158,7 +161,7 @@ func (e *arbitrationEdit) apply(list []change.VLWeight) error {
 	return nil
 }
 
-func (e *arbitrationEdit) Add(i int, v starlark.Value) error {
+func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 	if i < 0 {
 		return fmt.Errorf("entry %d is out of range: they count from 0", i)
 	}
@@ -211,7 +214,7 @@ func arbitrationEdits(v starlark.Value) (edits [2]arbitrationEdit, err error) {
 			if err != nil {
 				return edits, err
 			}
-			if err := edits[i].Read(kv[1]); err != nil {
+			if err := edits[i].read(kv[1]); err != nil {
 				return edits, fmt.Errorf("%s: %w", halves[i], err)
 			}
 		}
@@ -221,7 +224,7 @@ func arbitrationEdits(v starlark.Value) (edits [2]arbitrationEdit, err error) {
 }
 
 // read reads the entries of one table, all or some.
-func (e *arbitrationEdit) Read(v starlark.Value) error {
+func (e *arbitrationEdit) read(v starlark.Value) error {
 	switch v := v.(type) {
 	case *starlark.Dict:
 		for _, kv := range v.Items() {
@@ -229,7 +232,7 @@ func (e *arbitrationEdit) Read(v starlark.Value) error {
 			if err != nil {
 				return fmt.Errorf("a number: %w", err)
 			}
-			if err := e.Add(i, kv[1]); err != nil {
+			if err := e.add(i, kv[1]); err != nil {
 				return err
 			}
 		}
@@ -237,7 +240,7 @@ func (e *arbitrationEdit) Read(v starlark.Value) error {
 	case starlark.Iterable:
 		e.replace = true
 		for i, x := range lang.Collect(v) {
-			if err := e.Add(i, x); err != nil {
+			if err := e.add(i, x); err != nil {
 				return err
 			}
 		}

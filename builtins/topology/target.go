@@ -166,8 +166,8 @@ func guardOf(p *fabric.Port) engine.Guard {
 
 // Kinds of parameters that say who is meant.
 var (
-	KindTarget = &lang.Kind{}                                                             // one target or an iterable of them
-	KindPort   = &lang.Kind{Convert: lang.KindInt.Convert, Default: lang.KindInt.Default} // a port number
+	KindTarget = &lang.Kind{}                                                                                      // one target or an iterable of them
+	KindPort   = &lang.Kind{Convert: lang.KindInt.Convert, Type: lang.KindInt.Type, Default: lang.KindInt.Default} // a port number
 )
 
 // missing is a target that is not there.
