@@ -25,7 +25,7 @@ func (a *app) watchRoutes(o routeOptions) error {
 	}
 	w := routeWatch{out: o.out, every: o.every, stderr: a.console.Err()}
 	if o.reload != "" {
-		r, err := findReader(o.reload)
+		r, err := findProcess(o.reload)
 		if err != nil {
 			return fmt.Errorf("route: %w", &hostError{err})
 		}
@@ -194,7 +194,7 @@ func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, 
 			w.tell(w.out + " is up to date")
 			return "", nil
 		}
-		changes = fmt.Sprintf("%s of %s changed", fabric.Count(d.Entries, "entry", "entries"), fabric.Count(len(d.Switches), "switch", "switches"))
+		changes = fmt.Sprintf("%s of %s changed", fabric.Plural(d.Entries, "entry", "entries"), fabric.Plural(len(d.Switches), "switch", "switches"))
 	}
 	if err := w.write(ctx, r); err != nil {
 		return "", notWritten(w.out, err)
@@ -213,7 +213,7 @@ func (w *routeWatch) write(ctx context.Context, r *routing.Routes) error {
 			return fmt.Errorf("the new file does not read back: %w", err)
 		}
 		if d := r.Diff(back); d.Entries > 0 {
-			return fmt.Errorf("the new file does not read back as it is: %s", fabric.Count(d.Entries, "entry", "entries"))
+			return fmt.Errorf("the new file does not read back as it is: %s", fabric.Plural(d.Entries, "entry", "entries"))
 		}
 		return nil
 	})

@@ -54,7 +54,7 @@ func (s *session) snapshot(ctx context.Context, path string) error {
 			return err
 		}
 		all.LFTs = rows(live)
-		tables = "the tables of " + fabric.Count(len(live.Graph().Switches()), "switch", "switches")
+		tables = "the tables of " + fabric.Plural(len(live.Graph().Switches()), "switch", "switches")
 	}
 	if err := writeNamed(path, func(w io.Writer) error { return format.WriteSnapshot(w, all) }); err != nil {
 		return fmt.Errorf("snapshot: %w", err)

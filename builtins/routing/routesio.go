@@ -88,8 +88,12 @@ Of each only the blocks up to LinearFDBTop are read, all switches at once. What 
 }
 
 // ReadRoutes reads the tables of all switches of f, for commands.
-func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (*routing.Routes, error) {
-	return readRoutes(lang.Operation(t, "get_routes"), f)
+func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (r *routing.Routes, err error) {
+	err = lang.Operate(t, "get_routes", func(c *lang.Call) (err error) {
+		r, err = readRoutes(c, f)
+		return err
+	})
+	return r, err
 }
 
 // readRoutes warns of what did not answer, counts and notes it; if no switch did,
