@@ -12,7 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// GUIDsKind is the value guids: GUID tables.
+// GUIDsKind is the value guids, the GUIDInfo of an end port (IBA 14.2.5.5): rows
+// without keys, None where no GUID is assigned.
 var GUIDsKind = &tableKind{
 	table: change.GUIDTable,
 	port:  endPortsTable,
@@ -27,10 +28,10 @@ var GUIDsKind = &tableKind{
 	within: true,
 	bytes:  func(t *change.Table) []byte { return t.Data[:8*int(t.PortInfo.GUIDCap)] },
 	repr: func(v *wholeTable) string {
-		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlarkInt).Len(), "GUID"))
+		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlark.MakeInt).Len(), "GUID"))
 	},
 	facts: func(v *wholeTable) []lang.Fact {
-		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(v.Len())}, {Name: "guids", Value: v.placed(starlarkInt)}}
+		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(v.Len())}, {Name: "guids", Value: v.placed(starlark.MakeInt)}}
 	},
 	display: func(v *wholeTable) string {
 		var rows [][]lang.Fact
@@ -49,7 +50,7 @@ func init() {
 	)
 }
 
-// GetGUIDs is get_guids.
+// GetGUIDs is get_guids: it reads guids of each end port.
 var GetGUIDs = lang.Builtin{
 	Name:   "get_guids",
 	Group:  topology.GroupTable,
@@ -67,7 +68,7 @@ It returns the whole table, guids, or a list of them for a list of targets. An e
 	}),
 }
 
-// SetGUIDs is set_guids.
+// SetGUIDs is set_guids: it changes entries of a GUID table.
 var SetGUIDs = lang.Builtin{
 	Name:  "set_guids",
 	Group: topology.GroupTable,

@@ -14,7 +14,7 @@ import (
 	"fabsh/mad"
 )
 
-// madParams say which request of which class.
+// madParams are the parameters of madArgs without fields.
 var madParams = []lang.Param{
 	{Name: "attr", Kind: records.KindAttribute, Doc: `name of an attribute, "CongestionInfo", or its number`},
 	{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
@@ -26,6 +26,7 @@ var madParams = []lang.Param{
 	{Name: "mask", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "component mask, of subnet administration; without it, the components that are named"},
 }
 
+// madFields is the parameter **fields.
 var madFields = lang.Param{Name: "**fields", Kind: records.KindFields, Doc: "parts of the modifier, fields of the attribute and their values, as words or numbers"}
 
 // madArgs are the arguments that mad_get, mad_set and mad_send share.
@@ -152,7 +153,7 @@ func methodOf(method starlark.Value, class mad.Class, version uint8) (mad.Method
 // class is the class that the call is about, and its version.
 func (a *madArgs) class() (class mad.Class, version uint8, err error) {
 	switch v := a.MgmtClass.(type) {
-	case nil:
+	case nil: // not given
 		attr, err := onlyAttribute(a.Attr)
 		if err != nil {
 			return 0, 0, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 
 	"go.starlark.net/starlark"
@@ -17,7 +16,8 @@ import (
 	"fabsh/mad"
 )
 
-// ReadMFTsMethod is the method read_mfts of a fabric.
+// ReadMFTsMethod is the method read_mfts of a fabric: multicast forwarding
+// tables of a file.
 var ReadMFTsMethod = lang.Builtin{
 	Name:   "read_mfts",
 	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file: opensm.mcfdbs, or what ibroute -M or dump_fts -M print"}},
@@ -30,33 +30,32 @@ A switch that the fabric does not have is an error.`,
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
 		f := c.Recv.(*topology.Fabric)
+		file, err := c.Runtime().Files.Open(a.Path)
+		if err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		defer file.Close()
 		out := new(starlark.Dict)
-		err := c.ReadFile(func(r io.Reader, name string) error {
-			for t, err := range format.MFTs(r, name) {
-				if err != nil {
-					return err
-				}
-				n, err := t.Find(f.F)
-				if err != nil {
-					return err
-				}
-				table := starlark.NewDict(len(t.Entries))
-				for _, e := range t.Entries {
-					ports := make(starlark.Tuple, len(e.Ports))
-					for i, p := range e.Ports {
-						ports[i] = starlark.MakeInt(int(p))
-					}
-					table.SetKey(starlark.MakeInt(int(e.MLID)), ports)
-				}
-				out.SetKey(topology.NodeOf(n), table)
+		for t, err := range format.MFTs(file, a.Path) {
+			if err != nil {
+				return nil, lang.Errorf("%w", err)
 			}
-			return nil
-		})
-		return out, err
+			n, err := t.Find(f.F)
+			if err != nil {
+				return nil, lang.Errorf("%w", err)
+			}
+			table := starlark.NewDict(len(t.Entries))
+			for _, e := range t.Entries {
+				table.SetKey(starlark.MakeInt(int(e.MLID)), portNumbers(e.Ports))
+			}
+			out.SetKey(topology.NodeOf(n), table)
+		}
+		return out, nil
 	}),
 }
 
-// DumpMFTsMethod is the method dump_mfts of a fabric.
+// DumpMFTsMethod is the method dump_mfts of a fabric: multicast forwarding tables
+// as a text.
 var DumpMFTsMethod = lang.Builtin{
 	Name:   "dump_mfts",
 	Params: []lang.Param{{Name: "tables", Kind: lang.KindAny, Doc: "a dict of switch to its table: an mft, or a dict of multicast LID to ports"}},
@@ -93,7 +92,7 @@ Entries without ports are left out, and so are switches that have none.`,
 	}),
 }
 
-// mftEntries are those of a table, in order.
+// mftEntries are the entries of a table that a script gives, by multicast LID.
 func mftEntries(v starlark.Value) (list []format.MFTEntry, err error) {
 	switch v := v.(type) {
 	case *wholeTable:

@@ -87,9 +87,10 @@ Requests go to the LID of the target, on the service level that the subnet admin
 type perfTargets struct {
 	*targetRequest
 	attr  *mad.Attribute
-	ports []int
+	ports []int // by target
 }
 
+// newPerfTargets resolves the targets and the ports.
 func newPerfTargets(c *lang.Call, a *perfArgs, attr *mad.Attribute) (*perfTargets, error) {
 	r := &targetRequest{c: c, class: mad.ClassPerf}
 	if err := r.resolve(a.Target); err != nil {

@@ -15,7 +15,8 @@ import (
 // An entry whose other bits are 0 is no partition.
 const fullMember = 0x8000
 
-// PKeysKind is the value pkeys: P_Key tables.
+// PKeysKind is the value pkeys, the P_Key table of a port (IBA 14.2.5.7): rows
+// without keys, None where there is no P_Key.
 var PKeysKind = &tableKind{
 	table: change.PKeyTable,
 	port:  portsTable,
@@ -30,10 +31,10 @@ var PKeysKind = &tableKind{
 	within: true,
 	bytes:  func(t *change.Table) []byte { return t.Data[:2*change.PartitionCap(t)] },
 	repr: func(v *wholeTable) string {
-		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlarkInt).Len(), "partition"))
+		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlark.MakeInt).Len(), "partition"))
 	},
 	facts: func(v *wholeTable) []lang.Fact {
-		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(v.Len())}, {Name: "pkeys", Value: v.placed(starlarkInt)}}
+		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(v.Len())}, {Name: "pkeys", Value: v.placed(starlark.MakeInt)}}
 	},
 	display: func(v *wholeTable) string {
 		var rows [][]lang.Fact
@@ -56,9 +57,7 @@ func init() {
 	)
 }
 
-func starlarkInt(i int) starlark.Value { return starlark.MakeInt(i) }
-
-// GetPKeys is get_pkeys.
+// GetPKeys is get_pkeys: it reads pkeys of each port.
 var GetPKeys = lang.Builtin{
 	Name:  "get_pkeys",
 	Group: topology.GroupTable,
@@ -76,7 +75,7 @@ It returns the whole table, pkeys, or a list of them for a list of targets. An e
 	Run: lang.Do(func(c *lang.Call, a *portArgs) (starlark.Value, error) { return PKeysKind.get(c, a) }),
 }
 
-// SetPKeys is set_pkeys.
+// SetPKeys is set_pkeys: it changes entries of a P_Key table.
 var SetPKeys = lang.Builtin{
 	Name:  "set_pkeys",
 	Group: topology.GroupTable,

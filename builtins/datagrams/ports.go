@@ -22,8 +22,10 @@ var (
 	linkWait   = lang.Param{Name: "wait", Kind: lang.KindDuration, Default: `"10s"`, Keyword: true, Doc: "how long the link may take to settle"}
 )
 
+// linkDoc is the end of the help on all of them.
 const linkDoc = ` It returns PortInfo as it is when the link has settled, or a list of them for a list of targets. The Set is sent once; where no answer comes, the port is asked what became of it. What is refused is as with smp_set.`
 
+// linkGuardDoc is the help on what force is for.
 const linkGuardDoc = ` A port is left alone (and that is an error) where this session or the subnet manager reaches its node, or one of them the other, through it, by its route or by the forwarding tables as they are, and where that cannot be known: name ports by the latest discover(). force=True goes ahead.`
 
 // linkArgs are the arguments of what takes links down or up.

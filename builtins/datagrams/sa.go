@@ -50,14 +50,14 @@ It must be the only one that has the given components.`,
 	}),
 }
 
-// saGettableArgs are the arguments of sa_gettable.
-type saGettableArgs struct {
+// saGetTableArgs are the arguments of sa_gettable.
+type saGetTableArgs struct {
 	saArgs
 	Force bool
 }
 
-// SAGettable is sa_gettable: a list of records.
-var SAGettable = lang.Builtin{
+// SAGetTable is sa_gettable: a list of records.
+var SAGetTable = lang.Builtin{
 	Name:  "sa_gettable",
 	Group: GroupMAD,
 	Params: slices.Insert(slices.Clone(saParams), 2,
@@ -70,7 +70,7 @@ True
 > len(sa_gettable("PathRecord", slid=13, dlid=20))
 1
 `,
-	Run: lang.Do(func(c *lang.Call, a *saGettableArgs) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *saGetTableArgs) (starlark.Value, error) {
 		q, err := newSAQuery(c, mad.MethodGetTable, &a.saArgs)
 		if err != nil {
 			return nil, err

@@ -10,14 +10,14 @@ import (
 	"fabsh/mad"
 )
 
-// saGetmultiArgs are the arguments of sa_getmulti.
-type saGetmultiArgs struct {
+// saGetMultiArgs are the arguments of sa_getmulti.
+type saGetMultiArgs struct {
 	saArgs
 	SGIDs, DGIDs starlark.Value
 }
 
-// SAGetmulti is sa_getmulti: paths between sets of ports.
-var SAGetmulti = lang.Builtin{
+// SAGetMulti is sa_getmulti: paths between sets of ports.
+var SAGetMulti = lang.Builtin{
 	Name:  "sa_getmulti",
 	Group: GroupMAD,
 	Params: []lang.Param{
@@ -34,7 +34,7 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 > [(p.slid, p.dlid) for p in sa_getmulti(sgids=g[:1], dgids=g[1:4])]
 [(13, 14), (13, 15), (13, 16)]
 `,
-	Run: lang.Do(func(c *lang.Call, a *saGetmultiArgs) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *saGetMultiArgs) (starlark.Value, error) {
 		q, err := newSAQuery(c, mad.MethodGetMulti, &a.saArgs)
 		if err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 
 // multiPath puts the ports in a MultiPathRecord: the sources, and then the
 // destinations, as many as there are.
-func multiPath(q *saQuery, a *saGetmultiArgs) error {
+func multiPath(q *saQuery, a *saGetMultiArgs) error {
 	gids := q.layout.Field("sdgid").Offset / 8
 	q.data = q.data[:gids]
 	for _, end := range []struct {
@@ -132,8 +132,8 @@ func gidsOf(param string, v starlark.Value) ([]mad.GID, error) {
 	return list, nil
 }
 
-// SAGettrace is sa_gettrace: the hops of a path.
-var SAGettrace = lang.Builtin{
+// SAGetTrace is sa_gettrace: the hops of a path.
+var SAGetTrace = lang.Builtin{
 	Name:  "sa_gettrace",
 	Group: GroupMAD,
 	Params: []lang.Param{

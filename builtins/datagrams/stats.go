@@ -72,6 +72,7 @@ func (s statistics) Facts() []lang.Fact {
 	return out
 }
 
+// Attr is a fact by its name.
 func (s statistics) Attr(name string) (starlark.Value, error) {
 	for _, f := range s.Facts() {
 		if f.Name == name {

@@ -37,6 +37,7 @@ func init() {
 	)
 }
 
+// String names the traps.
 func (s *subscription) String() string {
 	var traps []string
 	for _, i := range s.infos {
@@ -63,6 +64,7 @@ func (s *subscription) Attr(name string) (starlark.Value, error) {
 	return SubscriptionType.Attr(s, name)
 }
 
+// nextEventMethod is the method next: it waits for an event.
 var nextEventMethod = lang.Builtin{
 	Name:   "next",
 	Params: []lang.Param{{Name: "timeout", Kind: lang.KindDuration, Default: "None", Doc: `how long to wait: "30s", or a number of seconds; None: for ever`}},
@@ -106,6 +108,7 @@ a link of the switch with LID 1 has changed
 	}),
 }
 
+// closeSubscriptionMethod is the method close: no more events.
 var closeSubscriptionMethod = lang.Builtin{
 	Name: "close",
 	Doc: `Ends the subscription.
@@ -137,6 +140,7 @@ var LostType = &lang.ResultType{
 	},
 }
 
+// lostOf is the value of an event that says that others are lost.
 func lostOf(ev sa.Event) *lang.Result {
 	var count starlark.Value = starlark.None
 	if ev.Count > 0 {

@@ -140,3 +140,30 @@ func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*c
 	}
 	return topology.Results(values, many)
 }
+
+// tableEntries reads the argument table: a dict, whose keys are numbers of
+// what, or all entries from the first on, which replace the table.
+func tableEntries(table starlark.Value, what, want string, first int, add func(key int, value starlark.Value, replace bool) error) (replace bool, err error) {
+	switch v := table.(type) {
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			key, err := lang.ToInt(kv[0])
+			if err != nil {
+				return false, lang.ParamError("table", "a %s: %w", what, err)
+			}
+			if err := add(key, kv[1], false); err != nil {
+				return false, lang.ParamError("table", "%w", err)
+			}
+		}
+		return false, nil
+	case starlark.Iterable:
+		for i, value := range lang.Collect(v) {
+			if err := add(first+i, value, true); err != nil {
+				return false, lang.ParamError("table", "%w", err)
+			}
+		}
+		return true, nil
+	default:
+		return false, lang.ParamError("table", "got %s, want %s", v.Type(), want)
+	}
+}

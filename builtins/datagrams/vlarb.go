@@ -11,17 +11,18 @@ import (
 	"fabsh/mad"
 )
 
-// halves are the two tables of a port, by priority.
-var halves = [2]string{"low", "high"}
+// priorities are the keys of the two tables of a port.
+var priorities = [2]string{"low", "high"}
 
-// VLArbKind is the value vlarb: VL arbitration tables.
+// VLArbKind is the value vlarb, the VLArbitrationTable of a port (IBA 14.2.5.9, 7.6.9):
+// two rows, by priority.
 var VLArbKind = &tableKind{
 	table: change.VLArbTable,
 	port:  portsTable,
-	index: func(v *wholeTable, key starlark.Value) (int, error) { return half(key) },
-	size:  func(*change.Table) int { return len(halves) },
+	index: func(v *wholeTable, key starlark.Value) (int, error) { return priority(key) },
+	size:  func(*change.Table) int { return len(priorities) },
 	entry: func(t *change.Table, i int) starlark.Value { return arbitrationValue(entriesOf(t)[i]) },
-	key:   func(_ *change.Table, i int) starlark.Value { return starlark.String(halves[i]) },
+	key:   func(_ *change.Table, i int) starlark.Value { return starlark.String(priorities[i]) },
 	bytes: func(t *change.Table) (b []byte) {
 		for _, list := range entriesOf(t) {
 			for _, a := range list {
@@ -36,7 +37,7 @@ var VLArbKind = &tableKind{
 		return fmt.Sprintf("low=%d, high=%d", len(e[0]), len(e[1]))
 	},
 	facts: func(v *wholeTable) (facts []lang.Fact) {
-		for i, name := range halves {
+		for i, name := range priorities {
 			facts = append(facts, lang.Fact{Name: name, Value: v.kind.entry(v.t, i)})
 		}
 		return facts
@@ -46,7 +47,7 @@ var VLArbKind = &tableKind{
 		var rows [][]lang.Fact
 		for i := range max(len(e[0]), len(e[1])) {
 			row := []lang.Fact{{Name: "entry", Value: starlark.MakeInt(i)}}
-			for h, name := range halves {
+			for h, name := range priorities {
 				if i < len(e[h]) {
 					row = append(row, lang.Fact{Name: name, Value: starlark.String(fmt.Sprintf("%d:%d", e[h][i].VL, e[h][i].Weight))})
 				}
@@ -64,8 +65,9 @@ func init() {
 	)
 }
 
-func half(key starlark.Value) (int, error) {
-	for i, name := range halves {
+// priority is the row of a key.
+func priority(key starlark.Value) (int, error) {
+	for i, name := range priorities {
 		if key == starlark.String(name) {
 			return i, nil
 		}
@@ -73,11 +75,13 @@ func half(key starlark.Value) (int, error) {
 	return 0, fmt.Errorf(`got %s, want "low" or "high"`, lang.Brief(key))
 }
 
+// entriesOf are the entries by priority, as many as the port has room for.
 func entriesOf(t *change.Table) [2][]change.VLWeight {
 	low, high := change.VLArbEntries(t)
 	return [2][]change.VLWeight{low, high}
 }
 
+// arbitrationValue is a tuple of (vl, weight), weights in units of 64 bytes.
 func arbitrationValue(list []change.VLWeight) starlark.Value {
 	t := make(starlark.Tuple, len(list))
 	for i, a := range list {
@@ -86,7 +90,7 @@ func arbitrationValue(list []change.VLWeight) starlark.Value {
 	return t
 }
 
-// GetVLArb is get_vlarb.
+// GetVLArb is get_vlarb: it reads a vlarb of each port.
 var GetVLArb = lang.Builtin{
 	Name:  "get_vlarb",
 	Group: topology.GroupTable,
@@ -104,7 +108,7 @@ It returns both, a vlarb, or a list of them for a list of targets. How long they
 	Run: lang.Do(func(c *lang.Call, a *portArgs) (starlark.Value, error) { return VLArbKind.get(c, a) }),
 }
 
-// SetVLArb is set_vlarb.
+// SetVLArb is set_vlarb: it changes entries of VL arbitration tables.
 var SetVLArb = lang.Builtin{
 	Name:  "set_vlarb",
 	Group: topology.GroupTable,
@@ -130,7 +134,7 @@ It returns them as they were read back. Only blocks that change are written. Wha
 			change.EditVLArb(t, func(low, high []change.VLWeight) error {
 				for i, list := range [][]change.VLWeight{low, high} {
 					if err := edits[i].apply(list); err != nil {
-						return fmt.Errorf("%s: %w", halves[i], err)
+						return fmt.Errorf("%s: %w", priorities[i], err)
 					}
 				}
 				return nil
@@ -139,13 +143,15 @@ It returns them as they were read back. Only blocks that change are written. Wha
 	}),
 }
 
-// arbitrationEdit changes one of the two tables.
+// arbitrationEdit changes the table of one priority.
 type arbitrationEdit struct {
-	replace bool
+	replace bool  // the entries that are not given are cleared
 	numbers []int // of the entries, as given
 	entries []change.VLWeight
 }
 
+// apply makes the change. An entry beyond the table is an error, unless its
+// weight is 0.
 func (e *arbitrationEdit) apply(list []change.VLWeight) error {
 	if e.replace {
 		clear(list)
@@ -161,6 +167,7 @@ func (e *arbitrationEdit) apply(list []change.VLWeight) error {
 	return nil
 }
 
+// add is one more entry: (vl, weight), or None for weight 0.
 func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 	if i < 0 {
 		return fmt.Errorf("entry %d is out of range: they count from 0", i)
@@ -195,6 +202,7 @@ func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 	return nil
 }
 
+// arbitrationEdits reads the argument table of set_vlarb, by priority.
 func arbitrationEdits(v starlark.Value) (edits [2]arbitrationEdit, err error) {
 	switch v := v.(type) {
 	case *wholeTable:
@@ -210,12 +218,12 @@ func arbitrationEdits(v starlark.Value) (edits [2]arbitrationEdit, err error) {
 		return edits, nil
 	case *starlark.Dict:
 		for _, kv := range v.Items() {
-			i, err := half(kv[0])
+			i, err := priority(kv[0])
 			if err != nil {
 				return edits, err
 			}
 			if err := edits[i].read(kv[1]); err != nil {
-				return edits, fmt.Errorf("%s: %w", halves[i], err)
+				return edits, fmt.Errorf("%s: %w", priorities[i], err)
 			}
 		}
 		return edits, nil

@@ -83,7 +83,8 @@ func (v *wholeTable) Get(key starlark.Value) (starlark.Value, bool, error) {
 	return v.kind.entry(v.t, i), true, nil
 }
 
-// Has is key in table: there is an entry, and it is not None.
+// Has is key in table: the entry is not None, or, of a table without keys, some
+// entry is the key.
 func (v *wholeTable) Has(key starlark.Value) (bool, error) {
 	if v.kind.within {
 		for i := range v.Len() {
@@ -99,6 +100,7 @@ func (v *wholeTable) Has(key starlark.Value) (bool, error) {
 
 func (v *wholeTable) Iterate() starlark.Iterator { return &tableIterator{v: v} }
 
+// tableIterator yields the keys of a table; of one without keys, its entries.
 type tableIterator struct {
 	v    *wholeTable
 	next int
@@ -120,7 +122,7 @@ func (it *tableIterator) Next(x *starlark.Value) bool {
 func (it *tableIterator) Done() {}
 
 // placed are the entries that are not None, by their keys.
-func (v *wholeTable) placed(key func(i int) starlark.Value) *starlark.Dict {
+func (v *wholeTable) placed(key func(i int) starlark.Int) *starlark.Dict {
 	d := starlark.NewDict(v.Len())
 	for i := range v.Len() {
 		if x := v.kind.entry(v.t, i); x != starlark.None {
@@ -130,7 +132,18 @@ func (v *wholeTable) placed(key func(i int) starlark.Value) *starlark.Dict {
 	return d
 }
 
-// position is a key that counts from 0.
+// placedKeys are the keys of the entries that are not None.
+func (v *wholeTable) placedKeys(key func(i int) starlark.Int) starlark.Value {
+	var keys starlark.Tuple
+	for i := range v.Len() {
+		if v.kind.entry(v.t, i) != starlark.None {
+			keys = append(keys, key(i))
+		}
+	}
+	return keys
+}
+
+// position is the row of a key that counts from 0.
 func (v *wholeTable) position(key starlark.Value, what string) (int, error) {
 	i, err := lang.ToInt(key)
 	switch {
