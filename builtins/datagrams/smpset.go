@@ -2,7 +2,6 @@ package datagrams
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"go.starlark.net/starlark"
@@ -14,6 +13,13 @@ import (
 	"fabsh/mad"
 )
 
+// smpSetArgs are the arguments of smp_set.
+type smpSetArgs struct {
+	smpArgs
+	Fields []starlark.Tuple
+}
+
+// SMPSet is smp_set: it changes fields of an attribute of subnet management.
 var SMPSet = lang.Builtin{
 	Name:  "smp_set",
 	Group: GroupMAD,
@@ -35,13 +41,13 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 > smp_set(p.replace(hoq_life=16), sw.ports[1]).hoq_life
 16
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		attr, given, named, err := fieldsToSet(c)
+	Run: lang.Do(func(c *lang.Call, a *smpSetArgs) (starlark.Value, error) {
+		attr, given, named, err := a.fieldsToSet()
 		if err != nil {
 			return nil, err
 		}
 		r := &topology.Resolver{Call: c}
-		targets, many, err := r.Targets(c.Value("target"))
+		targets, many, err := r.Targets(a.Target)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +56,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 		var open []*change.Set
 		for i := range targets {
 			t := &targets[i]
-			modifier, err := smpModifier(c, attr, t)
+			modifier, err := a.modifier(c, attr, t)
 			if err != nil {
 				return nil, err
 			}
@@ -72,14 +78,14 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 		if err := c.Block(func(ctx context.Context) error { return change.Apply(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
-		for i, change := range changes {
+		for i, set := range changes {
 			switch {
-			case change == nil:
-			case change.Err != nil:
-				topology.CountUnanswered(c, change.Err)
-				values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], change.Err))
+			case set == nil:
+			case set.Err != nil:
+				topology.CountUnanswered(c, set.Err)
+				values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], set.Err))
 			default:
-				values[i] = records.New(attr, change.After)
+				values[i] = records.New(attr, set.After)
 			}
 		}
 		return topology.Results(values, many)
@@ -88,36 +94,36 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 
 // fieldsToSet are the fields that the call names, with their values in an
 // attribute that is otherwise blank.
-func fieldsToSet(c *lang.Call) (attr *mad.Attribute, given []byte, named []string, err error) {
-	if r, ok := c.Arg("attr").(*records.Record); ok {
+func (a *smpSetArgs) fieldsToSet() (attr *mad.Attribute, given []byte, named []string, err error) {
+	if r := a.Attr.Record; r != nil {
 		attr, given, named = r.Attribute, slices.Clone(r.Data), slices.Clone(r.Named)
 		if attr.Class.Family() != mad.ClassSubn {
 			return nil, nil, nil, lang.ParamError("attr", "got %s, want a record of subnet management", r.Type())
 		}
 	} else {
-		if attr, err = attributeOf(c, mad.ClassSubn); err != nil {
+		if attr, err = attributeOf(mad.ClassSubn, a.Attr.Name); err != nil {
 			return nil, nil, nil, err
 		}
 		given = make([]byte, attr.Size)
 	}
 	if !slices.Contains(attr.Methods, mad.MethodSet) {
-		return nil, nil, nil, fmt.Errorf("%s: %s cannot be set", c.Name, attr.Name)
+		return nil, nil, nil, lang.Errorf("%s cannot be set", attr.Name)
 	}
-	for _, kv := range c.Fields {
+	for _, kv := range a.Fields {
 		f, err := records.SetNamed(attr, given, string(kv[0].(starlark.String)), kv[1])
 		if err != nil {
-			return nil, nil, nil, fmt.Errorf("%s: %w", c.Name, err)
+			return nil, nil, nil, lang.Errorf("%w", err)
 		}
 		if !slices.Contains(named, f.Script) {
 			named = append(named, f.Script)
 		}
 	}
-	if len(named) == 0 && !(attr == mad.AttrSMInfo && c.Has("modifier")) { // there it asks for something by itself
-		return nil, nil, nil, fmt.Errorf("%s: nothing to change: name fields, smp_set(%q, target, field=value), or give a record.replace(field=value)", c.Name, attr.Name)
+	if len(named) == 0 && !(attr == mad.AttrSMInfo && a.Modifier != nil) { // there it asks for something by itself
+		return nil, nil, nil, lang.Errorf("nothing to change: name fields, smp_set(%q, target, field=value), or give a record.replace(field=value)", attr.Name)
 	}
 	for _, name := range named {
 		if attr.Field(name).ReadOnly {
-			return nil, nil, nil, fmt.Errorf("%s: %s.%s is read-only: agents ignore it", c.Name, attr.Name, name)
+			return nil, nil, nil, lang.Errorf("%s.%s is read-only: agents ignore it", attr.Name, name)
 		}
 	}
 	return attr, given, named, nil
