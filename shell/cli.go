@@ -1,10 +1,13 @@
 // Package shell is the program fabsh: command line, prompt, output to people.
 // It alone reads the environment and knows of terminals.
 //
-//	cli.go        commands and flags
-//	route.go      the commands route and verify
-//	decode.go     the command decode; sim.go: the commands sim and snapshot
+//	cli.go        the commands, and fabsh without one
+//	flags.go      session flags
 //	open.go       from -F to a session
+//	command.go    what commands on a fabric have in common
+//	route.go      the command route; routewatch.go: --watch; reload.go: --reload
+//	verify.go     the command verify, and the checks that it shares with route
+//	snapshot.go   the command snapshot; decode.go, sim.go: those of these names
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
 //	repl.go       the prompt's loop
@@ -72,7 +75,7 @@ type app struct {
 	status     int
 }
 
-// fail reports an error of the command line or of opening the fabric.
+// fail writes an error of the command line or of opening the fabric.
 func (a *app) fail(err error) {
 	fmt.Fprintf(a.console.Err(), "fabsh: %v\n", err)
 	status := lang.StatusUsage
@@ -222,7 +225,7 @@ func completeFlags(c *cobra.Command) {
 	for _, f := range lang.Formats {
 		formats = append(formats, string(f))
 	}
-	for _, k := range kinds() {
+	for _, k := range fabricKinds() {
 		fabrics = append(fabrics, k.name)
 	}
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
@@ -276,10 +279,10 @@ func (a *app) run(words []string) error {
 	return nil
 }
 
-// commandWords are the words that are no scripts.
+// commandWords are the words that name commands, not scripts.
 var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "version", "doc", "help", "completion"}
 
-// checkScript says so before a fabric is opened if there is no such script.
+// checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {
 	if strings.HasPrefix(path, "@") {
 		return nil // a shipped one

@@ -52,7 +52,8 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 	}
 }
 
-// datagram is what the command line means: digits, a file, or the input.
+// datagram reads the datagram that the command line names: digits, a file, or -
+// for the input.
 func (a *app) datagram(words []string) ([]byte, error) {
 	if len(words) > 1 {
 		return parseDump(strings.Join(words, " "))
@@ -75,8 +76,7 @@ func (a *app) datagram(words []string) ([]byte, error) {
 	return m, nil
 }
 
-// maxDump is the longest file read in bytes; tables of many datagrams are
-// shorter by far.
+// maxDump is the longest file read, in bytes.
 const maxDump = 64 << 20
 
 func readDump(r io.Reader, name string) ([]byte, error) {
@@ -98,7 +98,7 @@ func readDump(r io.Reader, name string) ([]byte, error) {
 	return m, nil
 }
 
-// isCapture: b begins as pcap or pcapng files do.
+// isCapture says whether b begins as pcap or pcapng files do.
 func isCapture(b []byte) bool {
 	if len(b) < 4 {
 		return false
@@ -110,14 +110,14 @@ func isCapture(b []byte) bool {
 	return false
 }
 
-// isText: b has no bytes that texts do not have. A datagram has zeros in it.
+// isText says whether all of b is printable. A datagram in binary has zeros.
 func isText(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r > '~' })
 }
 
-// parseDump reads hexadecimal digits, in bytes or in longer words, or what
-// dumps make of them: an offset before, the characters behind, and * for lines
-// like the last one.
+// parseDump reads hexadecimal digits, in bytes or in longer words, or a dump of
+// them: with an offset before the digits, the characters behind them, and * for
+// lines equal to the last one.
 func parseDump(text string) ([]byte, error) {
 	var m, last []byte
 	number, same := 0, false
@@ -152,8 +152,8 @@ func parseDump(text string) ([]byte, error) {
 	return m, nil
 }
 
-// digitsOf is what of a line are digits of the datagram, of which there are
-// n bytes already.
+// digitsOf is the part of a line that holds digits of the datagram. n bytes of it
+// have been read.
 func digitsOf(line string, n int) string {
 	first, rest, _ := strings.Cut(line, " ")
 	if strings.HasSuffix(first, ":") && strings.Count(first, ":") == 1 { // xxd, tcpdump
@@ -177,7 +177,7 @@ func digitsOf(line string, n int) string {
 	return digits
 }
 
-// offsetOf is the number that the line of a dump begins with.
+// offsetOf is the offset at the beginning of a line; false if there is none.
 func offsetOf(line string) (uint64, bool) {
 	first, _, _ := strings.Cut(line, " ")
 	first = strings.TrimSuffix(first, ":")

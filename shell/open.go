@@ -24,8 +24,8 @@ import (
 	"fabsh/mad/umad"
 )
 
-// link is a fabric that was opened.
-type link struct {
+// connection is a fabric that was opened.
+type connection struct {
 	name      string           // in the prompt
 	transport engine.Transport // nil: a file
 	sim       *sim.Subnet      // in this process; nil: none is
@@ -33,15 +33,16 @@ type link struct {
 	clock     lang.Clock       // a recording's; nil: the real one
 }
 
-// kind is a way to a fabric. open gets what stands behind the colon of -F.
-type kind struct {
+// fabricKind is a kind of fabric that -F may name. open gets what stands behind
+// the colon.
+type fabricKind struct {
 	name, usage string
-	open        func(o *settings, arg string) (*link, error)
+	open        func(o *settings, arg string) (*connection, error)
 }
 
-// kinds are all of them.
-func kinds() []kind {
-	return []kind{
+// fabricKinds are all of them.
+func fabricKinds() []fabricKind {
+	return []fabricKind{
 		{"umad", "umad[:DEVICE/PORT]", openUmad},
 		{"ibsim", "ibsim[:SOCKNAME]", openIbsim},
 		{"sim", "sim[:SPEC|FILE]", openSim},
@@ -52,7 +53,7 @@ func kinds() []kind {
 
 func kindsUsage() string {
 	var usages []string
-	for _, k := range kinds() {
+	for _, k := range fabricKinds() {
 		usages = append(usages, k.usage)
 	}
 	return strings.Join(usages, ", ")
@@ -65,10 +66,10 @@ func (e *hostError) Error() string { return e.err.Error() }
 func (e *hostError) Unwrap() error { return e.err }
 
 // open opens what spec says.
-func open(o *settings, spec string) (*link, error) {
+func open(o *settings, spec string) (*connection, error) {
 	name, arg, _ := strings.Cut(spec, ":")
 	var names []string
-	for _, k := range kinds() {
+	for _, k := range fabricKinds() {
 		if k.name == name {
 			return k.open(o, arg)
 		}
@@ -79,7 +80,7 @@ func open(o *settings, spec string) (*link, error) {
 
 // openUmad opens a port of the host: DEVICE/PORT, DEVICE, or the first that
 // will do.
-func openUmad(o *settings, arg string) (*link, error) {
+func openUmad(o *settings, arg string) (*connection, error) {
 	options, err := umadOptions(o, arg)
 	if err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func openUmad(o *settings, arg string) (*link, error) {
 	case err != nil:
 		return nil, &hostError{err}
 	}
-	return &link{name: t.String(), transport: t}, nil
+	return &connection{name: t.String(), transport: t}, nil
 }
 
 // umadOptions joins what -F umad:DEVICE/PORT, -C and -P say.
@@ -116,7 +117,7 @@ func umadOptions(o *settings, arg string) (umad.Options, error) {
 
 // openIbsim attaches to the simulator of ibsim-utils. Its own variables name
 // socket and node where flags do not.
-func openIbsim(o *settings, socket string) (*link, error) {
+func openIbsim(o *settings, socket string) (*connection, error) {
 	if o.port.isSet && o.port.value != 1 {
 		return nil, fmt.Errorf("-P %d: ibsim attaches programs to port 1 of a channel adapter, or to port 0 of a switch, only", o.port.value)
 	}
@@ -132,12 +133,12 @@ func openIbsim(o *settings, socket string) (*link, error) {
 	if p, err := t.Port(); err == nil {
 		name = fmt.Sprintf("%s/%d", p.Device, p.Num)
 	}
-	return &link{name: name, transport: t}, nil
+	return &connection{name: name, transport: t}, nil
 }
 
 // openSim makes a subnet in this process, and attaches to its first channel
 // adapter unless told otherwise.
-func openSim(o *settings, spec string) (*link, error) {
+func openSim(o *settings, spec string) (*connection, error) {
 	f, options, err := sim.Parse(spec)
 	if err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func openSim(o *settings, spec string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &link{name: "sim", transport: t, sim: subnet}, nil
+	return &connection{name: "sim", transport: t, sim: subnet}, nil
 }
 
 // simNode is the node to attach to: the one with this name or GUID, else the
@@ -177,7 +178,7 @@ func simNode(f *fabric.Fabric, name string) (int, error) {
 }
 
 // openFile reads a saved fabric.
-func openFile(_ *settings, path string) (*link, error) {
+func openFile(_ *settings, path string) (*connection, error) {
 	if path == "" {
 		return nil, errors.New("-F file: which file? write -F file:PATH")
 	}
@@ -190,7 +191,7 @@ func openFile(_ *settings, path string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &link{name: filepath.Base(path), loaded: loaded}, nil
+	return &connection{name: filepath.Base(path), loaded: loaded}, nil
 }
 
 // openInput opens a file to be read.
@@ -233,7 +234,7 @@ func (a *app) open(prompt bool) (*session, error) {
 		return nil, err
 	}
 	a.site(kind)
-	l, err := open(&a.settings, spec)
+	c, err := open(&a.settings, spec)
 	switch {
 	case err == nil:
 	case given:
@@ -242,11 +243,11 @@ func (a *app) open(prompt bool) (*session, error) {
 		if !a.accepts(err) {
 			return nil, err
 		}
-		if l, err = open(&a.settings, "sim"); err != nil {
+		if c, err = open(&a.settings, "sim"); err != nil {
 			return nil, err
 		}
 	}
-	return a.session(l, err, cmp.Or(keys, a.siteKeys), names)
+	return a.session(c, err, cmp.Or(keys, a.siteKeys), names)
 }
 
 // accepts asks at a terminal whether a simulated fabric will do.
@@ -263,13 +264,13 @@ func (a *app) accepts(absent error) bool {
 	return answer == "" || answer == "y" || answer == "yes"
 }
 
-// session makes a session on l, or, if that is nil, on nothing because of absent.
-func (a *app) session(l *link, absent error, keys *engine.Keys, names map[mad.GUID]string) (*session, error) {
-	if l == nil {
-		l = &link{name: "no fabric"}
+// session makes a session on c, or, if that is nil, on nothing because of absent.
+func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[mad.GUID]string) (*session, error) {
+	if c == nil {
+		c = &connection{name: "no fabric"}
 	}
-	s := &session{app: a, name: l.name, began: time.Now()}
-	if err := a.startRecording(l); err != nil {
+	s := &session{app: a, name: c.name, began: time.Now()}
+	if err := a.startRecording(c); err != nil {
 		return nil, err
 	}
 	client := &sa.Client{SMLID: mad.LID(a.smLID.value), PKey: uint16(a.pkey.value)}
@@ -277,17 +278,17 @@ func (a *app) session(l *link, absent error, keys *engine.Keys, names map[mad.GU
 		sl := uint8(a.sl.value)
 		client.SL = &sl
 	}
-	if l.transport != nil {
-		o := a.engineOptions(l.transport, keys)
+	if c.transport != nil {
+		o := a.engineOptions(c.transport, keys)
 		o.Resolve = client.Resolve
-		s.engine = engine.New(l.transport, o)
+		s.engine = engine.New(c.transport, o)
 	}
 	o := builtins.Options{
 		Env: topology.Env{
 			Engine:      s.engine,
 			Absent:      absent,
-			Sim:         l.sim,
-			Loaded:      l.loaded,
+			Sim:         c.sim,
+			Loaded:      c.loaded,
 			Names:       names,
 			PlainSpeeds: a.plainSpeeds,
 			SA:          client,
@@ -302,7 +303,7 @@ func (a *app) session(l *link, absent error, keys *engine.Keys, names map[mad.GU
 		Out:     a.out,
 		Quiet:   a.quiet,
 		Verbose: a.verbose,
-		Clock:   l.clock,
+		Clock:   c.clock,
 	}
 	if !a.quiet {
 		s.progress = &progress{console: a.console, idle: s.doing}

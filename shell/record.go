@@ -10,7 +10,7 @@ import (
 )
 
 // openReplay reads a recording, which then stands for the fabric.
-func openReplay(_ *settings, path string) (*link, error) {
+func openReplay(_ *settings, path string) (*connection, error) {
 	if path == "" {
 		return nil, errors.New("-F replay: which recording? write -F replay:FILE")
 	}
@@ -24,33 +24,33 @@ func openReplay(_ *settings, path string) (*link, error) {
 		return nil, err
 	}
 	t := capture.NewReplay(recording)
-	return &link{name: filepath.Base(path), transport: t, clock: t}, nil
+	return &connection{name: filepath.Base(path), transport: t, clock: t}, nil
 }
 
-// startRecording has l record what goes over it, if the command line says so.
+// startRecording has c record what goes over it, if the command line says so.
 // The file is written straight to its name, MAD by MAD: what a session leaves
 // that ends badly is whole.
-func (a *app) startRecording(l *link) error {
+func (a *app) startRecording(c *connection) error {
 	switch {
 	case a.record == "":
 		return nil
-	case l.loaded != nil:
+	case c.loaded != nil:
 		return errors.New("--record: a file is read, and nothing goes to a fabric that could be recorded")
-	case l.clock != nil:
+	case c.clock != nil:
 		return errors.New("--record: what is replayed is a recording already")
-	case l.transport == nil:
+	case c.transport == nil:
 		return nil // no fabric, and code that may need none
 	}
 	f, err := os.Create(a.record)
 	if err != nil {
-		l.transport.Close()
+		c.transport.Close()
 		return fmt.Errorf("--record: %w", noFile(err))
 	}
-	t, err := capture.Record(l.transport, f)
+	t, err := capture.Record(c.transport, f)
 	if err != nil {
-		l.transport.Close()
+		c.transport.Close()
 		return &hostError{fmt.Errorf("--record %s: %w", a.record, err)}
 	}
-	l.transport = t
+	c.transport = t
 	return nil
 }

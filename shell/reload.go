@@ -11,94 +11,94 @@ import (
 	"syscall"
 )
 
-// reader is the process that is told to read a file again, by SIGHUP: OpenSM,
-// which then makes a heavy sweep and has its routing engine read its file
-// (opensm main.c, osm_manager_loop). What it was at the beginning decides who
-// is signalled later: a process ID may be another's by then.
-type reader struct {
+// process is the process that SIGHUP has read a file again: OpenSM, which then
+// makes a heavy sweep and has its routing engine read its file (opensm main.c,
+// osm_manager_loop). Only the process that it was at first is signalled: the ID
+// may have been given to another since.
+type process struct {
 	pid   int
-	file  string // that holds the ID; "": the ID was given
+	file  string // that holds the ID; "": the command line gives the ID
 	name  string
 	start string // of the process, in the kernel's clock
 }
 
-// proc is where the kernel tells of processes.
+// proc is the folder of proc(5).
 const proc = "/proc"
 
-// findReader looks at the process of an ID, or of a file that holds one.
-func findReader(arg string) (*reader, error) {
-	r := &reader{}
+// findProcess finds the process of an ID, or of a file that holds one.
+func findProcess(arg string) (*process, error) {
+	p := &process{}
 	if pid, err := strconv.Atoi(arg); err == nil {
-		r.pid = pid
+		p.pid = pid
 	} else {
-		r.file = arg
+		p.file = arg
 	}
-	if err := r.look(); err != nil {
+	if err := p.look(); err != nil {
 		return nil, fmt.Errorf("--reload %s: %w", arg, err)
 	}
-	return r, nil
+	return p, nil
 }
 
-// look fills in what the process is now.
-func (r *reader) look() error {
-	if r.file != "" {
-		pid, err := readPID(r.file)
+// look reads what the process is now.
+func (p *process) look() error {
+	if p.file != "" {
+		pid, err := readPID(p.file)
 		if err != nil {
 			return err
 		}
-		r.pid = pid
+		p.pid = pid
 	}
-	if r.pid <= 1 {
-		return fmt.Errorf("%d is no process to be signalled", r.pid)
+	if p.pid <= 1 {
+		return fmt.Errorf("%d is no process to be signalled", p.pid)
 	}
-	dir := filepath.Join(proc, strconv.Itoa(r.pid))
+	dir := filepath.Join(proc, strconv.Itoa(p.pid))
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if errors.Is(err, os.ErrNotExist) {
-		if r.file != "" {
-			return fmt.Errorf("there is no process %d, which the file names: is it left over from an earlier run?", r.pid)
+		if p.file != "" {
+			return fmt.Errorf("there is no process %d, which the file names: is it left over from an earlier run?", p.pid)
 		}
-		return fmt.Errorf("there is no process %d", r.pid)
+		return fmt.Errorf("there is no process %d", p.pid)
 	} else if err != nil {
 		return err
 	}
-	if r.name, r.start, err = parseStat(string(stat)); err != nil {
+	if p.name, p.start, err = parseStat(string(stat)); err != nil {
 		return fmt.Errorf("%s/stat: %w", dir, err)
 	}
-	if err := syscall.Kill(r.pid, 0); err != nil {
-		return fmt.Errorf("%v is not ours to signal (%w): run fabsh as its user", r, err)
+	if err := syscall.Kill(p.pid, 0); err != nil {
+		return fmt.Errorf("%v is not ours to signal (%w): run fabsh as its user", p, err)
 	}
 	status, err := os.ReadFile(filepath.Join(dir, "status"))
 	if err != nil {
 		return err
 	}
 	if !catchesHUP(string(status)) {
-		return fmt.Errorf("%v does not catch SIGHUP, which would end it: is it the subnet manager?", r)
+		return fmt.Errorf("%v does not catch SIGHUP, which would end it: is it the subnet manager?", p)
 	}
 	return nil
 }
 
 // String is who the process is.
-func (r *reader) String() string { return fmt.Sprintf("%s (process %d)", r.name, r.pid) }
+func (p *process) String() string { return fmt.Sprintf("%s (process %d)", p.name, p.pid) }
 
-// reload signals the process, if it is the one that it was; of a file, if its
-// process has the same name.
-func (r *reader) reload() (string, error) {
-	before := *r
-	err := r.look()
+// reload signals the process, if it has the start time that it had; for a file,
+// if the process that it names now has the same name.
+func (p *process) reload() (string, error) {
+	before := *p
+	err := p.look()
 	switch {
-	case err == nil && r.file == "" && r.start != before.start:
-		err = fmt.Errorf("process %d is %s now, another process", r.pid, r.name)
-	case err == nil && r.name != before.name:
-		err = fmt.Errorf("process %d, which %s names, is %s, and not %s", r.pid, r.file, r.name, before.name)
+	case err == nil && p.file == "" && p.start != before.start:
+		err = fmt.Errorf("process %d is %s now, another process", p.pid, p.name)
+	case err == nil && p.name != before.name:
+		err = fmt.Errorf("process %d, which %s names, is %s, and not %s", p.pid, p.file, p.name, before.name)
 	case err == nil:
-		err = syscall.Kill(r.pid, syscall.SIGHUP)
+		err = syscall.Kill(p.pid, syscall.SIGHUP)
 	}
 	if err == nil {
-		return r.String(), nil
+		return p.String(), nil
 	}
-	*r = before
-	if r.file == "" {
-		return "", fmt.Errorf("%w: %v is gone: %w", errNoReader, r, err)
+	*p = before
+	if p.file == "" {
+		return "", fmt.Errorf("%w: %v is gone: %w", errNoReader, p, err)
 	}
 	return "", err
 }

@@ -64,7 +64,7 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, arg := range []string{pid, file} {
-		r, err := findReader(arg)
+		r, err := findProcess(arg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,8 +78,8 @@ func TestReload(t *testing.T) {
 	}
 
 	// What has become of it decides.
-	byID, err1 := findReader(pid)
-	byFile, err2 := findReader(file)
+	byID, err1 := findProcess(pid)
+	byFile, err2 := findProcess(file)
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
@@ -91,8 +91,8 @@ func TestReload(t *testing.T) {
 	if _, err := byFile.reload(); err == nil || errors.Is(err, errNoReader) || !strings.HasSuffix(err.Error(), "is listener, and not opensm") {
 		t.Errorf("another program in the file: %v", err)
 	}
-	byID, _ = findReader(pid)
-	byFile, _ = findReader(file)
+	byID, _ = findProcess(pid)
+	byFile, _ = findProcess(file)
 	cmd.Process.Kill()
 	cmd.Wait()
 	if _, err := byID.reload(); !errors.Is(err, errNoReader) {
@@ -132,7 +132,7 @@ func TestFindReader(t *testing.T) {
 		filepath.Join(dir, "long"):     `it holds no process ID, but "11111111111111111111"`,
 		strconv.Itoa(deaf.Process.Pid): "does not catch SIGHUP, which would end it: is it the subnet manager?",
 	} {
-		if _, err := findReader(arg); err == nil || !strings.HasSuffix(err.Error(), want) || !strings.HasPrefix(err.Error(), "--reload "+arg+": ") {
+		if _, err := findProcess(arg); err == nil || !strings.HasSuffix(err.Error(), want) || !strings.HasPrefix(err.Error(), "--reload "+arg+": ") {
 			t.Errorf("%s: %v, want %s", arg, err, want)
 		}
 	}

@@ -47,7 +47,7 @@ Examples:
   fabsh --write route ftree --watch --out lfts.dump --reload /run/opensm.pid
 `
 
-// routeCommand parses its own flags: all others are the policy's.
+// routeCommand parses its own flags by itself, for all others are the policy's.
 func (a *app) routeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:                "route POLICY [options] [--verify] [--diff] [--out FILE] [--fail-each-link] [--list] [--watch --reload PID|FILE]",
@@ -97,11 +97,11 @@ type routeOptions struct {
 // routeFlags are the command's own: no policy has an option of such a name.
 var routeFlags = []string{"--verify", "--diff", "--fail-each-link", "--adaptive", "--out", "--list", "--watch", "--reload"}
 
-// usualWatch is how often --watch looks at the fabric.
-const usualWatch = 10 * time.Second
+// defaultWatch is the time between two sweeps of --watch.
+const defaultWatch = 10 * time.Second
 
-// parseRoute tells the command's own flags, which may stand anywhere, from the
-// policy's.
+// parseRoute separates the command's own flags, which may stand anywhere, from
+// the policy's.
 func parseRoute(words []string) (o routeOptions, err error) {
 	own := map[string]*bool{"--verify": &o.verify, "--diff": &o.diff, "--fail-each-link": &o.failEachLink, "--adaptive": &o.adaptive, "--list": &o.list}
 	needs := map[string]struct {
@@ -127,7 +127,7 @@ func parseRoute(words []string) (o routeOptions, err error) {
 			}
 			*need.value = value
 		case name == "--watch":
-			o.every = usualWatch
+			o.every = defaultWatch
 			if hasValue {
 				if o.every, err = time.ParseDuration(value); err != nil || o.every < time.Second {
 					return o, fmt.Errorf("--watch=%s: want a time of at least 1s, such as 30s or 5m", value)

@@ -25,7 +25,7 @@ func (a *app) watchRoutes(o routeOptions) error {
 	}
 	w := routeWatch{out: o.out, every: o.every, stderr: a.console.Err()}
 	if o.reload != "" {
-		r, err := findReader(o.reload)
+		r, err := findProcess(o.reload)
 		if err != nil {
 			return fmt.Errorf("route: %w", &hostError{err})
 		}

@@ -12,8 +12,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// session is a builtins.Session at work: with a fabric behind it, and people
-// before it.
+// session is a builtins.Session with the connection to its fabric and the
+// console.
 type session struct {
 	*builtins.Session
 	app      *app
@@ -22,18 +22,19 @@ type session struct {
 	progress *progress
 	began    time.Time
 	deadline *deadline // of the session; nil: it has none
-	// limit is the time of each statement, where that has one; 0: none.
+	// limit is the time of each statement; 0: there is no limit.
 	limit time.Duration
 }
 
-// close says goodbye to the fabric.
+// close ends the subscriptions and closes the transport.
 func (s *session) close() {
 	s.app.interrupts.onExit(func() {})
 	s.Session.Close()
 	s.closeEngine()
 }
 
-// leave is what must be done before the program ends at once.
+// leave does what must be done before the program ends without close: agents
+// outside keep subscriptions and places until they are given back.
 func (s *session) leave() {
 	s.Session.Unsubscribe()
 	s.closeEngine()
@@ -48,7 +49,7 @@ func (s *session) closeEngine() {
 	}
 }
 
-// doing is what goes on, for the progress line.
+// doing is the progress line of what reports no progress itself.
 func (s *session) doing() string {
 	if s.engine == nil {
 		return "working"
@@ -57,9 +58,8 @@ func (s *session) doing() string {
 	return fmt.Sprintf("%d MADs sent, %d answered", st.Sent, st.Answered)
 }
 
-// startDeadline starts the time that the session has, opening the fabric
-// included. Its last words do not go by way of the console, where what hangs
-// may be.
+// startDeadline starts the time of the session, opening the fabric included. Its
+// last message is not written through the console, which may be what hangs.
 func (a *app) startDeadline() *deadline {
 	return startDeadline(a.deadline.value, func(why error) {
 		a.interrupts.force(func() { fmt.Fprintf(a.console.stderr, "fabsh: %v\n", why) }, lang.StatusFabric)
@@ -74,8 +74,9 @@ func (s *session) evaluate(fn func(context.Context) error) int {
 	return s.finalStatus(lang.StatusClean, err)
 }
 
-// finalStatus is the exit status of a session that came to worst before its
-// last evaluation, which ended with err. It says why where nothing else does.
+// finalStatus is the exit status of a session whose last evaluation ended with
+// err; worst is that of the evaluations before. It writes the reason where nothing
+// else does.
 func (s *session) finalStatus(worst int, err error) int {
 	status := worse(worst, s.ExitStatus(err))
 	if s.deadline.hasPassed() {
@@ -118,7 +119,7 @@ func (s *session) attempt(fn func(context.Context) error) error {
 	})
 }
 
-// cancelled is how many calls were given up so far.
+// cancelled is the number of calls cancelled so far.
 func (s *session) cancelled() uint64 {
 	if s.engine == nil {
 		return 0
@@ -140,7 +141,7 @@ func (e *interruption) Error() string {
 	return fmt.Sprintf("%v (in-flight MADs abandoned: %d)", e.cause, e.abandoned)
 }
 
-// summary tells, with -v, what the session cost.
+// summary writes, with -v, the counts of MADs and the time of the session.
 func (s *session) summary() {
 	if s.app.verbose == 0 || s.engine == nil {
 		return
@@ -150,7 +151,7 @@ func (s *session) summary() {
 		st.Sent, st.Answered, st.Retried, st.TimedOut, time.Since(s.began).Milliseconds())
 }
 
-// report tells people on stderr what ended an evaluation.
+// report writes to stderr what ended an evaluation.
 func (s *session) report(err error) {
 	var exit *lang.ExitError
 	var stop *interruption

@@ -70,8 +70,8 @@ go remove_links=, remove_switches= and seed=: parts that are not there.`,
 	return c
 }
 
-// bringUp makes a simulated fabric, and finds it as its subnet manager has set
-// it up: with LIDs, widths and speeds.
+// bringUp makes a simulated fabric and discovers it, so that it has the LIDs,
+// widths and speeds that its subnet manager has set.
 func bringUp(spec string) (*fabric.Fabric, error) {
 	f, o, err := sim.Parse(spec)
 	if err != nil {

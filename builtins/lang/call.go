@@ -20,10 +20,11 @@ type Call struct {
 	args   []any // by position in Params; nil: not given and no default
 }
 
-// Operation is a call without arguments, for Go code that does part of what the
-// builtin of that name does: its errors name the builtin.
-func Operation(t *starlark.Thread, name string) *Call {
-	return &Call{Builtin: &Builtin{Name: name}, Thread: t}
+// Operate runs fn, which does in Go what the builtin of that name does for
+// scripts: errors name the builtin.
+func Operate(t *starlark.Thread, name string, fn func(c *Call) error) error {
+	c := &Call{Builtin: &Builtin{Name: name}, Thread: t}
+	return c.named(Protect(name, func() error { return fn(c) }))
 }
 
 // Fiber is what the thread of the call carries.

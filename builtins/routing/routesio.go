@@ -88,13 +88,13 @@ Of each only the blocks up to LinearFDBTop are read, all switches at once. What 
 	}),
 }
 
-// ReadRoutes is get_routes(f), for commands.
-func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (*routing.Routes, error) {
-	v, err := lang.NewFunction(&GetRoutes).CallInternal(t, starlark.Tuple{topology.NewFabric(f)}, nil)
-	if err != nil {
-		return nil, err
-	}
-	return v.(*Routes).Tables, nil
+// ReadRoutes reads the tables of all switches of f, for commands.
+func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (r *routing.Routes, err error) {
+	err = lang.Operate(t, "get_routes", func(c *lang.Call) (err error) {
+		r, err = readRoutes(c, f)
+		return err
+	})
+	return r, err
 }
 
 // readRoutes warns of what did not answer, counts and notes it; if no switch did,

@@ -210,7 +210,10 @@ func CurrentFabric(t *starlark.Thread) (*Fabric, error) {
 }
 
 // Sweep discovers the whole fabric anew.
-func Sweep(t *starlark.Thread) (*Fabric, error) {
-	c := lang.Operation(t, "discover")
-	return sweep(c, EnvOf(c.Runtime()).sweepOptions())
+func Sweep(t *starlark.Thread) (f *Fabric, err error) {
+	err = lang.Operate(t, "discover", func(c *lang.Call) (err error) {
+		f, err = sweep(c, EnvOf(c.Runtime()).sweepOptions())
+		return err
+	})
+	return f, err
 }
