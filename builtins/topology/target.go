@@ -23,8 +23,8 @@ const NoPortGiven = -1
 
 // Kinds of parameters that say who is meant.
 var (
-	KindTarget = &lang.Kind{}                                                             // one target or an iterable of them
-	KindPort   = &lang.Kind{Convert: lang.KindInt.Convert, Default: lang.KindInt.Default} // a port number
+	KindTarget = &lang.Kind{}                                                                                      // one target or an iterable of them
+	KindPort   = &lang.Kind{Convert: lang.KindInt.Convert, Type: lang.KindInt.Type, Default: lang.KindInt.Default} // a port number
 )
 
 // NodeTarget is n as a target: of a switch, its port 0.
