@@ -230,7 +230,7 @@ func compareShown(f *Field, names []string, shown map[string][]string, data []by
 	if n, err := strconv.Atoi(nth); err == nil && n < len(texts) {
 		texts = texts[n : n+1]
 	}
-	if len(texts) == 0 && f.Kind == KindText && f.Text(data) == "" {
+	if len(texts) == 0 && f.Type == FieldTypeText && f.Text(data) == "" {
 		return ""
 	}
 	if len(texts) == 0 {
@@ -241,13 +241,13 @@ func compareShown(f *Field, names []string, shown map[string][]string, data []by
 	}
 	var back []byte // the field as tshark's text gives it
 	back = append(back, data...)
-	switch f.Kind {
-	case KindText:
+	switch f.Type {
+	case FieldTypeText:
 		if got := texts[0]; got != f.Text(data) {
 			return fmt.Sprintf("%s is shown as %q, not as %q", names[0], got, f.Text(data))
 		}
 		f.SetBytes(back, []byte(texts[0]))
-	case KindGID:
+	case FieldTypeGID:
 		if len(texts) != f.Count {
 			return fmt.Sprintf("%s is shown %d times, not %d", names[0], len(texts), f.Count)
 		}
@@ -258,7 +258,7 @@ func compareShown(f *Field, names []string, shown map[string][]string, data []by
 			}
 			f.At(i).SetGID(back, GID(addr.As16()))
 		}
-	case KindBytes:
+	case FieldTypeBytes:
 		return fmt.Sprintf("%s is shown as %s, not as %x", names[0], texts[0], f.Bytes(data))
 	default:
 		values := numbers(texts)

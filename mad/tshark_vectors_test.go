@@ -10,7 +10,7 @@ import (
 // headers.
 func tables() (list []*Attribute) {
 	for _, a := range attributes {
-		list = append(append(list, a), a.link().variants...)
+		list = append(append(list, a), a.derived().variants...)
 	}
 	return append(list, headers...)
 }
@@ -59,10 +59,10 @@ func makeVectors(r *rand.Rand) (list []vector) {
 				f := &a.Flat()[i]
 				data := make([]byte, a.Size)
 				for i := range f.Count {
-					switch f.Kind {
-					case KindText:
+					switch f.Type {
+					case FieldTypeText:
 						f.SetBytes(data, []byte("all in A row"))
-					case KindBytes:
+					case FieldTypeBytes:
 						f.SetBytes(data, slices.Repeat([]byte{0xff}, f.Bits/8))
 					default:
 						f.SetUintAt(data, i, ^uint64(0))
@@ -151,7 +151,7 @@ func randomAttribute(r *rand.Rand, a *Attribute) []byte {
 	random, data := randomBytes(r, a.Size), make([]byte, a.Size)
 	copyFields(a, random, data)
 	for i := range a.Flat() {
-		if f := &a.Flat()[i]; f.Kind == KindText {
+		if f := &a.Flat()[i]; f.Type == FieldTypeText {
 			letters := make([]byte, 1+r.IntN(f.Bits/8))
 			for i := range letters {
 				letters[i] = 'a' + byte(r.IntN(26))

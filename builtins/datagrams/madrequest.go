@@ -163,7 +163,7 @@ func (r *madRequest) content(c *lang.Call) (err error) {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 		if r.attr != nil {
-			r.layout = r.attr.Of(r.given, r.h.Modifier)
+			r.layout = r.attr.Resolve(r.given, r.h.Modifier)
 		}
 	}
 	if c.Has("mask") {

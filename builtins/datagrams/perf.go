@@ -121,10 +121,10 @@ func (p *perfTargets) send(m mad.Method, modifier uint32, data func(i int) []byt
 // that the answer itself tells.
 func variantOf(c *lang.Call, attr *mad.Attribute, modifier uint32) (func(data []byte) *mad.Attribute, error) {
 	if !c.Has("variant") {
-		return func(data []byte) *mad.Attribute { return attr.Of(data, modifier) }, nil
+		return func(data []byte) *mad.Attribute { return attr.Resolve(data, modifier) }, nil
 	}
 	name := c.Text("variant")
-	if a := attr.As(name); a != nil {
+	if a := attr.WithVariant(name); a != nil {
 		return func([]byte) *mad.Attribute { return a }, nil
 	}
 	var names []string

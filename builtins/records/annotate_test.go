@@ -34,7 +34,7 @@ func TestAnnotateAll(t *testing.T) {
 		b := datagram(a, mad.MethodGetResp, random)
 		text := Annotate(b)
 		found := false
-		for _, p := range mad.Parts(b) {
+		for _, p := range mad.Dissect(b) {
 			found = found || p.Layout.Name == a.Name && p.Offset == a.Offset()
 			for i := range p.Layout.Flat() {
 				f := &p.Layout.Flat()[i]

@@ -114,7 +114,7 @@ func TestComponents(t *testing.T) {
 					overwrite(first, query, sample)
 					check(query, &f, first)
 				}
-				if f.Kind != mad.KindGID && f.Name != "P_Key" { // and a value that few records have, or none
+				if f.Type != mad.FieldTypeGID && f.Name != "P_Key" { // and a value that few records have, or none
 					flip(&f, query)
 					check(query, &f)
 				}

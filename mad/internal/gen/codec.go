@@ -32,7 +32,7 @@ func (w *writer) decodeFields(l *layout, t string) {
 		each := func(value string, args ...any) {
 			w.p("for i := range %s {\n%s[i] = %s\n}\n", name, name, fmt.Sprintf(value, args...))
 		}
-		raw := f.kind == "KindGID" || f.kind == "KindText" || f.kind == "KindBytes"
+		raw := f.fieldType == "FieldTypeGID" || f.fieldType == "FieldTypeText" || f.fieldType == "FieldTypeBytes"
 		switch {
 		case f.structure != nil && f.array:
 			// Without a call for each.
@@ -124,7 +124,7 @@ func (w *writer) encode(l *layout) {
 	w.p("b := data\nif len(b) < %d {\nvar pad [%d]byte\nt.Encode(pad[:])\ncopy(data, pad[:])\nreturn\n}\nb = b[:%d]\n", size, size, size)
 	for i := 0; i < len(l.fields); {
 		if l.fields[i].array && l.fields[i].bits < l.fields[i].stride || l.fields[i].packed() {
-			i = w.encodeWoven(l, i)
+			i = w.encodeInterleaved(l, i)
 			continue
 		}
 		if l.fields[i].whole() {
@@ -148,7 +148,7 @@ func (f *field) packed() bool { return f.array && f.bits < 8 }
 
 // whole: f has its bytes for itself and is written in one statement.
 func (f *field) whole() bool {
-	return f.structure != nil || f.array || f.kind == "KindGID" || f.kind == "KindText" || f.kind == "KindBytes" || f.reserved() && f.offset%8 == 0 && f.bits%8 == 0
+	return f.structure != nil || f.array || f.fieldType == "FieldTypeGID" || f.fieldType == "FieldTypeText" || f.fieldType == "FieldTypeBytes" || f.reserved() && f.offset%8 == 0 && f.bits%8 == 0
 }
 
 func (w *writer) encodeWhole(f *field) {
@@ -158,7 +158,7 @@ func (w *writer) encodeWhole(f *field) {
 		w.p("clear(b[%d:%d])\n", first, first+f.span()/8)
 	case f.structure != nil && f.array:
 		w.p("for i := range t.%s {\nt.%s[i].Encode(b[%d+i*%d:][:%d])\n}\n", f.goName, f.goName, first, f.stride/8, f.bits/8)
-	case f.array && f.kind == "KindGID":
+	case f.array && f.fieldType == "FieldTypeGID":
 		w.p("for i := range t.%s {\ncopy(b[%d+i*16:], t.%s[i][:])\n}\n", f.goName, first, f.goName)
 	case f.structure != nil:
 		w.p("t.%s.Encode(b[%d:%d])\n", f.goName, first, last+1)
@@ -174,10 +174,10 @@ func (w *writer) encodeWhole(f *field) {
 	}
 }
 
-// encodeWoven writes the arrays from field i on that lie between each other's
+// encodeInterleaved writes the arrays from field i on that lie between each other's
 // elements, or share bytes with their own: clear, then add each element. It
 // returns the index of the field after them.
-func (w *writer) encodeWoven(l *layout, i int) int {
+func (w *writer) encodeInterleaved(l *layout, i int) int {
 	first, end := l.fields[i].offset/8, 0
 	j := i
 	for ; j < len(l.fields) && l.fields[j].array && (j == i || l.fields[j].offset < 8*end); j++ {

@@ -28,7 +28,7 @@ func (p *pkg) field(name *ast.Ident, sf *ast.Field) *field {
 		p.errs.add(f.pos, "%s has no comment", f.goName)
 	}
 	options := strings.Split(tag, ",")
-	if !f.place(options[0]) {
+	if !f.parsePlace(options[0]) {
 		p.errs.add(f.pos, "%s: %q is not offset:bits", f.goName, options[0])
 		return nil
 	}
@@ -38,7 +38,7 @@ func (p *pkg) field(name *ast.Ident, sf *ast.Field) *field {
 		}
 	}
 	f.script = snake.Name(f.name)
-	if !p.fieldType(f, sf.Type) {
+	if !p.resolveType(f, sf.Type) {
 		p.errs.add(f.pos, "%s: a field of this type has no form on the wire", f.goName)
 		return nil
 	}
@@ -48,8 +48,8 @@ func (p *pkg) field(name *ast.Ident, sf *ast.Field) *field {
 	return f
 }
 
-// place reads "128:16".
-func (f *field) place(s string) bool {
+// parsePlace reads "128:16".
+func (f *field) parsePlace(s string) bool {
 	offset, bits, ok := strings.Cut(s, ":")
 	var err1, err2 error
 	f.offset, err1 = strconv.Atoi(offset)
@@ -107,8 +107,8 @@ func (f *field) option(o string) bool {
 	return true
 }
 
-// fieldType finds out what f's Go type means.
-func (p *pkg) fieldType(f *field, t ast.Expr) bool {
+// resolveType finds out what f's Go type means.
+func (p *pkg) resolveType(f *field, t ast.Expr) bool {
 	if a, ok := t.(*ast.ArrayType); ok {
 		n, ok := a.Len.(*ast.BasicLit)
 		if !ok || n.Kind != token.INT {
@@ -124,34 +124,34 @@ func (p *pkg) fieldType(f *field, t ast.Expr) bool {
 	}
 	f.goType = id.Name
 	f.typeBits = p.types[id.Name]
-	f.words = p.words[id.Name]
+	f.words = p.wordTypes[id.Name]
 	switch {
 	case f.text || f.raw:
 		// A byte array that is one value.
 		if !f.array || f.typeBits != 8 {
 			return false
 		}
-		f.kind, f.typeBits, f.count, f.array = "KindBytes", 8*f.count, 1, false
+		f.fieldType, f.typeBits, f.count, f.array = "FieldTypeBytes", 8*f.count, 1, false
 		if f.text {
-			f.kind = "KindText"
+			f.fieldType = "FieldTypeText"
 		}
 		return true
 	case id.Name == "GID":
-		f.kind, f.typeBits = "KindGID", 128
+		f.fieldType, f.typeBits = "FieldTypeGID", 128
 		return true
 	case p.layouts[id.Name] != nil:
-		f.kind, f.structure = "KindStruct", p.layouts[id.Name]
+		f.fieldType, f.structure = "FieldTypeStruct", p.layouts[id.Name]
 		return true
 	case id.Name == "LID":
-		f.kind = "KindLID"
+		f.fieldType = "FieldTypeLID"
 	case id.Name == "GUID":
-		f.kind = "KindGUID"
+		f.fieldType = "FieldTypeGUID"
 	case f.words == nil:
-		f.kind = "KindUint"
+		f.fieldType = "FieldTypeUint"
 	case f.words.mask && !f.enum:
-		f.kind = "KindMask"
+		f.fieldType = "FieldTypeMask"
 	default:
-		f.kind = "KindEnum"
+		f.fieldType = "FieldTypeEnum"
 	}
 	return f.typeBits > 0
 }

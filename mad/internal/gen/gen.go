@@ -70,11 +70,11 @@ func Generate(dir string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{"ATTRIBUTES.md": p.reference()}
 	for _, f := range p.files {
-		if len(f.layouts) == 0 && len(f.words) == 0 {
+		if len(f.layouts) == 0 && len(f.wordTypes) == 0 {
 			continue
 		}
 		var body writer
-		for _, words := range f.words {
+		for _, words := range f.wordTypes {
 			body.words(words)
 		}
 		for _, l := range f.layouts {
@@ -121,7 +121,7 @@ func (w *writer) add(files map[string][]byte, name string) error {
 }
 
 // words writes a Words table and the methods of its type.
-func (w *writer) words(t *words) {
+func (w *writer) words(t *wordType) {
 	w.p("// Words%s are the words of %s.\n", t.name, t.name)
 	w.p("var Words%s = &Words{\nName: %q,\nWord: map[uint64]string{\n", t.name, t.name)
 	for _, c := range t.consts {
@@ -185,7 +185,7 @@ func (w *writer) attribute(l *layout, a *attr) {
 		w.p("Confirmed: true,\n")
 	}
 	w.p("Fields: []Field{\n")
-	for _, f := range l.fieldsOf(a) {
+	for _, f := range l.fieldsIn(a) {
 		w.field(f, a)
 	}
 	w.p("},\n")
@@ -227,14 +227,14 @@ func (w *writer) field(f *field, a *attr) {
 	if f.also != "" {
 		w.p("Also: %q, ", f.also)
 	}
-	kind, words := f.kind, f.words
+	fieldType, words := f.fieldType, f.words
 	if o, ok := a.words[f.goName]; ok {
-		words, kind = o, "KindEnum"
+		words, fieldType = o, "FieldTypeEnum"
 		if o.mask {
-			kind = "KindMask"
+			fieldType = "FieldTypeMask"
 		}
 	}
-	w.p("Kind: %s, ", kind)
+	w.p("Type: %s, ", fieldType)
 	if words != nil {
 		w.p("Words: Words%s, ", words.name)
 	}

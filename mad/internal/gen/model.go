@@ -9,30 +9,30 @@ import (
 
 // pkg is what the generator has read.
 type pkg struct {
-	fset    *token.FileSet
-	files   []*file
-	words   map[string]*words
-	layouts map[string]*layout
-	types   map[string]int // other named number types: bits
-	errs    problems
+	fset      *token.FileSet
+	files     []*file
+	wordTypes map[string]*wordType
+	layouts   map[string]*layout
+	types     map[string]int // other named number types: bits
+	errs      errorList
 }
 
 type file struct {
-	name    string
-	layouts []*layout
-	words   []*words
+	name      string
+	layouts   []*layout
+	wordTypes []*wordType
 }
 
-// words is an enumeration or mask type with its constants.
-type words struct {
+// wordType is an enumeration or mask type with its constants.
+type wordType struct {
 	name   string
 	pos    token.Pos
 	mask   bool
 	bits   int // of the underlying type
-	consts []konst
+	consts []wordConst
 }
 
-type konst struct {
+type wordConst struct {
 	pos   token.Pos
 	value uint64
 	word  string
@@ -40,19 +40,19 @@ type konst struct {
 
 // layout is a tagged struct.
 type layout struct {
-	goName   string
-	pos      token.Pos
-	doc      string
-	sources  []string
-	size     int // bytes: the largest of its attributes
-	attrs    []*attr
-	fields   []*field
-	variants []*variant // that it is
-	parts    []placed   // that it has
+	goName    string
+	pos       token.Pos
+	doc       string
+	sources   []string
+	size      int // bytes: the largest of its attributes
+	attrs     []*attr
+	fields    []*field
+	variantOf []*variant  // that it is
+	variants  []placement // that it has
 }
 
-// fieldsOf are the fields that have a name and are within a's size.
-func (l *layout) fieldsOf(a *attr) (list []*field) {
+// fieldsIn are the fields that have a name and are within a's size.
+func (l *layout) fieldsIn(a *attr) (list []*field) {
 	for _, f := range l.fields {
 		if !f.reserved() && f.offset < 8*a.size {
 			list = append(list, f)
@@ -62,8 +62,8 @@ func (l *layout) fieldsOf(a *attr) (list []*field) {
 }
 
 // variantsOf are the variants that a can have.
-func (l *layout) variantsOf(a *attr) (list []placed) {
-	for _, v := range l.parts {
+func (l *layout) variantsOf(a *attr) (list []placement) {
+	for _, v := range l.variants {
 		if len(v.only) == 0 || slices.Contains(v.only, a.name) || slices.Contains(v.only, a.classWord()) {
 			list = append(list, v)
 		}
@@ -76,8 +76,8 @@ func (l *layout) named(goName string) *field {
 	return l.fields[slices.IndexFunc(l.fields, func(f *field) bool { return f.goName == goName })]
 }
 
-// placed is a variant in its place: the index of the field.
-type placed struct {
+// placement is a variant in its place: the index of the field.
+type placement struct {
 	field int
 	*variant
 }
@@ -117,7 +117,7 @@ type attr struct {
 	answer      string // variable of the attribute in the answer
 	methods     []string
 	methods1    []string // in version 1 of SubnAdm
-	modifier    []part
+	modifier    []modifierPart
 	offset      int // in the MAD, bytes; 0: the class's
 	size        int // bytes
 	section     string
@@ -125,8 +125,8 @@ type attr struct {
 	unconfirmed bool
 	state       bool
 	config      bool
-	words       map[string]*words // by Go name of the field
-	wordsText   string
+	words       map[string]*wordType // by Go name of the field
+	wordsOption string
 }
 
 // text is what is said of a.
@@ -149,7 +149,7 @@ func (a *attr) compare(b *attr) int {
 	return cmp.Or(cmp.Compare(a.class.id, b.class.id), cmp.Compare(a.id, b.id), cmp.Compare(b.version, a.version))
 }
 
-type part struct {
+type modifierPart struct {
 	name        string
 	shift, bits int
 }
@@ -169,8 +169,8 @@ type field struct {
 	count      int
 	stride     int
 	array      bool
-	kind       string
-	words      *words
+	fieldType  string
+	words      *wordType
 	structure  *layout
 	component  int
 	components int
@@ -188,8 +188,8 @@ type tagOptions struct {
 
 func (f *field) reserved() bool { return f.goName == "_" }
 
-// scripts are f's names in scripts.
-func (f *field) scripts() []string {
+// scriptNames are f's names in scripts.
+func (f *field) scriptNames() []string {
 	if f.also == "" {
 		return []string{f.script}
 	}

@@ -16,27 +16,27 @@ import (
 	"fabsh/mad/internal/snake"
 )
 
-// problems collects refusals.
-type problems struct {
+// errorList collects refusals.
+type errorList struct {
 	fset *token.FileSet
-	list []error
+	errs []error
 }
 
-func (e *problems) add(pos token.Pos, format string, args ...any) {
+func (e *errorList) add(pos token.Pos, format string, args ...any) {
 	at := e.fset.Position(pos)
 	at.Filename = filepath.Base(at.Filename)
-	e.list = append(e.list, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
+	e.errs = append(e.errs, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
 }
 
-func (e *problems) err() error { return errors.Join(e.list...) }
+func (e *errorList) err() error { return errors.Join(e.errs...) }
 
 // parse reads the Go files of dir that are neither tests nor generated.
 func parse(dir string) (*pkg, error) {
 	p := &pkg{
-		fset:    token.NewFileSet(),
-		words:   map[string]*words{},
-		layouts: map[string]*layout{},
-		types:   map[string]int{"bool": 1, "byte": 8, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64},
+		fset:      token.NewFileSet(),
+		wordTypes: map[string]*wordType{},
+		layouts:   map[string]*layout{},
+		types:     map[string]int{"bool": 1, "byte": 8, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64},
 	}
 	p.errs.fset = p.fset
 	entries, err := os.ReadDir(dir)
@@ -119,9 +119,9 @@ func (p *pkg) typeDecl(f *file, t *ast.TypeSpec, doc *ast.CommentGroup) {
 				p.errs.add(c.Pos(), "//mad:%s on %s, which is not a uint8, uint16, uint32 or uint64", verb, t.Name.Name)
 				continue
 			}
-			w := &words{name: t.Name.Name, pos: t.Pos(), mask: verb == "mask", bits: p.types[under.Name]}
-			p.words[w.name] = w
-			f.words = append(f.words, w)
+			w := &wordType{name: t.Name.Name, pos: t.Pos(), mask: verb == "mask", bits: p.types[under.Name]}
+			p.wordTypes[w.name] = w
+			f.wordTypes = append(f.wordTypes, w)
 		case "attr", "header", "variant":
 			if p.layouts[t.Name.Name] == nil {
 				l := &layout{goName: t.Name.Name, pos: t.Pos()}
@@ -145,22 +145,22 @@ func (p *pkg) constants(f *ast.File) {
 		for _, s := range g.Specs {
 			v := s.(*ast.ValueSpec)
 			id, ok := v.Type.(*ast.Ident)
-			if !ok || p.words[id.Name] == nil || len(v.Names) != 1 || len(v.Values) != 1 {
+			if !ok || p.wordTypes[id.Name] == nil || len(v.Names) != 1 || len(v.Values) != 1 {
 				continue
 			}
-			w := p.words[id.Name]
-			value, ok := number(v.Values[0])
+			w := p.wordTypes[id.Name]
+			value, ok := integer(v.Values[0])
 			if !ok {
 				p.errs.add(v.Pos(), "%s: the value of a word must be a number or a shift of one", v.Names[0].Name)
 				continue
 			}
-			w.consts = append(w.consts, konst{v.Pos(), value, word(v, w.name)})
+			w.consts = append(w.consts, wordConst{v.Pos(), value, constantWord(v, w.name)})
 		}
 	}
 }
 
-// word is the word of constant v of the named type.
-func word(v *ast.ValueSpec, typ string) string {
+// constantWord is the word of constant v of the named type.
+func constantWord(v *ast.ValueSpec, typ string) string {
 	if v.Comment != nil {
 		text := strings.TrimSpace(strings.TrimPrefix(v.Comment.List[0].Text, "//"))
 		if quoted, err := strconv.QuotedPrefix(text); err == nil {
@@ -171,16 +171,16 @@ func word(v *ast.ValueSpec, typ string) string {
 	return snake.Name(strings.TrimPrefix(v.Names[0].Name, typ))
 }
 
-// number evaluates an integer literal, or a shift of one by another.
-func number(e ast.Expr) (uint64, bool) {
+// integer evaluates an integer literal, or a shift of one by another.
+func integer(e ast.Expr) (uint64, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		if e.Kind == token.INT {
 			return constant.Uint64Val(constant.MakeFromLiteral(e.Value, e.Kind, 0))
 		}
 	case *ast.BinaryExpr:
-		x, okX := number(e.X)
-		y, okY := number(e.Y)
+		x, okX := integer(e.X)
+		y, okY := integer(e.Y)
 		return x << y, okX && okY && e.Op == token.SHL && y < 64
 	}
 	return 0, false
@@ -205,7 +205,7 @@ func (p *pkg) structDecl(f *file, t *ast.TypeSpec, s *ast.StructType, doc *ast.C
 			a.doc = oneLine(own)
 			l.attrs = append(l.attrs, a)
 		case "variant":
-			l.variants = append(l.variants, p.variantDirective(l, c.Pos(), strings.Fields(rest)))
+			l.variantOf = append(l.variantOf, p.variantDirective(l, c.Pos(), strings.Fields(rest)))
 		case "source":
 			if len(strings.Fields(rest)) < 3 {
 				p.errs.add(c.Pos(), "//mad:source wants project, file and symbol")
@@ -286,14 +286,14 @@ func (p *pkg) attrDirective(l *layout, pos token.Pos, header bool, words []strin
 				if err1 != nil || err2 != nil || shift < 0 || bits < 1 || shift+bits > 32 {
 					bad(text)
 				}
-				a.modifier = append(a.modifier, part{f[0], shift, bits})
+				a.modifier = append(a.modifier, modifierPart{f[0], shift, bits})
 			}
 		case "size":
 			a.size, err = strconv.Atoi(value)
 		case "section":
 			a.section = value
 		case "words":
-			a.wordsText = value
+			a.wordsOption = value
 		case "smowned":
 			a.smOwned = true
 		case "unconfirmed":
