@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// keywords are names that no attribute of a Starlark value may have: the
-// language's keywords and reserved words (Starlark specification, "Lexical elements").
+// keywords are the keywords and reserved words of Starlark, which no script name
+// may be (Starlark specification, "Lexical elements").
 var keywords = strings.Fields(`and break continue def elif else for if in lambda load not or pass return while
 	as assert async await class del except finally from global import is nonlocal raise try with yield`)
 
-// check refuses what would be wrong on the wire or in a script, and numbers
-// the components.
+// check adds an error for all that would be wrong on the wire or in a script,
+// and numbers the components.
 func (p *pkg) check() {
 	ids := map[string]*attr{}
 	for _, f := range p.files {
@@ -37,7 +37,8 @@ func (p *pkg) check() {
 			l.useSpecNames()
 		}
 	}
-	// Once all fields are known to be sound, records can be looked into.
+	// The components of a record depend on those of the attribute inside, which
+	// must be valid.
 	if len(p.errs.errs) > 0 {
 		return
 	}
@@ -115,15 +116,15 @@ func (p *pkg) checkAttr(l *layout, a *attr) {
 	}
 }
 
-// checkPlaces refuses fields that overlap, lie outside, leave bits
-// undeclared, or have a form that the generator cannot write.
+// checkPlaces checks that the fields cover all bits without overlap, in order,
+// and that the generator can encode them.
 func (p *pkg) checkPlaces(l *layout) {
 	size := 8 * l.size
 	if size == 0 {
-		return // told already
+		return // checkAttr has an error for it
 	}
 	owner := make([]*field, size)
-	group, before := 0, 0 // where the run of fields begins that share bytes; where the field before begins
+	group, before := 0, 0 // first bit of the fields that share bytes with this one; first bit of the field before
 	for _, f := range l.fields {
 		if f.offset+f.span() > size {
 			p.errs.add(f.pos, "%s: bits %d to %d are outside of %d bytes", f.goName, f.offset, f.offset+f.span()-1, size/8)
@@ -163,13 +164,13 @@ func (p *pkg) checkPlaces(l *layout) {
 	}
 }
 
-// encodable reports whether f's Go type and place suit each other and the codec.
+// encodable: f's Go type fits its place, and the generator has code for it.
 func (f *field) encodable() bool {
 	aligned := f.offset%8 == 0 && f.stride%8 == 0
 	switch f.fieldType {
-	case "FieldTypeStruct":
+	case "Struct":
 		return aligned && f.bits == 8*f.structure.size && f.stride == f.bits && (!f.array || f.structure.isFlat())
-	case "FieldTypeGID", "FieldTypeText", "FieldTypeBytes":
+	case "GID", "Text", "Bytes":
 		return aligned && f.bits == f.typeBits && f.stride == f.bits
 	}
 	if f.goType == "bool" {
@@ -188,13 +189,13 @@ func (f *field) encodable() bool {
 	return aligned && f.bits == f.typeBits
 }
 
-// isFlat: no array in l, so that l may be in one.
+// isFlat: l has no array and no struct, so that there may be an array of l.
 func (l *layout) isFlat() bool {
 	return !slices.ContainsFunc(l.fields, func(f *field) bool { return f.count > 1 || f.structure != nil })
 }
 
-// checkVariant refuses a variant of what is not there, or does not fit, or of
-// which nobody can tell when it applies.
+// checkVariant checks that the variant fits its field, and that its conditions
+// name fields, or parts of the modifier, that exist.
 func (p *pkg) checkVariant(v *variant) {
 	base := p.layouts[v.of]
 	if base == nil || v.name == "" {
@@ -205,7 +206,7 @@ func (p *pkg) checkVariant(v *variant) {
 		if f.goName != v.field {
 			continue
 		}
-		if f.fieldType != "FieldTypeBytes" || v.layout.size > f.bits/8 || f.offset%8 != 0 {
+		if f.fieldType != "Bytes" || v.layout.size > f.bits/8 || f.offset%8 != 0 {
 			p.errs.add(v.pos, "%s: does not fit in %s.%s", v.layout.goName, v.of, v.field)
 		}
 		f.union, v.base = true, base
@@ -232,8 +233,8 @@ func (p *pkg) checkVariant(v *variant) {
 	}
 }
 
-// useSpecNames puts the specification's names of the fields where the comments have
-// Go's.
+// useSpecNames replaces the Go names of the fields in l's comments by those of
+// the specification.
 func (l *layout) useSpecNames() {
 	for _, f := range l.fields {
 		if f.goName == f.name || f.reserved() {
@@ -247,9 +248,9 @@ func (l *layout) useSpecNames() {
 	}
 }
 
-// numberComponents gives fields their component bits, in the order of declaration,
-// reserved ones included; fields inside a record count one by one. It returns
-// how many there are.
+// numberComponents gives the fields their bits in the ComponentMask: one after
+// the other, reserved fields included, and in a record those of the attribute
+// inside one by one. It returns how many there are.
 func (l *layout) numberComponents(done map[*layout]int) int {
 	if n, ok := done[l]; ok {
 		return n
@@ -272,7 +273,8 @@ func (l *layout) numberComponents(done map[*layout]int) int {
 	return next
 }
 
-// checkNames refuses script names that no script could use.
+// checkNames checks that no two fields have one script name, and none that of a
+// keyword.
 func (p *pkg) checkNames(l *layout) {
 	seen := map[string]*field{}
 	var walk func(*layout)

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// pkg is what the generator has read.
+// pkg is the package as the generator has read it.
 type pkg struct {
 	fset      *token.FileSet
 	files     []*file
 	wordTypes map[string]*wordType
 	layouts   map[string]*layout
-	types     map[string]int // other named number types: bits
+	types     map[string]int // bits of the number types, by name
 	errs      errorList
 }
 
@@ -47,8 +47,8 @@ type layout struct {
 	size      int // bytes: the largest of its attributes
 	attrs     []*attr
 	fields    []*field
-	variantOf []*variant  // that it is
-	variants  []placement // that it has
+	variantOf []*variant  // the uses of the layout as a variant
+	variants  []placement // the variants of its fields
 }
 
 // fieldsIn are the fields that have a name and are within a's size.
@@ -76,21 +76,21 @@ func (l *layout) named(goName string) *field {
 	return l.fields[slices.IndexFunc(l.fields, func(f *field) bool { return f.goName == goName })]
 }
 
-// placement is a variant in its place: the index of the field.
+// placement is a variant with the index of its field.
 type placement struct {
 	field int
 	*variant
 }
 
-// variant is what a //mad:variant directive says: the layout stands in a
-// field of another, where the conditions hold.
+// variant is a //mad:variant directive: a field of another layout has this one
+// where the conditions hold.
 type variant struct {
 	pos       token.Pos
 	layout    *layout
 	name      string
 	of, field string // layout and Go name of its field
 	base      *layout
-	only      []string // class words or names of attributes; empty: all
+	only      []string // classes or attributes; empty: all
 	when      []condition
 }
 
@@ -107,14 +107,14 @@ type attr struct {
 	header      bool
 	name        string
 	variable    string
-	doc         string // what only this one's says
+	doc         string // of this attribute alone
 	aliases     []string
 	class       class
 	version     int
 	id          uint64
 	oui         uint64
 	hasID       bool
-	answer      string // variable of the attribute in the answer
+	answer      string // Go name of the attribute in the answer
 	methods     []string
 	methods1    []string // in version 1 of SubnAdm
 	modifier    []modifierPart
@@ -129,7 +129,7 @@ type attr struct {
 	wordsOption string
 }
 
-// text is what is said of a.
+// text is the documentation of a.
 func (a *attr) text(l *layout) string {
 	if a.doc == "" {
 		return l.doc
@@ -137,7 +137,7 @@ func (a *attr) text(l *layout) string {
 	return a.name + " " + a.doc + " " + l.doc
 }
 
-// classWord is a's class, with the version where it is not the usual one: SubnAdm1.
+// classWord is a's class, with the version if it is not the current one: SubnAdm1.
 func (a *attr) classWord() string {
 	if a.version != a.class.version {
 		return fmt.Sprint(a.class.name, a.version)
@@ -158,9 +158,9 @@ type modifierPart struct {
 type field struct {
 	pos        token.Pos
 	goName     string // "_": reserved
-	name       string // of the specification
+	name       string // in the specification
 	script     string
-	also       string // another script name
+	also       string // a second script name
 	doc        string
 	goType     string // of one element
 	typeBits   int    // of an element's Go type
@@ -174,14 +174,14 @@ type field struct {
 	structure  *layout
 	component  int
 	components int
-	fixed      bool // component was given
-	union      bool // variants stand here
-	inSelect2  bool // select2 was given
+	fixed      bool // the tag has component=
+	union      bool // it has variants
+	inSelect2  bool // the tag has select2=
 	select2    int
 	tagOptions
 }
 
-// tagOptions are the parts of a tag that are just there or not.
+// tagOptions are the options of a tag without a value.
 type tagOptions struct {
 	text, raw, enum, readOnly, noChange, w1c, key, hex bool
 }
@@ -196,7 +196,8 @@ func (f *field) scriptNames() []string {
 	return []string{f.script, f.also}
 }
 
-// span is how many bits the field covers, what lies between the elements included.
+// span is the number of bits from the field's first to its last, gaps between
+// the elements of an array included.
 func (f *field) span() int { return (f.count-1)*f.stride + f.bits }
 
 // class is a management class as directives name it.

@@ -163,8 +163,8 @@ func (f *field) marks(a *attr) string {
 		list = append(list, words.name)
 	case f.structure != nil:
 		list = append(list, f.structure.goName)
-	case f.fieldType != "FieldTypeUint":
-		list = append(list, strings.ToLower(strings.TrimPrefix(f.fieldType, "FieldType")))
+	case f.fieldType != "Uint":
+		list = append(list, strings.ToLower(f.fieldType))
 	}
 	for _, m := range []struct {
 		word string
