@@ -47,7 +47,7 @@ func makeVectors(r *rand.Rand) (list []vector) {
 		list = append(list, vector{mad, a, at})
 	}
 	for _, a := range tables() {
-		if a.Class == 0 || !dissected(a) || slices.Contains(strangers, a.Name) {
+		if a.Class == 0 || !dissected(a) || slices.Contains(unknownLayouts, a.Name) {
 			continue
 		}
 		classes := []Class{a.Class}
@@ -68,7 +68,7 @@ func makeVectors(r *rand.Rand) (list []vector) {
 						f.SetUintAt(data, i, ^uint64(0))
 					}
 				}
-				makeSound(r, a, data)
+				makeValid(r, a, data)
 				add(a, c, MethodGetResp, data)
 			}
 			for _, m := range a.Methods {
@@ -112,18 +112,18 @@ func makeVectors(r *rand.Rand) (list []vector) {
 	return list
 }
 
-// makeSound makes data what it must be for its reader to know how to read it.
-func makeSound(r *rand.Rand, a *Attribute, data []byte) {
+// makeValid sets the fields of data on which its layout depends.
+func makeValid(r *rand.Rand, a *Attribute, data []byte) {
 	if a == AttrMultiPathRecord { // as many GIDs as there are
 		a.Field("sgid_count").SetUint(data, 5)
 		a.Field("dgid_count").SetUint(data, 6)
 	}
-	fulfil(r, a, data)
+	satisfy(r, a, data)
 }
 
-// fulfil makes true what a's variant asks for, and returns a modifier that
-// does.
-func fulfil(r *rand.Rand, a *Attribute, data []byte) (modifier uint32) {
+// satisfy sets the fields of data to what the conditions of a's variant ask for,
+// and returns such a modifier.
+func satisfy(r *rand.Rand, a *Attribute, data []byte) (modifier uint32) {
 	base := LookupVersion(a.Class, a.Version, a.ID)
 	if base == nil {
 		return 0
@@ -163,6 +163,6 @@ func randomAttribute(r *rand.Rand, a *Attribute) []byte {
 		c.Decode(data)
 		c.Encode(data)
 	}
-	makeSound(r, a, data)
+	makeValid(r, a, data)
 	return data
 }
