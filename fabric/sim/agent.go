@@ -11,13 +11,13 @@ import (
 type request struct {
 	*Subnet
 	mad.Header
-	from    *port  // where it was sent
-	in      *port  // where it came in
-	about   *node  // whose performance management is asked
-	sentTo  *node  // where that is; nil: here
-	data    []byte // its attribute; afterwards the answer's
-	payload []byte // the attribute, where it came in segments
-	hideKey bool   // the M_Key is not to be shown to who does not know it
+	from       *port  // where it was sent
+	in         *port  // where it came in
+	perfNode   *node  // whose performance management is asked
+	redirectTo *node  // where that is; nil: here
+	data       []byte // its attribute; afterwards the answer's
+	payload    []byte // the attribute, where it came in segments
+	hideKey    bool   // the M_Key is not to be shown to who does not know it
 }
 
 // verdict is what becomes of a request.
@@ -53,7 +53,7 @@ func (s *Subnet) answer(c *conn, p *packet, payload []byte, busy bool) (table []
 	if v == denied {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		r.in.home().countViolation()
+		r.in.endPort().countMKeyViolation()
 		return nil, silent
 	}
 	return table, v
@@ -67,23 +67,23 @@ func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v ver
 	switch {
 	case smp != (p.QP == 0):
 	case h.Class != mad.ClassSubnDirected:
-		r.in = route(from, p.LID, smp)
+		r.in = forwardLID(from, p.LID, smp)
 	case p.LID == mad.PermissiveLID:
-		r.in = direct(from, m)
+		r.in = forwardDirected(from, m)
 	}
 	if r.in == nil {
 		return nil, silent
 	}
-	if smp && !r.admit(m) {
+	if smp && !r.checkMKey(m) {
 		return nil, denied
 	}
 
 	v = single
 	var status mad.Status
-	if h.Class == mad.ClassPerf && !r.reception(p) {
+	if h.Class == mad.ClassPerf && !r.selectPerfAgent(p) {
 		return nil, silent
 	}
-	admin := h.Class == mad.ClassSubnAdm && r.in.home() == r.sm
+	admin := h.Class == mad.ClassSubnAdm && r.in.endPort() == r.sm
 	switch {
 	case busy:
 		status = mad.StatusBusy
@@ -95,7 +95,7 @@ func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v ver
 		status = r.smp()
 	case admin:
 		table, status, v = r.admin(m)
-	case r.sentTo != nil:
+	case r.redirectTo != nil:
 		status = r.redirect()
 	case h.Class == mad.ClassCongestion:
 		status, v = r.congestion(m)
@@ -109,10 +109,10 @@ func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v ver
 	}
 
 	if h.Class == mad.ClassSubnDirected {
-		if !returns(r.in, m) {
+		if !canReturn(r.in, m) {
 			return nil, silent
 		}
-	} else if back := route(r.in, from.home().lid, smp); back == nil || back.home() != from.home() {
+	} else if back := forwardLID(r.in, from.endPort().lid, smp); back == nil || back.endPort() != from.endPort() {
 		return nil, silent
 	}
 	m[3] = byte(h.Method | mad.Response)
@@ -121,7 +121,7 @@ func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v ver
 	}
 	binary.BigEndian.PutUint16(m[statusByte:], uint16(m[statusByte]&directionBit)<<8|uint16(status))
 	if h.Class != mad.ClassSubnDirected {
-		p.LID = r.in.home().lid
+		p.LID = r.in.endPort().lid
 	}
 	p.HasGRH = false
 	return table, v
@@ -140,14 +140,14 @@ func hasAgent(c mad.Class) bool {
 func (s *Subnet) reachable(from *port, lid mad.LID) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	in := route(from, lid, false)
-	return in != nil && in.home() == s.sm
+	in := forwardLID(from, lid, false)
+	return in != nil && in.endPort() == s.sm
 }
 
-// admit checks the M_Key of SMP m (IBA 14.2.4): a wrong one gets no answer
+// checkMKey checks the M_Key of SMP m (IBA 14.2.4): a wrong one gets no answer
 // where the port's protection level asks for the right one.
-func (r *request) admit(m []byte) bool {
-	guard := r.in.home()
+func (r *request) checkMKey(m []byte) bool {
+	guard := r.in.endPort()
 	if guard.mkey == 0 || binary.BigEndian.Uint64(m[mad.SMPKeyOffset:]) == guard.mkey {
 		return true
 	}
@@ -155,8 +155,8 @@ func (r *request) admit(m []byte) bool {
 	return r.Method == mad.MethodGet && guard.keyLevel < 2
 }
 
-// countViolation notes an SMP with a wrong M_Key.
-func (p *port) countViolation() {
+// countMKeyViolation notes an SMP with a wrong M_Key.
+func (p *port) countMKeyViolation() {
 	if n := portInfoViolations.Uint(p.info[:]); n < portInfoViolations.Max() {
 		portInfoViolations.SetUint(p.info[:], n+1)
 	}
@@ -165,10 +165,10 @@ func (p *port) countViolation() {
 // allows: a is known, and has the method.
 func allows(a *mad.Attribute, m mad.Method) bool { return a != nil && slices.Contains(a.Methods, m) }
 
-// merge does to image, the attribute on the wire, what a Set with data asks
+// applySet does to image, the attribute on the wire, what a Set with data asks
 // for: fields that are read-only stay, zeros that mean no change too, and bits
 // that are written as 1 to clear are cleared.
-func merge(a *mad.Attribute, image, data []byte) {
+func applySet(a *mad.Attribute, image, data []byte) {
 	for i := range a.Fields {
 		f := &a.Fields[i]
 		if f.ReadOnly {

@@ -41,10 +41,10 @@ func (r *request) congestion(m []byte) (mad.Status, verdict) {
 		return mad.StatusBadValue, single
 	}
 	var key mad.CongestionKeyInfo
-	keyAt := blockKey{r.in.home(), mad.AttrCongestionKeyInfo, 0}
+	keyAt := blockKey{r.in.endPort(), mad.AttrCongestionKeyInfo, 0}
 	key.Decode(r.setting(keyAt))
 	knows := key.CCKey == 0 || binary.BigEndian.Uint64(m[mad.SMPKeyOffset:]) == key.CCKey
-	at := blockKey{r.in.home(), a, r.Modifier}
+	at := blockKey{r.in.endPort(), a, r.Modifier}
 	if set && !knows {
 		key.CCKeyViolations = uint16(min(int(key.CCKeyViolations)+1, 0xffff))
 		key.Encode(r.edit(keyAt))
@@ -123,7 +123,7 @@ func mergeCongestion(a *mad.Attribute, image, data []byte) {
 		}
 		is.Encode(image)
 	default:
-		merge(a, image, data)
+		applySet(a, image, data)
 	}
 }
 

@@ -26,17 +26,17 @@ func (r *request) multiPaths(q *query) mad.Status {
 	ports := make([]*port, n+m)
 	for i := range ports {
 		g := mad.GID(gids[i*len(mad.GID{}):])
-		if ports[i] = r.endPort(g.GUID()); ports[i] == nil || g.Prefix() != gidPrefix {
+		if ports[i] = r.endPortByGUID(g.GUID()); ports[i] == nil || g.Prefix() != gidPrefix {
 			return mad.StatusInvalidGID
 		}
 	}
-	pq := &pathQuery{query: q, most: maxMultiPaths, asked: mad.PathRecord{
+	pq := &pathQuery{query: q, maxPaths: maxMultiPaths, asked: mad.PathRecord{
 		Reversible: asked.Reversible, PKey: asked.PKey, MTUSelector: asked.MTUSelector, MTU: asked.MTU,
 		RateSelector: asked.RateSelector, Rate: asked.Rate,
 		PacketLifeTimeSelector: asked.PacketLifeTimeSelector, PacketLifeTime: asked.PacketLifeTime,
 	}}
 	if q.mask&multiPathComponent("numb_path") != 0 {
-		pq.most = int(asked.NumbPath)
+		pq.maxPaths = int(asked.NumbPath)
 	}
 	// From here on it is a query for PathRecords.
 	mask := q.mask
@@ -53,10 +53,10 @@ func (r *request) multiPaths(q *query) mad.Status {
 	}
 	for _, a := range ports[:n] {
 		for _, b := range ports[n:] {
-			if pq.most > 0 {
+			if pq.maxPaths > 0 {
 				before := len(q.records)
-				pq.between(a, b)
-				pq.most -= (len(q.records) - before) / q.size
+				pq.addPaths(a, b)
+				pq.maxPaths -= (len(q.records) - before) / q.size
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func (r *request) multiPaths(q *query) mad.Status {
 // traceTable finds the hops of the first path that there is.
 func (r *request) traceTable(q *query) mad.Status {
 	path := newQuery(mad.AttrPathRecord, q.mask, q.want)
-	path.enough = path.size
+	path.limit = path.size
 	if q.mask&(pathSLID|pathSGID) == 0 || q.mask&(pathDLID|pathDGID) == 0 {
 		return mad.StatusInsufficient
 	}
@@ -78,8 +78,8 @@ func (r *request) traceTable(q *query) mad.Status {
 	q.compare = nil
 	at, entry := r.lids[first.SLID], uint8(0)
 	for begin := at; ; {
-		out, there := at.onward(first.DLID, at == begin)
-		hop := at.hop()
+		out, there := at.nextHop(first.DLID, at == begin)
+		hop := at.traceRecord()
 		if hop.EntryPort = entry; entry > 0 {
 			hop.EntryPortID = uint64(at.node.ports[entry].guid)
 		}
@@ -93,8 +93,8 @@ func (r *request) traceTable(q *query) mad.Status {
 	}
 }
 
-// hop is p's node in a trace.
-func (p *port) hop() *mad.TraceRecord {
+// traceRecord is p's node in a trace.
+func (p *port) traceRecord() *mad.TraceRecord {
 	var info mad.NodeInfo
 	info.Decode(p.node.info[:])
 	return &mad.TraceRecord{

@@ -15,8 +15,8 @@ type counterKey struct {
 	element int
 }
 
-// views are the counters that attributes show.
-var views = sync.OnceValue(func() map[*mad.Attribute][]mad.Counter {
+// counterViews are the counters that attributes show.
+var counterViews = sync.OnceValue(func() map[*mad.Attribute][]mad.Counter {
 	views := map[*mad.Attribute][]mad.Counter{}
 	for _, a := range mad.Attributes() {
 		if list := a.Counters(); len(list) > 0 {
@@ -38,7 +38,7 @@ func (r *request) perf() mad.Status {
 	if a == mad.AttrPerfClassPortInfo && r.Method == mad.MethodGet {
 		return r.perfClassPortInfo()
 	}
-	if view := views()[a]; view != nil {
+	if view := counterViews()[a]; view != nil {
 		return r.count(a, view)
 	}
 	return mad.StatusBadMethodAttribute
@@ -59,7 +59,7 @@ func (r *request) perfClassPortInfo() mad.Status {
 // count sets the counters that a Set chooses, and shows all. Those of one
 // operation code are the same for all codes.
 func (r *request) count(a *mad.Attribute, view []mad.Counter) mad.Status {
-	ports := r.selected(int(a.Field("port_select").Uint(r.data)))
+	ports := r.selectedPorts(int(a.Field("port_select").Uint(r.data)))
 	if len(ports) == 0 || r.Modifier != 0 {
 		return mad.StatusBadValue
 	}
@@ -92,13 +92,13 @@ func (p *port) setCounter(key counterKey, v uint64) {
 	p.counters[key] = v
 }
 
-// selected are the ports that a PortSelect means.
-func (r *request) selected(num int) []port {
-	ports := r.about.ports
+// selectedPorts are the ports that a PortSelect means.
+func (r *request) selectedPorts(num int) []port {
+	ports := r.perfNode.ports
 	switch {
 	case num == mad.AllPorts:
 		return ports[1:]
-	case num >= len(ports), num == 0 && !r.about.isSwitch:
+	case num >= len(ports), num == 0 && !r.perfNode.isSwitch:
 		return nil
 	}
 	return ports[num : num+1]

@@ -14,8 +14,8 @@ func (r *request) collect(q *query) mad.Status {
 		}
 	case mad.AttrPortInfoRecord.ID:
 		for p := range q.endPorts(r.Subnet) {
-			for i := range p.siblings() {
-				q.add(p.siblings()[i].portInfoRecord())
+			for i := range p.managedPorts() {
+				q.add(p.managedPorts()[i].portInfoRecord())
 			}
 		}
 	case mad.AttrSwitchInfoRecord.ID:
@@ -34,11 +34,11 @@ func (r *request) collect(q *query) mad.Status {
 		}
 	case mad.AttrLinkRecord.ID:
 		for p := range q.endPorts(r.Subnet) {
-			for i := range p.siblings() {
-				if from := &p.siblings()[i]; from.up && from.peer.home().lid != 0 {
+			for i := range p.managedPorts() {
+				if from := &p.managedPorts()[i]; from.up && from.peer.endPort().lid != 0 {
 					q.add(&mad.LinkRecord{
 						FromLID: p.lid, FromPort: from.num,
-						ToLID: from.peer.home().lid, ToPort: from.peer.num,
+						ToLID: from.peer.endPort().lid, ToPort: from.peer.num,
 					})
 				}
 			}
@@ -46,8 +46,8 @@ func (r *request) collect(q *query) mad.Status {
 	case mad.AttrSMInfoRecord.ID:
 		q.add(&mad.SMInfoRecord{LID: r.sm.lid, SMInfo: r.smInfoNow()})
 	case mad.AttrInformInfoRecord.ID:
-		for i := range r.informs {
-			q.add(r.informs[i].record())
+		for i := range r.subscriptions {
+			q.add(r.subscriptions[i].record())
 		}
 	case mad.AttrPathRecord.ID:
 		return r.paths(q)
@@ -56,17 +56,17 @@ func (r *request) collect(q *query) mad.Status {
 	case mad.AttrTraceRecord.ID:
 		return r.traceTable(q)
 	case mad.AttrMCMemberRecord.ID:
-		r.collectGroups(q)
+		r.findGroups(q)
 	case mad.AttrServiceRecord.ID:
-		r.collectServices(q)
+		r.findServices(q)
 	default:
 		return mad.StatusBadMethodAttribute
 	}
 	return mad.StatusOK
 }
 
-// siblings are the ports that end port p answers for: of a switch all.
-func (p *port) siblings() []port {
+// managedPorts are the ports that end port p answers for: of a switch all.
+func (p *port) managedPorts() []port {
 	if p.node.isSwitch {
 		return p.node.ports
 	}
@@ -85,7 +85,7 @@ func (p *port) nodeRecord() *mad.NodeRecord {
 // portInfoRecord leaves the M_Key out, which is nobody's business here.
 func (p *port) portInfoRecord() *mad.PortInfoRecord {
 	const extendedSpeeds = 0x80 // Options
-	rec := &mad.PortInfoRecord{EndportLID: p.home().lid, PortNum: p.num, Options: extendedSpeeds}
+	rec := &mad.PortInfoRecord{EndportLID: p.endPort().lid, PortNum: p.num, Options: extendedSpeeds}
 	rec.PortInfo.Decode(p.info[:])
 	rec.PortInfo.MKey = 0
 	return rec

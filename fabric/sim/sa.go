@@ -27,7 +27,7 @@ func (r *request) admin(m []byte) (table []byte, status mad.Status, v verdict) {
 		return nil, mad.StatusBadMethodAttribute, single
 	}
 	if a == mad.AttrSubnAdmClassPortInfo {
-		return nil, r.adminClassPortInfo(), single
+		return nil, r.saClassPortInfo(), single
 	}
 	mask := binary.BigEndian.Uint64(m[mad.SAMaskOffset:])
 	if r.Method == mad.MethodSet || r.Method == mad.MethodDelete {
@@ -40,11 +40,11 @@ func (r *request) admin(m []byte) (table []byte, status mad.Status, v verdict) {
 	q := newQuery(a, mask, want)
 	q.trusted = key != 0
 	if r.Method == mad.MethodGet {
-		q.enough = 2 * q.size // one too many
+		q.limit = 2 * q.size // one too many
 	}
 	const capabilityMaskMatch = 1 << 31 // IBA 15.2.5.3
 	if a == mad.AttrPortInfoRecord && r.Modifier&capabilityMaskMatch != 0 {
-		q.atLeast = a.Field("capability_mask")
+		q.maskField = a.Field("capability_mask")
 	}
 	if r.Method == mad.MethodGetMulti && r.payload == nil { // as opensm osm_mpr_rcv_process
 		return nil, mad.StatusRequestInvalid, single
@@ -83,12 +83,12 @@ func (r *request) change(a *mad.Attribute, mask uint64, trusted bool) mad.Status
 	case mad.AttrServiceRecord:
 		return r.changeService(mask, trusted)
 	case mad.AttrInformInfo:
-		return r.setInform(trusted)
+		return r.changeSubscription(trusted)
 	}
 	return mad.StatusBadMethodAttribute
 }
 
-func (r *request) adminClassPortInfo() mad.Status {
+func (r *request) saClassPortInfo() mad.Status {
 	clear(r.data)
 	info := mad.ClassPortInfo{
 		BaseVersion: 1, ClassVersion: mad.ClassSubnAdm.Version(), RespTimeValue: lifeTime,
@@ -103,19 +103,19 @@ func (r *request) adminClassPortInfo() mad.Status {
 // query is a search for records. Any component of a record can be asked for;
 // the declaration of the attribute says where it stands.
 type query struct {
-	mask    uint64
-	want    []byte
-	compare []mad.Field // the fields that the mask chooses
-	atLeast *mad.Field  // of the fields compared, the one of which more bits may be set
-	size    int         // of a record in a table: a multiple of 8 bytes
-	records []byte      // that were found
-	record  []byte      // scratch
-	trusted bool        // the asker showed the SM_Key
-	enough  int         // bytes of records after which the rest does not matter
+	mask      uint64
+	want      []byte
+	compare   []mad.Field // the fields that the mask chooses
+	maskField *mad.Field  // of the fields compared, the one of which more bits may be set
+	size      int         // of a record in a table: a multiple of 8 bytes
+	records   []byte      // that were found
+	record    []byte      // scratch
+	trusted   bool        // the asker showed the SM_Key
+	limit     int         // bytes of records after which the rest does not matter
 }
 
 func newQuery(a *mad.Attribute, mask uint64, want []byte) *query {
-	q := &query{mask: mask, want: bytes.Clone(want), enough: maxTable}
+	q := &query{mask: mask, want: bytes.Clone(want), limit: maxTable}
 	q.layout(a)
 	return q
 }
@@ -151,7 +151,7 @@ func (q *query) matches(f *mad.Field) bool {
 	switch {
 	case f.Bits > 64:
 		return bytes.Equal(f.Bytes(q.record), f.Bytes(q.want))
-	case q.atLeast != nil && f.Name == q.atLeast.Name:
+	case q.maskField != nil && f.Name == q.maskField.Name:
 		want := f.Uint(q.want)
 		return f.Uint(q.record)&want == want
 	}
@@ -168,7 +168,7 @@ func (q *query) matches(f *mad.Field) bool {
 }
 
 // full: more records would change nothing.
-func (q *query) full() bool { return len(q.records) >= q.enough }
+func (q *query) full() bool { return len(q.records) >= q.limit }
 
 // lidComponent is the bit of the LID, with which all records but PathRecord begin.
 const lidComponent = 1 << 0

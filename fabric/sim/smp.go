@@ -42,7 +42,7 @@ func (r *request) smp() mad.Status {
 	case mad.AttrGUIDInfo, mad.AttrPKeyTable, mad.AttrSLtoVLMappingTable, mad.AttrVLArbitrationTable:
 		return r.table(a, set)
 	case mad.AttrSMInfo:
-		if r.in.home() == r.sm {
+		if r.in.endPort() == r.sm {
 			return r.smInfo(set)
 		}
 	case mad.AttrSwitchInfo:
@@ -71,7 +71,7 @@ func (r *request) modifierIs0() mad.Status {
 // nodeInfo writes what the agent says to what comes in through p.
 func (p *port) nodeInfo(data []byte) {
 	copy(data, p.node.info[:])
-	nodeInfoPortGUID.SetUint(data, uint64(p.home().guid))
+	nodeInfoPortGUID.SetUint(data, uint64(p.endPort().guid))
 	nodeInfoLocalPort.SetUint(data, uint64(p.num))
 }
 
@@ -82,7 +82,7 @@ func (r *request) switchInfo(set bool) mad.Status {
 	}
 	if set {
 		next := n.sw
-		merge(mad.AttrSwitchInfo, next[:], r.data)
+		applySet(mad.AttrSwitchInfo, next[:], r.data)
 		var sw mad.SwitchInfo
 		if sw.Decode(next[:]); sw.LinearFDBTop >= sw.LinearFDBCap {
 			copy(r.data, n.sw[:])

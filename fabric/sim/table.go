@@ -56,7 +56,7 @@ func (r *request) setAlike(set bool) mad.Status {
 			if (mod&allInPorts != 0 || i == in) && (mod&allOutPorts != 0 || o == out) {
 				block := new([smpSize]byte)
 				copy(block[:mad.AttrSLtoVLMappingTable.Size], r.data)
-				r.blocks[blockKey{r.in.home(), mad.AttrSLtoVLMappingTable, uint32(i<<8 | o)}] = block
+				r.blocks[blockKey{r.in.endPort(), mad.AttrSLtoVLMappingTable, uint32(i<<8 | o)}] = block
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (r *request) setAlike(set bool) mad.Status {
 func (r *request) block(a *mad.Attribute) (key blockKey, ok bool) {
 	n, mod := r.in.node, r.Modifier
 	low, high := int(mod&0xffff), int(mod>>16)
-	key = blockKey{r.in.home(), a, mod}
+	key = blockKey{r.in.endPort(), a, mod}
 	switch a {
 	case mad.AttrGUIDInfo:
 		ok = mod < guidCap/mad.GUIDBlock
@@ -98,7 +98,7 @@ func (r *request) block(a *mad.Attribute) (key blockKey, ok bool) {
 		ok = high == 0 && in < len(n.ports) && out < len(n.ports)
 
 	case mad.AttrVLArbitrationTable: // high: 1 the low-priority table, 3 the other; 2 and 4 would be their second halves
-		p := r.numbered(low)
+		p := r.portOfModifier(low)
 		key.port, key.block = p, uint32(high)
 		ok = p != nil && (high == 1 || high == 3)
 
@@ -109,8 +109,8 @@ func (r *request) block(a *mad.Attribute) (key blockKey, ok bool) {
 	return key, ok
 }
 
-// numbered is the port that a modifier means; 0 on a CA is where the request came in.
-func (r *request) numbered(num int) *port {
+// portOfModifier is the port that a modifier means; 0 on a CA is where the request came in.
+func (r *request) portOfModifier(num int) *port {
 	n := r.in.node
 	switch {
 	case num >= len(n.ports):
