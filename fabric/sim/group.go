@@ -93,7 +93,7 @@ func (g *group) fullMembers() (n int) {
 }
 
 // changeGroup has a port join or leave.
-func (r *request) changeGroup(mask uint64) mad.Status {
+func (r *request) changeGroup(mask uint64, _ bool) mad.Status {
 	var asked mad.MCMemberRecord
 	asked.Decode(r.data)
 	if mask&joinComponents != joinComponents {
@@ -274,14 +274,14 @@ func (r *request) freeMLID(want mad.LID) mad.LID {
 
 // findGroups finds the records of groups. Who is in them is told to nobody
 // who does not show the SM_Key.
-func (r *request) findGroups(q *query) {
+func (r *request) findGroups(q *query) mad.Status {
 	var asked mad.MCMemberRecord
 	asked.Decode(q.want)
 	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask()&notCompared != 0 })
 	var only *port
 	if q.mask&portComponent != 0 {
 		if only = r.endPortByGUID(asked.PortGID.GUID()); only == nil {
-			return
+			return mad.StatusOK
 		}
 	}
 	for _, g := range r.groups {
@@ -300,6 +300,7 @@ func (r *request) findGroups(q *query) {
 			}
 		}
 	}
+	return mad.StatusOK
 }
 
 // addGroup adds a record, if it is asked for, and leaves the member out for

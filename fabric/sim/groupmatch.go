@@ -26,7 +26,7 @@ func (s *Subnet) hasPKey(p *port, pkey uint16) bool {
 	info.Decode(p.node.info[:])
 	var block [smpSize]byte
 	for i := range uint32(info.PartitionCap) / mad.PKeyBlock {
-		s.readBlock(blockKey{p, mad.AttrPKeyTable, i}, block[:])
+		s.readBlock(pkeyBlocks, p, i, block[:])
 		for j := range mad.PKeyBlock {
 			if binary.BigEndian.Uint16(block[2*j:])&pkeyBase == pkey&pkeyBase {
 				return true

@@ -10,9 +10,9 @@ func multiPathComponent(script string) uint64 {
 	return mad.AttrMultiPathRecord.Field(script).Mask()
 }
 
-// multiPaths finds the paths between the ports of a MultiPathRecord, as many
+// findMultiPaths finds the paths between the ports of a MultiPathRecord, as many
 // as it wants in all.
-func (r *request) multiPaths(q *query) mad.Status {
+func (r *request) findMultiPaths(q *query) mad.Status {
 	var asked mad.MultiPathRecord
 	asked.Decode(q.want)
 	if counts := multiPathComponent("sgid_count") | multiPathComponent("dgid_count"); q.mask&counts != counts {
@@ -63,14 +63,14 @@ func (r *request) multiPaths(q *query) mad.Status {
 	return mad.StatusOK
 }
 
-// traceTable finds the hops of the first path that there is.
-func (r *request) traceTable(q *query) mad.Status {
+// findTrace finds the hops of the first path that there is.
+func (r *request) findTrace(q *query) mad.Status {
 	path := newQuery(mad.AttrPathRecord, q.mask, q.want)
 	path.limit = path.size
 	if q.mask&(pathSLID|pathSGID) == 0 || q.mask&(pathDLID|pathDGID) == 0 {
 		return mad.StatusInsufficient
 	}
-	if status := r.paths(path); status != mad.StatusOK || len(path.records) == 0 {
+	if status := r.findPaths(path); status != mad.StatusOK || len(path.records) == 0 {
 		return status
 	}
 	var first mad.PathRecord

@@ -36,8 +36,8 @@ type pathQuery struct {
 	maxPaths int // paths of one pair
 }
 
-// paths finds the paths that q asks for, by following the forwarding tables.
-func (r *request) paths(q *query) mad.Status {
+// findPaths finds the paths that q asks for, by following the forwarding tables.
+func (r *request) findPaths(q *query) mad.Status {
 	pq := &pathQuery{query: q, maxPaths: 127}
 	pq.asked.Decode(q.want)
 	from, given, status := r.pathEnds(q, pathSLID, pathSGID, pq.asked.SLID, pq.asked.SGID)

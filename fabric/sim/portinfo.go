@@ -4,34 +4,50 @@ import (
 	"fabsh/mad"
 )
 
-// portInfo answers for PortInfo. The top bit of the modifier says that the
-// sender knows the extended speeds; they are shown in any case.
-func (r *request) portInfo(set bool) mad.Status {
-	const extendedSpeeds = 1 << 31
-	p := r.portOfModifier(int(r.Modifier &^ extendedSpeeds))
+func (r *request) getPortInfo() mad.Status {
+	p := r.portOfPortInfo()
 	if p == nil {
 		return mad.StatusBadValue
 	}
-	var status mad.Status
+	r.readPortInfo(p)
+	return mad.StatusOK
+}
+
+func (r *request) setPortInfo() mad.Status {
+	p := r.portOfPortInfo()
+	if p == nil {
+		return mad.StatusBadValue
+	}
 	before := p.state
-	if set {
-		status = r.setPortInfo(p)
-	}
-	copy(r.data, p.info[:])
-	portInfoLocalPort.SetUint(r.data, uint64(r.in.num))
-	if r.hideKey {
-		portInfoKey.SetUint(r.data, 0)
-	}
-	// The subnet manager learns of it once the answer is made.
+	status := r.applyPortInfo(p)
+	r.readPortInfo(p)
+	// Traps and the sweep come after the answer, which is already made.
 	if now := p.state; before != now && (min(before, now) == mad.PortStateDown || now == mad.PortStateInitialize) {
 		r.linkChanged(p)
 	}
 	return status
 }
 
-// setPortInfo does what a Set asks for: all of it or, when a part is not
+// portOfPortInfo is the port that the modifier names; nil: there is none. The
+// modifier's top bit says that the requester supports the extended speeds;
+// agents show them in any case.
+func (r *request) portOfPortInfo() *port {
+	const extendedSpeeds = 1 << 31
+	return r.portOfModifier(int(r.Modifier &^ extendedSpeeds))
+}
+
+// readPortInfo writes p's PortInfo to the answer.
+func (r *request) readPortInfo(p *port) {
+	copy(r.data, p.info[:])
+	portInfoLocalPort.SetUint(r.data, uint64(r.in.num))
+	if r.hideKey {
+		portInfoKey.SetUint(r.data, 0)
+	}
+}
+
+// applyPortInfo does what a Set asks for: all of it or, when a part is not
 // valid, nothing (IBA 14.2.5.6).
-func (r *request) setPortInfo(p *port) mad.Status {
+func (r *request) applyPortInfo(p *port) mad.Status {
 	var old, next, asked mad.PortInfo
 	old.Decode(p.info[:])
 	asked.Decode(r.data)

@@ -66,7 +66,7 @@ func (r *request) changeService(mask uint64, trusted bool) mad.Status {
 }
 
 // findServices finds the services of the asker's partitions.
-func (r *request) findServices(q *query) {
+func (r *request) findServices(q *query) mad.Status {
 	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask() == serviceLease })
 	for i := range r.services {
 		s := &r.services[i]
@@ -78,4 +78,5 @@ func (r *request) findServices(q *query) {
 			clear(mad.AttrServiceRecord.Field("service_key").Bytes(q.records[before:]))
 		}
 	}
+	return mad.StatusOK
 }

@@ -50,7 +50,7 @@ func (c *conn) Accept(class mad.Class, m mad.Method) (stop func(), err error) {
 // changeSubscription subscribes, or ends a subscription (IBA 13.4.8.3, 15.4.12; opensm,
 // osm_sa_informinfo.c, infr_rcv_process_set_method). The subscriber is who
 // asks; the answer is the question.
-func (r *request) changeSubscription(trusted bool) mad.Status {
+func (r *request) changeSubscription(_ uint64, trusted bool) mad.Status {
 	var info mad.InformInfo
 	info.Decode(r.data)
 	i := subscription{to: r.from.endPort(), info: info}
@@ -84,10 +84,14 @@ func (s *Subnet) hasGID(gid mad.GID) bool {
 	return false
 }
 
-// informRecord leaves the queue pair out, which is for the trusted (IBA
-// C15-0.2-1.16).
-func (i *subscription) record() *mad.InformInfoRecord {
-	return &mad.InformInfoRecord{SubscriberGID: i.to.gid(), InformInfo: i.info}
+// findSubscriptions adds the subscriptions, without the queue pair, which only
+// trusted requesters may see (IBA C15-0.2-1.16).
+func (r *request) findSubscriptions(q *query) mad.Status {
+	for i := range r.subscriptions {
+		sub := &r.subscriptions[i]
+		q.add(&mad.InformInfoRecord{SubscriberGID: sub.to.gid(), InformInfo: sub.info})
+	}
+	return mad.StatusOK
 }
 
 // report tells of a notice who subscribed to it.

@@ -17,8 +17,9 @@ type conn struct {
 	faults *faultModel
 	queue  *delayQueue // towards the program
 
-	sending sync.Mutex // guards work
-	work    packet     // the MAD in Send's hands
+	sending sync.Mutex // guards both
+	work    packet     // the MAD that Send executes
+	request request    // its state
 
 	mu           sync.Mutex // guards both
 	transfers    map[uint64]*transfer
@@ -109,11 +110,12 @@ func (c *conn) handle(p *packet, busy bool) {
 			return
 		}
 	}
-	switch table, v := c.s.answer(c, p, payload, busy); v {
-	case single:
+	switch r := c.s.answer(c, p, payload, busy); r.reply {
+	case replyMAD:
 		c.deliver(p)
-	case tabular:
-		c.startTransfer(p, table)
+	case replyTable:
+		c.startTransfer(p, r.table)
+		r.table = nil
 	}
 }
 
@@ -171,7 +173,7 @@ func (c *conn) Port() (engine.Port, error) {
 	}
 	var block [smpSize]byte
 	for i := range uint32(node.PartitionCap) / mad.PKeyBlock {
-		c.s.readBlock(blockKey{home, mad.AttrPKeyTable, i}, block[:])
+		c.s.readBlock(pkeyBlocks, home, i, block[:])
 		for j := range mad.PKeyBlock {
 			p.PKeys = append(p.PKeys, binary.BigEndian.Uint16(block[2*j:]))
 		}
