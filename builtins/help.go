@@ -123,7 +123,7 @@ func (s *Session) helpOnPart(base, part string) (string, error) {
 		}
 		for _, v := range a.Variants {
 			if f := records.FieldNamed(v.Layout, part); f != nil {
-				in := a.As(v.Name)
+				in := a.WithVariant(v.Name)
 				return records.FieldHelp(in, in.Field(f.Script)), nil
 			}
 		}

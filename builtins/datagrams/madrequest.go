@@ -164,7 +164,7 @@ func (r *madRequest) content() (err error) {
 			return lang.Errorf("%w", err)
 		}
 		if r.attr != nil {
-			r.layout = r.attr.Of(r.given, r.h.Modifier)
+			r.layout = r.attr.Resolve(r.given, r.h.Modifier)
 		}
 	}
 	if r.args.Mask != nil {

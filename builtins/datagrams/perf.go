@@ -129,9 +129,9 @@ func (p *perfTargets) send(m mad.Method, modifier uint32, data func(i int) []byt
 // that the answer itself tells.
 func (a *perfArgs) variant(attr *mad.Attribute, modifier uint32) (func(data []byte) *mad.Attribute, error) {
 	if a.Variant == nil {
-		return func(data []byte) *mad.Attribute { return attr.Of(data, modifier) }, nil
+		return func(data []byte) *mad.Attribute { return attr.Resolve(data, modifier) }, nil
 	}
-	if as := attr.As(*a.Variant); as != nil {
+	if as := attr.WithVariant(*a.Variant); as != nil {
 		return func([]byte) *mad.Attribute { return as }, nil
 	}
 	var names []string

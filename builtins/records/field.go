@@ -53,12 +53,12 @@ func each(f *mad.Field, element func(i int) starlark.Value) starlark.Value {
 
 // elementValue is element i of a field. A key is not shown, only whether it is set.
 func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
-	switch f.Kind {
-	case mad.KindStruct:
+	switch f.Type {
+	case mad.FieldTypeStruct:
 		return New(f.Struct, f.At(i).Bytes(data))
-	case mad.KindText:
+	case mad.FieldTypeText:
 		return starlark.String(f.At(i).Text(data))
-	case mad.KindBytes:
+	case mad.FieldTypeBytes:
 		b := f.At(i).Bytes(data)
 		switch {
 		case !f.Key:
@@ -67,7 +67,7 @@ func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
 			return starlark.String(keyNone)
 		}
 		return starlark.String(keyHidden)
-	case mad.KindGID:
+	case mad.FieldTypeGID:
 		return starlark.String(f.At(i).GID(data).String())
 	}
 	v := f.UintAt(data, i)
@@ -76,11 +76,11 @@ func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
 		return starlark.String(keyNone)
 	case f.Key:
 		return starlark.String(keyHidden)
-	case f.Kind == mad.KindGUID:
+	case f.Type == mad.FieldTypeGUID:
 		return starlark.String(mad.GUID(v).String())
-	case f.Kind == mad.KindEnum:
+	case f.Type == mad.FieldTypeEnum:
 		return starlark.String(f.Words.Text(v))
-	case f.Kind == mad.KindMask:
+	case f.Type == mad.FieldTypeMask:
 		words := f.Words.Split(v)
 		t := make(starlark.Tuple, len(words))
 		for i, w := range words {
@@ -104,7 +104,7 @@ func SetNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*ma
 			return nil, fmt.Errorf("%s has no field %s%s", a.Name, name, hint)
 		}
 		number := *f
-		number.Kind, number.Words = mad.KindUint, nil
+		number.Type, number.Words = mad.FieldTypeUint, nil
 		if _, isText := v.(starlark.String); isText {
 			return nil, fmt.Errorf("%s.%s: %w", a.Name, name, lang.WantType(v, "int"))
 		}
@@ -144,15 +144,15 @@ func setField(f *mad.Field, data []byte, v starlark.Value) error {
 // setElement writes v to a field that is no array. A text or bytes that are
 // shorter than the field are followed by zeros.
 func setElement(f *mad.Field, data []byte, v starlark.Value) error {
-	switch f.Kind {
-	case mad.KindStruct:
+	switch f.Type {
+	case mad.FieldTypeStruct:
 		r, ok := v.(*Record)
 		if !ok || r.Attribute != f.Struct {
 			return fmt.Errorf("got %s, want %s", v.Type(), TypeName(f.Struct))
 		}
 		f.SetBytes(data, r.Data)
 		return nil
-	case mad.KindText, mad.KindBytes:
+	case mad.FieldTypeText, mad.FieldTypeBytes:
 		var text string
 		switch v := v.(type) {
 		case starlark.String:
@@ -167,7 +167,7 @@ func setElement(f *mad.Field, data []byte, v starlark.Value) error {
 		}
 		f.SetBytes(data, []byte(text))
 		return nil
-	case mad.KindGID:
+	case mad.FieldTypeGID:
 		g, err := ParseGID(v)
 		if err != nil {
 			return err
@@ -186,11 +186,11 @@ func setElement(f *mad.Field, data []byte, v starlark.Value) error {
 // elementCode is the number that v stands for in a field. A mask takes one word
 // or number, or an iterable of them, whose bits are joined.
 func elementCode(f *mad.Field, v starlark.Value) (uint64, error) {
-	switch f.Kind {
-	case mad.KindGUID:
+	switch f.Type {
+	case mad.FieldTypeGUID:
 		g, err := ParseGUID(v)
 		return uint64(g), err
-	case mad.KindMask:
+	case mad.FieldTypeMask:
 		if _, ok := v.(starlark.String); ok {
 			break
 		}
@@ -222,7 +222,7 @@ func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 		}
 	case starlark.Int:
 		n, ok := v.Uint64()
-		if f.Kind == mad.KindEnum {
+		if f.Type == mad.FieldTypeEnum {
 			// Words of MTUs and rates are numbers: 10 Gb/s has the code 3.
 			if code, isWord := f.Words.Code[v.String()]; isWord && code != n {
 				return 0, fmt.Errorf("is %s the word or the code? write the word as text, \"%s\", or the code as %s_code=", v, v, f.Script)

@@ -40,7 +40,7 @@ func New(a *mad.Attribute, data []byte) *Record {
 // NewAnswer makes a record of what an answer to a request with that modifier
 // holds: of the attribute's variants, the one that it is.
 func NewAnswer(a *mad.Attribute, modifier uint32, data []byte) *Record {
-	return New(a.Of(data, modifier), data)
+	return New(a.Resolve(data, modifier), data)
 }
 
 // TypeName is the attribute's name as a type's: "port_info".
@@ -118,7 +118,7 @@ func CodeField(a *mad.Attribute, name string) *mad.Field {
 func (r *Record) AttrNames() []string {
 	names := append(fieldNames(r.Attribute), "replace")
 	for i := range r.Attribute.Fields {
-		if f := &r.Attribute.Fields[i]; f.Kind == mad.KindStruct {
+		if f := &r.Attribute.Fields[i]; f.Type == mad.FieldTypeStruct {
 			names = append(names, f.Script)
 		}
 	}

@@ -39,8 +39,8 @@ func New(f *fabric.Fabric, o Options) *Subnet {
 		s.port(p).bringUp(p.Info(), s)
 	}
 	s.fillTables()
-	s.redirectAll()
-	s.look()
+	s.setRedirects()
+	s.discover()
 	return s
 }
 
@@ -118,7 +118,7 @@ func (s *Subnet) assignLIDs(f *fabric.Fabric) {
 			if from != nil {
 				p.lid, p.lmc = from.LID(), uint8(from.LMC())
 			}
-			if !s.claim(p) {
+			if !s.reserveLIDs(p) {
 				p.lid, p.lmc = 0, 0
 				without = append(without, p)
 			}
@@ -137,8 +137,8 @@ func (s *Subnet) assignLIDs(f *fabric.Fabric) {
 	}
 }
 
-// claim takes p's LIDs, unless one of them is not fit or taken.
-func (s *Subnet) claim(p *port) bool {
+// reserveLIDs takes p's LIDs, unless one of them is not fit or taken.
+func (s *Subnet) reserveLIDs(p *port) bool {
 	last := int(p.lid) + 1<<p.lmc - 1
 	if p.lid == 0 || p.lid&(1<<p.lmc-1) != 0 || last >= len(s.lids) {
 		return false
@@ -189,13 +189,13 @@ func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 		info.LinkSpeedActive = known.LinkSpeedActive
 		info.LinkSpeedExtActive, info.LinkSpeedExtActive2 = known.LinkSpeedExtActive, known.LinkSpeedExtActive2
 	}
-	info.LinkSpeedSupported = mad.LinkSpeedSDR | below(info.LinkSpeedActive)
-	info.LinkSpeedExtSupported, info.LinkSpeedExtSupported2 = below(info.LinkSpeedExtActive), info.LinkSpeedExtActive2
+	info.LinkSpeedSupported = mad.LinkSpeedSDR | andSlower(info.LinkSpeedActive)
+	info.LinkSpeedExtSupported, info.LinkSpeedExtSupported2 = andSlower(info.LinkSpeedExtActive), info.LinkSpeedExtActive2
 	if info.LinkSpeedExtActive2 != 0 {
-		info.LinkSpeedExtSupported = below(mad.LinkSpeedExtNDR)
+		info.LinkSpeedExtSupported = andSlower(mad.LinkSpeedExtNDR)
 	}
 	if info.LinkSpeedExtSupported != 0 {
-		info.LinkSpeedSupported = below(mad.LinkSpeedQDR)
+		info.LinkSpeedSupported = andSlower(mad.LinkSpeedQDR)
 	}
 	if info.LinkSpeedExtSupported&mad.LinkSpeedExtNDR != 0 {
 		info.CapabilityMask2 |= mad.CapabilityMask2IsLinkSpeedNDRSupported
@@ -209,7 +209,7 @@ func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 		info.PortState, info.PortPhysicalState = mad.PortStateDown, mad.PortPhysicalStatePolling
 		info.LinkSpeedActive, info.LinkSpeedExtActive, info.LinkSpeedExtActive2 = mad.LinkSpeedSDR, 0, 0
 	}
-	if p == p.home() {
+	if p == p.endPort() {
 		info.GIDPrefix, info.LID, info.LMC, info.GUIDCap = gidPrefix, p.lid, p.lmc, guidCap
 		if s.sm != nil {
 			info.MasterSMLID = s.sm.lid
@@ -225,11 +225,11 @@ func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 	if p == s.sm {
 		info.CapabilityMask |= mad.CapabilityMaskIsSM
 	}
-	p.store(&info)
+	p.setInfo(&info)
 }
 
-// below is the set of fastest and all slower ones.
-func below[T ~uint8](fastest T) T {
+// andSlower is the set of fastest and all slower ones.
+func andSlower[T ~uint8](fastest T) T {
 	set := fastest
 	for ; fastest != 0; fastest >>= 1 {
 		set |= fastest

@@ -40,7 +40,7 @@ func (r *rig) discover(o engine.Options) *fabric.Fabric {
 
 // TestDiscover: what is simulated is what is found.
 func TestDiscover(t *testing.T) {
-	for _, spec := range topologies {
+	for _, spec := range testTopologies {
 		if spec == "ring:n=2,hosts=0" { // nobody to ask from
 			continue
 		}

@@ -20,7 +20,7 @@ func dragonfly(a, p, h, groups int) (*fabric.Fabric, error) {
 	if err := checkSize(product([]int{a, groups}), p, p+a-1+h, 3); err != nil {
 		return nil, err
 	}
-	d := &plan{Builder: fabric.NewBuilder()}
+	d := &builder{Builder: fabric.NewBuilder()}
 	var switches []int
 	for g := range groups {
 		for s := range a {

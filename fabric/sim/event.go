@@ -13,22 +13,22 @@ import (
 // tells its subscribers and sweeps: it sets up what links have come up, and the
 // forwarding tables of all switches anew.
 func (s *Subnet) Unlink(node mad.GUID, num int) error {
-	return s.cable(node, num, func(p *port) {
+	return s.changeCable(node, num, func(p *port) {
 		p.unplugged, p.peer.unplugged = true, true
 		if p.up {
 			p.linkDown(mad.PortPhysicalStatePolling)
-			s.changed(p)
+			s.linkChanged(p)
 		}
 	})
 }
 
 // Link plugs in what Unlink has pulled.
 func (s *Subnet) Link(node mad.GUID, num int) error {
-	return s.cable(node, num, func(p *port) {
+	return s.changeCable(node, num, func(p *port) {
 		p.unplugged, p.peer.unplugged = false, false
 		if !p.up {
 			if p.train(); p.up {
-				s.changed(p)
+				s.linkChanged(p)
 			}
 		}
 	})
@@ -37,10 +37,10 @@ func (s *Subnet) Link(node mad.GUID, num int) error {
 // Silence makes a port lose all MADs, both ways, or no longer, although its
 // link looks up (Options.Dead).
 func (s *Subnet) Silence(node mad.GUID, num int, silent bool) error {
-	return s.cable(node, num, func(p *port) { p.dead = silent })
+	return s.changeCable(node, num, func(p *port) { p.dead = silent })
 }
 
-func (s *Subnet) cable(node mad.GUID, num int, change func(*port)) error {
+func (s *Subnet) changeCable(node mad.GUID, num int, change func(*port)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.nodeByGUID(node)
@@ -73,7 +73,7 @@ func (s *Subnet) RestartSM(node mad.GUID) error {
 			return err
 		}
 	}
-	s.informs, s.lastTID, s.sweeps = nil, 0, 0
+	s.subscriptions, s.lastTID, s.sweeps = nil, 0, 0
 	s.moveSM(at)
 	s.sweep()
 	return nil
@@ -94,7 +94,7 @@ func (s *Subnet) moveSM(to *port) {
 			case from:
 				info.CapabilityMask &^= mad.CapabilityMaskIsSM
 			}
-			p.store(&info)
+			p.setInfo(&info)
 		}
 	}
 }
@@ -124,12 +124,12 @@ func (n *node) guid() mad.GUID { return mad.GUID(nodeInfoGUID.Uint(n.info[:])) }
 
 var nodeInfoGUID = mad.AttrNodeInfo.Field("node_guid")
 
-// changed follows a change of the link at p: traps, and a sweep. An agent
+// linkChanged follows a change of the link at p: traps, and a sweep. An agent
 // repeats its trap until it is heard; so one that had no way to the subnet
 // manager before the sweep is sent once more after it.
-func (s *Subnet) changed(p *port) {
+func (s *Subnet) linkChanged(p *port) {
 	late := s.linkTraps(p)
-	if !s.leavesLinks {
+	if !s.noSweep {
 		s.sweep()
 	}
 	for _, n := range late {
@@ -164,11 +164,11 @@ func (s *Subnet) linkTrap(n *node) (heard bool) {
 
 	var info mad.PortInfo
 	info.Decode(from.info[:])
-	to := route(from, info.MasterSMLID, true)
+	to := forwardLID(from, info.MasterSMLID, true)
 	if to == nil {
 		return false
 	}
-	if to = to.home(); to == s.sm {
+	if to = to.endPort(); to == s.sm {
 		notice.IssuerGID = from.gid()
 		s.report(&notice)
 		return true

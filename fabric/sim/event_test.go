@@ -48,7 +48,7 @@ func (r *rig) events(c *conn) []string {
 		}
 	}
 	var list []string
-	for len(c.queue.ripe) > 0 || c.queue.next < len(c.queue.out) {
+	for len(c.queue.ready) > 0 || c.queue.next < len(c.queue.taken) {
 		var d engine.Datagram
 		if err := c.Recv(&d); err != nil {
 			r.t.Fatal(err)
@@ -123,7 +123,7 @@ func TestCable(t *testing.T) {
 	change(r.Unlink(from.GUID(), toward3))
 	// switch-3 had its way to the subnet manager over that cable.
 	want("a cable between switches", r.conn, "Report 9 4: trap 128 of LID 1 switch-1, switch 1", "Report 11 4: trap 128 of LID 3 switch-3, switch 3")
-	if to := route(r.at("node-0003 HCA-1", 1), 4, false); to == nil {
+	if to := forwardLID(r.at("node-0003 HCA-1", 1), 4, false); to == nil {
 		t.Error("node-0003 has no way to node-0001")
 	}
 	r.events(far)
@@ -303,7 +303,7 @@ func TestAcceptTraps(t *testing.T) {
 	p := r.at("switch-2", 0)
 	info.Decode(p.info[:])
 	info.MasterSMLID = 6
-	p.store(&info)
+	p.setInfo(&info)
 	sw := r.named("switch-2").GUID()
 	r.Unlink(sw, 1)
 	if diff := cmp.Diff([]string{"Trap 0 2: trap 128 of LID 2, switch 2"}, r.events(far)); diff != "" {

@@ -27,14 +27,14 @@ const (
 	maxHops = mad.MaxHops
 )
 
-// plan is a topology being drawn.
-type plan struct {
+// builder is a topology being drawn.
+type builder struct {
 	*fabric.Builder
 	switches, cas int
 	err           error // the first
 }
 
-func (p *plan) addSwitch(name string, ports int) int {
+func (p *builder) addSwitch(name string, ports int) int {
 	p.switches++
 	guid := firstSwitch + mad.GUID(p.switches-1)*guidStride
 	return p.AddNode(fabric.NodeSpec{
@@ -43,7 +43,7 @@ func (p *plan) addSwitch(name string, ports int) int {
 	})
 }
 
-func (p *plan) addCA(name string, ports int) int {
+func (p *builder) addCA(name string, ports int) int {
 	p.cas++
 	guid := firstCA + mad.GUID(p.cas-1)*guidStride
 	id := p.AddNode(fabric.NodeSpec{
@@ -56,13 +56,13 @@ func (p *plan) addCA(name string, ports int) int {
 	return id
 }
 
-func (p *plan) link(a, pa, b, pb int) {
+func (p *builder) link(a, pa, b, pb int) {
 	if err := p.Link(a, pa, b, pb); err != nil && p.err == nil {
 		p.err = err
 	}
 }
 
-func (p *plan) build() (*fabric.Fabric, error) {
+func (p *builder) build() (*fabric.Fabric, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -160,7 +160,7 @@ func (t tree) build() (*fabric.Fabric, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	p := &plan{Builder: fabric.NewBuilder()}
+	p := &builder{Builder: fabric.NewBuilder()}
 	levels := len(t.m)
 	ids := make([][]int, levels+1)
 	for level := 1; level <= levels; level++ {
@@ -214,7 +214,7 @@ func ring(n, hosts int) (*fabric.Fabric, error) {
 	case n/2 > maxHops-2:
 		return nil, fmt.Errorf("hosts %d hops apart, more than the %d of a directed route", n/2+2, maxHops)
 	}
-	p := &plan{Builder: fabric.NewBuilder()}
+	p := &builder{Builder: fabric.NewBuilder()}
 	var switches []int
 	for i := range n {
 		switches = append(switches, p.addSwitch(fmt.Sprintf("switch-%d", i+1), hosts+2))

@@ -29,10 +29,10 @@ var (
 	portComponent    = groupComponents("port_gid")
 	pkeyComponent    = groupComponents("p_key")
 	// Components of a query that are not compared like others.
-	groupSpecial = groupComponents("port_gid", "p_key", "mtu_selector", "mtu", "rate_selector", "rate",
+	notCompared = groupComponents("port_gid", "p_key", "mtu_selector", "mtu", "rate_selector", "rate",
 		"packet_life_time_selector", "packet_life_time")
 	// Those that do not matter to who joins: they are the port's, or compared otherwise.
-	joinSpecial = groupSpecial | groupComponents("mlid", "scope", "join_state", "proxy_join")
+	notComparedInJoin = notCompared | groupComponents("mlid", "scope", "join_state", "proxy_join")
 )
 
 func groupComponents(scripts ...string) (mask uint64) {
@@ -82,8 +82,8 @@ func (g *group) memberOf(p *port) *member {
 	return nil
 }
 
-// full counts the members that keep the group alive.
-func (g *group) full() (n int) {
+// fullMembers counts the members that keep the group alive.
+func (g *group) fullMembers() (n int) {
 	for _, m := range g.members {
 		if m.state&fullMember != 0 {
 			n++
@@ -93,7 +93,7 @@ func (g *group) full() (n int) {
 }
 
 // changeGroup has a port join or leave.
-func (r *request) changeGroup(mask uint64) mad.Status {
+func (r *request) changeGroup(mask uint64, _ bool) mad.Status {
 	var asked mad.MCMemberRecord
 	asked.Decode(r.data)
 	if mask&joinComponents != joinComponents {
@@ -102,7 +102,7 @@ func (r *request) changeGroup(mask uint64) mad.Status {
 	if asked.PortGID.Prefix() != gidPrefix {
 		return mad.StatusInvalidGID
 	}
-	p := r.endPort(asked.PortGID.GUID())
+	p := r.endPortByGUID(asked.PortGID.GUID())
 	if p == nil {
 		return mad.StatusRequestInvalid
 	}
@@ -137,10 +137,10 @@ func (r *request) join(p *port, asked *mad.MCMemberRecord, mask uint64) mad.Stat
 	}
 	m := g.memberOf(p)
 	switch {
-	case !selectedBy(asked, mask, &g.MCMemberRecord),
+	case !matchesSelectors(asked, mask, &g.MCMemberRecord),
 		p.mtu < g.MTU, int(p.rate) < halfGbps(g.Rate),
 		!r.hasPKey(p, g.PKey),
-		m != nil && !r.mayModify(m, g):
+		m != nil && !r.mayChangeMember(m, g):
 		return mad.StatusRequestInvalid
 	}
 	if m == nil {
@@ -152,8 +152,8 @@ func (r *request) join(p *port, asked *mad.MCMemberRecord, mask uint64) mad.Stat
 		r.groups = append(r.groups, g)
 		slices.SortFunc(r.groups, func(a, b *group) int { return bytes.Compare(a.MGID[:], b.MGID[:]) })
 	}
-	before := g.full()
-	if m.state |= asked.JoinState; before == 0 && g.full() > 0 {
+	before := g.fullMembers()
+	if m.state |= asked.JoinState; before == 0 && g.fullMembers() > 0 {
 		r.reportGID(66, g.MGID)
 	}
 	gid, proxy := asked.PortGID, asked.ProxyJoin
@@ -169,19 +169,19 @@ func (r *request) leave(p *port, asked *mad.MCMemberRecord) mad.Status {
 		return mad.StatusRequestInvalid
 	}
 	m := g.memberOf(p)
-	if m == nil || asked.JoinState&m.state == 0 || asked.JoinState&^m.state != 0 || !r.mayModify(m, g) {
+	if m == nil || asked.JoinState&m.state == 0 || asked.JoinState&^m.state != 0 || !r.mayChangeMember(m, g) {
 		return mad.StatusRequestInvalid
 	}
 	before := m.state
 	m.state &^= asked.JoinState
 	// Without full members a group is no more, for other members neither.
-	stays := m.state&mad.JoinStateFullMember != 0 || m.state != 0 && g.full() > 0
+	stays := m.state&mad.JoinStateFullMember != 0 || m.state != 0 && g.fullMembers() > 0
 	asked.Scope, asked.JoinState = g.Scope, m.state
 	if !stays {
 		asked.JoinState = 0
 		g.members = slices.DeleteFunc(g.members, func(m member) bool { return m.port == p })
 	}
-	if before&fullMember != 0 && g.full() == 0 {
+	if before&fullMember != 0 && g.fullMembers() == 0 {
 		r.reportGID(67, g.MGID)
 		g.members = nil
 		r.groups = slices.DeleteFunc(r.groups, func(x *group) bool { return x == g && !g.wellKnown })
@@ -189,9 +189,9 @@ func (r *request) leave(p *port, asked *mad.MCMemberRecord) mad.Status {
 	return mad.StatusOK
 }
 
-// mayModify: a member's record changes only at its own request, or where
+// mayChangeMember: a member's record changes only at its own request, or where
 // another joined for it, at that of any port of the partition (IBA o15-0.2.1).
-func (r *request) mayModify(m *member, g *group) bool {
+func (r *request) mayChangeMember(m *member, g *group) bool {
 	if m.proxy {
 		return r.hasPKey(r.from, g.PKey)
 	}
@@ -210,7 +210,7 @@ func (r *request) makeGroup(p *port, asked mad.MCMemberRecord, mask uint64) (*gr
 	case !r.validMGID(asked.MGID):
 		return nil, mad.StatusRequestInvalid
 	}
-	if !realize(&asked, mask, p) {
+	if !chooseMTUAndRate(&asked, mask, p) {
 		return nil, mad.StatusRequestInvalid
 	}
 	if asked.MLID = r.freeMLID(asked.MLID); asked.MLID == 0 {
@@ -272,20 +272,20 @@ func (r *request) freeMLID(want mad.LID) mad.LID {
 	return 0
 }
 
-// collectGroups finds the records of groups. Who is in them is told to nobody
+// findGroups finds the records of groups. Who is in them is told to nobody
 // who does not show the SM_Key.
-func (r *request) collectGroups(q *query) {
+func (r *request) findGroups(q *query) mad.Status {
 	var asked mad.MCMemberRecord
 	asked.Decode(q.want)
-	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask()&groupSpecial != 0 })
+	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask()&notCompared != 0 })
 	var only *port
 	if q.mask&portComponent != 0 {
-		if only = r.endPort(asked.PortGID.GUID()); only == nil {
-			return
+		if only = r.endPortByGUID(asked.PortGID.GUID()); only == nil {
+			return mad.StatusOK
 		}
 	}
 	for _, g := range r.groups {
-		if !r.hasPKey(r.from, g.PKey) || q.mask&pkeyComponent != 0 && !samePartition(asked.PKey, g.PKey) || !selectedBy(&asked, q.mask, &g.MCMemberRecord) {
+		if !r.hasPKey(r.from, g.PKey) || q.mask&pkeyComponent != 0 && !samePartition(asked.PKey, g.PKey) || !matchesSelectors(&asked, q.mask, &g.MCMemberRecord) {
 			continue
 		}
 		if only == nil && !q.trusted {
@@ -300,6 +300,7 @@ func (r *request) collectGroups(q *query) {
 			}
 		}
 	}
+	return mad.StatusOK
 }
 
 // addGroup adds a record, if it is asked for, and leaves the member out for

@@ -43,8 +43,8 @@ type Options struct {
 // itself, which leads nowhere.
 type Redirect struct{ Node, At *fabric.Node }
 
-// faultKeys are the keys that go with every kind.
-var faultKeys = map[string]string{
+// commonKeys are the keys that go with every kind.
+var commonKeys = map[string]string{
 	"loss": "0", "delay": "0s", "jitter": "0s", "dup": "0", "busy": "0", "seed": "1", "dead": "", "sm": "", "mkey": "0", "mkey_level": "1", "redirect": "",
 	"remove_links": "0", "remove_switches": "0",
 }
@@ -78,16 +78,16 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 	if name := v.text["sm"]; name != "" {
 		if o.SM, err = findNode(f, name); err != nil {
 			v.fail("sm", err.Error())
-		} else if !cabled(o.SM) {
+		} else if !hasCable(o.SM) {
 			v.fail("sm", "is a node without a cable")
 		}
 	}
-	o.Dead = v.dead(f, &o)
+	o.Dead = v.deadPorts(f, &o)
 	return o, v.err
 }
 
-// cabled: software on n reaches something.
-func cabled(n *fabric.Node) bool {
+// hasCable: software on n reaches something.
+func hasCable(n *fabric.Node) bool {
 	for p := range n.Ports() {
 		if p.Peer() != nil {
 			return true
@@ -96,8 +96,8 @@ func cabled(n *fabric.Node) bool {
 	return n.IsSwitch()
 }
 
-// dead chooses the dead ports.
-func (v *values) dead(f *fabric.Fabric, o *Options) (ports []*fabric.Port) {
+// deadPorts chooses the dead ports.
+func (v *values) deadPorts(f *fabric.Fabric, o *Options) (ports []*fabric.Port) {
 	text := v.text["dead"]
 	if text == "" {
 		return nil
@@ -106,7 +106,7 @@ func (v *values) dead(f *fabric.Fabric, o *Options) (ports []*fabric.Port) {
 	sm := o.SM
 	for i := range f.Nodes() {
 		n := &f.Nodes()[i]
-		if sm == nil && !n.IsSwitch() && cabled(n) {
+		if sm == nil && !n.IsSwitch() && hasCable(n) {
 			sm = n
 		}
 		if n != sm && !n.IsSwitch() {

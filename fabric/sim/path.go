@@ -32,13 +32,13 @@ const maxPairs = 1 << 20
 // pathQuery is what a query for paths asks.
 type pathQuery struct {
 	*query
-	asked mad.PathRecord
-	most  int // paths of one pair
+	asked    mad.PathRecord
+	maxPaths int // paths of one pair
 }
 
-// paths finds the paths that q asks for, by following the forwarding tables.
-func (r *request) paths(q *query) mad.Status {
-	pq := &pathQuery{query: q, most: 127}
+// findPaths finds the paths that q asks for, by following the forwarding tables.
+func (r *request) findPaths(q *query) mad.Status {
+	pq := &pathQuery{query: q, maxPaths: 127}
 	pq.asked.Decode(q.want)
 	from, given, status := r.pathEnds(q, pathSLID, pathSGID, pq.asked.SLID, pq.asked.SGID)
 	if status != mad.StatusOK {
@@ -52,10 +52,10 @@ func (r *request) paths(q *query) mad.Status {
 		return mad.StatusInsufficient
 	}
 	if q.mask&pathNumbPath != 0 && pq.asked.NumbPath > 0 {
-		pq.most = int(pq.asked.NumbPath)
+		pq.maxPaths = int(pq.asked.NumbPath)
 	}
 	if r.Method == mad.MethodGet {
-		pq.most = 1
+		pq.maxPaths = 1
 	}
 	special := pathServiceID | pathReversible | pathNumbPath | pathPKey |
 		pathMTU | pathRate | pathLife | pathSelectMTU | pathSelectRate | pathSelectLife
@@ -68,7 +68,7 @@ func (r *request) paths(q *query) mad.Status {
 			if q.full() {
 				return mad.StatusOK
 			}
-			pq.between(a, b)
+			pq.addPaths(a, b)
 		}
 	}
 	return mad.StatusOK
@@ -98,7 +98,7 @@ func (r *request) pathEnds(q *query, lidBit, gidBit uint64, lid mad.LID, gid mad
 
 // endPortsWith lists ports with LIDs, in the order of these.
 func (s *Subnet) endPortsWith(ok func(*port) bool) (ports []*port) {
-	all := &query{enough: maxTable}
+	all := &query{limit: maxTable}
 	for p := range all.endPorts(s) {
 		if ok(p) {
 			ports = append(ports, p)
@@ -107,17 +107,17 @@ func (s *Subnet) endPortsWith(ok func(*port) bool) (ports []*port) {
 	return ports
 }
 
-// between adds the paths from a to b: with LMCs, between the first LIDs of
+// addPaths adds the paths from a to b: with LMCs, between the first LIDs of
 // both, the second ones, ..., or between one that is asked for and all of the
 // other end.
-func (q *pathQuery) between(a, b *port) {
+func (q *pathQuery) addPaths(a, b *port) {
 	n := max(1<<a.lmc, 1<<b.lmc)
 	if q.mask&pathSLID != 0 {
 		n = 1 << b.lmc
 	} else if q.mask&pathDLID != 0 {
 		n = 1 << a.lmc
 	}
-	for i, found := 0, 0; i < n && found < q.most; i++ {
+	for i, found := 0, 0; i < n && found < q.maxPaths; i++ {
 		slid, dlid := a.lid+mad.LID(i%(1<<a.lmc)), b.lid+mad.LID(i%(1<<b.lmc))
 		if q.mask&pathSLID != 0 {
 			slid = q.asked.SLID
@@ -138,11 +138,11 @@ func (q *pathQuery) between(a, b *port) {
 
 // path is the record of one path; nil if there is none, or none such.
 func (q *pathQuery) path(a, b *port, slid, dlid mad.LID) *mad.PathRecord {
-	mtu, rate, ok := trace(a, b, dlid)
+	mtu, rate, ok := tracePath(a, b, dlid)
 	if !ok {
 		return nil
 	}
-	_, _, reversible := trace(b, a, slid)
+	_, _, reversible := tracePath(b, a, slid)
 	asked := &q.asked
 	switch {
 	case q.mask&pathReversible != 0 && asked.Reversible && !reversible,
@@ -170,21 +170,21 @@ func (q *pathQuery) selects(component, selectorComponent uint64, selector uint8,
 	if q.mask&selectorComponent == 0 {
 		selector = uint8(mad.SelectorExactly)
 	}
-	return holds(mad.Selector(selector), value, asked)
+	return selectorHolds(mad.Selector(selector), value, asked)
 }
 
-// trace follows the tables from a to dlid of b, and gives the smallest MTU and
+// tracePath follows the tables from a to dlid of b, and gives the smallest MTU and
 // rate on the way. That a port is dead is not known to the subnet manager.
-func trace(a, b *port, dlid mad.LID) (mtu mad.MTU, rate uint16, ok bool) {
+func tracePath(a, b *port, dlid mad.LID) (mtu mad.MTU, rate uint16, ok bool) {
 	at := a
 	mtu, rate = a.mtu, a.rate
 	if a.node.isSwitch {
 		mtu, rate = b.mtu, b.rate // port 0 is no bottleneck
 	}
 	for range maxLIDHops {
-		out, there := at.onward(dlid, at == a)
+		out, there := at.nextHop(dlid, at == a)
 		if there {
-			return mtu, rate, at.home() == b
+			return mtu, rate, at.endPort() == b
 		}
 		if out == nil || !out.active() {
 			return 0, 0, false

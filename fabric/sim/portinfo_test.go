@@ -135,7 +135,7 @@ func TestLinkStates(t *testing.T) {
 		hdr                          = "4xHDR4xHDR"
 	)
 	r := newRig(t, small)
-	r.leavesLinks = true
+	r.noSweep = true
 	sw := r.at("leaf-1", 0).node
 	for i, step := range []struct {
 		change func(i *mad.PortInfo)
@@ -180,7 +180,7 @@ func TestLinkStates(t *testing.T) {
 		var far mad.PortInfo
 		far.Decode(r.at("node-0002 HCA-1", 1).info[:])
 		far.LinkSpeedEnabled, far.LinkWidthEnabled = 4, 2
-		r.at("node-0002 HCA-1", 1).store(&far)
+		r.at("node-0002 HCA-1", 1).setInfo(&far)
 		asked := r.portInfo(2, leaf1)
 		asked.PortState, asked.PortPhysicalState = 0, polling
 		enable(&asked)

@@ -43,10 +43,10 @@ func TestRedirect(t *testing.T) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 	for name, c := range map[string]engine.Address{
-		"wrong Q_Key":      {LID: r.lid("spine-1"), QP: standInQP, QKey: 0x12},
-		"no Q_Key":         {LID: r.lid("spine-1"), QP: standInQP},
-		"wrong queue pair": {LID: r.lid("spine-1"), QP: 0x43, QKey: standInQKey},
-		"another node":     {LID: lid, QP: standInQP + 1, QKey: standInQKey},
+		"wrong Q_Key":      {LID: r.lid("spine-1"), QP: redirectQP, QKey: 0x12},
+		"no Q_Key":         {LID: r.lid("spine-1"), QP: redirectQP},
+		"wrong queue pair": {LID: r.lid("spine-1"), QP: 0x43, QKey: redirectQKey},
+		"another node":     {LID: lid, QP: redirectQP + 1, QKey: redirectQKey},
 	} {
 		call := &engine.Call{To: c}
 		call.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, encode(&mad.PortCounters{PortSelect: 1})[:192])

@@ -15,37 +15,37 @@ import (
 // of deadlock. Other networks get minimal routes through the port that has the
 // fewest of them.
 type router struct {
-	switches []*node
-	links    [][]hop // of each switch, by port
-	rank     []int   // nil: not layered
-	stride   []int   // of d-mod-k, by rank
-	targets  [][]target
-	loads    [][]int32 // routes through each port of each switch
+	switches     []*node
+	links        [][]switchLink // of each switch, by port
+	rank         []int          // nil: not layered
+	stride       []int          // of d-mod-k, by rank
+	destinations [][]destination
+	loads        [][]int32 // routes through each port of each switch
 
 	// Scratch, of one destination switch:
-	dist  []int32 // to it, by the route chosen; -1: none yet
-	way   []way   // how that route begins
-	order []int   // switches by falling rank
+	dist  []int32    // to it, by the route chosen; -1: none yet
+	path  []pathType // how that route begins
+	order []int      // switches by falling rank
 	queue []int
 }
 
-// way is how a route begins.
-type way uint8
+// pathType is how a route begins.
+type pathType uint8
 
 const (
-	anyWay  way = iota
-	downWay     // down, straight to the destination
-	upWay       // and then down
+	minimalPath pathType = iota
+	downPath             // down, straight to the destination
+	upDownPath           // and then down
 )
 
-// hop is a link from one switch to another.
-type hop struct {
+// switchLink is a link from one switch to another.
+type switchLink struct {
 	port uint8
 	to   int
 }
 
-// target is a LID behind, or of, a switch.
-type target struct {
+// destination is a LID behind, or of, a switch.
+type destination struct {
 	lid    mad.LID
 	port   uint8
 	number int // among hosts
@@ -60,9 +60,9 @@ func (s *Subnet) fillTables() {
 		n.setTop(top)
 	}
 	for d := range r.switches {
-		r.reach(d)
+		r.computeDistances(d)
 		for at := range r.switches {
-			r.fill(at, d)
+			r.fillEntries(at, d)
 		}
 	}
 }
@@ -76,16 +76,16 @@ func (s *Subnet) newRouter() *router {
 			r.switches = append(r.switches, n)
 		}
 	}
-	r.links = make([][]hop, len(r.switches))
-	r.targets = make([][]target, len(r.switches))
+	r.links = make([][]switchLink, len(r.switches))
+	r.destinations = make([][]destination, len(r.switches))
 	r.loads = make([][]int32, len(r.switches))
 	for i, n := range r.switches {
-		r.targets[i] = []target{{lid: n.ports[0].lid, number: i}}
+		r.destinations[i] = []destination{{lid: n.ports[0].lid, number: i}}
 		r.loads[i] = make([]int32, len(n.ports))
 		for j := range n.ports[1:] {
 			p := &n.ports[1+j]
 			if p.up && p.peer.node.isSwitch && p.peer.node != n {
-				r.links[i] = append(r.links[i], hop{p.num, index[p.peer.node]})
+				r.links[i] = append(r.links[i], switchLink{p.num, index[p.peer.node]})
 			}
 		}
 	}
@@ -97,22 +97,22 @@ func (s *Subnet) newRouter() *router {
 		}
 		sw := index[p.peer.node]
 		for l := range 1 << p.lmc {
-			r.targets[sw] = append(r.targets[sw], target{p.lid + mad.LID(l), p.peer.num, hosts})
+			r.destinations[sw] = append(r.destinations[sw], destination{p.lid + mad.LID(l), p.peer.num, hosts})
 		}
 		hosts++
 	}
 	r.dist = make([]int32, len(r.switches))
-	r.way = make([]way, len(r.switches))
-	r.layer()
+	r.path = make([]pathType, len(r.switches))
+	r.rankSwitches()
 	return r
 }
 
-// layer ranks the switches, and finds out whether the network is layered.
-func (r *router) layer() {
+// rankSwitches ranks the switches, and finds out whether the network is layered.
+func (r *router) rankSwitches() {
 	rank := slices.Repeat([]int{-1}, len(r.switches))
 	var queue []int
 	for i := range r.switches {
-		if len(r.targets[i]) > 1 {
+		if len(r.destinations[i]) > 1 {
 			rank[i] = 0
 			queue = append(queue, i)
 		}
@@ -163,18 +163,18 @@ func (r *router) layer() {
 	}
 }
 
-// reach computes the distances to switch d.
-func (r *router) reach(d int) {
+// computeDistances computes the distances to switch d.
+func (r *router) computeDistances(d int) {
 	for i := range r.dist {
-		r.dist[i], r.way[i] = -1, anyWay
+		r.dist[i], r.path[i] = -1, minimalPath
 	}
 	r.dist[d] = 0
 	r.queue = append(r.queue[:0], d)
 	if r.rank != nil {
-		r.spread(func(from, to int) bool { return r.rank[to] > r.rank[from] })
+		r.bfs(func(from, to int) bool { return r.rank[to] > r.rank[from] })
 		for i, dist := range r.dist {
 			if dist >= 0 {
-				r.way[i] = downWay
+				r.path[i] = downPath
 			}
 		}
 		// Whoever cannot go down goes up to the nearest who has a way;
@@ -186,7 +186,7 @@ func (r *router) reach(d int) {
 			for _, h := range r.links[at] {
 				if r.rank[h.to] > r.rank[at] && r.dist[h.to] >= 0 &&
 					(r.dist[at] < 0 || r.dist[h.to] < r.dist[at]-1) {
-					r.dist[at], r.way[at] = r.dist[h.to]+1, upWay
+					r.dist[at], r.path[at] = r.dist[h.to]+1, upDownPath
 				}
 			}
 		}
@@ -203,12 +203,12 @@ func (r *router) reach(d int) {
 		}
 		slices.SortStableFunc(r.queue, func(a, b int) int { return int(r.dist[a] - r.dist[b]) })
 	}
-	r.spread(func(int, int) bool { return true })
+	r.bfs(func(int, int) bool { return true })
 }
 
-// spread is a breadth-first search from the queue over the links that ok
+// bfs is a breadth-first search from the queue over the links that ok
 // allows, to switches without a distance.
-func (r *router) spread(ok func(from, to int) bool) {
+func (r *router) bfs(ok func(from, to int) bool) {
 	for i := 0; i < len(r.queue); i++ {
 		at := r.queue[i]
 		for _, h := range r.links[at] {
@@ -220,11 +220,11 @@ func (r *router) spread(ok func(from, to int) bool) {
 	}
 }
 
-// fill writes the entries of switch at for all LIDs behind switch d.
-func (r *router) fill(at, d int) {
+// fillEntries writes the entries of switch at for all LIDs behind switch d.
+func (r *router) fillEntries(at, d int) {
 	lft := r.switches[at].lft
 	if at == d {
-		for _, t := range r.targets[d] {
+		for _, t := range r.destinations[d] {
 			lft[t.lid] = t.port
 		}
 		return
@@ -237,15 +237,15 @@ func (r *router) fill(at, d int) {
 	for _, h := range r.links[at] {
 		switch {
 		case r.dist[h.to] != r.dist[at]-1:
-		case r.way[at] == upWay && r.rank[h.to] < r.rank[at]:
+		case r.path[at] == upDownPath && r.rank[h.to] < r.rank[at]:
 		default:
 			ports = append(ports, h.port)
 		}
 	}
 	load := r.loads[at]
-	for _, t := range r.targets[d] {
+	for _, t := range r.destinations[d] {
 		port := ports[0]
-		if r.way[at] == upWay {
+		if r.path[at] == upDownPath {
 			port = ports[t.number/r.stride[r.rank[at]]%len(ports)]
 		} else {
 			for _, p := range ports[1:] {

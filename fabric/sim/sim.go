@@ -42,12 +42,12 @@ type Subnet struct {
 	sweeps uint32       // its, since it began
 	blocks map[blockKey]*[smpSize]byte
 
-	leavesLinks bool // of the subnet manager: a link that trains again stays in Initialize
+	noSweep bool // of the subnet manager: a link that trains again stays in Initialize
 
-	informs   []inform // subscriptions
-	lastTID   uint64   // of a report
-	accepting map[acceptKey]*conn
-	settings  map[blockKey][]byte // of congestion control
+	subscriptions []subscription // subscriptions
+	lastTID       uint64         // of a report
+	accepting     map[acceptKey]*conn
+	settings      map[blockKey][]byte // of congestion control
 
 	groups    []*group // multicast groups by MGID
 	madeMGIDs uint32   // MGIDs that were chosen for groups
@@ -59,17 +59,17 @@ const smpSize = 64
 
 // node is a node's state.
 type node struct {
-	label    string // for messages
-	isSwitch bool
-	found    bool          // by the last sweep
-	ports    []port        // by number; a CA's port 0 is not used
-	info     [smpSize]byte // NodeInfo, but for PortGUID and LocalPortNum
-	desc     [smpSize]byte
-	sw       [smpSize]byte // SwitchInfo
-	fdbTop   mad.LID       // SwitchInfo.LinearFDBTop
-	lft      []uint8       // ends where only mad.NoPort would follow
-	sentTo   *node         // where its performance management is; nil: here
-	standsIn *node         // whose performance management is here too; nil: nobody's
+	label          string // for messages
+	isSwitch       bool
+	found          bool          // by the last sweep
+	ports          []port        // by number; a CA's port 0 is not used
+	info           [smpSize]byte // NodeInfo, but for PortGUID and LocalPortNum
+	desc           [smpSize]byte
+	sw             [smpSize]byte // SwitchInfo
+	fdbTop         mad.LID       // SwitchInfo.LinearFDBTop
+	lft            []uint8       // ends where only mad.NoPort would follow
+	redirectTo     *node         // where its performance management is; nil: here
+	redirectedHere *node         // whose performance management is here too; nil: nobody's
 }
 
 // port is a port's state: PortInfo as on the wire, and beside it what moving
@@ -94,8 +94,8 @@ type port struct {
 	counters             counters // nil: all 0
 }
 
-// home is the port that stands for p's node in LID routing: a switch's port 0.
-func (p *port) home() *port {
+// endPort is the port that stands for p's node in LID routing: a switch's port 0.
+func (p *port) endPort() *port {
 	if p.node.isSwitch {
 		return &p.node.ports[0]
 	}

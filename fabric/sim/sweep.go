@@ -8,7 +8,7 @@ import "fabsh/mad"
 // the subnet is up, osm_state_mgr.c).
 func (s *Subnet) sweep() {
 	s.sweeps++
-	came, went := s.look()
+	came, went := s.discover()
 	for i := range s.ports {
 		if p := &s.ports[i]; p.up && p.state == mad.PortStateInitialize && (p.node.found || p.peer.node.found) {
 			p.setState(mad.PortStateActive)
@@ -23,8 +23,8 @@ func (s *Subnet) sweep() {
 	}
 }
 
-// look finds the nodes and end ports that the subnet manager reaches.
-func (s *Subnet) look() (came, went []*port) {
+// discover finds the nodes and end ports that the subnet manager reaches.
+func (s *Subnet) discover() (came, went []*port) {
 	for i := range s.nodes {
 		s.nodes[i].found = false
 	}
@@ -40,7 +40,7 @@ func (s *Subnet) look() (came, went []*port) {
 			if !n.isSwitch && p != s.sm { // nothing goes through it
 				continue
 			}
-			if far := p.cross(); far != nil && !far.node.found {
+			if far := p.neighbour(); far != nil && !far.node.found {
 				far.node.found = true
 				queue = append(queue, far.node)
 			}
@@ -49,7 +49,7 @@ func (s *Subnet) look() (came, went []*port) {
 	for i := range s.nodes {
 		for _, p := range s.nodes[i].endPorts() {
 			before := p.inService
-			far := p.cross()
+			far := p.neighbour()
 			p.inService = p == s.sm || p.num == 0 && p.node.found || far != nil && far.node.found && (far.node.isSwitch || far == s.sm)
 			switch {
 			case p.inService && !before:
@@ -66,7 +66,7 @@ func (p *port) setState(state mad.PortState) {
 	var info mad.PortInfo
 	info.Decode(p.info[:])
 	info.PortState = state
-	p.store(&info)
+	p.setInfo(&info)
 }
 
 // reportGID reports that the GID of an end port came into service (trap 64) or

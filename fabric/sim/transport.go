@@ -14,17 +14,18 @@ import (
 type conn struct {
 	engine.Basic
 
-	s     *Subnet
-	port  *port
-	fates *fates
-	queue *queue // towards the program
+	s      *Subnet
+	port   *port
+	faults *faultModel
+	queue  *delayQueue // towards the program
 
-	sending sync.Mutex // guards work
-	work    packet     // the MAD in Send's hands
+	sending sync.Mutex // guards both
+	work    packet     // the MAD that Send executes
+	request request    // its state
 
-	mu        sync.Mutex // guards both
-	transfers map[uint64]*transfer
-	arrivals  []*arrival // in the order they began
+	mu           sync.Mutex // guards both
+	transfers    map[uint64]*transfer
+	reassemblies []*reassembly // in the order they began
 }
 
 // Attach connects a program to a port of the subnet; port 0 of a CA stands for
@@ -42,7 +43,7 @@ func (s *Subnet) Attach(node, port int) (engine.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{s: s, port: p, fates: newFates(s.options), queue: newQueue(), transfers: map[uint64]*transfer{}}, nil
+	return &conn{s: s, port: p, faults: newFaultModel(s.options), queue: newDelayQueue(), transfers: map[uint64]*transfer{}}, nil
 }
 
 // attachment is the port of n that a program may sit on: a switch's port 0, or
@@ -82,12 +83,12 @@ func (c *conn) Send(d *engine.Datagram) error {
 	p := &c.work
 	p.Address = d.Address
 	copy(p.mad[:], d.MAD)
-	f := c.fates.of(p, false)
+	f := c.faults.draw(p, false)
 	if f.lost {
 		return nil
 	}
 	c.handle(p, f.busy)
-	if f.twice {
+	if f.duplicate {
 		p.Address = d.Address
 		copy(p.mad[:], d.MAD)
 		c.handle(p, f.busy)
@@ -103,30 +104,31 @@ func (c *conn) handle(p *packet, busy bool) {
 			return
 		}
 		if rmppHeader(p.mad[:]).RMPPType != mad.RMPPTypeData {
-			c.control(p)
+			c.receiveControl(p)
 			return
 		}
 		var whole bool
-		if payload, whole = c.arrive(p); !whole {
+		if payload, whole = c.receiveSegment(p); !whole {
 			return
 		}
 	}
-	switch table, v := c.s.answer(c, p, payload, busy); v {
-	case single:
+	switch r := c.s.answer(c, p, payload, busy); r.reply {
+	case replyMAD:
 		c.deliver(p)
-	case tabular:
-		c.transmit(p, table)
+	case replyTable:
+		c.startTransfer(p, r.table)
+		r.table = nil
 	}
 }
 
 // deliver sends p to the program, by its fate.
 func (c *conn) deliver(p *packet) {
-	f := c.fates.of(p, true)
+	f := c.faults.draw(p, true)
 	if f.lost {
 		return
 	}
 	c.queue.push(p, f.delay)
-	if f.twice {
+	if f.duplicate {
 		c.queue.push(p, f.delay)
 	}
 }
@@ -149,7 +151,7 @@ func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range c.transfers {
-		c.end(t)
+		c.endTransfer(t)
 	}
 	return nil
 }
@@ -173,7 +175,7 @@ func (c *conn) Port() (engine.Port, error) {
 	}
 	var block [smpSize]byte
 	for i := range uint32(node.PartitionCap) / mad.PKeyBlock {
-		c.s.readBlock(blockKey{home, mad.AttrPKeyTable, i}, block[:])
+		c.s.readBlock(pkeyBlocks, home, i, block[:])
 		for j := range mad.PKeyBlock {
 			p.PKeys = append(p.PKeys, binary.BigEndian.Uint16(block[2*j:]))
 		}

@@ -1,16 +1,16 @@
 package mad
 
-// AllTraps and AllLIDs are what an InformInfo has where it is not to choose, as
-// InformTypeAll and ProducerTypeAll are (IBA 13.4.8.3; rdma-core,
-// srp_handle_traps.c, register_to_trap).
+// Values of an InformInfo that select all, as InformTypeAll and ProducerTypeAll
+// do (IBA 13.4.8.3; rdma-core, srp_handle_traps.c, register_to_trap).
 const (
 	AllTraps uint16 = 0xffff
 	AllLIDs  LID    = 0xffff
 )
 
-// Matches: who subscribed by i is to be told of n. A GID, or else a range of
-// LIDs, is of the port that issued the notice; of traps 64 to 67 that is the
-// subnet manager (IBA 13.4.8.3; opensm, osm_inform.c, match_notice_to_inf_rec).
+// Matches reports whether subscription i selects notice n. The GID, or without
+// one the range of LIDs, is that of the port that issued the notice; traps 64
+// to 67 are issued by the subnet manager (IBA 13.4.8.3; opensm, osm_inform.c,
+// match_notice_to_inf_rec).
 func (i *InformInfo) Matches(n *Notice) bool {
 	switch {
 	case i.GID != GID{}:

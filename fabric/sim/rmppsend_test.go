@@ -68,7 +68,7 @@ func (r *rig) segments(wait time.Duration) (list []mad.RMPPHeader) {
 func (c *conn) waiting() bool {
 	c.queue.mu.Lock()
 	defer c.queue.mu.Unlock()
-	return c.queue.next < len(c.queue.out) || len(c.queue.ripe) > 0
+	return c.queue.next < len(c.queue.taken) || len(c.queue.ready) > 0
 }
 
 func (r *rig) send(c *engine.Call) {

@@ -9,33 +9,33 @@ import (
 	"fabsh/mad"
 )
 
-// fates decides what befalls the MADs of one conn. The n-th time that a MAD
+// faultModel decides what befalls the MADs of one conn. The n-th time that a MAD
 // with some content travels, its fate follows from the seed, the content and
 // n alone: not from the clock, not from its transaction ID, and so not from
 // the order in which the program under test happens to ask.
-type fates struct {
+type faultModel struct {
 	Options
-	any bool // there is something to decide
+	active bool // there is something to decide
 
 	mu   sync.Mutex
 	seen map[uint64]uint64 // content to number of travels
 }
 
-// fate is what befalls one MAD.
-type fate struct {
-	lost, twice, busy bool
-	delay             time.Duration
+// faults is what befalls one MAD.
+type faults struct {
+	lost, duplicate, busy bool
+	delay                 time.Duration
 }
 
-func newFates(o Options) *fates {
-	return &fates{Options: o, seen: map[uint64]uint64{},
-		any: o.Loss > 0 || o.Dup > 0 || o.Busy > 0 || o.Jitter > 0}
+func newFaultModel(o Options) *faultModel {
+	return &faultModel{Options: o, seen: map[uint64]uint64{},
+		active: o.Loss > 0 || o.Dup > 0 || o.Busy > 0 || o.Jitter > 0}
 }
 
-// of draws the fate of p, on its way to the subnet or back.
-func (f *fates) of(p *packet, back bool) fate {
-	if !f.any {
-		return fate{delay: f.Delay}
+// draw draws the fate of p, on its way to the subnet or back.
+func (f *faultModel) draw(p *packet, back bool) faults {
+	if !f.active {
+		return faults{delay: f.Delay}
 	}
 	salt := uint64(p.LID)<<8 | uint64(p.QP&1)<<1
 	if back {
@@ -47,22 +47,22 @@ func (f *fates) of(p *packet, back bool) fate {
 	f.seen[content] = n + 1
 	f.mu.Unlock()
 
-	d := dice{content ^ mix(n)}
-	return fate{
-		lost:  d.roll() < f.Loss,
-		twice: d.roll() < f.Dup,
-		busy:  d.roll() < f.Busy,
-		delay: f.Delay + time.Duration(d.roll()*float64(f.Jitter)),
+	d := splitMix64{content ^ mix(n)}
+	return faults{
+		lost:      d.uniform() < f.Loss,
+		duplicate: d.uniform() < f.Dup,
+		busy:      d.uniform() < f.Busy,
+		delay:     f.Delay + time.Duration(d.uniform()*float64(f.Jitter)),
 	}
 }
 
-// dice is a small generator (splitmix64), cheap to seed for each MAD.
-type dice struct{ state uint64 }
+// splitMix64 is a small generator (splitmix64), cheap to seed for each MAD.
+type splitMix64 struct{ state uint64 }
 
-// roll gives a number in [0, 1).
-func (d *dice) roll() float64 { return float64(d.next()>>11) / (1 << 53) }
+// uniform gives a number in [0, 1).
+func (d *splitMix64) uniform() float64 { return float64(d.next()>>11) / (1 << 53) }
 
-func (d *dice) next() uint64 {
+func (d *splitMix64) next() uint64 {
 	d.state += 0x9e3779b97f4a7c15
 	return mix(d.state)
 }

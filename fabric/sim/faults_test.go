@@ -18,17 +18,17 @@ import (
 
 // TestFatesRates: what is asked for is what happens, within chance.
 func TestFatesRates(t *testing.T) {
-	f := newFates(Options{Loss: 0.05, Dup: 0.1, Busy: 0.2, Delay: time.Second, Jitter: time.Second, Seed: 7})
+	f := newFaultModel(Options{Loss: 0.05, Dup: 0.1, Busy: 0.2, Delay: time.Second, Jitter: time.Second, Seed: 7})
 	const n = 20000
 	var p packet
 	var lost, twice, busy, jitter float64
 	for i := range n {
 		p.mad[100], p.mad[101] = byte(i/4), byte(i/4>>8) // four travels of each
-		got := f.of(&p, i%2 == 0)
+		got := f.draw(&p, i%2 == 0)
 		if got.lost {
 			lost++
 		}
-		if got.twice {
+		if got.duplicate {
 			twice++
 		}
 		if got.busy {
@@ -47,16 +47,16 @@ func TestFatesRates(t *testing.T) {
 // decide; the transaction ID does not.
 func TestFatesFollow(t *testing.T) {
 	fate := func(seed int64, change func(p *packet), travels int, back bool) []bool {
-		f := newFates(Options{Loss: 0.5, Seed: seed})
+		f := newFaultModel(Options{Loss: 0.5, Seed: seed})
 		var list []bool
 		for i := range 64 {
 			p := packet{}
 			p.mad[200] = byte(i)
 			change(&p)
 			for range travels {
-				f.of(&p, back)
+				f.draw(&p, back)
 			}
-			list = append(list, f.of(&p, back).lost)
+			list = append(list, f.draw(&p, back).lost)
 		}
 		return list
 	}

@@ -112,8 +112,8 @@ func TestReceiver(t *testing.T) {
 			binary.BigEndian.PutUint64(request.MAD[8:], i)
 			r.send(request)
 		}
-		if n := len(r.conn.arrivals); n != maxArrivals {
-			t.Errorf("%d requests are remembered, want %d", n, maxArrivals)
+		if n := len(r.conn.reassemblies); n != maxReassemblies {
+			t.Errorf("%d requests are remembered, want %d", n, maxReassemblies)
 		}
 	})
 }

@@ -233,7 +233,7 @@ func TestActive(t *testing.T) {
 			t.Errorf("%s: wrong packets pass", what)
 		}
 	}
-	r.leavesLinks = true
+	r.noSweep = true
 	check("active", true)
 	setState(mad.DirectedRoute{0, 1}, 2, mad.PortStateDown) // and up again
 	check("initialize", false)

@@ -18,7 +18,7 @@ type values struct {
 }
 
 func parseValues(text string, own map[string]string) (*values, error) {
-	v := &values{text: maps.Clone(faultKeys)}
+	v := &values{text: maps.Clone(commonKeys)}
 	maps.Copy(v.text, own)
 	if text == "" {
 		return v, nil
@@ -29,7 +29,7 @@ func parseValues(text string, own map[string]string) (*values, error) {
 		_, known := v.text[key]
 		switch {
 		case !known:
-			valid := append(slices.Sorted(maps.Keys(own)), slices.Sorted(maps.Keys(faultKeys))...)
+			valid := append(slices.Sorted(maps.Keys(own)), slices.Sorted(maps.Keys(commonKeys))...)
 			return nil, unknown("key", key, valid)
 		case !ok:
 			return nil, fmt.Errorf("key %q has no value: write %s=%s", key, key, v.text[key])

@@ -24,15 +24,15 @@ type transfer struct {
 	timer  *time.Timer
 }
 
-// transmit begins to send data as the answer whose header is in p. A repeated
+// startTransfer begins to send data as the answer whose header is in p. A repeated
 // request goes on with the transfer that it began.
-func (c *conn) transmit(p *packet, data []byte) {
+func (c *conn) startTransfer(p *packet, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	tid := transferID(p)
 	if t := c.transfers[tid]; t != nil {
 		t.sent = t.acked
-		c.fill(t)
+		c.sendWindow(t)
 		return
 	}
 	if c.queue.closed.Load() {
@@ -40,12 +40,12 @@ func (c *conn) transmit(p *packet, data []byte) {
 	}
 	t := &transfer{packet: *p, data: data, segs: max(1, (len(data)+mad.SegmentData-1)/mad.SegmentData), window: 1}
 	c.transfers[tid] = t
-	t.timer = time.AfterFunc(c.resendTime(), func() { c.resend(t) })
-	c.fill(t)
+	t.timer = time.AfterFunc(c.resendTimeout(), func() { c.resend(t) })
+	c.sendWindow(t)
 }
 
-// control takes the receiver's ACK, STOP or ABORT.
-func (c *conn) control(p *packet) {
+// receiveControl takes the receiver's ACK, STOP or ABORT.
+func (c *conn) receiveControl(p *packet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.transfers[transferID(p)]
@@ -54,7 +54,7 @@ func (c *conn) control(p *packet) {
 	}
 	h := rmppHeader(p.mad[:])
 	if h.RMPPType != mad.RMPPTypeACK {
-		c.end(t)
+		c.endTransfer(t)
 		return
 	}
 	seg, window := int(h.SegmentNumber), int(h.PayloadLength) // in an ACK: NewWindowLast
@@ -68,15 +68,15 @@ func (c *conn) control(p *packet) {
 		c.abort(t, mad.RMPPStatusNewWindowLastTooSmall)
 		return
 	case seg == t.segs:
-		c.end(t)
+		c.endTransfer(t)
 		return
 	}
 	if seg > t.acked {
 		t.acked, t.tries = seg, 0
 	}
 	t.window = window
-	t.timer.Reset(c.resendTime())
-	c.fill(t)
+	t.timer.Reset(c.resendTimeout())
+	c.sendWindow(t)
 }
 
 // resend repeats what was not acknowledged in time.
@@ -91,17 +91,17 @@ func (c *conn) resend(t *transfer) {
 		return
 	}
 	t.sent = t.acked
-	c.fill(t)
-	t.timer.Reset(c.resendTime())
+	c.sendWindow(t)
+	t.timer.Reset(c.resendTimeout())
 }
 
-// resendTime is how long the receiver may take to acknowledge.
-func (c *conn) resendTime() time.Duration {
-	return resendAfter + 2*(c.fates.Delay+c.fates.Jitter)
+// resendTimeout is how long the receiver may take to acknowledge.
+func (c *conn) resendTimeout() time.Duration {
+	return resendAfter + 2*(c.faults.Delay+c.faults.Jitter)
 }
 
-// fill sends what the window allows.
-func (c *conn) fill(t *transfer) {
+// sendWindow sends what the window allows.
+func (c *conn) sendWindow(t *transfer) {
 	for t.sent < min(t.window, t.segs) {
 		t.sent++
 		c.deliver(t.segment(t.sent))
@@ -139,10 +139,10 @@ func (c *conn) abort(t *transfer, why mad.RMPPStatus) {
 	}
 	h.Encode(p.mad[mad.RMPPOffset:])
 	c.deliver(&p)
-	c.end(t)
+	c.endTransfer(t)
 }
 
-func (c *conn) end(t *transfer) {
+func (c *conn) endTransfer(t *transfer) {
 	t.timer.Stop()
 	delete(c.transfers, transferID(&t.packet))
 }

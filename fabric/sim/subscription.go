@@ -7,8 +7,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// inform is a subscription: where its reports go, and which they are.
-type inform struct {
+// subscription is a subscription: where its reports go, and which they are.
+type subscription struct {
 	to   *port
 	info mad.InformInfo // as the subscriber sent it, QPN 0
 }
@@ -28,7 +28,7 @@ type acceptKey struct {
 // if it is here.
 func (c *conn) Accept(class mad.Class, m mad.Method) (stop func(), err error) {
 	s := c.s
-	key := acceptKey{c.port.home(), class.Family(), m}
+	key := acceptKey{c.port.endPort(), class.Family(), m}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -47,17 +47,17 @@ func (c *conn) Accept(class mad.Class, m mad.Method) (stop func(), err error) {
 	}, nil
 }
 
-// setInform subscribes, or ends a subscription (IBA 13.4.8.3, 15.4.12; opensm,
+// changeSubscription subscribes, or ends a subscription (IBA 13.4.8.3, 15.4.12; opensm,
 // osm_sa_informinfo.c, infr_rcv_process_set_method). The subscriber is who
 // asks; the answer is the question.
-func (r *request) setInform(trusted bool) mad.Status {
+func (r *request) changeSubscription(_ uint64, trusted bool) mad.Status {
 	var info mad.InformInfo
 	info.Decode(r.data)
-	i := inform{to: r.from.home(), info: info}
+	i := subscription{to: r.from.endPort(), info: info}
 	i.info.QPN, i.info.Subscribe = 0, 1
 	at := -1
-	for j := range r.informs {
-		if r.informs[j] == i {
+	for j := range r.subscriptions {
+		if r.subscriptions[j] == i {
 			at = j
 		}
 	}
@@ -68,9 +68,9 @@ func (r *request) setInform(trusted bool) mad.Status {
 		info.GID != mad.GID{} && !r.hasGID(info.GID):
 		return mad.StatusRequestInvalid
 	case info.Subscribe == 0:
-		r.informs = append(r.informs[:at:at], r.informs[at+1:]...)
+		r.subscriptions = append(r.subscriptions[:at:at], r.subscriptions[at+1:]...)
 	case at < 0:
-		r.informs = append(r.informs, i)
+		r.subscriptions = append(r.subscriptions, i)
 	}
 	return mad.StatusOK
 }
@@ -84,24 +84,28 @@ func (s *Subnet) hasGID(gid mad.GID) bool {
 	return false
 }
 
-// informRecord leaves the queue pair out, which is for the trusted (IBA
-// C15-0.2-1.16).
-func (i *inform) record() *mad.InformInfoRecord {
-	return &mad.InformInfoRecord{SubscriberGID: i.to.gid(), InformInfo: i.info}
+// findSubscriptions adds the subscriptions, without the queue pair, which only
+// trusted requesters may see (IBA C15-0.2-1.16).
+func (r *request) findSubscriptions(q *query) mad.Status {
+	for i := range r.subscriptions {
+		sub := &r.subscriptions[i]
+		q.add(&mad.InformInfoRecord{SubscriberGID: sub.to.gid(), InformInfo: sub.info})
+	}
+	return mad.StatusOK
 }
 
 // report tells of a notice who subscribed to it.
 func (s *Subnet) report(n *mad.Notice) {
 	var data [noticeSize]byte
 	n.Encode(data[:])
-	for i := range s.informs {
-		to := s.informs[i].to
-		if !s.informs[i].info.Matches(n) {
+	for i := range s.subscriptions {
+		to := s.subscriptions[i].to
+		if !s.subscriptions[i].info.Matches(n) {
 			continue
 		}
 		s.lastTID++
 		c := s.accepting[acceptKey{to, mad.ClassSubnAdm, mad.MethodReport}]
-		if at := route(s.sm, to.lid, false); c == nil || at == nil || at.home() != to {
+		if at := forwardLID(s.sm, to.lid, false); c == nil || at == nil || at.endPort() != to {
 			continue
 		}
 		var call engine.Call

@@ -25,10 +25,10 @@ func directed(m []byte, route ...uint8) []byte {
 	return m
 }
 
-// outline is what Parts makes of m, in a line.
+// outline is what Dissect makes of m, in a line.
 func outline(m []byte) string {
 	var list []string
-	for _, p := range Parts(m) {
+	for _, p := range Dissect(m) {
 		list = append(list, fmt.Sprintf("%s@%d+%d", p.Layout.Name, p.Offset, len(p.Data)))
 	}
 	return strings.Join(list, " ")
@@ -43,7 +43,7 @@ func linkRecords(n int) string {
 	return b.String()
 }
 
-func TestParts(t *testing.T) {
+func TestDissect(t *testing.T) {
 	// table is a GetTable answer with records of LinkRecord, 16 bytes apart.
 	table := func(payload, flags byte, segment uint32, length int) []byte {
 		m := request(ClassSubnAdm, MethodGetTable|Response, AttrLinkRecord.ID, 0, nil)
@@ -137,8 +137,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// FuzzParts: parts lie in the MAD, in order, and no bytes make it panic.
-func FuzzParts(f *testing.F) {
+// FuzzDissect: parts lie in the MAD, in order, and no bytes make it panic.
+func FuzzDissect(f *testing.F) {
 	for _, a := range Attributes() {
 		f.Add(request(a.Class, MethodGet, a.ID, 0, nil))
 		f.Add(request(a.Class, MethodGet|Response, a.ID, 0, nil))
@@ -148,7 +148,7 @@ func FuzzParts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, m []byte) {
 		Validate(m)
 		at := 0
-		for _, p := range Parts(m) {
+		for _, p := range Dissect(m) {
 			if p.Offset < at || len(p.Data) == 0 || len(p.Data) > p.Layout.Size || !bytes.Equal(p.Data, m[p.Offset:p.Offset+len(p.Data)]) {
 				t.Fatalf("%s at %d, %d bytes, after %d", p.Layout.Name, p.Offset, len(p.Data), at)
 			}
