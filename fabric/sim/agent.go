@@ -101,7 +101,7 @@ const (
 func (s *Subnet) answer(c *conn, p *packet, payload []byte, busy bool) *request {
 	r := &c.request
 	*r = request{Subnet: s, Header: mad.ParseHeader(p.mad[:]), from: c.port, mad: p.mad[:], payload: payload}
-	if p.mad[0] != 1 || r.Method&mad.Response != 0 {
+	if p.mad[mad.BaseVersionOffset] != 1 || r.Method&mad.Response != 0 {
 		r.reply = replyNone
 		return r
 	}
@@ -176,11 +176,11 @@ func (r *request) execute(p *packet, busy bool) {
 		r.reply = replyNone
 		return
 	}
-	m[3] = byte(r.Method | mad.Response)
+	m[mad.MethodOffset] = byte(r.Method | mad.Response)
 	if r.Method == mad.MethodSet {
-		m[3] = byte(mad.MethodGetResp)
+		m[mad.MethodOffset] = byte(mad.MethodGetResp)
 	}
-	binary.BigEndian.PutUint16(m[statusByte:], uint16(m[statusByte]&directionBit)<<8|uint16(status))
+	binary.BigEndian.PutUint16(m[mad.StatusOffset:], uint16(m[mad.StatusOffset]&directionBit)<<8|uint16(status))
 	if r.Class != mad.ClassSubnDirected {
 		p.LID = r.in.endPort().lid
 	}

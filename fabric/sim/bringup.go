@@ -7,7 +7,7 @@ import (
 	"fabsh/mad"
 )
 
-// What the simulated hardware can do, and how a subnet manager sets it up.
+// Limits of the simulated hardware, and settings of the subnet manager.
 const (
 	gidPrefix    = 0xfe80_0000_0000_0000 // the default subnet prefix (IBA 4.1.1)
 	linearCap    = 48 << 10              // entries of a linear forwarding table
@@ -18,9 +18,9 @@ const (
 	lifeTime     = 18 // 4.096 us << 18: 1.07 s
 )
 
-// New brings a subnet of f's topology up: every end port has a LID (its own
-// where f has one that nobody else claims), every cable an active link, every
-// switch the tables to reach every LID.
+// New brings up a subnet with f's topology: each end port has a LID (that of f,
+// if it is valid and unique), each cable is an active link, each switch has the
+// forwarding tables to all LIDs.
 func New(f *fabric.Fabric, o Options) *Subnet {
 	s := &Subnet{options: o, blocks: map[blockKey]*[smpSize]byte{}, accepting: map[acceptKey]*conn{}, sweeps: 1, settings: map[blockKey][]byte{}, groups: []*group{broadcastGroup()}}
 	s.addNodes(f)
@@ -107,8 +107,8 @@ func (s *Subnet) chooseSM(on *fabric.Node) *port {
 	return nil
 }
 
-// assignLIDs gives every end port a LID: first those that f has, unless two
-// claim one, then the lowest free ones in the order of the nodes.
+// assignLIDs gives each end port a LID: that of f, unless a port before has it,
+// then the lowest free ones in the order of the nodes.
 func (s *Subnet) assignLIDs(f *fabric.Fabric) {
 	s.lids = make([]*port, mad.MaxUnicastLID+1)
 	var without []*port
@@ -130,14 +130,15 @@ func (s *Subnet) assignLIDs(f *fabric.Fabric) {
 			next++
 		}
 		if next == len(s.lids) {
-			return // more ports than LIDs: the last ones stay without
+			return // more ports than LIDs: the last ones have none
 		}
 		p.lid = mad.LID(next)
 		s.lids[next] = p
 	}
 }
 
-// reserveLIDs takes p's LIDs, unless one of them is not fit or taken.
+// reserveLIDs gives p its LIDs; false if they are not valid, or another port has
+// one of them.
 func (s *Subnet) reserveLIDs(p *port) bool {
 	last := int(p.lid) + 1<<p.lmc - 1
 	if p.lid == 0 || p.lid&(1<<p.lmc-1) != 0 || last >= len(s.lids) {
@@ -167,7 +168,7 @@ func (n *node) endPorts() (ports []*port) {
 	return ports
 }
 
-// bringUp writes p's PortInfo. Width and speed are the known ones, if any are.
+// bringUp writes p's PortInfo, with the width and speed of known, if it has any.
 func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 	info := mad.PortInfo{
 		LocalPortNum:       p.num,
@@ -228,7 +229,7 @@ func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 	p.setInfo(&info)
 }
 
-// andSlower is the set of fastest and all slower ones.
+// andSlower is the mask of the fastest speed and all slower ones.
 func andSlower[T ~uint8](fastest T) T {
 	set := fastest
 	for ; fastest != 0; fastest >>= 1 {

@@ -43,7 +43,7 @@ func (c *congestionSetting) get(r *request) mad.Status {
 	}
 	content := r.mad[c.attr.Offset():][:c.attr.Size]
 	copy(content, c.content(r))
-	if key := r.congestionKey(); c.attr == mad.AttrCongestionKeyInfo && key.CCKeyProtectBit && !r.knowsKey(key) {
+	if key := r.congestionKey(); c.attr == mad.AttrCongestionKeyInfo && key.CCKeyProtectBit && !r.hasCCKey(key) {
 		c.attr.Field("cc_key").SetUint(content, 0)
 	}
 	return mad.StatusOK
@@ -55,7 +55,7 @@ func (c *congestionSetting) set(r *request) mad.Status {
 		return mad.StatusBadValue
 	}
 	p := r.in.endPort()
-	if key := r.congestionKey(); !r.knowsKey(key) {
+	if key := r.congestionKey(); !r.hasCCKey(key) {
 		key.CCKeyViolations = uint16(min(int(key.CCKeyViolations)+1, 0xffff))
 		image := make([]byte, mad.AttrCongestionKeyInfo.Size)
 		key.Encode(image)
@@ -101,8 +101,8 @@ func (r *request) congestionKey() *mad.CongestionKeyInfo {
 	return key
 }
 
-// knowsKey: r has the CC_Key, or there is none.
-func (r *request) knowsKey(key *mad.CongestionKeyInfo) bool {
+// hasCCKey: r has the CC_Key, or none is set.
+func (r *request) hasCCKey(key *mad.CongestionKeyInfo) bool {
 	return key.CCKey == 0 || binary.BigEndian.Uint64(r.mad[mad.SMPKeyOffset:]) == key.CCKey
 }
 

@@ -16,21 +16,23 @@ type packet struct {
 	mad [mad.Size]byte
 }
 
-// delayQueue holds what is on its way to one conn. Without delays it is two slices
-// that change hands: no timer, no allocation once they have grown.
+// delayQueue holds the packets on their way to the program at one conn. Without
+// delays it is two slices that sender and receiver exchange, without a timer, and
+// without allocation once they have grown.
 type delayQueue struct {
 	closed atomic.Bool
 
-	// The receiver's own: what it took from ripe and has not handed out yet.
+	// Of the receiver alone: the packets that it took from ready, and the next one
+	// that it returns.
 	taken []packet
 	next  int
 
 	mu      sync.Mutex // guards all below
-	wake    sync.Cond  // ripe has grown, late's first is due, or closed
+	wake    sync.Cond  // ready has grown, the first of delayed is due, or closed
 	ready   []packet
 	delayed delayHeap
 	seq     uint64
-	timer   *time.Timer // runs while the receiver waits for late's first
+	timer   *time.Timer // runs while the receiver waits for the first of delayed
 }
 
 func newDelayQueue() *delayQueue {
@@ -39,7 +41,7 @@ func newDelayQueue() *delayQueue {
 	return q
 }
 
-// push hands p to the receiver, after delay.
+// push adds p, which the receiver gets after the delay.
 func (q *delayQueue) push(p *packet, delay time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -69,7 +71,7 @@ func (q *delayQueue) pop() (*packet, error) {
 	return &q.taken[q.next-1], nil
 }
 
-// refill waits until something is ripe and takes all of it.
+// refill waits until packets are ready, and takes all of them.
 func (q *delayQueue) refill() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -89,7 +91,8 @@ func (q *delayQueue) refill() error {
 	}
 }
 
-// moveDue moves what is due to ripe and returns how long the next one takes; 0: there is none.
+// moveDue moves the delayed packets that are due to ready. It returns the time
+// until the next one is due; 0: there is none.
 func (q *delayQueue) moveDue() time.Duration {
 	if len(q.delayed) == 0 {
 		return 0
@@ -128,8 +131,7 @@ func (q *delayQueue) close() {
 	q.wake.Broadcast()
 }
 
-// delayedPacket is a packet that is to arrive at due; seq keeps those of one
-// instant in the order they were sent.
+// delayedPacket is a packet that arrives at due; seq orders those of one instant.
 type delayedPacket struct {
 	due time.Time
 	seq uint64

@@ -9,19 +9,19 @@ import (
 	"fabsh/mad"
 )
 
-// faultModel decides what befalls the MADs of one conn. The n-th time that a MAD
-// with some content travels, its fate follows from the seed, the content and
-// n alone: not from the clock, not from its transaction ID, and so not from
-// the order in which the program under test happens to ask.
+// faultModel draws the faults of the MADs of one conn. They follow from the seed,
+// the content of the MAD, and how many MADs with this content there were before;
+// not from the time and the transaction ID. So they do not depend on the order
+// in which the program sends its requests.
 type faultModel struct {
 	Options
-	active bool // there is something to decide
+	active bool // some MAD may have a fault
 
 	mu   sync.Mutex
-	seen map[uint64]uint64 // content to number of travels
+	seen map[uint64]uint64 // number of MADs by content
 }
 
-// faults is what befalls one MAD.
+// faults are the faults of one MAD, and its delay.
 type faults struct {
 	lost, duplicate, busy bool
 	delay                 time.Duration
@@ -32,7 +32,7 @@ func newFaultModel(o Options) *faultModel {
 		active: o.Loss > 0 || o.Dup > 0 || o.Busy > 0 || o.Jitter > 0}
 }
 
-// draw draws the fate of p, on its way to the subnet or back.
+// draw draws the faults of p, to the subnet or back.
 func (f *faultModel) draw(p *packet, back bool) faults {
 	if !f.active {
 		return faults{delay: f.Delay}
@@ -56,7 +56,8 @@ func (f *faultModel) draw(p *packet, back bool) faults {
 	}
 }
 
-// splitMix64 is a small generator (splitmix64), cheap to seed for each MAD.
+// splitMix64 is a random number generator that is cheap to seed for each MAD
+// (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
 type splitMix64 struct{ state uint64 }
 
 // uniform gives a number in [0, 1).
@@ -67,7 +68,7 @@ func (d *splitMix64) next() uint64 {
 	return mix(d.state)
 }
 
-// mix is splitmix64's finaliser.
+// mix is the output function of splitMix64.
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -16,14 +16,14 @@ import (
 	"fabsh/mad/engine"
 )
 
-// TestFatesRates: what is asked for is what happens, within chance.
-func TestFatesRates(t *testing.T) {
+// TestFaultRates: the rates of faults are those of the options.
+func TestFaultRates(t *testing.T) {
 	f := newFaultModel(Options{Loss: 0.05, Dup: 0.1, Busy: 0.2, Delay: time.Second, Jitter: time.Second, Seed: 7})
 	const n = 20000
 	var p packet
 	var lost, twice, busy, jitter float64
 	for i := range n {
-		p.mad[100], p.mad[101] = byte(i/4), byte(i/4>>8) // four travels of each
+		p.mad[100], p.mad[101] = byte(i/4), byte(i/4>>8) // each content four times
 		got := f.draw(&p, i%2 == 0)
 		if got.lost {
 			lost++
@@ -43,17 +43,17 @@ func TestFatesRates(t *testing.T) {
 	}
 }
 
-// TestFatesFollow: the seed, the content, the direction and how often it came
-// decide; the transaction ID does not.
-func TestFatesFollow(t *testing.T) {
-	fate := func(seed int64, change func(p *packet), travels int, back bool) []bool {
+// TestFaultsDependOn: faults depend on the seed, the content, the direction and
+// how often the MAD was sent, not on the transaction ID.
+func TestFaultsDependOn(t *testing.T) {
+	lost := func(seed int64, change func(p *packet), before int, back bool) []bool {
 		f := newFaultModel(Options{Loss: 0.5, Seed: seed})
 		var list []bool
 		for i := range 64 {
 			p := packet{}
 			p.mad[200] = byte(i)
 			change(&p)
-			for range travels {
+			for range before {
 				f.draw(&p, back)
 			}
 			list = append(list, f.draw(&p, back).lost)
@@ -61,27 +61,27 @@ func TestFatesFollow(t *testing.T) {
 		return list
 	}
 	none := func(*packet) {}
-	base := fate(1, none, 0, false)
+	base := lost(1, none, 0, false)
 	for name, test := range map[string]struct {
 		list []bool
 		same bool
 	}{
-		"again":              {fate(1, none, 0, false), true},
-		"another TID":        {fate(1, func(p *packet) { copy(p.mad[8:16], "differs!") }, 0, false), true},
-		"another seed":       {fate(2, none, 0, false), false},
-		"the second travel":  {fate(1, none, 1, false), false},
-		"on the way back":    {fate(1, none, 0, true), false},
-		"to another LID":     {fate(1, func(p *packet) { p.LID = 3 }, 0, false), false},
-		"another byte of it": {fate(1, func(p *packet) { p.mad[255] = 1 }, 0, false), false},
-		"its first byte":     {fate(1, func(p *packet) { p.mad[0] = 1 }, 0, false), false},
+		"again":              {lost(1, none, 0, false), true},
+		"another TID":        {lost(1, func(p *packet) { copy(p.mad[8:16], "differs!") }, 0, false), true},
+		"another seed":       {lost(2, none, 0, false), false},
+		"the second time":    {lost(1, none, 1, false), false},
+		"on the way back":    {lost(1, none, 0, true), false},
+		"to another LID":     {lost(1, func(p *packet) { p.LID = 3 }, 0, false), false},
+		"another byte of it": {lost(1, func(p *packet) { p.mad[255] = 1 }, 0, false), false},
+		"its first byte":     {lost(1, func(p *packet) { p.mad[0] = 1 }, 0, false), false},
 	} {
 		if got := slices.Equal(base, test.list); got != test.same {
-			t.Errorf("%s: same fates: %v", name, got)
+			t.Errorf("%s: same faults: %v", name, got)
 		}
 	}
 }
 
-// outcomes gives what becomes of NodeInfo from every node, window at a time.
+// outcomes are the results of Get(NodeInfo) of each node, window at a time.
 func outcomes(t *testing.T, spec string, window int) map[string]string {
 	r := newRig(t, spec)
 	e := r.engine(engine.Options{Window: window, Timeout: 100 * time.Millisecond, Retries: -1})
@@ -131,7 +131,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	})
 }
 
-// TestBusy: a busy agent does nothing, and is asked again.
+// TestBusy: a busy agent does nothing, and the engine asks again.
 func TestBusy(t *testing.T) {
 	r := newRig(t, small+",busy=1")
 	c := smp(mad.MethodSet, mad.AttrNodeDescription, 0, here, []byte("x"))
@@ -155,8 +155,7 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// TestDelay: an answer takes as long as was asked for, and one slow answer
-// does not hold up another.
+// TestDelay: an answer takes the delay of the options, and does not delay another.
 func TestDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, small+",delay=20ms")
@@ -179,7 +178,7 @@ func TestDelay(t *testing.T) {
 	})
 }
 
-// TestJitter: answers overtake each other, in the order of their times.
+// TestJitter: answers arrive in the order of their delays.
 func TestJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, small+",delay=20ms,jitter=20ms")
@@ -214,7 +213,7 @@ func TestJitter(t *testing.T) {
 	})
 }
 
-// TestDup: everything comes twice; nobody is confused.
+// TestDup: all MADs come twice, and results are the same.
 func TestDup(t *testing.T) {
 	r := newRig(t, small+",dup=1")
 	e := r.engine(engine.Options{})
@@ -227,8 +226,8 @@ func TestDup(t *testing.T) {
 	}
 }
 
-// TestDead: a dead host is silent, and so is what lies behind it; its link
-// looks up from the other end.
+// TestDead: a dead host does not answer, nor do nodes behind it; at the other
+// end its link is up.
 func TestDead(t *testing.T) {
 	r := newRig(t, small+",dead=node-0002 HCA-1+leaf-1/3")
 	for i, test := range []struct {

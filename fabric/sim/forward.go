@@ -6,29 +6,24 @@ import (
 	"fabsh/mad"
 )
 
-// Bytes of a MAD's header (IBA 13.4.3), and of a directed-route SMP's (IBA 14.2.1.2).
-const (
-	attributeByte  = 16
-	statusByte     = 4 // its top bit is D: on the way back
-	hopPointerByte = 6
-	hopCountByte   = 7
-	directionBit   = 0x80
-)
+// directionBit is D, the top bit of a directed-route SMP's status: it returns
+// (IBA 14.2.1.2).
+const directionBit = 0x80
 
-// maxLIDHops ends the trip of a packet that goes round in circles. Hardware
-// does it by time (IBA 18.2.5.4, the switch's life time), which is as silent.
+// maxLIDHops is when a packet in a forwarding loop is dropped. Switches drop it
+// by its time in the fabric (IBA 18.2.5.4), also without a message.
 const maxLIDHops = 64
 
-// forwardDirected follows the directed route of SMP m that leaves from, and returns the
-// port it arrives at; nil when it is discarded on the way. On success m is as
-// the requester gets it back: return path filled, hop pointer 0, D set.
+// forwardDirected follows the directed route of SMP m from port from, and returns
+// the port at which it arrives; nil if it is dropped. Then m is as the requester
+// gets it back: with the return path, hop pointer 0, and D set.
 //
-// The rules are those of IBA 14.2.2 (C14-9 going out, C14-13 coming back).
+// The rules are those of IBA 14.2.2 (C14-9 for requests, C14-13 for responses).
 // Routes with a LID-routed part, whose DrSLID or DrDLID is not permissive, are
-// discarded, as by ibsim.
+// dropped, as in ibsim.
 func forwardDirected(from *port, m []byte) *port {
-	hops := int(m[hopCountByte])
-	if m[hopPointerByte] != 0 || m[statusByte]&directionBit != 0 || hops > mad.MaxHops {
+	hops := int(m[mad.HopCountOffset])
+	if m[mad.HopPointerOffset] != 0 || m[mad.StatusOffset]&directionBit != 0 || hops > mad.MaxHops {
 		return nil
 	}
 	if dlid := binary.BigEndian.Uint32(m[mad.SMPDrSLIDOffset:]); dlid != 0xffff_ffff { // both of them
@@ -46,15 +41,15 @@ func forwardDirected(from *port, m []byte) *port {
 		}
 		back[hop] = at.num
 	}
-	m[statusByte] |= directionBit
+	m[mad.StatusOffset] |= directionBit
 	return at
 }
 
-// canReturn tells whether the answer to SMP m, which direct took to at, finds
-// its way back: a Set may have taken down the links that it came by.
+// canReturn: the answer to SMP m, which forwardDirected took to at, can go back.
+// It cannot where the Set itself took down a link of the route.
 func canReturn(at *port, m []byte) bool {
 	back := m[mad.SMPReturnPathOffset:]
-	for hop := int(m[hopCountByte]); hop >= 1; hop-- {
+	for hop := int(m[mad.HopCountOffset]); hop >= 1; hop-- {
 		if at = at.node.ports[back[hop]].neighbour(); at == nil {
 			return false
 		}
@@ -62,20 +57,20 @@ func canReturn(at *port, m []byte) bool {
 	return true
 }
 
-// exitPort is the port through which a directed route goes on from the node that
-// it reached at p; nil when it cannot.
+// exitPort is port num of the node that a directed route reached at p, to leave
+// through it; nil if it cannot.
 func (p *port) exitPort(num uint8, first bool) *port {
 	switch {
 	case num == 0 || int(num) >= len(p.node.ports):
 		return nil
-	case !p.node.isSwitch && (!first || num != p.num): // others than switches forward nothing
+	case !p.node.isSwitch && (!first || num != p.num): // only switches forward
 		return nil
 	}
 	return &p.node.ports[num]
 }
 
-// neighbour follows the cable at p and returns the port at its other end; nil when
-// the link is down or loses everything.
+// neighbour is the port at the other end of p's cable; nil if the link is down, or
+// one of its ends loses all MADs.
 func (p *port) neighbour() *port {
 	if !p.up || p.dead || p.peer.dead {
 		return nil
@@ -83,17 +78,17 @@ func (p *port) neighbour() *port {
 	return p.peer
 }
 
-// forwardLID follows the linear forwarding tables from port from to dlid and
-// returns the port it arrives at (of a switch: by which it came in); nil when
-// it is dropped. All but SMPs need links that are active at both ends (IBA 7.2.7).
+// forwardLID follows the linear forwarding tables from port from to dlid, and
+// returns the port at which the packet arrives (of a switch: comes in); nil if it
+// is dropped. All but SMPs need links that are active at both ends (IBA 7.2.7).
 func forwardLID(from *port, dlid mad.LID, smp bool) *port {
 	if dlid == 0 || dlid > mad.MaxUnicastLID {
 		return nil
 	}
 	at := from
 	for range maxLIDHops {
-		out, there := at.nextHop(dlid, at == from)
-		if there {
+		out, arrived := at.nextHop(dlid, at == from)
+		if arrived {
 			return at
 		}
 		if out == nil || !smp && !out.active() {
@@ -106,9 +101,9 @@ func forwardLID(from *port, dlid mad.LID, smp bool) *port {
 	return nil
 }
 
-// nextHop is what a packet to dlid does that has come to p, or is sent from
-// there: it is there, or it leaves through out; nil: it is dropped.
-func (p *port) nextHop(dlid mad.LID, sent bool) (out *port, there bool) {
+// nextHop is where a packet to dlid goes that came in through p, or is sent from
+// there: it has arrived, or it leaves through out; nil: it is dropped.
+func (p *port) nextHop(dlid mad.LID, sent bool) (out *port, arrived bool) {
 	n := p.node
 	if !n.isSwitch {
 		switch {
@@ -129,18 +124,18 @@ func (p *port) nextHop(dlid mad.LID, sent bool) (out *port, there bool) {
 	return &n.ports[num], false
 }
 
-// active: the link at p carries more than SMPs.
+// active: the link at p is active, and carries data.
 func (p *port) active() bool {
 	return p.up && p.state == mad.PortStateActive && p.peer.state == mad.PortStateActive
 }
 
-// hasLID: packets to lid end at p.
+// hasLID: lid is one of p's 2^LMC LIDs.
 func (p *port) hasLID(lid mad.LID) bool {
 	return p.lid != 0 && lid&^(1<<p.lmc-1) == p.lid
 }
 
-// lftEntry is the port through which switch n sends dlid on: 0 for itself,
-// mad.NoPort for nowhere (IBA 18.2.4.3.1).
+// lftEntry is the port through which switch n forwards packets to dlid: 0 for its
+// own LID, mad.NoPort where it drops them (IBA 18.2.4.3.1).
 func (n *node) lftEntry(dlid mad.LID) uint8 {
 	if dlid > n.fdbTop || int(dlid) >= len(n.lft) {
 		return mad.NoPort

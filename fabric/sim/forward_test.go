@@ -96,7 +96,7 @@ func TestDirectedRouteDiscarded(t *testing.T) {
 	}
 }
 
-// TestLongRoute goes 63 hops, to and fro.
+// TestLongRoute: a directed route of 63 hops.
 func TestLongRoute(t *testing.T) {
 	r := newRig(t, "ring:n=2")
 	route := mad.DirectedRoute{0, 1}
@@ -150,7 +150,7 @@ func TestLIDRoute(t *testing.T) {
 	}
 }
 
-// TestTablesCount: a wrong entry sends packets astray, there or back.
+// TestTablesCount: a wrong entry loses the request or the answer.
 func TestTablesCount(t *testing.T) {
 	r := newRig(t, small)
 	far := r.lid("node-0008 HCA-1")

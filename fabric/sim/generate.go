@@ -7,8 +7,8 @@ import (
 	"fabsh/mad"
 )
 
-// What the generated nodes are: NVIDIA's Quantum switch and ConnectX-6
-// adapter, by their PCI identifiers, and the GUIDs as that vendor spreads them.
+// The generated nodes are NVIDIA's Quantum switch and ConnectX-6 adapter, by
+// their PCI identifiers, with GUIDs like theirs.
 const (
 	vendorID       = 0x02c9
 	switchDevice   = 0xd2f0
@@ -17,7 +17,7 @@ const (
 	swPartitions   = 32
 	firstSwitch    = mad.GUID(0x0002c903_00100000)
 	firstCA        = mad.GUID(0x0002c903_10000000)
-	guidStride     = 0x10 // a node's ports and functions have GUIDs of their own
+	guidStride     = 0x10 // a node's ports have GUIDs of their own
 	maxSwitchPorts = 254  // IBA 14.2.5.3: 255 is no port number
 )
 
@@ -27,7 +27,7 @@ const (
 	maxHops = mad.MaxHops
 )
 
-// builder is a topology being drawn.
+// builder builds a topology.
 type builder struct {
 	*fabric.Builder
 	switches, cas int
@@ -80,12 +80,12 @@ func nodeInfo(t mad.NodeType, ports int, node, port mad.GUID, device uint16, par
 
 // tree is a parallel-ports generalised fat tree (Zahavi, "Fat-trees routing
 // and node ordering", 2012): nodes of level i-1 have w[i-1] parents of level i,
-// those have m[i-1] children, and p[i-1] cables join each such pair. Level 0
-// are the hosts.
+// those have m[i-1] children, and there are p[i-1] cables between each such pair.
+// Level 0 are the hosts.
 type tree struct{ m, w, p []int }
 
-// fatTree is the full-bisection tree of switches with k ports: the top level
-// has all of them down, the others half down, half up.
+// fatTree is the full-bisection tree of switches with k ports: those of the top
+// level have all ports down, the others half down, half up.
 func fatTree(k, levels int) tree {
 	var t tree
 	for i := range levels {
@@ -101,7 +101,7 @@ func fatTree(k, levels int) tree {
 	return t
 }
 
-// product of the numbers, or -1 when it is beyond any subnet.
+// product of the numbers, or -1 if it is more than the LIDs of a subnet.
 func product(numbers ...[]int) int {
 	n := 1
 	for _, list := range numbers {
@@ -132,7 +132,7 @@ func (t tree) up(level int) int {
 	return t.w[level] * t.p[level]
 }
 
-// check tells what does not fit into a subnet.
+// check returns an error if the tree does not fit into a subnet.
 func (t tree) check() error {
 	lids := 0
 	for level := range len(t.m) + 1 {
@@ -153,9 +153,9 @@ func (t tree) check() error {
 	return nil
 }
 
-// build draws the tree. A node of level i is numbered a*W+b: a says under
-// which switches of the levels above it sits, b, in 0..W-1 with W the product
-// of w[:i], which of the equals there it is.
+// build makes the tree. A node of level i has number a*W+b, where W is the product
+// of w[:i]: a is the subtree below the switches above it, b, from 0 to W-1, the
+// node within the subtree.
 func (t tree) build() (*fabric.Fabric, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (t tree) build() (*fabric.Fabric, error) {
 	return p.build()
 }
 
-// switchName is what the switches of a level are called.
+// switchName is the name of the switches of a level.
 func switchName(level, levels int) string {
 	switch {
 	case level == 1:
@@ -203,7 +203,7 @@ func switchName(level, levels int) string {
 
 func hostName(i int) string { return fmt.Sprintf("node-%04d HCA-1", i+1) }
 
-// ring draws n switches in a circle, each with its hosts: two switches have one
+// ring makes a ring of n switches, each with its hosts. Two switches have one
 // cable, one has none.
 func ring(n, hosts int) (*fabric.Fabric, error) {
 	switch {

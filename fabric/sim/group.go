@@ -8,11 +8,11 @@ import (
 	"fabsh/mad"
 )
 
-// Multicast groups, as OpenSM keeps them (opensm osm_sa_mcmember_record.c,
-// osm_multicast.c). Forwarding tables are not set up for them.
+// Multicast groups, as in OpenSM (opensm osm_sa_mcmember_record.c,
+// osm_multicast.c). There are no multicast forwarding tables for them.
 
 const (
-	firstMLID = 0xc000
+	firstMLID = mad.MinMulticastLID
 	lastMLID  = firstMLID + multicastCap - 1
 
 	fullMember = mad.JoinStateFullMember | mad.JoinStateSendOnlyFullMember
@@ -21,17 +21,18 @@ const (
 	pkeyBase = 0x7fff
 )
 
-// What a Set or Delete of MCMemberRecord must have, and what it takes to make
-// a group.
+// Components of MCMemberRecord: those that a Set or Delete needs, and those that
+// it takes to create a group.
 var (
 	joinComponents   = groupComponents("mgid", "port_gid", "join_state")
 	createComponents = joinComponents | groupComponents("q_key", "tclass", "p_key", "flow_label", "sl")
 	portComponent    = groupComponents("port_gid")
 	pkeyComponent    = groupComponents("p_key")
-	// Components of a query that are not compared like others.
+	// Components of a query that are not simply compared.
 	notCompared = groupComponents("port_gid", "p_key", "mtu_selector", "mtu", "rate_selector", "rate",
 		"packet_life_time_selector", "packet_life_time")
-	// Those that do not matter to who joins: they are the port's, or compared otherwise.
+	// Components of a join that are not simply compared: those of the member, and
+	// those above.
 	notComparedInJoin = notCompared | groupComponents("mlid", "scope", "join_state", "proxy_join")
 )
 
@@ -44,9 +45,9 @@ func groupComponents(scripts ...string) (mask uint64) {
 
 // group is a multicast group.
 type group struct {
-	mad.MCMemberRecord // as it was made
+	mad.MCMemberRecord // as it was created
 	members            []member
-	wellKnown          bool // it stays without members
+	wellKnown          bool // it remains without members
 }
 
 type member struct {
@@ -55,8 +56,8 @@ type member struct {
 	proxy bool // another port joined for it
 }
 
-// broadcastGroup is the one that there is from the start: IPoIB's, of the
-// default partition (opensm osm_prtn.c prtn_make_default).
+// broadcastGroup is the IPoIB broadcast group of the default partition, which
+// always exists (opensm osm_prtn.c prtn_make_default).
 func broadcastGroup() *group {
 	return &group{wellKnown: true, MCMemberRecord: mad.MCMemberRecord{
 		MGID: mad.MakeGID(0xff12401bffff0000, 0xffffffff), QKey: 0xb1b, MLID: firstMLID, PKey: mad.DefaultPKey,
@@ -66,7 +67,7 @@ func broadcastGroup() *group {
 	}}
 }
 
-// groupOf finds a group; nil: there is none.
+// groupOf finds a group by its MGID; nil: there is none.
 func (s *Subnet) groupOf(g mad.GID) *group {
 	if i := slices.IndexFunc(s.groups, func(x *group) bool { return x.MGID == g }); i >= 0 {
 		return s.groups[i]
@@ -74,7 +75,7 @@ func (s *Subnet) groupOf(g mad.GID) *group {
 	return nil
 }
 
-// memberOf is the port's place in the group; nil: it is no member.
+// memberOf is the port's membership; nil: it is no member.
 func (g *group) memberOf(p *port) *member {
 	if i := slices.IndexFunc(g.members, func(m member) bool { return m.port == p }); i >= 0 {
 		return &g.members[i]
@@ -82,7 +83,7 @@ func (g *group) memberOf(p *port) *member {
 	return nil
 }
 
-// fullMembers counts the members that keep the group alive.
+// fullMembers counts the full members. Without one the group is deleted.
 func (g *group) fullMembers() (n int) {
 	for _, m := range g.members {
 		if m.state&fullMember != 0 {
@@ -92,7 +93,7 @@ func (g *group) fullMembers() (n int) {
 	return n
 }
 
-// changeGroup has a port join or leave.
+// changeGroup makes a port join or leave a group.
 func (r *request) changeGroup(mask uint64, _ bool) mad.Status {
 	var asked mad.MCMemberRecord
 	asked.Decode(r.data)
@@ -120,8 +121,8 @@ func (r *request) changeGroup(mask uint64, _ bool) mad.Status {
 	return status
 }
 
-// join makes p a member, and the group where there is none. asked becomes the
-// member's record.
+// join makes p a member of the group, which it creates if there is none. asked
+// becomes the member's record.
 func (r *request) join(p *port, asked *mad.MCMemberRecord, mask uint64) mad.Status {
 	g := r.groupOf(asked.MGID)
 	switch {
@@ -162,7 +163,7 @@ func (r *request) join(p *port, asked *mad.MCMemberRecord, mask uint64) mad.Stat
 	return mad.StatusOK
 }
 
-// leave takes p's JoinState, or some of it, away. asked gets what is left.
+// leave clears bits of p's JoinState. asked becomes the member's record.
 func (r *request) leave(p *port, asked *mad.MCMemberRecord) mad.Status {
 	g := r.groupOf(asked.MGID)
 	if g == nil {
@@ -174,7 +175,7 @@ func (r *request) leave(p *port, asked *mad.MCMemberRecord) mad.Status {
 	}
 	before := m.state
 	m.state &^= asked.JoinState
-	// Without full members a group is no more, for other members neither.
+	// Without full members the group is deleted, other members or not.
 	stays := m.state&mad.JoinStateFullMember != 0 || m.state != 0 && g.fullMembers() > 0
 	asked.Scope, asked.JoinState = g.Scope, m.state
 	if !stays {
@@ -189,8 +190,8 @@ func (r *request) leave(p *port, asked *mad.MCMemberRecord) mad.Status {
 	return mad.StatusOK
 }
 
-// mayChangeMember: a member's record changes only at its own request, or where
-// another joined for it, at that of any port of the partition (IBA o15-0.2.1).
+// mayChangeMember: a member may change its own record; that of a proxy join may
+// be changed by any port of the partition (IBA o15-0.2.1).
 func (r *request) mayChangeMember(m *member, g *group) bool {
 	if m.proxy {
 		return r.hasPKey(r.from, g.PKey)
@@ -198,7 +199,7 @@ func (r *request) mayChangeMember(m *member, g *group) bool {
 	return r.from == m.port
 }
 
-// makeGroup makes the group that p asks for.
+// makeGroup creates the group that p asks for.
 func (r *request) makeGroup(p *port, asked mad.MCMemberRecord, mask uint64) (*group, mad.Status) {
 	switch {
 	case asked.JoinState&fullMember == 0:
@@ -221,7 +222,7 @@ func (r *request) makeGroup(p *port, asked mad.MCMemberRecord, mask uint64) (*gr
 	return &group{MCMemberRecord: asked}, mad.StatusOK
 }
 
-// newMGID is one that the subnet administration chooses.
+// newMGID is an MGID that the subnet administrator chooses.
 func (r *request) newMGID(asked *mad.MCMemberRecord, mask uint64) mad.GID {
 	scope := mad.ScopeLinkLocal
 	if mask&groupComponents("scope") != 0 {
@@ -239,8 +240,8 @@ func (r *request) newMGID(asked *mad.MCMemberRecord, mask uint64) mad.GID {
 	}
 }
 
-// validMGID: a group may have that MGID (IBA 4.1.1). One of IPoIB needs its
-// partition's broadcast group.
+// validMGID: a group may have the MGID (IBA 4.1.1). An IPoIB group needs the
+// broadcast group of its partition.
 func (r *request) validMGID(g mad.GID) bool {
 	signature := binary.BigEndian.Uint16(g[2:])
 	switch {
@@ -255,7 +256,7 @@ func (r *request) validMGID(g mad.GID) bool {
 	return g[1]&0xe0 == 0 && (signature != 0xa01b || g[1]&0xf != byte(mad.ScopeLinkLocal))
 }
 
-// freeMLID is the wanted MLID, or else the lowest, that no group has; 0: none.
+// freeMLID is the wanted MLID if it is free, else the lowest free one; 0: none is.
 func (r *request) freeMLID(want mad.LID) mad.LID {
 	used := map[mad.LID]bool{}
 	for _, g := range r.groups {
@@ -272,8 +273,8 @@ func (r *request) freeMLID(want mad.LID) mad.LID {
 	return 0
 }
 
-// findGroups finds the records of groups. Who is in them is told to nobody
-// who does not show the SM_Key.
+// findGroups finds the records of groups. Only trusted requesters see who the
+// members are.
 func (r *request) findGroups(q *query) mad.Status {
 	var asked mad.MCMemberRecord
 	asked.Decode(q.want)
@@ -303,8 +304,8 @@ func (r *request) findGroups(q *query) mad.Status {
 	return mad.StatusOK
 }
 
-// addGroup adds a record, if it is asked for, and leaves the member out for
-// who is not trusted.
+// addGroup adds a record, if it matches; for requesters that are not trusted,
+// without the member.
 func (q *query) addGroup(rec mad.MCMemberRecord) {
 	before := len(q.records)
 	q.add(&rec)

@@ -6,7 +6,7 @@ import (
 	"fabsh/mad"
 )
 
-// endPortByGUID is the port with a GUID that has a LID; nil: there is none.
+// endPortByGUID is the port with a LID and that GUID; nil: there is none.
 func (s *Subnet) endPortByGUID(guid mad.GUID) *port {
 	for _, p := range s.lids {
 		if p != nil && p.guid == guid {
@@ -36,13 +36,13 @@ func (s *Subnet) hasPKey(p *port, pkey uint16) bool {
 	return false
 }
 
-// samePartition: members with the two P_Keys can talk to each other.
+// samePartition: ports with the two P_Keys can communicate (IBA 10.9.1.1).
 func samePartition(a, b uint16) bool {
 	return a&pkeyBase == b&pkeyBase && (a|b)&^pkeyBase != 0
 }
 
-// matchesGroup: the components that the request names are the group's, but
-// for those that are a member's own.
+// matchesGroup: the components in the request are those of the group, except
+// those of a member.
 func (r *request) matchesGroup(g *group, mask uint64) bool {
 	q := newQuery(mad.AttrMCMemberRecord, mask&^notComparedInJoin, r.data)
 	q.add(&g.MCMemberRecord)
@@ -56,14 +56,14 @@ var (
 	groupRate = [2]uint64{groupComponents("rate_selector"), groupComponents("rate")}
 )
 
-// matchesSelectors: MTU and rate of a group are as the request's selectors want
-// them. OpenSM looks at no packet life time.
+// matchesSelectors: MTU and rate of the group match the request's selectors. As
+// in OpenSM, the packet life time does not count.
 func matchesSelectors(asked *mad.MCMemberRecord, mask uint64, g *mad.MCMemberRecord) bool {
 	return (mask&groupMTU[0] == 0 || selectorHolds(asked.MTUSelector, int(g.MTU), int(asked.MTU))) &&
 		(mask&groupRate[0] == 0 || selectorHolds(asked.RateSelector, halfGbps(g.Rate), halfGbps(asked.Rate)))
 }
 
-// selectorHolds compares a value with what a selector is about.
+// selectorHolds: the value matches the one asked for, by the selector.
 func selectorHolds(s mad.Selector, value, asked int) bool {
 	switch s {
 	case mad.SelectorGreaterThan:
@@ -73,11 +73,11 @@ func selectorHolds(s mad.Selector, value, asked int) bool {
 	case mad.SelectorExactly:
 		return value == asked
 	}
-	return true // the best there is
+	return true // the largest available
 }
 
-// chooseMTUAndRate gives a new group the MTU and the rate that it is to have: p's,
-// unless the request says otherwise. False: there is none such.
+// chooseMTUAndRate gives a new group the MTU and the rate of p, or those that the
+// request asks for; false if no value matches.
 func chooseMTUAndRate(g *mad.MCMemberRecord, mask uint64, p *port) bool {
 	mtu := p.mtu
 	if hasBoth(mask, groupMTU) {

@@ -7,8 +7,8 @@ import (
 	"fabsh/fabric"
 )
 
-// lattice is a network of switches at the points of a grid: each dimension is
-// a line of them, a ring, or all linked to all.
+// lattice is a network of switches at the points of a grid: a mesh, a torus or a
+// HyperX. Each dimension is a line, a ring, or a complete graph of switches.
 type lattice struct {
 	dims  []int // switches in each dimension
 	hosts int   // on each switch
@@ -24,8 +24,9 @@ const (
 	completeShape
 )
 
-// neighbours are the places that place x of a dimension of n is linked to, by port;
-// -1: no cable. The ports of all places are alike: towards higher places first.
+// neighbours are the coordinates to which coordinate x of a dimension of n is
+// linked, by port; -1: no cable. All switches have the same order of ports:
+// towards higher coordinates first.
 func (s shape) neighbours(x, n int) []int {
 	var next []int
 	switch {
@@ -67,7 +68,8 @@ func (l *lattice) check() error {
 	return checkSize(product(l.dims), l.hosts, ports, far)
 }
 
-// checkSize tells what does not fit into a subnet. A number of -1 is too many.
+// checkSize returns an error if the topology does not fit into a subnet. -1
+// switches are too many.
 func checkSize(switches, hosts, ports, far int) error {
 	switch {
 	case switches < 0 || switches*(hosts+1) > maxLIDs:
@@ -80,8 +82,8 @@ func checkSize(switches, hosts, ports, far int) error {
 	return nil
 }
 
-// build draws the lattice. A switch's ports are those of its hosts, then those
-// of each dimension in turn.
+// build makes the lattice. A switch's first ports are those of its hosts, then
+// come those of each dimension.
 func (l *lattice) build() (*fabric.Fabric, error) {
 	if err := l.check(); err != nil {
 		return nil, err
@@ -119,7 +121,7 @@ func (l *lattice) build() (*fabric.Fabric, error) {
 	return p.build()
 }
 
-// peerIndex is the place among y's ports of the cable that is x's k-th.
+// peerIndex is the index of x's k-th cable, to y, among y's.
 func (l *lattice) peerIndex(k, x, y, n int) int {
 	if l.shape == completeShape {
 		if x > y {
@@ -130,8 +132,8 @@ func (l *lattice) peerIndex(k, x, y, n int) int {
 	return 1 - k
 }
 
-// stride is how far switches next to each other in dimension d are in number;
-// the last dimension counts fastest.
+// stride is the difference of the numbers of switches next to each other in
+// dimension d; that of the last dimension is 1.
 func (l *lattice) stride(d int) int { return product(l.dims[d+1:]) }
 
 // coordinate of switch i in dimension d.

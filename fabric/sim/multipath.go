@@ -2,16 +2,16 @@ package sim
 
 import "fabsh/mad"
 
-// Requests for paths that not every subnet administration knows.
-
-const maxMultiPaths = 127 // of one request (opensm OSM_SA_MPR_MAX_NUM_PATH)
+// maxMultiPaths is the largest number of paths of a MultiPathRecord (opensm
+// OSM_SA_MPR_MAX_NUM_PATH).
+const maxMultiPaths = 127
 
 func multiPathComponent(script string) uint64 {
 	return mad.AttrMultiPathRecord.Field(script).Mask()
 }
 
-// findMultiPaths finds the paths between the ports of a MultiPathRecord, as many
-// as it wants in all.
+// findMultiPaths finds the paths between the ports of a MultiPathRecord, up to
+// NumbPath in all.
 func (r *request) findMultiPaths(q *query) mad.Status {
 	var asked mad.MultiPathRecord
 	asked.Decode(q.want)
@@ -19,7 +19,7 @@ func (r *request) findMultiPaths(q *query) mad.Status {
 		return mad.StatusInsufficient
 	}
 	n, m := int(asked.SGIDCount), int(asked.DGIDCount)
-	gids := q.want[mad.AttrMultiPathRecord.Field("sdgid").Offset/8:] // more than asked has room for
+	gids := q.want[mad.AttrMultiPathRecord.Field("sdgid").Offset/8:] // may be more than in asked
 	if n == 0 || m == 0 || n+m > len(gids)/len(mad.GID{}) {
 		return mad.StatusRequestInvalid
 	}
@@ -38,7 +38,7 @@ func (r *request) findMultiPaths(q *query) mad.Status {
 	if q.mask&multiPathComponent("numb_path") != 0 {
 		pq.maxPaths = int(asked.NumbPath)
 	}
-	// From here on it is a query for PathRecords.
+	// The answer are PathRecords.
 	mask := q.mask
 	q.mask = 0
 	for _, name := range []string{"reversible", "p_key", "mtu_selector", "mtu", "rate_selector", "rate", "packet_life_time_selector", "packet_life_time"} {
@@ -46,8 +46,8 @@ func (r *request) findMultiPaths(q *query) mad.Status {
 			q.mask |= pathComponent(name)
 		}
 	}
-	q.layout(mad.AttrPathRecord)
-	q.compare = nil // path compares all of these
+	q.setRecord(mad.AttrPathRecord)
+	q.compare = nil // path compares all of them
 	if q.mask&pathPKey != 0 && asked.PKey&pkeyBase != mad.DefaultPKey&pkeyBase {
 		return mad.StatusOK
 	}
@@ -63,7 +63,7 @@ func (r *request) findMultiPaths(q *query) mad.Status {
 	return mad.StatusOK
 }
 
-// findTrace finds the hops of the first path that there is.
+// findTrace finds the hops of the first path that matches.
 func (r *request) findTrace(q *query) mad.Status {
 	path := newQuery(mad.AttrPathRecord, q.mask, q.want)
 	path.limit = path.size
@@ -78,12 +78,12 @@ func (r *request) findTrace(q *query) mad.Status {
 	q.compare = nil
 	at, entry := r.lids[first.SLID], uint8(0)
 	for begin := at; ; {
-		out, there := at.nextHop(first.DLID, at == begin)
+		out, arrived := at.nextHop(first.DLID, at == begin)
 		hop := at.traceRecord()
 		if hop.EntryPort = entry; entry > 0 {
 			hop.EntryPortID = uint64(at.node.ports[entry].guid)
 		}
-		if there {
+		if arrived {
 			q.add(hop)
 			return mad.StatusOK
 		}
@@ -93,7 +93,7 @@ func (r *request) findTrace(q *query) mad.Status {
 	}
 }
 
-// traceRecord is p's node in a trace.
+// traceRecord is the record of a hop at p's node.
 func (p *port) traceRecord() *mad.TraceRecord {
 	var info mad.NodeInfo
 	info.Decode(p.node.info[:])

@@ -21,7 +21,7 @@ func (r *request) setPortInfo() mad.Status {
 	before := p.state
 	status := r.applyPortInfo(p)
 	r.readPortInfo(p)
-	// Traps and the sweep come after the answer, which is already made.
+	// The answer is complete: it does not show what the sweep changes.
 	if now := p.state; before != now && (min(before, now) == mad.PortStateDown || now == mad.PortStateInitialize) {
 		r.linkChanged(p)
 	}
@@ -55,10 +55,10 @@ func (r *request) applyPortInfo(p *port) mad.Status {
 	applySet(mad.AttrPortInfo, image[:], r.data)
 	next.Decode(image[:])
 	next.PortState, next.PortPhysicalState = old.PortState, old.PortPhysicalState
-	if asked.OperationalVLs == 0 { // no change, though smp_set sends what it read
+	if asked.OperationalVLs == 0 { // no change
 		next.OperationalVLs = old.OperationalVLs
 	}
-	if p != p.endPort() { // what only end ports have
+	if p != p.endPort() { // fields of end ports only
 		next.MKey, next.MKeyProtectBits, next.MKeyLeasePeriod = old.MKey, old.MKeyProtectBits, old.MKeyLeasePeriod
 		next.GIDPrefix, next.LID, next.LMC = old.GIDPrefix, old.LID, old.LMC
 		next.MasterSMLID, next.MasterSMSL, next.SubnetTimeOut = old.MasterSMLID, old.MasterSMSL, old.SubnetTimeOut
@@ -106,7 +106,7 @@ func (r *request) applyPortInfo(p *port) mad.Status {
 	return 0
 }
 
-// enableSupported replaces the values that stand for all that is supported.
+// enableSupported replaces the values that mean all that is supported.
 func enableSupported(i *mad.PortInfo) {
 	if i.LinkWidthEnabled == mad.LinkWidthSupported {
 		i.LinkWidthEnabled = i.LinkWidthSupported
@@ -119,7 +119,7 @@ func enableSupported(i *mad.PortInfo) {
 	}
 }
 
-// setLID gives p another LID, before its PortInfo says so.
+// setLID gives p another LID in the table of LIDs; its PortInfo follows.
 func (s *Subnet) setLID(p *port, lid mad.LID, lmc uint8) {
 	if p != p.endPort() || p.lid == lid && p.lmc == lmc {
 		return
@@ -131,13 +131,13 @@ func (s *Subnet) setLID(p *port, lid mad.LID, lmc uint8) {
 	}
 	lid &^= 1<<lmc - 1
 	for i := int(lid); i < int(lid)+1<<lmc && i < len(s.lids); i++ {
-		if s.lids[i] == nil { // of two that have one LID, the first is found
+		if s.lids[i] == nil { // of two ports with one LID, packets reach the first
 			s.lids[i] = p
 		}
 	}
 }
 
-// setInfo makes info p's PortInfo.
+// setInfo sets p's PortInfo.
 func (p *port) setInfo(info *mad.PortInfo) {
 	info.Encode(p.info[:])
 	p.state, p.lid, p.lmc = info.PortState, info.LID&^(1<<info.LMC-1), info.LMC
@@ -145,8 +145,8 @@ func (p *port) setInfo(info *mad.PortInfo) {
 	p.mkey, p.keyLevel = info.MKey, info.MKeyProtectBits
 }
 
-// linkDown takes the link at p down, into phys: the other end polls for it. If
-// p polls too, the link trains again.
+// linkDown takes the link at p down, and p into physical state phys; the other
+// end polls. If p polls too, the link trains again.
 func (p *port) linkDown(phys mad.PortPhysicalState) {
 	p.setDown(phys)
 	if p.peer != nil && p.peer != p && p.peer.up {
@@ -157,7 +157,7 @@ func (p *port) linkDown(phys mad.PortPhysicalState) {
 	}
 }
 
-// setDown takes one end down.
+// setDown takes one end of a link down.
 func (p *port) setDown(phys mad.PortPhysicalState) {
 	var info mad.PortInfo
 	info.Decode(p.info[:])
@@ -167,8 +167,8 @@ func (p *port) setDown(phys mad.PortPhysicalState) {
 	p.node.setStateChange()
 }
 
-// train brings the link at p up, to Initialize, when both ends want it and
-// have a width and a speed in common.
+// train brings the link at p up, to Initialize, if both ends poll and have a
+// width and a speed in common.
 func (p *port) train() {
 	var a, b mad.PortInfo
 	a.Decode(p.info[:])
@@ -203,7 +203,7 @@ func extEnabled(i *mad.PortInfo) mad.LinkSpeedExt {
 	return i.LinkSpeedExtEnabled
 }
 
-// widest is the width of a set that has the most lanes.
+// widest is the width with the most lanes of a mask.
 func widest(set mad.LinkWidth) mad.LinkWidth {
 	for _, w := range []mad.LinkWidth{mad.LinkWidth12x, mad.LinkWidth8x, mad.LinkWidth4x, mad.LinkWidth2x, mad.LinkWidth1x} {
 		if set&w != 0 {

@@ -8,28 +8,28 @@ import (
 	"fabsh/mad"
 )
 
-// query is a search for records. Any component of a record can be asked for;
-// the declaration of the attribute says where it stands.
+// query is a search for records by any of their components. The declaration of
+// the attribute says where these are.
 type query struct {
-	mask      uint64
-	want      []byte
-	compare   []mad.Field // the fields that the mask chooses
-	maskField *mad.Field  // of the fields compared, the one of which more bits may be set
+	mask      uint64      // ComponentMask
+	want      []byte      // the attribute of the request
+	compare   []mad.Field // the fields that the mask selects
+	maskField *mad.Field  // the one of these that matches if it has all the bits of want
 	size      int         // of a record in a table: a multiple of 8 bytes
 	records   []byte      // that were found
 	record    []byte      // scratch
-	trusted   bool        // the asker showed the SM_Key
-	limit     int         // bytes of records after which the rest does not matter
+	trusted   bool        // the requester has the SM_Key
+	limit     int         // bytes of records after which the search ends
 }
 
 func newQuery(a *mad.Attribute, mask uint64, want []byte) *query {
 	q := &query{mask: mask, want: bytes.Clone(want), limit: maxTable}
-	q.layout(a)
+	q.setRecord(a)
 	return q
 }
 
-// layout makes q a query for records of a.
-func (q *query) layout(a *mad.Attribute) {
+// setRecord makes q a query for records of a.
+func (q *query) setRecord(a *mad.Attribute) {
 	q.size = (a.Size + 7) &^ 7
 	q.record = make([]byte, q.size)
 	q.compare = nil
@@ -40,10 +40,10 @@ func (q *query) layout(a *mad.Attribute) {
 	}
 }
 
-// encoder is what the attributes' structs have in common.
+// encoder is a struct of an attribute.
 type encoder interface{ Encode([]byte) }
 
-// add takes a record in, if it is one that was asked for.
+// add adds a record, if it matches.
 func (q *query) add(e encoder) {
 	clear(q.record)
 	e.Encode(q.record)
@@ -64,7 +64,7 @@ func (q *query) matches(f *mad.Field) bool {
 		return f.Uint(q.record)&want == want
 	}
 	for e := range f.Count {
-		// Of some arrays each element is a component.
+		// Of some arrays, each element is a component.
 		if f.Components == f.Count && q.mask>>(f.Component+e)&1 == 0 {
 			continue
 		}
@@ -75,13 +75,13 @@ func (q *query) matches(f *mad.Field) bool {
 	return true
 }
 
-// full: more records would change nothing.
+// full: the search may end.
 func (q *query) full() bool { return len(q.records) >= q.limit }
 
-// lidComponent is the bit of the LID, with which all records but PathRecord begin.
+// lidComponent is the component of the LID, the first one of the records of ports.
 const lidComponent = 1 << 0
 
-// endPorts are the ports with LIDs that the query may mean, in the order of their LIDs.
+// endPorts are the end ports that match the query's LID, by LID.
 func (q *query) endPorts(s *Subnet) iter.Seq[*port] {
 	return func(yield func(*port) bool) {
 		lids := s.lids

@@ -2,15 +2,15 @@ package sim
 
 import "fabsh/mad"
 
-// The queue pair that stands in for another node's performance management, and
-// its Q_Key: not those of all agents, so that who does not heed them gets no
-// answer.
+// The queue pair of a redirected agent of performance management, and its Q_Key.
+// They differ from those of all other agents, so that a requester that does not
+// use them gets no answer.
 const (
 	redirectQP   = 0x42
 	redirectQKey = 0x11
 )
 
-// setRedirects sets up the nodes whose performance management is elsewhere.
+// setRedirects sets up the nodes whose performance management is on another one.
 func (s *Subnet) setRedirects() {
 	for _, r := range s.options.Redirects {
 		n, at := &s.nodes[r.Node.ID()], &s.nodes[r.At.ID()]
@@ -18,8 +18,8 @@ func (s *Subnet) setRedirects() {
 	}
 }
 
-// selectPerfAgent finds out which agent of performance management p is for, if it is
-// for any, and where that one sends it.
+// selectPerfAgent finds the agent of performance management that p is for, and
+// where it redirects p; false if there is none.
 func (r *request) selectPerfAgent(p *packet) bool {
 	n := r.in.node
 	switch {
@@ -31,7 +31,7 @@ func (r *request) selectPerfAgent(p *packet) bool {
 	return r.perfNode != nil
 }
 
-// redirect says where the agent of r.about is.
+// redirect answers with the address of the agent of r.perfNode (IBA 13.4.7).
 func (r *request) redirect() mad.Status {
 	info := mad.ClassPortInfo{BaseVersion: 1, ClassVersion: 1, RespTimeValue: lifeTime,
 		RedirectPKey: mad.DefaultPKey, RedirectQP: redirectQP, RedirectQKey: redirectQKey}

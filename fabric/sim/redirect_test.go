@@ -8,8 +8,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// TestRedirect: who follows gets the counters of the node that was asked, for
-// none of the address may be left out.
+// TestRedirect: a requester that uses the whole address of the redirection gets
+// the counters of the node that it asked.
 func TestRedirect(t *testing.T) {
 	r := newRig(t, small+",redirect=leaf-1@spine-1+node-0002 HCA-1@node-0002 HCA-1")
 	counters := func(name string) (*engine.Call, error) {

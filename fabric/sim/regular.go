@@ -9,8 +9,8 @@ import (
 	"fabsh/fabric"
 )
 
-// regular draws n switches, each with cables to degree others that chance
-// chooses, and its hosts.
+// regular makes a random regular graph of n switches, each with cables to degree
+// others, and its hosts.
 func regular(n, degree, hosts int, seed int64) (*fabric.Fabric, error) {
 	switch {
 	case degree >= n:
@@ -44,10 +44,9 @@ func regular(n, degree, hosts int, seed int64) (*fabric.Fabric, error) {
 	return p.build()
 }
 
-// pairRandomly draws pairs of different switches, none twice, or nil if the last ones
-// do not go together: the one drawn at random goes with a random one of those
-// that it can go with (Steger, Wormald, "Generating random regular graphs
-// quickly", 1999).
+// pairRandomly chooses random pairs of different switches, none twice, until each
+// has degree cables; nil if the last ones cannot be paired (Steger, Wormald,
+// "Generating random regular graphs quickly", 1999).
 func pairRandomly(r *rand.Rand, n, degree int) [][2]int {
 	var points []int
 	for i := range n {

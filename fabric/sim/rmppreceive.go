@@ -7,24 +7,24 @@ import (
 )
 
 const (
-	maxRequest      = 64 << 10 // bytes of a request's data that are taken
-	maxReassemblies = 64       // of one conn that are remembered
-	receiveWindow   = 8        // segments of a request from one ACK to the next
+	maxRequest      = 64 << 10 // largest data of a request, in bytes
+	maxReassemblies = 64       // of one conn at a time
+	receiveWindow   = 8        // in segments
 )
 
-// reassembly is a request of several segments on its way from a conn.
+// reassembly is a request of several segments as far as it has come.
 type reassembly struct {
 	id       uint64
 	segments map[uint32][]byte // the segments by number
-	next     uint32            // all before it are here
-	window   uint32            // no segment after it is taken
+	next     uint32            // the first segment that is missing
+	window   uint32            // the last segment that is taken
 	acked    uint32
-	last     uint32 // 0: not seen yet
-	complete bool   // nothing is waited for
+	last     uint32 // the number of segments; 0: not known yet
+	complete bool   // all have come
 }
 
-// receiveSegment takes a segment of a request, answers it, and gives the data of all
-// when the last one has come.
+// receiveSegment takes a segment of a request and acknowledges it (IBA 13.6).
+// When all have come it gives the data of the request.
 func (c *conn) receiveSegment(p *packet) (data []byte, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +70,7 @@ func (c *conn) receiveSegment(p *packet) (data []byte, whole bool) {
 	return data, a.complete
 }
 
-// reassemblyOf finds or makes the arrival of a transfer.
+// reassemblyOf finds or makes the reassembly of a transfer.
 func (c *conn) reassemblyOf(id uint64) *reassembly {
 	for _, a := range c.reassemblies {
 		if a.id == id {
@@ -85,29 +85,30 @@ func (c *conn) reassemblyOf(id uint64) *reassembly {
 	return a
 }
 
-// forget forgets a transfer that the sender will not go on with.
+// forget drops the reassembly of a transfer.
 func (c *conn) forget(id uint64) {
 	c.reassemblies = slices.DeleteFunc(c.reassemblies, func(a *reassembly) bool { return a.id == id })
 }
 
-// acknowledge says what has come, and how much more may.
+// acknowledge sends an ACK with the last segment that came in order, and the
+// window.
 func (c *conn) acknowledge(p *packet, a *reassembly) {
 	a.acked = a.next - 1
 	c.replyToSegment(p, mad.RMPPHeader{RMPPType: mad.RMPPTypeACK, SegmentNumber: a.acked, PayloadLength: max(a.acked, a.window)})
 }
 
-// reject says that no more is taken, and why.
+// reject ends a transfer by a STOP or ABORT.
 func (c *conn) reject(p *packet, a *reassembly, how mad.RMPPType, why mad.RMPPStatus) ([]byte, bool) {
 	c.forget(a.id)
 	c.replyToSegment(p, mad.RMPPHeader{RMPPType: how, RMPPStatus: why})
 	return nil, false
 }
 
-// replyToSegment sends h as what becomes of segment p.
+// replyToSegment sends h as the answer to segment p.
 func (c *conn) replyToSegment(p *packet, h mad.RMPPHeader) {
 	answer := *p
 	h.RMPPVersion, h.RRespTime, h.RMPPFlags = 1, mad.NoRespTime, mad.RMPPFlagsActive
-	answer.mad[3] |= byte(mad.Response)
+	answer.mad[mad.MethodOffset] |= byte(mad.Response)
 	h.Encode(answer.mad[mad.RMPPOffset:])
 	clear(answer.mad[mad.SADataOffset:])
 	c.deliver(&answer)

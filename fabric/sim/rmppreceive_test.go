@@ -30,8 +30,8 @@ func (r *rig) multi(n int) *engine.Call {
 	return c
 }
 
-// TestLongRequest: requests of one to many segments come whole through loss,
-// duplicates, delays and overtaking, over the real engine, in virtual time.
+// TestLongRequest: requests of one to many segments arrive complete with loss,
+// duplicates, delays and reordering, over the engine, in virtual time.
 func TestLongRequest(t *testing.T) {
 	for _, faults := range []string{"", ",delay=20ms", ",loss=0.1", ",dup=0.3,delay=5ms", ",delay=5ms,jitter=20ms", ",loss=0.1,dup=0.1,busy=0.3,delay=10ms,jitter=10ms"} {
 		t.Run(faults, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestLongRequest(t *testing.T) {
 	}
 }
 
-// TestReceiver drives the receiver of a request by hand.
+// TestReceiver sends the segments of a request one by one.
 func TestReceiver(t *testing.T) {
 	data := func(n uint32, flags mad.RMPPFlags, length uint32) mad.RMPPHeader {
 		return mad.RMPPHeader{RMPPType: mad.RMPPTypeData, RMPPFlags: flags, SegmentNumber: n, PayloadLength: length}

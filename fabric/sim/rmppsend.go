@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	maxResends  = 7                      // of one window, before the transfer is given up
+	maxResends  = 7                      // of one window, then the transfer is aborted
 	resendAfter = 100 * time.Millisecond // plus two round trips
 )
 
-// transfer is a table on its way to a conn, segment by segment.
+// transfer is an RMPP transfer of a table to a conn (IBA 13.6).
 type transfer struct {
-	packet // the address, and the header that every segment repeats
+	packet // the address, and the header of all segments
 	data   []byte
-	segs   int // in all
-	acked  int // the last one that the receiver has with all before it
-	sent   int // the last one sent
-	window int // the last one that the receiver wants now
+	segs   int // number of segments
+	acked  int // the last segment acknowledged
+	sent   int // the last segment sent
+	window int // the last segment that the receiver takes
 	tries  int // resends since acked grew
 	timer  *time.Timer
 }
 
-// startTransfer begins to send data as the answer whose header is in p. A repeated
-// request goes on with the transfer that it began.
+// startTransfer begins to send data as the answer whose header is in p. If the
+// request is a repeated one, it resends the window of the transfer under way.
 func (c *conn) startTransfer(p *packet, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +62,7 @@ func (c *conn) receiveControl(p *packet) {
 	case seg > t.sent:
 		c.abort(t, mad.RMPPStatusSegmentNumberTooBig)
 		return
-	case seg < t.acked: // overtaken by a later one
+	case seg < t.acked: // an old ACK
 		return
 	case window < t.window && seg < t.segs:
 		c.abort(t, mad.RMPPStatusNewWindowLastTooSmall)
@@ -79,7 +79,7 @@ func (c *conn) receiveControl(p *packet) {
 	c.sendWindow(t)
 }
 
-// resend repeats what was not acknowledged in time.
+// resend sends again what was not acknowledged in time.
 func (c *conn) resend(t *transfer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,12 +95,12 @@ func (c *conn) resend(t *transfer) {
 	t.timer.Reset(c.resendTimeout())
 }
 
-// resendTimeout is how long the receiver may take to acknowledge.
+// resendTimeout is the time after which segments without ACK are sent again.
 func (c *conn) resendTimeout() time.Duration {
 	return resendAfter + 2*(c.faults.Delay+c.faults.Jitter)
 }
 
-// sendWindow sends what the window allows.
+// sendWindow sends the segments that the window allows.
 func (c *conn) sendWindow(t *transfer) {
 	for t.sent < min(t.window, t.segs) {
 		t.sent++
@@ -108,7 +108,7 @@ func (c *conn) sendWindow(t *transfer) {
 	}
 }
 
-// segment makes segment n, counted from 1.
+// segment makes segment n, from 1.
 func (t *transfer) segment(n int) *packet {
 	p := t.packet
 	m := p.mad[:]
@@ -130,7 +130,7 @@ func (t *transfer) segment(n int) *packet {
 	return &p
 }
 
-// abort tells the receiver that no more comes, and why.
+// abort ends the transfer with an ABORT.
 func (c *conn) abort(t *transfer, why mad.RMPPStatus) {
 	p := t.packet
 	h := mad.RMPPHeader{
@@ -147,9 +147,9 @@ func (c *conn) endTransfer(t *transfer) {
 	delete(c.transfers, transferID(&t.packet))
 }
 
-// isSegment: p is part of a transfer.
+// isSegment: p is a packet of an RMPP transfer.
 func isSegment(p *packet) bool {
-	if mad.Class(p.mad[1]) != mad.ClassSubnAdm {
+	if mad.Class(p.mad[mad.ClassOffset]) != mad.ClassSubnAdm {
 		return false
 	}
 	h := rmppHeader(p.mad[:])
@@ -162,4 +162,4 @@ func rmppHeader(m []byte) (h mad.RMPPHeader) {
 	return h
 }
 
-func transferID(p *packet) uint64 { return binary.BigEndian.Uint64(p.mad[8:]) }
+func transferID(p *packet) uint64 { return binary.BigEndian.Uint64(p.mad[mad.TIDOffset:]) }

@@ -12,8 +12,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// TestTableWithFaults: a table comes whole and right through loss, duplicates,
-// delays and overtaking, over the real engine, in virtual time.
+// TestTableWithFaults: a table arrives complete with loss, duplicates, delays and
+// reordering, over the engine, in virtual time.
 func TestTableWithFaults(t *testing.T) {
 	want := newRig(t, "fattree:k=8,levels=3").wholeTable(t)
 	for _, faults := range []string{
@@ -43,8 +43,8 @@ func (r *rig) wholeTable(t *testing.T) []byte {
 	return append(bytes.Clone(nodes.Table), ports.Table...)
 }
 
-// segments sends requests and reads what comes of it until nothing does for
-// some virtual time.
+// segments sends requests and reads the segments of the answers, until none comes
+// for some virtual time.
 func (r *rig) segments(wait time.Duration) (list []mad.RMPPHeader) {
 	deadline := time.Now().Add(wait)
 	for {
@@ -86,7 +86,7 @@ func control(request *engine.Call, h mad.RMPPHeader) *engine.Call {
 	return c
 }
 
-// TestSender drives the sender of a table by hand.
+// TestSender acknowledges the segments of a table one by one.
 func TestSender(t *testing.T) {
 	data := func(n uint32, flags mad.RMPPFlags, length uint32) mad.RMPPHeader {
 		return mad.RMPPHeader{RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RRespTime: 31,

@@ -8,34 +8,33 @@ import (
 
 // router fills the forwarding tables.
 //
-// Where every cable between switches joins two neighbouring ranks (a switch's
-// rank is its distance from the nearest switch with hosts), the network is a
-// fat tree or like one, and packets go up and then down: up by the
-// destination's number (d-mod-k), down where the destination is. That is free
-// of deadlock. Other networks get minimal routes through the port that has the
-// fewest of them.
+// The rank of a switch is its distance from the nearest switch with hosts. If
+// every link between switches joins neighbouring ranks, the network is a fat
+// tree or similar, and gets up*/down* routes, which are free of credit loops:
+// up by the destination's number (d-mod-k), then down to the destination. Other
+// networks get minimal routes, through the port that is least loaded.
 type router struct {
 	switches     []*node
 	links        [][]switchLink // of each switch, by port
-	rank         []int          // nil: not layered
+	rank         []int          // nil: the links do not join neighbouring ranks
 	stride       []int          // of d-mod-k, by rank
 	destinations [][]destination
 	loads        [][]int32 // routes through each port of each switch
 
-	// Scratch, of one destination switch:
-	dist  []int32    // to it, by the route chosen; -1: none yet
-	path  []pathType // how that route begins
+	// For one destination switch at a time:
+	dist  []int32    // length of the route to it; -1: none yet
+	path  []pathType // type of this route
 	order []int      // switches by falling rank
 	queue []int
 }
 
-// pathType is how a route begins.
+// pathType is the type of a route.
 type pathType uint8
 
 const (
 	minimalPath pathType = iota
-	downPath             // down, straight to the destination
-	upDownPath           // and then down
+	downPath             // down only
+	upDownPath           // up first, then down
 )
 
 // switchLink is a link from one switch to another.
@@ -44,14 +43,14 @@ type switchLink struct {
 	to   int
 }
 
-// destination is a LID behind, or of, a switch.
+// destination is a LID of a switch, or of a host at a switch.
 type destination struct {
 	lid    mad.LID
 	port   uint8
 	number int // among hosts
 }
 
-// fillTables fills the tables of all switches, over the links that are up.
+// fillTables computes the tables of all switches, over the links that are up.
 func (s *Subnet) fillTables() {
 	r := s.newRouter()
 	top := s.topLID()
@@ -107,7 +106,8 @@ func (s *Subnet) newRouter() *router {
 	return r
 }
 
-// rankSwitches ranks the switches, and finds out whether the network is layered.
+// rankSwitches ranks the switches. It sets rank only if all links join neighbouring
+// ranks.
 func (r *router) rankSwitches() {
 	rank := slices.Repeat([]int{-1}, len(r.switches))
 	var queue []int
@@ -142,7 +142,7 @@ func (r *router) rankSwitches() {
 		r.order[i] = i
 	}
 	slices.SortStableFunc(r.order, func(a, b int) int { return rank[b] - rank[a] })
-	// What goes up from rank i is spread by the digit of the destination's
+	// d-mod-k: rank i chooses its up port by the digit of the destination's
 	// number that the ranks below have not used.
 	ups := make([]int, highest+1)
 	for i := range r.switches {
@@ -177,8 +177,8 @@ func (r *router) computeDistances(d int) {
 				r.path[i] = downPath
 			}
 		}
-		// Whoever cannot go down goes up to the nearest who has a way;
-		// from the highest rank on, so that those have theirs.
+		// A switch without a way down goes up, to the nearest switch that has a
+		// route; from the highest rank on, so that the switches above have theirs.
 		for _, at := range r.order {
 			if r.dist[at] >= 0 {
 				continue
@@ -190,8 +190,8 @@ func (r *router) computeDistances(d int) {
 				}
 			}
 		}
-		// Left are switches whose only ways turn upward again, say from one
-		// root to another. Only packets that begin there take them.
+		// The remaining switches, such as roots, reach the destination only by a
+		// route that turns up again. Only their own packets take it.
 		r.queue = r.queue[:0]
 		for i, dist := range r.dist {
 			if dist >= 0 {
@@ -206,8 +206,8 @@ func (r *router) computeDistances(d int) {
 	r.bfs(func(int, int) bool { return true })
 }
 
-// bfs is a breadth-first search from the queue over the links that ok
-// allows, to switches without a distance.
+// bfs is a breadth-first search from the switches in the queue over the links
+// that ok allows, to switches without a distance.
 func (r *router) bfs(ok func(from, to int) bool) {
 	for i := 0; i < len(r.queue); i++ {
 		at := r.queue[i]
@@ -268,7 +268,7 @@ func (s *Subnet) topLID() mad.LID {
 	return mad.LID(top)
 }
 
-// setTop tells switch n the highest LID in its table.
+// setTop sets the LinearFDBTop of switch n.
 func (n *node) setTop(top mad.LID) {
 	var sw mad.SwitchInfo
 	sw.Decode(n.sw[:])

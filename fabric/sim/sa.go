@@ -128,7 +128,7 @@ func (r *request) query(h recordHandler, mask uint64, trusted bool) mad.Status {
 		return status
 	}
 	if r.attr.Answer != nil { // opensm osm_sa_multipath_record.c osm_mpr_rcv_process
-		binary.BigEndian.PutUint16(r.mad[attributeByte:], uint16(r.attr.Answer.ID))
+		binary.BigEndian.PutUint16(r.mad[mad.AttributeOffset:], uint16(r.attr.Answer.ID))
 	}
 	r.reply, r.table = replyTable, q.records
 	return status

@@ -43,7 +43,7 @@ var recordAttributes = []*mad.Attribute{
 	mad.AttrLinearForwardingTableRecord, mad.AttrLinkRecord, mad.AttrSMInfoRecord, mad.AttrPathRecord,
 }
 
-// TestTableSizes: all there is, once, and in order.
+// TestTableSizes: all records, once, in order.
 func TestTableSizes(t *testing.T) {
 	r := newRig(t, "fattree:k=8,levels=3")
 	e := r.engine(engine.Options{})
@@ -71,8 +71,8 @@ func TestTableSizes(t *testing.T) {
 	}
 }
 
-// TestComponents asks by every component of every record: what has the value
-// comes, all of it, and nothing else.
+// TestComponents asks by each component of each record: the answer has all records
+// with the value, and no others.
 func TestComponents(t *testing.T) {
 	r := newRig(t, "fattree:k=4,levels=3")
 	// Some variety.

@@ -6,8 +6,8 @@ import (
 	"fabsh/mad"
 )
 
-// Services, as OpenSM keeps them (opensm osm_sa_service_record.c): a
-// ServiceKey guards nothing, but is told to nobody. A lease does not run out.
+// Services, as in OpenSM (opensm osm_sa_service_record.c): a ServiceKey is not
+// checked, but is not shown either. A lease does not expire.
 
 const infiniteLease = 1<<32 - 1
 
@@ -20,7 +20,7 @@ var (
 
 func serviceComponent(script string) uint64 { return mad.AttrServiceRecord.Field(script).Mask() }
 
-// changeService announces a service, or takes it back.
+// changeService adds, changes or deletes a service.
 func (r *request) changeService(mask uint64, trusted bool) mad.Status {
 	var asked mad.ServiceRecord
 	asked.Decode(r.data)
@@ -65,7 +65,7 @@ func (r *request) changeService(mask uint64, trusted bool) mad.Status {
 	return mad.StatusOK
 }
 
-// findServices finds the services of the asker's partitions.
+// findServices finds the services of the requester's partitions.
 func (r *request) findServices(q *query) mad.Status {
 	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask() == serviceLease })
 	for i := range r.services {

@@ -13,7 +13,7 @@ import (
 	"fabsh/fabric/format"
 )
 
-// topology is a sort of topology that a spec can ask for.
+// topology is a type of generated topology.
 type topology struct {
 	name  string
 	keys  map[string]string // with their defaults

@@ -11,7 +11,7 @@ import (
 	"fabsh/fabric"
 )
 
-// values are the keys of a spec, defaults filled in. The first error stays.
+// values are the values of a spec's keys, given or default, and the first error.
 type values struct {
 	text map[string]string
 	err  error
@@ -42,7 +42,7 @@ func parseValues(text string, own map[string]string) (*values, error) {
 	return v, nil
 }
 
-// unknown says what would have been known.
+// unknown is the error of an unknown name, with the valid ones.
 func unknown(what, name string, valid []string) error {
 	return fmt.Errorf("unknown %s %q%s; there are %s", what, name, fabric.DidYouMean(name, valid), strings.Join(valid, ", "))
 }
@@ -123,7 +123,7 @@ func (v *values) lattice(s shape) (*fabric.Fabric, error) {
 	return l.build()
 }
 
-// finish is f, with parts removed, and the options.
+// finish is f without the parts to remove, and the options.
 func (v *values) finish(f *fabric.Fabric) (*fabric.Fabric, Options, error) {
 	f = v.remove(f)
 	if v.err != nil {

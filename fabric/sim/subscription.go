@@ -7,25 +7,25 @@ import (
 	"fabsh/mad/engine"
 )
 
-// subscription is a subscription: where its reports go, and which they are.
+// subscription is a subscription to Reports: who gets them, and which.
 type subscription struct {
 	to   *port
 	info mad.InformInfo // as the subscriber sent it, QPN 0
 }
 
-// noticeSize is that of the attribute in a Report.
+// noticeSize is the size of the Notice in a Report, in bytes.
 const noticeSize = 80
 
-// acceptKey tells those apart who get others' requests.
+// acceptKey names the requests that a program accepts.
 type acceptKey struct {
 	port   *port
 	class  mad.Class
 	method mad.Method
 }
 
-// Accept has requests of others, of a class and method, come to this program.
-// As on a host, they come to one of a port, and the traps to the subnet manager
-// if it is here.
+// Accept registers the program for requests of others, of a class and method. As
+// on a host, one program at a port gets them, and the subnet manager gets the
+// traps at its own port.
 func (c *conn) Accept(class mad.Class, m mad.Method) (stop func(), err error) {
 	s := c.s
 	key := acceptKey{c.port.endPort(), class.Family(), m}
@@ -47,9 +47,9 @@ func (c *conn) Accept(class mad.Class, m mad.Method) (stop func(), err error) {
 	}, nil
 }
 
-// changeSubscription subscribes, or ends a subscription (IBA 13.4.8.3, 15.4.12; opensm,
-// osm_sa_informinfo.c, infr_rcv_process_set_method). The subscriber is who
-// asks; the answer is the question.
+// changeSubscription begins or ends a subscription of the requester (IBA 13.4.8.3,
+// 15.4.12; opensm, osm_sa_informinfo.c, infr_rcv_process_set_method). The answer
+// holds the request's InformInfo.
 func (r *request) changeSubscription(_ uint64, trusted bool) mad.Status {
 	var info mad.InformInfo
 	info.Decode(r.data)
@@ -64,7 +64,7 @@ func (r *request) changeSubscription(_ uint64, trusted bool) mad.Status {
 	security := info.TrapNumber >= 256 && info.TrapNumber <= 259
 	switch {
 	case info.Subscribe > 1, info.Subscribe == 0 && at < 0,
-		info.IsGeneric != 0 && security && !trusted, // for who is trusted only
+		info.IsGeneric != 0 && security && !trusted, // for trusted requesters only
 		info.GID != mad.GID{} && !r.hasGID(info.GID):
 		return mad.StatusRequestInvalid
 	case info.Subscribe == 0:
@@ -94,7 +94,7 @@ func (r *request) findSubscriptions(q *query) mad.Status {
 	return mad.StatusOK
 }
 
-// report tells of a notice who subscribed to it.
+// report sends Reports of a notice to its subscribers.
 func (s *Subnet) report(n *mad.Notice) {
 	var data [noticeSize]byte
 	n.Encode(data[:])

@@ -17,11 +17,11 @@ type conn struct {
 	s      *Subnet
 	port   *port
 	faults *faultModel
-	queue  *delayQueue // towards the program
+	queue  *delayQueue // to the program
 
 	sending sync.Mutex // guards both
 	work    packet     // the MAD that Send executes
-	request request    // its state
+	request request    // the state of its execution
 
 	mu           sync.Mutex // guards both
 	transfers    map[uint64]*transfer
@@ -30,7 +30,7 @@ type conn struct {
 
 // Attach connects a program to a port of the subnet; port 0 of a CA stands for
 // its first one that has a link. There may be several attachments, on one port
-// too; each has fates of its own.
+// too; each draws its own faults.
 func (s *Subnet) Attach(node, port int) (engine.Transport, error) {
 	if len(s.nodes) == 0 {
 		return nil, errors.New("attach: the simulated subnet is empty")
@@ -46,7 +46,7 @@ func (s *Subnet) Attach(node, port int) (engine.Transport, error) {
 	return &conn{s: s, port: p, faults: newFaultModel(s.options), queue: newDelayQueue(), transfers: map[uint64]*transfer{}}, nil
 }
 
-// attachment is the port of n that a program may sit on: a switch's port 0, or
+// attachment is the port of n that a program may use: a switch's port 0, or
 // a port of another node.
 func (n *node) attachment(num int) (*port, error) {
 	if num < 0 || num >= len(n.ports) {
@@ -69,8 +69,8 @@ func (n *node) attachment(num int) (*port, error) {
 	return nil, fmt.Errorf("attach to %s: none of its ports has a link", n.label)
 }
 
-// Send lets d travel to its end and back: the answer, if there is one, waits in
-// the queue when Send returns.
+// Send executes d; the answer, if there is one, waits in the queue when Send
+// returns.
 func (c *conn) Send(d *engine.Datagram) error {
 	if c.queue.closed.Load() {
 		return engine.ErrClosed
@@ -96,7 +96,7 @@ func (c *conn) Send(d *engine.Datagram) error {
 	return nil
 }
 
-// handle takes p to the agent it is addressed to and sends the answer back.
+// handle has p's agent execute it and sends the answer.
 func (c *conn) handle(p *packet, busy bool) {
 	var payload []byte
 	if isSegment(p) {
@@ -121,7 +121,7 @@ func (c *conn) handle(p *packet, busy bool) {
 	}
 }
 
-// deliver sends p to the program, by its fate.
+// deliver sends p to the program, with its faults.
 func (c *conn) deliver(p *packet) {
 	f := c.faults.draw(p, true)
 	if f.lost {
@@ -145,7 +145,7 @@ func (c *conn) Recv(d *engine.Datagram) error {
 	return nil
 }
 
-// Close wakes Recv. What is still on its way is lost.
+// Close wakes Recv. Packets in the queue are lost.
 func (c *conn) Close() error {
 	c.queue.close()
 	c.mu.Lock()
@@ -156,10 +156,10 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// Traits says that nothing is done for the engine, and that no harm can be done.
+// Traits: the transport does nothing for the engine, and the fabric is simulated.
 func (c *conn) Traits() engine.Traits { return engine.Traits{Name: "sim", Simulated: true} }
 
-// Port reads the facts of the port from its agent's tables.
+// Port reads the port from the tables of its agent.
 func (c *conn) Port() (engine.Port, error) {
 	c.s.mu.RLock()
 	defer c.s.mu.RUnlock()
