@@ -1,9 +1,6 @@
 package lang
 
 import (
-	"context"
-	"time"
-
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
@@ -37,25 +34,5 @@ var Sum = Builtin{
 			total = sum
 		}
 		return total, nil
-	}),
-}
-
-// Sleep is sleep(), by the session's clock.
-var Sleep = Builtin{
-	Name:   "sleep",
-	Group:  GroupRest,
-	Params: []Param{{Name: "duration", Kind: KindDuration, Doc: `"500ms", "10s", or a number of seconds`}},
-	Doc:    "Waits; other items of parallel go on.",
-	Example: `
-> sleep("1ms")
-`,
-	Run: Do(func(c *Call, a *struct{ Duration time.Duration }) (starlark.Value, error) {
-		err := c.Block(func(ctx context.Context) error {
-			return c.Runtime().Clock.Sleep(ctx, a.Duration)
-		})
-		if err != nil {
-			return nil, err
-		}
-		return starlark.None, nil
 	}),
 }
