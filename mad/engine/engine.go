@@ -8,6 +8,7 @@
 //	writer.go attempt.go   what is sent next, and one attempt of a call
 //	fastpath.go     the reader sends what answers make room for
 //	reader.go       what comes: matched, completed
+//	answer.go       whose answer counts
 //	timer.go expire.go     what falls due: the timer heap, and what is done then
 //	policy.go recorded.go  what differs between a fabric and a recording of one
 //	flow.go destination.go slot.go   what may be outstanding at once
