@@ -29,15 +29,11 @@ const vendorFirst AttributeID = 0xff00
 // counts as EffectFabric: unknown classes, versions and attributes, methods
 // that the attribute does not have, and vendors' requests. The ACK, STOP and
 // ABORT of an RMPP transfer carry the method of its request, and so have its
-// effect.
+// effect. A subscription (InformInfo) stays with the subnet manager until its end
+// is asked for: of EffectSession is only one of who sees to that.
 func EffectOf(c Class, version uint8, m Method, id AttributeID) Effect {
-	if c == ClassSubnAdm {
-		switch {
-		case m == MethodReportResp && slices.Contains(c.versions(), version),
-			version == 2 && m == MethodSet && id == AttrInformInfo.ID,
-			version == 1 && m == MethodInform && id == AttrInformInfo.ID:
-			return EffectSession
-		}
+	if c == ClassSubnAdm && m == MethodReportResp && slices.Contains(c.versions(), version) {
+		return EffectSession
 	}
 	a := LookupVersion(c, version, id)
 	if c == ClassSubnAdm && version == 1 {

@@ -257,8 +257,8 @@ func (s *Subscriber) set(ctx context.Context, list []*inform, subscribe bool) er
 	if err != nil {
 		return err
 	}
-	if !subscribe {
-		for _, c := range calls {
+	for _, c := range calls {
+		if c.Subscribes = true; !subscribe {
 			c.Timeout, c.Retries = closeTimeout/3, 2
 		}
 	}

@@ -35,6 +35,9 @@ type Call struct {
 	// joined, without headers: never nil after such an answer, nil after
 	// others. A short one lies in MAD.
 	Table []byte
+	// Subscribes: the call is a subscription (InformInfo), or the end of one, of
+	// somebody who ends it with the session. That needs no Options.Write.
+	Subscribes bool
 	// Timeout and Retries of this call; 0 means the engine's, negative
 	// Retries none.
 	Timeout time.Duration

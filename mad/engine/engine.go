@@ -166,6 +166,9 @@ func (e *Engine) Start(c *Call) {
 func (e *Engine) check(c *Call) (mad.Effect, error) {
 	h := c.Header()
 	effect := mad.EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute)
+	if c.Subscribes && h.Class == mad.ClassSubnAdm && h.ClassVersion == h.Class.Version() && h.Method == mad.MethodSet && h.Attribute == mad.AttrInformInfo.ID {
+		effect = mad.EffectSession
+	}
 	if !e.options.Write && effect == mad.EffectFabric {
 		return effect, ErrReadOnly
 	}

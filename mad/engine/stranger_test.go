@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -136,4 +137,38 @@ func TestIDs(t *testing.T) {
 			t.Errorf("8 engines begin with %d IDs", len(began))
 		}
 	})
+}
+
+// TestSubscribesReadOnly: a read-only engine subscribes only for who ends it with
+// the session, and lets nothing else through on that account.
+func TestSubscribesReadOnly(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		attr       mad.AttributeID
+		method     mad.Method
+		version    uint8
+		subscribes bool
+		sent       bool
+	}{
+		{"raw", mad.AttrInformInfo.ID, mad.MethodSet, 2, false, false},
+		{"a subscriber's", mad.AttrInformInfo.ID, mad.MethodSet, 2, true, true},
+		{"raw, of version 1", mad.AttrInformInfo.ID, mad.MethodInform, 1, false, false},
+		{"a subscriber's, of version 1", mad.AttrInformInfo.ID, mad.MethodInform, 1, true, false},
+		{"another attribute", mad.AttrServiceRecord.ID, mad.MethodSet, 2, true, false},
+		{"another method", mad.AttrInformInfo.ID, mad.MethodDelete, 2, true, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sent := false
+			e := New(newFake(func(f *fakeTransport, d Datagram) { sent = true; f.deliver(respond(d)) }), Options{})
+			defer mustClose(t, e)
+			c := &Call{Subscribes: test.subscribes}
+			c.PutSA(test.method, test.attr, 0, 0, nil)
+			c.MAD[mad.ClassVersionOffset] = test.version
+			c.SetLID(7)
+			e.Do(t.Context(), c)
+			if refused := errors.Is(c.Err, ErrReadOnly); sent != test.sent || refused == test.sent {
+				t.Errorf("%s: sent %v, %v", test.name, sent, c.Err)
+			}
+		})
+	}
 }
