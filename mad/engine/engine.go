@@ -151,6 +151,7 @@ func (e *Engine) Start(c *Call) {
 		return
 	}
 	c.s = callState{method: mad.Method(c.MAD[mad.MethodOffset]), reads: effect == mad.EffectRead, timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), to: e.redirects.of(c)}
+	c.s.keyless = !e.options.Keys.goTo(&c.To, &c.s.to)
 	c.s.dest = e.flow.destination(c)
 	if c.Timeout <= 0 {
 		c.s.timeout = e.options.Timeout
