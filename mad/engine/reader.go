@@ -123,6 +123,8 @@ func isTable(m *[mad.Size]byte) bool {
 // unsegmented is the data of a table that came in one datagram.
 func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 	switch {
+	case len(d.MAD) > mad.SADataOffset+c.maxTable():
+		return nil, tooLong(c.maxTable())
 	case len(d.MAD) > mad.Size: // the transport has put it together
 		return slices.Clone(d.MAD[mad.SADataOffset:]), nil
 	case mad.IsSegment(d.MAD):
