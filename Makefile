@@ -29,9 +29,10 @@ lint: ## formatting, vet, staticcheck, module file
 	$(GO) tool staticcheck ./...
 	$(GO) mod tidy -diff
 
-generate: ## the generated files (tests say when they are stale)
+generate: ## the generated files, and the lists of all attributes (tests say when they are stale)
 	$(GO) test -run '^TestGenerated$$' ./mad/internal/gen -update
-	$(GO) test -run '^TestReference$$' ./builtins -update
+	$(GO) test -run '^TestAttributes$$' ./mad -update
+	$(GO) test -run '^(TestReference|TestHelp)$$' ./builtins -update
 	$(GO) test -run '^TestGenerated$$' ./fabric/format -update
 
 peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils and tshark into .peers; installs nothing

@@ -24,7 +24,7 @@ func (s *Session) CurrentFabric(ctx context.Context) (*fabric.Fabric, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.F, nil
+	return f.Fabric, nil
 }
 
 // Sweep discovers the fabric anew. Of its problems the caller is to warn; those
@@ -36,7 +36,7 @@ func (s *Session) Sweep(ctx context.Context) (*fabric.Fabric, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.F, nil
+	return f.Fabric, nil
 }
 
 // silence is a sink that drops what it is given.

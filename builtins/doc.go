@@ -1,5 +1,15 @@
-// Package builtins is everything that a script can say: the global functions,
-// the values they make, and the session that runs scripts.
+// Package builtins is a session: it assembles the framework (lang) and the
+// vocabularies (records, topology, datagrams, routing) into all that a script
+// can say, and runs scripts.
+//
+//	session.go      a session and what it stands on
+//	predeclared.go  the global names
+//	run.go entry.go load.go policy.go   scripts, their entry functions, modules, policies
+//	help.go reference.go explain.go     help; REFERENCE.md; errors for people
+//	status.go       the exit status
+//	command.go prompt.go   what commands written in Go, and the prompt, need of a session
+//
+// Tests of the vocabularies open a session, and so stand here.
 //
 // The values, by their type in Starlark:
 //
@@ -21,5 +31,5 @@
 //
 // Identifiers are plain values: a LID is an int, a GUID or GID a canonical
 // string, an enumerated field a word. Attributes never do I/O; functions and
-// methods may. Nothing waits except through block.
+// methods may. Nothing waits except through lang.Block.
 package builtins

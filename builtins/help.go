@@ -17,6 +17,7 @@ import (
 	"fabsh/mad"
 )
 
+// helpBuiltin is help().
 var helpBuiltin = lang.Builtin{
 	Name:   "help",
 	Group:  lang.GroupRest,
@@ -29,10 +30,10 @@ PortInfo.lmc (LMC): 3 bits at bit 277 (byte 34, bit 5 from the left), section 14
 LMC is the number of low LID bits the port ignores: it answers to 2^LMC LIDs.
 In a Set it is written: smp_set sends what it read unless it is named.
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		text, err := (*lang.StateOf[*Session](c.Runtime())).helpOn(c.Value("topic"))
+	Run: lang.Do(func(c *lang.Call, a *struct{ Topic starlark.Value }) (starlark.Value, error) {
+		text, err := (*lang.StateOf[*Session](c.Runtime())).helpOn(a.Topic)
 		if err != nil {
-			return nil, fmt.Errorf("help: %w", err)
+			return nil, lang.Errorf("%w", err)
 		}
 		c.Fiber().Print(text)
 		return starlark.None, nil
@@ -48,10 +49,10 @@ func (s *Session) Help(topic string) (string, error) {
 	return s.helpOnName(topic)
 }
 
-// helpOn renders help on a value.
+// helpOn renders help on a value; nil: the overview.
 func (s *Session) helpOn(v starlark.Value) (string, error) {
 	switch v := v.(type) {
-	case starlark.NoneType:
+	case nil, starlark.NoneType:
 		return s.overview(), nil
 	case starlark.String:
 		return s.helpOnName(string(v))
@@ -122,7 +123,7 @@ func (s *Session) helpOnPart(base, part string) (string, error) {
 		}
 		for _, v := range a.Variants {
 			if f := records.FieldNamed(v.Layout, part); f != nil {
-				in := a.As(v.Name)
+				in := a.WithVariant(v.Name)
 				return records.FieldHelp(in, in.Field(f.Script)), nil
 			}
 		}
@@ -185,6 +186,7 @@ func (s *Session) Topics(base string) []string {
 	return slices.Compact(names)
 }
 
+// partsOf are the fields of an attribute, as help takes them: base.field.
 func partsOf(base string, a *mad.Attribute) (names []string) {
 	for i := range a.Flat() {
 		names = append(names, base+"."+a.Flat()[i].Name)
@@ -233,10 +235,12 @@ func typeDocs() []lang.TypeDoc {
 	}
 }
 
+// portsDoc describes the value `ports`, which has no attributes.
 func portsDoc() lang.TypeDoc {
 	return lang.TypeDoc{Name: "ports", Doc: "The ports of a node: ports[3] is port 3, [0] a switch's port 0. It iterates over the external ports, len counts them, and `in` takes a port."}
 }
 
+// recordDoc describes all records alike.
 func recordDoc() lang.TypeDoc {
 	return lang.TypeDoc{
 		Name:    "record",
@@ -245,6 +249,7 @@ func recordDoc() lang.TypeDoc {
 	}
 }
 
+// failureDoc describes the value `error`.
 func failureDoc() lang.TypeDoc {
 	return lang.TypeDoc{
 		Name: "error",

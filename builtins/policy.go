@@ -69,7 +69,7 @@ func (p *Policy) Compute(ctx context.Context, f *fabric.Fabric) (r *routing.Rout
 		if !ok {
 			return fmt.Errorf("%s: route() returned %s, want routes", p.script, v.Type())
 		}
-		r = routes.R
+		r = routes.Tables
 		r.Engine = strings.TrimSuffix(path.Base(p.script), ".star")
 		return nil
 	})

@@ -23,9 +23,9 @@ func functions() []*lang.Builtin {
 		&topology.Discover, &topology.LoadFabric, &routing.LoadRoutes, &routing.GetRoutes,
 		&datagrams.SMPGet, &datagrams.SMPSet,
 		&datagrams.PerfGet, &datagrams.PerfSet, &datagrams.PerfClear,
-		&datagrams.SAGet, &datagrams.SAGettable,
+		&datagrams.SAGet, &datagrams.SAGetTable,
 		&datagrams.MADGet, &datagrams.MADSet, &datagrams.MADSend,
-		&datagrams.SASet, &datagrams.SADelete, &datagrams.SAGetmulti, &datagrams.SAGettrace, &datagrams.SASubscribe,
+		&datagrams.SASet, &datagrams.SADelete, &datagrams.SAGetMulti, &datagrams.SAGetTrace, &datagrams.SASubscribe,
 		&datagrams.GetLFT, &datagrams.SetLFT, &datagrams.GetMFT, &datagrams.SetMFT, &datagrams.GetSL2VL, &datagrams.SetSL2VL,
 		&datagrams.GetVLArb, &datagrams.SetVLArb, &datagrams.GetPKeys, &datagrams.SetPKeys, &datagrams.GetGUIDs, &datagrams.SetGUIDs,
 		&datagrams.PortDisable, &datagrams.PortEnable, &datagrams.PortReset, &datagrams.PortSet,
@@ -57,6 +57,6 @@ func (s *Session) predeclare() {
 	}
 	s.predeclared["quit"] = s.predeclared["exit"]
 	if s.env.Sim != nil {
-		s.predeclared["sim"] = &topology.Simulation{Subnet: s.env.Sim}
+		s.predeclared["sim"] = &topology.Sim{Subnet: s.env.Sim}
 	}
 }

@@ -65,7 +65,7 @@ func NewSession(o Options) (*Session, error) {
 	if o.Format == "" {
 		o.Format = lang.FormatText
 	}
-	if !slices.Contains(lang.Formats, o.Format) {
+	if !slices.Contains(lang.Formats, o.Format) && o.Format != lang.FormatRawCSV {
 		return nil, fmt.Errorf("unknown output format %q: use one of %v", string(o.Format), lang.Formats)
 	}
 	if o.Progress == nil {

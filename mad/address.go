@@ -26,7 +26,7 @@ const (
 	DropVL        = 15
 )
 
-// Entries in a block of tables that are longer than a MAD.
+// Entries in a block of the tables that do not fit into one MAD.
 const (
 	LFTBlock   = 64 // LIDs (IBA 14.2.5.10)
 	MFTBlock   = 32 // multicast LIDs (IBA 14.2.5.12)
@@ -35,13 +35,12 @@ const (
 	VLArbBlock = 32 // pairs of virtual lane and weight (IBA 14.2.5.9)
 )
 
-// The port number that no port has.
+// Port numbers that name no port.
 const (
-	// NoPort is the entry of a forwarding table for a LID that the switch
+	// NoPort is the forwarding table entry of a LID whose packets the switch
 	// drops (IBA 14.2.5.10).
 	NoPort = 255
-	// AllPorts stands for all ports where a PortSelect is asked for (IBA
-	// 16.1.3.1, AllPortSelect).
+	// AllPorts as a PortSelect means all ports (IBA 16.1.3.1, AllPortSelect).
 	AllPorts = 255
 )
 
@@ -74,7 +73,7 @@ func (g GID) String() string { return netip.AddrFrom16(g).String() }
 const MaxHops = 63
 
 // DirectedRoute is the path of a directed-route SMP from the local node:
-// element 0 is 0, element i the port through which hop i leaves.
+// element 0 is 0, element i is the exit port of hop i.
 type DirectedRoute []uint8
 
 // Hops is the number of links crossed.
@@ -85,12 +84,12 @@ func (r DirectedRoute) Append(port uint8) DirectedRoute {
 	return append(r[:len(r):len(r)], port)
 }
 
-// Compare puts shorter routes first, equal ones by their lowest ports.
+// Compare orders routes by their length, then by their ports.
 func (r DirectedRoute) Compare(other DirectedRoute) int {
 	return cmp.Or(cmp.Compare(len(r), len(other)), slices.Compare(r, other))
 }
 
-// String gives the form the peers use: "0,1,3".
+// String gives the form that infiniband-diags uses: "0,1,3".
 func (r DirectedRoute) String() string {
 	var b strings.Builder
 	for i, p := range r {

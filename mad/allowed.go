@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Allowed says why nobody can be expected to carry out a request, or answers
-// nil. It goes by what the specification gives the attribute (of SubnAdm
-// version 1: Shanley, InfiniBand Network Architecture, table 33-5), so that
-// the impossible is refused before it is sent. What it does not know it lets
-// pass: vendors' classes, attributes and versions.
+// Allowed returns an error where the specification has no such request: the
+// class has no such version or method, or the attribute not that method (for
+// SubnAdm version 1: Shanley, InfiniBand Network Architecture, table 33-5). It
+// allows what the tables do not describe: classes and attributes of vendors,
+// and those without a table.
 func Allowed(c Class, version uint8, m Method, id AttributeID) error {
 	if c.IsVendor() {
 		return nil
 	}
 	info, ok := MethodOf(c, version, m&^Response)
 	switch {
-	case !knows(c):
+	case !hasTables(c):
 		return nil
 	case !slices.Contains(c.versions(), version):
 		return fmt.Errorf("class %v has no version %d: it has %s", c, version, versionWords(c))
@@ -51,8 +51,7 @@ func Allowed(c Class, version uint8, m Method, id AttributeID) error {
 	return fmt.Errorf("%s: the specification has no such request: of %s it has %s", what, a.Name, methodWords(infos))
 }
 
-// MethodsIn are the requests that the specification allows in a version of the
-// attribute's class.
+// MethodsIn are the methods that the attribute has in a version of its class.
 func (a *Attribute) MethodsIn(version uint8) []Method {
 	switch {
 	case a.Class == ClassSubnAdm && version == 1:
@@ -63,11 +62,12 @@ func (a *Attribute) MethodsIn(version uint8) []Method {
 	return nil
 }
 
-// knows: there are tables of the class.
-func knows(c Class) bool {
+// hasTables: there are attributes of the class.
+func hasTables(c Class) bool {
 	return slices.ContainsFunc(attributes, func(a *Attribute) bool { return a.Class == c.Family() })
 }
 
+// versions are the versions of the class that the tables describe.
 func (c Class) versions() []uint8 {
 	if c == ClassSubnAdm {
 		return []uint8{1, 2}

@@ -3,38 +3,37 @@ package mad
 // AttributeID names an attribute within a class.
 type AttributeID uint16
 
-// Attribute is everything there is to know of one attribute. The generator
-// makes one from each tagged struct; nothing about an attribute stands
-// anywhere else.
+// Attribute is the description of one attribute, or of a header. The generator
+// makes it from a tagged struct, where all of it is declared.
 type Attribute struct {
-	Name      string   // the specification's: "PortInfo"
-	Aliases   []string // what older specifications call it: "SwitchRecord"
+	Name      string   // in the specification: "PortInfo"
+	Aliases   []string // in older specifications: "SwitchRecord"
 	Class     Class    // ClassSubn for both subnet management classes; 0 of a header
 	Version   uint8    // of the class
 	ID        AttributeID
-	OUI       uint32         // whose it is, in the vendor classes from 0x30 on; else 0
+	OUI       uint32         // of the vendor, in the vendor classes from 0x30 on; else 0
 	Methods   []Method       // requests that the specification allows
 	Methods1  []Method       // the same in version 1 of SubnAdm
-	Modifier  []ModifierPart // what the attribute modifier says; empty: it is 0
+	Modifier  []ModifierPart // the fields of the attribute modifier; empty: it is 0
 	SMOwned   bool           // a subnet manager sets it and expects it to stay
 	Size      int            // length of the layout in bytes
 	Section   string         // of the specification
 	Sources   []string       // the public sources of the layout: project, file and symbol
 	Doc       string         // one paragraph
 	Fields    []Field        // in wire order, reserved bits left out
-	Variants  []Variant      // what else its bytes can mean
-	Variant   string         // which of them this is; "": none
-	Answer    *Attribute     // whose records the answer holds; nil: its own
+	Variants  []Variant      // the layouts that fields of raw bytes can have
+	Variant   string         // the name of the one in place; "": none
+	Answer    *Attribute     // the attribute of the records in the answer; nil: this one
 	Confirmed bool           // false: fewer than two sources
 
-	// What a record of the subnet administrator holds: state that may be
-	// queried, configuration that others than the subnet manager edit
-	// (IBA 1.0.a; Shanley, InfiniBand Network
-	// Architecture, table 33-6).
+	// The content of a record of the subnet administrator, by class version 1:
+	// state, which may be queried; configuration, which others than the subnet
+	// manager may edit (IBA 1.0.a; Shanley, InfiniBand Network Architecture,
+	// table 33-6).
 	State, Configuration bool
 
-	offset int // in the MAD, bytes; 0: where the class's attributes are
-	links  *links
+	offset int      // in the MAD, bytes; 0: the class's data offset
+	lazy   *derived // made at first use
 }
 
 // Offset is where the attribute begins in a MAD, in bytes.
@@ -45,7 +44,7 @@ func (a *Attribute) Offset() int {
 	return a.Class.DataOffset()
 }
 
-// ModifierPart is a part of an attribute modifier: "port", "block", ...
+// ModifierPart is a field of an attribute modifier: "port", "block", ...
 type ModifierPart struct {
 	Name  string
 	Shift uint8
@@ -65,42 +64,42 @@ func (a *Attribute) Place() (mask uint32) {
 	return mask
 }
 
-// Kind says how a field's bits read.
-type Kind uint8
+// FieldType says how to read a field's bits.
+type FieldType uint8
 
 const (
-	KindUint   Kind = iota // an unsigned number
-	KindLID                // LID
-	KindGUID               // GUID, 64 bits
-	KindGID                // GID, 128 bits
-	KindEnum               // one of Words
-	KindMask               // a set of Words, by bit
-	KindText               // NUL-padded UTF-8
-	KindBytes              // raw
-	KindStruct             // an attribute inside a record
+	FieldTypeUint   FieldType = iota // an unsigned number
+	FieldTypeLID                     // LID
+	FieldTypeGUID                    // GUID, 64 bits
+	FieldTypeGID                     // GID, 128 bits
+	FieldTypeEnum                    // one of Words
+	FieldTypeMask                    // a set of Words, by bit
+	FieldTypeText                    // NUL-padded UTF-8
+	FieldTypeBytes                   // raw
+	FieldTypeStruct                  // an attribute inside a record
 )
 
 // Field is one field of an attribute. Offsets count bits from the attribute's
 // first; bit 0 is the most significant bit of byte 0, as in the specification.
 type Field struct {
-	Name       string // the specification's component name: "LinkWidthActive"
+	Name       string // the component name in the specification: "LinkWidthActive"
 	Script     string // SnakeName(Name): "link_width_active"
-	Also       string // another script name, where the specification has two; usually ""
+	Also       string // a second script name; usually ""
 	Offset     int    // bits
 	Bits       int    // bits of one element
 	Count      int    // elements; 1 unless an array
 	Stride     int    // bits from one element to the next; Bits where they touch
-	Kind       Kind
+	Type       FieldType
 	Words      *Words     // of KindEnum and KindMask
 	Struct     *Attribute // of KindStruct
-	Component  int        // first bit in the SA ComponentMask; -1: not one
-	Components int        // how many bits: 1, but for fields that the specification splits
+	Component  int        // first bit in the SA ComponentMask; -1: none
+	Components int        // number of bits there: 1, more for fields that the specification splits
 	ReadOnly   bool       // "ro": the agent ignores it in a Set
-	NoChange   bool       // "nochange=0": in a Set, 0 means leave as it is
-	W1C        bool       // "w1c": in a Set, 1 clears (or triggers); 0 leaves
-	Key        bool       // "key": never shown unless asked for
-	Hex        bool       // "hex": people write it in hexadecimal
-	Select2    int        // "select2=N": N+1, of a counter that bit N of CounterSelect2 chooses; else 0
+	NoChange   bool       // "nochange=0": in a Set, 0 means no change
+	W1C        bool       // "w1c": in a Set, 1 clears (or triggers), 0 means no change
+	Key        bool       // "key": shown only on request
+	Hex        bool       // "hex": shown in hexadecimal
+	Select2    int        // "select2=N": N+1, for a counter that bit N of CounterSelect2 selects; else 0
 	Doc        string     // one sentence or two
 }
 

@@ -59,11 +59,11 @@ func (c Class) String() string {
 // IsVendor: a vendor defines what the class does.
 func (c Class) IsVendor() bool { return c >= ClassVendorFirst && c <= classVendorLast || c.HasOUI() }
 
-// HasOUI: its MADs say who that vendor is.
+// HasOUI: it is a vendor class whose MADs carry the vendor's OUI.
 func (c Class) HasOUI() bool { return c >= classVendor2First && c <= classVendor2Last }
 
-// Family folds the two classes of subnet management, which share attributes,
-// into ClassSubn.
+// Family is the class whose attributes c has: ClassSubn for both classes of
+// subnet management, else c itself.
 func (c Class) Family() Class {
 	if c == ClassSubnDirected {
 		return ClassSubn
@@ -94,7 +94,7 @@ func (c Class) DataOffset() int {
 	return HeaderSize
 }
 
-// DataSize is the room for the attribute in one MAD of this class, in bytes.
+// DataSize is the size of the attribute data in one MAD of this class, in bytes.
 func (c Class) DataSize() int {
 	if c.Family() == ClassSubn {
 		return 64
@@ -102,7 +102,7 @@ func (c Class) DataSize() int {
 	return Size - c.DataOffset()
 }
 
-// Method says what is to be done with an attribute (IBA 13.4.5); bit 7 marks a response.
+// Method is what a request does with an attribute (IBA 13.4.5); bit 7 is the response bit.
 type Method uint8
 
 const (
@@ -132,7 +132,7 @@ const (
 // IsResponse: the response bit is set.
 func (m Method) IsResponse() bool { return m&Response != 0 }
 
-// IsTable: a response of SubnAdm holds any number of records.
+// IsTable: the response, of SubnAdm, is a table of any number of records.
 func (m Method) IsTable() bool {
 	switch m &^ Response {
 	case MethodGetTable, MethodGetTraceTable, MethodGetMulti:
@@ -141,11 +141,11 @@ func (m Method) IsTable() bool {
 	return false
 }
 
-// Name is the specification's name of m in a MAD of this class and class version.
+// Name is the name of m in the specification, in a MAD of this class and class version.
 func (m Method) Name(c Class, version uint8) string {
 	info, ok := MethodOf(c, version, m&^Response)
 	if !ok {
-		info, ok = MethodOf(0, 0, m&^Response) // a common one, where the class has no use for it
+		info, ok = MethodOf(0, 0, m&^Response) // a common method that the class does not have
 	}
 	switch {
 	case !ok, m.IsResponse() && (!info.Answered || m == MethodSet|Response):

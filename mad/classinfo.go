@@ -2,20 +2,19 @@ package mad
 
 import "slices"
 
-// ClassInfo is what there is to know of a management class, or of a range of
-// them.
+// ClassInfo describes a management class, or a range of classes.
 type ClassInfo struct {
 	First, Last Class
-	Name        string // as Class.String has it; of a range, what its names begin with
+	Name        string // as of Class.String; of a range, the beginning of its names
 	Doc         string
-	Support     string // who has to understand it
+	Support     string // which nodes must support it
 }
 
 // Classes lists the management classes (IBA 13.4.4; Shanley, InfiniBand
 // Network Architecture, table 28-3).
 func Classes() []ClassInfo { return slices.Clone(classes) }
 
-// Info is what there is to know of c; ok is false of a reserved class.
+// Info describes c; ok is false for a reserved class.
 func (c Class) Info() (info ClassInfo, ok bool) {
 	i := slices.IndexFunc(classes, func(i ClassInfo) bool { return i.First <= c && c <= i.Last })
 	if i < 0 {

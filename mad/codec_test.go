@@ -103,7 +103,7 @@ func copyFields(a *Attribute, from, to []byte) {
 	for i := range a.Flat() {
 		f := &a.Flat()[i]
 		for i := range f.Count {
-			if f.Kind == KindText || f.Kind == KindGID || f.Kind == KindBytes {
+			if f.Type == FieldTypeText || f.Type == FieldTypeGID || f.Type == FieldTypeBytes {
 				f.At(i).SetBytes(to, f.At(i).Bytes(from))
 			} else {
 				f.SetUintAt(to, i, f.UintAt(from, i))
@@ -142,14 +142,14 @@ func compareFields(t *testing.T, a *Attribute, data []byte, v reflect.Value) {
 func compareElement(t *testing.T, f *Field, data []byte, v reflect.Value) {
 	got, want := any(nil), v.Interface()
 	switch {
-	case f.Kind == KindStruct:
+	case f.Type == FieldTypeStruct:
 		compareFields(t, f.Struct, f.Bytes(data), v)
 		return
-	case f.Kind == KindGID:
+	case f.Type == FieldTypeGID:
 		got = f.GID(data)
-	case f.Kind == KindText:
-		got, want = f.Text(data), text(v.Slice(0, v.Len()).Bytes())
-	case f.Kind == KindBytes:
+	case f.Type == FieldTypeText:
+		got, want = f.Text(data), untilNUL(v.Slice(0, v.Len()).Bytes())
+	case f.Type == FieldTypeBytes:
 		got, want = f.Bytes(data), v.Slice(0, v.Len()).Bytes()
 	case v.Kind() == reflect.Bool:
 		got = f.Uint(data) != 0
@@ -170,7 +170,7 @@ func TestFlat(t *testing.T) {
 			if a.Field(f.Script).Name != f.Name {
 				t.Errorf("Field(%q) is another", f.Script)
 			}
-			if f.Kind != KindStruct {
+			if f.Type != FieldTypeStruct {
 				continue
 			}
 			for j := range f.Count {

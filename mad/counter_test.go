@@ -29,7 +29,7 @@ func TestCounters(t *testing.T) {
 		{AttrPortXmitDiscardDetails, `counter_select: 0 port_inactive_discards, 1 port_neighbor_mtu_discards,
 			2 port_sw_lifetime_limit_discards, 3 port_sw_hoq_lifetime_limit_discards`},
 		{AttrPortXmitDataSL, "counter_select: 0-15 port_xmit_data_sl"},
-		{AttrPortExtendedSpeedsCounters.As("lanes"), `counter_select: 0 sync_header_error_counter, 1 unknown_block_counter,
+		{AttrPortExtendedSpeedsCounters.WithVariant("lanes"), `counter_select: 0 sync_header_error_counter, 1 unknown_block_counter,
 			2-13 error_detection_counter_lane, 14-25 fec_correctable_block_ctr_lane, 26-37 fec_uncorrectable_block_ctr_lane`},
 		{AttrPortSamplesControl, ""},
 		{AttrPerfClassPortInfo, ""},

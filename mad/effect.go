@@ -6,9 +6,9 @@ import "slices"
 type Effect uint8
 
 const (
-	EffectRead    Effect = iota // nothing: it only asks
-	EffectSession               // it concerns the asker alone, and ends with it
-	EffectFabric                // it changes, or may change, what others see
+	EffectRead    Effect = iota // none: the request only reads
+	EffectSession               // on the requester's own session, such as its subscriptions
+	EffectFabric                // on the fabric, or unknown
 )
 
 // String is the effect in a word.
@@ -22,15 +22,17 @@ func (e Effect) String() string {
 	return "fabric"
 }
 
-// From here on attributes are the vendor's, in all classes (IBA 13.4.8).
+// vendorFirst is the first attribute ID that vendors define, in all classes
+// (IBA 13.4.8).
 const vendorFirst AttributeID = 0xff00
 
-// EffectOf says what a request does. Whatever is not known to be harmless
-// counts as EffectFabric: unknown classes, versions and attributes, methods
-// that the attribute does not have, and vendors' requests. The ACK, STOP and
-// ABORT of an RMPP transfer carry the method of its request, and so have its
-// effect. A subscription (InformInfo) stays with the subnet manager until its end
-// is asked for: of EffectSession is only one of who sees to that.
+// EffectOf is the effect of a request. Only what is known to be harmless is
+// less than EffectFabric: unknown classes, versions and attributes, methods
+// that the attribute does not have, and vendors' requests are EffectFabric. The
+// ACK, STOP and ABORT of an RMPP transfer carry the method of its request, and
+// so have its effect. A subscription (InformInfo) stays with the subnet manager
+// until somebody ends it: it is EffectSession only of a call that says so to the
+// engine.
 func EffectOf(c Class, version uint8, m Method, id AttributeID) Effect {
 	if c == ClassSubnAdm && m == MethodReportResp && slices.Contains(c.versions(), version) {
 		return EffectSession
@@ -51,8 +53,8 @@ func EffectOf(c Class, version uint8, m Method, id AttributeID) Effect {
 	return a.Effect(m)
 }
 
-// Effect says what method m does to the attribute. Even to be asked may change
-// a vendor's device: a Get takes its semaphore, or empties its log.
+// Effect is the effect of method m on the attribute. A vendor's device may
+// change by a Get alone: one takes a semaphore, another empties a log.
 func (a *Attribute) Effect(m Method) Effect {
 	if a.Class.IsVendor() || a.ID >= vendorFirst && !a.Confirmed {
 		return EffectFabric

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Field finds a field by the name that scripts use; nil if there is none. In
-// a record it also finds the fields of the embedded attribute.
-func (a *Attribute) Field(script string) *Field { return a.link().script[script] }
+// Field finds a field by its script name; nil if there is none. In a record it
+// also finds the fields of the embedded attribute.
+func (a *Attribute) Field(script string) *Field { return a.derived().script[script] }
 
-// Flat lists the fields of a record with those of the embedded attributes in
-// their place, offsets and component bits counted from the record's. The
+// Flat lists the fields with each embedded attribute replaced by its fields,
+// whose offsets and component bits are counted from the beginning of a. The
 // caller must not change the list.
-func (a *Attribute) Flat() []Field { return a.link().flat }
+func (a *Attribute) Flat() []Field { return a.derived().flat }
 
 // Uint reads the field, or the first element of an array, from data, the
 // whole attribute. What data lacks reads as 0. It is for fields of up to 64
@@ -30,7 +30,8 @@ func (f *Field) UintAt(data []byte, i int) uint64 {
 }
 
 // SetUint writes the field, or the first element of an array, to data. Bits
-// of v beyond the field's are dropped, and so is what data has no room for.
+// of v that the field has no room for are dropped, and so are those beyond the
+// end of data.
 func (f *Field) SetUint(data []byte, v uint64) { f.SetUintAt(data, 0, v) }
 
 // SetUintAt writes element i.
@@ -40,10 +41,9 @@ func (f *Field) SetUintAt(data []byte, i int, v uint64) {
 	}
 }
 
-// Bytes are the field's bytes in data, elements of an array and the bits
-// between them included, and nil where data ends before them. It is for
-// fields that begin and end at a byte: texts, GIDs, raw bytes, embedded
-// attributes.
+// Bytes are the field's bytes in data, all elements of an array and the bits
+// between them included; nil if data is too short. It is for fields that begin
+// and end at a byte boundary: texts, GIDs, raw bytes, embedded attributes.
 func (f *Field) Bytes(data []byte) []byte {
 	first, end := f.Offset/8, (f.Offset+(f.Count-1)*f.Stride+f.Bits+7)/8
 	if end > len(data) {
@@ -66,10 +66,10 @@ func (f *Field) At(i int) *Field {
 	return &e
 }
 
-// Text reads a text field: up to the first NUL.
-func (f *Field) Text(data []byte) string { return text(f.Bytes(data)) }
+// Text reads a text field, up to the first NUL.
+func (f *Field) Text(data []byte) string { return untilNUL(f.Bytes(data)) }
 
-// GID reads a GID; the zero GID where data ends before it.
+// GID reads a GID; the zero GID if data is too short.
 func (f *Field) GID(data []byte) (g GID) {
 	copy(g[:], f.Bytes(data))
 	return g
@@ -81,7 +81,7 @@ func (f *Field) SetGID(data []byte, g GID) { f.SetBytes(data, g[:]) }
 // Max is the largest number that fits.
 func (f *Field) Max() uint64 { return 1<<min(f.Bits, 63)<<max(0, f.Bits-63) - 1 }
 
-// Mask is the field's part of a ComponentMask; 0 when it has none.
+// Mask are the field's bits in a ComponentMask; 0 when it has none.
 func (f *Field) Mask() uint64 {
 	if f.Component < 0 {
 		return 0
@@ -89,8 +89,8 @@ func (f *Field) Mask() uint64 {
 	return (1<<f.Components - 1) << f.Component
 }
 
-// text is b up to the first NUL.
-func text(b []byte) string {
+// untilNUL is the text of b up to the first NUL.
+func untilNUL(b []byte) string {
 	for i, c := range b {
 		if c == 0 {
 			return string(b[:i])
@@ -107,8 +107,8 @@ func (w *Words) Text(v uint64) string {
 	return fmt.Sprintf("unknown(%d)", v)
 }
 
-// Split gives the words of the bits set in v, the lowest bit first. A word
-// that stands for several bits is given only when v is exactly those.
+// Split gives the words of the bits set in v, the lowest bit first. A word for
+// several bits is given only if v is exactly these bits.
 func (w *Words) Split(v uint64) []string {
 	if s, ok := w.Word[v]; ok && v != 0 {
 		return []string{s}

@@ -1,27 +1,3 @@
-// Package mad is the wire of InfiniBand management datagrams (MADs): headers,
-// classes, methods, status, attributes, their effects, and generated codecs.
-// Package mad/engine moves them.
-//
-// The package is organised by what a reader looks for:
-//
-//	mad.go        the base header every MAD begins with, and where its parts stand
-//	header.go     the headers of the classes
-//	address.go    LIDs, GUIDs, GIDs, directed routes
-//	class.go      management classes, methods, what each allows
-//	status.go     the status field in words
-//	rmpp.go       the header of transfers, their status in words
-//	attribute.go  what an attribute is: fields, modifier
-//	effect.go     what a request does to the fabric
-//	smp.go sa.go perf.go classport.go   the attributes, one family a file
-//	enum.go       the words of their enumerations and masks
-//	z*.go         generated from those: decode, encode, field tables
-//	registry.go   attributes by number and by name
-//	field.go      single fields, without decoding the rest
-//	parts.go      what a datagram is made of; validate.go, what is wrong with it
-//	speed.go      a link's speed and width, out of PortInfo
-//
-// Section numbers are those of the InfiniBand Architecture Specification,
-// volume 1 (IBA).
 package mad
 
 import "encoding/binary"
@@ -45,7 +21,7 @@ const (
 	HeaderSize = 24
 )
 
-// Where the parts beyond the base header stand, in bytes.
+// Offsets of what follows the base header, in bytes.
 const (
 	SMPKeyOffset         = 24  // M_Key (IBA 14.2.1)
 	SMPDrSLIDOffset      = 32  // DrSLID, directed route (IBA 14.2.1.2)
@@ -74,18 +50,18 @@ type Header struct {
 	Modifier     uint32
 }
 
-// bmAnswer is the modifier's bit that marks a baseboard's answer: baseboard
-// management commands and answers by Send (IBA 16.2.3; linux
+// bmAnswer is the modifier's bit of an answer in baseboard management, where
+// commands and answers have the same method, Send (IBA 16.2.3; linux
 // drivers/infiniband/core/mad.c ib_response_mad).
 const bmAnswer = 1
 
-// IsAnswer: the MAD answers a request.
+// IsAnswer: the MAD is the answer to a request.
 func (h *Header) IsAnswer() bool {
 	return h.Method.IsResponse() || h.Class == ClassBM && h.Method == MethodSend && h.Modifier&bmAnswer != 0
 }
 
-// IsAnswered: the MAD is a request that is answered. The others are answers
-// themselves, or say something and want nothing (IBA 13.4.5).
+// IsAnswered: the MAD is a request to which there is an answer. The others are
+// answers, or messages without one, such as a Trap (IBA 13.4.5).
 func (h *Header) IsAnswered() bool {
 	switch h.Method {
 	case MethodSend:
@@ -96,8 +72,8 @@ func (h *Header) IsAnswered() bool {
 	return !h.Method.IsResponse()
 }
 
-// Put writes h to the first 24 bytes of m and leaves the rest alone, but for
-// the hop pointer and hop count of directed-route SMPs.
+// Put writes h to the first 24 bytes of m, but not to the hop pointer and hop
+// count of directed-route SMPs. It leaves the rest of m as it is.
 func (h *Header) Put(m []byte) {
 	m[BaseVersionOffset] = 1
 	m[ClassOffset] = byte(h.Class)
@@ -111,8 +87,7 @@ func (h *Header) Put(m []byte) {
 }
 
 // ParseHeader reads the base header of m, which has at least HeaderSize bytes.
-// The D bit, which directed-route SMPs keep in the status field's top bit, is
-// not part of Status.
+// The top bit of a directed-route SMP's status field, D, is not part of Status.
 func ParseHeader(m []byte) Header {
 	h := Header{
 		Class:        Class(m[ClassOffset]),
@@ -129,8 +104,7 @@ func ParseHeader(m []byte) Header {
 	return h
 }
 
-// SetRoute makes m a directed-route SMP along route, whose first element is 0
-// (the local node) and whose others are exit ports (IBA 14.2.2).
+// SetRoute makes m a directed-route SMP along route (IBA 14.2.2).
 func SetRoute(m []byte, route DirectedRoute) {
 	m[ClassOffset] = byte(ClassSubnDirected)
 	m[StatusOffset], m[StatusOffset+1] = 0, 0
@@ -149,10 +123,10 @@ func RouteOf(m []byte) DirectedRoute {
 	return append(DirectedRoute(nil), m[SMPInitialPathOffset:SMPInitialPathOffset+1+n]...)
 }
 
-// KeyOffset is where MADs have their key, 8 bytes: the M_Key (IBA 14.2.1), B_Key
-// (libibmad bm.c, bm_call_via), CC_Key (opensm ib_types.h, ib_cc_mad_t), a
-// vendor's (ibutils ibvs_base.h, ib_vs_t) or the SM_Key of subnet
-// administration (IBA 15.2.1.1). 0: they have none.
+// KeyOffset is the offset of the key, 8 bytes, in MADs with header h: the M_Key
+// (IBA 14.2.1), B_Key (libibmad bm.c, bm_call_via), CC_Key (opensm ib_types.h,
+// ib_cc_mad_t), a vendor's key (ibutils ibvs_base.h, ib_vs_t) or the SM_Key of
+// subnet administration (IBA 15.2.1.1). 0: they have none.
 func KeyOffset(h Header) int {
 	switch c := h.Class.Family(); {
 	case c == ClassSubn, c == ClassBM, c == ClassCongestion, c == ClassVendor0A && h.Attribute != AttrVendor0AClassPortInfo.ID:

@@ -2,13 +2,13 @@ package mad
 
 import "slices"
 
-// MethodInfo is what there is to know of a method in a class.
+// MethodInfo describes a method of a class.
 type MethodInfo struct {
 	Method   Method
-	Name     string // the specification's, without the class: "GetTable"
-	Answered bool   // there is an answer: the method with the response bit, GetResp to a Set
-	Table    bool   // the answer takes as many MADs as it needs
-	Required bool   // of SubnAdm: every subnet administrator has it
+	Name     string // in the specification, without the class: "GetTable"
+	Answered bool   // it has a response: the method with the response bit, or GetResp to a Set
+	Table    bool   // the response is a table, in any number of MADs
+	Required bool   // mandatory, of a subnet administrator
 	Doc      string
 }
 
@@ -36,7 +36,7 @@ func methodsOf(c Class, version uint8) []MethodInfo {
 	return commonMethods
 }
 
-// Methods common to many classes, if not to all (IBA 13.4.5; Shanley,
+// commonMethods are those of all classes but SubnAdm (IBA 13.4.5; Shanley,
 // InfiniBand Network Architecture, table 28-4).
 var commonMethods = []MethodInfo{
 	{MethodGet, "Get", true, false, false, "reads an attribute"},
@@ -47,8 +47,9 @@ var commonMethods = []MethodInfo{
 	{MethodTrapRepress, "TrapRepress", false, false, false, "tells an agent to stop repeating a trap"},
 }
 
-// The same numbers are other methods in the two versions of SubnAdm (IBA
-// 1.0.a: Shanley, InfiniBand Network Architecture, table 33-3; IBA 1.3 15.2.2).
+// The methods of SubnAdm. Its two versions use some numbers for different
+// methods (version 1: IBA 1.0.a, Shanley, InfiniBand Network Architecture,
+// table 33-3; version 2: IBA 1.3 15.2.2).
 var (
 	saMethods1 = []MethodInfo{
 		{MethodGet, "Get", true, false, true, "reads a record"},

@@ -7,20 +7,20 @@ import (
 	"fabsh/mad/internal/snake"
 )
 
-// SnakeName turns the specification's name of a component into the one that
-// scripts use: "PortInfo.M_Key" is m_key, "MasterSMLID" master_sm_lid.
+// SnakeName is the script name of a component: "m_key" of "M_Key",
+// "master_sm_lid" of "MasterSMLID".
 func SnakeName(spec string) string { return snake.Name(spec) }
 
 // Attributes lists all attributes by class and ID.
 func Attributes() []*Attribute { return slices.Clone(attributes) }
 
-// Headers lists what stands in MADs, or in attributes, and is no attribute:
-// their headers, the elements of arrays, what a Notice's DataDetails may be.
+// Headers lists the layouts that are no attributes: headers of MADs, and parts
+// of attributes, such as elements of arrays and variants.
 func Headers() []*Attribute { return append([]*Attribute(nil), headers...) }
 
 // Lookup finds an attribute by number; nil if it is not known. Both classes
-// of subnet management have the same attributes. Where class versions differ
-// it is the current version's.
+// of subnet management have the same attributes. An attribute of the current
+// class version goes before one of an older version.
 func Lookup(c Class, id AttributeID) *Attribute {
 	if a := LookupVersion(c, c.Version(), id); a != nil || c != ClassSubnAdm {
 		return a
@@ -34,14 +34,14 @@ func LookupVersion(c Class, version uint8, id AttributeID) *Attribute {
 	return index.number[attributeNumber{c.Family(), version, id}]
 }
 
-// LookupName finds an attribute by class and exact name, or older name; nil if
-// there is none.
+// LookupName finds an attribute by class and exact name or alias; nil if there
+// is none.
 func LookupName(c Class, name string) *Attribute {
 	return index.name[attributeName{c.Family(), name}]
 }
 
-// ByName finds an attribute by its exact name alone; nil if there is none. Of
-// a name that several classes share it is the first class's.
+// ByName finds an attribute by its exact name or alias alone; nil if there is
+// none. Of a name that several classes share it is that of the first class.
 func ByName(name string) *Attribute {
 	for _, a := range attributes {
 		if a.Name == name || slices.Contains(a.Aliases, name) {
@@ -62,7 +62,7 @@ type attributeName struct {
 	name  string
 }
 
-// index is made once from the generated tables, and never changes.
+// index is made once, from the generated tables.
 var index = makeIndex(attributes, headers)
 
 type attributeIndex struct {
@@ -73,54 +73,55 @@ type attributeIndex struct {
 func makeIndex(attributes, headers []*Attribute) attributeIndex {
 	x := attributeIndex{map[attributeNumber]*Attribute{}, map[attributeName]*Attribute{}}
 	for _, a := range headers {
-		a.links = new(links)
+		a.lazy = new(derived)
 	}
 	for _, a := range attributes {
 		x.number[attributeNumber{a.Class, a.Version, a.ID}] = a
 		for _, name := range append(a.Aliases, a.Name) {
 			if n := (attributeName{a.Class, name}); x.name[n] == nil {
-				x.name[n] = a // the current version's comes first
+				x.name[n] = a // that of the current version comes first
 			}
 		}
-		a.links = new(links)
+		a.lazy = new(derived)
 	}
 	return x
 }
 
-// links are what follows from an attribute's fields. They are made at first use,
-// for a program uses few attributes, and all would take half of its start.
-type links struct {
+// derived is what follows from an attribute's fields. It is made at first use:
+// a run uses few attributes, and to make it for all would take half of the time
+// in which the program starts.
+type derived struct {
 	once     sync.Once
 	flat     []Field
 	script   map[string]*Field
 	variants []*Attribute // the attribute with each of Variants in its place
 }
 
-func (a *Attribute) link() *links {
-	a.links.once.Do(func() { a.links.fill(a) })
-	return a.links
+func (a *Attribute) derived() *derived {
+	a.lazy.once.Do(func() { a.lazy.fill(a) })
+	return a.lazy
 }
 
-func (l *links) fill(a *Attribute) {
-	l.flat = flatten(nil, a, 0, 0)
-	l.script = make(map[string]*Field, len(l.flat)+len(a.Fields))
-	for _, list := range [][]Field{l.flat, a.Fields} {
+func (d *derived) fill(a *Attribute) {
+	d.flat = flatten(nil, a, 0, 0)
+	d.script = make(map[string]*Field, len(d.flat)+len(a.Fields))
+	for _, list := range [][]Field{d.flat, a.Fields} {
 		for i := range list {
 			f := &list[i]
-			l.script[f.Script] = f
+			d.script[f.Script] = f
 			if f.Also != "" {
-				l.script[f.Also] = f
+				d.script[f.Also] = f
 			}
 		}
 	}
 	for i := range a.Variants {
-		l.variants = append(l.variants, a.with(&a.Variants[i]))
+		d.variants = append(d.variants, a.with(&a.Variants[i]))
 	}
 }
 
-// flatten appends a's fields to list, those of embedded attributes in their
-// place. Of an array of attributes each field becomes an array. component is
-// the bit of a's first component, -1 where a is none.
+// flatten appends a's fields to list, with each embedded attribute replaced by
+// its fields; of an array of attributes, each field becomes an array. component
+// is the bit of a's first component, -1 if a has none.
 func flatten(list []Field, a *Attribute, offset, component int) []Field {
 	for _, f := range a.Fields {
 		f.Offset += offset
@@ -129,7 +130,7 @@ func flatten(list []Field, a *Attribute, offset, component int) []Field {
 		} else if f.Component >= 0 {
 			f.Component += component
 		}
-		if f.Kind != KindStruct {
+		if f.Type != FieldTypeStruct {
 			list = append(list, f)
 			continue
 		}

@@ -1,6 +1,6 @@
 package mad
 
-// Where the RMPP header's fields stand, in bytes (IBA 13.6.2).
+// Offsets of the RMPP header's fields, in bytes (IBA 13.6.2).
 const (
 	RMPPVersionOffset   = RMPPOffset
 	RMPPTypeOffset      = RMPPOffset + 1
@@ -11,26 +11,27 @@ const (
 	NewWindowLastOffset = RMPPOffset + 8
 )
 
-// What a segment of subnet administration consists of, in bytes.
+// Sizes of a segment of subnet administration, in bytes.
 const (
-	// SegmentData is the most that one segment carries of the table.
+	// SegmentData is the largest part of the table in one segment.
 	SegmentData = Size - SADataOffset
-	// SegmentHeader is what PayloadLength counts of each segment beyond the
-	// table: SM_Key, AttributeOffset, ComponentMask (IBA 13.6.2.1, 15.2.1.1).
+	// SegmentHeader is the part of each segment's header that PayloadLength
+	// counts: SM_Key, AttributeOffset, ComponentMask (IBA 13.6.2.1, 15.2.1.1).
 	SegmentHeader = SADataOffset - SAKeyOffset
 )
 
-// NoRespTime is the RRespTime that says nothing.
+// NoRespTime is the RRespTime of a sender that gives none.
 const NoRespTime = 31
 
 // IsSegment: m is part of an RMPP transfer. OpenSM on ibsim's client library
-// sets the flag but not the version: nobody has segmented that.
+// sets the active flag with version 0, in MADs that are no segments.
 func IsSegment(m []byte) bool {
 	return len(m) >= SADataOffset && Class(m[ClassOffset]) == ClassSubnAdm &&
 		RMPPFlags(m[RMPPFlagsOffset])&RMPPFlagsActive != 0 && m[RMPPVersionOffset] != 0
 }
 
-// rmppStatusTexts are for people, where the enumeration's words are for scripts.
+// rmppStatusTexts are the texts of messages; scripts have the words of the
+// enumeration.
 var rmppStatusTexts = map[RMPPStatus]string{
 	RMPPStatusResourcesExhausted:                "resources exhausted",
 	RMPPStatusTotalTimeTooLong:                  "total time too long",

@@ -11,7 +11,7 @@ type NodeDescription struct {
 }
 
 // String is the text up to the first NUL.
-func (t *NodeDescription) String() string { return text(t.NodeString[:]) }
+func (t *NodeDescription) String() string { return untilNUL(t.NodeString[:]) }
 
 // NodeInfo says what a node is: its type, its GUIDs, its number of ports. It
 // also names the port through which the request came in.

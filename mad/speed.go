@@ -3,13 +3,13 @@ package mad
 import "strings"
 
 // ActiveSpeed is the speed that p's link runs at: "SDR", "DDR", "QDR", "FDR",
-// "EDR", "HDR", "NDR", "XDR", or "" when it is not known. It means nothing
+// "EDR", "HDR", "NDR", "XDR", or "" when it is not known. It is not valid
 // while the link is down. FDR10 shows as QDR: see
 // [MlnxExtPortInfo.IsFDR10].
 //
-// Speeds are spread over three fields, as later ones did not fit the first. A
-// later field outranks the earlier ones when it is not 0, and agents that do
-// not know it leave it 0 (rdma-core libibnetdisc/ibnetdisc.c
+// The speeds are in three fields, of three versions of the specification. The
+// latest field that is not 0 counts: agents leave a field that they do not
+// support 0 (rdma-core libibnetdisc/ibnetdisc.c
 // ibnd_get_agg_linkspeedext_field, infiniband-diags/iblinkinfo.c).
 func ActiveSpeed(p *PortInfo) string {
 	var word string
@@ -22,14 +22,14 @@ func ActiveSpeed(p *PortInfo) string {
 		word = WordsLinkSpeed.Word[uint64(p.LinkSpeedActive)]
 	}
 	speed := strings.ToUpper(word)
-	if SpeedGbps(speed) == 0 { // a word for no single speed
+	if SpeedGbps(speed) == 0 { // not the word of one speed
 		return ""
 	}
 	return speed
 }
 
-// IsFDR10: a link that shows QDR runs FDR10 (rdma-core libibmad/iba_types.h
-// FDR10, infiniband-diags/iblinkinfo.c).
+// IsFDR10: the link runs at FDR10 where PortInfo shows QDR (rdma-core
+// libibmad/iba_types.h FDR10, infiniband-diags/iblinkinfo.c).
 func (t *MlnxExtPortInfo) IsFDR10() bool { return t.LinkSpeedActive&1 != 0 }
 
 // ActiveWidth is the width that p's link runs at: "1x", "2x", "4x", "8x",

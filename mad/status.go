@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Status is the status field of a MAD (IBA 13.4.7). The lower byte means the
-// same in all classes: two flags, and in bits 2 to 4 why a request was not
-// understood. The upper byte is the class's own.
+// Status is the status field of a MAD (IBA 13.4.7). The lower byte is common
+// to all classes: two flags, and in bits 2 to 4 a code for an invalid request.
+// The upper byte is class-specific.
 type Status uint16
 
 const (
@@ -49,8 +49,8 @@ var statusSubnAdm = [...]string{
 	8: "priority suggested",
 }
 
-// String is s in words. Of the classes known here only SubnAdm has codes of
-// its own, so those are taken to be its; Text asks for the class.
+// String is s in words, with class-specific codes as those of SubnAdm: no other
+// class that is known here has any.
 func (s Status) String() string { return s.Text(ClassSubnAdm) }
 
 // Text is s in words, in a response of class c: "busy", "no records".

@@ -1,9 +1,9 @@
 package mad
 
-// seenAs are the fields that tshark (4.0, packet-infiniband.c) calls
-// otherwise than infiniband.<attribute>.<component>; two names are the upper
-// and lower part of each element, or every other element.
-var seenAs = map[string][]string{
+// tsharkNames are the names in tshark (4.0, packet-infiniband.c) of the fields
+// that it does not call infiniband.<attribute>.<component>; two names are the
+// upper and lower part of each element, or every other element.
+var tsharkNames = map[string][]string{
 	"GUIDInfo.GUIDBlock":                     {"switchinfo.guid"},
 	"LinearForwardingTable.PortBlock":        {"linearforwardingtable.port"},
 	"LinearForwardingTableRecord.LID":        {"sa.lid"},
@@ -133,10 +133,10 @@ var seenAs = map[string][]string{
 	"NoticeSwitchBadPKey.PortNo":               {"trap.portno"},
 }
 
-// strangers are the layouts of which tshark knows nothing; nor does it know
-// any of the classes other than Subn, SubnAdm and Perf. Their witnesses are
-// the sources that the tables name.
-var strangers = []string{
+// unknownLayouts are the layouts of Subn, SubnAdm and Perf that tshark does not
+// know; it knows none of the other classes. What confirms them are the sources
+// that the tables name.
+var unknownLayouts = []string{
 	"LinkSpeedWidthPairsTable", // it has a layout, but nobody else has
 	"VendorSpecificMadsTable", "HierarchyInfo", "CableInfo", "PortInfoExtended",
 	"MlnxPrivateLFTMap", "MlnxConfigSpace", "MlnxAccessRegister", "MlnxSemaphore", "MlnxExtPortInfo",
@@ -148,14 +148,14 @@ var strangers = []string{
 	"PortSLRcvBECN", "PortXmitConCtrl", "PortVLXmitTimeCong", "PortXmitDataSL", "PortRcvDataSL",
 }
 
-// unseenBy is the version of tshark that unseen speaks of; another may know
-// more.
-const unseenBy = "4.0."
+// unknownToVersion is the version of tshark to which unknownFields applies; a
+// later one may know more.
+const unknownToVersion = "4.0."
 
-// unseen are the fields that tshark does not know, or shows wrongly, each with
-// the two witnesses that take its place. Where an embedded attribute's field
-// is unseen only in a record, the name is the record's.
-var unseen = map[string]string{
+// unknownFields are the fields that tshark does not know, or shows wrongly, each
+// with the two sources that confirm it instead. Where this holds for the field
+// of an embedded attribute in a record only, the name is that of the record.
+var unknownFields = map[string]string{
 	"SwitchInfo.MulticastFDBTop":                    "rdma-core fields.c SwitchInfo, opensm ib_switch_info_t",
 	"PortInfo.MulticastP_KeyTrapSuppressionEnabled": "rdma-core fields.c PortInfo, opensm ib_port_info_t",
 	// Of these three, tshark and opensm still take all 8 bits from 448 on for

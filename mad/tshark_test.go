@@ -21,8 +21,8 @@ import (
 	"fabsh/mad/internal/erf"
 )
 
-// The witness: tshark dissects what we encode, in requests and responses of
-// every attribute, and must see in each field what we put there.
+// tshark dissects what we encode, in requests and responses of every attribute,
+// and must show in each field the value that we wrote.
 
 // vector is one MAD in the capture.
 type vector struct {
@@ -43,7 +43,7 @@ func TestTshark(t *testing.T) {
 	capture := filepath.Join(t.TempDir(), "mads.pcap")
 	writeCapture(t, capture, vectors)
 
-	// One column per name that tshark knows, in all.
+	// A column for each name that tshark knows.
 	var columns []string
 	args := []string{"-r", capture, "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=;", "-E", "separator=/t"}
 	for _, a := range tables() {
@@ -97,7 +97,7 @@ func TestTshark(t *testing.T) {
 		}
 	}
 	report := t.Errorf
-	if version := tshark(t, "--version"); !strings.Contains(version, " "+unseenBy) {
+	if version := tshark(t, "--version"); !strings.Contains(version, " "+unknownToVersion) {
 		report = t.Logf // a later one may have learned something
 	}
 	used := map[string]bool{}
@@ -105,18 +105,18 @@ func TestTshark(t *testing.T) {
 		if !slices.ContainsFunc(vectors, func(v vector) bool { return v.layout == a }) && a.Class == 0 {
 			continue // part of others
 		}
-		if slices.Contains(strangers, a.Name) || a.Class != 0 && !dissected(a) {
-			checkStranger(t, a, known)
+		if slices.Contains(unknownLayouts, a.Name) || a.Class != 0 && !dissected(a) {
+			checkUnknownLayout(t, a, known)
 			continue
 		}
 		for i := range a.Flat() {
 			f := &a.Flat()[i]
 			id, own, listed := a.Name+"."+f.Name, fieldID(a, f), false
-			if owner, _, _ := strings.Cut(own, "."); slices.Contains(strangers, owner) {
+			if owner, _, _ := strings.Cut(own, "."); slices.Contains(unknownLayouts, owner) {
 				continue
 			}
 			for _, name := range []string{id, own} {
-				if unseen[name] != "" {
+				if unknownFields[name] != "" {
 					listed, used[name] = true, true
 				}
 			}
@@ -127,7 +127,7 @@ func TestTshark(t *testing.T) {
 			}
 		}
 	}
-	for id := range unseen {
+	for id := range unknownFields {
 		if !used[id] {
 			t.Errorf("%s is listed, but there is no such field", id)
 		}
@@ -139,9 +139,9 @@ func dissected(a *Attribute) bool {
 	return a.Class == ClassSubn || a.Class == ClassSubnAdm && a.Version == 2 || a.Class == ClassPerf
 }
 
-// checkStranger: of what tshark does not know, two public sources or the word
-// unconfirmed must do; tshark really does not know it.
-func checkStranger(t *testing.T, a *Attribute, known map[string]bool) {
+// checkUnknownLayout: a layout that tshark does not know has two public sources,
+// or is unconfirmed, and tshark knows none of its fields.
+func checkUnknownLayout(t *testing.T, a *Attribute, known map[string]bool) {
 	projects := map[string]bool{}
 	for _, s := range a.Sources {
 		project, _, _ := strings.Cut(s, " ")
@@ -162,7 +162,7 @@ func checkStranger(t *testing.T, a *Attribute, known map[string]bool) {
 	}
 }
 
-// frame are tshark's names of what stands before an attribute.
+// frame are tshark's names of the fields before an attribute.
 var frame = []string{
 	"infiniband.mad.mgmtclass", "infiniband.mad.classversion", "infiniband.mad.method", "infiniband.mad.attributeid",
 	"infiniband.mad.attributemodifier", "infiniband.mad.transactionid", "infiniband.mad.status",
@@ -192,7 +192,8 @@ func frameOf(mad []byte) map[string]uint64 {
 	return m
 }
 
-// fieldID names f as the lists above do: by the attribute that declares it.
+// fieldID is f's name in the lists of tshark_fields_test.go: by the attribute
+// that declares it.
 func fieldID(a *Attribute, f *Field) string {
 	for i := range a.Fields {
 		if s := a.Fields[i].Struct; s != nil && s.Field(f.Script) != nil && a.Fields[i].Offset <= f.Offset {
@@ -205,7 +206,7 @@ func fieldID(a *Attribute, f *Field) string {
 // namesOf are tshark's names of f.
 func namesOf(a *Attribute, f *Field) []string {
 	id := fieldID(a, f)
-	if names, ok := seenAs[id]; ok {
+	if names, ok := tsharkNames[id]; ok {
 		full := make([]string, len(names))
 		for i, n := range names {
 			full[i] = "infiniband." + n
@@ -222,15 +223,15 @@ func namesOf(a *Attribute, f *Field) []string {
 	return []string{"infiniband." + strings.ToLower(attr+"."+name)}
 }
 
-// compareShown compares what tshark shows of f with data, and writes it back
-// from there; it returns what is wrong.
+// compareShown compares what tshark shows of f with data, and returns the
+// difference.
 func compareShown(f *Field, names []string, shown map[string][]string, data []byte) string {
 	name, nth, _ := strings.Cut(names[0], "#")
 	texts := shown[name]
 	if n, err := strconv.Atoi(nth); err == nil && n < len(texts) {
 		texts = texts[n : n+1]
 	}
-	if len(texts) == 0 && f.Kind == KindText && f.Text(data) == "" {
+	if len(texts) == 0 && f.Type == FieldTypeText && f.Text(data) == "" {
 		return ""
 	}
 	if len(texts) == 0 {
@@ -241,13 +242,13 @@ func compareShown(f *Field, names []string, shown map[string][]string, data []by
 	}
 	var back []byte // the field as tshark's text gives it
 	back = append(back, data...)
-	switch f.Kind {
-	case KindText:
+	switch f.Type {
+	case FieldTypeText:
 		if got := texts[0]; got != f.Text(data) {
 			return fmt.Sprintf("%s is shown as %q, not as %q", names[0], got, f.Text(data))
 		}
 		f.SetBytes(back, []byte(texts[0]))
-	case KindGID:
+	case FieldTypeGID:
 		if len(texts) != f.Count {
 			return fmt.Sprintf("%s is shown %d times, not %d", names[0], len(texts), f.Count)
 		}
@@ -258,7 +259,7 @@ func compareShown(f *Field, names []string, shown map[string][]string, data []by
 			}
 			f.At(i).SetGID(back, GID(addr.As16()))
 		}
-	case KindBytes:
+	case FieldTypeBytes:
 		return fmt.Sprintf("%s is shown as %s, not as %x", names[0], texts[0], f.Bytes(data))
 	default:
 		values := numbers(texts)
@@ -281,7 +282,7 @@ func compareShown(f *Field, names []string, shown map[string][]string, data []by
 	return ""
 }
 
-// join makes one list of the parts that tshark tells apart.
+// join makes one list of the parts that tshark shows separately.
 func join(second string, a, b []uint64) (list []uint64) {
 	for i := range min(len(a), len(b)) {
 		if second == "infiniband.p_keytable.p_keybase" {

@@ -10,7 +10,7 @@ import (
 // headers.
 func tables() (list []*Attribute) {
 	for _, a := range attributes {
-		list = append(append(list, a), a.link().variants...)
+		list = append(append(list, a), a.derived().variants...)
 	}
 	return append(list, headers...)
 }
@@ -47,7 +47,7 @@ func makeVectors(r *rand.Rand) (list []vector) {
 		list = append(list, vector{mad, a, at})
 	}
 	for _, a := range tables() {
-		if a.Class == 0 || !dissected(a) || slices.Contains(strangers, a.Name) {
+		if a.Class == 0 || !dissected(a) || slices.Contains(unknownLayouts, a.Name) {
 			continue
 		}
 		classes := []Class{a.Class}
@@ -59,16 +59,16 @@ func makeVectors(r *rand.Rand) (list []vector) {
 				f := &a.Flat()[i]
 				data := make([]byte, a.Size)
 				for i := range f.Count {
-					switch f.Kind {
-					case KindText:
+					switch f.Type {
+					case FieldTypeText:
 						f.SetBytes(data, []byte("all in A row"))
-					case KindBytes:
+					case FieldTypeBytes:
 						f.SetBytes(data, slices.Repeat([]byte{0xff}, f.Bits/8))
 					default:
 						f.SetUintAt(data, i, ^uint64(0))
 					}
 				}
-				makeSound(r, a, data)
+				makeValid(r, a, data)
 				add(a, c, MethodGetResp, data)
 			}
 			for _, m := range a.Methods {
@@ -112,18 +112,18 @@ func makeVectors(r *rand.Rand) (list []vector) {
 	return list
 }
 
-// makeSound makes data what it must be for its reader to know how to read it.
-func makeSound(r *rand.Rand, a *Attribute, data []byte) {
+// makeValid sets the fields of data on which its layout depends.
+func makeValid(r *rand.Rand, a *Attribute, data []byte) {
 	if a == AttrMultiPathRecord { // as many GIDs as there are
 		a.Field("sgid_count").SetUint(data, 5)
 		a.Field("dgid_count").SetUint(data, 6)
 	}
-	fulfil(r, a, data)
+	satisfy(r, a, data)
 }
 
-// fulfil makes true what a's variant asks for, and returns a modifier that
-// does.
-func fulfil(r *rand.Rand, a *Attribute, data []byte) (modifier uint32) {
+// satisfy sets the fields of data to what the conditions of a's variant ask for,
+// and returns such a modifier.
+func satisfy(r *rand.Rand, a *Attribute, data []byte) (modifier uint32) {
 	base := LookupVersion(a.Class, a.Version, a.ID)
 	if base == nil {
 		return 0
@@ -151,7 +151,7 @@ func randomAttribute(r *rand.Rand, a *Attribute) []byte {
 	random, data := randomBytes(r, a.Size), make([]byte, a.Size)
 	copyFields(a, random, data)
 	for i := range a.Flat() {
-		if f := &a.Flat()[i]; f.Kind == KindText {
+		if f := &a.Flat()[i]; f.Type == FieldTypeText {
 			letters := make([]byte, 1+r.IntN(f.Bits/8))
 			for i := range letters {
 				letters[i] = 'a' + byte(r.IntN(26))
@@ -163,6 +163,6 @@ func randomAttribute(r *rand.Rand, a *Attribute) []byte {
 		c.Decode(data)
 		c.Encode(data)
 	}
-	makeSound(r, a, data)
+	makeValid(r, a, data)
 	return data
 }

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Validate tells what is wrong with MAD m, as a receiver that goes by the
-// specification would see it, worst first; nothing if all is well. A receiver
-// drops MADs for some of this, and answers others with a status (IBA 13.5.3;
-// for SMPs 14.2; Shanley, InfiniBand Network Architecture, "SMP Validation").
-// What is the business of vendors is not looked into, nor are values of fields.
+// Validate lists what is wrong with MAD m by the specification, worst first;
+// nil if nothing is. A receiver drops a MAD for some of this, and answers with
+// a status for the rest (IBA 13.5.3; for SMPs 14.2; Shanley, InfiniBand Network
+// Architecture, "SMP Validation"). It checks neither classes and attributes of
+// vendors nor the values of an attribute's fields.
 func Validate(m []byte) []string {
 	if len(m) < HeaderSize {
 		return []string{fmt.Sprintf("a MAD's header alone has %d bytes: this has %d", HeaderSize, len(m))}
@@ -42,9 +42,9 @@ func (v *validation) length(m []byte, h *Header) {
 	}
 }
 
-// request looks at class, method and attribute.
+// request checks class, method and attribute.
 func (v *validation) request(h *Header) {
-	if !knows(h.Class) {
+	if !hasTables(h.Class) {
 		if !h.Class.IsVendor() && (h.Class < classAppFirst || h.Class > classAppLast) {
 			v.add("MgmtClass %#02x is reserved", uint8(h.Class))
 		}
@@ -73,7 +73,7 @@ func (v *validation) status(h *Header) {
 	}
 }
 
-// route looks at the hops of a directed route (IBA 14.2.2).
+// route checks the hops of a directed route (IBA 14.2.2).
 func (v *validation) route(m []byte) {
 	hops, at := int(m[HopCountOffset]), int(m[HopPointerOffset])
 	switch {

@@ -19,17 +19,17 @@ func TestVariants(t *testing.T) {
 			144: "local_change", 145: "system_image", 256: "bad_m_key", 257: "bad_key", 258: "bad_key", 259: "switch_bad_p_key",
 		}
 		for trap := range uint64(300) {
-			if got := a.Of(notice(a, trap, 1), 0).Variant; got != want[trap] {
+			if got := a.Resolve(notice(a, trap, 1), 0).Variant; got != want[trap] {
 				t.Errorf("%v trap %d is %q, want %q", a.Class, trap, got, want[trap])
 			}
 		}
-		if got := a.Of(notice(a, 128, 0), 0); got != a {
+		if got := a.Resolve(notice(a, 128, 0), 0); got != a {
 			t.Errorf("%v: a vendor's notice passes for %s", a.Class, got.Variant)
 		}
 	}
 	old := map[uint64]string{64: "port_service", 65: "port_service", 128: "switch", 129: "port", 130: "port", 131: "port", 256: "bad_m_key", 257: "bad_key", 258: "bad_key"}
 	for trap := range uint64(300) {
-		if got := AttrSubnAdm1Notice.Of(notice(AttrSubnAdm1Notice, trap, 1), 0).Variant; got != old[trap] {
+		if got := AttrSubnAdm1Notice.Resolve(notice(AttrSubnAdm1Notice, trap, 1), 0).Variant; got != old[trap] {
 			t.Errorf("version 1, trap %d is %q, want %q", trap, got, old[trap])
 		}
 	}
@@ -52,20 +52,20 @@ func TestVariants(t *testing.T) {
 			f.SetUint(data, 1)
 		}
 		tt.a.Field(tt.field).SetUint(data, tt.value)
-		if got := tt.a.Of(data, tt.modifier).Variant; got != tt.want {
+		if got := tt.a.Resolve(data, tt.modifier).Variant; got != tt.want {
 			t.Errorf("%v %s, %s %d: %q, want %q", tt.a.Class, tt.a.Name, tt.field, tt.value, got, tt.want)
 		}
 	}
 }
 
-// TestAs: a variant by name, its fields in place of the raw bytes, keys still
+// TestWithVariant: a variant by name, its fields in place of the raw bytes, keys still
 // keys, and no way to a variant of another attribute.
-func TestAs(t *testing.T) {
+func TestWithVariant(t *testing.T) {
 	n := 0
 	for _, a := range Attributes() {
 		for _, v := range a.Variants {
 			n++
-			as := a.As(v.Name)
+			as := a.WithVariant(v.Name)
 			f := a.Field(v.Field)
 			if as == nil || as == a || as.Variant != v.Name || as.Size != a.Size {
 				t.Fatalf("%v %s as %s: %+v", a.Class, a.Name, v.Name, as)
@@ -80,7 +80,7 @@ func TestAs(t *testing.T) {
 				}
 			}
 		}
-		if a.As("none") != nil {
+		if a.WithVariant("none") != nil {
 			t.Errorf("%s has a variant called none", a.Name)
 		}
 	}
@@ -96,8 +96,8 @@ func FuzzVariants(f *testing.F) {
 	f.Add([]byte{}, ^uint32(0))
 	f.Fuzz(func(t *testing.T, data []byte, modifier uint32) {
 		for _, a := range Attributes() {
-			as := a.Of(data, modifier)
-			if as != a && as != a.As(as.Variant) || as.Size != a.Size {
+			as := a.Resolve(data, modifier)
+			if as != a && as != a.WithVariant(as.Variant) || as.Size != a.Size {
 				t.Fatalf("%s becomes %s", a.Name, as.Variant)
 			}
 		}

@@ -44,7 +44,7 @@ var AttrMlnxPrivateLFTMap = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t"},
 	Doc:     "MlnxPrivateLFTMap says which ports of a switch share a linear forwarding table.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }
@@ -92,7 +92,7 @@ var AttrMlnxConfigSpace = &Attribute{
 	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp"},
 	Doc:     "MlnxConfigSpace reads and writes a device's configuration space. It can stop a device for good.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }
@@ -134,7 +134,7 @@ var AttrMlnxAccessRegister = &Attribute{
 	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c IB_SMP_ATTR_REG_ACCESS"},
 	Doc:     "MlnxAccessRegister reads and writes a device's registers.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }
@@ -176,7 +176,7 @@ var AttrMlnxSemaphore = &Attribute{
 	Sources: []string{"mstflint include/mtcr_ul/mtcr_com_defs.h SMP_SEMAPHOE_LOCK_CMD"},
 	Doc:     "MlnxSemaphore guards a device's configuration space from two who change it at the same time.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }
@@ -250,35 +250,35 @@ var AttrGeneralInfo = &Attribute{
 	Doc:       "GeneralInfo says what a device is and runs: hardware and firmware.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Kind: KindUint, Component: 0, Components: 1, Key: true, Hex: true,
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
 			Doc: "VS_Key shows the sender to be allowed what it asks."},
-		{Name: "HWRevision", Script: "hw_revision", Offset: 64, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 1, Components: 1, Hex: true,
+		{Name: "HWRevision", Script: "hw_revision", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
 			Doc: "HWRevision is the revision of the device."},
-		{Name: "DeviceID", Script: "device_id", Offset: 80, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 2, Components: 1, Hex: true,
+		{Name: "DeviceID", Script: "device_id", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
 			Doc: "DeviceID is the type of the device."},
-		{Name: "Uptime", Script: "uptime", Offset: 288, Bits: 32, Count: 1, Stride: 32, Kind: KindUint, Component: 4, Components: 1,
+		{Name: "Uptime", Script: "uptime", Offset: 288, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 4, Components: 1,
 			Doc: "Uptime is the time since the device started."},
-		{Name: "FWMajor", Script: "fw_major", Offset: 328, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 6, Components: 1,
+		{Name: "FWMajor", Script: "fw_major", Offset: 328, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 6, Components: 1,
 			Doc: "FWMajor is the first part of the firmware's version; see ExtFWMajor."},
-		{Name: "FWMinor", Script: "fw_minor", Offset: 336, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 7, Components: 1,
+		{Name: "FWMinor", Script: "fw_minor", Offset: 336, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 7, Components: 1,
 			Doc: "FWMinor is the second part."},
-		{Name: "FWSubMinor", Script: "fw_sub_minor", Offset: 344, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 8, Components: 1,
+		{Name: "FWSubMinor", Script: "fw_sub_minor", Offset: 344, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 8, Components: 1,
 			Doc: "FWSubMinor is the third part."},
-		{Name: "FWBuildID", Script: "fw_build_id", Offset: 352, Bits: 32, Count: 1, Stride: 32, Kind: KindUint, Component: 9, Components: 1, Hex: true,
+		{Name: "FWBuildID", Script: "fw_build_id", Offset: 352, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 9, Components: 1, Hex: true,
 			Doc: "FWBuildID is the number of the firmware's build."},
-		{Name: "FWMonth", Script: "fw_month", Offset: 384, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 10, Components: 1, Hex: true,
+		{Name: "FWMonth", Script: "fw_month", Offset: 384, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 10, Components: 1, Hex: true,
 			Doc: "FWMonth is when the firmware was built; the hexadecimal digits are decimal ones."},
-		{Name: "FWDay", Script: "fw_day", Offset: 392, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 11, Components: 1, Hex: true,
+		{Name: "FWDay", Script: "fw_day", Offset: 392, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 11, Components: 1, Hex: true,
 			Doc: "FWDay is when the firmware was built, likewise."},
-		{Name: "FWYear", Script: "fw_year", Offset: 400, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 12, Components: 1, Hex: true,
+		{Name: "FWYear", Script: "fw_year", Offset: 400, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 12, Components: 1, Hex: true,
 			Doc: "FWYear is when the firmware was built, likewise."},
-		{Name: "FWHour", Script: "fw_hour", Offset: 432, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 14, Components: 1, Hex: true,
+		{Name: "FWHour", Script: "fw_hour", Offset: 432, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 14, Components: 1, Hex: true,
 			Doc: "FWHour is when the firmware was built, likewise."},
-		{Name: "PSID", Script: "psid", Offset: 448, Bits: 128, Count: 1, Stride: 128, Kind: KindText, Component: 15, Components: 1,
+		{Name: "PSID", Script: "psid", Offset: 448, Bits: 128, Count: 1, Stride: 128, Type: FieldTypeText, Component: 15, Components: 1,
 			Doc: "PSID names the board that the firmware is for."},
-		{Name: "INIFileVersion", Script: "ini_file_version", Offset: 576, Bits: 32, Count: 1, Stride: 32, Kind: KindUint, Component: 16, Components: 1,
+		{Name: "INIFileVersion", Script: "ini_file_version", Offset: 576, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 16, Components: 1,
 			Doc: "INIFileVersion is the version of the settings that the firmware was made with."},
-		{Name: "Software", Script: "software", Offset: 608, Bits: 480, Count: 1, Stride: 480, Kind: KindBytes, Component: 17, Components: 1,
+		{Name: "Software", Script: "software", Offset: 608, Bits: 480, Count: 1, Stride: 480, Type: FieldTypeBytes, Component: 17, Components: 1,
 			Doc: "Software is where the versions of the management software stand."},
 	},
 	Variants: []Variant{
@@ -333,17 +333,17 @@ var LayoutGeneralInfoIS4 = &Attribute{
 	Doc:       "GeneralInfoIS4 is the end of GeneralInfo of InfiniScale IV, ConnectX and all that came later.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "ExtFWMajor", Script: "ext_fw_major", Offset: 0, Bits: 32, Count: 1, Stride: 32, Kind: KindUint, Component: 0, Components: 1,
+		{Name: "ExtFWMajor", Script: "ext_fw_major", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "ExtFWMajor is the first part of the firmware's version (known from rdma-core alone)."},
-		{Name: "ExtFWMinor", Script: "ext_fw_minor", Offset: 32, Bits: 32, Count: 1, Stride: 32, Kind: KindUint, Component: 1, Components: 1,
+		{Name: "ExtFWMinor", Script: "ext_fw_minor", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "ExtFWMinor is the second part (known from rdma-core alone)."},
-		{Name: "ExtFWSubMinor", Script: "ext_fw_sub_minor", Offset: 64, Bits: 32, Count: 1, Stride: 32, Kind: KindUint, Component: 2, Components: 1,
+		{Name: "ExtFWSubMinor", Script: "ext_fw_sub_minor", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "ExtFWSubMinor is the third part (known from rdma-core alone)."},
-		{Name: "SWMajor", Script: "sw_major", Offset: 232, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 5, Components: 1,
+		{Name: "SWMajor", Script: "sw_major", Offset: 232, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 5, Components: 1,
 			Doc: "SWMajor is the first part of the management software's version."},
-		{Name: "SWMinor", Script: "sw_minor", Offset: 240, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 6, Components: 1,
+		{Name: "SWMinor", Script: "sw_minor", Offset: 240, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 6, Components: 1,
 			Doc: "SWMinor is the second part."},
-		{Name: "SWSubMinor", Script: "sw_sub_minor", Offset: 248, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 7, Components: 1,
+		{Name: "SWSubMinor", Script: "sw_sub_minor", Offset: 248, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 7, Components: 1,
 			Doc: "SWSubMinor is the third part."},
 	},
 }
@@ -387,11 +387,11 @@ var LayoutGeneralInfoIS3 = &Attribute{
 	Doc:       "GeneralInfoIS3 is the end of GeneralInfo of InfiniScale III and its like.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "SWMajor", Script: "sw_major", Offset: 8, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 1, Components: 1,
+		{Name: "SWMajor", Script: "sw_major", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "SWMajor is the first part of the management software's version."},
-		{Name: "SWMinor", Script: "sw_minor", Offset: 16, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 2, Components: 1,
+		{Name: "SWMinor", Script: "sw_minor", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "SWMinor is the second part."},
-		{Name: "SWSubMinor", Script: "sw_sub_minor", Offset: 24, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 3, Components: 1,
+		{Name: "SWSubMinor", Script: "sw_sub_minor", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "SWSubMinor is the third part."},
 	},
 }
@@ -442,9 +442,9 @@ var AttrVendor09ConfigSpace = &Attribute{
 	Doc:       "ConfigSpace reads and writes a device's configuration space. It can stop a device for good.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Kind: KindUint, Component: 0, Components: 1, Key: true, Hex: true,
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
 			Doc: "VS_Key shows the sender to be allowed what it asks."},
-		{Name: "Records", Script: "records", Offset: 64, Bits: 1728, Count: 1, Stride: 1728, Kind: KindBytes, Component: 1, Components: 1,
+		{Name: "Records", Script: "records", Offset: 64, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "Records are words, or addresses with words and masks."},
 	},
 	Variants: []Variant{
@@ -472,9 +472,9 @@ var AttrVendor0AConfigSpace = &Attribute{
 	Doc:       "ConfigSpace reads and writes a device's configuration space. It can stop a device for good.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Kind: KindUint, Component: 0, Components: 1, Key: true, Hex: true,
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
 			Doc: "VS_Key shows the sender to be allowed what it asks."},
-		{Name: "Records", Script: "records", Offset: 64, Bits: 1728, Count: 1, Stride: 1728, Kind: KindBytes, Component: 1, Components: 1,
+		{Name: "Records", Script: "records", Offset: 64, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "Records are words, or addresses with words and masks."},
 	},
 	Variants: []Variant{
@@ -521,7 +521,7 @@ var LayoutConfigWords = &Attribute{
 	Doc:       "ConfigWords are consecutive words from the address in the modifier on (mode 0).",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "Words", Script: "words", Offset: 0, Bits: 32, Count: 54, Stride: 32, Kind: KindUint, Component: 0, Components: 1, Hex: true,
+		{Name: "Words", Script: "words", Offset: 0, Bits: 32, Count: 54, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
 			Doc: "Words are as many as the modifier counts."},
 	},
 }
@@ -568,7 +568,7 @@ var LayoutConfigRecords = &Attribute{
 	Doc:       "ConfigRecords are single words, each with its address (mode 2).",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "Record", Script: "record", Offset: 0, Bits: 96, Count: 18, Stride: 96, Kind: KindStruct, Struct: LayoutConfigRecord, Component: 0, Components: 1,
+		{Name: "Record", Script: "record", Offset: 0, Bits: 96, Count: 18, Stride: 96, Type: FieldTypeStruct, Struct: LayoutConfigRecord, Component: 0, Components: 1,
 			Doc: "Record are as many as the modifier counts."},
 	},
 }
@@ -611,11 +611,11 @@ var LayoutConfigRecord = &Attribute{
 	Doc:       "ConfigRecord is a word of configuration space.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "Address", Script: "address", Offset: 0, Bits: 32, Count: 1, Stride: 32, Kind: KindUint, Component: 0, Components: 1, Hex: true,
+		{Name: "Address", Script: "address", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
 			Doc: "Address is where the word is."},
-		{Name: "Word", Script: "word", Offset: 32, Bits: 32, Count: 1, Stride: 32, Kind: KindUint, Component: 1, Components: 1, Hex: true,
+		{Name: "Word", Script: "word", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1, Hex: true,
 			Doc: "Word is its value."},
-		{Name: "Mask", Script: "mask", Offset: 64, Bits: 32, Count: 1, Stride: 32, Kind: KindUint, Component: 2, Components: 1, Hex: true,
+		{Name: "Mask", Script: "mask", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
 			Doc: "Mask are the bits of it that count."},
 	},
 }
@@ -657,7 +657,7 @@ var AttrVendor09ConfigSpaceMode = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "ConfigSpaceMode belongs to ConfigSpace of old devices. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came, the vendor's key first."},
 	},
 }
@@ -674,7 +674,7 @@ var AttrVendor0ASoftReset = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "SoftReset restarts the device. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came, the vendor's key first."},
 	},
 }
@@ -691,7 +691,7 @@ var AttrVendor0AExtPortAccess = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "ExtPortAccess reaches the device's processor port (modifier 1), I2C (2, 3) and GPIO (4). VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came, the vendor's key first."},
 	},
 }
@@ -708,7 +708,7 @@ var AttrVendor0AVSMulticastForwardingTable = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "VSMulticastForwardingTable is a switch's multicast forwarding table. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came, the vendor's key first."},
 	},
 }
@@ -725,7 +725,7 @@ var AttrVendor0AIBPortConfig = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "IBPortConfig sets up a port. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came, the vendor's key first."},
 	},
 }
@@ -742,7 +742,7 @@ var AttrVendor0AMirror = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "Mirror copies a port's packets to another. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came, the vendor's key first."},
 	},
 }
@@ -759,7 +759,7 @@ var AttrVendor0AAccessRegister = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "AccessRegister reads and writes a device's registers. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came, the vendor's key first."},
 	},
 }
@@ -779,7 +779,7 @@ var AttrVendor0ACounterGroupInfo = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "CounterGroupInfo says which groups of counters InfiniScale IV has. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came, the vendor's key first."},
 	},
 }
@@ -799,7 +799,7 @@ var AttrVendor0AConfigCounterGroup = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "ConfigCounterGroup chooses the counters of InfiniScale IV. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came, the vendor's key first."},
 	},
 }

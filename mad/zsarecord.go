@@ -52,13 +52,13 @@ var AttrSLtoVLMappingTableRecord = &Attribute{
 	Doc:       "SLtoVLMappingTableRecord is an SLtoVLMappingTable as the subnet administrator knows it.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Kind: KindLID, Component: 0, Components: 1,
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LID is the LID of the port; of a switch, that of its port 0."},
-		{Name: "InputPortNum", Script: "input_port_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 1, Components: 1,
+		{Name: "InputPortNum", Script: "input_port_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "InputPortNum is the switch's port that packets come in through."},
-		{Name: "OutputPortNum", Script: "output_port_num", Offset: 24, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 2, Components: 1,
+		{Name: "OutputPortNum", Script: "output_port_num", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "OutputPortNum is the switch's port that packets leave through."},
-		{Name: "SLtoVLMappingTable", Script: "sl_to_vl_mapping_table", Offset: 64, Bits: 64, Count: 1, Stride: 64, Kind: KindStruct, Struct: AttrSLtoVLMappingTable, Component: 4, Components: 16,
+		{Name: "SLtoVLMappingTable", Script: "sl_to_vl_mapping_table", Offset: 64, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeStruct, Struct: AttrSLtoVLMappingTable, Component: 4, Components: 16,
 			Doc: "SLtoVLMappingTable is the table."},
 	},
 }
@@ -108,11 +108,11 @@ var AttrRandomForwardingTableRecord = &Attribute{
 	Doc:       "RandomForwardingTableRecord is a block of a switch's RandomForwardingTable as the subnet administrator knows it.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Kind: KindLID, Component: 0, Components: 1,
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LID is the LID of the switch."},
-		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 1, Components: 1,
+		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "BlockNum is the block, of entries 16*BlockNum to 16*BlockNum+15."},
-		{Name: "RandomForwardingTable", Script: "random_forwarding_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Kind: KindStruct, Struct: AttrRandomForwardingTable, Component: 3, Components: 1,
+		{Name: "RandomForwardingTable", Script: "random_forwarding_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrRandomForwardingTable, Component: 3, Components: 1,
 			Doc: "RandomForwardingTable is the block's content."},
 	},
 }
@@ -163,13 +163,13 @@ var AttrMulticastForwardingTableRecord = &Attribute{
 	Doc:       "MulticastForwardingTableRecord is a block of a switch's multicast forwarding table as the subnet administrator knows it.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Kind: KindLID, Component: 0, Components: 1,
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LID is the LID of the switch."},
-		{Name: "Position", Script: "position", Offset: 16, Bits: 4, Count: 1, Stride: 4, Kind: KindUint, Component: 1, Components: 1,
+		{Name: "Position", Script: "position", Offset: 16, Bits: 4, Count: 1, Stride: 4, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "Position is which 16 ports the masks are for, from 16*Position on."},
-		{Name: "BlockNum", Script: "block_num", Offset: 23, Bits: 9, Count: 1, Stride: 9, Kind: KindUint, Component: 3, Components: 1,
+		{Name: "BlockNum", Script: "block_num", Offset: 23, Bits: 9, Count: 1, Stride: 9, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "BlockNum is the block, of LIDs 0xC000+32*BlockNum on."},
-		{Name: "MulticastForwardingTable", Script: "multicast_forwarding_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Kind: KindStruct, Struct: AttrMulticastForwardingTable, Component: 5, Components: 1,
+		{Name: "MulticastForwardingTable", Script: "multicast_forwarding_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrMulticastForwardingTable, Component: 5, Components: 1,
 			Doc: "MulticastForwardingTable is the block's content."},
 	},
 }
@@ -211,7 +211,7 @@ var AttrLinkSpeedWidthPairsTableRecord = &Attribute{
 	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_LINK_SPD_WIDTH_TABLE_REC (the number alone)"},
 	Doc:     "LinkSpeedWidthPairsTableRecord is a LinkSpeedWidthPairsTable as the subnet administrator knows it.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Kind: KindBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
@@ -263,11 +263,11 @@ var AttrGUIDInfoRecord = &Attribute{
 	Doc:       "GUIDInfoRecord is a block of a port's GUID table as the subnet administrator knows it. A Set asks for GUIDs for virtual ports, of which a 0 lets the subnet manager choose; a Delete gives them back.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Kind: KindLID, Component: 0, Components: 1,
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LID is the LID of the port."},
-		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 1, Components: 1,
+		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "BlockNum is the block, of entries 8*BlockNum to 8*BlockNum+7."},
-		{Name: "GUIDInfo", Script: "guid_info", Offset: 64, Bits: 512, Count: 1, Stride: 512, Kind: KindStruct, Struct: AttrGUIDInfo, Component: 4, Components: 8,
+		{Name: "GUIDInfo", Script: "guid_info", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrGUIDInfo, Component: 4, Components: 8,
 			Doc: "GUIDInfo is the block's content."},
 	},
 }
@@ -320,13 +320,13 @@ var AttrPKeyTableRecord = &Attribute{
 	Doc:       "P_KeyTableRecord is a block of a port's partition table as the subnet administrator knows it. OpenSM shows it only to who knows its SM_Key.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Kind: KindLID, Component: 0, Components: 1,
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LID is the LID of the port; of a switch, that of its port 0."},
-		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 1, Components: 1,
+		{Name: "BlockNum", Script: "block_num", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "BlockNum is the block, of entries 32*BlockNum to 32*BlockNum+31."},
-		{Name: "PortNum", Script: "port_num", Offset: 32, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 2, Components: 1,
+		{Name: "PortNum", Script: "port_num", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "PortNum is the switch's port."},
-		{Name: "P_KeyTable", Script: "p_key_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Kind: KindStruct, Struct: AttrPKeyTable, Component: 4, Components: 1,
+		{Name: "P_KeyTable", Script: "p_key_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrPKeyTable, Component: 4, Components: 1,
 			Doc: "P_KeyTable is the block's content."},
 	},
 }
@@ -379,13 +379,13 @@ var AttrVLArbitrationTableRecord = &Attribute{
 	Doc:       "VLArbitrationTableRecord is a block of a port's VLArbitrationTable as the subnet administrator knows it.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Kind: KindLID, Component: 0, Components: 1,
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "LID is the LID of the port; of a switch, that of its port 0."},
-		{Name: "OutputPortNum", Script: "output_port_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 1, Components: 1,
+		{Name: "OutputPortNum", Script: "output_port_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "OutputPortNum is the switch's port."},
-		{Name: "BlockNum", Script: "block_num", Offset: 24, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 2, Components: 1,
+		{Name: "BlockNum", Script: "block_num", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "BlockNum is the block: 1 and 2 of the low-priority table, 3 and 4 of the high-priority one."},
-		{Name: "VLArbitrationTable", Script: "vl_arbitration_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Kind: KindStruct, Struct: AttrVLArbitrationTable, Component: 4, Components: 0,
+		{Name: "VLArbitrationTable", Script: "vl_arbitration_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrVLArbitrationTable, Component: 4, Components: 0,
 			Doc: "VLArbitrationTable is the block's content."},
 	},
 }
@@ -427,7 +427,7 @@ var AttrSubnAdmHierarchyInfoRecord = &Attribute{
 	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
 	Doc:     "HierarchyInfoRecord is a HierarchyInfo as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Kind: KindBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
@@ -444,7 +444,7 @@ var AttrSubnAdmCableInfoRecord = &Attribute{
 	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
 	Doc:     "CableInfoRecord is a CableInfo as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Kind: KindBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
@@ -461,7 +461,7 @@ var AttrSubnAdmPortInfoExtendedRecord = &Attribute{
 	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
 	Doc:     "PortInfoExtendedRecord is a PortInfoExtended as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Kind: KindBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
@@ -480,7 +480,7 @@ var AttrSubnAdm1RangeRecord = &Attribute{
 	Sources:       []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
 	Doc:           "RangeRecord is a range of LIDs, of which version 1 keeps account lest two subnet managers give out the same. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Kind: KindBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
@@ -499,7 +499,7 @@ var AttrSubnAdm1MCGroupRecord = &Attribute{
 	Sources:       []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
 	Doc:           "MCGroupRecord is a multicast group, in version 1; MCMemberRecord has taken its place. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Kind: KindBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
@@ -517,7 +517,7 @@ var AttrSubnAdm1NoticeRecord = &Attribute{
 	Sources:  []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
 	Doc:      "NoticeRecord is a Notice that came in, in version 1. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Kind: KindBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
@@ -534,7 +534,7 @@ var AttrSubnAdm1SAResponse = &Attribute{
 	Sources:  []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
 	Doc:      "SAResponse begins the answer to GetBulk, in version 1: it says what follows. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Kind: KindBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }

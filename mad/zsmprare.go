@@ -94,7 +94,7 @@ var AttrRandomForwardingTable = &Attribute{
 	Doc:       "RandomForwardingTable is a block of 16 entries of the forwarding table of a switch that searches it for LIDs, in place of a LinearForwardingTable.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "LIDPortBlock", Script: "lid_port_block", Offset: 0, Bits: 32, Count: 16, Stride: 32, Kind: KindStruct, Struct: LayoutLIDPort, Component: 0, Components: 1,
+		{Name: "LIDPortBlock", Script: "lid_port_block", Offset: 0, Bits: 32, Count: 16, Stride: 32, Type: FieldTypeStruct, Struct: LayoutLIDPort, Component: 0, Components: 1,
 			Doc: "LIDPortBlock are the entries 16*block to 16*block+15."},
 	},
 }
@@ -138,13 +138,13 @@ var LayoutLIDPort = &Attribute{
 	Doc:       "LIDPort is an entry of a RandomForwardingTable.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "EntryLID", Script: "entry_lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Kind: KindLID, Component: 0, Components: 1,
+		{Name: "EntryLID", Script: "entry_lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
 			Doc: "EntryLID is the first LID of the entry."},
-		{Name: "Valid", Script: "valid", Offset: 16, Bits: 1, Count: 1, Stride: 1, Kind: KindUint, Component: 1, Components: 1,
+		{Name: "Valid", Script: "valid", Offset: 16, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "Valid: the entry is in use."},
-		{Name: "LMC", Script: "lmc", Offset: 17, Bits: 3, Count: 1, Stride: 3, Kind: KindUint, Component: 2, Components: 1,
+		{Name: "LMC", Script: "lmc", Offset: 17, Bits: 3, Count: 1, Stride: 3, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "LMC is the number of low LID bits that do not count: the entry is for 2^LMC LIDs."},
-		{Name: "Port", Script: "port", Offset: 24, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 4, Components: 1,
+		{Name: "Port", Script: "port", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1,
 			Doc: "Port is the port that packets to these LIDs leave through."},
 	},
 }
@@ -192,9 +192,9 @@ var AttrVendorDiag = &Attribute{
 	Doc:       "VendorDiag is what a vendor's device tells of its health. The modifier is 0 first, then NextIndex of the answer before, for as long as it is not 0.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "NextIndex", Script: "next_index", Offset: 0, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 0, Components: 1,
+		{Name: "NextIndex", Script: "next_index", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "NextIndex is the modifier to ask for more with; 0 where there is no more."},
-		{Name: "DiagData", Script: "diag_data", Offset: 16, Bits: 496, Count: 1, Stride: 496, Kind: KindBytes, Component: 1, Components: 1,
+		{Name: "DiagData", Script: "diag_data", Offset: 16, Bits: 496, Count: 1, Stride: 496, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "DiagData is the vendor's."},
 	},
 }
@@ -240,7 +240,7 @@ var AttrLedInfo = &Attribute{
 	Doc:       "LedInfo is the port's light, which tells people where it is.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "LedMask", Script: "led_mask", Offset: 0, Bits: 1, Count: 1, Stride: 1, Kind: KindUint, Component: 0, Components: 1,
+		{Name: "LedMask", Script: "led_mask", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1,
 			Doc: "LedMask: the light is on."},
 	},
 }
@@ -306,25 +306,25 @@ var AttrPortInfoExtended = &Attribute{
 	Doc:       "PortInfoExtended is what else a port has and is set to: the forward error correction of each speed.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "CapabilityMask", Script: "capability_mask", Offset: 0, Bits: 32, Count: 1, Stride: 32, Kind: KindMask, Words: WordsExtendedCapabilityMask, Component: 0, Components: 1, ReadOnly: true,
+		{Name: "CapabilityMask", Script: "capability_mask", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeMask, Words: WordsExtendedCapabilityMask, Component: 0, Components: 1, ReadOnly: true,
 			Doc: "CapabilityMask is what the port supports of this attribute."},
-		{Name: "FECModeActive", Script: "fec_mode_active", Offset: 32, Bits: 16, Count: 1, Stride: 16, Kind: KindEnum, Words: WordsFECMode, Component: 1, Components: 1, ReadOnly: true,
+		{Name: "FECModeActive", Script: "fec_mode_active", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeEnum, Words: WordsFECMode, Component: 1, Components: 1, ReadOnly: true,
 			Doc: "FECModeActive is the forward error correction in use."},
-		{Name: "FDRFECModeSupported", Script: "fdr_fec_mode_supported", Offset: 48, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 2, Components: 1, ReadOnly: true, Hex: true,
+		{Name: "FDRFECModeSupported", Script: "fdr_fec_mode_supported", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 2, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "FDRFECModeSupported are the modes that the port can do at FDR, a bit each."},
-		{Name: "FDRFECModeEnabled", Script: "fdr_fec_mode_enabled", Offset: 64, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 3, Components: 1, Hex: true,
+		{Name: "FDRFECModeEnabled", Script: "fdr_fec_mode_enabled", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 3, Components: 1, Hex: true,
 			Doc: "FDRFECModeEnabled are the modes that may be used at FDR, a bit each."},
-		{Name: "EDRFECModeSupported", Script: "edr_fec_mode_supported", Offset: 80, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 4, Components: 1, ReadOnly: true, Hex: true,
+		{Name: "EDRFECModeSupported", Script: "edr_fec_mode_supported", Offset: 80, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 4, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "EDRFECModeSupported are the modes that the port can do at EDR, a bit each."},
-		{Name: "EDRFECModeEnabled", Script: "edr_fec_mode_enabled", Offset: 96, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 5, Components: 1, Hex: true,
+		{Name: "EDRFECModeEnabled", Script: "edr_fec_mode_enabled", Offset: 96, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
 			Doc: "EDRFECModeEnabled are the modes that may be used at EDR, a bit each."},
-		{Name: "HDRFECModeSupported", Script: "hdr_fec_mode_supported", Offset: 112, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 6, Components: 1, ReadOnly: true, Hex: true,
+		{Name: "HDRFECModeSupported", Script: "hdr_fec_mode_supported", Offset: 112, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 6, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "HDRFECModeSupported are the modes that the port can do at HDR, a bit each."},
-		{Name: "HDRFECModeEnabled", Script: "hdr_fec_mode_enabled", Offset: 128, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 7, Components: 1, Hex: true,
+		{Name: "HDRFECModeEnabled", Script: "hdr_fec_mode_enabled", Offset: 128, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 7, Components: 1, Hex: true,
 			Doc: "HDRFECModeEnabled are the modes that may be used at HDR, a bit each."},
-		{Name: "NDRFECModeSupported", Script: "ndr_fec_mode_supported", Offset: 144, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 8, Components: 1, ReadOnly: true, Hex: true,
+		{Name: "NDRFECModeSupported", Script: "ndr_fec_mode_supported", Offset: 144, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 8, Components: 1, ReadOnly: true, Hex: true,
 			Doc: "NDRFECModeSupported are the modes that the port can do at NDR, a bit each."},
-		{Name: "NDRFECModeEnabled", Script: "ndr_fec_mode_enabled", Offset: 160, Bits: 16, Count: 1, Stride: 16, Kind: KindUint, Component: 9, Components: 1, Hex: true,
+		{Name: "NDRFECModeEnabled", Script: "ndr_fec_mode_enabled", Offset: 160, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 9, Components: 1, Hex: true,
 			Doc: "NDRFECModeEnabled are the modes that may be used at NDR, a bit each."},
 	},
 }
@@ -369,7 +369,7 @@ var AttrLinkSpeedWidthPairsTable = &Attribute{
 	Sources: []string{"rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_LINK_SPD_WIDTH_TABLE (the number alone)"},
 	Doc:     "LinkSpeedWidthPairsTable says which widths go with which speeds.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }
@@ -414,7 +414,7 @@ var AttrVendorSpecificMadsTable = &Attribute{
 	Sources: []string{"rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_VENDOR_MADS_TABLE (the number alone)"},
 	Doc:     "VendorSpecificMadsTable says which vendor's MADs a node understands.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }
@@ -459,7 +459,7 @@ var AttrHierarchyInfo = &Attribute{
 	Sources: []string{"rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_HIERARCHY_INFO (the number alone)"},
 	Doc:     "HierarchyInfo says where in its chassis a port is.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }
@@ -504,7 +504,7 @@ var AttrCableInfo = &Attribute{
 	Sources: []string{"rdma-core libibumad/umad_sm.h UMAD_SM_ATTR_CABLE_INFO (the number alone)"},
 	Doc:     "CableInfo reads the memory of the cable or transceiver in a port.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came."},
 	},
 }

@@ -43,13 +43,13 @@ var LayoutSNMPHeader = &Attribute{
 	Sources: []string{"python-rdma codegen/iba_16_4.xml SNMPFormat"},
 	Doc:     "SNMPHeader stands at byte 56 of the MADs that carry SNMP.",
 	Fields: []Field{
-		{Name: "RAddress", Script: "r_address", Offset: 0, Bits: 32, Count: 1, Stride: 32, Kind: KindUint, Component: 0, Components: 1, Hex: true,
+		{Name: "RAddress", Script: "r_address", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
 			Doc: "RAddress is where the answer goes."},
-		{Name: "PayloadLength", Script: "payload_length", Offset: 32, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 1, Components: 1,
+		{Name: "PayloadLength", Script: "payload_length", Offset: 32, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "PayloadLength is the number of bytes of data."},
-		{Name: "SegmentNumber", Script: "segment_number", Offset: 40, Bits: 8, Count: 1, Stride: 8, Kind: KindUint, Component: 2, Components: 1,
+		{Name: "SegmentNumber", Script: "segment_number", Offset: 40, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "SegmentNumber counts the MADs of a message."},
-		{Name: "SourceLID", Script: "source_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Kind: KindLID, Component: 3, Components: 1,
+		{Name: "SourceLID", Script: "source_lid", Offset: 48, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 3, Components: 1,
 			Doc: "SourceLID is the LID of the sender."},
 	},
 }
@@ -93,7 +93,7 @@ var AttrSNMPCommunityInfo = &Attribute{
 	Sources: []string{"python-rdma codegen/iba_16_4.xml SNMPCommunityInfo, SNMPPDUInfo"},
 	Doc:     "CommunityInfo is the community name of the messages that follow. SNMPData is what a MAD carries of SNMP.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute's first 64 bytes as they came."},
 	},
 }
@@ -110,9 +110,9 @@ var AttrSNMPPDUInfo = &Attribute{
 	Sources: []string{"python-rdma codegen/iba_16_4.xml SNMPCommunityInfo, SNMPPDUInfo"},
 	Doc:     "PDUInfo is a segment of a message. SNMPData is what a MAD carries of SNMP.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute's first 64 bytes as they came."},
-		{Name: "More", Script: "more", Offset: 512, Bits: 1024, Count: 1, Stride: 1024, Kind: KindBytes, Component: 1, Components: 1,
+		{Name: "More", Script: "more", Offset: 512, Bits: 1024, Count: 1, Stride: 1024, Type: FieldTypeBytes, Component: 1, Components: 1,
 			Doc: "More is the rest of it."},
 	},
 }

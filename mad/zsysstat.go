@@ -40,7 +40,7 @@ var AttrHostPing = &Attribute{
 	Sources: []string{"rdma-core infiniband-diags/ibping.c ibping"},
 	Doc:     "HostPing asks whether somebody is there: ibping.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1728, Count: 1, Stride: 1728, Kind: KindBytes, Component: 0, Components: 1,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 0, Components: 1,
 			Doc: "Data is the attribute as it came; ibping's server answers with the name of its host."},
 	},
 }
@@ -84,7 +84,7 @@ var AttrSysStatSysStatPing = &Attribute{
 	Doc:       "SysStatPing asks whether somebody is there. SysStat is what a host tells of itself: ibsysstat.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "Text", Script: "text", Offset: 0, Bits: 1728, Count: 1, Stride: 1728, Kind: KindText, Component: 0, Components: 1,
+		{Name: "Text", Script: "text", Offset: 0, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeText, Component: 0, Components: 1,
 			Doc: "Text is what the host says."},
 	},
 }
@@ -103,7 +103,7 @@ var AttrSysStatHostInfo = &Attribute{
 	Doc:       "HostInfo is the name of the host. SysStat is what a host tells of itself: ibsysstat.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "Text", Script: "text", Offset: 0, Bits: 1728, Count: 1, Stride: 1728, Kind: KindText, Component: 0, Components: 1,
+		{Name: "Text", Script: "text", Offset: 0, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeText, Component: 0, Components: 1,
 			Doc: "Text is what the host says."},
 	},
 }
@@ -122,7 +122,7 @@ var AttrSysStatCPUInfo = &Attribute{
 	Doc:       "CPUInfo is a line for each processor. (python-rdma has it at 0x0112.) SysStat is what a host tells of itself: ibsysstat.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "Text", Script: "text", Offset: 0, Bits: 1728, Count: 1, Stride: 1728, Kind: KindText, Component: 0, Components: 1,
+		{Name: "Text", Script: "text", Offset: 0, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeText, Component: 0, Components: 1,
 			Doc: "Text is what the host says."},
 	},
 }

@@ -42,7 +42,7 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 			if len(m) < mad.HeaderSize {
 				return fmt.Errorf("decode: a MAD's header alone has %d bytes: this has %d", mad.HeaderSize, len(m))
 			}
-			text, err := lang.Render(records.Datagram(m), lang.Format(a.format))
+			text, err := lang.Render(records.Datagram(m), a.output())
 			if err != nil {
 				return fmt.Errorf("decode: %w", err)
 			}

@@ -46,6 +46,7 @@ type settings struct {
 
 	include []string
 	out     string
+	csvRaw  bool
 	format  outputFormat
 	quiet   bool
 	verbose int
@@ -88,6 +89,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
 	f.StringVar(&s.out, "out", "", "let scripts write files below the folder `DIR` (a command's own --out, after it, is a file)")
 	f.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
+	f.BoolVar(&s.csvRaw, "csv-raw", false, "with -o csv: put no apostrophe before texts that a spreadsheet would carry out")
 	f.BoolVarP(&s.quiet, "quiet", "q", false, "no warnings, no progress, no banner")
 	f.CountVarP(&s.verbose, "verbose", "v", "say how many MADs it took; twice: of a bug in fabsh, where it is")
 }
@@ -99,10 +101,20 @@ func (s *settings) check() error {
 		return errors.New("--write and --read-only exclude each other")
 	case s.trapAgent && !s.write:
 		return errors.New("--trap-agent has no meaning without --write: traps are answered by TrapRepress")
+	case s.csvRaw && s.format != outputFormat(lang.FormatCSV):
+		return errors.New("--csv-raw has no meaning without -o csv")
 	case s.overrideSM && !s.write:
 		return errors.New("--override-sm has no meaning without --write")
 	}
 	return nil
+}
+
+// output is the format of what is shown.
+func (s *settings) output() lang.Format {
+	if s.csvRaw {
+		return lang.FormatRawCSV
+	}
+	return lang.Format(s.format)
 }
 
 // fabricSpec is the fabric asked for, and whether anybody asked.

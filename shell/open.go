@@ -298,7 +298,7 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		},
 		Stdout:  a.console.Out(),
 		Stderr:  a.console.Err(),
-		Format:  lang.Format(a.format),
+		Format:  a.output(),
 		Include: a.include,
 		Out:     a.out,
 		Quiet:   a.quiet,

@@ -119,7 +119,8 @@ func quotedWords(doc string) []string {
 	return words
 }
 
-// nodeNames are those of the latest fabric.
+// nodeNames are those of the latest fabric, written as a string literal has
+// them: a terminal shows them.
 func (s *session) nodeNames() []string {
 	f := s.Fabric()
 	if f == nil {
@@ -128,7 +129,7 @@ func (s *session) nodeNames() []string {
 	var names []string
 	for i := range f.Nodes() {
 		if name := f.Nodes()[i].Name(); name != "" {
-			names = append(names, name)
+			names = append(names, lang.OneLine(name))
 		}
 	}
 	slices.Sort(names)
@@ -152,7 +153,7 @@ func filesWith(prefix string) []string {
 		if e.IsDir() {
 			name += "/"
 		}
-		names = append(names, dir+name)
+		names = append(names, lang.OneLine(dir+name))
 	}
 	return names
 }

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fabsh/builtins/lang"
 	"fmt"
 	"io"
 	"os"
@@ -83,6 +84,26 @@ type consoleWriter struct {
 }
 
 func (w consoleWriter) Write(p []byte) (int, error) {
+	if w.isTTY() {
+		harmless := lang.Harmless(string(p))
+		if _, err := w.write([]byte(harmless)); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
+	return w.write(p)
+}
+
+// isTTY: people read the stream on a terminal, which would obey some of what is
+// written. A pager shows it there too.
+func (w consoleWriter) isTTY() bool {
+	if w.isErr {
+		return w.stderrTTY
+	}
+	return w.stdoutTTY
+}
+
+func (w consoleWriter) write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.diverted != nil && !w.isErr {

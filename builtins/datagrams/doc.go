@@ -1,12 +1,22 @@
-// Package datagrams is the verbs of scripts: requests of all management classes,
-// whole tables, ports, subscriptions.
+// Package datagrams is the builtins that send MADs: requests of all management
+// classes, whole tables, links, subscriptions. What a request says is here; how
+// it is addressed and sent is builtins/topology's, what a table or a port goes
+// through is fabric/change's.
 //
-//	smp.go perf.go perfset.go sa.go sapath.go saset.go mad*.go   a class each
-//	targetrequest.go    one request to many targets
-//	change.go           smp_set
-//	wholetable.go       get_ and set_ of tables; lft.go mft.go sl2vl.go vlarb.go
-//	                    pkeys.go guids.go are the tables
-//	ports.go            port_disable and its like
-//	subscribe.go subscription.go   events
-//	stats.go            what the engine did
+// Each builtin takes a struct of its arguments; those that builtins share are
+// embedded. Errors about arguments end the script. What goes wrong at one of
+// many targets is a value in its place (topology.Results).
+//
+//	attribute.go modifier.go    which attribute is meant; which block, which port
+//	targetrequest.go            one request to many targets
+//	smp.go smpset.go            subnet management: smp_get, smp_set
+//	perf.go perfset.go          performance management: perf_get, perf_set, perf_clear
+//	sa.go sapath.go saset.go    subnet administration: queries, paths, changes
+//	mad.go madrequest.go madanswer.go   any class: mad_get, mad_set, mad_send
+//	wholetable.go tablerequest.go       the values of whole tables; how they are read and written
+//	lft.go mft.go sl2vl.go vlarb.go pkeys.go guids.go   a table each; mftfile.go, MFTs in files
+//	ports.go                    port_disable, port_enable, port_reset, port_set
+//	subscribe.go subscription.go   sa_subscribe, and the events that come
+//	stats.go                    what the engine did
+//	groups.go                   headings in the overview
 package datagrams

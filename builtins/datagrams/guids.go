@@ -12,6 +12,8 @@ import (
 	"fabsh/mad"
 )
 
+// GUIDsKind is the value guids, the GUIDInfo of an end port (IBA 14.2.5.5): rows
+// without keys, None where no GUID is assigned.
 var GUIDsKind = &tableKind{
 	table: change.GUIDTable,
 	port:  endPortsTable,
@@ -26,10 +28,10 @@ var GUIDsKind = &tableKind{
 	within: true,
 	bytes:  func(t *change.Table) []byte { return t.Data[:8*int(t.PortInfo.GUIDCap)] },
 	repr: func(v *wholeTable) string {
-		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlarkInt).Len(), "GUID"))
+		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlark.MakeInt).Len(), "GUID"))
 	},
 	facts: func(v *wholeTable) []lang.Fact {
-		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(v.Len())}, {Name: "guids", Value: v.placed(starlarkInt)}}
+		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(v.Len())}, {Name: "guids", Value: v.placed(starlark.MakeInt)}}
 	},
 	display: func(v *wholeTable) string {
 		var rows [][]lang.Fact
@@ -48,6 +50,7 @@ func init() {
 	)
 }
 
+// GetGUIDs is get_guids: it reads guids of each end port.
 var GetGUIDs = lang.Builtin{
 	Name:   "get_guids",
 	Group:  topology.GroupTable,
@@ -60,9 +63,12 @@ It returns the whole table, guids, or a list of them for a list of targets. An e
 > t[0] == ca.ports[1].guid, t[1], t.cap
 (True, None, 8)
 `,
-	Run: lang.Raw(GUIDsKind.Get),
+	Run: lang.Do(func(c *lang.Call, a *struct{ Target starlark.Value }) (starlark.Value, error) {
+		return GUIDsKind.get(c, &portArgs{Target: a.Target})
+	}),
 }
 
+// SetGUIDs is set_guids: it changes entries of a GUID table.
 var SetGUIDs = lang.Builtin{
 	Name:  "set_guids",
 	Group: topology.GroupTable,
@@ -77,9 +83,9 @@ It returns the table as it was read back. Entry 0 is the port's own GUID and can
 > set_guids(ca, {1: "0x00beef0000000001"})[1]
 "0x00beef0000000001"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *nodeTableArgs) (starlark.Value, error) {
 		entries := map[int]mad.GUID{}
-		replace, err := tableEntries(c, "number", "a dict of number to GUID, or a whole table", 0, func(i int, value starlark.Value, _ bool) (err error) {
+		replace, err := tableEntries(a.Table, "number", "a dict of number to GUID, or a whole table", 0, func(i int, value starlark.Value, _ bool) (err error) {
 			if i < 0 {
 				return fmt.Errorf("entry %d is out of range: they count from 0", i)
 			}
@@ -94,6 +100,6 @@ It returns the table as it was read back. Entry 0 is the port's own GUID and can
 		if err != nil {
 			return nil, err
 		}
-		return GUIDsKind.set(c, func(t *change.Table) { change.EditGUIDs(t, entries, replace) })
+		return GUIDsKind.set(c, &portArgs{Target: a.Target}, func(t *change.Table) { change.EditGUIDs(t, entries, replace) })
 	}),
 }

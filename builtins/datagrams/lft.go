@@ -12,6 +12,8 @@ import (
 	"fabsh/mad"
 )
 
+// LFTKind is the value lft, a linear forwarding table (IBA 14.2.5.10). Row i is of
+// LID i.
 var LFTKind = &tableKind{
 	table: change.LinearTable,
 	port:  nodesTable,
@@ -26,7 +28,7 @@ var LFTKind = &tableKind{
 		return lid, nil
 	},
 	size:  func(t *change.Table) int { return len(change.LinearEntries(t)) },
-	entry: func(t *change.Table, i int) starlark.Value { return topology.EntryValue(t.Data[i]) },
+	entry: func(t *change.Table, i int) starlark.Value { return topology.LFTEntry(t.Data[i]) },
 	bytes: change.LinearEntries,
 	repr: func(v *wholeTable) string {
 		entries := change.LinearEntries(v.t)
@@ -40,22 +42,12 @@ func init() {
 	LFTKind.Type = lang.NewType("lft", "A linear forwarding table: lft[lid] is the port that packets to lid leave through, None if they are dropped; lid in lft tells whether there is one. It iterates over the entries from LID 0 on.",
 		lang.Member[*wholeTable]{Name: "top", Doc: "LinearFDBTop: the highest LID that the switch looks up", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len() - 1) }},
 		lang.Member[*wholeTable]{Name: "lids", Doc: "the LIDs that have a port, in order", Get: func(v *wholeTable) starlark.Value {
-			return placedKeys(v, starlark.MakeInt)
+			return v.placedKeys(starlark.MakeInt)
 		}},
 	)
 }
 
-// placedKeys are the keys of the entries that are not None.
-func placedKeys(v *wholeTable, key func(i int) starlark.Int) starlark.Value {
-	var keys starlark.Tuple
-	for i := range v.Len() {
-		if v.kind.entry(v.t, i) != starlark.None {
-			keys = append(keys, key(i))
-		}
-	}
-	return keys
-}
-
+// GetLFT is get_lft: it reads an lft of each switch.
 var GetLFT = lang.Builtin{
 	Name:   "get_lft",
 	Group:  topology.GroupTable,
@@ -67,9 +59,12 @@ It returns the whole linear forwarding table, an lft, or a list of them for a li
 > t[1], t[40000]
 (0, None)
 `,
-	Run: lang.Raw(LFTKind.Get),
+	Run: lang.Do(func(c *lang.Call, a *struct{ Target starlark.Value }) (starlark.Value, error) {
+		return LFTKind.get(c, &portArgs{Target: a.Target})
+	}),
 }
 
+// SetLFT is set_lft: it changes entries of a linear forwarding table.
 var SetLFT = lang.Builtin{
 	Name:  "set_lft",
 	Group: topology.GroupTable,
@@ -87,9 +82,9 @@ It returns the table as it was read back. Only blocks that change are written. L
 > set_lft(sw, before) == before
 True
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *nodeTableArgs) (starlark.Value, error) {
 		entries := map[mad.LID]uint8{}
-		replace, err := tableEntries(c, "LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
+		replace, err := tableEntries(a.Table, "LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
 			if lid < 0 || lid > int(mad.MaxUnicastLID) || lid == 0 && !replace {
 				return fmt.Errorf("LID %d is out of range, 1..%d", lid, mad.MaxUnicastLID)
 			}
@@ -109,33 +104,6 @@ True
 		if err != nil {
 			return nil, err
 		}
-		return LFTKind.set(c, func(t *change.Table) { change.EditLinear(t, entries, replace) })
+		return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *change.Table) { change.EditLinear(t, entries, replace) })
 	}),
-}
-
-// tableEntries reads the argument `table`: a dict, whose keys are numbers of
-// what, or all entries from the first on, which replace the table.
-func tableEntries(c *lang.Call, what, want string, first int, add func(key int, value starlark.Value, replace bool) error) (replace bool, err error) {
-	switch v := c.Value("table").(type) {
-	case *starlark.Dict:
-		for _, kv := range v.Items() {
-			key, err := lang.ToInt(kv[0])
-			if err != nil {
-				return false, lang.ParamError("table", "a %s: %w", what, err)
-			}
-			if err := add(key, kv[1], false); err != nil {
-				return false, lang.ParamError("table", "%w", err)
-			}
-		}
-		return false, nil
-	case starlark.Iterable:
-		for i, value := range lang.Collect(v) {
-			if err := add(first+i, value, true); err != nil {
-				return false, lang.ParamError("table", "%w", err)
-			}
-		}
-		return true, nil
-	default:
-		return false, lang.ParamError("table", "got %s, want %s", v.Type(), want)
-	}
 }

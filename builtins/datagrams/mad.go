@@ -14,7 +14,7 @@ import (
 	"fabsh/mad"
 )
 
-// madParams say which request of which class.
+// madParams are the parameters of madArgs without fields.
 var madParams = []lang.Param{
 	{Name: "attr", Kind: records.KindAttribute, Doc: `name of an attribute, "CongestionInfo", or its number`},
 	{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
@@ -26,8 +26,19 @@ var madParams = []lang.Param{
 	{Name: "mask", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "component mask, of subnet administration; without it, the components that are named"},
 }
 
+// madFields is the parameter **fields.
 var madFields = lang.Param{Name: "**fields", Kind: records.KindFields, Doc: "parts of the modifier, fields of the attribute and their values, as words or numbers"}
 
+// madArgs are the arguments that mad_get, mad_set and mad_send share.
+type madArgs struct {
+	Attr, Target, MgmtClass starlark.Value
+	Modifier                *int
+	Data                    starlark.Value
+	ClassVersion, OUI, Mask *int
+	Fields                  []starlark.Tuple
+}
+
+// MADGet is mad_get: records of an attribute of any class.
 var MADGet = lang.Builtin{
 	Name:   "mad_get",
 	Group:  GroupMAD,
@@ -43,8 +54,8 @@ It is for the classes that have no functions of their own, congestion control, b
 > mad_get(0x0011, sw, mgmt_class=0x21) == mad_get("CongestionInfo", sw)
 True
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		r, err := newMADRequest(c, mad.MethodGet)
+	Run: lang.Do(func(c *lang.Call, a *madArgs) (starlark.Value, error) {
+		r, err := newMADRequest(c, mad.MethodGet, a)
 		if err != nil {
 			return nil, err
 		}
@@ -52,6 +63,7 @@ True
 	}),
 }
 
+// MADSet is mad_set: it sets an attribute of any class.
 var MADSet = lang.Builtin{
 	Name:   "mad_set",
 	Group:  GroupMAD,
@@ -63,12 +75,12 @@ What goes out is data; without it, what was read just before; with the named fie
 > mad_set("SwitchCongestionSetting", sw, control_map=0x10, marking_rate=5).marking_rate
 5
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		r, err := newMADRequest(c, mad.MethodSet)
+	Run: lang.Do(func(c *lang.Call, a *madArgs) (starlark.Value, error) {
+		r, err := newMADRequest(c, mad.MethodSet, a)
 		if err != nil {
 			return nil, err
 		}
-		if !c.Has("data") {
+		if a.Data == nil {
 			if err := r.readFirst(); err != nil {
 				return nil, err
 			}
@@ -77,6 +89,13 @@ What goes out is data; without it, what was read just before; with the named fie
 	}),
 }
 
+// madSendArgs are the arguments of mad_send.
+type madSendArgs struct {
+	madArgs
+	Method starlark.Value
+}
+
+// MADSend is mad_send: a request with any method.
 var MADSend = lang.Builtin{
 	Name:  "mad_send",
 	Group: GroupMAD,
@@ -89,16 +108,16 @@ Send, Trap and TrapRepress have no answer, and the result is None; others return
 > len(mad_send("NodeRecord", 13, method="get_table", node_type="switch"))
 12
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		class, version, err := madClassOf(c)
+	Run: lang.Do(func(c *lang.Call, a *madSendArgs) (starlark.Value, error) {
+		class, version, err := a.class()
 		if err != nil {
 			return nil, err
 		}
-		m, err := methodOf(c, class, version)
+		m, err := methodOf(a.Method, class, version)
 		if err != nil {
 			return nil, err
 		}
-		r, err := newMADRequest(c, m)
+		r, err := newMADRequest(c, m, &a.madArgs)
 		if err != nil {
 			return nil, err
 		}
@@ -106,10 +125,10 @@ Send, Trap and TrapRepress have no answer, and the result is None; others return
 	}),
 }
 
-// methodOf is the argument `method`.
-func methodOf(c *lang.Call, class mad.Class, version uint8) (mad.Method, error) {
-	switch v := c.Value("method").(type) {
-	case starlark.NoneType: // the default
+// methodOf is the argument method; Send where it is nil, which was not given.
+func methodOf(method starlark.Value, class mad.Class, version uint8) (mad.Method, error) {
+	switch v := method.(type) {
+	case nil:
 		return mad.MethodSend, nil
 	case starlark.Int:
 		n, ok := v.Uint64()
@@ -128,18 +147,18 @@ func methodOf(c *lang.Call, class mad.Class, version uint8) (mad.Method, error) 
 		}
 		return 0, lang.ParamError("method", "class %v version %d has no method %s%s: it has %s", class, version, v, fabric.DidYouMean(string(v), words), strings.Join(words, ", "))
 	}
-	return 0, lang.ParamError("method", "%w", lang.WantType(c.Value("method"), "a word or a number"))
+	return 0, lang.ParamError("method", "%w", lang.WantType(method, "a word or a number"))
 }
 
-// madClassOf is the class that the call is about, and its version.
-func madClassOf(c *lang.Call) (class mad.Class, version uint8, err error) {
-	switch v := c.Value("mgmt_class").(type) {
-	case starlark.NoneType:
-		a, err := onlyAttribute(c)
+// class is the class that the call is about, and its version.
+func (a *madArgs) class() (class mad.Class, version uint8, err error) {
+	switch v := a.MgmtClass.(type) {
+	case nil: // not given
+		attr, err := onlyAttribute(a.Attr)
 		if err != nil {
 			return 0, 0, err
 		}
-		class = a.Class
+		class = attr.Class
 	case starlark.Int:
 		n, ok := v.Uint64()
 		if !ok || n > 0xff {
@@ -165,8 +184,8 @@ func madClassOf(c *lang.Call) (class mad.Class, version uint8, err error) {
 		return 0, 0, lang.ParamError("mgmt_class", "%w", lang.WantType(v, "a word or a number"))
 	}
 	version = class.Version()
-	if c.Has("class_version") {
-		n := c.Int("class_version")
+	if a.ClassVersion != nil {
+		n := *a.ClassVersion
 		if n < 0 || n > 0xff {
 			return 0, 0, lang.ParamError("class_version", "got %d, want 0..255", n)
 		}
@@ -175,11 +194,12 @@ func madClassOf(c *lang.Call) (class mad.Class, version uint8, err error) {
 	return class, version, nil
 }
 
-// onlyAttribute is the one attribute that has the name which the call gives.
-func onlyAttribute(c *lang.Call) (*mad.Attribute, error) {
-	name, ok := starlark.AsString(c.Value("attr"))
+// onlyAttribute is the one attribute that has the name which the argument attr
+// gives.
+func onlyAttribute(attr starlark.Value) (*mad.Attribute, error) {
+	name, ok := starlark.AsString(attr)
 	if !ok {
-		return nil, lang.ParamError("mgmt_class", "give the class: attribute %v is another in each", c.Value("attr"))
+		return nil, lang.ParamError("mgmt_class", "give the class: attribute %v is another in each", attr)
 	}
 	var found *mad.Attribute
 	var words []string
@@ -204,24 +224,4 @@ func classWord(c mad.Class) string {
 		return mad.SnakeName(info.Name)
 	}
 	return fmt.Sprintf("%#02x", uint8(c))
-}
-
-func AllAttributeNames() []string {
-	var names []string
-	for _, a := range mad.Attributes() {
-		names = append(append(names, a.Name), a.Aliases...)
-	}
-	return names
-}
-
-// OtherAttributeNames lists the attributes of the classes that have no
-// functions of their own.
-func OtherAttributeNames() []string {
-	var names []string
-	for _, a := range mad.Attributes() {
-		if getterOf(a.Class) == "mad_get" && !slices.Contains(names, a.Name) {
-			names = append(names, a.Name)
-		}
-	}
-	return names
 }

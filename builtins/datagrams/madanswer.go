@@ -71,7 +71,7 @@ func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 	case call.Table != nil && attr == nil:
 		return starlark.Bytes(call.Table), nil
 	case call.Table != nil:
-		records, err := topology.TableOf(attr, call)
+		records, err := topology.SARecords(attr, call)
 		list := make([]starlark.Value, len(records))
 		for i, rec := range records {
 			list[i] = rec
@@ -92,10 +92,10 @@ func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 	return rec, nil
 }
 
-// bytesOf is a parameter that gives the bytes of an attribute: a record of attr,
+// bytesOf is an argument that gives the bytes of an attribute: a record of attr,
 // hexadecimal digits, bytes, or a list of numbers.
-func bytesOf(c *lang.Call, param string, attr *mad.Attribute) ([]byte, error) {
-	switch v := c.Value(param).(type) {
+func bytesOf(param string, v starlark.Value, attr *mad.Attribute) ([]byte, error) {
+	switch v := v.(type) {
 	case *records.Record:
 		if attr != nil && (v.Attribute.Class != attr.Class || v.Attribute.ID != attr.ID) {
 			return nil, lang.ParamError(param, "got %s, want %s", v.Type(), records.TypeName(attr))
@@ -124,5 +124,5 @@ func bytesOf(c *lang.Call, param string, attr *mad.Attribute) ([]byte, error) {
 		}
 		return b, nil
 	}
-	return nil, lang.ParamError(param, "got %s, want a record, hexadecimal digits, bytes or a list of numbers", c.Value(param).Type())
+	return nil, lang.ParamError(param, "got %s, want a record, hexadecimal digits, bytes or a list of numbers", v.Type())
 }

@@ -17,6 +17,7 @@ import (
 // madRequest is a request of any class, to some targets.
 type madRequest struct {
 	*targetRequest
+	args   *madArgs
 	h      mad.Header
 	attr   *mad.Attribute // nil: no layout is known
 	layout *mad.Attribute // of what is sent: attr, or a variant of it
@@ -30,14 +31,14 @@ type madRequest struct {
 
 // newMADRequest makes the request of what the call says, and checks that it may
 // be sent.
-func newMADRequest(c *lang.Call, m mad.Method) (*madRequest, error) {
-	class, version, err := madClassOf(c)
+func newMADRequest(c *lang.Call, m mad.Method, a *madArgs) (*madRequest, error) {
+	class, version, err := a.class()
 	if err != nil {
 		return nil, err
 	}
-	r := &madRequest{h: mad.Header{Class: class, ClassVersion: version, Method: m}}
-	for _, step := range []func(*lang.Call) error{r.about, r.vendor, r.allowed, r.content, r.address} {
-		if err := step(c); err != nil {
+	r := &madRequest{targetRequest: &targetRequest{c: c, class: class}, args: a, h: mad.Header{Class: class, ClassVersion: version, Method: m}}
+	for _, step := range []func() error{r.about, r.vendor, r.allowed, r.content, r.address} {
+		if err := step(); err != nil {
 			return nil, err
 		}
 	}
@@ -45,9 +46,9 @@ func newMADRequest(c *lang.Call, m mad.Method) (*madRequest, error) {
 }
 
 // about finds the attribute.
-func (r *madRequest) about(c *lang.Call) error {
+func (r *madRequest) about() error {
 	class := r.h.Class
-	switch v := c.Value("attr").(type) {
+	switch v := r.args.Attr.(type) {
 	case starlark.Int:
 		n, ok := v.Uint64()
 		if !ok || n > 0xffff {
@@ -73,13 +74,13 @@ func (r *madRequest) about(c *lang.Call) error {
 }
 
 // vendor is about whose the class is.
-func (r *madRequest) vendor(c *lang.Call) error {
+func (r *madRequest) vendor() error {
 	switch {
-	case !r.h.Class.HasOUI() && c.Has("oui"):
+	case !r.h.Class.HasOUI() && r.args.OUI != nil:
 		return lang.ParamError("oui", "MADs of class %v have none: leave it out", r.h.Class)
 	case !r.h.Class.HasOUI():
-	case c.Has("oui"):
-		n := c.Int("oui")
+	case r.args.OUI != nil:
+		n := *r.args.OUI
 		if n < 0 || n > 0xffffff {
 			return lang.ParamError("oui", "got %d, want 0..0xffffff", n)
 		}
@@ -99,13 +100,13 @@ func (r *madRequest) vendor(c *lang.Call) error {
 }
 
 // allowed: there is such a request, and it may be sent.
-func (r *madRequest) allowed(c *lang.Call) error {
+func (r *madRequest) allowed() error {
 	h := &r.h
 	if h.Method.IsResponse() {
 		return lang.ParamError("method", "%#02x is a response, and nobody has asked", uint8(h.Method))
 	}
 	if err := mad.Allowed(h.Class, h.ClassVersion, h.Method, h.Attribute); err != nil {
-		return fmt.Errorf("%s: %w", c.Name, err)
+		return lang.Errorf("%w", err)
 	}
 	if r.reads() {
 		return nil
@@ -116,7 +117,7 @@ func (r *madRequest) allowed(c *lang.Call) error {
 		// subnet manager's.
 		attr = &mad.Attribute{Name: fmt.Sprintf("attribute %#04x", uint16(h.Attribute)), SMOwned: h.Class.Family() == mad.ClassSubn && h.Method != mad.MethodGet}
 	}
-	_, err := topology.MayChange(c, attr)
+	_, err := topology.MayChange(r.c, attr)
 	return err
 }
 
@@ -126,9 +127,9 @@ func (r *madRequest) reads() bool {
 }
 
 // content is what the call says of the modifier, the data and the fields.
-func (r *madRequest) content(c *lang.Call) (err error) {
-	if c.Has("modifier") {
-		if r.h.Modifier, err = modifierOf(c); err != nil {
+func (r *madRequest) content() (err error) {
+	if r.args.Modifier != nil {
+		if r.h.Modifier, err = modifierOf(*r.args.Modifier); err != nil {
 			return err
 		}
 	}
@@ -140,8 +141,8 @@ func (r *madRequest) content(c *lang.Call) (err error) {
 		room = min(room, (r.attr.Size+7)&^7)
 	}
 	r.given = make([]byte, room)
-	if c.Has("data") {
-		data, err := bytesOf(c, "data", r.attr)
+	if r.args.Data != nil {
+		data, err := bytesOf("data", r.args.Data, r.attr)
 		if err != nil {
 			return err
 		}
@@ -151,32 +152,32 @@ func (r *madRequest) content(c *lang.Call) (err error) {
 		copy(r.given, data)
 	}
 	// What the fields are may depend on the modifier, and on other fields.
-	fields := c.Fields
-	for _, take := range []func(*lang.Call, string, starlark.Value) (bool, error){r.modifierPart, r.field, r.field, r.noField} {
+	fields := r.args.Fields
+	for _, take := range []func(string, starlark.Value) (bool, error){r.modifierPart, r.field, r.field, r.noField} {
 		fields = slices.DeleteFunc(slices.Clone(fields), func(kv starlark.Tuple) (taken bool) {
 			if err == nil {
-				taken, err = take(c, string(kv[0].(starlark.String)), kv[1])
+				taken, err = take(string(kv[0].(starlark.String)), kv[1])
 			}
 			return taken
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.Name, err)
+			return lang.Errorf("%w", err)
 		}
 		if r.attr != nil {
-			r.layout = r.attr.Of(r.given, r.h.Modifier)
+			r.layout = r.attr.Resolve(r.given, r.h.Modifier)
 		}
 	}
-	if c.Has("mask") {
+	if r.args.Mask != nil {
 		if r.h.Class != mad.ClassSubnAdm {
 			return lang.ParamError("mask", "MADs of class %v have none: leave it out", r.h.Class)
 		}
-		r.mask = uint64(c.Int("mask"))
+		r.mask = uint64(*r.args.Mask)
 	}
 	return nil
 }
 
 // modifierPart takes up a part of the modifier; not if it is a field's name.
-func (r *madRequest) modifierPart(c *lang.Call, name string, v starlark.Value) (taken bool, err error) {
+func (r *madRequest) modifierPart(name string, v starlark.Value) (taken bool, err error) {
 	if r.attr == nil || r.attr.Field(name) != nil {
 		return false, nil
 	}
@@ -184,7 +185,7 @@ func (r *madRequest) modifierPart(c *lang.Call, name string, v starlark.Value) (
 	if i < 0 {
 		return false, nil
 	}
-	if c.Has("modifier") {
+	if r.args.Modifier != nil {
 		return false, fmt.Errorf("modifier is the whole attribute modifier: give it or %s, not both", name)
 	}
 	part := r.attr.Modifier[i]
@@ -200,7 +201,7 @@ func (r *madRequest) modifierPart(c *lang.Call, name string, v starlark.Value) (
 }
 
 // field takes up a field of the attribute, if it has one of that name.
-func (r *madRequest) field(c *lang.Call, name string, v starlark.Value) (taken bool, err error) {
+func (r *madRequest) field(name string, v starlark.Value) (taken bool, err error) {
 	if r.layout == nil || r.layout.Field(name) == nil && records.CodeField(r.layout, name) == nil {
 		return false, nil
 	}
@@ -216,7 +217,7 @@ func (r *madRequest) field(c *lang.Call, name string, v starlark.Value) (taken b
 }
 
 // noField: there is no such field.
-func (r *madRequest) noField(c *lang.Call, name string, v starlark.Value) (taken bool, err error) {
+func (r *madRequest) noField(name string, v starlark.Value) (taken bool, err error) {
 	if r.attr == nil {
 		return false, fmt.Errorf("no layout of the attribute is known, and so no %s: give data", name)
 	}
@@ -226,11 +227,11 @@ func (r *madRequest) noField(c *lang.Call, name string, v starlark.Value) (taken
 
 // address resolves the targets. The two classes of subnet management are told
 // apart by how they are addressed; who names one gets that one.
-func (r *madRequest) address(c *lang.Call) (err error) {
-	if r.targetRequest, err = askTargets(c, r.h.Class); err != nil {
+func (r *madRequest) address() error {
+	if err := r.resolve(r.args.Target); err != nil {
 		return err
 	}
-	if class, ok := c.Value("mgmt_class").(starlark.Int); ok && r.h.Class.Family() == mad.ClassSubn {
+	if class, ok := r.args.MgmtClass.(starlark.Int); ok && r.h.Class.Family() == mad.ClassSubn {
 		directed := class == starlark.MakeInt(int(mad.ClassSubnDirected))
 		for i := range r.targets {
 			t := &r.targets[i]
@@ -252,18 +253,18 @@ func (r *madRequest) readFirst() error {
 	c := r.c
 	switch {
 	case r.attr == nil:
-		return fmt.Errorf("%s: no layout of the attribute is known: give data", c.Name)
+		return lang.Errorf("no layout of the attribute is known: give data")
 	case setterOf(r.h.Class) != c.Name:
-		return fmt.Errorf("%s: use %s, which knows what a Set of %s means; or give data", c.Name, setterOf(r.h.Class), r.attr.Name)
+		return lang.Errorf("use %s, which knows what a Set of %s means; or give data", setterOf(r.h.Class), r.attr.Name)
 	case len(r.named) == 0:
-		return fmt.Errorf("%s: nothing to change: name fields, %s(%q, target, field=value), or give data", c.Name, c.Name, r.attr.Name)
+		return lang.Errorf("nothing to change: name fields, %s(%q, target, field=value), or give data", c.Name, r.attr.Name)
 	case !slices.Contains(r.attr.Methods, mad.MethodGet):
 		return nil
 	}
 	for i := range r.layout.Flat() {
 		// A key may be hidden from who reads it.
 		if f := &r.layout.Flat()[i]; f.Key && !slices.Contains(r.named, r.layout.Field(f.Script)) {
-			return fmt.Errorf("%s: name %s too: it need not be shown, and a Set would write what is", c.Name, f.Script)
+			return lang.Errorf("name %s too: it need not be shown, and a Set would write what is", f.Script)
 		}
 	}
 	get := *r
@@ -274,16 +275,4 @@ func (r *madRequest) readFirst() error {
 	}
 	r.before = calls
 	return err
-}
-
-func setterOf(class mad.Class) string {
-	switch class.Family() {
-	case mad.ClassSubn:
-		return "smp_set"
-	case mad.ClassPerf:
-		return "perf_set"
-	case mad.ClassSubnAdm:
-		return "sa_set"
-	}
-	return "mad_set"
 }

@@ -13,11 +13,14 @@ import (
 	"fabsh/mad"
 )
 
+// The multicast LIDs are 0xc000 to 0xfffe; 0xffff is the permissive LID (IBA 4.1.3).
 const (
 	firstMLID = int(mad.MinMulticastLID)
 	lastMLID  = int(mad.PermissiveLID) - 1
 )
 
+// MFTKind is the value mft, a multicast forwarding table (IBA 14.2.5.12). Row i is
+// of multicast LID firstMLID+i.
 var MFTKind = &tableKind{
 	table: change.MulticastTable,
 	port:  nodesTable,
@@ -33,14 +36,11 @@ var MFTKind = &tableKind{
 	},
 	size: change.MulticastRows,
 	entry: func(t *change.Table, i int) starlark.Value {
-		var ports starlark.Tuple
-		for _, p := range change.MulticastPorts(t, i) {
-			ports = append(ports, starlark.MakeInt(int(p)))
-		}
-		if ports == nil {
+		ports := change.MulticastPorts(t, i)
+		if len(ports) == 0 {
 			return starlark.None
 		}
-		return ports
+		return portNumbers(ports)
 	},
 	bytes: func(t *change.Table) []byte {
 		var b []byte
@@ -75,17 +75,29 @@ func init() {
 			return starlark.MakeInt(int(v.t.Switch.MulticastFDBCap))
 		}},
 		lang.Member[*wholeTable]{Name: "lids", Doc: "the multicast LIDs that have ports, in order", Get: func(v *wholeTable) starlark.Value {
-			return placedKeys(v, func(i int) starlark.Int { return starlark.MakeInt(firstMLID + i) })
+			return v.placedKeys(mlid)
 		}},
 	)
 }
 
-func mlid(i int) starlark.Value { return starlark.MakeInt(firstMLID + i) }
+// mlid is the multicast LID of row i.
+func mlid(i int) starlark.Int { return starlark.MakeInt(firstMLID + i) }
 
+// portNumbers is a tuple of ports.
+func portNumbers(ports []uint8) starlark.Tuple {
+	t := make(starlark.Tuple, len(ports))
+	for i, p := range ports {
+		t[i] = starlark.MakeInt(int(p))
+	}
+	return t
+}
+
+// noMLID says that a LID is no multicast LID.
 func noMLID(lid int) error {
 	return fmt.Errorf("multicast LID %#x is out of range, %#x..%#x", lid, firstMLID, lastMLID)
 }
 
+// GetMFT is get_mft: it reads an mft of each switch.
 var GetMFT = lang.Builtin{
 	Name:   "get_mft",
 	Group:  topology.GroupTable,
@@ -97,9 +109,12 @@ It returns the whole table, an mft, or a list of them for a list of switches. An
 > t[0xc000], t.cap
 (None, 4096)
 `,
-	Run: lang.Raw(MFTKind.Get),
+	Run: lang.Do(func(c *lang.Call, a *struct{ Target starlark.Value }) (starlark.Value, error) {
+		return MFTKind.get(c, &portArgs{Target: a.Target})
+	}),
 }
 
+// SetMFT is set_mft: it changes entries of a multicast forwarding table.
 var SetMFT = lang.Builtin{
 	Name:  "set_mft",
 	Group: topology.GroupTable,
@@ -115,9 +130,9 @@ It returns the table as it was read back. Only blocks that change are written. M
 (1, 3)
 > set_mft(sw, {0xc001: None})[0xc001]
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *nodeTableArgs) (starlark.Value, error) {
 		entries := map[mad.LID][]uint8{}
-		replace, err := tableEntries(c, "multicast LID", "a dict of multicast LID to ports, or a whole table", firstMLID, func(lid int, value starlark.Value, _ bool) error {
+		replace, err := tableEntries(a.Table, "multicast LID", "a dict of multicast LID to ports, or a whole table", firstMLID, func(lid int, value starlark.Value, _ bool) error {
 			if lid < firstMLID || lid > lastMLID {
 				return noMLID(lid)
 			}
@@ -131,11 +146,11 @@ It returns the table as it was read back. Only blocks that change are written. M
 		if err != nil {
 			return nil, err
 		}
-		return MFTKind.set(c, func(t *change.Table) { change.EditMulticast(t, entries, replace) })
+		return MFTKind.set(c, &portArgs{Target: a.Target}, func(t *change.Table) { change.EditMulticast(t, entries, replace) })
 	}),
 }
 
-// portList reads the ports of a multicast LID.
+// portList reads the ports of a multicast LID, and sorts them. None: no port.
 func portList(v starlark.Value) (ports []uint8, err error) {
 	if v == starlark.None {
 		return nil, nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 
 	"go.starlark.net/starlark"
@@ -17,6 +16,8 @@ import (
 	"fabsh/mad"
 )
 
+// ReadMFTsMethod is the method read_mfts of a fabric: multicast forwarding
+// tables of a file.
 var ReadMFTsMethod = lang.Builtin{
 	Name:   "read_mfts",
 	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file: opensm.mcfdbs, or what ibroute -M or dump_fts -M print"}},
@@ -27,34 +28,34 @@ A switch that the fabric does not have is an error.`,
 > f.read_mfts("opensm.mcfdbs")[f.switches[0]]
 {49152: (1, 2)}
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
 		f := c.Recv.(*topology.Fabric)
+		file, err := c.Runtime().Files.Open(a.Path)
+		if err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		defer file.Close()
 		out := new(starlark.Dict)
-		err := c.ReadFile(func(r io.Reader, name string) error {
-			for t, err := range format.MFTs(r, name) {
-				if err != nil {
-					return err
-				}
-				n, err := t.Find(f.F)
-				if err != nil {
-					return err
-				}
-				table := starlark.NewDict(len(t.Entries))
-				for _, e := range t.Entries {
-					ports := make(starlark.Tuple, len(e.Ports))
-					for i, p := range e.Ports {
-						ports[i] = starlark.MakeInt(int(p))
-					}
-					table.SetKey(starlark.MakeInt(int(e.MLID)), ports)
-				}
-				out.SetKey(topology.NodeOf(n), table)
+		for t, err := range format.MFTs(file, a.Path) {
+			if err != nil {
+				return nil, lang.Errorf("%w", err)
 			}
-			return nil
-		})
-		return out, err
+			n, err := t.Find(f.Fabric)
+			if err != nil {
+				return nil, lang.Errorf("%w", err)
+			}
+			table := starlark.NewDict(len(t.Entries))
+			for _, e := range t.Entries {
+				table.SetKey(starlark.MakeInt(int(e.MLID)), portNumbers(e.Ports))
+			}
+			out.SetKey(topology.NodeOf(n), table)
+		}
+		return out, nil
 	}),
 }
 
+// DumpMFTsMethod is the method dump_mfts of a fabric: multicast forwarding tables
+// as a text.
 var DumpMFTsMethod = lang.Builtin{
 	Name:   "dump_mfts",
 	Params: []lang.Param{{Name: "tables", Kind: lang.KindAny, Doc: "a dict of switch to its table: an mft, or a dict of multicast LID to ports"}},
@@ -65,12 +66,12 @@ Entries without ports are left out, and so are switches that have none.`,
 > f.dump_mfts(f.read_mfts("opensm.mcfdbs")).splitlines()[1]
 "Switch 0x0002c90300000100"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		d, ok := c.Value("tables").(*starlark.Dict)
+	Run: lang.Do(func(c *lang.Call, a *struct{ Tables starlark.Value }) (starlark.Value, error) {
+		d, ok := a.Tables.(*starlark.Dict)
 		if !ok {
-			return nil, lang.ParamError("tables", "got %s, want a dict of switch to table", c.Value("tables").Type())
+			return nil, lang.ParamError("tables", "got %s, want a dict of switch to table", a.Tables.Type())
 		}
-		f := c.Recv.(*topology.Fabric).F
+		f := c.Recv.(*topology.Fabric).Fabric
 		entries := map[*fabric.Node][]format.MFTEntry{}
 		for _, kv := range d.Items() {
 			n, ok := kv[0].(topology.Node)
@@ -91,7 +92,7 @@ Entries without ports are left out, and so are switches that have none.`,
 	}),
 }
 
-// mftEntries are those of a table, in order.
+// mftEntries are the entries of a table that a script gives, by multicast LID.
 func mftEntries(v starlark.Value) (list []format.MFTEntry, err error) {
 	switch v := v.(type) {
 	case *wholeTable:

@@ -1,7 +1,6 @@
 package datagrams
 
 import (
-	"fmt"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -16,6 +15,21 @@ import (
 // variantParam says which layout bytes have that do not tell.
 var variantParam = lang.Param{Name: "variant", Kind: lang.KindText, Default: "None", Keyword: true, Doc: `which of its layouts the attribute has, where it does not tell: "lanes" or "rs_fec" of PortExtendedSpeedsCounters`}
 
+// perfArgs are the arguments that all requests of performance management share.
+type perfArgs struct {
+	Attr    string
+	Target  starlark.Value
+	Port    *int
+	Variant *string
+}
+
+// perfGetArgs are the arguments of perf_get.
+type perfGetArgs struct {
+	perfArgs
+	Modifier int
+}
+
+// PerfGet is perf_get: records of one attribute of performance management.
 var PerfGet = lang.Builtin{
 	Name:  "perf_get",
 	Group: GroupMAD,
@@ -35,23 +49,23 @@ Requests go to the LID of the target, on the service level that the subnet admin
 > [c.port_select for c in perf_get("PortCounters", sw.ports)]
 [1, 2, 3, 4, 5, 6, 7, 8]
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		attr, err := attributeOf(c, mad.ClassPerf)
+	Run: lang.Do(func(c *lang.Call, a *perfGetArgs) (starlark.Value, error) {
+		attr, err := attributeOf(mad.ClassPerf, a.Attr)
 		if err != nil {
 			return nil, err
 		}
 		if err := mad.Allowed(attr.Class, attr.Version, mad.MethodGet, attr.ID); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Name, err)
+			return nil, lang.Errorf("%w", err)
 		}
-		modifier, err := modifierOf(c)
+		modifier, err := modifierOf(a.Modifier)
 		if err != nil {
 			return nil, err
 		}
-		as, err := variantOf(c, attr, modifier)
+		as, err := a.variant(attr, modifier)
 		if err != nil {
 			return nil, err
 		}
-		p, err := newPerfTargets(c, attr)
+		p, err := newPerfTargets(c, &a.perfArgs, attr)
 		if err != nil {
 			return nil, err
 		}
@@ -68,33 +82,27 @@ Requests go to the LID of the target, on the service level that the subnet admin
 	}),
 }
 
-// modifierOf is the parameter of that name, 0 where it is not given.
-func modifierOf(c *lang.Call) (uint32, error) {
-	n := c.Int("modifier")
-	if n < 0 || int64(n) > 0xffffffff {
-		return 0, lang.ParamError("modifier", "got %d, want 0..0xffffffff", n)
-	}
-	return uint32(n), nil
-}
-
 // perfTargets are the targets of a call about an attribute of performance
 // management, and the ports that are meant.
 type perfTargets struct {
 	*targetRequest
 	attr  *mad.Attribute
-	ports []int
+	ports []int // by target
 }
 
-func newPerfTargets(c *lang.Call, attr *mad.Attribute) (*perfTargets, error) {
-	a, err := askTargets(c, mad.ClassPerf)
-	if err != nil {
+// newPerfTargets resolves the targets and the ports.
+func newPerfTargets(c *lang.Call, a *perfArgs, attr *mad.Attribute) (*perfTargets, error) {
+	r := &targetRequest{c: c, class: mad.ClassPerf}
+	if err := r.resolve(a.Target); err != nil {
 		return nil, err
 	}
-	p := &perfTargets{a, attr, make([]int, len(a.targets))}
-	for i := range a.targets {
-		if p.ports[i], err = perfPort(c, attr, &a.targets[i]); err != nil {
+	p := &perfTargets{r, attr, make([]int, len(r.targets))}
+	for i := range r.targets {
+		port, err := a.port(c, attr, &r.targets[i])
+		if err != nil {
 			return nil, err
 		}
+		p.ports[i] = port
 	}
 	return p, nil
 }
@@ -117,15 +125,14 @@ func (p *perfTargets) send(m mad.Method, modifier uint32, data func(i int) []byt
 	})
 }
 
-// variantOf says which layout an answer has: the one that the call names, or
+// variant says which layout an answer has: the one that the call names, or
 // that the answer itself tells.
-func variantOf(c *lang.Call, attr *mad.Attribute, modifier uint32) (func(data []byte) *mad.Attribute, error) {
-	if !c.Has("variant") {
-		return func(data []byte) *mad.Attribute { return attr.Of(data, modifier) }, nil
+func (a *perfArgs) variant(attr *mad.Attribute, modifier uint32) (func(data []byte) *mad.Attribute, error) {
+	if a.Variant == nil {
+		return func(data []byte) *mad.Attribute { return attr.Resolve(data, modifier) }, nil
 	}
-	name := c.Text("variant")
-	if a := attr.As(name); a != nil {
-		return func([]byte) *mad.Attribute { return a }, nil
+	if as := attr.WithVariant(*a.Variant); as != nil {
+		return func([]byte) *mad.Attribute { return as }, nil
 	}
 	var names []string
 	for _, v := range attr.Variants {
@@ -134,19 +141,19 @@ func variantOf(c *lang.Call, attr *mad.Attribute, modifier uint32) (func(data []
 	if len(names) == 0 {
 		return nil, lang.ParamError("variant", "%s has but one layout: leave it out", attr.Name)
 	}
-	return nil, lang.ParamError("variant", "%s has no variant %q: it has %s", attr.Name, name, strings.Join(names, ", "))
+	return nil, lang.ParamError("variant", "%s has no variant %q: it has %s", attr.Name, *a.Variant, strings.Join(names, ", "))
 }
 
-// perfPort is the port whose counters are meant.
-func perfPort(c *lang.Call, attr *mad.Attribute, t *topology.Target) (int, error) {
+// port is the port whose counters are meant.
+func (a *perfArgs) port(c *lang.Call, attr *mad.Attribute, t *topology.Target) (int, error) {
 	if attr.Field("port_select") == nil {
-		if c.Has("port") {
-			return 0, fmt.Errorf("%s: %s is not a port's: leave port out", c.Name, attr.Name)
+		if a.Port != nil {
+			return 0, lang.Errorf("%s is not a port's: leave port out", attr.Name)
 		}
 		return 0, nil
 	}
-	if c.Has("port") && c.Int("port") == mad.AllPorts {
+	if a.Port != nil && *a.Port == mad.AllPorts {
 		return mad.AllPorts, nil
 	}
-	return portOf(c, attr, t, false)
+	return portOf(c, attr, a.Port, t)
 }

@@ -14,6 +14,14 @@ import (
 	"fabsh/mad/engine"
 )
 
+// perfSetArgs are the arguments of perf_set.
+type perfSetArgs struct {
+	perfGetArgs
+	Fields []starlark.Tuple
+}
+
+// PerfSet is perf_set: it sets fields of an attribute of performance
+// management.
 var PerfSet = lang.Builtin{
 	Name:  "perf_set",
 	Group: GroupMAD,
@@ -32,34 +40,41 @@ Of counters only those that are named take new values; of another attribute, wha
 > perf_set("PortCounters", p, symbol_error_counter=7).symbol_error_counter
 7
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		attr, err := perfSettable(c)
+	Run: lang.Do(func(c *lang.Call, a *perfSetArgs) (starlark.Value, error) {
+		attr, err := a.settable()
 		if err != nil {
 			return nil, err
 		}
 		given := make([]byte, attr.Size)
 		var named []*mad.Field
-		for _, kv := range c.Fields {
+		for _, kv := range a.Fields {
 			f, err := records.SetNamed(attr, given, string(kv[0].(starlark.String)), kv[1])
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.Name, err)
+				return nil, lang.Errorf("%w", err)
 			}
 			if f.Script == "port_select" {
-				return nil, fmt.Errorf("%s: the port goes in parameter port: %s(%q, target, 1)", c.Name, c.Name, attr.Name)
+				return nil, lang.Errorf("the port goes in parameter port: %s(%q, target, 1)", c.Name, attr.Name)
 			}
 			named = append(named, f)
 		}
 		if len(named) == 0 {
-			return nil, fmt.Errorf("%s: nothing to set: name fields, %s(%q, target, field=value)", c.Name, c.Name, attr.Name)
+			return nil, lang.Errorf("nothing to set: name fields, %s(%q, target, field=value)", c.Name, attr.Name)
 		}
-		modifier, err := modifierOf(c)
+		modifier, err := modifierOf(a.Modifier)
 		if err != nil {
 			return nil, err
 		}
-		return runPerfChange(c, &perfChange{attr: attr, modifier: modifier, data: given, named: named})
+		return runPerfChange(c, &a.perfArgs, &perfChange{attr: attr, modifier: modifier, data: given, named: named})
 	}),
 }
 
+// perfClearArgs are the arguments of perf_clear.
+type perfClearArgs struct {
+	perfArgs
+	Counters starlark.Value
+}
+
+// PerfClear is perf_clear: it sets counters to 0.
 var PerfClear = lang.Builtin{
 	Name:  "perf_clear",
 	Group: GroupMAD,
@@ -81,19 +96,19 @@ It returns the attribute as it is afterwards: traffic counts on. A request witho
 > [c.link_downed_counter for c in perf_clear("PortCounters", discover().switches[0].ports)]
 [0, 0, 0, 0, 0, 0, 0, 0]
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		attr, err := perfSettable(c)
+	Run: lang.Do(func(c *lang.Call, a *perfClearArgs) (starlark.Value, error) {
+		attr, err := a.settable()
 		if err != nil {
 			return nil, err
 		}
 		change := &perfChange{attr: attr, data: make([]byte, attr.Size)}
 		all := CounterNames(attr)
 		if len(all) == 0 {
-			return nil, fmt.Errorf("%s: %s has no counters", c.Name, attr.Name)
+			return nil, lang.Errorf("%s has no counters", attr.Name)
 		}
 		names := all
-		if c.Has("counters") {
-			if names, err = c.Texts("counters"); err != nil {
+		if a.Counters != nil {
+			if names, err = textsOf("counters", a.Counters); err != nil {
 				return nil, err
 			}
 		}
@@ -106,28 +121,45 @@ It returns the attribute as it is afterwards: traffic counts on. A request witho
 		switch {
 		case len(names) == 0:
 			return nil, lang.ParamError("counters", "name at least one, or leave it out")
-		case !c.Has("counters") && len(attr.Variants) > 0: // of the others it is not known which they are
+		case a.Counters == nil && len(attr.Variants) > 0: // of the others it is not known which they are
 			f := attr.Field("counter_select")
 			f.SetUint(change.data, f.Max())
 		}
-		return runPerfChange(c, change)
+		return runPerfChange(c, &a.perfArgs, change)
 	}),
 }
 
-// perfSettable is the argument `attr`, which must have a Set.
-func perfSettable(c *lang.Call) (*mad.Attribute, error) {
-	attr, err := attributeOf(c, mad.ClassPerf)
+// settable is the attribute that the arguments name, which must have a Set.
+func (a *perfArgs) settable() (*mad.Attribute, error) {
+	attr, err := attributeOf(mad.ClassPerf, a.Attr)
 	if err != nil {
 		return nil, err
 	}
 	if err := mad.Allowed(attr.Class, attr.Version, mad.MethodSet, attr.ID); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Name, err)
+		return nil, lang.Errorf("%w", err)
 	}
-	as, err := variantOf(c, attr, 0)
-	if err != nil || !c.Has("variant") {
+	as, err := a.variant(attr, 0)
+	if err != nil || a.Variant == nil {
 		return attr, err
 	}
 	return as(nil), nil
+}
+
+// textsOf is an argument that is a string or an iterable of them.
+func textsOf(param string, v starlark.Value) ([]string, error) {
+	values := []starlark.Value{v}
+	if it, ok := v.(starlark.Iterable); ok {
+		values = lang.Collect(it)
+	}
+	list := make([]string, len(values))
+	for i, v := range values {
+		text, ok := starlark.AsString(v)
+		if !ok {
+			return nil, lang.ParamError(param, "%w", lang.WantType(v, "string"))
+		}
+		list[i] = text
+	}
+	return list, nil
 }
 
 // CounterNames are the counters that a Set of the attribute can choose.
@@ -168,8 +200,8 @@ func (p *perfChange) request(before []byte) []byte {
 
 // runPerfChange reads the attribute, sets it, and reads it back: for all targets
 // the one, then for all the other.
-func runPerfChange(c *lang.Call, change *perfChange) (starlark.Value, error) {
-	p, err := newPerfTargets(c, change.attr)
+func runPerfChange(c *lang.Call, a *perfArgs, change *perfChange) (starlark.Value, error) {
+	p, err := newPerfTargets(c, a, change.attr)
 	if err != nil {
 		return nil, err
 	}

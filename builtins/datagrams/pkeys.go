@@ -15,8 +15,11 @@ import (
 // An entry whose other bits are 0 is no partition.
 const fullMember = 0x8000
 
+// PKeysKind is the value pkeys, the P_Key table of a port (IBA 14.2.5.7): rows
+// without keys, None where there is no P_Key.
 var PKeysKind = &tableKind{
 	table: change.PKeyTable,
+	port:  portsTable,
 	index: func(v *wholeTable, key starlark.Value) (int, error) { return v.position(key, "number") },
 	size:  change.PartitionCap,
 	entry: func(t *change.Table, i int) starlark.Value {
@@ -28,10 +31,10 @@ var PKeysKind = &tableKind{
 	within: true,
 	bytes:  func(t *change.Table) []byte { return t.Data[:2*change.PartitionCap(t)] },
 	repr: func(v *wholeTable) string {
-		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlarkInt).Len(), "partition"))
+		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlark.MakeInt).Len(), "partition"))
 	},
 	facts: func(v *wholeTable) []lang.Fact {
-		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(v.Len())}, {Name: "pkeys", Value: v.placed(starlarkInt)}}
+		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(v.Len())}, {Name: "pkeys", Value: v.placed(starlark.MakeInt)}}
 	},
 	display: func(v *wholeTable) string {
 		var rows [][]lang.Fact
@@ -49,17 +52,12 @@ var PKeysKind = &tableKind{
 }
 
 func init() {
-	PKeysKind.port = PKeysKind.portsTable
 	PKeysKind.Type = lang.NewType("pkeys", "A P_Key table: pkeys[0] is the first entry, None if there is none; 0xffff in pkeys tells whether a P_Key is there. Bit 15 of an entry is full membership. It iterates over the entries.",
 		lang.Member[*wholeTable]{Name: "cap", Doc: "the number of entries that the table has room for", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
 	)
 }
 
-func starlarkInt(i int) starlark.Value { return starlark.MakeInt(i) }
-
-// portOfTable is the parameter port of tables of ports.
-var portOfTable = lang.Param{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the target is a switch and names none"}
-
+// GetPKeys is get_pkeys: it reads pkeys of each port.
 var GetPKeys = lang.Builtin{
 	Name:  "get_pkeys",
 	Group: topology.GroupTable,
@@ -74,9 +72,10 @@ It returns the whole table, pkeys, or a list of them for a list of targets. An e
 > hex(t[0]), t[1], 0xffff in t
 ("0xffff", None, True)
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return PKeysKind.Get(c) }),
+	Run: lang.Do(func(c *lang.Call, a *portArgs) (starlark.Value, error) { return PKeysKind.get(c, a) }),
 }
 
+// SetPKeys is set_pkeys: it changes entries of a P_Key table.
 var SetPKeys = lang.Builtin{
 	Name:  "set_pkeys",
 	Group: topology.GroupTable,
@@ -94,9 +93,9 @@ True
 > [hex(k) for k in set_pkeys(p, [0xffff]) if k]
 ["0xffff"]
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *portTableArgs) (starlark.Value, error) {
 		entries := map[int]uint16{}
-		replace, err := tableEntries(c, "number", "a dict of number to P_Key, or a whole table", 0, func(i int, value starlark.Value, _ bool) error {
+		replace, err := tableEntries(a.Table, "number", "a dict of number to P_Key, or a whole table", 0, func(i int, value starlark.Value, _ bool) error {
 			key := 0
 			if i < 0 {
 				return fmt.Errorf("entry %d is out of range: they count from 0", i)
@@ -116,6 +115,6 @@ True
 		if err != nil {
 			return nil, err
 		}
-		return PKeysKind.set(c, func(t *change.Table) { change.EditPKeys(t, entries, replace) })
+		return PKeysKind.set(c, &a.portArgs, func(t *change.Table) { change.EditPKeys(t, entries, replace) })
 	}),
 }

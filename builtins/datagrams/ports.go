@@ -2,9 +2,9 @@ package datagrams
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.starlark.net/starlark"
 
@@ -22,10 +22,25 @@ var (
 	linkWait   = lang.Param{Name: "wait", Kind: lang.KindDuration, Default: `"10s"`, Keyword: true, Doc: "how long the link may take to settle"}
 )
 
+// linkDoc is the end of the help on all of them.
 const linkDoc = ` It returns PortInfo as it is when the link has settled, or a list of them for a list of targets. The Set is sent once; where no answer comes, the port is asked what became of it. What is refused is as with smp_set.`
 
+// linkGuardDoc is the help on what force is for.
 const linkGuardDoc = ` A port is left alone (and that is an error) where this session or the subnet manager reaches its node, or one of them the other, through it, by its route or by the forwarding tables as they are, and where that cannot be known: name ports by the latest discover(). force=True goes ahead.`
 
+// linkArgs are the arguments of what takes links down or up.
+type linkArgs struct {
+	portArgs
+	Wait time.Duration // for the link to settle
+}
+
+// forcedLinkArgs are those of what takes links down.
+type forcedLinkArgs struct {
+	linkArgs
+	Force bool
+}
+
+// PortDisable is port_disable: links down until PortEnable.
 var PortDisable = lang.Builtin{
 	Name:   "port_disable",
 	Group:  GroupPort,
@@ -39,9 +54,12 @@ A disabled port of a CA may come back only by its host: disable the switch's por
 > smp_get("PortInfo", p).port_state
 "down"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.Disable) }),
+	Run: lang.Do(func(c *lang.Call, a *forcedLinkArgs) (starlark.Value, error) {
+		return changePorts(c, change.Disable, &a.linkArgs, a.Force)
+	}),
 }
 
+// PortEnable is port_enable: links that were disabled up again.
 var PortEnable = lang.Builtin{
 	Name:   "port_enable",
 	Group:  GroupPort,
@@ -54,9 +72,12 @@ Of a port that is not disabled nothing is changed.` + linkDoc,
 > port_enable(p).port_physical_state
 "link_up"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.Enable) }),
+	Run: lang.Do(func(c *lang.Call, a *linkArgs) (starlark.Value, error) {
+		return changePorts(c, change.Enable, a, false)
+	}),
 }
 
+// PortReset is port_reset: links train again.
 var PortReset = lang.Builtin{
 	Name:   "port_reset",
 	Group:  GroupPort,
@@ -67,12 +88,14 @@ It then runs at the best of the widths and speeds that both ends have enabled (s
 > port_reset(discover().switches[0].ports[2]).port_physical_state
 "link_up"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return changePorts(c, change.Reset) }),
+	Run: lang.Do(func(c *lang.Call, a *forcedLinkArgs) (starlark.Value, error) {
+		return changePorts(c, change.Reset, &a.linkArgs, a.Force)
+	}),
 }
 
-// changePorts is what these three do.
-func changePorts(c *lang.Call, action change.Action) (starlark.Value, error) {
-	targets, at, many, err := portTargets(c)
+// changePorts takes the links of ports down or up, all at once.
+func changePorts(c *lang.Call, action change.Action, a *linkArgs, force bool) (starlark.Value, error) {
+	targets, at, many, err := portTargets(c, &a.portArgs)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +106,7 @@ func changePorts(c *lang.Call, action change.Action) (starlark.Value, error) {
 	changes := make([]*change.PortState, len(at))
 	var open []*change.PortState
 	for i := range at {
-		changes[i] = &change.PortState{Port: at[i], Action: action, Force: c.HasParam("force") && c.Bool("force"), Wait: c.Duration("wait")}
+		changes[i] = &change.PortState{Port: at[i], Action: action, Force: force, Wait: a.Wait}
 		if at[i].Err == nil {
 			open = append(open, changes[i])
 		}
@@ -103,8 +126,8 @@ func changePorts(c *lang.Call, action change.Action) (starlark.Value, error) {
 
 // portTargets are the ports that the call names; Err is set where one cannot
 // be asked.
-func portTargets(c *lang.Call) (targets []topology.Target, at []change.Port, many bool, err error) {
-	targets, many, err = (&topology.Resolver{C: c}).Targets(c.Value("target"))
+func portTargets(c *lang.Call, a *portArgs) (targets []topology.Target, at []change.Port, many bool, err error) {
+	targets, many, err = (&topology.Resolver{Call: c}).Targets(a.Target)
 	if err != nil {
 		return nil, nil, many, err
 	}
@@ -113,12 +136,7 @@ func portTargets(c *lang.Call) (targets []topology.Target, at []change.Port, man
 		t := &targets[i]
 		p := &at[i]
 		*p = change.Port{Dest: t.Dest(), GUID: t.GUID(), Err: t.Reachable()}
-		if t.Node != nil && t.Node.IsSwitch() {
-			p.Num, err = portOf(c, mad.AttrPortInfo, t, false)
-		} else {
-			p.Num, err = anyPortsTable(c, t)
-		}
-		if err != nil {
+		if p.Num, err = portsTable(c, a.Port, t); err != nil {
 			return nil, nil, many, err
 		}
 		if t.Node != nil && p.Num >= 0 {
@@ -128,6 +146,7 @@ func portTargets(c *lang.Call) (targets []topology.Target, at []change.Port, man
 	return targets, at, many, nil
 }
 
+// portResults is what the builtins return.
 func portResults(c *lang.Call, targets []topology.Target, at []*change.Port, many bool) (starlark.Value, error) {
 	values := make([]starlark.Value, len(at))
 	for i, p := range at {
@@ -141,6 +160,14 @@ func portResults(c *lang.Call, targets []topology.Target, at []*change.Port, man
 	return topology.Results(values, many)
 }
 
+// portSetArgs are the arguments of port_set.
+type portSetArgs struct {
+	portArgs
+	Speed, Width starlark.Value
+	Force        bool
+}
+
+// PortSet is port_set: the speeds and widths that a link may run at.
 var PortSet = lang.Builtin{
 	Name:  "port_set",
 	Group: GroupPort,
@@ -160,19 +187,19 @@ It takes effect when the link trains again: port_reset(port). What the port does
 > i.link_width_active, i.link_speed_ext_active
 ("1x", "edr")
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		speed, err := choiceOf(c, "speed", change.Speeds)
+	Run: lang.Do(func(c *lang.Call, a *portSetArgs) (starlark.Value, error) {
+		speed, err := choiceOf("speed", a.Speed, change.Speeds)
 		if err != nil {
 			return nil, err
 		}
-		width, err := choiceOf(c, "width", change.Widths)
+		width, err := choiceOf("width", a.Width, change.Widths)
 		if err != nil {
 			return nil, err
 		}
 		if len(speed.Words)+len(width.Words) == 0 {
-			return nil, fmt.Errorf(`%s: nothing to set: name speed="HDR", or width="4x", or both`, c.Name)
+			return nil, lang.Errorf(`nothing to set: name speed="HDR", or width="4x", or both`)
 		}
-		targets, at, many, err := portTargets(c)
+		targets, at, many, err := portTargets(c, &a.portArgs)
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +210,7 @@ It takes effect when the link trains again: port_reset(port). What the port does
 		results := make([]*change.Port, len(at))
 		var open []*change.LinkSettings
 		for i := range at {
-			link := &change.LinkSettings{Port: at[i], Speed: speed, Width: width, Force: c.Bool("force")}
+			link := &change.LinkSettings{Port: at[i], Speed: speed, Width: width, Force: a.Force}
 			if results[i] = &link.Port; link.Err == nil {
 				open = append(open, link)
 			}
@@ -195,13 +222,14 @@ It takes effect when the link trains again: port_reset(port). What the port does
 	}),
 }
 
-// choiceOf reads a parameter that is one of the words, or a list of some.
-func choiceOf(c *lang.Call, param string, all []string) (choice change.Choice, err error) {
-	if !c.Has(param) {
+// choiceOf reads an argument that is one of the words, or a list of some; nil:
+// it was not given.
+func choiceOf(param string, v starlark.Value, all []string) (choice change.Choice, err error) {
+	if v == nil {
 		return choice, nil
 	}
-	list := []starlark.Value{c.Value(param)}
-	if it, ok := c.Value(param).(starlark.Iterable); ok {
+	list := []starlark.Value{v}
+	if it, ok := v.(starlark.Iterable); ok {
 		list = lang.Collect(it)
 	} else {
 		choice.UpTo = true

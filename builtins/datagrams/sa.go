@@ -23,6 +23,14 @@ var saParams = []lang.Param{
 	{Name: "**components", Kind: records.KindFields, Doc: "components that the records must have, as words or numbers; mtu, rate and packet_life_time exactly, unless mtu_selector and its like say otherwise"},
 }
 
+// saArgs are the arguments that all requests to the subnet administrator share.
+type saArgs struct {
+	Record     string
+	Modifier   int
+	Components []starlark.Tuple
+}
+
+// SAGet is sa_get: one record.
 var SAGet = lang.Builtin{
 	Name:   "sa_get",
 	Group:  GroupMAD,
@@ -33,8 +41,8 @@ It must be the only one that has the given components.`,
 > sa_get("NodeRecord", lid=1).node_type
 "switch"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		q, err := newSAQuery(c, mad.MethodGet)
+	Run: lang.Do(func(c *lang.Call, a *saArgs) (starlark.Value, error) {
+		q, err := newSAQuery(c, mad.MethodGet, a)
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +50,14 @@ It must be the only one that has the given components.`,
 	}),
 }
 
-var SAGettable = lang.Builtin{
+// saGetTableArgs are the arguments of sa_gettable.
+type saGetTableArgs struct {
+	saArgs
+	Force bool
+}
+
+// SAGetTable is sa_gettable: a list of records.
+var SAGetTable = lang.Builtin{
 	Name:  "sa_gettable",
 	Group: GroupMAD,
 	Params: slices.Insert(slices.Clone(saParams), 2,
@@ -55,12 +70,12 @@ True
 > len(sa_gettable("PathRecord", slid=13, dlid=20))
 1
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		q, err := newSAQuery(c, mad.MethodGetTable)
+	Run: lang.Do(func(c *lang.Call, a *saGetTableArgs) (starlark.Value, error) {
+		q, err := newSAQuery(c, mad.MethodGetTable, &a.saArgs)
 		if err != nil {
 			return nil, err
 		}
-		if q.attr == mad.AttrPathRecord && q.mask&pathEnds() == 0 && !c.Bool("force") {
+		if q.attr == mad.AttrPathRecord && q.mask&pathEnds() == 0 && !a.Force {
 			return nil, allPaths(c)
 		}
 		return q.table(c)
@@ -87,53 +102,58 @@ func allPaths(c *lang.Call) error {
 		return err
 	}
 	how := "one for each pair of ports"
-	if records, err := topology.TableOf(mad.AttrNodeRecord, nodes); err == nil {
+	if records, err := topology.SARecords(mad.AttrNodeRecord, nodes); err == nil {
 		n := len(records)
 		how = fmt.Sprintf("about %d records, one for each pair of %d ports (more with LMCs)", n*n, n)
 	}
-	return fmt.Errorf("%s: PathRecord with neither source (slid, sgid) nor destination (dlid, dgid) asks for the paths between all ports: expect %s; name an end, or say force=True", c.Name, how)
+	return lang.Errorf("PathRecord with neither source (slid, sgid) nor destination (dlid, dgid) asks for the paths between all ports: expect %s; name an end, or say force=True", how)
 }
 
 // saQuery is a request to the subnet administrator.
 type saQuery struct {
-	attr   *mad.Attribute
-	layout *mad.Attribute // of what is sent: attr, but for traces
-	mask   uint64
-	data   []byte
+	method   mad.Method
+	attr     *mad.Attribute
+	modifier uint32
+	layout   *mad.Attribute // of what is sent: attr, but for traces
+	mask     uint64         // of components
+	data     []byte
 	*engine.Call
 }
 
 // newSAQuery makes the request of what the call says.
-func newSAQuery(c *lang.Call, m mad.Method) (*saQuery, error) {
-	attr, err := attributeNamed(mad.ClassSubnAdm, c.Text("record"))
+func newSAQuery(c *lang.Call, m mad.Method, a *saArgs) (*saQuery, error) {
+	attr, err := attributeNamed(mad.ClassSubnAdm, a.Record)
 	if err != nil {
 		return nil, lang.ParamError("record", "%w", err)
 	}
 	if v := attr.Version; v != mad.ClassSubnAdm.Version() {
-		return nil, fmt.Errorf("%s: %s is there in version %d of the class alone: mad_send(%q, target, method=..., class_version=%d)", c.Name, attr.Name, v, attr.Name, v)
+		return nil, lang.Errorf("%s is there in version %d of the class alone: mad_send(%q, target, method=..., class_version=%d)", attr.Name, v, attr.Name, v)
 	}
 	if err := mad.Allowed(mad.ClassSubnAdm, mad.ClassSubnAdm.Version(), m, attr.ID); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Name, err)
+		return nil, lang.Errorf("%w", err)
 	}
-	q := &saQuery{attr: attr, layout: attr}
+	q := &saQuery{method: m, attr: attr, layout: attr}
 	if m == mad.MethodGetTraceTable { // opa-ff FillSADetailsForTraceRecord, illumos ibmf_saa_impl.c
 		q.layout = mad.AttrPathRecord
 	}
 	q.data = make([]byte, q.layout.Size)
-	for _, kv := range c.Fields {
+	for _, kv := range a.Components {
 		f, err := records.SetNamed(q.layout, q.data, string(kv[0].(starlark.String)), kv[1])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Name, err)
+			return nil, lang.Errorf("%w", err)
 		}
 		if f.Mask() == 0 {
-			return nil, fmt.Errorf("%s: %s.%s is no component: records cannot be chosen by it", c.Name, q.layout.Name, f.Script)
+			return nil, lang.Errorf("%s.%s is no component: records cannot be chosen by it", q.layout.Name, f.Script)
 		}
 		q.mask |= f.Mask()
 	}
 	if err := q.selectors(); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Name, err)
+		return nil, err
 	}
-	return q, saPut(c, q, m)
+	if q.modifier, err = modifierOf(a.Modifier); err != nil {
+		return nil, err
+	}
+	return q, q.put(c)
 }
 
 // selectors: where a value is given without its selector, it is meant exactly.
@@ -153,19 +173,15 @@ func (q *saQuery) selectors() error {
 			selector.SetUint(q.data, uint64(mad.SelectorExactly))
 			q.mask |= selector.Mask()
 		case q.mask&selector.Mask() != 0 && q.mask&value.Mask() == 0 && selector.Uint(q.data) != uint64(mad.SelectorLargestAvailable):
-			return fmt.Errorf("%s.%s is given without %s, of which it tells how it is meant", q.layout.Name, selector.Script, name)
+			return lang.Errorf("%s.%s is given without %s, of which it tells how it is meant", q.layout.Name, selector.Script, name)
 		}
 	}
 	return nil
 }
 
-// saPut makes q's Call.
-func saPut(c *lang.Call, q *saQuery, m mad.Method) (err error) {
-	modifier := c.Int("modifier")
-	if modifier < 0 || int64(modifier) > 0xffffffff {
-		return lang.ParamError("modifier", "got %d, want 0..0xffffffff", modifier)
-	}
-	q.Call, err = topology.SACall(c, sa.Request{Method: m, Attr: q.attr, Modifier: uint32(modifier), Mask: q.mask, Record: q.data})
+// put makes the Call.
+func (q *saQuery) put(c *lang.Call) (err error) {
+	q.Call, err = topology.SACall(c, sa.Request{Method: q.method, Attr: q.attr, Modifier: q.modifier, Mask: q.mask, Record: q.data})
 	return err
 }
 
@@ -189,7 +205,7 @@ func (q *saQuery) table(c *lang.Call) (starlark.Value, error) {
 	if attr.Answer != nil {
 		attr = attr.Answer
 	}
-	records, err := topology.TableOf(attr, q.Call)
+	records, err := topology.SARecords(attr, q.Call)
 	if err != nil {
 		return nil, q.failed(c, err)
 	}

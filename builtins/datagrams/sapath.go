@@ -1,7 +1,6 @@
 package datagrams
 
 import (
-	"fmt"
 	"slices"
 
 	"go.starlark.net/starlark"
@@ -11,7 +10,14 @@ import (
 	"fabsh/mad"
 )
 
-var SAGetmulti = lang.Builtin{
+// saGetMultiArgs are the arguments of sa_getmulti.
+type saGetMultiArgs struct {
+	saArgs
+	SGIDs, DGIDs starlark.Value
+}
+
+// SAGetMulti is sa_getmulti: paths between sets of ports.
+var SAGetMulti = lang.Builtin{
 	Name:  "sa_getmulti",
 	Group: GroupMAD,
 	Params: []lang.Param{
@@ -28,15 +34,15 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 > [(p.slid, p.dlid) for p in sa_getmulti(sgids=g[:1], dgids=g[1:4])]
 [(13, 14), (13, 15), (13, 16)]
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		q, err := newSAQuery(c, mad.MethodGetMulti)
+	Run: lang.Do(func(c *lang.Call, a *saGetMultiArgs) (starlark.Value, error) {
+		q, err := newSAQuery(c, mad.MethodGetMulti, &a.saArgs)
 		if err != nil {
 			return nil, err
 		}
-		if err := multiPath(c, q); err != nil {
+		if err := multiPath(q, a); err != nil {
 			return nil, err
 		}
-		if err := saPut(c, q, mad.MethodGetMulti); err != nil {
+		if err := q.put(c); err != nil {
 			return nil, err
 		}
 		q.Payload = q.data
@@ -50,18 +56,22 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 
 // multiPath puts the ports in a MultiPathRecord: the sources, and then the
 // destinations, as many as there are.
-func multiPath(c *lang.Call, q *saQuery) error {
+func multiPath(q *saQuery, a *saGetMultiArgs) error {
 	gids := q.layout.Field("sdgid").Offset / 8
 	q.data = q.data[:gids]
-	for _, end := range []struct{ param, field string }{{"sgids", "sgid_count"}, {"dgids", "dgid_count"}} {
-		list, err := gidsOf(c, end.param)
+	for _, end := range []struct {
+		param string
+		gids  starlark.Value
+		field string
+	}{{"sgids", a.SGIDs, "sgid_count"}, {"dgids", a.DGIDs, "dgid_count"}} {
+		list, err := gidsOf(end.param, end.gids)
 		if err != nil {
 			return err
 		}
 		n := q.layout.Field(end.field)
 		switch {
 		case len(list) == 0:
-			return fmt.Errorf("%s: paths are asked for between sources and destinations: name both, sgids and dgids", c.Name)
+			return lang.Errorf("paths are asked for between sources and destinations: name both, sgids and dgids")
 		case uint64(len(list)) > n.Max():
 			return lang.ParamError(end.param, "got %s, want at most %d", lang.Count(len(list), "GID"), n.Max())
 		}
@@ -102,11 +112,12 @@ func warnUnheeded(c *lang.Call, q *saQuery, paths *starlark.List) {
 	}
 }
 
-// gidsOf are the GIDs of a parameter that takes one or a list of them.
-func gidsOf(c *lang.Call, param string) ([]mad.GID, error) {
-	values := []starlark.Value{c.Value(param)}
-	switch v := c.Value(param).(type) {
-	case starlark.NoneType:
+// gidsOf are the GIDs of an argument that is one or a list of them; none where
+// it is nil, which was not given.
+func gidsOf(param string, v starlark.Value) ([]mad.GID, error) {
+	values := []starlark.Value{v}
+	switch v := v.(type) {
+	case nil:
 		return nil, nil
 	case starlark.Iterable:
 		values = lang.Collect(v)
@@ -121,7 +132,8 @@ func gidsOf(c *lang.Call, param string) ([]mad.GID, error) {
 	return list, nil
 }
 
-var SAGettrace = lang.Builtin{
+// SAGetTrace is sa_gettrace: the hops of a path.
+var SAGetTrace = lang.Builtin{
 	Name:  "sa_gettrace",
 	Group: GroupMAD,
 	Params: []lang.Param{
@@ -135,8 +147,8 @@ It returns a list of TraceRecord, from the source on. Subnet administrators need
 > [(t.node_type, t.entry_port, t.exit_port) for t in sa_gettrace(slid=13, dlid=14)]
 [("ca", 0, 1), ("switch", 1, 2), ("ca", 1, 0)]
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		q, err := newSAQuery(c, mad.MethodGetTraceTable)
+	Run: lang.Do(func(c *lang.Call, a *saArgs) (starlark.Value, error) {
+		q, err := newSAQuery(c, mad.MethodGetTraceTable, a)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"fabsh/mad"
 )
 
+// SASet is sa_set: it makes or changes a record.
 var SASet = lang.Builtin{
 	Name:  "sa_set",
 	Group: GroupMAD,
@@ -26,9 +27,10 @@ A Set of MCMemberRecord joins port_gid to the group mgid: join_state is added to
 > (m.mlid, m.join_state)
 (49153, ("full_member",))
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return saChange(c, mad.MethodSet) }),
+	Run: lang.Do(func(c *lang.Call, a *saArgs) (starlark.Value, error) { return saChange(c, mad.MethodSet, a) }),
 }
 
+// SADelete is sa_delete: it deletes a record.
 var SADelete = lang.Builtin{
 	Name:   "sa_delete",
 	Group:  GroupMAD,
@@ -42,12 +44,12 @@ A Delete of MCMemberRecord has port_gid leave the group mgid: join_state is take
 > sa_delete("ServiceRecord", service_id=0x77, service_gid=me, service_p_key=0xffff).service_name
 "timed"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return saChange(c, mad.MethodDelete) }),
+	Run: lang.Do(func(c *lang.Call, a *saArgs) (starlark.Value, error) { return saChange(c, mad.MethodDelete, a) }),
 }
 
 // saChange sends a request that changes a record, if its effect is allowed.
-func saChange(c *lang.Call, m mad.Method) (starlark.Value, error) {
-	q, err := newSAQuery(c, m)
+func saChange(c *lang.Call, m mad.Method, a *saArgs) (starlark.Value, error) {
+	q, err := newSAQuery(c, m, a)
 	if err != nil {
 		return nil, err
 	}

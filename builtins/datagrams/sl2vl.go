@@ -14,6 +14,9 @@ import (
 	"fabsh/mad"
 )
 
+// SL2VLKind is the value sl2vl, the SLtoVLMappingTables (IBA 14.2.5.8) of a node
+// or of an output port. A row has the VL of each SL; its key is the pair of
+// input and output port.
 var SL2VLKind = &tableKind{
 	table: change.SL2VLTable,
 	port:  anyPortsTable,
@@ -78,10 +81,13 @@ func init() {
 	SL2VLKind.Type = lang.NewType[*wholeTable]("sl2vl", "A mapping of service levels to virtual lanes: sl2vl[in_port, out_port] is a tuple of the lanes of service levels 0 to 15, None where packets are dropped. What is no switch has one row, sl2vl[0, 0]. It iterates over the pairs of ports.")
 }
 
+// pairValue is (in_port, out_port).
 func pairValue(p change.PortPair) starlark.Value {
 	return starlark.Tuple{starlark.MakeInt(int(p.In)), starlark.MakeInt(int(p.Out))}
 }
 
+// lanesValue is a tuple of VLs by SL, None where packets are dropped (VL 15, IBA
+// 7.6.6).
 func lanesValue(lanes [mad.ServiceLevels]uint8) starlark.Value {
 	t := make(starlark.Tuple, len(lanes))
 	for sl, vl := range lanes {
@@ -105,6 +111,7 @@ func (k pairKey) String() string {
 	return "from " + word(k.in) + " to " + word(k.out)
 }
 
+// rows are the numbers of the rows that are meant.
 func (k pairKey) rows(t *change.Table) (rows []int) {
 	for i := range t.Modifiers {
 		p := change.LanePorts(t, i)
@@ -115,7 +122,7 @@ func (k pairKey) rows(t *change.Table) (rows []int) {
 	return rows
 }
 
-// portPair reads (in_port, out_port).
+// portPair reads (in_port, out_port). exact: neither may be None, any port.
 func portPair(v starlark.Value, exact bool) (k pairKey, err error) {
 	t, ok := v.(starlark.Tuple)
 	if !ok || len(t) != 2 {
@@ -135,8 +142,10 @@ func portPair(v starlark.Value, exact bool) (k pairKey, err error) {
 	return k, nil
 }
 
+// laneWords is the help on the parameter table of set_sl2vl.
 const laneWords = "a dict, which is merged into the table: of (in_port, out_port) to 16 lanes or to a dict of service level to lane, where None stands for any port; or of service level to lane, for all rows. Or a whole table, an sl2vl or the 16 lanes of all rows, which replaces it. Lane None drops packets"
 
+// GetSL2VL is get_sl2vl: it reads an sl2vl of each node or port.
 var GetSL2VL = lang.Builtin{
 	Name:  "get_sl2vl",
 	Group: topology.GroupTable,
@@ -154,9 +163,10 @@ It returns an sl2vl, or a list of them for a list of targets. A switch has a row
 in out sl  0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15
  0   0     0  1  2  3  4  5  6  7  0  1  2  3  4  5  6  7
 `,
-	Run: lang.Raw(SL2VLKind.Get),
+	Run: lang.Do(func(c *lang.Call, a *portArgs) (starlark.Value, error) { return SL2VLKind.get(c, a) }),
 }
 
+// SetSL2VL is set_sl2vl: it changes VLs of SLs.
 var SetSL2VL = lang.Builtin{
 	Name:  "set_sl2vl",
 	Group: topology.GroupTable,
@@ -174,12 +184,12 @@ It returns the table as it was read back. Only rows that change are written; a s
 > set_sl2vl(sw, {(None, 2): [0] * 16, (3, 2): {7: None}})[3, 2][6:9]
 (0, None, 0)
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		edits, err := laneEdits(c.Value("table"))
+	Run: lang.Do(func(c *lang.Call, a *portTableArgs) (starlark.Value, error) {
+		edits, err := laneEdits(a.Table)
 		if err != nil {
 			return nil, lang.ParamError("table", "%w", err)
 		}
-		return SL2VLKind.set(c, func(t *change.Table) {
+		return SL2VLKind.set(c, &a.portArgs, func(t *change.Table) {
 			change.EditLanes(t, func(t *change.Table, lanes [][mad.ServiceLevels]uint8) error {
 				for _, e := range edits {
 					rows := e.where.rows(t)
@@ -198,12 +208,14 @@ It returns the table as it was read back. Only rows that change are written; a s
 	}),
 }
 
-// laneEdit changes the lanes of some service levels in some rows.
+// laneEdit changes the VLs (lanes, by SL) of some SLs in some rows.
 type laneEdit struct {
 	where pairKey
 	lanes map[int]uint8
 }
 
+// laneEdits reads the argument table of set_sl2vl: changes, in the order in which
+// they are made.
 func laneEdits(v starlark.Value) (edits []laneEdit, err error) {
 	all := pairKey{-1, -1}
 	switch v := v.(type) {
@@ -224,7 +236,7 @@ func laneEdits(v starlark.Value) (edits []laneEdit, err error) {
 		for _, kv := range v.Items() {
 			e := laneEdit{where: all, lanes: map[int]uint8{}}
 			if _, isLevel := kv[0].(starlark.Int); isLevel {
-				err = e.Add(kv[0], kv[1])
+				err = e.add(kv[0], kv[1])
 			} else if e.where, err = portPair(kv[0], false); err == nil {
 				e.lanes, err = lanesOf(kv[1])
 			}
@@ -239,13 +251,13 @@ func laneEdits(v starlark.Value) (edits []laneEdit, err error) {
 	return []laneEdit{{all, lanes}}, err
 }
 
-// lanesOf reads 16 lanes, or a dict of service level to lane.
+// lanesOf reads the VLs of all SLs, or a dict of SL to VL.
 func lanesOf(v starlark.Value) (map[int]uint8, error) {
 	e := laneEdit{lanes: map[int]uint8{}}
 	switch v := v.(type) {
 	case *starlark.Dict:
 		for _, kv := range v.Items() {
-			if err := e.Add(kv[0], kv[1]); err != nil {
+			if err := e.add(kv[0], kv[1]); err != nil {
 				return nil, err
 			}
 		}
@@ -256,7 +268,7 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 			return nil, fmt.Errorf("got %s, want the lanes of all %d service levels", lang.Count(len(list), "lane"), mad.ServiceLevels)
 		}
 		for sl, vl := range list {
-			if err := e.Add(starlark.MakeInt(sl), vl); err != nil {
+			if err := e.add(starlark.MakeInt(sl), vl); err != nil {
 				return nil, err
 			}
 		}
@@ -265,7 +277,8 @@ func lanesOf(v starlark.Value) (map[int]uint8, error) {
 	return nil, lang.WantType(v, "16 lanes, or a dict of service level to lane")
 }
 
-func (e *laneEdit) Add(level, lane starlark.Value) error {
+// add is one more SL and its VL, None for that which drops packets.
+func (e *laneEdit) add(level, lane starlark.Value) error {
 	sl, err := lang.ToInt(level)
 	if err == nil && (sl < 0 || sl >= mad.ServiceLevels) {
 		err = errors.New("out of range, 0..15")

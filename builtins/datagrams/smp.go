@@ -1,14 +1,11 @@
 package datagrams
 
 import (
-	"fmt"
-
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
-	"fabsh/fabric"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -22,9 +19,14 @@ var smpModifiers = []lang.Param{
 	{Name: "modifier", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "the whole attribute modifier, instead of its parts"},
 }
 
-// smpParts are the parameters of which modifiers are made up.
-var smpParts = [...]string{"port", "block", "position", "in_port", "out_port"}
+// smpArgs are the arguments that smp_get and smp_set share.
+type smpArgs struct {
+	Attr                                             records.AttributeArg
+	Target                                           starlark.Value
+	Port, Block, Position, InPort, OutPort, Modifier *int
+}
 
+// SMPGet is smp_get: records of one attribute of subnet management.
 var SMPGet = lang.Builtin{
 	Name:  "smp_get",
 	Group: GroupMAD,
@@ -44,16 +46,19 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 > [i.num_ports for i in smp_get("NodeInfo", discover().switches[:2])]
 [8, 8]
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		attr, err := attributeOf(c, mad.ClassSubn)
+	Run: lang.Do(func(c *lang.Call, a *smpArgs) (starlark.Value, error) {
+		if r := a.Attr.Record; r != nil {
+			return nil, lang.ParamError("attr", "got %s, want the name of an attribute", r.Type())
+		}
+		attr, err := attributeOf(mad.ClassSubn, a.Attr.Name)
 		if err != nil {
 			return nil, err
 		}
 		if err := mad.Allowed(attr.Class, attr.Version, mad.MethodGet, attr.ID); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Name, err)
+			return nil, lang.Errorf("%w", err)
 		}
-		r := &topology.Resolver{C: c}
-		targets, many, err := r.Targets(c.Value("target"))
+		r := &topology.Resolver{Call: c}
+		targets, many, err := r.Targets(a.Target)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +67,7 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 		var open []*engine.Call
 		for i := range targets {
 			t := &targets[i]
-			modifier, err := smpModifier(c, attr, t)
+			modifier, err := a.modifier(c, attr, t)
 			if err != nil {
 				return nil, err
 			}
@@ -87,157 +92,4 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 		}
 		return topology.Results(values, many)
 	}),
-}
-
-// attributeOf is the argument `attr` as an attribute of a class.
-func attributeOf(c *lang.Call, class mad.Class) (*mad.Attribute, error) {
-	if r, ok := c.Arg("attr").(*records.Record); ok {
-		return nil, lang.ParamError("attr", "got %s, want the name of an attribute", r.Type())
-	}
-	a, err := attributeNamed(class, c.Text("attr"))
-	if err != nil {
-		return nil, lang.ParamError("attr", "%w", err)
-	}
-	return a, nil
-}
-
-// attributeNamed finds an attribute of a class by its exact name.
-func attributeNamed(class mad.Class, name string) (*mad.Attribute, error) {
-	if a := mad.LookupName(class, name); a != nil {
-		return a, nil
-	}
-	if other := mad.ByName(name); other != nil {
-		return nil, fmt.Errorf("%s is an attribute of class %v, not %v: use %s", name, other.Class, class, getterOf(other.Class))
-	}
-	return nil, fmt.Errorf("unknown attribute %q%s", name, fabric.DidYouMean(name, AttributeNames(class)))
-}
-
-func getterOf(class mad.Class) string {
-	switch class.Family() {
-	case mad.ClassSubn:
-		return "smp_get"
-	case mad.ClassPerf:
-		return "perf_get"
-	case mad.ClassSubnAdm:
-		return "sa_get or sa_gettable"
-	}
-	return "mad_get"
-}
-
-// AttributeNames lists the attributes of a class, as its current version has
-// them, in the order of their numbers.
-func AttributeNames(class mad.Class) []string {
-	var names []string
-	for _, a := range mad.Attributes() {
-		if a.Class.Family() == class.Family() && a.Version == class.Version() {
-			names = append(names, a.Name)
-		}
-	}
-	return names
-}
-
-// smpModifier makes the attribute modifier of what the call and the target say.
-func smpModifier(c *lang.Call, attr *mad.Attribute, t *topology.Target) (uint32, error) {
-	if c.Has("modifier") {
-		for _, name := range smpParts {
-			if c.Has(name) {
-				return 0, fmt.Errorf("%s: modifier is the whole attribute modifier: give it or %s, not both", c.Name, name)
-			}
-		}
-		n := c.Int("modifier")
-		if n < 0 || int64(n) > 0xffffffff {
-			return 0, lang.ParamError("modifier", "got %d, want 0..0xffffffff", n)
-		}
-		return uint32(n), nil
-	}
-	known := map[string]bool{}
-	var modifier uint32
-	for _, part := range attr.Modifier {
-		known[part.Name] = true
-		n, err := modifierPart(c, attr, part, t)
-		if err != nil {
-			return 0, err
-		}
-		if most := 1<<part.Bits - 1; n < 0 || n > most {
-			return 0, lang.ParamError(part.Name, "got %d, want 0..%d", n, most)
-		}
-		modifier |= uint32(n) << part.Shift
-	}
-	for _, name := range smpParts {
-		if c.Has(name) && !known[name] {
-			return 0, fmt.Errorf("%s: %s has no %s: its modifier says %s", c.Name, attr.Name, name, records.ModifierWords(attr))
-		}
-	}
-	return modifier, nil
-}
-
-// modifierPart is one part of the modifier. A port must be given, by the
-// target or by a parameter, for 0 is a port too; blocks begin with the first.
-func modifierPart(c *lang.Call, attr *mad.Attribute, part mad.ModifierPart, t *topology.Target) (int, error) {
-	isCA := t.Node != nil && !t.Node.IsSwitch()
-	switch part.Name {
-	case "port":
-		return portOf(c, attr, t, attr == mad.AttrPKeyTable && isCA)
-	case "in_port", "out_port":
-		if c.Has(part.Name) {
-			return c.Int(part.Name), checkPort(c, part.Name, c.Int(part.Name), t)
-		}
-		if isCA { // it has no mapping but its own
-			return 0, nil
-		}
-		if part.Name == "out_port" && t.Port != topology.NoPortGiven {
-			return t.Port, nil
-		}
-		return 0, fmt.Errorf("%s: %s needs %s: %s(%q, target, in_port=0, out_port=1)", c.Name, attr.Name, part.Name, c.Name, attr.Name)
-	case "position":
-		if c.Has("position") {
-			return c.Int("position"), nil
-		}
-	case "block":
-		n := c.Int("block")
-		switch {
-		case attr != mad.AttrVLArbitrationTable:
-			return n, nil
-		case !c.Has("block"):
-			return 1, nil
-		case n < 1 || n > 4:
-			return 0, lang.ParamError("block", "got %d, want 1 or 2 (low priority), 3 or 4 (high priority)", n)
-		}
-		return n, nil
-	}
-	return 0, nil
-}
-
-// portOf is the port that an attribute is asked for. ignored: the node takes
-// no notice of it.
-func portOf(c *lang.Call, attr *mad.Attribute, t *topology.Target, ignored bool) (int, error) {
-	if ignored {
-		return 0, nil
-	}
-	if c.Has("port") {
-		n := c.Int("port")
-		if t.Port != topology.NoPortGiven && t.Port != n {
-			return 0, fmt.Errorf("%s: the target is %s, but port says %d", c.Name, t.Label, n)
-		}
-		return n, checkPort(c, "port", n, t)
-	}
-	if t.Port != topology.NoPortGiven || t.Err != nil {
-		return max(t.Port, 0), nil
-	}
-	if !c.HasParam("attr") { // port_disable, get_pkeys
-		return 0, fmt.Errorf("%s: neither the target (%s) nor a parameter names a port: %s(target, 1)", c.Name, t.Label, c.Name)
-	}
-	return 0, fmt.Errorf("%s: %s is a port's, and neither the target (%s) nor a parameter names one: %s(%q, target, 1)", c.Name, attr.Name, t.Label, c.Name, attr.Name)
-}
-
-// checkPort checks a port number where it is known how many there are. Port 0
-// of a CA is the one that the request comes in through.
-func checkPort(c *lang.Call, param string, n int, t *topology.Target) error {
-	switch {
-	case n < 0 || n > 255:
-		return lang.ParamError(param, "got %d, want 0..255", n)
-	case t.Node != nil && n != 0 && t.Node.Port(n) == nil:
-		return lang.ParamError(param, "%w", topology.NoPort(t.Node, fmt.Sprint(n)))
-	}
-	return nil
 }

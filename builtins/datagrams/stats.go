@@ -20,6 +20,7 @@ var (
 	_ lang.Factual      = statistics{}
 )
 
+// Stats is stats: what the engine did.
 var Stats = lang.Builtin{
 	Name:  "stats",
 	Group: lang.GroupRest,
@@ -30,7 +31,7 @@ Counts and times are never part of other values, which are the same in every run
 > stats().timed_out
 0
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
 		e, err := topology.EngineOf(c)
 		if err != nil {
 			return nil, err
@@ -48,7 +49,7 @@ func (s statistics) Truth() starlark.Bool  { return true }
 func (s statistics) Hash() (uint32, error) { return topology.HashUint64(s.Sent), nil }
 func (s statistics) Schema() string        { return "stats/1" }
 
-// facts are the fields of mad.Counts under their names in snake case, and
+// Facts are the fields of mad.Counts under their names in snake case, and
 // those of each class.
 func (s statistics) Facts() []lang.Fact {
 	v := reflect.ValueOf(s.Counts)
@@ -71,6 +72,7 @@ func (s statistics) Facts() []lang.Fact {
 	return out
 }
 
+// Attr is a fact by its name.
 func (s statistics) Attr(name string) (starlark.Value, error) {
 	for _, f := range s.Facts() {
 		if f.Name == name {

@@ -3,7 +3,6 @@ package datagrams
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"go.starlark.net/starlark"
@@ -23,6 +22,15 @@ const (
 	fromTraps   = "traps"
 )
 
+// subscribeArgs are the arguments of sa_subscribe.
+type subscribeArgs struct {
+	Trap       starlark.Value
+	Generic    bool
+	Source     string
+	Components []starlark.Tuple
+}
+
+// SASubscribe is sa_subscribe: a subscription to events.
 var SASubscribe = lang.Builtin{
 	Name:  "sa_subscribe",
 	Group: GroupMAD,
@@ -47,12 +55,12 @@ Reports count where they come from the subnet administrator, traps where they co
 (65, "fe80::2:c903:1000:11")
 > sub.close()
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		infos, err := informInfos(c)
+	Run: lang.Do(func(c *lang.Call, a *subscribeArgs) (starlark.Value, error) {
+		infos, err := a.informInfos(c)
 		if err != nil {
 			return nil, err
 		}
-		from, err := subscriberOf(c)
+		from, err := subscriberOf(c, a.Source)
 		if err != nil {
 			return nil, err
 		}
@@ -66,16 +74,16 @@ Reports count where they come from the subnet administrator, traps where they co
 		}
 		if err != nil {
 			topology.CountUnanswered(c, err)
-			return nil, notSubscribed(c, infos, err)
+			return nil, notSubscribed(c, a.Source, infos, err)
 		}
 		return &subscription{sub: sub, infos: infos}, nil
 	}),
 }
 
 // notSubscribed says why there is no subscription.
-func notSubscribed(c *lang.Call, infos []mad.InformInfo, err error) error {
+func notSubscribed(c *lang.Call, source string, infos []mad.InformInfo, err error) error {
 	label := "InformInfo of the subnet administrator"
-	if c.Text("source") == fromTraps {
+	if source == fromTraps {
 		label = "traps to this port"
 	}
 	err = topology.FailedRequest(c, &topology.Target{Label: label}, err)
@@ -88,48 +96,48 @@ func notSubscribed(c *lang.Call, infos []mad.InformInfo, err error) error {
 	return err
 }
 
-// informInfos is what the call asks for.
-func informInfos(c *lang.Call) ([]mad.InformInfo, error) {
+// informInfos are what the call asks for, one for each trap number.
+func (a *subscribeArgs) informInfos(c *lang.Call) ([]mad.InformInfo, error) {
 	attr := mad.AttrInformInfo
 	data := make([]byte, attr.Size)
 	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, TrapNumber: mad.AllTraps, Type: mad.InformTypeAll, ProducerType: mad.ProducerTypeAll}
-	if c.Bool("generic") {
+	if a.Generic {
 		info.IsGeneric = 1
 	}
 	info.Encode(data)
 	given := map[string]bool{}
-	for _, kv := range c.Fields {
+	for _, kv := range a.Components {
 		name := string(kv[0].(starlark.String))
 		switch name {
 		case "subscribe", "qpn", "resp_time_value", "is_generic", "trap_number", "is_generic_code":
-			return nil, fmt.Errorf("%s: %s is not to be chosen here: %s", c.Name, name, c.Signature())
+			return nil, lang.Errorf("%s is not to be chosen here: %s", name, c.Signature())
 		case "vendor_id", "device_id":
-			if c.Bool("generic") {
-				return nil, fmt.Errorf("%s: %s is of a vendor's traps: give generic=False, too", c.Name, name)
+			if a.Generic {
+				return nil, lang.Errorf("%s is of a vendor's traps: give generic=False, too", name)
 			}
 		}
 		f, err := records.SetNamed(attr, data, name, kv[1])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Name, err)
+			return nil, lang.Errorf("%w", err)
 		}
 		given[f.Script] = true
 	}
 	info.Decode(data)
 	switch {
 	case given["lid_range_end"] && !given["lid_range_begin"]:
-		return nil, fmt.Errorf("%s: lid_range_end without lid_range_begin", c.Name)
+		return nil, lang.Errorf("lid_range_end without lid_range_begin")
 	case given["lid_range_begin"] && !given["lid_range_end"]: // OpenSM finds nothing between 5 and 0
 		info.LIDRangeEnd = info.LIDRangeBegin
 	case given["lid_range_begin"] && info.LIDRangeEnd < info.LIDRangeBegin:
-		return nil, fmt.Errorf("%s: no LID is between %d and %d", c.Name, info.LIDRangeBegin, info.LIDRangeEnd)
+		return nil, lang.Errorf("no LID is between %d and %d", info.LIDRangeBegin, info.LIDRangeEnd)
 	}
-	if !c.Has("trap") {
+	if a.Trap == nil {
 		return []mad.InformInfo{info}, nil
 	}
 	if given["trap_number"] { // the same component
-		return nil, fmt.Errorf("%s: trap and device_id are one component: give one of them", c.Name)
+		return nil, lang.Errorf("trap and device_id are one component: give one of them")
 	}
-	numbers, err := trapNumbers(c)
+	numbers, err := trapNumbers(a.Trap)
 	if err != nil {
 		return nil, err
 	}
@@ -141,9 +149,9 @@ func informInfos(c *lang.Call) ([]mad.InformInfo, error) {
 	return infos, nil
 }
 
-// trapNumbers are those of the parameter `trap`.
-func trapNumbers(c *lang.Call) (numbers []uint16, err error) {
-	list := []starlark.Value{c.Value("trap")}
+// trapNumbers are those of the argument trap, in order.
+func trapNumbers(trap starlark.Value) (numbers []uint16, err error) {
+	list := []starlark.Value{trap}
 	if it, ok := list[0].(starlark.Iterable); ok {
 		list = lang.Collect(it)
 	}
@@ -165,13 +173,13 @@ func trapNumbers(c *lang.Call) (numbers []uint16, err error) {
 }
 
 // subscriberOf is what hands out the notices of a source.
-func subscriberOf(c *lang.Call) (*sa.Subscriber, error) {
+func subscriberOf(c *lang.Call, source string) (*sa.Subscriber, error) {
 	e, err := topology.EngineOf(c)
 	if err != nil {
 		return nil, err
 	}
 	subs := lang.StateOf[Subscribers](c.Runtime())
-	switch source := c.Text("source"); source {
+	switch source {
 	case fromReports:
 		return subs.reports, nil
 	case fromTraps:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"go.starlark.net/starlark"
 
@@ -26,6 +27,7 @@ var (
 	_ lang.Documented   = (*subscription)(nil)
 )
 
+// SubscriptionType is the type of subscription values.
 var SubscriptionType *lang.Type[*subscription]
 
 func init() {
@@ -35,6 +37,7 @@ func init() {
 	)
 }
 
+// String names the traps.
 func (s *subscription) String() string {
 	var traps []string
 	for _, i := range s.infos {
@@ -61,6 +64,7 @@ func (s *subscription) Attr(name string) (starlark.Value, error) {
 	return SubscriptionType.Attr(s, name)
 }
 
+// nextEventMethod is the method next: it waits for an event.
 var nextEventMethod = lang.Builtin{
 	Name:   "next",
 	Params: []lang.Param{{Name: "timeout", Kind: lang.KindDuration, Default: "None", Doc: `how long to wait: "30s", or a number of seconds; None: for ever`}},
@@ -74,13 +78,13 @@ An event is a notice, whose fields are those of Notice with what its trap number
 > if type(n) != "lost": print("a link of the switch with LID %d has changed" % n.lid_addr)
 a link of the switch with LID 1 has changed
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct{ Timeout *time.Duration }) (starlark.Value, error) {
 		sub := c.Recv.(*subscription).sub
 		var ev sa.Event
 		err := c.Block(func(ctx context.Context) (err error) {
-			if c.Has("timeout") {
+			if a.Timeout != nil {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(ctx, c.Duration("timeout"), errNoEvent)
+				ctx, cancel = context.WithTimeoutCause(ctx, *a.Timeout, errNoEvent)
 				defer cancel()
 			}
 			ev, err = sub.Next(ctx)
@@ -92,9 +96,9 @@ a link of the switch with LID 1 has changed
 		case c.Fiber().Stopped() != nil:
 			return nil, err
 		case errors.Is(err, sa.ErrUnsubscribed):
-			return nil, errors.New("next: the subscription is closed: sa_subscribe makes another")
+			return nil, lang.Errorf("the subscription is closed: sa_subscribe makes another")
 		case err != nil:
-			return nil, fmt.Errorf("next: %w", err)
+			return nil, lang.Errorf("%w", err)
 		case ev.Lost != "":
 			return lostOf(ev), nil
 		case ev.Class == mad.ClassSubn:
@@ -104,6 +108,7 @@ a link of the switch with LID 1 has changed
 	}),
 }
 
+// closeSubscriptionMethod is the method close: no more events.
 var closeSubscriptionMethod = lang.Builtin{
 	Name: "close",
 	Doc: `Ends the subscription.
@@ -114,7 +119,7 @@ The subnet administrator is told, for a second at most. What has come can still 
 > len(sa_gettable("InformInfoRecord"))
 0
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
 		sub := c.Recv.(*subscription).sub
 		err := c.Block(func(ctx context.Context) error {
 			sub.Close(ctx) // it may fail to be heard, and then its reports are dropped
@@ -135,6 +140,7 @@ var LostType = &lang.ResultType{
 	},
 }
 
+// lostOf is the value of an event that says that others are lost.
 func lostOf(ev sa.Event) *lang.Result {
 	var count starlark.Value = starlark.None
 	if ev.Count > 0 {

@@ -9,7 +9,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// targetRequest is about the targets of a call: what has become of each.
+// targetRequest is one request of a class to the targets of a call, and what
+// has become of each.
 type targetRequest struct {
 	c       *lang.Call
 	class   mad.Class
@@ -19,35 +20,34 @@ type targetRequest struct {
 	values  []starlark.Value // nil of a target that is not done
 }
 
-// askTargets resolves the argument `target` for requests of a class.
-func askTargets(c *lang.Call, class mad.Class) (*targetRequest, error) {
-	r := &topology.Resolver{C: c}
-	targets, many, err := r.Targets(c.Value("target"))
-	if err != nil {
-		return nil, err
+// resolve finds the targets that the argument target names, and the service
+// levels to them.
+func (a *targetRequest) resolve(target starlark.Value) (err error) {
+	r := &topology.Resolver{Call: a.c}
+	if a.targets, a.many, err = r.Targets(target); err != nil {
+		return err
 	}
-	local, err := r.LocalPort()
-	if err != nil {
-		return nil, err
+	if a.local, err = r.LocalPort(); err != nil {
+		return err
 	}
-	a := &targetRequest{c: c, class: class, local: local, targets: targets, many: many, values: make([]starlark.Value, len(targets))}
-	lids := make([]mad.LID, len(targets))
-	for i := range targets {
-		t := &targets[i]
+	a.values = make([]starlark.Value, len(a.targets))
+	lids := make([]mad.LID, len(a.targets))
+	for i := range a.targets {
+		t := &a.targets[i]
 		lids[i] = t.LID
-		if class.Family() == mad.ClassSubn {
+		if a.class.Family() == mad.ClassSubn {
 			err = t.Reachable()
 		} else {
 			err = t.NeedsLID()
 		}
 		if err != nil {
-			a.values[i] = lang.NewFailure(topology.FailedRequest(c, t, err))
+			a.values[i] = lang.NewFailure(topology.FailedRequest(a.c, t, err))
 		}
 	}
-	if class.Family() == mad.ClassSubn {
-		return a, nil
+	if a.class.Family() == mad.ClassSubn { // SMPs go on VL 15, which has no service levels
+		return nil
 	}
-	return a, topology.ServiceLevels(c, local, lids)
+	return topology.LearnPaths(a.c, a.local, lids)
 }
 
 // send sends a request, which put writes, to all targets that are not done,
@@ -62,7 +62,7 @@ func (a *targetRequest) send(put func(i int, call *engine.Call)) ([]engine.Call,
 		}
 		put(i, &calls[i])
 		if a.class.Family() == mad.ClassSubn {
-			a.targets[i].AddressSMP(&calls[i]) // reachable, says ask
+			a.targets[i].AddressSMP(&calls[i]) // reachable, says resolve
 		} else if err := client.PutGMP(&calls[i], a.local, a.targets[i].LID); err != nil {
 			return nil, err
 		}
@@ -83,4 +83,5 @@ func (a *targetRequest) answered(i int, err error) bool {
 	return err == nil
 }
 
+// results is what the builtin returns.
 func (a *targetRequest) results() (starlark.Value, error) { return topology.Results(a.values, a.many) }

@@ -11,15 +11,18 @@ import (
 	"fabsh/mad"
 )
 
-// halves are the two tables of a port, by priority.
-var halves = [2]string{"low", "high"}
+// priorities are the keys of the two tables of a port.
+var priorities = [2]string{"low", "high"}
 
+// VLArbKind is the value vlarb, the VLArbitrationTable of a port (IBA 14.2.5.9, 7.6.9):
+// two rows, by priority.
 var VLArbKind = &tableKind{
 	table: change.VLArbTable,
-	index: func(v *wholeTable, key starlark.Value) (int, error) { return half(key) },
-	size:  func(*change.Table) int { return len(halves) },
+	port:  portsTable,
+	index: func(v *wholeTable, key starlark.Value) (int, error) { return priority(key) },
+	size:  func(*change.Table) int { return len(priorities) },
 	entry: func(t *change.Table, i int) starlark.Value { return arbitrationValue(entriesOf(t)[i]) },
-	key:   func(_ *change.Table, i int) starlark.Value { return starlark.String(halves[i]) },
+	key:   func(_ *change.Table, i int) starlark.Value { return starlark.String(priorities[i]) },
 	bytes: func(t *change.Table) (b []byte) {
 		for _, list := range entriesOf(t) {
 			for _, a := range list {
@@ -34,7 +37,7 @@ var VLArbKind = &tableKind{
 		return fmt.Sprintf("low=%d, high=%d", len(e[0]), len(e[1]))
 	},
 	facts: func(v *wholeTable) (facts []lang.Fact) {
-		for i, name := range halves {
+		for i, name := range priorities {
 			facts = append(facts, lang.Fact{Name: name, Value: v.kind.entry(v.t, i)})
 		}
 		return facts
@@ -44,7 +47,7 @@ var VLArbKind = &tableKind{
 		var rows [][]lang.Fact
 		for i := range max(len(e[0]), len(e[1])) {
 			row := []lang.Fact{{Name: "entry", Value: starlark.MakeInt(i)}}
-			for h, name := range halves {
+			for h, name := range priorities {
 				if i < len(e[h]) {
 					row = append(row, lang.Fact{Name: name, Value: starlark.String(fmt.Sprintf("%d:%d", e[h][i].VL, e[h][i].Weight))})
 				}
@@ -56,15 +59,15 @@ var VLArbKind = &tableKind{
 }
 
 func init() {
-	VLArbKind.port = VLArbKind.portsTable
 	VLArbKind.Type = lang.NewType("vlarb", `The VL arbitration tables of a port, of which PortInfo.VLHighLimit says when the high-priority one gives way: vlarb["low"] and vlarb["high"] are tuples of entries (vl, weight), weights in units of 64 bytes; weight 0 skips the entry. It iterates over "low" and "high".`,
 		lang.Member[*wholeTable]{Name: "low", Doc: "the entries of the low-priority table", Get: func(v *wholeTable) starlark.Value { return v.kind.entry(v.t, 0) }},
 		lang.Member[*wholeTable]{Name: "high", Doc: "the entries of the high-priority table", Get: func(v *wholeTable) starlark.Value { return v.kind.entry(v.t, 1) }},
 	)
 }
 
-func half(key starlark.Value) (int, error) {
-	for i, name := range halves {
+// priority is the row of a key.
+func priority(key starlark.Value) (int, error) {
+	for i, name := range priorities {
 		if key == starlark.String(name) {
 			return i, nil
 		}
@@ -72,11 +75,13 @@ func half(key starlark.Value) (int, error) {
 	return 0, fmt.Errorf(`got %s, want "low" or "high"`, lang.Brief(key))
 }
 
+// entriesOf are the entries by priority, as many as the port has room for.
 func entriesOf(t *change.Table) [2][]change.VLWeight {
 	low, high := change.VLArbEntries(t)
 	return [2][]change.VLWeight{low, high}
 }
 
+// arbitrationValue is a tuple of (vl, weight), weights in units of 64 bytes.
 func arbitrationValue(list []change.VLWeight) starlark.Value {
 	t := make(starlark.Tuple, len(list))
 	for i, a := range list {
@@ -85,6 +90,7 @@ func arbitrationValue(list []change.VLWeight) starlark.Value {
 	return t
 }
 
+// GetVLArb is get_vlarb: it reads a vlarb of each port.
 var GetVLArb = lang.Builtin{
 	Name:  "get_vlarb",
 	Group: topology.GroupTable,
@@ -99,9 +105,10 @@ It returns both, a vlarb, or a list of them for a list of targets. How long they
 > t.low[:2], len(t.high)
 (((0, 32), (1, 32)), 8)
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) { return VLArbKind.Get(c) }),
+	Run: lang.Do(func(c *lang.Call, a *portArgs) (starlark.Value, error) { return VLArbKind.get(c, a) }),
 }
 
+// SetVLArb is set_vlarb: it changes entries of VL arbitration tables.
 var SetVLArb = lang.Builtin{
 	Name:  "set_vlarb",
 	Group: topology.GroupTable,
@@ -118,16 +125,16 @@ It returns them as they were read back. Only blocks that change are written. Wha
 > t.high[:2], t.low[2], t.low[7]
 (((0, 128), (0, 0)), (1, 255), (0, 0))
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		edits, err := arbitrationEdits(c.Value("table"))
+	Run: lang.Do(func(c *lang.Call, a *portTableArgs) (starlark.Value, error) {
+		edits, err := arbitrationEdits(a.Table)
 		if err != nil {
 			return nil, lang.ParamError("table", "%w", err)
 		}
-		return VLArbKind.set(c, func(t *change.Table) {
+		return VLArbKind.set(c, &a.portArgs, func(t *change.Table) {
 			change.EditVLArb(t, func(low, high []change.VLWeight) error {
 				for i, list := range [][]change.VLWeight{low, high} {
 					if err := edits[i].apply(list); err != nil {
-						return fmt.Errorf("%s: %w", halves[i], err)
+						return fmt.Errorf("%s: %w", priorities[i], err)
 					}
 				}
 				return nil
@@ -136,13 +143,15 @@ It returns them as they were read back. Only blocks that change are written. Wha
 	}),
 }
 
-// arbitrationEdit changes one of the two tables.
+// arbitrationEdit changes the table of one priority.
 type arbitrationEdit struct {
-	replace bool
+	replace bool  // the entries that are not given are cleared
 	numbers []int // of the entries, as given
 	entries []change.VLWeight
 }
 
+// apply makes the change. An entry beyond the table is an error, unless its
+// weight is 0.
 func (e *arbitrationEdit) apply(list []change.VLWeight) error {
 	if e.replace {
 		clear(list)
@@ -158,7 +167,8 @@ func (e *arbitrationEdit) apply(list []change.VLWeight) error {
 	return nil
 }
 
-func (e *arbitrationEdit) Add(i int, v starlark.Value) error {
+// add is one more entry: (vl, weight), or None for weight 0.
+func (e *arbitrationEdit) add(i int, v starlark.Value) error {
 	if i < 0 {
 		return fmt.Errorf("entry %d is out of range: they count from 0", i)
 	}
@@ -192,6 +202,7 @@ func (e *arbitrationEdit) Add(i int, v starlark.Value) error {
 	return nil
 }
 
+// arbitrationEdits reads the argument table of set_vlarb, by priority.
 func arbitrationEdits(v starlark.Value) (edits [2]arbitrationEdit, err error) {
 	switch v := v.(type) {
 	case *wholeTable:
@@ -207,12 +218,12 @@ func arbitrationEdits(v starlark.Value) (edits [2]arbitrationEdit, err error) {
 		return edits, nil
 	case *starlark.Dict:
 		for _, kv := range v.Items() {
-			i, err := half(kv[0])
+			i, err := priority(kv[0])
 			if err != nil {
 				return edits, err
 			}
-			if err := edits[i].Read(kv[1]); err != nil {
-				return edits, fmt.Errorf("%s: %w", halves[i], err)
+			if err := edits[i].read(kv[1]); err != nil {
+				return edits, fmt.Errorf("%s: %w", priorities[i], err)
 			}
 		}
 		return edits, nil
@@ -221,7 +232,7 @@ func arbitrationEdits(v starlark.Value) (edits [2]arbitrationEdit, err error) {
 }
 
 // read reads the entries of one table, all or some.
-func (e *arbitrationEdit) Read(v starlark.Value) error {
+func (e *arbitrationEdit) read(v starlark.Value) error {
 	switch v := v.(type) {
 	case *starlark.Dict:
 		for _, kv := range v.Items() {
@@ -229,7 +240,7 @@ func (e *arbitrationEdit) Read(v starlark.Value) error {
 			if err != nil {
 				return fmt.Errorf("a number: %w", err)
 			}
-			if err := e.Add(i, kv[1]); err != nil {
+			if err := e.add(i, kv[1]); err != nil {
 				return err
 			}
 		}
@@ -237,7 +248,7 @@ func (e *arbitrationEdit) Read(v starlark.Value) error {
 	case starlark.Iterable:
 		e.replace = true
 		for i, x := range lang.Collect(v) {
-			if err := e.Add(i, x); err != nil {
+			if err := e.add(i, x); err != nil {
 				return err
 			}
 		}

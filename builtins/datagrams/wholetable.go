@@ -2,7 +2,6 @@ package datagrams
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 
 	"go.starlark.net/starlark"
@@ -12,14 +11,15 @@ import (
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/change"
-	"fabsh/mad"
 )
 
 // tableKind is what one of the whole tables is to scripts.
 type tableKind struct {
 	*lang.Type[*wholeTable]
 	table *change.TableKind
-	port  func(c *lang.Call, t *topology.Target) (int, error) // whose is meant
+	// port is the port whose table is meant, by the argument port and by the
+	// target; change.NoPortNumber of tables of nodes.
+	port func(c *lang.Call, port *int, t *topology.Target) (int, error)
 	// index is the entry that a key means; -1: one that is beyond the table.
 	index func(v *wholeTable, key starlark.Value) (int, error)
 	size  func(t *change.Table) int
@@ -83,7 +83,8 @@ func (v *wholeTable) Get(key starlark.Value) (starlark.Value, bool, error) {
 	return v.kind.entry(v.t, i), true, nil
 }
 
-// Has is key in table: there is an entry, and it is not None.
+// Has is key in table: the entry is not None, or, of a table without keys, some
+// entry is the key.
 func (v *wholeTable) Has(key starlark.Value) (bool, error) {
 	if v.kind.within {
 		for i := range v.Len() {
@@ -99,6 +100,7 @@ func (v *wholeTable) Has(key starlark.Value) (bool, error) {
 
 func (v *wholeTable) Iterate() starlark.Iterator { return &tableIterator{v: v} }
 
+// tableIterator yields the keys of a table; of one without keys, its entries.
 type tableIterator struct {
 	v    *wholeTable
 	next int
@@ -120,7 +122,7 @@ func (it *tableIterator) Next(x *starlark.Value) bool {
 func (it *tableIterator) Done() {}
 
 // placed are the entries that are not None, by their keys.
-func (v *wholeTable) placed(key func(i int) starlark.Value) *starlark.Dict {
+func (v *wholeTable) placed(key func(i int) starlark.Int) *starlark.Dict {
 	d := starlark.NewDict(v.Len())
 	for i := range v.Len() {
 		if x := v.kind.entry(v.t, i); x != starlark.None {
@@ -130,7 +132,18 @@ func (v *wholeTable) placed(key func(i int) starlark.Value) *starlark.Dict {
 	return d
 }
 
-// position is a key that counts from 0.
+// placedKeys are the keys of the entries that are not None.
+func (v *wholeTable) placedKeys(key func(i int) starlark.Int) starlark.Value {
+	var keys starlark.Tuple
+	for i := range v.Len() {
+		if v.kind.entry(v.t, i) != starlark.None {
+			keys = append(keys, key(i))
+		}
+	}
+	return keys
+}
+
+// position is the row of a key that counts from 0.
 func (v *wholeTable) position(key starlark.Value, what string) (int, error) {
 	i, err := lang.ToInt(key)
 	switch {
@@ -140,115 +153,4 @@ func (v *wholeTable) position(key starlark.Value, what string) (int, error) {
 		return 0, fmt.Errorf("index %d is out of range: the table has %s", i, lang.Count(v.Len(), "entry"))
 	}
 	return i, nil
-}
-
-// get is what get_lft and its like do.
-func (k *tableKind) Get(c *lang.Call) (starlark.Value, error) {
-	e, err := topology.EngineOf(c)
-	if err != nil {
-		return nil, err
-	}
-	targets, tables, many, err := tablesOf(c, k)
-	if err != nil {
-		return nil, err
-	}
-	open := reached(tables)
-	if err := c.Block(func(ctx context.Context) error { return change.ReadTables(ctx, e, open...) }); err != nil {
-		return nil, err
-	}
-	return tableResults(c, k, targets, tables, many)
-}
-
-// set is what set_lft and its like do. edit makes a table the change that is
-// wanted.
-func (k *tableKind) set(c *lang.Call, edit func(t *change.Table)) (starlark.Value, error) {
-	targets, tables, many, err := tablesOf(c, k)
-	if err != nil {
-		return nil, err
-	}
-	e, err := topology.MayChange(c, k.table.Attr)
-	if err != nil {
-		return nil, err
-	}
-	open := reached(tables)
-	for _, t := range open {
-		edit(t)
-	}
-	if err := c.Block(func(ctx context.Context) error { return change.WriteTables(ctx, e, open...) }); err != nil {
-		return nil, err
-	}
-	return tableResults(c, k, targets, tables, many)
-}
-
-// tablesOf are the tables of the targets; Err is set where one cannot be asked.
-func tablesOf(c *lang.Call, k *tableKind) (targets []topology.Target, tables []*change.Table, many bool, err error) {
-	targets, many, err = (&topology.Resolver{C: c}).Targets(c.Value("target"))
-	if err != nil {
-		return nil, nil, many, err
-	}
-	tables = make([]*change.Table, len(targets))
-	for i := range targets {
-		t := &targets[i]
-		table := &change.Table{Kind: k.table, Dest: t.Dest(), GUID: t.GUID()}
-		if table.Port, err = k.port(c, t); err != nil {
-			return nil, nil, many, err
-		}
-		if table.Err = t.Reachable(); table.Err == nil && t.Node != nil {
-			table.Err = k.table.Fits(t.Node.Type())
-		}
-		tables[i] = table
-	}
-	return targets, tables, many, nil
-}
-
-// Whose table is meant.
-
-func nodesTable(*lang.Call, *topology.Target) (int, error) { return change.NoPortNumber, nil }
-
-// endPortsTable is that of a switch, or of a CA's port.
-func endPortsTable(c *lang.Call, t *topology.Target) (int, error) {
-	if t.Node != nil && !t.Node.IsSwitch() {
-		return t.Port, nil
-	}
-	return change.NoPortNumber, nil
-}
-
-// anyPortsTable is that of the port that is named, if one is.
-func anyPortsTable(c *lang.Call, t *topology.Target) (int, error) {
-	if !c.Has("port") && t.Port == topology.NoPortGiven {
-		return change.NoPortNumber, nil
-	}
-	return portOf(c, mad.AttrPortInfo, t, false)
-}
-
-// portsTable is that of the port that must be named, but for CAs: theirs is
-// that where the request comes in.
-func (k *tableKind) portsTable(c *lang.Call, t *topology.Target) (int, error) {
-	if t.Node != nil && t.Node.IsSwitch() {
-		return portOf(c, k.table.Attr, t, false)
-	}
-	return anyPortsTable(c, t)
-}
-
-// reached are the tables that can be asked for.
-func reached(tables []*change.Table) (open []*change.Table) {
-	for _, t := range tables {
-		if t.Err == nil {
-			open = append(open, t)
-		}
-	}
-	return open
-}
-
-func tableResults(c *lang.Call, k *tableKind, targets []topology.Target, tables []*change.Table, many bool) (starlark.Value, error) {
-	values := make([]starlark.Value, len(tables))
-	for i, t := range tables {
-		if t.Err != nil {
-			topology.CountUnanswered(c, t.Err)
-			values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], t.Err))
-		} else {
-			values[i] = &wholeTable{kind: k, t: t}
-		}
-	}
-	return topology.Results(values, many)
 }

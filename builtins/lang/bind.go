@@ -16,7 +16,6 @@ import (
 type Body struct {
 	args   reflect.Type
 	run    func(c *Call, args reflect.Value) (starlark.Value, error)
-	raw    func(c *Call) (starlark.Value, error)
 	once   sync.Once
 	fields [][]int // of args, by position in Params
 	err    error   // args and Params disagree
@@ -38,9 +37,6 @@ func Do[A any](fn func(c *Call, a *A) (starlark.Value, error)) *Body {
 // disagree. NewFunction and NewType ask, so that a program with such a builtin
 // does not start.
 func (b *Builtin) Check() error {
-	if b.Run.raw != nil {
-		return nil
-	}
 	b.Run.once.Do(func() { b.Run.fields, b.Run.err = b.match() })
 	return b.Run.err
 }
@@ -103,9 +99,6 @@ func snake(field string) string {
 
 // call binds the arguments of c and runs the function.
 func (b *Body) call(c *Call) (starlark.Value, error) {
-	if b.raw != nil {
-		return b.raw(c)
-	}
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
@@ -123,9 +116,4 @@ func (b *Body) call(c *Call) (starlark.Value, error) {
 		}
 	}
 	return b.run(c, args)
-}
-
-// Raw is a Body that reads its arguments by their names.
-func Raw(fn func(c *Call) (starlark.Value, error)) *Body {
-	return &Body{raw: fn}
 }

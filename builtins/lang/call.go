@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.starlark.net/starlark"
 )
@@ -16,7 +15,6 @@ type Call struct {
 	*Builtin
 	Thread *starlark.Thread
 	Recv   starlark.Value
-	Fields []starlark.Tuple
 	args   []any // by position in Params; nil: not given and no default
 }
 
@@ -80,7 +78,7 @@ func (c *Call) bind(args starlark.Tuple, kwargs []starlark.Tuple) error {
 	for i, p := range c.Params {
 		switch {
 		case strings.HasPrefix(p.Name, "**"):
-			c.args[i], c.Fields = fields, fields
+			c.args[i] = fields
 		case strings.HasPrefix(p.Name, "*"):
 			c.args[i] = rest
 		}
@@ -137,29 +135,6 @@ func (p *Param) DefaultValue() any {
 	return p.Kind.Default(p.Default)
 }
 
-func (c *Call) Arg(name string) any {
-	i := slices.IndexFunc(c.Params, func(p Param) bool { return p.Name == name })
-	return c.args[i]
-}
-
-func (c *Call) HasParam(name string) bool {
-	return slices.ContainsFunc(c.Params, func(p Param) bool { return p.Name == name })
-}
-
-// Has: the parameter was given, or has a default other than None.
-func (c *Call) Has(name string) bool               { return c.Arg(name) != nil }
-func (c *Call) Int(name string) int                { n, _ := c.Arg(name).(int); return n }
-func (c *Call) Bool(name string) bool              { b, _ := c.Arg(name).(bool); return b }
-func (c *Call) Text(name string) string            { s, _ := c.Arg(name).(string); return s }
-func (c *Call) Duration(name string) time.Duration { d, _ := c.Arg(name).(time.Duration); return d }
-func (c *Call) Items(name string) []starlark.Value { v, _ := c.Arg(name).([]starlark.Value); return v }
-func (c *Call) Value(name string) starlark.Value {
-	if v, ok := c.Arg(name).(starlark.Value); ok {
-		return v
-	}
-	return starlark.None
-}
-
 // Collect makes a slice of what an iterable yields.
 func Collect(it starlark.Iterable) []starlark.Value {
 	var out []starlark.Value
@@ -188,29 +163,11 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// refuse is the refusal of what the call asks for. It is remembered, for the
+// Refuse is the refusal of what the call asks for. It is remembered, for the
 // exit status tells of it whatever becomes of the script.
 func (c *Call) Refuse(format string, args ...any) error {
 	return c.Runtime().Refuse(c.Name + ": " + fmt.Sprintf(format, args...))
 }
 
-// Block is Block for the fiber of c.
+// Block waits for what fn does, and lets other fibers run meanwhile.
 func (c *Call) Block(fn func(context.Context) error) error { return Block(c.Thread, fn) }
-
-// Texts is a parameter that takes a string or a list of them.
-func (c *Call) Texts(param string) ([]string, error) {
-	v := c.Value(param)
-	values := []starlark.Value{v}
-	if it, ok := v.(starlark.Iterable); ok {
-		values = Collect(it)
-	}
-	list := make([]string, len(values))
-	for i, v := range values {
-		text, ok := starlark.AsString(v)
-		if !ok {
-			return nil, ParamError(param, "%w", WantType(v, "string"))
-		}
-		list[i] = text
-	}
-	return list, nil
-}

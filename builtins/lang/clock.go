@@ -3,6 +3,8 @@ package lang
 import (
 	"context"
 	"time"
+
+	"go.starlark.net/starlark"
 )
 
 // Clock is the time that scripts live in; a simulation may own it.
@@ -24,4 +26,24 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// Sleep is sleep(), by the session's clock.
+var Sleep = Builtin{
+	Name:   "sleep",
+	Group:  GroupRest,
+	Params: []Param{{Name: "duration", Kind: KindDuration, Doc: `"500ms", "10s", or a number of seconds`}},
+	Doc:    "Waits; other items of parallel go on.",
+	Example: `
+> sleep("1ms")
+`,
+	Run: Do(func(c *Call, a *struct{ Duration time.Duration }) (starlark.Value, error) {
+		err := c.Block(func(ctx context.Context) error {
+			return c.Runtime().Clock.Sleep(ctx, a.Duration)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return starlark.None, nil
+	}),
 }

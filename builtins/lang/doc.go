@@ -2,14 +2,17 @@
 // builtin, a type of values, a result is declared, called, shown and encoded;
 // fibers; failures; files. It knows nothing of InfiniBand.
 //
-//	builtin.go kind.go call.go   a Builtin, its parameters, a Call of it
+//	builtin.go kind.go call.go bind.go   a Builtin, its parameters, a Call of it, the struct
+//	                             that its arguments bind to
+//	error.go                     errors that begin with the name of the builtin
 //	value.go result.go           types of values: attributes, methods; results of named parts
 //	describe.go                  what help says of them
 //	runtime.go thread.go         what a session shares; fibers, which wait through Block alone
 //	parallel.go failure.go exit.go   parallel; the value error, catch; how scripts end
 //	output.go text.go encode.go table.go format.go   show, in text, JSON, CSV; tables; fmt
+//	harmless.go                  text that a terminal would obey, escaped
 //	files.go outfiles.go fs.go   files that scripts may read and write
-//	re.go rest.go clock.go dialect.go
+//	re.go sum.go clock.go dialect.go  module re; sum; time and sleep; the dialect of Starlark
 //
 // Nothing waits except through Block, and attributes never do I/O.
 package lang

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	libjson "go.starlark.net/lib/json"
@@ -75,8 +76,21 @@ func (e *encoder) value(v starlark.Value) error {
 func (e *encoder) text(s string) {
 	enc := json.NewEncoder(&e.buf)
 	enc.SetEscapeHTML(false)
+	begin := e.buf.Len()
 	enc.Encode(s) // a string always encodes
 	e.buf.Truncate(e.buf.Len() - 1)
+	// Encode escapes the control characters up to U+001F, and replaces what is
+	// not UTF-8; a terminal obeys others too.
+	if written := e.buf.String()[begin:]; strings.IndexFunc(written, unsafe) >= 0 {
+		e.buf.Truncate(begin)
+		for _, r := range written {
+			if unsafe(r) {
+				fmt.Fprintf(&e.buf, `\u%04x`, r)
+			} else {
+				e.buf.WriteRune(r)
+			}
+		}
+	}
 }
 
 // nested guards against containers that contain themselves.

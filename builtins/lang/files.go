@@ -3,7 +3,6 @@ package lang
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -237,17 +236,4 @@ func (f *Files) Allow(v starlark.Value) {
 		}
 		f.named[filepath.Clean(f.Abs(string(name)))] = true
 	}
-}
-
-// ReadFile opens the file that the parameter path names, for read.
-func (c *Call) ReadFile(read func(r io.Reader, name string) error) error {
-	file, err := c.Runtime().Files.Open(c.Text("path"))
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.Name, err)
-	}
-	defer file.Close()
-	if err := read(file, c.Text("path")); err != nil {
-		return fmt.Errorf("%s: %w", c.Name, err)
-	}
-	return nil
 }

@@ -17,9 +17,12 @@ const (
 	FormatJSON  Format = "json"  // one document a value
 	FormatJSONL Format = "jsonl" // one line an element
 	FormatCSV   Format = "csv"   // one line an element, a heading before them
+	// FormatRawCSV is CSV whose texts begin as they are. In FormatCSV an
+	// apostrophe goes before those that a spreadsheet would carry out.
+	FormatRawCSV Format = "csv-raw"
 )
 
-// Formats are all formats.
+// Formats are those that -o names.
 var Formats = []Format{FormatText, FormatJSON, FormatJSONL, FormatCSV}
 
 // Show is show().
@@ -87,14 +90,17 @@ func Render(v starlark.Value, format Format) (string, error) {
 		}
 		return b.String(), nil
 	case FormatCSV:
-		return renderCSV(v)
+		return renderCSV(v, spreadsheetSafe)
+	case FormatRawCSV:
+		return renderCSV(v, func(text string) string { return text })
 	}
 	return RenderText(v), nil
 }
 
 // renderCSV writes one line for each element of v. Elements with named facts
-// have a heading; lists are rows as they are; other values a column "value".
-func renderCSV(v starlark.Value) (string, error) {
+// have a heading; lists are rows as they are; other values a column "value". What
+// is a text goes through text.
+func renderCSV(v starlark.Value, text func(string) string) (string, error) {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
 	list := elements(v)
@@ -105,7 +111,7 @@ func renderCSV(v starlark.Value) (string, error) {
 		} else if it, ok := e.(starlark.Iterable); ok && len(ColumnsOf(rows)) == 0 {
 			var line []string
 			for x := range starlark.Elements(it) {
-				line = append(line, csvCell(x))
+				line = append(line, csvCell(x, text))
 			}
 			if err := w.Write(line); err != nil {
 				return "", err
@@ -115,13 +121,17 @@ func renderCSV(v starlark.Value) (string, error) {
 		}
 	}
 	if columns := ColumnsOf(rows); len(columns) > 0 {
-		if err := w.Write(columns); err != nil {
+		headings := make([]string, len(columns))
+		for i, name := range columns {
+			headings[i] = text(OneLine(name))
+		}
+		if err := w.Write(headings); err != nil {
 			return "", err
 		}
 		for _, row := range rows {
 			line := make([]string, len(columns))
 			for i, name := range columns {
-				line[i] = csvCell(find(row, name).Value)
+				line[i] = csvCell(find(row, name).Value, text)
 			}
 			if err := w.Write(line); err != nil {
 				return "", err
@@ -132,23 +142,33 @@ func renderCSV(v starlark.Value) (string, error) {
 	return b.String(), w.Error()
 }
 
-func csvCell(v starlark.Value) string {
+// spreadsheetSafe puts an apostrophe before a text that a spreadsheet would take
+// for a formula (OWASP, CSV injection).
+func spreadsheetSafe(text string) string {
+	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}
+
+// csvCell is valid UTF-8 on one line.
+func csvCell(v starlark.Value, text func(string) string) string {
 	switch v := v.(type) {
 	case starlark.NoneType:
 		return ""
 	case starlark.String:
-		return string(v)
+		return text(OneLine(string(v)))
 	case starlark.Bool, starlark.Int, starlark.Float:
 		return strings.ToLower(v.String())
 	case starlark.Tuple: // the words of a mask
-		if text, ok := joinWords(v, " "); ok {
-			return text
+		if words, ok := joinWords(v, " "); ok {
+			return text(OneLine(words))
 		}
 	}
 	encoded := jsonText(v)
-	var text string
-	if json.Unmarshal([]byte(encoded), &text) == nil { // a time, a route, ...
-		return text
+	var s string
+	if json.Unmarshal([]byte(encoded), &s) == nil { // a time, a route, ...
+		return text(OneLine(s))
 	}
 	return encoded
 }

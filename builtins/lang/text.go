@@ -2,7 +2,6 @@ package lang
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -181,21 +180,4 @@ func cellOfTuple(t starlark.Tuple, hex int) string {
 		parts[i] = f.Cell()
 	}
 	return strings.Join(parts, " ")
-}
-
-// OneLine keeps what a device calls itself from breaking the layout.
-func OneLine(s string) string {
-	isControl := func(r rune) bool { return r < ' ' || r == 0x7f }
-	if strings.IndexFunc(s, isControl) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if isControl(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

@@ -26,7 +26,7 @@ func Annotate(m []byte) string {
 	for _, wrong := range mad.Validate(m) {
 		b.WriteString("note: " + wrong + "\n")
 	}
-	parts := mad.Parts(m)
+	parts := mad.Dissect(m)
 	var rows []annotation
 	width := [3]int{}
 	for _, p := range parts {

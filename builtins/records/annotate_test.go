@@ -40,7 +40,7 @@ func TestAnnotateAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := false
-		for _, p := range mad.Parts(b) {
+		for _, p := range mad.Dissect(b) {
 			found = found || p.Layout.Name == a.Name && p.Offset == a.Offset()
 			for i := range p.Layout.Flat() {
 				f := &p.Layout.Flat()[i]

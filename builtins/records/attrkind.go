@@ -3,6 +3,7 @@ package records
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"go.starlark.net/starlark"
 
@@ -11,19 +12,28 @@ import (
 
 // Kinds of parameters that are about attributes.
 var (
-	KindSMPAttribute  = &lang.Kind{Convert: toAttributeOrRecord}                        // the name of an attribute of subnet management
-	KindPerfAttribute = &lang.Kind{Convert: toAttributeName}                            // ... of performance management
-	KindRecord        = &lang.Kind{Convert: toAttributeName, Default: lang.TextDefault} // ... of subnet administration
-	KindAttribute     = &lang.Kind{}                                                    // the name or the number of an attribute of any other class
-	KindFields        = &lang.Kind{Fields: givenTwice}                                  // ** fields of the attribute, by name
+	KindSMPAttribute  = &lang.Kind{Convert: toAttributeArg, Type: reflect.TypeFor[AttributeArg]()}                       // the name of an attribute of subnet management, or a record of one
+	KindPerfAttribute = &lang.Kind{Convert: toAttributeName, Type: reflect.TypeFor[string]()}                            // the name of an attribute of performance management
+	KindRecord        = &lang.Kind{Convert: toAttributeName, Type: reflect.TypeFor[string](), Default: lang.TextDefault} // the name of a record of subnet administration
+	KindAttribute     = &lang.Kind{}                                                                                     // the name or the number of an attribute of any other class
+	KindFields        = &lang.Kind{Fields: givenTwice}                                                                   // ** fields of the attribute, by name
 )
 
-// toAttributeOrRecord: smp_set takes a record too.
-func toAttributeOrRecord(v starlark.Value) (any, error) {
+// AttributeArg is the argument of a KindSMPAttribute.
+type AttributeArg struct {
+	Name   string
+	Record *Record // nil: a name was given
+}
+
+func toAttributeArg(v starlark.Value) (any, error) {
 	if r, ok := v.(*Record); ok {
-		return r, nil
+		return AttributeArg{Record: r}, nil
 	}
-	return toAttributeName(v)
+	name, err := toAttributeName(v)
+	if err != nil {
+		return nil, err
+	}
+	return AttributeArg{Name: name.(string)}, nil
 }
 
 func toAttributeName(v starlark.Value) (any, error) {

@@ -35,7 +35,7 @@ func (v *datagramValue) String() string {
 }
 
 func (v *datagramValue) Facts() []lang.Fact {
-	layouts := mad.Parts(v.m)
+	layouts := mad.Dissect(v.m)
 	out := []lang.Fact{{Name: "summary", Value: starlark.String(v.String())}}
 	var parts []starlark.Value
 	for i, p := range layouts {

@@ -3,6 +3,7 @@
 //
 //	record.go    a record: the bytes of an attribute
 //	field.go     values of fields, both ways
+//	ids.go       GUIDs and GIDs as scripts write them
 //	attrkind.go  parameters that name an attribute, or take its fields
 //	helpattr.go  help on attributes, fields, classes
 //	annotate.go  a whole datagram, explained

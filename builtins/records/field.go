@@ -3,7 +3,6 @@ package records
 import (
 	"bytes"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +32,9 @@ const (
 	keyHidden = "hidden" // it is set
 )
 
-// FieldValue is a field as scripts see it; an array is a tuple.
+// FieldValue is a field as scripts see it: a number is an int; GUIDs, GIDs and
+// texts are strings; so are the words of an enumeration, while those of a mask
+// are a tuple; an embedded attribute is a record. An array is a tuple of these.
 func FieldValue(f *mad.Field, data []byte) starlark.Value {
 	return each(f, func(i int) starlark.Value { return elementValue(f, data, i) })
 }
@@ -50,13 +51,14 @@ func each(f *mad.Field, element func(i int) starlark.Value) starlark.Value {
 	return t
 }
 
+// elementValue is element i of a field. A key is not shown, only whether it is set.
 func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
-	switch f.Kind {
-	case mad.KindStruct:
+	switch f.Type {
+	case mad.FieldTypeStruct:
 		return New(f.Struct, f.At(i).Bytes(data))
-	case mad.KindText:
+	case mad.FieldTypeText:
 		return starlark.String(f.At(i).Text(data))
-	case mad.KindBytes:
+	case mad.FieldTypeBytes:
 		b := f.At(i).Bytes(data)
 		switch {
 		case !f.Key:
@@ -65,7 +67,7 @@ func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
 			return starlark.String(keyNone)
 		}
 		return starlark.String(keyHidden)
-	case mad.KindGID:
+	case mad.FieldTypeGID:
 		return starlark.String(f.At(i).GID(data).String())
 	}
 	v := f.UintAt(data, i)
@@ -74,11 +76,11 @@ func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
 		return starlark.String(keyNone)
 	case f.Key:
 		return starlark.String(keyHidden)
-	case f.Kind == mad.KindGUID:
+	case f.Type == mad.FieldTypeGUID:
 		return starlark.String(mad.GUID(v).String())
-	case f.Kind == mad.KindEnum:
+	case f.Type == mad.FieldTypeEnum:
 		return starlark.String(f.Words.Text(v))
-	case f.Kind == mad.KindMask:
+	case f.Type == mad.FieldTypeMask:
 		words := f.Words.Split(v)
 		t := make(starlark.Tuple, len(words))
 		for i, w := range words {
@@ -89,7 +91,8 @@ func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
 	return starlark.MakeUint64(v)
 }
 
-// SetNamed writes a value that a script gives for a field: x=word or x_code=number.
+// SetNamed writes a value that a script gives for a field: x=word or
+// x_code=number. It returns the field.
 func SetNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*mad.Field, error) {
 	f := a.Field(name)
 	if f == nil {
@@ -101,7 +104,7 @@ func SetNamed(a *mad.Attribute, data []byte, name string, v starlark.Value) (*ma
 			return nil, fmt.Errorf("%s has no field %s%s", a.Name, name, hint)
 		}
 		number := *f
-		number.Kind, number.Words = mad.KindUint, nil
+		number.Type, number.Words = mad.FieldTypeUint, nil
 		if _, isText := v.(starlark.String); isText {
 			return nil, fmt.Errorf("%s.%s: %w", a.Name, name, lang.WantType(v, "int"))
 		}
@@ -138,17 +141,18 @@ func setField(f *mad.Field, data []byte, v starlark.Value) error {
 	return nil
 }
 
-// setElement writes v to a field that is no array.
+// setElement writes v to a field that is no array. A text or bytes that are
+// shorter than the field are followed by zeros.
 func setElement(f *mad.Field, data []byte, v starlark.Value) error {
-	switch f.Kind {
-	case mad.KindStruct:
+	switch f.Type {
+	case mad.FieldTypeStruct:
 		r, ok := v.(*Record)
 		if !ok || r.Attribute != f.Struct {
 			return fmt.Errorf("got %s, want %s", v.Type(), TypeName(f.Struct))
 		}
 		f.SetBytes(data, r.Data)
 		return nil
-	case mad.KindText, mad.KindBytes:
+	case mad.FieldTypeText, mad.FieldTypeBytes:
 		var text string
 		switch v := v.(type) {
 		case starlark.String:
@@ -163,7 +167,7 @@ func setElement(f *mad.Field, data []byte, v starlark.Value) error {
 		}
 		f.SetBytes(data, []byte(text))
 		return nil
-	case mad.KindGID:
+	case mad.FieldTypeGID:
 		g, err := ParseGID(v)
 		if err != nil {
 			return err
@@ -179,13 +183,14 @@ func setElement(f *mad.Field, data []byte, v starlark.Value) error {
 	return nil
 }
 
-// elementCode is the number that v stands for in a field.
+// elementCode is the number that v stands for in a field. A mask takes one word
+// or number, or an iterable of them, whose bits are joined.
 func elementCode(f *mad.Field, v starlark.Value) (uint64, error) {
-	switch f.Kind {
-	case mad.KindGUID:
+	switch f.Type {
+	case mad.FieldTypeGUID:
 		g, err := ParseGUID(v)
 		return uint64(g), err
-	case mad.KindMask:
+	case mad.FieldTypeMask:
 		if _, ok := v.(starlark.String); ok {
 			break
 		}
@@ -204,7 +209,8 @@ func elementCode(f *mad.Field, v starlark.Value) (uint64, error) {
 	return wordCode(f, v)
 }
 
-// wordCode is the number of a word or of a number itself.
+// wordCode is the number of a word or of a number itself. "unknown(7)", which is
+// how a number without a word reads, is written back as 7.
 func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 	switch v := v.(type) {
 	case starlark.Bool:
@@ -216,7 +222,7 @@ func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 		}
 	case starlark.Int:
 		n, ok := v.Uint64()
-		if f.Kind == mad.KindEnum {
+		if f.Type == mad.FieldTypeEnum {
 			// Words of MTUs and rates are numbers: 10 Gb/s has the code 3.
 			if code, isWord := f.Words.Code[v.String()]; isWord && code != n {
 				return 0, fmt.Errorf("is %s the word or the code? write the word as text, \"%s\", or the code as %s_code=", v, v, f.Script)
@@ -267,44 +273,4 @@ func wordsOf(w *mad.Words) []string {
 		words[i] = w.Word[n]
 	}
 	return words
-}
-
-// ParseGUID accepts any spelling of a GUID: an int, or text with or without
-// 0x, with or without colons or dashes between its parts.
-func ParseGUID(v starlark.Value) (mad.GUID, error) {
-	switch v := v.(type) {
-	case starlark.Int:
-		if n, ok := v.Uint64(); ok {
-			return mad.GUID(n), nil
-		}
-		return 0, fmt.Errorf("%s has more than 64 bits", v)
-	case starlark.String:
-		if g, ok := GUIDText(string(v)); ok {
-			return g, nil
-		}
-		return 0, fmt.Errorf("%s is no GUID: write 0x and up to 16 hexadecimal digits", v)
-	}
-	return 0, fmt.Errorf("got %s, want a GUID as string or int", v.Type())
-}
-
-func GUIDText(s string) (mad.GUID, bool) {
-	digits := strings.TrimSpace(s)
-	if strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X") {
-		digits = digits[2:]
-	}
-	digits = strings.NewReplacer(":", "", "-", "", ".", "").Replace(digits)
-	n, err := strconv.ParseUint(digits, 16, 64)
-	return mad.GUID(n), err == nil && len(digits) <= 16
-}
-
-func ParseGID(v starlark.Value) (mad.GID, error) {
-	s, ok := starlark.AsString(v)
-	if !ok {
-		return mad.GID{}, fmt.Errorf("got %s, want a GID as string", v.Type())
-	}
-	addr, err := netip.ParseAddr(strings.TrimSpace(s))
-	if err != nil || !addr.Is6() || addr.Zone() != "" {
-		return mad.GID{}, fmt.Errorf("%q is no GID: write it as an IPv6 address, for example \"fe80::2:c903:0:1\"", s)
-	}
-	return mad.GID(addr.As16()), nil
 }

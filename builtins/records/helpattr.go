@@ -56,6 +56,7 @@ func AttributesHelp(all []*mad.Attribute) string {
 	return strings.Join(parts, "\n")
 }
 
+// groupHelp is the help on attributes that have the same fields.
 func groupHelp(group []*mad.Attribute) string {
 	a := group[0]
 	var b strings.Builder
@@ -162,6 +163,7 @@ func whenWords(a *mad.Attribute, v mad.Variant) string {
 	return ", where " + strings.Join(parts, " and ")
 }
 
+// numberWords is a value of a condition as people write it.
 func numberWords(a *mad.Attribute, c mad.Condition, n uint64) string {
 	f := a.Field(c.Name)
 	switch {
@@ -175,6 +177,7 @@ func numberWords(a *mad.Attribute, c mad.Condition, n uint64) string {
 	return fmt.Sprint(n)
 }
 
+// fieldRows are the fields, one a line: name and doc.
 func fieldRows(a *mad.Attribute, prefix string) string {
 	var rows []lang.Fact
 	for i := range a.Flat() {
@@ -245,6 +248,7 @@ func writeWords(a *mad.Attribute, f *mad.Field) string {
 	return "In a Set it is written."
 }
 
+// keyWords say how a key shows.
 func keyWords(f *mad.Field) string {
 	if f.Key {
 		return `A key: it shows as "hidden", or "none" where it is 0.`
@@ -252,6 +256,7 @@ func keyWords(f *mad.Field) string {
 	return ""
 }
 
+// componentWords say which bits of the component mask a field has (IBA 15.2.1.1).
 func componentWords(a *mad.Attribute, f *mad.Field) string {
 	if f.Component < 0 || a.Class != mad.ClassSubnAdm {
 		return ""
@@ -299,6 +304,7 @@ func AttributeNamesIn(c mad.ClassInfo) (names []string) {
 	return slices.Compact(names)
 }
 
+// ModifierWords are the parts of the attribute modifier: "out_port, in_port".
 func ModifierWords(attr *mad.Attribute) string {
 	if len(attr.Modifier) == 0 {
 		return "nothing"

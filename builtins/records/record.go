@@ -2,7 +2,6 @@ package records
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -17,9 +16,9 @@ import (
 // demand. The bytes never change.
 type Record struct {
 	Attribute *mad.Attribute
-	Data      []byte // attr.Size bytes
-	// named are the fields that replace changed: smp_set(record, target)
-	// writes these.
+	Data      []byte // Attribute.Size bytes
+	// Named are the fields that replace changed, by their names in scripts:
+	// smp_set(record, target) writes these.
 	Named []string
 	// Source is the LID that a notice came from, which nobody asked for; 0: it
 	// is an answer.
@@ -33,7 +32,8 @@ var (
 	_ lang.Documented     = (*Record)(nil)
 )
 
-// New keeps a copy of data, cut or padded to the attribute's size.
+// New makes a record of a copy of data, cut or padded with zeros to the
+// attribute's size.
 func New(a *mad.Attribute, data []byte) *Record {
 	r := &Record{Attribute: a, Data: make([]byte, a.Size)}
 	copy(r.Data, data)
@@ -43,7 +43,7 @@ func New(a *mad.Attribute, data []byte) *Record {
 // NewAnswer makes a record of what an answer to a request with that modifier
 // holds: of the attribute's variants, the one that it is.
 func NewAnswer(a *mad.Attribute, modifier uint32, data []byte) *Record {
-	return New(a.Of(data, modifier), data)
+	return New(a.Resolve(data, modifier), data)
 }
 
 // TypeName is the attribute's name as a type's: "port_info".
@@ -56,13 +56,14 @@ func (r *Record) Schema() string       { return r.Type() + "/1" }
 
 func (r *Record) Hash() (uint32, error) { return lang.HashBytes(r.Data), nil }
 
-// CompareSameType is only asked about values of one Type.
+// CompareSameType: records are equal that have the same layout and bytes. It is
+// only asked about values of one Type.
 func (r *Record) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
 	o := y.(*Record)
 	return CompareEqual(op, r, r.Attribute == o.Attribute && bytes.Equal(r.Data, o.Data))
 }
 
-// String shows the first few fields.
+// String is the type and the first few fields: port_info(lid=3, ...).
 func (r *Record) String() string {
 	const few = 3
 	var b strings.Builder
@@ -89,11 +90,12 @@ func (r *Record) String() string {
 	return b.String()
 }
 
+// Attr is a field, the number beside a word, or replace.
 func (r *Record) Attr(name string) (starlark.Value, error) {
 	if f := r.Attribute.Field(name); f != nil {
 		return FieldValue(f, r.Data), nil
 	}
-	if f := r.codeField(name); f != nil {
+	if f := CodeField(r.Attribute, name); f != nil {
 		return each(f, func(i int) starlark.Value { return starlark.MakeUint64(f.UintAt(r.Data, i)) }), nil
 	}
 	if name == "source" && r.Source != 0 {
@@ -105,9 +107,8 @@ func (r *Record) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// CodeField finds the field of the words for the number beside them.
-func (r *Record) codeField(name string) *mad.Field { return CodeField(r.Attribute, name) }
-
+// CodeField is the field with words that x_code is the number of; nil: there is
+// none.
 func CodeField(a *mad.Attribute, name string) *mad.Field {
 	base, ok := strings.CutSuffix(name, "_code")
 	if !ok {
@@ -119,10 +120,11 @@ func CodeField(a *mad.Attribute, name string) *mad.Field {
 	return nil
 }
 
+// AttrNames has the fields of embedded attributes, and these attributes as well.
 func (r *Record) AttrNames() []string {
 	names := append(fieldNames(r.Attribute), "replace")
 	for i := range r.Attribute.Fields {
-		if f := &r.Attribute.Fields[i]; f.Kind == mad.KindStruct {
+		if f := &r.Attribute.Fields[i]; f.Type == mad.FieldTypeStruct {
 			names = append(names, f.Script)
 		}
 	}
@@ -147,6 +149,7 @@ func fieldNames(a *mad.Attribute) []string {
 	return names
 }
 
+// Facts are the fields, those of embedded attributes too.
 func (r *Record) Facts() []lang.Fact {
 	var out []lang.Fact
 	for i := range r.Attribute.Flat() {
@@ -192,6 +195,7 @@ func attributeDoc(a *mad.Attribute) lang.TypeDoc {
 	return d
 }
 
+// ReplaceMethod is replace(), which all records have.
 var ReplaceMethod = lang.Builtin{
 	Name:   "replace",
 	Params: []lang.Param{{Name: "**fields", Kind: KindFields, Doc: "fields and their new values, as words or numbers"}},
@@ -202,14 +206,14 @@ smp_set(record, target) writes the fields that replace named. It sends nothing i
 > r.replace(life_time_value=20).life_time_value
 20
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct{ Fields []starlark.Tuple }) (starlark.Value, error) {
 		r := c.Recv.(*Record)
 		out := New(r.Attribute, r.Data)
 		out.Named = slices.Clone(r.Named)
-		for _, kv := range c.Fields {
+		for _, kv := range a.Fields {
 			f, err := SetNamed(out.Attribute, out.Data, string(kv[0].(starlark.String)), kv[1])
 			if err != nil {
-				return nil, fmt.Errorf("replace: %w", err)
+				return nil, lang.Errorf("%w", err)
 			}
 			if !slices.Contains(out.Named, f.Script) {
 				out.Named = append(out.Named, f.Script)
@@ -217,20 +221,4 @@ smp_set(record, target) writes the fields that replace named. It sends nothing i
 		}
 		return out, nil
 	}),
-}
-
-func (r *Record) Get(name string) starlark.Value {
-	v, err := r.Attr(name)
-	if v == nil || err != nil {
-		return starlark.None
-	}
-	return v
-}
-
-// uint reads a field by the name that scripts use.
-func (r *Record) Uint(name string) uint64 {
-	if f := r.Attribute.Field(name); f != nil {
-		return f.Uint(r.Data)
-	}
-	return 0
 }

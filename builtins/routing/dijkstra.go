@@ -1,6 +1,9 @@
 package routing
 
 import (
+	"fmt"
+	"slices"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
@@ -8,11 +11,12 @@ import (
 	"fabsh/fabric/routing"
 )
 
+// dijkstraMethod is graph.dijkstra(): least-cost paths to one switch.
 var dijkstraMethod = lang.Builtin{
 	Name: "dijkstra",
 	Params: []lang.Param{
 		{Name: "to", Kind: lang.KindAny, Doc: "a switch"},
-		{Name: "weights", Kind: lang.KindAny, Default: "None", Doc: "a dict of port to what the way out of it costs, at least 0; 1 where it is not in it"},
+		{Name: "weights", Kind: kindDict("a dict of port to number"), Default: "None", Doc: "a dict of port to what the way out of it costs, at least 0; 1 where it is not in it"},
 	},
 	Doc: `Finds the cheapest way from every switch to one.
 It returns a dict of switch to what its way costs and the port that it begins with, the lowest of equal ones. Switches that have no way are not in it, nor is the switch itself.`,
@@ -22,15 +26,18 @@ It returns a dict of switch to what its way costs and the port that it begins wi
 > ways[g.switches[1]]
 (2, port("leaf-2/6", 0x0002c90300100010))
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		To      starlark.Value
+		Weights *starlark.Dict
+	}) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
-		to, err := v.switchOf(c.Value("to"))
+		to, err := v.switchOf(a.To)
 		if err != nil {
 			return nil, lang.ParamError("to", "%w", err)
 		}
-		weight, err := channelWeights(c, v.g, 1)
+		weight, err := channelWeights(v.g, a.Weights, 1)
 		if err != nil {
-			return nil, err
+			return nil, lang.ParamError("weights", "%w", err)
 		}
 		cost, via, err := v.g.Dijkstra(to, weight)
 		if err != nil {
@@ -46,28 +53,22 @@ It returns a dict of switch to what its way costs and the port that it begins wi
 	}),
 }
 
-// channelWeights are those of the parameter weights, by channel; usual where
-// it does not say.
-func channelWeights(c *lang.Call, g *routing.Graph, usual int64) ([]int64, error) {
-	weight := make([]int64, len(g.Channels()))
-	for i := range weight {
-		weight[i] = usual
-	}
-	if !c.Has("weights") {
+// channelWeights are the weights of all channels, by number, for a dict of port to
+// weight: the channel is the one out of the port. Those that are not in it, and
+// all where d is nil, weigh usual. Ports on no link of the graph are left out.
+func channelWeights(g *routing.Graph, d *starlark.Dict, usual int64) ([]int64, error) {
+	weight := slices.Repeat([]int64{usual}, len(g.Channels()))
+	if d == nil {
 		return weight, nil
-	}
-	d, ok := c.Value("weights").(*starlark.Dict)
-	if !ok {
-		return nil, lang.ParamError("weights", "got %s, want a dict of port to number", c.Value("weights").Type())
 	}
 	for _, kv := range d.Items() {
 		p, ok := kv[0].(topology.Port)
 		if !ok {
-			return nil, lang.ParamError("weights", "got a key of type %s, want port", kv[0].Type())
+			return nil, fmt.Errorf("got a key of type %s, want port", kv[0].Type())
 		}
 		w, err := lang.ToInt(kv[1])
 		if err != nil {
-			return nil, lang.ParamError("weights", "%s: %w", p.Label(), err)
+			return nil, fmt.Errorf("%s: %w", p.Label(), err)
 		}
 		if ch := g.ChannelOf(p.Port); ch >= 0 {
 			weight[ch] = int64(w)

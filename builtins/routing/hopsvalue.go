@@ -10,7 +10,7 @@ import (
 	"fabsh/fabric/routing"
 )
 
-// hopsValue is the value `hops`.
+// hopsValue is the value `hops`: distances between switches, in links or weights.
 type hopsValue struct {
 	h     *routing.Hops
 	graph *graphValue
@@ -22,6 +22,7 @@ var (
 	_ lang.Documented   = (*hopsValue)(nil)
 )
 
+// HopsType is the type of distances.
 var HopsType *lang.Type[*hopsValue]
 
 func init() {
@@ -32,14 +33,13 @@ func init() {
 	)
 }
 
-func (v *hopsValue) String() string        { return fmt.Sprintf("hops(of %s)", v.graph) }
-func (v *hopsValue) Type() string          { return "hops" }
-func (v *hopsValue) Freeze()               {}
-func (v *hopsValue) Truth() starlark.Bool  { return true }
-func (v *hopsValue) Hash() (uint32, error) { return 0, lang.Unhashable(v) }
-func (v *hopsValue) AttrNames() []string   { return HopsType.Names }
-func (v *hopsValue) TypeDoc() lang.TypeDoc { return HopsType.TypeDoc() }
-
+func (v *hopsValue) String() string                           { return fmt.Sprintf("hops(of %s)", v.graph) }
+func (v *hopsValue) Type() string                             { return "hops" }
+func (v *hopsValue) Freeze()                                  {}
+func (v *hopsValue) Truth() starlark.Bool                     { return true }
+func (v *hopsValue) Hash() (uint32, error)                    { return 0, lang.Unhashable(v) }
+func (v *hopsValue) AttrNames() []string                      { return HopsType.Names }
+func (v *hopsValue) TypeDoc() lang.TypeDoc                    { return HopsType.TypeDoc() }
 func (v *hopsValue) Attr(name string) (starlark.Value, error) { return HopsType.Attr(v, name) }
 
 // Get is hops[s, d].
@@ -62,6 +62,28 @@ func (v *hopsValue) Get(key starlark.Value) (starlark.Value, bool, error) {
 	return starlark.None, true, nil
 }
 
+// hopsMethod is graph.hops(): the distances between all switches.
+var hopsMethod = lang.Builtin{
+	Name: "hops",
+	Doc: `Returns the distances of all switches from all others: hops.
+They count links, or, where these have weights, the weights.`,
+	Example: `
+> g = discover().graph()
+> h = g.hops()
+> h[g.switches[0], g.switches[1]], h.max
+(2, 2)
+`,
+	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
+		v := c.Recv.(*graphValue)
+		h, err := v.g.Hops(c.Fiber().Context)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		return &hopsValue{h: h, graph: v}, nil
+	}),
+}
+
+// nextMethod is hops.next(): the next hops of a switch to another.
 var nextMethod = lang.Builtin{
 	Name: "next",
 	Params: []lang.Param{
@@ -74,19 +96,19 @@ var nextMethod = lang.Builtin{
 > len(g.hops().next(g.switches[0], g.switches[1]))
 4
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct{ S, D starlark.Value }) (starlark.Value, error) {
 		v := c.Recv.(*hopsValue)
-		var at [2]int
-		for i, param := range []string{"s", "d"} {
-			s, err := v.graph.switchOf(c.Value(param))
-			if err != nil {
-				return nil, lang.ParamError(param, "%w", err)
-			}
-			at[i] = s
+		s, err := v.graph.switchOf(a.S)
+		if err != nil {
+			return nil, lang.ParamError("s", "%w", err)
 		}
-		n := v.graph.g.Switches()[at[0]]
+		d, err := v.graph.switchOf(a.D)
+		if err != nil {
+			return nil, lang.ParamError("d", "%w", err)
+		}
+		n := v.graph.g.Switches()[s]
 		var list []starlark.Value
-		for _, p := range v.h.Next(at[0], at[1]) {
+		for _, p := range v.h.Next(s, d) {
 			list = append(list, topology.PortOf(n.Port(int(p))))
 		}
 		return starlark.NewList(list), nil

@@ -45,12 +45,12 @@ func (r *reportValue) Schema() string        { return "policy_report/1" }
 
 func (r *reportValue) Facts() []lang.Fact {
 	out := []lang.Fact{
-		{Name: "policy", Value: starlark.String(r.routes.R.Engine)},
+		{Name: "policy", Value: starlark.String(r.routes.Tables.Engine)},
 		{Name: "switches", Value: starlark.MakeInt(r.routes.Len())},
-		{Name: "entries", Value: starlark.MakeInt(r.routes.R.Entries())},
+		{Name: "entries", Value: starlark.MakeInt(r.routes.Tables.Entries())},
 	}
 	if r.verdict == nil {
-		out = append(out, lang.Fact{Name: "notes", Value: lang.Texts(allNotes(r.routes.R))})
+		out = append(out, lang.Fact{Name: "notes", Value: lang.Texts(allNotes(r.routes.Tables))})
 	} else {
 		for _, f := range r.verdict.Facts() {
 			if f.Name != "policy" {

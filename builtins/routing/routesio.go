@@ -17,12 +17,13 @@ import (
 	"fabsh/fabric/routing"
 )
 
+// LoadRoutes is load_routes(): tables of a file.
 var LoadRoutes = lang.Builtin{
 	Name:  "load_routes",
 	Group: topology.GroupFabric,
 	Params: []lang.Param{
 		{Name: "path", Kind: lang.KindPath, Doc: "a file of forwarding tables: opensm-lfts.dump, opensm.fdbs, what ibroute or dump_fts print, or a snapshot"},
-		{Name: "fabric", Kind: lang.KindAny, Default: "None", Doc: "of which they are; else the session's"},
+		{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "of which they are; else the session's"},
 		{Name: "sl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the service levels of paths"},
 		{Name: "sl2vl", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "a file of the virtual lanes of service levels: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl"},
 	},
@@ -34,13 +35,17 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 > t[f.switches[0]][2]
 1
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		f, err := fabricArg(c)
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Path      string
+		Fabric    *topology.Fabric
+		SL, SL2VL string
+	}) (starlark.Value, error) {
+		f, err := fabricOr(c, a.Fabric)
 		if err != nil {
 			return nil, err
 		}
-		files := routing.TableFiles{LFTs: c.Text("path"), SL: c.Text("sl"), SL2VL: c.Text("sl2vl")}
-		r, err := routing.Load(f.F, files, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(name) })
+		files := routing.TableFiles{LFTs: a.Path, SL: a.SL, SL2VL: a.SL2VL}
+		r, err := routing.Load(f.Fabric, files, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(name) })
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -48,23 +53,19 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 	}),
 }
 
-// fabricArg is the parameter fabric, or the session's.
-func fabricArg(c *lang.Call) (*topology.Fabric, error) {
-	v := c.Value("fabric")
-	if v == starlark.None {
-		return topology.CurrentFabric(c.Thread)
+// fabricOr is f, or the session's fabric where f was not given.
+func fabricOr(c *lang.Call, f *topology.Fabric) (*topology.Fabric, error) {
+	if f != nil {
+		return f, nil
 	}
-	f, ok := v.(*topology.Fabric)
-	if !ok {
-		return nil, lang.ParamError("fabric", "got %s, want fabric", v.Type())
-	}
-	return f, nil
+	return topology.CurrentFabric(c.Thread)
 }
 
+// GetRoutes is get_routes(): the tables of the switches themselves.
 var GetRoutes = lang.Builtin{
 	Name:   "get_routes",
 	Group:  topology.GroupTable,
-	Params: []lang.Param{{Name: "fabric", Kind: lang.KindAny, Default: "None", Doc: "whose switches are read; else the session's"}},
+	Params: []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "whose switches are read; else the session's"}},
 	Doc: `Reads the forwarding tables of all switches of a fabric: routes.
 Of each only the blocks up to LinearFDBTop are read, all switches at once. What did not answer is in the notes, is warned of on stderr, and makes the exit status 3.`,
 	Example: `
@@ -74,12 +75,12 @@ Of each only the blocks up to LinearFDBTop are read, all switches at once. What 
 > t.diff(get_routes()).blocks
 0
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		f, err := fabricArg(c)
+	Run: lang.Do(func(c *lang.Call, a *struct{ Fabric *topology.Fabric }) (starlark.Value, error) {
+		f, err := fabricOr(c, a.Fabric)
 		if err != nil {
 			return nil, err
 		}
-		r, err := readRoutes(c, f.F)
+		r, err := readRoutes(c, f.Fabric)
 		if err != nil {
 			return nil, err
 		}
@@ -132,6 +133,7 @@ func readRoutes(c *lang.Call, f *fabric.Fabric) (*routing.Routes, error) {
 	return r, nil
 }
 
+// dumpRoutesMethod is routes.dump(): tables as the text of a file.
 var dumpRoutesMethod = lang.Builtin{
 	Name:   "dump",
 	Params: []lang.Param{{Name: "kind", Kind: lang.KindChoice, Default: `"opensm-lfts"`, Doc: format.TablesHelp()}},
@@ -141,9 +143,9 @@ fabsh route POLICY --out FILE writes one without holding it in memory.`,
 > discover().graph().route("ftree").dump().splitlines()[0]
 "Unicast lids [0-44] of switch Lid 1 guid 0x0002c90300100000 ('leaf-1'):"
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct{ Kind string }) (starlark.Value, error) {
 		var b bytes.Buffer
-		if err := c.Recv.(*Routes).R.Write(c.Fiber().Context, &b, format.Kind(c.Text("kind"))); err != nil {
+		if err := c.Recv.(*Routes).Tables.Write(c.Fiber().Context, &b, format.Kind(a.Kind)); err != nil {
 			return nil, computeError(c, err)
 		}
 		return starlark.String(b.String()), nil

@@ -11,10 +11,11 @@ import (
 	"fabsh/fabric/routing"
 )
 
-// Routes is the value `routes`: forwarding tables, service levels and
-// virtual lanes. It can be changed until it is frozen.
+// Routes is the value `routes`. Scripts can change it until it is frozen.
 type Routes struct {
-	R      *routing.Routes
+	// Tables are the forwarding tables, service levels and virtual lanes.
+	Tables *routing.Routes
+
 	graph  *graphValue
 	rows   []*rowValue // by switch, made when asked for
 	frozen bool
@@ -28,16 +29,18 @@ var (
 	_ lang.Documented   = (*Routes)(nil)
 )
 
+// RoutesType is the type of routes. It is made by init, for its methods make values
+// of it.
 var RoutesType *lang.Type[*Routes]
 
 func init() {
 	RoutesType = lang.NewType("routes", "Forwarding tables of all switches, and the service levels and virtual lanes of paths: routes[switch] is a row, and it iterates over the switches.",
 		lang.Member[*Routes]{Name: "graph", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph }},
 		lang.Member[*Routes]{Name: "fabric", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph.fabric }},
-		lang.Member[*Routes]{Name: "engine", Doc: `what made them: "ftree"; None if nothing has`, Get: func(v *Routes) starlark.Value { return textOrNone(v.R.Engine) }},
-		lang.Member[*Routes]{Name: "top", Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.R.Top())) }},
-		lang.Member[*Routes]{Name: "entries", Doc: "how many LIDs have a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.R.Entries()) }},
-		lang.Member[*Routes]{Name: "notes", Doc: "what was decided in making them, or is amiss with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(allNotes(v.R)) }},
+		lang.Member[*Routes]{Name: "engine", Doc: `what made them: "ftree"; None if nothing has`, Get: func(v *Routes) starlark.Value { return textOrNone(v.Tables.Engine) }},
+		lang.Member[*Routes]{Name: "top", Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.Tables.Top())) }},
+		lang.Member[*Routes]{Name: "entries", Doc: "how many LIDs have a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Entries()) }},
+		lang.Member[*Routes]{Name: "notes", Doc: "what was decided in making them, or is amiss with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(allNotes(v.Tables)) }},
 		lang.Member[*Routes]{Method: &assignMethod},
 		lang.Member[*Routes]{Method: &ssspMethod},
 		lang.Member[*Routes]{Method: &cloneMethod},
@@ -51,30 +54,31 @@ func init() {
 	)
 }
 
+// newRoutes is the value of r, tables for the graph g.
 func newRoutes(r *routing.Routes, g *graphValue) *Routes {
-	return &Routes{R: r, graph: g, rows: make([]*rowValue, len(g.g.Switches()))}
+	return &Routes{Tables: r, graph: g, rows: make([]*rowValue, len(g.g.Switches()))}
 }
 
 func (v *Routes) String() string {
-	name := v.R.Engine
+	name := v.Tables.Engine
 	if name != "" {
 		name += ", "
 	}
-	return fmt.Sprintf("routes(%s%s, LIDs 1..%d)", name, lang.Count(len(v.rows), "switch"), v.R.Top())
+	return fmt.Sprintf("routes(%s%s, LIDs 1..%d)", name, lang.Count(len(v.rows), "switch"), v.Tables.Top())
 }
-func (v *Routes) Type() string          { return "routes" }
-func (v *Routes) Freeze()               { v.frozen = true }
-func (v *Routes) Truth() starlark.Bool  { return true }
-func (v *Routes) Hash() (uint32, error) { return 0, lang.Unhashable(v) }
-func (v *Routes) Len() int              { return len(v.rows) }
-func (v *Routes) AttrNames() []string   { return RoutesType.Names }
-func (v *Routes) TypeDoc() lang.TypeDoc { return RoutesType.TypeDoc() }
-func (v *Routes) Schema() string        { return "routes/1" }
 
+func (v *Routes) Type() string                             { return "routes" }
+func (v *Routes) Freeze()                                  { v.frozen = true }
+func (v *Routes) Truth() starlark.Bool                     { return true }
+func (v *Routes) Hash() (uint32, error)                    { return 0, lang.Unhashable(v) }
+func (v *Routes) Len() int                                 { return len(v.rows) }
+func (v *Routes) AttrNames() []string                      { return RoutesType.Names }
+func (v *Routes) TypeDoc() lang.TypeDoc                    { return RoutesType.TypeDoc() }
+func (v *Routes) Schema() string                           { return "routes/1" }
 func (v *Routes) Attr(name string) (starlark.Value, error) { return RoutesType.Attr(v, name) }
 
 func (v *Routes) Iterate() starlark.Iterator {
-	return starlark.NewList(v.graph.nodes(nil)).Iterate()
+	return starlark.NewList(v.graph.switches()).Iterate()
 }
 
 // Get is routes[switch].
@@ -84,7 +88,7 @@ func (v *Routes) Get(key starlark.Value) (starlark.Value, bool, error) {
 		return nil, false, err
 	}
 	if v.rows[s] == nil {
-		v.rows[s] = &rowValue{of: v, s: s, entries: v.R.Row(s)}
+		v.rows[s] = &rowValue{of: v, s: s, entries: v.Tables.Row(s)}
 	}
 	return v.rows[s], true, nil
 }
@@ -100,7 +104,7 @@ func (v *Routes) Facts() []lang.Fact {
 
 func (v *Routes) Display() string {
 	text := v.String() + "\n"
-	for _, note := range allNotes(v.R) {
+	for _, note := range allNotes(v.Tables) {
 		text += "note: " + lang.OneLine(note) + "\n"
 	}
 	return text
@@ -109,6 +113,8 @@ func (v *Routes) Display() string {
 // allNotes are the remarks on what was read, then those of what made the tables.
 func allNotes(r *routing.Routes) []string { return slices.Concat(r.ReadNotes, r.Notes) }
 
+// checkMutable fails where the routes are frozen, as Starlark freezes the globals of
+// a module once it is loaded.
 func (v *Routes) checkMutable() error {
 	if v.frozen {
 		return errors.New("these routes are frozen, as all that a loaded module defines: change a clone()")
@@ -116,6 +122,7 @@ func (v *Routes) checkMutable() error {
 	return nil
 }
 
+// textOrNone is None where there is no text.
 func textOrNone(s string) starlark.Value {
 	if s == "" {
 		return starlark.None
@@ -123,18 +130,7 @@ func textOrNone(s string) starlark.Value {
 	return starlark.String(s)
 }
 
-// routesOf reads a parameter of routes; nil where it is not given.
-func routesOf(c *lang.Call, param string) (*routing.Routes, error) {
-	if !c.Has(param) {
-		return nil, nil
-	}
-	v, ok := c.Value(param).(*Routes)
-	if !ok {
-		return nil, lang.ParamError(param, "got %s, want routes", c.Value(param).Type())
-	}
-	return v.R, nil
-}
-
+// cloneMethod is routes.clone().
 var cloneMethod = lang.Builtin{
 	Name: "clone",
 	Doc:  "Returns a copy that can be changed on its own.",
@@ -145,12 +141,13 @@ var cloneMethod = lang.Builtin{
 > u.diff(t).entries
 1
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
-		return newRoutes(v.R.Clone(), v.graph), nil
+		return newRoutes(v.Tables.Clone(), v.graph), nil
 	}),
 }
 
+// routesMethod is graph.routes(): tables without an entry.
 var routesMethod = lang.Builtin{
 	Name: "routes",
 	Doc:  "Returns tables that drop everything, to be filled in.",
@@ -158,7 +155,7 @@ var routesMethod = lang.Builtin{
 > discover().graph().routes()
 routes(12 switches, LIDs 1..44)
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
 		return newRoutes(routing.NewRoutes(v.g, 0), v), nil
 	}),

@@ -11,7 +11,7 @@ import (
 	"fabsh/fabric/routing"
 )
 
-// VerdictType describes the results of verify.
+// VerdictType is the type of what routes.verify() returns.
 var VerdictType = &lang.ResultType{
 	Name: "verdict",
 	Doc:  "Whether packets arrive, and whether they may deadlock: of static forwarding tables, between the endpoints that it names.",
@@ -36,7 +36,7 @@ var VerdictType = &lang.ResultType{
 	},
 }
 
-// verdictValue is the value `verdict`.
+// verdictValue is the value `verdict`, with a text of its own.
 type verdictValue struct {
 	*lang.Result
 	v *routing.Verdict
@@ -45,6 +45,7 @@ type verdictValue struct {
 // WrapVerdict is v as scripts see it.
 func WrapVerdict(v *routing.Verdict) starlark.Value { return newVerdict(v) }
 
+// newVerdict is v as a result. ok is None where switches route adaptively.
 func newVerdict(v *routing.Verdict) *verdictValue {
 	ok := starlark.Value(starlark.Bool(v.OK()))
 	if v.Adaptive == routing.AdaptiveOn {
@@ -100,16 +101,19 @@ func (x *verdictValue) Display() string {
 	return b.String()
 }
 
+// brokenText is a pair that does not reach each other, and why.
 func brokenText(b *routing.BrokenPair) string {
 	return fmt.Sprintf("%s to LID %d: %s", b.From.Label(), b.LID, b.Why)
 }
 
+// verifyMethod is routes.verify(): reachability, and cycles in the channel dependency
+// graph.
 var verifyMethod = lang.Builtin{
 	Name: "verify",
 	Params: []lang.Param{
-		{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"},
+		endpointsParam,
 		{Name: "require", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two ports: whether the first must reach the second; else all must. It is asked only about pairs that do not"},
-		{Name: "union", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "routes that may be in force beside these, while one takes the other's place: credit loops of any mixture count"},
+		{Name: "union", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes that may be in force beside these, while one takes the other's place: credit loops of any mixture count"},
 		{Name: "examples", Kind: lang.KindInt, Default: "10", Keyword: true, Doc: "how many broken pairs are told"},
 		{Name: "adaptive", Kind: lang.KindBool, Default: "None", Keyword: true, Doc: "whether the switches are known to route adaptively: then the verdict is unknown; else a note says that nobody knows"},
 	},
@@ -120,38 +124,28 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 > v.ok, v.unreachable, v.acyclic, v.max_hops
 (True, 0, True, 4)
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *verifyArgs) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
-		class, err := endpointsOf(c)
+		class, err := a.class(v.graph.g)
 		if err != nil {
 			return nil, err
 		}
-		o := routing.VerifyOptions{Endpoints: class, Examples: c.Int("examples")}
-		if o.Examples < 1 {
-			return nil, lang.ParamError("examples", "got %d, want at least 1", o.Examples)
+		if a.Examples < 1 {
+			return nil, lang.ParamError("examples", "got %d, want at least 1", a.Examples)
 		}
-		if o.Union, err = routesOf(c, "union"); err != nil {
-			return nil, err
-		}
+		o := routing.VerifyOptions{Endpoints: class, Examples: a.Examples, Union: a.Union}
 		switch {
-		case !c.Has("adaptive"):
-		case c.Bool("adaptive"):
+		case a.Adaptive == nil:
+		case *a.Adaptive:
 			o.Adaptive = routing.AdaptiveOn
 		default:
 			o.Adaptive = routing.AdaptiveOff
 		}
 		var failed error
-		if c.Has("require") {
-			o.Require = func(src, dst *routing.Terminal) bool {
-				if failed != nil {
-					return true
-				}
-				var answer starlark.Value
-				answer, failed = starlark.Call(c.Thread, c.Value("require"), starlark.Tuple{topology.PortOf(src.Port), topology.PortOf(dst.Port)}, nil)
-				return failed != nil || bool(answer.Truth())
-			}
+		if a.Require != nil {
+			o.Require = requirementOf(c.Thread, a.Require, &failed)
 		}
-		j, err := v.R.Verify(c.Fiber().Context, o)
+		j, err := v.Tables.Verify(c.Fiber().Context, o)
 		if failed != nil {
 			err = failed
 		}
@@ -162,45 +156,27 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 	}),
 }
 
-var FailureType = &lang.ResultType{
-	Name: "link_failure",
-	Doc:  "What the failure of one link between switches would break.",
-	Members: []lang.ResultMember{
-		{Name: "link", Doc: "one of its ports"},
-		{Name: "peer", Doc: "the other"},
-		{Name: "pairs", Doc: "pairs of an endpoint and a LID of another whose packets take it, until tables are changed"},
-		{Name: "cuts", Doc: "no tables help: it is the only way between two parts of the network"},
-		{Name: "lost", Doc: "then, pairs of endpoints that it parts"},
-	},
+// verifyArgs are the arguments of verify. What is nil was not given.
+type verifyArgs struct {
+	endpointsArg
+	Require  starlark.Callable
+	Union    *routing.Routes
+	Examples int
+	Adaptive *bool
 }
 
-var failuresMethod = lang.Builtin{
-	Name:   "fail_each_link",
-	Params: []lang.Param{{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"}},
-	Doc:    "Says what each single failure of a link between switches would break: a list of link_failure, by their first port.",
-	Example: `
-> t = discover().graph().route("ftree")
-> [f for f in t.fail_each_link() if f.cuts]
-[]
-`,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		class, err := endpointsOf(c)
-		if err != nil {
-			return nil, err
+// requirementOf calls the script's function require. After its first failure
+// it is not called again: the verdict is not returned then.
+func requirementOf(t *starlark.Thread, require starlark.Callable, failed *error) func(src, dst *routing.Terminal) bool {
+	return func(src, dst *routing.Terminal) bool {
+		if *failed != nil {
+			return true
 		}
-		list, err := c.Recv.(*Routes).R.FailEachLink(c.Fiber().Context, class)
+		answer, err := starlark.Call(t, require, starlark.Tuple{topology.PortOf(src.Port), topology.PortOf(dst.Port)}, nil)
 		if err != nil {
-			return nil, computeError(c, err)
+			*failed = err
+			return true
 		}
-		return wrapFailures(list), nil
-	}),
-}
-
-func wrapFailures(list []routing.LinkFailure) *starlark.List {
-	values := make([]starlark.Value, len(list))
-	for i, f := range list {
-		values[i] = lang.NewResult(FailureType, starlark.String(f.Port.Name()), starlark.String(f.Port.Peer().Name()),
-			starlark.MakeInt64(f.Pairs), starlark.Bool(f.Cuts), starlark.MakeInt64(f.Lost))
+		return bool(answer.Truth())
 	}
-	return starlark.NewList(values)
 }

@@ -3,19 +3,17 @@ package topology
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
-	"fabsh/fabric/format"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
+// Discover is discover().
 var Discover = lang.Builtin{
 	Name:  "discover",
 	Group: GroupFabric,
@@ -36,17 +34,17 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 > discover(via="sa").dump("ibnetdiscover") == f.dump("ibnetdiscover")
 True
 `,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *discoverArgs) (starlark.Value, error) {
 		s := EnvOf(c.Runtime())
 		o := s.sweepOptions()
 		if s.Engine == nil && s.Loaded != nil {
-			if c.Has("around") || c.Has("hops") {
-				return nil, fmt.Errorf("discover: around and hops need a live fabric: this session reads a file")
+			if a.isPartial() {
+				return nil, lang.Errorf("around and hops need a live fabric: this session reads a file")
 			}
 			return s.Current, nil
 		}
-		if c.Has("around") {
-			t, err := (&Resolver{C: c}).target(c.Value("around"))
+		if a.Around != nil {
+			t, err := (&Resolver{Call: c}).target(a.Around)
 			switch {
 			case err != nil:
 				return nil, lang.ParamError("around", "%w", err)
@@ -57,16 +55,16 @@ True
 			}
 			o.Around = t.Route
 		}
-		switch via := c.Text("via"); {
-		case via == "sa" && (c.Has("around") || c.Has("hops")):
-			return nil, fmt.Errorf(`discover: around and hops are of sweeps: leave them out with via="sa"`)
-		case via == "sa":
+		switch {
+		case a.Via == "sa" && a.isPartial():
+			return nil, lang.Errorf(`around and hops are of sweeps: leave them out with via="sa"`)
+		case a.Via == "sa":
 			return discoverSA(c, o)
-		case via != "smp":
-			return nil, lang.ParamError("via", "got %q, want \"smp\" or \"sa\"", via)
+		case a.Via != "smp":
+			return nil, lang.ParamError("via", "got %q, want \"smp\" or \"sa\"", a.Via)
 		}
-		if c.Has("hops") {
-			if o.Hops = c.Int("hops"); o.Hops < 1 {
+		if a.Hops != nil {
+			if o.Hops = *a.Hops; o.Hops < 1 {
 				return nil, lang.ParamError("hops", "got %d, want at least 1", o.Hops)
 			}
 		}
@@ -78,16 +76,29 @@ True
 	}),
 }
 
+// discoverArgs are the arguments of discover().
+type discoverArgs struct {
+	Around starlark.Value
+	Hops   *int
+	Via    string
+}
+
+// isPartial: only a part of the subnet is asked for, which is what a sweep by
+// SMPs can do.
+func (a *discoverArgs) isPartial() bool { return a.Around != nil || a.Hops != nil }
+
 // sweepOptions are those of a sweep of the whole fabric.
 func (e *Env) sweepOptions() discover.Options {
 	o := discover.Options{Around: mad.DirectedRoute{0}, Names: e.Names, PlainSpeeds: e.PlainSpeeds}
 	if e.Current != nil {
-		o.Known = e.Current.F
+		o.Known = e.Current.Fabric
 	}
 	return o
 }
 
 // sweep discovers the fabric by SMPs. What it finds is the latest from then on.
+// It fails where the first node does not answer, or the sweep is ended; other
+// nodes that do not answer are problems of what was found.
 func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
 	s, f := EnvOf(c.Runtime()), c.Fiber()
 	o.Progress = func(nodes int) { c.Runtime().Progress(lang.Count(nodes, "node") + " found") }
@@ -130,7 +141,8 @@ func inTime(found *fabric.Fabric, err error) bool {
 	return errors.As(err, &late) && found != nil
 }
 
-// discoverSA is discover(via="sa").
+// discoverSA is discover(via="sa"): no SMPs, but the records of the subnet
+// administrator (IBA 15.2.5).
 func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
 	s, f := EnvOf(c.Runtime()), c.Fiber()
 	if _, err := LocalPort(c); err != nil {
@@ -174,30 +186,6 @@ func reportProblems(f *lang.Fiber, found *fabric.Fabric) {
 			f.Warn("discover: %s more: see .problems", lang.Count(len(problems)-maxWarnings, "problem"))
 		}
 	}
-}
-
-var LoadFabric = lang.Builtin{
-	Name:   "load_fabric",
-	Group:  GroupFabric,
-	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; below the working directory, the script's folder or a folder of -I"}},
-	Doc: `Reads a fabric from a topology file.
-It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, or a snapshot of fabsh: the content tells. Where a file has no LIDs they are given in its order, from 1; problems says so.`,
-	Example: `
-> load_fabric("net.topo").switches[0].name
-"leaf-1"
-`,
-	Run: lang.Raw(func(c *lang.Call) (starlark.Value, error) {
-		file, err := c.Runtime().Files.Open(c.Text("path"))
-		if err != nil {
-			return nil, fmt.Errorf("load_fabric: %w", err)
-		}
-		defer file.Close()
-		f, err := format.Load(file, c.Text("path"), func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(name) })
-		if err != nil {
-			return nil, fmt.Errorf("load_fabric: %w", err)
-		}
-		return NewFabric(f.Renamed(EnvOf(c.Runtime()).Names)), nil
-	}),
 }
 
 // CurrentFabric is the fabric at hand, for an entry function that takes one, and

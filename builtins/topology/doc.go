@@ -1,10 +1,13 @@
 // Package topology is what scripts say of the fabric: fabrics, nodes, ports,
-// links, routes, what a target is, and how requests reach it.
+// links, directed routes, what a target is, and how requests reach it.
 //
 //	env.go          the fabric that a session works on
-//	discover.go     discover() and load_fabric(); simvalue.go, the value sim
-//	fabricvalue.go node.go ids.go   the values
-//	target.go       what a target names; transact.go, requests to it and their failures
-//	sa.go           what is asked of the subnet administrator; paths
+//	discover.go load.go   discover() and load_fabric()
+//	fabric.go node.go port.go link.go problem.go   the values; dump.go, their files
+//	ids.go route.go lft.go   guid(), gid(), dr(); a forwarding table as text
+//	sim.go          the value sim
+//	target.go       a target; resolve.go name.go, what a script names as one
+//	transact.go     requests; requesterror.go, their failures and what to try next
+//	sa.go           what is asked of the subnet administrator
 //	maychange.go    may the script Set an attribute here
 package topology

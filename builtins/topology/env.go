@@ -1,7 +1,9 @@
 package topology
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
@@ -17,12 +19,13 @@ const (
 	GroupTable  = "Whole tables"
 )
 
-// Env is the fabric that a session works on, and what it may do to it.
+// Env is the fabric that a session works on, and what it may do to it. It is the
+// state that topology keeps with a lang.Runtime.
 type Env struct {
 	// Engine reaches the fabric; nil when the session reads a file.
 	Engine *engine.Engine
-	// Absent is why there is neither Engine nor Loaded; what needs a
-	// fabric fails with it.
+	// Absent is why there is neither Engine nor Loaded; what needs a fabric
+	// fails with it.
 	Absent error
 	// Sim is the simulated fabric that Engine reaches; nil: it is none of this process.
 	Sim *sim.Subnet
@@ -54,8 +57,33 @@ func (e *Env) Fabric() *fabric.Fabric {
 	if e.Current == nil {
 		return nil
 	}
-	return e.Current.F
+	return e.Current.Fabric
 }
 
 // ErrNoFabric ends what needs a live fabric in a session that has none.
 var ErrNoFabric = errors.New("no live fabric")
+
+// EngineOf is what reaches the fabric. Its error names the builtin by itself,
+// for it may become the Failure of a target.
+func EngineOf(c *lang.Call) (*engine.Engine, error) {
+	if e := EnvOf(c.Runtime()).Engine; e != nil {
+		return e, nil
+	}
+	if absent := EnvOf(c.Runtime()).Absent; absent != nil {
+		return nil, fmt.Errorf("%s: %w: %w", c.Name, ErrNoFabric, absent)
+	}
+	return nil, fmt.Errorf("%s: %w: this session reads a file; open one with -F (for example -F sim)", c.Name, ErrNoFabric)
+}
+
+// LocalPort reads the facts of the port that the session is on.
+func LocalPort(c *lang.Call) (p engine.Port, err error) {
+	e, err := EngineOf(c)
+	if err != nil {
+		return p, err
+	}
+	err = c.Block(func(context.Context) (err error) {
+		p, err = e.Port()
+		return err
+	})
+	return p, err
+}

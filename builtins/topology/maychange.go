@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -43,13 +42,9 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 	}
 	guarded, clock := lang.StateOf[guard](c.Runtime()), c.Runtime().Clock
 	if now := clock.Now(); now.After(guarded.until) {
-		var view *fabric.Fabric
-		if s.Current != nil {
-			view = s.Current.F
-		}
 		var sm *sa.SM
 		err := c.Block(func(ctx context.Context) (err error) {
-			sm, err = s.SA.FindSM(ctx, view)
+			sm, err = s.SA.FindSM(ctx, s.Fabric())
 			return err
 		})
 		if err != nil {

@@ -24,6 +24,7 @@ var (
 	_ lang.Documented   = Node{}
 )
 
+// NodeType is what scripts find in a node.
 var NodeType *lang.Type[Node]
 
 func init() {
@@ -56,6 +57,7 @@ func (n Node) Schema() string        { return "node/1" }
 
 func (n Node) Attr(name string) (starlark.Value, error) { return NodeType.Attr(n, name) }
 
+// Facts leave out what is long or of this sweep only.
 func (n Node) Facts() []lang.Fact {
 	out := make([]lang.Fact, 0, 5)
 	for _, name := range []string{"guid", "name", "type", "lid", "num_ports"} {
@@ -81,7 +83,8 @@ func (p ports) Truth() starlark.Bool  { return true }
 func (p ports) Hash() (uint32, error) { return HashUint64(uint64(p.GUID())), nil }
 func (p ports) Len() int              { return p.NumPorts() }
 
-// Get is both ports[3] and x in ports; the latter takes an error for no.
+// Get is both ports[3] and `x in ports`; for the latter the interpreter takes an
+// error for no.
 func (p ports) Get(key starlark.Value) (v starlark.Value, found bool, err error) {
 	switch key := key.(type) {
 	case Port:
@@ -96,12 +99,13 @@ func (p ports) Get(key starlark.Value) (v starlark.Value, found bool, err error)
 				return Port{q}, true, nil
 			}
 		}
-		return nil, false, NoPort(p.Node, key.String())
+		return nil, false, NoSuchPort(p.Node, key.String())
 	}
 	return nil, false, fmt.Errorf("ports are indexed by number: got %s, want int", key.Type())
 }
 
-func NoPort(n *fabric.Node, num string) error {
+// NoSuchPort is the error of a port number that n does not have.
+func NoSuchPort(n *fabric.Node, num string) error {
 	first := 1
 	if n.IsSwitch() {
 		first = 0
@@ -111,6 +115,7 @@ func NoPort(n *fabric.Node, num string) error {
 
 func (p ports) Iterate() starlark.Iterator { return &portIterator{node: p.Node} }
 
+// portIterator goes over the external ports, by number.
 type portIterator struct {
 	node *fabric.Node
 	num  int
@@ -127,139 +132,10 @@ func (it *portIterator) Next(v *starlark.Value) bool {
 
 func (it *portIterator) Done() {}
 
-// Port is the value `port`.
-type Port struct{ *fabric.Port }
-
-// PortOf is the value of p.
-func PortOf(p *fabric.Port) Port { return Port{p} }
-
-var (
-	_ starlark.HasAttrs = Port{}
-	_ lang.Factual      = Port{}
-	_ lang.Documented   = Port{}
-)
-
-var PortType *lang.Type[Port]
-
-func init() {
-	PortType = lang.NewType("port", "A port of a node.",
-		lang.Member[Port]{Name: "name", Doc: "name of the node and number: leaf-1/3", Get: func(p Port) starlark.Value { return starlark.String(p.Name()) }},
-		lang.Member[Port]{Name: "num", Doc: "port number", Get: func(p Port) starlark.Value { return starlark.MakeInt(p.Num()) }},
-		lang.Member[Port]{Name: "node", Doc: "the node it is of", Get: func(p Port) starlark.Value { return Node{p.Node()} }},
-		lang.Member[Port]{Name: "peer", Doc: "the port at the other end of the cable, None if there is none", Get: func(p Port) starlark.Value {
-			if q := p.Peer(); q != nil {
-				return Port{q}
-			}
-			return starlark.None
-		}},
-		lang.Member[Port]{Name: "guid", Doc: "port GUID; all ports of a switch have port 0's", Get: func(p Port) starlark.Value { return GUIDValue(p.GUID()) }},
-		lang.Member[Port]{Name: "lid", Doc: "base LID; all ports of a switch have port 0's; 0 if none", Get: func(p Port) starlark.Value { return starlark.MakeInt(int(p.LID())) }},
-		lang.Member[Port]{Name: "lmc", Doc: "how many low bits of the LID it ignores", Get: func(p Port) starlark.Value { return starlark.MakeInt(p.LMC()) }},
-		lang.Member[Port]{Name: "state", Doc: `logical state: "active", "down", ...; None if unknown`, Get: func(p Port) starlark.Value { return known(p, p.State()) }},
-		lang.Member[Port]{Name: "physical_state", Doc: `state of link training: "link_up", "polling", ...; None if unknown`, Get: func(p Port) starlark.Value { return known(p, p.PhysicalState()) }},
-		lang.Member[Port]{Name: "width", Doc: `width in use: "4x"; None while the link is down, or if unknown`, Get: func(p Port) starlark.Value { return whileUp(p, p.Width()) }},
-		lang.Member[Port]{Name: "speed", Doc: `speed in use: "HDR"; None while the link is down, or if unknown`, Get: func(p Port) starlark.Value { return whileUp(p, p.Speed()) }},
-		lang.Member[Port]{Name: "info", Doc: "PortInfo, as read by the sweep; None if unknown", Get: func(p Port) starlark.Value {
-			if i := p.Info(); i != nil {
-				return encoded(mad.AttrPortInfo, i)
-			}
-			return starlark.None
-		}},
-	)
-}
-
-// known is a state's word, None where no PortInfo is known.
-func known(p Port, state fmt.Stringer) starlark.Value {
-	if p.Info() == nil {
-		return starlark.None
-	}
-	return starlark.String(state.String())
-}
-
-// whileUp is a fact of the link in use.
-func whileUp(p Port, text string) starlark.Value {
-	if p.Info() == nil || p.PhysicalState() != mad.PortPhysicalStateLinkUp || text == "" {
-		return starlark.None
-	}
-	return starlark.String(text)
-}
-
-func (p Port) String() string       { return fmt.Sprintf("port(%q, %s)", p.Name(), p.Node().GUID()) }
-func (p Port) Type() string         { return "port" }
-func (p Port) Freeze()              {}
-func (p Port) Truth() starlark.Bool { return true }
-func (p Port) Hash() (uint32, error) {
-	return HashUint64(uint64(p.Node().GUID()) + uint64(p.Num())), nil
-}
-func (p Port) AttrNames() []string   { return PortType.Names }
-func (p Port) TypeDoc() lang.TypeDoc { return PortType.TypeDoc() }
-func (p Port) Schema() string        { return "port/1" }
-
-func (p Port) Attr(name string) (starlark.Value, error) { return PortType.Attr(p, name) }
-
-func (p Port) Facts() []lang.Fact {
-	out := []lang.Fact{{Name: "node_guid", Value: GUIDValue(p.Node().GUID())}}
-	for _, name := range []string{"name", "num", "guid", "lid", "state", "physical_state", "width", "speed"} {
-		v, _ := p.Attr(name)
-		out = append(out, lang.Fact{Name: name, Value: v})
-	}
-	peer := lang.Fact{Name: "peer", Value: starlark.None}
-	guid := lang.Fact{Name: "peer_guid", Value: starlark.None}
-	num := lang.Fact{Name: "peer_num", Value: starlark.None}
-	if q := p.Peer(); q != nil {
-		peer.Value, guid.Value, num.Value = starlark.String(q.Name()), GUIDValue(q.Node().GUID()), starlark.MakeInt(q.Num())
-	}
-	return append(out, peer, guid, num)
-}
-
-// Link is the value `link`: a cable. a is the port that comes first.
-type Link struct{ A, B *fabric.Port }
-
-var (
-	_ starlark.HasAttrs = Link{}
-	_ lang.Factual      = Link{}
-	_ lang.Documented   = Link{}
-)
-
-var LinkType *lang.Type[Link]
-
-func init() {
-	LinkType = lang.NewType("link", "A cable between two ports.",
-		lang.Member[Link]{Name: "a", Doc: "the port that comes first in the fabric's order", Get: func(l Link) starlark.Value { return Port{l.A} }},
-		lang.Member[Link]{Name: "b", Doc: "the port at the other end", Get: func(l Link) starlark.Value { return Port{l.B} }},
-	)
-}
-
-func (l Link) String() string        { return fmt.Sprintf("link(%q, %q)", l.A.Name(), l.B.Name()) }
-func (l Link) Type() string          { return "link" }
-func (l Link) Freeze()               {}
-func (l Link) Truth() starlark.Bool  { return true }
-func (l Link) Hash() (uint32, error) { return Port{l.A}.Hash() }
-func (l Link) AttrNames() []string   { return LinkType.Names }
-func (l Link) TypeDoc() lang.TypeDoc { return LinkType.TypeDoc() }
-func (l Link) Schema() string        { return "link/1" }
-
-func (l Link) Attr(name string) (starlark.Value, error) { return LinkType.Attr(l, name) }
-
-func (l Link) Facts() []lang.Fact {
-	out := []lang.Fact{
-		{Name: "a", Value: starlark.String(l.A.Name())},
-		{Name: "a_guid", Value: GUIDValue(l.A.Node().GUID())},
-		{Name: "a_num", Value: starlark.MakeInt(l.A.Num())},
-		{Name: "b", Value: starlark.String(l.B.Name())},
-		{Name: "b_guid", Value: GUIDValue(l.B.Node().GUID())},
-		{Name: "b_num", Value: starlark.MakeInt(l.B.Num())},
-	}
-	for _, name := range []string{"state", "width", "speed"} {
-		v, _ := Port{l.A}.Attr(name)
-		out = append(out, lang.Fact{Name: name, Value: v})
-	}
-	return out
-}
-
+// GUIDValue is g in its canonical spelling, 0x and 16 digits.
 func GUIDValue(g mad.GUID) starlark.String { return starlark.String(g.String()) }
 
-// encoded makes a record of a decoded attribute.
+// encoded makes a record of a decoded attribute: the model keeps it decoded.
 func encoded(a *mad.Attribute, x interface{ Encode([]byte) }) *records.Record {
 	r := records.New(a, nil)
 	x.Encode(r.Data)

@@ -11,7 +11,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// SACall is a request to the subnet administrator, for the caller to send.
+// SACall is a request to the subnet administrator, for Transact or SendProbes to
+// send.
 func SACall(c *lang.Call, r sa.Request) (*engine.Call, error) {
 	p, err := LocalPort(c)
 	if err != nil {
@@ -24,8 +25,9 @@ func SACall(c *lang.Call, r sa.Request) (*engine.Call, error) {
 	return call, nil
 }
 
-// TableOf are the records of an answer; none where the administrator says so.
-func TableOf(attr *mad.Attribute, call *engine.Call) ([]*records.Record, error) {
+// SARecords are the records of an answer, of layout attr; none where the subnet
+// administrator says that there are none.
+func SARecords(attr *mad.Attribute, call *engine.Call) ([]*records.Record, error) {
 	seq, err := sa.Records(call, attr)
 	if err != nil {
 		return nil, err
@@ -81,8 +83,10 @@ func pathTo(c *lang.Call, g mad.GID) (path mad.PathRecord, err error) {
 // pathWarning is whether a session was warned of unknown paths.
 type pathWarning struct{ given bool }
 
-// ServiceLevels learns those of the paths to lids, for PutGMP. What the subnet administrator does not tell is 0, with one warning a session.
-func ServiceLevels(c *lang.Call, p *engine.Port, lids []mad.LID) error {
+// LearnPaths learns the service levels of the paths from p to lids, which
+// sa.Client.PutGMP then uses. One that the subnet administrator does not tell
+// is 0, with one warning a session.
+func LearnPaths(c *lang.Call, p *engine.Port, lids []mad.LID) error {
 	client := EnvOf(c.Runtime()).SA
 	err := c.Block(func(ctx context.Context) error { return client.LearnPaths(ctx, p, lids) })
 	var unknown *sa.PathError

@@ -2,13 +2,10 @@ package topology
 
 import (
 	"context"
-	"errors"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/change"
-	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
@@ -35,123 +32,12 @@ func SendProbes(c *lang.Call, calls []*engine.Call) error {
 	return c.Block(func(ctx context.Context) error { return e.Do(ctx, calls...) })
 }
 
-// CountUnanswered counts a request that got no answer.
+// CountUnanswered counts a request that got no answer, for the exit status. A
+// refusal by the agent is an answer.
 func CountUnanswered(c *lang.Call, err error) {
 	if engine.Unanswered(err) {
 		c.Fiber().Account.Unanswered++
 	}
-}
-
-// RequestError is a failed request with what the user called its target.
-type RequestError struct {
-	op     string // the builtin
-	target string
-	err    error
-	Advice string
-	named  bool // err says what the target is
-}
-
-func (e *RequestError) Error() string {
-	msg := e.op + ": "
-	var me *engine.Error
-	var te *TargetError
-	named := e.named || errors.As(e.err, &me) && me.Dest == e.target || errors.As(e.err, &te) && te.named
-	if !named {
-		msg += e.target + ": "
-	}
-	msg += e.err.Error()
-	if e.Advice != "" {
-		msg += "; " + e.Advice
-	}
-	return msg
-}
-
-func (e *RequestError) Unwrap() error { return e.err }
-
-// Target is what the script called the target.
-func (e *RequestError) Target() string { return e.target }
-
-// FailedRequest makes the error of a request to t.
-func FailedRequest(c *lang.Call, t *Target, err error) error {
-	var re *RequestError
-	if errors.As(err, &re) {
-		return err
-	}
-	if errors.Is(err, engine.ErrReadOnly) {
-		return c.Refuse("refused, for it would change the fabric, which takes --write")
-	}
-	advice := adviceOn(c, err)
-	var me *engine.Error
-	if errors.As(err, &me) && me.Timeout() && me.Class.Family() == mad.ClassSubn && !hasKeys(c) && t.wantsKey() {
-		advice = "it answers nobody without its M_Key: give it with --keys FILE"
-	}
-	return &RequestError{op: c.Name, target: t.Label, err: err, Advice: advice}
-}
-
-// wantsKey: t's port is known to want its M_Key for Gets too (IBA 14.2.4.1,
-// M_KeyProtectBits 2 and 3).
-func (t *Target) wantsKey() bool {
-	if t.Node == nil {
-		return false
-	}
-	num := 0
-	if !t.Node.IsSwitch() {
-		num = max(t.Port, 1)
-	}
-	p := t.Node.Port(num)
-	return p != nil && p.Info() != nil && p.Info().MKeyProtectBits >= 2
-}
-
-// adviceOn is what to try next.
-func adviceOn(c *lang.Call, err error) string {
-	var me *engine.Error
-	var ke *change.KeyError
-	switch {
-	case Cautious(err):
-		return "force=True does it all the same"
-	case errors.As(err, &ke) && ke.Given:
-		return "--keys gives a wrong one"
-	case errors.As(err, &ke):
-		return "give it with --keys FILE"
-	case !errors.As(err, &me):
-		return ""
-	case errors.Is(err, engine.ErrClosed):
-		return "the device or simulator is gone: start it and run fabsh again"
-	case errors.Is(err, engine.ErrNotRecorded):
-		return "a replay answers only what was asked while it was recorded"
-	case me.Timeout() && me.Class == mad.ClassSubnAdm && hasKeys(c):
-		return "check that the subnet manager is up, and that the sa_key of --keys is its, or allow more with --timeout and --retries"
-	case me.Timeout() && me.Class.Family() == mad.ClassSubn && hasKeys(c):
-		return "check that the node is up, the address right (discover() finds it anew) and the M_Key of --keys its own, or allow more with --timeout and --retries"
-	case me.Timeout():
-		return "check that the node is up and the address right (discover() finds it anew), or allow more with --timeout and --retries"
-	case me.Class == mad.ClassSubnAdm && me.Status == mad.StatusRequestInvalid && (c.Name == "sa_set" || c.Name == "sa_delete"):
-		return "a component that it takes is missing, or has a value that it does not take; or there is no such record"
-	case me.Class == mad.ClassSubnAdm && me.Status == mad.StatusRequestInvalid && !hasKeys(c):
-		return "it may be for those alone who show its SM_Key: --keys FILE, with a line sa_key"
-	case me.Class == mad.ClassSubnAdm && me.Status == mad.StatusNoRecords && c.Name == "sa_delete":
-		return "name the record by all its components: sa_gettable shows what there is"
-	case me.Err == nil && (me.Status < mad.StatusNoResources || me.Class == mad.ClassSubnAdm):
-		return statusAdvice[me.Status]
-	}
-	return ""
-}
-
-// hasKeys: --keys was given.
-func hasKeys(c *lang.Call) bool {
-	e := EnvOf(c.Runtime()).Engine
-	return e != nil && e.Options().Keys != nil
-}
-
-var statusAdvice = map[mad.Status]string{
-	mad.StatusBusy:               "the agent was busy each time: ask later, or allow more with --timeout and --retries",
-	mad.StatusBadVersion:         "the agent speaks another version of the class",
-	mad.StatusBadMethodAttribute: "this node does not have the attribute, or only for another method",
-	mad.StatusBadValue:           "the node does not have such a port or block, or does not take such a value",
-	mad.StatusNoRecords:          "sa_gettable answers this with an empty list",
-	mad.StatusTooManyRecords:     "name more components, or ask for all with sa_gettable",
-	mad.StatusInsufficient:       "name more components",
-	mad.StatusInvalidGID:         "check that a port has the GID: it is the subnet prefix and the port's GUID",
 }
 
 // Results is the only one, whose failure is raised; or, of many, the list of
@@ -164,10 +50,4 @@ func Results(values []starlark.Value, many bool) (starlark.Value, error) {
 		return nil, e.Err
 	}
 	return values[0], nil
-}
-
-// cautious: err says that something was not done that could have been.
-func Cautious(err error) bool {
-	var caution *change.CautionError
-	return errors.As(err, &caution)
 }

@@ -170,7 +170,7 @@ func (c *Set) compare() error {
 	sent := c.request()
 	for _, name := range c.Named {
 		f := c.Attr.Field(name)
-		if f == nil || f.W1C || f.Kind == mad.KindEnum && f.NoChange {
+		if f == nil || f.W1C || f.Type == mad.FieldTypeEnum && f.NoChange {
 			continue
 		}
 		for i := range f.Count {
@@ -185,12 +185,12 @@ func (c *Set) compare() error {
 }
 
 func fieldText(f *mad.Field, v uint64) string {
-	switch f.Kind {
-	case mad.KindEnum:
+	switch f.Type {
+	case mad.FieldTypeEnum:
 		return f.Words.Text(v)
-	case mad.KindMask:
+	case mad.FieldTypeMask:
 		return "[" + f.Words.Join(v) + "]"
-	case mad.KindGUID:
+	case mad.FieldTypeGUID:
 		return mad.GUID(v).String()
 	}
 	return fmt.Sprint(v)

@@ -7,168 +7,239 @@ import (
 	"fabsh/mad"
 )
 
-// request is a MAD in the hands of the agent it was addressed to.
-type request struct {
-	*Subnet
-	mad.Header
-	from    *port  // where it was sent
-	in      *port  // where it came in
-	about   *node  // whose performance management is asked
-	sentTo  *node  // where that is; nil: here
-	data    []byte // its attribute; afterwards the answer's
-	payload []byte // the attribute, where it came in segments
-	hideKey bool   // the M_Key is not to be shown to who does not know it
+// handler answers for one attribute. To have an agent answer for one more
+// attribute, add a handler to the table in the file of its class: smp.go, pma.go
+// or cc.go (of the subnet administrator: sa.go).
+type handler struct {
+	attr *mad.Attribute        // nil: each attribute of the class that on admits
+	on   func(r *request) bool // the nodes that have the attribute; nil: all
+	get  handlerFunc           // nil: the agent has no Get of it
+	set  handlerFunc           // nil: no Set
 }
 
-// verdict is what becomes of a request.
-type verdict uint8
+// handlerFunc executes a request. r.data is the attribute of the request, and
+// afterwards that of the answer. Gets run at the same time, a Set alone.
+type handlerFunc func(r *request) mad.Status
 
-const (
-	silent  verdict = iota // no answer
-	denied                 // no answer, for want of the M_Key
-	single                 // one MAD
-	tabular                // an RMPP transfer
-)
-
-// answer takes p from c's port to its end, has an agent execute it and turns p
-// into the answer; of a table, into the header of its segments. payload is the
-// data of a request that came in segments.
-func (s *Subnet) answer(c *conn, p *packet, payload []byte, busy bool) (table []byte, v verdict) {
-	r := request{Subnet: s, Header: mad.ParseHeader(p.mad[:]), payload: payload}
-	if p.mad[0] != 1 || r.Method&mad.Response != 0 {
-		return nil, silent
-	}
-	switch r.Method {
-	case mad.MethodSend, mad.MethodTrap, mad.MethodReport, mad.MethodTrapRepress:
-		return nil, silent // nobody is there who wants them
-	case mad.MethodGet, mad.MethodGetTable:
-		s.mu.RLock()
-		table, v = r.execute(c.port, p, busy)
-		s.mu.RUnlock()
-	default:
-		s.mu.Lock()
-		table, v = r.execute(c.port, p, busy)
-		s.mu.Unlock()
-	}
-	if v == denied {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		r.in.home().countViolation()
-		return nil, silent
-	}
-	return table, v
+// agent is the agent of a management class, which all nodes have.
+type agent struct {
+	handlers      []handler
+	unknownMethod mad.Status // of methods other than Get and Set
 }
 
-func (r *request) execute(from *port, p *packet, busy bool) (table []byte, v verdict) {
-	m, h := p.mad[:], r.Header
-	r.from = from
-	r.data = m[h.Class.DataOffset():][:h.Class.DataSize()]
-	smp := h.Class.Family() == mad.ClassSubn
-	switch {
-	case smp != (p.QP == 0):
-	case h.Class != mad.ClassSubnDirected:
-		r.in = route(from, p.LID, smp)
-	case p.LID == mad.PermissiveLID:
-		r.in = direct(from, m)
-	}
-	if r.in == nil {
-		return nil, silent
-	}
-	if smp && !r.admit(m) {
-		return nil, denied
-	}
+// agents are those of a node, by class.
+var agents = [256]*agent{
+	mad.ClassSubn:       {smpHandlers, mad.StatusBadMethod},
+	mad.ClassPerf:       {perfHandlers, mad.StatusBadMethod},
+	mad.ClassCongestion: {congestionHandlers, mad.StatusBadMethodAttribute},
+	mad.ClassBM:         {[]handler{{attr: mad.AttrBMClassPortInfo, get: (*request).getClassPortInfo}}, mad.StatusBadMethodAttribute},
+	mad.ClassDevMgt:     {[]handler{{attr: mad.AttrDevMgtClassPortInfo, get: (*request).getClassPortInfo}}, mad.StatusBadMethodAttribute},
+}
 
-	v = single
-	var status mad.Status
-	if h.Class == mad.ClassPerf && !r.reception(p) {
-		return nil, silent
+// execute calls the handler of the request.
+func (a *agent) execute(r *request) mad.Status {
+	set := r.Method == mad.MethodSet
+	if !set && r.Method != mad.MethodGet {
+		return a.unknownMethod
 	}
-	admin := h.Class == mad.ClassSubnAdm && r.in.home() == r.sm
-	switch {
-	case busy:
-		status = mad.StatusBusy
-	case !smp && !admin && !hasAgent(h.Class): // as Linux answers for a class without an agent
-		status = mad.StatusBadMethodAttribute
-	case h.ClassVersion != h.Class.Version():
-		status = mad.StatusBadVersion
-	case smp:
-		status = r.smp()
-	case admin:
-		table, status, v = r.admin(m)
-	case r.sentTo != nil:
-		status = r.redirect()
-	case h.Class == mad.ClassCongestion:
-		status, v = r.congestion(m)
-	case h.Class != mad.ClassPerf:
-		status = r.onlyClassPortInfo()
-	default:
-		status = r.perf()
+	r.attr = mad.Lookup(r.Class, r.Attribute)
+	if !allows(r.attr, r.Method) {
+		return mad.StatusBadMethodAttribute
 	}
-	if v == silent {
-		return nil, silent
-	}
-
-	if h.Class == mad.ClassSubnDirected {
-		if !returns(r.in, m) {
-			return nil, silent
+	for i := range a.handlers {
+		h := &a.handlers[i]
+		if h.attr != nil && h.attr != r.attr || h.on != nil && !h.on(r) {
+			continue
 		}
-	} else if back := route(r.in, from.home().lid, smp); back == nil || back.home() != from.home() {
-		return nil, silent
+		if set && h.set != nil {
+			return h.set(r)
+		}
+		if !set && h.get != nil {
+			return h.get(r)
+		}
 	}
-	m[3] = byte(h.Method | mad.Response)
-	if h.Method == mad.MethodSet {
-		m[3] = byte(mad.MethodGetResp)
-	}
-	binary.BigEndian.PutUint16(m[statusByte:], uint16(m[statusByte]&directionBit)<<8|uint16(status))
-	if h.Class != mad.ClassSubnDirected {
-		p.LID = r.in.home().lid
-	}
-	p.HasGRH = false
-	return table, v
-}
-
-// hasAgent: all nodes have an agent of the class.
-func hasAgent(c mad.Class) bool {
-	switch c {
-	case mad.ClassPerf, mad.ClassCongestion, mad.ClassBM, mad.ClassDevMgt:
-		return true
-	}
-	return false
-}
-
-// reachable: what from sends to the subnet administration at lid arrives.
-func (s *Subnet) reachable(from *port, lid mad.LID) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	in := route(from, lid, false)
-	return in != nil && in.home() == s.sm
-}
-
-// admit checks the M_Key of SMP m (IBA 14.2.4): a wrong one gets no answer
-// where the port's protection level asks for the right one.
-func (r *request) admit(m []byte) bool {
-	guard := r.in.home()
-	if guard.mkey == 0 || binary.BigEndian.Uint64(m[mad.SMPKeyOffset:]) == guard.mkey {
-		return true
-	}
-	r.hideKey = guard.keyLevel > 0
-	return r.Method == mad.MethodGet && guard.keyLevel < 2
-}
-
-// countViolation notes an SMP with a wrong M_Key.
-func (p *port) countViolation() {
-	if n := portInfoViolations.Uint(p.info[:]); n < portInfoViolations.Max() {
-		portInfoViolations.SetUint(p.info[:], n+1)
-	}
+	return mad.StatusBadMethodAttribute
 }
 
 // allows: a is known, and has the method.
 func allows(a *mad.Attribute, m mad.Method) bool { return a != nil && slices.Contains(a.Methods, m) }
 
-// merge does to image, the attribute on the wire, what a Set with data asks
-// for: fields that are read-only stay, zeros that mean no change too, and bits
-// that are written as 1 to clear are cleared.
-func merge(a *mad.Attribute, image, data []byte) {
+// The nodes that have an attribute.
+func onSwitch(r *request) bool    { return r.in.node.isSwitch }
+func onNonSwitch(r *request) bool { return !r.in.node.isSwitch }
+
+// request is a MAD at the agent to which it was sent.
+type request struct {
+	*Subnet
+	mad.Header
+	attr       *mad.Attribute
+	from       *port  // that it was sent from
+	in         *port  // that it came in through
+	perfNode   *node  // of performance management: the node that it is about
+	redirectTo *node  // of performance management: the node that it is redirected to; nil: none
+	mad        []byte // all of it
+	data       []byte // its attribute; afterwards that of the answer
+	payload    []byte // the attribute of a request in several segments
+	hideKey    bool   // the requester does not know the M_Key, and may not read it
+	reply      reply
+	table      []byte // of replyTable: the records
+}
+
+// reply says how a request is answered.
+type reply uint8
+
+const (
+	replyMAD     reply = iota // by one MAD
+	replyTable                // by an RMPP transfer
+	replyNone                 // not at all
+	replyBadMKey              // not at all, and the port counts a wrong M_Key
+)
+
+// answer forwards p from c's port, has the agent there execute it, and turns p
+// into the answer; of a table, into the header of its segments. payload is the
+// data of a request that came in segments. The request is c's until its next.
+func (s *Subnet) answer(c *conn, p *packet, payload []byte, busy bool) *request {
+	r := &c.request
+	*r = request{Subnet: s, Header: mad.ParseHeader(p.mad[:]), from: c.port, mad: p.mad[:], payload: payload}
+	if p.mad[mad.BaseVersionOffset] != 1 || r.Method&mad.Response != 0 {
+		r.reply = replyNone
+		return r
+	}
+	switch r.Method {
+	case mad.MethodSend, mad.MethodTrap, mad.MethodReport, mad.MethodTrapRepress:
+		r.reply = replyNone // no agent takes them
+	case mad.MethodGet, mad.MethodGetTable:
+		s.mu.RLock()
+		r.execute(p, busy)
+		s.mu.RUnlock()
+	default:
+		s.mu.Lock()
+		r.execute(p, busy)
+		s.mu.Unlock()
+	}
+	if r.reply == replyBadMKey {
+		s.mu.Lock()
+		r.in.endPort().countMKeyViolation()
+		s.mu.Unlock()
+	}
+	return r
+}
+
+// execute forwards p, executes it, and makes p the answer.
+func (r *request) execute(p *packet, busy bool) {
+	m := r.mad
+	r.data = m[r.Class.DataOffset():][:r.Class.DataSize()]
+	smp := r.Class.Family() == mad.ClassSubn
+	switch {
+	case smp != (p.QP == 0):
+	case r.Class != mad.ClassSubnDirected:
+		r.in = forwardLID(r.from, p.LID, smp)
+	case p.LID == mad.PermissiveLID:
+		r.in = forwardDirected(r.from, m)
+	}
+	switch {
+	case r.in == nil, r.Class == mad.ClassPerf && !r.selectPerfAgent(p):
+		r.reply = replyNone
+		return
+	case smp && !r.checkMKey():
+		r.reply = replyBadMKey
+		return
+	}
+
+	var status mad.Status
+	a := agents[r.Class.Family()]
+	sa := r.Class == mad.ClassSubnAdm && r.in.endPort() == r.sm
+	switch {
+	case busy:
+		status = mad.StatusBusy
+	case a == nil && !sa: // as Linux answers for a class without an agent
+		status = mad.StatusBadMethodAttribute
+	case r.ClassVersion != r.Class.Version():
+		status = mad.StatusBadVersion
+	case sa:
+		status = r.executeSA()
+	case r.redirectTo != nil:
+		status = r.redirect()
+	default:
+		status = a.execute(r)
+	}
+	if r.reply == replyNone {
+		return
+	}
+
+	if r.Class == mad.ClassSubnDirected {
+		if !canReturn(r.in, m) {
+			r.reply = replyNone
+			return
+		}
+	} else if back := forwardLID(r.in, r.from.endPort().lid, smp); back == nil || back.endPort() != r.from.endPort() {
+		r.reply = replyNone
+		return
+	}
+	m[mad.MethodOffset] = byte(r.Method | mad.Response)
+	if r.Method == mad.MethodSet {
+		m[mad.MethodOffset] = byte(mad.MethodGetResp)
+	}
+	binary.BigEndian.PutUint16(m[mad.StatusOffset:], uint16(m[mad.StatusOffset]&directionBit)<<8|uint16(status))
+	if r.Class != mad.ClassSubnDirected {
+		p.LID = r.in.endPort().lid
+	}
+	p.HasGRH = false
+}
+
+// reachable: what from sends to the subnet administrator at lid arrives.
+func (s *Subnet) reachable(from *port, lid mad.LID) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	in := forwardLID(from, lid, false)
+	return in != nil && in.endPort() == s.sm
+}
+
+// checkMKey: the M_Key of an SMP is right, or the port's protection level allows
+// the method without (IBA 14.2.4).
+func (r *request) checkMKey() bool {
+	p := r.in.endPort()
+	if p.mkey == 0 || binary.BigEndian.Uint64(r.mad[mad.SMPKeyOffset:]) == p.mkey {
+		return true
+	}
+	r.hideKey = p.keyLevel > 0
+	return r.Method == mad.MethodGet && p.keyLevel < 2
+}
+
+// countMKeyViolation counts an SMP with a wrong M_Key.
+func (p *port) countMKeyViolation() {
+	if n := portInfoViolations.Uint(p.info[:]); n < portInfoViolations.Max() {
+		portInfoViolations.SetUint(p.info[:], n+1)
+	}
+}
+
+// modifierIs0 is the status of a request whose modifier has no meaning.
+func (r *request) modifierIs0() mad.Status {
+	if r.Modifier != 0 {
+		return mad.StatusBadValue
+	}
+	return mad.StatusOK
+}
+
+// badValue refuses a Set.
+func (r *request) badValue() mad.Status { return mad.StatusBadValue }
+
+// getClassPortInfo answers for a class without capabilities.
+func (r *request) getClassPortInfo() mad.Status {
+	clear(r.data)
+	classPortInfo(r.Class).Encode(r.data)
+	return r.modifierIs0()
+}
+
+// classPortInfo is the ClassPortInfo of a class without capabilities.
+func classPortInfo(c mad.Class) *mad.ClassPortInfo {
+	return &mad.ClassPortInfo{BaseVersion: 1, ClassVersion: c.Version(), RespTimeValue: lifeTime}
+}
+
+// applySet changes image, the attribute on the wire, as a Set with data asks:
+// read-only fields stay as they are, and so do those of which 0 means no change;
+// in fields that are cleared by 1 the bits that are set are cleared.
+func applySet(a *mad.Attribute, image, data []byte) {
 	for i := range a.Fields {
 		f := &a.Fields[i]
 		if f.ReadOnly {

@@ -8,7 +8,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// BenchmarkMAD is one request and its answer, without an engine.
+// BenchmarkMAD measures a request and its answer, without an engine.
 func BenchmarkMAD(b *testing.B) {
 	f, o := mustParse(b, "fattree:k=8,levels=3")
 	s := New(f, o)
@@ -71,7 +71,7 @@ func BenchmarkMAD(b *testing.B) {
 	}
 }
 
-// BenchmarkStart is from the spec to a subnet that is up.
+// BenchmarkStart measures the way from a spec to a subnet that is up.
 func BenchmarkStart(b *testing.B) {
 	for _, spec := range []string{"ring:n=2", "fattree:k=8,levels=3", "fattree:k=36,levels=3"} {
 		b.Run(spec, func(b *testing.B) {
@@ -84,7 +84,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkBringUp is the part of it that is not the model's.
+// BenchmarkBringUp measures New alone.
 func BenchmarkBringUp(b *testing.B) {
 	var f *fabric.Fabric
 	f, o := mustParse(b, "fattree:k=36,levels=3")

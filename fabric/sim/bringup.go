@@ -7,7 +7,7 @@ import (
 	"fabsh/mad"
 )
 
-// What the simulated hardware can do, and how a subnet manager sets it up.
+// Limits of the simulated hardware, and settings of the subnet manager.
 const (
 	gidPrefix    = 0xfe80_0000_0000_0000 // the default subnet prefix (IBA 4.1.1)
 	linearCap    = 48 << 10              // entries of a linear forwarding table
@@ -18,9 +18,9 @@ const (
 	lifeTime     = 18 // 4.096 us << 18: 1.07 s
 )
 
-// New brings a subnet of f's topology up: every end port has a LID (its own
-// where f has one that nobody else claims), every cable an active link, every
-// switch the tables to reach every LID.
+// New brings up a subnet with f's topology: each end port has a LID (that of f,
+// if it is valid and unique), each cable is an active link, each switch has the
+// forwarding tables to all LIDs.
 func New(f *fabric.Fabric, o Options) *Subnet {
 	s := &Subnet{options: o, blocks: map[blockKey]*[smpSize]byte{}, accepting: map[acceptKey]*conn{}, sweeps: 1, settings: map[blockKey][]byte{}, groups: []*group{broadcastGroup()}}
 	s.addNodes(f)
@@ -39,8 +39,8 @@ func New(f *fabric.Fabric, o Options) *Subnet {
 		s.port(p).bringUp(p.Info(), s)
 	}
 	s.fillTables()
-	s.redirectAll()
-	s.look()
+	s.setRedirects()
+	s.discover()
 	return s
 }
 
@@ -107,8 +107,8 @@ func (s *Subnet) chooseSM(on *fabric.Node) *port {
 	return nil
 }
 
-// assignLIDs gives every end port a LID: first those that f has, unless two
-// claim one, then the lowest free ones in the order of the nodes.
+// assignLIDs gives each end port a LID: that of f, unless a port before has it,
+// then the lowest free ones in the order of the nodes.
 func (s *Subnet) assignLIDs(f *fabric.Fabric) {
 	s.lids = make([]*port, mad.MaxUnicastLID+1)
 	var without []*port
@@ -118,7 +118,7 @@ func (s *Subnet) assignLIDs(f *fabric.Fabric) {
 			if from != nil {
 				p.lid, p.lmc = from.LID(), uint8(from.LMC())
 			}
-			if !s.claim(p) {
+			if !s.reserveLIDs(p) {
 				p.lid, p.lmc = 0, 0
 				without = append(without, p)
 			}
@@ -130,15 +130,16 @@ func (s *Subnet) assignLIDs(f *fabric.Fabric) {
 			next++
 		}
 		if next == len(s.lids) {
-			return // more ports than LIDs: the last ones stay without
+			return // more ports than LIDs: the last ones have none
 		}
 		p.lid = mad.LID(next)
 		s.lids[next] = p
 	}
 }
 
-// claim takes p's LIDs, unless one of them is not fit or taken.
-func (s *Subnet) claim(p *port) bool {
+// reserveLIDs gives p its LIDs; false if they are not valid, or another port has
+// one of them.
+func (s *Subnet) reserveLIDs(p *port) bool {
 	last := int(p.lid) + 1<<p.lmc - 1
 	if p.lid == 0 || p.lid&(1<<p.lmc-1) != 0 || last >= len(s.lids) {
 		return false
@@ -167,7 +168,7 @@ func (n *node) endPorts() (ports []*port) {
 	return ports
 }
 
-// bringUp writes p's PortInfo. Width and speed are the known ones, if any are.
+// bringUp writes p's PortInfo, with the width and speed of known, if it has any.
 func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 	info := mad.PortInfo{
 		LocalPortNum:       p.num,
@@ -189,13 +190,13 @@ func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 		info.LinkSpeedActive = known.LinkSpeedActive
 		info.LinkSpeedExtActive, info.LinkSpeedExtActive2 = known.LinkSpeedExtActive, known.LinkSpeedExtActive2
 	}
-	info.LinkSpeedSupported = mad.LinkSpeedSDR | below(info.LinkSpeedActive)
-	info.LinkSpeedExtSupported, info.LinkSpeedExtSupported2 = below(info.LinkSpeedExtActive), info.LinkSpeedExtActive2
+	info.LinkSpeedSupported = mad.LinkSpeedSDR | andSlower(info.LinkSpeedActive)
+	info.LinkSpeedExtSupported, info.LinkSpeedExtSupported2 = andSlower(info.LinkSpeedExtActive), info.LinkSpeedExtActive2
 	if info.LinkSpeedExtActive2 != 0 {
-		info.LinkSpeedExtSupported = below(mad.LinkSpeedExtNDR)
+		info.LinkSpeedExtSupported = andSlower(mad.LinkSpeedExtNDR)
 	}
 	if info.LinkSpeedExtSupported != 0 {
-		info.LinkSpeedSupported = below(mad.LinkSpeedQDR)
+		info.LinkSpeedSupported = andSlower(mad.LinkSpeedQDR)
 	}
 	if info.LinkSpeedExtSupported&mad.LinkSpeedExtNDR != 0 {
 		info.CapabilityMask2 |= mad.CapabilityMask2IsLinkSpeedNDRSupported
@@ -209,7 +210,7 @@ func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 		info.PortState, info.PortPhysicalState = mad.PortStateDown, mad.PortPhysicalStatePolling
 		info.LinkSpeedActive, info.LinkSpeedExtActive, info.LinkSpeedExtActive2 = mad.LinkSpeedSDR, 0, 0
 	}
-	if p == p.home() {
+	if p == p.endPort() {
 		info.GIDPrefix, info.LID, info.LMC, info.GUIDCap = gidPrefix, p.lid, p.lmc, guidCap
 		if s.sm != nil {
 			info.MasterSMLID = s.sm.lid
@@ -225,11 +226,11 @@ func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 	if p == s.sm {
 		info.CapabilityMask |= mad.CapabilityMaskIsSM
 	}
-	p.store(&info)
+	p.setInfo(&info)
 }
 
-// below is the set of fastest and all slower ones.
-func below[T ~uint8](fastest T) T {
+// andSlower is the mask of the fastest speed and all slower ones.
+func andSlower[T ~uint8](fastest T) T {
 	set := fastest
 	for ; fastest != 0; fastest >>= 1 {
 		set |= fastest

@@ -14,7 +14,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// picture is all that one can see of a topology.
+// picture is a topology as text.
 func picture(f *fabric.Fabric) (list []string) {
 	for i := range f.Nodes() {
 		n := &f.Nodes()[i]
@@ -38,9 +38,9 @@ func (r *rig) discover(o engine.Options) *fabric.Fabric {
 	return f
 }
 
-// TestDiscover: what is simulated is what is found.
+// TestDiscover: a sweep finds the simulated topology.
 func TestDiscover(t *testing.T) {
-	for _, spec := range topologies {
+	for _, spec := range testTopologies {
 		if spec == "ring:n=2,hosts=0" { // nobody to ask from
 			continue
 		}
@@ -74,7 +74,7 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestDiscoverWithFaults: the same fabric, later.
+// TestDiscoverWithFaults: with faults a sweep finds the same topology.
 func TestDiscoverWithFaults(t *testing.T) {
 	want := picture(newRig(t, "fattree:k=8,levels=3").Fabric)
 	for _, faults := range []string{"delay=20ms", "loss=0.05,delay=20ms", "loss=0.02,dup=0.1,busy=0.1,delay=5ms,jitter=20ms"} {
@@ -95,7 +95,7 @@ func TestDiscoverWithFaults(t *testing.T) {
 	}
 }
 
-// TestDiscoverDead: a dead host is missed, once, and named.
+// TestDiscoverDead: a dead host is missing, and one problem names it.
 func TestDiscoverDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "fattree:k=8,levels=3,delay=1ms,dead=node-0100 HCA-1")

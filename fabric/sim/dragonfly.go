@@ -6,10 +6,10 @@ import (
 	"fabsh/fabric"
 )
 
-// dragonfly draws groups of a switches that are all linked to each other, with
+// dragonfly makes groups of a switches that are all linked to each other, with
 // p hosts each, and h cables each to other groups (Kim, Dally, Scott, Abts,
-// "Technology-driven, highly-scalable dragonfly topology", 2008). Cables
-// between groups are shared out evenly. groups 0 is as many as there can be.
+// "Technology-driven, highly-scalable dragonfly topology", 2008). The cables
+// between groups are distributed evenly. groups 0 is the largest number.
 func dragonfly(a, p, h, groups int) (*fabric.Fabric, error) {
 	if groups == 0 {
 		groups = a*h + 1
@@ -20,7 +20,7 @@ func dragonfly(a, p, h, groups int) (*fabric.Fabric, error) {
 	if err := checkSize(product([]int{a, groups}), p, p+a-1+h, 3); err != nil {
 		return nil, err
 	}
-	d := &plan{Builder: fabric.NewBuilder()}
+	d := &builder{Builder: fabric.NewBuilder()}
 	var switches []int
 	for g := range groups {
 		for s := range a {
@@ -30,12 +30,12 @@ func dragonfly(a, p, h, groups int) (*fabric.Fabric, error) {
 	d.addHosts(switches, p)
 	for g := range groups {
 		for s := range a {
-			for t := s + 1; t < a; t++ { // ports of a switch are in the order of the others
+			for t := s + 1; t < a; t++ { // a switch's ports are in the order of its neighbours
 				d.link(switches[g*a+s], p+t, switches[g*a+t], p+s+1)
 			}
 		}
 	}
-	// Round by round, one cable between each two groups that have one left.
+	// In each round, one cable between each two groups that have one left.
 	used := make([]int, groups)
 	for linked := true; linked && groups > 1; {
 		linked = false

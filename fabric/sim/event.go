@@ -8,39 +8,39 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Unlink pulls the cable off a port of the node with that GUID; Link plugs it
-// in again. The agents of the switches at its ends tell the subnet manager, who
-// tells its subscribers and sweeps: it sets up what links have come up, and the
-// forwarding tables of all switches anew.
+// Unlink unplugs the cable of a port of the node with that GUID; Link plugs it
+// in again. The agents of the switches at its ends send traps to the subnet
+// manager, which reports them to its subscribers and sweeps: it makes the links
+// that came up active, and computes the forwarding tables of all switches again.
 func (s *Subnet) Unlink(node mad.GUID, num int) error {
-	return s.cable(node, num, func(p *port) {
+	return s.changeCable(node, num, func(p *port) {
 		p.unplugged, p.peer.unplugged = true, true
 		if p.up {
 			p.linkDown(mad.PortPhysicalStatePolling)
-			s.changed(p)
+			s.linkChanged(p)
 		}
 	})
 }
 
-// Link plugs in what Unlink has pulled.
+// Link plugs in the cable that Unlink unplugged.
 func (s *Subnet) Link(node mad.GUID, num int) error {
-	return s.cable(node, num, func(p *port) {
+	return s.changeCable(node, num, func(p *port) {
 		p.unplugged, p.peer.unplugged = false, false
 		if !p.up {
 			if p.train(); p.up {
-				s.changed(p)
+				s.linkChanged(p)
 			}
 		}
 	})
 }
 
-// Silence makes a port lose all MADs, both ways, or no longer, although its
-// link looks up (Options.Dead).
+// Silence makes a port lose all MADs, in both directions, while its link stays up
+// (Options.Dead); or ends that.
 func (s *Subnet) Silence(node mad.GUID, num int, silent bool) error {
-	return s.cable(node, num, func(p *port) { p.dead = silent })
+	return s.changeCable(node, num, func(p *port) { p.dead = silent })
 }
 
-func (s *Subnet) cable(node mad.GUID, num int, change func(*port)) error {
+func (s *Subnet) changeCable(node mad.GUID, num int, change func(*port)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.nodeByGUID(node)
@@ -56,9 +56,9 @@ func (s *Subnet) cable(node mad.GUID, num int, change func(*port)) error {
 	return nil
 }
 
-// RestartSM ends the subnet manager, and starts another on the node with that
-// GUID; 0: where it was. It knows nothing of what the old one did, subscriptions
-// above all.
+// RestartSM stops the subnet manager, and starts another on the node with that
+// GUID; 0: on the same node. The new one does not know the state of the old one,
+// such as its subscriptions.
 func (s *Subnet) RestartSM(node mad.GUID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,13 +73,13 @@ func (s *Subnet) RestartSM(node mad.GUID) error {
 			return err
 		}
 	}
-	s.informs, s.lastTID, s.sweeps = nil, 0, 0
+	s.subscriptions, s.lastTID, s.sweeps = nil, 0, 0
 	s.moveSM(at)
 	s.sweep()
 	return nil
 }
 
-// moveSM tells all end ports where their subnet manager is.
+// moveSM sets the LID of the subnet manager in all end ports.
 func (s *Subnet) moveSM(to *port) {
 	from := s.sm
 	s.sm = to
@@ -94,12 +94,12 @@ func (s *Subnet) moveSM(to *port) {
 			case from:
 				info.CapabilityMask &^= mad.CapabilityMaskIsSM
 			}
-			p.store(&info)
+			p.setInfo(&info)
 		}
 	}
 }
 
-// NodeGUIDs are those of the nodes with that name.
+// NodeGUIDs are the GUIDs of the nodes with that name.
 func (s *Subnet) NodeGUIDs(name string) (list []mad.GUID) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -124,36 +124,36 @@ func (n *node) guid() mad.GUID { return mad.GUID(nodeInfoGUID.Uint(n.info[:])) }
 
 var nodeInfoGUID = mad.AttrNodeInfo.Field("node_guid")
 
-// changed follows a change of the link at p: traps, and a sweep. An agent
-// repeats its trap until it is heard; so one that had no way to the subnet
-// manager before the sweep is sent once more after it.
-func (s *Subnet) changed(p *port) {
-	late := s.linkTraps(p)
-	if !s.leavesLinks {
+// linkChanged sends the traps of a change of the link at p, and sweeps. An agent
+// repeats its trap until the subnet manager gets it: so one that had no route to
+// it before the sweep is sent again afterwards.
+func (s *Subnet) linkChanged(p *port) {
+	undelivered := s.linkTraps(p)
+	if !s.noSweep {
 		s.sweep()
 	}
-	for _, n := range late {
+	for _, n := range undelivered {
 		s.linkTrap(n)
 	}
 }
 
-// linkTraps has the switches at the ends of p's cable tell of its state. It
-// returns those that nobody heard.
-func (s *Subnet) linkTraps(p *port) (unheard []*node) {
+// linkTraps sends traps of the switches at the ends of p's cable. It returns the
+// switches whose traps were not delivered.
+func (s *Subnet) linkTraps(p *port) (undelivered []*node) {
 	ends := []*node{p.node}
 	if p.peer != nil && p.peer.node != p.node {
 		ends = append(ends, p.peer.node)
 	}
 	for _, n := range ends {
 		if n.isSwitch && !s.linkTrap(n) {
-			unheard = append(unheard, n)
+			undelivered = append(undelivered, n)
 		}
 	}
-	return unheard
+	return undelivered
 }
 
-// linkTrap sends trap 128 of switch n to the subnet manager that it knows.
-func (s *Subnet) linkTrap(n *node) (heard bool) {
+// linkTrap sends trap 128 of switch n to the LID of its subnet manager.
+func (s *Subnet) linkTrap(n *node) (delivered bool) {
 	from := &n.ports[0]
 	notice := mad.Notice{
 		IsGeneric: true, Type: mad.NoticeTypeUrgent, ProducerType: mad.ProducerTypeSwitch,
@@ -164,11 +164,11 @@ func (s *Subnet) linkTrap(n *node) (heard bool) {
 
 	var info mad.PortInfo
 	info.Decode(from.info[:])
-	to := route(from, info.MasterSMLID, true)
+	to := forwardLID(from, info.MasterSMLID, true)
 	if to == nil {
 		return false
 	}
-	if to = to.home(); to == s.sm {
+	if to = to.endPort(); to == s.sm {
 		notice.IssuerGID = from.gid()
 		s.report(&notice)
 		return true
@@ -185,5 +185,5 @@ func (s *Subnet) linkTrap(n *node) (heard bool) {
 	return true
 }
 
-// gid is p's, an end port's.
+// gid is the GID of an end port.
 func (p *port) gid() mad.GID { return mad.MakeGID(gidPrefix, p.guid) }

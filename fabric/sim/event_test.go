@@ -11,7 +11,7 @@ import (
 	"fabsh/mad/engine"
 )
 
-// everything subscribes to all that the specification defines.
+// everything subscribes to all notices of the specification.
 func everything() mad.InformInfo {
 	return mad.InformInfo{LIDRangeBegin: mad.AllLIDs, IsGeneric: 1, Subscribe: 1, Type: mad.InformTypeAll,
 		TrapNumber: mad.AllTraps, ProducerType: mad.ProducerTypeAll}
@@ -31,7 +31,7 @@ func (r *rig) inform(c *conn, info mad.InformInfo, smKey byte) mad.Status {
 	return call.Header().Status
 }
 
-// accept has what is unasked of class and method come to c.
+// accept makes c accept requests of a class and method.
 func (r *rig) accept(c *conn, class mad.Class, m mad.Method) {
 	r.t.Helper()
 	if _, err := c.Accept(class, m); err != nil {
@@ -39,7 +39,7 @@ func (r *rig) accept(c *conn, class mad.Class, m mad.Method) {
 	}
 }
 
-// events are those that have come to c, in words; who is named by its LID.
+// events are the requests that came to c, as text; nodes are named by their LID.
 func (r *rig) events(c *conn) []string {
 	names := map[string]string{}
 	for i := range r.nodes {
@@ -48,7 +48,7 @@ func (r *rig) events(c *conn) []string {
 		}
 	}
 	var list []string
-	for len(c.queue.ripe) > 0 || c.queue.next < len(c.queue.out) {
+	for len(c.queue.ready) > 0 || c.queue.next < len(c.queue.taken) {
 		var d engine.Datagram
 		if err := c.Recv(&d); err != nil {
 			r.t.Fatal(err)
@@ -74,8 +74,8 @@ func (r *rig) events(c *conn) []string {
 	return list
 }
 
-// A cable is pulled off, and plugged in again: the switches at its ends say so,
-// ports that lost their last way went and came, others found another one.
+// A cable is unplugged, and plugged in again: the switches at its ends send traps,
+// ports without another route disappear and appear, others get another route.
 func TestCable(t *testing.T) {
 	const spec = "ring:n=3" // with a host each: port 1; the SM is on node-0001's
 	r := newRig(t, spec)
@@ -123,7 +123,7 @@ func TestCable(t *testing.T) {
 	change(r.Unlink(from.GUID(), toward3))
 	// switch-3 had its way to the subnet manager over that cable.
 	want("a cable between switches", r.conn, "Report 9 4: trap 128 of LID 1 switch-1, switch 1", "Report 11 4: trap 128 of LID 3 switch-3, switch 3")
-	if to := route(r.at("node-0003 HCA-1", 1), 4, false); to == nil {
+	if to := forwardLID(r.at("node-0003 HCA-1", 1), 4, false); to == nil {
 		t.Error("node-0003 has no way to node-0001")
 	}
 	r.events(far)
@@ -132,7 +132,7 @@ func TestCable(t *testing.T) {
 	want("itself, without a way", far)
 }
 
-// What cannot be pulled is told.
+// Errors of Unlink and its like.
 func TestCableErrors(t *testing.T) {
 	r := newRig(t, "ring:n=1") // whose ports 2 and 3 have no cable
 	sw := r.named("switch-1").GUID()
@@ -155,8 +155,8 @@ func TestCableErrors(t *testing.T) {
 	}
 }
 
-// What is subscribed to is told, as often as there are subscriptions that it
-// fits; to whom nothing is accepted for, nothing.
+// A notice is reported once for each subscription that matches, and not to a port
+// where no program accepts Reports.
 func TestInform(t *testing.T) {
 	r := newRig(t, "ring:n=3")
 	r.accept(r.conn, mad.ClassSubnAdm, mad.MethodReport)
@@ -218,7 +218,7 @@ func TestInform(t *testing.T) {
 	}
 }
 
-// Subscriptions are records, until the subnet manager begins anew.
+// Subscriptions are records, until the subnet manager restarts.
 func TestInformRecords(t *testing.T) {
 	r := newRig(t, "ring:n=3")
 	far := r.attach("node-0003 HCA-1")
@@ -285,7 +285,8 @@ func TestInformRecords(t *testing.T) {
 	}
 }
 
-// Who takes traps gets those of the agents whose subnet manager he is said to be.
+// A program that accepts traps gets those of the agents whose MasterSMLID is its
+// LID.
 func TestAcceptTraps(t *testing.T) {
 	r := newRig(t, "ring:n=3")
 	far := r.attach("node-0003 HCA-1")
@@ -303,7 +304,7 @@ func TestAcceptTraps(t *testing.T) {
 	p := r.at("switch-2", 0)
 	info.Decode(p.info[:])
 	info.MasterSMLID = 6
-	p.store(&info)
+	p.setInfo(&info)
 	sw := r.named("switch-2").GUID()
 	r.Unlink(sw, 1)
 	if diff := cmp.Diff([]string{"Trap 0 2: trap 128 of LID 2, switch 2"}, r.events(far)); diff != "" {
@@ -316,7 +317,7 @@ func TestAcceptTraps(t *testing.T) {
 	}
 }
 
-// A Set that takes a link down, or has it train again, is told too.
+// A Set that takes a link down, or makes it train again, causes traps too.
 func TestSetTells(t *testing.T) {
 	r := newRig(t, "ring:n=3")
 	r.accept(r.conn, mad.ClassSubnAdm, mad.MethodReport)

@@ -7,8 +7,8 @@ import (
 	"fabsh/mad"
 )
 
-// What the generated nodes are: NVIDIA's Quantum switch and ConnectX-6
-// adapter, by their PCI identifiers, and the GUIDs as that vendor spreads them.
+// The generated nodes are NVIDIA's Quantum switch and ConnectX-6 adapter, by
+// their PCI identifiers, with GUIDs like theirs.
 const (
 	vendorID       = 0x02c9
 	switchDevice   = 0xd2f0
@@ -17,7 +17,7 @@ const (
 	swPartitions   = 32
 	firstSwitch    = mad.GUID(0x0002c903_00100000)
 	firstCA        = mad.GUID(0x0002c903_10000000)
-	guidStride     = 0x10 // a node's ports and functions have GUIDs of their own
+	guidStride     = 0x10 // a node's ports have GUIDs of their own
 	maxSwitchPorts = 254  // IBA 14.2.5.3: 255 is no port number
 )
 
@@ -27,14 +27,14 @@ const (
 	maxHops = mad.MaxHops
 )
 
-// plan is a topology being drawn.
-type plan struct {
+// builder builds a topology.
+type builder struct {
 	*fabric.Builder
 	switches, cas int
 	err           error // the first
 }
 
-func (p *plan) addSwitch(name string, ports int) int {
+func (p *builder) addSwitch(name string, ports int) int {
 	p.switches++
 	guid := firstSwitch + mad.GUID(p.switches-1)*guidStride
 	return p.AddNode(fabric.NodeSpec{
@@ -43,7 +43,7 @@ func (p *plan) addSwitch(name string, ports int) int {
 	})
 }
 
-func (p *plan) addCA(name string, ports int) int {
+func (p *builder) addCA(name string, ports int) int {
 	p.cas++
 	guid := firstCA + mad.GUID(p.cas-1)*guidStride
 	id := p.AddNode(fabric.NodeSpec{
@@ -56,13 +56,13 @@ func (p *plan) addCA(name string, ports int) int {
 	return id
 }
 
-func (p *plan) link(a, pa, b, pb int) {
+func (p *builder) link(a, pa, b, pb int) {
 	if err := p.Link(a, pa, b, pb); err != nil && p.err == nil {
 		p.err = err
 	}
 }
 
-func (p *plan) build() (*fabric.Fabric, error) {
+func (p *builder) build() (*fabric.Fabric, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -80,12 +80,12 @@ func nodeInfo(t mad.NodeType, ports int, node, port mad.GUID, device uint16, par
 
 // tree is a parallel-ports generalised fat tree (Zahavi, "Fat-trees routing
 // and node ordering", 2012): nodes of level i-1 have w[i-1] parents of level i,
-// those have m[i-1] children, and p[i-1] cables join each such pair. Level 0
-// are the hosts.
+// those have m[i-1] children, and there are p[i-1] cables between each such pair.
+// Level 0 are the hosts.
 type tree struct{ m, w, p []int }
 
-// fatTree is the full-bisection tree of switches with k ports: the top level
-// has all of them down, the others half down, half up.
+// fatTree is the full-bisection tree of switches with k ports: those of the top
+// level have all ports down, the others half down, half up.
 func fatTree(k, levels int) tree {
 	var t tree
 	for i := range levels {
@@ -101,7 +101,7 @@ func fatTree(k, levels int) tree {
 	return t
 }
 
-// product of the numbers, or -1 when it is beyond any subnet.
+// product of the numbers, or -1 if it is more than the LIDs of a subnet.
 func product(numbers ...[]int) int {
 	n := 1
 	for _, list := range numbers {
@@ -132,7 +132,7 @@ func (t tree) up(level int) int {
 	return t.w[level] * t.p[level]
 }
 
-// check tells what does not fit into a subnet.
+// check returns an error if the tree does not fit into a subnet.
 func (t tree) check() error {
 	lids := 0
 	for level := range len(t.m) + 1 {
@@ -153,14 +153,14 @@ func (t tree) check() error {
 	return nil
 }
 
-// build draws the tree. A node of level i is numbered a*W+b: a says under
-// which switches of the levels above it sits, b, in 0..W-1 with W the product
-// of w[:i], which of the equals there it is.
+// build makes the tree. A node of level i has number a*W+b, where W is the product
+// of w[:i]: a is the subtree below the switches above it, b, from 0 to W-1, the
+// node within the subtree.
 func (t tree) build() (*fabric.Fabric, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	p := &plan{Builder: fabric.NewBuilder()}
+	p := &builder{Builder: fabric.NewBuilder()}
 	levels := len(t.m)
 	ids := make([][]int, levels+1)
 	for level := 1; level <= levels; level++ {
@@ -188,7 +188,7 @@ func (t tree) build() (*fabric.Fabric, error) {
 	return p.build()
 }
 
-// switchName is what the switches of a level are called.
+// switchName is the name of the switches of a level.
 func switchName(level, levels int) string {
 	switch {
 	case level == 1:
@@ -203,7 +203,7 @@ func switchName(level, levels int) string {
 
 func hostName(i int) string { return fmt.Sprintf("node-%04d HCA-1", i+1) }
 
-// ring draws n switches in a circle, each with its hosts: two switches have one
+// ring makes a ring of n switches, each with its hosts. Two switches have one
 // cable, one has none.
 func ring(n, hosts int) (*fabric.Fabric, error) {
 	switch {
@@ -214,7 +214,7 @@ func ring(n, hosts int) (*fabric.Fabric, error) {
 	case n/2 > maxHops-2:
 		return nil, fmt.Errorf("hosts %d hops apart, more than the %d of a directed route", n/2+2, maxHops)
 	}
-	p := &plan{Builder: fabric.NewBuilder()}
+	p := &builder{Builder: fabric.NewBuilder()}
 	var switches []int
 	for i := range n {
 		switches = append(switches, p.addSwitch(fmt.Sprintf("switch-%d", i+1), hosts+2))

@@ -8,11 +8,11 @@ import (
 	"fabsh/mad"
 )
 
-// Multicast groups, as OpenSM keeps them (opensm osm_sa_mcmember_record.c,
-// osm_multicast.c). Forwarding tables are not set up for them.
+// Multicast groups, as in OpenSM (opensm osm_sa_mcmember_record.c,
+// osm_multicast.c). There are no multicast forwarding tables for them.
 
 const (
-	firstMLID = 0xc000
+	firstMLID = mad.MinMulticastLID
 	lastMLID  = firstMLID + multicastCap - 1
 
 	fullMember = mad.JoinStateFullMember | mad.JoinStateSendOnlyFullMember
@@ -21,18 +21,19 @@ const (
 	pkeyBase = 0x7fff
 )
 
-// What a Set or Delete of MCMemberRecord must have, and what it takes to make
-// a group.
+// Components of MCMemberRecord: those that a Set or Delete needs, and those that
+// it takes to create a group.
 var (
 	joinComponents   = groupComponents("mgid", "port_gid", "join_state")
 	createComponents = joinComponents | groupComponents("q_key", "tclass", "p_key", "flow_label", "sl")
 	portComponent    = groupComponents("port_gid")
 	pkeyComponent    = groupComponents("p_key")
-	// Components of a query that are not compared like others.
-	groupSpecial = groupComponents("port_gid", "p_key", "mtu_selector", "mtu", "rate_selector", "rate",
+	// Components of a query that are not simply compared.
+	notCompared = groupComponents("port_gid", "p_key", "mtu_selector", "mtu", "rate_selector", "rate",
 		"packet_life_time_selector", "packet_life_time")
-	// Those that do not matter to who joins: they are the port's, or compared otherwise.
-	joinSpecial = groupSpecial | groupComponents("mlid", "scope", "join_state", "proxy_join")
+	// Components of a join that are not simply compared: those of the member, and
+	// those above.
+	notComparedInJoin = notCompared | groupComponents("mlid", "scope", "join_state", "proxy_join")
 )
 
 func groupComponents(scripts ...string) (mask uint64) {
@@ -44,9 +45,9 @@ func groupComponents(scripts ...string) (mask uint64) {
 
 // group is a multicast group.
 type group struct {
-	mad.MCMemberRecord // as it was made
+	mad.MCMemberRecord // as it was created
 	members            []member
-	wellKnown          bool // it stays without members
+	wellKnown          bool // it remains without members
 }
 
 type member struct {
@@ -55,8 +56,8 @@ type member struct {
 	proxy bool // another port joined for it
 }
 
-// broadcastGroup is the one that there is from the start: IPoIB's, of the
-// default partition (opensm osm_prtn.c prtn_make_default).
+// broadcastGroup is the IPoIB broadcast group of the default partition, which
+// always exists (opensm osm_prtn.c prtn_make_default).
 func broadcastGroup() *group {
 	return &group{wellKnown: true, MCMemberRecord: mad.MCMemberRecord{
 		MGID: mad.MakeGID(0xff12401bffff0000, 0xffffffff), QKey: 0xb1b, MLID: firstMLID, PKey: mad.DefaultPKey,
@@ -66,7 +67,7 @@ func broadcastGroup() *group {
 	}}
 }
 
-// groupOf finds a group; nil: there is none.
+// groupOf finds a group by its MGID; nil: there is none.
 func (s *Subnet) groupOf(g mad.GID) *group {
 	if i := slices.IndexFunc(s.groups, func(x *group) bool { return x.MGID == g }); i >= 0 {
 		return s.groups[i]
@@ -74,7 +75,7 @@ func (s *Subnet) groupOf(g mad.GID) *group {
 	return nil
 }
 
-// memberOf is the port's place in the group; nil: it is no member.
+// memberOf is the port's membership; nil: it is no member.
 func (g *group) memberOf(p *port) *member {
 	if i := slices.IndexFunc(g.members, func(m member) bool { return m.port == p }); i >= 0 {
 		return &g.members[i]
@@ -82,8 +83,8 @@ func (g *group) memberOf(p *port) *member {
 	return nil
 }
 
-// full counts the members that keep the group alive.
-func (g *group) full() (n int) {
+// fullMembers counts the full members. Without one the group is deleted.
+func (g *group) fullMembers() (n int) {
 	for _, m := range g.members {
 		if m.state&fullMember != 0 {
 			n++
@@ -92,8 +93,8 @@ func (g *group) full() (n int) {
 	return n
 }
 
-// changeGroup has a port join or leave.
-func (r *request) changeGroup(mask uint64) mad.Status {
+// changeGroup makes a port join or leave a group.
+func (r *request) changeGroup(mask uint64, _ bool) mad.Status {
 	var asked mad.MCMemberRecord
 	asked.Decode(r.data)
 	if mask&joinComponents != joinComponents {
@@ -102,7 +103,7 @@ func (r *request) changeGroup(mask uint64) mad.Status {
 	if asked.PortGID.Prefix() != gidPrefix {
 		return mad.StatusInvalidGID
 	}
-	p := r.endPort(asked.PortGID.GUID())
+	p := r.endPortByGUID(asked.PortGID.GUID())
 	if p == nil {
 		return mad.StatusRequestInvalid
 	}
@@ -120,8 +121,8 @@ func (r *request) changeGroup(mask uint64) mad.Status {
 	return status
 }
 
-// join makes p a member, and the group where there is none. asked becomes the
-// member's record.
+// join makes p a member of the group, which it creates if there is none. asked
+// becomes the member's record.
 func (r *request) join(p *port, asked *mad.MCMemberRecord, mask uint64) mad.Status {
 	g := r.groupOf(asked.MGID)
 	switch {
@@ -137,10 +138,10 @@ func (r *request) join(p *port, asked *mad.MCMemberRecord, mask uint64) mad.Stat
 	}
 	m := g.memberOf(p)
 	switch {
-	case !selectedBy(asked, mask, &g.MCMemberRecord),
+	case !matchesSelectors(asked, mask, &g.MCMemberRecord),
 		p.mtu < g.MTU, int(p.rate) < halfGbps(g.Rate),
 		!r.hasPKey(p, g.PKey),
-		m != nil && !r.mayModify(m, g):
+		m != nil && !r.mayChangeMember(m, g):
 		return mad.StatusRequestInvalid
 	}
 	if m == nil {
@@ -152,8 +153,8 @@ func (r *request) join(p *port, asked *mad.MCMemberRecord, mask uint64) mad.Stat
 		r.groups = append(r.groups, g)
 		slices.SortFunc(r.groups, func(a, b *group) int { return bytes.Compare(a.MGID[:], b.MGID[:]) })
 	}
-	before := g.full()
-	if m.state |= asked.JoinState; before == 0 && g.full() > 0 {
+	before := g.fullMembers()
+	if m.state |= asked.JoinState; before == 0 && g.fullMembers() > 0 {
 		r.reportGID(66, g.MGID)
 	}
 	gid, proxy := asked.PortGID, asked.ProxyJoin
@@ -162,26 +163,26 @@ func (r *request) join(p *port, asked *mad.MCMemberRecord, mask uint64) mad.Stat
 	return mad.StatusOK
 }
 
-// leave takes p's JoinState, or some of it, away. asked gets what is left.
+// leave clears bits of p's JoinState. asked becomes the member's record.
 func (r *request) leave(p *port, asked *mad.MCMemberRecord) mad.Status {
 	g := r.groupOf(asked.MGID)
 	if g == nil {
 		return mad.StatusRequestInvalid
 	}
 	m := g.memberOf(p)
-	if m == nil || asked.JoinState&m.state == 0 || asked.JoinState&^m.state != 0 || !r.mayModify(m, g) {
+	if m == nil || asked.JoinState&m.state == 0 || asked.JoinState&^m.state != 0 || !r.mayChangeMember(m, g) {
 		return mad.StatusRequestInvalid
 	}
 	before := m.state
 	m.state &^= asked.JoinState
-	// Without full members a group is no more, for other members neither.
-	stays := m.state&mad.JoinStateFullMember != 0 || m.state != 0 && g.full() > 0
+	// Without full members the group is deleted, other members or not.
+	stays := m.state&mad.JoinStateFullMember != 0 || m.state != 0 && g.fullMembers() > 0
 	asked.Scope, asked.JoinState = g.Scope, m.state
 	if !stays {
 		asked.JoinState = 0
 		g.members = slices.DeleteFunc(g.members, func(m member) bool { return m.port == p })
 	}
-	if before&fullMember != 0 && g.full() == 0 {
+	if before&fullMember != 0 && g.fullMembers() == 0 {
 		r.reportGID(67, g.MGID)
 		g.members = nil
 		r.groups = slices.DeleteFunc(r.groups, func(x *group) bool { return x == g && !g.wellKnown })
@@ -189,16 +190,16 @@ func (r *request) leave(p *port, asked *mad.MCMemberRecord) mad.Status {
 	return mad.StatusOK
 }
 
-// mayModify: a member's record changes only at its own request, or where
-// another joined for it, at that of any port of the partition (IBA o15-0.2.1).
-func (r *request) mayModify(m *member, g *group) bool {
+// mayChangeMember: a member may change its own record; that of a proxy join may
+// be changed by any port of the partition (IBA o15-0.2.1).
+func (r *request) mayChangeMember(m *member, g *group) bool {
 	if m.proxy {
 		return r.hasPKey(r.from, g.PKey)
 	}
 	return r.from == m.port
 }
 
-// makeGroup makes the group that p asks for.
+// makeGroup creates the group that p asks for.
 func (r *request) makeGroup(p *port, asked mad.MCMemberRecord, mask uint64) (*group, mad.Status) {
 	switch {
 	case asked.JoinState&fullMember == 0:
@@ -210,7 +211,7 @@ func (r *request) makeGroup(p *port, asked mad.MCMemberRecord, mask uint64) (*gr
 	case !r.validMGID(asked.MGID):
 		return nil, mad.StatusRequestInvalid
 	}
-	if !realize(&asked, mask, p) {
+	if !chooseMTUAndRate(&asked, mask, p) {
 		return nil, mad.StatusRequestInvalid
 	}
 	if asked.MLID = r.freeMLID(asked.MLID); asked.MLID == 0 {
@@ -221,7 +222,7 @@ func (r *request) makeGroup(p *port, asked mad.MCMemberRecord, mask uint64) (*gr
 	return &group{MCMemberRecord: asked}, mad.StatusOK
 }
 
-// newMGID is one that the subnet administration chooses.
+// newMGID is an MGID that the subnet administrator chooses.
 func (r *request) newMGID(asked *mad.MCMemberRecord, mask uint64) mad.GID {
 	scope := mad.ScopeLinkLocal
 	if mask&groupComponents("scope") != 0 {
@@ -239,8 +240,8 @@ func (r *request) newMGID(asked *mad.MCMemberRecord, mask uint64) mad.GID {
 	}
 }
 
-// validMGID: a group may have that MGID (IBA 4.1.1). One of IPoIB needs its
-// partition's broadcast group.
+// validMGID: a group may have the MGID (IBA 4.1.1). An IPoIB group needs the
+// broadcast group of its partition.
 func (r *request) validMGID(g mad.GID) bool {
 	signature := binary.BigEndian.Uint16(g[2:])
 	switch {
@@ -255,7 +256,7 @@ func (r *request) validMGID(g mad.GID) bool {
 	return g[1]&0xe0 == 0 && (signature != 0xa01b || g[1]&0xf != byte(mad.ScopeLinkLocal))
 }
 
-// freeMLID is the wanted MLID, or else the lowest, that no group has; 0: none.
+// freeMLID is the wanted MLID if it is free, else the lowest free one; 0: none is.
 func (r *request) freeMLID(want mad.LID) mad.LID {
 	used := map[mad.LID]bool{}
 	for _, g := range r.groups {
@@ -272,20 +273,20 @@ func (r *request) freeMLID(want mad.LID) mad.LID {
 	return 0
 }
 
-// collectGroups finds the records of groups. Who is in them is told to nobody
-// who does not show the SM_Key.
-func (r *request) collectGroups(q *query) {
+// findGroups finds the records of groups. Only trusted requesters see who the
+// members are.
+func (r *request) findGroups(q *query) mad.Status {
 	var asked mad.MCMemberRecord
 	asked.Decode(q.want)
-	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask()&groupSpecial != 0 })
+	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask()&notCompared != 0 })
 	var only *port
 	if q.mask&portComponent != 0 {
-		if only = r.endPort(asked.PortGID.GUID()); only == nil {
-			return
+		if only = r.endPortByGUID(asked.PortGID.GUID()); only == nil {
+			return mad.StatusOK
 		}
 	}
 	for _, g := range r.groups {
-		if !r.hasPKey(r.from, g.PKey) || q.mask&pkeyComponent != 0 && !samePartition(asked.PKey, g.PKey) || !selectedBy(&asked, q.mask, &g.MCMemberRecord) {
+		if !r.hasPKey(r.from, g.PKey) || q.mask&pkeyComponent != 0 && !samePartition(asked.PKey, g.PKey) || !matchesSelectors(&asked, q.mask, &g.MCMemberRecord) {
 			continue
 		}
 		if only == nil && !q.trusted {
@@ -300,10 +301,11 @@ func (r *request) collectGroups(q *query) {
 			}
 		}
 	}
+	return mad.StatusOK
 }
 
-// addGroup adds a record, if it is asked for, and leaves the member out for
-// who is not trusted.
+// addGroup adds a record, if it matches; for requesters that are not trusted,
+// without the member.
 func (q *query) addGroup(rec mad.MCMemberRecord) {
 	before := len(q.records)
 	q.add(&rec)

@@ -6,8 +6,8 @@ import (
 	"fabsh/mad"
 )
 
-// TestForeignMember: a port's membership is its own to end; only what another
-// port joined for it, others may end too.
+// TestForeignMember: only the port itself may end its membership, but that of a
+// proxy join may be ended by others too.
 func TestForeignMember(t *testing.T) {
 	r := newRig(t, small)
 	const one, two = "node-0001 HCA-1", "node-0002 HCA-1"

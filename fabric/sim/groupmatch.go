@@ -6,8 +6,8 @@ import (
 	"fabsh/mad"
 )
 
-// endPort is the port with a GUID that has a LID; nil: there is none.
-func (s *Subnet) endPort(guid mad.GUID) *port {
+// endPortByGUID is the port with a LID and that GUID; nil: there is none.
+func (s *Subnet) endPortByGUID(guid mad.GUID) *port {
 	for _, p := range s.lids {
 		if p != nil && p.guid == guid {
 			return p
@@ -26,7 +26,7 @@ func (s *Subnet) hasPKey(p *port, pkey uint16) bool {
 	info.Decode(p.node.info[:])
 	var block [smpSize]byte
 	for i := range uint32(info.PartitionCap) / mad.PKeyBlock {
-		s.readBlock(blockKey{p, mad.AttrPKeyTable, i}, block[:])
+		s.readBlock(pkeyBlocks, p, i, block[:])
 		for j := range mad.PKeyBlock {
 			if binary.BigEndian.Uint16(block[2*j:])&pkeyBase == pkey&pkeyBase {
 				return true
@@ -36,15 +36,15 @@ func (s *Subnet) hasPKey(p *port, pkey uint16) bool {
 	return false
 }
 
-// samePartition: members with the two P_Keys can talk to each other.
+// samePartition: ports with the two P_Keys can communicate (IBA 10.9.1.1).
 func samePartition(a, b uint16) bool {
 	return a&pkeyBase == b&pkeyBase && (a|b)&^pkeyBase != 0
 }
 
-// matchesGroup: the components that the request names are the group's, but
-// for those that are a member's own.
+// matchesGroup: the components in the request are those of the group, except
+// those of a member.
 func (r *request) matchesGroup(g *group, mask uint64) bool {
-	q := newQuery(mad.AttrMCMemberRecord, mask&^joinSpecial, r.data)
+	q := newQuery(mad.AttrMCMemberRecord, mask&^notComparedInJoin, r.data)
 	q.add(&g.MCMemberRecord)
 	var asked mad.MCMemberRecord
 	asked.Decode(r.data)
@@ -56,15 +56,15 @@ var (
 	groupRate = [2]uint64{groupComponents("rate_selector"), groupComponents("rate")}
 )
 
-// selectedBy: MTU and rate of a group are as the request's selectors want
-// them. OpenSM looks at no packet life time.
-func selectedBy(asked *mad.MCMemberRecord, mask uint64, g *mad.MCMemberRecord) bool {
-	return (mask&groupMTU[0] == 0 || holds(asked.MTUSelector, int(g.MTU), int(asked.MTU))) &&
-		(mask&groupRate[0] == 0 || holds(asked.RateSelector, halfGbps(g.Rate), halfGbps(asked.Rate)))
+// matchesSelectors: MTU and rate of the group match the request's selectors. As
+// in OpenSM, the packet life time does not count.
+func matchesSelectors(asked *mad.MCMemberRecord, mask uint64, g *mad.MCMemberRecord) bool {
+	return (mask&groupMTU[0] == 0 || selectorHolds(asked.MTUSelector, int(g.MTU), int(asked.MTU))) &&
+		(mask&groupRate[0] == 0 || selectorHolds(asked.RateSelector, halfGbps(g.Rate), halfGbps(asked.Rate)))
 }
 
-// holds compares a value with what a selector is about.
-func holds(s mad.Selector, value, asked int) bool {
+// selectorHolds: the value matches the one asked for, by the selector.
+func selectorHolds(s mad.Selector, value, asked int) bool {
 	switch s {
 	case mad.SelectorGreaterThan:
 		return value > asked
@@ -73,14 +73,14 @@ func holds(s mad.Selector, value, asked int) bool {
 	case mad.SelectorExactly:
 		return value == asked
 	}
-	return true // the best there is
+	return true // the largest available
 }
 
-// realize gives a new group the MTU and the rate that it is to have: p's,
-// unless the request says otherwise. False: there is none such.
-func realize(g *mad.MCMemberRecord, mask uint64, p *port) bool {
+// chooseMTUAndRate gives a new group the MTU and the rate of p, or those that the
+// request asks for; false if no value matches.
+func chooseMTUAndRate(g *mad.MCMemberRecord, mask uint64, p *port) bool {
 	mtu := p.mtu
-	if has(mask, groupMTU) {
+	if hasBoth(mask, groupMTU) {
 		switch g.MTUSelector {
 		case mad.SelectorGreaterThan:
 			if g.MTU >= p.mtu {
@@ -93,7 +93,7 @@ func realize(g *mad.MCMemberRecord, mask uint64, p *port) bool {
 		}
 	}
 	rate := int(p.rate)
-	if has(mask, groupRate) {
+	if hasBoth(mask, groupRate) {
 		asked := halfGbps(g.Rate)
 		switch g.RateSelector {
 		case mad.SelectorGreaterThan:
@@ -113,6 +113,6 @@ func realize(g *mad.MCMemberRecord, mask uint64, p *port) bool {
 	return true
 }
 
-func has(mask uint64, components [2]uint64) bool {
+func hasBoth(mask uint64, components [2]uint64) bool {
 	return mask&components[0] != 0 && mask&components[1] != 0
 }

@@ -7,8 +7,8 @@ import (
 	"fabsh/fabric"
 )
 
-// lattice is a network of switches at the points of a grid: each dimension is
-// a line of them, a ring, or all linked to all.
+// lattice is a network of switches at the points of a grid: a mesh, a torus or a
+// HyperX. Each dimension is a line, a ring, or a complete graph of switches.
 type lattice struct {
 	dims  []int // switches in each dimension
 	hosts int   // on each switch
@@ -19,24 +19,25 @@ type lattice struct {
 type shape int
 
 const (
-	line shape = iota
-	circle
-	complete
+	lineShape shape = iota
+	ringShape
+	completeShape
 )
 
-// next are the places that place x of a dimension of n is linked to, by port;
-// -1: no cable. The ports of all places are alike: towards higher places first.
-func (s shape) next(x, n int) []int {
+// neighbours are the coordinates to which coordinate x of a dimension of n is
+// linked, by port; -1: no cable. All switches have the same order of ports:
+// towards higher coordinates first.
+func (s shape) neighbours(x, n int) []int {
 	var next []int
 	switch {
-	case s == complete:
+	case s == completeShape:
 		for y := range n {
 			if y != x {
 				next = append(next, y)
 			}
 		}
 	case n == 1:
-	case s == circle && n > 2:
+	case s == ringShape && n > 2:
 		next = []int{(x + 1) % n, (x + n - 1) % n}
 	default:
 		next = []int{-1, x - 1}
@@ -47,12 +48,12 @@ func (s shape) next(x, n int) []int {
 	return next
 }
 
-// across is the largest distance in a dimension of n.
-func (s shape) across(n int) int {
+// diameter is the largest distance in a dimension of n.
+func (s shape) diameter(n int) int {
 	switch s {
-	case complete:
+	case completeShape:
 		return min(1, n-1)
-	case circle:
+	case ringShape:
 		return n / 2
 	}
 	return n - 1
@@ -61,13 +62,14 @@ func (s shape) across(n int) int {
 func (l *lattice) check() error {
 	far, ports := 0, l.hosts
 	for _, n := range l.dims {
-		far += l.shape.across(n)
-		ports += len(l.shape.next(0, n)) * l.links
+		far += l.shape.diameter(n)
+		ports += len(l.shape.neighbours(0, n)) * l.links
 	}
 	return checkSize(product(l.dims), l.hosts, ports, far)
 }
 
-// checkSize tells what does not fit into a subnet. A number of -1 is too many.
+// checkSize returns an error if the topology does not fit into a subnet. -1
+// switches are too many.
 func checkSize(switches, hosts, ports, far int) error {
 	switch {
 	case switches < 0 || switches*(hosts+1) > maxLIDs:
@@ -80,8 +82,8 @@ func checkSize(switches, hosts, ports, far int) error {
 	return nil
 }
 
-// build draws the lattice. A switch's ports are those of its hosts, then those
-// of each dimension in turn.
+// build makes the lattice. A switch's first ports are those of its hosts, then
+// come those of each dimension.
 func (l *lattice) build() (*fabric.Fabric, error) {
 	if err := l.check(); err != nil {
 		return nil, err
@@ -90,28 +92,28 @@ func (l *lattice) build() (*fabric.Fabric, error) {
 	first := make([]int, len(l.dims)) // port of each dimension
 	for d, n := range l.dims {
 		first[d] = ports + 1
-		ports += len(l.shape.next(0, n)) * l.links
+		ports += len(l.shape.neighbours(0, n)) * l.links
 	}
-	p := &plan{Builder: fabric.NewBuilder()}
+	p := &builder{Builder: fabric.NewBuilder()}
 	var switches []int
 	for i := range product(l.dims) {
 		name := "switch"
 		for d := range l.dims {
-			name += "-" + strconv.Itoa(l.place(i, d)+1)
+			name += "-" + strconv.Itoa(l.coordinate(i, d)+1)
 		}
 		switches = append(switches, p.addSwitch(name, ports))
 	}
 	p.addHosts(switches, l.hosts)
 	for i, sw := range switches {
 		for d, n := range l.dims {
-			x := l.place(i, d)
-			for k, y := range l.shape.next(x, n) {
+			x := l.coordinate(i, d)
+			for k, y := range l.shape.neighbours(x, n) {
 				if y < 0 {
 					continue
 				}
 				j := i + (y-x)*l.stride(d)
 				for c := range l.links {
-					p.link(sw, first[d]+k*l.links+c, switches[j], first[d]+l.back(k, x, y, n)*l.links+c)
+					p.link(sw, first[d]+k*l.links+c, switches[j], first[d]+l.peerIndex(k, x, y, n)*l.links+c)
 				}
 			}
 		}
@@ -119,9 +121,9 @@ func (l *lattice) build() (*fabric.Fabric, error) {
 	return p.build()
 }
 
-// back is the place among y's ports of the cable that is x's k-th.
-func (l *lattice) back(k, x, y, n int) int {
-	if l.shape == complete {
+// peerIndex is the index of x's k-th cable, to y, among y's.
+func (l *lattice) peerIndex(k, x, y, n int) int {
+	if l.shape == completeShape {
 		if x > y {
 			return x - 1
 		}
@@ -130,15 +132,15 @@ func (l *lattice) back(k, x, y, n int) int {
 	return 1 - k
 }
 
-// stride is how far switches next to each other in dimension d are in number;
-// the last dimension counts fastest.
+// stride is the difference of the numbers of switches next to each other in
+// dimension d; that of the last dimension is 1.
 func (l *lattice) stride(d int) int { return product(l.dims[d+1:]) }
 
-// place of switch i in dimension d.
-func (l *lattice) place(i, d int) int { return i / l.stride(d) % l.dims[d] }
+// coordinate of switch i in dimension d.
+func (l *lattice) coordinate(i, d int) int { return i / l.stride(d) % l.dims[d] }
 
 // addHosts puts hosts on the first ports of switches.
-func (p *plan) addHosts(switches []int, hosts int) {
+func (p *builder) addHosts(switches []int, hosts int) {
 	for i, sw := range switches {
 		for j := range hosts {
 			p.link(p.addCA(hostName(i*hosts+j), 1), 1, sw, j+1)

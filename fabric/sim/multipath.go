@@ -2,43 +2,43 @@ package sim
 
 import "fabsh/mad"
 
-// Requests for paths that not every subnet administration knows.
-
-const maxMultiPaths = 127 // of one request (opensm OSM_SA_MPR_MAX_NUM_PATH)
+// maxMultiPaths is the largest number of paths of a MultiPathRecord (opensm
+// OSM_SA_MPR_MAX_NUM_PATH).
+const maxMultiPaths = 127
 
 func multiPathComponent(script string) uint64 {
 	return mad.AttrMultiPathRecord.Field(script).Mask()
 }
 
-// multiPaths finds the paths between the ports of a MultiPathRecord, as many
-// as it wants in all.
-func (r *request) multiPaths(q *query) mad.Status {
+// findMultiPaths finds the paths between the ports of a MultiPathRecord, up to
+// NumbPath in all.
+func (r *request) findMultiPaths(q *query) mad.Status {
 	var asked mad.MultiPathRecord
 	asked.Decode(q.want)
 	if counts := multiPathComponent("sgid_count") | multiPathComponent("dgid_count"); q.mask&counts != counts {
 		return mad.StatusInsufficient
 	}
 	n, m := int(asked.SGIDCount), int(asked.DGIDCount)
-	gids := q.want[mad.AttrMultiPathRecord.Field("sdgid").Offset/8:] // more than asked has room for
+	gids := q.want[mad.AttrMultiPathRecord.Field("sdgid").Offset/8:] // may be more than in asked
 	if n == 0 || m == 0 || n+m > len(gids)/len(mad.GID{}) {
 		return mad.StatusRequestInvalid
 	}
 	ports := make([]*port, n+m)
 	for i := range ports {
 		g := mad.GID(gids[i*len(mad.GID{}):])
-		if ports[i] = r.endPort(g.GUID()); ports[i] == nil || g.Prefix() != gidPrefix {
+		if ports[i] = r.endPortByGUID(g.GUID()); ports[i] == nil || g.Prefix() != gidPrefix {
 			return mad.StatusInvalidGID
 		}
 	}
-	pq := &pathQuery{query: q, most: maxMultiPaths, asked: mad.PathRecord{
+	pq := &pathQuery{query: q, maxPaths: maxMultiPaths, asked: mad.PathRecord{
 		Reversible: asked.Reversible, PKey: asked.PKey, MTUSelector: asked.MTUSelector, MTU: asked.MTU,
 		RateSelector: asked.RateSelector, Rate: asked.Rate,
 		PacketLifeTimeSelector: asked.PacketLifeTimeSelector, PacketLifeTime: asked.PacketLifeTime,
 	}}
 	if q.mask&multiPathComponent("numb_path") != 0 {
-		pq.most = int(asked.NumbPath)
+		pq.maxPaths = int(asked.NumbPath)
 	}
-	// From here on it is a query for PathRecords.
+	// The answer are PathRecords.
 	mask := q.mask
 	q.mask = 0
 	for _, name := range []string{"reversible", "p_key", "mtu_selector", "mtu", "rate_selector", "rate", "packet_life_time_selector", "packet_life_time"} {
@@ -46,31 +46,31 @@ func (r *request) multiPaths(q *query) mad.Status {
 			q.mask |= pathComponent(name)
 		}
 	}
-	q.layout(mad.AttrPathRecord)
-	q.compare = nil // path compares all of these
+	q.setRecord(mad.AttrPathRecord)
+	q.compare = nil // path compares all of them
 	if q.mask&pathPKey != 0 && asked.PKey&pkeyBase != mad.DefaultPKey&pkeyBase {
 		return mad.StatusOK
 	}
 	for _, a := range ports[:n] {
 		for _, b := range ports[n:] {
-			if pq.most > 0 {
+			if pq.maxPaths > 0 {
 				before := len(q.records)
-				pq.between(a, b)
-				pq.most -= (len(q.records) - before) / q.size
+				pq.addPaths(a, b)
+				pq.maxPaths -= (len(q.records) - before) / q.size
 			}
 		}
 	}
 	return mad.StatusOK
 }
 
-// traceTable finds the hops of the first path that there is.
-func (r *request) traceTable(q *query) mad.Status {
+// findTrace finds the hops of the first path that matches.
+func (r *request) findTrace(q *query) mad.Status {
 	path := newQuery(mad.AttrPathRecord, q.mask, q.want)
-	path.enough = path.size
+	path.limit = path.size
 	if q.mask&(pathSLID|pathSGID) == 0 || q.mask&(pathDLID|pathDGID) == 0 {
 		return mad.StatusInsufficient
 	}
-	if status := r.paths(path); status != mad.StatusOK || len(path.records) == 0 {
+	if status := r.findPaths(path); status != mad.StatusOK || len(path.records) == 0 {
 		return status
 	}
 	var first mad.PathRecord
@@ -78,12 +78,12 @@ func (r *request) traceTable(q *query) mad.Status {
 	q.compare = nil
 	at, entry := r.lids[first.SLID], uint8(0)
 	for begin := at; ; {
-		out, there := at.onward(first.DLID, at == begin)
-		hop := at.hop()
+		out, arrived := at.nextHop(first.DLID, at == begin)
+		hop := at.traceRecord()
 		if hop.EntryPort = entry; entry > 0 {
 			hop.EntryPortID = uint64(at.node.ports[entry].guid)
 		}
-		if there {
+		if arrived {
 			q.add(hop)
 			return mad.StatusOK
 		}
@@ -93,8 +93,8 @@ func (r *request) traceTable(q *query) mad.Status {
 	}
 }
 
-// hop is p's node in a trace.
-func (p *port) hop() *mad.TraceRecord {
+// traceRecord is the record of a hop at p's node.
+func (p *port) traceRecord() *mad.TraceRecord {
 	var info mad.NodeInfo
 	info.Decode(p.node.info[:])
 	return &mad.TraceRecord{

@@ -13,43 +13,44 @@ import (
 	"fabsh/mad"
 )
 
-// Options say how the simulated subnet misbehaves. The zero value is perfect.
+// Options are the faults and settings of a simulated subnet. The zero value has
+// no faults.
 type Options struct {
-	// Loss is the probability that a MAD is lost, on each of its two ways.
+	// Loss is the probability that a MAD is lost, in each direction.
 	Loss float64
-	// Delay is the time from a request to its answer; up to Jitter is added,
-	// differently for each MAD, so that answers may overtake.
+	// Delay is the time from a request to its answer. A random time up to Jitter
+	// is added for each MAD, so that answers may come in another order.
 	Delay, Jitter time.Duration
-	// Dup is the probability that a MAD arrives twice, on each way.
+	// Dup is the probability that a MAD arrives twice, in each direction.
 	Dup float64
 	// Busy is the probability that an agent answers BUSY.
 	Busy float64
-	// Seed decides all that is decided by chance.
+	// Seed is the seed of all random choices.
 	Seed int64
-	// Dead ports lose all MADs, both ways, although their links look up.
+	// Dead ports lose all MADs, in both directions, while their links are up.
 	Dead []*fabric.Port
-	// SM is where the subnet manager sits; nil: on the first CA.
+	// SM is the node of the subnet manager; nil: the first CA.
 	SM *fabric.Node
-	// MKey, if not 0, is every port's M_Key, with protection level MKeyLevel:
-	// 0, as 1, guards against Sets only, 2 and 3 against Gets too.
+	// MKey, if not 0, is the M_Key of all ports, with protection level MKeyLevel:
+	// 0 and 1 protect against Sets, 2 and 3 against Gets too.
 	MKey      uint64
 	MKeyLevel uint8
-	// Redirects are nodes whose performance management is elsewhere.
+	// Redirects are nodes whose performance management is on another node.
 	Redirects []Redirect
 }
 
-// Redirect says that the performance management of Node is a queue pair of At's,
-// to which Node's own agent redirects. Where both are one node it redirects to
-// itself, which leads nowhere.
+// Redirect redirects requests for the performance management of Node to a queue
+// pair of At. If both are one node, it redirects to itself: such requests never
+// get an answer.
 type Redirect struct{ Node, At *fabric.Node }
 
-// faultKeys are the keys that go with every kind.
-var faultKeys = map[string]string{
+// commonKeys are the keys of all topologies, with their defaults.
+var commonKeys = map[string]string{
 	"loss": "0", "delay": "0s", "jitter": "0s", "dup": "0", "busy": "0", "seed": "1", "dead": "", "sm": "", "mkey": "0", "mkey_level": "1", "redirect": "",
 	"remove_links": "0", "remove_switches": "0",
 }
 
-// options reads the keys that are not the topology's.
+// options reads the common keys.
 func (v *values) options(f *fabric.Fabric) (Options, error) {
 	o := Options{
 		Loss: v.share("loss"), Dup: v.share("dup"), Busy: v.share("busy"),
@@ -78,16 +79,16 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 	if name := v.text["sm"]; name != "" {
 		if o.SM, err = findNode(f, name); err != nil {
 			v.fail("sm", err.Error())
-		} else if !cabled(o.SM) {
+		} else if !hasCable(o.SM) {
 			v.fail("sm", "is a node without a cable")
 		}
 	}
-	o.Dead = v.dead(f, &o)
+	o.Dead = v.deadPorts(f, &o)
 	return o, v.err
 }
 
-// cabled: software on n reaches something.
-func cabled(n *fabric.Node) bool {
+// hasCable: a program on n reaches other nodes, or n is a switch.
+func hasCable(n *fabric.Node) bool {
 	for p := range n.Ports() {
 		if p.Peer() != nil {
 			return true
@@ -96,8 +97,8 @@ func cabled(n *fabric.Node) bool {
 	return n.IsSwitch()
 }
 
-// dead chooses the dead ports.
-func (v *values) dead(f *fabric.Fabric, o *Options) (ports []*fabric.Port) {
+// deadPorts chooses the dead ports.
+func (v *values) deadPorts(f *fabric.Fabric, o *Options) (ports []*fabric.Port) {
 	text := v.text["dead"]
 	if text == "" {
 		return nil
@@ -106,7 +107,7 @@ func (v *values) dead(f *fabric.Fabric, o *Options) (ports []*fabric.Port) {
 	sm := o.SM
 	for i := range f.Nodes() {
 		n := &f.Nodes()[i]
-		if sm == nil && !n.IsSwitch() && cabled(n) {
+		if sm == nil && !n.IsSwitch() && hasCable(n) {
 			sm = n
 		}
 		if n != sm && !n.IsSwitch() {
@@ -147,8 +148,8 @@ func (v *values) dead(f *fabric.Fabric, o *Options) (ports []*fabric.Port) {
 	return ports
 }
 
-// findPort looks NODE or NODE/PORT up; the former goes first, for names may
-// contain slashes. Of NODE alone the number is -1.
+// findPort finds NODE or NODE/PORT. It tries NODE first, as names may contain
+// slashes; its port number is -1.
 func findPort(f *fabric.Fabric, name string) (*fabric.Node, int, error) {
 	n, err := findNode(f, name)
 	if slash := strings.LastIndexByte(name, '/'); err != nil && slash >= 0 {
@@ -160,7 +161,7 @@ func findPort(f *fabric.Fabric, name string) (*fabric.Node, int, error) {
 	return n, -1, err
 }
 
-// findNode looks a node up by its name or GUID.
+// findNode finds a node by its name or GUID.
 func findNode(f *fabric.Fabric, name string) (*fabric.Node, error) {
 	nodes := f.NodeByName(name)
 	if guid, err := strconv.ParseUint(name, 0, 64); len(nodes) == 0 && err == nil {

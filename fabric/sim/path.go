@@ -6,7 +6,7 @@ import (
 	"fabsh/mad"
 )
 
-// Components of PathRecord that are more than a value to compare (IBA 15.2.5.16).
+// Components of PathRecord that are not simply compared (IBA 15.2.5.16).
 var (
 	pathSLID       = pathComponent("slid")
 	pathDLID       = pathComponent("dlid")
@@ -26,19 +26,20 @@ var (
 
 func pathComponent(script string) uint64 { return mad.AttrPathRecord.Field(script).Mask() }
 
-// maxPairs is how many pairs of ports a query may mean that names neither.
+// maxPairs is the largest number of pairs of ports of a query that names neither
+// end.
 const maxPairs = 1 << 20
 
-// pathQuery is what a query for paths asks.
+// pathQuery is a query for PathRecords.
 type pathQuery struct {
 	*query
-	asked mad.PathRecord
-	most  int // paths of one pair
+	asked    mad.PathRecord
+	maxPaths int // paths of one pair
 }
 
-// paths finds the paths that q asks for, by following the forwarding tables.
-func (r *request) paths(q *query) mad.Status {
-	pq := &pathQuery{query: q, most: 127}
+// findPaths finds the paths that q asks for, by following the forwarding tables.
+func (r *request) findPaths(q *query) mad.Status {
+	pq := &pathQuery{query: q, maxPaths: 127}
 	pq.asked.Decode(q.want)
 	from, given, status := r.pathEnds(q, pathSLID, pathSGID, pq.asked.SLID, pq.asked.SGID)
 	if status != mad.StatusOK {
@@ -52,10 +53,10 @@ func (r *request) paths(q *query) mad.Status {
 		return mad.StatusInsufficient
 	}
 	if q.mask&pathNumbPath != 0 && pq.asked.NumbPath > 0 {
-		pq.most = int(pq.asked.NumbPath)
+		pq.maxPaths = int(pq.asked.NumbPath)
 	}
 	if r.Method == mad.MethodGet {
-		pq.most = 1
+		pq.maxPaths = 1
 	}
 	special := pathServiceID | pathReversible | pathNumbPath | pathPKey |
 		pathMTU | pathRate | pathLife | pathSelectMTU | pathSelectRate | pathSelectLife
@@ -68,13 +69,13 @@ func (r *request) paths(q *query) mad.Status {
 			if q.full() {
 				return mad.StatusOK
 			}
-			pq.between(a, b)
+			pq.addPaths(a, b)
 		}
 	}
 	return mad.StatusOK
 }
 
-// pathEnds are the ports that a query may mean at one end, by its LID or GID.
+// pathEnds are the ports that match a query's LID and GID at one end.
 func (r *request) pathEnds(q *query, lidBit, gidBit uint64, lid mad.LID, gid mad.GID) (ports []*port, given bool, status mad.Status) {
 	given = q.mask&(lidBit|gidBit) != 0
 	if q.mask&gidBit != 0 {
@@ -96,9 +97,9 @@ func (r *request) pathEnds(q *query, lidBit, gidBit uint64, lid mad.LID, gid mad
 	return []*port{r.lids[lid]}, given, mad.StatusOK
 }
 
-// endPortsWith lists ports with LIDs, in the order of these.
+// endPortsWith lists the end ports for which ok holds, by LID.
 func (s *Subnet) endPortsWith(ok func(*port) bool) (ports []*port) {
-	all := &query{enough: maxTable}
+	all := &query{limit: maxTable}
 	for p := range all.endPorts(s) {
 		if ok(p) {
 			ports = append(ports, p)
@@ -107,17 +108,17 @@ func (s *Subnet) endPortsWith(ok func(*port) bool) (ports []*port) {
 	return ports
 }
 
-// between adds the paths from a to b: with LMCs, between the first LIDs of
-// both, the second ones, ..., or between one that is asked for and all of the
-// other end.
-func (q *pathQuery) between(a, b *port) {
+// addPaths adds the paths from a to b. With LMCs these are the paths between the
+// first LIDs of both, between the second ones, and so on; or between the LID in
+// the query and all LIDs of the other end.
+func (q *pathQuery) addPaths(a, b *port) {
 	n := max(1<<a.lmc, 1<<b.lmc)
 	if q.mask&pathSLID != 0 {
 		n = 1 << b.lmc
 	} else if q.mask&pathDLID != 0 {
 		n = 1 << a.lmc
 	}
-	for i, found := 0, 0; i < n && found < q.most; i++ {
+	for i, found := 0, 0; i < n && found < q.maxPaths; i++ {
 		slid, dlid := a.lid+mad.LID(i%(1<<a.lmc)), b.lid+mad.LID(i%(1<<b.lmc))
 		if q.mask&pathSLID != 0 {
 			slid = q.asked.SLID
@@ -136,13 +137,13 @@ func (q *pathQuery) between(a, b *port) {
 	}
 }
 
-// path is the record of one path; nil if there is none, or none such.
+// path is the record of one path; nil if there is none, or it does not match.
 func (q *pathQuery) path(a, b *port, slid, dlid mad.LID) *mad.PathRecord {
-	mtu, rate, ok := trace(a, b, dlid)
+	mtu, rate, ok := tracePath(a, b, dlid)
 	if !ok {
 		return nil
 	}
-	_, _, reversible := trace(b, a, slid)
+	_, _, reversible := tracePath(b, a, slid)
 	asked := &q.asked
 	switch {
 	case q.mask&pathReversible != 0 && asked.Reversible && !reversible,
@@ -162,7 +163,7 @@ func (q *pathQuery) path(a, b *port, slid, dlid mad.LID) *mad.PathRecord {
 	}
 }
 
-// selects compares a value as the query's selector says.
+// selects: the value matches the component in the query, by its selector.
 func (q *pathQuery) selects(component, selectorComponent uint64, selector uint8, asked, value int) bool {
 	if q.mask&component == 0 {
 		return true
@@ -170,21 +171,21 @@ func (q *pathQuery) selects(component, selectorComponent uint64, selector uint8,
 	if q.mask&selectorComponent == 0 {
 		selector = uint8(mad.SelectorExactly)
 	}
-	return holds(mad.Selector(selector), value, asked)
+	return selectorHolds(mad.Selector(selector), value, asked)
 }
 
-// trace follows the tables from a to dlid of b, and gives the smallest MTU and
-// rate on the way. That a port is dead is not known to the subnet manager.
-func trace(a, b *port, dlid mad.LID) (mtu mad.MTU, rate uint16, ok bool) {
+// tracePath follows the tables from a to dlid of b, and gives the smallest MTU and
+// rate of the links. The subnet manager does not know dead ports.
+func tracePath(a, b *port, dlid mad.LID) (mtu mad.MTU, rate uint16, ok bool) {
 	at := a
 	mtu, rate = a.mtu, a.rate
 	if a.node.isSwitch {
-		mtu, rate = b.mtu, b.rate // port 0 is no bottleneck
+		mtu, rate = b.mtu, b.rate // port 0 has no link
 	}
 	for range maxLIDHops {
-		out, there := at.onward(dlid, at == a)
-		if there {
-			return mtu, rate, at.home() == b
+		out, arrived := at.nextHop(dlid, at == a)
+		if arrived {
+			return mtu, rate, at.endPort() == b
 		}
 		if out == nil || !out.active() {
 			return 0, 0, false
@@ -195,8 +196,7 @@ func trace(a, b *port, dlid mad.LID) (mtu mad.MTU, rate uint16, ok bool) {
 	return 0, 0, false
 }
 
-// rates are the codes of PathRecord.Rate in the order of the rates, in units
-// of half a Gb/s.
+// rates are the codes of PathRecord.Rate by rising rate, in units of half a Gb/s.
 var rates = []struct {
 	half uint16
 	code mad.Rate
@@ -207,7 +207,7 @@ var rates = []struct {
 	{400, mad.Rate200}, {600, mad.Rate300}, {800, mad.Rate400}, {1200, mad.Rate600}, {1600, mad.Rate800}, {2400, mad.Rate1200},
 }
 
-// rateCode is the code of the highest rate that is not above half.
+// rateCode is the code of the highest rate up to half.
 func rateCode(half uint16) mad.Rate {
 	code := rates[0].code
 	for _, r := range rates {
@@ -218,7 +218,7 @@ func rateCode(half uint16) mad.Rate {
 	return code
 }
 
-// halfGbps is what code stands for; 0 if it is unknown.
+// halfGbps is the rate of a code in units of half a Gb/s; 0 if it is unknown.
 func halfGbps(code mad.Rate) int {
 	for _, r := range rates {
 		if r.code == code {

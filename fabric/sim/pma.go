@@ -6,8 +6,16 @@ import (
 	"fabsh/mad"
 )
 
-// counters are a port's. PortCounters and PortCountersExtended show the same
-// ones; the former stop at what fits.
+// perfHandlers are the attributes of performance management (IBA 16.1.3). All
+// attributes with counters have one handler: their declarations in package mad
+// say which counters they show.
+var perfHandlers = []handler{
+	{attr: mad.AttrPerfClassPortInfo, get: (*request).getPerfClassPortInfo},
+	{on: hasCounters, get: (*request).getCounters, set: (*request).setCounters},
+}
+
+// counters are the counters of a port. PortCounters and PortCountersExtended
+// show the same ones; those of the former stop at their largest value.
 type counters map[counterKey]uint64
 
 type counterKey struct {
@@ -15,8 +23,8 @@ type counterKey struct {
 	element int
 }
 
-// views are the counters that attributes show.
-var views = sync.OnceValue(func() map[*mad.Attribute][]mad.Counter {
+// counterViews are the counters of each attribute.
+var counterViews = sync.OnceValue(func() map[*mad.Attribute][]mad.Counter {
 	views := map[*mad.Attribute][]mad.Counter{}
 	for _, a := range mad.Attributes() {
 		if list := a.Counters(); len(list) > 0 {
@@ -26,25 +34,9 @@ var views = sync.OnceValue(func() map[*mad.Attribute][]mad.Counter {
 	return views
 })
 
-// perf executes a performance management request.
-func (r *request) perf() mad.Status {
-	if r.Method != mad.MethodGet && r.Method != mad.MethodSet {
-		return mad.StatusBadMethod
-	}
-	a := mad.Lookup(mad.ClassPerf, r.Attribute)
-	if !allows(a, r.Method) {
-		return mad.StatusBadMethodAttribute
-	}
-	if a == mad.AttrPerfClassPortInfo && r.Method == mad.MethodGet {
-		return r.perfClassPortInfo()
-	}
-	if view := views()[a]; view != nil {
-		return r.count(a, view)
-	}
-	return mad.StatusBadMethodAttribute
-}
+func hasCounters(r *request) bool { return counterViews()[r.attr] != nil }
 
-func (r *request) perfClassPortInfo() mad.Status {
+func (r *request) getPerfClassPortInfo() mad.Status {
 	clear(r.data)
 	info := mad.ClassPortInfo{
 		BaseVersion: 1, ClassVersion: 1, RespTimeValue: lifeTime,
@@ -56,21 +48,16 @@ func (r *request) perfClassPortInfo() mad.Status {
 	return r.modifierIs0()
 }
 
-// count sets the counters that a Set chooses, and shows all. Those of one
-// operation code are the same for all codes.
-func (r *request) count(a *mad.Attribute, view []mad.Counter) mad.Status {
-	ports := r.selected(int(a.Field("port_select").Uint(r.data)))
+// getCounters reads counters; of all ports, their sums. Those of one operation
+// code are the same for all codes.
+func (r *request) getCounters() mad.Status {
+	ports := r.selectedPorts()
 	if len(ports) == 0 || r.Modifier != 0 {
 		return mad.StatusBadValue
 	}
-	for _, c := range view {
+	for _, c := range counterViews()[r.attr] {
 		for e := range c.Count {
 			key := counterKey{c.Name, e}
-			if r.Method == mad.MethodSet && c.Select.Uint(r.data)>>(c.Bit+e)&1 != 0 {
-				for i := range ports {
-					ports[i].setCounter(key, c.UintAt(r.data, e))
-				}
-			}
 			sum := uint64(0)
 			for i := range ports {
 				v := ports[i].counters[key]
@@ -82,7 +69,25 @@ func (r *request) count(a *mad.Attribute, view []mad.Counter) mad.Status {
 			c.SetUintAt(r.data, e, sum)
 		}
 	}
-	return 0
+	return mad.StatusOK
+}
+
+// setCounters sets the counters that CounterSelect selects, and reads all.
+func (r *request) setCounters() mad.Status {
+	ports := r.selectedPorts()
+	if len(ports) == 0 || r.Modifier != 0 {
+		return mad.StatusBadValue
+	}
+	for _, c := range counterViews()[r.attr] {
+		for e := range c.Count {
+			if c.Select.Uint(r.data)>>(c.Bit+e)&1 != 0 {
+				for i := range ports {
+					ports[i].setCounter(counterKey{c.Name, e}, c.UintAt(r.data, e))
+				}
+			}
+		}
+	}
+	return r.getCounters()
 }
 
 func (p *port) setCounter(key counterKey, v uint64) {
@@ -92,13 +97,13 @@ func (p *port) setCounter(key counterKey, v uint64) {
 	p.counters[key] = v
 }
 
-// selected are the ports that a PortSelect means.
-func (r *request) selected(num int) []port {
-	ports := r.about.ports
+// selectedPorts are the ports that PortSelect means; none if there is no such port.
+func (r *request) selectedPorts() []port {
+	ports, num := r.perfNode.ports, int(r.attr.Field("port_select").Uint(r.data))
 	switch {
 	case num == mad.AllPorts:
 		return ports[1:]
-	case num >= len(ports), num == 0 && !r.about.isSwitch:
+	case num >= len(ports), num == 0 && !r.perfNode.isSwitch:
 		return nil
 	}
 	return ports[num : num+1]

@@ -119,7 +119,7 @@ type raw []byte
 func (r raw) Encode(data []byte) { copy(data, r) }
 
 // TestCountersViews: both attributes show the same counters, the smaller fields
-// stop at what fits, and AllPortSelect sums up.
+// stop at their largest value, and AllPortSelect gives the sums.
 func TestCountersViews(t *testing.T) {
 	r := newRig(t, small)
 	for port, set := range []mad.PortCountersExtended{

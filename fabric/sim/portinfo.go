@@ -4,45 +4,61 @@ import (
 	"fabsh/mad"
 )
 
-// portInfo answers for PortInfo. The top bit of the modifier says that the
-// sender knows the extended speeds; they are shown in any case.
-func (r *request) portInfo(set bool) mad.Status {
-	const extendedSpeeds = 1 << 31
-	p := r.numbered(int(r.Modifier &^ extendedSpeeds))
+func (r *request) getPortInfo() mad.Status {
+	p := r.portOfPortInfo()
 	if p == nil {
 		return mad.StatusBadValue
 	}
-	var status mad.Status
-	before := p.state
-	if set {
-		status = r.setPortInfo(p)
+	r.readPortInfo(p)
+	return mad.StatusOK
+}
+
+func (r *request) setPortInfo() mad.Status {
+	p := r.portOfPortInfo()
+	if p == nil {
+		return mad.StatusBadValue
 	}
+	before := p.state
+	status := r.applyPortInfo(p)
+	r.readPortInfo(p)
+	// The answer is complete: it does not show what the sweep changes.
+	if now := p.state; before != now && (min(before, now) == mad.PortStateDown || now == mad.PortStateInitialize) {
+		r.linkChanged(p)
+	}
+	return status
+}
+
+// portOfPortInfo is the port that the modifier names; nil: there is none. The
+// modifier's top bit says that the requester supports the extended speeds;
+// agents show them in any case.
+func (r *request) portOfPortInfo() *port {
+	const extendedSpeeds = 1 << 31
+	return r.portOfModifier(int(r.Modifier &^ extendedSpeeds))
+}
+
+// readPortInfo writes p's PortInfo to the answer.
+func (r *request) readPortInfo(p *port) {
 	copy(r.data, p.info[:])
 	portInfoLocalPort.SetUint(r.data, uint64(r.in.num))
 	if r.hideKey {
 		portInfoKey.SetUint(r.data, 0)
 	}
-	// The subnet manager learns of it once the answer is made.
-	if now := p.state; before != now && (min(before, now) == mad.PortStateDown || now == mad.PortStateInitialize) {
-		r.changed(p)
-	}
-	return status
 }
 
-// setPortInfo does what a Set asks for: all of it or, when a part is not
+// applyPortInfo does what a Set asks for: all of it or, when a part is not
 // valid, nothing (IBA 14.2.5.6).
-func (r *request) setPortInfo(p *port) mad.Status {
+func (r *request) applyPortInfo(p *port) mad.Status {
 	var old, next, asked mad.PortInfo
 	old.Decode(p.info[:])
 	asked.Decode(r.data)
 	image := p.info
-	merge(mad.AttrPortInfo, image[:], r.data)
+	applySet(mad.AttrPortInfo, image[:], r.data)
 	next.Decode(image[:])
 	next.PortState, next.PortPhysicalState = old.PortState, old.PortPhysicalState
-	if asked.OperationalVLs == 0 { // no change, though smp_set sends what it read
+	if asked.OperationalVLs == 0 { // no change
 		next.OperationalVLs = old.OperationalVLs
 	}
-	if p != p.home() { // what only end ports have
+	if p != p.endPort() { // fields of end ports only
 		next.MKey, next.MKeyProtectBits, next.MKeyLeasePeriod = old.MKey, old.MKeyProtectBits, old.MKeyLeasePeriod
 		next.GIDPrefix, next.LID, next.LMC = old.GIDPrefix, old.LID, old.LMC
 		next.MasterSMLID, next.MasterSMSL, next.SubnetTimeOut = old.MasterSMLID, old.MasterSMSL, old.SubnetTimeOut
@@ -78,8 +94,8 @@ func (r *request) setPortInfo(p *port) mad.Status {
 		return mad.StatusBadValue
 	}
 
-	r.rename(p, next.LID, next.LMC)
-	p.store(&next)
+	r.setLID(p, next.LID, next.LMC)
+	p.setInfo(&next)
 	switch {
 	case p.num == 0:
 	case asked.PortPhysicalState != 0:
@@ -90,7 +106,7 @@ func (r *request) setPortInfo(p *port) mad.Status {
 	return 0
 }
 
-// enableSupported replaces the values that stand for all that is supported.
+// enableSupported replaces the values that mean all that is supported.
 func enableSupported(i *mad.PortInfo) {
 	if i.LinkWidthEnabled == mad.LinkWidthSupported {
 		i.LinkWidthEnabled = i.LinkWidthSupported
@@ -103,9 +119,9 @@ func enableSupported(i *mad.PortInfo) {
 	}
 }
 
-// rename gives p another LID, before its PortInfo says so.
-func (s *Subnet) rename(p *port, lid mad.LID, lmc uint8) {
-	if p != p.home() || p.lid == lid && p.lmc == lmc {
+// setLID gives p another LID in the table of LIDs; its PortInfo follows.
+func (s *Subnet) setLID(p *port, lid mad.LID, lmc uint8) {
+	if p != p.endPort() || p.lid == lid && p.lmc == lmc {
 		return
 	}
 	for i, q := range s.lids[p.lid : int(p.lid)+1<<p.lmc] {
@@ -115,44 +131,44 @@ func (s *Subnet) rename(p *port, lid mad.LID, lmc uint8) {
 	}
 	lid &^= 1<<lmc - 1
 	for i := int(lid); i < int(lid)+1<<lmc && i < len(s.lids); i++ {
-		if s.lids[i] == nil { // of two that have one LID, the first is found
+		if s.lids[i] == nil { // of two ports with one LID, packets reach the first
 			s.lids[i] = p
 		}
 	}
 }
 
-// store makes info p's PortInfo.
-func (p *port) store(info *mad.PortInfo) {
+// setInfo sets p's PortInfo.
+func (p *port) setInfo(info *mad.PortInfo) {
 	info.Encode(p.info[:])
 	p.state, p.lid, p.lmc = info.PortState, info.LID&^(1<<info.LMC-1), info.LMC
 	p.mtu, p.rate = info.NeighborMTU, activeRate(info)
 	p.mkey, p.keyLevel = info.MKey, info.MKeyProtectBits
 }
 
-// linkDown takes the link at p down, into phys: the other end polls for it. If
-// p polls too, the link trains again.
+// linkDown takes the link at p down, and p into physical state phys; the other
+// end polls. If p polls too, the link trains again.
 func (p *port) linkDown(phys mad.PortPhysicalState) {
-	p.drop(phys)
+	p.setDown(phys)
 	if p.peer != nil && p.peer != p && p.peer.up {
-		p.peer.drop(mad.PortPhysicalStatePolling)
+		p.peer.setDown(mad.PortPhysicalStatePolling)
 	}
 	if p.peer != nil {
 		p.train()
 	}
 }
 
-// drop takes one end down.
-func (p *port) drop(phys mad.PortPhysicalState) {
+// setDown takes one end of a link down.
+func (p *port) setDown(phys mad.PortPhysicalState) {
 	var info mad.PortInfo
 	info.Decode(p.info[:])
 	info.PortState, info.PortPhysicalState = mad.PortStateDown, phys
-	p.store(&info)
+	p.setInfo(&info)
 	p.up = false
-	p.node.stateChanged()
+	p.node.setStateChange()
 }
 
-// train brings the link at p up, to Initialize, when both ends want it and
-// have a width and a speed in common.
+// train brings the link at p up, to Initialize, if both ends poll and have a
+// width and a speed in common.
 func (p *port) train() {
 	var a, b mad.PortInfo
 	a.Decode(p.info[:])
@@ -174,9 +190,9 @@ func (p *port) train() {
 		end.info.LinkWidthActive, end.info.LinkSpeedActive = width, speed
 		end.info.LinkSpeedExtActive, end.info.LinkSpeedExtActive2 = ext, ext2
 		end.info.PortState, end.info.PortPhysicalState = mad.PortStateInitialize, mad.PortPhysicalStateLinkUp
-		end.p.store(end.info)
+		end.p.setInfo(end.info)
 		end.p.up = true
-		end.p.node.stateChanged()
+		end.p.node.setStateChange()
 	}
 }
 
@@ -187,7 +203,7 @@ func extEnabled(i *mad.PortInfo) mad.LinkSpeedExt {
 	return i.LinkSpeedExtEnabled
 }
 
-// widest is the width of a set that has the most lanes.
+// widest is the width with the most lanes of a mask.
 func widest(set mad.LinkWidth) mad.LinkWidth {
 	for _, w := range []mad.LinkWidth{mad.LinkWidth12x, mad.LinkWidth8x, mad.LinkWidth4x, mad.LinkWidth2x, mad.LinkWidth1x} {
 		if set&w != 0 {
@@ -206,8 +222,8 @@ func highest[T ~uint8](set T) T {
 	return bit
 }
 
-// stateChanged sets SwitchInfo.PortStateChange.
-func (n *node) stateChanged() {
+// setStateChange sets SwitchInfo.PortStateChange.
+func (n *node) setStateChange() {
 	if n.isSwitch {
 		switchInfoStateChange.SetUint(n.sw[:], 1)
 	}

@@ -135,7 +135,7 @@ func TestLinkStates(t *testing.T) {
 		hdr                          = "4xHDR4xHDR"
 	)
 	r := newRig(t, small)
-	r.leavesLinks = true
+	r.noSweep = true
 	sw := r.at("leaf-1", 0).node
 	for i, step := range []struct {
 		change func(i *mad.PortInfo)
@@ -180,7 +180,7 @@ func TestLinkStates(t *testing.T) {
 		var far mad.PortInfo
 		far.Decode(r.at("node-0002 HCA-1", 1).info[:])
 		far.LinkSpeedEnabled, far.LinkWidthEnabled = 4, 2
-		r.at("node-0002 HCA-1", 1).store(&far)
+		r.at("node-0002 HCA-1", 1).setInfo(&far)
 		asked := r.portInfo(2, leaf1)
 		asked.PortState, asked.PortPhysicalState = 0, polling
 		enable(&asked)
@@ -219,7 +219,7 @@ func TestLinkComesBack(t *testing.T) {
 	}
 }
 
-// TestWidest: lanes count, not bits.
+// TestWidest: the width with the most lanes is not that of the highest bit.
 func TestWidest(t *testing.T) {
 	for set, want := range map[mad.LinkWidth]mad.LinkWidth{0: 0, 1: mad.LinkWidth1x, 0x11: mad.LinkWidth2x, 0x13: mad.LinkWidth4x, 0x17: mad.LinkWidth8x, 0x1f: mad.LinkWidth12x} {
 		if got := widest(set); got != want {
@@ -246,8 +246,8 @@ func TestPort0(t *testing.T) {
 	}
 }
 
-// TestSawOff disables the port that the request came in through: no answer.
-func TestSawOff(t *testing.T) {
+// TestDisableOwnPort disables the port that the request came in through: no answer.
+func TestDisableOwnPort(t *testing.T) {
 	r := newRig(t, small)
 	asked := r.portInfo(1, leaf1)
 	asked.PortState, asked.PortPhysicalState = 0, mad.PortPhysicalStateDisabled
@@ -262,8 +262,8 @@ func TestSawOff(t *testing.T) {
 	}
 }
 
-// TestRename: a port that gets another LID answers to that one.
-func TestRename(t *testing.T) {
+// TestSetLID: a port that gets another LID answers to that one.
+func TestSetLID(t *testing.T) {
 	r := newRig(t, small)
 	asked := r.portInfo(1, node2)
 	old := asked.LID

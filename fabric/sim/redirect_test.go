@@ -8,8 +8,8 @@ import (
 	"fabsh/mad/engine"
 )
 
-// TestRedirect: who follows gets the counters of the node that was asked, for
-// none of the address may be left out.
+// TestRedirect: a requester that uses the whole address of the redirection gets
+// the counters of the node that it asked.
 func TestRedirect(t *testing.T) {
 	r := newRig(t, small+",redirect=leaf-1@spine-1+node-0002 HCA-1@node-0002 HCA-1")
 	counters := func(name string) (*engine.Call, error) {
@@ -43,10 +43,10 @@ func TestRedirect(t *testing.T) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 	for name, c := range map[string]engine.Address{
-		"wrong Q_Key":      {LID: r.lid("spine-1"), QP: standInQP, QKey: 0x12},
-		"no Q_Key":         {LID: r.lid("spine-1"), QP: standInQP},
-		"wrong queue pair": {LID: r.lid("spine-1"), QP: 0x43, QKey: standInQKey},
-		"another node":     {LID: lid, QP: standInQP + 1, QKey: standInQKey},
+		"wrong Q_Key":      {LID: r.lid("spine-1"), QP: redirectQP, QKey: 0x12},
+		"no Q_Key":         {LID: r.lid("spine-1"), QP: redirectQP},
+		"wrong queue pair": {LID: r.lid("spine-1"), QP: 0x43, QKey: redirectQKey},
+		"another node":     {LID: lid, QP: redirectQP + 1, QKey: redirectQKey},
 	} {
 		call := &engine.Call{To: c}
 		call.PutPerf(mad.MethodGet, mad.AttrPortCounters.ID, 0, encode(&mad.PortCounters{PortSelect: 1})[:192])

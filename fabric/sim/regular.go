@@ -9,8 +9,8 @@ import (
 	"fabsh/fabric"
 )
 
-// regular draws n switches, each with cables to degree others that chance
-// chooses, and its hosts.
+// regular makes a random regular graph of n switches, each with cables to degree
+// others, and its hosts.
 func regular(n, degree, hosts int, seed int64) (*fabric.Fabric, error) {
 	switch {
 	case degree >= n:
@@ -27,9 +27,9 @@ func regular(n, degree, hosts int, seed int64) (*fabric.Fabric, error) {
 		if try == 100 {
 			return nil, errors.New("chance finds no such network; try another seed")
 		}
-		cables = pairUp(r, n, degree)
+		cables = pairRandomly(r, n, degree)
 	}
-	p := &plan{Builder: fabric.NewBuilder()}
+	p := &builder{Builder: fabric.NewBuilder()}
 	var switches []int
 	for i := range n {
 		switches = append(switches, p.addSwitch(fmt.Sprintf("switch-%d", i+1), degree+hosts))
@@ -44,11 +44,10 @@ func regular(n, degree, hosts int, seed int64) (*fabric.Fabric, error) {
 	return p.build()
 }
 
-// pairUp draws pairs of different switches, none twice, or nil if the last ones
-// do not go together: the one drawn at random goes with a random one of those
-// that it can go with (Steger, Wormald, "Generating random regular graphs
-// quickly", 1999).
-func pairUp(r *rand.Rand, n, degree int) [][2]int {
+// pairRandomly chooses random pairs of different switches, none twice, until each
+// has degree cables; nil if the last ones cannot be paired (Steger, Wormald,
+// "Generating random regular graphs quickly", 1999).
+func pairRandomly(r *rand.Rand, n, degree int) [][2]int {
 	var points []int
 	for i := range n {
 		for range degree {

@@ -11,8 +11,8 @@ import (
 	"fabsh/fabric"
 )
 
-// remove is f without some switches and cables between switches, which the
-// seed chooses. Hosts that lose their last cable go with their switch.
+// remove is f without some switches and cables between switches, chosen by the
+// seed, and without the hosts that lost their last cable with a switch.
 func (v *values) remove(f *fabric.Fabric) *fabric.Fabric {
 	if v.text["remove_switches"] == "0" && v.text["remove_links"] == "0" {
 		return f
@@ -25,7 +25,7 @@ func (v *values) remove(f *fabric.Fabric) *fabric.Fabric {
 			switches = append(switches, n)
 		}
 	}
-	for _, n := range pick(r, switches, v.amount("remove_switches", "switches", len(switches))) {
+	for _, n := range choose(r, switches, v.countOrShare("remove_switches", "switches", len(switches))) {
 		gone[n] = true
 	}
 	for i := range f.Nodes() {
@@ -43,13 +43,13 @@ func (v *values) remove(f *fabric.Fabric) *fabric.Fabric {
 		}
 	}
 	cut := map[*fabric.Port]bool{}
-	for _, p := range pick(r, links, v.amount("remove_links", "cables between switches", len(links))) {
+	for _, p := range choose(r, links, v.countOrShare("remove_links", "cables between switches", len(links))) {
 		cut[p] = true
 	}
 	return without(f, gone, cut)
 }
 
-// cables counts those that n had and has.
+// cables counts the cables of n, before and after the nodes are gone.
 func cables(n *fabric.Node, gone map[*fabric.Node]bool) (had, has int) {
 	for p := range n.Ports() {
 		if q := p.Peer(); q != nil {
@@ -62,8 +62,8 @@ func cables(n *fabric.Node, gone map[*fabric.Node]bool) (had, has int) {
 	return had, has
 }
 
-// amount reads a number, or a share of all that there are.
-func (v *values) amount(key, what string, all int) int {
+// countOrShare reads a number, or a share of all in per cent.
+func (v *values) countOrShare(key, what string, all int) int {
 	n, err := strconv.Atoi(v.text[key])
 	if share, ok := parseShare(v.text[key]); ok && strings.HasSuffix(v.text[key], "%") {
 		n, err = int(math.Ceil(share*float64(all))), nil
@@ -75,7 +75,7 @@ func (v *values) amount(key, what string, all int) int {
 	return n
 }
 
-func pick[T any](r *rand.Rand, list []T, n int) []T {
+func choose[T any](r *rand.Rand, list []T, n int) []T {
 	list = slices.Clone(list)
 	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list[:n]
@@ -111,7 +111,7 @@ func without(f *fabric.Fabric, gone map[*fabric.Node]bool, cut map[*fabric.Port]
 		if q == nil || q.ID() < p.ID() || cut[p] || gone[p.Node()] || gone[q.Node()] {
 			continue
 		}
-		// It cannot fail: f has the same.
+		// It cannot fail: f has the same link.
 		_ = b.Link(handles[p.Node()], p.Num(), handles[q.Node()], q.Num())
 	}
 	for _, p := range f.Problems() {

@@ -8,50 +8,49 @@ import (
 
 // router fills the forwarding tables.
 //
-// Where every cable between switches joins two neighbouring ranks (a switch's
-// rank is its distance from the nearest switch with hosts), the network is a
-// fat tree or like one, and packets go up and then down: up by the
-// destination's number (d-mod-k), down where the destination is. That is free
-// of deadlock. Other networks get minimal routes through the port that has the
-// fewest of them.
+// The rank of a switch is its distance from the nearest switch with hosts. If
+// every link between switches joins neighbouring ranks, the network is a fat
+// tree or similar, and gets up*/down* routes, which are free of credit loops:
+// up by the destination's number (d-mod-k), then down to the destination. Other
+// networks get minimal routes, through the port that is least loaded.
 type router struct {
-	switches []*node
-	links    [][]hop // of each switch, by port
-	rank     []int   // nil: not layered
-	stride   []int   // of d-mod-k, by rank
-	targets  [][]target
-	loads    [][]int32 // routes through each port of each switch
+	switches     []*node
+	links        [][]switchLink // of each switch, by port
+	rank         []int          // nil: the links do not join neighbouring ranks
+	stride       []int          // of d-mod-k, by rank
+	destinations [][]destination
+	loads        [][]int32 // routes through each port of each switch
 
-	// Scratch, of one destination switch:
-	dist  []int32 // to it, by the route chosen; -1: none yet
-	way   []way   // how that route begins
-	order []int   // switches by falling rank
+	// For one destination switch at a time:
+	dist  []int32    // length of the route to it; -1: none yet
+	path  []pathType // type of this route
+	order []int      // switches by falling rank
 	queue []int
 }
 
-// way is how a route begins.
-type way uint8
+// pathType is the type of a route.
+type pathType uint8
 
 const (
-	anyWay  way = iota
-	downWay     // down, straight to the destination
-	upWay       // and then down
+	minimalPath pathType = iota
+	downPath             // down only
+	upDownPath           // up first, then down
 )
 
-// hop is a link from one switch to another.
-type hop struct {
+// switchLink is a link from one switch to another.
+type switchLink struct {
 	port uint8
 	to   int
 }
 
-// target is a LID behind, or of, a switch.
-type target struct {
+// destination is a LID of a switch, or of a host at a switch.
+type destination struct {
 	lid    mad.LID
 	port   uint8
 	number int // among hosts
 }
 
-// fillTables fills the tables of all switches, over the links that are up.
+// fillTables computes the tables of all switches, over the links that are up.
 func (s *Subnet) fillTables() {
 	r := s.newRouter()
 	top := s.topLID()
@@ -60,9 +59,9 @@ func (s *Subnet) fillTables() {
 		n.setTop(top)
 	}
 	for d := range r.switches {
-		r.reach(d)
+		r.computeDistances(d)
 		for at := range r.switches {
-			r.fill(at, d)
+			r.fillEntries(at, d)
 		}
 	}
 }
@@ -76,16 +75,16 @@ func (s *Subnet) newRouter() *router {
 			r.switches = append(r.switches, n)
 		}
 	}
-	r.links = make([][]hop, len(r.switches))
-	r.targets = make([][]target, len(r.switches))
+	r.links = make([][]switchLink, len(r.switches))
+	r.destinations = make([][]destination, len(r.switches))
 	r.loads = make([][]int32, len(r.switches))
 	for i, n := range r.switches {
-		r.targets[i] = []target{{lid: n.ports[0].lid, number: i}}
+		r.destinations[i] = []destination{{lid: n.ports[0].lid, number: i}}
 		r.loads[i] = make([]int32, len(n.ports))
 		for j := range n.ports[1:] {
 			p := &n.ports[1+j]
 			if p.up && p.peer.node.isSwitch && p.peer.node != n {
-				r.links[i] = append(r.links[i], hop{p.num, index[p.peer.node]})
+				r.links[i] = append(r.links[i], switchLink{p.num, index[p.peer.node]})
 			}
 		}
 	}
@@ -97,22 +96,23 @@ func (s *Subnet) newRouter() *router {
 		}
 		sw := index[p.peer.node]
 		for l := range 1 << p.lmc {
-			r.targets[sw] = append(r.targets[sw], target{p.lid + mad.LID(l), p.peer.num, hosts})
+			r.destinations[sw] = append(r.destinations[sw], destination{p.lid + mad.LID(l), p.peer.num, hosts})
 		}
 		hosts++
 	}
 	r.dist = make([]int32, len(r.switches))
-	r.way = make([]way, len(r.switches))
-	r.layer()
+	r.path = make([]pathType, len(r.switches))
+	r.rankSwitches()
 	return r
 }
 
-// layer ranks the switches, and finds out whether the network is layered.
-func (r *router) layer() {
+// rankSwitches ranks the switches. It sets rank only if all links join neighbouring
+// ranks.
+func (r *router) rankSwitches() {
 	rank := slices.Repeat([]int{-1}, len(r.switches))
 	var queue []int
 	for i := range r.switches {
-		if len(r.targets[i]) > 1 {
+		if len(r.destinations[i]) > 1 {
 			rank[i] = 0
 			queue = append(queue, i)
 		}
@@ -142,7 +142,7 @@ func (r *router) layer() {
 		r.order[i] = i
 	}
 	slices.SortStableFunc(r.order, func(a, b int) int { return rank[b] - rank[a] })
-	// What goes up from rank i is spread by the digit of the destination's
+	// d-mod-k: rank i chooses its up port by the digit of the destination's
 	// number that the ranks below have not used.
 	ups := make([]int, highest+1)
 	for i := range r.switches {
@@ -163,22 +163,22 @@ func (r *router) layer() {
 	}
 }
 
-// reach computes the distances to switch d.
-func (r *router) reach(d int) {
+// computeDistances computes the distances to switch d.
+func (r *router) computeDistances(d int) {
 	for i := range r.dist {
-		r.dist[i], r.way[i] = -1, anyWay
+		r.dist[i], r.path[i] = -1, minimalPath
 	}
 	r.dist[d] = 0
 	r.queue = append(r.queue[:0], d)
 	if r.rank != nil {
-		r.spread(func(from, to int) bool { return r.rank[to] > r.rank[from] })
+		r.bfs(func(from, to int) bool { return r.rank[to] > r.rank[from] })
 		for i, dist := range r.dist {
 			if dist >= 0 {
-				r.way[i] = downWay
+				r.path[i] = downPath
 			}
 		}
-		// Whoever cannot go down goes up to the nearest who has a way;
-		// from the highest rank on, so that those have theirs.
+		// A switch without a way down goes up, to the nearest switch that has a
+		// route; from the highest rank on, so that the switches above have theirs.
 		for _, at := range r.order {
 			if r.dist[at] >= 0 {
 				continue
@@ -186,12 +186,12 @@ func (r *router) reach(d int) {
 			for _, h := range r.links[at] {
 				if r.rank[h.to] > r.rank[at] && r.dist[h.to] >= 0 &&
 					(r.dist[at] < 0 || r.dist[h.to] < r.dist[at]-1) {
-					r.dist[at], r.way[at] = r.dist[h.to]+1, upWay
+					r.dist[at], r.path[at] = r.dist[h.to]+1, upDownPath
 				}
 			}
 		}
-		// Left are switches whose only ways turn upward again, say from one
-		// root to another. Only packets that begin there take them.
+		// The remaining switches, such as roots, reach the destination only by a
+		// route that turns up again. Only their own packets take it.
 		r.queue = r.queue[:0]
 		for i, dist := range r.dist {
 			if dist >= 0 {
@@ -203,12 +203,12 @@ func (r *router) reach(d int) {
 		}
 		slices.SortStableFunc(r.queue, func(a, b int) int { return int(r.dist[a] - r.dist[b]) })
 	}
-	r.spread(func(int, int) bool { return true })
+	r.bfs(func(int, int) bool { return true })
 }
 
-// spread is a breadth-first search from the queue over the links that ok
-// allows, to switches without a distance.
-func (r *router) spread(ok func(from, to int) bool) {
+// bfs is a breadth-first search from the switches in the queue over the links
+// that ok allows, to switches without a distance.
+func (r *router) bfs(ok func(from, to int) bool) {
 	for i := 0; i < len(r.queue); i++ {
 		at := r.queue[i]
 		for _, h := range r.links[at] {
@@ -220,11 +220,11 @@ func (r *router) spread(ok func(from, to int) bool) {
 	}
 }
 
-// fill writes the entries of switch at for all LIDs behind switch d.
-func (r *router) fill(at, d int) {
+// fillEntries writes the entries of switch at for all LIDs behind switch d.
+func (r *router) fillEntries(at, d int) {
 	lft := r.switches[at].lft
 	if at == d {
-		for _, t := range r.targets[d] {
+		for _, t := range r.destinations[d] {
 			lft[t.lid] = t.port
 		}
 		return
@@ -237,15 +237,15 @@ func (r *router) fill(at, d int) {
 	for _, h := range r.links[at] {
 		switch {
 		case r.dist[h.to] != r.dist[at]-1:
-		case r.way[at] == upWay && r.rank[h.to] < r.rank[at]:
+		case r.path[at] == upDownPath && r.rank[h.to] < r.rank[at]:
 		default:
 			ports = append(ports, h.port)
 		}
 	}
 	load := r.loads[at]
-	for _, t := range r.targets[d] {
+	for _, t := range r.destinations[d] {
 		port := ports[0]
-		if r.way[at] == upWay {
+		if r.path[at] == upDownPath {
 			port = ports[t.number/r.stride[r.rank[at]]%len(ports)]
 		} else {
 			for _, p := range ports[1:] {
@@ -268,7 +268,7 @@ func (s *Subnet) topLID() mad.LID {
 	return mad.LID(top)
 }
 
-// setTop tells switch n the highest LID in its table.
+// setTop sets the LinearFDBTop of switch n.
 func (n *node) setTop(top mad.LID) {
 	var sw mad.SwitchInfo
 	sw.Decode(n.sw[:])

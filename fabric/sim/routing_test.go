@@ -12,8 +12,8 @@ import (
 	"fabsh/mad"
 )
 
-// topologies are what properties are tested on.
-var topologies = []string{
+// testTopologies are the specs of the topologies on which properties are tested.
+var testTopologies = []string{
 	"", "fattree:k=8,levels=3", "fattree:k=4,levels=4", "fattree:k=4,levels=1", "fattree:k=2,levels=3",
 	"pgft:m=4/4/8,w=1/2/4,p=1/2/1", "pgft:m=3/3,w=1/2,p=2/3", "pgft:m=6/2/5,w=1/3/1,p=1/1/2",
 	"ring:n=1", "ring:n=2", "ring:n=2,hosts=0", "ring:n=9,hosts=3", "ring:n=100,hosts=2",
@@ -42,7 +42,7 @@ func degraded(f *fabric.Fabric, seed uint64) *fabric.Fabric {
 // subnets calls test with all topologies, and with what is left of the trees
 // after some cables broke.
 func subnets(t *testing.T, test func(t *testing.T, s *Subnet, tree bool)) {
-	for _, spec := range topologies {
+	for _, spec := range testTopologies {
 		f, o := mustParse(t, spec)
 		tree := !strings.HasPrefix(spec, "ring")
 		t.Run(spec, func(t *testing.T) { test(t, New(f, o), tree) })
@@ -78,7 +78,7 @@ func TestReachable(t *testing.T) {
 		ports := s.endPortsWith(func(*port) bool { return true })
 		for _, from := range ports {
 			for to := range connected(from) {
-				if at := route(from, to.lid, false); at == nil || at.home() != to {
+				if at := forwardLID(from, to.lid, false); at == nil || at.endPort() != to {
 					t.Fatalf("LID %d (%s) does not reach LID %d (%s)", from.lid, from.node.label, to.lid, to.node.label)
 				}
 			}
@@ -88,7 +88,7 @@ func TestReachable(t *testing.T) {
 
 // TestLIDs: every end port has one.
 func TestLIDs(t *testing.T) {
-	for _, spec := range topologies {
+	for _, spec := range testTopologies {
 		t.Run(spec, func(t *testing.T) {
 			f, o := mustParse(t, spec)
 			s := New(f, o)
@@ -121,7 +121,7 @@ func TestDeadlockFree(t *testing.T) {
 			for _, to := range hosts {
 				var before *port
 				for at := from; ; {
-					out, there := at.onward(to.lid, before == nil)
+					out, there := at.nextHop(to.lid, before == nil)
 					if there {
 						break
 					}
@@ -169,9 +169,9 @@ func upDown(s *Subnet) bool {
 		return false
 	}
 	for d := range r.switches {
-		r.reach(d)
+		r.computeDistances(d)
 		for at, rank := range r.rank {
-			if rank == 0 && len(r.targets[d]) > 1 && r.way[at] == anyWay {
+			if rank == 0 && len(r.destinations[d]) > 1 && r.path[at] == minimalPath {
 				return false
 			}
 		}
@@ -188,7 +188,7 @@ func upDown(s *Subnet) bool {
 //	|  / \
 //	 a    b
 func TestUpFirst(t *testing.T) {
-	p := &plan{Builder: fabric.NewBuilder()}
+	p := &builder{Builder: fabric.NewBuilder()}
 	a, b := p.addSwitch("a", 3), p.addSwitch("b", 3)
 	x, y, z := p.addSwitch("x", 3), p.addSwitch("y", 3), p.addSwitch("z", 3)
 	p.link(p.addCA("host of a", 1), 1, a, 3)
@@ -206,7 +206,7 @@ func TestUpFirst(t *testing.T) {
 	to := r.lid("host of b")
 	got := map[string]uint8{}
 	for _, name := range []string{"a", "b", "x", "y", "z"} {
-		got[name] = r.at(name, 0).node.forward(to)
+		got[name] = r.at(name, 0).node.lftEntry(to)
 	}
 	if diff := cmp.Diff(map[string]uint8{"a": 2, "b": 3, "x": 2, "y": 2, "z": 2}, got); diff != "" {
 		t.Errorf("ports to b's host (-want +got)\n%s", diff)
@@ -262,7 +262,7 @@ func TestShift(t *testing.T) {
 			for i, from := range hosts {
 				to := hosts[(i+shift)%len(hosts)]
 				for at, sent := from, true; ; sent = false {
-					out, there := at.onward(to.lid, sent)
+					out, there := at.nextHop(to.lid, sent)
 					if there {
 						break
 					}

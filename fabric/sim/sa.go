@@ -1,55 +1,113 @@
 package sim
 
 import (
-	"bytes"
 	"encoding/binary"
-	"iter"
 
 	"fabsh/mad"
 )
 
-// saKey is the SM_Key that shows a request to be trusted: OpenSM's default
-// (opensm osm_base.h OSM_DEFAULT_SA_KEY).
+// saKey is the SM_Key of a trusted requester: OpenSM's default (opensm osm_base.h
+// OSM_DEFAULT_SA_KEY).
 const saKey = 1
 
-// admin executes a request to the subnet administration. Of a table, m becomes
-// the header of its segments.
-func (r *request) admin(m []byte) (table []byte, status mad.Status, v verdict) {
-	key := binary.BigEndian.Uint64(m[mad.SAKeyOffset:])
+// maxTable is the largest answer of the subnet administrator, in bytes.
+const maxTable = 256 << 20
+
+// recordHandler answers for one attribute of subnet administration.
+type recordHandler struct {
+	attr *mad.Attribute
+	// find adds the records that a Get, GetTable, GetMulti or GetTraceTable asks
+	// for to q; nil: there are none of the attribute.
+	find func(r *request, q *query) mad.Status
+	// change executes a Set or Delete; nil: nobody may change the record. mask is
+	// the ComponentMask; trusted: the requester has the SM_Key.
+	change func(r *request, mask uint64, trusted bool) mad.Status
+}
+
+// recordHandlers are the attributes of subnet administration (IBA 15.2.5).
+var recordHandlers = []recordHandler{
+	{attr: mad.AttrNodeRecord, find: ofEndPorts((*query).addNode)},
+	{attr: mad.AttrPortInfoRecord, find: ofEndPorts((*query).addPortInfos)},
+	{attr: mad.AttrSwitchInfoRecord, find: ofEndPorts((*query).addSwitchInfo)},
+	{attr: mad.AttrLinearForwardingTableRecord, find: ofEndPorts((*query).addLFT)},
+	{attr: mad.AttrLinkRecord, find: ofEndPorts((*query).addLinks)},
+	{attr: mad.AttrSMInfoRecord, find: (*request).findSMInfo},
+	{attr: mad.AttrInformInfo, change: (*request).changeSubscription},
+	{attr: mad.AttrInformInfoRecord, find: (*request).findSubscriptions},
+	{attr: mad.AttrPathRecord, find: (*request).findPaths},
+	{attr: mad.AttrMultiPathRecord, find: (*request).findMultiPaths},
+	{attr: mad.AttrTraceRecord, find: (*request).findTrace},
+	{attr: mad.AttrMCMemberRecord, find: (*request).findGroups, change: (*request).changeGroup},
+	{attr: mad.AttrServiceRecord, find: (*request).findServices, change: (*request).changeService},
+}
+
+// ofEndPorts finds the records that add makes of each end port.
+func ofEndPorts(add func(q *query, p *port)) func(*request, *query) mad.Status {
+	return func(r *request, q *query) mad.Status {
+		for p := range q.endPorts(r.Subnet) {
+			add(q, p)
+		}
+		return mad.StatusOK
+	}
+}
+
+// executeSA executes a request to the subnet administrator. Of a table, the MAD
+// becomes the header of its segments. A request with a wrong SM_Key gets no
+// answer.
+func (r *request) executeSA() mad.Status {
+	key := binary.BigEndian.Uint64(r.mad[mad.SAKeyOffset:])
 	if key != 0 && key != saKey {
-		return nil, mad.StatusOK, silent
+		r.reply = replyNone
+		return mad.StatusOK
 	}
 	if info, ok := mad.MethodOf(r.Class, r.ClassVersion, r.Method); !ok || !info.Answered || r.Method == mad.MethodReport {
-		return nil, mad.StatusBadMethod, single
+		return mad.StatusBadMethod
 	}
-	a := mad.Lookup(mad.ClassSubnAdm, r.Attribute)
-	if !allows(a, r.Method) {
-		return nil, mad.StatusBadMethodAttribute, single
+	r.attr = mad.Lookup(mad.ClassSubnAdm, r.Attribute)
+	if !allows(r.attr, r.Method) {
+		return mad.StatusBadMethodAttribute
 	}
-	if a == mad.AttrSubnAdmClassPortInfo {
-		return nil, r.adminClassPortInfo(), single
+	if r.attr == mad.AttrSubnAdmClassPortInfo {
+		return r.getSAClassPortInfo()
 	}
-	mask := binary.BigEndian.Uint64(m[mad.SAMaskOffset:])
-	if r.Method == mad.MethodSet || r.Method == mad.MethodDelete {
-		return nil, r.change(a, mask, key != 0), single
+	var h recordHandler
+	for i := range recordHandlers {
+		if recordHandlers[i].attr == r.attr {
+			h = recordHandlers[i]
+		}
 	}
+	mask, trusted := binary.BigEndian.Uint64(r.mad[mad.SAMaskOffset:]), key != 0
+	switch {
+	case r.Method != mad.MethodSet && r.Method != mad.MethodDelete:
+		return r.query(h, mask, trusted)
+	case h.change != nil:
+		return h.change(r, mask, trusted)
+	}
+	return mad.StatusBadMethodAttribute
+}
+
+// query answers with the records that match.
+func (r *request) query(h recordHandler, mask uint64, trusted bool) mad.Status {
 	want := r.data
 	if len(r.payload) > len(want) {
 		want = r.payload
 	}
-	q := newQuery(a, mask, want)
-	q.trusted = key != 0
+	q := newQuery(r.attr, mask, want)
+	q.trusted = trusted
 	if r.Method == mad.MethodGet {
-		q.enough = 2 * q.size // one too many
+		q.limit = 2 * q.size // one too many
 	}
 	const capabilityMaskMatch = 1 << 31 // IBA 15.2.5.3
-	if a == mad.AttrPortInfoRecord && r.Modifier&capabilityMaskMatch != 0 {
-		q.atLeast = a.Field("capability_mask")
+	if r.attr == mad.AttrPortInfoRecord && r.Modifier&capabilityMaskMatch != 0 {
+		q.maskField = r.attr.Field("capability_mask")
 	}
 	if r.Method == mad.MethodGetMulti && r.payload == nil { // as opensm osm_mpr_rcv_process
-		return nil, mad.StatusRequestInvalid, single
+		return mad.StatusRequestInvalid
 	}
-	status = r.collect(q)
+	status := mad.StatusBadMethodAttribute
+	if h.find != nil {
+		status = h.find(r, q)
+	}
 	switch n := len(q.records) / q.size; {
 	case status != mad.StatusOK:
 	case r.Method != mad.MethodGet && q.full():
@@ -60,35 +118,23 @@ func (r *request) admin(m []byte) (table []byte, status mad.Status, v verdict) {
 		status = mad.StatusTooManyRecords
 	}
 	clear(r.data)
-	clear(m[mad.RMPPOffset:mad.SAKeyOffset])
+	clear(r.mad[mad.RMPPOffset:mad.SAKeyOffset])
 	if status != mad.StatusOK {
-		return nil, status, single
+		return status
 	}
-	binary.BigEndian.PutUint16(m[mad.SAAttrOffsetOffset:], uint16(q.size/8))
+	binary.BigEndian.PutUint16(r.mad[mad.SAAttrOffsetOffset:], uint16(q.size/8))
 	if r.Method == mad.MethodGet {
 		copy(r.data, q.records)
-		return nil, status, single
+		return status
 	}
-	if a.Answer != nil { // opensm osm_sa_multipath_record.c osm_mpr_rcv_process
-		binary.BigEndian.PutUint16(m[attributeByte:], uint16(a.Answer.ID))
+	if r.attr.Answer != nil { // opensm osm_sa_multipath_record.c osm_mpr_rcv_process
+		binary.BigEndian.PutUint16(r.mad[mad.AttributeOffset:], uint16(r.attr.Answer.ID))
 	}
-	return q.records, status, tabular
+	r.reply, r.table = replyTable, q.records
+	return status
 }
 
-// change executes a Set or Delete. What fails has the question in the answer.
-func (r *request) change(a *mad.Attribute, mask uint64, trusted bool) mad.Status {
-	switch a {
-	case mad.AttrMCMemberRecord:
-		return r.changeGroup(mask)
-	case mad.AttrServiceRecord:
-		return r.changeService(mask, trusted)
-	case mad.AttrInformInfo:
-		return r.setInform(trusted)
-	}
-	return mad.StatusBadMethodAttribute
-}
-
-func (r *request) adminClassPortInfo() mad.Status {
+func (r *request) getSAClassPortInfo() mad.Status {
 	clear(r.data)
 	info := mad.ClassPortInfo{
 		BaseVersion: 1, ClassVersion: mad.ClassSubnAdm.Version(), RespTimeValue: lifeTime,
@@ -98,95 +144,4 @@ func (r *request) adminClassPortInfo() mad.Status {
 	}
 	info.Encode(r.data)
 	return r.modifierIs0()
-}
-
-// query is a search for records. Any component of a record can be asked for;
-// the declaration of the attribute says where it stands.
-type query struct {
-	mask    uint64
-	want    []byte
-	compare []mad.Field // the fields that the mask chooses
-	atLeast *mad.Field  // of the fields compared, the one of which more bits may be set
-	size    int         // of a record in a table: a multiple of 8 bytes
-	records []byte      // that were found
-	record  []byte      // scratch
-	trusted bool        // the asker showed the SM_Key
-	enough  int         // bytes of records after which the rest does not matter
-}
-
-func newQuery(a *mad.Attribute, mask uint64, want []byte) *query {
-	q := &query{mask: mask, want: bytes.Clone(want), enough: maxTable}
-	q.layout(a)
-	return q
-}
-
-// layout makes q a query for records of a.
-func (q *query) layout(a *mad.Attribute) {
-	q.size = (a.Size + 7) &^ 7
-	q.record = make([]byte, q.size)
-	q.compare = nil
-	for _, f := range a.Flat() {
-		if f.Mask()&q.mask != 0 {
-			q.compare = append(q.compare, f)
-		}
-	}
-}
-
-// encoder is what the attributes' structs have in common.
-type encoder interface{ Encode([]byte) }
-
-// add takes a record in, if it is one that was asked for.
-func (q *query) add(e encoder) {
-	clear(q.record)
-	e.Encode(q.record)
-	for i := range q.compare {
-		if !q.matches(&q.compare[i]) {
-			return
-		}
-	}
-	q.records = append(q.records, q.record...)
-}
-
-func (q *query) matches(f *mad.Field) bool {
-	switch {
-	case f.Bits > 64:
-		return bytes.Equal(f.Bytes(q.record), f.Bytes(q.want))
-	case q.atLeast != nil && f.Name == q.atLeast.Name:
-		want := f.Uint(q.want)
-		return f.Uint(q.record)&want == want
-	}
-	for e := range f.Count {
-		// Of some arrays each element is a component.
-		if f.Components == f.Count && q.mask>>(f.Component+e)&1 == 0 {
-			continue
-		}
-		if f.UintAt(q.record, e) != f.UintAt(q.want, e) {
-			return false
-		}
-	}
-	return true
-}
-
-// full: more records would change nothing.
-func (q *query) full() bool { return len(q.records) >= q.enough }
-
-// lidComponent is the bit of the LID, with which all records but PathRecord begin.
-const lidComponent = 1 << 0
-
-// endPorts are the ports with LIDs that the query may mean, in the order of their LIDs.
-func (q *query) endPorts(s *Subnet) iter.Seq[*port] {
-	return func(yield func(*port) bool) {
-		lids := s.lids
-		if q.mask&lidComponent != 0 {
-			lid := min(int(binary.BigEndian.Uint16(q.want)), len(lids)-1)
-			lids = lids[lid : lid+1]
-		}
-		var before *port
-		for _, p := range lids {
-			if p != nil && p != before && (q.full() || !yield(p)) {
-				return
-			}
-			before = p
-		}
-	}
 }

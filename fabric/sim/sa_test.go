@@ -43,7 +43,7 @@ var recordAttributes = []*mad.Attribute{
 	mad.AttrLinearForwardingTableRecord, mad.AttrLinkRecord, mad.AttrSMInfoRecord, mad.AttrPathRecord,
 }
 
-// TestTableSizes: all there is, once, and in order.
+// TestTableSizes: all records, once, in order.
 func TestTableSizes(t *testing.T) {
 	r := newRig(t, "fattree:k=8,levels=3")
 	e := r.engine(engine.Options{})
@@ -71,13 +71,13 @@ func TestTableSizes(t *testing.T) {
 	}
 }
 
-// TestComponents asks by every component of every record: what has the value
-// comes, all of it, and nothing else.
+// TestComponents asks by each component of each record: the answer has all records
+// with the value, and no others.
 func TestComponents(t *testing.T) {
 	r := newRig(t, "fattree:k=4,levels=3")
 	// Some variety.
 	r.set(mad.AttrNodeDescription, 0, leaf1, []byte("another name"))
-	r.at("node-0005 HCA-1", 1).drop(mad.PortPhysicalStatePolling)
+	r.at("node-0005 HCA-1", 1).setDown(mad.PortPhysicalStatePolling)
 	r.at("node-0005 HCA-1", 1).train()
 	e := r.engine(engine.Options{})
 	special := map[string]bool{"ServiceID": true, "NumbPath": true, "Reversible": true,
@@ -114,7 +114,7 @@ func TestComponents(t *testing.T) {
 					overwrite(first, query, sample)
 					check(query, &f, first)
 				}
-				if f.Kind != mad.KindGID && f.Name != "P_Key" { // and a value that few records have, or none
+				if f.Type != mad.FieldTypeGID && f.Name != "P_Key" { // and a value that few records have, or none
 					flip(&f, query)
 					check(query, &f)
 				}
@@ -271,7 +271,7 @@ func TestPathSelectors(t *testing.T) {
 		var info mad.PortInfo
 		info.Decode(p.info[:])
 		info.NeighborMTU, info.LinkSpeedExtActive = mad.MTU2048, mad.LinkSpeedExtEDR
-		p.store(&info)
+		p.setInfo(&info)
 	}
 	from := pathSLID
 	base := mad.PathRecord{SLID: r.sm.lid}
@@ -337,8 +337,8 @@ func TestPathSelectors(t *testing.T) {
 		t.Errorf("%d paths, want %d", n, all)
 	}
 	// One over a link that is not active.
-	slow.drop(mad.PortPhysicalStatePolling)
-	slow.peer.drop(mad.PortPhysicalStatePolling)
+	slow.setDown(mad.PortPhysicalStatePolling)
+	slow.peer.setDown(mad.PortPhysicalStatePolling)
 	slow.train()
 	if n := count(0, func(p *mad.PathRecord) {}); n != all-1 {
 		t.Errorf("%d paths, want %d: node-0002's link is in Initialize", n, all-1)
@@ -355,11 +355,11 @@ func TestPathLMC(t *testing.T) {
 	r := newRig(t, small)
 	e := r.engine(engine.Options{})
 	p := r.at("node-0002 HCA-1", 1)
-	r.rename(p, 32, 2)
+	r.setLID(p, 32, 2)
 	var info mad.PortInfo
 	info.Decode(p.info[:])
 	info.LID, info.LMC = 32, 2
-	p.store(&info)
+	p.setInfo(&info)
 	r.fillTables()
 	q := mad.PathRecord{SLID: r.sm.lid, DGID: mad.MakeGID(gidPrefix, p.guid)}
 	paths := func(mask uint64) (dlids []mad.LID) {

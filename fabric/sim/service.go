@@ -6,10 +6,10 @@ import (
 	"fabsh/mad"
 )
 
-// Services, as OpenSM keeps them (opensm osm_sa_service_record.c): a
-// ServiceKey guards nothing, but is told to nobody. A lease does not run out.
+// Services, as in OpenSM (opensm osm_sa_service_record.c): a ServiceKey is not
+// checked, but is not shown either. A lease does not expire.
 
-const endlessLease = 1<<32 - 1
+const infiniteLease = 1<<32 - 1
 
 var (
 	serviceID    = serviceComponent("service_id")
@@ -20,7 +20,7 @@ var (
 
 func serviceComponent(script string) uint64 { return mad.AttrServiceRecord.Field(script).Mask() }
 
-// changeService announces a service, or takes it back.
+// changeService adds, changes or deletes a service.
 func (r *request) changeService(mask uint64, trusted bool) mad.Status {
 	var asked mad.ServiceRecord
 	asked.Decode(r.data)
@@ -29,7 +29,7 @@ func (r *request) changeService(mask uint64, trusted bool) mad.Status {
 			return mad.StatusRequestInvalid
 		}
 		if mask&serviceGID != 0 && asked.ServiceGID[0] != 0xff {
-			if p := r.endPort(asked.ServiceGID.GUID()); p == nil || !r.hasPKey(p, asked.ServicePKey) {
+			if p := r.endPortByGUID(asked.ServiceGID.GUID()); p == nil || !r.hasPKey(p, asked.ServicePKey) {
 				return mad.StatusRequestInvalid
 			}
 		}
@@ -47,7 +47,7 @@ func (r *request) changeService(mask uint64, trusted bool) mad.Status {
 		return mad.StatusRequestInvalid
 	default:
 		if mask&serviceLease == 0 {
-			asked.ServiceLease = endlessLease
+			asked.ServiceLease = infiniteLease
 		}
 		if known >= 0 {
 			r.services[known] = asked
@@ -65,8 +65,8 @@ func (r *request) changeService(mask uint64, trusted bool) mad.Status {
 	return mad.StatusOK
 }
 
-// collectServices finds the services of the asker's partitions.
-func (r *request) collectServices(q *query) {
+// findServices finds the services of the requester's partitions.
+func (r *request) findServices(q *query) mad.Status {
 	q.compare = slices.DeleteFunc(q.compare, func(f mad.Field) bool { return f.Mask() == serviceLease })
 	for i := range r.services {
 		s := &r.services[i]
@@ -78,4 +78,5 @@ func (r *request) collectServices(q *query) {
 			clear(mad.AttrServiceRecord.Field("service_key").Bytes(q.records[before:]))
 		}
 	}
+	return mad.StatusOK
 }

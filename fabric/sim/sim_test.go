@@ -75,15 +75,15 @@ func (c *conn) ask(t testing.TB, call *engine.Call) bool {
 	if err := c.Send(&engine.Datagram{Address: call.To, MAD: call.MAD[:]}); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.queue.ripe) == 0 {
+	if len(c.queue.ready) == 0 {
 		return false
 	}
 	var d engine.Datagram
 	if err := c.Recv(&d); err != nil {
 		t.Fatal(err)
 	}
-	if c.queue.next != len(c.queue.out) {
-		t.Fatalf("%d answers to one request", len(c.queue.out))
+	if c.queue.next != len(c.queue.taken) {
+		t.Fatalf("%d answers to one request", len(c.queue.taken))
 	}
 	copy(call.MAD[:], d.MAD)
 	call.To = d.Address

@@ -4,6 +4,24 @@ import (
 	"fabsh/mad"
 )
 
+// smpHandlers are the attributes of subnet management (IBA 14.2.5).
+var smpHandlers = []handler{
+	{attr: mad.AttrNodeDescription, get: (*request).getNodeDescription, set: (*request).setNodeDescription},
+	{attr: mad.AttrNodeInfo, get: (*request).getNodeInfo},
+	{attr: mad.AttrPortInfo, get: (*request).getPortInfo, set: (*request).setPortInfo},
+	{attr: mad.AttrSMInfo, on: onSM, get: (*request).getSMInfo, set: (*request).badValue}, // the SM stays master
+	{attr: mad.AttrSwitchInfo, on: onSwitch, get: (*request).getSwitchInfo, set: (*request).setSwitchInfo},
+	{attr: mad.AttrLinearForwardingTable, on: onSwitch, get: (*request).getLFT, set: (*request).setLFT},
+	{attr: mad.AttrSLtoVLMappingTable, get: sl2vlBlocks.get, set: (*request).setSL2VL},
+	{attr: mad.AttrMulticastForwardingTable, on: onSwitch, get: mftBlocks.get, set: mftBlocks.set},
+	{attr: mad.AttrGUIDInfo, get: guidBlocks.get, set: guidBlocks.set},
+	{attr: mad.AttrPKeyTable, get: pkeyBlocks.get, set: pkeyBlocks.set},
+	{attr: mad.AttrVLArbitrationTable, get: vlArbBlocks.get, set: vlArbBlocks.set},
+}
+
+// onSM: the request came to the port of the subnet manager.
+func onSM(r *request) bool { return r.in.endPort() == r.sm }
+
 // Fields that an agent fills in by the port a request came in through.
 var (
 	nodeInfoPortGUID      = mad.AttrNodeInfo.Field("port_guid")
@@ -16,95 +34,90 @@ var (
 	switchInfoOptimized   = mad.AttrSwitchInfo.Field("optimized_sl_to_vl_mapping_programming")
 )
 
-// smp executes a subnet management request.
-func (r *request) smp() mad.Status {
-	if r.Method != mad.MethodGet && r.Method != mad.MethodSet {
-		return mad.StatusBadMethod
-	}
-	a := mad.Lookup(mad.ClassSubn, r.Attribute)
-	if !allows(a, r.Method) {
-		return mad.StatusBadMethodAttribute
-	}
-	set := r.Method == mad.MethodSet
-	n := r.in.node
-	switch a {
-	case mad.AttrNodeDescription:
-		if set {
-			copy(n.desc[:], r.data)
-		}
-		copy(r.data, n.desc[:])
-		return r.modifierIs0()
-	case mad.AttrNodeInfo:
-		r.in.nodeInfo(r.data)
-		return r.modifierIs0()
-	case mad.AttrPortInfo:
-		return r.portInfo(set)
-	case mad.AttrGUIDInfo, mad.AttrPKeyTable, mad.AttrSLtoVLMappingTable, mad.AttrVLArbitrationTable:
-		return r.table(a, set)
-	case mad.AttrSMInfo:
-		if r.in.home() == r.sm {
-			return r.smInfo(set)
-		}
-	case mad.AttrSwitchInfo:
-		if n.isSwitch {
-			return r.switchInfo(set)
-		}
-	case mad.AttrLinearForwardingTable:
-		if n.isSwitch {
-			return r.linearTable(set)
-		}
-	case mad.AttrMulticastForwardingTable:
-		if n.isSwitch {
-			return r.table(a, set)
-		}
-	}
-	return mad.StatusBadMethodAttribute
+func (r *request) getNodeDescription() mad.Status {
+	copy(r.data, r.in.node.desc[:])
+	return r.modifierIs0()
 }
 
-func (r *request) modifierIs0() mad.Status {
-	if r.Modifier != 0 {
-		return mad.StatusBadValue
-	}
-	return 0
+func (r *request) setNodeDescription() mad.Status {
+	copy(r.in.node.desc[:], r.data)
+	return r.modifierIs0()
 }
 
-// nodeInfo writes what the agent says to what comes in through p.
+func (r *request) getNodeInfo() mad.Status {
+	r.in.nodeInfo(r.data)
+	return r.modifierIs0()
+}
+
+// nodeInfo writes the NodeInfo that a request through p reads.
 func (p *port) nodeInfo(data []byte) {
 	copy(data, p.node.info[:])
-	nodeInfoPortGUID.SetUint(data, uint64(p.home().guid))
+	nodeInfoPortGUID.SetUint(data, uint64(p.endPort().guid))
 	nodeInfoLocalPort.SetUint(data, uint64(p.num))
 }
 
-func (r *request) switchInfo(set bool) mad.Status {
+func (r *request) getSwitchInfo() mad.Status {
+	if r.Modifier != 0 {
+		return mad.StatusBadValue
+	}
+	copy(r.data, r.in.node.sw[:])
+	return mad.StatusOK
+}
+
+func (r *request) setSwitchInfo() mad.Status {
 	n := r.in.node
 	if r.Modifier != 0 {
 		return mad.StatusBadValue
 	}
-	if set {
-		next := n.sw
-		merge(mad.AttrSwitchInfo, next[:], r.data)
-		var sw mad.SwitchInfo
-		if sw.Decode(next[:]); sw.LinearFDBTop >= sw.LinearFDBCap {
-			copy(r.data, n.sw[:])
-			return mad.StatusBadValue
-		}
-		n.sw, n.fdbTop = next, mad.LID(sw.LinearFDBTop)
-	}
-	copy(r.data, n.sw[:])
-	return 0
-}
-
-// smInfo answers for the subnet manager, which stays master whatever others ask.
-func (r *request) smInfo(set bool) mad.Status {
-	if set {
+	next := n.sw
+	applySet(mad.AttrSwitchInfo, next[:], r.data)
+	var sw mad.SwitchInfo
+	if sw.Decode(next[:]); sw.LinearFDBTop >= sw.LinearFDBCap {
+		copy(r.data, n.sw[:])
 		return mad.StatusBadValue
 	}
-	info := r.smInfoNow()
+	n.sw, n.fdbTop = next, mad.LID(sw.LinearFDBTop)
+	return r.getSwitchInfo()
+}
+
+func (r *request) getSMInfo() mad.Status {
+	info := r.smInfo()
 	clear(r.data)
 	info.Encode(r.data)
 	return r.modifierIs0()
 }
 
-func (s *Subnet) smInfoNow() mad.SMInfo {
+func (s *Subnet) smInfo() mad.SMInfo {
 	return mad.SMInfo{GUID: s.sm.guid, ActCount: s.sweeps, Priority: smPriority, SMState: mad.SMStateMaster}
+}
+
+// getLFT reads a block of the linear forwarding table.
+func (r *request) getLFT() mad.Status {
+	if r.Modifier >= linearCap/mad.LFTBlock {
+		return mad.StatusBadValue
+	}
+	r.in.node.readLFT(int(r.Modifier)*mad.LFTBlock, r.data)
+	return mad.StatusOK
+}
+
+// setLFT writes a block of the linear forwarding table.
+func (r *request) setLFT() mad.Status {
+	n := r.in.node
+	if r.Modifier >= linearCap/mad.LFTBlock {
+		return mad.StatusBadValue
+	}
+	first := int(r.Modifier) * mad.LFTBlock
+	for len(n.lft) < first+mad.LFTBlock {
+		n.lft = append(n.lft, mad.NoPort)
+	}
+	copy(n.lft[first:], r.data)
+	return r.getLFT()
+}
+
+// readLFT writes the block of entries from first on to data.
+func (n *node) readLFT(first int, data []byte) {
+	rest := data[copy(data, n.lft[min(first, len(n.lft)):]):]
+	for i := range rest {
+		rest[i] = mad.NoPort
+	}
 }

@@ -13,14 +13,14 @@ import (
 	"fabsh/fabric/format"
 )
 
-// kind is a sort of topology that a spec can ask for.
-type kind struct {
+// topology is a type of generated topology.
+type topology struct {
 	name  string
 	keys  map[string]string // with their defaults
 	build func(v *values) (*fabric.Fabric, error)
 }
 
-var kinds = []kind{
+var topologies = []topology{
 	{"fattree", map[string]string{"k": "8", "levels": "2"}, func(v *values) (*fabric.Fabric, error) {
 		k, levels := v.number("k", 2, maxSwitchPorts), v.number("levels", 1, 15)
 		if k%2 != 0 {
@@ -46,13 +46,13 @@ var kinds = []kind{
 		return ring(n, hosts)
 	}},
 	{"mesh", map[string]string{"dims": "4/4", "hosts": "4", "links": "1"}, func(v *values) (*fabric.Fabric, error) {
-		return v.lattice(line)
+		return v.lattice(lineShape)
 	}},
 	{"torus", map[string]string{"dims": "4/4/4", "hosts": "4", "links": "1"}, func(v *values) (*fabric.Fabric, error) {
-		return v.lattice(circle)
+		return v.lattice(ringShape)
 	}},
 	{"hyperx", map[string]string{"dims": "4/4", "hosts": "4", "links": "1"}, func(v *values) (*fabric.Fabric, error) {
-		return v.lattice(complete)
+		return v.lattice(completeShape)
 	}},
 	{"dragonfly", map[string]string{"a": "4", "p": "2", "h": "2", "groups": "0"}, func(v *values) (*fabric.Fabric, error) {
 		a, p := v.number("a", 1, maxSwitchPorts), v.number("p", 0, maxSwitchPorts)
@@ -129,10 +129,10 @@ func Parse(spec string) (*fabric.Fabric, Options, error) {
 func parse(spec string) (*fabric.Fabric, Options, error) {
 	name, keys, _ := strings.Cut(spec, ":")
 	if name == "" {
-		name = kinds[0].name
+		name = topologies[0].name
 	}
-	if k := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name }); k >= 0 {
-		return generate(&kinds[k], keys)
+	if k := slices.IndexFunc(topologies, func(k topology) bool { return k.name == name }); k >= 0 {
+		return generate(&topologies[k], keys)
 	}
 	f, keys, err := load(spec)
 	switch {
@@ -140,10 +140,10 @@ func parse(spec string) (*fabric.Fabric, Options, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, Options{}, err
 	case strings.Contains(name, "="): // the kind was left out
-		return generate(&kinds[0], spec)
+		return generate(&topologies[0], spec)
 	default:
 		var names []string
-		for _, k := range kinds {
+		for _, k := range topologies {
 			names = append(names, k.name)
 		}
 		return nil, Options{}, fmt.Errorf("%w, and no such file", unknown("kind", name, names))
@@ -155,7 +155,7 @@ func parse(spec string) (*fabric.Fabric, Options, error) {
 	return v.finish(f)
 }
 
-func generate(k *kind, keys string) (*fabric.Fabric, Options, error) {
+func generate(k *topology, keys string) (*fabric.Fabric, Options, error) {
 	v, err := parseValues(keys, k.keys)
 	if err != nil {
 		return nil, Options{}, fmt.Errorf("%s: %w", k.name, err)

@@ -2,29 +2,29 @@ package sim
 
 import "fabsh/mad"
 
-// sweep is the subnet manager's: it finds what it reaches, makes links active,
-// fills the forwarding tables, and reports what end ports have come and gone
-// (opensm reports traps 65 while it drops nodes, osm_drop_mgr.c, and 64 when
-// the subnet is up, osm_state_mgr.c).
+// sweep is a sweep of the subnet manager: it discovers the nodes, makes links
+// active, fills the forwarding tables, and reports the end ports that appeared
+// and disappeared (opensm reports traps 65 while it drops nodes, osm_drop_mgr.c,
+// and 64 when the subnet is up, osm_state_mgr.c).
 func (s *Subnet) sweep() {
 	s.sweeps++
-	came, went := s.look()
+	appeared, disappeared := s.discover()
 	for i := range s.ports {
 		if p := &s.ports[i]; p.up && p.state == mad.PortStateInitialize && (p.node.found || p.peer.node.found) {
 			p.setState(mad.PortStateActive)
 		}
 	}
 	s.fillTables()
-	for _, p := range went {
+	for _, p := range disappeared {
 		s.reportGID(65, p.gid())
 	}
-	for _, p := range came {
+	for _, p := range appeared {
 		s.reportGID(64, p.gid())
 	}
 }
 
-// look finds the nodes and end ports that the subnet manager reaches.
-func (s *Subnet) look() (came, went []*port) {
+// discover finds the nodes and end ports that the subnet manager reaches.
+func (s *Subnet) discover() (appeared, disappeared []*port) {
 	for i := range s.nodes {
 		s.nodes[i].found = false
 	}
@@ -37,10 +37,10 @@ func (s *Subnet) look() (came, went []*port) {
 		n := queue[0]
 		for i := range n.ports {
 			p := &n.ports[i]
-			if !n.isSwitch && p != s.sm { // nothing goes through it
+			if !n.isSwitch && p != s.sm { // it does not forward
 				continue
 			}
-			if far := p.cross(); far != nil && !far.node.found {
+			if far := p.neighbour(); far != nil && !far.node.found {
 				far.node.found = true
 				queue = append(queue, far.node)
 			}
@@ -49,24 +49,24 @@ func (s *Subnet) look() (came, went []*port) {
 	for i := range s.nodes {
 		for _, p := range s.nodes[i].endPorts() {
 			before := p.inService
-			far := p.cross()
+			far := p.neighbour()
 			p.inService = p == s.sm || p.num == 0 && p.node.found || far != nil && far.node.found && (far.node.isSwitch || far == s.sm)
 			switch {
 			case p.inService && !before:
-				came = append(came, p)
+				appeared = append(appeared, p)
 			case before && !p.inService:
-				went = append(went, p)
+				disappeared = append(disappeared, p)
 			}
 		}
 	}
-	return came, went
+	return appeared, disappeared
 }
 
 func (p *port) setState(state mad.PortState) {
 	var info mad.PortInfo
 	info.Decode(p.info[:])
 	info.PortState = state
-	p.store(&info)
+	p.setInfo(&info)
 }
 
 // reportGID reports that the GID of an end port came into service (trap 64) or

@@ -6,111 +6,180 @@ import (
 	"fabsh/mad"
 )
 
-// blockKey names a block that was Set: of a port, or with a node's port 0 of the node.
+// blockTable is a table of subnet management in blocks, each of which holds
+// what was Set, or until then what a subnet manager would have set up.
+type blockTable struct {
+	attr *mad.Attribute
+	// locate finds the port and the number of the block that the modifier
+	// names; ok is false if there is none. A table of the node is kept with its
+	// end port.
+	locate func(r *request) (p *port, block uint32, ok bool)
+	// fill completes a block; written: it was Set.
+	fill func(p *port, block uint32, written bool, data []byte)
+}
+
+// blockKey names a block that was Set.
 type blockKey struct {
 	port  *port
 	attr  *mad.Attribute
 	block uint32
 }
 
-// table answers for the tables that are the same on all ports until they are Set.
-func (r *request) table(a *mad.Attribute, set bool) mad.Status {
-	if r.allPorts(a) {
-		return r.setAlike(set)
-	}
-	key, ok := r.block(a)
+var (
+	guidBlocks  = &blockTable{mad.AttrGUIDInfo, locateGUIDs, fillGUIDs}
+	pkeyBlocks  = &blockTable{mad.AttrPKeyTable, locatePKeys, fillPKeys}
+	sl2vlBlocks = &blockTable{mad.AttrSLtoVLMappingTable, locateSL2VL, fillSL2VL}
+	vlArbBlocks = &blockTable{mad.AttrVLArbitrationTable, locateVLArb, fillVLArb}
+	mftBlocks   = &blockTable{mad.AttrMulticastForwardingTable, locateMFT, nil}
+)
+
+func (t *blockTable) get(r *request) mad.Status {
+	p, block, ok := t.locate(r)
 	if !ok {
 		return mad.StatusBadValue
 	}
-	if set {
-		block := new([smpSize]byte)
-		copy(block[:a.Size], r.data)
-		r.blocks[key] = block
-	}
-	r.readBlock(key, r.data)
-	return 0
+	r.readBlock(t, p, block, r.data)
+	return mad.StatusOK
 }
 
-// Bits of SLtoVLMappingTable's modifier (IBA 14.2.5.8; opensm
-// opensm/osm_qos.c qos_extports_setup).
+func (t *blockTable) set(r *request) mad.Status {
+	p, block, ok := t.locate(r)
+	if !ok {
+		return mad.StatusBadValue
+	}
+	r.writeBlock(t, p, block, r.data)
+	return t.get(r)
+}
+
+// readBlock writes a block of the table to data.
+func (s *Subnet) readBlock(t *blockTable, p *port, block uint32, data []byte) {
+	clear(data)
+	content, written := s.blocks[blockKey{p, t.attr, block}]
+	if written {
+		copy(data, content[:])
+	}
+	if t.fill != nil {
+		t.fill(p, block, written, data)
+	}
+}
+
+// writeBlock keeps data as a block of the table.
+func (s *Subnet) writeBlock(t *blockTable, p *port, block uint32, data []byte) {
+	content := new([smpSize]byte)
+	copy(content[:t.attr.Size], data)
+	s.blocks[blockKey{p, t.attr, block}] = content
+}
+
+func locateGUIDs(r *request) (*port, uint32, bool) {
+	return r.in.endPort(), r.Modifier, r.Modifier < guidCap/mad.GUIDBlock
+}
+
+// fillGUIDs: the first GUID of a port cannot be changed (IBA 14.2.5.5).
+func fillGUIDs(p *port, block uint32, _ bool, data []byte) {
+	if block == 0 {
+		binary.BigEndian.PutUint64(data, uint64(p.guid))
+	}
+}
+
+// locatePKeys: the modifier is the block, and in its upper half the port of a
+// switch (IBA 14.2.5.7).
+func locatePKeys(r *request) (p *port, block uint32, ok bool) {
+	n, num := r.in.node, int(r.Modifier>>16)
+	p, block = r.in.endPort(), r.Modifier&0xffff
+	var info mad.NodeInfo
+	info.Decode(n.info[:])
+	capacity := int(info.PartitionCap)
+	if n.isSwitch {
+		if num >= len(n.ports) {
+			return nil, 0, false
+		}
+		if p = &n.ports[num]; num > 0 {
+			var sw mad.SwitchInfo
+			sw.Decode(n.sw[:])
+			capacity = int(sw.PartitionEnforcementCap)
+		}
+	}
+	return p, block, int(block) < (capacity+mad.PKeyBlock-1)/mad.PKeyBlock
+}
+
+func fillPKeys(_ *port, block uint32, written bool, data []byte) {
+	if !written && block == 0 {
+		binary.BigEndian.PutUint16(data, mad.DefaultPKey)
+	}
+}
+
+// locateSL2VL: the modifier is the input and the output port of a switch (IBA
+// 14.2.5.8).
+func locateSL2VL(r *request) (p *port, block uint32, ok bool) {
+	n, mod := r.in.node, r.Modifier
+	if !n.isSwitch {
+		return r.in.endPort(), 0, true
+	}
+	in, out := int(mod>>8&0xff), int(mod&0xff)
+	return r.in.endPort(), mod, mod>>16 == 0 && in < len(n.ports) && out < len(n.ports)
+}
+
+// fillSL2VL: SL n goes to VL n modulo 8, the number of VLs.
+func fillSL2VL(_ *port, _ uint32, written bool, data []byte) {
+	for sl := 0; !written && sl < 16; sl += 2 {
+		data[sl/2] = byte(sl%8<<4 | (sl+1)%8)
+	}
+}
+
+// Bits of SLtoVLMappingTable's modifier that mean all ports of a switch (IBA
+// 14.2.5.8; opensm opensm/osm_qos.c qos_extports_setup).
 const (
 	allOutPorts = 1 << 16
 	allInPorts  = 1 << 17
 )
 
-// allPorts: the modifier means the mappings of several ports.
-func (r *request) allPorts(a *mad.Attribute) bool {
-	return a == mad.AttrSLtoVLMappingTable && r.in.node.isSwitch && r.Modifier&(allInPorts|allOutPorts) != 0
-}
-
-// setAlike sets the mappings of several ports, where SwitchInfo says that the
-// switch can.
-func (r *request) setAlike(set bool) mad.Status {
+// setSL2VL sets the mapping of one pair of ports, or with optimized programming
+// those of several, where SwitchInfo says that the switch supports it.
+func (r *request) setSL2VL() mad.Status {
 	n, mod := r.in.node, int(r.Modifier)
+	if !n.isSwitch || mod&(allInPorts|allOutPorts) == 0 {
+		return sl2vlBlocks.set(r)
+	}
 	in, out := mod>>8&0xff, mod&0xff
-	if !set || switchInfoOptimized.Uint(n.sw[:])&1 == 0 || mod>>18 != 0 || in >= len(n.ports) || out >= len(n.ports) {
+	if switchInfoOptimized.Uint(n.sw[:])&1 == 0 || mod>>18 != 0 || in >= len(n.ports) || out >= len(n.ports) {
 		return mad.StatusBadValue
 	}
 	for i := range n.ports {
 		for o := range n.ports {
 			if (mod&allInPorts != 0 || i == in) && (mod&allOutPorts != 0 || o == out) {
-				block := new([smpSize]byte)
-				copy(block[:mad.AttrSLtoVLMappingTable.Size], r.data)
-				r.blocks[blockKey{r.in.home(), mad.AttrSLtoVLMappingTable, uint32(i<<8 | o)}] = block
+				r.writeBlock(sl2vlBlocks, r.in.endPort(), uint32(i<<8|o), r.data)
 			}
 		}
 	}
-	return 0
+	return mad.StatusOK
 }
 
-// block finds the block that the modifier means.
-func (r *request) block(a *mad.Attribute) (key blockKey, ok bool) {
-	n, mod := r.in.node, r.Modifier
-	low, high := int(mod&0xffff), int(mod>>16)
-	key = blockKey{r.in.home(), a, mod}
-	switch a {
-	case mad.AttrGUIDInfo:
-		ok = mod < guidCap/mad.GUIDBlock
+// locateVLArb: the modifier is the port, and in its upper half 1 for the
+// low-priority table and 3 for the high-priority one; 2 and 4, their second
+// halves, need more VLs than there are (IBA 14.2.5.9).
+func locateVLArb(r *request) (p *port, block uint32, ok bool) {
+	p, block = r.portOfModifier(int(r.Modifier&0xffff)), r.Modifier>>16
+	return p, block, p != nil && (block == 1 || block == 3)
+}
 
-	case mad.AttrPKeyTable: // high: the port, of a switch only
-		key.block = uint32(low)
-		var info mad.NodeInfo
-		info.Decode(n.info[:])
-		capacity := int(info.PartitionCap)
-		if n.isSwitch {
-			if high >= len(n.ports) {
-				return key, false
-			}
-			if key.port = &n.ports[high]; high > 0 {
-				var sw mad.SwitchInfo
-				sw.Decode(n.sw[:])
-				capacity = int(sw.PartitionEnforcementCap)
-			}
-		}
-		ok = low < (capacity+mad.PKeyBlock-1)/mad.PKeyBlock
-
-	case mad.AttrSLtoVLMappingTable: // in and out port, of a switch only
-		in, out := low>>8, low&0xff
-		if !n.isSwitch {
-			key.block, ok = 0, true
-			break
-		}
-		ok = high == 0 && in < len(n.ports) && out < len(n.ports)
-
-	case mad.AttrVLArbitrationTable: // high: 1 the low-priority table, 3 the other; 2 and 4 would be their second halves
-		p := r.numbered(low)
-		key.port, key.block = p, uint32(high)
-		ok = p != nil && (high == 1 || high == 3)
-
-	case mad.AttrMulticastForwardingTable:
-		block, position := int(mod&0x1ff), int(mod>>28)
-		ok = mod&^0xf000_01ff == 0 && block < multicastCap/mad.MFTBlock && position*16 < len(n.ports)
+// fillVLArb: all VLs have the same weight.
+func fillVLArb(_ *port, _ uint32, written bool, data []byte) {
+	for vl := 0; !written && vl < vlArbCap; vl++ {
+		data[2*vl], data[2*vl+1] = byte(vl), 32
 	}
-	return key, ok
 }
 
-// numbered is the port that a modifier means; 0 on a CA is where the request came in.
-func (r *request) numbered(num int) *port {
+// locateMFT: the modifier is the block, and in its highest 4 bits the position:
+// which 16 ports the masks are about (IBA 14.2.5.12).
+func locateMFT(r *request) (p *port, block uint32, ok bool) {
+	mod := r.Modifier
+	number, position := int(mod&0x1ff), int(mod>>28)
+	return r.in.endPort(), mod, mod&^0xf000_01ff == 0 && number < multicastCap/mad.MFTBlock && position*16 < len(r.in.node.ports)
+}
+
+// portOfModifier is the port with a number in the modifier; 0 on a CA is the
+// port that the request came in through.
+func (r *request) portOfModifier(num int) *port {
 	n := r.in.node
 	switch {
 	case num >= len(n.ports):
@@ -119,56 +188,4 @@ func (r *request) numbered(num int) *port {
 		return r.in
 	}
 	return &n.ports[num]
-}
-
-// readBlock writes what was Set, or what a subnet manager would have.
-func (s *Subnet) readBlock(key blockKey, data []byte) {
-	clear(data)
-	block, written := s.blocks[key]
-	if written {
-		copy(data, block[:])
-	}
-	switch key.attr {
-	case mad.AttrGUIDInfo:
-		if key.block == 0 { // cannot be changed
-			binary.BigEndian.PutUint64(data, uint64(key.port.guid))
-		}
-	case mad.AttrPKeyTable:
-		if !written && key.block == 0 {
-			binary.BigEndian.PutUint16(data, mad.DefaultPKey)
-		}
-	case mad.AttrSLtoVLMappingTable:
-		for sl := 0; !written && sl < 16; sl += 2 { // SL n to VL n modulo the 8 there are
-			data[sl/2] = byte(sl%8<<4 | (sl+1)%8)
-		}
-	case mad.AttrVLArbitrationTable:
-		for vl := 0; !written && vl < vlArbCap; vl++ { // all lanes alike
-			data[2*vl], data[2*vl+1] = byte(vl), 32
-		}
-	}
-}
-
-// linearTable answers for a block of the linear forwarding table.
-func (r *request) linearTable(set bool) mad.Status {
-	n := r.in.node
-	if r.Modifier >= linearCap/mad.LFTBlock {
-		return mad.StatusBadValue
-	}
-	first := int(r.Modifier) * mad.LFTBlock
-	if set {
-		for len(n.lft) < first+mad.LFTBlock {
-			n.lft = append(n.lft, mad.NoPort)
-		}
-		copy(n.lft[first:], r.data)
-	}
-	n.readLFT(first, r.data)
-	return 0
-}
-
-// readLFT writes the block of entries from first on.
-func (n *node) readLFT(first int, data []byte) {
-	rest := data[copy(data, n.lft[min(first, len(n.lft)):]):]
-	for i := range rest {
-		rest[i] = mad.NoPort
-	}
 }

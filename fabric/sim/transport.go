@@ -14,22 +14,23 @@ import (
 type conn struct {
 	engine.Basic
 
-	s     *Subnet
-	port  *port
-	fates *fates
-	queue *queue // towards the program
+	s      *Subnet
+	port   *port
+	faults *faultModel
+	queue  *delayQueue // to the program
 
-	sending sync.Mutex // guards work
-	work    packet     // the MAD in Send's hands
+	sending sync.Mutex // guards both
+	work    packet     // the MAD that Send executes
+	request request    // the state of its execution
 
-	mu        sync.Mutex // guards both
-	transfers map[uint64]*transfer
-	arrivals  []*arrival // in the order they began
+	mu           sync.Mutex // guards both
+	transfers    map[uint64]*transfer
+	reassemblies []*reassembly // in the order they began
 }
 
 // Attach connects a program to a port of the subnet; port 0 of a CA stands for
 // its first one that has a link. There may be several attachments, on one port
-// too; each has fates of its own.
+// too; each draws its own faults.
 func (s *Subnet) Attach(node, port int) (engine.Transport, error) {
 	if len(s.nodes) == 0 {
 		return nil, errors.New("attach: the simulated subnet is empty")
@@ -42,10 +43,10 @@ func (s *Subnet) Attach(node, port int) (engine.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{s: s, port: p, fates: newFates(s.options), queue: newQueue(), transfers: map[uint64]*transfer{}}, nil
+	return &conn{s: s, port: p, faults: newFaultModel(s.options), queue: newDelayQueue(), transfers: map[uint64]*transfer{}}, nil
 }
 
-// attachment is the port of n that a program may sit on: a switch's port 0, or
+// attachment is the port of n that a program may use: a switch's port 0, or
 // a port of another node.
 func (n *node) attachment(num int) (*port, error) {
 	if num < 0 || num >= len(n.ports) {
@@ -68,8 +69,8 @@ func (n *node) attachment(num int) (*port, error) {
 	return nil, fmt.Errorf("attach to %s: none of its ports has a link", n.label)
 }
 
-// Send lets d travel to its end and back: the answer, if there is one, waits in
-// the queue when Send returns.
+// Send executes d; the answer, if there is one, waits in the queue when Send
+// returns.
 func (c *conn) Send(d *engine.Datagram) error {
 	if c.queue.closed.Load() {
 		return engine.ErrClosed
@@ -82,12 +83,12 @@ func (c *conn) Send(d *engine.Datagram) error {
 	p := &c.work
 	p.Address = d.Address
 	copy(p.mad[:], d.MAD)
-	f := c.fates.of(p, false)
+	f := c.faults.draw(p, false)
 	if f.lost {
 		return nil
 	}
 	c.handle(p, f.busy)
-	if f.twice {
+	if f.duplicate {
 		p.Address = d.Address
 		copy(p.mad[:], d.MAD)
 		c.handle(p, f.busy)
@@ -95,7 +96,7 @@ func (c *conn) Send(d *engine.Datagram) error {
 	return nil
 }
 
-// handle takes p to the agent it is addressed to and sends the answer back.
+// handle has p's agent execute it and sends the answer.
 func (c *conn) handle(p *packet, busy bool) {
 	var payload []byte
 	if isSegment(p) {
@@ -103,30 +104,31 @@ func (c *conn) handle(p *packet, busy bool) {
 			return
 		}
 		if rmppHeader(p.mad[:]).RMPPType != mad.RMPPTypeData {
-			c.control(p)
+			c.receiveControl(p)
 			return
 		}
 		var whole bool
-		if payload, whole = c.arrive(p); !whole {
+		if payload, whole = c.receiveSegment(p); !whole {
 			return
 		}
 	}
-	switch table, v := c.s.answer(c, p, payload, busy); v {
-	case single:
+	switch r := c.s.answer(c, p, payload, busy); r.reply {
+	case replyMAD:
 		c.deliver(p)
-	case tabular:
-		c.transmit(p, table)
+	case replyTable:
+		c.startTransfer(p, r.table)
+		r.table = nil
 	}
 }
 
-// deliver sends p to the program, by its fate.
+// deliver sends p to the program, with its faults.
 func (c *conn) deliver(p *packet) {
-	f := c.fates.of(p, true)
+	f := c.faults.draw(p, true)
 	if f.lost {
 		return
 	}
 	c.queue.push(p, f.delay)
-	if f.twice {
+	if f.duplicate {
 		c.queue.push(p, f.delay)
 	}
 }
@@ -143,21 +145,21 @@ func (c *conn) Recv(d *engine.Datagram) error {
 	return nil
 }
 
-// Close wakes Recv. What is still on its way is lost.
+// Close wakes Recv. Packets in the queue are lost.
 func (c *conn) Close() error {
 	c.queue.close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range c.transfers {
-		c.end(t)
+		c.endTransfer(t)
 	}
 	return nil
 }
 
-// Traits says that nothing is done for the engine, and that no harm can be done.
+// Traits: the transport does nothing for the engine, and the fabric is simulated.
 func (c *conn) Traits() engine.Traits { return engine.Traits{Name: "sim", Simulated: true} }
 
-// Port reads the facts of the port from its agent's tables.
+// Port reads the port from the tables of its agent.
 func (c *conn) Port() (engine.Port, error) {
 	c.s.mu.RLock()
 	defer c.s.mu.RUnlock()
@@ -173,7 +175,7 @@ func (c *conn) Port() (engine.Port, error) {
 	}
 	var block [smpSize]byte
 	for i := range uint32(node.PartitionCap) / mad.PKeyBlock {
-		c.s.readBlock(blockKey{home, mad.AttrPKeyTable, i}, block[:])
+		c.s.readBlock(pkeyBlocks, home, i, block[:])
 		for j := range mad.PKeyBlock {
 			p.PKeys = append(p.PKeys, binary.BigEndian.Uint16(block[2*j:]))
 		}

@@ -39,7 +39,7 @@ func maskKeys(m []byte) {
 			first = int(uint64(s.SegmentNumber-1) * mad.SegmentData % uint64(step))
 		}
 	} else {
-		a = a.Of(data, h.Modifier) // a Notice of a wrong key tells the key
+		a = a.Resolve(data, h.Modifier) // a Notice of a wrong key tells the key
 	}
 	for i := range a.Flat() {
 		f := &a.Flat()[i]

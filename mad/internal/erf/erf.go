@@ -1,6 +1,6 @@
 // Package erf keeps InfiniBand packets in capture files, as Wireshark reads
-// them: unreliable datagrams in ERF records in a pcap file. It knows nothing
-// of what the packets carry.
+// them: unreliable datagrams in ERF records in a pcap file. It does not look
+// into their payload.
 //
 //	erf.go     one packet: headers
 //	file.go    a file of packets
@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// Packet is an unreliable datagram with a place in a capture.
+// Packet is an unreliable datagram of a capture.
 type Packet struct {
 	Time time.Time
-	// Interface is the capture interface, 0 to 3, that the packet belongs to:
-	// what that means is the writer's choice.
+	// Interface is the number of the capture interface, 0 to 3; the writer
+	// chooses its meaning.
 	Interface uint8
-	// Error: it was not received as it should have been.
+	// Error is the record's flag of a reception error.
 	Error      bool
 	VL, SL     uint8
 	SLID, DLID uint16
@@ -30,7 +30,7 @@ type Packet struct {
 	DestQP     uint32
 	SrcQP      uint32
 	QKey       uint32
-	Payload    []byte // whole words of 4 bytes
+	Payload    []byte // a multiple of 4 bytes
 }
 
 // GRH is the global route header.
@@ -50,7 +50,7 @@ const (
 	dethSize   = 8
 	icrcSize   = 4
 	vcrcSize   = 2
-	// MaxPayload is what a packet of the longest MTU can carry.
+	// MaxPayload is the largest MTU.
 	MaxPayload = 4096
 )
 
@@ -66,8 +66,8 @@ const (
 	opcodeUDSend   = 0x64 // BTH.OpCode: UD, send only
 )
 
-// Append appends the ERF record of p to b. The CRCs are 0: what no wire has
-// carried has none.
+// Append appends the ERF record of p to b. The CRCs are 0, because the packet
+// does not come from a wire.
 func Append(b []byte, p *Packet) []byte {
 	words := (lrhSize + bthSize + dethSize + len(p.Payload) + icrcSize) / 4 // LRH.PktLen
 	lnh := byte(lnhLocal)
@@ -77,8 +77,8 @@ func Append(b []byte, p *Packet) []byte {
 	}
 	wire := 4*words + vcrcSize
 
-	// ERF: the time as a fixed-point number of seconds, little endian;
-	// all the rest is big endian.
+	// The time is a fixed-point number of seconds, little-endian; the rest of
+	// the record is big-endian.
 	fraction := uint64(p.Time.Nanosecond()) << 32 / uint64(time.Second)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.Time.Unix())<<32|fraction)
 	flags := flagVarLength | p.Interface&flagInterface
@@ -87,7 +87,7 @@ func Append(b []byte, p *Packet) []byte {
 	}
 	b = append(b, typeInfiniBand, flags)
 	b = binary.BigEndian.AppendUint16(b, uint16(recordSize+wire))
-	b = append(b, 0, 0) // no packets lost before this one
+	b = append(b, 0, 0) // loss counter: no packets lost before this one
 	b = binary.BigEndian.AppendUint16(b, uint16(wire))
 
 	b = append(b, p.VL<<4, p.SL<<4|lnh)

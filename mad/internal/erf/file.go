@@ -11,7 +11,7 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
-// linkType is LINKTYPE_ERF, and snapLen what a record may be long, in bytes.
+// linkType is LINKTYPE_ERF, snapLen the largest length of a record in bytes.
 const (
 	linkType = layers.LinkType(197)
 	snapLen  = 1<<16 - 1
@@ -25,8 +25,8 @@ type Writer struct {
 	record []byte
 }
 
-// NewWriter begins a capture file in w. Each packet is one Write, so that a
-// file is whole between any two.
+// NewWriter begins a capture file in w. Each packet is written by one Write, so
+// that the file is complete after each packet.
 func NewWriter(w io.Writer) (*Writer, error) {
 	f := &Writer{out: w}
 	f.pcap = pcapgo.NewWriterNanos(&f.buf)
@@ -61,7 +61,7 @@ type Reader struct {
 	n    int // packets read
 }
 
-// NewReader begins to read the capture file r, which may be packed by gzip.
+// NewReader begins to read the capture file r, which may be compressed by gzip.
 func NewReader(r io.Reader) (*Reader, error) {
 	p, err := pcapgo.NewReader(r)
 	switch {
@@ -76,8 +76,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return &Reader{pcap: p}, nil
 }
 
-// Read reads the next packet; io.EOF when there is none. The payload is the
-// caller's until the next Read.
+// Read reads the next packet; io.EOF when there is none. The payload is valid
+// until the next Read.
 func (f *Reader) Read(p *Packet) error {
 	b, info, err := f.pcap.ZeroCopyReadPacketData()
 	if err == io.EOF && info.CaptureLength == 0 {
@@ -97,5 +97,5 @@ func (f *Reader) Read(p *Packet) error {
 	return nil
 }
 
-// Number is that of the latest packet, as Wireshark counts: from 1.
+// Number is the number of the latest packet, from 1, as in Wireshark.
 func (f *Reader) Number() int { return f.n }

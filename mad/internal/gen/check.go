@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// keywords are names that no attribute of a Starlark value may have: the
-// language's keywords and reserved words (Starlark specification, "Lexical elements").
+// keywords are the keywords and reserved words of Starlark, which no script name
+// may be (Starlark specification, "Lexical elements").
 var keywords = strings.Fields(`and break continue def elif else for if in lambda load not or pass return while
 	as assert async await class del except finally from global import is nonlocal raise try with yield`)
 
-// check refuses what would be wrong on the wire or in a script, and numbers
-// the components.
+// check adds an error for all that would be wrong on the wire or in a script,
+// and numbers the components.
 func (p *pkg) check() {
 	ids := map[string]*attr{}
 	for _, f := range p.files {
-		for _, w := range f.words {
+		for _, w := range f.wordTypes {
 			p.checkWords(w)
 		}
 		for _, l := range f.layouts {
@@ -30,27 +30,28 @@ func (p *pkg) check() {
 				}
 				ids[key] = a
 			}
-			for _, v := range l.variants {
+			for _, v := range l.variantOf {
 				p.checkVariant(v)
 			}
 			p.checkPlaces(l)
-			l.rename()
+			l.useSpecNames()
 		}
 	}
-	// Once all fields are known to be sound, records can be looked into.
-	if len(p.errs.list) > 0 {
+	// The components of a record depend on those of the attribute inside, which
+	// must be valid.
+	if len(p.errs.errs) > 0 {
 		return
 	}
 	done := map[*layout]int{}
 	for _, f := range p.files {
 		for _, l := range f.layouts {
-			l.number(done)
+			l.numberComponents(done)
 			p.checkNames(l)
 		}
 	}
 }
 
-func (p *pkg) checkWords(w *words) {
+func (p *pkg) checkWords(w *wordType) {
 	if len(w.consts) == 0 {
 		p.errs.add(w.pos, "%s has no constants", w.name)
 	}
@@ -104,26 +105,26 @@ func (p *pkg) checkAttr(l *layout, a *attr) {
 		}
 		used |= bits
 	}
-	a.words = map[string]*words{}
-	for _, text := range strings.FieldsFunc(a.wordsText, func(r rune) bool { return r == ',' }) {
+	a.words = map[string]*wordType{}
+	for _, text := range strings.FieldsFunc(a.wordsOption, func(r rune) bool { return r == ',' }) {
 		name, typ, _ := strings.Cut(text, ":")
-		if p.words[typ] == nil || !slices.ContainsFunc(l.fields, func(f *field) bool { return f.goName == name }) {
+		if p.wordTypes[typ] == nil || !slices.ContainsFunc(l.fields, func(f *field) bool { return f.goName == name }) {
 			p.errs.add(a.pos, "%s: no field or no words for %q", a.name, text)
 			continue
 		}
-		a.words[name] = p.words[typ]
+		a.words[name] = p.wordTypes[typ]
 	}
 }
 
-// checkPlaces refuses fields that overlap, lie outside, leave bits
-// undeclared, or have a form that the generator cannot write.
+// checkPlaces checks that the fields cover all bits without overlap, in order,
+// and that the generator can encode them.
 func (p *pkg) checkPlaces(l *layout) {
 	size := 8 * l.size
 	if size == 0 {
-		return // told already
+		return // checkAttr has an error for it
 	}
 	owner := make([]*field, size)
-	group, before := 0, 0 // where the run of fields begins that share bytes; where the field before begins
+	group, before := 0, 0 // first bit of the fields that share bytes with this one; first bit of the field before
 	for _, f := range l.fields {
 		if f.offset+f.span() > size {
 			p.errs.add(f.pos, "%s: bits %d to %d are outside of %d bytes", f.goName, f.offset, f.offset+f.span()-1, size/8)
@@ -133,7 +134,7 @@ func (p *pkg) checkPlaces(l *layout) {
 			p.errs.add(f.pos, "%s: stride %d is less than an element", f.goName, f.stride)
 			continue
 		}
-		if !f.sound() {
+		if !f.encodable() {
 			p.errs.add(f.pos, "%s: %d bits at %d do not suit %s", f.goName, f.bits, f.offset, f.goType)
 		}
 		if f.offset < before {
@@ -158,18 +159,18 @@ func (p *pkg) checkPlaces(l *layout) {
 			}
 		}
 	}
-	if at := slices.Index(owner, nil); at >= 0 && len(p.errs.list) == 0 {
+	if at := slices.Index(owner, nil); at >= 0 && len(p.errs.errs) == 0 {
 		p.errs.add(l.pos, "%s: bit %d is in no field; declare reserved bits as _", l.goName, at)
 	}
 }
 
-// sound reports whether f's Go type and place suit each other and the codec.
-func (f *field) sound() bool {
+// encodable: f's Go type fits its place, and the generator has code for it.
+func (f *field) encodable() bool {
 	aligned := f.offset%8 == 0 && f.stride%8 == 0
-	switch f.kind {
-	case "KindStruct":
-		return aligned && f.bits == 8*f.structure.size && f.stride == f.bits && (!f.array || f.structure.single())
-	case "KindGID", "KindText", "KindBytes":
+	switch f.fieldType {
+	case "Struct":
+		return aligned && f.bits == 8*f.structure.size && f.stride == f.bits && (!f.array || f.structure.isFlat())
+	case "GID", "Text", "Bytes":
 		return aligned && f.bits == f.typeBits && f.stride == f.bits
 	}
 	if f.goType == "bool" {
@@ -188,13 +189,13 @@ func (f *field) sound() bool {
 	return aligned && f.bits == f.typeBits
 }
 
-// single: no array in l, so that l may be in one.
-func (l *layout) single() bool {
+// isFlat: l has no array and no struct, so that there may be an array of l.
+func (l *layout) isFlat() bool {
 	return !slices.ContainsFunc(l.fields, func(f *field) bool { return f.count > 1 || f.structure != nil })
 }
 
-// checkVariant refuses a variant of what is not there, or does not fit, or of
-// which nobody can tell when it applies.
+// checkVariant checks that the variant fits its field, and that its conditions
+// name fields, or parts of the modifier, that exist.
 func (p *pkg) checkVariant(v *variant) {
 	base := p.layouts[v.of]
 	if base == nil || v.name == "" {
@@ -205,19 +206,19 @@ func (p *pkg) checkVariant(v *variant) {
 		if f.goName != v.field {
 			continue
 		}
-		if f.kind != "KindBytes" || v.layout.size > f.bits/8 || f.offset%8 != 0 {
+		if f.fieldType != "Bytes" || v.layout.size > f.bits/8 || f.offset%8 != 0 {
 			p.errs.add(v.pos, "%s: does not fit in %s.%s", v.layout.goName, v.of, v.field)
 		}
 		f.union, v.base = true, base
-		base.parts = append(base.parts, placed{i, v})
+		base.variants = append(base.variants, placement{i, v})
 	}
-	if len(base.parts) == 0 || base.parts[len(base.parts)-1].variant != v {
+	if len(base.variants) == 0 || base.variants[len(base.variants)-1].variant != v {
 		p.errs.add(v.pos, "%s: there is no %s.%s", v.layout.goName, v.of, v.field)
 	}
 	for _, c := range v.when {
 		if name, is := strings.CutPrefix(c.name, "modifier."); is {
 			if !slices.ContainsFunc(base.attrs, func(a *attr) bool {
-				return slices.ContainsFunc(a.modifier, func(m part) bool { return m.name == name })
+				return slices.ContainsFunc(a.modifier, func(m modifierPart) bool { return m.name == name })
 			}) {
 				p.errs.add(v.pos, "%s: no modifier of %s has %q", v.layout.goName, v.of, name)
 			}
@@ -232,9 +233,9 @@ func (p *pkg) checkVariant(v *variant) {
 	}
 }
 
-// rename puts the specification's names of the fields where the comments have
-// Go's.
-func (l *layout) rename() {
+// useSpecNames replaces the Go names of the fields in l's comments by those of
+// the specification.
+func (l *layout) useSpecNames() {
 	for _, f := range l.fields {
 		if f.goName == f.name || f.reserved() {
 			continue
@@ -247,10 +248,10 @@ func (l *layout) rename() {
 	}
 }
 
-// number gives fields their component bits, in the order of declaration,
-// reserved ones included; fields inside a record count one by one. It returns
-// how many there are.
-func (l *layout) number(done map[*layout]int) int {
+// numberComponents gives the fields their bits in the ComponentMask: one after
+// the other, reserved fields included, and in a record those of the attribute
+// inside one by one. It returns how many there are.
+func (l *layout) numberComponents(done map[*layout]int) int {
 	if n, ok := done[l]; ok {
 		return n
 	}
@@ -264,7 +265,7 @@ func (l *layout) number(done map[*layout]int) int {
 		}
 		f.component = next
 		if f.structure != nil && !f.array {
-			f.components = f.structure.number(done)
+			f.components = f.structure.numberComponents(done)
 		}
 		next += f.components
 	}
@@ -272,7 +273,8 @@ func (l *layout) number(done map[*layout]int) int {
 	return next
 }
 
-// checkNames refuses script names that no script could use.
+// checkNames checks that no two fields have one script name, and none that of a
+// keyword.
 func (p *pkg) checkNames(l *layout) {
 	seen := map[string]*field{}
 	var walk func(*layout)
@@ -281,7 +283,7 @@ func (p *pkg) checkNames(l *layout) {
 			if f.reserved() {
 				continue
 			}
-			for _, name := range f.scripts() {
+			for _, name := range f.scriptNames() {
 				if slices.Contains(keywords, name) {
 					p.errs.add(f.pos, "%s: %q is a word of Starlark", f.goName, name)
 				}
@@ -299,7 +301,7 @@ func (p *pkg) checkNames(l *layout) {
 	}
 	walk(l)
 	own := maps.Clone(seen)
-	for _, v := range l.parts {
+	for _, v := range l.variants {
 		seen = maps.Clone(own)
 		walk(v.layout)
 	}

@@ -9,7 +9,7 @@ import (
 // bytes are the first and the last byte of f, or of its first element.
 func (f *field) bytes() (first, last int) { return f.offset / 8, (f.offset + f.bits - 1) / 8 }
 
-// decode writes the Decode method: every field by itself.
+// decode writes the Decode method, which reads each field by itself.
 func (w *writer) decode(l *layout) {
 	if !slices.ContainsFunc(l.fields, func(f *field) bool { return !f.reserved() }) {
 		w.p("// Decode does nothing: t has no content.\nfunc (t *%s) Decode([]byte) {}\n\n", l.goName)
@@ -32,10 +32,10 @@ func (w *writer) decodeFields(l *layout, t string) {
 		each := func(value string, args ...any) {
 			w.p("for i := range %s {\n%s[i] = %s\n}\n", name, name, fmt.Sprintf(value, args...))
 		}
-		raw := f.kind == "KindGID" || f.kind == "KindText" || f.kind == "KindBytes"
+		raw := f.fieldType == "GID" || f.fieldType == "Text" || f.fieldType == "Bytes"
 		switch {
 		case f.structure != nil && f.array:
-			// Without a call for each.
+			// Inlined: a call for each element takes longer.
 			w.p("for i := range %s {\nb := b[%d+i*%d:][:%d]\nt := &%s[i]\n", name, first, f.stride/8, f.structure.size, name)
 			w.decodeFields(f.structure, "t")
 			w.p("}\n")
@@ -65,7 +65,7 @@ func (w *writer) decodeFields(l *layout, t string) {
 	}
 }
 
-// read is an expression for the value of a field that is no array.
+// read is an expression for the value of a field other than an array.
 func (f *field) read() string {
 	first, last := f.bytes()
 	e := load(first, last, f.loadType())
@@ -78,7 +78,7 @@ func (f *field) read() string {
 	return e
 }
 
-// loadType is the type of the number that read gives.
+// loadType is the type of the expression that read gives.
 func (f *field) loadType() string {
 	first, last := f.bytes()
 	bits := 8
@@ -88,7 +88,7 @@ func (f *field) loadType() string {
 	return fmt.Sprintf("uint%d", bits)
 }
 
-// convert makes e, of type from, a value of type to.
+// convert is expression e, of type from, converted to type to.
 func convert(to, from, e string) string {
 	if to == from {
 		return e
@@ -115,8 +115,8 @@ func load(first, last int, typ string) string {
 
 func mask(bits int) uint64 { return 1<<bits - 1 }
 
-// encode writes the Encode method. Fields that share bytes are put together
-// and written at once; reserved bits become 0.
+// encode writes the Encode method. It writes fields that share bytes together,
+// and reserved bits as 0.
 func (w *writer) encode(l *layout) {
 	size := l.size
 	w.p("// Encode writes t to data, reserved bits as 0; what does not fit is left out.\n")
@@ -124,7 +124,7 @@ func (w *writer) encode(l *layout) {
 	w.p("b := data\nif len(b) < %d {\nvar pad [%d]byte\nt.Encode(pad[:])\ncopy(data, pad[:])\nreturn\n}\nb = b[:%d]\n", size, size, size)
 	for i := 0; i < len(l.fields); {
 		if l.fields[i].array && l.fields[i].bits < l.fields[i].stride || l.fields[i].packed() {
-			i = w.encodeWoven(l, i)
+			i = w.encodeInterleaved(l, i)
 			continue
 		}
 		if l.fields[i].whole() {
@@ -146,9 +146,9 @@ func (w *writer) encode(l *layout) {
 // packed: several elements share a byte.
 func (f *field) packed() bool { return f.array && f.bits < 8 }
 
-// whole: f has its bytes for itself and is written in one statement.
+// whole: f shares no byte with another field, and is written by one statement.
 func (f *field) whole() bool {
-	return f.structure != nil || f.array || f.kind == "KindGID" || f.kind == "KindText" || f.kind == "KindBytes" || f.reserved() && f.offset%8 == 0 && f.bits%8 == 0
+	return f.structure != nil || f.array || f.fieldType == "GID" || f.fieldType == "Text" || f.fieldType == "Bytes" || f.reserved() && f.offset%8 == 0 && f.bits%8 == 0
 }
 
 func (w *writer) encodeWhole(f *field) {
@@ -158,7 +158,7 @@ func (w *writer) encodeWhole(f *field) {
 		w.p("clear(b[%d:%d])\n", first, first+f.span()/8)
 	case f.structure != nil && f.array:
 		w.p("for i := range t.%s {\nt.%s[i].Encode(b[%d+i*%d:][:%d])\n}\n", f.goName, f.goName, first, f.stride/8, f.bits/8)
-	case f.array && f.kind == "KindGID":
+	case f.array && f.fieldType == "GID":
 		w.p("for i := range t.%s {\ncopy(b[%d+i*16:], t.%s[i][:])\n}\n", f.goName, first, f.goName)
 	case f.structure != nil:
 		w.p("t.%s.Encode(b[%d:%d])\n", f.goName, first, last+1)
@@ -174,10 +174,10 @@ func (w *writer) encodeWhole(f *field) {
 	}
 }
 
-// encodeWoven writes the arrays from field i on that lie between each other's
-// elements, or share bytes with their own: clear, then add each element. It
+// encodeInterleaved writes the arrays from field i on whose elements lie between
+// each other's, or share bytes: it clears the bytes, then adds each element. It
 // returns the index of the field after them.
-func (w *writer) encodeWoven(l *layout, i int) int {
+func (w *writer) encodeInterleaved(l *layout, i int) int {
 	first, end := l.fields[i].offset/8, 0
 	j := i
 	for ; j < len(l.fields) && l.fields[j].array && (j == i || l.fields[j].offset < 8*end); j++ {
@@ -203,7 +203,7 @@ func (w *writer) encodeWoven(l *layout, i int) int {
 	return j
 }
 
-// encodeRun writes fields that together fill whole bytes.
+// encodeRun writes fields that together fill whole bytes, as one number.
 func (w *writer) encodeRun(run []*field) {
 	first := run[0].offset / 8
 	last := (run[len(run)-1].offset + run[len(run)-1].bits - 1) / 8

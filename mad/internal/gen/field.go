@@ -10,7 +10,7 @@ import (
 	"fabsh/mad/internal/snake"
 )
 
-// field reads one struct field and its tag; nil after a refusal.
+// field reads one struct field and its tag; nil where it has no place or type.
 func (p *pkg) field(name *ast.Ident, sf *ast.Field) *field {
 	f := &field{pos: name.Pos(), goName: name.Name, name: name.Name, count: 1, components: 1}
 	if sf.Tag == nil {
@@ -28,7 +28,7 @@ func (p *pkg) field(name *ast.Ident, sf *ast.Field) *field {
 		p.errs.add(f.pos, "%s has no comment", f.goName)
 	}
 	options := strings.Split(tag, ",")
-	if !f.place(options[0]) {
+	if !f.parsePlace(options[0]) {
 		p.errs.add(f.pos, "%s: %q is not offset:bits", f.goName, options[0])
 		return nil
 	}
@@ -38,7 +38,7 @@ func (p *pkg) field(name *ast.Ident, sf *ast.Field) *field {
 		}
 	}
 	f.script = snake.Name(f.name)
-	if !p.fieldType(f, sf.Type) {
+	if !p.resolveType(f, sf.Type) {
 		p.errs.add(f.pos, "%s: a field of this type has no form on the wire", f.goName)
 		return nil
 	}
@@ -48,8 +48,8 @@ func (p *pkg) field(name *ast.Ident, sf *ast.Field) *field {
 	return f
 }
 
-// place reads "128:16".
-func (f *field) place(s string) bool {
+// parsePlace reads "128:16".
+func (f *field) parsePlace(s string) bool {
 	offset, bits, ok := strings.Cut(s, ":")
 	var err1, err2 error
 	f.offset, err1 = strconv.Atoi(offset)
@@ -57,58 +57,57 @@ func (f *field) place(s string) bool {
 	return ok && err1 == nil && err2 == nil && f.offset >= 0 && f.bits > 0
 }
 
-func (f *field) option(o string) bool {
-	key, value, has := strings.Cut(o, "=")
-	num := func(to *int) bool {
-		n, err := strconv.Atoi(value)
-		*to = n
-		return err == nil && n >= 0
-	}
-	switch {
-	case key == "name":
-		f.name = value
-		return value != ""
-	case key == "also":
-		f.also = value
-		return value != ""
-	case key == "stride":
-		return num(&f.stride) && f.stride > 0
-	case key == "components":
-		return num(&f.components) && f.components > 0
-	case o == "component=none":
-		f.component, f.components, f.fixed = -1, 0, true
-	case key == "component":
-		f.fixed = true
-		return num(&f.component)
-	case key == "select2":
-		f.inSelect2 = true
-		return num(&f.select2)
-	case o == "nochange=0":
-		f.noChange = true
-	case has:
-		return false
-	case key == "text":
-		f.text = true
-	case key == "bytes":
-		f.raw = true
-	case key == "enum":
-		f.enum = true
-	case key == "ro":
-		f.readOnly = true
-	case key == "w1c":
-		f.w1c = true
-	case key == "key":
-		f.key = true
-	case key == "hex":
-		f.hex = true
-	default:
-		return false
-	}
-	return true
+// fieldFlags are the options of a field's tag without a value.
+var fieldFlags = map[string]func(f *field) *bool{
+	"bytes": func(f *field) *bool { return &f.raw },
+	"enum":  func(f *field) *bool { return &f.enum },
+	"hex":   func(f *field) *bool { return &f.hex },
+	"key":   func(f *field) *bool { return &f.key },
+	"ro":    func(f *field) *bool { return &f.readOnly },
+	"text":  func(f *field) *bool { return &f.text },
+	"w1c":   func(f *field) *bool { return &f.w1c },
 }
 
-// fieldType finds out what f's Go type means.
-func (p *pkg) fieldType(f *field, t ast.Expr) bool {
+// fieldOptions are those with a value.
+var fieldOptions = map[string]func(f *field, value string) (ok bool){
+	"also":       func(f *field, value string) bool { f.also = value; return value != "" },
+	"component":  (*field).readComponent,
+	"components": func(f *field, value string) bool { return readCount(&f.components, value) && f.components > 0 },
+	"name":       func(f *field, value string) bool { f.name = value; return value != "" },
+	"nochange":   func(f *field, value string) bool { f.noChange = true; return value == "0" },
+	"select2":    func(f *field, value string) bool { f.inSelect2 = true; return readCount(&f.select2, value) },
+	"stride":     func(f *field, value string) bool { return readCount(&f.stride, value) && f.stride > 0 },
+}
+
+// option reads one option of f's tag.
+func (f *field) option(o string) (ok bool) {
+	key, value, valued := strings.Cut(o, "=")
+	if flag := fieldFlags[key]; flag != nil && !valued {
+		*flag(f) = true
+		return true
+	}
+	read := fieldOptions[key]
+	return read != nil && valued && read(f, value)
+}
+
+func (f *field) readComponent(value string) bool {
+	f.fixed = true
+	if value == "none" {
+		f.component, f.components = -1, 0
+		return true
+	}
+	return readCount(&f.component, value)
+}
+
+// readCount reads a number that is not negative.
+func readCount(to *int, value string) bool {
+	n, err := strconv.Atoi(value)
+	*to = n
+	return err == nil && n >= 0
+}
+
+// resolveType sets the field type that follows from f's Go type.
+func (p *pkg) resolveType(f *field, t ast.Expr) bool {
 	if a, ok := t.(*ast.ArrayType); ok {
 		n, ok := a.Len.(*ast.BasicLit)
 		if !ok || n.Kind != token.INT {
@@ -124,34 +123,34 @@ func (p *pkg) fieldType(f *field, t ast.Expr) bool {
 	}
 	f.goType = id.Name
 	f.typeBits = p.types[id.Name]
-	f.words = p.words[id.Name]
+	f.words = p.wordTypes[id.Name]
 	switch {
 	case f.text || f.raw:
-		// A byte array that is one value.
+		// An array of bytes that is one value.
 		if !f.array || f.typeBits != 8 {
 			return false
 		}
-		f.kind, f.typeBits, f.count, f.array = "KindBytes", 8*f.count, 1, false
+		f.fieldType, f.typeBits, f.count, f.array = "Bytes", 8*f.count, 1, false
 		if f.text {
-			f.kind = "KindText"
+			f.fieldType = "Text"
 		}
 		return true
 	case id.Name == "GID":
-		f.kind, f.typeBits = "KindGID", 128
+		f.fieldType, f.typeBits = "GID", 128
 		return true
 	case p.layouts[id.Name] != nil:
-		f.kind, f.structure = "KindStruct", p.layouts[id.Name]
+		f.fieldType, f.structure = "Struct", p.layouts[id.Name]
 		return true
 	case id.Name == "LID":
-		f.kind = "KindLID"
+		f.fieldType = "LID"
 	case id.Name == "GUID":
-		f.kind = "KindGUID"
+		f.fieldType = "GUID"
 	case f.words == nil:
-		f.kind = "KindUint"
+		f.fieldType = "Uint"
 	case f.words.mask && !f.enum:
-		f.kind = "KindMask"
+		f.fieldType = "Mask"
 	default:
-		f.kind = "KindEnum"
+		f.fieldType = "Enum"
 	}
 	return f.typeBits > 0
 }

@@ -1,50 +1,16 @@
-// Package gen writes the code, tables and reference page of the attributes
-// that package mad declares as tagged structs:
+// Package gen generates the codecs, tables and reference page of the attributes
+// that package mad declares as tagged structs. The package doc of mad describes
+// the tags.
 //
-//	// PortInfo is the configuration and state of one port.
-//	//
-//	//mad:attr class=Subn id=0x0015 methods=Get,Set size=64 section=14.2.5.6 modifier=port:0:8 smowned
-//	//mad:source rdma-core libibmad/fields.c PortInfo fields
-//	//mad:source opensm include/iba/ib_types.h ib_port_info_t
-//	type PortInfo struct {
-//		// LID is the base LID; 0 when unassigned.
-//		LID LID `mad:"128:16"`
-//		_   uint8 `mad:"274:3"` // reserved bits
+// It reads syntax only, and so works while mad does not compile.
 //
-// It reads syntax only, so that it also works while mad does not compile.
-//
-//	//mad:attr    an attribute; more than one where several share a layout. size is in bytes (one
-//	              that is smaller than the struct has its first fields), modifier a list of
-//	              name:shift:bits. words=Field:Type,... gives a class's own words to a plain
-//	              number. unconfirmed: fewer than two sources are known. alias=Name,...: older
-//	              names. offset: where it begins in a MAD, if not where the class's attributes do.
-//	              answer: whose records the answer holds, where they are another's.
-//	              v1=Method,...: the methods in version 1 of SubnAdm; version=1: it has only that.
-//	              state, config: what the record holds there. What follows a semicolon is
-//	              said of this attribute alone.
-//	//mad:variant the layout stands in a field of another: of=Layout.Field name=word
-//	              [only=class or attribute,...] [when=Field:64-67|144,modifier.part:2], all of which must hold;
-//	              without when, only its name chooses it
-//	//mad:header  a header: a layout that is no attribute (size, section)
-//	//mad:source  project, file, symbol: where the layout can be read in public
-//	//mad:enum    a number of which each value is a word
-//	//mad:mask    a number of which each bit is a word
-//
-// A field's tag begins with offset:bits, in bits, of the (first) element, and goes on with
-//
-//	name=X         the specification's component name, where Go's differs
-//	also=x         another name for scripts
-//	stride=N       bits from one array element to the next
-//	component=N    its bit in the SA's component mask, where it does not just follow the
-//	               field before; component=none: it has none
-//	components=N   how many bits it has there
-//	select2=N      the bit of CounterSelect2 that chooses this counter
-//	text, bytes    what a byte array is
-//	enum           a mask type of which exactly one bit is set
-//	ro, w1c, nochange=0, key, hex   see mad.Field
-//
-// The word of a constant is its name without the type's, in snake case, or
-// what its line comment begins with in quotes.
+//	gen.go        Generate: the files and their tables
+//	parse.go      reads the types and constants of mad
+//	directive.go  the directives and their options; field.go, those of a field
+//	model.go      what was read
+//	check.go      what must hold before anything is generated
+//	codec.go      Decode and Encode
+//	reference.go  ATTRIBUTES.md
 package gen
 
 import (
@@ -70,11 +36,11 @@ func Generate(dir string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{"ATTRIBUTES.md": p.reference()}
 	for _, f := range p.files {
-		if len(f.layouts) == 0 && len(f.words) == 0 {
+		if len(f.layouts) == 0 && len(f.wordTypes) == 0 {
 			continue
 		}
 		var body writer
-		for _, words := range f.words {
+		for _, words := range f.wordTypes {
 			body.words(words)
 		}
 		for _, l := range f.layouts {
@@ -121,7 +87,7 @@ func (w *writer) add(files map[string][]byte, name string) error {
 }
 
 // words writes a Words table and the methods of its type.
-func (w *writer) words(t *words) {
+func (w *writer) words(t *wordType) {
 	w.p("// Words%s are the words of %s.\n", t.name, t.name)
 	w.p("var Words%s = &Words{\nName: %q,\nWord: map[uint64]string{\n", t.name, t.name)
 	for _, c := range t.consts {
@@ -185,7 +151,7 @@ func (w *writer) attribute(l *layout, a *attr) {
 		w.p("Confirmed: true,\n")
 	}
 	w.p("Fields: []Field{\n")
-	for _, f := range l.fieldsOf(a) {
+	for _, f := range l.fieldsIn(a) {
 		w.field(f, a)
 	}
 	w.p("},\n")
@@ -227,14 +193,14 @@ func (w *writer) field(f *field, a *attr) {
 	if f.also != "" {
 		w.p("Also: %q, ", f.also)
 	}
-	kind, words := f.kind, f.words
+	fieldType, words := f.fieldType, f.words
 	if o, ok := a.words[f.goName]; ok {
-		words, kind = o, "KindEnum"
+		words, fieldType = o, "Enum"
 		if o.mask {
-			kind = "KindMask"
+			fieldType = "Mask"
 		}
 	}
-	w.p("Kind: %s, ", kind)
+	w.p("Type: FieldType%s, ", fieldType)
 	if words != nil {
 		w.p("Words: Words%s, ", words.name)
 	}

@@ -128,13 +128,13 @@ var AttrThing = &Attribute{
 	Doc:       "Thing is an attribute.",
 	Confirmed: true,
 	Fields: []Field{
-		{Name: "Flag", Script: "flag", Offset: 0, Bits: 1, Count: 1, Stride: 1, Kind: KindUint, Component: 0, Components: 1, ReadOnly: true,
+		{Name: "Flag", Script: "flag", Offset: 0, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 0, Components: 1, ReadOnly: true,
 			Doc: "Flag is a bit."},
-		{Name: "Colour", Script: "colour", Offset: 8, Bits: 8, Count: 1, Stride: 8, Kind: KindEnum, Words: WordsColour, Component: 2, Components: 1,
+		{Name: "Colour", Script: "colour", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeEnum, Words: WordsColour, Component: 2, Components: 1,
 			Doc: "Colour is a colour."},
-		{Name: "MasterSMLID", Script: "master_sm_lid", Offset: 16, Bits: 16, Count: 1, Stride: 16, Kind: KindLID, Component: 3, Components: 1,
+		{Name: "MasterSMLID", Script: "master_sm_lid", Offset: 16, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 3, Components: 1,
 			Doc: "MasterSMLID is a number."},
-		{Name: "List", Script: "list", Offset: 32, Bits: 8, Count: 4, Stride: 8, Kind: KindUint, Component: 4, Components: 1,
+		{Name: "List", Script: "list", Offset: 32, Bits: 8, Count: 4, Stride: 8, Type: FieldTypeUint, Component: 4, Components: 1,
 			Doc: "List are numbers."},
 	},
 }

@@ -7,32 +7,32 @@ import (
 	"slices"
 )
 
-// pkg is what the generator has read.
+// pkg is the package as the generator has read it.
 type pkg struct {
-	fset    *token.FileSet
-	files   []*file
-	words   map[string]*words
-	layouts map[string]*layout
-	types   map[string]int // other named number types: bits
-	errs    problems
+	fset      *token.FileSet
+	files     []*file
+	wordTypes map[string]*wordType
+	layouts   map[string]*layout
+	types     map[string]int // bits of the number types, by name
+	errs      errorList
 }
 
 type file struct {
-	name    string
-	layouts []*layout
-	words   []*words
+	name      string
+	layouts   []*layout
+	wordTypes []*wordType
 }
 
-// words is an enumeration or mask type with its constants.
-type words struct {
+// wordType is an enumeration or mask type with its constants.
+type wordType struct {
 	name   string
 	pos    token.Pos
 	mask   bool
 	bits   int // of the underlying type
-	consts []konst
+	consts []wordConst
 }
 
-type konst struct {
+type wordConst struct {
 	pos   token.Pos
 	value uint64
 	word  string
@@ -40,19 +40,19 @@ type konst struct {
 
 // layout is a tagged struct.
 type layout struct {
-	goName   string
-	pos      token.Pos
-	doc      string
-	sources  []string
-	size     int // bytes: the largest of its attributes
-	attrs    []*attr
-	fields   []*field
-	variants []*variant // that it is
-	parts    []placed   // that it has
+	goName    string
+	pos       token.Pos
+	doc       string
+	sources   []string
+	size      int // bytes: the largest of its attributes
+	attrs     []*attr
+	fields    []*field
+	variantOf []*variant  // the uses of the layout as a variant
+	variants  []placement // the variants of its fields
 }
 
-// fieldsOf are the fields that have a name and are within a's size.
-func (l *layout) fieldsOf(a *attr) (list []*field) {
+// fieldsIn are the fields that have a name and are within a's size.
+func (l *layout) fieldsIn(a *attr) (list []*field) {
 	for _, f := range l.fields {
 		if !f.reserved() && f.offset < 8*a.size {
 			list = append(list, f)
@@ -62,8 +62,8 @@ func (l *layout) fieldsOf(a *attr) (list []*field) {
 }
 
 // variantsOf are the variants that a can have.
-func (l *layout) variantsOf(a *attr) (list []placed) {
-	for _, v := range l.parts {
+func (l *layout) variantsOf(a *attr) (list []placement) {
+	for _, v := range l.variants {
 		if len(v.only) == 0 || slices.Contains(v.only, a.name) || slices.Contains(v.only, a.classWord()) {
 			list = append(list, v)
 		}
@@ -76,21 +76,21 @@ func (l *layout) named(goName string) *field {
 	return l.fields[slices.IndexFunc(l.fields, func(f *field) bool { return f.goName == goName })]
 }
 
-// placed is a variant in its place: the index of the field.
-type placed struct {
+// placement is a variant with the index of its field.
+type placement struct {
 	field int
 	*variant
 }
 
-// variant is what a //mad:variant directive says: the layout stands in a
-// field of another, where the conditions hold.
+// variant is a //mad:variant directive: a field of another layout has this one
+// where the conditions hold.
 type variant struct {
 	pos       token.Pos
 	layout    *layout
 	name      string
 	of, field string // layout and Go name of its field
 	base      *layout
-	only      []string // class words or names of attributes; empty: all
+	only      []string // classes or attributes; empty: all
 	when      []condition
 }
 
@@ -107,17 +107,17 @@ type attr struct {
 	header      bool
 	name        string
 	variable    string
-	doc         string // what only this one's says
+	doc         string // of this attribute alone
 	aliases     []string
 	class       class
 	version     int
 	id          uint64
 	oui         uint64
 	hasID       bool
-	answer      string // variable of the attribute in the answer
+	answer      string // Go name of the attribute in the answer
 	methods     []string
 	methods1    []string // in version 1 of SubnAdm
-	modifier    []part
+	modifier    []modifierPart
 	offset      int // in the MAD, bytes; 0: the class's
 	size        int // bytes
 	section     string
@@ -125,11 +125,11 @@ type attr struct {
 	unconfirmed bool
 	state       bool
 	config      bool
-	words       map[string]*words // by Go name of the field
-	wordsText   string
+	words       map[string]*wordType // by Go name of the field
+	wordsOption string
 }
 
-// text is what is said of a.
+// text is the documentation of a.
 func (a *attr) text(l *layout) string {
 	if a.doc == "" {
 		return l.doc
@@ -137,7 +137,7 @@ func (a *attr) text(l *layout) string {
 	return a.name + " " + a.doc + " " + l.doc
 }
 
-// classWord is a's class, with the version where it is not the usual one: SubnAdm1.
+// classWord is a's class, with the version if it is not the current one: SubnAdm1.
 func (a *attr) classWord() string {
 	if a.version != a.class.version {
 		return fmt.Sprint(a.class.name, a.version)
@@ -149,7 +149,7 @@ func (a *attr) compare(b *attr) int {
 	return cmp.Or(cmp.Compare(a.class.id, b.class.id), cmp.Compare(a.id, b.id), cmp.Compare(b.version, a.version))
 }
 
-type part struct {
+type modifierPart struct {
 	name        string
 	shift, bits int
 }
@@ -158,9 +158,9 @@ type part struct {
 type field struct {
 	pos        token.Pos
 	goName     string // "_": reserved
-	name       string // of the specification
+	name       string // in the specification
 	script     string
-	also       string // another script name
+	also       string // a second script name
 	doc        string
 	goType     string // of one element
 	typeBits   int    // of an element's Go type
@@ -169,34 +169,35 @@ type field struct {
 	count      int
 	stride     int
 	array      bool
-	kind       string
-	words      *words
+	fieldType  string
+	words      *wordType
 	structure  *layout
 	component  int
 	components int
-	fixed      bool // component was given
-	union      bool // variants stand here
-	inSelect2  bool // select2 was given
+	fixed      bool // the tag has component=
+	union      bool // it has variants
+	inSelect2  bool // the tag has select2=
 	select2    int
 	tagOptions
 }
 
-// tagOptions are the parts of a tag that are just there or not.
+// tagOptions are the options of a tag without a value.
 type tagOptions struct {
 	text, raw, enum, readOnly, noChange, w1c, key, hex bool
 }
 
 func (f *field) reserved() bool { return f.goName == "_" }
 
-// scripts are f's names in scripts.
-func (f *field) scripts() []string {
+// scriptNames are f's names in scripts.
+func (f *field) scriptNames() []string {
 	if f.also == "" {
 		return []string{f.script}
 	}
 	return []string{f.script, f.also}
 }
 
-// span is how many bits the field covers, what lies between the elements included.
+// span is the number of bits from the field's first to its last, gaps between
+// the elements of an array included.
 func (f *field) span() int { return (f.count-1)*f.stride + f.bits }
 
 // class is a management class as directives name it.

@@ -9,34 +9,33 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"fabsh/mad/internal/snake"
 )
 
-// problems collects refusals.
-type problems struct {
+// errorList collects refusals.
+type errorList struct {
 	fset *token.FileSet
-	list []error
+	errs []error
 }
 
-func (e *problems) add(pos token.Pos, format string, args ...any) {
+func (e *errorList) add(pos token.Pos, format string, args ...any) {
 	at := e.fset.Position(pos)
 	at.Filename = filepath.Base(at.Filename)
-	e.list = append(e.list, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
+	e.errs = append(e.errs, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
 }
 
-func (e *problems) err() error { return errors.Join(e.list...) }
+func (e *errorList) err() error { return errors.Join(e.errs...) }
 
 // parse reads the Go files of dir that are neither tests nor generated.
 func parse(dir string) (*pkg, error) {
 	p := &pkg{
-		fset:    token.NewFileSet(),
-		words:   map[string]*words{},
-		layouts: map[string]*layout{},
-		types:   map[string]int{"bool": 1, "byte": 8, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64},
+		fset:      token.NewFileSet(),
+		wordTypes: map[string]*wordType{},
+		layouts:   map[string]*layout{},
+		types:     map[string]int{"bool": 1, "byte": 8, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64},
 	}
 	p.errs.fset = p.fset
 	entries, err := os.ReadDir(dir)
@@ -63,10 +62,10 @@ func parse(dir string) (*pkg, error) {
 	for _, f := range parsed {
 		p.constants(f)
 	}
-	for i, f := range parsed {
+	for _, f := range parsed {
 		p.eachType(f, func(t *ast.TypeSpec, doc *ast.CommentGroup) {
 			if s, ok := t.Type.(*ast.StructType); ok {
-				p.structDecl(p.files[i], t, s, doc)
+				p.structDecl(t, s, doc)
 			}
 		})
 	}
@@ -90,52 +89,36 @@ func (p *pkg) eachType(f *ast.File, do func(*ast.TypeSpec, *ast.CommentGroup)) {
 	}
 }
 
-// directives are the lines of doc that begin with //mad:, without it.
-func directives(doc *ast.CommentGroup) (list []*ast.Comment) {
+// eachDirective calls do for each line of doc that begins with //mad:, with the
+// directive's word and the text after it.
+func eachDirective(doc *ast.CommentGroup, do func(verb, text string, c *ast.Comment)) {
 	if doc == nil {
-		return nil
+		return
 	}
 	for _, c := range doc.List {
-		if strings.HasPrefix(c.Text, "//mad:") {
-			list = append(list, c)
+		if line, ok := strings.CutPrefix(c.Text, "//mad:"); ok {
+			verb, text, _ := strings.Cut(line, " ")
+			do(verb, text, c)
 		}
 	}
-	return list
 }
 
-// typeDecl notes number types, enumerations and masks, and which structs are layouts.
+// typeDecl notes number types, and what the type's directives declare.
 func (p *pkg) typeDecl(f *file, t *ast.TypeSpec, doc *ast.CommentGroup) {
-	under, _ := t.Type.(*ast.Ident)
-	if under != nil {
-		if bits := p.types[under.Name]; bits >= 8 {
-			p.types[t.Name.Name] = bits
-		}
+	if under, ok := t.Type.(*ast.Ident); ok && p.types[under.Name] >= 8 {
+		p.types[t.Name.Name] = p.types[under.Name]
 	}
-	for _, c := range directives(doc) {
-		verb, _, _ := strings.Cut(strings.TrimPrefix(c.Text, "//mad:"), " ")
-		switch verb {
-		case "enum", "mask":
-			if under == nil || p.types[under.Name] < 8 {
-				p.errs.add(c.Pos(), "//mad:%s on %s, which is not a uint8, uint16, uint32 or uint64", verb, t.Name.Name)
-				continue
-			}
-			w := &words{name: t.Name.Name, pos: t.Pos(), mask: verb == "mask", bits: p.types[under.Name]}
-			p.words[w.name] = w
-			f.words = append(f.words, w)
-		case "attr", "header", "variant":
-			if p.layouts[t.Name.Name] == nil {
-				l := &layout{goName: t.Name.Name, pos: t.Pos()}
-				p.layouts[l.goName] = l
-				f.layouts = append(f.layouts, l)
-			}
-		case "source":
-		default:
+	eachDirective(doc, func(verb, _ string, c *ast.Comment) {
+		d, ok := directives[verb]
+		if !ok {
 			p.errs.add(c.Pos(), "unknown directive //mad:%s", verb)
+		} else if d.declare != nil {
+			d.declare(p, f, t, c)
 		}
-	}
+	})
 }
 
-// constants gives the constants of words types their words.
+// constants gives the constants of enumerations and masks their words.
 func (p *pkg) constants(f *ast.File) {
 	for _, d := range f.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -145,22 +128,22 @@ func (p *pkg) constants(f *ast.File) {
 		for _, s := range g.Specs {
 			v := s.(*ast.ValueSpec)
 			id, ok := v.Type.(*ast.Ident)
-			if !ok || p.words[id.Name] == nil || len(v.Names) != 1 || len(v.Values) != 1 {
+			if !ok || p.wordTypes[id.Name] == nil || len(v.Names) != 1 || len(v.Values) != 1 {
 				continue
 			}
-			w := p.words[id.Name]
-			value, ok := number(v.Values[0])
+			w := p.wordTypes[id.Name]
+			value, ok := integer(v.Values[0])
 			if !ok {
 				p.errs.add(v.Pos(), "%s: the value of a word must be a number or a shift of one", v.Names[0].Name)
 				continue
 			}
-			w.consts = append(w.consts, konst{v.Pos(), value, word(v, w.name)})
+			w.consts = append(w.consts, wordConst{v.Pos(), value, constantWord(v, w.name)})
 		}
 	}
 }
 
-// word is the word of constant v of the named type.
-func word(v *ast.ValueSpec, typ string) string {
+// constantWord is the word of constant v of the named type.
+func constantWord(v *ast.ValueSpec, typ string) string {
 	if v.Comment != nil {
 		text := strings.TrimSpace(strings.TrimPrefix(v.Comment.List[0].Text, "//"))
 		if quoted, err := strconv.QuotedPrefix(text); err == nil {
@@ -171,23 +154,23 @@ func word(v *ast.ValueSpec, typ string) string {
 	return snake.Name(strings.TrimPrefix(v.Names[0].Name, typ))
 }
 
-// number evaluates an integer literal, or a shift of one by another.
-func number(e ast.Expr) (uint64, bool) {
+// integer evaluates an integer literal, or a shift of one by another.
+func integer(e ast.Expr) (uint64, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		if e.Kind == token.INT {
 			return constant.Uint64Val(constant.MakeFromLiteral(e.Value, e.Kind, 0))
 		}
 	case *ast.BinaryExpr:
-		x, okX := number(e.X)
-		y, okY := number(e.Y)
+		x, okX := integer(e.X)
+		y, okY := integer(e.Y)
 		return x << y, okX && okY && e.Op == token.SHL && y < 64
 	}
 	return 0, false
 }
 
 // structDecl reads the directives and fields of a layout.
-func (p *pkg) structDecl(f *file, t *ast.TypeSpec, s *ast.StructType, doc *ast.CommentGroup) {
+func (p *pkg) structDecl(t *ast.TypeSpec, s *ast.StructType, doc *ast.CommentGroup) {
 	l := p.layouts[t.Name.Name]
 	if l == nil {
 		return
@@ -196,23 +179,11 @@ func (p *pkg) structDecl(f *file, t *ast.TypeSpec, s *ast.StructType, doc *ast.C
 	if l.doc == "" {
 		p.errs.add(l.pos, "%s has no comment", l.goName)
 	}
-	for _, c := range directives(doc) {
-		verb, rest, _ := strings.Cut(strings.TrimPrefix(c.Text, "//mad:"), " ")
-		switch verb {
-		case "attr", "header":
-			rest, own, _ := strings.Cut(rest, ";")
-			a := p.attrDirective(l, c.Pos(), verb == "header", strings.Fields(rest))
-			a.doc = oneLine(own)
-			l.attrs = append(l.attrs, a)
-		case "variant":
-			l.variants = append(l.variants, p.variantDirective(l, c.Pos(), strings.Fields(rest)))
-		case "source":
-			if len(strings.Fields(rest)) < 3 {
-				p.errs.add(c.Pos(), "//mad:source wants project, file and symbol")
-			}
-			l.sources = append(l.sources, rest)
+	eachDirective(doc, func(verb, text string, c *ast.Comment) {
+		if d := directives[verb]; d.read != nil {
+			d.read(p, l, c.Pos(), text)
 		}
-	}
+	})
 	for _, a := range l.attrs {
 		a.variable = "Attr" + l.goName
 		switch {
@@ -233,139 +204,6 @@ func (p *pkg) structDecl(f *file, t *ast.TypeSpec, s *ast.StructType, doc *ast.C
 			p.errs.add(sf.Pos(), "%s: an embedded field has no place on the wire", l.goName)
 		}
 	}
-}
-
-// attrDirective reads what follows //mad:attr or //mad:header.
-func (p *pkg) attrDirective(l *layout, pos token.Pos, header bool, words []string) *attr {
-	a := &attr{pos: pos, header: header, name: l.goName}
-	bad := func(w string) { p.errs.add(pos, "%s: %q is not understood", l.goName, w) }
-	for _, w := range words {
-		key, value, _ := strings.Cut(w, "=")
-		var err error
-		switch key {
-		case "name":
-			a.name = value
-		case "class":
-			i := slices.IndexFunc(classes, func(c class) bool { return c.name == value })
-			if i < 0 {
-				bad(w)
-				continue
-			}
-			a.class = classes[i]
-			a.version = max(a.version, a.class.version)
-		case "alias":
-			a.aliases = strings.Split(value, ",")
-		case "version":
-			a.version, err = strconv.Atoi(value) // after class=
-		case "id":
-			a.id, err = strconv.ParseUint(value, 0, 16)
-			a.hasID = true
-		case "answer":
-			a.answer = value
-		case "oui":
-			a.oui, err = strconv.ParseUint(value, 0, 24)
-		case "offset":
-			a.offset, err = strconv.Atoi(value)
-		case "methods":
-			a.methods = p.methodList(l, pos, value, methods)
-		case "v1":
-			a.methods1 = p.methodList(l, pos, value, methods1)
-		case "state":
-			a.state = true
-		case "config":
-			a.config = true
-		case "modifier":
-			for text := range strings.SplitSeq(value, ",") {
-				f := strings.Split(text, ":")
-				if len(f) != 3 {
-					bad(text)
-					continue
-				}
-				shift, err1 := strconv.Atoi(f[1])
-				bits, err2 := strconv.Atoi(f[2])
-				if err1 != nil || err2 != nil || shift < 0 || bits < 1 || shift+bits > 32 {
-					bad(text)
-				}
-				a.modifier = append(a.modifier, part{f[0], shift, bits})
-			}
-		case "size":
-			a.size, err = strconv.Atoi(value)
-		case "section":
-			a.section = value
-		case "words":
-			a.wordsText = value
-		case "smowned":
-			a.smOwned = true
-		case "unconfirmed":
-			a.unconfirmed = true
-		default:
-			bad(w)
-		}
-		if err != nil {
-			bad(w)
-		}
-	}
-	return a
-}
-
-func (p *pkg) methodList(l *layout, pos token.Pos, text string, known []string) []string {
-	list := strings.Split(text, ",")
-	for _, m := range list {
-		if !slices.Contains(known, m) {
-			p.errs.add(pos, "%s: unknown method %q", l.goName, m)
-		}
-	}
-	return list
-}
-
-// variantDirective reads what follows //mad:variant.
-func (p *pkg) variantDirective(l *layout, pos token.Pos, words []string) *variant {
-	v := &variant{pos: pos, layout: l}
-	for _, w := range words {
-		key, value, _ := strings.Cut(w, "=")
-		ok := value != ""
-		switch key {
-		case "of":
-			v.of, v.field, ok = strings.Cut(value, ".")
-		case "name":
-			v.name = value
-		case "only":
-			v.only = strings.Split(value, ",")
-		case "when":
-			v.when, ok = conditions(value)
-		default:
-			ok = false
-		}
-		if !ok {
-			p.errs.add(pos, "%s: %q is not understood", l.goName, w)
-		}
-	}
-	return v
-}
-
-// conditions reads "IsGeneric:1,TrapNumber:64-67|144,modifier.mode:2".
-func conditions(text string) (list []condition, ok bool) {
-	for one := range strings.SplitSeq(text, ",") {
-		name, values, has := strings.Cut(one, ":")
-		if !has {
-			return nil, false
-		}
-		c := condition{name: name}
-		for r := range strings.SplitSeq(values, "|") {
-			low, high, is := strings.Cut(r, "-")
-			if !is {
-				high = low
-			}
-			a, err1 := strconv.ParseUint(low, 0, 64)
-			b, err2 := strconv.ParseUint(high, 0, 64)
-			if err1 != nil || err2 != nil || b < a {
-				return nil, false
-			}
-			c.values = append(c.values, [2]uint64{a, b})
-		}
-		list = append(list, c)
-	}
-	return list, true
 }
 
 // oneLine puts a comment's text on one line; an empty line becomes a space too.

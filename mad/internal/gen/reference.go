@@ -37,7 +37,7 @@ func (p *pkg) reference() []byte {
 	}
 	w.p("# Words\n")
 	for _, f := range p.files {
-		for _, t := range f.words {
+		for _, t := range f.wordTypes {
 			kind := "one of"
 			if t.mask {
 				kind = "any of"
@@ -56,7 +56,7 @@ func (p *pkg) reference() []byte {
 }
 
 // codeText writes a mask's value in hexadecimal, other ones in decimal.
-func codeText(t *words, v uint64) string {
+func codeText(t *wordType, v uint64) string {
 	if t.mask && t.bits > 8 {
 		return fmt.Sprintf("%#x", v)
 	}
@@ -67,7 +67,7 @@ func (w *writer) section(l *layout, a *attr) {
 	w.p("## %s\n\n%s\n\n", a.title(), a.text(l))
 	if a.header {
 		w.p("Header, %d bytes, section %s.", a.size, a.section)
-		for _, v := range l.variants {
+		for _, v := range l.variantOf {
 			w.p(" It stands in `%s` of %s%s.", v.base.named(v.field).script, v.of, v.conditions())
 		}
 	} else {
@@ -89,7 +89,7 @@ func (w *writer) section(l *layout, a *attr) {
 			w.p(" Vendor %#06x.", a.oui)
 		}
 		if a.state || a.config {
-			w.p(" %s.", kindOfRecord(a.state, a.config))
+			w.p(" %s.", recordContent(a.state, a.config))
 		}
 		if a.smOwned {
 			w.p(" A subnet manager sets it and expects it to stay.")
@@ -113,7 +113,7 @@ func (w *writer) section(l *layout, a *attr) {
 	}
 	w.p("\nSources: %s.\n\n", strings.Join(l.sources, "; "))
 	w.p("| offset | bits | name | component | | |\n|---|---|---|---|---|---|\n")
-	for _, f := range l.fieldsOf(a) {
+	for _, f := range l.fieldsIn(a) {
 		bits := fmt.Sprint(f.bits)
 		if f.count > 1 {
 			bits = fmt.Sprintf("%d x %d", f.count, f.bits)
@@ -163,8 +163,8 @@ func (f *field) marks(a *attr) string {
 		list = append(list, words.name)
 	case f.structure != nil:
 		list = append(list, f.structure.goName)
-	case f.kind != "KindUint":
-		list = append(list, strings.ToLower(strings.TrimPrefix(f.kind, "Kind")))
+	case f.fieldType != "Uint":
+		list = append(list, strings.ToLower(f.fieldType))
 	}
 	for _, m := range []struct {
 		word string
@@ -177,8 +177,8 @@ func (f *field) marks(a *attr) string {
 	return strings.Join(list, ", ")
 }
 
-// kindOfRecord says what a record holds (IBA 1.0.a).
-func kindOfRecord(state, config bool) string {
+// recordContent says what a record holds (IBA 1.0.a).
+func recordContent(state, config bool) string {
 	switch {
 	case state && config:
 		return "By class version 1 it is state and configuration: others than the subnet manager may create and edit it"

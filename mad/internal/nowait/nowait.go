@@ -1,10 +1,10 @@
-// Package nowait reads and writes descriptors that are in the runtime's poller,
-// and says when it is about to wait.
+// Package nowait reads and writes non-blocking descriptors that are in the
+// runtime's poller, and calls a function before it waits.
 //
-// Its system calls are raw: as none of them waits, the runtime is not told of
-// them. Otherwise its monitor takes a thread that other processes displace
-// within one for blocked, and gives its processor to another; where there is
-// one processor only, that doubles the cost of a datagram.
+// It makes raw system calls, of which the Go scheduler does not know: they do
+// not block. With ordinary ones, the runtime's monitor takes a thread that the
+// kernel preempts within the call for blocked, and hands its P to another
+// thread; on one processor that doubles the cost of a datagram.
 package nowait
 
 import (
@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// Conn is an open descriptor. One goroutine reads and one writes at a time.
+// Conn is an open descriptor. At most one goroutine reads and one writes at a time.
 type Conn struct {
 	raw     syscall.RawConn
 	before  func() (again bool)
@@ -22,14 +22,14 @@ type Conn struct {
 	try         func(fd uintptr)
 }
 
-// transfer is one system call's.
+// transfer is the buffer and the result of one system call.
 type transfer struct {
 	b     []byte
 	n     int
 	errno syscall.Errno
 }
 
-// New makes a Conn of a file or socket, which it does not own.
+// New makes a Conn of a file or socket, which the caller closes.
 func New(s syscall.Conn) (*Conn, error) {
 	raw, err := s.SyscallConn()
 	if err != nil {
@@ -55,19 +55,19 @@ func New(s syscall.Conn) (*Conn, error) {
 	return c, nil
 }
 
-// BeforeWait has Read call f each time before it waits. If f returns true,
-// Read looks again first, for something may have come meanwhile.
+// BeforeWait makes Read call f each time before it waits. If f returns true,
+// Read tries once more before it waits.
 func (c *Conn) BeforeWait(f func() (again bool)) { c.before = f }
 
-// Read reads once, and waits until it can. Errors of the kernel are a
-// syscall.Errno; others say that the descriptor was closed, or its deadline
-// has passed.
+// Read waits until there is something to read, and reads once. Errors of the
+// kernel are of type syscall.Errno; others say that the descriptor was closed,
+// or that its deadline has passed.
 func (c *Conn) Read(b []byte) (int, error) {
 	c.in.b = b
 	return c.in.result(c.raw.Read(c.read))
 }
 
-// Write writes once, and waits until it can.
+// Write waits until it can write, and writes once.
 func (c *Conn) Write(b []byte) (int, error) {
 	c.out.b = b
 	return c.out.result(c.raw.Write(c.write))
@@ -79,7 +79,7 @@ func (c *Conn) TryWrite(b []byte) (int, error) {
 	return c.out.result(c.raw.Control(c.try))
 }
 
-// call has number read or write fd, and interrupted begin anew.
+// call makes system call number, read or write, on fd; after EINTR again.
 func (t *transfer) call(number, fd uintptr) {
 	for {
 		n, _, errno := syscall.RawSyscall(number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.b))), uintptr(len(t.b)))
@@ -90,7 +90,7 @@ func (t *transfer) call(number, fd uintptr) {
 	}
 }
 
-// result is what came of t.
+// result is the result of t; err is that of the RawConn.
 func (t *transfer) result(err error) (int, error) {
 	t.b = nil
 	switch {

@@ -12,8 +12,8 @@ import (
 //
 // A name is cut at underscores, before a capital that follows a small letter
 // or a digit, and inside a run of capitals before the last one when a small
-// letter follows ("FDBTop"). Acronyms that stand side by side ("SMLID"), or
-// that a small letter follows ("LIDs", "SLto"), are known by name.
+// letter follows ("FDBTop"). Acronyms that follow each other ("SMLID"), or that
+// a small letter follows ("LIDs", "SLto"), are cut by a list of acronyms.
 func Name(spec string) string {
 	var words []string
 	for rest := spec; rest != ""; {
@@ -26,8 +26,8 @@ func Name(spec string) string {
 	return strings.Join(words, "_")
 }
 
-// acronyms are what a capital run is cut into; longer ones stand before their
-// own beginnings.
+// acronyms are the words that runs of capitals are cut into. One that begins
+// with another stands before it.
 var acronyms = []string{
 	"TClass", "QoS", "SNMP", "GUID", "NVRAM", "IETF", "RSFEC", "FECN", "BECN", "RDMA",
 	"DGID", "SGID", "DLID", "SLID", "FDB", "FEC", "GID", "HOQ", "HDR", "LED", "LID", "LMC", "MAD", "MTU", "NDR", "QDR", "EDR", "FDR", "XDR", "QOS", "OUI", "QPN", "VPD",
@@ -75,8 +75,8 @@ func wordLen(s string) int {
 	return max(n, 1)
 }
 
-// endsAcronym reports whether what follows an acronym lets it end there: not
-// the small letters of a longer word ("SMart").
+// endsAcronym: an acronym may end before rest. It does not where rest continues
+// the word in small letters ("SMart").
 func endsAcronym(rest string) bool {
 	if rest == "" || !isLower(rest[0]) {
 		return true

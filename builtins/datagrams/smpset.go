@@ -1,0 +1,141 @@
+package datagrams
+
+import (
+	"context"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/change"
+	"fabsh/mad"
+)
+
+// smpSetArgs are the arguments of smp_set.
+type smpSetArgs struct {
+	smpArgs
+	Fields []starlark.Tuple
+}
+
+// SMPSet is smp_set: it changes fields of an attribute of subnet management.
+var SMPSet = lang.Builtin{
+	Name:  "smp_set",
+	Group: GroupMAD,
+	Params: slices.Concat([]lang.Param{
+		{Name: "attr", Kind: records.KindSMPAttribute, Doc: `name of an attribute: "PortInfo"; or a record whose replace() named what to change`},
+		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
+		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the attribute is a port's and the target names none"},
+	}, smpModifiers, []lang.Param{
+		{Name: "**fields", Kind: records.KindFields, Doc: "fields to change and their new values, as words or numbers"},
+	}),
+	Doc: `Changes fields of an attribute of subnet management.
+It reads the attribute, changes what is named, writes it, and compares the response, which it returns.
+Fields where a write asks for something (states, enabled widths and speeds, bits that 1 clears) go out as "leave as it is" unless they are named. A node or port of a fabric is first asked for its node GUID. Without --write, and where a subnet manager owns the attribute without --override-sm, it is refused, which ends the script with status 2.`,
+	Example: `
+> sw = discover().switches[0]
+> smp_set("SwitchInfo", sw, life_time_value=20).life_time_value
+20
+> p = smp_get("PortInfo", sw, 1)
+> smp_set(p.replace(hoq_life=16), sw.ports[1]).hoq_life
+16
+`,
+	Run: lang.Do(func(c *lang.Call, a *smpSetArgs) (starlark.Value, error) {
+		attr, given, named, err := a.fieldsToSet()
+		if err != nil {
+			return nil, err
+		}
+		r := &topology.Resolver{Call: c}
+		targets, many, err := r.Targets(a.Target)
+		if err != nil {
+			return nil, err
+		}
+		values := make([]starlark.Value, len(targets))
+		changes := make([]*change.Set, len(targets))
+		var open []*change.Set
+		for i := range targets {
+			t := &targets[i]
+			modifier, err := a.modifier(c, attr, t)
+			if err != nil {
+				return nil, err
+			}
+			if err := t.Reachable(); err != nil {
+				values[i] = lang.NewFailure(topology.FailedRequest(c, t, err))
+				continue
+			}
+			changes[i] = &change.Set{Dest: t.Dest(), GUID: t.GUID(), Attr: attr, Modifier: modifier, Named: named, Edit: func(data []byte) {
+				for _, name := range named {
+					copyField(attr.Field(name), data, given)
+				}
+			}}
+			open = append(open, changes[i])
+		}
+		e, err := topology.MayChange(c, attr)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.Block(func(ctx context.Context) error { return change.Apply(ctx, e, open...) }); err != nil {
+			return nil, err
+		}
+		for i, set := range changes {
+			switch {
+			case set == nil:
+			case set.Err != nil:
+				topology.CountUnanswered(c, set.Err)
+				values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], set.Err))
+			default:
+				values[i] = records.New(attr, set.After)
+			}
+		}
+		return topology.Results(values, many)
+	}),
+}
+
+// fieldsToSet are the fields that the call names, with their values in an
+// attribute that is otherwise blank.
+func (a *smpSetArgs) fieldsToSet() (attr *mad.Attribute, given []byte, named []string, err error) {
+	if r := a.Attr.Record; r != nil {
+		attr, given, named = r.Attribute, slices.Clone(r.Data), slices.Clone(r.Named)
+		if attr.Class.Family() != mad.ClassSubn {
+			return nil, nil, nil, lang.ParamError("attr", "got %s, want a record of subnet management", r.Type())
+		}
+	} else {
+		if attr, err = attributeOf(mad.ClassSubn, a.Attr.Name); err != nil {
+			return nil, nil, nil, err
+		}
+		given = make([]byte, attr.Size)
+	}
+	if !slices.Contains(attr.Methods, mad.MethodSet) {
+		return nil, nil, nil, lang.Errorf("%s cannot be set", attr.Name)
+	}
+	for _, kv := range a.Fields {
+		f, err := records.SetNamed(attr, given, string(kv[0].(starlark.String)), kv[1])
+		if err != nil {
+			return nil, nil, nil, lang.Errorf("%w", err)
+		}
+		if !slices.Contains(named, f.Script) {
+			named = append(named, f.Script)
+		}
+	}
+	if len(named) == 0 && !(attr == mad.AttrSMInfo && a.Modifier != nil) { // there it asks for something by itself
+		return nil, nil, nil, lang.Errorf("nothing to change: name fields, smp_set(%q, target, field=value), or give a record.replace(field=value)", attr.Name)
+	}
+	for _, name := range named {
+		if attr.Field(name).ReadOnly {
+			return nil, nil, nil, lang.Errorf("%s.%s is read-only: agents ignore it", attr.Name, name)
+		}
+	}
+	return attr, given, named, nil
+}
+
+// copyField copies all elements of a field.
+func copyField(f *mad.Field, to, from []byte) {
+	if f.Bits > 64 {
+		f.SetBytes(to, f.Bytes(from))
+		return
+	}
+	for i := range f.Count {
+		f.SetUintAt(to, i, f.UintAt(from, i))
+	}
+}

@@ -1,0 +1,169 @@
+package datagrams
+
+import (
+	"context"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/change"
+)
+
+// portArgs are the arguments that say which node or port is meant.
+type portArgs struct {
+	Target starlark.Value
+	Port   *int
+}
+
+// nodeTableArgs are the arguments of set_lft, and of others whose tables have
+// no port that could be named.
+type nodeTableArgs struct{ Target, Table starlark.Value }
+
+// portTableArgs are the arguments of set_pkeys and others about tables of ports.
+type portTableArgs struct {
+	portArgs
+	Table starlark.Value
+}
+
+// portOfTable is the parameter port of tables of ports.
+var portOfTable = lang.Param{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the target is a switch and names none"}
+
+// get is what get_lft and its like do.
+func (k *tableKind) get(c *lang.Call, a *portArgs) (starlark.Value, error) {
+	e, err := topology.EngineOf(c)
+	if err != nil {
+		return nil, err
+	}
+	targets, tables, many, err := k.tables(c, a)
+	if err != nil {
+		return nil, err
+	}
+	open := reached(tables)
+	if err := c.Block(func(ctx context.Context) error { return change.ReadTables(ctx, e, open...) }); err != nil {
+		return nil, err
+	}
+	return k.results(c, targets, tables, many)
+}
+
+// set is what set_lft and its like do. edit makes a table the change that is
+// wanted.
+func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *change.Table)) (starlark.Value, error) {
+	targets, tables, many, err := k.tables(c, a)
+	if err != nil {
+		return nil, err
+	}
+	e, err := topology.MayChange(c, k.table.Attr)
+	if err != nil {
+		return nil, err
+	}
+	open := reached(tables)
+	for _, t := range open {
+		edit(t)
+	}
+	if err := c.Block(func(ctx context.Context) error { return change.WriteTables(ctx, e, open...) }); err != nil {
+		return nil, err
+	}
+	return k.results(c, targets, tables, many)
+}
+
+// tables are the tables of the targets; Err is set where one cannot be asked.
+func (k *tableKind) tables(c *lang.Call, a *portArgs) (targets []topology.Target, tables []*change.Table, many bool, err error) {
+	targets, many, err = (&topology.Resolver{Call: c}).Targets(a.Target)
+	if err != nil {
+		return nil, nil, many, err
+	}
+	tables = make([]*change.Table, len(targets))
+	for i := range targets {
+		t := &targets[i]
+		table := &change.Table{Kind: k.table, Dest: t.Dest(), GUID: t.GUID()}
+		if table.Port, err = k.port(c, a.Port, t); err != nil {
+			return nil, nil, many, err
+		}
+		if table.Err = t.Reachable(); table.Err == nil && t.Node != nil {
+			table.Err = k.table.Fits(t.Node.Type())
+		}
+		tables[i] = table
+	}
+	return targets, tables, many, nil
+}
+
+// nodesTable is the port of tables that a node has one of: none.
+func nodesTable(*lang.Call, *int, *topology.Target) (int, error) { return change.NoPortNumber, nil }
+
+// endPortsTable is the port of tables that each end port has: a switch is one
+// end port, a CA has one for each of its ports.
+func endPortsTable(c *lang.Call, _ *int, t *topology.Target) (int, error) {
+	if t.Node != nil && !t.Node.IsSwitch() {
+		return t.Port, nil
+	}
+	return change.NoPortNumber, nil
+}
+
+// anyPortsTable is the port that is named, if one is.
+func anyPortsTable(c *lang.Call, port *int, t *topology.Target) (int, error) {
+	if port == nil && t.Port == topology.NoPortGiven {
+		return change.NoPortNumber, nil
+	}
+	return portOf(c, nil, port, t)
+}
+
+// portsTable is the port that is named, which must be one of a switch; a CA
+// without one means the port where the request comes in.
+func portsTable(c *lang.Call, port *int, t *topology.Target) (int, error) {
+	if t.Node != nil && t.Node.IsSwitch() {
+		return portOf(c, nil, port, t)
+	}
+	return anyPortsTable(c, port, t)
+}
+
+// reached are the tables that can be asked for.
+func reached(tables []*change.Table) (open []*change.Table) {
+	for _, t := range tables {
+		if t.Err == nil {
+			open = append(open, t)
+		}
+	}
+	return open
+}
+
+// results is what the builtin returns.
+func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*change.Table, many bool) (starlark.Value, error) {
+	values := make([]starlark.Value, len(tables))
+	for i, t := range tables {
+		if t.Err != nil {
+			topology.CountUnanswered(c, t.Err)
+			values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], t.Err))
+		} else {
+			values[i] = &wholeTable{kind: k, t: t}
+		}
+	}
+	return topology.Results(values, many)
+}
+
+// tableEntries reads the argument table: a dict, whose keys are numbers of
+// what, or all entries from the first on, which replace the table.
+func tableEntries(table starlark.Value, what, want string, first int, add func(key int, value starlark.Value, replace bool) error) (replace bool, err error) {
+	switch v := table.(type) {
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			key, err := lang.ToInt(kv[0])
+			if err != nil {
+				return false, lang.ParamError("table", "a %s: %w", what, err)
+			}
+			if err := add(key, kv[1], false); err != nil {
+				return false, lang.ParamError("table", "%w", err)
+			}
+		}
+		return false, nil
+	case starlark.Iterable:
+		for i, value := range lang.Collect(v) {
+			if err := add(first+i, value, true); err != nil {
+				return false, lang.ParamError("table", "%w", err)
+			}
+		}
+		return true, nil
+	default:
+		return false, lang.ParamError("table", "got %s, want %s", v.Type(), want)
+	}
+}

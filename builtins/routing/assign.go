@@ -1,0 +1,200 @@
+package routing
+
+import (
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// assignMethod is routes.assign(): entries chosen among the next hops.
+var assignMethod = lang.Builtin{
+	Name: "assign",
+	Params: []lang.Param{
+		{Name: "hops", Kind: kindHops, Doc: "the distances that say which next hops there are, as of graph.hops() or graph.updown()"},
+		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "which are to be assigned; else all. The entries of others stay"},
+		{Name: "policy", Kind: lang.KindChoice, Default: `"least_loaded"`, Keyword: true, Doc: policyWords},
+		{Name: "scope", Kind: lang.KindChoice, Default: `"global"`, Keyword: true, Doc: scopeWords},
+		{Name: "seed", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "of what goes by chance"},
+		{Name: "weight", Kind: kindDict("a dict of LID to weight"), Default: "None", Keyword: true, Doc: "a dict of LID to how much it counts as load; those not in it count 1 if a CA's or router's, else 0"},
+		{Name: "keep", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes whose entries stay where they are next hops still"},
+		{Name: "order", Kind: kindLIDs, Default: "None", Keyword: true, Doc: `of "dmodk": LIDs in the order in which they are numbered from 0; else each class as in graph.order()`},
+		{Name: "divider", Kind: kindDict("a dict of switch to number"), Default: "None", Keyword: true, Doc: `of "dmodk": a dict of switch to the weight of the digit it goes by; else that of a fat tree`},
+		{Name: "prefer", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two switches and the ports of the first to the second, which returns these in another order, or some of them"},
+	},
+	Doc: `Fills in the next hops to LIDs, one of those that the distances allow.
+A LID without one is dropped.`,
+	Example: `
+> g = discover().graph(); t = g.routes()
+> t.assign(g.hops(), policy="dmodk")
+> t.congestion("shift").max
+1
+`,
+	Run: lang.Do(func(c *lang.Call, a *assignArgs) (starlark.Value, error) {
+		v := c.Recv.(*Routes)
+		if err := v.checkMutable(); err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		o := routing.AssignOptions{Policy: a.Policy, Scope: a.Scope, Seed: uint64(a.Seed), LIDs: a.LIDs, Keep: a.Keep, Number: lidNumbers(a.Order)}
+		var err error
+		if o.Weight, err = lidWeights(a.Weight, v.graph.g); err != nil {
+			return nil, lang.ParamError("weight", "%w", err)
+		}
+		if o.Divider, err = dividersOf(a.Divider, v.graph); err != nil {
+			return nil, lang.ParamError("divider", "%w", err)
+		}
+		var failed error
+		if a.Prefer != nil {
+			o.Prefer = preferenceOf(c.Thread, a.Prefer, v.graph, &failed)
+		}
+		if err = v.Tables.Assign(c.Fiber().Context, a.Hops.h, o); failed != nil {
+			err = failed
+		}
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		return starlark.None, nil
+	}),
+}
+
+// assignArgs are the arguments of assign. What is nil was not given.
+type assignArgs struct {
+	Hops          *hopsValue
+	LIDs, Order   []mad.LID
+	Policy, Scope string
+	Seed          int
+	Weight        *starlark.Dict // of LIDs, ports or nodes to ints
+	Keep          *routing.Routes
+	Divider       *starlark.Dict // of switches to ints
+	Prefer        starlark.Callable
+}
+
+// What the parameters policy and scope take, also those of route.
+const (
+	policyWords = `how to choose among the next hops: "least_loaded", "scatter" (the same, equal ones by chance), "round_robin", "dmodk", "hash", "first"`
+	scopeWords  = `what counts as load: "global", the LIDs that packets come through the switch for; "switch", all, as OpenSM's minhop does`
+)
+
+// lidWeights is the weight of a LID as load, for the dict that the parameter weight
+// takes; nil without one. A LID that is not in it weighs as Assign has it: 1 on CAs
+// and routers, else 0.
+func lidWeights(d *starlark.Dict, g *routing.Graph) (func(mad.LID) int, error) {
+	if d == nil {
+		return nil, nil
+	}
+	weights := map[mad.LID]int{}
+	for _, kv := range d.Items() {
+		lids, err := lidsOf([]starlark.Value{kv[0]})
+		if err != nil {
+			return nil, err
+		}
+		w, err := lang.ToInt(kv[1])
+		if err == nil && w < 0 {
+			err = fmt.Errorf("%d is negative", w)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", lang.Brief(kv[0]), err)
+		}
+		for _, lid := range lids {
+			weights[lid] = w
+		}
+	}
+	return func(lid mad.LID) int {
+		if w, ok := weights[lid]; ok {
+			return w
+		}
+		if t := g.TerminalByLID(lid); t >= 0 && g.Terminals()[t].Class&routing.ClassSwitch == 0 {
+			return 1
+		}
+		return 0
+	}, nil
+}
+
+// lidNumbers is the number of a LID for d-mod-k, its place in order; nil without
+// an order. LIDs that are not in it have the number 0.
+func lidNumbers(order []mad.LID) func(mad.LID) int {
+	if order == nil {
+		return nil
+	}
+	numbers := map[mad.LID]int{}
+	for i, lid := range order {
+		numbers[lid] = i
+	}
+	return func(lid mad.LID) int { return numbers[lid] }
+}
+
+// dividersOf is the divider of a switch for d-mod-k, for the dict that the parameter
+// divider takes; nil without one. Switches that are not in it have 1.
+func dividersOf(d *starlark.Dict, v *graphValue) (func(int) int, error) {
+	if d == nil {
+		return nil, nil
+	}
+	dividers := slices.Repeat([]int{1}, len(v.g.Switches()))
+	for _, kv := range d.Items() {
+		s, err := v.switchOf(kv[0])
+		if err != nil {
+			return nil, err
+		}
+		n, err := lang.ToInt(kv[1])
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%s: got %s, want at least 1", lang.Brief(kv[0]), lang.Brief(kv[1]))
+		}
+		dividers[s] = n
+	}
+	return func(s int) int { return dividers[s] }, nil
+}
+
+// preferenceOf calls the script's function prefer, with switches s and d and the
+// ports of s to d. After its first failure it is not called again: no tables are
+// returned then.
+func preferenceOf(t *starlark.Thread, prefer starlark.Callable, v *graphValue, failed *error) func(s, d int, ports []uint8) []uint8 {
+	all := v.g.Switches()
+	return func(s, d int, ports []uint8) []uint8 {
+		if *failed != nil {
+			return ports
+		}
+		list := make([]starlark.Value, len(ports))
+		for i, p := range ports {
+			list[i] = topology.PortOf(all[s].Port(int(p)))
+		}
+		answer, err := starlark.Call(t, prefer, starlark.Tuple{topology.NodeOf(all[s]), topology.NodeOf(all[d]), starlark.NewList(list)}, nil)
+		if err != nil {
+			*failed = err
+			return ports
+		}
+		it, ok := answer.(starlark.Iterable)
+		if !ok {
+			*failed = fmt.Errorf("prefer returned %s, want a list of ports", answer.Type())
+			return ports
+		}
+		var chosen []uint8
+		for _, x := range lang.Collect(it) {
+			num, ok := portNumber(x, all[s])
+			if !ok || !slices.Contains(ports, num) {
+				*failed = fmt.Errorf("prefer returned %s, which is none of the ports it was given, of %s to %s", lang.Brief(x), all[s].Label(), all[d].Label())
+				return ports
+			}
+			chosen = append(chosen, num)
+		}
+		return chosen
+	}
+}
+
+// portNumber is the number of a port of n, 0..254: x is such a port or an int. 255 in
+// a table means that there is no port.
+func portNumber(x starlark.Value, n *fabric.Node) (num uint8, ok bool) {
+	switch x := x.(type) {
+	case topology.Port:
+		return uint8(x.Num()), x.Node() == n
+	case starlark.Int:
+		i, err := lang.ToInt(x)
+		return uint8(i), err == nil && 0 <= i && i <= 254
+	}
+	return 0, false
+}

@@ -1,0 +1,61 @@
+package routing
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+)
+
+// BalanceType is the type of what routes.balance() returns.
+var BalanceType = &lang.ResultType{
+	Name: "balance",
+	Doc:  "How evenly tables use links, each way counted on its own.",
+	Members: []lang.ResultMember{
+		{Name: "routes_max", Doc: "the most routes on a link: the edge forwarding index"},
+		{Name: "routes_mean", Doc: "the mean"},
+		{Name: "routes_min", Doc: "the fewest"},
+		{Name: "lids_max", Doc: "the most LIDs that packets take a link to: DLIDs of a port"},
+		{Name: "lids_mean", Doc: "the mean"},
+		{Name: "lids_min", Doc: "the fewest"},
+		{Name: "busiest", Doc: "a port whose way out has the most routes, None without links"},
+		{Name: "routes", Doc: "a dict of port name to its routes", Long: true},
+		{Name: "lids", Doc: "a dict of port name to its LIDs", Long: true},
+	},
+}
+
+// balanceMethod is routes.balance(): routes and destination LIDs per link.
+var balanceMethod = lang.Builtin{
+	Name:   "balance",
+	Params: []lang.Param{{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"}},
+	Doc:    "Counts the routes on each link between switches, and the LIDs they lead to.",
+	Example: `
+> b = discover().graph().route("ftree").balance()
+> b.routes_max, b.routes_min
+(28, 28)
+`,
+	Run: lang.Do(func(c *lang.Call, a *endpointsArg) (starlark.Value, error) {
+		v := c.Recv.(*Routes)
+		class, err := a.class(v.graph.g)
+		if err != nil {
+			return nil, err
+		}
+		b, err := v.Tables.Balance(c.Fiber().Context, class)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		routes, lids := new(starlark.Dict), new(starlark.Dict)
+		for ch := range b.PerChannel {
+			name := starlark.String(v.graph.g.ChannelPort(ch).Name())
+			routes.SetKey(name, starlark.MakeInt64(b.PerChannel[ch]))
+			lids.SetKey(name, starlark.MakeInt64(b.DLIDs[ch]))
+		}
+		busiest := starlark.Value(starlark.None)
+		if b.Routes.Busiest >= 0 {
+			busiest = topology.PortOf(v.graph.g.ChannelPort(b.Routes.Busiest))
+		}
+		return lang.NewResult(BalanceType,
+			starlark.MakeInt64(b.Routes.Max), starlark.Float(b.Routes.Mean), starlark.MakeInt64(b.Routes.Min),
+			starlark.MakeInt64(b.LIDs.Max), starlark.Float(b.LIDs.Mean), starlark.MakeInt64(b.LIDs.Min), busiest, routes, lids), nil
+	}),
+}

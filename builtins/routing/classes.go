@@ -1,0 +1,118 @@
+package routing
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// classWords are what a parameter that names classes takes.
+const classWords = `"cn", "io", "an", "gateway", "sm", "switch", or several: "cn+io"`
+
+// kindClasses is the kind of the parameter classes: a dict of class to what belongs
+// to it. The builtin gets rules for all classes.
+var kindClasses = &lang.Kind{Type: reflect.TypeFor[[]routing.Rule](), Convert: toRules}
+
+// toRules makes rules of a dict of class to members: rules of its own for the
+// classes that it names, and the default ones for the others.
+func toRules(v starlark.Value) (any, error) {
+	d, ok := v.(*starlark.Dict)
+	if !ok {
+		return nil, lang.WantType(v, "dict")
+	}
+	rules := routing.DefaultRules()
+	var own []routing.Rule
+	for _, kv := range d.Items() {
+		name, _ := starlark.AsString(kv[0])
+		class, err := routing.ParseClass(name)
+		if err != nil || class&routing.ClassSwitch != 0 {
+			return nil, fmt.Errorf("%s is no class of end ports: %s", kv[0], classWords)
+		}
+		rules = slices.DeleteFunc(rules, func(r routing.Rule) bool { return r.Class == class })
+		members, err := classRules(class, kv[1])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		own = append(own, members...)
+	}
+	// The first rule of a port's class ends the search, so rules that add a class
+	// (Also) go before all others.
+	slices.SortStableFunc(own, func(a, b routing.Rule) int { return boolInt(b.Also) - boolInt(a.Also) })
+	also := slices.IndexFunc(rules, func(r routing.Rule) bool { return !r.Also })
+	if also < 0 {
+		also = len(rules)
+	}
+	return slices.Insert(rules, also, own...), nil
+}
+
+// classRules are the rules for the members of a class, one or a list: a rule for each
+// name, then one for all GUIDs. That one is there even without GUIDs.
+func classRules(class routing.Class, members starlark.Value) ([]routing.Rule, error) {
+	list := []starlark.Value{members}
+	if it, ok := members.(starlark.Iterable); ok {
+		list = lang.Collect(it)
+	}
+	var rules []routing.Rule
+	listed := routing.Rule{Class: class, Also: class == routing.ClassSM, GUIDs: []mad.GUID{}}
+	for _, x := range list {
+		switch x := x.(type) {
+		case topology.Node:
+			listed.GUIDs = append(listed.GUIDs, x.GUID())
+		case topology.Port:
+			listed.GUIDs = append(listed.GUIDs, x.GUID())
+		case starlark.String:
+			if guid, err := records.ParseGUID(x); err == nil {
+				listed.GUIDs = append(listed.GUIDs, guid)
+			} else {
+				rules = append(rules, routing.Rule{Class: class, Also: listed.Also, Name: string(x)})
+			}
+		default:
+			return nil, fmt.Errorf("got %s, want a name, a GUID, a node or a port", x.Type())
+		}
+	}
+	return append(rules, listed), nil
+}
+
+// boolInt orders false before true.
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// classOf is the class that name stands for, 0 where it is nil: not given.
+func classOf(name *string) (routing.Class, error) {
+	if name == nil {
+		return 0, nil
+	}
+	return routing.ParseClass(*name)
+}
+
+// endpointsParam is the parameter of methods of routes that are about pairs of
+// endpoints.
+var endpointsParam = lang.Param{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"}
+
+// endpointsArg is the argument for endpointsParam.
+type endpointsArg struct{ Endpoints *string }
+
+// class is the class of the endpoints, 0 where none is given. A class without ports
+// fails: no pairs of endpoints would have no errors.
+func (a *endpointsArg) class(g *routing.Graph) (routing.Class, error) {
+	class, err := classOf(a.Endpoints)
+	if err != nil {
+		return 0, lang.ParamError("endpoints", "%w", err)
+	}
+	if class != 0 && len(g.LIDs(class)) == 0 {
+		return 0, lang.ParamError("endpoints", "no port is %s: names tell what nodes are for, or graph(classes=...)", class)
+	}
+	return class, nil
+}

@@ -1,0 +1,57 @@
+package routing
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/routing"
+)
+
+// DiffType is the type of what routes.diff() returns.
+var DiffType = &lang.ResultType{
+	Name: "routes_diff",
+	Doc:  "What of the tables changes from one routes to another.",
+	Members: []lang.ResultMember{
+		{Name: "switches", Doc: "how many switches' tables change"},
+		{Name: "entries", Doc: "how many entries"},
+		{Name: "blocks", Doc: "how many blocks of 64 entries would be written"},
+		{Name: "lids", Doc: "LIDs whose paths change somewhere", Long: true},
+		{Name: "by_switch", Doc: "of each such switch its name, GUID, entries and the numbers of its blocks", Long: true},
+	},
+}
+
+// diffMethod is routes.diff(): the entries and blocks that differ from other tables.
+var diffMethod = lang.Builtin{
+	Name:   "diff",
+	Params: []lang.Param{{Name: "other", Kind: kindRoutes, Doc: "the routes before, as of get_routes()"}},
+	Doc: `Compares the tables with those before them: what changes from other to these.
+Switches are known again by GUID, so the fabrics may be different snapshots.`,
+	Example: `
+> f = discover(); t = f.graph().route("ftree"); u = t.clone()
+> u[f.switches[0]][20] = None
+> u.diff(t)
+switches  1
+entries   1
+blocks    1
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Other *routing.Routes }) (starlark.Value, error) {
+		v := c.Recv.(*Routes)
+		return wrapDiff(v.graph.g, v.Tables.Diff(a.Other)), nil
+	}),
+}
+
+// wrapDiff is d as a result; g is the graph of the newer tables.
+func wrapDiff(g *routing.Graph, d *routing.Diff) *lang.Result {
+	var bySwitch []starlark.Value
+	for _, sd := range d.Switches {
+		n := g.Switches()[sd.Switch]
+		row := starlark.NewDict(4)
+		row.SetKey(starlark.String("switch"), starlark.String(n.Name()))
+		row.SetKey(starlark.String("guid"), topology.GUIDValue(n.GUID()))
+		row.SetKey(starlark.String("entries"), starlark.MakeInt(sd.Entries))
+		row.SetKey(starlark.String("blocks"), lang.Integers(sd.Blocks))
+		bySwitch = append(bySwitch, row)
+	}
+	return lang.NewResult(DiffType, starlark.MakeInt(len(d.Switches)), starlark.MakeInt(d.Entries), starlark.MakeInt(d.Blocks), lang.Integers(d.LIDs), starlark.NewList(bySwitch))
+}

@@ -1,0 +1,84 @@
+package routing
+
+import (
+	"fmt"
+	"reflect"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// Kinds of parameters. What only a graph can convert, such as a switch, is of
+// lang.KindAny or lang.KindItems.
+var (
+	kindFabric = kindOf[*topology.Fabric]("fabric")
+	kindHops   = kindOf[*hopsValue]("hops")
+	kindRow    = kindOf[*rowValue]("row")
+	kindRoutes = &lang.Kind{Type: reflect.TypeFor[*routing.Routes](), Convert: toTables}
+	kindLIDs   = &lang.Kind{Type: reflect.TypeFor[[]mad.LID](), Convert: toLIDs} // an iterable of LIDs, ports, nodes
+)
+
+// kindOf is the kind of a parameter that takes a V, which errors call want.
+func kindOf[V starlark.Value](want string) *lang.Kind {
+	return &lang.Kind{Type: reflect.TypeFor[V](), Convert: func(v starlark.Value) (any, error) {
+		if _, ok := v.(V); !ok {
+			return nil, lang.WantType(v, want)
+		}
+		return v, nil
+	}}
+}
+
+// kindDict is the kind of a parameter that takes a dict, which errors call want.
+func kindDict(want string) *lang.Kind { return kindOf[*starlark.Dict](want) }
+
+// toTables takes routes, of which builtins need the Go value alone.
+func toTables(v starlark.Value) (any, error) {
+	r, ok := v.(*Routes)
+	if !ok {
+		return nil, lang.WantType(v, "routes")
+	}
+	return r.Tables, nil
+}
+
+// toLIDs makes a slice that is not nil: nil is a parameter that was not given.
+func toLIDs(v starlark.Value) (any, error) {
+	it, ok := v.(starlark.Iterable)
+	if !ok {
+		return nil, lang.WantType(v, "an iterable")
+	}
+	return lidsOf(lang.Collect(it))
+}
+
+// lidsOf are LIDs: ints, 0..0xBFFF, all LIDs of ports (2^LMC), and the LIDs of nodes.
+// A port or node whose LID is 0 has none.
+func lidsOf(items []starlark.Value) ([]mad.LID, error) {
+	lids := make([]mad.LID, 0, len(items))
+	for i, v := range items {
+		switch v := v.(type) {
+		case topology.Node:
+			if v.LID() != 0 {
+				lids = append(lids, v.LID())
+			}
+		case topology.Port:
+			for j := range 1 << v.LMC() {
+				if v.LID() != 0 {
+					lids = append(lids, v.LID()+mad.LID(j))
+				}
+			}
+		default:
+			n, err := lang.ToInt(v)
+			if err != nil {
+				return nil, fmt.Errorf("element %d: got %s, want a LID, a port or a node", i, v.Type())
+			}
+			if n < 0 || n > int(mad.MaxUnicastLID) {
+				return nil, fmt.Errorf("element %d: LID %d is out of range, 0..%d", i, n, mad.MaxUnicastLID)
+			}
+			lids = append(lids, mad.LID(n))
+		}
+	}
+	return lids, nil
+}

@@ -1,0 +1,55 @@
+package routing
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/routing"
+)
+
+// FailureType is the type of the elements of what routes.fail_each_link() returns.
+var FailureType = &lang.ResultType{
+	Name: "link_failure",
+	Doc:  "What the failure of one link between switches would break.",
+	Members: []lang.ResultMember{
+		{Name: "link", Doc: "one of its ports"},
+		{Name: "peer", Doc: "the other"},
+		{Name: "pairs", Doc: "pairs of an endpoint and a LID of another whose packets take it, until tables are changed"},
+		{Name: "cuts", Doc: "no tables help: it is the only way between two parts of the network"},
+		{Name: "lost", Doc: "then, pairs of endpoints that it parts"},
+	},
+}
+
+// failuresMethod is routes.fail_each_link().
+var failuresMethod = lang.Builtin{
+	Name:   "fail_each_link",
+	Params: []lang.Param{{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"}},
+	Doc:    "Says what each single failure of a link between switches would break: a list of link_failure, by their first port.",
+	Example: `
+> t = discover().graph().route("ftree")
+> [f for f in t.fail_each_link() if f.cuts]
+[]
+`,
+	Run: lang.Do(func(c *lang.Call, a *endpointsArg) (starlark.Value, error) {
+		v := c.Recv.(*Routes)
+		class, err := a.class(v.graph.g)
+		if err != nil {
+			return nil, err
+		}
+		list, err := v.Tables.FailEachLink(c.Fiber().Context, class)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		return wrapFailures(list), nil
+	}),
+}
+
+// wrapFailures is a list of results.
+func wrapFailures(list []routing.LinkFailure) *starlark.List {
+	values := make([]starlark.Value, len(list))
+	for i, f := range list {
+		values[i] = lang.NewResult(FailureType, starlark.String(f.Port.Name()), starlark.String(f.Port.Peer().Name()),
+			starlark.MakeInt64(f.Pairs), starlark.Bool(f.Cuts), starlark.MakeInt64(f.Lost))
+	}
+	return starlark.NewList(values)
+}

@@ -1,0 +1,124 @@
+package routing
+
+import (
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/routing"
+)
+
+// rootsMethod is graph.find_roots().
+var rootsMethod = lang.Builtin{
+	Name:   "find_roots",
+	Params: []lang.Param{{Name: "method", Kind: lang.KindChoice, Default: `"color"`, Doc: `"color": no link to a switch farther from compute nodes; "farthest" from them; "histogram", as OpenSM does it; "center": the nearest to all`}},
+	Doc: `Returns the switches at the top of a tree.
+All ways but "center" fail where there is no top, and say why.`,
+	Example: `
+> g = discover().graph()
+> len(g.find_roots())
+4
+> len(g.find_roots("center"))
+1
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Method string }) (starlark.Value, error) {
+		v := c.Recv.(*graphValue)
+		roots, err := v.g.FindRoots(c.Fiber().Context, a.Method)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		return starlark.NewList(v.nodes(roots)), nil
+	}),
+}
+
+// ranksMethod is graph.ranks(): distances from the roots, by breadth-first search.
+var ranksMethod = lang.Builtin{
+	Name:   "ranks",
+	Params: []lang.Param{{Name: "roots", Kind: lang.KindItems, Doc: "switches: nodes, GUIDs or names"}},
+	Doc: `Returns a dict of switch to its distance from the nearest root, in links.
+None is the rank of a switch that is cut off from all of them.`,
+	Example: `
+> g = discover().graph()
+> g.ranks(g.find_roots())[g.switches[0]]
+1
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Roots []starlark.Value }) (starlark.Value, error) {
+		v := c.Recv.(*graphValue)
+		roots, err := v.rootsOf(a.Roots)
+		if err != nil {
+			return nil, err
+		}
+		ranks := starlark.NewDict(len(v.g.Switches()))
+		for s, rank := range v.g.Ranks(roots).Rank {
+			value := starlark.Value(starlark.None)
+			if rank >= 0 {
+				value = starlark.MakeInt(rank)
+			}
+			ranks.SetKey(topology.NodeOf(v.g.Switches()[s]), value)
+		}
+		return ranks, nil
+	}),
+}
+
+// rootsOf are the numbers of the switches that the parameter roots names. It
+// names one at least.
+func (v *graphValue) rootsOf(items []starlark.Value) ([]int, error) {
+	roots := make([]int, len(items))
+	for i, x := range items {
+		var err error
+		if roots[i], err = v.switchOf(x); err != nil {
+			return nil, lang.ParamError("roots", "element %d: %w", i, err)
+		}
+	}
+	if len(roots) == 0 {
+		return nil, lang.ParamError("roots", "it is empty")
+	}
+	return roots, nil
+}
+
+// updownMethod is graph.updown(): the distances over up*/down* paths.
+var updownMethod = lang.Builtin{
+	Name:   "updown",
+	Params: []lang.Param{{Name: "ranks", Kind: kindDict("dict"), Doc: "a dict of switch to rank, as of ranks(); links go up to the lower rank, of the same to the lower GUID"}},
+	Doc: `Returns distances over ways that never go up after they went down: hops.
+Tables filled in from these have no credit loops.`,
+	Example: `
+> g = discover().graph()
+> g.updown(g.ranks(g.find_roots())).max
+2
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Ranks *starlark.Dict }) (starlark.Value, error) {
+		v := c.Recv.(*graphValue)
+		r, err := v.ranksOf(a.Ranks)
+		if err != nil {
+			return nil, lang.ParamError("ranks", "%w", err)
+		}
+		h, err := v.g.UpDown(c.Fiber().Context, r)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		return &hopsValue{h: h, graph: v}, nil
+	}),
+}
+
+// ranksOf are the ranks of a dict of switch to rank. A switch that is not in it,
+// or has None, has the rank -1: no root reaches it.
+func (v *graphValue) ranksOf(d *starlark.Dict) (*routing.Ranks, error) {
+	r := &routing.Ranks{Rank: slices.Repeat([]int{-1}, len(v.g.Switches()))}
+	for _, kv := range d.Items() {
+		s, err := v.switchOf(kv[0])
+		if err != nil {
+			return nil, err
+		}
+		if kv[1] == starlark.None {
+			continue
+		}
+		if r.Rank[s], err = lang.ToInt(kv[1]); err != nil || r.Rank[s] < 0 {
+			return nil, fmt.Errorf("%s: got %s, want a rank from 0", lang.Brief(kv[0]), lang.Brief(kv[1]))
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,103 @@
+package routing
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// PathType is the type of what routes.trace() returns.
+var PathType = &lang.ResultType{
+	Name: "path",
+	Doc:  "Where packets from one LID to another go.",
+	Members: []lang.ResultMember{
+		{Name: "source", Doc: "the port it begins at"},
+		{Name: "lid", Doc: "where to"},
+		{Name: "ok", Doc: "it gets there"},
+		{Name: "broken", Doc: "why it does not, None if it does"},
+		{Name: "sl", Doc: "service level"},
+		{Name: "vls", Doc: "virtual lanes, on the links out of its switches"},
+		{Name: "ports", Doc: "all ports on it, in order", Long: true},
+	},
+}
+
+// pathValue is the value `path`, with a text of its own: one port a line.
+type pathValue struct {
+	*lang.Result
+	p *routing.Path
+}
+
+// Display writes the ports on the path, then why it ends.
+func (x *pathValue) Display() string {
+	var b strings.Builder
+	for _, q := range x.p.Ports() {
+		b.WriteString(q.Name() + "\n")
+	}
+	if x.p.Broken != "" {
+		b.WriteString(x.p.Broken + "\n")
+	}
+	return b.String()
+}
+
+// traceMethod is routes.trace(): one path, hop by hop.
+var traceMethod = lang.Builtin{
+	Name: "trace",
+	Params: []lang.Param{
+		{Name: "source", Kind: lang.KindAny, Doc: "a LID, or a port or node that has one"},
+		{Name: "destination", Kind: lang.KindAny, Doc: "another"},
+	},
+	Doc: "Follows packets from one LID to another through the tables: a path.\nOne that does not get there says why.",
+	Example: `
+> discover().graph().route("ftree").trace(13, 20)
+node-0001 HCA-1/1
+leaf-1/1
+leaf-1/8
+spine-4/1
+spine-4/2
+leaf-2/8
+leaf-2/4
+node-0008 HCA-1/1
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Source, Destination starlark.Value }) (starlark.Value, error) {
+		v := c.Recv.(*Routes)
+		source, err := firstLID(a.Source)
+		if err != nil {
+			return nil, lang.ParamError("source", "%w", err)
+		}
+		destination, err := firstLID(a.Destination)
+		if err != nil {
+			return nil, lang.ParamError("destination", "%w", err)
+		}
+		p, err := v.Tables.Trace(source, destination)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		var ports, vls []starlark.Value
+		for _, q := range p.Ports() {
+			ports = append(ports, topology.PortOf(q))
+		}
+		for _, h := range p.Hops {
+			vls = append(vls, starlark.MakeInt(int(h.VL)))
+		}
+		return &pathValue{p: p, Result: lang.NewResult(PathType, topology.PortOf(v.graph.g.Terminals()[p.From].Port), starlark.MakeInt(int(p.LID)), starlark.Bool(p.Broken == ""),
+			textOrNone(p.Broken), starlark.MakeInt(int(p.SL)), starlark.NewList(vls), starlark.NewList(ports))}, nil
+	}),
+}
+
+// firstLID is the LID of an end of a path: a port or node stands for its first.
+func firstLID(v starlark.Value) (mad.LID, error) {
+	lids, err := lidsOf([]starlark.Value{v})
+	if err != nil {
+		return 0, err
+	}
+	if len(lids) == 0 {
+		return 0, fmt.Errorf("%s has no LID", lang.Brief(v))
+	}
+	return lids[0], nil
+}

@@ -1,0 +1,121 @@
+package topology
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Fabric is the value `fabric`. There is one for each *fabric.Fabric, so
+// that its lists are made once.
+type Fabric struct {
+	*fabric.Fabric
+	lists map[string]*starlark.List // of attributes, by their names
+}
+
+var (
+	_ starlark.HasAttrs = (*Fabric)(nil)
+	_ lang.Factual      = (*Fabric)(nil)
+	_ lang.Documented   = (*Fabric)(nil)
+)
+
+// NewFabric makes the value of f.
+func NewFabric(f *fabric.Fabric) *Fabric {
+	return &Fabric{Fabric: f, lists: map[string]*starlark.List{}}
+}
+
+// FabricType is what scripts find in a fabric. Other vocabularies add methods.
+var FabricType = newFabricType()
+
+// newFabricType makes FabricType. Lists are made when a script first asks for
+// them, and frozen, for all that see the fabric share them.
+func newFabricType() *lang.Type[*Fabric] {
+	list := func(name, doc string, fill func(f *fabric.Fabric) []starlark.Value) lang.Member[*Fabric] {
+		return lang.Member[*Fabric]{Name: name, Doc: doc, Get: func(v *Fabric) starlark.Value {
+			l := v.lists[name]
+			if l == nil {
+				l = starlark.NewList(fill(v.Fabric))
+				l.Freeze()
+				v.lists[name] = l
+			}
+			return l
+		}}
+	}
+	return lang.NewType("fabric", "A snapshot of a subnet, which never changes: what discover() found or a file says.",
+		list("nodes", "all nodes: switches, then CAs, then routers, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.Nodes()) }),
+		list("switches", "the switches, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeSwitch)) }),
+		list("cas", "the channel adapters, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeCA)) }),
+		list("routers", "the routers, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeRouter)) }),
+		list("ports", "all external ports, by node and number", portsOf),
+		list("links", "the cables, by their first port", linksOf),
+		lang.Member[*Fabric]{Name: "complete", Doc: "nothing that was asked for is missing", Get: func(v *Fabric) starlark.Value {
+			return starlark.Bool(v.Complete())
+		}},
+		list("problems", "what is wrong with the fabric or with the view of it: kind and text", problemsOf),
+		lang.Member[*Fabric]{Method: &dumpMethod},
+	)
+}
+
+func (v *Fabric) Type() string          { return "fabric" }
+func (v *Fabric) Freeze()               {}
+func (v *Fabric) Truth() starlark.Bool  { return true }
+func (v *Fabric) Hash() (uint32, error) { return lang.HashBytes([]byte(v.String())), nil }
+func (v *Fabric) AttrNames() []string   { return FabricType.Names }
+func (v *Fabric) TypeDoc() lang.TypeDoc { return FabricType.TypeDoc() }
+func (v *Fabric) Schema() string        { return "fabric/1" }
+func (v *Fabric) Display() string       { return v.String() + "\n" }
+func (v *Fabric) Attr(name string) (starlark.Value, error) {
+	return FabricType.Attr(v, name)
+}
+
+func (v *Fabric) Facts() []lang.Fact {
+	var out []lang.Fact
+	for _, name := range []string{"complete", "nodes", "links", "problems"} {
+		x, _ := v.Attr(name)
+		out = append(out, lang.Fact{Name: name, Value: x})
+	}
+	return out
+}
+
+// nodesOf are the values of nodes.
+func nodesOf(nodes []fabric.Node) []starlark.Value {
+	out := make([]starlark.Value, len(nodes))
+	for i := range nodes {
+		out[i] = Node{&nodes[i]}
+	}
+	return out
+}
+
+// portsOf are all external ports.
+func portsOf(f *fabric.Fabric) []starlark.Value {
+	var out []starlark.Value
+	for i := range f.Ports() {
+		if p := &f.Ports()[i]; p.Num() > 0 {
+			out = append(out, Port{p})
+		}
+	}
+	return out
+}
+
+// linksOf are the links, each once: from its first port.
+func linksOf(f *fabric.Fabric) []starlark.Value {
+	out := make([]starlark.Value, 0, f.Links())
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		if q := p.Peer(); q != nil && q.ID() >= p.ID() {
+			out = append(out, Link{p, q})
+		}
+	}
+	return out
+}
+
+// problemsOf are the values of the problems.
+func problemsOf(f *fabric.Fabric) []starlark.Value {
+	var out []starlark.Value
+	for _, p := range f.Problems() {
+		out = append(out, problem(p))
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+package topology
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/mad"
+)
+
+// LFTEntry is an entry of a linear forwarding table: the output port, or None.
+func LFTEntry(port byte) starlark.Value {
+	if port == mad.NoPort {
+		return starlark.None
+	}
+	return starlark.MakeInt(int(port))
+}
+
+// LFTFacts are the facts of a linear forwarding table: its top LID and, by LID,
+// the output ports of the entries that have one.
+func LFTFacts(entries []byte) []lang.Fact {
+	ports := starlark.NewDict(len(entries))
+	for lid, p := range entries {
+		if p != mad.NoPort {
+			ports.SetKey(starlark.MakeInt(lid), starlark.MakeInt(int(p)))
+		}
+	}
+	return []lang.Fact{{Name: "top", Value: starlark.MakeInt(len(entries) - 1)}, {Name: "ports", Value: ports}}
+}
+
+// LFTText is a linear forwarding table for people, 16 entries a line. Lines
+// without an output port are left out.
+func LFTText(entries []byte) string {
+	const perLine = 16
+	var b strings.Builder
+	fmt.Fprintf(&b, "%5s ", "lid")
+	for i := range perLine {
+		fmt.Fprintf(&b, " %3s", fmt.Sprintf("+%d", i))
+	}
+	b.WriteByte('\n')
+	for first := 0; first < len(entries); first += perLine {
+		line := entries[first:min(first+perLine, len(entries))]
+		if bytes.Count(line, []byte{mad.NoPort}) == len(line) {
+			continue
+		}
+		fmt.Fprintf(&b, "%5d ", first)
+		for _, p := range line {
+			if p == mad.NoPort {
+				b.WriteString("   -")
+			} else {
+				fmt.Fprintf(&b, " %3d", p)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

@@ -1,0 +1,35 @@
+package topology
+
+import (
+	"io"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/format"
+)
+
+// LoadFabric is load_fabric().
+var LoadFabric = lang.Builtin{
+	Name:   "load_fabric",
+	Group:  GroupFabric,
+	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; below the working directory, the script's folder or a folder of -I"}},
+	Doc: `Reads a fabric from a topology file.
+It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, or a snapshot of fabsh: the content tells. Where a file has no LIDs they are given in its order, from 1; problems says so.`,
+	Example: `
+> load_fabric("net.topo").switches[0].name
+"leaf-1"
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
+		file, err := c.Runtime().Files.Open(a.Path)
+		if err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		defer file.Close()
+		f, err := format.Load(file, a.Path, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(name) })
+		if err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		return NewFabric(f.Renamed(EnvOf(c.Runtime()).Names)), nil
+	}),
+}

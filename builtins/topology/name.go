@@ -1,0 +1,190 @@
+package topology
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/records"
+	"fabsh/fabric"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// named resolves a GUID, a GID, a name, or NAME/PORT. GUIDs go first: a node may
+// call itself as it likes. A name may have slashes, so it is looked up whole
+// before its last part is taken for a port.
+func (r *Resolver) named(name string) Target {
+	if strings.HasPrefix(name, "0x") || strings.HasPrefix(name, "0X") || strings.Count(name, ":") == 3 {
+		if g, ok := records.GUIDText(name); ok {
+			return r.guid(name, g)
+		}
+	}
+	if strings.Contains(name, ":") {
+		if g, err := records.ParseGID(starlark.String(name)); err == nil {
+			return r.gid(name, g)
+		}
+	}
+	f := EnvOf(r.Call.Runtime()).Current
+	if lid, err := strconv.ParseUint(name, 10, 16); err == nil && (f == nil || len(f.NodeByName(name)) == 0) {
+		return missing(name, "no node is named %q: a LID is a number, %d, and no text (int(%[1]q) makes it one)", name, lid)
+	}
+	if f == nil {
+		return missing(name, "no fabric is known to look %q up in: run discover() first", name)
+	}
+	if nodes := f.NodeByName(name); len(nodes) > 0 {
+		if len(nodes) > 1 {
+			return ambiguousName(name, nodes)
+		}
+		return NodeTarget(nodes[0])
+	}
+	if i := strings.LastIndexByte(name, '/'); i > 0 {
+		num, err := strconv.ParseUint(name[i+1:], 10, 16)
+		nodes := f.NodeByName(name[:i])
+		switch {
+		case err != nil || len(nodes) == 0:
+		case len(nodes) > 1:
+			return ambiguousName(name[:i], nodes)
+		default:
+			p := nodes[0].Port(int(num))
+			if p == nil {
+				return missing(name, "%v", NoSuchPort(nodes[0], name[i+1:]))
+			}
+			return portTarget(p)
+		}
+	}
+	var names []string
+	for i := range f.Nodes() {
+		names = append(names, f.Nodes()[i].Name())
+	}
+	return missing(name, "the fabric has no node named %q%s; if it is new, run discover() again", name, fabric.DidYouMean(name, names))
+}
+
+// ambiguousName is a target that several nodes could be.
+func ambiguousName(name string, nodes []*fabric.Node) Target {
+	var guids []string
+	for _, n := range nodes {
+		guids = append(guids, n.GUID().String())
+	}
+	return missing(name, "%d nodes are named %q: use a GUID, one of %s", len(nodes), name, strings.Join(guids, ", "))
+}
+
+// guid resolves a GUID: a port's first, then a node's; in the fabric first,
+// then through the subnet administrator.
+func (r *Resolver) guid(name string, g mad.GUID) Target {
+	if g == 0 {
+		return missing(name, "GUID 0 is nobody's")
+	}
+	if f := EnvOf(r.Call.Runtime()).Current; f != nil {
+		if t, ok := guidIn(f.Fabric, name, g); ok {
+			return t
+		}
+	}
+	return r.guidFromSA(name, g)
+}
+
+// guidIn looks a GUID up in a fabric; false: nobody has it there.
+func guidIn(f *fabric.Fabric, name string, g mad.GUID) (Target, bool) {
+	ports := f.PortByGUID(g)
+	switch {
+	case len(ports) > 1:
+		return missing(name, "%d ports have GUID %s: use one of %s", len(ports), g, portNames(ports)), true
+	case len(ports) == 1 && ports[0].Num() == 0: // a switch's GUID means the switch
+		return NodeTarget(ports[0].Node()), true
+	case len(ports) == 1:
+		return portTarget(ports[0]), true
+	}
+	nodes := f.NodeByGUID(g)
+	switch {
+	case len(nodes) > 1:
+		var routes []string
+		for _, n := range nodes {
+			routes = append(routes, fmt.Sprintf("dr(%q)", n.Route()))
+		}
+		return missing(name, "%d nodes have GUID %s: use one of %s", len(nodes), g, strings.Join(routes, ", ")), true
+	case len(nodes) == 0:
+		return Target{}, false
+	case nodes[0].IsSwitch():
+		return NodeTarget(nodes[0]), true
+	}
+	var linked []*fabric.Port
+	for p := range nodes[0].Ports() {
+		if p.Peer() != nil || p.LID() != 0 {
+			linked = append(linked, p)
+		}
+	}
+	if len(linked) > 1 {
+		return missing(name, "%s is a node with %d ports in use: use one of %s", g, len(linked), portNames(linked)), true
+	}
+	return NodeTarget(nodes[0]), true
+}
+
+// portNames are the ports that a GUID could mean, for a message.
+func portNames(ports []*fabric.Port) string {
+	var names []string
+	for _, p := range ports {
+		names = append(names, fmt.Sprintf("%s (port GUID %s)", p.Name(), p.GUID()))
+	}
+	return strings.Join(names, ", ")
+}
+
+// guidFromSA asks the subnet administrator for the ports of a GUID.
+func (r *Resolver) guidFromSA(name string, g mad.GUID) Target {
+	query := mad.NodeRecord{NodeInfo: mad.NodeInfo{PortGUID: g, NodeGUID: g}}
+	for _, component := range []string{"port_guid", "node_guid"} {
+		records, err := nodeRecords(r.Call, &query, component)
+		if err != nil {
+			return Target{Label: name, Port: NoPortGiven, Err: fmt.Errorf("no fabric is known that has GUID %s, and the subnet administrator cannot be asked: %w; or run discover()", g, err)}
+		}
+		switch len(records) {
+		case 0:
+			continue
+		case 1:
+			return recordTarget(name, &records[0])
+		}
+		var names []string
+		for _, rec := range records {
+			names = append(names, fmt.Sprintf("LID %d (port GUID %q)", rec.LID, rec.NodeInfo.PortGUID.String()))
+		}
+		return missing(name, "%s is a node with %d ports: use one of %s", g, len(records), strings.Join(names, ", "))
+	}
+	return missing(name, "nobody has GUID %s: neither the latest discover() nor the subnet administrator knows it", g)
+}
+
+// recordTarget is the port of a NodeRecord. A switch's LocalPortNum is the port
+// that was asked through (IBA 14.2.5.3), not one that is meant.
+func recordTarget(name string, rec *mad.NodeRecord) Target {
+	n := &rec.NodeInfo
+	t := Target{Label: name, Port: NoPortGiven, LID: rec.LID, guard: engine.Guard{Port: n.PortGUID, Node: n.NodeGUID}}
+	if n.NodeType != mad.NodeTypeSwitch {
+		t.Port = int(n.LocalPortNum)
+	}
+	return t
+}
+
+// gid resolves a GID: through the fabric where its ports have it, else by a
+// PathRecord.
+func (r *Resolver) gid(name string, g mad.GID) Target {
+	if f := EnvOf(r.Call.Runtime()).Current; f != nil {
+		for _, p := range f.PortByGUID(g.GUID()) {
+			if i := p.Info(); i != nil && (i.GIDPrefix == g.Prefix() || g.Prefix() == linkLocalPrefix) {
+				return r.guid(name, g.GUID())
+			}
+		}
+	}
+	path, err := pathTo(r.Call, g)
+	if err != nil {
+		return Target{Label: name, Port: NoPortGiven, Err: fmt.Errorf("no fabric is known that has GID %s, and the subnet administrator gives no path to it: %w; or run discover()", g, err)}
+	}
+	return Target{Label: name, Port: NoPortGiven, LID: path.DLID}
+}
+
+// linkLocalPrefix is the default subnet prefix (IBA 4.1.1).
+const linkLocalPrefix = 0xfe80000000000000
+
+// missing is a target that is not there.
+func missing(name, format string, args ...any) Target {
+	return Target{Label: name, Port: NoPortGiven, Err: &TargetError{msg: fmt.Sprintf(format, args...), named: true}}
+}

@@ -1,0 +1,178 @@
+package sim
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// TestTableWithFaults: a table arrives complete with loss, duplicates, delays and
+// reordering, over the engine, in virtual time.
+func TestTableWithFaults(t *testing.T) {
+	want := newRig(t, "fattree:k=8,levels=3").wholeTable(t)
+	for _, faults := range []string{
+		"delay=20ms", "loss=0.05", "loss=0.05,delay=20ms", "loss=0.2,delay=5ms", "dup=0.3,delay=5ms", "delay=5ms,jitter=20ms",
+		"loss=0.1,dup=0.1,busy=0.3,delay=10ms,jitter=10ms",
+	} {
+		t.Run(faults, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, "fattree:k=8,levels=3,"+faults)
+				start := time.Now()
+				if got := r.wholeTable(t); !bytes.Equal(got, want) {
+					t.Errorf("%d bytes, want %d, or they differ", len(got), len(want))
+				}
+				t.Logf("%d bytes in %v", len(want), time.Since(start))
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// wholeTable is the 208 NodeRecords and 848 PortInfoRecords.
+func (r *rig) wholeTable(t *testing.T) []byte {
+	e := r.engine(engine.Options{Retries: 10})
+	nodes := sa(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.sm.lid)
+	ports := sa(mad.MethodGetTable, mad.AttrPortInfoRecord, 0, 0, nil, r.sm.lid)
+	do(t, e, nodes, ports)
+	return append(bytes.Clone(nodes.Table), ports.Table...)
+}
+
+// segments sends requests and reads the segments of the answers, until none comes
+// for some virtual time.
+func (r *rig) segments(wait time.Duration) (list []mad.RMPPHeader) {
+	deadline := time.Now().Add(wait)
+	for {
+		synctest.Wait()
+		for r.conn.waiting() {
+			var d engine.Datagram
+			if err := r.conn.Recv(&d); err != nil {
+				r.t.Fatal(err)
+			}
+			var h mad.RMPPHeader
+			h.Decode(d.MAD[mad.RMPPOffset:])
+			list = append(list, h)
+		}
+		if !time.Now().Before(deadline) {
+			return list
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+func (c *conn) waiting() bool {
+	c.queue.mu.Lock()
+	defer c.queue.mu.Unlock()
+	return c.queue.next < len(c.queue.taken) || len(c.queue.ready) > 0
+}
+
+func (r *rig) send(c *engine.Call) {
+	r.t.Helper()
+	if err := r.conn.Send(&engine.Datagram{Address: c.To, MAD: c.MAD[:]}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// control is an ACK, STOP or ABORT to the answer of request.
+func control(request *engine.Call, h mad.RMPPHeader) *engine.Call {
+	c := &engine.Call{To: request.To, MAD: request.MAD}
+	h.RMPPVersion, h.RMPPFlags = 1, mad.RMPPFlagsActive
+	h.Encode(c.MAD[mad.RMPPOffset:])
+	return c
+}
+
+// TestSender acknowledges the segments of a table one by one.
+func TestSender(t *testing.T) {
+	data := func(n uint32, flags mad.RMPPFlags, length uint32) mad.RMPPHeader {
+		return mad.RMPPHeader{RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RRespTime: 31,
+			RMPPFlags: mad.RMPPFlagsActive | flags, SegmentNumber: n, PayloadLength: length}
+	}
+	abort := func(why mad.RMPPStatus) mad.RMPPHeader {
+		return mad.RMPPHeader{RMPPVersion: 1, RMPPType: mad.RMPPTypeAbort, RRespTime: 31, RMPPFlags: mad.RMPPFlagsActive, RMPPStatus: why}
+	}
+	ack := func(n, window uint32) mad.RMPPHeader {
+		return mad.RMPPHeader{RMPPType: mad.RMPPTypeACK, SegmentNumber: n, PayloadLength: window}
+	}
+	// 14 NodeRecords of 112 bytes: 1568 bytes, 8 segments.
+	first, last := data(1, mad.RMPPFlagsFirst, 8*20+1568), data(8, mad.RMPPFlagsLast, 20+168)
+	middle := func(n uint32) mad.RMPPHeader { return data(n, 0, 0) }
+	const tick = 10 * time.Millisecond // less than the time to a resend
+	type step struct {
+		send []mad.RMPPHeader
+		wait time.Duration
+		want []mad.RMPPHeader
+	}
+	for name, steps := range map[string][]step{
+		"all at once": {{nil, tick, []mad.RMPPHeader{first}},
+			{[]mad.RMPPHeader{ack(1, 64)}, tick, []mad.RMPPHeader{middle(2), middle(3), middle(4), middle(5), middle(6), middle(7), last}},
+			{[]mad.RMPPHeader{ack(8, 64)}, time.Minute, nil}},
+		"small windows": {{nil, tick, []mad.RMPPHeader{first}},
+			{[]mad.RMPPHeader{ack(1, 3)}, tick, []mad.RMPPHeader{middle(2), middle(3)}},
+			{[]mad.RMPPHeader{ack(2, 3)}, tick, nil},
+			{[]mad.RMPPHeader{ack(3, 7), ack(2, 3)}, tick, []mad.RMPPHeader{middle(4), middle(5), middle(6), middle(7)}},
+			{[]mad.RMPPHeader{ack(7, 8)}, tick, []mad.RMPPHeader{last}},
+			{[]mad.RMPPHeader{ack(8, 8)}, time.Minute, nil}},
+		"resends": {{nil, 150 * time.Millisecond, []mad.RMPPHeader{first, first}},
+			{[]mad.RMPPHeader{ack(1, 3)}, 350 * time.Millisecond, []mad.RMPPHeader{
+				middle(2), middle(3), middle(2), middle(3), middle(2), middle(3), middle(2), middle(3)}},
+			{[]mad.RMPPHeader{ack(2, 3)}, 150 * time.Millisecond, []mad.RMPPHeader{middle(3)}},
+			{[]mad.RMPPHeader{ack(8, 8)}, time.Minute, []mad.RMPPHeader{abort(mad.RMPPStatusSegmentNumberTooBig)}}},
+		"gives up": {{nil, time.Minute, []mad.RMPPHeader{first, first, first, first, first, first, first, first, abort(mad.RMPPStatusTooManyRetries)}}},
+		"stopped":  {{nil, tick, []mad.RMPPHeader{first}}, {[]mad.RMPPHeader{{RMPPType: mad.RMPPTypeStop}}, time.Minute, nil}},
+		"aborted":  {{nil, tick, []mad.RMPPHeader{first}}, {[]mad.RMPPHeader{{RMPPType: mad.RMPPTypeAbort}}, time.Minute, nil}},
+		"window shrinks": {{nil, tick, []mad.RMPPHeader{first}},
+			{[]mad.RMPPHeader{ack(1, 3)}, tick, []mad.RMPPHeader{middle(2), middle(3)}},
+			{[]mad.RMPPHeader{ack(2, 2)}, time.Minute, []mad.RMPPHeader{abort(mad.RMPPStatusNewWindowLastTooSmall)}}},
+		"ACK of what was not sent": {{nil, tick, []mad.RMPPHeader{first}},
+			{[]mad.RMPPHeader{ack(2, 64)}, time.Minute, []mad.RMPPHeader{abort(mad.RMPPStatusSegmentNumberTooBig)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, small)
+				request := sa(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.sm.lid)
+				request.MAD[15] = 99
+				r.send(request)
+				for i, step := range steps {
+					for _, h := range step.send {
+						r.send(control(request, h))
+					}
+					if diff := cmp.Diff(step.want, r.segments(step.wait)); diff != "" {
+						t.Fatalf("step %d (-want +got)\n%s", i, diff)
+					}
+				}
+				if len(r.conn.transfers) > 0 {
+					t.Error("the transfer goes on")
+				}
+			})
+		})
+	}
+	t.Run("empty", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, small)
+			r.send(sa(mad.MethodGetTable, mad.AttrNodeRecord, 0, 1, nil, r.sm.lid)) // LID 0
+			want := []mad.RMPPHeader{data(1, mad.RMPPFlagsFirst|mad.RMPPFlagsLast, 20)}
+			if diff := cmp.Diff(want, r.segments(tick)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	})
+	t.Run("asked again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, small)
+			request := sa(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, r.sm.lid)
+			r.send(request)
+			r.send(request)
+			if diff := cmp.Diff([]mad.RMPPHeader{first, first}, r.segments(tick)); diff != "" {
+				t.Error(diff)
+			}
+			if len(r.conn.transfers) != 1 {
+				t.Errorf("%d transfers", len(r.conn.transfers))
+			}
+		})
+	})
+}

@@ -1,0 +1,142 @@
+// Package mad is the wire format of InfiniBand management datagrams (MADs):
+// headers, classes, methods, status, attributes, their effects, and generated
+// codecs. Package mad/engine sends and receives them.
+//
+// Section numbers are those of the InfiniBand Architecture Specification,
+// volume 1 (IBA).
+//
+// # Files
+//
+//	mad.go          the base header of every MAD, and the offsets of what follows it
+//	header.go       the headers of the classes
+//	address.go      LIDs, GUIDs, GIDs, directed routes
+//	class.go        management classes and methods; classinfo.go, method.go: what they are for
+//	status.go       the status field in words; rmpp.go: the header of transfers, their status
+//	attribute.go    Attribute: the description of an attribute, and of its fields
+//	variant.go      the layouts that a field of raw bytes can have
+//	effect.go       the effect of a request on the fabric
+//	allowed.go      the requests that the specification has
+//	smp.go smprare.go mlnx.go                       attributes: subnet management
+//	sa.go sarecord.go sagroup.go inform.go          subnet administration
+//	perf.go perfcong.go perfdetail.go perfsample.go performance management
+//	bm.go cc.go devmgt.go snmp.go sysstat.go        other classes
+//	classport.go notice.go                          of several classes
+//	enum.go         the words of their enumerations and masks
+//	z*.go           generated from these: Decode, Encode, tables of fields
+//	registry.go     attributes by number and by name
+//	field.go        reads and writes single fields
+//	counter.go      the counters of an attribute
+//	dissect.go      Dissect: the parts of a datagram; validate.go: what is wrong with it
+//	noticefilter.go which notices a subscription selects
+//	speed.go        speed and width of a link, from its PortInfo
+//
+// # How to add an attribute
+//
+// An attribute is one tagged struct, in the file of its family:
+//
+//	// LedInfo is the port's light, which tells people where it is.
+//	//
+//	//mad:attr class=Subn id=0x0031 methods=Get,Set size=4 section=14.2.5.15 modifier=port:0:8
+//	//mad:source python-rdma codegen/iba_14.xml SMPLedInfo
+//	//mad:source illumos usr/src/uts/common/sys/ib/mgt/sm_attr.h sm_ledinfo_t
+//	type LedInfo struct {
+//		// LedMask: the light is on.
+//		LedMask bool   `mad:"0:1"`
+//		_       uint32 `mad:"1:31"`
+//	}
+//
+// Then "make generate" writes all that follows from it: Decode and Encode, the
+// table of its fields, the entry in ATTRIBUTES.md. Scripts, help and recordings
+// go by these tables. The effect of a request follows from its method and class
+// (see Effect). The generator refuses what cannot be right, and says where.
+//
+// What it wants of each struct:
+//
+//   - a comment on the struct and on each field: it is the text of help. A field
+//     is named there as in Go; help shows the specification's name
+//   - the fields in the order of the wire, all bits of the layout covered, none
+//     twice; reserved bits are fields called _, which are sent as 0
+//   - two sources from different projects, or the word unconfirmed
+//   - script names (the specification's names in snake case) that differ from
+//     each other and are no keyword of Starlark
+//
+// # Directives
+//
+// A directive is a line at the end of a type's comment:
+//
+//	//mad:attr class=Subn id=0x0031 ...   the struct is an attribute; one line for each attribute of
+//	                                      this layout. Text after a semicolon is help on that one alone
+//	//mad:header size=8 section=16.2.1    the struct is a layout, but no attribute: a header, an element
+//	                                      of an array, a variant
+//	//mad:variant of=Notice.DataDetails name=gid when=IsGeneric:1,TrapNumber:64-67
+//	                                      bytes of another layout have this one where all conditions hold
+//	//mad:source opensm include/iba/ib_types.h ib_port_info_t
+//	                                      where the layout is published: project, file, symbol
+//	//mad:enum                            a number type of which each value has a word
+//	//mad:mask                            a number type of which each bit has a word
+//
+// The words of an enum or mask are its constants: the word is the constant's
+// name without the type's, in snake case, or the quoted text with which its
+// line comment begins.
+//
+//	VLs0To14 VLs = 5 // "vl0_14"
+//
+// # Options of attr and header
+//
+// A header has name, size, section, words and unconfirmed only.
+//
+//	alias=SwitchRecord          names in older specifications, separated by commas
+//	answer=PathRecord           Go name of the attribute whose records the answer holds, if not this one
+//	class=Subn                  management class: Subn, SubnAdm, Perf, BM, DevMgt, ComMgt, SNMP, Vendor09,
+//	                            Vendor0A, CC, Ping, SysStat
+//	config                      a record that others than the subnet manager may edit (class version 1)
+//	id=0x0015                   attribute ID
+//	methods=Get,Set             requests that the specification has: Get, Set, Send, Trap, Report,
+//	                            TrapRepress, GetTable, GetTraceTable, GetMulti, Delete
+//	modifier=port:0:8,in:8:8    parts of the attribute modifier: name, lowest bit, number of bits
+//	name=ReadVPD                name, if not that of the struct
+//	offset=32                   first byte in the MAD, if not where the class has its attributes
+//	oui=0x001405                vendor's OUI, in the vendor classes from 0x30 on
+//	section=14.2.5.6            section of the specification, or vendor
+//	size=64                     length in bytes; one smaller than the struct has its first fields
+//	smowned                     a subnet manager sets it and expects it to stay
+//	state                       a record that may be queried, not edited (class version 1)
+//	unconfirmed                 fewer than two sources are known
+//	v1=Get,GetBulk              requests in version 1 of SubnAdm: Get, Set, Report, Inform, GetTable,
+//	                            GetBulk, Config
+//	version=1                   class version, if not the current one
+//	words=CapabilityMask:PerfCapabilityMask
+//	                            enumerations or masks for fields that are plain numbers in the struct
+//
+// # Options of variant
+//
+//	name=gid                    name of the variant
+//	of=Notice.DataDetails       struct and field: raw bytes, with room for this layout
+//	only=SubnAdm,ReadVPD        classes or attributes that have the variant; else all of the struct
+//	when=TrapNumber:64-67|144,modifier.mode:2
+//	                            conditions, all of which must hold: a field, or part of the modifier, and
+//	                            its values. Without when, the variant is chosen by its name alone
+//
+// # Options of a field
+//
+// A tag begins with offset:bits, counted in bits from the beginning of the
+// attribute; of an array, those of the first element: `mad:"128:16,ro,hex"`.
+// The Go type is bool, an unsigned number, LID, GUID, GID, an enum or a mask,
+// another layout, or an array of one of these except bool.
+//
+//	also=device_id              a second script name
+//	bytes                       an array of bytes that is one value
+//	component=3                 first bit in the SA's ComponentMask, if not the one after the field
+//	                            before; component=none: the field has none
+//	components=2                number of bits in the ComponentMask
+//	enum                        of a mask type: exactly one bit is set
+//	hex                         shown in hexadecimal
+//	key                         a key: shown only on request
+//	name=M_Key                  the specification's name, if not that in Go
+//	nochange=0                  in a Set, 0 means no change
+//	ro                          read-only: agents ignore it in a Set
+//	select2=1                   the bit of CounterSelect2 that selects this counter
+//	stride=16                   bits from one element of an array to the next, if not those of an element
+//	text                        an array of bytes that is UTF-8 text, padded with NUL
+//	w1c                         in a Set, 1 clears (or triggers), 0 means no change
+package mad
