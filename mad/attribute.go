@@ -51,6 +51,19 @@ type ModifierPart struct {
 	Bits  uint8
 }
 
+// Place is the bits of the attribute modifier that say which port, or which block
+// of a table, is meant. The others are flags, which an agent that does not know
+// them clears in its answer, or orders.
+func (a *Attribute) Place() (mask uint32) {
+	for _, p := range a.Modifier {
+		switch p.Name {
+		case "port", "in_port", "out_port", "block", "position":
+			mask |= uint32(1<<p.Bits-1) << p.Shift
+		}
+	}
+	return mask
+}
+
 // FieldType says how to read a field's bits.
 type FieldType uint8
 

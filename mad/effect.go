@@ -30,15 +30,12 @@ const vendorFirst AttributeID = 0xff00
 // less than EffectFabric: unknown classes, versions and attributes, methods
 // that the attribute does not have, and vendors' requests are EffectFabric. The
 // ACK, STOP and ABORT of an RMPP transfer carry the method of its request, and
-// so have its effect.
+// so have its effect. A subscription (InformInfo) stays with the subnet manager
+// until somebody ends it: it is EffectSession only of a call that says so to the
+// engine.
 func EffectOf(c Class, version uint8, m Method, id AttributeID) Effect {
-	if c == ClassSubnAdm {
-		switch {
-		case m == MethodReportResp && slices.Contains(c.versions(), version),
-			version == 2 && m == MethodSet && id == AttrInformInfo.ID,
-			version == 1 && m == MethodInform && id == AttrInformInfo.ID:
-			return EffectSession
-		}
+	if c == ClassSubnAdm && m == MethodReportResp && slices.Contains(c.versions(), version) {
+		return EffectSession
 	}
 	a := LookupVersion(c, version, id)
 	if c == ClassSubnAdm && version == 1 {

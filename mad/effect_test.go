@@ -30,12 +30,12 @@ func TestEffectOf(t *testing.T) {
 		{"SubnAdmGetTable(NodeRecord)", ClassSubnAdm, 2, MethodGetTable, 0x11, EffectRead},
 		{"SubnAdmGetTable(ClassPortInfo), which does not exist", ClassSubnAdm, 2, MethodGetTable, 0x01, EffectFabric},
 		{"SubnAdmGetMulti(PathRecord), which does not exist", ClassSubnAdm, 2, MethodGetMulti, 0x35, EffectFabric},
-		{"SubnAdmSet(InformInfo)", ClassSubnAdm, 2, MethodSet, 0x03, EffectSession},
+		{"SubnAdmSet(InformInfo)", ClassSubnAdm, 2, MethodSet, 0x03, EffectFabric},
 		{"SubnAdmReportResp(Notice)", ClassSubnAdm, 2, MethodReportResp, 0x02, EffectSession},
 		{"SubnAdmReport(Notice)", ClassSubnAdm, 2, MethodReport, 0x02, EffectFabric},
 		{"SubnAdmDelete(PathRecord)", ClassSubnAdm, 2, MethodDelete, 0x35, EffectFabric},
 		{"SubnAdmSet(InformInfo) of version 1", ClassSubnAdm, 1, MethodSet, 0x03, EffectFabric},
-		{"SubnAdmInform of version 1", ClassSubnAdm, 1, MethodInform, 0x03, EffectSession},
+		{"SubnAdmInform of version 1", ClassSubnAdm, 1, MethodInform, 0x03, EffectFabric},
 		{"SubnAdmInform of version 2, which does not exist", ClassSubnAdm, 2, MethodInform, 0x03, EffectFabric},
 		{"SubnAdmGetBulk of version 1", ClassSubnAdm, 1, MethodGetBulk, 0x11, EffectRead},
 		{"SubnAdmGetTraceTable, whose number that is in version 2", ClassSubnAdm, 2, MethodGetTraceTable, 0x11, EffectFabric},
@@ -77,7 +77,7 @@ func TestEffects(t *testing.T) {
 							t.Fatalf("%v version %d method %#02x attribute %#04x passes for a read", class, version, method, id)
 						}
 					case EffectSession:
-						if class != ClassSubnAdm || version != 1 && version != 2 || id != AttrInformInfo.ID && method != MethodReportResp {
+						if class != ClassSubnAdm || version != 1 && version != 2 || method != MethodReportResp {
 							t.Fatalf("%v version %d method %#02x attribute %#04x passes for the session's own", class, version, method, id)
 						}
 					}

@@ -25,7 +25,7 @@ var Stats = lang.Builtin{
 	Name:  "stats",
 	Group: lang.GroupRest,
 	Doc: `Returns how many MADs went out and came in so far, how many may be out at once, and how long answers took.
-"smp", "sa" and "gmp" are subnet management, subnet administration, and performance management with all other classes. Of each there is the window, which follows the round trips, and of the round trips what half of them, 90 % and 99 % took at most, in microseconds (at most a quarter too long).
+"smp", "sa" and "gmp" are subnet management, subnet administration, and performance management with all other classes. Of each there is the window, which follows the round trips, and of the round trips what half of them, 90 % and 99 % took at most, in microseconds (at most a quarter too long). "foreign" counts answers that do not come from whom was asked, or are of another port or block, and Reports and traps of others than the subnet administrator or the issuer: they are passed over.
 Counts and times are never part of other values, which are the same in every run.`,
 	Example: `
 > stats().timed_out

@@ -69,7 +69,7 @@ var nextEventMethod = lang.Builtin{
 	Name:   "next",
 	Params: []lang.Param{{Name: "timeout", Kind: lang.KindDuration, Default: "None", Doc: `how long to wait: "30s", or a number of seconds; None: for ever`}},
 	Doc: `Waits for the next event, and returns it; None after the timeout.
-An event is a notice, whose fields are those of Notice with what its trap number makes of data_details: n.lid_addr, n.gid_addr; or a lost, which says that notices may be missing: type(n) == "lost". 1024 wait at most; of what comes then, a lost tells the number. Other items of parallel go on meanwhile, and Ctrl-C ends the waiting.`,
+An event is a notice, whose fields are those of Notice with what its trap number makes of data_details: n.lid_addr, n.gid_addr, and source, the LID that it came from; or a lost, which says that notices may be missing: type(n) == "lost". 1024 wait at most; of what comes then, a lost tells the number. Other items of parallel go on meanwhile, and Ctrl-C ends the waiting.`,
 	Example: `
 > sub = sa_subscribe(trap=128)
 > sub.next(timeout="10ms")
@@ -102,9 +102,9 @@ a link of the switch with LID 1 has changed
 		case ev.Lost != "":
 			return lostOf(ev), nil
 		case ev.Class == mad.ClassSubn:
-			return records.NewAnswer(mad.AttrSubnNotice, 0, ev.Notice[:mad.AttrSubnNotice.Size]), nil
+			return records.NewAnswer(mad.AttrSubnNotice, 0, ev.Notice[:mad.AttrSubnNotice.Size]).From(ev.Source), nil
 		}
-		return records.NewAnswer(mad.AttrSubnAdmNotice, 0, ev.Notice[:]), nil
+		return records.NewAnswer(mad.AttrSubnAdmNotice, 0, ev.Notice[:]).From(ev.Source), nil
 	}),
 }
 

@@ -20,6 +20,9 @@ type Record struct {
 	// Named are the fields that replace changed, by their names in scripts:
 	// smp_set(record, target) writes these.
 	Named []string
+	// Source is the LID that a notice came from, which nobody asked for; 0: it
+	// is an answer.
+	Source mad.LID
 }
 
 var (
@@ -95,6 +98,9 @@ func (r *Record) Attr(name string) (starlark.Value, error) {
 	if f := CodeField(r.Attribute, name); f != nil {
 		return each(f, func(i int) starlark.Value { return starlark.MakeUint64(f.UintAt(r.Data, i)) }), nil
 	}
+	if name == "source" && r.Source != 0 {
+		return starlark.MakeInt(int(r.Source)), nil
+	}
 	if name == "replace" {
 		return &lang.Function{Builtin: &ReplaceMethod, Recv: r}, nil
 	}
@@ -121,6 +127,9 @@ func (r *Record) AttrNames() []string {
 		if f := &r.Attribute.Fields[i]; f.Type == mad.FieldTypeStruct {
 			names = append(names, f.Script)
 		}
+	}
+	if r.Source != 0 {
+		names = append(names, "source")
 	}
 	slices.Sort(names)
 	return names
@@ -155,10 +164,25 @@ func (r *Record) Facts() []lang.Fact {
 			out = append(out, lang.Fact{Name: f.Script + "_code", Value: code, Code: true})
 		}
 	}
+	if r.Source != 0 {
+		out = append(out, lang.Fact{Name: "source", Value: starlark.MakeInt(int(r.Source))})
+	}
 	return out
 }
 
-func (r *Record) TypeDoc() lang.TypeDoc { return attributeDoc(r.Attribute) }
+func (r *Record) TypeDoc() lang.TypeDoc {
+	d := attributeDoc(r.Attribute)
+	if r.Source != 0 {
+		d.Members = append(d.Members, lang.MemberDoc{Name: "source", Doc: "the LID that it came from"})
+	}
+	return d
+}
+
+// From is r as it came from a LID, unasked.
+func (r *Record) From(source mad.LID) *Record {
+	r.Source = source
+	return r
+}
 
 // attributeDoc describes the records of an attribute.
 func attributeDoc(a *mad.Attribute) lang.TypeDoc {

@@ -83,6 +83,7 @@ func (s *sweep) add(info mad.NodeInfo, route mad.DirectedRoute, hops int) *found
 	n := &found{info: info, name: s.opt.Names[info.NodeGUID], route: route, hops: hops, ports: make([]portEnd, int(info.NumPorts)+1)}
 	n.ports[n.via()].guid = info.PortGUID
 	s.nodes = append(s.nodes, n)
+	s.ports += len(n.ports)
 	b := s.groupOf(n)
 	b.nodes = append(b.nodes, n)
 	if s.opt.Progress != nil {

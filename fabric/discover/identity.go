@@ -227,6 +227,9 @@ func (s *sweep) identify(n *found, f *farEnd) {
 
 // addFarNode makes a new node of f.
 func (s *sweep) addFarNode(f *farEnd) {
+	if s.tooMany(&f.info) {
+		return
+	}
 	n := s.add(f.info, f.route, f.from.hops+1)
 	n.onStartRoute = f.upward()
 	f.from.unlink(f.port)

@@ -59,7 +59,11 @@ func (s *sweep) report(b *fabric.Builder) {
 	for _, n := range s.notes {
 		add(n.kind, "%s", n.text())
 	}
-	if s.ended != nil {
+	switch s.ended {
+	case nil:
+	case errTooMany:
+		add(fabric.ProblemCut, "%s", s.tooManyText())
+	default:
 		add(fabric.ProblemCut, "the sweep was ended before it was done: %v; discover again", s.ended)
 	}
 	s.reportFailures(add)

@@ -4,6 +4,7 @@
 //	explore.go    what each answer gives rise to
 //	identity.go   which node is behind a link; recheck.go and loop.go, where
 //	              answers disagree
+//	limit.go      ends a sweep that finds more than a subnet can have
 //	mkeyprobe.go  spares a fabric whose nodes do not answer for want of M_Keys
 //	result.go     the Fabric of a sweep; problem.go, what is missing from it
 //	viasa.go      ViaSA, by the records of the subnet administrator; records.go,
@@ -80,7 +81,7 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 		return nil, fmt.Errorf("the node at route %s does not answer: %w", o.Around, s.ended)
 	}
 	f := s.fabric()
-	if s.ended != nil {
+	if s.ended != nil && s.ended != errTooMany {
 		return f, fmt.Errorf("the sweep ended after %s: %w", fabric.Plural(len(s.nodes), "node", "nodes"), s.ended)
 	}
 	return f, nil
@@ -96,6 +97,7 @@ type sweep struct {
 
 	mu       sync.Mutex // guards all that follows
 	nodes    []*found
+	ports    int // of all nodes
 	groups   map[mad.GUID]*guidGroup
 	open     []*request // at the engine
 	free     []*request // to be used again
@@ -150,6 +152,7 @@ func (r *request) Complete(*engine.Call) {
 	s.open[r.index], last.index = last, r.index
 	s.open = s.open[:len(s.open)-1]
 	var broken error
+	before := s.ended
 	switch {
 	case s.ended != nil:
 	case isBroken(r.Err):
@@ -159,8 +162,11 @@ func (r *request) Complete(*engine.Call) {
 	}
 	s.free = append(s.free, r)
 	idle := len(s.open) == 0
-	if idle && broken != nil {
+	switch {
+	case idle && broken != nil:
 		s.ended = broken
+	case before == nil && s.ended == errTooMany:
+		broken = s.ended // the others are open still
 	}
 	s.mu.Unlock()
 	switch {

@@ -25,24 +25,54 @@ func (s *Subscriber) receive(ctx context.Context, l *engine.Listener) {
 		case dropped > 0:
 			s.lost(dropped, fmt.Sprintf("%d came faster than they could be taken", dropped))
 		default:
-			s.handOut(&d)
+			if !s.handOut(&d) {
+				l.Foreign()
+			}
 		}
 	}
 }
 
-// handOut gives a report to those who subscribed to it. An event that fits
-// several subscriptions is reported once for each, in equal reports that do not
-// say for which: the first is for the first subscription, and so on. A report
-// that fits none is for all: the subnet administrator must know why it sent it.
-func (s *Subscriber) handOut(d *engine.Datagram) {
+// counts: d, a Report, comes from the subnet administrator; a trap comes from the
+// port that it says has issued it. The engine calls it, with its lock held.
+func (s *Subscriber) counts(d *engine.Datagram) bool {
+	from := engine.Address{LID: mad.LID(s.source.Load())}
+	if s.client == nil {
+		n := noticeOf(d)
+		from.LID = n.IssuerLID
+	}
+	return from.LID != 0 && from.LID != mad.PermissiveLID && from.SamePort(&d.Address)
+}
+
+// noticeOf is the notice in a Report or a trap.
+func noticeOf(d *engine.Datagram) (n mad.Notice) {
+	data := noticeData(d)
+	n.Decode(data[:])
+	return n
+}
+
+// noticeData are its bytes; of a trap, without the issuer's GID.
+func noticeData(d *engine.Datagram) (data [noticeSize]byte) {
+	class := mad.Class(d.MAD[mad.ClassOffset])
+	if at := class.DataOffset(); at < len(d.MAD) {
+		copy(data[:min(noticeSize, class.DataSize())], d.MAD[at:])
+	}
+	return data
+}
+
+// maxCopies is of how many events some reports are waited for, at most: more than
+// are on their way at a time.
+const maxCopies = 1024
+
+// handOut gives a report to those who subscribed to it; false: nobody did. An
+// event that fits several subscriptions is reported once for each, in equal
+// reports that do not say for which: the first is for the first subscription, and
+// so on.
+func (s *Subscriber) handOut(d *engine.Datagram) (asked bool) {
 	h := mad.ParseHeader(d.MAD)
 	if h.Attribute != mad.AttrSubnAdmNotice.ID {
-		return
+		return false
 	}
-	var data [noticeSize]byte // of a trap, without the issuer's GID
-	copy(data[:], d.MAD[h.Class.DataOffset():][:h.Class.DataSize()])
-	var n mad.Notice
-	n.Decode(data[:])
+	n := noticeOf(d)
 	s.mu.Lock()
 	var fitting []*inform
 	for _, in := range s.informs {
@@ -50,11 +80,11 @@ func (s *Subscriber) handOut(d *engine.Datagram) {
 			fitting = append(fitting, in)
 		}
 	}
-	switch {
-	case len(fitting) == 0 && s.client != nil:
-		fitting = s.informs
-	case len(fitting) > 1 && s.client != nil:
-		i := s.copies[n]
+	if len(fitting) > 1 && s.client != nil {
+		i, open := s.copies[n]
+		if !open && len(s.copies) >= maxCopies {
+			clear(s.copies)
+		}
 		if s.copies[n]++; i+1 == len(fitting) {
 			delete(s.copies, n)
 		}
@@ -70,8 +100,9 @@ func (s *Subscriber) handOut(d *engine.Datagram) {
 	}
 	s.mu.Unlock()
 	for _, sub := range subs {
-		sub.push(Event{Class: h.Class.Family(), Notice: data})
+		sub.push(Event{Class: h.Class.Family(), Source: d.LID, Notice: noticeData(d)})
 	}
+	return len(subs) > 0
 }
 
 // noticeSize is the length of a Notice with the issuer's GID.

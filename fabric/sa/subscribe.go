@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fabsh/mad"
@@ -21,6 +22,9 @@ type Subscriber struct {
 	// are made, ended or verified.
 	op      chan struct{}
 	manager manager // op guards it
+
+	// source is the LID of the subnet administrator, whose reports count.
+	source atomic.Uint32
 
 	mu       sync.Mutex // guards all below
 	informs  []*inform
@@ -64,7 +68,10 @@ func (s *Subscriber) Subscribe(ctx context.Context, infos ...mad.InformInfo) (*S
 	if s.client == nil {
 		return sub, nil
 	}
-	if err = s.set(ctx, fresh, true); err == nil {
+	if _, _, err = s.administrator(); err == nil {
+		err = s.set(ctx, fresh, true)
+	}
+	if err == nil {
 		err = s.manager.begin(ctx, s)
 	}
 	if err != nil {
@@ -144,7 +151,7 @@ func (s *Subscriber) start() error {
 	if s.client == nil {
 		class, method = mad.ClassSubn, mad.MethodTrap
 	}
-	l, err := s.e.Listen(class, method)
+	l, err := s.e.Listen(class, method, s.counts)
 	if err != nil {
 		return err
 	}
@@ -257,8 +264,8 @@ func (s *Subscriber) set(ctx context.Context, list []*inform, subscribe bool) er
 	if err != nil {
 		return err
 	}
-	if !subscribe {
-		for _, c := range calls {
+	for _, c := range calls {
+		if c.Subscribes = true; !subscribe {
 			c.Timeout, c.Retries = closeTimeout/3, 2
 		}
 	}

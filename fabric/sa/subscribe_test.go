@@ -327,21 +327,7 @@ func TestTraps(t *testing.T) {
 			}
 			subs = append(subs, sub)
 		}
-		// switch-3 is told that its subnet manager is here.
-		port, _ := s.e.Port()
-		get := new(engine.Call)
-		get.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
-		get.SetLID(3)
-		s.do(get)
-		var info mad.PortInfo
-		info.Decode(get.Data())
-		info.MasterSMLID, info.PortState, info.PortPhysicalState = port.LID, 0, 0
-		data := make([]byte, 64)
-		info.Encode(data)
-		set := new(engine.Call)
-		set.PutSMP(mad.MethodSet, mad.AttrPortInfo.ID, 0, data)
-		set.SetLID(3)
-		s.do(set)
+		s.manage(3)
 		before := s.e.Stats().Sent
 		s.bounce("switch-3")
 		s.want("all", subs[0], "128 of LID 3", "128 of LID 3")
@@ -351,6 +337,25 @@ func TestTraps(t *testing.T) {
 			t.Errorf("%d MADs were sent", n)
 		}
 	})
+}
+
+// manage tells the switch at lid that its subnet manager is here.
+func (s *subnet) manage(lid mad.LID) {
+	s.t.Helper()
+	port, _ := s.e.Port()
+	get := new(engine.Call)
+	get.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
+	get.SetLID(lid)
+	s.do(get)
+	var info mad.PortInfo
+	info.Decode(get.Data())
+	info.MasterSMLID, info.PortState, info.PortPhysicalState = port.LID, 0, 0
+	data := make([]byte, 64)
+	info.Encode(data)
+	set := new(engine.Call)
+	set.PutSMP(mad.MethodSet, mad.AttrPortInfo.ID, 0, data)
+	set.SetLID(lid)
+	s.do(set)
 }
 
 func (s *subnet) do(c *engine.Call) {

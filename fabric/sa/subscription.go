@@ -13,7 +13,9 @@ import (
 // notices may be missing.
 type Event struct {
 	// Class that the notice came in: SubnAdm of a report, Subn of a trap.
-	Class  mad.Class
+	Class mad.Class
+	// Source is the LID that it came from.
+	Source mad.LID
 	Notice [noticeSize]byte
 	Lost   string
 	Count  uint64 // of the missing notices; 0: not known

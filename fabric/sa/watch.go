@@ -73,13 +73,17 @@ func (m *manager) begin(ctx context.Context, s *Subscriber) error {
 	return nil
 }
 
-// administrator is the local port, and the LID of the subnet administrator.
+// administrator is the local port, and the LID of the subnet administrator. From
+// now on only the reports that come from there count.
 func (s *Subscriber) administrator() (engine.Port, mad.LID, error) {
 	port, err := s.e.Port()
 	if err != nil {
 		return port, 0, err
 	}
 	to, err := s.client.address(&port)
+	if err == nil {
+		s.source.Store(uint32(to.LID))
+	}
 	return port, to.LID, err
 }
 

@@ -42,8 +42,8 @@ type outcome struct {
 	attempts    int
 	first, last time.Time // attempts
 	tid         uint32    // of the last
-	class       byte
-	attribute   mad.AttributeID
+	asked       mad.Header
+	to          engine.Address
 	answers     []answer
 	gaveUp      bool // the asker, at the end
 	ended       time.Time
@@ -176,7 +176,7 @@ func (l *loader) takeRequest(p *erf.Packet) {
 	id := engine.CallOf(h.TID)
 	o := l.open[id]
 	if o == nil || o.request != req {
-		o = &outcome{request: req, id: id, first: p.Time, class: byte(h.Class), attribute: h.Attribute}
+		o = &outcome{request: req, id: id, first: p.Time, asked: h, to: to}
 		l.open[id] = o
 		req.outcomes = append(req.outcomes, o)
 		l.outcomes = append(l.outcomes, o)
@@ -207,7 +207,8 @@ func keyOf(to *engine.Address, m []byte) string {
 func (l *loader) takeAnswer(p *erf.Packet) {
 	h := mad.ParseHeader(p.Payload)
 	o := l.open[engine.CallOf(h.TID)]
-	if o == nil || !h.IsAnswer() || byte(h.Class) != o.class || !o.mayAnswer(h) {
+	from := farEnd(p)
+	if o == nil || !h.IsAnswer() || !engine.Answers(&o.asked, &h, &o.to, &from) {
 		return
 	}
 	s := segmentOf(p.Payload)
@@ -218,19 +219,10 @@ func (l *loader) takeAnswer(p *erf.Packet) {
 		tid:     uint32(h.TID),
 		at:      p.Time,
 		packet:  l.packet,
-		from:    farEnd(p),
+		from:    from,
 		mad:     bytes.Clone(bytes.TrimRight(p.Payload, "\x00")),
 		segment: s != nil,
 	})
-}
-
-// mayAnswer: an answer with header h may be to what o asked.
-func (o *outcome) mayAnswer(h mad.Header) bool {
-	if h.Attribute == o.attribute {
-		return true
-	}
-	a := mad.LookupVersion(h.Class, h.ClassVersion, o.attribute)
-	return a != nil && a.Answer != nil && a.Answer.ID == h.Attribute
 }
 
 // takeEnd ends the call that p was an attempt of: what still comes is too late.

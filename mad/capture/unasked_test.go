@@ -27,7 +27,7 @@ func TestUnasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := engine.New(r, engine.Options{})
-	l, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport)
+	l, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestUnasked(t *testing.T) {
 	info.Encode(data)
 	ask := func() {
 		t.Helper()
-		subscribe := new(engine.Call)
+		subscribe := &engine.Call{Subscribes: true}
 		subscribe.PutSA(mad.MethodSet, mad.AttrInformInfo.ID, 0, 0, data)
 		subscribe.SetLID(3)
 		if err := e.Do(t.Context(), subscribe); err != nil || subscribe.Err != nil {
@@ -73,7 +73,7 @@ func TestUnasked(t *testing.T) {
 	}
 	again := engine.New(NewReplay(loaded), engine.Options{})
 	defer again.Close()
-	if _, err := again.Listen(mad.ClassSubnAdm, mad.MethodReport); err == nil || err.Error() != "a replay has no events: those of a are in the file, but do not come again" {
+	if _, err := again.Listen(mad.ClassSubnAdm, mad.MethodReport, nil); err == nil || err.Error() != "a replay has no events: those of a are in the file, but do not come again" {
 		t.Errorf("listening to a replay: %v", err)
 	}
 }

@@ -19,11 +19,12 @@ type assembly struct {
 	announced  uint32                 // PayloadLength of segment 1; 0: unknown
 	acked      uint32                 // segments acknowledged
 	granted    uint32                 // the sender may send up to this one
+	most       int                    // bytes that there may be
 	data       []byte
 }
 
-func newAssembly(m []byte, from Address) *assembly {
-	a := &assembly{to: from, next: 1, granted: 1, tid: uint32(binary.BigEndian.Uint64(m[mad.TIDOffset:]))}
+func newAssembly(m []byte, from Address, most int) *assembly {
+	a := &assembly{to: from, most: most, next: 1, granted: 1, tid: uint32(binary.BigEndian.Uint64(m[mad.TIDOffset:]))}
 	copy(a.head[:], m)
 	return a
 }
@@ -50,8 +51,8 @@ func (a *assembly) add(m []byte) (progress, ack bool, err error) {
 		return false, n <= a.acked, nil
 	case n-a.next >= rmppWindow || a.ahead>>(n-a.next)&1 != 0:
 		return false, false, nil
-	case int64(n)*mad.SegmentData > maxTable:
-		return false, false, badTable(mad.RMPPStatusUnspecified, "longer than %d bytes", maxTable)
+	case (int64(n)-1)*mad.SegmentData >= int64(a.most):
+		return false, false, tooLong(a.most)
 	}
 	if n == 1 {
 		copy(a.head[:], m)
@@ -122,7 +123,7 @@ func (e *Engine) segment(c *Call, d *Datagram, tid uint32, now time.Duration, en
 			e.stats.Duplicate++
 			return
 		}
-		c.s.rx = newAssembly(m[:], d.Address)
+		c.s.rx = newAssembly(m[:], d.Address, c.maxTable())
 	}
 	a := c.s.rx
 	if a.tid != tid {

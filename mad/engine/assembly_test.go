@@ -2,7 +2,9 @@ package engine
 
 import (
 	"encoding/binary"
+	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"fabsh/mad"
 )
@@ -27,7 +29,7 @@ func TestAssembly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := make([]byte, mad.Size)
 			m[mad.RMPPVersionOffset], m[mad.RMPPTypeOffset] = 1, byte(mad.RMPPTypeData)
-			a := newAssembly(m, Address{})
+			a := newAssembly(m, Address{}, maxTable)
 			for i, want := range steps {
 				m[mad.RMPPFlagsOffset] = byte(mad.RMPPFlagsActive)
 				if want.n == 1 {
@@ -55,10 +57,10 @@ func TestAssembly(t *testing.T) {
 	}
 	m := make([]byte, mad.Size)
 	m[mad.RMPPVersionOffset], m[mad.RMPPTypeOffset], m[mad.RMPPFlagsOffset] = 1, byte(mad.RMPPTypeData), byte(mad.RMPPFlagsActive)
-	a := newAssembly(m, Address{})
-	a.next = maxTable/mad.SegmentData + 1
+	a := newAssembly(m, Address{}, maxTable)
+	a.next = maxTable/mad.SegmentData + 2
 	binary.BigEndian.PutUint32(m[mad.SegmentNumberOffset:], a.next)
-	if _, _, err := a.add(m); err == nil || err.Error() != "malformed table: longer than 1073741824 bytes" {
+	if _, _, err := a.add(m); err == nil || err.Error() != "the table is longer than 67108864 bytes: ask for less at once" {
 		t.Errorf("endless table: %v", err)
 	}
 }
@@ -71,7 +73,7 @@ func FuzzAssembly(f *testing.F) {
 	f.Add([]byte{2, 1, 0, 1, 3, 0, 2, 1, 0, 3, 5, 30})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		m := make([]byte, mad.Size)
-		a := newAssembly(m, Address{})
+		a := newAssembly(m, Address{}, maxTable)
 		held := map[uint32]byte{}
 		came := 0
 		for i := 0; i+3 <= len(script) && !a.done(); i += 3 {
@@ -116,4 +118,40 @@ func FuzzAssembly(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestEndlessTable: of an answer without end as much is taken as the call allows,
+// whoever puts it together; its sender is told to stop.
+func TestEndlessTable(t *testing.T) {
+	for _, kernel := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f, _ := agent(func(Datagram) []byte { return make([]byte, 1<<16) }, (*fakeTransport).deliver)
+			if kernel {
+				f.traits.RMPP = true
+				f.peer = func(f *fakeTransport, d Datagram) {
+					r := respond(d)
+					r.MAD = append(r.MAD[:mad.SADataOffset], make([]byte, 1<<16)...)
+					f.deliver(r)
+				}
+			}
+			e := New(f, Options{})
+			defer mustClose(t, e)
+			for _, test := range []struct {
+				most int
+				want string
+			}{
+				{0, "<nil>"},
+				{1 << 16, "<nil>"},
+				{1 << 15, "SubnAdmGetTable(NodeRecord) to LID 1: the table is longer than 32768 bytes: ask for less at once"},
+			} {
+				c := getTable(1)
+				c.MaxTable = test.most
+				e.Do(t.Context(), c)
+				if got := fmt.Sprint(c.Err); got != test.want {
+					t.Errorf("kernel %v, at most %d: %s", kernel, test.most, got)
+				}
+			}
+			synctest.Wait()
+		})
+	}
 }

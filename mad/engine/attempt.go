@@ -62,7 +62,11 @@ func (e *Engine) takeAttempt(c *Call) {
 func (e *Engine) putHeader(c *Call, d *Datagram) {
 	d.Address = c.s.to
 	d.MAD = append(d.MAD[:0], c.MAD[:]...)
-	e.options.Keys.put(d.MAD, c.Guard)
+	if c.s.keyless {
+		dropKey(d.MAD)
+	} else {
+		e.options.Keys.put(d.MAD, c.Guard)
+	}
 	binary.BigEndian.PutUint64(d.MAD[mad.TIDOffset:], uint64(c.s.tid))
 }
 

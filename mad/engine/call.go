@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -35,6 +36,11 @@ type Call struct {
 	// joined, without headers: never nil after such an answer, nil after
 	// others. A short one lies in MAD.
 	Table []byte
+	// Subscribes: the call is a subscription (InformInfo), or the end of one, of
+	// somebody who ends it with the session. That needs no Options.Write.
+	Subscribes bool
+	// MaxTable is how long the answer's table may be, in bytes; 0: 64 MiB.
+	MaxTable int
 	// Timeout and Retries of this call; 0 means the engine's, negative
 	// Retries none.
 	Timeout time.Duration
@@ -64,6 +70,8 @@ func (f CompleterFunc) Complete(c *Call) { f(c) }
 
 // Header is the base header of the request or response in c.
 func (c *Call) Header() mad.Header { return mad.ParseHeader(c.MAD[:]) }
+
+func (c *Call) maxTable() int { return cmp.Or(c.MaxTable, maxTable) }
 
 func (c *Call) isAnswered() bool { h := c.Header(); return h.IsAnswered() }
 

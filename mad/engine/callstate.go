@@ -12,6 +12,7 @@ type callState struct {
 	phase       phase
 	method      mad.Method // of the request: that of an answer to Set is GetResp
 	to          Address    // Call.To, or where redirections lead from there
+	keyless     bool       // no key goes to it
 	reads       bool       // EffectRead
 	inWindow    bool       // counts in the windows: sent, not answered, not presumed lost
 	admitted    bool       // counts at the destination: neither answered nor sent a second time

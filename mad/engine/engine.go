@@ -8,6 +8,7 @@
 //	writer.go attempt.go   what is sent next, and one attempt of a call
 //	fastpath.go     the reader sends what answers make room for
 //	reader.go       what comes: matched, completed
+//	answer.go       whose answer counts
 //	timer.go expire.go     what falls due: the timer heap, and what is done then
 //	policy.go recorded.go  what differs between a fabric and a recording of one
 //	flow.go destination.go slot.go   what may be outstanding at once
@@ -150,6 +151,7 @@ func (e *Engine) Start(c *Call) {
 		return
 	}
 	c.s = callState{method: mad.Method(c.MAD[mad.MethodOffset]), reads: effect == mad.EffectRead, timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), to: e.redirects.of(c)}
+	c.s.keyless = !e.options.Keys.goTo(&c.To, &c.s.to)
 	c.s.dest = e.flow.destination(c)
 	if c.Timeout <= 0 {
 		c.s.timeout = e.options.Timeout
@@ -165,6 +167,9 @@ func (e *Engine) Start(c *Call) {
 func (e *Engine) check(c *Call) (mad.Effect, error) {
 	h := c.Header()
 	effect := mad.EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute)
+	if c.Subscribes && h.Class == mad.ClassSubnAdm && h.ClassVersion == h.Class.Version() && h.Method == mad.MethodSet && h.Attribute == mad.AttrInformInfo.ID {
+		effect = mad.EffectSession
+	}
 	if !e.options.Write && effect == mad.EffectFabric {
 		return effect, ErrReadOnly
 	}

@@ -10,14 +10,19 @@ import (
 // echoTransport answers at once: what is sent waits in a ring for Recv.
 type echoTransport struct {
 	Basic
-	ring    chan [mad.Size]byte
+	ring    chan echoed
 	closing chan struct{}
 }
 
+type echoed struct {
+	from mad.LID
+	mad  [mad.Size]byte
+}
+
 func (t *echoTransport) Send(d *Datagram) error {
-	var m [mad.Size]byte
-	copy(m[:], d.MAD)
-	m[mad.MethodOffset] |= byte(mad.Response)
+	m := echoed{from: d.LID}
+	copy(m.mad[:], d.MAD)
+	m.mad[mad.MethodOffset] |= byte(mad.Response)
 	t.ring <- m
 	return nil
 }
@@ -25,7 +30,7 @@ func (t *echoTransport) Send(d *Datagram) error {
 func (t *echoTransport) Recv(d *Datagram) error {
 	select {
 	case m := <-t.ring:
-		d.MAD = append(d.MAD[:0], m[:]...)
+		d.LID, d.MAD = m.from, append(d.MAD[:0], m.mad[:]...)
 		return nil
 	case <-t.closing:
 		return ErrClosed
@@ -63,7 +68,7 @@ func (a *again) Complete(c *Call) {
 // echo asks n questions of an echo, 32 at a time, and returns how many
 // goroutines there were at most.
 func echo(n int, begin func()) (most int) {
-	e := New(&echoTransport{ring: make(chan [mad.Size]byte, 64), closing: make(chan struct{})}, Options{})
+	e := New(&echoTransport{ring: make(chan echoed, 64), closing: make(chan struct{})}, Options{})
 	defer e.Close()
 	left := max(n, 32)
 	done := make(chan struct{})

@@ -86,7 +86,7 @@ func (f *flow) init(p policy, window, maxOutstanding int) {
 	if maxOutstanding <= 0 || maxOutstanding > numSlots {
 		maxOutstanding = numSlots
 	}
-	f.slots.init(maxOutstanding)
+	f.slots.init(maxOutstanding, unguessable())
 	f.window = p.window(min(window, maxOutstanding))
 	f.maxDests = maxDestinations
 	for i := range f.classes {

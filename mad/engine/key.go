@@ -43,6 +43,20 @@ func (k *Keys) Of(g Guard) uint64 {
 	return k.M
 }
 
+// goTo: what is asked of the agent at asked may show its key at to, where that
+// agent sends it. A redirection may be forged, to get the key: so to is a queue pair
+// of the same port, or a port whose GUID the keys name.
+func (k *Keys) goTo(asked, to *Address) bool {
+	switch {
+	case to.LID == asked.LID && (!asked.HasGRH || to.HasGRH && to.GID == asked.GID):
+		return true
+	case k == nil || !to.HasGRH:
+		return false
+	}
+	_, named := k.Ports[to.GID.GUID()]
+	return named
+}
+
 // Format keeps the keys out of whatever is printed.
 func (k Keys) Format(s fmt.State, _ rune) { io.WriteString(s, "keys, not shown") }
 
@@ -75,6 +89,13 @@ func (k *Keys) put(m []byte, g Guard) {
 	// A subnet manager heeds its equals only (opensm osm_sminfo_rcv.c, sm_key).
 	if h.Class.Family() == mad.ClassSubn && h.Attribute == mad.AttrSMInfo.ID && h.Method == mad.MethodSet {
 		putIfNone(m[mad.SMPDataOffset+mad.AttrSMInfo.Field("sm_key").Offset/8:], k.SM)
+	}
+}
+
+// dropKey takes the key out of request m, even its own.
+func dropKey(m []byte) {
+	if at := mad.KeyOffset(mad.ParseHeader(m)); at > 0 {
+		clear(m[at:][:8])
 	}
 }
 

@@ -41,10 +41,15 @@ func (ls listeners) tell() {
 // again; each trap by TrapRepress, so that the agent does not repeat it (IBA
 // 13.4.5, 13.4.9), if the engine may change the fabric and there is an address
 // to send it to. There is one listener for a class and method at a time.
-func (e *Engine) Listen(c mad.Class, m mad.Method) (*Listener, error) {
+//
+// What counts says is forged is neither told nor answered, but counted. It is
+// called with the engine's lock held, must not block, and keeps nothing of d.
+// Nil: all counts.
+func (e *Engine) Listen(c mad.Class, m mad.Method, counts func(d *Datagram) bool) (*Listener, error) {
 	l := &Listener{
 		e:      e,
 		key:    listenKey{c.Family(), m},
+		counts: counts,
 		ready:  make(chan struct{}, 1),
 		seed:   maphash.MakeSeed(),
 		events: make([]incoming, listenQueue),
@@ -71,11 +76,12 @@ func (e *Engine) Listen(c mad.Class, m mad.Method) (*Listener, error) {
 // Listener takes what comes of one class and method. What comes faster than it
 // is taken is dropped, the newest first, and counted.
 type Listener struct {
-	e     *Engine
-	key   listenKey
-	stop  func()
-	seed  maphash.Seed
-	ready chan struct{} // something has changed
+	e      *Engine
+	key    listenKey
+	counts func(d *Datagram) bool
+	stop   func()
+	seed   maphash.Seed
+	ready  chan struct{} // something has changed
 
 	// The engine's lock guards all below.
 	closed     bool
@@ -133,6 +139,13 @@ func (l *Listener) take(d *Datagram) (took bool, dropped uint64, err error) {
 	return true, 0, nil
 }
 
+// Foreign counts what Next gave and nobody had asked for.
+func (l *Listener) Foreign() {
+	l.e.mu.Lock()
+	defer l.e.mu.Unlock()
+	l.e.stats.Foreign++
+}
+
 // Close ends the listening: what is queued can still be taken.
 func (l *Listener) Close() {
 	l.e.unlisten(l)
@@ -163,6 +176,10 @@ func (e *Engine) unsolicited(d *Datagram, now time.Duration) {
 	h := mad.ParseHeader(d.MAD)
 	l := e.listeners.of(&h)
 	if l == nil {
+		return
+	}
+	if l.counts != nil && !l.counts(d) {
+		e.stats.Foreign++
 		return
 	}
 	e.queueReply(d, &h)

@@ -31,7 +31,7 @@ const attrNotice mad.AttributeID = 2
 // mustListen is a listener for events of a class and method.
 func mustListen(t *testing.T, e *Engine, c mad.Class, m mad.Method) *Listener {
 	t.Helper()
-	l, err := e.Listen(c, m)
+	l, err := e.Listen(c, m, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestListenEnds(t *testing.T) {
 		e := New(f, Options{})
 		defer mustClose(t, e)
 		l := mustListen(t, e, mad.ClassSubnAdm, mad.MethodReport)
-		if _, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport); err == nil || err.Error() != "somebody in this program listens to Report of class SubnAdm already" {
+		if _, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport, nil); err == nil || err.Error() != "somebody in this program listens to Report of class SubnAdm already" {
 			t.Errorf("a second one: %v", err)
 		}
 		cause := errors.New("enough")
@@ -271,7 +271,7 @@ func TestListenEnds(t *testing.T) {
 			t.Errorf("closed: %v", err)
 		}
 		f.refusal = errors.New("taken")
-		if _, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport); err != f.refusal {
+		if _, err := e.Listen(mad.ClassSubnAdm, mad.MethodReport, nil); err != f.refusal {
 			t.Errorf("refused: %v", err)
 		}
 		f.refusal = nil
@@ -286,7 +286,7 @@ func TestListenEnds(t *testing.T) {
 		if err := <-ended; err != gone {
 			t.Errorf("gone: %v", err)
 		}
-		if _, err := e.Listen(mad.ClassPerf, mad.MethodReport); err != gone {
+		if _, err := e.Listen(mad.ClassPerf, mad.MethodReport, nil); err != gone {
 			t.Errorf("afterwards: %v", err)
 		}
 	})

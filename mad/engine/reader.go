@@ -53,22 +53,6 @@ func (e *Engine) receive(d *Datagram, now time.Duration, ended *callList) {
 	}
 }
 
-// answers: d may be an answer to c. That the transaction ID fits is not
-// enough, for others choose theirs as they please. A redirection may be called
-// what it is, a ClassPortInfo; an answer with records of another attribute has
-// that one's name (IBA 15.2.5.20).
-func answers(d *Datagram, c *Call) bool {
-	h, asked := mad.ParseHeader(d.MAD), c.Header()
-	switch {
-	case h.Class != asked.Class:
-		return false
-	case h.Attribute == asked.Attribute, h.Status&mad.StatusRedirect != 0 && h.Attribute == mad.AttrPerfClassPortInfo.ID:
-		return true
-	}
-	a := mad.LookupVersion(h.Class, h.ClassVersion, asked.Attribute)
-	return a != nil && a.Answer != nil && a.Answer.ID == h.Attribute
-}
-
 // answer takes in a response to c.
 func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, ended *callList) {
 	if d.Took > 0 {
@@ -139,6 +123,8 @@ func isTable(m *[mad.Size]byte) bool {
 // unsegmented is the data of a table that came in one datagram.
 func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 	switch {
+	case len(d.MAD) > mad.SADataOffset+c.maxTable():
+		return nil, tooLong(c.maxTable())
 	case len(d.MAD) > mad.Size: // the transport has put it together
 		return slices.Clone(d.MAD[mad.SADataOffset:]), nil
 	case mad.IsSegment(d.MAD):
@@ -174,16 +160,15 @@ func (e *Engine) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration
 
 // stray counts a response that no open call waits for.
 func (e *Engine) stray(d *Datagram, tid uint32) {
-	s := &e.flow.slots.table[tid%numSlots]
-	behind := s.use - uint16(tid>>(slotBits+attemptBits))
+	known, answered := e.flow.slots.past(tid)
 	switch {
-	case behind == 0 && s.answered:
+	case answered:
 		e.stats.Duplicate++
-	case behind < 1<<15:
+	case known:
 		e.stats.Late++
 	default:
 		e.stats.Foreign++
 		return
 	}
-	e.straySegment(d, behind == 0 && s.answered)
+	e.straySegment(d, answered)
 }

@@ -12,9 +12,12 @@ const (
 	// rmppWindow is how many segments we let the sender be ahead of our
 	// ACK, and how far out of order they may come.
 	rmppWindow = 64
-	// maxTable in bytes: ten times the routing tables of a full subnet
-	// would not come near it, but a sender that never ends would.
-	maxTable = 1 << 30
+	// maxTable is how long an answer is that nobody said may be longer, in bytes:
+	// the records of a full subnet's ports would not come near it, but a sender
+	// that never ends would.
+	maxTable = 64 << 20
+	// maxRequest is how long a request is at most, in bytes.
+	maxRequest = 1 << 30
 	// minTransferTime is how long a transfer that makes progress may last at
 	// least; Linux takes 40 s too (mad_rmpp.c, start_rmpp).
 	minTransferTime = 40 * time.Second
@@ -137,6 +140,11 @@ func (e *abortError) Error() string { return e.text }
 // badTable is a violation by the sender of a table.
 func badTable(status mad.RMPPStatus, format string, args ...any) error {
 	return &abortError{status, "malformed table: " + fmt.Sprintf(format, args...)}
+}
+
+// tooLong: the table is longer than most bytes.
+func tooLong(most int) error {
+	return &abortError{mad.RMPPStatusResourcesExhausted, fmt.Sprintf("the table is longer than %d bytes: ask for less at once", most)}
 }
 
 // badACK is one by the receiver of a request.

@@ -1,5 +1,10 @@
 package engine
 
+import (
+	cryptorand "crypto/rand"
+	"math/rand/v2"
+)
+
 // A transaction ID's low 32 bits say which open call an answer belongs to.
 // Only they come back untouched: ib_umad replaces the upper 32 bits, ibsim the
 // upper 16. From the top: 16 bits that change with each use of the slot, 4
@@ -16,7 +21,8 @@ const (
 // slot is a place for an open call.
 type slot struct {
 	call *Call
-	use  uint16 // counts the calls that had the slot
+	use  uint16 // counts the calls that had the slot, from a random number on
+	had  uint16 // how many calls had it, up to half of what use can tell
 	// answered: the last call that left got an answer.
 	answered bool
 }
@@ -48,11 +54,22 @@ type slots struct {
 	capacity int
 }
 
-func (s *slots) init(capacity int) {
+// init takes the first IDs from random: a stranger who knows how many calls there
+// were must not know which ID is next.
+func (s *slots) init(capacity int, random *rand.Rand) {
 	s.capacity = capacity
+	first := random.IntN(numSlots)
 	for i := range numSlots {
-		s.free.push(uint16(i))
+		s.table[i].use = uint16(random.Uint32())
+		s.free.push(uint16((first + i) % numSlots))
 	}
+}
+
+// unguessable is a random generator that nobody knows the seed of.
+func unguessable() *rand.Rand {
+	var seed [32]byte
+	cryptorand.Read(seed[:]) // it never fails
+	return rand.New(rand.NewChaCha8(seed))
 }
 
 // hasRoom: another call can be opened.
@@ -64,6 +81,7 @@ func (s *slots) open(c *Call) {
 	sl := &s.table[i]
 	sl.call = c
 	sl.use++
+	sl.had = min(sl.had+1, 1<<15)
 	c.s.tid = sl.tid(i, 0)
 }
 
@@ -88,4 +106,12 @@ func (s *slots) lookup(tid uint32) *Call {
 		return nil
 	}
 	return c
+}
+
+// past says of a transaction ID that belongs to no open call whether it belonged
+// to one, and whether that was the latest of its slot and got an answer.
+func (s *slots) past(tid uint32) (known, answered bool) {
+	sl := &s.table[tid%numSlots]
+	behind := sl.use - uint16(tid>>(slotBits+attemptBits))
+	return behind < sl.had, behind < sl.had && behind == 0 && sl.answered
 }

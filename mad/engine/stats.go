@@ -18,7 +18,7 @@ type Counts struct {
 	TimedOut    uint64 // calls that ended without an answer
 	Late        uint64 // responses to calls that had timed out or been cancelled
 	Duplicate   uint64 // further responses to calls that had been answered
-	Foreign     uint64 // responses to nothing we asked
+	Foreign     uint64 // responses to nothing we asked, or of others than was asked; forged Reports and traps
 	Busy        uint64 // responses with status BUSY
 	Undelivered uint64 // requests that the transport gave back
 	Unsolicited uint64 // requests of others: traps, Reports

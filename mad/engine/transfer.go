@@ -35,8 +35,8 @@ func (e *Engine) checkPayload(c *Call) error {
 		return errors.New("only requests to subnet administration may be longer than one MAD")
 	case !c.isAnswered():
 		return errors.New("only requests that are answered may be longer than one MAD")
-	case n > maxTable:
-		return fmt.Errorf("a request of %d bytes, more than %d", n, maxTable)
+	case n > maxRequest:
+		return fmt.Errorf("a request of %d bytes, more than %d", n, maxRequest)
 	case n > mad.SegmentData && e.traits.NoACK && !e.policy.wholeRequests():
 		return fmt.Errorf("a request of %d bytes, but to this fabric none is carried that does not fit in one MAD, %d bytes: ask for less at once", n, mad.SegmentData)
 	}

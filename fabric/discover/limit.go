@@ -1,0 +1,65 @@
+package discover
+
+import (
+	"errors"
+	"fmt"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// What a subnet can have at most: a node needs a LID, of 16 bits (IBA 4.1.3), and
+// of the ports nearly all are switches'. A node that lies may invent as many
+// behind it as it is asked for.
+const (
+	maxNodes = 1 << 16
+	maxPorts = 1 << 20
+)
+
+// errTooMany ends a sweep that has found more. What was found is kept.
+var errTooMany = errors.New("there are more nodes than a subnet can have")
+
+// tooMany ends the sweep, if with one more node there were too many.
+func (s *sweep) tooMany(info *mad.NodeInfo) bool {
+	if s.ended == nil && (len(s.nodes) >= maxNodes || s.ports+int(info.NumPorts)+1 > maxPorts) {
+		s.ended = errTooMany
+	}
+	return s.ended != nil
+}
+
+// tooManyText says where they are.
+func (s *sweep) tooManyText() string {
+	return fmt.Sprintf("the sweep was ended at %s with %s, for a subnet cannot have more; most are behind %s at route %s: look at its management agent",
+		fabric.Plural(len(s.nodes), "node", "nodes"), fabric.Plural(s.ports, "port", "ports"), s.crowded().label(), s.crowded().route)
+}
+
+// crowded is the node furthest from the local port with more than half of all
+// nodes behind it: who invents them, or is nearest to who does.
+func (s *sweep) crowded() *found {
+	at := s.nodes[0]
+	behind := s.nodes
+	for {
+		hops := len(at.route)
+		var next [256][]*found // by the port that the route leaves at
+		for _, n := range behind {
+			if len(n.route) > hops {
+				next[n.route[hops]] = append(next[n.route[hops]], n)
+			}
+		}
+		further := at
+		for _, nodes := range next {
+			if 2*len(nodes) > len(s.nodes) {
+				behind = nodes
+				for _, n := range nodes {
+					if len(n.route) == hops+1 {
+						further = n
+					}
+				}
+			}
+		}
+		if further == at {
+			return at
+		}
+		at = further
+	}
+}

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"fabsh/mad"
+)
+
+// Answers: what came from there with header h may be the answer to a request
+// with header asked that went to that place. That the transaction ID fits is not
+// enough: a stranger may guess it, and an old answer may come late. So an answer
+// to what did not go along a directed route comes from a LID of the port that
+// was asked, and where the modifier says which port or block is meant, both mean
+// the same.
+//
+// A redirection may be called what it is, a ClassPortInfo; an answer with records
+// of another attribute has that one's name (IBA 15.2.5.20).
+func Answers(asked, h *mad.Header, to, from *Address) bool {
+	switch {
+	case h.Class != asked.Class:
+		return false
+	case h.Class != mad.ClassSubnDirected && !to.SamePort(from):
+		return false
+	case h.Status&mad.StatusRedirect != 0 && h.Attribute == mad.AttrPerfClassPortInfo.ID:
+		return true
+	case h.Attribute == asked.Attribute && h.Modifier == asked.Modifier:
+		return true
+	}
+	a := mad.LookupVersion(h.Class, h.ClassVersion, asked.Attribute)
+	switch {
+	case h.Attribute != asked.Attribute:
+		return a != nil && a.Answer != nil && a.Answer.ID == h.Attribute
+	case a == nil:
+		return true // nothing is known of its modifier
+	}
+	return (h.Modifier^asked.Modifier)&a.Place() == 0
+}
+
+// lidsOfPort are the bits in which the LIDs of one port may differ: an LMC is at
+// most 7 (IBA 14.2.5.6), and that of a far port is not known here.
+const lidsOfPort = 1<<7 - 1
+
+// SamePort: from may be another address of the port at a. With a global route
+// header its GID says so, else its LID. What goes to the permissive LID comes to
+// whoever is there.
+func (a *Address) SamePort(from *Address) bool {
+	switch {
+	case a.HasGRH && from.HasGRH:
+		return a.GID == from.GID
+	case a.LID == from.LID, a.LID == mad.PermissiveLID:
+		return true
+	}
+	return a.LID != 0 && from.LID != 0 && (a.LID^from.LID)&^lidsOfPort == 0
+}
+
+// answers: d may be the answer to c.
+func answers(d *Datagram, c *Call) bool {
+	h, asked := mad.ParseHeader(d.MAD), c.Header()
+	return Answers(&asked, &h, &c.s.to, &d.Address)
+}
