@@ -6,22 +6,23 @@ import (
 	"os"
 	"path/filepath"
 
+	"fabsh/builtins/lang"
 	"fabsh/mad/capture"
 )
 
 // openReplay reads a recording, which then stands for the fabric.
-func openReplay(_ *settings, path string) (*connection, error) {
+func openReplay(o *settings, path string) (*connection, error) {
 	if path == "" {
 		return nil, errors.New("-F replay: which recording? write -F replay:FILE")
 	}
-	f, err := openInput(path)
+	f, err := lang.OpenNamed(o.context(), path)
 	if err != nil {
-		return nil, err
+		return nil, late(err)
 	}
 	defer f.Close()
 	recording, err := capture.Load(f, path)
 	if err != nil {
-		return nil, err
+		return nil, late(err)
 	}
 	t := capture.NewReplay(recording)
 	return &connection{name: filepath.Base(path), transport: t, clock: t}, nil

@@ -2,10 +2,13 @@ package format
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
+	"os"
+	"syscall"
 
 	"fabsh/fabric"
 )
@@ -65,6 +68,25 @@ func (b *bounded) tooLong() error {
 // Opener opens a file that another includes. name is relative to where the
 // including file is.
 type Opener func(name string) (io.ReadCloser, error)
+
+// OpenIncluded opens a file that another one names, so a stranger may have chosen
+// it: a regular file, or a folder to be listed. It does not wait for who writes
+// a pipe.
+func OpenIncluded(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.IsDir() && !st.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("is no regular file")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
 
 // rowReader reads a file of tables row by row. An error is the last.
 type rowReader[T any] func(r io.Reader, name string) iter.Seq2[T, error]
