@@ -33,6 +33,7 @@ type connection struct {
 	sim       *sim.Subnet      // in this process; nil: none is
 	loaded    *fabric.Fabric   // from a file
 	clock     lang.Clock       // a recording's; nil: the real one
+	warning   error            // what is missing; nil: nothing is
 }
 
 // fabricKind is a kind of fabric that -F may name. open gets what stands behind
@@ -270,6 +271,9 @@ func (a *app) open(prompt bool) (*session, error) {
 		if c, err = open(&a.settings, "sim"); err != nil {
 			return nil, err
 		}
+	}
+	if c != nil && c.warning != nil {
+		a.warn("%v", c.warning)
 	}
 	return a.session(c, err, cmp.Or(keys, a.siteKeys), names)
 }
