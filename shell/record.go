@@ -3,10 +3,10 @@ package shell
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric/format"
 	"fabsh/mad/capture"
 )
 
@@ -42,7 +42,7 @@ func (a *app) startRecording(c *connection) error {
 	case c.transport == nil:
 		return nil // no fabric, and code that may need none
 	}
-	f, err := os.Create(a.record)
+	f, err := format.Create(a.record)
 	if err != nil {
 		c.transport.Close()
 		return fmt.Errorf("--record: %w", noFile(err))
