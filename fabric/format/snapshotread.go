@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"unsafe"
+	"reflect"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -62,12 +62,14 @@ const (
 
 // What the parts take in memory while a fabric is built, in bytes: those of the
 // Builder, and those of the Fabric; and, of a list that grows, its old copies.
-const (
-	nodeMemory    = 2 * int(unsafe.Sizeof(fabric.NodeSpec{})+unsafe.Sizeof(fabric.Node{}))
-	portMemory    = 2 * int(unsafe.Sizeof(mad.PortInfo{})+unsafe.Sizeof(fabric.Port{}))
-	problemMemory = 4 * int(unsafe.Sizeof(fabric.Problem{}))
-	answerMemory  = 4 * int(unsafe.Sizeof(Answer{}))
+var (
+	nodeMemory    = 2 * (sizeOf[fabric.NodeSpec]() + sizeOf[fabric.Node]())
+	portMemory    = 2 * (sizeOf[mad.PortInfo]() + sizeOf[fabric.Port]())
+	problemMemory = 4 * sizeOf[fabric.Problem]()
+	answerMemory  = 4 * sizeOf[Answer]()
 )
+
+func sizeOf[T any]() int { return int(reflect.TypeFor[T]().Size()) }
 
 // snapshotReader keeps the first error, and then reads zeros.
 type snapshotReader struct {
