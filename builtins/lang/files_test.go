@@ -172,3 +172,33 @@ func TestOpenNamed(t *testing.T) {
 		t.Errorf("it was written: %v", err)
 	}
 }
+
+// TestLeftovers: what a killed writer left goes when the next one comes.
+func TestLeftovers(t *testing.T) {
+	dir := tree(t, map[string]string{"out/sub/.x.fabsh-OLD": "", "out/sub/.x.OTHER": "", "out/sub/.x.fabsh-NEW": ""})
+	long := time.Now().Add(-time.Hour)
+	for _, name := range []string{".x.fabsh-OLD", ".x.OTHER"} {
+		if err := os.Chtimes(filepath.Join(dir, "out/sub", name), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := NewFiles(nil, dir, nil, "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write("sub/x", []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "out/sub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if got, want := strings.Join(names, " "), ".x.OTHER .x.fabsh-NEW x"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
