@@ -45,6 +45,7 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 	if help {
 		return s.Emit(lang.Stdout, e.Help())
 	}
+	s.allow(args, kwargs)
 	if e.fabric {
 		f, err := topology.CurrentFabric(t)
 		if err != nil {

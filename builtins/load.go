@@ -129,7 +129,7 @@ func (s *Session) findModule(from, name string) (key, src string, err error) {
 	var tried []string
 	dirs := append([]string{filepath.Dir(s.Files.Abs(from))}, s.include...)
 	if strings.HasPrefix(name, "//") {
-		dirs = append([]string{s.Files.Cwd}, s.include...)
+		dirs = append([]string{s.Files.Home}, s.include...)
 	}
 	for _, dir := range dirs {
 		p := filepath.Join(s.Files.Abs(dir), file)

@@ -40,7 +40,7 @@ func (s *Session) LoadPolicy(ctx context.Context, name string, words, flags []st
 	if err != nil {
 		return nil, err
 	}
-	src, err := s.readScript(script)
+	src, err := s.readScript(ctx, script)
 	if err != nil {
 		return nil, err
 	}
@@ -124,13 +124,18 @@ func (p *Policy) parse(words, flags []string) (err error) {
 		p.Help = e.Help()
 		return nil
 	}
-	for _, v := range p.args {
-		p.s.Files.Allow(v)
-	}
-	for _, kv := range p.kwargs {
-		p.s.Files.Allow(kv[1])
-	}
+	p.s.allow(p.args, p.kwargs)
 	return nil
+}
+
+// allow lets scripts read the files that words of the command line name.
+func (s *Session) allow(args starlark.Tuple, kwargs []starlark.Tuple) {
+	for _, v := range args {
+		s.Files.Allow(v)
+	}
+	for _, kv := range kwargs {
+		s.Files.Allow(kv[1])
+	}
 }
 
 // PolicyDoc is a shipped policy, and its docstring's first line.

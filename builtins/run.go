@@ -15,7 +15,7 @@ import (
 // RunFile runs a script and then, if it defines one, its entry function with
 // what args say.
 func (s *Session) RunFile(ctx context.Context, path string, args []string) error {
-	src, err := s.readScript(path)
+	src, err := s.readScript(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func noEntry(path string) error {
 }
 
 // readScript reads a script that the command line names, a file or one of the
-// embedded ones, and makes its folder readable.
-func (s *Session) readScript(path string) (string, error) {
+// embedded ones, and makes its folder readable instead of the working directory.
+func (s *Session) readScript(ctx context.Context, path string) (string, error) {
 	if strings.HasPrefix(path, "@") {
 		_, src, err := s.findModule("", path)
 		if err != nil {
@@ -65,11 +65,11 @@ func (s *Session) readScript(path string) (string, error) {
 		}
 		return src, err
 	}
-	src, err := s.Files.ReadNamed(path)
+	src, err := s.Files.ReadNamed(ctx, path)
 	if err != nil {
 		return "", err
 	}
-	return string(src), s.Files.Add(filepath.Dir(path))
+	return string(src), s.Files.Confine(filepath.Dir(path))
 }
 
 // RunCode runs a piece of code, as with -c, and shows the value of its last

@@ -3,6 +3,7 @@ package builtins
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -29,6 +30,8 @@ type Options struct {
 	// confined to the working directory, Include, Out and the scripts' folders.
 	FS  afero.Fs
 	Dir string // working directory; empty: "."
+	// Secrets are files that scripts may not read, by whatever name.
+	Secrets []fs.FileInfo
 
 	Quiet   bool
 	Verbose int
@@ -78,6 +81,7 @@ func NewSession(o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	files.Forbid(o.Secrets...)
 	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
 	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, modules: map[string]*module{}, sources: map[string]string{}}
 	r.Load = s.load

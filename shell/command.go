@@ -39,13 +39,15 @@ func (a *app) onFabric(name string, run func(context.Context, *session) error) e
 // findings is the end of a command that found something: exit status 1.
 func findings() error { return &lang.ExitError{Code: lang.StatusFindings} }
 
-// openNamed opens a file that the command line names.
-func openNamed(path string) (io.ReadCloser, error) {
-	f, err := openInput(path)
-	if err != nil {
-		return nil, err
+// openNamed opens files that the command line names.
+func openNamed(ctx context.Context) func(path string) (io.ReadCloser, error) {
+	return func(path string) (io.ReadCloser, error) {
+		f, err := lang.OpenNamed(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		return f, nil
 	}
-	return f, nil
 }
 
 // writeNamed writes the file that the command line names, whole or not at all.

@@ -1,8 +1,10 @@
 package shell
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"time"
@@ -51,9 +53,11 @@ type settings struct {
 	quiet   bool
 	verbose int
 
-	etc         string       // folder of the site's configuration
-	siteKeys    *engine.Keys // ibdiag.conf's
-	plainSpeeds bool         // ibdiag.conf: vendors' speeds are not asked for
+	etc         string          // folder of the site's configuration
+	siteKeys    *engine.Keys    // ibdiag.conf's
+	secrets     []fs.FileInfo   // files of keys
+	opening     context.Context // of opening the fabric; nil: it may take for ever
+	plainSpeeds bool            // ibdiag.conf: vendors' speeds are not asked for
 }
 
 func (s *settings) addFlags(f *pflag.FlagSet) {

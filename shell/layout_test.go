@@ -50,7 +50,7 @@ var reserved = map[string][]string{
 	"testing":                    {"mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/exec":                    {"shell", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell"},
-	"syscall":                    {"shell", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"syscall":                    {"shell", "builtins/lang/*files.go", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"golang.org/x/sys":           {"shell/terminal*.go", "mad/*", "mad/umad/umadtest"},
 	"golang.org/x/term":          {"shell/terminal*.go"},
 	"go.starlark.net":            {"shell", "builtins", "builtins/*"},

@@ -2,12 +2,14 @@ package shell
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +33,7 @@ type connection struct {
 	sim       *sim.Subnet      // in this process; nil: none is
 	loaded    *fabric.Fabric   // from a file
 	clock     lang.Clock       // a recording's; nil: the real one
+	warning   error            // what is missing; nil: nothing is
 }
 
 // fabricKind is a kind of fabric that -F may name. open gets what stands behind
@@ -178,33 +181,55 @@ func simNode(f *fabric.Fabric, name string) (int, error) {
 }
 
 // openFile reads a saved fabric.
-func openFile(_ *settings, path string) (*connection, error) {
+func openFile(o *settings, path string) (*connection, error) {
 	if path == "" {
 		return nil, errors.New("-F file: which file? write -F file:PATH")
 	}
-	f, err := openInput(path)
+	f, err := lang.OpenNamed(o.context(), path)
 	if err != nil {
-		return nil, err
+		return nil, late(err)
 	}
 	defer f.Close()
-	loaded, err := format.Load(f, path, func(name string) (io.ReadCloser, error) { return os.Open(name) })
+	loaded, err := format.Load(f, path, o.openIncluded)
 	if err != nil {
-		return nil, err
+		return nil, late(err)
 	}
 	return &connection{name: filepath.Base(path), loaded: loaded}, nil
 }
 
-// openInput opens a file to be read.
-func openInput(path string) (*os.File, error) {
-	f, err := os.Open(path)
+// openIncluded opens a file that another one names, and none that holds keys.
+func (s *settings) openIncluded(path string) (io.ReadCloser, error) {
+	f, err := format.OpenIncluded(path)
 	if err != nil {
-		return nil, noFile(err)
+		return nil, err
 	}
-	if st, err := f.Stat(); err == nil && st.IsDir() {
+	st, err := f.Stat()
+	if err == nil && slices.ContainsFunc(s.secrets, func(secret fs.FileInfo) bool { return os.SameFile(secret, st) }) {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("holds keys")}
+	}
+	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s: is a folder", path)
+		return nil, err
 	}
 	return f, nil
+}
+
+// context is that of opening the fabric: it ends with the deadline.
+func (s *settings) context() context.Context {
+	if s.opening == nil {
+		return context.Background()
+	}
+	return s.opening
+}
+
+// late makes the end of the time a failure of the host: who was to write a pipe
+// has not.
+func late(err error) error {
+	var d *lang.DeadlineError
+	if errors.As(err, &d) {
+		return &hostError{d}
+	}
+	return err
 }
 
 // noFile leaves "path: no such file" of the Go library's error.
@@ -246,6 +271,9 @@ func (a *app) open(prompt bool) (*session, error) {
 		if c, err = open(&a.settings, "sim"); err != nil {
 			return nil, err
 		}
+	}
+	if c != nil && c.warning != nil {
+		a.warn("%v", c.warning)
 	}
 	return a.session(c, err, cmp.Or(keys, a.siteKeys), names)
 }
@@ -301,6 +329,7 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		Format:  a.output(),
 		Include: a.include,
 		Out:     a.out,
+		Secrets: a.secrets,
 		Quiet:   a.quiet,
 		Verbose: a.verbose,
 		Clock:   c.clock,

@@ -3,28 +3,29 @@ package shell
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
+	"fabsh/builtins/lang"
+	"fabsh/fabric/format"
 	"fabsh/mad/capture"
 )
 
 // openReplay reads a recording, which then stands for the fabric.
-func openReplay(_ *settings, path string) (*connection, error) {
+func openReplay(o *settings, path string) (*connection, error) {
 	if path == "" {
 		return nil, errors.New("-F replay: which recording? write -F replay:FILE")
 	}
-	f, err := openInput(path)
+	f, err := lang.OpenNamed(o.context(), path)
 	if err != nil {
-		return nil, err
+		return nil, late(err)
 	}
 	defer f.Close()
 	recording, err := capture.Load(f, path)
 	if err != nil {
-		return nil, err
+		return nil, late(err)
 	}
 	t := capture.NewReplay(recording)
-	return &connection{name: filepath.Base(path), transport: t, clock: t}, nil
+	return &connection{name: filepath.Base(path), transport: t, clock: t, warning: recording.Incomplete()}, nil
 }
 
 // startRecording has c record what goes over it, if the command line says so.
@@ -41,7 +42,7 @@ func (a *app) startRecording(c *connection) error {
 	case c.transport == nil:
 		return nil // no fabric, and code that may need none
 	}
-	f, err := os.Create(a.record)
+	f, err := format.Create(a.record)
 	if err != nil {
 		c.transport.Close()
 		return fmt.Errorf("--record: %w", noFile(err))

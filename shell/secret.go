@@ -20,7 +20,7 @@ func (a *app) readKeys() (*engine.Keys, error) {
 	case a.keys == "-":
 		return a.askKeys()
 	}
-	keys, err := readKeyFile(a.keys)
+	keys, err := a.readKeyFile(a.keys)
 	if _, bad := strconv.ParseUint(a.keys, 0, 64); bad == nil && errors.Is(err, os.ErrNotExist) {
 		return nil, errors.New("--keys takes the name of a file, or - to be asked, and no key: all users of this host can read the command line")
 	}
@@ -30,21 +30,32 @@ func (a *app) readKeys() (*engine.Keys, error) {
 	return keys, nil
 }
 
-func readKeyFile(path string) (*engine.Keys, error) {
+func (a *app) readKeyFile(path string) (*engine.Keys, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, errors.Unwrap(err))
 	}
 	defer f.Close()
-	if err := private(f); err != nil {
+	if err := a.private(f); err != nil {
 		return nil, err
 	}
-	return format.ReadKeys(f, path)
+	r, err := format.Bounded(f, path, maxKeys)
+	if err != nil {
+		return nil, err
+	}
+	return format.ReadKeys(r, path)
 }
 
-// private: nobody but its owner may read or write f.
-func private(f *os.File) error {
+// maxKeys is how long a file of keys may be, in bytes: OpenSM's guid2mkey has 40
+// for each port.
+const maxKeys = 64 << 20
+
+// private: nobody but its owner may read or write f, and scripts may not either.
+func (a *app) private(f *os.File) error {
 	st, err := f.Stat()
+	if err == nil {
+		a.secrets = append(a.secrets, st)
+	}
 	switch {
 	case err != nil:
 		return err

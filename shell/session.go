@@ -61,6 +61,11 @@ func (s *session) doing() string {
 // startDeadline starts the time of the session, opening the fabric included. Its
 // last message is not written through the console, which may be what hangs.
 func (a *app) startDeadline() *deadline {
+	if after := a.deadline.value; after > 0 {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), after, &lang.DeadlineError{After: after})
+		context.AfterFunc(ctx, cancel)
+		a.opening = ctx
+	}
 	return startDeadline(a.deadline.value, func(why error) {
 		a.interrupts.force(func() { fmt.Fprintf(a.console.stderr, "fabsh: %v\n", why) }, lang.StatusFabric)
 	})

@@ -80,7 +80,7 @@ func (a *app) keysOf(f *os.File, lines string) *engine.Keys {
 		return nil
 	}
 	if err == nil {
-		err = private(f)
+		err = a.private(f)
 	}
 	if err != nil {
 		a.warn("%v; the keys in it are left alone", err)
@@ -115,6 +115,9 @@ func (a *app) nodeNames(kind string) (map[mad.GUID]string, error) {
 	return nil, nil
 }
 
+// maxNames is how long a map of names may be, in bytes.
+const maxNames = 64 << 20
+
 func readNodeNames(path string) (map[mad.GUID]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -124,7 +127,11 @@ func readNodeNames(path string) (map[mad.GUID]string, error) {
 	if st, err := f.Stat(); err == nil && st.IsDir() {
 		return nil, fmt.Errorf("%s: is a folder", path)
 	}
-	return format.ReadNodeNames(f, path)
+	r, err := format.Bounded(f, path, maxNames)
+	if err != nil {
+		return nil, err
+	}
+	return format.ReadNodeNames(r, path)
 }
 
 // warn tells people of something that is left out.

@@ -1,12 +1,15 @@
 package lang
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
@@ -15,17 +18,20 @@ import (
 // Files is what scripts may read: the folders below a few roots; and where they
 // may write. A link that leads out of its root is refused by os.Root.
 type Files struct {
-	base  afero.Fs // nil: the operating system's
-	Cwd   string   // absolute
-	roots []root
-	out   *root           // nil: scripts may not write
-	named map[string]bool // absolute: files that the command line names, wherever they lie
+	base    afero.Fs // nil: the operating system's
+	Cwd     string   // absolute
+	Home    string   // absolute: where load("//x.star") looks first
+	roots   []root
+	out     *root           // nil: scripts may not write
+	named   map[string]bool // absolute: files that the command line names, wherever they lie
+	secrets []fs.FileInfo   // files that scripts may not read, by whatever name
 }
 
 type root struct {
-	dir  string // absolute
-	fs   afero.Fs
-	open *os.Root // nil for files of base
+	dir   string // absolute
+	fs    afero.Fs
+	open  *os.Root // nil for files of base
+	given bool     // by the command line: it is not just the working directory
 }
 
 // NewFiles makes the folders dir and include readable, and out, unless it is
@@ -42,13 +48,15 @@ func NewFiles(base afero.Fs, dir string, include []string, out string) (*Files, 
 			return nil, err
 		}
 	}
-	for _, d := range append([]string{"."}, include...) {
-		if err := f.Add(d); err != nil {
+	f.Home = f.Cwd
+	if err := f.add(f.Cwd, false); err != nil {
+		f.Close()
+		return nil, err
+	}
+	for _, d := range include {
+		if err := f.add(d, true); err != nil {
 			f.Close()
-			if d != "." {
-				err = fmt.Errorf("-I: %w", err)
-			}
-			return nil, err
+			return nil, fmt.Errorf("-I: %w", err)
 		}
 	}
 	if out != "" {
@@ -60,11 +68,32 @@ func NewFiles(base afero.Fs, dir string, include []string, out string) (*Files, 
 	return f, nil
 }
 
+// Confine makes the folder of a script readable, and takes the working directory
+// back, unless the command line gives that too: whoever runs a script may stand
+// anywhere.
+func (f *Files) Confine(dir string) error {
+	f.Home = f.Abs(dir)
+	if err := f.add(dir, true); err != nil {
+		return err
+	}
+	f.roots = slices.DeleteFunc(f.roots, func(r root) bool {
+		if !r.given && r.open != nil {
+			r.open.Close()
+		}
+		return !r.given
+	})
+	return nil
+}
+
+// Forbid keeps a file from scripts, by whatever name they open it.
+func (f *Files) Forbid(secret ...fs.FileInfo) { f.secrets = append(f.secrets, secret...) }
+
 // add makes a folder readable.
-func (f *Files) Add(dir string) error {
+func (f *Files) add(dir string, given bool) error {
 	dir = f.Abs(dir)
-	for _, r := range f.roots {
-		if r.dir == dir {
+	for i := range f.roots {
+		if r := &f.roots[i]; r.dir == dir {
+			r.given = r.given || given
 			return nil
 		}
 	}
@@ -72,7 +101,7 @@ func (f *Files) Add(dir string) error {
 	if err != nil {
 		return err
 	}
-	r.fs = afero.NewReadOnlyFs(r.fs)
+	r.fs, r.given = afero.NewReadOnlyFs(r.fs), given
 	f.roots = append(f.roots, r)
 	return nil
 }
@@ -84,7 +113,7 @@ func (f *Files) writeTo(dir string) error {
 		return err
 	}
 	f.out = &r
-	return f.Add(dir)
+	return f.add(dir, true)
 }
 
 // root opens a folder, which stays the one of that name now.
@@ -134,18 +163,19 @@ func (f *Files) Short(path string) string {
 	return path
 }
 
-// open opens a file that a script names. It must lie below a root.
+// Open opens a file that a script names. It must lie below a root, and be a
+// regular file. One that the command line names may also be a pipe.
 func (f *Files) Open(path string) (afero.File, error) {
 	abs := f.Abs(path)
 	if f.named[abs] {
-		return openFile(f.under(), abs, path)
+		return f.openFile(f.under(), abs, path, true)
 	}
 	for _, r := range f.roots {
 		rel, err := filepath.Rel(r.dir, abs)
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
-		return openFile(r.fs, filepath.ToSlash(rel), f.Short(path))
+		return f.openFile(r.fs, filepath.ToSlash(rel), f.Short(path), false)
 	}
 	var dirs []string
 	for _, r := range f.roots {
@@ -154,17 +184,32 @@ func (f *Files) Open(path string) (afero.File, error) {
 	return nil, fmt.Errorf("%s: scripts may not read there, only below %s; allow its folder with -I", path, strings.Join(dirs, ", "))
 }
 
-// openFile opens a file of fs, which people know as shown.
-func openFile(fs afero.Fs, name, shown string) (afero.File, error) {
-	file, err := fs.Open(name)
+// openFile opens a file of fs, which people know as shown. It does not wait for
+// who writes a pipe, unless that is named by the command line.
+func (f *Files) openFile(fs afero.Fs, name, shown string, mayBePipe bool) (afero.File, error) {
+	flags := os.O_RDONLY
+	if !mayBePipe {
+		flags |= syscall.O_NONBLOCK
+	}
+	file, err := fs.OpenFile(name, flags, 0)
 	if err != nil {
 		return nil, Tidy(Rename(err, shown))
 	}
-	if st, err := file.Stat(); err == nil && st.IsDir() {
-		file.Close()
-		return nil, fmt.Errorf("%s: is a folder", shown)
+	st, err := file.Stat()
+	switch {
+	case err != nil:
+		err = Tidy(Rename(err, shown))
+	case st.IsDir():
+		err = fmt.Errorf("%s: is a folder", shown)
+	case !mayBePipe && !st.Mode().IsRegular():
+		err = fmt.Errorf("%s: is no regular file, and scripts read no others", shown)
+	case slices.ContainsFunc(f.secrets, func(secret os.FileInfo) bool { return os.SameFile(secret, st) }):
+		err = fmt.Errorf("%s: holds keys, which scripts may not read", shown)
+	default:
+		return file, nil
 	}
-	return file, nil
+	file.Close()
+	return nil, err
 }
 
 // under are all files that there are.
@@ -182,16 +227,32 @@ func (f *Files) Read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return afero.ReadAll(file)
+	size := int64(0)
+	if st, err := file.Stat(); err == nil {
+		size = st.Size()
+	}
+	return readWhole(file, size, f.Short(path))
 }
 
 // ReadNamed reads a file that the command line names, wherever it lies.
-func (f *Files) ReadNamed(path string) ([]byte, error) {
-	data, err := afero.ReadFile(f.under(), f.Abs(path))
+func (f *Files) ReadNamed(ctx context.Context, path string) ([]byte, error) {
+	if f.base != nil {
+		data, err := afero.ReadFile(f.base, f.Abs(path))
+		if err != nil {
+			return nil, Tidy(Rename(err, path))
+		}
+		return data, nil
+	}
+	file, err := OpenNamed(ctx, f.Abs(path))
 	if err != nil {
 		return nil, Tidy(Rename(err, path))
 	}
-	return data, nil
+	defer file.Close()
+	size := int64(0)
+	if st, err := file.Stat(); err == nil {
+		size = st.Size()
+	}
+	return readWhole(file, size, path)
 }
 
 // Rename puts the name that the user knows into a file system's error.

@@ -22,7 +22,7 @@ var FSModule = &starlarkstruct.Module{
 var FSExists = Builtin{
 	Name:   "fs.exists",
 	Group:  GroupRest,
-	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the working directory, or the folder of -I, of --out or of the script"}},
+	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the folder of the script, of -I or of --out; code of -c, of a pipe or at the prompt: also below the working directory"}},
 	Doc:    "Says whether there is such a file.",
 	Example: `
 > fs.exists("net.topo"), fs.exists("net.tpo")
@@ -45,8 +45,8 @@ var FSExists = Builtin{
 var FSRead = Builtin{
 	Name:   "fs.read",
 	Group:  GroupRest,
-	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the working directory, or the folder of -I, of --out or of the script"}},
-	Doc:    "Returns the whole of a file, as text.",
+	Params: []Param{{Name: "path", Kind: KindPath, Doc: "a file below the folder of the script, of -I or of --out; code of -c, of a pipe or at the prompt: also below the working directory"}},
+	Doc:    "Returns the whole of a regular file of at most 64 MB, as text.\nWhat an option or word of the command line names can be read wherever it lies; the file of --keys never.",
 	Example: `
 > fs.read("roots.guids")
 "0x2c90300000100 # leaf-1\n"

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/afero"
 )
@@ -45,11 +48,14 @@ func replace(fs afero.Fs, name string, data []byte) (err error) {
 			return err
 		}
 	}
-	temp := filepath.Join(dir, "."+base+"."+rand.Text()[:8])
+	prefix := "." + base + ".fabsh-"
+	removeStale(fs, dir, prefix)
+	temp := filepath.Join(dir, prefix+rand.Text()[:8])
 	file, err := fs.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
+	lock(file)
 	_, err = file.Write(data)
 	// Or a crash of the machine could leave the new name with nothing in it.
 	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
@@ -59,6 +65,34 @@ func replace(fs afero.Fs, name string, data []byte) (err error) {
 		fs.Remove(temp)
 	}
 	return err
+}
+
+// staleAfter is the age of a temporary file that nobody has locked from which it
+// is taken for a leftover.
+const staleAfter = 10 * time.Second
+
+// removeStale removes the temporary files whose names begin so, of writers that
+// were killed. What cannot be removed stays.
+func removeStale(fs afero.Fs, dir, prefix string) {
+	entries, _ := afero.ReadDir(fs, dir)
+	for _, e := range entries {
+		if !e.Mode().IsRegular() || !strings.HasPrefix(e.Name(), prefix) || time.Since(e.ModTime()) < staleAfter {
+			continue
+		}
+		name := filepath.Join(dir, e.Name())
+		if f, err := fs.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+			if lock(f) {
+				fs.Remove(name)
+			}
+			f.Close()
+		}
+	}
+}
+
+// lock locks a file until it is closed; false: another has, or there are no locks.
+func lock(f afero.File) bool {
+	file, ok := f.(*os.File)
+	return ok && syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
 // rootFs is afero over os.Root, with what writing takes. What it embeds reads.

@@ -42,8 +42,11 @@ func loadCache(in io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
 		if total += r.node(); r.err != nil {
 			return nil, r.err
 		}
-		if total > maxTotalPorts {
-			r.fail("nodes of at most %d ports in all", maxTotalPorts)
+		if want := tooManyPorts(total, r.at); want != "" {
+			r.fail("%s", want)
+		}
+		if len(r.nodes) > maxNodes {
+			r.fail("at most %d nodes", maxNodes)
 		}
 	}
 	for range ports {

@@ -17,7 +17,8 @@
 //	topology.go   nodes and links as files name them, made into a fabric
 //	rate.go       width and speed of a link
 //	opensm.go     what several of OpenSM's dumps share
-//	writefile.go  replaces a file by a complete one
+//	writefile.go  replaces a file by a complete one; temp.go: its temporary file
+//	target.go     where a file is written that may be a symbolic link
 //
 // Topologies:
 //

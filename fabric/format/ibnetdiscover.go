@@ -73,8 +73,10 @@ type recordReader struct {
 	*topology
 	open     Opener
 	at       pos
-	depth    int  // of files that include one another
-	inRecord bool // port lines belong to the last of nodes
+	bytes    int64 // read so far
+	depth    int   // of files that include one another
+	included int   // files
+	inRecord bool  // port lines belong to the last of nodes
 
 	// What the settings above a record have said.
 	vendor   uint32
@@ -98,6 +100,13 @@ func (r *recordReader) expected(format string, args ...any) error {
 // many as it has memory for.
 const maxInclude = 16
 
+// Limits of all files that are included: a few, each with many of the next, are
+// many.
+const (
+	maxIncluded     = 1024
+	maxIncludeBytes = 64 << 20 // with the file that includes them
+)
+
 // read parses one file.
 func (r *recordReader) read(file io.Reader, name string) error {
 	if r.depth++; r.depth > maxInclude {
@@ -110,6 +119,9 @@ func (r *recordReader) read(file io.Reader, name string) error {
 	r.at = pos{name, 0}
 	for in.Scan() {
 		r.at.line++
+		if r.bytes += int64(len(in.Bytes())) + 1; r.depth > 1 && r.bytes > maxIncludeBytes {
+			return r.expected("at most %d MB of files that others include", maxIncludeBytes>>20)
+		}
 		if err := r.line(in.Text()); err != nil {
 			return err
 		}
@@ -265,6 +277,9 @@ func (r *recordReader) include(rest string) error {
 	name, _, ok := quoted(rest)
 	if !ok {
 		return r.expected("a file, as in include \"name\": %q", clip(rest))
+	}
+	if r.included++; r.included > maxIncluded {
+		return r.expected("at most %d files to be included", maxIncluded)
 	}
 	if r.open == nil {
 		return r.expected("no include, for only this file is at hand: %q", clip(name))

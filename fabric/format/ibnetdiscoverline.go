@@ -18,7 +18,7 @@ func (r *recordReader) node(t mad.NodeType, s string) error {
 	if strings.ContainsAny(id, "#@") {
 		return r.expected("a node id without # and @, not %q", id)
 	}
-	if err := r.countPorts(r.at, ports); err != nil {
+	if err := r.countPorts(r.at, ports, r.bytes); err != nil {
 		return err
 	}
 	own := isGUIDID(id)
@@ -26,7 +26,7 @@ func (r *recordReader) node(t mad.NodeType, s string) error {
 	if k, ok := r.ids[id]; ok {
 		return r.expected("a node id of its own, but %q is that of the record at %s", id, r.nodes[k].at)
 	}
-	n := node{at: r.at, id: id, name: id, lines: make([]portLine, 0, min(ports, 64))}
+	n := node{at: r.at, id: id, name: id}
 	g := r.guids[t]
 	n.info = mad.NodeInfo{
 		BaseVersion: 1, ClassVersion: 1, NodeType: t, NumPorts: uint8(ports), NodeGUID: g.next,

@@ -31,9 +31,10 @@ type ibnl struct {
 
 // board is a board, or the system as a whole: chips, and boards within it.
 type board struct {
-	at    pos
-	insts []*inst
-	plugs map[string]wire // by name of the plug: what it is wired to
+	at     pos
+	insts  []*inst
+	byName map[string]*inst
+	plugs  map[string]wire // by name of the plug: what it is wired to
 }
 
 // inst is an instance of a chip or of a board.
@@ -113,7 +114,7 @@ func (p *ibnlParser) line(words []string) {
 
 // begin starts a board, or the system itself (top).
 func (p *ibnlParser) begin(top bool, names []string) {
-	p.board, p.inst = &board{at: p.at, plugs: map[string]wire{}}, nil
+	p.board, p.inst = &board{at: p.at, byName: map[string]*inst{}, plugs: map[string]wire{}}, nil
 	if slices.Contains(names, "") || top && p.def.top != nil {
 		p.fail("names with commas between them, and one TOPSYSTEM: %q", p.shown())
 		return
@@ -141,13 +142,12 @@ func (p *ibnlParser) node(words []string) {
 
 // add adds a chip or board, to which the lines below belong.
 func (p *ibnlParser) add(i *inst) {
-	for _, other := range p.board.insts {
-		if other.name == i.name {
-			p.fail("a name of its own, but %q is that of line %d", i.name, other.at.line)
-			return
-		}
+	if other := p.board.byName[i.name]; other != nil {
+		p.fail("a name of its own, but %q is that of line %d", i.name, other.at.line)
+		return
 	}
 	i.at, p.inst = p.at, i
+	p.board.byName[i.name] = i
 	p.board.insts = append(p.board.insts, i)
 }
 
@@ -235,6 +235,10 @@ func (l *library) find(name string) (*ibnl, error) {
 	return l.known[name], nil
 }
 
+// maxIBNL is how long a .ibnl file may be, in bytes; that of the largest system
+// of ibutils has 170 kB.
+const maxIBNL = 16 << 20
+
 // read reads a file. One that cannot be opened is an error only if it must be
 // there.
 func (l *library) read(name string, must bool) error {
@@ -246,7 +250,11 @@ func (l *library) read(name string, must bool) error {
 		return nil
 	}
 	defer f.Close()
-	def, err := readIBNL(f, name)
+	r, err := Bounded(f, name, maxIBNL)
+	if err != nil {
+		return err
+	}
+	def, err := readIBNL(r, name)
 	if err != nil {
 		return err
 	}

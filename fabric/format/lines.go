@@ -11,11 +11,12 @@ import (
 // lines reads a file line by line. Dumps of big fabrics have more than a
 // gigabyte, so no more than one line of the file is kept.
 type lines struct {
-	in   *bufio.Reader
-	at   pos
-	text []byte // the line without trailing spaces; valid until the next call of next
-	cut  bool   // the file ends without the end of this line
-	err  error
+	in    *bufio.Reader
+	at    pos
+	bytes int64  // read so far
+	text  []byte // the line without trailing spaces; valid until the next call of next
+	cut   bool   // the file ends without the end of this line
+	err   error
 }
 
 const (
@@ -41,6 +42,7 @@ func (l *lines) next() bool {
 		return false
 	}
 	text, err := l.in.ReadSlice('\n')
+	l.bytes += int64(len(text))
 	if err == nil || len(text) > 0 {
 		l.at.line++
 	}

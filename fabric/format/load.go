@@ -2,9 +2,13 @@ package format
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
+	"os"
+	"syscall"
 
 	"fabsh/fabric"
 )
@@ -13,6 +17,10 @@ import (
 // apart. name is for messages. open opens the files that this one includes;
 // nil: it may include none.
 func Load(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
+	r, err := Bounded(r, name, maxTopology)
+	if err != nil {
+		return nil, err
+	}
 	in, f := sniffFile(r)
 	if f == nil {
 		f = &ibnetdiscover // a net file of ibsim, written by hand
@@ -23,9 +31,62 @@ func Load(r io.Reader, name string, open Opener) (*fabric.Fabric, error) {
 	return f.load(in, name, open)
 }
 
+// maxTopology is how long a topology may be, in bytes: a line for each port of
+// the largest subnet, and as much again.
+const maxTopology = 256 << 20
+
+// Bounded is r, which is an error at once if it is a longer file, and when more
+// than max bytes have come of a pipe.
+func Bounded(r io.Reader, name string, max int64) (io.Reader, error) {
+	b := &bounded{Reader: r, name: name, max: max, left: max}
+	if f, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
+		if st, err := f.Stat(); err == nil && st.Size() > max {
+			return nil, b.tooLong()
+		}
+	}
+	return b, nil
+}
+
+type bounded struct {
+	io.Reader
+	name      string
+	max, left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, b.tooLong()
+	}
+	return n, err
+}
+
+func (b *bounded) tooLong() error {
+	return fmt.Errorf("%s: expected at most %d MB", b.name, b.max>>20)
+}
+
 // Opener opens a file that another includes. name is relative to where the
 // including file is.
 type Opener func(name string) (io.ReadCloser, error)
+
+// OpenIncluded opens a file that another one names, so a stranger may have chosen
+// it: a regular file, or a folder to be listed. It does not wait for who writes
+// a pipe.
+func OpenIncluded(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.IsDir() && !st.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("is no regular file")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
 
 // rowReader reads a file of tables row by row. An error is the last.
 type rowReader[T any] func(r io.Reader, name string) iter.Seq2[T, error]

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -25,7 +26,8 @@ func loadSnapshot(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
 
 // ReadSnapshot reads a snapshot.
 func ReadSnapshot(r io.Reader, name string) (*Snapshot, error) {
-	in := bufio.NewReader(r)
+	packed := &counted{Reader: r}
+	in := bufio.NewReader(packed)
 	head, _ := in.Peek(len(snapshotMagic) + len(snapshotVersion))
 	switch {
 	case !bytes.HasPrefix(head, []byte(snapshotMagic)):
@@ -39,7 +41,7 @@ func ReadSnapshot(r io.Reader, name string) (*Snapshot, error) {
 		return nil, err
 	}
 	defer z.Close()
-	s := snapshotReader{Reader: bufio.NewReaderSize(z, 1<<16), name: name}
+	s := snapshotReader{Reader: bufio.NewReaderSize(z, 1<<16), name: name, packed: packed}
 	all := s.read()
 	if s.err != nil {
 		return nil, s.err
@@ -47,22 +49,55 @@ func ReadSnapshot(r io.Reader, name string) (*Snapshot, error) {
 	return all, nil
 }
 
-// Limits of a snapshot, so that a count in a damaged file does not make the
-// reader allocate without bound.
+// Limits of a snapshot. zstd packs up to 30,000 to one, so what a snapshot may
+// take in memory depends on the bytes of its file: a hostile file of a few
+// kilobytes gets the base, and that of a large subnet, which has GUIDs that
+// differ, in proportion to its size.
 const (
-	maxSnapshotWindow = 8 << 20 // bytes
-	maxSnapshotNodes  = 1 << 16
-	maxSnapshotText   = 1 << 16 // bytes
-	maxSnapshotTables = 1 << 30 // bytes, of tables and answers
+	maxSnapshotWindow = 8 << 20  // bytes
+	maxSnapshotText   = 1 << 16  // bytes
+	snapshotBase      = 64 << 20 // bytes in memory
+	snapshotRatio     = 192      // bytes in memory by byte of the file
 )
+
+// What the parts take in memory while a fabric is built, in bytes: those of the
+// Builder, and those of the Fabric; and, of a list that grows, its old copies.
+var (
+	nodeMemory    = 2 * (sizeOf[fabric.NodeSpec]() + sizeOf[fabric.Node]())
+	portMemory    = 2 * (sizeOf[mad.PortInfo]() + sizeOf[fabric.Port]())
+	problemMemory = 4 * sizeOf[fabric.Problem]()
+	answerMemory  = 4 * sizeOf[Answer]()
+)
+
+func sizeOf[T any]() int { return int(reflect.TypeFor[T]().Size()) }
 
 // snapshotReader keeps the first error, and then reads zeros.
 type snapshotReader struct {
 	*bufio.Reader
 	name   string
+	packed *counted // the file
 	nodes  int
-	tables int // bytes of tables and answers so far
+	kept   int // bytes in memory
 	err    error
+}
+
+// keep counts what is about to be kept in memory, which has a limit.
+func (r *snapshotReader) keep(bytes int) {
+	if r.kept += bytes; r.kept > snapshotBase+snapshotRatio*r.packed.n {
+		r.fail("less in %d bytes of a file than %d MB", r.packed.n, r.kept>>20)
+	}
+}
+
+// counted counts the bytes read.
+type counted struct {
+	io.Reader
+	n int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += n
+	return n, err
 }
 
 // read reads all sections.
@@ -78,13 +113,15 @@ func (r *snapshotReader) read() *Snapshot {
 		case section == 'L':
 			id := r.uint("a node", r.nodes-1)
 			row := r.bytes("a forwarding table", unicastLIDCount)
+			if r.err != nil {
+				return nil
+			}
 			if s.LFTs == nil {
 				s.LFTs = make([][]byte, r.nodes)
 			}
-			if r.err == nil {
-				s.LFTs[id] = row
-			}
+			s.LFTs[id] = row
 		case section == 'A':
+			r.keep(answerMemory)
 			a := Answer{Node: r.uint("a node", r.nodes-1), Class: mad.Class(r.byte())}
 			a.ID = mad.AttributeID(r.uint("an attribute", 1<<16-1))
 			a.Modifier = uint32(r.uint("a modifier", 1<<32-1))
@@ -165,8 +202,7 @@ func (r *snapshotReader) full(b []byte) {
 
 func (r *snapshotReader) bytes(what string, limit int) []byte {
 	n := r.uint("the length of "+what, limit)
-	if r.tables += n; r.tables > maxSnapshotTables {
-		r.fail("less than %d bytes of tables", maxSnapshotTables)
+	if r.keep(n); r.err != nil {
 		return nil
 	}
 	b := make([]byte, n)
@@ -174,11 +210,7 @@ func (r *snapshotReader) bytes(what string, limit int) []byte {
 	return b
 }
 
-func (r *snapshotReader) text(what string) string {
-	b := make([]byte, r.uint("the length of "+what, maxSnapshotText))
-	r.full(b)
-	return string(b)
-}
+func (r *snapshotReader) text(what string) string { return string(r.bytes(what, maxSnapshotText)) }
 
 func (r *snapshotReader) attribute(decode func([]byte), size int) {
 	var data [smpDataSize]byte
@@ -189,7 +221,7 @@ func (r *snapshotReader) attribute(decode func([]byte), size int) {
 func (r *snapshotReader) fabric() *fabric.Fabric {
 	b := fabric.NewBuilder()
 	b.SetScope(r.text("a scope"))
-	r.nodes = r.uint("a number of nodes", maxSnapshotNodes)
+	r.nodes = r.uint("a number of nodes", maxNodes)
 	type place struct{ node, num int }
 	var places []place
 	for id := 0; id < r.nodes && r.err == nil; id++ {
@@ -214,8 +246,8 @@ func (r *snapshotReader) fabric() *fabric.Fabric {
 	if from := r.uint("a port", len(places)); from > 0 {
 		b.SetFrom(places[from-1].node, places[from-1].num)
 	}
-	for range r.uint("a number of problems", 1<<20) {
-		if r.err != nil {
+	for range r.uint("a number of problems", maxTotalPorts) {
+		if r.keep(problemMemory); r.err != nil {
 			return nil
 		}
 		b.AddProblem(fabric.Problem{Kind: fabric.ProblemKind(r.text("a kind of problem")), Text: r.text("a problem")})
@@ -239,7 +271,9 @@ func (r *snapshotReader) node(b *fabric.Builder) mad.NodeInfo {
 		s.Route = make(mad.DirectedRoute, r.uint("the length of a route", mad.MaxHops+1))
 		r.full(s.Route)
 	}
-	b.AddNode(s)
+	if r.keep(nodeMemory + (int(s.Info.NumPorts)+1)*portMemory); r.err == nil {
+		b.AddNode(s)
+	}
 	return s.Info
 }
 

@@ -166,7 +166,7 @@ func (s *subnetReader) node(e *subnetEnd) int {
 	id := nodeID(e.info.NodeType, e.info.NodeGUID)
 	i, ok := s.ids[id]
 	if !ok {
-		if err := s.countPorts(s.at, int(e.info.NumPorts)); err != nil {
+		if err := s.countPorts(s.at, int(e.info.NumPorts), s.bytes); err != nil {
 			s.err = err
 			return 0
 		}

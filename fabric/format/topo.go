@@ -72,6 +72,8 @@ type topoReader struct {
 	current *topoSystem            // the one whose cables are being read
 	name    string                 // of current
 	cables  []cable
+	parts   int // boards, chips and wires so far
+	names   int // bytes of their names
 }
 
 // cable is a line of a .topo file that connects two plugs.

@@ -64,14 +64,34 @@ func (t *topology) add(n node) int {
 	return len(t.nodes) - 1
 }
 
-// maxTotalPorts limits the memory that a few words for each node of a file may
-// take. A subnet has at most 48k LIDs.
-const maxTotalPorts = 1 << 20
+// What a subnet can be: it has at most 48k LIDs. And ports that a few words
+// claim take memory: a file of some kilobytes may have freePorts, a larger one
+// one more for each bytesPerPort.
+const (
+	maxNodes      = 1 << 16
+	maxTotalPorts = 1 << 20
+	freePorts     = 1 << 17
+	bytesPerPort  = 4
+)
 
-// countPorts adds the ports of a node to those of the file, which has a limit.
-func (t *topology) countPorts(at pos, ports int) error {
-	if t.ports += ports; t.ports > maxTotalPorts {
-		return fmt.Errorf("%s: expected nodes of at most %d ports in all", at, maxTotalPorts)
+// tooManyPorts says which limit a file has passed that has claimed so many ports
+// in its first bytes; empty: none.
+func tooManyPorts(ports int, bytes int64) string {
+	if limit := min(maxTotalPorts, freePorts+int(bytes/bytesPerPort)); ports > limit {
+		return fmt.Sprintf("nodes of at most %d ports in all", limit)
+	}
+	return ""
+}
+
+// countPorts adds the ports of a node to those of the file, of which so many
+// bytes have been read. There is a limit.
+func (t *topology) countPorts(at pos, ports int, bytes int64) error {
+	t.ports += ports
+	if len(t.nodes) >= maxNodes {
+		return fmt.Errorf("%s: expected at most %d nodes", at, maxNodes)
+	}
+	if want := tooManyPorts(t.ports, bytes); want != "" {
+		return fmt.Errorf("%s: expected %s", at, want)
 	}
 	return nil
 }

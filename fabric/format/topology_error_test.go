@@ -262,11 +262,11 @@ func TestPortLimit(t *testing.T) {
 		fmt.Fprintf(&topo, "T t%d\n", i)
 	}
 	_, err := format.Load(strings.NewReader(net.String()), "x", nil)
-	if want := "x:8257: expected nodes of at most 1048576 ports in all"; err == nil || err.Error() != want {
+	if want := "x:1051: expected nodes of at most 133542 ports in all"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	_, err = loadTopo(t, "T t\n P1 -> T u P1\n"+topo.String(), map[string]string{"T.ibnl": "TOPSYSTEM T\nNODE SW 254 M U1\n1 -> P1\n"})
-	if want := "net.topo:4129: expected nodes of at most 1048576 ports in all"; err == nil || err.Error() != want {
+	if want := "net.topo:555: expected nodes of at most 140799 ports in all"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

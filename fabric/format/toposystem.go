@@ -2,7 +2,6 @@ package format
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"fabsh/mad"
@@ -34,6 +33,24 @@ func (t *topoReader) build(name string, c *topoSystem) error {
 // more than two.
 const maxBoards = 8
 
+// Limits of a whole .topo file: a few boards, each with many of the next, are
+// many chips.
+const (
+	maxParts      = 1 << 20  // boards, chips, and wires
+	maxPartsNames = 64 << 20 // bytes
+)
+
+// countPart counts a board, chip or wire, whose name is as long as that.
+func (t *topoReader) countPart(at pos, name int) error {
+	if t.parts++; t.parts > maxParts {
+		return fmt.Errorf("%s: expected systems of at most %d boards, chips and wires in all", at, maxParts)
+	}
+	if t.names += name; t.names > maxPartsNames {
+		return fmt.Errorf("%s: expected systems whose parts have names of at most %d MB in all", at, maxPartsNames>>20)
+	}
+	return nil
+}
+
 // chips adds the nodes of board b, whose place in the system is the prefix
 // place, and of the boards within it.
 func (t *topoReader) chips(system string, c *topoSystem, b *board, place string, depth int) error {
@@ -41,6 +58,9 @@ func (t *topoReader) chips(system string, c *topoSystem, b *board, place string,
 		return fmt.Errorf("%s: expected at most %d boards within one another: is one within itself?", b.at, maxBoards)
 	}
 	for _, i := range b.insts {
+		if err := t.countPart(c.at, len(system)+2*len(place)+2*len(i.name)); err != nil {
+			return err
+		}
 		if i.kind != 0 {
 			n := node{at: c.at, id: system + "/" + place + i.name, name: system + "/" + place + i.name, info: mad.NodeInfo{
 				BaseVersion: 1, ClassVersion: 1, NodeType: i.kind, NumPorts: uint8(i.ports), PartitionCap: 1,
@@ -48,7 +68,7 @@ func (t *topoReader) chips(system string, c *topoSystem, b *board, place string,
 			}}
 			n.info.PortGUID = n.info.NodeGUID
 			t.guids[i.kind].next += mad.GUID(i.ports) + 1
-			if err := t.countPorts(c.at, i.ports); err != nil {
+			if err := t.countPorts(c.at, i.ports, t.bytes); err != nil {
 				return err
 			}
 			if _, ok := t.ids[n.id]; ok {
@@ -58,6 +78,9 @@ func (t *topoReader) chips(system string, c *topoSystem, b *board, place string,
 			continue
 		}
 		for key, value := range i.mods {
+			if err := t.countPart(c.at, len(place)+len(i.name)+len(key)); err != nil {
+				return err
+			}
 			if key = place + i.name + "/" + key; c.mods[key] == "" {
 				c.mods[key] = value
 			}
@@ -97,6 +120,9 @@ func (c *topoSystem) board(i *inst, place string) (*board, error) {
 func (t *topoReader) wires(c *topoSystem, b *board, place string) error {
 	for _, i := range b.insts {
 		for _, w := range i.wires {
+			if err := t.countPart(w.at, 0); err != nil {
+				return err
+			}
 			n, p, err := c.trace(b, place, i.name, w.from)
 			if err != nil {
 				return err
@@ -131,11 +157,10 @@ func (t *topoReader) wires(c *topoSystem, b *board, place string) error {
 // variant.
 func (c *topoSystem) trace(b *board, place, name, port string) (node, num int, err error) {
 	for depth := 0; depth <= maxBoards; depth++ {
-		k := slices.IndexFunc(b.insts, func(i *inst) bool { return i.name == name })
-		if k < 0 {
+		i := b.byName[name]
+		if i == nil {
 			return -1, 0, fmt.Errorf("%s: expected connections to lead to parts of the board, but there is no %q", b.at, name)
 		}
-		i := b.insts[k]
 		if i.kind != 0 {
 			num, rest := number(port)
 			if num < 1 || num > i.ports || rest != "" {

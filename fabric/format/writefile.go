@@ -19,8 +19,13 @@ func WriteFile(path string, write func(io.Writer) error) error {
 // the name of the temporary file before the rename. path must then be no pipe
 // or device.
 func WriteChecked(path string, write func(io.Writer) error, check func(name string) error) (err error) {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // a symbolic link stays one
+	if path, err = Target(path); err != nil { // a symbolic link stays one
+		return err
+	}
+	if isStream(path) {
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			path = target
+		}
 	}
 	mode := os.FileMode(0o644)
 	if st, err := os.Stat(path); err == nil {
@@ -32,7 +37,7 @@ func WriteChecked(path string, write func(io.Writer) error, check func(name stri
 		}
 		mode = st.Mode().Perm()
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".")
+	f, err := createTemp(path)
 	if err != nil {
 		return fmt.Errorf("%s: no temporary file beside it: %w", path, err)
 	}

@@ -179,6 +179,6 @@ func load(spec string) (f *fabric.Fabric, keys string, err error) {
 		return nil, "", err
 	}
 	defer r.Close()
-	f, err = format.Load(r, path, func(name string) (io.ReadCloser, error) { return os.Open(name) })
+	f, err = format.Load(r, path, func(name string) (io.ReadCloser, error) { return format.OpenIncluded(name) })
 	return f, keys, err
 }

@@ -23,6 +23,15 @@ type Recording struct {
 	began     time.Time
 	ports     []portFacts
 	requests  map[string]*request
+	cut       *erf.CutError // nil: the file is whole
+}
+
+// Incomplete is what is missing at the end of the file; nil: nothing is.
+func (r *Recording) Incomplete() error {
+	if r.cut == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w; those before it are used", r.name, r.cut)
 }
 
 // portFacts are the facts of the local port, as known after n outcomes.
@@ -97,6 +106,8 @@ func (l *loader) read(r io.Reader) error {
 				return errNoFacts
 			}
 			return nil
+		case len(l.outcomes) > 0 && errors.As(err, &l.cut):
+			return nil // what is whole is of use
 		case err != nil:
 			return err
 		}
@@ -259,10 +270,12 @@ func (o *outcome) keepAnswers() {
 	}
 	var best []answer
 	worth := nothing
+	seen := map[uint32]bool{} // tables, by transaction ID
 	for i, a := range o.answers {
-		if i > 0 && a.segment && slices.ContainsFunc(o.answers[:i], func(b answer) bool { return b.segment && b.tid == a.tid }) {
-			continue // of a table that was looked at
+		if a.segment && seen[a.tid] {
+			continue
 		}
+		seen[a.tid] = seen[a.tid] || a.segment
 		if list, w := o.from(i); w > worth || w == worth && w < whole {
 			best, worth = list, w
 		}

@@ -1,6 +1,7 @@
 package erf
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -55,15 +56,21 @@ func (f *Writer) flush() error {
 	return err
 }
 
+const gzipMagic = "\x1f\x8b"
+
 // Reader reads a capture file.
 type Reader struct {
 	pcap *pcapgo.Reader
 	n    int // packets read
 }
 
-// NewReader begins to read the capture file r, which may be compressed by gzip.
+// NewReader begins to read the capture file r.
 func NewReader(r io.Reader) (*Reader, error) {
-	p, err := pcapgo.NewReader(r)
+	in := bufio.NewReaderSize(r, 1<<16)
+	if magic, _ := in.Peek(2); string(magic) == gzipMagic {
+		return nil, errors.New("packed by gzip: unpack it first") // pcapgo would, whatever it grows to
+	}
+	p, err := pcapgo.NewReader(in)
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, errors.New("no capture file: it is too short")
@@ -85,7 +92,7 @@ func (f *Reader) Read(p *Packet) error {
 	}
 	f.n++
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("packet %d is cut off: the file is incomplete", f.n)
+		return &CutError{f.n}
 	}
 	if err == nil {
 		err = Parse(b, p)
@@ -95,6 +102,14 @@ func (f *Reader) Read(p *Packet) error {
 	}
 	p.Time = info.Timestamp
 	return nil
+}
+
+// CutError: the file ends within a packet, as one does whose writer was killed or
+// whose disk was full. Those before it are whole.
+type CutError struct{ Packet int }
+
+func (e *CutError) Error() string {
+	return fmt.Sprintf("packet %d is cut off: the file is incomplete", e.Packet)
 }
 
 // Number is the number of the latest packet, from 1, as in Wireshark.

@@ -1,0 +1,204 @@
+package lang
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.starlark.net/starlark"
+)
+
+// tree makes files in a new folder, which it returns.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, data := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestConfine: what a script in a file may read, and what code from elsewhere.
+func TestConfine(t *testing.T) {
+	dir := tree(t, map[string]string{"cwd/a": "a", "script/s.star": "", "script/b": "b", "inc/c": "c", "out/d": "d", "else/roots": "r", "cwd/sub/e": "e"})
+	for _, tt := range []struct {
+		name    string
+		include []string
+		script  string // folder
+		read    string // those that can be
+	}{
+		{"code", nil, "", "cwd/a cwd/sub/e out/d else/roots"},
+		{"code and -I", []string{"../inc"}, "", "cwd/a cwd/sub/e inc/c out/d else/roots"},
+		{"script", []string{"../inc"}, "../script", "script/b inc/c out/d else/roots"},
+		{"script and -I .", []string{"."}, "../script", "cwd/a cwd/sub/e script/b out/d else/roots"},
+		{"script in the working directory", nil, ".", "cwd/a cwd/sub/e out/d else/roots"},
+		{"script below the working directory", nil, "sub", "cwd/sub/e out/d else/roots"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f, err := NewFiles(nil, filepath.Join(dir, "cwd"), tt.include, "../out")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if tt.script != "" {
+				if err := f.Confine(tt.script); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.Allow(starlark.String("../else/roots"))
+			var read []string
+			for _, name := range []string{"cwd/a", "cwd/sub/e", "script/b", "inc/c", "out/d", "else/roots"} {
+				if _, err := f.Read(filepath.Join(dir, name)); err == nil {
+					read = append(read, name)
+				}
+			}
+			if got := strings.Join(read, " "); got != tt.read {
+				t.Errorf("got  %s\nwant %s", got, tt.read)
+			}
+		})
+	}
+}
+
+// TestSecrets: a file of keys is refused by whatever name, also where the
+// command line names it.
+func TestSecrets(t *testing.T) {
+	dir := tree(t, map[string]string{"keys": "m_key 1", "plain": ""})
+	for name, make := range map[string]func(old, new string) error{"hard": os.Link, "soft": os.Symlink} {
+		if err := make(filepath.Join(dir, "keys"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := NewFiles(nil, dir, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	st, err := os.Stat(filepath.Join(dir, "keys"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Forbid(st)
+	f.Allow(starlark.String("soft"))
+	for _, name := range []string{"keys", "hard", "soft", "./keys"} {
+		if data, err := f.Read(name); err == nil || !strings.HasSuffix(err.Error(), "holds keys, which scripts may not read") {
+			t.Errorf("%s: got %q, %v", name, data, err)
+		}
+	}
+	if _, err := f.Read("plain"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRegularOnly: pipes and devices are refused at once, and so is what is too
+// long to be read as a whole.
+func TestRegularOnly(t *testing.T) {
+	dir := tree(t, map[string]string{"sparse": ""})
+	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, "sparse"), 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"fifo":      "fifo: is no regular file, and scripts read no others",
+		"/dev/zero": "/dev/zero: is no regular file, and scripts read no others",
+		"sparse":    "sparse: more than 64 MB, too long to be read as a whole",
+	} {
+		done := make(chan error, 1)
+		go func() {
+			f, err := NewFiles(nil, dir, []string{"/dev"}, "")
+			if err == nil {
+				defer f.Close()
+				_, err = f.Read(name)
+			}
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		case <-time.After(time.Second):
+			t.Errorf("%s: it waits", name)
+		}
+	}
+}
+
+// TestOpenNamed: a pipe that the command line names is read as long as the
+// context lasts: one that nobody opens, one that nobody writes, and an endless one.
+func TestOpenNamed(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	over := errors.New("over")
+	read := func(after time.Duration) error {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), after, over)
+		defer cancel()
+		f, err := OpenNamed(ctx, fifo)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = f.Read(make([]byte, 10))
+		return err
+	}
+	if err := read(10 * time.Millisecond); err != over {
+		t.Errorf("nobody opens it: %v", err)
+	}
+	// The one that was given up is still opening.
+	w, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := read(10 * time.Millisecond); err != over {
+		t.Errorf("nobody writes it: %v", err)
+	}
+	w.WriteString("x")
+	if err := read(time.Minute); err != nil {
+		t.Errorf("it was written: %v", err)
+	}
+}
+
+// TestLeftovers: what a killed writer left goes when the next one comes.
+func TestLeftovers(t *testing.T) {
+	dir := tree(t, map[string]string{"out/sub/.x.fabsh-OLD": "", "out/sub/.x.OTHER": "", "out/sub/.x.fabsh-NEW": ""})
+	long := time.Now().Add(-time.Hour)
+	for _, name := range []string{".x.fabsh-OLD", ".x.OTHER"} {
+		if err := os.Chtimes(filepath.Join(dir, "out/sub", name), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := NewFiles(nil, dir, nil, "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write("sub/x", []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "out/sub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if got, want := strings.Join(names, " "), ".x.OTHER .x.fabsh-NEW x"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

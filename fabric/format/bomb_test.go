@@ -1,0 +1,255 @@
+package format_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"fabsh/fabric/format"
+	"fabsh/mad"
+)
+
+// What a file may cost that is refused.
+const (
+	bombTime   = time.Second
+	bombMemory = 256 << 20 // bytes, of the heap at its highest
+)
+
+// refused reads in, which must be an error that contains want, soon and within
+// the memory.
+func refused(t *testing.T, want string, read func() error) {
+	t.Helper()
+	runtime.GC()
+	before := heapObjects()
+	highest := make(chan uint64)
+	stop := make(chan struct{})
+	go func() {
+		top := uint64(0)
+		for {
+			top = max(top, heapObjects())
+			select {
+			case <-stop:
+				highest <- top
+				return
+			case <-time.After(2 * time.Millisecond):
+			}
+		}
+	}()
+	began := cpuTime(t)
+	err := read()
+	took := cpuTime(t) - began
+	close(stop)
+	heap := max(<-highest, before) - before
+	t.Logf("%v, %d MiB: %v", took.Round(time.Millisecond), heap>>20, err)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if took > bombTime {
+		t.Errorf("refused after %v", took)
+	}
+	if heap > bombMemory {
+		t.Errorf("it took %d MiB", heap>>20)
+	}
+}
+
+// cpuTime is that of this process, which other processes do not lengthen.
+func cpuTime(t *testing.T) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// heapObjects is the bytes of objects in the heap, garbage included.
+func heapObjects() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+// packed is a snapshot of what write writes, as small as zstd makes it.
+func packed(t *testing.T, write func(w io.Writer)) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	b.WriteString("fabsh snapshot 1\n")
+	z, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(z)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// nodes is a section F up to the problems: n switches of so many ports, of which
+// nothing is known.
+func nodes(w io.Writer, n, ports int, name string) {
+	b := []byte{'F', 0}
+	w.Write(binary.AppendUvarint(b, uint64(n)))
+	var info [64]byte
+	(&mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NumPorts: uint8(ports), NodeGUID: 0x10}).Encode(info[:])
+	one := append(info[:40:40], binary.AppendUvarint(nil, uint64(len(name)))...)
+	one = append(append(one, name...), 0)
+	for range n {
+		w.Write(one)
+	}
+	w.Write(make([]byte, n*(ports+1)+1))
+}
+
+// TestSnapshotBombs: little that unpacks to much.
+func TestSnapshotBombs(t *testing.T) {
+	fill := func(w io.Writer, part []byte, n int) {
+		many := bytes.Repeat(part, 1<<16/len(part)+1)
+		for n > 0 {
+			k := min(n, len(many)/len(part))
+			w.Write(many[:k*len(part)])
+			n -= k
+		}
+	}
+	text := append([]byte{0xff, 0xff, 0x03}, make([]byte, 1<<16-1)...)
+	for _, tt := range []struct {
+		name  string
+		write func(w io.Writer)
+	}{
+		{"problems", func(w io.Writer) {
+			nodes(w, 1, 1, "")
+			w.Write(binary.AppendUvarint(nil, 1<<20))
+			fill(w, append([]byte{0}, text...), 1<<12)
+		}},
+		{"empty problems", func(w io.Writer) {
+			nodes(w, 1, 1, "")
+			w.Write(binary.AppendUvarint(nil, 1<<20))
+			fill(w, []byte{0, 0}, 1<<20)
+			fill(w, []byte{'A', 0, 0, 0, 0, 0}, 1<<22)
+		}},
+		{"names", func(w io.Writer) { nodes(w, 1<<12, 1, strings.Repeat("x", 1<<16-1)) }},
+		{"ports", func(w io.Writer) { nodes(w, 4111, 254, "") }},
+		{"nodes", func(w io.Writer) { nodes(w, 1<<16, 15, "") }},
+		{"empty answers", func(w io.Writer) {
+			nodes(w, 1, 1, "")
+			w.Write([]byte{0})
+			fill(w, []byte{'A', 0, 0, 0, 0, 0}, 1<<22)
+		}},
+		{"answers", func(w io.Writer) {
+			nodes(w, 1, 1, "")
+			w.Write([]byte{0})
+			fill(w, append([]byte{'A', 0, 0, 0, 0}, text...), 1<<12)
+		}},
+		{"tables", func(w io.Writer) {
+			nodes(w, 1<<15, 1, "")
+			w.Write([]byte{0})
+			for i := range 1 << 12 {
+				w.Write(binary.AppendUvarint([]byte{'L'}, uint64(i)))
+				w.Write(append([]byte{0x80, 0x80, 0x03}, make([]byte, 0xc000)...))
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := packed(t, tt.write)
+			if len(file) > 1<<20 {
+				t.Fatalf("%d bytes are no bomb", len(file))
+			}
+			t.Logf("%d bytes", len(file))
+			refused(t, "x: ", func() error {
+				_, err := format.ReadSnapshot(bytes.NewReader(file), "x")
+				return err
+			})
+		})
+	}
+}
+
+// TestTopologyBombs: few lines that mean much.
+func TestTopologyBombs(t *testing.T) {
+	var boards, wires strings.Builder
+	for level := range 7 {
+		fmt.Fprintf(&boards, "SYSTEM B%d\n", level)
+		for i := range 40 {
+			fmt.Fprintf(&boards, "SUBSYSTEM B%d b%d\n", level+1, i)
+		}
+	}
+	boards.WriteString("SYSTEM B7\nNODE SW 1 X U1\n1 -> P1\nTOPSYSTEM S\nSUBSYSTEM B0 b\n")
+	wires.WriteString("SYSTEM B\nNODE SW 2 X U1\n")
+	for range 100000 {
+		wires.WriteString("1 -> U1 2\n")
+	}
+	wires.WriteString("TOPSYSTEM S\n")
+	for i := range 30000 {
+		fmt.Fprintf(&wires, "SUBSYSTEM B b%d\n", i)
+	}
+	long := "SYSTEM B\n"
+	for i := range 200 {
+		long += fmt.Sprintf("NODE SW 1 X %s%d\n", strings.Repeat("u", 60000), i)
+	}
+	long += "TOPSYSTEM S\n"
+	for i := range 300 {
+		long += fmt.Sprintf("SUBSYSTEM B b%d\n", i)
+	}
+	var ports strings.Builder
+	for i := range 4128 {
+		fmt.Fprintf(&ports, "Switch 254 \"s%d\"\n", i)
+	}
+	const topo = "S S-1\n  P1 -> S S-2 P1\n"
+	for _, tt := range []struct{ name, text, ibnl, want string }{
+		{"boards", topo, boards.String(), "at most 65536 nodes"},
+		{"wires", topo, wires.String(), "boards, chips and wires"},
+		{"names", topo, long, "names of at most"},
+		{"ports", ports.String(), "", "ports"},
+		{"includes", "include \"a0\"\n", "", "included"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			open := func(name string) (io.ReadCloser, error) {
+				var level int
+				if n, _ := fmt.Sscanf(name, "a%d", &level); n == 1 {
+					return io.NopCloser(strings.NewReader(strings.Repeat(fmt.Sprintf("include \"a%d\"\n", level+1), 14-min(level, 14)))), nil
+				}
+				return fstest.MapFS{"S.ibnl": {Data: []byte(tt.ibnl)}}.Open(name)
+			}
+			refused(t, tt.want, func() error {
+				_, err := format.Load(strings.NewReader(tt.text), "x", open)
+				return err
+			})
+		})
+	}
+}
+
+// TestSparseFiles: a file of a gigabyte that takes no space.
+func TestSparseFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	for name, head := range map[string]string{
+		"empty": "", "net": "Switch 8 \"a\"\n", "cache": "\x2b\x83\xe7\x8f\x01\x00\x00\x00\xff\xff\xff\x7f\xff\xff\xff\x7f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+		"subnet": "{ SW", "snapshot": "fabsh snapshot 1\n", "table": "Unicast lids [0-9] of switch guid 0x10\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(path, []byte(head), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(path, 1<<30); err != nil {
+				t.Fatal(err)
+			}
+			f, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			refused(t, "", func() error {
+				_, err := format.Load(f, "x", nil)
+				return err
+			})
+		})
+	}
+}

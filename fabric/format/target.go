@@ -1,0 +1,66 @@
+package format
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Target is where what is written to path goes: a symbolic link is followed if it
+// is the user's own and leads to a file of theirs, for anybody may put one in
+// the way in a folder such as /tmp. /dev/stdout and the like are links too.
+func Target(path string) (string, error) {
+	st, err := os.Lstat(path)
+	if err != nil || st.Mode()&fs.ModeSymlink == 0 || isStream(path) {
+		return path, nil
+	}
+	target, err := filepath.EvalSymlinks(path)
+	switch {
+	case !isOwn(st):
+		return "", fmt.Errorf("%s: is a symbolic link of another user", path)
+	case errors.Is(err, fs.ErrNotExist):
+		next, err := os.Readlink(path)
+		if !filepath.IsAbs(next) {
+			next = filepath.Join(filepath.Dir(path), next)
+		}
+		return next, err
+	case err != nil:
+		return "", err
+	}
+	if st, err = os.Lstat(target); err == nil && st.Mode().IsRegular() && !isOwn(st) {
+		return "", fmt.Errorf("%s: is a symbolic link to a file of another user, %s", path, target)
+	}
+	return target, nil
+}
+
+// Create is os.Create, but for symbolic links: see Target.
+func Create(path string) (*os.File, error) {
+	target, err := Target(path)
+	if err != nil {
+		return nil, err
+	}
+	flags := os.O_RDWR | os.O_CREATE | os.O_TRUNC
+	if !isStream(path) {
+		flags |= syscall.O_NOFOLLOW // there is no link now, and none may come between
+	}
+	return os.OpenFile(target, flags, 0o666)
+}
+
+// isStream: path stands for an open file of this process.
+func isStream(path string) bool {
+	path = filepath.Clean(path)
+	switch path {
+	case "/dev/stdout", "/dev/stderr", "/dev/stdin":
+		return true
+	}
+	return strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
+}
+
+func isOwn(st fs.FileInfo) bool {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return !ok || int(sys.Uid) == os.Geteuid()
+}
