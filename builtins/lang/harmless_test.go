@@ -35,7 +35,7 @@ func TestEncodings(t *testing.T) {
 	list := starlark.NewList([]starlark.Value{dictOf("name", name), dictOf("name", starlark.String("-x")), dictOf("name", starlark.MakeInt(-5))})
 	for format, want := range map[Format]string{
 		FormatJSONL: `{"name":"=cmd|' /c calc'!A1\u001b\u009b\u202e\ufffd\n"}` + "\n" + `{"name":"-x"}` + "\n" + `{"name":-5}` + "\n",
-		FormatCSV:   "name\n" + `'=cmd|' /c calc'!A1\x1b\u009b\u202e\xff\n` + "\n'-x\n-5\n",
+		FormatCSV:   "name\n" + `"'=cmd|' /c calc'!A1\x1b\u009b\u202e\xff` + "\n\"\n'-x\n-5\n",
 	} {
 		got, err := Render(list, format)
 		if err != nil || got != want {

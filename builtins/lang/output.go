@@ -123,7 +123,7 @@ func renderCSV(v starlark.Value, text func(string) string) (string, error) {
 	if columns := ColumnsOf(rows); len(columns) > 0 {
 		headings := make([]string, len(columns))
 		for i, name := range columns {
-			headings[i] = text(OneLine(name))
+			headings[i] = text(Harmless(name))
 		}
 		if err := w.Write(headings); err != nil {
 			return "", err
@@ -145,30 +145,30 @@ func renderCSV(v starlark.Value, text func(string) string) (string, error) {
 // spreadsheetSafe puts an apostrophe before a text that a spreadsheet would take
 // for a formula (OWASP, CSV injection).
 func spreadsheetSafe(text string) string {
-	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
+	if text != "" && strings.ContainsRune("=+-@\t", rune(text[0])) {
 		return "'" + text
 	}
 	return text
 }
 
-// csvCell is valid UTF-8 on one line.
+// csvCell is valid UTF-8, without control characters but line breaks and tabs.
 func csvCell(v starlark.Value, text func(string) string) string {
 	switch v := v.(type) {
 	case starlark.NoneType:
 		return ""
 	case starlark.String:
-		return text(OneLine(string(v)))
+		return text(Harmless(string(v)))
 	case starlark.Bool, starlark.Int, starlark.Float:
 		return strings.ToLower(v.String())
 	case starlark.Tuple: // the words of a mask
 		if words, ok := joinWords(v, " "); ok {
-			return text(OneLine(words))
+			return text(Harmless(words))
 		}
 	}
 	encoded := jsonText(v)
 	var s string
 	if json.Unmarshal([]byte(encoded), &s) == nil { // a time, a route, ...
-		return text(OneLine(s))
+		return text(Harmless(s))
 	}
 	return encoded
 }

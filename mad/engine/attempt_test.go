@@ -100,6 +100,7 @@ func TestRetryLadder(t *testing.T) {
 			name: "so does a subscription", peer: silent,
 			call: func(c *Call) {
 				c.PutSA(mad.MethodSet, mad.AttrInformInfo.ID, 0, 0, nil)
+				c.Subscribes = true
 				c.SetLID(1)
 			},
 			sent: []time.Duration{0, 1000 * ms, 2000 * ms}, elapsed: 3000 * ms,
