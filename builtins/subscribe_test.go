@@ -136,6 +136,7 @@ notice_toggle  0
 notice_count   0
 lid_addr       2
 issuer_gid     fe80::2:c903:10:10
+source         4
 is_generic     1
 type           subnet_management
 producer_type  subnet_management
@@ -145,10 +146,11 @@ notice_toggle  0
 notice_count   0
 gid_addr       fe80::2:c903:1000:11
 issuer_gid     fe80::2:c903:1000:1
+source         4
 None
 `,
-		lang.FormatJSONL: `{"schema":"notice/1","is_generic":1,"type":"urgent","type_code":1,"producer_type":"switch","producer_type_code":2,"trap_number":128,"issuer_lid":2,"notice_toggle":0,"notice_count":0,"lid_addr":2,"issuer_gid":"fe80::2:c903:10:10"}
-{"schema":"notice/1","is_generic":1,"type":"subnet_management","type_code":3,"producer_type":"subnet_management","producer_type_code":4,"trap_number":65,"issuer_lid":4,"notice_toggle":0,"notice_count":0,"gid_addr":"fe80::2:c903:1000:11","issuer_gid":"fe80::2:c903:1000:1"}
+		lang.FormatJSONL: `{"schema":"notice/1","is_generic":1,"type":"urgent","type_code":1,"producer_type":"switch","producer_type_code":2,"trap_number":128,"issuer_lid":2,"notice_toggle":0,"notice_count":0,"lid_addr":2,"issuer_gid":"fe80::2:c903:10:10","source":4}
+{"schema":"notice/1","is_generic":1,"type":"subnet_management","type_code":3,"producer_type":"subnet_management","producer_type_code":4,"trap_number":65,"issuer_lid":4,"notice_toggle":0,"notice_count":0,"gid_addr":"fe80::2:c903:1000:11","issuer_gid":"fe80::2:c903:1000:1","source":4}
 `,
 	} {
 		onSim(t, "ring:n=3", func(o *Options) { o.Format = format }, func(t *testing.T, f *fixture) {
