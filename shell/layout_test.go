@@ -64,9 +64,9 @@ var reserved = map[string][]string{
 	"fabsh/examples":             {"builtins"},
 }
 
-// worldly are names through which a program meets its environment, its
+// environment are names through which a program meets its environment, its
 // terminal, its end: package shell's alone.
-var worldly = map[string][]string{
+var environment = map[string][]string{
 	"os":  {"Args", "Environ", "Exit", "ExpandEnv", "Getenv", "LookupEnv", "Setenv", "Stderr", "Stdin", "Stdout", "Unsetenv"},
 	"fmt": {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
 }
@@ -93,7 +93,7 @@ func TestLayout(t *testing.T) {
 			}
 		}
 		if own > layer("shell") && !file.isTest && !file.is("mad/ibsim/ibsimtest") && !file.is("mad/umad/umadtest") {
-			checkUnworldly(t, file)
+			checkNoEnvironment(t, file)
 		}
 	}
 }
@@ -129,13 +129,13 @@ func owners(imported string) (owners []string, ok bool) {
 	return nil, false
 }
 
-func checkUnworldly(t *testing.T, file goFile) {
+func checkNoEnvironment(t *testing.T, file goFile) {
 	ast.Inspect(file.syntax, func(n ast.Node) bool {
 		s, ok := n.(*ast.SelectorExpr)
 		if !ok {
 			return true
 		}
-		if pkg, ok := s.X.(*ast.Ident); ok && pkg.Obj == nil && slices.Contains(worldly[pkg.Name], s.Sel.Name) {
+		if pkg, ok := s.X.(*ast.Ident); ok && pkg.Obj == nil && slices.Contains(environment[pkg.Name], s.Sel.Name) {
 			t.Errorf("%s: %s.%s is for package shell only", file.name, pkg.Name, s.Sel.Name)
 		}
 		return true

@@ -126,7 +126,7 @@ func (f *Files) root(dir string) (root, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return root{}, &fileError{f.Short(dir), "there is no such folder", err}
 		}
-		return root{}, Tidy(Rename(err, f.Short(dir)))
+		return root{}, tidy(rename(err, f.Short(dir)))
 	}
 	return root{dir: dir, fs: rootFs{afero.FromIOFS{FS: r.FS()}, r}, open: r}, nil
 }
@@ -193,12 +193,12 @@ func (f *Files) openFile(fs afero.Fs, name, shown string, mayBePipe bool) (afero
 	}
 	file, err := fs.OpenFile(name, flags, 0)
 	if err != nil {
-		return nil, Tidy(Rename(err, shown))
+		return nil, tidy(rename(err, shown))
 	}
 	st, err := file.Stat()
 	switch {
 	case err != nil:
-		err = Tidy(Rename(err, shown))
+		err = tidy(rename(err, shown))
 	case st.IsDir():
 		err = fmt.Errorf("%s: is a folder", shown)
 	case !mayBePipe && !st.Mode().IsRegular():
@@ -239,13 +239,13 @@ func (f *Files) ReadNamed(ctx context.Context, path string) ([]byte, error) {
 	if f.base != nil {
 		data, err := afero.ReadFile(f.base, f.Abs(path))
 		if err != nil {
-			return nil, Tidy(Rename(err, path))
+			return nil, tidy(rename(err, path))
 		}
 		return data, nil
 	}
 	file, err := OpenNamed(ctx, f.Abs(path))
 	if err != nil {
-		return nil, Tidy(Rename(err, path))
+		return nil, tidy(rename(err, path))
 	}
 	defer file.Close()
 	size := int64(0)
@@ -255,8 +255,8 @@ func (f *Files) ReadNamed(ctx context.Context, path string) ([]byte, error) {
 	return readWhole(file, size, path)
 }
 
-// Rename puts the name that the user knows into a file system's error.
-func Rename(err error, path string) error {
+// rename puts the name that the user knows into a file system's error.
+func rename(err error, path string) error {
 	var pe *fs.PathError
 	if !errors.As(err, &pe) {
 		return err
@@ -268,8 +268,8 @@ func Rename(err error, path string) error {
 	return &fs.PathError{Op: pe.Op, Path: path, Err: why}
 }
 
-// Tidy leaves "name: no such file" of the Go library's error.
-func Tidy(err error) error {
+// tidy leaves "name: no such file" of the Go library's error.
+func tidy(err error) error {
 	var pe *fs.PathError
 	switch {
 	case !errors.As(err, &pe):

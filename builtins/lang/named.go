@@ -23,7 +23,7 @@ func OpenNamed(ctx context.Context, path string) (*NamedFile, error) {
 	select {
 	case o := <-ch:
 		if o.err != nil {
-			return nil, Tidy(Rename(o.err, path))
+			return nil, tidy(rename(o.err, path))
 		}
 		if st, err := o.f.Stat(); err == nil && st.IsDir() {
 			o.f.Close()

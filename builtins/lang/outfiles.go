@@ -29,7 +29,7 @@ func (f *Files) Write(path string, data []byte) (string, error) {
 	}
 	abs := filepath.Join(f.out.dir, rel)
 	if err := replace(f.out.fs, rel, data); err != nil {
-		return "", Tidy(Rename(err, f.Short(abs)))
+		return "", tidy(rename(err, f.Short(abs)))
 	}
 	return f.Short(abs), nil
 }

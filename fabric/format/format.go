@@ -130,13 +130,3 @@ type fileFormat struct {
 	// speak for a related kind, whose own is "".
 	dumpHelp string
 }
-
-// reads reports whether there is a reader of the format.
-func (f *fileFormat) reads() bool {
-	return f.load != nil || f.system != nil || f.lfts != nil || f.hops != nil || f.mfts != nil || f.sl2vls != nil || f.pathSLs != nil || f.guids != nil
-}
-
-// writes reports whether there is a writer of the format.
-func (f *fileFormat) writes() bool {
-	return f.write != nil || f.writeFiles != nil || f.writeTables != nil || f.writeMFTs != nil
-}

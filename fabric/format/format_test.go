@@ -117,3 +117,13 @@ func declaredKinds(t *testing.T) []Kind {
 	}
 	return kinds
 }
+
+// reads reports whether there is a reader of the format.
+func (f *fileFormat) reads() bool {
+	return f.load != nil || f.system != nil || f.lfts != nil || f.hops != nil || f.mfts != nil || f.sl2vls != nil || f.pathSLs != nil || f.guids != nil
+}
+
+// writes reports whether there is a writer of the format.
+func (f *fileFormat) writes() bool {
+	return f.write != nil || f.writeFiles != nil || f.writeTables != nil || f.writeMFTs != nil
+}
