@@ -59,7 +59,7 @@ func TestConfine(t *testing.T) {
 			f.Allow(starlark.String("../else/roots"))
 			var read []string
 			for _, name := range []string{"cwd/a", "cwd/sub/e", "script/b", "inc/c", "out/d", "else/roots"} {
-				if _, err := f.Read(filepath.Join(dir, name)); err == nil {
+				if _, err := f.Read(context.Background(), filepath.Join(dir, name)); err == nil {
 					read = append(read, name)
 				}
 			}
@@ -91,11 +91,11 @@ func TestSecrets(t *testing.T) {
 	f.Forbid(st)
 	f.Allow(starlark.String("soft"))
 	for _, name := range []string{"keys", "hard", "soft", "./keys"} {
-		if data, err := f.Read(name); err == nil || !strings.HasSuffix(err.Error(), "holds keys, which scripts may not read") {
+		if data, err := f.Read(context.Background(), name); err == nil || !strings.HasSuffix(err.Error(), "holds keys, which scripts may not read") {
 			t.Errorf("%s: got %q, %v", name, data, err)
 		}
 	}
-	if _, err := f.Read("plain"); err != nil {
+	if _, err := f.Read(context.Background(), "plain"); err != nil {
 		t.Error(err)
 	}
 }
@@ -120,7 +120,7 @@ func TestRegularOnly(t *testing.T) {
 			f, err := NewFiles(nil, dir, []string{"/dev"}, "")
 			if err == nil {
 				defer f.Close()
-				_, err = f.Read(name)
+				_, err = f.Read(context.Background(), name)
 			}
 			done <- err
 		}()

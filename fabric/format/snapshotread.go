@@ -26,6 +26,10 @@ func loadSnapshot(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
 
 // ReadSnapshot reads a snapshot.
 func ReadSnapshot(r io.Reader, name string) (*Snapshot, error) {
+	r, err := Bounded(r, name, maxTopology)
+	if err != nil {
+		return nil, err
+	}
 	packed := &counted{Reader: r}
 	in := bufio.NewReader(packed)
 	head, _ := in.Peek(len(snapshotMagic) + len(snapshotVersion))
