@@ -173,6 +173,36 @@ func TestOpenNamed(t *testing.T) {
 	}
 }
 
+// TestNamed: what the command line names may be endless, and is read no further
+// than it may be; to ask whether it is there does not read a pipe.
+func TestNamed(t *testing.T) {
+	f, err := NewFiles(nil, t.TempDir(), nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const want = "/dev/zero: more than 64 MB, too long to be read as a whole"
+	f.Allow(starlark.String("/dev/zero"))
+	for name, read := range map[string]func(context.Context, string) ([]byte, error){"by the command line": f.ReadNamed, "by a script": f.Read} {
+		if _, err := read(t.Context(), "/dev/zero"); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(f.Cwd, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.Allow(starlark.String("fifo"))
+	f.Allow(starlark.String("absent"))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := f.exists(ctx, "fifo"); err != nil {
+		t.Error(err)
+	}
+	if err := f.exists(ctx, "absent"); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
 // TestLeftovers: what a killed writer left goes when the next one comes.
 func TestLeftovers(t *testing.T) {
 	dir := tree(t, map[string]string{"out/sub/.x.fabsh-OLD": "", "out/sub/.x.OTHER": "", "out/sub/.x.fabsh-NEW": ""})

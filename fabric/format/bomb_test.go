@@ -168,6 +168,22 @@ func TestSnapshotBombs(t *testing.T) {
 	}
 }
 
+// TestSnapshotHeads: heads that ask for much.
+func TestSnapshotHeads(t *testing.T) {
+	manyNodes := packed(t, func(w io.Writer) { w.Write(binary.AppendUvarint([]byte{'F', 0}, 1<<16+1)) })
+	// A frame of zstd whose window has 2^(10+19) bytes (RFC 8878, 3.1.1.1.2).
+	window := "fabsh snapshot 1\n\x28\xb5\x2f\xfd\x00\x98\x01\x00\x00"
+	for want, file := range map[string]string{
+		"x: expected a number of nodes up to 65536, not 65537: the snapshot is damaged": string(manyNodes),
+		"x: the snapshot is damaged: window size exceeded":                              window,
+	} {
+		refused(t, want, func() error {
+			_, err := format.ReadSnapshot(strings.NewReader(file), "x")
+			return err
+		})
+	}
+}
+
 // TestTopologyBombs: few lines that mean much.
 func TestTopologyBombs(t *testing.T) {
 	var boards, wires, long, deep strings.Builder
@@ -202,14 +218,17 @@ func TestTopologyBombs(t *testing.T) {
 	for i := range 4128 {
 		fmt.Fprintf(&ports, "Switch 254 \"s%d\"\n", i)
 	}
+	comments := bytes.Repeat([]byte("# "+strings.Repeat("x", 997)+"\n"), 100)
 	const topo = "S S-1\n  P1 -> S S-2 P1\n"
 	for _, tt := range []struct{ name, text, ibnl, want string }{
 		{"boards", topo, boards.String(), "at most 65536 nodes"},
 		{"wires", topo, wires.String(), "boards, chips and wires"},
 		{"wires on boards of long names", topo, deep.String(), "boards, chips and wires"},
+		{"a long description", topo, strings.Repeat("# "+strings.Repeat("x", 997)+"\n", 17<<10), "S.ibnl: expected at most 16 MB"},
 		{"names", topo, long.String(), "names of at most"},
 		{"ports", ports.String(), "", "ports"},
 		{"includes", "include \"a0\"\n", "", "included"},
+		{"long includes", strings.Repeat("include \"long\"\n", 1000), "", "at most 64 MB of files that others include"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			open := func(name string) (io.ReadCloser, error) {
@@ -217,7 +236,7 @@ func TestTopologyBombs(t *testing.T) {
 				if n, _ := fmt.Sscanf(name, "a%d", &level); n == 1 {
 					return io.NopCloser(strings.NewReader(strings.Repeat(fmt.Sprintf("include \"a%d\"\n", level+1), 14-min(level, 14)))), nil
 				}
-				return fstest.MapFS{"S.ibnl": {Data: []byte(tt.ibnl)}}.Open(name)
+				return fstest.MapFS{"S.ibnl": {Data: []byte(tt.ibnl)}, "long": {Data: comments}}.Open(name)
 			}
 			refused(t, tt.want, func() error {
 				_, err := format.Load(strings.NewReader(tt.text), "x", open)
@@ -280,6 +299,13 @@ func TestTooLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	r, err := format.Bounded(strings.NewReader("12345"), "x", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(r); err == nil || err.Error() != "x: expected at most 0 MB" {
+		t.Errorf("a pipe: %v", err)
+	}
 	for i, read := range rowReaders {
 		if err := read(f, "x"); err == nil || !strings.HasPrefix(err.Error(), "x: expected at most ") {
 			t.Errorf("%d: %v", i, err)
