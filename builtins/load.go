@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,7 +38,7 @@ type module struct {
 func (s *Session) load(t *starlark.Thread, name string) (starlark.StringDict, error) {
 	f := lang.FiberOf(t)
 	from := t.CallFrame(0).Pos.Filename()
-	key, src, err := s.findModule(from, name)
+	key, src, err := s.findModule(f.Context, from, name)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (s *Session) load(t *starlark.Thread, name string) (starlark.StringDict, er
 // Exports are the names that the module of that name defines, sorted; none
 // where there is no such file, or it has errors. Nothing of it runs.
 func (s *Session) Exports(name string) []string {
-	_, src, err := s.findModule("", name)
+	_, src, err := s.findModule(context.Background(), "", name)
 	if err != nil {
 		return nil
 	}
@@ -98,7 +99,7 @@ func (s *Session) runModule(f *lang.Fiber, chain []string, key, src string) (sta
 
 // findModule finds the file that `load(name)` in file from means. key is its
 // name in messages.
-func (s *Session) findModule(from, name string) (key, src string, err error) {
+func (s *Session) findModule(ctx context.Context, from, name string) (key, src string, err error) {
 	pkg, file, embedded := strings.Cut(name, "//")
 	if embedded && pkg == "" { // "//x.star": the root of from's own package
 		pkg, _, embedded = strings.Cut(from, "//")
@@ -136,7 +137,7 @@ func (s *Session) findModule(from, name string) (key, src string, err error) {
 		if filepath.IsAbs(file) {
 			p = filepath.Clean(file)
 		}
-		data, err := s.Files.Read(p)
+		data, err := s.Files.Read(ctx, p)
 		if err == nil {
 			return s.Files.Short(p), string(data), nil
 		}

@@ -59,7 +59,7 @@ func noEntry(path string) error {
 // embedded ones, and makes its folder readable instead of the working directory.
 func (s *Session) readScript(ctx context.Context, path string) (string, error) {
 	if strings.HasPrefix(path, "@") {
-		_, src, err := s.findModule("", path)
+		_, src, err := s.findModule(ctx, "", path)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", path, err)
 		}

@@ -58,7 +58,7 @@ func (s *session) verify(ctx context.Context, o verifyOptions) error {
 	var r *routing.Routes
 	switch {
 	case o.tables.LFTs != "":
-		r, err = routing.Load(f, o.tables, openNamed(ctx))
+		r, err = routing.Load(f, o.tables, openNamed(ctx, s.Files.OpenNamed))
 	case o.tables.SL != "" || o.tables.SL2VL != "":
 		err = errors.New("verify: --sl and --slvl belong to tables of a file: give --lfts FILE")
 	default:

@@ -45,7 +45,11 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 			return nil, err
 		}
 		files := routing.TableFiles{LFTs: a.Path, SL: a.SL, SL2VL: a.SL2VL}
-		r, err := routing.Load(f.Fabric, files, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(name) })
+		var r *routing.Routes
+		err = c.Block(func(ctx context.Context) (err error) {
+			r, err = routing.Load(f.Fabric, files, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(ctx, name) })
+			return err
+		})
 		if err != nil {
 			return nil, computeError(c, err)
 		}

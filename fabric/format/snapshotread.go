@@ -26,6 +26,10 @@ func loadSnapshot(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
 
 // ReadSnapshot reads a snapshot.
 func ReadSnapshot(r io.Reader, name string) (*Snapshot, error) {
+	r, err := Bounded(r, name, maxTopology)
+	if err != nil {
+		return nil, err
+	}
 	packed := &counted{Reader: r}
 	in := bufio.NewReader(packed)
 	head, _ := in.Peek(len(snapshotMagic) + len(snapshotVersion))
@@ -126,6 +130,7 @@ func (r *snapshotReader) read() *Snapshot {
 			a.ID = mad.AttributeID(r.uint("an attribute", 1<<16-1))
 			a.Modifier = uint32(r.uint("a modifier", 1<<32-1))
 			a.Data = r.bytes("data of an attribute", maxSnapshotText)
+			a.Data = withoutKeys(a)
 			s.Answers = append(s.Answers, a)
 		case section == 'E':
 			if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
@@ -282,6 +287,7 @@ func (r *snapshotReader) port(b *fabric.Builder, node, num int) {
 	if bits&snapshotKnown != 0 {
 		var info mad.PortInfo
 		r.attribute(info.Decode, smpDataSize)
+		info.MKey = 0 // no writer of ours puts one there
 		b.SetPort(node, num, &info)
 	}
 	b.SetFDR10(node, num, bits&snapshotFDR10 != 0)
