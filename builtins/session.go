@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
@@ -85,6 +86,11 @@ func NewSession(o Options) (*Session, error) {
 	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
 	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, modules: map[string]*module{}, sources: map[string]string{}}
 	r.Load = s.load
+	words := sync.OnceValue(fieldWords)
+	r.FieldWords = func(name string) (lang.FieldWords, bool) {
+		w, ok := words()[name]
+		return w, ok
+	}
 	*lang.StateOf[*Session](r) = s
 	*s.env = o.Env
 	if o.Loaded != nil {

@@ -12,16 +12,16 @@ func (p *Port) Width() string {
 	return ""
 }
 
-// Speed is the speed in use: "SDR", "DDR", "QDR", "FDR10", "FDR", "EDR",
-// "HDR", "NDR" or "XDR"; "" where it is unknown.
+// Speed is the speed in use: "sdr", "ddr", "qdr", "fdr10", "fdr", "edr",
+// "hdr", "ndr" or "xdr"; "" where it is unknown.
 func (p *Port) Speed() string {
 	i, caps := p.Info(), p.management().Info()
 	if i == nil || caps == nil {
 		return ""
 	}
 	speed := ActiveSpeed(caps, i)
-	if speed == "QDR" && p.fdr10 {
-		return "FDR10"
+	if speed == "qdr" && p.fdr10 {
+		return "fdr10"
 	}
 	return speed
 }

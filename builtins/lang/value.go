@@ -30,6 +30,7 @@ type Member[T any] struct {
 	Name   string
 	Doc    string
 	Get    func(T) starlark.Value // an attribute: no I/O, ever
+	Words  []string               // of an attribute that is one of some words: these
 	Method *Builtin               // or a method; doc is its own
 }
 
@@ -98,6 +99,7 @@ type TypeDoc struct {
 type MemberDoc struct {
 	Name   string // of a method: its signature
 	Doc    string
+	Words  []string // of an attribute that is one of some words: these
 	Method *Builtin
 }
 
@@ -113,7 +115,7 @@ func (m *MemberDoc) ShortName() string {
 func (t *Type[T]) TypeDoc() TypeDoc {
 	d := TypeDoc{Name: t.Name, Doc: t.doc}
 	for _, m := range t.members {
-		md := MemberDoc{Name: m.Name, Doc: m.Doc, Method: m.Method}
+		md := MemberDoc{Name: m.Name, Doc: m.Doc, Words: m.Words, Method: m.Method}
 		if m.Method != nil {
 			md.Name = m.Method.Signature()
 		}

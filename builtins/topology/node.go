@@ -31,7 +31,7 @@ func init() {
 	NodeType = lang.NewType("node", "A switch, channel adapter (CA) or router of a fabric.",
 		lang.Member[Node]{Name: "guid", Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
 		lang.Member[Node]{Name: "name", Doc: "node description; it may be empty and need not be unique", Get: func(n Node) starlark.Value { return starlark.String(n.Name()) }},
-		lang.Member[Node]{Name: "type", Doc: `"switch", "ca" or "router"`, Get: func(n Node) starlark.Value { return starlark.String(n.Node.Type().String()) }},
+		lang.Member[Node]{Name: "type", Doc: `"switch", "ca" or "router"`, Words: records.WordsOf(mad.WordsNodeType), Get: func(n Node) starlark.Value { return starlark.String(n.Node.Type().String()) }},
 		lang.Member[Node]{Name: "lid", Doc: "LID of a switch's port 0, else of the first port that has one; 0 if none", Get: func(n Node) starlark.Value { return starlark.MakeInt(int(n.LID())) }},
 		lang.Member[Node]{Name: "num_ports", Doc: "number of external ports", Get: func(n Node) starlark.Value { return starlark.MakeInt(n.NumPorts()) }},
 		lang.Member[Node]{Name: "ports", Doc: "the ports, by number: ports[3]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},

@@ -6,6 +6,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
 	"fabsh/fabric"
 	"fabsh/mad"
 )
@@ -39,10 +40,10 @@ func init() {
 		lang.Member[Port]{Name: "guid", Doc: "port GUID; all ports of a switch have port 0's", Get: func(p Port) starlark.Value { return GUIDValue(p.GUID()) }},
 		lang.Member[Port]{Name: "lid", Doc: "base LID; all ports of a switch have port 0's; 0 if none", Get: func(p Port) starlark.Value { return starlark.MakeInt(int(p.LID())) }},
 		lang.Member[Port]{Name: "lmc", Doc: "how many low bits of the LID it ignores", Get: func(p Port) starlark.Value { return starlark.MakeInt(p.LMC()) }},
-		lang.Member[Port]{Name: "state", Doc: `logical state: "active", "down", ...; None if unknown`, Get: func(p Port) starlark.Value { return known(p, p.State()) }},
-		lang.Member[Port]{Name: "physical_state", Doc: `state of link training: "link_up", "polling", ...; None if unknown`, Get: func(p Port) starlark.Value { return known(p, p.PhysicalState()) }},
-		lang.Member[Port]{Name: "width", Doc: `width in use: "4x"; None while the link is down, or if unknown`, Get: func(p Port) starlark.Value { return whileUp(p, p.Width()) }},
-		lang.Member[Port]{Name: "speed", Doc: `speed in use: "HDR"; None while the link is down, or if unknown`, Get: func(p Port) starlark.Value { return whileUp(p, p.Speed()) }},
+		lang.Member[Port]{Name: "state", Doc: `logical state: "active", "down", ...; None if unknown`, Words: records.WordsOf(mad.WordsPortState), Get: func(p Port) starlark.Value { return known(p, p.State()) }},
+		lang.Member[Port]{Name: "physical_state", Doc: `state of link training: "link_up", "polling", ...; None if unknown`, Words: records.WordsOf(mad.WordsPortPhysicalState), Get: func(p Port) starlark.Value { return known(p, p.PhysicalState()) }},
+		lang.Member[Port]{Name: "width", Doc: `width in use: "4x"; None while the link is down, or if unknown`, Words: mad.Widths(), Get: func(p Port) starlark.Value { return whileUp(p, p.Width()) }},
+		lang.Member[Port]{Name: "speed", Doc: `speed in use: "hdr"; None while the link is down, or if unknown`, Words: mad.Speeds(), Get: func(p Port) starlark.Value { return whileUp(p, p.Speed()) }},
 		lang.Member[Port]{Name: "info", Doc: "PortInfo, as read by the sweep; None if unknown", Get: func(p Port) starlark.Value {
 			if i := p.Info(); i != nil {
 				return encoded(mad.AttrPortInfo, i)

@@ -13,7 +13,7 @@ import (
 
 // Speeds and Widths are those that links may have, the slowest first.
 var (
-	Speeds = []string{"SDR", "DDR", "QDR", "FDR", "EDR", "HDR", "NDR", "XDR"}
+	Speeds = []string{"sdr", "ddr", "qdr", "fdr", "edr", "hdr", "ndr", "xdr"}
 	Widths = []string{"1x", "2x", "4x", "8x", "12x"}
 )
 
@@ -206,9 +206,9 @@ func (c *LinkSettings) putSpeeds(values map[string]uint64, speeds set) error {
 	const xdr = 1 << 7
 	switch {
 	case speeds&1 == 0:
-		return unsupported("SDR must be among the speeds: links begin with it, and sets without it are reserved")
+		return unsupported("sdr must be among the speeds: links begin with it, and sets without it are reserved")
 	case c.extended2() && speeds&xdr == 0 && now.LinkSpeedExtEnabled2 != 0:
-		return unsupported("XDR is enabled, and no public source says how it is switched off: it must be among the speeds")
+		return unsupported("xdr is enabled, and no public source says how it is switched off: it must be among the speeds")
 	}
 	values["link_speed_enabled"] = uint64(speeds & 7)
 	if c.extended() && now.LinkSpeedExtSupported != 0 {
