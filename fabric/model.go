@@ -5,7 +5,8 @@
 //	builder.go  how a Fabric is made
 //	problem.go  what is wrong with a fabric, or missing from it; inspect.go finds it
 //	dest.go     where SMPs go, and whose M_Key they need
-//	speed.go    widths and speeds
+//	speed.go    widths and speeds in use; linkrate.go, those that a link could have
+//	identity.go which nodes and ports of two snapshots are the same
 //	label.go    nodes, ports and numbers in messages
 //	rename.go   names from a node name map; nearest.go, the name that was meant
 //
@@ -28,7 +29,8 @@ import (
 )
 
 // Fabric is a snapshot of a subnet. It never changes after Build, and there is
-// one Node and one Port value for each: compare their addresses.
+// one Node and one Port value for each: compare their addresses, or, with those of
+// another snapshot, see Same.
 //
 // Nodes are ordered by type (switches, CAs, routers, others), then GUID, then
 // route; ports by node, then number.

@@ -11,6 +11,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/change"
 	"fabsh/mad"
 )
@@ -188,11 +189,11 @@ It takes effect when the link trains again: port_reset(port). What the port does
 ("1x", "edr")
 `,
 	Run: lang.Do(func(c *lang.Call, a *portSetArgs) (starlark.Value, error) {
-		speed, err := choiceOf("speed", a.Speed, change.Speeds)
+		speed, err := choiceOf("speed", a.Speed, fabric.LinkSpeeds)
 		if err != nil {
 			return nil, err
 		}
-		width, err := choiceOf("width", a.Width, change.Widths)
+		width, err := choiceOf("width", a.Width, fabric.LinkWidths)
 		if err != nil {
 			return nil, err
 		}

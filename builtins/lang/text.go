@@ -162,6 +162,8 @@ func (f *Fact) Cell() string {
 		return cellOfTuple(v, f.Hex)
 	case *Failure:
 		return OneLine(v.String())
+	case Named:
+		return OneLine(v.Name())
 	}
 	return OneLine(f.Value.String())
 }

@@ -31,6 +31,7 @@ type Member[T any] struct {
 	Doc    string
 	Get    func(T) starlark.Value // an attribute: no I/O, ever
 	Words  []string               // of an attribute that is one of some words: these
+	Column bool                   // tables and JSON have it
 	Method *Builtin               // or a method; doc is its own
 }
 
@@ -85,6 +86,28 @@ func (t *Type[T]) Attr(v T, name string) (starlark.Value, error) {
 	return t.members[i].Get(v), nil
 }
 
+// Named is a value that has a name: as a part of another it shows as that.
+type Named interface {
+	starlark.Value
+	Name() string
+}
+
+// Facts are the columns of a value, in the order of their declaration.
+func (t *Type[T]) Facts(v T) []Fact {
+	var out []Fact
+	for _, m := range t.members {
+		if !m.Column {
+			continue
+		}
+		x := m.Get(v)
+		if n, ok := x.(Named); ok {
+			x = starlark.String(n.Name())
+		}
+		out = append(out, Fact{Name: m.Name, Value: x})
+	}
+	return out
+}
+
 // Documented is a value that help can describe.
 type Documented interface{ TypeDoc() TypeDoc }
 
@@ -100,6 +123,7 @@ type MemberDoc struct {
 	Name   string // of a method: its signature
 	Doc    string
 	Words  []string // of an attribute that is one of some words: these
+	Column bool     // tables and JSON have it
 	Method *Builtin
 }
 
@@ -115,7 +139,7 @@ func (m *MemberDoc) ShortName() string {
 func (t *Type[T]) TypeDoc() TypeDoc {
 	d := TypeDoc{Name: t.Name, Doc: t.doc}
 	for _, m := range t.members {
-		md := MemberDoc{Name: m.Name, Doc: m.Doc, Words: m.Words, Method: m.Method}
+		md := MemberDoc{Name: m.Name, Doc: m.Doc, Words: m.Words, Column: m.Column, Method: m.Method}
 		if m.Method != nil {
 			md.Name = m.Method.Signature()
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
@@ -11,29 +12,31 @@ import (
 	"fabsh/mad"
 )
 
-// Node is the value `node`. Two are equal when they are the same node of the
-// same snapshot.
+// Node is the value `node`. Two are equal when they are the same node, be it in
+// two snapshots.
 type Node struct{ *fabric.Node }
 
 // NodeOf is the value of n.
 func NodeOf(n *fabric.Node) Node { return Node{n} }
 
 var (
-	_ starlark.HasAttrs = Node{}
-	_ lang.Factual      = Node{}
-	_ lang.Documented   = Node{}
+	_ starlark.HasAttrs   = Node{}
+	_ starlark.Comparable = Node{}
+	_ lang.Factual        = Node{}
+	_ lang.Documented     = Node{}
+	_ lang.Named          = Node{}
 )
 
 // NodeType is what scripts find in a node.
 var NodeType *lang.Type[Node]
 
 func init() {
-	NodeType = lang.NewType("node", "A switch, channel adapter (CA) or router of a fabric.",
-		lang.Member[Node]{Name: "guid", Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
-		lang.Member[Node]{Name: "name", Doc: "node description; it may be empty and need not be unique", Get: func(n Node) starlark.Value { return starlark.String(n.Name()) }},
-		lang.Member[Node]{Name: "type", Doc: `"switch", "ca" or "router"`, Words: records.WordsOf(mad.WordsNodeType), Get: func(n Node) starlark.Value { return starlark.String(n.Node.Type().String()) }},
-		lang.Member[Node]{Name: "lid", Doc: "LID of a switch's port 0, else of the first port that has one; 0 if none", Get: func(n Node) starlark.Value { return starlark.MakeInt(int(n.LID())) }},
-		lang.Member[Node]{Name: "num_ports", Doc: "number of external ports", Get: func(n Node) starlark.Value { return starlark.MakeInt(n.NumPorts()) }},
+	NodeType = lang.NewType("node", "A switch, channel adapter (CA) or router of a fabric. Nodes of two fabrics are equal where their GUIDs are.",
+		lang.Member[Node]{Name: "name", Column: true, Doc: "node description; it may be empty and need not be unique", Get: func(n Node) starlark.Value { return starlark.String(n.Name()) }},
+		lang.Member[Node]{Name: "type", Column: true, Doc: `"switch", "ca" or "router"`, Words: records.WordsOf(mad.WordsNodeType), Get: func(n Node) starlark.Value { return starlark.String(n.Node.Type().String()) }},
+		lang.Member[Node]{Name: "lid", Column: true, Doc: "LID of a switch's port 0, else of the first port that has one; 0 if none", Get: func(n Node) starlark.Value { return starlark.MakeInt(int(n.LID())) }},
+		lang.Member[Node]{Name: "num_ports", Column: true, Doc: "number of external ports", Get: func(n Node) starlark.Value { return starlark.MakeInt(n.NumPorts()) }},
+		lang.Member[Node]{Name: "guid", Column: true, Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
 		lang.Member[Node]{Name: "ports", Doc: "the ports, by number: ports[3]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},
 		lang.Member[Node]{Name: "route", Doc: "directed route on which it was found, None of a file's", Get: func(n Node) starlark.Value { return routeValue(n.Route()) }},
 		lang.Member[Node]{Name: "info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value { return encoded(mad.AttrNodeInfo, n.Info()) }},
@@ -55,17 +58,14 @@ func (n Node) AttrNames() []string   { return NodeType.Names }
 func (n Node) TypeDoc() lang.TypeDoc { return NodeType.TypeDoc() }
 func (n Node) Schema() string        { return "node/1" }
 
-func (n Node) Attr(name string) (starlark.Value, error) { return NodeType.Attr(n, name) }
+func (n Node) Facts() []lang.Fact { return NodeType.Facts(n) }
 
-// Facts leave out what is long or of this sweep only.
-func (n Node) Facts() []lang.Fact {
-	out := make([]lang.Fact, 0, 5)
-	for _, name := range []string{"guid", "name", "type", "lid", "num_ports"} {
-		v, _ := n.Attr(name)
-		out = append(out, lang.Fact{Name: name, Value: v})
-	}
-	return out
+// CompareSameType: Hash is of the GUID alone, so equal nodes have one.
+func (n Node) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	return records.CompareEqual(op, n, n.Same(y.(Node).Node))
 }
+
+func (n Node) Attr(name string) (starlark.Value, error) { return NodeType.Attr(n, name) }
 
 // ports is the value `ports`: a node's ports by number. It iterates over the
 // external ones, and `in` takes a port.
@@ -88,7 +88,7 @@ func (p ports) Len() int              { return p.NumPorts() }
 func (p ports) Get(key starlark.Value) (v starlark.Value, found bool, err error) {
 	switch key := key.(type) {
 	case Port:
-		if key.Node() == p.Node {
+		if key.Node().Same(p.Node) {
 			return key, true, nil
 		}
 		return nil, false, nil

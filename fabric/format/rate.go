@@ -154,5 +154,5 @@ func portInfo(width mad.LinkWidth, speed string) (i mad.PortInfo, fdr10 bool) {
 // The capabilities without which a port's extended speeds are not valid.
 const (
 	capabilities  = mad.CapabilityMaskIsExtendedSpeedsSupported | mad.CapabilityMaskIsCapabilityMask2Supported
-	capabilities2 = mad.CapabilityMask2(1 << 11) // rdma-core libibmad/iba_types.h, IB_PORT_CAP2_IS_EXT_SPEEDS_2_SUPPORTED
+	capabilities2 = mad.CapabilityMask2IsExtendedSpeeds2Supported
 )
