@@ -155,7 +155,7 @@ func portResults(c *lang.Call, targets []topology.Target, at []*change.Port, man
 			topology.CountUnanswered(c, p.Err)
 			values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], p.Err))
 		} else {
-			values[i] = records.New(mad.AttrPortInfo, p.After)
+			values[i] = targets[i].Answer(records.New(mad.AttrPortInfo, p.After), p.Num)
 		}
 	}
 	return topology.Results(values, many)

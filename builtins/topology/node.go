@@ -39,10 +39,10 @@ func init() {
 		lang.Member[Node]{Name: "guid", Column: true, Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
 		lang.Member[Node]{Name: "ports", Doc: "the ports, by number: ports[3]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},
 		lang.Member[Node]{Name: "route", Doc: "directed route on which it was found, None of a file's", Get: func(n Node) starlark.Value { return routeValue(n.Route()) }},
-		lang.Member[Node]{Name: "info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value { return encoded(mad.AttrNodeInfo, n.Info()) }},
+		lang.Member[Node]{Name: "info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value { return encoded(mad.AttrNodeInfo, n.Info(), NodeTarget(n.Node)) }},
 		lang.Member[Node]{Name: "switch_info", Doc: "SwitchInfo, as read by the sweep; None of others than switches", Get: func(n Node) starlark.Value {
 			if si := n.SwitchInfo(); si != nil {
-				return encoded(mad.AttrSwitchInfo, si)
+				return encoded(mad.AttrSwitchInfo, si, NodeTarget(n.Node))
 			}
 			return starlark.None
 		}},
@@ -135,11 +135,11 @@ func (it *portIterator) Done() {}
 // GUIDValue is g in its canonical spelling, 0x and 16 digits.
 func GUIDValue(g mad.GUID) starlark.String { return starlark.String(g.String()) }
 
-// encoded makes a record of a decoded attribute: the model keeps it decoded.
-func encoded(a *mad.Attribute, x interface{ Encode([]byte) }) *records.Record {
+// encoded makes a record of a decoded attribute of t: the model keeps it decoded.
+func encoded(a *mad.Attribute, x interface{ Encode([]byte) }, t Target) *records.Record {
 	r := records.New(a, nil)
 	x.Encode(r.Data)
-	return r
+	return t.Answer(r, NoPortGiven)
 }
 
 // HashUint64 mixes the bits of an identifier.

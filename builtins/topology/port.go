@@ -56,7 +56,7 @@ func init() {
 		member("peer_guid", "GUID of the node that the peer is of", true, ofPeer(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
 		member("info", "PortInfo, as read by the sweep; None if unknown", false, func(p Port) starlark.Value {
 			if i := p.Info(); i != nil {
-				return encoded(mad.AttrPortInfo, i)
+				return encoded(mad.AttrPortInfo, i, portTarget(p.Port))
 			}
 			return starlark.None
 		}),
