@@ -279,6 +279,16 @@ func (p *Port) Info() *mad.PortInfo {
 // GUID is the port GUID; all ports of a switch have port 0's. 0 where unknown.
 func (p *Port) GUID() mad.GUID { return p.management().guid }
 
+// GID is the port's first GID: the subnet prefix, the default one where that is
+// unknown (IBA 4.1.1), and the port GUID.
+func (p *Port) GID() mad.GID {
+	prefix := uint64(0xfe80000000000000)
+	if i := p.management().Info(); i != nil && i.GIDPrefix != 0 {
+		prefix = i.GIDPrefix
+	}
+	return mad.MakeGID(prefix, p.GUID())
+}
+
 // LID is the base LID; all ports of a switch have port 0's. 0 where unknown.
 func (p *Port) LID() mad.LID {
 	if i := p.management().Info(); i != nil {

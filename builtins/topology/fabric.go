@@ -54,6 +54,7 @@ func newFabricType() *lang.Type[*Fabric] {
 		list("ports", "all external ports, by node and number", false, portsOf),
 		list("links", "the cables, by their first port", true, linksOf),
 		list("problems", "what is wrong with the fabric or with the view of it: kind and text", true, problemsOf),
+		lang.Member[*Fabric]{Method: &nodeMethod},
 		lang.Member[*Fabric]{Method: &dumpMethod},
 	)
 }

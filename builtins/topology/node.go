@@ -37,7 +37,7 @@ func init() {
 		lang.Member[Node]{Name: "lid", Column: true, Doc: "LID of a switch's port 0, else of the first port that has one; 0 if none", Get: func(n Node) starlark.Value { return starlark.MakeInt(int(n.LID())) }},
 		lang.Member[Node]{Name: "num_ports", Column: true, Doc: "number of external ports", Get: func(n Node) starlark.Value { return starlark.MakeInt(n.NumPorts()) }},
 		lang.Member[Node]{Name: "guid", Column: true, Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
-		lang.Member[Node]{Name: "ports", Doc: "the ports, by number: ports[3]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},
+		lang.Member[Node]{Name: "ports", Doc: "the ports, by number: ports[3], ports[3:6]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},
 		lang.Member[Node]{Name: "route", Doc: "directed route on which it was found, None of a file's", Get: func(n Node) starlark.Value { return routeValue(n.Route()) }},
 		lang.Member[Node]{Name: "info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value { return encoded(mad.AttrNodeInfo, n.Info(), NodeTarget(n.Node)) }},
 		lang.Member[Node]{Name: "switch_info", Doc: "SwitchInfo, as read by the sweep; None of others than switches", Get: func(n Node) starlark.Value {
@@ -72,8 +72,9 @@ func (n Node) Attr(name string) (starlark.Value, error) { return NodeType.Attr(n
 type ports struct{ *fabric.Node }
 
 var (
-	_ starlark.Mapping  = ports{}
-	_ starlark.Sequence = ports{}
+	_ starlark.Mapping   = ports{}
+	_ starlark.Sequence  = ports{}
+	_ starlark.Sliceable = ports{}
 )
 
 func (p ports) String() string        { return fmt.Sprintf("ports(%q, %d)", p.Name(), p.NumPorts()) }
@@ -102,6 +103,28 @@ func (p ports) Get(key starlark.Value) (v starlark.Value, found bool, err error)
 		return nil, false, NoSuchPort(p.Node, key.String())
 	}
 	return nil, false, fmt.Errorf("ports are indexed by number: got %s, want int", key.Type())
+}
+
+// Index is what Sliceable wants; the interpreter asks Get.
+func (p ports) Index(i int) starlark.Value { return Port{p.Port(i)} }
+
+// Slice is ports[3:6], by port number. The interpreter cuts end at Len, and so
+// cannot say that the last port is left out: it never is.
+func (p ports) Slice(start, end, step int) starlark.Value {
+	last := p.NumPorts()
+	switch {
+	case step > 0 && end == last:
+		end++
+	case step < 0 && start == last-1:
+		start++
+	}
+	var list []starlark.Value
+	for num := start; step > 0 && num < end || step < 0 && num > end; num += step {
+		if num > 0 {
+			list = append(list, Port{p.Port(num)})
+		}
+	}
+	return starlark.NewList(list)
 }
 
 // NoSuchPort is the error of a port number that n does not have.
