@@ -47,6 +47,7 @@ type Fabric struct {
 	from     int32 // port id, or -1
 	scope    string
 	problems []Problem
+	lfts     [][]byte // by node id; nil: there are none
 }
 
 // Nodes are all nodes, indexed by ID. Take addresses, not copies: &f.Nodes()[i].
@@ -202,6 +203,18 @@ func (n *Node) SwitchInfo() *mad.SwitchInfo {
 	}
 	return &n.fabric.switches[n.sw]
 }
+
+// LFT is the linear forwarding table that came with the fabric, by LID, as in a
+// snapshot; nil where none did. It must not be changed.
+func (n *Node) LFT() []byte {
+	if n.fabric.lfts == nil {
+		return nil
+	}
+	return n.fabric.lfts[n.id]
+}
+
+// HasLFTs: forwarding tables came with the fabric.
+func (f *Fabric) HasLFTs() bool { return f.lfts != nil }
 
 // Route is the directed route on which n was found first; nil in a fabric that
 // comes from a file.

@@ -75,7 +75,7 @@ func (r *reportValue) Display() string {
 		parts = append(parts, r.verdict.Display())
 	}
 	if r.diff != nil {
-		parts = append(parts, "against the live tables:\n"+r.diff.Display())
+		parts = append(parts, "against the tables as they are:\n"+r.diff.Display())
 	}
 	if r.failures != nil {
 		text := "no link between switches\n"
