@@ -252,13 +252,14 @@ func recordDoc() lang.TypeDoc {
 // failureDoc describes the value `error`.
 func failureDoc() lang.TypeDoc {
 	return lang.TypeDoc{
-		Name: "error",
-		Doc:  "What became of a target that failed. It is falsy; reading any other attribute raises the failure.",
+		Name:   "error",
+		Schema: "error/1",
+		Doc:    "What became of a target that failed. It is falsy; reading any other attribute raises the failure.",
 		Members: []lang.MemberDoc{
-			{Name: "op", Doc: `what was asked: "SubnGet(NodeInfo)"`},
-			{Name: "target", Doc: "of whom, as the script named it"},
-			{Name: "status", Doc: `why it failed: "timed out", "no records"`},
-			{Name: "message", Doc: "all of it in a line"},
+			{Name: "op", Column: true, Doc: `what was asked: "SubnGet(NodeInfo)"`},
+			{Name: "target", Column: true, Doc: "of whom, as the script named it"},
+			{Name: "status", Column: true, Doc: `why it failed: "timed out", "no records"`},
+			{Name: "message", Column: true, Doc: "all of it in a line"},
 		},
 	}
 }

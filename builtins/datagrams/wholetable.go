@@ -59,7 +59,7 @@ func (v *wholeTable) Hash() (uint32, error) { return lang.HashBytes(v.kind.bytes
 func (v *wholeTable) Len() int              { return v.kind.size(v.t) }
 func (v *wholeTable) AttrNames() []string   { return v.kind.Names }
 func (v *wholeTable) TypeDoc() lang.TypeDoc { return v.kind.TypeDoc() }
-func (v *wholeTable) Schema() string        { return v.kind.Name + "/1" }
+func (v *wholeTable) Schema() string        { return v.kind.Type.Schema() }
 func (v *wholeTable) Facts() []lang.Fact    { return v.kind.Type.Facts(v) }
 func (v *wholeTable) Display() string       { return v.kind.display(v) }
 

@@ -40,6 +40,7 @@ type Member[T any] struct {
 type Type[T starlark.Value] struct {
 	Name    string
 	doc     string
+	version int // of the schema; 0: it has been 1 ever since
 	members []Member[T]
 	index   map[string]int
 	Names   []string
@@ -61,6 +62,17 @@ func NewType[T starlark.Value](name, doc string, members ...Member[T]) *Type[T] 
 	slices.Sort(t.Names)
 	return t
 }
+
+// AtVersion says which version the schema of the type's values has.
+func (t *Type[T]) AtVersion(version int) *Type[T] {
+	t.version = version
+	return t
+}
+
+// Schema is what the JSON of the type's values names as theirs: "port/2".
+func (t *Type[T]) Schema() string { return schemaName(t.Name, t.version) }
+
+func schemaName(name string, version int) string { return fmt.Sprintf("%s/%d", name, max(version, 1)) }
 
 // AddMethods gives the type methods of another vocabulary. It is for init
 // functions, and panics as NewType does.
@@ -115,6 +127,7 @@ type Documented interface{ TypeDoc() TypeDoc }
 type TypeDoc struct {
 	Name    string
 	Doc     string
+	Schema  string // of the JSON of its values; "": they have none
 	Members []MemberDoc
 }
 
@@ -139,6 +152,9 @@ func (m *MemberDoc) ShortName() string {
 func (t *Type[T]) TypeDoc() TypeDoc {
 	d := TypeDoc{Name: t.Name, Doc: t.doc}
 	for _, m := range t.members {
+		if m.Column {
+			d.Schema = t.Schema()
+		}
 		md := MemberDoc{Name: m.Name, Doc: m.Doc, Words: m.Words, Column: m.Column, Method: m.Method}
 		if m.Method != nil {
 			md.Name = m.Method.Signature()

@@ -52,7 +52,7 @@ func init() {
 		lang.Member[*graphValue]{Method: &treeMethod},
 		lang.Member[*graphValue]{Method: &routesMethod},
 		lang.Member[*graphValue]{Method: &routeMethod},
-	)
+	).AtVersion(2)
 }
 
 func (v *graphValue) String() string {
@@ -65,7 +65,7 @@ func (v *graphValue) Truth() starlark.Bool                     { return true }
 func (v *graphValue) Hash() (uint32, error)                    { return 0, lang.Unhashable(v) }
 func (v *graphValue) AttrNames() []string                      { return GraphType.Names }
 func (v *graphValue) TypeDoc() lang.TypeDoc                    { return GraphType.TypeDoc() }
-func (v *graphValue) Schema() string                           { return "graph/2" }
+func (v *graphValue) Schema() string                           { return GraphType.Schema() }
 func (v *graphValue) Attr(name string) (starlark.Value, error) { return GraphType.Attr(v, name) }
 
 func (v *graphValue) Facts() []lang.Fact { return GraphType.Facts(v) }

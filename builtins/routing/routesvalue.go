@@ -52,7 +52,7 @@ func init() {
 		lang.Member[*Routes]{Method: &balanceMethod},
 		lang.Member[*Routes]{Method: &diffMethod},
 		lang.Member[*Routes]{Method: &dumpRoutesMethod},
-	)
+	).AtVersion(2)
 }
 
 // newRoutes is the value of r, tables for the graph g.
@@ -75,7 +75,7 @@ func (v *Routes) Hash() (uint32, error)                    { return 0, lang.Unha
 func (v *Routes) Len() int                                 { return len(v.rows) }
 func (v *Routes) AttrNames() []string                      { return RoutesType.Names }
 func (v *Routes) TypeDoc() lang.TypeDoc                    { return RoutesType.TypeDoc() }
-func (v *Routes) Schema() string                           { return "routes/2" }
+func (v *Routes) Schema() string                           { return RoutesType.Schema() }
 func (v *Routes) Attr(name string) (starlark.Value, error) { return RoutesType.Attr(v, name) }
 
 func (v *Routes) Iterate() starlark.Iterator {

@@ -58,7 +58,7 @@ func (r *rowValue) Hash() (uint32, error)                    { return 0, lang.Un
 func (r *rowValue) Len() int                                 { return len(r.entries) }
 func (r *rowValue) AttrNames() []string                      { return RowType.Names }
 func (r *rowValue) TypeDoc() lang.TypeDoc                    { return RowType.TypeDoc() }
-func (r *rowValue) Schema() string                           { return "row/1" }
+func (r *rowValue) Schema() string                           { return RowType.Schema() }
 func (r *rowValue) Attr(name string) (starlark.Value, error) { return RowType.Attr(r, name) }
 func (r *rowValue) Index(i int) starlark.Value               { return topology.LFTEntry(r.entries[i]) }
 func (r *rowValue) Iterate() starlark.Iterator               { return &rowIterator{entries: r.entries} }

@@ -56,7 +56,7 @@ func newFabricType() *lang.Type[*Fabric] {
 		list("problems", "what is wrong with the fabric or with the view of it: kind and text", true, problemsOf),
 		lang.Member[*Fabric]{Method: &nodeMethod},
 		lang.Member[*Fabric]{Method: &dumpMethod},
-	)
+	).AtVersion(2)
 }
 
 func (v *Fabric) Type() string          { return "fabric" }
@@ -65,7 +65,7 @@ func (v *Fabric) Truth() starlark.Bool  { return true }
 func (v *Fabric) Hash() (uint32, error) { return lang.HashBytes([]byte(v.String())), nil }
 func (v *Fabric) AttrNames() []string   { return FabricType.Names }
 func (v *Fabric) TypeDoc() lang.TypeDoc { return FabricType.TypeDoc() }
-func (v *Fabric) Schema() string        { return "fabric/2" }
+func (v *Fabric) Schema() string        { return FabricType.Schema() }
 func (v *Fabric) Facts() []lang.Fact    { return FabricType.Facts(v) }
 func (v *Fabric) Display() string       { return v.String() + "\n" }
 func (v *Fabric) Attr(name string) (starlark.Value, error) {

@@ -56,7 +56,7 @@ func init() {
 		}),
 		end("a_guid", "GUID of the node that a is of", true, func(l Link) starlark.Value { return GUIDValue(l.A.Node().GUID()) }),
 		end("b_guid", "GUID of the node that b is of", true, func(l Link) starlark.Value { return GUIDValue(l.B.Node().GUID()) }),
-	)
+	).AtVersion(2)
 }
 
 func (l Link) String() string        { return fmt.Sprintf("link(%q, %q)", l.A.Name(), l.B.Name()) }
@@ -65,7 +65,7 @@ func (l Link) Freeze()               {}
 func (l Link) Truth() starlark.Bool  { return true }
 func (l Link) AttrNames() []string   { return LinkType.Names }
 func (l Link) TypeDoc() lang.TypeDoc { return LinkType.TypeDoc() }
-func (l Link) Schema() string        { return "link/2" }
+func (l Link) Schema() string        { return LinkType.Schema() }
 
 func (l Link) Facts() []lang.Fact { return LinkType.Facts(l) }
 

@@ -56,7 +56,7 @@ func (n Node) Truth() starlark.Bool  { return true }
 func (n Node) Hash() (uint32, error) { return HashUint64(uint64(n.GUID())), nil }
 func (n Node) AttrNames() []string   { return NodeType.Names }
 func (n Node) TypeDoc() lang.TypeDoc { return NodeType.TypeDoc() }
-func (n Node) Schema() string        { return "node/1" }
+func (n Node) Schema() string        { return NodeType.Schema() }
 
 func (n Node) Facts() []lang.Fact { return NodeType.Facts(n) }
 

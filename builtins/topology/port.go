@@ -60,7 +60,7 @@ func init() {
 			}
 			return starlark.None
 		}),
-	)
+	).AtVersion(2)
 }
 
 // What help says of the best of a link.
@@ -120,7 +120,7 @@ func (p Port) Hash() (uint32, error) {
 }
 func (p Port) AttrNames() []string   { return PortType.Names }
 func (p Port) TypeDoc() lang.TypeDoc { return PortType.TypeDoc() }
-func (p Port) Schema() string        { return "port/2" }
+func (p Port) Schema() string        { return PortType.Schema() }
 
 func (p Port) Facts() []lang.Fact { return PortType.Facts(p) }
 

@@ -29,6 +29,6 @@ func (p problem) Truth() starlark.Bool                     { return true }
 func (p problem) Hash() (uint32, error)                    { return lang.HashBytes([]byte(p.Text)), nil }
 func (p problem) AttrNames() []string                      { return ProblemType.Names }
 func (p problem) TypeDoc() lang.TypeDoc                    { return ProblemType.TypeDoc() }
-func (p problem) Schema() string                           { return "problem/1" }
+func (p problem) Schema() string                           { return ProblemType.Schema() }
 func (p problem) Facts() []lang.Fact                       { return ProblemType.Facts(p) }
 func (p problem) Attr(name string) (starlark.Value, error) { return ProblemType.Attr(p, name) }
