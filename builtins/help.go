@@ -35,18 +35,19 @@ In a Set it is written: smp_set sends what it read unless it is named.
 		if err != nil {
 			return nil, lang.Errorf("%w", err)
 		}
-		c.Fiber().Print(text)
+		c.Fiber().Print(c.Runtime().Fit(text))
 		return starlark.None, nil
 	}),
-	Bare: func(r *lang.Runtime) error { return r.Emit(r.People(), (*lang.StateOf[*Session](r)).overview()) },
+	Bare: func(r *lang.Runtime) error { return r.Emit(r.People(), r.Fit((*lang.StateOf[*Session](r)).overview())) },
 }
 
 // Help renders help on a name; empty: the overview.
 func (s *Session) Help(topic string) (string, error) {
 	if topic == "" {
-		return s.overview(), nil
+		return s.Fit(s.overview()), nil
 	}
-	return s.helpOnName(topic)
+	text, err := s.helpOnName(topic)
+	return s.Fit(text), err
 }
 
 // helpOn renders help on a value; nil: the overview.

@@ -15,8 +15,11 @@ type Runtime struct {
 	Format         Format // of show
 	Quiet          bool   // no warnings
 	Progress       func(string)
-	Clock          Clock
-	Files          *Files
+	// Width is how many columns a line of text may have, at the moment; 0, or nil:
+	// there is no limit.
+	Width func() int
+	Clock Clock
+	Files *Files
 	// DidYouMean is " (did you mean x?)" with the candidate nearest to name, "" where
 	// none is near. Nil: nobody knows.
 	DidYouMean func(name string, candidates []string) string
@@ -29,6 +32,7 @@ type Runtime struct {
 	Account account // of what runs outside catch
 	refused bool    // a change was refused, whatever became of the script
 	warned  map[string]bool
+	shown   int // documents, of FormatJSON
 	state   map[reflect.Type]any
 }
 
