@@ -90,11 +90,13 @@ func (s *Session) runModule(f *lang.Fiber, chain []string, key, src string) (sta
 	inner.Loads = chain
 	t, release := lang.NewThread(&inner, key)
 	defer release()
-	s.sources[key] = src
-	if err := lang.PlainText(key, 1, src); err != nil {
+	_, prog, err := s.compile(key, src)
+	if err != nil {
 		return nil, err
 	}
-	return starlark.ExecFileOptions(&lang.Dialect, t, key, src, s.predeclared)
+	globals, err := prog.Init(t, s.predeclared)
+	globals.Freeze()
+	return globals, err
 }
 
 // findModule finds the file that `load(name)` in file from means. key is its

@@ -22,11 +22,7 @@ func (s *Session) RunFile(ctx context.Context, path string, args []string) error
 	t, release := s.mainThread(ctx, path)
 	defer release()
 	return finish(ctx, path, func() error {
-		s.sources[path] = src
-		if err := lang.PlainText(path, 1, src); err != nil {
-			return err
-		}
-		file, prog, err := starlark.SourceProgramOptions(&lang.Dialect, path, src, s.predeclared.Has)
+		file, prog, err := s.compile(path, src)
 		if err != nil {
 			return err
 		}
@@ -49,6 +45,19 @@ func (s *Session) RunFile(ctx context.Context, path string, args []string) error
 		}
 		return s.runEntry(t, filepath.Base(path), entry, args)
 	})
+}
+
+// compile makes a program of a whole file, and warns of what is odd in it.
+func (s *Session) compile(path, src string) (*syntax.File, *starlark.Program, error) {
+	s.sources[path] = src
+	if err := lang.PlainText(path, 1, src); err != nil {
+		return nil, nil, err
+	}
+	file, prog, err := starlark.SourceProgramOptions(&lang.Dialect, path, src, s.predeclared.Has)
+	if err == nil {
+		s.WarnWords(file)
+	}
+	return file, prog, err
 }
 
 func noEntry(path string) error {
@@ -83,6 +92,7 @@ func (s *Session) RunCode(ctx context.Context, name, code string) error {
 		if err != nil {
 			return err
 		}
+		s.WarnWords(file)
 		last := captureLast(file)
 		prog, err := starlark.FileProgram(file, s.predeclared.Has)
 		if err != nil {

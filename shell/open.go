@@ -298,6 +298,7 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		c = &connection{name: "no fabric"}
 	}
 	s := &session{app: a, name: c.name, began: time.Now()}
+	a.console.setColor(a.color, a.output())
 	if err := a.startRecording(c); err != nil {
 		return nil, err
 	}
@@ -334,6 +335,7 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		Quiet:   a.quiet,
 		Verbose: a.verbose,
 		Clock:   c.clock,
+		Width:   a.console.width,
 	}
 	if !a.quiet {
 		s.progress = &progress{console: a.console, idle: s.doing}

@@ -74,6 +74,7 @@ func (a *app) isPrompt() bool { return isTerminal(a.stdin) && a.console.stdoutTT
 func newRepl(s *session) *repl {
 	r := &repl{session: s}
 	r.interp = newInterp(lang.FileOptions(), s.Predeclared(), r.show)
+	r.interp.check = s.WarnWords
 	return r
 }
 

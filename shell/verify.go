@@ -28,7 +28,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Long: `Follow the packets between all pairs of ports through forwarding tables: do all
 arrive, and can none deadlock? With findings the exit status is 1.
 
-The tables are those of a file, or without --lfts those that the switches have.`,
+The tables are those of a file, or without --lfts those that the switches have, or that came with a snapshot.`,
 		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --slvl opensm-sl2vl.dump
   fabsh -F ibsim verify`,
 		Args: cobra.NoArgs,

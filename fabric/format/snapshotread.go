@@ -107,12 +107,13 @@ func (c *counted) Read(p []byte) (int, error) {
 // read reads all sections.
 func (r *snapshotReader) read() *Snapshot {
 	s := new(Snapshot)
+	var b *fabric.Builder
 	for r.err == nil {
 		switch section := r.byte(); {
 		case r.err != nil:
-		case section == 'F' && s.Fabric == nil:
-			s.Fabric = r.fabric()
-		case s.Fabric == nil:
+		case section == 'F' && b == nil:
+			b = r.fabric()
+		case b == nil:
 			r.fail("the fabric first")
 		case section == 'L':
 			id := r.uint("a node", r.nodes-1)
@@ -120,10 +121,7 @@ func (r *snapshotReader) read() *Snapshot {
 			if r.err != nil {
 				return nil
 			}
-			if s.LFTs == nil {
-				s.LFTs = make([][]byte, r.nodes)
-			}
-			s.LFTs[id] = row
+			b.SetLFT(id, row)
 		case section == 'A':
 			r.keep(answerMemory)
 			a := Answer{Node: r.uint("a node", r.nodes-1), Class: mad.Class(r.byte())}
@@ -135,6 +133,14 @@ func (r *snapshotReader) read() *Snapshot {
 		case section == 'E':
 			if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
 				r.fail("the end after the last section")
+				return nil
+			}
+			s.Fabric = b.Build()
+			if s.Fabric.HasLFTs() {
+				s.LFTs = make([][]byte, r.nodes)
+				for i := range s.LFTs {
+					s.LFTs[i] = s.Fabric.Nodes()[i].LFT()
+				}
 			}
 			return s
 		default:
@@ -223,7 +229,7 @@ func (r *snapshotReader) attribute(decode func([]byte), size int) {
 	decode(data[:])
 }
 
-func (r *snapshotReader) fabric() *fabric.Fabric {
+func (r *snapshotReader) fabric() *fabric.Builder {
 	b := fabric.NewBuilder()
 	b.SetScope(r.text("a scope"))
 	r.nodes = r.uint("a number of nodes", maxNodes)
@@ -260,7 +266,7 @@ func (r *snapshotReader) fabric() *fabric.Fabric {
 	if r.err != nil {
 		return nil
 	}
-	return b.Build()
+	return b
 }
 
 func (r *snapshotReader) node(b *fabric.Builder) mad.NodeInfo {
