@@ -14,6 +14,7 @@ func (e *Engine) readLoop() {
 	d := Datagram{MAD: make([]byte, mad.Size)}
 	for n := 1; ; n++ {
 		d = Datagram{MAD: d.MAD[:cap(d.MAD)]}
+		began := e.now()
 		if err := e.transport.Recv(&d); err != nil {
 			e.fail(err)
 			return
@@ -21,7 +22,12 @@ func (e *Engine) readLoop() {
 		var ended callList
 		e.mu.Lock()
 		e.writer.reading = e.writer.fastPath
-		e.receive(&d, e.now(), &ended)
+		now := e.now()
+		if e.writer.waited || !e.writer.fastPath && now-began > time.Microsecond {
+			e.flow.heaps++
+		}
+		e.writer.waited = false
+		e.receive(&d, now, &ended)
 		e.unlock()
 		ended.complete()
 		if e.writer.fastPath && n%readerBatch == 0 {
