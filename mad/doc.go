@@ -16,7 +16,7 @@
 //	variant.go      the layouts that a field of raw bytes can have
 //	effect.go       the effect of a request on the fabric
 //	allowed.go      the requests that the specification has
-//	smp.go smprare.go mlnx.go                       attributes: subnet management
+//	smp.go smprare.go mlnx.go mlnxaccess.go         attributes: subnet management
 //	sa.go sarecord.go sagroup.go inform.go          subnet administration
 //	perf.go perfcong.go perfdetail.go perfsample.go performance management
 //	bm.go cc.go devmgt.go snmp.go sysstat.go        other classes

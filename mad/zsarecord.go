@@ -175,6 +175,60 @@ var AttrMulticastForwardingTableRecord = &Attribute{
 }
 
 // Decode reads t from data; what data lacks reads as 0.
+func (t *PortInfoExtendedRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:68]
+	t.LID = LID(binary.BigEndian.Uint16(b[0:]))
+	t.PortNum = b[2]
+	t.Options = b[3]
+	t.PortInfoExtended.Decode(b[4:68])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortInfoExtendedRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:68]
+	binary.BigEndian.PutUint16(b[0:], uint16(t.LID))
+	b[2] = t.PortNum
+	b[3] = t.Options
+	t.PortInfoExtended.Encode(b[4:68])
+}
+
+// AttrPortInfoExtendedRecord describes PortInfoExtendedRecord.
+var AttrPortInfoExtendedRecord = &Attribute{
+	Name:    "PortInfoExtendedRecord",
+	Class:   ClassSubnAdm,
+	Version: 2,
+	ID:      0x003e,
+	Methods: []Method{MethodGet, MethodGetTable},
+	Size:    68,
+	Section: "15.2.5",
+	Sources: []string{"opensm include/iba/ib_types.h ib_portinfoext_record_t"},
+	Doc:     "PortInfoExtendedRecord is a PortInfoExtended as the subnet administrator knows it. OpenSM 3.3 has none.",
+	Fields: []Field{
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
+			Doc: "LID is the LID of the port; of a switch's external port, that of its port 0."},
+		{Name: "PortNum", Script: "port_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortNum is the number of the port."},
+		{Name: "Options", Script: "options", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "Options are not documented; compare PortInfoRecord."},
+		{Name: "PortInfoExtended", Script: "port_info_extended", Offset: 32, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrPortInfoExtended, Component: 3, Components: 11,
+			Doc: "PortInfoExtended is the port's PortInfoExtended."},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
 func (t *LinkSpeedWidthPairsTableRecord) Decode(data []byte) {
 	b := data
 	if len(b) < 200 {
@@ -424,7 +478,7 @@ var AttrSubnAdmHierarchyInfoRecord = &Attribute{
 	Methods: []Method{MethodGet, MethodGetTable},
 	Size:    200,
 	Section: "15.2.5",
-	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
+	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
 	Doc:     "HierarchyInfoRecord is a HierarchyInfo as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
@@ -441,25 +495,8 @@ var AttrSubnAdmCableInfoRecord = &Attribute{
 	Methods: []Method{MethodGet, MethodGetTable},
 	Size:    200,
 	Section: "15.2.5",
-	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
+	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
 	Doc:     "CableInfoRecord is a CableInfo as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
-	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
-			Doc: "Data is the record as it came, and what else is in the MAD."},
-	},
-}
-
-// AttrSubnAdmPortInfoExtendedRecord describes RecordData.
-var AttrSubnAdmPortInfoExtendedRecord = &Attribute{
-	Name:    "PortInfoExtendedRecord",
-	Class:   ClassSubnAdm,
-	Version: 2,
-	ID:      0x003e,
-	Methods: []Method{MethodGet, MethodGetTable},
-	Size:    200,
-	Section: "15.2.5",
-	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
-	Doc:     "PortInfoExtendedRecord is a PortInfoExtended as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
@@ -477,7 +514,7 @@ var AttrSubnAdm1RangeRecord = &Attribute{
 	Configuration: true,
 	Size:          200,
 	Section:       "15.2.5",
-	Sources:       []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
+	Sources:       []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
 	Doc:           "RangeRecord is a range of LIDs, of which version 1 keeps account lest two subnet managers give out the same. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
@@ -496,7 +533,7 @@ var AttrSubnAdm1MCGroupRecord = &Attribute{
 	Configuration: true,
 	Size:          200,
 	Section:       "15.2.5",
-	Sources:       []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
+	Sources:       []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
 	Doc:           "MCGroupRecord is a multicast group, in version 1; MCMemberRecord has taken its place. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
@@ -514,7 +551,7 @@ var AttrSubnAdm1NoticeRecord = &Attribute{
 	State:    true,
 	Size:     200,
 	Section:  "15.2.5",
-	Sources:  []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
+	Sources:  []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
 	Doc:      "NoticeRecord is a Notice that came in, in version 1. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
@@ -531,7 +568,7 @@ var AttrSubnAdm1SAResponse = &Attribute{
 	Methods1: []Method{MethodGetBulk},
 	Size:     200,
 	Section:  "15.2.5",
-	Sources:  []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
+	Sources:  []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
 	Doc:      "SAResponse begins the answer to GetBulk, in version 1: it says what follows. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,

@@ -152,9 +152,12 @@ func whenWords(a *mad.Attribute, v mad.Variant) string {
 		}
 		var ranges []string
 		for _, r := range c.Values {
-			if r[0] == r[1] {
+			switch {
+			case r[0] == r[1]:
 				ranges = append(ranges, numberWords(a, c, r[0]))
-			} else {
+			case !c.Modifier && r[0] == 0 && r[1] == a.Field(c.Name).Max():
+				ranges = append(ranges, "any other") // the variants before had their turn
+			default:
 				ranges = append(ranges, fmt.Sprintf("%s to %s", numberWords(a, c, r[0]), numberWords(a, c, r[1])))
 			}
 		}

@@ -206,6 +206,8 @@ func (v *variant) conditions() string {
 			switch {
 			case r[0] == r[1]:
 				ranges = append(ranges, fmt.Sprint(r[0]))
+			case !is && r[0] == 0 && r[1] == 1<<v.base.named(c.name).bits-1:
+				ranges = append(ranges, "any other") // the variants before had their turn
 			default:
 				ranges = append(ranges, fmt.Sprintf("%d to %d", r[0], r[1]))
 			}
