@@ -140,6 +140,8 @@ func TestMADOnWire(t *testing.T) {
 			[]string{"LID 5: 01070203 " + none + " 00100000 00000000 ff"}},
 		{"an application's", `mad_send(0x0010, 5, mgmt_class=0x12, method=0x7f) == bytes("\x00" * 232)`, "True",
 			[]string{"LID 5: 0112017f " + none + " 001"}},
+		{"a Set of nothing", `type(mad_set("TestDeviceOnce", 5, slot=3))`, "test_device_once",
+			[]string{"LID 5: 01060102 " + none + " 00220000 00000003"}},
 		{"a Set reads first", `mad_set("SwitchCongestionSetting", 5, marking_rate=0x77).marking_rate`, "119",
 			[]string{"LID 5: 01210201 " + none + " 0014",
 				"LID 5: 01210202 " + none + " 00140000 00000000" + zeros(28) + "00000077"}},

@@ -31,6 +31,9 @@ type Attribute struct {
 	// manager may edit (IBA 1.0.a; Shanley, InfiniBand Network Architecture,
 	// table 33-6).
 	State, Configuration bool
+	// Required: class version 1 requires it of each subnet administrator (Shanley,
+	// table 33-4); without, it is optional there.
+	Required bool
 
 	offset int      // in the MAD, bytes; 0: the class's data offset
 	lazy   *derived // made at first use

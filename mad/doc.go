@@ -97,6 +97,7 @@
 //	name=ReadVPD                name, if not that of the struct
 //	offset=32                   first byte in the MAD, if not where the class has its attributes
 //	oui=0x001405                vendor's OUI, in the vendor classes from 0x30 on
+//	required                    each subnet administrator has to have it (class version 1)
 //	section=14.2.5.6            section of the specification, or vendor
 //	size=64                     length in bytes; one smaller than the struct has its first fields
 //	smowned                     a subnet manager sets it and expects it to stay

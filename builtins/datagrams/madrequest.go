@@ -256,6 +256,8 @@ func (r *madRequest) readFirst() error {
 		return lang.Errorf("no layout of the attribute is known: give data")
 	case setterOf(r.h.Class) != c.Name:
 		return lang.Errorf("use %s, which knows what a Set of %s means; or give data", setterOf(r.h.Class), r.attr.Name)
+	case len(r.layout.Flat()) == 0:
+		return nil // the request is all there is, as to test a device
 	case len(r.named) == 0:
 		return lang.Errorf("nothing to change: name fields, %s(%q, target, field=value), or give data", c.Name, r.attr.Name)
 	case !slices.Contains(r.attr.Methods, mad.MethodGet):

@@ -26,6 +26,11 @@ func Annotate(m []byte) string {
 	for _, wrong := range mad.Validate(m) {
 		b.WriteString("note: " + wrong + "\n")
 	}
+	if len(m) >= mad.HeaderSize {
+		if c := mad.ParseHeader(m).Class; c.WasReserved() {
+			fmt.Fprintf(&b, "note: MgmtClass %#02x is reserved in version 1.0 of the specification, from 0x20 on\n", uint8(c))
+		}
+	}
 	parts := mad.Dissect(m)
 	var rows []annotation
 	width := [3]int{}

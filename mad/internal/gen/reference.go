@@ -91,6 +91,11 @@ func (w *writer) section(l *layout, a *attr) {
 		if a.state || a.config {
 			w.p(" %s.", recordContent(a.state, a.config))
 		}
+		if a.required {
+			w.p(" Class version 1 requires it.")
+		} else if len(a.methods1) > 0 {
+			w.p(" In class version 1 it is optional.")
+		}
 		if a.smOwned {
 			w.p(" A subnet manager sets it and expects it to stay.")
 		}
