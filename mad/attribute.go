@@ -39,12 +39,15 @@ type Attribute struct {
 	lazy   *derived // made at first use
 }
 
-// Offset is where the attribute begins in a MAD, in bytes.
-func (a *Attribute) Offset() int {
+// Offset is where the attribute begins in a MAD of its class version, in bytes.
+func (a *Attribute) Offset() int { return a.OffsetIn(a.Version) }
+
+// OffsetIn is where it begins in a MAD of another version of its class.
+func (a *Attribute) OffsetIn(version uint8) int {
 	if a.offset > 0 {
 		return a.offset
 	}
-	return a.Class.DataOffset()
+	return (&Header{Class: a.Class, ClassVersion: version}).DataOffset()
 }
 
 // ModifierPart is a field of an attribute modifier: "port", "block", ...

@@ -11,6 +11,7 @@
 //	header.go       the headers of the classes
 //	address.go      LIDs, GUIDs, GIDs, directed routes
 //	class.go        management classes and methods; classinfo.go, method.go: what they are for
+//	sa1.go          the header of subnet administration, class version 1
 //	status.go       the status field in words; rmpp.go: the header of transfers, their status
 //	attribute.go    Attribute: the description of an attribute, and of its fields
 //	variant.go      the layouts that a field of raw bytes can have

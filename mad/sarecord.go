@@ -140,13 +140,20 @@ type VLArbitrationTableRecord struct {
 //
 //mad:attr class=SubnAdm id=0x003c name=HierarchyInfoRecord methods=Get,GetTable size=200 section=15.2.5 unconfirmed ; is a HierarchyInfo as the subnet administrator knows it.
 //mad:attr class=SubnAdm id=0x003d name=CableInfoRecord methods=Get,GetTable size=200 section=15.2.5 unconfirmed ; is a CableInfo as the subnet administrator knows it.
-//mad:attr class=SubnAdm version=1 id=0x0034 name=RangeRecord v1=Get,Set,GetTable,GetBulk,Config state config required size=200 section=15.2.5 unconfirmed ; is a range of LIDs, of which version 1 keeps account lest two subnet managers give out the same.
-//mad:attr class=SubnAdm version=1 id=0x0037 name=MCGroupRecord v1=Get,Set,GetTable,GetBulk,Config state config size=200 section=15.2.5 unconfirmed ; is a multicast group, in version 1; MCMemberRecord has taken its place.
-//mad:attr class=SubnAdm version=1 id=0x00f4 name=NoticeRecord v1=Get,GetTable,GetBulk state size=200 section=15.2.5 unconfirmed ; is a Notice that came in, in version 1.
-//mad:attr class=SubnAdm version=1 id=0x8001 name=SAResponse v1=GetBulk size=200 section=15.2.5 unconfirmed ; begins the answer to GetBulk, in version 1: it says what follows.
 //mad:source rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)
-//mad:source Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)
 type RecordData struct {
 	// Data is the record as it came, and what else is in the MAD.
 	Data [200]byte `mad:"0:1600,bytes,component=none"`
+}
+
+// RecordData1 is one of class version 1.
+//
+//mad:attr class=SubnAdm version=1 id=0x0034 name=RangeRecord v1=Get,Set,GetTable,GetBulk,Config state config required size=192 section=15.2.5 unconfirmed ; is a range of LIDs, of which version 1 keeps account lest two subnet managers give out the same.
+//mad:attr class=SubnAdm version=1 id=0x0037 name=MCGroupRecord v1=Get,Set,GetTable,GetBulk,Config state config size=192 section=15.2.5 unconfirmed ; is a multicast group, in version 1; MCMemberRecord has taken its place.
+//mad:attr class=SubnAdm version=1 id=0x00f4 name=NoticeRecord v1=Get,GetTable,GetBulk state size=192 section=15.2.5 unconfirmed ; is a Notice that came in, in version 1.
+//mad:attr class=SubnAdm version=1 id=0x8001 name=SAResponse v1=GetBulk size=192 section=15.2.5 unconfirmed ; begins the answer to GetBulk, in version 1: it says what follows.
+//mad:source Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)
+type RecordData1 struct {
+	// Data is the record as it came, and what else is in the MAD.
+	Data [192]byte `mad:"0:1536,bytes,component=none"`
 }

@@ -188,6 +188,7 @@ var headers = []*Attribute{
 	LayoutRMPPHeader,
 	LayoutRSFECCounters,
 	LayoutRegisterOperation,
+	LayoutSA1Header,
 	LayoutSAHeader,
 	LayoutSMPHeader,
 	LayoutSNMPHeader,

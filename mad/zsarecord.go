@@ -481,7 +481,7 @@ var AttrSubnAdmHierarchyInfoRecord = &Attribute{
 	Methods: []Method{MethodGet, MethodGetTable},
 	Size:    200,
 	Section: "15.2.5",
-	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)"},
 	Doc:     "HierarchyInfoRecord is a HierarchyInfo as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
@@ -498,7 +498,7 @@ var AttrSubnAdmCableInfoRecord = &Attribute{
 	Methods: []Method{MethodGet, MethodGetTable},
 	Size:    200,
 	Section: "15.2.5",
-	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)"},
 	Doc:     "CableInfoRecord is a CableInfo as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
@@ -506,7 +506,32 @@ var AttrSubnAdmCableInfoRecord = &Attribute{
 	},
 }
 
-// AttrSubnAdm1RangeRecord describes RecordData.
+// Decode reads t from data; what data lacks reads as 0.
+func (t *RecordData1) Decode(data []byte) {
+	b := data
+	if len(b) < 192 {
+		var pad [192]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:192]
+	copy(t.Data[:], b[0:192])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *RecordData1) Encode(data []byte) {
+	b := data
+	if len(b) < 192 {
+		var pad [192]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:192]
+	copy(b[0:192], t.Data[:])
+}
+
+// AttrSubnAdm1RangeRecord describes RecordData1.
 var AttrSubnAdm1RangeRecord = &Attribute{
 	Name:          "RangeRecord",
 	Class:         ClassSubnAdm,
@@ -516,17 +541,17 @@ var AttrSubnAdm1RangeRecord = &Attribute{
 	State:         true,
 	Configuration: true,
 	Required:      true,
-	Size:          200,
+	Size:          192,
 	Section:       "15.2.5",
-	Sources:       []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
-	Doc:           "RangeRecord is a range of LIDs, of which version 1 keeps account lest two subnet managers give out the same. RecordData is a record of which no more than its number is known for sure.",
+	Sources:       []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Doc:           "RangeRecord is a range of LIDs, of which version 1 keeps account lest two subnet managers give out the same. RecordData1 is one of class version 1.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
 
-// AttrSubnAdm1MCGroupRecord describes RecordData.
+// AttrSubnAdm1MCGroupRecord describes RecordData1.
 var AttrSubnAdm1MCGroupRecord = &Attribute{
 	Name:          "MCGroupRecord",
 	Class:         ClassSubnAdm,
@@ -535,17 +560,17 @@ var AttrSubnAdm1MCGroupRecord = &Attribute{
 	Methods1:      []Method{MethodGet, MethodSet, MethodGetTable, MethodGetBulk, MethodConfig},
 	State:         true,
 	Configuration: true,
-	Size:          200,
+	Size:          192,
 	Section:       "15.2.5",
-	Sources:       []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
-	Doc:           "MCGroupRecord is a multicast group, in version 1; MCMemberRecord has taken its place. RecordData is a record of which no more than its number is known for sure.",
+	Sources:       []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Doc:           "MCGroupRecord is a multicast group, in version 1; MCMemberRecord has taken its place. RecordData1 is one of class version 1.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
 
-// AttrSubnAdm1NoticeRecord describes RecordData.
+// AttrSubnAdm1NoticeRecord describes RecordData1.
 var AttrSubnAdm1NoticeRecord = &Attribute{
 	Name:     "NoticeRecord",
 	Class:    ClassSubnAdm,
@@ -553,29 +578,29 @@ var AttrSubnAdm1NoticeRecord = &Attribute{
 	ID:       0x00f4,
 	Methods1: []Method{MethodGet, MethodGetTable, MethodGetBulk},
 	State:    true,
-	Size:     200,
+	Size:     192,
 	Section:  "15.2.5",
-	Sources:  []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
-	Doc:      "NoticeRecord is a Notice that came in, in version 1. RecordData is a record of which no more than its number is known for sure.",
+	Sources:  []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Doc:      "NoticeRecord is a Notice that came in, in version 1. RecordData1 is one of class version 1.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
 
-// AttrSubnAdm1SAResponse describes RecordData.
+// AttrSubnAdm1SAResponse describes RecordData1.
 var AttrSubnAdm1SAResponse = &Attribute{
 	Name:     "SAResponse",
 	Class:    ClassSubnAdm,
 	Version:  1,
 	ID:       0x8001,
 	Methods1: []Method{MethodGetBulk},
-	Size:     200,
+	Size:     192,
 	Section:  "15.2.5",
-	Sources:  []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
-	Doc:      "SAResponse begins the answer to GetBulk, in version 1: it says what follows. RecordData is a record of which no more than its number is known for sure.",
+	Sources:  []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Doc:      "SAResponse begins the answer to GetBulk, in version 1: it says what follows. RecordData1 is one of class version 1.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }

@@ -1,7 +1,6 @@
 package datagrams
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -49,7 +48,7 @@ func (r *madRequest) put(i int, call *engine.Call) {
 		call.PutOUI(r.oui)
 	}
 	if r.h.Class == mad.ClassSubnAdm {
-		binary.BigEndian.PutUint64(call.MAD[mad.SAMaskOffset:], r.mask)
+		mad.PutSA(call.MAD[:], r.mask, len(r.given))
 	}
 	if !r.reads() {
 		call.Retries = -1 // it may have been carried out
@@ -78,7 +77,7 @@ func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 		}
 		return starlark.NewList(list), err
 	case attr == nil:
-		return starlark.Bytes(call.Data()[:h.Class.DataSize()]), nil
+		return starlark.Bytes(call.Data()[:h.DataSize()]), nil
 	}
 	rec := records.NewAnswer(attr, h.Modifier, call.MAD[r.offset:])
 	if r.h.Method == mad.MethodSet {

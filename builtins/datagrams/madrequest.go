@@ -92,9 +92,9 @@ func (r *madRequest) vendor() error {
 	default:
 		return lang.ParamError("oui", "each vendor has a class %v: say whose it is, as in oui=0x001405", r.h.Class)
 	}
-	r.offset = r.h.Class.DataOffset()
+	r.offset = r.h.DataOffset()
 	if r.attr != nil {
-		r.offset = r.attr.Offset()
+		r.offset = r.attr.OffsetIn(r.h.ClassVersion)
 	}
 	return nil
 }

@@ -105,10 +105,10 @@ var zeros = regexp.MustCompile(`( 0){8,}$`)
 // some: the others are 0, and mean nothing. ^0: all do.
 func asked(m []byte, p mad.Part) uint64 {
 	h := mad.ParseHeader(m)
-	if h.Class != mad.ClassSubnAdm || h.Method.IsResponse() || p.Layout.Class != h.Class || len(m) < mad.SADataOffset {
+	if h.Class != mad.ClassSubnAdm || h.Method.IsResponse() || p.Layout.Class != h.Class || len(m) < h.DataOffset() {
 		return ^uint64(0)
 	}
-	return binary.BigEndian.Uint64(m[mad.SAMaskOffset:])
+	return binary.BigEndian.Uint64(m[mad.SAPlacesIn(h.ClassVersion).Mask:])
 }
 
 // annotate makes a line of each field of p that is shown.

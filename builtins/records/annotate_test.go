@@ -20,6 +20,7 @@ func datagram(a *mad.Attribute, m mad.Method, random *rand.Rand) []byte {
 	h.Put(b)
 	if a.Class == mad.ClassSubnAdm {
 		clear(b[mad.RMPPOffset:mad.SAKeyOffset]) // not part of a transfer
+		b[48] = 0                                // nor is it one of version 1
 	}
 	if a.OUI != 0 {
 		copy(b[mad.VendorOUIOffset:], []byte{byte(a.OUI >> 16), byte(a.OUI >> 8), byte(a.OUI)})

@@ -21,7 +21,7 @@ func maskKeys(m []byte) {
 			return
 		}
 	}
-	data := m[a.Offset():]
+	data := m[a.OffsetIn(h.ClassVersion):]
 	if h.Class.Family() == mad.ClassSubn {
 		data = data[:h.Class.DataSize()]
 	}
@@ -31,7 +31,7 @@ func maskKeys(m []byte) {
 	// A segment of a table begins and ends anywhere in a record.
 	first, step := 0, len(data)
 	if isTable(h) {
-		step = 8 * int(binary.BigEndian.Uint16(m[mad.SAAttrOffsetOffset:]))
+		step = 8 * int(binary.BigEndian.Uint16(m[mad.SAPlacesIn(h.ClassVersion).AttrOffset:]))
 		if step < a.Size {
 			step = (a.Size + 7) / 8 * 8
 		}
