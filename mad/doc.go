@@ -15,6 +15,7 @@
 //	status.go       the status field in words; rmpp.go: the header of transfers, their status
 //	attribute.go    Attribute: the description of an attribute, and of its fields
 //	variant.go      the layouts that a field of raw bytes can have
+//	key.go          MaskKeys: a MAD without its keys
 //	effect.go       the effect of a request on the fabric
 //	allowed.go      the requests that the specification has
 //	smp.go smprare.go mlnx.go mlnxaccess.go         attributes: subnet management
@@ -59,7 +60,7 @@
 //     twice; reserved bits are fields called _, which are sent as 0
 //   - two sources from different projects, or the word unconfirmed
 //   - script names (the specification's names in snake case) that differ from
-//     each other and are no keyword of Starlark
+//     each other and are no keyword of Starlark; "data" is all of an attribute
 //
 // # Directives
 //

@@ -11,8 +11,8 @@ package mad
 type MlnxAccessRegister struct {
 	// Operation says which register is meant, and what is done with it.
 	Operation RegisterOperation `mad:"0:160"`
-	// Data is the register.
-	Data [44]byte `mad:"160:352,bytes"`
+	// Register is its content.
+	Register [44]byte `mad:"160:352,bytes"`
 }
 
 // AccessRegisterLong is MlnxAccessRegister for registers that are too long for it.
@@ -24,8 +24,8 @@ type AccessRegisterLong struct {
 	VSKey uint64 `mad:"0:64,name=VS_Key,key,hex"`
 	// Operation says which register is meant, and what is done with it.
 	Operation RegisterOperation `mad:"64:160"`
-	// Data is the register.
-	Data [204]byte `mad:"224:1632,bytes"`
+	// Register is its content.
+	Register [204]byte `mad:"224:1632,bytes"`
 }
 
 // RegisterOperation is what stands before a register: an operation TLV and the
@@ -86,8 +86,8 @@ type AccessRegister struct {
 	// BlockNum is the part of the register, from byte 220*BlockNum on.
 	BlockNum uint16 `mad:"64:16"`
 	_        uint16 `mad:"80:16"`
-	// Data is that part.
-	Data [220]byte `mad:"96:1760,bytes"`
+	// Content is that part.
+	Content [220]byte `mad:"96:1760,bytes"`
 }
 
 // ExtPortAccess reaches what is connected to a device: the processor port
@@ -98,14 +98,14 @@ type AccessRegister struct {
 type ExtPortAccess struct {
 	// VSKey shows the sender to be allowed what it asks.
 	VSKey uint64 `mad:"0:64,name=VS_Key,key,hex"`
-	// Data depends on the port.
-	Data [224]byte `mad:"64:1792,bytes"`
+	// Access depends on the port.
+	Access [224]byte `mad:"64:1792,bytes"`
 }
 
 // I2CAccess reads and writes a device on the I2C bus.
 //
 //mad:header size=224 section=vendor unconfirmed
-//mad:variant of=ExtPortAccess.Data name=i2c when=modifier.port:2-3
+//mad:variant of=ExtPortAccess.Access name=i2c when=modifier.port:2-3
 //mad:source ibutils ibis/src/ibvs_base.h ib_vs_i2c_t
 type I2CAccess struct {
 	// Size is the number of bytes.
@@ -134,8 +134,8 @@ type FlashAccess struct {
 	Size uint32 `mad:"64:32"`
 	// Offset is where in the flash memory they are.
 	Offset uint32 `mad:"96:32,hex"`
-	// Data are the bytes.
-	Data [216]byte `mad:"128:1728,bytes"`
+	// Content are the bytes.
+	Content [216]byte `mad:"128:1728,bytes"`
 }
 
 // CounterGroupInfo says which groups of counters a port of InfiniScale IV has.

@@ -30,7 +30,7 @@ func (t *MlnxAccessRegister) Decode(data []byte) {
 	}
 	b = b[:64]
 	t.Operation.Decode(b[0:20])
-	copy(t.Data[:], b[20:64])
+	copy(t.Register[:], b[20:64])
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -44,7 +44,7 @@ func (t *MlnxAccessRegister) Encode(data []byte) {
 	}
 	b = b[:64]
 	t.Operation.Encode(b[0:20])
-	copy(b[20:64], t.Data[:])
+	copy(b[20:64], t.Register[:])
 }
 
 // AttrMlnxAccessRegister describes MlnxAccessRegister.
@@ -61,8 +61,8 @@ var AttrMlnxAccessRegister = &Attribute{
 	Fields: []Field{
 		{Name: "Operation", Script: "operation", Offset: 0, Bits: 160, Count: 1, Stride: 160, Type: FieldTypeStruct, Struct: LayoutRegisterOperation, Component: 0, Components: 13,
 			Doc: "Operation says which register is meant, and what is done with it."},
-		{Name: "Data", Script: "data", Offset: 160, Bits: 352, Count: 1, Stride: 352, Type: FieldTypeBytes, Component: 13, Components: 1,
-			Doc: "Data is the register."},
+		{Name: "Register", Script: "register", Offset: 160, Bits: 352, Count: 1, Stride: 352, Type: FieldTypeBytes, Component: 13, Components: 1,
+			Doc: "Register is its content."},
 	},
 }
 
@@ -77,7 +77,7 @@ func (t *AccessRegisterLong) Decode(data []byte) {
 	b = b[:232]
 	t.VSKey = binary.BigEndian.Uint64(b[0:])
 	t.Operation.Decode(b[8:28])
-	copy(t.Data[:], b[28:232])
+	copy(t.Register[:], b[28:232])
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -92,7 +92,7 @@ func (t *AccessRegisterLong) Encode(data []byte) {
 	b = b[:232]
 	binary.BigEndian.PutUint64(b[0:], t.VSKey)
 	t.Operation.Encode(b[8:28])
-	copy(b[28:232], t.Data[:])
+	copy(b[28:232], t.Register[:])
 }
 
 // AttrAccessRegisterLong describes AccessRegisterLong.
@@ -111,8 +111,8 @@ var AttrAccessRegisterLong = &Attribute{
 			Doc: "VS_Key shows the sender to be allowed what it asks."},
 		{Name: "Operation", Script: "operation", Offset: 64, Bits: 160, Count: 1, Stride: 160, Type: FieldTypeStruct, Struct: LayoutRegisterOperation, Component: 1, Components: 13,
 			Doc: "Operation says which register is meant, and what is done with it."},
-		{Name: "Data", Script: "data", Offset: 224, Bits: 1632, Count: 1, Stride: 1632, Type: FieldTypeBytes, Component: 14, Components: 1,
-			Doc: "Data is the register."},
+		{Name: "Register", Script: "register", Offset: 224, Bits: 1632, Count: 1, Stride: 1632, Type: FieldTypeBytes, Component: 14, Components: 1,
+			Doc: "Register is its content."},
 	},
 }
 
@@ -204,7 +204,7 @@ func (t *AccessRegister) Decode(data []byte) {
 	b = b[:232]
 	t.VSKey = binary.BigEndian.Uint64(b[0:])
 	t.BlockNum = binary.BigEndian.Uint16(b[8:])
-	copy(t.Data[:], b[12:232])
+	copy(t.Content[:], b[12:232])
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -220,7 +220,7 @@ func (t *AccessRegister) Encode(data []byte) {
 	binary.BigEndian.PutUint64(b[0:], t.VSKey)
 	binary.BigEndian.PutUint16(b[8:], t.BlockNum)
 	clear(b[10:12])
-	copy(b[12:232], t.Data[:])
+	copy(b[12:232], t.Content[:])
 }
 
 // AttrAccessRegister describes AccessRegister.
@@ -242,8 +242,8 @@ var AttrAccessRegister = &Attribute{
 			Doc: "VS_Key shows the sender to be allowed what it asks."},
 		{Name: "BlockNum", Script: "block_num", Offset: 64, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 1, Components: 1,
 			Doc: "BlockNum is the part of the register, from byte 220*BlockNum on."},
-		{Name: "Data", Script: "data", Offset: 96, Bits: 1760, Count: 1, Stride: 1760, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "Data is that part."},
+		{Name: "Content", Script: "content", Offset: 96, Bits: 1760, Count: 1, Stride: 1760, Type: FieldTypeBytes, Component: 3, Components: 1,
+			Doc: "Content is that part."},
 	},
 }
 
@@ -257,7 +257,7 @@ func (t *ExtPortAccess) Decode(data []byte) {
 	}
 	b = b[:232]
 	t.VSKey = binary.BigEndian.Uint64(b[0:])
-	copy(t.Data[:], b[8:232])
+	copy(t.Access[:], b[8:232])
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -271,7 +271,7 @@ func (t *ExtPortAccess) Encode(data []byte) {
 	}
 	b = b[:232]
 	binary.BigEndian.PutUint64(b[0:], t.VSKey)
-	copy(b[8:232], t.Data[:])
+	copy(b[8:232], t.Access[:])
 }
 
 // AttrExtPortAccess describes ExtPortAccess.
@@ -291,11 +291,11 @@ var AttrExtPortAccess = &Attribute{
 	Fields: []Field{
 		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
 			Doc: "VS_Key shows the sender to be allowed what it asks."},
-		{Name: "Data", Script: "data", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
-			Doc: "Data depends on the port."},
+		{Name: "Access", Script: "access", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Access depends on the port."},
 	},
 	Variants: []Variant{
-		{Name: "i2c", Field: "data", Layout: LayoutI2CAccess, When: []Condition{{Name: "port", Modifier: true, Values: [][2]uint64{[2]uint64{0x2, 0x3}}}}},
+		{Name: "i2c", Field: "access", Layout: LayoutI2CAccess, When: []Condition{{Name: "port", Modifier: true, Values: [][2]uint64{[2]uint64{0x2, 0x3}}}}},
 	},
 }
 
@@ -361,7 +361,7 @@ func (t *FlashAccess) Decode(data []byte) {
 	t.VSKey = binary.BigEndian.Uint64(b[0:])
 	t.Size = binary.BigEndian.Uint32(b[8:])
 	t.Offset = binary.BigEndian.Uint32(b[12:])
-	copy(t.Data[:], b[16:232])
+	copy(t.Content[:], b[16:232])
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -377,7 +377,7 @@ func (t *FlashAccess) Encode(data []byte) {
 	binary.BigEndian.PutUint64(b[0:], t.VSKey)
 	binary.BigEndian.PutUint32(b[8:], t.Size)
 	binary.BigEndian.PutUint32(b[12:], t.Offset)
-	copy(b[16:232], t.Data[:])
+	copy(b[16:232], t.Content[:])
 }
 
 // AttrVendor0AFlashOpen describes FlashAccess.
@@ -401,8 +401,8 @@ var AttrVendor0AFlashOpen = &Attribute{
 			Doc: "Size is the number of bytes."},
 		{Name: "Offset", Script: "offset", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
 			Doc: "Offset is where in the flash memory they are."},
-		{Name: "Data", Script: "data", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "Data are the bytes."},
+		{Name: "Content", Script: "content", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
+			Doc: "Content are the bytes."},
 	},
 }
 
@@ -427,8 +427,8 @@ var AttrVendor0AFlashClose = &Attribute{
 			Doc: "Size is the number of bytes."},
 		{Name: "Offset", Script: "offset", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
 			Doc: "Offset is where in the flash memory they are."},
-		{Name: "Data", Script: "data", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "Data are the bytes."},
+		{Name: "Content", Script: "content", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
+			Doc: "Content are the bytes."},
 	},
 }
 
@@ -450,8 +450,8 @@ var AttrVendor0AFlashSetBank = &Attribute{
 			Doc: "Size is the number of bytes."},
 		{Name: "Offset", Script: "offset", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
 			Doc: "Offset is where in the flash memory they are."},
-		{Name: "Data", Script: "data", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "Data are the bytes."},
+		{Name: "Content", Script: "content", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
+			Doc: "Content are the bytes."},
 	},
 }
 
@@ -473,8 +473,8 @@ var AttrVendor0AFlashReadSector = &Attribute{
 			Doc: "Size is the number of bytes."},
 		{Name: "Offset", Script: "offset", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
 			Doc: "Offset is where in the flash memory they are."},
-		{Name: "Data", Script: "data", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "Data are the bytes."},
+		{Name: "Content", Script: "content", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
+			Doc: "Content are the bytes."},
 	},
 }
 
@@ -496,8 +496,8 @@ var AttrVendor0AFlashWriteSector = &Attribute{
 			Doc: "Size is the number of bytes."},
 		{Name: "Offset", Script: "offset", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
 			Doc: "Offset is where in the flash memory they are."},
-		{Name: "Data", Script: "data", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "Data are the bytes."},
+		{Name: "Content", Script: "content", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
+			Doc: "Content are the bytes."},
 	},
 }
 
@@ -519,8 +519,8 @@ var AttrVendor0AFlashEraseSector = &Attribute{
 			Doc: "Size is the number of bytes."},
 		{Name: "Offset", Script: "offset", Offset: 96, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
 			Doc: "Offset is where in the flash memory they are."},
-		{Name: "Data", Script: "data", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
-			Doc: "Data are the bytes."},
+		{Name: "Content", Script: "content", Offset: 128, Bits: 1728, Count: 1, Stride: 1728, Type: FieldTypeBytes, Component: 3, Components: 1,
+			Doc: "Content are the bytes."},
 	},
 }
 

@@ -21,7 +21,11 @@ func (r *madRequest) exchange() (starlark.Value, error) {
 		return nil, err
 	}
 	for i := range calls {
-		if !r.answered(i, calls[i].Err) {
+		err := calls[i].Err
+		if r.raw && refusedBy(err) {
+			err = nil // the answer is wanted, whatever it says
+		}
+		if !r.answered(i, err) {
 			continue
 		}
 		v, err := r.answer(&calls[i])
@@ -59,8 +63,11 @@ func (r *madRequest) put(i int, call *engine.Call) {
 // bytes where no layout is known; None where there is no answer.
 func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 	h := call.Header()
-	if !h.Method.IsResponse() && !h.IsAnswer() {
+	switch {
+	case !r.h.IsAnswered():
 		return starlark.None, nil
+	case r.raw:
+		return rawAnswer(call), nil
 	}
 	attr := r.attr
 	if attr != nil && attr.Answer != nil {

@@ -65,7 +65,7 @@ func TestKeys(t *testing.T) {
 				copy(m[at:], secretBytes)
 				clear(want[at:][:8])
 			}
-			maskKeys(m)
+			mad.MaskKeys(m)
 			if !bytes.Equal(m, want) {
 				t.Errorf("got\n%x\nwant\n%x", m, want)
 			}
@@ -88,7 +88,7 @@ func TestTableKeys(t *testing.T) {
 		binary.BigEndian.PutUint16(m[mad.SAAttrOffsetOffset:], uint16(step/8))
 		var got []byte
 		split(append(m, data...), func(m []byte) {
-			maskKeys(m)
+			mad.MaskKeys(m)
 			got = append(got, m[mad.SADataOffset:]...)
 		})
 		if !bytes.Equal(got[:len(want)], want) {
@@ -127,7 +127,7 @@ func TestNoticeKeys(t *testing.T) {
 		if c.at > 0 {
 			clear(want[c.class.DataOffset()+c.at:][:8])
 		}
-		if maskKeys(m); !bytes.Equal(m, want) {
+		if mad.MaskKeys(m); !bytes.Equal(m, want) {
 			t.Errorf("%v of trap %d, %v: got\n%x\nwant\n%x", c.method.Name(c.class, c.class.Version()), c.number, c.class, m, want)
 		}
 	}
@@ -146,7 +146,7 @@ func TestAllKeys(t *testing.T) {
 					clear(m[mad.RMPPOffset:mad.SAKeyOffset])
 					binary.BigEndian.PutUint16(m[mad.SAAttrOffsetOffset:], uint16((a.Size+7)/8))
 				}
-				maskKeys(m)
+				mad.MaskKeys(m)
 				for _, f := range a.Flat() {
 					if !f.Key {
 						continue
