@@ -180,7 +180,7 @@ func (t *Transport) Port() (engine.Port, error) {
 	if err != nil {
 		return engine.Port{}, cmp.Or(t.gsi.gone(err), err)
 	}
-	p.Num = uint8(t.smi.num)
+	p.Num, p.Planarized = uint8(t.smi.num), t.smi != t.gsi
 	return p, nil
 }
 
