@@ -56,7 +56,7 @@ func (r *Resolver) target(v starlark.Value) (Target, error) {
 			p := f.PortByLID(t.LID)
 			t.guard = guardOf(p)
 			if local, err := r.LocalPort(); err == nil && local.Planarized && p != nil {
-				t.Route = p.Route() // SMPs go by nothing else (rdma-core infiniband-diags/iblinkinfo.c)
+				t.Route = p.Route() // SMPs go by nothing else (rdma-core infiniband-diags/ibdiag_dr.c)
 			}
 		}
 		return t, nil

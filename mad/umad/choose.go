@@ -17,6 +17,10 @@ func (s sysfs) choose(o Options) (gsi, smi port, err error) {
 	if err != nil {
 		return gsi, smi, err
 	}
+	return choose(all, o)
+}
+
+func choose(all []port, o Options) (gsi, smi port, err error) {
 	fitting := slices.Collect(func(yield func(port) bool) {
 		for _, p := range all {
 			if (o.Device == "" || o.Device == p.device) && (o.Port == 0 || o.Port == p.num) && !yield(p) {
