@@ -4,7 +4,7 @@ package mad
 // memory, the I2C bus, the choice of counters. One source alone has each.
 
 // MlnxAccessRegister reads and writes a device's registers. The method that
-// counts is that of the register, Method: a Set may read, and a Get write.
+// counts is RegisterMethod: a Set may read, and a Get write.
 //
 //mad:attr class=Subn id=0xff52 methods=Get,Set size=64 section=vendor unconfirmed
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c mib_acces_reg_mad, mtcr_ul/mtcr_ul_com.c mreg_send_raw

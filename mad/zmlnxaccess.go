@@ -57,7 +57,7 @@ var AttrMlnxAccessRegister = &Attribute{
 	Size:    64,
 	Section: "vendor",
 	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c mib_acces_reg_mad, mtcr_ul/mtcr_ul_com.c mreg_send_raw"},
-	Doc:     "MlnxAccessRegister reads and writes a device's registers. The method that counts is that of the register, Method: a Set may read, and a Get write.",
+	Doc:     "MlnxAccessRegister reads and writes a device's registers. The method that counts is RegisterMethod: a Set may read, and a Get write.",
 	Fields: []Field{
 		{Name: "Operation", Script: "operation", Offset: 0, Bits: 160, Count: 1, Stride: 160, Type: FieldTypeStruct, Struct: LayoutRegisterOperation, Component: 0, Components: 13,
 			Doc: "Operation says which register is meant, and what is done with it."},

@@ -193,7 +193,7 @@ func numberWords(a *mad.Attribute, c mad.Condition, n uint64) string {
 	case f.Words != nil:
 		return f.Words.Text(n)
 	case f.Hex:
-		return fmt.Sprintf("%#0*x", 2+(f.Bits+3)/4, n)
+		return fmt.Sprintf("%#0*x", (f.Bits+3)/4, n)
 	}
 	return fmt.Sprint(n)
 }
