@@ -148,8 +148,13 @@ func FuzzDissect(f *testing.F) {
 	}
 	table, _ := hex.DecodeString("010302920000000000000000000100010020000000000000" + "0101ff000000000100000034" + "00000000000000000002")
 	f.Add(append(table, make([]byte, 200)...))
+	f.Add(sa1MAD(f))
 	f.Fuzz(func(t *testing.T, m []byte) {
 		Validate(m)
+		SA1Table(m)
+		if len(m) >= Size {
+			MaskKeys(bytes.Clone(m))
+		}
 		at := 0
 		for _, p := range Dissect(m) {
 			if p.Offset < at || len(p.Data) == 0 || len(p.Data) > p.Layout.Size || !bytes.Equal(p.Data, m[p.Offset:p.Offset+len(p.Data)]) {

@@ -17,7 +17,7 @@ const sa1Table = "01 03 01 92 0000 0000 0000000000000009 0020 0000 00000000" + /
 	"0001 0000 00000000000000ff" + // attr_offset, resv3, comp_mask
 	"0007 01 02 0008 0000" + "0008 02 01 0007 0000" // data, from byte 64 on
 
-func sa1MAD(t *testing.T) []byte {
+func sa1MAD(t testing.TB) []byte {
 	m, err := hex.DecodeString(strings.ReplaceAll(sa1Table, " ", ""))
 	if err != nil {
 		t.Fatal(err)
