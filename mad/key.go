@@ -21,9 +21,6 @@ func MaskKeys(m []byte) {
 	if h.Class.Family() == ClassSubn {
 		data = data[:h.Class.DataSize()]
 	}
-	if beginsWithKey(a) {
-		clear(data[:keySize])
-	}
 	// A segment of a table begins and ends anywhere in a record.
 	first, step := 0, len(data)
 	if h.Class == ClassSubnAdm && h.Method.IsResponse() && h.Method.IsTable() {
@@ -56,13 +53,3 @@ func MaskKeys(m []byte) {
 
 // keySize of the keys that guard agents, in bytes.
 const keySize = 8
-
-// beginsWithKey: all that is known of a's layout is that a key comes first.
-func beginsWithKey(a *Attribute) bool {
-	switch a {
-	case AttrBKeyInfo, // opa-ff ib_bm.h BKEY_INFO; in ibutils ibbbm_base.h it has 32 bits
-		AttrMlnxConfigSpace: // mstflint mtcr_ib_ofed.c, ibvsmad_craccess_rw_smp
-		return true
-	}
-	return false
-}

@@ -35,8 +35,30 @@ type PrivateLFTPort struct {
 //mad:attr class=Subn id=0xff50 methods=Get,Set size=64 section=vendor modifier=address:0:16,count:16:6,mode:22:2,address_high:24:8 unconfirmed
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp
 type MlnxConfigSpace struct {
-	// Data is the attribute as it came.
-	Data [64]byte `mad:"0:512,bytes"`
+	// MKey shows the sender to be allowed what it asks.
+	MKey uint64 `mad:"0:64,name=M_Key,key,hex"`
+	// Records are words, or addresses with words and masks.
+	Records [56]byte `mad:"64:448,bytes"`
+}
+
+// MlnxConfigWords are consecutive words from the address in the modifier on (mode 0).
+//
+//mad:header size=56 section=vendor unconfirmed
+//mad:variant of=MlnxConfigSpace.Records name=words when=modifier.mode:0
+//mad:source mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp
+type MlnxConfigWords struct {
+	// Words are as many as the modifier counts.
+	Words [14]uint32 `mad:"0:32,hex"`
+}
+
+// MlnxConfigRecords are single words, each with its address (mode 2).
+//
+//mad:header size=48 section=vendor unconfirmed
+//mad:variant of=MlnxConfigSpace.Records name=records when=modifier.mode:2
+//mad:source mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp, set_mad_data_for_mode_2
+type MlnxConfigRecords struct {
+	// Record are as many as the modifier counts.
+	Record [4]ConfigRecord `mad:"0:96"`
 }
 
 // MlnxSemaphore guards a device's configuration space from two who change it
@@ -201,6 +223,8 @@ type ConfigRecord struct {
 //mad:source ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)
 type VendorData struct {
-	// Data is the attribute as it came, the vendor's key first.
-	Data [232]byte `mad:"0:1856,bytes"`
+	// VSKey shows the sender to be allowed what it asks.
+	VSKey uint64 `mad:"0:64,name=VS_Key,key,hex"`
+	// Content is the rest of the attribute as it came.
+	Content [224]byte `mad:"64:1792,bytes"`
 }

@@ -34,6 +34,8 @@ func TestVendorLayouts(t *testing.T) {
 		{AttrMlnxPrivateLFTMap, 1 << 16, "13 14 00 30 15 00 00 18", "", map[string]uint64{ // ib_vs_plft_map_t
 			"ib_port[0]": 19, "shared_plft_port[0]": 20, "size[0]": 48, "ib_port[1]": 21, "size[1]": 24, "size[2]": 0,
 		}},
+		{AttrMlnxConfigSpace, 0x0010_0040, key + "00000001 00000002", "words", map[string]uint64{"words[0]": 1, "words[1]": 2}},
+		{AttrMlnxConfigSpace, 0x0081_0000, key + "00100040 00000002 000000ff", "records", map[string]uint64{"address[0]": 0x100040, "word[0]": 2, "mask[0]": 0xff}},
 		{AttrMlnxAccessRegister, 0, "0804 8300 9020 8201 00000000 00000009 1805 0000 11223344", "", map[string]uint64{ // mreg_send_raw
 			"operation_type": 1, "operation_len": 4, "operation_dr": 1, "register_status": 3, "register_id": 0x9020, "operation_response": 1,
 			"register_method": 2, "operation_class": 1, "operation_tid": 9, "register_type": 3, "register_len": 5,

@@ -67,6 +67,8 @@ var codecs = map[*Attribute]codec{
 	AttrMlnxPrivateLFTMap:                  &MlnxPrivateLFTMap{},
 	LayoutPrivateLFTPort:                   &PrivateLFTPort{},
 	AttrMlnxConfigSpace:                    &MlnxConfigSpace{},
+	LayoutMlnxConfigWords:                  &MlnxConfigWords{},
+	LayoutMlnxConfigRecords:                &MlnxConfigRecords{},
 	AttrMlnxSemaphore:                      &MlnxSemaphore{},
 	AttrGeneralInfo:                        &GeneralInfo{},
 	LayoutGeneralInfoIS3:                   &GeneralInfoIS3{},

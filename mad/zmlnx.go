@@ -114,7 +114,8 @@ func (t *MlnxConfigSpace) Decode(data []byte) {
 		b = pad[:]
 	}
 	b = b[:64]
-	copy(t.Data[:], b[0:64])
+	t.MKey = binary.BigEndian.Uint64(b[0:])
+	copy(t.Records[:], b[8:64])
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -127,7 +128,8 @@ func (t *MlnxConfigSpace) Encode(data []byte) {
 		return
 	}
 	b = b[:64]
-	copy(b[0:64], t.Data[:])
+	binary.BigEndian.PutUint64(b[0:], t.MKey)
+	copy(b[8:64], t.Records[:])
 }
 
 // AttrMlnxConfigSpace describes MlnxConfigSpace.
@@ -148,8 +150,102 @@ var AttrMlnxConfigSpace = &Attribute{
 	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp"},
 	Doc:     "MlnxConfigSpace reads and writes a device's configuration space. It can stop a device for good.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came."},
+		{Name: "M_Key", Script: "m_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
+			Doc: "M_Key shows the sender to be allowed what it asks."},
+		{Name: "Records", Script: "records", Offset: 64, Bits: 448, Count: 1, Stride: 448, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Records are words, or addresses with words and masks."},
+	},
+	Variants: []Variant{
+		{Name: "words", Field: "records", Layout: LayoutMlnxConfigWords, When: []Condition{{Name: "mode", Modifier: true, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "records", Field: "records", Layout: LayoutMlnxConfigRecords, When: []Condition{{Name: "mode", Modifier: true, Values: [][2]uint64{[2]uint64{0x2, 0x2}}}}},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *MlnxConfigWords) Decode(data []byte) {
+	b := data
+	if len(b) < 56 {
+		var pad [56]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:56]
+	for i := range t.Words {
+		t.Words[i] = uint32(binary.BigEndian.Uint32(b[0+i*4:]))
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *MlnxConfigWords) Encode(data []byte) {
+	b := data
+	if len(b) < 56 {
+		var pad [56]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:56]
+	for i, v := range t.Words {
+		binary.BigEndian.PutUint32(b[0+i*4:], uint32(v))
+	}
+}
+
+// LayoutMlnxConfigWords describes MlnxConfigWords.
+var LayoutMlnxConfigWords = &Attribute{
+	Name:    "MlnxConfigWords",
+	Size:    56,
+	Section: "vendor",
+	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp"},
+	Doc:     "MlnxConfigWords are consecutive words from the address in the modifier on (mode 0).",
+	Fields: []Field{
+		{Name: "Words", Script: "words", Offset: 0, Bits: 32, Count: 14, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
+			Doc: "Words are as many as the modifier counts."},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *MlnxConfigRecords) Decode(data []byte) {
+	b := data
+	if len(b) < 48 {
+		var pad [48]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:48]
+	for i := range t.Record {
+		b := b[0+i*12:][:12]
+		t := &t.Record[i]
+		t.Address = binary.BigEndian.Uint32(b[0:])
+		t.Word = binary.BigEndian.Uint32(b[4:])
+		t.Mask = binary.BigEndian.Uint32(b[8:])
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *MlnxConfigRecords) Encode(data []byte) {
+	b := data
+	if len(b) < 48 {
+		var pad [48]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:48]
+	for i := range t.Record {
+		t.Record[i].Encode(b[0+i*12:][:12])
+	}
+}
+
+// LayoutMlnxConfigRecords describes MlnxConfigRecords.
+var LayoutMlnxConfigRecords = &Attribute{
+	Name:    "MlnxConfigRecords",
+	Size:    48,
+	Section: "vendor",
+	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp, set_mad_data_for_mode_2"},
+	Doc:     "MlnxConfigRecords are single words, each with its address (mode 2).",
+	Fields: []Field{
+		{Name: "Record", Script: "record", Offset: 0, Bits: 96, Count: 4, Stride: 96, Type: FieldTypeStruct, Struct: LayoutConfigRecord, Component: 0, Components: 1,
+			Doc: "Record are as many as the modifier counts."},
 	},
 }
 
@@ -643,7 +739,8 @@ func (t *VendorData) Decode(data []byte) {
 		b = pad[:]
 	}
 	b = b[:232]
-	copy(t.Data[:], b[0:232])
+	t.VSKey = binary.BigEndian.Uint64(b[0:])
+	copy(t.Content[:], b[8:232])
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -656,7 +753,8 @@ func (t *VendorData) Encode(data []byte) {
 		return
 	}
 	b = b[:232]
-	copy(b[0:232], t.Data[:])
+	binary.BigEndian.PutUint64(b[0:], t.VSKey)
+	copy(b[8:232], t.Content[:])
 }
 
 // AttrVendor09ConfigSpaceMode describes VendorData.
@@ -671,8 +769,10 @@ var AttrVendor09ConfigSpaceMode = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "ConfigSpaceMode belongs to ConfigSpace of old devices. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
+			Doc: "VS_Key shows the sender to be allowed what it asks."},
+		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Content is the rest of the attribute as it came."},
 	},
 }
 
@@ -688,8 +788,10 @@ var AttrVendor0ASoftReset = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "SoftReset restarts the device. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
+			Doc: "VS_Key shows the sender to be allowed what it asks."},
+		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Content is the rest of the attribute as it came."},
 	},
 }
 
@@ -705,8 +807,10 @@ var AttrVendor0AVSMulticastForwardingTable = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "VSMulticastForwardingTable is a switch's multicast forwarding table. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
+			Doc: "VS_Key shows the sender to be allowed what it asks."},
+		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Content is the rest of the attribute as it came."},
 	},
 }
 
@@ -722,8 +826,10 @@ var AttrVendor0AIBPortConfig = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "IBPortConfig sets up a port. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
+			Doc: "VS_Key shows the sender to be allowed what it asks."},
+		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Content is the rest of the attribute as it came."},
 	},
 }
 
@@ -739,7 +845,9 @@ var AttrVendor0AMirror = &Attribute{
 	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "Mirror copies a port's packets to another. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
+			Doc: "VS_Key shows the sender to be allowed what it asks."},
+		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Content is the rest of the attribute as it came."},
 	},
 }

@@ -172,6 +172,8 @@ var headers = []*Attribute{
 	LayoutLIDPort,
 	LayoutLaneFECCounters,
 	LayoutMADHeader,
+	LayoutMlnxConfigRecords,
+	LayoutMlnxConfigWords,
 	LayoutNoticeBadBKey,
 	LayoutNoticeBadCCKey,
 	LayoutNoticeBadKey,
