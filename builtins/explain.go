@@ -182,7 +182,7 @@ var habits = map[string]string{
 	"ibnodes":       "discover().nodes",
 	"ibtracert":     `load("@examples//trace.star", "main"), then main("from", "to")`,
 	"ibroute":       "get_lft(target); with -M, get_mft(target)",
-	"ibportstate":   `port_disable(port), port_enable(port), port_reset(port), port_set(port, speed="HDR", width="4x")`,
+	"ibportstate":   `port_disable(port), port_enable(port), port_reset(port), port_set(port, speed="hdr", width="4x")`,
 	"smpquery":      `smp_get("PortInfo", target, port)`,
 	"perfquery":     `perf_get("PortCounters", target, port)`,
 	"saquery":       `sa_gettable("NodeRecord")`,

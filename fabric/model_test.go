@@ -83,7 +83,7 @@ loopback: port 1 of "leaf" (0x0000000000000090) is connected to itself
 		leaf.Port(3).GUID(), leaf.Port(3).LID(), leaf.Port(3).Info(), leaf.Port(2).State(), leaf.Port(3).State(),
 		f.Nodes()[3].Port(2).Route(), f.Nodes()[3].Port(1).Route(), host.Port(1).Route(), leaf.Port(4).Route(),
 		leaf.SwitchInfo().LinearFDBTop, host.SwitchInfo())
-	expect := "true true true true <nil> <nil> <nil> [] [] [] [] true gate/1/2 2 <nil> <nil> <nil> <nil> FDR10 4x  " +
+	expect := "true true true true <nil> <nil> <nil> [] [] [] [] true gate/1/2 2 <nil> <nil> <nil> <nil> fdr10 4x  " +
 		"0x0000000000000091 3 <nil> active no_change 0,1,3 0,1,3 0 0,1 9 <nil>\n"
 	if d := cmp.Diff(expect, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -229,6 +229,7 @@ func completeFlags(c *cobra.Command) {
 		fabrics = append(fabrics, k.name)
 	}
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	c.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{string(colorAuto), string(colorAlways), string(colorNever)}, cobra.ShellCompDirectiveNoFileComp))
 	c.RegisterFlagCompletionFunc("fabric", cobra.FixedCompletions(fabrics, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	c.MarkFlagDirname("include")
 	c.MarkFlagDirname("out")

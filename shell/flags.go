@@ -50,6 +50,7 @@ type settings struct {
 	out     string
 	csvRaw  bool
 	format  outputFormat
+	color   colorMode
 	quiet   bool
 	verbose int
 
@@ -72,6 +73,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	s.pkey = number{min: 1, max: 0xffff}
 	s.smLID = number{min: 1, max: int(mad.MaxUnicastLID)}
 	s.format = outputFormat(lang.FormatText)
+	s.color = colorAuto
 
 	f.StringVarP(&s.fabric, "fabric", "F", "", "the `FABRIC`: "+kindsUsage()+" (environment: "+fabricVariable+")")
 	f.StringVarP(&s.ca, "ca", "C", "", "send from `DEVICE` (with ibsim and sim: from that node; default: the first that is up)")
@@ -93,6 +95,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
 	f.StringVar(&s.out, "out", "", "let scripts write files below the folder `DIR` (a command's own --out, after it, is a file)")
 	f.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
+	f.Var(&s.color, "color", "color text `WHEN`: auto (at a terminal, unless NO_COLOR is set), always or never")
 	f.BoolVar(&s.csvRaw, "csv-raw", false, "with -o csv: put no apostrophe before texts that a spreadsheet would carry out")
 	f.BoolVarP(&s.quiet, "quiet", "q", false, "no warnings, no progress, no banner")
 	f.CountVarP(&s.verbose, "verbose", "v", "say how many MADs it took; twice: of a bug in fabsh, where it is")

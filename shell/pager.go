@@ -17,10 +17,14 @@ func (a *app) page(text string) error {
 	}
 	pager := os.Getenv("PAGER")
 	if pager == "" {
-		pager = "less -FRX"
+		pager = "less -FRSX" // S: tables are not to be folded
 	}
 	cmd := exec.Command("sh", "-c", pager)
-	cmd.Stdin = strings.NewReader(text)
+	paged := text
+	if a.console.colorOut {
+		paged = colorText(text)
+	}
+	cmd.Stdin = strings.NewReader(paged)
 	cmd.Stdout, cmd.Stderr = out, a.console.stderr
 	var err error
 	a.console.lend(func() { a.interrupts.ignore(func() { err = cmd.Run() }) })

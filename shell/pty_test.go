@@ -57,7 +57,7 @@ func startTerminal(t *testing.T, home string, args ...string) *screen {
 	s := &screen{t: t, master: master, chunks: make(chan string, 1000), home: home}
 	s.cmd = exec.Command("fabsh", args...)
 	s.cmd.Dir = home
-	s.cmd.Env = append(testEnv, "HOME="+home, "PATH="+os.Getenv("PATH"), "TERM=xterm", "PAGER=sleep 1; cat -n")
+	s.cmd.Env = append(testEnv, "HOME="+home, "PATH="+os.Getenv("PATH"), "TERM=xterm", "NO_COLOR=1", "PAGER=sleep 1; cat -n")
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := s.cmd.Start(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync/atomic"
 	"time"
@@ -73,6 +74,7 @@ func (a *app) isPrompt() bool { return isTerminal(a.stdin) && a.console.stdoutTT
 func newRepl(s *session) *repl {
 	r := &repl{session: s}
 	r.interp = newInterp(lang.FileOptions(), s.Predeclared(), r.show)
+	r.interp.check = s.WarnWords
 	return r
 }
 
@@ -182,10 +184,13 @@ func (r *repl) show(v starlark.Value) error {
 
 // startup runs the user's rc file at the prompt, as if it had been typed.
 func (r *repl) startup(path string) {
-	src, err := os.ReadFile(path)
+	if path == "" {
+		return
+	}
+	src, err := readOwn(path)
 	if err != nil {
-		if path != "" && !errors.Is(err, os.ErrNotExist) {
-			fmt.Fprintf(r.app.console.Err(), "fabsh: %s: %v\n", path, errors.Unwrap(err))
+		if !errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(r.app.console.Err(), "fabsh: %v\n", noFile(err))
 		}
 		return
 	}

@@ -166,6 +166,6 @@ func (s *session) report(err error) {
 	case errors.As(err, &stop):
 		fmt.Fprintln(stderr, stop)
 	default:
-		fmt.Fprintln(stderr, s.Explain(err))
+		s.app.console.complain(s.Explain(err))
 	}
 }

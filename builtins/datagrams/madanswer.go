@@ -29,6 +29,9 @@ func (r *madRequest) exchange() (starlark.Value, error) {
 			continue
 		}
 		v, err := r.answer(&calls[i])
+		if rec, ok := v.(*records.Record); ok {
+			v = r.targets[i].Answer(rec, modifierPort(rec.Attribute, calls[i].Header().Modifier))
+		}
 		if r.answered(i, err) {
 			r.values[i] = v
 		}

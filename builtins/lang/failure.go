@@ -39,6 +39,26 @@ func (e *Failure) Facts() []Fact {
 	return out
 }
 
+// row is the failure among values that show as rows: whom was asked in the first
+// column, and itself, which has no column.
+func (e *Failure) row(first string) []Fact {
+	target := e.Target
+	if v, _ := e.Attr("target"); target == "" && v != nil {
+		target, _ = starlark.AsString(v)
+	}
+	return []Fact{{Name: first, Value: starlark.String(target)}, {Value: e}}
+}
+
+// brief is why it failed, in a few words where there are some.
+func (e *Failure) brief() string {
+	if v, _ := e.Attr("status"); v != nil {
+		if status, _ := starlark.AsString(v); status != "" && status != "failed" {
+			return status
+		}
+	}
+	return e.Err.Error()
+}
+
 // Described is an error that says what was asked for, of whom, and with which
 // status it ended.
 type Described interface {

@@ -230,7 +230,7 @@ func FieldHelp(a *mad.Attribute, f *mad.Field) string {
 		fmt.Fprintf(&b, "It is there in variant %s%s.\n", a.Variant, whenWords(base, base.Variants[i]))
 	}
 	if f.Words != nil {
-		fmt.Fprintf(&b, "Words: %s.\n", strings.Join(wordsOf(f.Words), ", "))
+		fmt.Fprintf(&b, "Words: %s.\n", strings.Join(WordsOf(f.Words), ", "))
 	}
 	for _, text := range []string{
 		writeWords(a, f),

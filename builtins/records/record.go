@@ -23,6 +23,7 @@ type Record struct {
 	// Source is the LID that a notice came from, which nobody asked for; 0: it
 	// is an answer.
 	Source mad.LID
+	origin *Origin // nil: it answers no request to a target
 }
 
 var (
@@ -69,7 +70,7 @@ func (r *Record) String() string {
 	var b strings.Builder
 	b.WriteString(r.Type() + "(")
 	n := 0
-	for _, f := range r.Facts() {
+	for _, f := range r.fieldFacts() {
 		if f.Code {
 			continue
 		}
@@ -103,6 +104,9 @@ func (r *Record) Attr(name string) (starlark.Value, error) {
 	}
 	if name == "source" && r.Source != 0 {
 		return starlark.MakeInt(int(r.Source)), nil
+	}
+	if v := r.origin.value(name); v != nil {
+		return v, nil
 	}
 	if name == "replace" {
 		return &lang.Function{Builtin: &ReplaceMethod, Recv: r}, nil
@@ -148,6 +152,13 @@ func (r *Record) AttrNames() []string {
 	if r.Source != 0 {
 		names = append(names, "source")
 	}
+	if r.origin != nil {
+		for _, m := range OriginMembers {
+			if r.Attribute.Field(m.Name) == nil {
+				names = append(names, m.Name)
+			}
+		}
+	}
 	slices.Sort(names)
 	return names
 }
@@ -166,8 +177,11 @@ func fieldNames(a *mad.Attribute) []string {
 	return names
 }
 
-// Facts are the fields, those of embedded attributes too.
-func (r *Record) Facts() []lang.Fact {
+// Facts are of whom it was asked, and the fields, those of embedded attributes
+// too.
+func (r *Record) Facts() []lang.Fact { return append(r.originFacts(), r.fieldFacts()...) }
+
+func (r *Record) fieldFacts() []lang.Fact {
 	var out []lang.Fact
 	for i := range r.Attribute.Flat() {
 		f := &r.Attribute.Flat()[i]
@@ -191,6 +205,9 @@ func (r *Record) TypeDoc() lang.TypeDoc {
 	d := attributeDoc(r.Attribute)
 	if r.Source != 0 {
 		d.Members = append(d.Members, lang.MemberDoc{Name: "source", Doc: "the LID that it came from"})
+	}
+	if r.origin != nil {
+		d.Members = append(d.Members, OriginMembers...)
 	}
 	return d
 }
@@ -230,6 +247,7 @@ smp_set(record, target) writes the fields that replace named. It sends nothing i
 		r := c.Recv.(*Record)
 		out := New(r.Attribute, r.Data)
 		out.Named = slices.Clone(r.Named)
+		out.origin = r.origin
 		for _, kv := range a.Fields {
 			f, err := SetNamed(out.Attribute, out.Data, string(kv[0].(starlark.String)), kv[1])
 			if err != nil {

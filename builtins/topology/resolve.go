@@ -74,7 +74,9 @@ func (r *Resolver) target(v starlark.Value) (Target, error) {
 	case Port:
 		return portTarget(v.Port), nil
 	case starlark.String:
-		return r.named(string(v)), nil
+		t := r.named(string(v))
+		t.name = string(v)
+		return t, nil
 	case *lang.Failure:
 		return Target{Label: v.Target, Port: NoPortGiven, Err: v.Err}, nil
 	}

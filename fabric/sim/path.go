@@ -236,21 +236,21 @@ func activeRate(i *mad.PortInfo) uint16 {
 
 func laneRate(speed string) uint16 {
 	switch speed {
-	case "SDR":
+	case "sdr":
 		return 5
-	case "DDR":
+	case "ddr":
 		return 10
-	case "QDR":
+	case "qdr":
 		return 20
-	case "FDR":
+	case "fdr":
 		return 28
-	case "EDR":
+	case "edr":
 		return 50
-	case "HDR":
+	case "hdr":
 		return 100
-	case "NDR":
+	case "ndr":
 		return 200
-	case "XDR":
+	case "xdr":
 		return 400
 	}
 	return 0

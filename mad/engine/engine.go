@@ -35,6 +35,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fabsh/mad"
@@ -87,6 +88,7 @@ type Engine struct {
 	options   Options // defaults put in
 	traits    Traits
 	policy    policy // live, or of a recording
+	lmcs      atomic.Pointer[lmcs]
 
 	mu        sync.Mutex // guards all below, and the state of lent calls
 	life      lifecycle  // whether calls are taken
@@ -149,8 +151,9 @@ func (e *Engine) Start(c *Call) {
 		go c.complete()
 		return
 	}
-	c.s = callState{method: mad.Method(c.MAD[mad.MethodOffset]), reads: effect == mad.EffectRead, timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), to: e.redirects.of(c)}
-	c.s.keyless = !e.options.Keys.goTo(&c.To, &c.s.to)
+	to := e.redirects.of(c)
+	c.s = callState{method: mad.Method(c.MAD[mad.MethodOffset]), reads: effect == mad.EffectRead, timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), to: to.Address}
+	c.s.keyless = !e.options.Keys.goTo(&c.To, &to)
 	c.s.dest = e.flow.destination(c)
 	if c.Timeout <= 0 {
 		c.s.timeout = e.options.Timeout

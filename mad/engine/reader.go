@@ -46,7 +46,7 @@ func (e *Engine) receive(d *Datagram, now time.Duration, ended *callList) {
 		e.unsolicited(d, now)
 	case c == nil:
 		e.stray(d, tid)
-	case !answers(d, c):
+	case !e.answers(d, c):
 		e.stats.Foreign++
 	default:
 		e.answer(c, d, tid, now, ended)
