@@ -112,7 +112,7 @@ func parseRate(text string) (gbps float64, width, speed string) {
 	}
 	// Without a word, as at 2.5 Gb/s a lane, it is SDR.
 	speed = cmp.Or(strings.Join(words[1:], ""), "sdr")
-	if mad.SpeedGbps(strings.ToUpper(speed)) == 0 {
+	if mad.SpeedGbps(speed) == 0 {
 		speed = ""
 	}
 	return gbps, words[0], speed
