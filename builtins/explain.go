@@ -186,7 +186,11 @@ var habits = map[string]string{
 	"smpquery":      `smp_get("PortInfo", target, port)`,
 	"perfquery":     `perf_get("PortCounters", target, port)`,
 	"saquery":       `sa_gettable("NodeRecord")`,
-	"ibstat":        `smp_get("PortInfo", dr("0"), 0)`,
+	"ibstat":        `the command fabsh ports; of the port in use, smp_get("PortInfo", dr("0"), 0)`,
+	"ibstatus":      "the command fabsh ports",
+	"ibaddr":        `smp_get("PortInfo", target, port), with gid_prefix, lid and lmc; smp_get("NodeInfo", target).port_guid`,
+	"smpdump":       `mad_get("NodeInfo", target, raw=True); smp_get("NodeInfo", target).data`,
+	"vendstat":      `mad_get("GeneralInfo", target); mad_get("CounterGroupInfo", target, port=1); with --write`,
 	"sminfo":        `smp_get("SMInfo", target)`,
 	"ls":            "discover().nodes, or dir(value)",
 }

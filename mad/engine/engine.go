@@ -35,7 +35,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -176,15 +175,12 @@ func (e *Engine) Start(c *Call) {
 // check says what c does, and why it must not be sent.
 func (e *Engine) check(c *Call) (mad.Effect, error) {
 	h := c.Header()
-	effect := mad.EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute)
+	effect := mad.EffectOfMAD(c.MAD[:])
 	if c.Subscribes && h.Class == mad.ClassSubnAdm && h.ClassVersion == h.Class.Version() && h.Method == mad.MethodSet && h.Attribute == mad.AttrInformInfo.ID {
 		effect = mad.EffectSession
 	}
 	if !e.options.Write && effect == mad.EffectFabric {
 		return effect, ErrReadOnly
-	}
-	if h.Class == mad.ClassSubnDirected && c.MAD[mad.HopCountOffset] > mad.MaxHops {
-		return effect, fmt.Errorf("directed route of %d hops, more than %d", c.MAD[mad.HopCountOffset], mad.MaxHops)
 	}
 	return effect, e.checkPayload(c)
 }

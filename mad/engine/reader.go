@@ -129,6 +129,12 @@ func isTable(m *[mad.Size]byte) bool {
 // unsegmented is the data of a table that came in one datagram.
 func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 	switch {
+	case c.MAD[mad.ClassVersionOffset] == 1:
+		table, ok := mad.SA1Table(c.MAD[:])
+		if !ok {
+			return nil, errors.New("the table comes in several datagrams by the transfer of class version 1, whose rules are not public: ask for less at once, or in version 2")
+		}
+		return table, nil
 	case len(d.MAD) > mad.SADataOffset+c.maxTable():
 		return nil, tooLong(c.maxTable())
 	case len(d.MAD) > mad.Size: // the transport has put it together
