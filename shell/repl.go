@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -110,6 +111,7 @@ func (r *repl) loop() int {
 			return r.run(ctx, r.file, line, text)
 		})
 		r.report(err)
+		r.free(err)
 		var exit *lang.ExitError
 		if errors.As(err, &exit) || r.app.interrupts.ended() != nil {
 			return r.exitStatus(err)
@@ -123,6 +125,15 @@ func (r *repl) loop() int {
 		}
 	}
 	return r.exitStatus(nil)
+}
+
+// free gives memory back that a statement was stopped for, where err says so.
+func (r *repl) free(err error) {
+	var limit *lang.LimitError
+	if errors.As(err, &limit) {
+		debug.FreeOSMemory()
+		r.kept = true
+	}
 }
 
 func (r *repl) run(ctx context.Context, file string, line int, text string) error {

@@ -9,8 +9,14 @@ import (
 )
 
 // OpenNamed opens a file that the command line names, which may be a pipe. It
-// waits for who writes it, and for what they write, until ctx ends.
-func OpenNamed(ctx context.Context, path string) (*NamedFile, error) {
+// waits for who writes it, and for what they write, until ctx ends or the deadline.
+func OpenNamed(ctx context.Context, path string) (_ *NamedFile, err error) {
+	ctx, cancel := untilDeadline(ctx)
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
 	type opened struct {
 		f   *os.File
 		err error
@@ -30,7 +36,7 @@ func OpenNamed(ctx context.Context, path string) (*NamedFile, error) {
 			return nil, fmt.Errorf("%s: is a folder", path)
 		}
 		stop := context.AfterFunc(ctx, func() { o.f.SetReadDeadline(time.Unix(1, 0)) })
-		return &NamedFile{o.f, ctx, stop}, nil
+		return &NamedFile{o.f, ctx, func() { stop(); cancel() }}, nil
 	case <-ctx.Done():
 		go func() {
 			if o := <-ch; o.err == nil {
@@ -45,7 +51,7 @@ func OpenNamed(ctx context.Context, path string) (*NamedFile, error) {
 type NamedFile struct {
 	*os.File
 	ctx  context.Context
-	stop func() bool
+	stop func()
 }
 
 // Read reads until the context ends.
