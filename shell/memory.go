@@ -48,6 +48,7 @@ type memory struct {
 	kill func() // ends the program, after its goodbyes
 	exit func() // ends the program
 
+	timer     *time.Timer      // of watch
 	samples   []metrics.Sample // of inUse
 	collect   chan struct{}    // asks for a collection
 	collected chan struct{}    // it has ended
@@ -72,6 +73,7 @@ func (s *session) watchMemory(stop context.CancelCauseFunc) (end func()) {
 		kill: func() { s.app.interrupts.force(func() {}, lang.StatusUsage) },
 		exit: func() { s.app.interrupts.exit(lang.StatusUsage) },
 
+		timer:     time.NewTimer(lookEvery),
 		samples:   []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/gc/heap/live:bytes"}},
 		collect:   make(chan struct{}, 1),
 		collected: make(chan struct{}, 1),
@@ -127,13 +129,12 @@ func (m *memory) serve() {
 
 // watch looks until the evaluation ends, or there is too much of something.
 func (m *memory) watch() {
-	timer := time.NewTimer(lookEvery)
-	defer timer.Stop()
+	defer m.timer.Stop()
 	// sleep is false when the evaluation ends.
 	sleep := func(d time.Duration) bool {
-		timer.Reset(d)
+		m.timer.Reset(d)
 		select {
-		case <-timer.C:
+		case <-m.timer.C:
 			return true
 		case <-m.done:
 			return false
@@ -174,8 +175,8 @@ func (m *memory) watch() {
 		if sleep(stopsWithin) {
 			m.tell(why)
 			close(m.killing)
-			timer.Reset(leavesWithin)
-			<-timer.C
+			m.timer.Reset(leavesWithin)
+			<-m.timer.C
 			m.exit()
 		}
 		return
