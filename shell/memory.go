@@ -16,8 +16,10 @@ const (
 	// collectsWithin is how long it may take to tell garbage from what is in use.
 	collectsWithin = 700 * time.Millisecond
 	// stopsWithin is how long a script may go on after its memory is used up: one
-	// step of the language can ask for 16 GiB, or take minutes.
-	stopsWithin = 300 * time.Millisecond
+	// step of the language can ask for 16 GiB, or take minutes. With far too much
+	// of it, it is farStopsWithin.
+	stopsWithin    = 800 * time.Millisecond
+	farStopsWithin = 300 * time.Millisecond
 	// leavesWithin is how long the program then has to say goodbye to its fabric.
 	leavesWithin = 700 * time.Millisecond
 )
@@ -87,9 +89,8 @@ func (s *session) watchMemory(stop context.CancelCauseFunc) (end func()) {
 		s.app.console.stderr.Write(lines[why])
 	}
 	used, _, _ := m.inUse() // the first time it allocates
-	if s.kept {
-		m.limit = max(m.limit, used+m.limit/4) // room to do away with it
-	}
+	// What variables of the prompt keep leaves room to do away with it.
+	m.limit = max(m.limit, used+m.limit/4)
 	debug.SetMemoryLimit(int64(m.limit)) // has garbage collected before
 	debug.SetMaxStack(1 << 30)
 	looks := make(chan struct{})
@@ -147,9 +148,7 @@ func (m *memory) watch() {
 		switch {
 		case stacks > maxStack+smallStack*uint64(runtime.NumGoroutine()):
 			why = m.deep
-		case used > max(2*m.limit, m.limit+1<<30):
-			// Garbage grows to the limit and is collected then: this is one value,
-			// which is being filled.
+		case m.far(used):
 			why = m.over
 		case collecting > 0:
 			collecting += lookEvery
@@ -172,16 +171,26 @@ func (m *memory) watch() {
 			continue
 		}
 		m.convicted <- why
-		if sleep(stopsWithin) {
-			m.tell(why)
-			close(m.killing)
-			m.timer.Reset(leavesWithin)
-			<-m.timer.C
-			m.exit()
+		for waited := time.Duration(0); waited < stopsWithin; waited += lookEvery {
+			if !sleep(lookEvery) {
+				return
+			}
+			used, stacks, _ := m.inUse()
+			if waited >= farStopsWithin && (m.far(used) || stacks > maxStack) {
+				break
+			}
 		}
-		return
+		m.tell(why)
+		close(m.killing)
+		m.timer.Reset(leavesWithin)
+		<-m.timer.C
+		m.exit()
 	}
 }
+
+// far: it is so far beyond the limit that it is no garbage, which grows to the
+// limit and is collected then. It is one value, which is being filled.
+func (m *memory) far(used uint64) bool { return used > max(2*m.limit, m.limit+1<<30) }
 
 // inUse is how many bytes heap and stacks take, the stacks alone, and what of the
 // heap was no garbage at the last collection.

@@ -132,7 +132,6 @@ func (r *repl) free(err error) {
 	var limit *lang.LimitError
 	if errors.As(err, &limit) {
 		debug.FreeOSMemory()
-		r.kept = true
 	}
 }
 

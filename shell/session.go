@@ -24,7 +24,6 @@ type session struct {
 	deadline *deadline // of the session; nil: it has none
 	// limit is the time of each statement; 0: there is no limit.
 	limit time.Duration
-	kept  bool // variables may keep the memory for which a statement was stopped
 }
 
 // close ends the subscriptions and closes the transport.
