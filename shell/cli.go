@@ -14,6 +14,7 @@
 //	reader.go     where lines come from: readline, or a pipe
 //	complete.go   what TAB proposes; locate.go, where the cursor stands
 //	interrupt.go  signals
+//	deadline.go   --deadline; memory.go, --memory: the watch over what a script uses
 //	terminal.go   output, progress line; pager.go, what is longer than the screen
 package shell
 
@@ -23,6 +24,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -41,6 +43,11 @@ func Main() int {
 	// Most runs are short: at 400 a sweep of 702 nodes ends before the first
 	// collection, which takes some 4 ms of its 25.
 	collectAt(400)
+	// One step of a script can hold one of two processors, and a collection that
+	// waits for its end the other: the third is for the watch over memory.
+	if runtime.GOMAXPROCS(0) == 2 {
+		runtime.GOMAXPROCS(3)
+	}
 	a := &app{console: newConsole(os.Stdout, os.Stderr), stdin: os.Stdin}
 	a.interrupts = watchInterrupts(a.console)
 	defer a.interrupts.stop()
@@ -267,7 +274,7 @@ func (a *app) run(words []string) error {
 		s.limit = a.deadline.value
 	}
 	s.deadline = d
-	d.limit(s.engine)
+	d.limit(s)
 	switch {
 	case hasCode:
 		a.status = s.evaluate(func(ctx context.Context) error { return s.RunCode(ctx, "<command>", a.code[0]) })
