@@ -7,7 +7,7 @@
 //	command.go    what commands on a fabric have in common
 //	route.go      the command route; routewatch.go: --watch; reload.go: --reload
 //	verify.go     the command verify, and the checks that it shares with route
-//	snapshot.go   the command snapshot; decode.go, ports.go, sim.go: those of these names
+//	snapshot.go   the command snapshot; decode.go, ports.go, sim.go, test.go, fmt.go: those of these names
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
 //	repl.go       the prompt's loop
@@ -112,7 +112,9 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		ValidArgsFunction: completeScript,
-		RunE:              func(_ *cobra.Command, words []string) error { return a.run(words) },
+		RunE: func(_ *cobra.Command, words []string) error {
+			return a.profiled(func() error { return a.run(words) })
+		},
 	}
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -124,7 +126,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
 	root.Flags().StringArrayVarP(&a.code, "command", "c", nil, "run `CODE` and show the value of its last expression")
 	a.settings.addFlags(root.Flags())
 	completeFlags(root)
-	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.versionCommand(), a.docCommand())
+	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -288,7 +290,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that name commands, not scripts.
-var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "ports", "version", "doc", "help", "completion"}
+var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "ports", "test", "fmt", "version", "doc", "help", "completion"}
 
 // checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {

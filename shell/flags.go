@@ -45,6 +45,7 @@ type settings struct {
 	nameMap string
 
 	record   string
+	profile  string
 	deadline duration
 	memory   byteSize // 0: as much as defaultMemory says
 	maxSteps number
@@ -95,6 +96,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.keys, "keys", "", "show the keys in `FILE`, which has mode 0600, to who wants them; - asks for them at the terminal")
 	f.StringVar(&s.nameMap, "node-name-map", "", "take the names of nodes from `FILE`: lines of GUID \"name\" (default: that of infiniband-diags)")
 	f.StringVar(&s.record, "record", "", "write all MADs to the pcap `FILE`, which Wireshark opens; keys are left out")
+	f.StringVar(&s.profile, "profile", "", "write where scripts spend their time, waiting included, to `FILE`: go tool pprof reads it")
 	f.Var(&s.deadline, "deadline", "ask nothing more after `TIME`: in seconds, or such as 500ms; at the prompt, for each statement")
 	f.Var(&s.memory, "memory", "let scripts use `SIZE` of memory: such as 512MiB or 4GiB (default: 4 GiB, or a quarter of the machine's)")
 	f.Var(&s.maxSteps, "max-steps", "let scripts take `N` steps of the interpreter; at the prompt, each statement (default: any number)")
