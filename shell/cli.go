@@ -96,7 +96,8 @@ Without a script it prompts, or reads statements from a pipe. Flags stand before
 the script; what follows its name belongs to it ("fabsh script --help").
 
 Exit status: 0 clean; 1 findings, or exit(1); 2 the command or the script is to
-be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
+be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
+143 by SIGTERM.`,
 		Example: `  fabsh -F sim                             the prompt, on a simulated fat tree
   fabsh -F sim:ring:n=4 -c 'discover()'    one line of code
   fabsh -F ibsim -o json links.star        a script, its output as JSON`,

@@ -91,8 +91,8 @@ while True:
 		status int
 	}{
 		{"interrupt", syscall.SIGINT, 130},
-		{"terminate", syscall.SIGTERM, 130},
-		{"hang up", syscall.SIGHUP, 130},
+		{"terminate", syscall.SIGTERM, 143},
+		{"hang up", syscall.SIGHUP, 129},
 		{"broken pipe", 0, 141},
 	}
 	for _, tt := range tests {

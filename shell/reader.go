@@ -89,9 +89,12 @@ func (t *terminalReader) ReadLine(prompt string) (string, error) {
 	return l, nil
 }
 
+// Close gives the terminal back. It does not close readline, which would wait
+// for the next key where Ctrl-D was typed while a statement ran: the program
+// ends here.
 func (t *terminalReader) Close() error {
 	io.WriteString(t.stdout, pasteOff)
-	return t.rl.Close()
+	return t.rl.Terminal.ExitRawMode()
 }
 
 // suffixes gives a completer's words to readline, which can only append.

@@ -60,6 +60,7 @@ func (s *session) prompt(stdin *os.File) int {
 	restore := saveTerminal(stdin)
 	s.app.interrupts.onExit(func() { fmt.Print(pasteOff); restore(); s.closeEngine() })
 	r.read(in, true)
+	r.interp.globals["q"] = r.interp.globals["quit"] // short, so at the prompt only
 	if !s.app.quiet {
 		fmt.Fprintln(s.app.console.Err(), "help lists what there is to say, TAB completes, Ctrl-D ends.")
 	}
@@ -180,7 +181,8 @@ func (r *repl) show(v starlark.Value) error {
 	return r.app.page(text.String())
 }
 
-// startup runs the user's rc file at the prompt, as if it had been typed.
+// startup runs the user's rc file at the prompt, as if it had been typed, but
+// shows no values: the file is for definitions.
 func (r *repl) startup(path string) {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -190,6 +192,9 @@ func (r *repl) startup(path string) {
 		return
 	}
 	r.Remember(path, string(src))
+	show := r.interp.show
+	r.interp.show = func(starlark.Value) error { return nil }
+	defer func() { r.interp.show = show }()
 	r.report(r.attempt(func(ctx context.Context) error {
 		return r.run(ctx, path, 1, string(src))
 	}))
