@@ -116,9 +116,11 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 	root.Flags().SortFlags = false
 	root.Flags().SetInterspersed(false)
 	root.Flags().StringArrayVarP(&a.code, "command", "c", nil, "run `CODE` and show the value of its last expression")
-	a.settings.addFlags(root.Flags())
+	a.settings.addFlags(root.PersistentFlags())
+	a.flags = root.Flags() // which the others join when they are parsed
 	completeFlags(root)
-	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.versionCommand(), a.docCommand())
+	root.SetUsageFunc(a.usage)
+	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -215,11 +217,6 @@ func flagError(c *cobra.Command, err error) error {
 	return fmt.Errorf(`%w (see "fabsh --help")`, err)
 }
 
-// completeScript leaves the words after the flags to the shell: files.
-func completeScript(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveDefault
-}
-
 // completeFlags tells the shell's completion what values flags have.
 func completeFlags(c *cobra.Command) {
 	var formats, fabrics []string
@@ -231,8 +228,8 @@ func completeFlags(c *cobra.Command) {
 	}
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	c.RegisterFlagCompletionFunc("fabric", cobra.FixedCompletions(fabrics, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
-	c.MarkFlagDirname("include")
-	c.MarkFlagDirname("out")
+	c.MarkPersistentFlagDirname("include")
+	c.MarkPersistentFlagDirname("out")
 }
 
 // run is fabsh without a command: code, a script, or the prompt.
@@ -281,7 +278,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that name commands, not scripts.
-var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "version", "doc", "help", "completion"}
+var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "version", "doc", "examples", "help", "completion"}
 
 // checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {

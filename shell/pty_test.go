@@ -149,7 +149,7 @@ func TestTerminal(t *testing.T) {
 	home := t.TempDir()
 	s := startTerminal(t, home, "-F", "sim:ring:n=2")
 	s.expect("TAB completes")
-	s.expect("sim, rw> ")
+	s.expect("sim:ring:n=2, rw> ")
 	s.send("6*7\r")
 	s.expect("\n42\r\n")
 	s.expect("> ")
@@ -247,7 +247,7 @@ func TestTerminalFabric(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startTerminal(t, home, "-F", "sim:ring:n=2", "--read-only")
-	s.expect("sim (4 nodes, ") // by the rc file
+	s.expect("sim:ring:n=2, ro (4 nodes, ") // by the rc file
 	s.expect("s)> ")
 	s.send("leaf(0).n\x01x = \x05ame\rx\r")
 	s.expect("\n\"switch-1\"\r\n")

@@ -25,7 +25,7 @@ func openReplay(o *settings, path string) (*connection, error) {
 		return nil, late(err)
 	}
 	t := capture.NewReplay(recording)
-	return &connection{name: filepath.Base(path), transport: t, clock: t, warning: recording.Incomplete()}, nil
+	return &connection{name: "replay:" + filepath.Base(path), transport: t, clock: t, warning: recording.Incomplete()}, nil
 }
 
 // startRecording has c record what goes over it, if the command line says so.

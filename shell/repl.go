@@ -200,14 +200,20 @@ func (r *repl) startup(path string) {
 	}))
 }
 
-// promptText says what is at the other end, and how old its picture is.
+// maxPromptName is how much of the fabric's name is in the prompt, in runes.
+const maxPromptName = 30
+
+// promptText says which fabric it is, whether it may be changed, and how old its
+// picture is.
 func (r *repl) promptText() string {
 	if f := r.Fabric(); f != r.fabric {
 		r.fabric, r.since = f, time.Now()
 	}
-	text := r.name
+	text := clip(lang.OneLine(r.name), maxPromptName)
 	if r.engine != nil && r.engine.Write() {
 		text += ", rw"
+	} else {
+		text += ", ro"
 	}
 	if r.fabric != nil {
 		text += fmt.Sprintf(" (%d nodes", len(r.fabric.Nodes()))

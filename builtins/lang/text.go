@@ -19,6 +19,10 @@ type displayed interface{ Display() string }
 // RenderText renders v for people, with a newline at the end.
 func RenderText(v starlark.Value) string {
 	switch v := v.(type) {
+	case starlark.String: // the whole result: a file, a report
+		if strings.Contains(string(v), "\n") {
+			return strings.TrimSuffix(string(v), "\n") + "\n"
+		}
 	case displayed:
 		return v.Display()
 	case *Failure:
