@@ -56,6 +56,7 @@ type Session struct {
 	flags   []string
 	modules map[string]*module
 	sources map[string]string // of what has been run, for error messages
+	defined func() []string   // names of the prompt's, for error messages; nil: there are none
 
 	subscribers *datagrams.Subscribers // what scripts subscribed to
 	predeclared starlark.StringDict

@@ -74,6 +74,7 @@ func (a *app) isPrompt() bool { return isTerminal(a.stdin) && a.console.stdoutTT
 func newRepl(s *session) *repl {
 	r := &repl{session: s}
 	r.interp = newInterp(lang.FileOptions(), s.Predeclared(), r.show)
+	s.Defined(r.interp.globals.Keys)
 	return r
 }
 
@@ -108,6 +109,9 @@ func (r *repl) loop() int {
 		}
 		r.Remember(r.file, r.lines.source())
 		err = r.attempt(func(ctx context.Context) error {
+			if asked, err := r.ask(text); asked {
+				return err
+			}
 			return r.run(ctx, r.file, line, text)
 		})
 		r.report(err)
