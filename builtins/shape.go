@@ -1,8 +1,11 @@
 package builtins
 
 import (
+	"strings"
+
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 )
 
@@ -32,4 +35,59 @@ func AttrNames(typ string) []string {
 		return records.New(a, nil).AttrNames()
 	}
 	return nil
+}
+
+// AttrType is the declared type of an attribute of the values of a type, or the
+// method that it is. Both are empty where nothing is declared.
+func AttrType(typ, name string) (string, *lang.Builtin) {
+	for _, d := range typeDocs() {
+		for _, m := range d.Members {
+			if d.Name == typ && m.ShortName() == name {
+				return m.Type, m.Method
+			}
+		}
+	}
+	for _, a := range records.AttributesNamed(typ) {
+		if v, err := records.New(a, nil).Attr(name); err == nil && v != nil {
+			return v.Type(), nil // an empty record has all parts
+		}
+	}
+	return "", nil
+}
+
+// ElementType is the declared type of what iterating or indexing a value of a
+// type gives.
+func ElementType(typ string) string {
+	switch {
+	case typ == "ports":
+		return "port"
+	case typ == "string":
+		return "string"
+	case len(records.AttributesNamed(typ)) > 0:
+		return typ // of many targets there is a list of answers
+	}
+	return ""
+}
+
+// ResultType is the declared type of what a function returns. text gives the
+// text of an argument by the position and name of its parameter; empty: not known.
+func ResultType(b *lang.Builtin, text func(position int, name string) string) string {
+	param, ok := strings.CutPrefix(b.Returns, "record of ")
+	if !ok {
+		param, ok = strings.CutPrefix(b.Returns, "list of record of ")
+	}
+	if !ok {
+		return b.Returns
+	}
+	for i, p := range b.Params {
+		if p.Name != param {
+			continue
+		}
+		name := text(i, p.Name)
+		if name == "" {
+			name = strings.Trim(p.Default, `"`)
+		}
+		return strings.TrimSuffix(b.Returns, "record of "+param) + name
+	}
+	return ""
 }

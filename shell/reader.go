@@ -99,14 +99,14 @@ func (t *terminalReader) Close() error {
 
 // suffixes gives a completer's words to readline, which can only append.
 type suffixes struct {
-	complete func(text string) (words []string, start int)
+	complete func(text, after string) (words []string, start int)
 	before   *string
 	size     func() (columns, rows int) // of the terminal
 }
 
 func (s *suffixes) Do(line []rune, pos int) ([][]rune, int) {
 	text := *s.before + string(line[:pos])
-	words, start := s.complete(text)
+	words, start := s.complete(text, string(line[pos:]))
 	typed := text[start:]
 	var tails [][]rune
 	for _, w := range words {

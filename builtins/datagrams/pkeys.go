@@ -59,8 +59,9 @@ func init() {
 
 // GetPKeys is get_pkeys: it reads pkeys of each port.
 var GetPKeys = lang.Builtin{
-	Name:  "get_pkeys",
-	Group: topology.GroupTable,
+	Name:    "get_pkeys",
+	Returns: "pkeys",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
 		portOfTable,
@@ -77,8 +78,9 @@ It returns the whole table, pkeys, or a list of them for a list of targets. An e
 
 // SetPKeys is set_pkeys: it changes entries of a P_Key table.
 var SetPKeys = lang.Builtin{
-	Name:  "set_pkeys",
-	Group: topology.GroupTable,
+	Name:    "set_pkeys",
+	Returns: "pkeys",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
 		{Name: "table", Kind: lang.KindAny, Doc: "a dict of number to P_Key, which is merged into the table; or a whole table, pkeys or a list, which replaces it; None empties an entry"},

@@ -147,8 +147,9 @@ const laneWords = "a dict, which is merged into the table: of (in_port, out_port
 
 // GetSL2VL is get_sl2vl: it reads an sl2vl of each node or port.
 var GetSL2VL = lang.Builtin{
-	Name:  "get_sl2vl",
-	Group: topology.GroupTable,
+	Name:    "get_sl2vl",
+	Returns: "sl2vl",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a node or port, or an iterable of them; of a switch's port the rows with this output port"},
 		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "output port, where the target is a switch and names none; else all are read"},
@@ -168,8 +169,9 @@ in out sl  0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15
 
 // SetSL2VL is set_sl2vl: it changes VLs of SLs.
 var SetSL2VL = lang.Builtin{
-	Name:  "set_sl2vl",
-	Group: topology.GroupTable,
+	Name:    "set_sl2vl",
+	Returns: "sl2vl",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a node or port, or an iterable of them; of a switch's port the rows with this output port"},
 		{Name: "table", Kind: lang.KindAny, Doc: laneWords},

@@ -29,6 +29,7 @@ type Factual interface {
 type Member[T any] struct {
 	Name   string
 	Doc    string
+	Type   string                 // of an attribute's value, for completion: "list of port"; empty: not declared
 	Get    func(T) starlark.Value // an attribute: no I/O, ever
 	Method *Builtin               // or a method; doc is its own
 }
@@ -98,6 +99,7 @@ type TypeDoc struct {
 type MemberDoc struct {
 	Name   string // of a method: its signature
 	Doc    string
+	Type   string // of an attribute, where it is declared
 	Method *Builtin
 }
 
@@ -113,7 +115,7 @@ func (m *MemberDoc) ShortName() string {
 func (t *Type[T]) TypeDoc() TypeDoc {
 	d := TypeDoc{Name: t.Name, Doc: t.doc}
 	for _, m := range t.members {
-		md := MemberDoc{Name: m.Name, Doc: m.Doc, Method: m.Method}
+		md := MemberDoc{Name: m.Name, Doc: m.Doc, Type: m.Type, Method: m.Method}
 		if m.Method != nil {
 			md.Name = m.Method.Signature()
 		}

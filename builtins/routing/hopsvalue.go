@@ -64,7 +64,8 @@ func (v *hopsValue) Get(key starlark.Value) (starlark.Value, bool, error) {
 
 // hopsMethod is graph.hops(): the distances between all switches.
 var hopsMethod = lang.Builtin{
-	Name: "hops",
+	Name:    "hops",
+	Returns: "hops",
 	Doc: `Returns the distances of all switches from all others: hops.
 They count links, or, where these have weights, the weights.`,
 	Example: `

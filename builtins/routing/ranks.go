@@ -81,8 +81,9 @@ func (v *graphValue) rootsOf(items []starlark.Value) ([]int, error) {
 
 // updownMethod is graph.updown(): the distances over up*/down* paths.
 var updownMethod = lang.Builtin{
-	Name:   "updown",
-	Params: []lang.Param{{Name: "ranks", Kind: kindDict("dict"), Doc: "a dict of switch to rank, as of ranks(); links go up to the lower rank, of the same to the lower GUID"}},
+	Name:    "updown",
+	Returns: "hops",
+	Params:  []lang.Param{{Name: "ranks", Kind: kindDict("dict"), Doc: "a dict of switch to rank, as of ranks(); links go up to the lower rank, of the same to the lower GUID"}},
 	Doc: `Returns distances over ways that never go up after they went down: hops.
 Tables filled in from these have no credit loops.`,
 	Example: `

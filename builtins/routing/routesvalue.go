@@ -132,8 +132,9 @@ func textOrNone(s string) starlark.Value {
 
 // cloneMethod is routes.clone().
 var cloneMethod = lang.Builtin{
-	Name: "clone",
-	Doc:  "Returns a copy that can be changed on its own.",
+	Name:    "clone",
+	Returns: "routes",
+	Doc:     "Returns a copy that can be changed on its own.",
 	Example: `
 > t = discover().graph().route("minhop")
 > u = t.clone()
@@ -149,8 +150,9 @@ var cloneMethod = lang.Builtin{
 
 // routesMethod is graph.routes(): tables without an entry.
 var routesMethod = lang.Builtin{
-	Name: "routes",
-	Doc:  "Returns tables that drop everything, to be filled in.",
+	Name:    "routes",
+	Returns: "routes",
+	Doc:     "Returns tables that drop everything, to be filled in.",
 	Example: `
 > discover().graph().routes()
 routes(12 switches, LIDs 1..44)

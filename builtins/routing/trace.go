@@ -47,7 +47,8 @@ func (x *pathValue) Display() string {
 
 // traceMethod is routes.trace(): one path, hop by hop.
 var traceMethod = lang.Builtin{
-	Name: "trace",
+	Name:    "trace",
+	Returns: "path",
 	Params: []lang.Param{
 		{Name: "source", Kind: lang.KindAny, Doc: "a LID, or a port or node that has one"},
 		{Name: "destination", Kind: lang.KindAny, Doc: "another"},

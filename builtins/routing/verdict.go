@@ -109,7 +109,8 @@ func brokenText(b *routing.BrokenPair) string {
 // verifyMethod is routes.verify(): reachability, and cycles in the channel dependency
 // graph.
 var verifyMethod = lang.Builtin{
-	Name: "verify",
+	Name:    "verify",
+	Returns: "verdict",
 	Params: []lang.Param{
 		endpointsParam,
 		{Name: "require", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two ports: whether the first must reach the second; else all must. It is asked only about pairs that do not"},

@@ -32,8 +32,8 @@ var FabricType = newFabricType()
 // newFabricType makes FabricType. Lists are made when a script first asks for
 // them, and frozen, for all that see the fabric share them.
 func newFabricType() *lang.Type[*Fabric] {
-	list := func(name, doc string, fill func(f *fabric.Fabric) []starlark.Value) lang.Member[*Fabric] {
-		return lang.Member[*Fabric]{Name: name, Doc: doc, Get: func(v *Fabric) starlark.Value {
+	list := func(name, element, doc string, fill func(f *fabric.Fabric) []starlark.Value) lang.Member[*Fabric] {
+		return lang.Member[*Fabric]{Name: name, Doc: doc, Type: "list of " + element, Get: func(v *Fabric) starlark.Value {
 			l := v.lists[name]
 			if l == nil {
 				l = starlark.NewList(fill(v.Fabric))
@@ -44,16 +44,16 @@ func newFabricType() *lang.Type[*Fabric] {
 		}}
 	}
 	return lang.NewType("fabric", "A snapshot of a subnet, which never changes: what discover() found or a file says.",
-		list("nodes", "all nodes: switches, then CAs, then routers, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.Nodes()) }),
-		list("switches", "the switches, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeSwitch)) }),
-		list("cas", "the channel adapters, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeCA)) }),
-		list("routers", "the routers, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeRouter)) }),
-		list("ports", "all external ports, by node and number", portsOf),
-		list("links", "the cables, by their first port", linksOf),
+		list("nodes", "node", "all nodes: switches, then CAs, then routers, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.Nodes()) }),
+		list("switches", "node", "the switches, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeSwitch)) }),
+		list("cas", "node", "the channel adapters, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeCA)) }),
+		list("routers", "node", "the routers, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeRouter)) }),
+		list("ports", "port", "all external ports, by node and number", portsOf),
+		list("links", "link", "the cables, by their first port", linksOf),
 		lang.Member[*Fabric]{Name: "complete", Doc: "nothing that was asked for is missing", Get: func(v *Fabric) starlark.Value {
 			return starlark.Bool(v.Complete())
 		}},
-		list("problems", "what is wrong with the fabric or with the view of it: kind and text", problemsOf),
+		list("problems", "problem", "what is wrong with the fabric or with the view of it: kind and text", problemsOf),
 		lang.Member[*Fabric]{Method: &dumpMethod},
 	)
 }

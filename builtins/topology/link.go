@@ -23,8 +23,8 @@ var LinkType *lang.Type[Link]
 
 func init() {
 	LinkType = lang.NewType("link", "A cable between two ports.",
-		lang.Member[Link]{Name: "a", Doc: "the port that comes first in the fabric's order", Get: func(l Link) starlark.Value { return Port{l.A} }},
-		lang.Member[Link]{Name: "b", Doc: "the port at the other end", Get: func(l Link) starlark.Value { return Port{l.B} }},
+		lang.Member[Link]{Name: "a", Type: "port", Doc: "the port that comes first in the fabric's order", Get: func(l Link) starlark.Value { return Port{l.A} }},
+		lang.Member[Link]{Name: "b", Type: "port", Doc: "the port at the other end", Get: func(l Link) starlark.Value { return Port{l.B} }},
 	)
 }
 

@@ -27,23 +27,23 @@ var PortType *lang.Type[Port]
 
 func init() {
 	PortType = lang.NewType("port", "A port of a node.",
-		lang.Member[Port]{Name: "name", Doc: "name of the node and number: leaf-1/3", Get: func(p Port) starlark.Value { return starlark.String(p.Name()) }},
+		lang.Member[Port]{Name: "name", Type: "string", Doc: "name of the node and number: leaf-1/3", Get: func(p Port) starlark.Value { return starlark.String(p.Name()) }},
 		lang.Member[Port]{Name: "num", Doc: "port number", Get: func(p Port) starlark.Value { return starlark.MakeInt(p.Num()) }},
-		lang.Member[Port]{Name: "node", Doc: "the node it is of", Get: func(p Port) starlark.Value { return Node{p.Node()} }},
-		lang.Member[Port]{Name: "peer", Doc: "the port at the other end of the cable, None if there is none", Get: func(p Port) starlark.Value {
+		lang.Member[Port]{Name: "node", Type: "node", Doc: "the node it is of", Get: func(p Port) starlark.Value { return Node{p.Node()} }},
+		lang.Member[Port]{Name: "peer", Type: "port", Doc: "the port at the other end of the cable, None if there is none", Get: func(p Port) starlark.Value {
 			if q := p.Peer(); q != nil {
 				return Port{q}
 			}
 			return starlark.None
 		}},
-		lang.Member[Port]{Name: "guid", Doc: "port GUID; all ports of a switch have port 0's", Get: func(p Port) starlark.Value { return GUIDValue(p.GUID()) }},
+		lang.Member[Port]{Name: "guid", Type: "string", Doc: "port GUID; all ports of a switch have port 0's", Get: func(p Port) starlark.Value { return GUIDValue(p.GUID()) }},
 		lang.Member[Port]{Name: "lid", Doc: "base LID; all ports of a switch have port 0's; 0 if none", Get: func(p Port) starlark.Value { return starlark.MakeInt(int(p.LID())) }},
 		lang.Member[Port]{Name: "lmc", Doc: "how many low bits of the LID it ignores", Get: func(p Port) starlark.Value { return starlark.MakeInt(p.LMC()) }},
-		lang.Member[Port]{Name: "state", Doc: `logical state: "active", "down", ...; None if unknown`, Get: func(p Port) starlark.Value { return known(p, p.State()) }},
-		lang.Member[Port]{Name: "physical_state", Doc: `state of link training: "link_up", "polling", ...; None if unknown`, Get: func(p Port) starlark.Value { return known(p, p.PhysicalState()) }},
-		lang.Member[Port]{Name: "width", Doc: `width in use: "4x"; None while the link is down, or if unknown`, Get: func(p Port) starlark.Value { return whileUp(p, p.Width()) }},
-		lang.Member[Port]{Name: "speed", Doc: `speed in use: "HDR"; None while the link is down, or if unknown`, Get: func(p Port) starlark.Value { return whileUp(p, p.Speed()) }},
-		lang.Member[Port]{Name: "info", Doc: "PortInfo, as read by the sweep; None if unknown", Get: func(p Port) starlark.Value {
+		lang.Member[Port]{Name: "state", Type: "string", Doc: `logical state: "active", "down", ...; None if unknown`, Get: func(p Port) starlark.Value { return known(p, p.State()) }},
+		lang.Member[Port]{Name: "physical_state", Type: "string", Doc: `state of link training: "link_up", "polling", ...; None if unknown`, Get: func(p Port) starlark.Value { return known(p, p.PhysicalState()) }},
+		lang.Member[Port]{Name: "width", Type: "string", Doc: `width in use: "4x"; None while the link is down, or if unknown`, Get: func(p Port) starlark.Value { return whileUp(p, p.Width()) }},
+		lang.Member[Port]{Name: "speed", Type: "string", Doc: `speed in use: "HDR"; None while the link is down, or if unknown`, Get: func(p Port) starlark.Value { return whileUp(p, p.Speed()) }},
+		lang.Member[Port]{Name: "info", Type: "port_info", Doc: "PortInfo, as read by the sweep; None if unknown", Get: func(p Port) starlark.Value {
 			if i := p.Info(); i != nil {
 				return encoded(mad.AttrPortInfo, i)
 			}
