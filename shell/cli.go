@@ -2,7 +2,7 @@
 // It alone reads the environment and knows of terminals.
 //
 //	cli.go        the commands, and fabsh without one
-//	flags.go      session flags
+//	flags.go      session flags; sessionflag.go, behind commands; usage.go, in help
 //	open.go       from -F to a session
 //	command.go    what commands on a fabric have in common
 //	route.go      the command route; routewatch.go: --watch; reload.go: --reload
@@ -10,9 +10,11 @@
 //	snapshot.go   the command snapshot; decode.go, sim.go: those of these names
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
-//	repl.go       the prompt's loop
+//	repl.go       the prompt's loop; question.go, what is no Starlark but a question
 //	reader.go     where lines come from: readline, or a pipe
-//	complete.go   what TAB proposes; locate.go, where the cursor stands
+//	block.go      statements of several lines in readline's one; history.go, theirs
+//	complete.go   what TAB proposes; locate.go, where the cursor stands; infer.go,
+//	              what is known of an expression
 //	interrupt.go  signals
 //	terminal.go   output, progress line; pager.go, what is longer than the screen
 package shell

@@ -42,7 +42,7 @@ type argument struct {
 func (c *completer) complete(text, after string) (words []string, start int) {
 	line := text[strings.LastIndexByte(text, '\n')+1:]
 	if strings.TrimLeft(line, " \t") == "" {
-		return []string{"\t"}, len(text) // indents, and lets pasted tabs through
+		return []string{indentUnit}, len(text)
 	}
 	at := locate(text)
 	switch {

@@ -61,8 +61,8 @@ func TestComplete(t *testing.T) {
 		want  []string // whole words
 		typed string   // what they replace
 	}{
-		{"", []string{"\t"}, ""},
-		{"def f():\n  ", []string{"\t"}, ""},
+		{"", []string{indentUnit}, ""},
+		{"def f():\n  ", []string{indentUnit}, ""},
 		{"disc", []string{"discover"}, "disc"},
 		{"x = sm", []string{"smp_get", "smp_set"}, "sm"},
 		{"wh", []string{"while"}, "wh"},
@@ -155,8 +155,7 @@ func FuzzComplete(f *testing.F) {
 
 func TestSuffixes(t *testing.T) {
 	words := []string{"leaf 1", "leaf 2"}
-	before := ""
-	s := &suffixes{complete: func(text, _ string) ([]string, int) { return words, strings.LastIndexByte(text, '"') + 1 }, before: &before, size: func() (int, int) { return 80, 24 }}
+	s := &suffixes{complete: func(text, _ string) ([]string, int) { return words, strings.LastIndexByte(text, '"') + 1 }, size: func() (int, int) { return 80, 24 }}
 	tests := []struct {
 		words      []string
 		line       string

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestTerminalPagerLeft: a pager that is left before the end of the text is no
@@ -97,4 +98,88 @@ func TestTerminalQuit(t *testing.T) {
 	s.expect("> ")
 	s.send("q\r")
 	s.exit(0)
+}
+
+// TestTerminalBlock: a block is typed, comes back whole, and is edited as one:
+// what is on the screen after each key.
+func TestTerminalBlock(t *testing.T) {
+	for _, columns := range []int{80, 200} {
+		s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: uint16(columns), pager: "cat"}, "-q", "-F", "sim")
+		v := &vt{columns: columns}
+		long := strings.Repeat("n + ", 30) + "0"
+		for _, step := range []struct{ keys, want string }{
+			{"def f(n):", "sim, rw> def f(n):▮\n"},
+			{"\r", "sim, rw> def f(n):\n...     ▮\n"},
+			{"x = n\r", "sim, rw> def f(n):\n...     x = n\n...     ▮\n"},
+			{"\r", "sim, rw> def f(n):\n...     x = n\n...\n...     ▮\n"}, // a blank line inside
+			{"if x:\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         ▮\n"},
+			{"x += 1\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...         ▮\n"},
+			{"\x7f", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     ▮\n"}, // one level back
+			{"return x", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     return x▮\n"},
+			{"\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     return x\n... ▮\n"},
+			{"\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     return x\n...\nsim, rw> ▮\n"},
+			{"f(41)\r", "sim, rw> f(41)\n42\nsim, rw> ▮\n"},
+			{"f(41)\r", "sim, rw> f(41)\n42\nsim, rw> ▮\n"},
+			{up, "sim, rw> f(41)▮\n"}, // once in the history
+			{up, "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x += 1\n...     return x▮\n"},
+			{up, "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n...         x +=▮ 1\n...     return x\n"},
+			{"\x01", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:\n... ▮        x += 1\n...     return x\n"},
+			{"\x1b[D", "sim, rw> def f(n):\n...     x = n\n...\n...     if x:▮\n...         x += 1\n...     return x\n"},
+			{" # so", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so▮\n...         x += 1\n...     return x\n"},
+			{"\x1b[C\x0b", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so\n... ▮\n...     return x\n"},
+			{"        x += 2", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2▮\n...     return x\n"},
+			{"\x1b[B\x05", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2\n...     return x▮\n"},
+			{"\r\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2\n...     return x\n...\nsim, rw> ▮\n"},
+			{"f(40)\r", "sim, rw> f(40)\n42\nsim, rw> ▮\n"},
+			{up + up + "\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2\n...     return x\nsim, rw> ▮\n"}, // runs as it is
+			// Lines that are longer than the screen.
+			{"def g(n):\r", "sim, rw> def g(n):\n...     ▮\n"},
+			{"return " + long, wrap(columns, "sim, rw> def g(n):", "...     return "+long+"▮")},
+			{"\x1b[A" + "\x05", wrap(columns, "sim, rw> def g(n):▮", "...     return "+long)},
+			{"\x1b[B" + "\x05" + "\r\r", wrap(columns, "sim, rw> def g(n):", "...     return "+long, "...", "sim, rw> ▮")},
+			{"g(1)\r", "sim, rw> g(1)\n30\nsim, rw> ▮\n"},
+		} {
+			s.send(step.keys)
+			if !s.shows(v, step.want) {
+				t.Fatalf("%d columns, after %q: the screen ends in\n%s\nwant\n%s", columns, step.keys, v.screen(), step.want)
+			}
+		}
+		s.send(ctrlD)
+		s.exit(0)
+	}
+}
+
+// wrap breaks lines where a screen of so many columns does.
+func wrap(columns int, lines ...string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		r := []rune(line)
+		for len([]rune(strings.ReplaceAll(string(r), "▮", ""))) > columns {
+			b.WriteString(strings.TrimRight(string(r[:columns]), " ") + "\n")
+			r = r[columns:]
+		}
+		b.WriteString(string(r) + "\n")
+	}
+	return b.String()
+}
+
+// shows waits until the screen ends in want.
+func (s *screen) shows(v *vt, want string) bool {
+	limit := time.After(10 * time.Second)
+	for {
+		v.write(s.text)
+		s.text = ""
+		if got := v.screen(); got == want || strings.HasSuffix(got, "\n"+want) {
+			return true
+		}
+		select {
+		case c, ok := <-s.chunks:
+			if !ok {
+				return false
+			}
+			s.text += c
+		case <-limit:
+			return false
+		}
+	}
 }

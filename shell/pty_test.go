@@ -160,7 +160,7 @@ func TestTerminal(t *testing.T) {
 	s.expect("> ")
 	s.send("def f(n):\r")
 	s.expect("... ")
-	s.send("\treturn n + 1\r") // a pasted tab indents
+	s.send("return n + 1\r") // is indented
 	s.expect("... ")
 	s.send("\r")
 	s.expect("rw> ")

@@ -36,7 +36,7 @@ func (r *repl) ask(text string) (asked bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	if r.lines.interactive {
+	if r.interactive {
 		return true, r.app.page(answer)
 	}
 	_, err = io.WriteString(r.app.console.Out(), answer)

@@ -25,11 +25,14 @@ const (
 // repl is the read, evaluate, print loop.
 type repl struct {
 	*session
-	interp *interp
-	lines  *statements
-	file   string
-	worst  atomic.Int64 // exit status so far, of a piped session
-	waits  atomic.Bool  // for the next statement
+	interp      *interp
+	lines       *statements
+	interactive bool // people sit before it
+	file        string
+	worst       atomic.Int64 // exit status so far, of a piped session
+	waits       atomic.Bool  // for the next statement
+
+	remember func(statement string) // puts it into the history; nil: there is none
 
 	fabric *fabric.Fabric // the latest; since is when it came
 	since  time.Time
@@ -60,6 +63,7 @@ func (s *session) prompt(stdin *os.File) int {
 	restore := saveTerminal(stdin)
 	s.app.interrupts.onExit(func() { fmt.Print(pasteOff); restore(); s.closeEngine() })
 	r.read(in, true)
+	r.remember = in.remember
 	r.interp.globals["q"] = r.interp.globals["quit"] // short, so at the prompt only
 	if !s.app.quiet {
 		fmt.Fprintln(s.app.console.Err(), "help lists what there is to say, TAB completes, Ctrl-D ends.")
@@ -84,7 +88,8 @@ func (r *repl) read(in LineReader, interactive bool) {
 	if interactive {
 		r.file = promptFile
 	}
-	r.lines = &statements{in: in, interactive: interactive}
+	r.interactive = interactive
+	r.lines = &statements{in: in}
 }
 
 func (r *repl) loop() int {
@@ -107,6 +112,9 @@ func (r *repl) loop() int {
 			r.app.fail(err)
 			return r.app.status
 		}
+		if r.remember != nil {
+			r.remember(text)
+		}
 		r.Remember(r.file, r.lines.source())
 		err = r.attempt(func(ctx context.Context) error {
 			if asked, err := r.ask(text); asked {
@@ -119,7 +127,7 @@ func (r *repl) loop() int {
 		if errors.As(err, &exit) || r.app.interrupts.ended() != nil {
 			return r.exitStatus(err)
 		}
-		if !r.lines.interactive {
+		if !r.interactive {
 			worst := worse(int(r.worst.Load()), r.ExitStatus(err))
 			r.worst.Store(int64(worst))
 			if worst == lang.StatusInterrupted {
@@ -138,7 +146,7 @@ func (r *repl) run(ctx context.Context, file string, line int, text string) erro
 
 // exitStatus ends the session with err.
 func (r *repl) exitStatus(err error) int {
-	if !r.lines.interactive {
+	if !r.interactive {
 		return r.finalStatus(int(r.worst.Load()), err)
 	}
 	var exit *lang.ExitError
@@ -172,7 +180,7 @@ func worse(a, b int) int {
 
 // show writes the value of an expression, by way of a pager where it is long.
 func (r *repl) show(v starlark.Value) error {
-	if !r.lines.interactive {
+	if !r.interactive {
 		return r.Show(v)
 	}
 	var text bytes.Buffer
