@@ -59,7 +59,7 @@ func position(p syntax.Position) string {
 // global names, cannot suggest.
 func (s *Session) spell(file, msg string) string {
 	name, ok := strings.CutPrefix(msg, "undefined: ")
-	if !ok || strings.Contains(name, " ") || toolHint(name) != "" {
+	if !ok || strings.Contains(name, " ") || toolHint(name) != "" || len(typesWith(name)) > 0 {
 		return msg
 	}
 	names := slices.Concat(s.predeclared.Keys(), starlark.Universe.Keys(), boundNames(file, s.sources[file]))

@@ -80,9 +80,12 @@ func toolHint(name string) string {
 	return ""
 }
 
-// memberHint says of which types a name is an attribute or a method.
-func memberHint(b io.Writer, name string) {
-	var types []string
+// typesWith are the types that have an attribute or a method of a name. Of a name
+// of a letter or two that says nothing.
+func typesWith(name string) (types []string) {
+	if len(name) < 3 {
+		return nil
+	}
 	for _, d := range typeDocs() {
 		for _, m := range d.Members {
 			if m.ShortName() == name {
@@ -90,7 +93,13 @@ func memberHint(b io.Writer, name string) {
 			}
 		}
 	}
-	if len(types) == 0 || len(name) < 3 { // of a letter or two it says nothing
+	return types
+}
+
+// memberHint says of which types a name is an attribute or a method.
+func memberHint(b io.Writer, name string) {
+	types := typesWith(name)
+	if len(types) == 0 {
 		return
 	}
 	if len(types) > 3 {

@@ -119,7 +119,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 	root.Flags().SetInterspersed(false)
 	root.Flags().StringArrayVarP(&a.code, "command", "c", nil, "run `CODE` and show the value of its last expression")
 	a.settings.addFlags(root.PersistentFlags())
-	a.flags = root.Flags() // which the others join when they are parsed
+	a.flags = root.Flags() // which these join when they are parsed
 	completeFlags(root)
 	root.SetUsageFunc(a.usage)
 	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())

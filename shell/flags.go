@@ -62,6 +62,7 @@ type settings struct {
 }
 
 func (s *settings) addFlags(f *pflag.FlagSet) {
+	s.flags = f
 	s.etc = "/etc"
 	s.port = number{min: 1, max: 254}
 	s.timeout = duration{unit: time.Millisecond, units: "milliseconds"} // as in infiniband-diags

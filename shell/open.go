@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -139,6 +140,9 @@ func openIbsim(o *settings, socket string) (*connection, error) {
 	return &connection{name: name, transport: t}, nil
 }
 
+// simKey is the key in a simulated fabric's specification. No key is shown.
+var simKey = regexp.MustCompile(`(?i)(\bmkey\s*=)[^,]*`)
+
 // openSim makes a subnet in this process, and attaches to its first channel
 // adapter unless told otherwise.
 func openSim(o *settings, spec string) (*connection, error) {
@@ -155,7 +159,7 @@ func openSim(o *settings, spec string) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{name: strings.TrimSuffix("sim:"+spec, ":"), transport: t, sim: subnet}, nil
+	return &connection{name: strings.TrimSuffix("sim:"+simKey.ReplaceAllString(spec, "$1..."), ":"), transport: t, sim: subnet}, nil
 }
 
 // simNode is the node to attach to: the one with this name or GUID, else the

@@ -34,6 +34,7 @@ func TestQuestions(t *testing.T) {
 		{"ibhosts = 3", ""},
 		{"ibhosts", "3"},
 		{"nods", "<stdin>:1:1: undefined: nods"},
+		{"nodes", "<stdin>:1:1: undefined: nodes"},
 		{"minne(1)", "<stdin>:1:1: undefined: minne (did you mean mine?)"},
 		{"f.switches[0].nmae", "node has no .nmae field or method (did you mean .name?)"},
 	} {

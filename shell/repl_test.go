@@ -44,17 +44,18 @@ func TestPromptText(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, flags := range [][]string{
-		{"-F", "sim"}, {"-F", "sim:ring:n=2"}, {"-F", "sim:ring:n=2", "--read-only"},
+		{"-F", "sim"}, {"-F", "sim:ring:n=2,mkey=0x5ec2e7"}, {"-F", "sim:ring:n=2"}, {"-F", "sim:ring:n=2", "--read-only"},
 		{"-F", "file:a\x1b[31m\u202e.snap"}, {"-F", "replay:a_recording_whose_name_is_very_long.pcap"},
 	} {
 		r, _ := openTest(t, flags...)
 		got[flags[len(flags)-1]] = r.promptText()
 	}
 	want := map[string]string{
-		"sim":                       "sim, rw> ",
-		"sim:ring:n=2":              "sim:ring:n=2, rw> ",
-		"--read-only":               "sim:ring:n=2, ro> ",
-		"file:a\x1b[31m\u202e.snap": `file:a\x1b[31m\u202e.snap, ro (4 nodes)> `,
+		"sim":                        "sim, rw> ",
+		"sim:ring:n=2,mkey=0x5ec2e7": "sim:ring:n=2,mkey=..., rw> ",
+		"sim:ring:n=2":               "sim:ring:n=2, rw> ",
+		"--read-only":                "sim:ring:n=2, ro> ",
+		"file:a\x1b[31m\u202e.snap":  `file:a\x1b[31m\u202e.snap, ro (4 nodes)> `,
 		"replay:a_recording_whose_name_is_very_long.pcap": "replay:a_recording_whose_name_, rw> ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
