@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"io"
 	"regexp"
 	"strings"
 
@@ -15,10 +14,14 @@ var (
 
 // ask answers what is no Starlark but a question: "help smp_get", "smp_get?",
 // "?", and the command line of a tool that people are used to. asked is false
-// where text is none of these.
+// where text is none of these, and where no people sit: from a pipe it is an
+// error, which the exit status tells.
 func (r *repl) ask(text string) (asked bool, err error) {
+	if !r.interactive {
+		return false, nil
+	}
 	text = strings.TrimSpace(text)
-	topic, asked := "", false
+	topic := ""
 	if m := helpWord.FindStringSubmatch(text); m != nil {
 		topic, asked = m[1], true
 	} else if m := question.FindStringSubmatch(text); m != nil {
@@ -36,9 +39,5 @@ func (r *repl) ask(text string) (asked bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	if r.interactive {
-		return true, r.app.page(answer)
-	}
-	_, err = io.WriteString(r.app.console.Out(), answer)
-	return true, err
+	return true, r.app.page(answer)
 }

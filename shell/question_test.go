@@ -3,6 +3,8 @@ package shell
 import (
 	"strings"
 	"testing"
+
+	"fabsh/builtins/lang"
 )
 
 // TestQuestions: what people type who want to know something.
@@ -10,7 +12,7 @@ func TestQuestions(t *testing.T) {
 	r, out := openTest(t, "-F", "sim:ring:n=2")
 	ask := func(line string) string {
 		out.Reset()
-		r.read(newPlainReader(strings.NewReader(line+"\n")), false)
+		r.read(newPlainReader(strings.NewReader(line+"\n")), true)
 		r.loop()
 		first, _, _ := strings.Cut(out.String(), "\n")
 		return first
@@ -33,13 +35,24 @@ func TestQuestions(t *testing.T) {
 		{"ibdiagnet -r --ls 10", `ibdiagnet: here, load("@examples//first_look.star", "main"); main(); get_routes().verify() judges the routing`},
 		{"ibhosts = 3", ""},
 		{"ibhosts", "3"},
-		{"nods", "<stdin>:1:1: undefined: nods"},
-		{"nodes", "<stdin>:1:1: undefined: nodes"},
-		{"minne(1)", "<stdin>:1:1: undefined: minne (did you mean mine?)"},
+		{"nods", "<prompt>:1:1: undefined: nods"},
+		{"nodes", "<prompt>:1:1: undefined: nodes"},
+		{"minne(1)", "<prompt>:1:1: undefined: minne (did you mean mine?)"},
 		{"f.switches[0].nmae", "node has no .nmae field or method (did you mean .name?)"},
 	} {
 		if got := ask(tt[0]); got != tt[1] {
 			t.Errorf("%s: got %q, want %q", tt[0], got, tt[1])
+		}
+	}
+}
+
+// TestNoQuestions: a pipe asks nothing.
+func TestNoQuestions(t *testing.T) {
+	for _, line := range []string{"ibhosts", "help sleep", "sleep?", "?"} {
+		r, _ := openTest(t, "-F", "sim:ring:n=2")
+		r.read(newPlainReader(strings.NewReader(line+"\n")), false)
+		if got := r.loop(); got != lang.StatusUsage {
+			t.Errorf("%s: exit status %d", line, got)
 		}
 	}
 }
