@@ -32,7 +32,7 @@ lint: ## formatting, vet, staticcheck, module file
 generate: ## the generated files, and the lists of all attributes (tests say when they are stale)
 	$(GO) test -run '^TestGenerated$$' ./mad/internal/gen -update
 	$(GO) test -run '^TestAttributes$$' ./mad -update
-	$(GO) test -run '^(TestReference|TestHelp)$$' ./builtins -update
+	$(GO) test -run '^(TestReference|TestSchemas|TestHelp)$$' ./builtins -update
 	$(GO) test -run '^TestGenerated$$' ./fabric/format -update
 
 peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils and tshark into .peers; installs nothing

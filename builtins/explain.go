@@ -255,6 +255,7 @@ var hints = []struct {
 	{regexp.MustCompile(`^\s*class\b`), nil, "there are no classes; use dicts and functions"},
 	{regexp.MustCompile(`\b(async|await)\b`), nil, "there is no async; parallel(fn, items) runs many calls at once"},
 	{regexp.MustCompile(`^\s*print\s+[^(\s]`), nil, "print is a function; write print(x)"},
+	{nil, regexp.MustCompile(`^Starlark stack overflow$`), "100,000 calls are under way at once, which is as many as there may be; is there a function that calls itself for ever?"},
 	{nil, regexp.MustCompile(`unknown conversion %[-+ #0-9.]`), `% takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
 	{nil, regexp.MustCompile(`format spec features not supported`), `format takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
 }

@@ -35,18 +35,19 @@ In a Set it is written: smp_set sends what it read unless it is named.
 		if err != nil {
 			return nil, lang.Errorf("%w", err)
 		}
-		c.Fiber().Print(text)
+		c.Fiber().Print(c.Runtime().Fit(text))
 		return starlark.None, nil
 	}),
-	Bare: func(r *lang.Runtime) error { return r.Emit(r.People(), (*lang.StateOf[*Session](r)).overview()) },
+	Bare: func(r *lang.Runtime) error { return r.Emit(r.People(), r.Fit((*lang.StateOf[*Session](r)).overview())) },
 }
 
 // Help renders help on a name; empty: the overview.
 func (s *Session) Help(topic string) (string, error) {
 	if topic == "" {
-		return s.overview(), nil
+		return s.Fit(s.overview()), nil
 	}
-	return s.helpOnName(topic)
+	text, err := s.helpOnName(topic)
+	return s.Fit(text), err
 }
 
 // helpOn renders help on a value; nil: the overview.
@@ -245,20 +246,21 @@ func recordDoc() lang.TypeDoc {
 	return lang.TypeDoc{
 		Name:    "record",
 		Doc:     "An attribute as it was read; its type is the attribute's name: port_info. Its fields have the specification's names in snake case. A field with words also has its number: port_state and port_state_code. Records of the subnet administrator show the fields of the attribute inside flat, and the attribute whole: r.port_info.",
-		Members: []lang.MemberDoc{{Name: records.ReplaceMethod.Signature(), Doc: records.ReplaceMethod.Summary(), Method: &records.ReplaceMethod}},
+		Members: append(slices.Clone(records.OriginMembers), lang.MemberDoc{Name: records.ReplaceMethod.Signature(), Doc: records.ReplaceMethod.Summary(), Method: &records.ReplaceMethod}),
 	}
 }
 
 // failureDoc describes the value `error`.
 func failureDoc() lang.TypeDoc {
 	return lang.TypeDoc{
-		Name: "error",
-		Doc:  "What became of a target that failed. It is falsy; reading any other attribute raises the failure.",
+		Name:   "error",
+		Schema: "error/1",
+		Doc:    "What became of a target that failed. It is falsy; reading any other attribute raises the failure.",
 		Members: []lang.MemberDoc{
-			{Name: "op", Doc: `what was asked: "SubnGet(NodeInfo)"`},
-			{Name: "target", Doc: "of whom, as the script named it"},
-			{Name: "status", Doc: `why it failed: "timed out", "no records"`},
-			{Name: "message", Doc: "all of it in a line"},
+			{Name: "op", Column: true, Doc: `what was asked: "SubnGet(NodeInfo)"`},
+			{Name: "target", Column: true, Doc: "of whom, as the script named it"},
+			{Name: "status", Column: true, Doc: `why it failed: "timed out", "no records"`},
+			{Name: "message", Column: true, Doc: "all of it in a line"},
 		},
 	}
 }

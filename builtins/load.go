@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,7 +38,7 @@ type module struct {
 func (s *Session) load(t *starlark.Thread, name string) (starlark.StringDict, error) {
 	f := lang.FiberOf(t)
 	from := t.CallFrame(0).Pos.Filename()
-	key, src, err := s.findModule(from, name)
+	key, src, err := s.findModule(f.Context, from, name)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (s *Session) load(t *starlark.Thread, name string) (starlark.StringDict, er
 // Exports are the names that the module of that name defines, sorted; none
 // where there is no such file, or it has errors. Nothing of it runs.
 func (s *Session) Exports(name string) []string {
-	_, src, err := s.findModule("", name)
+	_, src, err := s.findModule(context.Background(), "", name)
 	if err != nil {
 		return nil
 	}
@@ -89,16 +90,18 @@ func (s *Session) runModule(f *lang.Fiber, chain []string, key, src string) (sta
 	inner.Loads = chain
 	t, release := lang.NewThread(&inner, key)
 	defer release()
-	s.sources[key] = src
-	if err := lang.PlainText(key, 1, src); err != nil {
+	_, prog, err := s.compile(key, src)
+	if err != nil {
 		return nil, err
 	}
-	return starlark.ExecFileOptions(&lang.Dialect, t, key, src, s.predeclared)
+	globals, err := prog.Init(t, s.predeclared)
+	globals.Freeze()
+	return globals, err
 }
 
 // findModule finds the file that `load(name)` in file from means. key is its
 // name in messages.
-func (s *Session) findModule(from, name string) (key, src string, err error) {
+func (s *Session) findModule(ctx context.Context, from, name string) (key, src string, err error) {
 	pkg, file, embedded := strings.Cut(name, "//")
 	if embedded && pkg == "" { // "//x.star": the root of from's own package
 		pkg, _, embedded = strings.Cut(from, "//")
@@ -136,7 +139,7 @@ func (s *Session) findModule(from, name string) (key, src string, err error) {
 		if filepath.IsAbs(file) {
 			p = filepath.Clean(file)
 		}
-		data, err := s.Files.Read(p)
+		data, err := s.Files.Read(ctx, p)
 		if err == nil {
 			return s.Files.Short(p), string(data), nil
 		}

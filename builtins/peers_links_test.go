@@ -81,8 +81,8 @@ var linkLine = regexp.MustCompile(`^0x[0-9a-f]{16} "(.*)" +(\d+) +(\d+)\[  \] ==
 // iblinkinfo parses its lines.
 func iblinkinfo(t *testing.T, out string) map[string]linkEnd {
 	t.Helper()
-	speeds := map[string]string{"": "", "2.5 Gbps": "SDR", "5.0 Gbps": "DDR", "10.0 Gbps": "QDR", "10.0 Gbps (FDR10)": "FDR10",
-		"14.0625 Gbps": "FDR", "25.78125 Gbps": "EDR", "53.125 Gbps": "HDR"}
+	speeds := map[string]string{"": "", "2.5 Gbps": "sdr", "5.0 Gbps": "ddr", "10.0 Gbps": "qdr", "10.0 Gbps (FDR10)": "fdr10",
+		"14.0625 Gbps": "fdr", "25.78125 Gbps": "edr", "53.125 Gbps": "hdr"}
 	list := map[string]linkEnd{}
 	for line := range strings.Lines(out) {
 		m := linkLine.FindStringSubmatch(line)

@@ -59,9 +59,9 @@ func TestIbportstate(t *testing.T) {
 	}
 	f.eval(t, &i, "port_enable(%q, wait='50ms')", p.Name())
 	compare("enabled", map[string]string{"PhysLinkState": "Polling"})
-	f.eval(t, &i, "port_set(%q, speed='EDR', width='1x')", p.Name())
+	f.eval(t, &i, "port_set(%q, speed='edr', width='1x')", p.Name())
 	compare("set", map[string]string{"LinkWidthEnabled": "1X", "LinkSpeedEnabled": "2.5 Gbps or 5.0 Gbps or 10.0 Gbps", "LinkSpeedExtEnabled": "14.0625 Gbps or 25.78125 Gbps"})
-	f.eval(t, &i, "port_set(%q, width=['1x', '4x'], speed='HDR')", p.Name())
+	f.eval(t, &i, "port_set(%q, width=['1x', '4x'], speed='hdr')", p.Name())
 	compare("set back", map[string]string{"LinkWidthEnabled": "1X or 4X", "LinkSpeedExtEnabled": before["LinkSpeedExtEnabled"]})
 
 	f.peer.Run(t, "ibportstate", "-D", p.Route().String(), fmt.Sprint(p.Num()), "disable")

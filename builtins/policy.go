@@ -9,7 +9,6 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins/lang"
 	values "fabsh/builtins/routing"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -85,11 +84,7 @@ func (s *Session) valueOf(f *fabric.Fabric) *topology.Fabric {
 
 // load runs the script's top level and finds its route().
 func (p *Policy) load(t *starlark.Thread, src string) error {
-	p.s.sources[p.script] = src
-	if err := lang.PlainText(p.script, 1, src); err != nil {
-		return err
-	}
-	_, prog, err := starlark.SourceProgramOptions(&lang.Dialect, p.script, src, p.s.predeclared.Has)
+	_, prog, err := p.s.compile(p.script, src)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,10 @@ func (s *Session) Remember(file, text string) { s.sources[file] = text }
 func (s *Session) Defined(names func() []string) { s.defined = names }
 
 // HelpOn renders help on a value.
-func (s *Session) HelpOn(v starlark.Value) (string, error) { return s.helpOn(v) }
+func (s *Session) HelpOn(v starlark.Value) (string, error) {
+	text, err := s.helpOn(v)
+	return s.Fit(text), err
+}
 
 // IsTool: name is a command of infiniband-diags or ibutils, of which help says
 // what to type here.

@@ -12,6 +12,9 @@ import (
 // TestReference: REFERENCE.md is what the declarations say.
 func TestReference(t *testing.T) { golden(t, "REFERENCE.md", Reference()) }
 
+// TestSchemas: SCHEMAS.md is what the declarations say.
+func TestSchemas(t *testing.T) { golden(t, "SCHEMAS.md", Schemas()) }
+
 // TestDeclarations: nothing is declared by halves.
 func TestDeclarations(t *testing.T) {
 	f := plain(t, nil)

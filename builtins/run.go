@@ -22,11 +22,7 @@ func (s *Session) RunFile(ctx context.Context, path string, args []string) error
 	t, release := s.mainThread(ctx, path)
 	defer release()
 	return finish(ctx, path, func() error {
-		s.sources[path] = src
-		if err := lang.PlainText(path, 1, src); err != nil {
-			return err
-		}
-		file, prog, err := starlark.SourceProgramOptions(&lang.Dialect, path, src, s.predeclared.Has)
+		file, prog, err := s.compile(path, src)
 		if err != nil {
 			return err
 		}
@@ -51,6 +47,19 @@ func (s *Session) RunFile(ctx context.Context, path string, args []string) error
 	})
 }
 
+// compile makes a program of a whole file, and warns of what is odd in it.
+func (s *Session) compile(path, src string) (*syntax.File, *starlark.Program, error) {
+	s.sources[path] = src
+	if err := lang.PlainText(path, 1, src); err != nil {
+		return nil, nil, err
+	}
+	file, prog, err := starlark.SourceProgramOptions(&lang.Dialect, path, src, s.predeclared.Has)
+	if err == nil {
+		s.WarnWords(file)
+	}
+	return file, prog, err
+}
+
 func noEntry(path string) error {
 	return fmt.Errorf("%s takes no arguments: it defines no main(), audit() or route()", path)
 }
@@ -59,7 +68,7 @@ func noEntry(path string) error {
 // embedded ones, and makes its folder readable instead of the working directory.
 func (s *Session) readScript(ctx context.Context, path string) (string, error) {
 	if strings.HasPrefix(path, "@") {
-		_, src, err := s.findModule("", path)
+		_, src, err := s.findModule(ctx, "", path)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
@@ -83,6 +92,7 @@ func (s *Session) RunCode(ctx context.Context, name, code string) error {
 		if err != nil {
 			return err
 		}
+		s.WarnWords(file)
 		last := captureLast(file)
 		prog, err := starlark.FileProgram(file, s.predeclared.Has)
 		if err != nil {
@@ -97,7 +107,7 @@ func (s *Session) RunCode(ctx context.Context, name, code string) error {
 }
 
 // mainThread is NewThread; release unties the thread from ctx.
-func (s *Session) mainThread(ctx context.Context, name string) (*starlark.Thread, func() bool) {
+func (s *Session) mainThread(ctx context.Context, name string) (*starlark.Thread, func()) {
 	return lang.NewThread(&lang.Fiber{Runtime: s.Runtime, Context: ctx, Sink: s.Runtime, Account: &s.Account}, name)
 }
 

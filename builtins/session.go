@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
@@ -42,6 +43,9 @@ type Options struct {
 	// Progress is told, seldom, how far something long has come; empty
 	// when it is done. Nil: nobody is.
 	Progress func(string)
+	// Width is how many columns a line of text may have, at the moment; 0, or nil:
+	// there is no limit.
+	Width func() int
 	// Clock is the session's time. Nil: the real one.
 	Clock lang.Clock
 }
@@ -88,9 +92,14 @@ func NewSession(o Options) (*Session, error) {
 		return nil, err
 	}
 	files.Forbid(o.Secrets...)
-	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
+	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
 	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, flags: o.Flags, modules: map[string]*module{}, sources: map[string]string{}}
 	r.Load = s.load
+	words := sync.OnceValue(fieldWords)
+	r.FieldWords = func(name string) (lang.FieldWords, bool) {
+		w, ok := words()[name]
+		return w, ok
+	}
 	*lang.StateOf[*Session](r) = s
 	*s.env = o.Env
 	if o.Loaded != nil {

@@ -7,6 +7,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
+	"fabsh/mad"
 )
 
 // AttrNames are the attributes of the values of a type, by the type's name, as
@@ -15,6 +16,8 @@ func AttrNames(typ string) []string {
 	switch typ {
 	case "string":
 		return starlark.String("").AttrNames()
+	case "bytes":
+		return starlark.Bytes("").AttrNames()
 	case "list":
 		return new(starlark.List).AttrNames()
 	case "dict":
@@ -32,9 +35,19 @@ func AttrNames(typ string) []string {
 		}
 	}
 	for _, a := range records.AttributesNamed(typ) {
-		return records.New(a, nil).AttrNames()
+		return example(a).AttrNames()
 	}
 	return nil
+}
+
+// example is an empty record of an attribute. Records of subnet administration
+// are asked of no target.
+func example(a *mad.Attribute) *records.Record {
+	r := records.New(a, nil)
+	if a.Class == mad.ClassSubnAdm {
+		return r
+	}
+	return r.AskedOf(records.Origin{Of: starlark.None, LID: starlark.None, Port: starlark.None})
 }
 
 // AttrType is the declared type of an attribute of the values of a type, or the
@@ -48,7 +61,7 @@ func AttrType(typ, name string) (string, *lang.Builtin) {
 		}
 	}
 	for _, a := range records.AttributesNamed(typ) {
-		if v, err := records.New(a, nil).Attr(name); err == nil && v != nil {
+		if v, err := example(a).Attr(name); err == nil && v != nil && v != starlark.None {
 			return v.Type(), nil // an empty record has all parts
 		}
 	}
@@ -59,7 +72,7 @@ func AttrType(typ, name string) (string, *lang.Builtin) {
 // type gives.
 func ElementType(typ string) string {
 	switch {
-	case typ == "ports":
+	case typ == "ports", typ == "path":
 		return "port"
 	case typ == "string":
 		return "string"

@@ -72,7 +72,11 @@ func runChunk(t *testing.T, f *fixture, path, src string) {
 	env["assert"] = assertModule
 	env["written"] = written(f)
 	thread := f.NewThread(context.Background(), path)
-	_, err := starlark.ExecFileOptions(&lang.Dialect, thread, path, src, env)
+	file, prog, err := starlark.SourceProgramOptions(&lang.Dialect, path, src, env.Has)
+	if err == nil {
+		f.WarnWords(file)
+		_, err = prog.Init(thread, env)
+	}
 	switch {
 	case err == nil && want != nil:
 		t.Errorf("%s:%d: no error, want one that matches %q", path, wantLine, want)

@@ -32,6 +32,7 @@ type Builder struct {
 type built struct {
 	NodeSpec
 	ports []builtPort
+	lft   []byte
 }
 
 type builtPort struct {
@@ -67,6 +68,9 @@ func (b *Builder) SetName(node int, name string) { b.nodes[node].Name = name }
 
 // SetSwitch gives a node its SwitchInfo.
 func (b *Builder) SetSwitch(node int, si *mad.SwitchInfo) { b.nodes[node].Switch = si }
+
+// SetLFT gives a switch its linear forwarding table, by LID.
+func (b *Builder) SetLFT(node int, lft []byte) { b.nodes[node].lft = lft }
 
 // SetPort gives a port its PortInfo, which is copied. Numbers of ports that
 // the node does not have are ignored.
@@ -189,6 +193,12 @@ func (f *Fabric) place(b *Builder, order []int32) {
 		}
 		for r := typeRank(n.info.NodeType) + 1; r < len(f.groups); r++ {
 			f.groups[r]++
+		}
+		if from.lft != nil {
+			if f.lfts == nil {
+				f.lfts = make([][]byte, len(order))
+			}
+			f.lfts[id] = from.lft
 		}
 		num := len(from.ports) - len(from.external())
 		for _, p := range from.external() {

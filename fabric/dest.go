@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"iter"
+
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -37,6 +39,18 @@ func (n *Node) Guard() engine.Guard {
 
 // Guard is whose M_Key SMPs to p need.
 func (p *Port) Guard() engine.Guard { return engine.Guard{Port: p.GUID(), Node: p.Node().GUID()} }
+
+// LMCs are the LIDs that ports have, and their LMCs: what engines want to know
+// (engine.Engine.KnowLMCs).
+func (f *Fabric) LMCs() iter.Seq2[mad.LID, uint8] {
+	return func(yield func(mad.LID, uint8) bool) {
+		for i := range f.ports {
+			if p := &f.ports[i]; p.management() == p && p.LID() != 0 && !yield(p.LID(), uint8(p.LMC())) {
+				return
+			}
+		}
+	}
+}
 
 // PortAt is the port that a directed route comes in through, in a fabric that
 // was discovered from the local port; nil where f does not know.

@@ -5,7 +5,8 @@
 //	builder.go  how a Fabric is made
 //	problem.go  what is wrong with a fabric, or missing from it; inspect.go finds it
 //	dest.go     where SMPs go, and whose M_Key they need
-//	speed.go    widths and speeds
+//	speed.go    widths and speeds in use; linkrate.go, those that a link could have
+//	identity.go which nodes and ports of two snapshots are the same
 //	label.go    nodes, ports and numbers in messages
 //	rename.go   names from a node name map; nearest.go, the name that was meant
 //
@@ -28,7 +29,8 @@ import (
 )
 
 // Fabric is a snapshot of a subnet. It never changes after Build, and there is
-// one Node and one Port value for each: compare their addresses.
+// one Node and one Port value for each: compare their addresses, or, with those of
+// another snapshot, see Same.
 //
 // Nodes are ordered by type (switches, CAs, routers, others), then GUID, then
 // route; ports by node, then number.
@@ -45,6 +47,7 @@ type Fabric struct {
 	from     int32 // port id, or -1
 	scope    string
 	problems []Problem
+	lfts     [][]byte // by node id; nil: there are none
 }
 
 // Nodes are all nodes, indexed by ID. Take addresses, not copies: &f.Nodes()[i].
@@ -104,12 +107,16 @@ func (f *Fabric) NodeByName(name string) []*Node {
 	return found
 }
 
-// PortByGUID returns the ports with that port GUID; of a switch, port 0.
+// PortByGUID returns the ports with that port GUID; of a switch, port 0; of a
+// port of several planes (XDR), the first.
 func (f *Fabric) PortByGUID(g mad.GUID) []*Port {
 	i, _ := slices.BinarySearchFunc(f.byGUID, g, func(id int32, g mad.GUID) int { return cmp.Compare(f.ports[id].guid, g) })
 	var found []*Port
 	for ; i < len(f.byGUID) && f.ports[f.byGUID[i]].guid == g; i++ {
-		found = append(found, &f.ports[f.byGUID[i]])
+		p := &f.ports[f.byGUID[i]]
+		if !slices.ContainsFunc(found, p.isPlaneOf) {
+			found = append(found, p)
+		}
 	}
 	return found
 }
@@ -201,6 +208,18 @@ func (n *Node) SwitchInfo() *mad.SwitchInfo {
 	return &n.fabric.switches[n.sw]
 }
 
+// LFT is the linear forwarding table that came with the fabric, by LID, as in a
+// snapshot; nil where none did. It must not be changed.
+func (n *Node) LFT() []byte {
+	if n.fabric.lfts == nil {
+		return nil
+	}
+	return n.fabric.lfts[n.id]
+}
+
+// HasLFTs: forwarding tables came with the fabric.
+func (f *Fabric) HasLFTs() bool { return f.lfts != nil }
+
 // Route is the directed route on which n was found first; nil in a fabric that
 // comes from a file.
 func (n *Node) Route() mad.DirectedRoute { return n.route }
@@ -276,6 +295,16 @@ func (p *Port) Info() *mad.PortInfo {
 
 // GUID is the port GUID; all ports of a switch have port 0's. 0 where unknown.
 func (p *Port) GUID() mad.GUID { return p.management().guid }
+
+// GID is the port's first GID: the subnet prefix, the default one where that is
+// unknown (IBA 4.1.1), and the port GUID.
+func (p *Port) GID() mad.GID {
+	prefix := uint64(0xfe80000000000000)
+	if i := p.management().Info(); i != nil && i.GIDPrefix != 0 {
+		prefix = i.GIDPrefix
+	}
+	return mad.MakeGID(prefix, p.GUID())
+}
 
 // LID is the base LID; all ports of a switch have port 0's. 0 where unknown.
 func (p *Port) LID() mad.LID {

@@ -83,7 +83,7 @@ loopback: port 1 of "leaf" (0x0000000000000090) is connected to itself
 		leaf.Port(3).GUID(), leaf.Port(3).LID(), leaf.Port(3).Info(), leaf.Port(2).State(), leaf.Port(3).State(),
 		f.Nodes()[3].Port(2).Route(), f.Nodes()[3].Port(1).Route(), host.Port(1).Route(), leaf.Port(4).Route(),
 		leaf.SwitchInfo().LinearFDBTop, host.SwitchInfo())
-	expect := "true true true true <nil> <nil> <nil> [] [] [] [] true gate/1/2 2 <nil> <nil> <nil> <nil> FDR10 4x  " +
+	expect := "true true true true <nil> <nil> <nil> [] [] [] [] true gate/1/2 2 <nil> <nil> <nil> <nil> fdr10 4x  " +
 		"0x0000000000000091 3 <nil> active no_change 0,1,3 0,1,3 0 0,1 9 <nil>\n"
 	if d := cmp.Diff(expect, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -141,4 +141,33 @@ func outline(f *Fabric) string {
 		fmt.Fprintf(&b, "%s: %s\n", p.Kind, p.Text)
 	}
 	return b.String()
+}
+
+// TestPlanes: the planes of a port (XDR) have one GUID and one LID, which is no
+// error, and the port is found by them once.
+func TestPlanes(t *testing.T) {
+	var b Builder
+	sw := b.AddNode(NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NodeGUID: 0x90, NumPorts: 4}, Name: "leaf", Switch: &mad.SwitchInfo{}})
+	host := b.AddNode(NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NodeGUID: 0x50, NumPorts: 4}, Name: "host"})
+	other := b.AddNode(NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NodeGUID: 0x60, NumPorts: 1}, Name: "other"})
+	for num := 1; num <= 3; num++ {
+		if err := b.Link(host, num, sw, num); err != nil {
+			t.Fatal(err)
+		}
+		b.SetPort(host, num, &mad.PortInfo{LID: 8})
+		b.SetPortGUID(host, num, 0x51)
+	}
+	b.SetPort(other, 1, &mad.PortInfo{LID: 9})
+	b.SetPortGUID(other, 1, 0x51) // this one is another's
+	f := b.Build()
+	if got := f.Problems(); len(got) != 0 {
+		t.Errorf("problems: %v", got)
+	}
+	var found []string
+	for _, p := range f.PortByGUID(0x51) {
+		found = append(found, p.Label())
+	}
+	if want := []string{f.Nodes()[1].Port(1).Label(), f.Nodes()[2].Port(1).Label()}; !slices.Equal(found, want) {
+		t.Errorf("by GUID %v, want %v", found, want)
+	}
 }

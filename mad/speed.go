@@ -1,10 +1,8 @@
 package mad
 
-import "strings"
-
-// ActiveSpeed is the speed that p's link runs at: "SDR", "DDR", "QDR", "FDR",
-// "EDR", "HDR", "NDR", "XDR", or "" when it is not known. It is not valid
-// while the link is down. FDR10 shows as QDR: see
+// ActiveSpeed is the speed that p's link runs at: "sdr", "ddr", "qdr", "fdr",
+// "edr", "hdr", "ndr", "xdr", or "" when it is not known. It is not valid
+// while the link is down. FDR10 shows as "qdr": see
 // [MlnxExtPortInfo.IsFDR10].
 //
 // The speeds are in three fields, of three versions of the specification. The
@@ -21,11 +19,10 @@ func ActiveSpeed(p *PortInfo) string {
 	default:
 		word = WordsLinkSpeed.Word[uint64(p.LinkSpeedActive)]
 	}
-	speed := strings.ToUpper(word)
-	if SpeedGbps(speed) == 0 { // not the word of one speed
+	if SpeedGbps(word) == 0 { // not the word of one speed
 		return ""
 	}
-	return speed
+	return word
 }
 
 // IsFDR10: the link runs at FDR10 where PortInfo shows QDR (rdma-core
@@ -42,45 +39,45 @@ func ActiveWidth(p *PortInfo) string {
 	return word
 }
 
+// Speeds are the words of all speeds, the slowest first.
+func Speeds() []string { return rateWords(speeds[:]) }
+
 // SpeedGbps is the signalling rate of one lane in Gb/s at a speed that
 // ActiveSpeed gives; 0 for others.
-func SpeedGbps(speed string) float64 {
-	switch speed {
-	case "SDR":
-		return 2.5
-	case "DDR":
-		return 5
-	case "QDR":
-		return 10
-	case "FDR10":
-		return 10.3125
-	case "FDR":
-		return 14.0625
-	case "EDR":
-		return 25.78125
-	case "HDR":
-		return 53.125
-	case "NDR":
-		return 106.25
-	case "XDR":
-		return 212.5
+func SpeedGbps(speed string) float64 { return rateOf(speeds[:], speed) }
+
+// Widths are the words of all widths, the narrowest first.
+func Widths() []string { return rateWords(widths[:]) }
+
+// WidthLanes is the number of lanes of a width that ActiveWidth gives; 0 for others.
+func WidthLanes(width string) int { return int(rateOf(widths[:], width)) }
+
+// rate is a word with its number: Gb/s a lane, or lanes.
+type rate struct {
+	word   string
+	number float64
+}
+
+var (
+	speeds = [...]rate{
+		{"sdr", 2.5}, {"ddr", 5}, {"qdr", 10}, {"fdr10", 10.3125}, {"fdr", 14.0625}, {"edr", 25.78125}, {"hdr", 53.125}, {"ndr", 106.25}, {"xdr", 212.5},
+	}
+	widths = [...]rate{{"1x", 1}, {"2x", 2}, {"4x", 4}, {"8x", 8}, {"12x", 12}}
+)
+
+func rateOf(rates []rate, word string) float64 {
+	for _, r := range rates {
+		if r.word == word {
+			return r.number
+		}
 	}
 	return 0
 }
 
-// WidthLanes is the number of lanes of a width that ActiveWidth gives; 0 for others.
-func WidthLanes(width string) int {
-	switch width {
-	case "1x":
-		return 1
-	case "2x":
-		return 2
-	case "4x":
-		return 4
-	case "8x":
-		return 8
-	case "12x":
-		return 12
+func rateWords(rates []rate) []string {
+	words := make([]string, len(rates))
+	for i, r := range rates {
+		words[i] = r.word
 	}
-	return 0
+	return words
 }

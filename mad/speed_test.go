@@ -8,14 +8,14 @@ func TestActiveSpeed(t *testing.T) {
 		want string
 		gbps float64
 	}{
-		{PortInfo{LinkSpeedActive: LinkSpeedSDR}, "SDR", 2.5},
-		{PortInfo{LinkSpeedActive: LinkSpeedDDR}, "DDR", 5},
-		{PortInfo{LinkSpeedActive: LinkSpeedQDR}, "QDR", 10},
-		{PortInfo{LinkSpeedActive: LinkSpeedQDR, LinkSpeedExtActive: LinkSpeedExtFDR}, "FDR", 14.0625},
-		{PortInfo{LinkSpeedActive: LinkSpeedQDR, LinkSpeedExtActive: LinkSpeedExtEDR}, "EDR", 25.78125},
-		{PortInfo{LinkSpeedExtActive: LinkSpeedExtHDR}, "HDR", 53.125},
-		{PortInfo{LinkSpeedExtActive: LinkSpeedExtNDR}, "NDR", 106.25},
-		{PortInfo{LinkSpeedExtActive: LinkSpeedExtNDR, LinkSpeedExtActive2: LinkSpeedExt2XDR}, "XDR", 212.5},
+		{PortInfo{LinkSpeedActive: LinkSpeedSDR}, "sdr", 2.5},
+		{PortInfo{LinkSpeedActive: LinkSpeedDDR}, "ddr", 5},
+		{PortInfo{LinkSpeedActive: LinkSpeedQDR}, "qdr", 10},
+		{PortInfo{LinkSpeedActive: LinkSpeedQDR, LinkSpeedExtActive: LinkSpeedExtFDR}, "fdr", 14.0625},
+		{PortInfo{LinkSpeedActive: LinkSpeedQDR, LinkSpeedExtActive: LinkSpeedExtEDR}, "edr", 25.78125},
+		{PortInfo{LinkSpeedExtActive: LinkSpeedExtHDR}, "hdr", 53.125},
+		{PortInfo{LinkSpeedExtActive: LinkSpeedExtNDR}, "ndr", 106.25},
+		{PortInfo{LinkSpeedExtActive: LinkSpeedExtNDR, LinkSpeedExtActive2: LinkSpeedExt2XDR}, "xdr", 212.5},
 		{PortInfo{LinkSpeedActive: LinkSpeedSDR, LinkSpeedExtActive: LinkSpeedExtDisabled}, "", 0},
 		{PortInfo{LinkSpeedActive: LinkSpeedSDR, LinkSpeedExtActive2: 2}, "", 0},
 		{PortInfo{LinkSpeedActive: LinkSpeedSupported}, "", 0},
@@ -27,7 +27,7 @@ func TestActiveSpeed(t *testing.T) {
 				test.p.LinkSpeedExtActive2, got, SpeedGbps(got), test.want, test.gbps)
 		}
 	}
-	if got := SpeedGbps("FDR10"); got != 10.3125 {
+	if got := SpeedGbps("fdr10"); got != 10.3125 {
 		t.Errorf("FDR10: got %v", got)
 	}
 	for bits, want := range map[uint8]bool{0: false, 1: true, 2: false, 3: true} {

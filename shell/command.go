@@ -28,7 +28,7 @@ func (a *app) onFabric(name string, run func(context.Context, *session) error) e
 	}
 	defer s.close()
 	s.deadline = d
-	d.limit(s.engine)
+	d.limit(s)
 	a.status = s.evaluate(func(ctx context.Context) error {
 		return lang.Protect(name, func() error { return run(ctx, s) })
 	})
@@ -39,10 +39,10 @@ func (a *app) onFabric(name string, run func(context.Context, *session) error) e
 // findings is the end of a command that found something: exit status 1.
 func findings() error { return &lang.ExitError{Code: lang.StatusFindings} }
 
-// openNamed opens files that the command line names.
-func openNamed(ctx context.Context) func(path string) (io.ReadCloser, error) {
+// openNamed opens files that the command line names by open, until ctx ends.
+func openNamed(ctx context.Context, open func(context.Context, string) (*lang.File, error)) format.Opener {
 	return func(path string) (io.ReadCloser, error) {
-		f, err := lang.OpenNamed(ctx, path)
+		f, err := open(ctx, path)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -35,9 +36,10 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 			if len(words) == 0 {
 				return errors.New("decode: which datagram? give its digits, a file, or - for the input")
 			}
+			defer a.startDeadline().stop()
 			m, err := a.datagram(words)
 			if err != nil {
-				return fmt.Errorf("decode: %w", err)
+				return late(fmt.Errorf("decode: %w", err))
 			}
 			if len(m) < mad.HeaderSize {
 				return fmt.Errorf("decode: a MAD's header alone has %d bytes: this has %d", mad.HeaderSize, len(m))
@@ -59,9 +61,12 @@ func (a *app) datagram(words []string) ([]byte, error) {
 		return parseDump(strings.Join(words, " "))
 	}
 	if words[0] == "-" {
+		defer context.AfterFunc(a.context(), func() {
+			a.interrupts.quit(func() { a.fail(late(context.Cause(a.context()))) }, lang.StatusFabric)
+		})()
 		return readDump(a.stdin, "the input")
 	}
-	f, err := os.Open(words[0])
+	f, err := lang.OpenNamed(a.context(), words[0])
 	if err == nil {
 		defer f.Close()
 		return readDump(f, words[0])

@@ -29,6 +29,7 @@ type interp struct {
 	opts    *syntax.FileOptions
 	globals starlark.StringDict // the session's names and the user's
 	show    func(starlark.Value) error
+	check   func(*syntax.File) // looks at the statements before they run; nil: nobody does
 }
 
 func newInterp(opts *syntax.FileOptions, predeclared starlark.StringDict, show func(starlark.Value) error) *interp {
@@ -36,7 +37,7 @@ func newInterp(opts *syntax.FileOptions, predeclared starlark.StringDict, show f
 	o.LoadBindsGlobally = true // what is loaded at the prompt is for the prompt
 	globals := make(starlark.StringDict, len(predeclared))
 	maps.Copy(globals, predeclared)
-	return &interp{&o, globals, show}
+	return &interp{opts: &o, globals: globals, show: show}
 }
 
 // exec runs the statements of src, of which the first stands on the given line
@@ -49,6 +50,9 @@ func (x *interp) exec(thread *starlark.Thread, file string, line int, src string
 	f, err := x.opts.Parse(file, syntax.FilePortion{Content: []byte(src), FirstLine: int32(line), FirstCol: 1}, 0)
 	if err != nil {
 		return err
+	}
+	if x.check != nil {
+		x.check(f)
 	}
 	for _, stmt := range f.Stmts {
 		if e, ok := stmt.(*syntax.ExprStmt); ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"strconv"
 	"time"
@@ -46,11 +47,14 @@ type settings struct {
 
 	record   string
 	deadline duration
+	memory   byteSize // 0: as much as defaultMemory says
+	maxSteps number
 
 	include []string
 	out     string
 	csvRaw  bool
 	format  outputFormat
+	color   colorMode
 	quiet   bool
 	verbose int
 
@@ -67,12 +71,14 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	s.port = number{min: 1, max: 254}
 	s.timeout = duration{unit: time.Millisecond, units: "milliseconds"} // as in infiniband-diags
 	s.deadline = duration{unit: time.Second, units: "seconds"}
+	s.maxSteps = number{min: 1, max: math.MaxInt}
 	s.retries = number{max: 100, value: 2, isSet: true}
 	s.window = number{min: 1, max: 1 << 16}
 	s.sl = number{max: 15}
 	s.pkey = number{min: 1, max: 0xffff}
 	s.smLID = number{min: 1, max: int(mad.MaxUnicastLID)}
 	s.format = outputFormat(lang.FormatText)
+	s.color = colorAuto
 
 	which := s.group("Which fabric")
 	which.StringVarP(&s.fabric, "fabric", "F", "", "the `FABRIC`: "+kindsUsage()+" (environment: "+fabricVariable+")")
@@ -95,12 +101,15 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	limits.Var(&s.retries, "retries", "send an unanswered request `N` times more")
 	limits.Var(&s.window, "window", "have at most `N` requests wait for an answer at once (default 32; with ibsim 64)")
 	limits.Var(&s.deadline, "deadline", "ask nothing more after `TIME`: in seconds, or such as 500ms; at the prompt, for each statement")
+	limits.Var(&s.memory, "memory", "let scripts use `SIZE` of memory: such as 512MiB or 4GiB (default: 4 GiB, or a quarter of the machine's)")
+	limits.Var(&s.maxSteps, "max-steps", "let scripts take `N` steps of the interpreter; at the prompt, each statement (default: any number)")
 
 	output := s.group("Scripts and output")
 	output.StringVar(&s.record, "record", "", "write all MADs to the pcap `FILE`, which Wireshark opens; keys are left out")
 	output.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
 	output.StringVar(&s.out, "out", "", "let scripts write files below the folder `DIR` (a command's own --out, after it, is a file)")
 	output.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
+	output.Var(&s.color, "color", "color text `WHEN`: auto (at a terminal, unless NO_COLOR is set), always or never")
 	output.BoolVar(&s.csvRaw, "csv-raw", false, "with -o csv: put no apostrophe before texts that a spreadsheet would carry out")
 	output.BoolVarP(&s.quiet, "quiet", "q", false, "no warnings, no progress, no banner")
 	output.CountVarP(&s.verbose, "verbose", "v", "say how many MADs it took; twice: of a bug in fabsh, where it is")
@@ -160,7 +169,7 @@ type number struct {
 }
 
 func (n *number) Set(text string) error {
-	v, err := strconv.ParseInt(text, 0, 32)
+	v, err := strconv.ParseInt(text, 0, strconv.IntSize)
 	if err != nil || int(v) < n.min || int(v) > n.max {
 		return fmt.Errorf("want a number from %d to %d", n.min, n.max)
 	}

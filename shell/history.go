@@ -1,11 +1,14 @@
 package shell
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"fabsh/builtins/records"
+	"fabsh/fabric/format"
 )
 
 // historyLimit is how many statements are remembered.
@@ -30,7 +33,7 @@ func openHistory(path string) *history {
 	if path == "" {
 		return h
 	}
-	data, _ := os.ReadFile(path)
+	data, _ := readOwn(path)
 	lines := strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
 	if n := len(lines); n > historyLimit {
 		lines = lines[n-historyLimit:]
@@ -53,7 +56,8 @@ func (h *history) add(statement string) {
 	if os.MkdirAll(filepath.Dir(h.path), 0o700) != nil {
 		return
 	}
-	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	// Nobody waits for who reads a pipe that is there instead.
+	f, err := os.OpenFile(h.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return
 	}
@@ -61,19 +65,12 @@ func (h *history) add(statement string) {
 	f.WriteString(strings.ReplaceAll(records.MaskKeys(statement), "\n", lineSeparator) + "\n")
 }
 
-// rewrite keeps the newest lines.
+// rewrite keeps the newest lines. The new file has the mode of the old one.
 func (h *history) rewrite(lines []string) {
-	f, err := os.CreateTemp(filepath.Dir(h.path), "history") // mode 0600
-	if err != nil {
-		return
-	}
-	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
-	if f.Close() == nil && err == nil {
-		err = os.Rename(f.Name(), h.path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
+	format.WriteFile(h.path, func(w io.Writer) error {
+		_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+		return err
+	})
 }
 
 // stateFile and configFile are where the XDG base directory specification

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,29 @@ func TestHistory(t *testing.T) {
 	os.Mkdir(path, 0o700) // nothing can be written: a session goes on without
 	openHistory(path).add("a")
 	openHistory("").add("a")
+}
+
+// TestHistoryLeftovers: what a session that was killed has left is removed.
+func TestHistoryLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "history")
+	old := filepath.Join(dir, ".history.fabsh-1")
+	long := time.Now().Add(-time.Hour)
+	for name, text := range map[string]string{path: strings.Repeat("x\n", historyLimit+1), old: "half"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(openHistory(path).statements); got != historyLimit {
+		t.Errorf("got %d lines", got)
+	}
+	if left := filesIn(dir); len(left) != 1 {
+		t.Errorf("there is %s", left)
+	}
+	checkMode(t, path)
 }
 
 func checkMode(t *testing.T, path string) {

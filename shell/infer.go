@@ -63,6 +63,12 @@ func (s shape) element() shape {
 	return shape{}
 }
 
+// isText: a part of it is a text too.
+func (s shape) isText() bool {
+	_, ok := s.value.(starlark.String)
+	return ok || s.typ == "string"
+}
+
 // infer is what is known of an expression. It calls nothing: what a call returns
 // is what the function's declaration says.
 func (c *completer) infer(e syntax.Expr, at scope) shape {
@@ -85,7 +91,11 @@ func (c *completer) infer(e syntax.Expr, at scope) shape {
 	case *syntax.IndexExpr:
 		return c.infer(e.X, at).element()
 	case *syntax.SliceExpr:
-		return c.infer(e.X, at)
+		of := c.infer(e.X, at)
+		if element := of.element(); element != (shape{}) && !of.isText() {
+			return shape{elem: &element}
+		}
+		return of
 	case *syntax.CondExpr:
 		return c.infer(e.True, at)
 	case *syntax.ListExpr:

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -136,6 +137,43 @@ func TestInterruptsStalledPipe(t *testing.T) {
 		case <-limit:
 			t.Fatal("Ctrl-C again and again does not end it")
 		}
+	}
+}
+
+// TestInterruptsWaiting: Ctrl-C ends what waits for a pipe that the command line
+// names.
+func TestInterruptsWaiting(t *testing.T) {
+	const sim = "-F sim:ring:n=2 "
+	for _, args := range []string{sim + "in.star --roots pipe", sim + "pipe", sim + "verify --lfts pipe", sim + "route updn --roots pipe",
+		sim + "--keys pipe -c 1", sim + "--node-name-map pipe -c 1", "-F sim:pipe -c 1", "-F file:pipe -c 1", "-F replay:pipe -c 1", "decode pipe", "sim pipe"} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			pipe := filepath.Join(dir, "pipe")
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "in.star"), []byte("def main(*, roots=''):\n    fs.read(roots)\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("fabsh", strings.Fields(args)...)
+			cmd.Env, cmd.Dir = append(testEnv, "PATH="+os.Getenv("PATH")), dir
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			killed := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+			defer killed.Stop()
+			w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			cmd.Process.Signal(os.Interrupt)
+			cmd.Wait()
+			if got := cmd.ProcessState.ExitCode(); got != lang.StatusInterrupted {
+				t.Errorf("exit status %d", got)
+			}
+		})
 	}
 }
 

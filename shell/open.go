@@ -146,9 +146,9 @@ var simKey = regexp.MustCompile(`(?i)(\bmkey\s*=)[^,]*`)
 // openSim makes a subnet in this process, and attaches to its first channel
 // adapter unless told otherwise.
 func openSim(o *settings, spec string) (*connection, error) {
-	f, options, err := sim.Parse(spec)
+	f, options, err := sim.ParseFiles(spec, openNamed(o.context(), lang.OpenNamed), o.openIncluded)
 	if err != nil {
-		return nil, err
+		return nil, late(err)
 	}
 	node, err := simNode(f, o.ca)
 	if err != nil {
@@ -203,7 +203,7 @@ func openFile(o *settings, path string) (*connection, error) {
 
 // openIncluded opens a file that another one names, and none that holds keys.
 func (s *settings) openIncluded(path string) (io.ReadCloser, error) {
-	f, err := format.OpenIncluded(path)
+	f, err := format.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
@@ -255,12 +255,12 @@ func (a *app) open(prompt bool) (*session, error) {
 	spec, given := a.fabricSpec()
 	keys, err := a.readKeys()
 	if err != nil {
-		return nil, err
+		return nil, late(err)
 	}
 	kind, _, _ := strings.Cut(spec, ":")
 	names, err := a.nodeNames(kind)
 	if err != nil {
-		return nil, err
+		return nil, late(err)
 	}
 	a.site(kind)
 	c, err := open(&a.settings, spec)
@@ -302,6 +302,7 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		c = &connection{name: "no fabric"}
 	}
 	s := &session{app: a, name: c.name, began: time.Now()}
+	a.console.setColor(a.color, a.output())
 	if err := a.startRecording(c); err != nil {
 		return nil, err
 	}
@@ -338,6 +339,7 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		Quiet:   a.quiet,
 		Verbose: a.verbose,
 		Clock:   c.clock,
+		Width:   a.console.width,
 	}
 	if !a.quiet {
 		s.progress = &progress{console: a.console, idle: s.doing}

@@ -5,11 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"fabsh/builtins/lang"
 )
 
 // page writes text to the terminal, by way of a pager where it is longer than
 // the screen.
 func (a *app) page(text string) error {
+	text = lang.Harmless(text) // less -R and others pass on what the terminal obeys
 	out, ok := a.console.stdout.(*os.File)
 	if !ok || !a.console.stdoutTTY || fits(text, out) {
 		_, err := io.WriteString(a.console.Out(), text)
@@ -17,10 +20,14 @@ func (a *app) page(text string) error {
 	}
 	pager := os.Getenv("PAGER")
 	if pager == "" {
-		pager = "less -FRX"
+		pager = "less -FRSX" // S: tables are not to be folded
 	}
 	cmd := exec.Command("sh", "-c", pager)
-	cmd.Stdin = strings.NewReader(text)
+	paged := text
+	if a.console.colorOut {
+		paged = colorText(text)
+	}
+	cmd.Stdin = strings.NewReader(paged)
 	cmd.Stdout, cmd.Stderr = out, a.console.stderr
 	var err error
 	a.console.lend(func() { a.interrupts.ignore(func() { err = cmd.Run() }) })

@@ -140,7 +140,7 @@ func TestTerminalBlock(t *testing.T) {
 			{"g(1)\r", "sim, rw> g(1)\n30\nsim, rw> ▮\n"},
 		} {
 			s.send(step.keys)
-			if !s.shows(v, step.want) {
+			if !s.becomes(v, step.want) {
 				t.Fatalf("%d columns, after %q: the screen ends in\n%s\nwant\n%s", columns, step.keys, v.screen(), step.want)
 			}
 		}
@@ -163,8 +163,8 @@ func wrap(columns int, lines ...string) string {
 	return b.String()
 }
 
-// shows waits until the screen ends in want.
-func (s *screen) shows(v *vt, want string) bool {
+// becomes waits until the screen ends in want.
+func (s *screen) becomes(v *vt, want string) bool {
 	limit := time.After(10 * time.Second)
 	for {
 		v.write(s.text)

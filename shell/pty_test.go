@@ -70,7 +70,7 @@ func startTerminalOf(t *testing.T, o terminalOf, args ...string) *screen {
 	s := &screen{t: t, master: master, chunks: make(chan string, 1000), home: home}
 	s.cmd = exec.Command("fabsh", args...)
 	s.cmd.Dir = home
-	s.cmd.Env = append(testEnv, "HOME="+home, "PATH="+os.Getenv("PATH"), "TERM=xterm", "PAGER="+o.pager)
+	s.cmd.Env = append(testEnv, "HOME="+home, "PATH="+os.Getenv("PATH"), "TERM=xterm", "NO_COLOR=1", "PAGER="+o.pager)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := s.cmd.Start(); err != nil {

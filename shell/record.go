@@ -20,13 +20,22 @@ func openReplay(o *settings, path string) (*connection, error) {
 		return nil, late(err)
 	}
 	defer f.Close()
-	recording, err := capture.Load(f, path)
+	r, err := format.Bounded(f, path, maxRecording)
+	if err != nil {
+		return nil, err
+	}
+	recording, err := capture.Load(r, path)
 	if err != nil {
 		return nil, late(err)
 	}
 	t := capture.NewReplay(recording)
 	return &connection{name: "replay:" + filepath.Base(path), transport: t, clock: t, warning: recording.Incomplete()}, nil
 }
+
+// maxRecording is how long a recording may be, in bytes: that of a sweep of the
+// largest subnet, with 1.5 million requests and their answers. In memory it takes
+// up to three times as much.
+const maxRecording = 1 << 30
 
 // startRecording has c record what goes over it, if the command line says so.
 // The file is written straight to its name, MAD by MAD: what a session leaves

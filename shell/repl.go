@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -79,6 +81,7 @@ func newRepl(s *session) *repl {
 	r := &repl{session: s}
 	r.interp = newInterp(lang.FileOptions(), s.Predeclared(), r.show)
 	s.Defined(r.interp.globals.Keys)
+	r.interp.check = s.WarnWords
 	return r
 }
 
@@ -123,6 +126,7 @@ func (r *repl) loop() int {
 			return r.run(ctx, r.file, line, text)
 		})
 		r.report(err)
+		r.free(err)
 		var exit *lang.ExitError
 		if errors.As(err, &exit) || r.app.interrupts.ended() != nil {
 			return r.exitStatus(err)
@@ -136,6 +140,14 @@ func (r *repl) loop() int {
 		}
 	}
 	return r.exitStatus(nil)
+}
+
+// free gives memory back that a statement was stopped for, where err says so.
+func (r *repl) free(err error) {
+	var limit *lang.LimitError
+	if errors.As(err, &limit) {
+		debug.FreeOSMemory()
+	}
 }
 
 func (r *repl) run(ctx context.Context, file string, line int, text string) error {
@@ -196,10 +208,13 @@ func (r *repl) show(v starlark.Value) error {
 // startup runs the user's rc file at the prompt, as if it had been typed, but
 // shows no values: the file is for definitions.
 func (r *repl) startup(path string) {
-	src, err := os.ReadFile(path)
+	if path == "" {
+		return
+	}
+	src, err := readOwn(path)
 	if err != nil {
-		if path != "" && !errors.Is(err, os.ErrNotExist) {
-			fmt.Fprintf(r.app.console.Err(), "fabsh: %s: %v\n", path, errors.Unwrap(err))
+		if !errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(r.app.console.Err(), "fabsh: %v\n", noFile(err))
 		}
 		return
 	}

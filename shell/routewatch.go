@@ -188,7 +188,7 @@ func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, 
 		return fmt.Sprintf("the verdict is not ok: unreachable %d, loops %d, acyclic %v", v.Unreachable, v.Loops, starlark.Bool(v.Acyclic)), nil
 	}
 	changes := "the first tables"
-	if old, err := routing.Load(f, routing.TableFiles{LFTs: w.out}, openNamed(ctx)); err == nil {
+	if old, err := routing.Load(f, routing.TableFiles{LFTs: w.out}, openNamed(ctx, w.session.Files.OpenNamed)); err == nil {
 		d := r.Diff(old)
 		if d.Entries == 0 {
 			w.tell(w.out + " is up to date")
@@ -208,7 +208,7 @@ func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, 
 func (w *routeWatch) write(ctx context.Context, r *routing.Routes) error {
 	write := func(out io.Writer) error { return r.Write(ctx, out, format.KindLFTs) }
 	return format.WriteChecked(w.out, write, func(name string) error {
-		back, err := routing.Load(r.Graph().Fabric(), routing.TableFiles{LFTs: name}, openNamed(ctx))
+		back, err := routing.Load(r.Graph().Fabric(), routing.TableFiles{LFTs: name}, openNamed(ctx, w.session.Files.OpenNamed))
 		if err != nil {
 			return fmt.Errorf("the new file does not read back: %w", err)
 		}

@@ -3,10 +3,12 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric/format"
 	"fabsh/mad/engine"
 )
@@ -31,27 +33,24 @@ func (a *app) readKeys() (*engine.Keys, error) {
 }
 
 func (a *app) readKeyFile(path string) (*engine.Keys, error) {
-	f, err := os.Open(path)
+	f, err := lang.OpenNamed(a.context(), path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, errors.Unwrap(err))
+		return nil, err
 	}
 	defer f.Close()
 	if err := a.private(f); err != nil {
 		return nil, err
 	}
-	r, err := format.Bounded(f, path, maxKeys)
-	if err != nil {
-		return nil, err
-	}
-	return format.ReadKeys(r, path)
+	return format.ReadKeys(f, path)
 }
 
-// maxKeys is how long a file of keys may be, in bytes: OpenSM's guid2mkey has 40
-// for each port.
-const maxKeys = 64 << 20
+type namedFile interface {
+	Name() string
+	Stat() (fs.FileInfo, error)
+}
 
 // private: nobody but its owner may read or write f, and scripts may not either.
-func (a *app) private(f *os.File) error {
+func (a *app) private(f namedFile) error {
 	st, err := f.Stat()
 	if err == nil {
 		a.secrets = append(a.secrets, st)

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
 	"fabsh/fabric/format"
@@ -45,9 +45,10 @@ go remove_links=, remove_switches= and seed=: parts that are not there.`,
 			if c.Flags().Changed("out") && out == "" {
 				return errors.New("sim: --out needs the name of a file")
 			}
-			f, err := bringUp(spec)
+			defer a.startDeadline().stop()
+			f, err := a.bringUp(spec)
 			if err != nil {
-				return fmt.Errorf("sim: %w", err)
+				return late(fmt.Errorf("sim: %w", err))
 			}
 			write := func(w io.Writer) error { return format.Dump(w, f, format.KindIbnetdiscover) }
 			if out == "" {
@@ -72,8 +73,8 @@ go remove_links=, remove_switches= and seed=: parts that are not there.`,
 
 // bringUp makes a simulated fabric and discovers it, so that it has the LIDs,
 // widths and speeds that its subnet manager has set.
-func bringUp(spec string) (*fabric.Fabric, error) {
-	f, o, err := sim.Parse(spec)
+func (a *app) bringUp(spec string) (*fabric.Fabric, error) {
+	f, o, err := sim.ParseFiles(spec, openNamed(a.context(), lang.OpenNamed), a.openIncluded)
 	if err != nil {
 		return nil, err
 	}
@@ -87,5 +88,5 @@ func bringUp(spec string) (*fabric.Fabric, error) {
 	}
 	e := engine.New(t, engine.Options{})
 	defer e.Close()
-	return discover.Sweep(context.Background(), e, discover.Options{})
+	return discover.Sweep(a.context(), e, discover.Options{})
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric/format"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -28,7 +28,7 @@ func (a *app) site(kind string) {
 		return
 	}
 	path := filepath.Join(a.etc, siteConfig)
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			a.warn("%v", noFile(err))
@@ -36,8 +36,13 @@ func (a *app) site(kind string) {
 		return
 	}
 	defer f.Close()
+	r, err := format.Bounded(f, path, maxOwn)
+	if err != nil {
+		a.warn("%v", err)
+		return
+	}
 	var keys strings.Builder
-	lines := bufio.NewScanner(f)
+	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		name, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
@@ -74,7 +79,7 @@ func (a *app) siteSetting(kind, name, value string) error {
 
 // keysOf are the keys of ibdiag.conf, if it is as private as a file of keys
 // must be.
-func (a *app) keysOf(f *os.File, lines string) *engine.Keys {
+func (a *app) keysOf(f namedFile, lines string) *engine.Keys {
 	keys, err := format.ReadKeys(strings.NewReader(lines), f.Name())
 	if err == nil && keys.M == 0 && keys.SA == 0 {
 		return nil
@@ -93,7 +98,7 @@ func (a *app) keysOf(f *os.File, lines string) *engine.Keys {
 // is one. A simulated fabric has names of its own.
 func (a *app) nodeNames(kind string) (map[mad.GUID]string, error) {
 	if a.flags.Changed("node-name-map") {
-		names, err := readNodeNames(a.nameMap)
+		names, err := a.readNodeNames(a.nameMap)
 		if err != nil {
 			return nil, fmt.Errorf("--node-name-map: %w", err)
 		}
@@ -103,35 +108,35 @@ func (a *app) nodeNames(kind string) (map[mad.GUID]string, error) {
 		return nil, nil
 	}
 	for _, path := range siteNameMaps {
-		names, err := readNodeNames(filepath.Join(a.etc, path))
+		names, err := readSiteNames(filepath.Join(a.etc, path))
 		switch {
 		case err == nil:
 			return names, nil
 		case !errors.Is(err, fs.ErrNotExist):
-			a.warn("%v; node names are the nodes' own", err)
+			a.warn("%v; node names are the nodes' own", noFile(err))
 			return nil, nil
 		}
 	}
 	return nil, nil
 }
 
-// maxNames is how long a map of names may be, in bytes.
-const maxNames = 64 << 20
-
-func readNodeNames(path string) (map[mad.GUID]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, errors.Unwrap(err))
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return nil, fmt.Errorf("%s: is a folder", path)
-	}
-	r, err := format.Bounded(f, path, maxNames)
+// readNodeNames reads the map that the command line names.
+func (a *app) readNodeNames(path string) (map[mad.GUID]string, error) {
+	f, err := lang.OpenNamed(a.context(), path)
 	if err != nil {
 		return nil, err
 	}
-	return format.ReadNodeNames(r, path)
+	defer f.Close()
+	return format.ReadNodeNames(f, path)
+}
+
+func readSiteNames(path string) (map[mad.GUID]string, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return format.ReadNodeNames(f, path)
 }
 
 // warn tells people of something that is left out.

@@ -48,7 +48,7 @@ func (s *session) snapshot(ctx context.Context, path string) error {
 	}
 	all := &format.Snapshot{Fabric: f}
 	tables := "no tables: they are not in a topology"
-	if s.engine != nil {
+	if s.engine != nil || f.HasLFTs() {
 		live, err := s.LiveRoutes(ctx, f)
 		if err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 type console struct {
 	stdout, stderr       io.Writer
 	stdoutTTY, stderrTTY bool
+	colorOut, colorErr   bool
 	broken               func() // is told when nobody reads a stream any more; nil: nobody is
 
 	mu       sync.Mutex // guards what follows, and keeps writes whole
@@ -44,6 +45,16 @@ func size(f *os.File) (columns, rows int) {
 		return 80, 24
 	}
 	return columns, rows
+}
+
+// width is how many columns stdout has; 0 where it is no terminal.
+func (c *console) width() int {
+	f, ok := c.stdout.(*os.File)
+	if !ok || !c.stdoutTTY {
+		return 0
+	}
+	columns, _ := size(f)
+	return columns
 }
 
 // saveTerminal remembers the terminal's mode; restore goes back to it.
@@ -88,14 +99,34 @@ type consoleWriter struct {
 }
 
 func (w consoleWriter) Write(p []byte) (int, error) {
-	if w.isTTY() {
-		harmless := lang.Harmless(string(p))
-		if _, err := w.write([]byte(harmless)); err != nil {
-			return 0, err
-		}
-		return len(p), nil
+	if !w.isTTY() && !w.hasColor() {
+		return w.write(p)
 	}
-	return w.write(p)
+	text := lang.Harmless(string(p))
+	switch {
+	case w.isErr && w.colorErr:
+		text = colorMessage(text)
+	case !w.isErr && w.colorOut && !w.isDiverted(): // the pager colors what is diverted
+		text = colorText(text)
+	}
+	if _, err := w.write([]byte(text)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// hasColor: the stream is colored, wherever it goes.
+func (w consoleWriter) hasColor() bool {
+	if w.isErr {
+		return w.colorErr
+	}
+	return w.colorOut
+}
+
+func (w consoleWriter) isDiverted() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.diverted != nil
 }
 
 // isTTY: people read the stream on a terminal, which would obey some of what is

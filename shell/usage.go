@@ -3,7 +3,6 @@ package shell
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -93,12 +92,13 @@ func programAt(path string) builtins.Program {
 		}
 	}
 	const tooLong = 1 << 20 // bytes
-	st, err := os.Stat(path)
-	if err != nil || !st.Mode().IsRegular() || st.Size() > tooLong {
+	f, err := openRegular(path)
+	if err != nil {
 		return builtins.Program{}
 	}
-	src, err := os.ReadFile(path)
-	if err != nil {
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, tooLong+1))
+	if err != nil || len(src) > tooLong {
 		return builtins.Program{}
 	}
 	return builtins.ProgramOf(path, string(src))

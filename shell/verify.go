@@ -28,7 +28,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Long: `Follow the packets between all pairs of ports through forwarding tables: do all
 arrive, and can none deadlock? With findings the exit status is 1.
 
-The tables are those of a file, or without --lfts those that the switches have.`,
+The tables are those of a file, or without --lfts those that the switches have, or that came with a snapshot.`,
 		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --slvl opensm-sl2vl.dump
   fabsh -F ibsim verify`,
 		Args: cobra.NoArgs,
@@ -58,7 +58,7 @@ func (s *session) verify(ctx context.Context, o verifyOptions) error {
 	var r *routing.Routes
 	switch {
 	case o.tables.LFTs != "":
-		r, err = routing.Load(f, o.tables, openNamed(ctx))
+		r, err = routing.Load(f, o.tables, openNamed(ctx, s.Files.OpenNamed))
 	case o.tables.SL != "" || o.tables.SL2VL != "":
 		err = errors.New("verify: --sl and --slvl belong to tables of a file: give --lfts FILE")
 	default:

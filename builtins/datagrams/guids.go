@@ -30,9 +30,6 @@ var GUIDsKind = &tableKind{
 	repr: func(v *wholeTable) string {
 		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlark.MakeInt).Len(), "GUID"))
 	},
-	facts: func(v *wholeTable) []lang.Fact {
-		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(v.Len())}, {Name: "guids", Value: v.placed(starlark.MakeInt)}}
-	},
 	display: func(v *wholeTable) string {
 		var rows [][]lang.Fact
 		for i, g := range change.GUIDs(v.t) {
@@ -46,7 +43,8 @@ var GUIDsKind = &tableKind{
 
 func init() {
 	GUIDsKind.Type = lang.NewType("guids", "The GUID table of an end port: guids[0] is the port's own GUID, and the others, None if not assigned, are aliases, as of virtual ports; a GUID in guids tells whether it is there. It iterates over the entries.",
-		lang.Member[*wholeTable]{Name: "cap", Doc: "GUIDCap: the number of entries that the table has room for", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
+		lang.Member[*wholeTable]{Name: "cap", Column: true, Doc: "GUIDCap: the number of entries that the table has room for", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
+		lang.Member[*wholeTable]{Name: "guids", Type: "dict", Column: true, Doc: "a dict of number to GUID, of those assigned", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
 	)
 }
 

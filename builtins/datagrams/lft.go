@@ -34,16 +34,16 @@ var LFTKind = &tableKind{
 		entries := change.LinearEntries(v.t)
 		return fmt.Sprintf("top=%d, %s", len(entries)-1, lang.Count(len(entries)-bytes.Count(entries, []byte{mad.NoPort}), "route"))
 	},
-	facts:   func(v *wholeTable) []lang.Fact { return topology.LFTFacts(change.LinearEntries(v.t)) },
 	display: func(v *wholeTable) string { return topology.LFTText(change.LinearEntries(v.t)) },
 }
 
 func init() {
 	LFTKind.Type = lang.NewType("lft", "A linear forwarding table: lft[lid] is the port that packets to lid leave through, None if they are dropped; lid in lft tells whether there is one. It iterates over the entries from LID 0 on.",
-		lang.Member[*wholeTable]{Name: "top", Doc: "LinearFDBTop: the highest LID that the switch looks up", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len() - 1) }},
+		lang.Member[*wholeTable]{Name: "top", Column: true, Doc: "LinearFDBTop: the highest LID that the switch looks up", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len() - 1) }},
 		lang.Member[*wholeTable]{Name: "lids", Doc: "the LIDs that have a port, in order", Get: func(v *wholeTable) starlark.Value {
 			return v.placedKeys(starlark.MakeInt)
 		}},
+		lang.Member[*wholeTable]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of LID to port, of the LIDs that have one", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
 	)
 }
 

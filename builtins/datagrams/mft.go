@@ -54,9 +54,6 @@ var MFTKind = &tableKind{
 	repr: func(v *wholeTable) string {
 		return lang.Count(v.placed(mlid).Len(), "LID")
 	},
-	facts: func(v *wholeTable) []lang.Fact {
-		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(int(v.t.Switch.MulticastFDBCap))}, {Name: "ports", Value: v.placed(mlid)}}
-	},
 	display: func(v *wholeTable) string {
 		var b strings.Builder
 		b.WriteString("mlid    ports\n")
@@ -71,12 +68,13 @@ var MFTKind = &tableKind{
 
 func init() {
 	MFTKind.Type = lang.NewType("mft", "A multicast forwarding table: mft[0xc000] are the ports, a tuple, that packets to that multicast LID leave through, None if they are dropped; mlid in mft tells whether there are some. It iterates over the entries from 0xc000 on.",
-		lang.Member[*wholeTable]{Name: "cap", Doc: "MulticastFDBCap: how many multicast LIDs the table can hold", Get: func(v *wholeTable) starlark.Value {
+		lang.Member[*wholeTable]{Name: "cap", Column: true, Doc: "MulticastFDBCap: how many multicast LIDs the table can hold", Get: func(v *wholeTable) starlark.Value {
 			return starlark.MakeInt(int(v.t.Switch.MulticastFDBCap))
 		}},
 		lang.Member[*wholeTable]{Name: "lids", Doc: "the multicast LIDs that have ports, in order", Get: func(v *wholeTable) starlark.Value {
 			return v.placedKeys(mlid)
 		}},
+		lang.Member[*wholeTable]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of multicast LID to its ports, of those that have some", Get: func(v *wholeTable) starlark.Value { return v.placed(mlid) }},
 	)
 }
 

@@ -102,6 +102,17 @@ func (a *smpArgs) modifierPart(c *lang.Call, attr *mad.Attribute, name string, t
 	return 0, nil
 }
 
+// modifierPort is the port that an attribute modifier means; topology.NoPortGiven
+// where it means none.
+func modifierPort(attr *mad.Attribute, modifier uint32) int {
+	for _, part := range attr.Modifier {
+		if part.Name == "port" {
+			return int(modifier >> part.Shift & (1<<part.Bits - 1))
+		}
+	}
+	return topology.NoPortGiven
+}
+
 // portOf is the port that is meant: by the argument port, nil where it is not
 // given, or by the target. attr is nil where the call names no attribute.
 func portOf(c *lang.Call, attr *mad.Attribute, port *int, t *topology.Target) (int, error) {

@@ -76,7 +76,7 @@ Requests go to the LID of the target, on the service level that the subnet admin
 		}
 		for i := range calls {
 			if p.answered(i, calls[i].Err) {
-				p.values[i] = records.New(as(calls[i].Data()), calls[i].Data())
+				p.values[i] = p.answer(i, records.New(as(calls[i].Data()), calls[i].Data()))
 			}
 		}
 		return p.results()
@@ -124,6 +124,15 @@ func (p *perfTargets) send(m mad.Method, modifier uint32, data func(i int) []byt
 			call.Retries = -1 // a second one would clear what has been counted since
 		}
 	})
+}
+
+// answer is what target i answered.
+func (p *perfTargets) answer(i int, r *records.Record) *records.Record {
+	port := topology.NoPortGiven
+	if p.attr.Field("port_select") != nil {
+		port = p.ports[i]
+	}
+	return p.targets[i].Answer(r, port)
 }
 
 // variant says which layout an answer has: the one that the call names, or

@@ -238,7 +238,7 @@ func runPerfChange(c *lang.Call, a *perfArgs, change *perfChange) (starlark.Valu
 			err = sets[i].Err
 		}
 		if p.answered(i, err) {
-			p.values[i] = records.NewAnswer(change.attr, change.modifier, after[i].Data())
+			p.values[i] = p.answer(i, records.NewAnswer(change.attr, change.modifier, after[i].Data()))
 		}
 	}
 	return p.results()

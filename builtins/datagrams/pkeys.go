@@ -33,9 +33,6 @@ var PKeysKind = &tableKind{
 	repr: func(v *wholeTable) string {
 		return fmt.Sprintf("cap=%d, %s", v.Len(), lang.Count(v.placed(starlark.MakeInt).Len(), "partition"))
 	},
-	facts: func(v *wholeTable) []lang.Fact {
-		return []lang.Fact{{Name: "cap", Value: starlark.MakeInt(v.Len())}, {Name: "pkeys", Value: v.placed(starlark.MakeInt)}}
-	},
 	display: func(v *wholeTable) string {
 		var rows [][]lang.Fact
 		for i, key := range change.PKeys(v.t) {
@@ -53,7 +50,8 @@ var PKeysKind = &tableKind{
 
 func init() {
 	PKeysKind.Type = lang.NewType("pkeys", "A P_Key table: pkeys[0] is the first entry, None if there is none; 0xffff in pkeys tells whether a P_Key is there. Bit 15 of an entry is full membership. It iterates over the entries.",
-		lang.Member[*wholeTable]{Name: "cap", Doc: "the number of entries that the table has room for", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
+		lang.Member[*wholeTable]{Name: "cap", Column: true, Doc: "the number of entries that the table has room for", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
+		lang.Member[*wholeTable]{Name: "pkeys", Type: "dict", Column: true, Doc: "a dict of number to P_Key, of the entries that have one", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
 	)
 }
 

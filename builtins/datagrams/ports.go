@@ -11,6 +11,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/change"
 	"fabsh/mad"
 )
@@ -154,7 +155,7 @@ func portResults(c *lang.Call, targets []topology.Target, at []*change.Port, man
 			topology.CountUnanswered(c, p.Err)
 			values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], p.Err))
 		} else {
-			values[i] = records.New(mad.AttrPortInfo, p.After)
+			values[i] = targets[i].Answer(records.New(mad.AttrPortInfo, p.After), p.Num)
 		}
 	}
 	return topology.Results(values, many)
@@ -173,7 +174,7 @@ var PortSet = lang.Builtin{
 	Group: GroupPort,
 	Params: []lang.Param{
 		linkTarget, portOfTable,
-		{Name: "speed", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the fastest that the link may run at: SDR, DDR, QDR, FDR, EDR, HDR, NDR or XDR; or a list of just those that it may"},
+		{Name: "speed", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the fastest that the link may run at: sdr, ddr, qdr, fdr, edr, hdr, ndr or xdr; or a list of just those that it may"},
 		{Name: "width", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the widest that the link may run at: 1x, 2x, 4x, 8x or 12x; or a list of just those that it may"},
 		{Name: "force", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "also where the neighbour has nothing of it enabled, so that the link would not come up again"},
 	},
@@ -181,23 +182,23 @@ var PortSet = lang.Builtin{
 It takes effect when the link trains again: port_reset(port). What the port does not support is an error. It returns PortInfo as the port then says it is, or a list of them for a list of targets. The Set is sent once. What is refused is as with smp_set.`,
 	Example: `
 > p = discover().switches[0].ports[2]
-> port_set(p, speed="EDR", width=["1x"]).link_speed_ext_enabled
+> port_set(p, speed="edr", width=["1x"]).link_speed_ext_enabled
 ("fdr", "edr")
 > i = port_reset(p)
 > i.link_width_active, i.link_speed_ext_active
 ("1x", "edr")
 `,
 	Run: lang.Do(func(c *lang.Call, a *portSetArgs) (starlark.Value, error) {
-		speed, err := choiceOf("speed", a.Speed, change.Speeds)
+		speed, err := choiceOf("speed", a.Speed, fabric.LinkSpeeds)
 		if err != nil {
 			return nil, err
 		}
-		width, err := choiceOf("width", a.Width, change.Widths)
+		width, err := choiceOf("width", a.Width, fabric.LinkWidths)
 		if err != nil {
 			return nil, err
 		}
 		if len(speed.Words)+len(width.Words) == 0 {
-			return nil, lang.Errorf(`nothing to set: name speed="HDR", or width="4x", or both`)
+			return nil, lang.Errorf(`nothing to set: name speed="hdr", or width="4x", or both`)
 		}
 		targets, at, many, err := portTargets(c, &a.portArgs)
 		if err != nil {

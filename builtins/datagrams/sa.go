@@ -20,7 +20,7 @@ import (
 var saParams = []lang.Param{
 	{Name: "record", Kind: records.KindRecord, Doc: `name of a record: "PathRecord"`},
 	{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
-	{Name: "**components", Kind: records.KindFields, Doc: "components that the records must have, as words or numbers; mtu, rate and packet_life_time exactly, unless mtu_selector and its like say otherwise"},
+	{Name: "**components", Kind: records.KindFields, Doc: "components that the records must have, as words or numbers, where they are LIDs, GIDs or GUIDs also as targets; mtu, rate and packet_life_time exactly, unless mtu_selector and its like say otherwise"},
 }
 
 // saArgs are the arguments that all requests to the subnet administrator share.
@@ -140,7 +140,13 @@ func newSAQuery(c *lang.Call, m mad.Method, a *saArgs) (*saQuery, error) {
 	}
 	q.data = make([]byte, q.layout.Size)
 	for _, kv := range a.Components {
-		f, err := records.SetNamed(q.layout, q.data, string(kv[0].(starlark.String)), kv[1])
+		name, value := string(kv[0].(starlark.String)), kv[1]
+		if f := q.layout.Field(name); f != nil {
+			if value, err = topology.Component(c, f, value); err != nil {
+				return nil, err
+			}
+		}
+		f, err := records.SetNamed(q.layout, q.data, name, value)
 		if err != nil {
 			return nil, lang.Errorf("%w", err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
+	"fabsh/builtins/topology"
 	"fabsh/mad"
 )
 
@@ -23,8 +24,8 @@ var SAGetMulti = lang.Builtin{
 	Group:   GroupMAD,
 	Params: []lang.Param{
 		{Name: "record", Kind: records.KindRecord, Default: `"MultiPathRecord"`, Doc: "name of a record; there is but one"},
-		{Name: "sgids", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "GIDs of the sources: one, or a list"},
-		{Name: "dgids", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "GIDs of the destinations: one, or a list"},
+		{Name: "sgids", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "GIDs of the sources, or targets: one, or a list"},
+		{Name: "dgids", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "GIDs of the destinations, or targets: one, or a list"},
 		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
 		{Name: "**components", Kind: records.KindFields, Doc: "components of MultiPathRecord that the paths must have, as words or numbers"},
 	},
@@ -40,7 +41,7 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 		if err != nil {
 			return nil, err
 		}
-		if err := multiPath(q, a); err != nil {
+		if err := multiPath(c, q, a); err != nil {
 			return nil, err
 		}
 		if err := q.put(c); err != nil {
@@ -57,7 +58,7 @@ It returns a list of PathRecord. Subnet administrators need not know such reques
 
 // multiPath puts the ports in a MultiPathRecord: the sources, and then the
 // destinations, as many as there are.
-func multiPath(q *saQuery, a *saGetMultiArgs) error {
+func multiPath(c *lang.Call, q *saQuery, a *saGetMultiArgs) error {
 	gids := q.layout.Field("sdgid").Offset / 8
 	q.data = q.data[:gids]
 	for _, end := range []struct {
@@ -65,7 +66,7 @@ func multiPath(q *saQuery, a *saGetMultiArgs) error {
 		gids  starlark.Value
 		field string
 	}{{"sgids", a.SGIDs, "sgid_count"}, {"dgids", a.DGIDs, "dgid_count"}} {
-		list, err := gidsOf(end.param, end.gids)
+		list, err := gidsOf(c, end.param, end.gids)
 		if err != nil {
 			return err
 		}
@@ -113,9 +114,9 @@ func warnUnheeded(c *lang.Call, q *saQuery, paths *starlark.List) {
 	}
 }
 
-// gidsOf are the GIDs of an argument that is one or a list of them; none where
-// it is nil, which was not given.
-func gidsOf(param string, v starlark.Value) ([]mad.GID, error) {
+// gidsOf are the GIDs of an argument that is one or a list of them, or of
+// targets; none where it is nil, which was not given.
+func gidsOf(c *lang.Call, param string, v starlark.Value) ([]mad.GID, error) {
 	values := []starlark.Value{v}
 	switch v := v.(type) {
 	case nil:
@@ -126,6 +127,9 @@ func gidsOf(param string, v starlark.Value) ([]mad.GID, error) {
 	list := make([]mad.GID, len(values))
 	for i, v := range values {
 		var err error
+		if v, err = topology.Component(c, &mad.Field{Script: param, Type: mad.FieldTypeGID, Count: 1}, v); err != nil {
+			return nil, err
+		}
 		if list[i], err = records.ParseGID(v); err != nil {
 			return nil, lang.ParamError(param, "%w", err)
 		}

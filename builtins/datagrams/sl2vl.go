@@ -42,18 +42,6 @@ var SL2VLKind = &tableKind{
 		return b
 	},
 	repr: func(v *wholeTable) string { return lang.Count(v.Len(), "row") },
-	facts: func(v *wholeTable) []lang.Fact {
-		var rows []starlark.Value
-		for i := range v.Len() {
-			p := change.LanePorts(v.t, i)
-			d := starlark.NewDict(3)
-			d.SetKey(starlark.String("in_port"), starlark.MakeInt(int(p.In)))
-			d.SetKey(starlark.String("out_port"), starlark.MakeInt(int(p.Out)))
-			d.SetKey(starlark.String("vls"), lanesValue(change.Lanes(v.t, i)))
-			rows = append(rows, d)
-		}
-		return []lang.Fact{{Name: "rows", Value: starlark.NewList(rows)}}
-	},
 	display: func(v *wholeTable) string {
 		var b strings.Builder
 		b.WriteString("in out sl")
@@ -78,7 +66,20 @@ var SL2VLKind = &tableKind{
 }
 
 func init() {
-	SL2VLKind.Type = lang.NewType[*wholeTable]("sl2vl", "A mapping of service levels to virtual lanes: sl2vl[in_port, out_port] is a tuple of the lanes of service levels 0 to 15, None where packets are dropped. What is no switch has one row, sl2vl[0, 0]. It iterates over the pairs of ports.")
+	SL2VLKind.Type = lang.NewType("sl2vl", "A mapping of service levels to virtual lanes: sl2vl[in_port, out_port] is a tuple of the lanes of service levels 0 to 15, None where packets are dropped. What is no switch has one row, sl2vl[0, 0]. It iterates over the pairs of ports.",
+		lang.Member[*wholeTable]{Name: "rows", Type: "list of dict", Column: true, Doc: "a list of dicts, one a pair of ports: in_port, out_port, and vls, by service level", Get: func(v *wholeTable) starlark.Value {
+			var rows []starlark.Value
+			for i := range v.Len() {
+				p := change.LanePorts(v.t, i)
+				d := starlark.NewDict(3)
+				d.SetKey(starlark.String("in_port"), starlark.MakeInt(int(p.In)))
+				d.SetKey(starlark.String("out_port"), starlark.MakeInt(int(p.Out)))
+				d.SetKey(starlark.String("vls"), lanesValue(change.Lanes(v.t, i)))
+				rows = append(rows, d)
+			}
+			return starlark.NewList(rows)
+		}},
+	)
 }
 
 // pairValue is (in_port, out_port).

@@ -88,7 +88,8 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 			case calls[i].Err != nil:
 				values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], calls[i].Err))
 			default:
-				values[i] = records.NewAnswer(attr, calls[i].Header().Modifier, calls[i].Data())
+				modifier := calls[i].Header().Modifier
+				values[i] = targets[i].Answer(records.NewAnswer(attr, modifier, calls[i].Data()), modifierPort(attr, modifier))
 			}
 		}
 		return topology.Results(values, many)

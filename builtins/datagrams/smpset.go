@@ -86,7 +86,7 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 				topology.CountUnanswered(c, set.Err)
 				values[i] = lang.NewFailure(topology.FailedRequest(c, &targets[i], set.Err))
 			default:
-				values[i] = records.New(attr, set.After)
+				values[i] = targets[i].Answer(records.New(attr, set.After), modifierPort(attr, set.Modifier))
 			}
 		}
 		return topology.Results(values, many)

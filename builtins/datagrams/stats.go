@@ -3,6 +3,7 @@ package datagrams
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"go.starlark.net/starlark"
 
@@ -70,6 +71,15 @@ func (s statistics) Facts() []lang.Fact {
 			lang.Fact{Name: class.name + "_max_us", Value: starlark.MakeInt64(class.Max.Microseconds())})
 	}
 	return out
+}
+
+// StatsDoc describes the value stats; help(stats) says what its names mean.
+func StatsDoc() lang.TypeDoc {
+	d := lang.TypeDoc{Name: "stats", Schema: statistics{}.Schema(), Doc: "What an engine did: numbers, as help(stats) says. Times are in microseconds."}
+	for _, f := range (statistics{}).Facts() {
+		d.Members = append(d.Members, lang.MemberDoc{Name: f.Name, Column: true, Doc: strings.ReplaceAll(f.Name, "_", " ")})
+	}
+	return d
 }
 
 // Attr is a fact by its name.

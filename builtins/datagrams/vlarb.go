@@ -36,12 +36,6 @@ var VLArbKind = &tableKind{
 		e := entriesOf(v.t)
 		return fmt.Sprintf("low=%d, high=%d", len(e[0]), len(e[1]))
 	},
-	facts: func(v *wholeTable) (facts []lang.Fact) {
-		for i, name := range priorities {
-			facts = append(facts, lang.Fact{Name: name, Value: v.kind.entry(v.t, i)})
-		}
-		return facts
-	},
 	display: func(v *wholeTable) string {
 		e := entriesOf(v.t)
 		var rows [][]lang.Fact
@@ -60,8 +54,8 @@ var VLArbKind = &tableKind{
 
 func init() {
 	VLArbKind.Type = lang.NewType("vlarb", `The VL arbitration tables of a port, of which PortInfo.VLHighLimit says when the high-priority one gives way: vlarb["low"] and vlarb["high"] are tuples of entries (vl, weight), weights in units of 64 bytes; weight 0 skips the entry. It iterates over "low" and "high".`,
-		lang.Member[*wholeTable]{Name: "low", Doc: "the entries of the low-priority table", Get: func(v *wholeTable) starlark.Value { return v.kind.entry(v.t, 0) }},
-		lang.Member[*wholeTable]{Name: "high", Doc: "the entries of the high-priority table", Get: func(v *wholeTable) starlark.Value { return v.kind.entry(v.t, 1) }},
+		lang.Member[*wholeTable]{Name: "low", Column: true, Doc: "the entries of the low-priority table", Get: func(v *wholeTable) starlark.Value { return v.kind.entry(v.t, 0) }},
+		lang.Member[*wholeTable]{Name: "high", Column: true, Doc: "the entries of the high-priority table", Get: func(v *wholeTable) starlark.Value { return v.kind.entry(v.t, 1) }},
 	)
 }
 

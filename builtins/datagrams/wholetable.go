@@ -31,7 +31,6 @@ type tableKind struct {
 	// bytes are what makes tables equal.
 	bytes   func(t *change.Table) []byte
 	repr    func(v *wholeTable) string
-	facts   func(v *wholeTable) []lang.Fact
 	display func(v *wholeTable) string
 }
 
@@ -60,8 +59,8 @@ func (v *wholeTable) Hash() (uint32, error) { return lang.HashBytes(v.kind.bytes
 func (v *wholeTable) Len() int              { return v.kind.size(v.t) }
 func (v *wholeTable) AttrNames() []string   { return v.kind.Names }
 func (v *wholeTable) TypeDoc() lang.TypeDoc { return v.kind.TypeDoc() }
-func (v *wholeTable) Schema() string        { return v.kind.Name + "/1" }
-func (v *wholeTable) Facts() []lang.Fact    { return v.kind.facts(v) }
+func (v *wholeTable) Schema() string        { return v.kind.Type.Schema() }
+func (v *wholeTable) Facts() []lang.Fact    { return v.kind.Type.Facts(v) }
 func (v *wholeTable) Display() string       { return v.kind.display(v) }
 
 func (v *wholeTable) Attr(name string) (starlark.Value, error) { return v.kind.Attr(v, name) }

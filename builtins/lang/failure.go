@@ -39,6 +39,26 @@ func (e *Failure) Facts() []Fact {
 	return out
 }
 
+// row is the failure among values that show as rows: whom was asked in the first
+// column, and itself, which has no column.
+func (e *Failure) row(first string) []Fact {
+	target := e.Target
+	if v, _ := e.Attr("target"); target == "" && v != nil {
+		target, _ = starlark.AsString(v)
+	}
+	return []Fact{{Name: first, Value: starlark.String(target)}, {Value: e}}
+}
+
+// brief is why it failed, in a few words where there are some.
+func (e *Failure) brief() string {
+	if v, _ := e.Attr("status"); v != nil {
+		if status, _ := starlark.AsString(v); status != "" && status != "failed" {
+			return status
+		}
+	}
+	return e.Err.Error()
+}
+
 // Described is an error that says what was asked for, of whom, and with which
 // status it ended.
 type Described interface {
@@ -97,7 +117,7 @@ var Catch = Builtin{
 		{Name: "**kwargs", Kind: KindAny, Doc: "its keyword arguments"},
 	},
 	Doc: `Calls a function and returns its result, or its failure as a value.
-An error value is falsy and has op, target, status and message. MADs that got no answer during the call do not count for the exit status. exit(), an interrupt and a refusal to change the fabric are not caught.`,
+An error value is falsy and has op, target, status and message. MADs that got no answer during the call do not count for the exit status. exit(), an interrupt, a refusal to change the fabric, and the end by --memory or --max-steps are not caught.`,
 	Example: `
 > r = catch(smp_get, "NodeInfo", 999)
 > if not r: print(r.status)

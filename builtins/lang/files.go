@@ -164,18 +164,28 @@ func (f *Files) Short(path string) string {
 }
 
 // Open opens a file that a script names. It must lie below a root, and be a
-// regular file. One that the command line names may also be a pipe.
-func (f *Files) Open(path string) (afero.File, error) {
+// regular file. One that the command line names may also be a pipe. It is read
+// until ctx ends, or the deadline.
+func (f *Files) Open(ctx context.Context, path string) (*File, error) {
 	abs := f.Abs(path)
 	if f.named[abs] {
-		return f.openFile(f.under(), abs, path, true)
+		file, err := f.OpenNamed(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		return f.allowed(file, path, true)
 	}
 	for _, r := range f.roots {
 		rel, err := filepath.Rel(r.dir, abs)
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
-		return f.openFile(r.fs, filepath.ToSlash(rel), f.Short(path), false)
+		// Without waiting for who writes a pipe.
+		file, err := r.fs.OpenFile(filepath.ToSlash(rel), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return nil, tidy(rename(err, f.Short(path)))
+		}
+		return f.allowed(readUntil(ctx, file), f.Short(path), false)
 	}
 	var dirs []string
 	for _, r := range f.roots {
@@ -184,17 +194,30 @@ func (f *Files) Open(path string) (afero.File, error) {
 	return nil, fmt.Errorf("%s: scripts may not read there, only below %s; allow its folder with -I", path, strings.Join(dirs, ", "))
 }
 
-// openFile opens a file of fs, which people know as shown. It does not wait for
-// who writes a pipe, unless that is named by the command line.
-func (f *Files) openFile(fs afero.Fs, name, shown string, mayBePipe bool) (afero.File, error) {
-	flags := os.O_RDONLY
-	if !mayBePipe {
-		flags |= syscall.O_NONBLOCK
+// exists fails if scripts cannot open a file of that name. A pipe that the command
+// line names is not opened: it can be read once.
+func (f *Files) exists(ctx context.Context, path string) error {
+	if abs := f.Abs(path); f.named[abs] {
+		_, err := f.under().Stat(abs)
+		return tidy(rename(err, path))
 	}
-	file, err := fs.OpenFile(name, flags, 0)
+	file, err := f.Open(ctx, path)
 	if err != nil {
-		return nil, tidy(rename(err, shown))
+		return err
 	}
+	return file.Close()
+}
+
+// under are all files that there are.
+func (f *Files) under() afero.Fs {
+	if f.base != nil {
+		return f.base
+	}
+	return afero.NewOsFs()
+}
+
+// allowed is file, which people know as shown, if scripts may read it.
+func (f *Files) allowed(file *File, shown string, mayBePipe bool) (*File, error) {
 	st, err := file.Stat()
 	switch {
 	case err != nil:
@@ -212,47 +235,46 @@ func (f *Files) openFile(fs afero.Fs, name, shown string, mayBePipe bool) (afero
 	return nil, err
 }
 
-// under are all files that there are.
-func (f *Files) under() afero.Fs {
+// OpenNamed opens a file that the command line names, wherever it lies. It is
+// read until ctx ends, or the deadline.
+func (f *Files) OpenNamed(ctx context.Context, path string) (*File, error) {
 	if f.base != nil {
-		return f.base
-	}
-	return afero.NewOsFs()
-}
-
-// read reads a whole file that a script names.
-func (f *Files) Read(path string) ([]byte, error) {
-	file, err := f.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	size := int64(0)
-	if st, err := file.Stat(); err == nil {
-		size = st.Size()
-	}
-	return readWhole(file, size, f.Short(path))
-}
-
-// ReadNamed reads a file that the command line names, wherever it lies.
-func (f *Files) ReadNamed(ctx context.Context, path string) ([]byte, error) {
-	if f.base != nil {
-		data, err := afero.ReadFile(f.base, f.Abs(path))
+		file, err := f.base.Open(f.Abs(path))
 		if err != nil {
 			return nil, tidy(rename(err, path))
 		}
-		return data, nil
+		return readUntil(ctx, file), nil
 	}
+	ctx, cancel := untilDeadline(ctx)
 	file, err := OpenNamed(ctx, f.Abs(path))
 	if err != nil {
+		cancel()
 		return nil, tidy(rename(err, path))
 	}
-	defer file.Close()
-	size := int64(0)
-	if st, err := file.Stat(); err == nil {
-		size = st.Size()
+	return file.alsoRelease(cancel), nil
+}
+
+func readUntil(ctx context.Context, file afero.File) *File {
+	ctx, cancel := untilDeadline(ctx)
+	return newFile(ctx, file).alsoRelease(cancel)
+}
+
+// Read reads a whole file that a script names, until ctx ends.
+func (f *Files) Read(ctx context.Context, path string) ([]byte, error) {
+	file, err := f.Open(ctx, path)
+	if err != nil {
+		return nil, err
 	}
-	return readWhole(file, size, path)
+	return readWhole(file, f.Short(path))
+}
+
+// ReadNamed reads a whole file that the command line names, wherever it lies.
+func (f *Files) ReadNamed(ctx context.Context, path string) ([]byte, error) {
+	file, err := f.OpenNamed(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return readWhole(file, path)
 }
 
 // rename puts the name that the user knows into a file system's error.

@@ -59,7 +59,7 @@ func TestConfine(t *testing.T) {
 			f.Allow(starlark.String("../else/roots"))
 			var read []string
 			for _, name := range []string{"cwd/a", "cwd/sub/e", "script/b", "inc/c", "out/d", "else/roots"} {
-				if _, err := f.Read(filepath.Join(dir, name)); err == nil {
+				if _, err := f.Read(context.Background(), filepath.Join(dir, name)); err == nil {
 					read = append(read, name)
 				}
 			}
@@ -91,11 +91,11 @@ func TestSecrets(t *testing.T) {
 	f.Forbid(st)
 	f.Allow(starlark.String("soft"))
 	for _, name := range []string{"keys", "hard", "soft", "./keys"} {
-		if data, err := f.Read(name); err == nil || !strings.HasSuffix(err.Error(), "holds keys, which scripts may not read") {
+		if data, err := f.Read(context.Background(), name); err == nil || !strings.HasSuffix(err.Error(), "holds keys, which scripts may not read") {
 			t.Errorf("%s: got %q, %v", name, data, err)
 		}
 	}
-	if _, err := f.Read("plain"); err != nil {
+	if _, err := f.Read(context.Background(), "plain"); err != nil {
 		t.Error(err)
 	}
 }
@@ -120,7 +120,7 @@ func TestRegularOnly(t *testing.T) {
 			f, err := NewFiles(nil, dir, []string{"/dev"}, "")
 			if err == nil {
 				defer f.Close()
-				_, err = f.Read(name)
+				_, err = f.Read(context.Background(), name)
 			}
 			done <- err
 		}()
@@ -170,6 +170,36 @@ func TestOpenNamed(t *testing.T) {
 	w.WriteString("x")
 	if err := read(time.Minute); err != nil {
 		t.Errorf("it was written: %v", err)
+	}
+}
+
+// TestNamed: what the command line names may be endless, and is read no further
+// than it may be; to ask whether it is there does not read a pipe.
+func TestNamed(t *testing.T) {
+	f, err := NewFiles(nil, t.TempDir(), nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const want = "/dev/zero: more than 64 MB, too long to be read as a whole"
+	f.Allow(starlark.String("/dev/zero"))
+	for name, read := range map[string]func(context.Context, string) ([]byte, error){"by the command line": f.ReadNamed, "by a script": f.Read} {
+		if _, err := read(t.Context(), "/dev/zero"); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(f.Cwd, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.Allow(starlark.String("fifo"))
+	f.Allow(starlark.String("absent"))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := f.exists(ctx, "fifo"); err != nil {
+		t.Error(err)
+	}
+	if err := f.exists(ctx, "absent"); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 
@@ -29,15 +30,11 @@ var FSExists = Builtin{
 (True, False)
 `,
 	Run: Do(func(c *Call, a *struct{ Path string }) (starlark.Value, error) {
-		file, err := c.Runtime().Files.Open(a.Path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		err := c.Block(func(ctx context.Context) error { return c.Runtime().Files.exists(ctx, a.Path) })
+		if errors.Is(err, fs.ErrNotExist) {
 			return starlark.False, nil
-		case err != nil:
-			return nil, err
 		}
-		file.Close()
-		return starlark.True, nil
+		return starlark.Bool(err == nil), err
 	}),
 }
 
@@ -52,7 +49,11 @@ var FSRead = Builtin{
 0x2c90300000100 # leaf-1
 `,
 	Run: Do(func(c *Call, a *struct{ Path string }) (starlark.Value, error) {
-		data, err := c.Runtime().Files.Read(a.Path)
+		var data []byte
+		err := c.Block(func(ctx context.Context) (err error) {
+			data, err = c.Runtime().Files.Read(ctx, a.Path)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}

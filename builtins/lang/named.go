@@ -6,14 +6,19 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/spf13/afero"
 )
 
 // OpenNamed opens a file that the command line names, which may be a pipe. It
 // waits for who writes it, and for what they write, until ctx ends.
-func OpenNamed(ctx context.Context, path string) (*NamedFile, error) {
+func OpenNamed(ctx context.Context, path string) (*File, error) {
 	type opened struct {
 		f   *os.File
 		err error
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	ch := make(chan opened, 1)
 	go func() { // a pipe opens when its other end does
@@ -29,8 +34,7 @@ func OpenNamed(ctx context.Context, path string) (*NamedFile, error) {
 			o.f.Close()
 			return nil, fmt.Errorf("%s: is a folder", path)
 		}
-		stop := context.AfterFunc(ctx, func() { o.f.SetReadDeadline(time.Unix(1, 0)) })
-		return &NamedFile{o.f, ctx, stop}, nil
+		return newFile(ctx, o.f), nil
 	case <-ctx.Done():
 		go func() {
 			if o := <-ch; o.err == nil {
@@ -41,15 +45,31 @@ func OpenNamed(ctx context.Context, path string) (*NamedFile, error) {
 	}
 }
 
-// NamedFile is a file that the command line names.
-type NamedFile struct {
-	*os.File
-	ctx  context.Context
-	stop func() bool
+// File is an open file that is read until a context ends.
+type File struct {
+	afero.File // by an interface: it has no other ways to be read
+	ctx        context.Context
+	release    func() // of ctx
+}
+
+// alsoRelease has fn called when the file is closed.
+func (f *File) alsoRelease(fn func()) *File {
+	release := f.release
+	f.release = func() { release(); fn() }
+	return f
+}
+
+func newFile(ctx context.Context, f afero.File) *File {
+	pipe, ok := f.(interface{ SetReadDeadline(time.Time) error })
+	if !ok {
+		return &File{f, ctx, func() {}}
+	}
+	stop := context.AfterFunc(ctx, func() { pipe.SetReadDeadline(time.Unix(1, 0)) })
+	return &File{f, ctx, func() { stop() }}
 }
 
 // Read reads until the context ends.
-func (f *NamedFile) Read(p []byte) (int, error) {
+func (f *File) Read(p []byte) (int, error) {
 	if f.ctx.Err() != nil {
 		return 0, context.Cause(f.ctx)
 	}
@@ -61,21 +81,22 @@ func (f *NamedFile) Read(p []byte) (int, error) {
 }
 
 // Close closes the file.
-func (f *NamedFile) Close() error {
-	f.stop()
+func (f *File) Close() error {
+	f.release()
 	return f.File.Close()
 }
 
 // maxWhole is how long a file may be that is read as a whole, in bytes.
 const maxWhole = 64 << 20
 
-// readWhole reads the file r, whose size is known unless it is a pipe.
-func readWhole(r io.Reader, size int64, name string) ([]byte, error) {
-	tooLong := fmt.Errorf("%s: more than %d MB, too long to be read as a whole", name, maxWhole>>20)
-	if size > maxWhole {
+// readWhole reads a file that people know as shown, and closes it.
+func readWhole(f *File, shown string) ([]byte, error) {
+	defer f.Close()
+	tooLong := fmt.Errorf("%s: more than %d MB, too long to be read as a whole", shown, maxWhole>>20)
+	if st, err := f.Stat(); err == nil && st.Size() > maxWhole {
 		return nil, tooLong
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxWhole+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxWhole+1))
 	switch {
 	case err != nil:
 		return nil, err

@@ -58,15 +58,27 @@ func (r *Runtime) Display(out sink, v starlark.Value) error {
 	if f, ok := v.(*Function); ok && f.Bare != nil {
 		return f.Bare(r)
 	}
-	text, err := Render(v, r.Format)
+	width := 0
+	if r.Width != nil {
+		width = r.Width()
+	}
+	text, err := render(v, r.Format, width)
 	if err != nil {
 		return err
+	}
+	if r.Format == FormatJSON {
+		if r.shown++; r.shown == 2 {
+			r.WarnOnce("-o json writes one document for each show(), and this is the second: -o jsonl writes one line for each element")
+		}
 	}
 	return out.Emit(Stdout, text)
 }
 
 // Render gives v in a format; text ends with a newline unless it is empty.
-func Render(v starlark.Value, format Format) (string, error) {
+func Render(v starlark.Value, format Format) (string, error) { return render(v, format, 0) }
+
+// render is Render for a screen of some width; 0: there is no limit.
+func render(v starlark.Value, format Format, width int) (string, error) {
 	switch format {
 	case FormatJSON:
 		data, err := encodeJSON(v)
@@ -94,7 +106,7 @@ func Render(v starlark.Value, format Format) (string, error) {
 	case FormatRawCSV:
 		return renderCSV(v, func(text string) string { return text })
 	}
-	return RenderText(v), nil
+	return renderText(v, width), nil
 }
 
 // renderCSV writes one line for each element of v. Elements with named facts

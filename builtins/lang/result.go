@@ -11,6 +11,7 @@ import (
 type ResultType struct {
 	Name    string
 	Doc     string
+	Version int // of the schema; 0: it has been 1 ever since
 	Members []ResultMember
 }
 
@@ -67,7 +68,7 @@ func (r *Result) Type() string          { return r.kind.Name }
 func (r *Result) Freeze()               {}
 func (r *Result) Truth() starlark.Bool  { return true }
 func (r *Result) Hash() (uint32, error) { return 0, Unhashable(r) }
-func (r *Result) Schema() string        { return r.kind.Name + "/1" }
+func (r *Result) Schema() string        { return schemaName(r.kind.Name, r.kind.Version) }
 func (r *Result) TypeDoc() TypeDoc      { return r.kind.TypeDoc() }
 
 func (r *Result) Attr(name string) (starlark.Value, error) {
@@ -101,9 +102,9 @@ func (r *Result) Facts() []Fact {
 func (r *Result) Display() string { return Aligned(r.Facts()) }
 
 func (t *ResultType) TypeDoc() TypeDoc {
-	d := TypeDoc{Name: t.Name, Doc: t.Doc}
+	d := TypeDoc{Name: t.Name, Doc: t.Doc, Schema: schemaName(t.Name, t.Version)}
 	for _, m := range t.Members {
-		d.Members = append(d.Members, MemberDoc{Name: m.Name, Doc: m.Doc, Type: m.Type})
+		d.Members = append(d.Members, MemberDoc{Name: m.Name, Doc: m.Doc, Type: m.Type, Column: true})
 	}
 	return d
 }

@@ -15,16 +15,26 @@ type Runtime struct {
 	Format         Format // of show
 	Quiet          bool   // no warnings
 	Progress       func(string)
-	Clock          Clock
-	Files          *Files
+	// Width is how many columns a line of text may have, at the moment; 0, or nil:
+	// there is no limit.
+	Width func() int
+	Clock Clock
+	Files *Files
 	// DidYouMean is " (did you mean x?)" with the candidate nearest to name, "" where
 	// none is near. Nil: nobody knows.
 	DidYouMean func(name string, candidates []string) string
+	// FieldWords are the words that attributes of a name may be; false: they may
+	// be anything. Nil: that is so of all.
+	FieldWords func(name string) (FieldWords, bool)
 	// Load carries out the load statement; the loads under way are given.
 	Load func(t *starlark.Thread, module string) (starlark.StringDict, error)
 
+	Activity Activity // when it did something else than compute
+
 	Account account // of what runs outside catch
 	refused bool    // a change was refused, whatever became of the script
+	warned  map[string]bool
+	shown   int // documents, of FormatJSON
 	state   map[reflect.Type]any
 }
 
@@ -57,6 +67,7 @@ func (r *Runtime) Unanswered() int { return r.Account.Unanswered }
 
 // Emit writes to one of the session's streams.
 func (r *Runtime) Emit(st Stream, text string) error {
+	r.Activity.Note()
 	w := r.Stdout
 	if st == Stderr {
 		w = r.Stderr
@@ -81,6 +92,18 @@ func (r *Runtime) Print(text string) { r.Emit(r.People(), text) }
 func (r *Runtime) Warn(format string, args ...any) {
 	if !r.Quiet {
 		r.Emit(Stderr, "warning: "+fmt.Sprintf(format, args...)+"\n")
+	}
+}
+
+// WarnOnce writes a warning unless the session has written the same before.
+func (r *Runtime) WarnOnce(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if r.warned == nil {
+		r.warned = map[string]bool{}
+	}
+	if !r.warned[text] {
+		r.warned[text] = true
+		r.Warn("%s", text)
 	}
 }
 

@@ -2,9 +2,9 @@ package lang
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"go.starlark.net/starlark"
 )
@@ -17,26 +17,30 @@ const maxColumns = 16
 type displayed interface{ Display() string }
 
 // RenderText renders v for people, with a newline at the end.
-func RenderText(v starlark.Value) string {
+func RenderText(v starlark.Value) string { return renderText(v, 0) }
+
+// renderText is RenderText for a screen of some width; 0: there is no limit.
+func renderText(v starlark.Value, width int) string {
+	text := v.String() + "\n"
 	switch v := v.(type) {
 	case starlark.String: // the whole result: a file, a report
 		if strings.Contains(string(v), "\n") {
 			return strings.TrimSuffix(string(v), "\n") + "\n"
 		}
+	case *tableValue:
+		return tableText(v.title, v.columns, v.rows, width)
 	case displayed:
-		return v.Display()
+		text = v.Display()
 	case *Failure:
-		return v.String() + "\n"
 	case Factual:
-		return Aligned(v.Facts())
+		text = Aligned(v.Facts())
 	case starlark.IterableMapping:
-		return v.String() + "\n"
 	case starlark.Iterable:
-		if text, ok := renderRows(Collect(v)); ok {
-			return text
+		if rows, ok := renderRows(Collect(v), width); ok {
+			return rows
 		}
 	}
-	return v.String() + "\n"
+	return fit(text, width)
 }
 
 // Aligned writes one fact a line.
@@ -58,27 +62,40 @@ func Aligned(facts []Fact) string {
 }
 
 // renderRows renders a list of values with named facts as a table, or one
-// below the other where they have too many. Failures follow.
-func renderRows(list []starlark.Value) (string, bool) {
-	var rows [][]Fact
-	var failures strings.Builder
+// below the other where they have too many. A failure stands where the value
+// would, with whom was asked.
+func renderRows(list []starlark.Value, width int) (string, bool) {
+	rows := make([][]Fact, len(list))
+	var known [][]Fact
 	for i, v := range list {
-		if e, ok := v.(*Failure); ok {
-			fmt.Fprintf(&failures, "%d: %s\n", i, e)
+		if _, ok := v.(*Failure); ok {
 			continue
 		}
 		row, ok := factsOf(v)
 		if !ok {
 			return "", false
 		}
-		rows = append(rows, withoutCodes(row))
+		rows[i] = withoutCodes(row)
+		known = append(known, rows[i])
 	}
-	if len(rows) == 0 {
+	if len(known) == 0 {
 		return "", false
 	}
-	columns := ColumnsOf(rows)
-	if len(columns) <= maxColumns {
-		return TableText("", columns, rows) + failures.String(), true
+	columns := ColumnsOf(known)
+	inTable := len(columns) <= maxColumns
+	for i, v := range list {
+		if e, ok := v.(*Failure); ok {
+			rows[i] = e.row(columns[0])
+			if !inTable {
+				rows[i] = append(rows[i][:1], Fact{Name: "error", Value: starlark.String(e.brief())})
+			}
+		}
+	}
+	if inTable {
+		if width > 0 {
+			columns = guidsLast(columns, known)
+		}
+		return tableText("", columns, rows, width), true
 	}
 	var b strings.Builder
 	for i, row := range rows {
@@ -87,8 +104,30 @@ func renderRows(list []starlark.Value) (string, bool) {
 		}
 		b.WriteString(Aligned(row))
 	}
-	return b.String() + failures.String(), true
+	return fit(b.String(), width), true
 }
+
+// guidsLast puts columns of long identifiers behind all others: on a narrow
+// screen they are left out first.
+func guidsLast(columns []string, rows [][]Fact) []string {
+	var first, last []string
+	for i, name := range columns {
+		long := i > 0
+		for _, row := range rows {
+			s, ok := find(row, name).Value.(starlark.String)
+			long = long && (find(row, name).Value == starlark.None || ok && identifier.MatchString(string(s)))
+		}
+		if long {
+			last = append(last, name)
+		} else {
+			first = append(first, name)
+		}
+	}
+	return append(first, last...)
+}
+
+// identifier is a number of 64 bits in hexadecimal, as of a device.
+var identifier = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
 
 func withoutCodes(row []Fact) []Fact {
 	out := make([]Fact, 0, len(row))
@@ -98,55 +137,6 @@ func withoutCodes(row []Fact) []Fact {
 		}
 	}
 	return out
-}
-
-// TableText lays out rows in columns: numbers to the right, two blanks between.
-func TableText(title string, columns []string, rows [][]Fact) string {
-	w := table.NewWriter()
-	w.SetStyle(table.Style{
-		Name:    "fabsh",
-		Box:     table.BoxStyle{PaddingRight: "  ", UnfinishedRow: " ~"},
-		Options: table.OptionsNoBordersAndSeparators,
-		Format:  table.FormatOptions{Header: text.FormatDefault, Footer: text.FormatDefault, Row: text.FormatDefault},
-	})
-	head := make(table.Row, len(columns))
-	for i, c := range columns {
-		head[i] = c
-	}
-	w.AppendHeader(head)
-	numeric := make([]bool, len(columns))
-	for i := range numeric {
-		numeric[i] = true
-	}
-	for _, row := range rows {
-		line := make(table.Row, len(columns))
-		for i, name := range columns {
-			f := find(row, name)
-			line[i] = f.Cell()
-			switch f.Value.(type) {
-			case starlark.Int, starlark.Float, starlark.NoneType:
-			default:
-				numeric[i] = false
-			}
-		}
-		w.AppendRow(line)
-	}
-	configs := make([]table.ColumnConfig, len(columns))
-	for i := range columns {
-		configs[i] = table.ColumnConfig{Number: i + 1}
-		if numeric[i] {
-			configs[i].Align, configs[i].AlignHeader = text.AlignRight, text.AlignRight
-		}
-	}
-	w.SetColumnConfigs(configs)
-	var b strings.Builder
-	if title != "" {
-		b.WriteString(title + "\n")
-	}
-	for line := range strings.Lines(w.Render() + "\n") {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
-	return b.String()
 }
 
 // cell is a fact's value for people: texts bare, words joined, no value "-".
@@ -166,6 +156,8 @@ func (f *Fact) Cell() string {
 		return cellOfTuple(v, f.Hex)
 	case *Failure:
 		return OneLine(v.String())
+	case Named:
+		return OneLine(v.Name())
 	}
 	return OneLine(f.Value.String())
 }

@@ -31,6 +31,8 @@ type Member[T any] struct {
 	Doc    string
 	Type   string                 // of an attribute's value, for completion: "list of port"; empty: not declared
 	Get    func(T) starlark.Value // an attribute: no I/O, ever
+	Words  []string               // of an attribute that is one of some words: these
+	Column bool                   // tables and JSON have it
 	Method *Builtin               // or a method; doc is its own
 }
 
@@ -39,6 +41,7 @@ type Member[T any] struct {
 type Type[T starlark.Value] struct {
 	Name    string
 	doc     string
+	version int // of the schema; 0: it has been 1 ever since
 	members []Member[T]
 	index   map[string]int
 	Names   []string
@@ -60,6 +63,17 @@ func NewType[T starlark.Value](name, doc string, members ...Member[T]) *Type[T] 
 	slices.Sort(t.Names)
 	return t
 }
+
+// AtVersion says which version the schema of the type's values has.
+func (t *Type[T]) AtVersion(version int) *Type[T] {
+	t.version = version
+	return t
+}
+
+// Schema is what the JSON of the type's values names as theirs: "port/2".
+func (t *Type[T]) Schema() string { return schemaName(t.Name, t.version) }
+
+func schemaName(name string, version int) string { return fmt.Sprintf("%s/%d", name, max(version, 1)) }
 
 // AddMethods gives the type methods of another vocabulary. It is for init
 // functions, and panics as NewType does.
@@ -85,6 +99,28 @@ func (t *Type[T]) Attr(v T, name string) (starlark.Value, error) {
 	return t.members[i].Get(v), nil
 }
 
+// Named is a value that has a name: as a part of another it shows as that.
+type Named interface {
+	starlark.Value
+	Name() string
+}
+
+// Facts are the columns of a value, in the order of their declaration.
+func (t *Type[T]) Facts(v T) []Fact {
+	var out []Fact
+	for _, m := range t.members {
+		if !m.Column {
+			continue
+		}
+		x := m.Get(v)
+		if n, ok := x.(Named); ok {
+			x = starlark.String(n.Name())
+		}
+		out = append(out, Fact{Name: m.Name, Value: x})
+	}
+	return out
+}
+
 // Documented is a value that help can describe.
 type Documented interface{ TypeDoc() TypeDoc }
 
@@ -92,6 +128,7 @@ type Documented interface{ TypeDoc() TypeDoc }
 type TypeDoc struct {
 	Name    string
 	Doc     string
+	Schema  string // of the JSON of its values; "": they have none
 	Members []MemberDoc
 }
 
@@ -99,7 +136,9 @@ type TypeDoc struct {
 type MemberDoc struct {
 	Name   string // of a method: its signature
 	Doc    string
-	Type   string // of an attribute, where it is declared
+	Type   string   // of an attribute, where it is declared
+	Words  []string // of an attribute that is one of some words: these
+	Column bool     // tables and JSON have it
 	Method *Builtin
 }
 
@@ -115,7 +154,10 @@ func (m *MemberDoc) ShortName() string {
 func (t *Type[T]) TypeDoc() TypeDoc {
 	d := TypeDoc{Name: t.Name, Doc: t.doc}
 	for _, m := range t.members {
-		md := MemberDoc{Name: m.Name, Doc: m.Doc, Type: m.Type, Method: m.Method}
+		if m.Column {
+			d.Schema = t.Schema()
+		}
+		md := MemberDoc{Name: m.Name, Doc: m.Doc, Type: m.Type, Words: m.Words, Column: m.Column, Method: m.Method}
 		if m.Method != nil {
 			md.Name = m.Method.Signature()
 		}

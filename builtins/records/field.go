@@ -247,7 +247,7 @@ func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 					return n, nil
 				}
 			}
-			words := wordsOf(f.Words)
+			words := WordsOf(f.Words)
 			return 0, fmt.Errorf("unknown word %s%s; the words are %s", v, fabric.DidYouMean(word, words), strings.Join(words, ", "))
 		}
 		// Hexadecimal is common in what people copy: keys, P_Keys, LIDs.
@@ -261,8 +261,8 @@ func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
 	return 0, lang.WantType(v, "int")
 }
 
-// wordsOf lists the words by their numbers.
-func wordsOf(w *mad.Words) []string {
+// WordsOf lists the words by their numbers.
+func WordsOf(w *mad.Words) []string {
 	codes := make([]uint64, 0, len(w.Word))
 	for n := range w.Word {
 		codes = append(codes, n)

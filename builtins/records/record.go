@@ -23,6 +23,7 @@ type Record struct {
 	// Source is the LID that a notice came from, which nobody asked for; 0: it
 	// is an answer.
 	Source mad.LID
+	origin *Origin // nil: it answers no request to a target
 }
 
 var (
@@ -69,7 +70,7 @@ func (r *Record) String() string {
 	var b strings.Builder
 	b.WriteString(r.Type() + "(")
 	n := 0
-	for _, f := range r.Facts() {
+	for _, f := range r.fieldFacts() {
 		if f.Code {
 			continue
 		}
@@ -98,13 +99,30 @@ func (r *Record) Attr(name string) (starlark.Value, error) {
 	if f := CodeField(r.Attribute, name); f != nil {
 		return each(f, func(i int) starlark.Value { return starlark.MakeUint64(f.UintAt(r.Data, i)) }), nil
 	}
+	if name == "data" {
+		return r.bytes(), nil
+	}
 	if name == "source" && r.Source != 0 {
 		return starlark.MakeInt(int(r.Source)), nil
+	}
+	if v := r.origin.value(name); v != nil {
+		return v, nil
 	}
 	if name == "replace" {
 		return &lang.Function{Builtin: &ReplaceMethod, Recv: r}, nil
 	}
 	return nil, nil
+}
+
+// bytes are r as it came, reserved bits too. Keys in it are zeros.
+func (r *Record) bytes() starlark.Bytes {
+	b := slices.Clone(r.Data)
+	for i := range r.Attribute.Flat() {
+		if f := &r.Attribute.Flat()[i]; f.Key {
+			clear(b[f.Offset/8 : fieldEnd(f)])
+		}
+	}
+	return starlark.Bytes(b)
 }
 
 // CodeField is the field with words that x_code is the number of; nil: there is
@@ -123,6 +141,9 @@ func CodeField(a *mad.Attribute, name string) *mad.Field {
 // AttrNames has the fields of embedded attributes, and these attributes as well.
 func (r *Record) AttrNames() []string {
 	names := append(fieldNames(r.Attribute), "replace")
+	if r.Attribute.Field("data") == nil {
+		names = append(names, "data")
+	}
 	for i := range r.Attribute.Fields {
 		if f := &r.Attribute.Fields[i]; f.Type == mad.FieldTypeStruct {
 			names = append(names, f.Script)
@@ -130,6 +151,13 @@ func (r *Record) AttrNames() []string {
 	}
 	if r.Source != 0 {
 		names = append(names, "source")
+	}
+	if r.origin != nil {
+		for _, m := range OriginMembers {
+			if r.Attribute.Field(m.Name) == nil {
+				names = append(names, m.Name)
+			}
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -149,8 +177,11 @@ func fieldNames(a *mad.Attribute) []string {
 	return names
 }
 
-// Facts are the fields, those of embedded attributes too.
-func (r *Record) Facts() []lang.Fact {
+// Facts are of whom it was asked, and the fields, those of embedded attributes
+// too.
+func (r *Record) Facts() []lang.Fact { return append(r.originFacts(), r.fieldFacts()...) }
+
+func (r *Record) fieldFacts() []lang.Fact {
 	var out []lang.Fact
 	for i := range r.Attribute.Flat() {
 		f := &r.Attribute.Flat()[i]
@@ -175,6 +206,9 @@ func (r *Record) TypeDoc() lang.TypeDoc {
 	if r.Source != 0 {
 		d.Members = append(d.Members, lang.MemberDoc{Name: "source", Doc: "the LID that it came from"})
 	}
+	if r.origin != nil {
+		d.Members = append(d.Members, OriginMembers...)
+	}
 	return d
 }
 
@@ -190,6 +224,9 @@ func attributeDoc(a *mad.Attribute) lang.TypeDoc {
 	for i := range a.Flat() {
 		f := &a.Flat()[i]
 		d.Members = append(d.Members, lang.MemberDoc{Name: f.Script, Doc: f.Doc})
+	}
+	if a.Field("data") == nil {
+		d.Members = append(d.Members, lang.MemberDoc{Name: "data", Doc: "its bytes, reserved bits included; keys in them are zeros"})
 	}
 	d.Members = append(d.Members, lang.MemberDoc{Name: ReplaceMethod.Signature(), Doc: ReplaceMethod.Summary(), Method: &ReplaceMethod})
 	return d
@@ -210,6 +247,7 @@ smp_set(record, target) writes the fields that replace named. It sends nothing i
 		r := c.Recv.(*Record)
 		out := New(r.Attribute, r.Data)
 		out.Named = slices.Clone(r.Named)
+		out.origin = r.origin
 		for _, kv := range a.Fields {
 			f, err := SetNamed(out.Attribute, out.Data, string(kv[0].(starlark.String)), kv[1])
 			if err != nil {

@@ -32,12 +32,14 @@ var GraphType *lang.Type[*graphValue]
 
 func init() {
 	GraphType = lang.NewType("graph", "A fabric as routing algorithms want it: its switches, and the links between them that may be used. It never changes.",
-		lang.Member[*graphValue]{Name: "fabric", Doc: "what it was made of", Get: func(v *graphValue) starlark.Value { return v.fabric }},
-		lang.Member[*graphValue]{Name: "switches", Doc: "the switches, by GUID", Get: func(v *graphValue) starlark.Value {
+		lang.Member[*graphValue]{Name: "fabric", Type: "fabric", Doc: "what it was made of", Get: func(v *graphValue) starlark.Value { return v.fabric }},
+		lang.Member[*graphValue]{Name: "switches", Type: "list of node", Doc: "the switches, by GUID", Get: func(v *graphValue) starlark.Value {
 			return v.list("switches", v.switches)
 		}},
-		lang.Member[*graphValue]{Name: "top", Doc: "the highest LID", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(int(v.g.Top())) }},
-		lang.Member[*graphValue]{Name: "notes", Doc: "what of the fabric is not in it, or other than in the fabric", Get: func(v *graphValue) starlark.Value {
+		lang.Member[*graphValue]{Name: "num_switches", Column: true, Doc: "how many there are", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(len(v.g.Switches())) }},
+		lang.Member[*graphValue]{Name: "num_links", Column: true, Doc: "how many links between switches may be used", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(len(v.g.Channels()) / 2) }},
+		lang.Member[*graphValue]{Name: "top", Column: true, Doc: "the highest LID", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(int(v.g.Top())) }},
+		lang.Member[*graphValue]{Name: "notes", Column: true, Doc: "what of the fabric is not in it, or other than in the fabric", Get: func(v *graphValue) starlark.Value {
 			return v.list("notes", func() []starlark.Value { return lang.Collect(lang.Texts(v.g.Notes())) })
 		}},
 		lang.Member[*graphValue]{Method: &lidsMethod},
@@ -50,7 +52,7 @@ func init() {
 		lang.Member[*graphValue]{Method: &treeMethod},
 		lang.Member[*graphValue]{Method: &routesMethod},
 		lang.Member[*graphValue]{Method: &routeMethod},
-	)
+	).AtVersion(2)
 }
 
 func (v *graphValue) String() string {
@@ -63,17 +65,10 @@ func (v *graphValue) Truth() starlark.Bool                     { return true }
 func (v *graphValue) Hash() (uint32, error)                    { return 0, lang.Unhashable(v) }
 func (v *graphValue) AttrNames() []string                      { return GraphType.Names }
 func (v *graphValue) TypeDoc() lang.TypeDoc                    { return GraphType.TypeDoc() }
-func (v *graphValue) Schema() string                           { return "graph/1" }
+func (v *graphValue) Schema() string                           { return GraphType.Schema() }
 func (v *graphValue) Attr(name string) (starlark.Value, error) { return GraphType.Attr(v, name) }
 
-func (v *graphValue) Facts() []lang.Fact {
-	return []lang.Fact{
-		{Name: "switches", Value: starlark.MakeInt(len(v.g.Switches()))},
-		{Name: "links", Value: starlark.MakeInt(len(v.g.Channels()) / 2)},
-		{Name: "top", Value: starlark.MakeInt(int(v.g.Top()))},
-		{Name: "notes", Value: v.list("notes", func() []starlark.Value { return lang.Collect(lang.Texts(v.g.Notes())) })},
-	}
-}
+func (v *graphValue) Facts() []lang.Fact { return GraphType.Facts(v) }
 
 func (v *graphValue) Display() string {
 	text := v.String() + "\n"

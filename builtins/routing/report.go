@@ -25,6 +25,23 @@ func WrapReport(r *routing.Report) starlark.Value {
 	return v
 }
 
+// ReportDoc describes what commands show of tables.
+func ReportDoc() lang.TypeDoc {
+	d := lang.TypeDoc{Name: "policy_report", Schema: (&reportValue{}).Schema(), Doc: "What fabsh route shows, and fabsh verify with --fail-each-link. Of what was not asked for there is no member.", Members: []lang.MemberDoc{
+		{Name: "policy", Column: true, Doc: "what made the tables"},
+		{Name: "switches", Column: true, Doc: "of how many switches they are"},
+		{Name: "entries", Column: true, Doc: "how many LIDs have a port, over all switches"},
+	}}
+	for _, m := range VerdictType.Members {
+		if m.Name != "policy" {
+			d.Members = append(d.Members, lang.MemberDoc{Name: m.Name, Column: true, Doc: m.Doc})
+		}
+	}
+	return lang.TypeDoc{Name: d.Name, Schema: d.Schema, Doc: d.Doc, Members: append(d.Members,
+		lang.MemberDoc{Name: "diff", Column: true, Doc: "with --diff: a routes_diff"},
+		lang.MemberDoc{Name: "failures", Column: true, Doc: "with --fail-each-link: a list of link_failure"})}
+}
+
 // reportValue is a routing.Report in the values that scripts have. What was not
 // asked for is nil.
 type reportValue struct {
@@ -41,7 +58,7 @@ func (r *reportValue) Type() string          { return "policy_report" }
 func (r *reportValue) Freeze()               {}
 func (r *reportValue) Truth() starlark.Bool  { return true }
 func (r *reportValue) Hash() (uint32, error) { return 0, lang.Unhashable(r) }
-func (r *reportValue) Schema() string        { return "policy_report/1" }
+func (r *reportValue) Schema() string        { return "policy_report/2" }
 
 func (r *reportValue) Facts() []lang.Fact {
 	out := []lang.Fact{
@@ -75,7 +92,7 @@ func (r *reportValue) Display() string {
 		parts = append(parts, r.verdict.Display())
 	}
 	if r.diff != nil {
-		parts = append(parts, "against the live tables:\n"+r.diff.Display())
+		parts = append(parts, "against the tables as they are:\n"+r.diff.Display())
 	}
 	if r.failures != nil {
 		text := "no link between switches\n"

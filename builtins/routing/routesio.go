@@ -46,7 +46,11 @@ The kind is told by the content. As OpenSM does, entries go to the LIDs that the
 			return nil, err
 		}
 		files := routing.TableFiles{LFTs: a.Path, SL: a.SL, SL2VL: a.SL2VL}
-		r, err := routing.Load(f.Fabric, files, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(name) })
+		var r *routing.Routes
+		err = c.Block(func(ctx context.Context) (err error) {
+			r, err = routing.Load(f.Fabric, files, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(ctx, name) })
+			return err
+		})
 		if err != nil {
 			return nil, computeError(c, err)
 		}
@@ -69,7 +73,7 @@ var GetRoutes = lang.Builtin{
 	Group:   topology.GroupTable,
 	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "whose switches are read; else the session's"}},
 	Doc: `Reads the forwarding tables of all switches of a fabric: routes.
-Of each only the blocks up to LinearFDBTop are read, all switches at once. What did not answer is in the notes, is warned of on stderr, and makes the exit status 3.`,
+Those of a fabric from a file that has them, a snapshot, are that file's. Else the switches are asked. Of each only the blocks up to LinearFDBTop are read, all switches at once. What did not answer is in the notes, is warned of on stderr, and makes the exit status 3.`,
 	Example: `
 > t = get_routes(discover())
 > t.verify().unreachable
@@ -102,7 +106,13 @@ func ReadRoutes(t *starlark.Thread, f *fabric.Fabric) (r *routing.Routes, err er
 // readRoutes warns of what did not answer, counts and notes it; if no switch did,
 // that is the error.
 func readRoutes(c *lang.Call, f *fabric.Fabric) (*routing.Routes, error) {
+	if r, err := routing.OfFile(f); r != nil || err != nil {
+		return r, err
+	}
 	e, err := topology.EngineOf(c)
+	if err != nil && topology.EnvOf(c.Runtime()).Loaded != nil {
+		return nil, lang.Errorf("the file has no forwarding tables: load_routes(path) and verify --lfts FILE read them from another, and fabsh snapshot writes both")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -35,12 +35,13 @@ var RoutesType *lang.Type[*Routes]
 
 func init() {
 	RoutesType = lang.NewType("routes", "Forwarding tables of all switches, and the service levels and virtual lanes of paths: routes[switch] is a row, and it iterates over the switches.",
-		lang.Member[*Routes]{Name: "graph", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph }},
-		lang.Member[*Routes]{Name: "fabric", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph.fabric }},
-		lang.Member[*Routes]{Name: "engine", Doc: `what made them: "ftree"; None if nothing has`, Get: func(v *Routes) starlark.Value { return textOrNone(v.Tables.Engine) }},
-		lang.Member[*Routes]{Name: "top", Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.Tables.Top())) }},
-		lang.Member[*Routes]{Name: "entries", Doc: "how many LIDs have a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Entries()) }},
-		lang.Member[*Routes]{Name: "notes", Doc: "what was decided in making them, or is amiss with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(allNotes(v.Tables)) }},
+		lang.Member[*Routes]{Name: "graph", Type: "graph", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph }},
+		lang.Member[*Routes]{Name: "fabric", Type: "fabric", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph.fabric }},
+		lang.Member[*Routes]{Name: "num_switches", Column: true, Doc: "of how many switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(len(v.rows)) }},
+		lang.Member[*Routes]{Name: "engine", Type: "string", Column: true, Doc: `what made them: "ftree"; None if nothing has`, Get: func(v *Routes) starlark.Value { return textOrNone(v.Tables.Engine) }},
+		lang.Member[*Routes]{Name: "top", Column: true, Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.Tables.Top())) }},
+		lang.Member[*Routes]{Name: "entries", Column: true, Doc: "how many LIDs have a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Entries()) }},
+		lang.Member[*Routes]{Name: "notes", Column: true, Doc: "what was decided in making them, or is amiss with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(allNotes(v.Tables)) }},
 		lang.Member[*Routes]{Method: &assignMethod},
 		lang.Member[*Routes]{Method: &ssspMethod},
 		lang.Member[*Routes]{Method: &cloneMethod},
@@ -51,7 +52,7 @@ func init() {
 		lang.Member[*Routes]{Method: &balanceMethod},
 		lang.Member[*Routes]{Method: &diffMethod},
 		lang.Member[*Routes]{Method: &dumpRoutesMethod},
-	)
+	).AtVersion(2)
 }
 
 // newRoutes is the value of r, tables for the graph g.
@@ -74,7 +75,7 @@ func (v *Routes) Hash() (uint32, error)                    { return 0, lang.Unha
 func (v *Routes) Len() int                                 { return len(v.rows) }
 func (v *Routes) AttrNames() []string                      { return RoutesType.Names }
 func (v *Routes) TypeDoc() lang.TypeDoc                    { return RoutesType.TypeDoc() }
-func (v *Routes) Schema() string                           { return "routes/1" }
+func (v *Routes) Schema() string                           { return RoutesType.Schema() }
 func (v *Routes) Attr(name string) (starlark.Value, error) { return RoutesType.Attr(v, name) }
 
 func (v *Routes) Iterate() starlark.Iterator {
@@ -94,12 +95,7 @@ func (v *Routes) Get(key starlark.Value) (starlark.Value, bool, error) {
 }
 
 func (v *Routes) Facts() []lang.Fact {
-	var out []lang.Fact
-	for _, name := range []string{"engine", "top", "entries", "notes"} {
-		x, _ := v.Attr(name)
-		out = append(out, lang.Fact{Name: name, Value: x})
-	}
-	return append([]lang.Fact{{Name: "switches", Value: starlark.MakeInt(len(v.rows))}}, out...)
+	return RoutesType.Facts(v)
 }
 
 func (v *Routes) Display() string {

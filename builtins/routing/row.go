@@ -7,6 +7,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/routing"
 )
 
@@ -32,7 +33,10 @@ var RowType *lang.Type[*rowValue]
 
 func init() {
 	RowType = lang.NewType("row", "The table of one switch, within routes: row[lid] is a port, None if the LID is dropped; row[lid] = port changes it, row[a:b] is a list, and it iterates over the entries from LID 0 on.",
-		lang.Member[*rowValue]{Name: "switch", Doc: "whose it is", Get: func(r *rowValue) starlark.Value { return topology.NodeOf(r.of.Tables.Graph().Switches()[r.s]) }},
+		lang.Member[*rowValue]{Name: "switch", Type: "node", Column: true, Doc: "whose it is", Get: func(r *rowValue) starlark.Value { return topology.NodeOf(r.node()) }},
+		lang.Member[*rowValue]{Name: "guid", Type: "string", Column: true, Doc: "the switch's GUID", Get: func(r *rowValue) starlark.Value { return topology.GUIDValue(r.node().GUID()) }},
+		lang.Member[*rowValue]{Name: "top", Column: true, Doc: "the last LID", Get: func(r *rowValue) starlark.Value { return starlark.MakeInt(len(r.entries) - 1) }},
+		lang.Member[*rowValue]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of LID to port, of the LIDs that have one", Get: func(r *rowValue) starlark.Value { return topology.LFTPorts(r.entries) }},
 		lang.Member[*rowValue]{Method: &fillMethod},
 		lang.Member[*rowValue]{Method: &fillModMethod},
 		lang.Member[*rowValue]{Method: &copyMethod},
@@ -40,8 +44,11 @@ func init() {
 	)
 }
 
+// node is the switch.
+func (r *rowValue) node() *fabric.Node { return r.of.Tables.Graph().Switches()[r.s] }
+
 func (r *rowValue) String() string {
-	return fmt.Sprintf("row(%q, %d LIDs)", r.of.Tables.Graph().Switches()[r.s].Name(), len(r.entries)-1)
+	return fmt.Sprintf("row(%q, %d LIDs)", r.node().Name(), len(r.entries)-1)
 }
 
 func (r *rowValue) Type() string                             { return "row" }
@@ -51,7 +58,7 @@ func (r *rowValue) Hash() (uint32, error)                    { return 0, lang.Un
 func (r *rowValue) Len() int                                 { return len(r.entries) }
 func (r *rowValue) AttrNames() []string                      { return RowType.Names }
 func (r *rowValue) TypeDoc() lang.TypeDoc                    { return RowType.TypeDoc() }
-func (r *rowValue) Schema() string                           { return "row/1" }
+func (r *rowValue) Schema() string                           { return RowType.Schema() }
 func (r *rowValue) Attr(name string) (starlark.Value, error) { return RowType.Attr(r, name) }
 func (r *rowValue) Index(i int) starlark.Value               { return topology.LFTEntry(r.entries[i]) }
 func (r *rowValue) Iterate() starlark.Iterator               { return &rowIterator{entries: r.entries} }
@@ -90,10 +97,7 @@ func (it *rowIterator) Next(v *starlark.Value) bool {
 
 func (it *rowIterator) Done() {}
 
-func (r *rowValue) Facts() []lang.Fact {
-	n := r.of.Tables.Graph().Switches()[r.s]
-	return append([]lang.Fact{{Name: "switch", Value: starlark.String(n.Name())}, {Name: "guid", Value: topology.GUIDValue(n.GUID())}}, topology.LFTFacts(r.entries)...)
-}
+func (r *rowValue) Facts() []lang.Fact { return RowType.Facts(r) }
 
 func (r *rowValue) Display() string { return topology.LFTText(r.entries) }
 

@@ -20,6 +20,7 @@ var SelectMethod = lang.Builtin{
 	},
 	Doc: `Returns the nodes of a class, or those of a name.
 Compute nodes are cn, io serves files, an is an aggregation node of a switch (SHARP), gateway leads to other networks, as routers do, and sm can run a subnet manager besides.
+Where there is none it warns.
 Only names tell: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gateway, "*storage*" is io, all other CAs are cn. classes puts its own in place of these.`,
 	Example: `
 > f = discover()
@@ -48,8 +49,24 @@ Only names tell: "*aggregation node*" is an, "*gateway*" and "*skyway*" are gate
 				list = append(list, topology.NodeOf(n))
 			}
 		}
+		if len(list) == 0 {
+			warnNothing(c, nodes, a.What, notClass == nil)
+		}
 		return starlark.NewList(list), nil
 	}),
+}
+
+// warnNothing says that no node is what a script selects.
+func warnNothing(c *lang.Call, nodes []fabric.Node, what string, isClass bool) {
+	if isClass {
+		c.Fiber().Warn("%s: no node is of class %q: only names tell the class, unless classes= does", c.Name, what)
+		return
+	}
+	names := make([]string, len(nodes))
+	for i := range nodes {
+		names[i] = nodes[i].Name()
+	}
+	c.Fiber().Warn("%s: no node is named %q%s", c.Name, what, fabric.DidYouMean(what, names))
 }
 
 // portsWithLIDs are those of a CA that are connected, or port 0 of a switch.

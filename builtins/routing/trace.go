@@ -8,6 +8,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/routing"
 	"fabsh/mad"
 )
@@ -15,15 +16,15 @@ import (
 // PathType is the type of what routes.trace() returns.
 var PathType = &lang.ResultType{
 	Name: "path",
-	Doc:  "Where packets from one LID to another go.",
+	Doc:  "Where packets from one LID to another go. It iterates over its ports.",
 	Members: []lang.ResultMember{
-		{Name: "source", Doc: "the port it begins at"},
+		{Name: "source", Type: "port", Doc: "the port it begins at"},
 		{Name: "lid", Doc: "where to"},
 		{Name: "ok", Doc: "it gets there"},
-		{Name: "broken", Doc: "why it does not, None if it does"},
+		{Name: "broken", Type: "string", Doc: "why it does not, None if it does"},
 		{Name: "sl", Doc: "service level"},
 		{Name: "vls", Doc: "virtual lanes, on the links out of its switches"},
-		{Name: "ports", Doc: "all ports on it, in order", Long: true},
+		{Name: "ports", Type: "list of port", Doc: "all ports on it, in order", Long: true},
 	},
 }
 
@@ -31,6 +32,16 @@ var PathType = &lang.ResultType{
 type pathValue struct {
 	*lang.Result
 	p *routing.Path
+}
+
+// Len and Iterate are those of its ports.
+func (x *pathValue) Len() int { return x.list().Len() }
+
+func (x *pathValue) Iterate() starlark.Iterator { return x.list().Iterate() }
+
+func (x *pathValue) list() *starlark.List {
+	ports, _ := x.Attr("ports")
+	return ports.(*starlark.List)
 }
 
 // Display writes the ports on the path, then why it ends.
@@ -50,8 +61,8 @@ var traceMethod = lang.Builtin{
 	Name:    "trace",
 	Returns: "path",
 	Params: []lang.Param{
-		{Name: "source", Kind: lang.KindAny, Doc: "a LID, or a port or node that has one"},
-		{Name: "destination", Kind: lang.KindAny, Doc: "another"},
+		{Name: "source", Kind: topology.KindTarget, Doc: "a LID, or a port or node that has one, or what names it"},
+		{Name: "destination", Kind: topology.KindTarget, Doc: "another"},
 	},
 	Doc: "Follows packets from one LID to another through the tables: a path.\nOne that does not get there says why.",
 	Example: `
@@ -67,11 +78,11 @@ node-0008 HCA-1/1
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Source, Destination starlark.Value }) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
-		source, err := firstLID(a.Source)
+		source, err := firstLID(v.graph.g.Fabric(), a.Source)
 		if err != nil {
 			return nil, lang.ParamError("source", "%w", err)
 		}
-		destination, err := firstLID(a.Destination)
+		destination, err := firstLID(v.graph.g.Fabric(), a.Destination)
 		if err != nil {
 			return nil, lang.ParamError("destination", "%w", err)
 		}
@@ -91,8 +102,16 @@ node-0008 HCA-1/1
 	}),
 }
 
-// firstLID is the LID of an end of a path: a port or node stands for its first.
-func firstLID(v starlark.Value) (mad.LID, error) {
+// firstLID is the LID of an end of a path: a port or node stands for its first,
+// and a name for what it names in f.
+func firstLID(f *fabric.Fabric, v starlark.Value) (mad.LID, error) {
+	if name, ok := starlark.AsString(v); ok {
+		t := topology.FindIn(f, name)
+		if t.Err == nil {
+			t.Err = t.NeedsLID()
+		}
+		return t.LID, t.Err
+	}
 	lids, err := lidsOf([]starlark.Value{v})
 	if err != nil {
 		return 0, err

@@ -2,24 +2,28 @@ package routing
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/routing"
 )
 
 // VerdictType is the type of what routes.verify() returns.
 var VerdictType = &lang.ResultType{
-	Name: "verdict",
-	Doc:  "Whether packets arrive, and whether they may deadlock: of static forwarding tables, between the endpoints that it names.",
+	Name:    "verdict",
+	Version: 2,
+	Doc:     "Whether packets arrive, and whether they may deadlock: of static forwarding tables, between the endpoints that it names.",
 	Members: []lang.ResultMember{
 		{Name: "ok", Doc: "all that must arrive does, and cannot deadlock; None where that is unknown, for switches route adaptively"},
 		{Name: "policy", Doc: `what made the tables: an engine, a script; "file", "live"; None if nothing is known`},
 		{Name: "judged", Doc: `what was judged: "static forwarding tables, SL 0"`},
-		{Name: "endpoints", Doc: "between which ports, and how many"},
+		{Name: "endpoints", Type: "dict", Doc: "between which ports: a dict of how many there are, ports in all, cas, routers and switches, and by class"},
 		{Name: "pairs", Doc: "pairs of an endpoint and a LID of another"},
 		{Name: "unreachable", Doc: "of these, how many must reach each other and do not"},
 		{Name: "excused", Doc: "how many do not, but need not by require"},
@@ -30,8 +34,10 @@ var VerdictType = &lang.ResultType{
 		{Name: "detours", Doc: "pairs by how many links more than necessary they take, from 0"},
 		{Name: "channels", Doc: "links, one way, that paths take, counted for each virtual lane", Long: true},
 		{Name: "waits", Doc: "pairs of these of which one may wait for the other", Long: true},
-		{Name: "cycle", Doc: "a credit loop, link by link; empty if there is none", Long: true},
-		{Name: "broken", Doc: "examples of pairs that do not reach each other, and why", Long: true},
+		{Name: "violations", Doc: "pairs whose paths break never_via or must_via"},
+		{Name: "cycle", Type: "list of dict", Doc: "a credit loop, link by link: dicts of port, peer, vl, and a lid that packets on it go to; empty if there is none", Long: true},
+		{Name: "broken", Type: "list of dict", Doc: "examples of pairs that do not reach each other: dicts of source, guid, lid, why", Long: true},
+		{Name: "violating", Type: "list of dict", Doc: "examples of paths that break a rule: dicts of rule (\"never_via\" or \"must_via\"), number (of the rule, from 0), source, guid, lid, path (names of ports)", Long: true},
 		{Name: "notes", Doc: "what else to know", Long: true},
 	},
 }
@@ -51,18 +57,25 @@ func newVerdict(v *routing.Verdict) *verdictValue {
 	if v.Adaptive == routing.AdaptiveOn {
 		ok = starlark.None
 	}
-	var broken, cycle []string
+	var broken, cycle, violating []starlark.Value
 	for i := range v.Broken {
-		broken = append(broken, brokenText(&v.Broken[i]))
+		b := &v.Broken[i]
+		broken = append(broken, dictOf("source", starlark.String(b.From.Name()), "guid", topology.GUIDValue(b.From.GUID()), "lid", starlark.MakeInt(int(b.LID)), "why", starlark.String(b.Why)))
 	}
-	for line := range strings.Lines(routing.FormatCycle(v.Cycle)) {
-		cycle = append(cycle, strings.TrimSuffix(line, "\n"))
+	for _, w := range v.Cycle {
+		cycle = append(cycle, dictOf("port", starlark.String(w.Port.Name()), "peer", starlark.String(w.Port.Peer().Name()), "vl", starlark.MakeInt(int(w.VL)), "lid", starlark.MakeInt(int(w.LID))))
+	}
+	for i := range v.Violating {
+		x := &v.Violating[i]
+		path := x.Path.Ports()
+		violating = append(violating, dictOf("rule", starlark.String(ruleWord(x)), "number", starlark.MakeInt(x.Rule), "source", starlark.String(path[0].Name()), "guid", topology.GUIDValue(path[0].GUID()), "lid", starlark.MakeInt(int(x.Path.LID)), "path", lang.Texts(portNames(path))))
 	}
 	return &verdictValue{v: v, Result: lang.NewResult(VerdictType,
-		ok, textOrNone(v.Engine), starlark.String(v.Judged), starlark.String(v.Endpoints),
+		ok, textOrNone(v.Engine), starlark.String(v.Judged), endpointsValue(v),
 		starlark.MakeInt64(v.Pairs), starlark.MakeInt64(v.Unreachable), starlark.MakeInt64(v.Excused), starlark.MakeInt64(v.Loops),
 		starlark.Bool(v.Acyclic), starlark.MakeInt(v.MaxHops), lang.Integers(v.Hops), lang.Integers(v.Detours),
-		starlark.MakeInt(v.Channels), starlark.MakeInt(v.Dependencies), lang.Texts(cycle), lang.Texts(broken), lang.Texts(v.Notes))}
+		starlark.MakeInt(v.Channels), starlark.MakeInt(v.Dependencies), starlark.MakeInt64(v.Violations),
+		starlark.NewList(cycle), starlark.NewList(broken), starlark.NewList(violating), lang.Texts(v.Notes))}
 }
 
 // Display writes the finding first, then the figures, then examples.
@@ -77,9 +90,13 @@ func (x *verdictValue) Display() string {
 	}
 	rows := []lang.Fact{{Name: "verdict", Value: starlark.String(word)}}
 	for _, f := range x.Facts() {
-		if f.Name != "ok" && !f.Code && (f.Name != "excused" || v.Excused > 0) {
-			rows = append(rows, f)
+		switch {
+		case f.Name == "ok", f.Code, f.Name == "excused" && v.Excused == 0, f.Name == "violations" && v.Violations == 0:
+			continue
+		case f.Name == "endpoints":
+			f.Value = starlark.String(v.Endpoints)
 		}
+		rows = append(rows, f)
 	}
 	var b strings.Builder
 	b.WriteString(lang.Aligned(rows))
@@ -95,10 +112,53 @@ func (x *verdictValue) Display() string {
 			b.WriteString("  " + lang.OneLine(brokenText(&v.Broken[i])) + "\n")
 		}
 	}
+	if len(v.Violating) > 0 {
+		b.WriteString("paths that break a rule, such as:\n")
+		for i := range v.Violating {
+			x := &v.Violating[i]
+			fmt.Fprintf(&b, "  %s, rule %d: to LID %d: %s\n", ruleWord(x), x.Rule, x.Path.LID, lang.OneLine(strings.Join(portNames(x.Path.Ports()), " > ")))
+		}
+	}
 	for _, note := range v.Notes {
 		b.WriteString("note: " + lang.OneLine(note) + "\n")
 	}
 	return b.String()
+}
+
+// endpointsValue is how many endpoints there are, in all and of each kind.
+func endpointsValue(v *routing.Verdict) *starlark.Dict {
+	d := dictOf("ports", starlark.MakeInt(v.Terminals), "cas", starlark.MakeInt(v.Counts.CAs), "routers", starlark.MakeInt(v.Counts.Routers), "switches", starlark.MakeInt(v.Counts.Switches))
+	classes := starlark.NewDict(len(v.Counts.Classes))
+	for _, class := range slices.Sorted(maps.Keys(v.Counts.Classes)) {
+		classes.SetKey(starlark.String(class.String()), starlark.MakeInt(v.Counts.Classes[class]))
+	}
+	d.SetKey(starlark.String("classes"), classes)
+	return d
+}
+
+// ruleWord is the parameter that gave the rule which x breaks.
+func ruleWord(x *routing.Violation) string {
+	if x.Must {
+		return "must_via"
+	}
+	return "never_via"
+}
+
+func portNames(ports []*fabric.Port) []string {
+	names := make([]string, len(ports))
+	for i, p := range ports {
+		names[i] = p.Name()
+	}
+	return names
+}
+
+// dictOf makes a dict of names and values, by turns.
+func dictOf(pairs ...any) *starlark.Dict {
+	d := starlark.NewDict(len(pairs) / 2)
+	for i := 0; i < len(pairs); i += 2 {
+		d.SetKey(starlark.String(pairs[i].(string)), pairs[i+1].(starlark.Value))
+	}
+	return d
 }
 
 // brokenText is a pair that does not reach each other, and why.
@@ -115,15 +175,22 @@ var verifyMethod = lang.Builtin{
 		endpointsParam,
 		{Name: "require", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two ports: whether the first must reach the second; else all must. It is asked only about pairs that do not"},
 		{Name: "union", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes that may be in force beside these, while one takes the other's place: credit loops of any mixture count"},
-		{Name: "examples", Kind: lang.KindInt, Default: "10", Keyword: true, Doc: "how many broken pairs are told"},
+		{Name: "never_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "paths that must not cross something, " + viaDoc},
+		{Name: "must_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "paths that must cross one of several, in the same form"},
+		{Name: "examples", Kind: lang.KindInt, Default: "10", Keyword: true, Doc: "how many broken pairs are told, and paths that break a rule"},
 		{Name: "adaptive", Kind: lang.KindBool, Default: "None", Keyword: true, Doc: "whether the switches are known to route adaptively: then the verdict is unknown; else a note says that nobody knows"},
 	},
 	Doc: `Follows the packets between all pairs of endpoints, and says whether all arrive and none can deadlock: a verdict.
-It judges static tables, and names the endpoints it assumed. Credit loops are looked for among links and virtual lanes; one that is found is told link by link.`,
+It judges static tables, and names the endpoints it assumed. Credit loops are looked for among links and virtual lanes; one that is found is told link by link.
+never_via and must_via are rules on what paths cross: nodes, ports or links (a port stands for its link, whichever way). Pairs that do not reach each other break none of them.`,
 	Example: `
 > v = discover().graph().route("ftree").verify()
 > v.ok, v.unreachable, v.acyclic, v.max_hops
 (True, 0, True, 4)
+> t = discover().graph().route("ftree")
+> v = t.verify(never_via=("node-0001 HCA-1", "node-0008 HCA-1", "spine-4"))
+> v.ok, v.violations, v.violating[0]["path"][:3]
+(False, 1, ["node-0001 HCA-1/1", "leaf-1/1", "leaf-1/8"])
 `,
 	Run: lang.Do(func(c *lang.Call, a *verifyArgs) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
@@ -146,6 +213,17 @@ It judges static tables, and names the endpoints it assumed. Credit loops are lo
 		if a.Require != nil {
 			o.Require = requirementOf(c.Thread, a.Require, &failed)
 		}
+		for _, p := range []struct {
+			name string
+			v    starlark.Value
+			must bool
+		}{{"never_via", a.NeverVia, false}, {"must_via", a.MustVia, true}} {
+			rules, err := viaRules(v.graph.g, p.name, p.v, p.must)
+			if err != nil {
+				return nil, err
+			}
+			o.Via = append(o.Via, rules...)
+		}
 		j, err := v.Tables.Verify(c.Fiber().Context, o)
 		if failed != nil {
 			err = failed
@@ -164,6 +242,8 @@ type verifyArgs struct {
 	Union    *routing.Routes
 	Examples int
 	Adaptive *bool
+
+	NeverVia, MustVia starlark.Value
 }
 
 // requirementOf calls the script's function require. After its first failure

@@ -19,7 +19,7 @@ var Discover = lang.Builtin{
 	Returns: "fabric",
 	Group:   GroupFabric,
 	Params: []lang.Param{
-		{Name: "around", Kind: KindTarget, Default: "None", Keyword: true, Doc: "where the sweep begins: dr(...), or a node or port of a fabric; else at the local port"},
+		{Name: "around", Kind: KindTarget, Default: "None", Keyword: true, Doc: "where the sweep begins: dr(...), or a node or port of the latest discover(), by name, GUID, LID or itself; else at the local port"},
 		{Name: "hops", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "how many links it goes from there; else as far as it can"},
 		{Name: "via", Kind: lang.KindChoice, Default: `"smp"`, Keyword: true, Doc: `"smp" asks each node; "sa" asks the subnet administrator for its records of all`},
 	},
@@ -51,8 +51,14 @@ True
 				return nil, lang.ParamError("around", "%w", err)
 			case t.Err != nil:
 				return nil, FailedRequest(c, &t, t.Err)
-			case t.Route == nil:
-				return nil, lang.ParamError("around", "%s has no directed route: use dr(...) or a node of discover()", t.Label)
+			}
+			if t.Route == nil && s.Current != nil { // a LID
+				if p := s.Current.PortByLID(t.LID); p != nil {
+					t.Route = p.Route()
+				}
+			}
+			if t.Route == nil {
+				return nil, lang.ParamError("around", "%s has no directed route: use dr(...), or what the latest discover() knows", t.Label)
 			}
 			o.Around = t.Route
 		}

@@ -32,8 +32,8 @@ var FabricType = newFabricType()
 // newFabricType makes FabricType. Lists are made when a script first asks for
 // them, and frozen, for all that see the fabric share them.
 func newFabricType() *lang.Type[*Fabric] {
-	list := func(name, element, doc string, fill func(f *fabric.Fabric) []starlark.Value) lang.Member[*Fabric] {
-		return lang.Member[*Fabric]{Name: name, Doc: doc, Type: "list of " + element, Get: func(v *Fabric) starlark.Value {
+	list := func(name, element, doc string, column bool, fill func(f *fabric.Fabric) []starlark.Value) lang.Member[*Fabric] {
+		return lang.Member[*Fabric]{Name: name, Doc: doc, Type: "list of " + element, Column: column, Get: func(v *Fabric) starlark.Value {
 			l := v.lists[name]
 			if l == nil {
 				l = starlark.NewList(fill(v.Fabric))
@@ -44,18 +44,19 @@ func newFabricType() *lang.Type[*Fabric] {
 		}}
 	}
 	return lang.NewType("fabric", "A snapshot of a subnet, which never changes: what discover() found or a file says.",
-		list("nodes", "node", "all nodes: switches, then CAs, then routers, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.Nodes()) }),
-		list("switches", "node", "the switches, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeSwitch)) }),
-		list("cas", "node", "the channel adapters, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeCA)) }),
-		list("routers", "node", "the routers, by GUID", func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeRouter)) }),
-		list("ports", "port", "all external ports, by node and number", portsOf),
-		list("links", "link", "the cables, by their first port", linksOf),
-		lang.Member[*Fabric]{Name: "complete", Doc: "nothing that was asked for is missing", Get: func(v *Fabric) starlark.Value {
+		lang.Member[*Fabric]{Name: "complete", Column: true, Doc: "nothing that was asked for is missing", Get: func(v *Fabric) starlark.Value {
 			return starlark.Bool(v.Complete())
 		}},
-		list("problems", "problem", "what is wrong with the fabric or with the view of it: kind and text", problemsOf),
+		list("nodes", "node", "all nodes: switches, then CAs, then routers, by GUID", true, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.Nodes()) }),
+		list("switches", "node", "the switches, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeSwitch)) }),
+		list("cas", "node", "the channel adapters, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeCA)) }),
+		list("routers", "node", "the routers, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeRouter)) }),
+		list("ports", "port", "all external ports, by node and number", false, portsOf),
+		list("links", "link", "the cables, by their first port", true, linksOf),
+		list("problems", "problem", "what is wrong with the fabric or with the view of it: kind and text", true, problemsOf),
+		lang.Member[*Fabric]{Method: &nodeMethod},
 		lang.Member[*Fabric]{Method: &dumpMethod},
-	)
+	).AtVersion(2)
 }
 
 func (v *Fabric) Type() string          { return "fabric" }
@@ -64,19 +65,11 @@ func (v *Fabric) Truth() starlark.Bool  { return true }
 func (v *Fabric) Hash() (uint32, error) { return lang.HashBytes([]byte(v.String())), nil }
 func (v *Fabric) AttrNames() []string   { return FabricType.Names }
 func (v *Fabric) TypeDoc() lang.TypeDoc { return FabricType.TypeDoc() }
-func (v *Fabric) Schema() string        { return "fabric/1" }
+func (v *Fabric) Schema() string        { return FabricType.Schema() }
+func (v *Fabric) Facts() []lang.Fact    { return FabricType.Facts(v) }
 func (v *Fabric) Display() string       { return v.String() + "\n" }
 func (v *Fabric) Attr(name string) (starlark.Value, error) {
 	return FabricType.Attr(v, name)
-}
-
-func (v *Fabric) Facts() []lang.Fact {
-	var out []lang.Fact
-	for _, name := range []string{"complete", "nodes", "links", "problems"} {
-		x, _ := v.Attr(name)
-		out = append(out, lang.Fact{Name: name, Value: x})
-	}
-	return out
 }
 
 // nodesOf are the values of nodes.

@@ -7,7 +7,6 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"fabsh/builtins/lang"
 	"fabsh/mad"
 )
 
@@ -19,16 +18,16 @@ func LFTEntry(port byte) starlark.Value {
 	return starlark.MakeInt(int(port))
 }
 
-// LFTFacts are the facts of a linear forwarding table: its top LID and, by LID,
-// the output ports of the entries that have one.
-func LFTFacts(entries []byte) []lang.Fact {
+// LFTPorts are, by LID, the output ports of the entries of a linear forwarding
+// table that have one.
+func LFTPorts(entries []byte) *starlark.Dict {
 	ports := starlark.NewDict(len(entries))
 	for lid, p := range entries {
 		if p != mad.NoPort {
 			ports.SetKey(starlark.MakeInt(lid), starlark.MakeInt(int(p)))
 		}
 	}
-	return []lang.Fact{{Name: "top", Value: starlark.MakeInt(len(entries) - 1)}, {Name: "ports", Value: ports}}
+	return ports
 }
 
 // LFTText is a linear forwarding table for people, 16 entries a line. Lines

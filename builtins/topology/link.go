@@ -4,54 +4,81 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
 	"fabsh/fabric"
+	"fabsh/mad"
 )
 
-// Link is the value `link`: a cable. A is the port that comes first.
+// Link is the value `link`: a cable. A is the port that comes first. Two are
+// equal when both ends are the same, be it in two snapshots.
 type Link struct{ A, B *fabric.Port }
 
 var (
-	_ starlark.HasAttrs = Link{}
-	_ lang.Factual      = Link{}
-	_ lang.Documented   = Link{}
+	_ starlark.HasAttrs   = Link{}
+	_ starlark.Comparable = Link{}
+	_ lang.Factual        = Link{}
+	_ lang.Documented     = Link{}
 )
 
 // LinkType is what scripts find in a link.
 var LinkType *lang.Type[Link]
 
 func init() {
-	LinkType = lang.NewType("link", "A cable between two ports.",
-		lang.Member[Link]{Name: "a", Type: "port", Doc: "the port that comes first in the fabric's order", Get: func(l Link) starlark.Value { return Port{l.A} }},
-		lang.Member[Link]{Name: "b", Type: "port", Doc: "the port at the other end", Get: func(l Link) starlark.Value { return Port{l.B} }},
-	)
+	end := func(name, typ, doc string, column bool, get func(l Link) starlark.Value) lang.Member[Link] {
+		return lang.Member[Link]{Name: name, Type: typ, Doc: doc, Column: column, Get: get}
+	}
+	words := func(name, doc string, words []string, get func(p Port) starlark.Value) lang.Member[Link] {
+		return lang.Member[Link]{Name: name, Type: "string", Doc: doc, Column: true, Words: words, Get: func(l Link) starlark.Value {
+			if v := get(Port{l.A}); v != starlark.None {
+				return v
+			}
+			return get(Port{l.B})
+		}}
+	}
+	LinkType = lang.NewType("link", "A cable between two ports. Links of two fabrics are equal where both ends are.",
+		end("a", "port", "the port that comes first in the fabric's order", true, func(l Link) starlark.Value { return Port{l.A} }),
+		end("a_num", "", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.A.Num()) }),
+		end("b", "port", "the port at the other end", true, func(l Link) starlark.Value { return Port{l.B} }),
+		end("b_num", "", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.B.Num()) }),
+		words("state", `logical state: "active", "down", ...; None if unknown`, records.WordsOf(mad.WordsPortState), portState),
+		words("width", `width in use: "4x"; None while the link is down, or if unknown`, mad.Widths(), portWidth),
+		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, mad.Speeds(), portSpeed),
+		words("best_width", bestWidthDoc, mad.Widths(), portBestWidth),
+		words("best_speed", bestSpeedDoc, mad.Speeds(), portBestSpeed),
+		end("degraded", "", "it is slower or narrower than both ends could be; None while it is down, or if unknown", true, func(l Link) starlark.Value {
+			if degraded, known := l.A.Degraded(); known {
+				return starlark.Bool(degraded)
+			}
+			return starlark.None
+		}),
+		end("a_guid", "string", "GUID of the node that a is of", true, func(l Link) starlark.Value { return GUIDValue(l.A.Node().GUID()) }),
+		end("b_guid", "string", "GUID of the node that b is of", true, func(l Link) starlark.Value { return GUIDValue(l.B.Node().GUID()) }),
+	).AtVersion(2)
 }
 
 func (l Link) String() string        { return fmt.Sprintf("link(%q, %q)", l.A.Name(), l.B.Name()) }
 func (l Link) Type() string          { return "link" }
 func (l Link) Freeze()               {}
 func (l Link) Truth() starlark.Bool  { return true }
-func (l Link) Hash() (uint32, error) { return Port{l.A}.Hash() }
 func (l Link) AttrNames() []string   { return LinkType.Names }
 func (l Link) TypeDoc() lang.TypeDoc { return LinkType.TypeDoc() }
-func (l Link) Schema() string        { return "link/1" }
+func (l Link) Schema() string        { return LinkType.Schema() }
+
+func (l Link) Facts() []lang.Fact { return LinkType.Facts(l) }
+
+// Hash does not depend on which end comes first, nor does CompareSameType.
+func (l Link) Hash() (uint32, error) {
+	a, _ := Port{l.A}.Hash()
+	b, _ := Port{l.B}.Hash()
+	return a + b, nil
+}
+
+func (l Link) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	m := y.(Link)
+	return records.CompareEqual(op, l, l.A.Same(m.A) && l.B.Same(m.B) || l.A.Same(m.B) && l.B.Same(m.A))
+}
 
 func (l Link) Attr(name string) (starlark.Value, error) { return LinkType.Attr(l, name) }
-
-// Facts have the state, width and speed of the first port.
-func (l Link) Facts() []lang.Fact {
-	out := []lang.Fact{
-		{Name: "a", Value: starlark.String(l.A.Name())},
-		{Name: "a_guid", Value: GUIDValue(l.A.Node().GUID())},
-		{Name: "a_num", Value: starlark.MakeInt(l.A.Num())},
-		{Name: "b", Value: starlark.String(l.B.Name())},
-		{Name: "b_guid", Value: GUIDValue(l.B.Node().GUID())},
-		{Name: "b_num", Value: starlark.MakeInt(l.B.Num())},
-	}
-	for _, name := range []string{"state", "width", "speed"} {
-		v, _ := Port{l.A}.Attr(name)
-		out = append(out, lang.Fact{Name: name, Value: v})
-	}
-	return out
-}

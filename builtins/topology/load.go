@@ -1,11 +1,13 @@
 package topology
 
 import (
+	"context"
 	"io"
 
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric"
 	"fabsh/fabric/format"
 )
 
@@ -22,14 +24,22 @@ It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an open
 "leaf-1"
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
-		file, err := c.Runtime().Files.Open(a.Path)
+		var f *fabric.Fabric
+		err := c.Block(func(ctx context.Context) error {
+			files := c.Runtime().Files
+			file, err := files.Open(ctx, a.Path)
+			if err != nil {
+				return lang.Errorf("%w", err)
+			}
+			defer file.Close()
+			f, err = format.Load(file, a.Path, func(name string) (io.ReadCloser, error) { return files.Open(ctx, name) })
+			if err != nil {
+				return lang.Errorf("%w", err)
+			}
+			return nil
+		})
 		if err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
-		defer file.Close()
-		f, err := format.Load(file, a.Path, func(name string) (io.ReadCloser, error) { return c.Runtime().Files.Open(name) })
-		if err != nil {
-			return nil, lang.Errorf("%w", err)
+			return nil, err
 		}
 		return NewFabric(f.Renamed(EnvOf(c.Runtime()).Names)), nil
 	}),

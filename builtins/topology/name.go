@@ -34,6 +34,11 @@ func (r *Resolver) named(name string) Target {
 	if f == nil {
 		return missing(name, "no fabric is known to look %q up in: run discover() first", name)
 	}
+	return nameIn(f.Fabric, name)
+}
+
+// nameIn looks a name, or NAME/PORT, up in a fabric.
+func nameIn(f *fabric.Fabric, name string) Target {
 	if nodes := f.NodeByName(name); len(nodes) > 0 {
 		if len(nodes) > 1 {
 			return ambiguousName(name, nodes)
@@ -60,6 +65,26 @@ func (r *Resolver) named(name string) Target {
 		names = append(names, f.Nodes()[i].Name())
 	}
 	return missing(name, "the fabric has no node named %q%s; if it is new, run discover() again", name, fabric.DidYouMean(name, names))
+}
+
+// FindIn looks a GUID, a GID, a name or NAME/PORT up in a fabric.
+func FindIn(f *fabric.Fabric, name string) Target {
+	if strings.HasPrefix(name, "0x") || strings.HasPrefix(name, "0X") || strings.Count(name, ":") == 3 {
+		if g, ok := records.GUIDText(name); ok {
+			if t, ok := guidIn(f, name, g); ok {
+				return t
+			}
+			return missing(name, "the fabric has no GUID %s", g)
+		}
+	}
+	if len(f.NodeByName(name)) == 0 && strings.Contains(name, ":") {
+		if g, err := records.ParseGID(starlark.String(name)); err == nil {
+			if t, ok := guidIn(f, name, g.GUID()); ok {
+				return t
+			}
+		}
+	}
+	return nameIn(f, name)
 }
 
 // ambiguousName is a target that several nodes could be.

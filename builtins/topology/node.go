@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
@@ -11,35 +12,37 @@ import (
 	"fabsh/mad"
 )
 
-// Node is the value `node`. Two are equal when they are the same node of the
-// same snapshot.
+// Node is the value `node`. Two are equal when they are the same node, be it in
+// two snapshots.
 type Node struct{ *fabric.Node }
 
 // NodeOf is the value of n.
 func NodeOf(n *fabric.Node) Node { return Node{n} }
 
 var (
-	_ starlark.HasAttrs = Node{}
-	_ lang.Factual      = Node{}
-	_ lang.Documented   = Node{}
+	_ starlark.HasAttrs   = Node{}
+	_ starlark.Comparable = Node{}
+	_ lang.Factual        = Node{}
+	_ lang.Documented     = Node{}
+	_ lang.Named          = Node{}
 )
 
 // NodeType is what scripts find in a node.
 var NodeType *lang.Type[Node]
 
 func init() {
-	NodeType = lang.NewType("node", "A switch, channel adapter (CA) or router of a fabric.",
-		lang.Member[Node]{Name: "guid", Type: "string", Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
-		lang.Member[Node]{Name: "name", Type: "string", Doc: "node description; it may be empty and need not be unique", Get: func(n Node) starlark.Value { return starlark.String(n.Name()) }},
-		lang.Member[Node]{Name: "type", Type: "string", Doc: `"switch", "ca" or "router"`, Get: func(n Node) starlark.Value { return starlark.String(n.Node.Type().String()) }},
-		lang.Member[Node]{Name: "lid", Doc: "LID of a switch's port 0, else of the first port that has one; 0 if none", Get: func(n Node) starlark.Value { return starlark.MakeInt(int(n.LID())) }},
-		lang.Member[Node]{Name: "num_ports", Doc: "number of external ports", Get: func(n Node) starlark.Value { return starlark.MakeInt(n.NumPorts()) }},
-		lang.Member[Node]{Name: "ports", Type: "ports", Doc: "the ports, by number: ports[3]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},
+	NodeType = lang.NewType("node", "A switch, channel adapter (CA) or router of a fabric. Nodes of two fabrics are equal where their GUIDs are.",
+		lang.Member[Node]{Name: "name", Type: "string", Column: true, Doc: "node description; it may be empty and need not be unique", Get: func(n Node) starlark.Value { return starlark.String(n.Name()) }},
+		lang.Member[Node]{Name: "type", Type: "string", Column: true, Doc: `"switch", "ca" or "router"`, Words: records.WordsOf(mad.WordsNodeType), Get: func(n Node) starlark.Value { return starlark.String(n.Node.Type().String()) }},
+		lang.Member[Node]{Name: "lid", Column: true, Doc: "LID of a switch's port 0, else of the first port that has one; 0 if none", Get: func(n Node) starlark.Value { return starlark.MakeInt(int(n.LID())) }},
+		lang.Member[Node]{Name: "num_ports", Column: true, Doc: "number of external ports", Get: func(n Node) starlark.Value { return starlark.MakeInt(n.NumPorts()) }},
+		lang.Member[Node]{Name: "guid", Type: "string", Column: true, Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
+		lang.Member[Node]{Name: "ports", Type: "ports", Doc: "the ports, by number: ports[3], ports[3:6]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},
 		lang.Member[Node]{Name: "route", Type: "route", Doc: "directed route on which it was found, None of a file's", Get: func(n Node) starlark.Value { return routeValue(n.Route()) }},
-		lang.Member[Node]{Name: "info", Type: "node_info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value { return encoded(mad.AttrNodeInfo, n.Info()) }},
+		lang.Member[Node]{Name: "info", Type: "node_info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value { return encoded(mad.AttrNodeInfo, n.Info(), NodeTarget(n.Node)) }},
 		lang.Member[Node]{Name: "switch_info", Type: "switch_info", Doc: "SwitchInfo, as read by the sweep; None of others than switches", Get: func(n Node) starlark.Value {
 			if si := n.SwitchInfo(); si != nil {
-				return encoded(mad.AttrSwitchInfo, si)
+				return encoded(mad.AttrSwitchInfo, si, NodeTarget(n.Node))
 			}
 			return starlark.None
 		}},
@@ -53,27 +56,25 @@ func (n Node) Truth() starlark.Bool  { return true }
 func (n Node) Hash() (uint32, error) { return HashUint64(uint64(n.GUID())), nil }
 func (n Node) AttrNames() []string   { return NodeType.Names }
 func (n Node) TypeDoc() lang.TypeDoc { return NodeType.TypeDoc() }
-func (n Node) Schema() string        { return "node/1" }
+func (n Node) Schema() string        { return NodeType.Schema() }
+
+func (n Node) Facts() []lang.Fact { return NodeType.Facts(n) }
+
+// CompareSameType: Hash is of the GUID alone, so equal nodes have one.
+func (n Node) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	return records.CompareEqual(op, n, n.Same(y.(Node).Node))
+}
 
 func (n Node) Attr(name string) (starlark.Value, error) { return NodeType.Attr(n, name) }
-
-// Facts leave out what is long or of this sweep only.
-func (n Node) Facts() []lang.Fact {
-	out := make([]lang.Fact, 0, 5)
-	for _, name := range []string{"guid", "name", "type", "lid", "num_ports"} {
-		v, _ := n.Attr(name)
-		out = append(out, lang.Fact{Name: name, Value: v})
-	}
-	return out
-}
 
 // ports is the value `ports`: a node's ports by number. It iterates over the
 // external ones, and `in` takes a port.
 type ports struct{ *fabric.Node }
 
 var (
-	_ starlark.Mapping  = ports{}
-	_ starlark.Sequence = ports{}
+	_ starlark.Mapping   = ports{}
+	_ starlark.Sequence  = ports{}
+	_ starlark.Sliceable = ports{}
 )
 
 func (p ports) String() string        { return fmt.Sprintf("ports(%q, %d)", p.Name(), p.NumPorts()) }
@@ -88,7 +89,7 @@ func (p ports) Len() int              { return p.NumPorts() }
 func (p ports) Get(key starlark.Value) (v starlark.Value, found bool, err error) {
 	switch key := key.(type) {
 	case Port:
-		if key.Node() == p.Node {
+		if key.Node().Same(p.Node) {
 			return key, true, nil
 		}
 		return nil, false, nil
@@ -102,6 +103,28 @@ func (p ports) Get(key starlark.Value) (v starlark.Value, found bool, err error)
 		return nil, false, NoSuchPort(p.Node, key.String())
 	}
 	return nil, false, fmt.Errorf("ports are indexed by number: got %s, want int", key.Type())
+}
+
+// Index is what Sliceable wants; the interpreter asks Get.
+func (p ports) Index(i int) starlark.Value { return Port{p.Port(i)} }
+
+// Slice is ports[3:6], by port number. The interpreter cuts end at Len, and so
+// cannot say that the last port is left out: it never is.
+func (p ports) Slice(start, end, step int) starlark.Value {
+	last := p.NumPorts()
+	switch {
+	case step > 0 && end == last:
+		end++
+	case step < 0 && start == last-1:
+		start++
+	}
+	var list []starlark.Value
+	for num := start; step > 0 && num < end || step < 0 && num > end; num += step {
+		if num > 0 {
+			list = append(list, Port{p.Port(num)})
+		}
+	}
+	return starlark.NewList(list)
 }
 
 // NoSuchPort is the error of a port number that n does not have.
@@ -135,11 +158,11 @@ func (it *portIterator) Done() {}
 // GUIDValue is g in its canonical spelling, 0x and 16 digits.
 func GUIDValue(g mad.GUID) starlark.String { return starlark.String(g.String()) }
 
-// encoded makes a record of a decoded attribute: the model keeps it decoded.
-func encoded(a *mad.Attribute, x interface{ Encode([]byte) }) *records.Record {
+// encoded makes a record of a decoded attribute of t: the model keeps it decoded.
+func encoded(a *mad.Attribute, x interface{ Encode([]byte) }, t Target) *records.Record {
 	r := records.New(a, nil)
 	x.Encode(r.Data)
-	return r
+	return t.Answer(r, NoPortGiven)
 }
 
 // HashUint64 mixes the bits of an identifier.

@@ -4,52 +4,85 @@ import (
 	"fmt"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 
 	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
 	"fabsh/fabric"
 	"fabsh/mad"
 )
 
-// Port is the value `port`.
+// Port is the value `port`. Two are equal when they are the same port, be it in
+// two snapshots.
 type Port struct{ *fabric.Port }
 
 // PortOf is the value of p.
 func PortOf(p *fabric.Port) Port { return Port{p} }
 
 var (
-	_ starlark.HasAttrs = Port{}
-	_ lang.Factual      = Port{}
-	_ lang.Documented   = Port{}
+	_ starlark.HasAttrs   = Port{}
+	_ starlark.Comparable = Port{}
+	_ lang.Factual        = Port{}
+	_ lang.Documented     = Port{}
+	_ lang.Named          = Port{}
 )
 
 // PortType is what scripts find in a port.
 var PortType *lang.Type[Port]
 
 func init() {
-	PortType = lang.NewType("port", "A port of a node.",
-		lang.Member[Port]{Name: "name", Type: "string", Doc: "name of the node and number: leaf-1/3", Get: func(p Port) starlark.Value { return starlark.String(p.Name()) }},
-		lang.Member[Port]{Name: "num", Doc: "port number", Get: func(p Port) starlark.Value { return starlark.MakeInt(p.Num()) }},
-		lang.Member[Port]{Name: "node", Type: "node", Doc: "the node it is of", Get: func(p Port) starlark.Value { return Node{p.Node()} }},
-		lang.Member[Port]{Name: "peer", Type: "port", Doc: "the port at the other end of the cable, None if there is none", Get: func(p Port) starlark.Value {
-			if q := p.Peer(); q != nil {
-				return Port{q}
-			}
-			return starlark.None
-		}},
-		lang.Member[Port]{Name: "guid", Type: "string", Doc: "port GUID; all ports of a switch have port 0's", Get: func(p Port) starlark.Value { return GUIDValue(p.GUID()) }},
-		lang.Member[Port]{Name: "lid", Doc: "base LID; all ports of a switch have port 0's; 0 if none", Get: func(p Port) starlark.Value { return starlark.MakeInt(int(p.LID())) }},
-		lang.Member[Port]{Name: "lmc", Doc: "how many low bits of the LID it ignores", Get: func(p Port) starlark.Value { return starlark.MakeInt(p.LMC()) }},
-		lang.Member[Port]{Name: "state", Type: "string", Doc: `logical state: "active", "down", ...; None if unknown`, Get: func(p Port) starlark.Value { return known(p, p.State()) }},
-		lang.Member[Port]{Name: "physical_state", Type: "string", Doc: `state of link training: "link_up", "polling", ...; None if unknown`, Get: func(p Port) starlark.Value { return known(p, p.PhysicalState()) }},
-		lang.Member[Port]{Name: "width", Type: "string", Doc: `width in use: "4x"; None while the link is down, or if unknown`, Get: func(p Port) starlark.Value { return whileUp(p, p.Width()) }},
-		lang.Member[Port]{Name: "speed", Type: "string", Doc: `speed in use: "HDR"; None while the link is down, or if unknown`, Get: func(p Port) starlark.Value { return whileUp(p, p.Speed()) }},
-		lang.Member[Port]{Name: "info", Type: "port_info", Doc: "PortInfo, as read by the sweep; None if unknown", Get: func(p Port) starlark.Value {
+	member := func(name, typ, doc string, column bool, get func(p Port) starlark.Value) lang.Member[Port] {
+		return lang.Member[Port]{Name: name, Type: typ, Doc: doc, Column: column, Get: get}
+	}
+	words := func(name, doc string, column bool, words []string, get func(p Port) starlark.Value) lang.Member[Port] {
+		return lang.Member[Port]{Name: name, Type: "string", Doc: doc, Column: column, Words: words, Get: get}
+	}
+	PortType = lang.NewType("port", "A port of a node. Ports of two fabrics are equal where node GUID and number are.",
+		member("name", "string", "name of the node and number: leaf-1/3", true, func(p Port) starlark.Value { return starlark.String(p.Name()) }),
+		member("num", "", "port number", true, func(p Port) starlark.Value { return starlark.MakeInt(p.Num()) }),
+		member("node", "node", "the node it is of", false, func(p Port) starlark.Value { return Node{p.Node()} }),
+		member("lid", "", "base LID; all ports of a switch have port 0's; 0 if none", true, func(p Port) starlark.Value { return starlark.MakeInt(int(p.LID())) }),
+		member("lmc", "", "how many low bits of the LID it ignores", false, func(p Port) starlark.Value { return starlark.MakeInt(p.LMC()) }),
+		words("state", `logical state: "active", "down", ...; None if unknown`, true, records.WordsOf(mad.WordsPortState), portState),
+		words("physical_state", `state of link training: "link_up", "polling", ...; None if unknown`, true, records.WordsOf(mad.WordsPortPhysicalState), func(p Port) starlark.Value { return known(p, p.PhysicalState()) }),
+		words("width", `width in use: "4x"; None while the link is down, or if unknown`, true, mad.Widths(), portWidth),
+		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, true, mad.Speeds(), portSpeed),
+		words("best_width", bestWidthDoc, false, mad.Widths(), portBestWidth),
+		words("best_speed", bestSpeedDoc, false, mad.Speeds(), portBestSpeed),
+		member("peer", "port", "the port at the other end of the cable, None if there is none", true, ofPeer(func(q Port) starlark.Value { return q })),
+		member("peer_num", "", "its number", true, ofPeer(func(q Port) starlark.Value { return starlark.MakeInt(q.Num()) })),
+		member("guid", "string", "port GUID; all ports of a switch have port 0's", true, func(p Port) starlark.Value { return GUIDValue(p.GUID()) }),
+		member("node_guid", "string", "GUID of the node it is of", true, func(p Port) starlark.Value { return GUIDValue(p.Node().GUID()) }),
+		member("peer_guid", "string", "GUID of the node that the peer is of", true, ofPeer(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
+		member("info", "port_info", "PortInfo, as read by the sweep; None if unknown", false, func(p Port) starlark.Value {
 			if i := p.Info(); i != nil {
-				return encoded(mad.AttrPortInfo, i)
+				return encoded(mad.AttrPortInfo, i, portTarget(p.Port))
 			}
 			return starlark.None
-		}},
-	)
+		}),
+	).AtVersion(2)
+}
+
+// What help says of the best of a link.
+const (
+	bestWidthDoc = `widest that both ends support and have enabled: "4x"; None if unknown`
+	bestSpeedDoc = `fastest that both ends support and have enabled: "hdr"; None if unknown`
+)
+
+func portState(p Port) starlark.Value     { return known(p, p.State()) }
+func portWidth(p Port) starlark.Value     { return whileUp(p, p.Width()) }
+func portSpeed(p Port) starlark.Value     { return whileUp(p, p.Speed()) }
+func portBestWidth(p Port) starlark.Value { return textOrNone(p.BestWidth()) }
+func portBestSpeed(p Port) starlark.Value { return textOrNone(p.BestSpeed()) }
+
+// ofPeer gets what is of the port at the other end; None where there is none.
+func ofPeer(get func(q Port) starlark.Value) func(p Port) starlark.Value {
+	return func(p Port) starlark.Value {
+		if q := p.Peer(); q != nil {
+			return get(Port{q})
+		}
+		return starlark.None
+	}
 }
 
 // known is a state's word; None where no PortInfo is known: a file may not have
@@ -64,7 +97,15 @@ func known(p Port, state fmt.Stringer) starlark.Value {
 // whileUp is a width or speed in use; None while the link is down, whatever
 // PortInfo says.
 func whileUp(p Port, text string) starlark.Value {
-	if p.Info() == nil || p.PhysicalState() != mad.PortPhysicalStateLinkUp || text == "" {
+	if p.Info() == nil || p.PhysicalState() != mad.PortPhysicalStateLinkUp {
+		return starlark.None
+	}
+	return textOrNone(text)
+}
+
+// textOrNone is a text; None for an empty one, which stands for unknown.
+func textOrNone(text string) starlark.Value {
+	if text == "" {
 		return starlark.None
 	}
 	return starlark.String(text)
@@ -79,22 +120,13 @@ func (p Port) Hash() (uint32, error) {
 }
 func (p Port) AttrNames() []string   { return PortType.Names }
 func (p Port) TypeDoc() lang.TypeDoc { return PortType.TypeDoc() }
-func (p Port) Schema() string        { return "port/1" }
+func (p Port) Schema() string        { return PortType.Schema() }
+
+func (p Port) Facts() []lang.Fact { return PortType.Facts(p) }
+
+// CompareSameType: Hash is of the node's GUID and the number alone.
+func (p Port) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	return records.CompareEqual(op, p, p.Same(y.(Port).Port))
+}
 
 func (p Port) Attr(name string) (starlark.Value, error) { return PortType.Attr(p, name) }
-
-// Facts have the peer flat, so that a row of CSV is a link.
-func (p Port) Facts() []lang.Fact {
-	out := []lang.Fact{{Name: "node_guid", Value: GUIDValue(p.Node().GUID())}}
-	for _, name := range []string{"name", "num", "guid", "lid", "state", "physical_state", "width", "speed"} {
-		v, _ := p.Attr(name)
-		out = append(out, lang.Fact{Name: name, Value: v})
-	}
-	peer := lang.Fact{Name: "peer", Value: starlark.None}
-	guid := lang.Fact{Name: "peer_guid", Value: starlark.None}
-	num := lang.Fact{Name: "peer_num", Value: starlark.None}
-	if q := p.Peer(); q != nil {
-		peer.Value, guid.Value, num.Value = starlark.String(q.Name()), GUIDValue(q.Node().GUID()), starlark.MakeInt(q.Num())
-	}
-	return append(out, peer, guid, num)
-}

@@ -17,20 +17,18 @@ var ProblemType *lang.Type[problem]
 
 func init() {
 	ProblemType = lang.NewType("problem", "Something wrong with a fabric, or with the view of it.",
-		lang.Member[problem]{Name: "kind", Doc: `"timed out", "duplicate guid", ...`, Get: func(p problem) starlark.Value { return starlark.String(p.Kind) }},
-		lang.Member[problem]{Name: "text", Doc: "what, where, how often tried, what to do", Get: func(p problem) starlark.Value { return starlark.String(p.Text) }},
+		lang.Member[problem]{Name: "kind", Type: "string", Column: true, Doc: `"timed out", "duplicate guid", ...`, Get: func(p problem) starlark.Value { return starlark.String(p.Kind) }},
+		lang.Member[problem]{Name: "text", Type: "string", Column: true, Doc: "what, where, how often tried, what to do", Get: func(p problem) starlark.Value { return starlark.String(p.Text) }},
 	)
 }
 
-func (p problem) String() string        { return fmt.Sprintf("problem(%q, %q)", p.Kind, p.Text) }
-func (p problem) Type() string          { return "problem" }
-func (p problem) Freeze()               {}
-func (p problem) Truth() starlark.Bool  { return true }
-func (p problem) Hash() (uint32, error) { return lang.HashBytes([]byte(p.Text)), nil }
-func (p problem) AttrNames() []string   { return ProblemType.Names }
-func (p problem) TypeDoc() lang.TypeDoc { return ProblemType.TypeDoc() }
-func (p problem) Schema() string        { return "problem/1" }
-func (p problem) Facts() []lang.Fact {
-	return []lang.Fact{{Name: "kind", Value: starlark.String(p.Kind)}, {Name: "text", Value: starlark.String(p.Text)}}
-}
+func (p problem) String() string                           { return fmt.Sprintf("problem(%q, %q)", p.Kind, p.Text) }
+func (p problem) Type() string                             { return "problem" }
+func (p problem) Freeze()                                  {}
+func (p problem) Truth() starlark.Bool                     { return true }
+func (p problem) Hash() (uint32, error)                    { return lang.HashBytes([]byte(p.Text)), nil }
+func (p problem) AttrNames() []string                      { return ProblemType.Names }
+func (p problem) TypeDoc() lang.TypeDoc                    { return ProblemType.TypeDoc() }
+func (p problem) Schema() string                           { return ProblemType.Schema() }
+func (p problem) Facts() []lang.Fact                       { return ProblemType.Facts(p) }
 func (p problem) Attr(name string) (starlark.Value, error) { return ProblemType.Attr(p, name) }

@@ -1,7 +1,10 @@
 package topology
 
 import (
+	"go.starlark.net/starlark"
+
 	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
 	"fabsh/fabric"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -15,6 +18,7 @@ type Target struct {
 	Node  *fabric.Node      // nil where only an address is known
 	guard engine.Guard      // whose M_Key SMPs to it need, as far as is known
 	Port  int               // what a port target says; NoPortGiven if it was none
+	name  string            // what the script wrote, where that was a text
 	Err   error             // why there is no such target
 }
 
@@ -57,6 +61,30 @@ func (t *Target) GUID() mad.GUID {
 		return 0
 	}
 	return t.Node.GUID()
+}
+
+// Answer is a record that t answered; port is the one that is meant, NoPortGiven
+// where that is for t to say.
+func (t *Target) Answer(r *records.Record, port int) *records.Record {
+	o := records.Origin{Of: starlark.None, LID: starlark.None, Port: starlark.None}
+	switch {
+	case t.Node != nil:
+		o.Of = Node{t.Node}
+	case t.Route != nil:
+		o.Of = route(t.Route)
+	case t.name != "":
+		o.Of = starlark.String(t.name)
+	}
+	if t.LID != 0 {
+		o.LID = starlark.MakeInt(int(t.LID))
+	}
+	if port == NoPortGiven {
+		port = t.Port
+	}
+	if port != NoPortGiven {
+		o.Port = starlark.MakeInt(port)
+	}
+	return r.AskedOf(o)
 }
 
 // NeedsLID is why no general management packet can go to t, which takes a LID;

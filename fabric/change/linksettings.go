@@ -11,12 +11,6 @@ import (
 	"fabsh/mad/engine"
 )
 
-// Speeds and Widths are those that links may have, the slowest first.
-var (
-	Speeds = []string{"SDR", "DDR", "QDR", "FDR", "EDR", "HDR", "NDR", "XDR"}
-	Widths = []string{"1x", "2x", "4x", "8x", "12x"}
-)
-
 // Choice says which speeds or widths a link may use.
 type Choice struct {
 	Words []string // none: leave them as they are
@@ -80,30 +74,28 @@ func (c *LinkSettings) set(peer *Port) (*Set, error) {
 	now := c.PortInfo()
 	values := map[string]uint64{}
 	if len(c.Speed.Words) > 0 {
-		speeds, err := c.Speed.among(Speeds, c.speeds(supported))
+		speeds, err := c.Speed.among(fabric.LinkSpeeds, c.speeds(fabric.SupportedSpeeds))
 		if err == nil {
 			err = c.putSpeeds(values, speeds)
 		}
 		if err == nil && peer != nil && peer.Err == nil {
-			err = meets("speeds", Speeds, speeds, peer.speeds(enabled))
+			err = meets("speeds", fabric.LinkSpeeds, speeds, peer.speeds(fabric.EnabledSpeeds))
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if len(c.Width.Words) > 0 {
-		widths, err := c.Width.among(Widths, widthSet(now.LinkWidthSupported))
+		widths, err := c.Width.among(fabric.LinkWidths, fabric.WidthSet(now.LinkWidthSupported))
 		if err == nil && peer != nil && peer.Err == nil {
 			i := peer.PortInfo()
-			err = meets("widths", Widths, widths, widthSet(i.LinkWidthEnabled))
+			err = meets("widths", fabric.LinkWidths, widths, fabric.WidthSet(i.LinkWidthEnabled))
 		}
 		if err != nil {
 			return nil, err
 		}
-		for i, bit := range widthBits {
-			if widths>>i&1 != 0 {
-				values["link_width_enabled"] |= uint64(bit)
-			}
+		for _, word := range widths.Words(fabric.LinkWidths) {
+			values["link_width_enabled"] |= mad.WordsLinkWidth.Code[word]
 		}
 	}
 	set := &Set{Dest: c.Dest, GUID: c.GUID, Attr: mad.AttrPortInfo, Modifier: uint32(c.Num), Once: true, Edit: func(data []byte) {
@@ -117,36 +109,12 @@ func (c *LinkSettings) set(peer *Port) (*Set, error) {
 	return set, nil
 }
 
-// set is a set of Speeds or of Widths: bit i is element i.
-type set uint16
-
-var widthBits = [...]mad.LinkWidth{mad.LinkWidth1x, mad.LinkWidth2x, mad.LinkWidth4x, mad.LinkWidth8x, mad.LinkWidth12x}
-
-func widthSet(w mad.LinkWidth) (s set) {
-	for i, bit := range widthBits {
-		if w&bit != 0 {
-			s |= 1 << i
-		}
-	}
-	return s
-}
-
-func (s set) words(all []string) string {
-	var words []string
-	for i, word := range all {
-		if s>>i&1 != 0 {
-			words = append(words, word)
-		}
-	}
-	return strings.Join(words, ", ")
-}
-
 // among is the set that c chooses of those that are supported.
-func (c Choice) among(all []string, supported set) (chosen set, err error) {
+func (c Choice) among(all []string, supported fabric.RateSet) (chosen fabric.RateSet, err error) {
 	for _, word := range c.Words {
 		i := slices.Index(all, word)
 		if supported>>i&1 == 0 {
-			return 0, unsupported("%s is not among what the port supports: %s", word, supported.words(all))
+			return 0, unsupported("%s is not among what the port supports: %s", word, strings.Join(supported.Words(all), ", "))
 		}
 		chosen |= 1 << i
 		if c.UpTo {
@@ -157,61 +125,34 @@ func (c Choice) among(all []string, supported set) (chosen set, err error) {
 }
 
 // meets: the peer has some of them enabled, too.
-func meets(what string, all []string, mine, theirs set) error {
+func meets(what string, all []string, mine, theirs fabric.RateSet) error {
 	if mine&theirs != 0 {
 		return nil
 	}
-	return &CautionError{fmt.Sprintf("not set, for of these %s (%s) the neighbour has none enabled, but %s: the link would not come up again", what, mine.words(all), theirs.words(all))}
+	return &CautionError{fmt.Sprintf("not set, for of these %s (%s) the neighbour has none enabled, but %s: the link would not come up again", what, strings.Join(mine.Words(all), ", "), strings.Join(theirs.Words(all), ", "))}
 }
 
-// Which speeds of a port are meant.
-const (
-	supported = iota
-	enabled
-)
-
-// speeds are those of the port. PortInfo has them in three fields, as later
-// ones did not fit the first, and the capability masks say which of these are
-// there (rdma-core infiniband-diags/ibportstate.c get_port_info).
-func (p *Port) speeds(which int) set {
+// speeds are those of the port.
+func (p *Port) speeds(of func(caps, i *mad.PortInfo) fabric.RateSet) fabric.RateSet {
 	i := p.PortInfo()
-	first, ext, ext2 := i.LinkSpeedSupported, i.LinkSpeedExtSupported, i.LinkSpeedExtSupported2
-	if which == enabled {
-		first, ext, ext2 = i.LinkSpeedEnabled, i.LinkSpeedExtEnabled, i.LinkSpeedExtEnabled2
-	}
-	if !p.extended() || ext == mad.LinkSpeedExtDisabled {
-		ext = 0
-	}
-	if !p.extended2() {
-		ext2 = 0
-	}
-	return set(first&7) | set(ext&15)<<3 | set(ext2&1)<<7
-}
-
-// extended: PortInfo has the speeds from FDR on, and extended2: those from XDR on.
-func (p *Port) extended() bool {
-	return p.caps.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported != 0
-}
-
-func (p *Port) extended2() bool {
-	return p.caps.CapabilityMask&mad.CapabilityMaskIsCapabilityMask2Supported != 0 && p.caps.CapabilityMask2&fabric.CapabilityMask2ExtendedSpeeds2 != 0
+	return of(&p.caps, &i)
 }
 
 // putSpeeds puts a set of speeds in the fields that the port has. A set without
 // SDR is reserved, and 30 stands for no extended speed (IBA 14.2.5.6;
 // opensm opensm/osm_subnet.c force_link_speed, include/iba/ib_types.h
 // IB_LINK_SPEED_EXT_DISABLE).
-func (c *LinkSettings) putSpeeds(values map[string]uint64, speeds set) error {
+func (c *LinkSettings) putSpeeds(values map[string]uint64, speeds fabric.RateSet) error {
 	now := c.PortInfo()
 	const xdr = 1 << 7
 	switch {
 	case speeds&1 == 0:
-		return unsupported("SDR must be among the speeds: links begin with it, and sets without it are reserved")
-	case c.extended2() && speeds&xdr == 0 && now.LinkSpeedExtEnabled2 != 0:
-		return unsupported("XDR is enabled, and no public source says how it is switched off: it must be among the speeds")
+		return unsupported("sdr must be among the speeds: links begin with it, and sets without it are reserved")
+	case fabric.HasExtendedSpeeds2(&c.caps) && speeds&xdr == 0 && now.LinkSpeedExtEnabled2 != 0:
+		return unsupported("xdr is enabled, and no public source says how it is switched off: it must be among the speeds")
 	}
 	values["link_speed_enabled"] = uint64(speeds & 7)
-	if c.extended() && now.LinkSpeedExtSupported != 0 {
+	if fabric.HasExtendedSpeeds(&c.caps) && now.LinkSpeedExtSupported != 0 {
 		values["link_speed_ext_enabled"] = uint64(speeds >> 3 & 15)
 		if speeds>>3&15 == 0 {
 			values["link_speed_ext_enabled"] = uint64(mad.LinkSpeedExtDisabled)

@@ -204,25 +204,25 @@ func TestLinkSettings(t *testing.T) {
 		want         fields
 		err          string
 	}{
-		{"up to EDR", change.Choice{Words: []string{"EDR"}, UpTo: true}, change.Choice{}, nil, nil, fields{7, 3, 0, 0}, ""},
-		{"SDR alone", change.Choice{Words: []string{"SDR"}, UpTo: true}, change.Choice{}, nil, nil, fields{1, 30, 0, 0}, ""},
-		{"a list", change.Choice{Words: []string{"SDR", "QDR", "HDR"}}, change.Choice{}, nil, nil, fields{5, 4, 0, 0}, ""},
-		{"without SDR", change.Choice{Words: []string{"QDR", "HDR"}}, change.Choice{}, nil, nil, fields{}, "SDR must be among the speeds: links begin with it, and sets without it are reserved"},
-		{"not supported", change.Choice{Words: []string{"NDR"}, UpTo: true}, change.Choice{}, nil, nil, fields{}, "NDR is not among what the port supports: SDR, DDR, QDR, FDR, EDR, HDR"},
-		{"rubbish where there are no extended speeds", change.Choice{Words: []string{"FDR"}, UpTo: true}, change.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{}, "FDR is not among what the port supports: SDR, DDR, QDR"},
-		{"no extended speeds", change.Choice{Words: []string{"DDR"}, UpTo: true}, change.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{3, 0, 0, 0}, ""},
-		{"XDR", change.Choice{Words: []string{"XDR"}, UpTo: true}, change.Choice{}, xdr, nil, fields{7, 15, 1, 0}, ""},
-		{"less than XDR", change.Choice{Words: []string{"NDR"}, UpTo: true}, change.Choice{}, xdr, nil, fields{}, "XDR is enabled, and no public source says how it is switched off: it must be among the speeds"},
+		{"up to EDR", change.Choice{Words: []string{"edr"}, UpTo: true}, change.Choice{}, nil, nil, fields{7, 3, 0, 0}, ""},
+		{"SDR alone", change.Choice{Words: []string{"sdr"}, UpTo: true}, change.Choice{}, nil, nil, fields{1, 30, 0, 0}, ""},
+		{"a list", change.Choice{Words: []string{"sdr", "qdr", "hdr"}}, change.Choice{}, nil, nil, fields{5, 4, 0, 0}, ""},
+		{"without SDR", change.Choice{Words: []string{"qdr", "hdr"}}, change.Choice{}, nil, nil, fields{}, "sdr must be among the speeds: links begin with it, and sets without it are reserved"},
+		{"not supported", change.Choice{Words: []string{"ndr"}, UpTo: true}, change.Choice{}, nil, nil, fields{}, "ndr is not among what the port supports: sdr, ddr, qdr, fdr, edr, hdr"},
+		{"rubbish where there are no extended speeds", change.Choice{Words: []string{"fdr"}, UpTo: true}, change.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{}, "fdr is not among what the port supports: sdr, ddr, qdr"},
+		{"no extended speeds", change.Choice{Words: []string{"ddr"}, UpTo: true}, change.Choice{}, func(data []byte) { field(data, "capability_mask", 0) }, nil, fields{3, 0, 0, 0}, ""},
+		{"xdr", change.Choice{Words: []string{"xdr"}, UpTo: true}, change.Choice{}, xdr, nil, fields{7, 15, 1, 0}, ""},
+		{"less than XDR", change.Choice{Words: []string{"ndr"}, UpTo: true}, change.Choice{}, xdr, nil, fields{}, "xdr is enabled, and no public source says how it is switched off: it must be among the speeds"},
 		{"a width", change.Choice{}, change.Choice{Words: []string{"4x"}, UpTo: true}, func(data []byte) { field(data, "link_width_supported", 0x1f) }, nil, fields{0, 0, 0, 0x13}, ""},
 		{"just that width", change.Choice{}, change.Choice{Words: []string{"4x"}}, nil, nil, fields{0, 0, 0, 2}, ""},
 		{"a width that the neighbour lacks", change.Choice{}, change.Choice{Words: []string{"4x"}}, nil, func(data []byte) { field(data, "link_width_enabled", 1) }, fields{},
 			"not set, for of these widths (4x) the neighbour has none enabled, but 1x: the link would not come up again"},
-		{"a speed that the neighbour lacks", change.Choice{Words: []string{"SDR"}}, change.Choice{}, nil, func(data []byte) { field(data, "link_speed_enabled", 4) }, fields{},
-			"not set, for of these speeds (SDR) the neighbour has none enabled, but QDR, FDR, EDR, HDR: the link would not come up again"},
-		{"a speed that the neighbour has off", change.Choice{Words: []string{"SDR", "HDR"}}, change.Choice{}, nil, func(data []byte) {
+		{"a speed that the neighbour lacks", change.Choice{Words: []string{"sdr"}}, change.Choice{}, nil, func(data []byte) { field(data, "link_speed_enabled", 4) }, fields{},
+			"not set, for of these speeds (sdr) the neighbour has none enabled, but qdr, fdr, edr, hdr: the link would not come up again"},
+		{"a speed that the neighbour has off", change.Choice{Words: []string{"sdr", "hdr"}}, change.Choice{}, nil, func(data []byte) {
 			field(data, "link_speed_enabled", 4)
 			field(data, "link_speed_ext_enabled", 30)
-		}, fields{}, "not set, for of these speeds (SDR, HDR) the neighbour has none enabled, but QDR: the link would not come up again"},
+		}, fields{}, "not set, for of these speeds (sdr, hdr) the neighbour has none enabled, but qdr: the link would not come up again"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {

@@ -174,7 +174,7 @@ func (s *sweep) gotPort(r *request) {
 	if n.isSwitch() {
 		caps = &n.ports[0].info
 	}
-	if !s.opt.PlainSpeeds && fabric.ActiveSpeed(caps, &p.info) == "QDR" && fabric.HasExtPortInfo(&n.info) { // or FDR10
+	if !s.opt.PlainSpeeds && fabric.ActiveSpeed(caps, &p.info) == "qdr" && fabric.HasExtPortInfo(&n.info) { // or FDR10
 		s.ask((*sweep).gotExtPort, n, r.port, r.route, mad.AttrMlnxExtPortInfo, uint32(r.port))
 	}
 	switch {

@@ -97,6 +97,35 @@ func TestDeadPorts(t *testing.T) {
 	}
 }
 
+// TestKnownLMCs: from a sweep, and from the records, the engine knows which LIDs
+// each port has.
+func TestKnownLMCs(t *testing.T) {
+	for name, discover := range map[string]func(e *engine.Engine) (*fabric.Fabric, error){
+		"sweep": func(e *engine.Engine) (*fabric.Fabric, error) {
+			return discover.Sweep(t.Context(), e, discover.Options{})
+		},
+		"records": func(e *engine.Engine) (*fabric.Fabric, error) { return viaSA(t, e) },
+	} {
+		e := attach(t, "ring:n=2")
+		if got := e.LMC(1); got != engine.MaxLMC {
+			t.Errorf("%s: LMC %d before", name, got)
+		}
+		f, err := discover(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lid, lmc := range f.LMCs() {
+			if got := e.LMC(lid); got != lmc || lmc != 0 {
+				t.Errorf("%s: LID %d: LMC %d, want %d", name, lid, got, lmc)
+			}
+		}
+		if got := e.LMC(1000); got != engine.MaxLMC {
+			t.Errorf("%s: LMC %d of nobody", name, got)
+		}
+		e.Close()
+	}
+}
+
 // routes are the routes of all nodes, which must not depend on the order of the
 // answers.
 func routes(f *fabric.Fabric) (s string) {

@@ -81,6 +81,7 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 		return nil, fmt.Errorf("the node at route %s does not answer: %w", o.Around, s.ended)
 	}
 	f := s.fabric()
+	e.KnowLMCs(f.LMCs())
 	if s.ended != nil && s.ended != errTooMany {
 		return f, fmt.Errorf("the sweep ended after %s: %w", fabric.Plural(len(s.nodes), "node", "nodes"), s.ended)
 	}

@@ -40,9 +40,16 @@ func ViaSA(ctx context.Context, c *sa.Client, o Options) (*fabric.Fabric, error)
 		return nil, cmp.Or(err, r.nodesErr, errors.New("the subnet administrator knows of no node"))
 	case err != nil:
 		r.problem(fabric.ProblemCut, "the records were not read to their end: %v; discover again", err)
-		return r.fabric(&port), fmt.Errorf("reading the records ended after %s: %w", fabric.Plural(len(r.nodes), "port", "ports"), err)
+		return r.known(&port), fmt.Errorf("reading the records ended after %s: %w", fabric.Plural(len(r.nodes), "port", "ports"), err)
 	}
-	return r.fabric(&port), nil
+	return r.known(&port), nil
+}
+
+// known is the fabric, of which the engine is told.
+func (r *records) known(port *engine.Port) *fabric.Fabric {
+	f := r.fabric(port)
+	r.client.Engine.KnowLMCs(f.LMCs())
+	return f
 }
 
 // records are the subnet administrator's answers so far.

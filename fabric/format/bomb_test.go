@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,12 +25,15 @@ import (
 // highest.
 const bombMemory = 256 << 20
 
+// bombWork is what it may allocate in all, in bytes: 512 MiB take some 0.2 s.
+const bombWork = 512 << 20
+
 // refused reads in, which must be an error that contains want, within the memory.
 // The time it took is in the log: it depends on the machine.
 func refused(t *testing.T, want string, read func() error) {
 	t.Helper()
 	runtime.GC()
-	before := heapObjects()
+	before, allocated := heapObjects(), metric("/gc/heap/allocs:bytes")
 	highest := make(chan uint64)
 	stop := make(chan struct{})
 	go func() {
@@ -49,18 +53,24 @@ func refused(t *testing.T, want string, read func() error) {
 	took := time.Since(began)
 	close(stop)
 	heap := max(<-highest, before) - before
-	t.Logf("%v, %d MiB: %v", took.Round(time.Millisecond), heap>>20, err)
+	allocated = metric("/gc/heap/allocs:bytes") - allocated
+	t.Logf("%v, %d MiB of %d: %v", took.Round(time.Millisecond), heap>>20, allocated>>20, err)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if heap > bombMemory {
 		t.Errorf("it took %d MiB", heap>>20)
 	}
+	if allocated > bombWork {
+		t.Errorf("it allocated %d MiB", allocated>>20)
+	}
 }
 
 // heapObjects is the bytes of objects in the heap, garbage included.
-func heapObjects() uint64 {
-	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+func heapObjects() uint64 { return metric("/memory/classes/heap/objects:bytes") }
+
+func metric(name string) uint64 {
+	s := []metrics.Sample{{Name: name}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
 }
@@ -158,9 +168,25 @@ func TestSnapshotBombs(t *testing.T) {
 	}
 }
 
+// TestSnapshotHeads: heads that ask for much.
+func TestSnapshotHeads(t *testing.T) {
+	manyNodes := packed(t, func(w io.Writer) { w.Write(binary.AppendUvarint([]byte{'F', 0}, 1<<16+1)) })
+	// A frame of zstd whose window has 2^(10+19) bytes (RFC 8878, 3.1.1.1.2).
+	window := "fabsh snapshot 1\n\x28\xb5\x2f\xfd\x00\x98\x01\x00\x00"
+	for want, file := range map[string]string{
+		"x: expected a number of nodes up to 65536, not 65537: the snapshot is damaged": string(manyNodes),
+		"x: the snapshot is damaged: window size exceeded":                              window,
+	} {
+		refused(t, want, func() error {
+			_, err := format.ReadSnapshot(strings.NewReader(file), "x")
+			return err
+		})
+	}
+}
+
 // TestTopologyBombs: few lines that mean much.
 func TestTopologyBombs(t *testing.T) {
-	var boards, wires strings.Builder
+	var boards, wires, long, deep strings.Builder
 	for level := range 7 {
 		fmt.Fprintf(&boards, "SYSTEM B%d\n", level)
 		for i := range 40 {
@@ -176,25 +202,33 @@ func TestTopologyBombs(t *testing.T) {
 	for i := range 30000 {
 		fmt.Fprintf(&wires, "SUBSYSTEM B b%d\n", i)
 	}
-	long := "SYSTEM B\n"
+	long.WriteString("SYSTEM B\n")
 	for i := range 200 {
-		long += fmt.Sprintf("NODE SW 1 X %s%d\n", strings.Repeat("u", 60000), i)
+		fmt.Fprintf(&long, "NODE SW 1 X %s%d\n", strings.Repeat("u", 60000), i)
 	}
-	long += "TOPSYSTEM S\n"
+	long.WriteString("TOPSYSTEM S\n")
 	for i := range 300 {
-		long += fmt.Sprintf("SUBSYSTEM B b%d\n", i)
+		fmt.Fprintf(&long, "SUBSYSTEM B b%d\n", i)
+	}
+	fmt.Fprintf(&deep, "SYSTEM B\nNODE SW 2 X U1\n%sTOPSYSTEM S\n", strings.Repeat("1 -> U1 2\n", 100000))
+	for i := range 20 {
+		fmt.Fprintf(&deep, "SUBSYSTEM B %s%d\n", strings.Repeat("b", 60000), i)
 	}
 	var ports strings.Builder
 	for i := range 4128 {
 		fmt.Fprintf(&ports, "Switch 254 \"s%d\"\n", i)
 	}
+	comments := bytes.Repeat([]byte("# "+strings.Repeat("x", 997)+"\n"), 100)
 	const topo = "S S-1\n  P1 -> S S-2 P1\n"
 	for _, tt := range []struct{ name, text, ibnl, want string }{
 		{"boards", topo, boards.String(), "at most 65536 nodes"},
 		{"wires", topo, wires.String(), "boards, chips and wires"},
-		{"names", topo, long, "names of at most"},
+		{"wires on boards of long names", topo, deep.String(), "boards, chips and wires"},
+		{"a long description", topo, strings.Repeat("# "+strings.Repeat("x", 997)+"\n", 17<<10), "S.ibnl: expected at most 16 MB"},
+		{"names", topo, long.String(), "names of at most"},
 		{"ports", ports.String(), "", "ports"},
 		{"includes", "include \"a0\"\n", "", "included"},
+		{"long includes", strings.Repeat("include \"long\"\n", 1000), "", "at most 64 MB of files that others include"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			open := func(name string) (io.ReadCloser, error) {
@@ -202,13 +236,80 @@ func TestTopologyBombs(t *testing.T) {
 				if n, _ := fmt.Sscanf(name, "a%d", &level); n == 1 {
 					return io.NopCloser(strings.NewReader(strings.Repeat(fmt.Sprintf("include \"a%d\"\n", level+1), 14-min(level, 14)))), nil
 				}
-				return fstest.MapFS{"S.ibnl": {Data: []byte(tt.ibnl)}}.Open(name)
+				return fstest.MapFS{"S.ibnl": {Data: []byte(tt.ibnl)}, "long": {Data: comments}}.Open(name)
 			}
 			refused(t, tt.want, func() error {
 				_, err := format.Load(strings.NewReader(tt.text), "x", open)
 				return err
 			})
 		})
+	}
+}
+
+// rowReaders read whole files of each kind of rows.
+var rowReaders = []func(r io.Reader, name string) error{
+	func(r io.Reader, name string) error { return last(format.LFTs(r, name)) },
+	func(r io.Reader, name string) error { return last(format.HopRows(r, name)) },
+	func(r io.Reader, name string) error { return last(format.MFTs(r, name)) },
+	func(r io.Reader, name string) error { return last(format.SL2VLs(r, name)) },
+	func(r io.Reader, name string) error { return last(format.PathSLs(r, name)) },
+	func(r io.Reader, name string) error { return last(format.GUIDLines(r, name)) },
+	func(r io.Reader, name string) error { _, err := format.ReadKeys(r, name); return err },
+	func(r io.Reader, name string) error { _, err := format.ReadSnapshot(r, name); return err },
+}
+
+// last is the error that ends the rows.
+func last[T any](rows iter.Seq2[T, error]) (err error) {
+	for _, err = range rows {
+	}
+	return err
+}
+
+// TestLists: short lines without end.
+func TestLists(t *testing.T) {
+	var guids, names, keys strings.Builder
+	for i := range 2 << 20 {
+		fmt.Fprintf(&guids, "%d\n", i+1)
+		fmt.Fprintf(&names, "%d n\n", i+1)
+		fmt.Fprintf(&keys, "%d 1\n", i+1)
+	}
+	for _, tt := range []struct {
+		text, want string
+		read       func(r io.Reader, name string) error
+	}{
+		{guids.String(), "x:1048577: expected at most 1048576 GUIDs", func(r io.Reader, name string) error { _, err := format.ReadGUIDs(r, name); return err }},
+		{names.String(), "x:1048577: expected at most 1048576 GUIDs", func(r io.Reader, name string) error { _, err := format.ReadNodeNames(r, name); return err }},
+		{keys.String(), "x:1048577: expected keys of at most 1048576 ports", func(r io.Reader, name string) error { _, err := format.ReadKeys(r, name); return err }},
+	} {
+		refused(t, tt.want, func() error { return tt.read(strings.NewReader(tt.text), "x") })
+	}
+}
+
+// TestTooLong: each reader has a limit, which it tells before it reads.
+func TestTooLong(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 65<<30); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := format.Bounded(strings.NewReader("12345"), "x", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(r); err == nil || err.Error() != "x: expected at most 0 MB" {
+		t.Errorf("a pipe: %v", err)
+	}
+	for i, read := range rowReaders {
+		if err := read(f, "x"); err == nil || !strings.HasPrefix(err.Error(), "x: expected at most ") {
+			t.Errorf("%d: %v", i, err)
+		}
 	}
 }
 
@@ -235,6 +336,10 @@ func TestSparseFiles(t *testing.T) {
 				_, err := format.Load(f, "x", nil)
 				return err
 			})
+			for _, read := range rowReaders {
+				f.Seek(0, io.SeekStart)
+				refused(t, "x:", func() error { return read(f, "x") })
+			}
 		})
 	}
 }

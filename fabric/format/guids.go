@@ -68,7 +68,19 @@ type GUIDLine struct {
 // GUIDLines reads files with a GUID in each line: lists of roots, compute and
 // I/O nodes, ids, hop weights, port orders, node names. An error is the last.
 func GUIDLines(r io.Reader, name string) iter.Seq2[GUIDLine, error] {
-	return readRows(r, name, readGUIDLines, func(f *fileFormat) rowReader[GUIDLine] { return f.guids })
+	rows := readRows(r, name, maxList, readGUIDLines, func(f *fileFormat) rowReader[GUIDLine] { return f.guids })
+	return func(yield func(GUIDLine, error) bool) {
+		n := 0
+		for g, err := range rows {
+			if n++; n > maxTotalPorts { // of a port each; lists of them are kept
+				yield(GUIDLine{}, fmt.Errorf("%s: expected at most %d GUIDs", g.Position(), maxTotalPorts))
+				return
+			}
+			if !yield(g, err) {
+				return
+			}
+		}
+	}
 }
 
 // readGUIDLines reads files of GUIDs as OpenSM does (opensm

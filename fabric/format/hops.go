@@ -42,7 +42,7 @@ const NoPath = 255
 // HopRows reads numbers of hops. An error is the last. There may be no row for
 // the LID of a CA: it is one hop further away than the switch it is connected to.
 func HopRows(r io.Reader, name string) iter.Seq2[*HopRow, error] {
-	return readRows(r, name, readHops, func(f *fileFormat) rowReader[*HopRow] { return f.hops })
+	return readRows(r, name, maxTables, readHops, func(f *fileFormat) rowReader[*HopRow] { return f.hops })
 }
 
 // readHops reads what OpenSM writes as opensm-lid-matrix.dump.

@@ -64,7 +64,7 @@ func treeOf(f *fabric.Fabric, name func(*fabric.Node) string) string {
 	for i := range f.Nodes() {
 		byName[name(&f.Nodes()[i])] = &f.Nodes()[i]
 	}
-	speeds := map[string]string{"SDR": "2.5", "DDR": "5", "QDR": "10"}
+	speeds := map[string]string{"sdr": "2.5", "ddr": "5", "qdr": "10"}
 	var b strings.Builder
 	for _, key := range sortedKeys(byName) {
 		n := byName[key]

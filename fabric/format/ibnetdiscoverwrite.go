@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 
 	"fabsh/fabric"
 	"fabsh/mad"
@@ -84,7 +85,7 @@ func (d *recordWriter) port(p *fabric.Port) {
 	if speed == "" {
 		speed = "???"
 	}
-	d.printf("\"%s\" lid %d %s%s\n", printable(m.Name()), q.LID(), width, speed)
+	d.printf("\"%s\" lid %d %s%s\n", printable(m.Name()), q.LID(), width, strings.ToUpper(speed))
 }
 
 // nodeIDs are the ids by which port lines name nodes. Where several nodes have

@@ -40,6 +40,7 @@ type board struct {
 // inst is an instance of a chip or of a board.
 type inst struct {
 	at    pos
+	index int // among those of its board
 	name  string
 	kind  mad.NodeType // of a chip; 0: a board
 	ports int          // of a chip
@@ -146,7 +147,7 @@ func (p *ibnlParser) add(i *inst) {
 		p.fail("a name of its own, but %q is that of line %d", i.name, other.at.line)
 		return
 	}
-	i.at, p.inst = p.at, i
+	i.at, i.index, p.inst = p.at, len(p.board.insts), i
 	p.board.byName[i.name] = i
 	p.board.insts = append(p.board.insts, i)
 }

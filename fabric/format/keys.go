@@ -40,6 +40,10 @@ var namedKeys = []struct {
 func ReadKeys(r io.Reader, name string) (*engine.Keys, error) {
 	keys := &engine.Keys{Ports: map[mad.GUID]uint64{}}
 	seen := map[string]int{} // line
+	r, err := Bounded(r, name, maxList)
+	if err != nil {
+		return nil, err
+	}
 	l := newLines(r, name)
 	for l.next() {
 		text, _, _ := bytes.Cut(l.text, []byte("#"))
@@ -65,7 +69,9 @@ func ReadKeys(r io.Reader, name string) (*engine.Keys, error) {
 			l.fail("one key of at most 64 bits, as 0x%016x, after %s", 0, what)
 			break
 		}
-		set(key)
+		if set(key); len(keys.Ports) > maxTotalPorts {
+			l.fail("keys of at most %d ports", maxTotalPorts)
+		}
 	}
 	switch {
 	case l.err != nil:

@@ -64,7 +64,7 @@ type LFT struct {
 // LFTs reads the forwarding tables of a file, one after the other. An error is
 // the last. The memory taken does not grow with the file.
 func LFTs(r io.Reader, name string) iter.Seq2[*LFT, error] {
-	return readRows(r, name, readLFTs, func(f *fileFormat) rowReader[*LFT] { return f.lfts })
+	return readRows(r, name, maxTables, readLFTs, func(f *fileFormat) rowReader[*LFT] { return f.lfts })
 }
 
 // readLFTs reads three dialects: what OpenSM writes as opensm-lfts.dump and as

@@ -69,10 +69,10 @@ func (b *bounded) tooLong() error {
 // including file is.
 type Opener func(name string) (io.ReadCloser, error)
 
-// OpenIncluded opens a file that another one names, so a stranger may have chosen
-// it: a regular file, or a folder to be listed. It does not wait for who writes
-// a pipe.
-func OpenIncluded(name string) (*os.File, error) {
+// OpenRegular opens a file that the command line does not name: another file does,
+// so a stranger may have chosen it, or the system. It is a regular file, or a
+// folder to be listed: nobody waits for who writes a pipe.
+func OpenRegular(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -91,10 +91,27 @@ func OpenIncluded(name string) (*os.File, error) {
 // rowReader reads a file of tables row by row. An error is the last.
 type rowReader[T any] func(r io.Reader, name string) iter.Seq2[T, error]
 
-// readRows reads a file with the reader that its format has for such rows,
-// else with fallback, which says what it expected.
-func readRows[T any](r io.Reader, name string, fallback rowReader[T], of func(*fileFormat) rowReader[T]) iter.Seq2[T, error] {
+// How long files of rows may be, in bytes. Rows are read one by one, so length
+// is time and no memory.
+const (
+	// maxTables is for a line of 128 bytes for each of 49,151 LIDs in each of
+	// 10,000 switches, or for so many pairs.
+	maxTables = 64 << 30
+	// maxList is for four lines of 256 bytes for each of 65,536 nodes: their
+	// names, roots, ids.
+	maxList = 64 << 20
+)
+
+// readRows reads a file of at most max bytes with the reader that its format has
+// for such rows, else with fallback, which says what it expected.
+func readRows[T any](r io.Reader, name string, max int64, fallback rowReader[T], of func(*fileFormat) rowReader[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
+		r, err := Bounded(r, name, max)
+		if err != nil {
+			var none T
+			yield(none, err)
+			return
+		}
 		in, f := sniffFile(r)
 		read := fallback
 		if f != nil && of(f) != nil {

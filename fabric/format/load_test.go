@@ -93,16 +93,16 @@ func TestLoadIbsim(t *testing.T) {
 	}
 	want := `fabric: 5 nodes (2 switches, 2 CAs, 1 router), 4 links, complete
 switch "the \"leaf\" enhanced port 0" guid 2c90000000200 image 2c90000000100 vendor 2c9 device 5a30 ports 4 port guid 2c90000000200 lid 1 lmc 0 enhanced true
-  1 - 2 a host/1 1xDDR
+  1 - 2 a host/1 1xddr
   2 - 4 a router/1 4x
-  4 - 1 rack#spine/3 4xSDR
+  4 - 1 rack#spine/3 4xsdr
 switch "rack#spine" guid 2c90000000210 image 2c90000000210 vendor 0 device 1234 ports 3 port guid 2c90000000210 lid 3 lmc 0
-  1 - 3 pair#a/1 4xHDR
-  3 - 0 the "leaf" enhanced port 0/4 4xSDR
+  1 - 3 pair#a/1 4xhdr
+  3 - 0 the "leaf" enhanced port 0/4 4xsdr
 ca "a host" guid 10 image 10 vendor 0 device 5a30 ports 2
-  1 - 0 the "leaf" enhanced port 0/1 1xDDR guid 11 lid 2 lmc 0
+  1 - 0 the "leaf" enhanced port 0/1 1xddr guid 11 lid 2 lmc 0
 ca "pair#a" guid 13 image 13 vendor 0 device 1234 ports 1
-  1 - 1 rack#spine/1 4xEDR guid 14 lid 4 lmc 0
+  1 - 1 rack#spine/1 4xedr guid 14 lid 4 lmc 0
 router "a router" guid 9000 image 9000 vendor 0 device 1234 ports 1
   1 - 0 the "leaf" enhanced port 0/2 4x guid 9001 lid 5 lmc 0
 lids were assigned: nets/net has no LIDs; they were given out in its order, from 1 to 5
@@ -136,12 +136,12 @@ Switch	3 "S-0000000000000001"		# "" base port 0 lid 4 lmc 0
 	want := `fabric: 3 nodes (1 switch, 2 CAs), 2 links, complete
 from own line/1
 switch "" guid 1 image 0 vendor 0 device 0 ports 3 port guid 2 lid 4 lmc 0 enhanced false
-  1 - 1 own line/1 4xNDR
-  2 - 2 far line/1 2xXDR
+  1 - 1 own line/1 4xndr
+  2 - 2 far line/1 2xxdr
 ca "own line" guid a0 image 0 vendor 0 device 0 ports 2
-  1 - 0 0x0000000000000001/1 4xNDR guid a0 lid 1 lmc 0
+  1 - 0 0x0000000000000001/1 4xndr guid a0 lid 1 lmc 0
 ca "far line" guid b0 image 0 vendor 0 device 0 ports 1
-  1 - 0 0x0000000000000001/2 2xXDR guid bb lid 2 lmc 1
+  1 - 0 0x0000000000000001/2 2xxdr guid bb lid 2 lmc 1
 `
 	if d := cmp.Diff(want, describe(f)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -49,7 +49,7 @@ type MFTEntry struct {
 
 // MFTs reads the multicast forwarding tables of a file. An error is the last.
 func MFTs(r io.Reader, name string) iter.Seq2[*MFT, error] {
-	return readRows(r, name, readMFTs, func(f *fileFormat) rowReader[*MFT] { return f.mfts })
+	return readRows(r, name, maxTables, readMFTs, func(f *fileFormat) rowReader[*MFT] { return f.mfts })
 }
 
 // readMFTs reads what OpenSM writes as opensm.mcfdbs, which leaves out switches

@@ -51,7 +51,7 @@ type PathSL struct {
 
 // PathSLs reads the service levels of paths. An error is the last.
 func PathSLs(r io.Reader, name string) iter.Seq2[*PathSL, error] {
-	return readRows(r, name, readPathSLs, func(f *fileFormat) rowReader[*PathSL] { return f.pathSLs })
+	return readRows(r, name, maxTables, readPathSLs, func(f *fileFormat) rowReader[*PathSL] { return f.pathSLs })
 }
 
 // readPathSLs reads the two dialects that ibdmchk reads: lines of node GUID, LID

@@ -18,7 +18,7 @@ type rate struct {
 	vls    mad.VLs // PortInfo.VLCap; 0: not said
 }
 
-var speedWords = []string{"SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR", "XDR"}
+var speedWords = []string{"sdr", "ddr", "qdr", "fdr10", "fdr", "edr", "hdr", "ndr", "xdr"}
 
 // Bits of rate.speeds.
 const (
@@ -65,7 +65,7 @@ func parseRate(s string) (r rate, ok bool) {
 		return r, false
 	}
 	r.inUse = true
-	return r, r.setWidth(s[:i+1]) && r.setSpeed(s[i+1:])
+	return r, r.setWidth(s[:i+1]) && r.setSpeed(strings.ToLower(s[i+1:]))
 }
 
 // setWidth sets the width to that named s: "4x", or ?? where it is unknown.
@@ -80,7 +80,7 @@ func (r *rate) setWidth(s string) bool {
 	return s == "??"
 }
 
-// setSpeed sets the speed to that named s: "HDR", or ??? where it is unknown.
+// setSpeed sets the speed to that named s: "hdr", or ??? where it is unknown.
 func (r *rate) setSpeed(s string) bool {
 	r.speeds = 0
 	if j := slices.Index(speedWords, s); j >= 0 {
@@ -130,29 +130,29 @@ func portInfo(width mad.LinkWidth, speed string) (i mad.PortInfo, fdr10 bool) {
 	i.PortPhysicalState = mad.PortPhysicalStateLinkUp
 	i.LinkWidthActive = width
 	switch speed {
-	case "SDR":
+	case "sdr":
 		i.LinkSpeedActive = mad.LinkSpeedSDR
-	case "DDR":
+	case "ddr":
 		i.LinkSpeedActive = mad.LinkSpeedDDR
-	case "QDR", "FDR10":
+	case "qdr", "fdr10":
 		i.LinkSpeedActive = mad.LinkSpeedQDR
-	case "FDR":
+	case "fdr":
 		i.LinkSpeedExtActive = mad.LinkSpeedExtFDR
-	case "EDR":
+	case "edr":
 		i.LinkSpeedExtActive = mad.LinkSpeedExtEDR
-	case "HDR":
+	case "hdr":
 		i.LinkSpeedExtActive = mad.LinkSpeedExtHDR
-	case "NDR":
+	case "ndr":
 		i.LinkSpeedExtActive = mad.LinkSpeedExtNDR
-	case "XDR":
+	case "xdr":
 		i.LinkSpeedExtActive2 = mad.LinkSpeedExt2XDR
 	}
 	i.CapabilityMask, i.CapabilityMask2 = capabilities, capabilities2
-	return i, speed == "FDR10"
+	return i, speed == "fdr10"
 }
 
 // The capabilities without which a port's extended speeds are not valid.
 const (
 	capabilities  = mad.CapabilityMaskIsExtendedSpeedsSupported | mad.CapabilityMaskIsCapabilityMask2Supported
-	capabilities2 = mad.CapabilityMask2(1 << 11) // rdma-core libibmad/iba_types.h, IB_PORT_CAP2_IS_EXT_SPEEDS_2_SUPPORTED
+	capabilities2 = mad.CapabilityMask2IsExtendedSpeeds2Supported
 )

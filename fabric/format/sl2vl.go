@@ -61,7 +61,7 @@ type SL2VL struct {
 
 // SL2VLs reads tables of service levels. An error is the last.
 func SL2VLs(r io.Reader, name string) iter.Seq2[*SL2VL, error] {
-	return readRows(r, name, readSL2VLs, func(f *fileFormat) rowReader[*SL2VL] { return f.sl2vls })
+	return readRows(r, name, maxTables, readSL2VLs, func(f *fileFormat) rowReader[*SL2VL] { return f.sl2vls })
 }
 
 // readSL2VLs reads three dialects: OpenSM's opensm-sl2vl.dump, which names CAs by

@@ -208,7 +208,7 @@ func (w *snapshotWriter) port(p *fabric.Port) {
 	if p.Info() != nil {
 		bits |= snapshotKnown
 	}
-	if p.Speed() == "FDR10" {
+	if p.Speed() == "fdr10" {
 		bits |= snapshotFDR10
 	}
 	if p.GUID() != 0 && !external {

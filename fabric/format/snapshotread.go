@@ -26,6 +26,10 @@ func loadSnapshot(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
 
 // ReadSnapshot reads a snapshot.
 func ReadSnapshot(r io.Reader, name string) (*Snapshot, error) {
+	r, err := Bounded(r, name, maxTopology)
+	if err != nil {
+		return nil, err
+	}
 	packed := &counted{Reader: r}
 	in := bufio.NewReader(packed)
 	head, _ := in.Peek(len(snapshotMagic) + len(snapshotVersion))
@@ -103,12 +107,13 @@ func (c *counted) Read(p []byte) (int, error) {
 // read reads all sections.
 func (r *snapshotReader) read() *Snapshot {
 	s := new(Snapshot)
+	var b *fabric.Builder
 	for r.err == nil {
 		switch section := r.byte(); {
 		case r.err != nil:
-		case section == 'F' && s.Fabric == nil:
-			s.Fabric = r.fabric()
-		case s.Fabric == nil:
+		case section == 'F' && b == nil:
+			b = r.fabric()
+		case b == nil:
 			r.fail("the fabric first")
 		case section == 'L':
 			id := r.uint("a node", r.nodes-1)
@@ -116,20 +121,26 @@ func (r *snapshotReader) read() *Snapshot {
 			if r.err != nil {
 				return nil
 			}
-			if s.LFTs == nil {
-				s.LFTs = make([][]byte, r.nodes)
-			}
-			s.LFTs[id] = row
+			b.SetLFT(id, row)
 		case section == 'A':
 			r.keep(answerMemory)
 			a := Answer{Node: r.uint("a node", r.nodes-1), Class: mad.Class(r.byte())}
 			a.ID = mad.AttributeID(r.uint("an attribute", 1<<16-1))
 			a.Modifier = uint32(r.uint("a modifier", 1<<32-1))
 			a.Data = r.bytes("data of an attribute", maxSnapshotText)
+			a.Data = withoutKeys(a)
 			s.Answers = append(s.Answers, a)
 		case section == 'E':
 			if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
 				r.fail("the end after the last section")
+				return nil
+			}
+			s.Fabric = b.Build()
+			if s.Fabric.HasLFTs() {
+				s.LFTs = make([][]byte, r.nodes)
+				for i := range s.LFTs {
+					s.LFTs[i] = s.Fabric.Nodes()[i].LFT()
+				}
 			}
 			return s
 		default:
@@ -218,7 +229,7 @@ func (r *snapshotReader) attribute(decode func([]byte), size int) {
 	decode(data[:])
 }
 
-func (r *snapshotReader) fabric() *fabric.Fabric {
+func (r *snapshotReader) fabric() *fabric.Builder {
 	b := fabric.NewBuilder()
 	b.SetScope(r.text("a scope"))
 	r.nodes = r.uint("a number of nodes", maxNodes)
@@ -255,7 +266,7 @@ func (r *snapshotReader) fabric() *fabric.Fabric {
 	if r.err != nil {
 		return nil
 	}
-	return b.Build()
+	return b
 }
 
 func (r *snapshotReader) node(b *fabric.Builder) mad.NodeInfo {
@@ -282,6 +293,7 @@ func (r *snapshotReader) port(b *fabric.Builder, node, num int) {
 	if bits&snapshotKnown != 0 {
 		var info mad.PortInfo
 		r.attribute(info.Decode, smpDataSize)
+		info.MKey = 0 // no writer of ours puts one there
 		b.SetPort(node, num, &info)
 	}
 	b.SetFDR10(node, num, bits&snapshotFDR10 != 0)

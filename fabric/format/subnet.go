@@ -97,7 +97,7 @@ var (
 	subnetStates = map[string]mad.PortState{"ACT": mad.PortStateActive, "ARM": mad.PortStateArmed, "INI": mad.PortStateInitialize, "DWN": mad.PortStateDown}
 	// subnetSpeeds are the speeds by Gb/s a lane. OpenSM up to 3.3 writes ?? for
 	// those above 50.
-	subnetSpeeds = map[string]string{"2.5": "SDR", "5": "DDR", "10": "QDR", "FDR10": "FDR10", "14": "FDR", "25": "EDR", "50": "HDR", "100": "NDR", "200": "XDR"}
+	subnetSpeeds = map[string]string{"2.5": "sdr", "5": "ddr", "10": "qdr", "FDR10": "fdr10", "14": "fdr", "25": "edr", "50": "hdr", "100": "ndr", "200": "xdr"}
 	subnetTypes  = map[string]mad.NodeType{"SW": mad.NodeTypeSwitch, "CA": mad.NodeTypeCA, "Rt": mad.NodeTypeRouter, "**": 0}
 )
 

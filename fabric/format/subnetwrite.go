@@ -90,7 +90,7 @@ func subnetSpeed(p, q *fabric.Port) string {
 	case mad.LinkSpeedQDR:
 		s = "10"
 	}
-	if p.Speed() == "FDR10" {
+	if p.Speed() == "fdr10" {
 		s = "FDR10"
 	}
 	if caps == nil || caps.CapabilityMask&mad.CapabilityMaskIsExtendedSpeedsSupported == 0 {

@@ -12,8 +12,12 @@ import (
 
 // Target is where what is written to path goes: a symbolic link is followed if it
 // is the user's own and leads to a file of theirs, for anybody may put one in
-// the way in a folder such as /tmp. /dev/stdout and the like are links too.
+// the way in a folder such as /tmp. /dev/stdout and the like are links too. "-" is
+// refused: elsewhere it means the output, where text goes as well.
 func Target(path string) (string, error) {
+	if path == "-" {
+		return "", errors.New("-: to write to the output say /dev/stdout, to a file of that name ./-")
+	}
 	st, err := os.Lstat(path)
 	if err != nil || st.Mode()&fs.ModeSymlink == 0 || isStream(path) {
 		return path, nil

@@ -55,6 +55,9 @@ func TestTarget(t *testing.T) {
 		}
 		f.Close()
 	}
+	if _, err := Create("-"); err == nil || err.Error() != "-: to write to the output say /dev/stdout, to a file of that name ./-" {
+		t.Errorf("-: %v", err)
+	}
 	f, err := Create("/dev/stdout")
 	if err != nil {
 		t.Error(err)

@@ -177,7 +177,7 @@ func (t *topoReader) plug(at pos, name, plug string) (node, port int, err error)
 	c := t.systems[name]
 	w, ok := c.def.top.plugs[plug]
 	if ok {
-		if node, port, err = c.trace(c.def.top, "", w.inst, w.from); err != nil || node >= 0 {
+		if node, port, err = c.built.trace(w.inst, w.from); err != nil || node >= 0 {
 			return node, port, err
 		}
 		return 0, 0, fmt.Errorf("%s: expected a plug that %s has in this variant, but %s leads to no chip", at, name, plug)

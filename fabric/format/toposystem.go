@@ -13,20 +13,31 @@ type topoSystem struct {
 	def   *ibnl
 	mods  map[string]string // variants of boards, by place: leaf1
 	at    pos
-	nodes map[string]int // index of the node, by the place of its chip: leaf1/U3
+	built *builtBoard
+}
+
+// builtBoard is a board at its place in a system.
+type builtBoard struct {
+	*board
+	parts []builtPart // of its insts
+}
+
+type builtPart struct {
+	node  int         // of a chip
+	inner *builtBoard // a board's; nil: the variant does not have it
 }
 
 // build adds the nodes of a system, and the links within it.
 func (t *topoReader) build(name string, c *topoSystem) error {
-	c.nodes = map[string]int{}
 	first := len(t.nodes)
-	if err := t.chips(name, c, c.def.top, "", 0); err != nil {
+	var err error
+	if c.built, err = t.chips(name, c, c.def.top, "", 0); err != nil {
 		return err
 	}
 	for i := first; i < len(t.nodes); i++ {
 		t.nodes[i].info.SystemImageGUID = t.nodes[first].info.NodeGUID
 	}
-	return t.wires(c, c.def.top, "")
+	return t.wires(c.built)
 }
 
 // maxBoards is how many boards may be within one another. No known system has
@@ -53,13 +64,14 @@ func (t *topoReader) countPart(at pos, name int) error {
 
 // chips adds the nodes of board b, whose place in the system is the prefix
 // place, and of the boards within it.
-func (t *topoReader) chips(system string, c *topoSystem, b *board, place string, depth int) error {
+func (t *topoReader) chips(system string, c *topoSystem, b *board, place string, depth int) (*builtBoard, error) {
 	if depth > maxBoards {
-		return fmt.Errorf("%s: expected at most %d boards within one another: is one within itself?", b.at, maxBoards)
+		return nil, fmt.Errorf("%s: expected at most %d boards within one another: is one within itself?", b.at, maxBoards)
 	}
+	built := &builtBoard{board: b}
 	for _, i := range b.insts {
 		if err := t.countPart(c.at, len(system)+2*len(place)+2*len(i.name)); err != nil {
-			return err
+			return nil, err
 		}
 		if i.kind != 0 {
 			n := node{at: c.at, id: system + "/" + place + i.name, name: system + "/" + place + i.name, info: mad.NodeInfo{
@@ -69,34 +81,33 @@ func (t *topoReader) chips(system string, c *topoSystem, b *board, place string,
 			n.info.PortGUID = n.info.NodeGUID
 			t.guids[i.kind].next += mad.GUID(i.ports) + 1
 			if err := t.countPorts(c.at, i.ports, t.bytes); err != nil {
-				return err
+				return nil, err
 			}
 			if _, ok := t.ids[n.id]; ok {
-				return fmt.Errorf("%s: expected a node of its own, but there is another %s", c.at, n.id)
+				return nil, fmt.Errorf("%s: expected a node of its own, but there is another %s", c.at, n.id)
 			}
-			c.nodes[place+i.name] = t.add(n)
+			built.parts = append(built.parts, builtPart{node: t.add(n)})
 			continue
 		}
 		for key, value := range i.mods {
 			if err := t.countPart(c.at, len(place)+len(i.name)+len(key)); err != nil {
-				return err
+				return nil, err
 			}
 			if key = place + i.name + "/" + key; c.mods[key] == "" {
 				c.mods[key] = value
 			}
 		}
-		inner, err := c.board(i, place)
+		var inner *builtBoard
+		def, err := c.board(i, place)
+		if err == nil && def != nil {
+			inner, err = t.chips(system, c, def, place+i.name+"/", depth+1)
+		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if inner == nil {
-			continue
-		}
-		if err := t.chips(system, c, inner, place+i.name+"/", depth+1); err != nil {
-			return err
-		}
+		built.parts = append(built.parts, builtPart{inner: inner})
 	}
-	return nil
+	return built, nil
 }
 
 // board is the definition of board i, which is at place, in the variant that
@@ -117,17 +128,17 @@ func (c *topoSystem) board(i *inst, place string) (*board, error) {
 }
 
 // wires adds the links within board b, and within the boards of b.
-func (t *topoReader) wires(c *topoSystem, b *board, place string) error {
+func (t *topoReader) wires(b *builtBoard) error {
 	for _, i := range b.insts {
 		for _, w := range i.wires {
 			if err := t.countPart(w.at, 0); err != nil {
 				return err
 			}
-			n, p, err := c.trace(b, place, i.name, w.from)
+			n, p, err := b.trace(i.name, w.from)
 			if err != nil {
 				return err
 			}
-			m, q, err := c.trace(b, place, w.inst, w.to)
+			m, q, err := b.trace(w.inst, w.to)
 			if err != nil {
 				return err
 			}
@@ -138,15 +149,10 @@ func (t *topoReader) wires(c *topoSystem, b *board, place string) error {
 				return err
 			}
 		}
-		if i.kind != 0 {
-			continue
-		}
-		inner, err := c.board(i, place)
-		if inner == nil || err != nil {
-			continue // chips has returned this error
-		}
-		if err := t.wires(c, inner, place+i.name+"/"); err != nil {
-			return err
+		if inner := b.parts[i.index].inner; inner != nil {
+			if err := t.wires(inner); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -155,30 +161,29 @@ func (t *topoReader) wires(c *topoSystem, b *board, place string) error {
 // trace follows the wires from a port of a chip, or a plug of a board, named
 // name on board b, down to a node and its port; node -1: there is none in this
 // variant.
-func (c *topoSystem) trace(b *board, place, name, port string) (node, num int, err error) {
-	for depth := 0; depth <= maxBoards; depth++ {
+func (b *builtBoard) trace(name, port string) (node, num int, err error) {
+	for {
 		i := b.byName[name]
 		if i == nil {
 			return -1, 0, fmt.Errorf("%s: expected connections to lead to parts of the board, but there is no %q", b.at, name)
 		}
+		part := b.parts[i.index]
 		if i.kind != 0 {
 			num, rest := number(port)
 			if num < 1 || num > i.ports || rest != "" {
 				return -1, 0, fmt.Errorf("%s: expected connections to %s to lead to a port from 1 to %d, not %q", i.at, i.name, i.ports, clip(port))
 			}
-			return c.nodes[place+name], num, nil
+			return part.node, num, nil
 		}
-		inner, err := c.board(i, place)
-		if inner == nil || err != nil {
-			return -1, 0, err
+		if part.inner == nil {
+			return -1, 0, nil
 		}
-		w, ok := inner.plugs[port]
+		w, ok := part.inner.plugs[port]
 		if !ok {
 			return -1, 0, nil
 		}
-		b, place, name, port = inner, place+name+"/", w.inst, w.from
+		b, name, port = part.inner, w.inst, w.from
 	}
-	return -1, 0, nil
 }
 
 // deviceOf is the first number in the name of a device.

@@ -46,6 +46,30 @@ func Load(f *fabric.Fabric, files TableFiles, open format.Opener) (*Routes, erro
 	return r, nil
 }
 
+// OfFile are the tables that came with f; nil: none did.
+func OfFile(f *fabric.Fabric) (*Routes, error) {
+	if !f.HasLFTs() {
+		return nil, nil
+	}
+	g, err := NewGraph(f, GraphOptions{})
+	if err != nil {
+		return nil, err
+	}
+	r := NewRoutes(g, 0)
+	r.Engine = "file"
+	found := 0
+	for at, n := range g.Switches() {
+		if n.LFT() != nil {
+			copy(r.Row(at), n.LFT())
+			found++
+		}
+	}
+	if all := len(g.Switches()); found < all {
+		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("the file has tables of %d of %d switches", found, all))
+	}
+	return r, nil
+}
+
 func (r *Routes) readLFTs(in io.Reader, name string) error {
 	buffered := bufio.NewReaderSize(in, 1<<16)
 	head, _ := buffered.Peek(1 << 16) // the reader returns an error again

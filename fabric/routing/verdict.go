@@ -15,9 +15,10 @@ import (
 type Verdict struct {
 	Engine       string // what made the tables; "": nothing is known
 	Adaptive     Adaptive
-	Judged       string         // what it is about: "static forwarding tables, SL 0"
-	Endpoints    string         // between which ports
-	Terminals    int            // as many
+	Judged       string // what it is about: "static forwarding tables, SL 0"
+	Endpoints    string // between which ports
+	Terminals    int    // as many
+	Counts       EndpointCounts
 	Pairs        int64          // of an endpoint and a LID of another
 	Unreachable  int64          // pairs that must reach each other, and do not
 	Excused      int64          // unreachable pairs that need not reach each other
@@ -31,13 +32,23 @@ type Verdict struct {
 	// Detours are numbers of pairs, by the links in excess of a shortest path.
 	Detours []int64
 	Broken  []BrokenPair // examples of pairs that do not reach each other
-	Notes   []string
+	// Violations are pairs whose paths break a rule of VerifyOptions.Via, and
+	// Violating examples.
+	Violations int64
+	Violating  []Violation
+	Notes      []string
 }
 
 // OK says whether all packets that must arrive do, and none can deadlock. Where
 // switches route adaptively that is unknown, and so not OK.
 func (v *Verdict) OK() bool {
-	return v.Unreachable == 0 && v.Loops == 0 && v.Acyclic && v.Adaptive != AdaptiveOn
+	return v.Unreachable == 0 && v.Loops == 0 && v.Violations == 0 && v.Acyclic && v.Adaptive != AdaptiveOn
+}
+
+// EndpointCounts are the endpoints by what their nodes are, and by class.
+type EndpointCounts struct {
+	CAs, Routers, Switches int
+	Classes                map[Class]int
 }
 
 // CycleChannel is a channel of a credit loop: packets on the link out of Port, on
@@ -107,7 +118,8 @@ func (v *verification) verdict(r *Routes) *Verdict {
 		next := cycle[(i+1)%len(cycle)]
 		s.Cycle = append(s.Cycle, CycleChannel{Port: v.g.ChannelPort(c), VL: uint8(int(at) % v.vls), LID: v.example(r, c, int(next)/v.vls)})
 	}
-	s.Endpoints = v.describeEndpoints()
+	s.Counts = v.countEndpoints()
+	s.Endpoints = v.describeEndpoints(s.Counts.Classes)
 	s.Notes = slices.Concat(r.ReadNotes, v.g.notes, r.Notes)
 	if r.SL.Any() {
 		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone")
@@ -151,16 +163,33 @@ func (v *verification) example(r *Routes, c, next int) mad.LID {
 	return 0
 }
 
-// describeEndpoints says between which endpoints packets were followed.
-func (v *verification) describeEndpoints() string {
-	count := map[Class]int{}
+// countEndpoints counts those between which packets were followed.
+func (v *verification) countEndpoints() EndpointCounts {
+	n := EndpointCounts{Classes: map[Class]int{}}
 	for i, is := range v.ends {
-		for c := ClassCN; is && c <= ClassSwitch; c <<= 1 {
-			if v.g.terminals[i].Class&c != 0 {
-				count[c]++
+		if !is {
+			continue
+		}
+		t := &v.g.terminals[i]
+		switch t.Port.Node().Type() {
+		case mad.NodeTypeSwitch:
+			n.Switches++
+		case mad.NodeTypeRouter:
+			n.Routers++
+		default:
+			n.CAs++
+		}
+		for c := ClassCN; c <= ClassSwitch; c <<= 1 {
+			if t.Class&c != 0 {
+				n.Classes[c]++
 			}
 		}
 	}
+	return n
+}
+
+// describeEndpoints says between which endpoints packets were followed.
+func (v *verification) describeEndpoints(count map[Class]int) string {
 	var parts []string
 	for c := ClassCN; c <= ClassSwitch; c <<= 1 {
 		if count[c] > 0 && c != ClassSM {
@@ -175,4 +204,25 @@ func (v *verification) describeEndpoints() string {
 		s += " (" + strings.Join(parts, ", ") + ")"
 	}
 	return s
+}
+
+// Adaptive is what is known of adaptive routing in the switches. No public
+// layout tells whether a switch adapts its routes, so the caller has to know.
+type Adaptive uint8
+
+const (
+	AdaptiveUnknown Adaptive = iota
+	AdaptiveOff
+	AdaptiveOn // packets may take other paths than the tables say
+)
+
+// note is what a verdict says of it; "": nothing.
+func (a Adaptive) note() string {
+	switch a {
+	case AdaptiveUnknown:
+		return "adaptive routing not determined"
+	case AdaptiveOn:
+		return "adaptive routing: packets take other ways than the tables say, and so the verdict is unknown"
+	}
+	return ""
 }

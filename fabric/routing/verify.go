@@ -17,7 +17,10 @@ type VerifyOptions struct {
 	// Union are tables that may be in force beside these, while one replaces
 	// the other: the channel dependency graph is the union of both.
 	Union *Routes
-	// Examples is the number of unreachable pairs that are listed; 0: 10.
+	// Via are rules on what paths cross. They are about these tables alone.
+	Via []ViaRule
+	// Examples is the number of unreachable pairs that are listed, and of paths
+	// that break a rule; 0: 10.
 	Examples int
 	// Adaptive is what is known of adaptive routing: where it is on, the verdict
 	// is unknown.
@@ -55,6 +58,9 @@ func (r *Routes) Verify(ctx context.Context, o VerifyOptions) (*Verdict, error) 
 	}
 	verdict := v.verdict(r)
 	verdict.Judged = r.judged(o.Union)
+	if verdict.Violations, verdict.Violating, err = r.checkVia(ctx, o.Via, o.Examples); err != nil {
+		return nil, err
+	}
 	return verdict, context.Cause(ctx)
 }
 

@@ -35,12 +35,15 @@ func (s *Subscriber) receive(ctx context.Context, l *engine.Listener) {
 // counts: d, a Report, comes from the subnet administrator; a trap comes from the
 // port that it says has issued it. The engine calls it, with its lock held.
 func (s *Subscriber) counts(d *engine.Datagram) bool {
-	from := engine.Address{LID: mad.LID(s.source.Load())}
+	is := func(lid mad.LID) bool {
+		a := engine.Address{LID: lid}
+		return lid != 0 && lid != mad.PermissiveLID && a.SamePort(&d.Address, s.e.LMC(lid))
+	}
 	if s.client == nil {
 		n := noticeOf(d)
-		from.LID = n.IssuerLID
+		return is(n.IssuerLID)
 	}
-	return from.LID != 0 && from.LID != mad.PermissiveLID && from.SamePort(&d.Address)
+	return is(mad.LID(s.source.Load())) || is(mad.LID(s.redirected.Load()))
 }
 
 // noticeOf is the notice in a Report or a trap.

@@ -1,6 +1,8 @@
 package sa_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -57,6 +59,50 @@ func TestForgedReports(t *testing.T) {
 		ev, err := sub.Next(t.Context())
 		if err != nil || ev.Source != port.SMLID {
 			t.Errorf("source %d, %v; the administrator is at LID %d", ev.Source, err, port.SMLID)
+		}
+	})
+}
+
+// TestRedirectedReports: where the subnet administrator has its subscriptions made
+// elsewhere, the Reports of that place count, and its own.
+func TestRedirectedReports(t *testing.T) {
+	onSubnet(t, func(t *testing.T, s *subnet) {
+		const there = 777
+		port, err := s.e.Port()
+		if err != nil {
+			t.Fatal(err)
+		}
+		reportsFrom := port.SMLID
+		s.on.faults.Store(&faults{
+			sent: func(d *engine.Datagram) {
+				if d.LID == there {
+					d.LID = port.SMLID
+					d.MAD = slices.Clone(d.MAD)
+					d.MAD[mad.Size-1] = 1
+				}
+			},
+			answer: func(h mad.Header, d *engine.Datagram) {
+				switch {
+				case h.Method == mad.MethodReport:
+					d.LID = reportsFrom
+				case h.Attribute == mad.AttrInformInfo.ID && d.MAD[mad.Size-1] == 1:
+					d.LID = there
+				case h.Attribute == mad.AttrInformInfo.ID:
+					h.Status = mad.StatusRedirect
+					h.Put(d.MAD)
+					info := mad.ClassPortInfo{RedirectLID: there, RedirectQP: 1}
+					info.Encode(d.MAD[mad.SADataOffset:])
+				}
+			},
+		})
+		sub := s.subscribe(128)
+		for _, test := range []struct {
+			from mad.LID
+			want []string
+		}{{there, []string{"128 of LID 3", "128 of LID 3"}}, {port.SMLID, []string{"128 of LID 3", "128 of LID 3"}}, {999, nil}} {
+			reportsFrom = test.from
+			s.bounce("switch-3")
+			s.want(fmt.Sprint("from LID ", test.from), sub, test.want...)
 		}
 	})
 }

@@ -23,8 +23,9 @@ type Subscriber struct {
 	op      chan struct{}
 	manager manager // op guards it
 
-	// source is the LID of the subnet administrator, whose reports count.
-	source atomic.Uint32
+	// source is the LID of the subnet administrator, redirected where it has its
+	// subscriptions made: their reports count.
+	source, redirected atomic.Uint32
 
 	mu       sync.Mutex // guards all below
 	informs  []*inform
@@ -277,5 +278,7 @@ func (s *Subscriber) set(ctx context.Context, list []*inform, subscribe bool) er
 			return c.Err
 		}
 	}
+	to := s.e.Destination(calls[0])
+	s.redirected.Store(uint32(to.LID))
 	return nil
 }

@@ -23,6 +23,7 @@ type wire struct {
 // faults are what a wire loses or changes.
 type faults struct {
 	lost   func(mad.Header) bool
+	sent   func(*engine.Datagram)
 	answer func(mad.Header, *engine.Datagram)
 	port   func(*engine.Port)
 }
@@ -37,6 +38,10 @@ func (w *wire) Send(d *engine.Datagram) error {
 	}
 	if l := w.faults.Load(); w.cut.Load() || l != nil && l.lost != nil && l.lost(h) {
 		return nil
+	} else if l != nil && l.sent != nil {
+		changed := *d
+		l.sent(&changed)
+		d = &changed
 	}
 	return w.Transport.Send(d)
 }

@@ -132,7 +132,7 @@ func TestLinkStates(t *testing.T) {
 	const (
 		down, initial, armed, active = mad.PortStateDown, mad.PortStateInitialize, mad.PortStateArmed, mad.PortStateActive
 		sleep, polling, disabled, up = mad.PortPhysicalStateSleep, mad.PortPhysicalStatePolling, mad.PortPhysicalStateDisabled, mad.PortPhysicalStateLinkUp
-		hdr                          = "4xHDR4xHDR"
+		hdr                          = "4xhdr4xhdr"
 	)
 	r := newRig(t, small)
 	r.noSweep = true
@@ -149,10 +149,10 @@ func TestLinkStates(t *testing.T) {
 		{func(i *mad.PortInfo) { i.PortState = active }, mad.StatusBadValue, link{initial, initial, up, up, hdr}},
 		{func(i *mad.PortInfo) { i.PortState = armed }, 0, link{armed, initial, up, up, hdr}},
 		{func(i *mad.PortInfo) { i.PortState = active }, 0, link{active, initial, up, up, hdr}},
-		{func(i *mad.PortInfo) { i.PortPhysicalState = polling; i.LinkSpeedExtEnabled = 2 }, 0, link{initial, initial, up, up, "4xEDR4xEDR"}},
-		{func(i *mad.PortInfo) { i.PortState = down; i.LinkSpeedExtEnabled = 30; i.LinkWidthEnabled = 1 }, 0, link{initial, initial, up, up, "1xQDR1xQDR"}},
-		{func(i *mad.PortInfo) { i.PortState = down; i.LinkDownDefaultState = 1 }, 0, link{down, down, sleep, polling, "1xQDR1xQDR"}},
-		{func(i *mad.PortInfo) { i.PortState = down; i.PortPhysicalState = disabled }, 0, link{down, down, disabled, polling, "1xQDR1xQDR"}},
+		{func(i *mad.PortInfo) { i.PortPhysicalState = polling; i.LinkSpeedExtEnabled = 2 }, 0, link{initial, initial, up, up, "4xedr4xedr"}},
+		{func(i *mad.PortInfo) { i.PortState = down; i.LinkSpeedExtEnabled = 30; i.LinkWidthEnabled = 1 }, 0, link{initial, initial, up, up, "1xqdr1xqdr"}},
+		{func(i *mad.PortInfo) { i.PortState = down; i.LinkDownDefaultState = 1 }, 0, link{down, down, sleep, polling, "1xqdr1xqdr"}},
+		{func(i *mad.PortInfo) { i.PortState = down; i.PortPhysicalState = disabled }, 0, link{down, down, disabled, polling, "1xqdr1xqdr"}},
 		{func(i *mad.PortInfo) {
 			i.PortPhysicalState = polling
 			i.LinkWidthEnabled, i.LinkSpeedExtEnabled = 255, 31
@@ -203,8 +203,8 @@ func TestLinkComesBack(t *testing.T) {
 		answer mad.PortState
 		after  link
 	}{
-		{mad.PortPhysicalStateDisabled, mad.PortStateDown, link{mad.PortStateDown, mad.PortStateDown, mad.PortPhysicalStateDisabled, mad.PortPhysicalStatePolling, "4xHDR4xHDR"}},
-		{mad.PortPhysicalStatePolling, mad.PortStateInitialize, link{mad.PortStateActive, mad.PortStateActive, mad.PortPhysicalStateLinkUp, mad.PortPhysicalStateLinkUp, "4xHDR4xHDR"}},
+		{mad.PortPhysicalStateDisabled, mad.PortStateDown, link{mad.PortStateDown, mad.PortStateDown, mad.PortPhysicalStateDisabled, mad.PortPhysicalStatePolling, "4xhdr4xhdr"}},
+		{mad.PortPhysicalStatePolling, mad.PortStateInitialize, link{mad.PortStateActive, mad.PortStateActive, mad.PortPhysicalStateLinkUp, mad.PortPhysicalStateLinkUp, "4xhdr4xhdr"}},
 	} {
 		asked.PortState, asked.PortPhysicalState = 0, step.phys
 		_, data := r.set(mad.AttrPortInfo, 2, leaf1, encode(&asked))

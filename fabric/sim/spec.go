@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -118,15 +117,24 @@ var topologies = []topology{
 //	mkey_level=1  against Sets; 2 and 3: against Gets too
 //	redirect=  NODE@NODE, several with +: requests to the performance
 //	           management of the first are redirected to the second
+//
+// Files must be regular ones.
 func Parse(spec string) (*fabric.Fabric, Options, error) {
-	f, o, err := parse(spec)
+	regular := func(name string) (io.ReadCloser, error) { return format.OpenRegular(name) }
+	return ParseFiles(spec, regular, regular)
+}
+
+// ParseFiles is Parse with files that open opens, and those that they name, which
+// included opens.
+func ParseFiles(spec string, open, included format.Opener) (*fabric.Fabric, Options, error) {
+	f, o, err := parse(spec, open, included)
 	if err != nil {
 		return nil, Options{}, fmt.Errorf("simulated fabric %q: %w", spec, err)
 	}
 	return f, o, nil
 }
 
-func parse(spec string) (*fabric.Fabric, Options, error) {
+func parse(spec string, open, included format.Opener) (*fabric.Fabric, Options, error) {
 	name, keys, _ := strings.Cut(spec, ":")
 	if name == "" {
 		name = topologies[0].name
@@ -134,7 +142,7 @@ func parse(spec string) (*fabric.Fabric, Options, error) {
 	if k := slices.IndexFunc(topologies, func(k topology) bool { return k.name == name }); k >= 0 {
 		return generate(&topologies[k], keys)
 	}
-	f, keys, err := load(spec)
+	f, keys, err := load(spec, open, included)
 	switch {
 	case err == nil:
 	case !errors.Is(err, fs.ErrNotExist):
@@ -168,17 +176,17 @@ func generate(k *topology, keys string) (*fabric.Fabric, Options, error) {
 }
 
 // load reads the file that spec names, with keys behind a colon or without.
-func load(spec string) (f *fabric.Fabric, keys string, err error) {
+func load(spec string, open, included format.Opener) (f *fabric.Fabric, keys string, err error) {
 	path := spec
-	r, err := os.Open(path)
+	r, err := open(path)
 	if colon := strings.LastIndexByte(spec, ':'); errors.Is(err, fs.ErrNotExist) && colon >= 0 {
 		path, keys = spec[:colon], spec[colon+1:]
-		r, err = os.Open(path)
+		r, err = open(path)
 	}
 	if err != nil {
 		return nil, "", err
 	}
 	defer r.Close()
-	f, err = format.Load(r, path, func(name string) (io.ReadCloser, error) { return format.OpenIncluded(name) })
+	f, err = format.Load(r, path, included)
 	return f, keys, err
 }

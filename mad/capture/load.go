@@ -219,7 +219,7 @@ func (l *loader) takeAnswer(p *erf.Packet) {
 	h := mad.ParseHeader(p.Payload)
 	o := l.open[engine.CallOf(h.TID)]
 	from := farEnd(p)
-	if o == nil || !h.IsAnswer() || !engine.Answers(&o.asked, &h, &o.to, &from) {
+	if o == nil || !h.IsAnswer() || !engine.Answers(&o.asked, &h, &o.to, &from, engine.MaxLMC) {
 		return
 	}
 	s := segmentOf(p.Payload)

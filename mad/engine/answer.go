@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"iter"
+
 	"fabsh/mad"
 )
 
@@ -12,12 +14,13 @@ import (
 // the same.
 //
 // A redirection may be called what it is, a ClassPortInfo; an answer with records
-// of another attribute has that one's name (IBA 15.2.5.20).
-func Answers(asked, h *mad.Header, to, from *Address) bool {
+// of another attribute has that one's name (IBA 15.2.5.20). lmc is that of the port
+// asked; MaxLMC where it is not known.
+func Answers(asked, h *mad.Header, to, from *Address, lmc uint8) bool {
 	switch {
 	case h.Class != asked.Class:
 		return false
-	case h.Class != mad.ClassSubnDirected && !to.SamePort(from):
+	case h.Class != mad.ClassSubnDirected && !to.SamePort(from, lmc):
 		return false
 	case h.Status&mad.StatusRedirect != 0 && h.Attribute == mad.AttrPerfClassPortInfo.ID:
 		return true
@@ -34,25 +37,59 @@ func Answers(asked, h *mad.Header, to, from *Address) bool {
 	return (h.Modifier^asked.Modifier)&a.Place() == 0
 }
 
-// lidsOfPort are the bits in which the LIDs of one port may differ: an LMC is at
-// most 7 (IBA 14.2.5.6), and that of a far port is not known here.
-const lidsOfPort = 1<<7 - 1
+// MaxLMC is the largest LMC: the LIDs of one port differ in no more bits
+// (IBA 14.2.5.6).
+const MaxLMC = 7
 
-// SamePort: from may be another address of the port at a. With a global route
-// header its GID says so, else its LID. What goes to the permissive LID comes to
-// whoever is there.
-func (a *Address) SamePort(from *Address) bool {
+// SamePort: from may be another address of the port at a, which has that LMC. With
+// a global route header its GID says so, else its LID. What goes to the permissive
+// LID comes to whoever is there.
+func (a *Address) SamePort(from *Address, lmc uint8) bool {
 	switch {
 	case a.HasGRH && from.HasGRH:
 		return a.GID == from.GID
 	case a.LID == from.LID, a.LID == mad.PermissiveLID:
 		return true
 	}
-	return a.LID != 0 && from.LID != 0 && (a.LID^from.LID)&^lidsOfPort == 0
+	return a.LID != 0 && from.LID != 0 && (a.LID^from.LID)>>lmc == 0
 }
 
 // answers: d may be the answer to c.
-func answers(d *Datagram, c *Call) bool {
+func (e *Engine) answers(d *Datagram, c *Call) bool {
 	h, asked := mad.ParseHeader(d.MAD), c.Header()
-	return Answers(&asked, &h, &c.s.to, &d.Address)
+	return Answers(&asked, &h, &c.s.to, &d.Address, e.LMC(c.s.to.LID))
+}
+
+// lmcs are those of ports, by LID; unknown where nobody has told.
+type lmcs [mad.MaxUnicastLID + 1]uint8
+
+const unknownLMC = 0xff
+
+// KnowLMCs tells the engine which LIDs ports have, and forgets what it was told
+// before: ports are pairs of a LID and an LMC. What answers for one port must then
+// come from the LIDs of that port. Where ports claim the same LIDs the larger LMC
+// counts.
+func (e *Engine) KnowLMCs(ports iter.Seq2[mad.LID, uint8]) {
+	t := new(lmcs)
+	for i := range t {
+		t[i] = unknownLMC
+	}
+	for lid, lmc := range ports {
+		lmc = min(lmc, MaxLMC)
+		first := lid >> lmc << lmc
+		for i := range mad.LID(1) << lmc {
+			if at := first + i; at <= mad.MaxUnicastLID && (t[at] == unknownLMC || t[at] < lmc) {
+				t[at] = lmc
+			}
+		}
+	}
+	e.lmcs.Store(t)
+}
+
+// LMC is that of the port with a LID; MaxLMC where that is not known.
+func (e *Engine) LMC(lid mad.LID) uint8 {
+	if t := e.lmcs.Load(); t != nil && lid <= mad.MaxUnicastLID && t[lid] != unknownLMC {
+		return t[lid]
+	}
+	return MaxLMC
 }

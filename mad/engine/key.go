@@ -45,15 +45,21 @@ func (k *Keys) Of(g Guard) uint64 {
 
 // goTo: what is asked of the agent at asked may show its key at to, where that
 // agent sends it. A redirection may be forged, to get the key: so to is a queue pair
-// of the same port, or a port whose GUID the keys name.
-func (k *Keys) goTo(asked, to *Address) bool {
-	switch {
-	case to.LID == asked.LID && (!asked.HasGRH || to.HasGRH && to.GID == asked.GID):
+// of the same port, or a port whose GUID the keys name, at the LID that the subnet
+// administrator says it has.
+func (k *Keys) goTo(asked *Address, to *redirected) bool {
+	if to.LID == asked.LID && (!asked.HasGRH || to.HasGRH && to.GID == asked.GID) {
 		return true
-	case k == nil || !to.HasGRH:
+	}
+	return to.vouched && k.names(&to.Address)
+}
+
+// names: the keys name the port at a.
+func (k *Keys) names(a *Address) bool {
+	if k == nil || !a.HasGRH {
 		return false
 	}
-	_, named := k.Ports[to.GID.GUID()]
+	_, named := k.Ports[a.GID.GUID()]
 	return named
 }
 

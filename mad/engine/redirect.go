@@ -18,7 +18,15 @@ import (
 
 // redirects are the redirections that are known: where requests to an agent go
 // instead. Engine.mu guards them.
-type redirects map[redirectKey]Address
+type redirects map[redirectKey]redirected
+
+// redirected is a place to go to instead.
+type redirected struct {
+	Address
+	// vouched: the subnet administrator says that the port with this GID has this
+	// LID.
+	vouched bool
+}
 
 // redirectKey is an agent that redirects.
 type redirectKey struct {
@@ -40,16 +48,24 @@ func redirectKeyOf(c *Call, a *Address) redirectKey {
 const maxRedirects = 4
 
 // of is where c goes.
-func (r redirects) of(c *Call) Address {
-	a := c.To
+func (r redirects) of(c *Call) redirected {
+	a := redirected{Address: c.To}
 	for range min(len(r), maxRedirects) {
-		next, ok := r[redirectKeyOf(c, &a)]
+		next, ok := r[redirectKeyOf(c, &a.Address)]
 		if !ok {
 			break
 		}
 		a = next
 	}
 	return a
+}
+
+// Destination is where calls like c go now: to where its agent redirects, if it
+// does.
+func (e *Engine) Destination(c *Call) Address {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.redirects.of(c).Address
 }
 
 // forget has calls like c go where they went at first.
@@ -61,13 +77,13 @@ func (r redirects) forget(c *Call) {
 			return
 		}
 		delete(r, k)
-		a = next
+		a = next.Address
 	}
 }
 
 // add notes that what c asks of from is to go to next, unless that leads in
 // a circle.
-func (r redirects) add(c *Call, from, next Address) error {
+func (r redirects) add(c *Call, from Address, next redirected) error {
 	r[redirectKeyOf(c, &from)] = next
 	path := []redirectKey{redirectKeyOf(c, &c.To)}
 	words := []string{c.To.String()}
@@ -76,7 +92,7 @@ func (r redirects) add(c *Call, from, next Address) error {
 		if !ok {
 			return nil
 		}
-		a = next
+		a = next.Address
 		k := redirectKeyOf(c, &a)
 		words = append(words, a.String())
 		switch {
@@ -102,7 +118,7 @@ type redirect struct {
 // redirection is what response m says of where c should go; nil: nothing.
 func redirection(c *Call, m []byte) *redirect {
 	h := mad.ParseHeader(m)
-	offset := h.Class.DataOffset()
+	offset := h.DataOffset()
 	if h.Status&mad.StatusRedirect == 0 || h.Class.Family() == mad.ClassSubn || len(m) < offset+mad.AttrPerfClassPortInfo.Size {
 		return nil
 	}
@@ -149,11 +165,11 @@ func (e *Engine) follow(ctx context.Context, calls []*Call) ([]*Call, error) {
 	return again, nil
 }
 
-// target is the address that a redirection tells.
-func (e *Engine) target(ctx context.Context, c *Call, r *redirect) (Address, error) {
+// target is the place that a redirection tells.
+func (e *Engine) target(ctx context.Context, c *Call, r *redirect) (redirected, error) {
 	info := &r.info
 	if info.RedirectQP == 0 {
-		return Address{}, errors.New("the agent redirects to queue pair 0, which is none of its kind")
+		return redirected{}, errors.New("the agent redirects to queue pair 0, which is none of its kind")
 	}
 	a := Address{LID: info.RedirectLID, QP: info.RedirectQP, SL: info.RedirectSL, PKeyIndex: c.To.PKeyIndex}
 	if info.RedirectQKey != mad.GeneralQKey {
@@ -165,23 +181,27 @@ func (e *Engine) target(ctx context.Context, c *Call, r *redirect) (Address, err
 	}
 	port, err := e.Port()
 	if err != nil {
-		return Address{}, err
+		return redirected{}, err
 	}
 	if key := info.RedirectPKey; key != 0 {
 		i := port.PKeyIndex(key)
 		if i < 0 {
-			return Address{}, fmt.Errorf("the agent redirects to partition %#04x, which the local port is not in", key)
+			return redirected{}, fmt.Errorf("the agent redirects to partition %#04x, which the local port is not in", key)
 		}
 		a.PKeyIndex = uint16(i)
 	}
-	if a.LID != 0 {
-		return a, nil
+	switch {
+	case a.LID == 0 && !a.HasGRH:
+		return redirected{}, errors.New("the agent redirects to nowhere: it names neither LID nor GID")
+	case a.LID == 0:
+		a.LID, err = e.resolve(ctx, a.GID)
+		return redirected{a, true}, err
+	case !e.options.Keys.names(&a):
+		return redirected{a, false}, nil
 	}
-	if !a.HasGRH {
-		return Address{}, errors.New("the agent redirects to nowhere: it names neither LID nor GID")
-	}
-	a.LID, err = e.resolve(ctx, a.GID)
-	return a, err
+	// Who forges a redirection may give the GID of another with a LID of its own.
+	lid, err := e.resolve(ctx, a.GID)
+	return redirected{a, err == nil && (lid^a.LID)>>e.LMC(lid) == 0}, nil
 }
 
 // resolving marks the context of Options.Resolve.

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
 	"testing"
 	"testing/synctest"
 
@@ -107,6 +108,32 @@ func TestStrangers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestKnownLMC: where it is known which LIDs a port has, only those are its own.
+func TestKnownLMC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New(newFake(nil), Options{})
+		defer mustClose(t, e)
+		counts := func(lid, from mad.LID) bool {
+			a := Address{LID: lid}
+			return a.SamePort(&Address{LID: from}, e.LMC(lid))
+		}
+		if !counts(8, 9) || !counts(8, 127) || counts(8, 128) {
+			t.Error("nothing is known, and LIDs may differ in 7 bits")
+		}
+		for range 2 { // what was known before does not count
+			e.KnowLMCs(maps.All(map[mad.LID]uint8{8: 0, 17: 2, 300: 9, 301: 0, 0xbfff: 7}))
+			for _, test := range []struct {
+				lid, from mad.LID
+				want      bool
+			}{{8, 8, true}, {8, 9, false}, {17, 16, true}, {19, 17, true}, {17, 20, false}, {20, 21, true}, {300, 383, true}, {301, 383, true}, {301, 384, false}, {0xbfff, 0xbf80, true}} {
+				if got := counts(test.lid, test.from); got != test.want {
+					t.Errorf("LID %d, from %d: %v", test.lid, test.from, got)
+				}
+			}
+		}
+	})
 }
 
 // TestIDs: two engines do not begin with the same transaction IDs, and what never

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,9 +118,11 @@ func TestErrors(t *testing.T) {
 		{"text", []byte("what is all this, and why does it go on for so long?"), "no pcap file: Unknown magic 74616877"},
 		{"Ethernet", change(20, 1), "a capture of packets of another kind: link type 1 (Ethernet), and ERF is 197"},
 		{"packet header cut", whole[:24+7], "packet 1 is cut off: the file is incomplete"},
+		{"packed", append([]byte("\x1f\x8b"), whole...), "packed by gzip: unpack it first"},
 		{"packet missing", whole[:24+16], "packet 1 is cut off: the file is incomplete"},
 		{"packet cut", whole[:len(whole)-1], "packet 1 is cut off: the file is incomplete"},
 		{"endless packet", change(24+8, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f), "packet 1: capture length exceeds snap length: 2147483647 > 65535"},
+		{"endless packet, as long as the head allows", slices.Concat(whole[:16], []byte{0xff, 0xff, 0xff, 0x7f}, change(24+8, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f)[20:]), "packet 1: capture length exceeds snap length: 2147483647 > 65535"},
 		{"no record", change(24+8, 15, 0), "packet 1: 15 bytes are no ERF record"},
 		{"Ethernet record", change(record+8, 2), "packet 1: an ERF record of type 2, and InfiniBand is 21"},
 		{"extension header", change(record+8, 0x80|21), "packet 1: an ERF record with extension headers"},

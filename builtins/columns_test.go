@@ -1,0 +1,87 @@
+package builtins
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/datagrams"
+	"fabsh/builtins/lang"
+)
+
+// columnValues make a value of each type that shows as columns.
+var columnValues = map[string]string{
+	"fabric": "f", "node": "sw", "port": "sw.ports[1]", "link": "f.links[0]", "problem": "None",
+	"lft": "get_lft(sw)", "mft": "get_mft(sw)", "sl2vl": "get_sl2vl(sw)", "vlarb": "get_vlarb(sw.ports[1])", "pkeys": "get_pkeys(ca)", "guids": "get_guids(ca)",
+	"graph": "f.graph()", "routes": "r", "row": "r[sw]", "verdict": "r.verify()", "link_failure": "r.fail_each_link()[0]", "path": "r.trace(ca, f.cas[1])", "congestion": "r.congestion()", "balance": "r.balance()",
+	"routes_diff": "r.diff(r)", "tree": "f.graph().tree()", "stats": "stats()", "error": `catch(fail, "x")`, "node_info": `smp_get("NodeInfo", sw)`, "node_record": `sa_gettable("NodeRecord")[0]`, "port_counters": `perf_get("PortCounters", sw.ports[1])`,
+}
+
+// checkSchema: the JSON of v has the members, in their order, that SCHEMAS.md says.
+func checkSchema(t *testing.T, v starlark.Value) {
+	i := slices.IndexFunc(append(typeDocs(), datagrams.StatsDoc()), func(d lang.TypeDoc) bool { return d.Name == v.Type() })
+	if i < 0 {
+		return // a record
+	}
+	d := append(typeDocs(), datagrams.StatsDoc())[i]
+	var got, want []string
+	for _, f := range v.(lang.Factual).Facts() {
+		got = append(got, f.Name)
+	}
+	for _, m := range columnsOf(d) {
+		want = append(want, m.Name)
+	}
+	if !slices.Equal(got, want) || d.Schema != v.(lang.Factual).Schema() {
+		t.Errorf("%s has %v, documented is %s with %v", v.(lang.Factual).Schema(), got, d.Schema, want)
+	}
+}
+
+// TestColumns: every column that a value shows is an attribute of it, and says
+// the same.
+func TestColumns(t *testing.T) {
+	onSim(t, "fattree:k=4,levels=2", nil, func(t *testing.T, f *fixture) {
+		env := f.Predeclared()
+		run := func(code string) starlark.StringDict {
+			globals, err := starlark.ExecFileOptions(&lang.Dialect, f.NewThread(context.Background(), "test"), "test", code, env)
+			if err != nil {
+				t.Fatalf("%s: %v", code, err)
+			}
+			return globals
+		}
+		for name, v := range run("f = discover()\nsw, ca = f.switches[0], f.cas[0]\nr = f.graph().route('ftree')") {
+			env[name] = v
+		}
+		for want, code := range columnValues {
+			v := run("x = " + code)["x"]
+			if want == "problem" { // there is none in a fabric that is well
+				continue
+			}
+			if v.Type() != want {
+				t.Errorf("%s: got %s", want, v.Type())
+			}
+			checkSchema(t, v)
+			names := v.(starlark.HasAttrs).AttrNames()
+			for _, fact := range v.(lang.Factual).Facts() {
+				x, err := v.(starlark.HasAttrs).Attr(fact.Name)
+				if x == nil || err != nil || !slices.Contains(names, fact.Name) {
+					t.Errorf("%s shows %s, which is no attribute: %v", want, fact.Name, err)
+					continue
+				}
+				if n, ok := x.(lang.Named); ok && fact.Value.Type() == "string" {
+					x = starlark.String(n.Name())
+				}
+				if equal, err := starlark.Equal(x, fact.Value); !equal || err != nil {
+					t.Errorf("%s.%s is %v, and shows as %v (%v)", want, fact.Name, x, fact.Value, err)
+				}
+			}
+		}
+		for _, d := range typeDocs() {
+			if _, ok := columnValues[d.Name]; !ok && d.Name != "lost" && // which takes a fabric that loses reports
+				slices.ContainsFunc(d.Members, func(m lang.MemberDoc) bool { return m.Column }) {
+				t.Errorf("no value of type %s is looked at", d.Name)
+			}
+		}
+	})
+}

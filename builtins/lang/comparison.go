@@ -1,0 +1,143 @@
+package lang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/syntax"
+)
+
+// FieldWords are the words that an attribute of some name may be, over all
+// types of values that have one of that name.
+type FieldWords struct {
+	Words []string
+	Mask  bool // the attribute is a tuple of such words
+}
+
+// WrongWord is a comparison that has always the same result: of an attribute
+// that is one of some words with a text that is none of them.
+type WrongWord struct {
+	Pos  syntax.Position
+	Text string // what is wrong, and the word that may be meant
+}
+
+// WrongWords finds such comparisons in a script. It looks at the text, since the
+// interpreter compares two strings without a call that could warn. fields says
+// what the attributes of a name may be; false: anything.
+func WrongWords(f *syntax.File, fields func(name string) (FieldWords, bool), hint func(string, []string) string) []WrongWord {
+	var found []WrongWord
+	syntax.Walk(f, func(n syntax.Node) bool {
+		b, ok := n.(*syntax.BinaryExpr)
+		if !ok {
+			return true
+		}
+		membership := b.Op == syntax.IN || b.Op == syntax.NOT_IN
+		if !membership && b.Op != syntax.EQL && b.Op != syntax.NEQ {
+			return true
+		}
+		x, y := plainExpr(b.X), plainExpr(b.Y)
+		dot, left := x.(*syntax.DotExpr)
+		other := y
+		if !left {
+			if dot, ok = y.(*syntax.DotExpr); !ok {
+				return true
+			}
+			other = x
+		}
+		w, ok := fields(dot.Name.Name)
+		if !ok {
+			return true
+		}
+		var texts []*syntax.Literal // that are compared with a word
+		switch text, isText := stringLiteral(other); {
+		case isText && w.Mask && !membership:
+			found = append(found, WrongWord{text.TokenPos, fmt.Sprintf("%s is a tuple of words, never %s: write %[2]s in %[1]s", exprText(dot), text.Raw)})
+		case isText && (!membership || !left): // x.f == "a", or "a" in x.f
+			texts = append(texts, text)
+		case !isText && membership == (left && !w.Mask): // x.f in ("a", "b"), or x.f == ("a", "b")
+			texts = literalsOf(other)
+		}
+		for _, text := range texts {
+			word := text.Value.(string)
+			if slices.Contains(w.Words, word) || isUnknownWord(word) {
+				continue
+			}
+			near := hint(word, w.Words)
+			if near == "" {
+				near = "; it is one of " + strings.Join(w.Words, ", ")
+			}
+			verb := "is never"
+			if w.Mask {
+				verb = "never has"
+			}
+			found = append(found, WrongWord{text.TokenPos, fmt.Sprintf("%s %s %s%s", exprText(dot), verb, text.Raw, near)})
+		}
+		return true
+	})
+	return found
+}
+
+// WarnWords warns of the comparisons with wrong words in a script that is about
+// to run, once each.
+func (r *Runtime) WarnWords(f *syntax.File) {
+	if r.FieldWords == nil {
+		return
+	}
+	for _, w := range WrongWords(f, r.FieldWords, r.hint) {
+		r.WarnOnce("%s: %s", w.Pos, w.Text)
+	}
+}
+
+// isUnknownWord: word is what a number without a word reads as.
+func isUnknownWord(word string) bool {
+	return strings.HasPrefix(word, "unknown(") && strings.HasSuffix(word, ")")
+}
+
+// plainExpr is e without parentheses around it.
+func plainExpr(e syntax.Expr) syntax.Expr {
+	for {
+		p, ok := e.(*syntax.ParenExpr)
+		if !ok {
+			return e
+		}
+		e = p.X
+	}
+}
+
+func stringLiteral(e syntax.Expr) (*syntax.Literal, bool) {
+	l, ok := e.(*syntax.Literal)
+	if !ok || l.Token != syntax.STRING {
+		return nil, false
+	}
+	return l, true
+}
+
+// literalsOf are the texts that stand in a list or tuple.
+func literalsOf(e syntax.Expr) []*syntax.Literal {
+	var list []syntax.Expr
+	switch e := e.(type) {
+	case *syntax.ListExpr:
+		list = e.List
+	case *syntax.TupleExpr:
+		list = e.List
+	}
+	var texts []*syntax.Literal
+	for _, x := range list {
+		if l, ok := stringLiteral(plainExpr(x)); ok {
+			texts = append(texts, l)
+		}
+	}
+	return texts
+}
+
+// exprText is an attribute as the script writes it, where that is short.
+func exprText(e *syntax.DotExpr) string {
+	switch x := plainExpr(e.X).(type) {
+	case *syntax.Ident:
+		return x.Name + "." + e.Name.Name
+	case *syntax.DotExpr:
+		return exprText(x) + "." + e.Name.Name
+	}
+	return "." + e.Name.Name
+}

@@ -1,0 +1,116 @@
+package routing
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/routing"
+)
+
+// viaDoc is what help says of a parameter of rules.
+const viaDoc = "or a list of such: (sources, destinations, via), each a node, a port, a name, or a list of these; None stands for all ports of CAs and routers, and via may be links"
+
+// viaRules are the rules of an argument: one tuple, or a list of them.
+func viaRules(g *routing.Graph, param string, v starlark.Value, must bool) ([]routing.ViaRule, error) {
+	if v == nil {
+		return nil, nil
+	}
+	list := []starlark.Value{v}
+	if l, ok := v.(*starlark.List); ok {
+		list = lang.Collect(l)
+	}
+	var rules []routing.ViaRule
+	for i, v := range list {
+		t, ok := v.(starlark.Tuple)
+		if !ok || len(t) != 3 {
+			return nil, lang.ParamError(param, "rule %d: got %s, want (sources, destinations, via)", i, lang.Brief(v))
+		}
+		rule := routing.ViaRule{Must: must}
+		var err error
+		if rule.From, err = terminalsOf(g, t[0]); err != nil {
+			return nil, lang.ParamError(param, "rule %d, sources: %w", i, err)
+		}
+		if rule.To, err = terminalsOf(g, t[1]); err != nil {
+			return nil, lang.ParamError(param, "rule %d, destinations: %w", i, err)
+		}
+		if err = viaOf(g, t[2], &rule); err != nil {
+			return nil, lang.ParamError(param, "rule %d, via: %w", i, err)
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+// targetsIn are the nodes and ports that v means in a fabric: one value, or an
+// iterable of them. A node stands with a port that is NoPortGiven.
+func targetsIn(f *fabric.Fabric, v starlark.Value) ([]topology.Target, error) {
+	list := []starlark.Value{v}
+	if it, ok := v.(starlark.Iterable); ok {
+		list = lang.Collect(it)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("the list is empty: a rule about nothing would hold")
+	}
+	var out []topology.Target
+	for _, v := range list {
+		if l, ok := v.(topology.Link); ok {
+			v = topology.PortOf(l.A)
+		}
+		t := topology.FindValue(f, v)
+		if t.Err != nil {
+			return nil, t.Err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// terminalsOf are the ports with LIDs that v means; None: all of CAs and routers.
+func terminalsOf(g *routing.Graph, v starlark.Value) ([]int, error) {
+	var list []int
+	if v == starlark.None {
+		for i, t := range g.Terminals() {
+			if !t.Port.Node().IsSwitch() {
+				list = append(list, i)
+			}
+		}
+		return list, nil
+	}
+	targets, err := targetsIn(g.Fabric(), v)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range targets {
+		before := len(list)
+		for i := range g.Terminals() {
+			p := g.Terminals()[i].Port
+			if p.Node() == t.Node && (t.Port == topology.NoPortGiven || t.Node.IsSwitch() || p.Num() == t.Port) {
+				list = append(list, i)
+			}
+		}
+		if len(list) == before {
+			return nil, fmt.Errorf("%s has no LID in use", t.Label)
+		}
+	}
+	return list, nil
+}
+
+// viaOf puts the nodes and ports that v means in a rule.
+func viaOf(g *routing.Graph, v starlark.Value, rule *routing.ViaRule) error {
+	targets, err := targetsIn(g.Fabric(), v)
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		if t.Port == topology.NoPortGiven {
+			rule.Nodes = append(rule.Nodes, t.Node)
+		} else {
+			rule.Ports = append(rule.Ports, t.Node.Port(t.Port))
+		}
+	}
+	return nil
+}

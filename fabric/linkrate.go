@@ -1,0 +1,111 @@
+package fabric
+
+import (
+	"math/bits"
+	"slices"
+
+	"fabsh/mad"
+)
+
+// LinkSpeeds and LinkWidths are those that PortInfo can say, the slowest first.
+// FDR10, which it shows as "qdr", is not among them.
+var (
+	LinkSpeeds = []string{"sdr", "ddr", "qdr", "fdr", "edr", "hdr", "ndr", "xdr"}
+	LinkWidths = mad.Widths()
+)
+
+// RateSet is a set of speeds or of widths: bit i is element i of LinkSpeeds or
+// of LinkWidths.
+type RateSet uint16
+
+// Words are the elements of the set.
+func (s RateSet) Words(all []string) (words []string) {
+	for i, word := range all {
+		if s>>i&1 != 0 {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// best is the fastest of the set; "" where it is empty.
+func (s RateSet) best(all []string) string {
+	if s == 0 {
+		return ""
+	}
+	return all[bits.Len16(uint16(s))-1]
+}
+
+// SupportedSpeeds are those that a port is made for. caps is the PortInfo whose
+// capability masks count: of a switch, port 0's.
+func SupportedSpeeds(caps, i *mad.PortInfo) RateSet {
+	return speedSet(caps, i.LinkSpeedSupported, i.LinkSpeedExtSupported, i.LinkSpeedExtSupported2)
+}
+
+// EnabledSpeeds are those that a port may use, as with SupportedSpeeds.
+func EnabledSpeeds(caps, i *mad.PortInfo) RateSet {
+	return speedSet(caps, i.LinkSpeedEnabled, i.LinkSpeedExtEnabled, i.LinkSpeedExtEnabled2)
+}
+
+// speedSet joins the three fields of speeds: later ones did not fit the first,
+// and the capability masks say which of these are there (rdma-core
+// infiniband-diags/ibportstate.c get_port_info).
+func speedSet(caps *mad.PortInfo, first mad.LinkSpeed, ext mad.LinkSpeedExt, ext2 mad.LinkSpeedExt2) RateSet {
+	if !HasExtendedSpeeds(caps) || ext == mad.LinkSpeedExtDisabled {
+		ext = 0
+	}
+	if !HasExtendedSpeeds2(caps) {
+		ext2 = 0
+	}
+	return RateSet(first&7) | RateSet(ext&15)<<3 | RateSet(ext2&1)<<7
+}
+
+// WidthSet are the widths of a mask.
+func WidthSet(w mad.LinkWidth) (s RateSet) {
+	for i, word := range LinkWidths {
+		if w&mad.LinkWidth(mad.WordsLinkWidth.Code[word]) != 0 {
+			s |= 1 << i
+		}
+	}
+	return s
+}
+
+// BestSpeed is the fastest speed that both ends of p's link support and have
+// enabled; "" where one of them is unknown.
+func (p *Port) BestSpeed() string {
+	best := p.common(func(caps, i *mad.PortInfo) RateSet { return SupportedSpeeds(caps, i) & EnabledSpeeds(caps, i) }).best(LinkSpeeds)
+	if best == "qdr" && p.Speed() == "fdr10" { // PortInfo cannot say that it is enabled
+		return "fdr10"
+	}
+	return best
+}
+
+// BestWidth is the widest width that both ends of p's link support and have
+// enabled; "" where one of them is unknown.
+func (p *Port) BestWidth() string {
+	return p.common(func(_, i *mad.PortInfo) RateSet { return WidthSet(i.LinkWidthSupported & i.LinkWidthEnabled) }).best(LinkWidths)
+}
+
+// common is the set that both ends of p's link have.
+func (p *Port) common(set func(caps, i *mad.PortInfo) RateSet) RateSet {
+	s := ^RateSet(0)
+	for _, end := range []*Port{p, p.Peer()} {
+		if end == nil || end.Info() == nil || end.management().Info() == nil {
+			return 0
+		}
+		s &= set(end.management().Info(), end.Info())
+	}
+	return s
+}
+
+// Degraded: p's link is up and slower, or narrower, than both ends could. It is
+// known where the link is up, and what it runs at and could run at are.
+func (p *Port) Degraded() (degraded, known bool) {
+	width, speed, bestWidth, bestSpeed := p.Width(), p.Speed(), p.BestWidth(), p.BestSpeed()
+	if p.PhysicalState() != mad.PortPhysicalStateLinkUp || width == "" || speed == "" || bestWidth == "" || bestSpeed == "" {
+		return false, false
+	}
+	return slower(width, bestWidth, LinkWidths) || slower(speed, bestSpeed, mad.Speeds()), true
+}
+
+func slower(x, y string, all []string) bool { return slices.Index(all, x) < slices.Index(all, y) }

@@ -1,0 +1,58 @@
+package shell
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestOwnFiles: pipes, devices, folders and endless files where the program looks
+// for its own files, or for those of the system, hold nobody up.
+func TestOwnFiles(t *testing.T) {
+	fifo := func(path string) error { return syscall.Mkfifo(path, 0o600) }
+	for _, tt := range []struct {
+		name string
+		make func(path string) error
+		want string // PATH stands for the file
+	}{
+		{"pipe", fifo, "PATH: is no regular file"},
+		{"device", func(path string) error { return os.Symlink("/dev/zero", path) }, "PATH: is no regular file"},
+		{"folder", func(path string) error { return os.Mkdir(path, 0o700) }, "PATH: is a folder"},
+		{"sparse", func(path string) error {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				return err
+			}
+			return os.Truncate(path, 1<<40)
+		}, "PATH: expected at most 16 MB"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, _ := siteApp(t, map[string]string{"infiniband-diags/x": ""})
+			for _, name := range append(siteNameMaps[:1:1], siteConfig) {
+				if err := tt.make(filepath.Join(a.etc, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			path := filepath.Join(a.etc, siteConfig)
+			done := make(chan bool)
+			var err error
+			go func() {
+				defer close(done)
+				a.nodeNames("umad")
+				a.site("umad")
+				_, err = readOwn(path)
+				openHistory(path).add("x")
+			}()
+			select {
+			case <-done:
+			case <-time.After(10 * time.Second):
+				t.Fatal("it waits")
+			}
+			if err == nil || strings.ReplaceAll(noFile(err).Error(), path, "PATH") != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
