@@ -52,39 +52,44 @@ func TestDeclaredTypes(t *testing.T) {
 	}
 }
 
-// TestDeclaredMembers: what is declared of attributes is so.
+// TestDeclaredMembers: what is declared of attributes is so, and of what methods
+// return.
 func TestDeclaredMembers(t *testing.T) {
 	r, _ := openTest(t, "-F", "sim:ring:n=2", "-t", "20")
-	seen := map[string]bool{}
-	r.interp.show = func(v starlark.Value) error {
-		seen[v.Type()] = true
-		for _, m := range v.(lang.Documented).TypeDoc().Members {
-			if m.Type == "" {
-				continue
+	var check func(what, want string, v starlark.Value)
+	check = func(what, want string, v starlark.Value) {
+		if element, ok := strings.CutPrefix(want, "list of "); ok && v.Type() == "list" {
+			if list := v.(*starlark.List); list.Len() > 0 {
+				check(what+"[0]", element, list.Index(0))
 			}
-			x, err := v.(starlark.HasAttrs).Attr(m.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, want := x.Type(), m.Type
-			if element, ok := strings.CutPrefix(want, "list of "); ok && got == "list" {
-				if list := x.(*starlark.List); list.Len() == 0 {
-					continue
-				} else {
-					got, want = list.Index(0).Type(), element
-				}
-			}
-			if got != want && x != starlark.None {
-				t.Errorf("%s.%s: %s is declared, and it is a %s", v.Type(), m.Name, m.Type, x.Type())
-			}
+		} else if v.Type() != want && v != starlark.None {
+			t.Errorf("%s: %s is declared, and it is a %s", what, want, v.Type())
 		}
-		return nil
 	}
+	seen := map[string]bool{}
+	c := r.completer(r.interp)
 	for _, code := range []string{
 		"f = discover(); sim.unlink(f.switches[0].ports[3]); g = f.graph(); t = g.route(\"minhop\")",
-		"f", "f.switches[0]", "f.cas[0]", "f.links[0]", "f.ports[0]", "g", "g.hops()", "t", "t[f.switches[0]]", "t.trace(1, 3)",
-		"t.trace(1, 3)", "t.verify(never_via=(None, None, f.switches[0]))", "t.balance()", "get_lft(1)", "get_mft(1)", "get_pkeys(f.cas[0])", "get_guids(f.cas[0])", "get_sl2vl(f.switches[0])",
+		"f", "f.switches[0]", "f.cas[0]", "f.links[0]", "f.ports[0]", "f.node(1)", "f.graph()", "g.hops()", "g.routes()", "g.route(\"minhop\")", "t", "t[f.switches[0]]", "t.trace(1, 3)",
+		"t.verify(never_via=(None, None, f.switches[0]))", "t.balance()", "get_lft(1)", "get_mft(1)", "get_pkeys(f.cas[0])", "get_guids(f.cas[0])", "get_sl2vl(f.switches[0])",
 	} {
+		r.interp.show = func(v starlark.Value) error {
+			seen[v.Type()] = true
+			if e, err := lang.Dialect.ParseExpr("", code, 0); err == nil && strings.HasSuffix(code, ")") {
+				check(code, c.infer(e, scope{}).typ, v)
+			}
+			for _, m := range v.(lang.Documented).TypeDoc().Members {
+				if m.Type == "" {
+					continue
+				}
+				x, err := v.(starlark.HasAttrs).Attr(m.Name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(v.Type()+"."+m.Name, m.Type, x)
+			}
+			return nil
+		}
 		if err := r.run(context.Background(), "<test>", 1, code); err != nil {
 			t.Errorf("%s: %v", code, err)
 		}
