@@ -77,8 +77,9 @@ type perfClearArgs struct {
 
 // PerfClear is perf_clear: it sets counters to 0.
 var PerfClear = lang.Builtin{
-	Name:  "perf_clear",
-	Group: GroupMAD,
+	Name:    "perf_clear",
+	Returns: "record of attr",
+	Group:   GroupMAD,
 	Params: []lang.Param{
 		{Name: "attr", Kind: records.KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},

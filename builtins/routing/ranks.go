@@ -13,8 +13,9 @@ import (
 
 // rootsMethod is graph.find_roots().
 var rootsMethod = lang.Builtin{
-	Name:   "find_roots",
-	Params: []lang.Param{{Name: "method", Kind: lang.KindChoice, Default: `"color"`, Doc: `"color": no link to a switch farther from compute nodes; "farthest" from them; "histogram", as OpenSM does it; "center": the nearest to all`}},
+	Name:    "find_roots",
+	Returns: "list of node",
+	Params:  []lang.Param{{Name: "method", Kind: lang.KindChoice, Default: `"color"`, Doc: `"color": no link to a switch farther from compute nodes; "farthest" from them; "histogram", as OpenSM does it; "center": the nearest to all`}},
 	Doc: `Returns the switches at the top of a tree.
 All ways but "center" fail where there is no top, and say why.`,
 	Example: `
