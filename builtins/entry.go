@@ -38,6 +38,7 @@ func mayHaveEntry(f *syntax.File) bool {
 // runEntry calls fn with what the words of a command line say.
 func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Function, words []string) error {
 	e := newEntry(script, fn)
+	e.before = s.flags
 	args, kwargs, help, err := e.parse(words)
 	if err != nil {
 		return fmt.Errorf("%s: %w\nusage: %s", script, err, e.usage())
@@ -64,6 +65,7 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 type entry struct {
 	script  string
 	own     []string // flags of the command that runs it, for who misspells one
+	before  []string // flags that stand before the script
 	doc     string
 	fabric  bool // the first parameter is `fabric`: the session gives it
 	words   []entryParam
@@ -162,7 +164,10 @@ func (e *entry) option(given map[string]starlark.Value, w string, words []string
 		for _, p := range e.options {
 			flags = append(flags, flagName(p.name))
 		}
-		return nil, fmt.Errorf("unknown option %s%s", flag, fabric.DidYouMean(flag, append(flags, e.own...)))
+		if slices.Contains(e.before, flag) {
+			return nil, fmt.Errorf("unknown option %s: it is a flag of fabsh, and stands before the script (fabsh %[1]s ... SCRIPT)", flag)
+		}
+		return nil, fmt.Errorf("unknown option %s%s", flag, fabric.DidYouMean(flag, slices.Concat(flags, e.own, e.before)))
 	}
 	if _, isBool := p.value.(starlark.Bool); isBool && !hasValue {
 		given[p.name] = starlark.Bool(!off)

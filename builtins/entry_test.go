@@ -91,11 +91,11 @@ func TestRunFile(t *testing.T) {
 		{"missing file", "", "none.star", nil, "", "none.star: no such file", 2},
 		{"exit", "exit(1)", "s.star", nil, "", "", 1},
 		{"fail", "def f():\n    fail(\"no\")\ndef main():\n    f()", "s.star", nil, "",
-			"fail: no\n  s.star:4:6: in main\n  s.star:2:9: in f\n        fail(\"no\")\n            ^", 2},
+			"fail: no\n  s.star:4:5: in main\n  s.star:2:5: in f\n        fail(\"no\")\n        ^", 2},
 		{"syntax", "x = (\n", "s.star", nil, "", "s.star:2:1: syntax error: got end of file, want primary expression", 2},
 		{"undefined", "prnt(1)", "s.star", nil, "", "s.star:1:1: undefined: prnt (did you mean print?)\n    prnt(1)\n    ^", 2},
 		{"inside parallel", "def f(i):\n    fail(\"no\")\nparallel(f, [7])", "s.star", nil, "",
-			"parallel: item 0, 7: fail: no\n  s.star:3:9: in <toplevel>\n    parallel(f, [7])\n            ^\n  s.star:2:9: in f\n        fail(\"no\")\n            ^", 2},
+			"parallel: item 0, 7: fail: no\n  s.star:3:1: in <toplevel>\n    parallel(f, [7])\n    ^\n  s.star:2:5: in f\n        fail(\"no\")\n        ^", 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := plain(t, nil)

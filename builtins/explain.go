@@ -35,12 +35,12 @@ func (s *Session) Explain(err error) string {
 		s.hint(&b, s.lineAt(se.Pos), se.Msg)
 	case errors.As(err, &re):
 		for _, e := range re {
-			fmt.Fprintf(&b, "%s: %s\n", position(e.Pos), s.spell(e.Msg))
+			fmt.Fprintf(&b, "%s: %s\n", position(e.Pos), s.spell(e.Pos.Filename(), e.Msg))
 			s.quote(&b, e.Pos)
 			s.hint(&b, s.lineAt(e.Pos), e.Msg)
 		}
 	default:
-		fmt.Fprintln(&b, err)
+		fmt.Fprintln(&b, nearestMember(err.Error()))
 		s.trace(&b, err)
 		s.hint(&b, "", err.Error())
 		var bug *lang.BugError
@@ -57,13 +57,66 @@ func position(p syntax.Position) string {
 
 // spell adds the nearest known name, which the resolver, who does not know the
 // global names, cannot suggest.
-func (s *Session) spell(msg string) string {
+func (s *Session) spell(file, msg string) string {
 	name, ok := strings.CutPrefix(msg, "undefined: ")
-	if !ok || strings.Contains(name, " ") || habits[name] != "" {
+	if !ok || strings.Contains(name, " ") || toolHint(name) != "" || len(typesWith(name)) > 0 {
 		return msg
 	}
-	names := slices.Concat(s.predeclared.Keys(), starlark.Universe.Keys())
+	names := slices.Concat(s.predeclared.Keys(), starlark.Universe.Keys(), boundNames(file, s.sources[file]))
+	if s.defined != nil {
+		names = append(names, s.defined()...)
+	}
 	return msg + fabric.DidYouMean(name, names)
+}
+
+var noMember = regexp.MustCompile(`^(\w+) has no \.(\w+) field or method$`)
+
+// nearestMember adds the nearest attribute to the error of one that a value does
+// not have.
+func nearestMember(msg string) string {
+	if m := noMember.FindStringSubmatch(msg); m != nil {
+		if near := fabric.Nearest(m[2], AttrNames(m[1])); near != "" {
+			return msg + " (did you mean ." + near + "?)"
+		}
+	}
+	return msg
+}
+
+// boundNames are those that a file gives a meaning to; none where it has
+// errors.
+func boundNames(name, src string) (names []string) {
+	f, err := lang.Dialect.Parse(name, src, 0)
+	if err != nil {
+		return nil
+	}
+	bind := func(e syntax.Node) {
+		syntax.Walk(e, func(n syntax.Node) bool {
+			if id, ok := n.(*syntax.Ident); ok {
+				names = append(names, id.Name)
+			}
+			return true
+		})
+	}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.DefStmt:
+			bind(n.Name)
+		case *syntax.AssignStmt:
+			if id, ok := n.LHS.(*syntax.Ident); ok {
+				bind(id)
+			}
+		case *syntax.ForStmt:
+			bind(n.Vars)
+		case *syntax.ForClause:
+			bind(n.Vars)
+		case *syntax.LoadStmt:
+			for _, to := range n.To {
+				bind(to)
+			}
+		}
+		return true
+	})
+	return names
 }
 
 // trace writes the calls that led to err, outermost first: those of the main
@@ -85,13 +138,41 @@ func (s *Session) trace(b *strings.Builder, err error) {
 			case left > 0 && i > tracedEnds && i < tracedEnds+left:
 				continue
 			}
-			fmt.Fprintf(b, "  %s: in %s\n", position(fr.Pos), fr.Name)
+			at := s.pointed(fr.Pos)
+			fmt.Fprintf(b, "  %s: in %s\n", position(at), fr.Name)
 			if i == len(calls)-1 {
-				s.quote(b, fr.Pos)
+				s.quote(b, at)
 			}
 		}
 		err = ee.Unwrap()
 	}
+}
+
+// pointed moves a position of the interpreter's to the token that is meant: from
+// the bracket of a call to the name of the function, from a dot to the attribute,
+// from the bracket of an index to the index.
+func (s *Session) pointed(p syntax.Position) syntax.Position {
+	line := []rune(s.lineAt(p))
+	i := int(p.Col) - 1
+	if i < 0 || i >= len(line) {
+		return p
+	}
+	isName := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	switch line[i] {
+	case '(':
+		for i > 0 && isName(line[i-1]) {
+			i--
+		}
+	case '.', '[':
+		for i++; i < len(line) && line[i] == ' '; {
+			i++
+		}
+		if i == len(line) {
+			return p // it is on the next line
+		}
+	}
+	p.Col = int32(i + 1)
+	return p
 }
 
 // tracedEnds is how many calls are shown at either end of a long trace: one
@@ -151,8 +232,14 @@ func (s *Session) hint(b *strings.Builder, line, msg string) {
 			return
 		}
 	}
-	if name, ok := strings.CutPrefix(msg, "undefined: "); ok && habits[name] != "" {
-		fmt.Fprintf(b, "hint: %s\n", habits[name])
+	name, ok := strings.CutPrefix(msg, "undefined: ")
+	if !ok { // ibdiagnet -r: no expression at all
+		name, _, _ = strings.Cut(strings.TrimSpace(line), " ")
+	}
+	if text := toolHint(name); text != "" {
+		fmt.Fprintf(b, "hint: %s\n", text)
+	} else if ok {
+		memberHint(b, name)
 	}
 }
 
@@ -171,27 +258,4 @@ var hints = []struct {
 	{nil, regexp.MustCompile(`^Starlark stack overflow$`), "100,000 calls are under way at once, which is as many as there may be; is there a function that calls itself for ever?"},
 	{nil, regexp.MustCompile(`unknown conversion %[-+ #0-9.]`), `% takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
 	{nil, regexp.MustCompile(`format spec features not supported`), `format takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
-}
-
-// habits are commands of other tools, with what does the same here.
-var habits = map[string]string{
-	"iblinkinfo":    `load("@examples//links.star", "main"), then main()`,
-	"ibnetdiscover": `print(discover().dump("ibnetdiscover"))`,
-	"ibhosts":       "discover().cas",
-	"ibswitches":    "discover().switches",
-	"ibrouters":     "discover().routers",
-	"ibnodes":       "discover().nodes",
-	"ibtracert":     `load("@examples//trace.star", "main"), then main("from", "to")`,
-	"ibroute":       "get_lft(target); with -M, get_mft(target)",
-	"ibportstate":   `port_disable(port), port_enable(port), port_reset(port), port_set(port, speed="hdr", width="4x")`,
-	"smpquery":      `smp_get("PortInfo", target, port)`,
-	"perfquery":     `perf_get("PortCounters", target, port)`,
-	"saquery":       `sa_gettable("NodeRecord")`,
-	"ibstat":        `the command fabsh ports; of the port in use, smp_get("PortInfo", dr("0"), 0)`,
-	"ibstatus":      "the command fabsh ports",
-	"ibaddr":        `smp_get("PortInfo", target, port), with gid_prefix, lid and lmc; smp_get("NodeInfo", target).port_guid`,
-	"smpdump":       `mad_get("NodeInfo", target, raw=True); smp_get("NodeInfo", target).data`,
-	"vendstat":      `mad_get("GeneralInfo", target); mad_get("CounterGroupInfo", target, port=1); with --write`,
-	"sminfo":        `smp_get("SMInfo", target)`,
-	"ls":            "discover().nodes, or dir(value)",
 }

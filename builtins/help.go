@@ -84,7 +84,7 @@ func (s *Session) helpOnName(name string) (string, error) {
 	if v, ok := starlark.Universe[name]; ok {
 		return s.helpOn(v)
 	}
-	if text := habits[name]; text != "" {
+	if text := toolHint(name); text != "" {
 		return fmt.Sprintf("%s: here, %s\n", name, text), nil
 	}
 	if all := records.AttributesNamed(name); len(all) > 0 {

@@ -41,7 +41,7 @@ func TestLoad(t *testing.T) {
 		{"embedded", `load("deep/er/first.star", "ok"); type(ok)`, "\"function\"\n", ""},
 		{"runs once", `load("prints.star", "x"); load("loads_twice.star", "y"); x == y`, "once\nTrue\n", ""},
 		{"frozen", `load("prints.star", "x"); x.append(1)`, "once\n",
-			"append: cannot append to frozen list\n  <test>:1:35: in <toplevel>\n    load(\"prints.star\", \"x\"); x.append(1)\n                                      ^"},
+			"append: cannot append to frozen list\n  <test>:1:29: in <toplevel>\n    load(\"prints.star\", \"x\"); x.append(1)\n                                ^"},
 		{"cycle", `load("c1.star", "c1")`, "",
 			"cannot load c1.star: cannot load c2.star: cannot load c3.star: cannot load c1.star: cycle of loads: c1.star -> c2.star -> c3.star -> c1.star"},
 		{"itself", `load("self.star", "s")`, "", "cannot load self.star: cannot load self.star: cycle of loads: self.star -> self.star"},

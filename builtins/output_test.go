@@ -75,14 +75,14 @@ hint: there is no import; write load("file.star", "name"); json, math, re and ti
           ^
 hint: % takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
 		{"format", `"{:.2f}".format(1)`, `format spec features not supported in replacement fields: .2f
-  <test>:1:16: in <toplevel>
+  <test>:1:10: in <toplevel>
     "{:.2f}".format(1)
-                   ^
+             ^
 hint: format takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
 		{"habit", "iblinkinfo", `<test>:1:1: undefined: iblinkinfo
     iblinkinfo
     ^
-hint: load("@examples//links.star", "main"), then main()`},
+hint: load("@examples//links.star", "main"); main()`},
 		{"global", "discovr()", `<test>:1:1: undefined: discovr (did you mean discover?)
     discovr()
     ^`},
@@ -96,12 +96,12 @@ hint: load("@examples//links.star", "main"), then main()`},
     	x
     	^`},
 		{"no fabric", "discover()", `discover: no live fabric: this session reads a file; open one with -F (for example -F sim)
-  <test>:1:9: in <toplevel>
+  <test>:1:1: in <toplevel>
     discover()
-            ^`},
+    ^`},
 		{"exit", "exit(1)", ""},
-		{"deep", "def f(n):\n    1 // n\n    f(n - 1)\nf(30)", "floored division by zero\n  <test>:4:2: in <toplevel>\n" +
-			strings.Repeat("  <test>:3:6: in f\n", 9) + "  ... 12 calls left out\n" + strings.Repeat("  <test>:3:6: in f\n", 9) +
+		{"deep", "def f(n):\n    1 // n\n    f(n - 1)\nf(30)", "floored division by zero\n  <test>:4:1: in <toplevel>\n" +
+			strings.Repeat("  <test>:3:5: in f\n", 9) + "  ... 12 calls left out\n" + strings.Repeat("  <test>:3:5: in f\n", 9) +
 			"  <test>:2:7: in f\n        1 // n\n          ^"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"go.starlark.net/starlark"
-	"go.starlark.net/syntax"
 
-	"fabsh/builtins/lang"
 	values "fabsh/builtins/routing"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -36,7 +34,7 @@ type Policy struct {
 // name is a .star file or the name of a shipped policy. flags are those of the
 // command that runs it: of a misspelt one the error names the nearest.
 func (s *Session) LoadPolicy(ctx context.Context, name string, words, flags []string) (*Policy, error) {
-	script, err := policyPath(name)
+	script, err := PolicyPath(name)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +105,7 @@ func (p *Policy) load(t *starlark.Thread, src string) error {
 func (p *Policy) parse(words, flags []string) (err error) {
 	name := path.Base(p.script)
 	e := newEntry(name, p.fn)
-	e.own = flags
+	e.own, e.before = flags, p.s.flags
 	if !e.fabric {
 		return fmt.Errorf("%s: the first parameter of route() must be fabric", name)
 	}
@@ -149,21 +147,13 @@ func ShippedPolicies() []PolicyDoc {
 			continue
 		}
 		src, _ := fs.ReadFile(scripts.FS, path.Join(policyFolder, e.Name()))
-		doc := ""
-		if file, err := lang.Dialect.Parse(e.Name(), src, 0); err == nil && len(file.Stmts) > 0 {
-			if x, ok := file.Stmts[0].(*syntax.ExprStmt); ok {
-				if text, ok := x.X.(*syntax.Literal); ok {
-					doc, _, _ = strings.Cut(fmt.Sprint(text.Value), "\n")
-				}
-			}
-		}
-		list = append(list, PolicyDoc{name, doc})
+		list = append(list, PolicyDoc{name, ProgramOf(e.Name(), string(src)).Doc})
 	}
 	return list
 }
 
-// policyPath is the script of a policy.
-func policyPath(name string) (string, error) {
+// PolicyPath is the script of a policy.
+func PolicyPath(name string) (string, error) {
 	if strings.HasSuffix(name, ".star") || strings.ContainsAny(name, "/@") {
 		return name, nil
 	}

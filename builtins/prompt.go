@@ -15,6 +15,20 @@ import (
 // messages that quote its lines.
 func (s *Session) Remember(file, text string) { s.sources[file] = text }
 
+// Defined tells the session of names that it does not see itself, for errors
+// that name the nearest.
+func (s *Session) Defined(names func() []string) { s.defined = names }
+
+// HelpOn renders help on a value.
+func (s *Session) HelpOn(v starlark.Value) (string, error) {
+	text, err := s.helpOn(v)
+	return s.Fit(text), err
+}
+
+// IsTool: name is a command of infiniband-diags or ibutils, of which help says
+// what to type here.
+func IsTool(name string) bool { return toolHint(name) != "" }
+
 // ParamsOf gives the parameters of a function or method; nil where v is none.
 // Those of a script's own function have a name and no more.
 func ParamsOf(v starlark.Value) []lang.Param {

@@ -34,6 +34,10 @@ type Options struct {
 	// Secrets are files that scripts may not read, by whatever name.
 	Secrets []fs.FileInfo
 
+	// Flags are the program's own, "--format" and "-o": of one among a script's
+	// options the error says where it goes.
+	Flags []string
+
 	Quiet   bool
 	Verbose int
 	// Progress is told, seldom, how far something long has come; empty
@@ -53,8 +57,10 @@ type Session struct {
 	env     *topology.Env
 	include []string
 	verbose int
+	flags   []string
 	modules map[string]*module
 	sources map[string]string // of what has been run, for error messages
+	defined func() []string   // names of the prompt's, for error messages; nil: there are none
 
 	subscribers *datagrams.Subscribers // what scripts subscribed to
 	predeclared starlark.StringDict
@@ -87,7 +93,7 @@ func NewSession(o Options) (*Session, error) {
 	}
 	files.Forbid(o.Secrets...)
 	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
-	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, modules: map[string]*module{}, sources: map[string]string{}}
+	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, flags: o.Flags, modules: map[string]*module{}, sources: map[string]string{}}
 	r.Load = s.load
 	words := sync.OnceValue(fieldWords)
 	r.FieldWords = func(name string) (lang.FieldWords, bool) {

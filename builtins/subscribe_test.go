@@ -109,7 +109,7 @@ func TestNextStops(t *testing.T) {
 		late := &lang.DeadlineError{After: time.Minute}
 		time.AfterFunc(time.Minute, func() { f.env.Engine.Halt(late) })
 		out, explained, status := f.run("sub = sa_subscribe(trap=128)\nr = catch(sub.next)\nprint(r.message)\nsub.next(timeout=5)")
-		const where = "next: deadline of 1m0s passed\n  <test>:4:9: in <toplevel>\n    sub.next(timeout=5)\n            ^"
+		const where = "next: deadline of 1m0s passed\n  <test>:4:5: in <toplevel>\n    sub.next(timeout=5)\n        ^"
 		if out != "next: deadline of 1m0s passed\n" || explained != where || status != lang.StatusFabric {
 			t.Errorf("%s%s, status %d", out, explained, status)
 		}

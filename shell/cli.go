@@ -2,7 +2,7 @@
 // It alone reads the environment and knows of terminals.
 //
 //	cli.go        the commands, and fabsh without one
-//	flags.go      session flags
+//	flags.go      session flags; sessionflag.go, behind commands; usage.go, in help
 //	open.go       from -F to a session
 //	command.go    what commands on a fabric have in common
 //	route.go      the command route; routewatch.go: --watch; reload.go: --reload
@@ -10,9 +10,11 @@
 //	snapshot.go   the command snapshot; decode.go, ports.go, sim.go, test.go, fmt.go: those of these names
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
-//	repl.go       the prompt's loop
+//	repl.go       the prompt's loop; question.go, what is no Starlark but a question
 //	reader.go     where lines come from: readline, or a pipe
-//	complete.go   what TAB proposes; locate.go, where the cursor stands
+//	block.go      statements of several lines in readline's one; history.go, theirs
+//	complete.go   what TAB proposes; locate.go, where the cursor stands; infer.go,
+//	              what is known of an expression
 //	interrupt.go  signals
 //	deadline.go   --deadline; memory.go, --memory: the watch over what a script uses
 //	terminal.go   output, progress line; pager.go, what is longer than the screen
@@ -103,7 +105,8 @@ Without a script it prompts, or reads statements from a pipe. Flags stand before
 the script; what follows its name belongs to it ("fabsh script --help").
 
 Exit status: 0 clean; 1 findings, or exit(1); 2 the command or the script is to
-be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
+be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
+143 by SIGTERM.`,
 		Example: `  fabsh -F sim                             the prompt, on a simulated fat tree
   fabsh -F sim:ring:n=4 -c 'discover()'    one line of code
   fabsh -F ibsim -o json links.star        a script, its output as JSON`,
@@ -124,9 +127,11 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
 	root.Flags().SortFlags = false
 	root.Flags().SetInterspersed(false)
 	root.Flags().StringArrayVarP(&a.code, "command", "c", nil, "run `CODE` and show the value of its last expression")
-	a.settings.addFlags(root.Flags())
+	a.settings.addFlags(root.PersistentFlags())
+	a.flags = root.Flags() // which these join when they are parsed
 	completeFlags(root)
-	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand())
+	root.SetUsageFunc(a.usage)
+	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -223,11 +228,6 @@ func flagError(c *cobra.Command, err error) error {
 	return fmt.Errorf(`%w (see "fabsh --help")`, err)
 }
 
-// completeScript leaves the words after the flags to the shell: files.
-func completeScript(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveDefault
-}
-
 // completeFlags tells the shell's completion what values flags have.
 func completeFlags(c *cobra.Command) {
 	var formats, fabrics []string
@@ -240,8 +240,8 @@ func completeFlags(c *cobra.Command) {
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	c.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{string(colorAuto), string(colorAlways), string(colorNever)}, cobra.ShellCompDirectiveNoFileComp))
 	c.RegisterFlagCompletionFunc("fabric", cobra.FixedCompletions(fabrics, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
-	c.MarkFlagDirname("include")
-	c.MarkFlagDirname("out")
+	c.MarkPersistentFlagDirname("include")
+	c.MarkPersistentFlagDirname("out")
 }
 
 // run is fabsh without a command: code, a script, or the prompt.
@@ -290,7 +290,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that name commands, not scripts.
-var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "ports", "test", "fmt", "version", "doc", "help", "completion"}
+var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "ports", "test", "fmt", "version", "doc", "examples", "help", "completion"}
 
 // checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {

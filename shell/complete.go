@@ -6,11 +6,14 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"fabsh/builtins/lang"
 )
 
 // A completer proposes how the word before the cursor may go on. It evaluates
 // names, attributes and constant indexes only, and attributes do no I/O, so
-// that asking is always free and safe.
+// that asking is always free and safe. What a call returns is what its
+// declaration says (infer.go).
 type completer struct {
 	globals func() starlark.StringDict
 	// keywords are the names that a call may give by keyword; args are the
@@ -34,18 +37,19 @@ type argument struct {
 }
 
 // complete returns the proposals for text, which ends at the cursor and may
-// have several lines: each a whole word in place of text[start:].
-func (c *completer) complete(text string) (words []string, start int) {
+// have several lines: each a whole word in place of text[start:]. after is what
+// stands behind the cursor.
+func (c *completer) complete(text, after string) (words []string, start int) {
 	line := text[strings.LastIndexByte(text, '\n')+1:]
 	if strings.TrimLeft(line, " \t") == "" {
-		return []string{"\t"}, len(text) // indents, and lets pasted tabs through
+		return []string{indentUnit}, len(text)
 	}
 	at := locate(text)
 	switch {
 	case at.comment:
 		return nil, len(text)
 	case at.quote != "":
-		return c.inString(text, at), at.start
+		return c.inString(text, after, at), at.start
 	}
 	start = len(text)
 	for start > 0 && isWordByte(text[start-1]) {
@@ -56,13 +60,11 @@ func (c *completer) complete(text string) (words []string, start int) {
 		return nil, len(text)
 	}
 	if start > 0 && text[start-1] == '.' {
-		if v := c.evaluate(chainBefore(text[:start-1])); v != nil {
-			words = attributes(v)
-		}
-		return matching(words, word), start
+		of := c.known(primaryBefore(text[:start-1]), scope{text[:start-1], after})
+		return matching(of.attributes(), word), start
 	}
 	if at.call != nil && at.call.keyword == "" && strings.TrimSpace(text[at.call.argStart:start]) == "" {
-		if callee := c.evaluate(at.call.callee); callee != nil {
+		if callee := c.callee(at.call, text, after); callee != nil {
 			for _, k := range c.keywords(callee, at.call.args) {
 				if !slices.Contains(at.call.given, k) {
 					words = append(words, k+"=")
@@ -95,8 +97,26 @@ func (c *completer) names() []string {
 	return slices.Compact(names)
 }
 
+// known is what is known of the expression src.
+func (c *completer) known(src string, at scope) shape {
+	e, err := new(syntax.FileOptions).ParseExpr("", src, 0)
+	if src == "" || err != nil {
+		return shape{}
+	}
+	return c.infer(e, at)
+}
+
+// callee is the function that an open call is of; nil: not known.
+func (c *completer) callee(call *openCall, text, after string) starlark.Value {
+	of := c.known(call.callee, scope{text, after})
+	if of.call != nil {
+		return &lang.Function{Builtin: of.call}
+	}
+	return of.value
+}
+
 // inString proposes what the string under the cursor may become.
-func (c *completer) inString(text string, at location) []string {
+func (c *completer) inString(text, after string, at location) []string {
 	if at.call == nil || strings.TrimSpace(text[at.call.argStart:at.start-len(at.quote)]) != "" {
 		return nil
 	}
@@ -108,7 +128,7 @@ func (c *completer) inString(text string, at location) []string {
 		}
 		return quoted(c.exports(strings.Trim(arg.before[0], `"'`)), typed, at.quote)
 	}
-	callee := c.evaluate(at.call.callee)
+	callee := c.callee(at.call, text, after)
 	if callee == nil {
 		return nil
 	}

@@ -61,8 +61,8 @@ func TestComplete(t *testing.T) {
 		want  []string // whole words
 		typed string   // what they replace
 	}{
-		{"", []string{"\t"}, ""},
-		{"def f():\n  ", []string{"\t"}, ""},
+		{"", []string{indentUnit}, ""},
+		{"def f():\n  ", []string{indentUnit}, ""},
 		{"disc", []string{"discover"}, "disc"},
 		{"x = sm", []string{"smp_get", "smp_set"}, "sm"},
 		{"wh", []string{"while"}, "wh"},
@@ -78,15 +78,15 @@ func TestComplete(t *testing.T) {
 		{"x = [f.sw", []string{"switches"}, "sw"},
 		{"f.switches[0].st", []string{"state", "state_code"}, "st"},
 		{"f.switches[-1].n", []string{"num"}, "n"},
-		{"f.switches[7].n", nil, "n"},
+		{"f.switches[7].n", []string{"num"}, "n"},
 		{"d['leaf 1'].n", []string{"num"}, "n"},
 		{"d['leaf 2'].n", nil, "n"},
 		{"_.n", []string{"num"}, "n"},
 		{"f.switches.app", []string{"append"}, "app"},
-		{"'a'.joi", nil, "joi"},
+		{"'a'.joi", []string{"join"}, "joi"},
 		{"discover().sw", nil, "sw"},
 		{"f.nothing.sw", nil, "sw"},
-		{"f.switches[i].st", nil, "st"},
+		{"f.switches[i].st", []string{"state", "state_code"}, "st"},
 
 		{"smp_get(", []string{"attr=", "target=", "port="}, ""},
 		{"smp_get(p", []string{"port=", "pass", "print"}, "p"},
@@ -118,7 +118,7 @@ func TestComplete(t *testing.T) {
 		{"x = 'broken\nsmp_get('Nod", []string{"NodeInfo'"}, "Nod"},
 	}
 	for _, tt := range tests {
-		words, start := c.complete(tt.text)
+		words, start := c.complete(tt.text, "")
 		if diff := cmp.Diff(tt.want, words); diff != "" || tt.text[start:] != tt.typed {
 			t.Errorf("%q: replaces %q, want %q; -want +got:\n%s", tt.text, tt.text[start:], tt.typed, diff)
 		}
@@ -134,7 +134,7 @@ func TestCompleteCallsNothing(t *testing.T) {
 		return starlark.None, nil
 	})
 	for _, text := range []string{"boom().", "boom()[0].", "f.switches[boom()].", "smp_get(boom(), ", "smp_get(x=boom().a"} {
-		c.complete(text)
+		c.complete(text, "")
 	}
 	if called {
 		t.Error("completion called a function")
@@ -146,7 +146,7 @@ func FuzzComplete(f *testing.F) {
 	f.Add("x = '''\n\\")
 	f.Add("f(a==1, b=[(")
 	f.Fuzz(func(t *testing.T, text string) {
-		_, start := testCompleter(t).complete(text)
+		_, start := testCompleter(t).complete(text, "")
 		if start < 0 || start > len(text) {
 			t.Fatalf("start %d of %d", start, len(text))
 		}
@@ -155,8 +155,7 @@ func FuzzComplete(f *testing.F) {
 
 func TestSuffixes(t *testing.T) {
 	words := []string{"leaf 1", "leaf 2"}
-	before := ""
-	s := &suffixes{complete: func(text string) ([]string, int) { return words, strings.LastIndexByte(text, '"') + 1 }, before: &before, size: func() (int, int) { return 80, 24 }}
+	s := &suffixes{complete: func(text, _ string) ([]string, int) { return words, strings.LastIndexByte(text, '"') + 1 }, size: func() (int, int) { return 80, 24 }}
 	tests := []struct {
 		words      []string
 		line       string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,34 +104,30 @@ func TestInterpIsCancelled(t *testing.T) {
 
 func TestStatements(t *testing.T) {
 	tests := []struct {
-		name        string
-		in          string
-		interactive bool
-		want        []string
+		name string
+		in   string
+		want []string
 	}{
-		{"lines", "a\n\n# c\nb # d", false, []string{"1:a\n", "4:b # d\n"}},
-		{"brackets", "f(a,\n  b)\nc\n", false, []string{"1:f(a,\n  b)\n", "3:c\n"}},
-		{"bracket in a string", "f('(')\nc\n", false, []string{"1:f('(')\n", "2:c\n"}},
-		{"bracket in a comment", "f() # (\nc\n", false, []string{"1:f() # (\n", "2:c\n"}},
-		{"long string", "s = '''a\n'\n\"\"\"\n'''\nc\n", false, []string{"1:s = '''a\n'\n\"\"\"\n'''\n", "5:c\n"}},
-		{"escaped quotes", `a = "\"("` + "\nc\n", false, []string{"1:" + `a = "\"("` + "\n", "2:c\n"}},
-		{"unterminated string", "a = \"x\nc\n", false, []string{"1:a = \"x\n", "2:c\n"}},
-		{"backslash", "a = \\\n 1\nc\n", false, []string{"1:a = \\\n 1\n", "3:c\n"}},
-		{"carriage returns", "a\r\nb\r\n", false, []string{"1:a\n", "2:b\n"}},
-		{"block", "def f():\n  a\n\n  # c\n# c\n  b\nc\n", false, []string{"1:def f():\n  a\n\n  # c\n# c\n  b\n", "7:c\n"}},
-		{"what is like a block", "try: # so\n  a\nb\nc(':')\nd = ':'\n", false, []string{"1:try: # so\n  a\n", "3:b\n", "4:c(':')\n", "5:d = ':'\n"}},
-		{"two blocks", "def f(): a\ndef g(): b\n", false, []string{"1:def f(): a\n", "2:def g(): b\n"}},
-		{"else", "if a:\n  b\nelif c:\n  d\nelse:\n  e\nf\n", false, []string{"1:if a:\n  b\nelif c:\n  d\nelse:\n  e\n", "7:f\n"}},
-		{"text in column 0 of a block", "def f():\n  a = '''\nx\n'''\n  b\nc\n", false, []string{"1:def f():\n  a = '''\nx\n'''\n  b\n", "6:c\n"}},
-		{"brackets in column 0 of a block", "for x in [\n1,\n]:\n  b\nc\n", false, []string{"1:for x in [\n1,\n]:\n  b\n", "5:c\n"}},
-		{"a word that begins like a keyword", "iffy\ndefine\n", false, []string{"1:iffy\n", "2:define\n"}},
-		{"at a terminal an empty line ends a block", "def f():\n  a\n\nb\n", true, []string{"1:def f():\n  a\n", "4:b\n"}},
-		{"but not within brackets", "f(\n\na)\nb\n", true, []string{"1:f(\n\na)\n", "4:b\n"}},
-		{"a pasted line after a block", "def f():\n  a\nb\n", true, []string{"1:def f():\n  a\n", "3:b\n"}},
+		{"lines", "a\n\n# c\nb # d", []string{"1:a\n", "4:b # d\n"}},
+		{"brackets", "f(a,\n  b)\nc\n", []string{"1:f(a,\n  b)\n", "3:c\n"}},
+		{"bracket in a string", "f('(')\nc\n", []string{"1:f('(')\n", "2:c\n"}},
+		{"bracket in a comment", "f() # (\nc\n", []string{"1:f() # (\n", "2:c\n"}},
+		{"long string", "s = '''a\n'\n\"\"\"\n'''\nc\n", []string{"1:s = '''a\n'\n\"\"\"\n'''\n", "5:c\n"}},
+		{"escaped quotes", `a = "\"("` + "\nc\n", []string{"1:" + `a = "\"("` + "\n", "2:c\n"}},
+		{"unterminated string", "a = \"x\nc\n", []string{"1:a = \"x\n", "2:c\n"}},
+		{"backslash", "a = \\\n 1\nc\n", []string{"1:a = \\\n 1\n", "3:c\n"}},
+		{"carriage returns", "a\r\nb\r\n", []string{"1:a\n", "2:b\n"}},
+		{"block", "def f():\n  a\n\n  # c\n# c\n  b\nc\n", []string{"1:def f():\n  a\n\n  # c\n# c\n  b\n", "7:c\n"}},
+		{"what is like a block", "try: # so\n  a\nb\nc(':')\nd = ':'\n", []string{"1:try: # so\n  a\n", "3:b\n", "4:c(':')\n", "5:d = ':'\n"}},
+		{"two blocks", "def f(): a\ndef g(): b\n", []string{"1:def f(): a\n", "2:def g(): b\n"}},
+		{"else", "if a:\n  b\nelif c:\n  d\nelse:\n  e\nf\n", []string{"1:if a:\n  b\nelif c:\n  d\nelse:\n  e\n", "7:f\n"}},
+		{"text in column 0 of a block", "def f():\n  a = '''\nx\n'''\n  b\nc\n", []string{"1:def f():\n  a = '''\nx\n'''\n  b\n", "6:c\n"}},
+		{"brackets in column 0 of a block", "for x in [\n1,\n]:\n  b\nc\n", []string{"1:for x in [\n1,\n]:\n  b\n", "5:c\n"}},
+		{"a word that begins like a keyword", "iffy\ndefine\n", []string{"1:iffy\n", "2:define\n"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := &statements{in: newPlainReader(strings.NewReader(tt.in)), interactive: tt.interactive}
+			s := &statements{in: newPlainReader(strings.NewReader(tt.in))}
 			var got []string
 			for {
 				text, line, err := s.next("> ")
@@ -146,11 +143,94 @@ func TestStatements(t *testing.T) {
 	}
 }
 
+// TestIsWhole: what Enter runs at a terminal.
+func TestIsWhole(t *testing.T) {
+	for text, want := range map[string]bool{
+		"":                               true,
+		"a":                              true,
+		"# c":                            true,
+		"f(":                             false,
+		"f(\n":                           false,
+		"f(\n\na)":                       true,
+		"s = \"\"\"\n":                   false,
+		"a = \\":                         false,
+		"def f():":                       false,
+		"def f(): pass":                  false,
+		"def f(): pass\n":                true,
+		"def f():\n    a":                false,
+		"def f():\n    a\n":              true,
+		"def f():\n    a\n    ":          false, // the first blank line
+		"def f():\n    a\n    \n    ":    true,
+		"def f():\n    a\n\n    b":       false,
+		"def f():\n    a\n\n    b\n":     true,
+		"if a:\n    b\nelse:":            false,
+		"if a:\n    b\nelse:\n    c\n":   true,
+		"def f():\n    a = [\n\n":        false,
+		"def f():\n    a\n\nf(41)":       true, // pasted
+		"def f():\n    a\nfor x in y:":   false,
+		"def f():\n    a\nfor x in y:\n": true,
+	} {
+		if got := isWhole(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestIndentAfter(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                  "",
+		"a":                                 "",
+		"def f():":                          "    ",
+		"def f(): # so":                     "    ",
+		"def f():\n    if a:":               "        ",
+		"def f():\n    if a:\n        b":    "        ",
+		"def f():\n    return 1":            "",
+		"def f():\n    if a:\n        pass": "    ",
+		"def f():\n    returned = 1":        "    ",
+		"def f():\n\tif a:":                 "\t\t",
+		"def f():\n    a\n    ":             "    ",
+		"f(":                                "    ",
+		"f(\n    a,":                        "    ",
+		"s = \"\"\"\n    a":                 "",
+		"x = 1 \\":                          "",
+	} {
+		if got := indentAfter(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestBlockLine: what the editor's line holds is the text, whatever it is, and
+// an editing key that takes an end of a break or tab takes it whole.
+func TestBlockLine(t *testing.T) {
+	for _, text := range []string{"", "a", "def f():\n\ta\n\n  b", "日本\n" + strings.Repeat("x", 30), "\n\n", strings.Repeat("y", 10) + "\n"} {
+		for _, columns := range []int{0, 1, 4, 10, 80} {
+			runes := []rune(text)
+			for cursor := range len(runes) + 1 {
+				line, pos := encodeText(runes, cursor, 3, columns)
+				if got, at := decodeLine(line, pos, false); string(got) != text || at != cursor {
+					t.Fatalf("%q, %d columns: got %q and %d, want %d", text, columns, string(got), at, cursor)
+				}
+			}
+			line, _ := encodeText(runes, 0, 3, columns)
+			for i, r := range line {
+				if r != breakRune && r != closeRune {
+					continue
+				}
+				got, _ := decodeLine(slices.Delete(slices.Clone(line), i, i+1), i, false)
+				if len(got) != len(runes)-1 {
+					t.Fatalf("%q, %d columns: without rune %d it is %q", text, columns, i, string(got))
+				}
+			}
+		}
+	}
+}
+
 func FuzzStatements(f *testing.F) {
-	f.Add("def f():\n  a\nb\n", true)
-	f.Add("x = '''\n\\", false)
-	f.Fuzz(func(t *testing.T, in string, interactive bool) {
-		s := &statements{in: newPlainReader(strings.NewReader(in)), interactive: interactive}
+	f.Add("def f():\n  a\nb\n")
+	f.Add("x = '''\n\\")
+	f.Fuzz(func(t *testing.T, in string) {
+		s := &statements{in: newPlainReader(strings.NewReader(in))}
 		for {
 			text, _, err := s.next("")
 			if err != nil {

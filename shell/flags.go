@@ -23,7 +23,8 @@ const fabricVariable = "FABSH_FABRIC"
 
 // settings are the session flags.
 type settings struct {
-	flags *pflag.FlagSet
+	flags  *pflag.FlagSet   // of fabsh without a command
+	groups []*pflag.FlagSet // of the session flags, as help lists them
 
 	fabric  string
 	ca      string
@@ -80,33 +81,52 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	s.format = outputFormat(lang.FormatText)
 	s.color = colorAuto
 
-	f.StringVarP(&s.fabric, "fabric", "F", "", "the `FABRIC`: "+kindsUsage()+" (environment: "+fabricVariable+")")
-	f.StringVarP(&s.ca, "ca", "C", "", "send from `DEVICE` (with ibsim and sim: from that node; default: the first that is up)")
-	f.VarP(&s.port, "port", "P", "send from the device's port `NUMBER` (default: its first that is up)")
-	f.VarP(&s.timeout, "timeout", "t", "wait `TIME` for an answer: in ms, or such as 2s (default 1s)")
-	f.Var(&s.retries, "retries", "send an unanswered request `N` times more")
-	f.Var(&s.window, "window", "have at most `N` requests wait for an answer at once (default 32; with ibsim 64)")
-	f.BoolVar(&s.write, "write", false, "allow what changes the fabric (a simulated one may always be changed)")
-	f.BoolVar(&s.overrideSM, "override-sm", false, "with --write: change what a running subnet manager owns, too")
-	f.BoolVar(&s.trapAgent, "trap-agent", false, "with --write: let scripts take the traps sent to this port: sa_subscribe(source=\"traps\")")
-	f.BoolVar(&s.readOnly, "read-only", false, "allow no change, of a simulated fabric either")
-	f.Var(&s.sl, "sl", "service level `N` of performance and administration packets (default: the path's)")
-	f.Var(&s.pkey, "pkey", "their partition key `KEY` (default: 0xffff or 0x7fff, as the port has it)")
-	f.Var(&s.smLID, "sm-lid", "ask the subnet administrator at `LID` (default: as the port says)")
-	f.StringVar(&s.keys, "keys", "", "show the keys in `FILE`, which has mode 0600, to who wants them; - asks for them at the terminal")
-	f.StringVar(&s.nameMap, "node-name-map", "", "take the names of nodes from `FILE`: lines of GUID \"name\" (default: that of infiniband-diags)")
-	f.StringVar(&s.record, "record", "", "write all MADs to the pcap `FILE`, which Wireshark opens; keys are left out")
-	f.StringVar(&s.profile, "profile", "", "write where scripts spend their time, waiting included, to `FILE`: go tool pprof reads it")
-	f.Var(&s.deadline, "deadline", "ask nothing more after `TIME`: in seconds, or such as 500ms; at the prompt, for each statement")
-	f.Var(&s.memory, "memory", "let scripts use `SIZE` of memory: such as 512MiB or 4GiB (default: 4 GiB, or a quarter of the machine's)")
-	f.Var(&s.maxSteps, "max-steps", "let scripts take `N` steps of the interpreter; at the prompt, each statement (default: any number)")
-	f.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
-	f.StringVar(&s.out, "out", "", "let scripts write files below the folder `DIR` (a command's own --out, after it, is a file)")
-	f.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
-	f.Var(&s.color, "color", "color text `WHEN`: auto (at a terminal, unless NO_COLOR is set), always or never")
-	f.BoolVar(&s.csvRaw, "csv-raw", false, "with -o csv: put no apostrophe before texts that a spreadsheet would carry out")
-	f.BoolVarP(&s.quiet, "quiet", "q", false, "no warnings, no progress, no banner")
-	f.CountVarP(&s.verbose, "verbose", "v", "say how many MADs it took; twice: of a bug in fabsh, where it is")
+	which := s.group("Which fabric")
+	which.StringVarP(&s.fabric, "fabric", "F", "", "the `FABRIC`: "+kindsUsage()+" (environment: "+fabricVariable+")")
+	which.StringVarP(&s.ca, "ca", "C", "", "send from `DEVICE` (with ibsim and sim: from that node; default: the first that is up)")
+	which.VarP(&s.port, "port", "P", "send from the device's port `NUMBER` (default: its first that is up)")
+	which.Var(&s.sl, "sl", "service level `N` of performance and administration packets (default: the path's)")
+	which.Var(&s.pkey, "pkey", "their partition key `KEY` (default: 0xffff or 0x7fff, as the port has it)")
+	which.Var(&s.smLID, "sm-lid", "ask the subnet administrator at `LID` (default: as the port says)")
+	which.StringVar(&s.nameMap, "node-name-map", "", "take the names of nodes from `FILE`: lines of GUID \"name\" (default: that of infiniband-diags)")
+
+	safety := s.group("Safety")
+	safety.BoolVar(&s.write, "write", false, "allow what changes the fabric (a simulated one may always be changed)")
+	safety.BoolVar(&s.overrideSM, "override-sm", false, "with --write: change what a running subnet manager owns, too")
+	safety.BoolVar(&s.trapAgent, "trap-agent", false, "with --write: let scripts take the traps sent to this port: sa_subscribe(source=\"traps\")")
+	safety.BoolVar(&s.readOnly, "read-only", false, "allow no change, of a simulated fabric either")
+	safety.StringVar(&s.keys, "keys", "", "show the keys in `FILE`, which has mode 0600, to who wants them; - asks for them at the terminal")
+
+	limits := s.group("Limits")
+	limits.VarP(&s.timeout, "timeout", "t", "wait `TIME` for an answer: in ms, or such as 2s (default 1s)")
+	limits.Var(&s.retries, "retries", "send an unanswered request `N` times more")
+	limits.Var(&s.window, "window", "have at most `N` requests wait for an answer at once (default 32; with ibsim 64)")
+	limits.Var(&s.deadline, "deadline", "ask nothing more after `TIME`: in seconds, or such as 500ms; at the prompt, for each statement")
+	limits.Var(&s.memory, "memory", "let scripts use `SIZE` of memory: such as 512MiB or 4GiB (default: 4 GiB, or a quarter of the machine's)")
+	limits.Var(&s.maxSteps, "max-steps", "let scripts take `N` steps of the interpreter; at the prompt, each statement (default: any number)")
+
+	output := s.group("Scripts and output")
+	output.StringVar(&s.record, "record", "", "write all MADs to the pcap `FILE`, which Wireshark opens; keys are left out")
+	output.StringVar(&s.profile, "profile", "", "write where scripts spend their time, waiting included, to `FILE`: go tool pprof reads it")
+	output.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
+	output.StringVar(&s.out, "out", "", "let scripts write files below the folder `DIR` (a command's own --out, after it, is a file)")
+	output.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
+	output.Var(&s.color, "color", "color text `WHEN`: auto (at a terminal, unless NO_COLOR is set), always or never")
+	output.BoolVar(&s.csvRaw, "csv-raw", false, "with -o csv: put no apostrophe before texts that a spreadsheet would carry out")
+	output.BoolVarP(&s.quiet, "quiet", "q", false, "no warnings, no progress, no banner")
+	output.CountVarP(&s.verbose, "verbose", "v", "say how many MADs it took; twice: of a bug in fabsh, where it is")
+
+	for _, g := range s.groups {
+		f.AddFlagSet(g)
+	}
+}
+
+// group begins a group of flags, which help lists under its title.
+func (s *settings) group(title string) *pflag.FlagSet {
+	g := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	g.SortFlags = false
+	s.groups = append(s.groups, g)
+	return g
 }
 
 // check finds what contradicts itself, before anything is opened.

@@ -11,15 +11,20 @@ import (
 	"fabsh/fabric/format"
 )
 
-// historyLimit is how many lines are remembered.
+// historyLimit is how many statements are remembered.
 const historyLimit = 2000
 
 // history is what was typed, in this session and before. The file is for the
 // user alone: statements may hold what others should not read.
 type history struct {
-	path  string // empty: nothing is kept
-	lines []string
+	path       string   // empty: nothing is kept
+	statements []string // at the beginning of the session
+	last       string   // that was added
 }
+
+// lineSeparator stands for a line break within a statement (Unicode 23.3): the
+// file has one statement a line.
+const lineSeparator = "\u2028"
 
 // openHistory reads the file, if there is one. Without a home directory, or
 // where it cannot be written, a session has its own history only.
@@ -29,19 +34,25 @@ func openHistory(path string) *history {
 		return h
 	}
 	data, _ := readOwn(path)
-	h.lines = strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
-	if n := len(h.lines); n > historyLimit {
-		h.lines = h.lines[n-historyLimit:]
-		h.rewrite()
+	lines := strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
+	if n := len(lines); n > historyLimit {
+		lines = lines[n-historyLimit:]
+		h.rewrite(lines)
+	}
+	for _, l := range lines {
+		h.last = withoutPrivate(strings.ReplaceAll(l, lineSeparator, "\n"))
+		h.statements = append(h.statements, h.last)
 	}
 	return h
 }
 
-// add appends a line, without keys; several sessions may do so at once.
-func (h *history) add(line string) {
-	if h.path == "" {
+// add appends a statement, without keys, unless it is the last one there;
+// several sessions may do so at once.
+func (h *history) add(statement string) {
+	if h.path == "" || statement == h.last {
 		return
 	}
+	h.last = statement
 	if os.MkdirAll(filepath.Dir(h.path), 0o700) != nil {
 		return
 	}
@@ -51,13 +62,13 @@ func (h *history) add(line string) {
 		return
 	}
 	defer f.Close()
-	f.WriteString(records.MaskKeys(line) + "\n")
+	f.WriteString(strings.ReplaceAll(records.MaskKeys(statement), "\n", lineSeparator) + "\n")
 }
 
 // rewrite keeps the newest lines. The new file has the mode of the old one.
-func (h *history) rewrite() {
+func (h *history) rewrite(lines []string) {
 	format.WriteFile(h.path, func(w io.Writer) error {
-		_, err := io.WriteString(w, strings.Join(h.lines, "\n")+"\n")
+		_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 		return err
 	})
 }

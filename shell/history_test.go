@@ -17,13 +17,19 @@ func TestHistory(t *testing.T) {
 	h.add("a")
 	h.add("b")
 	checkMode(t, path)
-	if diff := cmp.Diff([]string{"a", "b"}, openHistory(path).lines); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b"}, openHistory(path).statements); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	h.add("b") // once
+	h.add("def f():\n    smp_set('PortInfo', 1, m_key=0x1234)")
+	want := []string{"a", "b", "def f():\n    smp_set('PortInfo', 1, m_key=...)"}
+	if diff := cmp.Diff(want, openHistory(path).statements); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for i := range historyLimit {
 		h.add(fmt.Sprint(i))
 	}
-	if got := openHistory(path).lines; len(got) != historyLimit || got[0] != "0" {
+	if got := openHistory(path).statements; len(got) != historyLimit || got[0] != "0" {
 		t.Errorf("got %d lines from %q on", len(got), got[0])
 	}
 	checkMode(t, path)
@@ -48,7 +54,7 @@ func TestHistoryLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := len(openHistory(path).lines); got != historyLimit {
+	if got := len(openHistory(path).statements); got != historyLimit {
 		t.Errorf("got %d lines", got)
 	}
 	if left := filesIn(dir); len(left) != 1 {

@@ -91,8 +91,8 @@ while True:
 		status int
 	}{
 		{"interrupt", syscall.SIGINT, 130},
-		{"terminate", syscall.SIGTERM, 130},
-		{"hang up", syscall.SIGHUP, 130},
+		{"terminate", syscall.SIGTERM, 143},
+		{"hang up", syscall.SIGHUP, 129},
 		{"broken pipe", 0, 141},
 	}
 	for _, tt := range tests {
@@ -152,7 +152,7 @@ func TestIbsimKilled(t *testing.T) {
 	}
 	want := regexp.MustCompile(`^discover: (the sweep ended after \d+ nodes?|the node at route 0 does not answer): SubnGet\(\w+( \d+)?\) to route [0-9,]+: ` +
 		regexp.QuoteMeta(fmt.Sprintf("ibsim at %q is gone: it has ended or crashed; start it again, and attach anew", f.Name)) +
-		`\n  <command>:2:21: in <toplevel>\n    while True: discover\(\)\n +\^\n$`)
+		`\n  <command>:2:13: in <toplevel>\n    while True: discover\(\)\n +\^\n$`)
 	if !want.MatchString(errs.String()) {
 		t.Errorf("stderr: %s\nwant %v", errs.String(), want)
 	}

@@ -33,14 +33,18 @@ type interrupts struct {
 
 func watchInterrupts(c *console) *interrupts {
 	i := &interrupts{console: c, ch: make(chan os.Signal, 4), cleanup: func() {}, exit: os.Exit}
-	// A write to a pipe whose reader has gone is an error and this signal,
-	// instead of the end on the spot: transports must say goodbye.
+	// A write to a pipe whose reader has gone is an error, instead of the end on
+	// the spot: transports must say goodbye. The signal itself does not tell
+	// which pipe it was, and a pager may leave its own; the console does.
 	signal.Notify(i.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	go func() {
 		for sig := range i.ch {
-			go i.handle(sig) // may hang, too, with what it writes to
+			if sig != syscall.SIGPIPE {
+				go i.handle(sig) // may hang, too, with what it writes to
+			}
 		}
 	}()
+	c.broken = func() { go i.handle(syscall.SIGPIPE) }
 	return i
 }
 
@@ -169,8 +173,7 @@ func (i *interrupts) ended() os.Signal {
 	return i.final
 }
 
-// statusBrokenPipe is what a shell reports of a program that SIGPIPE ended, as
-// it would have ended us.
+// statusBrokenPipe is that of a program whose output nobody reads any more.
 const statusBrokenPipe = 128 + int(syscall.SIGPIPE)
 
 // status is the program's exit status; signals go before all else.
@@ -181,9 +184,11 @@ func (i *interrupts) status(otherwise int) int {
 	return otherwise
 }
 
+// signalStatus is what a shell reports of a program that the signal ended: 143
+// for SIGTERM. Ctrl-C, which leaves no final signal, is 130 likewise.
 func signalStatus(sig os.Signal) int {
-	if sig == syscall.SIGPIPE {
-		return statusBrokenPipe
+	if n, ok := sig.(syscall.Signal); ok {
+		return 128 + int(n)
 	}
 	return lang.StatusInterrupted
 }

@@ -73,7 +73,7 @@ func TestInterruptsIdle(t *testing.T) {
 		t.Errorf("status %d", got)
 	}
 	i.handle(syscall.SIGTERM)
-	if got, want := fmt.Sprint(*log), "[cleanup exit 130]"; got != want {
+	if got, want := fmt.Sprint(*log), "[cleanup exit 143]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -95,7 +95,7 @@ func TestInterruptsHanging(t *testing.T) {
 			return nil
 		})
 		i.set(func() {
-			if got, want := fmt.Sprint(*log), "[cleanup exit 130]"; got != want {
+			if got, want := fmt.Sprint(*log), "[cleanup exit 143]"; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})

@@ -52,7 +52,7 @@ func locate(text string) location {
 			i = start + n + len(quote) - 1
 		case '(':
 			var call *openCall
-			if callee := chainBefore(text[:i]); callee != "" && !isDef(text[:i], callee) {
+			if callee := primaryBefore(text[:i]); callee != "" && !isDef(text[:i], callee) {
 				call = &openCall{callee: callee, argStart: i + 1}
 			}
 			stack = append(stack, call)
@@ -114,45 +114,4 @@ func isName(s string) bool {
 		}
 	}
 	return true
-}
-
-// chainBefore returns the longest chain of names, dots and constant indexes
-// that text ends in: "f.switches[0].ports". It is empty where the chain begins
-// with something else, such as a call.
-func chainBefore(text string) string {
-	i := len(text)
-	for {
-		// Indexes, from the last to the first.
-		for i > 0 && text[i-1] == ']' {
-			open := strings.LastIndexByte(text[:i], '[')
-			if open < 0 || !isConstant(text[open+1:i-1]) {
-				return ""
-			}
-			i = open
-		}
-		n := i
-		for i > 0 && isWordByte(text[i-1]) {
-			i--
-		}
-		if i == n || text[i] >= '0' && text[i] <= '9' {
-			return ""
-		}
-		if i == 0 || text[i-1] != '.' {
-			return text[i:]
-		}
-		i--
-	}
-}
-
-// isConstant: s looks like a number or a plain string. Names with brackets in
-// them are given up: who counts them backwards counts wrong.
-func isConstant(s string) bool {
-	s = strings.TrimSpace(s)
-	if s == "" {
-		return false
-	}
-	if q := s[0]; q == '"' || q == '\'' {
-		return len(s) > 1 && s[len(s)-1] == q && !strings.ContainsAny(s[1:len(s)-1], "\\[]"+string(q))
-	}
-	return strings.Trim(strings.TrimPrefix(s, "-"), "0123456789xabcdefABCDEF") == ""
 }

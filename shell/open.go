@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ import (
 
 // connection is a fabric that was opened.
 type connection struct {
-	name      string           // in the prompt
+	name      string           // in the prompt: what -F says, but for folders
 	transport engine.Transport // nil: a file
 	sim       *sim.Subnet      // in this process; nil: none is
 	loaded    *fabric.Fabric   // from a file
@@ -96,7 +97,7 @@ func openUmad(o *settings, arg string) (*connection, error) {
 	case err != nil:
 		return nil, &hostError{err}
 	}
-	return &connection{name: t.String(), transport: t}, nil
+	return &connection{name: "umad:" + t.String(), transport: t}, nil
 }
 
 // umadOptions joins what -F umad:DEVICE/PORT, -C and -P say.
@@ -134,10 +135,13 @@ func openIbsim(o *settings, socket string) (*connection, error) {
 	}
 	name := "ibsim"
 	if p, err := t.Port(); err == nil {
-		name = fmt.Sprintf("%s/%d", p.Device, p.Num)
+		name = fmt.Sprintf("ibsim %s/%d", p.Device, p.Num)
 	}
 	return &connection{name: name, transport: t}, nil
 }
+
+// simKey is the key in a simulated fabric's specification. No key is shown.
+var simKey = regexp.MustCompile(`(?i)(\bmkey\s*=)[^,]*`)
 
 // openSim makes a subnet in this process, and attaches to its first channel
 // adapter unless told otherwise.
@@ -161,7 +165,7 @@ func simulate(o *settings, spec string, open, included format.Opener) (*connecti
 	if err != nil {
 		return nil, err
 	}
-	return &connection{name: "sim", transport: t, sim: subnet}, nil
+	return &connection{name: strings.TrimSuffix("sim:"+simKey.ReplaceAllString(spec, "$1..."), ":"), transport: t, sim: subnet}, nil
 }
 
 // simNode is the node to attach to: the one with this name or GUID, else the
@@ -200,7 +204,7 @@ func openFile(o *settings, path string) (*connection, error) {
 	if err != nil {
 		return nil, late(err)
 	}
-	return &connection{name: filepath.Base(path), loaded: loaded}, nil
+	return &connection{name: "file:" + filepath.Base(path), loaded: loaded}, nil
 }
 
 // openIncluded opens a file that another one names, and none that holds keys.
@@ -337,6 +341,7 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		Include: a.include,
 		Out:     a.out,
 		Secrets: a.secrets,
+		Flags:   a.sessionFlags(),
 		Quiet:   a.quiet,
 		Verbose: a.verbose,
 		Clock:   c.clock,

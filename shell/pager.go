@@ -5,11 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"fabsh/builtins/lang"
 )
 
 // page writes text to the terminal, by way of a pager where it is longer than
 // the screen.
 func (a *app) page(text string) error {
+	text = lang.Harmless(text) // less -R and others pass on what the terminal obeys
 	out, ok := a.console.stdout.(*os.File)
 	if !ok || !a.console.stdoutTTY || fits(text, out) {
 		_, err := io.WriteString(a.console.Out(), text)

@@ -12,19 +12,17 @@ const (
 	pasteEnd   = "\x1b[201~"
 )
 
-// pastedBlank is a blank line that was pasted: it does not end a block. The
-// character, a space without width, keeps the line apart on its way through
-// the editor.
-const pastedBlank = "\u200b"
-
-// paste takes the brackets off pasted text.
+// paste takes pasted text out of what the terminal sends: the editor gets it at
+// once, and not key by key.
 type paste struct {
-	open  bool
-	blank bool   // the pasted line is, so far
-	held  string // what may become a bracket
+	deliver func(text string)
+	open    bool
+	text    strings.Builder // of what is open
+	held    string          // what may become a bracket
 }
 
-// keys is what the editor gets for what the terminal sent.
+// keys is what the editor gets for what the terminal sent. Enter follows pasted
+// text that ends with a line.
 func (p *paste) keys(text string) string {
 	var b strings.Builder
 	text = p.held + text
@@ -39,36 +37,46 @@ func (p *paste) keys(text string) string {
 			part, p.held = holdBack(text, bracket)
 		}
 		if p.open {
-			p.lines(&b, part)
+			p.text.WriteString(part)
 		} else {
-			b.WriteString(keyNames.Replace(part))
+			b.WriteString(keyNames.Replace(withoutPrivate(part)))
 		}
 		if !found {
 			return b.String()
 		}
-		p.open, p.blank, text = !p.open, false, rest
+		if p.open {
+			b.WriteString(p.close())
+		}
+		p.open, text = !p.open, rest
 	}
 }
 
-// lines marks blank lines. A tab behind other text would ask for proposals.
-func (p *paste) lines(b *strings.Builder, text string) {
-	for _, c := range strings.ReplaceAll(text, "\r\n", "\n") {
-		switch {
-		case c == '\r' || c == '\n':
-			if p.blank {
-				b.WriteString(pastedBlank)
-			}
-			b.WriteByte('\r')
-			p.blank = true
-			continue
-		case c == '\t' && !p.blank:
-			c = ' '
-		case c < ' ' && c != '\t':
-			continue // no key: it was text
+// close delivers what was pasted, and returns the keys that stand for it.
+func (p *paste) close() string {
+	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(p.text.String())
+	p.text.Reset()
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' {
+			return -1 // no key: it was text
 		}
-		p.blank = p.blank && (c == ' ' || c == '\t')
-		b.WriteRune(c)
+		return r
+	}, withoutPrivate(text))
+	trimmed := strings.TrimRight(text, "\n")
+	p.deliver(trimmed)
+	if len(trimmed) < len(text) {
+		return string(pasteKey) + "\r"
 	}
+	return string(pasteKey)
+}
+
+// withoutPrivate takes out what means something else to the editor.
+func withoutPrivate(text string) string {
+	return strings.Map(func(r rune) rune {
+		if isPrivate(r) {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // holdBack cuts off text's end where it begins a bracket. Escape alone is a

@@ -10,26 +10,32 @@ import (
 )
 
 func TestPaste(t *testing.T) {
-	const blank = pastedBlank + "\r"
-	tests := []struct{ name, in, want string }{
-		{"typed", "a\r\rb\r", "a\r\rb\r"},
-		{"keys", "\x1b[1~\x03\x1b", "\x01\x07\x03\x1b"},
-		{"blank lines", pasteBegin + "def f():\r    a\r\r  \r    b\r" + pasteEnd + "\r", "def f():\r    a\r" + blank + "  " + blank + "    b\r\r"},
-		{"line feeds", pasteBegin + "a\n\nb\r\n\r\nc" + pasteEnd, "a\r" + blank + "b\r" + blank + "c"},
-		{"tabs", pasteBegin + "if a:\r\tb\tc" + pasteEnd, "if a:\r\tb c"},
-		{"control characters", pasteBegin + "a\x03\x04\x1b[1~b" + pasteEnd + "\x03", "a[1~b\x07\x03"},
-		{"two", pasteBegin + "a\r" + pasteEnd + "\r" + pasteBegin + "\rb" + pasteEnd, "a\r\r\rb"},
-		{"other text", pasteBegin + "日本\r\r" + pasteEnd, "日本\r" + blank},
+	const key = string(pasteKey)
+	tests := []struct{ name, in, want, pasted string }{
+		{"typed", "a\r\rb\r", "a\r\rb\r", ""},
+		{"keys", "\x1b[1~\x03\x1b", "\x01\x07\x03\x1b", ""},
+		{"blank lines", pasteBegin + "def f():\r    a\r\r  \r    b\r" + pasteEnd + "\r", key + "\r\r", "def f():\n    a\n\n  \n    b|"},
+		{"line feeds", pasteBegin + "a\n\nb\r\n\r\nc" + pasteEnd, key, "a\n\nb\n\nc|"},
+		{"tabs", pasteBegin + "if a:\r\tb\tc" + pasteEnd, key, "if a:\n\tb\tc|"},
+		{"control characters", pasteBegin + "a\x03\x04\x1b[1~b" + pasteEnd + "\x03", key + "\x07\x03", "a[1~b|"},
+		{"the editor's own", "\ue000" + pasteBegin + "\ue004a\ue008" + pasteEnd + "\ue007b", key + "b", "a|"},
+		{"two", pasteBegin + "a\r" + pasteEnd + "\r" + pasteBegin + "\rb" + pasteEnd, key + "\r\r" + key, "a|\nb|"},
+		{"other text", pasteBegin + "日本\r\r" + pasteEnd, key + "\r", "日本|"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var whole paste
-			if got := whole.keys(tt.in); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
+			keys := func(parts ...string) (got, pasted string) {
+				p := paste{deliver: func(text string) { pasted += text + "|" }}
+				for _, part := range parts {
+					got += p.keys(part)
+				}
+				return got, pasted
 			}
-			switch tt.name {
-			case "keys", "line feeds", "other text":
-				return // in pieces, \r\n counts twice, and names and runes break
+			if got, pasted := keys(tt.in); got != tt.want || pasted != tt.pasted {
+				t.Errorf("got %q, %q, want %q, %q", got, pasted, tt.want, tt.pasted)
+			}
+			if tt.name == "keys" || tt.name == "the editor's own" {
+				return // in pieces, names and runes break
 			}
 			// However the terminal's bytes come in: brackets are cut anywhere
 			// but behind their escape, which alone is a key.
@@ -37,9 +43,8 @@ func TestPaste(t *testing.T) {
 				if i > 0 && tt.in[i-1] == '\x1b' {
 					continue
 				}
-				var p paste
-				if got := p.keys(tt.in[:i]) + p.keys(tt.in[i:]); got != tt.want {
-					t.Errorf("cut at %d: got %q, want %q", i, got, tt.want)
+				if got, pasted := keys(tt.in[:i], tt.in[i:]); got != tt.want || pasted != tt.pasted {
+					t.Errorf("cut at %d: got %q, %q, want %q, %q", i, got, pasted, tt.want, tt.pasted)
 				}
 			}
 		})
@@ -58,7 +63,7 @@ func TestTerminalPaste(t *testing.T) {
 		t.Errorf("the screen shows %q", seen)
 	}
 	s.expect("rw> ")
-	s.send("def g():\r\treturn 3\r\rg()\r")
+	s.send("def g():\rreturn 3\r\rg()\r")
 	s.expect("\n3\r\n")
 	s.expect("rw> ")
 	s.send(ctrlD)
@@ -67,7 +72,7 @@ func TestTerminalPaste(t *testing.T) {
 		t.Errorf("the terminal is left in its mode: %q", s.text)
 	}
 	history, err := os.ReadFile(filepath.Join(home, ".local/state/fabsh/history"))
-	if want := "def f(a):\n\tb = a # two\n\tif b:\n\t\tb += 1\n\treturn b\nf(41)\ndef g():\n"; err != nil || !strings.HasPrefix(string(history), want) {
+	if want := strings.ReplaceAll("def f(a):|\tb = a # two||    |\tif b:||\t\tb += 1|\treturn b\nf(41)\ndef g():|    return 3\ng()\n", "|", lineSeparator); err != nil || !strings.HasPrefix(string(history), want) {
 		t.Errorf("history %q, %v, want %q first", history, err, want)
 	}
 }

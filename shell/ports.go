@@ -20,15 +20,14 @@ func (a *app) portsCommand() *cobra.Command {
 		Short: "List the RDMA devices of this host, and their ports",
 		Long: `List the RDMA devices of this host, and their ports, as ibstat and ibstatus do:
 network (infiniband, roce, iwarp), states, width and speed, LIDs, GUIDs. It sends
-nothing and opens no device. With -C or -P before the word ports, it lists those
-alone.
+nothing and opens no device. With -C or -P it lists those alone.
 
 role says which management datagrams the port sends: smi subnet management, gsi
 all others. Where an adapter of several planes (XDR) has them on two devices, pair
 is the other. default is where fabsh sends from without -C and -P.`,
 		Example: `  fabsh ports
-  fabsh -C mlx5_0 ports
-  fabsh -o json ports`,
+  fabsh ports -C mlx5_0
+  fabsh ports -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := a.hostPorts(nil)

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -86,13 +87,41 @@ func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string,
 		}
 		return s.Topics(base), false
 	case topology.KindTarget:
-		return s.nodeNames(), false
+		return s.targetNames(arg.typed), false
 	case lang.KindChoice:
 		return quotedWords(p.Doc), false
 	case lang.KindPath:
 		return nil, true
+	default:
+		if p.Kind != nil && p.Kind.Names { // one of its words too
+			return append(quotedWords(p.Doc), s.nodeNames()...), false
+		}
 	}
 	return nil, false
+}
+
+// targetNames are the names of nodes; and behind a node's name and a slash, its
+// ports: NAME/3.
+func (s *session) targetNames(typed string) []string {
+	names := s.nodeNames()
+	i := strings.LastIndexByte(typed, '/')
+	f := s.Fabric()
+	if i < 0 || f == nil {
+		return names
+	}
+	for n := range f.Nodes() {
+		node := &f.Nodes()[n]
+		name := lang.OneLine(node.Name())
+		if name == "" || name != typed[:i] {
+			continue
+		}
+		for num := range node.NumPorts() + 1 {
+			if node.Port(num) != nil {
+				names = append(names, fmt.Sprintf("%s/%d", name, num))
+			}
+		}
+	}
+	return names
 }
 
 // fieldWords are the words of an enumerated field.

@@ -40,3 +40,25 @@ func TestTerminalHostile(t *testing.T) {
 	s.send("exit\r")
 	s.exit(0)
 }
+
+// TestTerminalHostileHelp: nor does a docstring, by way of the pager.
+func TestTerminalHostileHelp(t *testing.T) {
+	home := t.TempDir()
+	src := "def mine():\n    \"\"\"Is mine.\n" + strings.Repeat("    more\n", 30) + "    \x1b]0;owned\a\u202eevil\n    \"\"\"\n"
+	if err := os.WriteFile(filepath.Join(home, "lib.star"), []byte(src), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := startTerminalOf(t, terminalOf{home: home, columns: 80, pager: "cat"}, "-F", "sim:ring:n=2")
+	s.expect("> ")
+	s.send("load(\"lib.star\", \"mine\")\r")
+	s.expect("> ")
+	s.send("mine?\r")
+	all := s.expect("evil")
+	for _, bad := range []string{"\x1b]0", "\a", "\u202e"} {
+		if strings.Contains(all, bad) {
+			t.Errorf("the terminal got %q", bad)
+		}
+	}
+	s.send(ctrlD)
+	s.exit(0)
+}

@@ -34,6 +34,19 @@ type screen struct {
 // startTerminal runs fabsh on a terminal of its own, in an empty home.
 func startTerminal(t *testing.T, home string, args ...string) *screen {
 	t.Helper()
+	return startTerminalOf(t, terminalOf{home: home, columns: 100, pager: "sleep 1; cat -n"}, args...)
+}
+
+// terminalOf is what a test's terminal is like.
+type terminalOf struct {
+	home    string
+	columns uint16
+	pager   string
+}
+
+func startTerminalOf(t *testing.T, o terminalOf, args ...string) *screen {
+	t.Helper()
+	home := o.home
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal("no terminals here: ", err)
@@ -44,7 +57,7 @@ func startTerminal(t *testing.T, home string, args ...string) *screen {
 		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
 	}
 	if err == nil {
-		err = unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 100})
+		err = unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: o.columns})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +70,7 @@ func startTerminal(t *testing.T, home string, args ...string) *screen {
 	s := &screen{t: t, master: master, chunks: make(chan string, 1000), home: home}
 	s.cmd = exec.Command("fabsh", args...)
 	s.cmd.Dir = home
-	s.cmd.Env = append(testEnv, "HOME="+home, "PATH="+os.Getenv("PATH"), "TERM=xterm", "NO_COLOR=1", "PAGER=sleep 1; cat -n")
+	s.cmd.Env = append(testEnv, "HOME="+home, "PATH="+os.Getenv("PATH"), "TERM=xterm", "NO_COLOR=1", "PAGER="+o.pager)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := s.cmd.Start(); err != nil {
@@ -110,8 +123,15 @@ func (s *screen) send(keys string) {
 // exit waits for the end and checks the status.
 func (s *screen) exit(status int) {
 	s.t.Helper()
-	for c := range s.chunks {
-		s.text += c
+	limit := time.After(20 * time.Second)
+	for open := true; open; {
+		var c string
+		select {
+		case c, open = <-s.chunks:
+			s.text += c
+		case <-limit:
+			s.t.Fatalf("it does not end; wrote %q", s.text)
+		}
 	}
 	s.cmd.Wait()
 	if got := s.cmd.ProcessState.ExitCode(); got != status {
@@ -129,7 +149,7 @@ func TestTerminal(t *testing.T) {
 	home := t.TempDir()
 	s := startTerminal(t, home, "-F", "sim:ring:n=2")
 	s.expect("TAB completes")
-	s.expect("sim, rw> ")
+	s.expect("sim:ring:n=2, rw> ")
 	s.send("6*7\r")
 	s.expect("\n42\r\n")
 	s.expect("> ")
@@ -140,7 +160,7 @@ func TestTerminal(t *testing.T) {
 	s.expect("> ")
 	s.send("def f(n):\r")
 	s.expect("... ")
-	s.send("\treturn n + 1\r") // a pasted tab indents
+	s.send("return n + 1\r") // is indented
 	s.expect("... ")
 	s.send("\r")
 	s.expect("rw> ")
@@ -227,7 +247,7 @@ func TestTerminalFabric(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startTerminal(t, home, "-F", "sim:ring:n=2", "--read-only")
-	s.expect("sim (4 nodes, ") // by the rc file
+	s.expect("sim:ring:n=2, ro (4 nodes, ") // by the rc file
 	s.expect("s)> ")
 	s.send("leaf(0).n\x01x = \x05ame\rx\r")
 	s.expect("\n\"switch-1\"\r\n")
@@ -271,7 +291,7 @@ func TestTerminalInterruptedSweep(t *testing.T) {
 	s := startTerminal(t, t.TempDir(), "-F", "sim:ring:n=2,delay=1h", "-t", "1h")
 	s.expect("rw> ")
 	s.send("discover()\r")
-	s.expect(" MADs sent, 0 answered (")
+	s.expect(" sent, 0 answered (")
 	s.expect(" s, Ctrl-C stops)")
 	s.send(ctrlC)
 	s.expect("interrupted (in-flight MADs abandoned: 1)\r\n")

@@ -3,8 +3,11 @@ package shell
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/chzyer/readline"
@@ -25,28 +28,34 @@ func (p *plainReader) ReadLine(string) (string, error) {
 
 func (p *plainReader) Close() error { return nil }
 
-// terminalReader reads lines from a terminal, with editing, history and
-// completion.
+// terminalReader reads statements from a terminal, with editing, history and
+// completion. It gives them line by line: the end of a statement is an end of
+// the input for who asks for more of it.
 type terminalReader struct {
 	rl      *readline.Instance
+	block   *block
 	history *history
 	stdout  *os.File
-	resized func() // tells readline the terminal's width
-	before  string // the statement's lines so far, for completion
+	recalls bool     // readline has a history
+	resized func()   // tells readline the terminal's width
+	lines   []string // read, and not given yet
 }
 
 func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*terminalReader, error) {
-	t := &terminalReader{history: h, stdout: stdout}
 	width := func() int { columns, _ := size(stdout); return columns }
+	t := &terminalReader{history: h, stdout: stdout, block: &block{columns: width}}
 	rl, err := readline.NewEx(&readline.Config{
-		Stdin:  &keys{File: stdin},
-		Stdout: stdout,
+		Stdin:  &keys{File: stdin, paste: paste{deliver: t.block.paste}},
+		Stdout: &wrapped{stdout, width},
 		Stderr: stdout,
 		// The file is ours: readline would rewrite it readable for all.
 		DisableAutoSaveHistory: true,
 		HistoryLimit:           historyLimit,
 		HistorySearchFold:      true,
-		AutoComplete:           &suffixes{complete: c.complete, before: &t.before, size: func() (int, int) { return size(stdout) }},
+		AutoComplete:           &suffixes{complete: c.complete, size: func() (int, int) { return size(stdout) }},
+		Listener:               t.block,
+		Painter:                t.block,
+		FuncFilterInputRune:    t.block.filter,
 		InterruptPrompt:        "^C",
 		EOFPrompt:              "\n", // readline's way to say: nothing
 		FuncGetWidth:           width,
@@ -56,54 +65,74 @@ func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*termi
 	if err != nil {
 		return nil, err
 	}
-	t.rl = rl
+	t.rl, t.block.rl = rl, rl
 	io.WriteString(stdout, pasteOn)
-	for _, l := range h.lines {
-		rl.SaveHistory(l)
+	for _, l := range h.statements {
+		t.recall(l)
 	}
 	return t, nil
 }
 
 func (t *terminalReader) ReadLine(prompt string) (string, error) {
-	if prompt != morePrompt {
-		t.before = ""
+	if len(t.lines) == 0 {
+		if prompt == morePrompt {
+			return "", io.EOF
+		}
+		t.resized()
+		t.rl.SetPrompt(prompt)
+		t.block.begin(prompt)
+		l, err := t.rl.Readline()
+		text, _ := decodeLine([]rune(l), 0, false)
+		switch {
+		case errors.Is(err, readline.ErrInterrupt):
+			return string(text), errInterrupted
+		case err != nil:
+			return "", err
+		}
+		t.lines = strings.Split(strings.TrimRight(string(text), " \t\n"), "\n")
 	}
-	t.resized()
-	t.rl.SetPrompt(prompt)
-	l, err := t.rl.Readline()
-	switch {
-	case errors.Is(err, readline.ErrInterrupt):
-		return l, errInterrupted
-	case err != nil:
-		return "", err
-	}
-	if strings.Contains(l, pastedBlank) && strings.TrimSpace(strings.ReplaceAll(l, pastedBlank, "")) == "" {
-		t.before += "\n"
-		return pastedBlank, nil
-	}
-	t.before += l + "\n"
-	if strings.TrimSpace(l) != "" {
-		t.rl.SaveHistory(l)
-		t.history.add(l)
-	}
+	l := t.lines[0]
+	t.lines = t.lines[1:]
 	return l, nil
 }
 
+// remember puts a statement into the history, unless it is the last one there.
+func (t *terminalReader) remember(statement string) {
+	statement = strings.TrimRight(statement, " \t\n")
+	t.recall(statement)
+	t.history.add(statement)
+}
+
+// recall has readline know a statement. The empty one first has it forget which
+// old statement this one was made of, which it would keep instead.
+func (t *terminalReader) recall(statement string) {
+	line, _ := encodeText([]rune(statement), 0, 0, 0)
+	if t.recalls { // of no history, readline would keep the empty one
+		t.rl.SaveHistory("")
+	}
+	t.recalls = true
+	t.rl.SaveHistory(string(line))
+}
+
+// Close gives the terminal back. It does not close readline, which would wait
+// for the next key where Ctrl-D was typed while a statement ran: the program
+// ends here.
 func (t *terminalReader) Close() error {
 	io.WriteString(t.stdout, pasteOff)
-	return t.rl.Close()
+	return t.rl.Terminal.ExitRawMode()
 }
 
 // suffixes gives a completer's words to readline, which can only append.
 type suffixes struct {
-	complete func(text string) (words []string, start int)
-	before   *string
+	complete func(text, after string) (words []string, start int)
 	size     func() (columns, rows int) // of the terminal
 }
 
 func (s *suffixes) Do(line []rune, pos int) ([][]rune, int) {
-	text := *s.before + string(line[:pos])
-	words, start := s.complete(text)
+	before, _ := decodeLine(line[:pos], 0, false)
+	after, _ := decodeLine(line[pos:], 0, false)
+	text := string(before)
+	words, start := s.complete(text, string(after))
 	typed := text[start:]
 	var tails [][]rune
 	for _, w := range words {
@@ -144,4 +173,28 @@ func common(words [][]rune) []rune {
 		prefix = prefix[:n]
 	}
 	return prefix
+}
+
+// wrapped is the terminal that readline writes to. Having listed proposals,
+// readline goes back to the cursor as if its line had not wrapped.
+type wrapped struct {
+	io.Writer
+	columns func() int
+}
+
+var backToCursor = regexp.MustCompile(`\r\x1b\[(\d+)C$`)
+
+func (w *wrapped) Write(p []byte) (int, error) {
+	if m := backToCursor.FindSubmatchIndex(p); m != nil {
+		if n, err := strconv.Atoi(string(p[m[2]:m[3]])); err == nil && n >= w.columns() {
+			column := n % w.columns()
+			q := string(p[:m[0]]) + "\r"
+			if column > 0 {
+				q += fmt.Sprintf("\x1b[%dC", column)
+			}
+			_, err := io.WriteString(w.Writer, q)
+			return len(p), err
+		}
+	}
+	return w.Writer.Write(p)
 }

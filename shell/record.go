@@ -29,7 +29,7 @@ func openReplay(o *settings, path string) (*connection, error) {
 		return nil, late(err)
 	}
 	t := capture.NewReplay(recording)
-	return &connection{name: filepath.Base(path), transport: t, clock: t, warning: recording.Incomplete()}, nil
+	return &connection{name: "replay:" + filepath.Base(path), transport: t, clock: t, warning: recording.Incomplete()}, nil
 }
 
 // maxRecording is how long a recording may be, in bytes: that of a sweep of the

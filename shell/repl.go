@@ -27,11 +27,14 @@ const (
 // repl is the read, evaluate, print loop.
 type repl struct {
 	*session
-	interp *interp
-	lines  *statements
-	file   string
-	worst  atomic.Int64 // exit status so far, of a piped session
-	waits  atomic.Bool  // for the next statement
+	interp      *interp
+	lines       *statements
+	interactive bool // people sit before it
+	file        string
+	worst       atomic.Int64 // exit status so far, of a piped session
+	waits       atomic.Bool  // for the next statement
+
+	remember func(statement string) // puts it into the history; nil: there is none
 
 	fabric *fabric.Fabric // the latest; since is when it came
 	since  time.Time
@@ -62,6 +65,8 @@ func (s *session) prompt(stdin *os.File) int {
 	restore := saveTerminal(stdin)
 	s.app.interrupts.onExit(func() { fmt.Print(pasteOff); restore(); s.closeEngine() })
 	r.read(in, true)
+	r.remember = in.remember
+	r.interp.globals["q"] = r.interp.globals["quit"] // short, so at the prompt only
 	if !s.app.quiet {
 		fmt.Fprintln(s.app.console.Err(), "help lists what there is to say, TAB completes, Ctrl-D ends.")
 	}
@@ -75,6 +80,7 @@ func (a *app) isPrompt() bool { return isTerminal(a.stdin) && a.console.stdoutTT
 func newRepl(s *session) *repl {
 	r := &repl{session: s}
 	r.interp = newInterp(lang.FileOptions(), s.Predeclared(), r.show)
+	s.Defined(r.interp.globals.Keys)
 	r.interp.check = s.WarnWords
 	return r
 }
@@ -85,7 +91,8 @@ func (r *repl) read(in LineReader, interactive bool) {
 	if interactive {
 		r.file = promptFile
 	}
-	r.lines = &statements{in: in, interactive: interactive}
+	r.interactive = interactive
+	r.lines = &statements{in: in}
 }
 
 func (r *repl) loop() int {
@@ -108,8 +115,14 @@ func (r *repl) loop() int {
 			r.app.fail(err)
 			return r.app.status
 		}
+		if r.remember != nil {
+			r.remember(text)
+		}
 		r.Remember(r.file, r.lines.source())
 		err = r.attempt(func(ctx context.Context) error {
+			if asked, err := r.ask(text); asked {
+				return err
+			}
 			return r.run(ctx, r.file, line, text)
 		})
 		r.report(err)
@@ -118,7 +131,7 @@ func (r *repl) loop() int {
 		if errors.As(err, &exit) || r.app.interrupts.ended() != nil {
 			return r.exitStatus(err)
 		}
-		if !r.lines.interactive {
+		if !r.interactive {
 			worst := worse(int(r.worst.Load()), r.ExitStatus(err))
 			r.worst.Store(int64(worst))
 			if worst == lang.StatusInterrupted {
@@ -145,7 +158,7 @@ func (r *repl) run(ctx context.Context, file string, line int, text string) erro
 
 // exitStatus ends the session with err.
 func (r *repl) exitStatus(err error) int {
-	if !r.lines.interactive {
+	if !r.interactive {
 		return r.finalStatus(int(r.worst.Load()), err)
 	}
 	var exit *lang.ExitError
@@ -179,7 +192,7 @@ func worse(a, b int) int {
 
 // show writes the value of an expression, by way of a pager where it is long.
 func (r *repl) show(v starlark.Value) error {
-	if !r.lines.interactive {
+	if !r.interactive {
 		return r.Show(v)
 	}
 	var text bytes.Buffer
@@ -192,7 +205,8 @@ func (r *repl) show(v starlark.Value) error {
 	return r.app.page(text.String())
 }
 
-// startup runs the user's rc file at the prompt, as if it had been typed.
+// startup runs the user's rc file at the prompt, as if it had been typed, but
+// shows no values: the file is for definitions.
 func (r *repl) startup(path string) {
 	if path == "" {
 		return
@@ -205,19 +219,28 @@ func (r *repl) startup(path string) {
 		return
 	}
 	r.Remember(path, string(src))
+	show := r.interp.show
+	r.interp.show = func(starlark.Value) error { return nil }
+	defer func() { r.interp.show = show }()
 	r.report(r.attempt(func(ctx context.Context) error {
 		return r.run(ctx, path, 1, string(src))
 	}))
 }
 
-// promptText says what is at the other end, and how old its picture is.
+// maxPromptName is how much of the fabric's name is in the prompt, in runes.
+const maxPromptName = 30
+
+// promptText says which fabric it is, whether it may be changed, and how old its
+// picture is.
 func (r *repl) promptText() string {
 	if f := r.Fabric(); f != r.fabric {
 		r.fabric, r.since = f, time.Now()
 	}
-	text := r.name
+	text := clip(lang.OneLine(r.name), maxPromptName)
 	if r.engine != nil && r.engine.Write() {
 		text += ", rw"
+	} else {
+		text += ", ro"
 	}
 	if r.fabric != nil {
 		text += fmt.Sprintf(" (%d nodes", len(r.fabric.Nodes()))

@@ -55,6 +55,10 @@ func (a *app) routeCommand() *cobra.Command {
 		DisableFlagParsing: true,
 		ValidArgsFunction:  completePolicy,
 		RunE: func(_ *cobra.Command, words []string) error {
+			words, err := a.takeRoute(words)
+			if err != nil {
+				return err
+			}
 			o, err := parseRoute(words)
 			switch {
 			case err != nil:
@@ -221,10 +225,15 @@ func (a *app) listPolicies() error {
 	return nil
 }
 
-// completePolicy proposes policies, then the command's own flags.
+// completePolicy proposes policies, then their options, and the command's own
+// flags.
 func completePolicy(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var names []string
-	if o, err := parseRoute(words); err == nil && o.policy == "" {
+	switch o, err := parseRoute(words); {
+	case err != nil:
+	case o.policy != "":
+		names = policyProgram(o.policy).Options
+	default:
 		for _, p := range builtins.ShippedPolicies() {
 			names = append(names, p.Name+"\t"+p.Doc)
 		}

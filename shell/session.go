@@ -19,6 +19,7 @@ type session struct {
 	app      *app
 	engine   *engine.Engine // nil: no live fabric
 	name     string         // of the fabric, in the prompt
+	before   engine.Stats   // when this evaluation began
 	progress *progress
 	began    time.Time
 	deadline *deadline // of the session; nil: it has none
@@ -50,13 +51,14 @@ func (s *session) closeEngine() {
 	}
 }
 
-// doing is the progress line of what reports no progress itself.
+// doing is the progress line of what reports no progress itself: the MADs of
+// this evaluation.
 func (s *session) doing() string {
 	if s.engine == nil {
 		return "working"
 	}
 	st := s.engine.Stats()
-	return fmt.Sprintf("%d MADs sent, %d answered", st.Sent, st.Answered)
+	return fmt.Sprintf("%s sent, %d answered", lang.Count(int(st.Sent-s.before.Sent), "MAD"), st.Answered-s.before.Answered)
 }
 
 // startDeadline starts the time of the session, opening the fabric included. Its
@@ -111,7 +113,7 @@ func (s *session) attempt(fn func(context.Context) error) error {
 		d.limit(s)
 		defer d.stop()
 	}
-	before := s.cancelled()
+	s.before = s.stats()
 	return s.app.interrupts.run(func(ctx context.Context) (err error) {
 		ctx, stop := context.WithCancelCause(ctx)
 		defer stop(nil)
@@ -123,18 +125,18 @@ func (s *session) attempt(fn func(context.Context) error) error {
 			cause = context.Cause(d.over)
 		}
 		if err != nil && cause != nil {
-			return &interruption{cause, s.cancelled() - before}
+			return &interruption{cause, s.stats().Cancelled - s.before.Cancelled}
 		}
 		return err
 	})
 }
 
-// cancelled is the number of calls cancelled so far.
-func (s *session) cancelled() uint64 {
+// stats are the counts so far.
+func (s *session) stats() engine.Stats {
 	if s.engine == nil {
-		return 0
+		return engine.Stats{}
 	}
-	return s.engine.Stats().Cancelled
+	return s.engine.Stats()
 }
 
 // interruption is the end of an evaluation by a signal.

@@ -9,8 +9,8 @@ import (
 
 // A LineReader is where statements come from: a terminal with editing, or a
 // pipe. ReadLine returns one line without its end; io.EOF at the end of the
-// input; errInterrupted, with what had been typed, after Ctrl-C; and
-// pastedBlank for a blank line that was pasted.
+// input, or of the statement that a terminal has given whole; errInterrupted,
+// with what had been typed, after Ctrl-C.
 type LineReader interface {
 	ReadLine(prompt string) (string, error)
 	Close() error
@@ -24,19 +24,16 @@ const morePrompt = "... "
 // statements cuts lines into statements. A statement is one line; or several,
 // while a bracket, a string or a backslash is open; or, after if, for, while
 // or def, all that is indented under it. Such a block ends at a line that
-// begins in column 0, and at a terminal at an empty line too: there nobody
-// wants to type the next statement to see the result of this one.
+// begins in column 0.
 //
 // syntax.FileOptions.ParseCompoundStmt does this as well, but it ends a block
 // at a comment, and loses the line that follows a pasted block.
 type statements struct {
-	in          LineReader
-	interactive bool
-	line        int    // lines read so far
-	held        string // a line read too far
-	isHeld      bool
-	pasted      bool            // the last line was a blank one that was pasted
-	text        strings.Builder // of all lines
+	in     LineReader
+	line   int    // lines read so far
+	held   string // a line read too far
+	isHeld bool
+	text   strings.Builder // of all lines
 }
 
 // source is all that was read so far.
@@ -69,9 +66,6 @@ func (s *statements) next(prompt string) (text string, first int, err error) {
 			first = s.line
 			block = hasWord(l, "if", "for", "while", "def")
 		case block && !open.inside():
-			if s.interactive && !s.pasted && strings.TrimSpace(l) == "" {
-				return b.String(), first, nil
-			}
 			if !idle(l) && !indented(l) && !continuesBlock(l) {
 				s.held, s.isHeld = l, true
 				s.line--
@@ -98,14 +92,42 @@ func (s *statements) read(prompt string) (string, error) {
 	}
 	l, err := s.in.ReadLine(prompt)
 	l = strings.TrimSuffix(l, "\r")
-	if s.pasted = l == pastedBlank; s.pasted {
-		l = ""
-	}
 	if err == nil {
 		s.line++
 		s.text.WriteString(l + "\n")
 	}
 	return l, err
+}
+
+// isWhole reports whether text, as it is typed, needs no further line. At a
+// terminal nobody wants to type the next statement to see the result of this
+// one: a block ends at an empty line, and, where that would be indented, at a
+// second one.
+func isWhole(text string) bool {
+	var open scanState
+	lines := strings.Split(text, "\n")
+	block, begun := false, false
+	for _, l := range lines {
+		switch {
+		case !begun && idle(l):
+			continue
+		case !begun, block && !open.inside() && !idle(l) && !indented(l) && !continuesBlock(l):
+			begun, block = true, hasWord(l, "if", "for", "while", "def")
+		}
+		open.scan(l)
+		if !open.inside() && open.last == ':' {
+			block = true
+		}
+		begun = block || open.inside()
+	}
+	last := lines[len(lines)-1]
+	switch {
+	case open.inside():
+		return false
+	case !block, last == "":
+		return true
+	}
+	return strings.TrimSpace(last) == "" && strings.TrimSpace(lines[len(lines)-2]) == ""
 }
 
 // idle reports whether l says nothing: it is blank or a comment.

@@ -1,16 +1,19 @@
 package shell
 
 import (
-	"fabsh/builtins/lang"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"fabsh/builtins/lang"
 )
 
 // A console is the two output streams of the program, and the progress line
@@ -20,6 +23,7 @@ type console struct {
 	stdout, stderr       io.Writer
 	stdoutTTY, stderrTTY bool
 	colorOut, colorErr   bool
+	broken               func() // is told when nobody reads a stream any more; nil: nobody is
 
 	mu       sync.Mutex // guards what follows, and keeps writes whole
 	diverted io.Writer  // where stdout goes instead, while a pager is to judge its length
@@ -142,12 +146,22 @@ func (w consoleWriter) write(p []byte) (int, error) {
 	}
 	w.erase()
 	if w.isErr {
-		return w.stderr.Write(p)
+		n, err := w.stderr.Write(p)
+		w.tell(err)
+		return n, err
 	}
 	if w.failed == nil {
 		_, w.failed = w.stdout.Write(p)
+		w.tell(w.failed)
 	}
 	return len(p), nil // what is lost is told once, by the exit status too
+}
+
+// tell passes on that a stream has lost its reader.
+func (c *console) tell(err error) {
+	if c.broken != nil && errors.Is(err, syscall.EPIPE) {
+		c.broken()
+	}
 }
 
 // lost is why output was lost; nil: none was.

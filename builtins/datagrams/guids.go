@@ -44,15 +44,16 @@ var GUIDsKind = &tableKind{
 func init() {
 	GUIDsKind.Type = lang.NewType("guids", "The GUID table of an end port: guids[0] is the port's own GUID, and the others, None if not assigned, are aliases, as of virtual ports; a GUID in guids tells whether it is there. It iterates over the entries.",
 		lang.Member[*wholeTable]{Name: "cap", Column: true, Doc: "GUIDCap: the number of entries that the table has room for", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
-		lang.Member[*wholeTable]{Name: "guids", Column: true, Doc: "a dict of number to GUID, of those assigned", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
+		lang.Member[*wholeTable]{Name: "guids", Type: "dict", Column: true, Doc: "a dict of number to GUID, of those assigned", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
 	)
 }
 
 // GetGUIDs is get_guids: it reads guids of each end port.
 var GetGUIDs = lang.Builtin{
-	Name:   "get_guids",
-	Group:  topology.GroupTable,
-	Params: []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "an end port, or an iterable of them: a CA's or router's port, or a switch"}},
+	Name:    "get_guids",
+	Returns: "guids",
+	Group:   topology.GroupTable,
+	Params:  []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "an end port, or an iterable of them: a CA's or router's port, or a switch"}},
 	Doc: `Reads the GUID table of an end port.
 It returns the whole table, guids, or a list of them for a list of targets. An entry is a GUID, or None where none is assigned.`,
 	Example: `
@@ -68,8 +69,9 @@ It returns the whole table, guids, or a list of them for a list of targets. An e
 
 // SetGUIDs is set_guids: it changes entries of a GUID table.
 var SetGUIDs = lang.Builtin{
-	Name:  "set_guids",
-	Group: topology.GroupTable,
+	Name:    "set_guids",
+	Returns: "guids",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "an end port, or an iterable of them: a CA's or router's port, or a switch"},
 		{Name: "table", Kind: lang.KindAny, Doc: "a dict of number to GUID, which is merged into the table; or a whole table, guids or a list, which replaces it; None takes a GUID away"},

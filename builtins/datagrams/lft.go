@@ -43,15 +43,16 @@ func init() {
 		lang.Member[*wholeTable]{Name: "lids", Doc: "the LIDs that have a port, in order", Get: func(v *wholeTable) starlark.Value {
 			return v.placedKeys(starlark.MakeInt)
 		}},
-		lang.Member[*wholeTable]{Name: "ports", Column: true, Doc: "a dict of LID to port, of the LIDs that have one", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
+		lang.Member[*wholeTable]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of LID to port, of the LIDs that have one", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
 	)
 }
 
 // GetLFT is get_lft: it reads an lft of each switch.
 var GetLFT = lang.Builtin{
-	Name:   "get_lft",
-	Group:  topology.GroupTable,
-	Params: []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"}},
+	Name:    "get_lft",
+	Returns: "lft",
+	Group:   topology.GroupTable,
+	Params:  []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"}},
 	Doc: `Reads the forwarding table of a switch.
 It returns the whole linear forwarding table, an lft, or a list of them for a list of switches. An entry is a port, or None for a LID that the switch drops.`,
 	Example: `
@@ -66,8 +67,9 @@ It returns the whole linear forwarding table, an lft, or a list of them for a li
 
 // SetLFT is set_lft: it changes entries of a linear forwarding table.
 var SetLFT = lang.Builtin{
-	Name:  "set_lft",
-	Group: topology.GroupTable,
+	Name:    "set_lft",
+	Returns: "lft",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"},
 		{Name: "table", Kind: lang.KindAny, Doc: "a dict of LID to port, which is merged into the table; or a whole table, an lft or a list by LID, which replaces it; None drops a LID"},

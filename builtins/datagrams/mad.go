@@ -49,9 +49,10 @@ type madGetArgs struct {
 
 // MADGet is mad_get: records of an attribute of any class.
 var MADGet = lang.Builtin{
-	Name:   "mad_get",
-	Group:  GroupMAD,
-	Params: append(slices.Clone(madParams), madRaw, madFields),
+	Name:    "mad_get",
+	Returns: "record of attr",
+	Group:   GroupMAD,
+	Params:  append(slices.Clone(madParams), madRaw, madFields),
 	Doc: `Reads an attribute of any management class.
 It is for the classes that have no functions of their own, congestion control, baseboard and device management, vendors', and for whatever has a number. It returns a record, or bytes where no layout is known. What is not known to read only, and so all of vendors' classes, takes --write.`,
 	Example: `
@@ -77,9 +78,10 @@ b"\x01!\x02\x81"
 
 // MADSet is mad_set: it sets an attribute of any class.
 var MADSet = lang.Builtin{
-	Name:   "mad_set",
-	Group:  GroupMAD,
-	Params: append(slices.Clone(madParams), madFields),
+	Name:    "mad_set",
+	Returns: "record of attr",
+	Group:   GroupMAD,
+	Params:  append(slices.Clone(madParams), madFields),
 	Doc: `Writes an attribute of any management class.
 What goes out is data; without it, what was read just before; with the named fields changed. It returns the response. A request is sent once: without an answer, it may have been carried out. Without --write it is refused, and where a subnet manager owns the attribute without --override-sm; that ends the script with status 2.`,
 	Example: `

@@ -74,7 +74,7 @@ func init() {
 		lang.Member[*wholeTable]{Name: "lids", Doc: "the multicast LIDs that have ports, in order", Get: func(v *wholeTable) starlark.Value {
 			return v.placedKeys(mlid)
 		}},
-		lang.Member[*wholeTable]{Name: "ports", Column: true, Doc: "a dict of multicast LID to its ports, of those that have some", Get: func(v *wholeTable) starlark.Value { return v.placed(mlid) }},
+		lang.Member[*wholeTable]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of multicast LID to its ports, of those that have some", Get: func(v *wholeTable) starlark.Value { return v.placed(mlid) }},
 	)
 }
 
@@ -97,9 +97,10 @@ func noMLID(lid int) error {
 
 // GetMFT is get_mft: it reads an mft of each switch.
 var GetMFT = lang.Builtin{
-	Name:   "get_mft",
-	Group:  topology.GroupTable,
-	Params: []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"}},
+	Name:    "get_mft",
+	Returns: "mft",
+	Group:   topology.GroupTable,
+	Params:  []lang.Param{{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"}},
 	Doc: `Reads the multicast forwarding table of a switch.
 It returns the whole table, an mft, or a list of them for a list of switches. An entry is a tuple of ports, or None for a multicast LID that the switch drops. Up to MulticastFDBTop is read; all of the table from a switch that has none.`,
 	Example: `
@@ -114,8 +115,9 @@ It returns the whole table, an mft, or a list of them for a list of switches. An
 
 // SetMFT is set_mft: it changes entries of a multicast forwarding table.
 var SetMFT = lang.Builtin{
-	Name:  "set_mft",
-	Group: topology.GroupTable,
+	Name:    "set_mft",
+	Returns: "mft",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a switch or an iterable of them"},
 		{Name: "table", Kind: lang.KindAny, Doc: "a dict of multicast LID to ports, which is merged into the table; or a whole table, an mft or a list from 0xc000 on, which replaces it; None drops a LID"},

@@ -57,8 +57,9 @@ A switch that the fabric does not have is an error.`,
 // DumpMFTsMethod is the method dump_mfts of a fabric: multicast forwarding tables
 // as a text.
 var DumpMFTsMethod = lang.Builtin{
-	Name:   "dump_mfts",
-	Params: []lang.Param{{Name: "tables", Kind: lang.KindAny, Doc: "a dict of switch to its table: an mft, or a dict of multicast LID to ports"}},
+	Name:    "dump_mfts",
+	Returns: "string",
+	Params:  []lang.Param{{Name: "tables", Kind: lang.KindAny, Doc: "a dict of switch to its table: an mft, or a dict of multicast LID to ports"}},
 	Doc: `Returns multicast forwarding tables as the text of opensm.mcfdbs, which ibdmchk reads.
 Entries without ports are left out, and so are switches that have none.`,
 	Example: `

@@ -31,8 +31,9 @@ type perfGetArgs struct {
 
 // PerfGet is perf_get: records of one attribute of performance management.
 var PerfGet = lang.Builtin{
-	Name:  "perf_get",
-	Group: GroupMAD,
+	Name:    "perf_get",
+	Returns: "record of attr",
+	Group:   GroupMAD,
 	Params: []lang.Param{
 		{Name: "attr", Kind: records.KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},

@@ -23,8 +23,9 @@ type perfSetArgs struct {
 // PerfSet is perf_set: it sets fields of an attribute of performance
 // management.
 var PerfSet = lang.Builtin{
-	Name:  "perf_set",
-	Group: GroupMAD,
+	Name:    "perf_set",
+	Returns: "record of attr",
+	Group:   GroupMAD,
 	Params: []lang.Param{
 		{Name: "attr", Kind: records.KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
@@ -76,8 +77,9 @@ type perfClearArgs struct {
 
 // PerfClear is perf_clear: it sets counters to 0.
 var PerfClear = lang.Builtin{
-	Name:  "perf_clear",
-	Group: GroupMAD,
+	Name:    "perf_clear",
+	Returns: "record of attr",
+	Group:   GroupMAD,
 	Params: []lang.Param{
 		{Name: "attr", Kind: records.KindPerfAttribute, Doc: `name of an attribute: "PortCounters"`},
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},

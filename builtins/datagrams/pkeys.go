@@ -51,14 +51,15 @@ var PKeysKind = &tableKind{
 func init() {
 	PKeysKind.Type = lang.NewType("pkeys", "A P_Key table: pkeys[0] is the first entry, None if there is none; 0xffff in pkeys tells whether a P_Key is there. Bit 15 of an entry is full membership. It iterates over the entries.",
 		lang.Member[*wholeTable]{Name: "cap", Column: true, Doc: "the number of entries that the table has room for", Get: func(v *wholeTable) starlark.Value { return starlark.MakeInt(v.Len()) }},
-		lang.Member[*wholeTable]{Name: "pkeys", Column: true, Doc: "a dict of number to P_Key, of the entries that have one", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
+		lang.Member[*wholeTable]{Name: "pkeys", Type: "dict", Column: true, Doc: "a dict of number to P_Key, of the entries that have one", Get: func(v *wholeTable) starlark.Value { return v.placed(starlark.MakeInt) }},
 	)
 }
 
 // GetPKeys is get_pkeys: it reads pkeys of each port.
 var GetPKeys = lang.Builtin{
-	Name:  "get_pkeys",
-	Group: topology.GroupTable,
+	Name:    "get_pkeys",
+	Returns: "pkeys",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
 		portOfTable,
@@ -75,8 +76,9 @@ It returns the whole table, pkeys, or a list of them for a list of targets. An e
 
 // SetPKeys is set_pkeys: it changes entries of a P_Key table.
 var SetPKeys = lang.Builtin{
-	Name:  "set_pkeys",
-	Group: topology.GroupTable,
+	Name:    "set_pkeys",
+	Returns: "pkeys",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
 		{Name: "table", Kind: lang.KindAny, Doc: "a dict of number to P_Key, which is merged into the table; or a whole table, pkeys or a list, which replaces it; None empties an entry"},

@@ -43,9 +43,10 @@ type forcedLinkArgs struct {
 
 // PortDisable is port_disable: links down until PortEnable.
 var PortDisable = lang.Builtin{
-	Name:   "port_disable",
-	Group:  GroupPort,
-	Params: []lang.Param{linkTarget, portOfTable, linkForce, linkWait},
+	Name:    "port_disable",
+	Returns: "port_info",
+	Group:   GroupPort,
+	Params:  []lang.Param{linkTarget, portOfTable, linkForce, linkWait},
 	Doc: `Takes the link of a port down, until port_enable.
 A disabled port of a CA may come back only by its host: disable the switch's port at the other end of the cable.` + linkGuardDoc + linkDoc,
 	Example: `
@@ -62,9 +63,10 @@ A disabled port of a CA may come back only by its host: disable the switch's por
 
 // PortEnable is port_enable: links that were disabled up again.
 var PortEnable = lang.Builtin{
-	Name:   "port_enable",
-	Group:  GroupPort,
-	Params: []lang.Param{linkTarget, portOfTable, linkWait},
+	Name:    "port_enable",
+	Returns: "port_info",
+	Group:   GroupPort,
+	Params:  []lang.Param{linkTarget, portOfTable, linkWait},
 	Doc: `Lets a disabled port look for its neighbour again.
 Of a port that is not disabled nothing is changed.` + linkDoc,
 	Example: `
@@ -80,9 +82,10 @@ Of a port that is not disabled nothing is changed.` + linkDoc,
 
 // PortReset is port_reset: links train again.
 var PortReset = lang.Builtin{
-	Name:   "port_reset",
-	Group:  GroupPort,
-	Params: []lang.Param{linkTarget, portOfTable, linkForce, linkWait},
+	Name:    "port_reset",
+	Returns: "port_info",
+	Group:   GroupPort,
+	Params:  []lang.Param{linkTarget, portOfTable, linkForce, linkWait},
 	Doc: `Has the link of a port train again.
 It then runs at the best of the widths and speeds that both ends have enabled (see port_set). A link that was up and does not come back is an error.` + linkGuardDoc + linkDoc,
 	Example: `
@@ -170,8 +173,9 @@ type portSetArgs struct {
 
 // PortSet is port_set: the speeds and widths that a link may run at.
 var PortSet = lang.Builtin{
-	Name:  "port_set",
-	Group: GroupPort,
+	Name:    "port_set",
+	Returns: "port_info",
+	Group:   GroupPort,
 	Params: []lang.Param{
 		linkTarget, portOfTable,
 		{Name: "speed", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the fastest that the link may run at: sdr, ddr, qdr, fdr, edr, hdr, ndr or xdr; or a list of just those that it may"},

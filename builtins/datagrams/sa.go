@@ -32,9 +32,10 @@ type saArgs struct {
 
 // SAGet is sa_get: one record.
 var SAGet = lang.Builtin{
-	Name:   "sa_get",
-	Group:  GroupMAD,
-	Params: saParams,
+	Name:    "sa_get",
+	Returns: "record of record",
+	Group:   GroupMAD,
+	Params:  saParams,
 	Doc: `Asks the subnet administrator for one record.
 It must be the only one that has the given components.`,
 	Example: `
@@ -58,8 +59,9 @@ type saGetTableArgs struct {
 
 // SAGetTable is sa_gettable: a list of records.
 var SAGetTable = lang.Builtin{
-	Name:  "sa_gettable",
-	Group: GroupMAD,
+	Name:    "sa_gettable",
+	Returns: "list of record of record",
+	Group:   GroupMAD,
 	Params: slices.Insert(slices.Clone(saParams), 2,
 		lang.Param{Name: "force", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "ask for the paths between all ports, where neither source nor destination is given"}),
 	Doc: `Asks the subnet administrator for records.

@@ -19,8 +19,9 @@ type saGetMultiArgs struct {
 
 // SAGetMulti is sa_getmulti: paths between sets of ports.
 var SAGetMulti = lang.Builtin{
-	Name:  "sa_getmulti",
-	Group: GroupMAD,
+	Name:    "sa_getmulti",
+	Returns: "list of record of record",
+	Group:   GroupMAD,
 	Params: []lang.Param{
 		{Name: "record", Kind: records.KindRecord, Default: `"MultiPathRecord"`, Doc: "name of a record; there is but one"},
 		{Name: "sgids", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "GIDs of the sources, or targets: one, or a list"},
@@ -138,8 +139,9 @@ func gidsOf(c *lang.Call, param string, v starlark.Value) ([]mad.GID, error) {
 
 // SAGetTrace is sa_gettrace: the hops of a path.
 var SAGetTrace = lang.Builtin{
-	Name:  "sa_gettrace",
-	Group: GroupMAD,
+	Name:    "sa_gettrace",
+	Returns: "list of record of record",
+	Group:   GroupMAD,
 	Params: []lang.Param{
 		{Name: "record", Kind: records.KindRecord, Default: `"TraceRecord"`, Doc: "name of a record; there is but one"},
 		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},

@@ -11,8 +11,9 @@ import (
 
 // SASet is sa_set: it makes or changes a record.
 var SASet = lang.Builtin{
-	Name:  "sa_set",
-	Group: GroupMAD,
+	Name:    "sa_set",
+	Returns: "record of record",
+	Group:   GroupMAD,
 	Params: []lang.Param{
 		{Name: "record", Kind: records.KindRecord, Doc: `name of a record: "MCMemberRecord"`},
 		{Name: "modifier", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "the attribute modifier"},
@@ -32,9 +33,10 @@ A Set of MCMemberRecord joins port_gid to the group mgid: join_state is added to
 
 // SADelete is sa_delete: it deletes a record.
 var SADelete = lang.Builtin{
-	Name:   "sa_delete",
-	Group:  GroupMAD,
-	Params: SASet.Params,
+	Name:    "sa_delete",
+	Returns: "record of record",
+	Group:   GroupMAD,
+	Params:  SASet.Params,
 	Doc: `Has the subnet administrator delete a record, and returns what it was.
 A Delete of MCMemberRecord has port_gid leave the group mgid: join_state is taken away from what the port is, and the record returned has the rest. A group without full members is deleted. A ServiceRecord is named by service_id, service_gid and service_p_key. Without --write it is refused, which ends the script with status 2.`,
 	Example: `

@@ -67,7 +67,7 @@ var SL2VLKind = &tableKind{
 
 func init() {
 	SL2VLKind.Type = lang.NewType("sl2vl", "A mapping of service levels to virtual lanes: sl2vl[in_port, out_port] is a tuple of the lanes of service levels 0 to 15, None where packets are dropped. What is no switch has one row, sl2vl[0, 0]. It iterates over the pairs of ports.",
-		lang.Member[*wholeTable]{Name: "rows", Column: true, Doc: "a list of dicts, one a pair of ports: in_port, out_port, and vls, by service level", Get: func(v *wholeTable) starlark.Value {
+		lang.Member[*wholeTable]{Name: "rows", Type: "list of dict", Column: true, Doc: "a list of dicts, one a pair of ports: in_port, out_port, and vls, by service level", Get: func(v *wholeTable) starlark.Value {
 			var rows []starlark.Value
 			for i := range v.Len() {
 				p := change.LanePorts(v.t, i)
@@ -148,8 +148,9 @@ const laneWords = "a dict, which is merged into the table: of (in_port, out_port
 
 // GetSL2VL is get_sl2vl: it reads an sl2vl of each node or port.
 var GetSL2VL = lang.Builtin{
-	Name:  "get_sl2vl",
-	Group: topology.GroupTable,
+	Name:    "get_sl2vl",
+	Returns: "sl2vl",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a node or port, or an iterable of them; of a switch's port the rows with this output port"},
 		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "output port, where the target is a switch and names none; else all are read"},
@@ -169,8 +170,9 @@ in out sl  0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15
 
 // SetSL2VL is set_sl2vl: it changes VLs of SLs.
 var SetSL2VL = lang.Builtin{
-	Name:  "set_sl2vl",
-	Group: topology.GroupTable,
+	Name:    "set_sl2vl",
+	Returns: "sl2vl",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a node or port, or an iterable of them; of a switch's port the rows with this output port"},
 		{Name: "table", Kind: lang.KindAny, Doc: laneWords},

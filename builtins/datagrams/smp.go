@@ -28,8 +28,9 @@ type smpArgs struct {
 
 // SMPGet is smp_get: records of one attribute of subnet management.
 var SMPGet = lang.Builtin{
-	Name:  "smp_get",
-	Group: GroupMAD,
+	Name:    "smp_get",
+	Returns: "record of attr",
+	Group:   GroupMAD,
 	Params: append([]lang.Param{
 		{Name: "attr", Kind: records.KindSMPAttribute, Doc: `name of an attribute: "PortInfo"`},
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},

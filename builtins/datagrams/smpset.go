@@ -21,8 +21,9 @@ type smpSetArgs struct {
 
 // SMPSet is smp_set: it changes fields of an attribute of subnet management.
 var SMPSet = lang.Builtin{
-	Name:  "smp_set",
-	Group: GroupMAD,
+	Name:    "smp_set",
+	Returns: "record of attr",
+	Group:   GroupMAD,
 	Params: slices.Concat([]lang.Param{
 		{Name: "attr", Kind: records.KindSMPAttribute, Doc: `name of an attribute: "PortInfo"; or a record whose replace() named what to change`},
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},

@@ -32,8 +32,9 @@ type subscribeArgs struct {
 
 // SASubscribe is sa_subscribe: a subscription to events.
 var SASubscribe = lang.Builtin{
-	Name:  "sa_subscribe",
-	Group: GroupMAD,
+	Name:    "sa_subscribe",
+	Returns: "subscription",
+	Group:   GroupMAD,
 	Params: []lang.Param{
 		{Name: "trap", Kind: lang.KindAny, Default: "None", Doc: "the number of a trap, or an iterable of them; None: all"},
 		{Name: "generic", Kind: lang.KindBool, Default: "True", Keyword: true, Doc: "traps of the specification; False: those of a vendor, chosen by vendor_id and device_id"},

@@ -86,8 +86,9 @@ func arbitrationValue(list []change.VLWeight) starlark.Value {
 
 // GetVLArb is get_vlarb: it reads a vlarb of each port.
 var GetVLArb = lang.Builtin{
-	Name:  "get_vlarb",
-	Group: topology.GroupTable,
+	Name:    "get_vlarb",
+	Returns: "vlarb",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
 		portOfTable,
@@ -104,8 +105,9 @@ It returns both, a vlarb, or a list of them for a list of targets. How long they
 
 // SetVLArb is set_vlarb: it changes entries of VL arbitration tables.
 var SetVLArb = lang.Builtin{
-	Name:  "set_vlarb",
-	Group: topology.GroupTable,
+	Name:    "set_vlarb",
+	Returns: "vlarb",
+	Group:   topology.GroupTable,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: "a port, or an iterable of them; of a node that is no switch, the port where the request comes in"},
 		{Name: "table", Kind: lang.KindAny, Doc: `a dict of "low" and "high", or of one of them, to a list of entries (vl, weight), which replaces that table, or to a dict of number to entry, which is merged into it; or a vlarb, which replaces both. Entry None is skipped`},

@@ -13,6 +13,11 @@ type Builtin struct {
 	Name   string
 	Group  string // heading in the overview
 	Params []Param
+	// Returns is the type of what it returns, for help and completion: "fabric",
+	// "list of node"; "record of attr" is the attribute that the argument attr
+	// names. Of a list of targets it is a list of them. Empty: None, or not
+	// declared.
+	Returns string
 	// Doc: the first line is the summary.
 	Doc string
 	// Example is typed input ("> ...") with the output it gives; a test runs it.

@@ -20,6 +20,9 @@ func (f *Function) Help() string {
 		}
 		w.WriteString("\nParameters\n" + Aligned(rows))
 	}
+	if b.Returns != "" {
+		fmt.Fprintf(&w, "\nReturns: %s\n", b.returned())
+	}
 	if b.Example != "" {
 		w.WriteString("\nExample\n")
 		for line := range strings.Lines(strings.TrimSpace(b.Example) + "\n") {
@@ -27,6 +30,14 @@ func (f *Function) Help() string {
 		}
 	}
 	return w.String()
+}
+
+// returned is Returns for people.
+func (b *Builtin) returned() string {
+	if what, param, ok := strings.Cut(b.Returns, "record of "); ok {
+		return what + "record, as " + param + " names it"
+	}
+	return b.Returns
 }
 
 // FunctionHelp is the signature and docstring of a script's function.
@@ -104,6 +115,9 @@ func (f *Builtin) Reference(b *strings.Builder, heading string) {
 			fmt.Fprintf(b, "| `%s` | %s |\n", p.Name, strings.ReplaceAll(p.Doc, "|", "\\|"))
 		}
 		b.WriteByte('\n')
+	}
+	if f.Returns != "" {
+		fmt.Fprintf(b, "Returns: %s\n\n", f.returned())
 	}
 	fmt.Fprintf(b, "```\n%s\n```\n\n", strings.TrimSpace(f.Example))
 }

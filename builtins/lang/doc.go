@@ -9,6 +9,7 @@
 //	describe.go                  what help says of them
 //	runtime.go thread.go         what a session shares; fibers, which wait through Block alone
 //	parallel.go failure.go exit.go   parallel; the value error, catch; how scripts end
+//	universe.go                  functions of the language that could ask for too much memory
 //	limit.go deadline.go activity.go   bounds of steps and time; who waits, who computes
 //	output.go text.go encode.go decode.go table.go format.go   show, in text, JSON, CSV; tables; fmt
 //	layout.go fit.go             tables and text on a screen of some width

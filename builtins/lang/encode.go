@@ -233,7 +233,9 @@ var JSONEncodeIndent = Builtin{
 	Doc: "Returns x as JSON text on several lines.",
 	Example: `
 > json.encode_indent([1], indent=" ")
-"[\n 1\n]"
+[
+ 1
+]
 `,
 	Run: Do(func(c *Call, a *struct {
 		X              starlark.Value

@@ -13,8 +13,9 @@ import (
 
 // Hex is hex().
 var Hex = Builtin{
-	Name:  "hex",
-	Group: GroupOutput,
+	Name:    "hex",
+	Returns: "string",
+	Group:   GroupOutput,
 	Params: []Param{
 		{Name: "x", Kind: KindAny, Doc: "an int"},
 		{Name: "width", Kind: KindInt, Default: "0", Doc: "digits at least"},
@@ -51,8 +52,9 @@ func hexText(x starlark.Int, digits int) string {
 
 // Fmt is fmt(): Python's format().
 var Fmt = Builtin{
-	Name:  "fmt",
-	Group: GroupOutput,
+	Name:    "fmt",
+	Returns: "string",
+	Group:   GroupOutput,
 	Params: []Param{
 		{Name: "spec", Kind: KindText, Doc: "[fill][<>^][+][#][0][width][,][.precision][type], type one of b d e f g o s x X %"},
 		{Name: "value", Kind: KindAny, Doc: "what to format"},

@@ -46,7 +46,7 @@ var FSRead = Builtin{
 	Doc:    "Returns the whole of a regular file of at most 64 MB, as text.\nWhat an option or word of the command line names can be read wherever it lies; the file of --keys never.",
 	Example: `
 > fs.read("roots.guids")
-"0x2c90300000100 # leaf-1\n"
+0x2c90300000100 # leaf-1
 `,
 	Run: Do(func(c *Call, a *struct{ Path string }) (starlark.Value, error) {
 		var data []byte
@@ -75,7 +75,8 @@ The file is replaced as a whole: nobody ever finds half of it, and after a failu
 > fs.write("reports/lids.txt", "1\n2\n")
 "out/reports/lids.txt"
 > fs.read("out/reports/lids.txt")
-"1\n2\n"
+1
+2
 `,
 	Run: Do(func(c *Call, a *struct {
 		Path string

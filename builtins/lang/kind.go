@@ -18,6 +18,9 @@ type Kind struct {
 	// Convert checks a value, and makes the Go value that the builtin works
 	// with. Nil: any value, as it is.
 	Convert func(v starlark.Value) (any, error)
+	// Names: a text may be the name of something that the session knows, so that
+	// completion proposes those too.
+	Names bool
 	// Default is Param.Default as such a Go value; nil where that cannot be.
 	// Nil: the parameter has none but None.
 	Default func(text string) any

@@ -19,7 +19,8 @@ type ResultType struct {
 type ResultMember struct {
 	Name string
 	Doc  string
-	Long bool // shown in JSON, not in text
+	Type string // for completion; empty: not declared
+	Long bool   // shown in JSON, not in text
 }
 
 // Result is a value of a ResultType.
@@ -103,7 +104,7 @@ func (r *Result) Display() string { return Aligned(r.Facts()) }
 func (t *ResultType) TypeDoc() TypeDoc {
 	d := TypeDoc{Name: t.Name, Doc: t.Doc, Schema: schemaName(t.Name, t.Version)}
 	for _, m := range t.Members {
-		d.Members = append(d.Members, MemberDoc{Name: m.Name, Doc: m.Doc, Column: true})
+		d.Members = append(d.Members, MemberDoc{Name: m.Name, Doc: m.Doc, Type: m.Type, Column: true})
 	}
 	return d
 }

@@ -23,6 +23,10 @@ func RenderText(v starlark.Value) string { return renderText(v, 0) }
 func renderText(v starlark.Value, width int) string {
 	text := v.String() + "\n"
 	switch v := v.(type) {
+	case starlark.String: // the whole result: a file, a report
+		if strings.Contains(string(v), "\n") {
+			return strings.TrimSuffix(string(v), "\n") + "\n"
+		}
 	case *tableValue:
 		return tableText(v.title, v.columns, v.rows, width)
 	case displayed:

@@ -29,6 +29,7 @@ type Factual interface {
 type Member[T any] struct {
 	Name   string
 	Doc    string
+	Type   string                 // of an attribute's value, for completion: "list of port"; empty: not declared
 	Get    func(T) starlark.Value // an attribute: no I/O, ever
 	Words  []string               // of an attribute that is one of some words: these
 	Column bool                   // tables and JSON have it
@@ -135,6 +136,7 @@ type TypeDoc struct {
 type MemberDoc struct {
 	Name   string // of a method: its signature
 	Doc    string
+	Type   string   // of an attribute, where it is declared
 	Words  []string // of an attribute that is one of some words: these
 	Column bool     // tables and JSON have it
 	Method *Builtin
@@ -155,7 +157,7 @@ func (t *Type[T]) TypeDoc() TypeDoc {
 		if m.Column {
 			d.Schema = t.Schema()
 		}
-		md := MemberDoc{Name: m.Name, Doc: m.Doc, Words: m.Words, Column: m.Column, Method: m.Method}
+		md := MemberDoc{Name: m.Name, Doc: m.Doc, Type: m.Type, Words: m.Words, Column: m.Column, Method: m.Method}
 		if m.Method != nil {
 			md.Name = m.Method.Signature()
 		}

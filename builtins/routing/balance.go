@@ -26,9 +26,10 @@ var BalanceType = &lang.ResultType{
 
 // balanceMethod is routes.balance(): routes and destination LIDs per link.
 var balanceMethod = lang.Builtin{
-	Name:   "balance",
-	Params: []lang.Param{{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"}},
-	Doc:    "Counts the routes on each link between switches, and the LIDs they lead to.",
+	Name:    "balance",
+	Returns: "balance",
+	Params:  []lang.Param{{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"}},
+	Doc:     "Counts the routes on each link between switches, and the LIDs they lead to.",
 	Example: `
 > b = discover().graph().route("ftree").balance()
 > b.routes_max, b.routes_min

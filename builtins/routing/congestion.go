@@ -29,7 +29,8 @@ var CongestionType = &lang.ResultType{
 
 // congestionMethod is routes.congestion(): flows per link under a traffic pattern.
 var congestionMethod = lang.Builtin{
-	Name: "congestion",
+	Name:    "congestion",
+	Returns: "congestion",
 	Params: []lang.Param{
 		{Name: "pattern", Kind: lang.KindChoice, Default: `"shift"`, Doc: `"shift": each sends to the one k places on, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "all-to-all"`},
 		{Name: "order", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "LIDs of the endpoints, in their order; else graph.order(), or all CAs and routers where there are no compute nodes"},

@@ -23,8 +23,9 @@ var DiffType = &lang.ResultType{
 
 // diffMethod is routes.diff(): the entries and blocks that differ from other tables.
 var diffMethod = lang.Builtin{
-	Name:   "diff",
-	Params: []lang.Param{{Name: "other", Kind: kindRoutes, Doc: "the routes before, as of get_routes()"}},
+	Name:    "diff",
+	Returns: "routes_diff",
+	Params:  []lang.Param{{Name: "other", Kind: kindRoutes, Doc: "the routes before, as of get_routes()"}},
 	Doc: `Compares the tables with those before them: what changes from other to these.
 Switches are known again by GUID, so the fabrics may be different snapshots.`,
 	Example: `

@@ -13,7 +13,8 @@ import (
 
 // dijkstraMethod is graph.dijkstra(): least-cost paths to one switch.
 var dijkstraMethod = lang.Builtin{
-	Name: "dijkstra",
+	Name:    "dijkstra",
+	Returns: "hops",
 	Params: []lang.Param{
 		{Name: "to", Kind: lang.KindAny, Doc: "a switch"},
 		{Name: "weights", Kind: kindDict("a dict of port to number"), Default: "None", Doc: "a dict of port to what the way out of it costs, at least 0; 1 where it is not in it"},

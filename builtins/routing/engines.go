@@ -14,7 +14,8 @@ import (
 
 // routeMethod is graph.route(): all tables, by an engine of fabric/routing.
 var routeMethod = lang.Builtin{
-	Name: "route",
+	Name:    "route",
+	Returns: "routes",
 	Params: []lang.Param{
 		{Name: "engine", Kind: lang.KindChoice, Doc: engineWords()},
 		{Name: "roots", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "the switches at the top: nodes, GUIDs or names; else they are found"},

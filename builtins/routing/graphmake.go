@@ -13,7 +13,8 @@ import (
 
 // GraphMethod is fabric.graph().
 var GraphMethod = lang.Builtin{
-	Name: "graph",
+	Name:    "graph",
+	Returns: "graph",
 	Params: []lang.Param{
 		{Name: "exclude", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "links, ports or nodes that are not to be used; of a node, all of its links"},
 		{Name: "weights", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of port, for the way out of it, or link, for both ways, to what it counts, from 1"},

@@ -32,8 +32,8 @@ var GraphType *lang.Type[*graphValue]
 
 func init() {
 	GraphType = lang.NewType("graph", "A fabric as routing algorithms want it: its switches, and the links between them that may be used. It never changes.",
-		lang.Member[*graphValue]{Name: "fabric", Doc: "what it was made of", Get: func(v *graphValue) starlark.Value { return v.fabric }},
-		lang.Member[*graphValue]{Name: "switches", Doc: "the switches, by GUID", Get: func(v *graphValue) starlark.Value {
+		lang.Member[*graphValue]{Name: "fabric", Type: "fabric", Doc: "what it was made of", Get: func(v *graphValue) starlark.Value { return v.fabric }},
+		lang.Member[*graphValue]{Name: "switches", Type: "list of node", Doc: "the switches, by GUID", Get: func(v *graphValue) starlark.Value {
 			return v.list("switches", v.switches)
 		}},
 		lang.Member[*graphValue]{Name: "num_switches", Column: true, Doc: "how many there are", Get: func(v *graphValue) starlark.Value { return starlark.MakeInt(len(v.g.Switches())) }},

@@ -27,7 +27,7 @@ var HopsType *lang.Type[*hopsValue]
 
 func init() {
 	HopsType = lang.NewType("hops", "The distances of all switches from all others: hops[s, d], None where there is no way.",
-		lang.Member[*hopsValue]{Name: "graph", Doc: "of which they are", Get: func(v *hopsValue) starlark.Value { return v.graph }},
+		lang.Member[*hopsValue]{Name: "graph", Type: "graph", Doc: "of which they are", Get: func(v *hopsValue) starlark.Value { return v.graph }},
 		lang.Member[*hopsValue]{Name: "max", Doc: "the longest", Get: func(v *hopsValue) starlark.Value { return starlark.MakeInt(v.h.Max()) }},
 		lang.Member[*hopsValue]{Method: &nextMethod},
 	)
@@ -64,7 +64,8 @@ func (v *hopsValue) Get(key starlark.Value) (starlark.Value, bool, error) {
 
 // hopsMethod is graph.hops(): the distances between all switches.
 var hopsMethod = lang.Builtin{
-	Name: "hops",
+	Name:    "hops",
+	Returns: "hops",
 	Doc: `Returns the distances of all switches from all others: hops.
 They count links, or, where these have weights, the weights.`,
 	Example: `

@@ -19,7 +19,9 @@ var (
 	kindHops   = kindOf[*hopsValue]("hops")
 	kindRow    = kindOf[*rowValue]("row")
 	kindRoutes = &lang.Kind{Type: reflect.TypeFor[*routing.Routes](), Convert: toTables}
-	kindLIDs   = &lang.Kind{Type: reflect.TypeFor[[]mad.LID](), Convert: toLIDs} // an iterable of LIDs, ports, nodes
+	// kindSelector is a class of ports, or the name of nodes with wildcards.
+	kindSelector = &lang.Kind{Type: reflect.TypeFor[string](), Convert: lang.ToText, Default: lang.TextDefault, Names: true}
+	kindLIDs     = &lang.Kind{Type: reflect.TypeFor[[]mad.LID](), Convert: toLIDs} // an iterable of LIDs, ports, nodes
 )
 
 // kindOf is the kind of a parameter that takes a V, which errors call want.

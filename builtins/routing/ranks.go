@@ -13,8 +13,9 @@ import (
 
 // rootsMethod is graph.find_roots().
 var rootsMethod = lang.Builtin{
-	Name:   "find_roots",
-	Params: []lang.Param{{Name: "method", Kind: lang.KindChoice, Default: `"color"`, Doc: `"color": no link to a switch farther from compute nodes; "farthest" from them; "histogram", as OpenSM does it; "center": the nearest to all`}},
+	Name:    "find_roots",
+	Returns: "list of node",
+	Params:  []lang.Param{{Name: "method", Kind: lang.KindChoice, Default: `"color"`, Doc: `"color": no link to a switch farther from compute nodes; "farthest" from them; "histogram", as OpenSM does it; "center": the nearest to all`}},
 	Doc: `Returns the switches at the top of a tree.
 All ways but "center" fail where there is no top, and say why.`,
 	Example: `
@@ -81,8 +82,9 @@ func (v *graphValue) rootsOf(items []starlark.Value) ([]int, error) {
 
 // updownMethod is graph.updown(): the distances over up*/down* paths.
 var updownMethod = lang.Builtin{
-	Name:   "updown",
-	Params: []lang.Param{{Name: "ranks", Kind: kindDict("dict"), Doc: "a dict of switch to rank, as of ranks(); links go up to the lower rank, of the same to the lower GUID"}},
+	Name:    "updown",
+	Returns: "hops",
+	Params:  []lang.Param{{Name: "ranks", Kind: kindDict("dict"), Doc: "a dict of switch to rank, as of ranks(); links go up to the lower rank, of the same to the lower GUID"}},
 	Doc: `Returns distances over ways that never go up after they went down: hops.
 Tables filled in from these have no credit loops.`,
 	Example: `

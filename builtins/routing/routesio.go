@@ -19,8 +19,9 @@ import (
 
 // LoadRoutes is load_routes(): tables of a file.
 var LoadRoutes = lang.Builtin{
-	Name:  "load_routes",
-	Group: topology.GroupFabric,
+	Name:    "load_routes",
+	Returns: "routes",
+	Group:   topology.GroupFabric,
 	Params: []lang.Param{
 		{Name: "path", Kind: lang.KindPath, Doc: "a file of forwarding tables: opensm-lfts.dump, opensm.fdbs, what ibroute or dump_fts print, or a snapshot"},
 		{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "of which they are; else the session's"},
@@ -67,9 +68,10 @@ func fabricOr(c *lang.Call, f *topology.Fabric) (*topology.Fabric, error) {
 
 // GetRoutes is get_routes(): the tables of the switches themselves.
 var GetRoutes = lang.Builtin{
-	Name:   "get_routes",
-	Group:  topology.GroupTable,
-	Params: []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "whose switches are read; else the session's"}},
+	Name:    "get_routes",
+	Returns: "routes",
+	Group:   topology.GroupTable,
+	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "whose switches are read; else the session's"}},
 	Doc: `Reads the forwarding tables of all switches of a fabric: routes.
 Those of a fabric from a file that has them, a snapshot, are that file's. Else the switches are asked. Of each only the blocks up to LinearFDBTop are read, all switches at once. What did not answer is in the notes, is warned of on stderr, and makes the exit status 3.`,
 	Example: `
@@ -145,8 +147,9 @@ func readRoutes(c *lang.Call, f *fabric.Fabric) (*routing.Routes, error) {
 
 // dumpRoutesMethod is routes.dump(): tables as the text of a file.
 var dumpRoutesMethod = lang.Builtin{
-	Name:   "dump",
-	Params: []lang.Param{{Name: "kind", Kind: lang.KindChoice, Default: `"opensm-lfts"`, Doc: format.TablesHelp()}},
+	Name:    "dump",
+	Returns: "string",
+	Params:  []lang.Param{{Name: "kind", Kind: lang.KindChoice, Default: `"opensm-lfts"`, Doc: format.TablesHelp()}},
 	Doc: `Returns the tables as the text of a file.
 fabsh route POLICY --out FILE writes one without holding it in memory.`,
 	Example: `

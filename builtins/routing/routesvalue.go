@@ -35,10 +35,10 @@ var RoutesType *lang.Type[*Routes]
 
 func init() {
 	RoutesType = lang.NewType("routes", "Forwarding tables of all switches, and the service levels and virtual lanes of paths: routes[switch] is a row, and it iterates over the switches.",
-		lang.Member[*Routes]{Name: "graph", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph }},
-		lang.Member[*Routes]{Name: "fabric", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph.fabric }},
+		lang.Member[*Routes]{Name: "graph", Type: "graph", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph }},
+		lang.Member[*Routes]{Name: "fabric", Type: "fabric", Doc: "of which they are", Get: func(v *Routes) starlark.Value { return v.graph.fabric }},
 		lang.Member[*Routes]{Name: "num_switches", Column: true, Doc: "of how many switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(len(v.rows)) }},
-		lang.Member[*Routes]{Name: "engine", Column: true, Doc: `what made them: "ftree"; None if nothing has`, Get: func(v *Routes) starlark.Value { return textOrNone(v.Tables.Engine) }},
+		lang.Member[*Routes]{Name: "engine", Type: "string", Column: true, Doc: `what made them: "ftree"; None if nothing has`, Get: func(v *Routes) starlark.Value { return textOrNone(v.Tables.Engine) }},
 		lang.Member[*Routes]{Name: "top", Column: true, Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.Tables.Top())) }},
 		lang.Member[*Routes]{Name: "entries", Column: true, Doc: "how many LIDs have a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Entries()) }},
 		lang.Member[*Routes]{Name: "notes", Column: true, Doc: "what was decided in making them, or is amiss with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(allNotes(v.Tables)) }},
@@ -128,8 +128,9 @@ func textOrNone(s string) starlark.Value {
 
 // cloneMethod is routes.clone().
 var cloneMethod = lang.Builtin{
-	Name: "clone",
-	Doc:  "Returns a copy that can be changed on its own.",
+	Name:    "clone",
+	Returns: "routes",
+	Doc:     "Returns a copy that can be changed on its own.",
 	Example: `
 > t = discover().graph().route("minhop")
 > u = t.clone()
@@ -145,8 +146,9 @@ var cloneMethod = lang.Builtin{
 
 // routesMethod is graph.routes(): tables without an entry.
 var routesMethod = lang.Builtin{
-	Name: "routes",
-	Doc:  "Returns tables that drop everything, to be filled in.",
+	Name:    "routes",
+	Returns: "routes",
+	Doc:     "Returns tables that drop everything, to be filled in.",
 	Example: `
 > discover().graph().routes()
 routes(12 switches, LIDs 1..44)

@@ -13,9 +13,10 @@ import (
 
 // SelectMethod is fabric.select(): nodes by class or name.
 var SelectMethod = lang.Builtin{
-	Name: "select",
+	Name:    "select",
+	Returns: "list of node",
 	Params: []lang.Param{
-		{Name: "what", Kind: lang.KindText, Doc: `classes: ` + classWords + `; or the name of nodes, in which * stands for any text and ? for any character, case aside`},
+		{Name: "what", Kind: kindSelector, Doc: `classes: ` + classWords + `; or the name of nodes, in which * stands for any text and ? for any character, case aside`},
 		{Name: "classes", Kind: kindClasses, Default: "None", Keyword: true, Doc: "a dict of class to what belongs to it: names with * and ?, GUIDs, nodes, ports, or a list of these"},
 	},
 	Doc: `Returns the nodes of a class, or those of a name.

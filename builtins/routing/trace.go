@@ -18,13 +18,13 @@ var PathType = &lang.ResultType{
 	Name: "path",
 	Doc:  "Where packets from one LID to another go. It iterates over its ports.",
 	Members: []lang.ResultMember{
-		{Name: "source", Doc: "the port it begins at"},
+		{Name: "source", Type: "port", Doc: "the port it begins at"},
 		{Name: "lid", Doc: "where to"},
 		{Name: "ok", Doc: "it gets there"},
-		{Name: "broken", Doc: "why it does not, None if it does"},
+		{Name: "broken", Type: "string", Doc: "why it does not, None if it does"},
 		{Name: "sl", Doc: "service level"},
 		{Name: "vls", Doc: "virtual lanes, on the links out of its switches"},
-		{Name: "ports", Doc: "all ports on it, in order", Long: true},
+		{Name: "ports", Type: "list of port", Doc: "all ports on it, in order", Long: true},
 	},
 }
 
@@ -58,7 +58,8 @@ func (x *pathValue) Display() string {
 
 // traceMethod is routes.trace(): one path, hop by hop.
 var traceMethod = lang.Builtin{
-	Name: "trace",
+	Name:    "trace",
+	Returns: "path",
 	Params: []lang.Param{
 		{Name: "source", Kind: topology.KindTarget, Doc: "a LID, or a port or node that has one, or what names it"},
 		{Name: "destination", Kind: topology.KindTarget, Doc: "another"},

@@ -25,8 +25,9 @@ var TreeType = &lang.ResultType{
 
 // treeMethod is graph.tree(): the fabric as a parallel ports generalized fat tree.
 var treeMethod = lang.Builtin{
-	Name: "tree",
-	Doc:  "Recognises a fat tree, and fails where the fabric is none, saying what is in the way.",
+	Name:    "tree",
+	Returns: "tree",
+	Doc:     "Recognises a fat tree, and fails where the fabric is none, saying what is in the way.",
 	Example: `
 > discover().graph().tree().height
 2

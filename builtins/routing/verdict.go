@@ -23,7 +23,7 @@ var VerdictType = &lang.ResultType{
 		{Name: "ok", Doc: "all that must arrive does, and cannot deadlock; None where that is unknown, for switches route adaptively"},
 		{Name: "policy", Doc: `what made the tables: an engine, a script; "file", "live"; None if nothing is known`},
 		{Name: "judged", Doc: `what was judged: "static forwarding tables, SL 0"`},
-		{Name: "endpoints", Doc: "between which ports: a dict of how many there are, ports in all, cas, routers and switches, and by class"},
+		{Name: "endpoints", Type: "dict", Doc: "between which ports: a dict of how many there are, ports in all, cas, routers and switches, and by class"},
 		{Name: "pairs", Doc: "pairs of an endpoint and a LID of another"},
 		{Name: "unreachable", Doc: "of these, how many must reach each other and do not"},
 		{Name: "excused", Doc: "how many do not, but need not by require"},
@@ -35,9 +35,9 @@ var VerdictType = &lang.ResultType{
 		{Name: "channels", Doc: "links, one way, that paths take, counted for each virtual lane", Long: true},
 		{Name: "waits", Doc: "pairs of these of which one may wait for the other", Long: true},
 		{Name: "violations", Doc: "pairs whose paths break never_via or must_via"},
-		{Name: "cycle", Doc: "a credit loop, link by link: dicts of port, peer, vl, and a lid that packets on it go to; empty if there is none", Long: true},
-		{Name: "broken", Doc: "examples of pairs that do not reach each other: dicts of source, guid, lid, why", Long: true},
-		{Name: "violating", Doc: "examples of paths that break a rule: dicts of rule (\"never_via\" or \"must_via\"), number (of the rule, from 0), source, guid, lid, path (names of ports)", Long: true},
+		{Name: "cycle", Type: "list of dict", Doc: "a credit loop, link by link: dicts of port, peer, vl, and a lid that packets on it go to; empty if there is none", Long: true},
+		{Name: "broken", Type: "list of dict", Doc: "examples of pairs that do not reach each other: dicts of source, guid, lid, why", Long: true},
+		{Name: "violating", Type: "list of dict", Doc: "examples of paths that break a rule: dicts of rule (\"never_via\" or \"must_via\"), number (of the rule, from 0), source, guid, lid, path (names of ports)", Long: true},
 		{Name: "notes", Doc: "what else to know", Long: true},
 	},
 }
@@ -169,7 +169,8 @@ func brokenText(b *routing.BrokenPair) string {
 // verifyMethod is routes.verify(): reachability, and cycles in the channel dependency
 // graph.
 var verifyMethod = lang.Builtin{
-	Name: "verify",
+	Name:    "verify",
+	Returns: "verdict",
 	Params: []lang.Param{
 		endpointsParam,
 		{Name: "require", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two ports: whether the first must reach the second; else all must. It is asked only about pairs that do not"},

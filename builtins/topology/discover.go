@@ -15,8 +15,9 @@ import (
 
 // Discover is discover().
 var Discover = lang.Builtin{
-	Name:  "discover",
-	Group: GroupFabric,
+	Name:    "discover",
+	Returns: "fabric",
+	Group:   GroupFabric,
 	Params: []lang.Param{
 		{Name: "around", Kind: KindTarget, Default: "None", Keyword: true, Doc: "where the sweep begins: dr(...), or a node or port of the latest discover(), by name, GUID, LID or itself; else at the local port"},
 		{Name: "hops", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "how many links it goes from there; else as far as it can"},

@@ -32,8 +32,8 @@ var FabricType = newFabricType()
 // newFabricType makes FabricType. Lists are made when a script first asks for
 // them, and frozen, for all that see the fabric share them.
 func newFabricType() *lang.Type[*Fabric] {
-	list := func(name, doc string, column bool, fill func(f *fabric.Fabric) []starlark.Value) lang.Member[*Fabric] {
-		return lang.Member[*Fabric]{Name: name, Doc: doc, Column: column, Get: func(v *Fabric) starlark.Value {
+	list := func(name, element, doc string, column bool, fill func(f *fabric.Fabric) []starlark.Value) lang.Member[*Fabric] {
+		return lang.Member[*Fabric]{Name: name, Doc: doc, Type: "list of " + element, Column: column, Get: func(v *Fabric) starlark.Value {
 			l := v.lists[name]
 			if l == nil {
 				l = starlark.NewList(fill(v.Fabric))
@@ -47,13 +47,13 @@ func newFabricType() *lang.Type[*Fabric] {
 		lang.Member[*Fabric]{Name: "complete", Column: true, Doc: "nothing that was asked for is missing", Get: func(v *Fabric) starlark.Value {
 			return starlark.Bool(v.Complete())
 		}},
-		list("nodes", "all nodes: switches, then CAs, then routers, by GUID", true, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.Nodes()) }),
-		list("switches", "the switches, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeSwitch)) }),
-		list("cas", "the channel adapters, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeCA)) }),
-		list("routers", "the routers, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeRouter)) }),
-		list("ports", "all external ports, by node and number", false, portsOf),
-		list("links", "the cables, by their first port", true, linksOf),
-		list("problems", "what is wrong with the fabric or with the view of it: kind and text", true, problemsOf),
+		list("nodes", "node", "all nodes: switches, then CAs, then routers, by GUID", true, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.Nodes()) }),
+		list("switches", "node", "the switches, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeSwitch)) }),
+		list("cas", "node", "the channel adapters, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeCA)) }),
+		list("routers", "node", "the routers, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeRouter)) }),
+		list("ports", "port", "all external ports, by node and number", false, portsOf),
+		list("links", "link", "the cables, by their first port", true, linksOf),
+		list("problems", "problem", "what is wrong with the fabric or with the view of it: kind and text", true, problemsOf),
 		lang.Member[*Fabric]{Method: &nodeMethod},
 		lang.Member[*Fabric]{Method: &dumpMethod},
 	).AtVersion(2)

@@ -10,8 +10,9 @@ import (
 
 // nodeMethod is fabric.node(): one node by what names it.
 var nodeMethod = lang.Builtin{
-	Name:   "node",
-	Params: []lang.Param{{Name: "target", Kind: KindTarget, Doc: "its name, GUID, GID or LID, or those of a port of it; or a node or port of another fabric"}},
+	Name:    "node",
+	Returns: "node",
+	Params:  []lang.Param{{Name: "target", Kind: KindTarget, Doc: "its name, GUID, GID or LID, or those of a port of it; or a node or port of another fabric"}},
 	Doc: `Returns the node of this fabric that a name, GUID, GID or LID means.
 That there is none, or more than one, is an error.`,
 	Example: `

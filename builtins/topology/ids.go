@@ -10,9 +10,10 @@ import (
 
 // GUID is guid().
 var GUID = lang.Builtin{
-	Name:   "guid",
-	Group:  lang.GroupRest,
-	Params: []lang.Param{{Name: "x", Kind: lang.KindAny, Doc: "a GUID in any spelling, an int, or a node or port"}},
+	Name:    "guid",
+	Returns: "string",
+	Group:   lang.GroupRest,
+	Params:  []lang.Param{{Name: "x", Kind: lang.KindAny, Doc: "a GUID in any spelling, an int, or a node or port"}},
 	Doc: `Returns a GUID in its canonical spelling.
 GUIDs are strings, 0x and 16 lower-case digits: they compare with what is typed.`,
 	Example: `
@@ -36,8 +37,9 @@ GUIDs are strings, 0x and 16 lower-case digits: they compare with what is typed.
 
 // GID is gid().
 var GID = lang.Builtin{
-	Name:  "gid",
-	Group: lang.GroupRest,
+	Name:    "gid",
+	Returns: "string",
+	Group:   lang.GroupRest,
 	Params: []lang.Param{
 		{Name: "x", Kind: lang.KindAny, Doc: "a GID in any spelling, or a port GUID with prefix"},
 		{Name: "prefix", Kind: lang.KindAny, Default: "None", Doc: "the subnet prefix that makes a GID of a GUID"},

@@ -27,11 +27,11 @@ var (
 var LinkType *lang.Type[Link]
 
 func init() {
-	end := func(name, doc string, column bool, get func(l Link) starlark.Value) lang.Member[Link] {
-		return lang.Member[Link]{Name: name, Doc: doc, Column: column, Get: get}
+	end := func(name, typ, doc string, column bool, get func(l Link) starlark.Value) lang.Member[Link] {
+		return lang.Member[Link]{Name: name, Type: typ, Doc: doc, Column: column, Get: get}
 	}
 	words := func(name, doc string, words []string, get func(p Port) starlark.Value) lang.Member[Link] {
-		return lang.Member[Link]{Name: name, Doc: doc, Column: true, Words: words, Get: func(l Link) starlark.Value {
+		return lang.Member[Link]{Name: name, Type: "string", Doc: doc, Column: true, Words: words, Get: func(l Link) starlark.Value {
 			if v := get(Port{l.A}); v != starlark.None {
 				return v
 			}
@@ -39,23 +39,23 @@ func init() {
 		}}
 	}
 	LinkType = lang.NewType("link", "A cable between two ports. Links of two fabrics are equal where both ends are.",
-		end("a", "the port that comes first in the fabric's order", true, func(l Link) starlark.Value { return Port{l.A} }),
-		end("a_num", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.A.Num()) }),
-		end("b", "the port at the other end", true, func(l Link) starlark.Value { return Port{l.B} }),
-		end("b_num", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.B.Num()) }),
+		end("a", "port", "the port that comes first in the fabric's order", true, func(l Link) starlark.Value { return Port{l.A} }),
+		end("a_num", "", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.A.Num()) }),
+		end("b", "port", "the port at the other end", true, func(l Link) starlark.Value { return Port{l.B} }),
+		end("b_num", "", "its number", true, func(l Link) starlark.Value { return starlark.MakeInt(l.B.Num()) }),
 		words("state", `logical state: "active", "down", ...; None if unknown`, records.WordsOf(mad.WordsPortState), portState),
 		words("width", `width in use: "4x"; None while the link is down, or if unknown`, mad.Widths(), portWidth),
 		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, mad.Speeds(), portSpeed),
 		words("best_width", bestWidthDoc, mad.Widths(), portBestWidth),
 		words("best_speed", bestSpeedDoc, mad.Speeds(), portBestSpeed),
-		end("degraded", "it is slower or narrower than both ends could be; None while it is down, or if unknown", true, func(l Link) starlark.Value {
+		end("degraded", "", "it is slower or narrower than both ends could be; None while it is down, or if unknown", true, func(l Link) starlark.Value {
 			if degraded, known := l.A.Degraded(); known {
 				return starlark.Bool(degraded)
 			}
 			return starlark.None
 		}),
-		end("a_guid", "GUID of the node that a is of", true, func(l Link) starlark.Value { return GUIDValue(l.A.Node().GUID()) }),
-		end("b_guid", "GUID of the node that b is of", true, func(l Link) starlark.Value { return GUIDValue(l.B.Node().GUID()) }),
+		end("a_guid", "string", "GUID of the node that a is of", true, func(l Link) starlark.Value { return GUIDValue(l.A.Node().GUID()) }),
+		end("b_guid", "string", "GUID of the node that b is of", true, func(l Link) starlark.Value { return GUIDValue(l.B.Node().GUID()) }),
 	).AtVersion(2)
 }
 

@@ -13,9 +13,10 @@ import (
 
 // LoadFabric is load_fabric().
 var LoadFabric = lang.Builtin{
-	Name:   "load_fabric",
-	Group:  GroupFabric,
-	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; what it may be, fs.read says"}},
+	Name:    "load_fabric",
+	Returns: "fabric",
+	Group:   GroupFabric,
+	Params:  []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; what it may be, fs.read says"}},
 	Doc: `Reads a fabric from a topology file.
 It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, or a snapshot of fabsh: the content tells. Where a file has no LIDs they are given in its order, from 1; problems says so.`,
 	Example: `

@@ -32,15 +32,15 @@ var NodeType *lang.Type[Node]
 
 func init() {
 	NodeType = lang.NewType("node", "A switch, channel adapter (CA) or router of a fabric. Nodes of two fabrics are equal where their GUIDs are.",
-		lang.Member[Node]{Name: "name", Column: true, Doc: "node description; it may be empty and need not be unique", Get: func(n Node) starlark.Value { return starlark.String(n.Name()) }},
-		lang.Member[Node]{Name: "type", Column: true, Doc: `"switch", "ca" or "router"`, Words: records.WordsOf(mad.WordsNodeType), Get: func(n Node) starlark.Value { return starlark.String(n.Node.Type().String()) }},
+		lang.Member[Node]{Name: "name", Type: "string", Column: true, Doc: "node description; it may be empty and need not be unique", Get: func(n Node) starlark.Value { return starlark.String(n.Name()) }},
+		lang.Member[Node]{Name: "type", Type: "string", Column: true, Doc: `"switch", "ca" or "router"`, Words: records.WordsOf(mad.WordsNodeType), Get: func(n Node) starlark.Value { return starlark.String(n.Node.Type().String()) }},
 		lang.Member[Node]{Name: "lid", Column: true, Doc: "LID of a switch's port 0, else of the first port that has one; 0 if none", Get: func(n Node) starlark.Value { return starlark.MakeInt(int(n.LID())) }},
 		lang.Member[Node]{Name: "num_ports", Column: true, Doc: "number of external ports", Get: func(n Node) starlark.Value { return starlark.MakeInt(n.NumPorts()) }},
-		lang.Member[Node]{Name: "guid", Column: true, Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
-		lang.Member[Node]{Name: "ports", Doc: "the ports, by number: ports[3], ports[3:6]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},
-		lang.Member[Node]{Name: "route", Doc: "directed route on which it was found, None of a file's", Get: func(n Node) starlark.Value { return routeValue(n.Route()) }},
-		lang.Member[Node]{Name: "info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value { return encoded(mad.AttrNodeInfo, n.Info(), NodeTarget(n.Node)) }},
-		lang.Member[Node]{Name: "switch_info", Doc: "SwitchInfo, as read by the sweep; None of others than switches", Get: func(n Node) starlark.Value {
+		lang.Member[Node]{Name: "guid", Type: "string", Column: true, Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
+		lang.Member[Node]{Name: "ports", Type: "ports", Doc: "the ports, by number: ports[3], ports[3:6]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},
+		lang.Member[Node]{Name: "route", Type: "route", Doc: "directed route on which it was found, None of a file's", Get: func(n Node) starlark.Value { return routeValue(n.Route()) }},
+		lang.Member[Node]{Name: "info", Type: "node_info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value { return encoded(mad.AttrNodeInfo, n.Info(), NodeTarget(n.Node)) }},
+		lang.Member[Node]{Name: "switch_info", Type: "switch_info", Doc: "SwitchInfo, as read by the sweep; None of others than switches", Get: func(n Node) starlark.Value {
 			if si := n.SwitchInfo(); si != nil {
 				return encoded(mad.AttrSwitchInfo, si, NodeTarget(n.Node))
 			}

@@ -31,30 +31,30 @@ var (
 var PortType *lang.Type[Port]
 
 func init() {
-	member := func(name, doc string, column bool, get func(p Port) starlark.Value) lang.Member[Port] {
-		return lang.Member[Port]{Name: name, Doc: doc, Column: column, Get: get}
+	member := func(name, typ, doc string, column bool, get func(p Port) starlark.Value) lang.Member[Port] {
+		return lang.Member[Port]{Name: name, Type: typ, Doc: doc, Column: column, Get: get}
 	}
 	words := func(name, doc string, column bool, words []string, get func(p Port) starlark.Value) lang.Member[Port] {
-		return lang.Member[Port]{Name: name, Doc: doc, Column: column, Words: words, Get: get}
+		return lang.Member[Port]{Name: name, Type: "string", Doc: doc, Column: column, Words: words, Get: get}
 	}
 	PortType = lang.NewType("port", "A port of a node. Ports of two fabrics are equal where node GUID and number are.",
-		member("name", "name of the node and number: leaf-1/3", true, func(p Port) starlark.Value { return starlark.String(p.Name()) }),
-		member("num", "port number", true, func(p Port) starlark.Value { return starlark.MakeInt(p.Num()) }),
-		member("node", "the node it is of", false, func(p Port) starlark.Value { return Node{p.Node()} }),
-		member("lid", "base LID; all ports of a switch have port 0's; 0 if none", true, func(p Port) starlark.Value { return starlark.MakeInt(int(p.LID())) }),
-		member("lmc", "how many low bits of the LID it ignores", false, func(p Port) starlark.Value { return starlark.MakeInt(p.LMC()) }),
+		member("name", "string", "name of the node and number: leaf-1/3", true, func(p Port) starlark.Value { return starlark.String(p.Name()) }),
+		member("num", "", "port number", true, func(p Port) starlark.Value { return starlark.MakeInt(p.Num()) }),
+		member("node", "node", "the node it is of", false, func(p Port) starlark.Value { return Node{p.Node()} }),
+		member("lid", "", "base LID; all ports of a switch have port 0's; 0 if none", true, func(p Port) starlark.Value { return starlark.MakeInt(int(p.LID())) }),
+		member("lmc", "", "how many low bits of the LID it ignores", false, func(p Port) starlark.Value { return starlark.MakeInt(p.LMC()) }),
 		words("state", `logical state: "active", "down", ...; None if unknown`, true, records.WordsOf(mad.WordsPortState), portState),
 		words("physical_state", `state of link training: "link_up", "polling", ...; None if unknown`, true, records.WordsOf(mad.WordsPortPhysicalState), func(p Port) starlark.Value { return known(p, p.PhysicalState()) }),
 		words("width", `width in use: "4x"; None while the link is down, or if unknown`, true, mad.Widths(), portWidth),
 		words("speed", `speed in use: "hdr"; None while the link is down, or if unknown`, true, mad.Speeds(), portSpeed),
 		words("best_width", bestWidthDoc, false, mad.Widths(), portBestWidth),
 		words("best_speed", bestSpeedDoc, false, mad.Speeds(), portBestSpeed),
-		member("peer", "the port at the other end of the cable, None if there is none", true, ofPeer(func(q Port) starlark.Value { return q })),
-		member("peer_num", "its number", true, ofPeer(func(q Port) starlark.Value { return starlark.MakeInt(q.Num()) })),
-		member("guid", "port GUID; all ports of a switch have port 0's", true, func(p Port) starlark.Value { return GUIDValue(p.GUID()) }),
-		member("node_guid", "GUID of the node it is of", true, func(p Port) starlark.Value { return GUIDValue(p.Node().GUID()) }),
-		member("peer_guid", "GUID of the node that the peer is of", true, ofPeer(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
-		member("info", "PortInfo, as read by the sweep; None if unknown", false, func(p Port) starlark.Value {
+		member("peer", "port", "the port at the other end of the cable, None if there is none", true, ofPeer(func(q Port) starlark.Value { return q })),
+		member("peer_num", "", "its number", true, ofPeer(func(q Port) starlark.Value { return starlark.MakeInt(q.Num()) })),
+		member("guid", "string", "port GUID; all ports of a switch have port 0's", true, func(p Port) starlark.Value { return GUIDValue(p.GUID()) }),
+		member("node_guid", "string", "GUID of the node it is of", true, func(p Port) starlark.Value { return GUIDValue(p.Node().GUID()) }),
+		member("peer_guid", "string", "GUID of the node that the peer is of", true, ofPeer(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
+		member("info", "port_info", "PortInfo, as read by the sweep; None if unknown", false, func(p Port) starlark.Value {
 			if i := p.Info(); i != nil {
 				return encoded(mad.AttrPortInfo, i, portTarget(p.Port))
 			}

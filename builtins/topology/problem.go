@@ -17,8 +17,8 @@ var ProblemType *lang.Type[problem]
 
 func init() {
 	ProblemType = lang.NewType("problem", "Something wrong with a fabric, or with the view of it.",
-		lang.Member[problem]{Name: "kind", Column: true, Doc: `"timed out", "duplicate guid", ...`, Get: func(p problem) starlark.Value { return starlark.String(p.Kind) }},
-		lang.Member[problem]{Name: "text", Column: true, Doc: "what, where, how often tried, what to do", Get: func(p problem) starlark.Value { return starlark.String(p.Text) }},
+		lang.Member[problem]{Name: "kind", Type: "string", Column: true, Doc: `"timed out", "duplicate guid", ...`, Get: func(p problem) starlark.Value { return starlark.String(p.Kind) }},
+		lang.Member[problem]{Name: "text", Type: "string", Column: true, Doc: "what, where, how often tried, what to do", Get: func(p problem) starlark.Value { return starlark.String(p.Text) }},
 	)
 }
 

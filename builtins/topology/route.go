@@ -61,9 +61,10 @@ func (r route) Attr(name string) (starlark.Value, error) { return RouteType.Attr
 
 // DR is dr().
 var DR = lang.Builtin{
-	Name:   "dr",
-	Group:  lang.GroupRest,
-	Params: []lang.Param{{Name: "path", Kind: lang.KindAny, Doc: `"0,1,3", or a list of port numbers; the first is 0 and stands for the local node`}},
+	Name:    "dr",
+	Returns: "route",
+	Group:   lang.GroupRest,
+	Params:  []lang.Param{{Name: "path", Kind: lang.KindAny, Doc: `"0,1,3", or a list of port numbers; the first is 0 and stands for the local node`}},
 	Doc: `Returns a directed route, to use as a target.
 The first hop after 0 is the local port.`,
 	Example: `

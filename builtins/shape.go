@@ -1,0 +1,106 @@
+package builtins
+
+import (
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/records"
+	"fabsh/mad"
+)
+
+// AttrNames are the attributes of the values of a type, by the type's name, as
+// they are declared: no value is needed.
+func AttrNames(typ string) []string {
+	switch typ {
+	case "string":
+		return starlark.String("").AttrNames()
+	case "bytes":
+		return starlark.Bytes("").AttrNames()
+	case "list":
+		return new(starlark.List).AttrNames()
+	case "dict":
+		return new(starlark.Dict).AttrNames()
+	case "set":
+		return new(starlark.Set).AttrNames()
+	}
+	var names []string
+	for _, d := range typeDocs() {
+		if d.Name == typ {
+			for _, m := range d.Members {
+				names = append(names, m.ShortName())
+			}
+			return names
+		}
+	}
+	for _, a := range records.AttributesNamed(typ) {
+		return example(a).AttrNames()
+	}
+	return nil
+}
+
+// example is an empty record of an attribute. Records of subnet administration
+// are asked of no target.
+func example(a *mad.Attribute) *records.Record {
+	r := records.New(a, nil)
+	if a.Class == mad.ClassSubnAdm {
+		return r
+	}
+	return r.AskedOf(records.Origin{Of: starlark.None, LID: starlark.None, Port: starlark.None})
+}
+
+// AttrType is the declared type of an attribute of the values of a type, or the
+// method that it is. Both are empty where nothing is declared.
+func AttrType(typ, name string) (string, *lang.Builtin) {
+	for _, d := range typeDocs() {
+		for _, m := range d.Members {
+			if d.Name == typ && m.ShortName() == name {
+				return m.Type, m.Method
+			}
+		}
+	}
+	for _, a := range records.AttributesNamed(typ) {
+		if v, err := example(a).Attr(name); err == nil && v != nil && v != starlark.None {
+			return v.Type(), nil // an empty record has all parts
+		}
+	}
+	return "", nil
+}
+
+// ElementType is the declared type of what iterating or indexing a value of a
+// type gives.
+func ElementType(typ string) string {
+	switch {
+	case typ == "ports", typ == "path":
+		return "port"
+	case typ == "string":
+		return "string"
+	case len(records.AttributesNamed(typ)) > 0:
+		return typ // of many targets there is a list of answers
+	}
+	return ""
+}
+
+// ResultType is the declared type of what a function returns. text gives the
+// text of an argument by the position and name of its parameter; empty: not known.
+func ResultType(b *lang.Builtin, text func(position int, name string) string) string {
+	param, ok := strings.CutPrefix(b.Returns, "record of ")
+	if !ok {
+		param, ok = strings.CutPrefix(b.Returns, "list of record of ")
+	}
+	if !ok {
+		return b.Returns
+	}
+	for i, p := range b.Params {
+		if p.Name != param {
+			continue
+		}
+		name := text(i, p.Name)
+		if name == "" {
+			name = strings.Trim(p.Default, `"`)
+		}
+		return strings.TrimSuffix(b.Returns, "record of "+param) + name
+	}
+	return ""
+}

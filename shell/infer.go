@@ -1,0 +1,352 @@
+package shell
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"fabsh/builtins"
+	"fabsh/builtins/lang"
+)
+
+// shape is what is known of an expression without running anything: its value,
+// or the name of its type as declarations tell it. The zero value: nothing.
+type shape struct {
+	value starlark.Value
+	typ   string // "node", "list of node"; of a function, "function"
+	call  *lang.Builtin
+	elem  *shape // of a list whose elements are known by shape
+}
+
+func ofType(typ string) shape { return shape{typ: typ} }
+
+// scope is the text around an expression, which gives meaning to the variables
+// of loops and comprehensions, and to what a block assigns.
+type scope struct{ before, after string }
+
+// attributes are the names that may follow a dot.
+func (s shape) attributes() []string {
+	switch {
+	case s.value != nil:
+		return attributes(s.value)
+	case s.elem != nil, strings.HasPrefix(s.typ, "list of "):
+		return builtins.AttrNames("list")
+	}
+	names := slices.Clone(builtins.AttrNames(s.typ))
+	slices.Sort(names)
+	return names
+}
+
+// element is what iterating or indexing gives. An answer that may be a list of
+// answers is declared by its element.
+func (s shape) element() shape {
+	if s.elem != nil {
+		return *s.elem
+	}
+	if of, ok := strings.CutPrefix(s.typ, "list of "); ok {
+		return ofType(of)
+	}
+	switch v := s.value.(type) {
+	case nil:
+		return ofType(builtins.ElementType(s.typ))
+	case starlark.Iterable:
+		it := v.Iterate()
+		defer it.Done()
+		var first starlark.Value
+		if it.Next(&first) {
+			return shape{value: first}
+		}
+	}
+	return shape{}
+}
+
+// isText: a part of it is a text too.
+func (s shape) isText() bool {
+	_, ok := s.value.(starlark.String)
+	return ok || s.typ == "string"
+}
+
+// infer is what is known of an expression. It calls nothing: what a call returns
+// is what the function's declaration says.
+func (c *completer) infer(e syntax.Expr, at scope) shape {
+	if v := c.value(e); v != nil {
+		if id, ok := e.(*syntax.Ident); !ok || !at.binds(id.Name) {
+			return shape{value: v}
+		}
+	}
+	switch e := e.(type) {
+	case *syntax.Ident:
+		return c.variable(e.Name, at)
+	case *syntax.Literal:
+		if s, ok := e.Value.(string); ok {
+			return shape{value: starlark.String(s)}
+		}
+	case *syntax.ParenExpr:
+		return c.infer(e.X, at)
+	case *syntax.DotExpr:
+		return c.member(c.infer(e.X, at), e.Name.Name)
+	case *syntax.IndexExpr:
+		return c.infer(e.X, at).element()
+	case *syntax.SliceExpr:
+		of := c.infer(e.X, at)
+		if element := of.element(); element != (shape{}) && !of.isText() {
+			return shape{elem: &element}
+		}
+		return of
+	case *syntax.CondExpr:
+		return c.infer(e.True, at)
+	case *syntax.ListExpr:
+		if len(e.List) > 0 {
+			first := c.infer(e.List[0], at)
+			return shape{elem: &first}
+		}
+		return ofType("list")
+	case *syntax.DictExpr:
+		return ofType("dict")
+	case *syntax.Comprehension:
+		if e.Curly {
+			return ofType("dict")
+		}
+		body := c.infer(e.Body, at)
+		return shape{elem: &body}
+	case *syntax.CallExpr:
+		return c.returned(e, at)
+	}
+	return shape{}
+}
+
+// member is an attribute of what is known.
+func (c *completer) member(of shape, name string) shape {
+	if h, ok := of.value.(starlark.HasAttrs); ok {
+		if v, err := h.Attr(name); err == nil && v != nil {
+			return shape{value: v}
+		}
+		return shape{}
+	}
+	typ, method := builtins.AttrType(of.typ, name)
+	return shape{typ: typ, call: method}
+}
+
+// returned is what a call returns, by declaration.
+func (c *completer) returned(e *syntax.CallExpr, at scope) shape {
+	callee := c.infer(e.Fn, at)
+	b := callee.call
+	if f, ok := callee.value.(*lang.Function); ok {
+		b = f.Builtin
+	}
+	if b != nil {
+		return ofType(builtins.ResultType(b, func(i int, name string) string { return textArgument(e, i, name) }))
+	}
+	f, ok := callee.value.(*starlark.Builtin)
+	if !ok {
+		return shape{}
+	}
+	switch f.Name() {
+	case "sorted", "list", "reversed":
+		if len(e.Args) > 0 {
+			first := c.infer(e.Args[0], at).element()
+			return shape{elem: &first}
+		}
+	case "min", "max":
+		if len(e.Args) == 1 {
+			return c.infer(e.Args[0], at).element()
+		}
+	case "dict", "set":
+		return ofType(f.Name())
+	case "str", "repr", "join", "format", "replace", "strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize":
+		return ofType("string")
+	case "split", "splitlines", "rsplit":
+		return ofType("list of string")
+	}
+	return shape{}
+}
+
+// textArgument is the text that a call gives for a parameter; empty: none, or
+// what is no literal.
+func textArgument(e *syntax.CallExpr, i int, name string) string {
+	for n, arg := range e.Args {
+		if b, ok := arg.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
+			if id, ok := b.X.(*syntax.Ident); !ok || id.Name != name {
+				continue
+			}
+			arg = b.Y
+		} else if n != i {
+			continue
+		}
+		if l, ok := arg.(*syntax.Literal); ok {
+			text, _ := l.Value.(string)
+			return text
+		}
+	}
+	return ""
+}
+
+var (
+	forClause  = regexp.MustCompile(`\bfor\s+([\w\s,()]+?)\s+in\s+`)
+	assignment = regexp.MustCompile(`(?m)^[ \t]*(\w+)[ \t]*=[ \t]*([^=\s].*)$`)
+)
+
+// binds: the text around gives a variable of this name a meaning.
+func (s scope) binds(name string) bool {
+	_, _, _, ok := s.binding(name)
+	return ok
+}
+
+// binding is the expression that a variable comes from: the last before the
+// cursor, else the first behind it, where a comprehension has it. inFor is the
+// place of the name among the clause's variables; -1: it was assigned.
+func (s scope) binding(name string) (src string, outer scope, inFor int, ok bool) {
+	last := -1
+	for _, m := range forClause.FindAllStringSubmatchIndex(s.before, -1) {
+		if i := placeIn(s.before[m[2]:m[3]], name); i >= 0 {
+			last, inFor, src, outer = m[0], i, iterated(s.before[m[1]:]), scope{before: s.before[:m[0]]}
+		}
+	}
+	for _, m := range assignment.FindAllStringSubmatchIndex(s.before, -1) {
+		if m[0] > last && s.before[m[2]:m[3]] == name && m[1] < len(s.before) {
+			last, inFor, src, outer = m[0], -1, s.before[m[4]:m[5]], scope{before: s.before[:m[0]]}
+		}
+	}
+	if last >= 0 {
+		return src, outer, inFor, true
+	}
+	for _, m := range forClause.FindAllStringSubmatchIndex(s.after, -1) {
+		if i := placeIn(s.after[m[2]:m[3]], name); i >= 0 {
+			return iterated(s.after[m[1]:]), scope{before: s.before, after: s.after[:m[0]]}, i, true
+		}
+	}
+	return "", scope{}, 0, false
+}
+
+// placeIn is the place of a name among a clause's variables, or -1.
+func placeIn(vars, name string) int {
+	return slices.Index(strings.FieldsFunc(vars, func(r rune) bool { return strings.ContainsRune(" \t\n,()", r) }), name)
+}
+
+// iterated is the expression that text, which stands behind "in", begins with.
+func iterated(text string) string {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch ch := text[i]; ch {
+		case '"', '\'':
+			n := stringEnd(text[i+1:], string(ch))
+			if n < 0 {
+				return text[:i]
+			}
+			i += n + 1
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth--; depth < 0 {
+				return text[:i]
+			}
+		case ':', '\n', '#':
+			if depth == 0 {
+				return text[:i]
+			}
+		case ' ':
+			if depth == 0 && hasWord(strings.TrimLeft(text[i:], " "), "for", "if", "else") {
+				return text[:i]
+			}
+		}
+	}
+	return text
+}
+
+// variable is what a name of the text around stands for.
+func (c *completer) variable(name string, at scope) shape {
+	src, outer, inFor, ok := at.binding(name)
+	if !ok {
+		return shape{}
+	}
+	e, err := new(syntax.FileOptions).ParseExpr("", strings.TrimSpace(src), 0)
+	if err != nil {
+		return shape{}
+	}
+	if inFor < 0 {
+		return c.infer(e, outer)
+	}
+	if call, ok := e.(*syntax.CallExpr); ok && inFor > 0 && len(call.Args) > 0 {
+		if id, ok := call.Fn.(*syntax.Ident); ok && id.Name == "enumerate" {
+			return c.infer(call.Args[0], outer).element()
+		}
+	}
+	if inFor > 0 {
+		return shape{}
+	}
+	return c.infer(e, outer).element()
+}
+
+// primaryBefore is the primary expression that text ends in: names, literals and
+// brackets, with calls, indexes and attributes of them. It is empty where there
+// is none.
+func primaryBefore(text string) string {
+	type level struct {
+		start   int  // of the primary; -1: there is none
+		operand bool // an operand has just ended
+		dot     bool // a dot stands before
+	}
+	levels := []level{{start: -1}}
+	for i := 0; i < len(text); i++ {
+		l := &levels[len(levels)-1]
+		begin := func() {
+			if !l.dot {
+				l.start = i
+			}
+			l.operand, l.dot = true, false
+		}
+		switch ch := text[i]; {
+		case ch == ' ' || ch == '\t' || ch == '\n':
+		case ch == '#':
+			n := strings.IndexByte(text[i:], '\n')
+			if n < 0 {
+				return ""
+			}
+			i += n
+		case ch == '"' || ch == '\'':
+			quote := text[i : i+1]
+			if t := strings.Repeat(quote, 3); strings.HasPrefix(text[i:], t) {
+				quote = t
+			}
+			begin()
+			n := stringEnd(text[i+len(quote):], quote)
+			if n < 0 {
+				return ""
+			}
+			i += len(quote) + n + len(quote) - 1
+		case isWordByte(ch):
+			n := i
+			for n < len(text) && isWordByte(text[n]) {
+				n++
+			}
+			if hasWord(text[i:n], "and", "or", "not", "in", "if", "else", "for", "return", "lambda", "def", "while", "elif") && !l.dot {
+				l.start, l.operand = -1, false
+			} else {
+				begin()
+			}
+			i = n - 1
+		case ch == '.' && l.operand:
+			l.operand, l.dot = false, true
+		case ch == '(' || ch == '[' || ch == '{':
+			if !l.operand || ch == '{' {
+				begin()
+			}
+			levels = append(levels, level{start: -1})
+		case ch == ')' || ch == ']' || ch == '}':
+			if len(levels) > 1 {
+				levels = levels[:len(levels)-1]
+				levels[len(levels)-1].operand = true
+			}
+		default:
+			*l = level{start: -1}
+		}
+	}
+	l := levels[len(levels)-1]
+	if l.start < 0 || !l.operand {
+		return ""
+	}
+	return strings.TrimSpace(text[l.start:])
+}

@@ -1,0 +1,43 @@
+package shell
+
+import (
+	"regexp"
+	"strings"
+
+	"fabsh/builtins"
+)
+
+var (
+	helpWord = regexp.MustCompile(`^help\s+["']?([\w.@/-]+)["']?$`)
+	question = regexp.MustCompile(`^(?:([\w.\[\]"'-]*)\?{1,2}|\?{1,2}\s*([\w.\[\]"'-]+))$`)
+)
+
+// ask answers what is no Starlark but a question: "help smp_get", "smp_get?",
+// "?", and the command line of a tool that people are used to. asked is false
+// where text is none of these, and where no people sit: from a pipe it is an
+// error, which the exit status tells.
+func (r *repl) ask(text string) (asked bool, err error) {
+	if !r.interactive {
+		return false, nil
+	}
+	text = strings.TrimSpace(text)
+	topic := ""
+	if m := helpWord.FindStringSubmatch(text); m != nil {
+		topic, asked = m[1], true
+	} else if m := question.FindStringSubmatch(text); m != nil {
+		topic, asked = m[1]+m[2], true
+	} else if word, _, _ := strings.Cut(text, " "); builtins.IsTool(word) && !r.interp.globals.Has(word) {
+		topic, asked = word, !strings.HasPrefix(strings.TrimSpace(text[len(word):]), "=")
+	}
+	if !asked {
+		return false, nil
+	}
+	answer, err := r.Help(topic)
+	if v := r.completer(r.interp).evaluate(topic); v != nil && (err != nil || r.interp.globals.Has(topic)) {
+		answer, err = r.HelpOn(v)
+	}
+	if err != nil {
+		return true, err
+	}
+	return true, r.app.page(answer)
+}

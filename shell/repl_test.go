@@ -1,0 +1,86 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// openTest opens a session with session flags, and gives what it wrote.
+func openTest(t *testing.T, flags ...string) (*repl, *bytes.Buffer) {
+	t.Helper()
+	var out bytes.Buffer
+	a := &app{console: &console{stdout: &out, stderr: &out}}
+	a.interrupts = watchInterrupts(a.console)
+	t.Cleanup(a.interrupts.stop)
+	if err := a.command().ParseFlags(flags); err != nil {
+		t.Fatal(err)
+	}
+	s, err := a.open(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	return newRepl(s), &out
+}
+
+// TestPromptText: which fabric it is, and whether it may be changed, on every
+// transport that a test can have.
+func TestPromptText(t *testing.T) {
+	t.Chdir(t.TempDir())
+	r, _ := openTest(t, "-F", "sim:ring:n=2", "--record", "today.pcap")
+	if _, err := r.CurrentFabric(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.snapshot(context.Background(), "a\x1b[31m\u202e.snap"); err != nil {
+		t.Fatal(err)
+	}
+	r.closeEngine()
+	if err := os.Rename("today.pcap", "a_recording_whose_name_is_very_long.pcap"); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, flags := range [][]string{
+		{"-F", "sim"}, {"-F", "sim:ring:n=2,mkey=0x5ec2e7"}, {"-F", "sim:ring:n=2"}, {"-F", "sim:ring:n=2", "--read-only"},
+		{"-F", "file:a\x1b[31m\u202e.snap"}, {"-F", "replay:a_recording_whose_name_is_very_long.pcap"},
+	} {
+		r, _ := openTest(t, flags...)
+		got[flags[len(flags)-1]] = r.promptText()
+	}
+	want := map[string]string{
+		"sim":                        "sim, rw> ",
+		"sim:ring:n=2,mkey=0x5ec2e7": "sim:ring:n=2,mkey=..., rw> ",
+		"sim:ring:n=2":               "sim:ring:n=2, rw> ",
+		"--read-only":                "sim:ring:n=2, ro> ",
+		"file:a\x1b[31m\u202e.snap":  `file:a\x1b[31m\u202e.snap, ro (4 nodes)> `,
+		"replay:a_recording_whose_name_is_very_long.pcap": "replay:a_recording_whose_name_, rw> ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestShownTexts: a text with line breaks that is the whole result prints as it
+// is, at the prompt and by -c; within other values, and on one line, it is quoted.
+func TestShownTexts(t *testing.T) {
+	for code, want := range map[string]string{
+		`"a\n  b\n"`:   "a\n  b\n",
+		`"a\n\nb"`:     "a\n\nb\n",
+		`"a b"`:        "\"a b\"\n",
+		`["a\nb"]`:     `["a\nb"]` + "\n",
+		`show("a\nb")`: "a\nb\n",
+	} {
+		r, out := openTest(t, "-F", "sim:ring:n=2")
+		if err := r.RunCode(context.Background(), "<command>", code); err != nil {
+			t.Fatal(err)
+		}
+		r.read(newPlainReader(bytes.NewBufferString(code+"\n")), true)
+		r.loop()
+		if got := out.String(); got != want+want {
+			t.Errorf("%s: got %q, want %q twice", code, got, want)
+		}
+	}
+}

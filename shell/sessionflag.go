@@ -1,0 +1,88 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// sessionFlags are the session flags as a command line writes them: "--fabric"
+// and "-F".
+func (s *settings) sessionFlags() []string {
+	var names []string
+	for _, g := range s.groups {
+		g.VisitAll(func(f *pflag.Flag) {
+			names = append(names, "--"+f.Name)
+			if f.Shorthand != "" {
+				names = append(names, "-"+f.Shorthand)
+			}
+		})
+	}
+	return names
+}
+
+// takeSession gives the session flags among words, which stand behind a command
+// that parses its own flags, to set, and returns the other words. own says
+// which flags are the command's, whatever the session's are called.
+func (s *settings) takeSession(words []string, own func(flag string) bool, set func(name, value string) error) (rest []string, err error) {
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if w == "--" {
+			return append(rest, words[i:]...), nil
+		}
+		flag, value, hasValue := strings.Cut(w, "=")
+		f := s.sessionFlag(flag)
+		if f == nil || own(flag) {
+			rest = append(rest, w)
+			continue
+		}
+		if !strings.HasPrefix(w, "--") && len(w) > 2 && f.NoOptDefVal == "" { // -ojson
+			value, hasValue = strings.TrimPrefix(w[2:], "="), true
+		}
+		switch {
+		case hasValue:
+		case f.NoOptDefVal != "":
+			value = f.NoOptDefVal
+		case i+1 < len(words):
+			i++
+			value = words[i]
+		}
+		if err := set(f.Name, value); err != nil {
+			return nil, err
+		}
+	}
+	return rest, nil
+}
+
+// sessionFlag is the session flag that a word begins; nil: none.
+func (s *settings) sessionFlag(word string) *pflag.Flag {
+	for _, g := range s.groups {
+		if name, ok := strings.CutPrefix(word, "--"); ok {
+			if f := g.Lookup(name); f != nil {
+				return f
+			}
+		} else if len(word) > 1 && word[0] == '-' {
+			f := g.ShorthandLookup(word[1:2])
+			if f != nil && (len(word) == 2 || f.NoOptDefVal == "") {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// takeRoute takes the session flags out of the words behind route: those that
+// neither route nor the policy has. What options a policy has is read in its
+// text; where that does not tell, all are the policy's.
+func (a *app) takeRoute(words []string) ([]string, error) {
+	isOwn := func(flag string) bool { return slices.Contains(routeFlags, flag) }
+	words0, _ := a.takeSession(words, isOwn, func(string, string) error { return nil })
+	o, _ := parseRoute(words0)
+	own := isOwn
+	if o.policy != "" {
+		p := policyProgram(o.policy)
+		own = func(flag string) bool { return !p.Entry || isOwn(flag) || slices.Contains(p.Options, flag) }
+	}
+	return a.takeSession(words, own, a.flags.Set)
+}

@@ -1,0 +1,137 @@
+package shell
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/builtins"
+)
+
+// usage is what help says after a command's own words: how it is written, the
+// commands, and the flags, those of the session in their groups.
+func (a *app) usage(c *cobra.Command) error {
+	var b strings.Builder
+	b.WriteString("Usage:\n  " + c.UseLine() + "\n")
+	if c.HasAvailableSubCommands() {
+		b.WriteString("  " + c.CommandPath() + " [flags] command\n")
+	}
+	if c.HasExample() {
+		b.WriteString("\nExamples:\n" + c.Example + "\n")
+	}
+	if c.HasAvailableSubCommands() {
+		b.WriteString("\nCommands:\n")
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				fmt.Fprintf(&b, "  %-*s  %s\n", sub.NamePadding(), sub.Name(), sub.Short)
+			}
+		}
+	}
+	if c.HasParent() {
+		if flags := c.LocalFlags().FlagUsages(); flags != "" {
+			b.WriteString("\nFlags:\n" + flags)
+		}
+		b.WriteString("\nSession flags may stand here too, but for those of the same name: see \"fabsh --help\".\n")
+	} else {
+		for _, g := range a.groups {
+			fmt.Fprintf(&b, "\n%s:\n%s", g.Name(), g.FlagUsages())
+		}
+		b.WriteString("\nOther flags:\n" + c.LocalNonPersistentFlags().FlagUsages())
+		b.WriteString("\nPrograms, which run as scripts do (\"fabsh PROGRAM --help\"):\n")
+		writePrograms(&b)
+	}
+	_, err := io.WriteString(c.OutOrStdout(), b.String())
+	return err
+}
+
+// writePrograms lists the embedded scripts that can be run.
+func writePrograms(b *strings.Builder) {
+	list := builtins.Programs()
+	width := 0
+	for _, p := range list {
+		width = max(width, len(p.Name))
+	}
+	for _, p := range list {
+		fmt.Fprintf(b, "  %-*s  %s\n", width, p.Name, p.Doc)
+	}
+}
+
+// examplesCommand lists them alone.
+func (a *app) examplesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "examples",
+		Short: "List the programs that are in fabsh, examples among them",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			var b strings.Builder
+			b.WriteString("Each runs by its name: \"fabsh -F sim @examples//links.star\"; \"fabsh NAME --help\" tells its options.\n")
+			writePrograms(&b)
+			_, err := io.WriteString(a.console.Out(), b.String())
+			return err
+		},
+	}
+}
+
+// policyProgram is what a routing policy says of itself.
+func policyProgram(name string) builtins.Program {
+	path, err := builtins.PolicyPath(name)
+	if err != nil {
+		return builtins.Program{}
+	}
+	return programAt(path)
+}
+
+// programAt reads what the script at path says of itself; nothing where it is no
+// plain file, for a pipe can be read only once.
+func programAt(path string) builtins.Program {
+	for _, p := range builtins.Programs() {
+		if p.Name == path {
+			return p
+		}
+	}
+	const tooLong = 1 << 20 // bytes
+	f, err := openRegular(path)
+	if err != nil {
+		return builtins.Program{}
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, tooLong+1))
+	if err != nil || len(src) > tooLong {
+		return builtins.Program{}
+	}
+	return builtins.ProgramOf(path, string(src))
+}
+
+// completeScript proposes the embedded programs, and the options of the script
+// that is named; other words it leaves to the shell: files.
+func completeScript(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
+	// Bash takes @ for the end of a word, unless it is told otherwise.
+	at := ""
+	if len(words) > 0 && words[0] == "@" {
+		words = words[1:]
+		at = "@"
+		if len(words) > 0 {
+			words = append([]string{"@" + words[0]}, words[1:]...)
+			at = ""
+		}
+	}
+	var out []string
+	if len(words) == 0 {
+		for _, p := range builtins.Programs() {
+			if rest, ok := strings.CutPrefix(p.Name, at+typed); ok {
+				out = append(out, typed+rest+"\t"+p.Doc)
+			}
+		}
+		return out, cobra.ShellCompDirectiveDefault
+	}
+	if strings.HasPrefix(typed, "-") {
+		for _, flag := range programAt(words[0]).Options {
+			if strings.HasPrefix(flag, typed) {
+				out = append(out, flag)
+			}
+		}
+	}
+	return out, cobra.ShellCompDirectiveDefault
+}
