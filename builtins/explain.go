@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"go.starlark.net/resolve"
@@ -70,12 +71,14 @@ func (s *Session) spell(file, msg string) string {
 	return msg + fabric.DidYouMean(name, names)
 }
 
-var noMember = regexp.MustCompile(`^(\w+) has no \.(\w+) field or method$`)
+var noMember = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\w+) has no \.(\w+) field or method$`)
+})
 
 // nearestMember adds the nearest attribute to the error of one that a value does
 // not have.
 func nearestMember(msg string) string {
-	if m := noMember.FindStringSubmatch(msg); m != nil {
+	if m := noMember().FindStringSubmatch(msg); m != nil {
 		if near := fabric.Nearest(m[2], AttrNames(m[1])); near != "" {
 			return msg + " (did you mean ." + near + "?)"
 		}

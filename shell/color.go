@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"fabsh/builtins/lang"
 )
@@ -58,7 +59,9 @@ const (
 
 var (
 	// colored are GUIDs; errors in a row or a cell; and words that may be a cell.
-	colored = regexp.MustCompile(`\b0x[0-9a-f]{16}\b|\berror: .*|\berror\(.*|\bunknown\(\d+\)|[a-z_]+(?: ok)?`)
+	colored = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b0x[0-9a-f]{16}\b|\berror: .*|\berror\(.*|\bunknown\(\d+\)|[a-z_]+(?: ok)?`)
+	})
 	// wrongWords are cells that are seldom as they should be.
 	wrongWords = map[string]string{
 		"down": sgrYellow, "initialize": sgrYellow, "armed": sgrYellow, "polling": sgrYellow, "disabled": sgrYellow, "sleep": sgrYellow,
@@ -72,7 +75,7 @@ var (
 func colorText(text string) string {
 	var b strings.Builder
 	last := 0
-	for _, at := range colored.FindAllStringIndex(text, -1) {
+	for _, at := range colored().FindAllStringIndex(text, -1) {
 		word := text[at[0]:at[1]]
 		color := wrongWords[word]
 		switch {

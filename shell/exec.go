@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"regexp"
+	"sync"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
@@ -125,14 +126,16 @@ func assign(pos syntax.Position, to, from string) syntax.Stmt {
 	}
 }
 
-var uninitialized = regexp.MustCompile(`internal error: predeclared variable (\w+) is uninitialized`)
+var uninitialized = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`internal error: predeclared variable (\w+) is uninitialized`)
+})
 
 // undefined rewrites the interpreter's words for a name that was accepted in a
 // function and never came.
 func (x *interp) undefined(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if ee, ok := e.(*starlark.EvalError); ok {
-			ee.Msg = uninitialized.ReplaceAllString(ee.Msg, "undefined: $1")
+			ee.Msg = uninitialized().ReplaceAllString(ee.Msg, "undefined: $1")
 		}
 	}
 	return err

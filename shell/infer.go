@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -31,8 +32,12 @@ func (c *completer) infer(e syntax.Expr, at scope) builtins.Shape {
 }
 
 var (
-	forClause  = regexp.MustCompile(`\bfor\s+([\w\s,()]+?)\s+in\s+`)
-	assignment = regexp.MustCompile(`(?m)^[ \t]*(\w+)[ \t]*=[ \t]*([^=\s].*)$`)
+	forClause = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\bfor\s+([\w\s,()]+?)\s+in\s+`)
+	})
+	assignment = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^[ \t]*(\w+)[ \t]*=[ \t]*([^=\s].*)$`)
+	})
 )
 
 // binds: the text around gives a variable of this name a meaning.
@@ -46,12 +51,12 @@ func (s scope) binds(name string) bool {
 // place of the name among the clause's variables; -1: it was assigned.
 func (s scope) binding(name string) (src string, outer scope, inFor int, ok bool) {
 	last := -1
-	for _, m := range forClause.FindAllStringSubmatchIndex(s.before, -1) {
+	for _, m := range forClause().FindAllStringSubmatchIndex(s.before, -1) {
 		if i := placeIn(s.before[m[2]:m[3]], name); i >= 0 {
 			last, inFor, src, outer = m[0], i, iterated(s.before[m[1]:]), scope{before: s.before[:m[0]]}
 		}
 	}
-	for _, m := range assignment.FindAllStringSubmatchIndex(s.before, -1) {
+	for _, m := range assignment().FindAllStringSubmatchIndex(s.before, -1) {
 		if m[0] > last && s.before[m[2]:m[3]] == name && m[1] < len(s.before) {
 			last, inFor, src, outer = m[0], -1, s.before[m[4]:m[5]], scope{before: s.before[:m[0]]}
 		}
@@ -59,7 +64,7 @@ func (s scope) binding(name string) (src string, outer scope, inFor int, ok bool
 	if last >= 0 {
 		return src, outer, inFor, true
 	}
-	for _, m := range forClause.FindAllStringSubmatchIndex(s.after, -1) {
+	for _, m := range forClause().FindAllStringSubmatchIndex(s.after, -1) {
 		if i := placeIn(s.after[m[2]:m[3]], name); i >= 0 {
 			return iterated(s.after[m[1]:]), scope{before: s.before, after: s.after[:m[0]]}, i, true
 		}

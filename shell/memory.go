@@ -13,7 +13,8 @@ import (
 
 const (
 	lookEvery = 50 * time.Millisecond
-	// collectsWithin is how long it may take to tell garbage from what is in use.
+	// collectsWithin is how long it may take to tell garbage from what is in use,
+	// where there is half as much again as may be. On a busy machine it takes long.
 	collectsWithin = 700 * time.Millisecond
 	// stopsWithin is how long a script may go on after its memory is used up: one
 	// step of the language can ask for 16 GiB, or take minutes. With far too much
@@ -159,7 +160,7 @@ func (m *memory) watch() {
 					why = m.over
 				}
 			default:
-				if used > m.limit && collecting > collectsWithin {
+				if used > m.limit+m.limit/2 && collecting > collectsWithin {
 					why = m.over
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"fabsh/builtins"
@@ -141,7 +142,9 @@ func openIbsim(o *settings, socket string) (*connection, error) {
 }
 
 // simKey is the key in a simulated fabric's specification. No key is shown.
-var simKey = regexp.MustCompile(`(?i)(\bmkey\s*=)[^,]*`)
+var simKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(\bmkey\s*=)[^,]*`)
+})
 
 // openSim makes a subnet in this process, and attaches to its first channel
 // adapter unless told otherwise.
@@ -165,7 +168,7 @@ func simulate(o *settings, spec string, open, included format.Opener) (*connecti
 	if err != nil {
 		return nil, err
 	}
-	return &connection{name: strings.TrimSuffix("sim:"+simKey.ReplaceAllString(spec, "$1..."), ":"), transport: t, sim: subnet}, nil
+	return &connection{name: strings.TrimSuffix("sim:"+simKey().ReplaceAllString(spec, "$1..."), ":"), transport: t, sim: subnet}, nil
 }
 
 // simNode is the node to attach to: the one with this name or GUID, else the

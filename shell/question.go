@@ -3,13 +3,18 @@ package shell
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"fabsh/builtins"
 )
 
 var (
-	helpWord = regexp.MustCompile(`^help\s+["']?([\w.@/-]+)["']?$`)
-	question = regexp.MustCompile(`^(?:([\w.\[\]"'-]*)\?{1,2}|\?{1,2}\s*([\w.\[\]"'-]+))$`)
+	helpWord = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^help\s+["']?([\w.@/-]+)["']?$`)
+	})
+	question = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:([\w.\[\]"'-]*)\?{1,2}|\?{1,2}\s*([\w.\[\]"'-]+))$`)
+	})
 )
 
 // ask answers what is no Starlark but a question: "help smp_get", "smp_get?",
@@ -22,9 +27,9 @@ func (r *repl) ask(text string) (asked bool, err error) {
 	}
 	text = strings.TrimSpace(text)
 	topic := ""
-	if m := helpWord.FindStringSubmatch(text); m != nil {
+	if m := helpWord().FindStringSubmatch(text); m != nil {
 		topic, asked = m[1], true
-	} else if m := question.FindStringSubmatch(text); m != nil {
+	} else if m := question().FindStringSubmatch(text); m != nil {
 		topic, asked = m[1]+m[2], true
 	} else if word, _, _ := strings.Cut(text, " "); builtins.IsTool(word) && !r.interp.globals.Has(word) {
 		topic, asked = word, !strings.HasPrefix(strings.TrimSpace(text[len(word):]), "=")

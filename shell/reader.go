@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/chzyer/readline"
 )
@@ -182,10 +183,12 @@ type wrapped struct {
 	columns func() int
 }
 
-var backToCursor = regexp.MustCompile(`\r\x1b\[(\d+)C$`)
+var backToCursor = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\r\x1b\[(\d+)C$`)
+})
 
 func (w *wrapped) Write(p []byte) (int, error) {
-	if m := backToCursor.FindSubmatchIndex(p); m != nil {
+	if m := backToCursor().FindSubmatchIndex(p); m != nil {
 		if n, err := strconv.Atoi(string(p[m[2]:m[3]])); err == nil && n >= w.columns() {
 			column := n % w.columns()
 			q := string(p[:m[0]]) + "\r"

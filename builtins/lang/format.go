@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"go.starlark.net/starlark"
@@ -83,14 +84,16 @@ It does what Python's format() does. The operator % and the method format know n
 	}),
 }
 
-var specSyntax = regexp.MustCompile(`^(?:(.)?([<>^=]))?([-+ ])?(#)?(0)?(\d+)?([,_])?(?:\.(\d+))?([bdeEfgGosxX%])?$`)
+var specSyntax = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(.)?([<>^=]))?([-+ ])?(#)?(0)?(\d+)?([,_])?(?:\.(\d+))?([bdeEfgGosxX%])?$`)
+})
 
 // maxFormatWidth bounds width and precision, so that a slip costs no memory.
 const maxFormatWidth = 10000
 
 // formatValue formats v as Python's format(v, spec) does.
 func formatValue(spec string, v starlark.Value) (string, error) {
-	m := specSyntax.FindStringSubmatch(spec)
+	m := specSyntax().FindStringSubmatch(spec)
 	if m == nil {
 		return "", fmt.Errorf("bad format %q: want [fill][<>^][+][#][0][width][,][.precision][type], for example \"8.2f\"", spec)
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp/syntax"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -184,14 +185,14 @@ func spans(text string, at []int) starlark.Tuple {
 	return all
 }
 
-var backslash = regexp.MustCompile(`\\(?:(\d+)|g<(\w+)>|(.?))`)
+var backslash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\(?:(\d+)|g<(\w+)>|(.?))`) })
 
 // templateOf is the argument repl in the form of regexp.Expand: ${1} for \1.
 func templateOf(c *Call, re *regexp.Regexp, repl string) (string, error) {
 	var bad error
 	// $ first: it has no meaning in Python.
-	out := backslash.ReplaceAllStringFunc(strings.ReplaceAll(repl, "$", "$$"), func(s string) string {
-		m := backslash.FindStringSubmatch(s)
+	out := backslash().ReplaceAllStringFunc(strings.ReplaceAll(repl, "$", "$$"), func(s string) string {
+		m := backslash().FindStringSubmatch(s)
 		name := m[1] + m[2]
 		if n, err := strconv.Atoi(name); err == nil {
 			name = strconv.Itoa(n)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"go.starlark.net/starlark"
@@ -115,7 +116,7 @@ func guidsLast(columns []string, rows [][]Fact) []string {
 		long := i > 0
 		for _, row := range rows {
 			s, ok := find(row, name).Value.(starlark.String)
-			long = long && (find(row, name).Value == starlark.None || ok && identifier.MatchString(string(s)))
+			long = long && (find(row, name).Value == starlark.None || ok && identifier().MatchString(string(s)))
 		}
 		if long {
 			last = append(last, name)
@@ -127,7 +128,7 @@ func guidsLast(columns []string, rows [][]Fact) []string {
 }
 
 // identifier is a number of 64 bits in hexadecimal, as of a device.
-var identifier = regexp.MustCompile(`^0x[0-9a-f]{16}$`)
+var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^0x[0-9a-f]{16}$`) })
 
 func withoutCodes(row []Fact) []Fact {
 	out := make([]Fact, 0, len(row))

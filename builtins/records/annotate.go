@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
@@ -99,7 +100,7 @@ func layoutName(a *mad.Attribute) string {
 }
 
 // zeros are many of them at the end of an array.
-var zeros = regexp.MustCompile(`( 0){8,}$`)
+var zeros = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`( 0){8,}$`) })
 
 // asked are the components of p that count, where m asks for records that have
 // some: the others are 0, and mean nothing. ^0: all do.
@@ -130,7 +131,7 @@ func annotate(p mad.Part, mask uint64) []annotation {
 		if f.Count > 1 {
 			bits = fmt.Sprintf("%dx%d", f.Count, f.Bits)
 		}
-		rows = append(rows, annotation{cells: [4]string{at, bits, x.Name, zeros.ReplaceAllString(x.Cell(), " 0 ...")}})
+		rows = append(rows, annotation{cells: [4]string{at, bits, x.Name, zeros().ReplaceAllString(x.Cell(), " 0 ...")}})
 	}
 	return rows
 }
