@@ -15,12 +15,13 @@ func (a *app) checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Find mistakes in scripts, without running them",
-		Long: `Find what is wrong with scripts as far as that can be told without running them:
-syntax; names, modules, attributes and fields that there are not; wrong arguments;
-comparisons of an enumerated field with a word that it never is. - is the input.
+		Long: `Find what is wrong with scripts as far as that can be told without running
+them: syntax; names, modules, attributes and fields that there are not; wrong
+arguments; comparisons of an enumerated field with a word that it never is.
+- is the input.
 
-What is found is written as FILE:LINE:COLUMN: text. What is not known, such as the
-type of a parameter, is taken to be right.
+What is found is written as FILE:LINE:COLUMN: text. What is not known, such as
+the type of a parameter, is taken to be right.
 
 Exit status: 0 nothing found; 1 something is; 2 a file cannot be read.`,
 		Example: `  fabsh check links.star

@@ -33,23 +33,25 @@ func (a *app) testCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test [PATH...]",
 		Short: "Run the test_* functions of scripts, on simulated fabrics",
-		Long: `Run the functions of scripts whose names begin with test_. A PATH is a script, or a
-folder, whose .star files are taken, those of folders below too; without any it is
-the working directory.
+		Long: `Run the functions of scripts whose names begin with test_. A PATH is a script,
+or a folder, whose .star files are taken, those of folders below too; without
+any it is the working directory.
 
-The default of a test's parameter sim is the SPEC of its fabric, as behind -F sim:,
-and the test gets that fabric's value sim:
+The default of a test's parameter sim is the SPEC of its fabric, as behind
+-F sim:, and the test gets that fabric's value sim:
 
-    def test_unlink(sim="fattree:k=4"):
-        sim.unlink("leaf-1/2")
-        expect.eq(len(discover().links), 15)
+    def test_unlink(sim = "ring:n=3"):
+        sim.unlink("switch-1/2")
+        expect.eq(len(discover().links), 5)
 
-A test that has no such parameter has no fabric. Each has a session of its own, in
-which its script runs from the top, and a clock that stands until all sleep:
-sleep("1h") takes no time. help("expect") says what a test can expect.
+A test that has no such parameter has no fabric. Each has a session of its own,
+in which its script runs from the top, and a virtual clock, which stands until
+all that runs sleeps: sleep("1h") takes no time. What is asked and not answered
+takes its time (--timeout). help("expect") says what a test can expect.
 
---deadline (here 1m if it is not given), --memory and --max-steps hold for each test.
-Exit status: 0 all passed; 1 a test failed; 2 a script does not load, or there is no test.`,
+--deadline (here 1m if it is not given), --memory and --max-steps hold for each
+test. Exit status: 0 all passed; 1 a test failed; 2 a script does not load, or
+there is no test.`,
 		Example: `  fabsh test scripts
   fabsh -o json test --run 'links?$' audits/links_test.star
   fabsh test --junit report.xml`,
