@@ -46,6 +46,7 @@ type block struct {
 	text     []rune // before this key, and the cursor in it
 	cursor   int
 	recalled string   // from the history, unchanged
+	given    int      // columns of indentation that the last key, Enter, gave the line
 	pasted   []string // and not taken yet
 }
 
@@ -53,7 +54,7 @@ type block struct {
 func (b *block) begin(prompt string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.prompt, b.line, b.pos, b.recalled = len([]rune(prompt)), nil, 0, ""
+	b.prompt, b.line, b.pos, b.recalled, b.given = len([]rune(prompt)), nil, 0, "", 0
 }
 
 // paste keeps text until its key comes by.
@@ -135,9 +136,19 @@ func (b *block) OnChange(line []rune, pos int, key rune) ([]rune, int, bool) {
 		text = slices.Insert(text, cursor, []rune(s)...)
 		cursor += len([]rune(s))
 	}
+	given := b.given
+	b.given = 0
 	switch key {
 	case newlineKey:
-		insert("\n" + indentAfter(string(text[:cursor])))
+		indent := indentAfter(string(text[:cursor]))
+		b.given = len([]rune(indent))
+		insert("\n" + indent)
+	case ' ': // who indents by hand gets just that
+		text, cursor = slices.Delete(text, cursor-1-given, cursor-1), cursor-given
+	case readline.CharTab:
+		if given > 0 {
+			text, cursor = b.text, b.cursor
+		}
 	case pasteKey:
 		if len(b.pasted) > 0 {
 			insert(b.pasted[0])
@@ -213,9 +224,22 @@ func indentAfter(text string) string {
 	case open.last == ':' && !open.inside(), strings.IndexByte("([{", open.last) >= 0 && open.last != 0:
 		return indent + unit
 	case !open.inside() && hasWord(trimmed, "return", "pass", "break", "continue"):
-		return strings.TrimSuffix(indent, unit)
+		return outerIndent(text, indent)
 	}
 	return indent
+}
+
+// outerIndent is the indentation of the block around the last line of text, whose
+// own is given.
+func outerIndent(text, indent string) string {
+	outer := ""
+	for line := range strings.SplitSeq(text, "\n") {
+		trimmed := strings.TrimLeft(line, " \t")
+		if own := line[:len(line)-len(trimmed)]; trimmed != "" && len(own) < len(indent) {
+			outer = own
+		}
+	}
+	return outer
 }
 
 // decodeLine is the text of readline's line, and where in it the cursor is.

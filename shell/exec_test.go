@@ -186,6 +186,8 @@ func TestIndentAfter(t *testing.T) {
 		"def f():\n    if a:\n        b":    "        ",
 		"def f():\n    return 1":            "",
 		"def f():\n    if a:\n        pass": "    ",
+		"def f():\n  return 1":              "",
+		"def f():\n  if a:\n       pass":    "  ",
 		"def f():\n    returned = 1":        "    ",
 		"def f():\n\tif a:":                 "\t\t",
 		"def f():\n    a\n    ":             "    ",

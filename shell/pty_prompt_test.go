@@ -132,6 +132,13 @@ func TestTerminalBlock(t *testing.T) {
 			{"\r\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2\n...     return x\n...\nsim, rw> ▮\n"},
 			{"f(40)\r", "sim, rw> f(40)\n42\nsim, rw> ▮\n"},
 			{up + up + "\r", "sim, rw> def f(n):\n...     x = n\n...\n...     if x: # so\n...         x += 2\n...     return x\nsim, rw> ▮\n"}, // runs as it is
+			// Who indents by hand gets just that.
+			{"def h(n):\r", "sim, rw> def h(n):\n...     ▮\n"},
+			{"  if n:\r", "sim, rw> def h(n):\n...   if n:\n...       ▮\n"},
+			{"\t", "sim, rw> def h(n):\n...   if n:\n...       ▮\n"},
+			{"return 1\r", "sim, rw> def h(n):\n...   if n:\n...       return 1\n...   ▮\n"},
+			{"  return 0\r", "sim, rw> def h(n):\n...   if n:\n...       return 1\n...   return 0\n... ▮\n"},
+			{"\r", "sim, rw> def h(n):\n...   if n:\n...       return 1\n...   return 0\n...\nsim, rw> ▮\n"},
 			// Lines that are longer than the screen.
 			{"def g(n):\r", "sim, rw> def g(n):\n...     ▮\n"},
 			{"return " + long, wrap(columns, "sim, rw> def g(n):", "...     return "+long+"▮")},
