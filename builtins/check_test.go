@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/afero"
+
 	"fabsh/examples"
 	"fabsh/scripts"
 )
@@ -67,4 +69,25 @@ func TestCheckOfWhatRuns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzCheck: no text makes it panic, and it says the same twice.
+func FuzzCheck(f *testing.F) {
+	for _, src := range []string{"f = discover()\nfor p in f.ports: p.x\n", "def f(a, *b, c=1, **d): f(1, *b, c=f, **d)\n", "x, y = [z for z in x]\nx[0] += lambda a=x: a.b\n", "load('@std//lib/walk.star', a='walk')\na(1=2)", "smp_get('PortInfo', 1).m_key.x\nb'a'.y\n(1).z\n"} {
+		f.Add(src)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		check := func() string {
+			s, err := NewSession(Options{FS: afero.NewMemMapFs(), Dir: "/work"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			problems, err := s.Check(context.Background(), "x.star", src)
+			return fmt.Sprint(problems, err)
+		}
+		if first, second := check(), check(); first != second {
+			t.Errorf("%q: %s, and then %s", src, first, second)
+		}
+	})
 }
