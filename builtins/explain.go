@@ -67,6 +67,7 @@ func (s *Session) spell(file, msg string) string {
 	if s.defined != nil {
 		names = append(names, s.defined()...)
 	}
+	names = slices.DeleteFunc(names, func(n string) bool { return n == name }) // it is defined further down
 	return msg + fabric.DidYouMean(name, names)
 }
 

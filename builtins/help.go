@@ -211,7 +211,7 @@ func (s *Session) overview() string {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("Modules\n  fs, json, math, re, time\n\n")
+	b.WriteString("Modules\n  expect, fs, json, math, re, time\n\n")
 	b.WriteString(`More: help(smp_get), help("PortInfo"), help("PortInfo.M_Key"), help("node"), help(value)` + "\n")
 	b.WriteString("Attributes, by class (help takes both)\n")
 	rows := make([]lang.Fact, 0, len(mad.Classes()))

@@ -69,6 +69,11 @@ func (s *Session) Exports(name string) []string {
 	if err != nil {
 		return nil
 	}
+	return s.exportsOf(name, src)
+}
+
+// exportsOf are the names that a module with that text defines.
+func (s *Session) exportsOf(name, src string) []string {
 	f, _, err := starlark.SourceProgramOptions(&lang.Dialect, name, src, s.predeclared.Has)
 	if err != nil {
 		return nil

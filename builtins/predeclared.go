@@ -7,6 +7,7 @@ import (
 	libmath "go.starlark.net/lib/math"
 	libtime "go.starlark.net/lib/time"
 	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
 
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
@@ -15,7 +16,7 @@ import (
 )
 
 // groups are the headings of the overview, in its order.
-var groups = []string{topology.GroupFabric, datagrams.GroupMAD, topology.GroupTable, datagrams.GroupPort, lang.GroupFlow, lang.GroupOutput, lang.GroupRest}
+var groups = []string{topology.GroupFabric, datagrams.GroupMAD, topology.GroupTable, datagrams.GroupPort, lang.GroupFlow, lang.GroupOutput, lang.GroupTest, lang.GroupRest}
 
 // functions are all functions that scripts find as global names.
 func functions() []*lang.Builtin {
@@ -36,6 +37,29 @@ func functions() []*lang.Builtin {
 	}
 }
 
+// moduleFunctions are those of modules that are fabsh's own.
+func moduleFunctions() []*lang.Builtin {
+	return slices.Concat([]*lang.Builtin{
+		&lang.JSONEncode, &lang.JSONEncodeIndent,
+		&lang.FSExists, &lang.FSRead, &lang.FSWrite,
+		&lang.ReFindall, &lang.ReMatch, &lang.ReSearch, &lang.ReSplit, &lang.ReSub,
+	}, expectFunctions())
+}
+
+// expectFunctions are those of the module expect.
+func expectFunctions() []*lang.Builtin {
+	return []*lang.Builtin{&lang.ExpectContains, &lang.ExpectEq, &lang.ExpectFails, &lang.ExpectNe, &lang.ExpectTrue}
+}
+
+// expectModule is what tests say.
+func expectModule() *starlarkstruct.Module {
+	m := &starlarkstruct.Module{Name: "expect", Members: starlark.StringDict{}}
+	for _, b := range expectFunctions() {
+		m.Members[strings.TrimPrefix(b.Name, "expect.")] = lang.NewFunction(b)
+	}
+	return m
+}
+
 // A fabric has methods of all vocabularies.
 func init() {
 	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &routing.ReadHopsMethod)
@@ -46,11 +70,12 @@ func (s *Session) predeclare() {
 	s.builtins = functions()
 	slices.SortFunc(s.builtins, func(a, b *lang.Builtin) int { return strings.Compare(a.Name, b.Name) })
 	s.predeclared = starlark.StringDict{
-		"fs":   lang.FSModule,
-		"json": lang.JSONModule,
-		"math": libmath.Module,
-		"re":   lang.REModule,
-		"time": libtime.Module,
+		"expect": expectModule(),
+		"fs":     lang.FSModule,
+		"json":   lang.JSONModule,
+		"math":   libmath.Module,
+		"re":     lang.REModule,
+		"time":   libtime.Module,
 	}
 	for _, b := range s.builtins {
 		s.predeclared[b.Name] = lang.NewFunction(b)

@@ -27,7 +27,7 @@ A **duration** is ` + "`\"500ms\"`, `\"10s\"`" + ` or a number of seconds.
 `)
 	list := functions()
 	slices.SortFunc(list, func(x, y *lang.Builtin) int { return strings.Compare(x.Name, y.Name) })
-	list = append(list, &lang.JSONEncode, &lang.JSONEncodeIndent, &lang.FSExists, &lang.FSRead, &lang.FSWrite, &lang.ReFindall, &lang.ReMatch, &lang.ReSearch, &lang.ReSplit, &lang.ReSub)
+	list = append(list, moduleFunctions()...)
 	for _, group := range groups {
 		fmt.Fprintf(&b, "## %s\n\n", group)
 		for _, f := range list {
@@ -36,7 +36,7 @@ A **duration** is ` + "`\"500ms\"`, `\"10s\"`" + ` or a number of seconds.
 			}
 		}
 	}
-	b.WriteString("## Modules\n\n`fs` and `re` are fabsh's own; `json` (with its own `encode`), `math` and `time` are those of the Starlark library; `time.now()` is the session's clock.\n\n")
+	b.WriteString("## Modules\n\n`expect`, `fs` and `re` are fabsh's own; `json` (with its own `encode`), `math` and `time` are those of the Starlark library; `time.now()` is the session's clock.\n\n")
 	b.WriteString("## Values\n\nAttributes never do I/O; functions and methods may. Every value but `error` is true.\n\n")
 	for _, d := range typeDocs() {
 		fmt.Fprintf(&b, "### %s\n\n%s\n\n", d.Name, d.Doc)

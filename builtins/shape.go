@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -48,6 +49,28 @@ func example(a *mad.Attribute) *records.Record {
 		return r
 	}
 	return r.AskedOf(records.Origin{Of: starlark.None, LID: starlark.None, Port: starlark.None})
+}
+
+// hasAttr: values of a type have an attribute of that name, or may have. Of a
+// record there may be a list, or an error or bytes in its place.
+func hasAttr(typ, name string) bool {
+	if slices.Contains(AttrNames(typ), name) {
+		return true
+	}
+	all := records.AttributesNamed(typ)
+	for _, a := range all {
+		layouts := []*mad.Attribute{a}
+		for _, v := range a.Variants {
+			layouts = append(layouts, v.Layout)
+		}
+		for _, l := range layouts {
+			if v, err := example(l).Attr(name); err == nil && v != nil {
+				return true
+			}
+		}
+	}
+	return len(all) > 0 && (name == "source" || slices.ContainsFunc(records.OriginMembers, func(m lang.MemberDoc) bool { return m.Name == name }) ||
+		slices.Contains(starlark.Bytes("").AttrNames(), name) || slices.Contains(new(starlark.List).AttrNames(), name) || slices.Contains(new(lang.Failure).AttrNames(), name))
 }
 
 // AttrType is the declared type of an attribute of the values of a type, or the

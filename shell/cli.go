@@ -7,7 +7,8 @@
 //	command.go    what commands on a fabric have in common
 //	route.go      the command route; routewatch.go: --watch; reload.go: --reload
 //	verify.go     the command verify, and the checks that it shares with route
-//	snapshot.go   the command snapshot; decode.go, ports.go, sim.go: those of these names
+//	snapshot.go   the command snapshot; decode.go, ports.go, sim.go,
+//	              test.go, check.go, fmt.go: those of these names
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
 //	repl.go       the prompt's loop; question.go, what is no Starlark but a question
@@ -115,7 +116,9 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		ValidArgsFunction: completeScript,
-		RunE:              func(_ *cobra.Command, words []string) error { return a.run(words) },
+		RunE: func(_ *cobra.Command, words []string) error {
+			return a.profiled(func() error { return a.run(words) })
+		},
 	}
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
@@ -129,7 +132,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 	a.flags = root.Flags() // which these join when they are parsed
 	completeFlags(root)
 	root.SetUsageFunc(a.usage)
-	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
+	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -288,7 +291,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that name commands, not scripts.
-var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "ports", "version", "doc", "examples", "help", "completion"}
+var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
 
 // checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {

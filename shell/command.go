@@ -6,7 +6,10 @@ import (
 	"io"
 	"io/fs"
 
+	"go.starlark.net/starlark"
+
 	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/fabric/format"
 )
 
@@ -14,26 +17,52 @@ import (
 // command's.
 func (a *app) onFabric(name string, run func(context.Context, *session) error) error {
 	collectAt(200) // tables are large: of 11,664 hosts 21 MB each
+	return a.inSession(name, func() (*session, error) { return a.open(false) }, run)
+}
+
+// withoutFabric runs a command that needs none.
+func (a *app) withoutFabric(name string, run func(context.Context, *session) error) error {
+	return a.inSession(name, func() (*session, error) { return a.session(nil, topology.ErrNoFabric, nil, nil) }, run)
+}
+
+// inSession runs a command in the session that open makes.
+func (a *app) inSession(name string, open func() (*session, error), run func(context.Context, *session) error) error {
 	if a.flags.Changed("command") {
 		return errors.New("-c takes no command")
 	}
 	if err := a.settings.check(); err != nil {
 		return err
 	}
-	d := a.startDeadline()
-	defer d.stop()
-	s, err := a.open(false)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	s.deadline = d
-	d.limit(s)
-	a.status = s.evaluate(func(ctx context.Context) error {
-		return lang.Protect(name, func() error { return run(ctx, s) })
+	return a.profiled(func() error {
+		d := a.startDeadline()
+		defer d.stop()
+		s, err := open()
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		s.deadline = d
+		d.limit(s)
+		a.status = s.evaluate(func(ctx context.Context) error {
+			return lang.Protect(name, func() error { return run(ctx, s) })
+		})
+		s.summary()
+		return nil
 	})
-	s.summary()
-	return nil
+}
+
+// profiled runs run, with --profile under Starlark's profiler. The profile is
+// written as a whole when run ends; without one, none is.
+func (a *app) profiled(run func() error) error {
+	if a.profile == "" {
+		return run()
+	}
+	return writeNamed(a.profile, func(w io.Writer) error {
+		if err := starlark.StartProfile(w); err != nil {
+			return err
+		}
+		return errors.Join(run(), starlark.StopProfile())
+	})
 }
 
 // findings is the end of a command that found something: exit status 1.

@@ -7,6 +7,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins"
 	"fabsh/builtins/lang"
 )
 
@@ -61,7 +62,7 @@ func (c *completer) complete(text, after string) (words []string, start int) {
 	}
 	if start > 0 && text[start-1] == '.' {
 		of := c.known(primaryBefore(text[:start-1]), scope{text[:start-1], after})
-		return matching(of.attributes(), word), start
+		return matching(of.Attributes(), word), start
 	}
 	if at.call != nil && at.call.keyword == "" && strings.TrimSpace(text[at.call.argStart:start]) == "" {
 		if callee := c.callee(at.call, text, after); callee != nil {
@@ -98,10 +99,10 @@ func (c *completer) names() []string {
 }
 
 // known is what is known of the expression src.
-func (c *completer) known(src string, at scope) shape {
+func (c *completer) known(src string, at scope) builtins.Shape {
 	e, err := new(syntax.FileOptions).ParseExpr("", src, 0)
 	if src == "" || err != nil {
-		return shape{}
+		return builtins.Shape{}
 	}
 	return c.infer(e, at)
 }
@@ -109,10 +110,10 @@ func (c *completer) known(src string, at scope) shape {
 // callee is the function that an open call is of; nil: not known.
 func (c *completer) callee(call *openCall, text, after string) starlark.Value {
 	of := c.known(call.callee, scope{text, after})
-	if of.call != nil {
-		return &lang.Function{Builtin: of.call}
+	if of.Call != nil {
+		return &lang.Function{Builtin: of.Call}
 	}
-	return of.value
+	return of.Value
 }
 
 // inString proposes what the string under the cursor may become.
@@ -163,16 +164,6 @@ func matching(words []string, prefix string) []string {
 		}
 	}
 	return out
-}
-
-func attributes(v starlark.Value) []string {
-	h, ok := v.(starlark.HasAttrs)
-	if !ok {
-		return nil
-	}
-	names := slices.Clone(h.AttrNames())
-	slices.Sort(names)
-	return names
 }
 
 // evaluate gives the value of a chain of names, attributes and constant

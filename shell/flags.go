@@ -46,6 +46,7 @@ type settings struct {
 	nameMap string
 
 	record   string
+	profile  string
 	deadline duration
 	memory   byteSize // 0: as much as defaultMemory says
 	maxSteps number
@@ -106,6 +107,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 
 	output := s.group("Scripts and output")
 	output.StringVar(&s.record, "record", "", "write all MADs to the pcap `FILE`, which Wireshark opens; keys are left out")
+	output.StringVar(&s.profile, "profile", "", "write where scripts spend their time, waiting included, to `FILE`: go tool pprof reads it")
 	output.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
 	output.StringVar(&s.out, "out", "", "let scripts write files below the folder `DIR` (a command's own --out, after it, is a file)")
 	output.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")

@@ -10,179 +10,25 @@ import (
 	"go.starlark.net/syntax"
 
 	"fabsh/builtins"
-	"fabsh/builtins/lang"
 )
-
-// shape is what is known of an expression without running anything: its value,
-// or the name of its type as declarations tell it. The zero value: nothing.
-type shape struct {
-	value starlark.Value
-	typ   string // "node", "list of node"; of a function, "function"
-	call  *lang.Builtin
-	elem  *shape // of a list whose elements are known by shape
-}
-
-func ofType(typ string) shape { return shape{typ: typ} }
 
 // scope is the text around an expression, which gives meaning to the variables
 // of loops and comprehensions, and to what a block assigns.
 type scope struct{ before, after string }
 
-// attributes are the names that may follow a dot.
-func (s shape) attributes() []string {
-	switch {
-	case s.value != nil:
-		return attributes(s.value)
-	case s.elem != nil, strings.HasPrefix(s.typ, "list of "):
-		return builtins.AttrNames("list")
-	}
-	names := slices.Clone(builtins.AttrNames(s.typ))
-	slices.Sort(names)
-	return names
-}
-
-// element is what iterating or indexing gives. An answer that may be a list of
-// answers is declared by its element.
-func (s shape) element() shape {
-	if s.elem != nil {
-		return *s.elem
-	}
-	if of, ok := strings.CutPrefix(s.typ, "list of "); ok {
-		return ofType(of)
-	}
-	switch v := s.value.(type) {
-	case nil:
-		return ofType(builtins.ElementType(s.typ))
-	case starlark.Iterable:
-		it := v.Iterate()
-		defer it.Done()
-		var first starlark.Value
-		if it.Next(&first) {
-			return shape{value: first}
-		}
-	}
-	return shape{}
-}
-
-// isText: a part of it is a text too.
-func (s shape) isText() bool {
-	_, ok := s.value.(starlark.String)
-	return ok || s.typ == "string"
-}
-
 // infer is what is known of an expression. It calls nothing: what a call returns
 // is what the function's declaration says.
-func (c *completer) infer(e syntax.Expr, at scope) shape {
-	if v := c.value(e); v != nil {
-		if id, ok := e.(*syntax.Ident); !ok || !at.binds(id.Name) {
-			return shape{value: v}
-		}
-	}
-	switch e := e.(type) {
-	case *syntax.Ident:
-		return c.variable(e.Name, at)
-	case *syntax.Literal:
-		if s, ok := e.Value.(string); ok {
-			return shape{value: starlark.String(s)}
-		}
-	case *syntax.ParenExpr:
-		return c.infer(e.X, at)
-	case *syntax.DotExpr:
-		return c.member(c.infer(e.X, at), e.Name.Name)
-	case *syntax.IndexExpr:
-		return c.infer(e.X, at).element()
-	case *syntax.SliceExpr:
-		of := c.infer(e.X, at)
-		if element := of.element(); element != (shape{}) && !of.isText() {
-			return shape{elem: &element}
-		}
-		return of
-	case *syntax.CondExpr:
-		return c.infer(e.True, at)
-	case *syntax.ListExpr:
-		if len(e.List) > 0 {
-			first := c.infer(e.List[0], at)
-			return shape{elem: &first}
-		}
-		return ofType("list")
-	case *syntax.DictExpr:
-		return ofType("dict")
-	case *syntax.Comprehension:
-		if e.Curly {
-			return ofType("dict")
-		}
-		body := c.infer(e.Body, at)
-		return shape{elem: &body}
-	case *syntax.CallExpr:
-		return c.returned(e, at)
-	}
-	return shape{}
-}
-
-// member is an attribute of what is known.
-func (c *completer) member(of shape, name string) shape {
-	if h, ok := of.value.(starlark.HasAttrs); ok {
-		if v, err := h.Attr(name); err == nil && v != nil {
-			return shape{value: v}
-		}
-		return shape{}
-	}
-	typ, method := builtins.AttrType(of.typ, name)
-	return shape{typ: typ, call: method}
-}
-
-// returned is what a call returns, by declaration.
-func (c *completer) returned(e *syntax.CallExpr, at scope) shape {
-	callee := c.infer(e.Fn, at)
-	b := callee.call
-	if f, ok := callee.value.(*lang.Function); ok {
-		b = f.Builtin
-	}
-	if b != nil {
-		return ofType(builtins.ResultType(b, func(i int, name string) string { return textArgument(e, i, name) }))
-	}
-	f, ok := callee.value.(*starlark.Builtin)
-	if !ok {
-		return shape{}
-	}
-	switch f.Name() {
-	case "sorted", "list", "reversed":
-		if len(e.Args) > 0 {
-			first := c.infer(e.Args[0], at).element()
-			return shape{elem: &first}
-		}
-	case "min", "max":
-		if len(e.Args) == 1 {
-			return c.infer(e.Args[0], at).element()
-		}
-	case "dict", "set":
-		return ofType(f.Name())
-	case "str", "repr", "join", "format", "replace", "strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize":
-		return ofType("string")
-	case "split", "splitlines", "rsplit":
-		return ofType("list of string")
-	}
-	return shape{}
-}
-
-// textArgument is the text that a call gives for a parameter; empty: none, or
-// what is no literal.
-func textArgument(e *syntax.CallExpr, i int, name string) string {
-	for n, arg := range e.Args {
-		if b, ok := arg.(*syntax.BinaryExpr); ok && b.Op == syntax.EQ {
-			if id, ok := b.X.(*syntax.Ident); !ok || id.Name != name {
-				continue
+func (c *completer) infer(e syntax.Expr, at scope) builtins.Shape {
+	in := builtins.Inference{
+		Value: func(e syntax.Expr) starlark.Value {
+			if id, ok := e.(*syntax.Ident); ok && at.binds(id.Name) {
+				return nil
 			}
-			arg = b.Y
-		} else if n != i {
-			continue
-		}
-		if l, ok := arg.(*syntax.Literal); ok {
-			text, _ := l.Value.(string)
-			return text
-		}
+			return c.value(e)
+		},
+		Variable: func(id *syntax.Ident) builtins.Shape { return c.variable(id.Name, at) },
 	}
-	return ""
+	return in.Infer(e)
 }
 
 var (
@@ -262,27 +108,27 @@ func iterated(text string) string {
 }
 
 // variable is what a name of the text around stands for.
-func (c *completer) variable(name string, at scope) shape {
+func (c *completer) variable(name string, at scope) builtins.Shape {
 	src, outer, inFor, ok := at.binding(name)
 	if !ok {
-		return shape{}
+		return builtins.Shape{}
 	}
 	e, err := new(syntax.FileOptions).ParseExpr("", strings.TrimSpace(src), 0)
 	if err != nil {
-		return shape{}
+		return builtins.Shape{}
 	}
 	if inFor < 0 {
 		return c.infer(e, outer)
 	}
 	if call, ok := e.(*syntax.CallExpr); ok && inFor > 0 && len(call.Args) > 0 {
 		if id, ok := call.Fn.(*syntax.Ident); ok && id.Name == "enumerate" {
-			return c.infer(call.Args[0], outer).element()
+			return c.infer(call.Args[0], outer).Element()
 		}
 	}
 	if inFor > 0 {
-		return shape{}
+		return builtins.Shape{}
 	}
-	return c.infer(e, outer).element()
+	return c.infer(e, outer).Element()
 }
 
 // primaryBefore is the primary expression that text ends in: names, literals and

@@ -26,7 +26,7 @@ func TestDeclaredTypes(t *testing.T) {
 			var want string
 			if e, err := lang.Dialect.ParseExpr("", strings.TrimSpace(code), 0); err == nil {
 				if _, ok := e.(*syntax.CallExpr); ok {
-					want = functions.infer(e, scope{}).typ
+					want = functions.infer(e, scope{}).Type
 				}
 			}
 			r.interp.show = func(v starlark.Value) error {
@@ -79,7 +79,7 @@ func TestDeclaredMembers(t *testing.T) {
 		r.interp.show = func(v starlark.Value) error {
 			seen[v.Type()] = true
 			if e, err := lang.Dialect.ParseExpr("", code, 0); err == nil && strings.HasSuffix(code, ")") {
-				check(code, c.infer(e, scope{}).typ, v)
+				check(code, c.infer(e, scope{}).Type, v)
 			}
 			d, ok := v.(lang.Documented)
 			if !ok {

@@ -84,7 +84,7 @@ func (s *session) watchMemory(stop context.CancelCauseFunc) (end func()) {
 		killing:   make(chan struct{}),
 		done:      make(chan struct{}),
 	}
-	lines := map[*lang.LimitError][]byte{m.over: fmt.Appendf(nil, "fabsh: %v\n", m.over), m.deep: fmt.Appendf(nil, "fabsh: %v\n", m.deep)}
+	lines := map[*lang.LimitError][]byte{m.over: fmt.Appendf(nil, "fabsh: %v%s\n", m.over, s.where), m.deep: fmt.Appendf(nil, "fabsh: %v%s\n", m.deep, s.where)}
 	m.tell = func(why *lang.LimitError) {
 		s.app.console.leave()
 		s.app.console.stderr.Write(lines[why])

@@ -149,7 +149,13 @@ var simKey = sync.OnceValue(func() *regexp.Regexp {
 // openSim makes a subnet in this process, and attaches to its first channel
 // adapter unless told otherwise.
 func openSim(o *settings, spec string) (*connection, error) {
-	f, options, err := sim.ParseFiles(spec, openNamed(o.context(), lang.OpenNamed), o.openIncluded)
+	return simulate(o, spec, openNamed(o.context(), lang.OpenNamed), o.openIncluded)
+}
+
+// simulate is openSim with the files that open opens, and those that they name,
+// which included opens.
+func simulate(o *settings, spec string, open, included format.Opener) (*connection, error) {
+	f, options, err := sim.ParseFiles(spec, open, included)
 	if err != nil {
 		return nil, late(err)
 	}

@@ -71,7 +71,7 @@ func TestProposals(t *testing.T) {
 		{"mine(1, seco", []string{"second="}},
 		{"load_fabric('t", []string{"tables/", "topo.net"}},
 		{"load_fabric('.h", []string{".hidden"}},
-		{"load('@examples//l", []string{"@examples//links.star"}},
+		{"load('@examples//l", []string{"@examples//links.star", "@examples//links_test.star"}},
 		{"load('@examples//links.star', '", []string{"main", "row"}},
 		{"load('@examples//links.star', 'main', mine='ro", []string{"row'"}},
 		{"load('@examples//nosuch.star', '", nil},

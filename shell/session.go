@@ -23,6 +23,7 @@ type session struct {
 	progress *progress
 	began    time.Time
 	deadline *deadline // of the session; nil: it has none
+	where    string    // what runs in it, for the last words of a program that is ended by force
 	// limit is the time of each statement; 0: there is no limit.
 	limit time.Duration
 }

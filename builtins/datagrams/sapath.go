@@ -20,7 +20,7 @@ type saGetMultiArgs struct {
 // SAGetMulti is sa_getmulti: paths between sets of ports.
 var SAGetMulti = lang.Builtin{
 	Name:    "sa_getmulti",
-	Returns: "list of record of record",
+	Returns: "list of PathRecord",
 	Group:   GroupMAD,
 	Params: []lang.Param{
 		{Name: "record", Kind: records.KindRecord, Default: `"MultiPathRecord"`, Doc: "name of a record; there is but one"},

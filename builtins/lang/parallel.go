@@ -52,6 +52,8 @@ func parallel(c *Call, a *parallelArgs) (starlark.Value, error) {
 		b.baton.Lock() // this thread runs
 	}
 	b.workers = make([]worker, min(a.Width, len(b.items)))
+	b.running = len(b.workers)
+	b.parent.Runtime.countFibers(max(b.running-1, 0)) // this one waits
 	var wg sync.WaitGroup
 	for i := range b.workers {
 		w := &b.workers[i]
@@ -79,6 +81,7 @@ type batch struct {
 	items   []starlark.Value
 	results []starlark.Value
 	workers []worker
+	running int // workers
 	next    int // the first item nobody has begun
 	failed  int // the lowest item that failed; len(items) if none has
 	err     error
@@ -124,6 +127,9 @@ func (w *worker) run() {
 		b.finish(w.item)
 	}
 	w.item = -1
+	if b.running--; b.running > 0 { // the last makes room for the parent
+		b.parent.Runtime.countFibers(-1)
+	}
 }
 
 // fail notes that item i failed and cancels the items after it.

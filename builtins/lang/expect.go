@@ -1,0 +1,230 @@
+package lang
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// ExpectEq is expect.eq.
+var ExpectEq = Builtin{
+	Name:   "expect.eq",
+	Group:  GroupTest,
+	Params: []Param{{Name: "got", Kind: KindAny, Doc: "what there is"}, {Name: "want", Kind: KindAny, Doc: "what there should be"}},
+	Doc: `Fails unless two values are equal.
+The failure shows both, and of lists, tuples, dicts and texts of several lines the first place where they differ.`,
+	Example: `
+> expect.eq(1 + 1, 2)
+> print(catch(expect.eq, [1, 2, 3], [1, 5, 3]).message)
+expect.eq: not equal
+  got:  [1, 2, 3]
+  want: [1, 5, 3]
+  first difference: at [1]: got 2, want 5
+`,
+	Run: Do(func(_ *Call, a *expectation) (starlark.Value, error) {
+		equal, err := starlark.Equal(a.Got, a.Want)
+		if err != nil {
+			return nil, Errorf("%w", err)
+		}
+		if equal {
+			return starlark.None, nil
+		}
+		text := fmt.Sprintf("not equal\n  got:  %s\n  want: %s", shownValue(a.Got), shownValue(a.Want))
+		if place := difference(a.Got, a.Want, 0); strings.HasPrefix(place, "at ") {
+			text += "\n  first difference: " + place
+		}
+		return nil, Errorf("%s", text)
+	}),
+}
+
+// expectation is what there is, and what there should be, or should not.
+type expectation struct{ Got, Want starlark.Value }
+
+// ExpectNe is expect.ne.
+var ExpectNe = Builtin{
+	Name:   "expect.ne",
+	Group:  GroupTest,
+	Params: []Param{{Name: "got", Kind: KindAny, Doc: "what there is"}, {Name: "want", Kind: KindAny, Doc: "what it should not be"}},
+	Doc:    "Fails if two values are equal.",
+	Example: `
+> expect.ne(1 + 1, 3)
+`,
+	Run: Do(func(_ *Call, a *expectation) (starlark.Value, error) {
+		equal, err := starlark.Equal(a.Got, a.Want)
+		if err != nil {
+			return nil, Errorf("%w", err)
+		}
+		if equal {
+			return nil, Errorf("equal\n  both: %s", shownValue(a.Got))
+		}
+		return starlark.None, nil
+	}),
+}
+
+// ExpectTrue is expect.true.
+var ExpectTrue = Builtin{
+	Name:   "expect.true",
+	Group:  GroupTest,
+	Params: []Param{{Name: "value", Kind: KindAny, Doc: "any value"}},
+	Doc:    "Fails unless a value is true: neither False, None, 0, empty, nor an error value.",
+	Example: `
+> expect.true(discover().switches)
+> print(catch(expect.true, []).message)
+expect.true: not true
+  got:  []
+`,
+	Run: Do(func(_ *Call, a *struct{ Value starlark.Value }) (starlark.Value, error) {
+		if !a.Value.Truth() {
+			return nil, Errorf("not true\n  got:  %s", shownValue(a.Value))
+		}
+		return starlark.None, nil
+	}),
+}
+
+// ExpectContains is expect.contains.
+var ExpectContains = Builtin{
+	Name:   "expect.contains",
+	Group:  GroupTest,
+	Params: []Param{{Name: "container", Kind: KindAny, Doc: "a list, tuple, dict, set, text, or any value that knows `in`"}, {Name: "item", Kind: KindAny, Doc: "what should be in it"}},
+	Doc:    "Fails unless an item is in a container; of texts, unless one is a part of the other.",
+	Example: `
+> expect.contains([n.name for n in discover().switches], "leaf-1")
+> expect.contains("leaf-1/3", "leaf")
+`,
+	Run: Do(func(_ *Call, a *struct{ Container, Item starlark.Value }) (starlark.Value, error) {
+		in, err := starlark.Binary(syntax.IN, a.Item, a.Container)
+		if err != nil {
+			return nil, Errorf("%w", err)
+		}
+		if !in.Truth() {
+			return nil, Errorf("not there\n  item: %s\n  in:   %s", shownValue(a.Item), shownValue(a.Container))
+		}
+		return starlark.None, nil
+	}),
+}
+
+// ExpectFails is expect.fails.
+var ExpectFails = Builtin{
+	Name:   "expect.fails",
+	Group:  GroupTest,
+	Params: []Param{{Name: "fn", Kind: KindFunction, Doc: "called without arguments, so mostly a lambda"}, {Name: "match", Kind: KindText, Default: `""`, Doc: "a regular expression that the message must match"}},
+	Doc: `Fails unless a function fails, and with a message that a regular expression matches.
+It returns the failure as an error value. What catch does not catch, such as exit(), ends the test here too.`,
+	Example: `
+> e = expect.fails(lambda: smp_get("NodeInfo", 999), "timed out")
+> e.status
+"timed out"
+`,
+	Run: Do(func(c *Call, a *struct {
+		FN    starlark.Callable
+		Match string
+	}) (starlark.Value, error) {
+		re, err := regexp.Compile(a.Match)
+		if err != nil {
+			return nil, ParamError("match", "%w", err)
+		}
+		f := c.Fiber()
+		outer := f.Account
+		f.Account = new(account)
+		v, err := starlark.Call(c.Thread, a.FN, nil, nil)
+		f.Account = outer
+		switch {
+		case err == nil:
+			return nil, Errorf("it did not fail\n  it returned: %s", shownValue(v))
+		case !Catchable(f, err):
+			return nil, err
+		case !re.MatchString(err.Error()):
+			return nil, Errorf("another failure\n  got:  %s\n  want: what matches %q", cutText(err.Error()), a.Match)
+		}
+		return NewFailure(err), nil
+	}),
+}
+
+// GroupTest is the heading of what tests say.
+const GroupTest = "Tests"
+
+// maxShownValue is how much of a value a failure shows, in bytes.
+const maxShownValue = 2000
+
+// shownValue is a value as a failure shows it.
+func shownValue(v starlark.Value) string { return cutText(v.String()) }
+
+func cutText(text string) string {
+	if len(text) <= maxShownValue {
+		return text
+	}
+	return fmt.Sprintf("%s... (%d bytes in all)", strings.ToValidUTF8(text[:maxShownValue], ""), len(text))
+}
+
+// maxDifferenceDepth is how deep in nested values a difference is looked for.
+const maxDifferenceDepth = 100
+
+// difference says where two values that are not equal first differ: "at
+// [1]["x"]: got 2, want 3". Where one of them is no container it begins with the
+// colon.
+func difference(got, want starlark.Value, depth int) string {
+	whole := fmt.Sprintf(": got %s, want %s", Brief(got), Brief(want))
+	if depth == maxDifferenceDepth || got.Type() != want.Type() {
+		return whole
+	}
+	within := func(place string, g, w starlark.Value) string {
+		rest := difference(g, w, depth+1)
+		if inner, ok := strings.CutPrefix(rest, "at "); ok {
+			if rest = inner; rest[0] != '[' && rest[0] != '.' {
+				rest = ", " + rest
+			}
+		}
+		return "at " + place + rest
+	}
+	switch got := got.(type) {
+	case starlark.String:
+		g, w := strings.Split(string(got), "\n"), strings.Split(string(want.(starlark.String)), "\n")
+		if len(g) == 1 && len(w) == 1 {
+			return whole
+		}
+		for i := range min(len(g), len(w)) {
+			if g[i] != w[i] {
+				return fmt.Sprintf("at line %d: got %s, want %s", i+1, Brief(starlark.String(g[i])), Brief(starlark.String(w[i])))
+			}
+		}
+		return fmt.Sprintf("at the end: got %s, want %s", Count(len(g), "line"), Count(len(w), "line"))
+	case *starlark.Dict:
+		other := want.(*starlark.Dict)
+		for _, item := range got.Items() {
+			w, found, err := other.Get(item[0])
+			if err != nil || !found {
+				return fmt.Sprintf("at [%s]: got %s, want no such key", Brief(item[0]), Brief(item[1]))
+			}
+			if equal, err := starlark.Equal(item[1], w); err != nil || !equal {
+				return within("["+Brief(item[0])+"]", item[1], w)
+			}
+		}
+		for _, item := range other.Items() {
+			if _, found, err := got.Get(item[0]); err == nil && !found {
+				return fmt.Sprintf("at [%s]: got no such key, want %s", Brief(item[0]), Brief(item[1]))
+			}
+		}
+	case *starlark.List, starlark.Tuple:
+		g, w := got.(starlark.Indexable), want.(starlark.Indexable)
+		for i := range min(g.Len(), w.Len()) {
+			if equal, err := starlark.Equal(g.Index(i), w.Index(i)); err != nil || !equal {
+				return within(fmt.Sprintf("[%d]", i), g.Index(i), w.Index(i))
+			}
+		}
+		return fmt.Sprintf("at the end: got %s, want %s", Count(g.Len(), "element"), Count(w.Len(), "element"))
+	case Factual:
+		w := want.(Factual).Facts()
+		for i, f := range got.Facts() {
+			if i >= len(w) || f.Name != w[i].Name {
+				break
+			}
+			if equal, err := starlark.Equal(f.Value, w[i].Value); err != nil || !equal {
+				return within("."+f.Name, f.Value, w[i].Value)
+			}
+		}
+	}
+	return whole
+}

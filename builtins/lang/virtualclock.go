@@ -1,0 +1,115 @@
+package lang
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+)
+
+// VirtualClock is a time that stands still while a script runs or waits for the
+// fabric, and jumps to where the next fiber wakes up when all of them sleep.
+type VirtualClock struct {
+	mu     sync.Mutex // guards all below
+	now    time.Time
+	fibers int // that are not waiting for fibers of their own
+	asleep sleepers
+	seq    int
+}
+
+// NewVirtualClock is a clock that begins with the year 2000.
+func NewVirtualClock() *VirtualClock {
+	return &VirtualClock{now: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), fibers: 1}
+}
+
+func (c *VirtualClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *VirtualClock) Sleep(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c.mu.Lock()
+	c.seq++
+	s := &sleeper{due: c.now.Add(d), seq: c.seq, wake: make(chan struct{})}
+	heap.Push(&c.asleep, s)
+	c.advance()
+	c.mu.Unlock()
+	select {
+	case <-s.wake:
+		return nil
+	case <-ctx.Done():
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if s.place >= 0 {
+			heap.Remove(&c.asleep, s.place)
+		}
+		return context.Cause(ctx)
+	}
+}
+
+// addFibers notes that n more fibers run.
+func (c *VirtualClock) addFibers(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fibers += n
+	c.advance()
+}
+
+// advance wakes the next fiber if all sleep. c.mu is held.
+func (c *VirtualClock) advance() {
+	if len(c.asleep) == 0 || len(c.asleep) < c.fibers {
+		return
+	}
+	s := heap.Pop(&c.asleep).(*sleeper)
+	c.now = s.due
+	close(s.wake)
+}
+
+// fiberCounter is a clock that has to know how many fibers there are.
+type fiberCounter interface{ addFibers(n int) }
+
+// countFibers tells the clock of n more fibers, if it has to know.
+func (r *Runtime) countFibers(n int) {
+	if c, ok := r.Clock.(fiberCounter); ok {
+		c.addFibers(n)
+	}
+}
+
+// sleeper is a fiber that sleeps until due; seq orders those of one instant.
+type sleeper struct {
+	due   time.Time
+	seq   int
+	wake  chan struct{}
+	place int // in the heap; -1: it is awake
+}
+
+type sleepers []*sleeper
+
+func (h sleepers) Len() int { return len(h) }
+func (h sleepers) Less(i, j int) bool {
+	if !h[i].due.Equal(h[j].due) {
+		return h[i].due.Before(h[j].due)
+	}
+	return h[i].seq < h[j].seq
+}
+func (h sleepers) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+func (h *sleepers) Push(x any) {
+	s := x.(*sleeper)
+	s.place = len(*h)
+	*h = append(*h, s)
+}
+func (h *sleepers) Pop() any {
+	last := len(*h) - 1
+	s := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	s.place = -1
+	return s
+}

@@ -1,0 +1,145 @@
+package builtins
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+)
+
+// Test is a test of a script: a function whose name begins with test_.
+type Test struct {
+	File   string
+	Line   int
+	Name   string
+	Fabric string // the SPEC of its simulated fabric; empty: it has none
+
+	src string // of the script: a pipe can be read once
+}
+
+// testPrefix begins the names of tests; simParam is the parameter whose default
+// names a test's fabric.
+const (
+	testPrefix = "test_"
+	simParam   = "sim"
+)
+
+// Tests runs a script, which may define tests, and lists these in the order of
+// their lines. A script that has none does not run.
+func (s *Session) Tests(ctx context.Context, path string) (tests []Test, err error) {
+	src, err := s.readScript(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	err = s.inScript(ctx, path, src, func(_ *starlark.Thread, globals starlark.StringDict) error {
+		for name, v := range globals {
+			fn, ok := v.(*starlark.Function)
+			if !ok || !strings.HasPrefix(name, testPrefix) {
+				continue
+			}
+			t := Test{File: path, Line: int(fn.Position().Line), Name: name, src: src}
+			if t.Fabric, err = fabricOfTest(fn); err != nil {
+				return fmt.Errorf("%s: %s: %w", position(fn.Position()), name, err)
+			}
+			tests = append(tests, t)
+		}
+		return nil
+	})
+	slices.SortFunc(tests, func(a, b Test) int { return cmp.Or(a.Line-b.Line, strings.Compare(a.Name, b.Name)) })
+	return tests, err
+}
+
+// fabricOfTest is the default of a test's parameter sim. All others need one of
+// their own.
+func fabricOfTest(fn *starlark.Function) (spec string, err error) {
+	n := fn.NumParams()
+	if fn.HasKwargs() {
+		n--
+	}
+	if fn.HasVarargs() {
+		n--
+	}
+	for i := range n {
+		name, _ := fn.Param(i)
+		switch v := fn.ParamDefault(i).(type) {
+		case nil:
+			return "", fmt.Errorf("its parameter %s has no default: a test gets nothing but its fabric, def %s(sim=\"fattree:k=4\")", name, fn.Name())
+		case starlark.String:
+			if name != simParam {
+				continue
+			}
+			if spec = string(v); spec == "" {
+				return "", errors.New("the default of its parameter sim: got an empty text, want one that names a simulated fabric: \"fattree:k=4\"")
+			}
+		default:
+			if name == simParam {
+				return "", fmt.Errorf("the default of its parameter sim: got %s, want a text that names a simulated fabric: \"fattree:k=4\"", v.Type())
+			}
+		}
+	}
+	return spec, nil
+}
+
+// RunTest runs the script of a test, and then the test, with the simulated fabric
+// of the session.
+func (s *Session) RunTest(ctx context.Context, test Test) error {
+	if !strings.HasPrefix(test.File, "@") {
+		if err := s.Files.Confine(filepath.Dir(test.File)); err != nil {
+			return err
+		}
+	}
+	return s.inScript(ctx, test.File, test.src, func(t *starlark.Thread, globals starlark.StringDict) error {
+		fn, ok := globals[test.Name].(*starlark.Function)
+		if !ok {
+			return fmt.Errorf("%s: there is no %s any more: the script does not define the same each time", test.File, test.Name)
+		}
+		var kwargs []starlark.Tuple
+		if test.Fabric != "" {
+			kwargs = []starlark.Tuple{{starlark.String(simParam), s.predeclared[simParam]}}
+		}
+		_, err := starlark.Call(t, fn, nil, kwargs)
+		return err
+	})
+}
+
+// ExplainTest is Explain of what ended a test, which exit() may not do.
+func (s *Session) ExplainTest(err error) string {
+	var exit *lang.ExitError
+	if !errors.As(err, &exit) {
+		return s.Explain(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v ends a script, and so no test\n", exit)
+	s.trace(&b, err)
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// inScript runs a script that may define tests, and calls fn with its globals.
+func (s *Session) inScript(ctx context.Context, path, src string, fn func(*starlark.Thread, starlark.StringDict) error) error {
+	t, release := s.mainThread(ctx, path)
+	defer release()
+	return finish(ctx, path, func() error {
+		file, prog, err := s.compile(path, src)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(file.Module.(*resolve.Module).Globals, func(b *resolve.Binding) bool {
+			return strings.HasPrefix(b.First.Name, testPrefix)
+		}) {
+			return nil
+		}
+		globals, err := prog.Init(t, s.predeclared)
+		if err != nil {
+			return err
+		}
+		return fn(t, globals)
+	})
+}
