@@ -9,6 +9,7 @@ import (
 	values "fabsh/builtins/routing"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/diff"
 	"fabsh/fabric/routing"
 )
 
@@ -53,6 +54,9 @@ func (s *Session) LiveRoutes(ctx context.Context, f *fabric.Fabric) (*routing.Ro
 
 // WrapVerdict is v as scripts see it.
 func WrapVerdict(v *routing.Verdict) starlark.Value { return values.WrapVerdict(v) }
+
+// WrapDiff is r as scripts see it.
+func WrapDiff(r *diff.Report) *topology.Diff { return topology.WrapDiff(r) }
 
 // WrapReport is r as a value that can be shown. Scripts have no such value.
 func WrapReport(r *routing.Report) starlark.Value { return values.WrapReport(r) }

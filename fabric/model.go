@@ -11,7 +11,8 @@
 //	rename.go   names from a node name map; nearest.go, the name that was meant
 //
 // The packages below it: discover sweeps, sa is the client of the subnet
-// administrator, change reads and writes tables and ports, routing computes and
+// administrator, change reads and writes tables and ports, diff compares two
+// snapshots, routing computes and
 // verifies tables, format reads and writes files, sim is a simulated subnet.
 //
 // Section numbers are those of the InfiniBand Architecture Specification,

@@ -29,6 +29,7 @@ var layers = [][]string{
 	{"builtins/topology"},
 	{"builtins/records"},
 	{"builtins/lang"},
+	{"fabric/diff"},
 	{"fabric/change", "fabric/sim"},
 	{"fabric/discover", "fabric/routing"},
 	{"fabric/format", "fabric/sa"},
