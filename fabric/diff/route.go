@@ -139,18 +139,10 @@ func (c *comparison) countPaths(ctx context.Context, x *Change) error {
 	if err != nil || paths.Pairs == 0 {
 		return err
 	}
-	var most [2]int64
-	for side := range r {
-		b, err := r[side].Balance(ctx, 0)
-		if err != nil {
-			return err
-		}
-		most[side] = b.Routes.Max
-	}
 	x.Effect = fmt.Sprintf("%s rerouted", fabric.Plural(int(paths.Pairs), "pair", "pairs"))
 	if paths.Broken > 0 {
 		x.Effect += fmt.Sprintf(", of which %d do not arrive", paths.Broken)
 	}
-	x.Effect += fmt.Sprintf(", max load %+d", most[sideNew]-most[sideOld])
+	x.Effect += fmt.Sprintf(", max load %+d", paths.After-paths.Before)
 	return nil
 }

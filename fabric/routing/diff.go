@@ -81,6 +81,9 @@ type Rerouted struct {
 	Pairs int64
 	// Broken are those of Pairs whose packets do not arrive any more.
 	Broken int64
+	// Before and After are the most routes on a link, as Balance counts them; 0
+	// where Pairs is.
+	Before, After int64
 }
 
 // Rerouted compares the paths of r with those of old, between CAs and routers that
@@ -91,6 +94,7 @@ type Rerouted struct {
 func (r *Routes) Rerouted(ctx context.Context, old *Routes, before func(*fabric.Port) *fabric.Port) (Rerouted, error) {
 	x := &reroute{new: r, old: old, switches: make([]int32, len(r.graph.switches))}
 	x.pair(before)
+	x.compare()
 	found := make([]Rerouted, r.graph.workers)
 	memory := make([][]int8, r.graph.workers)
 	err := r.graph.each(ctx, len(r.graph.terminals), func(worker, t int) {
@@ -104,7 +108,17 @@ func (r *Routes) Rerouted(ctx context.Context, old *Routes, before func(*fabric.
 		sum.Pairs += f.Pairs
 		sum.Broken += f.Broken
 	}
-	return sum, err
+	if err != nil || sum.Pairs == 0 {
+		return sum, err
+	}
+	for of, most := range map[*Routes]*int64{old: &sum.Before, r: &sum.After} {
+		loads, err := of.load(ctx)
+		if err != nil {
+			return sum, err
+		}
+		*most = distributionOf(loads).Max
+	}
+	return sum, nil
 }
 
 // reroute is a comparison of paths. Numbers are those of the newer graph.
@@ -114,6 +128,8 @@ type reroute struct {
 	terminals []int32  // and of a terminal
 	ports     [][]bool // by switch: the ports behind which there is something else
 	on        []int64  // endpoints that both have, by switch
+	was       []int32  // the older LID of a LID of an endpoint, or -1
+	differs   []bool   // by LID: some hop towards it differs
 }
 
 // pair finds the older numbers, and the ports that lead elsewhere.
@@ -164,13 +180,8 @@ const (
 func (x *reroute) count(t int, state []int8, found *Rerouted) {
 	g := x.new.graph
 	e := &g.terminals[t]
-	if x.terminals[t] < 0 || e.Switch < 0 || e.Out == 0 {
-		return
-	}
-	f := &x.old.graph.terminals[x.terminals[t]]
-	for k := range min(e.Count, f.Count) {
-		lid, was := int(e.LID)+k, int(f.LID)+k
-		if !x.differs(lid, was) {
+	for lid := int(e.LID); lid < int(e.LID)+e.Count; lid++ {
+		if lid >= len(x.differs) || !x.differs[lid] {
 			continue
 		}
 		clear(state)
@@ -182,7 +193,7 @@ func (x *reroute) count(t int, state []int8, found *Rerouted) {
 			if s == e.Switch {
 				n-- // not to itself
 			}
-			if path := x.follow(int32(s), t, lid, was, state); path&pathChanged != 0 {
+			if path := x.follow(int32(s), t, lid, int(x.was[lid]), state); path&pathChanged != 0 {
 				found.Pairs += n
 				if path&pathDead != 0 {
 					found.Broken += n
@@ -192,15 +203,30 @@ func (x *reroute) count(t int, state []int8, found *Rerouted) {
 	}
 }
 
-// differs: some switch sends packets to the LID through another port than before,
-// or through one that leads elsewhere.
-func (x *reroute) differs(lid, was int) bool {
-	for s := range x.switches {
-		if x.hopDiffers(int32(s), lid, was) {
-			return true
+// compare finds the LIDs towards which some switch sends packets through another port
+// than before, or through one that leads elsewhere.
+func (x *reroute) compare() {
+	g, o := x.new.graph, x.old.graph
+	x.was = slices.Repeat([]int32{-1}, len(g.byLID))
+	x.differs = make([]bool, len(g.byLID))
+	for t, e := range g.terminals {
+		if x.terminals[t] < 0 || e.Switch < 0 || e.Out == 0 {
+			continue
+		}
+		f := &o.terminals[x.terminals[t]]
+		for k := range min(e.Count, f.Count) {
+			if lid := int(e.LID) + k; lid < len(x.was) {
+				x.was[lid] = int32(f.LID) + int32(k)
+			}
 		}
 	}
-	return false
+	for s := range x.switches {
+		for lid, was := range x.was {
+			if was >= 0 && x.hopDiffers(int32(s), lid, int(was)) {
+				x.differs[lid] = true
+			}
+		}
+	}
 }
 
 func (x *reroute) hopDiffers(s int32, lid, was int) bool {
