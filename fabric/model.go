@@ -7,6 +7,7 @@
 //	dest.go     where SMPs go, and whose M_Key they need
 //	speed.go    widths and speeds in use; linkrate.go, those that a link could have
 //	identity.go which nodes and ports of two snapshots are the same
+//	reading.go  what nodes were asked beyond a sweep
 //	label.go    nodes, ports and numbers in messages
 //	rename.go   names from a node name map; nearest.go, the name that was meant
 //
@@ -49,6 +50,7 @@ type Fabric struct {
 	scope    string
 	problems []Problem
 	lfts     [][]byte // by node id; nil: there are none
+	answers  []Answer // sorted
 }
 
 // Nodes are all nodes, indexed by ID. Take addresses, not copies: &f.Nodes()[i].

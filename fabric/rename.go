@@ -20,14 +20,6 @@ func (f *Fabric) Renamed(names map[mad.GUID]string) *Fabric {
 	return g
 }
 
-// WithLFTs is f with linear forwarding tables that were read of it, by node id and
-// LID; nil of those that were not read.
-func (f *Fabric) WithLFTs(lfts [][]byte) *Fabric {
-	g := f.clone()
-	g.lfts = lfts
-	return g
-}
-
 // clone is a copy whose nodes and ports are its own.
 func (f *Fabric) clone() *Fabric {
 	g := *f

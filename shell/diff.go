@@ -109,7 +109,7 @@ func (s *session) diff(ctx context.Context, path string) error {
 		if err != nil {
 			return err
 		}
-		f = f.WithLFTs(rows(live))
+		f = f.With(fabric.Reading{LFTs: rows(live)})
 	}
 	r, err := diff.Compare(ctx, old, f)
 	if err != nil {

@@ -46,17 +46,16 @@ func (s *session) snapshot(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	all := &format.Snapshot{Fabric: f}
 	tables := "no tables: they are not in a topology"
 	if s.engine != nil || f.HasLFTs() {
 		live, err := s.LiveRoutes(ctx, f)
 		if err != nil {
 			return err
 		}
-		all.LFTs = rows(live)
+		f = f.With(fabric.Reading{LFTs: rows(live)})
 		tables = "the tables of " + fabric.Plural(len(live.Graph().Switches()), "switch", "switches")
 	}
-	if err := writeNamed(path, func(w io.Writer) error { return format.WriteSnapshot(w, all) }); err != nil {
+	if err := writeNamed(path, func(w io.Writer) error { return format.WriteSnapshot(w, f) }); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	s.Print(fmt.Sprintf("%s: %s, %s\n", path, f, tables))

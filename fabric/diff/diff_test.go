@@ -198,7 +198,7 @@ func routed(t testing.TB, f *fabric.Fabric) *fabric.Fabric {
 	for s, n := range g.Switches() {
 		lfts[n.ID()] = r.Row(s)
 	}
-	return f.WithLFTs(lfts)
+	return f.With(fabric.Reading{LFTs: lfts})
 }
 
 // draft is a fabric that can be changed.
