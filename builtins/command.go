@@ -9,6 +9,7 @@ import (
 	values "fabsh/builtins/routing"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/diff"
 	"fabsh/fabric/routing"
 )
@@ -50,6 +51,25 @@ func (s *Session) LiveRoutes(ctx context.Context, f *fabric.Fabric) (*routing.Ro
 	t, release := s.mainThread(ctx, "command")
 	defer release()
 	return values.ReadRoutes(t, f)
+}
+
+// ReadAnswers is f with what audits read of it besides; change.ReadAnswers has it. What
+// got no answer is among the fabric's problems, and is warned of.
+func (s *Session) ReadAnswers(ctx context.Context, f *fabric.Fabric) (*fabric.Fabric, error) {
+	t, release := s.mainThread(ctx, "command")
+	defer release()
+	var r fabric.Reading
+	err := lang.Operate(t, "snapshot", func(c *lang.Call) (err error) {
+		err = c.Block(func(ctx context.Context) (err error) {
+			r, err = change.ReadAnswers(ctx, s.env.SA, f)
+			return err
+		})
+		for _, p := range r.Problems {
+			c.Fiber().Warn("%s", p.Text)
+		}
+		return err
+	})
+	return f.With(r), err
 }
 
 // WrapVerdict is v as scripts see it.

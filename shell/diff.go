@@ -89,8 +89,8 @@ func (a *app) diffFiles(paths ...string) error {
 	})
 }
 
-// diff compares the fabric of the session with a file. Its tables are read where the
-// file has some.
+// diff compares the fabric of the session with a file. Its tables, and what --all of
+// snapshot reads, are read where the file has some.
 func (s *session) diff(ctx context.Context, path string) error {
 	names, err := s.app.nodeNames("file")
 	if err != nil {
@@ -110,6 +110,11 @@ func (s *session) diff(ctx context.Context, path string) error {
 			return err
 		}
 		f = f.With(fabric.Reading{LFTs: rows(live)})
+	}
+	if len(old.Answers()) > 0 && len(f.Answers()) == 0 && s.engine != nil {
+		if f, err = s.ReadAnswers(ctx, f); err != nil {
+			return err
+		}
 	}
 	r, err := diff.Compare(ctx, old, f)
 	if err != nil {

@@ -9,7 +9,8 @@
 //	cable.go     links gone, new, with another width or speed
 //	move.go      cables moved or exchanged, from the links that differ
 //	setting.go   fields of NodeInfo, PortInfo and SwitchInfo
-//	route.go     forwarding tables, and what they do to paths
+//	route.go     linear forwarding tables, and what they do to paths
+//	table.go     other tables, and records of the subnet administrator
 //	unread.go    what one side did not read, which is neither gone nor new
 //
 // What a snapshot does not tell is never taken for a change. Names are those that
@@ -88,6 +89,7 @@ func Compare(ctx context.Context, old, new *fabric.Fabric) (*Report, error) {
 	if err := c.routes(ctx); err != nil {
 		return nil, err
 	}
+	c.tables()
 	c.coverage()
 	return &c.Report, nil
 }
