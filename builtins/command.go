@@ -53,6 +53,9 @@ func (s *Session) LiveRoutes(ctx context.Context, f *fabric.Fabric) (*routing.Ro
 	return values.ReadRoutes(t, f)
 }
 
+// maxWarned is how many requests without an answer warnings name.
+const maxWarned = 8
+
 // ReadAnswers is f with what audits read of it besides; change.ReadAnswers has it. What
 // got no answer is among the fabric's problems, and is warned of.
 func (s *Session) ReadAnswers(ctx context.Context, f *fabric.Fabric) (*fabric.Fabric, error) {
@@ -64,7 +67,11 @@ func (s *Session) ReadAnswers(ctx context.Context, f *fabric.Fabric) (*fabric.Fa
 			r, err = change.ReadAnswers(ctx, s.env.SA, f)
 			return err
 		})
-		for _, p := range r.Problems {
+		for i, p := range r.Problems {
+			if i == maxWarned {
+				c.Fiber().Warn("and %s of the kind", fabric.Plural(len(r.Problems)-i, "more", "more"))
+				break
+			}
 			c.Fiber().Warn("%s", p.Text)
 		}
 		return err

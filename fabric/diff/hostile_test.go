@@ -24,6 +24,8 @@ func TestUnread(t *testing.T) {
 			"unread: node-0003 (0x0002c90310000020): the newer fabric did not read what is there\n" +
 			"unread: node-0004 (0x0002c90310000030): the newer fabric did not read what is there\n" +
 			"unread: the newer fabric is incomplete: 1 timed out\n"},
+		{"a name that did not come", func(d *draft) { d.node("node-0003").name = "" },
+			"unread: name of node-0003: the newer fabric did not read it\nunread: the newer fabric is incomplete: 1 timed out\n"},
 		{"a silent link", func(d *draft) { d.unlink("leaf-1/3") },
 			"unread: link leaf-1/3 - spine-1/1: the newer fabric did not read what is there\nunread: the newer fabric is incomplete: 1 timed out\n"},
 		{"a link that is down, another node silent", func(d *draft) {

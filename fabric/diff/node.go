@@ -23,12 +23,24 @@ func (c *comparison) nodes() {
 			x := ofNode(NodeReplaced, same)
 			x.Before, x.After = replacedName(n, same), replacedName(same, n)
 			c.add(x)
+		} else if side := c.unnamed(n, same); side != none {
+			c.Unread = append(c.Unread, fmt.Sprintf("name of %s: %s fabric did not read it", nodeName([2]*fabric.Node{same, n}[side]), sideNames[side]))
 		} else if n.Name() != same.Name() {
 			x := ofNode(NodeName, same)
 			x.Before, x.After = plain(n.Name()), plain(same.Name())
 			c.add(x)
 		}
 	}
+}
+
+// unnamed is the side whose node has no name, for no answer came; else none.
+func (c *comparison) unnamed(old, new *fabric.Node) int {
+	for side, n := range [2]*fabric.Node{old, new} {
+		if n.Name() == "" && old.Name() != new.Name() && !c.fabrics[side].Complete() {
+			return side
+		}
+	}
+	return none
 }
 
 // replacedName is the GUID of n, and its name where that of m is another.

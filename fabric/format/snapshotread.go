@@ -66,7 +66,7 @@ var (
 	nodeMemory    = 2 * (sizeOf[fabric.NodeSpec]() + sizeOf[fabric.Node]())
 	portMemory    = 2 * (sizeOf[mad.PortInfo]() + sizeOf[fabric.Port]())
 	problemMemory = 4 * sizeOf[fabric.Problem]()
-	answerMemory  = 4 * sizeOf[fabric.Answer]()
+	answerMemory  = 2 * sizeOf[fabric.Answer]() // they grow by a quarter, and there are millions
 )
 
 func sizeOf[T any]() int { return int(reflect.TypeFor[T]().Size()) }
