@@ -9,6 +9,8 @@ import (
 	values "fabsh/builtins/routing"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/change"
+	"fabsh/fabric/diff"
 	"fabsh/fabric/routing"
 )
 
@@ -51,8 +53,37 @@ func (s *Session) LiveRoutes(ctx context.Context, f *fabric.Fabric) (*routing.Ro
 	return values.ReadRoutes(t, f)
 }
 
+// maxWarned is how many requests without an answer warnings name.
+const maxWarned = 8
+
+// ReadAnswers is f with what audits read of it besides; change.ReadAnswers has it. What
+// got no answer is among the fabric's problems, and is warned of.
+func (s *Session) ReadAnswers(ctx context.Context, f *fabric.Fabric) (*fabric.Fabric, error) {
+	t, release := s.mainThread(ctx, "command")
+	defer release()
+	var r fabric.Reading
+	err := lang.Operate(t, "snapshot", func(c *lang.Call) (err error) {
+		err = c.Block(func(ctx context.Context) (err error) {
+			r, err = change.ReadAnswers(ctx, s.env.SA, f)
+			return err
+		})
+		for i, p := range r.Problems {
+			if i == maxWarned {
+				c.Fiber().Warn("and %s of the kind", fabric.Plural(len(r.Problems)-i, "more", "more"))
+				break
+			}
+			c.Fiber().Warn("%s", p.Text)
+		}
+		return err
+	})
+	return f.With(r), err
+}
+
 // WrapVerdict is v as scripts see it.
 func WrapVerdict(v *routing.Verdict) starlark.Value { return values.WrapVerdict(v) }
+
+// WrapDiff is r as scripts see it.
+func WrapDiff(r *diff.Report) *topology.Diff { return topology.WrapDiff(r) }
 
 // WrapReport is r as a value that can be shown. Scripts have no such value.
 func WrapReport(r *routing.Report) starlark.Value { return values.WrapReport(r) }

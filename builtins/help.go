@@ -229,7 +229,7 @@ func (s *Session) overview() string {
 func typeDocs() []lang.TypeDoc {
 	return []lang.TypeDoc{
 		topology.FabricType.TypeDoc(), topology.NodeType.TypeDoc(), portsDoc(), topology.PortType.TypeDoc(), topology.LinkType.TypeDoc(),
-		topology.ProblemType.TypeDoc(), topology.RouteType.TypeDoc(), datagrams.LFTKind.TypeDoc(), datagrams.MFTKind.TypeDoc(), datagrams.SL2VLKind.TypeDoc(), datagrams.VLArbKind.TypeDoc(), datagrams.PKeysKind.TypeDoc(), datagrams.GUIDsKind.TypeDoc(), recordDoc(), failureDoc(),
+		topology.ProblemType.TypeDoc(), topology.DiffType.TypeDoc(), topology.ChangeType.TypeDoc(), topology.RouteType.TypeDoc(), datagrams.LFTKind.TypeDoc(), datagrams.MFTKind.TypeDoc(), datagrams.SL2VLKind.TypeDoc(), datagrams.VLArbKind.TypeDoc(), datagrams.PKeysKind.TypeDoc(), datagrams.GUIDsKind.TypeDoc(), recordDoc(), failureDoc(),
 		routing.GraphType.TypeDoc(), routing.HopsType.TypeDoc(), routing.TreeType.TypeDoc(), routing.RoutesType.TypeDoc(), routing.RowType.TypeDoc(), routing.VerdictType.TypeDoc(), routing.FailureType.TypeDoc(),
 		routing.PathType.TypeDoc(), routing.CongestionType.TypeDoc(), routing.BalanceType.TypeDoc(), routing.DiffType.TypeDoc(),
 		datagrams.SubscriptionType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),

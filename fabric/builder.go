@@ -26,6 +26,7 @@ type Builder struct {
 	fromPort int
 	scope    string
 	problems []Problem
+	answers  []Answer // of handles
 }
 
 // built is a node in the making. ports has elements 0 to NumPorts.
@@ -71,6 +72,10 @@ func (b *Builder) SetSwitch(node int, si *mad.SwitchInfo) { b.nodes[node].Switch
 
 // SetLFT gives a switch its linear forwarding table, by LID.
 func (b *Builder) SetLFT(node int, lft []byte) { b.nodes[node].lft = lft }
+
+// AddAnswer adds what a node, or the subnet administrator, answered besides. Node is a
+// handle.
+func (b *Builder) AddAnswer(a Answer) { b.answers = append(b.answers, a) }
 
 // SetPort gives a port its PortInfo, which is copied. Numbers of ports that
 // the node does not have are ignored.
@@ -162,9 +167,7 @@ func (b *Builder) Build() *Fabric {
 	f.connect(b, order)
 	f.index()
 	f.inspect()
-	slices.SortStableFunc(f.problems, func(p, q Problem) int {
-		return cmp.Or(cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.Text, q.Text))
-	})
+	slices.SortStableFunc(f.problems, compareProblems)
 	f.problems = slices.Compact(f.problems) // a file may have had what inspect finds
 	return f
 }
@@ -215,6 +218,13 @@ func (f *Fabric) connect(b *Builder, order []int32) {
 	for id, h := range order {
 		ids[h] = int32(id)
 	}
+	f.answers = b.answers
+	for i, a := range f.answers {
+		if a.Node != NoNode {
+			f.answers[i].Node = ids[a.Node]
+		}
+	}
+	sortAnswers(f.answers)
 	for i := range f.ports {
 		p := &f.ports[i]
 		from := &b.nodes[order[p.node]].ports[p.num]

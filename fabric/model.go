@@ -7,11 +7,13 @@
 //	dest.go     where SMPs go, and whose M_Key they need
 //	speed.go    widths and speeds in use; linkrate.go, those that a link could have
 //	identity.go which nodes and ports of two snapshots are the same
+//	reading.go  what nodes were asked beyond a sweep
 //	label.go    nodes, ports and numbers in messages
 //	rename.go   names from a node name map; nearest.go, the name that was meant
 //
 // The packages below it: discover sweeps, sa is the client of the subnet
-// administrator, change reads and writes tables and ports, routing computes and
+// administrator, change reads and writes tables and ports, diff compares two
+// snapshots, routing computes and
 // verifies tables, format reads and writes files, sim is a simulated subnet.
 //
 // Section numbers are those of the InfiniBand Architecture Specification,
@@ -48,6 +50,7 @@ type Fabric struct {
 	scope    string
 	problems []Problem
 	lfts     [][]byte // by node id; nil: there are none
+	answers  []Answer // sorted
 }
 
 // Nodes are all nodes, indexed by ID. Take addresses, not copies: &f.Nodes()[i].

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -9,6 +10,10 @@ import (
 type Problem struct {
 	Kind ProblemKind
 	Text string // what, where, how often tried, what to do
+}
+
+func compareProblems(p, q Problem) int {
+	return cmp.Or(cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.Text, q.Text))
 }
 
 // ProblemKind sorts problems.

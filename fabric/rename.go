@@ -12,17 +12,24 @@ func (f *Fabric) Renamed(names map[mad.GUID]string) *Fabric {
 	if len(names) == 0 {
 		return f
 	}
+	g := f.clone()
+	for i := range g.nodes {
+		g.nodes[i].name = cmp.Or(names[g.nodes[i].GUID()], g.nodes[i].name)
+	}
+	g.indexNames()
+	return g
+}
+
+// clone is a copy whose nodes and ports are its own.
+func (f *Fabric) clone() *Fabric {
 	g := *f
 	g.nodes, g.ports = slices.Clone(f.nodes), slices.Clone(f.ports)
 	for i := range g.ports {
 		g.ports[i].fabric = &g
 	}
 	for i := range g.nodes {
-		n := &g.nodes[i]
-		n.fabric = &g
-		n.name = cmp.Or(names[n.GUID()], n.name)
+		g.nodes[i].fabric = &g
 	}
-	g.indexNames()
 	return &g
 }
 

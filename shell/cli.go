@@ -7,15 +7,14 @@
 //	command.go    what commands on a fabric have in common
 //	route.go      the command route; routewatch.go: --watch; reload.go: --reload
 //	verify.go     the command verify, and the checks that it shares with route
-//	snapshot.go   the command snapshot; decode.go, ports.go, sim.go,
+//	snapshot.go   the command snapshot; diff.go, decode.go, ports.go, sim.go,
 //	              test.go, check.go, fmt.go: those of these names
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
 //	repl.go       the prompt's loop; question.go, what is no Starlark but a question
 //	reader.go     where lines come from: readline, or a pipe
 //	block.go      statements of several lines in readline's one; history.go, theirs
-//	complete.go   what TAB proposes; locate.go, where the cursor stands; infer.go,
-//	              what is known of an expression
+//	complete.go   what TAB proposes; locate.go, where the cursor stands
 //	interrupt.go  signals
 //	deadline.go   --deadline; memory.go, --memory: the watch over what a script uses
 //	terminal.go   output, progress line; pager.go, what is longer than the screen
@@ -132,7 +131,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 	a.flags = root.Flags() // which these join when they are parsed
 	completeFlags(root)
 	root.SetUsageFunc(a.usage)
-	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
+	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }

@@ -35,7 +35,7 @@ func TestPromptText(t *testing.T) {
 	if _, err := r.CurrentFabric(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.snapshot(context.Background(), "a\x1b[31m\u202e.snap"); err != nil {
+	if err := r.snapshot(context.Background(), "a\x1b[31m\u202e.snap", false); err != nil {
 		t.Fatal(err)
 	}
 	r.closeEngine()

@@ -15,7 +15,7 @@ import (
 // Kinds of parameters. What only a graph can convert, such as a switch, is of
 // lang.KindAny or lang.KindItems.
 var (
-	kindFabric = kindOf[*topology.Fabric]("fabric")
+	kindFabric = topology.KindFabric
 	kindHops   = kindOf[*hopsValue]("hops")
 	kindRow    = kindOf[*rowValue]("row")
 	kindRoutes = &lang.Kind{Type: reflect.TypeFor[*routing.Routes](), Convert: toTables}

@@ -16,7 +16,7 @@ var dumpMethod = lang.Builtin{
 	Name:   "dump",
 	Params: []lang.Param{{Name: "kind", Kind: lang.KindChoice, Default: `"ibnetdiscover"`, Doc: format.DumpHelp()}},
 	Doc: `Returns the fabric as a file's text.
-"ibnl" is a dict of texts by file name, which belong beside the file of "topo"; "snapshot" is bytes, for fs.write, with all that is known of the fabric but no tables. Nothing is asked of the fabric.`,
+"ibnl" is a dict of texts by file name, which belong beside the file of "topo"; "snapshot" is bytes, for fs.write, with all that is known of the fabric and the tables that came with it. Nothing is asked of the fabric.`,
 	Example: `
 > discover().dump("ibnetdiscover").splitlines()[0]
 "#"

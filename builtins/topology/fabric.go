@@ -56,6 +56,7 @@ func newFabricType() *lang.Type[*Fabric] {
 		list("problems", "problem", "what is wrong with the fabric or with the view of it: kind and text", true, problemsOf),
 		lang.Member[*Fabric]{Method: &nodeMethod},
 		lang.Member[*Fabric]{Method: &dumpMethod},
+		lang.Member[*Fabric]{Method: &diffMethod},
 	).AtVersion(2)
 }
 

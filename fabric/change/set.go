@@ -3,6 +3,7 @@
 //	set.go        Set, of one attribute
 //	table.go      Table, a table in blocks; lft.go mft.go sl2vl.go vlarb.go
 //	              pkeys.go guids.go are its kinds; block.go reads and writes
+//	answers.go    what audits read beyond a sweep
 //	port.go       Port, and what is read before a change
 //	portstate.go  PortState: disable, enable, reset; portguard.go, what that
 //	              must not cut off

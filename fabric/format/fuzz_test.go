@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/klauspost/compress/zstd"
 
 	"fabsh/fabric"
@@ -206,9 +207,11 @@ func (f folder) Readdirnames(n int) ([]string, error) {
 // FuzzSnapshot is about what is within the zstd frame: the frame itself has a
 // checksum.
 func FuzzSnapshot(f *testing.F) {
-	const head = "fabsh snapshot 1\n"
+	const head = "fabsh snapshot 2\n"
 	net, _ := oneSwitch(0x10)
-	for _, s := range []*format.Snapshot{{Fabric: net}, {Fabric: discoverSim(f, "ring:n=2"), LFTs: [][]byte{{1, 2}}, Answers: []format.Answer{{Data: []byte{1}}}}} {
+	ring := discoverSim(f, "ring:n=2")
+	answers := []fabric.Answer{{Data: []byte{1}}, {Node: fabric.NoNode, Port: 7, Class: mad.ClassSubnAdm, ID: mad.AttrMCMemberRecord.ID, Data: make([]byte, 52)}}
+	for _, s := range []*fabric.Fabric{net, ring.With(fabric.Reading{LFTs: [][]byte{{1, 2}, nil, nil, nil}, Answers: answers})} {
 		z, err := zstd.NewReader(bytes.NewReader(writeSnapshot(f, s)[len(head):]))
 		if err != nil {
 			f.Fatal(err)
@@ -239,7 +242,10 @@ func FuzzSnapshot(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(whole(s.Fabric), whole(again.Fabric)); d != "" {
+		if d := cmp.Diff(whole(s), whole(again)); d != "" {
+			t.Errorf("(-read +read again):\n%s", d)
+		}
+		if d := cmp.Diff(s.Answers(), again.Answers(), cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("(-read +read again):\n%s", d)
 		}
 	})

@@ -21,28 +21,8 @@ var snapshot = fileFormat{
 	file:     "fabsh's own: all that was read",
 	sniff:    beginsFile(snapshotMagic),
 	load:     loadSnapshot,
-	write:    func(w io.Writer, f *fabric.Fabric) error { return WriteSnapshot(w, &Snapshot{Fabric: f}) },
+	write:    WriteSnapshot,
 	dumpHelp: `"snapshot", of fabsh`,
-}
-
-// Snapshot is all that was read about a fabric.
-type Snapshot struct {
-	Fabric *fabric.Fabric
-	// LFTs are linear forwarding tables, by node id and LID; nil where none
-	// was read.
-	LFTs [][]byte
-	// Answers are what else nodes answered: multicast tables, virtual lanes,
-	// partitions, counters.
-	Answers []Answer
-}
-
-// Answer is an attribute that a node has answered with.
-type Answer struct {
-	Node     int // id
-	Class    mad.Class
-	ID       mad.AttributeID
-	Modifier uint32
-	Data     []byte
 }
 
 // A snapshot is a line with the magic and the version, and a zstd frame with a
@@ -50,14 +30,18 @@ type Answer struct {
 //
 //	F  the fabric: nodes, ports, where the sweep began, problems
 //	L  one forwarding table
-//	A  one answer
+//	A  one answer of a node (version 1)
+//	P  one answer of a node or of one of its ports, or one record of the subnet
+//	   administrator (version 2)
 //	E  the end
 //
 // Numbers are unsigned varints (LEB128), texts and tables follow their length,
-// attributes are encoded as in a MAD. Keys are 0.
+// attributes are encoded as in a MAD. Keys are 0. One without a section P is of
+// version 1, which older programs read.
 const (
 	snapshotMagic   = "fabsh snapshot "
-	snapshotVersion = "1\n"
+	snapshotPlain   = "1\n"
+	snapshotAnswers = "2\n"
 )
 
 // Bits of a node and of a port in a snapshot.
@@ -77,9 +61,14 @@ const (
 	smpDataSize  = 64
 )
 
-// WriteSnapshot writes s. The same snapshot always gives the same bytes.
-func WriteSnapshot(w io.Writer, s *Snapshot) error {
-	if _, err := io.WriteString(w, snapshotMagic+snapshotVersion); err != nil {
+// WriteSnapshot writes f with all that came with it. The same fabric always gives the
+// same bytes.
+func WriteSnapshot(w io.Writer, f *fabric.Fabric) error {
+	version := snapshotPlain
+	if len(f.Answers()) > 0 {
+		version = snapshotAnswers
+	}
+	if _, err := io.WriteString(w, snapshotMagic+version); err != nil {
 		return err
 	}
 	// With more than one goroutine the bytes would differ from run to run.
@@ -88,17 +77,18 @@ func WriteSnapshot(w io.Writer, s *Snapshot) error {
 		return err
 	}
 	out := snapshotWriter{Writer: bufio.NewWriterSize(z, 1<<16)}
-	out.fabric(s.Fabric)
-	for id, row := range s.LFTs {
-		if row != nil {
+	out.fabric(f)
+	for id := range f.Nodes() {
+		if row := f.Nodes()[id].LFT(); row != nil {
 			out.WriteByte('L')
 			out.uint(id)
 			out.bytes(row)
 		}
 	}
-	for _, a := range s.Answers {
-		out.WriteByte('A')
-		out.uint(a.Node)
+	for _, a := range f.Answers() {
+		out.WriteByte('P')
+		out.uint(int(a.Node) + 1)
+		out.uint(int(a.Port) + 1)
 		out.WriteByte(byte(a.Class))
 		out.uint(int(a.ID))
 		out.uint(int(a.Modifier))
@@ -113,7 +103,7 @@ func WriteSnapshot(w io.Writer, s *Snapshot) error {
 }
 
 // withoutKeys is the data of a with 0 in all fields that are keys.
-func withoutKeys(a Answer) []byte {
+func withoutKeys(a fabric.Answer) []byte {
 	attr := mad.Lookup(a.Class, a.ID)
 	if attr == nil {
 		return a.Data

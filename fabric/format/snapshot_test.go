@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"fabsh/fabric"
 	"fabsh/fabric/discover"
@@ -67,10 +68,10 @@ func discoverSim(t testing.TB, spec string) *fabric.Fabric {
 	return f
 }
 
-func writeSnapshot(t testing.TB, s *format.Snapshot) []byte {
+func writeSnapshot(t testing.TB, f *fabric.Fabric) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := format.WriteSnapshot(&b, s); err != nil {
+	if err := format.WriteSnapshot(&b, f); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -93,31 +94,41 @@ func TestSnapshot(t *testing.T) {
 	fabrics["empty"] = b.Build()
 	for name, f := range fabrics {
 		t.Run(name, func(t *testing.T) {
-			s := &format.Snapshot{Fabric: f}
+			var read fabric.Reading
 			for i := range f.Nodes() {
 				if f.Nodes()[i].IsSwitch() {
-					if s.LFTs == nil {
-						s.LFTs = make([][]byte, len(f.Nodes()))
+					if read.LFTs == nil {
+						read.LFTs = make([][]byte, len(f.Nodes()))
 					}
-					s.LFTs[i] = []byte{255, byte(i), 3}
+					read.LFTs[i] = []byte{255, byte(i), 3}
 				}
 			}
 			if len(f.Nodes()) > 0 {
-				s.Answers = []format.Answer{{Node: 0, Class: mad.ClassSubn, ID: mad.AttrPKeyTable.ID, Modifier: 1 << 16, Data: []byte{1, 2, 3}}}
+				read.Answers = []fabric.Answer{
+					{Node: fabric.NoNode, Port: fabric.NoPort, Class: mad.ClassSubnAdm, ID: mad.AttrMCMemberRecord.ID, Data: []byte{4}},
+					{Node: 0, Port: fabric.NoPort, Class: mad.ClassSubn, ID: mad.AttrPKeyTable.ID, Modifier: 1 << 16, Data: []byte{1, 2, 3}},
+					{Node: 0, Port: 254, Class: mad.ClassPerf, ID: mad.AttrPortCounters.ID, Data: []byte{5}},
+				}
 			}
-			data := writeSnapshot(t, s)
-			if !bytes.Equal(data, writeSnapshot(t, s)) {
+			f := f.With(read)
+			data := writeSnapshot(t, f)
+			if !bytes.Equal(data, writeSnapshot(t, f)) {
 				t.Error("the same fabric made other bytes")
 			}
 			got, err := format.ReadSnapshot(bytes.NewReader(data), "x")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(whole(f), whole(got.Fabric)); d != "" {
+			if d := cmp.Diff(whole(f), whole(got)); d != "" {
 				t.Errorf("(-written +read):\n%s", d)
 			}
-			if d := cmp.Diff([]any{s.LFTs, s.Answers}, []any{got.LFTs, got.Answers}); d != "" {
+			if d := cmp.Diff(f.Answers(), got.Answers()); d != "" {
 				t.Errorf("(-written +read):\n%s", d)
+			}
+			for i := range f.Nodes() {
+				if !bytes.Equal(f.Nodes()[i].LFT(), got.Nodes()[i].LFT()) {
+					t.Errorf("table of node %d: %v, read %v", i, f.Nodes()[i].LFT(), got.Nodes()[i].LFT())
+				}
 			}
 			if g, err := format.Load(bytes.NewReader(data), "x", nil); err != nil || whole(g) != whole(f) {
 				t.Errorf("loaded %v, %v", g, err)
@@ -145,19 +156,19 @@ func TestSnapshotKeys(t *testing.T) {
 	b.SetPort(n, 1, &mad.PortInfo{LID: 7, MKey: secret})
 	info := make([]byte, 64)
 	(&mad.PortInfo{LID: 7, MKey: secret}).Encode(info)
-	s := &format.Snapshot{Fabric: b.Build(), Answers: []format.Answer{{Class: mad.ClassSubn, ID: mad.AttrPortInfo.ID, Data: info}}}
-	got, err := format.ReadSnapshot(bytes.NewReader(writeSnapshot(t, s)), "x")
+	f := b.Build().With(fabric.Reading{Answers: []fabric.Answer{{Class: mad.ClassSubn, ID: mad.AttrPortInfo.ID, Data: info}}})
+	got, err := format.ReadSnapshot(bytes.NewReader(writeSnapshot(t, f)), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var answer mad.PortInfo
-	answer.Decode(got.Answers[0].Data)
-	for _, x := range []*mad.PortInfo{got.Fabric.Nodes()[0].Port(1).Info(), &answer} {
+	answer.Decode(got.Answers()[0].Data)
+	for _, x := range []*mad.PortInfo{got.Nodes()[0].Port(1).Info(), &answer} {
 		if x.LID != 7 || x.MKey != 0 {
 			t.Errorf("read LID %d, M_Key %#x", x.LID, x.MKey)
 		}
 	}
-	if s.Fabric.Nodes()[0].Port(1).Info().MKey != secret || !bytes.Equal(info[:2], []byte{0x5e, 0xc4}) {
+	if f.Nodes()[0].Port(1).Info().MKey != secret || !bytes.Equal(info[:2], []byte{0x5e, 0xc4}) {
 		t.Error("the fabric itself lost its key")
 	}
 }
@@ -166,7 +177,7 @@ func TestSnapshotKeys(t *testing.T) {
 // changes nothing.
 func TestSnapshotDamage(t *testing.T) {
 	f := discoverSim(t, "ring:n=2")
-	data := writeSnapshot(t, &format.Snapshot{Fabric: f})
+	data := writeSnapshot(t, f)
 	for i := range data {
 		if _, err := format.ReadSnapshot(bytes.NewReader(data[:i]), "x"); err == nil || !strings.HasPrefix(err.Error(), "x: ") {
 			t.Errorf("cut at %d: %v", i, err)
@@ -174,8 +185,8 @@ func TestSnapshotDamage(t *testing.T) {
 		changed := bytes.Clone(data)
 		changed[i] ^= 0x10
 		s, err := format.ReadSnapshot(bytes.NewReader(changed), "x")
-		if err == nil && whole(s.Fabric) != whole(f) {
-			t.Errorf("changed at %d: read %v", i, s.Fabric)
+		if err == nil && whole(s) != whole(f) {
+			t.Errorf("changed at %d: read %v", i, s)
 		}
 		if err != nil && !strings.HasPrefix(err.Error(), "x: ") {
 			t.Errorf("changed at %d: %v", i, err)
@@ -183,7 +194,7 @@ func TestSnapshotDamage(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"":                     `x: expected a snapshot of fabsh, which begins with "fabsh snapshot 1\n"`,
-		"fabsh snapshot 2\nxx": `x: expected a snapshot of version 1: a later fabsh wrote this one`,
+		"fabsh snapshot 3\nxx": `x: expected a snapshot of version 1 or 2: a later fabsh wrote this one`,
 		"fabsh snapshot 1\n":   `x: expected more: the snapshot is cut short`,
 	} {
 		if _, err := format.ReadSnapshot(strings.NewReader(in), "x"); err == nil || err.Error() != want {
@@ -232,5 +243,34 @@ func TestWriteFile(t *testing.T) {
 	err = format.WriteFile(filepath.Join(path, "x"), func(io.Writer) error { return nil })
 	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(path, "x")+": no temporary file beside it: ") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestSnapshotOld: a snapshot of version 1 is read, with its answers; one without
+// answers is still written as such.
+func TestSnapshotOld(t *testing.T) {
+	f := discoverSim(t, "ring:n=2")
+	data := writeSnapshot(t, f)
+	if !bytes.HasPrefix(data, []byte("fabsh snapshot 1\n")) {
+		t.Errorf("written as %q", data[:17])
+	}
+	z, _ := zstd.NewReader(bytes.NewReader(data[17:]))
+	inner, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner = append(inner[:len(inner)-1], 'A', 1, byte(mad.ClassSubn), 0x16, 0, 2, 0x80, 1, 'E')
+	var old bytes.Buffer
+	old.WriteString("fabsh snapshot 1\n")
+	w, _ := zstd.NewWriter(&old)
+	w.Write(inner)
+	w.Close()
+	got, err := format.ReadSnapshot(&old, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []fabric.Answer{{Node: 1, Port: fabric.NoPort, Class: mad.ClassSubn, ID: mad.AttrPKeyTable.ID, Data: []byte{0x80, 1}}}
+	if d := cmp.Diff(want, got.Answers()); d != "" {
+		t.Errorf("-want +got\n%s", d)
 	}
 }

@@ -15,29 +15,25 @@ import (
 	"fabsh/mad"
 )
 
-// loadSnapshot reads the fabric of a snapshot.
+// loadSnapshot reads a snapshot.
 func loadSnapshot(r io.Reader, name string, _ Opener) (*fabric.Fabric, error) {
-	s, err := ReadSnapshot(r, name)
-	if err != nil {
-		return nil, err
-	}
-	return s.Fabric, nil
+	return ReadSnapshot(r, name)
 }
 
-// ReadSnapshot reads a snapshot.
-func ReadSnapshot(r io.Reader, name string) (*Snapshot, error) {
+// ReadSnapshot reads a snapshot, with the tables and answers that are in it.
+func ReadSnapshot(r io.Reader, name string) (*fabric.Fabric, error) {
 	r, err := Bounded(r, name, maxTopology)
 	if err != nil {
 		return nil, err
 	}
 	packed := &counted{Reader: r}
 	in := bufio.NewReader(packed)
-	head, _ := in.Peek(len(snapshotMagic) + len(snapshotVersion))
+	head, _ := in.Peek(len(snapshotMagic) + len(snapshotPlain))
 	switch {
 	case !bytes.HasPrefix(head, []byte(snapshotMagic)):
-		return nil, fmt.Errorf("%s: expected a snapshot of fabsh, which begins with %q", name, snapshotMagic+snapshotVersion)
-	case string(head) != snapshotMagic+snapshotVersion:
-		return nil, fmt.Errorf("%s: expected a snapshot of version 1: a later fabsh wrote this one", name)
+		return nil, fmt.Errorf("%s: expected a snapshot of fabsh, which begins with %q", name, snapshotMagic+snapshotPlain)
+	case string(head) != snapshotMagic+snapshotPlain && string(head) != snapshotMagic+snapshotAnswers:
+		return nil, fmt.Errorf("%s: expected a snapshot of version 1 or 2: a later fabsh wrote this one", name)
 	}
 	in.Discard(len(head))
 	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxSnapshotWindow))
@@ -70,7 +66,7 @@ var (
 	nodeMemory    = 2 * (sizeOf[fabric.NodeSpec]() + sizeOf[fabric.Node]())
 	portMemory    = 2 * (sizeOf[mad.PortInfo]() + sizeOf[fabric.Port]())
 	problemMemory = 4 * sizeOf[fabric.Problem]()
-	answerMemory  = 4 * sizeOf[Answer]()
+	answerMemory  = 2 * sizeOf[fabric.Answer]() // they grow by a quarter, and there are millions
 )
 
 func sizeOf[T any]() int { return int(reflect.TypeFor[T]().Size()) }
@@ -105,8 +101,7 @@ func (c *counted) Read(p []byte) (int, error) {
 }
 
 // read reads all sections.
-func (r *snapshotReader) read() *Snapshot {
-	s := new(Snapshot)
+func (r *snapshotReader) read() *fabric.Fabric {
 	var b *fabric.Builder
 	for r.err == nil {
 		switch section := r.byte(); {
@@ -122,32 +117,40 @@ func (r *snapshotReader) read() *Snapshot {
 				return nil
 			}
 			b.SetLFT(id, row)
-		case section == 'A':
-			r.keep(answerMemory)
-			a := Answer{Node: r.uint("a node", r.nodes-1), Class: mad.Class(r.byte())}
-			a.ID = mad.AttributeID(r.uint("an attribute", 1<<16-1))
-			a.Modifier = uint32(r.uint("a modifier", 1<<32-1))
-			a.Data = r.bytes("data of an attribute", maxSnapshotText)
-			a.Data = withoutKeys(a)
-			s.Answers = append(s.Answers, a)
+		case section == 'A', section == 'P':
+			if a := r.answer(section); r.err == nil {
+				b.AddAnswer(a)
+			}
 		case section == 'E':
 			if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
 				r.fail("the end after the last section")
 				return nil
 			}
-			s.Fabric = b.Build()
-			if s.Fabric.HasLFTs() {
-				s.LFTs = make([][]byte, r.nodes)
-				for i := range s.LFTs {
-					s.LFTs[i] = s.Fabric.Nodes()[i].LFT()
-				}
-			}
-			return s
+			return b.Build()
 		default:
-			r.fail("a section F, L, A or E, not %q", section)
+			r.fail("a section F, L, A, P or E, not %q", section)
 		}
 	}
 	return nil
+}
+
+// answer reads a section A, or P, which has a port and may be a record of the subnet
+// administrator.
+func (r *snapshotReader) answer(section byte) fabric.Answer {
+	r.keep(answerMemory)
+	a := fabric.Answer{Port: fabric.NoPort}
+	if section == 'P' {
+		a.Node = int32(r.uint("a node", r.nodes) - 1)
+		a.Port = int16(r.uint("a port", 255) - 1)
+	} else {
+		a.Node = int32(r.uint("a node", r.nodes-1))
+	}
+	a.Class = mad.Class(r.byte())
+	a.ID = mad.AttributeID(r.uint("an attribute", 1<<16-1))
+	a.Modifier = uint32(r.uint("a modifier", 1<<32-1))
+	a.Data = r.bytes("data of an attribute", maxSnapshotText)
+	a.Data = withoutKeys(a)
+	return a
 }
 
 func (r *snapshotReader) fail(format string, args ...any) {

@@ -104,10 +104,11 @@ func BenchmarkLFTs(b *testing.B) {
 // tables.
 func BenchmarkSnapshot(b *testing.B) {
 	f, tables := tablesOf(b, "pgft:m=18/18/36,w=1/18/18,p=1/1/1")
-	s := &format.Snapshot{Fabric: f, LFTs: make([][]byte, len(f.Nodes()))}
+	lfts := make([][]byte, len(f.Nodes()))
 	for n, row := range tables {
-		s.LFTs[n.ID()] = row
+		lfts[n.ID()] = row
 	}
+	s := f.With(fabric.Reading{LFTs: lfts})
 	data := writeSnapshot(b, s)
 	b.Run("do=write", func(b *testing.B) {
 		b.ReportMetric(float64(len(data)), "file-bytes")

@@ -91,9 +91,10 @@ func (r *Routes) readSnapshot(in io.Reader, name string) error {
 		return err
 	}
 	found := 0
-	for id, entries := range s.LFTs {
-		if at := r.graph.SwitchByGUID(s.Fabric.Nodes()[id].GUID()); at >= 0 && entries != nil {
-			copy(r.Row(at), entries)
+	for i := range s.Nodes() {
+		n := &s.Nodes()[i]
+		if at := r.graph.SwitchByGUID(n.GUID()); at >= 0 && n.LFT() != nil {
+			copy(r.Row(at), n.LFT())
 			found++
 		}
 	}

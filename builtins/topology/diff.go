@@ -1,0 +1,104 @@
+package topology
+
+import (
+	"reflect"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/diff"
+)
+
+// DiffType is the type of what fabric.diff() returns.
+var DiffType = &lang.ResultType{
+	Name: "fabric_diff",
+	Doc:  "What differs from one snapshot of a fabric to another.",
+	Members: []lang.ResultMember{
+		{Name: "same", Doc: "nothing differs of all that was compared"},
+		{Name: "complete", Doc: "both sides got answers to all that they asked for"},
+		{Name: "changes", Doc: "what differs: a list of change, each effect behind its cause"},
+		{Name: "not_compared", Doc: "what one side does not hold at all, such as the settings of ports in a file of ibnetdiscover: texts"},
+		{Name: "unread", Doc: "what one side asked for and did not get; it is no change: texts"},
+	},
+}
+
+// ChangeType is the type of one difference.
+var ChangeType = &lang.ResultType{
+	Name: "change",
+	Doc:  "One difference between two snapshots of a fabric.",
+	Members: []lang.ResultMember{
+		{Name: "kind", Doc: `what differs: "node.gone", "node.new", "node.replaced" (another GUID at the same cables), "node.name", "link.gone", "link.new", "link.moved" (one end of a cable), "link.swapped" (ends exchanged), "link.width", "link.speed", "routes", "table.lft" and other tables, or "node.", "switch." or "port." and a field of NodeInfo, SwitchInfo or PortInfo: "port.neighbor_mtu"`},
+		{Name: "subject", Doc: `the node "leaf-3", the port "leaf-3/7", the link "leaf-3/7 - spine-1/2", by the names of the newer side; odd names are quoted`},
+		{Name: "before", Doc: "what it was: a text; None: it was not there"},
+		{Name: "after", Doc: "what it is: a text; None: it is not there"},
+		{Name: "effect", Doc: `what follows, counted, or what to do: "12 pairs rerouted, max load +1", "swap the cables at leaf-3/7 and leaf-3/9"; None where there is nothing to say`},
+		{Name: "cause", Doc: "the subject of the change that explains this one; None: it is a cause itself"},
+		{Name: "guid", Doc: "node GUID of the subject, of a link of its first end; None where there is none"},
+		{Name: "port", Doc: "port number, as of guid; None where there is none"},
+	},
+}
+
+// KindFabric is the kind of a parameter that takes a fabric.
+var KindFabric = &lang.Kind{Type: reflect.TypeFor[*Fabric](), Convert: func(v starlark.Value) (any, error) {
+	if _, ok := v.(*Fabric); !ok {
+		return nil, lang.WantType(v, "fabric")
+	}
+	return v, nil
+}}
+
+// diffMethod is fabric.diff().
+var diffMethod = lang.Builtin{
+	Name:   "diff",
+	Params: []lang.Param{{Name: "other", Kind: KindFabric, Doc: "the newer fabric"}},
+	Doc: `Compares the fabric with a newer snapshot of it: nodes, cables, settings, and the tables that came with both.
+Nodes are known again by GUID, then by the place of their cables; where a file has no GUIDs, by name. What one side did not read is in unread, and is no change. Nothing is asked of the fabric.`,
+	Example: `
+> old = discover()
+> sim.unlink("leaf-1/3")
+> old.diff(discover())
+node.gone  node-0003 HCA-1  (ca, 1 port)  1 link
+  link.gone  leaf-1/3 - node-0003 HCA-1/1
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Other *Fabric }) (starlark.Value, error) {
+		r, err := diff.Compare(c.Fiber().Context, c.Recv.(*Fabric).Fabric, a.Other.Fabric)
+		if err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		return WrapDiff(r), nil
+	}),
+}
+
+// Diff is the value `fabric_diff`, with a text of its own.
+type Diff struct {
+	*lang.Result
+	report *diff.Report
+}
+
+// WrapDiff is r as scripts see it.
+func WrapDiff(r *diff.Report) *Diff {
+	return &Diff{lang.NewResult(DiffType, starlark.Bool(r.Same()), starlark.Bool(r.Complete()), wrapChanges(r), lang.Texts(r.NotCompared), lang.Texts(r.Unread)), r}
+}
+
+// Display is the text for people.
+func (d *Diff) Display() string { return diffText(d.report) }
+
+// wrapChanges are the changes of r as a list, each effect behind its cause.
+func wrapChanges(r *diff.Report) *starlark.List {
+	var out []starlark.Value
+	var add func(list []*diff.Change, cause starlark.Value)
+	add = func(list []*diff.Change, cause starlark.Value) {
+		for _, x := range list {
+			guid, port := starlark.Value(starlark.None), starlark.Value(starlark.None)
+			if x.GUID != 0 {
+				guid = GUIDValue(x.GUID)
+			}
+			if x.Port != diff.NoPort {
+				port = starlark.MakeInt(x.Port)
+			}
+			out = append(out, lang.NewResult(ChangeType, starlark.String(x.Kind), starlark.String(x.Subject), textOrNone(x.Before), textOrNone(x.After), textOrNone(x.Effect), cause, guid, port))
+			add(x.Effects, starlark.String(x.Subject))
+		}
+	}
+	add(r.Changes, starlark.None)
+	return starlark.NewList(out)
+}

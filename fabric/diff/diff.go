@@ -1,0 +1,126 @@
+// Package diff compares two snapshots of a subnet: which cables, nodes, ports,
+// settings and tables differ.
+//
+//	diff.go      Compare, and what it tells: Report, Change
+//	name.go      nodes, ports and links in texts
+//	match.go     which nodes of both snapshots are one
+//	place.go     nodes known again by their cables
+//	node.go      nodes gone, new, replaced, renamed
+//	cable.go     links gone, new, with another width or speed
+//	move.go      cables moved or exchanged, from the links that differ
+//	setting.go   fields of NodeInfo, PortInfo and SwitchInfo
+//	route.go     linear forwarding tables, and what they do to paths
+//	table.go     other tables, and records of the subnet administrator
+//	unread.go    what one side did not read, which is neither gone nor new
+//
+// What a snapshot does not tell is never taken for a change. Names are those that
+// nodes give themselves, so all texts have them quoted where they hold more than
+// plain letters.
+package diff
+
+import (
+	"context"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Report is all that differs between two fabrics.
+type Report struct {
+	// Changes are the causes, in a fixed order: nodes, links, ports, tables.
+	Changes []*Change
+	// NotCompared is what one of the fabrics does not hold at all, such as the
+	// settings of ports in a file of ibnetdiscover.
+	NotCompared []string
+	// Unread is what one side asked for and did not get: nothing is known of it.
+	Unread []string
+}
+
+// Same: nothing differs of all that was compared.
+func (r *Report) Same() bool { return len(r.Changes) == 0 }
+
+// Complete: both sides got all that they asked for.
+func (r *Report) Complete() bool { return len(r.Unread) == 0 }
+
+// Change is one difference. Text is for people: the subject is a name, not a key.
+type Change struct {
+	Kind    string // "node.gone", "link.swapped", "port.neighbor_mtu"
+	Subject string // node "leaf-3", port "leaf-3/7", link "leaf-3/7 - spine-1/2"
+	Before  string // "" where there was nothing
+	After   string // "" where there is nothing
+	Effect  string // what follows, counted; what to do
+	// GUID and Port are those of the node and port of Subject, of a link those
+	// of its first end. GUID is 0 where there is none, and Port is NoPort.
+	GUID mad.GUID
+	Port int
+	// Effects are changes that this one explains.
+	Effects []*Change
+}
+
+// NoPort stands in Change.Port for none.
+const NoPort = -1
+
+// The kinds of changes that are not of a field. Those are "node.", "port." or
+// "switch." and the name of the field.
+const (
+	NodeGone      = "node.gone"
+	NodeNew       = "node.new"
+	NodeReplaced  = "node.replaced" // another node at the same cables
+	NodeName      = "node.name"
+	LinkGone      = "link.gone"
+	LinkNew       = "link.new"
+	LinkMoved     = "link.moved"   // one end of a cable is at another port
+	LinkSwapped   = "link.swapped" // the ends of two or more cables are exchanged
+	LinkWidth     = "link.width"
+	LinkSpeed     = "link.speed"
+	RoutesChanged = "routes"
+	TableLFT      = "table.lft"
+)
+
+// Compare says what differs from old to new. It fails when ctx ends, or where no
+// graph can be made of a fabric whose tables are to be compared.
+//
+// Time: O(P) for P ports, and O(S) for each destination whose paths may differ.
+func Compare(ctx context.Context, old, new *fabric.Fabric) (*Report, error) {
+	c := &comparison{match: matchNodes(old, new)}
+	c.nodes()
+	c.cables()
+	c.settings()
+	if err := c.routes(ctx); err != nil {
+		return nil, err
+	}
+	c.tables()
+	c.coverage()
+	return &c.Report, nil
+}
+
+// comparison is a comparison that is under way.
+type comparison struct {
+	Report
+	*match
+	nodeChange [2]map[int32]*Change // those of nodes that only one side has, by node id
+}
+
+// add tells of a cause.
+func (c *comparison) add(x *Change) *Change {
+	c.Changes = append(c.Changes, x)
+	return x
+}
+
+// ofNode is a change of a node, ofPort of a port, ofLink of a link.
+func ofNode(kind string, n *fabric.Node) *Change {
+	return &Change{Kind: kind, Subject: nodeName(n), GUID: n.GUID(), Port: NoPort}
+}
+
+func ofPort(kind string, p *fabric.Port) *Change {
+	return &Change{Kind: kind, Subject: portName(p), GUID: p.Node().GUID(), Port: p.Num()}
+}
+
+func ofLink(kind string, p, q *fabric.Port) *Change {
+	if q.ID() < p.ID() {
+		p, q = q, p
+	}
+	x := ofPort(kind, p)
+	x.Subject = linkName(p, q)
+	return x
+}

@@ -1,0 +1,79 @@
+package fabric
+
+import (
+	"cmp"
+	"slices"
+
+	"fabsh/mad"
+)
+
+// Reading is what nodes were asked beyond what a sweep asks.
+type Reading struct {
+	// LFTs are linear forwarding tables, by node id and LID; nil where none was
+	// read.
+	LFTs    [][]byte
+	Answers []Answer
+	// Problems are requests without an answer.
+	Problems []Problem
+}
+
+// Answer is an attribute as a node, or the subnet administrator, has answered with
+// it: raw, with keys of 0 in a file.
+type Answer struct {
+	Node     int32 // id; NoNode: the subnet administrator, whose record it is
+	Port     int16 // whose it is, or where the request came in; NoPort: the node's
+	Class    mad.Class
+	ID       mad.AttributeID
+	Modifier uint32
+	Data     []byte
+}
+
+// NoNode and NoPort stand in an Answer for none.
+const (
+	NoNode = -1
+	NoPort = -1
+)
+
+// With is f with what was read of it besides. It keeps what it had where r has
+// nothing.
+func (f *Fabric) With(r Reading) *Fabric {
+	g := f.clone()
+	if r.LFTs != nil {
+		g.lfts = r.LFTs
+	}
+	if r.Answers != nil {
+		g.answers = slices.Clone(r.Answers)
+		sortAnswers(g.answers)
+	}
+	g.problems = slices.Concat(f.problems, r.Problems)
+	slices.SortStableFunc(g.problems, compareProblems)
+	return g
+}
+
+// Answers are the answers that came with f, as in a snapshot, in the order of nodes,
+// ports, classes, attributes, modifiers. They must not be changed.
+func (f *Fabric) Answers() []Answer { return f.answers }
+
+// AnswersOf are those of a node; of NoNode, the records of the subnet administrator.
+func (f *Fabric) AnswersOf(node int) []Answer {
+	of := func(node int) int {
+		i, _ := slices.BinarySearchFunc(f.answers, int32(node), func(a Answer, node int32) int { return cmp.Compare(a.Node, node) })
+		return i
+	}
+	return f.answers[of(node):of(node+1)]
+}
+
+func sortAnswers(list []Answer) {
+	if !slices.IsSortedFunc(list, compareAnswers) {
+		slices.SortStableFunc(list, compareAnswers)
+	}
+}
+
+func compareAnswers(a, b Answer) int {
+	return cmp.Or(cmp.Compare(a.Node, b.Node), a.CompareKey(b))
+}
+
+// CompareKey orders the answers of one node.
+func (a Answer) CompareKey(b Answer) int {
+	return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Class, b.Class), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Modifier, b.Modifier))
+}
