@@ -4,6 +4,7 @@
 //	cli.go        the commands, and fabsh without one
 //	flags.go      session flags
 //	open.go       from -F to a session
+//	audit.go      the command audit; auditstate.go: its acks, and where they are
 //	command.go    what commands on a fabric have in common
 //	route.go      the command route; routewatch.go: --watch; reload.go: --reload
 //	verify.go     the command verify, and the checks that it shares with route
@@ -34,6 +35,7 @@ import (
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
 )
 
 // Main runs the program and returns its exit status.
@@ -72,6 +74,7 @@ type app struct {
 	stdin      *os.File
 	console    *console
 	interrupts *interrupts
+	reports    []*audit.Report // of audits, which are not written yet
 	status     int
 }
 
@@ -117,7 +120,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
 	root.Flags().StringArrayVarP(&a.code, "command", "c", nil, "run `CODE` and show the value of its last expression")
 	a.settings.addFlags(root.Flags())
 	completeFlags(root)
-	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.versionCommand(), a.docCommand())
+	root.AddCommand(a.auditCommand(), a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.versionCommand(), a.docCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -281,7 +284,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that name commands, not scripts.
-var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "version", "doc", "help", "completion"}
+var commandWords = []string{"audit", "route", "verify", "snapshot", "sim", "decode", "version", "doc", "help", "completion"}
 
 // checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {

@@ -45,6 +45,7 @@ type settings struct {
 
 	record   string
 	deadline duration
+	state    string
 
 	include []string
 	out     string
@@ -92,6 +93,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.nameMap, "node-name-map", "", "take the names of nodes from `FILE`: lines of GUID \"name\" (default: that of infiniband-diags)")
 	f.StringVar(&s.record, "record", "", "write all MADs to the pcap `FILE`, which Wireshark opens; keys are left out")
 	f.Var(&s.deadline, "deadline", "ask nothing more after `TIME`: in seconds, or such as 500ms; at the prompt, for each statement")
+	f.StringVar(&s.state, "state", "", "keep in the folder `DIR` what one run tells the next (default: /var/lib/fabsh for root, else ~/.local/state/fabsh)")
 	f.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
 	f.StringVar(&s.out, "out", "", "let scripts write files below the folder `DIR` (a command's own --out, after it, is a file)")
 	f.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")

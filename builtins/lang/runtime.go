@@ -29,7 +29,7 @@ type Runtime struct {
 	// Load carries out the load statement; the loads under way are given.
 	Load func(t *starlark.Thread, module string) (starlark.StringDict, error)
 
-	Account account // of what runs outside catch
+	Account Account // of what runs outside catch
 	refused bool    // a change was refused, whatever became of the script
 	warned  map[string]bool
 	shown   int // documents, of FormatJSON

@@ -5,7 +5,7 @@
 //	device.go  one open umadN: agents, datagrams, what its errors mean
 //	header.go  the header of a datagram, the request for an agent
 //	choose.go  which port, where the host has several
-//	sysfs.go   what the kernel tells of ports
+//	sysfs.go   what the kernel tells of ports; list.go, which are active
 //
 // Sources: Linux 6.1: include/uapi/rdma/ib_user_mad.h (layouts),
 // drivers/infiniband/core/user_mad.c and mad.c (what they do), mad_rmpp.c.
