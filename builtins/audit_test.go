@@ -115,7 +115,7 @@ type fault struct {
 	once bool // a fabric can have it once
 	// sweeps: the subnet manager notices, and drops what was silent before.
 	sweeps bool
-	do   func(b *bench, ca, leaf *fabric.Port) (ids []string)
+	do     func(b *bench, ca, leaf *fabric.Port) (ids []string)
 }
 
 // both changes both ends of a link.
@@ -300,7 +300,7 @@ var faults = []fault{
 var exclusive = []string{"sm.none", "sm.many", "sm.priority", "sa.answers", "port.unresponsive", "guid.dup", "guid.zero", "sm.lid"}
 
 // elsewhere are checks whose faults other tests put in.
-var elsewhere = []string{"sm.standby", "sm.records"}
+var elsewhere = []string{"sm.standby", "sm.records", "node.gone", "node.new", "node.replaced", "link.down", "topo.missing", "topo.extra", "topo.swapped", "topo.moved", "topo.device", "topo.loopback", "topo.names", "rt.unreachable", "rt.loop", "rt.creditloop", "rt.deadport", "rt.top"}
 
 // claimed are the checks that the docstrings of the shipped audits name.
 func claimed(t *testing.T) (checks []string) {
@@ -309,7 +309,7 @@ func claimed(t *testing.T) (checks []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`(?m)^([a-z]+(?:\.[a-z]+)?)  +[a-z]`).FindAllStringSubmatch(string(src), -1) {
+		for _, m := range regexp.MustCompile(`(?m)^([a-z]+\.[a-z]+|timers) `).FindAllStringSubmatch(string(src), -1) {
 			checks = append(checks, m[1])
 		}
 	}

@@ -86,19 +86,20 @@ const maxMessages = 8
 // says again of that is joined to what it has said.
 type Collection struct {
 	list  []Finding
-	index map[string]int // by ID
-	more  map[string]int // messages, by ID
+	index map[string]int      // by ID
+	said  map[string][]string // messages, by ID
 }
 
 // Add adds f.
 func (c *Collection) Add(f Finding) {
 	if c.index == nil {
-		c.index, c.more = map[string]int{}, map[string]int{}
+		c.index, c.said = map[string]int{}, map[string][]string{}
 	}
 	id := f.ID()
 	i, ok := c.index[id]
 	if !ok {
 		c.index[id] = len(c.list)
+		c.said[id] = []string{f.Message}
 		c.list = append(c.list, f)
 		return
 	}
@@ -107,7 +108,8 @@ func (c *Collection) Add(f Finding) {
 	if old.Cause == "" {
 		old.Cause = f.Cause
 	}
-	if c.more[id]++; c.more[id] < maxMessages && !slices.Contains(strings.Split(old.Message, "; "), f.Message) {
+	if said := c.said[id]; len(said) < maxMessages && !slices.Contains(said, f.Message) {
+		c.said[id] = append(said, f.Message)
 		old.Message += "; " + f.Message
 	}
 }

@@ -58,6 +58,15 @@ func (r *Report) Settle(found []Finding, acks Acks, baseline func(id string) boo
 		}
 		r.Findings = append(r.Findings, *f)
 	}
+	told := map[string]bool{}
+	for i := range r.Findings {
+		told[r.Findings[i].ID()] = true
+	}
+	for i := range r.Findings {
+		if f := &r.Findings[i]; !told[f.Cause] {
+			f.Cause = "" // nobody could look it up
+		}
+	}
 	r.Coverage.Excuse(func(s Subject) bool {
 		for _, silent := range r.Silent {
 			if silent.Covers(s) {
