@@ -154,6 +154,11 @@ def audit(fabric):
 				if diff := cmp.Diff(test.rows, rows); diff != "" {
 					t.Errorf("coverage -want +got\n%s", diff)
 				}
+				for _, x := range r.Findings {
+					if x.Cause != "" && !slices.Contains(idsOf(r.Findings), x.Cause) {
+						t.Errorf("%s follows from %s, which is not told", x.ID(), x.Cause)
+					}
+				}
 				if !slices.Equal(r.Audits, []string{"mine", "links"}) {
 					t.Errorf("ran %q", r.Audits)
 				}

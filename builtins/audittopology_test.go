@@ -56,6 +56,9 @@ func TestTopologyFaults(t *testing.T) {
 		{"two swapped", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
 			return s.Recable(cables{{at("leaf-3", 5), at("spine-2", 3)}, {at("leaf-3", 6), at("spine-1", 3)}}...)
 		}, "error topo.swapped leaf-3/5 - spine-2/3: cables are exchanged: swap the cables at leaf-3/5 and leaf-3/6\n"},
+		{"two swapped at a spine", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
+			return s.Recable(cables{{at("leaf-3", 5), at("spine-1", 4)}, {at("leaf-4", 5), at("spine-1", 3)}}...)
+		}, "error topo.swapped leaf-3/5 - spine-1/4: cables are exchanged: swap the cables at spine-1/4 and spine-1/3\n"},
 		{"three in a circle", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
 			return s.Recable(cables{{at("leaf-3", 1), at("node-0010 HCA-1", 1)}, {at("leaf-3", 2), at("node-0011 HCA-1", 1)}, {at("leaf-3", 3), at("node-0009 HCA-1", 1)}}...)
 		}, "error topo.swapped leaf-3/1 - node-0010 HCA-1/1: cables are exchanged: move the plug at leaf-3/1 to leaf-3/2, leaf-3/2 to leaf-3/3, leaf-3/3 to leaf-3/1\n"},

@@ -125,6 +125,9 @@ func (s *session) acknowledge(ctx context.Context, o auditOptions) error {
 	if err != nil {
 		return fmt.Errorf("audit ack: %w", err)
 	}
+	if !ack.InForce(s.Clock.Now()) {
+		return fmt.Errorf("audit ack: until %s: that day is over", o.ack.until)
+	}
 	path := ackFile(dir, audit.SubnetOf(f, o.subnet))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("audit ack: %w; or give --state DIR", noFile(err))

@@ -31,7 +31,11 @@ func (v *report) Display() string {
 		line("silent", "%s: known, and left out", s.Name())
 	}
 	for _, f := range r.Failures {
-		line("not done", "%s: %s", f.Audit, firstLine(f.Err.Error()))
+		why := firstLine(f.Err.Error())
+		if f.Skipped {
+			why = "it asks a live fabric, and this is a file"
+		}
+		line("not done", "%s: %s", f.Audit, why)
 	}
 	for _, n := range r.Notes {
 		line("note", "%s", n)
