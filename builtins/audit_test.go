@@ -396,7 +396,7 @@ func TestSeededFaults(t *testing.T) {
 		for i, x := range faults {
 			try(spec, uint64(s*1000+i), []fault{x})
 		}
-		for i := range 40 {
+		for i := range 25 {
 			r := rand.New(rand.NewPCG(uint64(s), uint64(i)))
 			var chosen []fault
 			for len(chosen) < 2+i%2 {
