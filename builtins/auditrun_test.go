@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric/audit"
 	"fabsh/mad"
 )
@@ -37,7 +38,7 @@ func TestSilentNode(t *testing.T) {
 		f.env.Sim.EditPort(narrow.Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
 		r := audited(t, f, AuditRun{Baseline: base})
 		want := `error vl.oper leaf-5/4 - node-0020 HCA-1/1: data VLs in use: vl0_7 and vl0
-error node.gone node-0010 HCA-1: the CA is not there
+error node.gone node-0010 HCA-1: the CA is not reached: it is gone, or does not answer
   error node.silent 0x0002c90310000090: "node-0010 HCA-1" at LID 22 is known to the subnet administrator, and the sweep does not reach it
     error port.unresponsive leaf-3/2: the link is up, and what is behind it does not answer: look at the node there, and at the cable; or it wants its M_Key (--keys)
 `
@@ -255,6 +256,22 @@ func TestManagers(t *testing.T) {
 		r := audited(t, f, AuditRun{}, "sm", "--slow", "10ms")
 		if got := idsOf(r.Findings); !slices.Equal(got, []string{"sa.answers:fabric"}) || r.Worst() != audit.Warning {
 			t.Errorf("got %v", r.Findings)
+		}
+	})
+}
+
+// TestCutSweep: of a part of a fabric nothing is said, for what was not asked
+// would look as if it were gone.
+func TestCutSweep(t *testing.T) {
+	onSim(t, "ring:n=3,dead=switch-2/1", nil, func(t *testing.T, f *fixture) {
+		time.AfterFunc(500*time.Millisecond, func() { f.env.Engine.Halt(&lang.DeadlineError{After: 500 * time.Millisecond}) })
+		all, err := f.LoadAudits(context.Background(), nil, nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := f.RunAudits(context.Background(), AuditRun{Audits: all})
+		if code, _ := status(f, r); err != nil || code != 3 || len(r.Findings) > 0 || len(r.Failures) != len(all.List) || len(r.Notes) != 1 {
+			t.Errorf("status %d, findings %v, failures %v, notes %q, %v", code, r.Findings, r.Failures, r.Notes, err)
 		}
 	})
 }

@@ -52,7 +52,7 @@ func TestTopologyFaults(t *testing.T) {
 		}, "critical link.down leaf-3/7 - spine-3/3: the link is down at both ends\n"},
 		{"a host gone", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
 			return s.Unlink(at("leaf-3", 2).Node, 2)
-		}, "error node.gone node-0010 HCA-1: the CA is not there\n  warning link.down leaf-3/2 - node-0010 HCA-1/1: the link is down: a node is gone\n"},
+		}, "error node.gone node-0010 HCA-1: the CA is not reached: it is gone, or does not answer\n  warning link.down leaf-3/2 - node-0010 HCA-1/1: the link is down: a node is gone\n"},
 		{"two swapped", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
 			return s.Recable(cables{{at("leaf-3", 5), at("spine-2", 3)}, {at("leaf-3", 6), at("spine-1", 3)}}...)
 		}, "error topo.swapped leaf-3/5 - spine-2/3: cables are exchanged: swap the cables at leaf-3/5 and leaf-3/6\n"},
@@ -73,7 +73,7 @@ func TestTopologyFaults(t *testing.T) {
 		}, "info node.replaced node-0010 HCA-1: the node of this name was 0x0002c90310000090\n"},
 		{"a node new", func(_ *testing.T, s *sim.Subnet, at func(string, int) sim.Cable) error {
 			return s.EditNode(at("node-0010 HCA-1", 0).Node, func(name *string, i *mad.NodeInfo, _ *mad.SwitchInfo) { *name, i.NodeGUID = "new\n\x1b[2J", 0xabcdef })
-		}, "error node.gone node-0010 HCA-1: the CA is not there\ninfo node.new new\n\x1b[2J: the CA is not in the plan\n"},
+		}, "error node.gone node-0010 HCA-1: the CA is not reached: it is gone, or does not answer\ninfo node.new new\n\x1b[2J: the CA is not in the plan\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {

@@ -31,7 +31,7 @@ findings  1 critical, 2 error, 1 warning; 1 in the baseline too
 
 critical  link.down  leaf-1/5 - spine-0/2: the link is down at both ends
 error     link.uplinks  leaf-1: links to spines: 1, most leaves have 2
-error     node.gone  host-2-0 HCA-1: the CA is not there
+error     node.gone  host-2-0 HCA-1: the CA is not reached: it is gone, or does not answer
   warning   link.down  leaf-2/1 - host-2-0 HCA-1/1: the link is down: a node is gone
 [exit status 1]
 `
