@@ -5,10 +5,12 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	values "fabsh/builtins/routing"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
 	"fabsh/fabric/change"
 	"fabsh/fabric/diff"
 	"fabsh/fabric/routing"
@@ -87,3 +89,30 @@ func WrapDiff(r *diff.Report) *topology.Diff { return topology.WrapDiff(r) }
 
 // WrapReport is r as a value that can be shown. Scripts have no such value.
 func WrapReport(r *routing.Report) starlark.Value { return values.WrapReport(r) }
+
+// WrapAudit is r as a value to show in a format.
+func WrapAudit(r *audit.Report, format lang.Format) starlark.Value {
+	return audits.WrapReport(r, format)
+}
+
+// RenderAudits is what several reports come to in a format: one document.
+func RenderAudits(reports []*audit.Report, format lang.Format) (string, error) {
+	if len(reports) == 1 {
+		return lang.Render(audits.WrapReport(reports[0], format), format)
+	}
+	var all []starlark.Value
+	text := ""
+	for _, r := range reports {
+		v := audits.WrapReport(r, format)
+		if list, ok := v.(*starlark.List); ok {
+			all = append(all, lang.Collect(list)...)
+		} else {
+			all = append(all, v)
+		}
+		text += lang.RenderText(v)
+	}
+	if format == lang.FormatText {
+		return text, nil
+	}
+	return lang.Render(starlark.NewList(all), format)
+}

@@ -6,6 +6,7 @@
 //	predeclared.go  the global names
 //	run.go entry.go load.go policy.go   scripts, their entry functions, modules, policies
 //	help.go reference.go explain.go     help; REFERENCE.md; errors for people
+//	audit.go auditrun.go auditcover.go   audits: loaded; run; what they asked; shipped.go: shipped scripts
 //	status.go       the exit status
 //	command.go prompt.go   what commands written in Go, and the prompt, need of a session
 //
@@ -23,6 +24,7 @@
 //	lft        a linear forwarding table
 //	graph      a fabric as routing algorithms want it; hops are its distances
 //	routes     the tables of all switches; a row is one of them
+//	finding    what an audit found
 //	verdict    (and path, congestion, ...) a result: named parts
 //	table      rows and columns to show
 //	subscription   events to come: each a record (notice) or a lost

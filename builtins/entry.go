@@ -10,6 +10,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -54,7 +55,14 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 		}
 		args = append(starlark.Tuple{f}, args...)
 	}
+	audits.Take(s.Runtime)
 	v, err := starlark.Call(t, fn, args, kwargs)
+	if found := audits.Take(s.Runtime); err == nil && len(found) > 0 {
+		if err := lang.ShowValue(t, audits.Wrap(found)); err != nil {
+			return err
+		}
+		return &lang.ExitError{Code: lang.StatusFindings}
+	}
 	if err == nil && fn.Name() == "route" && v != starlark.None {
 		err = lang.ShowValue(t, v) // what `fabsh route` would judge and write
 	}

@@ -3,7 +3,6 @@ package builtins
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
-	"fabsh/scripts"
 )
 
 // Policy is a routing policy: a script that defines route(fabric, *, ...), which
@@ -84,16 +82,11 @@ func (s *Session) valueOf(f *fabric.Fabric) *topology.Fabric {
 
 // load runs the script's top level and finds its route().
 func (p *Policy) load(t *starlark.Thread, src string) error {
-	_, prog, err := p.s.compile(p.script, src)
+	fn, _, _, err := p.s.function(t, p.script, src, "route")
 	if err != nil {
 		return err
 	}
-	globals, err := prog.Init(t, p.s.predeclared)
-	if err != nil {
-		return err
-	}
-	fn, ok := globals["route"].(*starlark.Function)
-	if !ok {
+	if fn == nil {
 		return fmt.Errorf("%s is no routing policy: it defines no route(fabric, ...)", p.script)
 	}
 	p.fn = fn
@@ -132,37 +125,10 @@ func (s *Session) allow(args starlark.Tuple, kwargs []starlark.Tuple) {
 	}
 }
 
-// PolicyDoc is a shipped policy, and its docstring's first line.
-type PolicyDoc struct{ Name, Doc string }
-
-const policyFolder = "routing"
-
 // ShippedPolicies are those of @std//routing/, by name.
-func ShippedPolicies() []PolicyDoc {
-	var list []PolicyDoc
-	entries, _ := fs.ReadDir(scripts.FS, policyFolder)
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".star")
-		if !ok {
-			continue
-		}
-		src, _ := fs.ReadFile(scripts.FS, path.Join(policyFolder, e.Name()))
-		list = append(list, PolicyDoc{name, ProgramOf(e.Name(), string(src)).Doc})
-	}
-	return list
-}
+func ShippedPolicies() []ShippedDoc { return shipped(policyFolder) }
 
 // PolicyPath is the script of a policy.
 func PolicyPath(name string) (string, error) {
-	if strings.HasSuffix(name, ".star") || strings.ContainsAny(name, "/@") {
-		return name, nil
-	}
-	var names []string
-	for _, p := range ShippedPolicies() {
-		if p.Name == name {
-			return "@std//" + policyFolder + "/" + name + ".star", nil
-		}
-		names = append(names, p.Name)
-	}
-	return "", fmt.Errorf("no routing policy %q%s: use a .star file, or one of %s", name, fabric.DidYouMean(name, names), strings.Join(names, ", "))
+	return shippedPath(policyFolder, "routing policy", name)
 }

@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/routing"
@@ -16,7 +17,7 @@ import (
 )
 
 // groups are the headings of the overview, in its order.
-var groups = []string{topology.GroupFabric, datagrams.GroupMAD, topology.GroupTable, datagrams.GroupPort, lang.GroupFlow, lang.GroupOutput, lang.GroupTest, lang.GroupRest}
+var groups = []string{topology.GroupFabric, datagrams.GroupMAD, topology.GroupTable, datagrams.GroupPort, audits.GroupAudit, lang.GroupFlow, lang.GroupOutput, lang.GroupTest, lang.GroupRest}
 
 // functions are all functions that scripts find as global names.
 func functions() []*lang.Builtin {
@@ -30,6 +31,7 @@ func functions() []*lang.Builtin {
 		&datagrams.GetLFT, &datagrams.SetLFT, &datagrams.GetMFT, &datagrams.SetMFT, &datagrams.GetSL2VL, &datagrams.SetSL2VL,
 		&datagrams.GetVLArb, &datagrams.SetVLArb, &datagrams.GetPKeys, &datagrams.SetPKeys, &datagrams.GetGUIDs, &datagrams.SetGUIDs,
 		&datagrams.PortDisable, &datagrams.PortEnable, &datagrams.PortReset, &datagrams.PortSet,
+		&audits.Finding,
 		&lang.Parallel, &lang.Catch, &lang.OK, &lang.Errors,
 		&lang.Show, &lang.Table, &lang.Fmt, &lang.Hex,
 		&topology.GUID, &topology.GID, &topology.DR, &lang.Sum, &datagrams.Stats,

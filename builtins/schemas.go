@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
@@ -37,7 +38,7 @@ What answers a request to a target begins with:
 
 `)
 	schemaTable(&b, records.OriginMembers)
-	list := append(typeDocs(), datagrams.StatsDoc(), routing.ReportDoc(), records.DatagramDoc(), testType.TypeDoc())
+	list := append(typeDocs(), datagrams.StatsDoc(), routing.ReportDoc(), records.DatagramDoc(), testType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc())
 	slices.SortFunc(list, func(x, y lang.TypeDoc) int { return cmp.Compare(x.Name, y.Name) })
 	for _, d := range list {
 		if d.Schema == "" {

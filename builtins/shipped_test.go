@@ -60,7 +60,7 @@ func TestShippedExamples(t *testing.T) {
 func TestPolicyDocs(t *testing.T) {
 	shipped := ShippedPolicies()
 	for _, e := range routing.Engines() {
-		i := slices.IndexFunc(shipped, func(p PolicyDoc) bool { return p.Name == e.Name })
+		i := slices.IndexFunc(shipped, func(p ShippedDoc) bool { return p.Name == e.Name })
 		if i < 0 {
 			continue
 		}

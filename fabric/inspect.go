@@ -25,7 +25,7 @@ func (f *Fabric) inspect() {
 }
 
 func (f *Fabric) problem(k ProblemKind, format string, args ...any) {
-	f.problems = append(f.problems, Problem{k, fmt.Sprintf(format, args...)})
+	f.problems = append(f.problems, Problem{Kind: k, Text: fmt.Sprintf(format, args...)})
 }
 
 // inspectGUIDs reports node GUIDs that are 0 or not unique.

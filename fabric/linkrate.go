@@ -70,6 +70,33 @@ func WidthSet(w mad.LinkWidth) (s RateSet) {
 	return s
 }
 
+// FastestSpeed is the fastest speed that p supports, or of those that it supports
+// has enabled; "" where it is unknown.
+func (p *Port) FastestSpeed(enabled bool) string {
+	i, caps := p.Info(), p.management().Info()
+	if i == nil || caps == nil {
+		return ""
+	}
+	s := SupportedSpeeds(caps, i)
+	if enabled {
+		s &= EnabledSpeeds(caps, i)
+	}
+	return s.best(LinkSpeeds)
+}
+
+// WidestWidth is the widest width, as with FastestSpeed.
+func (p *Port) WidestWidth(enabled bool) string {
+	i := p.Info()
+	if i == nil {
+		return ""
+	}
+	w := i.LinkWidthSupported
+	if enabled {
+		w &= i.LinkWidthEnabled
+	}
+	return WidthSet(w).best(LinkWidths)
+}
+
 // BestSpeed is the fastest speed that both ends of p's link support and have
 // enabled; "" where one of them is unknown.
 func (p *Port) BestSpeed() string {

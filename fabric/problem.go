@@ -10,6 +10,9 @@ import (
 type Problem struct {
 	Kind ProblemKind
 	Text string // what, where, how often tried, what to do
+	// Attribute is the one that a sweep asked for in vain; "": it is about
+	// something else, or comes from a file.
+	Attribute string
 }
 
 func compareProblems(p, q Problem) int {

@@ -4,7 +4,8 @@ package scripts
 
 import "embed"
 
-// FS holds the library: lib, what scripts load; routing, policies of fabsh route.
+// FS holds the library: lib, what scripts load; routing, policies of fabsh route;
+// audit, what fabsh audit runs.
 //
-//go:embed lib routing
+//go:embed audit lib routing
 var FS embed.FS

@@ -4,6 +4,7 @@
 //	cli.go        the commands, and fabsh without one
 //	flags.go      session flags; sessionflag.go, behind commands; usage.go, in help
 //	open.go       from -F to a session
+//	audit.go      the command audit; auditstate.go: its acks, and where they are
 //	command.go    what commands on a fabric have in common
 //	route.go      the command route; routewatch.go: --watch; reload.go: --reload
 //	verify.go     the command verify, and the checks that it shares with route
@@ -38,6 +39,7 @@ import (
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
 )
 
 // Main runs the program and returns its exit status.
@@ -81,6 +83,7 @@ type app struct {
 	stdin      *os.File
 	console    *console
 	interrupts *interrupts
+	reports    []*audit.Report // of audits, which are not written yet
 	status     int
 }
 
@@ -131,7 +134,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 	a.flags = root.Flags() // which these join when they are parsed
 	completeFlags(root)
 	root.SetUsageFunc(a.usage)
-	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
+	root.AddCommand(a.auditCommand(), a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -290,7 +293,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that name commands, not scripts.
-var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
+var commandWords = []string{"audit", "route", "verify", "snapshot", "diff", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
 
 // checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {

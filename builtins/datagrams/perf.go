@@ -79,6 +79,7 @@ Requests go to the LID of the target, on the service level that the subnet admin
 				p.values[i] = p.answer(i, records.New(as(calls[i].Data()), calls[i].Data()))
 			}
 		}
+		topology.Observe(c, attr, p.targets, p.values)
 		return p.results()
 	}),
 }

@@ -198,6 +198,7 @@ func (q *saQuery) record(c *lang.Call) (starlark.Value, error) {
 	if err := topology.Transact(c, []*engine.Call{q.Call}); err != nil {
 		return nil, err
 	}
+	topology.ObserveOne(c, q.attr, nil, q.Err)
 	if q.Err != nil {
 		return nil, q.failed(c, q.Err)
 	}
@@ -214,6 +215,7 @@ func (q *saQuery) table(c *lang.Call) (starlark.Value, error) {
 		attr = attr.Answer
 	}
 	records, err := topology.SARecords(attr, q.Call)
+	topology.ObserveOne(c, q.attr, nil, err)
 	if err != nil {
 		return nil, q.failed(c, err)
 	}

@@ -92,6 +92,7 @@ It returns a record, or a list of them for a list of targets. A target is a LID,
 				values[i] = targets[i].Answer(records.NewAnswer(attr, modifier, calls[i].Data()), modifierPort(attr, modifier))
 			}
 		}
+		topology.Observe(c, attr, targets, values)
 		return topology.Results(values, many)
 	}),
 }

@@ -138,6 +138,7 @@ func (k *tableKind) results(c *lang.Call, targets []topology.Target, tables []*c
 			values[i] = &wholeTable{kind: k, t: t}
 		}
 	}
+	topology.Observe(c, k.table.Attr, targets, values)
 	return topology.Results(values, many)
 }
 

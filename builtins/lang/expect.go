@@ -128,7 +128,7 @@ It returns the failure as an error value. What catch does not catch, such as exi
 		}
 		f := c.Fiber()
 		outer := f.Account
-		f.Account = new(account)
+		f.Account = new(Account)
 		v, err := starlark.Call(c.Thread, a.FN, nil, nil)
 		f.Account = outer
 		switch {

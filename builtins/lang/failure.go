@@ -130,7 +130,7 @@ timed out
 	}) (starlark.Value, error) {
 		f := c.Fiber()
 		outer := f.Account
-		f.Account = new(account)
+		f.Account = new(Account)
 		v, err := starlark.Call(c.Thread, a.FN, a.Args, a.Kwargs)
 		f.Account = outer
 		if err == nil {

@@ -31,7 +31,7 @@ type Runtime struct {
 
 	Activity Activity // when it did something else than compute
 
-	Account account // of what runs outside catch
+	Account Account // of what runs outside catch
 	refused bool    // a change was refused, whatever became of the script
 	warned  map[string]bool
 	shown   int // documents, of FormatJSON

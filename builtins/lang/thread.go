@@ -22,7 +22,7 @@ type Fiber struct {
 	// sink takes what the fiber prints.
 	Sink sink
 	// account counts requests that got no answer; catch opens a new one.
-	Account *account
+	Account *Account
 	// loads are the modules whose top levels run, each loaded by the one
 	// before it; nothing may change the fabric until they are done.
 	Loads []string
@@ -31,8 +31,8 @@ type Fiber struct {
 	steps *steps // nil: any number
 }
 
-// account counts the MADs that a script asked for and that got no answer.
-type account struct{ Unanswered int }
+// Account counts the MADs that a script asked for and that got no answer.
+type Account struct{ Unanswered int }
 
 // sink takes text for one of the two output streams.
 type sink interface {

@@ -15,6 +15,7 @@ import (
 	"fabsh/fabric/change"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
+	"fabsh/mad"
 )
 
 // LoadRoutes is load_routes(): tables of a file.
@@ -126,6 +127,9 @@ func readRoutes(c *lang.Call, f *fabric.Fabric) (*routing.Routes, error) {
 		return nil, computeError(c, err)
 	}
 	var first error
+	for range len(r.Graph().Switches()) - len(failed) {
+		topology.ObserveOne(c, mad.AttrLinearForwardingTable, nil, nil)
+	}
 	for _, x := range failed {
 		t := topology.NodeTarget(x.Switch)
 		if errors.Is(x.Err, change.ErrNoAddress) {
@@ -133,6 +137,7 @@ func readRoutes(c *lang.Call, f *fabric.Fabric) (*routing.Routes, error) {
 		}
 		failure := topology.FailedRequest(c, &t, x.Err)
 		topology.CountUnanswered(c, x.Err)
+		topology.ObserveOne(c, mad.AttrLinearForwardingTable, &t, x.Err)
 		c.Fiber().Warn("%v", failure)
 		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("the table of %s is not known: %v", x.Switch.Label(), failure))
 		if first == nil {

@@ -109,7 +109,7 @@ func linksOf(f *fabric.Fabric) []starlark.Value {
 func problemsOf(f *fabric.Fabric) []starlark.Value {
 	var out []starlark.Value
 	for _, p := range f.Problems() {
-		out = append(out, problem(p))
+		out = append(out, problem{p})
 	}
 	return out
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // problem is the value `problem`.
-type problem fabric.Problem
+type problem struct{ fabric.Problem }
 
 // ProblemType is what scripts find in a problem.
 var ProblemType *lang.Type[problem]

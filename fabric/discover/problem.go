@@ -66,7 +66,7 @@ func (s *sweep) report(b *fabric.Builder) {
 	default:
 		add(fabric.ProblemCut, "the sweep was ended before it was done: %v; discover again", s.ended)
 	}
-	s.reportFailures(add)
+	s.reportFailures(b)
 	for _, n := range s.nodes {
 		for i, p := range n.ports {
 			if n.isSwitch() && p.view == viewSomething && p.known && p.peer == nil && n.route.Hops() == mad.MaxHops {
@@ -78,7 +78,7 @@ func (s *sweep) report(b *fabric.Builder) {
 
 // reportFailures makes problems of failures, one for all ports of a node. What
 // another request answered in the end is left out.
-func (s *sweep) reportFailures(add func(k fabric.ProblemKind, format string, args ...any)) {
+func (s *sweep) reportFailures(b *fabric.Builder) {
 	type key struct {
 		node *found
 		attr *mad.Attribute
@@ -97,6 +97,9 @@ func (s *sweep) reportFailures(add func(k fabric.ProblemKind, format string, arg
 		groups[k] = append(groups[k], f)
 	}
 	for k, fs := range groups {
+		add := func(kind fabric.ProblemKind, format string, args ...any) {
+			b.AddProblem(fabric.Problem{Kind: kind, Text: fmt.Sprintf(format, args...), Attribute: k.attr.Name})
+		}
 		slices.SortFunc(fs, func(a, b failure) int { return cmp.Compare(a.port, b.port) })
 		ports := make([]string, len(fs))
 		for i, f := range fs {

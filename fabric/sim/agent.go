@@ -138,7 +138,7 @@ func (r *request) execute(p *packet, busy bool) {
 		r.in = forwardDirected(r.from, m)
 	}
 	switch {
-	case r.in == nil, r.Class == mad.ClassPerf && !r.selectPerfAgent(p):
+	case r.in == nil, r.mutedSA && r.Class == mad.ClassSubnAdm, r.Class == mad.ClassPerf && !r.selectPerfAgent(p):
 		r.reply = replyNone
 		return
 	case smp && !r.checkMKey():

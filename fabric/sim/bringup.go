@@ -22,7 +22,7 @@ const (
 // if it is valid and unique), each cable is an active link, each switch has the
 // forwarding tables to all LIDs.
 func New(f *fabric.Fabric, o Options) *Subnet {
-	s := &Subnet{options: o, blocks: map[blockKey]*[smpSize]byte{}, accepting: map[acceptKey]*conn{}, sweeps: 1, settings: map[blockKey][]byte{}, groups: []*group{broadcastGroup()}}
+	s := &Subnet{options: o, blocks: map[blockKey]*[smpSize]byte{}, accepting: map[acceptKey]*conn{}, sweeps: 1, otherSMs: map[*port]mad.SMInfo{}, settings: map[blockKey][]byte{}, groups: []*group{broadcastGroup()}}
 	s.addNodes(f)
 	for i := range f.Ports() {
 		if p := &f.Ports()[i]; p.Peer() != nil {

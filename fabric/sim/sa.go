@@ -41,11 +41,14 @@ var recordHandlers = []recordHandler{
 	{attr: mad.AttrServiceRecord, find: (*request).findServices, change: (*request).changeService},
 }
 
-// ofEndPorts finds the records that add makes of each end port.
+// ofEndPorts finds the records that add makes of each end port that the latest
+// sweep reached: OpenSM drops the others (opensm osm_drop_mgr.c).
 func ofEndPorts(add func(q *query, p *port)) func(*request, *query) mad.Status {
 	return func(r *request, q *query) mad.Status {
 		for p := range q.endPorts(r.Subnet) {
-			add(q, p)
+			if p.inService {
+				add(q, p)
+			}
 		}
 		return mad.StatusOK
 	}

@@ -17,6 +17,7 @@
 //	bringup.go         New: the state after bring-up
 //	routing.go         the forwarding tables
 //	event.go           cables pulled and plugged, the SM restarted
+//	edit.go            faults of hardware, settings and hands
 //	sweep.go           the sweep of the subnet manager
 //
 // From a MAD to its answer:
@@ -65,6 +66,9 @@ type Subnet struct {
 	sm     *port        // that of the subnet manager
 	sweeps uint32       // of the subnet manager, since its start
 	blocks map[blockKey]*[smpSize]byte
+
+	otherSMs map[*port]mad.SMInfo // that say they are subnet managers too
+	mutedSA  bool                 // the subnet administrator answers nobody
 
 	noSweep bool // for tests: the subnet manager does not sweep when a link changes
 

@@ -19,8 +19,11 @@ var smpHandlers = []handler{
 	{attr: mad.AttrVLArbitrationTable, get: vlArbBlocks.get, set: vlArbBlocks.set},
 }
 
-// onSM: the request came to the port of the subnet manager.
-func onSM(r *request) bool { return r.in.endPort() == r.sm }
+// onSM: the request came to the port of a subnet manager.
+func onSM(r *request) bool {
+	_, other := r.otherSMs[r.in.endPort()]
+	return other || r.in.endPort() == r.sm
+}
 
 // Fields that an agent fills in by the port a request came in through.
 var (
@@ -81,7 +84,10 @@ func (r *request) setSwitchInfo() mad.Status {
 }
 
 func (r *request) getSMInfo() mad.Status {
-	info := r.smInfo()
+	info, other := r.otherSMs[r.in.endPort()]
+	if !other {
+		info = r.smInfo()
+	}
 	clear(r.data)
 	info.Encode(r.data)
 	return r.modifierIs0()

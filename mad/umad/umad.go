@@ -5,7 +5,7 @@
 //	device.go  one open umadN: agents, datagrams, what its errors mean
 //	header.go  the header of a datagram, the request for an agent
 //	choose.go  which port, where the host has several
-//	hostport.go all ports of the host, to be listed
+//	hostport.go all ports of the host, to be listed; list.go, which are active
 //	sysfs.go   what the kernel tells of ports
 //
 // Sources: Linux 6.1: include/uapi/rdma/ib_user_mad.h (layouts),

@@ -1,0 +1,435 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+	"fabsh/scripts"
+)
+
+// audited runs audits on the fixture's fabric.
+func audited(t *testing.T, f *fixture, run AuditRun, words ...string) *audit.Report {
+	t.Helper()
+	var err error
+	if run.Audits, err = f.LoadAudits(context.Background(), words, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	r, err := f.RunAudits(context.Background(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range r.Failures {
+		t.Errorf("audit %s: %s", x.Audit, f.Explain(x.Err))
+	}
+	return r
+}
+
+// idsOf are the IDs of findings, sorted.
+func idsOf(list []audit.Finding) []string {
+	var ids []string
+	for i := range list {
+		ids = append(ids, list[i].ID())
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// healthy are fabrics of every generator.
+var healthy = []string{
+	"fattree", "fattree:k=8,levels=3", "pgft:m=4/4,w=1/2,p=1/2", "ring:n=2", "ring:n=7", "mesh", "torus", "hyperx", "dragonfly", "random",
+}
+
+// TestHealthyFabrics: no finding, and all that is asked is answered.
+func TestHealthyFabrics(t *testing.T) {
+	for _, spec := range healthy {
+		t.Run(spec, func(t *testing.T) {
+			onSim(t, spec, nil, func(t *testing.T, f *fixture) {
+				r := audited(t, f, AuditRun{})
+				if len(r.Findings) > 0 || !r.Complete() || len(r.Notes) > 0 {
+					t.Errorf("findings %v, coverage %+v, notes %q", r.Findings, r.Coverage.Rows(), r.Notes)
+				}
+			})
+		})
+	}
+}
+
+// bench is a fabric that faults are put into.
+type bench struct {
+	t      *testing.T
+	subnet *sim.Subnet
+	fabric *fabric.Fabric
+	rand   *rand.Rand
+	used   map[mad.GUID]bool // nodes that have a fault already, or are the tester's own
+}
+
+// host is a CA without a fault, on a leaf that has none; its port and the leaf's.
+func (b *bench) host() (ca, leaf *fabric.Port) {
+	cas := b.fabric.OfType(mad.NodeTypeCA)
+	for _, i := range b.rand.Perm(len(cas)) {
+		p := cas[i].Port(1)
+		if q := p.Peer(); q != nil && !b.used[cas[i].GUID()] && !b.used[q.Node().GUID()] {
+			b.used[cas[i].GUID()], b.used[q.Node().GUID()] = true, true
+			return p, q
+		}
+	}
+	return nil, nil
+}
+
+func (b *bench) port(p *fabric.Port, change func(*mad.PortInfo)) {
+	if err := b.subnet.EditPort(p.Node().GUID(), p.Num(), change); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) node(n *fabric.Node, change func(name *string, info *mad.NodeInfo)) {
+	if err := b.subnet.EditNode(n.GUID(), func(name *string, info *mad.NodeInfo, _ *mad.SwitchInfo) { change(name, info) }); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) must(err error) {
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func id(check string, s audit.Subject) string {
+	return (&audit.Finding{Check: check, Subject: s}).ID()
+}
+
+// fault is a way to break a fabric, and what must be found then.
+type fault struct {
+	name string
+	once bool // a fabric can have it once
+	// sweeps: the subnet manager notices, and drops what was silent before.
+	sweeps bool
+	do     func(b *bench, ca, leaf *fabric.Port) (ids []string)
+}
+
+// both changes both ends of a link.
+func both(check string, change func(*mad.PortInfo)) fault {
+	return fault{name: check, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.port(ca, change)
+		b.port(leaf, change)
+		return []string{id(check, audit.OfLink(ca, leaf))}
+	}}
+}
+
+// atCA changes the CA's end; the finding is about the link, or the port.
+func atCA(name, check string, ofLink bool, change func(*mad.PortInfo)) fault {
+	return fault{name: name, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.port(ca, change)
+		if ofLink {
+			return []string{id(check, audit.OfLink(ca, leaf))}
+		}
+		return []string{id(check, audit.OfPort(ca))}
+	}}
+}
+
+func named(check, name string) fault {
+	return fault{name: check, do: func(b *bench, ca, _ *fabric.Port) []string {
+		b.node(ca.Node(), func(n *string, _ *mad.NodeInfo) { *n = name })
+		return []string{id(check, audit.OfNode(ca.Node()))}
+	}}
+}
+
+// faults are those that the standard set claims to find.
+var faults = []fault{
+	{name: "port.unresponsive", do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.must(b.subnet.Silence(ca.Node().GUID(), 1, true))
+		return []string{id("port.unresponsive", audit.OfPort(leaf)), id("node.silent", audit.OfNode(ca.Node()))}
+	}},
+	{name: "port.disabled", sweeps: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.must(b.subnet.Unlink(leaf.Node().GUID(), leaf.Num()))
+		b.port(leaf, func(i *mad.PortInfo) { i.PortPhysicalState = mad.PortPhysicalStateDisabled })
+		return []string{id("port.disabled", audit.OfPort(leaf))}
+	}},
+	both("link.init", func(i *mad.PortInfo) { i.PortState = mad.PortStateInitialize }),
+	both("link.width", func(i *mad.PortInfo) { i.LinkWidthActive = mad.LinkWidth1x }),
+	both("link.speed", func(i *mad.PortInfo) { i.LinkSpeedExtActive = mad.LinkSpeedExtFDR }),
+	atCA("link.enabled width", "link.enabled", false, func(i *mad.PortInfo) { i.LinkWidthEnabled = mad.LinkWidth1x }),
+	atCA("link.enabled speed", "link.enabled", false, func(i *mad.PortInfo) { i.LinkSpeedExtEnabled = mad.LinkSpeedExtFDR }),
+	atCA("link.potential", "link.potential", true, func(i *mad.PortInfo) {
+		i.LinkWidthSupported |= mad.LinkWidth12x
+		i.LinkWidthEnabled |= mad.LinkWidth12x
+	}),
+	atCA("link.asymmetric", "link.asymmetric", true, func(i *mad.PortInfo) { i.LinkWidthActive = mad.LinkWidth1x }),
+	{name: "link.siblings", once: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		if len(b.fabric.OfType(mad.NodeTypeCA)) < 11 {
+			return nil
+		}
+		for _, p := range []*fabric.Port{ca, leaf} {
+			b.port(p, func(i *mad.PortInfo) {
+				i.LinkSpeedExtActive = mad.LinkSpeedExtEDR
+				i.LinkSpeedExtSupported &^= mad.LinkSpeedExtHDR
+				i.LinkSpeedExtEnabled &^= mad.LinkSpeedExtHDR
+			})
+		}
+		return []string{id("link.siblings", audit.OfLink(ca, leaf))}
+	}},
+	{name: "link.uplinks", once: true, sweeps: true, do: func(b *bench, _, leaf *fabric.Port) []string {
+		for p := range leaf.Node().Ports() {
+			q := p.Peer()
+			if q == nil || !q.Node().IsSwitch() {
+				continue
+			}
+			for r := range q.Node().Ports() {
+				if r.Peer() != nil && !r.Peer().Node().IsSwitch() {
+					return nil // no tree: every switch has hosts
+				}
+			}
+			b.must(b.subnet.Unlink(leaf.Node().GUID(), p.Num()))
+			return []string{id("link.uplinks", audit.OfNode(leaf.Node()))}
+		}
+		return nil
+	}},
+	{name: "guid.dup", do: func(b *bench, ca, _ *fabric.Port) []string {
+		other, _ := b.host()
+		if other == nil {
+			return nil
+		}
+		b.node(ca.Node(), func(_ *string, i *mad.NodeInfo) { i.NodeGUID = other.Node().GUID() })
+		return []string{id("guid.dup", audit.OfNode(other.Node()))}
+	}},
+	{name: "guid.zero", once: true, do: func(b *bench, ca, leaf *fabric.Port) []string {
+		b.node(ca.Node(), func(_ *string, i *mad.NodeInfo) { i.NodeGUID = 0 })
+		return []string{id("guid.zero", audit.OfPort(leaf))}
+	}},
+	{name: "lid.dup", do: func(b *bench, ca, _ *fabric.Port) []string {
+		other, _ := b.host()
+		if other == nil {
+			return nil
+		}
+		b.port(ca, func(i *mad.PortInfo) { i.LID = other.LID() })
+		second := ca
+		if other.ID() > ca.ID() {
+			second = other
+		}
+		return []string{id("lid.dup", audit.OfPort(second))}
+	}},
+	atCA("lid.zero", "lid.zero", false, func(i *mad.PortInfo) { i.LID = 0 }),
+	atCA("lid.range", "lid.range", false, func(i *mad.PortInfo) { i.LID = 0xc123 }),
+	{name: "lmc.uniform", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
+		if len(b.fabric.OfType(mad.NodeTypeCA)) < 11 {
+			return nil
+		}
+		b.port(ca, func(i *mad.PortInfo) { i.LID, i.LMC = 0x8000, 2 })
+		return []string{id("lmc.uniform", audit.OfPort(ca))}
+	}},
+	{name: "name.dup", do: func(b *bench, ca, _ *fabric.Port) []string {
+		other, _ := b.host()
+		if other == nil {
+			return nil
+		}
+		b.node(ca.Node(), func(n *string, _ *mad.NodeInfo) { *n = other.Node().Name() })
+		first := ca.Node()
+		if other.ID() < ca.ID() {
+			first = other.Node()
+		}
+		return []string{id("name.dup", audit.OfNode(first))}
+	}},
+	named("name.default", "MT4129 ConnectX7   Mellanox Technologies"),
+	named("name.empty", ""),
+	named("name.blank", "trailing, \"quoted\"\n\x1b[2J "),
+	{name: "fw.outlier", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
+		if len(b.fabric.OfType(mad.NodeTypeCA)) < 11 {
+			return nil
+		}
+		b.node(ca.Node(), func(_ *string, i *mad.NodeInfo) { i.Revision = 7 })
+		return []string{id("fw.outlier", audit.OfNode(ca.Node()))}
+	}},
+	atCA("mtu.neighbor critical", "mtu.neighbor", true, func(i *mad.PortInfo) { i.MTUCap, i.NeighborMTU = mad.MTU2048, mad.MTU2048 }),
+	both("mtu.neighbor", func(i *mad.PortInfo) { i.NeighborMTU = mad.MTU1024 }),
+	atCA("vl.oper", "vl.oper", true, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0To3 }),
+	{name: "hoq.infinite", do: func(b *bench, _, leaf *fabric.Port) []string {
+		b.port(leaf, func(i *mad.PortInfo) { i.HOQLife = 20 })
+		return []string{id("hoq.infinite", audit.OfPort(leaf))}
+	}},
+	{name: "hoq.uniform", once: true, do: func(b *bench, _, leaf *fabric.Port) []string {
+		if len(b.fabric.OfType(mad.NodeTypeCA)) < 20 {
+			return nil
+		}
+		b.port(leaf, func(i *mad.PortInfo) { i.HOQLife = 10 })
+		return []string{id("hoq.uniform", audit.OfPort(leaf))}
+	}},
+	{name: "mkey.exposed", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
+		b.port(ca, func(i *mad.PortInfo) { i.MKey = 0x1234 })
+		return []string{id("mkey.exposed", audit.OfPort(ca))}
+	}},
+	{name: "timers", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
+		if len(b.fabric.Nodes()) < 11 {
+			return nil
+		}
+		b.port(ca, func(i *mad.PortInfo) { i.SubnetTimeOut = 10 })
+		return []string{id("timers", audit.OfPort(ca))}
+	}},
+	{name: "sm.none", once: true, do: func(b *bench, _, _ *fabric.Port) []string {
+		sm := b.fabric.OfType(mad.NodeTypeCA)[0].Port(1)
+		b.must(b.subnet.AddSM(sm.Node().GUID(), 1, mad.SMInfo{GUID: sm.GUID(), SMState: mad.SMStateStandby}))
+		return []string{id("sm.none", audit.OfFabric())}
+	}},
+	{name: "sm.many", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
+		b.must(b.subnet.AddSM(ca.Node().GUID(), 1, mad.SMInfo{GUID: ca.GUID(), SMState: mad.SMStateMaster}))
+		return []string{id("sm.many", audit.OfFabric())}
+	}},
+	{name: "sm.priority", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
+		b.must(b.subnet.AddSM(ca.Node().GUID(), 1, mad.SMInfo{GUID: ca.GUID(), SMState: mad.SMStateStandby, Priority: 15}))
+		return []string{id("sm.priority", audit.OfPort(ca))}
+	}},
+	atCA("sm.lid", "sm.lid", false, func(i *mad.PortInfo) { i.MasterSMLID = 0x7777 }),
+	{name: "sa.answers", once: true, do: func(b *bench, _, _ *fabric.Port) []string {
+		b.subnet.MuteSA(true)
+		return []string{id("sa.answers", audit.OfFabric())}
+	}},
+}
+
+// exclusive are faults of which a fabric can have one: they hide others, or the
+// finding is about the whole fabric.
+var exclusive = []string{"sm.none", "sm.many", "sm.priority", "sa.answers", "port.unresponsive", "guid.dup", "guid.zero", "sm.lid"}
+
+// elsewhere are checks whose faults other tests put in.
+var elsewhere = []string{"sm.standby", "sm.records", "node.gone", "node.new", "node.replaced", "link.down", "topo.missing", "topo.extra", "topo.swapped", "topo.moved", "topo.device", "topo.loopback", "topo.names", "rt.unreachable", "rt.loop", "rt.creditloop", "rt.deadport", "rt.top"}
+
+// claimed are the checks that the docstrings of the shipped audits name.
+func claimed(t *testing.T) (checks []string) {
+	for _, d := range ShippedAudits() {
+		src, err := fs.ReadFile(scripts.FS, auditFolder+"/"+d.Name+".star")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^([a-z]+\.[a-z]+|timers) `).FindAllStringSubmatch(string(src), -1) {
+			checks = append(checks, m[1])
+		}
+	}
+	if len(checks) < 30 {
+		t.Errorf("the docstrings of audits name %d checks: %v", len(checks), checks)
+	}
+	return checks
+}
+
+// TestSeededFaults puts faults into fabrics, one, two and three at a time: each is
+// found, at the right place, and nothing else is. It prints precision and
+// recall of each check.
+func TestSeededFaults(t *testing.T) {
+	type score struct{ found, missed, wrong int }
+	scores := map[string]*score{}
+	of := func(id string) *score {
+		check, _, _ := strings.Cut(id, ":")
+		if scores[check] == nil {
+			scores[check] = new(score)
+		}
+		return scores[check]
+	}
+	seeded := 0
+	var wrong []string // outside the bubble, where the first failure would end the test
+	try := func(spec string, seed uint64, chosen []fault) {
+		onSim(t, spec, nil, func(t *testing.T, f *fixture) {
+			fab, _, err := sim.Parse(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			swept, err := f.Sweep(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := fab.OfType(mad.NodeTypeCA)[0].Port(1)
+			b := &bench{t: t, subnet: f.env.Sim, fabric: swept, rand: rand.New(rand.NewPCG(seed, 1)), used: map[mad.GUID]bool{own.Node().GUID(): true}}
+			if len(fab.OfType(mad.NodeTypeSwitch)) > 2 {
+				b.used[own.Peer().Node().GUID()] = true
+			}
+			slices.SortStableFunc(chosen, func(x, y fault) int {
+				if x.sweeps == y.sweeps {
+					return 0
+				} else if x.sweeps {
+					return -1
+				}
+				return 1
+			})
+			var want []string
+			var names []string
+			for _, x := range chosen {
+				ca, leaf := b.host()
+				if ca == nil {
+					continue
+				}
+				ids := x.do(b, ca, leaf)
+				if ids != nil {
+					seeded++
+					names = append(names, x.name)
+				}
+				want = append(want, ids...)
+			}
+			slices.Sort(want)
+			r := audited(t, f, AuditRun{})
+			got := idsOf(r.Findings)
+			for _, id := range want {
+				if slices.Contains(got, id) {
+					of(id).found++
+				} else {
+					of(id).missed++
+				}
+			}
+			for _, id := range got {
+				if !slices.Contains(want, id) {
+					of(id).wrong++
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				wrong = append(wrong, fmt.Sprintf("%s, seed %d, %v: -want +got\n%s", spec, seed, names, diff))
+			}
+		})
+	}
+	fabrics := []string{"fattree", "fattree:k=4,levels=3", "torus:dims=3/4,hosts=2", "pgft:m=3/4,w=1/3,p=1/2"}
+	for s, spec := range fabrics {
+		for i, x := range faults {
+			try(spec, uint64(s*1000+i), []fault{x})
+		}
+		for i := range 25 {
+			r := rand.New(rand.NewPCG(uint64(s), uint64(i)))
+			var chosen []fault
+			for len(chosen) < 2+i%2 {
+				x := faults[r.IntN(len(faults))]
+				same := func(y fault) bool { return y.name == x.name }
+				alone := slices.Contains(exclusive, x.name) && slices.ContainsFunc(chosen, func(y fault) bool { return slices.Contains(exclusive, y.name) })
+				if !(slices.ContainsFunc(chosen, same) && x.once) && !alone {
+					chosen = append(chosen, x)
+				}
+			}
+			try(spec, uint64(s*1000+500+i), chosen)
+		}
+	}
+	var checks []string
+	for check := range scores {
+		checks = append(checks, check)
+	}
+	slices.Sort(checks)
+	var b strings.Builder
+	for _, check := range checks {
+		s := scores[check]
+		fmt.Fprintf(&b, "%-18s precision %.2f  recall %.2f  (%d)\n", check, float64(s.found)/float64(max(s.found+s.wrong, 1)), float64(s.found)/float64(max(s.found+s.missed, 1)), s.found)
+	}
+	t.Logf("%d faults seeded\n%s", seeded, b.String())
+	for _, check := range claimed(t) {
+		if scores[check] == nil && !slices.Contains(elsewhere, check) {
+			t.Errorf("no fault for %s", check)
+		}
+	}
+	for _, text := range wrong {
+		t.Error(text)
+	}
+	if seeded < 300 {
+		t.Errorf("%d faults seeded, want at least 300", seeded)
+	}
+}

@@ -1,0 +1,277 @@
+package builtins
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/audit"
+	"fabsh/mad"
+)
+
+// status is the exit status of a report, and its coverage where that is not full.
+func status(f *fixture, r *audit.Report) (int, []audit.Row) {
+	var rows []audit.Row
+	for _, row := range r.Coverage.Rows() {
+		if !row.Complete() || row.Unsupported > 0 {
+			rows = append(rows, row)
+		}
+	}
+	return f.AuditStatus(r, audit.Warning), rows
+}
+
+// TestSilentNode: a node that does not answer makes the status 3, and takes
+// nothing else away; one that is known to be silent is named, and not missed.
+func TestSilentNode(t *testing.T) {
+	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
+		base, err := f.Sweep(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		quiet, narrow := end(t, base, "node-0010 HCA-1", 1), end(t, base, "node-0020 HCA-1", 1)
+		f.env.Sim.Silence(quiet.Node, 1, true)
+		f.env.Sim.EditPort(narrow.Node, 1, func(i *mad.PortInfo) { i.OperationalVLs = mad.OperationalVLs0 })
+		r := audited(t, f, AuditRun{Baseline: base})
+		want := `error vl.oper leaf-5/4 - node-0020 HCA-1/1: data VLs in use: vl0_7 and vl0
+error node.gone node-0010 HCA-1: the CA is not reached: it is gone, or does not answer
+  error node.silent 0x0002c90310000090: "node-0010 HCA-1" at LID 22 is known to the subnet administrator, and the sweep does not reach it
+    error port.unresponsive leaf-3/2: the link is up, and what is behind it does not answer: look at the node there, and at the cable; or it wants its M_Key (--keys)
+`
+		if diff := cmp.Diff(want, told(r)); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		code, rows := status(f, r)
+		if diff := cmp.Diff([]audit.Row{{Audit: "sweep", Attribute: "NodeInfo", Asked: 44, Answered: 43, TimedOut: 1}}, rows); diff != "" || code != 3 {
+			t.Errorf("status %d, coverage -want +got\n%s", code, diff)
+		}
+
+		now := time.Now()
+		var acks audit.Acks
+		for _, id := range []string{"port.unresponsive:*", "node.*:*"} {
+			a, err := audit.NewAck(id, "", now.Format("2006-01-02"), "me", "in service", now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			acks = append(acks, *a)
+		}
+		known := AuditRun{Baseline: base, Begin: func(audit.Subnet) (audit.Acks, error) { return acks, nil }}
+		r = audited(t, f, known)
+		code, rows = status(f, r)
+		if code != 1 || rows != nil || len(r.Findings) != 1 || len(r.Acked) != 3 || len(r.Silent) != 2 {
+			t.Errorf("with acks: status %d, coverage %v, told %v, silent %v", code, rows, r.Findings, r.Silent)
+		}
+	})
+}
+
+// TestSilentAdministrator: the subnet administrator is down, and all that does
+// not need it is found.
+func TestSilentAdministrator(t *testing.T) {
+	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
+		base, err := f.Sweep(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.env.Sim.MuteSA(true)
+		f.env.Sim.EditPort(end(t, base, "node-0020 HCA-1", 1).Node, 1, func(i *mad.PortInfo) { i.MasterSMLID = 99 })
+		r := audited(t, f, AuditRun{})
+		want := `critical sa.answers fabric: the subnet administrator does not answer ClassPortInfo: timed out
+error sm.lid node-0020 HCA-1/1: MasterSMLID is not 13, the LID of the master at node-0001 HCA-1/1
+`
+		if diff := cmp.Diff(want, told(r)); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		code, rows := status(f, r)
+		if diff := cmp.Diff([]audit.Row{{Audit: "sm", Attribute: "ClassPortInfo", Asked: 1, TimedOut: 1}}, rows); diff != "" || code != 3 {
+			t.Errorf("status %d, coverage -want +got\n%s", code, diff)
+		}
+	})
+}
+
+// TestOwnAudits: what an audit of one's own may do, and does wrong.
+func TestOwnAudits(t *testing.T) {
+	for _, test := range []struct {
+		name, src string
+		told      string
+		notes     []string
+		status    int
+		rows      []audit.Row
+	}{
+		{"not supported is named, and no fault", `
+def audit(fabric):
+    for r in perf_get("PortSamplesControl", fabric.cas[:3], 1):
+        if not r:
+            finding("mine.samples", fabric, r.status, severity="info")
+`, "info mine.samples fabric: method/attribute combination not supported\n", nil, 0, []audit.Row{{Audit: "mine", Attribute: "PortSamplesControl", Asked: 3, Unsupported: 3}}},
+		{"what is gone at the second reading is not told", `
+runs = []
+def audit(fabric):
+    runs.append(1)
+    if len(runs) == 1:
+        finding("mine.gone", fabric.nodes[0], "for a moment")
+    else:
+        finding("mine.fresh", fabric.nodes[1], "later")
+    finding("mine.stays", fabric.nodes[0], "run %d" % len(runs), severity="warning")
+`, "warning mine.stays leaf-1: run 2\n", []string{
+			"1 finding was gone at the second reading, so not told",
+			"1 finding was new at the second reading, so not told before the next run reads it again"}, 1, nil},
+		{"a broken audit takes nothing from others", `
+def audit(fabric):
+    finding("mine.first", fabric, "found before")
+    fabric.nods
+`, "error mine.first fabric: found before\n", nil, 2, nil},
+		{"a single target that is silent ends the audit with 3", `
+def audit(fabric):
+    finding("mine.first", fabric, "found before")
+    smp_get("NodeInfo", 999)
+`, "error mine.first fabric: found before\n", nil, 3, []audit.Row{{Audit: "mine", Attribute: "NodeInfo", Asked: 1, TimedOut: 1}}},
+		{"causes, subjects that are not there, hostile texts", `
+def audit(fabric):
+    a = finding("node.fire", "0x2c90300100000", "evil,\"\n\x1b[2J", severity="critical", temperature_c=90, ports=[1, 2])
+    finding("link.hot", fabric.switches[0].ports[1], "warm", cause=a)
+    finding("x.y", fabric, "by id", cause=a.id, severity="info")
+    finding("x.z", fabric, "of nobody", cause="no.such:fabric", severity="info")
+`, "critical node.fire 0x0002c90300100000: evil,\"\n\x1b[2J\n  error link.hot leaf-1/1: warm\n  info x.y fabric: by id\ninfo x.z fabric: of nobody\n", nil, 1, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
+				write(t, f.fs, "/work/mine.star", test.src)
+				all, err := f.LoadAudits(context.Background(), []string{"mine.star", "links"}, nil, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := f.RunAudits(context.Background(), AuditRun{Audits: all})
+				if err != nil {
+					t.Fatal(err)
+				}
+				code, rows := status(f, r)
+				if diff := cmp.Diff(test.told, told(r)); diff != "" || code != test.status || !slices.Equal(r.Notes, test.notes) {
+					t.Errorf("status %d, want %d; notes %q; -want +got\n%s", code, test.status, r.Notes, diff)
+				}
+				if diff := cmp.Diff(test.rows, rows); diff != "" {
+					t.Errorf("coverage -want +got\n%s", diff)
+				}
+				for _, x := range r.Findings {
+					if x.Cause != "" && !slices.Contains(idsOf(r.Findings), x.Cause) {
+						t.Errorf("%s follows from %s, which is not told", x.ID(), x.Cause)
+					}
+				}
+				if !slices.Equal(r.Audits, []string{"mine", "links"}) {
+					t.Errorf("ran %q", r.Audits)
+				}
+			})
+		})
+	}
+}
+
+// TestFindingArguments: what finding() refuses.
+func TestFindingArguments(t *testing.T) {
+	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
+		for _, test := range []struct{ code, want string }{
+			{`finding("Link Width", discover(), "x")`, `finding: for parameter check: got "Link Width", want words in lower case with dots between: "link.width"`},
+			{`finding("a.b", "leaf-1", "x")`, `finding: for parameter subject: got "leaf-1", want a GUID, or GUID/PORT; names are not unique: pass the node, port or link`},
+			{`finding("a.b", 3, "x")`, `finding: for parameter subject: got int, want the fabric, a node, a port or a link of it, or a GUID`},
+			{`finding("a.b", discover(), "x", severity="eror")`, `finding: for parameter severity: "eror" is no severity (did you mean error?): use info, warning, error, critical`},
+			{`finding("a.b", discover(), "x", rate=len)`, `finding: for parameter rate: cannot encode builtin_function_or_method as JSON`},
+			{`finding("a.b", discover(), "x", cause=3)`, `finding: for parameter cause: got int, want a finding, or the id of one`},
+			{`finding("a.b", discover(), "x" * 5000)`, `finding: for parameter message: got 5000 bytes, want at most 4096`},
+		} {
+			_, explained, _ := f.run(test.code)
+			if got, _, _ := strings.Cut(explained, "\n"); got != test.want {
+				t.Errorf("%s\ngot  %s\nwant %s", test.code, got, test.want)
+			}
+		}
+	})
+}
+
+// TestAuditOptions: an option goes to each audit that has it; one that none has
+// is refused.
+func TestAuditOptions(t *testing.T) {
+	f := plain(t, func(o *Options) {
+		write(t, o.FS, "/work/a.star", "def audit(fabric, *, share=0.5, deep=False): pass")
+		write(t, o.FS, "/work/b.star", "def audit(fabric, *, share=0.7, baseline=None): pass")
+		write(t, o.FS, "/work/bad.star", "def audit(fabric, name): pass")
+		write(t, o.FS, "/work/none.star", "x = 1")
+	})
+	for _, test := range []struct {
+		words string
+		want  string
+	}{
+		{"a.star b.star --share 0.9", `a[("share", 0.9)] b[("share", 0.9)]`},
+		{"--share 0.9 a.star", `a[("share", 0.9)]`},
+		{"a.star --deep b.star", `a[("deep", True)] b[]`},
+		{"a.star --sahre 0.9", "audit: no audit that is to run has an option --sahre (did you mean --share?)"},
+		{"b.star --baseline x", "audit: no audit that is to run has an option --baseline"},
+		{"a.star --share=x", `audit a: option --share: "x" is not a number`},
+		{"a.star --share b.star", `audit a: option --share: "b.star" is not a number`},
+		{"linkz", "audit: no audit \"linkz\" (did you mean links?): use a .star file, or one of config, identity, links, routing, sm, topology"},
+		{"bad.star", "bad.star: audit() takes fabric, and options behind a *: def audit(fabric, *, threshold=5)"},
+		{"none.star", "none.star is no audit: it defines no audit(fabric, ...)"},
+	} {
+		all, err := f.LoadAudits(context.Background(), strings.Fields(test.words), nil, false)
+		got := ""
+		if err != nil {
+			got = f.Explain(err)
+		} else {
+			for _, a := range all.List {
+				got += " " + a.Name + "["
+				for _, kv := range a.kwargs {
+					got += kv.String()
+				}
+				got += "]"
+			}
+			got = strings.TrimSpace(got)
+		}
+		if got != test.want {
+			t.Errorf("%s\ngot  %s\nwant %s", test.words, got, test.want)
+		}
+	}
+}
+
+// TestManagers: what the seeded faults cannot put in alone.
+func TestManagers(t *testing.T) {
+	onSim(t, "fattree:k=4,levels=2", nil, func(t *testing.T, f *fixture) {
+		base, err := f.Sweep(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		host := end(t, base, "node-0005 HCA-1", 1)
+		f.env.Sim.Silence(host.Node, 1, true) // a sweep drops it, then it answers
+		up := end(t, base, "leaf-2", 3)
+		f.env.Sim.Unlink(up.Node, up.Num)
+		f.env.Sim.Link(up.Node, up.Num)
+		f.env.Sim.Silence(host.Node, 1, false)
+		r := audited(t, f, AuditRun{}, "sm", "--standbys", "1")
+		want := "error sm.records node-0005 HCA-1/1: the subnet administrator does not know this node\n" +
+			"warning sm.standby fabric: 0 subnet managers are standby, wanted are 1\n"
+		if diff := cmp.Diff(want, told(r)); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+	onSim(t, "ring:n=2,delay=20ms", nil, func(t *testing.T, f *fixture) {
+		r := audited(t, f, AuditRun{}, "sm", "--slow", "10ms")
+		if got := idsOf(r.Findings); !slices.Equal(got, []string{"sa.answers:fabric"}) || r.Worst() != audit.Warning {
+			t.Errorf("got %v", r.Findings)
+		}
+	})
+}
+
+// TestCutSweep: of a part of a fabric nothing is said, for what was not asked
+// would look as if it were gone.
+func TestCutSweep(t *testing.T) {
+	onSim(t, "ring:n=3,dead=switch-2/1", nil, func(t *testing.T, f *fixture) {
+		time.AfterFunc(500*time.Millisecond, func() { f.env.Engine.Halt(&lang.DeadlineError{After: 500 * time.Millisecond}) })
+		all, err := f.LoadAudits(context.Background(), nil, nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := f.RunAudits(context.Background(), AuditRun{Audits: all})
+		if code, _ := status(f, r); err != nil || code != 3 || len(r.Findings) > 0 || len(r.Failures) != len(all.List) || len(r.Notes) != 1 {
+			t.Errorf("status %d, findings %v, failures %v, notes %q, %v", code, r.Findings, r.Failures, r.Notes, err)
+		}
+	})
+}

@@ -1,0 +1,53 @@
+package audits
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/audit"
+)
+
+// collector is where findings go. It is the state that audits keep with a
+// lang.Runtime.
+type collector struct {
+	audit string // that runs
+	found audit.Collection
+}
+
+func collectorOf(r *lang.Runtime) *collector { return lang.StateOf[collector](r) }
+
+func (c *collector) add(f audit.Finding) *findingValue {
+	f.Audit = c.audit
+	c.found.Add(f)
+	return wrapFinding(f, nil)
+}
+
+// Begin says which audit runs from now on, and Take gives what was found and
+// forgets it.
+func Begin(r *lang.Runtime, name string) { collectorOf(r).audit = name }
+
+// Wrap is a list of findings as scripts see them.
+func Wrap(found []audit.Finding) starlark.Value {
+	list := make([]starlark.Value, len(found))
+	for i, f := range found {
+		list[i] = wrapFinding(f, nil)
+	}
+	return &findings{starlark.NewList(list), found}
+}
+
+// findings is a list of findings, which people see as the report shows them.
+type findings struct {
+	*starlark.List
+	found []audit.Finding
+}
+
+// Display is the findings for people.
+func (v *findings) Display() string { return findingsText(v.found) }
+
+// Take is what was found since the last Take.
+func Take(r *lang.Runtime) []audit.Finding {
+	c := collectorOf(r)
+	list := c.found.List()
+	c.found = audit.Collection{}
+	return list
+}

@@ -1,0 +1,87 @@
+package audits
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/audit"
+)
+
+// ReportType is the type of what fabsh audit shows.
+var ReportType = &lang.ResultType{
+	Name: "audit_report",
+	Doc:  "What a run of audits found, and what it covered. jsonl and csv have the coverage and the findings, one a line.",
+	Members: []lang.ResultMember{
+		{Name: "fabric", Doc: "what was audited, in one line"},
+		{Name: "port", Doc: "the port that the run was made from; None of a file"},
+		{Name: "subnet", Doc: "what state and acks of the subnet are kept by"},
+		{Name: "audits", Doc: "that ran"},
+		{Name: "complete", Doc: "all that was asked was answered, but for what agents or the file do not have, and all audits ran"},
+		{Name: "findings", Doc: "what is to be told: a list of finding, the most severe first"},
+		{Name: "acked", Doc: "what is known: a list of finding, with who says so"},
+		{Name: "in_baseline", Doc: "how many findings the baseline has too"},
+		{Name: "silent", Doc: "names of those known to be silent, which coverage leaves out"},
+		{Name: "coverage", Doc: "a list of audit_coverage"},
+		{Name: "not_done", Doc: "audits that did not run to their end: dicts of audit, why, skipped (it needs what a file does not have)"},
+		{Name: "notes", Doc: "what else to know"},
+		{Name: "datagrams", Doc: "how many were sent, answers to others included"},
+	},
+}
+
+// CoverageType is the type of a line of coverage.
+var CoverageType = &lang.ResultType{
+	Name: "audit_coverage",
+	Doc:  "What an audit asked of one attribute, in requests. The sweep is an audit here: it reads what all others share.",
+	Members: []lang.ResultMember{
+		{Name: "audit", Doc: `who asked: "sweep", "partitions"`},
+		{Name: "attribute", Doc: "what was asked for"},
+		{Name: "asked", Doc: "how many requests"},
+		{Name: "answered", Doc: "of these, how many were"},
+		{Name: "unsupported", Doc: "how many were for what the agent, or the file, does not have"},
+		{Name: "timed_out", Doc: "how many got no answer"},
+		{Name: "failed", Doc: "how many were refused, or could not be sent"},
+	},
+}
+
+// report is the value of a run.
+type report struct {
+	*lang.Result
+	r *audit.Report
+}
+
+// WrapReport is r as a value to show in a format: a whole, or for formats of
+// lines the list of its parts.
+func WrapReport(r *audit.Report, format lang.Format) starlark.Value {
+	coverage, acked := coverageOf(r), ackedOf(r)
+	findings := lang.Collect(Wrap(r.Findings).(starlark.Iterable))
+	if format == lang.FormatJSONL || format == lang.FormatCSV || format == lang.FormatRawCSV {
+		return starlark.NewList(append(append(coverage, findings...), acked...))
+	}
+	var silent []string
+	for _, s := range r.Silent {
+		silent = append(silent, s.Name())
+	}
+	var failures []starlark.Value
+	for _, f := range r.Failures {
+		failures = append(failures, dictOf("audit", starlark.String(f.Audit), "why", starlark.String(f.Err.Error()), "skipped", starlark.Bool(f.Skipped)))
+	}
+	return &report{r: r, Result: lang.NewResult(ReportType,
+		starlark.String(r.Fabric), textOrNone(r.Port), starlark.String(r.Subnet.Key()), lang.Texts(r.Audits), starlark.Bool(r.Complete()),
+		starlark.NewList(findings), starlark.NewList(acked), starlark.MakeInt(r.Known), lang.Texts(silent),
+		starlark.NewList(coverage), starlark.NewList(failures), lang.Texts(r.Notes), starlark.MakeUint64(r.Datagrams))}
+}
+
+func coverageOf(r *audit.Report) (list []starlark.Value) {
+	for _, row := range r.Coverage.Rows() {
+		list = append(list, lang.NewResult(CoverageType, starlark.String(row.Audit), starlark.String(row.Attribute),
+			starlark.MakeInt(row.Asked), starlark.MakeInt(row.Answered), starlark.MakeInt(row.Unsupported), starlark.MakeInt(row.TimedOut), starlark.MakeInt(row.Failed)))
+	}
+	return list
+}
+
+func ackedOf(r *audit.Report) (list []starlark.Value) {
+	for _, a := range r.Acked {
+		list = append(list, wrapFinding(a.Finding, a.Ack))
+	}
+	return list
+}

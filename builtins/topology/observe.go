@@ -1,0 +1,43 @@
+package topology
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/mad"
+)
+
+// Observer is told of each request for an attribute that a script makes, when its
+// end is known: whom it was for, and why there is no answer, nil where there is
+// one. What catch hides it is told all the same. It is the state that topology
+// keeps with a lang.Runtime; Tell is nil where nobody wants to know.
+type Observer struct {
+	Tell func(a *mad.Attribute, t *Target, err error)
+}
+
+// Observe tells what came of the requests to targets: values are the results,
+// failures in their places.
+func Observe(c *lang.Call, a *mad.Attribute, targets []Target, values []starlark.Value) {
+	tell := lang.StateOf[Observer](c.Runtime()).Tell
+	if tell == nil {
+		return
+	}
+	for i := range targets {
+		var err error
+		if f, ok := values[i].(*lang.Failure); ok {
+			err = f.Err
+		}
+		tell(a, &targets[i], err)
+	}
+}
+
+// ObserveOne is Observe of one request. t is nil where the subnet administrator
+// was asked.
+func ObserveOne(c *lang.Call, a *mad.Attribute, t *Target, err error) {
+	if tell := lang.StateOf[Observer](c.Runtime()).Tell; tell != nil {
+		if t == nil {
+			t = &Target{Port: NoPortGiven}
+		}
+		tell(a, t, err)
+	}
+}

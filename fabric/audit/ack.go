@@ -1,0 +1,62 @@
+package audit
+
+import (
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Ack says that a finding is known: it is not told again until a day has passed.
+type Ack struct {
+	Pattern string    // an ID, in which * stands for any text
+	Until   time.Time // the beginning of the last day that it holds on
+	By      string
+	Reason  string
+	Name    string // what the subject was called when it was acknowledged
+
+	match *regexp.Regexp
+}
+
+// longestAck is how far ahead an ack may end: nothing is silenced for ever.
+const longestAck = 366 * 24 * time.Hour
+
+// InForce: now is not after the last day of a.
+func (a *Ack) InForce(now time.Time) bool {
+	return now.Before(a.Until.AddDate(0, 0, 1))
+}
+
+// Covers reports whether a is about f. A finding about a link is named by either
+// end.
+func (a *Ack) Covers(f *Finding) bool {
+	if a.match == nil {
+		parts := strings.Split(a.Pattern, "*")
+		for i, p := range parts {
+			parts[i] = regexp.QuoteMeta(p)
+		}
+		a.match = regexp.MustCompile(`^` + strings.Join(parts, `.*`) + `$`)
+	}
+	for _, key := range f.Subject.keys() {
+		if a.match.MatchString(f.Check + ":" + key) {
+			return true
+		}
+	}
+	return false
+}
+
+// Acks are all of a subnet.
+type Acks []Ack
+
+// Of is the ack in force that covers f; where there is none but one that has
+// ended, that.
+func (list Acks) Of(f *Finding, now time.Time) (a *Ack, inForce bool) {
+	for i := range list {
+		switch {
+		case !list[i].Covers(f):
+		case list[i].InForce(now):
+			return &list[i], true
+		case a == nil || a.Until.Before(list[i].Until):
+			a = &list[i]
+		}
+	}
+	return a, false
+}

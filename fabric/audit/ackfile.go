@@ -1,0 +1,161 @@
+package audit
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"fabsh/fabric/format"
+)
+
+// The file of acks is for people and editors. A line is
+//
+//	ID YYYY-MM-DD "who" "reason" ["name"]
+//
+// with texts as Go writes them in quotes, so that no name breaks a line. What
+// follows # is a comment. A line that cannot be read silences nothing.
+
+// maxAckFile bounds the file, in bytes.
+const maxAckFile = 4 << 20
+
+const day = "2006-01-02"
+
+const ackHeader = `# Known findings, which fabsh audit does not tell again until their day has passed.
+# ID (* stands for any text)  last day  "who"  "reason"  ["name of the subject then"]
+`
+
+// NewAck checks what a person says.
+func NewAck(id, name, until, by, reason string, now time.Time) (*Ack, error) {
+	check, subject, ok := strings.Cut(id, ":")
+	last, err := time.ParseInLocation(day, until, now.Location())
+	a := &Ack{Pattern: id, Until: last, By: by, Reason: reason, Name: name}
+	switch {
+	case !ok || check == "" || subject == "" || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '#' || r == '"' }):
+		return nil, fmt.Errorf("%q is no ID: write CHECK:GUID/PORT, * for any text", id)
+	case strings.Trim(id, "*:.") == "":
+		return nil, fmt.Errorf("%q would silence everything: name a check or a subject", id)
+	case err != nil:
+		return nil, fmt.Errorf("until %q: want a day such as %s", until, now.AddDate(0, 1, 0).Format(day))
+	case last.Sub(now) > longestAck:
+		return nil, fmt.Errorf("until %s is more than a year ahead: nothing is silenced for ever", until)
+	case strings.TrimSpace(by) == "" || strings.TrimSpace(reason) == "":
+		return nil, errors.New("an ack has a reason, and who says so")
+	case len(reason) > 1000 || len(by) > 200:
+		return nil, errors.New("the reason is longer than 1000 bytes, or the name than 200")
+	}
+	return a, nil
+}
+
+// line is a in the file.
+func (a *Ack) line() string {
+	s := fmt.Sprintf("%s %s %s %s", a.Pattern, a.Until.Format(day), strconv.QuoteToASCII(a.By), strconv.QuoteToASCII(a.Reason))
+	if a.Name != "" {
+		s += " " + strconv.QuoteToASCII(a.Name)
+	}
+	return s + "\n"
+}
+
+// ReadAcks reads the file at path; one that is not there has none. Lines that
+// cannot be read are left out, and are errors that name them.
+func ReadAcks(path string, now time.Time) (list Acks, bad []error) {
+	data, err := readAckFile(path)
+	if err != nil {
+		return nil, []error{err}
+	}
+	for i, line := range strings.Split(data, "\n") {
+		a, err := parseAck(line, now)
+		switch {
+		case err != nil:
+			bad = append(bad, fmt.Errorf("%s:%d: %w; the line silences nothing", path, i+1, err))
+		case a != nil:
+			list = append(list, *a)
+		}
+	}
+	return list, bad
+}
+
+func readAckFile(path string) (string, error) {
+	f, err := format.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxAckFile+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(data) > maxAckFile:
+		return "", fmt.Errorf("%s: more than %d MB of acks", path, maxAckFile>>20)
+	}
+	return string(data), nil
+}
+
+// parseAck reads a line; nil: it has none.
+func parseAck(line string, now time.Time) (*Ack, error) {
+	rest := strings.TrimSpace(line)
+	var fields []string
+	for rest != "" && rest[0] != '#' {
+		var field string
+		if rest[0] == '"' {
+			quoted, err := strconv.QuotedPrefix(rest)
+			if err != nil {
+				return nil, errors.New("a quote does not end")
+			}
+			field, _ = strconv.Unquote(quoted)
+			rest = rest[len(quoted):]
+		} else {
+			end := strings.IndexAny(rest, " \t")
+			if end < 0 {
+				end = len(rest)
+			}
+			field, rest = rest[:end], rest[end:]
+		}
+		fields = append(fields, field)
+		rest = strings.TrimLeft(rest, " \t\r")
+	}
+	switch n := len(fields); {
+	case n == 0:
+		return nil, nil
+	case n == 4:
+		fields = append(fields, "")
+	case n != 5:
+		return nil, fmt.Errorf(`want ID YYYY-MM-DD "who" "reason", got %d fields`, n)
+	}
+	return NewAck(fields[0], fields[4], fields[1], fields[2], fields[3], now)
+}
+
+// AddAck adds a to the file at path, which is replaced as a whole; what stands
+// there stays.
+func AddAck(path string, a *Ack) error {
+	lock, err := Lock(path + ".lock")
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	old, err := readAckFile(path)
+	if err != nil {
+		return err
+	}
+	if old == "" {
+		old = ackHeader
+	} else if !strings.HasSuffix(old, "\n") {
+		old += "\n"
+	}
+	if len(old)+len(a.line()) > maxAckFile {
+		return fmt.Errorf("%s is full: take old lines out of it", path)
+	}
+	return format.WriteFile(path, func(w io.Writer) error {
+		out := bufio.NewWriter(w)
+		out.WriteString(old)
+		out.WriteString(a.line())
+		return out.Flush()
+	})
+}

@@ -1,0 +1,153 @@
+package audit
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Outcome is what came of a request.
+type Outcome uint8
+
+const (
+	Answered    Outcome = iota
+	Unsupported         // the agent does not have the attribute; or the file does not have it
+	TimedOut
+	Failed // another answer that says no
+)
+
+// Row is what an audit asked of one attribute.
+type Row struct {
+	Audit, Attribute                               string
+	Asked, Answered, Unsupported, TimedOut, Failed int
+}
+
+// Complete: whoever was asked, and has the attribute, answered.
+func (r *Row) Complete() bool { return r.TimedOut == 0 && r.Failed == 0 }
+
+func (r *Row) count(o Outcome, n int) {
+	r.Asked += n
+	switch o {
+	case Answered:
+		r.Answered += n
+	case Unsupported:
+		r.Unsupported += n
+	case TimedOut:
+		r.TimedOut += n
+	default:
+		r.Failed += n
+	}
+}
+
+// Coverage is what was asked in one run.
+type Coverage struct {
+	rows   []Row
+	index  map[[2]string]int
+	misses []miss
+}
+
+// miss is a request without the answer that was wanted.
+type miss struct {
+	row     int
+	outcome Outcome
+	subject Subject
+	n       int
+}
+
+// Count counts n requests of an audit for an attribute of s, which all came to o.
+func (c *Coverage) Count(audit, attribute string, s Subject, o Outcome, n int) {
+	if n == 0 {
+		return
+	}
+	key := [2]string{audit, attribute}
+	i, ok := c.index[key]
+	if !ok {
+		if c.index == nil {
+			c.index = map[[2]string]int{}
+		}
+		i = len(c.rows)
+		c.index[key] = i
+		c.rows = append(c.rows, Row{Audit: audit, Attribute: attribute})
+	}
+	c.rows[i].count(o, n)
+	if o == TimedOut || o == Failed {
+		c.misses = append(c.misses, miss{i, o, s, n})
+	}
+}
+
+// Rows are by audit, in the order in which they began, and attribute.
+func (c *Coverage) Rows() []Row {
+	order := map[string]int{}
+	for _, r := range c.rows {
+		if _, ok := order[r.Audit]; !ok {
+			order[r.Audit] = len(order)
+		}
+	}
+	rows := slices.Clone(c.rows)
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(order[a.Audit], order[b.Audit]), cmp.Compare(a.Attribute, b.Attribute))
+	})
+	return rows
+}
+
+// Forget drops what an audit has asked, which is to be asked again.
+func (c *Coverage) Forget(audit string) {
+	old := *c
+	*c = Coverage{}
+	for _, r := range old.rows {
+		if r.Audit != audit {
+			c.Count(r.Audit, r.Attribute, Subject{}, Answered, r.Answered)
+			c.Count(r.Audit, r.Attribute, Subject{}, Unsupported, r.Unsupported)
+		}
+	}
+	for _, m := range old.misses {
+		if r := old.rows[m.row]; r.Audit != audit {
+			c.Count(r.Audit, r.Attribute, m.subject, m.outcome, m.n)
+		}
+	}
+}
+
+// Complete: nothing that was asked for is missing.
+func (c *Coverage) Complete() bool {
+	return !slices.ContainsFunc(c.rows, func(r Row) bool { return !r.Complete() })
+}
+
+// Total sums all rows up.
+func (c *Coverage) Total() (t Row) {
+	for _, r := range c.rows {
+		t.Asked += r.Asked
+		t.Answered += r.Answered
+		t.Unsupported += r.Unsupported
+		t.TimedOut += r.TimedOut
+		t.Failed += r.Failed
+	}
+	return t
+}
+
+// Missing are the subjects that did not answer, each once.
+func (c *Coverage) Missing() (list []Subject) {
+	seen := map[string]bool{}
+	for _, m := range c.misses {
+		if key := m.subject.Key(); !seen[key] {
+			seen[key] = true
+			list = append(list, m.subject)
+		}
+	}
+	return list
+}
+
+// Excuse takes those that are known to be silent out of the count.
+func (c *Coverage) Excuse(known func(Subject) bool) {
+	c.misses = slices.DeleteFunc(c.misses, func(m miss) bool {
+		if !known(m.subject) {
+			return false
+		}
+		r := &c.rows[m.row]
+		r.Asked -= m.n
+		if m.outcome == TimedOut {
+			r.TimedOut -= m.n
+		} else {
+			r.Failed -= m.n
+		}
+		return true
+	})
+}

@@ -1,0 +1,129 @@
+// Package audit is what audits have in common, whoever judges the fabric: the
+// findings, what was asked and answered, what is acknowledged, and where one run
+// keeps what the next one needs.
+//
+//	finding.go   Finding, with an id that is the same next run; Severity
+//	subject.go   Subject: the fabric, a node, a port or a link
+//	fold.go      Fold: effects under their causes
+//	coverage.go  Coverage: what was asked, and what came of it
+//	ack.go       Ack: what is known, by whom, and until when; ackfile.go, their file
+//	report.go    Report: all of one run
+//	subnet.go    Subnet, the key of what is kept; lock.go, one run at a time
+//
+// It knows no script and sends nothing. Rates and the state of counters between
+// runs (state.go, rates.go) belong here too.
+package audit
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"fabsh/fabric"
+)
+
+// Finding is one thing wrong with one subject.
+type Finding struct {
+	Audit    string // who found it: "links"
+	Check    string // what is wrong: "link.width"
+	Subject  Subject
+	Severity Severity
+	Message  string // one sentence or more, for people
+	Data     []Datum
+	// Cause is the ID of the finding that it follows from; empty: none is
+	// known.
+	Cause string
+}
+
+// Datum is one figure of a finding. The name says the unit: "rate_gbps".
+type Datum struct {
+	Name  string
+	Value any // as the finder gave it; this package only carries it
+}
+
+// ID is the same for the same fault in the next run: check, and subject by GUID
+// and port number. It never depends on LIDs or names.
+func (f *Finding) ID() string { return f.Check + ":" + f.Subject.Key() }
+
+// CheckName is what checks may be called: words with dots between them.
+var CheckName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}(\.[a-z0-9_]{1,32}){0,3}$`)
+
+// Severity says how urgent a finding is.
+type Severity uint8
+
+const (
+	Info     Severity = iota + 1 // worth knowing
+	Warning                      // to be looked at
+	Error                        // something does not work as it should
+	Critical                     // data or management is broken now
+)
+
+// Severities are the words of all, the least first.
+var Severities = []string{"info", "warning", "error", "critical"}
+
+// String is the word of s.
+func (s Severity) String() string {
+	if s < Info || s > Critical {
+		return fmt.Sprintf("unknown(%d)", s)
+	}
+	return Severities[s-Info]
+}
+
+// ParseSeverity reads a word.
+func ParseSeverity(word string) (Severity, error) {
+	i := slices.Index(Severities, word)
+	if i < 0 {
+		return 0, fmt.Errorf("%q is no severity%s: use %s", word, fabric.DidYouMean(word, Severities), strings.Join(Severities, ", "))
+	}
+	return Info + Severity(i), nil
+}
+
+// maxMessages is how many messages of one finding are kept.
+const maxMessages = 8
+
+// Collection gathers findings. A check finds one fault of one subject: what it
+// says again of that is joined to what it has said.
+type Collection struct {
+	list  []Finding
+	index map[string]int      // by ID
+	said  map[string][]string // messages, by ID
+}
+
+// Add adds f.
+func (c *Collection) Add(f Finding) {
+	if c.index == nil {
+		c.index, c.said = map[string]int{}, map[string][]string{}
+	}
+	id := f.ID()
+	i, ok := c.index[id]
+	if !ok {
+		c.index[id] = len(c.list)
+		c.said[id] = []string{f.Message}
+		c.list = append(c.list, f)
+		return
+	}
+	old := &c.list[i]
+	old.Severity = max(old.Severity, f.Severity)
+	if old.Cause == "" {
+		old.Cause = f.Cause
+	}
+	if said := c.said[id]; len(said) < maxMessages && !slices.Contains(said, f.Message) {
+		c.said[id] = append(said, f.Message)
+		old.Message += "; " + f.Message
+	}
+}
+
+// List are the findings, the most severe first, else in the order in which they
+// were found.
+func (c *Collection) List() []Finding {
+	list := slices.Clone(c.list)
+	slices.SortStableFunc(list, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
+	return list
+}
+
+// Has reports whether a finding has that ID.
+func (c *Collection) Has(id string) bool {
+	_, ok := c.index[id]
+	return ok
+}

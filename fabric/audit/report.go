@@ -1,0 +1,96 @@
+package audit
+
+import (
+	"time"
+)
+
+// Report is all of one run.
+type Report struct {
+	Subnet    Subnet
+	Fabric    string   // in one line
+	Port      string   // that the run was made from; "": a file
+	Audits    []string // that ran
+	Coverage  Coverage
+	Findings  []Finding // to be told
+	Acked     []Acked   // known
+	Known     int       // how many the baseline has too
+	Silent    []Subject // known to be silent, and left out of Coverage
+	Failures  []Failure // audits that were not done
+	Notes     []string  // what else to know
+	Datagrams uint64    // that were sent
+}
+
+// Acked is a finding that is known, and who says so.
+type Acked struct {
+	Finding
+	Ack *Ack
+}
+
+// Failure is an audit that was not done, or not to its end.
+type Failure struct {
+	Audit   string
+	Err     error
+	Skipped bool // what it needs is not there, and nobody asked for it by name
+}
+
+// silence are the checks whose subjects are known not to answer.
+var silence = map[string]bool{"port.unresponsive": true, "node.silent": true}
+
+// Settle sorts out what of found is to be told: not what is acknowledged, nor
+// what the baseline has. A silent node that is acknowledged is not missed any
+// more. baseline may be nil.
+func (r *Report) Settle(found []Finding, acks Acks, baseline func(id string) bool, now time.Time) {
+	for i := range found {
+		f := &found[i]
+		a, inForce := acks.Of(f, now)
+		switch {
+		case inForce:
+			r.Acked = append(r.Acked, Acked{*f, a})
+			if silence[f.Check] {
+				r.Silent = append(r.Silent, f.Subject)
+			}
+			continue
+		case baseline != nil && baseline(f.ID()):
+			r.Known++
+			continue
+		case a != nil:
+			r.Notes = append(r.Notes, "the ack of "+f.ID()+" ended after "+a.Until.Format(day)+": "+a.Reason)
+		}
+		r.Findings = append(r.Findings, *f)
+	}
+	told := map[string]bool{}
+	for i := range r.Findings {
+		told[r.Findings[i].ID()] = true
+	}
+	for i := range r.Findings {
+		if f := &r.Findings[i]; !told[f.Cause] {
+			f.Cause = "" // nobody could look it up
+		}
+	}
+	r.Coverage.Excuse(func(s Subject) bool {
+		for _, silent := range r.Silent {
+			if silent.Covers(s) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// Complete: all that was to be read was, and all audits ran.
+func (r *Report) Complete() bool {
+	for _, f := range r.Failures {
+		if !f.Skipped {
+			return false
+		}
+	}
+	return r.Coverage.Complete()
+}
+
+// Worst is the severity of the worst finding; 0: there is none.
+func (r *Report) Worst() (worst Severity) {
+	for i := range r.Findings {
+		worst = max(worst, r.Findings[i].Severity)
+	}
+	return worst
+}

@@ -1,0 +1,133 @@
+package audit
+
+import (
+	"strconv"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Kind says what a subject is.
+type Kind string
+
+const (
+	KindFabric Kind = "fabric"
+	KindNode   Kind = "node"
+	KindPort   Kind = "port"
+	KindLink   Kind = "link"
+)
+
+// Subject is what a finding is about. A link has both its ends, the one that
+// comes first in the fabric's order first.
+type Subject struct {
+	Kind Kind
+	Ends []End // none of a fabric, two of a link
+}
+
+// End is a node, or one of its ports.
+type End struct {
+	Node mad.GUID
+	Num  int    // port number; NoPort: the node
+	Name string // of the node, byte for byte as the fabric says: it may be anything
+}
+
+// NoPort is the port number of a node as a whole.
+const NoPort = -1
+
+// OfFabric is the fabric as a whole.
+func OfFabric() Subject { return Subject{Kind: KindFabric} }
+
+// OfNode is a node.
+func OfNode(n *fabric.Node) Subject {
+	return Subject{KindNode, []End{{n.GUID(), NoPort, n.Name()}}}
+}
+
+// OfPort is a port.
+func OfPort(p *fabric.Port) Subject { return Subject{KindPort, []End{endOf(p)}} }
+
+// OfLink is the link between two ports.
+func OfLink(p, q *fabric.Port) Subject {
+	if q.ID() < p.ID() {
+		p, q = q, p
+	}
+	return Subject{KindLink, []End{endOf(p), endOf(q)}}
+}
+
+func endOf(p *fabric.Port) End { return End{p.Node().GUID(), p.Num(), p.Node().Name()} }
+
+// OfGUID is a node, or one of its ports, that need not be in the fabric. num is
+// NoPort for the node.
+func OfGUID(node mad.GUID, num int, name string) Subject {
+	kind := KindPort
+	if num == NoPort {
+		kind = KindNode
+	}
+	return Subject{kind, []End{{node, num, name}}}
+}
+
+// Key is the subject's part of an ID: "0x0002c90300000001/7". A link has that of
+// its first end.
+func (s Subject) Key() string {
+	if len(s.Ends) == 0 {
+		return string(KindFabric)
+	}
+	return s.Ends[0].key()
+}
+
+// keys are those of all ends.
+func (s Subject) keys() []string {
+	if len(s.Ends) == 0 {
+		return []string{s.Key()}
+	}
+	keys := make([]string, len(s.Ends))
+	for i, e := range s.Ends {
+		keys[i] = e.key()
+	}
+	return keys
+}
+
+func (e End) key() string {
+	if e.Num == NoPort {
+		return e.Node.String()
+	}
+	return e.Node.String() + "/" + strconv.Itoa(e.Num)
+}
+
+// Name is the subject for people: "leaf-3/7 - node-0012 HCA-1/1".
+func (s Subject) Name() string {
+	if len(s.Ends) == 0 {
+		return string(KindFabric)
+	}
+	names := make([]string, len(s.Ends))
+	for i, e := range s.Ends {
+		names[i] = e.Label()
+	}
+	return strings.Join(names, " - ")
+}
+
+// Label is the end for people: "leaf-3/7". Where the node has no name its GUID
+// stands in.
+func (e End) Label() string {
+	name := e.Name
+	if name == "" {
+		name = e.Node.String()
+	}
+	if e.Num != NoPort {
+		name += "/" + strconv.Itoa(e.Num)
+	}
+	return name
+}
+
+// Covers reports whether t is s, or a part of it: a node covers its ports and
+// the links at them, a link its ports, a port the link at it.
+func (s Subject) Covers(t Subject) bool {
+	for _, e := range s.Ends {
+		for _, x := range t.Ends {
+			if e.Node == x.Node && (e.Num == NoPort || e.Num == x.Num) {
+				return true
+			}
+		}
+	}
+	return s.Kind == KindFabric && t.Kind == KindFabric
+}

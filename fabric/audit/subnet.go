@@ -1,0 +1,94 @@
+package audit
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Subnet says which subnet something is kept of. LIDs and names of nodes change,
+// so it has neither.
+type Subnet struct {
+	Given  string   // the name that the administrator gives it; "": none
+	Prefix uint64   // of its GIDs; 0: not known
+	SM     mad.GUID // port GUID of the master subnet manager; 0: not known
+}
+
+// defaultPrefix is the one of subnets that were given none (IBA 4.1.1): it says
+// nothing.
+const defaultPrefix = 0xfe80_0000_0000_0000
+
+// SubnetOf is the subnet of f. It is known by what the port of the sweep says,
+// or, of a file, the first that says something.
+func SubnetOf(f *fabric.Fabric, given string) Subnet {
+	s := Subnet{Given: given}
+	ports := f.Ports()
+	consider := func(p *fabric.Port) {
+		i := p.Info()
+		if i == nil {
+			return
+		}
+		if s.Prefix == 0 {
+			s.Prefix = i.GIDPrefix
+		}
+		if s.SM == 0 && i.MasterSMLID != 0 {
+			if q := f.PortByLID(i.MasterSMLID); q != nil {
+				s.SM = q.GUID()
+			}
+		}
+	}
+	if p := f.From(); p != nil {
+		if p.Node().IsSwitch() {
+			p = p.Node().Port(0)
+		}
+		consider(p)
+	}
+	for i := range ports {
+		if s.Prefix != 0 && s.SM != 0 {
+			break
+		}
+		consider(&ports[i])
+	}
+	return s
+}
+
+// Key names s: as it was given; else by its prefix, where it has one of its own;
+// else by its subnet manager, whose hand-over then makes it another.
+func (s Subnet) Key() string {
+	switch {
+	case s.Given != "":
+		return s.Given
+	case s.Prefix != 0 && s.Prefix != defaultPrefix:
+		return fmt.Sprintf("prefix-0x%016x", s.Prefix)
+	case s.SM != 0:
+		return "sm-" + s.SM.String()
+	}
+	return "unknown"
+}
+
+// Folder is where, below dir, what belongs to s is kept.
+func (s Subnet) Folder(dir string) string { return filepath.Join(dir, s.Key()) }
+
+// CheckSubnet is why text cannot be a given name; nil: it can.
+func CheckSubnet(text string) error {
+	if text == "" || len(text) > 64 || text[0] == '.' || strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
+	}) {
+		return fmt.Errorf("%q is no name of a subnet: use up to 64 letters, digits, - _ and ., which is not the first", text)
+	}
+	return nil
+}
+
+// PortKey is the key of what is kept of a port: port GUID and number.
+type PortKey struct {
+	GUID mad.GUID
+	Num  uint8
+}
+
+// KeyOf is the key of p; false: nobody could tell it from another.
+func KeyOf(p *fabric.Port) (PortKey, bool) {
+	return PortKey{p.GUID(), uint8(p.Num())}, p.GUID() != 0
+}

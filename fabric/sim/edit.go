@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+
+	"fabsh/mad"
+)
+
+// What broken hardware, wrong settings and wrong hands do to a subnet, at once
+// and without a word: the subnet manager is not told, but of cables.
+
+// EditPort changes what the agent of a port says of it. Nothing is checked. Packets
+// reach the port by its old LIDs.
+func (s *Subnet) EditPort(node mad.GUID, num int, change func(*mad.PortInfo)) error {
+	return s.edit(node, num, func(p *port) {
+		var info mad.PortInfo
+		info.Decode(p.info[:])
+		change(&info)
+		lid, lmc := p.lid, p.lmc
+		p.setInfo(&info)
+		p.lid, p.lmc = lid, lmc
+	})
+}
+
+// EditNode changes what the agent of a node says of it: its name, NodeInfo, and
+// SwitchInfo, which is not used of other nodes. Nothing is checked.
+func (s *Subnet) EditNode(node mad.GUID, change func(name *string, info *mad.NodeInfo, sw *mad.SwitchInfo)) error {
+	return s.edit(node, 0, func(p *port) {
+		n := p.node
+		text, _, _ := bytes.Cut(n.desc[:], []byte{0})
+		name := string(text)
+		var info mad.NodeInfo
+		var sw mad.SwitchInfo
+		info.Decode(n.info[:])
+		sw.Decode(n.sw[:])
+		change(&name, &info, &sw)
+		clear(n.desc[:])
+		copy(n.desc[:], name)
+		info.Encode(n.info[:])
+		if n.isSwitch {
+			sw.Encode(n.sw[:])
+			n.fdbTop = mad.LID(sw.LinearFDBTop)
+		}
+	})
+}
+
+// EditLFT changes an entry of a forwarding table.
+func (s *Subnet) EditLFT(node mad.GUID, lid mad.LID, to uint8) error {
+	return s.edit(node, 0, func(p *port) {
+		for len(p.node.lft) <= int(lid) {
+			p.node.lft = append(p.node.lft, mad.NoPort)
+		}
+		p.node.lft[lid] = to
+	})
+}
+
+// AddSM has a port answer for a subnet manager that says this of itself. It does
+// nothing else.
+func (s *Subnet) AddSM(node mad.GUID, num int, info mad.SMInfo) error {
+	if err := s.EditPort(node, num, func(i *mad.PortInfo) { i.CapabilityMask |= mad.CapabilityMaskIsSM }); err != nil {
+		return err
+	}
+	return s.edit(node, num, func(p *port) { s.otherSMs[p.endPort()] = info })
+}
+
+// MuteSA has the subnet administrator answer nobody, or everybody again.
+func (s *Subnet) MuteSA(mute bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mutedSA = mute
+}
+
+// Cable is one end of a cable.
+type Cable struct {
+	Node mad.GUID
+	Num  int
+}
+
+// Recable pulls all cables at the given ports, and plugs in new ones, one for
+// each pair. The subnet manager is told as by Unlink and Link.
+func (s *Subnet) Recable(pairs ...[2]Cable) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ports [][2]*port
+	for _, pair := range pairs {
+		var ends [2]*port
+		for i, c := range pair {
+			p, err := s.portAt(c.Node, c.Num)
+			if err != nil {
+				return err
+			}
+			ends[i] = p
+		}
+		ports = append(ports, ends)
+	}
+	for _, pair := range ports {
+		for _, p := range pair {
+			q := p.peer
+			if q == nil {
+				continue
+			}
+			p.unplugged, q.unplugged = true, true
+			p.linkDown(mad.PortPhysicalStatePolling)
+			p.peer, q.peer = nil, nil
+			p.unplugged, q.unplugged = false, false
+		}
+	}
+	for _, pair := range ports {
+		p, q := pair[0], pair[1]
+		p.peer, q.peer = q, p
+		if p.train(); p.up {
+			s.linkChanged(p)
+		}
+	}
+	return nil
+}
+
+func (s *Subnet) edit(node mad.GUID, num int, change func(*port)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, err := s.portAt(node, num)
+	if err != nil {
+		return err
+	}
+	change(p)
+	return nil
+}
+
+// portAt is a port by the GUID of its node; port 0 of a CA stands for the node.
+func (s *Subnet) portAt(node mad.GUID, num int) (*port, error) {
+	n := s.nodeByGUID(node)
+	switch {
+	case n == nil:
+		return nil, fmt.Errorf("the simulated fabric has no node with GUID %v", node)
+	case num < 0 || num >= len(n.ports):
+		return nil, fmt.Errorf("%s has ports up to %d, no port %d", n.label, len(n.ports)-1, num)
+	}
+	return &n.ports[num], nil
+}

@@ -1,0 +1,305 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/builtins"
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/format"
+	"fabsh/mad/umad"
+)
+
+const auditHelp = `Audit the fabric: what is wrong, and what could not be looked at.
+
+An audit is a .star file that defines audit(fabric, *, ...), or one that is
+shipped, by name (--list). Without names the standard set runs. An option goes to
+each audit that has it: "fabsh audit NAME --help" tells them. What is found on a
+live fabric is read a second time, 10 s later, before it is told. Exit status:
+1 findings, 2 the command or an audit is to be fixed, 3 something did not answer.
+
+Usage:
+  fabsh [flags] audit [NAME | FILE.star ...] [audits' options] [flags]
+  fabsh [flags] audit ack ID --until DATE --reason TEXT [--by WHO]
+
+Flags, anywhere after audit:
+  --list            list the shipped audits
+  --deep            run those too that read whole tables
+  --baseline FILE   tell only what FILE, a snapshot or topology, does not have
+  --fail-on SEVERITY  exit 1 from this severity on: info, warning, error or
+                    critical (default warning)
+  --each-port       audit from each active InfiniBand port of the host
+  --out FILE        write the report to FILE, as a whole, instead of showing it
+  --subnet NAME     keep acks and state under NAME (default: by the subnet's GID
+                    prefix, where that is the default one by its subnet manager)
+
+ack says that a finding is known: it is not told before the day after DATE. ID is
+CHECK:GUID/PORT as in the report's JSON, or CHECK:NAME/PORT, whose GUID is looked
+up now; * stands for any text. Acks are lines of the file acks below --state.
+
+Examples:
+  fabsh audit
+  fabsh -o json audit links mine.star --baseline golden.fab
+  fabsh audit ack link.width:leaf-3/7 --until 2026-12-24 --reason "cable ordered"
+  fabsh -q -o json --deadline 4m audit --out /var/lib/fabsh/audit.json
+`
+
+// auditCommand parses its own flags by itself, for all others are the audits'.
+func (a *app) auditCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:                "audit [NAME | FILE.star ...] [options] [--list] [--deep] [--baseline FILE] [--fail-on SEVERITY] [--each-port] [--out FILE] [--subnet NAME]",
+		Short:              "Audit the fabric: what is wrong, and what could not be looked at",
+		DisableFlagParsing: true,
+		ValidArgsFunction:  completeAudit,
+		RunE: func(_ *cobra.Command, words []string) error {
+			o, err := parseAudit(words)
+			switch {
+			case err != nil:
+				return err
+			case o.help:
+				_, err := io.WriteString(a.console.Out(), auditHelp)
+				return err
+			case o.list:
+				return a.listAudits()
+			case o.ack != nil:
+				return a.onFabric("audit", func(ctx context.Context, s *session) error { return s.acknowledge(ctx, o) })
+			case o.eachPort:
+				return a.auditEachPort(o)
+			}
+			if err := a.onFabric("audit", func(ctx context.Context, s *session) error { return s.audit(ctx, o) }); err != nil {
+				return err
+			}
+			return a.writeReports(o)
+		},
+	}
+	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), auditHelp) })
+	return c
+}
+
+// auditOptions are what follows audit on the command line.
+type auditOptions struct {
+	words []string // names of audits, and their options
+
+	list, help, deep, eachPort bool
+
+	baseline, out, subnet string
+	failOn                audit.Severity
+	ack                   *ackOptions // of audit ack; nil: it is a run
+}
+
+// auditFlags are the command's own: no audit has an option of such a name.
+var auditFlags = []string{"--list", "--deep", "--baseline", "--fail-on", "--each-port", "--out", "--subnet"}
+
+// parseAudit separates the command's own flags, which may stand anywhere, from
+// the audits'.
+func parseAudit(words []string) (o auditOptions, err error) {
+	failOn := audit.Warning.String()
+	on := map[string]*bool{"--list": &o.list, "--deep": &o.deep, "--each-port": &o.eachPort}
+	needs := map[string]*string{"--baseline": &o.baseline, "--out": &o.out, "--subnet": &o.subnet, "--fail-on": &failOn}
+	if len(words) > 0 && words[0] == "ack" {
+		o.ack = new(ackOptions)
+		on = nil
+		needs = map[string]*string{"--subnet": &o.subnet, "--until": &o.ack.until, "--reason": &o.ack.reason, "--by": &o.ack.by}
+		words = words[1:]
+	}
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		name, value, hasValue := strings.Cut(w, "=")
+		switch {
+		case on[name] != nil && hasValue:
+			return o, fmt.Errorf("audit: %s takes no value, and here is %q", name, value)
+		case on[name] != nil:
+			*on[name] = true
+		case needs[name] != nil:
+			if !hasValue {
+				if i++; i < len(words) {
+					value = words[i]
+				}
+			}
+			if value == "" {
+				return o, fmt.Errorf("audit: %s needs a value", name)
+			}
+			*needs[name] = value
+		default:
+			o.words = append(o.words, w)
+		}
+	}
+	if o.failOn, err = audit.ParseSeverity(failOn); err != nil {
+		return o, fmt.Errorf("audit: --fail-on: %w", err)
+	}
+	if o.subnet != "" {
+		if err := audit.CheckSubnet(o.subnet); err != nil {
+			return o, fmt.Errorf("audit: --subnet: %w", err)
+		}
+	}
+	if o.ack != nil {
+		return o, o.ack.take(o.words)
+	}
+	o.help = len(o.words) == 1 && (o.words[0] == "-h" || o.words[0] == "--help")
+	return o, nil
+}
+
+// audit runs audits and reports what they found.
+func (s *session) audit(ctx context.Context, o auditOptions) error {
+	all, err := s.LoadAudits(ctx, o.words, auditFlags, o.deep)
+	if err != nil {
+		return err
+	}
+	if all.Help != "" {
+		_, err := io.WriteString(s.app.console.Out(), all.Help)
+		return err
+	}
+	run := builtins.AuditRun{Audits: all, Subnet: o.subnet, Expected: s.expected}
+	if o.baseline != "" {
+		if run.Baseline, err = s.baseline(ctx, o.baseline); err != nil {
+			return fmt.Errorf("--baseline: %w", err)
+		}
+	}
+	var lock *audit.Held
+	defer func() {
+		if lock != nil {
+			lock.Unlock()
+		}
+	}()
+	run.Begin = func(subnet audit.Subnet) (acks audit.Acks, err error) {
+		if lock, err = s.lockRuns(subnet); err != nil {
+			return nil, err
+		}
+		return s.acks(subnet), nil
+	}
+	report, err := s.RunAudits(ctx, run)
+	if errors.Is(err, audit.ErrLocked) {
+		s.app.fail(&hostError{fmt.Errorf("audit: %w", err)})
+		return &lang.ExitError{Code: lang.StatusFabric}
+	}
+	if err != nil {
+		return err
+	}
+	if o.out == "" && s.Format == lang.FormatText {
+		if err := s.Show(builtins.WrapAudit(report, s.Format)); err != nil {
+			return err
+		}
+	} else {
+		s.app.reports = append(s.app.reports, report)
+	}
+	for _, f := range report.Failures {
+		if !f.Skipped {
+			s.app.console.complain(fmt.Sprintf("audit %s: %s", f.Audit, s.Explain(f.Err)))
+		}
+	}
+	if status := s.AuditStatus(report, o.failOn); status != lang.StatusClean {
+		return &lang.ExitError{Code: status}
+	}
+	return nil
+}
+
+// baseline reads the fabric that findings are compared with.
+func (s *session) baseline(ctx context.Context, path string) (*fabric.Fabric, error) {
+	f, err := s.Files.OpenNamed(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return format.Load(f, path, s.app.openIncluded)
+}
+
+// manyDatagrams is from how many on a run says so before it sends them.
+const manyDatagrams = 1000
+
+// expected says how many datagrams the audits will send.
+func (s *session) expected(n int) {
+	if n >= manyDatagrams && !s.app.quiet {
+		fmt.Fprintf(s.app.console.Err(), "the audits will send some %d datagrams beyond the sweep\n", n)
+	}
+}
+
+// writeReports writes the reports that have not been shown, to stdout or the
+// file of --out.
+func (a *app) writeReports(o auditOptions) error {
+	if len(a.reports) == 0 {
+		return nil
+	}
+	text, err := builtins.RenderAudits(a.reports, a.output())
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+	if o.out == "" {
+		return write(a.console.Out())
+	}
+	if err := writeNamed(o.out, write); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+// auditEachPort audits from each active InfiniBand port of the host.
+func (a *app) auditEachPort(o auditOptions) error {
+	if spec, _ := a.fabricSpec(); spec != "umad" || a.ca != "" || a.port.isSet {
+		return errors.New("audit: --each-port is for the host's own devices: leave -F, -C and -P out")
+	}
+	ports, err := umad.ActivePorts(nil)
+	if err == nil && len(ports) == 0 {
+		err = errors.New("no active InfiniBand port on this host")
+	}
+	if err != nil {
+		return &hostError{err}
+	}
+	worst := lang.StatusClean
+	for _, port := range ports {
+		a.status = lang.StatusClean
+		a.flags.Set("fabric", "umad:"+port)
+		if err := a.onFabric("audit", func(ctx context.Context, s *session) error { return s.audit(ctx, o) }); err != nil {
+			a.fail(fmt.Errorf("port %s: %w", port, err)) // the other rails are audited all the same
+		}
+		worst = worse(worst, a.status)
+		if a.status == lang.StatusInterrupted {
+			break
+		}
+	}
+	a.status = worst
+	return a.writeReports(o)
+}
+
+func (a *app) listAudits() error {
+	list := builtins.ShippedAudits()
+	width := 0
+	for _, d := range list {
+		width = max(width, len(d.Name))
+	}
+	for _, d := range list {
+		doc := d.Doc
+		if d.Deep {
+			doc += " (--deep)"
+		}
+		if _, err := fmt.Fprintf(a.console.Out(), "%-*s  %s\n", width, d.Name, doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// completeAudit proposes audits, then the command's own flags.
+func completeAudit(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, d := range builtins.ShippedAudits() {
+		if !slices.Contains(words, d.Name) {
+			names = append(names, d.Name+"\t"+d.Doc)
+		}
+	}
+	if len(words) == 0 {
+		names = append(names, "ack\tsay that a finding is known")
+	}
+	return append(names, auditFlags...), cobra.ShellCompDirectiveDefault
+}

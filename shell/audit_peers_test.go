@@ -1,0 +1,41 @@
+//go:build linux
+
+package shell
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad/ibsim/ibsimtest"
+)
+
+// TestAuditUnderOpenSM: on a fabric that OpenSM has brought up, what ibsim breaks
+// is found where it is, and nothing else, tables included. ibsim's ports are
+// told once to have less enabled than they support, and the baseline has that.
+func TestAuditUnderOpenSM(t *testing.T) {
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{SM: "host-3-3", SMArgs: []string{"-s", "0"}, RMPP: true})
+	base := filepath.Join(t.TempDir(), "base.fab")
+	if got := outcome(on(t, f, "-q", "snapshot", base)); !strings.HasSuffix(got, "[exit status 0]\n") {
+		t.Fatal(got)
+	}
+	f.Console(t, `Unlink "leaf-1"[5]`)
+	f.Console(t, `Unlink "leaf-2"[1]`)
+	got := outcome(on(t, f, "--state", t.TempDir(), "audit", "links", "identity", "config", "topology", "sm", "--baseline", base))
+	want := `fabric    21 nodes (6 switches, 15 CAs), 22 links, complete
+audits    links identity config topology sm
+coverage  100 % of 83 requests
+findings  1 critical, 2 error, 1 warning; 1 in the baseline too
+
+critical  link.down  leaf-1/5 - spine-0/2: the link is down at both ends
+error     link.uplinks  leaf-1: links to spines: 1, most leaves have 2
+error     node.gone  host-2-0 HCA-1: the CA is not reached: it is gone, or does not answer
+  warning   link.down  leaf-2/1 - host-2-0 HCA-1/1: the link is down: a node is gone
+[exit status 1]
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
