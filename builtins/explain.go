@@ -168,6 +168,7 @@ var hints = []struct {
 	{regexp.MustCompile(`^\s*class\b`), nil, "there are no classes; use dicts and functions"},
 	{regexp.MustCompile(`\b(async|await)\b`), nil, "there is no async; parallel(fn, items) runs many calls at once"},
 	{regexp.MustCompile(`^\s*print\s+[^(\s]`), nil, "print is a function; write print(x)"},
+	{nil, regexp.MustCompile(`^Starlark stack overflow$`), "100,000 calls are under way at once, which is as many as there may be; is there a function that calls itself for ever?"},
 	{nil, regexp.MustCompile(`unknown conversion %[-+ #0-9.]`), `% takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
 	{nil, regexp.MustCompile(`format spec features not supported`), `format takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
 }
@@ -186,7 +187,11 @@ var habits = map[string]string{
 	"smpquery":      `smp_get("PortInfo", target, port)`,
 	"perfquery":     `perf_get("PortCounters", target, port)`,
 	"saquery":       `sa_gettable("NodeRecord")`,
-	"ibstat":        `smp_get("PortInfo", dr("0"), 0)`,
+	"ibstat":        `the command fabsh ports; of the port in use, smp_get("PortInfo", dr("0"), 0)`,
+	"ibstatus":      "the command fabsh ports",
+	"ibaddr":        `smp_get("PortInfo", target, port), with gid_prefix, lid and lmc; smp_get("NodeInfo", target).port_guid`,
+	"smpdump":       `mad_get("NodeInfo", target, raw=True); smp_get("NodeInfo", target).data`,
+	"vendstat":      `mad_get("GeneralInfo", target); mad_get("CounterGroupInfo", target, port=1); with --write`,
 	"sminfo":        `smp_get("SMInfo", target)`,
 	"ls":            "discover().nodes, or dir(value)",
 }

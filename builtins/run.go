@@ -107,7 +107,7 @@ func (s *Session) RunCode(ctx context.Context, name, code string) error {
 }
 
 // mainThread is NewThread; release unties the thread from ctx.
-func (s *Session) mainThread(ctx context.Context, name string) (*starlark.Thread, func() bool) {
+func (s *Session) mainThread(ctx context.Context, name string) (*starlark.Thread, func()) {
 	return lang.NewThread(&lang.Fiber{Runtime: s.Runtime, Context: ctx, Sink: s.Runtime, Account: &s.Account}, name)
 }
 

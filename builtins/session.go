@@ -1,7 +1,6 @@
 package builtins
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -32,9 +31,6 @@ type Options struct {
 	// confined to the working directory, Include, Out and the scripts' folders.
 	FS  afero.Fs
 	Dir string // working directory; empty: "."
-	// Until ends with the time of the session: from then on no file is read. Nil:
-	// it does not end.
-	Until context.Context
 	// Secrets are files that scripts may not read, by whatever name.
 	Secrets []fs.FileInfo
 
@@ -90,9 +86,6 @@ func NewSession(o Options) (*Session, error) {
 		return nil, err
 	}
 	files.Forbid(o.Secrets...)
-	if o.Until != nil {
-		files.Until(o.Until)
-	}
 	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
 	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, modules: map[string]*module{}, sources: map[string]string{}}
 	r.Load = s.load

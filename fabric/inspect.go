@@ -54,6 +54,10 @@ func (f *Fabric) inspectGUIDs() {
 	}
 }
 
+// isPlaneOf: p and q are planes of one port (XDR), which has one GUID and one LID
+// for all (rdma-core libibumad/umad.c umad_get_smi_gsi_pairs).
+func (p *Port) isPlaneOf(q *Port) bool { return p.node == q.node && p.guid == q.guid && p.guid != 0 }
+
 // inspectLIDs reports LIDs that two ports have, once a port.
 func (f *Fabric) inspectLIDs() {
 	for i := range f.ports {
@@ -62,7 +66,7 @@ func (f *Fabric) inspectLIDs() {
 			continue
 		}
 		for lid := int(p.LID()); lid <= p.lastLID(); lid++ {
-			if q := f.port(f.byLID[lid]); q != p {
+			if q := f.port(f.byLID[lid]); q != p && !p.isPlaneOf(q) {
 				f.problem(ProblemDuplicateLID, "LID %d belongs to %s and to %s; have the subnet manager assign LIDs anew", lid, q.Label(), p.Label())
 				break
 			}

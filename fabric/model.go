@@ -107,12 +107,16 @@ func (f *Fabric) NodeByName(name string) []*Node {
 	return found
 }
 
-// PortByGUID returns the ports with that port GUID; of a switch, port 0.
+// PortByGUID returns the ports with that port GUID; of a switch, port 0; of a
+// port of several planes (XDR), the first.
 func (f *Fabric) PortByGUID(g mad.GUID) []*Port {
 	i, _ := slices.BinarySearchFunc(f.byGUID, g, func(id int32, g mad.GUID) int { return cmp.Compare(f.ports[id].guid, g) })
 	var found []*Port
 	for ; i < len(f.byGUID) && f.ports[f.byGUID[i]].guid == g; i++ {
-		found = append(found, &f.ports[f.byGUID[i]])
+		p := &f.ports[f.byGUID[i]]
+		if !slices.ContainsFunc(found, p.isPlaneOf) {
+			found = append(found, p)
+		}
 	}
 	return found
 }

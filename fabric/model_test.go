@@ -142,3 +142,32 @@ func outline(f *Fabric) string {
 	}
 	return b.String()
 }
+
+// TestPlanes: the planes of a port (XDR) have one GUID and one LID, which is no
+// error, and the port is found by them once.
+func TestPlanes(t *testing.T) {
+	var b Builder
+	sw := b.AddNode(NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NodeGUID: 0x90, NumPorts: 4}, Name: "leaf", Switch: &mad.SwitchInfo{}})
+	host := b.AddNode(NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NodeGUID: 0x50, NumPorts: 4}, Name: "host"})
+	other := b.AddNode(NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NodeGUID: 0x60, NumPorts: 1}, Name: "other"})
+	for num := 1; num <= 3; num++ {
+		if err := b.Link(host, num, sw, num); err != nil {
+			t.Fatal(err)
+		}
+		b.SetPort(host, num, &mad.PortInfo{LID: 8})
+		b.SetPortGUID(host, num, 0x51)
+	}
+	b.SetPort(other, 1, &mad.PortInfo{LID: 9})
+	b.SetPortGUID(other, 1, 0x51) // this one is another's
+	f := b.Build()
+	if got := f.Problems(); len(got) != 0 {
+		t.Errorf("problems: %v", got)
+	}
+	var found []string
+	for _, p := range f.PortByGUID(0x51) {
+		found = append(found, p.Label())
+	}
+	if want := []string{f.Nodes()[1].Port(1).Label(), f.Nodes()[2].Port(1).Label()}; !slices.Equal(found, want) {
+		t.Errorf("by GUID %v, want %v", found, want)
+	}
+}

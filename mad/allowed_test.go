@@ -1,6 +1,7 @@
 package mad
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -129,6 +130,34 @@ func TestMap33(t *testing.T) {
 	for _, a := range Attributes() {
 		if a.Class == ClassSubnAdm && len(a.Methods1) > 0 && want[a.Name] == "" && (len(a.Aliases) == 0 || want[a.Aliases[0]] == "") && a.Name != "SLtoVLMappingTableRecord" {
 			t.Errorf("%s is in version 1, but not in the table", a.Name)
+		}
+	}
+}
+
+// TestRequired: what class version 1 requires of each subnet administrator
+// (Shanley, InfiniBand Network Architecture, table 33-4).
+func TestRequired(t *testing.T) {
+	var got []string
+	for _, a := range Attributes() {
+		if a.Required {
+			got = append(got, fmt.Sprintf("%#04x %s", uint16(a.ID), a.Name))
+		}
+	}
+	want := []string{
+		"0x0001 ClassPortInfo", "0x0002 Notice", "0x0003 InformInfo", "0x0011 NodeRecord", "0x0012 PortInfoRecord", "0x0013 SLtoVLMappingTableRecord",
+		"0x0031 ServiceRecord", "0x0033 P_KeyTableRecord", "0x0034 RangeRecord", "0x0035 PathRecord", "0x0036 VLArbitrationTableRecord",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestReservedMethods: Shanley, InfiniBand Network Architecture, table 28-4.
+func TestReservedMethods(t *testing.T) {
+	for m := range 0x100 {
+		want := m == 0 || m == 4 || m >= 0x08 && m <= 0x0f || m == 0x80 || m >= 0x82 && m <= 0x85 || m >= 0x87 && m <= 0x8f
+		if got := Method(m).IsReserved(); got != want {
+			t.Errorf("%#02x: %v", m, got)
 		}
 	}
 }

@@ -31,17 +31,23 @@ type Attribute struct {
 	// manager may edit (IBA 1.0.a; Shanley, InfiniBand Network Architecture,
 	// table 33-6).
 	State, Configuration bool
+	// Required: class version 1 requires it of each subnet administrator (Shanley,
+	// table 33-4); without, it is optional there.
+	Required bool
 
 	offset int      // in the MAD, bytes; 0: the class's data offset
 	lazy   *derived // made at first use
 }
 
-// Offset is where the attribute begins in a MAD, in bytes.
-func (a *Attribute) Offset() int {
+// Offset is where the attribute begins in a MAD of its class version, in bytes.
+func (a *Attribute) Offset() int { return a.OffsetIn(a.Version) }
+
+// OffsetIn is where it begins in a MAD of another version of its class.
+func (a *Attribute) OffsetIn(version uint8) int {
 	if a.offset > 0 {
 		return a.offset
 	}
-	return a.Class.DataOffset()
+	return (&Header{Class: a.Class, ClassVersion: version}).DataOffset()
 }
 
 // ModifierPart is a field of an attribute modifier: "port", "block", ...

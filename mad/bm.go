@@ -6,8 +6,10 @@ package mad
 //mad:source opa-ff IbAccess/Common/Inc/ib_bm.h BKEY_INFO
 //mad:source ibutils ibis/src/ibbbm_base.h ib_bbm_bkey_info_t (which has a B_Key of 32 bits)
 type BKeyInfo struct {
-	// Data is the attribute as it came.
-	Data [192]byte `mad:"0:1536,bytes"`
+	// BKey is the key, of 64 bits by one source; by the other of 32, and what follows it.
+	BKey [8]byte `mad:"0:64,bytes,name=B_Key,key"`
+	// More is the rest of the attribute as it came.
+	More [184]byte `mad:"64:1472,bytes"`
 }
 
 // BMParameters is a command to a baseboard, or what it answers.

@@ -80,7 +80,8 @@ func (c Class) Version() uint8 {
 	return 1
 }
 
-// DataOffset is where the attribute begins in a MAD of this class, in bytes.
+// DataOffset is where the attribute begins in a MAD of this class, of the
+// version in use today, in bytes.
 func (c Class) DataOffset() int {
 	switch c.Family() {
 	case ClassSubn, ClassPerf, ClassBM, ClassDevMgt, ClassSNMP, ClassCongestion:

@@ -23,6 +23,11 @@ func (c Class) Info() (info ClassInfo, ok bool) {
 	return classes[i], true
 }
 
+// WasReserved: version 1.0 of the specification reserves c, which later ones
+// give to applications (to 0x2f) and vendors (from 0x30 on; Shanley, InfiniBand
+// Network Architecture, table 28-3).
+func (c Class) WasReserved() bool { return 0x20 <= c && c <= classVendor2Last }
+
 var classes = []ClassInfo{
 	{ClassSubn, ClassSubn, "Subn", "subnet management; datagrams go by LID", "all channel adapters, switches and routers"},
 	{ClassSubnDirected, ClassSubnDirected, "SubnDirected", "subnet management; datagrams go along a directed route", "all channel adapters, switches and routers"},

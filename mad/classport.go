@@ -3,7 +3,7 @@ package mad
 // ClassPortInfo says what a management class can do on a port, and where its
 // requests and traps should go instead.
 //
-//mad:attr class=SubnAdm id=0x0001 methods=Get v1=Get size=72 section=13.4.8.1 words=CapabilityMask:SubnAdmCapabilityMask,CapabilityMask2:SubnAdmCapabilityMask2
+//mad:attr class=SubnAdm id=0x0001 methods=Get v1=Get required size=72 section=13.4.8.1 words=CapabilityMask:SubnAdmCapabilityMask,CapabilityMask2:SubnAdmCapabilityMask2
 //mad:attr class=Perf id=0x0001 methods=Get,Set size=72 section=13.4.8.1 words=CapabilityMask:PerfCapabilityMask,CapabilityMask2:PerfCapabilityMask2
 //mad:attr class=BM id=0x0001 methods=Get,Set size=72 section=13.4.8.1
 //mad:attr class=DevMgt id=0x0001 methods=Get,Set size=72 section=13.4.8.1

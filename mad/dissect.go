@@ -31,6 +31,8 @@ func Dissect(m []byte) []Part {
 	switch {
 	case h.Class == ClassSubn:
 		d.add(LayoutSMPHeader, SMPKeyOffset)
+	case h.Class == ClassSubnAdm && h.ClassVersion == 1:
+		d.add(LayoutSA1Header, RMPPOffset)
 	case h.Class == ClassSubnAdm:
 		d.add(LayoutRMPPHeader, RMPPOffset)
 		d.add(LayoutSAHeader, SAKeyOffset)
@@ -65,6 +67,9 @@ func (d *dissection) add(layout *Attribute, at int) {
 // table of it.
 func (d *dissection) addAttribute(h *Header) {
 	a := LookupVersion(h.Class, h.ClassVersion, h.Attribute)
+	if a == nil && h.Class == ClassSubnAdm && h.ClassVersion == 1 {
+		a = inVersion1(Lookup(h.Class, h.Attribute))
+	}
 	switch {
 	case h.Method.IsResponse() && h.Status&StatusRedirect != 0:
 		// A redirection response holds the ClassPortInfo (IBA 13.4.7).
@@ -75,9 +80,9 @@ func (d *dissection) addAttribute(h *Header) {
 	if a == nil {
 		return
 	}
-	at := a.Offset()
+	at := a.OffsetIn(h.ClassVersion)
 	if h.Class != ClassSubnAdm || !h.Method.IsTable() || !h.Method.IsResponse() {
-		if h.Class == ClassSubnAdm && d.isRMPPControl() {
+		if h.Class == ClassSubnAdm && d.isControl(h) {
 			return
 		}
 		if at < len(d.m) {
@@ -88,10 +93,10 @@ func (d *dissection) addAttribute(h *Header) {
 	if a.Answer != nil {
 		a = a.Answer
 	}
-	end := d.recordsEnd()
+	end := d.recordsEnd(h)
 	step := 0
-	if len(d.m) >= SADataOffset {
-		step = 8 * int(binary.BigEndian.Uint16(d.m[SAAttrOffsetOffset:]))
+	if len(d.m) >= at {
+		step = 8 * int(binary.BigEndian.Uint16(d.m[SAPlacesIn(h.ClassVersion).AttrOffset:]))
 	}
 	for step >= a.Size && at+a.Size <= end {
 		d.add(a.Resolve(d.m[at:end], h.Modifier), at)
@@ -99,15 +104,30 @@ func (d *dissection) addAttribute(h *Header) {
 	}
 }
 
+// inVersion1 is a, a record of subnet administration, as version 1 has it: with
+// the layout of version 2, for want of another, and so unconfirmed. Nil: version
+// 1 has none.
+func inVersion1(a *Attribute) *Attribute {
+	if a == nil || len(a.Methods1) == 0 {
+		return nil
+	}
+	b := *a
+	b.Confirmed = false
+	return &b
+}
+
 // isOfVendor: the MAD, of a vendor class, has that vendor's OUI.
 func (d *dissection) isOfVendor(oui uint32) bool {
 	return len(d.m) >= VendorDataOffset && binary.BigEndian.Uint32(d.m[VendorOUIOffset-1:])&0xffffff == oui
 }
 
-// isRMPPControl: the MAD is an ACK, STOP or ABORT, which have no data.
-func (d *dissection) isRMPPControl() bool {
-	if len(d.m) < SAKeyOffset {
+// isControl: the MAD is an ACK, STOP or ABORT, which have no data.
+func (d *dissection) isControl(h *Header) bool {
+	switch {
+	case len(d.m) < SADataOffset:
 		return false
+	case h.ClassVersion == 1:
+		return FragmentFlag(d.m[sa1FragmentFlagOffset])&FragmentFlagACK != 0
 	}
 	var r RMPPHeader
 	r.Decode(d.m[RMPPOffset:])
@@ -117,7 +137,11 @@ func (d *dissection) isRMPPControl() bool {
 // recordsEnd is the offset where the records of a table end. It is 0 in all
 // segments but the first: a record may begin in one segment and end in the
 // next, so nothing says where in them a record begins.
-func (d *dissection) recordsEnd() int {
+func (d *dissection) recordsEnd(h *Header) int {
+	if h.ClassVersion == 1 {
+		end, _ := sa1Records(d.m)
+		return end
+	}
 	var r RMPPHeader
 	if len(d.m) >= SAKeyOffset {
 		r.Decode(d.m[RMPPOffset:])

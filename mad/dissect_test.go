@@ -126,6 +126,9 @@ func TestValidate(t *testing.T) {
 		{"path", func(m []byte) []byte { m[SMPInitialPathOffset+1] = 0; return m }, []string{"InitialPath has port 0 within its 2 hops"}},
 		{"method", func(m []byte) []byte { m[3] = byte(MethodGetTable); return m },
 			[]string{"class SubnDirected version 1 has no method 0x12: it has Get, Set, Send, Trap, Report, TrapRepress"}},
+		{"reserved method", func(m []byte) []byte { m[3] = 0x82; return m }, []string{"Method 0x82 is reserved, in all classes"}},
+		{"reserved method of a vendor", func(m []byte) []byte { m[1], m[3] = 0x0a, 0x08; return m }, []string{"Method 0x08 is reserved, in all classes"}},
+		{"method of a vendor", func(m []byte) []byte { m[1], m[3] = 0x0a, 0x90; return m }, nil},
 		{"combination", func(m []byte) []byte { m[3], m[17] = byte(MethodSet), byte(AttrNodeInfo.ID); return m },
 			[]string{"SubnSet(NodeInfo): the specification has no such request: of NodeInfo it has Get"}},
 	} {
@@ -145,8 +148,13 @@ func FuzzDissect(f *testing.F) {
 	}
 	table, _ := hex.DecodeString("010302920000000000000000000100010020000000000000" + "0101ff000000000100000034" + "00000000000000000002")
 	f.Add(append(table, make([]byte, 200)...))
+	f.Add(sa1MAD(f))
 	f.Fuzz(func(t *testing.T, m []byte) {
 		Validate(m)
+		SA1Table(m)
+		if len(m) >= Size {
+			MaskKeys(bytes.Clone(m))
+		}
 		at := 0
 		for _, p := range Dissect(m) {
 			if p.Offset < at || len(p.Data) == 0 || len(p.Data) > p.Layout.Size || !bytes.Equal(p.Data, m[p.Offset:p.Offset+len(p.Data)]) {

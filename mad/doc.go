@@ -11,12 +11,14 @@
 //	header.go       the headers of the classes
 //	address.go      LIDs, GUIDs, GIDs, directed routes
 //	class.go        management classes and methods; classinfo.go, method.go: what they are for
+//	sa1.go          the header of subnet administration, class version 1
 //	status.go       the status field in words; rmpp.go: the header of transfers, their status
 //	attribute.go    Attribute: the description of an attribute, and of its fields
 //	variant.go      the layouts that a field of raw bytes can have
+//	key.go          MaskKeys: a MAD without its keys
 //	effect.go       the effect of a request on the fabric
 //	allowed.go      the requests that the specification has
-//	smp.go smprare.go mlnx.go                       attributes: subnet management
+//	smp.go smprare.go mlnx.go mlnxaccess.go         attributes: subnet management
 //	sa.go sarecord.go sagroup.go inform.go          subnet administration
 //	perf.go perfcong.go perfdetail.go perfsample.go performance management
 //	bm.go cc.go devmgt.go snmp.go sysstat.go        other classes
@@ -58,7 +60,7 @@
 //     twice; reserved bits are fields called _, which are sent as 0
 //   - two sources from different projects, or the word unconfirmed
 //   - script names (the specification's names in snake case) that differ from
-//     each other and are no keyword of Starlark
+//     each other and are no keyword of Starlark; "data" is all of an attribute
 //
 // # Directives
 //
@@ -97,6 +99,7 @@
 //	name=ReadVPD                name, if not that of the struct
 //	offset=32                   first byte in the MAD, if not where the class has its attributes
 //	oui=0x001405                vendor's OUI, in the vendor classes from 0x30 on
+//	required                    each subnet administrator has to have it (class version 1)
 //	section=14.2.5.6            section of the specification, or vendor
 //	size=64                     length in bytes; one smaller than the struct has its first fields
 //	smowned                     a subnet manager sets it and expects it to stay

@@ -1,6 +1,9 @@
 package mad
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // Effect is what a request does to the fabric.
 type Effect uint8
@@ -51,6 +54,24 @@ func EffectOf(c Class, version uint8, m Method, id AttributeID) Effect {
 		return EffectFabric
 	}
 	return a.Effect(m)
+}
+
+// EffectOfMAD is the effect of request m, a whole MAD. What EffectOf tells holds
+// of MADs with a header by the specification: what agents make of others, nobody
+// knows, and so they are EffectFabric.
+func EffectOfMAD(m []byte) Effect {
+	h := ParseHeader(m)
+	directed := h.Class == ClassSubnDirected
+	switch {
+	case m[BaseVersionOffset] != 1,
+		binary.BigEndian.Uint16(m[StatusOffset:]) != 0, // D, with directed routes
+		m[HopPointerOffset] != 0,
+		m[HopCountOffset] != 0 && !directed, m[HopCountOffset] > MaxHops,
+		binary.BigEndian.Uint16(m[18:]) != 0,                                    // reserved
+		directed && binary.BigEndian.Uint32(m[SMPDrSLIDOffset:]) != 0xffff_ffff: // DrDLID too
+		return EffectFabric
+	}
+	return EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute)
 }
 
 // Effect is the effect of method m on the attribute. A vendor's device may

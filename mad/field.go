@@ -120,6 +120,18 @@ func (w *Words) Split(v uint64) []string {
 	return list
 }
 
+// single is w without the words for several bits: what they mean, all that a
+// port supports or none of it, makes sense in what can be set alone.
+func (w *Words) single() *Words {
+	s := &Words{Name: w.Name, Word: map[uint64]string{}, Code: map[string]uint64{}}
+	for v, word := range w.Word {
+		if bits.OnesCount64(v) <= 1 {
+			s.Word[v], s.Code[word] = word, v
+		}
+	}
+	return s
+}
+
 // Join is Split with commas.
 func (w *Words) Join(v uint64) string { return strings.Join(w.Split(v), ",") }
 

@@ -122,6 +122,9 @@ func TestWords(t *testing.T) {
 		(LinkWidth1x | LinkWidth4x).String(), (LinkWidth1x | LinkWidth4x).Words(), LinkWidth(0).Words(),
 		LinkWidthSupported.Words(), LinkSpeedExtDisabled.Words(), LinkWidth(0x41).Words(), LinkSpeedExtended.Words(),
 		WordsLinkSpeed.Text(0), WordsLinkSpeed.Text(uint64(LinkSpeedQDR)),
+		AttrPortInfo.Field("link_width_active").Words.Text(255), AttrPortInfo.Field("link_width_active").Words.Text(2),
+		AttrPortInfo.Field("link_speed_ext_active").Words.Text(30), AttrPortInfo.Field("link_width_supported").Words.Split(255),
+		AttrPortInfo.Field("link_width_enabled").Words.Split(255), Rate(25).String(),
 		WordsPortState.Code["armed"], WordsCapabilityMask.Code["is_sm"],
 	}
 	want := []any{
@@ -130,6 +133,9 @@ func TestWords(t *testing.T) {
 		"1x,4x", []string{"1x", "4x"}, []string{},
 		[]string{"supported"}, []string{"disabled"}, []string{"1x", "unknown(64)"}, []string{},
 		"extended", "qdr",
+		"unknown(255)", "4x",
+		"unknown(30)", []string{"1x", "4x", "8x", "12x", "2x", "unknown(32)", "unknown(64)", "unknown(128)"},
+		[]string{"supported"}, "1600",
 		uint64(3), uint64(2),
 	}
 	if d := cmp.Diff(want, got); d != "" {

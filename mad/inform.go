@@ -2,7 +2,7 @@ package mad
 
 // InformInfo subscribes to the reports of events, or ends a subscription.
 //
-//mad:attr class=SubnAdm id=0x0003 methods=Set v1=Inform size=36 section=13.4.8.3
+//mad:attr class=SubnAdm id=0x0003 methods=Set v1=Inform required size=36 section=13.4.8.3
 //mad:source opensm include/iba/ib_types.h ib_inform_info_t
 //mad:source illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_informinfo_t
 type InformInfo struct {

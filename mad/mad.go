@@ -31,7 +31,7 @@ const (
 	SMPReturnPathOffset  = 192 // ReturnPath, 64 bytes
 	PerfDataOffset       = 64  // PerfMgt data, 192 bytes (IBA 16.1.1)
 	RMPPOffset           = 24  // RMPP header, 12 bytes (IBA 13.6.2)
-	SAKeyOffset          = 36  // SM_Key (IBA 15.2.1.1)
+	SAKeyOffset          = 36  // SM_Key (IBA 15.2.1.1; in class version 1 see SAPlacesIn)
 	SAAttrOffsetOffset   = 44  // AttributeOffset, units of 8 bytes
 	SAMaskOffset         = 48  // ComponentMask
 	SADataOffset         = 56  // SA data, 200 bytes
@@ -70,6 +70,22 @@ func (h *Header) IsAnswered() bool {
 		return false
 	}
 	return !h.Method.IsResponse()
+}
+
+// DataOffset is where the attribute begins in MADs with header h, in bytes.
+func (h *Header) DataOffset() int {
+	if h.Class == ClassSubnAdm {
+		return SAPlacesIn(h.ClassVersion).Data
+	}
+	return h.Class.DataOffset()
+}
+
+// DataSize is the size of the attribute data in one MAD with header h, in bytes.
+func (h *Header) DataSize() int {
+	if h.Class.Family() == ClassSubn {
+		return h.Class.DataSize()
+	}
+	return Size - h.DataOffset()
 }
 
 // Put writes h to the first 24 bytes of m, but not to the hop pointer and hop
@@ -132,7 +148,7 @@ func KeyOffset(h Header) int {
 	case c == ClassSubn, c == ClassBM, c == ClassCongestion, c == ClassVendor0A && h.Attribute != AttrVendor0AClassPortInfo.ID:
 		return SMPKeyOffset
 	case c == ClassSubnAdm:
-		return SAKeyOffset
+		return SAPlacesIn(h.ClassVersion).Key
 	}
 	return 0
 }

@@ -36,6 +36,19 @@ func methodsOf(c Class, version uint8) []MethodInfo {
 	return commonMethods
 }
 
+// IsReserved: no class may use the number (IBA 13.4.5; Shanley, InfiniBand
+// Network Architecture, table 28-4).
+func (m Method) IsReserved() bool {
+	switch r := m &^ Response; {
+	case r == MethodGet, r == MethodReport, r >= 0x10:
+		return false
+	case m.IsResponse():
+		return true
+	default:
+		return r == 0 || r == 4 || r >= 8
+	}
+}
+
 // commonMethods are those of all classes but SubnAdm (IBA 13.4.5; Shanley,
 // InfiniBand Network Architecture, table 28-4).
 var commonMethods = []MethodInfo{

@@ -4,11 +4,28 @@ package mad
 
 // MlnxPrivateLFTMap says which ports of a switch share a linear forwarding table.
 //
-//mad:attr class=Subn id=0xff10 methods=Get size=64 section=vendor modifier=upper_ports:0:32 unconfirmed
-//mad:source ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t
+// It tells of 13 ports at a time.
+//
+//mad:attr class=Subn id=0xff10 methods=Get size=64 section=vendor modifier=upper_ports:16:1 unconfirmed
+//mad:source ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t, ibis/src/ibvs.c ibvs_plft_map_get (the modifier)
 type MlnxPrivateLFTMap struct {
-	// Data is the attribute as it came.
-	Data [64]byte `mad:"0:512,bytes"`
+	// Entry are the ports.
+	Entry [13]PrivateLFTPort `mad:"0:32"`
+	_     [12]uint8          `mad:"416:8"`
+}
+
+// PrivateLFTPort is a port of an MlnxPrivateLFTMap.
+//
+//mad:header size=4 section=vendor unconfirmed
+//mad:source ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t
+type PrivateLFTPort struct {
+	// IBPort is the number of the port.
+	IBPort uint8 `mad:"0:8"`
+	// SharedPLFTPort is the port whose forwarding table this one uses too.
+	SharedPLFTPort uint8 `mad:"8:8,name=SharedPLFT_Port"`
+	_              uint8 `mad:"16:8"`
+	// Size is the size of the forwarding table; the source gives no unit.
+	Size uint8 `mad:"24:8"`
 }
 
 // MlnxConfigSpace reads and writes a device's configuration space.
@@ -18,17 +35,30 @@ type MlnxPrivateLFTMap struct {
 //mad:attr class=Subn id=0xff50 methods=Get,Set size=64 section=vendor modifier=address:0:16,count:16:6,mode:22:2,address_high:24:8 unconfirmed
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp
 type MlnxConfigSpace struct {
-	// Data is the attribute as it came.
-	Data [64]byte `mad:"0:512,bytes"`
+	// MKey shows the sender to be allowed what it asks.
+	MKey uint64 `mad:"0:64,name=M_Key,key,hex"`
+	// Records are words, or addresses with words and masks.
+	Records [56]byte `mad:"64:448,bytes"`
 }
 
-// MlnxAccessRegister reads and writes a device's registers.
+// MlnxConfigWords are consecutive words from the address in the modifier on (mode 0).
 //
-//mad:attr class=Subn id=0xff52 methods=Get,Set size=64 section=vendor unconfirmed
-//mad:source mstflint mtcr_ul/mtcr_ib_ofed.c IB_SMP_ATTR_REG_ACCESS
-type MlnxAccessRegister struct {
-	// Data is the attribute as it came.
-	Data [64]byte `mad:"0:512,bytes"`
+//mad:header size=56 section=vendor unconfirmed
+//mad:variant of=MlnxConfigSpace.Records name=words when=modifier.mode:0
+//mad:source mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp
+type MlnxConfigWords struct {
+	// Words are as many as the modifier counts.
+	Words [14]uint32 `mad:"0:32,hex"`
+}
+
+// MlnxConfigRecords are single words, each with its address (mode 2).
+//
+//mad:header size=48 section=vendor unconfirmed
+//mad:variant of=MlnxConfigSpace.Records name=records when=modifier.mode:2
+//mad:source mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp, set_mad_data_for_mode_2
+type MlnxConfigRecords struct {
+	// Record are as many as the modifier counts.
+	Record [4]ConfigRecord `mad:"0:96"`
 }
 
 // MlnxSemaphore guards a device's configuration space from two who change it
@@ -83,19 +113,43 @@ type GeneralInfo struct {
 	Software [60]byte `mad:"608:480,bytes"`
 }
 
-// GeneralInfoIS4 is the end of GeneralInfo of InfiniScale IV, ConnectX and all
-// that came later.
+// GeneralInfoIS3 is the end of GeneralInfo of InfiniScale III, InfiniHost,
+// ConnectX and ConnectX-2.
+//
+// The condition has the numbers of these devices in PCI, and 0x0190, ConnectX'
+// own. All others end as InfiniScale IV does.
+//
+//mad:header size=4 section=vendor
+//mad:variant of=GeneralInfo.Software name=is3 when=DeviceID:0x0190|0x5a44-0x5a46|0x5e8c|0x6274|0x6278-0x6279|0x6282|0x6340|0x634a|0x6354|0x6368|0x6372|0x6732|0x673c|0x6746|0x6750|0x675a|0x6764|0x676e|0xa87c|0xb924
+//mad:source rdma-core infiniband-diags/vendstat.c is3_general_info_t, IS3_DEVICE_ID, ext_fw_info_device (it lacks these)
+//mad:source python-rdma codegen/vend_mlx.xml MlxGeneralInfo
+//mad:source linux include/linux/pci_ids.h PCI_DEVICE_ID_MELLANOX_* (the numbers alone)
+//mad:source ibutils ibdm/ibnl/Buffalo.ibnl MT43132 (the number alone)
+//mad:source mstflint mtcr_freebsd/mtcr_ul.c mtcr_check_signature (the numbers alone)
+type GeneralInfoIS3 struct {
+	_ uint8 `mad:"0:8"`
+	// SWMajor is the first part of the management software's version.
+	SWMajor uint8 `mad:"8:8"`
+	// SWMinor is the second part.
+	SWMinor uint8 `mad:"16:8"`
+	// SWSubMinor is the third part.
+	SWSubMinor uint8 `mad:"24:8"`
+}
+
+// GeneralInfoIS4 is the end of GeneralInfo of InfiniScale IV, ConnectX-3 and
+// all that came later.
 //
 //mad:header size=32 section=vendor
-//mad:variant of=GeneralInfo.Software name=is4 when=DeviceID:0x01b3|0x0245|0x1003-0x101b|0x1b02|0x1b33|0x1b40-0x1b41|0x1b50|0x1b60-0x1b61|0x1b73|0x1b83|0x1b93-0x1b94|0x1ba0|0x1bb4-0x1bb5|0x1bc4-0x1bc6|0x1bd0-0x1bd5|0x1bf0|0xa2d2|0xc738-0xc73b|0xcb20|0xcf08|0xd2f0
-//mad:source rdma-core infiniband-diags/vendstat.c is4_general_info_t, ext_fw_info_device
+//mad:variant of=GeneralInfo.Software name=is4 when=DeviceID:0-65535
+//mad:source rdma-core infiniband-diags/vendstat.c is4_general_info_t
+//mad:source mstflint tools_layouts/reg_access_hca_layouts.h reg_access_hca_mgir_ext: mgir_fw_info_ext, mgir_sw_info_ext
 //mad:source ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t (reserved up to SWMajor)
 type GeneralInfoIS4 struct {
-	// ExtFWMajor is the first part of the firmware's version (known from rdma-core alone).
+	// ExtFWMajor is the first part of the firmware's version; recent devices have 0 in FWMajor.
 	ExtFWMajor uint32 `mad:"0:32"`
-	// ExtFWMinor is the second part (known from rdma-core alone).
+	// ExtFWMinor is the second part.
 	ExtFWMinor uint32 `mad:"32:32"`
-	// ExtFWSubMinor is the third part (known from rdma-core alone).
+	// ExtFWSubMinor is the third part.
 	ExtFWSubMinor uint32    `mad:"64:32"`
 	_             [16]uint8 `mad:"96:8"`
 	_             uint8     `mad:"224:8"`
@@ -105,22 +159,6 @@ type GeneralInfoIS4 struct {
 	SWMinor uint8 `mad:"240:8"`
 	// SWSubMinor is the third part.
 	SWSubMinor uint8 `mad:"248:8"`
-}
-
-// GeneralInfoIS3 is the end of GeneralInfo of InfiniScale III and its like.
-//
-//mad:header size=4 section=vendor
-//mad:variant of=GeneralInfo.Software name=is3 when=DeviceID:0-65535
-//mad:source rdma-core infiniband-diags/vendstat.c is3_general_info_t
-//mad:source python-rdma codegen/vend_mlx.xml MlxGeneralInfo
-type GeneralInfoIS3 struct {
-	_ uint8 `mad:"0:8"`
-	// SWMajor is the first part of the management software's version.
-	SWMajor uint8 `mad:"8:8"`
-	// SWMinor is the second part.
-	SWMinor uint8 `mad:"16:8"`
-	// SWSubMinor is the third part.
-	SWSubMinor uint8 `mad:"24:8"`
 }
 
 // ConfigSpace reads and writes a device's configuration space.
@@ -179,17 +217,14 @@ type ConfigRecord struct {
 //
 //mad:attr class=Vendor09 id=0x0051 name=ConfigSpaceMode methods=Get,Set size=232 section=vendor unconfirmed ; belongs to ConfigSpace of old devices.
 //mad:attr class=Vendor0A id=0x0012 name=SoftReset methods=Set size=232 section=vendor unconfirmed ; restarts the device.
-//mad:attr class=Vendor0A id=0x0013 name=ExtPortAccess methods=Get,Set size=232 section=vendor unconfirmed ; reaches the device's processor port (modifier 1), I2C (2, 3) and GPIO (4).
 //mad:attr class=Vendor0A id=0x0015 name=VSMulticastForwardingTable methods=Get,Set size=232 section=vendor unconfirmed ; is a switch's multicast forwarding table.
 //mad:attr class=Vendor0A id=0x0016 name=IBPortConfig methods=Get,Set size=232 section=vendor unconfirmed ; sets up a port.
 //mad:attr class=Vendor0A id=0x0018 name=Mirror methods=Get,Set size=232 section=vendor unconfirmed ; copies a port's packets to another.
-//mad:attr class=Vendor0A id=0x0051 name=AccessRegister methods=Get,Set size=232 section=vendor unconfirmed ; reads and writes a device's registers.
-//mad:attr class=Vendor0A id=0x0090 name=CounterGroupInfo methods=Get size=232 section=vendor modifier=port:0:32 unconfirmed ; says which groups of counters InfiniScale IV has.
-//mad:attr class=Vendor0A id=0x0091 name=ConfigCounterGroup methods=Get,Set size=232 section=vendor modifier=port:0:32 unconfirmed ; chooses the counters of InfiniScale IV.
 //mad:source ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51
-//mad:source rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)
 //mad:source mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)
 type VendorData struct {
-	// Data is the attribute as it came, the vendor's key first.
-	Data [232]byte `mad:"0:1856,bytes"`
+	// VSKey shows the sender to be allowed what it asks.
+	VSKey uint64 `mad:"0:64,name=VS_Key,key,hex"`
+	// Content is the rest of the attribute as it came.
+	Content [224]byte `mad:"64:1792,bytes"`
 }

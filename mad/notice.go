@@ -5,7 +5,7 @@ package mad
 //
 //mad:attr class=Subn id=0x0002 methods=Get,Set,Trap,TrapRepress size=64 section=13.4.8.2
 //mad:attr class=SubnAdm id=0x0002 methods=Report size=80 section=13.4.8.2
-//mad:attr class=SubnAdm version=1 id=0x0002 v1=Report size=64 section=13.4.8.2
+//mad:attr class=SubnAdm version=1 id=0x0002 v1=Report required size=64 section=13.4.8.2
 //mad:attr class=BM id=0x0002 methods=Get,Set,Trap,TrapRepress,Report size=80 section=13.4.8.2
 //mad:attr class=DevMgt id=0x0002 methods=Get,Set,Trap,TrapRepress,Report size=80 section=13.4.8.2
 //mad:attr class=CC id=0x0002 methods=Get,Set,Trap,TrapRepress size=80 section=13.4.8.2

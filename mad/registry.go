@@ -71,20 +71,27 @@ type attributeIndex struct {
 }
 
 func makeIndex(attributes, headers []*Attribute) attributeIndex {
-	x := attributeIndex{map[attributeNumber]*Attribute{}, map[attributeName]*Attribute{}}
-	for _, a := range headers {
-		a.lazy = new(derived)
+	x := attributeIndex{make(map[attributeNumber]*Attribute, len(attributes)), make(map[attributeName]*Attribute, 2*len(attributes))}
+	lazy := make([]derived, len(headers)+len(attributes))
+	for i, a := range headers {
+		a.lazy = &lazy[i]
 	}
-	for _, a := range attributes {
+	for i, a := range attributes {
 		x.number[attributeNumber{a.Class, a.Version, a.ID}] = a
-		for _, name := range append(a.Aliases, a.Name) {
-			if n := (attributeName{a.Class, name}); x.name[n] == nil {
-				x.name[n] = a // that of the current version comes first
-			}
+		x.addName(a.Name, a)
+		for _, alias := range a.Aliases {
+			x.addName(alias, a)
 		}
-		a.lazy = new(derived)
+		a.lazy = &lazy[len(headers)+i]
 	}
 	return x
+}
+
+// addName: of several versions the current one comes first.
+func (x *attributeIndex) addName(name string, a *Attribute) {
+	if n := (attributeName{a.Class, name}); x.name[n] == nil {
+		x.name[n] = a
+	}
 }
 
 // derived is what follows from an attribute's fields. It is made at first use:

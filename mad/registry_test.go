@@ -40,7 +40,8 @@ func TestAttributes(t *testing.T) {
 		if a.Version != a.Class.Version() && (a.Class != ClassSubnAdm || a.Version != 1 || len(a.Methods) > 0) {
 			t.Errorf("%s has version %d, its class %d", a.Name, a.Version, a.Class.Version())
 		}
-		if room := min(a.Class.DataSize(), Size-a.Offset()) + a.Class.DataOffset() - a.Offset(); a.Size > room {
+		h := Header{Class: a.Class, ClassVersion: a.Version}
+		if room := h.DataOffset() + h.DataSize() - a.Offset(); a.Size > room {
 			t.Errorf("%s: %d bytes do not fit in a MAD", a.Name, a.Size)
 		}
 	}

@@ -23,10 +23,11 @@ const (
 // NoRespTime is the RRespTime of a sender that gives none.
 const NoRespTime = 31
 
-// IsSegment: m is part of an RMPP transfer. OpenSM on ibsim's client library
+// IsSegment: m is part of an RMPP transfer, which version 1 of the class does not
+// have. OpenSM on ibsim's client library
 // sets the active flag with version 0, in MADs that are no segments.
 func IsSegment(m []byte) bool {
-	return len(m) >= SADataOffset && Class(m[ClassOffset]) == ClassSubnAdm &&
+	return len(m) >= SADataOffset && Class(m[ClassOffset]) == ClassSubnAdm && m[ClassVersionOffset] != 1 &&
 		RMPPFlags(m[RMPPFlagsOffset])&RMPPFlagsActive != 0 && m[RMPPVersionOffset] != 0
 }
 

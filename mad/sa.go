@@ -85,7 +85,7 @@ const (
 // NodeRecord is a node as the subnet administrator knows it: one record per
 // port of a channel adapter or router, one per switch.
 //
-//mad:attr class=SubnAdm id=0x0011 methods=Get,GetTable v1=Get,GetTable,GetBulk state size=108 section=15.2.5.2
+//mad:attr class=SubnAdm id=0x0011 methods=Get,GetTable v1=Get,GetTable,GetBulk state required size=108 section=15.2.5.2
 //mad:source opensm include/iba/ib_types.h ib_node_record_t, IB_NR_COMPMASK_*
 //mad:source python-rdma codegen/iba_15.xml SANodeRecord
 type NodeRecord struct {
@@ -103,7 +103,7 @@ type NodeRecord struct {
 // With bit 31 of the modifier, a CapabilityMask in the query matches ports
 // that have at least these capabilities.
 //
-//mad:attr class=SubnAdm id=0x0012 methods=Get,GetTable v1=Get,GetTable,GetBulk state size=68 section=15.2.5.3 modifier=match_capability_mask:31:1
+//mad:attr class=SubnAdm id=0x0012 methods=Get,GetTable v1=Get,GetTable,GetBulk state required size=68 section=15.2.5.3 modifier=match_capability_mask:31:1
 //mad:source opensm include/iba/ib_types.h ib_portinfo_record_t, IB_PIR_COMPMASK_*
 //mad:source python-rdma codegen/iba_15.xml SAPortInfoRecord
 type PortInfoRecord struct {
@@ -181,7 +181,7 @@ type LinkRecord struct {
 //
 // In a query, the selectors say how MTU, Rate and PacketLifeTime are meant.
 //
-//mad:attr class=SubnAdm id=0x0035 methods=Get,GetTable v1=Get,GetTable state size=64 section=15.2.5.16
+//mad:attr class=SubnAdm id=0x0035 methods=Get,GetTable v1=Get,GetTable state required size=64 section=15.2.5.16
 //mad:source opensm include/iba/ib_types.h ib_path_rec_t, IB_PR_COMPMASK_*
 //mad:source linux drivers/infiniband/core/sa_query.c path_rec_table
 //mad:source python-rdma codegen/iba_15.xml SAPathRecord
@@ -257,7 +257,8 @@ const (
 )
 
 // Rate is a data rate in Gb/s, as a code (IBA 15.2.5.16; rdma-core
-// libibverbs/verbs.h ibv_rate).
+// libibverbs/verbs.h ibv_rate; linux include/rdma/ib_verbs.h ib_rate, which alone
+// has 1600).
 //
 //mad:enum
 type Rate uint8
@@ -286,4 +287,5 @@ const (
 	Rate600  Rate = 22
 	Rate800  Rate = 23
 	Rate1200 Rate = 24
+	Rate1600 Rate = 25
 )

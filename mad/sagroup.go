@@ -79,7 +79,7 @@ const (
 // ServiceRecord is a service that a port offers: a Set announces it, a Delete
 // takes it back.
 //
-//mad:attr class=SubnAdm id=0x0031 methods=Get,GetTable,Set,Delete v1=Get,Set,GetTable,GetBulk,Config state config size=176 section=15.2.5.14
+//mad:attr class=SubnAdm id=0x0031 methods=Get,GetTable,Set,Delete v1=Get,Set,GetTable,GetBulk,Config state config required size=176 section=15.2.5.14
 //mad:source opensm include/iba/ib_types.h ib_service_record_t, IB_SR_COMPMASK_*
 //mad:source opa-ff IbAccess/Common/Inc/ib_sa_records.h IB_SERVICE_RECORD
 //mad:source python-rdma codegen/iba_15.xml SAServiceRecord

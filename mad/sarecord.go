@@ -3,7 +3,7 @@ package mad
 // SLtoVLMappingTableRecord is an SLtoVLMappingTable as the subnet
 // administrator knows it.
 //
-//mad:attr class=SubnAdm id=0x0013 alias=SltoVlMappingTableRecord methods=Get,GetTable v1=Get,GetTable,GetBulk state size=16 section=15.2.5.4
+//mad:attr class=SubnAdm id=0x0013 alias=SltoVlMappingTableRecord methods=Get,GetTable v1=Get,GetTable,GetBulk state required size=16 section=15.2.5.4
 //mad:source opensm include/iba/ib_types.h ib_slvl_table_record_t, IB_SLVL_COMPMASK_*
 //mad:source illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_SLtoVLmapping_record_t
 type SLtoVLMappingTableRecord struct {
@@ -54,6 +54,22 @@ type MulticastForwardingTableRecord struct {
 	MulticastForwardingTable MulticastForwardingTable `mad:"64:512"`
 }
 
+// PortInfoExtendedRecord is a PortInfoExtended as the subnet administrator knows
+// it. OpenSM 3.3 has none.
+//
+//mad:attr class=SubnAdm id=0x003e methods=Get,GetTable size=68 section=15.2.5 unconfirmed
+//mad:source opensm include/iba/ib_types.h ib_portinfoext_record_t
+type PortInfoExtendedRecord struct {
+	// LID is the LID of the port; of a switch's external port, that of its port 0.
+	LID LID `mad:"0:16"`
+	// PortNum is the number of the port.
+	PortNum uint8 `mad:"16:8"`
+	// Options are not documented; compare PortInfoRecord.
+	Options uint8 `mad:"24:8,hex"`
+	// PortInfoExtended is the port's PortInfoExtended.
+	PortInfoExtended PortInfoExtended `mad:"32:512"`
+}
+
 // LinkSpeedWidthPairsTableRecord is a LinkSpeedWidthPairsTable as the subnet
 // administrator knows it.
 //
@@ -87,7 +103,7 @@ type GUIDInfoRecord struct {
 // P_KeyTableRecord is a block of a port's partition table as the subnet
 // administrator knows it. OpenSM shows it only to who knows its SM_Key.
 //
-//mad:attr class=SubnAdm id=0x0033 name=P_KeyTableRecord alias=PartitionRecord methods=Get,GetTable v1=Get,GetTable,GetBulk state size=72 section=15.2.5.11
+//mad:attr class=SubnAdm id=0x0033 name=P_KeyTableRecord alias=PartitionRecord methods=Get,GetTable v1=Get,GetTable,GetBulk state required size=72 section=15.2.5.11
 //mad:source opensm include/iba/ib_types.h ib_pkey_table_record_t, IB_PKEY_COMPMASK_*
 //mad:source python-rdma codegen/iba_15.xml SAPKeyTableRecord
 type PKeyTableRecord struct {
@@ -105,7 +121,7 @@ type PKeyTableRecord struct {
 // VLArbitrationTableRecord is a block of a port's VLArbitrationTable as the
 // subnet administrator knows it.
 //
-//mad:attr class=SubnAdm id=0x0036 alias=VLArbitrationRecord methods=Get,GetTable v1=GetTable,GetBulk state size=72 section=15.2.5.9
+//mad:attr class=SubnAdm id=0x0036 alias=VLArbitrationRecord methods=Get,GetTable v1=GetTable,GetBulk state required size=72 section=15.2.5.9
 //mad:source opensm include/iba/ib_types.h ib_vl_arb_table_record_t, IB_VLA_COMPMASK_*
 //mad:source python-rdma codegen/iba_15.xml SAVLArbitrationTableRecord
 type VLArbitrationTableRecord struct {
@@ -124,15 +140,20 @@ type VLArbitrationTableRecord struct {
 //
 //mad:attr class=SubnAdm id=0x003c name=HierarchyInfoRecord methods=Get,GetTable size=200 section=15.2.5 unconfirmed ; is a HierarchyInfo as the subnet administrator knows it.
 //mad:attr class=SubnAdm id=0x003d name=CableInfoRecord methods=Get,GetTable size=200 section=15.2.5 unconfirmed ; is a CableInfo as the subnet administrator knows it.
-//mad:attr class=SubnAdm id=0x003e name=PortInfoExtendedRecord methods=Get,GetTable size=200 section=15.2.5 unconfirmed ; is a PortInfoExtended as the subnet administrator knows it.
-//mad:attr class=SubnAdm version=1 id=0x0034 name=RangeRecord v1=Get,Set,GetTable,GetBulk,Config state config size=200 section=15.2.5 unconfirmed ; is a range of LIDs, of which version 1 keeps account lest two subnet managers give out the same.
-//mad:attr class=SubnAdm version=1 id=0x0037 name=MCGroupRecord v1=Get,Set,GetTable,GetBulk,Config state config size=200 section=15.2.5 unconfirmed ; is a multicast group, in version 1; MCMemberRecord has taken its place.
-//mad:attr class=SubnAdm version=1 id=0x00f4 name=NoticeRecord v1=Get,GetTable,GetBulk state size=200 section=15.2.5 unconfirmed ; is a Notice that came in, in version 1.
-//mad:attr class=SubnAdm version=1 id=0x8001 name=SAResponse v1=GetBulk size=200 section=15.2.5 unconfirmed ; begins the answer to GetBulk, in version 1: it says what follows.
 //mad:source rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)
-//mad:source Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)
-//mad:source opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)
 type RecordData struct {
 	// Data is the record as it came, and what else is in the MAD.
 	Data [200]byte `mad:"0:1600,bytes,component=none"`
+}
+
+// RecordData1 is one of class version 1.
+//
+//mad:attr class=SubnAdm version=1 id=0x0034 name=RangeRecord v1=Get,Set,GetTable,GetBulk,Config state config required size=192 section=15.2.5 unconfirmed ; is a range of LIDs, of which version 1 keeps account lest two subnet managers give out the same.
+//mad:attr class=SubnAdm version=1 id=0x0037 name=MCGroupRecord v1=Get,Set,GetTable,GetBulk,Config state config size=192 section=15.2.5 unconfirmed ; is a multicast group, in version 1; MCMemberRecord has taken its place.
+//mad:attr class=SubnAdm version=1 id=0x00f4 name=NoticeRecord v1=Get,GetTable,GetBulk state size=192 section=15.2.5 unconfirmed ; is a Notice that came in, in version 1.
+//mad:attr class=SubnAdm version=1 id=0x8001 name=SAResponse v1=GetBulk size=192 section=15.2.5 unconfirmed ; begins the answer to GetBulk, in version 1: it says what follows.
+//mad:source Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)
+type RecordData1 struct {
+	// Data is the record as it came, and what else is in the MAD.
+	Data [192]byte `mad:"0:1536,bytes,component=none"`
 }

@@ -44,6 +44,10 @@ func (v *validation) length(m []byte, h *Header) {
 
 // request checks class, method and attribute.
 func (v *validation) request(h *Header) {
+	if h.Method.IsReserved() {
+		v.add("Method %#02x is reserved, in all classes", uint8(h.Method))
+		return
+	}
 	if !hasTables(h.Class) {
 		if !h.Class.IsVendor() && (h.Class < classAppFirst || h.Class > classAppLast) {
 			v.add("MgmtClass %#02x is reserved", uint8(h.Class))

@@ -13,7 +13,8 @@ func (t *BKeyInfo) Decode(data []byte) {
 		b = pad[:]
 	}
 	b = b[:192]
-	copy(t.Data[:], b[0:192])
+	copy(t.BKey[:], b[0:8])
+	copy(t.More[:], b[8:192])
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -26,7 +27,8 @@ func (t *BKeyInfo) Encode(data []byte) {
 		return
 	}
 	b = b[:192]
-	copy(b[0:192], t.Data[:])
+	copy(b[0:8], t.BKey[:])
+	copy(b[8:192], t.More[:])
 }
 
 // AttrBKeyInfo describes BKeyInfo.
@@ -41,8 +43,10 @@ var AttrBKeyInfo = &Attribute{
 	Sources: []string{"opa-ff IbAccess/Common/Inc/ib_bm.h BKEY_INFO", "ibutils ibis/src/ibbbm_base.h ib_bbm_bkey_info_t (which has a B_Key of 32 bits)"},
 	Doc:     "BKeyInfo guards baseboard management.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came."},
+		{Name: "B_Key", Script: "b_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeBytes, Component: 0, Components: 1, Key: true,
+			Doc: "B_Key is the key, of 64 bits by one source; by the other of 32, and what follows it."},
+		{Name: "More", Script: "more", Offset: 64, Bits: 1472, Count: 1, Stride: 1472, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "More is the rest of the attribute as it came."},
 	},
 }
 

@@ -225,6 +225,7 @@ var AttrSubnAdmClassPortInfo = &Attribute{
 	ID:        0x0001,
 	Methods:   []Method{MethodGet},
 	Methods1:  []Method{MethodGet},
+	Required:  true,
 	Size:      72,
 	Section:   "13.4.8.1",
 	Sources:   []string{"rdma-core libibmad/fields.c ClassPortInfo fields", "opensm include/iba/ib_types.h ib_class_port_info_t"},

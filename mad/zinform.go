@@ -91,6 +91,7 @@ var AttrInformInfo = &Attribute{
 	ID:        0x0003,
 	Methods:   []Method{MethodSet},
 	Methods1:  []Method{MethodInform},
+	Required:  true,
 	Size:      36,
 	Section:   "13.4.8.3",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_inform_info_t", "illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_informinfo_t"},

@@ -13,7 +13,13 @@ func (t *MlnxPrivateLFTMap) Decode(data []byte) {
 		b = pad[:]
 	}
 	b = b[:64]
-	copy(t.Data[:], b[0:64])
+	for i := range t.Entry {
+		b := b[0+i*4:][:4]
+		t := &t.Entry[i]
+		t.IBPort = b[0]
+		t.SharedPLFTPort = b[1]
+		t.Size = b[3]
+	}
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -26,7 +32,10 @@ func (t *MlnxPrivateLFTMap) Encode(data []byte) {
 		return
 	}
 	b = b[:64]
-	copy(b[0:64], t.Data[:])
+	for i := range t.Entry {
+		t.Entry[i].Encode(b[0+i*4:][:4])
+	}
+	clear(b[52:64])
 }
 
 // AttrMlnxPrivateLFTMap describes MlnxPrivateLFTMap.
@@ -37,15 +46,62 @@ var AttrMlnxPrivateLFTMap = &Attribute{
 	ID:      0xff10,
 	Methods: []Method{MethodGet},
 	Modifier: []ModifierPart{
-		{Name: "upper_ports", Shift: 0, Bits: 32},
+		{Name: "upper_ports", Shift: 16, Bits: 1},
 	},
 	Size:    64,
 	Section: "vendor",
-	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t"},
-	Doc:     "MlnxPrivateLFTMap says which ports of a switch share a linear forwarding table.",
+	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t, ibis/src/ibvs.c ibvs_plft_map_get (the modifier)"},
+	Doc:     "MlnxPrivateLFTMap says which ports of a switch share a linear forwarding table. It tells of 13 ports at a time.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came."},
+		{Name: "Entry", Script: "entry", Offset: 0, Bits: 32, Count: 13, Stride: 32, Type: FieldTypeStruct, Struct: LayoutPrivateLFTPort, Component: 0, Components: 1,
+			Doc: "Entry are the ports."},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *PrivateLFTPort) Decode(data []byte) {
+	b := data
+	if len(b) < 4 {
+		var pad [4]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:4]
+	t.IBPort = b[0]
+	t.SharedPLFTPort = b[1]
+	t.Size = b[3]
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PrivateLFTPort) Encode(data []byte) {
+	b := data
+	if len(b) < 4 {
+		var pad [4]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:4]
+	b[0] = t.IBPort
+	b[1] = t.SharedPLFTPort
+	clear(b[2:3])
+	b[3] = t.Size
+}
+
+// LayoutPrivateLFTPort describes PrivateLFTPort.
+var LayoutPrivateLFTPort = &Attribute{
+	Name:    "PrivateLFTPort",
+	Size:    4,
+	Section: "vendor",
+	Sources: []string{"ibutils ibis/src/ibvs_base.h ib_vs_plft_map_t"},
+	Doc:     "PrivateLFTPort is a port of an MlnxPrivateLFTMap.",
+	Fields: []Field{
+		{Name: "IBPort", Script: "ib_port", Offset: 0, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 0, Components: 1,
+			Doc: "IBPort is the number of the port."},
+		{Name: "SharedPLFT_Port", Script: "shared_plft_port", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "SharedPLFT_Port is the port whose forwarding table this one uses too."},
+		{Name: "Size", Script: "size", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "Size is the size of the forwarding table; the source gives no unit."},
 	},
 }
 
@@ -58,7 +114,8 @@ func (t *MlnxConfigSpace) Decode(data []byte) {
 		b = pad[:]
 	}
 	b = b[:64]
-	copy(t.Data[:], b[0:64])
+	t.MKey = binary.BigEndian.Uint64(b[0:])
+	copy(t.Records[:], b[8:64])
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -71,7 +128,8 @@ func (t *MlnxConfigSpace) Encode(data []byte) {
 		return
 	}
 	b = b[:64]
-	copy(b[0:64], t.Data[:])
+	binary.BigEndian.PutUint64(b[0:], t.MKey)
+	copy(b[8:64], t.Records[:])
 }
 
 // AttrMlnxConfigSpace describes MlnxConfigSpace.
@@ -92,50 +150,102 @@ var AttrMlnxConfigSpace = &Attribute{
 	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp"},
 	Doc:     "MlnxConfigSpace reads and writes a device's configuration space. It can stop a device for good.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came."},
+		{Name: "M_Key", Script: "m_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
+			Doc: "M_Key shows the sender to be allowed what it asks."},
+		{Name: "Records", Script: "records", Offset: 64, Bits: 448, Count: 1, Stride: 448, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Records are words, or addresses with words and masks."},
+	},
+	Variants: []Variant{
+		{Name: "words", Field: "records", Layout: LayoutMlnxConfigWords, When: []Condition{{Name: "mode", Modifier: true, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "records", Field: "records", Layout: LayoutMlnxConfigRecords, When: []Condition{{Name: "mode", Modifier: true, Values: [][2]uint64{[2]uint64{0x2, 0x2}}}}},
 	},
 }
 
 // Decode reads t from data; what data lacks reads as 0.
-func (t *MlnxAccessRegister) Decode(data []byte) {
+func (t *MlnxConfigWords) Decode(data []byte) {
 	b := data
-	if len(b) < 64 {
-		var pad [64]byte
+	if len(b) < 56 {
+		var pad [56]byte
 		copy(pad[:], b)
 		b = pad[:]
 	}
-	b = b[:64]
-	copy(t.Data[:], b[0:64])
+	b = b[:56]
+	for i := range t.Words {
+		t.Words[i] = uint32(binary.BigEndian.Uint32(b[0+i*4:]))
+	}
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
-func (t *MlnxAccessRegister) Encode(data []byte) {
+func (t *MlnxConfigWords) Encode(data []byte) {
 	b := data
-	if len(b) < 64 {
-		var pad [64]byte
+	if len(b) < 56 {
+		var pad [56]byte
 		t.Encode(pad[:])
 		copy(data, pad[:])
 		return
 	}
-	b = b[:64]
-	copy(b[0:64], t.Data[:])
+	b = b[:56]
+	for i, v := range t.Words {
+		binary.BigEndian.PutUint32(b[0+i*4:], uint32(v))
+	}
 }
 
-// AttrMlnxAccessRegister describes MlnxAccessRegister.
-var AttrMlnxAccessRegister = &Attribute{
-	Name:    "MlnxAccessRegister",
-	Class:   ClassSubn,
-	Version: 1,
-	ID:      0xff52,
-	Methods: []Method{MethodGet, MethodSet},
-	Size:    64,
+// LayoutMlnxConfigWords describes MlnxConfigWords.
+var LayoutMlnxConfigWords = &Attribute{
+	Name:    "MlnxConfigWords",
+	Size:    56,
 	Section: "vendor",
-	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c IB_SMP_ATTR_REG_ACCESS"},
-	Doc:     "MlnxAccessRegister reads and writes a device's registers.",
+	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp"},
+	Doc:     "MlnxConfigWords are consecutive words from the address in the modifier on (mode 0).",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came."},
+		{Name: "Words", Script: "words", Offset: 0, Bits: 32, Count: 14, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1, Hex: true,
+			Doc: "Words are as many as the modifier counts."},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *MlnxConfigRecords) Decode(data []byte) {
+	b := data
+	if len(b) < 48 {
+		var pad [48]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:48]
+	for i := range t.Record {
+		b := b[0+i*12:][:12]
+		t := &t.Record[i]
+		t.Address = binary.BigEndian.Uint32(b[0:])
+		t.Word = binary.BigEndian.Uint32(b[4:])
+		t.Mask = binary.BigEndian.Uint32(b[8:])
+	}
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *MlnxConfigRecords) Encode(data []byte) {
+	b := data
+	if len(b) < 48 {
+		var pad [48]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:48]
+	for i := range t.Record {
+		t.Record[i].Encode(b[0+i*12:][:12])
+	}
+}
+
+// LayoutMlnxConfigRecords describes MlnxConfigRecords.
+var LayoutMlnxConfigRecords = &Attribute{
+	Name:    "MlnxConfigRecords",
+	Size:    48,
+	Section: "vendor",
+	Sources: []string{"mstflint mtcr_ul/mtcr_ib_ofed.c ibvsmad_craccess_rw_smp, set_mad_data_for_mode_2"},
+	Doc:     "MlnxConfigRecords are single words, each with its address (mode 2).",
+	Fields: []Field{
+		{Name: "Record", Script: "record", Offset: 0, Bits: 96, Count: 4, Stride: 96, Type: FieldTypeStruct, Struct: LayoutConfigRecord, Component: 0, Components: 1,
+			Doc: "Record are as many as the modifier counts."},
 	},
 }
 
@@ -282,8 +392,56 @@ var AttrGeneralInfo = &Attribute{
 			Doc: "Software is where the versions of the management software stand."},
 	},
 	Variants: []Variant{
-		{Name: "is4", Field: "software", Layout: LayoutGeneralInfoIS4, When: []Condition{{Name: "device_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x1b3, 0x1b3}, [2]uint64{0x245, 0x245}, [2]uint64{0x1003, 0x101b}, [2]uint64{0x1b02, 0x1b02}, [2]uint64{0x1b33, 0x1b33}, [2]uint64{0x1b40, 0x1b41}, [2]uint64{0x1b50, 0x1b50}, [2]uint64{0x1b60, 0x1b61}, [2]uint64{0x1b73, 0x1b73}, [2]uint64{0x1b83, 0x1b83}, [2]uint64{0x1b93, 0x1b94}, [2]uint64{0x1ba0, 0x1ba0}, [2]uint64{0x1bb4, 0x1bb5}, [2]uint64{0x1bc4, 0x1bc6}, [2]uint64{0x1bd0, 0x1bd5}, [2]uint64{0x1bf0, 0x1bf0}, [2]uint64{0xa2d2, 0xa2d2}, [2]uint64{0xc738, 0xc73b}, [2]uint64{0xcb20, 0xcb20}, [2]uint64{0xcf08, 0xcf08}, [2]uint64{0xd2f0, 0xd2f0}}}}},
-		{Name: "is3", Field: "software", Layout: LayoutGeneralInfoIS3, When: []Condition{{Name: "device_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0xffff}}}}},
+		{Name: "is3", Field: "software", Layout: LayoutGeneralInfoIS3, When: []Condition{{Name: "device_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x190, 0x190}, [2]uint64{0x5a44, 0x5a46}, [2]uint64{0x5e8c, 0x5e8c}, [2]uint64{0x6274, 0x6274}, [2]uint64{0x6278, 0x6279}, [2]uint64{0x6282, 0x6282}, [2]uint64{0x6340, 0x6340}, [2]uint64{0x634a, 0x634a}, [2]uint64{0x6354, 0x6354}, [2]uint64{0x6368, 0x6368}, [2]uint64{0x6372, 0x6372}, [2]uint64{0x6732, 0x6732}, [2]uint64{0x673c, 0x673c}, [2]uint64{0x6746, 0x6746}, [2]uint64{0x6750, 0x6750}, [2]uint64{0x675a, 0x675a}, [2]uint64{0x6764, 0x6764}, [2]uint64{0x676e, 0x676e}, [2]uint64{0xa87c, 0xa87c}, [2]uint64{0xb924, 0xb924}}}}},
+		{Name: "is4", Field: "software", Layout: LayoutGeneralInfoIS4, When: []Condition{{Name: "device_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0xffff}}}}},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *GeneralInfoIS3) Decode(data []byte) {
+	b := data
+	if len(b) < 4 {
+		var pad [4]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:4]
+	t.SWMajor = b[1]
+	t.SWMinor = b[2]
+	t.SWSubMinor = b[3]
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *GeneralInfoIS3) Encode(data []byte) {
+	b := data
+	if len(b) < 4 {
+		var pad [4]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:4]
+	clear(b[0:1])
+	b[1] = t.SWMajor
+	b[2] = t.SWMinor
+	b[3] = t.SWSubMinor
+}
+
+// LayoutGeneralInfoIS3 describes GeneralInfoIS3.
+var LayoutGeneralInfoIS3 = &Attribute{
+	Name:      "GeneralInfoIS3",
+	Size:      4,
+	Section:   "vendor",
+	Sources:   []string{"rdma-core infiniband-diags/vendstat.c is3_general_info_t, IS3_DEVICE_ID, ext_fw_info_device (it lacks these)", "python-rdma codegen/vend_mlx.xml MlxGeneralInfo", "linux include/linux/pci_ids.h PCI_DEVICE_ID_MELLANOX_* (the numbers alone)", "ibutils ibdm/ibnl/Buffalo.ibnl MT43132 (the number alone)", "mstflint mtcr_freebsd/mtcr_ul.c mtcr_check_signature (the numbers alone)"},
+	Doc:       "GeneralInfoIS3 is the end of GeneralInfo of InfiniScale III, InfiniHost, ConnectX and ConnectX-2. The condition has the numbers of these devices in PCI, and 0x0190, ConnectX' own. All others end as InfiniScale IV does.",
+	Confirmed: true,
+	Fields: []Field{
+		{Name: "SWMajor", Script: "sw_major", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "SWMajor is the first part of the management software's version."},
+		{Name: "SWMinor", Script: "sw_minor", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
+			Doc: "SWMinor is the second part."},
+		{Name: "SWSubMinor", Script: "sw_sub_minor", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1,
+			Doc: "SWSubMinor is the third part."},
 	},
 }
 
@@ -329,69 +487,21 @@ var LayoutGeneralInfoIS4 = &Attribute{
 	Name:      "GeneralInfoIS4",
 	Size:      32,
 	Section:   "vendor",
-	Sources:   []string{"rdma-core infiniband-diags/vendstat.c is4_general_info_t, ext_fw_info_device", "ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t (reserved up to SWMajor)"},
-	Doc:       "GeneralInfoIS4 is the end of GeneralInfo of InfiniScale IV, ConnectX and all that came later.",
+	Sources:   []string{"rdma-core infiniband-diags/vendstat.c is4_general_info_t", "mstflint tools_layouts/reg_access_hca_layouts.h reg_access_hca_mgir_ext: mgir_fw_info_ext, mgir_sw_info_ext", "ibutils ibis/src/ibvs_base.h ib_vs_gen_info_t (reserved up to SWMajor)"},
+	Doc:       "GeneralInfoIS4 is the end of GeneralInfo of InfiniScale IV, ConnectX-3 and all that came later.",
 	Confirmed: true,
 	Fields: []Field{
 		{Name: "ExtFWMajor", Script: "ext_fw_major", Offset: 0, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 0, Components: 1,
-			Doc: "ExtFWMajor is the first part of the firmware's version (known from rdma-core alone)."},
+			Doc: "ExtFWMajor is the first part of the firmware's version; recent devices have 0 in FWMajor."},
 		{Name: "ExtFWMinor", Script: "ext_fw_minor", Offset: 32, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "ExtFWMinor is the second part (known from rdma-core alone)."},
+			Doc: "ExtFWMinor is the second part."},
 		{Name: "ExtFWSubMinor", Script: "ext_fw_sub_minor", Offset: 64, Bits: 32, Count: 1, Stride: 32, Type: FieldTypeUint, Component: 2, Components: 1,
-			Doc: "ExtFWSubMinor is the third part (known from rdma-core alone)."},
+			Doc: "ExtFWSubMinor is the third part."},
 		{Name: "SWMajor", Script: "sw_major", Offset: 232, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 5, Components: 1,
 			Doc: "SWMajor is the first part of the management software's version."},
 		{Name: "SWMinor", Script: "sw_minor", Offset: 240, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 6, Components: 1,
 			Doc: "SWMinor is the second part."},
 		{Name: "SWSubMinor", Script: "sw_sub_minor", Offset: 248, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 7, Components: 1,
-			Doc: "SWSubMinor is the third part."},
-	},
-}
-
-// Decode reads t from data; what data lacks reads as 0.
-func (t *GeneralInfoIS3) Decode(data []byte) {
-	b := data
-	if len(b) < 4 {
-		var pad [4]byte
-		copy(pad[:], b)
-		b = pad[:]
-	}
-	b = b[:4]
-	t.SWMajor = b[1]
-	t.SWMinor = b[2]
-	t.SWSubMinor = b[3]
-}
-
-// Encode writes t to data, reserved bits as 0; what does not fit is left out.
-func (t *GeneralInfoIS3) Encode(data []byte) {
-	b := data
-	if len(b) < 4 {
-		var pad [4]byte
-		t.Encode(pad[:])
-		copy(data, pad[:])
-		return
-	}
-	b = b[:4]
-	clear(b[0:1])
-	b[1] = t.SWMajor
-	b[2] = t.SWMinor
-	b[3] = t.SWSubMinor
-}
-
-// LayoutGeneralInfoIS3 describes GeneralInfoIS3.
-var LayoutGeneralInfoIS3 = &Attribute{
-	Name:      "GeneralInfoIS3",
-	Size:      4,
-	Section:   "vendor",
-	Sources:   []string{"rdma-core infiniband-diags/vendstat.c is3_general_info_t", "python-rdma codegen/vend_mlx.xml MlxGeneralInfo"},
-	Doc:       "GeneralInfoIS3 is the end of GeneralInfo of InfiniScale III and its like.",
-	Confirmed: true,
-	Fields: []Field{
-		{Name: "SWMajor", Script: "sw_major", Offset: 8, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
-			Doc: "SWMajor is the first part of the management software's version."},
-		{Name: "SWMinor", Script: "sw_minor", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1,
-			Doc: "SWMinor is the second part."},
-		{Name: "SWSubMinor", Script: "sw_sub_minor", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 3, Components: 1,
 			Doc: "SWSubMinor is the third part."},
 	},
 }
@@ -629,7 +739,8 @@ func (t *VendorData) Decode(data []byte) {
 		b = pad[:]
 	}
 	b = b[:232]
-	copy(t.Data[:], b[0:232])
+	t.VSKey = binary.BigEndian.Uint64(b[0:])
+	copy(t.Content[:], b[8:232])
 }
 
 // Encode writes t to data, reserved bits as 0; what does not fit is left out.
@@ -642,7 +753,8 @@ func (t *VendorData) Encode(data []byte) {
 		return
 	}
 	b = b[:232]
-	copy(b[0:232], t.Data[:])
+	binary.BigEndian.PutUint64(b[0:], t.VSKey)
+	copy(b[8:232], t.Content[:])
 }
 
 // AttrVendor09ConfigSpaceMode describes VendorData.
@@ -654,11 +766,13 @@ var AttrVendor09ConfigSpaceMode = &Attribute{
 	Methods: []Method{MethodGet, MethodSet},
 	Size:    232,
 	Section: "vendor",
-	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
+	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "ConfigSpaceMode belongs to ConfigSpace of old devices. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
+			Doc: "VS_Key shows the sender to be allowed what it asks."},
+		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Content is the rest of the attribute as it came."},
 	},
 }
 
@@ -671,28 +785,13 @@ var AttrVendor0ASoftReset = &Attribute{
 	Methods: []Method{MethodSet},
 	Size:    232,
 	Section: "vendor",
-	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
+	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "SoftReset restarts the device. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
-	},
-}
-
-// AttrVendor0AExtPortAccess describes VendorData.
-var AttrVendor0AExtPortAccess = &Attribute{
-	Name:    "ExtPortAccess",
-	Class:   ClassVendor0A,
-	Version: 1,
-	ID:      0x0013,
-	Methods: []Method{MethodGet, MethodSet},
-	Size:    232,
-	Section: "vendor",
-	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
-	Doc:     "ExtPortAccess reaches the device's processor port (modifier 1), I2C (2, 3) and GPIO (4). VendorData is a vendor's attribute of which no more is known for sure.",
-	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
+			Doc: "VS_Key shows the sender to be allowed what it asks."},
+		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Content is the rest of the attribute as it came."},
 	},
 }
 
@@ -705,11 +804,13 @@ var AttrVendor0AVSMulticastForwardingTable = &Attribute{
 	Methods: []Method{MethodGet, MethodSet},
 	Size:    232,
 	Section: "vendor",
-	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
+	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "VSMulticastForwardingTable is a switch's multicast forwarding table. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
+			Doc: "VS_Key shows the sender to be allowed what it asks."},
+		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Content is the rest of the attribute as it came."},
 	},
 }
 
@@ -722,11 +823,13 @@ var AttrVendor0AIBPortConfig = &Attribute{
 	Methods: []Method{MethodGet, MethodSet},
 	Size:    232,
 	Section: "vendor",
-	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
+	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "IBPortConfig sets up a port. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
+			Doc: "VS_Key shows the sender to be allowed what it asks."},
+		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Content is the rest of the attribute as it came."},
 	},
 }
 
@@ -739,67 +842,12 @@ var AttrVendor0AMirror = &Attribute{
 	Methods: []Method{MethodGet, MethodSet},
 	Size:    232,
 	Section: "vendor",
-	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
+	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
 	Doc:     "Mirror copies a port's packets to another. VendorData is a vendor's attribute of which no more is known for sure.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
-	},
-}
-
-// AttrVendor0AAccessRegister describes VendorData.
-var AttrVendor0AAccessRegister = &Attribute{
-	Name:    "AccessRegister",
-	Class:   ClassVendor0A,
-	Version: 1,
-	ID:      0x0051,
-	Methods: []Method{MethodGet, MethodSet},
-	Size:    232,
-	Section: "vendor",
-	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
-	Doc:     "AccessRegister reads and writes a device's registers. VendorData is a vendor's attribute of which no more is known for sure.",
-	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
-	},
-}
-
-// AttrVendor0ACounterGroupInfo describes VendorData.
-var AttrVendor0ACounterGroupInfo = &Attribute{
-	Name:    "CounterGroupInfo",
-	Class:   ClassVendor0A,
-	Version: 1,
-	ID:      0x0090,
-	Methods: []Method{MethodGet},
-	Modifier: []ModifierPart{
-		{Name: "port", Shift: 0, Bits: 32},
-	},
-	Size:    232,
-	Section: "vendor",
-	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
-	Doc:     "CounterGroupInfo says which groups of counters InfiniScale IV has. VendorData is a vendor's attribute of which no more is known for sure.",
-	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
-	},
-}
-
-// AttrVendor0AConfigCounterGroup describes VendorData.
-var AttrVendor0AConfigCounterGroup = &Attribute{
-	Name:    "ConfigCounterGroup",
-	Class:   ClassVendor0A,
-	Version: 1,
-	ID:      0x0091,
-	Methods: []Method{MethodGet, MethodSet},
-	Modifier: []ModifierPart{
-		{Name: "port", Shift: 0, Bits: 32},
-	},
-	Size:    232,
-	Section: "vendor",
-	Sources: []string{"ibutils ibis/src/ibvs_base.h VS_* (the numbers alone), ibis/src/ibcr_base.h CR_ATTR_51", "rdma-core infiniband-diags/vendstat.c IB_MLX_IS4_* (the numbers alone)", "mstflint mtcr_ul/mtcr_ib_ofed.c IB_VS_ATTR_* (the numbers alone)"},
-	Doc:     "ConfigCounterGroup chooses the counters of InfiniScale IV. VendorData is a vendor's attribute of which no more is known for sure.",
-	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1856, Count: 1, Stride: 1856, Type: FieldTypeBytes, Component: 0, Components: 1,
-			Doc: "Data is the attribute as it came, the vendor's key first."},
+		{Name: "VS_Key", Script: "vs_key", Offset: 0, Bits: 64, Count: 1, Stride: 64, Type: FieldTypeUint, Component: 0, Components: 1, Key: true, Hex: true,
+			Doc: "VS_Key shows the sender to be allowed what it asks."},
+		{Name: "Content", Script: "content", Offset: 64, Bits: 1792, Count: 1, Stride: 1792, Type: FieldTypeBytes, Component: 1, Components: 1,
+			Doc: "Content is the rest of the attribute as it came."},
 	},
 }

@@ -187,6 +187,7 @@ var AttrSubnAdm1Notice = &Attribute{
 	Version:   1,
 	ID:        0x0002,
 	Methods1:  []Method{MethodReport},
+	Required:  true,
 	Size:      64,
 	Section:   "13.4.8.2",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_mad_notice_attr_t", "illumos usr/src/uts/common/sys/ib/mgt/ib_mad.h ib_mad_notice_t", "python-rdma codegen/iba_13_4.xml MADNotice"},

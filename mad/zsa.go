@@ -150,6 +150,7 @@ var WordsRate = &Words{
 		0x16: "600",
 		0x17: "800",
 		0x18: "1200",
+		0x19: "1600",
 	},
 	Code: map[string]uint64{
 		"2.5":  0x2,
@@ -175,6 +176,7 @@ var WordsRate = &Words{
 		"600":  0x16,
 		"800":  0x17,
 		"1200": 0x18,
+		"1600": 0x19,
 	},
 }
 
@@ -330,6 +332,7 @@ var AttrNodeRecord = &Attribute{
 	Methods:   []Method{MethodGet, MethodGetTable},
 	Methods1:  []Method{MethodGet, MethodGetTable, MethodGetBulk},
 	State:     true,
+	Required:  true,
 	Size:      108,
 	Section:   "15.2.5.2",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_node_record_t, IB_NR_COMPMASK_*", "python-rdma codegen/iba_15.xml SANodeRecord"},
@@ -388,6 +391,7 @@ var AttrPortInfoRecord = &Attribute{
 		{Name: "match_capability_mask", Shift: 31, Bits: 1},
 	},
 	State:     true,
+	Required:  true,
 	Size:      68,
 	Section:   "15.2.5.3",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_portinfo_record_t, IB_PIR_COMPMASK_*", "python-rdma codegen/iba_15.xml SAPortInfoRecord"},
@@ -692,6 +696,7 @@ var AttrPathRecord = &Attribute{
 	Methods:   []Method{MethodGet, MethodGetTable},
 	Methods1:  []Method{MethodGet, MethodGetTable},
 	State:     true,
+	Required:  true,
 	Size:      64,
 	Section:   "15.2.5.16",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_path_rec_t, IB_PR_COMPMASK_*", "linux drivers/infiniband/core/sa_query.c path_rec_table", "python-rdma codegen/iba_15.xml SAPathRecord"},

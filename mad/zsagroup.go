@@ -232,6 +232,7 @@ var AttrServiceRecord = &Attribute{
 	Methods1:      []Method{MethodGet, MethodSet, MethodGetTable, MethodGetBulk, MethodConfig},
 	State:         true,
 	Configuration: true,
+	Required:      true,
 	Size:          176,
 	Section:       "15.2.5.14",
 	Sources:       []string{"opensm include/iba/ib_types.h ib_service_record_t, IB_SR_COMPMASK_*", "opa-ff IbAccess/Common/Inc/ib_sa_records.h IB_SERVICE_RECORD", "python-rdma codegen/iba_15.xml SAServiceRecord"},

@@ -46,6 +46,7 @@ var AttrSLtoVLMappingTableRecord = &Attribute{
 	Methods:   []Method{MethodGet, MethodGetTable},
 	Methods1:  []Method{MethodGet, MethodGetTable, MethodGetBulk},
 	State:     true,
+	Required:  true,
 	Size:      16,
 	Section:   "15.2.5.4",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_slvl_table_record_t, IB_SLVL_COMPMASK_*", "illumos usr/src/uts/common/sys/ib/mgt/sa_recs.h sa_SLtoVLmapping_record_t"},
@@ -171,6 +172,60 @@ var AttrMulticastForwardingTableRecord = &Attribute{
 			Doc: "BlockNum is the block, of LIDs 0xC000+32*BlockNum on."},
 		{Name: "MulticastForwardingTable", Script: "multicast_forwarding_table", Offset: 64, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrMulticastForwardingTable, Component: 5, Components: 1,
 			Doc: "MulticastForwardingTable is the block's content."},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
+func (t *PortInfoExtendedRecord) Decode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:68]
+	t.LID = LID(binary.BigEndian.Uint16(b[0:]))
+	t.PortNum = b[2]
+	t.Options = b[3]
+	t.PortInfoExtended.Decode(b[4:68])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *PortInfoExtendedRecord) Encode(data []byte) {
+	b := data
+	if len(b) < 68 {
+		var pad [68]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:68]
+	binary.BigEndian.PutUint16(b[0:], uint16(t.LID))
+	b[2] = t.PortNum
+	b[3] = t.Options
+	t.PortInfoExtended.Encode(b[4:68])
+}
+
+// AttrPortInfoExtendedRecord describes PortInfoExtendedRecord.
+var AttrPortInfoExtendedRecord = &Attribute{
+	Name:    "PortInfoExtendedRecord",
+	Class:   ClassSubnAdm,
+	Version: 2,
+	ID:      0x003e,
+	Methods: []Method{MethodGet, MethodGetTable},
+	Size:    68,
+	Section: "15.2.5",
+	Sources: []string{"opensm include/iba/ib_types.h ib_portinfoext_record_t"},
+	Doc:     "PortInfoExtendedRecord is a PortInfoExtended as the subnet administrator knows it. OpenSM 3.3 has none.",
+	Fields: []Field{
+		{Name: "LID", Script: "lid", Offset: 0, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeLID, Component: 0, Components: 1,
+			Doc: "LID is the LID of the port; of a switch's external port, that of its port 0."},
+		{Name: "PortNum", Script: "port_num", Offset: 16, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 1, Components: 1,
+			Doc: "PortNum is the number of the port."},
+		{Name: "Options", Script: "options", Offset: 24, Bits: 8, Count: 1, Stride: 8, Type: FieldTypeUint, Component: 2, Components: 1, Hex: true,
+			Doc: "Options are not documented; compare PortInfoRecord."},
+		{Name: "PortInfoExtended", Script: "port_info_extended", Offset: 32, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeStruct, Struct: AttrPortInfoExtended, Component: 3, Components: 11,
+			Doc: "PortInfoExtended is the port's PortInfoExtended."},
 	},
 }
 
@@ -314,6 +369,7 @@ var AttrPKeyTableRecord = &Attribute{
 	Methods:   []Method{MethodGet, MethodGetTable},
 	Methods1:  []Method{MethodGet, MethodGetTable, MethodGetBulk},
 	State:     true,
+	Required:  true,
 	Size:      72,
 	Section:   "15.2.5.11",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_pkey_table_record_t, IB_PKEY_COMPMASK_*", "python-rdma codegen/iba_15.xml SAPKeyTableRecord"},
@@ -373,6 +429,7 @@ var AttrVLArbitrationTableRecord = &Attribute{
 	Methods:   []Method{MethodGet, MethodGetTable},
 	Methods1:  []Method{MethodGetTable, MethodGetBulk},
 	State:     true,
+	Required:  true,
 	Size:      72,
 	Section:   "15.2.5.9",
 	Sources:   []string{"opensm include/iba/ib_types.h ib_vl_arb_table_record_t, IB_VLA_COMPMASK_*", "python-rdma codegen/iba_15.xml SAVLArbitrationTableRecord"},
@@ -424,7 +481,7 @@ var AttrSubnAdmHierarchyInfoRecord = &Attribute{
 	Methods: []Method{MethodGet, MethodGetTable},
 	Size:    200,
 	Section: "15.2.5",
-	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
+	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)"},
 	Doc:     "HierarchyInfoRecord is a HierarchyInfo as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
@@ -441,7 +498,7 @@ var AttrSubnAdmCableInfoRecord = &Attribute{
 	Methods: []Method{MethodGet, MethodGetTable},
 	Size:    200,
 	Section: "15.2.5",
-	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
+	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)"},
 	Doc:     "CableInfoRecord is a CableInfo as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
 	Fields: []Field{
 		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
@@ -449,24 +506,32 @@ var AttrSubnAdmCableInfoRecord = &Attribute{
 	},
 }
 
-// AttrSubnAdmPortInfoExtendedRecord describes RecordData.
-var AttrSubnAdmPortInfoExtendedRecord = &Attribute{
-	Name:    "PortInfoExtendedRecord",
-	Class:   ClassSubnAdm,
-	Version: 2,
-	ID:      0x003e,
-	Methods: []Method{MethodGet, MethodGetTable},
-	Size:    200,
-	Section: "15.2.5",
-	Sources: []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
-	Doc:     "PortInfoExtendedRecord is a PortInfoExtended as the subnet administrator knows it. RecordData is a record of which no more than its number is known for sure.",
-	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
-			Doc: "Data is the record as it came, and what else is in the MAD."},
-	},
+// Decode reads t from data; what data lacks reads as 0.
+func (t *RecordData1) Decode(data []byte) {
+	b := data
+	if len(b) < 192 {
+		var pad [192]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:192]
+	copy(t.Data[:], b[0:192])
 }
 
-// AttrSubnAdm1RangeRecord describes RecordData.
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *RecordData1) Encode(data []byte) {
+	b := data
+	if len(b) < 192 {
+		var pad [192]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:192]
+	copy(b[0:192], t.Data[:])
+}
+
+// AttrSubnAdm1RangeRecord describes RecordData1.
 var AttrSubnAdm1RangeRecord = &Attribute{
 	Name:          "RangeRecord",
 	Class:         ClassSubnAdm,
@@ -475,17 +540,18 @@ var AttrSubnAdm1RangeRecord = &Attribute{
 	Methods1:      []Method{MethodGet, MethodSet, MethodGetTable, MethodGetBulk, MethodConfig},
 	State:         true,
 	Configuration: true,
-	Size:          200,
+	Required:      true,
+	Size:          192,
 	Section:       "15.2.5",
-	Sources:       []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
-	Doc:           "RangeRecord is a range of LIDs, of which version 1 keeps account lest two subnet managers give out the same. RecordData is a record of which no more than its number is known for sure.",
+	Sources:       []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Doc:           "RangeRecord is a range of LIDs, of which version 1 keeps account lest two subnet managers give out the same. RecordData1 is one of class version 1.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
 
-// AttrSubnAdm1MCGroupRecord describes RecordData.
+// AttrSubnAdm1MCGroupRecord describes RecordData1.
 var AttrSubnAdm1MCGroupRecord = &Attribute{
 	Name:          "MCGroupRecord",
 	Class:         ClassSubnAdm,
@@ -494,17 +560,17 @@ var AttrSubnAdm1MCGroupRecord = &Attribute{
 	Methods1:      []Method{MethodGet, MethodSet, MethodGetTable, MethodGetBulk, MethodConfig},
 	State:         true,
 	Configuration: true,
-	Size:          200,
+	Size:          192,
 	Section:       "15.2.5",
-	Sources:       []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
-	Doc:           "MCGroupRecord is a multicast group, in version 1; MCMemberRecord has taken its place. RecordData is a record of which no more than its number is known for sure.",
+	Sources:       []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Doc:           "MCGroupRecord is a multicast group, in version 1; MCMemberRecord has taken its place. RecordData1 is one of class version 1.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
 
-// AttrSubnAdm1NoticeRecord describes RecordData.
+// AttrSubnAdm1NoticeRecord describes RecordData1.
 var AttrSubnAdm1NoticeRecord = &Attribute{
 	Name:     "NoticeRecord",
 	Class:    ClassSubnAdm,
@@ -512,29 +578,29 @@ var AttrSubnAdm1NoticeRecord = &Attribute{
 	ID:       0x00f4,
 	Methods1: []Method{MethodGet, MethodGetTable, MethodGetBulk},
 	State:    true,
-	Size:     200,
+	Size:     192,
 	Section:  "15.2.5",
-	Sources:  []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
-	Doc:      "NoticeRecord is a Notice that came in, in version 1. RecordData is a record of which no more than its number is known for sure.",
+	Sources:  []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Doc:      "NoticeRecord is a Notice that came in, in version 1. RecordData1 is one of class version 1.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }
 
-// AttrSubnAdm1SAResponse describes RecordData.
+// AttrSubnAdm1SAResponse describes RecordData1.
 var AttrSubnAdm1SAResponse = &Attribute{
 	Name:     "SAResponse",
 	Class:    ClassSubnAdm,
 	Version:  1,
 	ID:       0x8001,
 	Methods1: []Method{MethodGetBulk},
-	Size:     200,
+	Size:     192,
 	Section:  "15.2.5",
-	Sources:  []string{"rdma-core libibumad/umad_sa.h UMAD_SA_ATTR_* (the numbers alone)", "Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)", "opensm include/iba/ib_types.h ib_portinfoext_record_t (PortInfoExtendedRecord alone)"},
-	Doc:      "SAResponse begins the answer to GetBulk, in version 1: it says what follows. RecordData is a record of which no more than its number is known for sure.",
+	Sources:  []string{"Shanley, InfiniBand Network Architecture, table 33-4 (the numbers alone)"},
+	Doc:      "SAResponse begins the answer to GetBulk, in version 1: it says what follows. RecordData1 is one of class version 1.",
 	Fields: []Field{
-		{Name: "Data", Script: "data", Offset: 0, Bits: 1600, Count: 1, Stride: 1600, Type: FieldTypeBytes, Component: -1, Components: 0,
+		{Name: "Data", Script: "data", Offset: 0, Bits: 1536, Count: 1, Stride: 1536, Type: FieldTypeBytes, Component: -1, Components: 0,
 			Doc: "Data is the record as it came, and what else is in the MAD."},
 	},
 }

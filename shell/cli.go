@@ -7,13 +7,14 @@
 //	command.go    what commands on a fabric have in common
 //	route.go      the command route; routewatch.go: --watch; reload.go: --reload
 //	verify.go     the command verify, and the checks that it shares with route
-//	snapshot.go   the command snapshot; decode.go, sim.go: those of these names
+//	snapshot.go   the command snapshot; decode.go, ports.go, sim.go: those of these names
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
 //	repl.go       the prompt's loop
 //	reader.go     where lines come from: readline, or a pipe
 //	complete.go   what TAB proposes; locate.go, where the cursor stands
 //	interrupt.go  signals
+//	deadline.go   --deadline; memory.go, --memory: the watch over what a script uses
 //	terminal.go   output, progress line; pager.go, what is longer than the screen
 package shell
 
@@ -23,6 +24,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -41,6 +43,11 @@ func Main() int {
 	// Most runs are short: at 400 a sweep of 702 nodes ends before the first
 	// collection, which takes some 4 ms of its 25.
 	collectAt(400)
+	// One step of a script can hold one of two processors, and a collection that
+	// waits for its end the other: the third is for the watch over memory.
+	if runtime.GOMAXPROCS(0) == 2 {
+		runtime.GOMAXPROCS(3)
+	}
 	a := &app{console: newConsole(os.Stdout, os.Stderr), stdin: os.Stdin}
 	a.interrupts = watchInterrupts(a.console)
 	defer a.interrupts.stop()
@@ -117,7 +124,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted.`,
 	root.Flags().StringArrayVarP(&a.code, "command", "c", nil, "run `CODE` and show the value of its last expression")
 	a.settings.addFlags(root.Flags())
 	completeFlags(root)
-	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.versionCommand(), a.docCommand())
+	root.AddCommand(a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.versionCommand(), a.docCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -267,7 +274,7 @@ func (a *app) run(words []string) error {
 		s.limit = a.deadline.value
 	}
 	s.deadline = d
-	d.limit(s.engine)
+	d.limit(s)
 	switch {
 	case hasCode:
 		a.status = s.evaluate(func(ctx context.Context) error { return s.RunCode(ctx, "<command>", a.code[0]) })
@@ -281,7 +288,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that name commands, not scripts.
-var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "version", "doc", "help", "completion"}
+var commandWords = []string{"route", "verify", "snapshot", "sim", "decode", "ports", "version", "doc", "help", "completion"}
 
 // checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {

@@ -28,7 +28,7 @@ func (a *app) onFabric(name string, run func(context.Context, *session) error) e
 	}
 	defer s.close()
 	s.deadline = d
-	d.limit(s.engine)
+	d.limit(s)
 	a.status = s.evaluate(func(ctx context.Context) error {
 		return lang.Protect(name, func() error { return run(ctx, s) })
 	})

@@ -10,25 +10,31 @@ import (
 	"fabsh/mad/engine"
 )
 
-// grace is how long a script may go on reporting after its deadline.
-const grace = 10 * time.Second
+const (
+	// grace is how long a script may go on reporting after its deadline.
+	grace = 10 * time.Second
+	// mayCompute is how long it may do so without a word, to people or to the
+	// fabric: what has just computed for so long reports nothing.
+	mayCompute = time.Second
+)
 
 // deadline is the end of a session's time, or of a statement's at the prompt.
 // From then on all that is asked of the fabric ends as an error, also what was
-// asked before; the script goes on. After the grace it is stopped, and the
-// program is ended where that is of no use: it may hang with a pipe that nobody
-// reads.
+// asked before, and so do sleeps; the script goes on, unless it just computes.
+// After the grace it is stopped in any case, and the program is ended where that
+// is of no use: it may hang with a pipe that nobody reads.
 type deadline struct {
 	late *lang.DeadlineError
 	at   time.Time
-	over context.Context // ends with the grace
+	over context.Context // ends when the script is to be stopped
 	end  context.CancelCauseFunc
 	kill func(why error) // nil: nothing is ended by force
 
-	mu      sync.Mutex     // guards all below
-	engine  *engine.Engine // nil: no live fabric, or none yet
-	timer   *time.Timer
-	stopped bool
+	mu       sync.Mutex     // guards all below
+	engine   *engine.Engine // nil: no live fabric, or none yet
+	activity *lang.Activity // nil: there is no session yet
+	timer    *time.Timer
+	stopped  bool
 }
 
 // startDeadline starts the time; nil if after is 0, for then there is no end.
@@ -50,34 +56,56 @@ func (d *deadline) pass() {
 	if d.stopped {
 		return
 	}
-	d.timer = time.AfterFunc(grace, d.close)
+	if d.activity != nil && d.activity.Waits() {
+		d.activity.Note() // the waiting ends now, and the script has its time from here
+	}
 	d.halt(d.late)
+	d.look()
 }
 
-// close ends the grace.
-func (d *deadline) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.stopped {
-		return
+// look stops the script if it just computes or its grace has ended, and otherwise
+// looks again when that may be so. d.mu is held.
+func (d *deadline) look() {
+	last := d.at.Add(-d.late.After)
+	if d.activity != nil {
+		last = d.activity.Last()
 	}
-	why := fmt.Errorf("%w, and the session had not ended %v later", d.late, grace)
+	computes, left := time.Until(last.Add(mayCompute)), time.Until(d.at.Add(grace))
+	switch {
+	case min(computes, left) > 0:
+		d.timer = time.AfterFunc(min(computes, left), func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if !d.stopped {
+				d.look()
+			}
+		})
+	case left > 0:
+		d.close(d.late)
+	default:
+		d.close(fmt.Errorf("%w, and the session had not ended %v later", d.late, grace))
+	}
+}
+
+// close stops the script. d.mu is held.
+func (d *deadline) close(why error) {
 	d.end(why)
 	if d.kill != nil {
 		d.timer = time.AfterFunc(endsWithin, func() { d.kill(why) })
 	}
 }
 
-// limit has e end when the time does, or now if that is over.
-func (d *deadline) limit(e *engine.Engine) {
-	if d == nil || e == nil {
+// limit has what s does end when the time does, or now if that is over.
+func (d *deadline) limit(s *session) {
+	if d == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.engine = e
+	d.engine, d.activity = s.engine, &s.Activity
+	d.activity.Note()
 	if d.hasPassed() {
-		e.Halt(d.late)
+		d.halt(d.late)
 	}
 }
 
@@ -87,21 +115,21 @@ func (d *deadline) halt(cause error) {
 	}
 }
 
-// run calls fn with a context that ends with the grace.
+// run calls fn with a context that ends when it is to be stopped.
 func (d *deadline) run(ctx context.Context, fn func(context.Context) error) error {
 	if d == nil {
 		return fn(ctx)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(lang.WithDeadline(ctx, d.at, d.late))
 	defer cancel(nil)
 	defer context.AfterFunc(d.over, func() { cancel(context.Cause(d.over)) })()
 	return fn(ctx)
 }
 
-// isOver: the grace has ended, too.
+// isOver: what runs is to be stopped.
 func (d *deadline) isOver() bool { return d != nil && d.over.Err() != nil }
 
-// whenOver has fn called when the grace ends; stop takes that back.
+// whenOver has fn called when what runs is to be stopped; stop takes that back.
 func (d *deadline) whenOver(fn func(error)) (stop func() bool) {
 	if d == nil {
 		return func() bool { return true }

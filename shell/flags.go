@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"strconv"
 	"time"
@@ -45,6 +46,8 @@ type settings struct {
 
 	record   string
 	deadline duration
+	memory   byteSize // 0: as much as defaultMemory says
+	maxSteps number
 
 	include []string
 	out     string
@@ -67,6 +70,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	s.port = number{min: 1, max: 254}
 	s.timeout = duration{unit: time.Millisecond, units: "milliseconds"} // as in infiniband-diags
 	s.deadline = duration{unit: time.Second, units: "seconds"}
+	s.maxSteps = number{min: 1, max: math.MaxInt}
 	s.retries = number{max: 100, value: 2, isSet: true}
 	s.window = number{min: 1, max: 1 << 16}
 	s.sl = number{max: 15}
@@ -92,6 +96,8 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.nameMap, "node-name-map", "", "take the names of nodes from `FILE`: lines of GUID \"name\" (default: that of infiniband-diags)")
 	f.StringVar(&s.record, "record", "", "write all MADs to the pcap `FILE`, which Wireshark opens; keys are left out")
 	f.Var(&s.deadline, "deadline", "ask nothing more after `TIME`: in seconds, or such as 500ms; at the prompt, for each statement")
+	f.Var(&s.memory, "memory", "let scripts use `SIZE` of memory: such as 512MiB or 4GiB (default: 4 GiB, or a quarter of the machine's)")
+	f.Var(&s.maxSteps, "max-steps", "let scripts take `N` steps of the interpreter; at the prompt, each statement (default: any number)")
 	f.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
 	f.StringVar(&s.out, "out", "", "let scripts write files below the folder `DIR` (a command's own --out, after it, is a file)")
 	f.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
@@ -143,7 +149,7 @@ type number struct {
 }
 
 func (n *number) Set(text string) error {
-	v, err := strconv.ParseInt(text, 0, 32)
+	v, err := strconv.ParseInt(text, 0, strconv.IntSize)
 	if err != nil || int(v) < n.min || int(v) > n.max {
 		return fmt.Errorf("want a number from %d to %d", n.min, n.max)
 	}

@@ -331,7 +331,6 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		Include: a.include,
 		Out:     a.out,
 		Secrets: a.secrets,
-		Until:   a.opening,
 		Quiet:   a.quiet,
 		Verbose: a.verbose,
 		Clock:   c.clock,

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -112,6 +113,7 @@ func (r *repl) loop() int {
 			return r.run(ctx, r.file, line, text)
 		})
 		r.report(err)
+		r.free(err)
 		var exit *lang.ExitError
 		if errors.As(err, &exit) || r.app.interrupts.ended() != nil {
 			return r.exitStatus(err)
@@ -125,6 +127,14 @@ func (r *repl) loop() int {
 		}
 	}
 	return r.exitStatus(nil)
+}
+
+// free gives memory back that a statement was stopped for, where err says so.
+func (r *repl) free(err error) {
+	var limit *lang.LimitError
+	if errors.As(err, &limit) {
+		debug.FreeOSMemory()
+	}
 }
 
 func (r *repl) run(ctx context.Context, file string, line int, text string) error {

@@ -22,8 +22,8 @@ func TestRouteUnderOpenSM(t *testing.T) {
 	lst := filepath.Join(before.Dir, "opensm-subnet.lst")
 	t.Run("OpenSM's own", func(t *testing.T) {
 		got := outcome(fabsh(t, nil, "-F", "file:"+lst, "-o", "csv", "verify", "--lfts", filepath.Join(before.Dir, "opensm-lfts.dump")))
-		want := "ok,policy,judged,endpoints,pairs,unreachable,excused,loops,acyclic,max_hops,hops,detours,channels,waits,cycle,broken,notes\n" +
-			`true,file,"static forwarding tables, SL 0",all 16 ports of CAs and routers (16 cn),240,0,0,0,true,4,"[0,0,48,0,192]",[240],16,24,[],[],"[""adaptive routing not determined""]"` +
+		want := "ok,policy,judged,endpoints,pairs,unreachable,excused,loops,acyclic,max_hops,hops,detours,channels,waits,violations,cycle,broken,violating,notes\n" +
+			`true,file,"static forwarding tables, SL 0","{""ports"":16,""cas"":16,""routers"":0,""switches"":0,""classes"":{""cn"":16}}",240,0,0,0,true,4,"[0,0,48,0,192]",[240],16,24,0,[],[],[],"[""adaptive routing not determined""]"` +
 			"\n[exit status 0]\n"
 		if got != want {
 			t.Errorf("got  %swant %s", got, want)
@@ -139,9 +139,9 @@ func TestRouteLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"true,file,\"static forwarding tables, their service levels and virtual lanes\",all 16 ports of CAs and routers (16 cn),240,0,0,0,true,": {"--sl", file("psl"), "--slvl", file("opensm-sl2vl.dump")},
-		"false,file,\"static forwarding tables, their service levels, all on VL 0\",all 16 ports of CAs and routers (16 cn),240,0,0,0,false,":    {"--sl", file("psl")},
-		"false,file,\"static forwarding tables, SL 0\",all 16 ports of CAs and routers (16 cn),240,0,0,0,false,":                                 {},
+		"true,file,\"static forwarding tables, their service levels and virtual lanes\",\"{\"\"ports\"\":16,\"\"cas\"\":16,\"\"routers\"\":0,\"\"switches\"\":0,\"\"classes\"\":{\"\"cn\"\":16}}\",240,0,0,0,true,": {"--sl", file("psl"), "--slvl", file("opensm-sl2vl.dump")},
+		"false,file,\"static forwarding tables, their service levels, all on VL 0\",\"{\"\"ports\"\":16,\"\"cas\"\":16,\"\"routers\"\":0,\"\"switches\"\":0,\"\"classes\"\":{\"\"cn\"\":16}}\",240,0,0,0,false,":    {"--sl", file("psl")},
+		"false,file,\"static forwarding tables, SL 0\",\"{\"\"ports\"\":16,\"\"cas\"\":16,\"\"routers\"\":0,\"\"switches\"\":0,\"\"classes\"\":{\"\"cn\"\":16}}\",240,0,0,0,false,":                                 {},
 	} {
 		args = append([]string{"-F", "file:" + file("opensm-subnet.lst"), "-o", "csv", "verify", "--lfts", file("opensm-lfts.dump")}, args...)
 		if got := outcome(fabsh(t, nil, args...)); !strings.Contains(got, "\n"+want) {

@@ -107,11 +107,15 @@ func (s *session) attempt(fn func(context.Context) error) error {
 	d := s.deadline
 	if s.limit > 0 {
 		d = startDeadline(s.limit, nil)
-		d.limit(s.engine)
+		d.limit(s)
 		defer d.stop()
 	}
 	before := s.cancelled()
 	return s.app.interrupts.run(func(ctx context.Context) (err error) {
+		ctx, stop := context.WithCancelCause(ctx)
+		defer stop(nil)
+		defer s.watchMemory(stop)()
+		ctx = lang.LimitSteps(ctx, uint64(s.app.maxSteps.value), stop)
 		s.progress.during(func() { err = d.run(ctx, fn) })
 		cause := context.Cause(ctx)
 		if cause == nil && d.isOver() {
@@ -160,9 +164,12 @@ func (s *session) summary() {
 func (s *session) report(err error) {
 	var exit *lang.ExitError
 	var stop *interruption
+	var limit *lang.LimitError
 	stderr := s.app.console.Err()
 	switch {
 	case err == nil, errors.As(err, &exit), s.app.interrupts.ended() == syscall.SIGPIPE:
+	case errors.As(err, &limit):
+		fmt.Fprintf(stderr, "fabsh: %v\n", limit)
 	case errors.As(err, &stop):
 		fmt.Fprintln(stderr, stop)
 	default:

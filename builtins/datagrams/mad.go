@@ -29,6 +29,9 @@ var madParams = []lang.Param{
 // madFields is the parameter **fields.
 var madFields = lang.Param{Name: "**fields", Kind: records.KindFields, Doc: "parts of the modifier, fields of the attribute and their values, as words or numbers"}
 
+// madRaw is the parameter raw.
+var madRaw = lang.Param{Name: "raw", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "return the whole answer as bytes, its headers and reserved bits too, whatever its status; keys in it are zeros"}
+
 // madArgs are the arguments that mad_get, mad_set and mad_send share.
 type madArgs struct {
 	Attr, Target, MgmtClass starlark.Value
@@ -38,11 +41,17 @@ type madArgs struct {
 	Fields                  []starlark.Tuple
 }
 
+// madGetArgs are the arguments of mad_get.
+type madGetArgs struct {
+	madArgs
+	Raw bool
+}
+
 // MADGet is mad_get: records of an attribute of any class.
 var MADGet = lang.Builtin{
 	Name:   "mad_get",
 	Group:  GroupMAD,
-	Params: append(slices.Clone(madParams), madFields),
+	Params: append(slices.Clone(madParams), madRaw, madFields),
 	Doc: `Reads an attribute of any management class.
 It is for the classes that have no functions of their own, congestion control, baseboard and device management, vendors', and for whatever has a number. It returns a record, or bytes where no layout is known. What is not known to read only, and so all of vendors' classes, takes --write.`,
 	Example: `
@@ -53,12 +62,15 @@ It is for the classes that have no functions of their own, congestion control, b
 1
 > mad_get(0x0011, sw, mgmt_class=0x21) == mad_get("CongestionInfo", sw)
 True
+> mad_get("CongestionInfo", sw, raw=True)[:4]
+b"\x01!\x02\x81"
 `,
-	Run: lang.Do(func(c *lang.Call, a *madArgs) (starlark.Value, error) {
-		r, err := newMADRequest(c, mad.MethodGet, a)
+	Run: lang.Do(func(c *lang.Call, a *madGetArgs) (starlark.Value, error) {
+		r, err := newMADRequest(c, mad.MethodGet, &a.madArgs, nil)
 		if err != nil {
 			return nil, err
 		}
+		r.raw = a.Raw
 		return r.exchange()
 	}),
 }
@@ -76,7 +88,7 @@ What goes out is data; without it, what was read just before; with the named fie
 5
 `,
 	Run: lang.Do(func(c *lang.Call, a *madArgs) (starlark.Value, error) {
-		r, err := newMADRequest(c, mad.MethodSet, a)
+		r, err := newMADRequest(c, mad.MethodSet, a, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -93,6 +105,8 @@ What goes out is data; without it, what was read just before; with the named fie
 type madSendArgs struct {
 	madArgs
 	Method starlark.Value
+	Header *starlark.Dict
+	Raw    bool
 }
 
 // MADSend is mad_send: a request with any method.
@@ -101,12 +115,20 @@ var MADSend = lang.Builtin{
 	Group: GroupMAD,
 	Params: slices.Concat(madParams[:2], []lang.Param{
 		{Name: "method", Kind: lang.KindAny, Default: `"send"`, Keyword: true, Doc: `the method, as a number or a word of its class: "send", "trap", "trap_repress", "get_table"`},
-	}, madParams[2:], []lang.Param{madFields}),
+	}, madParams[2:], []lang.Param{
+		{Name: "header", Kind: kindHeader, Default: "None", Keyword: true, Doc: `fields of the headers and their values, {"hop_pointer": 2, "d": 1}, by the names that fabsh decode shows; and nothing of the request is checked`},
+		madRaw, madFields,
+	}),
 	Doc: `Sends a request with any method of any management class.
-Send, Trap and TrapRepress have no answer, and the result is None; others return what mad_get does, tables a list. What is not known to read only takes --write. Such a request is sent once.`,
+Send, Trap and TrapRepress have no answer, and the result is None; others return what mad_get does, tables a list. What is not known to read only takes --write. Such a request is sent once.
+With header the datagram is what the call makes of it, malformed or not: any method, version and combination, to see what an agent makes of it. That takes --write, whatever it asks.`,
 	Example: `
 > len(mad_send("NodeRecord", 13, method="get_table", node_type="switch"))
 12
+> mad_send("NodeInfo", dr("0,1"), method="get", header={"status": 0x1c}).num_ports
+8
+> catch(mad_send, "NodeInfo", dr("0,1"), method="get", header={"base_version": 2}).status
+"timed out"
 `,
 	Run: lang.Do(func(c *lang.Call, a *madSendArgs) (starlark.Value, error) {
 		class, version, err := a.class()
@@ -117,10 +139,11 @@ Send, Trap and TrapRepress have no answer, and the result is None; others return
 		if err != nil {
 			return nil, err
 		}
-		r, err := newMADRequest(c, m, &a.madArgs)
+		r, err := newMADRequest(c, m, &a.madArgs, a.Header)
 		if err != nil {
 			return nil, err
 		}
+		r.raw = a.Raw
 		return r.exchange()
 	}),
 }

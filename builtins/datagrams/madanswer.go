@@ -1,7 +1,6 @@
 package datagrams
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -22,7 +21,11 @@ func (r *madRequest) exchange() (starlark.Value, error) {
 		return nil, err
 	}
 	for i := range calls {
-		if !r.answered(i, calls[i].Err) {
+		err := calls[i].Err
+		if r.raw && refusedBy(err) {
+			err = nil // the answer is wanted, whatever it says
+		}
+		if !r.answered(i, err) {
 			continue
 		}
 		v, err := r.answer(&calls[i])
@@ -52,7 +55,7 @@ func (r *madRequest) put(i int, call *engine.Call) {
 		call.PutOUI(r.oui)
 	}
 	if r.h.Class == mad.ClassSubnAdm {
-		binary.BigEndian.PutUint64(call.MAD[mad.SAMaskOffset:], r.mask)
+		mad.PutSA(call.MAD[:], r.mask, len(r.given))
 	}
 	if !r.reads() {
 		call.Retries = -1 // it may have been carried out
@@ -63,8 +66,11 @@ func (r *madRequest) put(i int, call *engine.Call) {
 // bytes where no layout is known; None where there is no answer.
 func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 	h := call.Header()
-	if !h.Method.IsResponse() && !h.IsAnswer() {
+	switch {
+	case !r.h.IsAnswered():
 		return starlark.None, nil
+	case r.raw:
+		return rawAnswer(call), nil
 	}
 	attr := r.attr
 	if attr != nil && attr.Answer != nil {
@@ -81,7 +87,7 @@ func (r *madRequest) answer(call *engine.Call) (starlark.Value, error) {
 		}
 		return starlark.NewList(list), err
 	case attr == nil:
-		return starlark.Bytes(call.Data()[:h.Class.DataSize()]), nil
+		return starlark.Bytes(call.Data()[:h.DataSize()]), nil
 	}
 	rec := records.NewAnswer(attr, h.Modifier, call.MAD[r.offset:])
 	if r.h.Method == mad.MethodSet {

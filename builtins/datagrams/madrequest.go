@@ -23,20 +23,25 @@ type madRequest struct {
 	layout *mad.Attribute // of what is sent: attr, or a variant of it
 	offset int            // of the attribute in the MAD
 	oui    uint32
-	mask   uint64        // of components
-	given  []byte        // data, and the fields that are named
-	named  []*mad.Field  // which they are
-	before []engine.Call // where the rest was read
+	mask   uint64         // of components
+	given  []byte         // data, and the fields that are named
+	named  []*mad.Field   // which they are
+	before []engine.Call  // where the rest was read
+	header *starlark.Dict // of fields of the headers; nil: they are as they should be
+	raw    bool           // the answer is wanted as bytes
 }
 
 // newMADRequest makes the request of what the call says, and checks that it may
 // be sent.
-func newMADRequest(c *lang.Call, m mad.Method, a *madArgs) (*madRequest, error) {
+func newMADRequest(c *lang.Call, m mad.Method, a *madArgs, header *starlark.Dict) (*madRequest, error) {
 	class, version, err := a.class()
 	if err != nil {
 		return nil, err
 	}
-	r := &madRequest{targetRequest: &targetRequest{c: c, class: class}, args: a, h: mad.Header{Class: class, ClassVersion: version, Method: m}}
+	r := &madRequest{targetRequest: &targetRequest{c: c, class: class}, args: a, header: header, h: mad.Header{Class: class, ClassVersion: version, Method: m}}
+	if header != nil {
+		r.targetRequest.addressed = r.putHeader
+	}
 	for _, step := range []func() error{r.about, r.vendor, r.allowed, r.content, r.address} {
 		if err := step(); err != nil {
 			return nil, err
@@ -92,9 +97,9 @@ func (r *madRequest) vendor() error {
 	default:
 		return lang.ParamError("oui", "each vendor has a class %v: say whose it is, as in oui=0x001405", r.h.Class)
 	}
-	r.offset = r.h.Class.DataOffset()
+	r.offset = r.h.DataOffset()
 	if r.attr != nil {
-		r.offset = r.attr.Offset()
+		r.offset = r.attr.OffsetIn(r.h.ClassVersion)
 	}
 	return nil
 }
@@ -102,20 +107,23 @@ func (r *madRequest) vendor() error {
 // allowed: there is such a request, and it may be sent.
 func (r *madRequest) allowed() error {
 	h := &r.h
-	if h.Method.IsResponse() {
-		return lang.ParamError("method", "%#02x is a response, and nobody has asked", uint8(h.Method))
-	}
-	if err := mad.Allowed(h.Class, h.ClassVersion, h.Method, h.Attribute); err != nil {
-		return lang.Errorf("%w", err)
+	switch {
+	case r.header != nil:
+	case h.Method.IsResponse():
+		return lang.ParamError("method", "%#02x is a response, and nobody has asked; header={} sends it all the same", uint8(h.Method))
+	default:
+		if err := mad.Allowed(h.Class, h.ClassVersion, h.Method, h.Attribute); err != nil {
+			return lang.Errorf("%w", err)
+		}
 	}
 	if r.reads() {
 		return nil
 	}
 	attr := r.attr
-	if attr == nil || h.Method == mad.MethodGet {
+	if attr == nil || h.Method == mad.MethodGet || r.header != nil {
 		// What is not known to be harmless; of subnet management it may be the
 		// subnet manager's.
-		attr = &mad.Attribute{Name: fmt.Sprintf("attribute %#04x", uint16(h.Attribute)), SMOwned: h.Class.Family() == mad.ClassSubn && h.Method != mad.MethodGet}
+		attr = &mad.Attribute{Name: fmt.Sprintf("attribute %#04x", uint16(h.Attribute)), SMOwned: h.Class.Family() == mad.ClassSubn && (h.Method != mad.MethodGet || r.header != nil)}
 	}
 	_, err := topology.MayChange(r.c, attr)
 	return err
@@ -123,7 +131,7 @@ func (r *madRequest) allowed() error {
 
 // reads: the request is known to change nothing.
 func (r *madRequest) reads() bool {
-	return mad.EffectOf(r.h.Class, r.h.ClassVersion, r.h.Method, r.h.Attribute) != mad.EffectFabric
+	return r.header == nil && mad.EffectOf(r.h.Class, r.h.ClassVersion, r.h.Method, r.h.Attribute) != mad.EffectFabric
 }
 
 // content is what the call says of the modifier, the data and the fields.
@@ -236,6 +244,7 @@ func (r *madRequest) address() error {
 		for i := range r.targets {
 			t := &r.targets[i]
 			switch {
+			case directed && t.Route == nil && r.header != nil: // putHeader makes it one
 			case directed && t.Route == nil:
 				return lang.ParamError("target", "class 0x81 goes along directed routes, and none is known to %s: name the target by dr(...), or use class 0x01", t.Label)
 			case !directed && t.LID == 0:
@@ -256,6 +265,8 @@ func (r *madRequest) readFirst() error {
 		return lang.Errorf("no layout of the attribute is known: give data")
 	case setterOf(r.h.Class) != c.Name:
 		return lang.Errorf("use %s, which knows what a Set of %s means; or give data", setterOf(r.h.Class), r.attr.Name)
+	case len(r.layout.Flat()) == 0:
+		return nil // the request is all there is, as to test a device
 	case len(r.named) == 0:
 		return lang.Errorf("nothing to change: name fields, %s(%q, target, field=value), or give data", c.Name, r.attr.Name)
 	case !slices.Contains(r.attr.Methods, mad.MethodGet):

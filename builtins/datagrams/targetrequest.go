@@ -18,6 +18,8 @@ type targetRequest struct {
 	targets []topology.Target
 	many    bool
 	values  []starlark.Value // nil of a target that is not done
+	// addressed, if not nil, has the last word on a request with its address.
+	addressed func(call *engine.Call) error
 }
 
 // resolve finds the targets that the argument target names, and the service
@@ -65,6 +67,11 @@ func (a *targetRequest) send(put func(i int, call *engine.Call)) ([]engine.Call,
 			a.targets[i].AddressSMP(&calls[i]) // reachable, says resolve
 		} else if err := client.PutGMP(&calls[i], a.local, a.targets[i].LID); err != nil {
 			return nil, err
+		}
+		if a.addressed != nil {
+			if err := a.addressed(&calls[i]); err != nil {
+				return nil, err
+			}
 		}
 		open = append(open, &calls[i])
 	}

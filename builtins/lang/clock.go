@@ -33,16 +33,21 @@ var Sleep = Builtin{
 	Name:   "sleep",
 	Group:  GroupRest,
 	Params: []Param{{Name: "duration", Kind: KindDuration, Doc: `"500ms", "10s", or a number of seconds`}},
-	Doc:    "Waits; other items of parallel go on.",
+	Doc:    "Waits; other items of parallel go on.\nThe deadline ends it with an error.",
 	Example: `
 > sleep("1ms")
 `,
 	Run: Do(func(c *Call, a *struct{ Duration time.Duration }) (starlark.Value, error) {
 		err := c.Block(func(ctx context.Context) error {
+			ctx, cancel := untilDeadline(ctx)
+			defer cancel()
 			return c.Runtime().Clock.Sleep(ctx, a.Duration)
 		})
-		if err != nil {
+		switch {
+		case c.Fiber().Stopped() != nil:
 			return nil, err
+		case err != nil:
+			return nil, Errorf("%w", err)
 		}
 		return starlark.None, nil
 	}),

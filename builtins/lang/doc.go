@@ -9,7 +9,8 @@
 //	describe.go                  what help says of them
 //	runtime.go thread.go         what a session shares; fibers, which wait through Block alone
 //	parallel.go failure.go exit.go   parallel; the value error, catch; how scripts end
-//	output.go text.go encode.go table.go format.go   show, in text, JSON, CSV; tables; fmt
+//	limit.go deadline.go activity.go   bounds of steps and time; who waits, who computes
+//	output.go text.go encode.go decode.go table.go format.go   show, in text, JSON, CSV; tables; fmt
 //	layout.go fit.go             tables and text on a screen of some width
 //	comparison.go                comparisons with words that an attribute never is
 //	harmless.go                  text that a terminal would obey, escaped

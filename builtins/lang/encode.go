@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -21,7 +22,9 @@ import (
 // versions the encoding. Dicts keep their order.
 func encodeJSON(v starlark.Value) ([]byte, error) {
 	e := encoder{}
-	if err := e.value(v); err != nil {
+	if err := e.value(v); errors.Is(err, errTooDeep) {
+		return nil, errTooDeep // its place would be a long text
+	} else if err != nil {
 		return nil, err
 	}
 	return e.buf.Bytes(), nil
@@ -93,8 +96,17 @@ func (e *encoder) text(s string) {
 	}
 }
 
-// nested guards against containers that contain themselves.
+// maxDepth is how deep JSON may be nested; Go's decoder takes as much.
+const maxDepth = 10000
+
+var errTooDeep = fmt.Errorf("cannot encode as JSON: nested more than %d deep", maxDepth)
+
+// nested guards against containers that contain themselves, and against those
+// that are nested without end.
 func (e *encoder) nested(v starlark.Value, fn func() error) error {
+	if len(e.path) == maxDepth {
+		return errTooDeep
+	}
 	for _, outer := range e.path {
 		if same(outer, v) {
 			return fmt.Errorf("cannot encode as JSON: %s contains itself", v.Type())
@@ -187,7 +199,7 @@ var JSONModule = &starlarkstruct.Module{
 	Members: starlark.StringDict{
 		"encode":        NewFunction(&JSONEncode),
 		"encode_indent": NewFunction(&JSONEncodeIndent),
-		"decode":        libjson.Module.Members["decode"],
+		"decode":        starlark.NewBuiltin("json.decode", decodeJSON),
 		"indent":        libjson.Module.Members["indent"],
 	},
 }

@@ -75,5 +75,6 @@ Neither catch nor parallel stops it. The status is 3 all the same when a MAD tha
 func Catchable(f *Fiber, err error) bool {
 	var exit *ExitError
 	var refusal *RefusalError
-	return f.Context.Err() == nil && !errors.As(err, &exit) && !errors.As(err, &refusal)
+	var limit *LimitError
+	return f.Context.Err() == nil && !errors.As(err, &exit) && !errors.As(err, &refusal) && !errors.As(err, &limit)
 }

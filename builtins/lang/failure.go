@@ -117,7 +117,7 @@ var Catch = Builtin{
 		{Name: "**kwargs", Kind: KindAny, Doc: "its keyword arguments"},
 	},
 	Doc: `Calls a function and returns its result, or its failure as a value.
-An error value is falsy and has op, target, status and message. MADs that got no answer during the call do not count for the exit status. exit(), an interrupt and a refusal to change the fabric are not caught.`,
+An error value is falsy and has op, target, status and message. MADs that got no answer during the call do not count for the exit status. exit(), an interrupt, a refusal to change the fabric, and the end by --memory or --max-steps are not caught.`,
 	Example: `
 > r = catch(smp_get, "NodeInfo", 999)
 > if not r: print(r.status)

@@ -25,7 +25,6 @@ type Files struct {
 	out     *root           // nil: scripts may not write
 	named   map[string]bool // absolute: files that the command line names, wherever they lie
 	secrets []fs.FileInfo   // files that scripts may not read, by whatever name
-	until   context.Context // ends with the time of the session
 }
 
 type root struct {
@@ -39,7 +38,7 @@ type root struct {
 // empty, writable. base stands for the files of the operating system; nil: it
 // is they.
 func NewFiles(base afero.Fs, dir string, include []string, out string) (*Files, error) {
-	f := &Files{base: base, until: context.Background()}
+	f := &Files{base: base}
 	var err error
 	switch {
 	case base != nil:
@@ -166,7 +165,7 @@ func (f *Files) Short(path string) string {
 
 // Open opens a file that a script names. It must lie below a root, and be a
 // regular file. One that the command line names may also be a pipe. It is read
-// until ctx ends, or the time of the session.
+// until ctx ends, or the deadline.
 func (f *Files) Open(ctx context.Context, path string) (*File, error) {
 	abs := f.Abs(path)
 	if f.named[abs] {
@@ -186,7 +185,7 @@ func (f *Files) Open(ctx context.Context, path string) (*File, error) {
 		if err != nil {
 			return nil, tidy(rename(err, f.Short(path)))
 		}
-		return f.allowed(f.newFile(ctx, file), f.Short(path), false)
+		return f.allowed(readUntil(ctx, file), f.Short(path), false)
 	}
 	var dirs []string
 	for _, r := range f.roots {
@@ -237,16 +236,16 @@ func (f *Files) allowed(file *File, shown string, mayBePipe bool) (*File, error)
 }
 
 // OpenNamed opens a file that the command line names, wherever it lies. It is
-// read until ctx ends, or the time of the session.
+// read until ctx ends, or the deadline.
 func (f *Files) OpenNamed(ctx context.Context, path string) (*File, error) {
 	if f.base != nil {
 		file, err := f.base.Open(f.Abs(path))
 		if err != nil {
 			return nil, tidy(rename(err, path))
 		}
-		return f.newFile(ctx, file), nil
+		return readUntil(ctx, file), nil
 	}
-	ctx, cancel := f.limit(ctx)
+	ctx, cancel := untilDeadline(ctx)
 	file, err := OpenNamed(ctx, f.Abs(path))
 	if err != nil {
 		cancel()
@@ -255,20 +254,10 @@ func (f *Files) OpenNamed(ctx context.Context, path string) (*File, error) {
 	return file.alsoRelease(cancel), nil
 }
 
-func (f *Files) newFile(ctx context.Context, file afero.File) *File {
-	ctx, cancel := f.limit(ctx)
+func readUntil(ctx context.Context, file afero.File) *File {
+	ctx, cancel := untilDeadline(ctx)
 	return newFile(ctx, file).alsoRelease(cancel)
 }
-
-// limit is ctx, which ends with the time of the session too.
-func (f *Files) limit(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(f.until, func() { cancel(context.Cause(f.until)) })
-	return ctx, func() { stop(); cancel(nil) }
-}
-
-// Until sets the end of the session's time, from which on no file is read.
-func (f *Files) Until(ctx context.Context) { f.until = ctx }
 
 // Read reads a whole file that a script names, until ctx ends.
 func (f *Files) Read(ctx context.Context, path string) ([]byte, error) {

@@ -61,7 +61,7 @@ func parallel(c *Call, a *parallelArgs) (starlark.Value, error) {
 	}
 	// Not block: it may return before the workers, who watch the context
 	// themselves, have let go of the script's values.
-	yield(b.baton, wg.Wait)
+	yield(c.Thread, b.baton, wg.Wait)
 	if err := b.parent.Stopped(); err != nil {
 		return nil, err
 	}

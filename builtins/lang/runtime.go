@@ -29,6 +29,8 @@ type Runtime struct {
 	// Load carries out the load statement; the loads under way are given.
 	Load func(t *starlark.Thread, module string) (starlark.StringDict, error)
 
+	Activity Activity // when it did something else than compute
+
 	Account account // of what runs outside catch
 	refused bool    // a change was refused, whatever became of the script
 	warned  map[string]bool
@@ -65,6 +67,7 @@ func (r *Runtime) Unanswered() int { return r.Account.Unanswered }
 
 // Emit writes to one of the session's streams.
 func (r *Runtime) Emit(st Stream, text string) error {
+	r.Activity.Note()
 	w := r.Stdout
 	if st == Stderr {
 		w = r.Stderr

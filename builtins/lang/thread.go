@@ -26,6 +26,9 @@ type Fiber struct {
 	// loads are the modules whose top levels run, each loaded by the one
 	// before it; nothing may change the fabric until they are done.
 	Loads []string
+
+	begun bool   // steps is set; what is copied from this fiber has the same
+	steps *steps // nil: any number
 }
 
 // account counts the MADs that a script asked for and that got no answer.
@@ -49,17 +52,30 @@ const fiberKey = "fabsh"
 // FiberOf returns the fiber of a thread made by NewThread.
 func FiberOf(t *starlark.Thread) *Fiber { return t.Local(fiberKey).(*Fiber) }
 
-// NewThread makes the thread of f; release unties it from f's context.
-func NewThread(f *Fiber, name string) (t *starlark.Thread, release func() bool) {
+// NewThread makes the thread of f; release ends it and unties it from f's context.
+func NewThread(f *Fiber, name string) (t *starlark.Thread, release func()) {
 	t = &starlark.Thread{
 		Name:  name,
 		Print: func(t *starlark.Thread, msg string) { FiberOf(t).Print(msg + "\n") },
-		Load:  f.Runtime.Load,
+		Load: func(t *starlark.Thread, module string) (starlark.StringDict, error) {
+			f.steps.leave(t) // a module runs in a thread of its own
+			defer f.steps.enter(t)
+			return f.Runtime.Load(t, module)
+		},
 	}
 	t.SetLocal(fiberKey, f)
 	libtime.SetNow(t, func() (time.Time, error) { return f.Runtime.Clock.Now(), nil })
-	release = context.AfterFunc(f.Context, func() { t.Cancel(context.Cause(f.Context).Error()) })
-	return t, release
+	untie := context.AfterFunc(f.Context, func() { t.Cancel(context.Cause(f.Context).Error()) })
+	if !f.begun {
+		f.begun = true
+		f.steps, _ = f.Context.Value(stepsKey{}).(*steps)
+	}
+	f.steps.watch(t)
+	f.steps.enter(t)
+	return t, func() {
+		f.steps.leave(t)
+		untie()
+	}
 }
 
 // Block waits for what fn does, and lets other fibers run meanwhile. Nothing
@@ -70,7 +86,10 @@ func Block(t *starlark.Thread, fn func(context.Context) error) (err error) {
 	if err := f.Stopped(); err != nil {
 		return err
 	}
-	yield(f.baton, func() { err = fn(f.Context) })
+	yield(t, f.baton, func() {
+		defer f.Runtime.Activity.wait()()
+		err = fn(f.Context)
+	})
 	if stopped := f.Stopped(); stopped != nil {
 		return stopped
 	}
@@ -78,7 +97,10 @@ func Block(t *starlark.Thread, fn func(context.Context) error) (err error) {
 }
 
 // yield hands the baton on while fn waits.
-func yield(baton *sync.Mutex, fn func()) {
+func yield(t *starlark.Thread, baton *sync.Mutex, fn func()) {
+	steps := FiberOf(t).steps
+	steps.leave(t)
+	defer steps.enter(t)
 	if baton != nil {
 		baton.Unlock()
 		defer baton.Lock()
@@ -96,6 +118,7 @@ func (f *Fiber) Stopped() error {
 
 // print writes text for people: to stdout, unless that carries structured output.
 func (f *Fiber) Print(text string) {
+	f.Runtime.Activity.Note()
 	f.Sink.Emit(f.Runtime.People(), text) // print has no way to fail; a closed pipe ends the process anyway
 }
 

@@ -26,6 +26,11 @@ func Annotate(m []byte) string {
 	for _, wrong := range mad.Validate(m) {
 		b.WriteString("note: " + wrong + "\n")
 	}
+	if len(m) >= mad.HeaderSize {
+		if c := mad.ParseHeader(m).Class; c.WasReserved() {
+			fmt.Fprintf(&b, "note: MgmtClass %#02x is reserved in version 1.0 of the specification, from 0x20 on\n", uint8(c))
+		}
+	}
 	parts := mad.Dissect(m)
 	var rows []annotation
 	width := [3]int{}
@@ -100,10 +105,10 @@ var zeros = regexp.MustCompile(`( 0){8,}$`)
 // some: the others are 0, and mean nothing. ^0: all do.
 func asked(m []byte, p mad.Part) uint64 {
 	h := mad.ParseHeader(m)
-	if h.Class != mad.ClassSubnAdm || h.Method.IsResponse() || p.Layout.Class != h.Class || len(m) < mad.SADataOffset {
+	if h.Class != mad.ClassSubnAdm || h.Method.IsResponse() || p.Layout.Class != h.Class || len(m) < h.DataOffset() {
 		return ^uint64(0)
 	}
-	return binary.BigEndian.Uint64(m[mad.SAMaskOffset:])
+	return binary.BigEndian.Uint64(m[mad.SAPlacesIn(h.ClassVersion).Mask:])
 }
 
 // annotate makes a line of each field of p that is shown.

@@ -20,6 +20,7 @@ func datagram(a *mad.Attribute, m mad.Method, random *rand.Rand) []byte {
 	h.Put(b)
 	if a.Class == mad.ClassSubnAdm {
 		clear(b[mad.RMPPOffset:mad.SAKeyOffset]) // not part of a transfer
+		b[48] = 0                                // nor is it one of version 1
 	}
 	if a.OUI != 0 {
 		copy(b[mad.VendorOUIOffset:], []byte{byte(a.OUI >> 16), byte(a.OUI >> 8), byte(a.OUI)})
@@ -134,4 +135,17 @@ func FuzzAnnotate(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestAnnotateOldRanges: a class that version 1.0 of the specification reserves
+// is said to be one.
+func TestAnnotateOldRanges(t *testing.T) {
+	const note = "is reserved in version 1.0 of the specification"
+	for class, want := range map[byte]bool{0x04: false, 0x0a: false, 0x1f: false, 0x20: true, 0x21: true, 0x32: true, 0x4f: true, 0x81: false} {
+		m := make([]byte, mad.Size)
+		m[0], m[1], m[2], m[3] = 1, class, 1, 1
+		if got := strings.Contains(Annotate(m), note); got != want {
+			t.Errorf("class %#02x: %v", class, got)
+		}
+	}
 }

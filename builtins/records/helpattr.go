@@ -84,6 +84,9 @@ func groupHelp(group []*mad.Attribute) string {
 	case a.State:
 		b.WriteString("By class version 1 it is state: it may be queried, not edited.\n")
 	}
+	for _, a := range group {
+		b.WriteString(requirement(a))
+	}
 	if !a.Confirmed {
 		fmt.Fprintf(&b, "Layout unconfirmed: it is known from %s alone.\n", strings.Join(a.Sources, "; "))
 	}
@@ -100,6 +103,21 @@ func groupHelp(group []*mad.Attribute) string {
 		}
 	}
 	return b.String()
+}
+
+// requirement says whether a subnet administrator has to have the attribute, in
+// version 1 of its class: nothing public says so of version 2.
+func requirement(a *mad.Attribute) string {
+	bit := "is_subnet_optional_records_supported"
+	switch {
+	case len(a.Methods1) == 0:
+		return ""
+	case a.Required:
+		return "A subnet administrator of class version 1 has to have it.\n"
+	case a.Name == "MCGroupRecord" || a.Name == "MCMemberRecord":
+		bit = "is_ud_multicast_supported"
+	}
+	return "A subnet administrator of class version 1 need not have it: ClassPortInfo.capability_mask there says " + bit + " if it has.\n"
 }
 
 // ownerWords are the classes of the group that have variant v; none where all do.
@@ -152,9 +170,12 @@ func whenWords(a *mad.Attribute, v mad.Variant) string {
 		}
 		var ranges []string
 		for _, r := range c.Values {
-			if r[0] == r[1] {
+			switch {
+			case r[0] == r[1]:
 				ranges = append(ranges, numberWords(a, c, r[0]))
-			} else {
+			case !c.Modifier && r[0] == 0 && r[1] == a.Field(c.Name).Max():
+				ranges = append(ranges, "any other") // the variants before had their turn
+			default:
 				ranges = append(ranges, fmt.Sprintf("%s to %s", numberWords(a, c, r[0]), numberWords(a, c, r[1])))
 			}
 		}
@@ -172,7 +193,7 @@ func numberWords(a *mad.Attribute, c mad.Condition, n uint64) string {
 	case f.Words != nil:
 		return f.Words.Text(n)
 	case f.Hex:
-		return fmt.Sprintf("%#0*x", 2+(f.Bits+3)/4, n)
+		return fmt.Sprintf("%#0*x", (f.Bits+3)/4, n)
 	}
 	return fmt.Sprint(n)
 }
@@ -271,6 +292,9 @@ func componentWords(a *mad.Attribute, f *mad.Field) string {
 func ClassHelp(c mad.ClassInfo) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nManagement class %#02x: %s. It has to be understood by: %s.\n", c.Name, uint8(c.First), c.Doc, c.Support)
+	if c.Last.WasReserved() {
+		b.WriteString("Version 1.0 of the specification reserves classes 0x20 to 0x80.\n")
+	}
 	versions := []uint8{c.First.Version()}
 	if c.First == mad.ClassSubnAdm {
 		versions = []uint8{2, 1}
@@ -279,7 +303,11 @@ func ClassHelp(c mad.ClassInfo) string {
 		fmt.Fprintf(&b, "\nMethods of class version %d\n", v)
 		var rows []lang.Fact
 		for _, m := range mad.Methods(c.First, v) {
-			rows = append(rows, lang.Fact{Name: fmt.Sprintf("  %#02x %s", uint8(m.Method), m.Name), Value: starlark.String(m.Doc)})
+			doc := m.Doc
+			if c.First == mad.ClassSubnAdm {
+				doc += map[bool]string{true: " (required)", false: " (optional)"}[m.Required]
+			}
+			rows = append(rows, lang.Fact{Name: fmt.Sprintf("  %#02x %s", uint8(m.Method), m.Name), Value: starlark.String(doc)})
 		}
 		b.WriteString(lang.Aligned(rows))
 	}

@@ -28,3 +28,37 @@ func TestHelpVariants(t *testing.T) {
 		}
 	}
 }
+
+// TestHelpGeneralInfo: which devices' answers end how.
+func TestHelpGeneralInfo(t *testing.T) {
+	text := AttributesHelp(AttributesNamed("GeneralInfo"))
+	for _, want := range []string{
+		"\nVariant is3 of .software, where device_id is 0x0190 or 0x5a44 to 0x5a46 or ",
+		"\nVariant is4 of .software, where device_id is any other\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// TestHelpRequired: what class version 1 asks of a subnet administrator.
+func TestHelpRequired(t *testing.T) {
+	for name, want := range map[string]string{
+		"NodeRecord":      "A subnet administrator of class version 1 has to have it.\n",
+		"LinkRecord":      "need not have it: ClassPortInfo.capability_mask there says is_subnet_optional_records_supported if it has.\n",
+		"MCMemberRecord":  "need not have it: ClassPortInfo.capability_mask there says is_ud_multicast_supported if it has.\n",
+		"CableInfoRecord": "",
+	} {
+		text := AttributesHelp(AttributesNamed(name))
+		if has := strings.Contains(text, "of class version 1"); has != (want != "") || !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in\n%s", name, want, text)
+		}
+	}
+	info, _ := mad.ClassSubnAdm.Info()
+	for _, want := range []string{"GetBulk", "(optional)", "0x12 GetTable       reads all records that match (required)"} {
+		if !strings.Contains(ClassHelp(info), want) {
+			t.Errorf("help of SubnAdm: no %q", want)
+		}
+	}
+}

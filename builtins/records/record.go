@@ -99,6 +99,9 @@ func (r *Record) Attr(name string) (starlark.Value, error) {
 	if f := CodeField(r.Attribute, name); f != nil {
 		return each(f, func(i int) starlark.Value { return starlark.MakeUint64(f.UintAt(r.Data, i)) }), nil
 	}
+	if name == "data" {
+		return r.bytes(), nil
+	}
 	if name == "source" && r.Source != 0 {
 		return starlark.MakeInt(int(r.Source)), nil
 	}
@@ -109,6 +112,17 @@ func (r *Record) Attr(name string) (starlark.Value, error) {
 		return &lang.Function{Builtin: &ReplaceMethod, Recv: r}, nil
 	}
 	return nil, nil
+}
+
+// bytes are r as it came, reserved bits too. Keys in it are zeros.
+func (r *Record) bytes() starlark.Bytes {
+	b := slices.Clone(r.Data)
+	for i := range r.Attribute.Flat() {
+		if f := &r.Attribute.Flat()[i]; f.Key {
+			clear(b[f.Offset/8 : fieldEnd(f)])
+		}
+	}
+	return starlark.Bytes(b)
 }
 
 // CodeField is the field with words that x_code is the number of; nil: there is
@@ -127,6 +141,9 @@ func CodeField(a *mad.Attribute, name string) *mad.Field {
 // AttrNames has the fields of embedded attributes, and these attributes as well.
 func (r *Record) AttrNames() []string {
 	names := append(fieldNames(r.Attribute), "replace")
+	if r.Attribute.Field("data") == nil {
+		names = append(names, "data")
+	}
 	for i := range r.Attribute.Fields {
 		if f := &r.Attribute.Fields[i]; f.Type == mad.FieldTypeStruct {
 			names = append(names, f.Script)
@@ -207,6 +224,9 @@ func attributeDoc(a *mad.Attribute) lang.TypeDoc {
 	for i := range a.Flat() {
 		f := &a.Flat()[i]
 		d.Members = append(d.Members, lang.MemberDoc{Name: f.Script, Doc: f.Doc})
+	}
+	if a.Field("data") == nil {
+		d.Members = append(d.Members, lang.MemberDoc{Name: "data", Doc: "its bytes, reserved bits included; keys in them are zeros"})
 	}
 	d.Members = append(d.Members, lang.MemberDoc{Name: ReplaceMethod.Signature(), Doc: ReplaceMethod.Summary(), Method: &ReplaceMethod})
 	return d

@@ -53,7 +53,11 @@ func (r *Resolver) target(v starlark.Value) (Target, error) {
 		}
 		t := Target{Label: fmt.Sprintf("LID %d", n), LID: mad.LID(n), Port: NoPortGiven}
 		if f := EnvOf(r.Call.Runtime()).Current; f != nil {
-			t.guard = guardOf(f.PortByLID(t.LID))
+			p := f.PortByLID(t.LID)
+			t.guard = guardOf(p)
+			if local, err := r.LocalPort(); err == nil && local.Planarized && p != nil {
+				t.Route = p.Route() // SMPs go by nothing else (rdma-core infiniband-diags/ibdiag_dr.c)
+			}
 		}
 		return t, nil
 	case route:

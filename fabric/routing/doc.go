@@ -24,7 +24,7 @@
 //	complete.go    such paths where up*/down* has none
 //
 //	verify.go      Verify: do all packets arrive, and can none deadlock?
-//	verdict.go     Verdict: the answer
+//	verdict.go     Verdict: the answer; via.go: rules on what paths cross
 //	walk.go        all paths to a LID; vlwalk.go: with virtual lanes
 //	cdg.go         the channel dependency graph
 //	failure.go     what the failure of each link would break

@@ -204,7 +204,7 @@ var rates = []struct {
 	{5, mad.Rate2_5}, {10, mad.Rate5}, {20, mad.Rate10}, {28, mad.Rate14}, {40, mad.Rate20}, {50, mad.Rate25},
 	{56, mad.Rate28}, {60, mad.Rate30}, {80, mad.Rate40}, {100, mad.Rate50}, {112, mad.Rate56}, {120, mad.Rate60},
 	{160, mad.Rate80}, {200, mad.Rate100}, {224, mad.Rate112}, {240, mad.Rate120}, {336, mad.Rate168},
-	{400, mad.Rate200}, {600, mad.Rate300}, {800, mad.Rate400}, {1200, mad.Rate600}, {1600, mad.Rate800}, {2400, mad.Rate1200},
+	{400, mad.Rate200}, {600, mad.Rate300}, {800, mad.Rate400}, {1200, mad.Rate600}, {1600, mad.Rate800}, {2400, mad.Rate1200}, {3200, mad.Rate1600},
 }
 
 // rateCode is the code of the highest rate up to half.

@@ -3,7 +3,6 @@
 //
 //	capture.go   what a recording is: datagrams as packets
 //	record.go    the transport that records another one
-//	key.go       keys are left out
 //	segment.go   long datagrams become what was on the wire
 //	port.go      the facts of the local port, as MADs
 //	load.go      a recording read: which request got which answer

@@ -14,6 +14,9 @@ const secret = 0x1122334455667788
 
 var secretBytes = binary.BigEndian.AppendUint64(nil, secret)
 
+// subnAdm1 is subnet administration of class version 1.
+const subnAdm1 mad.Class = 0xff
+
 // TestKeys: no key is left wherever one can be, and nothing else is touched.
 func TestKeys(t *testing.T) {
 	for _, tt := range []struct {
@@ -29,6 +32,8 @@ func TestKeys(t *testing.T) {
 		{"SMInfo", mad.ClassSubn, mad.MethodGetResp, mad.AttrSMInfo.ID, []int{24, 64 + 8}},
 		{"Perf", mad.ClassPerf, mad.MethodGet, mad.AttrPortCounters.ID, nil},
 		{"SA", mad.ClassSubnAdm, mad.MethodGet, mad.AttrNodeRecord.ID, []int{36}},
+		{"SA of version 1", subnAdm1, mad.MethodGet, mad.AttrNodeRecord.ID, []int{32}},
+		{"SA PortInfoRecord of version 1", subnAdm1, mad.MethodGetResp, mad.AttrPortInfoRecord.ID, []int{32, 64 + 4}},
 		{"SA PortInfoRecord", mad.ClassSubnAdm, mad.MethodGetResp, mad.AttrPortInfoRecord.ID, []int{36, 56 + 4}},
 		{"SA SMInfoRecord", mad.ClassSubnAdm, mad.MethodGet, mad.AttrSMInfoRecord.ID, []int{36, 56 + 4 + 8}},
 		{"baseboard", mad.ClassBM, mad.MethodGet, 1, []int{24}},
@@ -50,13 +55,17 @@ func TestKeys(t *testing.T) {
 			for i := range m {
 				m[i] = 0xee
 			}
-			(&mad.Header{Class: tt.class, ClassVersion: tt.class.Version(), Method: tt.method, Attribute: tt.attr}).Put(m)
+			version := tt.class.Version()
+			if tt.class == subnAdm1 {
+				tt.class, version = mad.ClassSubnAdm, 1
+			}
+			(&mad.Header{Class: tt.class, ClassVersion: version, Method: tt.method, Attribute: tt.attr}).Put(m)
 			want := bytes.Clone(m)
 			for _, at := range tt.keys {
 				copy(m[at:], secretBytes)
 				clear(want[at:][:8])
 			}
-			maskKeys(m)
+			mad.MaskKeys(m)
 			if !bytes.Equal(m, want) {
 				t.Errorf("got\n%x\nwant\n%x", m, want)
 			}
@@ -79,7 +88,7 @@ func TestTableKeys(t *testing.T) {
 		binary.BigEndian.PutUint16(m[mad.SAAttrOffsetOffset:], uint16(step/8))
 		var got []byte
 		split(append(m, data...), func(m []byte) {
-			maskKeys(m)
+			mad.MaskKeys(m)
 			got = append(got, m[mad.SADataOffset:]...)
 		})
 		if !bytes.Equal(got[:len(want)], want) {
@@ -118,7 +127,7 @@ func TestNoticeKeys(t *testing.T) {
 		if c.at > 0 {
 			clear(want[c.class.DataOffset()+c.at:][:8])
 		}
-		if maskKeys(m); !bytes.Equal(m, want) {
+		if mad.MaskKeys(m); !bytes.Equal(m, want) {
 			t.Errorf("%v of trap %d, %v: got\n%x\nwant\n%x", c.method.Name(c.class, c.class.Version()), c.number, c.class, m, want)
 		}
 	}
@@ -137,7 +146,7 @@ func TestAllKeys(t *testing.T) {
 					clear(m[mad.RMPPOffset:mad.SAKeyOffset])
 					binary.BigEndian.PutUint16(m[mad.SAAttrOffsetOffset:], uint16((a.Size+7)/8))
 				}
-				maskKeys(m)
+				mad.MaskKeys(m)
 				for _, f := range a.Flat() {
 					if !f.Key {
 						continue

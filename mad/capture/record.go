@@ -67,7 +67,7 @@ func (r *recorder) begin(d *engine.Datagram) {
 	defer r.mu.Unlock()
 	now := time.Now()
 	split(d.MAD, func(m []byte) {
-		maskKeys(m)
+		mad.MaskKeys(m)
 		r.underWay = append(r.underWay, packet(sent, now, &d.Address, r.port, m))
 	})
 }
@@ -92,7 +92,7 @@ func (r *recorder) Recv(d *engine.Datagram) error {
 	now := time.Now()
 	r.flush()
 	split(d.MAD, func(m []byte) {
-		maskKeys(m)
+		mad.MaskKeys(m)
 		p := packet(received, now, &d.Address, r.port, m)
 		r.write(&p)
 	})
@@ -136,7 +136,7 @@ func (r *recorder) GaveUp(d *engine.Datagram) {
 		r.flush() // it came back before Send has returned
 	}
 	m := bytes.Clone(d.MAD)
-	maskKeys(m)
+	mad.MaskKeys(m)
 	p := packet(r.localInterface(), time.Now(), &d.Address, r.port, m)
 	p.Error = true
 	r.write(&p)

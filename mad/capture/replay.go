@@ -68,7 +68,7 @@ func (r *Replay) Traits() engine.Traits {
 func (r *Replay) Send(d *engine.Datagram) error {
 	m := make([]byte, max(mad.Size, len(d.MAD)))
 	copy(m, d.MAD)
-	maskKeys(m)
+	mad.MaskKeys(m)
 	if segmentOf(m) != nil {
 		forgetSegments(m)
 	}

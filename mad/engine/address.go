@@ -47,7 +47,10 @@ type Port struct {
 	SMSL      uint8
 	State     mad.PortState
 	GIDPrefix uint64
-	PKeys     []uint16
+	// Planarized: other devices send SMPs than general requests, one for each
+	// plane (XDR). What is behind them heeds SMPs by directed route alone.
+	Planarized bool
+	PKeys      []uint16
 }
 
 // PKeyIndex is where p has a P_Key of key's partition: key itself, else with the

@@ -26,6 +26,7 @@ func (e *Engine) takeAttempt(c *Call) {
 	rto := min(max(measured, minRTO), c.s.timeout)
 	if c.Attempts == 0 {
 		c.s.firstSent, c.s.due = now, now
+		c.s.period = c.s.dest.class.losses.period
 		e.policy.setDeadlines(c, now, rto)
 	}
 	c.Attempts++

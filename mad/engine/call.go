@@ -76,7 +76,10 @@ func (c *Call) maxTable() int { return cmp.Or(c.MaxTable, maxTable) }
 func (c *Call) isAnswered() bool { h := c.Header(); return h.IsAnswered() }
 
 // Data is the attribute in c's MAD.
-func (c *Call) Data() []byte { return c.MAD[mad.Class(c.MAD[mad.ClassOffset]).DataOffset():] }
+func (c *Call) Data() []byte {
+	h := c.Header()
+	return c.MAD[h.DataOffset():]
+}
 
 // Records iterates over the records of an SA answer, each at least size bytes
 // long: one after Get, any number after GetTable. The error is c.Err, or says
@@ -92,7 +95,7 @@ func (c *Call) Records(size int) (iter.Seq[[]byte], error) {
 	}
 	// AttributeOffset is the distance of records in units of 8 bytes; the
 	// last record may come without its padding (IBA 15.2.1.1).
-	step := 8 * int(binary.BigEndian.Uint16(c.MAD[mad.SAAttrOffsetOffset:]))
+	step := 8 * int(binary.BigEndian.Uint16(c.MAD[mad.SAPlacesIn(c.MAD[mad.ClassVersionOffset]).AttrOffset:]))
 	if step < max(size, 1) {
 		return nil, newError(c, fmt.Errorf("malformed table: records %d bytes apart, but at least %d bytes long", step, size))
 	}

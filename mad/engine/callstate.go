@@ -26,6 +26,7 @@ type callState struct {
 	retries     int
 	started     time.Duration
 	firstSent   time.Duration
+	period      uint8         // of losses, when it was first sent
 	silentSince time.Duration // the latest attempt was sent, or a part of its answer came
 	wait        time.Duration // for an answer, until the next attempt
 	due         time.Duration // when the next attempt is to be sent

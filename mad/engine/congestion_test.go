@@ -9,9 +9,8 @@ import (
 
 // TestCongestionWindow plays rounds, and states the size after each. The delay of
 // all answers of a round b is base, of l loaded, of q queued; 3 and 7: of so many
-// in 4 or 8 it is queued. Of c, where it is base, and of k, where it is loaded,
-// the last answer does not come, though the node lives; of s none does, of dead
-// nodes. Capitals do not use the window to the full. A dot is the time until it
+// in 4 or 8 it is queued; of h as well, but all come in two heaps. Of s no answer
+// comes, for the nodes are dead. Capitals do not use the window to the full. A dot is the time until it
 // probes.
 func TestCongestionWindow(t *testing.T) {
 	for _, test := range []struct {
@@ -26,19 +25,18 @@ func TestCongestionWindow(t *testing.T) {
 		{"a queue", newCongestionWindow(4, 4, 32), "bbqblb", "8 16 8 9 10 11"},
 		{"a long queue", newCongestionWindow(4, 4, 32), "bbbqqqqb", "8 16 32 16 8 4 4 5"},
 		{"not used, but a queue", newCongestionWindow(4, 4, 32), "bbQ", "8 16 8"},
-		{"losses where there is no queue", newCongestionWindow(4, 4, 32), "bcbc", "8 16 32 32"},
-		{"losses where there is a short one", newCongestionWindow(4, 4, 32), "bbkb.bbb", "8 16 8 8 1 8 9"},
+		{"processors that take turns", newCongestionWindow(4, 4, 32), "bhhq", "8 16 32 16"},
 		{"silence", newCongestionWindow(4, 4, 32), "ssss", "8 16 32 32"},
 		{"three quarters queued", newCongestionWindow(4, 4, 32), "b3", "8 16"},
 		{"seven eighths queued", newCongestionWindow(4, 4, 32), "b7", "8 4"},
 		{"a node", newCongestionWindow(2, 1, 8), "bbqqqqb", "4 8 4 2 1 1 2"},
 		{"subnet administration", newCongestionWindow(4, 4, 4), "bqq.qqb", "4 4 4 4 4 4"},
 		{"window 2", newCongestionWindow(4, 4, 2), "bqq.b", "2 2 2 2"},
-		{"probes", newCongestionWindow(4, 4, 32), "bb.bbb", "8 16 1 32 32"},
-		{"probes in a queue", newCongestionWindow(4, 4, 32), "bb.qqb", "8 16 1 8 9"},
+		{"probes", newCongestionWindow(4, 4, 32), "bb.bbb", "8 16 1 4 8"},
+		{"probes in a queue", newCongestionWindow(4, 4, 32), "bbq.bbbb", "8 16 8 1 4 8 9"},
 	} {
 		var got []string
-		now := time.Duration(0)
+		now, heaps := time.Duration(0), uint64(0)
 		for _, round := range test.rounds {
 			if round == '.' {
 				now += probeEvery
@@ -49,24 +47,19 @@ func TestCongestionWindow(t *testing.T) {
 			size := w.size
 			now++
 			for i := range size {
-				d, last := base, i == size-1
+				d := base
+				heaps++
 				switch strings.ToLower(string(round)) {
 				case "l":
 					d = loaded
 				case "q":
 					d = queued
-				case "c":
-					if last {
-						w.answered(base, true, now, now)
-						continue
-					}
-				case "k":
-					if d = loaded; last {
-						w.answered(loaded, true, now, now)
-						continue
+				case "h":
+					if d = queued; i > 0 && i != size/2 {
+						heaps--
 					}
 				case "s":
-					w.unanswered(now, now)
+					w.unanswered(heaps, now, now)
 					continue
 				case "3":
 					if i%4 > 0 {
@@ -77,8 +70,8 @@ func TestCongestionWindow(t *testing.T) {
 						d = queued
 					}
 				}
-				w.answered(queued, false, w.began-1, now) // to a request of the round before
-				w.answered(d, false, now, now)
+				w.answered(queued, heaps, w.began-1, now) // to a request of the round before
+				w.answered(d, heaps, now, now)
 			}
 			got = append(got, fmt.Sprint(w.size))
 		}

@@ -32,7 +32,7 @@ type destKey struct {
 func keyOf(c *Call) (k destKey) {
 	k.lid = c.s.to.LID
 	if mad.Class(c.MAD[mad.ClassOffset]) == mad.ClassSubnDirected {
-		k.hops = c.MAD[mad.HopCountOffset]
+		k.hops = min(c.MAD[mad.HopCountOffset], mad.MaxHops)
 		copy(k.route[:k.hops], c.MAD[mad.SMPInitialPathOffset+1:])
 	}
 	if c.s.to.HasGRH {

@@ -13,6 +13,7 @@
 //	policy.go recorded.go  what differs between a fabric and a recording of one
 //	flow.go destination.go slot.go   what may be outstanding at once
 //	congestion.go   the congestion window: slow start, AIMD
+//	losses.go       random loss, or a short queue
 //	rtt.go histogram.go    round-trip times: RTO, delay, quantiles
 //	rmpp.go         RMPP: ACK, STOP and ABORT, and what they say
 //	assembly.go     RMPP: an answer of many segments
@@ -34,7 +35,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,6 +47,9 @@ type Options struct {
 	// Window is how many requests may wait for an answer at once, at most.
 	// 0: what the transport does best with, or 32.
 	Window int
+	// FixedWindow: the windows are as large as they may become, and stay so.
+	// It floods agents: tests and benchmarks compare with it.
+	FixedWindow bool
 	// Timeout and Retries: a call without an answer ends after
 	// (Retries+1) x Timeout. Timeout 0: 1 s. Retries 0: 2; negative: none.
 	Timeout time.Duration
@@ -119,9 +122,12 @@ func New(t Transport, o Options) *Engine {
 	e := &Engine{transport: t, options: o, traits: traits, policy: policyFor(traits), listeners: listeners{}, redirects: redirects{}}
 	e.life.init()
 	e.flow.init(e.policy, o.Window, traits.MaxOutstanding)
+	if o.FixedWindow {
+		e.flow.fixWindows()
+	}
 	e.writer.init()
 	e.timers.init()
-	e.writer.fastPath = t.BeforeWait(e.sendFromReader)
+	e.writer.fastPath = t.BeforeWait(e.beforeWait)
 	e.life.goroutines.Go(e.writeLoop)
 	e.life.goroutines.Go(e.readLoop)
 	e.life.goroutines.Go(e.timeLoop)
@@ -169,15 +175,12 @@ func (e *Engine) Start(c *Call) {
 // check says what c does, and why it must not be sent.
 func (e *Engine) check(c *Call) (mad.Effect, error) {
 	h := c.Header()
-	effect := mad.EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute)
+	effect := mad.EffectOfMAD(c.MAD[:])
 	if c.Subscribes && h.Class == mad.ClassSubnAdm && h.ClassVersion == h.Class.Version() && h.Method == mad.MethodSet && h.Attribute == mad.AttrInformInfo.ID {
 		effect = mad.EffectSession
 	}
 	if !e.options.Write && effect == mad.EffectFabric {
 		return effect, ErrReadOnly
-	}
-	if h.Class == mad.ClassSubnDirected && c.MAD[mad.HopCountOffset] > mad.MaxHops {
-		return effect, fmt.Errorf("directed route of %d hops, more than %d", c.MAD[mad.HopCountOffset], mad.MaxHops)
 	}
 	return effect, e.checkPayload(c)
 }

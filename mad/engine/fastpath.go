@@ -9,6 +9,14 @@ package engine
 // come: the peer has something to do meanwhile.
 const readerBatch = 32
 
+// beforeWait sends what there is, for the reader is about to wait; again: it is to
+// look once more.
+func (e *Engine) beforeWait() (again bool) {
+	again = e.sendFromReader()
+	e.writer.waited = !again
+	return again
+}
+
 // sendFromReader sends all there is to send, unless the writer is about it. The
 // reader calls it. any: it has sent something.
 func (e *Engine) sendFromReader() (any bool) {

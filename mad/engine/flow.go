@@ -17,18 +17,19 @@ const (
 	// so that delay says nothing of queues.
 	windowSA = 4
 	// windowDestination is the most that one node of one class is asked at
-	// once. Agents have a short queue; eight hide the RTT, and leave three
-	// quarters of the window to others when a node is silent. It begins
-	// with two, for half of windowStart is to be left too.
-	windowDestination      = 8
+	// once: half of what an agent's queue may hold, so that a subnet
+	// manager's four fit beside ours. It begins with two, so that half of
+	// windowStart is left to others when a node is silent.
+	windowDestination      = 4
 	windowDestinationStart = 2
 )
 
 // What is not answered within the RTO is presumed lost: the request leaves the
 // windows, so that any number of silent nodes costs one retry ladder in all, and
-// is sent again if it changes nothing. But neither before these.
+// is sent again if it changes nothing. But neither before these: an RTT is hardly
+// ever longer than the first.
 const (
-	minLeaveAfter = 10 * time.Millisecond
+	minLeaveAfter = 3 * time.Millisecond
 	minRTO        = 100 * time.Millisecond
 )
 
@@ -43,11 +44,13 @@ type flow struct {
 	dests    []*destination // in order of making
 	maxDests int
 	slots    slots
+	heaps    uint64 // of answers that came: between two of them the reader waited
 }
 
 // classFlow is one kind of management classes: their share in the window.
 type classFlow struct {
 	window   congestionWindow // requests in flight
+	losses   losses           // of requests; how large window may become
 	inFlight int
 	ready    callList // calls to be sent
 	again    callList // calls to be sent again
@@ -96,6 +99,14 @@ func (f *flow) init(p policy, window, maxOutstanding int) {
 	}
 }
 
+// fixWindows makes all windows as large as they may become, for good.
+func (f *flow) fixWindows() {
+	for i := range f.classes {
+		f.classes[i].window.fix()
+		f.classes[i].perDestination.fix()
+	}
+}
+
 // sample takes in the RTT of a request of c, sent at the given time.
 func (f *flow) sample(c *Call, sent, now time.Duration) {
 	d := c.s.dest
@@ -108,8 +119,18 @@ func (f *flow) sample(c *Call, sent, now time.Duration) {
 	w.rtt.add(rtt)
 	d.rtt.add(rtt)
 	resent := sent > c.s.firstSent && c.s.busy == 0
-	w.window.answered(delayOf(rtt, w.window.probes(sent), &w.baseRTT[distance(c)]), resent, sent, now)
-	d.window.answered(delayOf(rtt, d.window.probes(sent), &d.baseRTT), resent, sent, now)
+	delay := delayOf(rtt, w.window.probes(sent), &w.baseRTT[distance(c)])
+	w.window.answered(delay, f.heaps, sent, now)
+	d.window.answered(delayOf(rtt, d.window.probes(sent), &d.baseRTT), f.heaps, sent, now)
+	w.losses.add(c.s.period, delay, resent)
+	switch w.losses.judge(now) {
+	case lossByQueue:
+		w.window.limit()
+	case lossRandom:
+		w.window.unlimit()
+	case lossNone:
+		w.window.raise()
+	}
 }
 
 // distance is an index of classFlow.baseRTT.
@@ -207,6 +228,6 @@ func (f *flow) leave(c *Call) {
 func (f *flow) presumeLost(c *Call, now time.Duration) {
 	if c.s.inWindow {
 		f.leave(c)
-		c.s.dest.class.window.unanswered(c.s.silentSince, now)
+		c.s.dest.class.window.unanswered(f.heaps, c.s.silentSince, now)
 	}
 }

@@ -41,25 +41,25 @@ func TestWindow(t *testing.T) {
 		all    int
 		perLID int
 	}{
-		{name: "default", lids: 100, put: smp, all: 32, perLID: 8},
-		{name: "few destinations", lids: 2, put: smp, all: 16, perLID: 8},
-		{name: "wide", opt: Options{Window: 200}, lids: 1000, put: smp, all: 200, perLID: 8},
+		{name: "default", lids: 100, put: smp, all: 32, perLID: 4},
+		{name: "few destinations", lids: 2, put: smp, all: 8, perLID: 4},
+		{name: "wide", opt: Options{Window: 200}, lids: 1000, put: smp, all: 200, perLID: 4},
 		{name: "narrow", opt: Options{Window: 3}, lids: 1, put: smp, all: 3, perLID: 3},
-		{name: "transport", opt: Options{Window: 200}, traits: Traits{MaxOutstanding: 20}, lids: 1000, put: smp, all: 20, perLID: 8},
+		{name: "transport", opt: Options{Window: 200}, traits: Traits{MaxOutstanding: 20}, lids: 1000, put: smp, all: 20, perLID: 4},
 		{name: "SA", opt: Options{Window: 200}, lids: 1, put: sa, all: 4, perLID: 4},
 		{name: "several SAs", lids: 3, put: sa, all: 4, perLID: 2},
 		{name: "SMPs and GMPs", lids: 100, put: func(c *Call, i int) {
 			if smp(c, i); i%2 == 0 {
 				c.PutPerf(mad.MethodGet, 0x12, 0, nil)
 			}
-		}, all: 32, perLID: 16},
+		}, all: 32, perLID: 8},
 		{name: "SA beside SMPs", lids: 1, put: func(c *Call, i int) {
 			if i%2 == 0 {
 				sa(c, i)
 			} else {
 				smp(c, i)
 			}
-		}, all: 12, perLID: 12},
+		}, all: 8, perLID: 8},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

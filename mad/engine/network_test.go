@@ -106,12 +106,13 @@ type asker struct {
 
 	mu    sync.Mutex
 	next  int
+	nodes int // asked in turns
 	until time.Time
 	open  sync.WaitGroup
 }
 
 func newAsker(n *network) *asker {
-	a := &asker{}
+	a := &asker{nodes: 200}
 	a.e = New(newFake(func(f *fakeTransport, d Datagram) {
 		n.send(&a.account, d.LID, func() { f.deliver(respond(d)) })
 	}), Options{})
@@ -124,7 +125,7 @@ func (a *asker) fix(window int) {
 	a.e.flow.classes[kindSMP].perDestination = newCongestionWindow(windowDestination, windowDestination, windowDestination)
 }
 
-// ask asks 200 nodes one question after the other, until then.
+// ask asks all nodes one question after the other, until then.
 func (a *asker) ask(until time.Time) {
 	a.until = until
 	for range 100 {
@@ -142,7 +143,7 @@ func (a *asker) again(c *Call) {
 	}
 	a.mu.Lock()
 	a.next++
-	lid := mad.LID(a.next%200 + 1)
+	lid := mad.LID(a.next%a.nodes + 1)
 	a.mu.Unlock()
 	c.PutSMP(mad.MethodGet, 0x11, 0, nil)
 	c.SetLID(lid)
@@ -152,13 +153,18 @@ func (a *asker) again(c *Call) {
 // manage is a subnet manager that sweeps as OpenSM does: 4 SMPs are out, each
 // of which is sent again after 200 ms.
 func (n *network) manage(a *account, until time.Time) *sync.WaitGroup {
+	return n.manageNodes(a, 150, until)
+}
+
+// manageNodes is manage of so many nodes.
+func (n *network) manageNodes(a *account, nodes int, until time.Time) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
 			for lid := i; time.Now().Before(until); lid++ {
 				answer := make(chan bool, 9)
 				for done := false; !done; {
-					n.send(a, mad.LID(lid%150+1), func() { answer <- true })
+					n.send(a, mad.LID(lid%nodes+1), func() { answer <- true })
 					select {
 					case <-answer:
 						done = true

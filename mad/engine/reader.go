@@ -14,6 +14,7 @@ func (e *Engine) readLoop() {
 	d := Datagram{MAD: make([]byte, mad.Size)}
 	for n := 1; ; n++ {
 		d = Datagram{MAD: d.MAD[:cap(d.MAD)]}
+		began := e.now()
 		if err := e.transport.Recv(&d); err != nil {
 			e.fail(err)
 			return
@@ -21,7 +22,12 @@ func (e *Engine) readLoop() {
 		var ended callList
 		e.mu.Lock()
 		e.writer.reading = e.writer.fastPath
-		e.receive(&d, e.now(), &ended)
+		now := e.now()
+		if e.writer.waited || !e.writer.fastPath && now-began > time.Microsecond {
+			e.flow.heaps++
+		}
+		e.writer.waited = false
+		e.receive(&d, now, &ended)
 		e.unlock()
 		ended.complete()
 		if e.writer.fastPath && n%readerBatch == 0 {
@@ -123,6 +129,12 @@ func isTable(m *[mad.Size]byte) bool {
 // unsegmented is the data of a table that came in one datagram.
 func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 	switch {
+	case c.MAD[mad.ClassVersionOffset] == 1:
+		table, ok := mad.SA1Table(c.MAD[:])
+		if !ok {
+			return nil, errors.New("the table comes in several datagrams by the transfer of class version 1, whose rules are not public: ask for less at once, or in version 2")
+		}
+		return table, nil
 	case len(d.MAD) > mad.SADataOffset+c.maxTable():
 		return nil, tooLong(c.maxTable())
 	case len(d.MAD) > mad.Size: // the transport has put it together

@@ -118,7 +118,7 @@ type redirect struct {
 // redirection is what response m says of where c should go; nil: nothing.
 func redirection(c *Call, m []byte) *redirect {
 	h := mad.ParseHeader(m)
-	offset := h.Class.DataOffset()
+	offset := h.DataOffset()
 	if h.Status&mad.StatusRedirect == 0 || h.Class.Family() == mad.ClassSubn || len(m) < offset+mad.AttrPerfClassPortInfo.Size {
 		return nil
 	}

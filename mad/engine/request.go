@@ -23,7 +23,7 @@ func (c *Call) PutPerf(m mad.Method, a mad.AttributeID, modifier uint32, data []
 // the components of record that count.
 func (c *Call) PutSA(m mad.Method, a mad.AttributeID, modifier uint32, mask uint64, record []byte) {
 	c.put(mad.ClassSubnAdm, m, a, modifier, record)
-	binary.BigEndian.PutUint64(c.MAD[mad.SAMaskOffset:], mask)
+	mad.PutSA(c.MAD[:], mask, len(record))
 }
 
 // PutMAD makes c's MAD a request of any class; SetRoute or SetLID say where it
@@ -31,7 +31,7 @@ func (c *Call) PutSA(m mad.Method, a mad.AttributeID, modifier uint32, mask uint
 func (c *Call) PutMAD(h mad.Header, data []byte) {
 	clear(c.MAD[:]) // so that nothing of an earlier answer goes out
 	h.Put(c.MAD[:])
-	copy(c.MAD[h.Class.DataOffset():][:h.Class.DataSize()], data)
+	copy(c.MAD[h.DataOffset():][:h.DataSize()], data)
 }
 
 func (c *Call) put(class mad.Class, m mad.Method, a mad.AttributeID, modifier uint32, data []byte) {

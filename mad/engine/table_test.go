@@ -265,3 +265,46 @@ func TestRecords(t *testing.T) {
 		t.Errorf("of a failed call: %v", err)
 	}
 }
+
+// TestTableOfVersion1: a table of class version 1 says in its own header how long
+// it is and how far its records are apart; one of several datagrams is an error.
+func TestTableOfVersion1(t *testing.T) {
+	for _, tt := range []struct {
+		flag    mad.FragmentFlag
+		payload uint32
+		records int
+		err     string
+	}{
+		{mad.FragmentFlagFirst | mad.FragmentFlagLast, 24, 3, ""},
+		{mad.FragmentFlagFirst | mad.FragmentFlagLast, 0, 0, ""},
+		{mad.FragmentFlagFirst | mad.FragmentFlagLast, 1 << 31, 24, ""},
+		{mad.FragmentFlagFirst, 400, 0, "the table comes in several datagrams by the transfer of class version 1, whose rules are not public: ask for less at once, or in version 2"},
+		{0, 24, 0, "the table comes in several datagrams by the transfer of class version 1, whose rules are not public: ask for less at once, or in version 2"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := New(newFake(func(f *fakeTransport, d Datagram) {
+				answer := respond(d)
+				(&mad.SA1Header{FragmentFlag: tt.flag, PayloadLength: tt.payload, AttributeOffset: 1}).Encode(answer.MAD[mad.RMPPOffset:])
+				f.deliver(answer)
+			}), Options{})
+			defer mustClose(t, e)
+			c := new(Call)
+			c.PutMAD(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 1, Method: mad.MethodGetTable, Attribute: mad.AttrLinkRecord.ID}, nil)
+			c.SetLID(1)
+			e.Do(t.Context(), c)
+			if tt.err != "" {
+				if c.Err == nil || errors.Unwrap(c.Err).Error() != tt.err {
+					t.Errorf("%v", c.Err)
+				}
+				return
+			}
+			records, err := c.Records(8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(slices.Collect(records)); n != tt.records {
+				t.Errorf("%d records, want %d", n, tt.records)
+			}
+		})
+	}
+}

@@ -22,6 +22,7 @@ type writer struct {
 
 	idle      bool // nobody sends, and the writer goroutine waits for wake
 	reading   bool // the reader is at work, and will send
+	waited    bool // it has waited since the last datagram; it is its own
 	hasUnsent bool // out was not taken at once; it is unsent's
 	unsent    job
 

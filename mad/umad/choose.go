@@ -17,6 +17,10 @@ func (s sysfs) choose(o Options) (gsi, smi port, err error) {
 	if err != nil {
 		return gsi, smi, err
 	}
+	return choose(all, o)
+}
+
+func choose(all []port, o Options) (gsi, smi port, err error) {
 	fitting := slices.Collect(func(yield func(port) bool) {
 		for _, p := range all {
 			if (o.Device == "" || o.Device == p.device) && (o.Port == 0 || o.Port == p.num) && !yield(p) {
@@ -27,20 +31,38 @@ func (s sysfs) choose(o Options) (gsi, smi port, err error) {
 	if len(fitting) == 0 {
 		return gsi, smi, noSuchPort(o, all)
 	}
-	chosen := best(fitting, o.Device != "")
+	rank := port.rank
+	if o.Device == "" {
+		rank = func(p port) int { return p.pairRank(all) }
+	}
+	chosen := best(fitting, o.Device != "", rank)
 	switch {
-	case chosen == nil, o.Device == "" && chosen.rank() == 0:
+	case chosen == nil, o.Device == "" && rank(*chosen) == 0:
 		return gsi, smi, noUsablePort(fitting)
 	case chosen.umad == "":
 		return gsi, smi, fmt.Errorf("%v carries no management datagrams: ib_umad does not serve it, as is the case with iWARP", chosen)
 	}
-	gsi, smi = *chosen, *chosen
-	if other := partner(*chosen, all); other != nil && chosen.smDisabled {
-		smi = *other
-	} else if other != nil {
-		gsi = *other
-	}
+	gsi, smi = chosen.pair(all)
 	return gsi, smi, nil
+}
+
+// pair is p with the other half of it; p twice where it has none.
+func (p port) pair(all []port) (gsi, smi port) {
+	switch other := partner(p, all); {
+	case other == nil:
+		return p, p
+	case p.smDisabled:
+		return p, *other
+	default:
+		return *other, p
+	}
+}
+
+// pairRank is how well p will do with the other half of it: both are needed
+// (rdma-core libibumad/umad.c find_preferred_ports).
+func (p port) pairRank(all []port) int {
+	gsi, smi := p.pair(all)
+	return min(gsi.rank(), smi.rank())
 }
 
 // rank is how well a port will do.
@@ -56,14 +78,14 @@ func (p port) rank() int {
 
 // best is the first of the highest rank. InfiniBand goes first; RoCE does only
 // on a device that was named, never by accident.
-func best(ports []port, roce bool) *port {
+func best(ports []port, roce bool, rank func(port) int) *port {
 	var found *port
 	for i := range ports {
 		p := &ports[i]
 		if p.ethernet && !roce {
 			continue
 		}
-		if found == nil || found.ethernet && !p.ethernet || found.ethernet == p.ethernet && p.rank() > found.rank() {
+		if found == nil || found.ethernet && !p.ethernet || found.ethernet == p.ethernet && rank(*p) > rank(*found) {
 			found = p
 		}
 	}
@@ -77,7 +99,7 @@ func partner(p port, all []port) *port {
 	return best(slices.DeleteFunc(slices.Clone(all), func(other port) bool {
 		return p.guid == 0 || p.guid != other.guid || p.ethernet || other.ethernet || other.umad == "" ||
 			p.smDisabled == other.smDisabled
-	}), false)
+	}), false, port.rank)
 }
 
 // noSuchPort: nothing is called what o says.

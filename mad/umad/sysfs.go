@@ -52,13 +52,16 @@ var ErrNoDevice = errors.New("no InfiniBand device on this host (nothing in " + 
 // as the kernel lists them, for the first of them is to be infiniband-diags'
 // first, too (rdma-core libibumad umad.c, umad_get_ca_device_list).
 func (s sysfs) ports() ([]port, error) {
+	umads, noUmad := s.umads()
+	ports, err := s.portsOf(umads)
+	return ports, cmp.Or(err, noUmad)
+}
+
+// portsOf are the ports, whether or not ib_umad serves them.
+func (s sysfs) portsOf(umads map[string]string) ([]port, error) {
 	devices, err := s.names(deviceClass)
 	if err != nil || len(devices) == 0 {
 		return nil, ErrNoDevice
-	}
-	umads, err := s.umads()
-	if err != nil {
-		return nil, err
 	}
 	var ports []port
 	for _, device := range devices {

@@ -86,6 +86,7 @@ func TestChoose(t *testing.T) {
 	planar := fakePort("mlx5_0/1", "active gsi", 0x11, 0) + fakePort("smi1/1", "init", 0x11, 1) +
 		fakePort("smi1/2", "active", 0x11, 2) + fakePort("smi1/3", "active", 0x11, 3)
 	planars := planar + fakePort("mlx5_2/1", "active gsi", 0x21, 4) + fakePort("smi3/1", "active", 0x21, 5)
+	halfDown := fakePort("mlx5_0/1", "active gsi", 0x11, 0) + fakePort("smi1/1", "down", 0x11, 1) + fakePort("mlx5_2/1", "active", 0x21, 4)
 	twins := fakePort("mlx5_0/1", "active", 0x11, 0) + fakePort("mlx5_1/1", "active", 0x11, 1)
 	virtual := fakePort("mlx5_0/1", "down", 0x11, 0) + fakePort("mlx5_1/1", "active gsi", 0x21, 1)
 	managed := fakePort("sx0/0", "down", 0x11, 0) + "infiniband/sx0/node_type: 2: switch\n" + fakePort("mlx5_0/1", "init", 0x21, 1)
@@ -125,6 +126,8 @@ func TestChoose(t *testing.T) {
 		{"planarized, SMI named", planar, "smi1", 3, "mlx5_0/1 umad0 + smi1/3 umad3"},
 		{"planarized, plane by number", planar, "", 3, "mlx5_0/1 umad0 + smi1/3 umad3"},
 		{"two planarized", planars, "mlx5_2", 0, "mlx5_2/1 umad4 + smi3/1 umad5"},
+		{"planarized, and all planes down", halfDown, "", 0, "mlx5_2/1 umad4"},
+		{"planarized, and all planes down, named", halfDown, "mlx5_0", 0, "mlx5_0/1 umad0 + smi1/1 umad1"},
 		{"one GUID, two ports", twins, "mlx5_1", 0, "mlx5_1/1 umad1"},
 		{"virtual function", virtual, "", 0, "mlx5_1/1 umad1"},
 		{"switch", managed, "", 0, "sx0/0 umad0"},

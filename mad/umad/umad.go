@@ -5,6 +5,7 @@
 //	device.go  one open umadN: agents, datagrams, what its errors mean
 //	header.go  the header of a datagram, the request for an agent
 //	choose.go  which port, where the host has several
+//	hostport.go all ports of the host, to be listed
 //	sysfs.go   what the kernel tells of ports
 //
 // Sources: Linux 6.1: include/uapi/rdma/ib_user_mad.h (layouts),
@@ -180,7 +181,7 @@ func (t *Transport) Port() (engine.Port, error) {
 	if err != nil {
 		return engine.Port{}, cmp.Or(t.gsi.gone(err), err)
 	}
-	p.Num = uint8(t.smi.num)
+	p.Num, p.Planarized = uint8(t.smi.num), t.smi != t.gsi
 	return p, nil
 }
 

@@ -284,6 +284,9 @@ func (p *pkg) checkNames(l *layout) {
 				continue
 			}
 			for _, name := range f.scriptNames() {
+				if name == "data" && f.offset != 0 {
+					p.errs.add(f.pos, "%s: \"data\" are all bytes of a record; call a part of them otherwise", f.goName)
+				}
 				if slices.Contains(keywords, name) {
 					p.errs.add(f.pos, "%s: %q is a word of Starlark", f.goName, name)
 				}

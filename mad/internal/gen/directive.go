@@ -38,6 +38,7 @@ var directives = map[string]directive{
 // attrFlags are the options of //mad:attr and //mad:header without a value.
 var attrFlags = map[string]func(a *attr) *bool{
 	"config":      func(a *attr) *bool { return &a.config },
+	"required":    func(a *attr) *bool { return &a.required },
 	"smowned":     func(a *attr) *bool { return &a.smOwned },
 	"state":       func(a *attr) *bool { return &a.state },
 	"unconfirmed": func(a *attr) *bool { return &a.unconfirmed },

@@ -139,6 +139,9 @@ func (w *writer) attribute(l *layout, a *attr) {
 		if a.config {
 			w.p("Configuration: true,\n")
 		}
+		if a.required {
+			w.p("Required: true,\n")
+		}
 		if a.answer != "" {
 			w.p("Answer: Attr%s,\n", a.answer)
 		}
@@ -201,7 +204,10 @@ func (w *writer) field(f *field, a *attr) {
 		}
 	}
 	w.p("Type: FieldType%s, ", fieldType)
-	if words != nil {
+	switch {
+	case words != nil && f.readOnly && words.joins():
+		w.p("Words: Words%s.single(), ", words.name)
+	case words != nil:
 		w.p("Words: Words%s, ", words.name)
 	}
 	if f.structure != nil {

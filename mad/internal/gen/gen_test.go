@@ -186,6 +186,7 @@ type Wide struct {
 		{"outside", `"32:8"`, `"40:8"`, "thing.go:30:2: List: bits 40 to 71 are outside of 8 bytes"},
 		{"order", `"8:8"`, `"0:8"`, "thing.go:26:2: Colour: bit 0 comes before the field above"},
 		{"stride", `"32:8"`, `"32:8,stride=4"`, "thing.go:30:2: List: stride 4 is less than an element"},
+		{"a part called data", "name=MasterSMLID", "name=Data", `thing.go:28:2: Number: "data" are all bytes of a record; call a part of them otherwise`},
 		{"too wide", `Colour Colour `, `Colour bool `, "thing.go:26:2: Colour: 8 bits at 8 do not suit bool"},
 		{"no comment on a field", "	// Colour is a colour.\n", "", "thing.go:25:2: Colour has no comment"},
 		{"no comment on the struct", "// Thing is an attribute.\n//\n", "", "thing.go:19:6: Thing has no comment"},

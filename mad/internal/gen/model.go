@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/token"
+	"math/bits"
 	"slices"
 )
 
@@ -30,6 +31,11 @@ type wordType struct {
 	mask   bool
 	bits   int // of the underlying type
 	consts []wordConst
+}
+
+// joins: t is a mask that has words for several bits too.
+func (t *wordType) joins() bool {
+	return t.mask && slices.ContainsFunc(t.consts, func(c wordConst) bool { return bits.OnesCount64(c.value) > 1 })
 }
 
 type wordConst struct {
@@ -125,6 +131,7 @@ type attr struct {
 	unconfirmed bool
 	state       bool
 	config      bool
+	required    bool                 // of each subnet administrator, by class version 1
 	words       map[string]*wordType // by Go name of the field
 	wordsOption string
 }

@@ -91,6 +91,11 @@ func (w *writer) section(l *layout, a *attr) {
 		if a.state || a.config {
 			w.p(" %s.", recordContent(a.state, a.config))
 		}
+		if a.required {
+			w.p(" Class version 1 requires it.")
+		} else if len(a.methods1) > 0 {
+			w.p(" In class version 1 it is optional.")
+		}
 		if a.smOwned {
 			w.p(" A subnet manager sets it and expects it to stay.")
 		}
@@ -206,6 +211,8 @@ func (v *variant) conditions() string {
 			switch {
 			case r[0] == r[1]:
 				ranges = append(ranges, fmt.Sprint(r[0]))
+			case !is && r[0] == 0 && r[1] == 1<<v.base.named(c.name).bits-1:
+				ranges = append(ranges, "any other") // the variants before had their turn
 			default:
 				ranges = append(ranges, fmt.Sprintf("%d to %d", r[0], r[1]))
 			}

@@ -1,0 +1,38 @@
+package lang
+
+import (
+	"fmt"
+
+	libjson "go.starlark.net/lib/json"
+	"go.starlark.net/starlark"
+)
+
+// decodeJSON is json.decode: the library's, which calls itself for each level.
+func decodeJSON(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) > 0 {
+		if text, ok := starlark.AsString(args[0]); ok && depthOfJSON(text) > maxDepth {
+			return nil, fmt.Errorf("json.decode: nested more than %d deep", maxDepth)
+		}
+	}
+	return libjson.Module.Members["decode"].(*starlark.Builtin).CallInternal(t, args, kwargs)
+}
+
+// depthOfJSON is how many brackets are open at once, at most.
+func depthOfJSON(text string) int {
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[', c == '{':
+			depth++
+			deepest = max(deepest, depth)
+		case c == ']', c == '}':
+			depth--
+		}
+	}
+	return deepest
+}

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"math"
+	"time"
+)
+
+// losses tell a queue too short to show in the RTT from random loss: a smaller
+// window has less of the one, and as much of the other.
+//
+// Requests are counted by the period in which they were first sent. That one was
+// lost is known an RTO later, when another attempt is answered. Where RTTs are
+// long and more is lost than is known to be random, the window is halved, on
+// trial: when all is known of the first period of the trial, its loss is compared
+// with that of the period before.
+type losses struct {
+	periods [lossPeriods]lossCount
+	period  uint8 // its number; it is periods[period%lossPeriods]
+	began   time.Duration
+	onTrial bool
+	trial   uint8         // its first period
+	random  lossCount     // what a trial found to be random
+	found   time.Duration // when
+}
+
+// All is known of a period when two more are over: minRTO, after which most lost
+// requests are sent again, and some time for the answer.
+const (
+	lossPeriods = 4
+	lossPeriod  = minRTO * 9 / 16
+)
+
+// lossVerdict says what follows from the losses of late.
+type lossVerdict uint8
+
+const (
+	lossUnknown lossVerdict = iota // nothing
+	lossNone                       // the window may become larger, by one
+	lossByQueue                    // the window has to be halved, on trial
+	lossRandom                     // the trial found no queue
+)
+
+// add counts a request that was first sent in the period given: delay is that of
+// the answer; lost: another attempt was answered.
+func (l *losses) add(period uint8, d delay, lost bool) {
+	if l.period-period < lossPeriods {
+		l.periods[period%lossPeriods].add(d, lost)
+	}
+}
+
+// judge ends the period if it is over, and says what follows.
+func (l *losses) judge(now time.Duration) lossVerdict {
+	if now-l.began < lossPeriod {
+		return lossUnknown
+	}
+	if now-l.found >= probeEvery {
+		l.random = lossCount{} // it need not be so for ever
+	}
+	verdict := l.verdict()
+	l.period++
+	l.began = now
+	l.periods[l.period%lossPeriods] = lossCount{}
+	switch verdict {
+	case lossByQueue:
+		l.onTrial, l.trial = true, l.period
+	case lossRandom:
+		l.found = now
+	}
+	return verdict
+}
+
+func (l *losses) verdict() lossVerdict {
+	if l.onTrial {
+		if l.period-l.trial < 2 {
+			return lossUnknown
+		}
+		l.onTrial = false
+		return l.compare(&l.periods[(l.trial-1)%lossPeriods], &l.periods[l.trial%lossPeriods])
+	}
+	var late lossCount
+	for _, n := range l.periods {
+		late.base += n.base
+		late.arrived += n.arrived
+		late.lost += n.lost
+	}
+	switch {
+	case late.isLoaded() && late.exceeds(&l.random):
+		return lossByQueue
+	case l.period%4 == 0: // not sooner than losses are known
+		return lossNone
+	}
+	return lossUnknown
+}
+
+// compare the period before the trial with the first one of it.
+func (l *losses) compare(before, during *lossCount) lossVerdict {
+	switch {
+	case during.lost == 0:
+	case before.exceeds(during), during.exceeds(before): // of a queue that others use too there may be more
+		return lossByQueue
+	case during.lost >= 8: // with fewer it cannot be told
+		l.random = *during
+		return lossRandom
+	}
+	return lossUnknown
+}
+
+// lossCount is what became of the first attempts of requests.
+type lossCount struct {
+	arrived, lost uint32
+	base          uint32 // of arrived: with a base RTT
+}
+
+func (n *lossCount) add(d delay, lost bool) {
+	if lost {
+		n.lost++
+		return
+	}
+	n.arrived++
+	if d == base {
+		n.base++
+	}
+}
+
+// isLoaded: half of the RTTs are longer than the base RTT.
+func (n *lossCount) isLoaded() bool { return 2*n.base < n.arrived }
+
+// exceeds: the odds of a loss are higher than those of m, and by more than chance
+// makes them (two standard deviations). Odds, not probabilities: a queue that is
+// much too short loses nearly all, whatever the window.
+func (n *lossCount) exceeds(m *lossCount) bool {
+	expected := float64(n.arrived) * float64(m.lost) / float64(m.arrived+1)
+	return float64(n.lost) > 1.4*expected+2*math.Sqrt(expected)
+}

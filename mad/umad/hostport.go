@@ -1,0 +1,119 @@
+package umad
+
+import (
+	"cmp"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// HostPort is a port of the host as the kernel shows it.
+type HostPort struct {
+	engine.Port
+	// Link is what kind of network it is on: "infiniband", "roce" or "iwarp".
+	Link          string
+	PhysicalState mad.PortPhysicalState
+	// Gbps is the data rate in Gb/s, Width and Speed are "4x" and "edr"; 0 and ""
+	// where the kernel does not say.
+	Gbps         float64
+	Width, Speed string
+	// Role is what management datagrams it sends: "smi" of subnet management
+	// alone, "gsi" all others alone, "both"; "" where ib_umad does not serve it.
+	Role string
+	// Pair is the port that sends the others: "smi1/2"; "" where there is none.
+	Pair string
+	// Umad is its device: "umad0"; "" where ib_umad does not serve it.
+	Umad     string
+	Firmware string
+	// Default: it is used where no port is named.
+	Default bool
+}
+
+// HostPorts lists the ports of the host, by number those of a device. fs holds
+// /sys; nil is the host's. The error may say what is amiss with ib_umad: then the
+// ports are listed all the same. It opens no device.
+func HostPorts(fs afero.Fs) (list []HostPort, err error) {
+	s := sysfs{fs}
+	if fs == nil {
+		s.fs = afero.NewOsFs()
+	}
+	umads, noUmad := s.umads()
+	all, err := s.portsOf(umads)
+	if err != nil {
+		return nil, err
+	}
+	gsi, smi, none := choose(all, Options{})
+	for _, p := range all {
+		h, err := s.hostPort(p, all)
+		if err != nil {
+			continue // it has just gone
+		}
+		h.Default = none == nil && (p == gsi || p == smi)
+		list = append(list, h)
+	}
+	return list, noUmad
+}
+
+func (s sysfs) hostPort(p port, all []port) (h HostPort, err error) {
+	if h.Port, err = s.facts(p); err != nil {
+		return h, err
+	}
+	h.State, h.PhysicalState, h.Umad, h.Link = p.state, p.phys, p.umad, "infiniband"
+	kind, _ := s.uint(path.Join(deviceClass, p.device, "node_type"))
+	switch {
+	case kind == nodeTypeRNIC:
+		h.Link = "iwarp"
+	case p.ethernet:
+		h.Link = "roce"
+	}
+	h.Firmware, _ = s.text(path.Join(deviceClass, p.device, "fw_ver"))
+	rate, _ := s.text(path.Join(p.folder(), "rate"))
+	h.Gbps, h.Width, h.Speed = parseRate(rate)
+	gsi, smi := p.pair(all)
+	switch {
+	case p.umad == "":
+	case gsi == smi && (p.smDisabled || h.Link != "infiniband"), gsi != smi && p == gsi:
+		h.Role = "gsi"
+	case gsi != smi:
+		h.Role = "smi"
+	default:
+		h.Role = "both"
+	}
+	switch {
+	case gsi == smi:
+	case p == gsi:
+		h.Pair = smi.String()
+	default:
+		h.Pair = gsi.String()
+	}
+	return h, nil
+}
+
+// nodeTypeRNIC is the kernel's number of an iWARP adapter (linux
+// include/rdma/ib_verbs.h RDMA_NODE_RNIC).
+const nodeTypeRNIC = 4
+
+// parseRate reads what the kernel says of a rate: "100 Gb/sec (4X EDR)" (linux
+// drivers/infiniband/core/sysfs.c rate_show).
+func parseRate(text string) (gbps float64, width, speed string) {
+	number, rest, _ := strings.Cut(text, " Gb/sec")
+	gbps, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(gbps > 0 && gbps < 1e6) {
+		return 0, "", ""
+	}
+	words := strings.Fields(strings.ToLower(strings.Trim(rest, " ()")))
+	if len(words) == 0 || mad.WidthLanes(words[0]) == 0 {
+		return gbps, "", ""
+	}
+	// Without a word, as at 2.5 Gb/s a lane, it is SDR.
+	speed = cmp.Or(strings.Join(words[1:], ""), "sdr")
+	if mad.SpeedGbps(speed) == 0 {
+		speed = ""
+	}
+	return gbps, words[0], speed
+}

@@ -1,0 +1,201 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"fabsh/builtins/lang"
+)
+
+const (
+	lookEvery = 50 * time.Millisecond
+	// collectsWithin is how long it may take to tell garbage from what is in use.
+	collectsWithin = 700 * time.Millisecond
+	// stopsWithin is how long a script may go on after its memory is used up: one
+	// step of the language can ask for 16 GiB, or take minutes. With far too much
+	// of it, it is farStopsWithin.
+	stopsWithin    = 800 * time.Millisecond
+	farStopsWithin = 300 * time.Millisecond
+	// leavesWithin is how long the program then has to say goodbye to its fabric.
+	leavesWithin = 700 * time.Millisecond
+)
+
+const (
+	// maxStack is in bytes. A stack grows by doubling, and Go ends the program
+	// whose stack is to become 2 GiB (debug.SetMaxStack); filling 512 MiB takes a
+	// fraction of a second. Functions that call each other as deep as the language
+	// lets them, 100,000 calls, take 256 MiB.
+	maxStack = 400 << 20
+	// smallStack is what other goroutines, such as those of parallel, have.
+	smallStack = 64 << 10
+)
+
+// memory is the watch over what an evaluation uses. It costs a look at three
+// counters, 20 times a second.
+//
+// The goroutine that looks allocates nothing: who does while garbage is collected
+// has to help, and while one step of a script copies gigabytes no collection ends.
+// Another goroutine does what takes memory.
+type memory struct {
+	limit uint64 // bytes
+	over  *lang.LimitError
+	deep  *lang.LimitError
+
+	stop context.CancelCauseFunc // stops the evaluation
+	tell func(why *lang.LimitError)
+	kill func() // ends the program, after its goodbyes
+	exit func() // ends the program
+
+	timer     *time.Timer      // of watch
+	samples   []metrics.Sample // of inUse
+	collect   chan struct{}    // asks for a collection
+	collected chan struct{}    // it has ended
+	convicted chan *lang.LimitError
+	killing   chan struct{}
+	done      chan struct{} // the evaluation has ended
+}
+
+// watchMemory has an evaluation stopped that uses more than it may, and the
+// program ended where that is of no use; end ends the watch.
+func (s *session) watchMemory(stop context.CancelCauseFunc) (end func()) {
+	size := s.app.memory
+	if size == 0 {
+		size = defaultMemory()
+	}
+	m := &memory{
+		limit: uint64(size),
+		over:  &lang.LimitError{Reason: fmt.Sprintf("the script takes more than %v of memory: keep less at a time, or allow more with --memory", &size)},
+		deep:  &lang.LimitError{Reason: "a value is nested too deep, or functions call each other without end"},
+
+		stop: stop,
+		kill: func() { s.app.interrupts.force(func() {}, lang.StatusUsage) },
+		exit: func() { s.app.interrupts.exit(lang.StatusUsage) },
+
+		timer:     time.NewTimer(lookEvery),
+		samples:   []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/gc/heap/live:bytes"}},
+		collect:   make(chan struct{}, 1),
+		collected: make(chan struct{}, 1),
+		convicted: make(chan *lang.LimitError, 1),
+		killing:   make(chan struct{}),
+		done:      make(chan struct{}),
+	}
+	lines := map[*lang.LimitError][]byte{m.over: fmt.Appendf(nil, "fabsh: %v\n", m.over), m.deep: fmt.Appendf(nil, "fabsh: %v\n", m.deep)}
+	m.tell = func(why *lang.LimitError) {
+		s.app.console.leave()
+		s.app.console.stderr.Write(lines[why])
+	}
+	used, _, _ := m.inUse() // the first time it allocates
+	// What variables of the prompt keep leaves room to do away with it.
+	m.limit = max(m.limit, used+m.limit/4)
+	debug.SetMemoryLimit(int64(m.limit)) // has garbage collected before
+	debug.SetMaxStack(1 << 30)
+	looks := make(chan struct{})
+	go func() {
+		defer close(looks)
+		m.watch()
+	}()
+	go m.serve()
+	return func() {
+		close(m.done)
+		<-looks
+	}
+}
+
+// serve does what the watch asks for, until that ends.
+func (m *memory) serve() {
+	for {
+		select {
+		case <-m.done:
+			return
+		case <-m.collect:
+			go func() {
+				runtime.GC()
+				m.collected <- struct{}{}
+			}()
+		case why := <-m.convicted:
+			m.stop(why)
+			select {
+			case <-m.done:
+			case <-m.killing:
+				m.kill()
+			}
+			return
+		}
+	}
+}
+
+// watch looks until the evaluation ends, or there is too much of something.
+func (m *memory) watch() {
+	defer m.timer.Stop()
+	// sleep is false when the evaluation ends.
+	sleep := func(d time.Duration) bool {
+		m.timer.Reset(d)
+		select {
+		case <-m.timer.C:
+			return true
+		case <-m.done:
+			return false
+		}
+	}
+	collecting := time.Duration(0) // for how long; 0: not
+	for sleep(lookEvery) {
+		used, stacks, _ := m.inUse()
+		var why *lang.LimitError
+		switch {
+		case stacks > maxStack+smallStack*uint64(runtime.NumGoroutine()):
+			why = m.deep
+		case m.far(used):
+			why = m.over
+		case collecting > 0:
+			collecting += lookEvery
+			select {
+			case <-m.collected:
+				collecting = 0
+				if _, stacks, live := m.inUse(); live+stacks > m.limit {
+					why = m.over
+				}
+			default:
+				if used > m.limit && collecting > collectsWithin {
+					why = m.over
+				}
+			}
+		case used > m.limit:
+			m.collect <- struct{}{}
+			collecting = lookEvery
+		}
+		if why == nil {
+			continue
+		}
+		m.convicted <- why
+		for waited := time.Duration(0); waited < stopsWithin; waited += lookEvery {
+			if !sleep(lookEvery) {
+				return
+			}
+			used, stacks, _ := m.inUse()
+			if waited >= farStopsWithin && (m.far(used) || stacks > maxStack) {
+				break
+			}
+		}
+		m.tell(why)
+		close(m.killing)
+		m.timer.Reset(leavesWithin)
+		<-m.timer.C
+		m.exit()
+	}
+}
+
+// far: it is so far beyond the limit that it is no garbage, which grows to the
+// limit and is collected then. It is one value, which is being filled.
+func (m *memory) far(used uint64) bool { return used > max(2*m.limit, m.limit+1<<30) }
+
+// inUse is how many bytes heap and stacks take, the stacks alone, and what of the
+// heap was no garbage at the last collection.
+func (m *memory) inUse() (all, stacks, live uint64) {
+	metrics.Read(m.samples)
+	heap, stacks, live := m.samples[0].Value.Uint64(), m.samples[1].Value.Uint64(), m.samples[2].Value.Uint64()
+	return heap + stacks, stacks, live
+}

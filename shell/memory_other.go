@@ -1,0 +1,6 @@
+//go:build !linux
+
+package shell
+
+// machineMemory is not known.
+func machineMemory() byteSize { return maxMemory }

@@ -1,0 +1,40 @@
+//go:build linux
+
+package shell
+
+import "testing"
+
+// At the prompt a statement that takes too much ends, and the session goes on,
+// also where variables keep what it took.
+func TestTerminalLimits(t *testing.T) {
+	s := startTerminal(t, t.TempDir(), "-F", "sim:ring:n=2", "--memory", "200MiB", "--max-steps", "1000000")
+	s.expect("rw> ")
+	s.send("parallel(lambda i: catch(lambda: ['y' * 1000000 for j in range(100000)]), [1, 2]); 1\r")
+	s.expect("fabsh: the script takes more than 200 MiB of memory: keep less at a time, or allow more with --memory\r\n")
+	s.expect("rw> ")
+	s.send("len(discover().nodes)\r")
+	s.expect("\n4\r\n")
+	s.expect("> ")
+	s.send("x = []\r")
+	s.expect("> ")
+	s.send("for i in range(100000): x.append('y' * 1000000)\r")
+	s.expect("... ")
+	s.send("\r")
+	s.expect("more than 200 MiB")
+	s.expect("> ")
+	s.send("x = len(x) > 100\r")
+	s.expect("> ")
+	s.send("x\r")
+	s.expect("\nTrue\r\n")
+	s.expect("> ")
+	s.send("for i in range(10000000): pass\r")
+	s.expect("... ")
+	s.send("\r")
+	s.expect("fabsh: the script takes more than 1000000 steps: allow more with --max-steps\r\n")
+	s.expect("> ")
+	s.send("6 * 7\r")
+	s.expect("\n42\r\n")
+	s.expect("> ")
+	s.send(ctrlD)
+	s.exit(0)
+}
