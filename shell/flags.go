@@ -51,6 +51,7 @@ type settings struct {
 
 	include []string
 	out     string
+	state   string // --state; stateDir has the default
 	csvRaw  bool
 	format  outputFormat
 	color   colorMode
@@ -100,6 +101,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	f.Var(&s.maxSteps, "max-steps", "let scripts take `N` steps of the interpreter; at the prompt, each statement (default: any number)")
 	f.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
 	f.StringVar(&s.out, "out", "", "let scripts write files below the folder `DIR` (a command's own --out, after it, is a file)")
+	f.StringVar(&s.state, "state", "", "keep what one run needs of the run before below the folder `DIR` (default: "+systemState+" for root, else that of the user)")
 	f.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
 	f.Var(&s.color, "color", "color text `WHEN`: auto (at a terminal, unless NO_COLOR is set), always or never")
 	f.BoolVar(&s.csvRaw, "csv-raw", false, "with -o csv: put no apostrophe before texts that a spreadsheet would carry out")

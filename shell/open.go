@@ -333,6 +333,8 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		Secrets: a.secrets,
 		Quiet:   a.quiet,
 		Verbose: a.verbose,
+		State:   a.stateDir(),
+		Job:     jobOf(a.script),
 		Clock:   c.clock,
 		Width:   a.console.width,
 	}

@@ -53,6 +53,12 @@ func (k *keeping) join(read *audit.Read) {
 	}
 }
 
+// StateError is trouble with the files of a state: the host is to be looked at.
+type StateError struct{ err error }
+
+func (e *StateError) Error() string { return e.err.Error() }
+func (e *StateError) Unwrap() error { return e.err }
+
 // sinceLast reads once, and compares with what was read before.
 func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	k := keepingOf(c.Runtime())
@@ -70,7 +76,7 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	}
 	held, err := st.Lock()
 	if err != nil {
-		return nil, lang.Errorf("over=%q: %w", overLast, err)
+		return nil, lang.Errorf("over=%q: %w", overLast, &StateError{err})
 	}
 	defer held.Unlock()
 	if st.Read(); st.Anew != nil {
@@ -83,7 +89,7 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	earlier := pastsOf(st.Reads(), after)
 	st.Add(read)
 	if err := st.Save(); err != nil {
-		return nil, lang.Errorf("over=%q: %w", overLast, err)
+		return nil, lang.Errorf("over=%q: %w", overLast, &StateError{err})
 	}
 	return r.rates(after, read, earlier)
 }
