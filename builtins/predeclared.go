@@ -24,7 +24,7 @@ func functions() []*lang.Builtin {
 	return []*lang.Builtin{
 		&topology.Discover, &topology.LoadFabric, &routing.LoadRoutes, &routing.GetRoutes,
 		&datagrams.SMPGet, &datagrams.SMPSet,
-		&datagrams.PerfGet, &datagrams.PerfSet, &datagrams.PerfClear,
+		&datagrams.PerfGet, &datagrams.PerfSet, &datagrams.PerfClear, &audits.PerfRates,
 		&datagrams.SAGet, &datagrams.SAGetTable,
 		&datagrams.MADGet, &datagrams.MADSet, &datagrams.MADSend,
 		&datagrams.SASet, &datagrams.SADelete, &datagrams.SAGetMulti, &datagrams.SAGetTrace, &datagrams.SASubscribe,

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/afero"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
@@ -46,6 +47,9 @@ type Options struct {
 	// Width is how many columns a line of text may have, at the moment; 0, or nil:
 	// there is no limit.
 	Width func() int
+	// State is the folder below which perf_rates(over="last") keeps what it reads,
+	// and Job under which name. Empty: it keeps nothing.
+	State, Job string
 	// Clock is the session's time. Nil: the real one.
 	Clock lang.Clock
 }
@@ -101,6 +105,7 @@ func NewSession(o Options) (*Session, error) {
 		return w, ok
 	}
 	*lang.StateOf[*Session](r) = s
+	audits.KeepBelow(r, o.State, o.Job)
 	*s.env = o.Env
 	if o.Loaded != nil {
 		s.env.Current = topology.NewFabric(o.Loaded.Renamed(o.Names))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"fabsh/builtins/audits"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/change"
@@ -51,8 +52,9 @@ func fabricFailure(err error) bool {
 	var late *lang.DeadlineError
 	var unsupported *change.UnsupportedError
 	var pkey *sa.PKeyError
+	var state *audits.StateError
 	switch {
-	case errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, topology.ErrNoFabric), errors.Is(err, errCut), errors.Is(err, sa.ErrNoSM):
+	case errors.As(err, &state), errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, topology.ErrNoFabric), errors.Is(err, errCut), errors.Is(err, sa.ErrNoSM):
 		return true
 	case topology.Cautious(err), errors.As(err, &unsupported), errors.As(err, &pkey):
 		return false

@@ -14,21 +14,6 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// stateDir is the folder of what one run keeps for the next: that of --state; the
-// system's for root; else the user's own. Empty: there is none.
-func (s *settings) stateDir() string {
-	switch {
-	case s.state != "":
-		return s.state
-	case os.Getuid() == 0:
-		return "/var/lib/fabsh"
-	}
-	if path := stateFile("x"); path != "" {
-		return filepath.Dir(path)
-	}
-	return ""
-}
-
 // lockRuns lets one run at a time audit a subnet. Nil: there is nothing to lock,
 // for nothing outside this process is asked, or no place for the lock.
 func (s *session) lockRuns(subnet audit.Subnet) (*audit.Held, error) {

@@ -18,6 +18,7 @@
 //	complete.go   what TAB proposes; locate.go, where the cursor stands
 //	interrupt.go  signals
 //	deadline.go   --deadline; memory.go, --memory: the watch over what a script uses
+//	state.go      where what one run keeps for the next lies
 //	terminal.go   output, progress line; pager.go, what is longer than the screen
 package shell
 
@@ -80,6 +81,7 @@ func collectAt(percent int) {
 type app struct {
 	settings
 	code       []string // -c, which may be given once
+	script     string   // that is run; "": none is
 	stdin      *os.File
 	console    *console
 	interrupts *interrupts
@@ -245,6 +247,7 @@ func completeFlags(c *cobra.Command) {
 	c.RegisterFlagCompletionFunc("fabric", cobra.FixedCompletions(fabrics, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	c.MarkPersistentFlagDirname("include")
 	c.MarkPersistentFlagDirname("out")
+	c.MarkPersistentFlagDirname("state")
 }
 
 // run is fabsh without a command: code, a script, or the prompt.
@@ -263,6 +266,7 @@ func (a *app) run(words []string) error {
 		if err := checkScript(words[0]); err != nil {
 			return err
 		}
+		a.script = words[0]
 	}
 	var d *deadline // at the prompt each statement has its own
 	prompt := !hasCode && len(words) == 0 && a.isPrompt()

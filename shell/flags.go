@@ -107,7 +107,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	limits.Var(&s.maxSteps, "max-steps", "let scripts take `N` steps of the interpreter; at the prompt, each statement (default: any number)")
 
 	output := s.group("Scripts and output")
-	output.StringVar(&s.state, "state", "", "keep in the folder `DIR` what one run tells the next (default: /var/lib/fabsh for root, else ~/.local/state/fabsh)")
+	output.StringVar(&s.state, "state", "", "keep in the folder `DIR` what one run tells the next (default: "+systemState+" for root, else ~/.local/state/fabsh)")
 	output.StringVar(&s.record, "record", "", "write all MADs to the pcap `FILE`, which Wireshark opens; keys are left out")
 	output.StringVar(&s.profile, "profile", "", "write where scripts spend their time, waiting included, to `FILE`: go tool pprof reads it")
 	output.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")

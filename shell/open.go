@@ -347,6 +347,8 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		Flags:   a.sessionFlags(),
 		Quiet:   a.quiet,
 		Verbose: a.verbose,
+		State:   a.stateDir(),
+		Job:     jobOf(a.script),
 		Clock:   c.clock,
 		Width:   a.console.width,
 	}

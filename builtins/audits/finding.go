@@ -5,6 +5,9 @@
 //	subject.go   from a value to a subject
 //	collector.go where findings go while audits run
 //	report.go    the report of a run; text.go, for people
+//	rates.go     perf_rates(); ratesread.go, its two reads; ratesstate.go, those of
+//	             the run before
+//	portrates.go what the reads of a port say; ber.go, its bit error rates
 package audits
 
 import (

@@ -38,17 +38,23 @@ var Sleep = Builtin{
 > sleep("1ms")
 `,
 	Run: Do(func(c *Call, a *struct{ Duration time.Duration }) (starlark.Value, error) {
-		err := c.Block(func(ctx context.Context) error {
-			ctx, cancel := untilDeadline(ctx)
-			defer cancel()
-			return c.Runtime().Clock.Sleep(ctx, a.Duration)
-		})
-		switch {
-		case c.Fiber().Stopped() != nil:
+		if err := c.Sleep(a.Duration); err != nil {
 			return nil, err
-		case err != nil:
-			return nil, Errorf("%w", err)
 		}
 		return starlark.None, nil
 	}),
+}
+
+// Sleep waits by the session's clock; other items of parallel go on. The deadline
+// ends it with an error.
+func (c *Call) Sleep(d time.Duration) error {
+	err := c.Block(func(ctx context.Context) error {
+		ctx, cancel := untilDeadline(ctx)
+		defer cancel()
+		return c.Runtime().Clock.Sleep(ctx, d)
+	})
+	if err != nil && c.Fiber().Stopped() == nil {
+		return Errorf("%w", err)
+	}
+	return err
 }

@@ -9,9 +9,11 @@
 //	ack.go       Ack: what is known, by whom, and until when; ackfile.go, their file
 //	report.go    Report: all of one run
 //	subnet.go    Subnet, the key of what is kept; lock.go, one run at a time
+//	counter.go   Counters: which there are, and where they are read; read.go, what they were
+//	rate.go      Rate: what two reads come to; ber.go, bit errors
+//	state.go     State: what one run keeps for the next; statefile.go stateread.go, its file
 //
-// It knows no script and sends nothing. Rates and the state of counters between
-// runs (state.go, rates.go) belong here too.
+// It knows no script and sends nothing.
 package audit
 
 import (

@@ -1,0 +1,172 @@
+package audits
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+)
+
+// portRates is the value `port_rates`: the rates of a port's counters.
+type portRates struct {
+	port *fabric.Port
+	// windows are those to earlier reads, the newest first; the first is the one
+	// that rates are of.
+	windows []audit.Window
+}
+
+// PortRatesType is what scripts find in a port_rates.
+var PortRatesType *lang.Type[*portRates]
+
+func init() {
+	member := func(name, doc string, column bool, get func(*portRates) starlark.Value) lang.Member[*portRates] {
+		return lang.Member[*portRates]{Name: name, Doc: doc, Column: column, Get: get}
+	}
+	PortRatesType = lang.NewType("port_rates", "How fast the counters of a port counted between two reads. What is not known is absent, never 0.",
+		member("port", "the port", true, func(r *portRates) starlark.Value { return topology.PortOf(r.port) }),
+		member("guid", "its port GUID", true, func(r *portRates) starlark.Value { return topology.GUIDValue(r.port.GUID()) }),
+		member("num", "its number", true, func(r *portRates) starlark.Value { return starlark.MakeInt(r.port.Num()) }),
+		member("window", "seconds between the two reads; None: there was no earlier one", true, (*portRates).window),
+		member("port_xmit_bytes", "bytes sent, per second; None if unknown", true, func(r *portRates) starlark.Value { return r.rate("port_xmit_bytes") }),
+		member("port_rcv_bytes", "bytes received, per second; None if unknown", true, func(r *portRates) starlark.Value { return r.rate("port_rcv_bytes") }),
+		member("moving", "counters of errors that counted: a list of names", true, (*portRates).moving),
+		member("rates", "a dict of counter to its rate, per second: the counters that are known. They have the names of perf_get's fields; data is port_xmit_bytes and port_rcv_bytes, in bytes", true, (*portRates).rates),
+		member("counts", "a dict of counter to how many more it counted in the window, of the same counters", true, (*portRates).counts),
+		member("unknown", "a dict of why a rate is not known to the names of such counters: "+whyDoc, true, (*portRates).unknown),
+		lang.Member[*portRates]{Method: &berMethod},
+	)
+}
+
+// whyDoc is what the words mean.
+const whyDoc = `"not_supported", the agent does not have it; "no_answer", in this read or the one before; "no_earlier_read"; "too_short", the reads are less than a second apart; "replaced", another device has the port GUID now; "cleared", it fell, or was and is 0 while others of the port fell; "node_reset", the counters of all ports of the node fell: it was rebooted, or cleared as a whole; "saturated", it stands at its largest value`
+
+var (
+	_ starlark.HasAttrs = (*portRates)(nil)
+	_ lang.Factual      = (*portRates)(nil)
+	_ lang.Documented   = (*portRates)(nil)
+)
+
+func (r *portRates) String() string        { return fmt.Sprintf("port_rates(%q)", r.port.Name()) }
+func (r *portRates) Type() string          { return "port_rates" }
+func (r *portRates) Freeze()               {}
+func (r *portRates) Truth() starlark.Bool  { return true }
+func (r *portRates) Hash() (uint32, error) { return 0, lang.Unhashable(r) }
+func (r *portRates) AttrNames() []string   { return PortRatesType.Names }
+func (r *portRates) TypeDoc() lang.TypeDoc { return PortRatesType.TypeDoc() }
+func (r *portRates) Schema() string        { return PortRatesType.Schema() }
+
+func (r *portRates) Attr(name string) (starlark.Value, error) { return PortRatesType.Attr(r, name) }
+
+// Facts has in text what fits a line; JSON and CSV have all.
+func (r *portRates) Facts() []lang.Fact {
+	facts := PortRatesType.Facts(r)
+	for i := range facts {
+		switch facts[i].Name {
+		case "guid", "num", "rates", "counts", "unknown":
+			facts[i].Code = true
+		}
+	}
+	return facts
+}
+
+// Display is the port, then what counted, then what is not known.
+func (r *portRates) Display() string {
+	facts := []lang.Fact{{Name: "port", Value: starlark.String(r.port.Name())}, {Name: "window", Value: r.window()}}
+	unknown := map[audit.Why][]string{}
+	for i, c := range audit.Counters() {
+		x := r.windows[0].Rate(i)
+		switch {
+		case x.Why != audit.Known:
+			unknown[x.Why] = append(unknown[x.Why], c.Name)
+		case x.Count > 0:
+			facts = append(facts, lang.Fact{Name: c.Name, Value: starlark.String(fmt.Sprintf("%.6g/s (%d)", x.PerSecond(), x.Count))})
+		}
+	}
+	for why := audit.NoAnswer; why <= audit.Saturated; why++ {
+		if names := unknown[why]; names != nil {
+			facts = append(facts, lang.Fact{Name: why.String(), Value: starlark.String(strings.Join(names, " "))})
+		}
+	}
+	if n := len(unknown[audit.NotSupported]); n > 0 {
+		facts = append(facts, lang.Fact{Name: "not_supported", Value: starlark.String(fmt.Sprintf("%d counters", n))})
+	}
+	return lang.Aligned(facts)
+}
+
+func (r *portRates) window() starlark.Value {
+	d, ok := r.windows[0].Length()
+	if !ok {
+		return starlark.None
+	}
+	return seconds(d)
+}
+
+// seconds is a time in seconds, to the microsecond.
+func seconds(d time.Duration) starlark.Value {
+	return starlark.Float(float64(d.Microseconds()) / 1e6)
+}
+
+func (r *portRates) rate(name string) starlark.Value {
+	x := r.windows[0].Rate(audit.CounterIndex(name))
+	if x.Why != audit.Known {
+		return starlark.None
+	}
+	return starlark.Float(x.PerSecond())
+}
+
+func (r *portRates) moving() starlark.Value {
+	var names []string
+	for i, c := range audit.Counters() {
+		if x := r.windows[0].Rate(i); !c.Traffic && x.Why == audit.Known && x.Count > 0 {
+			names = append(names, c.Name)
+		}
+	}
+	list := lang.Texts(names)
+	list.Freeze()
+	return list
+}
+
+// known is a dict of the counters whose rates are.
+func (r *portRates) known(of func(audit.Rate) starlark.Value) starlark.Value {
+	d := new(starlark.Dict)
+	for i, c := range audit.Counters() {
+		if x := r.windows[0].Rate(i); x.Why == audit.Known {
+			d.SetKey(starlark.String(c.Name), of(x))
+		}
+	}
+	d.Freeze()
+	return d
+}
+
+func (r *portRates) rates() starlark.Value {
+	return r.known(func(x audit.Rate) starlark.Value { return starlark.Float(x.PerSecond()) })
+}
+
+func (r *portRates) counts() starlark.Value {
+	return r.known(func(x audit.Rate) starlark.Value { return starlark.MakeUint64(x.Count) })
+}
+
+func (r *portRates) unknown() starlark.Value {
+	names := map[audit.Why][]string{}
+	for i, c := range audit.Counters() {
+		if x := r.windows[0].Rate(i); x.Why != audit.Known {
+			names[x.Why] = append(names[x.Why], c.Name)
+		}
+	}
+	d := new(starlark.Dict)
+	for why := audit.NotSupported; why <= audit.Saturated; why++ {
+		if list := names[why]; list != nil {
+			slices.Sort(list)
+			d.SetKey(starlark.String(why.String()), lang.Texts(list))
+		}
+	}
+	d.Freeze()
+	return d
+}

@@ -1,0 +1,276 @@
+package audits
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// reader reads the counters of the targets of a call, once or twice.
+type reader struct {
+	c       *lang.Call
+	local   *engine.Port
+	targets []topology.Target
+	many    bool
+	ports   []*fabric.Port   // by target
+	values  []starlark.Value // by target; nil: it has not failed
+
+	agents map[mad.LID]*agent
+	fec    []*mad.FECMode // by target; nil: not known
+}
+
+// agent is who answers for the ports of a node that have its LID.
+type agent struct {
+	info   mad.ClassPortInfo
+	err    error // why there is none
+	lacks  uint  // attributes that it has refused, by index
+	silent uint  // attributes about which it has said nothing in this read
+}
+
+// newReader resolves the targets, and asks their agents what they have.
+func newReader(c *lang.Call, target starlark.Value) (*reader, error) {
+	res := &topology.Resolver{Call: c}
+	r := &reader{c: c, agents: map[mad.LID]*agent{}}
+	var err error
+	if r.targets, r.many, err = res.Targets(target); err != nil {
+		return nil, err
+	}
+	if r.local, err = res.LocalPort(); err != nil {
+		return nil, err
+	}
+	r.values = make([]starlark.Value, len(r.targets))
+	r.ports = make([]*fabric.Port, len(r.targets))
+	r.fec = make([]*mad.FECMode, len(r.targets))
+	var lids []mad.LID
+	for i := range r.targets {
+		t := &r.targets[i]
+		if err := t.NeedsLID(); err != nil {
+			r.fail(i, err)
+			continue
+		}
+		if t.Node == nil || t.Port == topology.NoPortGiven {
+			return nil, lang.ParamError("target", `%s is no port of the fabric: write sw.ports, fabric.ports or "NAME/PORT", after discover()`, t.Label)
+		}
+		if r.ports[i] = t.Node.Port(t.Port); r.ports[i] == nil {
+			return nil, lang.ParamError("target", "%s has no port %d", t.Label, t.Port)
+		}
+		if r.agents[t.LID] == nil {
+			r.agents[t.LID] = new(agent)
+			lids = append(lids, t.LID)
+		}
+	}
+	if err := topology.LearnPaths(c, r.local, lids); err != nil {
+		return nil, err
+	}
+	if err := r.askAgents(lids); err != nil {
+		return nil, err
+	}
+	return r, r.askFEC()
+}
+
+func (r *reader) fail(i int, err error) {
+	if r.values[i] == nil {
+		topology.CountUnanswered(r.c, err)
+		r.values[i] = lang.NewFailure(topology.FailedRequest(r.c, &r.targets[i], err))
+	}
+}
+
+// put addresses a Get of performance management.
+func (r *reader) put(call *engine.Call, lid mad.LID, attr *mad.Attribute, port int) error {
+	content := make([]byte, mad.ClassPerf.DataSize())
+	if f := attr.Field("port_select"); f != nil {
+		f.SetUint(content, uint64(port))
+	}
+	call.PutPerf(mad.MethodGet, attr.ID, 0, content)
+	return topology.EnvOf(r.c.Runtime()).SA.PutGMP(call, r.local, lid)
+}
+
+// send sends calls and waits for all; each has its own error.
+func (r *reader) send(calls []*engine.Call) error { return topology.SendProbes(r.c, calls) }
+
+// askAgents reads ClassPortInfo, once for each agent.
+func (r *reader) askAgents(lids []mad.LID) error {
+	calls := make([]*engine.Call, len(lids))
+	for i, lid := range lids {
+		calls[i] = new(engine.Call)
+		if err := r.put(calls[i], lid, mad.AttrPerfClassPortInfo, 0); err != nil {
+			return err
+		}
+	}
+	if err := r.send(calls); err != nil {
+		return err
+	}
+	for i, lid := range lids {
+		a := r.agents[lid]
+		if a.err = calls[i].Err; a.err == nil {
+			a.info.Decode(calls[i].Data())
+		} else if !engine.Unanswered(a.err) { // then PortCounters, which all have, and what else it answers
+			a.err = nil
+		}
+	}
+	for i := range r.targets {
+		if a := r.agents[r.targets[i].LID]; r.values[i] == nil && a.err != nil {
+			r.fail(i, a.err)
+		}
+	}
+	return nil
+}
+
+// askFEC reads which FEC ports use, where the layout of their counters depends on
+// it. Whose is not known has fewer counters.
+func (r *reader) askFEC() error {
+	var calls []*engine.Call
+	var of []int
+	for i := range r.targets {
+		t := &r.targets[i]
+		if r.values[i] != nil || mad.PerfCapabilityMask(r.agents[t.LID].info.CapabilityMask)&mad.PerfCapabilityMaskIsRSFECModeSupported == 0 {
+			continue
+		}
+		call := new(engine.Call)
+		call.PutSMP(mad.MethodGet, mad.AttrPortInfoExtended.ID, uint32(t.Port), nil)
+		if t.AddressSMP(call) == nil {
+			calls, of = append(calls, call), append(of, i)
+		}
+	}
+	if err := r.send(calls); err != nil {
+		return err
+	}
+	for at, i := range of {
+		var x mad.PortInfoExtended
+		if calls[at].Err != nil {
+			continue
+		}
+		if x.Decode(calls[at].Data()); x.CapabilityMask&mad.ExtendedCapabilityMaskIsFECModeSupported != 0 {
+			r.fec[i] = &x.FECModeActive
+		}
+	}
+	return nil
+}
+
+// query is a request for an attribute of a port.
+type query struct{ target, attr int }
+
+// maxQueries are sent at once: that bounds the memory for their answers.
+const maxQueries = 1 << 14
+
+// read reads all ports once: those that answered, by target, and the same to be
+// kept.
+func (r *reader) read() ([]*audit.PortRead, *audit.Read, error) {
+	answers := audit.NewAnswers(r.c.Runtime().Clock.Now())
+	index := make([]int, len(r.targets))
+	for i := range r.targets {
+		index[i] = -1
+		if r.values[i] != nil {
+			continue
+		}
+		p := r.ports[i]
+		key, _ := audit.KeyOf(p)
+		index[i] = answers.AddPort(key, p.Node().GUID(), p.Node().Info().SystemImageGUID)
+	}
+	for _, a := range r.agents {
+		a.silent = 0
+	}
+	// Whether an agent has details only an answer tells: one port asks first.
+	first, rest := r.queries()
+	for _, queries := range append([][]query{first}, slices.Collect(slices.Chunk(rest, maxQueries))...) {
+		if err := r.ask(queries, answers, index); err != nil {
+			return nil, nil, err
+		}
+	}
+	byIndex, read := answers.Read()
+	after := make([]*audit.PortRead, len(r.targets))
+	for i := range after {
+		if r.values[i] == nil {
+			after[i] = byIndex[index[i]]
+		}
+	}
+	return after, read, nil
+}
+
+// queries are all that are to be sent: first those that are for one port of each
+// agent, with all others of that port, then those for the rest.
+func (r *reader) queries() (first, rest []query) {
+	begun := map[mad.LID]bool{}
+	for i := range r.targets {
+		a := r.agents[r.targets[i].LID]
+		if r.values[i] != nil {
+			continue
+		}
+		for attr := range audit.CounterAttributes {
+			if audit.Wanted(&a.info)>>attr&1 == 0 {
+				continue
+			}
+			q := query{i, attr}
+			if !begun[r.targets[i].LID] {
+				first = append(first, q)
+			} else {
+				rest = append(rest, q)
+			}
+		}
+		begun[r.targets[i].LID] = true
+	}
+	return first, rest
+}
+
+// ask sends those queries that agents may answer.
+func (r *reader) ask(queries []query, answers *audit.Answers, index []int) error {
+	var calls []*engine.Call
+	var sent []query
+	for _, q := range queries {
+		t := &r.targets[q.target]
+		a := r.agents[t.LID]
+		switch {
+		case r.values[q.target] != nil, a.lacks>>q.attr&1 != 0:
+			continue
+		case a.silent>>q.attr&1 != 0: // it would be asked in vain, again and again, for each port
+			answers.Silent(index[q.target], q.attr, &a.info)
+			continue
+		}
+		call := new(engine.Call)
+		if err := r.put(call, t.LID, audit.CounterAttributes[q.attr], t.Port); err != nil {
+			return err
+		}
+		calls, sent = append(calls, call), append(sent, q)
+	}
+	clock := r.c.Runtime().Clock
+	began := clock.Now()
+	if err := r.send(calls); err != nil {
+		return err
+	}
+	for i, q := range sent {
+		r.answered(q, calls[i], answers, index[q.target], began)
+	}
+	return nil
+}
+
+// answered is what has become of a query.
+func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at int, began time.Time) {
+	a := r.agents[r.targets[q.target].LID]
+	switch {
+	case call.Err == nil:
+		answers.Answered(at, q.attr, &a.info, r.fec[q.target], call.Data(), began.Add(call.Elapsed))
+	case q.attr == 0:
+		r.fail(q.target, call.Err)
+	case refused(call.Err):
+		a.lacks |= 1 << q.attr
+	default:
+		topology.CountUnanswered(r.c, call.Err)
+		a.silent |= 1 << q.attr
+		answers.Silent(at, q.attr, &a.info)
+	}
+}
+
+// refused: the agent does not have the attribute.
+func refused(err error) bool {
+	var e *engine.Error
+	return errors.As(err, &e) && e.Err == nil && (e.Status == mad.StatusBadMethodAttribute || e.Status == mad.StatusBadMethod)
+}

@@ -1,0 +1,82 @@
+package audit
+
+import (
+	"math"
+	"time"
+
+	"fabsh/mad"
+)
+
+// BER is the judgement of a link's bit errors by a target, such as 1e-15: how
+// many there were in a window, and how many the target allows.
+type BER struct {
+	Verdict BERVerdict
+	Errors  uint64
+	Allowed float64       // rate x seconds x target
+	Window  time.Duration // 0: not known
+	Needs   time.Duration // from when on none is enough to say that all is well; 0: not known
+}
+
+// BERVerdict is the outcome.
+type BERVerdict string
+
+// The outcomes. Nothing is well that could not be told.
+const (
+	BEROK       BERVerdict = "ok"
+	BERExceeded BERVerdict = "exceeded"
+	BERTooShort BERVerdict = "window_too_short"
+	BERUnknown  BERVerdict = "unknown" // the link's rate, or the errors, are not known
+)
+
+// BERVerdicts are all outcomes.
+var BERVerdicts = []string{string(BEROK), string(BERExceeded), string(BERTooShort), string(BERUnknown)}
+
+const (
+	// enough events that a target allows make the count itself the test.
+	enough = 3
+	// Below, the test is how likely so many events are at the target: less than
+	// this is no chance. One event is never enough.
+	unlikely = 1e-3
+)
+
+// JudgeBER judges errors of a link of bits per second in a window.
+func JudgeBER(errors uint64, window time.Duration, bits, target float64) BER {
+	b := BER{Errors: errors, Window: window, Allowed: bits * window.Seconds() * target}
+	if seconds := enough / (bits * target); seconds < math.MaxInt64/float64(time.Second) {
+		b.Needs = time.Duration(seconds * float64(time.Second))
+	}
+	switch {
+	case !(bits > 0) || !(target > 0):
+		return BER{Verdict: BERUnknown, Errors: errors, Window: window}
+	case b.Allowed >= enough && float64(errors) <= b.Allowed:
+		b.Verdict = BEROK
+	case b.Allowed >= enough, errors > 1 && atLeast(errors, b.Allowed) < unlikely:
+		b.Verdict = BERExceeded
+	default:
+		b.Verdict = BERTooShort
+	}
+	return b
+}
+
+// atLeast is the probability of n events or more where mean are expected
+// (Poisson).
+func atLeast(n uint64, mean float64) float64 {
+	term, below := math.Exp(-mean), 0.0
+	for k := uint64(0); k < n && k < 1000; k++ {
+		below += term
+		term *= mean / float64(k+1)
+	}
+	return max(0, 1-below)
+}
+
+// dataGbps is the data rate of a lane in Gb/s: the signalling rate without what
+// the line code takes (IBA volume 2: 8b/10b up to QDR, 64b/66b up to EDR, then
+// 64b/66b transcoded, with RS-FEC).
+var dataGbps = map[string]float64{
+	"sdr": 2, "ddr": 4, "qdr": 8, "fdr10": 10, "fdr": 14.0625 * 64 / 66, "edr": 25, "hdr": 50, "ndr": 100, "xdr": 200,
+}
+
+// LinkBits is the data rate of a link in bits per second; 0: not known.
+func LinkBits(width, speed string) float64 {
+	return float64(mad.WidthLanes(width)) * dataGbps[speed] * 1e9
+}

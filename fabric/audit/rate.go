@@ -1,0 +1,163 @@
+package audit
+
+import (
+	"math"
+	"time"
+
+	"fabsh/mad"
+)
+
+// Why says why the rate of a counter is not known.
+type Why uint8
+
+const (
+	Known         Why = iota
+	NotSupported      // the agent does not have the counter
+	NoAnswer          // it was asked for, without an answer, now or then
+	NoEarlierRead     // the port was not read before, or not that counter
+	TooShort          // the reads are closer together than agents renew counters
+	Replaced          // another device has the port GUID now
+	Cleared           // it fell, or, where others of the port fell, it was and is 0
+	NodeReset         // the counters of all ports of the node fell: it was rebooted, or cleared as a whole
+	Saturated         // it stands at its largest value
+)
+
+// Whys are the words of all but Known, in this order.
+var Whys = []string{"not_supported", "no_answer", "no_earlier_read", "too_short", "replaced", "cleared", "node_reset", "saturated"}
+
+// String is the word of w; "" of Known.
+func (w Why) String() string {
+	if w == Known {
+		return ""
+	}
+	return Whys[w-1]
+}
+
+// refresh is the shortest window that rates are told of. The specification does
+// not say how often an agent renews what it shows; some do so seldom (kernel
+// documentation, sysfs-class-infiniband, hw_counters/lifespan).
+const refresh = time.Second
+
+// MinWindow is the shortest window that rates can be asked for.
+const MinWindow = 2 * refresh
+
+// Window is what lies between two reads of a port.
+type Window struct {
+	before, after *PortRead
+	gap           time.Duration // from the begin of the one read to that of the other
+	fell          bool          // a counter of the port fell
+	reset         bool          // and so it is at all ports of its node
+}
+
+// NewWindow is the window of a port between two reads; before is nil where the
+// port was not read. fell is what Fallen found.
+func NewWindow(before, after *PortRead, gap time.Duration, fell map[mad.GUID]NodeFall) Window {
+	w := Window{before: before, after: after, gap: gap}
+	if before != nil {
+		w.fell = fallen(before, after)
+		n := fell[after.Node]
+		w.reset = w.fell && n.fell == n.ports && n.ports > 1
+	}
+	return w
+}
+
+// NodeFall counts ports of a node that had counted something: at how many of them
+// counters fell.
+type NodeFall struct{ ports, fell int }
+
+// AddFall counts a port for NewWindow.
+func AddFall(m map[mad.GUID]NodeFall, before, after *PortRead) {
+	if before == nil || !before.counted() {
+		return
+	}
+	n := m[after.Node]
+	n.ports++
+	if fallen(before, after) {
+		n.fell++
+	}
+	m[after.Node] = n
+}
+
+// counted: a counter of p is above 0.
+func (p *PortRead) counted() bool {
+	for _, v := range p.values {
+		if v > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// fallen: a counter has a lower value than it had.
+func fallen(before, after *PortRead) bool {
+	for _, counter := range after.layout.counters {
+		v, s := after.value(counter)
+		if old, from := before.value(counter); from != nil && from.set == s.set && v < old {
+			return true
+		}
+	}
+	return false
+}
+
+// Rate is how fast a counter counted.
+type Rate struct {
+	Why    Why           // Known, or why neither Count nor PerSecond are
+	Count  uint64        // in the counter's unit, times Scale
+	Window time.Duration // 0: not known
+}
+
+// PerSecond is the rate.
+func (r Rate) PerSecond() float64 { return float64(r.Count) / r.Window.Seconds() }
+
+// Length is the window of PortCounters, which all ports have; false: there is none.
+func (w *Window) Length() (time.Duration, bool) { return w.length(0) }
+
+func (w *Window) length(attr int) (time.Duration, bool) {
+	if w.before == nil {
+		return 0, false
+	}
+	return w.gap + w.after.after[attr] - w.before.after[attr], true
+}
+
+// Rate is that of a counter, an index of Counters.
+func (w *Window) Rate(counter int) Rate {
+	c := &Counters()[counter]
+	v, s := w.after.value(counter)
+	if s == nil {
+		if w.after.lacks(c) {
+			return Rate{Why: NoAnswer}
+		}
+		return Rate{Why: NotSupported}
+	}
+	if w.before == nil {
+		return Rate{Why: NoEarlierRead}
+	}
+	old, from := w.before.value(counter)
+	r := Rate{}
+	r.Window, _ = w.length(counterSets[s.set].attr)
+	switch {
+	case w.before.System != w.after.System && w.before.System != 0 && w.after.System != 0, w.before.Node != w.after.Node:
+		r.Why = Replaced
+	case (from == nil || from.set != s.set) && (w.before.lacks(c) || w.after.lacks(c)):
+		r.Why = NoAnswer
+	case from == nil, from.set != s.set: // another width counts from another value
+		r.Why = NoEarlierRead
+	case r.Window < refresh:
+		r.Why = TooShort
+	case w.reset:
+		r.Why = NodeReset
+	case v < old, w.fell && old == 0: // 0: nobody knows what it was when it was cleared
+		r.Why = Cleared
+	case v == s.field.Max(), v-old > math.MaxUint64/c.Scale:
+		r.Why = Saturated
+	}
+	if r.Why == Known {
+		r.Count = (v - old) * c.Scale
+	}
+	return r
+}
+
+// lacks: c was asked for, without an answer.
+func (p *PortRead) lacks(c *Counter) bool {
+	return c.source(p.silent) != nil
+}

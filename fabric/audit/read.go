@@ -1,0 +1,210 @@
+package audit
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"fabsh/mad"
+)
+
+// Read is what the counters of ports were at a time.
+type Read struct {
+	Began time.Time
+	Ports []PortRead // sorted by Key once the read is complete
+
+	errorsOnly bool // without counters of traffic
+	layouts    map[SetMask]*layout
+}
+
+// PortRead is what the counters of a port were.
+type PortRead struct {
+	Key    PortKey
+	Node   mad.GUID
+	System mad.GUID // SystemImageGUID; 0: not known
+
+	answered SetMask
+	silent   SetMask                      // asked for, without an answer
+	after    [numAttributes]time.Duration // from Read.Began to the answer
+	layout   *layout
+	values   []uint64 // by layout
+}
+
+// layout says which counters a port shows, and where in PortRead.values.
+type layout struct {
+	counters []int
+	position []int // by counter; -1: not there
+	fields   []*source
+}
+
+// layoutOf is the layout of ports that answered for some sets.
+func (r *Read) layoutOf(sets SetMask) *layout {
+	if l := r.layouts[sets]; l != nil {
+		return l
+	}
+	l := new(layout)
+	for i := range Counters() {
+		c := &Counters()[i]
+		s := c.source(sets)
+		if s == nil || r.errorsOnly && c.Traffic {
+			l.position = append(l.position, -1)
+			continue
+		}
+		l.position = append(l.position, len(l.counters))
+		l.counters = append(l.counters, i)
+		l.fields = append(l.fields, s)
+	}
+	if r.layouts == nil {
+		r.layouts = map[SetMask]*layout{}
+	}
+	r.layouts[sets] = l
+	return l
+}
+
+// sort sorts the ports by key; of two with one key, which a subnet with a GUID
+// twice has, neither can be told from the other, and both go.
+func (r *Read) sort() {
+	slices.SortStableFunc(r.Ports, func(a, b PortRead) int { return a.Key.compare(b.Key) })
+	kept := r.Ports[:0]
+	for i := 0; i < len(r.Ports); {
+		end := i + 1
+		for end < len(r.Ports) && r.Ports[end].Key == r.Ports[i].Key {
+			end++
+		}
+		if end == i+1 {
+			kept = append(kept, r.Ports[i])
+		}
+		i = end
+	}
+	r.Ports = kept
+}
+
+func (k PortKey) compare(x PortKey) int {
+	return cmp.Or(cmp.Compare(k.GUID, x.GUID), cmp.Compare(k.Num, x.Num))
+}
+
+// Port is the port of that key; nil: it was not read.
+func (r *Read) Port(k PortKey) *PortRead {
+	i, ok := slices.BinarySearchFunc(r.Ports, k, func(p PortRead, k PortKey) int { return p.Key.compare(k) })
+	if !ok {
+		return nil
+	}
+	return &r.Ports[i]
+}
+
+// Join adds the ports of x, which was read later, in place of those of r.
+func (r *Read) Join(x *Read) {
+	ports := slices.Clone(x.Ports)
+	for i := range ports {
+		for attr := range ports[i].after {
+			ports[i].after[attr] += x.Began.Sub(r.Began)
+		}
+	}
+	for _, p := range r.Ports {
+		if x.Port(p.Key) == nil {
+			ports = append(ports, p)
+		}
+	}
+	r.Ports = ports
+	r.sort()
+}
+
+// value is a counter as it was, and where it was read; nil: it was not.
+func (p *PortRead) value(counter int) (uint64, *source) {
+	at := p.layout.position[counter]
+	if at < 0 {
+		return 0, nil
+	}
+	return p.values[at], p.layout.fields[at]
+}
+
+// withoutTraffic is r without the counters that move on links that are well: old
+// reads are for errors.
+func (r *Read) withoutTraffic() *Read {
+	if r.errorsOnly {
+		return r
+	}
+	old := &Read{Began: r.Began, errorsOnly: true, Ports: slices.Clone(r.Ports)}
+	for i := range old.Ports {
+		p := &old.Ports[i]
+		from := p.layout
+		p.layout = old.layoutOf(p.answered)
+		values := make([]uint64, len(p.layout.counters))
+		for at, counter := range p.layout.counters {
+			values[at] = p.values[from.position[counter]]
+		}
+		p.values = values
+	}
+	return old
+}
+
+// Answers are the attributes that ports answered with, which make up a Read.
+type Answers struct {
+	read Read
+	data [][numAttributes][]byte
+}
+
+// NewAnswers begins a read.
+func NewAnswers(began time.Time) *Answers { return &Answers{read: Read{Began: began}} }
+
+// AddPort adds a port, about which nothing is known yet, and gives its index.
+func (a *Answers) AddPort(key PortKey, node, system mad.GUID) int {
+	a.read.Ports = append(a.read.Ports, PortRead{Key: key, Node: node, System: system})
+	a.data = append(a.data, [numAttributes][]byte{})
+	return len(a.read.Ports) - 1
+}
+
+// Wanted are the attributes that agents with that ClassPortInfo are asked for, as
+// a mask of indices of CounterAttributes.
+func Wanted(info *mad.ClassPortInfo) (attrs uint) {
+	for s := range numSets {
+		if supported(info).has(s) {
+			attrs |= 1 << counterSets[s].attr
+		}
+	}
+	return attrs
+}
+
+// Answered: port i answered with an attribute, when. fec is the FEC of the port
+// in use where that is known, which PortExtendedSpeedsCounters depends on.
+func (a *Answers) Answered(i, attr int, info *mad.ClassPortInfo, fec *mad.FECMode, data []byte, when time.Time) {
+	p := &a.read.Ports[i]
+	sets := setsOf(attr) & supported(info)
+	switch {
+	case fec == nil:
+		sets &^= maskOf(setRSFEC, setLanes)
+	case *fec == mad.FECModeRS || *fec == mad.FECModeLowLatencyRS || *fec == mad.FECModeRS2:
+		sets &^= maskOf(setLanes)
+	default:
+		sets &^= maskOf(setRSFEC)
+	}
+	p.answered |= sets
+	p.after[attr] = max(0, when.Sub(a.read.Began))
+	a.data[i][attr] = slices.Clone(data)
+}
+
+// Silent: port i gave no answer about an attribute.
+func (a *Answers) Silent(i, attr int, info *mad.ClassPortInfo) {
+	a.read.Ports[i].silent |= setsOf(attr) & supported(info)
+}
+
+// Read is the read that the answers make up: of ports by index, and the same to
+// be kept, by key.
+func (a *Answers) Read() (byIndex []*PortRead, read *Read) {
+	byIndex = make([]*PortRead, len(a.read.Ports))
+	for i := range a.read.Ports {
+		p := &a.read.Ports[i]
+		p.layout = a.read.layoutOf(p.answered)
+		p.values = make([]uint64, len(p.layout.counters))
+		for at, s := range p.layout.fields {
+			p.values[at] = s.field.UintAt(a.data[i][counterSets[s.set].attr], s.element)
+		}
+		byIndex[i] = p
+	}
+	kept := a.read
+	kept.Ports = slices.Clone(a.read.Ports)
+	kept.Ports = slices.DeleteFunc(kept.Ports, func(p PortRead) bool { return p.answered == 0 || p.Key.GUID == 0 })
+	kept.sort()
+	a.data = nil
+	return byIndex, &kept
+}

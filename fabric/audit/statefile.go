@@ -1,0 +1,139 @@
+package audit
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"fabsh/mad"
+)
+
+// The file of a state is a line with the magic and the version, and a zstd frame
+// with a checksum. Numbers are varints (LEB128), signed ones zigzag; texts follow
+// their length. In it:
+//
+//	what the counters are, as a number; subnet; job
+//	the number of reads, and each: when, whether it is of errors only, the number
+//	of ports; then, column by column, port GUIDs, port numbers, node GUIDs, system
+//	GUIDs, answered and silent sets, times, and the values of each counter
+//	the number of findings, and each
+//	E
+const (
+	stateMagic   = "fabsh audit state "
+	stateVersion = "1\n"
+)
+
+// Limits of the file. zstd packs up to 30,000 to one, so what a file may take in
+// memory depends on its length.
+const (
+	maxStateFile = 256 << 20 // bytes
+	stateBase    = 512 << 20 // bytes in memory: 16 reads of 70,000 ports
+	stateRatio   = 16        // bytes in memory by byte of the file
+	maxPast      = 100_000
+	maxStateText = 1 << 16 // bytes
+)
+
+// countersVersion is another number when other counters are read than when a file
+// was written: their order is the file's.
+var countersVersion = sync.OnceValue(func() uint64 {
+	h := fnv.New64a()
+	for _, c := range Counters() {
+		fmt.Fprintf(h, "%s %d %v", c.Name, c.Scale, c.Traffic)
+		for _, s := range c.sources {
+			fmt.Fprintf(h, " %d %s %d", s.set, s.field.Script, s.element)
+		}
+	}
+	return h.Sum64()
+})
+
+// encode makes the file.
+func (st *State) encode() ([]byte, error) {
+	w := stateWriter{b: make([]byte, 0, 1<<20)}
+	w.uint(countersVersion())
+	w.text(st.subnet)
+	w.text(st.job)
+	w.uint(uint64(len(st.reads)))
+	for _, r := range st.reads {
+		w.read(r)
+	}
+	w.uint(uint64(len(st.findings)))
+	for i := range st.findings {
+		w.past(&st.findings[i])
+	}
+	w.b = append(w.b, 'E')
+	// With more than one goroutine the bytes could differ from run to run.
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	return z.EncodeAll(w.b, []byte(stateMagic+stateVersion)), nil
+}
+
+type stateWriter struct{ b []byte }
+
+func (w *stateWriter) uint(v uint64) { w.b = binary.AppendUvarint(w.b, v) }
+func (w *stateWriter) int(v int64)   { w.b = binary.AppendVarint(w.b, v) }
+
+func (w *stateWriter) text(s string) {
+	s = s[:min(len(s), maxStateText)]
+	w.uint(uint64(len(s)))
+	w.b = append(w.b, s...)
+}
+
+func (w *stateWriter) read(r *Read) {
+	w.int(r.Began.UnixNano())
+	w.bool(r.errorsOnly)
+	w.uint(uint64(len(r.Ports)))
+	column := func(put func(p *PortRead)) {
+		for i := range r.Ports {
+			put(&r.Ports[i])
+		}
+	}
+	last := mad.GUID(0)
+	column(func(p *PortRead) { w.uint(uint64(p.Key.GUID - last)); last = p.Key.GUID })
+	column(func(p *PortRead) { w.b = append(w.b, p.Key.Num) })
+	column(func(p *PortRead) { w.int(int64(p.Node - p.Key.GUID)) })
+	column(func(p *PortRead) { w.int(int64(p.System - p.Node)) })
+	column(func(p *PortRead) { w.uint(uint64(p.answered)) })
+	column(func(p *PortRead) { w.uint(uint64(p.silent)) })
+	for attr := range numAttributes {
+		column(func(p *PortRead) {
+			if p.answered&setsOf(attr) != 0 {
+				w.uint(uint64(p.after[attr].Microseconds()))
+			}
+		})
+	}
+	for counter := range Counters() {
+		column(func(p *PortRead) {
+			if at := p.layout.position[counter]; at >= 0 {
+				w.uint(p.values[at])
+			}
+		})
+	}
+}
+
+func (w *stateWriter) bool(v bool) {
+	if v {
+		w.b = append(w.b, 1)
+	} else {
+		w.b = append(w.b, 0)
+	}
+}
+
+func (w *stateWriter) past(p *Past) {
+	w.int(p.Since.UnixNano())
+	w.uint(uint64(p.Severity))
+	for _, s := range []string{p.Audit, p.Check, p.Message, p.Cause, string(p.Subject.Kind)} {
+		w.text(s)
+	}
+	w.uint(uint64(len(p.Subject.Ends)))
+	for _, e := range p.Subject.Ends {
+		w.uint(uint64(e.Node))
+		w.int(int64(e.Num))
+		w.text(e.Name)
+	}
+}

@@ -1,0 +1,211 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"fabsh/mad"
+)
+
+// decode reads the file. It takes any bytes.
+func (st *State) decode(data []byte) error {
+	packed, ok := bytes.CutPrefix(data, []byte(stateMagic+stateVersion))
+	switch {
+	case !bytes.HasPrefix(data, []byte(stateMagic)):
+		return fmt.Errorf("%s: expected a state of fabsh, which begins with %q", st.path, stateMagic+stateVersion)
+	case !ok:
+		return fmt.Errorf("%s: another version of fabsh wrote it", st.path)
+	}
+	limit := stateBase + stateRatio*len(packed)
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	plain, err := z.DecodeAll(packed, nil)
+	if err != nil {
+		return fmt.Errorf("%s: the state is damaged: %w", st.path, err)
+	}
+	r := stateReader{b: plain, limit: limit}
+	if err := r.state(st); err != nil {
+		return fmt.Errorf("%s: %w", st.path, err)
+	}
+	return nil
+}
+
+// stateReader keeps the first error, and then reads zeros.
+type stateReader struct {
+	b     []byte
+	kept  int // bytes in memory
+	limit int
+	err   error
+}
+
+func (r *stateReader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("the state is damaged: expected %s", fmt.Sprintf(format, args...))
+	}
+	r.b = nil
+}
+
+// keep counts what is about to be kept in memory.
+func (r *stateReader) keep(n, size int) {
+	if r.kept += n * size; r.kept > r.limit {
+		r.fail("less than %d MB", r.limit>>20)
+	}
+}
+
+func (r *stateReader) uint(what string, limit uint64) uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || v > limit {
+		r.fail("%s", what)
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *stateReader) int(what string) int64 {
+	v, n := binary.Varint(r.b)
+	if n <= 0 {
+		r.fail("%s", what)
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *stateReader) byte(what string) byte {
+	if len(r.b) == 0 {
+		r.fail("%s", what)
+		return 0
+	}
+	v := r.b[0]
+	r.b = r.b[1:]
+	return v
+}
+
+func (r *stateReader) text(what string) string {
+	n := int(r.uint("the length of "+what, maxStateText))
+	if n > len(r.b) {
+		r.fail("%s", what)
+		return ""
+	}
+	if r.keep(n, 1); r.err != nil {
+		return ""
+	}
+	s := string(r.b[:n])
+	r.b = r.b[n:]
+	return s
+}
+
+const any64 = 1<<64 - 1
+
+// errOtherCounters: the state is of another fabsh.
+var errOtherCounters = errors.New("another version of fabsh wrote it, which reads other counters")
+
+func (r *stateReader) state(st *State) error {
+	if version := r.uint("the counters", any64); r.err == nil && version != countersVersion() {
+		return errOtherCounters
+	}
+	if subnet, job := r.text("a subnet"), r.text("a job"); r.err == nil && (subnet != st.subnet || job != st.job) {
+		return fmt.Errorf("it is of the job %q in the subnet %q: somebody has moved the file", job, subnet)
+	}
+	for range r.uint("up to 16 reads", maxReads) {
+		st.reads = append(st.reads, r.read())
+		if n := len(st.reads); r.err == nil && n > 1 && !st.reads[n-2].Began.Before(st.reads[n-1].Began) {
+			r.fail("the oldest read first")
+		}
+	}
+	n := int(r.uint("a number of findings", maxPast))
+	for i := 0; i < n && r.err == nil; i++ {
+		r.keep(2, int(reflect.TypeFor[Past]().Size()))
+		st.findings = append(st.findings, r.past())
+	}
+	if r.byte("the end") != 'E' || len(r.b) > 0 {
+		r.fail("the end after the last finding")
+	}
+	return r.err
+}
+
+func (r *stateReader) read() *Read {
+	read := &Read{Began: time.Unix(0, r.int("a time"))}
+	read.errorsOnly = r.byte("what is kept") != 0
+	n := int(r.uint("a number of ports", uint64(len(r.b)/7))) // of which each has seven bytes or more
+	if r.keep(n, int(reflect.TypeFor[PortRead]().Size())); r.err != nil {
+		return read
+	}
+	read.Ports = make([]PortRead, n)
+	column := func(get func(p *PortRead)) {
+		for i := range read.Ports {
+			get(&read.Ports[i])
+		}
+	}
+	last := mad.GUID(0)
+	column(func(p *PortRead) { p.Key.GUID = last + mad.GUID(r.uint("a port GUID", any64)); last = p.Key.GUID })
+	column(func(p *PortRead) { p.Key.Num = r.byte("a port number") })
+	column(func(p *PortRead) { p.Node = p.Key.GUID + mad.GUID(r.int("a node GUID")) })
+	column(func(p *PortRead) { p.System = p.Node + mad.GUID(r.int("a system GUID")) })
+	column(func(p *PortRead) { p.answered = SetMask(r.uint("counters", 1<<numSets-1)) })
+	column(func(p *PortRead) { p.silent = SetMask(r.uint("counters", 1<<numSets-1)) })
+	for attr := range numAttributes {
+		column(func(p *PortRead) {
+			if p.answered&setsOf(attr) != 0 {
+				p.after[attr] = time.Duration(r.uint("a time", uint64(24*time.Hour/time.Microsecond))) * time.Microsecond
+			}
+		})
+	}
+	if !slices.IsSortedFunc(read.Ports, func(a, b PortRead) int { return a.Key.compare(b.Key) }) {
+		r.fail("ports by GUID and number")
+	}
+	if r.err != nil {
+		return read
+	}
+	r.values(read, column)
+	return read
+}
+
+// values reads the counters of all ports, which lie in one piece.
+func (r *stateReader) values(read *Read, column func(func(*PortRead))) {
+	total := 0
+	column(func(p *PortRead) {
+		p.layout = read.layoutOf(p.answered)
+		total += len(p.layout.counters)
+	})
+	if total > len(r.b) {
+		r.fail("a value of each counter")
+	}
+	if r.keep(total, 8); r.err != nil {
+		return
+	}
+	all := make([]uint64, total)
+	column(func(p *PortRead) {
+		n := len(p.layout.counters)
+		p.values, all = all[:n:n], all[n:]
+	})
+	for counter := range Counters() {
+		column(func(p *PortRead) {
+			if at := p.layout.position[counter]; at >= 0 {
+				p.values[at] = r.uint("a counter", any64)
+			}
+		})
+	}
+}
+
+func (r *stateReader) past() Past {
+	p := Past{Since: time.Unix(0, r.int("a time"))}
+	p.Severity = Severity(r.uint("a severity", uint64(Critical)))
+	p.Audit, p.Check, p.Message, p.Cause = r.text("an audit"), r.text("a check"), r.text("a message"), r.text("a cause")
+	p.Subject.Kind = Kind(r.text("a kind of subject"))
+	for range r.uint("a number of ends", 2) {
+		p.Subject.Ends = append(p.Subject.Ends, End{Node: mad.GUID(r.uint("a node", any64)), Num: int(r.int("a port")), Name: r.text("a name")})
+	}
+	return p
+}
