@@ -65,7 +65,7 @@ func TestProposals(t *testing.T) {
 		{"help('PortInfo.MKeyL", nil},
 		{"help('PortInfo.M_KeyL", []string{"PortInfo.M_KeyLeasePeriod'"}},
 		{"help('node.po", []string{"node.ports'"}},
-		{"help('fabric.d", []string{"fabric.dump", "fabric.dump_mfts"}},
+		{"help('fabric.d", []string{"fabric.diff", "fabric.dump", "fabric.dump_mfts"}},
 		{"help('json.enc", []string{"json.encode", "json.encode_indent"}},
 		{"mine(", []string{"first=", "second="}},
 		{"mine(1, seco", []string{"second="}},
@@ -134,7 +134,7 @@ func TestProposals(t *testing.T) {
 		{"f.nodes[0].name.sta", []string{"startswith"}},
 		{"f.nodes.in", []string{"index", "insert"}},
 		{"{}.ke", []string{"keys"}},
-		{"load(\"@std//l", []string{"@std//lib/opensm.star", "@std//lib/walk.star"}},
+		{"load(\"@std//l", []string{"@std//lib/audit.star", "@std//lib/opensm.star", "@std//lib/walk.star"}},
 	}
 	for _, tt := range tests {
 		before, after, _ := strings.Cut(tt.text, "|")
