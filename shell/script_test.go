@@ -42,11 +42,14 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond != "device" {
-				return false, fmt.Errorf("unknown condition")
+			switch cond {
+			case "device":
+				devices, _ := os.ReadDir(deviceFolder)
+				return len(devices) > 0, nil
+			case "raced":
+				return raced, nil
 			}
-			devices, _ := os.ReadDir(deviceFolder)
-			return len(devices) > 0, nil
+			return false, fmt.Errorf("unknown condition")
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"session": func(ts *testscript.TestScript, _ bool, args []string) {

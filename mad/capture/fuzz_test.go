@@ -80,7 +80,7 @@ func TestManySegments(t *testing.T) {
 	if _, err := Load(bytes.NewReader(pcap(t, list...)), "a.pcap"); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v", took)
 	}
 }
