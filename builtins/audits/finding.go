@@ -73,7 +73,7 @@ const maxMessage = 4096
 
 // finding checks the arguments.
 func (a *findingArgs) finding() (f audit.Finding, err error) {
-	if !audit.CheckName.MatchString(a.Check) {
+	if !audit.CheckName().MatchString(a.Check) {
 		return f, lang.ParamError("check", `got %q, want words in lower case with dots between: "link.width"`, a.Check)
 	}
 	if len(a.Message) > maxMessage {

@@ -21,6 +21,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"fabsh/fabric"
 )
@@ -49,7 +50,9 @@ type Datum struct {
 func (f *Finding) ID() string { return f.Check + ":" + f.Subject.Key() }
 
 // CheckName is what checks may be called: words with dots between them.
-var CheckName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}(\.[a-z0-9_]{1,32}){0,3}$`)
+var CheckName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}(\.[a-z0-9_]{1,32}){0,3}$`)
+})
 
 // Severity says how urgent a finding is.
 type Severity uint8
