@@ -18,7 +18,7 @@ func TestTooManyElements(t *testing.T) {
 		return v.String()
 	}
 	const many = "1099511627776 elements are too many at once, more than 134217728"
-	for _, name := range []string{"enumerate", "list", "reversed", "set", "sorted", "tuple", "zip"} {
+	for _, name := range []string{"bytes", "enumerate", "list", "reversed", "set", "sorted", "tuple", "zip"} {
 		if got, want := run(fmt.Sprintf("%s(range(1 << 40))", name)), name+": "+many; got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}

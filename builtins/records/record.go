@@ -100,7 +100,7 @@ func (r *Record) Attr(name string) (starlark.Value, error) {
 		return each(f, func(i int) starlark.Value { return starlark.MakeUint64(f.UintAt(r.Data, i)) }), nil
 	}
 	if name == "data" {
-		return r.bytes(), nil
+		return r.Bytes(), nil
 	}
 	if name == "source" && r.Source != 0 {
 		return starlark.MakeInt(int(r.Source)), nil
@@ -114,8 +114,9 @@ func (r *Record) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// bytes are r as it came, reserved bits too. Keys in it are zeros.
-func (r *Record) bytes() starlark.Bytes {
+// Bytes are r as it came, reserved bits too. Keys in it are zeros. The language's
+// bytes() asks for them.
+func (r *Record) Bytes() starlark.Bytes {
 	b := slices.Clone(r.Data)
 	for i := range r.Attribute.Flat() {
 		if f := &r.Attribute.Flat()[i]; f.Key {

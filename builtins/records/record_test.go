@@ -23,6 +23,9 @@ func TestData(t *testing.T) {
 			t.Errorf("%s.data is %v, %v", a.Name, v, err)
 			continue
 		}
+		if b, err := starlark.Call(new(starlark.Thread), starlark.Universe["bytes"], starlark.Tuple{r}, nil); err != nil || b != v {
+			t.Errorf("bytes(%s) is %v, %v", a.Name, b, err)
+		}
 		for i := range a.Flat() {
 			if f := &a.Flat()[i]; f.Key {
 				for at := f.Offset / 8; at < fieldEnd(f); at++ {
