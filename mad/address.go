@@ -48,7 +48,15 @@ const (
 type GUID uint64
 
 // String gives the canonical form: 0x and 16 lower-case digits.
-func (g GUID) String() string { return fmt.Sprintf("%#016x", uint64(g)) }
+func (g GUID) String() string { // without fmt, for scripts ask for those of all ports
+	const digits = "0123456789abcdef"
+	b := [...]byte{0: '0', 1: 'x', 17: 0}
+	for i := len(b) - 1; i > 1; i-- {
+		b[i] = digits[g&15]
+		g >>= 4
+	}
+	return string(b[:])
+}
 
 // GID is a global identifier: subnet prefix and GUID (IBA 4.1.1).
 type GID [16]byte

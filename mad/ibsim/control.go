@@ -14,6 +14,7 @@ import (
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
+	"fabsh/mad/ibsim/wire"
 	"fabsh/mad/internal/nowait"
 )
 
@@ -33,40 +34,6 @@ type Options struct {
 	ISSM bool
 }
 
-// Control requests (enum SIM_CTL_TYPES).
-const (
-	ctlError = iota
-	ctlConnect
-	ctlDisconnect
-	ctlGetPort
-	ctlGetVendor
-	ctlGetGID
-	ctlGetGUID
-	ctlGetNodeInfo
-	ctlGetPortInfo
-	ctlSetISSM
-	ctlGetPKeys
-)
-
-// A control message (struct sim_ctl), in host byte order.
-const (
-	ctlSize   = 80
-	ctlMagic  = 0xdeadbeef
-	offSlot   = 4
-	offType   = 8
-	offSerial = 12 // ibsim gives it back unread: it tells a late reply
-	offInfo   = 16 // 64 bytes
-)
-
-// What CONNECT says (struct sim_client_info).
-const (
-	offClientID = 0 // of the reply: the slot
-	offClientQP = 4
-	offISSM     = 8
-	offNode     = 12 // NUL-terminated
-	nodeSize    = 32
-)
-
 const (
 	// connectTimeout is long, for an ibsim that has to load a big net file.
 	connectTimeout = 30 * time.Second
@@ -83,10 +50,6 @@ type control struct {
 	serial uint32
 }
 
-// maxSocket leaves room in an address of 108 bytes for ":ctl", ten digits, and
-// the NUL before and after.
-const maxSocket = 108 - 4 - 10 - 2
-
 // address is of ibsim's abstract sockets. It counts a NUL after the name.
 func address(format string, args ...any) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unixgram", Name: "@" + fmt.Sprintf(format, args...) + "\x00"}
@@ -98,10 +61,10 @@ func Attach(o Options) (*Transport, error) {
 		o.Socket = "sim"
 	}
 	switch {
-	case len(o.Socket) > maxSocket:
-		return nil, fmt.Errorf("ibsim at %q: a socket's name has at most %d bytes", o.Socket, maxSocket)
-	case len(o.Node) >= nodeSize:
-		return nil, fmt.Errorf("node %q: ibsim takes names of at most %d bytes to attach to", o.Node, nodeSize-1)
+	case len(o.Socket) > wire.MaxName:
+		return nil, fmt.Errorf("ibsim at %q: a socket's name has at most %d bytes", o.Socket, wire.MaxName)
+	case len(o.Node) >= wire.NodeSize:
+		return nil, fmt.Errorf("node %q: ibsim takes names of at most %d bytes to attach to", o.Node, wire.NodeSize-1)
 	}
 	if o.QP == 0 && !o.ISSM { // programs on one node are told apart by it
 		o.QP = 2 + rand.Uint32N(1<<24-2)
@@ -158,8 +121,8 @@ func (t *Transport) connect(o Options, id int32) error {
 	if err != nil {
 		return err
 	}
-	t.ctl.slot = binary.NativeEndian.Uint32(reply[offClientID:])
-	name, _, _ := bytes.Cut(reply[offNode:][:nodeSize], []byte{0})
+	t.ctl.slot = binary.NativeEndian.Uint32(reply[wire.OffClientID:])
+	name, _, _ := bytes.Cut(reply[wire.OffNode:][:wire.NodeSize], []byte{0})
 	t.node = string(name)
 
 	t.fast, err = nowait.New(t.data)
@@ -171,7 +134,7 @@ func (t *Transport) connect(o Options, id int32) error {
 		err = errors.Join(err, cerr)
 	}
 	if err != nil {
-		t.ctl.request(ctlDisconnect, nil, closeTimeout)
+		t.ctl.request(wire.CtlDisconnect, nil, closeTimeout)
 		return fmt.Errorf("ibsim at %q: its socket for our data: %w", t.socket, err)
 	}
 	return nil
@@ -185,8 +148,8 @@ func (t *Transport) abandon() {
 	for {
 		reply, err := t.ctl.reply()
 		if err == nil {
-			t.ctl.slot = binary.NativeEndian.Uint32(reply[offClientID:])
-			t.ctl.request(ctlDisconnect, nil, closeTimeout)
+			t.ctl.slot = binary.NativeEndian.Uint32(reply[wire.OffClientID:])
+			t.ctl.request(wire.CtlDisconnect, nil, closeTimeout)
 		}
 		if err != errStale {
 			return
@@ -198,13 +161,13 @@ func (t *Transport) abandon() {
 // request that asks for less does.
 func (t *Transport) ask(o Options, id int32) (reply []byte, err error) {
 	var info [64]byte
-	binary.NativeEndian.PutUint32(info[offClientID:], uint32(id))
-	binary.NativeEndian.PutUint32(info[offClientQP:], o.QP)
+	binary.NativeEndian.PutUint32(info[wire.OffClientID:], uint32(id))
+	binary.NativeEndian.PutUint32(info[wire.OffClientQP:], o.QP)
 	if o.ISSM {
-		binary.NativeEndian.PutUint32(info[offISSM:], 1)
+		binary.NativeEndian.PutUint32(info[wire.OffISSM:], 1)
 	}
-	copy(info[offNode:], o.Node)
-	reply, err = t.ctl.request(ctlConnect, info[:], connectTimeout)
+	copy(info[wire.OffNode:], o.Node)
+	reply, err = t.ctl.request(wire.CtlConnect, info[:], connectTimeout)
 	if err == nil {
 		return reply, nil
 	}
@@ -212,19 +175,19 @@ func (t *Transport) ask(o Options, id int32) (reply []byte, err error) {
 		return nil, fmt.Errorf("ibsim at %q: attach: %w", t.socket, err)
 	}
 	granted := func() bool {
-		reply, err := t.ctl.request(ctlConnect, info[:], connectTimeout)
+		reply, err := t.ctl.request(wire.CtlConnect, info[:], connectTimeout)
 		if err != nil {
 			return false
 		}
-		t.ctl.slot = binary.NativeEndian.Uint32(reply[offClientID:])
-		t.ctl.request(ctlDisconnect, nil, closeTimeout)
+		t.ctl.slot = binary.NativeEndian.Uint32(reply[wire.OffClientID:])
+		t.ctl.request(wire.CtlDisconnect, nil, closeTimeout)
 		return true
 	}
-	clear(info[offISSM:offNode])
+	clear(info[wire.OffISSM:wire.OffNode])
 	if o.ISSM && granted() {
 		return nil, fmt.Errorf("ibsim at %q: a subnet manager is on node %q already", t.socket, o.Node)
 	}
-	clear(info[offNode:][:nodeSize])
+	clear(info[wire.OffNode:][:wire.NodeSize])
 	if o.Node != "" && granted() {
 		return nil, fmt.Errorf("ibsim at %q: no node %q in its net file", t.socket, o.Node)
 	}
@@ -239,12 +202,12 @@ func (c *control) request(kind uint32, info []byte, timeout time.Duration) ([]by
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.serial++
-	var m [ctlSize]byte
-	binary.NativeEndian.PutUint32(m[0:], ctlMagic)
-	binary.NativeEndian.PutUint32(m[offSlot:], c.slot)
-	binary.NativeEndian.PutUint32(m[offType:], kind)
-	binary.NativeEndian.PutUint32(m[offSerial:], c.serial)
-	copy(m[offInfo:], info)
+	var m [wire.CtlSize]byte
+	binary.NativeEndian.PutUint32(m[0:], wire.CtlMagic)
+	binary.NativeEndian.PutUint32(m[wire.OffSlot:], c.slot)
+	binary.NativeEndian.PutUint32(m[wire.OffType:], kind)
+	binary.NativeEndian.PutUint32(m[wire.OffSerial:], c.serial)
+	copy(m[wire.OffInfo:], info)
 	c.SetDeadline(time.Now().Add(timeout))
 	if _, err := c.Write(m[:]); err != nil {
 		return nil, c.explain(err, timeout)
@@ -266,17 +229,17 @@ var errStale = errors.New("stale reply")
 
 // reply reads a reply, 64 bytes.
 func (c *control) reply() ([]byte, error) {
-	var m [ctlSize]byte
+	var m [wire.CtlSize]byte
 	n, err := c.Read(m[:])
 	switch {
 	case err != nil:
 		return nil, err
-	case n != ctlSize || binary.NativeEndian.Uint32(m[offSerial:]) != c.serial:
+	case n != wire.CtlSize || binary.NativeEndian.Uint32(m[wire.OffSerial:]) != c.serial:
 		return nil, errStale
-	case binary.NativeEndian.Uint32(m[offType:]) == ctlError:
+	case binary.NativeEndian.Uint32(m[wire.OffType:]) == wire.CtlError:
 		return nil, errRefused
 	}
-	return m[offInfo:], nil
+	return m[wire.OffInfo:], nil
 }
 
 func (c *control) explain(err error, timeout time.Duration) error {
@@ -303,9 +266,9 @@ func (t *Transport) Port() (engine.Port, error) {
 		kind uint32
 		put  func(reply []byte)
 	}{
-		{ctlGetNodeInfo, node.Decode},
-		{ctlGetPortInfo, port.Decode}, // of port "0": ours
-		{ctlGetPKeys, func(reply []byte) { pkeys = reply }},
+		{wire.CtlGetNodeInfo, node.Decode},
+		{wire.CtlGetPortInfo, port.Decode}, // of port "0": ours
+		{wire.CtlGetPKeys, func(reply []byte) { pkeys = reply }},
 	} {
 		reply, err := t.ctl.request(q.kind, nil, factsTimeout)
 		switch {

@@ -29,6 +29,7 @@ import (
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
+	"fabsh/mad/ibsim/wire"
 	"fabsh/mad/internal/nowait"
 )
 
@@ -40,7 +41,7 @@ type Transport struct {
 	issm   bool   // Options.ISSM
 	ctl    control
 	data   *net.UnixConn // requests and answers
-	tx, rx [messageSize]byte
+	tx, rx [wire.MessageSize]byte
 	fast   *nowait.Conn // data
 
 	// ended is done after Close or once ibsim is gone; its cause says which.
@@ -62,20 +63,6 @@ const window = 64
 
 // watchInterval is how soon an idle client notices that ibsim is gone.
 const watchInterval = 500 * time.Millisecond
-
-// A message carries one MAD (struct sim_request). LIDs are big endian in the
-// first two bytes of their word on little-endian hosts, in the last two on
-// big-endian ones.
-const (
-	messageSize = 32 + mad.Size
-	offDLID     = 0
-	offSLID     = 4
-	offDQP      = 8
-	offSQP      = 12
-	offStatus   = 16 // 0, or ETIMEDOUT: not delivered
-	offLength   = 24 // of the MAD: after it come leftovers of the sender's memory
-	offMAD      = 32
-)
 
 // Traits: ACKs of RMPP segments bounce, because ibsim takes them for responses
 // to ourselves.
@@ -134,23 +121,23 @@ func (t *Transport) message(d *engine.Datagram) error {
 		return &engine.SendError{Err: err}
 	}
 	m := t.tx[:]
-	clear(m[:offMAD])
+	clear(m[:wire.OffMAD])
 	if mad.Class(d.MAD[1]) == mad.ClassSubnDirected {
-		putLID(m[offDLID:], mad.PermissiveLID)
-		putLID(m[offSLID:], mad.PermissiveLID)
+		wire.PutLID(m[wire.OffDLID:], mad.PermissiveLID)
+		wire.PutLID(m[wire.OffSLID:], mad.PermissiveLID)
 	} else {
-		putLID(m[offDLID:], d.LID) // SLID 0: ibsim fills in ours
+		wire.PutLID(m[wire.OffDLID:], d.LID) // SLID 0: ibsim fills in ours
 	}
-	binary.BigEndian.PutUint32(m[offDQP:], d.QP)
+	binary.BigEndian.PutUint32(m[wire.OffDQP:], d.QP)
 	switch {
 	case d.QP == 0: // to a subnet management agent, from ours
 	case t.qp != 0:
-		binary.BigEndian.PutUint32(m[offSQP:], t.qp) // whoever reports to us will use it
+		binary.BigEndian.PutUint32(m[wire.OffSQP:], t.qp) // whoever reports to us will use it
 	default:
-		binary.BigEndian.PutUint32(m[offSQP:], 1)
+		binary.BigEndian.PutUint32(m[wire.OffSQP:], 1)
 	}
-	binary.BigEndian.PutUint64(m[offLength:], mad.Size)
-	copy(m[offMAD:], d.MAD)
+	binary.BigEndian.PutUint64(m[wire.OffLength:], mad.Size)
+	copy(m[wire.OffMAD:], d.MAD)
 	return nil
 }
 
@@ -161,7 +148,7 @@ func (t *Transport) Recv(d *engine.Datagram) error {
 		if err != nil {
 			return t.fail(err)
 		}
-		if n == messageSize {
+		if n == wire.MessageSize {
 			break
 		}
 	}
@@ -171,20 +158,20 @@ func (t *Transport) Recv(d *engine.Datagram) error {
 
 // received fills d from message m.
 func received(d *engine.Datagram, m []byte) {
-	d.Address = engine.Address{LID: getLID(m[offSLID:]), QP: binary.BigEndian.Uint32(m[offSQP:])}
+	d.Address = engine.Address{LID: wire.GetLID(m[wire.OffSLID:]), QP: binary.BigEndian.Uint32(m[wire.OffSQP:])}
 	d.Timeout = 0
 	// Not delivered: our request comes back, or the response if that found
 	// no way to us.
-	d.Undelivered = binary.BigEndian.Uint32(m[offStatus:]) != 0
-	h := mad.ParseHeader(m[offMAD:])
+	d.Undelivered = binary.BigEndian.Uint32(m[wire.OffStatus:]) != 0
+	h := mad.ParseHeader(m[wire.OffMAD:])
 	if d.Undelivered && !h.Method.IsResponse() {
-		d.LID, d.QP = getLID(m[offDLID:]), binary.BigEndian.Uint32(m[offDQP:])
+		d.LID, d.QP = wire.GetLID(m[wire.OffDLID:]), binary.BigEndian.Uint32(m[wire.OffDQP:])
 	}
-	length := binary.BigEndian.Uint64(m[offLength:])
+	length := binary.BigEndian.Uint64(m[wire.OffLength:])
 	if length < mad.HeaderSize || length > mad.Size {
 		length = mad.Size
 	}
-	d.MAD = append(d.MAD[:0], m[offMAD:offMAD+length]...)
+	d.MAD = append(d.MAD[:0], m[wire.OffMAD:wire.OffMAD+length]...)
 	d.Cut = !d.Undelivered && isCut(h, d.MAD)
 }
 
@@ -210,7 +197,7 @@ func (t *Transport) Close() error {
 		t.wake()
 		t.watch.Wait()
 		if t.cause() == engine.ErrClosed {
-			t.ctl.request(ctlDisconnect, nil, closeTimeout) // if it fails, ibsim is gone
+			t.ctl.request(wire.CtlDisconnect, nil, closeTimeout) // if it fails, ibsim is gone
 		}
 		t.data.Close()
 		t.ctl.Close()
@@ -259,15 +246,3 @@ func (t *Transport) cause() error { return context.Cause(t.ended) }
 
 // wake ends the waiting of Send and Recv, now and later.
 func (t *Transport) wake() { t.data.SetDeadline(time.Unix(1, 0)) }
-
-func putLID(b []byte, lid mad.LID) {
-	var be [2]byte
-	binary.BigEndian.PutUint16(be[:], uint16(lid))
-	binary.NativeEndian.PutUint32(b, uint32(binary.NativeEndian.Uint16(be[:])))
-}
-
-func getLID(b []byte) mad.LID {
-	var be [2]byte
-	binary.NativeEndian.PutUint16(be[:], uint16(binary.NativeEndian.Uint32(b)))
-	return mad.LID(binary.BigEndian.Uint16(be[:]))
-}

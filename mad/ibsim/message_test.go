@@ -8,21 +8,22 @@ import (
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
+	"fabsh/mad/ibsim/wire"
 )
 
 // message is what ibsim writes: addresses, status, length, and a MAD that
 // begins with h and RMPP version v.
 func message(dlid, slid mad.LID, dqp, sqp, status uint32, length uint64, h mad.Header, v byte) []byte {
-	m := make([]byte, messageSize)
-	putLID(m[offDLID:], dlid)
-	putLID(m[offSLID:], slid)
-	binary.BigEndian.PutUint32(m[offDQP:], dqp)
-	binary.BigEndian.PutUint32(m[offSQP:], sqp)
-	binary.BigEndian.PutUint32(m[offStatus:], status)
-	binary.BigEndian.PutUint64(m[offLength:], length)
-	h.Put(m[offMAD:])
-	m[offMAD+mad.RMPPOffset] = v
-	m[messageSize-1] = 0xee
+	m := make([]byte, wire.MessageSize)
+	wire.PutLID(m[wire.OffDLID:], dlid)
+	wire.PutLID(m[wire.OffSLID:], slid)
+	binary.BigEndian.PutUint32(m[wire.OffDQP:], dqp)
+	binary.BigEndian.PutUint32(m[wire.OffSQP:], sqp)
+	binary.BigEndian.PutUint32(m[wire.OffStatus:], status)
+	binary.BigEndian.PutUint64(m[wire.OffLength:], length)
+	h.Put(m[wire.OffMAD:])
+	m[wire.OffMAD+mad.RMPPOffset] = v
+	m[wire.MessageSize-1] = 0xee
 	return m
 }
 
@@ -65,7 +66,7 @@ func TestReceived(t *testing.T) {
 			// What d held before does not shine through.
 			got := engine.Datagram{Undelivered: true, Cut: true, Timeout: 1, Address: engine.Address{SL: 5, HasGRH: true}, MAD: []byte{1}}
 			received(&got, c.m)
-			c.want.MAD = c.m[offMAD : offMAD+c.size]
+			c.want.MAD = c.m[wire.OffMAD : wire.OffMAD+c.size]
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -77,7 +78,7 @@ func FuzzReceived(f *testing.F) {
 	f.Add(message(1, 2, 1, 1, 0, 256, mad.Header{Class: mad.ClassSubnAdm, Method: mad.MethodGetTableResp}, 0))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var d engine.Datagram
-		received(&d, append(b, make([]byte, messageSize)...)[:messageSize])
+		received(&d, append(b, make([]byte, wire.MessageSize)...)[:wire.MessageSize])
 		if n := len(d.MAD); n < mad.HeaderSize || n > mad.Size {
 			t.Errorf("a MAD of %d bytes", n)
 		}

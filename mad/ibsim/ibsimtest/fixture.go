@@ -36,7 +36,8 @@ type Fixture struct {
 	output  *os.File // of the console
 	marks   int
 	sim     *exec.Cmd
-	sm      *exec.Cmd
+	sm      *SM
+	sms     int // that StartSM has started
 }
 
 // patience is how long a peer may take for anything. The slowest is OpenSM
@@ -50,9 +51,17 @@ func Start(t testing.TB, net string, o Options) *Fixture {
 	f := &Fixture{Name: fmt.Sprintf("fabsh-%016x", rand.Uint64()), Dir: t.TempDir(), env: Env(t)}
 	f.startSim(t, net)
 	if o.SM != "" {
-		f.startSM(t, o)
+		f.sm = f.startSM(t, o, f.Dir)
 	}
 	return f
+}
+
+// On is for peers on another simulator than ibsim, which the test runs itself: it
+// has sockets of that name, and reads console commands from the one pipe and writes
+// to the other; nil: it has no console.
+func On(t testing.TB, name string, console io.WriteCloser, output *os.File) *Fixture {
+	t.Helper()
+	return &Fixture{Name: name, Dir: t.TempDir(), env: Env(t), console: console, output: output}
 }
 
 func (f *Fixture) startSim(t testing.TB, net string) {
@@ -63,7 +72,7 @@ func (f *Fixture) startSim(t testing.TB, net string) {
 	}
 	stderr := f.create(t, "ibsim.err")
 	// -s starts at once; the others raise limits for big nets.
-	f.sim = exec.Command(Path(t, "ibsim"), "-s", "-N", "8192", "-S", "1024", "-P", "65536", path)
+	f.sim = exec.Command(Path(t, "ibsim"), "-s", "-N", "16384", "-S", "2048", "-P", "131072", path)
 	f.sim.Env = append(f.env, "IBSIM_SOCKNAME="+f.Name)
 	f.sim.Stderr = stderr
 	var err error
@@ -79,50 +88,21 @@ func (f *Fixture) startSim(t testing.TB, net string) {
 	f.Console(t, "") // it answers once the sockets are there
 }
 
-// startSM starts OpenSM, which forgets all it may have known of other fabrics.
-func (f *Fixture) startSM(t testing.TB, o Options) {
-	t.Helper()
-	// The first is for waitUp; more SMPs than ibsim can hold wedge it.
-	conf := "force_log_flush TRUE\nmax_wire_smps 64\nmax_wire_smps2 64\n" + o.SMConf
-	if err := os.WriteFile(filepath.Join(f.Dir, "opensm.conf"), []byte(conf), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	log := filepath.Join(f.Dir, "opensm.log")
-	preload := shim(t)
-	if o.RMPP {
-		preload = segmenter(t) + " " + preload
-	}
-	args := append([]string{"-F", "opensm.conf", "-f", log, "-e", "--dump_files_dir", f.Dir}, o.SMArgs...)
-	f.sm = exec.Command(Path(t, "opensm"), args...)
-	f.sm.Dir = f.Dir
-	f.sm.Env = append(f.env, "IBSIM_SOCKNAME="+f.Name, "SIM_HOST="+o.SM, "LD_PRELOAD="+preload,
-		"OSM_TMP_DIR="+f.Dir, "OSM_CACHE_DIR="+f.Dir)
-	out := f.create(t, "opensm.out")
-	f.sm.Stdout, f.sm.Stderr = out, out
-	start(t, f.sm, os.Interrupt)
-	f.waitUp(t, log)
-}
-
 // RestartSM ends OpenSM, and starts another, as o says.
 func (f *Fixture) RestartSM(t testing.TB, o Options) {
 	t.Helper()
-	stop(f.sm, os.Interrupt)
+	f.sm.Stop()
 	if err := os.Remove(filepath.Join(f.Dir, "opensm.log")); err != nil {
 		t.Fatal(err)
 	}
-	f.startSM(t, o)
+	f.sm = f.startSM(t, o, f.Dir)
 }
+
+// SimPID is the process of ibsim.
+func (f *Fixture) SimPID() int { return f.sim.Process.Pid }
 
 // SMPID is the process of OpenSM.
-func (f *Fixture) SMPID() int { return f.sm.Process.Pid }
-
-func (f *Fixture) waitUp(t testing.TB, log string) {
-	t.Helper()
-	Poll(t, "OpenSM to bring the subnet up; see "+log, func() bool {
-		b, _ := os.ReadFile(log)
-		return bytes.Contains(b, []byte("SUBNET UP"))
-	})
-}
+func (f *Fixture) SMPID() int { return f.sm.cmd.Process.Pid }
 
 // Command makes ready a program of infiniband-diags ("smpquery") that attaches
 // to node, or to the first of the net file if node is "".
@@ -264,14 +244,19 @@ func stop(c *exec.Cmd, sig os.Signal) {
 // Poll waits until ready.
 func Poll(t testing.TB, what string, ready func() bool) {
 	t.Helper()
-	timeout := time.NewTimer(patience)
+	poll(t, patience, what, ready)
+}
+
+func poll(t testing.TB, most time.Duration, what string, ready func() bool) {
+	t.Helper()
+	timeout := time.NewTimer(most)
 	defer timeout.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !ready() {
 		select {
 		case <-timeout.C:
-			t.Fatalf("waited %v for %s", patience, what)
+			t.Fatalf("waited %v for %s", most, what)
 		case <-t.Context().Done():
 			t.Fatal(t.Context().Err())
 		case <-tick.C:

@@ -101,9 +101,17 @@ func TestWrite(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	conn, _, a, b := pair(t)
-	a.BeforeWait(func() bool { go conn.Close(); return false })
+	closed := make(chan error)
+	a.BeforeWait(func() bool {
+		go func() { closed <- conn.Close() }()
+		return false
+	})
 	if _, err := a.Read(make([]byte, 10)); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("read: %v", err)
+	}
+	// Read may return before the descriptor itself is closed; Close does not.
+	if err := <-closed; err != nil {
+		t.Error(err)
 	}
 	if _, err := a.TryWrite(nil); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("write: %v", err)

@@ -41,6 +41,8 @@ func TestKernelOpenSM(t *testing.T) {
 		{"perf_get", testPerfGet},
 		{"set_lft", testSetLFT},
 		{"whole tables", testWholeTables},
+		{"reports", testReports},
+		{"audits", testAudits},
 		{"at once", testAtOnce},
 		{"keys", testKeys}, // OpenSM's log has an error then
 		{"subscribe", testSubscribe},

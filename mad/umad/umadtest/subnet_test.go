@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) {
 	Main(m, VM{
 		Modules:  []string{"ib_umad", "vib"},
-		Programs: []string{"ibsim", "opensm", "ibnetdiscover", "ibroute", "perfquery", "saquery", "smpquery"},
+		Programs: []string{"ibsim", "opensm", "iblinkinfo", "ibnetdiscover", "ibqueryerrors", "ibroute", "ibtracert", "perfquery", "saquery", "sminfo", "smpquery"},
 		Packages: []string{"fabsh/shell/fabsh"},
 	})
 }
