@@ -14,6 +14,7 @@ type NodeSpec struct {
 	// LocalPortNum, of a switch that of port 0.
 	Info   mad.NodeInfo
 	Name   string
+	FileID string            // see Node.FileID
 	Switch *mad.SwitchInfo   // of switches, where known
 	Route  mad.DirectedRoute // on which Info was answered, if on any
 }
@@ -63,12 +64,6 @@ func (b *Builder) AddNode(s NodeSpec) int {
 	}
 	return h
 }
-
-// SetName gives a node its name.
-func (b *Builder) SetName(node int, name string) { b.nodes[node].Name = name }
-
-// SetSwitch gives a node its SwitchInfo.
-func (b *Builder) SetSwitch(node int, si *mad.SwitchInfo) { b.nodes[node].Switch = si }
 
 // SetLFT gives a switch its linear forwarding table, by LID.
 func (b *Builder) SetLFT(node int, lft []byte) { b.nodes[node].lft = lft }
@@ -189,7 +184,7 @@ func (f *Fabric) place(b *Builder, order []int32) {
 	for id, h := range order {
 		from := &b.nodes[h]
 		n := &f.nodes[id]
-		*n = Node{fabric: f, info: from.Info, name: from.Name, route: from.Route, id: int32(id), first: int32(len(f.ports)), sw: -1}
+		*n = Node{fabric: f, info: from.Info, name: from.Name, fileID: from.FileID, route: from.Route, id: int32(id), first: int32(len(f.ports)), sw: -1}
 		if from.Switch != nil {
 			n.sw = int32(len(f.switches))
 			f.switches = append(f.switches, *from.Switch)

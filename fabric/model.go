@@ -172,6 +172,7 @@ type Node struct {
 	fabric *Fabric
 	info   mad.NodeInfo
 	name   string
+	fileID string
 	route  mad.DirectedRoute
 	id     int32
 	first  int32 // id of port 0 of a switch, of port 1 of others
@@ -196,6 +197,10 @@ func (n *Node) IsSwitch() bool { return n.info.NodeType == mad.NodeTypeSwitch }
 // Name is the node description up to its first NUL, byte for byte: it may be
 // empty, and need not be unique, printable or UTF-8. Renamed gives another.
 func (n *Node) Name() string { return n.name }
+
+// FileID is what the file that n was read from calls it, in formats that give a
+// node an id beside its name; else empty.
+func (n *Node) FileID() string { return n.fileID }
 
 // NumPorts is the number of external ports.
 func (n *Node) NumPorts() int { return int(n.info.NumPorts) }

@@ -36,6 +36,7 @@ const (
 	ProblemAssignedLIDs  ProblemKind = "lids were assigned" // the file has none
 	ProblemLeftOut       ProblemKind = "left out"           // the source does not tell all
 	ProblemAssignedGUIDs ProblemKind = "guids were assigned"
+	ProblemPlan          ProblemKind = "a plan of cables" // the file tells no more
 )
 
 // Missing: something that was asked for is not in the fabric.

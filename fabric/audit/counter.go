@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"slices"
 	"strings"
 	"sync"
 
@@ -73,6 +72,9 @@ var counterSets = [numSets]struct {
 	attr    int
 	variant string
 	has     func(f *mad.Field) bool
+	// partOf are counters of PortCounters that those of the set are a part of (IBA
+	// 16.1.4.1, 16.1.4.2): while these are 0 the set is 0, and not asked for.
+	partOf []string
 }{
 	setBase:       {attr: 0, has: func(f *mad.Field) bool { return f.Select2 == 0 }},
 	setWait:       {attr: 0, has: named("port_xmit_wait")},
@@ -80,8 +82,8 @@ var counterSets = [numSets]struct {
 	setWide:       {attr: 1, has: func(f *mad.Field) bool { return f.Select2 == 0 && !isCast(f) }},
 	setCast:       {attr: 1, has: isCast},
 	setWideErrors: {attr: 1, has: func(f *mad.Field) bool { return f.Select2 > 0 }},
-	setRcvErrors:  {attr: 2},
-	setDiscards:   {attr: 3},
+	setRcvErrors:  {attr: 2, partOf: []string{"port_rcv_errors", "port_rcv_switch_relay_errors"}},
+	setDiscards:   {attr: 3, partOf: []string{"port_xmit_discards"}},
 	setBlocks:     {attr: 4},
 	setRSFEC:      {attr: 4, variant: "rs_fec", has: func(f *mad.Field) bool { return f.Offset >= fecOffset }},
 	setLanes:      {attr: 4, variant: "lanes", has: func(f *mad.Field) bool { return f.Offset >= fecOffset }},
@@ -190,8 +192,19 @@ func newCounter(f *mad.Field, e int) Counter {
 
 // CounterIndex is the index in Counters of the one of that name; -1: there is none.
 func CounterIndex(name string) int {
-	return slices.IndexFunc(Counters(), func(c Counter) bool { return c.Name == name })
+	if i, ok := counterIndex()[name]; ok {
+		return i
+	}
+	return -1
 }
+
+var counterIndex = sync.OnceValue(func() map[string]int {
+	index := map[string]int{}
+	for i, c := range Counters() {
+		index[c.Name] = i
+	}
+	return index
+})
 
 // source is where a port that has answered for some sets shows c; nil: nowhere.
 func (c *Counter) source(sets SetMask) *source {

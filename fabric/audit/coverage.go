@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -87,6 +88,11 @@ func (c *Coverage) Rows() []Row {
 		return cmp.Or(cmp.Compare(order[a.Audit], order[b.Audit]), cmp.Compare(a.Attribute, b.Attribute))
 	})
 	return rows
+}
+
+// Clone is a copy.
+func (c *Coverage) Clone() Coverage {
+	return Coverage{slices.Clone(c.rows), maps.Clone(c.index), slices.Clone(c.misses)}
 }
 
 // Forget drops what an audit has asked, which is to be asked again.

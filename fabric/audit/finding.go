@@ -10,8 +10,10 @@
 //	report.go    Report: all of one run
 //	subnet.go    Subnet, the key of what is kept; lock.go, one run at a time
 //	counter.go   Counters: which there are, and where they are read; read.go, what they were
-//	rate.go      Rate: what two reads come to; ber.go, bit errors
-//	state.go     State: what one run keeps for the next; statefile.go stateread.go, its file
+//	rate.go      Rate: what two reads come to; errors.go, what of it is worth a look;
+//	             ber.go, bit errors; threshold.go, how much is told
+//	state.go     State: what one run keeps for the next; statefile.go stateread.go, its
+//	             file; job.go, its name
 //
 // It knows no script and sends nothing.
 package audit
@@ -22,6 +24,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"fabsh/fabric"
 )
@@ -37,6 +40,9 @@ type Finding struct {
 	// Cause is the ID of the finding that it follows from; empty: none is
 	// known.
 	Cause string
+	// Since is the run from which on it has been found each time; zero where no
+	// state is kept.
+	Since time.Time
 }
 
 // Datum is one figure of a finding. The name says the unit: "rate_gbps".

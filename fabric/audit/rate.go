@@ -2,6 +2,7 @@ package audit
 
 import (
 	"math"
+	"sync"
 	"time"
 
 	"fabsh/mad"
@@ -59,6 +60,21 @@ func NewWindow(before, after *PortRead, gap time.Duration, fell map[mad.GUID]Nod
 		w.reset = w.fell && n.fell == n.ports && n.ports > 1
 	}
 	return w
+}
+
+// replaced: another device has the port GUID.
+func (w *Window) replaced() bool {
+	return w.before != nil && (w.before.System != w.after.System && w.before.System != 0 && w.after.System != 0 || w.before.Node != w.after.Node)
+}
+
+// Fell reports whether a counter of the port fell, so that somebody cleared it, or
+// the node was rebooted; and whether so it is at all ports of a node that has
+// several. Another device's are others.
+func (w *Window) Fell() (fell, all bool) {
+	if w.replaced() {
+		return false, false
+	}
+	return w.fell, w.reset
 }
 
 // NodeFall counts ports of a node that had counted something: at how many of them
@@ -122,7 +138,7 @@ func (w *Window) length(attr int) (time.Duration, bool) {
 // Rate is that of a counter, an index of Counters.
 func (w *Window) Rate(counter int) Rate {
 	c := &Counters()[counter]
-	v, s := w.after.value(counter)
+	v, s, _ := w.after.read(counter)
 	if s == nil {
 		if w.after.lacks(c) {
 			return Rate{Why: NoAnswer}
@@ -132,11 +148,18 @@ func (w *Window) Rate(counter int) Rate {
 	if w.before == nil {
 		return Rate{Why: NoEarlierRead}
 	}
-	old, from := w.before.value(counter)
+	old, from, asked := w.before.read(counter)
 	r := Rate{}
-	r.Window, _ = w.length(counterSets[s.set].attr)
+	attr := counterSets[s.set].attr
+	if !asked || w.after.answered&setsOf(attr) == 0 {
+		attr = 0
+		if sum, _ := w.after.sum(s.set); !asked && v > sum { // it was not 0: somebody had cleared the sum alone
+			from = nil
+		}
+	}
+	r.Window, _ = w.length(attr)
 	switch {
-	case w.before.System != w.after.System && w.before.System != 0 && w.after.System != 0, w.before.Node != w.after.Node:
+	case w.replaced():
 		r.Why = Replaced
 	case (from == nil || from.set != s.set) && (w.before.lacks(c) || w.after.lacks(c)):
 		r.Why = NoAnswer
@@ -156,6 +179,46 @@ func (w *Window) Rate(counter int) Rate {
 	}
 	return r
 }
+
+// read is the value of a counter, and where it was read; or where it would have
+// been, had it not been known to be 0 without being asked for.
+func (p *PortRead) read(counter int) (v uint64, s *source, asked bool) {
+	if v, s = p.value(counter); s != nil {
+		return v, s, true
+	}
+	c := &Counters()[counter]
+	if p.lacks(c) {
+		return 0, nil, true
+	}
+	s = &c.sources[0]
+	if sum, ok := p.sum(s.set); !ok || sum > 0 {
+		return 0, nil, true
+	}
+	return 0, s, false
+}
+
+// sum is what the counters come to that those of a set are a part of; false: they
+// are part of none, or that is not known.
+func (p *PortRead) sum(set CounterSet) (sum uint64, ok bool) {
+	for _, i := range wholes()[set] {
+		v, s := p.value(i)
+		if s == nil {
+			return 0, false
+		}
+		sum, ok = sum+min(v, math.MaxUint64-sum), true
+	}
+	return sum, ok
+}
+
+// wholes are the indices of the counters that those of each set are a part of.
+var wholes = sync.OnceValue(func() (list [numSets][]int) {
+	for set := range counterSets {
+		for _, name := range counterSets[set].partOf {
+			list[set] = append(list[set], CounterIndex(name))
+		}
+	}
+	return list
+})
 
 // lacks: c was asked for, without an answer.
 func (p *PortRead) lacks(c *Counter) bool {

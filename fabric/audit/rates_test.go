@@ -28,8 +28,8 @@ type portSpec struct {
 	node   mad.GUID
 	system mad.GUID
 	info   *mad.ClassPortInfo
-	silent []int // attributes
-	refuse []int
+	silent []int             // attributes
+	refuse []int             // or not asked for
 	values map[string]uint64 // "0.symbol_error_counter": of attribute 0
 }
 
@@ -40,7 +40,7 @@ func readOf(began time.Time, specs ...portSpec) (ports []*PortRead, read *Read) 
 		i := a.AddPort(s.key, s.node, s.system)
 		for attr, x := range CounterAttributes {
 			switch {
-			case Wanted(s.info)>>attr&1 == 0, slices.Contains(s.refuse, attr):
+			case (Wanted(s.info)|1<<2|1<<3)>>attr&1 == 0, slices.Contains(s.refuse, attr):
 			case slices.Contains(s.silent, attr):
 				a.Silent(i, attr, s.info)
 			default:
@@ -81,6 +81,9 @@ func TestRate(t *testing.T) {
 		return portSpec{key: PortKey{7, num}, node: 7, system: 70, info: full, values: values}
 	}
 	v := func(name string, n uint64) map[string]uint64 { return map[string]uint64{name: n} }
+	both := func(whole, part uint64) map[string]uint64 {
+		return map[string]uint64{"1.port_rcv_switch_relay_errors": whole, "2.port_looping_errors": part}
+	}
 	with := func(s portSpec, change func(*portSpec)) portSpec { change(&s); return s }
 	for _, test := range []struct {
 		name          string
@@ -94,7 +97,11 @@ func TestRate(t *testing.T) {
 		{"saturated", with(sw(1, v("0.link_downed_counter", 3)), func(s *portSpec) { s.info = old }), with(sw(1, v("0.link_downed_counter", 255)), func(s *portSpec) { s.info = old }), 10, "link_downed_counter", "0 saturated"},
 		{"errors of 64 bits", sw(1, nil), sw(1, v("1.link_downed_counter", 255)), 10, "link_downed_counter", "255 "},
 		{"not supported", with(sw(1, nil), func(s *portSpec) { s.info = old }), with(sw(1, nil), func(s *portSpec) { s.info = old }), 10, "port_xmit_wait", "0 not_supported"},
-		{"refused", with(sw(1, nil), func(s *portSpec) { s.refuse = []int{2} }), with(sw(1, nil), func(s *portSpec) { s.refuse = []int{2} }), 10, "port_looping_errors", "0 not_supported"},
+		{"refused", with(sw(1, nil), func(s *portSpec) { s.refuse = []int{2} }), with(sw(1, v("1.port_rcv_errors", 1)), func(s *portSpec) { s.refuse = []int{2} }), 10, "port_looping_errors", "0 not_supported"},
+		{"a part of nothing", with(sw(1, nil), func(s *portSpec) { s.refuse = []int{2} }), with(sw(1, nil), func(s *portSpec) { s.refuse = []int{2} }), 10, "port_looping_errors", "0 "},
+		{"a part of what was nothing", with(sw(1, nil), func(s *portSpec) { s.refuse = []int{2} }), sw(1, both(5, 3)), 10, "port_looping_errors", "3 "},
+		{"more than the whole, which was cleared alone", with(sw(1, nil), func(s *portSpec) { s.refuse = []int{2} }), sw(1, both(5, 6)), 10, "port_looping_errors", "0 no_earlier_read"},
+		{"a part of what is nothing any more", sw(1, both(5, 3)), with(sw(1, nil), func(s *portSpec) { s.refuse = []int{2} }), 10, "port_looping_errors", "0 cleared"},
 		{"silent then", with(sw(1, nil), func(s *portSpec) { s.silent = []int{2} }), sw(1, nil), 10, "port_looping_errors", "0 no_answer"},
 		{"silent now", sw(1, nil), with(sw(1, nil), func(s *portSpec) { s.silent = []int{3} }), 10, "port_inactive_discards", "0 no_answer"},
 		{"silent now, so that 32 bits are left", sw(1, nil), with(sw(1, nil), func(s *portSpec) { s.silent = []int{1} }), 10, "port_rcv_errors", "0 no_answer"},

@@ -155,14 +155,40 @@ func (a *Answers) AddPort(key PortKey, node, system mad.GUID) int {
 }
 
 // Wanted are the attributes that agents with that ClassPortInfo are asked for, as
-// a mask of indices of CounterAttributes.
+// a mask of indices of CounterAttributes: all but details.
 func Wanted(info *mad.ClassPortInfo) (attrs uint) {
 	for s := range numSets {
-		if supported(info).has(s) {
+		if supported(info).has(s) && counterSets[s].partOf == nil {
 			attrs |= 1 << counterSets[s].attr
 		}
 	}
 	return attrs
+}
+
+// Details are the attributes that port i is asked for then: those with details of
+// what it has counted.
+func (a *Answers) Details(i int) (attrs uint) {
+	if a.read.Ports[i].answered == 0 {
+		return 0
+	}
+	for s := range numSets {
+		for _, name := range counterSets[s].partOf {
+			if a.counted(i, name) {
+				attrs |= 1 << counterSets[s].attr
+			}
+		}
+	}
+	return attrs
+}
+
+// counted: a counter of port i is not 0, wherever it is shown.
+func (a *Answers) counted(i int, name string) bool {
+	for _, s := range Counters()[CounterIndex(name)].sources {
+		if a.read.Ports[i].answered.has(s.set) && s.field.UintAt(a.data[i][counterSets[s.set].attr], s.element) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Answered: port i answered with an attribute, when. fec is the FEC of the port

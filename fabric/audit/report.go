@@ -9,6 +9,7 @@ type Report struct {
 	Subnet    Subnet
 	Fabric    string   // in one line
 	Port      string   // that the run was made from; "": a file
+	Rail      string   // that port, where the run is one of several from a host
 	Audits    []string // that ran
 	Coverage  Coverage
 	Findings  []Finding // to be told

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"fabsh/fabric/format"
@@ -25,21 +24,14 @@ type State struct {
 	path     string
 	subnet   string // key
 	job      string
-	reads    []*Read // the oldest first
-	findings []Past
+	reads    []*Read   // the oldest first
+	findings []Finding // of the last run, without their data
 }
 
-// Past is a finding of the last run, without its data.
-type Past struct {
-	Finding
-	Since time.Time // the run from which on it was found each time
-}
-
-// OpenState reads the state of a job in a subnet, which is kept below the folder
-// dir. A file that cannot be read, or is of another version, is told in Anew, and
-// the state is empty; the next Save replaces it.
+// OpenState is the state of a job in a subnet, which is kept below the folder dir.
+// It is empty until Read.
 func OpenState(dir string, s Subnet, job string) (*State, error) {
-	if err := checkJob(job); err != nil {
+	if err := CheckJob(job); err != nil {
 		return nil, err
 	}
 	if s.Given != "" {
@@ -50,12 +42,11 @@ func OpenState(dir string, s Subnet, job string) (*State, error) {
 	if s.Key() == (Subnet{}).Key() {
 		return nil, errors.New("state is kept by subnet, and which one this is is not known: it has neither a prefix nor a subnet manager")
 	}
-	st := &State{path: filepath.Join(s.Folder(dir), job+".state"), subnet: s.Key(), job: job}
-	st.Read()
-	return st, nil
+	return &State{path: filepath.Join(s.Folder(dir), job+".state"), subnet: s.Key(), job: job}, nil
 }
 
-// Read reads the file again: what was read before Lock may be old.
+// Read reads the file. One that cannot be read, or is of another version, is told
+// in Anew, and the state is empty; the next Save replaces it.
 func (st *State) Read() {
 	st.Anew, st.reads, st.findings = nil, nil, nil
 	if err := st.read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -70,16 +61,6 @@ func (st *State) Lock() (*Held, error) {
 		return nil, err
 	}
 	return Lock(st.path + ".lock")
-}
-
-// checkJob is why text cannot name a job, and a file; nil: it can.
-func checkJob(text string) error {
-	if text == "" || len(text) > 128 || text[0] == '.' || strings.ContainsFunc(text, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+,", r))
-	}) {
-		return fmt.Errorf("%q is no name of a job: use up to 128 letters, digits, - _ + , and ., which is not the first", text)
-	}
-	return nil
 }
 
 // read reads the file.
@@ -99,9 +80,6 @@ func (st *State) read() error {
 	}
 	return st.decode(data)
 }
-
-// Path is where the state is kept.
-func (st *State) Path() string { return st.path }
 
 // Last is the newest read; nil: there is none.
 func (st *State) Last() *Read {
@@ -131,24 +109,37 @@ func (st *State) Add(r *Read) {
 	st.reads = thin(append(st.reads, r), r.Began)
 }
 
-// Findings are those of the last run.
-func (st *State) Findings() []Past { return st.findings }
-
-// SetFindings keeps what a run found, and since when.
-func (st *State) SetFindings(found []Finding, now time.Time) {
+// SetFindings keeps what a run found, says in found since when that has been so,
+// and gives what the run before found and this one has not. Where the run is not
+// complete nothing is known to be gone, and it is kept.
+func (st *State) SetFindings(found []Finding, complete bool, now time.Time) (gone []Finding) {
 	since := map[string]time.Time{}
 	for i := range st.findings {
 		since[st.findings[i].ID()] = st.findings[i].Since
 	}
-	st.findings = make([]Past, 0, min(len(found), maxPast))
-	for _, f := range found[:min(len(found), maxPast)] {
-		f.Data = nil
-		p := Past{Finding: f, Since: now}
-		if t, ok := since[f.ID()]; ok {
-			p.Since = t
+	for i := range found {
+		id := found[i].ID()
+		if t, ok := since[id]; ok {
+			found[i].Since = t
+		} else {
+			found[i].Since = now
 		}
-		st.findings = append(st.findings, p)
+		delete(since, id)
 	}
+	for _, f := range st.findings {
+		if _, ok := since[f.ID()]; ok {
+			gone = append(gone, f)
+		}
+	}
+	st.findings = slices.Clone(found[:min(len(found), maxPast)])
+	if !complete {
+		gone = gone[:min(len(gone), maxPast-len(st.findings))]
+		st.findings, gone = append(st.findings, gone...), nil
+	}
+	for i := range st.findings {
+		st.findings[i].Data = nil
+	}
+	return gone
 }
 
 // Save replaces the file. Whatever happens meanwhile, the old file or the new one

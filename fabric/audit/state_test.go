@@ -25,7 +25,7 @@ func openState(t testing.TB, dir string) *State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st.Anew != nil {
+	if st.Read(); st.Anew != nil {
 		t.Fatal(st.Anew)
 	}
 	return st
@@ -67,24 +67,30 @@ func mixed(began time.Time) *Read {
 func TestState(t *testing.T) {
 	dir := t.TempDir()
 	st := openState(t, dir)
-	if st.Last() != nil || len(st.Findings()) != 0 {
+	if st.Last() != nil || len(st.findings) != 0 {
 		t.Error("a new state holds something")
 	}
 	evil := Finding{Audit: "links", Check: "link.width", Subject: Subject{KindLink, []End{{7, 3, "leaf\",\n\x1b[2J\xff"}, {8, NoPort, ""}}}, Severity: Error, Message: "narrow", Cause: "a.b:fabric", Data: []Datum{{"x", 1}}}
 	other := Finding{Check: "sm.none", Subject: OfFabric(), Severity: Critical}
 	st.Add(mixed(noon))
-	st.SetFindings([]Finding{evil}, noon)
+	st.SetFindings([]Finding{evil}, true, noon)
 	if err := st.Save(); err != nil {
 		t.Fatal(err)
 	}
 	st = openState(t, dir)
 	second := mixed(noon.Add(5 * time.Minute))
 	st.Add(second)
-	st.SetFindings([]Finding{other, evil}, noon.Add(5*time.Minute))
+	fixed := Finding{Check: "link.down", Subject: OfFabric()}
+	st.findings = append(st.findings, fixed)
+	found := []Finding{other, evil}
+	gone := st.SetFindings(found, true, noon.Add(5*time.Minute))
+	if d := cmp.Diff([]Finding{fixed}, gone); d != "" || !found[0].Since.Equal(noon.Add(5*time.Minute)) || !found[1].Since.Equal(noon) || found[1].Data == nil {
+		t.Errorf("found %+v, gone -want +got\n%s", found, d)
+	}
 	if err := st.Save(); err != nil {
 		t.Fatal(err)
 	}
-	first, _ := os.ReadFile(st.Path())
+	first, _ := os.ReadFile(st.path)
 	st = openState(t, dir)
 	if len(st.Reads()) != 2 {
 		t.Fatalf("%d reads", len(st.Reads()))
@@ -94,9 +100,9 @@ func TestState(t *testing.T) {
 			t.Errorf("read %d -want +got\n%s", i, d)
 		}
 	}
-	evil.Data = nil
-	want := []Past{{other, noon.Add(5 * time.Minute)}, {evil, noon}}
-	if d := cmp.Diff(want, st.Findings()); d != "" {
+	evil.Data, evil.Since, other.Since = nil, noon, noon.Add(5*time.Minute)
+	want := []Finding{other, evil}
+	if d := cmp.Diff(want, st.findings); d != "" {
 		t.Errorf("findings -want +got\n%s", d)
 	}
 	if n := len(second.Ports); n != 3 {
@@ -105,11 +111,11 @@ func TestState(t *testing.T) {
 	if err := st.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := os.ReadFile(st.Path()); !bytes.Equal(first, again) {
+	if again, _ := os.ReadFile(st.path); !bytes.Equal(first, again) {
 		t.Error("the same state made other bytes")
 	}
-	if entries, _ := os.ReadDir(filepath.Dir(st.Path())); len(entries) != 1 || st.Path() != filepath.Join(dir, "rail-1", "counters.state") {
-		t.Errorf("files %v, path %s", entries, st.Path())
+	if entries, _ := os.ReadDir(filepath.Dir(st.path)); len(entries) != 1 || st.path != filepath.Join(dir, "rail-1", "counters.state") {
+		t.Errorf("files %v, path %s", entries, st.path)
 	}
 }
 
@@ -187,29 +193,30 @@ func TestStateDamage(t *testing.T) {
 	dir := t.TempDir()
 	st := openState(t, dir)
 	st.Add(mixed(noon))
-	st.SetFindings([]Finding{{Check: "a.b", Subject: OfFabric()}}, noon)
+	st.SetFindings([]Finding{{Check: "a.b", Subject: OfFabric()}}, true, noon)
 	if err := st.Save(); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(st.Path())
+	data, err := os.ReadFile(st.path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := whole(st.Last())
 	anew := func(what string, data []byte, want string) {
 		t.Helper()
-		if err := os.WriteFile(st.Path(), data, 0o644); err != nil {
+		if err := os.WriteFile(st.path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		got, err := OpenState(dir, rail, "counters")
 		if err != nil {
 			t.Fatal(err)
 		}
+		got.Read()
 		switch {
 		case got.Anew == nil && want == "" && whole(got.Last()) == read: // a bit that means nothing
 		case got.Anew == nil:
 			t.Errorf("%s: it is taken", what)
-		case got.Last() != nil || len(got.Findings()) > 0 || !strings.HasSuffix(got.Anew.Error(), want+"; the state begins anew"):
+		case got.Last() != nil || len(got.findings) > 0 || !strings.HasSuffix(got.Anew.Error(), want+"; the state begins anew"):
 			t.Errorf("%s: %v, %v", what, got.Anew, got.reads)
 		}
 	}
@@ -230,14 +237,18 @@ func TestStateDamage(t *testing.T) {
 	anew("a bomb of ports", packed(t, append(content(1, 0, 0, 0x80, 0x80, 0x80, 0x04), make([]byte, 64<<20)...)), "expected less than 512 MB")
 	anew("a bomb", packed(t, make([]byte, 600<<20)), "decompressed size exceeds configured limit")
 
-	if err := os.Remove(st.Path()); err != nil {
+	if err := os.Remove(st.path); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(st.Path(), 0o755); err != nil {
+	if err := os.Mkdir(st.path, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := OpenState(dir, rail, "counters"); err != nil || got.Anew == nil {
-		t.Errorf("a folder: %v, %v", got.Anew, err)
+	got, err := OpenState(dir, rail, "counters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Read(); got.Anew == nil {
+		t.Error("a folder is taken for a state")
 	}
 }
 
@@ -255,12 +266,46 @@ func TestStateNames(t *testing.T) {
 	}
 }
 
+// TestIncompleteRun: what a run could not look at is not gone.
+func TestIncompleteRun(t *testing.T) {
+	st := openState(t, t.TempDir())
+	old, still := Finding{Check: "a.old", Subject: OfFabric()}, Finding{Check: "a.still", Subject: OfFabric()}
+	st.SetFindings([]Finding{old, still}, true, noon)
+	if gone := st.SetFindings([]Finding{still}, false, noon.Add(time.Minute)); len(gone) > 0 {
+		t.Errorf("%v is told to be gone", gone)
+	}
+	again := []Finding{old}
+	gone := st.SetFindings(again, true, noon.Add(2*time.Minute))
+	if !again[0].Since.Equal(noon) || len(gone) != 1 || gone[0].Check != "a.still" {
+		t.Errorf("found %v, gone %v", again, gone)
+	}
+}
+
+// TestJobOf: whatever a job is named after, its name is one.
+func TestJobOf(t *testing.T) {
+	for _, test := range []struct {
+		texts []string
+		want  string
+	}{
+		{[]string{"links", "counters"}, "links+counters"},
+		{[]string{"../x", "a b\n"}, "_._x+a_b_"},
+		{[]string{strings.Repeat("x", 100), strings.Repeat("y", 100)}, strings.Repeat("x", 100) + "+" + strings.Repeat("y", 10) + "-"},
+	} {
+		if got := JobOf(test.texts...); !strings.HasPrefix(got, test.want) || CheckJob(got) != nil {
+			t.Errorf("%q: %s, want %s", test.texts, got, test.want)
+		}
+	}
+	if JobOf(strings.Repeat("x", 200)) == JobOf(strings.Repeat("x", 201)) {
+		t.Error("two jobs have one name")
+	}
+}
+
 // FuzzState is about what is within the zstd frame, which has a checksum.
 func FuzzState(f *testing.F) {
 	st := &State{subnet: "rail-1", job: "counters"}
 	st.Add(mixed(noon))
 	st.Add(mixed(noon.Add(time.Hour)))
-	st.SetFindings([]Finding{{Check: "a.b", Subject: link(1, 2, 3, 4)}}, noon)
+	st.SetFindings([]Finding{{Check: "a.b", Subject: link(1, 2, 3, 4)}}, true, noon)
 	data, err := st.encode()
 	if err != nil {
 		f.Fatal(err)
@@ -341,7 +386,7 @@ func BenchmarkStateWrite(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	size, err := os.Stat(st.Path())
+	size, err := os.Stat(st.path)
 	if err != nil {
 		b.Fatal(err)
 	}

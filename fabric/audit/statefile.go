@@ -61,7 +61,7 @@ func (st *State) encode() ([]byte, error) {
 	}
 	w.uint(uint64(len(st.findings)))
 	for i := range st.findings {
-		w.past(&st.findings[i])
+		w.finding(&st.findings[i])
 	}
 	w.b = append(w.b, 'E')
 	// With more than one goroutine the bytes could differ from run to run.
@@ -124,14 +124,14 @@ func (w *stateWriter) bool(v bool) {
 	}
 }
 
-func (w *stateWriter) past(p *Past) {
-	w.int(p.Since.UnixNano())
-	w.uint(uint64(p.Severity))
-	for _, s := range []string{p.Audit, p.Check, p.Message, p.Cause, string(p.Subject.Kind)} {
+func (w *stateWriter) finding(f *Finding) {
+	w.int(f.Since.UnixNano())
+	w.uint(uint64(f.Severity))
+	for _, s := range []string{f.Audit, f.Check, f.Message, f.Cause, string(f.Subject.Kind)} {
 		w.text(s)
 	}
-	w.uint(uint64(len(p.Subject.Ends)))
-	for _, e := range p.Subject.Ends {
+	w.uint(uint64(len(f.Subject.Ends)))
+	for _, e := range f.Subject.Ends {
 		w.uint(uint64(e.Node))
 		w.int(int64(e.Num))
 		w.text(e.Name)

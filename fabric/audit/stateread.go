@@ -126,8 +126,8 @@ func (r *stateReader) state(st *State) error {
 	}
 	n := int(r.uint("a number of findings", maxPast))
 	for i := 0; i < n && r.err == nil; i++ {
-		r.keep(2, int(reflect.TypeFor[Past]().Size()))
-		st.findings = append(st.findings, r.past())
+		r.keep(2, int(reflect.TypeFor[Finding]().Size()))
+		st.findings = append(st.findings, r.finding())
 	}
 	if r.byte("the end") != 'E' || len(r.b) > 0 {
 		r.fail("the end after the last finding")
@@ -199,13 +199,13 @@ func (r *stateReader) values(read *Read, column func(func(*PortRead))) {
 	}
 }
 
-func (r *stateReader) past() Past {
-	p := Past{Since: time.Unix(0, r.int("a time"))}
-	p.Severity = Severity(r.uint("a severity", uint64(Critical)))
-	p.Audit, p.Check, p.Message, p.Cause = r.text("an audit"), r.text("a check"), r.text("a message"), r.text("a cause")
-	p.Subject.Kind = Kind(r.text("a kind of subject"))
+func (r *stateReader) finding() Finding {
+	f := Finding{Since: time.Unix(0, r.int("a time"))}
+	f.Severity = Severity(r.uint("a severity", uint64(Critical)))
+	f.Audit, f.Check, f.Message, f.Cause = r.text("an audit"), r.text("a check"), r.text("a message"), r.text("a cause")
+	f.Subject.Kind = Kind(r.text("a kind of subject"))
 	for range r.uint("a number of ends", 2) {
-		p.Subject.Ends = append(p.Subject.Ends, End{Node: mad.GUID(r.uint("a node", any64)), Num: int(r.int("a port")), Name: r.text("a name")})
+		f.Subject.Ends = append(f.Subject.Ends, End{Node: mad.GUID(r.uint("a node", any64)), Num: int(r.int("a port")), Name: r.text("a name")})
 	}
-	return p
+	return f
 }

@@ -218,6 +218,18 @@ func TestTopologyBombs(t *testing.T) {
 	for i := range 4128 {
 		fmt.Fprintf(&ports, "Switch 254 \"s%d\"\n", i)
 	}
+	plan, names := []byte("a,a_port,b,b_port\n"), []byte("a,a_port,b,b_port\n")
+	for i := range 1 << 16 {
+		plan = fmt.Appendf(plan, "%x,254,%x,254\n", 2*i, 2*i+1)
+		if i < 1<<12 {
+			names = fmt.Appendf(names, "%x,1,%x%s,2\n", i, i, strings.Repeat(",", 60000))
+		}
+	}
+	db, rows := []byte("START_NODES\nNodeGUID,NodeType,NumPorts\n"), []byte("START_NODES\nNodeGUID,NodeType,NumPorts\n1,2,2\n2,2,2\nEND_NODES\nSTART_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n")
+	for i := range 1 << 16 {
+		db = fmt.Appendf(db, "%d,2,254\n", i+1)
+	}
+	rows = append(rows, bytes.Repeat([]byte("1,1,2,1\n"), 1<<20+1)...)
 	comments := bytes.Repeat([]byte("# "+strings.Repeat("x", 997)+"\n"), 100)
 	const topo = "S S-1\n  P1 -> S S-2 P1\n"
 	for _, tt := range []struct{ name, text, ibnl, want string }{
@@ -227,6 +239,12 @@ func TestTopologyBombs(t *testing.T) {
 		{"a long description", topo, strings.Repeat("# "+strings.Repeat("x", 997)+"\n", 17<<10), "S.ibnl: expected at most 16 MB"},
 		{"names", topo, long.String(), "names of at most"},
 		{"ports", ports.String(), "", "ports"},
+		{"ports of a plan", string(plan), "", "ports"},
+		{"columns of a plan", string(names), "", "x:2: expected a port"},
+		{"quotes in a plan", "a,a_port,b,b_port\n" + strings.Repeat("\""+strings.Repeat("\"", 60000)+"\",1,x,2\n", 300), "", "a name of 1 to"},
+		{"nodes of a data base", string(db), "", "ports"},
+		{"lines of a data base", string(rows), "", "at most 1048576 lines in section LINKS"},
+		{"columns of a data base", "START_PORTS\n" + strings.Repeat(",", 60000) + "\n", "", "column NodeGuid"},
 		{"includes", "include \"a0\"\n", "", "included"},
 		{"long includes", strings.Repeat("include \"long\"\n", 1000), "", "at most 64 MB of files that others include"},
 	} {

@@ -14,8 +14,8 @@ import (
 func TestLoadErrors(t *testing.T) {
 	const leaf = "Switch 4 \"leaf\"\n"
 	tests := []struct{ name, in, want string }{
-		{"nothing", "", `net: expected a topology of ibnetdiscover, OpenSM or ibdm, a net file of ibsim or a snapshot: there is no record of a node (Switch, Ca, Rt)`},
-		{"comments", "# nothing\n\n", `net: expected a topology of ibnetdiscover, OpenSM or ibdm, a net file of ibsim or a snapshot: there is no record of a node (Switch, Ca, Rt)`},
+		{"nothing", "", `net: expected a topology of ibnetdiscover, OpenSM, ibdm or ibdiagnet, a net file of ibsim, a plan of cables or a snapshot: there is no record of a node (Switch, Ca, Rt)`},
+		{"comments", "# nothing\n\n", `net: expected a topology of ibnetdiscover, OpenSM, ibdm or ibdiagnet, a net file of ibsim, a plan of cables or a snapshot: there is no record of a node (Switch, Ca, Rt)`},
 		{"another format", "{\"nodes\": []}\n", `net:1: expected a record of a node (Switch, Ca, Rt), a port line ([1] ...), a setting (vendid=...) or a comment (#): "{\"nodes\": []}"`},
 		{"unknown setting", "colour=3\n", `net:1: expected one of vendid, devid, sysimgguid, switchguid, caguid, rtguid, width, speed, extspeed, module, include, not "colour"`},
 		{"number", "vendid=Mellanox\n", `net:1: expected vendid to be a number of 24 bits, not "Mellanox"`},
@@ -82,7 +82,7 @@ func TestIncludeErrors(t *testing.T) {
 }
 
 func TestDumpUnknownKind(t *testing.T) {
-	const kinds = "ibnetdiscover, opensm-subnet, topo, guid2lid, node-name-map, ibnl, snapshot"
+	const kinds = "ibnetdiscover, opensm-subnet, cables, topo, guid2lid, node-name-map, ibnl, snapshot"
 	const tables = `"opensm-lfts": what OpenSM's engine file reads; "opensm-fdbs": what ibdmchk reads; "opensm-lid-matrix": distances; "opensm-sl2vl", "ibdm-sl2vl" (for ibdmchk), "path-sl": virtual lanes and service levels`
 	for _, test := range []struct {
 		err  error

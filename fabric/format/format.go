@@ -12,7 +12,7 @@
 //	sniff.go      Recognise: the format of a file, by its content
 //	load.go       Load: a topology in any format; the choice of a reader
 //	dump.go       Dump and DumpTables: a format by its name
-//	lines.go      reads big files line by line
+//	lines.go      reads big files line by line; csv.go, comma-separated values
 //	noderef.go    how tables name nodes
 //	topology.go   nodes and links as files name them, made into a fabric
 //	rate.go       width and speed of a link
@@ -31,6 +31,10 @@
 //	topo.go                reads .topo of ibdm; toposystem.go builds its systems
 //	topowrite.go           writes .topo, and the .ibnl files that go with it
 //	ibnl.go                reads .ibnl of ibdm
+//	dbcsv.go               ibdiagnet2.db_csv, its sections; dbcsvrow.go, their lines;
+//	dbcsvfields.go         which columns are which fields
+//	cables.go              plans of cables; ndt.go, those of UFM: their columns
+//	cableplan.go           reads both; cableswrite.go writes the first
 //	snapshot.go            writes snapshots of fabsh; snapshotread.go reads them
 //
 // Tables and lists:
@@ -76,6 +80,9 @@ var formats = []*fileFormat{
 	&ibnetdiscover,
 	&opensmSubnet,
 	&ibnetdiscoverCache,
+	&ibdiagnetDB,
+	&cables,
+	&ndt,
 
 	&ibroute,
 	&opensmLFTs,

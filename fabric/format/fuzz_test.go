@@ -171,6 +171,69 @@ func FuzzSubnet(f *testing.F) {
 	})
 }
 
+// FuzzPlan: what was read of a plan of cables, written, read and written again, is the
+// same.
+func FuzzPlan(f *testing.F) {
+	f.Add("a,a_port,b,b_port,width,speed\nleaf,19,\"spine,1\",1,4x,hdr\n0x10,1,leaf,2,,\n\"a\"\"b\",1,\xff,2\n")
+	f.Add("\ufeffa;a_port;b;b_port\r\nMF0;1\r\nx;1;y;2\r\n")
+	f.Add("#StartDevice,StartPort,EndDevice,EndPort,State\nx,Port 1,y,Blade 3_Port 1/2,Active\ny,y mlx5_0,x,Port 1/2/1,\nz,Port 1,,,Disabled\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		var dumps [2]string
+		for i := range dumps {
+			if kind := format.Recognise([]byte(text)); kind != format.KindCables && kind != format.KindNDT {
+				if i > 0 {
+					t.Fatalf("%q is not recognised", text)
+				}
+				return
+			}
+			g, err := format.Load(strings.NewReader(text), "x", nil)
+			if err != nil {
+				if i > 0 || !strings.HasPrefix(err.Error(), "x:") {
+					t.Fatalf("%v in\n%s", err, text)
+				}
+				return
+			}
+			var b strings.Builder
+			if err := format.Dump(&b, g, "cables"); err != nil {
+				t.Fatal(err)
+			}
+			dumps[i], text = b.String(), b.String()
+		}
+		if d := cmp.Diff(strings.Count(dumps[0], "\n"), strings.Count(dumps[1], "\n")); d != "" {
+			t.Errorf("(-first +second):\n%s", d)
+		}
+	})
+}
+
+// FuzzDBCSV: what was read of a data base of ibdiagnet is a fabric like any other: a
+// snapshot of it reads back.
+func FuzzDBCSV(f *testing.F) {
+	f.Add("START_NODES\nNodeGUID,NodeType,NumPorts,NodeDesc\n0xa0,2,2,\"a,\"\"b\"\n0xb0,1,1,\nEND_NODES\nSTART_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n0xa0,1,0xb0,1\nEND_LINKS\n")
+	f.Add(format.DBSample)
+	f.Fuzz(func(t *testing.T, text string) {
+		if format.Recognise([]byte(text)) != format.KindDBCSV {
+			return
+		}
+		s, err := format.Load(strings.NewReader(text), "x", nil)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "x:") {
+				t.Error(err)
+			}
+			return
+		}
+		again, err := format.ReadSnapshot(bytes.NewReader(writeSnapshot(t, s)), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(whole(s), whole(again)); d != "" {
+			t.Errorf("(-read +read again):\n%s", d)
+		}
+		if d := cmp.Diff(s.Answers(), again.Answers(), cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("(-read +read again):\n%s", d)
+		}
+	})
+}
+
 func FuzzTopo(f *testing.F) {
 	f.Add("S S-1 CFG: l1=12x\n  L1/P1 -12X-5G-> H H-1 P1\n", "SYSTEM LEAF,LEAF:4x\nNODE SW 24 MT47396 U1\n  1 -> P1\nSYSTEM LEAF:12x\nNODE SW 24 MT47396 U1\n 1 -12x-> P1\n 3 -> U2 4\nNODE SW 24 MT47396 U2\nTOPSYSTEM S,Shark\nU1=isChaBma\nSUBSYSTEM LEAF l1\nCFG: x=y\n P1 -> L1/P1\n P2 -> l1 P1\n", "TOPSYSTEM H\nNODE CA 2 MT23108 U1\n 1 -> P1\n")
 	f.Fuzz(func(t *testing.T, topo, a, b string) {

@@ -189,20 +189,3 @@ func (t *topoReader) plug(at pos, name, plug string) (node, port int, err error)
 	slices.Sort(have)
 	return 0, 0, fmt.Errorf("%s: expected a plug of %s, which is a %s and has no %q; it has %s", at, name, c.kind, clip(plug), some(have))
 }
-
-// link connects port p of node n to port q of node m. A file may say so twice,
-// once for each end.
-func (t *topoReader) link(at pos, n, p, m, q int, r rate) error {
-	for _, e := range [][4]int{{n, p, m, q}, {m, q, n, p}} {
-		near, far := &t.nodes[e[0]], &t.nodes[e[2]]
-		i := slices.IndexFunc(near.lines, func(x portLine) bool { return x.num == e[1] })
-		if i < 0 {
-			near.lines = append(near.lines, portLine{at: at, num: e[1], far: far.id, farPort: e[3], rate: r})
-			continue
-		}
-		if x := near.lines[i]; x.far != far.id || x.farPort != e[3] {
-			return fmt.Errorf("%s: expected port %d of %s to be free, but %s connects it to port %d of %s", at, e[1], near.id, x.at, x.farPort, x.far)
-		}
-	}
-	return nil
-}

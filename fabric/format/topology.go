@@ -2,6 +2,7 @@ package format
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fabsh/fabric"
@@ -64,6 +65,23 @@ func (t *topology) add(n node) int {
 	return len(t.nodes) - 1
 }
 
+// link connects port p of node n to port q of node m. A file may say so twice,
+// once for each end.
+func (t *topology) link(at pos, n, p, m, q int, r rate) error {
+	for _, e := range [][4]int{{n, p, m, q}, {m, q, n, p}} {
+		near, far := &t.nodes[e[0]], &t.nodes[e[2]]
+		i := slices.IndexFunc(near.lines, func(x portLine) bool { return x.num == e[1] })
+		if i < 0 {
+			near.lines = append(near.lines, portLine{at: at, num: e[1], far: far.id, farPort: e[3], rate: r})
+			continue
+		}
+		if x := near.lines[i]; x.far != far.id || x.farPort != e[3] {
+			return fmt.Errorf("%s: expected port %d of %s to be free, but %s connects it to port %d of %s", at, e[1], near.id, x.at, x.farPort, x.far)
+		}
+	}
+	return nil
+}
+
 // What a subnet can be: it has at most 48k LIDs. And ports that a few words
 // claim take memory: a file of some kilobytes may have freePorts, a larger one
 // one more for each bytesPerPort.
@@ -110,12 +128,12 @@ func newGUIDBases() map[mad.NodeType]*guidBase {
 // fabric makes a Fabric.
 func (t *topology) fabric(name string) (*fabric.Fabric, error) {
 	if len(t.nodes) == 0 {
-		return nil, fmt.Errorf("%s: expected a topology of ibnetdiscover, OpenSM or ibdm, a net file of ibsim or a snapshot: there is no record of a node (Switch, Ca, Rt)", name)
+		return nil, fmt.Errorf("%s: expected a topology of ibnetdiscover, OpenSM, ibdm or ibdiagnet, a net file of ibsim, a plan of cables or a snapshot: there is no record of a node (Switch, Ca, Rt)", name)
 	}
 	b := fabric.NewBuilder()
 	for i := range t.nodes {
 		n := &t.nodes[i]
-		s := fabric.NodeSpec{Info: n.info, Name: n.name}
+		s := fabric.NodeSpec{Info: n.info, Name: n.name, FileID: n.id}
 		if n.port0 {
 			s.Switch = &mad.SwitchInfo{EnhancedPort0: n.enhanced}
 		}

@@ -4,89 +4,198 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"fabsh/mad"
 )
 
 // complete adds entries to the tables of up*/down* under ranks, with distances h,
 // where up*/down* has no path but the network is connected. Switches with CAs get
-// paths that close no cycle in the channel dependency graph of all paths. Other
-// switches, from which only their own management packets come, get shortest paths:
-// those of keep where they are shortest paths still. Notes say what was added, and
-// r.missing how many entries that lead to CAs could not be.
+// paths that close no cycle in the channel dependency graph of all paths: first to
+// CAs, by searches as of nue; then to switches, whose LIDs only management packets
+// have, by way of a few switches where such paths turn up again, and, if that leaves
+// some, by searches too. Other switches, from which only their own management packets
+// come, get shortest paths: those of keep where they are shortest paths still. Notes
+// say what was added, and r.missing how many entries that lead to CAs could not be.
 //
-// Time: up to maxAttempts searches as of nue for each LID with missing paths.
+// Time: up to maxAttempts searches as of nue for each LID of a CA with missing paths;
+// for those of switches up to maxTurns searches of the dependency graph, O(C + E)
+// each for E dependencies, and the length of the paths.
 func (r *Routes) complete(ctx context.Context, h *Hops, ranks *Ranks, keep *Routes) error {
 	connected, err := r.graph.Hops(ctx)
 	if err != nil {
 		return err
 	}
-	added, missing, err := r.addPaths(ctx, h, connected, ranks)
-	if err != nil {
+	a := addition{r: r, connected: connected}
+	if lack, all := a.countPairs(h); lack*maxLack > all && len(r.graph.dests) > manyLIDs {
+		r.missing = lack
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d pairs of switches with CAs have no path that goes up and then down", lack, all))
+		return nil
+	}
+	a.findGaps(h)
+	if err := a.addPaths(ctx, ranks); err != nil {
 		return err
 	}
-	if added > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d entries of switches with CAs have no path that goes up and then down: they got one that closes no credit loop with all others", added))
-	}
-	if missing > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d entries of switches with CAs have no path that goes up and then down, nor could one be added without a credit loop", missing))
-	}
-	r.missing = missing
+	r.missing = a.toCAs.missing
+	a.note("", a.toCAs)
+	a.note(ofSwitches, a.toSwitches)
 	return r.fillIn(ctx, h, connected, keep)
 }
 
-// maxAttempts is how often addPaths tries different orders of LIDs.
-const maxAttempts = 8
+// maxLack: where more than one in so many pairs of switches with CAs lacks a path, the
+// network has not the shape that the ranks suppose; and where there are more than
+// manyLIDs, no paths are added then, for the searches would take minutes.
+const (
+	maxLack  = 10
+	manyLIDs = 2000
+)
 
-// addPaths is the part of complete for switches with CAs. Which dependencies are
-// still possible for a LID depends on the LIDs before it, so those that lack paths
-// at the end go first in the next attempt.
-func (r *Routes) addPaths(ctx context.Context, h, connected *Hops, ranks *Ranks) (added, missing int, err error) {
-	a := addition{r: r, connected: connected}
-	a.findGaps(h)
-	if len(a.gaps) == 0 {
-		return 0, 0, nil
-	}
-	graph, err := r.dependencies(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	load := make([]int64, len(r.graph.channels))
-	if a.gaps[0].dest.out > 0 { // little traffic goes to switches
-		if load, err = r.load(ctx); err != nil {
-			return 0, 0, err
+// countPairs counts the pairs of switches with CAs that are connected, and those that
+// lack a path.
+func (a *addition) countPairs(h *Hops) (lack, all int) {
+	endpoints := a.r.graph.endpointsOn()
+	for s := range endpoints {
+		for d := range endpoints {
+			if endpoints[s] > 0 && endpoints[d] > 0 && s != d && a.connected.Distance(s, d) >= 0 {
+				all++
+				if h.Distance(s, d) < 0 {
+					lack++
+				}
+			}
 		}
 	}
+	return lack, all
+}
+
+// ofSwitches is the kind of entries that lead to the LIDs of switches.
+const ofSwitches = " to switches only, which management packets take,"
+
+// note says what became of missing entries of one kind.
+func (a *addition) note(kind string, n tally) {
+	const what = "%d entries of switches with CAs%s have no path that goes up and then down"
+	if n.added > 0 {
+		a.r.Notes = append(a.r.Notes, fmt.Sprintf(what+": they got one that closes no credit loop with all others", n.added, kind))
+	}
+	if n.missing > 0 {
+		a.r.Notes = append(a.r.Notes, fmt.Sprintf(what+", nor was one found that closes no credit loop", n.missing, kind))
+	}
+}
+
+// maxAttempts is how often toEach tries different orders of the LIDs of CAs, and
+// maxSearches how many searches it begins an attempt after: each takes a millisecond
+// in a large network.
+const (
+	maxAttempts = 8
+	maxSearches = 10000
+)
+
+// testsOfLast bounds the searches for paths to switches that byTurning leaves: to so
+// many cycle tests that go through the whole graph, some tenths of a second where it
+// is large.
+const testsOfLast = 100
+
+// addPaths is the part of complete for switches with CAs.
+func (a *addition) addPaths(ctx context.Context, ranks *Ranks) error {
+	if len(a.cas)+len(a.switches) == 0 {
+		return nil
+	}
+	g := a.r.graph
+	graph, err := a.r.dependencies(ctx)
+	if err != nil {
+		return err
+	}
+	if len(a.cas) > 0 {
+		load, err := a.r.load(ctx)
+		if err != nil {
+			return err
+		}
+		if graph, err = a.toEach(ctx, &a.toCAs, a.cas, maxAttempts, func() *nueSearch {
+			n := newNueSearch(a.r, graph.clone(), g.upDownOrder(ranks))
+			n.load = slices.Clone(load)
+			return n
+		}); err != nil {
+			return err
+		}
+	}
+	if len(a.switches) == 0 {
+		return nil
+	}
+	if graph, err = a.r.withSwitches(ctx, graph); err != nil {
+		return err
+	}
+	if a.byTurning(graph); len(a.switches) == 0 {
+		return nil
+	}
+	_, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch {
+		n := newNueSearch(a.r, graph, graph.order())
+		n.order.budget = testsOfLast * len(g.channels)
+		return n
+	})
+	return err
+}
+
+// toEach searches for the paths of all gaps, and returns the dependencies with those
+// of the paths it found. Which are still possible for a LID depends on the LIDs
+// before it, so those that lack paths at the end go first in the next attempt, which
+// begins anew.
+func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempts int, begin func() *nueSearch) (*cdg, error) {
+	before := *count
 	for attempt := 1; ; attempt++ {
-		a.added, a.missing = 0, 0
-		n := newNueSearch(r, graph.clone(), ranks)
-		n.load = slices.Clone(load)
+		*count = before
+		n := begin()
 		var open, closed []gap
-		for _, x := range a.gaps {
+		for _, x := range gaps {
 			if ctx.Err() != nil {
-				return 0, 0, context.Cause(ctx)
+				return nil, context.Cause(ctx)
 			}
-			if a.close(n, x) {
+			if a.close(n, x, count) {
 				closed = append(closed, x)
 			} else {
 				open = append(open, x)
 			}
 		}
-		if len(open) == 0 || attempt == maxAttempts {
-			return a.added, a.missing, nil
+		if len(open) == 0 || attempt == attempts || attempt*len(gaps) > maxSearches {
+			return n.order.cdg, nil
 		}
-		a.gaps = append(open, closed...)
-		a.restore()
+		gaps = append(open, closed...)
+		a.restore(gaps)
 	}
 }
 
-// addition is the state of addPaths.
-type addition struct {
-	r         *Routes
-	connected *Hops
-	gaps      []gap
-	// Entries of switches with CAs that were added, and that are missing and
-	// lead to CAs.
-	added, missing int
+// withSwitches is graph with the dependencies of packets from CAs to switches, or
+// graph itself where both together have a cycle.
+func (r *Routes) withSwitches(ctx context.Context, graph *cdg) (*cdg, error) {
+	v := &verification{g: r.graph, vls: 1}
+	v.selectEndpoints()
+	clear(v.wanted)
+	for _, d := range r.graph.dests {
+		v.wanted[d.lid] = d.out == 0
+	}
+	if err := v.followAll(ctx, r, false); err != nil {
+		return nil, err
+	}
+	all := graph.clone()
+	for i := range v.workers {
+		if v.workers[i].graph != nil {
+			all.union(v.workers[i].graph)
+		}
+	}
+	if all.onCycle() >= 0 {
+		return graph, nil
+	}
+	return all, nil
 }
+
+// addition is the state of complete.
+type addition struct {
+	r                 *Routes
+	connected         *Hops
+	cas, switches     []gap // of LIDs of CAs, and of switches
+	toCAs, toSwitches tally
+}
+
+// tally counts entries of switches with CAs: those that were added, and those that
+// could not be.
+type tally struct{ added, missing int }
 
 // gap is a LID to which some switches with CAs have no path.
 type gap struct {
@@ -95,11 +204,10 @@ type gap struct {
 	before []uint8 // entries of all switches
 }
 
-// findGaps finds the gaps: LIDs of CAs, which matter more, before those of switches.
+// findGaps finds the gaps.
 func (a *addition) findGaps(h *Hops) {
 	g := a.r.graph
 	endpoints := g.endpointsOn()
-	var ofSwitches []gap
 	for d := range g.switches {
 		missing := false
 		for s := range g.switches {
@@ -109,22 +217,26 @@ func (a *addition) findGaps(h *Hops) {
 			continue
 		}
 		for _, dest := range g.destsOf(d) {
-			x := gap{d, dest, make([]uint8, len(g.switches))}
-			for s := range g.switches {
-				x.before[s] = a.r.Row(s)[dest.lid]
-			}
-			if dest.out == 0 {
-				ofSwitches = append(ofSwitches, x)
+			if x := (gap{d, dest, a.r.entries(dest.lid)}); dest.out == 0 {
+				a.switches = append(a.switches, x)
 			} else {
-				a.gaps = append(a.gaps, x)
+				a.cas = append(a.cas, x)
 			}
 		}
 	}
-	a.gaps = append(a.gaps, ofSwitches...)
+}
+
+// entries are those of all switches for lid.
+func (r *Routes) entries(lid mad.LID) []uint8 {
+	list := make([]uint8, len(r.graph.switches))
+	for s := range list {
+		list[s] = r.Row(s)[lid]
+	}
+	return list
 }
 
 // close adds the paths it can, and says whether none is missing.
-func (a *addition) close(n *nueSearch, x gap) bool {
+func (a *addition) close(n *nueSearch, x gap, count *tally) bool {
 	had := n.resume(x)
 	n.search()
 	all := true
@@ -133,11 +245,9 @@ func (a *addition) close(n *nueSearch, x gap) bool {
 		case endpoints == 0 || a.connected.Distance(s, x.d) < 0:
 		case !n.settled[s]:
 			all = false
-			if x.dest.out > 0 {
-				a.missing++
-			}
+			count.missing++
 		case !had[s]:
-			a.added++
+			count.added++
 		}
 	}
 	n.finish(x.dest)
@@ -145,8 +255,8 @@ func (a *addition) close(n *nueSearch, x gap) bool {
 }
 
 // restore takes all entries back that were added.
-func (a *addition) restore() {
-	for _, x := range a.gaps {
+func (a *addition) restore(gaps []gap) {
+	for _, x := range gaps {
 		for s, port := range x.before {
 			a.r.Row(s)[x.dest.lid] = port
 		}

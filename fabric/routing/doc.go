@@ -5,6 +5,8 @@
 //	routes.go      Routes: forwarding tables, service levels and virtual lanes
 //	row.go         the table of one switch
 //	diff.go        the differences of two Routes
+//	reroute.go     the paths that differ; rerouteload.go counts them,
+//	reroutepatch.go those of few switches
 //	trace.go       one path
 //
 //	hops.go        Hops: the distances between all switches
@@ -21,7 +23,7 @@
 //	keep.go        entries that stay as they were
 //	dijkstra.go    cheapest paths
 //	nuesearch.go   paths that close no credit loop; topoorder.go tests for cycles
-//	complete.go    such paths where up*/down* has none
+//	complete.go    such paths where up*/down* has none; downup.go: to switches
 //
 //	verify.go      Verify: do all packets arrive, and can none deadlock?
 //	verdict.go     Verdict: the answer; via.go: rules on what paths cross

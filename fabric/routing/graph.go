@@ -32,6 +32,7 @@ type Graph struct {
 	switches []*fabric.Node
 	index    []int32 // switch by node id, or -1
 	notes    []string
+	leftOut  []string // endpoints that have no LID, or not all of theirs, and why
 	workers  int
 
 	terminals []Terminal
@@ -132,7 +133,7 @@ func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
 func (g *Graph) Fabric() *fabric.Fabric { return g.fabric }
 
 // Notes say what of the fabric g lacks, and what differs from it.
-func (g *Graph) Notes() []string { return g.notes }
+func (g *Graph) Notes() []string { return slices.Concat(g.notes, g.leftOut) }
 
 // Workers is the number of cores used.
 func (g *Graph) Workers() int { return g.workers }
@@ -217,6 +218,12 @@ func (g *Graph) destsOf(s int) []dest { return g.dests[g.destBase[s]:g.destBase[
 
 func (g *Graph) note(format string, args ...any) {
 	g.notes = append(g.notes, fmt.Sprintf(format, args...))
+}
+
+// leaveOut notes a port that packets do not reach by all its LIDs: a finding of every
+// verdict.
+func (g *Graph) leaveOut(format string, args ...any) {
+	g.leftOut = append(g.leftOut, fmt.Sprintf(format, args...))
 }
 
 // endpointsOn counts the ports of CAs and routers, by the switch they are on.

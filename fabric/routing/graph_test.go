@@ -70,8 +70,12 @@ func TestGraphLIDs(t *testing.T) {
 		"S/0 5+1 0", "h0/1 5+0 0", "h1/1 6+2 0", "h2/1 7+0 0", "h3/1 0+0 0", "h4/1 65535+0 0", "h5/1 49151+1 0", "h6/1 9+1 -1",
 		"1 of 8 ports have no LID: nothing is routed to them",
 		"1 ports of CAs and routers are on no switch",
+		`port 1 of "h3" (0x0000000000000013) has no LID: nothing is routed to it`,
 		`LID 5 of port 1 of "h0" (0x0000000000000010) is that of port 0 of "S" (0x0000000000000001) too, which gets it`,
 		`LID 7 of port 1 of "h2" (0x0000000000000012) is that of port 1 of "h1" (0x0000000000000011) too, which gets it`,
+		`LID 65535 of port 1 of "h4" (0x0000000000000014) is beyond 49151, the highest that is no multicast LID`,
+		`LID 49151 of port 1 of "h5" (0x0000000000000015) is no multiple of 8: with LMC 3 the port masks the low bits`,
+		`LID 49158 of port 1 of "h5" (0x0000000000000015) is beyond 49151, the highest that is no multicast LID`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)

@@ -161,6 +161,11 @@ func (g *Graph) addTerminals(usable func(*fabric.Port) bool, rules []Rule) {
 		}
 	default:
 		g.note("%d of %d ports have no LID: nothing is routed to them", noLID, len(g.terminals))
+		for i := range g.terminals {
+			if t := &g.terminals[i]; t.LID == 0 && t.Class&ClassSwitch == 0 {
+				g.leaveOut("%s has no LID: nothing is routed to it", t.Port.Label())
+			}
+		}
 	}
 	if detached > 0 {
 		g.note("%d ports of CAs and routers are on no switch", detached)
@@ -182,6 +187,12 @@ func (g *Graph) addLIDs() {
 		if t.LID == 0 {
 			t.Count = 0
 		}
+		if int(t.LID)%max(1, t.Count) != 0 {
+			g.leaveOut("LID %d of %s is no multiple of %d: with LMC %d the port masks the low bits", t.LID, t.Port.Label(), t.Count, t.Port.LMC())
+		}
+		if last := int(t.LID) + t.Count - 1; last > int(mad.MaxUnicastLID) {
+			g.leaveOut("LID %d of %s is beyond %d, the highest that is no multicast LID", last, t.Port.Label(), mad.MaxUnicastLID)
+		}
 		t.Count = max(0, min(t.Count, int(mad.MaxUnicastLID)-int(t.LID)+1))
 		for j := range t.Count {
 			lid := int(t.LID) + j
@@ -189,7 +200,7 @@ func (g *Graph) addLIDs() {
 				g.byLID = append(g.byLID, -1)
 			}
 			if other := g.byLID[lid]; other >= 0 {
-				g.note("LID %d of %s is that of %s too, which gets it", lid, t.Port.Label(), g.terminals[other].Port.Label())
+				g.leaveOut("LID %d of %s is that of %s too, which gets it", lid, t.Port.Label(), g.terminals[other].Port.Label())
 				t.Count = j
 				break
 			}

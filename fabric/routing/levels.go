@@ -46,15 +46,15 @@ func (g *Graph) leaves() []int {
 	return nil
 }
 
-// check is nil for a fat tree, perhaps with parts missing: all switches have a level,
-// and links join neighbouring levels only.
+// check is nil for a fat tree, perhaps with parts missing: all switches with links have
+// a level, and links join neighbouring levels only.
 func (l *levels) check() error {
 	g := l.g
 	if l.height == 0 {
 		return fmt.Errorf("no fat tree: no switch has a compute node")
 	}
 	for s, level := range l.level {
-		if level < 0 {
+		if level < 0 && len(g.Neighbours(s)) > 0 {
 			return fmt.Errorf("no fat tree: %s is cut off from all compute nodes", g.switches[s].Label())
 		}
 		for _, n := range g.Neighbours(s) {
@@ -67,7 +67,7 @@ func (l *levels) check() error {
 				where = fmt.Sprintf("on switches of level %d", level)
 			}
 			return fmt.Errorf("no fat tree: %s and %s are linked, but both %s; "+
-				"if there is a host that should not count, give it another class than cn", port.Label(), port.Peer().Label(), where)
+				"if a host there should not count, as one for I/O, give it another class than cn (fabsh route ftree --io FILE)", port.Label(), port.Peer().Label(), where)
 		}
 	}
 	return nil
@@ -135,7 +135,9 @@ func (l *levels) places() []int32 {
 }
 
 // parents are, by switch, the parents it would have if nothing were missing: those
-// of all switches at its place of the tree, in the order of places.
+// of all switches at its place of the tree, in the order of places. Where these are
+// more than twice as many as any one of the switches has, it is no place of a tree,
+// and each has its own.
 func (l *levels) parents(place []int32) [][]int32 {
 	l.divide()
 	type position struct{ level, subtree, plane int32 }
@@ -149,25 +151,38 @@ func (l *levels) parents(place []int32) [][]int32 {
 		}
 		return p
 	}
-	all := map[position][]int32{}
+	inOrder := func(list []int32) []int32 {
+		slices.SortFunc(list, func(s, t int32) int { return cmp.Compare(place[s], place[t]) })
+		return slices.Compact(list)
+	}
+	own := make([][]int32, len(l.level))
+	all, most := map[position][]int32{}, map[position]int{}
 	for s, level := range l.level {
+		if level < 0 {
+			continue
+		}
 		for _, n := range l.g.Neighbours(s) {
-			if level >= 0 && l.level[n.To] == level+1 {
-				all[of(s)] = append(all[of(s)], n.To)
+			if l.level[n.To] == level+1 {
+				own[s] = append(own[s], n.To)
 			}
 		}
+		p := of(s)
+		all[p], most[p] = append(all[p], own[s]...), max(most[p], len(own[s]))
 	}
 	for p, list := range all {
-		slices.SortFunc(list, func(s, t int32) int { return cmp.Compare(place[s], place[t]) })
-		all[p] = slices.Compact(list)
+		all[p] = inOrder(list)
 	}
-	parents := make([][]int32, len(l.level))
 	for s, level := range l.level {
-		if level >= 0 {
-			parents[s] = all[of(s)]
+		if level < 0 {
+			continue
+		}
+		if p := of(s); len(all[p]) <= 2*most[p] {
+			own[s] = all[p]
+		} else {
+			own[s] = inOrder(own[s])
 		}
 	}
-	return parents
+	return own
 }
 
 // dividers are the weights of the digits of d-mod-k, by switch: the product of

@@ -12,7 +12,8 @@ import (
 // network that is connected, LID after LID gets the shortest and least used paths
 // that close no cycle with the dependencies of all LIDs before, with detours where
 // they must be. The turns of a spanning tree are always allowed (the escape
-// paths), so no LID is left without a path.
+// paths), so no LID is left without a path. On a fat tree, paths go up and then down
+// where all pairs have such a path: see nueTree.
 //
 // Time: for each LID a search of O(C*log C), and a cycle test for each dependency
 // that is new. A test takes O(1) if the edge agrees with the topological order
@@ -30,44 +31,140 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
-	r := NewRoutes(g, 0)
-	n := newNueSearch(r, newCDG(g, 1), ranks)
-	n.addTree(root)
-	// The LIDs of switches last: they must not take paths away from others.
-	for _, ofSwitches := range []bool{false, true} {
-		for d := range g.switches {
-			for _, dest := range g.destsOf(d) {
-				if ctx.Err() != nil {
-					return nil, context.Cause(ctx)
-				}
-				if (dest.out == 0) == ofSwitches {
-					n.route(d, dest)
-				}
-			}
-		}
-	}
 	connected, err := g.Hops(ctx)
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
-	if n.escaped > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n.escaped, g.switches[root].Label()))
+	r, err := g.nueTree(ctx, ranks, connected)
+	if r == nil && err == nil {
+		r = NewRoutes(g, 0)
+		n := newNueSearch(r, newCDG(g, 1), g.upDownOrder(ranks))
+		n.addTree(root)
+		if _, err = n.toAll(ctx, connected); n.escaped > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n.escaped, g.switches[root].Label()))
+		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	return r, r.fillIn(ctx, nil, connected, nil)
 }
 
-// route finds the paths to one LID.
-func (n *nueSearch) route(d int, dest dest) {
+// nueTree is nue on a fat tree, perhaps with parts missing, where each pair of switches
+// with CAs has a path up and then down: then no others are looked for, and no cycle
+// test is needed. Nil: it is none, or not all were found.
+func (g *Graph) nueTree(ctx context.Context, ranks *Ranks, connected *Hops) (*Routes, error) {
+	if g.levels().check() != nil {
+		return nil, nil
+	}
+	h, err := g.UpDown(ctx, ranks)
+	if err != nil {
+		return nil, &Precondition{Reason: err}
+	}
+	r := NewRoutes(g, 0)
+	if lack, _ := (&addition{r: r, connected: connected}).countPairs(h); lack > 0 {
+		return nil, nil
+	}
+	n := newNueSearch(r, newCDG(g, 1), g.upDownOrder(ranks))
+	n.order.budget = -1
+	if whole, err := n.toAll(ctx, connected); err != nil || !whole {
+		return nil, err
+	}
+	return r, nil
+}
+
+// toAll finds the paths to all LIDs. Without an escape tree it gives up, and returns
+// false, where it finds none for the LID of a CA.
+func (n *nueSearch) toAll(ctx context.Context, connected *Hops) (whole bool, err error) {
+	for d := range n.g.switches {
+		for _, dest := range n.g.destsOf(d) {
+			if ctx.Err() != nil {
+				return false, context.Cause(ctx)
+			}
+			if dest.out > 0 && !n.route(d, dest) {
+				return false, nil
+			}
+		}
+	}
+	return true, n.toSwitches(ctx, connected)
+}
+
+// route finds the paths to one LID, which without an escape tree may fail.
+func (n *nueSearch) route(d int, dest dest) bool {
 	n.begin(d)
 	n.search()
-	if n.left > 0 {
-		// The escape tree for all switches: this is rare.
+	if n.left > 0 { // this is rare
 		n.order.commit(func(v, w int32) bool { return false })
-		n.begin(d)
-		n.escape()
-		n.escaped++
+		if n.tree == nil {
+			return false
+		}
+		n.takeEscape(d, dest)
+		return true
 	}
 	n.finish(dest)
+	return true
+}
+
+// takeEscape gives all switches the paths of the escape tree to a LID.
+func (n *nueSearch) takeEscape(d int, dest dest) {
+	for s := range n.g.switches {
+		n.routes.Row(s)[dest.lid] = NoPort
+	}
+	n.begin(d)
+	n.escape()
+	n.escaped++
+	n.finish(dest)
+}
+
+// toSwitches finds the paths to the LIDs of switches, which only management packets
+// have: after all others, so that they take no paths away from them, and with few
+// cycle tests, for where links are missing most of these would fail. First come
+// searches in the topological order that there is; what these leave is closed by way
+// of a few switches (see downUp), and the rest by searches with tests and by the
+// escape tree.
+func (n *nueSearch) toSwitches(ctx context.Context, connected *Hops) error {
+	a := addition{r: n.routes, connected: connected}
+	n.order.budget = -1
+	for d := range n.g.switches {
+		for _, dest := range n.g.destsOf(d) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if dest.out > 0 {
+				continue
+			}
+			n.begin(d)
+			n.search()
+			left := n.left
+			n.finish(dest)
+			if left > 0 {
+				a.switches = append(a.switches, gap{d, dest, nil})
+			}
+		}
+	}
+	if len(a.switches) == 0 {
+		return nil
+	}
+	graph := n.order.cdg
+	if a.byTurning(graph); len(a.switches) == 0 {
+		return nil
+	}
+	last := newNueSearch(n.routes, graph, graph.order())
+	last.tree = n.tree
+	last.order.budget = testsOfLast * len(n.g.channels)
+	for _, x := range a.switches {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !a.close(last, x, &a.toSwitches) && n.tree != nil {
+			last.takeEscape(x.d, x.dest)
+		}
+	}
+	if n.tree == nil {
+		a.note(ofSwitches, tally{missing: a.toSwitches.missing})
+	}
+	n.escaped += last.escaped
+	return nil
 }
 
 // escapeRoot is the root of the escape tree, and the ranks of the first topological

@@ -23,6 +23,7 @@ type nueSearch struct {
 	bound    []int   // by switch: hops from the nearest of these, when it began, at least; nil: 0
 	blocked  []bool  // by channel: its dependency would close a cycle
 	rejected []int32 // those channels
+	patient  bool    // see search
 	queue    costHeap
 	done     []int32 // switches that have a path, nearest first
 	flow     []int64 // by switch: CAs and routers whose packets pass through
@@ -33,9 +34,11 @@ type nueSearch struct {
 // a short path goes before one with few routes.
 const hopCost = 1 << 40
 
-func newNueSearch(r *Routes, d *cdg, ranks *Ranks) *nueSearch {
+// newNueSearch begins with the dependencies of d, and the channels in an order in
+// which all of these lead forward.
+func newNueSearch(r *Routes, d *cdg, position []int32) *nueSearch {
 	g := r.graph
-	n := &nueSearch{g: g, routes: r, order: newTopoOrder(d, g.upDownOrder(ranks))}
+	n := &nueSearch{g: g, routes: r, order: newTopoOrder(d, position)}
 	n.load, n.blocked = make([]int64, len(g.channels)), make([]bool, len(g.channels))
 	n.component = g.components(func(int) bool { return true })
 	n.endpoints, n.flow = g.endpointsOn(), make([]int64, len(g.switches))
@@ -53,7 +56,7 @@ func (n *nueSearch) begin(home int) {
 	for _, c := range n.rejected {
 		n.blocked[c] = false
 	}
-	n.rejected = n.rejected[:0]
+	n.rejected, n.patient = n.rejected[:0], true
 	n.left = 0
 	for s, endpoints := range n.endpoints {
 		if endpoints > 0 && n.component[s] == n.component[home] {
@@ -94,11 +97,20 @@ func (n *nueSearch) item(c int32) costItem {
 func (n *nueSearch) relax(c int32, beyond int64) {
 	s := n.g.channels[c].From
 	cost := beyond + hopCost*int64(n.g.channels[c].Weight) + n.load[c]
-	if n.settled[s] || n.blocked[c] || n.cost[s] >= 0 && n.cost[s] <= cost {
+	if n.settled[s] || n.blocked[c] || n.cost[s] >= 0 && n.cost[s] <= cost || n.waits(s, c) {
 		return
 	}
 	n.cost[s] = cost
 	n.queue.push(n.item(c))
+}
+
+// waits says whether the path from s over channel c must wait: see search.
+func (n *nueSearch) waits(s, c int32) bool {
+	if n.order.budget < 0 || n.patient && n.endpoints[s] == 0 {
+		next := n.via[n.g.chanTo[c]]
+		return next >= 0 && !n.order.expects(c, next)
+	}
+	return false
 }
 
 // search is Dijkstra's algorithm from the destination, or, where bound is known, A*
@@ -107,7 +119,9 @@ func (n *nueSearch) relax(c int32, beyond int64) {
 // rejected when it comes out of the queue, and the switch's next best one takes its
 // place. If all paths of a switch are rejected, backtrack may help. The search ends
 // when all switches with CAs are settled: others carry only their own management
-// packets, and each cycle test takes time.
+// packets, and each cycle test takes time. So paths of switches without CAs wait, if
+// their dependency is none of the first topological order, until it turns out that
+// the rest cannot be reached otherwise.
 func (n *nueSearch) search() {
 	for n.left > 0 {
 		for len(n.queue) > 0 && n.left > 0 {
@@ -122,15 +136,30 @@ func (n *nueSearch) search() {
 			}
 			n.blocked[item.channel] = true
 			n.rejected = append(n.rejected, item.channel)
-			n.cost[s] = -1
-			for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
-				if to := n.g.chanTo[c]; n.settled[to] {
-					n.relax(c, n.cost[to])
+			n.relaxOut(s)
+		}
+		switch {
+		case n.left == 0 || n.order.budget < 0:
+			return
+		case n.patient:
+			n.patient = false
+			for s := range n.settled {
+				if !n.settled[s] {
+					n.relaxOut(int32(s))
 				}
 			}
-		}
-		if !n.backtrack() {
+		case !n.backtrack():
 			return
+		}
+	}
+}
+
+// relaxOut looks for the next best path of s.
+func (n *nueSearch) relaxOut(s int32) {
+	n.cost[s] = -1
+	for c := n.g.chanBase[s]; c < n.g.chanBase[s+1]; c++ {
+		if to := n.g.chanTo[c]; n.settled[to] {
+			n.relax(c, n.cost[to])
 		}
 	}
 }

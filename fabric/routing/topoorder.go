@@ -16,6 +16,7 @@ import (
 type topoOrder struct {
 	*cdg
 	position  []int32 // by channel
+	first     []int32 // by channel: the position at the beginning
 	mark      []int32 // by channel: the last search that has met it
 	search    int32   // number of the present search
 	forward   []int32 // met by the search forward, and by the one backward
@@ -25,6 +26,7 @@ type topoOrder struct {
 	parent    []int32    // by channel: the one before it in the search forward
 	added     [][2]int32 // tentative edges: those added since the last commit
 	tentative *cdg       // the same
+	budget    int        // channels that searches may still go through, if not 0; without any left, edges that need one are rejected
 
 	// Edges that were rejected; and of these, those that must be checked again
 	// when tentative edges have been removed.
@@ -34,7 +36,7 @@ type topoOrder struct {
 
 // newTopoOrder begins with the edges of d, which must all lead to a later position.
 func newTopoOrder(d *cdg, position []int32) *topoOrder {
-	return &topoOrder{cdg: d, position: position, mark: make([]int32, len(position)), parent: make([]int32, len(position)), tentative: newCDG(d.g, d.vls), rejected: newCDG(d.g, d.vls)}
+	return &topoOrder{cdg: d, position: position, first: slices.Clone(position), mark: make([]int32, len(position)), parent: make([]int32, len(position)), tentative: newCDG(d.g, d.vls), rejected: newCDG(d.g, d.vls)}
 }
 
 // upDownOrder are positions in which all dependencies of up*/down* lead forward.
@@ -66,6 +68,42 @@ func (g *Graph) upDownOrder(r *Ranks) []int32 {
 	return position
 }
 
+// order are positions in which all edges of d, which has no cycle and one lane, lead
+// forward: the reverse of the order in which a depth-first search is done with them.
+func (d *cdg) order() []int32 {
+	type frame struct{ v, at int32 }
+	position := slices.Repeat([]int32{-1}, len(d.start)-1)
+	next := int32(len(position))
+	met := make([]bool, len(position))
+	var stack []frame
+	for root := range position {
+		if met[root] {
+			continue
+		}
+		met[root] = true
+		stack = append(stack, frame{int32(root), 0})
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			w, at := d.next(top.v, top.at)
+			switch top.at = at; {
+			case w < 0:
+				next--
+				position[top.v] = next
+				stack = stack[:len(stack)-1]
+			case !met[w]:
+				met[w] = true
+				stack = append(stack, frame{w, 0})
+			}
+		}
+	}
+	return position
+}
+
+// expects says whether the edge from v to w is there, or agrees with the first order.
+func (o *topoOrder) expects(v, w int32) bool {
+	return o.first[v] < o.first[w] || o.has(v, w)
+}
+
 // tryAdd adds the edge from v to w unless that closes a cycle, and says whether the
 // edge is there now.
 func (o *topoOrder) tryAdd(v, w int32) bool {
@@ -73,7 +111,7 @@ func (o *topoOrder) tryAdd(v, w int32) bool {
 		return true
 	}
 	if o.position[v] >= o.position[w] {
-		if o.rejected.has(v, w) {
+		if o.budget < 0 || o.rejected.has(v, w) {
 			return false
 		}
 		if !o.reorder(v, w) {
@@ -93,6 +131,13 @@ func (o *topoOrder) tryAdd(v, w int32) bool {
 func (o *topoOrder) reorder(v, w int32) bool {
 	o.search++
 	o.forward, o.backward = o.forward[:0], o.backward[:0]
+	if o.budget > 0 {
+		defer func() {
+			if o.budget -= len(o.forward) + len(o.backward); o.budget <= 0 {
+				o.budget = -1
+			}
+		}()
+	}
 	// Forward from w, as far as v.
 	o.mark[w] = o.search
 	o.stack = append(o.stack[:0], w)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
 )
 
 func TestTree(t *testing.T) {
@@ -47,7 +49,7 @@ func TestTree(t *testing.T) {
 	}
 	for spec, want := range map[string]string{
 		"ring:n=3,hosts=0": "no fat tree: no switch has a compute node",
-		"ring:n=3":         `no fat tree: port 3 of "switch-1" (0x0002c90300100000) and port 2 of "switch-2" (0x0002c90300100010) are linked, but both on switches with compute nodes; if there is a host that should not count, give it another class than cn`,
+		"ring:n=3":         `no fat tree: port 3 of "switch-1" (0x0002c90300100000) and port 2 of "switch-2" (0x0002c90300100010) are linked, but both on switches with compute nodes; if a host there should not count, as one for I/O, give it another class than cn (fabsh route ftree --io FILE)`,
 	} {
 		if _, err := graph(t, spec, GraphOptions{}).Tree(); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", spec, err, want)
@@ -72,5 +74,20 @@ func TestTreeShuffled(t *testing.T) {
 				t.Errorf("seed %d, %s: %+v", seed, engine, c)
 			}
 		}
+	}
+}
+
+// A switch without links is no part of the tree: ftree passes over it.
+func TestSwitchWithoutLinks(t *testing.T) {
+	g := graph(t, "pgft:m=4/4,w=1/4,p=1/1", GraphOptions{})
+	alone := -1
+	for s := range g.switches {
+		if g.endpointsOn()[s] == 0 {
+			alone = s
+		}
+	}
+	g = graph(t, "pgft:m=4/4,w=1/4,p=1/1", GraphOptions{Exclude: func(p *fabric.Port) bool { return p.Node().GUID() == g.switches[alone].GUID() }})
+	if v := verify(t, compute(t, g, "ftree", Options{}), VerifyOptions{}); !v.OK() {
+		t.Errorf("unreachable %d, %q", v.Unreachable, v.Notes)
 	}
 }

@@ -23,6 +23,9 @@ type Verdict struct {
 	Unreachable  int64          // pairs that must reach each other, and do not
 	Excused      int64          // unreachable pairs that need not reach each other
 	Loops        int64          // pairs whose packets loop for ever
+	SwitchPairs  int64          // of an endpoint and a LID of a switch, which is no endpoint
+	ToSwitches   int64          // of these, pairs whose packets arrive: management packets
+	LeftOut      []string       // ports that have no LID, or share one, and so are not judged
 	Acyclic      bool           // there is no credit loop
 	Cycle        []CycleChannel // a credit loop, if there is one
 	Channels     int            // that paths take, once for each virtual lane
@@ -40,9 +43,11 @@ type Verdict struct {
 }
 
 // OK says whether all packets that must arrive do, and none can deadlock. Where
-// switches route adaptively that is unknown, and so not OK.
+// switches route adaptively that is unknown, and so not OK; where ports were left out,
+// or there is no pair at all, it is not OK either. Packets to switches do not count:
+// the tables of most engines have gaps there where links are missing.
 func (v *Verdict) OK() bool {
-	return v.Unreachable == 0 && v.Loops == 0 && v.Violations == 0 && v.Acyclic && v.Adaptive != AdaptiveOn
+	return v.Pairs > 0 && len(v.LeftOut) == 0 && v.Unreachable == 0 && v.Loops == 0 && v.Violations == 0 && v.Acyclic && v.Adaptive != AdaptiveOn
 }
 
 // EndpointCounts are the endpoints by what their nodes are, and by class.
@@ -84,7 +89,9 @@ func (v *verification) verdict(r *Routes) *Verdict {
 	graph := newCDG(v.g, v.vls)
 	for i := range v.workers {
 		f := &v.workers[i]
-		if f.graph == nil {
+		s.SwitchPairs += f.switchPairs
+		s.ToSwitches += f.toSwitches
+		if f.graph == nil { // no LID of an endpoint was its
 			continue
 		}
 		graph.union(f.graph)
@@ -124,8 +131,12 @@ func (v *verification) verdict(r *Routes) *Verdict {
 	if r.SL.Any() {
 		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone")
 	}
-	if v.all == 0 {
+	s.LeftOut = v.g.leftOut
+	switch {
+	case v.all == 0:
 		s.Notes = append(s.Notes, "there is no endpoint: nothing was judged")
+	case s.Pairs == 0:
+		s.Notes = append(s.Notes, "there is no pair of endpoints: nothing was judged")
 	}
 	if note := s.Adaptive.note(); note != "" {
 		s.Notes = append(s.Notes, note)

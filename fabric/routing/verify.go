@@ -51,6 +51,9 @@ func (r *Routes) Verify(ctx context.Context, o VerifyOptions) (*Verdict, error) 
 	if err := v.followAll(ctx, r, true); err != nil {
 		return nil, err
 	}
+	if err := v.followToSwitches(ctx, r); err != nil {
+		return nil, err
+	}
 	if o.Union != nil {
 		if err := v.followAll(ctx, o.Union, false); err != nil {
 			return nil, err
@@ -106,6 +109,8 @@ type findings struct {
 	unreachable int64
 	excused     int64
 	loops       int64
+	switchPairs int64
+	toSwitches  int64
 	broken      []BrokenPair
 }
 
@@ -214,6 +219,25 @@ func (v *verification) countPairs(f *findings, r *Routes, w *walk, lid mad.LID) 
 	if v.detached > 0 {
 		v.failDetached(f, lid)
 	}
+}
+
+// followToSwitches counts the pairs of an endpoint and a LID of a switch that is no
+// endpoint itself, and how many arrive, whatever their virtual lane.
+func (v *verification) followToSwitches(ctx context.Context, r *Routes) error {
+	ofSwitch := make([]bool, len(v.wanted))
+	for _, d := range v.g.dests {
+		ofSwitch[d.lid] = d.out == 0 && !v.wanted[d.lid]
+	}
+	return r.eachDest(ctx, ofSwitch, func(worker int, w *walk, lid mad.LID) {
+		f, ports := &v.workers[worker], w.column(lid)
+		for _, s := range v.sources {
+			w.from(s, ports, v.g.byLID[lid])
+			f.switchPairs += int64(v.on[s])
+			if w.state[s] >= 0 {
+				f.toSwitches += int64(v.on[s])
+			}
+		}
+	})
 }
 
 // detour is how many links a path has in excess of the distance.

@@ -2,6 +2,7 @@ package routing
 
 import (
 	"context"
+	"encoding/binary"
 
 	"fabsh/mad"
 )
@@ -53,12 +54,7 @@ func (r *Routes) eachDest(ctx context.Context, wanted []bool, do func(worker int
 			walks[worker] = newWalk(g)
 		}
 		w := walks[worker]
-		n := len(g.switches)
-		for s := range n {
-			for i, port := range r.block(s, b) {
-				w.rows[i*n+s] = port
-			}
-		}
+		w.transpose(r, b)
 		for i := range block {
 			lid := first + i
 			if lid < len(g.byLID) && g.byLID[lid] >= 0 && (wanted == nil || wanted[lid]) {
@@ -67,6 +63,56 @@ func (r *Routes) eachDest(ctx context.Context, wanted []bool, do func(worker int
 			}
 		}
 	})
+}
+
+// transpose fills in the entries of block b, eight LIDs of eight switches at a time.
+func (w *walk) transpose(r *Routes, b int) {
+	const eight = 8
+	n := len(w.state)
+	for s := 0; s < n; s += eight {
+		var rows [eight][]byte
+		for i := range rows {
+			rows[i] = dropped
+			if s+i < n {
+				rows[i] = r.block(s+i, b)
+			}
+		}
+		for first := 0; first < block; first += eight {
+			var x [eight]uint64
+			for i := range x {
+				x[i] = binary.LittleEndian.Uint64(rows[i][first:])
+			}
+			transpose8(&x)
+			for i := range x {
+				to := w.rows[(first+i)*n+s:]
+				if s+eight <= n {
+					binary.LittleEndian.PutUint64(to, x[i])
+					continue
+				}
+				for j := range n - s {
+					to[j] = uint8(x[i] >> (8 * j))
+				}
+			}
+		}
+	}
+}
+
+// transpose8 exchanges rows and columns of 8 x 8 bytes, the first of a row being its
+// lowest: halves, then quarters, then neighbours (Warren, "Hacker's Delight", 7-3).
+func transpose8(x *[8]uint64) {
+	for _, step := range [...]struct {
+		rows int
+		mask uint64
+	}{{4, 0x00000000ffffffff}, {2, 0x0000ffff0000ffff}, {1, 0x00ff00ff00ff00ff}} {
+		bits := 8 * step.rows
+		for i := range x {
+			if i&step.rows == 0 {
+				t := (x[i]>>bits ^ x[i+step.rows]) & step.mask
+				x[i+step.rows] ^= t
+				x[i] ^= t << bits
+			}
+		}
+	}
 }
 
 // begin forgets the last LID.

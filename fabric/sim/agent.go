@@ -73,6 +73,7 @@ type request struct {
 	*Subnet
 	mad.Header
 	attr       *mad.Attribute
+	chances    *faultModel
 	from       *port  // that it was sent from
 	in         *port  // that it came in through
 	perfNode   *node  // of performance management: the node that it is about
@@ -80,7 +81,10 @@ type request struct {
 	mad        []byte // all of it
 	data       []byte // its attribute; afterwards that of the answer
 	payload    []byte // the attribute of a request in several segments
+	turn       *port  // of a directed route: where its directed part ended
 	hideKey    bool   // the requester does not know the M_Key, and may not read it
+	badMKey    bool   // the M_Key was wrong
+	endLease   bool   // the M_Key was right, and its lease was running out
 	reply      reply
 	table      []byte // of replyTable: the records
 }
@@ -89,10 +93,9 @@ type request struct {
 type reply uint8
 
 const (
-	replyMAD     reply = iota // by one MAD
-	replyTable                // by an RMPP transfer
-	replyNone                 // not at all
-	replyBadMKey              // not at all, and the port counts a wrong M_Key
+	replyMAD   reply = iota // by one MAD
+	replyTable              // by an RMPP transfer
+	replyNone               // not at all
 )
 
 // answer forwards p from c's port, has the agent there execute it, and turns p
@@ -100,26 +103,34 @@ const (
 // data of a request that came in segments. The request is c's until its next.
 func (s *Subnet) answer(c *conn, p *packet, payload []byte, busy bool) *request {
 	r := &c.request
-	*r = request{Subnet: s, Header: mad.ParseHeader(p.mad[:]), from: c.port, mad: p.mad[:], payload: payload}
-	if p.mad[mad.BaseVersionOffset] != 1 || r.Method&mad.Response != 0 {
+	*r = request{Subnet: s, Header: mad.ParseHeader(p.mad[:]), chances: c.faults, from: c.port, mad: p.mad[:], payload: payload}
+	switch {
+	case p.mad[mad.BaseVersionOffset] != 1, r.Method&mad.Response != 0:
 		r.reply = replyNone
-		return r
-	}
-	switch r.Method {
-	case mad.MethodSend, mad.MethodTrap, mad.MethodReport, mad.MethodTrapRepress:
+	case r.Method == mad.MethodTrapRepress:
+		r.reply = replyNone
+		s.mu.Lock()
+		s.repress(r, p)
+		s.mu.Unlock()
+	case r.Method == mad.MethodSend, r.Method == mad.MethodTrap, r.Method == mad.MethodReport:
 		r.reply = replyNone // no agent takes them
-	case mad.MethodGet, mad.MethodGetTable:
+	case r.Class.Family() == mad.ClassSubn && r.Method != mad.MethodGet && r.Method != mad.MethodSet:
+		r.reply = replyNone // all but Get and Set is dropped (Shanley, InfiniBand Network Architecture, "SMP Validation")
+	case r.Method == mad.MethodGet, r.Method == mad.MethodGetTable:
 		s.mu.RLock()
 		r.execute(p, busy)
 		s.mu.RUnlock()
 	default:
 		s.mu.Lock()
+		if r.Method == mad.MethodSet && r.Class.Family() == mad.ClassSubn {
+			s.beforeChange()
+		}
 		r.execute(p, busy)
 		s.mu.Unlock()
 	}
-	if r.reply == replyBadMKey {
+	if r.badMKey || r.endLease {
 		s.mu.Lock()
-		r.in.endPort().countMKeyViolation()
+		r.afterMKey(p)
 		s.mu.Unlock()
 	}
 	return r
@@ -134,15 +145,18 @@ func (r *request) execute(p *packet, busy bool) {
 	case smp != (p.QP == 0):
 	case r.Class != mad.ClassSubnDirected:
 		r.in = forwardLID(r.from, p.LID, smp)
-	case p.LID == mad.PermissiveLID:
-		r.in = forwardDirected(r.from, m)
+	default:
+		r.in, r.turn = forwardDirected(r.from, p.LID, m)
+	}
+	if !r.survives(r.chances, p, false) {
+		r.in = nil
 	}
 	switch {
-	case r.in == nil, r.mutedSA && r.Class == mad.ClassSubnAdm, r.Class == mad.ClassPerf && !r.selectPerfAgent(p):
+	case r.in == nil, r.in.node.off, r.in.losesRequest(r.Attribute), r.mutedSA && r.Class == mad.ClassSubnAdm, r.Class == mad.ClassPerf && !r.selectPerfAgent(p):
 		r.reply = replyNone
 		return
 	case smp && !r.checkMKey():
-		r.reply = replyBadMKey
+		r.reply, r.badMKey = replyNone, true
 		return
 	}
 
@@ -150,7 +164,7 @@ func (r *request) execute(p *packet, busy bool) {
 	a := agents[r.Class.Family()]
 	sa := r.Class == mad.ClassSubnAdm && r.in.endPort() == r.sm
 	switch {
-	case busy:
+	case busy, r.in.node.takeBusy():
 		status = mad.StatusBusy
 	case a == nil && !sa: // as Linux answers for a class without an agent
 		status = mad.StatusBadMethodAttribute
@@ -168,11 +182,15 @@ func (r *request) execute(p *packet, busy bool) {
 	}
 
 	if r.Class == mad.ClassSubnDirected {
-		if !canReturn(r.in, m) {
+		if !canReturn(r.from, r.in, r.turn, m) {
 			r.reply = replyNone
 			return
 		}
 	} else if back := forwardLID(r.in, r.from.endPort().lid, smp); back == nil || back.endPort() != r.from.endPort() {
+		r.reply = replyNone
+		return
+	}
+	if !r.survives(r.chances, p, true) {
 		r.reply = replyNone
 		return
 	}
@@ -193,24 +211,6 @@ func (s *Subnet) reachable(from *port, lid mad.LID) bool {
 	defer s.mu.RUnlock()
 	in := forwardLID(from, lid, false)
 	return in != nil && in.endPort() == s.sm
-}
-
-// checkMKey: the M_Key of an SMP is right, or the port's protection level allows
-// the method without (IBA 14.2.4).
-func (r *request) checkMKey() bool {
-	p := r.in.endPort()
-	if p.mkey == 0 || binary.BigEndian.Uint64(r.mad[mad.SMPKeyOffset:]) == p.mkey {
-		return true
-	}
-	r.hideKey = p.keyLevel > 0
-	return r.Method == mad.MethodGet && p.keyLevel < 2
-}
-
-// countMKeyViolation counts an SMP with a wrong M_Key.
-func (p *port) countMKeyViolation() {
-	if n := portInfoViolations.Uint(p.info[:]); n < portInfoViolations.Max() {
-		portInfoViolations.SetUint(p.info[:], n+1)
-	}
 }
 
 // modifierIs0 is the status of a request whose modifier has no meaning.

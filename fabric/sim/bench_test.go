@@ -73,7 +73,7 @@ func BenchmarkMAD(b *testing.B) {
 
 // BenchmarkStart measures the way from a spec to a subnet that is up.
 func BenchmarkStart(b *testing.B) {
-	for _, spec := range []string{"ring:n=2", "fattree:k=8,levels=3", "fattree:k=36,levels=3"} {
+	for _, spec := range []string{"ring:n=2", "fattree:k=8,levels=3", "fattree:k=36,levels=3", "pgft:m=30/30/50,w=1/30/30,p=1/1/1"} {
 		b.Run(spec, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -84,12 +84,22 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkBringUp measures New alone.
+// BenchmarkBringUp measures New alone, and then the tables, which the first who needs
+// one waits for.
 func BenchmarkBringUp(b *testing.B) {
-	var f *fabric.Fabric
-	f, o := mustParse(b, "fattree:k=36,levels=3")
-	for b.Loop() {
-		New(f, o)
+	for _, spec := range []string{"fattree:k=36,levels=3", "pgft:m=30/30/50,w=1/30/30,p=1/1/1"} {
+		var f *fabric.Fabric
+		f, o := mustParse(b, spec)
+		b.Run(spec, func(b *testing.B) {
+			for b.Loop() {
+				New(f, o)
+			}
+		})
+		b.Run(spec+", tables", func(b *testing.B) {
+			for b.Loop() {
+				New(f, o).tables()
+			}
+		})
 	}
 }
 

@@ -18,11 +18,12 @@ const (
 	lifeTime     = 18 // 4.096 us << 18: 1.07 s
 )
 
-// New brings up a subnet with f's topology: each end port has a LID (that of f,
+// New brings up a subnet with f's topology, but for Options.Bare: each end port has a LID (that of f,
 // if it is valid and unique), each cable is an active link, each switch has the
 // forwarding tables to all LIDs.
 func New(f *fabric.Fabric, o Options) *Subnet {
-	s := &Subnet{options: o, blocks: map[blockKey]*[smpSize]byte{}, accepting: map[acceptKey]*conn{}, sweeps: 1, otherSMs: map[*port]mad.SMInfo{}, settings: map[blockKey][]byte{}, groups: []*group{broadcastGroup()}}
+	s := &Subnet{options: o, blocks: map[blockKey]*[smpSize]byte{}, accepting: map[acceptKey]*conn{}, sweeps: 1, otherSMs: map[*port]mad.SMInfo{}, repeated: map[trapKey]*repeatedTrap{}, lights: map[*port]bool{}, settings: map[blockKey][]byte{}, groups: []*group{broadcastGroup()}}
+	s.faults.Store(&faultOptions{Loss: o.Loss, Dup: o.Dup, Busy: o.Busy, Delay: o.Delay, Jitter: o.Jitter, Seed: o.Seed, VL15: o.VL15})
 	s.addNodes(f)
 	for i := range f.Ports() {
 		if p := &f.Ports()[i]; p.Peer() != nil {
@@ -32,15 +33,30 @@ func New(f *fabric.Fabric, o Options) *Subnet {
 	for _, p := range o.Dead {
 		s.port(p).dead = true
 	}
-	s.sm = s.chooseSM(o.SM)
-	s.assignLIDs(f)
+	s.lids = make([]*port, mad.MaxUnicastLID+1)
+	if !o.Bare {
+		s.sm = s.chooseSM(o.SM)
+		s.assignLIDs(f)
+	}
 	for i := range f.Ports() {
 		p := &f.Ports()[i]
+		s.port(p).fdr10 = p.Speed() == "fdr10"
 		s.port(p).bringUp(p.Info(), s)
 	}
-	s.fillTables()
+	if !o.Bare {
+		s.fillTables()
+	}
+	if !o.Bare {
+		s.twinTables(f)
+	}
 	s.setRedirects()
 	s.discover()
+	for _, e := range o.Errors {
+		s.port(e.Port).grow(counterKey{"SymbolErrorCounter", 0}, e.Rate, false, s.now())
+	}
+	if o.Traffic > 0 {
+		_ = s.SetTraffic(s.HostPairs(o.Traffic)) // the ports are its own, and no more than there are LIDs
+	}
 	return s
 }
 
@@ -56,6 +72,7 @@ func (s *Subnet) addNodes(f *fabric.Fabric) {
 	rest := s.ports
 	for i := range s.nodes {
 		n, from := &s.nodes[i], &f.Nodes()[i]
+		n.subnet = s
 		n.label, n.isSwitch = from.Label(), from.IsSwitch()
 		count := from.NumPorts() + 1
 		n.ports, rest = rest[:count:count], rest[count:]
@@ -80,6 +97,10 @@ func (s *Subnet) addNodes(f *fabric.Fabric) {
 				DefaultMulticastPrimaryPort: mad.NoPort, DefaultMulticastNotPrimaryPort: mad.NoPort,
 				PartitionEnforcementCap: mad.PKeyBlock, InboundEnforcementCap: true, OutboundEnforcementCap: true,
 				EnhancedPort0: from.SwitchInfo() != nil && from.SwitchInfo().EnhancedPort0,
+			}
+			if known := from.SwitchInfo(); known != nil && known.LinearFDBCap != 0 {
+				sw = *known
+				sw.LinearFDBCap, sw.LinearFDBTop = min(sw.LinearFDBCap, linearCap), 0
 			}
 			sw.Encode(n.sw[:])
 		}
@@ -110,7 +131,6 @@ func (s *Subnet) chooseSM(on *fabric.Node) *port {
 // assignLIDs gives each end port a LID: that of f, unless a port before has it,
 // then the lowest free ones in the order of the nodes.
 func (s *Subnet) assignLIDs(f *fabric.Fabric) {
-	s.lids = make([]*port, mad.MaxUnicastLID+1)
 	var without []*port
 	for i := range s.nodes {
 		for _, p := range s.nodes[i].endPorts() {
@@ -190,6 +210,18 @@ func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 		info.LinkSpeedActive = known.LinkSpeedActive
 		info.LinkSpeedExtActive, info.LinkSpeedExtActive2 = known.LinkSpeedExtActive, known.LinkSpeedExtActive2
 	}
+	if s := s.options.Speed; s != "" {
+		info.LinkSpeedActive = mad.LinkSpeed(mad.WordsLinkSpeed.Code[s])
+		info.LinkSpeedExtActive = mad.LinkSpeedExt(mad.WordsLinkSpeedExt.Code[s])
+		info.LinkSpeedExtActive2 = mad.LinkSpeedExt2(mad.WordsLinkSpeedExt2.Code[s])
+		if info.LinkSpeedActive == 0 {
+			info.LinkSpeedActive = mad.LinkSpeedQDR
+		}
+	}
+	if w := s.options.Width; w != "" {
+		info.LinkWidthActive = mad.LinkWidth(mad.WordsLinkWidth.Code[w])
+		info.LinkWidthSupported = info.LinkWidthActive | mad.LinkWidth1x
+	}
 	info.LinkSpeedSupported = mad.LinkSpeedSDR | andSlower(info.LinkSpeedActive)
 	info.LinkSpeedExtSupported, info.LinkSpeedExtSupported2 = andSlower(info.LinkSpeedExtActive), info.LinkSpeedExtActive2
 	if info.LinkSpeedExtActive2 != 0 {
@@ -206,12 +238,16 @@ func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 
 	info.PortState, info.PortPhysicalState = mad.PortStateActive, mad.PortPhysicalStateLinkUp
 	p.up = p.peer != nil
+	if s.options.Bare && p.num > 0 {
+		info.PortState = mad.PortStateInitialize
+	}
 	if p.num > 0 && !p.up {
 		info.PortState, info.PortPhysicalState = mad.PortStateDown, mad.PortPhysicalStatePolling
 		info.LinkSpeedActive, info.LinkSpeedExtActive, info.LinkSpeedExtActive2 = mad.LinkSpeedSDR, 0, 0
 	}
 	if p == p.endPort() {
 		info.GIDPrefix, info.LID, info.LMC, info.GUIDCap = gidPrefix, p.lid, p.lmc, guidCap
+		info.CapabilityMask |= mad.CapabilityMaskIsLEDInfoSupported
 		if s.sm != nil {
 			info.MasterSMLID = s.sm.lid
 		}
@@ -225,6 +261,9 @@ func (p *port) bringUp(known *mad.PortInfo, s *Subnet) {
 	}
 	if p == s.sm {
 		info.CapabilityMask |= mad.CapabilityMaskIsSM
+	}
+	if isWhole(known) && s.options.Speed == "" && s.options.Width == "" {
+		info = p.twinPort(known, &info)
 	}
 	p.setInfo(&info)
 }

@@ -57,6 +57,13 @@ func (q *delayQueue) push(p *packet, delay time.Duration) {
 	q.wake.Signal()
 }
 
+// waiting is the number of packets that the receiver has not taken yet.
+func (q *delayQueue) waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.ready) + len(q.delayed)
+}
+
 // pop waits for a packet. The pointer is good until the next pop.
 func (q *delayQueue) pop() (*packet, error) {
 	if q.closed.Load() {

@@ -94,6 +94,7 @@ func (s *Subnet) Recable(pairs ...[2]Cable) error {
 		}
 		ports = append(ports, ends)
 	}
+	s.beforeChange()
 	for _, pair := range ports {
 		for _, p := range pair {
 			q := p.peer
@@ -123,6 +124,7 @@ func (s *Subnet) edit(node mad.GUID, num int, change func(*port)) error {
 	if err != nil {
 		return err
 	}
+	s.beforeChange()
 	change(p)
 	return nil
 }

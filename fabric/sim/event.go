@@ -2,10 +2,10 @@ package sim
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // Unlink unplugs the cable of a port of the node with that GUID; Link plugs it
@@ -52,6 +52,7 @@ func (s *Subnet) changeCable(node mad.GUID, num int, change func(*port)) error {
 	case n.ports[num].peer == nil:
 		return fmt.Errorf("port %d of %s has no cable", num, n.label)
 	}
+	s.beforeChange()
 	change(&n.ports[num])
 	return nil
 }
@@ -63,6 +64,9 @@ func (s *Subnet) RestartSM(node mad.GUID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.sm
+	if at == nil {
+		return errors.New("the simulated fabric has no subnet manager of its own, which could be restarted")
+	}
 	if node != 0 {
 		n := s.nodeByGUID(node)
 		if n == nil {
@@ -73,6 +77,7 @@ func (s *Subnet) RestartSM(node mad.GUID) error {
 			return err
 		}
 	}
+	s.beforeChange()
 	s.subscriptions, s.lastTID, s.sweeps = nil, 0, 0
 	s.moveSM(at)
 	s.sweep()
@@ -129,6 +134,9 @@ var nodeInfoGUID = mad.AttrNodeInfo.Field("node_guid")
 // it before the sweep is sent again afterwards.
 func (s *Subnet) linkChanged(p *port) {
 	undelivered := s.linkTraps(p)
+	if s.sm == nil || s.sm.node.off {
+		return // a program does that, if any; the traps are repeated
+	}
 	if !s.noSweep {
 		s.sweep()
 	}
@@ -152,37 +160,10 @@ func (s *Subnet) linkTraps(p *port) (undelivered []*node) {
 	return undelivered
 }
 
-// linkTrap sends trap 128 of switch n to the LID of its subnet manager.
+// linkTrap sends trap 128 of switch n.
 func (s *Subnet) linkTrap(n *node) (delivered bool) {
 	from := &n.ports[0]
-	notice := mad.Notice{
-		IsGeneric: true, Type: mad.NoticeTypeUrgent, ProducerType: mad.ProducerTypeSwitch,
-		TrapNumber: 128, IssuerLID: from.lid,
-	}
-	details := mad.NoticeSwitch{LIDAddr: from.lid}
-	details.Encode(notice.DataDetails[:])
-
-	var info mad.PortInfo
-	info.Decode(from.info[:])
-	to := forwardLID(from, info.MasterSMLID, true)
-	if to == nil {
-		return false
-	}
-	if to = to.endPort(); to == s.sm {
-		notice.IssuerGID = from.gid()
-		s.report(&notice)
-		return true
-	}
-	c := s.accepting[acceptKey{to, mad.ClassSubn, mad.MethodTrap}]
-	if c == nil {
-		return false
-	}
-	var call engine.Call
-	var data [noticeSize]byte
-	notice.Encode(data[:])
-	call.PutSMP(mad.MethodTrap, mad.AttrSubnNotice.ID, 0, data[:])
-	c.deliver(&packet{Address: engine.Address{LID: from.lid}, mad: call.MAD})
-	return true
+	return s.trap(from, mad.NoticeTypeUrgent, 128, &mad.NoticeSwitch{LIDAddr: from.lid})
 }
 
 // gid is the GID of an end port.

@@ -48,7 +48,7 @@ func (r *rig) events(c *conn) []string {
 		}
 	}
 	var list []string
-	for len(c.queue.ready) > 0 || c.queue.next < len(c.queue.taken) {
+	for c.queue.waiting() > 0 || c.queue.next < len(c.queue.taken) {
 		var d engine.Datagram
 		if err := c.Recv(&d); err != nil {
 			r.t.Fatal(err)
@@ -307,7 +307,7 @@ func TestAcceptTraps(t *testing.T) {
 	p.setInfo(&info)
 	sw := r.named("switch-2").GUID()
 	r.Unlink(sw, 1)
-	if diff := cmp.Diff([]string{"Trap 0 2: trap 128 of LID 2, switch 2"}, r.events(far)); diff != "" {
+	if diff := cmp.Diff([]string{"Trap 1 2: trap 128 of LID 2, switch 2"}, r.events(far)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	stop()

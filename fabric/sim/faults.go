@@ -2,8 +2,10 @@ package sim
 
 import (
 	"encoding/binary"
+	"iter"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fabsh/mad"
@@ -14,8 +16,7 @@ import (
 // not from the time and the transaction ID. So they do not depend on the order
 // in which the program sends its requests.
 type faultModel struct {
-	Options
-	active bool // some MAD may have a fault
+	options *atomic.Pointer[faultOptions] // of the subnet
 
 	mu   sync.Mutex
 	seen map[uint64]uint64 // number of MADs by content
@@ -27,32 +28,119 @@ type faults struct {
 	delay                 time.Duration
 }
 
-func newFaultModel(o Options) *faultModel {
-	return &faultModel{Options: o, seen: map[uint64]uint64{},
-		active: o.Loss > 0 || o.Dup > 0 || o.Busy > 0 || o.Jitter > 0}
+// faultOptions are the faults of all MADs. They are replaced as a whole.
+type faultOptions struct {
+	Loss, Dup, Busy float64
+	Delay, Jitter   time.Duration
+	Seed            int64
+	VL15            int
+}
+
+// changeFaults changes the faults of all MADs.
+func (s *Subnet) changeFaults(change func(*faultOptions)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := *s.faults.Load()
+	change(&o)
+	s.faults.Store(&o)
+}
+
+// active: some MAD may have a fault.
+func (o *faultOptions) active() bool { return o.Loss > 0 || o.Dup > 0 || o.Busy > 0 || o.Jitter > 0 }
+
+func newFaultModel(options *atomic.Pointer[faultOptions]) *faultModel {
+	return &faultModel{options: options, seen: map[uint64]uint64{}}
 }
 
 // draw draws the faults of p, to the subnet or back.
 func (f *faultModel) draw(p *packet, back bool) faults {
-	if !f.active {
-		return faults{delay: f.Delay}
+	o := f.options.Load()
+	if !o.active() {
+		return faults{delay: o.Delay}
 	}
 	salt := uint64(p.LID)<<8 | uint64(p.QP&1)<<1
 	if back {
 		salt |= 1
 	}
-	content := digest(uint64(f.Seed)^mix(salt), &p.mad)
-	f.mu.Lock()
-	n := f.seen[content]
-	f.seen[content] = n + 1
-	f.mu.Unlock()
-
-	d := splitMix64{content ^ mix(n)}
+	d := f.chance(o.Seed, salt, &p.mad)
 	return faults{
-		lost:      d.uniform() < f.Loss,
-		duplicate: d.uniform() < f.Dup,
-		busy:      d.uniform() < f.Busy,
-		delay:     f.Delay + time.Duration(d.uniform()*float64(f.Jitter)),
+		lost:      d.uniform() < o.Loss,
+		duplicate: d.uniform() < o.Dup,
+		busy:      d.uniform() < o.Busy,
+		delay:     o.Delay + time.Duration(d.uniform()*float64(o.Jitter)),
+	}
+}
+
+// chance is the chance of a MAD: by the seed, its content and the salt, and how many
+// there were before.
+func (f *faultModel) chance(seed int64, salt uint64, m *[mad.Size]byte) splitMix64 {
+	content := digest(uint64(seed)^mix(salt), m)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.seen[content]
+	if len(f.seen) >= maxSeen {
+		clear(f.seen)
+	}
+	f.seen[content] = n + 1
+	return splitMix64{content ^ mix(n)}
+}
+
+// maxSeen bounds what is remembered of MADs.
+const maxSeen = 1 << 20
+
+// lossySalt is the salt of what is lost at a port.
+const lossySalt = 4
+
+// survives: request p, which went out to r.in or came back, was not lost at a port
+// with a loss of its own.
+func (r *request) survives(f *faultModel, p *packet, back bool) bool {
+	if !r.lossy || r.in == nil {
+		return true
+	}
+	arrive := 1.0
+	for at := range r.crossed(back) {
+		arrive *= 1 - at.loss
+	}
+	if arrive == 1 {
+		return true
+	}
+	salt := uint64(lossySalt)
+	if back {
+		salt++
+	}
+	d := f.chance(f.options.Load().Seed, salt, &p.mad)
+	return d.uniform() < arrive
+}
+
+// crossed are the ports that a request went through, or its answer.
+func (r *request) crossed(back bool) iter.Seq[*port] {
+	from, to, lid := r.from, r.in, r.in.endPort().lid
+	if back {
+		from, to, lid = r.in, r.from, r.from.endPort().lid
+	}
+	return func(yield func(*port) bool) {
+		if r.Class == mad.ClassSubnDirected {
+			at := r.turn
+			for hop := int(r.mad[mad.HopCountOffset]); hop >= 1 && at != nil; hop-- {
+				in := &at.node.ports[r.mad[mad.SMPReturnPathOffset+hop]]
+				if in.peer == nil || !yield(in) || !yield(in.peer) {
+					return
+				}
+				at = in.peer
+			}
+			return
+		}
+		at := from
+		for range maxLIDHops {
+			out, arrived := at.nextHop(lid, at == from)
+			if arrived || out == nil || out.peer == nil || at.endPort() == to.endPort() {
+				return
+			}
+			if !yield(out) || !yield(out.peer) {
+				return
+			}
+			at = out.peer
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +19,7 @@ import (
 
 // TestFaultRates: the rates of faults are those of the options.
 func TestFaultRates(t *testing.T) {
-	f := newFaultModel(Options{Loss: 0.05, Dup: 0.1, Busy: 0.2, Delay: time.Second, Jitter: time.Second, Seed: 7})
+	f := newFaultModel(withFaults(faultOptions{Loss: 0.05, Dup: 0.1, Busy: 0.2, Delay: time.Second, Jitter: time.Second, Seed: 7}))
 	const n = 20000
 	var p packet
 	var lost, twice, busy, jitter float64
@@ -47,7 +48,7 @@ func TestFaultRates(t *testing.T) {
 // how often the MAD was sent, not on the transaction ID.
 func TestFaultsDependOn(t *testing.T) {
 	lost := func(seed int64, change func(p *packet), before int, back bool) []bool {
-		f := newFaultModel(Options{Loss: 0.5, Seed: seed})
+		f := newFaultModel(withFaults(faultOptions{Loss: 0.5, Seed: seed}))
 		var list []bool
 		for i := range 64 {
 			p := packet{}
@@ -250,4 +251,10 @@ func TestDead(t *testing.T) {
 			t.Errorf("port %d: %v %v", num, i.PortState, i.PortPhysicalState)
 		}
 	}
+}
+
+func withFaults(o faultOptions) *atomic.Pointer[faultOptions] {
+	var p atomic.Pointer[faultOptions]
+	p.Store(&o)
+	return &p
 }

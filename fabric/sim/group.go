@@ -9,7 +9,7 @@ import (
 )
 
 // Multicast groups, as in OpenSM (opensm osm_sa_mcmember_record.c,
-// osm_multicast.c). There are no multicast forwarding tables for them.
+// osm_multicast.c).
 
 const (
 	firstMLID = mad.MinMulticastLID
@@ -107,6 +107,7 @@ func (r *request) changeGroup(mask uint64, _ bool) mad.Status {
 	if p == nil {
 		return mad.StatusRequestInvalid
 	}
+	g := r.groupOf(asked.MGID)
 	var status mad.Status
 	if r.Method == mad.MethodSet {
 		status = r.join(p, &asked, mask)
@@ -114,6 +115,10 @@ func (r *request) changeGroup(mask uint64, _ bool) mad.Status {
 		status = r.leave(p, &asked)
 	}
 	if status == mad.StatusOK {
+		if g == nil { // it was created, perhaps with an MGID of its own
+			g = r.groupOf(asked.MGID)
+		}
+		r.setMFTs(g)
 		asked.MTUSelector, asked.RateSelector = mad.SelectorExactly, mad.SelectorExactly
 		asked.PacketLifeTimeSelector = mad.LifeTimeSelectorExactly
 		asked.Encode(r.data)
@@ -182,10 +187,8 @@ func (r *request) leave(p *port, asked *mad.MCMemberRecord) mad.Status {
 		asked.JoinState = 0
 		g.members = slices.DeleteFunc(g.members, func(m member) bool { return m.port == p })
 	}
-	if before&fullMember != 0 && g.fullMembers() == 0 {
-		r.reportGID(67, g.MGID)
-		g.members = nil
-		r.groups = slices.DeleteFunc(r.groups, func(x *group) bool { return x == g && !g.wellKnown })
+	if before&fullMember != 0 {
+		r.dissolve(g)
 	}
 	return mad.StatusOK
 }

@@ -1,16 +1,11 @@
 package sim
 
 import (
-	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/mad"
 )
 
 // Options are the faults and settings of a simulated subnet. The zero value has
@@ -25,6 +20,9 @@ type Options struct {
 	Dup float64
 	// Busy is the probability that an agent answers BUSY.
 	Busy float64
+	// VL15, if not 0, is how many answers to SMPs may wait for a program at a time:
+	// the others are lost, as virtual lane 15 has no flow control.
+	VL15 int
 	// Seed is the seed of all random choices.
 	Seed int64
 	// Dead ports lose all MADs, in both directions, while their links are up.
@@ -37,6 +35,18 @@ type Options struct {
 	MKeyLevel uint8
 	// Redirects are nodes whose performance management is on another node.
 	Redirects []Redirect
+	// Speed and Width, such as "edr" and "2x", are those of all links; "": as the
+	// fabric has them.
+	Speed, Width string
+	// Errors are ports whose SymbolErrorCounter grows, by a number a second.
+	Errors []PortRate
+	// Traffic, if not 0, is what each CA sends to the one that is half of all further
+	// on, in bytes a second.
+	Traffic float64
+	// Bare: nobody has brought the subnet up. Links are in state Initialize, ports
+	// have no LIDs, switches no routes, and there is no subnet manager in this
+	// process.
+	Bare bool
 }
 
 // Redirect redirects requests for the performance management of Node to a queue
@@ -44,10 +54,16 @@ type Options struct {
 // get an answer.
 type Redirect struct{ Node, At *fabric.Node }
 
+// PortRate is a number a second at a port.
+type PortRate struct {
+	Port *fabric.Port
+	Rate float64
+}
+
 // commonKeys are the keys of all topologies, with their defaults.
 var commonKeys = map[string]string{
 	"loss": "0", "delay": "0s", "jitter": "0s", "dup": "0", "busy": "0", "seed": "1", "dead": "", "sm": "", "mkey": "0", "mkey_level": "1", "redirect": "",
-	"remove_links": "0", "remove_switches": "0",
+	"remove_links": "0", "remove_switches": "0", "speed": "", "width": "", "errors": "", "traffic": "0", "vl15": "0",
 }
 
 // options reads the common keys.
@@ -84,6 +100,7 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 		}
 	}
 	o.Dead = v.deadPorts(f, &o)
+	v.hardware(f, &o)
 	return o, v.err
 }
 
@@ -95,90 +112,4 @@ func hasCable(n *fabric.Node) bool {
 		}
 	}
 	return n.IsSwitch()
-}
-
-// deadPorts chooses the dead ports.
-func (v *values) deadPorts(f *fabric.Fabric, o *Options) (ports []*fabric.Port) {
-	text := v.text["dead"]
-	if text == "" {
-		return nil
-	}
-	var hosts []*fabric.Node
-	sm := o.SM
-	for i := range f.Nodes() {
-		n := &f.Nodes()[i]
-		if sm == nil && !n.IsSwitch() && hasCable(n) {
-			sm = n
-		}
-		if n != sm && !n.IsSwitch() {
-			hosts = append(hosts, n)
-		}
-	}
-	count, err := strconv.Atoi(text)
-	if share, ok := parseShare(text); ok && strings.HasSuffix(text, "%") {
-		count, err = int(math.Ceil(share*float64(len(hosts)))), nil
-	}
-	if err == nil {
-		if count < 0 || count > len(hosts) {
-			v.fail("dead", fmt.Sprintf("is not a number of hosts: beside the subnet manager's there are %d", len(hosts)))
-			return nil
-		}
-		r := rand.New(rand.NewPCG(uint64(o.Seed), 0))
-		r.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
-		for _, n := range hosts[:count] {
-			ports = slices.AppendSeq(ports, n.Ports())
-		}
-		return ports
-	}
-	for name := range strings.SplitSeq(text, "+") {
-		n, num, err := findPort(f, name)
-		switch {
-		case err != nil:
-			v.fail("dead", err.Error())
-			return nil
-		case num < 0:
-			ports = slices.AppendSeq(ports, n.Ports())
-		case n.Port(num) == nil:
-			v.fail("dead", fmt.Sprintf("means port %d of %s, which has ports up to %d", num, n.Label(), n.NumPorts()))
-			return nil
-		default:
-			ports = append(ports, n.Port(num))
-		}
-	}
-	return ports
-}
-
-// findPort finds NODE or NODE/PORT. It tries NODE first, as names may contain
-// slashes; its port number is -1.
-func findPort(f *fabric.Fabric, name string) (*fabric.Node, int, error) {
-	n, err := findNode(f, name)
-	if slash := strings.LastIndexByte(name, '/'); err != nil && slash >= 0 {
-		if num, bad := strconv.ParseUint(name[slash+1:], 10, 8); bad == nil {
-			n, err = findNode(f, name[:slash])
-			return n, int(num), err
-		}
-	}
-	return n, -1, err
-}
-
-// findNode finds a node by its name or GUID.
-func findNode(f *fabric.Fabric, name string) (*fabric.Node, error) {
-	nodes := f.NodeByName(name)
-	if guid, err := strconv.ParseUint(name, 0, 64); len(nodes) == 0 && err == nil {
-		nodes = f.NodeByGUID(mad.GUID(guid))
-	}
-	switch len(nodes) {
-	case 1:
-		return nodes[0], nil
-	case 0:
-		var names []string
-		for i := range f.Nodes() {
-			names = append(names, f.Nodes()[i].Name())
-		}
-		if near := fabric.Nearest(name, names); near != "" {
-			return nil, fmt.Errorf("names %q, which is no node; did you mean %q?", name, near)
-		}
-		return nil, fmt.Errorf("names %q, which is no node", name)
-	}
-	return nil, fmt.Errorf("names %q, which is %d nodes; name one by its GUID, such as %s", name, len(nodes), nodes[0].GUID())
 }

@@ -55,12 +55,14 @@ func (r *request) getCounters() mad.Status {
 	if len(ports) == 0 || r.Modifier != 0 {
 		return mad.StatusBadValue
 	}
+	r.startTraffic()
+	now := r.now()
 	for _, c := range counterViews()[r.attr] {
 		for e := range c.Count {
 			key := counterKey{c.Name, e}
 			sum := uint64(0)
 			for i := range ports {
-				v := ports[i].counters[key]
+				v := ports[i].value(key, now)
 				if sum += v; sum < v || sum > c.Max() {
 					sum = c.Max()
 					break
@@ -77,6 +79,10 @@ func (r *request) setCounters() mad.Status {
 	ports := r.selectedPorts()
 	if len(ports) == 0 || r.Modifier != 0 {
 		return mad.StatusBadValue
+	}
+	r.startTraffic()
+	for i := range ports {
+		ports[i].settle(r.now())
 	}
 	for _, c := range counterViews()[r.attr] {
 		for e := range c.Count {

@@ -43,6 +43,9 @@ func (r *request) readPortInfo(p *port) {
 	if r.hideKey {
 		portInfoKey.SetUint(r.data, 0)
 	}
+	if r.leaseOver(p) {
+		portInfoProtect.SetUint(r.data, 0)
+	}
 }
 
 // applyPortInfo does what a Set asks for: all of it or, when a part is not
@@ -62,7 +65,7 @@ func (r *request) applyPortInfo(p *port) mad.Status {
 		next.MKey, next.MKeyProtectBits, next.MKeyLeasePeriod = old.MKey, old.MKeyProtectBits, old.MKeyLeasePeriod
 		next.GIDPrefix, next.LID, next.LMC = old.GIDPrefix, old.LID, old.LMC
 		next.MasterSMLID, next.MasterSMSL, next.SubnetTimeOut = old.MasterSMLID, old.MasterSMSL, old.SubnetTimeOut
-	} else if next.LID == 0 || int(next.LID)+1<<next.LMC-1 > maxLIDs || next.MasterSMLID > mad.MaxUnicastLID {
+	} else if next.LID == 0 && old.LID != 0 || int(next.LID)+1<<next.LMC-1 > int(mad.MaxUnicastLID) || next.MasterSMLID > mad.MaxUnicastLID {
 		return mad.StatusBadValue
 	}
 	enableSupported(&next)
@@ -129,7 +132,9 @@ func (s *Subnet) setLID(p *port, lid mad.LID, lmc uint8) {
 			s.lids[int(p.lid)+i] = nil
 		}
 	}
-	lid &^= 1<<lmc - 1
+	if lid &^= 1<<lmc - 1; lid == 0 {
+		return
+	}
 	for i := int(lid); i < int(lid)+1<<lmc && i < len(s.lids); i++ {
 		if s.lids[i] == nil { // of two ports with one LID, packets reach the first
 			s.lids[i] = p
@@ -173,7 +178,7 @@ func (p *port) train() {
 	var a, b mad.PortInfo
 	a.Decode(p.info[:])
 	b.Decode(p.peer.info[:])
-	if p.unplugged || a.PortPhysicalState != mad.PortPhysicalStatePolling || b.PortPhysicalState != mad.PortPhysicalStatePolling {
+	if p.unplugged || p.node.off || p.peer.node.off || a.PortPhysicalState != mad.PortPhysicalStatePolling || b.PortPhysicalState != mad.PortPhysicalStatePolling {
 		return
 	}
 	width := widest(a.LinkWidthEnabled & b.LinkWidthEnabled)

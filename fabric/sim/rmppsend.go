@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	maxResends  = 7                      // of one window, then the transfer is aborted
-	resendAfter = 100 * time.Millisecond // plus two round trips
+	maxResends   = 7                      // of one window, then the transfer is aborted
+	maxTransfers = 256                    // of one conn at a time; more requests get no answer
+	resendAfter  = 100 * time.Millisecond // plus two round trips
 )
 
 // transfer is an RMPP transfer of a table to a conn (IBA 13.6).
@@ -35,7 +36,7 @@ func (c *conn) startTransfer(p *packet, data []byte) {
 		c.sendWindow(t)
 		return
 	}
-	if c.queue.closed.Load() {
+	if c.queue.closed.Load() || len(c.transfers) >= maxTransfers {
 		return
 	}
 	t := &transfer{packet: *p, data: data, segs: max(1, (len(data)+mad.SegmentData-1)/mad.SegmentData), window: 1}
@@ -97,7 +98,8 @@ func (c *conn) resend(t *transfer) {
 
 // resendTimeout is the time after which segments without ACK are sent again.
 func (c *conn) resendTimeout() time.Duration {
-	return resendAfter + 2*(c.faults.Delay+c.faults.Jitter)
+	o := c.faults.options.Load()
+	return resendAfter + 2*(o.Delay+o.Jitter)
 }
 
 // sendWindow sends the segments that the window allows.

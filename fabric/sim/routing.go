@@ -1,9 +1,13 @@
 package sim
 
 import (
+	"bytes"
+	"encoding/binary"
+	"math"
 	"slices"
 
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // router fills the forwarding tables.
@@ -15,17 +19,22 @@ import (
 // networks get minimal routes, through the port that is least loaded.
 type router struct {
 	switches     []*node
-	links        [][]switchLink // of each switch, by port
-	rank         []int          // nil: the links do not join neighbouring ranks
-	stride       []int          // of d-mod-k, by rank
+	links        []switchLinks // of each switch
+	ups          []switchLinks // those of them to switches of higher rank
+	rank         []int         // nil: the links do not join neighbouring ranks
+	stride       []int         // of d-mod-k, by rank
+	digits       [][]int32     // of each rank, the numbers of hosts over stride
 	destinations [][]destination
 	loads        [][]int32 // routes through each port of each switch
 
 	// For one destination switch at a time:
-	dist  []int32    // length of the route to it; -1: none yet
+	dist  []int16    // length of the route to it; -1: none yet
 	path  []pathType // type of this route
-	order []int      // switches by falling rank
-	queue []int
+	order []int32    // switches by falling rank
+	queue []int32
+	// Of each switch whose route is upDownPath, the ports up that are on shortest
+	// routes; its part of it is as long as ups.
+	choices [][]uint8
 }
 
 // pathType is the type of a route.
@@ -37,26 +46,68 @@ const (
 	upDownPath           // up first, then down
 )
 
-// switchLink is a link from one switch to another.
-type switchLink struct {
-	port uint8
-	to   int
+// switchLinks are the links from one switch to others, by port. They are kept small,
+// for they are read for each destination.
+type switchLinks struct {
+	to   []uint16 // the switch; there are fewer than LIDs
+	port []uint8
+}
+
+func (l *switchLinks) add(to uint16, port uint8) {
+	l.to, l.port = append(l.to, to), append(l.port, port)
 }
 
 // destination is a LID of a switch, or of a host at a switch.
 type destination struct {
 	lid    mad.LID
 	port   uint8
-	number int // among hosts
+	number int32 // among hosts
 }
 
-// fillTables computes the tables of all switches, over the links that are up.
+// fillTables gives all switches tables for the links that are up, which are computed
+// when somebody needs one.
 func (s *Subnet) fillTables() {
+	s.stopTraffic()
+	s.tableTop = s.topLID()
+	for i := range s.nodes {
+		if n := &s.nodes[i]; n.isSwitch {
+			n.lft = nil
+			n.setTop(s.tableTop)
+		}
+	}
+	s.tablesStale.Store(true)
+}
+
+// manyNodes is from how many nodes on the tables take longer than a program likes to
+// wait in Send.
+const manyNodes = 5000
+
+// tablesTakeLong: the tables are needed for a MAD, and will take a while.
+func (s *Subnet) tablesTakeLong(d *engine.Datagram) bool {
+	if len(s.nodes) < manyNodes || !s.tablesStale.Load() {
+		return false
+	}
+	directed := mad.Class(d.MAD[mad.ClassOffset]) == mad.ClassSubnDirected && d.LID == mad.PermissiveLID
+	method, attr := mad.Method(d.MAD[mad.MethodOffset]), mad.AttributeID(binary.BigEndian.Uint16(d.MAD[mad.AttributeOffset:]))
+	return !directed || method != mad.MethodGet || attr == mad.AttrLinearForwardingTable.ID
+}
+
+// tables computes the tables of all switches, if they have changed. It must be done
+// before a link or a LID changes, and before a table is read or written.
+func (s *Subnet) tables() {
+	if !s.tablesStale.Load() {
+		return
+	}
+	s.tablesMu.Lock()
+	defer s.tablesMu.Unlock()
+	if !s.tablesStale.Load() {
+		return
+	}
 	r := s.newRouter()
-	top := s.topLID()
-	for _, n := range r.switches {
-		n.lft = slices.Repeat([]uint8{mad.NoPort}, (int(top)/mad.LFTBlock+1)*mad.LFTBlock)
-		n.setTop(top)
+	size := (int(s.tableTop)/mad.LFTBlock + 1) * mad.LFTBlock
+	all := bytes.Repeat([]byte{mad.NoPort}, size*len(r.switches))
+	for i, n := range r.switches {
+		n.lft = all[i*size : (i+1)*size : (i+1)*size]
 	}
 	for d := range r.switches {
 		r.computeDistances(d)
@@ -64,31 +115,32 @@ func (s *Subnet) fillTables() {
 			r.fillEntries(at, d)
 		}
 	}
+	s.tablesStale.Store(false)
 }
 
 func (s *Subnet) newRouter() *router {
 	r := &router{}
-	index := map[*node]int{}
+	index := map[*node]uint16{}
 	for i := range s.nodes {
 		if n := &s.nodes[i]; n.isSwitch {
-			index[n] = len(r.switches)
+			index[n] = uint16(len(r.switches))
 			r.switches = append(r.switches, n)
 		}
 	}
-	r.links = make([][]switchLink, len(r.switches))
+	r.links = make([]switchLinks, len(r.switches))
 	r.destinations = make([][]destination, len(r.switches))
 	r.loads = make([][]int32, len(r.switches))
 	for i, n := range r.switches {
-		r.destinations[i] = []destination{{lid: n.ports[0].lid, number: i}}
+		r.destinations[i] = []destination{{lid: n.ports[0].lid, number: int32(i)}}
 		r.loads[i] = make([]int32, len(n.ports))
 		for j := range n.ports[1:] {
 			p := &n.ports[1+j]
 			if p.up && p.peer.node.isSwitch && p.peer.node != n {
-				r.links[i] = append(r.links[i], switchLink{p.num, index[p.peer.node]})
+				r.links[i].add(index[p.peer.node], p.num)
 			}
 		}
 	}
-	hosts := 0
+	hosts := int32(0)
 	for i := range s.ports {
 		p := &s.ports[i]
 		if p.node.isSwitch || p.lid == 0 || !p.up || !p.peer.node.isSwitch {
@@ -100,7 +152,7 @@ func (s *Subnet) newRouter() *router {
 		}
 		hosts++
 	}
-	r.dist = make([]int32, len(r.switches))
+	r.dist = make([]int16, len(r.switches))
 	r.path = make([]pathType, len(r.switches))
 	r.rankSwitches()
 	return r
@@ -110,55 +162,67 @@ func (s *Subnet) newRouter() *router {
 // ranks.
 func (r *router) rankSwitches() {
 	rank := slices.Repeat([]int{-1}, len(r.switches))
-	var queue []int
+	var queue []int32
 	for i := range r.switches {
 		if len(r.destinations[i]) > 1 {
 			rank[i] = 0
-			queue = append(queue, i)
+			queue = append(queue, int32(i))
 		}
 	}
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
-		for _, h := range r.links[at] {
-			if rank[h.to] < 0 {
-				rank[h.to] = rank[at] + 1
-				queue = append(queue, h.to)
+		for _, to := range r.links[at].to {
+			if rank[to] < 0 {
+				rank[to] = rank[at] + 1
+				queue = append(queue, int32(to))
 			}
 		}
 	}
 	highest := 0
 	for i := range r.switches {
-		for _, h := range r.links[i] {
-			if d := rank[i] - rank[h.to]; rank[i] < 0 || d != 1 && d != -1 {
+		for _, to := range r.links[i].to {
+			if d := rank[i] - rank[to]; rank[i] < 0 || d != 1 && d != -1 {
 				return
 			}
 		}
 		highest = max(highest, rank[i])
 	}
 	r.rank = rank
-	r.order = make([]int, len(rank))
+	r.order = make([]int32, len(rank))
 	for i := range r.order {
-		r.order[i] = i
+		r.order[i] = int32(i)
 	}
-	slices.SortStableFunc(r.order, func(a, b int) int { return rank[b] - rank[a] })
+	slices.SortStableFunc(r.order, func(a, b int32) int { return rank[b] - rank[a] })
 	// d-mod-k: rank i chooses its up port by the digit of the destination's
 	// number that the ranks below have not used.
 	ups := make([]int, highest+1)
+	r.ups = make([]switchLinks, len(rank))
+	r.choices = make([][]uint8, len(rank))
 	for i := range r.switches {
-		n := 0
-		for _, h := range r.links[i] {
-			if rank[h.to] > rank[i] {
-				n++
+		for k, to := range r.links[i].to {
+			if rank[to] > rank[i] {
+				r.ups[i].add(to, r.links[i].port[k])
 			}
 		}
+		r.choices[i] = make([]uint8, 0, len(r.ups[i].to))
 		if rank[i] >= 0 {
-			ups[rank[i]] = max(ups[rank[i]], n)
+			ups[rank[i]] = max(ups[rank[i]], len(r.ups[i].to))
+		}
+	}
+	hosts := int32(0)
+	for _, list := range r.destinations {
+		for _, t := range list {
+			hosts = max(hosts, t.number+1)
 		}
 	}
 	stride := 1
 	for _, n := range ups {
-		r.stride = append(r.stride, stride)
+		digits := make([]int32, hosts)
+		for number := range digits {
+			digits[number] = int32(number / stride)
+		}
+		r.stride, r.digits = append(r.stride, stride), append(r.digits, digits)
 		stride *= max(1, n)
 	}
 }
@@ -166,28 +230,21 @@ func (r *router) rankSwitches() {
 // computeDistances computes the distances to switch d.
 func (r *router) computeDistances(d int) {
 	for i := range r.dist {
-		r.dist[i], r.path[i] = -1, minimalPath
+		r.dist[i] = -1
 	}
+	clear(r.path)
 	r.dist[d] = 0
-	r.queue = append(r.queue[:0], d)
+	r.queue = append(r.queue[:0], int32(d))
 	if r.rank != nil {
-		r.bfs(func(from, to int) bool { return r.rank[to] > r.rank[from] })
-		for i, dist := range r.dist {
-			if dist >= 0 {
-				r.path[i] = downPath
-			}
+		r.bfs(r.ups)
+		for _, at := range r.queue {
+			r.path[at] = downPath
 		}
 		// A switch without a way down goes up, to the nearest switch that has a
 		// route; from the highest rank on, so that the switches above have theirs.
 		for _, at := range r.order {
-			if r.dist[at] >= 0 {
-				continue
-			}
-			for _, h := range r.links[at] {
-				if r.rank[h.to] > r.rank[at] && r.dist[h.to] >= 0 &&
-					(r.dist[at] < 0 || r.dist[h.to] < r.dist[at]-1) {
-					r.dist[at], r.path[at] = r.dist[h.to]+1, upDownPath
-				}
+			if r.dist[at] < 0 {
+				r.goUp(at)
 			}
 		}
 		// The remaining switches, such as roots, reach the destination only by a
@@ -195,26 +252,46 @@ func (r *router) computeDistances(d int) {
 		r.queue = r.queue[:0]
 		for i, dist := range r.dist {
 			if dist >= 0 {
-				r.queue = append(r.queue, i)
+				r.queue = append(r.queue, int32(i))
 			}
 		}
 		if len(r.queue) == len(r.dist) {
 			return
 		}
-		slices.SortStableFunc(r.queue, func(a, b int) int { return int(r.dist[a] - r.dist[b]) })
+		slices.SortStableFunc(r.queue, func(a, b int32) int { return int(r.dist[a] - r.dist[b]) })
 	}
-	r.bfs(func(int, int) bool { return true })
+	r.bfs(r.links)
 }
 
-// bfs is a breadth-first search from the switches in the queue over the links
-// that ok allows, to switches without a distance.
-func (r *router) bfs(ok func(from, to int) bool) {
-	for i := 0; i < len(r.queue); i++ {
+// goUp finds the ports up of a switch that are on shortest routes.
+func (r *router) goUp(at int32) {
+	nearest := int16(math.MaxInt16)
+	ups, choice := &r.ups[at], r.choices[at][:0]
+	for i, to := range ups.to {
+		switch dist := r.dist[to]; {
+		case dist < 0 || dist > nearest:
+		case dist < nearest:
+			nearest, choice = dist, append(choice[:0], ups.port[i])
+		default:
+			choice = append(choice, ups.port[i])
+		}
+	}
+	r.choices[at] = choice
+	if len(choice) > 0 {
+		r.dist[at], r.path[at] = nearest+1, upDownPath
+	}
+}
+
+// bfs is a breadth-first search from the switches in the queue over links, to
+// switches without a distance.
+func (r *router) bfs(links []switchLinks) {
+	for i := 0; i < len(r.queue) && len(r.queue) < len(r.dist); i++ {
 		at := r.queue[i]
-		for _, h := range r.links[at] {
-			if r.dist[h.to] < 0 && ok(at, h.to) {
-				r.dist[h.to] = r.dist[at] + 1
-				r.queue = append(r.queue, h.to)
+		next := r.dist[at] + 1
+		for _, to := range links[at].to {
+			if r.dist[to] < 0 {
+				r.dist[to] = next
+				r.queue = append(r.queue, int32(to))
 			}
 		}
 	}
@@ -232,30 +309,48 @@ func (r *router) fillEntries(at, d int) {
 	if r.dist[at] < 0 {
 		return
 	}
+	load := r.loads[at]
+	if r.path[at] == upDownPath {
+		r.fillUp(lft, load, r.choices[at], r.digits[r.rank[at]], r.destinations[d])
+		return
+	}
 	var choice [256]uint8
 	ports := choice[:0]
-	for _, h := range r.links[at] {
-		switch {
-		case r.dist[h.to] != r.dist[at]-1:
-		case r.path[at] == upDownPath && r.rank[h.to] < r.rank[at]:
-		default:
-			ports = append(ports, h.port)
+	before, links := r.dist[at]-1, &r.links[at]
+	for i, to := range links.to {
+		if r.dist[to] == before {
+			ports = append(ports, links.port[i])
 		}
 	}
-	load := r.loads[at]
 	for _, t := range r.destinations[d] {
 		port := ports[0]
-		if r.path[at] == upDownPath {
-			port = ports[t.number/r.stride[r.rank[at]]%len(ports)]
-		} else {
-			for _, p := range ports[1:] {
-				if load[p] < load[port] {
-					port = p
-				}
+		for _, p := range ports[1:] {
+			if load[p] < load[port] {
+				port = p
 			}
 		}
 		load[port]++
 		lft[t.lid] = port
+	}
+}
+
+// fillUp writes the entries for destinations that are reached through ports up,
+// by d-mod-k.
+func (r *router) fillUp(lft []uint8, load []int32, ports []uint8, digits []int32, to []destination) {
+	digit, i := int32(-2), 0
+	for _, t := range to {
+		switch next := digits[t.number]; next {
+		case digit:
+		case digit + 1: // as of neighbours: without a division
+			digit = next
+			if i++; i == len(ports) {
+				i = 0
+			}
+		default:
+			digit, i = next, int(next)%len(ports)
+		}
+		load[ports[i]]++
+		lft[t.lid] = ports[i]
 	}
 }
 

@@ -188,20 +188,21 @@ func upDown(s *Subnet) bool {
 //	|  / \
 //	 a    b
 func TestUpFirst(t *testing.T) {
-	p := &builder{Builder: fabric.NewBuilder()}
-	a, b := p.addSwitch("a", 3), p.addSwitch("b", 3)
-	x, y, z := p.addSwitch("x", 3), p.addSwitch("y", 3), p.addSwitch("z", 3)
-	p.link(p.addCA("host of a", 1), 1, a, 3)
-	p.link(p.addCA("host of b", 1), 1, b, 3)
-	p.link(a, 1, x, 1)
-	p.link(a, 2, y, 1)
-	p.link(b, 1, y, 2)
-	p.link(x, 2, z, 1)
-	p.link(y, 3, z, 2)
-	f, err := p.build()
-	if err != nil {
-		t.Fatal(err)
+	build := fabric.NewBuilder()
+	node := func(name string, of mad.NodeType, ports uint8, guid mad.GUID) int {
+		return build.AddNode(fabric.NodeSpec{Name: name, Info: mad.NodeInfo{NodeType: of, NumPorts: ports, NodeGUID: guid, PortGUID: guid}})
 	}
+	a, b := node("a", mad.NodeTypeSwitch, 3, 1), node("b", mad.NodeTypeSwitch, 3, 2)
+	x, y, z := node("x", mad.NodeTypeSwitch, 3, 3), node("y", mad.NodeTypeSwitch, 3, 4), node("z", mad.NodeTypeSwitch, 3, 5)
+	for _, l := range [][4]int{
+		{node("host of a", mad.NodeTypeCA, 1, 6), 1, a, 3}, {node("host of b", mad.NodeTypeCA, 1, 7), 1, b, 3},
+		{a, 1, x, 1}, {a, 2, y, 1}, {b, 1, y, 2}, {x, 2, z, 1}, {y, 3, z, 2},
+	} {
+		if err := build.Link(l[0], l[1], l[2], l[3]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := build.Build()
 	r := &rig{t: t, Fabric: f, Subnet: New(f, Options{})}
 	to := r.lid("host of b")
 	got := map[string]uint8{}
@@ -218,6 +219,7 @@ func TestBalance(t *testing.T) {
 	for _, spec := range []string{"pgft:m=12/2,w=1/1,p=1/6", "pgft:m=8/8,w=1/1,p=1/4"} {
 		f, o := mustParse(t, spec)
 		s := New(f, o)
+		s.tables()
 		for i := range s.nodes {
 			n := &s.nodes[i]
 			if !n.isSwitch {

@@ -45,6 +45,8 @@ func (r *request) changeService(mask uint64, trusted bool) mad.Status {
 		r.services = slices.Delete(r.services, known, known+1)
 	case mask&(serviceID|serviceGID) != serviceID|serviceGID:
 		return mad.StatusRequestInvalid
+	case known < 0 && len(r.services) >= maxKept:
+		return mad.StatusNoResources
 	default:
 		if mask&serviceLease == 0 {
 			asked.ServiceLease = infiniteLease

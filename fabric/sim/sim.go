@@ -5,24 +5,29 @@
 // Topologies:
 //
 //	spec.go            Parse: a topology and its options, from text
+//	generate/          a package of its own: fat trees, rings, meshes ...
 //	specvalues.go      the keys of a spec, and their values
+//	optionports.go     the keys that name ports
 //	options.go         Options: loss, delay, dead ports, M_Keys, redirection
-//	generate.go        fat trees and rings
-//	lattice.go         meshes, tori, HyperX; dragonfly.go; regular.go: random ones
-//	remove.go          without some switches and cables
 //
 // The subnet:
 //
 //	sim.go             Subnet, and the state of its nodes and ports
 //	bringup.go         New: the state after bring-up
 //	routing.go         the forwarding tables
+//	twin.go            settings, tables and counters that came with the fabric
 //	event.go           cables pulled and plugged, the SM restarted
-//	edit.go            faults of hardware, settings and hands
+//	hand.go            what the console of a server does
+//	edit.go count.go   faults of hardware, settings and hands; counters;
+//	                   edittable.go: in tables; editgroup.go: multicast groups
+//	hardware.go        nodes without power, cables exchanged, slow links
+//	setting.go         loss, delay, BUSY, M_Keys, traps, while it runs
 //	sweep.go           the sweep of the subnet manager
 //
 // From a MAD to its answer:
 //
 //	transport.go       Attach: a program at a port
+//	attach.go          AttachClient: a foreign program; forwardclient.go: what is for it; clientwait.go
 //	faults.go          the fault model: loss, delay, duplicates, BUSY
 //	delayqueue.go      what waits for the program
 //	forward.go         forwarding, by LID and by directed route
@@ -33,8 +38,11 @@
 // Agents, a file or more for each class:
 //
 //	smp.go             subnet management: the table of its attributes
-//	portinfo.go        PortInfo, and links that train
+//	portinfo.go        PortInfo, and links that train; mlnx.go: Mellanox' part of it
 //	table.go           tables in blocks
+//	mkey.go            M_Keys: who may, and what follows when one is wrong
+//	trap.go            traps, and their repetition
+//	growth.go          counters that grow with time; traffic.go: by traffic
 //	pma.go             performance management; redirect.go: redirected
 //	cc.go              congestion control
 //	sa.go              subnet administration: the table of its records
@@ -43,14 +51,19 @@
 //	path.go            PathRecord; multipath.go: MultiPathRecord, TraceRecord
 //	group.go           multicast groups; groupmatch.go: what a request must match
 //	service.go         services
+//	tablerecord.go     records of tables in blocks
+//	multicast.go       the multicast forwarding tables of groups
 //	subscription.go    subscriptions and Reports
 //
-// Nothing depends on time or on the order of goroutines: the same requests get
-// the same answers. Counters change only by a Set.
+// Nothing depends on the order of goroutines: the same requests get the same
+// answers. Of time only the lease of an M_Key, the repetition of traps, and rates of
+// counters depend.
 package sim
 
 import (
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"fabsh/mad"
 )
@@ -63,22 +76,40 @@ type Subnet struct {
 
 	mu     sync.RWMutex // locked by Sets, for reading by Gets; guards all that a Set may change
 	lids   []*port      // end ports by LID
-	sm     *port        // that of the subnet manager
+	sm     *port        // that of the subnet manager; nil: there is none
 	sweeps uint32       // of the subnet manager, since its start
 	blocks map[blockKey]*[smpSize]byte
 
 	otherSMs map[*port]mad.SMInfo // that say they are subnet managers too
 	mutedSA  bool                 // the subnet administrator answers nobody
+	faults   atomic.Pointer[faultOptions]
+	lossy    bool // a port loses MADs
 
 	noSweep bool // for tests: the subnet manager does not sweep when a link changes
 
+	clock func() time.Time // nil: the time of the machine
+
 	subscriptions []subscription
 	lastTID       uint64 // of a Report
+	lastTrap      uint64 // TID of a Trap
+	repeated      map[trapKey]*repeatedTrap
+	lights        map[*port]bool // LedInfo.LedMask, where it was set
 	accepting     map[acceptKey]*conn
+	clients       []*Client           // by number; nil: the place is free
 	settings      map[blockKey][]byte // of congestion control
+
+	tablesStale atomic.Bool // the tables are to be computed
+	tablesMu    sync.Mutex  // held by who computes them
+	tableTop    mad.LID     // the highest LID in them
+
+	flows        []flow // traffic
+	trafficStale atomic.Bool
+	trafficSince time.Time  // when it became stale
+	trafficMu    sync.Mutex // held by the reader that makes counters grow by it
 
 	groups    []*group // multicast groups
 	madeMGIDs uint32   // counts the MGIDs that were chosen for groups
+	madeGUIDs uint32   // counts the GUIDs that were chosen for ports
 	services  []mad.ServiceRecord
 }
 
@@ -87,9 +118,12 @@ const smpSize = 64
 
 // node is the state of a node.
 type node struct {
+	subnet         *Subnet
 	label          string // for messages
 	isSwitch       bool
 	found          bool          // reached by the last sweep
+	off            bool          // it has no power
+	busy           atomic.Int64  // how many requests it will answer by BUSY
 	ports          []port        // by number; a CA's port 0 is not used
 	info           [smpSize]byte // NodeInfo, but for PortGUID and LocalPortNum
 	desc           [smpSize]byte
@@ -106,9 +140,11 @@ type port struct {
 	node      *node
 	num       uint8
 	dead      bool
-	unplugged bool // the cable is not plugged in
-	inService bool // of an end port: reached by the last sweep
-	up        bool // the link is trained; then there is a peer
+	fdr10     bool    // what PortInfo shows as QDR is FDR10
+	loss      float64 // the probability that a MAD that crosses it is lost
+	unplugged bool    // the cable is not plugged in
+	inService bool    // of an end port: reached by the last sweep
+	up        bool    // the link is trained; then there is a peer
 	state     mad.PortState
 	lmc       uint8
 	keyLevel  uint8   // PortInfo.M_KeyProtectBits
@@ -116,10 +152,42 @@ type port struct {
 	rate      uint16  // of the link, in units of half a Gb/s
 	lid       mad.LID
 	mkey      uint64
+	leaseEnd  time.Time // of the M_Key, if somebody tried a wrong one
 	guid      mad.GUID
 	peer      *port // at the cable's other end; nil: no cable
 	info      [smpSize]byte
-	counters  counters // nil: all 0
+	counters  counters    // nil: all 0
+	growth    *growth     // of the counters, with time; nil: they stand still
+	errors    *portErrors // nil: it loses nothing
+}
+
+// SetClock gives the subnet a time of its own, by which leases run out and
+// counters grow.
+func (s *Subnet) SetClock(now func() time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.now()
+	s.clock = now
+	after := s.now()
+	for i := range s.ports {
+		p := &s.ports[i]
+		if p.growth != nil {
+			p.settle(before)
+			p.growth.since = after
+		}
+		if !p.leaseEnd.IsZero() {
+			p.leaseEnd = after.Add(p.leaseEnd.Sub(before))
+		}
+	}
+	s.trafficSince = after.Add(s.trafficSince.Sub(before))
+}
+
+// now is the time of the subnet.
+func (s *Subnet) now() time.Time {
+	if s.clock == nil {
+		return time.Now()
+	}
+	return s.clock()
 }
 
 // endPort is the port that has p's LID: of a switch port 0, else p itself.

@@ -75,7 +75,7 @@ func (c *conn) ask(t testing.TB, call *engine.Call) bool {
 	if err := c.Send(&engine.Datagram{Address: call.To, MAD: call.MAD[:]}); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.queue.ready) == 0 {
+	if c.queue.waiting() == 0 {
 		return false
 	}
 	var d engine.Datagram

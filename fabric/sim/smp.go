@@ -17,6 +17,8 @@ var smpHandlers = []handler{
 	{attr: mad.AttrGUIDInfo, get: guidBlocks.get, set: guidBlocks.set},
 	{attr: mad.AttrPKeyTable, get: pkeyBlocks.get, set: pkeyBlocks.set},
 	{attr: mad.AttrVLArbitrationTable, get: vlArbBlocks.get, set: vlArbBlocks.set},
+	{attr: mad.AttrMlnxExtPortInfo, on: onMlnx, get: (*request).getMlnxPortInfo, set: (*request).setMlnxPortInfo},
+	{attr: mad.AttrLedInfo, get: (*request).getLight, set: (*request).setLight},
 }
 
 // onSM: the request came to the port of a subnet manager.
@@ -29,10 +31,18 @@ func onSM(r *request) bool {
 var (
 	nodeInfoPortGUID      = mad.AttrNodeInfo.Field("port_guid")
 	nodeInfoLocalPort     = mad.AttrNodeInfo.Field("local_port_num")
+	nodeInfoPartitions    = mad.AttrNodeInfo.Field("partition_cap")
+	switchInfoPartitions  = mad.AttrSwitchInfo.Field("partition_enforcement_cap")
 	portInfoLocalPort     = mad.AttrPortInfo.Field("local_port_num")
 	portInfoViolations    = mad.AttrPortInfo.Field("m_key_violations")
+	portInfoBadPKeys      = mad.AttrPortInfo.Field("p_key_violations")
+	portInfoBadQKeys      = mad.AttrPortInfo.Field("q_key_violations")
 	portInfoState         = mad.AttrPortInfo.Field("port_state")
 	portInfoKey           = mad.AttrPortInfo.Field("m_key")
+	portInfoLease         = mad.AttrPortInfo.Field("m_key_lease_period")
+	portInfoProtect       = mad.AttrPortInfo.Field("m_key_protect_bits")
+	portInfoSMLID         = mad.AttrPortInfo.Field("master_sm_lid")
+	portInfoTimeOut       = mad.AttrPortInfo.Field("subnet_time_out")
 	switchInfoStateChange = mad.AttrSwitchInfo.Field("port_state_change")
 	switchInfoOptimized   = mad.AttrSwitchInfo.Field("optimized_sl_to_vl_mapping_programming")
 )
@@ -43,8 +53,33 @@ func (r *request) getNodeDescription() mad.Status {
 }
 
 func (r *request) setNodeDescription() mad.Status {
+	if r.Modifier != 0 {
+		copy(r.data, r.in.node.desc[:])
+		return mad.StatusBadValue
+	}
 	copy(r.in.node.desc[:], r.data)
-	return r.modifierIs0()
+	return mad.StatusOK
+}
+
+// getLight reads whether the light of a port is on.
+func (r *request) getLight() mad.Status {
+	p := r.portOfModifier(int(r.Modifier))
+	clear(r.data)
+	if p == nil {
+		return mad.StatusBadValue
+	}
+	info := mad.LedInfo{LedMask: r.lights[p]}
+	info.Encode(r.data)
+	return mad.StatusOK
+}
+
+func (r *request) setLight() mad.Status {
+	if p := r.portOfModifier(int(r.Modifier)); p != nil {
+		var info mad.LedInfo
+		info.Decode(r.data)
+		r.lights[p] = info.LedMask
+	}
+	return r.getLight()
 }
 
 func (r *request) getNodeInfo() mad.Status {
@@ -112,6 +147,7 @@ func (r *request) setLFT() mad.Status {
 	if r.Modifier >= linearCap/mad.LFTBlock {
 		return mad.StatusBadValue
 	}
+	r.tables()
 	first := int(r.Modifier) * mad.LFTBlock
 	for len(n.lft) < first+mad.LFTBlock {
 		n.lft = append(n.lft, mad.NoPort)
@@ -122,6 +158,7 @@ func (r *request) setLFT() mad.Status {
 
 // readLFT writes the block of entries from first on to data.
 func (n *node) readLFT(first int, data []byte) {
+	n.subnet.tables()
 	rest := data[copy(data, n.lft[min(first, len(n.lft)):]):]
 	for i := range rest {
 		rest[i] = mad.NoPort

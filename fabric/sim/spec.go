@@ -10,6 +10,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/sim/generate"
 )
 
 // topology is a type of generated topology.
@@ -21,53 +22,53 @@ type topology struct {
 
 var topologies = []topology{
 	{"fattree", map[string]string{"k": "8", "levels": "2"}, func(v *values) (*fabric.Fabric, error) {
-		k, levels := v.number("k", 2, maxSwitchPorts), v.number("levels", 1, 15)
+		k, levels := v.number("k", 2, generate.MaxSwitchPorts), v.number("levels", 1, 15)
 		if k%2 != 0 {
 			v.fail("k", "is odd, but half of a switch's ports go up and half go down")
 		}
-		return v.tree(fatTree(k, levels))
+		return v.tree(generate.FatTree(k, levels))
 	}},
 	{"pgft", map[string]string{"m": "4/8", "w": "1/4", "p": "1/1"}, func(v *values) (*fabric.Fabric, error) {
-		t := tree{v.numbers("m"), v.numbers("w"), v.numbers("p")}
-		if len(t.m) != len(t.w) || len(t.m) != len(t.p) {
-			v.fail("m", fmt.Sprintf("has %d levels, but w has %d and p has %d", len(t.m), len(t.w), len(t.p)))
+		t := generate.Tree{M: v.numbers("m"), W: v.numbers("w"), P: v.numbers("p")}
+		if len(t.M) != len(t.W) || len(t.M) != len(t.P) {
+			v.fail("m", fmt.Sprintf("has %d levels, but w has %d and p has %d", len(t.M), len(t.W), len(t.P)))
 		}
-		if t.w[0] != 1 {
+		if t.W[0] != 1 {
 			v.fail("w", "gives hosts several parents; what they are in would be as many subnets")
 		}
 		return v.tree(t)
 	}},
 	{"ring", map[string]string{"n": "4", "hosts": "1"}, func(v *values) (*fabric.Fabric, error) {
-		n, hosts := v.number("n", 1, maxLIDs), v.number("hosts", 0, maxSwitchPorts)
+		n, hosts := v.number("n", 1, generate.MaxLIDs), v.number("hosts", 0, generate.MaxSwitchPorts)
 		if v.err != nil {
 			return nil, v.err
 		}
-		return ring(n, hosts)
+		return generate.Ring(n, hosts)
 	}},
 	{"mesh", map[string]string{"dims": "4/4", "hosts": "4", "links": "1"}, func(v *values) (*fabric.Fabric, error) {
-		return v.lattice(lineShape)
+		return v.lattice(generate.Mesh)
 	}},
 	{"torus", map[string]string{"dims": "4/4/4", "hosts": "4", "links": "1"}, func(v *values) (*fabric.Fabric, error) {
-		return v.lattice(ringShape)
+		return v.lattice(generate.Torus)
 	}},
 	{"hyperx", map[string]string{"dims": "4/4", "hosts": "4", "links": "1"}, func(v *values) (*fabric.Fabric, error) {
-		return v.lattice(completeShape)
+		return v.lattice(generate.HyperX)
 	}},
 	{"dragonfly", map[string]string{"a": "4", "p": "2", "h": "2", "groups": "0"}, func(v *values) (*fabric.Fabric, error) {
-		a, p := v.number("a", 1, maxSwitchPorts), v.number("p", 0, maxSwitchPorts)
-		h, groups := v.number("h", 0, maxSwitchPorts), v.number("groups", 0, maxLIDs)
+		a, p := v.number("a", 1, generate.MaxSwitchPorts), v.number("p", 0, generate.MaxSwitchPorts)
+		h, groups := v.number("h", 0, generate.MaxSwitchPorts), v.number("groups", 0, generate.MaxLIDs)
 		if v.err != nil {
 			return nil, v.err
 		}
-		return dragonfly(a, p, h, groups)
+		return generate.Dragonfly(a, p, h, groups)
 	}},
 	{"random", map[string]string{"n": "16", "degree": "4", "hosts": "4"}, func(v *values) (*fabric.Fabric, error) {
-		n, degree, hosts := v.number("n", 1, maxLIDs), v.number("degree", 0, maxSwitchPorts), v.number("hosts", 0, maxSwitchPorts)
+		n, degree, hosts := v.number("n", 1, generate.MaxLIDs), v.number("degree", 0, generate.MaxSwitchPorts), v.number("hosts", 0, generate.MaxSwitchPorts)
 		seed := v.seed()
 		if v.err != nil {
 			return nil, v.err
 		}
-		return regular(n, degree, hosts, seed)
+		return generate.Regular(n, degree, hosts, seed)
 	}},
 }
 
@@ -115,6 +116,13 @@ var topologies = []topology{
 //	sm=        the node that the subnet manager sits on: the first CA
 //	mkey=0     an M_Key that guards all ports
 //	mkey_level=1  against Sets; 2 and 3: against Gets too
+//	speed=     of all links: edr; width= the same: 2x
+//	errors=    ports whose symbol errors grow: NODE/PORT, several with +; or a number
+//	           or a share (1%) of the ports with a cable, chosen by the seed; with
+//	           @RATE behind, as in 5%@10/s, that many a second, else one
+//	traffic=0  what each host sends to another, the one half of all further on:
+//	           10GB/s, or 80Gb/s
+//	vl15=0     how many answers to SMPs may wait for a program at a time; 0: any
 //	redirect=  NODE@NODE, several with +: requests to the performance
 //	           management of the first are redirected to the second
 //
@@ -140,7 +148,7 @@ func parse(spec string, open, included format.Opener) (*fabric.Fabric, Options, 
 		name = topologies[0].name
 	}
 	if k := slices.IndexFunc(topologies, func(k topology) bool { return k.name == name }); k >= 0 {
-		return generate(&topologies[k], keys)
+		return topologies[k].generate(keys)
 	}
 	f, keys, err := load(spec, open, included)
 	switch {
@@ -148,7 +156,7 @@ func parse(spec string, open, included format.Opener) (*fabric.Fabric, Options, 
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, Options{}, err
 	case strings.Contains(name, "="): // the kind was left out
-		return generate(&topologies[0], spec)
+		return topologies[0].generate(spec)
 	default:
 		var names []string
 		for _, k := range topologies {
@@ -163,7 +171,7 @@ func parse(spec string, open, included format.Opener) (*fabric.Fabric, Options, 
 	return v.finish(f)
 }
 
-func generate(k *topology, keys string) (*fabric.Fabric, Options, error) {
+func (k *topology) generate(keys string) (*fabric.Fabric, Options, error) {
 	v, err := parseValues(keys, k.keys)
 	if err != nil {
 		return nil, Options{}, fmt.Errorf("%s: %w", k.name, err)

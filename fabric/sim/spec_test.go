@@ -51,27 +51,26 @@ func TestSpecTopologies(t *testing.T) {
 	}
 }
 
-func TestSpecNames(t *testing.T) {
-	f, _ := mustParse(t, "fattree:k=4,levels=3")
-	want := map[string]string{
-		"leaf-1/1":          "node-0001 HCA-1/1",
-		"leaf-1/3":          "spine-1/1",
-		"leaf-2/4":          "spine-2/2",
-		"leaf-8/2":          "node-0016 HCA-1/1",
-		"spine-1/3":         "core-1/1",
-		"spine-2/4":         "core-4/1",
-		"spine-8/4":         "core-4/4",
-		"node-0003 HCA-1/1": "leaf-2/1",
-		"core-1/2":          "spine-3/3",
-	}
-	got := map[string]string{}
-	for i := range f.Ports() {
-		if p := &f.Ports()[i]; want[p.Name()] != "" {
-			got[p.Name()] = p.Peer().Name()
+// TestSpecSeed: the seed decides which cables a random topology has, and what is
+// removed; the LIDs are those of what is left.
+func TestSpecSeed(t *testing.T) {
+	links := func(spec string) (list []string) {
+		f, o := mustParse(t, spec)
+		for i := range f.Ports() {
+			if p := &f.Ports()[i]; p.Peer() != nil {
+				list = append(list, p.Name()+" "+p.Peer().Name())
+			}
 		}
+		if got := int(New(f, o).topLID()); got != len(f.Nodes()) {
+			t.Errorf("%s: highest LID %d of %d nodes", spec, got, len(f.Nodes()))
+		}
+		return list
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+	for _, spec := range []string{"random:n=20,degree=5", "torus:dims=4/4,hosts=2,remove_links=5,remove_switches=2"} {
+		one := links(spec)
+		if !cmp.Equal(one, links(spec+",seed=1")) || cmp.Equal(one, links(spec+",seed=2")) {
+			t.Errorf("%s: the seed does not decide", spec)
+		}
 	}
 }
 
@@ -119,7 +118,7 @@ func TestSpecDead(t *testing.T) {
 }
 
 func TestSpecErrors(t *testing.T) {
-	const keys = "busy, dead, delay, dup, jitter, loss, mkey, mkey_level, redirect, remove_links, remove_switches, seed, sm"
+	const keys = "busy, dead, delay, dup, errors, jitter, loss, mkey, mkey_level, redirect, remove_links, remove_switches, seed, sm, speed, traffic, vl15, width"
 	const kinds = "fattree, pgft, ring, mesh, torus, hyperx, dragonfly, random"
 	for spec, want := range map[string]string{
 		"fatree":                   `unknown kind "fatree" (did you mean fattree?); there are ` + kinds + `, and no such file`,
@@ -222,6 +221,56 @@ func TestFindNode(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
+		}
+	}
+}
+
+// TestHardwareKeys: speeds, errors, traffic.
+func TestHardwareKeys(t *testing.T) {
+	f, o := mustParse(t, "fattree:k=4,levels=2,speed=edr,width=2x,errors=leaf-1/2+leaf-2/1@120/m,traffic=8Gb/s,vl15=3")
+	leaf := func(name string, num int) *fabric.Port { return f.NodeByName(name)[0].Port(num) }
+	want := Options{Seed: 1, MKeyLevel: 1, Speed: "edr", Width: "2x", Traffic: 1e9, VL15: 3,
+		Errors: []PortRate{{leaf("leaf-1", 2), 2}, {leaf("leaf-2", 1), 2}}}
+	if diff := cmp.Diff(want, o, cmp.Comparer(func(a, b *fabric.Port) bool { return a == b })); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	r := &rig{t: t, Fabric: f, Subnet: New(f, o)}
+	r.conn = r.attach("node-0001 HCA-1")
+	now := time.Unix(0, 0) // before the time of the machine
+	r.SetClock(func() time.Time { return now })
+	now = now.Add(10 * time.Second)
+	if got := r.counters(mad.AttrPortCountersExtended, "leaf-1", 2); got["symbol_error_counter"]/20 != 1 || got["port_rcv_data"]/25e8 != 1 {
+		t.Errorf("counters %v", got)
+	}
+	info := r.portInfo(2, leaf1)
+	if s, w := mad.ActiveSpeed(&info), mad.ActiveWidth(&info); s != "edr" || w != "2x" {
+		t.Errorf("%s %s", s, w)
+	}
+	counts := map[string]int{"errors=3": 3, "errors=10%": 4, "errors=0": 0, "errors=100%@0": 32}
+	for key, n := range counts {
+		_, o := mustParse(t, "fattree:k=4,levels=2,"+key)
+		if len(o.Errors) != n {
+			t.Errorf("%s: %d ports", key, len(o.Errors))
+		}
+	}
+	for _, bad := range []string{"speed=fast", "speed=fdr10", "width=3x", "errors=33", "errors=leaf-1", "errors=leaf-1/9", "errors=nobody/1", "errors=@1/s", "errors=1@fast", "errors=1@-1", "traffic=-1", "traffic=1GX/s", "traffic=NaN", "traffic=+Inf", "vl15=-1"} {
+		if _, _, err := Parse("fattree:k=4,levels=2," + bad); err == nil {
+			t.Error(bad)
+		}
+	}
+	for text, want := range map[string]float64{"1e9": 1e9, "10GB/s": 1e10, "80Gb/s": 1e10, "1.5 kB/s": 1500, "2MB/s": 2e6, "1TB/s": 1e12, "8b/s": 1} {
+		if got, ok := ParseBandwidth(text); !ok || got != want {
+			t.Errorf("%s: %v %v", text, got, ok)
+		}
+	}
+	for text, want := range map[string]float64{"2": 2, "2/s": 2, "60/m": 1, "7200/h": 2, "86400/d": 1} {
+		if got, ok := ParseRate(text); !ok || got != want {
+			t.Errorf("%s: %v %v", text, got, ok)
+		}
+	}
+	for _, bad := range []string{"", "/s", "1/y", "-1", "NaN", "Inf", "1/s/s"} {
+		if _, ok := ParseRate(bad); ok {
+			t.Errorf("rate %q", bad)
 		}
 	}
 }

@@ -3,12 +3,14 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sim/generate"
 )
 
 // values are the values of a spec's keys, given or default, and the first error.
@@ -65,7 +67,7 @@ func (v *values) number(key string, low, high int) int {
 func (v *values) numbers(key string) (list []int) {
 	for text := range strings.SplitSeq(v.text[key], "/") {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxLIDs {
+		if err != nil || n < 1 || n > generate.MaxLIDs {
 			v.fail(key, "is not a list of numbers with slashes between them, as in 18/18/36")
 			n = 1
 		}
@@ -108,19 +110,47 @@ func (v *values) duration(key string) time.Duration {
 	return d
 }
 
-func (v *values) tree(t tree) (*fabric.Fabric, error) {
+func (v *values) tree(t generate.Tree) (*fabric.Fabric, error) {
 	if v.err != nil {
 		return nil, v.err
 	}
-	return t.build()
+	return t.Build()
 }
 
-func (v *values) lattice(s shape) (*fabric.Fabric, error) {
-	l := lattice{dims: v.numbers("dims"), hosts: v.number("hosts", 0, maxSwitchPorts), links: v.number("links", 1, maxSwitchPorts), shape: s}
+func (v *values) lattice(s generate.Shape) (*fabric.Fabric, error) {
+	l := generate.Lattice{
+		Dims:  v.numbers("dims"),
+		Hosts: v.number("hosts", 0, generate.MaxSwitchPorts),
+		Links: v.number("links", 1, generate.MaxSwitchPorts),
+		Shape: s,
+	}
 	if v.err != nil {
 		return nil, v.err
 	}
-	return l.build()
+	return l.Build()
+}
+
+// remove is f without what remove_switches and remove_links take out.
+func (v *values) remove(f *fabric.Fabric) *fabric.Fabric {
+	if v.text["remove_switches"] == "0" && v.text["remove_links"] == "0" {
+		return f
+	}
+	return generate.Remove(f, v.seed(),
+		func(all int) int { return v.countOrShare("remove_switches", "switches", all) },
+		func(all int) int { return v.countOrShare("remove_links", "cables between switches", all) })
+}
+
+// countOrShare reads a number, or a share of all in per cent.
+func (v *values) countOrShare(key, what string, all int) int {
+	n, err := strconv.Atoi(v.text[key])
+	if share, ok := parseShare(v.text[key]); ok && strings.HasSuffix(v.text[key], "%") {
+		n, err = int(math.Ceil(share*float64(all))), nil
+	}
+	if err != nil || n < 0 || n > all {
+		v.fail(key, fmt.Sprintf("is not a number or a share of %s, of which there are %d", what, all))
+		return 0
+	}
+	return n
 }
 
 // finish is f without the parts to remove, and the options.

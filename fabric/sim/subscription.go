@@ -13,6 +13,10 @@ type subscription struct {
 	info mad.InformInfo // as the subscriber sent it, QPN 0
 }
 
+// maxKept bounds what requesters can have the subnet administrator keep: subscriptions,
+// and services.
+const maxKept = 1 << 16
+
 // noticeSize is the size of the Notice in a Report, in bytes.
 const noticeSize = 80
 
@@ -69,6 +73,8 @@ func (r *request) changeSubscription(_ uint64, trusted bool) mad.Status {
 		return mad.StatusRequestInvalid
 	case info.Subscribe == 0:
 		r.subscriptions = append(r.subscriptions[:at:at], r.subscriptions[at+1:]...)
+	case at < 0 && len(r.subscriptions) >= maxKept:
+		return mad.StatusNoResources
 	case at < 0:
 		r.subscriptions = append(r.subscriptions, i)
 	}

@@ -7,6 +7,9 @@ import "fabsh/mad"
 // and disappeared (opensm reports traps 65 while it drops nodes, osm_drop_mgr.c,
 // and 64 when the subnet is up, osm_state_mgr.c).
 func (s *Subnet) sweep() {
+	if s.sm == nil || s.sm.node.off {
+		return
+	}
 	s.sweeps++
 	appeared, disappeared := s.discover()
 	for i := range s.ports {
@@ -15,6 +18,10 @@ func (s *Subnet) sweep() {
 		}
 	}
 	s.fillTables()
+	for _, p := range disappeared {
+		s.leaveAll(p)
+	}
+	s.setAllMFTs()
 	for _, p := range disappeared {
 		s.reportGID(65, p.gid())
 	}

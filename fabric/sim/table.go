@@ -86,20 +86,22 @@ func fillGUIDs(p *port, block uint32, _ bool, data []byte) {
 func locatePKeys(r *request) (p *port, block uint32, ok bool) {
 	n, num := r.in.node, int(r.Modifier>>16)
 	p, block = r.in.endPort(), r.Modifier&0xffff
-	var info mad.NodeInfo
-	info.Decode(n.info[:])
-	capacity := int(info.PartitionCap)
 	if n.isSwitch {
 		if num >= len(n.ports) {
 			return nil, 0, false
 		}
-		if p = &n.ports[num]; num > 0 {
-			var sw mad.SwitchInfo
-			sw.Decode(n.sw[:])
-			capacity = int(sw.PartitionEnforcementCap)
-		}
+		p = &n.ports[num]
 	}
-	return p, block, int(block) < (capacity+mad.PKeyBlock-1)/mad.PKeyBlock
+	return p, block, int(block) < p.pkeyBlocks()
+}
+
+// pkeyBlocks is the number of blocks of p's partition table.
+func (p *port) pkeyBlocks() int {
+	capacity := nodeInfoPartitions.Uint(p.node.info[:])
+	if p.node.isSwitch && p.num > 0 {
+		capacity = switchInfoPartitions.Uint(p.node.sw[:])
+	}
+	return (int(capacity) + mad.PKeyBlock - 1) / mad.PKeyBlock
 }
 
 func fillPKeys(_ *port, block uint32, written bool, data []byte) {

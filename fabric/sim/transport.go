@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,7 +18,8 @@ type conn struct {
 	s      *Subnet
 	port   *port
 	faults *faultModel
-	queue  *delayQueue // to the program
+	queue  *delayQueue     // to the program
+	sink   func(p *packet) // of a Client, in place of the queue; nil: none
 
 	sending sync.Mutex // guards both
 	work    packet     // the MAD that Send executes
@@ -43,7 +45,7 @@ func (s *Subnet) Attach(node, port int) (engine.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{s: s, port: p, faults: newFaultModel(s.options), queue: newDelayQueue(), transfers: map[uint64]*transfer{}}, nil
+	return &conn{s: s, port: p, faults: newFaultModel(&s.faults), queue: newDelayQueue(), transfers: map[uint64]*transfer{}}, nil
 }
 
 // attachment is the port of n that a program may use: a switch's port 0, or
@@ -78,6 +80,22 @@ func (c *conn) Send(d *engine.Datagram) error {
 	if len(d.MAD) != mad.Size {
 		return &engine.SendError{Err: fmt.Errorf("a MAD of %d bytes, not %d", len(d.MAD), mad.Size)}
 	}
+	if c.s.tablesTakeLong(d) {
+		later := engine.Datagram{Address: d.Address, MAD: bytes.Clone(d.MAD)}
+		go func() {
+			c.s.mu.RLock()
+			c.s.tables()
+			c.s.mu.RUnlock()
+			c.send(&later)
+		}()
+		return nil
+	}
+	c.send(d)
+	return nil
+}
+
+// send is Send of a MAD of the right size.
+func (c *conn) send(d *engine.Datagram) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	p := &c.work
@@ -85,7 +103,7 @@ func (c *conn) Send(d *engine.Datagram) error {
 	copy(p.mad[:], d.MAD)
 	f := c.faults.draw(p, false)
 	if f.lost {
-		return nil
+		return
 	}
 	c.handle(p, f.busy)
 	if f.duplicate {
@@ -93,7 +111,6 @@ func (c *conn) Send(d *engine.Datagram) error {
 		copy(p.mad[:], d.MAD)
 		c.handle(p, f.busy)
 	}
-	return nil
 }
 
 // handle has p's agent execute it and sends the answer.
@@ -123,14 +140,24 @@ func (c *conn) handle(p *packet, busy bool) {
 
 // deliver sends p to the program, with its faults.
 func (c *conn) deliver(p *packet) {
+	if c.sink != nil {
+		c.sink(p)
+		return
+	}
 	f := c.faults.draw(p, true)
-	if f.lost {
+	if f.lost || c.overflows(p) {
 		return
 	}
 	c.queue.push(p, f.delay)
 	if f.duplicate {
 		c.queue.push(p, f.delay)
 	}
+}
+
+// overflows: p is an SMP, and the short queue of virtual lane 15 is full.
+func (c *conn) overflows(p *packet) bool {
+	room := c.faults.options.Load().VL15
+	return room > 0 && p.QP == 0 && c.queue.waiting() >= room
 }
 
 // Recv waits for the next MAD.

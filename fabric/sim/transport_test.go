@@ -139,34 +139,3 @@ func TestManyPrograms(t *testing.T) {
 	}
 	all.Wait()
 }
-
-// FuzzAgents sends anything to anybody, twice: no panic, and a subnet that
-// still answers the right way on all other routes.
-func FuzzAgents(f *testing.F) {
-	for _, c := range []*engine.Call{
-		smp(mad.MethodSet, mad.AttrPortInfo, 1, leaf1, encode(&mad.PortInfo{LID: 3, PortPhysicalState: 3})),
-		smp(mad.MethodSet, mad.AttrLinearForwardingTable, 767, leaf1, nil),
-		smp(mad.MethodSet, mad.AttrPKeyTable, 0xffff_ffff, mad.LID(1), nil),
-		sa(mad.MethodGetTable, mad.AttrPathRecord, 0, ^uint64(0), nil, 7),
-		sa(mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, nil, 7),
-	} {
-		f.Add(c.MAD[:], uint16(c.To.LID), uint8(c.To.QP))
-	}
-	fab, o := mustParse(f, small)
-	f.Fuzz(func(t *testing.T, m []byte, lid uint16, qp uint8) {
-		s := New(fab, o)
-		tr, err := s.Attach(fab.OfType(mad.NodeTypeCA)[0].ID(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tr.Close()
-		var whole [mad.Size]byte
-		copy(whole[:], m)
-		whole[0] = 1
-		for range 2 {
-			if err := tr.Send(&engine.Datagram{Address: engine.Address{LID: mad.LID(lid), QP: uint32(qp)}, MAD: whole[:]}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
-}

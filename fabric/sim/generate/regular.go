@@ -1,4 +1,4 @@
-package sim
+package generate
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"fabsh/fabric"
 )
 
-// regular makes a random regular graph of n switches, each with cables to degree
+// Regular makes a random regular graph of n switches, each with cables to degree
 // others, and its hosts.
-func regular(n, degree, hosts int, seed int64) (*fabric.Fabric, error) {
+func Regular(n, degree, hosts int, seed int64) (*fabric.Fabric, error) {
 	switch {
 	case degree >= n:
 		return nil, fmt.Errorf("%d switches, but cables from each to %d others", n, degree)

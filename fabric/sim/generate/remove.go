@@ -1,41 +1,36 @@
-package sim
+package generate
 
 import (
-	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 
 	"fabsh/fabric"
 )
 
-// remove is f without some switches and cables between switches, chosen by the
-// seed, and without the hosts that lost their last cable with a switch.
-func (v *values) remove(f *fabric.Fabric) *fabric.Fabric {
-	if v.text["remove_switches"] == "0" && v.text["remove_links"] == "0" {
-		return f
-	}
-	r := rand.New(rand.NewPCG(uint64(v.seed()), 2))
+// Remove is f without some switches and cables between switches, chosen by the
+// seed, and without the hosts that lost their last cable with a switch. Of how many
+// there are, switches and cables return how many to remove, from 0 to all of them;
+// cables counts those that the switches have left.
+func Remove(f *fabric.Fabric, seed int64, switches, cables func(all int) int) *fabric.Fabric {
+	r := rand.New(rand.NewPCG(uint64(seed), 2))
 	gone := map[*fabric.Node]bool{}
-	var switches []*fabric.Node
+	var all []*fabric.Node
 	for i := range f.Nodes() {
 		if n := &f.Nodes()[i]; n.IsSwitch() {
-			switches = append(switches, n)
+			all = append(all, n)
 		}
 	}
-	for _, n := range choose(r, switches, v.countOrShare("remove_switches", "switches", len(switches))) {
+	for _, n := range choose(r, all, switches(len(all))) {
 		gone[n] = true
 	}
 	for i := range f.Nodes() {
 		n := &f.Nodes()[i]
-		if had, has := cables(n, gone); !n.IsSwitch() && had > 0 && has == 0 {
+		if had, has := countCables(n, gone); !n.IsSwitch() && had > 0 && has == 0 {
 			gone[n] = true
 		}
 	}
 	var links []*fabric.Port
-	for _, n := range switches {
+	for _, n := range all {
 		for p := range n.Ports() {
 			if q := p.Peer(); q != nil && q.ID() > p.ID() && q.Node().IsSwitch() && !gone[n] && !gone[q.Node()] {
 				links = append(links, p)
@@ -43,14 +38,14 @@ func (v *values) remove(f *fabric.Fabric) *fabric.Fabric {
 		}
 	}
 	cut := map[*fabric.Port]bool{}
-	for _, p := range choose(r, links, v.countOrShare("remove_links", "cables between switches", len(links))) {
+	for _, p := range choose(r, links, cables(len(links))) {
 		cut[p] = true
 	}
 	return without(f, gone, cut)
 }
 
-// cables counts the cables of n, before and after the nodes are gone.
-func cables(n *fabric.Node, gone map[*fabric.Node]bool) (had, has int) {
+// countCables counts the cables of n, before and after the nodes are gone.
+func countCables(n *fabric.Node, gone map[*fabric.Node]bool) (had, has int) {
 	for p := range n.Ports() {
 		if q := p.Peer(); q != nil {
 			had++
@@ -60,19 +55,6 @@ func cables(n *fabric.Node, gone map[*fabric.Node]bool) (had, has int) {
 		}
 	}
 	return had, has
-}
-
-// countOrShare reads a number, or a share of all in per cent.
-func (v *values) countOrShare(key, what string, all int) int {
-	n, err := strconv.Atoi(v.text[key])
-	if share, ok := parseShare(v.text[key]); ok && strings.HasSuffix(v.text[key], "%") {
-		n, err = int(math.Ceil(share*float64(all))), nil
-	}
-	if err != nil || n < 0 || n > all {
-		v.fail(key, fmt.Sprintf("is not a number or a share of %s, of which there are %d", what, all))
-		return 0
-	}
-	return n
 }
 
 func choose[T any](r *rand.Rand, list []T, n int) []T {
@@ -90,7 +72,7 @@ func without(f *fabric.Fabric, gone map[*fabric.Node]bool, cut map[*fabric.Port]
 		if gone[n] {
 			continue
 		}
-		h := b.AddNode(fabric.NodeSpec{Info: *n.Info(), Name: n.Name(), Switch: n.SwitchInfo()})
+		h := b.AddNode(fabric.NodeSpec{Info: *n.Info(), Name: n.Name(), FileID: n.FileID(), Switch: n.SwitchInfo()})
 		handles[n] = h
 		for num := 0; num <= n.NumPorts(); num++ {
 			p := n.Port(num)

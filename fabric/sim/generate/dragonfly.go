@@ -1,4 +1,4 @@
-package sim
+package generate
 
 import (
 	"fmt"
@@ -6,11 +6,11 @@ import (
 	"fabsh/fabric"
 )
 
-// dragonfly makes groups of a switches that are all linked to each other, with
+// Dragonfly makes groups of a switches that are all linked to each other, with
 // p hosts each, and h cables each to other groups (Kim, Dally, Scott, Abts,
 // "Technology-driven, highly-scalable dragonfly topology", 2008). The cables
 // between groups are distributed evenly. groups 0 is the largest number.
-func dragonfly(a, p, h, groups int) (*fabric.Fabric, error) {
+func Dragonfly(a, p, h, groups int) (*fabric.Fabric, error) {
 	if groups == 0 {
 		groups = a*h + 1
 	}

@@ -1,0 +1,41 @@
+package audit
+
+// Errors are the counters of errors that are worth a look, as indices of Counters:
+// those that counted, those that stand at their largest value, and, of traffic
+// too, those about which there was no answer. Most ports have none.
+func (w *Window) Errors() (moving, saturated, silent []int) {
+	consider := func(i int) {
+		switch x := w.Rate(i); {
+		case x.Why == Saturated:
+			saturated = append(saturated, i)
+		case x.Why == Known && x.Count > 0:
+			moving = append(moving, i)
+		}
+	}
+	all := Counters()
+	for at, i := range w.after.layout.counters {
+		if all[i].Traffic {
+			continue
+		}
+		v, s := w.after.values[at], w.after.layout.fields[at]
+		if w.before != nil && v != s.field.Max() {
+			if old, from := w.before.value(i); from != nil && from.set == s.set && old == v {
+				continue // as it is at most ports
+			}
+		}
+		consider(i)
+	}
+	if w.after.silent != 0 || w.before != nil && w.before.silent != 0 {
+		for i := range all {
+			if w.Rate(i).Why == NoAnswer {
+				silent = append(silent, i)
+			}
+		}
+	}
+	return moving, saturated, silent
+}
+
+// FEC reports whether counters of what forward error correction mended are known.
+func (w *Window) FEC() bool {
+	return w.before != nil && w.before.answered&w.after.answered&maskOf(setRSFEC, setLanes) != 0
+}

@@ -1,0 +1,41 @@
+package audit
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+)
+
+// JobOf makes the name of a job of texts. What no file name should have becomes _,
+// and what would be too long ends in a digest of the whole.
+func JobOf(texts ...string) string {
+	whole := strings.Join(texts, "+")
+	name := strings.Map(func(r rune) rune {
+		if CheckJob("x"+string(r)) != nil {
+			return '_'
+		}
+		return r
+	}, whole)
+	if strings.HasPrefix(name, ".") {
+		name = "_" + name[1:]
+	}
+	if len(name) > maxJob {
+		h := fnv.New64a()
+		h.Write([]byte(whole))
+		name = fmt.Sprintf("%s-%016x", name[:maxJob-17], h.Sum64())
+	}
+	return name
+}
+
+// maxJob is how long the name of a job may be, in bytes.
+const maxJob = 128
+
+// CheckJob is why text cannot name a job, and a file; nil: it can.
+func CheckJob(text string) error {
+	if text == "" || len(text) > maxJob || text[0] == '.' || strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+,", r))
+	}) {
+		return fmt.Errorf("%q is no name of a job: use up to %d letters, digits, - _ + , and ., which is not the first", text, maxJob)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package routing
+
+import (
+	"slices"
+
+	"fabsh/mad"
+)
+
+// downUp closes gaps of the LIDs of switches by paths that turn from down to up once,
+// though up*/down* forbids it: up and down to a switch with CAs, as packets to one of
+// these go, and up from there. Paths that come through the same channel to the same
+// switch share their turns, and all the rest of them is in the dependency graph
+// already. So one search of the graph, for what leads to that channel, tells for
+// thousands of paths whether they close a credit loop.
+type downUp struct {
+	r     *Routes
+	graph *cdg // the dependencies of all paths so far
+
+	in    int32  // the channel
+	leads []bool // by channel: it leads to that one
+	queue []int32
+}
+
+// maxTurns is how many channels are tried: each costs a search of the graph. The
+// first leads to nearly all that is left.
+const maxTurns = 64
+
+// byTurning closes what gaps of the LIDs of switches it can, and keeps the others. It
+// goes through the switches with CAs that have entries for most of them, and through
+// the channels that lead there. graph must hold the dependencies of all packets from
+// CAs; it gets those of the new paths.
+func (a *addition) byTurning(graph *cdg) {
+	g := a.r.graph
+	endpoints := g.endpointsOn()
+	t := &downUp{r: a.r, graph: graph, leads: make([]bool, len(g.channels))}
+	tried := make([]bool, len(g.switches))
+	for turns := 0; turns < maxTurns && len(a.switches) > 0; {
+		s := t.best(a.switches, endpoints, tried)
+		if s < 0 {
+			break
+		}
+		tried[s] = true
+		for c := g.chanBase[s]; c < g.chanBase[s+1] && turns < maxTurns && len(a.switches) > 0; c++ {
+			guides := t.guides(s, g.channels[c].Reverse)
+			if len(guides) == 0 {
+				continue
+			}
+			turns++
+			t.into(g.channels[c].Reverse)
+			a.switches = slices.DeleteFunc(a.switches, func(x gap) bool {
+				return a.r.Row(int(s))[x.dest.lid] != NoPort && a.turning(t, x, endpoints, guides)
+			})
+		}
+	}
+	for i := range a.switches {
+		a.switches[i].before = a.r.entries(a.switches[i].dest.lid)
+	}
+}
+
+// turning adds the paths to x that it can, and says whether none is missing.
+func (a *addition) turning(t *downUp, x gap, endpoints []int64, guides []mad.LID) bool {
+	all := true
+	for s, n := range endpoints {
+		if n == 0 || a.r.Row(s)[x.dest.lid] != NoPort || a.connected.Distance(s, x.d) < 0 {
+			continue
+		}
+		if slices.ContainsFunc(guides, func(guide mad.LID) bool { return t.follow(int32(s), x.dest.lid, guide) }) {
+			a.toSwitches.added++
+		} else {
+			all = false
+		}
+	}
+	return all
+}
+
+// best is the switch with CAs that has entries for most of the gaps, or -1.
+func (t *downUp) best(gaps []gap, endpoints []int64, tried []bool) int32 {
+	best, most := int32(-1), 0
+	for s, n := range endpoints {
+		if n == 0 || tried[s] {
+			continue
+		}
+		row, has := t.r.Row(s), 0
+		for i := range gaps {
+			if row[gaps[i].dest.lid] != NoPort {
+				has++
+			}
+		}
+		if has > most {
+			best, most = int32(s), has
+		}
+	}
+	return best
+}
+
+// guides are the LIDs of CAs on switch s to which packets come through channel in.
+func (t *downUp) guides(s, in int32) []mad.LID {
+	g := t.r.graph
+	from := g.channels[in]
+	var lids []mad.LID
+	for _, d := range g.destsOf(int(s)) {
+		if d.out > 0 && t.r.Row(int(from.From))[d.lid] == from.Port {
+			lids = append(lids, d.lid)
+		}
+	}
+	return lids
+}
+
+// into makes in the channel, and searches for what leads to it, backwards from it.
+func (t *downUp) into(in int32) {
+	g := t.r.graph
+	clear(t.leads)
+	t.in = in
+	t.leads[in] = true
+	t.queue = append(t.queue[:0], in)
+	for i := 0; i < len(t.queue); i++ {
+		c := t.queue[i]
+		from := g.channels[c].From
+		for out := g.chanBase[from]; out < g.chanBase[from+1]; out++ {
+			if before := g.channels[out].Reverse; !t.leads[before] && t.graph.has(before, c) {
+				t.leads[before] = true
+				t.queue = append(t.queue, before)
+			}
+		}
+	}
+}
+
+// follow gives packets from switch s to lid the path of those to the LID guide, as far
+// as a switch that has an entry for lid. It may be that the next dependency is there
+// already; else it must be a turn out of the channel that closes no cycle.
+func (t *downUp) follow(s int32, lid, guide mad.LID) bool {
+	g := t.r.graph
+	in, at := int32(-1), s
+	for hops := 0; t.r.Row(int(at))[lid] == NoPort; hops++ {
+		c := g.target(at, t.r.Row(int(at))[guide])
+		if c < 0 || hops > maxDistance {
+			return false
+		}
+		in, at = c, g.chanTo[c]
+	}
+	next := g.target(at, t.r.Row(int(at))[lid])
+	if in < 0 || next < 0 || !t.graph.has(in, next) && (in != t.in || t.leads[next]) {
+		return false
+	}
+	t.graph.add(in, next)
+	for s != at {
+		port := t.r.Row(int(s))[guide]
+		t.r.Row(int(s))[lid] = port
+		s = g.chanTo[g.target(s, port)]
+	}
+	return true
+}

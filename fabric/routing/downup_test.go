@@ -1,0 +1,84 @@
+package routing
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Where links of a fat tree are missing, up*/down* has no path from many switches to
+// the LIDs of others. They get one, but for a few where much is missing, which notes
+// tell; and with the packets to them too there is no credit loop.
+func TestToSwitches(t *testing.T) {
+	for _, spec := range []string{
+		"pgft:m=6/6/6,w=1/6/6,p=1/1/1,remove_links=40,seed=5",
+		"pgft:m=6/6/6,w=1/6/6,p=1/1/1,remove_links=100,seed=7",
+		"pgft:m=12/12/12,w=1/12/12,p=1/1/1,remove_links=60,seed=1",
+		"fattree:k=8,levels=3,remove_links=30,seed=2",
+		"fattree:k=8,levels=2,remove_links=6,seed=3",
+	} {
+		g := graph(t, spec, GraphOptions{Workers: 9}) // more than there are blocks of LIDs
+		for _, engine := range []string{"updn", "ftree", "nue"} {
+			r := compute(t, g, engine, Options{})
+			v := verify(t, r, VerifyOptions{})
+			told := slices.ContainsFunc(v.Notes, func(n string) bool {
+				return strings.Contains(n, "to switches only") && strings.Contains(n, "nor was one found")
+			})
+			if whole := v.ToSwitches == v.SwitchPairs; !v.OK() || v.SwitchPairs == 0 || whole == told || v.ToSwitches < v.SwitchPairs-v.SwitchPairs/100 {
+				t.Errorf("%s, %s: ok %v, to switches: %d of %d; %q", spec, engine, v.OK(), v.ToSwitches, v.SwitchPairs, v.Notes)
+			}
+			graph, err := r.dependencies(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all, err := r.withSwitches(t.Context(), graph); err != nil || all == graph {
+				t.Errorf("%s, %s: a credit loop with the packets to switches (%v)", spec, engine, err)
+			}
+		}
+	}
+}
+
+// What cannot be reached is counted: here an entry of a leaf that is gone.
+func TestToSwitchesLost(t *testing.T) {
+	g := graph(t, "fattree:k=4,levels=2", GraphOptions{})
+	r := compute(t, g, "updn", Options{})
+	var spine dest
+	for d := range g.switches {
+		if g.endpointsOn()[d] == 0 {
+			spine = g.destsOf(d)[0]
+		}
+	}
+	leaf := g.terminals[g.byLID[g.Order()[0]]].Switch
+	r.Row(leaf)[spine.lid] = NoPort
+	v := verify(t, r, VerifyOptions{})
+	if on := g.endpointsOn()[leaf]; !v.OK() || v.SwitchPairs-v.ToSwitches != on {
+		t.Errorf("ok %v, to switches: %d of %d, want %d less", v.OK(), v.ToSwitches, v.SwitchPairs, on)
+	}
+}
+
+// Where most pairs have no path up and then down, none is added: ftree refuses, and
+// updn goes by way of one root.
+func TestTooMuchMissing(t *testing.T) {
+	g := graph(t, "pgft:m=16/12/12,w=1/12/12,p=1/1/1,remove_links=2200,seed=4", GraphOptions{})
+	if _, err := Compute(t.Context(), g, "ftree", Options{}); err == nil || !strings.Contains(err.Error(), "pairs of switches with CAs have no path that goes up and then down") {
+		t.Errorf("ftree: %v", err)
+	}
+	v := verify(t, compute(t, g, "updn", Options{}), VerifyOptions{})
+	t.Log(v.Notes, v.Unreachable)
+	if !v.Acyclic {
+		t.Error("updn: a credit loop")
+	}
+}
+
+// A verdict over no pair, and one that leaves ports out, is not ok.
+func TestNothingJudged(t *testing.T) {
+	g := graph(t, "fattree:k=4,levels=2", GraphOptions{})
+	r := compute(t, g, "updn", Options{})
+	if v := verify(t, r, VerifyOptions{Endpoints: ClassGateway}); v.OK() || v.Pairs != 0 {
+		t.Errorf("ok %v over %d pairs", v.OK(), v.Pairs)
+	}
+	g.leaveOut("port 1")
+	if v := verify(t, r, VerifyOptions{}); v.OK() || len(v.LeftOut) != 1 {
+		t.Errorf("ok %v, left out %q", v.OK(), v.LeftOut)
+	}
+}

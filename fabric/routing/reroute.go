@@ -1,0 +1,149 @@
+package routing
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"fabsh/fabric"
+)
+
+// Rerouted is what became of paths from one Routes to another.
+type Rerouted struct {
+	// Pairs are those of an endpoint and a LID of another whose packets take other
+	// cables, or other ports, than before: they leave a switch through another
+	// port, or what is behind the port is another switch or endpoint.
+	Pairs int64
+	// Broken are those of Pairs whose packets do not arrive any more.
+	Broken int64
+	// Before and After are the most routes on a link, as Balance counts them; 0
+	// where Pairs is.
+	Before, After int64
+}
+
+// Rerouted compares the paths of r with those of old, between CAs and routers that
+// both have. before is the port of the older fabric that a port of the newer one
+// is; nil: there is none.
+//
+// Time: O(S) for each LID whose paths may differ, and O(S*L) to find these.
+func (r *Routes) Rerouted(ctx context.Context, old *Routes, before func(*fabric.Port) *fabric.Port) (Rerouted, error) {
+	x := &reroute{new: r, old: old, switches: make([]int32, len(r.graph.switches))}
+	x.pair(before)
+	x.compare()
+	if !slices.Contains(x.differs, true) {
+		return Rerouted{}, nil
+	}
+	return x.count(ctx)
+}
+
+// reroute is a comparison of paths. Numbers are those of the newer graph.
+type reroute struct {
+	new, old  *Routes
+	switches  []int32  // the older number of a switch, or -1
+	terminals []int32  // and of a terminal
+	ports     [][]bool // by switch: the ports behind which there is something else
+	on        []int64  // endpoints that both have, by switch
+	was       []int32  // the older LID of a LID of an endpoint, or -1
+	differs   []bool   // by LID: some hop towards it differs
+	alike     []bool   // by switch: no hop differs at it
+}
+
+// pair finds the older numbers, and the ports that lead elsewhere.
+func (x *reroute) pair(before func(*fabric.Port) *fabric.Port) {
+	g, o := x.new.graph, x.old.graph
+	x.terminals = slices.Repeat([]int32{-1}, len(g.terminals))
+	x.on = make([]int64, len(g.switches))
+	for t := range g.terminals {
+		if p := before(g.terminals[t].Port); p != nil {
+			x.terminals[t] = int32(o.TerminalOf(p))
+		}
+		if e := &g.terminals[t]; e.Switch >= 0 && e.Out > 0 && x.terminals[t] >= 0 {
+			x.on[e.Switch]++
+		}
+	}
+	x.ports = make([][]bool, len(g.switches))
+	for s, n := range g.switches {
+		x.switches[s] = -1
+		if p := before(n.Port(0)); p != nil {
+			x.switches[s] = int32(o.SwitchOf(p.Node()))
+		}
+		for p := range n.Ports() {
+			was := before(p)
+			same := was != nil && (was.Peer() == nil) == (p.Peer() == nil)
+			if same && p.Peer() != nil {
+				same = before(p.Peer()) == was.Peer() && x.switches[s] >= 0 && g.leads(int32(s), p.Num()) == o.leads(x.switches[s], p.Num())
+			}
+			if same {
+				continue
+			}
+			if x.ports[s] == nil {
+				x.ports[s] = make([]bool, n.NumPorts()+1)
+			}
+			x.ports[s][p.Num()] = true
+		}
+	}
+}
+
+// leads: packets that leave switch s through a port come to a switch or an endpoint.
+func (g *Graph) leads(s int32, port int) bool {
+	i := g.portBase[s] + int32(port)
+	return i < g.portBase[s+1] && g.targets[i] != noTarget
+}
+
+// compare finds the LIDs towards which some switch sends packets through another port
+// than before, or through one that leads elsewhere.
+func (x *reroute) compare() {
+	g, o := x.new.graph, x.old.graph
+	x.was = slices.Repeat([]int32{-1}, len(g.byLID))
+	x.differs = make([]bool, len(g.byLID))
+	for t, e := range g.terminals {
+		if x.terminals[t] < 0 || e.Switch < 0 || e.Out == 0 {
+			continue
+		}
+		f := &o.terminals[x.terminals[t]]
+		for k := range min(e.Count, f.Count) {
+			if lid := int(e.LID) + k; lid < len(x.was) {
+				x.was[lid] = int32(f.LID) + int32(k)
+			}
+		}
+	}
+	moved := false // some LID is another than before
+	for lid, was := range x.was {
+		moved = moved || was >= 0 && int(was) != lid
+	}
+	x.alike = make([]bool, len(g.switches))
+	for s, was := range x.switches {
+		if !moved && was >= 0 && x.ports[s] == nil && sameEntries(x.new.Row(s), x.old.Row(int(was))) {
+			x.alike[s] = true
+			continue
+		}
+		for lid, was := range x.was {
+			if was >= 0 && x.hopDiffers(int32(s), lid, int(was)) {
+				x.differs[lid] = true
+			}
+		}
+	}
+}
+
+// sameEntries: tables are equal, but for LIDs at the end of the longer one that it
+// drops.
+func sameEntries(a, b Row) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	rest := b[len(a):]
+	return bytes.Equal(a, b[:len(a)]) && bytes.Count(rest, dropped[:1]) == len(rest)
+}
+
+// hopDiffers: switch s, which is not alike, sends packets to a LID elsewhere.
+func (x *reroute) hopDiffers(s int32, lid, was int) bool {
+	p := x.new.entry(s, lid)
+	return x.switches[s] < 0 || p != x.old.entry(x.switches[s], was) || x.ports[s] != nil && int(p) < len(x.ports[s]) && x.ports[s][p]
+}
+
+func (r *Routes) entry(s int32, lid int) uint8 {
+	if lid > int(r.top) {
+		return NoPort
+	}
+	return r.lft[int(s)*r.stride+lid]
+}

@@ -1,0 +1,124 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+)
+
+// reroutedByHand is what Rerouted says, found by following each packet.
+func reroutedByHand(t *testing.T, r, old *Routes, before func(*fabric.Port) *fabric.Port) Rerouted {
+	t.Helper()
+	var sum Rerouted
+	g, o := r.graph, old.graph
+	for i := range g.terminals {
+		dst := &g.terminals[i]
+		f := before(dst.Port)
+		if dst.Out == 0 || f == nil || o.TerminalOf(f) < 0 {
+			continue
+		}
+		was := &o.terminals[o.TerminalOf(f)]
+		for j := range g.terminals {
+			src := &g.terminals[j]
+			if i == j || src.Out == 0 || before(src.Port) == nil {
+				continue
+			}
+			at, changed, hops := int32(src.Switch), false, 0
+			for ; hops <= len(g.switches); hops++ {
+				from := before(g.switches[at].Port(0))
+				p := r.entry(at, int(dst.LID))
+				changed = changed || from == nil || old.entry(int32(o.SwitchOf(from.Node())), int(was.LID)) != p
+				if out := g.switches[at].Port(int(p)); out != nil && out.Peer() != nil && !changed {
+					x := before(out)
+					changed = x == nil || x.Peer() != before(out.Peer())
+				}
+				next := g.target(at, p)
+				if next < 0 {
+					if next != int32(-2-i) {
+						hops = len(g.switches) + 1
+					}
+					break
+				}
+				at = g.chanTo[next]
+			}
+			if changed {
+				sum.Pairs++
+				if hops > len(g.switches) {
+					sum.Broken++
+				}
+			}
+		}
+	}
+	if sum.Pairs > 0 {
+		for of, most := range map[*Routes]*int64{old: &sum.Before, r: &sum.After} {
+			loads, err := of.load(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			*most = distributionOf(loads).Max
+		}
+	}
+	return sum
+}
+
+// TestRerouted: pairs and loads are those that following each packet gives, where few
+// switches differ, many, or the fabric does; where packets loop or are dropped; before,
+// after, or both.
+func TestRerouted(t *testing.T) {
+	const spec = "fattree:k=6,levels=3"
+	for seed := range uint64(24) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		of := func(spec string) *Routes {
+			return compute(t, graph(t, spec, GraphOptions{}), "minhop", Options{})
+		}
+		scramble := func(r *Routes, switches, entries int) {
+			for range switches {
+				row := r.Row(random.IntN(len(r.graph.switches)))
+				for range entries {
+					row[random.IntN(len(row))] = uint8(random.IntN(8)) // 7: it does not have
+				}
+			}
+		}
+		now := spec
+		switch seed % 6 {
+		case 3:
+			now = fmt.Sprintf("%s,remove_links=2,seed=%d", spec, seed)
+		case 4:
+			now = fmt.Sprintf("%s,remove_switches=1,seed=%d", spec, seed)
+		}
+		old, r := of(spec), of(now)
+		switch seed % 6 {
+		case 0:
+			scramble(r, 2+int(seed/6), 200) // one behind the other
+		case 1: // some loop before, and after
+			scramble(old, 4, 12)
+			scramble(r, 4, 12)
+		case 2:
+			scramble(r, 30, 5)
+		case 5:
+			old, r = of(now), of(spec)
+			scramble(old, 2, 20)
+		}
+		before := func(p *fabric.Port) *fabric.Port {
+			for _, n := range old.graph.fabric.NodeByGUID(p.Node().GUID()) {
+				return n.Port(p.Num())
+			}
+			return nil
+		}
+		for _, workers := range []int{1, 3} {
+			old.graph.workers, r.graph.workers = workers, workers
+			got, err := r.Rerouted(context.Background(), old, before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(reroutedByHand(t, r, old, before), got); diff != "" {
+				t.Errorf("seed %d, %d workers: -want +got\n%s", seed, workers, diff)
+			}
+		}
+	}
+}

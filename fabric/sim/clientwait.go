@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"encoding/binary"
+	"time"
+
+	"fabsh/mad"
+)
+
+// A host's kernel returns a request to its program when there is no answer in time.
+// libumad2sim does not, and OpenSM waits for ever for what is lost. So requests that
+// clients have not answered come back when these detach, or take too long.
+
+const (
+	// waitFor is how long a client may take to answer. OpenSM takes seconds for
+	// tables of large subnets.
+	waitFor = 10 * time.Second
+	// maxWaiting is how many requests may wait for one client; before there are more
+	// the oldest one comes back.
+	maxWaiting = 1024
+)
+
+// waiting is a request that a client has not answered yet.
+type waiting struct {
+	from    *Client
+	message Message
+	until   time.Time
+}
+
+// expect notes that c is to answer m, from another client.
+func (c *Client) expect(m *Message, from *Client) {
+	if len(c.waiting) == maxWaiting {
+		c.giveUp(1)
+	}
+	c.waiting = append(c.waiting, waiting{from, *m, time.Now().Add(waitFor)})
+}
+
+// settle notes that c has answered with m.
+func (c *Client) settle(m *Message, to *Client) {
+	tid := binary.BigEndian.Uint64(m.MAD[mad.TIDOffset:])
+	for i := range c.waiting {
+		if w := &c.waiting[i]; w.from == to && binary.BigEndian.Uint64(w.message.MAD[mad.TIDOffset:]) == tid {
+			c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
+			return
+		}
+	}
+}
+
+// giveUp returns the first n requests that wait for c.
+func (c *Client) giveUp(n int) {
+	for i := range c.waiting[:n] {
+		w := &c.waiting[i]
+		if slot := w.from.slot; slot < len(c.s.clients) && c.s.clients[slot] == w.from {
+			w.message.Undelivered = true
+			w.from.receive(&w.message)
+		}
+	}
+	c.waiting = append(c.waiting[:0], c.waiting[n:]...)
+}
+
+// GiveUp returns the requests that clients should have answered by now.
+func (s *Subnet) GiveUp(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.clients {
+		if c == nil {
+			continue
+		}
+		n := 0
+		for n < len(c.waiting) && now.After(c.waiting[n].until) {
+			n++
+		}
+		c.giveUp(n)
+	}
+}

@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad"
+)
+
+// TestEditTables: what is edited is what a Get reads; what is not there is an
+// error.
+func TestEditTables(t *testing.T) {
+	fab, o, err := Parse("fattree")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(fab, o)
+	ca, leaf := &fab.OfType(mad.NodeTypeCA)[0], &fab.OfType(mad.NodeTypeSwitch)[0]
+	none := func([]byte) {}
+	const leaf1 = `"leaf-1" (0x0002c90300100000) `
+	for _, test := range []struct{ want, got string }{
+		{"", text(s.EditPKeys(ca.GUID(), 1, 0xffff, 0, 0x8001))},
+		{"the simulated fabric has no node with GUID 0x0000000000000001", text(s.EditPKeys(1, 1))},
+		{`"node-0001 HCA-1" (0x0002c90310000000) has ports up to 1, no port 2`, text(s.EditPKeys(ca.GUID(), 2))},
+		{"33 P_Keys: a block has 32", text(s.EditPKeys(ca.GUID(), 1, make([]uint16, 33)...))},
+		{leaf1 + "has no block 0x99 of VLArbitrationTable", text(s.EditTable(mad.AttrVLArbitrationTable, leaf.GUID(), 1, 0x99, none))},
+		{"NodeInfo is no table that can be edited", text(s.EditTable(mad.AttrNodeInfo, leaf.GUID(), 1, 0, none))},
+		{`"node-0001 HCA-1" (0x0002c90310000000) has no entry for multicast LID 0xc000`, text(s.EditMulticast(ca.GUID(), 0xc000, 1, true))},
+		{leaf1 + "has no entry for multicast LID 0x5", text(s.EditMulticast(leaf.GUID(), 5, 1, true))},
+		{leaf1 + "has no block 0x180 of MulticastForwardingTable", text(s.EditMulticast(leaf.GUID(), 0xf000, 1, true))},
+		{"the simulated fabric has no node with GUID 0x0000000000000001", text(s.AddGroup(mad.MCMemberRecord{}, 1, Cable{1, 1}))},
+	} {
+		if diff := cmp.Diff(test.want, test.got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	}
+	var block [smpSize]byte
+	s.readBlock(pkeyBlocks, &s.nodes[ca.ID()].ports[1], 0, block[:])
+	if got := binary.BigEndian.Uint64(block[:]); got != 0xffff_0000_8001_0000 {
+		t.Errorf("P_Keys are %#x", got)
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestAddGroup: the tables carry a group to its members along a tree, and to
+// nobody else; who only sends gets nothing.
+func TestAddGroup(t *testing.T) {
+	fab, o, err := Parse("fattree")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(fab, o)
+	cas := fab.OfType(mad.NodeTypeCA)
+	at := func(i int) Cable { return Cable{cas[i].GUID(), 1} }
+	rec := mad.MCMemberRecord{MGID: mad.MakeGID(0xff12a01bfe800000, 7), MLID: 0xc007}
+	if err := s.AddGroup(rec, mad.JoinStateFullMember, at(9), at(0), at(1)); err != nil {
+		t.Fatal(err)
+	}
+	rec.MGID[15], rec.MLID = 8, 0xc008
+	if err := s.AddGroup(rec, mad.JoinStateSendOnlyNonMember, at(20)); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]uint16{}
+	switches := fab.OfType(mad.NodeTypeSwitch)
+	for i := range switches {
+		n := &s.nodes[switches[i].ID()]
+		for row := 7; row <= 8; row++ {
+			var block [smpSize]byte
+			s.readBlock(mftBlocks, &n.ports[0], 0, block[:])
+			if mask := binary.BigEndian.Uint16(block[2*row:]); mask != 0 {
+				got[switches[i].Name()] |= mask
+			}
+		}
+	}
+	// node-0001 and node-0002 are at leaf-1, node-0010 at leaf-3.
+	want := map[string]uint16{"leaf-1": 1<<1 | 1<<2 | 1<<5, "spine-1": 1<<1 | 1<<3, "leaf-3": 1<<2 | 1<<5}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

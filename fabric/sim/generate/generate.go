@@ -1,0 +1,56 @@
+// Package generate builds the topologies of simulated subnets: the nodes and
+// cables, without the state of any port.
+//
+//	generate.go   what a subnet has room for
+//	builder.go    switches, hosts and cables
+//	tree.go       FatTree, Tree: parallel-ports generalised fat trees
+//	ring.go       Ring
+//	lattice.go    Lattice: meshes, tori, HyperX
+//	dragonfly.go  Dragonfly
+//	regular.go    Regular: random regular graphs
+//	remove.go     Remove: a fabric without some switches and cables
+//
+// The same arguments, a seed among them, give the same fabric. What does not fit
+// into a subnet is an error. Arguments are numbers of things: the caller sees to
+// it that none is negative or above MaxLIDs, and no number of switches 0.
+package generate
+
+import (
+	"fmt"
+
+	"fabsh/mad"
+)
+
+// Limits of a subnet.
+const (
+	MaxLIDs        = int(mad.MaxUnicastLID) // 49,151
+	MaxSwitchPorts = 254                    // IBA 14.2.5.3: 255 is no port number
+	maxHops        = mad.MaxHops
+)
+
+// checkSize returns an error if a topology does not fit into a subnet: so many
+// switches (-1: too many), each with hosts and ports, at most far hops apart.
+func checkSize(switches, hosts, ports, far int) error {
+	switch {
+	case switches < 0 || switches*(hosts+1) > MaxLIDs:
+		return fmt.Errorf("more than the %d LIDs of a subnet", MaxLIDs)
+	case ports > MaxSwitchPorts:
+		return fmt.Errorf("switches with %d ports, more than %d", ports, MaxSwitchPorts)
+	case far > maxHops-2:
+		return fmt.Errorf("hosts %d hops apart, more than the %d of a directed route", far+2, maxHops)
+	}
+	return nil
+}
+
+// product of the numbers, or -1 if it is more than the LIDs of a subnet.
+func product(numbers ...[]int) int {
+	n := 1
+	for _, list := range numbers {
+		for _, x := range list {
+			if n *= x; n > MaxLIDs {
+				return -1
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,108 @@
+package generate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+)
+
+// TestCables: which port leads where.
+func TestCables(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		build func() (*fabric.Fabric, error)
+		want  map[string]string
+	}{
+		{"fat tree", FatTree(4, 3).Build, map[string]string{
+			"leaf-1/1":          "node-0001 HCA-1/1",
+			"leaf-1/3":          "spine-1/1",
+			"leaf-2/4":          "spine-2/2",
+			"leaf-8/2":          "node-0016 HCA-1/1",
+			"spine-1/3":         "core-1/1",
+			"spine-2/4":         "core-4/1",
+			"spine-8/4":         "core-4/4",
+			"node-0003 HCA-1/1": "leaf-2/1",
+			"core-1/2":          "spine-3/3",
+		}},
+		{"torus", Lattice{Dims: []int{3, 4}, Hosts: 1, Links: 1, Shape: Torus}.Build, map[string]string{
+			"switch-1-1/1": "node-0001 HCA-1/1",
+			"switch-1-1/2": "switch-2-1/3", "switch-1-1/3": "switch-3-1/2",
+			"switch-1-1/4": "switch-1-2/5", "switch-1-1/5": "switch-1-4/4",
+			"switch-3-4/2": "switch-1-4/3", "switch-3-4/4": "switch-3-1/5",
+		}},
+		{"torus with two cables", Lattice{Dims: []int{2, 3}, Links: 2, Shape: Torus}.Build, map[string]string{
+			"switch-1-1/1": "switch-2-1/3", "switch-1-1/2": "switch-2-1/4", "switch-1-1/3": "", "switch-1-1/4": "",
+			"switch-1-1/5": "switch-1-2/7", "switch-1-1/6": "switch-1-2/8", "switch-1-1/7": "switch-1-3/5",
+		}},
+		{"mesh", Lattice{Dims: []int{3, 2}, Links: 1, Shape: Mesh}.Build, map[string]string{
+			"switch-1-1/1": "switch-2-1/2", "switch-1-1/2": "", "switch-1-1/3": "switch-1-2/4", "switch-1-1/4": "",
+			"switch-3-2/1": "", "switch-3-2/2": "switch-2-2/1",
+		}},
+		{"HyperX", Lattice{Dims: []int{4, 2}, Links: 1, Shape: HyperX}.Build, map[string]string{
+			"switch-1-1/1": "switch-2-1/1", "switch-1-1/2": "switch-3-1/1", "switch-1-1/3": "switch-4-1/1", "switch-1-1/4": "switch-1-2/4",
+			"switch-3-1/2": "switch-2-1/2", "switch-3-1/3": "switch-4-1/3",
+		}},
+		{"dragonfly", func() (*fabric.Fabric, error) { return Dragonfly(2, 1, 1, 0) }, map[string]string{
+			"group-1 switch-1/2": "group-1 switch-2/2", "group-1 switch-1/3": "group-2 switch-1/3",
+			"group-1 switch-2/3": "group-3 switch-1/3", "group-2 switch-2/3": "group-3 switch-2/3",
+		}},
+	} {
+		if diff := cmp.Diff(c.want, peersOf(must(t)(c.build()), c.want)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", c.name, diff)
+		}
+	}
+}
+
+// peersOf are the ports at the other ends of the cables of f's ports that want
+// names, "" without a cable.
+func peersOf(f *fabric.Fabric, want map[string]string) map[string]string {
+	got := map[string]string{}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		if _, ok := want[p.Name()]; ok {
+			got[p.Name()] = ""
+			if p.Peer() != nil {
+				got[p.Name()] = p.Peer().Name()
+			}
+		}
+	}
+	return got
+}
+
+// TestLimits: what a subnet has no room for is an error.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct {
+		build func() (*fabric.Fabric, error)
+		want  string
+	}{
+		{FatTree(64, 3).Build, "more than the 49151 LIDs of a subnet"},
+		{Tree{M: []int{200, 2}, W: []int{1, 60}, P: []int{1, 1}}.Build, "nodes with 260 ports, more than 254"},
+		{func() (*fabric.Fabric, error) { return Ring(40000, 1) }, "more than the 49151 LIDs of a subnet"},
+		{func() (*fabric.Fabric, error) { return Ring(3, 253) }, "switches with 255 ports, more than 254"},
+		{func() (*fabric.Fabric, error) { return Ring(124, 1) }, "hosts 64 hops apart, more than the 63 of a directed route"},
+		{Lattice{Dims: []int{300, 300}, Links: 1, Shape: Torus}.Build, "more than the 49151 LIDs of a subnet"},
+		{Lattice{Dims: []int{32, 32}, Links: 1, Shape: Mesh}.Build, "hosts 64 hops apart, more than the 63 of a directed route"},
+		{Lattice{Dims: []int{252}, Hosts: 4, Links: 1, Shape: HyperX}.Build, "switches with 255 ports, more than 254"},
+		{func() (*fabric.Fabric, error) { return Dragonfly(4, 2, 2, 10) }, "10 groups, but the 8 cables of one lead to no more than 8"},
+		{func() (*fabric.Fabric, error) { return Regular(4, 4, 0, 1) }, "4 switches, but cables from each to 4 others"},
+		{func() (*fabric.Fabric, error) { return Regular(5, 3, 0, 1) }, "5 switches with 3 cables: half a cable would be left"},
+	} {
+		if _, err := c.build(); err == nil || err.Error() != c.want {
+			t.Errorf("got %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+// must is the fabric that a generator returns.
+func must(t *testing.T) func(*fabric.Fabric, error) *fabric.Fabric {
+	t.Helper()
+	return func(f *fabric.Fabric, err error) *fabric.Fabric {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+}

@@ -1,0 +1,326 @@
+package server
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+)
+
+// ErrQuit is what Serve returns when the console has ended it.
+var ErrQuit = errors.New("quit")
+
+// maxCommand is how long a line of the console may be.
+const maxCommand = 4096
+
+// console executes the commands of ibsim's console (linux-rdma/ibsim
+// ibsim/sim_cmd.c), with its words: those who drive ibsim can drive this.
+type console struct {
+	*Server
+	out *bufio.Writer
+}
+
+// command is a command of the console; the words behind it are args. An error is
+// written as a comment.
+type command struct {
+	name, usage string
+	run         func(c *console, args string) error
+}
+
+// commands are all of them.
+func commands() []command {
+	return []command{
+		{"Help", "Help", (*console).help},
+		{"?", "", (*console).help},
+		{"Dump", `Dump ["nodeid"]`, (*console).dump},
+		{"Route", "Route <from-lid> <to-lid>", (*console).route},
+		{"Link", `Link "nodeid"[port] "remoteid"[port]`, (*console).link},
+		{"ReLink", `ReLink "nodeid"[port], or all that Unlink has taken of it: ReLink "nodeid"`, (*console).relink},
+		{"Unlink", `Unlink "nodeid"[port], or all: Unlink "nodeid"`, (*console).unlink},
+		{"Clear", `Clear "nodeid"[port], or all: Clear "nodeid": unlink, and forget the LIDs`, (*console).clear},
+		{"Guid", `Guid "nodeid" <guid>, or of a port: Guid "nodeid"[port] <guid>`, (*console).guid},
+		{"Error", `Error "nodeid"[port] <percent> [attribute id]: lose packets; 0: lose none`, (*console).error},
+		{"PerformanceSet", `PerformanceSet "nodeid"[port] PortCounters.SymbolErrorCounter=<value>`, (*console).counter},
+		{"Set", "", (*console).counter},
+		{"Baselid", `Baselid "nodeid"[port] <lid> [lmc]`, (*console).baseLID},
+		{"Attached", "Attached", (*console).attached},
+		{"X", "X <client number>: detach it", (*console).detach},
+		{"Wait", "Wait <seconds>", (*console).wait},
+		{"Verbose", "", (*console).nothing},
+		{"Start", "", (*console).nothing},
+		{"Quit", "Quit", func(*console, string) error { return ErrQuit }},
+	}
+}
+
+// Console executes commands, a line each, until the input ends. Serve must run.
+func (s *Server) Console(in io.Reader, out io.Writer) {
+	c := &console{s, bufio.NewWriter(out)}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, maxCommand), maxCommand)
+	c.prompt()
+	for lines.Scan() {
+		var err error
+		if !s.Do(func() { err = c.execute(lines.Text()) }) {
+			return
+		}
+		switch {
+		case errors.Is(err, ErrQuit):
+			fmt.Fprintln(c.out, "Exiting network simulator.")
+			c.out.Flush()
+			s.quit()
+			return
+		case err != nil:
+			fmt.Fprintf(c.out, "# %v\n", err)
+		}
+		c.prompt()
+	}
+	if err := lines.Err(); err != nil {
+		fmt.Fprintf(c.out, "# the console ends: %v\n", err)
+		c.out.Flush()
+	}
+}
+
+func (c *console) prompt() {
+	c.out.WriteString("sim> ")
+	c.out.Flush()
+}
+
+func (c *console) execute(line string) error {
+	line = strings.TrimSpace(line)
+	word, args, _ := strings.Cut(line, " ")
+	switch {
+	case line == "":
+		return nil
+	case line[0] == '#':
+		c.out.WriteString(line) // as ibsim, without the end of the line
+		return nil
+	}
+	var names []string
+	for _, cmd := range commands() {
+		if strings.EqualFold(cmd.name, word) {
+			return cmd.run(c, strings.TrimSpace(args))
+		}
+		names = append(names, cmd.name)
+	}
+	fmt.Fprintf(c.out, "command %s unknown - skipped%s\n", clip(line), fabric.DidYouMean(word, names))
+	return nil
+}
+
+func (c *console) help(string) error {
+	c.out.WriteString("sim: the commands of ibsim's console; node ids stand in quotes\n")
+	for _, cmd := range commands() {
+		if cmd.usage != "" {
+			fmt.Fprintf(c.out, "\t%s\n", cmd.usage)
+		}
+	}
+	return nil
+}
+
+// nothing is what commands do that have no meaning here.
+func (c *console) nothing(string) error { return nil }
+
+// target is a node, perhaps with a port (-1: none), and what stands behind it.
+func (c *console) target(args string) (at sim.End, id, rest string, err error) {
+	if !strings.HasPrefix(args, `"`) {
+		return at, "", "", fmt.Errorf("expected a node id in quotes: %s", clip(args))
+	}
+	id, rest, ok := strings.Cut(args[1:], `"`)
+	if !ok {
+		return at, "", "", fmt.Errorf("expected a quote at the end of the node id: %s", clip(args))
+	}
+	at = sim.End{Num: -1}
+	if at.Node, err = c.names.find(id); err != nil || id == "" {
+		return at, id, "", fmt.Errorf("nodeid %s not found%s", clip(id), fabric.DidYouMean(id, c.names.ids))
+	}
+	if strings.HasPrefix(rest, "[") {
+		num, behind, ok := strings.Cut(rest[1:], "]")
+		at.Num, err = strconv.Atoi(strings.TrimSpace(num))
+		if !ok || err != nil || at.Num < 0 || at.Num > int(c.subnet.View(at.Node).Info.NumPorts) {
+			return at, id, "", fmt.Errorf("nodeid %s: bad port %s", clip(id), clip(num))
+		}
+		rest = behind
+	}
+	return at, id, strings.TrimSpace(rest), nil
+}
+
+// each calls f for the port that args name, or for all of the node. Of several,
+// those for which it fails are left out.
+func (c *console) each(args string, f func(sim.End) error) error {
+	at, id, _, err := c.target(args)
+	if err != nil {
+		return err
+	}
+	if at.Num >= 0 {
+		if err := f(at); err != nil {
+			return fmt.Errorf("port %d at nodeid %s %w", at.Num, clip(id), err)
+		}
+		return nil
+	}
+	for num := 1; num <= int(c.subnet.View(at.Node).Info.NumPorts); num++ {
+		f(sim.End{Node: at.Node, Num: num})
+	}
+	return nil
+}
+
+func (c *console) unlink(args string) error { return c.each(args, c.subnet.Pull) }
+func (c *console) relink(args string) error { return c.each(args, c.subnet.Plug) }
+
+func (c *console) clear(args string) error {
+	return c.each(args, func(at sim.End) error {
+		c.subnet.Pull(at) // it need not be linked
+		return c.subnet.Reset(at)
+	})
+}
+
+func (c *console) link(args string) error {
+	a, _, rest, err := c.target(args)
+	if err != nil {
+		return err
+	}
+	b, _, _, err := c.target(rest)
+	if err != nil {
+		return err
+	}
+	if err := c.subnet.Connect(a, b); err != nil {
+		return fmt.Errorf("can't link: a port %w", err)
+	}
+	return nil
+}
+
+func (c *console) guid(args string) error {
+	at, id, rest, err := c.target(args)
+	if err != nil {
+		return err
+	}
+	guid, err := strconv.ParseUint(rest, 0, 64)
+	if err != nil {
+		return fmt.Errorf("nodeid %s: expected a GUID, as 0x2c9000100010001: %s", clip(id), clip(rest))
+	}
+	at.Num = max(at.Num, 0)
+	return c.subnet.SetGUID(at, mad.GUID(guid))
+}
+
+func (c *console) error(args string) error {
+	at, _, rest, err := c.target(args)
+	if err != nil {
+		return err
+	}
+	words := strings.Fields(rest)
+	if len(words) == 0 {
+		return errors.New("error rate is missing")
+	}
+	percent, err := strconv.Atoi(words[0])
+	if err != nil || percent < 0 || percent > 100 {
+		return fmt.Errorf("error rate must be in [0..100] range (%s)", clip(words[0]))
+	}
+	var attr uint64
+	if len(words) > 1 {
+		if attr, err = strconv.ParseUint(words[1], 0, 16); err != nil {
+			return fmt.Errorf("expected the id of an attribute, as 21 for PortInfo: %s", clip(words[1]))
+		}
+	}
+	if at.Num >= 0 {
+		return c.subnet.LosePackets(at, percent, mad.AttributeID(attr))
+	}
+	for num := range int(c.subnet.View(at.Node).Info.NumPorts) + 1 {
+		c.subnet.LosePackets(sim.End{Node: at.Node, Num: num}, percent, mad.AttributeID(attr))
+	}
+	return nil
+}
+
+func (c *console) counter(args string) error {
+	at, id, rest, err := c.target(args)
+	if err != nil {
+		return err
+	}
+	attr, assignment, ok := strings.Cut(rest, ".")
+	field, text, isSet := strings.Cut(assignment, "=")
+	value, bad := strconv.ParseUint(strings.TrimSpace(text), 0, 64)
+	field = strings.TrimSpace(field)
+	switch {
+	case at.Num < 0:
+		return errors.New("port number not found in command")
+	case !ok || !isSet:
+		return errors.New(`command does not match: PerformanceSet "nodeid"[port] [attribute].[field]=[value]`)
+	case bad != nil:
+		return fmt.Errorf("value %s is not valid integer", clip(text))
+	}
+	set, err := c.subnet.SetCounter(at, attr, field, value)
+	if err == nil {
+		fmt.Fprintf(c.out, "%s[%d] %s.%s has been set to %d\n", id, at.Num, attr, field, set)
+	}
+	return err
+}
+
+func (c *console) baseLID(args string) error {
+	at, _, rest, err := c.target(args)
+	words := strings.Fields(rest)
+	switch {
+	case err != nil:
+		return err
+	case at.Num < 0:
+		return errors.New("change baselid: missing portnum")
+	case len(words) == 0:
+		return errors.New("change baselid: bad lid")
+	}
+	lid, err := strconv.ParseUint(words[0], 0, 16)
+	if err != nil {
+		return errors.New("change baselid: bad lid")
+	}
+	var lmc uint64
+	if len(words) > 1 {
+		if lmc, err = strconv.ParseUint(words[1], 0, 8); err != nil {
+			return errors.New("change baselid: bad lmc")
+		}
+	}
+	return c.subnet.SetLID(at, mad.LID(lid), uint8(lmc))
+}
+
+func (c *console) attached(string) error {
+	for _, cl := range c.clients {
+		if cl != nil {
+			lid, _ := cl.Port()
+			sm := ""
+			if cl.IsSM() {
+				sm = "SM"
+			}
+			fmt.Fprintf(c.out, "Client %d: pid %d connected at %q port 0x%x, lid %d, qp %d %s\n", cl.Slot(), cl.id, cl.node, uint64(cl.GUID()), lid, cl.QP(), sm)
+		}
+	}
+	return nil
+}
+
+func (c *console) detach(args string) error {
+	slot, err := strconv.Atoi(args)
+	if err != nil || slot < 0 || slot >= len(c.clients) || c.clients[slot] == nil {
+		return fmt.Errorf("disconnect client: bad clientid %s", clip(args))
+	}
+	c.drop(c.clients[slot], "the console has detached it")
+	return nil
+}
+
+// wait stops the whole subnet, as ibsim's does.
+func (c *console) wait(args string) error {
+	sec, err := strconv.Atoi(args)
+	if err != nil || sec <= 0 || sec > 3600 {
+		return fmt.Errorf("wait: bad param %s", clip(args))
+	}
+	time.Sleep(time.Duration(sec) * time.Second)
+	return nil
+}
+
+// clip quotes what was typed, the beginning of it.
+func clip(s string) string {
+	const most = 60
+	if len(s) > most {
+		s = s[:most] + "..."
+	}
+	return strconv.Quote(s)
+}

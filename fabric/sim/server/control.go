@@ -1,0 +1,138 @@
+package server
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"fabsh/fabric/sim"
+	"fabsh/mad/ibsim/wire"
+)
+
+// readControl answers control requests, some of them. Those that are malformed get
+// no answer, as from ibsim.
+func (s *Server) readControl() {
+	for range batchSize {
+		var m [wire.CtlSize + 1]byte
+		var from address
+		n, err := s.control.readFrom(m[:], &from)
+		if errors.Is(err, errAgain) {
+			return
+		}
+		if err != nil || n != wire.CtlSize || binary.NativeEndian.Uint32(m[:]) != wire.CtlMagic {
+			continue
+		}
+		if err := s.execute(m[:wire.CtlSize], &from); err != nil {
+			binary.NativeEndian.PutUint32(m[wire.OffType:], wire.CtlError)
+			s.log("%v", err)
+		}
+		s.control.writeTo(m[:wire.CtlSize], &from)
+	}
+}
+
+// execute makes a control request its answer. An error refuses it.
+func (s *Server) execute(m []byte, from *address) error {
+	kind, info := binary.NativeEndian.Uint32(m[wire.OffType:]), m[wire.OffInfo:]
+	if kind == wire.CtlConnect {
+		return s.connect(info, from)
+	}
+	if kind > wire.CtlGetPKeys {
+		return nil // ibsim echoes it
+	}
+	slot := binary.NativeEndian.Uint32(m[wire.OffSlot:])
+	if int64(slot) >= int64(len(s.clients)) || s.clients[slot] == nil {
+		if kind == wire.CtlDisconnect {
+			return nil
+		}
+		return fmt.Errorf("control request %d for client %d, which is not attached", kind, slot)
+	}
+	c := s.clients[slot]
+	if c.control != *from {
+		return fmt.Errorf("control request %d for client %d from a socket that is not its own", kind, slot)
+	}
+	switch kind {
+	case wire.CtlDisconnect:
+		s.drop(c, "")
+	case wire.CtlGetPort:
+		lid, state := c.Port()
+		binary.NativeEndian.PutUint16(info, uint16(lid))
+		info[2] = byte(state)
+	case wire.CtlGetVendor:
+		i := c.NodeInfo()
+		clear(info)
+		binary.NativeEndian.PutUint32(info, i.VendorID)
+		binary.NativeEndian.PutUint32(info[4:], uint32(i.DeviceID))
+		binary.NativeEndian.PutUint32(info[8:], i.Revision)
+		binary.NativeEndian.PutUint64(info[16:], 1) // version of the firmware
+	case wire.CtlGetGID:
+		i := c.PortInfo(0)
+		binary.BigEndian.PutUint64(info, i.GIDPrefix)
+		binary.NativeEndian.PutUint64(info[8:], uint64(c.NodeInfo().NodeGUID))
+	case wire.CtlGetGUID:
+		binary.NativeEndian.PutUint64(info, uint64(c.NodeInfo().NodeGUID))
+	case wire.CtlGetNodeInfo:
+		i := c.NodeInfo()
+		clear(info)
+		i.Encode(info)
+	case wire.CtlGetPortInfo:
+		i := c.PortInfo(int(info[0]))
+		clear(info)
+		i.Encode(info)
+	case wire.CtlSetISSM:
+		c.SetSM(binary.NativeEndian.Uint32(info) != 0)
+	case wire.CtlGetPKeys:
+		c.ReadPKeys(info)
+	}
+	return nil
+}
+
+// connect attaches a client.
+func (s *Server) connect(info []byte, from *address) error {
+	id := int32(binary.NativeEndian.Uint32(info[wire.OffClientID:]))
+	name, _, _ := bytes.Cut(info[wire.OffNode:][:wire.NodeSize], []byte{0})
+	node, err := s.names.find(string(name))
+	if err != nil {
+		return fmt.Errorf("a client is refused: %w", err)
+	}
+	c := &client{id: id, control: *from, node: string(name)}
+	options := sim.ClientOptions{
+		Node: node, QP: binary.NativeEndian.Uint32(info[wire.OffClientQP:]), General: binary.NativeEndian.Uint32(info[wire.OffISSM:]) != 0,
+		Receive: func(m *sim.Message) { s.receive(c, m) },
+	}
+	if c.Client, err = s.subnet.AttachClient(options); err != nil {
+		s.dropDead() // they may hold the place
+		if c.Client, err = s.subnet.AttachClient(options); err != nil {
+			return fmt.Errorf("a client is refused: %w", err)
+		}
+	}
+	slot := c.Slot()
+	if c.socket, err = bind(fmt.Sprintf("%s:out%d", s.Name, slot)); err == nil {
+		if err = c.socket.connect(s.clientSocket(id)); err == nil {
+			err = s.poll.add(c.socket, int32(slot))
+		}
+		if err != nil {
+			c.socket.close()
+		}
+	}
+	if err != nil {
+		c.Detach()
+		return fmt.Errorf("the sockets of client %d: %w", id, err)
+	}
+	c.reads = true
+	for len(s.clients) <= slot {
+		s.clients = append(s.clients, nil)
+	}
+	s.clients[slot] = c
+	binary.NativeEndian.PutUint32(info[wire.OffClientID:], uint32(slot))
+	if c.node == "" {
+		c.node = c.Name()
+		clear(info[wire.OffNode:][:wire.NodeSize])
+		copy(info[wire.OffNode:][:wire.NodeSize-1], c.node)
+	}
+	s.log("client %d is attached to %q", slot, c.node)
+	return nil
+}
+
+// clientSocket is the name of the data socket of a client.
+func (s *Server) clientSocket(id int32) string { return fmt.Sprintf("%s:in%d", s.Name, id) }

@@ -1,0 +1,65 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+
+	"fabsh/fabric"
+)
+
+// names finds nodes by what clients and the console call them.
+type names struct {
+	ids      []string // by node: the id in the net file, else the name
+	byID     map[string]int
+	byName   map[string]int
+	byGUID   map[string]int // as fabric writes it
+	standard int            // where clients are that name no node
+}
+
+func newNames(f *fabric.Fabric) *names {
+	n := &names{byID: map[string]int{}, byName: map[string]int{}, byGUID: map[string]int{}, standard: -1}
+	for i := range f.Nodes() {
+		node := &f.Nodes()[i]
+		id := node.FileID()
+		if id == "" {
+			id = node.Name()
+		}
+		n.ids = append(n.ids, id)
+		for _, entry := range []struct {
+			index map[string]int
+			key   string
+		}{{n.byID, id}, {n.byName, node.Name()}, {n.byGUID, node.GUID().String()}} {
+			if _, known := entry.index[entry.key]; !known {
+				entry.index[entry.key] = i
+			}
+		}
+		linked := false
+		for p := range node.Ports() {
+			linked = linked || p.Peer() != nil
+		}
+		if n.standard < 0 && !node.IsSwitch() && linked {
+			n.standard = i
+		}
+	}
+	n.standard = max(n.standard, 0)
+	return n
+}
+
+// find is a node by its id in the net file, its name, its GUID, or as ibnetdiscover
+// writes that: H- or S- and 16 digits. "" is the first channel adapter.
+func (n *names) find(name string) (int, error) {
+	if name == "" {
+		return n.standard, nil
+	}
+	for _, index := range []map[string]int{n.byID, n.byName, n.byGUID} {
+		if i, ok := index[name]; ok {
+			return i, nil
+		}
+	}
+	if kind, digits, ok := strings.Cut(name, "-"); ok && len(kind) == 1 {
+		if i, ok := n.byGUID["0x"+digits]; ok {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("there is no node %q%s", name, fabric.DidYouMean(name, n.ids))
+}

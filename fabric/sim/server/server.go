@@ -1,0 +1,254 @@
+// Package server lets other programs onto a simulated subnet, through the sockets
+// of ibsim, the simulator of linux-rdma: OpenSM and the tools of infiniband-diags
+// with libumad2sim preloaded (ibsim-run), and fabsh itself (-F ibsim:NAME).
+//
+//	server.go   Server: one loop for all clients, without a goroutine for any
+//	client.go   a client: its socket, and what waits for it
+//	control.go  attach, detach, facts of the port
+//	message.go  messages on the socket, and those of the subnet
+//	names.go    nodes by what clients call them
+//	socket_linux.go  the system calls
+//	console.go  ibsim's console
+//
+// Sources: linux-rdma/ibsim, tag ibsim-0.12: include/ibsim.h (messages),
+// ibsim/ibsim.c (sockets), umad2sim/sim_client.c (what clients send).
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim"
+	"fabsh/mad/ibsim/wire"
+)
+
+// Options say how a subnet is served.
+type Options struct {
+	// Name is of the sockets: what clients have in IBSIM_SOCKNAME. "": "sim".
+	Name string
+	// Log is told of clients that come and go, and that are refused. Nil: nobody.
+	Log func(text string)
+}
+
+// Server serves a subnet to clients.
+type Server struct {
+	Options
+	subnet   *sim.Subnet
+	names    *names
+	poll     *poller
+	control  socket
+	clients  []*client // by number; nil: the place is free
+	checked  time.Time // when clients were last looked after
+	in, out  batch
+	incoming sim.Message
+	quitting bool
+	busy     *client // that was read from last; nil: there was nothing more
+	rounds   int     // since others had their turn
+
+	mu      sync.Mutex // guards all below, and the queues of clients
+	working bool       // the loop will send what is queued
+	dirty   []*client  // something was queued for them
+	posted  []func()   // by Do
+	closed  bool
+}
+
+// DefaultName is the name of the sockets where nothing says otherwise.
+const DefaultName = "sim"
+
+// ErrName: a name cannot be one of a socket.
+var ErrName = fmt.Errorf("a socket's name has at most %d bytes", wire.MaxName)
+
+var errInUse = errors.New("the socket name is in use")
+
+// checkEvery is how soon a client that died is noticed.
+const checkEvery = 250 * time.Millisecond
+
+// Listen makes the sockets of the subnet that was made of f. Clients wait until
+// Serve runs.
+func Listen(s *sim.Subnet, f *fabric.Fabric, o Options) (*Server, error) {
+	if o.Name == "" {
+		o.Name = DefaultName
+	}
+	if len(o.Name) > wire.MaxName {
+		return nil, fmt.Errorf("listen at %q: %w", o.Name, ErrName)
+	}
+	control, err := bind(o.Name + ":ctl")
+	switch {
+	case errors.Is(err, errInUse):
+		return nil, fmt.Errorf("listen at %q: another simulator has that name in this network namespace; end it, or take another name", o.Name)
+	case err != nil:
+		return nil, fmt.Errorf("listen at %q: %w", o.Name, err)
+	}
+	srv := &Server{Options: o, subnet: s, names: newNames(f), control: control}
+	if srv.poll, err = newPoller(); err == nil {
+		err = srv.poll.add(control, controlToken)
+	}
+	if err != nil {
+		control.close()
+		return nil, fmt.Errorf("listen at %q: %w", o.Name, err)
+	}
+	return srv, nil
+}
+
+// Tokens of the poller; those of clients are their numbers.
+const controlToken = -2
+
+// Serve answers clients until ctx ends. The sockets are closed then.
+func (s *Server) Serve(ctx context.Context) error {
+	defer s.close()
+	stop := context.AfterFunc(ctx, s.poll.wake)
+	defer stop()
+	for ctx.Err() == nil && !s.quitting {
+		if !s.readAgain() {
+			if err := s.wait(); err != nil {
+				return err
+			}
+		}
+		s.mu.Lock()
+		posted := s.posted
+		s.posted = nil
+		s.mu.Unlock()
+		for _, f := range posted {
+			f()
+		}
+		s.flush()
+		if now := time.Now(); len(s.clients) > 0 && now.Sub(s.checked) >= checkEvery {
+			s.checked = now
+			s.dropDead()
+			s.subnet.GiveUp(now)
+		}
+	}
+	if s.quitting {
+		return ErrQuit
+	}
+	return nil
+}
+
+// readAgain reads from the client that was read from last, without asking the poller:
+// it often has sent more. The others have their turn after some rounds.
+func (s *Server) readAgain() bool {
+	const rounds = 16
+	c := s.busy
+	if c == nil || c.gone || s.rounds == rounds {
+		s.busy, s.rounds = nil, 0
+		return false
+	}
+	s.rounds++
+	if s.readClient(c) == 0 {
+		yield() // with two processors, it may be about to send some more
+		if s.readClient(c) == 0 {
+			s.busy, s.rounds = nil, 0
+			return false
+		}
+	}
+	return true
+}
+
+// wait waits until there is something to do.
+func (s *Server) wait() error {
+	timeout := time.Duration(-1)
+	if len(s.clients) > 0 {
+		timeout = checkEvery
+	}
+	if !s.rest() {
+		timeout = 0
+	}
+	err := s.poll.wait(timeout, s.ready)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.working = true
+	return err
+}
+
+// rest ends the time in which the loop sends what is queued; it returns false if
+// there is something left.
+func (s *Server) rest() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.working = len(s.dirty) > 0 || len(s.posted) > 0
+	return !s.working
+}
+
+// Do has the loop call f, between the requests of clients; not once Serve has
+// returned.
+func (s *Server) Do(f func()) (done bool) {
+	finished := make(chan struct{})
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return false
+	}
+	s.posted = append(s.posted, func() { defer close(finished); f() })
+	s.poll.wake()
+	s.mu.Unlock()
+	<-finished
+	return true
+}
+
+// quit ends Serve.
+func (s *Server) quit() {
+	s.Do(func() { s.quitting = true })
+}
+
+func (s *Server) ready(token int32, read, write bool) {
+	switch {
+	case token == controlToken:
+		s.readControl()
+	case token >= 0 && int(token) < len(s.clients) && s.clients[token] != nil:
+		c := s.clients[token]
+		if write {
+			s.push(c)
+		}
+		if read {
+			s.readClient(c)
+		}
+	}
+}
+
+// flush sends what is queued.
+func (s *Server) flush() {
+	for {
+		s.mu.Lock()
+		list := s.dirty
+		s.dirty = nil
+		for _, c := range list {
+			c.dirty = false
+		}
+		s.mu.Unlock()
+		if len(list) == 0 {
+			return
+		}
+		for _, c := range list {
+			if !c.gone {
+				s.push(c)
+			}
+		}
+	}
+}
+
+func (s *Server) close() {
+	for _, c := range s.clients {
+		if c != nil {
+			s.drop(c, "")
+		}
+	}
+	s.control.close()
+	s.mu.Lock()
+	posted := s.posted
+	s.posted, s.closed = nil, true
+	s.poll.close()
+	s.mu.Unlock()
+	for _, f := range posted {
+		f()
+	}
+}
+
+func (s *Server) log(format string, args ...any) {
+	if s.Log != nil {
+		s.Log(fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,231 @@
+//go:build linux
+
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"fabsh/fabric"
+	"fabsh/fabric/discover"
+	"fabsh/fabric/format"
+	"fabsh/fabric/sa"
+	"fabsh/fabric/sim"
+	"fabsh/mad/engine"
+	"fabsh/mad/ibsim"
+	"fabsh/mad/ibsim/ibsimtest"
+	"fabsh/mad/ibsim/wire"
+)
+
+func TestMain(m *testing.M) {
+	if spec := os.Getenv(servedSpec); spec != "" {
+		serveAlone(spec)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// served is a server that a test runs.
+type served struct {
+	*Server
+	fabric *fabric.Fabric
+	mu     sync.Mutex
+	said   []string
+	ended  error // of Serve, once stop has returned
+	stop   func()
+}
+
+// serve serves a fabric until the test ends.
+func serve(t testing.TB, spec string, bare bool) *served {
+	t.Helper()
+	f, o, err := sim.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Bare = bare
+	return serveFabric(t, f, o)
+}
+
+func serveFabric(t testing.TB, f *fabric.Fabric, o sim.Options) *served {
+	t.Helper()
+	s := &served{fabric: f}
+	var err error
+	s.Server, err = Listen(sim.New(f, o), f, Options{Name: uniqueName(), Log: func(text string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.said = append(s.said, text)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx) }()
+	s.stop = sync.OnceFunc(func() { cancel(); s.ended = <-done })
+	t.Cleanup(func() {
+		if s.stop(); s.ended != nil && s.ended != ErrQuit {
+			t.Error(s.ended)
+		}
+	})
+	return s
+}
+
+func uniqueName() string { return fmt.Sprintf("fabsh-%016x", rand.Uint64()) }
+
+// log is what the server has said.
+func (s *served) log() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.said, "\n")
+}
+
+// attach attaches our own client.
+func (s *served) attach(t testing.TB, o ibsim.Options) *ibsim.Transport {
+	t.Helper()
+	o.Socket = s.Name
+	tr, err := ibsim.Attach(o)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, s.log())
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr
+}
+
+func sweep(t testing.TB, tr engine.Transport) *fabric.Fabric {
+	t.Helper()
+	e := engine.New(tr, engine.Options{})
+	defer e.Close()
+	f, err := discover.Sweep(t.Context(), e, discover.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func text(t testing.TB, f *fabric.Fabric) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := format.Dump(&b, f, format.KindIbnetdiscover); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Through the sockets, the subnet is the same as in process.
+func TestSweep(t *testing.T) {
+	for _, spec := range []string{"fattree:k=4,levels=3", "torus:dims=3/3,hosts=2", "pgft:m=6/6/6,w=1/6/6,p=1/1/1,remove_links=40,seed=5"} {
+		f, o, err := sim.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := serve(t, spec, false)
+		node := s.names.standard
+		direct, err := sim.New(f, o).Attach(node, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := sweep(t, direct), sweep(t, s.attach(t, ibsim.Options{}))
+		if want, got := text(t, want), text(t, got); want != got {
+			t.Errorf("%s: want\n%s\ngot\n%s", spec, want, got)
+		}
+	}
+}
+
+// A bare subnet is as after power-on.
+func TestBare(t *testing.T) {
+	s := serve(t, "ring:n=3", true)
+	f := sweep(t, s.attach(t, ibsim.Options{}))
+	if f.Links() != 6 || len(f.Nodes()) != 6 {
+		t.Errorf("%v, want 6 nodes and links", f)
+	}
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		if info := p.Info(); p.LID() != 0 || info.MasterSMLID != 0 || p.Num() > 0 && p.Peer() != nil && info.PortState.String() != "initialize" {
+			t.Errorf("%s: LID %d, SM %d, %v", p.Name(), p.LID(), info.MasterSMLID, info.PortState)
+		}
+	}
+}
+
+// There may be many clients, at any node by any of its names.
+func TestAttach(t *testing.T) {
+	s := serve(t, "ring:n=3,hosts=2", false)
+	names := []string{"", "switch-1", "node-0004 HCA-1", s.fabric.Nodes()[4].GUID().String(), fmt.Sprintf("H-%016x", uint64(s.fabric.Nodes()[5].GUID()))}
+	for i := range 40 {
+		name := names[i%len(names)]
+		want, err := s.names.find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.attach(t, ibsim.Options{Node: name}).Port()
+		if err != nil || p.NodeGUID != s.fabric.Nodes()[want].GUID() {
+			t.Errorf("at %q: %v, node %v: %v", name, p, s.fabric.Nodes()[want].GUID(), err)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	s := serve(t, "ring:n=3", false)
+	_, err := ibsim.Attach(ibsim.Options{Socket: s.Name, Node: "switch-9"})
+	if want := fmt.Sprintf("ibsim at %q: no node \"switch-9\" in its net file", s.Name); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if want := "a client is refused: there is no node \"switch-9\" (did you mean switch-1?)"; !strings.Contains(s.log(), want) {
+		t.Errorf("log %q, want %q", s.log(), want)
+	}
+	s.attach(t, ibsim.Options{Node: "node-0002 HCA-1", ISSM: true})
+	_, err = ibsim.Attach(ibsim.Options{Socket: s.Name, Node: "node-0002 HCA-1", ISSM: true})
+	if want := fmt.Sprintf("ibsim at %q: a subnet manager is on node \"node-0002 HCA-1\" already", s.Name); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	_, err = Listen(s.subnet, s.fabric, Options{Name: s.Name})
+	if want := fmt.Sprintf("listen at %q: another simulator has that name in this network namespace; end it, or take another name", s.Name); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	_, err = Listen(s.subnet, s.fabric, Options{Name: strings.Repeat("x", 200)})
+	if err == nil || !strings.Contains(err.Error(), "at most") {
+		t.Errorf("a long name: %v", err)
+	}
+}
+
+// A client that ends without a word gives its place back, and its port is a subnet
+// manager's no more.
+func TestDead(t *testing.T) {
+	s := serve(t, "ring:n=3", true)
+	a := newRaw(t, s.Name)
+	if slot := a.connect("node-0002 HCA-1", 0, false); slot != 0 {
+		t.Fatalf("slot %d", slot)
+	}
+	a.request(wire.CtlSetISSM, []byte{1, 0, 0, 0})
+	watcher := newRaw(t, s.Name)
+	watcher.connect("node-0002 HCA-1", 0, false)
+	isSM := func() bool {
+		info := watcher.request(wire.CtlGetPortInfo, nil)
+		return info[23]&2 != 0 // CapabilityMask, 20 to 23
+	}
+	if !isSM() {
+		t.Error("the port does not show the subnet manager")
+	}
+	a.close()
+	ibsimtest.Poll(t, "the server to notice that its client is gone", func() bool { return !isSM() })
+	if want := "client 0 on \"node-0002 HCA-1\" is detached: it has ended without a word"; !strings.Contains(s.log(), want) {
+		t.Errorf("log %q, want %q", s.log(), want)
+	}
+}
+
+// sweepSA is how many NodeRecords the subnet administrator has.
+func sweepSA(t testing.TB, e *engine.Engine) int {
+	t.Helper()
+	f, err := discover.ViaSA(t.Context(), &sa.Client{Engine: e}, discover.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(f.Nodes())
+}

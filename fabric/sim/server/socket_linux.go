@@ -1,0 +1,216 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"fabsh/mad/ibsim/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// socket is a non-blocking socket of datagrams. Its calls that cannot block are raw
+// ones: Go's scheduler need not know of them (see package mad/internal/nowait).
+type socket int
+
+// errAgain: there is nothing to read, or no room to write.
+var errAgain = errors.New("not now")
+
+// errGone: nobody has the other end.
+var errGone = errors.New("the other end is gone")
+
+// bind makes a socket with an abstract name, which counts a NUL at its end.
+func bind(name string) (socket, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Bind(fd, abstract(name)); err != nil {
+		unix.Close(fd)
+		if err == unix.EADDRINUSE {
+			return -1, errInUse
+		}
+		return -1, err
+	}
+	return socket(fd), nil
+}
+
+func abstract(name string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: "@" + name + "\x00"} }
+
+// connect connects s to the socket of that name, so that only its owner can send
+// to s; again, to learn whether it is still there.
+func (s socket) connect(name string) error {
+	switch err := unix.Connect(int(s), abstract(name)); err {
+	case nil, unix.EAGAIN:
+		return nil
+	case unix.ECONNREFUSED, unix.ENOENT:
+		return errGone
+	default:
+		return err
+	}
+}
+
+func (s socket) close() { unix.Close(int(s)) }
+
+// address is the name of a socket as the kernel has it.
+type address struct {
+	raw  unix.RawSockaddrUnix
+	size uint32
+}
+
+// readFrom reads one datagram.
+func (s socket) readFrom(b []byte, from *address) (int, error) {
+	from.size = uint32(unsafe.Sizeof(from.raw))
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(s), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0,
+		uintptr(unsafe.Pointer(&from.raw)), uintptr(unsafe.Pointer(&from.size)))
+	return int(n), outcome(errno)
+}
+
+// writeTo sends one datagram; one that cannot be sent now is lost.
+func (s socket) writeTo(b []byte, to *address) {
+	unix.RawSyscall6(unix.SYS_SENDTO, uintptr(s), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0,
+		uintptr(unsafe.Pointer(&to.raw)), uintptr(to.size))
+}
+
+func outcome(errno unix.Errno) error {
+	switch errno {
+	case 0:
+		return nil
+	case unix.EAGAIN, unix.EINTR, unix.ENOBUFS:
+		return errAgain
+	case unix.ECONNREFUSED, unix.ENOTCONN, unix.EPIPE, unix.ECONNRESET, unix.EPERM:
+		return errGone
+	}
+	return errno
+}
+
+// batch is the arguments of such a call: struct mmsghdr of recvmmsg(2).
+type batch struct {
+	headers [batchSize]struct {
+		unix.Msghdr
+		n uint32
+	}
+	vectors [batchSize]unix.Iovec
+	// To read: one byte more than a message, so that a longer one is seen.
+	buffers [batchSize][wire.MessageSize + 1]byte
+}
+
+// read reads up to batchSize datagrams into the batch.
+func (s socket) read(b *batch) (int, error) {
+	for i := range b.headers {
+		b.vectors[i].Base = &b.buffers[i][0]
+		b.vectors[i].SetLen(len(b.buffers[i]))
+		b.set(i)
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(s), uintptr(unsafe.Pointer(&b.headers[0])), batchSize, 0, 0, 0)
+	return int(n), outcome(errno)
+}
+
+// message is the i-th that read has read; nil if it has not the size of one.
+func (b *batch) message(i int) *message {
+	if b.headers[i].n != wire.MessageSize {
+		return nil
+	}
+	return (*message)(b.buffers[i][:wire.MessageSize])
+}
+
+// write sends the first messages of list, and returns how many.
+func (s socket) write(b *batch, list []message) (int, error) {
+	list = list[:min(len(list), batchSize)]
+	for i := range list {
+		b.vectors[i].Base = &list[i][0]
+		b.vectors[i].SetLen(wire.MessageSize)
+		b.set(i)
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(s), uintptr(unsafe.Pointer(&b.headers[0])), uintptr(len(list)), 0, 0, 0)
+	if errno != 0 {
+		n = 0
+	}
+	return int(n), outcome(errno)
+}
+
+func (b *batch) set(i int) {
+	b.headers[i].Msghdr = unix.Msghdr{Iov: &b.vectors[i]}
+	b.headers[i].SetIovlen(1)
+}
+
+// poller waits for sockets.
+type poller struct {
+	epoll, event int
+	events       [32]unix.EpollEvent
+}
+
+// eventToken is the token of wake.
+const eventToken = -1
+
+func newPoller() (*poller, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
+	event, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		unix.Close(epoll)
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	p := &poller{epoll: epoll, event: event}
+	return p, p.add(socket(event), eventToken)
+}
+
+func (p *poller) close() {
+	unix.Close(p.event)
+	unix.Close(p.epoll)
+}
+
+// add waits for s to be readable; the token says in wait whose it is.
+func (p *poller) add(s socket, token int32) error {
+	e := unix.EpollEvent{Events: unix.EPOLLIN, Fd: token}
+	return unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, int(s), &e)
+}
+
+// change waits for s to be readable, writable, or both.
+func (p *poller) change(s socket, token int32, read, write bool) error {
+	e := unix.EpollEvent{Fd: token}
+	if read {
+		e.Events |= unix.EPOLLIN
+	}
+	if write {
+		e.Events |= unix.EPOLLOUT
+	}
+	return unix.EpollCtl(p.epoll, unix.EPOLL_CTL_MOD, int(s), &e)
+}
+
+// wake ends wait, now or the next one.
+func (p *poller) wake() {
+	one := [8]byte{1}
+	unix.Write(p.event, one[:])
+}
+
+// yield lets other processes run.
+func yield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
+// wait calls ready with the token of each socket that is readable or writable,
+// once there are some, or the time is over; below 0: no time.
+func (p *poller) wait(timeout time.Duration, ready func(token int32, read, write bool)) error {
+	ms := -1
+	if timeout >= 0 {
+		ms = int(timeout / time.Millisecond)
+	}
+	n, err := unix.EpollWait(p.epoll, p.events[:], ms)
+	if err != nil {
+		if err == unix.EINTR {
+			return nil
+		}
+		return fmt.Errorf("epoll: %w", err)
+	}
+	for _, e := range p.events[:n] {
+		if e.Fd == eventToken {
+			var count [8]byte
+			unix.Read(p.event, count[:])
+		}
+		ready(e.Fd, e.Events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0, e.Events&unix.EPOLLOUT != 0)
+	}
+	return nil
+}

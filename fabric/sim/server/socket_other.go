@@ -1,0 +1,40 @@
+//go:build !linux
+
+package server
+
+import (
+	"errors"
+	"time"
+)
+
+// Only Linux has sockets with abstract names, by which the programs find each
+// other; and only there is libumad2sim.
+
+var errNotLinux = errors.New("only on Linux: the programs find a simulated fabric by an abstract socket name, which other systems have not")
+
+var errAgain, errGone = errors.New("not now"), errors.New("the other end is gone")
+
+type (
+	socket  int
+	address struct{}
+	batch   struct{}
+	poller  struct{}
+)
+
+const eventToken = -1
+
+func bind(string) (socket, error)                                 { return -1, errNotLinux }
+func (socket) connect(string) error                               { return errNotLinux }
+func (socket) close()                                             {}
+func (socket) readFrom([]byte, *address) (int, error)             { return 0, errNotLinux }
+func (socket) writeTo([]byte, *address)                           {}
+func (socket) read(*batch) (int, error)                           { return 0, errNotLinux }
+func (*batch) message(int) *message                               { return nil }
+func (socket) write(*batch, []message) (int, error)               { return 0, errNotLinux }
+func newPoller() (*poller, error)                                 { return nil, errNotLinux }
+func (*poller) close()                                            {}
+func (*poller) add(socket, int32) error                           { return errNotLinux }
+func (*poller) change(socket, int32, bool, bool) error            { return errNotLinux }
+func (*poller) wake()                                             {}
+func (*poller) wait(time.Duration, func(int32, bool, bool)) error { return errNotLinux }
+func yield()                                                      {}

@@ -1,0 +1,192 @@
+//go:build linux
+
+package server
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/mad/ibsim"
+	"fabsh/mad/ibsim/ibsimtest"
+)
+
+// TestTools: the tools of infiniband-diags print the same here and on ibsim, of the
+// same net file, brought up by OpenSM, but for toolDifferences.
+func TestTools(t *testing.T) {
+	for net, host := range map[string]string{"ring": "h1", "mesh": "login"} {
+		t.Run(net, func(t *testing.T) {
+			if net != "ring" && os.Getenv("FABSH_SOAK") == "" {
+				t.Skip("one is enough but for make soak")
+			}
+			o := ibsimtest.Options{SM: host, SMArgs: []string{"-R", "minhop"}}
+			theirs := ibsimtest.Start(t, ibsimtest.Net(t, net), o)
+			s := serveNet(t, ibsimtest.Net(t, net))
+			ours := s.peers(t)
+			ours.StartSM(t, o).Wait(t, "SUBNET UP")
+			f := sweep(t, s.attach(t, ibsim.Options{Node: host}))
+			for _, cmd := range toolCommands(f) {
+				out := func(f *ibsimtest.Fixture) (said string) {
+					for range 4 { // a busy machine has no time for OpenSM
+						if said = runTool(t, f, host, cmd); !strings.Contains(said, "timed out") {
+							break
+						}
+					}
+					return said
+				}
+				want, got := normalTool(out(theirs)), normalTool(out(ours))
+				if strings.Contains(want, "timed out") && !strings.Contains(got, "timed out") {
+					t.Logf("%s: ibsim is too slow", strings.Join(cmd, " "))
+					continue
+				}
+				if diff := lineDiff(want, got); diff != "" {
+					t.Errorf("%s: -ibsim +here%s", strings.Join(cmd, " "), diff)
+				}
+			}
+		})
+	}
+}
+
+// runTool is what a tool writes and how it ends.
+func runTool(t *testing.T, f *ibsimtest.Fixture, host string, cmd []string) string {
+	c := f.Command(t, host, cmd[0], append([]string{"-t", "1000"}, cmd[1:]...)...)
+	hung := time.AfterFunc(time.Minute, func() { c.Process.Kill() })
+	defer hung.Stop()
+	b, err := c.CombinedOutput()
+	return fmt.Sprintf("%s%v", b, err)
+}
+
+// lineDiff shows the lines that are only in want, and those only in got.
+func lineDiff(want, got string) string {
+	count := map[string]int{}
+	for line := range strings.SplitSeq(want, "\n") {
+		count[line]--
+	}
+	for line := range strings.SplitSeq(got, "\n") {
+		count[line]++
+	}
+	var out strings.Builder
+	for _, line := range slices.Sorted(maps.Keys(count)) {
+		switch n := count[line]; {
+		case strings.Trim(line, "~ \t") == "": // how many there are is of no interest
+		case n < 0:
+			fmt.Fprintf(&out, "\n-%s", line)
+		case n > 0:
+			fmt.Fprintf(&out, "\n+%s", line)
+		}
+	}
+	return out.String()
+}
+
+// toolCommands ask for all that the tools can ask.
+func toolCommands(f *fabric.Fabric) (list [][]string) {
+	add := func(format string, args ...any) { list = append(list, strings.Fields(fmt.Sprintf(format, args...))) }
+	add("ibnetdiscover")
+	add("ibnetdiscover -p")
+	add("ibnetdiscover -f")
+	add("ibnetdiscover -g")
+	add("iblinkinfo")
+	add("iblinkinfo -l")
+	add("ibhosts")
+	add("ibswitches")
+	add("sminfo")
+	add("dump_fts")
+	add("saquery SMIR")
+	add("saquery -c")
+	from := f.From().Node().LID()
+	seen := map[string]int{}
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		lid := n.LID()
+		if lid == 0 {
+			continue
+		}
+		add("smpquery nodedesc %d", lid)
+		add("saquery NR %d", lid)
+		add("ibtracert %d %d", from, lid)
+		kind := fmt.Sprint(n.Type(), n.Info().DeviceID)
+		if seen[kind]++; seen[kind] > 1 {
+			continue
+		}
+		add("smpquery nodeinfo %d", lid)
+		add("smpquery guids %d", lid)
+		add("smpquery switchinfo %d", lid)
+		add("smpquery mepi %d", lid)
+		add("saquery PR --slid %d --dlid %d", from, lid)
+		add("ibroute %d", lid)
+		add("ibroute -M %d", lid)
+		if n.IsSwitch() {
+			add("perfquery -a %d", lid)
+		}
+		add("ibaddr %d", lid)
+		for _, num := range []int{0, 1, 2, n.NumPorts()} {
+			if n.Port(num) == nil {
+				continue
+			}
+			for _, what := range []string{"portinfo", "pkeys", "sl2vl", "vlarb"} {
+				add("smpquery %s %d %d", what, lid, num)
+			}
+			add("ibportstate %d %d query", lid, num)
+			add("saquery PIR %d/%d", lid, num)
+		}
+		for _, what := range []string{"", "-x", "--rcverr", "--xmtdisc", "--oprcvcounters", "--flowctlcounters", "--vloppackets", "--vlopdata", "--vlxmitflowctlerrors", "--vlxmitcounters"} {
+			add("perfquery %s %d 1", what, lid)
+		}
+	}
+	return list
+}
+
+// toolDifferences are what tools print differently on ibsim and here, and why. The
+// README of fabric/sim has the reasons; they must be the same ones.
+var toolDifferences = []struct{ reason, pattern string }{
+	{"", `generated on .*`},
+	{"", `\[\d+\] sim_`},
+	{"", `(?i)act(ivity count|count\.*) ?\d+`},
+	{"Widths and speeds supported and enabled: ibsim's ports have all, ours what their link in the file runs at, and less. So iblinkinfo says there that all could be faster.", `(?m)^\s*Link(Width|Speed|SpeedExt)(Supported|Enabled):.*`},
+	{"", `\((Could be [^)]*| *)\)`},
+	{"LinkSpeedActive of a link at an extended speed: 10 Gb/s on ibsim, 0 here.", `(?m)^\s*LinkSpeedActive:.*| s=\d`},
+	{"LinkSpeedExtActive of ports without a link, port 0 among them.", `(?m)^\s*LinkSpeedExtActive:.*`},
+	{"Sizes of tables of P_Keys, forwarding and multicast, and what of them switches enforce: other devices. ibsim's forwarding tables end at LID 30719 and 49151, ours at 49151.", `(?m)^(PartCap|PartEnforceCap|InboundPartEnf|OutboundPartEnf|FilterRawInbound|FilterRawOutbound|LinearFdbCap|McastFdbCap):.*|partition_cap\.*0x\w+|Multicast mlids \[[^]]*\]`},
+	{"", `(?m)^ *\d+: (0x\w{4} ?)+$|^\d+ pkeys capacity.*`},
+	{"DefMcastPrimPort before a subnet manager sets it: 0 on ibsim, 255 (none) here.", `(?m)^DefMcast(Not)?PrimPort:.*`},
+	{"Revision and the part of NodeInfo that no file has.", `(?m)^Revision:.*|revision\.*0x\w+`},
+	{"VL arbitration and SL to VL mapping before a subnet manager sets them: ours have as many VLs as the port, all of one weight.", `(?m)^(WEIGHT: |ports: in ).*`},
+	{"MKeyLeasePeriod: a number that nobody set on ibsim, 0 here.", `(?m)^\s*MkeyLeasePeriod:.*`},
+	{"Capabilities of ports, their times and thresholds: other devices. Ours are of a ConnectX-6 and a Quantum, whose links take 4096 bytes.",
+		`(?m)^\s*(CapMask|CapabilityMask2|RoundTrip|OverrunErr|LocalPhysErr|RespTimeVal|SubnetTimeout|NeighborMTU|MtuCap|HoqLife|VLStallCount|VLCap|VLHighLimit|VLArbHighCap|VLArbLowCap|InitReply|OperVLs|GuidCap|PartEnforce(In|Out)b|FilterRaw(In|Out)b|MkeyViolations|PkeyViolations|QkeyViolations|ProtectBits|LinkDownDefState|DiagCode|MaxCreditHint):.*`},
+	{"", `(?m)^\s*Is[A-Z]\w+$`},
+	{"MTU of paths: ibsim's CAs have 2048 bytes, ours 4096; the rate of a path to oneself follows from the speed.", `\t(mtu|rate)\.+0x\w+`},
+	{"Counters of data and packets: ibsim's count each datagram, ours what sim.traffic sends.", `(?m)^Port(Xmit|Rcv|UnicastXmit|UnicastRcv)(Data|Pkts):.*`},
+	{"PerfMgt's CapabilityMask: ours knows more, and AllPortSelect on CAs.", `\(CapMask: 0x\w+\)`},
+	{"PortCountersExtended: ours has its second half. PortXmitWait is there what the tool finds in its memory: libumad2sim hands over 224 bytes of 256.", `(?s)CounterSelect2:.*|(?m)^(PortXmitWait|QP1Dropped|# Port extended counters):?.*`},
+	{"The GID prefix of ports that no subnet manager has reached: 0 on ibsim, fe80:: here.", `(?m)^GidPrefix:.*`},
+	{"Directed routes with a LID-routed part (ibportstate of a switch's port shows the peer): only here.", `(?s)Peer PortInfo:.*|\S*ibportstate: iberror:.*|(?m)^ibwarn: \[\d+\] .*|^exit status 255|^<nil>$`},
+	{"LocalPort of PortInfo of another port: ibsim says the port it is of.", `(?m)^\s*LocalPort:.*`},
+}
+
+// The README has the reasons of all differences.
+func TestToolDifferences(t *testing.T) {
+	b, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(string(b)), " ")
+	for _, d := range toolDifferences {
+		if !strings.Contains(text, d.reason) {
+			t.Errorf("fabric/sim/README.md does not say: %s", d.reason)
+		}
+	}
+}
+
+func normalTool(text string) string {
+	for _, d := range toolDifferences {
+		text = regexp.MustCompile(d.pattern).ReplaceAllString(text, "~")
+	}
+	return text
+}

@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// TestTableRecords: the records of tables show what the agents have, one for each
+// block, and any component selects.
+func TestTableRecords(t *testing.T) {
+	r := newRig(t, small)
+	leaf, host := r.lid("leaf-1"), r.lid("node-0002 HCA-1")
+	pattern := func(b byte) []byte { return bytes.Repeat([]byte{b}, smpSize) }
+	r.set(mad.AttrSLtoVLMappingTable, 2<<8|3, leaf1, pattern(0x11))
+	r.set(mad.AttrVLArbitrationTable, 3<<16|4, leaf1, pattern(0x02))
+	r.set(mad.AttrPKeyTable, 2<<16, leaf1, pattern(0x55))
+	r.set(mad.AttrPKeyTable, 3, node2, pattern(0x66))
+	r.set(mad.AttrGUIDInfo, 0, node2, pattern(0x77))
+	r.set(mad.AttrMulticastForwardingTable, 9, leaf1, pattern(0x01))
+
+	records := func(a *mad.Attribute, mask uint64, want encoder) [][]byte {
+		t.Helper()
+		c := sa(mad.MethodGetTable, a, 0, mask, encode(want), r.sm.lid)
+		c.MAD[mad.SAKeyOffset+7] = saKey
+		e := engine.New(r.attach("node-0001 HCA-1"), engine.Options{})
+		defer e.Close()
+		do(t, e, c)
+		return split(c.Table, (a.Size+7)&^7)
+	}
+	mask := func(a *mad.Attribute, fields ...string) (m uint64) {
+		for _, f := range fields {
+			m |= a.Field(f).Mask()
+		}
+		return m
+	}
+	for _, test := range []struct {
+		attr  *mad.Attribute
+		mask  []string
+		asked encoder
+		count int
+		data  []byte // of the only one
+	}{
+		{mad.AttrSLtoVLMappingTableRecord, nil, &mad.SLtoVLMappingTableRecord{}, 6*25 + 8, nil},
+		{mad.AttrSLtoVLMappingTableRecord, []string{"lid"}, &mad.SLtoVLMappingTableRecord{LID: leaf}, 25, nil},
+		{mad.AttrSLtoVLMappingTableRecord, []string{"lid", "input_port_num", "output_port_num"}, &mad.SLtoVLMappingTableRecord{LID: leaf, InputPortNum: 2, OutputPortNum: 3}, 1, pattern(0x11)[:8]},
+		{mad.AttrSLtoVLMappingTableRecord, []string{"input_port_num", "output_port_num"}, &mad.SLtoVLMappingTableRecord{OutputPortNum: 1}, 6 + 8, nil},
+		{mad.AttrVLArbitrationTableRecord, nil, &mad.VLArbitrationTableRecord{}, (6*5 + 8) * 2, nil},
+		{mad.AttrVLArbitrationTableRecord, []string{"lid", "output_port_num", "block_num"}, &mad.VLArbitrationTableRecord{LID: leaf, OutputPortNum: 4, BlockNum: 3}, 1, pattern(0x02)},
+		{mad.AttrPKeyTableRecord, nil, &mad.PKeyTableRecord{}, 6*5 + 8*4, nil},
+		{mad.AttrPKeyTableRecord, []string{"lid", "port_num"}, &mad.PKeyTableRecord{LID: leaf, PortNum: 2}, 1, pattern(0x55)},
+		{mad.AttrPKeyTableRecord, []string{"lid", "block_num"}, &mad.PKeyTableRecord{LID: host, BlockNum: 3}, 1, pattern(0x66)},
+		{mad.AttrGUIDInfoRecord, nil, &mad.GUIDInfoRecord{}, 6 + 8, nil},
+		{mad.AttrGUIDInfoRecord, []string{"lid"}, &mad.GUIDInfoRecord{LID: host}, 1, append(binary.BigEndian.AppendUint64(nil, uint64(r.at("node-0002 HCA-1", 1).guid)), pattern(0x77)[8:]...)},
+		{mad.AttrMulticastForwardingTableRecord, nil, &mad.MulticastForwardingTableRecord{}, 1, pattern(0x01)},
+		{mad.AttrMulticastForwardingTableRecord, []string{"block_num"}, &mad.MulticastForwardingTableRecord{BlockNum: 8}, 0, nil},
+		{mad.AttrRandomForwardingTableRecord, nil, &mad.RandomForwardingTableRecord{}, 0, nil},
+	} {
+		got := records(test.attr, mask(test.attr, test.mask...), test.asked)
+		if len(got) != test.count {
+			t.Errorf("%s by %v: %d records, want %d", test.attr.Name, test.mask, len(got), test.count)
+		} else if test.data != nil && !bytes.Equal(got[0][8:8+len(test.data)], test.data) {
+			t.Errorf("%s by %v: % x", test.attr.Name, test.mask, got[0])
+		}
+	}
+	c := sa(mad.MethodGetTable, mad.AttrPKeyTableRecord, 0, 0, nil, r.sm.lid)
+	if !r.conn.ask(t, c) || c.Header().Status != mad.StatusRequestInvalid {
+		t.Errorf("partitions for everybody: %v", c.Header().Status)
+	}
+}
+
+// TestGUIDRecords: entries of a GUID table are asked for, and given back.
+func TestGUIDRecords(t *testing.T) {
+	r := newRig(t, small)
+	host := r.lid("node-0002 HCA-1")
+	own := r.at("node-0002 HCA-1", 1).guid
+	first := mad.AttrGUIDInfoRecord.Field("guid_block")
+	change := func(m mad.Method, mask uint64, block uint8, guids ...mad.GUID) (mad.Status, [8]mad.GUID) {
+		t.Helper()
+		rec := mad.GUIDInfoRecord{LID: host, BlockNum: block}
+		copy(rec.GUIDInfo.GUIDBlock[:], guids)
+		c := sa(m, mad.AttrGUIDInfoRecord, 0, mask, encode(&rec), r.sm.lid)
+		if !r.conn.ask(t, c) {
+			t.Fatal("no answer")
+		}
+		rec.Decode(c.Data())
+		return c.Header().Status, rec.GUIDInfo.GUIDBlock
+	}
+	entry := func(e int) uint64 { return 1 << (first.Component + e) }
+	for _, test := range []struct {
+		name   string
+		method mad.Method
+		mask   uint64
+		block  uint8
+		guids  []mad.GUID
+		status mad.Status
+		want   [8]mad.GUID
+	}{
+		{"chosen, and named", mad.MethodSet, guidRecordRID | entry(1) | entry(2), 0, []mad.GUID{5, 0, 7, 8}, 0, [8]mad.GUID{own, firstChosenGUID, 7}},
+		{"its own is not changed", mad.MethodSet, guidRecordRID | entry(0), 0, []mad.GUID{5}, 0, [8]mad.GUID{own, firstChosenGUID, 7}},
+		{"given back", mad.MethodDelete, guidRecordRID | entry(1), 0, nil, 0, [8]mad.GUID{own, 0, 7}},
+		{"which port?", mad.MethodSet, entry(1), 0, nil, mad.StatusInsufficient, [8]mad.GUID{}},
+		{"no such block", mad.MethodSet, guidRecordRID | entry(1), 1, nil, mad.StatusRequestInvalid, [8]mad.GUID{}},
+	} {
+		status, got := change(test.method, test.mask, test.block, test.guids...)
+		if status != test.status || status == 0 && got != test.want {
+			t.Errorf("%s: %v %v", test.name, status, got)
+		}
+	}
+	var table mad.GUIDInfo
+	_, data := r.get(mad.AttrGUIDInfo, 0, node2)
+	if table.Decode(data); table.GUIDBlock != [8]mad.GUID{own, 0, 7} {
+		t.Errorf("the agent has %v", table.GUIDBlock)
+	}
+}
+
+// mft lists the ports of each switch that packets to an MLID leave through.
+func (r *rig) mft(mlid mad.LID) map[string][]int {
+	r.t.Helper()
+	tables := map[string][]int{}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		for num := range n.ports {
+			block, offset := mftPlace(mlid, uint8(num))
+			data := r.block(mftBlocks, &n.ports[0], block)
+			if binary.BigEndian.Uint16(data[offset:])>>(num%16)&1 != 0 {
+				name := r.Fabric.Nodes()[i].Name()
+				tables[name] = append(tables[name], num)
+			}
+		}
+	}
+	return tables
+}
+
+// TestMulticastTables: the tables follow who joins and leaves, and which links there
+// are: they are trees that reach all members.
+func TestMulticastTables(t *testing.T) {
+	r := newRig(t, small)
+	all := broadcastGroup()
+	change := func(m mad.Method, name string) {
+		t.Helper()
+		rec := mad.MCMemberRecord{MGID: all.MGID, PortGID: r.at(name, 1).gid(), JoinState: mad.JoinStateFullMember}
+		c := sa(m, mad.AttrMCMemberRecord, 0, joinComponents, encode(&rec), r.sm.lid)
+		if !r.attach(name).ask(t, c) || c.Header().Status != 0 {
+			t.Fatalf("%s: %v", name, c.Header().Status)
+		}
+	}
+	want := func(what string, want map[string][]int) {
+		t.Helper()
+		if diff := cmp.Diff(want, r.mft(all.MLID)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", what, diff)
+		}
+	}
+	change(mad.MethodSet, "node-0001 HCA-1")
+	want("one", map[string][]int{"leaf-1": {1}})
+	change(mad.MethodSet, "node-0002 HCA-1")
+	want("two on a switch", map[string][]int{"leaf-1": {1, 2}})
+	change(mad.MethodSet, "node-0008 HCA-1")
+	want("three", map[string][]int{"leaf-1": {1, 2, 3}, "spine-1": {1, 4}, "leaf-4": {2, 3}})
+	r.Unlink(r.named("leaf-1").GUID(), 3)
+	want("by another way", map[string][]int{"leaf-1": {1, 2, 4}, "spine-2": {1, 4}, "leaf-4": {2, 4}})
+	change(mad.MethodDelete, "node-0001 HCA-1")
+	want("one left", map[string][]int{"leaf-1": {2, 4}, "spine-2": {1, 4}, "leaf-4": {2, 4}})
+	r.Unlink(r.named("leaf-4").GUID(), 2)
+	want("one pulled", map[string][]int{"leaf-1": {2}})
+	if got := r.groupOf(all.MGID); len(got.members) != 1 {
+		t.Errorf("members: %v", fmt.Sprint(len(got.members)))
+	}
+	change(mad.MethodDelete, "node-0002 HCA-1")
+	want("nobody", map[string][]int{})
+	if !slices.ContainsFunc(r.groups, func(g *group) bool { return g.MLID == firstMLID }) {
+		t.Error("the broadcast group is gone")
+	}
+}

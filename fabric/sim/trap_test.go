@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"encoding/binary"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/mad"
+)
+
+// traps has node-0008 take the traps of leaf-4.
+func (r *rig) traps() *conn {
+	c := r.attach("node-0008 HCA-1")
+	r.accept(c, mad.ClassSubn, mad.MethodTrap)
+	portInfoSMLID.SetUint(r.at("leaf-4", 0).info[:], uint64(r.lid("node-0008 HCA-1")))
+	return c
+}
+
+// TestRepress: a trap comes again and again, until it is repressed.
+func TestRepress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, small)
+		c := r.traps()
+		r.noSweep = true
+		if err := r.Unlink(r.named("leaf-4").GUID(), 1); err != nil {
+			t.Fatal(err)
+		}
+		const one = "Trap 1 4: trap 128 of LID 4, switch 4"
+		time.Sleep(2500 * time.Millisecond)
+		if diff := cmp.Diff([]string{one, one, one}, r.events(c)); diff != "" {
+			t.Errorf("in 2.5 s (-want +got)\n%s", diff)
+		}
+		repress := func(tid uint64, number uint16) {
+			n := mad.Notice{IsGeneric: true, TrapNumber: number}
+			call := smp(mad.MethodTrapRepress, mad.AttrSubnNotice, 0, r.lid("leaf-4"), encode(&n)[:smpSize])
+			h := call.Header()
+			h.TID = tid
+			h.Put(call.MAD[:])
+			if c.ask(t, call) {
+				t.Error("TrapRepress was answered")
+			}
+		}
+		repress(2, 128)
+		repress(1, 129)
+		time.Sleep(time.Second)
+		if diff := cmp.Diff([]string{one}, r.events(c)); diff != "" {
+			t.Errorf("others were repressed (-want +got)\n%s", diff)
+		}
+		repress(1, 128)
+		time.Sleep(time.Minute)
+		if got := r.events(c); got != nil {
+			t.Errorf("after TrapRepress: %q", got)
+		}
+		if err := r.Unlink(r.named("leaf-4").GUID(), 2); err == nil { // its subnet manager's own
+			time.Sleep(time.Hour)
+		}
+		r.mu.Lock()
+		repeated := len(r.repeated)
+		r.mu.Unlock()
+		if got := r.events(c); got != nil || repeated != 0 {
+			t.Errorf("%q; %d traps are repeated for ever", got, repeated)
+		}
+	})
+}
+
+// TestMKeyLease: after a wrong M_Key a lease runs, that a right one ends; when it is
+// over, everybody may read the key.
+func TestMKeyLease(t *testing.T) {
+	now := time.Unix(0, 0)
+	r := newRig(t, small+",mkey=0x1234,mkey_level=2")
+	r.SetClock(func() time.Time { return now })
+	p := r.at("node-0002 HCA-1", 1)
+	portInfoLease.SetUint(p.info[:], 10)
+	read := func(key uint64) (shown uint64, level uint64, answered bool) {
+		c := smp(mad.MethodGet, mad.AttrPortInfo, 1, node2, nil)
+		binary.BigEndian.PutUint64(c.MAD[mad.SMPKeyOffset:], key)
+		answered = r.conn.ask(t, c)
+		if answered {
+			shown, level = portInfoKey.Uint(c.Data()), portInfoProtect.Uint(c.Data())
+		}
+		return shown, level, answered
+	}
+	trusted := r.attach("node-0004 HCA-1")
+	r.accept(trusted, mad.ClassSubnAdm, mad.MethodReport)
+	security := everything()
+	security.TrapNumber = 256
+	if s := r.inform(trusted, security, 1); s != 0 {
+		t.Fatal(s)
+	}
+	if _, _, answered := read(7); answered {
+		t.Error("a wrong key was good")
+	}
+	now = now.Add(9 * time.Second)
+	if _, level, answered := read(0x1234); !answered || level != 2 {
+		t.Errorf("the right one: %v, level %d", answered, level)
+	}
+	now = now.Add(9 * time.Second)
+	if _, _, answered := read(7); answered {
+		t.Error("the right key did not end the lease")
+	}
+	now = now.Add(10 * time.Second)
+	if shown, level, answered := read(7); !answered || shown != 0x1234 || level != 0 {
+		t.Errorf("after the lease: %v, key %#x, level %d", answered, shown, level)
+	}
+	set := smp(mad.MethodSet, mad.AttrNodeDescription, 0, node2, []byte("x"))
+	if r.conn.ask(t, set) {
+		t.Error("a Set without the key")
+	}
+	if got := portInfoViolations.Uint(p.info[:]); got != 3 {
+		t.Errorf("M_KeyViolations %d", got)
+	}
+	if got := r.events(trusted); len(got) != 3 {
+		t.Errorf("reports: %q", got)
+	}
+}
+
+// TestMKeyTrap: a wrong M_Key is told to the subnet manager, which reports it to who
+// is trusted.
+func TestMKeyTrap(t *testing.T) {
+	r := newRig(t, small+",mkey=0x1234,mkey_level=2")
+	portInfoSMLID.SetUint(r.at("node-0002 HCA-1", 1).info[:], uint64(r.lid("node-0008 HCA-1")))
+	c := r.attach("node-0008 HCA-1")
+	r.accept(c, mad.ClassSubn, mad.MethodTrap)
+	get := smp(mad.MethodGet, mad.AttrPKeyTable, 3, node2, nil)
+	binary.BigEndian.PutUint64(get.MAD[mad.SMPKeyOffset:], 0xbad)
+	r.conn.ask(t, get)
+	get = smp(mad.MethodGet, mad.AttrPKeyTable, 4, r.lid("node-0002 HCA-1"), nil)
+	r.conn.ask(t, get)
+	var got []mad.NoticeBadMKey
+	for _, p := range c.queue.ready {
+		var n mad.Notice
+		n.Decode(append(append([]byte(nil), p.mad[64:128]...), make([]byte, 16)...))
+		if n.TrapNumber != 256 || n.Type != mad.NoticeTypeSecurity || n.ProducerType != mad.ProducerTypeCA || n.IssuerLID != r.lid("node-0002 HCA-1") {
+			t.Errorf("%+v", n)
+		}
+		var details mad.NoticeBadMKey
+		details.Decode(n.DataDetails[:])
+		got = append(got, details)
+	}
+	want := []mad.NoticeBadMKey{
+		{LIDAddr: 0xffff, DrSLID: 0xffff, Method: 1, AttributeID: 0x16, AttributeModifier: 3, MKey: 0xbad, DRNotice: true, DRHopCount: 2, DRNoticeReturnPath: [30]byte{1, 1}},
+		{LIDAddr: r.sm.lid, Method: 1, AttributeID: 0x16, AttributeModifier: 4},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
