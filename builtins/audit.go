@@ -13,6 +13,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
 )
 
 // Audit is a script that defines audit(fabric, *, ...), with its options.
@@ -22,8 +23,9 @@ type Audit struct {
 	Doc string
 
 	script    string
-	byName    bool // somebody asked for it by name
-	baseline  bool // it takes the command's own --baseline, a fabric or None
+	byName    bool     // somebody asked for it by name
+	own       []string // the parameters that the command fills, of ownOptions
+	events    bool     // it finds what has happened, not what is
 	entry     *entry
 	fn        *starlark.Function
 	datagrams *starlark.Function // how many it will send; nil: it does not say
@@ -34,22 +36,33 @@ type Audit struct {
 // Audits are those that a command line names.
 type Audits struct {
 	List []*Audit
+	// Deep: they read whole tables too, where they can.
+	Deep bool
 	// Help is what they say of themselves. It is set if the words ask for it;
 	// then they must not be run.
 	Help string
+	// Job is what a run of them is called where nobody gives it a name: after those
+	// that were named, or "standard".
+	Job string
 }
 
-// baselineOption is the parameter that gets the fabric of the command's own
-// --baseline; None where there is none. It is no option of the audit.
-const baselineOption = "baseline"
+// Parameters that the command fills: they are no options of an audit.
+const (
+	baselineOption = "baseline" // the fabric of --baseline; None where there is none
+	deepOption     = "deep"     // --deep: read whole tables too
+	railsOption    = "rails"    // of --each-port: the subnets that were audited before, as Rails
+	runOption      = "run"      // what is known of the run when all other audits are done
+)
+
+var ownOptions = []string{baselineOption, deepOption, railsOption, runOption}
 
 // ShippedAudits are those of @std//audit/, by name.
 func ShippedAudits() []ShippedDoc { return shipped(auditFolder) }
 
 // LoadAudits loads the audits that words name, .star files or shipped ones,
 // and gives each option among the words to all that have it. Without names they
-// are the standard set; deep adds those that read whole tables. flags are those
-// of the command that runs them, for who misspells one.
+// are the standard set, and with deep those too that read nothing but whole
+// tables. flags are those of the command that runs them, for who misspells one.
 func (s *Session) LoadAudits(ctx context.Context, words, flags []string, deep bool) (*Audits, error) {
 	var names []string
 	known := ShippedAudits()
@@ -60,12 +73,22 @@ func (s *Session) LoadAudits(ctx context.Context, words, flags []string, deep bo
 		}
 	}
 	byName := len(names) > 0
+	job := []string{"standard"}
+	if byName {
+		job = nil
+		for _, name := range names {
+			job = append(job, strings.TrimSuffix(path.Base(name), ".star"))
+		}
+	}
+	if deep {
+		job = append(job, "deep")
+	}
 	for _, d := range known {
-		if (!byName && !d.Deep || deep && d.Deep) && !slices.Contains(names, d.Name) {
+		if !byName && (deep || !d.Deep) && !slices.Contains(names, d.Name) {
 			names = append(names, d.Name)
 		}
 	}
-	all := new(Audits)
+	all := &Audits{Job: audit.JobOf(job...), Deep: deep}
 	for _, name := range names {
 		a, err := s.loadAudit(ctx, name)
 		if err != nil {
@@ -117,9 +140,14 @@ func (s *Session) loadAudit(ctx context.Context, name string) (a *Audit, err err
 			a.Doc = fn.Doc()
 		}
 		a.entry.doc = a.Doc
-		own := func(p entryParam) bool { return p.name == baselineOption }
-		a.baseline = slices.ContainsFunc(a.entry.options, own)
-		a.entry.options = slices.DeleteFunc(a.entry.options, own)
+		a.events = globals["events"] == starlark.True
+		a.entry.options = slices.DeleteFunc(a.entry.options, func(p entryParam) bool {
+			own := slices.Contains(ownOptions, p.name)
+			if own {
+				a.own = append(a.own, p.name)
+			}
+			return own
+		})
 		if !a.entry.fabric || len(a.entry.words) > 0 || a.entry.rest != "" {
 			return fmt.Errorf("%s: audit() takes fabric, and options behind a *: def audit(fabric, *, threshold=5)", script)
 		}
@@ -212,21 +240,28 @@ func (a *Audit) bind() error {
 	return nil
 }
 
-// arguments are those of a run; baseline may be None.
-func (a *Audit) arguments(baseline starlark.Value) []starlark.Tuple {
-	if !a.baseline {
-		return a.kwargs
+// arguments are those of a run; own are the values of ownOptions.
+func (a *Audit) arguments(own starlark.StringDict) []starlark.Tuple {
+	kwargs := slices.Clone(a.kwargs)
+	for _, name := range a.own {
+		kwargs = append(kwargs, starlark.Tuple{starlark.String(name), own[name]})
 	}
-	return append(slices.Clone(a.kwargs), starlark.Tuple{starlark.String(baselineOption), baseline})
+	return kwargs
 }
 
 // expected is how many datagrams the audit says that it will send; 0 where it
-// does not say.
-func (a *Audit) expected(t *starlark.Thread, f starlark.Value) (int, error) {
+// does not say. deep is for a datagrams() that takes it.
+func (a *Audit) expected(t *starlark.Thread, f starlark.Value, deep bool) (int, error) {
 	if a.datagrams == nil {
 		return 0, nil
 	}
-	v, err := starlark.Call(t, a.datagrams, starlark.Tuple{f}, nil)
+	var kwargs []starlark.Tuple
+	for i := range a.datagrams.NumParams() {
+		if name, _ := a.datagrams.Param(i); name == deepOption {
+			kwargs = append(kwargs, starlark.Tuple{starlark.String(name), starlark.Bool(deep)})
+		}
+	}
+	v, err := starlark.Call(t, a.datagrams, starlark.Tuple{f}, kwargs)
 	if err != nil {
 		return 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,14 +17,18 @@ import (
 	"fabsh/fabric/audit"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 	"fabsh/scripts"
 )
 
-// audited runs audits on the fixture's fabric.
+// audited runs audits on the fixture's fabric; "--deep" among the words is the
+// command's.
 func audited(t *testing.T, f *fixture, run AuditRun, words ...string) *audit.Report {
 	t.Helper()
 	var err error
-	if run.Audits, err = f.LoadAudits(context.Background(), words, nil, false); err != nil {
+	deep := slices.Contains(words, "--deep")
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "--deep" })
+	if run.Audits, err = f.LoadAudits(context.Background(), words, nil, deep); err != nil {
 		t.Fatal(err)
 	}
 	r, err := f.RunAudits(context.Background(), run)
@@ -51,15 +56,39 @@ var healthy = []string{
 	"fattree", "fattree:k=8,levels=3", "pgft:m=4/4,w=1/2,p=1/2", "ring:n=2", "ring:n=7", "mesh", "torus", "hyperx", "dragonfly", "random",
 }
 
-// TestHealthyFabrics: no finding, and all that is asked is answered.
+// smKey is that of the simulated subnet administrator: who has it is told who the
+// members of groups are.
+var smKey = &engine.Keys{SA: 1}
+
+// TestHealthyFabrics: no finding, and all that is asked is answered; with whole
+// tables, and with multicast groups that all hosts are in, too.
 func TestHealthyFabrics(t *testing.T) {
 	for _, spec := range healthy {
 		t.Run(spec, func(t *testing.T) {
-			onSim(t, spec, nil, func(t *testing.T, f *fixture) {
-				r := audited(t, f, AuditRun{})
-				if len(r.Findings) > 0 || !r.Complete() || len(r.Notes) > 0 {
-					t.Errorf("findings %v, coverage %+v, notes %q", r.Findings, r.Coverage.Rows(), r.Notes)
+			onSimWith(t, spec, smKey, nil, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
+				well := func(words ...string) {
+					t.Helper()
+					r := audited(t, f, AuditRun{Job: "x"}, words...)
+					begun := slices.Equal(idsOf(r.Findings), []string{"audit.window:fabric"}) && slices.Contains(words, "last")
+					if len(r.Findings) > 0 && !begun || !r.Complete() || len(r.Notes) > 0 {
+						t.Errorf("%q: %s\nmissing %v, notes %q", words, told(r), r.Coverage.Missing(), r.Notes)
+					}
+					time.Sleep(betweenRuns)
 				}
+				well()
+				well("--over", "last")
+				well("--over", "last")
+				f.run(fmt.Sprintf(writeRoutes, "updn")) // the simulator's subnet manager makes credit loops, but on trees
+				well("--deep")
+				swept, err := f.Sweep(context.Background())
+				if err != nil {
+					t.Fatal(err)
+				}
+				b := &bench{t: t, subnet: f.env.Sim, fabric: swept}
+				b.group(mad.MCMemberRecord{MGID: allHosts}, mad.JoinStateFullMember, b.hosts()...)
+				b.group(mad.MCMemberRecord{MGID: otherGroup(1)}, mad.JoinStateFullMember, b.hosts()[:2]...)
+				b.group(mad.MCMemberRecord{MGID: broadcast}, mad.JoinStateFullMember, b.hosts()...)
+				well("--deep")
 			})
 		})
 	}
@@ -72,6 +101,9 @@ type bench struct {
 	fabric *fabric.Fabric
 	rand   *rand.Rand
 	used   map[mad.GUID]bool // nodes that have a fault already, or are the tester's own
+	f      *fixture
+	run    AuditRun // what the fault needs besides
+	words  []string // which audits run, and their options; none: the standard set
 }
 
 // host is a CA without a fault, on a leaf that has none; its port and the leaf's.
@@ -113,9 +145,19 @@ func id(check string, s audit.Subject) string {
 type fault struct {
 	name string
 	once bool // a fabric can have it once
+	// alone: it needs options, a plan or tables of its own.
+	alone bool
+	// on is the only fabric that it can be put in; "": any.
+	on string
+	// untold: without the SM_Key.
+	untold bool
 	// sweeps: the subnet manager notices, and drops what was silent before.
 	sweeps bool
 	do     func(b *bench, ca, leaf *fabric.Port) (ids []string)
+	// counts: it is one of counters, seen between two runs; before is what was so
+	// at the first, nil: nothing.
+	counts bool
+	before func(b *bench, ca, leaf *fabric.Port)
 }
 
 // both changes both ends of a link.
@@ -138,6 +180,14 @@ func atCA(name, check string, ofLink bool, change func(*mad.PortInfo)) fault {
 	}}
 }
 
+// astray changes the CA's LID, so that nobody reaches its agents by it.
+func astray(check string, change func(*mad.PortInfo)) fault {
+	return fault{name: check, do: func(b *bench, ca, _ *fabric.Port) []string {
+		b.port(ca, change)
+		return []string{id(check, audit.OfPort(ca)), id("ctr.absent", audit.OfPort(ca))}
+	}}
+}
+
 func named(check, name string) fault {
 	return fault{name: check, do: func(b *bench, ca, _ *fabric.Port) []string {
 		b.node(ca.Node(), func(n *string, _ *mad.NodeInfo) { *n = name })
@@ -145,8 +195,13 @@ func named(check, name string) fault {
 	}}
 }
 
-// faults are those that the standard set claims to find.
-var faults = []fault{
+// allFaults are those that the shipped audits claim to find.
+func allFaults() []fault {
+	return slices.Concat(standardFaults, settingFaults, partitionFaults, groupFaults, planFaults, tableFaults)
+}
+
+// standardFaults are those of what a sweep reads, and of subnet managers.
+var standardFaults = []fault{
 	{name: "port.unresponsive", do: func(b *bench, ca, leaf *fabric.Port) []string {
 		b.must(b.subnet.Silence(ca.Node().GUID(), 1, true))
 		return []string{id("port.unresponsive", audit.OfPort(leaf)), id("node.silent", audit.OfNode(ca.Node()))}
@@ -219,14 +274,14 @@ var faults = []fault{
 		}
 		return []string{id("lid.dup", audit.OfPort(second))}
 	}},
-	atCA("lid.zero", "lid.zero", false, func(i *mad.PortInfo) { i.LID = 0 }),
-	atCA("lid.range", "lid.range", false, func(i *mad.PortInfo) { i.LID = 0xc123 }),
+	astray("lid.zero", func(i *mad.PortInfo) { i.LID = 0 }),
+	astray("lid.range", func(i *mad.PortInfo) { i.LID = 0xc123 }),
 	{name: "lmc.uniform", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
 		if len(b.fabric.OfType(mad.NodeTypeCA)) < 11 {
 			return nil
 		}
 		b.port(ca, func(i *mad.PortInfo) { i.LID, i.LMC = 0x8000, 2 })
-		return []string{id("lmc.uniform", audit.OfPort(ca))}
+		return []string{id("lmc.uniform", audit.OfPort(ca)), id("ctr.absent", audit.OfPort(ca))}
 	}},
 	{name: "name.dup", do: func(b *bench, ca, _ *fabric.Port) []string {
 		other, _ := b.host()
@@ -300,7 +355,7 @@ var faults = []fault{
 var exclusive = []string{"sm.none", "sm.many", "sm.priority", "sa.answers", "port.unresponsive", "guid.dup", "guid.zero", "sm.lid"}
 
 // elsewhere are checks whose faults other tests put in.
-var elsewhere = []string{"sm.standby", "sm.records", "node.gone", "node.new", "node.replaced", "link.down", "topo.missing", "topo.extra", "topo.swapped", "topo.moved", "topo.device", "topo.loopback", "topo.names", "rt.unreachable", "rt.loop", "rt.creditloop", "rt.deadport", "rt.top"}
+var elsewhere = []string{"ctr.fec.uncorrectable", "ctr.fec.corrected", "audit.state", "audit.window", "audit.load", "audit.changed_during", "sm.standby"}
 
 // claimed are the checks that the docstrings of the shipped audits name.
 func claimed(t *testing.T) (checks []string) {
@@ -309,7 +364,7 @@ func claimed(t *testing.T) (checks []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`(?m)^([a-z]+\.[a-z]+|timers) `).FindAllStringSubmatch(string(src), -1) {
+		for _, m := range regexp.MustCompile(`(?m)^([a-z0-9]+(?:\.[a-z0-9_]+)+|timers|vlarb|sysimage) `).FindAllStringSubmatch(string(src), -1) {
 			checks = append(checks, m[1])
 		}
 	}
@@ -317,6 +372,22 @@ func claimed(t *testing.T) (checks []string) {
 		t.Errorf("the docstrings of audits name %d checks: %v", len(checks), checks)
 	}
 	return checks
+}
+
+// expand replaces an ID that ends in * by the first of got that it means, and
+// sorts.
+func expand(want, got []string) []string {
+	var out []string
+	for _, id := range want {
+		if check, ok := strings.CutSuffix(id, "*"); ok {
+			if i := slices.IndexFunc(got, func(g string) bool { return strings.HasPrefix(g, check) }); i >= 0 {
+				id = got[i]
+			}
+		}
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // TestSeededFaults puts faults into fabrics, one, two and three at a time: each is
@@ -335,7 +406,11 @@ func TestSeededFaults(t *testing.T) {
 	seeded := 0
 	var wrong []string // outside the bubble, where the first failure would end the test
 	try := func(spec string, seed uint64, chosen []fault) {
-		onSim(t, spec, nil, func(t *testing.T, f *fixture) {
+		keys := smKey
+		if chosen[0].untold {
+			keys = nil
+		}
+		onSimWith(t, spec, keys, nil, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
 			fab, _, err := sim.Parse(spec)
 			if err != nil {
 				t.Fatal(err)
@@ -345,7 +420,7 @@ func TestSeededFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			own := fab.OfType(mad.NodeTypeCA)[0].Port(1)
-			b := &bench{t: t, subnet: f.env.Sim, fabric: swept, rand: rand.New(rand.NewPCG(seed, 1)), used: map[mad.GUID]bool{own.Node().GUID(): true}}
+			b := &bench{t: t, f: f, subnet: f.env.Sim, fabric: swept, rand: rand.New(rand.NewPCG(seed, 1)), used: map[mad.GUID]bool{own.Node().GUID(): true}}
 			if len(fab.OfType(mad.NodeTypeSwitch)) > 2 {
 				b.used[own.Peer().Node().GUID()] = true
 			}
@@ -359,8 +434,24 @@ func TestSeededFaults(t *testing.T) {
 			})
 			var want []string
 			var names []string
-			for _, x := range chosen {
-				ca, leaf := b.host()
+			places := make([][2]*fabric.Port, len(chosen))
+			run, words := AuditRun{}, []string(nil)
+			for i, x := range chosen {
+				places[i][0], places[i][1] = b.host()
+				if x.before != nil && places[i][0] != nil {
+					x.before(b, places[i][0], places[i][1])
+				}
+				if x.counts {
+					words = []string{"--over", "last"}
+				}
+			}
+			if words != nil {
+				run.Job = "seeded"
+				audited(t, f, run, "counters", "--over", "last")
+				time.Sleep(betweenRuns)
+			}
+			for i, x := range chosen {
+				ca, leaf := places[i][0], places[i][1]
 				if ca == nil {
 					continue
 				}
@@ -371,9 +462,15 @@ func TestSeededFaults(t *testing.T) {
 				}
 				want = append(want, ids...)
 			}
-			slices.Sort(want)
-			r := audited(t, f, AuditRun{})
+			if words != nil {
+				b.run.Job, b.words = run.Job, words
+			}
+			r := audited(t, f, b.run, b.words...)
+			if asked := len(b.words) == 0 || words != nil; asked && !r.Complete() {
+				want = append(want, id("audit.coverage", audit.OfFabric()))
+			}
 			got := idsOf(r.Findings)
+			want = expand(want, got)
 			for _, id := range want {
 				if slices.Contains(got, id) {
 					of(id).found++
@@ -391,16 +488,30 @@ func TestSeededFaults(t *testing.T) {
 			}
 		})
 	}
+	faults := slices.Concat(allFaults(), counterFaults)
+	var mixed []fault // those that may be put in together
+	for _, x := range faults {
+		if !x.alone && x.on == "" && !x.untold {
+			mixed = append(mixed, x)
+		}
+	}
 	fabrics := []string{"fattree", "fattree:k=4,levels=3", "torus:dims=3/4,hosts=2", "pgft:m=3/4,w=1/3,p=1/2"}
+	for i, x := range faults {
+		if x.on != "" {
+			try(x.on, uint64(i), []fault{x})
+		}
+	}
 	for s, spec := range fabrics {
 		for i, x := range faults {
-			try(spec, uint64(s*1000+i), []fault{x})
+			if x.on == "" && (!x.alone || s%2 == 0) { // it takes its time
+				try(spec, uint64(s*1000+i), []fault{x})
+			}
 		}
-		for i := range 25 {
+		for i := range 35 {
 			r := rand.New(rand.NewPCG(uint64(s), uint64(i)))
 			var chosen []fault
 			for len(chosen) < 2+i%2 {
-				x := faults[r.IntN(len(faults))]
+				x := mixed[r.IntN(len(mixed))]
 				same := func(y fault) bool { return y.name == x.name }
 				alone := slices.Contains(exclusive, x.name) && slices.ContainsFunc(chosen, func(y fault) bool { return slices.Contains(exclusive, y.name) })
 				if !(slices.ContainsFunc(chosen, same) && x.once) && !alone {

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"errors"
+	"fmt"
 
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -75,8 +76,9 @@ func (r *auditRun) observe(a *mad.Attribute, t *topology.Target, err error) {
 	if r.current == "" || errors.Is(err, topology.ErrNoFabric) {
 		return
 	}
+	outcome := outcomeOf(err)
 	s := audit.OfFabric()
-	if t.Node != nil {
+	if t.Node != nil && (outcome == audit.TimedOut || outcome == audit.Failed) { // else nobody asks whose it was
 		s = audit.OfNode(t.Node)
 		if t.Port != topology.NoPortGiven {
 			if p := t.Node.Port(t.Port); p != nil {
@@ -84,7 +86,7 @@ func (r *auditRun) observe(a *mad.Attribute, t *topology.Target, err error) {
 			}
 		}
 	}
-	r.report.Coverage.Count(r.current, a.Name, s, outcomeOf(err), 1)
+	r.report.Coverage.Count(r.current, a.Name, s, outcome, 1)
 }
 
 // outcomeOf is what a request came to.
@@ -96,7 +98,7 @@ func outcomeOf(err error) audit.Outcome {
 		return audit.Answered
 	case engine.Unanswered(err):
 		return audit.TimedOut
-	case errors.As(err, &unsupported):
+	case errors.As(err, &unsupported), errors.Is(err, topology.ErrNotInFile):
 		return audit.Unsupported
 	case errors.As(err, &me) && me.Err == nil && (me.Status == mad.StatusBadMethodAttribute || me.Status == mad.StatusBadMethod):
 		return audit.Unsupported
@@ -123,11 +125,12 @@ func (r *auditRun) findSM() (sm *sa.SM) {
 // OpenSM's is of the SMPs that it has sent, answers to SMInfo included.
 const ownAnswers = 4
 
-// compareSM notes what the subnet manager did since it was sm.
-func (r *auditRun) compareSM(sm *sa.SM) {
+// compareSM is what the subnet manager did since it was sm, in words; empty:
+// nothing that is known.
+func (r *auditRun) compareSM(sm *sa.SM) string {
 	now := r.findSM()
 	if sm == nil || now == nil || sm.Info == nil || now.Info == nil {
-		return
+		return ""
 	}
 	allowed := uint32(ownAnswers)
 	if r.env.Engine.Traits().Simulated {
@@ -135,8 +138,9 @@ func (r *auditRun) compareSM(sm *sa.SM) {
 	}
 	switch n := now.Info.ActCount - sm.Info.ActCount; {
 	case now.Info.GUID != sm.Info.GUID:
-		r.note("the subnet manager changed meanwhile: it was %v, it is %v", sm, now)
+		return fmt.Sprintf("the subnet manager changed meanwhile: it was %v, it is %v", sm, now)
 	case n > allowed && n < 1<<31:
-		r.note("the subnet manager was at work meanwhile (its activity count rose by %d): it may have swept", n)
+		return fmt.Sprintf("the subnet manager was at work meanwhile (its activity count rose by %d): it may have swept", n)
 	}
+	return ""
 }

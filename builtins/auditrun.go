@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"go.starlark.net/starlark"
 
@@ -14,7 +13,6 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
-	"fabsh/mad"
 )
 
 // AuditRun says what a run of audits is to do.
@@ -22,18 +20,18 @@ type AuditRun struct {
 	Audits   *Audits
 	Baseline *fabric.Fabric // nil: there is none
 	Subnet   string         // the name that it is given; "": none
+	Rails    []Rail         // of other ports of the host, that were audited before
 	// Begin is told of the subnet as soon as it is known, and gives the acks. An
 	// error ends the run. Nil: there are none.
 	Begin func(audit.Subnet) (audit.Acks, error)
+	// Job names what perf_rates(over="last") keeps for the next run; LookOnly: it
+	// compares with that, and leaves it as it is.
+	Job      string
+	LookOnly bool
 	// Expected is told how many datagrams the audits will send beyond the sweep,
 	// before they do. Nil: nobody wants to know.
 	Expected func(n int)
 }
-
-// rereadAfter is how long after the first reading what was found is read again:
-// a link that trains, or a subnet manager that hands over, has done so by then
-// (OpenSM polls its master every 10 s, opensm osm_subnet.c sminfo_polling_timeout).
-const rereadAfter = 10 * time.Second
 
 // RunAudits runs audits on the fabric at hand: a file's, or what a sweep finds.
 // What they find on a live fabric is read a second time before it is reported.
@@ -48,6 +46,11 @@ func (s *Session) RunAudits(ctx context.Context, o AuditRun) (*audit.Report, err
 	observer.Tell = r.observe
 	defer func() { observer.Tell = nil }()
 	defer s.Runtime.Progress("")
+	if clock := s.Clock; r.live() && r.env.Engine.Traits().Simulated {
+		s.Clock = &hastyClock{Clock: clock}
+		defer func() { s.Clock = clock }()
+	}
+	defer audits.DropRun(s.Runtime)
 	err := finish(ctx, "audit", r.run)
 	return r.report, err
 }
@@ -92,16 +95,22 @@ func (r *auditRun) run() error {
 	if err := r.expect(f); err != nil {
 		return err
 	}
-	found, err := r.runAll(f, r.Audits.List)
+	audits.BeginRun(r.Runtime, audits.Job{Subnet: r.report.Subnet, Name: r.Job, LookOnly: r.LookOnly})
+	found, err := r.runAll(f, r.fabrics(), starlark.None)
 	if err != nil {
 		return err
 	}
+	changed := ""
 	if r.live() {
 		if found, err = r.again(found); err != nil {
 			return err
 		}
-		r.compareSM(sm)
+		changed = r.compareSM(sm)
 	}
+	if found, err = r.ofRun(f, found, changed); err != nil {
+		return err
+	}
+	r.keep(found)
 	r.report.Notes = append(r.missed, r.report.Notes...)
 	r.report.Settle(found, r.acks, func(id string) bool { return r.known[id] }, r.Clock.Now())
 	r.report.Datagrams = r.sent() - before
@@ -162,7 +171,7 @@ func (r *auditRun) expect(f *topology.Fabric) error {
 	defer release()
 	total := 0
 	for _, a := range r.Audits.List {
-		n, err := a.expected(t, f)
+		n, err := a.expected(t, f, r.Audits.Deep)
 		if err != nil {
 			return err
 		}
@@ -174,28 +183,28 @@ func (r *auditRun) expect(f *topology.Fabric) error {
 
 // runAll runs audits one after the other. One that fails is among the failures
 // of the report, and the others run.
-func (r *auditRun) runAll(f *topology.Fabric, list []*Audit) ([]audit.Finding, error) {
-	baseline := starlark.Value(starlark.None)
+func (r *auditRun) runAll(f *topology.Fabric, list []*Audit, run starlark.Value) ([]audit.Finding, error) {
+	own := starlark.StringDict{baselineOption: starlark.None, deepOption: starlark.Bool(r.Audits.Deep), railsOption: railValues(r.Rails), runOption: run}
 	if r.Baseline != nil {
-		baseline = topology.NewFabric(r.Baseline)
+		own[baselineOption] = topology.NewFabric(r.Baseline)
 	}
 	audits.Take(r.Runtime) // what the top levels of scripts found
 	for _, a := range list {
-		if err := r.runOne(a, f, baseline); err != nil {
+		if err := r.runOne(a, f, own); err != nil {
 			return nil, err
 		}
 	}
 	return audits.Take(r.Runtime), nil
 }
 
-func (r *auditRun) runOne(a *Audit, f *topology.Fabric, baseline starlark.Value) error {
+func (r *auditRun) runOne(a *Audit, f *topology.Fabric, own starlark.StringDict) error {
 	r.Runtime.Progress("audit " + a.Name)
 	t, release := r.thread(a.script)
 	defer release()
 	audits.Begin(r.Runtime, a.Name)
 	r.current = a.Name
 	err := lang.Protect(a.script, func() error {
-		_, err := starlark.Call(t, a.fn, starlark.Tuple{f}, a.arguments(baseline))
+		_, err := starlark.Call(t, a.fn, starlark.Tuple{f}, a.arguments(own))
 		return err
 	})
 	r.current = ""
@@ -224,7 +233,7 @@ func (r *auditRun) runBaseline() error {
 	report := r.report
 	defer func() { r.report = report }()
 	r.report = &audit.Report{}
-	found, err := r.runAll(was, r.Audits.List)
+	found, err := r.runAll(was, r.fabrics(), starlark.None)
 	if err != nil {
 		return err
 	}
@@ -233,108 +242,6 @@ func (r *auditRun) runBaseline() error {
 		r.known[found[i].ID()] = true
 	}
 	return nil
-}
-
-// again reads what was found a second time, and keeps what is still there: a link
-// that trains, or a subnet manager that hands over, is no fault.
-func (r *auditRun) again(found []audit.Finding) ([]audit.Finding, error) {
-	var doubtful []*Audit
-	for _, a := range r.Audits.List {
-		if slices.ContainsFunc(found, func(f audit.Finding) bool { return f.Audit == a.Name && r.isNews(&f) }) {
-			doubtful = append(doubtful, a)
-		}
-	}
-	if len(doubtful) == 0 {
-		return found, nil
-	}
-	r.Runtime.Progress("reading again what was found")
-	if err := r.wait(); err != nil {
-		return r.once(found, err)
-	}
-	f, err := r.fabric()
-	if err != nil {
-		return r.once(found, err)
-	}
-	if isCut(f) {
-		return r.once(found, errCut)
-	}
-	r.report.Coverage.Forget(sweepName)
-	r.cover(f)
-	r.describe(f)
-	isDoubtful := func(name string) bool {
-		return slices.ContainsFunc(doubtful, func(a *Audit) bool { return a.Name == name })
-	}
-	r.report.Failures = slices.DeleteFunc(r.report.Failures, func(x audit.Failure) bool { return isDoubtful(x.Audit) })
-	for _, a := range doubtful {
-		r.report.Coverage.Forget(a.Name)
-	}
-	second, err := r.runAll(f, doubtful)
-	if err != nil {
-		return nil, err
-	}
-	still := map[string]audit.Finding{}
-	for _, x := range second {
-		still[x.ID()] = x
-	}
-	var all audit.Collection
-	gone := 0
-	for _, x := range found {
-		id := x.ID()
-		y, ok := still[id]
-		delete(still, id)
-		switch {
-		case ok:
-			all.Add(y)
-		case !isDoubtful(x.Audit):
-			all.Add(x)
-		default:
-			gone++
-		}
-	}
-	if gone > 0 {
-		r.note("%s gone at the second reading, so not told", counted(gone, "finding was", "findings were"))
-	}
-	if n := len(still); n > 0 {
-		r.note("%s new at the second reading, so not told before the next run reads it again", counted(n, "finding was", "findings were"))
-	}
-	return all.List(), nil
-}
-
-// isNews: f would be told.
-func (r *auditRun) isNews(f *audit.Finding) bool {
-	_, acked := r.acks.Of(f, r.Clock.Now())
-	return !acked && !r.known[f.ID()]
-}
-
-// once keeps what was found, though it could not be read again because of err.
-func (r *auditRun) once(found []audit.Finding, err error) ([]audit.Finding, error) {
-	if r.ctx.Err() != nil {
-		return nil, err
-	}
-	r.note("what was found was read only once: %v", err)
-	r.report.Coverage.Count(sweepName, mad.AttrNodeInfo.Name, audit.OfFabric(), audit.TimedOut, 1)
-	return found, nil
-}
-
-// wait waits for the second reading; not where nothing changes by itself. The
-// session's deadline ends it.
-func (r *auditRun) wait() error {
-	if r.env.Engine.Traits().Simulated {
-		return nil
-	}
-	ctx, cancel := context.WithCancelCause(r.ctx)
-	defer cancel(nil)
-	e := r.env.Engine
-	halted, _ := e.Halted()
-	go func() {
-		select {
-		case <-halted:
-			_, why := e.Halted()
-			cancel(why)
-		case <-ctx.Done():
-		}
-	}()
-	return r.Clock.Sleep(ctx, rereadAfter)
 }
 
 func (r *auditRun) note(format string, args ...any) {

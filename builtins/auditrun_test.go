@@ -41,6 +41,7 @@ func TestSilentNode(t *testing.T) {
 error node.gone node-0010 HCA-1: the CA is not reached: it is gone, or does not answer
   error node.silent 0x0002c90310000090: "node-0010 HCA-1" at LID 22 is known to the subnet administrator, and the sweep does not reach it
     error port.unresponsive leaf-3/2: the link is up, and what is behind it does not answer: look at the node there, and at the cable; or it wants its M_Key (--keys)
+warning audit.coverage fabric: requests without an answer: NodeInfo of sweep: 1 of 44
 `
 		if diff := cmp.Diff(want, told(r)); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
@@ -81,12 +82,17 @@ func TestSilentAdministrator(t *testing.T) {
 		r := audited(t, f, AuditRun{})
 		want := `critical sa.answers fabric: the subnet administrator does not answer ClassPortInfo: timed out
 error sm.lid node-0020 HCA-1/1: MasterSMLID is not 13, the LID of the master at node-0001 HCA-1/1
+warning audit.coverage fabric: requests without an answer: MCMemberRecord of multicast: 1 of 1; ClassPortInfo of sm: 1 of 1
 `
 		if diff := cmp.Diff(want, told(r)); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
 		code, rows := status(f, r)
-		if diff := cmp.Diff([]audit.Row{{Audit: "sm", Attribute: "ClassPortInfo", Asked: 1, TimedOut: 1}}, rows); diff != "" || code != 3 {
+		missed := []audit.Row{
+			{Audit: "multicast", Attribute: "MCMemberRecord", Asked: 1, TimedOut: 1},
+			{Audit: "sm", Attribute: "ClassPortInfo", Asked: 1, TimedOut: 1},
+		}
+		if diff := cmp.Diff(missed, rows); diff != "" || code != 3 {
 			t.Errorf("status %d, coverage -want +got\n%s", code, diff)
 		}
 	})
@@ -203,12 +209,12 @@ func TestAuditOptions(t *testing.T) {
 	}{
 		{"a.star b.star --share 0.9", `a[("share", 0.9)] b[("share", 0.9)]`},
 		{"--share 0.9 a.star", `a[("share", 0.9)]`},
-		{"a.star --deep b.star", `a[("deep", True)] b[]`},
+		{"a.star --deep b.star", "audit: no audit that is to run has an option --deep"}, // the command fills it
 		{"a.star --sahre 0.9", "audit: no audit that is to run has an option --sahre (did you mean --share?)"},
 		{"b.star --baseline x", "audit: no audit that is to run has an option --baseline"},
 		{"a.star --share=x", `audit a: option --share: "x" is not a number`},
 		{"a.star --share b.star", `audit a: option --share: "b.star" is not a number`},
-		{"linkz", "audit: no audit \"linkz\" (did you mean links?): use a .star file, or one of config, identity, links, routing, sm, topology"},
+		{"linkz", "audit: no audit \"linkz\" (did you mean links?): use a .star file, or one of config, counters, identity, links, multicast, partitions, routing, self, sm, topology"},
 		{"bad.star", "bad.star: audit() takes fabric, and options behind a *: def audit(fabric, *, threshold=5)"},
 		{"none.star", "none.star is no audit: it defines no audit(fabric, ...)"},
 	} {

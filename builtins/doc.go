@@ -6,7 +6,9 @@
 //	predeclared.go  the global names
 //	run.go entry.go load.go policy.go   scripts, their entry functions, modules, policies
 //	help.go reference.go explain.go     help; REFERENCE.md; errors for people
-//	audit.go auditrun.go auditcover.go   audits: loaded; run; what they asked; shipped.go: shipped scripts
+//	audit.go auditrun.go auditcover.go auditrail.go   audits: loaded; run; what they asked; other rails; report.go: reports; shipped.go: shipped scripts
+//	auditagain.go auditself.go   their second reading; what they say of the run, and keep;
+//	                auditclock.go: their time on a simulated fabric
 //	status.go       the exit status
 //	command.go prompt.go   what commands written in Go, and the prompt, need of a session
 //

@@ -36,13 +36,12 @@ func mayHaveEntry(f *syntax.File) bool {
 	})
 }
 
-// runEntry calls fn with what the words of a command line say.
-func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Function, words []string) error {
-	e := newEntry(script, fn)
+// runEntry calls an entry function with what the words of a command line say.
+func (s *Session) runEntry(t *starlark.Thread, e *entry, words []string) error {
 	e.before = s.flags
 	args, kwargs, help, err := e.parse(words)
 	if err != nil {
-		return fmt.Errorf("%s: %w\nusage: %s", script, err, e.usage())
+		return fmt.Errorf("%s: %w\nusage: %s", e.script, err, e.usage())
 	}
 	if help {
 		return s.Emit(lang.Stdout, e.Help())
@@ -56,14 +55,14 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 		args = append(starlark.Tuple{f}, args...)
 	}
 	audits.Take(s.Runtime)
-	v, err := starlark.Call(t, fn, args, kwargs)
+	v, err := starlark.Call(t, e.fn, args, kwargs)
 	if found := audits.Take(s.Runtime); err == nil && len(found) > 0 {
 		if err := lang.ShowValue(t, audits.Wrap(found)); err != nil {
 			return err
 		}
 		return &lang.ExitError{Code: lang.StatusFindings}
 	}
-	if err == nil && fn.Name() == "route" && v != starlark.None {
+	if err == nil && e.fn.Name() == "route" && v != starlark.None {
 		err = lang.ShowValue(t, v) // what `fabsh route` would judge and write
 	}
 	return err
@@ -71,6 +70,7 @@ func (s *Session) runEntry(t *starlark.Thread, script string, fn *starlark.Funct
 
 // entry is the command line that an entry function's signature spells.
 type entry struct {
+	fn      *starlark.Function
 	script  string
 	own     []string // flags of the command that runs it, for who misspells one
 	before  []string // flags that stand before the script
@@ -87,7 +87,7 @@ type entryParam struct {
 }
 
 func newEntry(script string, fn *starlark.Function) *entry {
-	e := &entry{script: script, doc: fn.Doc()}
+	e := &entry{fn: fn, script: script, doc: fn.Doc()}
 	n := fn.NumParams()
 	if fn.HasKwargs() {
 		n-- // nothing on a command line fills **kwargs
@@ -175,6 +175,9 @@ func (e *entry) option(given map[string]starlark.Value, w string, words []string
 		if slices.Contains(e.before, flag) {
 			return nil, fmt.Errorf("unknown option %s: it is a flag of fabsh, and stands before the script (fabsh %[1]s ... SCRIPT)", flag)
 		}
+		if long := longNames(flag, flags); long != "" {
+			return nil, fmt.Errorf("unknown option %s (options have long names: %s)", flag, long)
+		}
 		return nil, fmt.Errorf("unknown option %s%s", flag, fabric.DidYouMean(flag, slices.Concat(flags, e.own, e.before)))
 	}
 	if _, isBool := p.value.(starlark.Bool); isBool && !hasValue {
@@ -213,19 +216,30 @@ func (e *entry) option(given map[string]starlark.Value, w string, words []string
 	return words, nil
 }
 
-// find returns the option that a flag names; off: --no-x for a bool x.
+// find returns the option that a flag names, if need be in other letters:
+// --Direct; off: --no-x for a bool x.
 func (e *entry) find(flag string) (p *entryParam, off bool) {
-	for i := range e.options {
-		p := &e.options[i]
-		name := flagName(p.name)
-		if flag == name || flag == "--"+p.name {
-			return p, false
-		}
-		if _, isBool := p.value.(starlark.Bool); isBool && flag == "--no-"+name[2:] {
-			return p, true
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for i := range e.options {
+			p := &e.options[i]
+			name := flagName(p.name)
+			if same(flag, name) || same(flag, "--"+p.name) {
+				return p, false
+			}
+			if _, isBool := p.value.(starlark.Bool); isBool && same(flag, "--no-"+name[2:]) {
+				return p, true
+			}
 		}
 	}
 	return nil, false
+}
+
+// longNames are the flags that an option of one letter may stand for.
+func longNames(short string, flags []string) string {
+	if len(short) != 2 {
+		return ""
+	}
+	return strings.Join(slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return !strings.EqualFold(f[2:3], short[1:]) }), ", ")
 }
 
 func flagName(param string) string { return "--" + strings.ReplaceAll(param, "_", "-") }

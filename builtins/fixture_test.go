@@ -29,9 +29,19 @@ type fixture struct {
 // virtual time: a retry ladder takes none.
 func onSim(t *testing.T, spec string, adapt func(*Options), fn func(t *testing.T, f *fixture)) {
 	t.Helper()
+	onSimWith(t, spec, nil, nil, adapt, fn)
+}
+
+// onSimWith is onSim, with keys, and with wrap around the transport; both may be
+// nil.
+func onSimWith(t *testing.T, spec string, keys *engine.Keys, wrap func(engine.Transport) engine.Transport, adapt func(*Options), fn func(t *testing.T, f *fixture)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		subnet, transport := attachSubnet(t, spec)
-		engine := engine.New(transport, engine.Options{Write: true})
+		if wrap != nil {
+			transport = wrap(transport)
+		}
+		engine := engine.New(transport, engine.Options{Write: true, Keys: keys})
 		defer engine.Close()
 		f := new(fixture)
 		var err error

@@ -222,6 +222,11 @@ func (s *Session) overview() string {
 		}
 	}
 	b.WriteString(lang.Aligned(rows))
+	var reports []string
+	for _, d := range ShippedReports() {
+		reports = append(reports, d.Name)
+	}
+	b.WriteString("Reports, by these names at the prompt: " + strings.Join(reports, ", ") + "\n")
 	b.WriteString(`Examples: load("@examples//first_look.star", "main"), then main()` + "\n")
 	return b.String()
 }
@@ -233,7 +238,7 @@ func typeDocs() []lang.TypeDoc {
 		topology.ProblemType.TypeDoc(), topology.DiffType.TypeDoc(), topology.ChangeType.TypeDoc(), topology.RouteType.TypeDoc(), datagrams.LFTKind.TypeDoc(), datagrams.MFTKind.TypeDoc(), datagrams.SL2VLKind.TypeDoc(), datagrams.VLArbKind.TypeDoc(), datagrams.PKeysKind.TypeDoc(), datagrams.GUIDsKind.TypeDoc(), recordDoc(), failureDoc(),
 		routing.GraphType.TypeDoc(), routing.HopsType.TypeDoc(), routing.TreeType.TypeDoc(), routing.RoutesType.TypeDoc(), routing.RowType.TypeDoc(), routing.VerdictType.TypeDoc(), routing.FailureType.TypeDoc(),
 		routing.PathType.TypeDoc(), routing.CongestionType.TypeDoc(), routing.BalanceType.TypeDoc(), routing.DiffType.TypeDoc(),
-		audits.FindingType.TypeDoc(), datagrams.SubscriptionType.TypeDoc(), audits.PortRatesType.TypeDoc(), audits.BERType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),
+		audits.FindingType.TypeDoc(), datagrams.SubscriptionType.TypeDoc(), audits.PortRatesType.TypeDoc(), audits.BERType.TypeDoc(), audits.RunType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),
 	}
 }
 

@@ -82,7 +82,7 @@ hint: format takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
 		{"habit", "iblinkinfo", `<test>:1:1: undefined: iblinkinfo
     iblinkinfo
     ^
-hint: load("@examples//links.star", "main"); main()`},
+hint: load("@std//report/iblinkinfo.star", "main"); main(); its report is fabsh report iblinkinfo, at the prompt iblinkinfo`},
 		{"global", "discovr()", `<test>:1:1: undefined: discovr (did you mean discover?)
     discovr()
     ^`},

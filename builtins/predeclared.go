@@ -3,6 +3,7 @@ package builtins
 import (
 	"slices"
 	"strings"
+	"time"
 
 	libmath "go.starlark.net/lib/math"
 	libtime "go.starlark.net/lib/time"
@@ -31,7 +32,7 @@ func functions() []*lang.Builtin {
 		&datagrams.GetLFT, &datagrams.SetLFT, &datagrams.GetMFT, &datagrams.SetMFT, &datagrams.GetSL2VL, &datagrams.SetSL2VL,
 		&datagrams.GetVLArb, &datagrams.SetVLArb, &datagrams.GetPKeys, &datagrams.SetPKeys, &datagrams.GetGUIDs, &datagrams.SetGUIDs,
 		&datagrams.PortDisable, &datagrams.PortEnable, &datagrams.PortReset, &datagrams.PortSet,
-		&audits.Finding,
+		&audits.Finding, &audits.LoadThresholds,
 		&lang.Parallel, &lang.Catch, &lang.OK, &lang.Errors,
 		&lang.Show, &lang.Table, &lang.Fmt, &lang.Hex,
 		&topology.GUID, &topology.GID, &topology.DR, &lang.Sum, &datagrams.Stats,
@@ -50,7 +51,7 @@ func moduleFunctions() []*lang.Builtin {
 
 // expectFunctions are those of the module expect.
 func expectFunctions() []*lang.Builtin {
-	return []*lang.Builtin{&lang.ExpectContains, &lang.ExpectEq, &lang.ExpectFails, &lang.ExpectNe, &lang.ExpectTrue}
+	return []*lang.Builtin{&lang.ExpectContains, &lang.ExpectEq, &lang.ExpectFails, &audits.ExpectFindings, &lang.ExpectNe, &lang.ExpectTrue}
 }
 
 // expectModule is what tests say.
@@ -85,5 +86,6 @@ func (s *Session) predeclare() {
 	s.predeclared["quit"] = s.predeclared["exit"]
 	if s.env.Sim != nil {
 		s.predeclared["sim"] = &topology.Sim{Subnet: s.env.Sim}
+		s.env.Sim.SetClock(func() time.Time { return s.Clock.Now() })
 	}
 }

@@ -37,7 +37,11 @@ A **duration** is ` + "`\"500ms\"`, `\"10s\"`" + ` or a number of seconds.
 		}
 	}
 	b.WriteString("## Modules\n\n`expect`, `fs` and `re` are fabsh's own; `json` (with its own `encode`), `math` and `time` are those of the Starlark library; `time.now()` is the session's clock.\n\n")
-	b.WriteString("## Values\n\nAttributes never do I/O; functions and methods may. Every value but `error` is true.\n\n")
+	b.WriteString("## Reports\n\n`fabsh report NAME`, or the name alone at the prompt, runs one; `load(\"@std//report/iblinkinfo.star\", \"main\")` has a script call it, with its options by keyword.\n\n| report | |\n|---|---|\n")
+	for _, d := range ShippedReports() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", d.Name, d.Doc)
+	}
+	b.WriteString("\n## Values\n\nAttributes never do I/O; functions and methods may. Every value but `error` is true.\n\n")
 	for _, d := range typeDocs() {
 		fmt.Fprintf(&b, "### %s\n\n%s\n\n", d.Name, d.Doc)
 		plain := slices.DeleteFunc(slices.Clone(d.Members), func(m lang.MemberDoc) bool { return m.Method != nil })

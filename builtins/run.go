@@ -43,7 +43,7 @@ func (s *Session) RunFile(ctx context.Context, path string, args []string) error
 			}
 			return nil
 		}
-		return s.runEntry(t, filepath.Base(path), entry, args)
+		return s.runEntry(t, newEntry(filepath.Base(path), entry), args)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -26,11 +27,26 @@ type ShippedDoc struct {
 const (
 	policyFolder = "routing"
 	auditFolder  = "audit"
+	reportFolder = "report"
 )
 
-// shipped are the scripts of a folder of @std//, by name. What is said of them is
-// read from their text: nothing of them runs.
-func shipped(folder string) []ShippedDoc {
+// shipped are the scripts of a folder of @std//, by name.
+func shipped(folder string) []ShippedDoc { return shippedIn[folder]() }
+
+// shippedIn has a function for each folder. The scripts are in the program, so what
+// they say is read once.
+var shippedIn = map[string]func() []ShippedDoc{
+	policyFolder: readOnce(policyFolder),
+	auditFolder:  readOnce(auditFolder),
+	reportFolder: readOnce(reportFolder),
+}
+
+func readOnce(folder string) func() []ShippedDoc {
+	return sync.OnceValue(func() []ShippedDoc { return readShipped(folder) })
+}
+
+// readShipped reads what is said of scripts from their text: nothing of them runs.
+func readShipped(folder string) []ShippedDoc {
 	var list []ShippedDoc
 	entries, _ := fs.ReadDir(scripts.FS, folder)
 	for _, e := range entries {

@@ -3,6 +3,7 @@ package builtins
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -32,12 +33,12 @@ var tools = []tool{
 	{name: "ibfindnodesusing", here: "[(l.a.node.name, l.b.node.name) for l in discover().links]", note: "get_routes().trace(lid, lid) is the way between two nodes"},
 	{name: "ibhosts", here: "discover().cas"},
 	{name: "ibidsverify", here: "discover().problems", note: "GUIDs and LIDs that are not unique are among them"},
-	{name: "iblinkinfo", here: `load("@examples//links.star", "main"); main()`},
+	{name: "iblinkinfo", here: `load("@std//report/iblinkinfo.star", "main"); main()`},
 	{name: "ibnetdiscover", here: `discover().dump("ibnetdiscover")`},
 	{name: "ibnodes", here: "discover().nodes"},
 	{name: "ibping", here: `smp_get("NodeInfo", target)`, note: "any request shows that a node answers; no server is needed there"},
 	{name: "ibportstate", here: `smp_get("PortInfo", target, port)`, note: `port_disable(target, port), port_enable, port_reset and port_set(target, port, speed=, width=) change it`},
-	{name: "ibqueryerrors", here: `load("@examples//first_look.star", "main"); main(threshold=10)`, note: `perf_get("PortCounters", discover().ports) are the counters themselves`},
+	{name: "ibqueryerrors", here: `load("@std//report/ibqueryerrors.star", "main"); main()`, note: `perf_get("PortCounters", discover().ports) are the counters themselves`},
 	{name: "ibroute", here: "get_lft(target)", note: "with -M, get_mft(target)"},
 	{name: "ibrouters", here: "discover().routers"},
 	{name: "ibstat", here: `smp_get("PortInfo", dr("0"), 0)`, note: `that is the port in use; the command "fabsh ports" lists all ports of the host`},
@@ -66,18 +67,15 @@ var tools = []tool{
 
 // toolHint says what to type for a tool; empty: it is none.
 func toolHint(name string) string {
-	for _, t := range tools {
-		switch {
-		case t.name != name:
-		case t.here == "":
-			return t.note
-		case t.note == "":
-			return t.here
-		default:
-			return t.here + "; " + t.note
-		}
+	i := slices.IndexFunc(tools, func(t tool) bool { return t.name == name })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	said := []string{tools[i].here, tools[i].note}
+	if IsReport(name) {
+		said = append(said, fmt.Sprintf("its report is fabsh report %s, at the prompt %[1]s", name))
+	}
+	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "; ")
 }
 
 // typesWith are the types that have an attribute or a method of a name. Of a name

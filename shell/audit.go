@@ -32,12 +32,14 @@ Usage:
 
 Flags, anywhere after audit:
   --list            list the shipped audits
-  --deep            run those too that read whole tables
+  --deep            read whole tables too: in the audits that are named, else in all
   --baseline FILE   tell only what FILE, a snapshot or topology, does not have
   --fail-on SEVERITY  exit 1 from this severity on: info, warning, error or
                     critical (default warning)
   --each-port       audit from each active InfiniBand port of the host
   --out FILE        write the report to FILE, as a whole, instead of showing it
+  --job NAME        keep counters and findings for the next run under NAME
+                    (default: after the audits; from a terminal nothing is kept)
   --subnet NAME     keep acks and state under NAME (default: by the subnet's GID
                     prefix, where that is the default one by its subnet manager)
 
@@ -45,17 +47,21 @@ ack says that a finding is known: it is not told before the day after DATE. ID i
 CHECK:GUID/PORT as in the report's JSON, or CHECK:NAME/PORT, whose GUID is looked
 up now; * stands for any text. Acks are lines of the file acks below --state.
 
+--over DURATION compares counters over that time, --over last with those that the
+run of the same job before has read; that takes no time, and lets bit errors be
+judged, which takes hours. Two jobs at a time need two names.
+
 Examples:
   fabsh audit
   fabsh -o json audit links mine.star --baseline golden.fab
   fabsh audit ack link.width:leaf-3/7 --until 2026-12-24 --reason "cable ordered"
-  fabsh -q -o json --deadline 4m audit --out /var/lib/fabsh/audit.json
+  fabsh -q -o json --deadline 4m audit --over last --out /var/lib/fabsh/audit.json
 `
 
 // auditCommand parses its own flags by itself, for all others are the audits'.
 func (a *app) auditCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:                "audit [NAME | FILE.star ...] [options] [--list] [--deep] [--baseline FILE] [--fail-on SEVERITY] [--each-port] [--out FILE] [--subnet NAME]",
+		Use:                "audit [NAME | FILE.star ...] [options] [--list] [--deep] [--baseline FILE] [--fail-on SEVERITY] [--each-port] [--out FILE] [--job NAME] [--subnet NAME]",
 		Short:              "Audit the fabric: what is wrong, and what could not be looked at",
 		DisableFlagParsing: true,
 		ValidArgsFunction:  completeAudit,
@@ -90,20 +96,21 @@ type auditOptions struct {
 
 	list, help, deep, eachPort bool
 
-	baseline, out, subnet string
-	failOn                audit.Severity
-	ack                   *ackOptions // of audit ack; nil: it is a run
+	baseline, out, job, subnet string
+	failOn                     audit.Severity
+	ack                        *ackOptions // of audit ack; nil: it is a run
+	rail                       string      // with --each-port, the port that it is from now
 }
 
 // auditFlags are the command's own: no audit has an option of such a name.
-var auditFlags = []string{"--list", "--deep", "--baseline", "--fail-on", "--each-port", "--out", "--subnet"}
+var auditFlags = []string{"--list", "--deep", "--baseline", "--fail-on", "--each-port", "--out", "--job", "--subnet"}
 
 // parseAudit separates the command's own flags, which may stand anywhere, from
 // the audits'.
 func parseAudit(words []string) (o auditOptions, err error) {
 	failOn := audit.Warning.String()
 	on := map[string]*bool{"--list": &o.list, "--deep": &o.deep, "--each-port": &o.eachPort}
-	needs := map[string]*string{"--baseline": &o.baseline, "--out": &o.out, "--subnet": &o.subnet, "--fail-on": &failOn}
+	needs := map[string]*string{"--baseline": &o.baseline, "--out": &o.out, "--job": &o.job, "--subnet": &o.subnet, "--fail-on": &failOn}
 	if len(words) > 0 && words[0] == "ack" {
 		o.ack = new(ackOptions)
 		on = nil
@@ -140,6 +147,11 @@ func parseAudit(words []string) (o auditOptions, err error) {
 			return o, fmt.Errorf("audit: --subnet: %w", err)
 		}
 	}
+	if o.job != "" {
+		if err := audit.CheckJob(o.job); err != nil {
+			return o, fmt.Errorf("audit: --job: %w", err)
+		}
+	}
 	if o.ack != nil {
 		return o, o.ack.take(o.words)
 	}
@@ -157,7 +169,10 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 		_, err := io.WriteString(s.app.console.Out(), all.Help)
 		return err
 	}
-	run := builtins.AuditRun{Audits: all, Subnet: o.subnet, Expected: s.expected}
+	run := builtins.AuditRun{Audits: all, Subnet: o.subnet, Expected: s.expected, Job: o.job, Rails: s.app.rails}
+	if o.job == "" {
+		run.Job, run.LookOnly = all.Job, isTerminal(s.app.stdin) || s.app.console.stdoutTTY
+	}
 	if o.baseline != "" {
 		if run.Baseline, err = s.baseline(ctx, o.baseline); err != nil {
 			return fmt.Errorf("--baseline: %w", err)
@@ -170,6 +185,7 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 		}
 	}()
 	run.Begin = func(subnet audit.Subnet) (acks audit.Acks, err error) {
+		s.app.rails = append(s.app.rails, builtins.Rail{Port: o.rail, Subnet: subnet})
 		if lock, err = s.lockRuns(subnet); err != nil {
 			return nil, err
 		}
@@ -183,6 +199,7 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 	if err != nil {
 		return err
 	}
+	report.Rail = o.rail
 	if o.out == "" && s.Format == lang.FormatText {
 		if err := s.Show(builtins.WrapAudit(report, s.Format)); err != nil {
 			return err
@@ -256,10 +273,20 @@ func (a *app) auditEachPort(o auditOptions) error {
 	if err != nil {
 		return &hostError{err}
 	}
+	specs := make([]string, len(ports))
+	for i, port := range ports {
+		specs[i] = "umad:" + port
+	}
+	return a.auditRails(o, ports, specs)
+}
+
+// auditRails audits from each of the ports, whose fabric is what -F would say.
+func (a *app) auditRails(o auditOptions, ports, specs []string) error {
 	worst := lang.StatusClean
-	for _, port := range ports {
+	for i, port := range ports {
 		a.status = lang.StatusClean
-		a.flags.Set("fabric", "umad:"+port)
+		a.flags.Set("fabric", specs[i])
+		o.rail = port
 		if err := a.onFabric("audit", func(ctx context.Context, s *session) error { return s.audit(ctx, o) }); err != nil {
 			a.fail(fmt.Errorf("port %s: %w", port, err)) // the other rails are audited all the same
 		}
@@ -274,20 +301,12 @@ func (a *app) auditEachPort(o auditOptions) error {
 
 func (a *app) listAudits() error {
 	list := builtins.ShippedAudits()
-	width := 0
-	for _, d := range list {
-		width = max(width, len(d.Name))
-	}
-	for _, d := range list {
-		doc := d.Doc
-		if d.Deep {
-			doc += " (--deep)"
-		}
-		if _, err := fmt.Fprintf(a.console.Out(), "%-*s  %s\n", width, d.Name, doc); err != nil {
-			return err
+	for i := range list {
+		if list[i].Deep {
+			list[i].Doc += " (--deep)"
 		}
 	}
-	return nil
+	return a.listShipped(list)
 }
 
 // completeAudit proposes audits, then the command's own flags.

@@ -6,6 +6,7 @@
 //	open.go       from -F to a session
 //	audit.go      the command audit; auditstate.go: its acks, and where they are
 //	command.go    what commands on a fabric have in common
+//	report.go     the command report, and the reports of tools at the prompt
 //	route.go      the command route; routewatch.go: --watch; reload.go: --reload
 //	verify.go     the command verify, and the checks that it shares with route
 //	snapshot.go   the command snapshot; diff.go, decode.go, ports.go, sim.go,
@@ -86,6 +87,7 @@ type app struct {
 	console    *console
 	interrupts *interrupts
 	reports    []*audit.Report // of audits, which are not written yet
+	rails      []builtins.Rail // from which audits ran, with --each-port
 	status     int
 }
 
@@ -136,7 +138,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 	a.flags = root.Flags() // which these join when they are parsed
 	completeFlags(root)
 	root.SetUsageFunc(a.usage)
-	root.AddCommand(a.auditCommand(), a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
+	root.AddCommand(a.auditCommand(), a.reportCommand(), a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -297,7 +299,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that name commands, not scripts.
-var commandWords = []string{"audit", "route", "verify", "snapshot", "diff", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
+var commandWords = []string{"audit", "report", "route", "verify", "snapshot", "diff", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
 
 // checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {
@@ -315,6 +317,9 @@ func checkScript(path string) error {
 		return err
 	}
 	if !strings.ContainsAny(path, "./") {
+		if builtins.IsReport(path) {
+			return fmt.Errorf("%s: no such command or file; its report is: fabsh report %[1]s", path)
+		}
 		if n := fabric.Nearest(path, commandWords); n != "" {
 			return fmt.Errorf("%s: no such command or file (did you mean %s?)", path, n)
 		}

@@ -27,6 +27,10 @@ type completer struct {
 	files func(prefix string) []string
 	// exports are the names that a module defines.
 	exports func(module string) []string
+	// options are those of the report that a line begins with the name of, and
+	// reports are all names.
+	options func(report string) []string
+	reports func() []string
 }
 
 // argument is one argument of a call, a text that is being typed: by keyword,
@@ -44,6 +48,9 @@ func (c *completer) complete(text, after string) (words []string, start int) {
 	line := text[strings.LastIndexByte(text, '\n')+1:]
 	if strings.TrimLeft(line, " \t") == "" {
 		return []string{indentUnit}, len(text)
+	}
+	if words, start, ok := c.inReport(text); ok {
+		return words, start
 	}
 	at := locate(text)
 	switch {
@@ -77,7 +84,20 @@ func (c *completer) complete(text, after string) (words []string, start int) {
 	if word == "" {
 		return words, start // all names are too many to be of help
 	}
+	if start == 0 {
+		words = append(words, matching(c.reports(), word)...)
+	}
 	return append(words, matching(c.names(), word)...), start
+}
+
+// inReport proposes the options of a report; ok: text is its command line.
+func (c *completer) inReport(text string) (words []string, start int, ok bool) {
+	name, rest, isLine := strings.Cut(text, " ")
+	if !isLine || !slices.Contains(c.reports(), name) || c.globals().Has(name) || strings.HasPrefix(strings.TrimSpace(rest), "=") {
+		return nil, 0, false
+	}
+	start = strings.LastIndexByte(text, ' ') + 1
+	return matching(c.options(name), text[start:]), start, true
 }
 
 // names are all names and keywords, sorted.

@@ -28,6 +28,8 @@ func testCompleter(t *testing.T) *completer {
 	return &completer{
 		globals: func() starlark.StringDict { return globals },
 		exports: func(module string) []string { return []string{"a of " + module, "b"} },
+		reports: func() []string { return []string{"iblinkinfo", "ibtracert", "d"} },
+		options: func(report string) []string { return []string{"--" + report, "--down"} },
 		keywords: func(callee starlark.Value, args []string) []string {
 			return []string{"attr", "target", "port"}[min(2, len(args)):]
 		},
@@ -72,6 +74,14 @@ func TestComplete(t *testing.T) {
 		{"1", nil, ""},
 		{"nothing_like_it", nil, "nothing_like_it"},
 		{"# disc", nil, ""},
+
+		{"ib", []string{"iblinkinfo", "ibtracert"}, "ib"},
+		{"x = ib", nil, "ib"},
+		{"iblinkinfo --", []string{"--iblinkinfo", "--down"}, "--"},
+		{"iblinkinfo 'a b' --d", []string{"--down"}, "--d"},
+		{"iblinkinfo lea", nil, "lea"},
+		{"iblinkinfo = disc", []string{"discover"}, "disc"},
+		{"d --", nil, ""}, // a variable has that name
 
 		{"f.", []string{"nodes", "switches"}, ""},
 		{"f.sw", []string{"switches"}, "sw"},

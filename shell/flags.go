@@ -33,10 +33,11 @@ type settings struct {
 	retries number
 	window  number
 
-	write      bool
-	overrideSM bool
-	readOnly   bool
-	trapAgent  bool
+	write       bool
+	overrideSM  bool
+	readOnly    bool
+	virtualTime bool
+	trapAgent   bool
 
 	sl    number
 	pkey  number
@@ -104,6 +105,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	limits.Var(&s.window, "window", "have at most `N` requests wait for an answer at once (default 32; with ibsim 64)")
 	limits.Var(&s.deadline, "deadline", "ask nothing more after `TIME`: in seconds, or such as 500ms; at the prompt, for each statement")
 	limits.Var(&s.memory, "memory", "let scripts use `SIZE` of memory: such as 512MiB or 4GiB (default: 4 GiB, or a quarter of the machine's)")
+	limits.BoolVar(&s.virtualTime, "virtual-time", false, "of a simulated fabric: let time stand still while scripts run, and pass at once while they sleep")
 	limits.Var(&s.maxSteps, "max-steps", "let scripts take `N` steps of the interpreter; at the prompt, each statement (default: any number)")
 
 	output := s.group("Scripts and output")

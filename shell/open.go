@@ -315,6 +315,13 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 	if err := a.startRecording(c); err != nil {
 		return nil, err
 	}
+	clock := c.clock
+	if a.virtualTime {
+		if c.sim == nil {
+			return nil, errors.New("--virtual-time has no meaning without a fabric that is simulated in this process (-F sim)")
+		}
+		clock = lang.NewVirtualClock()
+	}
 	client := &sa.Client{SMLID: mad.LID(a.smLID.value), PKey: uint16(a.pkey.value)}
 	if a.sl.isSet {
 		sl := uint8(a.sl.value)
@@ -349,7 +356,7 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		Verbose: a.verbose,
 		State:   a.stateDir(),
 		Job:     jobOf(a.script),
-		Clock:   c.clock,
+		Clock:   clock,
 		Width:   a.console.width,
 	}
 	if !a.quiet {

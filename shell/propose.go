@@ -22,12 +22,22 @@ import (
 // completer proposes what the session knows.
 func (s *session) completer(x *interp) *completer {
 	return &completer{
+		reports:  reportNames,
+		options:  func(report string) []string { return reportProgram(report).Options },
 		globals:  func() starlark.StringDict { return x.globals },
 		keywords: keywordsOf,
 		words:    s.wordsFor,
 		files:    filesWith,
 		exports:  s.Exports,
 	}
+}
+
+func reportNames() []string {
+	var names []string
+	for _, d := range builtins.ShippedReports() {
+		names = append(names, d.Name)
+	}
+	return names
 }
 
 // keywordsOf are the names of a function's parameters, and where it takes an

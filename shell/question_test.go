@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,8 +32,15 @@ func TestQuestions(t *testing.T) {
 		{"f.switches[0]?", "node"},
 		{"f.dump?", `dump(kind="ibnetdiscover")`},
 		{"help slep", `nothing is named "slep" (did you mean sleep?); help() lists what there is`},
-		{"ibhosts", "ibhosts: here, discover().cas"},
+		{"ibhosts", "name             lid  ports  up  to          guid"},
+		{"ibtracert 3 'node-0002 HCA-1'", "hop  from               entry     to                 state   width  speed  from_guid           from_num  to_guid             to_num"},
+		{"ibroute --multicast switch-1", "mlid  ports  next  mgids"},
+		{"ibtracert 3 nobody", `ibtracert: the fabric has no node named "nobody"; if it is new, run discover() again`},
+		{"ibtracert 3 'node", "ibtracert: a quote ' is not closed"},
+		{"ibhosts --up", "ibhosts: unknown option --up"},
+		{"help ibhosts", "ibhosts: here, discover().cas; its report is fabsh report ibhosts, at the prompt ibhosts"},
 		{"ibdiagnet -r --ls 10", `ibdiagnet: here, load("@examples//first_look.star", "main"); main(); get_routes().verify() judges the routing`},
+		{"ibnodes", "ibnodes: here, discover().nodes"},
 		{"ibhosts = 3", ""},
 		{"ibhosts", "3"},
 		{"nods", "<prompt>:1:1: undefined: nods"},
@@ -75,5 +83,34 @@ func TestCarets(t *testing.T) {
 		if got := out.String(); !strings.HasSuffix(got, "    "+code+"\n"+want) {
 			t.Errorf("%s: got\n%s", code, got)
 		}
+	}
+}
+
+func TestSplitWords(t *testing.T) {
+	for _, tt := range []struct {
+		line string
+		want []string
+		err  string
+	}{
+		{"", nil, ""},
+		{"  5  12\t", []string{"5", "12"}, ""},
+		{`"node 1" 'it"s' --by="a b"`, []string{"node 1", `it"s`, "--by=a b"}, ""},
+		{`a"" ""`, []string{"a", ""}, ""},
+		{`"node 1`, nil, `a quote " is not closed`},
+	} {
+		got, err := splitWords(tt.line)
+		if fmt.Sprint(got) != fmt.Sprint(tt.want) || len(got) != len(tt.want) || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
+			t.Errorf("%q: got %q, %v, want %q, %s", tt.line, got, err, tt.want, tt.err)
+		}
+	}
+}
+
+// TestReportAtPrompt: a report that says that something is wrong does not end the
+// prompt, and is no error.
+func TestReportAtPrompt(t *testing.T) {
+	r, out := openTest(t, "-F", "sim:ring:n=2")
+	r.read(newPlainReader(strings.NewReader("f = discover()\nset_lft(f.switches[0], {4: None})\nibtracert 1 4\n1 + 1\n")), true)
+	if got := r.loop(); got != lang.StatusClean || !strings.HasSuffix(out.String(), "1 to 4: switch-1 drops LID 4: its table has no port for it\n2\n") {
+		t.Errorf("exit status %d: %s", got, out)
 	}
 }

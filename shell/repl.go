@@ -120,7 +120,7 @@ func (r *repl) loop() int {
 		}
 		r.Remember(r.file, r.lines.source())
 		err = r.attempt(func(ctx context.Context) error {
-			if asked, err := r.ask(text); asked {
+			if asked, err := r.ask(ctx, text); asked {
 				return err
 			}
 			return r.run(ctx, r.file, line, text)

@@ -64,7 +64,7 @@ func (a *app) routeCommand() *cobra.Command {
 			case err != nil:
 				return fmt.Errorf("route: %w", err)
 			case o.list:
-				return a.listPolicies()
+				return a.listShipped(builtins.ShippedPolicies())
 			case o.policy == "" && o.help:
 				_, err := fmt.Fprint(a.console.Out(), routeHelp)
 				return err
@@ -210,19 +210,6 @@ func (s *session) policy(ctx context.Context, o routeOptions) (*builtins.Policy,
 	}
 	_, err = io.WriteString(s.app.console.Out(), p.Help)
 	return nil, err
-}
-
-func (a *app) listPolicies() error {
-	width := 0
-	for _, p := range builtins.ShippedPolicies() {
-		width = max(width, len(p.Name))
-	}
-	for _, p := range builtins.ShippedPolicies() {
-		if _, err := fmt.Fprintf(a.console.Out(), "%-*s  %s\n", width, p.Name, p.Doc); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // completePolicy proposes policies, then their options, and the command's own

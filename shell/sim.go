@@ -20,17 +20,26 @@ import (
 // simCommand writes the topologies of -F sim to files.
 func (a *app) simCommand() *cobra.Command {
 	var out string
+	var serve simServe
 	c := &cobra.Command{
-		Use:   "sim [SPEC] [--out FILE]",
-		Short: "Write the topology of a simulated fabric, for ibsim and all who read ibnetdiscover's files",
+		Use:   "sim [SPEC|FILE] [--out FILE | --listen NAME]",
+		Short: "Write the topology of a simulated fabric, or let OpenSM and the C tools onto it",
 		Long: `Write the topology of a simulated fabric, as ibnetdiscover prints it: ibsim reads
 that, and so do -F file: and -F sim:.
 
 SPEC is KIND[:KEY=VALUE,...] as with -F sim:. The kinds are fattree, pgft, ring,
 mesh, torus, hyperx, dragonfly, random; or a file of a topology. With all of them
-go remove_links=, remove_switches= and seed=: parts that are not there.`,
+go remove_links=, remove_switches= and seed=: parts that are not there.
+
+--listen serves the fabric by ibsim's sockets until it is interrupted: programs with
+libumad2sim preloaded attach to it as to ibsim, and fabsh with -F ibsim:NAME. With
+--bare it is as after power-on, for a subnet manager to bring up; else it is up,
+and has one. --console takes ibsim's commands from the input: type Help.`,
 		Example: `  fabsh sim fattree:k=8,levels=3 --out net
-  fabsh sim dragonfly:a=4,p=2,h=2,remove_links=5%,seed=3 > net`,
+  fabsh sim dragonfly:a=4,p=2,h=2,remove_links=5%,seed=3 > net
+  fabsh sim fattree:k=16,levels=3 --listen mysock --bare &
+  IBSIM_SOCKNAME=mysock ibsim-run opensm -o -R updn
+  IBSIM_SOCKNAME=mysock ibsim-run ibnetdiscover`,
 		Args: func(_ *cobra.Command, words []string) error {
 			if len(words) > 1 {
 				return fmt.Errorf("sim: takes one SPEC, and here is also %q", words[1])
@@ -44,6 +53,15 @@ go remove_links=, remove_switches= and seed=: parts that are not there.`,
 			}
 			if c.Flags().Changed("out") && out == "" {
 				return errors.New("sim: --out needs the name of a file")
+			}
+			if c.Flags().Changed("listen") {
+				if c.Flags().Changed("out") {
+					return errors.New("sim: --out writes the topology, --listen serves it: give one of them")
+				}
+				return a.serveSim(spec, &serve)
+			}
+			if serve.bare || serve.console {
+				return errors.New("sim: --bare and --console are of a fabric that is served: give --listen NAME too")
 			}
 			defer a.startDeadline().stop()
 			f, err := a.bringUp(spec)
@@ -66,6 +84,9 @@ go remove_links=, remove_switches= and seed=: parts that are not there.`,
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "write to `FILE` instead of the output")
+	c.Flags().StringVar(&serve.name, "listen", "", "serve the fabric to programs that have IBSIM_SOCKNAME=`NAME`")
+	c.Flags().BoolVar(&serve.bare, "bare", false, "with --listen: no LIDs, no tables, no subnet manager; links in INIT")
+	c.Flags().BoolVar(&serve.console, "console", false, "with --listen: take ibsim's console commands from the input")
 	c.SetFlagErrorFunc(flagError)
 	c.MarkFlagFilename("out")
 	return c

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"fabsh/fabric/audit"
 )
 
 // systemState is where root keeps what one run needs of the run before (Filesystem
@@ -26,14 +28,8 @@ func (s *settings) stateDir() string {
 // none.
 func jobOf(script string) string {
 	name := strings.TrimSuffix(filepath.Base(script), ".star")
-	name = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-			return r
-		}
-		return '_'
-	}, name)
 	if script == "" || name == "" {
 		return "shell"
 	}
-	return name[:min(len(name), 100)]
+	return audit.JobOf(name)
 }

@@ -19,7 +19,7 @@ func TestStateDir(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	for script, want := range map[string]string{
-		"": "shell", "x/links.star": "links", "../..": "__", "a b\n.star": "a_b_", ".star": "shell", strings.Repeat("x", 200): strings.Repeat("x", 100),
+		"": "shell", "x/links.star": "links", "../..": "_.", "a b\n.star": "a_b_", ".star": "shell", strings.Repeat("x", 200): strings.Repeat("x", 111) + "-6ee14c8caecd5c45",
 	} {
 		if got := jobOf(script); got != want {
 			t.Errorf("%q: %s, want %s", script, got, want)

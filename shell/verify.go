@@ -23,13 +23,13 @@ type verifyOptions struct {
 func (a *app) verifyCommand() *cobra.Command {
 	var o verifyOptions
 	c := &cobra.Command{
-		Use:   "verify --lfts FILE [--sl FILE] [--slvl FILE] [--fail-each-link]",
+		Use:   "verify --lfts FILE [--sl FILE] [--sl2vl FILE] [--fail-each-link]",
 		Short: "Follow the packets through forwarding tables: do all arrive, can none deadlock?",
 		Long: `Follow the packets between all pairs of ports through forwarding tables: do all
 arrive, and can none deadlock? With findings the exit status is 1.
 
 The tables are those of a file, or without --lfts those that the switches have, or that came with a snapshot.`,
-		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --slvl opensm-sl2vl.dump
+		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --sl2vl opensm-sl2vl.dump
   fabsh -F ibsim verify`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -39,11 +39,13 @@ The tables are those of a file, or without --lfts those that the switches have, 
 	c.Flags().SortFlags = false
 	c.Flags().StringVar(&o.tables.LFTs, "lfts", "", "forwarding tables in `FILE`: opensm-lfts.dump, opensm.fdbs, of ibroute or dump_fts, or a snapshot")
 	c.Flags().StringVar(&o.tables.SL, "sl", "", "service levels of paths in `FILE`")
-	c.Flags().StringVar(&o.tables.SL2VL, "slvl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl")
+	c.Flags().StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl")
 	c.Flags().BoolVar(&o.failEachLink, "fail-each-link", false, "say what each single failure of a link would break")
 	c.Flags().BoolVar(&o.adaptive, "adaptive", false, "the switches are known to route adaptively: the verdict is unknown")
+	c.Flags().StringVar(&o.tables.SL2VL, "slvl", "", "the name that --sl2vl had")
+	c.Flags().MarkHidden("slvl")
 	c.SetFlagErrorFunc(flagError)
-	for _, name := range []string{"lfts", "sl", "slvl"} {
+	for _, name := range []string{"lfts", "sl", "sl2vl"} {
 		c.MarkFlagFilename(name)
 	}
 	return c
@@ -60,7 +62,7 @@ func (s *session) verify(ctx context.Context, o verifyOptions) error {
 	case o.tables.LFTs != "":
 		r, err = routing.Load(f, o.tables, openNamed(ctx, s.Files.OpenNamed))
 	case o.tables.SL != "" || o.tables.SL2VL != "":
-		err = errors.New("verify: --sl and --slvl belong to tables of a file: give --lfts FILE")
+		err = errors.New("verify: --sl and --sl2vl belong to tables of a file: give --lfts FILE")
 	default:
 		r, err = s.LiveRoutes(ctx, f)
 	}

@@ -7,12 +7,16 @@
 //	report.go    the report of a run; text.go, for people
 //	rates.go     perf_rates(); ratesread.go, its two reads; ratesstate.go, those of
 //	             the run before
-//	portrates.go what the reads of a port say; ber.go, its bit error rates
+//	expect.go    expect.findings(), for tests of audits
+//	portrates.go what the reads of a port say; portcounts.go, which are worth a look;
+//	             ber.go, its bit error rates
+//	thresholds.go  load_thresholds()
 package audits
 
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"go.starlark.net/starlark"
 
@@ -125,6 +129,7 @@ var FindingType = &lang.ResultType{
 		{Name: "id", Doc: "the same for the same fault in the next run: check, GUID and port"},
 		{Name: "data", Doc: "a dict of figures, with the unit in their names"},
 		{Name: "ack", Doc: "who knows of it: a dict of by, reason, until; None where nobody does"},
+		{Name: "since", Doc: "when the first run was that found it, as has each since, in RFC 3339; None where no run keeps that"},
 	},
 }
 
@@ -152,6 +157,10 @@ func wrapFinding(f audit.Finding, a *audit.Ack) *findingValue {
 	for _, d := range f.Data {
 		data.SetKey(starlark.String(d.Name), d.Value.(starlark.Value))
 	}
+	since := starlark.Value(starlark.None)
+	if !f.Since.IsZero() {
+		since = starlark.String(f.Since.UTC().Format(time.RFC3339))
+	}
 	ack := starlark.Value(starlark.None)
 	if a != nil {
 		ack = dictOf("by", starlark.String(a.By), "reason", starlark.String(a.Reason), "until", starlark.String(a.Until.Format("2006-01-02")))
@@ -159,7 +168,7 @@ func wrapFinding(f audit.Finding, a *audit.Ack) *findingValue {
 	return &findingValue{f: f, Result: lang.NewResult(FindingType,
 		starlark.String(f.Severity.String()), starlark.String(f.Check), starlark.String(f.Subject.Name()), starlark.String(f.Message),
 		textOrNone(f.Audit), textOrNone(f.Cause), starlark.String(f.Subject.Kind), port, peerPort, guid, peerGUID,
-		starlark.String(f.ID()), data, ack)}
+		starlark.String(f.ID()), data, ack, since)}
 }
 
 // String is a finding in a line.

@@ -20,6 +20,7 @@ type portRates struct {
 	// windows are those to earlier reads, the newest first; the first is the one
 	// that rates are of.
 	windows []audit.Window
+	summary *summary // of the first; nil: not made yet
 }
 
 // PortRatesType is what scripts find in a port_rates.
@@ -40,6 +41,13 @@ func init() {
 		member("rates", "a dict of counter to its rate, per second: the counters that are known. They have the names of perf_get's fields; data is port_xmit_bytes and port_rcv_bytes, in bytes", true, (*portRates).rates),
 		member("counts", "a dict of counter to how many more it counted in the window, of the same counters", true, (*portRates).counts),
 		member("unknown", "a dict of why a rate is not known to the names of such counters: "+whyDoc, true, (*portRates).unknown),
+		member("quiet", "there is nothing to look at: no error was counted, of symbols or links in any window, no counter fell or is at its largest value, and all answered", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().quiet) }),
+		member("saturated", "counters of errors that stand at their largest value: a list of names", false, func(r *portRates) starlark.Value { return r.names(r.summed().saturated) }),
+		member("silent", "counters about which there was no answer: a list of names", false, func(r *portRates) starlark.Value { return r.names(r.summed().silent) }),
+		member("fell", "a counter of the port fell: somebody cleared it, or the node was rebooted", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().fell) }),
+		member("fec", "the counters of what forward error correction mended are known", false, func(r *portRates) starlark.Value { return starlark.Bool(r.windows[0].FEC()) }),
+		member("reset", "so it is at all ports of the node, which has several", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().reset) }),
+		lang.Member[*portRates]{Method: &countMethod},
 		lang.Member[*portRates]{Method: &berMethod},
 	)
 }
@@ -121,17 +129,7 @@ func (r *portRates) rate(name string) starlark.Value {
 	return starlark.Float(x.PerSecond())
 }
 
-func (r *portRates) moving() starlark.Value {
-	var names []string
-	for i, c := range audit.Counters() {
-		if x := r.windows[0].Rate(i); !c.Traffic && x.Why == audit.Known && x.Count > 0 {
-			names = append(names, c.Name)
-		}
-	}
-	list := lang.Texts(names)
-	list.Freeze()
-	return list
-}
+func (r *portRates) moving() starlark.Value { return r.names(r.summed().moving) }
 
 // known is a dict of the counters whose rates are.
 func (r *portRates) known(of func(audit.Rate) starlark.Value) starlark.Value {

@@ -57,7 +57,7 @@ var PerfRates = lang.Builtin{
 		{Name: "over", Kind: kindOver, Default: `"10s"`, Keyword: true, Doc: `the time between the two reads, 2s or more; "last": since the read that the run before has kept (--state)`},
 	},
 	Doc: `Reads the counters of ports twice, and gives their rates: a port_rates for each port.
-It reads what a port has: PortCounters and PortCountersExtended, of which the wider counters count, PortRcvErrorDetails, PortXmitDiscardDetails, and PortExtendedSpeedsCounters where the agent announces them. It clears none.
+It reads what a port has: PortCounters and PortCountersExtended, of which the wider counters count, and PortExtendedSpeedsCounters where the agent announces them; and PortRcvErrorDetails and PortXmitDiscardDetails of ports that have counted what these are the details of. It clears none.
 A rate that is not known is absent, and unknown says why. A port that gives no PortCounters is an error.`,
 	Example: `
 > sw = discover().switches[0]
@@ -95,9 +95,9 @@ func twice(c *lang.Call, r *reader, over time.Duration) (starlark.Value, error) 
 	if err != nil {
 		return nil, err
 	}
-	keeping := keepingOf(c.Runtime())
-	keeping.join(second)
-	return r.rates(after, second, append([]past{{before, first.Began}}, pastsOf(keeping.earlier, after)...))
+	run := keepingOf(c.Runtime()).run
+	run.join(second)
+	return r.rates(after, second, append([]past{{before, first.Began}}, pastsOf(run.earlier(), after)...))
 }
 
 // past is an earlier read: its ports, by target.
@@ -125,6 +125,7 @@ func pastsOf(reads []*audit.Read, ports []*audit.PortRead) []past {
 func (r *reader) rates(after []*audit.PortRead, read *audit.Read, earlier []past) (starlark.Value, error) {
 	windows := make([][]audit.Window, len(after))
 	for _, e := range earlier {
+		keepingOf(r.c.Runtime()).run.rate(read.Began.Sub(e.began))
 		fell := map[mad.GUID]audit.NodeFall{}
 		for i, p := range after {
 			if p != nil {
@@ -144,7 +145,7 @@ func (r *reader) rates(after []*audit.PortRead, read *audit.Read, earlier []past
 		if len(windows[i]) == 0 {
 			windows[i] = []audit.Window{audit.NewWindow(nil, p, 0, nil)}
 		}
-		r.values[i] = &portRates{r.ports[i], windows[i]}
+		r.values[i] = &portRates{port: r.ports[i], windows: windows[i]}
 	}
 	return topology.Results(r.values, r.many)
 }

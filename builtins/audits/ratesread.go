@@ -30,10 +30,11 @@ type reader struct {
 
 // agent is who answers for the ports of a node that have its LID.
 type agent struct {
+	target topology.Target
 	info   mad.ClassPortInfo
-	err    error // why there is none
-	lacks  uint  // attributes that it has refused, by index
-	silent uint  // attributes about which it has said nothing in this read
+	err    error                               // why there is none
+	lacks  uint                                // attributes that it has refused, by index
+	silent [len(audit.CounterAttributes)]error // why it has said nothing about them in this read
 }
 
 // newReader resolves the targets, and asks their agents what they have.
@@ -54,6 +55,7 @@ func newReader(c *lang.Call, target starlark.Value) (*reader, error) {
 	for i := range r.targets {
 		t := &r.targets[i]
 		if err := t.NeedsLID(); err != nil {
+			topology.ObserveOne(c, audit.CounterAttributes[0], t, err)
 			r.fail(i, err)
 			continue
 		}
@@ -64,7 +66,8 @@ func newReader(c *lang.Call, target starlark.Value) (*reader, error) {
 			return nil, lang.ParamError("target", "%s has no port %d", t.Label, t.Port)
 		}
 		if r.agents[t.LID] == nil {
-			r.agents[t.LID] = new(agent)
+			r.agents[t.LID] = &agent{target: *t}
+			r.agents[t.LID].target.Port = topology.NoPortGiven
 			lids = append(lids, t.LID)
 		}
 	}
@@ -111,6 +114,7 @@ func (r *reader) askAgents(lids []mad.LID) error {
 	}
 	for i, lid := range lids {
 		a := r.agents[lid]
+		topology.ObserveOne(r.c, mad.AttrPerfClassPortInfo, &a.target, calls[i].Err)
 		if a.err = calls[i].Err; a.err == nil {
 			a.info.Decode(calls[i].Data())
 		} else if !engine.Unanswered(a.err) { // then PortCounters, which all have, and what else it answers
@@ -146,6 +150,7 @@ func (r *reader) askFEC() error {
 	}
 	for at, i := range of {
 		var x mad.PortInfoExtended
+		topology.ObserveOne(r.c, mad.AttrPortInfoExtended, &r.targets[i], calls[at].Err)
 		if calls[at].Err != nil {
 			continue
 		}
@@ -177,13 +182,17 @@ func (r *reader) read() ([]*audit.PortRead, *audit.Read, error) {
 		index[i] = answers.AddPort(key, p.Node().GUID(), p.Node().Info().SystemImageGUID)
 	}
 	for _, a := range r.agents {
-		a.silent = 0
+		a.silent = [len(audit.CounterAttributes)]error{}
 	}
-	// Whether an agent has details only an answer tells: one port asks first.
-	first, rest := r.queries()
-	for _, queries := range append([][]query{first}, slices.Collect(slices.Chunk(rest, maxQueries))...) {
-		if err := r.ask(queries, answers, index); err != nil {
-			return nil, nil, err
+	all := func(i int) uint { return audit.Wanted(&r.agents[r.targets[i].LID].info) }
+	details := func(i int) uint { return answers.Details(index[i]) }
+	for _, attrs := range []func(int) uint{all, details} {
+		// Whether an agent has details only an answer tells: one port asks first.
+		first, rest := r.queries(attrs)
+		for _, queries := range append([][]query{first}, slices.Collect(slices.Chunk(rest, maxQueries))...) {
+			if err := r.ask(queries, answers, index); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	byIndex, read := answers.Read()
@@ -196,27 +205,25 @@ func (r *reader) read() ([]*audit.PortRead, *audit.Read, error) {
 	return after, read, nil
 }
 
-// queries are all that are to be sent: first those that are for one port of each
-// agent, with all others of that port, then those for the rest.
-func (r *reader) queries() (first, rest []query) {
-	begun := map[mad.LID]bool{}
+// queries are all that are to be sent for attributes, a mask by target: first, of
+// each attribute, one to each agent, then the rest.
+func (r *reader) queries(attrs func(i int) uint) (first, rest []query) {
+	begun := map[mad.LID]uint{}
 	for i := range r.targets {
-		a := r.agents[r.targets[i].LID]
 		if r.values[i] != nil {
 			continue
 		}
+		lid, mask := r.targets[i].LID, attrs(i)
 		for attr := range audit.CounterAttributes {
-			if audit.Wanted(&a.info)>>attr&1 == 0 {
-				continue
-			}
-			q := query{i, attr}
-			if !begun[r.targets[i].LID] {
-				first = append(first, q)
-			} else {
-				rest = append(rest, q)
+			switch {
+			case mask>>attr&1 == 0:
+			case begun[lid]>>attr&1 == 0:
+				first = append(first, query{i, attr})
+			default:
+				rest = append(rest, query{i, attr})
 			}
 		}
-		begun[r.targets[i].LID] = true
+		begun[lid] |= mask
 	}
 	return first, rest
 }
@@ -231,7 +238,8 @@ func (r *reader) ask(queries []query, answers *audit.Answers, index []int) error
 		switch {
 		case r.values[q.target] != nil, a.lacks>>q.attr&1 != 0:
 			continue
-		case a.silent>>q.attr&1 != 0: // it would be asked in vain, again and again, for each port
+		case a.silent[q.attr] != nil: // it would be asked in vain, again and again, for each port
+			topology.ObserveOne(r.c, audit.CounterAttributes[q.attr], t, a.silent[q.attr])
 			answers.Silent(index[q.target], q.attr, &a.info)
 			continue
 		}
@@ -255,6 +263,7 @@ func (r *reader) ask(queries []query, answers *audit.Answers, index []int) error
 // answered is what has become of a query.
 func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at int, began time.Time) {
 	a := r.agents[r.targets[q.target].LID]
+	topology.ObserveOne(r.c, audit.CounterAttributes[q.attr], &r.targets[q.target], call.Err)
 	switch {
 	case call.Err == nil:
 		answers.Answered(at, q.attr, &a.info, r.fec[q.target], call.Data(), began.Add(call.Elapsed))
@@ -264,7 +273,7 @@ func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at
 		a.lacks |= 1 << q.attr
 	default:
 		topology.CountUnanswered(r.c, call.Err)
-		a.silent |= 1 << q.attr
+		a.silent[q.attr] = call.Err
 		answers.Silent(at, q.attr, &a.info)
 	}
 }

@@ -1,6 +1,8 @@
 package audits
 
 import (
+	"time"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
@@ -8,49 +10,96 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// keeping is what becomes of reads: those of a run are one read to whoever began
-// it; outside of runs, each perf_rates(over="last") keeps its own. It is the state
-// that rates keep with a lang.Runtime.
+// keeping is what becomes of reads: those of a run are one read to its job; outside
+// of runs, each perf_rates(over="last") keeps its own. It is the state that rates
+// keep with a lang.Runtime.
 type keeping struct {
 	dir, job string // of what is outside of runs
-
-	running bool
-	earlier []*audit.Read // what the run compares with, the newest first
-	joined  *audit.Read   // what it has read
+	run      *run   // that is under way; nil: none
 }
 
 func keepingOf(r *lang.Runtime) *keeping { return lang.StateOf[keeping](r) }
 
-// KeepBelow says where perf_rates keeps reads outside of runs, and under which
-// name. dir is empty where nothing can be kept.
+// KeepBelow says where perf_rates keeps reads, and under which name outside of
+// runs. dir is empty where nothing can be kept.
 func KeepBelow(r *lang.Runtime, dir, job string) {
 	k := keepingOf(r)
 	k.dir, k.job = dir, job
 }
 
-// BeginRun begins a run of audits: until TakeRead, perf_rates compares with the
-// reads given, the newest first, and saves nothing by itself.
-func BeginRun(r *lang.Runtime, earlier []*audit.Read) {
-	k := keepingOf(r)
-	k.running, k.earlier, k.joined = true, earlier, nil
+// Job says what a run of audits compares with.
+type Job struct {
+	Subnet audit.Subnet
+	Name   string
+	// LookOnly: the run compares with the reads of the job, and leaves them as they
+	// are.
+	LookOnly bool
 }
 
-// TakeRead ends the run, and gives all that it has read; nil: nothing.
-func TakeRead(r *lang.Runtime) *audit.Read {
-	k := keepingOf(r)
-	read := k.joined
-	k.running, k.earlier, k.joined = false, nil, nil
-	return read
+// run is a run of audits. Nothing of its job is read before an audit asks for it.
+type run struct {
+	Job
+	state  *audit.State  // nil: nobody has asked
+	lock   *audit.Held   // nil: the state is not to be written
+	joined *audit.Read   // what the run has read
+	window time.Duration // the longest that rates are of
 }
 
-func (k *keeping) join(read *audit.Read) {
-	switch {
-	case !k.running:
-	case k.joined == nil:
-		k.joined = read
-	default:
-		k.joined.Join(read)
+// BeginRun begins a run of audits: until EndRun, perf_rates(over="last") compares
+// with what the run before has read, however often it is called.
+func BeginRun(r *lang.Runtime, job Job) { keepingOf(r).run = &run{Job: job} }
+
+// EndRun ends the run. What it read and found is kept for the next one, where an
+// audit has asked for what was kept; in found it says since when that has been so.
+// gone are what the run before found, and this one, which is complete, has not.
+func EndRun(r *lang.Runtime, found []audit.Finding, complete bool) (gone []audit.Finding, err error) {
+	k := keepingOf(r)
+	x := k.run
+	if x == nil || x.state == nil {
+		k.run = nil
+		return nil, nil
 	}
+	defer DropRun(r)
+	now := r.Clock.Now()
+	gone = x.state.SetFindings(found, complete, now)
+	if x.LookOnly {
+		for i := range found {
+			if found[i].Since.Equal(now) { // nobody will know of that
+				found[i].Since = time.Time{}
+			}
+		}
+		return gone, nil
+	}
+	if x.joined != nil {
+		x.state.Add(x.joined)
+	}
+	if err := x.state.Save(); err != nil {
+		return gone, &StateError{err}
+	}
+	return gone, nil
+}
+
+// Uncompared is why counters could not be compared with what the run before has
+// read, in words; empty: they could, or no audit has asked for that.
+func Uncompared(r *lang.Runtime) string {
+	switch x := keepingOf(r).run; {
+	case x == nil || x.state == nil || x.window >= audit.MinWindow/2:
+		return ""
+	case x.window > 0:
+		return "the run of this job before was less than a second ago"
+	case x.LookOnly:
+		return "no run of this job has read them before, and one from a terminal keeps nothing: --job NAME does"
+	}
+	return "no run of this job has read them before"
+}
+
+// DropRun ends the run, and keeps nothing of it.
+func DropRun(r *lang.Runtime) {
+	k := keepingOf(r)
+	if k.run != nil && k.run.lock != nil {
+		k.run.lock.Unlock()
+	}
+	k.run = nil
 }
 
 // StateError is trouble with the files of a state: the host is to be looked at.
@@ -59,29 +108,56 @@ type StateError struct{ err error }
 func (e *StateError) Error() string { return e.err.Error() }
 func (e *StateError) Unwrap() error { return e.err }
 
+// earlier are the reads that the run compares with, the newest first.
+func (x *run) earlier() []*audit.Read {
+	if x == nil || x.state == nil {
+		return nil
+	}
+	return x.state.Reads()
+}
+
+// join adds what was read to what the run has read. Outside of runs it does
+// nothing.
+func (x *run) join(read *audit.Read) {
+	switch {
+	case x == nil:
+	case x.joined == nil:
+		x.joined = read
+	default:
+		x.joined.Join(read)
+	}
+}
+
+// rate notes that rates are of a window.
+func (x *run) rate(window time.Duration) {
+	if x != nil {
+		x.window = max(x.window, window)
+	}
+}
+
 // sinceLast reads once, and compares with what was read before.
 func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	k := keepingOf(c.Runtime())
-	if k.running {
+	if k.run != nil {
+		if err := k.run.open(c, k.dir); err != nil {
+			return nil, err
+		}
 		after, read, err := r.read()
 		if err != nil {
 			return nil, err
 		}
-		k.join(read)
-		return r.rates(after, read, pastsOf(k.earlier, after))
+		k.run.join(read)
+		return r.rates(after, read, pastsOf(k.run.earlier(), after))
 	}
-	st, err := k.open(c)
+	f := topology.EnvOf(c.Runtime()).Fabric()
+	if f == nil {
+		return nil, lang.Errorf("over=%q: which subnet this is is not known: run discover() first", overLast)
+	}
+	st, lock, err := open(c, k.dir, Job{Subnet: audit.SubnetOf(f, ""), Name: k.job})
 	if err != nil {
 		return nil, err
 	}
-	held, err := st.Lock()
-	if err != nil {
-		return nil, lang.Errorf("over=%q: %w", overLast, &StateError{err})
-	}
-	defer held.Unlock()
-	if st.Read(); st.Anew != nil {
-		c.Fiber().Warn("%v", st.Anew)
-	}
+	defer lock.Unlock()
 	after, read, err := r.read()
 	if err != nil {
 		return nil, err
@@ -94,18 +170,32 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	return r.rates(after, read, earlier)
 }
 
-// open is the state of what is outside of runs.
-func (k *keeping) open(c *lang.Call) (*audit.State, error) {
-	f := topology.EnvOf(c.Runtime()).Fabric()
-	switch {
-	case k.dir == "":
-		return nil, lang.Errorf("over=%q: this session keeps no reads: give it a folder with --state DIR", overLast)
-	case f == nil:
-		return nil, lang.Errorf("over=%q: which subnet this is is not known: run discover() first", overLast)
+// open reads what the job has kept, once a run.
+func (x *run) open(c *lang.Call, dir string) (err error) {
+	if x.state == nil {
+		x.state, x.lock, err = open(c, dir, x.Job)
 	}
-	st, err := audit.OpenState(k.dir, audit.SubnetOf(f, ""), k.job)
+	return err
+}
+
+// open reads the state of a job, and keeps others away from it where it is to be
+// written.
+func open(c *lang.Call, dir string, job Job) (*audit.State, *audit.Held, error) {
+	if dir == "" {
+		return nil, nil, lang.Errorf("over=%q: this session keeps no reads: give it a folder with --state DIR", overLast)
+	}
+	st, err := audit.OpenState(dir, job.Subnet, job.Name)
 	if err != nil {
-		return nil, lang.Errorf("over=%q: %w", overLast, err)
+		return nil, nil, lang.Errorf("over=%q: %w", overLast, err)
 	}
-	return st, nil
+	var lock *audit.Held
+	if !job.LookOnly {
+		if lock, err = st.Lock(); err != nil {
+			return nil, nil, lang.Errorf("over=%q: %w", overLast, &StateError{err})
+		}
+	}
+	if st.Read(); st.Anew != nil {
+		c.Fiber().Warn("%v", st.Anew)
+	}
+	return st, lock, nil
 }

@@ -43,6 +43,42 @@ var CoverageType = &lang.ResultType{
 	},
 }
 
+// RunType is the type of what an audit gets that has a parameter run.
+var RunType = &lang.ResultType{
+	Name: "audit_run",
+	Doc:  "What is known of a run when all other audits are done: for audits that judge the run itself, def audit(fabric, *, run=None).",
+	Members: []lang.ResultMember{
+		{Name: "coverage", Doc: "a list of audit_coverage, without those known to be silent"},
+		{Name: "not_done", Doc: "names of audits that did not run to their end"},
+		{Name: "findings", Doc: "what they found: a list of finding"},
+		{Name: "changed", Doc: "what the subnet manager did meanwhile, in words; None: nothing that is known"},
+		{Name: "state_error", Doc: "why what the run before has kept does not count, in words; None: it does, or was not asked for"},
+		{Name: "kept", Doc: `whether an audit has asked for what the run before has kept: perf_rates(over="last")`},
+		{Name: "uncompared", Doc: "why counters could not be compared with that, in words; None: they could, or that was not asked for"},
+		{Name: "window", Doc: "the longest window in seconds that counters were compared over; None: over none"},
+	},
+}
+
+// WrapRun is what is known of a run. changed may be empty.
+func WrapRun(r *lang.Runtime, report *audit.Report, found []audit.Finding, changed string) starlark.Value {
+	var undone []string
+	for _, f := range report.Failures {
+		if !f.Skipped {
+			undone = append(undone, f.Audit)
+		}
+	}
+	state, kept, window := starlark.Value(starlark.None), false, starlark.Value(starlark.None)
+	if x := keepingOf(r).run; x != nil {
+		if kept = x.state != nil; kept && x.state.Anew != nil {
+			state = starlark.String(x.state.Anew.Error())
+		}
+		if x.window > 0 {
+			window = seconds(x.window)
+		}
+	}
+	return lang.NewResult(RunType, starlark.NewList(coverageOf(report)), lang.Texts(undone), Wrap(found), textOrNone(changed), state, starlark.Bool(kept), textOrNone(Uncompared(r)), window)
+}
+
 // report is the value of a run.
 type report struct {
 	*lang.Result

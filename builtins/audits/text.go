@@ -24,6 +24,9 @@ func (v *report) Display() string {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-8s  %s\n", name, lang.OneLine(fmt.Sprintf(format, args...)))
 	}
+	if r.Rail != "" {
+		line("port", "%s", r.Rail)
+	}
 	line("fabric", "%s", strings.TrimPrefix(r.Fabric, "fabric: "))
 	line("audits", "%s", strings.Join(r.Audits, " "))
 	line("coverage", "%s", coverageText(&r.Coverage))

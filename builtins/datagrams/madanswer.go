@@ -36,6 +36,9 @@ func (r *madRequest) exchange() (starlark.Value, error) {
 			r.values[i] = v
 		}
 	}
+	if r.attr != nil && r.h.Method == mad.MethodGet {
+		topology.Observe(r.c, r.attr, r.targets, r.values)
+	}
 	return r.results()
 }
 

@@ -42,7 +42,8 @@ var PerfGet = lang.Builtin{
 		variantParam,
 	},
 	Doc: `Reads an attribute of performance management.
-Requests go to the LID of the target, on the service level that the subnet administrator gives for the path.`,
+Requests go to the LID of the target, on the service level that the subnet administrator gives for the path.
+In a session that reads a file with counters (snapshot --all, ibdiagnet2.db_csv) these are what is read.`,
 	Example: `
 > sw = discover().switches[0]
 > perf_get("PortCounters", sw.ports[3]).symbol_error_counter
@@ -66,13 +67,15 @@ Requests go to the LID of the target, on the service level that the subnet admin
 		if err != nil {
 			return nil, err
 		}
-		p, err := newPerfTargets(c, &a.perfArgs, attr)
+		p, err := newPerfTargets(c, &a.perfArgs, attr, inFile(c, attr))
 		if err != nil {
 			return nil, err
 		}
-		calls, err := p.send(mad.MethodGet, modifier, nil)
-		if err != nil {
-			return nil, err
+		calls := p.read(modifier)
+		if calls == nil {
+			if calls, err = p.send(mad.MethodGet, modifier, nil); err != nil {
+				return nil, err
+			}
 		}
 		for i := range calls {
 			if p.answered(i, calls[i].Err) {
@@ -92,9 +95,10 @@ type perfTargets struct {
 	ports []int // by target
 }
 
-// newPerfTargets resolves the targets and the ports.
-func newPerfTargets(c *lang.Call, a *perfArgs, attr *mad.Attribute) (*perfTargets, error) {
-	r := &targetRequest{c: c, class: mad.ClassPerf}
+// newPerfTargets resolves the targets and the ports. file: what they have answered is in
+// the file at hand.
+func newPerfTargets(c *lang.Call, a *perfArgs, attr *mad.Attribute, file bool) (*perfTargets, error) {
+	r := &targetRequest{c: c, class: mad.ClassPerf, file: file}
 	if err := r.resolve(a.Target); err != nil {
 		return nil, err
 	}

@@ -145,8 +145,36 @@ var ReSplit = Builtin{
 	}),
 }
 
-// patternOf compiles the argument pattern, after prefix.
+// patterns are those that the session has compiled, by prefix and text: scripts look for
+// one in the names of all nodes.
+type patterns struct {
+	compiled map[[2]string]*regexp.Regexp
+}
+
+// What a session keeps. A pattern that counts is as large as its numbers, not as its text.
+const (
+	maxPatterns    = 64
+	maxPatternText = 256 // bytes
+)
+
+// patternOf is the argument pattern, after prefix.
 func patternOf(c *Call, text, prefix string) (*regexp.Regexp, error) {
+	kept := StateOf[patterns](c.Runtime())
+	key := [2]string{prefix, text}
+	if re := kept.compiled[key]; re != nil {
+		return re, nil
+	}
+	re, err := compilePattern(text, prefix)
+	if err == nil && len(text) <= maxPatternText && !strings.Contains(text, "{") {
+		if kept.compiled == nil || len(kept.compiled) >= maxPatterns {
+			kept.compiled = map[[2]string]*regexp.Regexp{}
+		}
+		kept.compiled[key] = re
+	}
+	return re, err
+}
+
+func compilePattern(text, prefix string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(text)
 	if err == nil && prefix != "" {
 		re, err = regexp.Compile(prefix + "(?:" + text + ")")

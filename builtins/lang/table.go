@@ -2,6 +2,7 @@ package lang
 
 import (
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 )
@@ -96,8 +97,8 @@ func rowOf(r *Runtime, v starlark.Value, columns []string) ([]Fact, error) {
 	row, ok := factsOf(v)
 	if ok {
 		for _, name := range columns {
-			if find(row, name).Value != starlark.None {
-				continue
+			if slices.ContainsFunc(row, func(f Fact) bool { return f.Name == name }) {
+				continue // None too
 			}
 			if x, ok := v.(starlark.HasAttrs); ok {
 				a, err := x.Attr(name)

@@ -37,6 +37,7 @@ func init() {
 		lang.Member[*rowValue]{Name: "guid", Type: "string", Column: true, Doc: "the switch's GUID", Get: func(r *rowValue) starlark.Value { return topology.GUIDValue(r.node().GUID()) }},
 		lang.Member[*rowValue]{Name: "top", Column: true, Doc: "the last LID", Get: func(r *rowValue) starlark.Value { return starlark.MakeInt(len(r.entries) - 1) }},
 		lang.Member[*rowValue]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of LID to port, of the LIDs that have one", Get: func(r *rowValue) starlark.Value { return topology.LFTPorts(r.entries) }},
+		lang.Member[*rowValue]{Name: "lids", Type: "dict", Doc: "the same the other way: a dict of port to the list of its LIDs, ports in the order of their first", Get: func(r *rowValue) starlark.Value { return topology.LFTLIDs(r.entries) }},
 		lang.Member[*rowValue]{Method: &fillMethod},
 		lang.Member[*rowValue]{Method: &fillModMethod},
 		lang.Member[*rowValue]{Method: &copyMethod},

@@ -39,6 +39,9 @@ var VerdictType = &lang.ResultType{
 		{Name: "broken", Type: "list of dict", Doc: "examples of pairs that do not reach each other: dicts of source, guid, lid, why", Long: true},
 		{Name: "violating", Type: "list of dict", Doc: "examples of paths that break a rule: dicts of rule (\"never_via\" or \"must_via\"), number (of the rule, from 0), source, guid, lid, path (names of ports)", Long: true},
 		{Name: "notes", Doc: "what else to know", Long: true},
+		{Name: "switch_pairs", Doc: "pairs of an endpoint and a LID of a switch, which management packets go to"},
+		{Name: "to_switches", Doc: "of these, how many packets arrive of; ok does not depend on it"},
+		{Name: "left_out", Type: "list of string", Doc: "ports that could not be judged, and why: without a LID, or with one that is another's too", Long: true},
 	},
 }
 
@@ -75,8 +78,12 @@ func newVerdict(v *routing.Verdict) *verdictValue {
 		starlark.MakeInt64(v.Pairs), starlark.MakeInt64(v.Unreachable), starlark.MakeInt64(v.Excused), starlark.MakeInt64(v.Loops),
 		starlark.Bool(v.Acyclic), starlark.MakeInt(v.MaxHops), lang.Integers(v.Hops), lang.Integers(v.Detours),
 		starlark.MakeInt(v.Channels), starlark.MakeInt(v.Dependencies), starlark.MakeInt64(v.Violations),
-		starlark.NewList(cycle), starlark.NewList(broken), starlark.NewList(violating), lang.Texts(v.Notes))}
+		starlark.NewList(cycle), starlark.NewList(broken), starlark.NewList(violating), lang.Texts(v.Notes),
+		starlark.MakeInt64(v.SwitchPairs), starlark.MakeInt64(v.ToSwitches), lang.Texts(v.LeftOut))}
 }
+
+// leftOutShown is how many ports that were left out the text names.
+const leftOutShown = 10
 
 // Display writes the finding first, then the figures, then examples.
 func (x *verdictValue) Display() string {
@@ -91,7 +98,8 @@ func (x *verdictValue) Display() string {
 	rows := []lang.Fact{{Name: "verdict", Value: starlark.String(word)}}
 	for _, f := range x.Facts() {
 		switch {
-		case f.Name == "ok", f.Code, f.Name == "excused" && v.Excused == 0, f.Name == "violations" && v.Violations == 0:
+		case f.Name == "ok", f.Code, f.Name == "excused" && v.Excused == 0, f.Name == "violations" && v.Violations == 0,
+			f.Name == "switch_pairs", f.Name == "to_switches":
 			continue
 		case f.Name == "endpoints":
 			f.Value = starlark.String(v.Endpoints)
@@ -100,6 +108,18 @@ func (x *verdictValue) Display() string {
 	}
 	var b strings.Builder
 	b.WriteString(lang.Aligned(rows))
+	if v.SwitchPairs > 0 {
+		fmt.Fprintf(&b, "to switches: %d of %d\n", v.ToSwitches, v.SwitchPairs)
+	}
+	if len(v.LeftOut) > 0 {
+		fmt.Fprintf(&b, "ports left out: %d\n", len(v.LeftOut))
+		for _, text := range v.LeftOut[:min(len(v.LeftOut), leftOutShown)] {
+			b.WriteString("  " + lang.OneLine(text) + "\n")
+		}
+		if more := len(v.LeftOut) - leftOutShown; more > 0 {
+			fmt.Fprintf(&b, "  and %d more\n", more)
+		}
+	}
 	if len(v.Cycle) > 0 {
 		b.WriteString("a credit loop:\n")
 		for line := range strings.Lines(routing.FormatCycle(v.Cycle)) {

@@ -63,6 +63,9 @@ func (e *Env) Fabric() *fabric.Fabric {
 // ErrNoFabric ends what needs a live fabric in a session that has none.
 var ErrNoFabric = errors.New("no live fabric")
 
+// ErrNotInFile is why there is no answer in a session that reads those of a file.
+var ErrNotInFile = errors.New("the file does not say")
+
 // EngineOf is what reaches the fabric. Its error names the builtin by itself,
 // for it may become the Failure of a target.
 func EngineOf(c *lang.Call) (*engine.Engine, error) {

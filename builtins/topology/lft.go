@@ -30,6 +30,32 @@ func LFTPorts(entries []byte) *starlark.Dict {
 	return ports
 }
 
+// LFTLIDs are, by output port, the LIDs that go to it.
+func LFTLIDs(entries []byte) *starlark.Dict {
+	var counts [mad.NoPort + 1]int
+	for _, p := range entries {
+		counts[p]++
+	}
+	var lists [mad.NoPort][]starlark.Value
+	ports := new(starlark.Dict)
+	for lid, p := range entries {
+		if p == mad.NoPort {
+			continue
+		}
+		if lists[p] == nil {
+			lists[p] = make([]starlark.Value, 0, counts[p])
+			ports.SetKey(starlark.MakeInt(int(p)), starlark.None) // here it has its place
+		}
+		lists[p] = append(lists[p], starlark.MakeInt(lid))
+	}
+	for p, lids := range lists {
+		if lids != nil {
+			ports.SetKey(starlark.MakeInt(p), starlark.NewList(lids))
+		}
+	}
+	return ports
+}
+
 // LFTText is a linear forwarding table for people, 16 entries a line. Lines
 // without an output port are left out.
 func LFTText(entries []byte) string {

@@ -18,7 +18,7 @@ var LoadFabric = lang.Builtin{
 	Group:   GroupFabric,
 	Params:  []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; what it may be, fs.read says"}},
 	Doc: `Reads a fabric from a topology file.
-It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, or a snapshot of fabsh: the content tells. Where a file has no LIDs they are given in its order, from 1; problems says so.`,
+It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an opensm-subnet.lst, a .topo of ibdm, ibdiagnet2.db_csv, a plan of cables (CSV of fabsh, or UFM's NDT), or a snapshot of fabsh: the content tells. Where a file has no LIDs they are given in its order, from 1; problems says so.`,
 	Example: `
 > load_fabric("net.topo").switches[0].name
 "leaf-1"

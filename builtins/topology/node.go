@@ -39,10 +39,10 @@ func init() {
 		lang.Member[Node]{Name: "guid", Type: "string", Column: true, Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
 		lang.Member[Node]{Name: "ports", Type: "ports", Doc: "the ports, by number: ports[3], ports[3:6]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},
 		lang.Member[Node]{Name: "route", Type: "route", Doc: "directed route on which it was found, None of a file's", Get: func(n Node) starlark.Value { return routeValue(n.Route()) }},
-		lang.Member[Node]{Name: "info", Type: "node_info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value { return encoded(mad.AttrNodeInfo, n.Info(), NodeTarget(n.Node)) }},
+		lang.Member[Node]{Name: "info", Type: "node_info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value { return encoded(mad.AttrNodeInfo, n.Info(), n.Node, n.LID(), NoPortGiven) }},
 		lang.Member[Node]{Name: "switch_info", Type: "switch_info", Doc: "SwitchInfo, as read by the sweep; None of others than switches", Get: func(n Node) starlark.Value {
 			if si := n.SwitchInfo(); si != nil {
-				return encoded(mad.AttrSwitchInfo, si, NodeTarget(n.Node))
+				return encoded(mad.AttrSwitchInfo, si, n.Node, n.LID(), NoPortGiven)
 			}
 			return starlark.None
 		}},
@@ -158,10 +158,13 @@ func (it *portIterator) Done() {}
 // GUIDValue is g in its canonical spelling, 0x and 16 digits.
 func GUIDValue(g mad.GUID) starlark.String { return starlark.String(g.String()) }
 
-// encoded makes a record of a decoded attribute of t: the model keeps it decoded.
-func encoded(a *mad.Attribute, x interface{ Encode([]byte) }, t Target) *records.Record {
+// encoded makes a record of a decoded attribute of a node, or of one of its ports: the
+// model keeps it decoded. Audits ask for those of all ports, so it makes nothing else of
+// a Target.
+func encoded(a *mad.Attribute, x interface{ Encode([]byte) }, n *fabric.Node, lid mad.LID, port int) *records.Record {
 	r := records.New(a, nil)
 	x.Encode(r.Data)
+	t := Target{Node: n, LID: lid, Port: port}
 	return t.Answer(r, NoPortGiven)
 }
 

@@ -54,13 +54,23 @@ func init() {
 		words("supported_speed", `fastest that this port supports: "ndr"; None if unknown`, false, mad.Speeds(), func(p Port) starlark.Value { return textOrNone(p.FastestSpeed(false)) }),
 		words("enabled_speed", "fastest of these that is enabled; None if unknown, or none is", false, mad.Speeds(), func(p Port) starlark.Value { return textOrNone(p.FastestSpeed(true)) }),
 		member("peer", "port", "the port at the other end of the cable, None if there is none", true, ofPeer(func(q Port) starlark.Value { return q })),
+		member("link", "link", "the cable, None if there is none", false, func(p Port) starlark.Value {
+			switch q := p.Peer(); {
+			case q == nil:
+				return starlark.None
+			case q.ID() < p.ID():
+				return Link{q, p.Port}
+			default:
+				return Link{p.Port, q}
+			}
+		}),
 		member("peer_num", "", "its number", true, ofPeer(func(q Port) starlark.Value { return starlark.MakeInt(q.Num()) })),
 		member("guid", "string", "port GUID; all ports of a switch have port 0's", true, func(p Port) starlark.Value { return GUIDValue(p.GUID()) }),
 		member("node_guid", "string", "GUID of the node it is of", true, func(p Port) starlark.Value { return GUIDValue(p.Node().GUID()) }),
 		member("peer_guid", "string", "GUID of the node that the peer is of", true, ofPeer(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
 		member("info", "port_info", "PortInfo, as read by the sweep; None if unknown", false, func(p Port) starlark.Value {
 			if i := p.Info(); i != nil {
-				return encoded(mad.AttrPortInfo, i, portTarget(p.Port))
+				return encoded(mad.AttrPortInfo, i, p.Node(), p.LID(), p.Num())
 			}
 			return starlark.None
 		}),
@@ -91,8 +101,11 @@ func ofPeer(get func(q Port) starlark.Value) func(p Port) starlark.Value {
 
 // known is a state's word; None where no PortInfo is known: a file may not have
 // states.
-func known(p Port, state fmt.Stringer) starlark.Value {
-	if p.Info() == nil {
+func known[T interface {
+	~uint8
+	fmt.Stringer
+}](p Port, state T) starlark.Value {
+	if p.Info() == nil || state == 0 { // 0 is "leave it as it is" of a Set: files tell no states
 		return starlark.None
 	}
 	return starlark.String(state.String())

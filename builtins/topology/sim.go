@@ -27,7 +27,19 @@ func init() {
 	SimType = lang.NewType("sim", "What can be done to a simulated fabric, with hands as it were: there is a global sim where -F sim made one. Its subnet manager sweeps at once. With --read-only it is refused.",
 		lang.Member[*Sim]{Method: &unlinkMethod},
 		lang.Member[*Sim]{Method: &linkMethod},
+		lang.Member[*Sim]{Method: &swapMethod},
+		lang.Member[*Sim]{Method: &speedMethod},
+		lang.Member[*Sim]{Method: &killMethod},
+		lang.Member[*Sim]{Method: &rebootMethod},
 		lang.Member[*Sim]{Method: &restartSMMethod},
+		lang.Member[*Sim]{Method: &setCountersMethod},
+		lang.Member[*Sim]{Method: &errorsMethod},
+		lang.Member[*Sim]{Method: &trafficMethod},
+		lang.Member[*Sim]{Method: &lossMethod},
+		lang.Member[*Sim]{Method: &delayMethod},
+		lang.Member[*Sim]{Method: &busyMethod},
+		lang.Member[*Sim]{Method: &mkeyMethod},
+		lang.Member[*Sim]{Method: &trapMethod},
 	)
 }
 
@@ -41,110 +53,61 @@ func (s *Sim) TypeDoc() lang.TypeDoc { return SimType.TypeDoc() }
 
 func (s *Sim) Attr(name string) (starlark.Value, error) { return SimType.Attr(s, name) }
 
-// cableArgs say whose cable it is.
-type cableArgs struct{ Port starlark.Value }
-
-var cableParams = []lang.Param{{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`}}
-
-// unlinkMethod is sim.unlink().
-var unlinkMethod = lang.Builtin{
-	Name:   "unlink",
-	Params: cableParams,
-	Doc: `Pulls the cable off a port.
-The switches at its ends send trap 128; the subnet manager reports it, finds other ways for the traffic, and reports trap 65 of each port that it no longer reaches.`,
-	Example: `
-> f = discover()
-> sim.unlink(f.switches[0].ports[2])
-> discover()
-fabric: 43 nodes (12 switches, 31 CAs), 63 links, complete
-`,
-	Run: lang.Do(func(c *lang.Call, a *cableArgs) (starlark.Value, error) {
-		return changeCable(c, a.Port, (*sim.Subnet).Unlink)
-	}),
-}
-
-// linkMethod is sim.link().
-var linkMethod = lang.Builtin{
-	Name:   "link",
-	Params: cableParams,
-	Doc: `Plugs in a cable that unlink has pulled.
-Trap 128 tells of it, and trap 64 of each port that the subnet manager then reaches.`,
-	Example: `
-> sim.unlink("leaf-1/2")
-> sim.link("leaf-1/2")
-> discover()
-fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
-`,
-	Run: lang.Do(func(c *lang.Call, a *cableArgs) (starlark.Value, error) {
-		return changeCable(c, a.Port, (*sim.Subnet).Link)
-	}),
-}
-
-// restartSMMethod is sim.restart_sm().
-var restartSMMethod = lang.Builtin{
-	Name:   "restart_sm",
-	Params: []lang.Param{{Name: "node", Kind: lang.KindAny, Default: "None", Doc: "where the new one is: a node, or its name; None: where the old one was"}},
-	Doc: `Ends the subnet manager, and starts another.
-The new one knows of no subscriptions.`,
-	Example: `
-> sub = sa_subscribe(trap=128)
-> sim.restart_sm()
-> sub.next(timeout="2m").reason
-"the subnet administrator had forgotten the subscription; subscribed again, but what happened in between was not told"
-`,
-	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
-		s := c.Recv.(*Sim)
-		var guid mad.GUID
-		switch v := a.Node.(type) {
-		case nil:
-		case Node:
-			guid = v.GUID()
-		case starlark.String:
-			var err error
-			if guid, err = s.named(string(v)); err != nil {
-				return nil, lang.ParamError("node", "%w", err)
-			}
-		default:
-			return nil, lang.ParamError("node", "got %s, want a node, or its name", v.Type())
-		}
-		if _, err := MayChange(c, mad.AttrSMInfo); err != nil {
-			return nil, err
-		}
-		if err := s.RestartSM(guid); err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
-		return starlark.None, nil
-	}),
-}
-
-// changeCable does something to the cable of a port.
-func changeCable(c *lang.Call, at starlark.Value, do func(*sim.Subnet, mad.GUID, int) error) (starlark.Value, error) {
-	s := c.Recv.(*Sim)
-	var guid mad.GUID
-	var num int
-	switch v := at.(type) {
-	case Port:
-		guid, num = v.Node().GUID(), v.Num()
-	case starlark.String:
-		slash := strings.LastIndexByte(string(v), '/')
-		n, err := strconv.ParseUint(string(v)[slash+1:], 10, 8)
-		if slash < 0 || err != nil {
-			return nil, lang.ParamError("port", "got %s, want NAME/PORT", v)
-		}
-		if guid, err = s.named(string(v)[:slash]); err != nil {
-			return nil, lang.ParamError("port", "%w", err)
-		}
-		num = int(n)
-	default:
-		return nil, lang.ParamError("port", "got %s, want a port, or NAME/PORT", v.Type())
-	}
+// alter does what a method of sim does, if the session may change the fabric.
+func alter(c *lang.Call, do func() error) (starlark.Value, error) {
 	if _, err := MayChange(c, mad.AttrPortInfo); err != nil {
 		return nil, err
 	}
-	if err := do(s.Subnet, guid, num); err != nil {
+	if err := do(); err != nil {
 		return nil, lang.Errorf("%w", err)
 	}
 	return starlark.None, nil
+}
+
+// portAt is the port that a value names: a port of a fabric, or NAME/PORT.
+func (s *Sim) portAt(v starlark.Value) (sim.Cable, error) {
+	switch v := v.(type) {
+	case Port:
+		return sim.Cable{Node: v.Node().GUID(), Num: v.Num()}, nil
+	case starlark.String:
+		slash := strings.LastIndexByte(string(v), '/')
+		num, err := strconv.ParseUint(string(v)[slash+1:], 10, 8)
+		if slash < 0 || err != nil {
+			return sim.Cable{}, fmt.Errorf("got %s, want NAME/PORT", v)
+		}
+		guid, err := s.named(string(v)[:slash])
+		return sim.Cable{Node: guid, Num: int(num)}, err
+	}
+	return sim.Cable{}, fmt.Errorf("got %s, want a port, or NAME/PORT", v.Type())
+}
+
+// nodeAt is the node that a value names: a node of a fabric, or its name or GUID.
+func (s *Sim) nodeAt(v starlark.Value) (mad.GUID, error) {
+	switch v := v.(type) {
+	case Node:
+		return v.GUID(), nil
+	case starlark.String:
+		return s.named(string(v))
+	}
+	return 0, fmt.Errorf("got %s, want a node, or its name", v.Type())
+}
+
+// placeAt is what a value names, a port or a node; of a node the number is none.
+func (s *Sim) placeAt(v starlark.Value, none int) (sim.Cable, error) {
+	guid, err := s.nodeAt(v)
+	if err == nil {
+		return sim.Cable{Node: guid, Num: none}, nil
+	}
+	switch v := v.(type) {
+	case Port:
+		return s.portAt(v)
+	case starlark.String:
+		if place, bad := s.portAt(v); bad == nil {
+			return place, nil
+		}
+		return sim.Cable{}, err
+	}
+	return sim.Cable{}, fmt.Errorf("got %s, want a node or a port, NAME or NAME/PORT", v.Type())
 }
 
 // named is the GUID of the node with a name, or written as it.

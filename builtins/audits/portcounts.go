@@ -1,0 +1,86 @@
+package audits
+
+import (
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+)
+
+// summary is what is worth a look of a port. Most ports have nothing.
+type summary struct {
+	moving, saturated, silent []int // indices of counters
+	fell, reset, quiet        bool
+}
+
+// summed makes the summary, once.
+func (r *portRates) summed() *summary {
+	if r.summary != nil {
+		return r.summary
+	}
+	s := new(summary)
+	s.moving, s.saturated, s.silent = r.windows[0].Errors()
+	s.fell, s.reset = r.windows[0].Fell()
+	s.quiet = len(s.moving)+len(s.saturated)+len(s.silent) == 0 && !s.fell
+	for _, name := range []string{"symbol_error_counter", "link_downed_counter"} {
+		counter := audit.CounterIndex(name)
+		for w := range r.windows {
+			x := r.windows[w].Rate(counter)
+			s.quiet = s.quiet && (x.Why != audit.Known || x.Count == 0)
+		}
+	}
+	r.summary = s
+	return s
+}
+
+// names is a list of the names of counters.
+func (r *portRates) names(counters []int) starlark.Value {
+	var names []string
+	for _, i := range counters {
+		names = append(names, audit.Counters()[i].Name)
+	}
+	list := lang.Texts(names)
+	list.Freeze()
+	return list
+}
+
+// countMethod is port_rates.count().
+var countMethod = lang.Builtin{
+	Name: "count",
+	Params: []lang.Param{
+		{Name: "counter", Kind: lang.KindText, Doc: `its name, as in counts: "link_downed_counter"`},
+		{Name: "within", Kind: lang.KindDuration, Default: `"0s"`, Keyword: true, Doc: "in the longest window to a read that is kept, but no longer than this; 0s: in window"},
+	},
+	Doc: "Returns how many more a counter counted; None where that is not known.",
+	Example: `
+> perf_rates(discover().switches[0].ports[3], over="2s").count("link_downed_counter", within="12h")
+0
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Counter string
+		Within  time.Duration
+	}) (starlark.Value, error) {
+		counter := audit.CounterIndex(a.Counter)
+		if counter < 0 {
+			var names []string
+			for _, c := range audit.Counters() {
+				names = append(names, c.Name)
+			}
+			return nil, lang.ParamError("counter", "there is no counter %q%s", a.Counter, fabric.DidYouMean(a.Counter, names))
+		}
+		r := c.Recv.(*portRates)
+		best := r.windows[0].Rate(counter)
+		for w := 1; w < len(r.windows); w++ {
+			if x := r.windows[w].Rate(counter); x.Why == audit.Known && x.Window <= a.Within && x.Window > best.Window {
+				best = x
+			}
+		}
+		if best.Why != audit.Known {
+			return starlark.None, nil
+		}
+		return starlark.MakeUint64(best.Count), nil
+	}),
+}

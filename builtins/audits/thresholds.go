@@ -1,0 +1,49 @@
+package audits
+
+import (
+	"context"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/audit"
+)
+
+// LoadThresholds is load_thresholds().
+var LoadThresholds = lang.Builtin{
+	Name:   "load_thresholds",
+	Group:  GroupAudit,
+	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file; what it may be, fs.read says"}},
+	Doc: `Reads how often counters may count, from a file as infiniband-diags' error_thresholds.
+It has lines such as SymbolErrorCounter=10 or LinkErrorRecoveryCounter=5/min; # begins a comment. Returns a dict of the counter's name, as in port_rates.counts, to a tuple: the number, and of how many seconds; None: of a window, however long it is. infiniband-diags compares the number with what was counted since the counter was cleared.`,
+	Example: `
+> load_thresholds("error_thresholds")
+{"symbol_error_counter": (10, None), "link_error_recovery_counter": (5, 60.0)}
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
+		var list []audit.Threshold
+		err := c.Block(func(ctx context.Context) error {
+			file, err := c.Runtime().Files.Open(ctx, a.Path)
+			if err != nil {
+				return lang.Errorf("%w", err)
+			}
+			defer file.Close()
+			if list, err = audit.ReadThresholds(file, a.Path); err != nil {
+				return lang.Errorf("%w", err)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		d := starlark.NewDict(len(list))
+		for _, t := range list {
+			per := starlark.Value(starlark.None)
+			if t.Per > 0 {
+				per = seconds(t.Per)
+			}
+			d.SetKey(starlark.String(t.Counter), starlark.Tuple{starlark.MakeUint64(t.Count), per})
+		}
+		return d, nil
+	}),
+}

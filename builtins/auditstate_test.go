@@ -1,0 +1,145 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric/audit"
+	"fabsh/mad"
+)
+
+// ran runs audits, as a job that keeps what it reads.
+func ran(t *testing.T, f *fixture, run AuditRun, words ...string) *audit.Report {
+	t.Helper()
+	var err error
+	if run.Audits, err = f.LoadAudits(context.Background(), words, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	if run.Job == "" {
+		run.Job = run.Audits.Job
+	}
+	r, err := f.RunAudits(context.Background(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestCounterCoverage: counters that are not answered are missing in the coverage,
+// and make the status 3.
+func TestCounterCoverage(t *testing.T) {
+	onPMA(t, t.TempDir(), func(t *testing.T, f *fixture, p *pma) {
+		f.run(`perf_set("PortCounters", discover().switches[0].ports, port_rcv_errors=1, port_xmit_discards=1)`)
+		write(t, f.fs, "/work/mine.star", `
+def audit(fabric):
+    perf_rates(fabric.switches[0].ports, over="2s")
+`)
+		for _, test := range []struct {
+			lost mad.AttributeID
+			want []audit.Row
+		}{
+			{0, nil},
+			{mad.AttrPortCounters.ID, []audit.Row{{Audit: "mine", Attribute: "PortCounters", Asked: 3, TimedOut: 3}}},
+			{mad.AttrPortRcvErrorDetails.ID, []audit.Row{{Audit: "mine", Attribute: "PortRcvErrorDetails", Asked: 6, TimedOut: 6}}},
+			{mad.AttrPerfClassPortInfo.ID, []audit.Row{{Audit: "mine", Attribute: "ClassPortInfo", Asked: 1, TimedOut: 1}}},
+		} {
+			clear(p.lose)
+			p.lose[test.lost] = true
+			r := ran(t, f, AuditRun{}, "mine.star")
+			want := 0
+			if test.want != nil {
+				want = 3
+			}
+			code, rows := status(f, r)
+			if diff := cmp.Diff(test.want, rows); diff != "" || code != want {
+				t.Errorf("without %#x: status %d, coverage -want +got\n%s", test.lost, code, diff)
+			}
+		}
+		p.lose = map[mad.AttributeID]bool{}
+		p.refuse[mad.AttrPortXmitDiscardDetails.ID] = true
+		code, rows := status(f, ran(t, f, AuditRun{}, "mine.star"))
+		if diff := cmp.Diff([]audit.Row{{Audit: "mine", Attribute: "PortXmitDiscardDetails", Asked: 1, Unsupported: 1}}, rows); diff != "" || code != 0 {
+			t.Errorf("not supported: status %d, coverage -want +got\n%s", code, diff)
+		}
+	})
+}
+
+// TestRunsOfJobs: a run compares with the run of its job before, in its second
+// reading too; it is told since when something has been so, and what is gone.
+func TestRunsOfJobs(t *testing.T) {
+	state := t.TempDir()
+	onPMA(t, state, func(t *testing.T, f *fixture, p *pma) {
+		write(t, f.fs, "/work/a.star", `
+load("lib.star", "say")
+def audit(fabric):
+    say(fabric, "a")
+`)
+		write(t, f.fs, "/work/b.star", `
+load("lib.star", "say")
+def audit(fabric, *, once=False):
+    say(fabric, "b")
+    if once:
+        finding("b.once", fabric, "for this run")
+`)
+		write(t, f.fs, "/work/lib.star", `
+def say(fabric, name):
+    finding(name + ".window", fabric, "%s" % perf_rates(fabric.switches[0].ports[1], over="last").window, severity="info")
+`)
+		var got strings.Builder
+		began := time.Now()
+		run := func(what string, o AuditRun, words ...string) {
+			time.Sleep(5*time.Minute - time.Since(began)%(5*time.Minute))
+			r := ran(t, f, o, words...)
+			fmt.Fprintf(&got, "%s:", what)
+			for _, x := range r.Findings {
+				fmt.Fprintf(&got, " %s %s", x.Check, x.Message)
+				if !x.Since.IsZero() {
+					fmt.Fprintf(&got, " since %v", x.Since.Sub(began).Round(time.Minute))
+				}
+			}
+			fmt.Fprintln(&got, r.Notes, r.Failures)
+		}
+		run("at a terminal", AuditRun{LookOnly: true}, "a.star", "b.star")
+		run("first", AuditRun{}, "a.star", "b.star", "--once")
+		run("second", AuditRun{}, "a.star", "b.star")
+		run("another job", AuditRun{Job: "mine"}, "a.star", "b.star")
+		run("looks only", AuditRun{LookOnly: true}, "a.star", "b.star")
+		run("third", AuditRun{}, "a.star", "b.star")
+		run("other audits", AuditRun{}, "a.star")
+		held, err := audit.Lock(filepath.Join(state, "sm-0x0002c90310000001", "mine.state.lock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run("locked", AuditRun{Job: "mine"}, "a.star")
+		held.Unlock()
+		if err := os.WriteFile(filepath.Join(state, "sm-0x0002c90310000001", "mine.state"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		run("damaged", AuditRun{Job: "mine"}, "a.star")
+		want := `at a terminal: a.window None b.window None[counters were not judged: no run of this job has read them before, and one from a terminal keeps nothing: --job NAME does] []
+first: b.once for this run since 10m0s a.window None since 10m0s b.window None since 10m0s[counters were not judged: no run of this job has read them before] []
+second: a.window 300.0 since 10m0s b.window 300.0 since 10m0s[1 finding is gone since the run before: b.once fabric] []
+another job: a.window None since 20m0s b.window None since 20m0s[counters were not judged: no run of this job has read them before] []
+looks only: a.window 600.0 since 10m0s b.window 600.0 since 10m0s[] []
+third: a.window 900.0 since 10m0s b.window 900.0 since 10m0s[] []
+other audits: a.window None since 35m0s[counters were not judged: no run of this job has read them before] []
+locked:[] [{a perf_rates: over="last": another run is under way: process PID holds DIR/sm-0x0002c90310000001/mine.state.lock false}]
+damaged: a.window None since 45m0s[counters were not judged: no run of this job has read them before] []
+`
+		text := strings.NewReplacer(state, "DIR", fmt.Sprint("process ", os.Getpid()), "process PID").Replace(got.String())
+		if d := cmp.Diff(want, text); d != "" {
+			t.Errorf("-want +got\n%s", d)
+		}
+		wantErr := "warning: DIR/sm-0x0002c90310000001/mine.state: expected a state of fabsh, which begins with \"fabsh audit state 1\\n\"; the state begins anew\n"
+		if d := cmp.Diff(wantErr, strings.ReplaceAll(f.stderr.String(), state, "DIR")); d != "" {
+			t.Errorf("stderr -want +got\n%s", d)
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package topology
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+)
+
+// unlinkMethod is sim.unlink().
+var unlinkMethod = lang.Builtin{
+	Name:   "unlink",
+	Params: []lang.Param{{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`}},
+	Doc: `Pulls the cable off a port.
+The switches at its ends send trap 128; the subnet manager reports it, finds other ways for the traffic, and reports trap 65 of each port that it no longer reaches.`,
+	Example: `
+> f = discover()
+> sim.unlink(f.switches[0].ports[2])
+> discover()
+fabric: 43 nodes (12 switches, 31 CAs), 63 links, complete
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Port starlark.Value }) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		at, err := s.portAt(a.Port)
+		if err != nil {
+			return nil, lang.ParamError("port", "%w", err)
+		}
+		return alter(c, func() error { return s.Unlink(at.Node, at.Num) })
+	}),
+}
+
+// linkMethod is sim.link().
+var linkMethod = lang.Builtin{
+	Name: "link",
+	Params: []lang.Param{
+		{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "to", Kind: lang.KindAny, Default: "None", Doc: "the port where the other end goes; None: the cable that unlink has pulled goes back"},
+	},
+	Doc: `Plugs in a cable: the one that unlink has pulled, or a new one between two ports.
+Where the two ports have cables, these are taken out. Trap 128 tells of it, and trap 64 of each port that the subnet manager then reaches.`,
+	Example: `
+> sim.unlink("leaf-1/2")
+> sim.link("leaf-1/2")
+> discover()
+fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Port, To starlark.Value }) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		from, err := s.portAt(a.Port)
+		if err != nil {
+			return nil, lang.ParamError("port", "%w", err)
+		}
+		if a.To == nil {
+			return alter(c, func() error { return s.Link(from.Node, from.Num) })
+		}
+		to, err := s.portAt(a.To)
+		if err != nil {
+			return nil, lang.ParamError("to", "%w", err)
+		}
+		return alter(c, func() error { return s.Recable([2]sim.Cable{from, to}) })
+	}),
+}
+
+// swapMethod is sim.swap().
+var swapMethod = lang.Builtin{
+	Name: "swap",
+	Params: []lang.Param{
+		{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "other", Kind: lang.KindAny, Doc: "another"},
+	},
+	Doc: `Exchanges the cables of two ports, as a hand in a hurry does: each gets the other's.`,
+	Example: `
+> f = discover()
+> sim.swap("leaf-1/5", "leaf-2/6")
+> f.diff(discover())
+link.swapped  leaf-1/5, leaf-2/6  swap the cables at leaf-1/5 and leaf-2/6
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Port, Other starlark.Value }) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		p, err := s.portAt(a.Port)
+		if err != nil {
+			return nil, lang.ParamError("port", "%w", err)
+		}
+		q, err := s.portAt(a.Other)
+		if err != nil {
+			return nil, lang.ParamError("other", "%w", err)
+		}
+		return alter(c, func() error { return s.Swap(p, q) })
+	}),
+}
+
+// speedMethod is sim.speed().
+var speedMethod = lang.Builtin{
+	Name: "speed",
+	Params: []lang.Param{
+		{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "speed", Kind: lang.KindText, Default: "None", Doc: `such as "edr"; None: it stays`},
+		{Name: "width", Kind: lang.KindText, Default: "None", Keyword: true, Doc: `such as "2x"; None: it stays`},
+	},
+	Doc: `Has the link at a port train to a speed and a width.
+The port enables nothing else from then on; where the two ends did not support it, they do now.`,
+	Example: `
+> sim.speed("leaf-1/2", "edr", width="2x")
+> [(p.width, p.speed) for p in discover().switches if p.name == "leaf-1" for p in p.ports if p.num == 2]
+[("2x", "edr")]
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Port         starlark.Value
+		Speed, Width *string
+	}) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		at, err := s.portAt(a.Port)
+		if err != nil {
+			return nil, lang.ParamError("port", "%w", err)
+		}
+		if a.Speed == nil && a.Width == nil {
+			return nil, lang.Errorf("which speed, or width?")
+		}
+		return alter(c, func() error { return s.SetLink(at.Node, at.Num, text(a.Speed), text(a.Width)) })
+	}),
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// killMethod is sim.kill().
+var killMethod = lang.Builtin{
+	Name:   "kill",
+	Params: []lang.Param{{Name: "node", Kind: lang.KindAny, Doc: "a node of a fabric, or its name"}},
+	Doc: `Takes the power off a node: its links go down, its agents are silent.
+sim.reboot() gives it again. If the subnet manager was on it, nobody sweeps until sim.restart_sm().`,
+	Example: `
+> sim.kill("spine-1")
+> discover()
+fabric: 43 nodes (11 switches, 32 CAs), 56 links, complete
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
+		return powerOf(c, a.Node, (*sim.Subnet).Kill)
+	}),
+}
+
+// rebootMethod is sim.reboot().
+var rebootMethod = lang.Builtin{
+	Name:   "reboot",
+	Params: []lang.Param{{Name: "node", Kind: lang.KindAny, Doc: "a node of a fabric, or its name"}},
+	Doc: `Starts a node again: its counters are 0, and its tables as nobody has written them.
+The subnet manager notices that it went and came.`,
+	Example: `
+> f = discover()
+> sim.set_counters("leaf-1/2", symbol_error_counter=9)
+> sim.reboot("leaf-1")
+> perf_get("PortCounters", "leaf-1/2").symbol_error_counter
+0
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
+		return powerOf(c, a.Node, (*sim.Subnet).Reboot)
+	}),
+}
+
+func powerOf(c *lang.Call, node starlark.Value, do func(*sim.Subnet, mad.GUID) error) (starlark.Value, error) {
+	s := c.Recv.(*Sim)
+	guid, err := s.nodeAt(node)
+	if err != nil {
+		return nil, lang.ParamError("node", "%w", err)
+	}
+	return alter(c, func() error { return do(s.Subnet, guid) })
+}
+
+// restartSMMethod is sim.restart_sm().
+var restartSMMethod = lang.Builtin{
+	Name:   "restart_sm",
+	Params: []lang.Param{{Name: "node", Kind: lang.KindAny, Default: "None", Doc: "where the new one is: a node, or its name; None: where the old one was"}},
+	Doc: `Ends the subnet manager, and starts another.
+The new one knows of no subscriptions.`,
+	Example: `
+> sub = sa_subscribe(trap=128)
+> sim.restart_sm()
+> sub.next(timeout="2m").reason
+"the subnet administrator had forgotten the subscription; subscribed again, but what happened in between was not told"
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Node starlark.Value }) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		var guid mad.GUID
+		if a.Node != nil {
+			var err error
+			if guid, err = s.nodeAt(a.Node); err != nil {
+				return nil, lang.ParamError("node", "%w", err)
+			}
+		}
+		return alter(c, func() error { return s.RestartSM(guid) })
+	}),
+}

@@ -1,0 +1,164 @@
+package topology
+
+import (
+	"math"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/sim"
+)
+
+// lossMethod is sim.loss().
+var lossMethod = lang.Builtin{
+	Name: "loss",
+	Params: []lang.Param{
+		{Name: "probability", Kind: lang.KindAny, Doc: "from 0 to 1, that a MAD is lost on its way there, and again on its way back"},
+		{Name: "where", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "a node or a port, NAME or NAME/PORT: only what crosses it is lost; None: all"},
+	},
+	Doc: `Has MADs be lost from now on; the seed of -F sim: decides which. sim.loss(0) ends it.`,
+	Example: `
+> sim.loss(1, where="leaf-1/2")
+> catch(smp_get, "NodeInfo", dr("0,1,2")).status
+"timed out"
+> sim.loss(0, where="leaf-1/2")
+> smp_get("NodeInfo", dr("0,1,2")).num_ports
+1
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Probability, Where starlark.Value }) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		p, ok := number(a.Probability)
+		if !ok || p > 1 {
+			return nil, lang.ParamError("probability", "got %v, want a number from 0 to 1", a.Probability)
+		}
+		var at sim.Cable
+		if a.Where != nil {
+			var err error
+			if at, err = s.placeAt(a.Where, -1); err != nil {
+				return nil, lang.ParamError("where", "%w", err)
+			}
+		}
+		return alter(c, func() error { return s.SetLoss(p, at.Node, at.Num) })
+	}),
+}
+
+// delayMethod is sim.delay().
+var delayMethod = lang.Builtin{
+	Name: "delay",
+	Params: []lang.Param{
+		{Name: "delay", Kind: lang.KindDuration, Doc: "from a request to its answer"},
+		{Name: "jitter", Kind: lang.KindDuration, Default: `"0s"`, Keyword: true, Doc: "what is added at random, at most"},
+	},
+	Doc: `Has answers take a time from now on. It is real time, with --virtual-time too.`,
+	Example: `
+> sim.delay("1ms")
+> smp_get("NodeInfo", dr("0,1")).num_ports
+8
+> sim.delay(0)
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Delay, Jitter time.Duration }) (starlark.Value, error) {
+		return alter(c, func() error { return c.Recv.(*Sim).SetDelay(a.Delay, a.Jitter) })
+	}),
+}
+
+// busyMethod is sim.busy().
+var busyMethod = lang.Builtin{
+	Name: "busy",
+	Params: []lang.Param{
+		{Name: "node", Kind: lang.KindAny, Doc: "a node of a fabric, or its name"},
+		{Name: "requests", Kind: lang.KindInt, Doc: "how many"},
+	},
+	Doc: `Has the agents of a node answer BUSY to the next requests, which are repeated.`,
+	Example: `
+> sim.busy("leaf-1", 3)
+> smp_get("NodeInfo", dr("0,1")).num_ports
+8
+> stats().busy
+3
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Node     starlark.Value
+		Requests int
+	}) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		guid, err := s.nodeAt(a.Node)
+		if err != nil {
+			return nil, lang.ParamError("node", "%w", err)
+		}
+		return alter(c, func() error { return s.SetBusy(guid, a.Requests) })
+	}),
+}
+
+// mkeyMethod is sim.m_key().
+var mkeyMethod = lang.Builtin{
+	Name: "m_key",
+	Params: []lang.Param{
+		{Name: "node", Kind: lang.KindAny, Doc: "a node of a fabric, or its name"},
+		{Name: "key", Kind: lang.KindAny, Doc: "a number of 64 bits; 0: none"},
+		{Name: "protect", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "the protection level: 0 and 1 against Sets, 2 and 3 against Gets too"},
+		{Name: "lease", Kind: lang.KindDuration, Default: `"0s"`, Keyword: true, Doc: "after a wrong key, and for so long no right one, everybody may read it; 0: never"},
+	},
+	Doc: `Guards a node with an M_Key, of which the session knows nothing: see --keys.`,
+	Example: `
+> sim.m_key("leaf-1", 0x1234, protect=2)
+> catch(smp_get, "NodeInfo", dr("0,1")).status
+"timed out"
+> sim.m_key("leaf-1", 0)
+> smp_get("NodeInfo", dr("0,1")).num_ports
+8
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Node, Key starlark.Value
+		Protect   int
+		Lease     time.Duration
+	}) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		guid, err := s.nodeAt(a.Node)
+		if err != nil {
+			return nil, lang.ParamError("node", "%w", err)
+		}
+		n, _ := a.Key.(starlark.Int)
+		key, ok := n.Uint64()
+		if _, is := a.Key.(starlark.Int); !is || !ok { // the key is not shown
+			return nil, lang.ParamError("key", "got %s, want an int of 64 bits", a.Key.Type())
+		}
+		if a.Protect < 0 || a.Protect > 3 {
+			return nil, lang.ParamError("protect", "got %d, want 0 to 3", a.Protect)
+		}
+		seconds := math.Ceil(a.Lease.Seconds())
+		if seconds > math.MaxUint16 {
+			return nil, lang.ParamError("lease", "got %v, want at most 65535 seconds", a.Lease)
+		}
+		return alter(c, func() error { return s.SetMKey(guid, key, uint8(a.Protect), uint16(seconds)) })
+	}),
+}
+
+// trapMethod is sim.trap().
+var trapMethod = lang.Builtin{
+	Name: "trap",
+	Params: []lang.Param{
+		{Name: "number", Kind: lang.KindInt, Doc: "of the trap: 128 to 131, 144, 145, 256 to 259"},
+		{Name: "where", Kind: lang.KindAny, Doc: "whose agent: a node or a port, NAME or NAME/PORT"},
+	},
+	Doc: `Has an agent send a trap to its subnet manager, which reports it to who subscribed.
+What is behind it did not happen; traps 257 to 259 name its own addresses.`,
+	Example: `
+> sub = sa_subscribe(trap=130)
+> sim.trap(130, "leaf-1/2")
+> n = sub.next(timeout="10s")
+> n.trap_number
+130
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Number int
+		Where  starlark.Value
+	}) (starlark.Value, error) {
+		s := c.Recv.(*Sim)
+		at, err := s.placeAt(a.Where, 0)
+		if err != nil {
+			return nil, lang.ParamError("where", "%w", err)
+		}
+		return alter(c, func() error { return s.SendTrap(a.Number, at.Node, at.Num) })
+	}),
+}

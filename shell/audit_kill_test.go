@@ -1,0 +1,128 @@
+package shell
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fabsh/fabric/audit"
+)
+
+// TestJobLocked: of two runs of a job at a time the second says so, and ends with 3.
+func TestJobLocked(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "sm-0x0002c90310000001")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	held, err := audit.Lock(filepath.Join(folder, "counters.state.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range []string{"counters", "mine"} {
+		c := exec.Command("fabsh", "-F", "sim:ring:n=2", "--state", dir, "audit", "counters", "--over", "last", "--job", job)
+		c.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
+		out, err := c.CombinedOutput()
+		locked := fmt.Sprintf("another run is under way: process %d holds %s/counters.state.lock", os.Getpid(), folder)
+		status := c.ProcessState.ExitCode()
+		if job == "counters" && (status != 3 || !strings.Contains(string(out), locked)) || job != "counters" && status != 0 {
+			t.Errorf("job %s: status %d, %v\n%s", job, status, err, out)
+		}
+	}
+	held.Unlock()
+}
+
+// TestKillAnyMoment: an audit that is killed at any moment leaves the state of its
+// job whole, as it was or as it is to be, and no report or one that is whole; the
+// next run finds nothing amiss.
+func TestKillAnyMoment(t *testing.T) {
+	kills := 50
+	if os.Getenv("FABSH_SOAK") != "" {
+		kills = 200
+	}
+	dir := t.TempDir()
+	run := func() (*exec.Cmd, *bytes.Buffer) {
+		var out bytes.Buffer
+		c := exec.Command("fabsh", "-F", "sim:fattree:k=4,levels=2", "--state", dir, "audit", "counters", "links", "--over", "last", "--job", "cron", "--out", filepath.Join(dir, "report"))
+		c.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
+		c.Stdout, c.Stderr = &out, &out
+		return c, &out
+	}
+	report := regexp.MustCompile(`^fabric    .*, complete
+audits    counters links
+coverage  100 % of \d+ requests
+(note      counters were not judged: .*
+)?findings  none
+$`)
+	whole := func(when string) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(dir, "report"))
+		if err != nil || !report.Match(text) {
+			t.Fatalf("%s: the report is %q, %v", when, text, err)
+		}
+		paths, _ := filepath.Glob(filepath.Join(dir, "*", "cron.state"))
+		if len(paths) != 1 {
+			t.Fatalf("%s: states %q", when, paths)
+		}
+		given := filepath.Base(filepath.Dir(paths[0]))
+		var guid uint64
+		if _, err := fmt.Sscanf(given, "sm-0x%x", &guid); err != nil {
+			t.Fatal(given)
+		}
+		st, err := audit.OpenState(dir, audit.Subnet{Given: given}, "cron")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Read(); st.Anew != nil || st.Last() == nil || len(st.Last().Ports) != 32 {
+			t.Fatalf("%s: the state is lost, or half: %v", when, st.Anew)
+		}
+	}
+	began := time.Now()
+	c, out := run()
+	if err := c.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	took := time.Since(began)
+	whole("the first run")
+	r := rand.New(rand.NewPCG(9, 0))
+	for range kills {
+		c, _ := run()
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		moment := time.Duration(r.Int64N(int64(took * 5 / 4)))
+		killed := time.AfterFunc(moment, func() { c.Process.Kill() })
+		c.Wait()
+		killed.Stop()
+		if ended := c.ProcessState.Sys().(syscall.WaitStatus); ended.Signaled() && ended.Signal() != syscall.SIGKILL || ended.Exited() && ended.ExitStatus() != 0 {
+			t.Errorf("killed after %v: %v", moment, c.ProcessState)
+		}
+		whole(fmt.Sprint("killed after ", moment))
+	}
+	folders, _ := filepath.Glob(filepath.Join(dir, "*", "cron.state"))
+	folder := filepath.Dir(folders[0])
+	files, _ := os.ReadDir(folder)
+	for _, file := range files { // temporary files go when they are old
+		if strings.HasPrefix(file.Name(), ".") {
+			os.Chtimes(filepath.Join(folder, file.Name()), time.Time{}, time.Now().Add(-time.Hour))
+		}
+	}
+	c, out = run()
+	if err := c.Run(); err != nil || out.Len() > 0 {
+		t.Errorf("the run after: %v\n%s", err, out)
+	}
+	if text, _ := os.ReadFile(filepath.Join(dir, "report")); strings.Contains(string(text), "no run of this job") {
+		t.Errorf("the run after knows nothing of those before:\n%s", text)
+	}
+	if files, _ := os.ReadDir(folder); len(files) != 2 { // with the lock
+		t.Errorf("beside the state are %v", files)
+	}
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package shell
-
-const raced = false

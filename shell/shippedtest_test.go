@@ -1,0 +1,15 @@
+package shell
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestShippedScripts: the shipped scripts test themselves.
+func TestShippedScripts(t *testing.T) {
+	want := "8 tests in 1 script: 8 passed\n[exit status 0]\n"
+	if diff := cmp.Diff(want, outcome(fabsh(t, nil, "test", "../scripts"))); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
