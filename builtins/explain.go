@@ -231,7 +231,7 @@ func (s *Session) lineAt(p syntax.Position) string {
 // hint adds what to write instead of what is no Starlark.
 func (s *Session) hint(b *strings.Builder, line, msg string) {
 	for _, h := range hints {
-		if (h.line != nil && line != "" && h.line.MatchString(line)) || (h.msg != nil && h.msg.MatchString(msg)) {
+		if matches(h.line, line) || matches(h.msg, msg) {
 			fmt.Fprintf(b, "hint: %s\n", h.text)
 			return
 		}
@@ -247,19 +247,25 @@ func (s *Session) hint(b *strings.Builder, line, msg string) {
 	}
 }
 
+// hints are for habits from elsewhere. The patterns are compiled when there is an
+// error: at the start of each run that would take time for nothing.
 var hints = []struct {
-	line *regexp.Regexp // on the source line of a syntax error
-	msg  *regexp.Regexp // in the message
+	line string // a pattern of the source line of a syntax error; "": of none
+	msg  string // a pattern of the message
 	text string
 }{
-	{regexp.MustCompile(`\b[fF]["']`), nil, `there are no f-strings; write "port %d of %s" % (n, name), or "{} of {}".format(n, name)`},
-	{regexp.MustCompile(`^\s*(try|except|finally|raise)\b`), nil, "there are no exceptions; catch(fn, arg) returns the result or a falsy error value, fail(text) stops the script"},
-	{regexp.MustCompile(`^\s*(import|from)\b`), nil, `there is no import; write load("file.star", "name"); json, math, re and time are there already`},
-	{regexp.MustCompile(`^\s*with\b`), nil, "there is no with statement; nothing here has to be closed"},
-	{regexp.MustCompile(`^\s*class\b`), nil, "there are no classes; use dicts and functions"},
-	{regexp.MustCompile(`\b(async|await)\b`), nil, "there is no async; parallel(fn, items) runs many calls at once"},
-	{regexp.MustCompile(`^\s*print\s+[^(\s]`), nil, "print is a function; write print(x)"},
-	{nil, regexp.MustCompile(`^Starlark stack overflow$`), "100,000 calls are under way at once, which is as many as there may be; is there a function that calls itself for ever?"},
-	{nil, regexp.MustCompile(`unknown conversion %[-+ #0-9.]`), `% takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
-	{nil, regexp.MustCompile(`format spec features not supported`), `format takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
+	{`\b[fF]["']`, "", `there are no f-strings; write "port %d of %s" % (n, name), or "{} of {}".format(n, name)`},
+	{`^\s*(try|except|finally|raise)\b`, "", "there are no exceptions; catch(fn, arg) returns the result or a falsy error value, fail(text) stops the script"},
+	{`^\s*(import|from)\b`, "", `there is no import; write load("file.star", "name"); json, math, re and time are there already`},
+	{`^\s*with\b`, "", "there is no with statement; nothing here has to be closed"},
+	{`^\s*class\b`, "", "there are no classes; use dicts and functions"},
+	{`\b(async|await)\b`, "", "there is no async; parallel(fn, items) runs many calls at once"},
+	{`^\s*print\s+[^(\s]`, "", "print is a function; write print(x)"},
+	{"", `^Starlark stack overflow$`, "100,000 calls are under way at once, which is as many as there may be; is there a function that calls itself for ever?"},
+	{"", `unknown conversion %[-+ #0-9.]`, `% takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
+	{"", `format spec features not supported`, `format takes no width or precision; write fmt("5d", x) or fmt(".2f", x)`},
+}
+
+func matches(pattern, text string) bool {
+	return pattern != "" && text != "" && regexp.MustCompile(pattern).MatchString(text)
 }

@@ -21,6 +21,10 @@ func TestDeclarations(t *testing.T) {
 	for _, b := range documentedBuiltins() {
 		if b.Doc == "" || b.Example == "" || b.Run == nil {
 			t.Errorf("%s lacks a doc, an example or its function", b.Name)
+			continue
+		}
+		if err := b.Check(); err != nil {
+			t.Error(err)
 		}
 		if !strings.HasSuffix(b.Summary(), ".") || !strings.HasSuffix(b.Doc, ".") {
 			t.Errorf("%s: the doc is no full sentence: %q", b.Name, b.Doc)

@@ -126,8 +126,9 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 			return a.profiled(func() error { return a.run(words) })
 		},
 	}
-	root.Version = version()
-	root.SetVersionTemplate("{{.Version}}\n")
+	cobra.AddTemplateFunc("version", version)
+	root.Version = root.Use // so that there is --version; what it writes takes time to find
+	root.SetVersionTemplate("{{version}}\n")
 	root.SetOut(a.console.Out())
 	root.SetErr(a.console.Err())
 	root.SetFlagErrorFunc(flagError)

@@ -49,7 +49,7 @@ var layers = [][]string{
 // of them, may have in other than tests.
 var reserved = map[string][]string{
 	"C":                          nil,
-	"unsafe":                     {"mad/umad", "mad/internal/nowait", "fabric/sim/server/socket_linux.go"}, // system calls
+	"unsafe":                     {"builtins/lang/replace.go", "mad/umad", "mad/internal/nowait", "fabric/sim/server/socket_linux.go"}, // system calls
 	"log":                        nil,
 	"testing":                    {"mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/exec":                    {"shell", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},

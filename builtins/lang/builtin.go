@@ -83,12 +83,8 @@ type Function struct {
 
 var _ starlark.Callable = (*Function)(nil)
 
-// NewFunction is the value of b, a function that scripts find by its name. It
-// panics where b and its parameters disagree (Builtin.Check).
-func NewFunction(b *Builtin) *Function {
-	b.mustCheck()
-	return &Function{Builtin: b}
-}
+// NewFunction is the value of b, a function that scripts find by its name.
+func NewFunction(b *Builtin) *Function { return &Function{Builtin: b} }
 
 func (f *Function) Name() string         { return f.Builtin.Name }
 func (f *Function) Type() string         { return "builtin_function_or_method" }

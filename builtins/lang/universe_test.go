@@ -24,11 +24,17 @@ func TestTooManyElements(t *testing.T) {
 		}
 	}
 	for src, want := range map[string]string{
-		"zip([1], range(1 << 40))":                     "zip: " + many,
-		"tuple()":                                      "()",
-		"sorted([3, 1], key=lambda x: -x)":             "[3, 1]",
-		"list(zip(range(2), enumerate('ab'.elems())))": `[(0, (0, "a")), (1, (1, "b"))]`,
-		"sorted(3)":                                    "sorted: for parameter iterable: got int, want iterable",
+		"zip([1], range(1 << 40))":                               "zip: " + many,
+		"tuple()":                                                "()",
+		"sorted([3, 1], key=lambda x: -x)":                       "[3, 1]",
+		"list(zip(range(2), enumerate('ab'.elems())))":           `[(0, (0, "a")), (1, (1, "b"))]`,
+		"sorted(3)":                                              "sorted: for parameter iterable: got int, want iterable",
+		"[x.replace('y', x) for x in ['y' * (1 << 24)]]":         "replace: the result is longer than 1 GiB: 16777216 times 16777216 bytes for 1",
+		"[len(x.replace('y', x, 3)) for x in ['y' * (1 << 24)]]": "[67108861]",
+		"'a.b.c'.replace('.', '--', 1)":                          `"a--b.c"`,
+		"'abc'.replace('', '-')":                                 `"-a-b-c-"`,
+		"'abc'.replace('bc', '')":                                `"a"`,
+		"'abc'.replace('b')":                                     "replace: got 1 arguments, want at least 2",
 	} {
 		if got := run(src); got != want {
 			t.Errorf("%s: %s, want %s", src, got, want)

@@ -47,14 +47,12 @@ type Type[T starlark.Value] struct {
 	Names   []string
 }
 
-// NewType makes a type of values. It panics where a method and its parameters
-// disagree (Builtin.Check).
+// NewType makes a type of values.
 func NewType[T starlark.Value](name, doc string, members ...Member[T]) *Type[T] {
 	t := &Type[T]{Name: name, doc: doc, members: members, index: make(map[string]int, len(members))}
 	for i := range members {
 		m := &members[i]
 		if m.Method != nil {
-			m.Method.mustCheck()
 			m.Name, m.Doc = m.Method.Name, m.Method.Summary()
 		}
 		t.index[m.Name] = i
@@ -76,10 +74,9 @@ func (t *Type[T]) Schema() string { return schemaName(t.Name, t.version) }
 func schemaName(name string, version int) string { return fmt.Sprintf("%s/%d", name, max(version, 1)) }
 
 // AddMethods gives the type methods of another vocabulary. It is for init
-// functions, and panics as NewType does.
+// functions.
 func (t *Type[T]) AddMethods(methods ...*Builtin) {
 	for _, b := range methods {
-		b.mustCheck()
 		t.index[b.Name] = len(t.members)
 		t.Names = append(t.Names, b.Name)
 		t.members = append(t.members, Member[T]{Name: b.Name, Doc: b.Summary(), Method: b})
