@@ -53,12 +53,20 @@ func newFollower(h *history) *follower {
 	return f
 }
 
-// load takes the entries of the LIDs of a block that have a bit.
+// load takes the entries of the LIDs of a block that have a bit. The new ones are those
+// that are written last.
 func (f *follower) load(b int, lids uint64) {
 	n := f.h.n
 	for s := range n {
 		column(f.old[s:], f.h.in.Old.Row(s), b, n, lids)
-		column(f.new[s:], f.h.in.New.Row(s), b, n, lids)
+	}
+	for ; lids != 0; lids &= lids - 1 {
+		i := bits.TrailingZeros64(lids)
+		new := f.new[i*n:][:n]
+		copy(new, f.old[i*n:])
+		for _, w := range f.h.blocks[b] {
+			new[w.s] = w.entries[i]
+		}
 	}
 }
 
