@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -349,8 +350,10 @@ func TestTransient(t *testing.T) {
 			t.Errorf("change %d, %s: %v", i, what, err)
 		}
 	}
-	for k := range planned {
-		t.Log(k, "planned", planned[k], "refused", refused[k])
+	for k, n := range planned {
+		if strings.Contains(k, "true") && n < 9*refused[k] {
+			t.Errorf("%s: %d planned, %d refused", k, n, refused[k])
+		}
 	}
 }
 
@@ -398,4 +401,53 @@ func TestProve(t *testing.T) {
 	if safe < 50 || len(unsafe) < 3 {
 		t.Errorf("%d safe schedules, %v others: too few to tell", safe, unsafe)
 	}
+}
+
+// TestTransientTree: link failures, and other engines, in whole fat trees.
+func TestTransientTree(t *testing.T) {
+	specs := []string{"fattree:k=4,levels=3", "fattree:k=8,levels=2", "pgft:m=4/4/8,w=1/4/4,p=1/1/1"}
+	if os.Getenv("FABSH_SOAK") != "" {
+		specs = append(specs, "pgft:m=12/12/12,w=1/12/12,p=1/1/1", "pgft:m=18/18/36,w=1/18/18,p=1/1/1")
+	}
+	random := rand.New(rand.NewPCG(6, 0))
+	for _, spec := range specs {
+		for _, what := range []string{"ftree", "updn", "minhop", "link back", "engine"} {
+			whole, cut := graphs(t, spec, random.IntN(16))
+			g, dead := whole, (*fabric.Port)(nil)
+			in := Input{}
+			switch what {
+			case "link back":
+				old := compute(t, cut, "ftree", routing.Options{})
+				in.Old, in.New = old.On(whole), compute(t, whole, "ftree", routing.Options{Keep: old})
+			case "engine":
+				in.Old, in.New = compute(t, whole, "minhop", routing.Options{Policy: routing.LeastLoaded}), compute(t, whole, "ftree", routing.Options{})
+			default:
+				old := compute(t, whole, what, routing.Options{})
+				g, dead = cut, lostPort(whole, cut)
+				in.Old, in.New = old.On(cut), compute(t, cut, what, routing.Options{Keep: old})
+			}
+			s, err := Plan(t.Context(), in)
+			if err != nil {
+				t.Errorf("%s, %s: %v", spec, what, err)
+				continue
+			}
+			limit := 16
+			if len(g.Switches()) > 100 {
+				limit = 4
+			}
+			if err := newModel(g, dead).check(tablesOf(in.Old), tablesOf(in.New), s, random, limit); err != nil {
+				t.Errorf("%s, %s: %v", spec, what, err)
+			}
+		}
+	}
+}
+
+// lostPort is a port whose link the second graph lacks.
+func lostPort(whole, cut *routing.Graph) *fabric.Port {
+	for c := range whole.Channels() {
+		if p := whole.ChannelPort(c); cut.ChannelOf(p) < 0 {
+			return p
+		}
+	}
+	return nil
 }
