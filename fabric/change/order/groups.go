@@ -1,0 +1,308 @@
+package order
+
+import (
+	"context"
+	"slices"
+
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// maxGroups is how many groups of LIDs change one after the other, and maxTests how
+// often a group is tested for cycles, before this is given up.
+const (
+	maxGroups = 32
+	maxTests  = 20000
+	maxTrees  = 16 // for intermediate tables
+)
+
+// byGroups changes the LIDs in groups, with drains between. The LIDs of a group are
+// those whose mixed dependencies close no cycle with those of all the others, which
+// have changed or have not. LIDs that are left get intermediate tables, of paths in a
+// tree, which have few dependencies, and from there the new ones.
+func (p *planner) byGroups(ctx context.Context) (*Schedule, error) {
+	legs, now, left, err := p.groups(ctx, p.in.Old, p.in.New, p.h.changing())
+	if err != nil {
+		return nil, err
+	}
+	if len(left) == 0 {
+		return p.try(ctx, true, legs...)
+	}
+	for root := range min(p.n, maxTrees) {
+		tree := p.tree(int32(root), now, left)
+		there, _, rest, err := p.groups(ctx, now, tree, left)
+		if err != nil {
+			return nil, err
+		}
+		if len(rest) > 0 {
+			continue
+		}
+		on, _, rest, err := p.groups(ctx, tree, p.in.New, left)
+		if err != nil {
+			return nil, err
+		}
+		if len(rest) > 0 {
+			continue
+		}
+		if s, err := p.try(ctx, true, slices.Concat(legs, there, on)...); !refused(err) {
+			return s, err
+		}
+	}
+	return nil, errContradiction
+}
+
+// groups are the legs of groups of LIDs from tables to others, the tables after them,
+// and the LIDs that no group could take.
+func (p *planner) groups(ctx context.Context, now, to *routing.Routes, left []mad.LID) ([]*leg, *routing.Routes, []mad.LID, error) {
+	var legs []*leg
+	for range maxGroups {
+		g, err := p.group(ctx, now, to, left)
+		if err != nil || len(g.group) == 0 {
+			return legs, now, left, err
+		}
+		group := g.group
+		l := &leg{from: now, to: to, ordered: make([]uint64, p.words()), extra: map[int][]precedence{}}
+		for _, lid := range group {
+			b := int(lid) / mad.LFTBlock
+			if strict, ok := g.strict[lid]; ok {
+				l.extra[b] = append(l.extra[b], strict...)
+			} else {
+				l.ordered[b] |= 1 << (int(lid) % mad.LFTBlock)
+			}
+		}
+		legs = append(legs, l)
+		if left = without(left, group); len(left) == 0 {
+			return legs, to, nil, nil
+		}
+		l.to = p.copyOf(now)
+		for s := range p.n {
+			l.to.Row(s).Copy(to.Row(s), group)
+		}
+		now = l.to
+	}
+	return legs, now, left, nil
+}
+
+// copyOf is a copy of tables, with room for all LIDs.
+func (p *planner) copyOf(r *routing.Routes) *routing.Routes {
+	c := routing.NewRoutes(p.g, max(r.Top(), p.in.New.Top()))
+	c.SL, c.SL2VL = r.SL, r.SL2VL
+	for s := range p.n {
+		c.Row(s).Copy(r.Row(s), nil)
+	}
+	return c
+}
+
+// tree are tables with the paths to some LIDs in a breadth-first search tree, and those
+// of others as they were.
+func (p *planner) tree(root int32, others *routing.Routes, lids []mad.LID) *routing.Routes {
+	up := slices.Repeat([]int32{-1}, p.n) // the channel towards the root
+	seen := make([]bool, p.n)
+	seen[root] = true
+	order := []int32{root}
+	for i := 0; i < len(order); i++ {
+		for c := p.chanBase[order[i]]; c < p.chanBase[order[i]+1]; c++ {
+			if to := p.channels[c].To; !seen[to] {
+				seen[to], up[to] = true, p.channels[c].Reverse
+				order = append(order, to)
+			}
+		}
+	}
+	r := p.copyOf(others)
+	for _, lid := range lids {
+		end := p.terminals[p.terminal(int(lid))]
+		if !seen[end.Switch] {
+			continue
+		}
+		for _, s := range order[1:] {
+			r.Row(int(s))[lid] = p.channels[up[s]].Port
+		}
+		s := int32(end.Switch)
+		for r.Row(int(s))[lid] = end.Out; up[s] >= 0; s = p.channels[up[s]].To { // from the root down
+			c := p.channels[up[s]]
+			r.Row(int(c.To))[lid] = c.PeerPort
+		}
+	}
+	return r
+}
+
+// changing are the LIDs whose entries change, and to which packets are sent.
+func (h *history) changing() (lids []mad.LID) {
+	for b, bits := range h.judged {
+		for i := range mad.LFTBlock {
+			if bits>>i&1 != 0 {
+				lids = append(lids, mad.LID(b*mad.LFTBlock+i))
+			}
+		}
+	}
+	return lids
+}
+
+// without are the LIDs that are not in group; both are ascending.
+func without(lids, group []mad.LID) (rest []mad.LID) {
+	for _, lid := range lids {
+		if len(group) > 0 && group[0] == lid {
+			group = group[1:]
+			continue
+		}
+		rest = append(rest, lid)
+	}
+	return rest
+}
+
+// grouping chooses a group.
+type grouping struct {
+	deps  *routing.CDG
+	edges map[mad.LID][][2]int32 // dependencies of mixed tables
+	// strict are the precedences of LIDs with which no packet that an entry sent
+	// meets one of the other tables.
+	strict map[mad.LID][]precedence
+	tests  int
+	group  []mad.LID
+}
+
+// group chooses LIDs that may change together, given those that are left.
+func (p *planner) group(ctx context.Context, now, to *routing.Routes, left []mad.LID) (*grouping, error) {
+	in := *p.in
+	in.Old = now
+	h, err := newHistory(p.net, &in, &Schedule{Rounds: []Round{{Lanes: !in.sameLanes()}}})
+	if err != nil {
+		return nil, err
+	}
+	e := epoch{old: p.in.sameLanes(), new: true}
+	g := &grouping{deps: routing.NewCDG(p.g, h.vls()), edges: map[mad.LID][][2]int32{}, strict: map[mad.LID][]precedence{}}
+	if err := h.collectExact(ctx, e, g.deps); err != nil {
+		return nil, err
+	}
+	if !g.deps.Acyclic() {
+		return g, nil
+	}
+	f := newFollower(h)
+	for _, lid := range left {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		b, i := int(lid)/mad.LFTBlock, int(lid)%mad.LFTBlock
+		f.load(b, 1<<i)
+		for s := range p.n {
+			f.new[i*p.n+s] = to.Row(s).Port(lid)
+		}
+		old, new := f.old[i*p.n:][:p.n], f.new[i*p.n:][:p.n]
+		f.mixBackwards(lid, old, new)
+		if h.ends[b]>>i&1 == 0 {
+			continue
+		}
+		g.collect(f, e, lid)
+	}
+	g.choose(left)
+	if len(g.group) > 0 {
+		slices.Sort(g.group)
+		return g, nil
+	}
+	for _, lid := range left {
+		b, i := int(lid)/mad.LFTBlock, int(lid)%mad.LFTBlock
+		f.load(b, 1<<i)
+		old, new := f.old[i*p.n:][:p.n], f.new[i*p.n:][:p.n]
+		for s := range new {
+			new[s] = to.Row(s).Port(lid)
+		}
+		list, ok := p.strictly(lid, old, new)
+		if !ok {
+			continue
+		}
+		if f.at.begin(new); h.ends[b]>>i&1 != 0 {
+			g.collect(f, e, lid)
+		}
+		g.strict[lid] = list
+		g.choose([]mad.LID{lid})
+	}
+	return g, nil
+}
+
+// collect notes the dependencies of packets to a LID that there are not yet.
+func (g *grouping) collect(f *follower, e epoch, lid mad.LID) {
+	g.edges[lid] = nil
+	f.credit.wanted = func(v, w int32, _, _ *entry) {
+		if !g.deps.Has(v, w) {
+			g.edges[lid] = append(g.edges[lid], [2]int32{v, w})
+		}
+	}
+	f.collect(e, lid)
+}
+
+// strictly are precedences by which each switch changes its entry for a LID after the
+// next one on the new way, and before the next one on the old way, when the packets
+// that it sent have left; false: they contradict each other.
+func (p *planner) strictly(lid mad.LID, old, new []uint8) (list []precedence, ok bool) {
+	var edges []edge
+	for s := range int32(p.n) {
+		if old[s] == new[s] {
+			continue
+		}
+		if c := p.target(s, old[s]); c >= 0 {
+			if next := p.channels[c].To; old[next] != new[next] {
+				list = append(list, precedence{lid, s, next, true})
+				edges = append(edges, edge{from: s, to: next})
+			}
+		}
+		if c := p.target(s, new[s]); c >= 0 {
+			if next := p.channels[c].To; old[next] != new[next] {
+				list = append(list, precedence{lid, next, s, false})
+				edges = append(edges, edge{from: next, to: s})
+			}
+		}
+	}
+	return list, len(components(p.n, edges)) == p.n
+}
+
+// mixBackwards takes the entries that a LID has while it changes from the destination
+// backwards: in the round of its distance.
+func (f *follower) mixBackwards(lid mad.LID, old, new []uint8) {
+	t := f.h.net
+	f.at.begin(old)
+	for s := range old {
+		if old[s] == new[s] {
+			continue
+		}
+		at, distance := int32(s), int32(0)
+		for ; int(distance) < t.n; distance++ {
+			target := t.target(at, new[at])
+			if target < 0 && target != -2-t.terminal(int(lid)) {
+				distance = int32(t.n) // it leads nowhere: it is last
+			}
+			if target < 0 {
+				break
+			}
+			at = t.channels[target].To
+		}
+		f.at.replace(int32(s), new[s], distance)
+	}
+}
+
+// choose takes LIDs into the group as long as there is no cycle, halves of them where
+// not all can be.
+func (g *grouping) choose(lids []mad.LID) {
+	if g.tests++; g.tests > maxTests || len(lids) == 0 {
+		return
+	}
+	var added [][2]int32
+	for _, lid := range lids {
+		for _, e := range g.edges[lid] {
+			if !g.deps.Has(e[0], e[1]) {
+				g.deps.Add(e[0], e[1])
+				added = append(added, e)
+			}
+		}
+	}
+	if g.deps.Acyclic() {
+		g.group = append(g.group, lids...)
+		return
+	}
+	for _, e := range added {
+		g.deps.Remove(e[0], e[1])
+	}
+	if len(lids) > 1 {
+		g.choose(lids[:len(lids)/2])
+		g.choose(lids[len(lids)/2:])
+	}
+}
