@@ -30,6 +30,7 @@ var layers = [][]string{
 	{"builtins/topology"},
 	{"builtins/records"},
 	{"builtins/lang"},
+	{"fabric/change/apply"},
 	{"fabric/diff"},
 	{"fabric/audit"},
 	{"fabric/sim/server"},
