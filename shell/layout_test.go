@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"fabric/audit"},
 	{"fabric/sim/server"},
 	{"fabric/change", "fabric/sim"},
-	{"fabric/change/plan"},
+	{"fabric/change/order", "fabric/change/plan"},
 	{"fabric/discover", "fabric/routing"},
 	{"fabric/format", "fabric/sa", "fabric/sim/generate"},
 	{"fabric"},

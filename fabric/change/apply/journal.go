@@ -199,3 +199,25 @@ func syncFolder(path string) error {
 	defer f.Close()
 	return f.Sync()
 }
+
+// view is a journal that another process writes.
+type view struct {
+	path string
+	at   os.FileInfo // of the file that j is
+	j    *Journal
+}
+
+// read reads the journal, if it is not what it was.
+func (v *view) read() (*Journal, error) {
+	at, err := os.Stat(v.path)
+	if err != nil {
+		return nil, err
+	}
+	if v.at != nil && os.SameFile(at, v.at) && at.Size() == v.at.Size() && at.ModTime().Equal(v.at.ModTime()) {
+		return v.j, nil
+	}
+	if v.j, err = ReadJournal(v.path); err == nil {
+		v.at = at
+	}
+	return v.j, err
+}

@@ -8,7 +8,6 @@ import (
 	"fabsh/mad"
 )
 
-
 // Ordered is the order of all kinds of cells: what makes new ways comes first, then the
 // linear forwarding tables, ordered by tables, then what takes ways.
 func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte) ([]Round, error)) func(context.Context, [][]byte, [][]byte) ([]Round, error) {

@@ -3,6 +3,7 @@ package apply
 import (
 	"time"
 
+	"fabsh/fabric/sa"
 	"fabsh/mad"
 )
 
@@ -47,7 +48,9 @@ type Begin struct {
 	Port    mad.GUID      `json:"port"`   // of this host
 	Prefix  uint64        `json:"prefix"` // of the subnet's GIDs
 	Within  time.Duration `json:"within"` // to be confirmed
-	Cells   []*Cell       `json:"cells"`
+	// Manager is the port GUID of the subnet manager in charge; 0: there was none.
+	Manager mad.GUID `json:"manager"`
+	Cells   []*Cell  `json:"cells"`
 	// Staged is how OpenSM is given the tables; nil: fabsh sends Sets.
 	Staged *Staged `json:"staged,omitempty"`
 }
@@ -64,4 +67,12 @@ type Round struct {
 	// Drain is how long packets of the old tables may be under way; 0: the next
 	// round need not wait for them.
 	Drain time.Duration
+}
+
+// manager is the subnet manager that was in charge; nil: there was none.
+func (b *Begin) manager() *sa.SM {
+	if b.Manager == 0 {
+		return nil
+	}
+	return &sa.SM{Info: &mad.SMInfo{GUID: b.Manager}}
 }
