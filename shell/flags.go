@@ -63,6 +63,7 @@ type settings struct {
 
 	etc         string          // folder of the site's configuration
 	siteKeys    *engine.Keys    // ibdiag.conf's
+	handed      *engine.Keys    // by the process that started this one
 	secrets     []fs.FileInfo   // files of keys
 	opening     context.Context // of opening the fabric; nil: it may take for ever
 	plainSpeeds bool            // ibdiag.conf: vendors' speeds are not asked for

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"fabsh/mad/engine"
 )
 
 // Journal is the file of a change. Whoever makes the change, takes it back or
@@ -220,4 +222,23 @@ func (v *view) read() (*Journal, error) {
 		v.at = at
 	}
 	return v.j, err
+}
+
+// Find are the folders below dir with a journal of the subnet of a local port: made
+// from this port, or from one of a subnet with the same GID prefix, if that is no
+// default.
+func Find(dir string, port *engine.Port) (found []string) {
+	paths, _ := filepath.Glob(filepath.Join(dir, "*", journalName))
+	for _, path := range paths {
+		if j, err := ReadJournal(path); err == nil && j.Begin().of(port) {
+			found = append(found, filepath.Dir(path))
+		}
+	}
+	return found
+}
+
+// of: the change is one of the subnet of a local port, as far as can be told.
+func (b *Begin) of(port *engine.Port) bool {
+	const defaultPrefix = 0xfe80_0000_0000_0000 // IBA 4.1.1
+	return b.Port == port.PortGUID || b.Prefix == port.GIDPrefix && b.Prefix != 0 && b.Prefix != defaultPrefix
 }

@@ -30,6 +30,7 @@ type Change struct {
 	Tell func(text string)
 
 	*access
+	drained time.Duration // of all rounds
 }
 
 // ForeignError: blocks are neither as before nor as after the change. Nothing was
@@ -88,7 +89,8 @@ func (c *Change) forward(ctx context.Context, fresh bool) error {
 	if err := c.move(ctx, now, New); err != nil {
 		return err
 	}
-	return c.Journal.Append(Record{Kind: KindApplied, Within: c.Journal.Begin().Within})
+	b := c.Journal.Begin()
+	return c.Journal.Append(Record{Kind: KindApplied, Within: b.Within + time.Duration(b.Drains)*c.drained})
 }
 
 // TakeBack makes all cells as they were before the change. The journal may be
@@ -280,6 +282,7 @@ func (c *Change) round(ctx context.Context, n int, r *Round, now [][]byte, to St
 		return err
 	}
 	if r.Drain > 0 {
+		c.drained += r.Drain
 		if err := c.Sleep(ctx, r.Drain); err != nil {
 			return err
 		}

@@ -41,13 +41,16 @@ const (
 
 // Begin is a change, with all that is needed to take it back.
 type Begin struct {
-	ID      string        `json:"id"`
-	Summary string        `json:"summary"` // of the plan, for people
-	By      string        `json:"by"`      // who made it
-	Subnet  string        `json:"subnet"`
-	Port    mad.GUID      `json:"port"`   // of this host
-	Prefix  uint64        `json:"prefix"` // of the subnet's GIDs
-	Within  time.Duration `json:"within"` // to be confirmed
+	ID      string   `json:"id"`
+	Summary string   `json:"summary"` // of the plan, for people
+	By      string   `json:"by"`      // who made it
+	Subnet  string   `json:"subnet"`
+	Port    mad.GUID `json:"port"`   // of this host
+	Prefix  uint64   `json:"prefix"` // of the subnet's GIDs
+	// Within is how long it may wait to be confirmed, besides Drains times the time
+	// that its rounds wait for packets under way.
+	Within time.Duration `json:"within"`
+	Drains int           `json:"drains"`
 	// Manager is the port GUID of the subnet manager in charge; 0: there was none.
 	Manager mad.GUID `json:"manager"`
 	Cells   []*Cell  `json:"cells"`

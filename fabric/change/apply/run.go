@@ -153,7 +153,7 @@ func (r *Run) forward(ctx context.Context, lock *held, j *Journal, f *fabric.Fab
 		lock.release()
 		guard.Release()
 	default:
-		r.Tell(fmt.Sprintf("made; it is taken back in %v unless: fabsh change confirm", j.Begin().Within))
+		r.Tell(fmt.Sprintf("made; it is taken back in %v unless: fabsh change confirm", j.Last(KindApplied).Within.Round(time.Millisecond)))
 		lock.release()
 	}
 	return r.await(ctx, j.path, guard, err)
