@@ -59,7 +59,7 @@ taken back unconfirmed; 2 refused, or the plan is stale; 3 a check failed or the
 fabric did not answer.`,
 		Args: oneFile("apply"),
 		RunE: func(_ *cobra.Command, words []string) error {
-			return a.onFabric("change", func(ctx context.Context, s *session) error { return s.applyPlan(ctx, words[0], &o) })
+			return a.onChange(func(ctx context.Context, s *session) error { return s.applyPlan(ctx, words[0], &o) })
 		},
 	}
 	o.addFlags(c)
@@ -84,7 +84,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		Short: "Make the rest of a change that was broken off",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.onFabric("change", func(ctx context.Context, s *session) error {
+			return a.onChange(func(ctx context.Context, s *session) error {
 				r, err := s.journaled()
 				if err != nil {
 					return err
@@ -105,7 +105,7 @@ func (a *app) revertCommand() *cobra.Command {
 		Short: "Take the latest change back, days later too",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.onFabric("change", func(ctx context.Context, s *session) error {
+			return a.onChange(func(ctx context.Context, s *session) error {
 				r, err := s.journaled()
 				if err != nil {
 					return err
@@ -129,7 +129,7 @@ user who made it can. A fabric that is simulated in the process that makes the c
 checks have passed.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.onFabric("change", func(ctx context.Context, s *session) error {
+			return a.onChange(func(ctx context.Context, s *session) error {
 				r, err := s.journaled()
 				if err != nil {
 					return err
@@ -153,9 +153,15 @@ before and as after it. Exit status: 0 it has ended; 1 it is open; 3 the fabric
 did not answer.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.onFabric("change", func(ctx context.Context, s *session) error { return s.changeStatus(ctx) })
+			return a.onChange(func(ctx context.Context, s *session) error { return s.changeStatus(ctx) })
 		},
 	}
+}
+
+// onChange runs a command on a change in the fabric's session.
+func (a *app) onChange(run func(context.Context, *session) error) error {
+	a.changing = true
+	return a.onFabric("change", run)
 }
 
 // applyPlan makes the change of a plan's file.
@@ -230,8 +236,7 @@ func (s *session) mayApply(ctx context.Context, _ *applyOptions) (*fabric.Fabric
 	if !f.Complete() {
 		return nil, nil, &hostError{fmt.Errorf("change: the sweep is not complete, so nothing is sent: %s", firstMissing(f))}
 	}
-	client := s.SA()
-	manager, err := client.FindSM(ctx, f)
+	manager, err := s.SA().FindSM(ctx, f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -349,7 +354,7 @@ func (s *session) told(outcome apply.Outcome, err error) error {
 	case apply.Confirmed:
 		s.Print("ok: the change is confirmed\n")
 	case apply.Expired:
-		s.Print("taken back: nobody confirmed it in time\n")
+		s.Print("taken back: all is as before the change, which nobody confirmed\n")
 		return findings()
 	case apply.Asked:
 		s.Print("taken back: all is as before the change\n")
@@ -392,4 +397,19 @@ func (s *session) changeStatus(ctx context.Context) error {
 		return findings()
 	}
 	return nil
+}
+
+// nameUnended warns of a change of this fabric that was broken off.
+func (s *session) nameUnended() {
+	dir := s.app.stateDir()
+	if s.engine == nil || s.inProcess() || dir == "" || s.app.changing {
+		return
+	}
+	port, err := s.engine.Port()
+	if err != nil {
+		return // whoever needs the port is told
+	}
+	if b := apply.Unended(dir, &port); b != nil {
+		s.Warn("the change %q, which %s began, was broken off: fabsh change status tells how far; then resume or revert it", b.Summary, cmp.Or(b.By, "somebody"))
+	}
 }

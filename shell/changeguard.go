@@ -188,7 +188,7 @@ func (a *app) keep(work guardWork, in io.Reader) error {
 	}
 	a.quiet, a.handed = true, work.Keys
 	gone := make(chan struct{})
-	return a.onFabric("change", func(ctx context.Context, s *session) error {
+	return a.onChange(func(ctx context.Context, s *session) error {
 		r := s.runIn(filepath.Dir(work.Journal))
 		fmt.Fprint(a.console.Out(), guardReady)
 		go func() {

@@ -66,6 +66,7 @@ type settings struct {
 	handed      *engine.Keys    // by the process that started this one
 	secrets     []fs.FileInfo   // files of keys
 	opening     context.Context // of opening the fabric; nil: it may take for ever
+	changing    bool            // a command on changes runs, which tells of open ones itself
 	plainSpeeds bool            // ibdiag.conf: vendors' speeds are not asked for
 }
 

@@ -369,6 +369,7 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		return nil, err
 	}
 	a.interrupts.onExit(s.leave)
+	s.nameUnended()
 	return s, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"fabsh/fabric/audit"
 	"fabsh/mad/engine"
 )
 
@@ -235,6 +236,50 @@ func Find(dir string, port *engine.Port) (found []string) {
 		}
 	}
 	return found
+}
+
+// Unended is a change of the subnet of a local port whose journal is below dir, that has
+// not ended and that nobody is at; nil: there is none.
+func Unended(dir string, port *engine.Port) *Begin {
+	paths, _ := filepath.Glob(filepath.Join(dir, "*", journalName))
+	for _, path := range paths {
+		if endedByTail(path) {
+			continue
+		}
+		j, err := ReadJournal(path)
+		if err != nil || !j.Open() || !j.Begin().of(port) {
+			continue
+		}
+		if last := &j.Records[len(j.Records)-1]; last.Kind == KindApplied && time.Since(last.At) < last.Within {
+			continue // somebody waits for it to be confirmed
+		}
+		if lock, err := audit.Lock(filepath.Join(filepath.Dir(path), lockName)); err == nil {
+			lock.Unlock()
+			return j.Begin()
+		}
+	}
+	return nil
+}
+
+// endedByTail: the last record of the journal says that the change has ended. All of
+// it is read, which may be much, only where it does not.
+func endedByTail(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	const enough = 1 << 10
+	tail := make([]byte, enough)
+	st, err := f.Stat()
+	if err != nil {
+		return true
+	}
+	n, _ := f.ReadAt(tail, max(0, st.Size()-enough))
+	lines := bytes.Split(bytes.TrimSuffix(tail[:n], []byte{'\n'}), []byte{'\n'})
+	_, text, _ := bytes.Cut(lines[len(lines)-1], []byte{' '})
+	var rec Record
+	return json.Unmarshal(text, &rec) == nil && (rec.Kind == KindConfirmed || rec.Kind == KindReverted)
 }
 
 // of: the change is one of the subnet of a local port, as far as can be told.

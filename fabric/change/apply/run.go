@@ -49,7 +49,7 @@ type Outcome uint8
 const (
 	Nothing   Outcome = iota // there was nothing to do
 	Confirmed                // it stays
-	Expired                  // taken back, for nobody confirmed it in time
+	Expired                  // taken back, for it was not confirmed
 	Asked                    // taken back on request
 	Failed                   // a check failed, and it is taken back
 	Stuck                    // neither: the error says what state it is in
@@ -180,7 +180,10 @@ func (r *Run) await(ctx context.Context, path string, guard Guard, failed error)
 			return Stuck, err
 		}
 		if last := &j.Records[len(j.Records)-1]; !j.Open() {
-			return ended(last, failed, ctx)
+			if last.Kind == KindReverted {
+				r.Tell("taken back: " + last.Why)
+			}
+			return ended(last, failed)
 		} else if last.Kind == KindStopped {
 			return Stuck, fmt.Errorf("%s; the change is neither made nor taken back: see fabsh change status", last.Why)
 		}
@@ -207,16 +210,14 @@ func (r *Run) await(ctx context.Context, path string, guard Guard, failed error)
 }
 
 // ended is the outcome that the last record tells.
-func ended(last *Record, failed error, ctx context.Context) (Outcome, error) {
+func ended(last *Record, failed error) (Outcome, error) {
 	switch {
 	case last.Kind == KindConfirmed:
 		return Confirmed, nil
 	case failed != nil:
 		return Failed, failed
-	case last.Why == whyExpired:
-		return Expired, nil
 	}
-	return Asked, nil
+	return Expired, nil
 }
 
 // Why a change is taken back.
@@ -239,7 +240,7 @@ func (r *Run) revert(ctx context.Context, why string, failed error) (Outcome, er
 			return Stuck, err
 		}
 	}
-	return ended(&j.Records[len(j.Records)-1], failed, ctx)
+	return ended(&j.Records[len(j.Records)-1], failed)
 }
 
 // Revert takes a change back that is open, or that was confirmed.
