@@ -21,6 +21,7 @@ import (
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/sa"
+	"fabsh/mad"
 )
 
 // defaultWithin is how long a change waits to be confirmed, besides four times the
@@ -29,13 +30,15 @@ const defaultWithin = 60 * time.Second
 
 // applyOptions are the flags of change apply and change resume.
 type applyOptions struct {
-	within duration
-	staged apply.Staged
+	within        duration
+	stage, reload string
 }
 
 func (o *applyOptions) addFlags(c *cobra.Command) {
 	o.within = duration{unit: time.Second, units: "seconds"}
 	c.Flags().Var(&o.within, "confirm-within", "take the change back unless it is confirmed in `TIME` (default 60s, and 4 times the drains)")
+	c.Flags().StringVar(&o.stage, "stage", "", "have OpenSM write the tables, which it reads from `FILE` (opensm -R file,no_fallback -U FILE)")
+	c.Flags().StringVar(&o.reload, "reload", "", "with --stage: the process ID of OpenSM, or a file that holds it (`PID|FILE`)")
 	c.SetFlagErrorFunc(flagError)
 }
 
@@ -59,6 +62,9 @@ taken back unconfirmed; 2 refused, or the plan is stale; 3 a check failed or the
 fabric did not answer.`,
 		Args: oneFile("apply"),
 		RunE: func(_ *cobra.Command, words []string) error {
+			if (o.stage == "") != (o.reload == "") {
+				return errors.New("change apply: --stage FILE and --reload PID|FILE go together: the file that OpenSM reads, and OpenSM")
+			}
 			return a.onChange(func(ctx context.Context, s *session) error { return s.applyPlan(ctx, words[0], &o) })
 		},
 	}
@@ -89,7 +95,11 @@ func (a *app) resumeCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				f, manager, err := s.mayApply(ctx, nil)
+				staged, err := r.Staged()
+				if err != nil {
+					return err
+				}
+				f, manager, err := s.mayApply(ctx, staged)
 				if err != nil {
 					return err
 				}
@@ -110,7 +120,11 @@ func (a *app) revertCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if _, _, err := s.mayApply(ctx, nil); err != nil {
+				staged, err := r.Staged()
+				if err != nil {
+					return err
+				}
+				if _, _, err := s.mayApply(ctx, staged); err != nil {
 					return err
 				}
 				return s.told(r.Revert(ctx))
@@ -175,7 +189,7 @@ func (s *session) applyPlan(ctx context.Context, path string, o *applyOptions) e
 	if err != nil {
 		return err
 	}
-	f, manager, err := s.mayApply(ctx, o)
+	f, manager, err := s.mayApply(ctx, o.stage != "")
 	if err != nil {
 		return err
 	}
@@ -210,6 +224,11 @@ func (s *session) applyPlan(ctx context.Context, path string, o *applyOptions) e
 		b.Within = defaultWithin // and four times the drains, which the order tells
 		b.Drains = 4
 	}
+	if o.stage != "" {
+		if b.Staged, err = s.stage(ctx, f, o); err != nil {
+			return fmt.Errorf("change apply: %w", err)
+		}
+	}
 	return s.told(r.Apply(ctx, f, manager, b))
 }
 
@@ -221,8 +240,9 @@ func firstFew(list []string) []string {
 	return append(list[:few:few], fmt.Sprintf("and %d more", len(list)-few))
 }
 
-// mayApply sweeps the fabric, and says why no change may be made of it by Sets.
-func (s *session) mayApply(ctx context.Context, _ *applyOptions) (*fabric.Fabric, *sa.SM, error) {
+// mayApply sweeps the fabric, and says why no change may be made of it: by Sets, or
+// staged for OpenSM.
+func (s *session) mayApply(ctx context.Context, staged bool) (*fabric.Fabric, *sa.SM, error) {
 	switch {
 	case s.engine == nil:
 		return nil, nil, errors.New("change: a change needs a live fabric: this session reads a file")
@@ -240,7 +260,10 @@ func (s *session) mayApply(ctx context.Context, _ *applyOptions) (*fabric.Fabric
 	if err != nil {
 		return nil, nil, err
 	}
-	if manager != nil && !s.engine.Traits().Simulated {
+	if staged && (manager == nil || manager.Info == nil || manager.Info.SMState != mad.SMStateMaster) {
+		return nil, nil, &hostError{errors.New("change: no subnet manager is MASTER, so there is nobody to write staged tables")}
+	}
+	if manager != nil && !staged && !s.engine.Traits().Simulated {
 		return nil, nil, fmt.Errorf("change: %v is at work, and nothing is sent: OpenSM neither sees nor repairs what others write. Have it write the tables (opensm -R file,no_fallback -U FILE, and change apply --stage FILE --reload PIDFILE), or stop it first", manager)
 	}
 	return f, manager, nil
@@ -250,7 +273,7 @@ func (s *session) mayApply(ctx context.Context, _ *applyOptions) (*fabric.Fabric
 func (s *session) runIn(dir string) *apply.Run {
 	return &apply.Run{
 		Engine: s.engine, SA: s.SA(), Dir: dir, Sweep: s.Sweep, Sleep: s.Clock.Sleep,
-		Guard: s.startGuard,
+		Guard: s.startGuard, Reloader: reloader,
 		Order: func(f *fabric.Fabric, cells []*apply.Cell, back bool) func(context.Context, [][]byte, [][]byte) ([]apply.Round, error) {
 			return apply.Proven(s.engine, f, nil, cells, back)
 		},

@@ -189,12 +189,10 @@ func (a *app) keep(work guardWork, in io.Reader) error {
 	a.quiet, a.handed = true, work.Keys
 	gone := make(chan struct{})
 	return a.onChange(func(ctx context.Context, s *session) error {
-		r := s.runIn(filepath.Dir(work.Journal))
-		fmt.Fprint(a.console.Out(), guardReady)
 		go func() {
 			io.Copy(io.Discard, in)
 			close(gone)
 		}()
-		return r.Keep(ctx, gone)
+		return s.runIn(filepath.Dir(work.Journal)).Keep(ctx, gone, func() { fmt.Fprint(a.console.Out(), guardReady) })
 	})
 }

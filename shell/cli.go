@@ -12,7 +12,8 @@
 //	snapshot.go   the command snapshot; diff.go, decode.go, ports.go, sim.go,
 //	              test.go, check.go, fmt.go: those of these names
 //	change.go     the command change; changeapply.go: its apply, confirm, revert,
-//	              resume and status; changeguard.go: the guard process
+//	              resume and status; changeguard.go: the guard process;
+//	              changestage.go: OpenSM's
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
 //	repl.go       the prompt's loop; question.go, what is no Starlark but a question

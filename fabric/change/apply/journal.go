@@ -250,15 +250,20 @@ func Unended(dir string, port *engine.Port) *Begin {
 		if err != nil || !j.Open() || !j.Begin().of(port) {
 			continue
 		}
-		if last := &j.Records[len(j.Records)-1]; last.Kind == KindApplied && time.Since(last.At) < last.Within {
-			continue // somebody waits for it to be confirmed
-		}
-		if lock, err := audit.Lock(filepath.Join(filepath.Dir(path), lockName)); err == nil {
-			lock.Unlock()
+		if isFree(path, guardName) && isFree(path, lockName) {
 			return j.Begin()
 		}
 	}
 	return nil
+}
+
+// isFree: nobody holds a lock beside the journal at path.
+func isFree(path, name string) bool {
+	lock, err := audit.Lock(filepath.Join(filepath.Dir(path), name))
+	if err == nil {
+		lock.Unlock()
+	}
+	return err == nil
 }
 
 // endedByTail: the last record of the journal says that the change has ended. All of

@@ -29,6 +29,7 @@ type Change struct {
 	// Tell gets a line on each round. Nil: nobody.
 	Tell func(text string)
 
+	stage *stage // OpenSM writes; nil: fabsh does
 	*access
 	drained time.Duration // of all rounds
 }
@@ -101,6 +102,9 @@ func (c *Change) TakeBack(ctx context.Context, why string) error {
 	now, _, err := c.look(ctx)
 	if err == nil {
 		err = c.move(ctx, now, Old)
+	}
+	if c.stage != nil {
+		err = errors.Join(err, c.stage.restore())
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -272,6 +276,7 @@ func (c *Change) round(ctx context.Context, n int, r *Round, now [][]byte, to St
 		return err
 	}
 	steps := r.Steps
+	canary = canary && c.stage == nil // OpenSM writes what the file has, at once
 	if canary && len(steps) > 1 {
 		if err := c.write(ctx, steps[:1], read[:1], now); err != nil {
 			return err
@@ -328,6 +333,9 @@ const tries = 3
 // write writes steps over what was read of their cells, and reads back. What is
 // still as before is written again, for the Set may have been lost.
 func (c *Change) write(ctx context.Context, steps []Step, read []exchange, now [][]byte) error {
+	if c.stage != nil {
+		return c.stage.write(ctx, c, steps, now)
+	}
 	for try := 1; len(steps) > 0; try++ {
 		sets := make([]exchange, len(steps))
 		for i, s := range steps {

@@ -30,6 +30,9 @@ type Run struct {
 	// Order plans rounds for cells of a fabric. back: they are taken back, which
 	// must not fail for a risk that staying has too.
 	Order func(f *fabric.Fabric, cells []*Cell, back bool) func(ctx context.Context, now, want [][]byte) ([]Round, error)
+	// Reloader finds the process that a change is staged for, and returns what
+	// has it read its file again.
+	Reloader func(*Staged) (reload func() error, err error)
 	// Sleep waits; an error is the end of ctx.
 	Sleep func(ctx context.Context, d time.Duration) error
 	Tell  func(text string)
@@ -62,6 +65,7 @@ const poll = 200 * time.Millisecond
 const (
 	journalName = "change.journal"
 	lockName    = "change.lock"
+	guardName   = "change.guard" // which the guard has locked
 )
 
 // JournalIn is the path of the journal in a folder.
@@ -115,7 +119,10 @@ func (r *Run) Resume(ctx context.Context, f *fabric.Fabric, manager *sa.SM) (Out
 
 // forward starts the guard, makes the change by fn, and waits for its end.
 func (r *Run) forward(ctx context.Context, lock *held, j *Journal, f *fabric.Fabric, manager *sa.SM, fn func(*Change, context.Context) error) (Outcome, error) {
-	c := r.change(j, f, false)
+	c, err := r.change(j, f, false)
+	if err != nil {
+		return r.nothingSent(j, err)
+	}
 	checks, err := NewChecks(ctx, r.SA, f, manager, j.Begin().Cells)
 	if err != nil {
 		return r.nothingSent(j, err)
@@ -161,6 +168,9 @@ func (r *Run) forward(ctx context.Context, lock *held, j *Journal, f *fabric.Fab
 
 // nothingSent closes a journal of which nothing has been sent.
 func (r *Run) nothingSent(j *Journal, why error) (Outcome, error) {
+	if j.Last(KindRound) != nil { // it was resumed, and stays as it was
+		return Stuck, why
+	}
 	if j.Append(Record{Kind: KindReverted, Why: "nothing was sent: " + why.Error()}) != nil {
 		os.Remove(j.path) // it would look like a change that has begun
 	}
@@ -260,6 +270,15 @@ func (r *Run) Revert(ctx context.Context) (Outcome, error) {
 	return Asked, nil
 }
 
+// Staged: the change of the journal is staged for OpenSM.
+func (r *Run) Staged() (bool, error) {
+	j, err := ReadJournal(JournalIn(r.Dir))
+	if err != nil {
+		return false, err
+	}
+	return j.Begin().Staged != nil, nil
+}
+
 // Confirm ends a change: it stays. All blocks are read once more.
 func (r *Run) Confirm(ctx context.Context) (Outcome, error) {
 	lock, j, err := r.open()
@@ -289,8 +308,22 @@ func (r *Run) Confirm(ctx context.Context) (Outcome, error) {
 
 // Keep is what the guard process does: it takes the change back when its time is over,
 // when it goes no further, or when gone is closed, for the process that makes it has
-// ended. It returns when the change has ended.
-func (r *Run) Keep(ctx context.Context, gone <-chan struct{}) error {
+// ended. It returns when the change has ended. ready is called when it is at work.
+func (r *Run) Keep(ctx context.Context, gone <-chan struct{}, ready func()) error {
+	for {
+		alive, err := audit.Lock(filepath.Join(r.Dir, guardName))
+		if err == nil {
+			defer alive.Unlock()
+			break
+		}
+		if !errors.Is(err, audit.ErrLocked) { // by the guard of the change before, which is about to end
+			return err
+		}
+		if err := r.Sleep(ctx, poll); err != nil {
+			return err
+		}
+	}
+	ready()
 	var due time.Time
 	seen := view{path: JournalIn(r.Dir)}
 	for {
@@ -344,7 +377,11 @@ func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why st
 			return err
 		}
 	}
-	c := r.change(j, f, true)
+	c, err := r.change(j, f, true)
+	if err != nil {
+		_ = j.Append(Record{Kind: KindStopped, Why: err.Error()})
+		return err
+	}
 	checks := Checks{client: r.SA, f: f, manager: j.Begin().manager()}
 	if err := checks.Manager(ctx); err != nil {
 		err = fmt.Errorf("%w, and its tables are not touched", err)
@@ -354,8 +391,17 @@ func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why st
 	return c.TakeBack(ctx, why)
 }
 
-func (r *Run) change(j *Journal, f *fabric.Fabric, back bool) *Change {
-	return &Change{Engine: r.Engine, Journal: j, Order: r.Order(f, j.Begin().Cells, back), Sleep: r.Sleep, Tell: r.Tell}
+func (r *Run) change(j *Journal, f *fabric.Fabric, back bool) (*Change, error) {
+	b := j.Begin()
+	c := &Change{Engine: r.Engine, Journal: j, Order: r.Order(f, b.Cells, back), Sleep: r.Sleep, Tell: r.Tell}
+	if b.Staged != nil {
+		reload, err := r.Reloader(b.Staged)
+		if err != nil {
+			return nil, err
+		}
+		c.stage = &stage{Staged: b.Staged, f: f, reload: reload}
+	}
+	return c, nil
 }
 
 // open takes the lock and opens the journal.
