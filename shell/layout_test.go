@@ -35,6 +35,7 @@ var layers = [][]string{
 	{"fabric/sim/server"},
 	{"fabric/change", "fabric/sim"},
 	{"fabric/change/plan"},
+	{"fabric/change/order"},
 	{"fabric/discover", "fabric/routing"},
 	{"fabric/format", "fabric/sa", "fabric/sim/generate"},
 	{"fabric"},

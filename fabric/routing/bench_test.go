@@ -102,7 +102,7 @@ func BenchmarkCreditLoops(b *testing.B) {
 	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
 		d, err := r.dependencies(b.Context())
 		if err == nil {
-			d.cycle()
+			d.Cycle()
 		}
 		return err
 	})

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// cdg is the channel dependency graph (Dally and Seitz, "Deadlock-free message
+// CDG is the channel dependency graph (Dally and Seitz, "Deadlock-free message
 // routing in multiprocessor interconnection networks", 1987): a vertex for each
 // channel and virtual lane, and an edge from one to the next if some path takes them
 // in this order, so that packets on the one may wait for the other. Without a cycle
@@ -15,7 +15,7 @@ import (
 // Edges lead only to channels out of the switch at which the first channel ends, so
 // a vertex has a bit for each of these and each lane. That takes O(N*P*V*V) bits for
 // switches of P ports and V lanes.
-type cdg struct {
+type CDG struct {
 	g     *Graph
 	vls   int
 	start []int32 // first word of a vertex, and the end
@@ -24,8 +24,10 @@ type cdg struct {
 	used  []uint64 // a bit for each vertex: some path takes it
 }
 
-func newCDG(g *Graph, vls int) *cdg {
-	d := &cdg{g: g, vls: vls, start: make([]int32, 0, len(g.channels)*vls+1), first: make([]int32, 0, len(g.channels)*vls)}
+// NewCDG is a graph of all channels of g, each with as many virtual lanes, without
+// edges.
+func NewCDG(g *Graph, vls int) *CDG {
+	d := &CDG{g: g, vls: vls, start: make([]int32, 0, len(g.channels)*vls+1), first: make([]int32, 0, len(g.channels)*vls)}
 	words := int32(0)
 	for _, to := range g.chanTo {
 		n := (g.chanBase[to+1] - g.chanBase[to]) * int32(vls)
@@ -41,46 +43,46 @@ func newCDG(g *Graph, vls int) *cdg {
 	return d
 }
 
-// clone is a copy that shares no edges.
-func (d *cdg) clone() *cdg {
+// Clone is a copy that shares no edges.
+func (d *CDG) Clone() *CDG {
 	c := *d
 	c.bits, c.used = slices.Clone(d.bits), slices.Clone(d.used)
 	return &c
 }
 
-// vertex is the one of a channel and lane.
-func (d *cdg) vertex(channel int32, vl uint8) int32 { return channel*int32(d.vls) + int32(vl) }
+// Vertex is the one of a channel and lane.
+func (d *CDG) Vertex(channel int32, vl uint8) int32 { return channel*int32(d.vls) + int32(vl) }
 
-// add adds the edge from v to w, the vertex of a channel out of the switch at which
+// Add adds the edge from v to w, the vertex of a channel out of the switch at which
 // v ends.
-func (d *cdg) add(v, w int32) {
+func (d *CDG) Add(v, w int32) {
 	word, bit := d.at(v, w)
 	d.bits[word] |= bit
 }
 
-// remove removes the edge; v and w are as in add.
-func (d *cdg) remove(v, w int32) {
+// Remove removes the edge; v and w are as in Add.
+func (d *CDG) Remove(v, w int32) {
 	word, bit := d.at(v, w)
 	d.bits[word] &^= bit
 }
 
-// has says whether there is the edge; v and w are as in add.
-func (d *cdg) has(v, w int32) bool {
+// Has says whether there is the edge; v and w are as in Add.
+func (d *CDG) Has(v, w int32) bool {
 	word, bit := d.at(v, w)
 	return d.bits[word]&bit != 0
 }
 
 // at is the place of the edge from v to w.
-func (d *cdg) at(v, w int32) (word uint32, bit uint64) {
+func (d *CDG) at(v, w int32) (word uint32, bit uint64) {
 	i := uint32(w - d.first[v])
 	return uint32(d.start[v]) + i/64, 1 << (i % 64)
 }
 
-// use notes that a path takes v.
-func (d *cdg) use(v int32) { d.used[v/64] |= 1 << (v % 64) }
+// Use notes that a path takes v.
+func (d *CDG) Use(v int32) { d.used[v/64] |= 1 << (v % 64) }
 
-// union adds the edges of o, which has as many lanes.
-func (d *cdg) union(o *cdg) {
+// Union adds the edges of o, which has as many lanes.
+func (d *CDG) Union(o *CDG) {
 	for i, b := range o.bits {
 		d.bits[i] |= b
 	}
@@ -89,8 +91,8 @@ func (d *cdg) union(o *cdg) {
 	}
 }
 
-// size counts vertices in use and edges.
-func (d *cdg) size() (vertices, edges int) {
+// Size counts vertices in use and edges.
+func (d *CDG) Size() (vertices, edges int) {
 	for _, b := range d.used {
 		vertices += bits.OnesCount64(b)
 	}
@@ -100,9 +102,9 @@ func (d *cdg) size() (vertices, edges int) {
 	return vertices, edges
 }
 
-// next is the first vertex from on that v has an edge to, or -1. from is a
+// Next is the first vertex from on that v has an edge to, or -1. from is a
 // place among v's bits; the place behind it is returned for the next call.
-func (d *cdg) next(v int32, from int32) (w, after int32) {
+func (d *CDG) Next(v int32, from int32) (w, after int32) {
 	words := d.bits[d.start[v]:d.start[v+1]]
 	for i := from / 64; int(i) < len(words); i++ {
 		word := words[i]
@@ -117,10 +119,10 @@ func (d *cdg) next(v int32, from int32) (w, after int32) {
 	return -1, 0
 }
 
-// cycle is a cycle, or nil if there is none. It is a shortest one through some
+// Cycle is a cycle, or nil if there is none. It is a shortest one through some
 // vertex, found by depth-first and breadth-first search in O(C*V + E) time for E
 // edges.
-func (d *cdg) cycle() []int32 {
+func (d *CDG) Cycle() []int32 {
 	on := d.onCycle()
 	if on < 0 {
 		return nil
@@ -130,7 +132,7 @@ func (d *cdg) cycle() []int32 {
 	queue := []int32{on}
 	for i := 0; i < len(queue); i++ {
 		v := queue[i]
-		for w, at := d.next(v, 0); w >= 0; w, at = d.next(v, at) {
+		for w, at := d.Next(v, 0); w >= 0; w, at = d.Next(v, at) {
 			if w == on {
 				cycle := []int32{v}
 				for ; v != on; v = before[v] {
@@ -151,7 +153,7 @@ func (d *cdg) cycle() []int32 {
 // onCycle is a vertex on a cycle, or -1: a depth-first search meets a vertex on its
 // own stack if and only if there is a cycle (Tarjan, "Depth-first search and linear
 // graph algorithms", 1972).
-func (d *cdg) onCycle() int32 {
+func (d *CDG) onCycle() int32 {
 	const (
 		fresh = iota
 		open
@@ -168,7 +170,7 @@ func (d *cdg) onCycle() int32 {
 		stack = append(stack[:0], frame{int32(root), 0})
 		for len(stack) > 0 {
 			top := &stack[len(stack)-1]
-			w, at := d.next(top.v, top.at)
+			w, at := d.Next(top.v, top.at)
 			if w < 0 {
 				colour[top.v] = done
 				stack = stack[:len(stack)-1]
@@ -188,16 +190,16 @@ func (d *cdg) onCycle() int32 {
 }
 
 // dependencies is the graph of all paths between CAs and routers, with SL 0.
-func (r *Routes) dependencies(ctx context.Context) (*cdg, error) {
+func (r *Routes) dependencies(ctx context.Context) (*CDG, error) {
 	v := &verification{g: r.graph, vls: 1}
 	v.selectEndpoints()
 	if err := v.followAll(ctx, r, false); err != nil {
 		return nil, err
 	}
-	d := newCDG(r.graph, 1)
+	d := NewCDG(r.graph, 1)
 	for i := range v.workers {
 		if v.workers[i].graph != nil {
-			d.union(v.workers[i].graph)
+			d.Union(v.workers[i].graph)
 		}
 	}
 	return d, nil

@@ -109,7 +109,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *Ranks) error {
 			return err
 		}
 		if graph, err = a.toEach(ctx, &a.toCAs, a.cas, maxAttempts, func() *nueSearch {
-			n := newNueSearch(a.r, graph.clone(), g.upDownOrder(ranks))
+			n := newNueSearch(a.r, graph.Clone(), g.upDownOrder(ranks))
 			n.load = slices.Clone(load)
 			return n
 		}); err != nil {
@@ -137,7 +137,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *Ranks) error {
 // of the paths it found. Which are still possible for a LID depends on the LIDs
 // before it, so those that lack paths at the end go first in the next attempt, which
 // begins anew.
-func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempts int, begin func() *nueSearch) (*cdg, error) {
+func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempts int, begin func() *nueSearch) (*CDG, error) {
 	before := *count
 	for attempt := 1; ; attempt++ {
 		*count = before
@@ -154,7 +154,7 @@ func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempt
 			}
 		}
 		if len(open) == 0 || attempt == attempts || attempt*len(gaps) > maxSearches {
-			return n.order.cdg, nil
+			return n.order.CDG, nil
 		}
 		gaps = append(open, closed...)
 		a.restore(gaps)
@@ -163,7 +163,7 @@ func (a *addition) toEach(ctx context.Context, count *tally, gaps []gap, attempt
 
 // withSwitches is graph with the dependencies of packets from CAs to switches, or
 // graph itself where both together have a cycle.
-func (r *Routes) withSwitches(ctx context.Context, graph *cdg) (*cdg, error) {
+func (r *Routes) withSwitches(ctx context.Context, graph *CDG) (*CDG, error) {
 	v := &verification{g: r.graph, vls: 1}
 	v.selectEndpoints()
 	clear(v.wanted)
@@ -173,10 +173,10 @@ func (r *Routes) withSwitches(ctx context.Context, graph *cdg) (*cdg, error) {
 	if err := v.followAll(ctx, r, false); err != nil {
 		return nil, err
 	}
-	all := graph.clone()
+	all := graph.Clone()
 	for i := range v.workers {
 		if v.workers[i].graph != nil {
-			all.union(v.workers[i].graph)
+			all.Union(v.workers[i].graph)
 		}
 	}
 	if all.onCycle() >= 0 {

@@ -28,7 +28,7 @@
 //	verify.go      Verify: do all packets arrive, and can none deadlock?
 //	verdict.go     Verdict: the answer; via.go: rules on what paths cross
 //	walk.go        all paths to a LID; vlwalk.go: with virtual lanes
-//	cdg.go         the channel dependency graph
+//	cdg.go         the channel dependency graph; cdgcycle.go: its cycles
 //	failure.go     what the failure of each link would break
 //	balance.go     how evenly routes are spread; congestion.go: under traffic
 //	parallel.go    work on all cores

@@ -14,7 +14,7 @@ import (
 // thousands of paths whether they close a credit loop.
 type downUp struct {
 	r     *Routes
-	graph *cdg // the dependencies of all paths so far
+	graph *CDG // the dependencies of all paths so far
 
 	in    int32  // the channel
 	leads []bool // by channel: it leads to that one
@@ -29,7 +29,7 @@ const maxTurns = 64
 // goes through the switches with CAs that have entries for most of them, and through
 // the channels that lead there. graph must hold the dependencies of all packets from
 // CAs; it gets those of the new paths.
-func (a *addition) byTurning(graph *cdg) {
+func (a *addition) byTurning(graph *CDG) {
 	g := a.r.graph
 	endpoints := g.endpointsOn()
 	t := &downUp{r: a.r, graph: graph, leads: make([]bool, len(g.channels))}
@@ -117,7 +117,7 @@ func (t *downUp) into(in int32) {
 		c := t.queue[i]
 		from := g.channels[c].From
 		for out := g.chanBase[from]; out < g.chanBase[from+1]; out++ {
-			if before := g.channels[out].Reverse; !t.leads[before] && t.graph.has(before, c) {
+			if before := g.channels[out].Reverse; !t.leads[before] && t.graph.Has(before, c) {
 				t.leads[before] = true
 				t.queue = append(t.queue, before)
 			}
@@ -139,10 +139,10 @@ func (t *downUp) follow(s int32, lid, guide mad.LID) bool {
 		in, at = c, g.chanTo[c]
 	}
 	next := g.target(at, t.r.Row(int(at))[lid])
-	if in < 0 || next < 0 || !t.graph.has(in, next) && (in != t.in || t.leads[next]) {
+	if in < 0 || next < 0 || !t.graph.Has(in, next) && (in != t.in || t.leads[next]) {
 		return false
 	}
-	t.graph.add(in, next)
+	t.graph.Add(in, next)
 	for s != at {
 		port := t.r.Row(int(s))[guide]
 		t.r.Row(int(s))[lid] = port

@@ -38,7 +38,7 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 	r, err := g.nueTree(ctx, ranks, connected)
 	if r == nil && err == nil {
 		r = NewRoutes(g, 0)
-		n := newNueSearch(r, newCDG(g, 1), g.upDownOrder(ranks))
+		n := newNueSearch(r, NewCDG(g, 1), g.upDownOrder(ranks))
 		n.addTree(root)
 		if _, err = n.toAll(ctx, connected); n.escaped > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n.escaped, g.switches[root].Label()))
@@ -65,7 +65,7 @@ func (g *Graph) nueTree(ctx context.Context, ranks *Ranks, connected *Hops) (*Ro
 	if lack, _ := (&addition{r: r, connected: connected}).countPairs(h); lack > 0 {
 		return nil, nil
 	}
-	n := newNueSearch(r, newCDG(g, 1), g.upDownOrder(ranks))
+	n := newNueSearch(r, NewCDG(g, 1), g.upDownOrder(ranks))
 	n.order.budget = -1
 	if whole, err := n.toAll(ctx, connected); err != nil || !whole {
 		return nil, err
@@ -145,7 +145,7 @@ func (n *nueSearch) toSwitches(ctx context.Context, connected *Hops) error {
 	if len(a.switches) == 0 {
 		return nil
 	}
-	graph := n.order.cdg
+	graph := n.order.CDG
 	if a.byTurning(graph); len(a.switches) == 0 {
 		return nil
 	}

@@ -36,7 +36,7 @@ const hopCost = 1 << 40
 
 // newNueSearch begins with the dependencies of d, and the channels in an order in
 // which all of these lead forward.
-func newNueSearch(r *Routes, d *cdg, position []int32) *nueSearch {
+func newNueSearch(r *Routes, d *CDG, position []int32) *nueSearch {
 	g := r.graph
 	n := &nueSearch{g: g, routes: r, order: newTopoOrder(d, position)}
 	n.load, n.blocked = make([]int64, len(g.channels)), make([]bool, len(g.channels))

@@ -206,6 +206,19 @@ func (v *SL2VL) Set(s int, in, out uint8, vls [16]uint8) error {
 	return nil
 }
 
+// Equal says whether the lanes are the same, of two of one graph.
+func (v *SL2VL) Equal(o *SL2VL) bool {
+	switch {
+	case v == o:
+		return true
+	case v == nil || o == nil:
+		return false
+	case v.tables == nil || o.tables == nil:
+		return v.tables == nil && o.tables == nil
+	}
+	return slices.EqualFunc(v.tables, o.tables, slices.Equal[[]uint8])
+}
+
 func (v *SL2VL) at(s int, in, out uint8) int {
 	return (int(in)*(v.graph.switches[s].NumPorts()+1) + int(out)) * 16
 }

@@ -14,7 +14,7 @@ import (
 // is the number of channels, and edges of these, that lead to or from it and have
 // positions between those of its ends.
 type topoOrder struct {
-	*cdg
+	*CDG
 	position  []int32 // by channel
 	first     []int32 // by channel: the position at the beginning
 	mark      []int32 // by channel: the last search that has met it
@@ -25,18 +25,18 @@ type topoOrder struct {
 	slots     []int32    // positions to be dealt out again
 	parent    []int32    // by channel: the one before it in the search forward
 	added     [][2]int32 // tentative edges: those added since the last commit
-	tentative *cdg       // the same
+	tentative *CDG       // the same
 	budget    int        // channels that searches may still go through, if not 0; without any left, edges that need one are rejected
 
 	// Edges that were rejected; and of these, those that must be checked again
 	// when tentative edges have been removed.
-	rejected *cdg
+	rejected *CDG
 	recheck  [][2]int32
 }
 
 // newTopoOrder begins with the edges of d, which must all lead to a later position.
-func newTopoOrder(d *cdg, position []int32) *topoOrder {
-	return &topoOrder{cdg: d, position: position, first: slices.Clone(position), mark: make([]int32, len(position)), parent: make([]int32, len(position)), tentative: newCDG(d.g, d.vls), rejected: newCDG(d.g, d.vls)}
+func newTopoOrder(d *CDG, position []int32) *topoOrder {
+	return &topoOrder{CDG: d, position: position, first: slices.Clone(position), mark: make([]int32, len(position)), parent: make([]int32, len(position)), tentative: NewCDG(d.g, d.vls), rejected: NewCDG(d.g, d.vls)}
 }
 
 // upDownOrder are positions in which all dependencies of up*/down* lead forward.
@@ -70,7 +70,7 @@ func (g *Graph) upDownOrder(r *Ranks) []int32 {
 
 // order are positions in which all edges of d, which has no cycle and one lane, lead
 // forward: the reverse of the order in which a depth-first search is done with them.
-func (d *cdg) order() []int32 {
+func (d *CDG) order() []int32 {
 	type frame struct{ v, at int32 }
 	position := slices.Repeat([]int32{-1}, len(d.start)-1)
 	next := int32(len(position))
@@ -84,7 +84,7 @@ func (d *cdg) order() []int32 {
 		stack = append(stack, frame{int32(root), 0})
 		for len(stack) > 0 {
 			top := &stack[len(stack)-1]
-			w, at := d.next(top.v, top.at)
+			w, at := d.Next(top.v, top.at)
 			switch top.at = at; {
 			case w < 0:
 				next--
@@ -101,26 +101,26 @@ func (d *cdg) order() []int32 {
 
 // expects says whether the edge from v to w is there, or agrees with the first order.
 func (o *topoOrder) expects(v, w int32) bool {
-	return o.first[v] < o.first[w] || o.has(v, w)
+	return o.first[v] < o.first[w] || o.Has(v, w)
 }
 
 // tryAdd adds the edge from v to w unless that closes a cycle, and says whether the
 // edge is there now.
 func (o *topoOrder) tryAdd(v, w int32) bool {
-	if o.has(v, w) {
+	if o.Has(v, w) {
 		return true
 	}
 	if o.position[v] >= o.position[w] {
-		if o.budget < 0 || o.rejected.has(v, w) {
+		if o.budget < 0 || o.rejected.Has(v, w) {
 			return false
 		}
 		if !o.reorder(v, w) {
-			o.rejected.add(v, w)
+			o.rejected.Add(v, w)
 			return false
 		}
 	}
-	o.add(v, w)
-	o.tentative.add(v, w)
+	o.Add(v, w)
+	o.tentative.Add(v, w)
 	o.added = append(o.added, [2]int32{v, w})
 	return true
 }
@@ -145,7 +145,7 @@ func (o *topoOrder) reorder(v, w int32) bool {
 		x := o.stack[len(o.stack)-1]
 		o.stack = o.stack[:len(o.stack)-1]
 		o.forward = append(o.forward, x)
-		for y, at := o.next(x, 0); y >= 0; y, at = o.next(x, at) {
+		for y, at := o.Next(x, 0); y >= 0; y, at = o.Next(x, at) {
 			if y == v {
 				if o.overTentative(w, x, v) {
 					o.recheck = append(o.recheck, [2]int32{v, w})
@@ -168,7 +168,7 @@ func (o *topoOrder) reorder(v, w int32) bool {
 		from := o.g.channels[x].From
 		for c := o.g.chanBase[from]; c < o.g.chanBase[from+1]; c++ {
 			y := o.g.channels[c].Reverse
-			if o.mark[y] != o.search && o.position[y] > o.position[w] && o.has(y, x) {
+			if o.mark[y] != o.search && o.position[y] > o.position[w] && o.Has(y, x) {
 				o.mark[y] = o.search
 				o.stack = append(o.stack, y)
 			}
@@ -198,7 +198,7 @@ func (o *topoOrder) reorder(v, w int32) bool {
 // overTentative says whether there is a tentative edge on the path from w that the
 // search forward has found, over x to v.
 func (o *topoOrder) overTentative(w, x, v int32) bool {
-	for !o.tentative.has(x, v) {
+	for !o.tentative.Has(x, v) {
 		if x == w {
 			return false
 		}
@@ -210,13 +210,13 @@ func (o *topoOrder) overTentative(w, x, v int32) bool {
 // commit keeps the tentative edges for which keep is true, and removes the others.
 func (o *topoOrder) commit(keep func(v, w int32) bool) {
 	for _, e := range o.added {
-		o.tentative.remove(e[0], e[1])
+		o.tentative.Remove(e[0], e[1])
 		if !keep(e[0], e[1]) {
-			o.remove(e[0], e[1])
+			o.Remove(e[0], e[1])
 		}
 	}
 	for _, e := range o.recheck {
-		o.rejected.remove(e[0], e[1])
+		o.rejected.Remove(e[0], e[1])
 	}
 	o.added, o.recheck = o.added[:0], o.recheck[:0]
 }

@@ -18,7 +18,7 @@ func TestTopoOrder(t *testing.T) {
 		for i, p := range random.Perm(len(position)) {
 			position[i] = int32(p)
 		}
-		o := newTopoOrder(newCDG(g, 1), position)
+		o := newTopoOrder(NewCDG(g, 1), position)
 		want := simple.NewDirectedGraph()
 		for v := range position {
 			want.AddNode(simple.Node(v))
@@ -50,7 +50,7 @@ func TestTopoOrder(t *testing.T) {
 				tentative = nil
 			}
 		}
-		if o.cycle() != nil {
+		if o.Cycle() != nil {
 			t.Fatalf("seed %d: a cycle", seed)
 		}
 	}

@@ -86,7 +86,7 @@ func FormatCycle(cycle []CycleChannel) string {
 // verdict puts the findings of all workers together.
 func (v *verification) verdict(r *Routes) *Verdict {
 	s := &Verdict{Engine: r.Engine, Adaptive: v.o.Adaptive, Terminals: v.all}
-	graph := newCDG(v.g, v.vls)
+	graph := NewCDG(v.g, v.vls)
 	for i := range v.workers {
 		f := &v.workers[i]
 		s.SwitchPairs += f.switchPairs
@@ -94,7 +94,7 @@ func (v *verification) verdict(r *Routes) *Verdict {
 		if f.graph == nil { // no LID of an endpoint was its
 			continue
 		}
-		graph.union(f.graph)
+		graph.Union(f.graph)
 		for hops, n := range f.hops {
 			s.Hops = grow(s.Hops, hops)
 			s.Hops[hops] += n
@@ -117,8 +117,8 @@ func (v *verification) verdict(r *Routes) *Verdict {
 	for _, n := range s.Hops {
 		s.Pairs += n
 	}
-	s.Channels, s.Dependencies = graph.size()
-	cycle := graph.cycle()
+	s.Channels, s.Dependencies = graph.Size()
+	cycle := graph.Cycle()
 	s.Acyclic = cycle == nil
 	for i, at := range cycle {
 		c := int(at) / v.vls

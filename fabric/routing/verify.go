@@ -28,7 +28,7 @@ type VerifyOptions struct {
 }
 
 // Verify follows the packets between all pairs of endpoints, and looks for a cycle
-// in the channel dependency graph of their paths (see cdg).
+// in the channel dependency graph of their paths (see CDG).
 //
 // Time: O(L*S) for the paths, or O(L*(T + C*V)) where service levels and virtual
 // lanes matter, T terminals and V lanes; and O(C*V + E) for the cycle, E edges.
@@ -102,7 +102,7 @@ type verification struct {
 
 // findings are those of a worker; for most fields see Verdict.
 type findings struct {
-	graph       *cdg
+	graph       *CDG
 	walk        *vlWalk
 	hops        []int64
 	detours     []int64
@@ -158,7 +158,7 @@ func (v *verification) followAll(ctx context.Context, r *Routes, whole bool) err
 	return r.eachDest(ctx, v.wanted, func(worker int, w *walk, lid mad.LID) {
 		f := &v.workers[worker]
 		if f.graph == nil {
-			f.graph = newCDG(v.g, v.vls)
+			f.graph = NewCDG(v.g, v.vls)
 		}
 		if v.vls > 1 {
 			v.followVLs(f, r, w, lid, whole)
@@ -183,9 +183,9 @@ func (v *verification) follow(f *findings, w *walk, lid mad.LID) {
 		if c < 0 {
 			continue
 		}
-		f.graph.use(c)
+		f.graph.Use(c)
 		if next := w.via[v.g.chanTo[c]]; next >= 0 {
-			f.graph.add(c, next)
+			f.graph.Add(c, next)
 		}
 	}
 }

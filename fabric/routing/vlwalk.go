@@ -8,7 +8,7 @@ import "fabsh/mad"
 //
 // Time: O(T + C*V) for each LID, T terminals and V virtual lanes.
 type vlWalk struct {
-	state []int32 // by vertex of the cdg: as of a walk
+	state []int32 // by vertex of the CDG: as of a walk
 	seen  []int32 // vertices to forget
 	stack []int32
 	sls   [16][]int32 // terminals by the SL of their paths
@@ -72,7 +72,7 @@ func (v *verification) followVLs(f *findings, r *Routes, w *walk, lid mad.LID, w
 }
 
 // from follows packets of service level sl that come into switch at by port in.
-func (l *vlWalk) from(d *cdg, r *Routes, at int32, in, sl uint8, ports []uint8, dst int32) int32 {
+func (l *vlWalk) from(d *CDG, r *Routes, at int32, in, sl uint8, ports []uint8, dst int32) int32 {
 	g := r.graph
 	before := int32(-1)
 	state := int32(0)
@@ -89,10 +89,10 @@ func (l *vlWalk) from(d *cdg, r *Routes, at int32, in, sl uint8, ports []uint8, 
 			state = misrouted
 			break
 		}
-		vertex := d.vertex(target, vl)
-		d.use(vertex)
+		vertex := d.Vertex(target, vl)
+		d.Use(vertex)
 		if before >= 0 {
-			d.add(before, vertex)
+			d.Add(before, vertex)
 		}
 		if state = l.state[vertex]; state != unknown {
 			if state == onStack {

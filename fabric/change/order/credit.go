@@ -1,0 +1,175 @@
+package order
+
+import (
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// credit collects the channel dependencies of the packets to one LID after the other
+// in one epoch: of each two links that follow each other by entries that may be in
+// force, the first when the packet is sent, and the second when it comes to the next
+// switch. Packets wait on the first link until the epoch ends at the latest.
+type credit struct {
+	deps  *routing.CDG
+	seen  []bool  // by switch, or by vertex
+	queue []int32 // switches, or vertices
+	links []linkEntry
+	// wanted, if not nil, is asked for each dependency that is met.
+	wanted func(v, w int32, first, next *entry)
+}
+
+// linkEntry is an entry that sent packets to a vertex of the graph.
+type linkEntry struct {
+	vertex int32
+	entry  *entry
+}
+
+// collect adds the dependencies of the packets to a LID, from all CAs and routers.
+func (f *follower) collect(e epoch, lid mad.LID) {
+	if f.credit.deps == nil {
+		f.credit.deps = routing.NewCDG(f.h.g, f.h.vls())
+	}
+	if f.h.in.lanesMatter() || f.credit.wanted != nil {
+		f.collectLanes(e, lid)
+		return
+	}
+	t, c := f.h.net, &f.credit
+	if len(c.seen) != t.n {
+		c.seen = make([]bool, t.n)
+	}
+	clear(c.seen)
+	c.queue = c.queue[:0]
+	for _, s := range t.sources {
+		c.seen[s] = true
+		c.queue = append(c.queue, s)
+	}
+	for i := 0; i < len(c.queue); i++ {
+		for a := &f.at.first[c.queue[i]]; a != nil; a = f.at.after(a) {
+			v := t.target(c.queue[i], a.port)
+			if v < 0 {
+				continue
+			}
+			s := t.channels[v].To
+			c.deps.Use(v)
+			for b := &f.at.first[s]; b != nil; b = f.at.after(b) {
+				if w := t.target(s, b.port); w >= 0 && b.until >= a.from {
+					c.deps.Add(v, w)
+				}
+			}
+			if !c.seen[s] {
+				c.seen[s] = true
+				c.queue = append(c.queue, s)
+			}
+		}
+	}
+}
+
+// after is the entry that replaces a, or nil.
+func (e *entries) after(a *entry) *entry {
+	if a.next < 0 {
+		return nil
+	}
+	return &e.more[a.next]
+}
+
+// vls is how many virtual lanes are told apart.
+func (h *history) vls() int {
+	if h.in.lanesMatter() {
+		return mad.DropVL
+	}
+	return 1
+}
+
+// collectLanes is collect where packets have service levels: the lane of the next link
+// depends on the port at which they come in (IBA 7.6.6).
+func (f *follower) collectLanes(e epoch, lid mad.LID) {
+	t, c := f.h.net, &f.credit
+	if n := len(t.channels) * f.h.vls(); len(c.seen) != n {
+		c.seen = make([]bool, n)
+	}
+	to := t.terminal(int(lid))
+	for sl := range uint8(mad.ServiceLevels) {
+		c.links = c.links[:0]
+		for _, s := range t.sources {
+			for _, end := range t.ends[s] {
+				if end != to && f.h.in.uses(int(end), lid, sl) {
+					f.depart(e, sl, s, t.terminals[end].Out, -1, nil)
+				}
+			}
+		}
+		for i := 0; i < len(c.links); i++ {
+			l := c.links[i]
+			ch := &t.channels[l.vertex/int32(f.h.vls())]
+			f.depart(e, sl, ch.To, ch.PeerPort, l.vertex, l.entry)
+		}
+		for _, l := range c.links {
+			c.seen[l.vertex] = false
+		}
+	}
+}
+
+// depart takes packets of a service level that came in by a port on to the next links.
+// before is where they were, by an entry; -1: they come from a CA.
+func (f *follower) depart(e epoch, sl uint8, s int32, in uint8, before int32, by *entry) {
+	t, c := f.h.net, &f.credit
+	for a := &f.at.first[s]; a != nil; a = f.at.after(a) {
+		channel := t.target(s, a.port)
+		if channel < 0 || by != nil && a.until < by.from {
+			continue
+		}
+		for i, tables := range [...]*routing.SL2VL{f.h.in.Old.SL2VL, f.h.in.New.SL2VL} {
+			if i == 0 && !e.old || i == 1 && !e.new {
+				continue
+			}
+			vl := tables.VL(int(s), in, a.port, sl)
+			if vl >= mad.DropVL {
+				continue
+			}
+			v := c.deps.Vertex(channel, vl)
+			c.deps.Use(v)
+			if before >= 0 {
+				c.deps.Add(before, v)
+				if c.wanted != nil {
+					c.wanted(before, v, by, a)
+				}
+			}
+			if !c.seen[v] {
+				c.seen[v] = true
+				c.links = append(c.links, linkEntry{v, a})
+			}
+		}
+	}
+}
+
+// uses says whether packets from a terminal to a LID may have a service level: hosts
+// keep that of the path record they were given.
+func (in *Input) uses(terminal int, lid mad.LID, sl uint8) bool {
+	return in.SLs>>sl&1 != 0 || in.Old.SL.Of(terminal, lid) == sl || in.New.SL.Of(terminal, lid) == sl
+}
+
+// collectStatic adds the dependencies of the packets to LIDs whose entries never
+// change, as if each switch had packets to each: more than there are, but at the cost
+// of reading each table once, row by row.
+func (h *history) collectStatic(deps *routing.CDG) {
+	in := h.in
+	h.each(h.n, func(_, s int) {
+		row := in.Old.Row(s)
+		targets := h.targets[h.portBase[s]:h.portBase[s+1]]
+		for b := range h.blocks {
+			for i, static := 0, ^h.judged[b]; i < mad.LFTBlock; i++ {
+				lid := b*mad.LFTBlock + i
+				if static>>i&1 == 0 || lid >= len(row) || lid >= len(h.ofEnd) || !h.ofEnd[lid] || int(row[lid]) >= len(targets) {
+					continue
+				}
+				v := targets[row[lid]]
+				if v < 0 {
+					continue
+				}
+				next := h.channels[v].To
+				if w := h.target(next, in.Old.Row(int(next))[lid]); w >= 0 {
+					deps.Add(v, w)
+				}
+			}
+		}
+	})
+}

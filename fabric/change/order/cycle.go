@@ -1,0 +1,117 @@
+package order
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// judgeCredit refuses an epoch in which a credit loop may arise that the old tables do
+// not have.
+func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower, fig *Figures) error {
+	moving := routing.NewCDG(h.g, h.vls())
+	for _, f := range workers {
+		if f != nil && f.credit.deps != nil {
+			moving.Union(f.credit.deps)
+		}
+	}
+	if !h.in.lanesMatter() {
+		all := moving.Clone()
+		h.collectStatic(all)
+		if all.Acyclic() {
+			return nil
+		}
+	}
+	all := moving
+	if err := h.collectExact(ctx, e, all); err != nil {
+		return err
+	}
+	if all.Acyclic() {
+		return nil
+	}
+	before, err := h.oldDependencies(ctx)
+	if err != nil {
+		return err
+	}
+	fig.OldCycle = fig.OldCycle || !before.Acyclic()
+	cycle := all.CycleBeyond(before)
+	if cycle == nil {
+		return nil
+	}
+	links, err := h.dependencies(ctx, e, cycle)
+	if err != nil {
+		return err
+	}
+	if h.in.AcceptCreditLoops {
+		if fig.Cycle == nil {
+			fig.Cycle = links
+		}
+		return nil
+	}
+	r := &Refusal{Round: int(e.first), Cycle: links, Reason: fmt.Sprintf("packets may deadlock in a credit loop of %d links", len(links))}
+	r.Hint = "keep more of the old tables, stop traffic first, or accept the risk"
+	return r
+}
+
+// oldDependencies is the graph of the old tables alone.
+func (h *history) oldDependencies(ctx context.Context) (*routing.CDG, error) {
+	still := &history{net: h.net, in: h.in, s: h.s, blocks: h.blocks, judged: make([]uint64, len(h.blocks))}
+	deps := routing.NewCDG(h.g, h.vls())
+	return deps, still.collectExact(ctx, epoch{old: true}, deps)
+}
+
+// dependencies are the links of a cycle of the graph of an epoch, each with the lowest
+// LID whose packets depend so.
+func (h *history) dependencies(ctx context.Context, e epoch, cycle []int32) ([]Dependency, error) {
+	list := make([]Dependency, len(cycle))
+	for i, v := range cycle {
+		vls := int32(h.vls())
+		list[i] = Dependency{Port: h.g.ChannelPort(int(v / vls)), VL: uint8(v % vls)}
+	}
+	f := newFollower(h)
+	for b := range h.blocks {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		f.load(b)
+		for i := range mad.LFTBlock {
+			lid := b*mad.LFTBlock + i
+			if lid >= len(h.ofEnd) || !h.ofEnd[lid] {
+				continue
+			}
+			old, new := f.old[i*h.n:][:h.n], f.new[i*h.n:][:h.n]
+			f.credit.wanted = func(v, w int32, first, next *entry) {
+				k := slices.Index(cycle, v)
+				if k < 0 || cycle[(k+1)%len(cycle)] != w || list[k].LID != 0 {
+					return
+				}
+				vls := int32(h.vls())
+				a, b := h.channels[v/vls].From, h.channels[w/vls].From
+				list[k].LID, list[k].First, list[k].Next = mad.LID(lid), version(first.port, old[a], new[a]), version(next.port, old[b], new[b])
+			}
+			if h.judged[b]>>i&1 != 0 {
+				f.follow(e, b, i)
+			} else {
+				f.at.begin(old)
+			}
+			f.collect(e, mad.LID(lid))
+		}
+	}
+	return list, nil
+}
+
+// version says of which tables a port is.
+func version(port, old, new uint8) Version {
+	switch {
+	case old == new && port == old:
+		return Both
+	case port == old:
+		return Old
+	case port == new:
+		return New
+	}
+	return Between
+}

@@ -1,0 +1,126 @@
+package order
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// net is the fabric as the proofs need it.
+type net struct {
+	g         *routing.Graph
+	n         int // switches
+	terminals []routing.Terminal
+	channels  []routing.Channel
+	chanBase  []int32 // first channel of a switch, and the end
+	// What port p of switch s leads to is targets[portBase[s]+p]: a channel, or
+	// -2-t for terminal t, or nowhere.
+	targets  []int32
+	portBase []int32
+	sources  []int32   // switches with CAs or routers
+	ends     [][]int32 // by switch: the CAs' and routers' terminals
+	top      mad.LID   // the highest LID that is judged
+	ofEnd    []bool    // by LID: it is a CA's or router's
+}
+
+// nowhere is the target of a port at which packets are dropped.
+const nowhere = -1
+
+func newNet(g *routing.Graph) *net {
+	t := &net{g: g, n: len(g.Switches()), terminals: g.Terminals(), channels: g.Channels(), top: g.Top()}
+	for _, n := range g.Switches() {
+		t.portBase = append(t.portBase, int32(len(t.targets)))
+		t.targets = append(t.targets, slices.Repeat([]int32{nowhere}, n.NumPorts()+1)...)
+	}
+	t.portBase = append(t.portBase, int32(len(t.targets)))
+	t.chanBase = make([]int32, t.n+1)
+	for c, ch := range t.channels {
+		t.targets[t.portBase[ch.From]+int32(ch.Port)] = int32(c)
+		t.chanBase[ch.From+1] = int32(c) + 1
+	}
+	for s := range t.n {
+		t.chanBase[s+1] = max(t.chanBase[s], t.chanBase[s+1])
+	}
+	t.ends = make([][]int32, t.n)
+	for i, e := range t.terminals {
+		if e.Switch < 0 {
+			continue
+		}
+		t.targets[t.portBase[e.Switch]+int32(e.Out)] = int32(-2 - i)
+		if e.Out > 0 && e.Count > 0 {
+			t.ends[e.Switch] = append(t.ends[e.Switch], int32(i))
+		}
+	}
+	for s, on := range t.ends {
+		if len(on) > 0 {
+			t.sources = append(t.sources, int32(s))
+		}
+	}
+	t.ofEnd = make([]bool, t.blocks()*mad.LFTBlock)
+	for lid := range int(t.top) + 1 {
+		if to := t.terminal(lid); to >= 0 {
+			t.ofEnd[lid] = t.isEnd(to)
+		}
+	}
+	return t
+}
+
+// target is what port p of switch s leads to.
+func (t *net) target(s int32, p uint8) int32 {
+	if at := t.portBase[s] + int32(p); at < t.portBase[s+1] {
+		return t.targets[at]
+	}
+	return nowhere
+}
+
+// terminal is that of a LID to which packets are sent, or -1.
+func (t *net) terminal(lid int) int32 {
+	if lid > int(t.top) {
+		return -1
+	}
+	to := t.g.TerminalByLID(mad.LID(lid))
+	if to >= 0 && t.terminals[to].Switch < 0 {
+		return -1
+	}
+	return int32(to)
+}
+
+// isEnd says whether a terminal is a CA or router.
+func (t *net) isEnd(terminal int32) bool { return t.terminals[terminal].Out > 0 }
+
+// blocks is how many blocks have LIDs to which packets are sent.
+func (t *net) blocks() int { return int(t.top)/mad.LFTBlock + 1 }
+
+// each calls do for 0..n-1 on all cores; each worker has a number.
+func (t *net) each(n int, do func(worker, i int)) {
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for worker := range min(t.g.Workers(), n) {
+		wait.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				do(worker, i)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// check is an error where the input makes no sense.
+func (in *Input) check() error {
+	if in.Old == nil || in.New == nil || in.Old.Graph() != in.New.Graph() {
+		return fmt.Errorf("order of writes: the old and the new tables must be on one graph")
+	}
+	n := len(in.Old.Graph().Switches())
+	if in.Drain != nil && len(in.Drain) != n || in.OldTop != nil && len(in.OldTop) != n || in.NewTop != nil && len(in.NewTop) != n {
+		return fmt.Errorf("order of writes: expected a drain time and a LinearFDBTop for each of %d switches, or none", n)
+	}
+	return nil
+}

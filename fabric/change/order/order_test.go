@@ -1,0 +1,86 @@
+package order
+
+import (
+	"testing"
+
+	"fabsh/fabric"
+	"fabsh/fabric/routing"
+	"fabsh/fabric/sim"
+)
+
+func topology(t testing.TB, spec string) *fabric.Fabric {
+	t.Helper()
+	f, _, err := sim.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// graphs are those of a fabric, and of it without the link of channel c.
+func graphs(t testing.TB, spec string, c int) (whole, cut *routing.Graph) {
+	t.Helper()
+	f := topology(t, spec)
+	whole, err := routing.NewGraph(f, routing.GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := whole.ChannelPort(c)
+	cut, err = routing.NewGraph(f, routing.GraphOptions{Exclude: func(p *fabric.Port) bool { return p == lost }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return whole, cut
+}
+
+func compute(t testing.TB, g *routing.Graph, engine string, o routing.Options) *routing.Routes {
+	t.Helper()
+	r, err := routing.Compute(t.Context(), g, engine, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestLinkLost: in a whole fat tree the repair after one link needs one round.
+func testLinkLost(t *testing.T) {
+	for _, engine := range []string{"minhop", "ftree", "updn"} {
+		for c := 0; c < 64; c += 7 {
+			whole, cut := graphs(t, "fattree:k=4,levels=3", c)
+			old := compute(t, whole, engine, routing.Options{})
+			in := Input{Old: old.On(cut), New: compute(t, cut, engine, routing.Options{Keep: old})}
+			s, err := Plan(t.Context(), in)
+			if err != nil {
+				t.Fatalf("%s without channel %d: %v", engine, c, err)
+			}
+			if d := in.New.Diff(in.Old); s.Figures.Blocks != d.Blocks || s.Figures.Entries == 0 || s.Figures.Gained == 0 || len(s.Rounds) != 1 {
+				t.Errorf("%s without channel %d: %+v, expected %d blocks in a round", engine, c, s.Figures, d.Blocks)
+			}
+		}
+	}
+}
+
+func BenchmarkPlan(b *testing.B) {
+	const spec = "pgft:m=18/18/36,w=1/18/18,p=1/1/1"
+	whole, cut := graphs(b, spec, 1811)
+	b.Run("link", func(b *testing.B) {
+		old := compute(b, whole, "ftree", routing.Options{})
+		in := Input{Old: old.On(cut), New: compute(b, cut, "ftree", routing.Options{Keep: old})}
+		benchmark(b, in)
+	})
+	b.Run("engine", func(b *testing.B) {
+		benchmark(b, Input{Old: compute(b, whole, "minhop", routing.Options{}), New: compute(b, whole, "ftree", routing.Options{})})
+	})
+}
+
+func benchmark(b *testing.B, in Input) {
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := Plan(b.Context(), in)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(s.Figures.Blocks), "blocks")
+		b.ReportMetric(float64(s.Figures.Rounds), "rounds")
+	}
+}

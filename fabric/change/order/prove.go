@@ -1,0 +1,175 @@
+package order
+
+import (
+	"context"
+	"fmt"
+
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// Prove says whether a schedule is safe, whoever made it: it leads to the new tables,
+// and at each step, whatever the order within a round,
+//
+//   - no packet loops, but those that loop in the old tables already;
+//   - no pair loses its path that has one in the old tables and in the new ones, and
+//     no pair has lost it in the new ones, unless Input.AcceptLost;
+//   - no cycle of channel dependencies arises that is not in the old tables, unless
+//     Input.AcceptCreditLoops. Dependencies are those of mixed tables, of packets
+//     between CAs and routers, which stay on their way until a drain ends.
+//
+// The error is a *Refusal if the schedule is not safe. The figures are then those of
+// the whole change all the same.
+//
+// Time: O(S) for each LID whose entries change and each epoch between drains, and one
+// pass over all tables; O(S*L) where that finds a cycle.
+func Prove(ctx context.Context, in Input, s *Schedule) (Figures, error) {
+	if err := in.check(); err != nil {
+		return Figures{}, err
+	}
+	return prove(ctx, newNet(in.Old.Graph()), &in, s)
+}
+
+func prove(ctx context.Context, t *net, in *Input, s *Schedule) (Figures, error) {
+	h, err := newHistory(t, in, s)
+	if err != nil {
+		return Figures{}, err
+	}
+	if err := h.end(); err != nil {
+		return Figures{}, err
+	}
+	fig := h.figures()
+	if n := in.MaxBlocks; n > 0 && fig.Blocks > n {
+		return fig, &Refusal{Round: -1, Reason: fmt.Sprintf("%d blocks would be written, more than %d", fig.Blocks, n), Hint: "allow more, or keep more of the old tables"}
+	}
+	for _, e := range h.epochs {
+		workers, err := h.followAll(ctx, e)
+		if err != nil {
+			return fig, err
+		}
+		var all *follower
+		for _, f := range workers {
+			if f == nil {
+				continue
+			}
+			fig.add(&f.found)
+			if f.refused != nil && (all == nil || f.refused.Round < all.refused.Round || f.refused.Round == all.refused.Round && f.refusal < all.refusal) {
+				all = f
+			}
+		}
+		if all != nil {
+			return fig, all.refused
+		}
+		if fig.Lost > 0 && !in.AcceptLost {
+			return fig, h.lost(workers, fig.Lost)
+		}
+		if err := h.judgeCredit(ctx, e, workers, &fig); err != nil {
+			return fig, err
+		}
+	}
+	return fig, nil
+}
+
+// followAll follows the packets to all LIDs whose entries change.
+func (h *history) followAll(ctx context.Context, e epoch) ([]*follower, error) {
+	workers := make([]*follower, h.g.Workers())
+	h.each(len(h.blocks), func(worker, b int) {
+		if h.judged[b] == 0 || ctx.Err() != nil {
+			return
+		}
+		if workers[worker] == nil {
+			workers[worker] = newFollower(h)
+		}
+		f := workers[worker]
+		f.load(b)
+		for i := range mad.LFTBlock {
+			if h.judged[b]>>i&1 == 0 {
+				continue
+			}
+			f.follow(e, b, i)
+			if lid := b*mad.LFTBlock + i; lid < len(h.ofEnd) && h.ofEnd[lid] {
+				f.collect(e, mad.LID(lid))
+			}
+		}
+	})
+	return workers, context.Cause(ctx)
+}
+
+// collectExact adds the dependencies of the packets to LIDs whose entries never change
+// that there are.
+func (h *history) collectExact(ctx context.Context, e epoch, deps *routing.CDG) error {
+	workers := make([]*follower, h.g.Workers())
+	h.each(len(h.blocks), func(worker, b int) {
+		if ctx.Err() != nil {
+			return
+		}
+		if workers[worker] == nil {
+			workers[worker] = newFollower(h)
+		}
+		f := workers[worker]
+		f.load(b)
+		for i := range mad.LFTBlock {
+			if lid := b*mad.LFTBlock + i; lid < len(h.ofEnd) && h.ofEnd[lid] && h.judged[b]>>i&1 == 0 {
+				f.at.begin(f.old[i*h.n:][:h.n])
+				f.collect(e, mad.LID(lid))
+			}
+		}
+	})
+	for _, f := range workers {
+		if f != nil && f.credit.deps != nil {
+			deps.Union(f.credit.deps)
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// lost is the refusal of pairs that have no path in the new tables.
+func (h *history) lost(workers []*follower, pairs int64) error {
+	r := &Refusal{Round: -1, Reason: fmt.Sprintf("%d pairs have a path now, and none in the new tables", pairs), Hint: "route them in the new tables, or accept the loss"}
+	for _, f := range workers {
+		if f != nil && f.found.lost > 0 && (r.LID == 0 || f.found.lostTo < r.LID) {
+			r.LID = f.found.lostTo
+			r.Reason = fmt.Sprintf("%d pairs have a path now, and none in the new tables: as from %s to LID %d", pairs, f.found.lostFrom.Label(), r.LID)
+		}
+	}
+	return r
+}
+
+// figures are those that the schedule alone gives.
+func (h *history) figures() Figures {
+	fig := Figures{Rounds: len(h.s.Rounds)}
+	written := make([]bool, h.n)
+	for r := range h.s.Rounds {
+		round := &h.s.Rounds[r]
+		fig.Blocks += len(round.Blocks)
+		fig.Wait += round.Drain
+		for i := range round.Blocks {
+			if s := round.Blocks[i].Switch; !written[s] {
+				written[s] = true
+				fig.Switches++
+			}
+		}
+	}
+	fig.Unjudged = h.unjudged()
+	return fig
+}
+
+// unjudged says what the proof does not cover.
+func (h *history) unjudged() []string {
+	list := []string{"adaptive routing: only the static entries are judged", "credit loops of packets to and from switches themselves"}
+	switch {
+	case !h.in.lanesMatter():
+		list = append(list, "virtual lanes: all packets are taken to be on one")
+	case h.in.Old.SL == nil && h.in.New.SL == nil && h.in.SLs == 0:
+		list = append(list, "service levels: all packets are taken to have SL 0")
+	}
+	return list
+}
+
+func (fig *Figures) add(f *tally) {
+	fig.LIDs += f.lids
+	fig.Entries += f.entries
+	fig.Pairs += f.rerouted
+	fig.Lost += f.lost
+	fig.Gained += f.gained
+}
