@@ -27,6 +27,7 @@ var layers = [][]string{
 	{"builtins"},
 	{"builtins/audits"},
 	{"builtins/datagrams", "builtins/routing"},
+	{"builtins/changes"},
 	{"builtins/topology"},
 	{"builtins/records"},
 	{"builtins/lang"},
