@@ -3,7 +3,6 @@ package order
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"fabsh/fabric/routing"
 	"fabsh/mad"
@@ -41,10 +40,12 @@ func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower,
 	if cycle == nil {
 		return nil
 	}
-	links, err := h.dependencies(ctx, e, cycle)
+	ways, err := h.ways(ctx, e, cycle)
 	if err != nil {
 		return err
 	}
+	h.loop = &creditLoop{cycle, ways}
+	links := h.describe(h.loop)
 	if h.in.AcceptCreditLoops {
 		if fig.Cycle == nil {
 			fig.Cycle = links
@@ -63,14 +64,28 @@ func (h *history) oldDependencies(ctx context.Context) (*routing.CDG, error) {
 	return deps, still.collectExact(ctx, epoch{old: true}, deps)
 }
 
-// dependencies are the links of a cycle of the graph of an epoch, each with the lowest
-// LID whose packets depend so.
-func (h *history) dependencies(ctx context.Context, e epoch, cycle []int32) ([]Dependency, error) {
-	list := make([]Dependency, len(cycle))
+// creditLoop is a cycle, and the ways in which packets depend so, by its edges.
+type creditLoop struct {
+	cycle []int32
+	ways  [][]way
+}
+
+// way is how packets to a LID depend on the next link: by the entry of switch s, and
+// then by that of the next switch.
+type way struct {
+	lid         mad.LID
+	s, to       int32
+	first, next Version
+}
+
+// ways are all ways of the dependencies of a cycle of the graph of an epoch, by LID.
+func (h *history) ways(ctx context.Context, e epoch, cycle []int32) ([][]way, error) {
+	list := make([][]way, len(cycle))
+	place := map[int32]int{}
 	for i, v := range cycle {
-		vls := int32(h.vls())
-		list[i] = Dependency{Port: h.g.ChannelPort(int(v / vls)), VL: uint8(v % vls)}
+		place[v] = i
 	}
+	vls := int32(h.vls())
 	f := newFollower(h)
 	for b := range h.blocks {
 		if ctx.Err() != nil {
@@ -84,13 +99,15 @@ func (h *history) dependencies(ctx context.Context, e epoch, cycle []int32) ([]D
 			}
 			old, new := f.old[i*h.n:][:h.n], f.new[i*h.n:][:h.n]
 			f.credit.wanted = func(v, w int32, first, next *entry) {
-				k := slices.Index(cycle, v)
-				if k < 0 || cycle[(k+1)%len(cycle)] != w || list[k].LID != 0 {
+				k, ok := place[v]
+				if !ok || cycle[(k+1)%len(cycle)] != w {
 					return
 				}
-				vls := int32(h.vls())
 				a, b := h.channels[v/vls].From, h.channels[w/vls].From
-				list[k].LID, list[k].First, list[k].Next = mad.LID(lid), version(first.port, old[a], new[a]), version(next.port, old[b], new[b])
+				x := way{mad.LID(lid), a, b, version(first.port, old[a], new[a]), version(next.port, old[b], new[b])}
+				if n := len(list[k]); n == 0 || list[k][n-1] != x {
+					list[k] = append(list[k], x)
+				}
 			}
 			if h.judged[b]>>i&1 != 0 {
 				f.follow(e, b, i)
@@ -101,6 +118,21 @@ func (h *history) dependencies(ctx context.Context, e epoch, cycle []int32) ([]D
 		}
 	}
 	return list, nil
+}
+
+// describe is a credit loop link by link, each with the lowest LID whose packets
+// depend so.
+func (h *history) describe(l *creditLoop) []Dependency {
+	vls := int32(h.vls())
+	list := make([]Dependency, len(l.cycle))
+	for i, v := range l.cycle {
+		list[i] = Dependency{Port: h.g.ChannelPort(int(v / vls)), VL: uint8(v % vls)}
+		if len(l.ways[i]) > 0 {
+			w := l.ways[i][0]
+			list[i].LID, list[i].First, list[i].Next = w.lid, w.first, w.next
+		}
+	}
+	return list
 }
 
 // version says of which tables a port is.

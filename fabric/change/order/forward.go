@@ -27,6 +27,7 @@ type follower struct {
 	state    []uint8
 	stack    []int32
 	tried    []bool // by switch on the stack: its new entry is followed
+	failed   []bool // by switch on the stack: an entry fails
 	at       entries
 	credit   credit
 	found    tally
@@ -46,7 +47,8 @@ type tally struct {
 func newFollower(h *history) *follower {
 	n := h.n
 	f := &follower{h: h, old: make([]uint8, mad.LFTBlock*n), new: make([]uint8, mad.LFTBlock*n), then: slices.Repeat([]int16{-1}, n), now: make([]uint8, n)}
-	f.was, f.is, f.state, f.tried = make([]uint8, n), make([]uint8, n), make([]uint8, n), make([]bool, n)
+	f.was, f.is, f.state = make([]uint8, n), make([]uint8, n), make([]uint8, n)
+	f.tried, f.failed = make([]bool, n), make([]bool, n)
 	return f
 }
 
@@ -152,7 +154,8 @@ func (f *follower) mix(old []uint8, to int32, lid int, round int32) {
 			continue
 		}
 		f.state[from] = onWay
-		f.stack, f.tried[from] = append(f.stack[:0], int32(from)), false
+		f.stack = append(f.stack[:0], int32(from))
+		f.tried[from], f.failed[from] = false, false
 		port := f.now[from]
 		for len(f.stack) > 0 {
 			s := f.stack[len(f.stack)-1]
@@ -168,7 +171,8 @@ func (f *follower) mix(old []uint8, to int32, lid int, round int32) {
 				switch f.state[next] {
 				case unknown:
 					f.state[next] = onWay
-					f.stack, f.tried[next] = append(f.stack, next), false
+					f.stack = append(f.stack, next)
+					f.tried[next], f.failed[next] = false, false
 					port = f.now[next]
 					continue
 				case onWay:
@@ -181,17 +185,15 @@ func (f *follower) mix(old []uint8, to int32, lid int, round int32) {
 			// Back to the last switch with an entry that was not followed.
 			for {
 				s = f.stack[len(f.stack)-1]
-				if end == fails {
-					f.state[s] = fails
-				}
+				f.failed[s] = f.failed[s] || end == fails
 				if f.then[s] >= 0 && !f.tried[s] {
 					f.tried[s], port = true, uint8(f.then[s])
 					break
 				}
-				if f.state[s] == onWay {
-					f.state[s] = arrives
+				if end = arrives; f.failed[s] {
+					end = fails
 				}
-				end = f.state[s]
+				f.state[s] = end
 				f.stack = f.stack[:len(f.stack)-1]
 				if len(f.stack) == 0 {
 					break
@@ -250,6 +252,7 @@ func (f *follower) lose(s, to int32, lid int, round int32) {
 
 // refuse keeps the refusal of the first round, then of the lowest LID.
 func (f *follower) refuse(lid int, r *Refusal) {
+	f.h.needs[lid/mad.LFTBlock] |= 1 << (lid % mad.LFTBlock)
 	if f.refused == nil || r.Round < f.refused.Round || r.Round == f.refused.Round && lid < f.refusal {
 		f.refused, f.refusal = r, lid
 	}

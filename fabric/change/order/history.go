@@ -14,7 +14,9 @@ type history struct {
 	s      *Schedule
 	blocks [][]write // by number of the block: its writes, round by round
 	judged []uint64  // by number: a bit for each LID whose entries change, and to which packets are sent
+	needs  []uint64  // the same: packets to it would loop or be dropped
 	epochs []epoch
+	loop   *creditLoop // that was found last
 }
 
 // write is that of one block of one switch.
@@ -37,7 +39,7 @@ func newHistory(t *net, in *Input, s *Schedule) (*history, error) {
 	h := &history{net: t, in: in, s: s}
 	number := func(lid mad.LID) int { return int(lid) / mad.LFTBlock }
 	h.blocks = make([][]write, max(t.blocks(), number(in.Old.Top())+1, number(in.New.Top())+1))
-	h.judged = make([]uint64, len(h.blocks))
+	h.judged, h.needs = make([]uint64, len(h.blocks)), make([]uint64, len(h.blocks))
 	same := in.sameLanes()
 	lanes := same
 	e := epoch{old: true, new: lanes}

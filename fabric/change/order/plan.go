@@ -2,55 +2,176 @@ package order
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"time"
 
+	"fabsh/fabric/routing"
 	"fabsh/mad"
 )
 
-// Plan finds an order in which a change is safe, by Prove. The error is a *Refusal if
-// none is found.
+// Plan finds an order in which a change is safe. It tries, until Prove agrees:
+//
+//  1. one round;
+//  2. the entries of LIDs whose packets would loop or be dropped from the destination
+//     backwards, then those of all LIDs;
+//  3. besides, for each credit loop that is left, precedences that break it, with
+//     drains between where packets that an old entry sent must have left;
+//  4. the LIDs in groups, with drains between.
+//
+// The error is a *Refusal if none is safe: that of the second.
 func Plan(ctx context.Context, in Input) (*Schedule, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	t := newNet(in.Old.Graph())
-	s := in.atOnce()
-	in.tops(s)
-	fig, err := prove(ctx, t, &in, s)
+	p := &planner{net: newNet(in.Old.Graph()), in: &in}
+	p.drain = p.longestDrain()
+	s, err := p.plan(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.Figures = fig
+	in.tops(s)
 	return s, nil
 }
 
-// atOnce is all writes in one round.
-func (in *Input) atOnce() *Schedule {
-	s := &Schedule{}
-	if !in.sameLanes() {
-		s.Rounds = append(s.Rounds, Round{Lanes: true})
-	}
-	d := in.New.Diff(in.Old)
-	if d.Blocks == 0 {
-		return s
-	}
-	round := Round{Blocks: make([]Block, 0, d.Blocks)}
-	for _, sd := range d.Switches {
-		for _, b := range sd.Blocks {
-			block := Block{Switch: sd.Switch, Number: b}
-			fillBlock(&block.Entries, in.New.Row(sd.Switch), b)
-			round.Blocks = append(round.Blocks, block)
-		}
-	}
-	s.Rounds = append(s.Rounds, round)
-	return s
+// planner is the state of Plan.
+type planner struct {
+	*net
+	in    *Input
+	drain time.Duration // how long each drain takes; 0: there is no bound
+	h     *history      // of the schedule that was tried last
 }
 
-func fillBlock(entries *[mad.LFTBlock]uint8, row []uint8, b int) {
-	for i := range entries {
-		entries[i] = mad.NoPort
+func (p *planner) plan(ctx context.Context) (*Schedule, error) {
+	none := make([]uint64, p.words())
+	s, err := p.try(ctx, false, &leg{ordered: none})
+	if !p.unsafe(err) {
+		return s, err
 	}
+	needs := slices.Clone(p.h.needs)
+	if slices.ContainsFunc(needs, func(bits uint64) bool { return bits != 0 }) {
+		if s, err = p.try(ctx, false, &leg{ordered: needs}); !p.creditLoop(err) {
+			return s, err
+		}
+	}
+	all := slices.Clone(p.h.judged)
+	s, why := p.try(ctx, false, &leg{ordered: all})
+	if !p.creditLoop(why) {
+		return s, why
+	}
+	if p.drain > 0 {
+		if s, err := p.byPrecedence(ctx, needs); !refused(err) {
+			return s, err
+		}
+		if s, err := p.byGroups(ctx); !refused(err) {
+			return s, err
+		}
+	}
+	return nil, why
+}
+
+// words is how many blocks there are.
+func (p *planner) words() int {
+	return max(p.blocks(), int(p.in.Old.Top())/mad.LFTBlock+1, int(p.in.New.Top())/mad.LFTBlock+1)
+}
+
+// refused says whether there is no schedule for being unsafe.
+func refused(err error) bool { return errors.As(err, new(*Refusal)) }
+
+// unsafe says whether the reason is a round: another order may help.
+func (p *planner) unsafe(err error) bool {
+	r := new(Refusal)
+	return errors.As(err, &r) && r.Round >= 0
+}
+
+// creditLoop says whether the reason is a credit loop.
+func (p *planner) creditLoop(err error) bool {
+	r := new(Refusal)
+	return errors.As(err, &r) && r.Cycle != nil
+}
+
+// try proves the schedule of legs; tables that a leg lacks are those of the input.
+func (p *planner) try(ctx context.Context, drainLanes bool, legs ...*leg) (*Schedule, error) {
+	s := &Schedule{}
+	if !p.in.sameLanes() {
+		s.Rounds = append(s.Rounds, Round{Lanes: true})
+		if drainLanes {
+			s.Rounds[0].Drain = p.drain
+		}
+	}
+	for i, l := range legs {
+		l.net = p.net
+		if l.from == nil {
+			l.from, l.to = p.in.Old, p.in.New
+		}
+		rounds, drains, ok := l.rounds()
+		if !ok {
+			return nil, errContradiction
+		}
+		for _, r := range drains {
+			rounds[r].Drain = p.drain
+		}
+		if i < len(legs)-1 && len(rounds) > 0 {
+			rounds[len(rounds)-1].Drain = p.drain
+		}
+		s.Rounds = append(s.Rounds, rounds...)
+	}
+	p.in.putLast(s)
+	h, err := newHistory(p.net, p.in, s)
+	if err != nil {
+		return nil, err
+	}
+	p.h = h
+	if s.Figures, err = h.prove(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// errContradiction is a leg whose precedences contradict each other.
+var errContradiction = &Refusal{Round: -1, Reason: "the precedences contradict each other"}
+
+// longestDrain is how long it takes until the packets that a switch sent by an entry
+// that is no more have left the switch itself and the one behind the link; 0: there is
+// no bound.
+func (p *planner) longestDrain() time.Duration {
+	d := p.in.Drain
+	if d == nil || slices.Contains(d, 0) {
+		return 0
+	}
+	longest := time.Duration(1)
+	for _, c := range p.channels {
+		longest = max(longest, d[c.From]+d[c.To])
+	}
+	return longest
+}
+
+// putLast puts the blocks with LIDs of Input.Last at the end of each round.
+func (in *Input) putLast(s *Schedule) {
+	last := map[int]bool{}
+	for _, lid := range in.Last {
+		last[int(lid)/mad.LFTBlock] = true
+	}
+	for r := range s.Rounds {
+		slices.SortStableFunc(s.Rounds[r].Blocks, func(a, b Block) int {
+			switch {
+			case last[a.Number] == last[b.Number]:
+				return 0
+			case last[b.Number]:
+				return -1
+			}
+			return 1
+		})
+	}
+}
+
+func fillBlock(entries *[mad.LFTBlock]uint8, row routing.Row, b int) {
+	n := 0
 	if first := b * mad.LFTBlock; first < len(row) {
-		copy(entries[:], row[first:])
+		n = copy(entries[:], row[first:])
+	}
+	for ; n < len(entries); n++ {
+		entries[n] = mad.NoPort
 	}
 }
 
@@ -74,7 +195,7 @@ func (in *Input) tops(s *Schedule) {
 }
 
 // highest is the highest LID with an entry.
-func highest(row []uint8) mad.LID {
+func highest(row routing.Row) mad.LID {
 	for lid := len(row) - 1; lid > 0; lid-- {
 		if row[lid] != mad.NoPort {
 			return mad.LID(lid)

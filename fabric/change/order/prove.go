@@ -27,14 +27,15 @@ func Prove(ctx context.Context, in Input, s *Schedule) (Figures, error) {
 	if err := in.check(); err != nil {
 		return Figures{}, err
 	}
-	return prove(ctx, newNet(in.Old.Graph()), &in, s)
-}
-
-func prove(ctx context.Context, t *net, in *Input, s *Schedule) (Figures, error) {
-	h, err := newHistory(t, in, s)
+	h, err := newHistory(newNet(in.Old.Graph()), &in, s)
 	if err != nil {
 		return Figures{}, err
 	}
+	return h.prove(ctx)
+}
+
+func (h *history) prove(ctx context.Context) (Figures, error) {
+	in := h.in
 	if err := h.end(); err != nil {
 		return Figures{}, err
 	}

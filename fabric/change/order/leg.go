@@ -1,0 +1,309 @@
+package order
+
+import (
+	"slices"
+
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// leg is a part of a change between two drains: from tables to others.
+type leg struct {
+	*net
+	from, to *routing.Routes
+	// ordered are LIDs, a bit each by block, whose entries change from the
+	// destination backwards: each after the next switch that changes on the new
+	// way. A packet at a switch that has changed then meets none but such; at one
+	// that has not it follows the old way until it meets one (RFC 6976 has this
+	// order for routers).
+	ordered []uint64
+	extra   map[int][]precedence // by block
+}
+
+// precedence says that one switch changes its entry for a LID before another does, and
+// perhaps that the packets it sent before have left by then.
+type precedence struct {
+	lid           mad.LID
+	before, after int32
+	drain         bool
+}
+
+// placed is a write with the round it is in.
+type placed struct {
+	round int32
+	Block
+}
+
+// span is the rounds between which a drain must be: after one of first to last.
+type span struct{ first, last int32 }
+
+// rounds places the writes in as few rounds as the precedences allow. It is nil, and
+// false, where they contradict each other.
+func (l *leg) rounds() (list []Round, drains []int32, ok bool) {
+	blocks := max(int(l.from.Top()), int(l.to.Top()))/mad.LFTBlock + 1
+	writes, spans := make([][]placed, blocks), make([][]span, blocks)
+	wrong := make([]bool, blocks)
+	workers := make([]*placer, l.g.Workers())
+	l.each(blocks, func(worker, b int) {
+		if workers[worker] == nil {
+			workers[worker] = newPlacer(l)
+		}
+		var fits bool
+		writes[b], spans[b], fits = workers[worker].place(b)
+		wrong[b] = !fits
+	})
+	if slices.Contains(wrong, true) {
+		return nil, nil, false
+	}
+	for _, of := range writes {
+		for i := range of {
+			r := int(of[i].round)
+			for len(list) <= r {
+				list = append(list, Round{})
+			}
+			list[r].Blocks = append(list[r].Blocks, of[i].Block)
+		}
+	}
+	return list, stab(slices.Concat(spans...)), true
+}
+
+// stab is the fewest rounds after which to drain so that each span has one: always the
+// last possible of the span that ends first.
+func stab(spans []span) (after []int32) {
+	slices.SortFunc(spans, func(a, b span) int { return int(a.last - b.last) })
+	for _, s := range spans {
+		if n := len(after); n == 0 || after[n-1] < s.first {
+			after = append(after, s.last)
+		}
+	}
+	return after
+}
+
+// placer places the writes of one block after the other. Each worker has one.
+//
+// Its graph has a vertex for the block of each switch that changes. Where those of a
+// strongly connected component cannot be written in any order, they have a vertex for
+// each LID instead, and are written more than once.
+type placer struct {
+	l        *leg
+	old, new []uint8 // entries of the block, by LID, then switch
+	switches []int32 // that change
+	index    []int32 // by switch: its place in switches, or -1
+	split    []bool  // by place: there is a vertex for each LID
+	vertices int
+	edges    []edge
+	level    []int32
+}
+
+// edge is a precedence of vertices.
+type edge struct {
+	from, to int32
+	drain    bool
+}
+
+func newPlacer(l *leg) *placer {
+	n := l.n
+	return &placer{l: l, old: make([]uint8, mad.LFTBlock*n), new: make([]uint8, mad.LFTBlock*n), index: slices.Repeat([]int32{-1}, n)}
+}
+
+// place gives each write of block b a round.
+func (p *placer) place(b int) ([]placed, []span, bool) {
+	l := p.l
+	var from, to [mad.LFTBlock]uint8
+	p.switches = p.switches[:0]
+	for s := range l.n {
+		p.index[s] = -1
+		fillBlock(&from, l.from.Row(s), b)
+		fillBlock(&to, l.to.Row(s), b)
+		if from != to {
+			p.index[s] = int32(len(p.switches))
+			p.switches = append(p.switches, int32(s))
+		}
+	}
+	if len(p.switches) == 0 {
+		return nil, nil, true
+	}
+	p.split = make([]bool, len(p.switches))
+	p.level = make([]int32, len(p.switches))
+	p.edges = p.edges[:0]
+	if l.ordered[b] != 0 || len(l.extra[b]) > 0 {
+		for s := range l.n {
+			column(p.old[s:], l.from.Row(s), b, l.n)
+			column(p.new[s:], l.to.Row(s), b, l.n)
+		}
+		p.precede(b)
+		if !p.levels() {
+			p.splitCycles()
+			p.precede(b)
+			if !p.levels() {
+				return nil, nil, false
+			}
+		}
+	}
+	var spans []span
+	for _, e := range p.edges {
+		if e.drain {
+			spans = append(spans, span{p.level[e.from], p.level[e.to] - 1})
+		}
+	}
+	return p.writes(b), spans, true
+}
+
+// vertex is that of the entry of a switch for LID i of the block, which changes.
+func (p *placer) vertex(s int32, i int) int32 {
+	at := p.index[s]
+	if p.split[at] {
+		return int32(len(p.switches)*(i+1)) + at
+	}
+	return at
+}
+
+// precede makes the edges.
+func (p *placer) precede(b int) {
+	p.edges = p.edges[:0]
+	// The last 64 vertices, one for each LID, are between those that must be
+	// first and those that must be last; they take no round.
+	p.vertices = len(p.switches) + mad.LFTBlock
+	if slices.Contains(p.split, true) {
+		p.vertices += len(p.switches) * mad.LFTBlock
+	}
+	for i := range mad.LFTBlock {
+		if p.l.ordered[b]>>i&1 != 0 {
+			p.backwards(b, i)
+		}
+	}
+	for _, x := range p.l.extra[b] {
+		i := int(x.lid) % mad.LFTBlock
+		if v, w := p.vertex(x.before, i), p.vertex(x.after, i); v != w {
+			p.edges = append(p.edges, edge{v, w, x.drain})
+		}
+	}
+}
+
+// backwards orders the entries for LID i from the destination backwards; those that
+// lead nowhere, or in a circle, are last.
+func (p *placer) backwards(b, i int) {
+	n := p.l.n
+	old, new := p.old[i*n:][:n], p.new[i*n:][:n]
+	to := p.l.terminal(b*mad.LFTBlock + i)
+	if to < 0 {
+		return
+	}
+	middle := int32(p.vertices - mad.LFTBlock + i)
+	for _, s := range p.switches {
+		if old[s] == new[s] {
+			continue
+		}
+		v := p.vertex(s, i)
+		before, arrives := int32(-1), false // the next switch that changes; the new way arrives
+		at := s
+		for range n {
+			target := p.l.target(at, new[at])
+			if target < 0 {
+				arrives = target == -2-to
+				break
+			}
+			at = p.l.channels[target].To
+			if before < 0 && old[at] != new[at] {
+				before = at
+			}
+		}
+		switch {
+		case !arrives:
+			p.edges = append(p.edges, edge{from: middle, to: v})
+			continue
+		case before >= 0:
+			if w := p.vertex(before, i); w != v {
+				p.edges = append(p.edges, edge{from: w, to: v})
+			}
+		}
+		p.edges = append(p.edges, edge{from: v, to: middle})
+	}
+}
+
+// levels gives each vertex the lowest round after those that precede it; false: there
+// is a cycle.
+func (p *placer) levels() bool {
+	into := make([]int32, p.vertices)
+	for _, e := range p.edges {
+		into[e.to]++
+	}
+	first, out := adjacency(p.vertices, p.edges)
+	p.level = make([]int32, p.vertices)
+	var queue []int32
+	for v := range int32(p.vertices) {
+		if into[v] == 0 {
+			queue = append(queue, v)
+		}
+	}
+	for i := 0; i < len(queue); i++ {
+		v := queue[i]
+		next := p.level[v] + 1
+		if int(v) >= p.vertices-mad.LFTBlock {
+			next--
+		}
+		for _, w := range out[first[v]:first[v+1]] {
+			p.level[w] = max(p.level[w], next)
+			if into[w]--; into[w] == 0 {
+				queue = append(queue, w)
+			}
+		}
+	}
+	return len(queue) == p.vertices
+}
+
+// splitCycles splits the blocks of the strongly connected components.
+func (p *placer) splitCycles() {
+	for _, c := range components(p.vertices, p.edges) {
+		if len(c) < 2 {
+			continue
+		}
+		for _, v := range c {
+			if int(v) < len(p.switches) {
+				p.split[v] = true
+			}
+		}
+	}
+}
+
+// writes are those of all switches, a split block one for each round in which a LID of
+// it has its turn.
+func (p *placer) writes(b int) (list []placed) {
+	for at, s := range p.switches {
+		w := placed{p.level[at], Block{Switch: int(s), Number: b}}
+		fillBlock(&w.Entries, p.l.to.Row(int(s)), b)
+		if !p.split[at] {
+			list = append(list, w)
+			continue
+		}
+		var from [mad.LFTBlock]uint8
+		fillBlock(&from, p.l.from.Row(int(s)), b)
+		var rounds []int32
+		for i := range from {
+			if from[i] != w.Entries[i] && p.moves(b, i) {
+				rounds = append(rounds, p.level[p.vertex(s, i)])
+			}
+		}
+		slices.Sort(rounds)
+		rounds = slices.Compact(rounds)
+		if len(rounds) == 0 {
+			rounds = []int32{0}
+		}
+		for k, round := range rounds {
+			step := placed{round, w.Block}
+			for i := range from {
+				if k < len(rounds)-1 && (!p.moves(b, i) || p.level[p.vertex(s, i)] > round) {
+					step.Entries[i] = from[i]
+				}
+			}
+			list = append(list, step)
+		}
+	}
+	return list
+}
+
+// moves says whether LID i of the block has precedences; others change with the last
+// write of a block.
+func (p *placer) moves(b, i int) bool {
+	return p.l.ordered[b]>>i&1 != 0 || slices.ContainsFunc(p.l.extra[b], func(x precedence) bool { return int(x.lid)%mad.LFTBlock == i })
+}

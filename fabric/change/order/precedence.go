@@ -1,0 +1,74 @@
+package order
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"fabsh/mad"
+)
+
+// maxLoops is how many credit loops are broken by precedences before this is given up.
+const maxLoops = 200
+
+// byPrecedence breaks one credit loop after the other. Of each it takes the link with
+// the fewest ways, all of which are of mixed tables: a packet that an old entry sent
+// does not meet a new one where the switch behind changes after a drain; one that a
+// new entry sent does not meet an old one where the switch behind changes first.
+func (p *planner) byPrecedence(ctx context.Context, needs []uint64) (*Schedule, error) {
+	l := &leg{ordered: needs, extra: map[int][]precedence{}}
+	s, err := p.try(ctx, true, l)
+	for range maxLoops {
+		if !p.creditLoop(err) {
+			return s, err
+		}
+		broken := false
+		for _, ways := range p.h.loop.byWays() {
+			more, ok := l.with(ways)
+			if !ok {
+				continue
+			}
+			before := l.extra
+			l.extra = more
+			if s, err = p.try(ctx, true, l); err != errContradiction {
+				broken = true
+				break
+			}
+			l.extra = before
+		}
+		if !broken {
+			return nil, errContradiction
+		}
+	}
+	return nil, errContradiction
+}
+
+// byWays are the ways of each link, those with the fewest first.
+func (c *creditLoop) byWays() [][]way {
+	list := slices.Clone(c.ways)
+	slices.SortStableFunc(list, func(a, b []way) int { return len(a) - len(b) })
+	return list
+}
+
+// with are the precedences of the leg and those that prevent all ways; false: some way
+// cannot be prevented.
+func (l *leg) with(ways []way) (map[int][]precedence, bool) {
+	extra := maps.Clone(l.extra)
+	for _, w := range ways {
+		var x precedence
+		switch {
+		case w.first == Old && w.next == New:
+			x = precedence{lid: w.lid, before: w.s, after: w.to, drain: true}
+		case w.first == New && w.next == Old:
+			x = precedence{lid: w.lid, before: w.to, after: w.s}
+		default:
+			return nil, false
+		}
+		b := int(w.lid) / mad.LFTBlock
+		if slices.Contains(extra[b], x) {
+			return nil, false // it is there, and does not help
+		}
+		extra[b] = append(slices.Clip(extra[b]), x)
+	}
+	return extra, true
+}
