@@ -30,6 +30,8 @@ func PlaceOf(a *mad.Attribute, modifier uint32, node mad.GUID, in int) Place {
 			p.At |= uint32(in)
 		}
 		p.Port = 0
+	} else if in > 0 { // there is no other port that the modifier could name
+		p.At = modifier & blockOf(a)
 	}
 	return p
 }
@@ -38,6 +40,16 @@ func PlaceOf(a *mad.Attribute, modifier uint32, node mad.GUID, in int) Place {
 func portOf(a *mad.Attribute) uint32 {
 	for _, part := range a.Modifier {
 		if part.Name == "port" {
+			return (1<<part.Bits - 1) << part.Shift
+		}
+	}
+	return 0
+}
+
+// blockOf is the bits of a's modifier that name a block.
+func blockOf(a *mad.Attribute) uint32 {
+	for _, part := range a.Modifier {
+		if part.Name == "block" {
 			return (1<<part.Bits - 1) << part.Shift
 		}
 	}
