@@ -1,6 +1,8 @@
 package order
 
 import (
+	"math/bits"
+
 	"fabsh/fabric/routing"
 	"fabsh/mad"
 )
@@ -155,19 +157,39 @@ func (h *history) collectStatic(deps *routing.CDG) {
 	h.each(h.n, func(_, s int) {
 		row := in.Old.Row(s)
 		targets := h.targets[h.portBase[s]:h.portBase[s+1]]
+		// By port: the table of the switch behind it, and the ports there by
+		// which packets go on.
+		var behind [256]routing.Row
+		var out [256][4]uint64
+		for port, v := range targets {
+			if v >= 0 {
+				behind[port] = in.Old.Row(int(h.channels[v].To))
+			}
+		}
 		for b := range h.blocks {
-			for i, static := 0, ^h.judged[b]; i < mad.LFTBlock; i++ {
-				lid := b*mad.LFTBlock + i
-				if static>>i&1 == 0 || lid >= len(row) || lid >= len(h.ofEnd) || !h.ofEnd[lid] || int(row[lid]) >= len(targets) {
-					continue
+			first := b * mad.LFTBlock
+			for lids := h.ends[b] &^ h.judged[b]; lids != 0; lids &= lids - 1 {
+				lid := first + bits.TrailingZeros64(lids)
+				if lid >= len(row) {
+					break
 				}
-				v := targets[row[lid]]
-				if v < 0 {
-					continue
+				port := row[lid]
+				if next := behind[port]; lid < len(next) {
+					p := next[lid]
+					out[port][p>>6] |= 1 << (p & 63)
 				}
-				next := h.channels[v].To
-				if w := h.target(next, in.Old.Row(int(next))[lid]); w >= 0 {
-					deps.Add(v, w)
+			}
+		}
+		for port, v := range targets {
+			if v < 0 {
+				continue
+			}
+			next := h.channels[v].To
+			for word, set := range out[port] {
+				for ; set != 0; set &= set - 1 {
+					if w := h.target(next, uint8(word*64+bits.TrailingZeros64(set))); w >= 0 {
+						deps.Add(v, w)
+					}
 				}
 			}
 		}

@@ -59,7 +59,7 @@ func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower,
 
 // oldDependencies is the graph of the old tables alone.
 func (h *history) oldDependencies(ctx context.Context) (*routing.CDG, error) {
-	still := &history{net: h.net, in: h.in, s: h.s, blocks: h.blocks, judged: make([]uint64, len(h.blocks))}
+	still := &history{net: h.net, in: h.in, s: h.s, blocks: h.blocks, ends: h.ends, judged: make([]uint64, len(h.blocks))}
 	deps := routing.NewCDG(h.g, h.vls())
 	return deps, still.collectExact(ctx, epoch{old: true}, deps)
 }
@@ -91,10 +91,10 @@ func (h *history) ways(ctx context.Context, e epoch, cycle []int32) ([][]way, er
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		f.load(b)
+		f.load(b, h.ends[b])
 		for i := range mad.LFTBlock {
 			lid := b*mad.LFTBlock + i
-			if lid >= len(h.ofEnd) || !h.ofEnd[lid] {
+			if h.ends[b]>>i&1 == 0 {
 				continue
 			}
 			old, new := f.old[i*h.n:][:h.n], f.new[i*h.n:][:h.n]

@@ -2,6 +2,7 @@ package order
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"fabsh/fabric"
@@ -52,19 +53,20 @@ func newFollower(h *history) *follower {
 	return f
 }
 
-// load takes the entries of a block.
-func (f *follower) load(b int) {
+// load takes the entries of the LIDs of a block that have a bit.
+func (f *follower) load(b int, lids uint64) {
 	n := f.h.n
 	for s := range n {
-		column(f.old[s:], f.h.in.Old.Row(s), b, n)
-		column(f.new[s:], f.h.in.New.Row(s), b, n)
+		column(f.old[s:], f.h.in.Old.Row(s), b, n, lids)
+		column(f.new[s:], f.h.in.New.Row(s), b, n, lids)
 	}
 }
 
-// column writes a block of a table down a column.
-func column(to []uint8, row []uint8, b, n int) {
+// column writes the LIDs of a block of a table that have a bit down a column.
+func column(to []uint8, row []uint8, b, n int, lids uint64) {
 	first := b * mad.LFTBlock
-	for i := range mad.LFTBlock {
+	for ; lids != 0; lids &= lids - 1 {
+		i := bits.TrailingZeros64(lids)
 		port := uint8(mad.NoPort)
 		if first+i < len(row) {
 			port = row[first+i]

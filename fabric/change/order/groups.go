@@ -98,18 +98,14 @@ func (p *planner) group(ctx context.Context, now *routing.Routes, left []mad.LID
 		return nil, nil
 	}
 	f := newFollower(h)
-	loaded := -1
 	for _, lid := range left {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		b, i := int(lid)/mad.LFTBlock, int(lid)%mad.LFTBlock
-		if b != loaded {
-			f.load(b)
-			loaded = b
-		}
+		f.load(b, 1<<i)
 		f.mixBackwards(lid, f.old[i*p.n:][:p.n], f.new[i*p.n:][:p.n])
-		if int(lid) < len(p.ofEnd) && p.ofEnd[lid] {
+		if h.ends[b]>>i&1 != 0 {
 			f.credit.wanted = func(v, w int32, _, _ *entry) {
 				if !g.deps.Has(v, w) {
 					g.edges[lid] = append(g.edges[lid], [2]int32{v, w})

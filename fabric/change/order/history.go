@@ -13,6 +13,7 @@ type history struct {
 	in     *Input
 	s      *Schedule
 	blocks [][]write // by number of the block: its writes, round by round
+	ends   []uint64  // by number: a bit for each LID of a CA or router
 	judged []uint64  // by number: a bit for each LID whose entries change, and to which packets are sent
 	needs  []uint64  // the same: packets to it would loop or be dropped
 	epochs []epoch
@@ -76,6 +77,12 @@ func newHistory(t *net, in *Input, s *Schedule) (*history, error) {
 	}
 	if len(s.Rounds) == 0 {
 		h.epochs = []epoch{{old: true, new: true}}
+	}
+	h.ends = make([]uint64, len(h.blocks))
+	for lid := range int(t.top) + 1 {
+		if to := t.terminal(lid); to >= 0 && t.isEnd(to) {
+			h.ends[lid/mad.LFTBlock] |= 1 << (lid % mad.LFTBlock)
+		}
 	}
 	h.judge()
 	return h, nil

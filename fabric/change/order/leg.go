@@ -41,6 +41,12 @@ type span struct{ first, last int32 }
 // false, where they contradict each other.
 func (l *leg) rounds() (list []Round, drains []int32, ok bool) {
 	blocks := max(int(l.from.Top()), int(l.to.Top()))/mad.LFTBlock + 1
+	differ := make([][]int32, blocks) // the switches whose block changes
+	for _, sd := range l.to.Diff(l.from).Switches {
+		for _, b := range sd.Blocks {
+			differ[b] = append(differ[b], int32(sd.Switch))
+		}
+	}
 	writes, spans := make([][]placed, blocks), make([][]span, blocks)
 	wrong := make([]bool, blocks)
 	workers := make([]*placer, l.g.Workers())
@@ -49,7 +55,7 @@ func (l *leg) rounds() (list []Round, drains []int32, ok bool) {
 			workers[worker] = newPlacer(l)
 		}
 		var fits bool
-		writes[b], spans[b], fits = workers[worker].place(b)
+		writes[b], spans[b], fits = workers[worker].place(b, differ[b])
 		wrong[b] = !fits
 	})
 	if slices.Contains(wrong, true) {
@@ -88,7 +94,7 @@ type placer struct {
 	l        *leg
 	old, new []uint8 // entries of the block, by LID, then switch
 	switches []int32 // that change
-	index    []int32 // by switch: its place in switches, or -1
+	index    []int32 // by switch that changes: its place in switches
 	split    []bool  // by place: there is a vertex for each LID
 	vertices int
 	edges    []edge
@@ -103,33 +109,25 @@ type edge struct {
 
 func newPlacer(l *leg) *placer {
 	n := l.n
-	return &placer{l: l, old: make([]uint8, mad.LFTBlock*n), new: make([]uint8, mad.LFTBlock*n), index: slices.Repeat([]int32{-1}, n)}
+	return &placer{l: l, old: make([]uint8, mad.LFTBlock*n), new: make([]uint8, mad.LFTBlock*n), index: make([]int32, n)}
 }
 
 // place gives each write of block b a round.
-func (p *placer) place(b int) ([]placed, []span, bool) {
+func (p *placer) place(b int, switches []int32) ([]placed, []span, bool) {
 	l := p.l
-	var from, to [mad.LFTBlock]uint8
-	p.switches = p.switches[:0]
-	for s := range l.n {
-		p.index[s] = -1
-		fillBlock(&from, l.from.Row(s), b)
-		fillBlock(&to, l.to.Row(s), b)
-		if from != to {
-			p.index[s] = int32(len(p.switches))
-			p.switches = append(p.switches, int32(s))
-		}
-	}
-	if len(p.switches) == 0 {
+	if p.switches = switches; len(switches) == 0 {
 		return nil, nil, true
+	}
+	for i, s := range switches {
+		p.index[s] = int32(i)
 	}
 	p.split = make([]bool, len(p.switches))
 	p.level = make([]int32, len(p.switches))
 	p.edges = p.edges[:0]
 	if l.ordered[b] != 0 || len(l.extra[b]) > 0 {
 		for s := range l.n {
-			column(p.old[s:], l.from.Row(s), b, l.n)
-			column(p.new[s:], l.to.Row(s), b, l.n)
+			column(p.old[s:], l.from.Row(s), b, l.n, l.ordered[b])
+			column(p.new[s:], l.to.Row(s), b, l.n, l.ordered[b])
 		}
 		p.precede(b)
 		if !p.levels() {

@@ -24,7 +24,6 @@ type net struct {
 	sources  []int32   // switches with CAs or routers
 	ends     [][]int32 // by switch: the CAs' and routers' terminals
 	top      mad.LID   // the highest LID that is judged
-	ofEnd    []bool    // by LID: it is a CA's or router's
 }
 
 // nowhere is the target of a port at which packets are dropped.
@@ -58,12 +57,6 @@ func newNet(g *routing.Graph) *net {
 	for s, on := range t.ends {
 		if len(on) > 0 {
 			t.sources = append(t.sources, int32(s))
-		}
-	}
-	t.ofEnd = make([]bool, t.blocks()*mad.LFTBlock)
-	for lid := range int(t.top) + 1 {
-		if to := t.terminal(lid); to >= 0 {
-			t.ofEnd[lid] = t.isEnd(to)
 		}
 	}
 	return t

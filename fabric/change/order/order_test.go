@@ -75,7 +75,10 @@ func BenchmarkPlan(b *testing.B) {
 
 func benchmark(b *testing.B, in Input) {
 	b.ReportAllocs()
+	runs, start := 0, cpu(b)
+	defer func() { b.ReportMetric(float64((cpu(b)-start).Milliseconds())/float64(runs), "cpu-ms/op") }()
 	for b.Loop() {
+		runs++
 		s, err := Plan(b.Context(), in)
 		if err != nil {
 			b.Fatal(err)

@@ -82,13 +82,14 @@ func (h *history) followAll(ctx context.Context, e epoch) ([]*follower, error) {
 			workers[worker] = newFollower(h)
 		}
 		f := workers[worker]
-		f.load(b)
+		f.load(b, h.judged[b])
 		for i := range mad.LFTBlock {
 			if h.judged[b]>>i&1 == 0 {
 				continue
 			}
 			f.follow(e, b, i)
-			if lid := b*mad.LFTBlock + i; lid < len(h.ofEnd) && h.ofEnd[lid] {
+			if h.ends[b]>>i&1 != 0 {
+				lid := b*mad.LFTBlock + i
 				f.collect(e, mad.LID(lid))
 			}
 		}
@@ -108,9 +109,10 @@ func (h *history) collectExact(ctx context.Context, e epoch, deps *routing.CDG) 
 			workers[worker] = newFollower(h)
 		}
 		f := workers[worker]
-		f.load(b)
+		still := h.ends[b] &^ h.judged[b]
+		f.load(b, still)
 		for i := range mad.LFTBlock {
-			if lid := b*mad.LFTBlock + i; lid < len(h.ofEnd) && h.ofEnd[lid] && h.judged[b]>>i&1 == 0 {
+			if lid := b*mad.LFTBlock + i; still>>i&1 != 0 {
 				f.at.begin(f.old[i*h.n:][:h.n])
 				f.collect(e, mad.LID(lid))
 			}
