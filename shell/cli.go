@@ -11,9 +11,9 @@
 //	verify.go     the command verify, and the checks that it shares with route
 //	snapshot.go   the command snapshot; diff.go, decode.go, ports.go, sim.go,
 //	              test.go, check.go, fmt.go: those of these names
-//	change.go     the command change; changeapply.go: its apply, confirm, revert,
-//	              resume and status; changeguard.go: the guard process;
-//	              changestage.go: OpenSM's
+//	change.go     the command change; changeplan.go: its plan and show, and --plan;
+//	              changeapply.go: its apply, confirm, revert, resume and status;
+//	              changeguard.go: the guard process; changestage.go: OpenSM's
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
 //	repl.go       the prompt's loop; question.go, what is no Starlark but a question
@@ -297,6 +297,7 @@ func (a *app) run(words []string) error {
 	default:
 		a.status = s.prompt(a.stdin)
 	}
+	a.status = s.endPlan(a.status, a.what(words))
 	s.summary()
 	return nil
 }

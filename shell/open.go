@@ -370,6 +370,12 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 	}
 	a.interrupts.onExit(s.leave)
 	s.nameUnended()
+	if a.planFile != "" {
+		if err := s.startPlan(); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
@@ -379,7 +385,7 @@ func (a *app) engineOptions(t engine.Transport, keys *engine.Keys) engine.Option
 		Window:  a.window.value,
 		Timeout: a.timeout.value,
 		Retries: a.retries.value,
-		Write:   !a.readOnly && (a.write || t.Traits().Simulated),
+		Write:   !a.readOnly && a.planFile == "" && (a.write || t.Traits().Simulated),
 	}
 	if o.Retries == 0 {
 		o.Retries = -1 // none; 0 is the engine's default

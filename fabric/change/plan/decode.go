@@ -19,8 +19,9 @@ const (
 	maxSets   = 1 << 20
 	maxNodes  = 1 << 17
 	maxLinks  = 1 << 20
-	maxText   = 4096 // bytes of one text
-	maxNested = 6    // brackets in brackets
+	maxRounds = 1 << 16
+	maxText   = 1 << 16 // bytes of one text
+	maxNested = 6       // brackets in brackets
 )
 
 // Load reads the file of a plan. It trusts nothing in it: what is not as Save
@@ -62,6 +63,7 @@ func (f *fileReader) plan() (*Plan, error) {
 		},
 		"from":    func() (err error) { p.From, err = f.text(); return err },
 		"manager": func() (err error) { p.Base.Manager, err = f.manager(); return err },
+		"report":  func() (err error) { p.Report, err = f.report(); return err },
 		"nodes":   func() error { return f.list("nodes", maxNodes, f.node) },
 		"links":   func() error { return f.list("links", maxLinks, f.link) },
 		"targets": func() error { return f.list("targets", maxSets, f.target) },
@@ -196,6 +198,24 @@ func (f *fileReader) number(limit uint64) (uint64, error) {
 		return 0, fmt.Errorf("got %s, want a whole number up to %d", tokenText(t), limit)
 	}
 	return n, nil
+}
+
+func (f *fileReader) bool() (bool, error) {
+	t, err := f.token()
+	b, ok := t.(bool)
+	if err == nil && !ok {
+		err = fmt.Errorf("got %s, want true or false", tokenText(t))
+	}
+	return b, err
+}
+
+// count reads a number of at most limit.
+func count[T ~int | ~int64](f *fileReader, into *T, limit T) func() error {
+	return func() error {
+		n, err := f.number(uint64(limit))
+		*into = T(n)
+		return err
+	}
 }
 
 func (f *fileReader) int(limit int) (int, error) {

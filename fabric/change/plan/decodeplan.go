@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	"fabsh/mad"
 )
@@ -25,6 +27,47 @@ func (f *fileReader) manager() (*Manager, error) {
 			return err
 		},
 	})
+}
+
+// report reads what was found out; null: nothing.
+func (f *fileReader) report() (*Report, error) {
+	t, err := f.token()
+	if err != nil || t == nil {
+		return nil, err
+	}
+	r := &Report{}
+	const most = math.MaxInt64
+	return r, f.members("the report", t, map[string]func() error{
+		"ok":          func() (err error) { r.OK, err = f.bool(); return err },
+		"reason":      func() (err error) { r.Reason, err = f.text(); return err },
+		"rounds":      func() error { return f.list("rounds", maxRounds, func() error { return f.round(r) }) },
+		"pairs":       count(f, &r.Pairs, most),
+		"lost":        count(f, &r.Lost, most),
+		"gained":      count(f, &r.Gained, most),
+		"load_before": count(f, &r.LoadBefore, most),
+		"load_after":  count(f, &r.LoadAfter, most),
+		"not_judged": func() error {
+			return f.list("texts", 100, func() error {
+				note, err := f.text()
+				r.NotJudged = append(r.NotJudged, note)
+				return err
+			})
+		},
+	})
+}
+
+func (f *fileReader) round(r *Report) error {
+	var one Round
+	var ms int64
+	err := f.object("a round", map[string]func() error{
+		"blocks":   count(f, &one.Blocks, maxSets),
+		"switches": count(f, &one.Switches, maxNodes),
+		"lanes":    func() (err error) { one.Lanes, err = f.bool(); return err },
+		"drain_ms": count(f, &ms, 1<<40),
+	})
+	one.Drain = time.Duration(ms) * time.Millisecond
+	r.Rounds = append(r.Rounds, one)
+	return err
 }
 
 func (f *fileReader) lid() (mad.LID, error) {

@@ -16,16 +16,16 @@ const fileFormat = "fabsh plan 1"
 // Save writes p to the file at path: a temporary file, which is renamed. Only its
 // owner may read it.
 func (p *Plan) Save(path string) error {
+	return format.WritePrivate(path, p.Write)
+}
+
+// Write writes the file: JSON, with a line for each node, link, target and Set.
+func (p *Plan) Write(to io.Writer) error {
 	for i := range p.Sets {
 		if err := p.Sets[i].check(); err != nil {
 			return fmt.Errorf("Set %d of the plan: %w", i+1, err)
 		}
 	}
-	return format.WritePrivate(path, p.write)
-}
-
-// write writes the file: JSON, with a line for each node, link, target and Set.
-func (p *Plan) write(to io.Writer) error {
 	w := fileWriter{to: to}
 	w.text("{\n\"format\": ")
 	w.value(fileFormat)
@@ -33,6 +33,8 @@ func (p *Plan) write(to io.Writer) error {
 	w.value(p.From)
 	w.text(",\n\"manager\": ")
 	w.value(p.managerFile())
+	w.text(",\n\"report\": ")
+	w.value(p.Report.file())
 	w.text(",\n\"nodes\": [")
 	for _, n := range p.Base.Nodes {
 		w.row(nodeFile{n.GUID.String(), n.Type.String(), n.Name, n.NumPorts, lidsFile(n.LIDs)})
@@ -93,12 +95,40 @@ type (
 		Fields    []fieldFile `json:"fields,omitempty"`
 		Line      string      `json:"line,omitempty"`
 	}
+	reportFile struct {
+		OK         bool        `json:"ok"`
+		Reason     string      `json:"reason"`
+		Rounds     []roundFile `json:"rounds"`
+		Pairs      int64       `json:"pairs"`
+		Lost       int64       `json:"lost"`
+		Gained     int64       `json:"gained"`
+		LoadBefore int64       `json:"load_before"`
+		LoadAfter  int64       `json:"load_after"`
+		NotJudged  []string    `json:"not_judged"`
+	}
+	roundFile struct {
+		Blocks   int   `json:"blocks"`
+		Switches int   `json:"switches"`
+		Lanes    bool  `json:"lanes"`
+		Drain    int64 `json:"drain_ms"`
+	}
 	fieldFile struct {
 		Name string `json:"name"`
 		Old  uint64 `json:"old"`
 		New  uint64 `json:"new"`
 	}
 )
+
+func (r *Report) file() *reportFile {
+	if r == nil {
+		return nil
+	}
+	f := &reportFile{OK: r.OK, Reason: r.Reason, Rounds: []roundFile{}, Pairs: r.Pairs, Lost: r.Lost, Gained: r.Gained, LoadBefore: r.LoadBefore, LoadAfter: r.LoadAfter, NotJudged: append([]string{}, r.NotJudged...)}
+	for _, round := range r.Rounds {
+		f.Rounds = append(f.Rounds, roundFile{round.Blocks, round.Switches, round.Lanes, round.Drain.Milliseconds()})
+	}
+	return f
+}
 
 func (p *Plan) managerFile() *managerFile {
 	m := p.Base.Manager

@@ -29,6 +29,9 @@ type Plan struct {
 	From string
 	Base Fingerprint
 	Sets []Set
+	// Report is what was found out when it was made; nil: nothing. Nobody but people
+	// relies on it.
+	Report *Report
 }
 
 // Set is one intended Set.

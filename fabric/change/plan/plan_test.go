@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -34,8 +35,9 @@ func sample(t testing.TB) *plan.Plan {
 	host := plan.Target{GUID: ca.GUID(), Port: 1, Name: ca.Name(), Routes: []mad.DirectedRoute{{0}}}
 	of := func(b byte, n int) []byte { return bytes.Repeat([]byte{b}, n) }
 	return &plan.Plan{
-		From: "maintenance.star",
-		Base: plan.FingerprintOf(f, &sa.SM{LID: 3, Info: &mad.SMInfo{GUID: 0x1234, Priority: 4, SMState: mad.SMStateMaster}}),
+		From:   "maintenance.star",
+		Report: &plan.Report{OK: true, Rounds: []plan.Round{{Blocks: 1, Switches: 1, Drain: 1500 * time.Millisecond}, {Lanes: true}}, Pairs: 7, LoadBefore: 3, LoadAfter: 4, NotJudged: []string{"SLs"}},
+		Base:   plan.FingerprintOf(f, &sa.SM{LID: 3, Info: &mad.SMInfo{GUID: 0x1234, Priority: 4, SMState: mad.SMStateMaster}}),
 		Sets: []plan.Set{
 			{Attr: mad.AttrLinearForwardingTable, Target: to, Old: of(255, 64), New: of(1, 64), Line: "maintenance.star:3:9"},
 			{Attr: mad.AttrLinearForwardingTable, Target: to, Old: of(1, 64), New: of(2, 64), Line: "maintenance.star:4:9"},

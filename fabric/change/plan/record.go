@@ -102,7 +102,7 @@ func (r *Recorder) Ask(c *engine.Call) error {
 	}
 	q := &request{attr: attr, modifier: h.Modifier, set: slices.Clone(c.Data()[:attr.Size])}
 	q.at, q.route = address(c)
-	clear(c.Data())
+	clear(c.Data()[:h.Class.DataSize()])
 	c.MAD[mad.MethodOffset] = byte(mad.MethodGet)
 	if mad.EffectOfMAD(c.MAD[:]) != mad.EffectRead {
 		return ErrNotPlanned
