@@ -150,8 +150,8 @@ func (in *Input) uses(terminal int, lid mad.LID, sl uint8) bool {
 }
 
 // collectStatic adds the dependencies of the packets to LIDs whose entries never
-// change, as if each switch had packets to each: more than there are, but at the cost
-// of reading each table once, row by row.
+// change, as if each switch had packets to each, and the old ones of others in the same
+// blocks: more than there are, but at the cost of reading each table once, row by row.
 func (h *history) collectStatic(deps *routing.CDG) {
 	in := h.in
 	h.each(h.n, func(_, s int) {
@@ -168,7 +168,20 @@ func (h *history) collectStatic(deps *routing.CDG) {
 		}
 		for b := range h.blocks {
 			first := b * mad.LFTBlock
-			for lids := h.ends[b] &^ h.judged[b]; lids != 0; lids &= lids - 1 {
+			lids := h.ends[b]
+			if lids&^h.judged[b] == 0 {
+				continue
+			}
+			if lids == ^uint64(0) && first+mad.LFTBlock <= len(row) {
+				for i, port := range row[first:][:mad.LFTBlock] {
+					if next := behind[port]; first+i < len(next) {
+						p := next[first+i]
+						out[port][p>>6] |= 1 << (p & 63)
+					}
+				}
+				continue
+			}
+			for ; lids != 0; lids &= lids - 1 {
 				lid := first + bits.TrailingZeros64(lids)
 				if lid >= len(row) {
 					break

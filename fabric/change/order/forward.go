@@ -53,12 +53,20 @@ func newFollower(h *history) *follower {
 	return f
 }
 
-// load takes the entries of the LIDs of a block that have a bit.
+// load takes the entries of the LIDs of a block that have a bit. The new ones are those
+// that are written last.
 func (f *follower) load(b int, lids uint64) {
 	n := f.h.n
 	for s := range n {
 		column(f.old[s:], f.h.in.Old.Row(s), b, n, lids)
-		column(f.new[s:], f.h.in.New.Row(s), b, n, lids)
+	}
+	for ; lids != 0; lids &= lids - 1 {
+		i := bits.TrailingZeros64(lids)
+		new := f.new[i*n:][:n]
+		copy(new, f.old[i*n:])
+		for _, w := range f.h.blocks[b] {
+			new[w.s] = w.entries[i]
+		}
 	}
 }
 
@@ -82,10 +90,19 @@ func (f *follower) follow(e epoch, b, i int) {
 	lid := b*mad.LFTBlock + i
 	to := f.h.terminal(lid)
 	old, new := f.old[i*n:][:n], f.new[i*n:][:n]
+	clear(f.was)
 	f.walk(old, to, f.was)
+	entries := f.compare(old, new)
+	for s, way := range f.state {
+		if f.is[s] = unknown; way == sameWay {
+			f.is[s] = f.was[s]
+		}
+	}
 	f.walk(new, to, f.is)
 	if e.first == 0 {
-		f.count(old, new, to, mad.LID(lid))
+		f.found.lids++
+		f.found.entries += entries
+		f.count(to, mad.LID(lid))
 	}
 	copy(f.now, old)
 	list := f.h.blocks[b]
@@ -114,12 +131,14 @@ func (f *follower) follow(e epoch, b, i int) {
 	}
 }
 
-// walk finds what becomes of packets from each switch, where only one entry is in
-// force.
+// walk finds what becomes of packets from each switch of which it is unknown, where
+// only one entry is in force.
 func (f *follower) walk(ports []uint8, to int32, state []uint8) {
 	t := f.h.net
-	clear(state)
 	for s := range state {
+		if state[s] != unknown {
+			continue
+		}
 		at := int32(s)
 		f.stack = f.stack[:0]
 		for state[at] == unknown {
@@ -149,14 +168,32 @@ func (f *follower) walk(ports []uint8, to int32, state []uint8) {
 // with the new ones must arrive with all mixtures; and none may loop but those that
 // loop in the old tables.
 func (f *follower) mix(old []uint8, to int32, lid int, round int32) {
-	t := f.h.net
 	clear(f.state)
-	for from := range f.state {
-		if f.state[from] != unknown {
-			continue
+	safe := true
+	for _, s := range f.changed {
+		f.mixFrom(s, old, to, lid, round)
+		safe = safe && f.state[s] == arrives
+	}
+	if safe { // what becomes of packets that meet none of these does not change
+		return
+	}
+	for s := range f.state {
+		f.mixFrom(int32(s), old, to, lid, round)
+	}
+	for s, state := range f.state {
+		if state == fails && f.was[s] == arrives && f.is[s] == arrives {
+			f.lose(int32(s), to, lid, round)
+			return
 		}
+	}
+}
+
+// mixFrom is mix for the packets from one switch.
+func (f *follower) mixFrom(from int32, old []uint8, to int32, lid int, round int32) {
+	t := f.h.net
+	if f.state[from] == unknown {
 		f.state[from] = onWay
-		f.stack = append(f.stack[:0], int32(from))
+		f.stack = append(f.stack[:0], from)
 		f.tried[from], f.failed[from] = false, false
 		port := f.now[from]
 		for len(f.stack) > 0 {
@@ -201,12 +238,6 @@ func (f *follower) mix(old []uint8, to int32, lid int, round int32) {
 					break
 				}
 			}
-		}
-	}
-	for s, state := range f.state {
-		if state == fails && f.was[s] == arrives && f.is[s] == arrives {
-			f.lose(int32(s), to, lid, round)
-			return
 		}
 	}
 }
@@ -260,22 +291,25 @@ func (f *follower) refuse(lid int, r *Refusal) {
 	}
 }
 
-// count adds up the pairs of which packets take other ways in the end.
-func (f *follower) count(old, new []uint8, to int32, lid mad.LID) {
+// The ways of packets from a switch in the old and in the new tables.
+const (
+	sameWay = 1 + iota
+	otherWay
+)
+
+// compare finds the ways, in state, and counts the entries that change.
+func (f *follower) compare(old, new []uint8) (entries int) {
 	t := f.h.net
-	f.found.lids++
-	clear(f.state) // here: arrives, the way is the same; fails, it is another
+	clear(f.state)
 	for s := range f.state {
 		at := int32(s)
 		f.stack = f.stack[:0]
-		end := uint8(arrives)
 		for f.state[at] == unknown {
 			f.stack = append(f.stack, at)
-			f.state[at] = arrives // of a loop
+			f.state[at] = sameWay // of a loop
 			if old[at] != new[at] {
-				f.found.entries++
-				f.state[at] = fails
-				end = fails
+				entries++
+				f.state[at] = otherWay
 				break
 			}
 			target := t.target(at, old[at])
@@ -284,13 +318,17 @@ func (f *follower) count(old, new []uint8, to int32, lid mad.LID) {
 			}
 			at = t.channels[target].To
 		}
-		if f.state[at] == fails {
-			end = fails
-		}
+		way := f.state[at]
 		for _, s := range f.stack {
-			f.state[s] = end
+			f.state[s] = way
 		}
 	}
+	return entries
+}
+
+// count adds up the pairs whose packets take other ways in the end, which are in state.
+func (f *follower) count(to int32, lid mad.LID) {
+	t := f.h.net
 	if !t.isEnd(to) {
 		return
 	}
@@ -299,12 +337,10 @@ func (f *follower) count(old, new []uint8, to int32, lid mad.LID) {
 		if int(s) == t.terminals[to].Switch {
 			n--
 		}
-		if n == 0 {
+		if n == 0 || f.state[s] == sameWay {
 			continue
 		}
-		if f.state[s] == fails {
-			f.found.rerouted += n
-		}
+		f.found.rerouted += n
 		switch {
 		case f.was[s] == arrives && f.is[s] != arrives:
 			if f.found.lost == 0 {

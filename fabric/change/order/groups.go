@@ -104,6 +104,9 @@ func (p *planner) group(ctx context.Context, now *routing.Routes, left []mad.LID
 		}
 		b, i := int(lid)/mad.LFTBlock, int(lid)%mad.LFTBlock
 		f.load(b, 1<<i)
+		for s := range p.n {
+			f.new[i*p.n+s] = p.in.New.Row(s).Port(lid)
+		}
 		f.mixBackwards(lid, f.old[i*p.n:][:p.n], f.new[i*p.n:][:p.n])
 		if h.ends[b]>>i&1 != 0 {
 			f.credit.wanted = func(v, w int32, _, _ *entry) {

@@ -69,7 +69,7 @@ func BenchmarkPlan(b *testing.B) {
 		benchmark(b, in)
 	})
 	b.Run("engine", func(b *testing.B) {
-		benchmark(b, Input{Old: compute(b, whole, "minhop", routing.Options{}), New: compute(b, whole, "ftree", routing.Options{})})
+		benchmark(b, Input{Old: compute(b, whole, "minhop", routing.Options{Policy: routing.LeastLoaded}), New: compute(b, whole, "ftree", routing.Options{})})
 	})
 }
 
