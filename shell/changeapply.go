@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -189,47 +190,77 @@ func (s *session) applyPlan(ctx context.Context, path string, o *applyOptions) e
 	if err != nil {
 		return err
 	}
+	return s.told(s.make(ctx, p, path, o))
+}
+
+// makeInScript is plan.apply().
+func (s *session) makeInScript(ctx context.Context, p *plan.Plan, within time.Duration) (confirmed bool, err error) {
+	o := applyOptions{within: duration{value: within}}
+	outcome, err := s.make(ctx, p, "the plan", &o)
+	return outcome == apply.Confirmed || outcome == apply.Nothing, err
+}
+
+// make makes the change of a plan, which is called what.
+func (s *session) make(ctx context.Context, p *plan.Plan, what string, o *applyOptions) (apply.Outcome, error) {
 	f, manager, err := s.mayApply(ctx, o.stage != "")
 	if err != nil {
-		return err
+		return apply.Stuck, err
 	}
 	now := plan.FingerprintOf(f, manager)
 	if since := p.Base.Since(&now); len(since) > 0 {
-		return fmt.Errorf("change apply: %s is stale, for the fabric is another one since: %s; plan it anew", path, strings.Join(firstFew(since), "; "))
+		return apply.Stuck, fmt.Errorf("change apply: %s is stale, for the fabric is another one since: %s; plan it anew", what, strings.Join(firstFew(since), "; "))
 	}
 	cells, err := apply.Planned(p, f)
 	if err != nil {
-		return fmt.Errorf("change apply: %w", err)
+		return apply.Stuck, fmt.Errorf("change apply: %w", err)
 	}
 	if len(cells) == 0 {
-		s.Print("nothing to do\n")
-		return nil
+		return apply.Nothing, nil
 	}
 	r, err := s.runOf(audit.SubnetOf(f, ""))
 	if err != nil {
-		return err
+		return apply.Stuck, err
 	}
+	b, err := s.begin(ctx, p, f, manager, cells, o)
+	if err != nil {
+		return apply.Stuck, fmt.Errorf("change apply: %w", err)
+	}
+	return r.Apply(ctx, f, manager, b)
+}
+
+// begin is how the journal begins. A plan that takes ports down is judged anew first.
+func (s *session) begin(ctx context.Context, p *plan.Plan, f *fabric.Fabric, manager *sa.SM, cells []*apply.Cell, o *applyOptions) (*apply.Begin, error) {
 	port, err := s.engine.Port()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b := &apply.Begin{
-		ID: fmt.Sprintf("%s-%d", s.Clock.Now().UTC().Format("20060102T150405Z"), os.Getpid()), Summary: cmp.Or(p.From, filepath.Base(path)), By: login(),
+		ID: fmt.Sprintf("%s-%d", s.Clock.Now().UTC().Format("20060102T150405Z"), os.Getpid()), Summary: cmp.Or(p.From, "a plan"), By: login(),
 		Port: port.PortGUID, Prefix: port.GIDPrefix, Within: o.within.value, Cells: cells,
+	}
+	if b.Within == 0 {
+		b.Within, b.Drains = defaultWithin, 4
 	}
 	if manager != nil && manager.Info != nil {
 		b.Manager = manager.Info.GUID
 	}
-	if b.Within == 0 {
-		b.Within = defaultWithin // and four times the drains, which the order tells
-		b.Drains = 4
-	}
-	if o.stage != "" {
-		if b.Staged, err = s.stage(ctx, f, o); err != nil {
-			return fmt.Errorf("change apply: %w", err)
+	if slices.ContainsFunc(cells, func(c *apply.Cell) bool { return c.Attr == mad.AttrPortInfo }) {
+		live, err := s.LiveRoutes(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		report, err := p.Prove(ctx, live, slices.DeleteFunc([]mad.LID{port.SMLID, port.LID}, func(lid mad.LID) bool { return lid == 0 }))
+		if err != nil {
+			return nil, err
+		}
+		if !report.OK {
+			return nil, &order.Refusal{Round: -1, Reason: report.Reason}
 		}
 	}
-	return s.told(r.Apply(ctx, f, manager, b))
+	if o.stage != "" {
+		b.Staged, err = s.stage(ctx, f, o)
+	}
+	return b, err
 }
 
 func firstFew(list []string) []string {

@@ -370,6 +370,7 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 	}
 	a.interrupts.onExit(s.leave)
 	s.nameUnended()
+	s.MakeBy(s.makeInScript)
 	if a.planFile != "" {
 		if err := s.startPlan(); err != nil {
 			s.close()

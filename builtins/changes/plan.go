@@ -60,6 +60,7 @@ func init() {
 		lang.Member[*Value]{Name: "sets", Type: "list of planned_set", Column: true, Doc: "what would be written, in the order in which it was asked for", Get: sets},
 		lang.Member[*Value]{Method: &verifyMethod},
 		lang.Member[*Value]{Method: &saveMethod},
+		lang.Member[*Value]{Method: &applyMethod},
 	)
 }
 

@@ -83,7 +83,7 @@ func (c *Change) forward(ctx context.Context, fresh bool) error {
 		return err
 	}
 	if fresh {
-		if err := c.foreign(now, states, func(s State) bool { return s == Old }); err != nil {
+		if err := stale(c.cells, states); err != nil {
 			return err
 		}
 	}
@@ -92,6 +92,27 @@ func (c *Change) forward(ctx context.Context, fresh bool) error {
 	}
 	b := c.Journal.Begin()
 	return c.Journal.Append(Record{Kind: KindApplied, Within: b.Within + time.Duration(b.Drains)*c.drained})
+}
+
+// errNothing: all cells are as after the change already.
+var errNothing = errors.New("nothing to do")
+
+// stale is why a change is not begun: its cells are not as when it was planned.
+func stale(cells []*Cell, states []State) error {
+	var changed []string
+	made := true
+	for i, s := range states {
+		if made = made && s == New; s != Old {
+			changed = append(changed, fmt.Sprintf("%s is %v", cells[i].Name, s))
+		}
+	}
+	switch {
+	case made:
+		return errNothing
+	case changed != nil:
+		return fmt.Errorf("the plan is stale: %s not as when it was made, and nothing is sent: %s; plan it anew", fabric.Plural(len(changed), "block is", "blocks are"), strings.Join(firstOf(changed), "; "))
+	}
+	return nil
 }
 
 // TakeBack makes all cells as they were before the change. The journal may be

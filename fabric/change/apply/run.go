@@ -145,6 +145,9 @@ func (r *Run) forward(ctx context.Context, lock *held, j *Journal, f *fabric.Fab
 	}
 	err = fn(c, ctx)
 	switch {
+	case errors.Is(err, errNothing):
+		_, _ = r.nothingSent(j, err)
+		return Nothing, nil
 	case err != nil && j.Last(KindRound) == nil:
 		return r.nothingSent(j, err)
 	case guard == nil && err == nil:
