@@ -14,6 +14,7 @@ import (
 	"fabsh/fabric/change"
 	"fabsh/fabric/diff"
 	"fabsh/fabric/routing"
+	"fabsh/fabric/sa"
 )
 
 // What commands written in Go need of a session: the fabric and its tables as
@@ -42,6 +43,9 @@ func (s *Session) Sweep(ctx context.Context) (*fabric.Fabric, error) {
 	}
 	return f.Fabric, nil
 }
+
+// SA is the client of the subnet administrator; nil without a live fabric.
+func (s *Session) SA() *sa.Client { return s.env.SA }
 
 // silence is a sink that drops what it is given.
 type silence struct{}

@@ -33,6 +33,8 @@ type settings struct {
 	retries number
 	window  number
 
+	planFile, planFrom string // --plan, and what the plan is made from; "": what ran
+
 	write       bool
 	overrideSM  bool
 	readOnly    bool
@@ -63,8 +65,10 @@ type settings struct {
 
 	etc         string          // folder of the site's configuration
 	siteKeys    *engine.Keys    // ibdiag.conf's
+	handed      *engine.Keys    // by the process that started this one
 	secrets     []fs.FileInfo   // files of keys
 	opening     context.Context // of opening the fabric; nil: it may take for ever
+	changing    bool            // a command on changes runs, which tells of open ones itself
 	plainSpeeds bool            // ibdiag.conf: vendors' speeds are not asked for
 }
 
@@ -97,6 +101,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	safety.BoolVar(&s.overrideSM, "override-sm", false, "with --write: change what a running subnet manager owns, too")
 	safety.BoolVar(&s.trapAgent, "trap-agent", false, "with --write: let scripts take the traps sent to this port: sa_subscribe(source=\"traps\")")
 	safety.BoolVar(&s.readOnly, "read-only", false, "allow no change, of a simulated fabric either")
+	safety.StringVar(&s.planFile, "plan", "", "send nothing that changes the fabric, but write what would be sent to the plan `FILE` (see fabsh change)")
 	safety.StringVar(&s.keys, "keys", "", "show the keys in `FILE`, which has mode 0600, to who wants them; - asks for them at the terminal")
 
 	limits := s.group("Limits")

@@ -369,6 +369,14 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		return nil, err
 	}
 	a.interrupts.onExit(s.leave)
+	s.nameUnended()
+	s.MakeBy(s.makeInScript)
+	if a.planFile != "" {
+		if err := s.startPlan(); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
@@ -378,7 +386,7 @@ func (a *app) engineOptions(t engine.Transport, keys *engine.Keys) engine.Option
 		Window:  a.window.value,
 		Timeout: a.timeout.value,
 		Retries: a.retries.value,
-		Write:   !a.readOnly && (a.write || t.Traits().Simulated),
+		Write:   !a.readOnly && a.planFile == "" && (a.write || t.Traits().Simulated),
 	}
 	if o.Retries == 0 {
 		o.Retries = -1 // none; 0 is the engine's default

@@ -18,7 +18,7 @@ import (
 func (a *app) readKeys() (*engine.Keys, error) {
 	switch {
 	case !a.flags.Changed("keys"):
-		return nil, nil
+		return a.handed, nil
 	case a.keys == "-":
 		return a.askKeys()
 	}

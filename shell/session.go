@@ -22,8 +22,9 @@ type session struct {
 	before   engine.Stats   // when this evaluation began
 	progress *progress
 	began    time.Time
-	deadline *deadline // of the session; nil: it has none
-	where    string    // what runs in it, for the last words of a program that is ended by force
+	deadline *deadline          // of the session; nil: it has none
+	planning *builtins.Planning // --plan; nil: what is written is sent
+	where    string             // what runs in it, for the last words of a program that is ended by force
 	// limit is the time of each statement; 0: there is no limit.
 	limit time.Duration
 }

@@ -119,6 +119,9 @@ func (r *madRequest) allowed() error {
 	if r.reads() {
 		return nil
 	}
+	if err := topology.MayNotPlan(r.c); err != nil {
+		return err
+	}
 	attr := r.attr
 	if attr == nil || h.Method == mad.MethodGet || r.header != nil {
 		// What is not known to be harmless; of subnet management it may be the

@@ -115,7 +115,7 @@ func changePorts(c *lang.Call, action change.Action, a *linkArgs, force bool) (s
 			open = append(open, changes[i])
 		}
 	}
-	if err := c.Block(func(ctx context.Context) error { return change.SetPortStates(ctx, e, open...) }); err != nil {
+	if err := topology.Change(c, func(ctx context.Context) error { return change.SetPortStates(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	results := make([]*change.Port, len(changes))
@@ -220,7 +220,7 @@ It takes effect when the link trains again: port_reset(port). What the port does
 				open = append(open, link)
 			}
 		}
-		if err := c.Block(func(ctx context.Context) error { return change.SetLinks(ctx, e, open...) }); err != nil {
+		if err := topology.Change(c, func(ctx context.Context) error { return change.SetLinks(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		return portResults(c, targets, results, many)

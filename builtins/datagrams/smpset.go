@@ -76,7 +76,12 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 		if err != nil {
 			return nil, err
 		}
-		if err := c.Block(func(ctx context.Context) error { return change.Apply(ctx, e, open...) }); err != nil {
+		if slices.ContainsFunc(named, func(name string) bool { return attr.Field(name).Key }) {
+			if err := topology.MayNotPlan(c); err != nil {
+				return nil, err
+			}
+		}
+		if err := topology.Change(c, func(ctx context.Context) error { return change.Apply(ctx, e, open...) }); err != nil {
 			return nil, err
 		}
 		for i, set := range changes {

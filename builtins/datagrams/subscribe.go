@@ -57,6 +57,9 @@ Reports count where they come from the subnet administrator, traps where they co
 > sub.close()
 `,
 	Run: lang.Do(func(c *lang.Call, a *subscribeArgs) (starlark.Value, error) {
+		if err := topology.MayNotPlan(c); err != nil {
+			return nil, err
+		}
 		infos, err := a.informInfos(c)
 		if err != nil {
 			return nil, err

@@ -61,7 +61,7 @@ func (k *tableKind) set(c *lang.Call, a *portArgs, edit func(t *change.Table)) (
 	for _, t := range open {
 		edit(t)
 	}
-	if err := c.Block(func(ctx context.Context) error { return change.WriteTables(ctx, e, open...) }); err != nil {
+	if err := topology.Change(c, func(ctx context.Context) error { return change.WriteTables(ctx, e, open...) }); err != nil {
 		return nil, err
 	}
 	return k.results(c, targets, tables, many)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"go.starlark.net/starlark"
@@ -64,6 +65,7 @@ func parallel(c *Call, a *parallelArgs) (starlark.Value, error) {
 	// Not block: it may return before the workers, who watch the context
 	// themselves, have let go of the script's values.
 	yield(c.Thread, b.baton, wg.Wait)
+	b.parent.pass()
 	if err := b.parent.Stopped(); err != nil {
 		return nil, err
 	}
@@ -117,6 +119,7 @@ func (w *worker) run() {
 	for b.next < b.failed && w.ctx.Err() == nil {
 		w.item = b.next
 		b.next++
+		f.Place = append(slices.Clone(b.parent.Place), w.item, 0)
 		err := Protect("parallel", func() (err error) {
 			b.results[w.item], err = starlark.Call(t, b.fn, starlark.Tuple{b.items[w.item]}, nil)
 			return err

@@ -34,8 +34,10 @@ type Runtime struct {
 	Account Account // of what runs outside catch
 	refused bool    // a change was refused, whatever became of the script
 	warned  map[string]bool
-	shown   int // documents, of FormatJSON
-	state   map[reflect.Type]any
+	// evaluations is how many fibers began that are none of another's.
+	evaluations int
+	shown       int // documents, of FormatJSON
+	state       map[reflect.Type]any
 }
 
 // StateOf is what the vocabulary that declares T keeps with the session; zero

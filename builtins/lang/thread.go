@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,11 @@ type Fiber struct {
 	// loads are the modules whose top levels run, each loaded by the one
 	// before it; nothing may change the fabric until they are done.
 	Loads []string
+
+	// Place orders what fibers do as if those of parallel ran one after the other:
+	// it is compared number by number, and what begins another comes before it.
+	// Values that were taken stay as they are.
+	Place []int
 
 	begun bool   // steps is set; what is copied from this fiber has the same
 	steps *steps // nil: any number
@@ -54,6 +60,10 @@ func FiberOf(t *starlark.Thread) *Fiber { return t.Local(fiberKey).(*Fiber) }
 
 // NewThread makes the thread of f; release ends it and unties it from f's context.
 func NewThread(f *Fiber, name string) (t *starlark.Thread, release func()) {
+	if f.Place == nil {
+		f.Place = []int{f.Runtime.evaluations, 0}
+		f.Runtime.evaluations++
+	}
 	t = &starlark.Thread{
 		Name:  name,
 		Print: func(t *starlark.Thread, msg string) { FiberOf(t).Print(msg + "\n") },
@@ -76,6 +86,12 @@ func NewThread(f *Fiber, name string) (t *starlark.Thread, release func()) {
 		f.steps.leave(t)
 		untie()
 	}
+}
+
+// pass has what f does from now on come after what it did, and after its fibers.
+func (f *Fiber) pass() {
+	f.Place = slices.Clone(f.Place)
+	f.Place[len(f.Place)-1]++
 }
 
 // Block waits for what fn does, and lets other fibers run meanwhile. Nothing
@@ -150,3 +166,6 @@ type BugError struct {
 func (e *BugError) Error() string {
 	return fmt.Sprintf("%s: bug in fabsh: %v (please report it; -vv says where)", e.what, e.value)
 }
+
+// Alone: no other fiber runs beside f, for it is none of parallel.
+func (f *Fiber) Alone() bool { return f.baton == nil }

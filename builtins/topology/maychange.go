@@ -2,9 +2,12 @@ package topology
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric/change/plan"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -31,6 +34,10 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 	switch {
 	case len(f.Loads) > 0:
 		return nil, c.Refuse("refused, for %s is being loaded, and a module cannot change the fabric while it is; do it in a function that the script calls", f.Loads[len(f.Loads)-1])
+	case e.Overlay() != nil && slices.Contains(plan.PlannedAttributes(), attr):
+		return e, nil
+	case e.Overlay() != nil:
+		return nil, MayNotPlan(c)
 	case s.Write && e.Write():
 	case simulated:
 		return nil, c.Refuse("refused, for this session is read-only: leave --read-only out to change the simulated fabric")
@@ -56,4 +63,25 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 		return nil, c.Refuse("refused, for %v sets %s and expects it to stay; OpenSM neither sees nor repairs a foreign change, for it compares with what it remembers; --override-sm makes the change all the same", guarded.sm, attr.Name)
 	}
 	return e, nil
+}
+
+// MayNotPlan refuses what no plan can hold, where one is being made.
+func MayNotPlan(c *lang.Call) error {
+	if e := EnvOf(c.Runtime()).Engine; e == nil || e.Overlay() == nil {
+		return nil
+	}
+	return c.Refuse("refused, for a plan is being made, and it holds nothing but what set_*, port_* and smp_set write: forwarding tables, SL2VL, VL arbitration, P_Keys, GUIDs, PortInfo (no keys) and SwitchInfo")
+}
+
+// Change is c.Block for what changes the fabric: a plan that is being made knows by
+// it which line of the script asks for that.
+func Change(c *lang.Call, fn func(context.Context) error) error {
+	cause := engine.Cause{Place: c.Fiber().Place}
+	for depth := range c.Thread.CallStackDepth() {
+		if pos := c.Thread.CallFrame(depth).Pos; pos.Line > 0 {
+			cause.Line = fmt.Sprintf("%s:%d", pos.Filename(), pos.Line)
+			break
+		}
+	}
+	return c.Block(func(ctx context.Context) error { return fn(engine.WithCause(ctx, cause)) })
 }

@@ -5,6 +5,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric/change"
+	"fabsh/fabric/change/plan"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -49,6 +50,9 @@ func FailedRequest(c *lang.Call, t *Target, err error) error {
 	}
 	if errors.Is(err, engine.ErrReadOnly) {
 		return c.Refuse("refused, for it would change the fabric, which takes --write")
+	}
+	if errors.Is(err, plan.ErrNotPlanned) {
+		return c.Refuse("%v", err)
 	}
 	advice := adviceOn(c, err)
 	var me *engine.Error

@@ -55,6 +55,9 @@ func (s *Sim) Attr(name string) (starlark.Value, error) { return SimType.Attr(s,
 
 // alter does what a method of sim does, if the session may change the fabric.
 func alter(c *lang.Call, do func() error) (starlark.Value, error) {
+	if err := MayNotPlan(c); err != nil {
+		return nil, err
+	}
 	if _, err := MayChange(c, mad.AttrPortInfo); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -12,13 +13,24 @@ import (
 // file in the same folder, and renames it to path when it is complete, so that
 // there never is half a file. After an error the old file is unchanged.
 func WriteFile(path string, write func(io.Writer) error) error {
-	return WriteChecked(path, write, nil)
+	return replaceFile(path, write, nil, 0)
+}
+
+// WritePrivate is WriteFile of what nobody but its owner may read: mode 0600, even
+// where there is a file that has another.
+func WritePrivate(path string, write func(io.Writer) error) error {
+	return replaceFile(path, write, nil, 0o600)
 }
 
 // WriteChecked is WriteFile with a check, unless that is nil: check is called with
 // the name of the temporary file before the rename. path must then be no pipe
 // or device.
-func WriteChecked(path string, write func(io.Writer) error, check func(name string) error) (err error) {
+func WriteChecked(path string, write func(io.Writer) error, check func(name string) error) error {
+	return replaceFile(path, write, check, 0)
+}
+
+// replaceFile is all of these. mode 0: that of the file that is there, else 0644.
+func replaceFile(path string, write func(io.Writer) error, check func(name string) error, mode os.FileMode) (err error) {
 	if path, err = Target(path); err != nil { // a symbolic link stays one
 		return err
 	}
@@ -27,7 +39,7 @@ func WriteChecked(path string, write func(io.Writer) error, check func(name stri
 			path = target
 		}
 	}
-	mode := os.FileMode(0o644)
+	old := os.FileMode(0o644)
 	if st, err := os.Stat(path); err == nil {
 		if !st.Mode().IsRegular() && check != nil {
 			return fmt.Errorf("%s is no regular file, so it cannot be replaced", path)
@@ -35,7 +47,7 @@ func WriteChecked(path string, write func(io.Writer) error, check func(name stri
 		if !st.Mode().IsRegular() { // a pipe or device: a rename would remove it
 			return writeThrough(path, write)
 		}
-		mode = st.Mode().Perm()
+		old = st.Mode().Perm()
 	}
 	f, err := createTemp(path)
 	if err != nil {
@@ -54,7 +66,7 @@ func WriteChecked(path string, write func(io.Writer) error, check func(name stri
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	if err := f.Chmod(mode); err != nil {
+	if err := f.Chmod(cmp.Or(mode, old)); err != nil {
 		return err
 	}
 	// Without this, a crash of the machine could leave an empty file.

@@ -33,9 +33,9 @@ func (s *SM) String() string {
 //   - SMInfo, by LID and, where f knows the port, by directed route;
 //   - ClassPortInfo of the subnet administrator.
 //
-// Any answer but SMInfo NOT-ACTIVE means that there is a subnet manager. Nil
-// without an error means that there is none: no LID is known, or all stay
-// silent after all retries. f may be nil.
+// Any answer but SMInfo NOT-ACTIVE, and that the request is not supported, means that
+// there is a subnet manager. Nil without an error means that there is none: no LID
+// is known, or all stay silent after all retries. f may be nil.
 func (c *Client) FindSM(ctx context.Context, f *fabric.Fabric) (*SM, error) {
 	port, err := c.Engine.Port()
 	if err != nil {
@@ -110,7 +110,9 @@ func (c *Client) smQueries(p *engine.Port, lid mad.LID, f *fabric.Fabric) (queri
 func (q *smQuery) answer() (*SM, error) {
 	var e *engine.Error
 	switch {
-	case errors.As(q.Err, &e) && e.Status != 0: // a refusal is an answer
+	case errors.As(q.Err, &e) && (e.Status == mad.StatusBadMethod || e.Status == mad.StatusBadMethodAttribute):
+		return nil, nil // of an agent that has no subnet manager behind it (IBA 13.4.7)
+	case errors.As(q.Err, &e) && e.Status != 0: // any other refusal is an answer
 	case errors.Is(q.Err, engine.ErrTimeout):
 		return nil, nil
 	case q.Err != nil:

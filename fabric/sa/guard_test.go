@@ -62,7 +62,8 @@ func TestFindSM(t *testing.T) {
 	}
 }
 
-// TestFindSMRefused: a refusal is an answer, and a request that was not sent is
+// TestFindSMRefused: a refusal is an answer, unless it is of an agent that knows no
+// subnet manager, and a request that was not sent is
 // an error, not silence.
 func TestFindSMRefused(t *testing.T) {
 	for _, test := range []struct {
@@ -72,7 +73,8 @@ func TestFindSMRefused(t *testing.T) {
 		broken  error
 		sm, err string
 	}{
-		{name: "refusal", class: mad.ClassSubn, status: mad.StatusBadMethodAttribute, sm: "a subnet manager at LID 3"},
+		{name: "refusal", class: mad.ClassSubn, status: mad.StatusBadValue, sm: "a subnet manager at LID 3"},
+		{name: "no such attribute", class: mad.ClassSubn, status: mad.StatusBadMethodAttribute},
 		{name: "redirection", class: mad.ClassSubnAdm, status: mad.StatusRedirect, sm: "a subnet manager at LID 3"},
 		{name: "transport gone", broken: errors.New("unplugged"), err: "SubnGet(SMInfo) to LID 3: unplugged"},
 	} {

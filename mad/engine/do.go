@@ -11,6 +11,9 @@ import (
 // context.Cause(ctx); otherwise it returns nil. The calls' Notify is Do's.
 // Calls that an agent wants sent elsewhere are sent there.
 func (e *Engine) Do(ctx context.Context, calls ...*Call) error {
+	if err := e.before(ctx, calls); err != nil {
+		return err
+	}
 	for {
 		if err := e.do(ctx, calls); err != nil {
 			return err

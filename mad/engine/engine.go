@@ -22,6 +22,7 @@
 //	redirect.go     agents that send a request elsewhere
 //	key.go          the keys that requests show
 //	transport.go address.go   what carries datagrams, and where they go
+//	overlay.go      what stands over the fabric while changes are planned
 //	stats.go error.go
 //
 // The terms are those of transport protocols: RTT is a round-trip time; the base
@@ -93,6 +94,7 @@ type Engine struct {
 	traits    Traits
 	policy    policy // live, or of a recording
 	lmcs      atomic.Pointer[lmcs]
+	overlay   atomic.Pointer[Overlay] // nil: none
 
 	mu        sync.Mutex // guards all below, and the state of lent calls
 	life      lifecycle  // whether calls are taken
@@ -137,7 +139,15 @@ func New(t Transport, o Options) *Engine {
 // Start begins c and returns at once; c.Notify is told of the end, of
 // failures too. A call that has not ended must not be started again.
 func (e *Engine) Start(c *Call) {
+	overlay := e.Overlay()
+	var refused error
+	if overlay != nil {
+		refused = overlay.Ask(c)
+	}
 	effect, err := e.check(c)
+	if refused != nil {
+		err = refused
+	}
 	e.mu.Lock()
 	if c.s.phase != phaseIdle {
 		e.mu.Unlock()
@@ -158,6 +168,7 @@ func (e *Engine) Start(c *Call) {
 		go c.complete()
 		return
 	}
+	c.overlay = overlay
 	to := e.redirects.of(c)
 	c.s = callState{method: mad.Method(c.MAD[mad.MethodOffset]), reads: effect == mad.EffectRead, timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), to: to.Address}
 	c.s.keyless = !e.options.Keys.goTo(&c.To, &to)

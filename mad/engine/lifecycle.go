@@ -164,6 +164,12 @@ func (l *callList) complete() {
 }
 
 func (c *Call) complete() {
+	if o := c.overlay; o != nil {
+		c.overlay = nil
+		if err := o.Answer(c); err != nil {
+			c.Err = c.failure(err)
+		}
+	}
 	if c.Notify != nil {
 		c.Notify.Complete(c)
 	}

@@ -1,0 +1,49 @@
+package changes
+
+import (
+	"context"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/change/plan"
+)
+
+// Maker makes the change of a plan, and says whether it was confirmed in time. The
+// program has it, for it starts processes; nil: nobody has.
+type Maker func(ctx context.Context, p *plan.Plan, within time.Duration) (confirmed bool, err error)
+
+// applyMethod is plan.apply().
+var applyMethod = lang.Builtin{
+	Name:    "apply",
+	Returns: "bool",
+	Params:  []lang.Param{{Name: "confirm", Kind: lang.KindDuration, Default: `"60s"`, Doc: "how long it may wait for fabsh change confirm"}},
+	Doc: `Makes the change, as fabsh change apply does: under a journal, round by round, each read back, with a guard process that takes it back. It waits until the change is confirmed, and returns True; or until it is taken back unconfirmed: False. A change that cannot be made, or goes wrong and is taken back, is an error.
+A fabric that is simulated in this process (-F sim) is out of reach of others: there a change is confirmed by itself when all checks have passed.`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Confirm time.Duration }) (starlark.Value, error) {
+		e := env(c)
+		maker := *lang.StateOf[Maker](c.Runtime())
+		switch {
+		case !e.Write && e.Engine != nil && e.Engine.Traits().Simulated:
+			return nil, c.Refuse("refused, for this session is read-only: leave --read-only out to change the simulated fabric")
+		case !e.Write:
+			return nil, c.Refuse("refused, for it would change the fabric, which takes --write")
+		case len(c.Fiber().Loads) > 0:
+			return nil, c.Refuse("refused, for %s is being loaded, and a module cannot change the fabric while it is", c.Fiber().Loads[len(c.Fiber().Loads)-1])
+		case maker == nil:
+			return nil, lang.Errorf("no change can be made here")
+		case a.Confirm <= 0:
+			return nil, lang.Errorf("confirm: a change must be confirmed in some time, and 0s is none")
+		}
+		confirmed := false
+		err := c.Block(func(ctx context.Context) (err error) {
+			confirmed, err = maker(ctx, c.Recv.(*Value).Plan, a.Confirm)
+			return err
+		})
+		if err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		return starlark.Bool(confirmed), nil
+	}),
+}

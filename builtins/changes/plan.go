@@ -1,0 +1,289 @@
+package changes
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/change/plan"
+)
+
+// Value is the value `plan`. It never changes.
+type Value struct{ *plan.Plan }
+
+var (
+	_ starlark.HasAttrs = (*Value)(nil)
+	_ lang.Factual      = (*Value)(nil)
+	_ lang.Documented   = (*Value)(nil)
+)
+
+// PlanType is the type of plans. It is made by init, for its methods make values of it.
+var PlanType *lang.Type[*Value]
+
+func init() {
+	PlanType = lang.NewType("plan", "A change that is intended: what would be written where, in which order, and what the proof of it says.",
+		lang.Member[*Value]{Name: "source", Type: "string", Column: true, Doc: `what it was made from: "maintenance.star", "ftree"`, Get: func(v *Value) starlark.Value { return starlark.String(v.From) }},
+		lang.Member[*Value]{Name: "ok", Column: true, Doc: "an order was found and proven; None where nothing was looked for", Get: func(v *Value) starlark.Value {
+			if v.Report == nil {
+				return starlark.None
+			}
+			return starlark.Bool(v.Report.OK)
+		}},
+		lang.Member[*Value]{Name: "verdict", Type: "string", Column: true, Doc: "what is written, in which order, and what it does; else why it is not ok", Get: func(v *Value) starlark.Value {
+			if v.Report == nil {
+				return starlark.None
+			}
+			return starlark.String(v.Line(v.Report))
+		}},
+		lang.Member[*Value]{Name: "rounds", Type: "list of plan_round", Column: true, Doc: "the rounds of the forwarding tables, in their order", Get: rounds},
+		number("pairs", "pairs of an endpoint and a LID of another whose packets take other links in the end", func(r *plan.Report) int64 { return r.Pairs }),
+		number("lost", "pairs that have a path and would have none", func(r *plan.Report) int64 { return r.Lost }),
+		number("gained", "pairs that have no path and would have one", func(r *plan.Report) int64 { return r.Gained }),
+		number("load_before", "how many pairs share the link that most do", func(r *plan.Report) int64 { return r.LoadBefore }),
+		number("load_after", "the same, when the plan is carried out", func(r *plan.Report) int64 { return r.LoadAfter }),
+		lang.Member[*Value]{Name: "not_judged", Column: true, Doc: "what the proof does not cover: texts", Get: func(v *Value) starlark.Value {
+			if v.Report == nil {
+				return lang.Texts(nil)
+			}
+			return lang.Texts(v.Report.NotJudged)
+		}},
+		lang.Member[*Value]{Name: "manager", Type: "string", Column: true, Doc: "the subnet manager that was in charge; None: there was none", Get: func(v *Value) starlark.Value {
+			if v.Base.Manager == nil {
+				return starlark.None
+			}
+			return starlark.String(v.Base.Manager.String())
+		}},
+		lang.Member[*Value]{Name: "sets", Type: "list of planned_set", Column: true, Doc: "what would be written, in the order in which it was asked for", Get: sets},
+		lang.Member[*Value]{Method: &verifyMethod},
+		lang.Member[*Value]{Method: &saveMethod},
+		lang.Member[*Value]{Method: &applyMethod},
+	)
+}
+
+// number is a member that is a figure of the report; None where there is none.
+func number(name, doc string, of func(*plan.Report) int64) lang.Member[*Value] {
+	return lang.Member[*Value]{Name: name, Type: "int", Column: true, Doc: doc, Get: func(v *Value) starlark.Value {
+		if v.Report == nil {
+			return starlark.None
+		}
+		return starlark.MakeInt64(of(v.Report))
+	}}
+}
+
+// RoundType is the type of a plan's rounds.
+var RoundType = &lang.ResultType{
+	Name: "plan_round",
+	Doc:  "A round of writes: in any order, all of them read back before the next round.",
+	Members: []lang.ResultMember{
+		{Name: "blocks", Doc: "how many blocks of forwarding tables"},
+		{Name: "switches", Doc: "on how many switches"},
+		{Name: "lanes", Doc: "the round is the writes of SL2VL"},
+		{Name: "wait", Doc: "seconds to wait after it, until packets on the old way have left"},
+	},
+}
+
+// SetType is the type of what a plan would write.
+var SetType = &lang.ResultType{
+	Name: "planned_set",
+	Doc:  "One Set of a plan.",
+	Members: []lang.ResultMember{
+		{Name: "attribute", Doc: `"LinearForwardingTable"`},
+		{Name: "target", Doc: "the name of the node"},
+		{Name: "guid", Doc: "its GUID"},
+		{Name: "modifier", Doc: "the attribute modifier: the block, the port"},
+		{Name: "change", Doc: `what changes: "64..127: 3 entries", "port_physical_state 5 to 3"`},
+		{Name: "line", Doc: "where the script asked for it; None: that is not known"},
+		{Name: "before", Doc: "the block before, bytes; None where fields are changed", Long: true},
+		{Name: "after", Doc: "the block after, bytes; None where fields are changed", Long: true},
+		{Name: "route", Doc: "the directed route to the node when the plan was made", Long: true},
+	},
+}
+
+func (v *Value) String() string {
+	return "plan(" + v.From + ", " + lang.Count(len(v.Sets), "Set") + ")"
+}
+func (v *Value) Type() string                             { return "plan" }
+func (v *Value) Freeze()                                  {}
+func (v *Value) Truth() starlark.Bool                     { return true }
+func (v *Value) Hash() (uint32, error)                    { return 0, lang.Unhashable(v) }
+func (v *Value) AttrNames() []string                      { return PlanType.Names }
+func (v *Value) TypeDoc() lang.TypeDoc                    { return PlanType.TypeDoc() }
+func (v *Value) Schema() string                           { return PlanType.Schema() }
+func (v *Value) Facts() []lang.Fact                       { return PlanType.Facts(v) }
+func (v *Value) Attr(name string) (starlark.Value, error) { return PlanType.Attr(v, name) }
+
+func rounds(v *Value) starlark.Value {
+	var list []starlark.Value
+	if v.Report != nil {
+		for _, r := range v.Report.Rounds {
+			list = append(list, lang.NewResult(RoundType, starlark.MakeInt(r.Blocks), starlark.MakeInt(r.Switches), starlark.Bool(r.Lanes), starlark.Float(r.Drain.Seconds())))
+		}
+	}
+	return starlark.NewList(list)
+}
+
+func sets(v *Value) starlark.Value {
+	var list []starlark.Value
+	for i := range v.Sets {
+		s := &v.Sets[i]
+		line, before, after, route := starlark.Value(starlark.None), starlark.Value(starlark.None), starlark.Value(starlark.None), starlark.Value(starlark.None)
+		if s.Line != "" {
+			line = starlark.String(s.Line)
+		}
+		if s.New != nil {
+			before, after = starlark.Bytes(s.Old), starlark.Bytes(s.New)
+		}
+		if len(s.Target.Routes) > 0 {
+			route = starlark.String(s.Target.Routes[0].String())
+		}
+		list = append(list, lang.NewResult(SetType, starlark.String(s.Attr.Name), starlark.String(s.Target.Name), topology.GUIDValue(s.Target.GUID), starlark.MakeUint64(uint64(s.Modifier)), starlark.String(s.Changed()), line, before, after, route))
+	}
+	return starlark.NewList(list)
+}
+
+// setsShown is how many Sets the text names.
+const setsShown = 20
+
+// Display writes the verdict first, then figures, rounds and Sets.
+func (v *Value) Display() string {
+	var b strings.Builder
+	if r := v.Report; r != nil {
+		for line := range strings.Lines(v.Line(r) + "\n") {
+			b.WriteString(lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
+		}
+	}
+	fmt.Fprintf(&b, "made from: %s\n", lang.OneLine(v.From))
+	if v.Base.Manager != nil {
+		fmt.Fprintf(&b, "subnet manager: %v\n", v.Base.Manager)
+	} else {
+		b.WriteString("subnet manager: none\n")
+	}
+	if r := v.Report; r != nil {
+		for i, round := range r.Rounds {
+			fmt.Fprintf(&b, "round %d: ", i+1)
+			if round.Lanes {
+				b.WriteString("virtual lanes of service levels")
+			} else {
+				b.WriteString(fabric.Plural(round.Blocks, "block", "blocks") + " on " + lang.Count(round.Switches, "switch"))
+			}
+			if round.Drain > 0 {
+				fmt.Fprintf(&b, ", then a wait of %v", round.Drain)
+			}
+			b.WriteString("\n")
+		}
+		if len(r.Rounds) > 0 {
+			fmt.Fprintf(&b, "pairs: %d rerouted, %d lost, %d gained\n", r.Pairs, r.Lost, r.Gained)
+			fmt.Fprintf(&b, "most pairs on a link: %d before, %d after\n", r.LoadBefore, r.LoadAfter)
+		}
+		for _, note := range r.NotJudged {
+			b.WriteString("not judged: " + lang.OneLine(note) + "\n")
+		}
+	}
+	for i := range v.Sets[:min(len(v.Sets), setsShown)] {
+		s := &v.Sets[i]
+		line := ""
+		if s.Line != "" {
+			line = "  (" + s.Line + ")"
+		}
+		b.WriteString(lang.OneLine(fmt.Sprintf("%s: %s: %s%s", s.Target.Label(), s.Attr.Name, s.Changed(), line)) + "\n")
+	}
+	if more := len(v.Sets) - setsShown; more > 0 {
+		fmt.Fprintf(&b, "and %d more Sets: see .sets, or -o json\n", more)
+	}
+	return b.String()
+}
+
+// Plan is plan().
+var Plan = lang.Builtin{
+	Name:    "plan",
+	Returns: "plan",
+	Group:   topology.GroupFabric,
+	Params: []lang.Param{
+		{Name: "fn", Kind: lang.KindFunction, Doc: "the function whose writes are wanted"},
+		{Name: "*args", Kind: lang.KindAny, Doc: "its arguments"},
+	},
+	Doc: `Runs a function with its writes recorded instead of sent: a plan.
+What set_*, port_* and smp_set write is kept, and what is read shows it; what would follow from it, such as a link that goes down, does not happen, and nothing waits for it. It needs no --write. What no plan can hold is refused: sa_set, mad_send, perf_clear and others. Then the fabric is looked at again, an order is looked for and proven. It cannot be called inside parallel(); parallel() inside is fine.`,
+	Example: `
+> f = discover()
+> p = plan(lambda: port_disable(f.switches[0].ports[5]))
+> p.ok, len(p.sets), p.sets[0].change
+(True, 1, "port_physical_state link_up to disabled")
+> smp_get("PortInfo", f.switches[0].ports[5]).port_physical_state
+"link_up"
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		FN   starlark.Callable
+		Args starlark.Tuple
+	}) (starlark.Value, error) {
+		return made(c, c.Name, func() error {
+			_, err := starlark.Call(c.Thread, a.FN, a.Args, nil)
+			return err
+		})
+	}),
+}
+
+// made is the plan of what fn writes, proven.
+func made(c *lang.Call, from string, fn func() error) (starlark.Value, error) {
+	p, err := Record(c, from, fn)
+	if err != nil {
+		return nil, err
+	}
+	if err := Judge(c, p); err != nil {
+		return nil, err
+	}
+	return &Value{p}, nil
+}
+
+// verifyMethod is plan.verify().
+var verifyMethod = lang.Builtin{
+	Name:    "verify",
+	Returns: "plan",
+	Doc: `Looks at the fabric again, and finds and proves an order anew: the plan with what it found.
+Where the fabric is another one since, that is an error, which says what has changed.`,
+	Example: `
+> p = plan(lambda: set_lft(discover().switches[0], {40: None}))
+> p.verify().ok
+False
+`,
+	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
+		p := *c.Recv.(*Value).Plan
+		now, err := Finish(c, plan.NewRecorder(), p.From)
+		if err != nil {
+			return nil, err
+		}
+		if since := p.Base.Since(&now.Base); len(since) > 0 {
+			return nil, c.Refuse("the plan is stale: %s; make it again", strings.Join(since[:min(len(since), 5)], "; "))
+		}
+		if err := Judge(c, &p); err != nil {
+			return nil, err
+		}
+		return &Value{&p}, nil
+	}),
+}
+
+// saveMethod is plan.save().
+var saveMethod = lang.Builtin{
+	Name:   "save",
+	Params: []lang.Param{{Name: "path", Kind: lang.KindPath, Doc: "the file, below --out"}},
+	Doc:    "Writes the plan to a file, for fabsh change show and apply. It returns the path.",
+	Example: `
+> plan(lambda: set_lft(discover().switches[0], {40: None})).save("m.plan")
+"m.plan"
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
+		var b strings.Builder
+		if err := c.Recv.(*Value).Write(&b); err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		path, err := c.Runtime().Files.Write(a.Path, []byte(b.String()))
+		if err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		return starlark.String(path), nil
+	}),
+}

@@ -1,0 +1,122 @@
+// Package changes is what scripts say of changes that are planned: plan(), and the
+// value plan.
+//
+//	record.go   runs code with its writes recorded
+//	plan.go     the value plan, and plan()
+package changes
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/change"
+	"fabsh/fabric/change/plan"
+	"fabsh/fabric/routing"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+)
+
+// Record runs fn with its writes recorded instead of sent, and makes a plan of them.
+// from is what the plan says that it was made from.
+func Record(c *lang.Call, from string, fn func() error) (*plan.Plan, error) {
+	rec, stop, err := Start(c)
+	if err != nil {
+		return nil, err
+	}
+	err = fn()
+	stop()
+	if err != nil {
+		return nil, err
+	}
+	return Finish(c, rec, from)
+}
+
+// Start has the writes of the session recorded instead of sent, until stop is called.
+func Start(c *lang.Call) (rec *plan.Recorder, stop func(), err error) {
+	e, err := topology.EngineOf(c)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case e.Overlay() != nil:
+		return nil, nil, lang.Errorf("a plan is being made already: there is no plan in a plan")
+	case !c.Fiber().Alone():
+		return nil, nil, lang.Errorf("no plan can be made inside parallel(), for what others do there would be recorded too: call parallel() in the plan's function")
+	}
+	rec = plan.NewRecorder()
+	e.SetOverlay(rec)
+	return rec, func() { e.SetOverlay(nil) }, nil
+}
+
+// Finish makes a plan of what was recorded. It looks at the fabric again: that is what
+// the plan is bound to.
+func Finish(c *lang.Call, rec *plan.Recorder, from string) (*plan.Plan, error) {
+	before := env(c).Fabric()
+	now, err := topology.Sweep(c.Thread)
+	if err != nil {
+		return nil, err
+	}
+	if !now.Complete() {
+		return nil, lang.Errorf("no plan is made, for the sweep is incomplete: %s", now.Missing())
+	}
+	var sm *sa.SM
+	err = c.Block(func(ctx context.Context) (err error) {
+		sm, err = env(c).SA.FindSM(ctx, now.Fabric)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.New(from, rec.Sets(), now.Fabric, sm)
+	if err == nil && before != nil && before.Scope() == "" && before.From() != nil { // else it is a part, or another view
+		err = p.Settled(before)
+	}
+	var refused *plan.RefusalError
+	if errors.As(err, &refused) {
+		return nil, c.Refuse("%s", refused.Reason)
+	}
+	return p, err
+}
+
+// Judge finds an order for p on the fabric as it was just swept, and keeps what it
+// finds in p.Report.
+func Judge(c *lang.Call, p *plan.Plan) error {
+	live, err := tables(c, p, env(c).Fabric())
+	if err != nil {
+		return err
+	}
+	local, err := topology.LocalPort(c)
+	if err != nil {
+		return err
+	}
+	last := slices.DeleteFunc([]mad.LID{local.SMLID, local.LID}, func(lid mad.LID) bool { return lid == 0 })
+	p.Report, err = p.Prove(c.Fiber().Context, live, last)
+	return err
+}
+
+// tables are the forwarding tables in force, which are read only where p changes some.
+func tables(c *lang.Call, p *plan.Plan, f *fabric.Fabric) (*routing.Routes, error) {
+	if !slices.ContainsFunc(p.Sets, func(s plan.Set) bool { return s.Attr == mad.AttrLinearForwardingTable }) {
+		g, err := routing.NewGraph(f, routing.GraphOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return routing.NewRoutes(g, 0), nil
+	}
+	var live *routing.Routes
+	var failed []change.SwitchError
+	err := c.Block(func(ctx context.Context) (err error) {
+		live, failed, err = change.ReadRoutes(ctx, env(c).Engine, f)
+		return err
+	})
+	if err == nil && len(failed) > 0 {
+		topology.CountUnanswered(c, failed[0].Err)
+		err = lang.Errorf("the forwarding table of %s cannot be read, so no order is proven: %w", failed[0].Switch.Label(), failed[0].Err)
+	}
+	return live, err
+}
+
+func env(c *lang.Call) *topology.Env { return topology.EnvOf(c.Runtime()) }

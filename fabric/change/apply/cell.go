@@ -1,0 +1,197 @@
+// Package apply makes a change of a fabric, and takes it back: round by round, under
+// a journal, with a look at the fabric between the rounds.
+//
+//	cell.go     what one Set writes, and what there is of it in the fabric
+//	read.go     reading and writing many cells
+//	journal.go  the file that says what was begun, and how it ended
+//	record.go   its records
+//	move.go     from the state that is there to the old or the new one
+//	check.go    what must not happen between two rounds
+//	way.go      two directed routes to a node
+package apply
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"fabsh/mad"
+)
+
+// Cell is what a change writes with one Set: some fields of an attribute, or a block
+// of a table.
+type Cell struct {
+	Node mad.GUID // that must answer
+	Name string   // of the node, and what of it: for people
+	// Routes are ways to the node; the next one is taken where one gives no answer.
+	// LID is for a node to which none is known.
+	Routes []mad.DirectedRoute
+	LID    mad.LID
+	// PortGUID is that of the port whose M_Key the node wants.
+	PortGUID mad.GUID
+
+	Attr     *mad.Attribute
+	Modifier uint32
+	// Fields are those that the change writes; nil: all of the attribute.
+	Fields []string
+	// Old and New are the attribute before and after the change. Of fields that
+	// the change does not write they are 0, so that they hold no keys.
+	Old, New []byte
+}
+
+// cellJSON is a cell in the journal: an attribute is known by its number.
+type cellJSON struct {
+	Node     mad.GUID            `json:"node"`
+	Name     string              `json:"name"`
+	Routes   []mad.DirectedRoute `json:"routes"`
+	LID      mad.LID             `json:"lid,omitempty"`
+	PortGUID mad.GUID            `json:"port_guid"`
+	Attr     mad.AttributeID     `json:"attribute"`
+	Modifier uint32              `json:"modifier"`
+	Fields   []string            `json:"fields,omitempty"`
+	Old      []byte              `json:"old"`
+	New      []byte              `json:"new"`
+}
+
+// MarshalJSON writes c for the journal.
+func (c *Cell) MarshalJSON() ([]byte, error) {
+	return json.Marshal(cellJSON{c.Node, c.Name, c.Routes, c.LID, c.PortGUID, c.Attr.ID, c.Modifier, c.Fields, c.Old, c.New})
+}
+
+// UnmarshalJSON reads c from the journal.
+func (c *Cell) UnmarshalJSON(b []byte) error {
+	var j cellJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*c = Cell{j.Node, j.Name, j.Routes, j.LID, j.PortGUID, mad.Lookup(mad.ClassSubn, j.Attr), j.Modifier, j.Fields, j.Old, j.New}
+	return c.Check()
+}
+
+// Check says what is wrong with c; nil: nothing is.
+func (c *Cell) Check() error {
+	switch {
+	case c.Attr == nil:
+		return fmt.Errorf("%s: no such attribute of subnet management", c.Name)
+	case len(c.Old) != c.Attr.Size || len(c.New) != c.Attr.Size:
+		return fmt.Errorf("%s: %s has %d bytes, and not %d and %d", c.Name, c.Attr.Name, c.Attr.Size, len(c.Old), len(c.New))
+	case len(c.Routes) == 0 && c.LID == 0:
+		return fmt.Errorf("%s: neither a directed route nor a LID is known", c.Name)
+	}
+	for _, name := range c.Fields {
+		f := c.Attr.Field(name)
+		if f == nil {
+			return fmt.Errorf("%s: %s has no field %s", c.Name, c.Attr.Name, name)
+		}
+		if f.Key {
+			return fmt.Errorf("%s: %s is a key, and changes hold none: set it by itself", c.Name, name)
+		}
+	}
+	return nil
+}
+
+// State is what the fabric has of a cell.
+type State uint8
+
+const (
+	// Old and New: as before, and as after the change.
+	Old State = iota
+	New
+	// Between: a table's block with some entries old and the others new, as the
+	// rounds leave it.
+	Between
+	// Foreign: neither; somebody else wrote it, or the switch was restarted.
+	Foreign
+)
+
+func (s State) String() string { return [...]string{"old", "new", "between old and new", "foreign"}[s] }
+
+// Classify says what data, the attribute as it was read, is.
+func (c *Cell) Classify(data []byte) State {
+	switch {
+	case c.same(data, c.Old):
+		return Old
+	case c.same(data, c.New):
+		return New
+	}
+	if c.Attr != mad.AttrLinearForwardingTable && c.Attr != mad.AttrMulticastForwardingTable {
+		return Foreign
+	}
+	entry := 1
+	if c.Attr == mad.AttrMulticastForwardingTable {
+		entry = 2
+	}
+	for at := 0; at < len(c.Old); at += entry {
+		if b := data[at:][:entry]; !bytes.Equal(b, c.Old[at:][:entry]) && !bytes.Equal(b, c.New[at:][:entry]) {
+			return Foreign
+		}
+	}
+	return Between
+}
+
+// same: what the change writes of the attribute is the same in a and b.
+func (c *Cell) same(a, b []byte) bool {
+	if c.Fields == nil {
+		return bytes.Equal(a[:c.Attr.Size], b[:c.Attr.Size])
+	}
+	for _, name := range c.Fields {
+		f := c.Attr.Field(name)
+		for i := range f.Count {
+			if settled(f, f.UintAt(a, i)) != settled(f, f.UintAt(b, i)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// settled is the value of a field without what moves on by itself: a port that is
+// not disabled trains its link.
+func settled(f *mad.Field, v uint64) uint64 {
+	if f.Script != "port_physical_state" {
+		return v
+	}
+	switch mad.PortPhysicalState(v) {
+	case mad.PortPhysicalStateDisabled, mad.PortPhysicalStateSleep:
+		return v
+	}
+	return uint64(mad.PortPhysicalStatePolling)
+}
+
+// only is data with all fields 0 that the change does not write.
+func (c *Cell) only(data []byte) []byte {
+	data = slices.Clone(data[:c.Attr.Size])
+	if c.Fields == nil {
+		return data
+	}
+	kept := make([]byte, len(data))
+	for _, name := range c.Fields {
+		f := c.Attr.Field(name)
+		for i := range f.Count {
+			f.SetUintAt(kept, i, f.UintAt(data, i))
+		}
+	}
+	return kept
+}
+
+// request is the attribute as a Set has it that makes want of what was read: fields
+// for which a Set asks for an action go out as 0 unless the change writes them.
+func (c *Cell) request(read, want []byte) []byte {
+	if c.Fields == nil {
+		return want
+	}
+	data := slices.Clone(read[:c.Attr.Size])
+	for i := range c.Attr.Fields {
+		if f := &c.Attr.Fields[i]; f.NoChange || f.W1C {
+			f.SetUint(data, 0)
+		}
+	}
+	for _, name := range c.Fields {
+		f := c.Attr.Field(name)
+		for i := range f.Count {
+			f.SetUintAt(data, i, settled(f, f.UintAt(want, i)))
+		}
+	}
+	return data
+}

@@ -1,0 +1,323 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// Checks look at the fabric between two rounds, and compare with what it was before
+// the first.
+type Checks struct {
+	client  *sa.Client
+	f       *fabric.Fabric
+	manager *sa.SM // before; nil: there was none
+	admin   bool   // the SA answered before
+	marked  []bool // by node: PortStateChange was set before
+	planned map[*fabric.Port]bool
+	sampled []sample
+}
+
+// sample is a port whose counters are compared.
+type sample struct {
+	port            *fabric.Port
+	dropped, stuck  uint64 // VL15Dropped, discards for HOQLife
+	hasDrop, hasHOQ bool   // they can be read
+}
+
+// maxSampled bounds the ports whose counters are read after each round, and
+// maxLooked the switches whose ports are.
+const (
+	maxSampled = 64
+	maxLooked  = 64
+)
+
+// NewChecks notes what f, which was just swept, and its subnet manager are like
+// before the change of cells.
+func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager *sa.SM, cells []*Cell) (*Checks, error) {
+	c := &Checks{client: client, f: f, manager: manager, planned: map[*fabric.Port]bool{}}
+	if manager != nil {
+		var err error
+		if c.admin, err = c.answers(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if c.marked, err = c.marks(ctx); err != nil {
+		return nil, err
+	}
+	seen := map[*fabric.Node]bool{}
+	for _, cell := range cells {
+		for _, n := range f.NodeByGUID(cell.Node) {
+			if cell.Attr == mad.AttrPortInfo {
+				if p := n.Port(int(cell.Modifier & 0xff)); p != nil {
+					c.planned[p] = true
+					if p.Peer() != nil {
+						c.planned[p.Peer()] = true
+					}
+				}
+			}
+			if seen[n] || !n.IsSwitch() {
+				continue
+			}
+			seen[n] = true
+			for p := range n.Ports() {
+				if p.Peer() != nil && len(c.sampled) < maxSampled {
+					c.sampled = append(c.sampled, sample{port: p})
+				}
+			}
+		}
+	}
+	for i := range c.sampled {
+		c.sampled[i].hasDrop, c.sampled[i].hasHOQ = true, true
+	}
+	return c, c.counters(ctx, func(s *sample, drop, hoq *uint64) error {
+		if s.hasDrop, s.hasHOQ = drop != nil, hoq != nil; s.hasDrop {
+			s.dropped = *drop
+		}
+		if s.hasHOQ {
+			s.stuck = *hoq
+		}
+		return nil
+	})
+}
+
+// Between is the check after a round that wrote to some nodes: a *CheckError says
+// what happened.
+func (c *Checks) Between(ctx context.Context, changed []mad.GUID) error {
+	if err := c.Manager(ctx); err != nil {
+		return err
+	}
+	if c.admin {
+		answers, err := c.answers(ctx)
+		if err != nil {
+			return err
+		}
+		if !answers {
+			return &CheckError{"the subnet administrator, which answered before, is silent"}
+		}
+	}
+	if err := c.ports(ctx, changed); err != nil {
+		return err
+	}
+	return c.counters(ctx, func(s *sample, drop, hoq *uint64) error {
+		switch {
+		case drop != nil && s.hasDrop && *drop > s.dropped:
+			return &CheckError{fmt.Sprintf("VL15Dropped of %s has risen by %d", s.port.Name(), *drop-s.dropped)}
+		case hoq != nil && s.hasHOQ && *hoq > s.stuck:
+			return &CheckError{fmt.Sprintf("%s has dropped %d packets that waited longer than HOQLife", s.port.Name(), *hoq-s.stuck)}
+		}
+		return nil
+	})
+}
+
+// Manager: the subnet manager in charge is the one that was before, or none if there
+// was none.
+func (c *Checks) Manager(ctx context.Context) error {
+	now, err := c.findManager(ctx)
+	switch {
+	case err != nil:
+		return err
+	case now == nil || c.manager != nil && c.manager.Info != nil && now.Info.GUID == c.manager.Info.GUID:
+		return nil
+	case c.manager != nil && c.manager.Info == nil && now.LID == c.manager.LID:
+		return nil
+	}
+	return &CheckError{fmt.Sprintf("%v is in charge of the subnet now", now)}
+}
+
+// findManager is a subnet manager that is MASTER; nil: none is found. It is asked
+// for where the local port says that one is, and at the ports that had one.
+func (c *Checks) findManager(ctx context.Context) (*sa.SM, error) {
+	var local engine.Call
+	local.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
+	local.SetRoute(mad.DirectedRoute{0})
+	e := c.client.Engine
+	if err := e.Do(ctx, &local); err != nil {
+		return nil, err
+	}
+	if local.Err != nil {
+		return nil, local.Err
+	}
+	var info mad.PortInfo
+	info.Decode(local.Data())
+	const most = 16 // ports that are asked
+	var calls []*engine.Call
+	var lids []mad.LID
+	ask := func(d fabric.Dest, lid mad.LID) {
+		call := d.Put(new(engine.Call), mad.MethodGet, mad.AttrSMInfo, 0, nil)
+		// Between rounds silence must not cost seconds; a master that appears is
+		// seen after the next round too.
+		call.Timeout, call.Retries = 200*time.Millisecond, 1
+		calls, lids = append(calls, call), append(lids, lid)
+	}
+	if lid := info.MasterSMLID; lid != 0 && info.LID != 0 {
+		ask(fabric.Dest{LID: lid}, lid)
+	}
+	for i := range c.f.Ports() {
+		p := &c.f.Ports()[i]
+		pi := p.Info()
+		if pi == nil || p.LID() == 0 && pi.CapabilityMask&mad.CapabilityMaskIsSM == 0 || p.Route() == nil || len(calls) > most {
+			continue
+		}
+		if pi.CapabilityMask&mad.CapabilityMaskIsSM != 0 || p.LID() == info.MasterSMLID {
+			ask(fabric.Dest{Route: p.Route(), Guard: p.Guard()}, p.LID())
+		}
+	}
+	if err := e.Do(ctx, calls...); err != nil {
+		return nil, err
+	}
+	for i, call := range calls {
+		if call.Err != nil {
+			continue
+		}
+		sm := new(mad.SMInfo)
+		if sm.Decode(call.Data()); sm.SMState == mad.SMStateMaster {
+			return &sa.SM{LID: lids[i], Info: sm}, nil
+		}
+	}
+	return nil, nil
+}
+
+// answers: the subnet administrator does. An answer that refuses is one.
+func (c *Checks) answers(ctx context.Context) (bool, error) {
+	_, err := c.client.Query(ctx, sa.NewRequest(mad.MethodGet, mad.AttrSubnAdmClassPortInfo, nil))
+	var status *engine.Error
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err == nil:
+		return true, nil
+	}
+	return errors.As(err, &status) && status.Status != 0, nil
+}
+
+// marks are the switches whose PortStateChange bit is set: some port of theirs has
+// changed its state since a subnet manager cleared it.
+func (c *Checks) marks(ctx context.Context) ([]bool, error) {
+	marked := make([]bool, len(c.f.Nodes()))
+	var calls []*engine.Call
+	var of []int
+	for i := range c.f.Nodes() {
+		if n := &c.f.Nodes()[i]; n.IsSwitch() && n.Route() != nil {
+			calls = append(calls, fabric.Dest{Route: n.Route(), Guard: n.Guard()}.Put(new(engine.Call), mad.MethodGet, mad.AttrSwitchInfo, 0, nil))
+			of = append(of, i)
+		}
+	}
+	if err := c.client.Engine.Do(ctx, calls...); err != nil {
+		return nil, err
+	}
+	for i, call := range calls {
+		var sw mad.SwitchInfo
+		if call.Err == nil {
+			sw.Decode(call.Data())
+		}
+		// A switch that does not answer is looked at port by port, from both sides.
+		marked[of[i]] = call.Err != nil || sw.PortStateChange
+	}
+	return marked, nil
+}
+
+// ports: no port is down that was up, of the switches that say that some port has
+// changed, and of those that were written to.
+func (c *Checks) ports(ctx context.Context, changed []mad.GUID) error {
+	now, err := c.marks(ctx)
+	if err != nil {
+		return err
+	}
+	look := map[*fabric.Node]bool{}
+	var nodes []*fabric.Node
+	add := func(n *fabric.Node) {
+		if n.IsSwitch() && n.Route() != nil && !look[n] && len(nodes) < maxLooked {
+			look[n], nodes = true, append(nodes, n)
+		}
+	}
+	for i := range now {
+		if now[i] && !c.marked[i] {
+			add(&c.f.Nodes()[i])
+		}
+	}
+	for _, guid := range changed {
+		for _, n := range c.f.NodeByGUID(guid) {
+			add(n)
+		}
+	}
+	var calls []*engine.Call
+	var of []*fabric.Port
+	for _, n := range nodes {
+		for p := range n.Ports() {
+			if p.Peer() != nil && !c.planned[p] {
+				calls = append(calls, fabric.Dest{Route: n.Route(), Guard: n.Guard()}.Put(new(engine.Call), mad.MethodGet, mad.AttrPortInfo, uint32(p.Num()), nil))
+				of = append(of, p)
+			}
+		}
+	}
+	if err := c.client.Engine.Do(ctx, calls...); err != nil {
+		return err
+	}
+	for i, call := range calls {
+		if call.Err != nil {
+			return &CheckError{fmt.Sprintf("%s does not answer any more: %v", of[i].Name(), call.Err)}
+		}
+		var info mad.PortInfo
+		if info.Decode(call.Data()); info.PortState == mad.PortStateDown {
+			return &CheckError{fmt.Sprintf("%s is down, and was up", of[i].Name())}
+		}
+	}
+	return nil
+}
+
+// counters reads those of the sampled ports, and gives them to take; what cannot be
+// read is nil, and is not judged.
+func (c *Checks) counters(ctx context.Context, take func(s *sample, drop, hoq *uint64) error) error {
+	e := c.client.Engine
+	local, err := e.Port()
+	if err != nil || local.LID == 0 || len(c.sampled) == 0 {
+		for i := range c.sampled {
+			c.sampled[i].hasDrop, c.sampled[i].hasHOQ = false, false
+		}
+		return err
+	}
+	attrs := []*mad.Attribute{mad.AttrPortCounters, mad.AttrPortXmitDiscardDetails}
+	calls := make([]engine.Call, len(attrs)*len(c.sampled))
+	var open []*engine.Call
+	for i := range c.sampled {
+		s := &c.sampled[i]
+		for a, attr := range attrs {
+			if has := []bool{s.hasDrop, s.hasHOQ}[a]; !has || s.port.LID() == 0 {
+				continue
+			}
+			call := &calls[i*len(attrs)+a]
+			data := make([]byte, mad.ClassPerf.DataSize())
+			attr.Field("port_select").SetUint(data, uint64(s.port.Num()))
+			call.PutPerf(mad.MethodGet, attr.ID, 0, data)
+			if err := c.client.PutGMP(call, &local, s.port.LID()); err != nil {
+				return err
+			}
+			open = append(open, call)
+		}
+	}
+	if err := e.Do(ctx, open...); err != nil {
+		return err
+	}
+	value := func(i, a int, field string) *uint64 {
+		call := &calls[i*len(attrs)+a]
+		if call.Err != nil || call.Attempts == 0 {
+			return nil
+		}
+		v := attrs[a].Field(field).Uint(call.Data())
+		return &v
+	}
+	for i := range c.sampled {
+		if err := take(&c.sampled[i], value(i, 0, "vl15_dropped"), value(i, 1, "port_sw_hoq_lifetime_limit_discards")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package apply
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+
+	"fabsh/mad"
+)
+
+// Ordered is the order of all kinds of cells: what makes new ways comes first, then the
+// linear forwarding tables, ordered by tables, then what takes ways.
+func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte) ([]Round, error)) func(context.Context, [][]byte, [][]byte) ([]Round, error) {
+	return func(ctx context.Context, now, want [][]byte) ([]Round, error) {
+		var first, broken, last Round
+		routed := false
+		for i, c := range cells {
+			if bytes.Equal(now[i], want[i]) {
+				continue
+			}
+			step := Step{i, want[i]}
+			switch {
+			case c.Attr == mad.AttrLinearForwardingTable || c.Attr == mad.AttrSLtoVLMappingTable:
+				routed = true
+			case c.Attr == mad.AttrMulticastForwardingTable:
+				// Between two trees packets could go round: branches are taken
+				// away before new ones are there.
+				if both := common(now[i], want[i]); !bytes.Equal(both, now[i]) {
+					broken.Steps = append(broken.Steps, Step{i, both})
+				}
+				last.Steps = append(last.Steps, step)
+			case c.takes(now[i], want[i]):
+				last.Steps = append(last.Steps, step)
+			default:
+				first.Steps = append(first.Steps, step)
+			}
+		}
+		var rounds []Round
+		add := func(r ...Round) {
+			for _, r := range r {
+				if len(r.Steps) > 0 {
+					rounds = append(rounds, r)
+				}
+			}
+		}
+		add(first)
+		if routed {
+			middle, err := tables(ctx, now, want)
+			if err != nil {
+				return nil, err
+			}
+			add(middle...)
+		}
+		add(broken, last)
+		return rounds, nil
+	}
+}
+
+// common are the ports that both entries of a multicast forwarding table have.
+func common(a, b []byte) []byte {
+	both := make([]byte, len(a))
+	for at := 0; at < len(a); at += 2 {
+		binary.BigEndian.PutUint16(both[at:], binary.BigEndian.Uint16(a[at:])&binary.BigEndian.Uint16(b[at:]))
+	}
+	return both
+}
+
+// takes: the step takes something away that tables may still use: a port, the last
+// entries of a forwarding table, partitions.
+func (c *Cell) takes(now, want []byte) bool {
+	for _, name := range c.Fields {
+		f := c.Attr.Field(name)
+		from, to := f.Uint(now), f.Uint(want)
+		switch {
+		case name == "port_physical_state" && mad.PortPhysicalState(to) == mad.PortPhysicalStateDisabled,
+			name == "linear_fdb_top" && to < from, name == "multicast_fdb_top" && to < from:
+			return true
+		}
+	}
+	return c.Attr == mad.AttrPKeyTable
+}

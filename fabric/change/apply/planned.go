@@ -1,0 +1,60 @@
+package apply
+
+import (
+	"bytes"
+	"fmt"
+
+	"fabsh/fabric"
+	"fabsh/fabric/change/plan"
+	"fabsh/mad"
+)
+
+// Planned are the cells of a plan, on f, which was just swept: the plan's own routes
+// may be of yesterday.
+func Planned(p *plan.Plan, f *fabric.Fabric) ([]*Cell, error) {
+	ways := NewWays(f)
+	known := map[mad.GUID][]mad.DirectedRoute{}
+	var cells []*Cell
+	for _, ch := range p.Changes() {
+		t := &ch.Target
+		nodes := f.NodeByGUID(t.GUID)
+		if len(nodes) != 1 {
+			return nil, fmt.Errorf("%s: the fabric has %d nodes with GUID %v", t.Label(), len(nodes), t.GUID)
+		}
+		n := nodes[0]
+		c := &Cell{Node: t.GUID, Name: name(n, &ch), LID: n.LID(), PortGUID: n.Info().PortGUID, Attr: ch.Attr, Modifier: ch.Modifier, Old: bytes.Clone(ch.Set.Old), New: bytes.Clone(ch.New)}
+		if p := n.Port(t.Port); !n.IsSwitch() && p != nil { // each port answers for itself
+			c.LID, c.PortGUID = p.LID(), p.GUID()
+			if p.Route() != nil {
+				c.Routes = []mad.DirectedRoute{p.Route()}
+			}
+		} else {
+			if known[t.GUID] == nil {
+				known[t.GUID] = ways.To(n)
+			}
+			c.Routes = known[t.GUID]
+		}
+		if plan.InFields(ch.Attr) {
+			c.Old, c.New = make([]byte, ch.Attr.Size), make([]byte, ch.Attr.Size)
+			for _, f := range ch.Fields {
+				c.Fields = append(c.Fields, f.Name)
+				ch.Attr.Field(f.Name).SetUint(c.Old, f.Old)
+				ch.Attr.Field(f.Name).SetUint(c.New, f.New)
+			}
+		}
+		if err := c.Check(); err != nil {
+			return nil, err
+		}
+		cells = append(cells, c)
+	}
+	return cells, nil
+}
+
+// name is what a cell is called.
+func name(n *fabric.Node, ch *plan.Change) string {
+	text := n.Label() + " " + ch.Attr.Name
+	for _, part := range ch.Attr.Modifier {
+		text += fmt.Sprintf(" %s %d", part.Name, ch.Modifier>>part.Shift&(1<<part.Bits-1))
+	}
+	return text
+}

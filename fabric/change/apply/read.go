@@ -1,0 +1,166 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// maxCalls bounds the memory of calls.
+const maxCalls = 8192
+
+// access reads and writes cells over an engine.
+type access struct {
+	engine *engine.Engine
+	cells  []*Cell
+	way    map[mad.GUID]int // which of a node's routes gives answers
+}
+
+func newAccess(e *engine.Engine, cells []*Cell) *access {
+	return &access{engine: e, cells: cells, way: map[mad.GUID]int{}}
+}
+
+// exchange is one request about a cell, and its answer.
+type exchange struct {
+	cell int
+	data []byte // of a Set: what it carries; then the answer
+	err  error
+}
+
+// read reads cells, after it has seen that the nodes at their addresses are the
+// ones that are meant. What became of each is in its exchange. The error is the end
+// of ctx.
+func (a *access) read(ctx context.Context, cells []int) ([]exchange, error) {
+	var nodes []exchange
+	seen := map[mad.GUID]int{}
+	for _, i := range cells {
+		if _, ok := seen[a.cells[i].Node]; !ok {
+			seen[a.cells[i].Node] = len(nodes)
+			nodes = append(nodes, exchange{cell: i})
+		}
+	}
+	if err := a.do(ctx, mad.MethodGet, mad.AttrNodeInfo, nodes); err != nil {
+		return nil, err
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.err != nil {
+			continue
+		}
+		var info mad.NodeInfo
+		info.Decode(n.data)
+		if c := a.cells[n.cell]; info.NodeGUID != c.Node {
+			n.err = fmt.Errorf("%s: the node at %v is now %v, and not %v", c.Name, a.address(c), info.NodeGUID, c.Node)
+		}
+	}
+	all := make([]exchange, len(cells))
+	var open []exchange
+	for i, cell := range cells {
+		all[i].cell = cell
+		if all[i].err = nodes[seen[a.cells[cell].Node]].err; all[i].err == nil {
+			open = append(open, exchange{cell: cell})
+		}
+	}
+	if err := a.do(ctx, mad.MethodGet, nil, open); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].err == nil {
+			all[i], open = open[0], open[1:]
+		}
+	}
+	return all, nil
+}
+
+// do sends a request for each exchange; attr is another attribute than the cells'
+// own, of modifier 0. What gets no answer is asked once more, the node's other way,
+// which stays in use where it gives one.
+func (a *access) do(ctx context.Context, m mad.Method, attr *mad.Attribute, all []exchange) error {
+	for batch := range slices.Chunk(all, maxCalls) {
+		if err := a.once(ctx, m, attr, batch); err != nil {
+			return err
+		}
+		var again []exchange
+		var of []int
+		turned := map[mad.GUID]bool{} // true: the other way is better
+		for i := range batch {
+			if c := a.cells[batch[i].cell]; errors.Is(batch[i].err, engine.ErrTimeout) && len(c.Routes) > 1 {
+				again, of = append(again, exchange{cell: batch[i].cell, data: batch[i].data}), append(of, i)
+				turned[c.Node] = false
+			}
+		}
+		if len(again) == 0 {
+			continue
+		}
+		for node := range turned {
+			a.way[node]++
+		}
+		if err := a.once(ctx, m, attr, again); err != nil {
+			return err
+		}
+		for n, i := range of {
+			if again[n].err == nil {
+				batch[i] = again[n]
+				turned[a.cells[batch[i].cell].Node] = true
+			}
+		}
+		for node, better := range turned {
+			if !better {
+				a.way[node]--
+			}
+		}
+	}
+	return nil
+}
+
+// once sends each request one way.
+func (a *access) once(ctx context.Context, m mad.Method, attr *mad.Attribute, all []exchange) error {
+	calls, open := make([]engine.Call, len(all)), make([]*engine.Call, len(all))
+	for i := range all {
+		c := a.cells[all[i].cell]
+		if attr != nil {
+			calls[i].PutSMP(m, attr.ID, 0, nil)
+		} else {
+			modifier := c.Modifier
+			if m == mad.MethodGet && c.Attr == mad.AttrPortInfo {
+				modifier &^= 1 << 31 // "the sender knows the extended speeds", of Sets
+			}
+			calls[i].PutSMP(m, c.Attr.ID, modifier, all[i].data)
+		}
+		calls[i].Guard = engine.Guard{Port: c.PortGUID, Node: c.Node}
+		if route := a.route(c); route != nil {
+			calls[i].SetRoute(route)
+		} else {
+			calls[i].SetLID(c.LID)
+		}
+		open[i] = &calls[i]
+	}
+	if err := a.engine.Do(ctx, open...); err != nil {
+		return err
+	}
+	for i := range all {
+		if all[i].err = calls[i].Err; all[i].err == nil {
+			all[i].data = slices.Clone(calls[i].Data()[:mad.ClassSubn.DataSize()])
+		}
+	}
+	return nil
+}
+
+func (a *access) route(c *Cell) mad.DirectedRoute {
+	if len(c.Routes) == 0 {
+		return nil
+	}
+	return c.Routes[a.way[c.Node]%len(c.Routes)]
+}
+
+// address is the address that c's node is asked at, for messages.
+func (a *access) address(c *Cell) string {
+	if route := a.route(c); route != nil {
+		return fmt.Sprint(route)
+	}
+	return fmt.Sprintf("LID %d", c.LID)
+}

@@ -1,0 +1,446 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// Run makes changes of one subnet, and ends them.
+type Run struct {
+	Engine *engine.Engine
+	SA     *sa.Client
+	// Dir is where the journal and the lock of the subnet are. Empty: the fabric
+	// is one in this process, which ends with it: there is nobody to guard against,
+	// and none to confirm.
+	Dir string
+	// Guard starts the guard process of a journal, and returns when it is ready.
+	Guard func(ctx context.Context, journal string) (Guard, error)
+	// Sweep discovers the fabric.
+	Sweep func(ctx context.Context) (*fabric.Fabric, error)
+	// Order plans rounds for cells of a fabric. back: they are taken back, which
+	// must not fail for a risk that staying has too.
+	Order func(f *fabric.Fabric, cells []*Cell, back bool) func(ctx context.Context, now, want [][]byte) ([]Round, error)
+	// Reloader finds the process that a change is staged for, and returns what
+	// has it read its file again.
+	Reloader func(*Staged) (reload func() error, err error)
+	// Sleep waits; an error is the end of ctx.
+	Sleep func(ctx context.Context, d time.Duration) error
+	Tell  func(text string)
+}
+
+// Guard is a process that takes a change back when this one no longer can.
+type Guard interface {
+	// Done is closed when it has ended.
+	Done() <-chan struct{}
+	// Release tells it that this process makes the change no more.
+	Release()
+}
+
+// Outcome is how a change ended.
+type Outcome uint8
+
+const (
+	Nothing   Outcome = iota // there was nothing to do
+	Confirmed                // it stays
+	Expired                  // taken back, for it was not confirmed
+	Asked                    // taken back on request
+	Failed                   // a check failed, and it is taken back
+	Stuck                    // neither: the error says what state it is in
+)
+
+// poll is how often processes look at the journal of another.
+const poll = 200 * time.Millisecond
+
+// journalName and lockName are the files in Run.Dir.
+const (
+	journalName = "change.journal"
+	lockName    = "change.lock"
+	guardName   = "change.guard" // which the guard has locked
+)
+
+// JournalIn is the path of the journal in a folder.
+func JournalIn(dir string) string { return filepath.Join(dir, journalName) }
+
+// OpenError: the change before has not ended.
+type OpenError struct{ Begin *Begin }
+
+func (e *OpenError) Error() string {
+	return fmt.Sprintf("the change %q, which %s began, has not ended: fabsh change status tells more; then confirm, revert or resume it", e.Begin.Summary, e.Begin.By)
+}
+
+// Apply makes a change of f, which was just swept, and waits until it is confirmed or
+// taken back.
+func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Begin) (Outcome, error) {
+	lock, err := r.lock()
+	if err != nil {
+		return Stuck, err
+	}
+	defer lock.release()
+	path := ""
+	if r.Dir != "" {
+		path = JournalIn(r.Dir)
+		if before, err := ReadJournal(path); err == nil && before.Open() {
+			return Stuck, &OpenError{before.Begin()}
+		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return Stuck, err
+		}
+	}
+	j, err := NewJournal(path, b)
+	if err != nil {
+		return Stuck, fmt.Errorf("%w; nothing was sent", err)
+	}
+	defer j.Close()
+	return r.forward(ctx, lock, j, f, manager, (*Change).Make)
+}
+
+// Resume makes the rest of a change.
+func (r *Run) Resume(ctx context.Context, f *fabric.Fabric, manager *sa.SM) (Outcome, error) {
+	lock, j, err := r.open()
+	if err != nil {
+		return Stuck, err
+	}
+	defer lock.release()
+	defer j.Close()
+	if !j.Open() {
+		return Nothing, nil
+	}
+	return r.forward(ctx, lock, j, f, manager, (*Change).Resume)
+}
+
+// forward starts the guard, makes the change by fn, and waits for its end.
+func (r *Run) forward(ctx context.Context, lock *held, j *Journal, f *fabric.Fabric, manager *sa.SM, fn func(*Change, context.Context) error) (Outcome, error) {
+	c, err := r.change(j, f, false)
+	if err != nil {
+		return r.nothingSent(j, err)
+	}
+	checks, err := NewChecks(ctx, r.SA, f, manager, j.Begin().Cells)
+	if err != nil {
+		return r.nothingSent(j, err)
+	}
+	c.Check = checks.Between
+	var guard Guard
+	if r.Dir != "" {
+		if guard, err = r.Guard(ctx, j.path); err != nil {
+			return r.nothingSent(j, fmt.Errorf("the guard process does not start, so nothing is sent: %w", err))
+		}
+		defer guard.Release()
+		c.Check = func(ctx context.Context, changed []mad.GUID) error {
+			select {
+			case <-guard.Done():
+				return &CheckError{"the guard process has ended"}
+			default:
+				return checks.Between(ctx, changed)
+			}
+		}
+	}
+	err = fn(c, ctx)
+	switch {
+	case errors.Is(err, errNothing):
+		_, _ = r.nothingSent(j, err)
+		return Nothing, nil
+	case err != nil && j.Last(KindRound) == nil:
+		return r.nothingSent(j, err)
+	case guard == nil && err == nil:
+		return Confirmed, j.Append(Record{Kind: KindConfirmed, Why: "all checks passed, and nobody else can reach this fabric"})
+	case guard == nil:
+		if back := r.takeBack(context.WithoutCancel(ctx), j, f, err.Error()); back != nil {
+			return Stuck, fmt.Errorf("%w; and it could not be taken back: %w", err, back)
+		}
+		return Failed, err
+	case err != nil:
+		_ = j.Append(Record{Kind: KindFailed, Why: err.Error()})
+		r.Tell(fmt.Sprintf("%v: taking the change back", err))
+		lock.release()
+		guard.Release()
+	default:
+		r.Tell(fmt.Sprintf("made; it is taken back in %v unless: fabsh change confirm", j.Last(KindApplied).Within.Round(time.Millisecond)))
+		lock.release()
+	}
+	return r.await(ctx, j.path, guard, err)
+}
+
+// nothingSent closes a journal of which nothing has been sent.
+func (r *Run) nothingSent(j *Journal, why error) (Outcome, error) {
+	if j.Last(KindRound) != nil { // it was resumed, and stays as it was
+		return Stuck, why
+	}
+	if j.Append(Record{Kind: KindReverted, Why: "nothing was sent: " + why.Error()}) != nil {
+		os.Remove(j.path) // it would look like a change that has begun
+	}
+	return Stuck, why
+}
+
+// await waits until the change has ended, and takes it back itself if the guard has
+// ended before. The end of ctx takes it back too. failed is why it goes no further,
+// if it does not.
+func (r *Run) await(ctx context.Context, path string, guard Guard, failed error) (Outcome, error) {
+	released := failed != nil
+	stay := context.WithoutCancel(ctx)
+	seen := view{path: path}
+	for {
+		j, err := seen.read()
+		if err != nil {
+			return Stuck, err
+		}
+		if last := &j.Records[len(j.Records)-1]; !j.Open() {
+			if last.Kind == KindReverted {
+				r.Tell("taken back: " + last.Why)
+			}
+			return ended(last, failed)
+		} else if last.Kind == KindStopped {
+			return Stuck, fmt.Errorf("%s; the change is neither made nor taken back: see fabsh change status", last.Why)
+		}
+		select {
+		case <-guard.Done():
+			// It may have ended the change just now.
+			if j, err := ReadJournal(path); err == nil && !j.Open() {
+				continue
+			}
+			r.Tell("the guard process has ended: this one takes the change back")
+			return r.revert(stay, "the guard process has ended", failed)
+		default:
+		}
+		if ctx.Err() != nil && !released {
+			released = true
+			failed = context.Cause(ctx)
+			r.Tell("interrupted: the change is taken back")
+			guard.Release()
+		}
+		if err := r.Sleep(stay, poll); err != nil {
+			return Stuck, err
+		}
+	}
+}
+
+// ended is the outcome that the last record tells.
+func ended(last *Record, failed error) (Outcome, error) {
+	switch {
+	case last.Kind == KindConfirmed:
+		return Confirmed, nil
+	case failed != nil:
+		return Failed, failed
+	}
+	return Expired, nil
+}
+
+// Why a change is taken back.
+const (
+	whyExpired = "nobody confirmed it in time"
+	whyGone    = "the process that made it has ended"
+	whyAsked   = "on request"
+)
+
+// revert takes the change back in this process.
+func (r *Run) revert(ctx context.Context, why string, failed error) (Outcome, error) {
+	lock, j, err := r.open()
+	if err != nil {
+		return Stuck, err
+	}
+	defer lock.release()
+	defer j.Close()
+	if j.Open() {
+		if err := r.takeBack(ctx, j, nil, why); err != nil {
+			return Stuck, err
+		}
+	}
+	return ended(&j.Records[len(j.Records)-1], failed)
+}
+
+// Revert takes a change back that is open, or that was confirmed.
+func (r *Run) Revert(ctx context.Context) (Outcome, error) {
+	lock, j, err := r.open()
+	if err != nil {
+		return Stuck, err
+	}
+	defer lock.release()
+	defer j.Close()
+	if j.Records[len(j.Records)-1].Kind == KindReverted {
+		return Nothing, nil
+	}
+	if err := r.takeBack(ctx, j, nil, whyAsked); err != nil {
+		return Stuck, err
+	}
+	return Asked, nil
+}
+
+// Staged: the change of the journal is staged for OpenSM.
+func (r *Run) Staged() (bool, error) {
+	j, err := ReadJournal(JournalIn(r.Dir))
+	if err != nil {
+		return false, err
+	}
+	return j.Begin().Staged != nil, nil
+}
+
+// Confirm ends a change: it stays. All blocks are read once more.
+func (r *Run) Confirm(ctx context.Context) (Outcome, error) {
+	lock, j, err := r.open()
+	if err != nil {
+		return Stuck, err
+	}
+	defer lock.release()
+	defer j.Close()
+	switch j.Records[len(j.Records)-1].Kind {
+	case KindApplied:
+	case KindConfirmed, KindReverted:
+		return Nothing, nil
+	default:
+		return Stuck, errors.New("the change is not made as a whole: revert it, or resume it")
+	}
+	states, err := Look(ctx, r.Engine, j)
+	if err != nil {
+		return Stuck, err
+	}
+	for i, s := range states {
+		if s != New {
+			return Stuck, fmt.Errorf("%s is %v: not confirmed", j.Begin().Cells[i].Name, s)
+		}
+	}
+	return Confirmed, j.Append(Record{Kind: KindConfirmed})
+}
+
+// Keep is what the guard process does: it takes the change back when its time is over,
+// when it goes no further, or when gone is closed, for the process that makes it has
+// ended. It returns when the change has ended. ready is called when it is at work.
+func (r *Run) Keep(ctx context.Context, gone <-chan struct{}, ready func()) error {
+	for {
+		alive, err := audit.Lock(filepath.Join(r.Dir, guardName))
+		if err == nil {
+			defer alive.Unlock()
+			break
+		}
+		if !errors.Is(err, audit.ErrLocked) { // by the guard of the change before, which is about to end
+			return err
+		}
+		if err := r.Sleep(ctx, poll); err != nil {
+			return err
+		}
+	}
+	ready()
+	var due time.Time
+	seen := view{path: JournalIn(r.Dir)}
+	for {
+		j, err := seen.read()
+		if err != nil {
+			return err
+		}
+		if !j.Open() {
+			return nil
+		}
+		why := ""
+		last := j.Records[len(j.Records)-1]
+		if last.Kind == KindApplied && due.IsZero() {
+			due = time.Now().Add(last.Within)
+		}
+		select {
+		case <-gone:
+			why = whyGone
+		default:
+			if !due.IsZero() && !time.Now().Before(due) {
+				why = whyExpired
+			}
+		}
+		if last.Kind == KindFailed {
+			why = last.Why
+		}
+		if why != "" {
+			if _, err := r.revert(ctx, why, nil); !errors.Is(err, audit.ErrLocked) {
+				return err
+			}
+		}
+		if err := r.Sleep(ctx, poll); err != nil {
+			return err
+		}
+	}
+}
+
+// takeBack takes the change of j back. f is the fabric; nil: it is swept.
+func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why string) error {
+	if j.Last(KindRound) == nil {
+		return j.Append(Record{Kind: KindReverted, Why: why})
+	}
+	// Sets of a process that was killed may be under way: they count as lost after
+	// this time.
+	if err := r.Sleep(ctx, r.Engine.Options().Timeout); err != nil {
+		return err
+	}
+	if f == nil {
+		var err error
+		if f, err = r.Sweep(ctx); err != nil {
+			return err
+		}
+	}
+	c, err := r.change(j, f, true)
+	if err != nil {
+		_ = j.Append(Record{Kind: KindStopped, Why: err.Error()})
+		return err
+	}
+	checks := Checks{client: r.SA, f: f, manager: j.Begin().manager()}
+	if err := checks.Manager(ctx); err != nil {
+		err = fmt.Errorf("%w, and its tables are not touched", err)
+		_ = j.Append(Record{Kind: KindStopped, Why: err.Error()})
+		return err
+	}
+	return c.TakeBack(ctx, why)
+}
+
+func (r *Run) change(j *Journal, f *fabric.Fabric, back bool) (*Change, error) {
+	b := j.Begin()
+	c := &Change{Engine: r.Engine, Journal: j, Order: r.Order(f, b.Cells, back), Sleep: r.Sleep, Tell: r.Tell}
+	if b.Staged != nil {
+		reload, err := r.Reloader(b.Staged)
+		if err != nil {
+			return nil, err
+		}
+		c.stage = &stage{Staged: b.Staged, f: f, reload: reload}
+	}
+	return c, nil
+}
+
+// open takes the lock and opens the journal.
+func (r *Run) open() (*held, *Journal, error) {
+	lock, err := r.lock()
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := OpenJournal(JournalIn(r.Dir))
+	if err != nil {
+		lock.release()
+		return nil, nil, err
+	}
+	return lock, j, nil
+}
+
+// held is the lock of a subnet, which may be given back before its owner ends.
+type held struct{ lock *audit.Held }
+
+func (r *Run) lock() (*held, error) {
+	if r.Dir == "" {
+		return &held{}, nil
+	}
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := audit.Lock(filepath.Join(r.Dir, lockName))
+	if err != nil {
+		return nil, err
+	}
+	return &held{lock}, nil
+}
+
+func (h *held) release() {
+	if h.lock != nil {
+		h.lock.Unlock()
+		h.lock = nil
+	}
+}

@@ -1,0 +1,174 @@
+package apply
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/change"
+	"fabsh/fabric/format"
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// Staged is how OpenSM, with its engine file, is given the tables of each round: it
+// writes them, and fabsh sends no Set.
+type Staged struct {
+	// File is what OpenSM reads, and Reload the process that is told to read it
+	// again: its ID, or the name of a file that holds it.
+	File   string `json:"file"`
+	Reload string `json:"reload"`
+	// Before is the file as it was, compressed by gzip.
+	Before []byte `json:"before"`
+}
+
+// stageWithin is how long OpenSM may take for the heavy sweep that follows SIGHUP and
+// for what it writes then.
+const stageWithin = 2 * time.Minute
+
+// Stage notes the file as it is. Its tables must be those that the switches of live
+// have: else the change would be made of others than were looked at.
+func Stage(file, reload string, live *routing.Routes) (*Staged, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	open := func(path string) (io.ReadCloser, error) { return os.Open(path) }
+	there, err := routing.Load(live.Graph().Fabric(), routing.TableFiles{LFTs: file}, open)
+	if err != nil {
+		return nil, err
+	}
+	if d := live.Diff(there.On(live.Graph())); d.Entries > 0 {
+		return nil, fmt.Errorf("%s differs from the tables that the switches have, in %s of %s: OpenSM has not read it, or has failed to", file,
+			fabric.Plural(d.Entries, "entry", "entries"), fabric.Plural(len(d.Switches), "switch", "switches"))
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(text); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return &Staged{File: file, Reload: reload, Before: b.Bytes()}, nil
+}
+
+// stage has OpenSM write the tables of each round.
+type stage struct {
+	*Staged
+	f      *fabric.Fabric
+	reload func() error
+	live   *routing.Routes // as the switches have them
+}
+
+// write gives OpenSM the tables that there are after steps, and waits until they read
+// back.
+func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
+	if s.live == nil {
+		read, failed, err := change.ReadRoutes(ctx, c.Engine, s.f)
+		if err != nil {
+			return err
+		}
+		if len(failed) > 0 {
+			return &SilentError{len(failed), failed[0].Err}
+		}
+		s.live = read
+	}
+	next := s.live.Clone()
+	put := func(i int, data []byte) error {
+		cell := c.cells[i]
+		sw := next.Graph().SwitchByGUID(cell.Node)
+		if sw < 0 || cell.Attr != mad.AttrLinearForwardingTable {
+			return fmt.Errorf("%s: OpenSM's file has forwarding tables of switches alone", cell.Name)
+		}
+		if row, first := next.Row(sw), int(cell.Modifier)*mad.LFTBlock; first < len(row) {
+			copy(row[first:], data)
+		}
+		return nil
+	}
+	for i := range now {
+		if err := put(i, now[i]); err != nil {
+			return err
+		}
+	}
+	for _, step := range steps {
+		if err := put(step.Cell, step.Data); err != nil {
+			return err
+		}
+	}
+	if err := s.replace(ctx, next); err != nil {
+		return err
+	}
+	if err := s.reload(); err != nil {
+		return err
+	}
+	return s.wait(ctx, c, steps, now)
+}
+
+// replace writes the file, if it reads back as next.
+func (s *stage) replace(ctx context.Context, next *routing.Routes) error {
+	return format.WriteChecked(s.File, func(w io.Writer) error { return next.Write(ctx, w, format.KindLFTs) }, func(name string) error {
+		open := func(path string) (io.ReadCloser, error) { return os.Open(path) }
+		back, err := routing.Load(next.Graph().Fabric(), routing.TableFiles{LFTs: name}, open)
+		if err != nil {
+			return fmt.Errorf("the new file does not read back: %w", err)
+		}
+		if d := next.Diff(back.On(next.Graph())); d.Entries > 0 {
+			return fmt.Errorf("the new file does not read back as it is: %s", fabric.Plural(d.Entries, "entry", "entries"))
+		}
+		return nil
+	})
+}
+
+// wait waits until the switches have what steps say.
+func (s *stage) wait(ctx context.Context, c *Change, steps []Step, now [][]byte) error {
+	for waited := time.Duration(0); ; waited += poll {
+		back, err := c.read(ctx, cellsOf(steps))
+		if err == nil {
+			err = silent(back)
+		}
+		if err != nil {
+			return err
+		}
+		left, first := 0, ""
+		for i, step := range steps {
+			if !c.cells[step.Cell].same(back[i].data, step.Data) {
+				if left++; left == 1 {
+					first = c.cells[step.Cell].Name
+				}
+			}
+		}
+		if left == 0 {
+			for _, step := range steps {
+				now[step.Cell] = step.Data
+			}
+			return nil
+		}
+		if waited >= stageWithin {
+			return &CheckError{fmt.Sprintf("OpenSM was told to read %s, and after %v %s not written: %s", s.File, stageWithin, fabric.Plural(left, "block is", "blocks are"), first)}
+		}
+		if err := c.Sleep(ctx, poll); err != nil {
+			return err
+		}
+	}
+}
+
+// restore makes the file what it was before the change. OpenSM reads it, if it is
+// there to.
+func (s *stage) restore() error {
+	z, err := gzip.NewReader(bytes.NewReader(s.Before))
+	if err != nil {
+		return err
+	}
+	err = format.WriteFile(s.File, func(w io.Writer) error {
+		_, err := io.Copy(w, io.LimitReader(z, maxLine))
+		return err
+	})
+	return errors.Join(err, s.reload())
+}

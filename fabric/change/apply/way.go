@@ -1,0 +1,105 @@
+package apply
+
+import (
+	"slices"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// Ways finds directed routes to the nodes of a fabric that was swept from the local
+// port.
+type Ways struct {
+	f     *fabric.Fabric
+	nodes []way // by node number
+	round int
+}
+
+// way is how the search came to a node.
+type way struct {
+	in    *fabric.Port // through which it was reached
+	done  int          // the round in which it was
+	asked int          // the round in which it was found, by a link that is not shared
+}
+
+// NewWays finds ways in f.
+func NewWays(f *fabric.Fabric) *Ways { return &Ways{f: f, nodes: make([]way, len(f.Nodes()))} }
+
+// To are two directed routes to n, or one, or none: that of the sweep, and a shortest
+// one of those that share the fewest links with it.
+func (w *Ways) To(n *fabric.Node) []mad.DirectedRoute {
+	first := n.Route()
+	if first == nil {
+		return nil
+	}
+	if second := w.other(n, first); second != nil && !slices.Equal(second, first) {
+		return []mad.DirectedRoute{first, second}
+	}
+	return []mad.DirectedRoute{first}
+}
+
+// other searches breadth first among the links that first does not cross; when it
+// gets no further, it goes on behind those that it does.
+func (w *Ways) other(n *fabric.Node, first mad.DirectedRoute) mad.DirectedRoute {
+	from := w.f.From()
+	if from == nil || first.Hops() == 0 {
+		return nil
+	}
+	var shared []*fabric.Port
+	for hops := 1; hops <= first.Hops(); hops++ {
+		in := w.f.PortAt(first[:hops+1])
+		if in == nil {
+			return nil
+		}
+		shared = append(shared, in.Peer())
+	}
+	w.round++
+	start := from.Node()
+	level := []*fabric.Port{nil} // where the search goes in
+	for len(level) > 0 {
+		var next []*fabric.Port
+		for queue := level; len(queue) > 0; queue = queue[1:] {
+			in, at := queue[0], start
+			if in != nil {
+				at = in.Node()
+			}
+			place := &w.nodes[at.ID()]
+			if place.done == w.round {
+				continue
+			}
+			place.done, place.in = w.round, in
+			if at == n {
+				return w.back(n)
+			}
+			for p := range at.Ports() {
+				peer := p.Peer()
+				switch {
+				case peer == nil, at == start && !at.IsSwitch() && p != from:
+				case !peer.Node().IsSwitch() && peer.Node() != n:
+				case slices.Contains(shared, p):
+					next = append(next, peer)
+				default:
+					if to := &w.nodes[peer.Node().ID()]; to.asked != w.round && to.done != w.round {
+						to.asked = w.round
+						queue = append(queue, peer)
+					}
+				}
+			}
+		}
+		level = next
+	}
+	return nil
+}
+
+// back is the route by which the search came to n; nil: it is too long.
+func (w *Ways) back(n *fabric.Node) mad.DirectedRoute {
+	var route mad.DirectedRoute
+	for in := w.nodes[n.ID()].in; in != nil; in = w.nodes[in.Peer().Node().ID()].in {
+		route = append(route, uint8(in.Peer().Num()))
+	}
+	slices.Reverse(route)
+	if len(route) > mad.MaxHops {
+		return nil
+	}
+	return append(mad.DirectedRoute{0}, route...)
+}

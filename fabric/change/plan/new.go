@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+)
+
+// New makes a plan of Sets that were recorded. f is the fabric as it is when the last
+// has been, and sm its subnet manager, nil for none: targets get their names and
+// routes from there. The error is a *RefusalError where f does not say who is meant.
+func New(from string, sets []Set, f *fabric.Fabric, sm *sa.SM) (*Plan, error) {
+	p := &Plan{From: from, Base: FingerprintOf(f, sm), Sets: slices.Clone(sets)}
+	for i := range p.Sets {
+		if err := p.Sets[i].Target.find(f); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// RefusalError is why there is no plan, or why it must not be carried out.
+type RefusalError struct{ Reason string }
+
+func (e *RefusalError) Error() string { return e.Reason }
+
+func refusal(format string, args ...any) error {
+	return &RefusalError{fmt.Sprintf(format, args...)}
+}
+
+// find gives t the name and the route that the node has in f.
+func (t *Target) find(f *fabric.Fabric) error {
+	nodes := f.NodeByGUID(t.GUID)
+	switch len(nodes) {
+	case 0:
+		return refusal("the node %v, which is to be changed, is not in the fabric that a sweep finds", t.GUID)
+	case 1:
+	default:
+		return refusal("%d nodes have the GUID %v: which one is to be changed cannot be told", len(nodes), t.GUID)
+	}
+	n := nodes[0]
+	t.Name = n.Name()
+	route := n.Route()
+	if p := n.Port(t.Port); p != nil && !n.IsSwitch() {
+		route = p.Route()
+	}
+	if route != nil {
+		t.Routes = []mad.DirectedRoute{route}
+	}
+	return nil
+}
+
+// Settled is an error where f, in which the plan's script looked, is another fabric
+// than the one that p was made from. LIDs that p itself sets do not count.
+func (p *Plan) Settled(f *fabric.Fabric) error {
+	then := FingerprintOf(f, nil)
+	then.Manager = p.Base.Manager
+	if p.setsLIDs() {
+		return nil
+	}
+	if since := then.Since(&p.Base); len(since) > 0 {
+		return refusal("the fabric changed while the plan was made: %s; run it again", first(since))
+	}
+	return nil
+}
+
+func (p *Plan) setsLIDs() bool {
+	return slices.ContainsFunc(p.Sets, func(s Set) bool {
+		return slices.ContainsFunc(s.Fields, func(f Field) bool { return f.Name == "lid" || f.Name == "lmc" })
+	})
+}
+
+// first is the first of some texts, and how many more there are.
+func first(texts []string) string {
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return fmt.Sprintf("%s, and %d more", texts[0], len(texts)-1)
+}

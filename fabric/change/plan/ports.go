@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// maxDown is how many ports a plan may disable: 10, or one of 200 if that is more (as
+// many as the deterministic isolation of UFM's PDR plug-in takes out).
+func maxDown(f *fabric.Fabric) int { return max(10, 2*f.Links()/200) }
+
+// checkPorts says why ports must not be disabled as p does; "" if they may. f is the
+// fabric as it is.
+func (p *Plan) checkPorts(f *fabric.Fabric) string {
+	down := map[*fabric.Port]bool{}
+	for _, c := range p.Changes() {
+		port := disabled(f, &c)
+		if port == nil || port.Peer() == nil {
+			continue
+		}
+		if peer := port.Peer(); !port.Node().IsSwitch() && peer.Node().IsSwitch() {
+			return fmt.Sprintf("%s is a port of a %v, which may come back only by its host: disable %s, at the other end", port.Name(), port.Node().Type(), peer.Name())
+		}
+		down[port], down[port.Peer()] = true, true
+	}
+	if n := len(down) / 2; n > maxDown(f) {
+		return fmt.Sprintf("%d links go down, and a plan may take down %d: 10, or 0.5 %% of the ports with a link", n, maxDown(f))
+	}
+	if len(down) == 0 {
+		return ""
+	}
+	return cutOff(f, down)
+}
+
+// cutOff is which nodes have no path to each other any more when links are down; "":
+// all that have one keep one.
+func cutOff(f *fabric.Fabric, down map[*fabric.Port]bool) string {
+	type group struct{ before, after string } // nodes with these are alike
+	first, many := map[group]*fabric.Node{}, map[group]bool{}
+	before, after := reach(f, nil), reach(f, down)
+	sets := map[string][]int{}
+	var groups []group
+	for i := range f.Nodes() {
+		g := group{fmt.Sprint(before[i]), fmt.Sprint(after[i])}
+		sets[g.before], sets[g.after] = before[i], after[i]
+		if many[g] = first[g] != nil; !many[g] {
+			first[g] = &f.Nodes()[i]
+			groups = append(groups, g)
+		}
+	}
+	share := func(a, b string) bool {
+		return slices.ContainsFunc(sets[a], func(part int) bool { return slices.Contains(sets[b], part) })
+	}
+	for i, g := range groups {
+		for _, h := range groups[:i+1] {
+			if (g != h || many[g]) && share(g.before, h.before) && !share(g.after, h.after) {
+				return fmt.Sprintf("%s and %s would lose the last path between them", first[h].Label(), first[g].Label())
+			}
+		}
+	}
+	return ""
+}
+
+// disabled is the port that a change takes down; nil: none.
+func disabled(f *fabric.Fabric, c *Change) *fabric.Port {
+	if c.Attr != mad.AttrPortInfo {
+		return nil
+	}
+	for _, field := range c.Fields {
+		if field.Name == "port_physical_state" && mad.PortPhysicalState(field.New) == mad.PortPhysicalStateDisabled {
+			if nodes := f.NodeByGUID(c.Target.GUID); len(nodes) == 1 {
+				return nodes[0].Port(int(c.Set.Place().At))
+			}
+		}
+	}
+	return nil
+}
+
+// reach are, by node id, the parts of f, connected by switches, that nodes are in or
+// have a port to. Links that are down are left out.
+func reach(f *fabric.Fabric, down map[*fabric.Port]bool) [][]int {
+	parts := switchParts(f, down)
+	all := make([][]int, len(f.Nodes()))
+	for i := range f.Nodes() {
+		n := &f.Nodes()[i]
+		if n.IsSwitch() {
+			all[i] = []int{parts[i]}
+			continue
+		}
+		for port := range n.Ports() {
+			peer := port.Peer()
+			if peer == nil || down[port] {
+				continue
+			}
+			part := parts[peer.Node().ID()]
+			if !peer.Node().IsSwitch() {
+				part = -1 - min(port.ID(), peer.ID()) // these two alone
+			}
+			if !slices.Contains(all[i], part) {
+				all[i] = append(all[i], part)
+			}
+		}
+		slices.Sort(all[i])
+	}
+	return all
+}
+
+// switchParts numbers the parts of f that switches connect, by node id, from 1.
+func switchParts(f *fabric.Fabric, down map[*fabric.Port]bool) []int {
+	part := make([]int, len(f.Nodes()))
+	count := 0
+	switches := f.OfType(mad.NodeTypeSwitch)
+	for i := range switches {
+		if part[switches[i].ID()] != 0 {
+			continue
+		}
+		count++
+		part[switches[i].ID()] = count
+		for queue := []*fabric.Node{&switches[i]}; len(queue) > 0; queue = queue[1:] {
+			for port := range queue[0].Ports() {
+				peer := port.Peer()
+				if peer == nil || down[port] || !peer.Node().IsSwitch() || part[peer.Node().ID()] != 0 {
+					continue
+				}
+				part[peer.Node().ID()] = count
+				queue = append(queue, peer.Node())
+			}
+		}
+	}
+	return part
+}

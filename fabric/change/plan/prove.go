@@ -1,0 +1,217 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/change/order"
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// Report is what was found out about a plan when it was made. It is for people:
+// whoever carries the plan out finds out anew.
+type Report struct {
+	OK     bool
+	Reason string // why not; "" if OK
+	// Rounds are those of the forwarding tables.
+	Rounds []Round
+	// Pairs take other links in the end, Lost have no path any more, Gained have one
+	// that had none.
+	Pairs, Lost, Gained int64
+	// LoadBefore and LoadAfter are how many pairs share the link that most do.
+	LoadBefore, LoadAfter int64
+	NotJudged             []string
+}
+
+// Round is a round of writes: in any order, all of them read back before the next.
+type Round struct {
+	Blocks, Switches int
+	Lanes            bool          // of SL2VL
+	Drain            time.Duration // what is waited after it
+}
+
+// Prove finds an order for p on the fabric whose tables are live, and says what was
+// found out. last are the LIDs of the subnet manager and of this host. The error is
+// the end of ctx, or that p and live are of different fabrics.
+func (p *Plan) Prove(ctx context.Context, live *routing.Routes, last []mad.LID) (*Report, error) {
+	r := &Report{OK: true}
+	if reason := p.checkPorts(live.Graph().Fabric()); reason != "" {
+		r.OK, r.Reason = false, reason
+	}
+	r.NotJudged = p.notJudged()
+	in, err := p.Input(live, last)
+	if err != nil {
+		return nil, err
+	}
+	if in.New == nil {
+		return r, nil
+	}
+	paths, err := in.New.Rerouted(ctx, in.Old, func(p *fabric.Port) *fabric.Port { return p })
+	if err != nil {
+		return nil, err
+	}
+	r.Pairs, r.LoadBefore, r.LoadAfter = paths.Pairs, paths.Before, paths.After
+	s, err := order.Plan(ctx, in)
+	const longest = 8192 // bytes
+	var refused *order.Refusal
+	switch {
+	case errors.As(err, &refused):
+		r.OK = false
+		r.Reason = strings.TrimPrefix(r.Reason+"; "+refused.Error(), "; ")
+		r.Reason = r.Reason[:min(len(r.Reason), longest)]
+		return r, nil
+	case err != nil:
+		return nil, err
+	}
+	r.Pairs, r.Lost, r.Gained = s.Figures.Pairs, s.Figures.Lost, s.Figures.Gained
+	r.NotJudged = append(r.NotJudged, s.Figures.Unjudged...)
+	for _, round := range s.Rounds {
+		switches := map[int]bool{}
+		for _, b := range round.Blocks {
+			switches[b.Switch] = true
+		}
+		r.Rounds = append(r.Rounds, Round{Blocks: len(round.Blocks), Switches: len(switches), Lanes: round.Lanes, Drain: round.Drain})
+	}
+	return r, nil
+}
+
+// Input is what order.Plan is asked about the forwarding tables of p, where those in
+// force are live. New is nil if p changes none.
+func (p *Plan) Input(live *routing.Routes, last []mad.LID) (order.Input, error) {
+	g := live.Graph()
+	in := order.Input{Last: last, Drain: drains(g)}
+	top := live.Top()
+	var blocks []Change
+	for _, c := range p.Changes() {
+		if c.Attr != mad.AttrLinearForwardingTable {
+			continue
+		}
+		blocks = append(blocks, c)
+		for i, port := range c.New {
+			if port != mad.NoPort {
+				top = max(top, mad.LID(int(c.Modifier)*mad.LFTBlock+i))
+			}
+		}
+	}
+	if len(blocks) == 0 {
+		return in, nil
+	}
+	in.Old, in.New = upTo(live, top), upTo(live, top)
+	for _, c := range blocks {
+		s := g.SwitchByGUID(c.Target.GUID)
+		if s < 0 {
+			return in, fmt.Errorf("%s, whose forwarding table changes, is no switch of the fabric", c.Target.Label())
+		}
+		if first := int(c.Modifier) * mad.LFTBlock; first <= int(top) {
+			copy(in.New.Row(s)[first:], c.New)
+		}
+	}
+	return in, nil
+}
+
+// upTo is a copy of r whose rows have LIDs up to top.
+func upTo(r *routing.Routes, top mad.LID) *routing.Routes {
+	if top == r.Top() {
+		return r.Clone()
+	}
+	w := routing.NewRoutes(r.Graph(), top)
+	w.SL, w.SL2VL = r.SL, r.SL2VL
+	for s := range r.Graph().Switches() {
+		copy(w.Row(s), r.Row(s))
+	}
+	return w
+}
+
+// drains are how long a packet may wait in each switch: the longest HOQLife of the
+// ports with a link, in units of 4.096 us times two to its power; 0: above 19 it
+// waits for ever (IBA 14.2.5.6).
+func drains(g *routing.Graph) []time.Duration {
+	all := make([]time.Duration, len(g.Switches()))
+	for s, n := range g.Switches() {
+		longest := uint8(0)
+		for port := range n.Ports() {
+			switch info := port.Info(); {
+			case port.Peer() == nil:
+			case info == nil:
+				longest = 20
+			default:
+				longest = max(longest, info.HOQLife)
+			}
+		}
+		if longest <= 19 {
+			all[s] = 4096 * time.Nanosecond << longest
+		}
+	}
+	return all
+}
+
+// notJudged is what no proof covers, besides what order.Plan tells.
+func (p *Plan) notJudged() []string {
+	var notes []string
+	kinds := map[string]bool{}
+	for _, c := range p.Changes() {
+		if c.Attr != mad.AttrLinearForwardingTable && c.Attr != mad.AttrSwitchInfo {
+			kinds[c.Attr.Name] = true
+		}
+	}
+	for name := range kinds {
+		notes = append(notes, "what "+name+" does to those who use it")
+	}
+	slices.Sort(notes)
+	return notes
+}
+
+// Line is the verdict in one line: what is written, in which order, what it does.
+func (p *Plan) Line(r *Report) string {
+	if !r.OK {
+		return "not ok: " + r.Reason
+	}
+	changes := p.Changes()
+	if len(changes) == 0 {
+		return "ok: nothing to change"
+	}
+	blocks, waits := 0, time.Duration(0)
+	switches := map[mad.GUID]bool{}
+	for _, c := range changes {
+		if c.Attr == mad.AttrLinearForwardingTable {
+			switches[c.Target.GUID] = true
+		}
+	}
+	for _, round := range r.Rounds {
+		blocks += round.Blocks
+		waits += round.Drain
+	}
+	var parts []string
+	if len(r.Rounds) > 0 {
+		wait := "no waits"
+		if waits > 0 {
+			wait = fmt.Sprintf("%v of waits", waits.Round(time.Millisecond))
+		}
+		parts = append(parts, fmt.Sprintf("%s on %s in %s, %s", fabric.Plural(blocks, "block", "blocks"), fabric.Plural(len(switches), "switch", "switches"), fabric.Plural(len(r.Rounds), "round", "rounds"), wait))
+	}
+	others, nodes := 0, map[mad.GUID]bool{}
+	for _, c := range changes {
+		if c.Attr != mad.AttrLinearForwardingTable {
+			others++
+			nodes[c.Target.GUID] = true
+		}
+	}
+	if others > 0 {
+		parts = append(parts, fmt.Sprintf("%s on %s", fabric.Plural(others, "other Set", "other Sets"), fabric.Plural(len(nodes), "node", "nodes")))
+		if len(r.Rounds) == 0 {
+			parts[0] = strings.Replace(parts[0], "other ", "", 1)
+		}
+	}
+	if len(r.Rounds) > 0 {
+		parts = append(parts, fabric.Plural(int(r.Pairs), "pair", "pairs")+" rerouted", "loop-free and credit-loop-free at every step, whatever the order within a round")
+	} else {
+		parts = append(parts, "no forwarding table changes")
+	}
+	return "ok: " + strings.Join(parts, "; ")
+}

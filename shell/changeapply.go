@@ -1,0 +1,469 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/order"
+	"fabsh/fabric/change/plan"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+)
+
+// defaultWithin is how long a change waits to be confirmed, besides four times the
+// time in which packets of the old tables are gone.
+const defaultWithin = 60 * time.Second
+
+// applyOptions are the flags of change apply and change resume.
+type applyOptions struct {
+	within        duration
+	stage, reload string
+}
+
+func (o *applyOptions) addFlags(c *cobra.Command) {
+	o.within = duration{unit: time.Second, units: "seconds"}
+	c.Flags().Var(&o.within, "confirm-within", "take the change back unless it is confirmed in `TIME` (default 60s, and 4 times the drains)")
+	c.Flags().StringVar(&o.stage, "stage", "", "have OpenSM write the tables, which it reads from `FILE` (opensm -R file,no_fallback -U FILE)")
+	c.Flags().StringVar(&o.reload, "reload", "", "with --stage: the process ID of OpenSM, or a file that holds it (`PID|FILE`)")
+	c.SetFlagErrorFunc(flagError)
+}
+
+func (a *app) applyCommand() *cobra.Command {
+	var o applyOptions
+	c := &cobra.Command{
+		Use:   "apply FILE",
+		Short: "Make a planned change; it is taken back unless it is confirmed",
+		Long: `Make the change of a plan's file. Order and proof are computed anew. A journal is on
+the disk before anything is sent, and a guard process runs that takes the change back
+when it is not confirmed in time, when this process ends, or when a check fails:
+another subnet manager, a subnet administrator that falls silent, a port that goes
+down, VL15Dropped or discards for HOQLife that rise. Before each round every block
+is read: what is not as planned is somebody else's, and stays.
+
+fabsh sends Sets itself where no subnet manager is at work. Where OpenSM runs with
+-R file,no_fallback, --stage and --reload have it write the tables, round by round.
+
+Exit status: 0 confirmed, or nothing to do; 1 the proof fails, or the change was
+taken back unconfirmed; 2 refused, or the plan is stale; 3 a check failed or the
+fabric did not answer.`,
+		Args: oneFile("apply"),
+		RunE: func(_ *cobra.Command, words []string) error {
+			if (o.stage == "") != (o.reload == "") {
+				return errors.New("change apply: --stage FILE and --reload PID|FILE go together: the file that OpenSM reads, and OpenSM")
+			}
+			return a.onChange(func(ctx context.Context, s *session) error { return s.applyPlan(ctx, words[0], &o) })
+		},
+	}
+	o.addFlags(c)
+	return c
+}
+
+func oneFile(command string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, words []string) error {
+		switch len(words) {
+		case 0:
+			return fmt.Errorf("change %s: which plan? give the file that change plan --out wrote", command)
+		case 1:
+			return nil
+		}
+		return fmt.Errorf("change %s: takes one file, and here is also %q", command, words[1])
+	}
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume",
+		Short: "Make the rest of a change that was broken off",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return a.onChange(func(ctx context.Context, s *session) error {
+				r, err := s.journaled()
+				if err != nil {
+					return err
+				}
+				staged, err := r.Staged()
+				if err != nil {
+					return err
+				}
+				f, manager, err := s.mayApply(ctx, staged)
+				if err != nil {
+					return err
+				}
+				return s.told(r.Resume(ctx, f, manager))
+			})
+		},
+	}
+}
+
+func (a *app) revertCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revert",
+		Short: "Take the latest change back, days later too",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return a.onChange(func(ctx context.Context, s *session) error {
+				r, err := s.journaled()
+				if err != nil {
+					return err
+				}
+				staged, err := r.Staged()
+				if err != nil {
+					return err
+				}
+				if _, _, err := s.mayApply(ctx, staged); err != nil {
+					return err
+				}
+				return s.told(r.Revert(ctx))
+			})
+		},
+	}
+}
+
+func (a *app) confirmCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "confirm",
+		Short: "Let the change stay that was just made",
+		Long: `Let the change stay that was just made: all its blocks are read once more. Only the
+user who made it can. A fabric that is simulated in the process that makes the change
+(-F sim) is out of reach of others: there a change is confirmed by itself when all
+checks have passed.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return a.onChange(func(ctx context.Context, s *session) error {
+				r, err := s.journaled()
+				if err != nil {
+					return err
+				}
+				outcome, err := r.Confirm(ctx)
+				if outcome == apply.Nothing && err == nil {
+					return errors.New("change confirm: no change waits to be confirmed: see fabsh change status")
+				}
+				return s.told(outcome, err)
+			})
+		},
+	}
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Tell what became of the latest change, and what the fabric has of it",
+		Long: `Tell what became of the latest change of the subnet, and which of its blocks are as
+before and as after it. Exit status: 0 it has ended; 1 it is open; 3 the fabric
+did not answer.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return a.onChange(func(ctx context.Context, s *session) error { return s.changeStatus(ctx) })
+		},
+	}
+}
+
+// onChange runs a command on a change in the fabric's session.
+func (a *app) onChange(run func(context.Context, *session) error) error {
+	a.changing = true
+	return a.onFabric("change", run)
+}
+
+// applyPlan makes the change of a plan's file.
+func (s *session) applyPlan(ctx context.Context, path string, o *applyOptions) error {
+	file, err := lang.OpenNamed(ctx, path)
+	if err != nil {
+		return noFile(err)
+	}
+	p, err := plan.Load(file, path)
+	file.Close()
+	if err != nil {
+		return err
+	}
+	return s.told(s.make(ctx, p, path, o))
+}
+
+// makeInScript is plan.apply().
+func (s *session) makeInScript(ctx context.Context, p *plan.Plan, within time.Duration) (confirmed bool, err error) {
+	o := applyOptions{within: duration{value: within}}
+	outcome, err := s.make(ctx, p, "the plan", &o)
+	return outcome == apply.Confirmed || outcome == apply.Nothing, err
+}
+
+// make makes the change of a plan, which is called what.
+func (s *session) make(ctx context.Context, p *plan.Plan, what string, o *applyOptions) (apply.Outcome, error) {
+	f, manager, err := s.mayApply(ctx, o.stage != "")
+	if err != nil {
+		return apply.Stuck, err
+	}
+	now := plan.FingerprintOf(f, manager)
+	if since := p.Base.Since(&now); len(since) > 0 {
+		return apply.Stuck, fmt.Errorf("change apply: %s is stale, for the fabric is another one since: %s; plan it anew", what, strings.Join(firstFew(since), "; "))
+	}
+	cells, err := apply.Planned(p, f)
+	if err != nil {
+		return apply.Stuck, fmt.Errorf("change apply: %w", err)
+	}
+	if len(cells) == 0 {
+		return apply.Nothing, nil
+	}
+	r, err := s.runOf(audit.SubnetOf(f, ""))
+	if err != nil {
+		return apply.Stuck, err
+	}
+	b, err := s.begin(ctx, p, f, manager, cells, o)
+	if err != nil {
+		return apply.Stuck, fmt.Errorf("change apply: %w", err)
+	}
+	return r.Apply(ctx, f, manager, b)
+}
+
+// begin is how the journal begins. A plan that takes ports down is judged anew first.
+func (s *session) begin(ctx context.Context, p *plan.Plan, f *fabric.Fabric, manager *sa.SM, cells []*apply.Cell, o *applyOptions) (*apply.Begin, error) {
+	port, err := s.engine.Port()
+	if err != nil {
+		return nil, err
+	}
+	b := &apply.Begin{
+		ID: fmt.Sprintf("%s-%d", s.Clock.Now().UTC().Format("20060102T150405Z"), os.Getpid()), Summary: cmp.Or(p.From, "a plan"), By: login(),
+		Port: port.PortGUID, Prefix: port.GIDPrefix, Within: o.within.value, Cells: cells,
+	}
+	if b.Within == 0 {
+		b.Within, b.Drains = defaultWithin, 4
+	}
+	if manager != nil && manager.Info != nil {
+		b.Manager = manager.Info.GUID
+	}
+	if slices.ContainsFunc(cells, func(c *apply.Cell) bool { return c.Attr == mad.AttrPortInfo }) {
+		live, err := s.LiveRoutes(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		report, err := p.Prove(ctx, live, slices.DeleteFunc([]mad.LID{port.SMLID, port.LID}, func(lid mad.LID) bool { return lid == 0 }))
+		if err != nil {
+			return nil, err
+		}
+		if !report.OK {
+			return nil, &order.Refusal{Round: -1, Reason: report.Reason}
+		}
+	}
+	if o.stage != "" {
+		b.Staged, err = s.stage(ctx, f, o)
+	}
+	return b, err
+}
+
+func firstFew(list []string) []string {
+	const few = 8
+	if len(list) <= few {
+		return list
+	}
+	return append(list[:few:few], fmt.Sprintf("and %d more", len(list)-few))
+}
+
+// mayApply sweeps the fabric, and says why no change may be made of it: by Sets, or
+// staged for OpenSM.
+func (s *session) mayApply(ctx context.Context, staged bool) (*fabric.Fabric, *sa.SM, error) {
+	switch {
+	case s.engine == nil:
+		return nil, nil, errors.New("change: a change needs a live fabric: this session reads a file")
+	case !s.engine.Write():
+		return nil, nil, errors.New("change: it would change the fabric, which takes --write (before the word change)")
+	}
+	f, err := s.Sweep(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !f.Complete() {
+		return nil, nil, &hostError{fmt.Errorf("change: the sweep is not complete, so nothing is sent: %s", firstMissing(f))}
+	}
+	manager, err := s.SA().FindSM(ctx, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	if staged && (manager == nil || manager.Info == nil || manager.Info.SMState != mad.SMStateMaster) {
+		return nil, nil, &hostError{errors.New("change: no subnet manager is MASTER, so there is nobody to write staged tables")}
+	}
+	if manager != nil && !staged && !s.engine.Traits().Simulated {
+		return nil, nil, fmt.Errorf("change: %v is at work, and nothing is sent: OpenSM neither sees nor repairs what others write. Have it write the tables (opensm -R file,no_fallback -U FILE, and change apply --stage FILE --reload PIDFILE), or stop it first", manager)
+	}
+	return f, manager, nil
+}
+
+// runIn makes changes of the subnet whose journal is in dir; "": it is in no file.
+func (s *session) runIn(dir string) *apply.Run {
+	return &apply.Run{
+		Engine: s.engine, SA: s.SA(), Dir: dir, Sweep: s.Sweep, Sleep: s.Clock.Sleep,
+		Guard: s.startGuard, Reloader: reloader,
+		Order: func(f *fabric.Fabric, cells []*apply.Cell, back bool) func(context.Context, [][]byte, [][]byte) ([]apply.Round, error) {
+			return apply.Proven(s.engine, f, nil, cells, back)
+		},
+		Tell: func(text string) {
+			if !s.Quiet {
+				fmt.Fprintln(s.app.console.Err(), text)
+			}
+		},
+	}
+}
+
+// inProcess: the fabric is simulated in this process, and nobody else reaches it.
+func (s *session) inProcess() bool { return s.engine.Traits().Name == "sim" }
+
+// journals is the folder of the folders of journals.
+func (s *session) journals() (string, error) {
+	dir := s.app.stateDir()
+	if dir == "" {
+		return "", errors.New("change: there is no place for the journal: give --state DIR")
+	}
+	return filepath.Abs(dir)
+}
+
+// runOf makes changes of a subnet.
+func (s *session) runOf(subnet audit.Subnet) (*apply.Run, error) {
+	if s.inProcess() {
+		return s.runIn(""), nil
+	}
+	dir, err := s.journals()
+	if err != nil {
+		return nil, err
+	}
+	port, err := s.engine.Port()
+	if err != nil {
+		return nil, err
+	}
+	if subnet.Key() == (audit.Subnet{}).Key() { // nothing names it
+		return s.runIn(filepath.Join(dir, "port-"+port.PortGUID.String())), nil
+	}
+	return s.runIn(subnet.Folder(dir)), nil
+}
+
+// journaled finds the journal of the fabric at hand, without a sweep.
+func (s *session) journaled() (*apply.Run, error) {
+	switch {
+	case s.engine == nil:
+		return nil, errors.New("change: this needs the fabric of the change: this session reads a file")
+	case s.inProcess():
+		return nil, errors.New("change: a fabric that is simulated in this process ends with it: there is no change to be confirmed or taken back")
+	}
+	dir, err := s.journals()
+	if err != nil {
+		return nil, err
+	}
+	port, err := s.engine.Port()
+	if err != nil {
+		return nil, err
+	}
+	dirs := apply.Find(dir, &port)
+	switch len(dirs) {
+	case 0:
+		return nil, fmt.Errorf("change: no change of this fabric has been made from here (looked below %s; --state DIR names another folder)", dir)
+	case 1:
+	default:
+		return nil, fmt.Errorf("change: there are several journals of this fabric: %s; remove what is not needed", strings.Join(dirs, ", "))
+	}
+	st, err := os.Stat(apply.JournalIn(dirs[0]))
+	if err != nil {
+		return nil, err
+	}
+	if owner, ok := st.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("change: user %d made it, and only they may confirm it or take it back", owner.Uid)
+	}
+	return s.runIn(dirs[0]), nil
+}
+
+// told tells how a change ended, and makes an exit status of it.
+func (s *session) told(outcome apply.Outcome, err error) error {
+	var refusal *order.Refusal
+	var foreign *apply.ForeignError
+	var check *apply.CheckError
+	var silent *apply.SilentError
+	switch {
+	case errors.As(err, &refusal):
+		s.Print("refused: " + err.Error() + "\n")
+		return findings()
+	case outcome == apply.Failed:
+		return &hostError{fmt.Errorf("%w; all is as before the change", err)}
+	case errors.As(err, &foreign), errors.As(err, &check), errors.As(err, &silent), errors.Is(err, apply.ErrJournal):
+		return &hostError{err}
+	case errors.Is(err, audit.ErrLocked):
+		return fmt.Errorf("change: another process is at it: %w", err)
+	case errors.Is(err, fs.ErrPermission):
+		return noFile(err)
+	case err != nil:
+		return err
+	}
+	switch outcome {
+	case apply.Nothing:
+		s.Print("nothing to do\n")
+	case apply.Confirmed:
+		s.Print("ok: the change is confirmed\n")
+	case apply.Expired:
+		s.Print("taken back: all is as before the change, which nobody confirmed\n")
+		return findings()
+	case apply.Asked:
+		s.Print("taken back: all is as before the change\n")
+	}
+	return nil
+}
+
+// changeStatus tells what became of the latest change.
+func (s *session) changeStatus(ctx context.Context) error {
+	r, err := s.journaled()
+	if err != nil {
+		return err
+	}
+	j, err := apply.ReadJournal(apply.JournalIn(r.Dir))
+	if err != nil {
+		return err
+	}
+	b := j.Begin()
+	last := j.Records[len(j.Records)-1]
+	text := fmt.Sprintf("%s: begun %s by %s, %s\n", b.Summary, j.Records[0].At.Format(time.RFC3339), cmp.Or(b.By, "somebody"), fabric.Plural(len(b.Cells), "block", "blocks"))
+	text += fmt.Sprintf("%s %s", last.Kind, last.At.Format(time.RFC3339))
+	if last.Why != "" {
+		text += ": " + last.Why
+	}
+	s.Print(text + "\n")
+	states, err := apply.Look(ctx, s.engine, j)
+	var foreign *apply.ForeignError
+	if err != nil && !errors.As(err, &foreign) {
+		return &hostError{err}
+	}
+	count := map[apply.State]int{}
+	for _, state := range states {
+		count[state]++
+	}
+	s.Print(fmt.Sprintf("in the fabric: %d old, %d new, %d between, %d foreign\n", count[apply.Old], count[apply.New], count[apply.Between], count[apply.Foreign]))
+	if foreign != nil {
+		s.Print(foreign.Error() + "\n")
+	}
+	if j.Open() {
+		return findings()
+	}
+	return nil
+}
+
+// nameUnended warns of a change of this fabric that was broken off.
+func (s *session) nameUnended() {
+	dir := s.app.stateDir()
+	if s.engine == nil || s.inProcess() || dir == "" || s.app.changing {
+		return
+	}
+	port, err := s.engine.Port()
+	if err != nil {
+		return // whoever needs the port is told
+	}
+	if b := apply.Unended(dir, &port); b != nil {
+		s.Warn("the change %q, which %s began, was broken off: fabsh change status tells how far; then resume or revert it", b.Summary, cmp.Or(b.By, "somebody"))
+	}
+}

@@ -1,0 +1,198 @@
+package shell
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fabsh/fabric/change/apply"
+	"fabsh/mad/engine"
+)
+
+// guardWork is what a guard process is told, through its standard input. After it the
+// input stays open for as long as the change is made: its end says that the process at
+// the other end is gone.
+type guardWork struct {
+	Journal string
+	Flags   [][2]string // of the session
+	Env     []string    // that says which fabric
+	Keys    *engine.Keys
+}
+
+// guardFlags are the session flags that a guard needs, and guardEnv the variables.
+var (
+	guardFlags = []string{"fabric", "ca", "port", "timeout", "retries", "window", "sl", "pkey", "sm-lid", "write", "override-sm"}
+	guardEnv   = []string{fabricVariable, "IBSIM_SOCKNAME", "SIM_HOST"}
+)
+
+// guardReady is the line by which a guard says that it has journal and device.
+const guardReady = "ready\n"
+
+// guardStarts is how long it may take to say so.
+const guardStarts = 30 * time.Second
+
+// startGuard starts the guard process of a journal, in a session of its own, and waits
+// until it is ready.
+func (s *session) startGuard(ctx context.Context, journal string) (apply.Guard, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	work := guardWork{Journal: journal, Keys: s.engine.Options().Keys}
+	s.app.flags.Visit(func(f *pflag.Flag) {
+		if slices.Contains(guardFlags, f.Name) {
+			work.Flags = append(work.Flags, [2]string{f.Name, f.Value.String()})
+		}
+	})
+	for _, name := range guardEnv {
+		if v, ok := os.LookupEnv(name); ok {
+			work.Env = append(work.Env, name+"="+v)
+		}
+	}
+	text, err := json.Marshal(work)
+	if err != nil {
+		return nil, err
+	}
+	var first error
+	for _, command := range guardCommands(program) {
+		g, err := runGuard(ctx, command, append(text, '\n'))
+		if err == nil {
+			return g, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, first
+}
+
+// guardCommands are ways to start a guard, the best first: where systemd runs, as a
+// transient unit, for it ends the processes of a user who logs out (logind.conf(5),
+// KillUserProcesses).
+func guardCommands(program string) (commands [][]string) {
+	plain := []string{program, "change", guardWord}
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		if run, err := exec.LookPath("systemd-run"); err == nil {
+			unit := []string{run, "--quiet", "--collect", "--pipe", "--unit", fmt.Sprintf("fabsh-guard-%d", os.Getpid())}
+			if os.Geteuid() != 0 {
+				unit = append(unit, "--user")
+			}
+			commands = append(commands, slices.Concat(unit, plain))
+		}
+	}
+	return append(commands, plain)
+}
+
+// guardProcess is a guard that this process has started.
+type guardProcess struct {
+	in   io.WriteCloser
+	done chan struct{}
+}
+
+func (g *guardProcess) Done() <-chan struct{} { return g.done }
+func (g *guardProcess) Release()              { g.in.Close() }
+
+func runGuard(ctx context.Context, command []string, work []byte) (*guardProcess, error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no signal of this terminal, and no hang-up
+	cmd.Dir = "/"
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	g := &guardProcess{in: in, done: make(chan struct{})}
+	said := make(chan error, 1)
+	go func() {
+		_, err := in.Write(work)
+		line, readErr := bufio.NewReader(io.LimitReader(out, 1<<16)).ReadString('\n')
+		if line != guardReady {
+			err = errors.Join(err, fmt.Errorf("it said %q, and not that it is ready", strings.TrimSpace(line)))
+			if readErr != nil && line == "" {
+				err = errors.New("it has ended")
+			}
+		}
+		said <- err
+		cmd.Wait()
+		close(g.done)
+	}()
+	select {
+	case err = <-said:
+	case <-time.After(guardStarts):
+		err = fmt.Errorf("it is not ready after %v", guardStarts)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		in.Close()
+		cmd.Process.Kill()
+		return nil, err
+	}
+	return g, nil
+}
+
+// guardWord is the command that is a guard; people do not type it.
+const guardWord = "guard"
+
+// guardCommand is the guard process.
+func (a *app) guardCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    guardWord,
+		Short:  "Take a change back when its time is over (started by change apply)",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE: func(*cobra.Command, []string) error {
+			in := bufio.NewReader(a.stdin)
+			text, err := in.ReadBytes('\n')
+			if err != nil {
+				return errors.New("change guard is started by change apply, and told by its input what to do")
+			}
+			var work guardWork
+			if err := json.Unmarshal(text, &work); err != nil {
+				return fmt.Errorf("change guard: %w", err)
+			}
+			return a.keep(work, in)
+		},
+	}
+}
+
+// keep does what a guard is told.
+func (a *app) keep(work guardWork, in io.Reader) error {
+	for _, env := range work.Env {
+		name, value, _ := strings.Cut(env, "=")
+		os.Setenv(name, value)
+	}
+	for _, f := range work.Flags {
+		if err := a.flags.Set(f[0], f[1]); err != nil {
+			return fmt.Errorf("change guard: --%s: %w", f[0], err)
+		}
+	}
+	a.quiet, a.handed = true, work.Keys
+	gone := make(chan struct{})
+	return a.onChange(func(ctx context.Context, s *session) error {
+		go func() {
+			io.Copy(io.Discard, in)
+			close(gone)
+		}()
+		return s.runIn(filepath.Dir(work.Journal)).Keep(ctx, gone, func() { fmt.Fprint(a.console.Out(), guardReady) })
+	})
+}

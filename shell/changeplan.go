@@ -1,0 +1,278 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/builtins"
+	"fabsh/builtins/lang"
+	"fabsh/fabric/change/plan"
+	"fabsh/fabric/routing"
+)
+
+const planHelp = `Plan a change of the fabric. Nothing is sent that changes it: what would be sent is
+recorded, put in an order, and proven, and written to a file.
+
+A change is what a script writes (set_*, port_*, smp_set), or tables: those of a
+routing policy, shipped (fabsh route --list) or a .star file, or of a file of tables.
+Reads in the script show what it would have written; what follows from that, such as
+a link that goes down, they do not. --plan FILE does the same for any command.
+
+Usage:
+  fabsh [flags] change plan SCRIPT [script's options] --out FILE
+  fabsh [flags] change plan --routes POLICY|FILE [policy's options] --out FILE
+
+Flags, anywhere after plan:
+  --out FILE       write the plan there; it has mode 0600
+  --routes TABLES  plan for the tables of a policy, or of a file as of fabsh route --out
+  --adaptive       the switches are known to route adaptively: then nothing can be
+                   proven of tables, and no plan is made
+
+Exit status: 0 the verdict is ok; 1 it is not; 2 the command or script is to be
+fixed, or the change is refused; 3 the fabric or the host is to be looked at.
+
+Examples:
+  fabsh change plan --routes ftree --out new.plan
+  fabsh change plan --routes lfts.dump --out new.plan
+  fabsh change plan maintenance.star --rack=7 --out m.plan
+`
+
+// planOptions are what follows change plan on the command line.
+type planOptions struct {
+	routes, out    string
+	adaptive, help bool
+	words          []string // script or policy, and its options
+}
+
+// planFlags are the command's own.
+var planFlags = []string{"--routes", "--out", "--adaptive"}
+
+// planCommand parses its own flags by itself, for all others are the script's.
+func (a *app) planCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:                "plan SCRIPT|--routes POLICY|FILE --out FILE",
+		Short:              "Record what a script, or tables of a policy, would change, and prove it safe",
+		DisableFlagParsing: true,
+		ValidArgsFunction:  completePlan,
+		RunE: func(_ *cobra.Command, words []string) error {
+			words, err := a.takeSession(words, func(flag string) bool { return slices.Contains(planFlags, flag) }, a.flags.Set)
+			if err != nil {
+				return err
+			}
+			o, err := parsePlan(words)
+			switch {
+			case err != nil:
+				return fmt.Errorf("change plan: %w", err)
+			case o.help:
+				_, err := fmt.Fprint(a.console.Out(), planHelp)
+				return err
+			case a.planFile != "":
+				return errors.New("change plan: leave --plan out: --out says where the plan goes")
+			case o.routes == "":
+				if err := checkScript(o.words[0]); err != nil {
+					return err
+				}
+				a.script = o.words[0]
+			}
+			a.planFile, a.planFrom = o.out, o.from()
+			return a.onFabric("change", func(ctx context.Context, s *session) error { return s.plan(ctx, o) })
+		},
+	}
+	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), planHelp) })
+	return c
+}
+
+// parsePlan separates the command's own flags from the script's or policy's.
+func parsePlan(words []string) (o planOptions, err error) {
+	values := map[string]*string{"--routes": &o.routes, "--out": &o.out}
+	for i := 0; i < len(words); i++ {
+		name, value, hasValue := strings.Cut(words[i], "=")
+		switch into := values[name]; {
+		case into != nil:
+			if !hasValue {
+				if i++; i < len(words) {
+					value = words[i]
+				}
+			}
+			if value == "" {
+				return o, fmt.Errorf("%s needs a value", name)
+			}
+			*into = value
+		case words[i] == "--adaptive":
+			o.adaptive = true
+		case (words[i] == "-h" || words[i] == "--help") && len(o.words) == 0:
+			o.help = true
+		default:
+			o.words = append(o.words, words[i])
+		}
+	}
+	switch {
+	case o.help:
+	case len(o.words) == 0 && o.routes == "":
+		return o, errors.New("what change? give a script, or --routes with a policy or a file of tables")
+	case o.out == "":
+		return o, errors.New("where does the plan go? give --out FILE")
+	case o.routes == "" && strings.HasPrefix(o.words[0], "-"):
+		return o, fmt.Errorf("%s stands before the script: write it after it", o.words[0])
+	case o.adaptive && o.routes != "":
+		return o, errors.New("refused, for where switches route adaptively the tables do not tell which way packets go, and nothing can be proven")
+	}
+	return o, nil
+}
+
+// from is what the plan is made from.
+func (o *planOptions) from() string {
+	if o.routes != "" {
+		return strings.Join(slices.Insert(slices.Clone(o.words), 0, "--routes "+o.routes), " ")
+	}
+	return strings.Join(o.words, " ")
+}
+
+// plan runs the script, or computes the tables, whose writes are the plan.
+func (s *session) plan(ctx context.Context, o planOptions) error {
+	if o.routes == "" {
+		return s.RunFile(ctx, o.words[0], o.words[1:])
+	}
+	r, live, err := s.plannedRoutes(ctx, o)
+	if err != nil || r == nil {
+		return err
+	}
+	return s.WriteRoutes(ctx, r, live)
+}
+
+// plannedRoutes are the tables that --routes names, and those in force.
+func (s *session) plannedRoutes(ctx context.Context, o planOptions) (r, live *routing.Routes, err error) {
+	f, err := s.CurrentFabric(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if live, err = s.LiveRoutes(ctx, f); err != nil {
+		return nil, nil, err
+	}
+	isPolicy := strings.HasSuffix(o.routes, ".star") || slices.ContainsFunc(builtins.ShippedPolicies(), func(p builtins.ShippedDoc) bool { return p.Name == o.routes })
+	if !isPolicy {
+		if len(o.words) > 0 {
+			return nil, nil, fmt.Errorf("change plan: %s is a file of tables, and has no option %q", o.routes, o.words[0])
+		}
+		r, err = routing.Load(f, routing.TableFiles{LFTs: o.routes}, openNamed(ctx, s.Files.OpenNamed))
+		return r, live, err
+	}
+	policy, err := s.policy(ctx, routeOptions{policy: o.routes, args: o.words})
+	if policy == nil || err != nil {
+		return nil, nil, err
+	}
+	r, err = policy.Compute(ctx, f)
+	return r, live, err
+}
+
+// startPlan has what the session writes recorded instead of sent.
+func (s *session) startPlan() (err error) {
+	if s.engine == nil {
+		return errors.New("--plan: there is no fabric that could be changed: a plan needs a live or a simulated one (-F)")
+	}
+	s.planning, err = s.StartPlan(context.Background())
+	return err
+}
+
+// endPlan writes the plan, if one is being made, and tells its verdict. what is what
+// ran, and status what came of it; the result is the status of both.
+func (s *session) endPlan(status int, what string) int {
+	if s.planning == nil {
+		return status
+	}
+	if status >= lang.StatusUsage {
+		s.app.warn("no plan is written: see above")
+		return status
+	}
+	return worse(status, s.evaluate(func(ctx context.Context) error {
+		return lang.Protect("plan", func() error {
+			p, err := s.planning.Finish(ctx, cmp.Or(s.app.planFrom, what))
+			if err != nil {
+				return err
+			}
+			if err := p.Save(s.app.planFile); err != nil {
+				return notWritten(s.app.planFile, err)
+			}
+			s.Print(lang.OneLine(p.Line(p.Report)) + "\n")
+			if !p.Report.OK {
+				return findings()
+			}
+			return nil
+		})
+	}))
+}
+
+// what is what the command line runs, for the plan.
+func (a *app) what(words []string) string {
+	switch {
+	case len(words) > 0:
+		return strings.Join(words, " ")
+	case len(a.code) > 0:
+		return "-c"
+	}
+	return "the prompt"
+}
+
+// loadPlan reads the plan's file that the command line names.
+func (s *session) loadPlan(ctx context.Context, path string) (*plan.Plan, error) {
+	file, err := lang.OpenNamed(ctx, path)
+	if err != nil {
+		return nil, noFile(err)
+	}
+	defer file.Close()
+	return plan.Load(file, path)
+}
+
+// showCommand shows a plan.
+func (a *app) showCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show FILE",
+		Short: "Show a plan: rounds, blocks, pairs, load before and after, what was not judged",
+		Long: `Show what a plan does, as it was found out when the plan was made: rounds, blocks, pairs
+and load before and after, what was not judged, and what is written. It asks nothing of
+the fabric; what carries a plan out finds order and proof anew.
+
+Exit status: 0 the verdict was ok; 1 it was not; 2 the file is no plan.`,
+		Example: `  fabsh change show new.plan
+  fabsh -o json change show new.plan`,
+		Args: func(_ *cobra.Command, words []string) error {
+			if len(words) != 1 {
+				return errors.New("change show: which plan? give the one file that change plan wrote")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, words []string) error {
+			return a.withoutFabric("change", func(ctx context.Context, s *session) error {
+				p, err := s.loadPlan(ctx, words[0])
+				if err != nil {
+					return err
+				}
+				if err := s.Show(builtins.WrapPlan(p)); err != nil {
+					return err
+				}
+				if p.Report != nil && !p.Report.OK {
+					return findings()
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// completePlan proposes scripts; after --routes, policies; and the command's own flags.
+func completePlan(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+	names := slices.Clone(planFlags)
+	if len(words) > 0 && words[len(words)-1] == "--routes" {
+		names = nil
+		for _, p := range builtins.ShippedPolicies() {
+			names = append(names, p.Name+"\t"+p.Doc)
+		}
+	}
+	return names, cobra.ShellCompDirectiveDefault
+}
