@@ -220,15 +220,15 @@ What set_*, port_* and smp_set write is kept, and what is read shows it; what wo
 		FN   starlark.Callable
 		Args starlark.Tuple
 	}) (starlark.Value, error) {
-		return made(c, c.Name, func() error {
+		return Made(c, c.Name, func() error {
 			_, err := starlark.Call(c.Thread, a.FN, a.Args, nil)
 			return err
 		})
 	}),
 }
 
-// made is the plan of what fn writes, proven.
-func made(c *lang.Call, from string, fn func() error) (starlark.Value, error) {
+// Made is the plan of what fn writes, proven.
+func Made(c *lang.Call, from string, fn func() error) (starlark.Value, error) {
 	p, err := Record(c, from, fn)
 	if err != nil {
 		return nil, err
@@ -252,7 +252,7 @@ False
 `,
 	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
 		p := *c.Recv.(*Value).Plan
-		now, err := Finish(c, plan.NewRecorder(), p.From)
+		now, err := bind(c, nil, p.From)
 		if err != nil {
 			return nil, err
 		}
