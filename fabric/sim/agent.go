@@ -152,7 +152,7 @@ func (r *request) execute(p *packet, busy bool) {
 		r.in = nil
 	}
 	switch {
-	case r.in == nil, r.in.node.off, r.in.losesRequest(r.Attribute), r.mutedSA && r.Class == mad.ClassSubnAdm, r.Class == mad.ClassPerf && !r.selectPerfAgent(p):
+	case r.in == nil, r.in.node.off, r.mutedSA && r.Class == mad.ClassSubnAdm, r.Class == mad.ClassPerf && !r.selectPerfAgent(p):
 		r.reply = replyNone
 		return
 	case smp && !r.checkMKey():

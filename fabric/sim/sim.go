@@ -29,6 +29,7 @@
 //	transport.go       Attach: a program at a port
 //	attach.go          AttachClient: a foreign program; forwardclient.go: what is for it; clientwait.go
 //	faults.go          the fault model: loss, delay, duplicates, BUSY
+//	loss.go            what ports lose
 //	delayqueue.go      what waits for the program
 //	forward.go         forwarding, by LID and by directed route
 //	rmppreceive.go     requests of several segments
@@ -140,11 +141,10 @@ type port struct {
 	node      *node
 	num       uint8
 	dead      bool
-	fdr10     bool    // what PortInfo shows as QDR is FDR10
-	loss      float64 // the probability that a MAD that crosses it is lost
-	unplugged bool    // the cable is not plugged in
-	inService bool    // of an end port: reached by the last sweep
-	up        bool    // the link is trained; then there is a peer
+	fdr10     bool // what PortInfo shows as QDR is FDR10
+	unplugged bool // the cable is not plugged in
+	inService bool // of an end port: reached by the last sweep
+	up        bool // the link is trained; then there is a peer
 	state     mad.PortState
 	lmc       uint8
 	keyLevel  uint8   // PortInfo.M_KeyProtectBits
@@ -156,9 +156,9 @@ type port struct {
 	guid      mad.GUID
 	peer      *port // at the cable's other end; nil: no cable
 	info      [smpSize]byte
-	counters  counters    // nil: all 0
-	growth    *growth     // of the counters, with time; nil: they stand still
-	errors    *portErrors // nil: it loses nothing
+	counters  counters // nil: all 0
+	growth    *growth  // of the counters, with time; nil: they stand still
+	loss      *loss    // nil: it loses nothing
 }
 
 // SetClock gives the subnet a time of its own, by which leases run out and
