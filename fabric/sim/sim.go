@@ -14,7 +14,7 @@
 //
 //	sim.go             Subnet, and the state of its nodes and ports
 //	bringup.go         New: the state after bring-up
-//	routing.go         the forwarding tables
+//	routing.go         the forwarding tables; distance.go: routes to one switch
 //	twin.go            settings, tables and counters that came with the fabric
 //	event.go           cables pulled and plugged, the SM restarted
 //	hand.go            what the console of a server does
