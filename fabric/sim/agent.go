@@ -221,9 +221,6 @@ func (r *request) modifierIs0() mad.Status {
 	return mad.StatusOK
 }
 
-// badValue refuses a Set.
-func (r *request) badValue() mad.Status { return mad.StatusBadValue }
-
 // getClassPortInfo answers for a class without capabilities.
 func (r *request) getClassPortInfo() mad.Status {
 	clear(r.data)

@@ -40,6 +40,7 @@
 //
 //	smp.go             subnet management: the table of its attributes
 //	portinfo.go        PortInfo, and links that train; mlnx.go: Mellanox' part of it
+//	sminfo.go          what subnet managers ask of each other
 //	table.go           tables in blocks
 //	mkey.go            M_Keys: who may, and what follows when one is wrong
 //	trap.go            traps, and their repetition
