@@ -55,6 +55,9 @@ func saturated(v uint64, more float64) uint64 {
 
 // settle counts what has grown until now.
 func (p *port) settle(now time.Time) {
+	if m := p.node.samples; m != nil && m.port == p {
+		m.take(now)
+	}
 	if p.growth == nil {
 		return
 	}

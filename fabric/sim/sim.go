@@ -46,6 +46,7 @@
 //	trap.go            traps, and their repetition
 //	growth.go          counters that grow with time; traffic.go: by traffic
 //	pma.go             performance management; redirect.go: redirected
+//	sample.go          measurements of counters for a while
 //	cc.go              congestion control
 //	sa.go              subnet administration: the table of its records
 //	query.go           a query, and the records that match
@@ -132,6 +133,7 @@ type node struct {
 	sw             [smpSize]byte // SwitchInfo
 	fdbTop         mad.LID       // SwitchInfo.LinearFDBTop
 	lft            []uint8       // entries beyond its end are mad.NoPort
+	samples        *samples      // the measurement of counters of a port; nil: there was none
 	redirectTo     *node         // its performance management is there; nil: here
 	redirectedHere *node         // the node whose performance management is here too; nil: none
 }
