@@ -17,9 +17,8 @@ func (s *Subnet) Count(node mad.GUID, num int, counter string, by uint64) error 
 			}
 			key := counterKey{counter, 0}
 			return s.edit(node, num, func(p *port) {
-				p.settle(s.now())
-				v := p.counters[key]
-				p.setCounter(key, v+min(by, math.MaxUint64-v))
+				v := p.value(key, s.now())
+				s.putCounter(p, key, v+min(by, math.MaxUint64-v))
 			})
 		}
 	}

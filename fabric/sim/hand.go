@@ -158,8 +158,7 @@ func (s *Subnet) SetCounter(at End, attr, field string, value uint64) (set uint6
 					}
 					if strings.EqualFold(name, field) {
 						set = min(value, c.Max())
-						p.settle(s.now())
-						p.setCounter(counterKey{c.Name, e}, set)
+						s.putCounter(p, counterKey{c.Name, e}, set)
 						return nil
 					}
 				}
