@@ -152,7 +152,7 @@ func (r *request) execute(p *packet, busy bool) {
 		r.in = nil
 	}
 	switch {
-	case r.in == nil, r.in.node.off, r.in.losesRequest(r.Attribute), r.mutedSA && r.Class == mad.ClassSubnAdm, r.Class == mad.ClassPerf && !r.selectPerfAgent(p):
+	case r.in == nil, r.in.node.off, r.mutedSA && r.Class == mad.ClassSubnAdm, r.Class == mad.ClassPerf && !r.selectPerfAgent(p):
 		r.reply = replyNone
 		return
 	case smp && !r.checkMKey():
@@ -220,9 +220,6 @@ func (r *request) modifierIs0() mad.Status {
 	}
 	return mad.StatusOK
 }
-
-// badValue refuses a Set.
-func (r *request) badValue() mad.Status { return mad.StatusBadValue }
 
 // getClassPortInfo answers for a class without capabilities.
 func (r *request) getClassPortInfo() mad.Status {

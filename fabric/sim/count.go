@@ -17,8 +17,8 @@ func (s *Subnet) Count(node mad.GUID, num int, counter string, by uint64) error 
 			}
 			key := counterKey{counter, 0}
 			return s.edit(node, num, func(p *port) {
-				v := p.counters[key]
-				p.setCounter(key, v+min(by, math.MaxUint64-v))
+				v := p.value(key, s.now())
+				s.putCounter(p, key, v+min(by, math.MaxUint64-v))
 			})
 		}
 	}
@@ -27,5 +27,8 @@ func (s *Subnet) Count(node mad.GUID, num int, counter string, by uint64) error 
 
 // ResetCounters sets all counters of a port to 0, as a reboot of its node does.
 func (s *Subnet) ResetCounters(node mad.GUID, num int) error {
-	return s.edit(node, num, func(p *port) { p.counters = nil })
+	return s.edit(node, num, func(p *port) {
+		p.settle(s.now())
+		p.counters = nil
+	})
 }

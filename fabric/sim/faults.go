@@ -2,7 +2,6 @@ package sim
 
 import (
 	"encoding/binary"
-	"iter"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -87,62 +86,6 @@ func (f *faultModel) chance(seed int64, salt uint64, m *[mad.Size]byte) splitMix
 
 // maxSeen bounds what is remembered of MADs.
 const maxSeen = 1 << 20
-
-// lossySalt is the salt of what is lost at a port.
-const lossySalt = 4
-
-// survives: request p, which went out to r.in or came back, was not lost at a port
-// with a loss of its own.
-func (r *request) survives(f *faultModel, p *packet, back bool) bool {
-	if !r.lossy || r.in == nil {
-		return true
-	}
-	arrive := 1.0
-	for at := range r.crossed(back) {
-		arrive *= 1 - at.loss
-	}
-	if arrive == 1 {
-		return true
-	}
-	salt := uint64(lossySalt)
-	if back {
-		salt++
-	}
-	d := f.chance(f.options.Load().Seed, salt, &p.mad)
-	return d.uniform() < arrive
-}
-
-// crossed are the ports that a request went through, or its answer.
-func (r *request) crossed(back bool) iter.Seq[*port] {
-	from, to, lid := r.from, r.in, r.in.endPort().lid
-	if back {
-		from, to, lid = r.in, r.from, r.from.endPort().lid
-	}
-	return func(yield func(*port) bool) {
-		if r.Class == mad.ClassSubnDirected {
-			at := r.turn
-			for hop := int(r.mad[mad.HopCountOffset]); hop >= 1 && at != nil; hop-- {
-				in := &at.node.ports[r.mad[mad.SMPReturnPathOffset+hop]]
-				if in.peer == nil || !yield(in) || !yield(in.peer) {
-					return
-				}
-				at = in.peer
-			}
-			return
-		}
-		at := from
-		for range maxLIDHops {
-			out, arrived := at.nextHop(lid, at == from)
-			if arrived || out == nil || out.peer == nil || at.endPort() == to.endPort() {
-				return
-			}
-			if !yield(out) || !yield(out.peer) {
-				return
-			}
-			at = out.peer
-		}
-	}
-}
 
 // splitMix64 is a random number generator that is cheap to seed for each MAD
 // (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).

@@ -50,7 +50,7 @@ func forwardDirected(from *port, lid mad.LID, m []byte) (in, end *port) {
 		if exit == nil {
 			return nil, nil
 		}
-		if at = exit.carry(); at == nil {
+		if at = exit.neighbour(); at == nil {
 			return nil, nil
 		}
 		back[hop] = at.num
@@ -77,7 +77,7 @@ func canReturn(from, in, end *port, m []byte) bool {
 	}
 	at, back := end, m[mad.SMPReturnPathOffset:]
 	for hop := int(m[mad.HopCountOffset]); hop >= 1; hop-- {
-		if at = at.node.ports[back[hop]].carry(); at == nil {
+		if at = at.node.ports[back[hop]].neighbour(); at == nil {
 			return false
 		}
 	}
@@ -115,15 +115,6 @@ func (p *port) neighbour() *port {
 	return p.peer
 }
 
-// carry is neighbour, unless the packet is lost on its way.
-func (p *port) carry() *port {
-	q := p.neighbour()
-	if q != nil && q.loses() {
-		return nil
-	}
-	return q
-}
-
 // forwardLID follows the linear forwarding tables from port from to dlid, and
 // returns the port at which the packet arrives (of a switch: comes in); nil if it
 // is dropped. All but SMPs need links that are active at both ends (IBA 7.2.7).
@@ -140,7 +131,7 @@ func forwardLID(from *port, dlid mad.LID, smp bool) *port {
 		if out == nil || !smp && !out.active() {
 			return nil
 		}
-		if at = out.carry(); at == nil {
+		if at = out.neighbour(); at == nil {
 			return nil
 		}
 	}

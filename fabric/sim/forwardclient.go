@@ -38,7 +38,7 @@ func (s *Subnet) forwardToClient(from *Client, m *Message) forwarded {
 	defer s.mu.RUnlock()
 	s.tables()
 	copied := *m
-	at := from.route(&copied, response)
+	at, turn := from.route(&copied, response)
 	switch {
 	case at == nil:
 		return undeliverable
@@ -51,6 +51,15 @@ func (s *Subnet) forwardToClient(from *Client, m *Message) forwarded {
 		return undeliverable
 	case to == nil:
 		return forAgent // which says that it is not supported
+	}
+	if s.lossy {
+		r := request{Subnet: s, Header: mad.ParseHeader(m.MAD[:]), from: from.port, in: at, turn: turn, mad: copied.MAD[:]}
+		if response {
+			r.from, r.in = at, from.port
+		}
+		if !r.survives(from.faults, &packet{mad: m.MAD}, response) {
+			return undeliverable
+		}
 	}
 	copied.SLID = m.SLID
 	if class != mad.ClassSubnDirected && copied.SLID == 0 {
@@ -69,37 +78,39 @@ func (s *Subnet) forwardToClient(from *Client, m *Message) forwarded {
 // OpenSM waits for it when it has sent a trap.
 func answers(m mad.Method) bool { return m.IsResponse() || m == mad.MethodTrapRepress }
 
-// route is the port where m, sent from c's port, arrives; nil if it does not.
-func (c *Client) route(m *Message, response bool) *port {
+// route is the port where m, sent from c's port, arrives; nil if it does not. Of a
+// directed route, turn is where its directed part ended, or that of the request did.
+func (c *Client) route(m *Message, response bool) (at, turn *port) {
 	b := m.MAD[:]
 	switch {
 	case mad.Class(b[mad.ClassOffset]) != mad.ClassSubnDirected:
-		return forwardLID(c.port, m.DLID, m.DQP == 0)
+		return forwardLID(c.port, m.DLID, m.DQP == 0), nil
 	case !response:
-		at, _ := forwardDirected(c.port, m.DLID, b)
+		at, turn = forwardDirected(c.port, m.DLID, b)
 		if at != nil {
 			b[mad.StatusOffset] &^= directionBit // the program that answers sets it
 		}
-		return at
+		return at, turn
 	case b[mad.StatusOffset]&directionBit == 0, b[mad.HopPointerOffset] != 0, int(b[mad.HopCountOffset]) > mad.MaxHops:
-		return nil
+		return nil, nil
 	}
 	drSLID, _ := drLIDs(b)
-	at := c.port
+	at = c.port
 	if m.DLID != mad.PermissiveLID {
 		at = forwardLID(at, m.DLID, true)
 	}
+	turn = at
 	for hop := int(b[mad.HopCountOffset]); at != nil && hop >= 1; hop-- {
 		exit := int(b[mad.SMPReturnPathOffset+hop])
 		if exit >= len(at.node.ports) || !at.node.isSwitch && at != c.port {
-			return nil
+			return nil, nil
 		}
 		at = at.node.ports[exit].neighbour()
 	}
 	if at != nil && drSLID != mad.PermissiveLID {
 		at = forwardLID(at, drSLID, true)
 	}
-	return at
+	return at, turn
 }
 
 // startUp is how long a program takes to register for what it serves.

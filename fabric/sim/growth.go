@@ -55,6 +55,9 @@ func saturated(v uint64, more float64) uint64 {
 
 // settle counts what has grown until now.
 func (p *port) settle(now time.Time) {
+	if m := p.node.samples; m != nil && m.port == p {
+		m.take(now)
+	}
 	if p.growth == nil {
 		return
 	}
@@ -131,8 +134,7 @@ func counterKeyOf(name string) (counterKey, error) {
 // What an attribute has no room for shows as its largest value.
 func (s *Subnet) SetCounters(node mad.GUID, num int, values map[string]uint64) error {
 	return eachCounter(s, node, num, values, func(p *port, key counterKey, v uint64) {
-		p.settle(s.now())
-		p.setCounter(key, v)
+		s.putCounter(p, key, v)
 	})
 }
 
@@ -143,6 +145,7 @@ func (s *Subnet) SetErrors(node mad.GUID, num int, rates map[string]float64) err
 		p.stopGrowing(func(g *growingCounter) bool { return g.key == key && !g.traffic })
 		if rate > 0 {
 			p.grow(key, rate, false, s.now())
+			s.thresholdTrap(p, key)
 		}
 	})
 }

@@ -3,8 +3,8 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
-	"sync/atomic"
 
 	"fabsh/fabric"
 	"fabsh/mad"
@@ -16,35 +16,11 @@ import (
 // End is a port.
 type End struct{ Node, Num int }
 
-// portErrors has a port lose a share of the packets that come in through it.
-type portErrors struct {
-	percent uint8
-	attr    mad.AttributeID // only requests of that attribute, which end here; 0: all
-	seen    atomic.Uint32
-}
-
-// lose draws whether a packet is lost: the same ones in each run.
-func (e *portErrors) lose(p *port) bool {
-	d := splitMix64{uint64(p.num)<<32 | uint64(e.seen.Add(1))}
-	return d.next()%100 < uint64(e.percent)
-}
-
-// loses: p loses the packet that comes in.
-func (p *port) loses() bool { return p.errors != nil && p.errors.attr == 0 && p.errors.lose(p) }
-
-// losesRequest: p loses the request, which ends here.
-func (p *port) losesRequest(attr mad.AttributeID) bool {
-	return p != nil && p.errors != nil && p.errors.attr == attr && p.errors.lose(p)
-}
-
 // LosePackets has a port lose percent of the packets that come in, or of the requests
 // of one attribute that end there.
 func (s *Subnet) LosePackets(at End, percent int, attr mad.AttributeID) error {
 	return s.handle(at, 0, func(p *port) error {
-		p.errors = nil
-		if percent > 0 {
-			p.errors = &portErrors{percent: uint8(min(percent, 100)), attr: attr}
-		}
+		s.lose(p, loss{share: float64(min(percent, 100)) / 100, arriving: true, attr: attr})
 		return nil
 	})
 }
@@ -182,7 +158,7 @@ func (s *Subnet) SetCounter(at End, attr, field string, value uint64) (set uint6
 					}
 					if strings.EqualFold(name, field) {
 						set = min(value, c.Max())
-						p.setCounter(counterKey{c.Name, e}, set)
+						s.putCounter(p, counterKey{c.Name, e}, set)
 						return nil
 					}
 				}
@@ -255,8 +231,8 @@ func (s *Subnet) View(node int) *NodeView {
 		if p.peer != nil && !p.unplugged {
 			pv.Peer = End{s.index(p.peer.node), int(p.peer.num)}
 		}
-		if p.errors != nil {
-			pv.Percent, pv.Attr = int(p.errors.percent), p.errors.attr
+		if p.loss != nil {
+			pv.Percent, pv.Attr = int(math.Round(100*p.loss.share)), p.loss.attr
 		}
 		v.Ports = append(v.Ports, pv)
 	}

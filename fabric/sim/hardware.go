@@ -86,6 +86,7 @@ func (s *Subnet) linksChanged(n *node, change func(*port) bool) {
 // forget resets what a node keeps in memory: tables, counters, LIDs, M_Keys. A
 // subnet manager in this process gives it its LIDs again.
 func (s *Subnet) forget(n *node) {
+	n.samples = nil
 	for i := range n.ports {
 		p := &n.ports[i]
 		p.counters, p.growth, p.leaseEnd = nil, nil, time.Time{}

@@ -11,6 +11,8 @@ import (
 // say which counters they show.
 var perfHandlers = []handler{
 	{attr: mad.AttrPerfClassPortInfo, get: (*request).getPerfClassPortInfo},
+	{attr: mad.AttrPortSamplesControl, get: (*request).getSamplesControl, set: (*request).setSamplesControl},
+	{attr: mad.AttrPortSamplesResult, get: (*request).getSamplesResult},
 	{on: hasCounters, get: (*request).getCounters, set: (*request).setCounters},
 }
 

@@ -3,8 +3,11 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
-	"math"
+	"fmt"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -27,14 +30,9 @@ type router struct {
 	destinations [][]destination
 	loads        [][]int32 // routes through each port of each switch
 
-	// For one destination switch at a time:
-	dist  []int16    // length of the route to it; -1: none yet
-	path  []pathType // type of this route
-	order []int32    // switches by falling rank
-	queue []int32
-	// Of each switch whose route is upDownPath, the ports up that are on shortest
-	// routes; its part of it is as long as ups.
-	choices [][]uint8
+	order  []int32       // switches by falling rank
+	group  []int32       // of each switch; those of one have the same links up
+	groups []switchLinks // these links
 }
 
 // pathType is the type of a route.
@@ -105,17 +103,47 @@ func (s *Subnet) tables() {
 	}
 	r := s.newRouter()
 	size := (int(s.tableTop)/mad.LFTBlock + 1) * mad.LFTBlock
-	all := bytes.Repeat([]byte{mad.NoPort}, size*len(r.switches))
-	for i, n := range r.switches {
-		n.lft = all[i*size : (i+1)*size : (i+1)*size]
-	}
-	for d := range r.switches {
-		r.computeDistances(d)
-		for at := range r.switches {
-			r.fillEntries(at, d)
-		}
+	inParallel(len(r.switches), func(at int) {
+		r.switches[at].lft = bytes.Repeat([]byte{mad.NoPort}, size)
+	})
+	// Some destinations at a time, for all switches; a switch takes them in order.
+	var some [64]*distances
+	for first := 0; first < len(r.switches); first += len(some) {
+		n := min(len(some), len(r.switches)-first)
+		inParallel(n, func(i int) {
+			if some[i] == nil {
+				some[i] = r.newDistances()
+			}
+			some[i].compute(first + i)
+		})
+		inParallel(len(r.switches), func(at int) {
+			for _, to := range some[:n] {
+				r.fillEntries(at, to)
+			}
+		})
 	}
 	s.tablesStale.Store(false)
+}
+
+// inParallel calls f for 0 to n-1, as many at a time as there are processors.
+func inParallel(n int, f func(i int)) {
+	var wait sync.WaitGroup
+	var next atomic.Int64
+	const block = 16
+	for range min(runtime.GOMAXPROCS(0), (n+block-1)/block) {
+		wait.Go(func() {
+			for {
+				first := int(next.Add(block)) - block
+				if first >= n {
+					return
+				}
+				for i := first; i < min(first+block, n); i++ {
+					f(i)
+				}
+			}
+		})
+	}
+	wait.Wait()
 }
 
 func (s *Subnet) newRouter() *router {
@@ -152,8 +180,6 @@ func (s *Subnet) newRouter() *router {
 		}
 		hosts++
 	}
-	r.dist = make([]int16, len(r.switches))
-	r.path = make([]pathType, len(r.switches))
 	r.rankSwitches()
 	return r
 }
@@ -198,14 +224,20 @@ func (r *router) rankSwitches() {
 	// number that the ranks below have not used.
 	ups := make([]int, highest+1)
 	r.ups = make([]switchLinks, len(rank))
-	r.choices = make([][]uint8, len(rank))
+	r.group = make([]int32, len(rank))
+	known := map[string]int32{}
 	for i := range r.switches {
 		for k, to := range r.links[i].to {
 			if rank[to] > rank[i] {
 				r.ups[i].add(to, r.links[i].port[k])
 			}
 		}
-		r.choices[i] = make([]uint8, 0, len(r.ups[i].to))
+		key := fmt.Sprint(r.ups[i])
+		if _, ok := known[key]; !ok {
+			known[key] = int32(len(r.groups))
+			r.groups = append(r.groups, r.ups[i])
+		}
+		r.group[i] = known[key]
 		if rank[i] >= 0 {
 			ups[rank[i]] = max(ups[rank[i]], len(r.ups[i].to))
 		}
@@ -227,78 +259,9 @@ func (r *router) rankSwitches() {
 	}
 }
 
-// computeDistances computes the distances to switch d.
-func (r *router) computeDistances(d int) {
-	for i := range r.dist {
-		r.dist[i] = -1
-	}
-	clear(r.path)
-	r.dist[d] = 0
-	r.queue = append(r.queue[:0], int32(d))
-	if r.rank != nil {
-		r.bfs(r.ups)
-		for _, at := range r.queue {
-			r.path[at] = downPath
-		}
-		// A switch without a way down goes up, to the nearest switch that has a
-		// route; from the highest rank on, so that the switches above have theirs.
-		for _, at := range r.order {
-			if r.dist[at] < 0 {
-				r.goUp(at)
-			}
-		}
-		// The remaining switches, such as roots, reach the destination only by a
-		// route that turns up again. Only their own packets take it.
-		r.queue = r.queue[:0]
-		for i, dist := range r.dist {
-			if dist >= 0 {
-				r.queue = append(r.queue, int32(i))
-			}
-		}
-		if len(r.queue) == len(r.dist) {
-			return
-		}
-		slices.SortStableFunc(r.queue, func(a, b int32) int { return int(r.dist[a] - r.dist[b]) })
-	}
-	r.bfs(r.links)
-}
-
-// goUp finds the ports up of a switch that are on shortest routes.
-func (r *router) goUp(at int32) {
-	nearest := int16(math.MaxInt16)
-	ups, choice := &r.ups[at], r.choices[at][:0]
-	for i, to := range ups.to {
-		switch dist := r.dist[to]; {
-		case dist < 0 || dist > nearest:
-		case dist < nearest:
-			nearest, choice = dist, append(choice[:0], ups.port[i])
-		default:
-			choice = append(choice, ups.port[i])
-		}
-	}
-	r.choices[at] = choice
-	if len(choice) > 0 {
-		r.dist[at], r.path[at] = nearest+1, upDownPath
-	}
-}
-
-// bfs is a breadth-first search from the switches in the queue over links, to
-// switches without a distance.
-func (r *router) bfs(links []switchLinks) {
-	for i := 0; i < len(r.queue) && len(r.queue) < len(r.dist); i++ {
-		at := r.queue[i]
-		next := r.dist[at] + 1
-		for _, to := range links[at].to {
-			if r.dist[to] < 0 {
-				r.dist[to] = next
-				r.queue = append(r.queue, int32(to))
-			}
-		}
-	}
-}
-
-// fillEntries writes the entries of switch at for all LIDs behind switch d.
-func (r *router) fillEntries(at, d int) {
+// fillEntries writes the entries of switch at for all LIDs behind a switch.
+func (r *router) fillEntries(at int, way *distances) {
+	d := way.to
 	lft := r.switches[at].lft
 	if at == d {
 		for _, t := range r.destinations[d] {
@@ -306,19 +269,19 @@ func (r *router) fillEntries(at, d int) {
 		}
 		return
 	}
-	if r.dist[at] < 0 {
+	if way.dist[at] < 0 {
 		return
 	}
 	load := r.loads[at]
-	if r.path[at] == upDownPath {
-		r.fillUp(lft, load, r.choices[at], r.digits[r.rank[at]], r.destinations[d])
+	if way.path[at] == upDownPath {
+		r.fillUp(lft, load, way.choices[r.group[at]], r.digits[r.rank[at]], r.destinations[d])
 		return
 	}
 	var choice [256]uint8
 	ports := choice[:0]
-	before, links := r.dist[at]-1, &r.links[at]
+	before, links := way.dist[at]-1, &r.links[at]
 	for i, to := range links.to {
-		if r.dist[to] == before {
+		if way.dist[to] == before {
 			ports = append(ports, links.port[i])
 		}
 	}

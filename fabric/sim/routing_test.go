@@ -168,10 +168,11 @@ func upDown(s *Subnet) bool {
 	if r.rank == nil {
 		return false
 	}
+	way := r.newDistances()
 	for d := range r.switches {
-		r.computeDistances(d)
+		way.compute(d)
 		for at, rank := range r.rank {
-			if rank == 0 && len(r.destinations[d]) > 1 && r.path[at] == minimalPath {
+			if rank == 0 && len(r.destinations[d]) > 1 && way.path[at] == minimalPath {
 				return false
 			}
 		}

@@ -23,8 +23,7 @@ func (s *Subnet) SetLoss(p float64, node mad.GUID, num int) error {
 			ports = ports[num : num+1]
 		}
 		for i := range ports {
-			ports[i].loss = p
-			s.lossy = s.lossy || p > 0
+			s.lose(&ports[i], loss{share: p})
 		}
 	})
 }

@@ -14,7 +14,7 @@
 //
 //	sim.go             Subnet, and the state of its nodes and ports
 //	bringup.go         New: the state after bring-up
-//	routing.go         the forwarding tables
+//	routing.go         the forwarding tables; distance.go: routes to one switch
 //	twin.go            settings, tables and counters that came with the fabric
 //	event.go           cables pulled and plugged, the SM restarted
 //	hand.go            what the console of a server does
@@ -29,6 +29,7 @@
 //	transport.go       Attach: a program at a port
 //	attach.go          AttachClient: a foreign program; forwardclient.go: what is for it; clientwait.go
 //	faults.go          the fault model: loss, delay, duplicates, BUSY
+//	loss.go            what ports lose
 //	delayqueue.go      what waits for the program
 //	forward.go         forwarding, by LID and by directed route
 //	rmppreceive.go     requests of several segments
@@ -39,11 +40,13 @@
 //
 //	smp.go             subnet management: the table of its attributes
 //	portinfo.go        PortInfo, and links that train; mlnx.go: Mellanox' part of it
+//	sminfo.go          what subnet managers ask of each other
 //	table.go           tables in blocks
 //	mkey.go            M_Keys: who may, and what follows when one is wrong
-//	trap.go            traps, and their repetition
+//	trap.go            traps, and their repetition; threshold.go: of counters
 //	growth.go          counters that grow with time; traffic.go: by traffic
 //	pma.go             performance management; redirect.go: redirected
+//	sample.go          measurements of counters for a while
 //	cc.go              congestion control
 //	sa.go              subnet administration: the table of its records
 //	query.go           a query, and the records that match
@@ -130,6 +133,7 @@ type node struct {
 	sw             [smpSize]byte // SwitchInfo
 	fdbTop         mad.LID       // SwitchInfo.LinearFDBTop
 	lft            []uint8       // entries beyond its end are mad.NoPort
+	samples        *samples      // the measurement of counters of a port; nil: there was none
 	redirectTo     *node         // its performance management is there; nil: here
 	redirectedHere *node         // the node whose performance management is here too; nil: none
 }
@@ -140,11 +144,10 @@ type port struct {
 	node      *node
 	num       uint8
 	dead      bool
-	fdr10     bool    // what PortInfo shows as QDR is FDR10
-	loss      float64 // the probability that a MAD that crosses it is lost
-	unplugged bool    // the cable is not plugged in
-	inService bool    // of an end port: reached by the last sweep
-	up        bool    // the link is trained; then there is a peer
+	fdr10     bool // what PortInfo shows as QDR is FDR10
+	unplugged bool // the cable is not plugged in
+	inService bool // of an end port: reached by the last sweep
+	up        bool // the link is trained; then there is a peer
 	state     mad.PortState
 	lmc       uint8
 	keyLevel  uint8   // PortInfo.M_KeyProtectBits
@@ -156,9 +159,9 @@ type port struct {
 	guid      mad.GUID
 	peer      *port // at the cable's other end; nil: no cable
 	info      [smpSize]byte
-	counters  counters    // nil: all 0
-	growth    *growth     // of the counters, with time; nil: they stand still
-	errors    *portErrors // nil: it loses nothing
+	counters  counters // nil: all 0
+	growth    *growth  // of the counters, with time; nil: they stand still
+	loss      *loss    // nil: it loses nothing
 }
 
 // SetClock gives the subnet a time of its own, by which leases run out and

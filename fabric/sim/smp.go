@@ -9,7 +9,7 @@ var smpHandlers = []handler{
 	{attr: mad.AttrNodeDescription, get: (*request).getNodeDescription, set: (*request).setNodeDescription},
 	{attr: mad.AttrNodeInfo, get: (*request).getNodeInfo},
 	{attr: mad.AttrPortInfo, get: (*request).getPortInfo, set: (*request).setPortInfo},
-	{attr: mad.AttrSMInfo, on: onSM, get: (*request).getSMInfo, set: (*request).badValue}, // the SM stays master
+	{attr: mad.AttrSMInfo, on: onSM, get: (*request).getSMInfo, set: (*request).setSMInfo},
 	{attr: mad.AttrSwitchInfo, on: onSwitch, get: (*request).getSwitchInfo, set: (*request).setSwitchInfo},
 	{attr: mad.AttrLinearForwardingTable, on: onSwitch, get: (*request).getLFT, set: (*request).setLFT},
 	{attr: mad.AttrSLtoVLMappingTable, get: sl2vlBlocks.get, set: (*request).setSL2VL},
@@ -19,12 +19,6 @@ var smpHandlers = []handler{
 	{attr: mad.AttrVLArbitrationTable, get: vlArbBlocks.get, set: vlArbBlocks.set},
 	{attr: mad.AttrMlnxExtPortInfo, on: onMlnx, get: (*request).getMlnxPortInfo, set: (*request).setMlnxPortInfo},
 	{attr: mad.AttrLedInfo, get: (*request).getLight, set: (*request).setLight},
-}
-
-// onSM: the request came to the port of a subnet manager.
-func onSM(r *request) bool {
-	_, other := r.otherSMs[r.in.endPort()]
-	return other || r.in.endPort() == r.sm
 }
 
 // Fields that an agent fills in by the port a request came in through.
@@ -116,20 +110,6 @@ func (r *request) setSwitchInfo() mad.Status {
 	}
 	n.sw, n.fdbTop = next, mad.LID(sw.LinearFDBTop)
 	return r.getSwitchInfo()
-}
-
-func (r *request) getSMInfo() mad.Status {
-	info, other := r.otherSMs[r.in.endPort()]
-	if !other {
-		info = r.smInfo()
-	}
-	clear(r.data)
-	info.Encode(r.data)
-	return r.modifierIs0()
-}
-
-func (s *Subnet) smInfo() mad.SMInfo {
-	return mad.SMInfo{GUID: s.sm.guid, ActCount: s.sweeps, Priority: smPriority, SMState: mad.SMStateMaster}
 }
 
 // getLFT reads a block of the linear forwarding table.

@@ -322,6 +322,22 @@ func TestLocalLoss(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	// What comes in through the spine's port 1, or ends there: requests to leaf-1, which
+	// is on the near side, do not.
+	at := End{r.named("spine-2").ID(), 1}
+	r.LosePackets(at, 100, 0)
+	if n := ask(far); n != 0 {
+		t.Errorf("all that comes in is lost, and %d answers came", n)
+	}
+	r.LosePackets(at, 100, mad.AttrNodeDescription.ID)
+	if n := ask(far); n != 100 {
+		t.Errorf("of requests for another attribute, %d are answered", n)
+	}
+	r.LosePackets(at, 100, mad.AttrPortInfo.ID)
+	if n, m := ask(mad.DirectedRoute{0, 1, 4}), ask(far); n != 0 || m != 100 {
+		t.Errorf("requests that end there: %d are answered, and %d of those that pass", n, m)
+	}
+	r.LosePackets(at, 0, 0)
 	r.SetLoss(1, 0, 0)
 	if ask(leaf1) != 0 {
 		t.Error("all is lost, and something came")

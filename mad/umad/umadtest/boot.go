@@ -19,7 +19,7 @@ import (
 
 // patience is how long a machine may run: more than all tests of a package
 // take where processors are slow and busy.
-const patience = 8 * time.Minute
+const patience = 14 * time.Minute
 
 // order is what the first process of a machine is to do.
 type order struct {

@@ -25,7 +25,7 @@ import (
 )
 
 func TestKernelOpenSM(t *testing.T) {
-	s := start(t)
+	s := start(t, ibsimtest.Start(t, ibsimtest.FatTree(9, 9, 9), ibsimtest.Options{}), "host-0-0", "host-8-8")
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *subnet)

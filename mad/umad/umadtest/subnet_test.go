@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) {
 	Main(m, VM{
 		Modules:  []string{"ib_umad", "vib"},
-		Programs: []string{"ibsim", "opensm", "iblinkinfo", "ibnetdiscover", "ibqueryerrors", "ibroute", "ibtracert", "perfquery", "saquery", "sminfo", "smpquery"},
+		Programs: []string{"ibsim", "opensm", "iblinkinfo", "ibnetdiscover", "ibqueryerrors", "ibroute", "ibtracert", "osmtest", "perfquery", "saquery", "sminfo", "smpquery"},
 		Packages: []string{"fabsh/shell/fabsh"},
 	})
 }
@@ -34,7 +34,7 @@ const (
 	switches = 18
 )
 
-// subnet is ibsim's fabric with OpenSM on vib0 and us on vib1.
+// subnet is a simulator's fabric with OpenSM on vib0 and us on vib1.
 type subnet struct {
 	t   *testing.T
 	sim *ibsimtest.Fixture
@@ -44,15 +44,14 @@ type subnet struct {
 	theirs, ours *cable
 }
 
-// start brings up the subnet.
-func start(t *testing.T) *subnet {
+// start brings up the subnet of a simulator, between two of its nodes.
+func start(t *testing.T, f *ibsimtest.Fixture, theirs, ours string) *subnet {
 	t.Helper()
-	f := ibsimtest.Start(t, ibsimtest.FatTree(9, 9, 9), ibsimtest.Options{})
 	s := &subnet{t: t, sim: f, log: filepath.Join(f.Dir, "opensm.log")}
 	// ISSM: requests, such as Reports, come to the adapter. That is all; the
 	// port does not say that a subnet manager is there.
-	s.theirs = plugIn(t, ibsim.Options{Socket: f.Name, Node: "host-0-0", ISSM: true})
-	s.ours = plugIn(t, ibsim.Options{Socket: f.Name, Node: "host-8-8", ISSM: true})
+	s.theirs = plugIn(t, ibsim.Options{Socket: f.Name, Node: theirs, ISSM: true})
+	s.ours = plugIn(t, ibsim.Options{Socket: f.Name, Node: ours, ISSM: true})
 	// Where OpenSM's messages to the system's log go, instead of to the console.
 	syslog, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "/dev/log"})
 	if err != nil {
@@ -78,16 +77,12 @@ func start(t *testing.T) *subnet {
 func (s *subnet) startSM() {
 	t, f := s.t, s.sim
 	t.Helper()
-	guid, err := os.ReadFile("/sys/class/infiniband/vib0/ports/1/gids/0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	conf := filepath.Join(f.Dir, "opensm.conf")
 	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	s.sm = ibsimtest.Command(t, "opensm", "-F", conf, "-e", "-s", "1", "-f", s.log, "--dump_files_dir", f.Dir,
-		"-g", "0x"+strings.ReplaceAll(strings.TrimSpace(string(guid))[20:], ":", ""))
+		"-g", portGUID(t, "vib0"))
 	out, err := os.Create(filepath.Join(f.Dir, "opensm.out"))
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +98,16 @@ func (s *subnet) startSM() {
 		return strings.HasPrefix(string(state), "4: ACTIVE") && strings.Contains(s.said(t), "SUBNET UP")
 	})
 	t.Logf("subnet up after %v", time.Since(began).Round(10*time.Millisecond))
+}
+
+// portGUID is of an adapter's port.
+func portGUID(t *testing.T, device string) string {
+	t.Helper()
+	gid, err := os.ReadFile("/sys/class/infiniband/" + device + "/ports/1/gids/0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "0x" + strings.ReplaceAll(strings.TrimSpace(string(gid))[20:], ":", "")
 }
 
 func (s *subnet) stopSM() {

@@ -1,0 +1,44 @@
+package sim
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestThresholds: where a counter of exceeded thresholds grows, the port says so; not
+// where it is cleared, or another one grows.
+func TestThresholds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, small)
+		c := r.traps()
+		leaf := r.named("leaf-4").GUID()
+		const integrity, overrun = "local_link_integrity_errors", "excessive_buffer_overrun_errors"
+		do := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		do(r.SetCounters(leaf, 2, map[string]uint64{integrity: 3}))
+		do(r.SetCounters(leaf, 2, map[string]uint64{integrity: 0, "symbol_error_counter": 9}))
+		do(r.Count(leaf, 1, "ExcessiveBufferOverrunErrors", 2))
+		do(r.SetErrors(leaf, 2, map[string]float64{integrity: 0.5, "symbol_error_counter": 9}))
+		do(r.SetErrors(leaf, 2, map[string]float64{integrity: 0, overrun: 0}))
+		if _, err := r.SetCounter(End{r.named("leaf-4").ID(), 3}, "PortCounters", "ExcessiveBufferOverrunErrors", 5); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			"Trap 1 4: trap 129 of LID 4, ", "Trap 2 4: trap 130 of LID 4, ", "Trap 3 4: trap 129 of LID 4, ", "Trap 4 4: trap 130 of LID 4, ",
+		}
+		if diff := cmp.Diff(want, r.events(c)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		r.mu.Lock()
+		for key := range r.repeated {
+			r.stopTrap(key)
+		}
+		r.mu.Unlock()
+	})
+}
