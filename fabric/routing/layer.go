@@ -16,21 +16,15 @@ const MaxLanes = 15
 // many as most devices have.
 const DefaultLanes = 8
 
-// TooFewLanes is the error where paths would take more lanes than may be used.
-type TooFewLanes struct {
-	Needed int // 0: more than there are
-	Max    int
-}
+// TooFewLanes is the error where no way was found to do with so many lanes.
+type TooFewLanes struct{ Max int }
 
 func (e *TooFewLanes) Error() string {
-	needed := fmt.Sprintf("it takes %d virtual lanes", e.Needed)
-	if e.Needed == 0 {
-		needed = "it takes more virtual lanes than a link can have"
+	more := ""
+	if e.Max < MaxLanes {
+		more = fmt.Sprintf("give it more, up to %d, where the links have them (max_vls); ", MaxLanes)
 	}
-	if e.Needed > MaxLanes || e.Needed == 0 {
-		return fmt.Sprintf("%s: no more than %d may be used; nue, updn or ftree have no credit loops on one", needed, e.Max)
-	}
-	return fmt.Sprintf("%s: no more than %d may be used; give it more (max_vls), or let nue, updn or ftree find paths for one", needed, e.Max)
+	return fmt.Sprintf("%d virtual lanes do not suffice: %supdn, ftree and nue find paths for one", e.Max, more)
 }
 
 // Layer gives the paths between CAs and routers service levels, each with a virtual
@@ -76,19 +70,16 @@ func (r *Routes) layer(ctx context.Context, l *lanes.Layering, max int) error {
 			}
 		}
 	}
-	layer, layers, err := l.Run(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		return &TooFewLanes{Max: max}
-	}
 	shifts := 1
 	if l.Shift != nil {
 		shifts = 2
 	}
-	if layers*shifts > max {
-		return &TooFewLanes{layers * shifts, max}
+	layer, layers, err := l.Run(ctx, max/shifts)
+	switch {
+	case err != nil:
+		return err
+	case layers == 0:
+		return &TooFewLanes{max}
 	}
 	r.SL, r.SL2VL = nil, nil
 	if layers == 1 && shifts == 1 {

@@ -13,12 +13,39 @@ type frame struct {
 	edge           int32 // the edge to the next frame
 }
 
-// breakCycles moves paths to the next layer until the present one has no cycle. A
-// depth-first search meets a vertex on its own stack where there is one; then the
-// paths of that edge of the cycle are moved which has the fewest, and the search goes
-// on from the first vertex of the stack that has lost an edge: what it was done with
-// has no cycle, and gets none by losing edges.
-func (l *Layering) breakCycles(ctx context.Context) error {
+// moving puts all paths on the first layer, and breaks cycles by moving paths to the
+// next. It returns the number of layers; 0: it takes more than most.
+func (l *Layering) moving(ctx context.Context, most int) (layers int, err error) {
+	for layers = 1; ; layers++ {
+		if _, err := l.search(ctx, l.breakCycle); err != nil {
+			return 0, err
+		}
+		if len(l.moved) == 0 {
+			return layers, nil
+		}
+		if layers == most || l.work < 0 {
+			return 0, nil
+		}
+		l.now++
+		clear(l.count)
+		paths := l.moved
+		l.moved = nil
+		for i, p := range paths {
+			if i%4096 == 0 && ctx.Err() != nil {
+				return 0, context.Cause(ctx)
+			}
+			l.follow(p.source, &l.Dests[p.dest])
+			l.addTrail(1)
+		}
+	}
+}
+
+// search looks for cycles of the present layer. A depth-first search meets a vertex on
+// its own stack where there is one. Then broken is called, which takes all paths away
+// from an edge of the cycle; and the search goes on from the first vertex of the stack
+// that has lost an edge: what it was done with has no cycle, and gets none by losing
+// edges. Without broken, it says whether there is one.
+func (l *Layering) search(ctx context.Context, broken func(cycle []frame)) (cyclic bool, err error) {
 	const (
 		fresh = iota
 		open
@@ -57,14 +84,17 @@ func (l *Layering) breakCycles(ctx context.Context) error {
 				colour[v] = open
 				stack = append(stack, next)
 			case open:
-				if err := ctx.Err(); err != nil {
-					return context.Cause(ctx)
+				if broken == nil || l.work < 0 {
+					return true, nil
+				}
+				if ctx.Err() != nil {
+					return false, context.Cause(ctx)
 				}
 				begin := len(stack) - 1
 				for stack[begin].channel != next.channel || stack[begin].shift != next.shift {
 					begin--
 				}
-				l.breakCycle(stack[begin:])
+				broken(stack[begin:])
 				kept := slices.IndexFunc(stack, func(f frame) bool { return l.count[f.edge] == 0 }) + 1
 				for _, f := range stack[kept:] {
 					colour[f.channel*l.shifts+f.shift] = fresh
@@ -73,7 +103,7 @@ func (l *Layering) breakCycles(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return false, context.Cause(ctx)
 }
 
 // breakCycle moves the paths of the edge that has the fewest. The last frame has the
@@ -89,6 +119,7 @@ func (l *Layering) breakCycle(cycle []frame) {
 	from, to := l.Net.From[a.channel], l.Net.To[a.channel]
 	ofA, ofB := l.portsOf(from, a.channel), l.portsOf(to, b.channel)
 	rowA, rowB := l.Rows[from], l.Rows[to]
+	l.work -= len(l.Dests)
 	for i := range l.Dests {
 		if d := &l.Dests[i]; ofA[rowA[d.Index]] && ofB[rowB[d.Index]] {
 			l.moveThrough(from, int32(i), a.edge)
@@ -118,6 +149,7 @@ func (l *Layering) moveThrough(s int32, dest int32, e int32) {
 	for len(l.todo) > 0 {
 		s := l.todo[len(l.todo)-1]
 		l.todo = l.todo[:len(l.todo)-1]
+		l.work -= int(n.Base[s+1] - n.Base[s])
 		if l.source[s] >= 0 && l.layer[s][d.Index] == l.now && l.follow(s, d) && slices.Contains(l.trail, e) {
 			l.move(s, dest)
 			if back := l.source[s]; l.Both && l.layer[d.Home][l.Dests[back].Index] == l.now && l.follow(d.Home, &l.Dests[back]) {
@@ -142,6 +174,7 @@ func (l *Layering) leads(s, c int32, d *Dest) bool {
 // move moves the path that was followed last to the next layer.
 func (l *Layering) move(s int32, dest int32) {
 	l.addTrail(-1)
+	l.work -= len(l.trail)
 	l.layer[s][l.Dests[dest].Index]++
 	l.moved = append(l.moved, path{dest, s})
 }

@@ -4,13 +4,14 @@
 //
 //	layer.go     Layering: cycles are broken by moving paths to the next lane
 //	break.go     the search for cycles, and what is moved
+//	firstfit.go  path after path, each on the first layer that takes it
+//	order.go     a layer that takes paths
 //	dragonfly.go the groups of a dragonfly
 //	torus.go     the coordinates of a torus; torusroute.go: paths in it
 package lanes
 
 import (
 	"context"
-	"fmt"
 	"slices"
 )
 
@@ -34,10 +35,12 @@ type Dest struct {
 	End   int32 // the Target of the port to it
 }
 
-// Layering assigns paths to layers, the dependencies of each of which have no cycle
-// (Domke, Hoefler, Nagel, "Deadlock-free oblivious routing for arbitrary topologies",
-// 2011): all paths begin in the first; a cycle is broken where the fewest paths
-// have to move to the next.
+// Layering assigns paths to layers, the dependencies of each of which have no cycle, in
+// two ways, and takes the one with fewer layers. In the one all paths begin in the first
+// layer, and a cycle is broken where the fewest paths have to move to the next (Domke,
+// Hoefler, Nagel, "Deadlock-free oblivious routing for arbitrary topologies", 2011);
+// that does well with dimension order. The other is firstFit, which does better
+// elsewhere.
 type Layering struct {
 	Net     *Network
 	Rows    [][]uint8 // by switch: its table, ports by LID
@@ -64,6 +67,7 @@ type Layering struct {
 	searches int32
 	todo     []int32
 	trail    []int32 // edges of the path that was followed last
+	work     int     // what is left of Work
 }
 
 // path is from a switch to a destination.
@@ -72,49 +76,42 @@ type path struct {
 	source int32 // switch
 }
 
-// maxLayers is where Run gives up: there are no more service levels than 16, but how
-// many layers it would take is worth to be known.
-const maxLayers = 32
+// Work is how many vertices searches go through, and edges of paths that are moved, in
+// each of the two ways before it gives up: a bound of time, some seconds.
+const Work = 20_000_000
 
-// Run finds the layers: by switch, nil where no path begins, then by LID. Paths that
-// do not arrive are on layer 0.
+// Run finds the layers, most of them at most: by switch, nil where no path begins, then
+// by LID. Paths that do not arrive are on layer 0. No layers: that many do not suffice,
+// or it gave up.
 //
-// Time: O(P*H) for P paths of H channels, and for each edge that is removed O(L) for L
-// destinations, and O(H) for each path that is moved.
-func (l *Layering) Run(ctx context.Context) (layer [][]uint8, layers int, err error) {
+// Time: O(P*H) for P paths of H channels, if they have no cycle; otherwise a search for
+// each dependency that closes one, or O(L) for each that is removed, L destinations,
+// and O(H) for each path that is moved. That is bounded by Work.
+func (l *Layering) Run(ctx context.Context, most int) (layer [][]uint8, layers int, err error) {
 	l.begin()
-	all := 0
-	for _, d := range l.Dests {
-		all = max(all, d.Index)
-	}
-	for _, s := range l.Sources {
-		l.layer[s] = make([]uint8, all+1)
-	}
 	if err := l.countAll(ctx); err != nil {
 		return nil, 0, err
 	}
-	for layers = 1; ; layers++ {
-		if err := l.breakCycles(ctx); err != nil {
-			return nil, 0, err
-		}
-		if len(l.moved) == 0 {
-			return l.layer, layers, nil
-		}
-		if layers == maxLayers {
-			return nil, 0, fmt.Errorf("more than %d layers", maxLayers)
-		}
-		l.now++
-		clear(l.count)
-		paths := l.moved
-		l.moved = nil
-		for i, p := range paths {
-			if i%4096 == 0 && ctx.Err() != nil {
-				return nil, 0, context.Cause(ctx)
-			}
-			l.follow(p.source, &l.Dests[p.dest])
-			l.addTrail(1)
-		}
+	if cyclic, err := l.search(ctx, nil); err != nil || !cyclic {
+		return l.layer, 1, err
 	}
+	if most == 1 {
+		return nil, 0, nil
+	}
+	l.work = Work
+	fitting, fewest, err := l.firstFit(ctx, most)
+	if err != nil || fewest == 2 {
+		return fitting, fewest, err
+	}
+	if fewest > 0 {
+		most = fewest - 1
+	}
+	l.work = Work
+	layers, err = l.moving(ctx, most)
+	if err != nil || layers == 0 {
+		return fitting, fewest, err
+	}
+	return l.layer, layers, nil
 }
 
 // begin makes the memory of a run.
@@ -135,8 +132,13 @@ func (l *Layering) begin() {
 	l.layer = make([][]uint8, n.Switches())
 	l.seen = make([]int32, n.Switches())
 	l.source = slices.Repeat([]int32{-1}, n.Switches())
+	all := 0
+	for _, d := range l.Dests {
+		all = max(all, d.Index)
+	}
 	for i, s := range l.Sources {
 		l.source[s] = int32(i)
+		l.layer[s] = make([]uint8, all+1)
 	}
 }
 
