@@ -40,7 +40,9 @@ func TestEngineTable(t *testing.T) {
 }
 
 // optionName is the name of a field as an option: MaxVLs is max_vls.
-func optionName(field string) string { return strings.ToLower(strings.Replace(field, "MaxVLs", "max_vls", 1)) }
+func optionName(field string) string {
+	return strings.ToLower(strings.Replace(field, "MaxVLs", "max_vls", 1))
+}
 
 // TestMinimalWeights: where links have weights, the paths of minimal engines are
 // those of the least weight.

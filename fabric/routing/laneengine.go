@@ -14,7 +14,7 @@ import (
 // Time: those of sssp and Layer.
 var dfsssp = Engine{
 	Name:    "dfsssp",
-	Doc:     "Shortest paths, balanced over the whole network, on as many virtual lanes as it takes to have no credit loops.",
+	Doc:     "Shortest paths, balanced over the whole network, on virtual lanes without credit loops.",
 	Options: []string{"max_vls"},
 	Minimal: true,
 	Acyclic: true,
@@ -41,7 +41,7 @@ var dfsssp = Engine{
 // Time: those of Hops, Assign and Layer.
 var lash = Engine{
 	Name:    "lash",
-	Doc:     "One shortest path from switch to switch, there and back on the same virtual lane; as many lanes as it takes to have no credit loops.",
+	Doc:     "One shortest path from switch to switch, on virtual lanes without credit loops.",
 	Options: []string{"max_vls"},
 	Minimal: true,
 	Acyclic: true,

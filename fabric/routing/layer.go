@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fabsh/fabric/routing/lanes"
+	"fabsh/mad"
 )
 
 // MaxLanes is the number of data lanes of a link, VL 0 to 14; VL 15 is for
@@ -98,10 +99,43 @@ func (r *Routes) layer(ctx context.Context, l *lanes.Layering, max int) error {
 			}
 		}
 	}
-	r.SL = &SL{Pair: make([][]uint8, len(g.terminals))}
+	r.SL = &SL{Pair: make([][]uint8, len(g.terminals)), shared: true}
 	for i, t := range g.terminals {
 		if t.Switch >= 0 && t.Out > 0 {
 			r.SL.Pair[i] = layer[t.Switch]
+		}
+	}
+	return nil
+}
+
+// SetSL gives the paths from terminals to LIDs a service level. Without any lanes so
+// far, SL n gets VL n.
+func (r *Routes) SetSL(from []int, lids []mad.LID, sl uint8) error {
+	if sl > 15 {
+		return fmt.Errorf("service level %d: there are 0 to 15", sl)
+	}
+	switch {
+	case r.SL == nil:
+		r.SL = &SL{}
+	case r.SL.shared:
+		r.SL = r.SL.clone()
+	}
+	if r.SL2VL == nil {
+		r.SL2VL = NewSL2VL(r.graph)
+	}
+	r.SL.Pair = append(r.SL.Pair, make([][]uint8, len(r.graph.terminals)-len(r.SL.Pair))...)
+	for _, t := range from {
+		row := &r.SL.Pair[t]
+		if *row == nil {
+			*row = make([]uint8, int(r.top)+1)
+			copy(*row, r.SL.Dest)
+		}
+		for _, lid := range lids {
+			if lid > r.top {
+				return fmt.Errorf("no path goes to LID %d: the highest is %d", lid, r.top)
+			}
+			*row = grown(*row, int(lid))
+			(*row)[lid] = sl
 		}
 	}
 	return nil

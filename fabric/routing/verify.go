@@ -40,7 +40,7 @@ func (r *Routes) Verify(ctx context.Context, o VerifyOptions) (*Verdict, error) 
 	v := &verification{g: r.graph, o: o, vls: 1}
 	for _, t := range []*Routes{r, o.Union} {
 		if t != nil {
-			v.vls, v.inLanes = max(v.vls, t.lanes()), v.inLanes || t.SL2VL != nil
+			v.vls, v.inLanes = max(v.vls, t.Lanes()), v.inLanes || t.SL2VL != nil
 		}
 	}
 	v.selectEndpoints()

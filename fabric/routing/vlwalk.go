@@ -88,9 +88,9 @@ func (v *SL2VL) sameInto(s int, in, other uint8) bool {
 	return slices.Equal(v.tables[s][int(in)*size:][:size], v.tables[s][int(other)*size:][:size])
 }
 
-// lanes is one more than the highest virtual lane that packets of r's service levels
-// can have.
-func (r *Routes) lanes() int {
+// Lanes is how many virtual lanes paths can have: one more than the highest lane of
+// any of their service levels.
+func (r *Routes) Lanes() int {
 	if r.SL2VL == nil {
 		return 1
 	}
