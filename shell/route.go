@@ -190,7 +190,7 @@ func (s *session) route(ctx context.Context, o routeOptions) error {
 	case o.out != "" && report.Sound():
 		s.Print("use with opensm -R file,no_fallback -U " + o.out + "\n")
 		if r.SL.Any() {
-			s.Warn("%s tells no service levels, and paths have some: OpenSM would give out others", o.out)
+			s.Warn("%s tells no service levels, and paths have some: OpenSM would give out others; %s", o.out, r.RunInstead())
 		}
 	case o.out != "":
 		s.Warn("%s is not written, for the verdict is not ok", o.out)

@@ -24,6 +24,7 @@ var routeMethod = lang.Builtin{
 		{Name: "seed", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "of what goes by chance"},
 		{Name: "keep", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes whose entries stay where they are next hops still"},
 		{Name: "given", Kind: kindRoutes, Default: "None", Keyword: true, Doc: `the routes that "file" takes`},
+		{Name: "max_vls", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "how many virtual lanes may be used, 1..15; else 8"},
 	},
 	Doc: "Computes all tables by an engine: routes.\n" + engineDocs() +
 		`An engine that does not apply fails, and says which condition does not hold, and where; so does one that is given an option it does not heed.`,
@@ -68,6 +69,7 @@ type routeArgs struct {
 	Scope       *string
 	Seed        *int
 	Keep, Given *routing.Routes
+	MaxVLs      *int
 }
 
 // given are the names of the options that a has, in the order of the parameters.
@@ -83,6 +85,7 @@ func (a *routeArgs) given() []string {
 		{"seed", a.Seed != nil},
 		{"keep", a.Keep != nil},
 		{"given", a.Given != nil},
+		{"max_vls", a.MaxVLs != nil},
 	} {
 		if option.given {
 			names = append(names, option.name)
@@ -102,6 +105,11 @@ func (a *routeArgs) options(v *graphValue) (routing.Options, error) {
 	}
 	if a.Seed != nil {
 		o.Seed = uint64(*a.Seed)
+	}
+	if a.MaxVLs != nil {
+		if o.MaxVLs = *a.MaxVLs; o.MaxVLs < 1 || o.MaxVLs > routing.MaxLanes {
+			return o, lang.ParamError("max_vls", "got %d, want 1..%d", o.MaxVLs, routing.MaxLanes)
+		}
 	}
 	var err error
 	if a.Roots != nil {

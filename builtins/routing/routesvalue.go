@@ -42,8 +42,12 @@ func init() {
 		lang.Member[*Routes]{Name: "top", Column: true, Doc: "the last LID of every row", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(int(v.Tables.Top())) }},
 		lang.Member[*Routes]{Name: "entries", Column: true, Doc: "how many LIDs have a port, over all switches", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Entries()) }},
 		lang.Member[*Routes]{Name: "notes", Column: true, Doc: "what was decided in making them, or is amiss with what was read", Get: func(v *Routes) starlark.Value { return lang.Texts(allNotes(v.Tables)) }},
+		lang.Member[*Routes]{Name: "lanes", Column: true, Doc: "virtual lanes that paths can have, by their service levels: from VL 0 up", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Lanes()) }},
 		lang.Member[*Routes]{Method: &assignMethod},
 		lang.Member[*Routes]{Method: &ssspMethod},
+		lang.Member[*Routes]{Method: &layerMethod},
+		lang.Member[*Routes]{Method: &setSLMethod},
+		lang.Member[*Routes]{Method: &setSL2VLMethod},
 		lang.Member[*Routes]{Method: &cloneMethod},
 		lang.Member[*Routes]{Method: &verifyMethod},
 		lang.Member[*Routes]{Method: &failuresMethod},
@@ -53,7 +57,7 @@ func init() {
 		lang.Member[*Routes]{Method: &diffMethod},
 		lang.Member[*Routes]{Method: &planMethod},
 		lang.Member[*Routes]{Method: &dumpRoutesMethod},
-	).AtVersion(2)
+	).AtVersion(3)
 }
 
 // newRoutes is the value of r, tables for the graph g.

@@ -59,6 +59,8 @@ func BenchmarkEngine(b *testing.B) {
 		{"ftree", "", []string{"ft11664", "wide"}},
 		{"sssp", "", []string{"ft11664"}},
 		{"nue", "", []string{"ft5832", "dragonfly:a=8,p=4,h=4"}},
+		{"dfsssp", "", []string{"ft5832", "ft11664", "dragonfly:a=8,p=4,h=4"}},
+		{"lash", "", []string{"ft5832", "dragonfly:a=8,p=4,h=4"}},
 	} {
 		name := x.engine
 		if x.policy != "" {
@@ -92,6 +94,24 @@ func benchmarkRoutes(b *testing.B, do func(b *testing.B, r *Routes) error) {
 // BenchmarkVerify: reachability, hops, detours and credit loops.
 func BenchmarkVerify(b *testing.B) {
 	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
+		_, err := r.Verify(b.Context(), VerifyOptions{})
+		return err
+	})
+}
+
+// BenchmarkVerifyLanes: the same, where paths are on eight virtual lanes.
+func BenchmarkVerifyLanes(b *testing.B) {
+	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
+		if r.SL == nil {
+			r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(r.graph.terminals))}, NewSL2VL(r.graph)
+			for i, t := range r.graph.terminals {
+				r.SL.Pair[i] = make([]uint8, int(r.top)+1)
+				for lid := range r.SL.Pair[i] {
+					r.SL.Pair[i][lid] = uint8(lid*7+max(0, t.Switch)) % 8
+				}
+			}
+			b.ResetTimer()
+		}
 		_, err := r.Verify(b.Context(), VerifyOptions{})
 		return err
 	})

@@ -20,6 +20,8 @@ func Engines() []Engine {
 		dor,
 		sssp,
 		nue,
+		dfsssp,
+		lash,
 		file,
 	}
 }
@@ -28,14 +30,15 @@ func Engines() []Engine {
 type Engine struct {
 	Name string // that of OpenSM's engine of this kind
 	Doc  string // one line, for people: what paths it makes
-	// Options are the options it takes: names of fields of Options, in lower case.
+	// Options are the options it takes: names of fields of Options, in snake case.
 	Options []string
 	// Minimal promises shortest paths: each entry is a next hop of a path of the
 	// least distance, as Graph.Hops counts it (in links, or in their weights).
 	Minimal bool
 	// Acyclic promises that there is no credit loop: on any fabric that the
 	// engine applies to, the channel dependency graph of the paths between all
-	// ports of CAs and routers has no cycle, with one virtual lane.
+	// ports of CAs and routers has no cycle, on the virtual lanes of their service
+	// levels, or on one if they have none.
 	Acyclic bool
 
 	compute func(ctx context.Context, g *Graph, o *Options) (*Routes, error)
@@ -50,6 +53,7 @@ type Options struct {
 	Seed   uint64  // of the random choices of Assign
 	Keep   *Routes // entries that stay where they are still next hops
 	Given  *Routes // the tables that the engine file takes
+	MaxVLs int     // virtual lanes that may be used; 0: DefaultLanes
 }
 
 // EngineNames are the names of Engines, in their order.

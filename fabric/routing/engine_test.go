@@ -15,7 +15,7 @@ import (
 func TestEngineTable(t *testing.T) {
 	var fields []string
 	for f := range reflect.TypeFor[Options]().Fields() {
-		fields = append(fields, strings.ToLower(f.Name))
+		fields = append(fields, optionName(f.Name))
 	}
 	taken := map[string]bool{}
 	for i, e := range Engines() {
@@ -37,6 +37,11 @@ func TestEngineTable(t *testing.T) {
 			t.Errorf("no engine takes the option %s", field)
 		}
 	}
+}
+
+// optionName is the name of a field as an option: MaxVLs is max_vls.
+func optionName(field string) string {
+	return strings.ToLower(strings.Replace(field, "MaxVLs", "max_vls", 1))
 }
 
 // TestMinimalWeights: where links have weights, the paths of minimal engines are
@@ -73,7 +78,7 @@ func TestComputeErrors(t *testing.T) {
 		o      Options
 		want   string
 	}{
-		{g, "lash", Options{}, `no engine "lash"; there are ` + strings.Join(EngineNames(), ", ")},
+		{g, "fastest", Options{}, `no engine "fastest"; there are ` + strings.Join(EngineNames(), ", ")},
 		{g, "file", Options{}, `file does not apply: no tables are given`},
 		{g, "updn", Options{Roots: []int{3}}, `updn: root 3 is no switch; there are 0 to 2`},
 		{graph(t, "ring:remove_switches=100%", GraphOptions{}), "minhop", Options{}, `minhop does not apply: the fabric has no switch`},

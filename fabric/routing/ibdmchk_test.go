@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric"
+	"fabsh/fabric/format"
 	"fabsh/mad"
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -86,13 +87,30 @@ type ibdmchk struct {
 	Acyclic bool
 }
 
-// check runs ibdmchk on tables.
+// check runs ibdmchk on tables, with their service levels and lanes.
 func check(t testing.TB, r *Routes, args ...string) ibdmchk {
 	t.Helper()
 	dir := t.TempDir()
 	writeSubnet(t, filepath.Join(dir, "lst"), r.graph)
 	writeTables(t, filepath.Join(dir, "fdbs"), r)
 	write(t, filepath.Join(dir, "mcfdbs"), func(*bufio.Writer) {})
+	if r.SL2VL != nil && len(args) == 0 {
+		args = []string{"-c", "sl", "-d", "vl"}
+		write(t, filepath.Join(dir, "sl"), func(w *bufio.Writer) {
+			for i, from := range r.graph.terminals {
+				for _, lid := range r.graph.LIDs(^ClassSwitch) {
+					if from.Out > 0 && r.graph.TerminalByLID(lid) != i {
+						fmt.Fprintf(w, "0x%016x %d %d\n", uint64(from.Port.Node().GUID()), lid, r.SL.Of(i, lid))
+					}
+				}
+			}
+		})
+		write(t, filepath.Join(dir, "vl"), func(w *bufio.Writer) {
+			if err := r.Write(t.Context(), w, format.KindShortSL2VL); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
 	c := ibsimtest.Command(t, "ibdmchk", append([]string{"-s", "lst", "-f", "fdbs", "-m", "mcfdbs"}, args...)...)
 	c.Dir = dir
 	said, _ := c.CombinedOutput() // it crashes at exit

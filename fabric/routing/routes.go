@@ -133,6 +133,8 @@ type SL struct {
 	// Pair, if not nil, has for each terminal at which paths begin their levels
 	// by LID, or nil if they are those of Dest.
 	Pair [][]uint8
+
+	shared bool // rows of Pair may be those of several terminals
 }
 
 // Of is the service level of paths from terminal t to lid.

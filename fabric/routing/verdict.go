@@ -42,6 +42,15 @@ type Verdict struct {
 	Notes      []string
 }
 
+// RunInstead says what gives paths lanes, where OpenSM's engine file does not.
+func (r *Routes) RunInstead() string {
+	switch r.Engine {
+	case "dfsssp", "lash", "torus-2qos":
+		return fmt.Sprintf("opensm -Q -R %s finds lanes of its own", r.Engine)
+	}
+	return "opensm -Q -R dfsssp finds lanes of its own; where no SM runs, set_sl2vl sets the lanes, and applications choose the service levels"
+}
+
 // OK says whether all packets that must arrive do, and none can deadlock. Where
 // switches route adaptively that is unknown, and so not OK; where ports were left out,
 // or there is no pair at all, it is not OK either. Packets to switches do not count:
@@ -129,7 +138,7 @@ func (v *verification) verdict(r *Routes) *Verdict {
 	s.Endpoints = v.describeEndpoints(s.Counts.Classes)
 	s.Notes = slices.Concat(r.ReadNotes, v.g.notes, r.Notes)
 	if r.SL.Any() {
-		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone")
+		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone; "+r.RunInstead())
 	}
 	s.LeftOut = v.g.leftOut
 	switch {

@@ -39,8 +39,8 @@ func (r *Routes) Verify(ctx context.Context, o VerifyOptions) (*Verdict, error) 
 	o.Union = o.Union.seenOn(r.graph)
 	v := &verification{g: r.graph, o: o, vls: 1}
 	for _, t := range []*Routes{r, o.Union} {
-		if t != nil && (t.SL != nil || t.SL2VL != nil) {
-			v.vls = 16
+		if t != nil {
+			v.vls, v.inLanes = max(v.vls, t.Lanes()), v.inLanes || t.SL2VL != nil
 		}
 	}
 	v.selectEndpoints()
@@ -89,6 +89,7 @@ type verification struct {
 	g        *Graph
 	o        VerifyOptions
 	vls      int      // virtual lanes
+	inLanes  bool     // it matters which are used
 	ends     []bool   // by terminal: it is an endpoint
 	on       []uint32 // by switch: endpoints on it
 	self     []bool   // by switch: its port 0 is an endpoint
@@ -155,13 +156,17 @@ func (v *verification) followAll(ctx context.Context, r *Routes, whole bool) err
 		one := *r
 		one.graph, r = &alone, &one
 	}
+	var groups []vlGroup
+	if v.inLanes {
+		groups = v.vlGroups(r)
+	}
 	return r.eachDest(ctx, v.wanted, func(worker int, w *walk, lid mad.LID) {
 		f := &v.workers[worker]
 		if f.graph == nil {
 			f.graph = NewCDG(v.g, v.vls)
 		}
-		if v.vls > 1 {
-			v.followVLs(f, r, w, lid, whole)
+		if v.inLanes {
+			v.followVLs(f, r, groups, w, lid, whole)
 			return
 		}
 		v.follow(f, w, lid)

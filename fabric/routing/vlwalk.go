@@ -1,17 +1,29 @@
 package routing
 
-import "fabsh/mad"
+import (
+	"slices"
+
+	"fabsh/mad"
+)
 
 // vlWalk follows packets where service levels and virtual lanes matter. The lane of
 // a packet depends on the port it comes in by (IBA 7.6.6), so pairs of a channel
 // and a lane are visited once, not switches.
 //
-// Time: O(T + C*V) for each LID, T terminals and V virtual lanes.
+// Time: O(G + C*V) for each LID, G groups of terminals and V virtual lanes.
 type vlWalk struct {
 	state []int32 // by vertex of the CDG: as of a walk
 	seen  []int32 // vertices to forget
 	stack []int32
-	sls   [16][]int32 // terminals by the SL of their paths
+	sls   [16][]int32 // groups by the SL of their paths
+}
+
+// vlGroup are endpoints on one switch whose packets to each LID have the same service
+// level, and then the same virtual lanes, for so are the lanes of the ports they come
+// in by.
+type vlGroup struct {
+	first     int32 // terminal
+	terminals []int32
 }
 
 func newVLWalk(g *Graph, vls int) *vlWalk {
@@ -30,9 +42,94 @@ func (w *vlWalk) forget() {
 	w.seen = w.seen[:0]
 }
 
+// vlGroups groups the endpoints.
+func (v *verification) vlGroups(r *Routes) []vlGroup {
+	var groups []vlGroup
+	of := make([][]int, len(v.g.switches)) // groups, by switch
+	for i, is := range v.ends {
+		t := &v.g.terminals[i]
+		if !is || t.Switch < 0 {
+			continue
+		}
+		at := slices.IndexFunc(of[t.Switch], func(x int) bool {
+			o := groups[x].first
+			return r.SL.sameFrom(int(o), i) && r.SL2VL.sameInto(t.Switch, v.g.terminals[o].Out, t.Out)
+		})
+		if at < 0 {
+			of[t.Switch] = append(of[t.Switch], len(groups))
+			groups = append(groups, vlGroup{int32(i), []int32{int32(i)}})
+			continue
+		}
+		x := &groups[of[t.Switch][at]]
+		x.terminals = append(x.terminals, int32(i))
+	}
+	return groups
+}
+
+// sameFrom says whether the paths from two terminals have the same service levels.
+func (l *SL) sameFrom(t, u int) bool {
+	row := func(t int) []uint8 {
+		if l == nil || t >= len(l.Pair) {
+			return nil
+		}
+		return l.Pair[t]
+	}
+	a, b := row(t), row(u)
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
+// sameInto says whether packets that come in by two ports of switch s get the same
+// lanes.
+func (v *SL2VL) sameInto(s int, in, other uint8) bool {
+	if in == other || v == nil || v.tables == nil || v.tables[s] == nil {
+		return true
+	}
+	size := (v.graph.switches[s].NumPorts() + 1) * 16
+	return slices.Equal(v.tables[s][int(in)*size:][:size], v.tables[s][int(other)*size:][:size])
+}
+
+// Lanes is how many virtual lanes paths can have: one more than the highest lane of
+// any of their service levels.
+func (r *Routes) Lanes() int {
+	if r.SL2VL == nil {
+		return 1
+	}
+	var used [16]bool
+	used[0] = true
+	note := func(row []uint8) {
+		for _, sl := range row {
+			used[sl&15] = true
+		}
+	}
+	if r.SL != nil {
+		note(r.SL.Dest)
+		var last *uint8
+		for _, row := range r.SL.Pair {
+			if len(row) > 0 && &row[0] != last { // ports of a switch often share one
+				last = &row[0]
+				note(row)
+			}
+		}
+	}
+	most := uint8(0)
+	for sl, is := range used {
+		if is && slices.ContainsFunc(r.SL2VL.tables, func(t []uint8) bool { return t == nil }) {
+			most = max(most, uint8(sl))
+		}
+	}
+	for _, t := range r.SL2VL.tables {
+		for i, vl := range t {
+			if used[i%16] && vl < mad.DropVL {
+				most = max(most, vl)
+			}
+		}
+	}
+	return int(most) + 1
+}
+
 // followVLs is follow and countPairs where lanes matter. Paths to a LID use the same
 // links whatever their service level, but perhaps other lanes.
-func (v *verification) followVLs(f *findings, r *Routes, w *walk, lid mad.LID, whole bool) {
+func (v *verification) followVLs(f *findings, r *Routes, groups []vlGroup, w *walk, lid mad.LID, whole bool) {
 	if f.walk == nil {
 		f.walk = newVLWalk(v.g, v.vls)
 	}
@@ -42,26 +139,44 @@ func (v *verification) followVLs(f *findings, r *Routes, w *walk, lid mad.LID, w
 	for sl := range l.sls {
 		l.sls[sl] = l.sls[sl][:0]
 	}
-	for i, is := range v.ends {
-		if is && v.g.terminals[i].Switch >= 0 && int32(i) != dst {
-			sl := r.SL.Of(i, lid) & 15
-			l.sls[sl] = append(l.sls[sl], int32(i))
-		}
+	for i := range groups {
+		sl := r.SL.Of(int(groups[i].first), lid) & 15
+		l.sls[sl] = append(l.sls[sl], int32(i))
 	}
 	ports := w.column(lid)
-	for sl, terminals := range l.sls {
-		for _, i := range terminals {
-			t := &v.g.terminals[i]
+	for sl, list := range l.sls {
+		for _, i := range list {
+			x := &groups[i]
+			t := &v.g.terminals[x.first]
+			n := int64(len(x.terminals))
+			if t.Switch == home && slices.Contains(x.terminals, dst) {
+				if n--; n == 0 {
+					continue
+				}
+			}
 			state := l.from(f.graph, r, int32(t.Switch), t.Out, uint8(sl), ports, dst)
 			switch {
 			case !whole:
 			case state < 0:
-				if state == looping {
-					f.loops++
+				for _, i := range x.terminals {
+					if i == dst {
+						continue
+					}
+					if state == looping {
+						f.loops++
+					}
+					v.failPair(f, r, i, lid)
 				}
-				v.failPair(f, r, i, lid)
 			default:
-				f.addPairs(1, int(state)+min(1, int(t.Out))+min(1, int(v.g.terminals[dst].Out)), v.detour(t.Switch, home, int(state)))
+				for _, i := range x.terminals {
+					if v.g.terminals[i].Out == 0 && i != dst { // one at most: the switch itself
+						f.addPairs(1, int(state)+min(1, int(v.g.terminals[dst].Out)), v.detour(t.Switch, home, int(state)))
+						n--
+					}
+				}
+				if n > 0 {
+					f.addPairs(n, int(state)+1+min(1, int(v.g.terminals[dst].Out)), v.detour(t.Switch, home, int(state)))
+				}
 			}
 		}
 		l.forget()

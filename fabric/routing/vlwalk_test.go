@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"strings"
 	"testing"
 
 	"fabsh/mad"
@@ -73,7 +74,7 @@ func TestLanesBreakLoops(t *testing.T) {
 		}
 	}
 	v := verify(t, r, VerifyOptions{})
-	if !v.OK() || v.Judged != "static forwarding tables, their service levels and virtual lanes" || v.Notes[1] != "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone" {
+	if !v.OK() || v.Judged != "static forwarding tables, their service levels and virtual lanes" || !strings.HasPrefix(v.Notes[1], "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone; ") {
 		t.Errorf("%+v\n%s", v, FormatCycle(v.Cycle))
 	}
 	// The lanes stay with the tables in another graph of the subnet.

@@ -1,0 +1,186 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"fabsh/fabric/routing/lanes"
+	"fabsh/mad"
+)
+
+// MaxLanes is the number of data lanes of a link, VL 0 to 14; VL 15 is for
+// management (IBA 3.5.7).
+const MaxLanes = 15
+
+// DefaultLanes is how many of them an engine uses at most, if nothing else is said: as
+// many as most devices have.
+const DefaultLanes = 8
+
+// TooFewLanes is the error where no way was found to do with so many lanes.
+type TooFewLanes struct{ Max int }
+
+func (e *TooFewLanes) Error() string {
+	more := ""
+	if e.Max < MaxLanes {
+		more = fmt.Sprintf("give it more, up to %d, where the links have them (max_vls); ", MaxLanes)
+	}
+	return fmt.Sprintf("%d virtual lanes do not suffice: %supdn, ftree and nue find paths for one", e.Max, more)
+}
+
+// Layer gives the paths between CAs and routers service levels, each with a virtual
+// lane of its own, so that there is no credit loop. The tables stay as they are: paths
+// are put on the first lane, and from each cycle of dependencies those of the edge
+// that has the fewest are moved to the next (Domke, Hoefler, Nagel, "Deadlock-free
+// oblivious routing for arbitrary topologies", 2011). All paths from the ports of one
+// switch to one LID are on one lane. Where one lane is enough, no path gets a
+// service level. The error is a *TooFewLanes where max lanes do not suffice; 0:
+// DefaultLanes.
+//
+// Time: that of lanes.Layering, O(S*L*D) and what has to be moved.
+func (r *Routes) Layer(ctx context.Context, max int) error {
+	return r.layer(ctx, &lanes.Layering{}, max)
+}
+
+// layer is Layer for paths that l describes in part.
+func (r *Routes) layer(ctx context.Context, l *lanes.Layering, max int) error {
+	if max == 0 {
+		max = DefaultLanes
+	}
+	if max < 1 || max > MaxLanes {
+		return fmt.Errorf("layer: %d virtual lanes: a link has from 1 to %d for data", max, MaxLanes)
+	}
+	g := r.graph
+	l.Net, l.Rows = g.network(), make([][]uint8, len(g.switches))
+	for s := range g.switches {
+		l.Rows[s] = r.Row(s)
+	}
+	for s, n := range g.endpointsOn() {
+		if n > 0 {
+			l.Sources = append(l.Sources, int32(s))
+		}
+	}
+	of := make([][]int, len(g.switches)) // LIDs of ports, by switch; with Both the first stands for all
+	for s := range g.switches {
+		for _, d := range g.destsOf(s) {
+			if d.out == 0 {
+				continue
+			}
+			if of[s] = append(of[s], int(d.lid)); len(of[s]) == 1 || !l.Both {
+				l.Dests = append(l.Dests, lanes.Dest{Index: int(d.lid), Home: int32(s), End: -2 - d.terminal})
+			}
+		}
+	}
+	shifts := 1
+	if l.Shift != nil {
+		shifts = 2
+	}
+	layer, layers, err := l.Run(ctx, max/shifts)
+	switch {
+	case err != nil:
+		return err
+	case layers == 0:
+		return &TooFewLanes{max}
+	}
+	r.SL, r.SL2VL = nil, nil
+	if layers == 1 && shifts == 1 {
+		return nil
+	}
+	if r.SL2VL, err = g.shifted(l.Shift); err != nil || layers == 1 {
+		return err
+	}
+	if l.Both {
+		for _, s := range l.Sources {
+			for _, lids := range of {
+				for i := 1; i < len(lids); i++ {
+					layer[s] = grown(layer[s], lids[i])
+					layer[s][lids[i]] = layer[s][lids[0]]
+				}
+			}
+		}
+	}
+	r.SL = &SL{Pair: make([][]uint8, len(g.terminals)), shared: true}
+	for i, t := range g.terminals {
+		if t.Switch >= 0 && t.Out > 0 {
+			r.SL.Pair[i] = layer[t.Switch]
+		}
+	}
+	return nil
+}
+
+// SetSL gives the paths from terminals to LIDs a service level. Without any lanes so
+// far, SL n gets VL n.
+func (r *Routes) SetSL(from []int, lids []mad.LID, sl uint8) error {
+	if sl > 15 {
+		return fmt.Errorf("service level %d: there are 0 to 15", sl)
+	}
+	switch {
+	case r.SL == nil:
+		r.SL = &SL{}
+	case r.SL.shared:
+		r.SL = r.SL.clone()
+	}
+	if r.SL2VL == nil {
+		r.SL2VL = NewSL2VL(r.graph)
+	}
+	r.SL.Pair = append(r.SL.Pair, make([][]uint8, len(r.graph.terminals)-len(r.SL.Pair))...)
+	for _, t := range from {
+		row := &r.SL.Pair[t]
+		if *row == nil {
+			*row = make([]uint8, int(r.top)+1)
+			copy(*row, r.SL.Dest)
+		}
+		for _, lid := range lids {
+			if lid > r.top {
+				return fmt.Errorf("no path goes to LID %d: the highest is %d", lid, r.top)
+			}
+			*row = grown(*row, int(lid))
+			(*row)[lid] = sl
+		}
+	}
+	return nil
+}
+
+// network is g as package lanes has it. It shares g's memory.
+func (g *Graph) network() *lanes.Network {
+	n := &lanes.Network{To: g.chanTo, Base: g.chanBase, Target: g.targets, PortBase: g.portBase, From: make([]int32, len(g.channels)), Reverse: make([]int32, len(g.channels))}
+	for c := range g.channels {
+		n.From[c], n.Reverse[c] = g.channels[c].From, g.channels[c].Reverse
+	}
+	return n
+}
+
+// shifted are the lanes of layers, one of which is a service level: that of the same
+// number, or if there are shifts, one of two, by the link that packets came over.
+func (g *Graph) shifted(shift []uint8) (*SL2VL, error) {
+	v := NewSL2VL(g)
+	if shift == nil {
+		return v, nil
+	}
+	var vls [2][16]uint8
+	for sl := range 16 {
+		vls[0][sl], vls[1][sl] = uint8(min(2*sl, 14)), uint8(min(2*sl+1, 14))
+	}
+	for s, n := range g.switches {
+		for in := range n.NumPorts() + 1 {
+			of := &vls[0]
+			if c := g.target(int32(s), uint8(in)); c >= 0 && shift[g.channels[c].Reverse] > 0 {
+				of = &vls[1]
+			}
+			for out := 1; out <= n.NumPorts(); out++ {
+				if err := v.Set(s, uint8(in), uint8(out), *of); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return v, nil
+}
+
+// grown makes i an index of list.
+func grown(list []uint8, i int) []uint8 {
+	if i < len(list) {
+		return list
+	}
+	return append(list, slices.Repeat([]uint8{0}, i+1-len(list))...)
+}

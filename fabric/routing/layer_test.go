@@ -1,0 +1,214 @@
+package routing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"fabsh/fabric/format"
+	"fabsh/mad"
+	"fabsh/mad/ibsim/ibsimtest"
+)
+
+// laneEdge is a link out of a port on a virtual lane.
+type laneEdge struct {
+	guid mad.GUID
+	port int
+	vl   uint8
+}
+
+// oracle follows each packet by itself, over the ports of the fabric: how many pairs of
+// ports of CAs do not reach each other, and whether the dependencies of links and lanes
+// have no cycle, by taking away what nothing waits for until nothing is left (Kahn). It
+// shares no code with what it judges.
+func oracle(r *Routes) (unreachable int, acyclic bool) {
+	waits := map[laneEdge]map[laneEdge]bool{}
+	f := r.graph.fabric
+	for i, from := range r.graph.terminals {
+		for _, to := range r.graph.terminals {
+			if from.Port.Node().IsSwitch() || to.Port.Node().IsSwitch() || from.Port == to.Port {
+				continue
+			}
+			at, before := from.Port.Peer(), laneEdge{}
+			arrived := false
+			for range len(f.Nodes()) {
+				if at == nil || !at.Node().IsSwitch() {
+					arrived = at == to.Port
+					break
+				}
+				s := r.graph.SwitchByGUID(at.Node().GUID())
+				out := r.Row(s).Port(to.LID)
+				if out == NoPort || out == 0 {
+					break
+				}
+				sl, vl := uint8(0), uint8(0)
+				if r.SL != nil {
+					sl = r.SL.Of(i, to.LID)
+				}
+				if r.SL2VL != nil {
+					vl = r.SL2VL.VL(s, uint8(at.Num()), out, sl)
+				}
+				link := laneEdge{at.Node().GUID(), int(out), vl}
+				if waits[link] == nil {
+					waits[link] = map[laneEdge]bool{}
+				}
+				if before != (laneEdge{}) {
+					waits[before][link] = true
+				}
+				before, at = link, at.Node().Port(int(out)).Peer()
+			}
+			if !arrived {
+				unreachable++
+			}
+		}
+	}
+	awaited := map[laneEdge]int{}
+	for _, next := range waits {
+		for link := range next {
+			awaited[link]++
+		}
+	}
+	var free []laneEdge
+	for link := range waits {
+		if awaited[link] == 0 {
+			free = append(free, link)
+		}
+	}
+	taken := 0
+	for ; len(free) > 0; taken++ {
+		link := free[len(free)-1]
+		free = free[:len(free)-1]
+		for next := range waits[link] {
+			if awaited[next]--; awaited[next] == 0 {
+				free = append(free, next)
+			}
+		}
+	}
+	return unreachable, taken == len(waits)
+}
+
+// TestLayers: the tables of any engine get lanes without a credit loop, by the oracle,
+// and stay as they are; and its verdict is Verify's.
+func TestLayers(t *testing.T) {
+	lanes, cyclic := 0, 0
+	for _, spec := range small() {
+		g := graph(t, spec, GraphOptions{})
+		for _, engine := range []string{"minhop", "sssp", "dfsssp", "lash"} {
+			r := compute(t, g, engine, Options{})
+			if engine == "minhop" || engine == "sssp" {
+				unreachable, acyclic := oracle(r)
+				if v := verify(t, r, VerifyOptions{}); v.Acyclic != acyclic || v.Unreachable != int64(unreachable) {
+					t.Errorf("%s, %s: acyclic %v, unreachable %d; the oracle: %v, %d", spec, engine, v.Acyclic, v.Unreachable, acyclic, unreachable)
+				}
+				cyclic += btoi(!acyclic)
+				before := r.Clone()
+				if err := r.Layer(t.Context(), 0); err != nil {
+					t.Errorf("%s, %s: %v", spec, engine, err)
+					continue
+				}
+				if d := r.Diff(before); d.Entries != 0 {
+					t.Errorf("%s, %s: Layer has changed %d entries", spec, engine, d.Entries)
+				}
+				if acyclic && r.Lanes() != 1 {
+					t.Errorf("%s, %s: %d lanes, and one was enough", spec, engine, r.Lanes())
+				}
+			}
+			unreachable, acyclic := oracle(r)
+			v := verify(t, r, VerifyOptions{})
+			if !acyclic || !v.Acyclic || v.Unreachable != int64(unreachable) || connected(t, g) && unreachable > 0 {
+				t.Errorf("%s, %s: acyclic %v, unreachable %d; the oracle: %v, %d", spec, engine, v.Acyclic, v.Unreachable, acyclic, unreachable)
+			}
+			lanes = max(lanes, r.Lanes())
+			if engine == "lash" && r.SL != nil {
+				for i, from := range g.terminals {
+					for j, to := range g.terminals {
+						if from.Out > 0 && to.Out > 0 && r.SL.Of(i, to.LID) != r.SL.Of(j, from.LID) {
+							t.Fatalf("%s: SL %d there, %d back", spec, r.SL.Of(i, to.LID), r.SL.Of(j, from.LID))
+						}
+					}
+				}
+			}
+		}
+	}
+	if lanes < 3 || cyclic < 20 {
+		t.Errorf("no more than %d lanes, and %d tables with credit loops: that proves little", lanes, cyclic)
+	}
+}
+
+// TestLayerRefuses: too few lanes are an error, and so is the end of the context.
+func TestLayerRefuses(t *testing.T) {
+	r := compute(t, graph(t, "torus:dims=4/4,hosts=2", GraphOptions{}), "minhop", Options{})
+	few := new(TooFewLanes)
+	if err := r.Layer(t.Context(), 1); !errors.As(err, &few) || r.SL != nil {
+		t.Error(err)
+	}
+	if err := r.Layer(t.Context(), 16); err == nil || err.Error() != "layer: 16 virtual lanes: a link has from 1 to 15 for data" {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Layer(ctx, 8); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	_, err := Compute(t.Context(), r.graph, "dfsssp", Options{MaxVLs: 1})
+	if p := new(Precondition); !errors.As(err, &p) {
+		t.Error(err)
+	}
+}
+
+// TestSetSL: levels of pairs, on tables whose rows of levels are shared.
+func TestSetSL(t *testing.T) {
+	g := graph(t, "torus:dims=4/4,hosts=2", GraphOptions{})
+	r := compute(t, g, "dfsssp", Options{})
+	from, to := g.TerminalByLID(lidOf(t, g, "node-0001 HCA-1")), lidOf(t, g, "node-0030 HCA-1")
+	beside := g.TerminalByLID(lidOf(t, g, "node-0002 HCA-1"))
+	was := r.SL.Of(beside, to)
+	if err := r.SetSL([]int{from}, []mad.LID{to}, 7); err != nil || r.SL.Of(from, to) != 7 || r.SL.Of(beside, to) != was {
+		t.Error(err, r.SL.Of(from, to), r.SL.Of(beside, to))
+	}
+	if r.Lanes() != 8 {
+		t.Error(r.Lanes())
+	}
+	if r.SetSL([]int{from}, []mad.LID{to}, 16) == nil || r.SetSL([]int{from}, []mad.LID{0xbfff}, 1) == nil {
+		t.Error("no error")
+	}
+}
+
+// TestOpenSMLanes: no more lanes than OpenSM needs, by its log.
+func TestOpenSMLanes(t *testing.T) {
+	said := regexp.MustCompile(`Lanes needed: (\d+)`)
+	for _, spec := range []string{"torus:dims=4/4,hosts=2", "hyperx:dims=4/4,hosts=2", "random:n=24,degree=4,hosts=3", "dragonfly:a=4,p=2,h=1", "fattree:k=4,levels=3"} {
+		f := topology(t, spec)
+		var net bytes.Buffer
+		if err := format.Dump(&net, f, "ibnetdiscover"); err != nil {
+			t.Fatal(err)
+		}
+		first := regexp.MustCompile(`(?m)^Ca\t\d+ "([^"]*)"`).FindStringSubmatch(net.String())[1]
+		for _, engine := range []string{"dfsssp", "lash"} {
+			t.Run(fmt.Sprint(spec, " ", engine), func(t *testing.T) {
+				s := ibsimtest.Start(t, net.String(), ibsimtest.Options{SM: first, SMArgs: []string{"-Q", "-D", "0x47", "-R", engine + ",no_fallback"}})
+				log, err := os.ReadFile(filepath.Join(s.Dir, "opensm.log"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				found := said.FindSubmatch(log)
+				if found == nil {
+					t.Fatal("OpenSM does not say how many lanes it needs")
+				}
+				theirs, _ := strconv.Atoi(string(found[1]))
+				r := compute(t, graph(t, spec, GraphOptions{}), engine, Options{})
+				if ours := r.Lanes(); ours > theirs {
+					t.Errorf("%d lanes, OpenSM: %d", ours, theirs)
+				} else {
+					t.Logf("%d lanes, OpenSM: %d", ours, theirs)
+				}
+			})
+		}
+	}
+}
