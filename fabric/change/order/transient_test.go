@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -364,6 +365,8 @@ func TestProve(t *testing.T) {
 	for i := range 3000 {
 		in, dead, what := change(t, random, 4+random.IntN(3))
 		s := &Schedule{}
+		in.tops(s)
+		in.Drain = slices.Repeat([]time.Duration{time.Second / 2}, len(in.Old.Graph().Switches()))
 		rounds := 1 + random.IntN(4)
 		for range rounds {
 			s.Rounds = append(s.Rounds, Round{Drain: time.Duration(random.IntN(2)) * time.Second})
