@@ -66,7 +66,12 @@ func TestProveRefuses(t *testing.T) {
 // TestPlanRefuses: with no bound on drains, or pairs that are lost, there is no plan
 // unless that is accepted.
 func TestPlanRefuses(t *testing.T) {
-	in, _ := needsDrain(t)
+	in, waits := needsDrain(t)
+	for r, round := range waits.Rounds {
+		if round.Drain != 0 && round.Drain != 2*time.Second { // a switch, and the one behind the link
+			t.Errorf("round %d waits %v", r, round.Drain)
+		}
+	}
 	in.Drain = slices.Clone(in.Drain)
 	in.Drain[0] = 0
 	if s, err := Plan(t.Context(), in); err == nil && s.Figures.Wait > 0 {
