@@ -89,7 +89,8 @@ type Top struct {
 	LID    mad.LID
 }
 
-// Figures are the extent of a schedule, and what is not known of it.
+// Figures are the extent of a schedule, and what is not known of it. The most routes on
+// a link before and after are told by routing.Routes.Rerouted, which takes longer.
 type Figures struct {
 	Blocks   int           // that are written, each as often as it is
 	Switches int           // with such blocks

@@ -17,7 +17,7 @@ import (
 //     backwards, then those of all LIDs;
 //  3. besides, for each credit loop that is left, precedences that break it, with
 //     drains between where packets that an old entry sent must have left;
-//  4. the LIDs in groups, with drains between.
+//  4. the LIDs in groups, with drains between, some by way of intermediate tables.
 //
 // The error is a *Refusal if none is safe: that of the second. A credit loop is accepted
 // only then.
