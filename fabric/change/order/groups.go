@@ -13,7 +13,8 @@ import (
 const (
 	maxGroups = 32
 	maxTests  = 20000
-	maxTrees  = 16 // for intermediate tables
+	maxTrees  = 16      // for intermediate tables
+	maxEdges  = 1 << 24 // of dependencies that are kept: 128 MB
 )
 
 // byGroups changes the LIDs in groups, with drains between. The LIDs of a group are
@@ -157,6 +158,7 @@ type grouping struct {
 	// strict are the precedences of LIDs with which no packet that an entry sent
 	// meets one of the other tables.
 	strict map[mad.LID][]precedence
+	kept   int // edges
 	tests  int
 	group  []mad.LID
 }
@@ -192,7 +194,9 @@ func (p *planner) group(ctx context.Context, now, to *routing.Routes, left []mad
 		if h.ends[b]>>i&1 == 0 {
 			continue
 		}
-		g.collect(f, e, lid)
+		if g.collect(f, e, lid); g.kept > maxEdges {
+			return g, nil // no group
+		}
 	}
 	g.choose(left)
 	if len(g.group) > 0 {
@@ -225,6 +229,7 @@ func (g *grouping) collect(f *follower, e epoch, lid mad.LID) {
 	f.credit.wanted = func(v, w int32, _, _ *entry) {
 		if !g.deps.Has(v, w) {
 			g.edges[lid] = append(g.edges[lid], [2]int32{v, w})
+			g.kept++
 		}
 	}
 	f.collect(e, lid)

@@ -201,7 +201,7 @@ func hard(n int, old, new [][]int) bool {
 // TestHardCases: all of them have an order.
 func TestHardCases(t *testing.T) {
 	for large, tries := range map[bool]int{false: 3000, true: 400} {
-		waits := 0
+		waits, byPrecedence, byGroups := 0, 0, 0
 		list := hardCases(t, large, tries)
 		for i, c := range list {
 			s, err := Plan(t.Context(), c.in)
@@ -209,12 +209,22 @@ func TestHardCases(t *testing.T) {
 				t.Errorf("large %v, case %d: %v", large, i, err)
 				continue
 			}
-			if s.Figures.Wait > 0 {
-				waits++
+			if s.Figures.Wait == 0 {
+				continue
+			}
+			waits++
+			p := &planner{net: newNet(c.in.Old.Graph()), in: &c.in, drain: 2 * time.Second}
+			p.try(t.Context(), false, &leg{ordered: make([]uint64, p.words())})
+			needs := slices.Clone(p.h.needs)
+			if _, err := p.byGroups(t.Context()); err == nil {
+				byGroups++
+			}
+			if _, err := p.byPrecedence(t.Context(), needs); err == nil {
+				byPrecedence++
 			}
 		}
-		if len(list) < 19 || waits == 0 {
-			t.Errorf("large %v: %d cases, %d with waits: too few", large, len(list), waits)
+		if len(list) < 19 || byPrecedence < waits/3 || byGroups < waits*9/10 {
+			t.Errorf("large %v: %d cases, %d with waits, %d by precedences, %d by groups: too few", large, len(list), waits, byPrecedence, byGroups)
 		}
 	}
 }

@@ -44,8 +44,11 @@ func newHistory(t *net, in *Input, s *Schedule) (*history, error) {
 	same := in.sameLanes()
 	lanes := same
 	e := epoch{old: true, new: lanes}
+	drain := t.longestDrain(in)
+	written := make([]bool, t.n*len(h.blocks)) // in the round
 	for r := range s.Rounds {
 		round := &s.Rounds[r]
+		clear(written)
 		if round.Lanes {
 			if len(round.Blocks) > 0 || lanes {
 				return nil, fmt.Errorf("round %d: the round of SL2VL writes has other writes, or is another one", r+1)
@@ -57,17 +60,14 @@ func newHistory(t *net, in *Input, s *Schedule) (*history, error) {
 			if b.Switch < 0 || b.Switch >= t.n || b.Number < 0 || b.Number >= len(h.blocks) {
 				return nil, fmt.Errorf("round %d: block %d of switch %d is none of the tables'", r+1, b.Number, b.Switch)
 			}
-			list := h.blocks[b.Number]
-			if n := len(list); n > 0 && list[n-1].round == int32(r) && list[n-1].s >= int32(b.Switch) {
-				for _, w := range list {
-					if w.round == int32(r) && w.s == int32(b.Switch) {
-						return nil, fmt.Errorf("round %d: block %d of switch %d is written twice", r+1, b.Number, b.Switch)
-					}
-				}
+			at := b.Switch*len(h.blocks) + b.Number
+			if written[at] {
+				return nil, fmt.Errorf("round %d: block %d of switch %d is written twice", r+1, b.Number, b.Switch)
 			}
-			h.blocks[b.Number] = append(list, write{int32(r), int32(b.Switch), &b.Entries})
+			written[at] = true
+			h.blocks[b.Number] = append(h.blocks[b.Number], write{int32(r), int32(b.Switch), &b.Entries})
 		}
-		if e.last = int32(r); round.Drain > 0 || r == len(s.Rounds)-1 {
+		if e.last = int32(r); drain > 0 && round.Drain >= drain || r == len(s.Rounds)-1 {
 			h.epochs = append(h.epochs, e)
 			e = epoch{first: int32(r) + 1, old: !lanes || same, new: lanes}
 		}

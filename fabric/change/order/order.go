@@ -70,7 +70,9 @@ type Round struct {
 	// it, which are the caller's to keep: Blocks is empty.
 	Lanes  bool
 	Blocks []Block // those with LIDs of Input.Last at the end
-	// Drain is how long to wait after the round before the next begins.
+	// Drain is how long to wait after the round before the next begins. Prove takes
+	// it for a drain where it is as long as the longest of any link: that of the
+	// switches at both its ends.
 	Drain time.Duration
 }
 
@@ -87,7 +89,8 @@ type Top struct {
 	LID    mad.LID
 }
 
-// Figures are the extent of a schedule, and what is not known of it.
+// Figures are the extent of a schedule, and what is not known of it. The most routes on
+// a link before and after are told by routing.Routes.Rerouted, which takes longer.
 type Figures struct {
 	Blocks   int           // that are written, each as often as it is
 	Switches int           // with such blocks

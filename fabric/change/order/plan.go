@@ -17,16 +17,23 @@ import (
 //     backwards, then those of all LIDs;
 //  3. besides, for each credit loop that is left, precedences that break it, with
 //     drains between where packets that an old entry sent must have left;
-//  4. the LIDs in groups, with drains between.
+//  4. the LIDs in groups, with drains between, some by way of intermediate tables.
 //
-// The error is a *Refusal if none is safe: that of the second.
+// The error is a *Refusal if none is safe: that of the second. A credit loop is accepted
+// only then.
 func Plan(ctx context.Context, in Input) (*Schedule, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
+	accept := in.AcceptCreditLoops
 	p := &planner{net: newNet(in.Old.Graph()), in: &in}
-	p.drain = p.longestDrain()
+	p.drain = p.longestDrain(p.in)
+	in.AcceptCreditLoops = false
 	s, err := p.plan(ctx)
+	if accept && p.creditLoop(err) {
+		in.AcceptCreditLoops = true
+		s, err = p.try(ctx, false, &leg{ordered: p.needs})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +47,7 @@ type planner struct {
 	in    *Input
 	drain time.Duration // how long each drain takes; 0: there is no bound
 	h     *history      // of the schedule that was tried last
+	needs []uint64      // LIDs whose packets would loop or be dropped with one round
 }
 
 func (p *planner) plan(ctx context.Context) (*Schedule, error) {
@@ -48,7 +56,8 @@ func (p *planner) plan(ctx context.Context) (*Schedule, error) {
 	if !p.unsafe(err) {
 		return s, err
 	}
-	needs := slices.Clone(p.h.needs)
+	p.needs = p.h.needs
+	needs := p.needs
 	if slices.ContainsFunc(needs, func(bits uint64) bool { return bits != 0 }) {
 		if s, err = p.try(ctx, false, &leg{ordered: needs}); !p.creditLoop(err) {
 			return s, err
@@ -134,13 +143,13 @@ var errContradiction = &Refusal{Round: -1, Reason: "the precedences contradict e
 // longestDrain is how long it takes until the packets that a switch sent by an entry
 // that is no more have left the switch itself and the one behind the link; 0: there is
 // no bound.
-func (p *planner) longestDrain() time.Duration {
-	d := p.in.Drain
+func (t *net) longestDrain(in *Input) time.Duration {
+	d := in.Drain
 	if d == nil || slices.Contains(d, 0) {
 		return 0
 	}
 	longest := time.Duration(1)
-	for _, c := range p.channels {
+	for _, c := range t.channels {
 		longest = max(longest, d[c.From]+d[c.To])
 	}
 	return longest

@@ -8,8 +8,14 @@ import (
 	"fabsh/mad"
 )
 
-// maxLoops is how many credit loops are broken by precedences before this is given up.
-const maxLoops = 200
+// maxLoops is how many credit loops are broken by precedences before this is given up,
+// and maxWork how many entries are looked at for them, as far as there are more than
+// minLoops: a proof of a large network takes seconds.
+const (
+	maxLoops = 200
+	minLoops = 4
+	maxWork  = 1 << 26
+)
 
 // byPrecedence breaks one credit loop after the other. Of each it takes the link with
 // the fewest ways, all of which are of mixed tables: a packet that an old entry sent
@@ -18,7 +24,8 @@ const maxLoops = 200
 func (p *planner) byPrecedence(ctx context.Context, needs []uint64) (*Schedule, error) {
 	l := &leg{ordered: needs, extra: map[int][]precedence{}}
 	s, err := p.try(ctx, true, l)
-	for range maxLoops {
+	loops := min(maxLoops, max(minLoops, maxWork/max(1, p.n*len(p.h.changing()))))
+	for range loops {
 		if !p.creditLoop(err) {
 			return s, err
 		}

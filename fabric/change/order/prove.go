@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"fabsh/fabric/routing"
 	"fabsh/mad"
@@ -30,6 +31,10 @@ func Prove(ctx context.Context, in Input, s *Schedule) (Figures, error) {
 	h, err := newHistory(newNet(in.Old.Graph()), &in, s)
 	if err != nil {
 		return Figures{}, err
+	}
+	tops := &Schedule{}
+	if in.tops(tops); !slices.Equal(tops.Raise, s.Raise) || !slices.Equal(tops.Lower, s.Lower) {
+		return Figures{}, &Refusal{Round: -1, Reason: "LinearFDBTop is not raised before, or lowered after, as the entries need it"}
 	}
 	return h.prove(ctx)
 }
