@@ -110,7 +110,7 @@ func (r *auditRun) run() error {
 	if found, err = r.ofRun(f, found, changed); err != nil {
 		return err
 	}
-	r.keep(found)
+	r.keep(f, found)
 	r.report.Notes = append(r.missed, r.report.Notes...)
 	r.report.Settle(found, r.acks, func(id string) bool { return r.known[id] }, r.Clock.Now())
 	r.report.Datagrams = r.sent() - before
@@ -184,7 +184,10 @@ func (r *auditRun) expect(f *topology.Fabric) error {
 // runAll runs audits one after the other. One that fails is among the failures
 // of the report, and the others run.
 func (r *auditRun) runAll(f *topology.Fabric, list []*Audit, run starlark.Value) ([]audit.Finding, error) {
-	own := starlark.StringDict{baselineOption: starlark.None, deepOption: starlark.Bool(r.Audits.Deep), railsOption: railValues(r.Rails), runOption: run}
+	own := starlark.StringDict{baselineOption: starlark.None, pastOption: starlark.None, deepOption: starlark.Bool(r.Audits.Deep), railsOption: railValues(r.Rails), runOption: run}
+	if r.live() {
+		own[pastOption] = r.past(f, list)
+	}
 	if r.Baseline != nil {
 		own[baselineOption] = topology.NewFabric(r.Baseline)
 	}
@@ -195,6 +198,20 @@ func (r *auditRun) runAll(f *topology.Fabric, list []*Audit, run starlark.Value)
 		}
 	}
 	return audits.Take(r.Runtime), nil
+}
+
+// past is what runs before have seen, for those of the audits that ask for it.
+func (r *auditRun) past(f *topology.Fabric, list []*Audit) starlark.Value {
+	if !slices.ContainsFunc(list, func(a *Audit) bool { return slices.Contains(a.own, pastOption) }) {
+		return starlark.None
+	}
+	t, release := r.thread("audit")
+	defer release()
+	v, err := audits.Past(t, f.Fabric)
+	if err != nil {
+		r.note("what runs before have seen of ports is not known: %v", err)
+	}
+	return v
 }
 
 func (r *auditRun) runOne(a *Audit, f *topology.Fabric, own starlark.StringDict) error {
