@@ -96,10 +96,10 @@ func outcomeOf(err error) audit.Outcome {
 	switch {
 	case err == nil:
 		return audit.Answered
-	case engine.Unanswered(err):
-		return audit.TimedOut
 	case errors.As(err, &unsupported), errors.Is(err, topology.ErrNotInFile):
 		return audit.Unsupported
+	case engine.Unanswered(err):
+		return audit.TimedOut
 	case errors.As(err, &me) && me.Err == nil && (me.Status == mad.StatusBadMethodAttribute || me.Status == mad.StatusBadMethod):
 		return audit.Unsupported
 	}

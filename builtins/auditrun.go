@@ -246,7 +246,9 @@ func (r *auditRun) runBaseline() error {
 	env := *r.env
 	defer func() { *r.env = env }()
 	was := topology.NewFabric(r.Baseline)
-	r.env.Engine, r.env.Absent, r.env.Loaded, r.env.Current = nil, nil, r.Baseline, was
+	r.env.Load(r.Baseline)
+	defer r.env.Unload() // before env comes back
+	r.env.Current = was
 	report := r.report
 	defer func() { r.report = report }()
 	r.report = &audit.Report{}

@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"fabric/sim/server"},
 	{"fabric/change", "fabric/sim"},
 	{"fabric/discover", "fabric/routing"},
-	{"fabric/format", "fabric/sa", "fabric/sim/generate"},
+	{"fabric/format", "fabric/sa", "fabric/sim/generate", "fabric/stored"},
 	{"fabric"},
 	{"mad/capture", "mad/ibsim", "mad/umad", "mad/ibsim/ibsimtest", "mad/umad/umadtest"}, // transports, and what tests need: peers, a kernel
 	{"mad/engine", "mad/ibsim/wire"},

@@ -278,8 +278,8 @@ func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at
 	}
 }
 
-// refused: the agent does not have the attribute.
+// refused: the agent, or the file, does not have the attribute.
 func refused(err error) bool {
 	var e *engine.Error
-	return errors.As(err, &e) && e.Err == nil && (e.Status == mad.StatusBadMethodAttribute || e.Status == mad.StatusBadMethod)
+	return errors.Is(err, topology.ErrNotInFile) || errors.As(err, &e) && e.Err == nil && (e.Status == mad.StatusBadMethodAttribute || e.Status == mad.StatusBadMethod)
 }

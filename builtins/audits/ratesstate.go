@@ -43,6 +43,7 @@ type run struct {
 	state  *audit.State  // nil: nobody has asked
 	lock   *audit.Held   // nil: the state is not to be written
 	asked  bool          // for reads of counters
+	file   bool          // the counters are a file's
 	joined *audit.Read   // what the run has read
 	window time.Duration // the longest that rates are of
 }
@@ -87,6 +88,8 @@ func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete b
 // read, in words; empty: they could, or no audit has asked for that.
 func Uncompared(r *lang.Runtime) string {
 	switch x := keepingOf(r).run; {
+	case x != nil && x.file:
+		return "a file has one read of them, so rates are not known"
 	case x == nil || !x.asked || x.window >= audit.MinWindow/2:
 		return ""
 	case x.window > 0:
