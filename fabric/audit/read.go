@@ -162,8 +162,10 @@ type Answers struct {
 	data [][numAttributes][]byte
 }
 
-// NewAnswers begins a read.
-func NewAnswers(began time.Time) *Answers { return &Answers{read: Read{Began: began}} }
+// NewAnswers begins a read of some n ports.
+func NewAnswers(began time.Time, n int) *Answers {
+	return &Answers{read: Read{Began: began, Ports: make([]PortRead, 0, n)}, data: make([][numAttributes][]byte, 0, n)}
+}
 
 // AddPort adds a port, about which nothing is known yet, and gives its index.
 func (a *Answers) AddPort(key PortKey, node, system mad.GUID) int {

@@ -355,7 +355,7 @@ func FuzzState(f *testing.F) {
 // large is a read of 70,000 ports, whose traffic nobody can compress.
 func large(began time.Time) *Read {
 	random := rand.New(rand.NewPCG(1, 2))
-	a := NewAnswers(began)
+	a := NewAnswers(began, 0)
 	for n := range 70_000 {
 		node := mad.GUID(0x0002c90300000000 + uint64(n/36)*0x40)
 		i := a.AddPort(PortKey{node, uint8(1 + n%36)}, node, node+3)
