@@ -21,7 +21,9 @@ const sweepName = "sweep"
 // supported.
 func (r *auditRun) cover(f *topology.Fabric) {
 	c := &r.report.Coverage
-	r.missed = nil
+	if r.missed = nil; r.Known != nil {
+		return // nothing was swept
+	}
 	one := func(a *mad.Attribute, s audit.Subject, known, asked bool) {
 		switch {
 		case known:

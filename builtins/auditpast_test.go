@@ -3,6 +3,7 @@ package builtins
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,6 +170,39 @@ func TestUnlikeAgents(t *testing.T) {
 		want := "info ctr.absent node-0010 HCA-1: its agent does not have PortCountersExtended, unicast and multicast packets, errors of 64 bits, as most of the model do\n"
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
+		}
+	})
+}
+
+// TestKnownFabric: a fabric that is known is not swept, and its counters are read at the
+// LIDs that it says; where a node is not at its LID any more, or silent, the fabric is
+// swept.
+func TestKnownFabric(t *testing.T) {
+	onSim(t, "fattree", nil, func(t *testing.T, f *fixture) {
+		swept, err := f.Sweep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.env.Current = nil
+		b := &bench{t: t, subnet: f.env.Sim}
+		run := func() (asked int, notes string) {
+			r := audited(t, f, AuditRun{Known: swept}, "counters")
+			if len(r.Findings) > 0 {
+				t.Error(told(r))
+			}
+			for _, row := range r.Coverage.Rows() {
+				if row.Audit == sweepName {
+					asked += row.Asked
+				}
+			}
+			return asked, fmt.Sprint(r.Notes)
+		}
+		if asked, notes := run(); asked > 0 || notes != "[the fabric was not swept: what is new, or gone, is not known, and states are those of the file]" {
+			t.Errorf("known: %d requests of a sweep, %s", asked, notes)
+		}
+		b.must(b.subnet.Silence(end(t, swept, "node-0010 HCA-1", 1).Node, 1, true))
+		if asked, notes := run(); asked == 0 || !strings.HasPrefix(notes, `[the fabric is swept: "node-0010 HCA-1" (0x0002c90310000090) does not answer at LID `) {
+			t.Errorf("moved: %d requests of a sweep, %s", asked, notes)
 		}
 	})
 }

@@ -20,7 +20,10 @@ type AuditRun struct {
 	Audits   *Audits
 	Baseline *fabric.Fabric // nil: there is none
 	Subnet   string         // the name that it is given; "": none
-	Rails    []Rail         // of other ports of the host, that were audited before
+	// Known is a fabric that is not swept: nodes are asked by the LIDs that they have in
+	// it, where they are still there. Nil: the fabric is swept.
+	Known *fabric.Fabric
+	Rails []Rail // of other ports of the host, that were audited before
 	// Begin is told of the subnet as soon as it is known, and gives the acks. An
 	// error ends the run. Nil: there are none.
 	Begin func(audit.Subnet) (audit.Acks, error)
@@ -28,6 +31,9 @@ type AuditRun struct {
 	// compares with that, and leaves it as it is.
 	Job      string
 	LookOnly bool
+	// NoPast: what runs of the job before have seen of ports is not judged, nor kept
+	// where nothing else is.
+	NoPast bool
 	// Expected is told how many datagrams the audits will send beyond the sweep,
 	// before they do. Nil: nobody wants to know.
 	Expected func(n int)
@@ -128,9 +134,24 @@ func (r *auditRun) thread(name string) (t *starlark.Thread, release func()) {
 func (r *auditRun) fabric() (*topology.Fabric, error) {
 	t, release := lang.NewThread(&lang.Fiber{Runtime: r.Runtime, Context: r.ctx, Sink: silence{}, Account: new(lang.Account)}, "audit")
 	defer release()
-	if !r.live() {
+	switch {
+	case !r.live():
 		return topology.CurrentFabric(t)
+	case r.Known == nil:
+		return topology.Sweep(t)
 	}
+	f, moved, err := topology.Known(t, r.Known)
+	if err != nil {
+		return nil, err
+	}
+	if moved == "" {
+		if len(r.report.Notes) == 0 {
+			r.note("the fabric was not swept: what is new, or gone, is not known, and states are those of the file")
+		}
+		return f, nil
+	}
+	r.note("the fabric is swept: %s", moved)
+	r.Known = nil
 	return topology.Sweep(t)
 }
 
@@ -202,7 +223,7 @@ func (r *auditRun) runAll(f *topology.Fabric, list []*Audit, run starlark.Value)
 
 // past is what runs before have seen, for those of the audits that ask for it.
 func (r *auditRun) past(f *topology.Fabric, list []*Audit) starlark.Value {
-	if !slices.ContainsFunc(list, func(a *Audit) bool { return slices.Contains(a.own, pastOption) }) {
+	if r.NoPast || !slices.ContainsFunc(list, func(a *Audit) bool { return slices.Contains(a.own, pastOption) }) {
 		return starlark.None
 	}
 	t, release := r.thread("audit")
