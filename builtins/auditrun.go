@@ -252,7 +252,7 @@ func (r *auditRun) runOne(a *Audit, f *topology.Fabric, own starlark.StringDict)
 	case !lang.Catchable(lang.FiberOf(t), err):
 		return err
 	default:
-		skipped := !a.byName && errors.Is(err, topology.ErrNoFabric)
+		skipped := !a.byName && (errors.Is(err, topology.ErrNoFabric) || errors.Is(err, topology.ErrNotInFile))
 		r.report.Failures = append(r.report.Failures, audit.Failure{Audit: a.Name, Err: err, Skipped: skipped})
 	}
 	return nil
