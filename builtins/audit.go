@@ -50,11 +50,12 @@ type Audits struct {
 const (
 	baselineOption = "baseline" // the fabric of --baseline; None where there is none
 	deepOption     = "deep"     // --deep: read whole tables too
+	pastOption     = "past"     // what runs of the job before have seen
 	railsOption    = "rails"    // of --each-port: the subnets that were audited before, as Rails
 	runOption      = "run"      // what is known of the run when all other audits are done
 )
 
-var ownOptions = []string{baselineOption, deepOption, railsOption, runOption}
+var ownOptions = []string{baselineOption, deepOption, pastOption, railsOption, runOption}
 
 // ShippedAudits are those of @std//audit/, by name.
 func ShippedAudits() []ShippedDoc { return shipped(auditFolder) }

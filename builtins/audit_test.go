@@ -246,7 +246,11 @@ var standardFaults = []fault{
 				}
 			}
 			b.must(b.subnet.Unlink(leaf.Node().GUID(), p.Num()))
-			return []string{id("link.uplinks", audit.OfNode(leaf.Node()))}
+			ids := []string{id("link.uplinks", audit.OfNode(leaf.Node()))}
+			if b.run.Job != "" { // the run before has seen it up
+				ids = append(ids, id("link.down", audit.OfPort(p)), id("link.down", audit.OfPort(q)))
+			}
+			return ids
 		}
 		return nil
 	}},
@@ -335,6 +339,17 @@ var standardFaults = []fault{
 		b.must(b.subnet.AddSM(sm.Node().GUID(), 1, mad.SMInfo{GUID: sm.GUID(), SMState: mad.SMStateStandby}))
 		return []string{id("sm.none", audit.OfFabric())}
 	}},
+	{name: "sm.none, without IsSM", once: true, do: func(b *bench, _, _ *fabric.Port) []string {
+		sm := b.fabric.OfType(mad.NodeTypeCA)[0].Port(1)
+		b.must(b.subnet.AddSM(sm.Node().GUID(), 1, mad.SMInfo{GUID: sm.GUID(), SMState: mad.SMStateStandby}))
+		b.port(sm, func(i *mad.PortInfo) { i.CapabilityMask &^= mad.CapabilityMaskIsSM })
+		return []string{id("sm.none", audit.OfFabric())}
+	}},
+	// OpenSM sets IsSM with the device that it holds open: one that may not has a subnet manager all the same.
+	{name: "a master without IsSM", do: func(b *bench, _, _ *fabric.Port) []string {
+		b.port(b.fabric.OfType(mad.NodeTypeCA)[0].Port(1), func(i *mad.PortInfo) { i.CapabilityMask &^= mad.CapabilityMaskIsSM })
+		return []string{}
+	}},
 	{name: "sm.many", once: true, do: func(b *bench, ca, _ *fabric.Port) []string {
 		b.must(b.subnet.AddSM(ca.Node().GUID(), 1, mad.SMInfo{GUID: ca.GUID(), SMState: mad.SMStateMaster}))
 		return []string{id("sm.many", audit.OfFabric())}
@@ -352,10 +367,10 @@ var standardFaults = []fault{
 
 // exclusive are faults of which a fabric can have one: they hide others, or the
 // finding is about the whole fabric.
-var exclusive = []string{"sm.none", "sm.many", "sm.priority", "sa.answers", "port.unresponsive", "guid.dup", "guid.zero", "sm.lid"}
+var exclusive = []string{"sm.none", "sm.none, without IsSM", "sm.many", "sm.priority", "sa.answers", "port.unresponsive", "guid.dup", "guid.zero", "sm.lid"}
 
 // elsewhere are checks whose faults other tests put in.
-var elsewhere = []string{"ctr.fec.uncorrectable", "ctr.fec.corrected", "audit.state", "audit.window", "audit.load", "audit.changed_during", "sm.standby"}
+var elsewhere = []string{"ctr.fec.uncorrectable", "ctr.fec.corrected", "audit.state", "audit.window", "audit.load", "audit.changed_during", "sm.standby", "trap.storm"}
 
 // claimed are the checks that the docstrings of the shipped audits name.
 func claimed(t *testing.T) (checks []string) {
@@ -448,6 +463,7 @@ func TestSeededFaults(t *testing.T) {
 			if words != nil {
 				run.Job = "seeded"
 				audited(t, f, run, "counters", "--over", "last")
+				b.run.Job = run.Job
 				time.Sleep(betweenRuns)
 			}
 			for i, x := range chosen {
@@ -463,7 +479,7 @@ func TestSeededFaults(t *testing.T) {
 				want = append(want, ids...)
 			}
 			if words != nil {
-				b.run.Job, b.words = run.Job, words
+				b.words = words
 			}
 			r := audited(t, f, b.run, b.words...)
 			if asked := len(b.words) == 0 || words != nil; asked && !r.Complete() {

@@ -21,7 +21,9 @@ const sweepName = "sweep"
 // supported.
 func (r *auditRun) cover(f *topology.Fabric) {
 	c := &r.report.Coverage
-	r.missed = nil
+	if r.missed = nil; r.Known != nil {
+		return // nothing was swept
+	}
 	one := func(a *mad.Attribute, s audit.Subject, known, asked bool) {
 		switch {
 		case known:
@@ -96,10 +98,10 @@ func outcomeOf(err error) audit.Outcome {
 	switch {
 	case err == nil:
 		return audit.Answered
-	case engine.Unanswered(err):
-		return audit.TimedOut
 	case errors.As(err, &unsupported), errors.Is(err, topology.ErrNotInFile):
 		return audit.Unsupported
+	case engine.Unanswered(err):
+		return audit.TimedOut
 	case errors.As(err, &me) && me.Err == nil && (me.Status == mad.StatusBadMethodAttribute || me.Status == mad.StatusBadMethod):
 		return audit.Unsupported
 	}

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"fabsh/fabric"
@@ -233,6 +234,16 @@ var partitionFaults = []fault{
 		}
 		b.pkeys(ca, 0x7fff)
 		return []string{id("pkey.limited", audit.OfPort(ca))}
+	}},
+	{name: "pkey.limited apart", alone: true, do: func(b *bench, ca, _ *fabric.Port) []string {
+		other, _ := b.host()
+		if other == nil {
+			return nil
+		}
+		b.words = []string{"partitions", "--majority", "1.1", "--talk", "no such name,^(" + regexp.QuoteMeta(ca.Node().Name()) + "|" + regexp.QuoteMeta(other.Node().Name()) + ")$"}
+		b.pkeys(ca, 0x7fff)
+		b.pkeys(other, 0x7fff)
+		return []string{id("pkey.limited", audit.OfPort(ca)), id("pkey.limited", audit.OfPort(other)), id("pkey.limited", audit.OfFabric())}
 	}},
 	{name: "pkey.lonely", do: func(b *bench, ca, _ *fabric.Port) []string {
 		b.pkeys(ca, 0xffff, 0x8100|uint16(ca.ID()))

@@ -244,4 +244,10 @@ set_lft(f.node(%[1]q), {lid: %d for lid in range(1, len(r)) if r[lid] == %d})
 		}
 		return []string{id("rt.drift", audit.OfNode(leaf.Node()))}
 	}),
+	routed("rt.sl", "fattree", "--tables lfts --sl sls --pairs 1000", func(b *bench, ca, leaf *fabric.Port) []string {
+		b.file("lfts", b.code(`print(get_routes(discover()).dump())`))
+		other, _ := b.host()
+		b.file("sls", fmt.Sprintf("%v %d 3\n", ca.Node().GUID(), other.LID()))
+		return []string{id("rt.sl", audit.OfPort(ca))}
+	}),
 }

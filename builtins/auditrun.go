@@ -20,7 +20,10 @@ type AuditRun struct {
 	Audits   *Audits
 	Baseline *fabric.Fabric // nil: there is none
 	Subnet   string         // the name that it is given; "": none
-	Rails    []Rail         // of other ports of the host, that were audited before
+	// Known is a fabric that is not swept: nodes are asked by the LIDs that they have in
+	// it, where they are still there. Nil: the fabric is swept.
+	Known *fabric.Fabric
+	Rails []Rail // of other ports of the host, that were audited before
 	// Begin is told of the subnet as soon as it is known, and gives the acks. An
 	// error ends the run. Nil: there are none.
 	Begin func(audit.Subnet) (audit.Acks, error)
@@ -28,6 +31,9 @@ type AuditRun struct {
 	// compares with that, and leaves it as it is.
 	Job      string
 	LookOnly bool
+	// NoPast: what runs of the job before have seen of ports is not judged, nor kept
+	// where nothing else is.
+	NoPast bool
 	// Expected is told how many datagrams the audits will send beyond the sweep,
 	// before they do. Nil: nobody wants to know.
 	Expected func(n int)
@@ -110,7 +116,7 @@ func (r *auditRun) run() error {
 	if found, err = r.ofRun(f, found, changed); err != nil {
 		return err
 	}
-	r.keep(found)
+	r.keep(f, found)
 	r.report.Notes = append(r.missed, r.report.Notes...)
 	r.report.Settle(found, r.acks, func(id string) bool { return r.known[id] }, r.Clock.Now())
 	r.report.Datagrams = r.sent() - before
@@ -128,9 +134,24 @@ func (r *auditRun) thread(name string) (t *starlark.Thread, release func()) {
 func (r *auditRun) fabric() (*topology.Fabric, error) {
 	t, release := lang.NewThread(&lang.Fiber{Runtime: r.Runtime, Context: r.ctx, Sink: silence{}, Account: new(lang.Account)}, "audit")
 	defer release()
-	if !r.live() {
+	switch {
+	case !r.live():
 		return topology.CurrentFabric(t)
+	case r.Known == nil:
+		return topology.Sweep(t)
 	}
+	f, moved, err := topology.Known(t, r.Known)
+	if err != nil {
+		return nil, err
+	}
+	if moved == "" {
+		if len(r.report.Notes) == 0 {
+			r.note("the fabric was not swept: what is new, or gone, is not known, and states are those of the file")
+		}
+		return f, nil
+	}
+	r.note("the fabric is swept: %s", moved)
+	r.Known = nil
 	return topology.Sweep(t)
 }
 
@@ -184,7 +205,10 @@ func (r *auditRun) expect(f *topology.Fabric) error {
 // runAll runs audits one after the other. One that fails is among the failures
 // of the report, and the others run.
 func (r *auditRun) runAll(f *topology.Fabric, list []*Audit, run starlark.Value) ([]audit.Finding, error) {
-	own := starlark.StringDict{baselineOption: starlark.None, deepOption: starlark.Bool(r.Audits.Deep), railsOption: railValues(r.Rails), runOption: run}
+	own := starlark.StringDict{baselineOption: starlark.None, pastOption: starlark.None, deepOption: starlark.Bool(r.Audits.Deep), railsOption: railValues(r.Rails), runOption: run}
+	if r.live() {
+		own[pastOption] = r.past(f, list)
+	}
 	if r.Baseline != nil {
 		own[baselineOption] = topology.NewFabric(r.Baseline)
 	}
@@ -195,6 +219,20 @@ func (r *auditRun) runAll(f *topology.Fabric, list []*Audit, run starlark.Value)
 		}
 	}
 	return audits.Take(r.Runtime), nil
+}
+
+// past is what runs before have seen, for those of the audits that ask for it.
+func (r *auditRun) past(f *topology.Fabric, list []*Audit) starlark.Value {
+	if r.NoPast || !slices.ContainsFunc(list, func(a *Audit) bool { return slices.Contains(a.own, pastOption) }) {
+		return starlark.None
+	}
+	t, release := r.thread("audit")
+	defer release()
+	v, err := audits.Past(t, f.Fabric)
+	if err != nil {
+		r.note("what runs before have seen of ports is not known: %v", err)
+	}
+	return v
 }
 
 func (r *auditRun) runOne(a *Audit, f *topology.Fabric, own starlark.StringDict) error {
@@ -214,7 +252,7 @@ func (r *auditRun) runOne(a *Audit, f *topology.Fabric, own starlark.StringDict)
 	case !lang.Catchable(lang.FiberOf(t), err):
 		return err
 	default:
-		skipped := !a.byName && errors.Is(err, topology.ErrNoFabric)
+		skipped := !a.byName && (errors.Is(err, topology.ErrNoFabric) || errors.Is(err, topology.ErrNotInFile))
 		r.report.Failures = append(r.report.Failures, audit.Failure{Audit: a.Name, Err: err, Skipped: skipped})
 	}
 	return nil
@@ -229,7 +267,9 @@ func (r *auditRun) runBaseline() error {
 	env := *r.env
 	defer func() { *r.env = env }()
 	was := topology.NewFabric(r.Baseline)
-	r.env.Engine, r.env.Absent, r.env.Loaded, r.env.Current = nil, nil, r.Baseline, was
+	r.env.Load(r.Baseline)
+	defer r.env.Unload() // before env comes back
+	r.env.Current = was
 	report := r.report
 	defer func() { r.report = report }()
 	r.report = &audit.Report{}

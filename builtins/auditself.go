@@ -39,8 +39,8 @@ func (r *auditRun) settled(found []audit.Finding) *audit.Report {
 }
 
 // keep ends the run, and keeps for the next what it read and found.
-func (r *auditRun) keep(found []audit.Finding) {
-	gone, err := audits.EndRun(r.Runtime, found, r.settled(found).Complete())
+func (r *auditRun) keep(f *topology.Fabric, found []audit.Finding) {
+	gone, err := audits.EndRun(r.Runtime, f.Fabric, found, r.settled(found).Complete())
 	if err != nil {
 		r.report.Failures = append(r.report.Failures, audit.Failure{Audit: "state", Err: err})
 	}

@@ -137,7 +137,7 @@ damaged: a.window None since 45m0s[counters were not judged: no run of this job 
 		if d := cmp.Diff(want, text); d != "" {
 			t.Errorf("-want +got\n%s", d)
 		}
-		wantErr := "warning: DIR/sm-0x0002c90310000001/mine.state: expected a state of fabsh, which begins with \"fabsh audit state 1\\n\"; the state begins anew\n"
+		wantErr := "warning: DIR/sm-0x0002c90310000001/mine.state: expected a state of fabsh, which begins with \"fabsh audit state 2\\n\"; the state begins anew\n"
 		if d := cmp.Diff(wantErr, strings.ReplaceAll(f.stderr.String(), state, "DIR")); d != "" {
 			t.Errorf("stderr -want +got\n%s", d)
 		}

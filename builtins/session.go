@@ -108,6 +108,7 @@ func NewSession(o Options) (*Session, error) {
 	audits.KeepBelow(r, o.State, o.Job)
 	*s.env = o.Env
 	if o.Loaded != nil {
+		s.env.Load(o.Loaded)
 		s.env.Current = topology.NewFabric(o.Loaded.Renamed(o.Names))
 	}
 	s.subscribers = lang.StateOf[datagrams.Subscribers](r)
@@ -130,6 +131,7 @@ func (s *Session) Unsubscribe() { s.subscribers.Close() }
 // is the caller's.
 func (s *Session) Close() error {
 	s.Unsubscribe()
+	s.env.Unload()
 	return s.Files.Close()
 }
 

@@ -157,7 +157,7 @@ func (b *Builder) Build() *Fabric {
 			cmp.Compare(m.Info.NodeGUID, n.Info.NodeGUID),
 			m.Route.Compare(n.Route))
 	})
-	f := &Fabric{from: -1, scope: b.scope, problems: b.problems}
+	f := &Fabric{from: -1, scope: b.scope, problems: b.problems, derived: new(derived)}
 	f.place(b, order)
 	f.connect(b, order)
 	f.index()

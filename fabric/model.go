@@ -51,6 +51,7 @@ type Fabric struct {
 	problems []Problem
 	lfts     [][]byte // by node id; nil: there are none
 	answers  []Answer // sorted
+	derived  *derived
 }
 
 // Nodes are all nodes, indexed by ID. Take addresses, not copies: &f.Nodes()[i].

@@ -23,6 +23,7 @@ func (f *Fabric) Renamed(names map[mad.GUID]string) *Fabric {
 // clone is a copy whose nodes and ports are its own.
 func (f *Fabric) clone() *Fabric {
 	g := *f
+	g.derived = new(derived)
 	g.nodes, g.ports = slices.Clone(f.nodes), slices.Clone(f.ports)
 	for i := range g.ports {
 		g.ports[i].fabric = &g

@@ -33,6 +33,8 @@ Usage:
 Flags, anywhere after audit:
   --list            list the shipped audits
   --deep            read whole tables too: in the audits that are named, else in all
+  --load-cache FILE sweep nothing: the fabric is that of FILE, a snapshot or ibnetdiscover's
+                    cache, while its nodes are at their LIDs; for audits of counters
   --baseline FILE   tell only what FILE, a snapshot or topology, does not have
   --fail-on SEVERITY  exit 1 from this severity on: info, warning, error or
                     critical (default warning)
@@ -61,7 +63,7 @@ Examples:
 // auditCommand parses its own flags by itself, for all others are the audits'.
 func (a *app) auditCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:                "audit [NAME | FILE.star ...] [options] [--list] [--deep] [--baseline FILE] [--fail-on SEVERITY] [--each-port] [--out FILE] [--job NAME] [--subnet NAME]",
+		Use:                "audit [NAME | FILE.star ...] [options] [--list] [--deep] [--load-cache FILE] [--baseline FILE] [--fail-on SEVERITY] [--each-port] [--out FILE] [--job NAME] [--subnet NAME]",
 		Short:              "Audit the fabric: what is wrong, and what could not be looked at",
 		DisableFlagParsing: true,
 		ValidArgsFunction:  completeAudit,
@@ -96,21 +98,21 @@ type auditOptions struct {
 
 	list, help, deep, eachPort bool
 
-	baseline, out, job, subnet string
-	failOn                     audit.Severity
-	ack                        *ackOptions // of audit ack; nil: it is a run
-	rail                       string      // with --each-port, the port that it is from now
+	baseline, cache, out, job, subnet string
+	failOn                            audit.Severity
+	ack                               *ackOptions // of audit ack; nil: it is a run
+	rail                              string      // with --each-port, the port that it is from now
 }
 
 // auditFlags are the command's own: no audit has an option of such a name.
-var auditFlags = []string{"--list", "--deep", "--baseline", "--fail-on", "--each-port", "--out", "--job", "--subnet"}
+var auditFlags = []string{"--list", "--deep", "--load-cache", "--baseline", "--fail-on", "--each-port", "--out", "--job", "--subnet"}
 
 // parseAudit separates the command's own flags, which may stand anywhere, from
 // the audits'.
 func parseAudit(words []string) (o auditOptions, err error) {
 	failOn := audit.Warning.String()
 	on := map[string]*bool{"--list": &o.list, "--deep": &o.deep, "--each-port": &o.eachPort}
-	needs := map[string]*string{"--baseline": &o.baseline, "--out": &o.out, "--job": &o.job, "--subnet": &o.subnet, "--fail-on": &failOn}
+	needs := map[string]*string{"--baseline": &o.baseline, "--load-cache": &o.cache, "--out": &o.out, "--job": &o.job, "--subnet": &o.subnet, "--fail-on": &failOn}
 	if len(words) > 0 && words[0] == "ack" {
 		o.ack = new(ackOptions)
 		on = nil
@@ -169,13 +171,23 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 		_, err := io.WriteString(s.app.console.Out(), all.Help)
 		return err
 	}
-	run := builtins.AuditRun{Audits: all, Subnet: o.subnet, Expected: s.expected, Job: o.job, Rails: s.app.rails}
+	run := builtins.AuditRun{Audits: all, Subnet: o.subnet, Job: o.job, Rails: s.app.rails}
+	// A simulated fabric begins anew each time.
+	run.NoPast = o.job == "" && s.engine != nil && s.engine.Traits().Name == "sim"
+	if !s.app.quiet {
+		run.Expected = s.expected
+	}
 	if o.job == "" {
 		run.Job, run.LookOnly = all.Job, isTerminal(s.app.stdin) || s.app.console.stdoutTTY
 	}
 	if o.baseline != "" {
 		if run.Baseline, err = s.baseline(ctx, o.baseline); err != nil {
 			return fmt.Errorf("--baseline: %w", err)
+		}
+	}
+	if o.cache != "" {
+		if run.Known, err = s.baseline(ctx, o.cache); err != nil {
+			return fmt.Errorf("--load-cache: %w", err)
 		}
 	}
 	var lock *audit.Held
@@ -218,7 +230,7 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 	return nil
 }
 
-// baseline reads the fabric that findings are compared with.
+// baseline reads the fabric that findings are compared with, or that is not swept.
 func (s *session) baseline(ctx context.Context, path string) (*fabric.Fabric, error) {
 	f, err := s.Files.OpenNamed(ctx, path)
 	if err != nil {
@@ -233,7 +245,7 @@ const manyDatagrams = 1000
 
 // expected says how many datagrams the audits will send.
 func (s *session) expected(n int) {
-	if n >= manyDatagrams && !s.app.quiet {
+	if n >= manyDatagrams {
 		fmt.Fprintf(s.app.console.Err(), "the audits will send some %d datagrams beyond the sweep\n", n)
 	}
 }

@@ -43,6 +43,7 @@ func init() {
 		member("unknown", "a dict of why a rate is not known to the names of such counters: "+whyDoc, true, (*portRates).unknown),
 		member("quiet", "there is nothing to look at: no error was counted, of symbols or links in any window, no counter fell or is at its largest value, and all answered", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().quiet) }),
 		member("saturated", "counters of errors that stand at their largest value: a list of names", false, func(r *portRates) starlark.Value { return r.names(r.summed().saturated) }),
+		member("groups", "groups of counters that the agent has: a tuple of words", false, (*portRates).groups),
 		member("silent", "counters about which there was no answer: a list of names", false, func(r *portRates) starlark.Value { return r.names(r.summed().silent) }),
 		member("fell", "a counter of the port fell: somebody cleared it, or the node was rebooted", false, func(r *portRates) starlark.Value { return starlark.Bool(r.summed().fell) }),
 		member("fec", "the counters of what forward error correction mended are known", false, func(r *portRates) starlark.Value { return starlark.Bool(r.windows[0].FEC()) }),
@@ -127,6 +128,15 @@ func (r *portRates) rate(name string) starlark.Value {
 		return starlark.None
 	}
 	return starlark.Float(x.PerSecond())
+}
+
+// groups is a tuple, which can be a key.
+func (r *portRates) groups() starlark.Value {
+	var words starlark.Tuple
+	for _, name := range r.windows[0].Groups() {
+		words = append(words, starlark.String(name))
+	}
+	return words
 }
 
 func (r *portRates) moving() starlark.Value { return r.names(r.summed().moving) }

@@ -58,6 +58,7 @@ var PerfRates = lang.Builtin{
 	},
 	Doc: `Reads the counters of ports twice, and gives their rates: a port_rates for each port.
 It reads what a port has: PortCounters and PortCountersExtended, of which the wider counters count, and PortExtendedSpeedsCounters where the agent announces them; and PortRcvErrorDetails and PortXmitDiscardDetails of ports that have counted what these are the details of. It clears none.
+Of a file, which has one read, no rate is known, but what counters stand at their largest value.
 A rate that is not known is absent, and unknown says why. A port that gives no PortCounters is an error.`,
 	Example: `
 > sw = discover().switches[0]
@@ -75,11 +76,26 @@ A rate that is not known is absent, and unknown says why. A port that gives no P
 		if err != nil {
 			return nil, err
 		}
-		if a.Over == sinceRun {
+		switch {
+		case topology.EnvOf(c.Runtime()).Engine == nil:
+			return onlyRead(c, r)
+		case a.Over == sinceRun:
 			return sinceLast(c, r)
 		}
 		return twice(c, r, time.Duration(a.Over))
 	}),
+}
+
+// onlyRead is of a file: its counters were read once.
+func onlyRead(c *lang.Call, r *reader) (starlark.Value, error) {
+	ports, read, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	if run := keepingOf(c.Runtime()).run; run != nil {
+		run.file = true
+	}
+	return r.rates(ports, read, nil)
 }
 
 // twice reads, waits, and reads again.

@@ -170,7 +170,7 @@ const maxQueries = 1 << 14
 // read reads all ports once: those that answered, by target, and the same to be
 // kept.
 func (r *reader) read() ([]*audit.PortRead, *audit.Read, error) {
-	answers := audit.NewAnswers(r.c.Runtime().Clock.Now())
+	answers := audit.NewAnswers(r.c.Runtime().Clock.Now(), len(r.targets))
 	index := make([]int, len(r.targets))
 	for i := range r.targets {
 		index[i] = -1
@@ -230,8 +230,8 @@ func (r *reader) queries(attrs func(i int) uint) (first, rest []query) {
 
 // ask sends those queries that agents may answer.
 func (r *reader) ask(queries []query, answers *audit.Answers, index []int) error {
-	var calls []*engine.Call
-	var sent []query
+	all := make([]engine.Call, len(queries))
+	calls, sent := make([]*engine.Call, 0, len(queries)), make([]query, 0, len(queries))
 	for _, q := range queries {
 		t := &r.targets[q.target]
 		a := r.agents[t.LID]
@@ -243,7 +243,7 @@ func (r *reader) ask(queries []query, answers *audit.Answers, index []int) error
 			answers.Silent(index[q.target], q.attr, &a.info)
 			continue
 		}
-		call := new(engine.Call)
+		call := &all[len(calls)]
 		if err := r.put(call, t.LID, audit.CounterAttributes[q.attr], t.Port); err != nil {
 			return err
 		}
@@ -278,8 +278,8 @@ func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at
 	}
 }
 
-// refused: the agent does not have the attribute.
+// refused: the agent, or the file, does not have the attribute.
 func refused(err error) bool {
 	var e *engine.Error
-	return errors.As(err, &e) && e.Err == nil && (e.Status == mad.StatusBadMethodAttribute || e.Status == mad.StatusBadMethod)
+	return errors.Is(err, topology.ErrNotInFile) || errors.As(err, &e) && e.Err == nil && (e.Status == mad.StatusBadMethodAttribute || e.Status == mad.StatusBadMethod)
 }

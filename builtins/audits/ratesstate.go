@@ -7,6 +7,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 )
 
@@ -41,6 +42,8 @@ type run struct {
 	Job
 	state  *audit.State  // nil: nobody has asked
 	lock   *audit.Held   // nil: the state is not to be written
+	asked  bool          // for reads of counters
+	file   bool          // the counters are a file's
 	joined *audit.Read   // what the run has read
 	window time.Duration // the longest that rates are of
 }
@@ -52,7 +55,8 @@ func BeginRun(r *lang.Runtime, job Job) { keepingOf(r).run = &run{Job: job} }
 // EndRun ends the run. What it read and found is kept for the next one, where an
 // audit has asked for what was kept; in found it says since when that has been so.
 // gone are what the run before found, and this one, which is complete, has not.
-func EndRun(r *lang.Runtime, found []audit.Finding, complete bool) (gone []audit.Finding, err error) {
+// f is the fabric as the run has seen it.
+func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete bool) (gone []audit.Finding, err error) {
 	k := keepingOf(r)
 	x := k.run
 	if x == nil || x.state == nil {
@@ -70,9 +74,10 @@ func EndRun(r *lang.Runtime, found []audit.Finding, complete bool) (gone []audit
 		}
 		return gone, nil
 	}
-	if x.joined != nil {
+	if x.joined != nil && x.asked {
 		x.state.Add(x.joined)
 	}
+	x.state.See(f, now)
 	if err := x.state.Save(); err != nil {
 		return gone, &StateError{err}
 	}
@@ -83,7 +88,9 @@ func EndRun(r *lang.Runtime, found []audit.Finding, complete bool) (gone []audit
 // read, in words; empty: they could, or no audit has asked for that.
 func Uncompared(r *lang.Runtime) string {
 	switch x := keepingOf(r).run; {
-	case x == nil || x.state == nil || x.window >= audit.MinWindow/2:
+	case x != nil && x.file:
+		return "a file has one read of them, so rates are not known"
+	case x == nil || !x.asked || x.window >= audit.MinWindow/2:
 		return ""
 	case x.window > 0:
 		return "the run of this job before was less than a second ago"
@@ -110,7 +117,7 @@ func (e *StateError) Unwrap() error { return e.err }
 
 // earlier are the reads that the run compares with, the newest first.
 func (x *run) earlier() []*audit.Read {
-	if x == nil || x.state == nil {
+	if x == nil || !x.asked {
 		return nil
 	}
 	return x.state.Reads()
@@ -142,6 +149,7 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 		if err := k.run.open(c, k.dir); err != nil {
 			return nil, err
 		}
+		k.run.asked = true
 		after, read, err := r.read()
 		if err != nil {
 			return nil, err

@@ -69,7 +69,8 @@ func WrapRun(r *lang.Runtime, report *audit.Report, found []audit.Finding, chang
 	}
 	state, kept, window := starlark.Value(starlark.None), false, starlark.Value(starlark.None)
 	if x := keepingOf(r).run; x != nil {
-		if kept = x.state != nil; kept && x.state.Anew != nil {
+		kept = x.asked
+		if x.state != nil && x.state.Anew != nil {
 			state = starlark.String(x.state.Anew.Error())
 		}
 		if x.window > 0 {

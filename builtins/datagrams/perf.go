@@ -67,15 +67,13 @@ In a session that reads a file with counters (snapshot --all, ibdiagnet2.db_csv)
 		if err != nil {
 			return nil, err
 		}
-		p, err := newPerfTargets(c, &a.perfArgs, attr, inFile(c, attr))
+		p, err := newPerfTargets(c, &a.perfArgs, attr)
 		if err != nil {
 			return nil, err
 		}
-		calls := p.read(modifier)
-		if calls == nil {
-			if calls, err = p.send(mad.MethodGet, modifier, nil); err != nil {
-				return nil, err
-			}
+		calls, err := p.send(mad.MethodGet, modifier, nil)
+		if err != nil {
+			return nil, err
 		}
 		for i := range calls {
 			if p.answered(i, calls[i].Err) {
@@ -95,10 +93,9 @@ type perfTargets struct {
 	ports []int // by target
 }
 
-// newPerfTargets resolves the targets and the ports. file: what they have answered is in
-// the file at hand.
-func newPerfTargets(c *lang.Call, a *perfArgs, attr *mad.Attribute, file bool) (*perfTargets, error) {
-	r := &targetRequest{c: c, class: mad.ClassPerf, file: file}
+// newPerfTargets resolves the targets and the ports.
+func newPerfTargets(c *lang.Call, a *perfArgs, attr *mad.Attribute) (*perfTargets, error) {
+	r := &targetRequest{c: c, class: mad.ClassPerf}
 	if err := r.resolve(a.Target); err != nil {
 		return nil, err
 	}

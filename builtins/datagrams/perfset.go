@@ -203,7 +203,7 @@ func (p *perfChange) request(before []byte) []byte {
 // runPerfChange reads the attribute, sets it, and reads it back: for all targets
 // the one, then for all the other.
 func runPerfChange(c *lang.Call, a *perfArgs, change *perfChange) (starlark.Value, error) {
-	p, err := newPerfTargets(c, a, change.attr, false)
+	p, err := newPerfTargets(c, a, change.attr)
 	if err != nil {
 		return nil, err
 	}

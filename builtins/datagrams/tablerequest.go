@@ -31,7 +31,7 @@ var portOfTable = lang.Param{Name: "port", Kind: topology.KindPort, Default: "No
 
 // get is what get_lft and its like do.
 func (k *tableKind) get(c *lang.Call, a *portArgs) (starlark.Value, error) {
-	e, err := topology.EngineOf(c)
+	e, err := topology.ReaderOf(c)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,6 @@ type targetRequest struct {
 	// addressed, if not nil, has the last word on a request with its address.
 	addressed func(call *engine.Call) error
 	// file: nothing is sent; what was answered is in the file that the session reads.
-	file bool
 }
 
 // resolve finds the targets that the argument target names, and the service
@@ -30,10 +29,6 @@ func (a *targetRequest) resolve(target starlark.Value) (err error) {
 	r := &topology.Resolver{Call: a.c}
 	if a.targets, a.many, err = r.Targets(target); err != nil {
 		return err
-	}
-	if a.file {
-		a.values = make([]starlark.Value, len(a.targets))
-		return nil
 	}
 	if a.local, err = r.LocalPort(); err != nil {
 		return err

@@ -122,11 +122,16 @@ func (it *tableIterator) Done() {}
 
 // placed are the entries that are not None, by their keys.
 func (v *wholeTable) placed(key func(i int) starlark.Int) *starlark.Dict {
-	d := starlark.NewDict(v.Len())
+	var at []int
+	var entries []starlark.Value
 	for i := range v.Len() {
 		if x := v.kind.entry(v.t, i); x != starlark.None {
-			d.SetKey(key(i), x)
+			at, entries = append(at, i), append(entries, x)
 		}
+	}
+	d := starlark.NewDict(len(at)) // tables are long, and most of most is empty
+	for k, i := range at {
+		d.SetKey(key(i), entries[k])
 	}
 	return d
 }

@@ -29,13 +29,16 @@ func ParseGUID(v starlark.Value) (mad.GUID, error) {
 	return 0, fmt.Errorf("got %s, want a GUID as string or int", v.Type())
 }
 
+// separators are what GUIDs are written with.
+var separators = strings.NewReplacer(":", "", "-", "", ".", "")
+
 // GUIDText is ParseGUID of a text; false: it is no GUID.
 func GUIDText(s string) (mad.GUID, bool) {
 	digits := strings.TrimSpace(s)
 	if strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X") {
 		digits = digits[2:]
 	}
-	digits = strings.NewReplacer(":", "", "-", "", ".", "").Replace(digits)
+	digits = separators.Replace(digits)
 	n, err := strconv.ParseUint(digits, 16, 64)
 	return mad.GUID(n), err == nil && len(digits) <= 16
 }

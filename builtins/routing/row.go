@@ -38,6 +38,7 @@ func init() {
 		lang.Member[*rowValue]{Name: "top", Column: true, Doc: "the last LID", Get: func(r *rowValue) starlark.Value { return starlark.MakeInt(len(r.entries) - 1) }},
 		lang.Member[*rowValue]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of LID to port, of the LIDs that have one", Get: func(r *rowValue) starlark.Value { return topology.LFTPorts(r.entries) }},
 		lang.Member[*rowValue]{Name: "lids", Type: "dict", Doc: "the same the other way: a dict of port to the list of its LIDs, ports in the order of their first", Get: func(r *rowValue) starlark.Value { return topology.LFTLIDs(r.entries) }},
+		lang.Member[*rowValue]{Name: "used_ports", Type: "list", Doc: "the ports that LIDs go to, in order", Get: func(r *rowValue) starlark.Value { return topology.LFTUsed(r.entries) }},
 		lang.Member[*rowValue]{Method: &fillMethod},
 		lang.Member[*rowValue]{Method: &fillModMethod},
 		lang.Member[*rowValue]{Method: &copyMethod},

@@ -9,6 +9,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
+	"fabsh/fabric/stored"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -31,6 +32,8 @@ type Env struct {
 	Sim *sim.Subnet
 	// Loaded is the fabric of that file.
 	Loaded *fabric.Fabric
+	// Stored reaches the answers that came with Loaded; nil: there are none.
+	Stored *engine.Engine
 	// Names are what nodes are called, whatever they say themselves.
 	Names map[mad.GUID]string
 	// PlainSpeeds: discover asks for no vendor's own speeds.
@@ -64,7 +67,31 @@ func (e *Env) Fabric() *fabric.Fabric {
 var ErrNoFabric = errors.New("no live fabric")
 
 // ErrNotInFile is why there is no answer in a session that reads those of a file.
-var ErrNotInFile = errors.New("the file does not say")
+var ErrNotInFile = stored.ErrNotInFile
+
+// Load makes e the environment of a session that reads a file, with the answers in it.
+func (e *Env) Load(f *fabric.Fabric) {
+	e.Engine, e.Absent, e.Loaded, e.Stored = nil, nil, f, nil
+	if len(f.Answers()) > 0 {
+		e.Stored = engine.New(stored.New(f), engine.Options{})
+		e.SA = &sa.Client{Engine: e.Stored, SL: new(uint8)} // nobody looks at service levels
+	}
+}
+
+// Unload ends what Load began.
+func (e *Env) Unload() {
+	if e.Stored != nil {
+		e.Stored.Close()
+	}
+}
+
+// ReaderOf is what can be asked: EngineOf, or the answers of a file.
+func ReaderOf(c *lang.Call) (*engine.Engine, error) {
+	if e := EnvOf(c.Runtime()); e.Engine == nil && e.Stored != nil {
+		return e.Stored, nil
+	}
+	return EngineOf(c)
+}
 
 // EngineOf is what reaches the fabric. Its error names the builtin by itself,
 // for it may become the Failure of a target.
@@ -80,7 +107,7 @@ func EngineOf(c *lang.Call) (*engine.Engine, error) {
 
 // LocalPort reads the facts of the port that the session is on.
 func LocalPort(c *lang.Call) (p engine.Port, err error) {
-	e, err := EngineOf(c)
+	e, err := ReaderOf(c)
 	if err != nil {
 		return p, err
 	}

@@ -52,6 +52,7 @@ func newFabricType() *lang.Type[*Fabric] {
 		list("cas", "node", "the channel adapters, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeCA)) }),
 		list("routers", "node", "the routers, by GUID", false, func(f *fabric.Fabric) []starlark.Value { return nodesOf(f.OfType(mad.NodeTypeRouter)) }),
 		list("ports", "port", "all external ports, by node and number", false, portsOf),
+		list("end_ports", "port", "the ports that have LIDs of their own, and whose PortInfo is known: of switches port 0, of others those with a cable", false, endPortsOf),
 		list("links", "link", "the cables, by their first port", true, linksOf),
 		list("problems", "problem", "what is wrong with the fabric or with the view of it: kind and text", true, problemsOf),
 		lang.Member[*Fabric]{Method: &nodeMethod},
@@ -87,6 +88,18 @@ func portsOf(f *fabric.Fabric) []starlark.Value {
 	var out []starlark.Value
 	for i := range f.Ports() {
 		if p := &f.Ports()[i]; p.Num() > 0 {
+			out = append(out, Port{p})
+		}
+	}
+	return out
+}
+
+// endPortsOf are the ports that have LIDs of their own.
+func endPortsOf(f *fabric.Fabric) []starlark.Value {
+	var out []starlark.Value
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		if end := p.Node().IsSwitch() && p.Num() == 0 || !p.Node().IsSwitch() && p.Peer() != nil; end && p.Info() != nil {
 			out = append(out, Port{p})
 		}
 	}

@@ -30,6 +30,21 @@ func LFTPorts(entries []byte) *starlark.Dict {
 	return ports
 }
 
+// LFTUsed are the output ports, in order.
+func LFTUsed(entries []byte) *starlark.List {
+	var used [mad.NoPort + 1]bool
+	for _, p := range entries {
+		used[p] = true
+	}
+	var ports []starlark.Value
+	for p, yes := range used[:mad.NoPort] {
+		if yes {
+			ports = append(ports, starlark.MakeInt(p))
+		}
+	}
+	return starlark.NewList(ports)
+}
+
 // LFTLIDs are, by output port, the LIDs that go to it.
 func LFTLIDs(entries []byte) *starlark.Dict {
 	var counts [mad.NoPort + 1]int

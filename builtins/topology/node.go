@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -39,7 +40,11 @@ func init() {
 		lang.Member[Node]{Name: "guid", Type: "string", Column: true, Doc: "node GUID", Get: func(n Node) starlark.Value { return GUIDValue(n.GUID()) }},
 		lang.Member[Node]{Name: "ports", Type: "ports", Doc: "the ports, by number: ports[3], ports[3:6]; iterates over the external ones", Get: func(n Node) starlark.Value { return ports(n) }},
 		lang.Member[Node]{Name: "route", Type: "route", Doc: "directed route on which it was found, None of a file's", Get: func(n Node) starlark.Value { return routeValue(n.Route()) }},
-		lang.Member[Node]{Name: "info", Type: "node_info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value { return encoded(mad.AttrNodeInfo, n.Info(), n.Node, n.LID(), NoPortGiven) }},
+		lang.Member[Node]{Name: "info", Type: "node_info", Doc: "NodeInfo, as read by the sweep", Get: func(n Node) starlark.Value {
+			return once(n.Fabric(), mad.AttrNodeInfo, n.ID(), func() *records.Record {
+				return encoded(mad.AttrNodeInfo, n.Info(), n.Node, n.LID(), NoPortGiven)
+			})
+		}},
 		lang.Member[Node]{Name: "switch_info", Type: "switch_info", Doc: "SwitchInfo, as read by the sweep; None of others than switches", Get: func(n Node) starlark.Value {
 			if si := n.SwitchInfo(); si != nil {
 				return encoded(mad.AttrSwitchInfo, si, n.Node, n.LID(), NoPortGiven)
@@ -166,6 +171,21 @@ func encoded(a *mad.Attribute, x interface{ Encode([]byte) }, n *fabric.Node, li
 	x.Encode(r.Data)
 	t := Target{Node: n, LID: lid, Port: port}
 	return t.Answer(r, NoPortGiven)
+}
+
+// keptRecords are the records of an attribute, by the id of port or node.
+type keptRecords []atomic.Pointer[records.Record]
+
+// once is what encode gives, the first time that a script asks for the attribute of the
+// port or node with an id: records never change, and audits ask for them many times.
+func once(f *fabric.Fabric, a *mad.Attribute, id int, encode func() *records.Record) *records.Record {
+	kept := f.Derived(a, func() any { return make(keptRecords, len(f.Ports())+len(f.Nodes())) }).(keptRecords)
+	r := kept[id].Load()
+	if r == nil {
+		r = encode()
+		kept[id].Store(r)
+	}
+	return r
 }
 
 // HashUint64 mixes the bits of an identifier.

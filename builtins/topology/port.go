@@ -70,7 +70,9 @@ func init() {
 		member("peer_guid", "string", "GUID of the node that the peer is of", true, ofPeer(func(q Port) starlark.Value { return GUIDValue(q.Node().GUID()) })),
 		member("info", "port_info", "PortInfo, as read by the sweep; None if unknown", false, func(p Port) starlark.Value {
 			if i := p.Info(); i != nil {
-				return encoded(mad.AttrPortInfo, i, p.Node(), p.LID(), p.Num())
+				return once(p.Node().Fabric(), mad.AttrPortInfo, p.ID(), func() *records.Record {
+					return encoded(mad.AttrPortInfo, i, p.Node(), p.LID(), p.Num())
+				})
 			}
 			return starlark.None
 		}),

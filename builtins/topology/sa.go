@@ -46,7 +46,7 @@ func SAFailed(c *lang.Call, attr *mad.Attribute, err error) error {
 
 // nodeRecords asks for the NodeRecords that agree with query in one component.
 func nodeRecords(c *lang.Call, query *mad.NodeRecord, component string) (list []mad.NodeRecord, err error) {
-	if _, err := EngineOf(c); err != nil {
+	if _, err := ReaderOf(c); err != nil {
 		return nil, err
 	}
 	client := EnvOf(c.Runtime()).SA
@@ -68,7 +68,7 @@ func nodeRecords(c *lang.Call, query *mad.NodeRecord, component string) (list []
 
 // pathTo asks for a path to the port that has a GID.
 func pathTo(c *lang.Call, g mad.GID) (path mad.PathRecord, err error) {
-	if _, err := EngineOf(c); err != nil {
+	if _, err := ReaderOf(c); err != nil {
 		return path, err
 	}
 	client := EnvOf(c.Runtime()).SA

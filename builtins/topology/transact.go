@@ -12,7 +12,7 @@ import (
 // Transact sends calls, waits for all, and counts those that nobody answered.
 // The error is the end of the fiber; each call's own is in its Err.
 func Transact(c *lang.Call, calls []*engine.Call) error {
-	e, err := EngineOf(c)
+	e, err := ReaderOf(c)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func Transact(c *lang.Call, calls []*engine.Call) error {
 
 // SendProbes sends requests of fabsh's own, which do not count for the exit status.
 func SendProbes(c *lang.Call, calls []*engine.Call) error {
-	e, err := EngineOf(c)
+	e, err := ReaderOf(c)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,13 @@ const (
 // SetMask is a set of CounterSets, bit by bit.
 type SetMask uint16
 
+// setNames are the words for the sets that agents have or lack. Of the details, only
+// ports that have counted what these are details of tell.
+var setNames = [numSets]string{
+	setBase: "PortCounters", setWait: "PortXmitWait", setQP1: "QP1Dropped", setWide: "PortCountersExtended",
+	setCast: "unicast and multicast packets", setWideErrors: "errors of 64 bits", setBlocks: "PortExtendedSpeedsCounters",
+}
+
 func (m SetMask) has(s CounterSet) bool { return m>>s&1 != 0 }
 
 func maskOf(sets ...CounterSet) (m SetMask) {

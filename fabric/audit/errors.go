@@ -18,6 +18,10 @@ func (w *Window) Errors() (moving, saturated, silent []int) {
 			continue
 		}
 		v, s := w.after.values[at], w.after.layout.fields[at]
+		if w.before == nil && v == s.field.Max() { // whatever it was
+			saturated = append(saturated, i)
+			continue
+		}
 		if w.before != nil && v != s.field.Max() {
 			if old, from := w.before.value(i); from != nil && from.set == s.set && old == v {
 				continue // as it is at most ports

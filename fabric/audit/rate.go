@@ -77,6 +77,17 @@ func (w *Window) Fell() (fell, all bool) {
 	return w.fell, w.reset
 }
 
+// Groups are the words for the groups of counters that the agent has, which it has of
+// all ports.
+func (w *Window) Groups() (names []string) {
+	for s, name := range setNames {
+		if name != "" && w.after.answered.has(CounterSet(s)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // NodeFall counts ports of a node that had counted something: at how many of them
 // counters fell.
 type NodeFall struct{ ports, fell int }

@@ -35,7 +35,7 @@ type portSpec struct {
 
 // readOf makes a read of what ports answer, each a millisecond after the one before.
 func readOf(began time.Time, specs ...portSpec) (ports []*PortRead, read *Read) {
-	a := NewAnswers(began)
+	a := NewAnswers(began, 0)
 	for n, s := range specs {
 		i := a.AddPort(s.key, s.node, s.system)
 		for attr, x := range CounterAttributes {
@@ -163,7 +163,7 @@ func TestFEC(t *testing.T) {
 		{mad.FECModeRS, "port_fec_uncorrectable_block_ctr", "fec_uncorrectable_block_ctr_lane_03", 20 + 124, 4},
 		{mad.FECModeFireCode, "fec_uncorrectable_block_ctr_lane_03", "port_fec_uncorrectable_block_ctr", 20 + 72 + 12, 4},
 	} {
-		a := NewAnswers(noon)
+		a := NewAnswers(noon, 0)
 		i := a.AddPort(PortKey{7, 1}, 7, 7)
 		data := make([]byte, mad.ClassPerf.DataSize())
 		data[test.offset+test.length-1] = 5

@@ -13,8 +13,27 @@ type Read struct {
 	Began time.Time
 	Ports []PortRead // sorted by Key once the read is complete
 
-	errorsOnly bool // without counters of traffic
-	layouts    map[SetMask]*layout
+	holds   holding
+	layouts map[SetMask]*layout
+}
+
+// holding is which counters a read has: the older it is, the fewer are of use.
+type holding uint8
+
+const (
+	holdsAll    holding = iota
+	holdsErrors         // without those of traffic
+	holdsDowns          // LinkDowned alone
+)
+
+func (h holding) has(c *Counter) bool {
+	switch h {
+	case holdsAll:
+		return true
+	case holdsErrors:
+		return !c.Traffic
+	}
+	return c.Name == "link_downed_counter"
 }
 
 // PortRead is what the counters of a port were.
@@ -46,7 +65,7 @@ func (r *Read) layoutOf(sets SetMask) *layout {
 	for i := range Counters() {
 		c := &Counters()[i]
 		s := c.source(sets)
-		if s == nil || r.errorsOnly && c.Traffic {
+		if s == nil || !r.holds.has(c) {
 			l.position = append(l.position, -1)
 			continue
 		}
@@ -118,13 +137,12 @@ func (p *PortRead) value(counter int) (uint64, *source) {
 	return p.values[at], p.layout.fields[at]
 }
 
-// withoutTraffic is r without the counters that move on links that are well: old
-// reads are for errors.
-func (r *Read) withoutTraffic() *Read {
-	if r.errorsOnly {
+// reduced is r with fewer counters.
+func (r *Read) reduced(to holding) *Read {
+	if r.holds >= to {
 		return r
 	}
-	old := &Read{Began: r.Began, errorsOnly: true, Ports: slices.Clone(r.Ports)}
+	old := &Read{Began: r.Began, holds: to, Ports: slices.Clone(r.Ports)}
 	for i := range old.Ports {
 		p := &old.Ports[i]
 		from := p.layout
@@ -144,8 +162,10 @@ type Answers struct {
 	data [][numAttributes][]byte
 }
 
-// NewAnswers begins a read.
-func NewAnswers(began time.Time) *Answers { return &Answers{read: Read{Began: began}} }
+// NewAnswers begins a read of some n ports.
+func NewAnswers(began time.Time, n int) *Answers {
+	return &Answers{read: Read{Began: began, Ports: make([]PortRead, 0, n)}, data: make([][numAttributes][]byte, 0, n)}
+}
 
 // AddPort adds a port, about which nothing is known yet, and gives its index.
 func (a *Answers) AddPort(key PortKey, node, system mad.GUID) int {

@@ -11,11 +11,12 @@ import (
 	"slices"
 	"time"
 
+	"fabsh/fabric"
 	"fabsh/fabric/format"
 )
 
-// State is what one run of a job keeps for the next: reads of counters, and the
-// last findings. It is one file. Runs at one time are kept apart by Lock.
+// State is what one run of a job keeps for the next: reads of counters, the last
+// findings, and what was seen of ports. It is one file. Runs at one time are kept apart by Lock.
 type State struct {
 	// Anew is why what the file holds does not count; nil: it does, or there
 	// was no file. It is to be told.
@@ -26,6 +27,7 @@ type State struct {
 	job      string
 	reads    []*Read   // the oldest first
 	findings []Finding // of the last run, without their data
+	history  History
 }
 
 // OpenState is the state of a job in a subnet, which is kept below the folder dir.
@@ -48,9 +50,9 @@ func OpenState(dir string, s Subnet, job string) (*State, error) {
 // Read reads the file. One that cannot be read, or is of another version, is told
 // in Anew, and the state is empty; the next Save replaces it.
 func (st *State) Read() {
-	st.Anew, st.reads, st.findings = nil, nil, nil
+	st.Anew, st.reads, st.findings, st.history = nil, nil, nil, History{}
 	if err := st.read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		st.reads, st.findings = nil, nil
+		st.reads, st.findings, st.history = nil, nil, History{}
 		st.Anew = fmt.Errorf("%w; the state begins anew", err)
 	}
 }
@@ -90,7 +92,7 @@ func (st *State) Last() *Read {
 }
 
 // Reads are all that are kept, the newest first. Those but the newest have no
-// counters of traffic.
+// counters of traffic, and the oldest only LinkDowned.
 func (st *State) Reads() []*Read {
 	list := slices.Clone(st.reads)
 	slices.Reverse(list)
@@ -104,7 +106,10 @@ func (st *State) Add(r *Read) {
 		st.reads = nil
 	}
 	for i, old := range st.reads {
-		st.reads[i] = old.withoutTraffic()
+		st.reads[i] = old.reduced(holdsErrors)
+		if r.Began.Sub(old.Began) > 2*bitWindow {
+			st.reads[i] = old.reduced(holdsDowns)
+		}
 	}
 	st.reads = thin(append(st.reads, r), r.Began)
 }
@@ -142,6 +147,12 @@ func (st *State) SetFindings(found []Finding, complete bool, now time.Time) (gon
 	return gone
 }
 
+// History is what runs before have seen of ports.
+func (st *State) History() *History { return &st.history }
+
+// See keeps what a run has seen of the ports of f.
+func (st *State) See(f *fabric.Fabric, now time.Time) { st.history.see(f, now) }
+
 // Save replaces the file. Whatever happens meanwhile, the old file or the new one
 // is there, and whole.
 func (st *State) Save() error {
@@ -158,12 +169,16 @@ func (st *State) Save() error {
 	})
 }
 
-// LongestWindow is the longest that is judged: at EDR and faster, 125 minutes
-// show a bit error rate of 1e-15.
-const LongestWindow = 125 * time.Minute
+// LongestWindow is the longest that is judged: links that go down are counted over 12
+// hours (gpud).
+const LongestWindow = 12 * time.Hour
+
+// bitWindow is the longest for other errors: at EDR and faster it shows a bit error rate
+// of 1e-15.
+const bitWindow = 125 * time.Minute
 
 // maxReads bounds the reads that are kept.
-const maxReads = 16
+const maxReads = 20
 
 // thin chooses the reads to be kept, whatever the time between runs: the newest
 // ones are dense, older ones less so, and one is as old as the longest window. For

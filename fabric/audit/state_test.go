@@ -34,7 +34,7 @@ func openState(t testing.TB, dir string) *State {
 // whole is all that there is to know of a read.
 func whole(r *Read) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, r.Began.UTC(), r.errorsOnly)
+	fmt.Fprintln(&b, r.Began.UTC(), r.holds)
 	for i := range r.Ports {
 		p := &r.Ports[i]
 		fmt.Fprintln(&b, p.Key, p.Node, p.System, p.answered, p.silent, p.after)
@@ -95,7 +95,7 @@ func TestState(t *testing.T) {
 	if len(st.Reads()) != 2 {
 		t.Fatalf("%d reads", len(st.Reads()))
 	}
-	for i, want := range []*Read{second, mixed(noon).withoutTraffic()} {
+	for i, want := range []*Read{second, mixed(noon).reduced(holdsErrors)} {
 		if d := cmp.Diff(whole(want), whole(st.Reads()[i])); d != "" {
 			t.Errorf("read %d -want +got\n%s", i, d)
 		}
@@ -227,13 +227,13 @@ func TestStateDamage(t *testing.T) {
 		anew(fmt.Sprint("changed at ", i), changed, "")
 	}
 	anew("empty", nil, "")
-	anew("another version", []byte("fabsh audit state 2\nx"), "another version of fabsh wrote it")
+	anew("another version", []byte("fabsh audit state 3\nx"), "another version of fabsh wrote it")
 	anew("other counters", packed(t, []byte{1, 0, 0}), "another version of fabsh wrote it, which reads other counters")
-	anew("another job", packed(t, bytes.Replace(content(0, 0, 'E'), []byte("rail-1"), []byte("rail-2"), 1)), `it is of the job "counters" in the subnet "rail-2": somebody has moved the file`)
+	anew("another job", packed(t, bytes.Replace(content(0, 0, 0, 'E'), []byte("rail-1"), []byte("rail-2"), 1)), `it is of the job "counters" in the subnet "rail-2": somebody has moved the file`)
 	anew("many ports", packed(t, content(1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f)), "expected a number of ports")
-	anew("many reads", packed(t, content(17)), "expected up to 16 reads")
+	anew("many reads", packed(t, content(21)), "expected up to 20 reads")
 	anew("a long text", packed(t, content(0, 1, 0, 3, 0xff, 0xff, 3)), "expected an audit")
-	anew("more after the end", packed(t, content(0, 0, 'E', 'E')), "expected the end after the last finding")
+	anew("more after the end", packed(t, content(0, 0, 0, 'E', 'E')), "expected the end after the last finding")
 	anew("a bomb of ports", packed(t, append(content(1, 0, 0, 0x80, 0x80, 0x80, 0x04), make([]byte, 64<<20)...)), "expected less than 512 MB")
 	anew("a bomb", packed(t, make([]byte, 600<<20)), "decompressed size exceeds configured limit")
 
@@ -320,7 +320,7 @@ func FuzzState(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(plain)
-	f.Add(content(0, 0, 'E'))
+	f.Add(content(0, 0, 0, 'E'))
 	f.Fuzz(func(t *testing.T, plain []byte) {
 		st := &State{subnet: "rail-1", job: "counters"}
 		r := stateReader{b: plain, limit: 64 << 20}
@@ -355,7 +355,7 @@ func FuzzState(f *testing.F) {
 // large is a read of 70,000 ports, whose traffic nobody can compress.
 func large(began time.Time) *Read {
 	random := rand.New(rand.NewPCG(1, 2))
-	a := NewAnswers(began)
+	a := NewAnswers(began, 0)
 	for n := range 70_000 {
 		node := mad.GUID(0x0002c90300000000 + uint64(n/36)*0x40)
 		i := a.AddPort(PortKey{node, uint8(1 + n%36)}, node, node+3)

@@ -16,21 +16,22 @@ import (
 // their length. In it:
 //
 //	what the counters are, as a number; subnet; job
-//	the number of reads, and each: when, whether it is of errors only, the number
+//	the number of reads, and each: when, which counters it has, the number
 //	of ports; then, column by column, port GUIDs, port numbers, node GUIDs, system
 //	GUIDs, answered and silent sets, times, and the values of each counter
 //	the number of findings, and each
+//	the number of ports that were seen, and column by column what of them
 //	E
 const (
 	stateMagic   = "fabsh audit state "
-	stateVersion = "1\n"
+	stateVersion = "2\n"
 )
 
 // Limits of the file. zstd packs up to 30,000 to one, so what a file may take in
 // memory depends on its length.
 const (
 	maxStateFile = 256 << 20 // bytes
-	stateBase    = 512 << 20 // bytes in memory: 16 reads of 70,000 ports
+	stateBase    = 512 << 20 // bytes in memory: reads of 70,000 ports
 	stateRatio   = 16        // bytes in memory by byte of the file
 	maxPast      = 100_000
 	maxStateText = 1 << 16 // bytes
@@ -63,6 +64,7 @@ func (st *State) encode() ([]byte, error) {
 	for i := range st.findings {
 		w.finding(&st.findings[i])
 	}
+	w.history(&st.history)
 	w.b = append(w.b, 'E')
 	// With more than one goroutine the bytes could differ from run to run.
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
@@ -86,7 +88,7 @@ func (w *stateWriter) text(s string) {
 
 func (w *stateWriter) read(r *Read) {
 	w.int(r.Began.UnixNano())
-	w.bool(r.errorsOnly)
+	w.b = append(w.b, byte(r.holds))
 	w.uint(uint64(len(r.Ports)))
 	column := func(put func(p *PortRead)) {
 		for i := range r.Ports {

@@ -118,7 +118,7 @@ func (r *stateReader) state(st *State) error {
 	if subnet, job := r.text("a subnet"), r.text("a job"); r.err == nil && (subnet != st.subnet || job != st.job) {
 		return fmt.Errorf("it is of the job %q in the subnet %q: somebody has moved the file", job, subnet)
 	}
-	for range r.uint("up to 16 reads", maxReads) {
+	for range r.uint("up to 20 reads", maxReads) {
 		st.reads = append(st.reads, r.read())
 		if n := len(st.reads); r.err == nil && n > 1 && !st.reads[n-2].Began.Before(st.reads[n-1].Began) {
 			r.fail("the oldest read first")
@@ -129,6 +129,7 @@ func (r *stateReader) state(st *State) error {
 		r.keep(2, int(reflect.TypeFor[Finding]().Size()))
 		st.findings = append(st.findings, r.finding())
 	}
+	r.history(&st.history)
 	if r.byte("the end") != 'E' || len(r.b) > 0 {
 		r.fail("the end after the last finding")
 	}
@@ -137,7 +138,7 @@ func (r *stateReader) state(st *State) error {
 
 func (r *stateReader) read() *Read {
 	read := &Read{Began: time.Unix(0, r.int("a time"))}
-	read.errorsOnly = r.byte("what is kept") != 0
+	read.holds = holding(min(r.byte("what is kept"), byte(holdsDowns)))
 	n := int(r.uint("a number of ports", uint64(len(r.b)/7))) // of which each has seven bytes or more
 	if r.keep(n, int(reflect.TypeFor[PortRead]().Size())); r.err != nil {
 		return read

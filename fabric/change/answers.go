@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"fabsh/fabric"
 	"fabsh/fabric/sa"
@@ -17,10 +16,11 @@ const answerBatch = 128
 
 // ReadAnswers reads what audits look at beyond a sweep and forwarding tables: the
 // P_Key, SLtoVL and VL arbitration tables and the multicast forwarding tables of all
-// nodes, the counters of all ports with a link, SMInfo of the subnet manager, and
-// the groups and services of the subnet administrator, where one answers.
+// nodes, the counters of all ports with a link, congestion control, SMInfo of the subnet
+// managers, and nodes, links, groups and services of the subnet administrator, where one
+// answers.
 // What a node does not have, or refuses, is left out; what got no answer is in
-// Problems. The error is the end of ctx.
+// Problems, and an Answer without data. The error is the end of ctx.
 func ReadAnswers(ctx context.Context, c *sa.Client, f *fabric.Fabric) (fabric.Reading, error) {
 	r := answerReader{ctx: ctx, client: c, f: f}
 	for first := 0; first < len(f.Nodes()); first += answerBatch {
@@ -32,7 +32,10 @@ func ReadAnswers(ctx context.Context, c *sa.Client, f *fabric.Fabric) (fabric.Re
 	if err := r.counters(); err != nil {
 		return fabric.Reading{}, err
 	}
-	if err := r.manager(); err != nil {
+	if err := r.congestion(); err != nil {
+		return fabric.Reading{}, err
+	}
+	if err := r.managers(); err != nil {
 		return fabric.Reading{}, err
 	}
 	return r.Reading, nil
@@ -94,7 +97,11 @@ func (r *answerReader) tables(nodes []fabric.Node) error {
 	}
 	for i, t := range tables {
 		if t.Err != nil {
-			r.failed(t.Kind.Attr.Name, t.Err)
+			a := of[i]
+			if a.Modifier = uint32(max(t.Port, 0)) << 16; len(t.Modifiers) > 0 {
+				a.Modifier = t.Modifiers[0]
+			}
+			r.failed(a, t.Kind.Attr.Name, t.Err)
 			continue
 		}
 		for b, modifier := range t.Modifiers {
@@ -106,103 +113,19 @@ func (r *answerReader) tables(nodes []fabric.Node) error {
 	return nil
 }
 
-// failed notes a request without an answer. That something is not supported is one.
-func (r *answerReader) failed(what string, err error) {
+// failed notes a request without an answer, which a would be. That something is not
+// supported is one.
+func (r *answerReader) failed(a fabric.Answer, what string, err error) {
 	var e *engine.Error
 	var unsupported *UnsupportedError
 	switch {
 	case errors.As(err, &unsupported), errors.As(err, &e) && e.Err == nil:
 	case errors.Is(err, engine.ErrTimeout):
+		if a.Class != 0 {
+			r.Answers = append(r.Answers, a)
+		}
 		r.Problems = append(r.Problems, fabric.Problem{Kind: fabric.ProblemTimedOut, Text: fmt.Sprintf("%s is unknown: %v", what, err)})
 	default:
 		r.Problems = append(r.Problems, fabric.Problem{Kind: fabric.ProblemFailed, Text: fmt.Sprintf("%s is unknown: %v", what, err)})
 	}
-}
-
-// counters reads the counters of the ports that have a link.
-func (r *answerReader) counters() error {
-	local, err := r.client.Engine.Port()
-	if err != nil {
-		return r.unlessEnded("counters", err)
-	}
-	var ports []*fabric.Port
-	var lids []mad.LID
-	for i := range r.f.Ports() {
-		if p := &r.f.Ports()[i]; p.Num() > 0 && p.Peer() != nil && p.LID() != 0 {
-			ports, lids = append(ports, p), append(lids, p.LID())
-		}
-	}
-	var path *sa.PathError
-	if err := r.client.LearnPaths(r.ctx, &local, lids); err != nil && !errors.As(err, &path) {
-		return r.unlessEnded("counters", err)
-	}
-	for _, attr := range []*mad.Attribute{mad.AttrPortCounters, mad.AttrPortCountersExtended} {
-		calls, open := make([]engine.Call, len(ports)), make([]*engine.Call, len(ports))
-		for i, p := range ports {
-			data := make([]byte, mad.ClassPerf.DataSize())
-			attr.Field("port_select").SetUint(data, uint64(p.Num()))
-			calls[i].PutPerf(mad.MethodGet, attr.ID, 0, data)
-			if err := r.client.PutGMP(&calls[i], &local, p.LID()); err != nil {
-				return r.unlessEnded("counters", err)
-			}
-			open[i] = &calls[i]
-		}
-		if err := r.client.Engine.Do(r.ctx, open...); err != nil {
-			return err
-		}
-		for i := range calls {
-			if calls[i].Err != nil {
-				r.failed(attr.Name, calls[i].Err)
-				continue
-			}
-			r.Answers = append(r.Answers, fabric.Answer{Node: int32(ports[i].Node().ID()), Port: int16(ports[i].Num()), Class: attr.Class, ID: attr.ID, Data: slices.Clone(calls[i].Data()[:attr.Size])})
-		}
-	}
-	return nil
-}
-
-// manager reads SMInfo of the subnet manager, and the records of the subnet
-// administrator that no attribute of a node has.
-func (r *answerReader) manager() error {
-	local, err := r.client.Engine.Port()
-	if err != nil {
-		return r.unlessEnded("SMInfo", err)
-	}
-	if sm := r.f.PortByLID(local.SMLID); sm != nil {
-		var call engine.Call
-		fabric.Dest{LID: local.SMLID, Guard: sm.Guard()}.Put(&call, mad.MethodGet, mad.AttrSMInfo, 0, nil)
-		if err := r.client.Engine.Do(r.ctx, &call); err != nil {
-			return err
-		}
-		if call.Err != nil {
-			r.failed(mad.AttrSMInfo.Name, call.Err)
-		} else {
-			r.Answers = append(r.Answers, fabric.Answer{Node: int32(sm.Node().ID()), Port: int16(sm.Num()), Class: mad.ClassSubn, ID: mad.AttrSMInfo.ID, Data: slices.Clone(call.Data()[:mad.AttrSMInfo.Size])})
-		}
-	}
-	for _, attr := range []*mad.Attribute{mad.AttrMCMemberRecord, mad.AttrServiceRecord, mad.AttrInformInfoRecord, mad.AttrSMInfoRecord} {
-		records, err := r.client.Table(r.ctx, sa.NewRequest(mad.MethodGetTable, attr, nil))
-		if errors.Is(err, sa.ErrNoSM) {
-			return nil
-		}
-		if err != nil {
-			if err := r.unlessEnded(attr.Name, err); err != nil {
-				return err
-			}
-			continue
-		}
-		for data := range records {
-			r.Answers = append(r.Answers, fabric.Answer{Node: fabric.NoNode, Port: fabric.NoPort, Class: mad.ClassSubnAdm, ID: attr.ID, Data: slices.Clone(data[:attr.Size])})
-		}
-	}
-	return nil
-}
-
-// unlessEnded notes err, unless it is the end of ctx.
-func (r *answerReader) unlessEnded(what string, err error) error {
-	if r.ctx.Err() != nil {
-		return context.Cause(r.ctx)
-	}
-	r.failed(what, err)
-	return nil
 }

@@ -67,7 +67,7 @@ func MulticastRows(t *Table) int {
 func MulticastPorts(t *Table, row int) (ports []uint8) {
 	for position := range mftPositions(t) {
 		mask := binary.BigEndian.Uint16(t.Data[mftOffset(t, row, position):])
-		for bit := range mftPorts {
+		for bit := 0; mask>>bit != 0; bit++ {
 			if mask>>bit&1 != 0 {
 				ports = append(ports, uint8(position*mftPorts+bit))
 			}

@@ -54,7 +54,7 @@ func (c *comparison) tables() {
 func answersOf(n *fabric.Node, attr *mad.Attribute) []fabric.Answer {
 	var list []fabric.Answer
 	for _, a := range n.Fabric().AnswersOf(n.ID()) {
-		if a.Class == attr.Class && a.ID == attr.ID {
+		if a.Class == attr.Class && a.ID == attr.ID && len(a.Data) > 0 {
 			list = append(list, a)
 		}
 	}
@@ -174,12 +174,19 @@ func keysOf(blocks []fabric.Answer) []uint16 {
 	return slices.Compact(keys)
 }
 
+// elsewhere are records of what is told of nodes and links, and of the administrator
+// itself.
+var elsewhere = []mad.AttributeID{mad.AttrNodeRecord.ID, mad.AttrLinkRecord.ID, mad.AttrSubnAdmClassPortInfo.ID}
+
 // records compares the records of the subnet administrator, as sets.
 func (c *comparison) records() {
 	var sides [2]map[mad.AttributeID][]string
 	for side, f := range c.fabrics {
 		sides[side] = map[mad.AttributeID][]string{}
 		for _, a := range f.AnswersOf(fabric.NoNode) {
+			if len(a.Data) == 0 || slices.Contains(elsewhere, a.ID) {
+				continue
+			}
 			sides[side][a.ID] = append(sides[side][a.ID], string(a.Data))
 		}
 	}

@@ -61,6 +61,9 @@ func (s *Subnet) twinTables(f *fabric.Fabric) {
 
 // twinAnswer takes over what an agent of n answered.
 func (s *Subnet) twinAnswer(n *node, a *fabric.Answer) {
+	if len(a.Data) == 0 { // it gave none
+		return
+	}
 	at := &n.ports[0]
 	if !n.isSwitch {
 		ports := n.endPorts()

@@ -1,0 +1,139 @@
+package builtins
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
+
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/format"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// kept is what fabsh snapshot --all keeps, through its file.
+func kept(t *testing.T, f *fixture) *fabric.Fabric {
+	t.Helper()
+	swept, err := f.Sweep(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes, err := f.LiveRoutes(t.Context(), swept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := make([][]byte, len(swept.Nodes()))
+	for i, sw := range routes.Graph().Switches() {
+		tables[sw.ID()] = routes.Row(i)
+	}
+	all, err := f.ReadAnswers(t.Context(), swept.With(fabric.Reading{LFTs: tables}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := format.WriteSnapshot(&b, all); err != nil {
+		t.Fatal(err)
+	}
+	read, err := format.ReadSnapshot(&b, "snapshot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// ofFile is a session on a file.
+func ofFile(t *testing.T, f *fabric.Fabric) *fixture {
+	t.Helper()
+	x := &fixture{fs: afero.NewMemMapFs()}
+	var err error
+	if x.Session, err = NewSession(Options{Env: topology.Env{Loaded: f}, Stdout: &x.stdout, Stderr: &x.stderr, FS: x.fs, Dir: "/work"}); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// aboutRun are checks that judge the run, and state.
+func aboutRun(id string) bool { return strings.HasPrefix(id, "audit.") }
+
+// TestSnapshotAudits: a snapshot with all that audits read is judged as the fabric itself:
+// the same findings, and all that was asked there is answered here.
+func TestSnapshotAudits(t *testing.T) {
+	for _, x := range slices.Concat(standardFaults, settingFaults, partitionFaults, groupFaults) {
+		switch x.name {
+		case "sm.alive", "prefix.default", "sm.links", "pkey.file", "name.map", "cc.uniform table", // options that a file has not; what changes meanwhile
+			"mkey.exposed",             // keys are left out of files
+			"lid.range", "lmc.uniform": // to such LIDs nothing answers, so the snapshot is not complete
+			continue
+		}
+		if x.on != "" || x.counts {
+			continue
+		}
+		t.Run(x.name, func(t *testing.T) {
+			keys := smKey
+			if x.untold {
+				keys = nil
+			}
+			onSimWith(t, "fattree", keys, nil, nil, func(t *testing.T, f *fixture) {
+				swept, err := f.Sweep(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				own := swept.From()
+				b := &bench{t: t, f: f, subnet: f.env.Sim, fabric: swept, rand: rand.New(rand.NewPCG(1, 1)), used: map[mad.GUID]bool{own.Node().GUID(): true, own.Peer().Node().GUID(): true}}
+				ca, leaf := b.host()
+				x.do(b, ca, leaf)
+				live := audited(t, f, b.run, append(b.words, "--deep")...)
+				file := ofFile(t, kept(t, f))
+				defer file.Close()
+				stored := audited(t, file, b.run, append(b.words, "--deep")...)
+				want := slices.DeleteFunc(idsOf(live.Findings), aboutRun)
+				got := slices.DeleteFunc(idsOf(stored.Findings), aboutRun)
+				if diff := cmp.Diff(strings.Join(want, "\n"), strings.Join(got, "\n")); diff != "" {
+					t.Errorf("-live +file\n%s", diff)
+				}
+				if live.Complete() != stored.Complete() {
+					t.Errorf("complete: %v live, %v of the file: %v, %v", live.Complete(), stored.Complete(), live.Coverage.Missing(), stored.Coverage.Missing())
+				}
+			})
+		})
+	}
+}
+
+// TestSnapshotSilence: what was not answered when a snapshot was made is not answered by
+// it, and is no health; counters that stand at their largest value are told.
+func TestSnapshotSilence(t *testing.T) {
+	for _, attr := range []*mad.Attribute{mad.AttrPKeyTable, mad.AttrPortCounters, mad.AttrPerfClassPortInfo, mad.AttrMCMemberRecord, mad.AttrNodeRecord} {
+		x := &troubled{attr: attr, lose: true}
+		wrap := func(tr engine.Transport) engine.Transport { x.Transport = tr; return x }
+		onSimWith(t, "ring:n=3", smKey, wrap, nil, func(t *testing.T, f *fixture) {
+			file := ofFile(t, kept(t, f))
+			defer file.Close()
+			if r := audited(t, file, AuditRun{}); r.Complete() || file.AuditStatus(r, audit.Critical) != 3 && len(r.Findings) == 0 {
+				t.Errorf("%s: the coverage is complete: %v", attr.Name, r.Coverage.Rows())
+			}
+		})
+	}
+	onSim(t, "ring:n=3", nil, func(t *testing.T, f *fixture) {
+		swept, err := f.Sweep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &bench{t: t, subnet: f.env.Sim}
+		p := swept.NodeByName("switch-2")[0].Port(1)
+		b.count(p, "SymbolErrorCounter", math.MaxUint64)
+		file := ofFile(t, kept(t, f))
+		defer file.Close()
+		got := told(audited(t, file, AuditRun{}, "counters"))
+		if !strings.HasPrefix(got, "warning ctr.saturated switch-2/1: at their largest value: ") {
+			t.Errorf("got %s", got)
+		}
+	})
+}

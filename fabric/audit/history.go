@@ -1,0 +1,174 @@
+package audit
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// History is what the runs of a job have seen of ports: when each was last up and what
+// was behind it, and in which of the latest runs its link was up and not active.
+type History struct{ ports []portPast }
+
+// portPast is the past of a port.
+type portPast struct {
+	key      PortKey
+	up       int64    // Unix time in seconds when its link was seen up last
+	peer     mad.GUID // node that was behind it; 0: it was not known
+	toSwitch bool     // that was a switch
+	waits    uint16   // bit i: i runs ago its link was up and not active
+}
+
+// maxPastAge is how long a port that is down counts as one that was in use
+// (infiniband_exporter of SckyzO, docs/alerts.md: max_over_time over 7 days).
+const maxPastAge = 7 * 24 * time.Hour
+
+// PastRuns is of how many runs it is known in which of them a link was not active (UFM,
+// unhealthy ports: 10 sweeps).
+const PastRuns = 10
+
+// see adds what a run has seen of f.
+func (h *History) see(f *fabric.Fabric, now time.Time) {
+	fresh := make([]portPast, 0, len(f.Ports()))
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		key, ok := KeyOf(p)
+		if !ok || p.Info() == nil || p.Num() == 0 {
+			continue
+		}
+		past := portPast{key: key}
+		if p.PhysicalState() == mad.PortPhysicalStateLinkUp {
+			past.up = now.Unix()
+			if p.Info().PortState != mad.PortStateActive {
+				past.waits = 1
+			}
+			if q := p.Peer(); q != nil {
+				past.peer, past.toSwitch = q.Node().GUID(), q.Node().IsSwitch()
+			}
+		}
+		fresh = append(fresh, past)
+	}
+	slices.SortStableFunc(fresh, func(a, b portPast) int { return a.key.compare(b.key) })
+	fresh = slices.CompactFunc(fresh, func(a, b portPast) bool { return a.key == b.key }) // a GUID that is there twice
+	var all []portPast
+	for old := h.ports; len(old)+len(fresh) > 0; {
+		var x portPast
+		switch {
+		case len(fresh) == 0 || len(old) > 0 && old[0].key.compare(fresh[0].key) < 0: // it was not seen
+			x, old = old[0], old[1:]
+		case len(old) == 0 || fresh[0].key.compare(old[0].key) < 0:
+			x, fresh = fresh[0], fresh[1:]
+		default:
+			x = fresh[0]
+			x.waits |= old[0].waits << 1 & (1<<PastRuns - 1)
+			if x.up == 0 {
+				x.up, x.peer, x.toSwitch = old[0].up, old[0].peer, old[0].toSwitch
+			} else if x.peer == 0 {
+				x.peer, x.toSwitch = old[0].peer, old[0].toSwitch
+			}
+			old, fresh = old[1:], fresh[1:]
+		}
+		if now.Unix()-x.up <= int64(maxPastAge/time.Second) {
+			all = append(all, x)
+		}
+	}
+	h.ports = all
+}
+
+func (h *History) of(p *fabric.Port) *portPast {
+	key, _ := KeyOf(p)
+	i, ok := slices.BinarySearchFunc(h.ports, key, func(x portPast, k PortKey) int { return x.key.compare(k) })
+	if !ok {
+		return nil
+	}
+	return &h.ports[i]
+}
+
+// Down is a port that was in use.
+type Down struct {
+	Port     *fabric.Port
+	For      time.Duration // since it was seen up
+	Peer     mad.GUID      // node that was behind it; 0: not known
+	ToSwitch bool          // that was a switch
+}
+
+// Down are the ports of f that are down, and were up in a run of the last seven days.
+func (h *History) Down(f *fabric.Fabric, now time.Time) (list []Down) {
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		if p.Info() == nil || p.Num() == 0 || p.PhysicalState() == mad.PortPhysicalStateLinkUp {
+			continue
+		}
+		if x := h.of(p); x != nil && x.up != 0 && now.Unix()-x.up <= int64(maxPastAge/time.Second) {
+			list = append(list, Down{p, now.Sub(time.Unix(x.up, 0)).Truncate(time.Second), x.peer, x.toSwitch})
+		}
+	}
+	return list
+}
+
+// Wait is a port that came up again and again.
+type Wait struct {
+	Port *fabric.Port
+	Runs int // of the latest PastRuns, this one included, in which its link was up and not active
+}
+
+// Waits are the ports of f whose links were up and not active in a run before this one.
+func (h *History) Waits(f *fabric.Fabric) (list []Wait) {
+	for i := range f.Ports() {
+		p := &f.Ports()[i]
+		x := h.of(p)
+		if x == nil || x.waits == 0 || p.Info() == nil {
+			continue
+		}
+		waits := x.waits << 1 & (1<<PastRuns - 1)
+		if p.PhysicalState() == mad.PortPhysicalStateLinkUp && p.Info().PortState != mad.PortStateActive {
+			waits |= 1
+		}
+		if waits != 0 {
+			list = append(list, Wait{p, bits.OnesCount16(waits)})
+		}
+	}
+	return list
+}
+
+func (w *stateWriter) history(h *History) {
+	w.uint(uint64(len(h.ports)))
+	column := func(put func(p *portPast)) {
+		for i := range h.ports {
+			put(&h.ports[i])
+		}
+	}
+	last := mad.GUID(0)
+	column(func(p *portPast) { w.uint(uint64(p.key.GUID - last)); last = p.key.GUID })
+	column(func(p *portPast) { w.b = append(w.b, p.key.Num) })
+	column(func(p *portPast) { w.int(p.up) })
+	column(func(p *portPast) { w.int(int64(p.peer - p.key.GUID)) })
+	column(func(p *portPast) { w.bool(p.toSwitch) })
+	column(func(p *portPast) { w.uint(uint64(p.waits)) })
+}
+
+func (r *stateReader) history(h *History) {
+	n := int(r.uint("a number of ports that were seen", uint64(len(r.b)/6))) // of which each has six bytes or more
+	if r.keep(n, 40); r.err != nil {
+		return
+	}
+	h.ports = make([]portPast, n)
+	column := func(get func(p *portPast)) {
+		for i := range h.ports {
+			get(&h.ports[i])
+		}
+	}
+	last := mad.GUID(0)
+	column(func(p *portPast) { p.key.GUID = last + mad.GUID(r.uint("a port GUID", any64)); last = p.key.GUID })
+	column(func(p *portPast) { p.key.Num = r.byte("a port number") })
+	column(func(p *portPast) { p.up = r.int("a time") })
+	column(func(p *portPast) { p.peer = p.key.GUID + mad.GUID(r.int("a node GUID")) })
+	column(func(p *portPast) { p.toSwitch = r.byte("a kind of node") != 0 })
+	column(func(p *portPast) { p.waits = uint16(r.uint("runs", 1<<PastRuns-1)) })
+	if !slices.IsSortedFunc(h.ports, func(a, b portPast) int { return a.key.compare(b.key) }) {
+		r.fail("ports that were seen by GUID and number")
+	}
+}
