@@ -284,7 +284,7 @@ func TestPlanSettles(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = planning.Finish(t.Context(), "x")
-		if want := "plan: the fabric changed while the plan was made: leaf-1/7 is down since; run it again"; err == nil || err.Error() != want {
+		if want := "plan: the fabric is another one since discover() looked at it: leaf-1/7 is down since; look again, and plan anew"; err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	})

@@ -110,7 +110,7 @@ func Judge(c *lang.Call, p *plan.Plan) error {
 
 // tables are the forwarding tables in force, which are read only where p changes some.
 func tables(c *lang.Call, p *plan.Plan, f *fabric.Fabric) (*routing.Routes, error) {
-	if !slices.ContainsFunc(p.Sets, func(s plan.Set) bool { return s.Attr == mad.AttrLinearForwardingTable }) {
+	if !p.NeedsTables(f) {
 		g, err := routing.NewGraph(f, routing.GraphOptions{})
 		if err != nil {
 			return nil, err

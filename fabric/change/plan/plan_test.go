@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
+	"fabsh/fabric/routing"
 	"fabsh/fabric/sa"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -91,5 +93,59 @@ func TestChanges(t *testing.T) {
 	}
 	if c := p.Changes()[0]; c.Old[0] != 255 || c.New[0] != 2 {
 		t.Errorf("the first block goes from %d to %d", c.Old[0], c.New[0])
+	}
+}
+
+// TestPorts: no node loses its last path, a switch's side is disabled, few links go
+// down, and the tables lead over none of them.
+func TestPorts(t *testing.T) {
+	for _, test := range []struct {
+		spec  string
+		node  int // switches first
+		ports []uint32
+		sm    *sa.SM
+		want  string
+	}{
+		{"ring:n=3", 0, []uint32{2}, nil, "ok: 1 Set on 1 node; no forwarding table changes"},
+		{"ring:n=3", 0, []uint32{2, 3}, nil, "not ok: \"switch-1\" (0x0002c90300100000) and \"switch-2\" (0x0002c90300100010) would lose the last path between them"},
+		{"ring:n=3", 3, []uint32{1}, nil, "not ok: node-0001 HCA-1/1 is a port of a ca, which may come back only by its host: disable switch-1/1, at the other end"},
+		{"fattree:k=24,levels=2", 0, []uint32{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, nil, "not ok: 11 links go down, and a plan may take down 10: 10, or 0.5 % of the ports with a link"},
+	} {
+		f := subnet(t, test.spec)
+		n := &f.Nodes()[test.node]
+		p := &plan.Plan{Base: plan.FingerprintOf(f, test.sm)}
+		for _, port := range test.ports {
+			p.Sets = append(p.Sets, plan.Set{Attr: mad.AttrPortInfo, Modifier: port, Target: plan.Target{GUID: n.GUID()}, Fields: []plan.Field{{Name: "port_physical_state", Old: 5, New: 3}}})
+		}
+		g, err := routing.NewGraph(f, routing.GraphOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Prove(t.Context(), routing.NewRoutes(g, 0), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Line(r); got != test.want {
+			t.Errorf("%s: ports %v: %s\nwant %s", test.spec, test.ports, got, test.want)
+		}
+	}
+}
+
+// TestSince: what has changed is told by names.
+func TestSince(t *testing.T) {
+	old := plan.FingerprintOf(subnet(t, "ring:n=3"), nil)
+	now := plan.FingerprintOf(subnet(t, "ring:n=3"), &sa.SM{LID: 3, Info: &mad.SMInfo{GUID: 1, SMState: mad.SMStateMaster}})
+	now.Links = slices.DeleteFunc(now.Links, func(l plan.Link) bool { return l.A.Node == 0 && l.A.Port == 2 })
+	now.Nodes[4].LIDs = []plan.PortLID{{Port: 1, LID: 9}}
+	now.Nodes[5].GUID, now.Nodes[5].Name = 77, "new"
+	want := []string{
+		"new is new since", "node-0002 HCA-1/1 has LID 9 since, and had none", "node-0003 HCA-1 is gone since", "switch-1/2 is down since",
+		"there is a subnet manager since: GUID 0x0000000000000001 at LID 3, priority 0, state master",
+	}
+	if d := cmp.Diff(want, old.Since(&now)); d != "" {
+		t.Error(d)
+	}
+	if same := old.Since(&old); same != nil {
+		t.Errorf("from itself it differs: %q", same)
 	}
 }

@@ -1,10 +1,13 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing"
 	"fabsh/mad"
 )
 
@@ -33,6 +36,56 @@ func (p *Plan) checkPorts(f *fabric.Fabric) string {
 		return ""
 	}
 	return cutOff(f, down)
+}
+
+// takesDown are the ports, of both ends, whose links p takes down.
+func (p *Plan) takesDown(f *fabric.Fabric) map[*fabric.Port]bool {
+	down := map[*fabric.Port]bool{}
+	for _, c := range p.Changes() {
+		if port := disabled(f, &c); port != nil && port.Peer() != nil {
+			down[port], down[port.Peer()] = true, true
+		}
+	}
+	return down
+}
+
+// NeedsTables: of p nothing is known without the forwarding tables in force.
+func (p *Plan) NeedsTables(f *fabric.Fabric) bool {
+	return len(p.takesDown(f)) > 0 || slices.ContainsFunc(p.Sets, func(s Set) bool { return s.Attr == mad.AttrLinearForwardingTable })
+}
+
+// throughDown tells of pairs whose packets the tables lead over a link that p takes
+// down: tables are the new ones, nil if live stay. Where a subnet manager is in charge
+// it makes new ones; else these pairs lose their path.
+func (p *Plan) throughDown(ctx context.Context, r *Report, live, tables *routing.Routes) error {
+	down := p.takesDown(live.Graph().Fabric())
+	if len(down) == 0 {
+		return nil
+	}
+	if tables == nil {
+		tables = live
+	}
+	cut := tables.Clone()
+	for s, n := range cut.Graph().Switches() {
+		row := cut.Row(s)
+		for lid, port := range row {
+			if out := n.Port(int(port)); port != mad.NoPort && out != nil && down[out] {
+				row[lid] = mad.NoPort
+			}
+		}
+	}
+	paths, err := cut.Rerouted(ctx, tables, func(p *fabric.Port) *fabric.Port { return p })
+	if err != nil || paths.Broken == 0 {
+		return err
+	}
+	text := fmt.Sprintf("the tables lead %s over links that go down", fabric.Plural(int(paths.Broken), "pair", "pairs"))
+	if p.Base.Manager != nil {
+		r.NotJudged = append(r.NotJudged, text+": until the subnet manager has made others, their packets are lost")
+		return nil
+	}
+	r.OK = false
+	r.Reason = strings.TrimPrefix(r.Reason+"; "+text+", and no subnet manager makes others: plan new tables before", "; ")
+	return nil
 }
 
 // cutOff is which nodes have no path to each other any more when links are down; "":

@@ -49,6 +49,9 @@ func (p *Plan) Prove(ctx context.Context, live *routing.Routes, last []mad.LID) 
 	if err != nil {
 		return nil, err
 	}
+	if err := p.throughDown(ctx, r, live, in.New); err != nil {
+		return nil, err
+	}
 	if in.New == nil {
 		return r, nil
 	}
