@@ -122,7 +122,7 @@ func TestChangeKilled(t *testing.T) {
 		t.Fatal(got)
 	}
 	made := s.made(file, old)
-	kills := 16
+	kills := 6
 	if os.Getenv("FABSH_SOAK") != "" {
 		kills = 1000
 	}
