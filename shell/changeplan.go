@@ -61,7 +61,7 @@ func (a *app) planCommand() *cobra.Command {
 		DisableFlagParsing: true,
 		ValidArgsFunction:  completePlan,
 		RunE: func(_ *cobra.Command, words []string) error {
-			words, err := a.takeSession(words, func(flag string) bool { return slices.Contains(planFlags, flag) }, a.flags.Set)
+			words, err := a.takePlan(words)
 			if err != nil {
 				return err
 			}
@@ -86,6 +86,24 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), planHelp) })
 	return c
+}
+
+// takePlan takes the session flags out of the words behind change plan: those that are
+// neither the command's, nor the policy's, nor stand behind a script.
+func (a *app) takePlan(words []string) ([]string, error) {
+	own := func(flag string) bool { return slices.Contains(planFlags, flag) }
+	rest, _ := a.takeSession(words, own, func(string, string) error { return nil })
+	o, _ := parsePlan(rest)
+	behind := len(words)
+	switch {
+	case o.routes != "":
+		options := policyProgram(o.routes).Options
+		own = func(flag string) bool { return slices.Contains(planFlags, flag) || slices.Contains(options, flag) }
+	case len(o.words) > 0:
+		behind = slices.Index(words, o.words[0])
+	}
+	taken, err := a.takeSession(words[:behind], own, a.flags.Set)
+	return append(taken, words[behind:]...), err
 }
 
 // parsePlan separates the command's own flags from the script's or policy's.
@@ -174,7 +192,7 @@ func (s *session) plannedRoutes(ctx context.Context, o planOptions) (r, live *ro
 // startPlan has what the session writes recorded instead of sent.
 func (s *session) startPlan() (err error) {
 	if s.engine == nil {
-		return errors.New("--plan: there is no fabric that could be changed: a plan needs a live or a simulated one (-F)")
+		return errors.New("there is no fabric that could be changed: a plan needs a live or a simulated one (-F)")
 	}
 	s.planning, err = s.StartPlan(context.Background())
 	return err

@@ -23,7 +23,7 @@
 //	interrupt.go  signals
 //	deadline.go   --deadline; memory.go, --memory: the watch over what a script uses
 //	state.go      where what one run keeps for the next lies
-//	terminal.go   output, progress line; pager.go, what is longer than the screen
+//	terminal.go   output, progress line, what is longer than the screen
 package shell
 
 import (

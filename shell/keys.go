@@ -33,3 +33,91 @@ func (k *keys) Read(p []byte) (int, error) {
 	k.rest = k.rest[n:]
 	return n, nil
 }
+
+// What a terminal that is asked to puts around what is pasted, so that a
+// program can tell it from what is typed: xterm's bracketed paste, private mode
+// 2004 (invisible-island.net/xterm/ctlseqs, "Bracketed Paste Mode").
+const (
+	pasteOn    = "\x1b[?2004h"
+	pasteOff   = "\x1b[?2004l"
+	pasteBegin = "\x1b[200~"
+	pasteEnd   = "\x1b[201~"
+)
+
+// paste takes pasted text out of what the terminal sends: the editor gets it at
+// once, and not key by key.
+type paste struct {
+	deliver func(text string)
+	open    bool
+	text    strings.Builder // of what is open
+	held    string          // what may become a bracket
+}
+
+// keys is what the editor gets for what the terminal sent. Enter follows pasted
+// text that ends with a line.
+func (p *paste) keys(text string) string {
+	var b strings.Builder
+	text = p.held + text
+	p.held = ""
+	for {
+		bracket := pasteBegin
+		if p.open {
+			bracket = pasteEnd
+		}
+		part, rest, found := strings.Cut(text, bracket)
+		if !found {
+			part, p.held = holdBack(text, bracket)
+		}
+		if p.open {
+			p.text.WriteString(part)
+		} else {
+			b.WriteString(keyNames.Replace(withoutPrivate(part)))
+		}
+		if !found {
+			return b.String()
+		}
+		if p.open {
+			b.WriteString(p.close())
+		}
+		p.open, text = !p.open, rest
+	}
+}
+
+// close delivers what was pasted, and returns the keys that stand for it.
+func (p *paste) close() string {
+	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(p.text.String())
+	p.text.Reset()
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' {
+			return -1 // no key: it was text
+		}
+		return r
+	}, withoutPrivate(text))
+	trimmed := strings.TrimRight(text, "\n")
+	p.deliver(trimmed)
+	if len(trimmed) < len(text) {
+		return string(pasteKey) + "\r"
+	}
+	return string(pasteKey)
+}
+
+// withoutPrivate takes out what means something else to the editor.
+func withoutPrivate(text string) string {
+	return strings.Map(func(r rune) rune {
+		if isPrivate(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// holdBack cuts off text's end where it begins a bracket. Escape alone is a
+// key, and goes through.
+func holdBack(text, bracket string) (now, later string) {
+	for n := min(len(bracket)-1, len(text)); n > 1; n-- {
+		if strings.HasSuffix(text, bracket[:n]) {
+			return text[:len(text)-n], text[len(text)-n:]
+		}
+	}
+	return text, ""
+}

@@ -13,7 +13,10 @@ import (
 )
 
 // Value is the value `plan`. It never changes.
-type Value struct{ *plan.Plan }
+type Value struct {
+	*plan.Plan
+	rounds, sets *starlark.List // made when asked for
+}
 
 var (
 	_ starlark.HasAttrs = (*Value)(nil)
@@ -117,16 +120,24 @@ func (v *Value) Facts() []lang.Fact                       { return PlanType.Fact
 func (v *Value) Attr(name string) (starlark.Value, error) { return PlanType.Attr(v, name) }
 
 func rounds(v *Value) starlark.Value {
+	if v.rounds != nil {
+		return v.rounds
+	}
 	var list []starlark.Value
 	if v.Report != nil {
 		for _, r := range v.Report.Rounds {
 			list = append(list, lang.NewResult(RoundType, starlark.MakeInt(r.Blocks), starlark.MakeInt(r.Switches), starlark.Bool(r.Lanes), starlark.Float(r.Drain.Seconds())))
 		}
 	}
-	return starlark.NewList(list)
+	v.rounds = starlark.NewList(list)
+	v.rounds.Freeze()
+	return v.rounds
 }
 
 func sets(v *Value) starlark.Value {
+	if v.sets != nil {
+		return v.sets
+	}
 	var list []starlark.Value
 	for i := range v.Sets {
 		s := &v.Sets[i]
@@ -142,7 +153,9 @@ func sets(v *Value) starlark.Value {
 		}
 		list = append(list, lang.NewResult(SetType, starlark.String(s.Attr.Name), starlark.String(s.Target.Name), topology.GUIDValue(s.Target.GUID), starlark.MakeUint64(uint64(s.Modifier)), starlark.String(s.Changed()), line, before, after, route))
 	}
-	return starlark.NewList(list)
+	v.sets = starlark.NewList(list)
+	v.sets.Freeze()
+	return v.sets
 }
 
 // setsShown is how many Sets the text names.
@@ -212,7 +225,7 @@ What set_*, port_* and smp_set write is kept, and what is read shows it; what wo
 > f = discover()
 > p = plan(lambda: port_disable(f.switches[0].ports[5]))
 > p.ok, len(p.sets), p.sets[0].change
-(True, 1, "port_physical_state link_up to disabled")
+(True, 1, "port 5: port_physical_state link_up to disabled")
 > smp_get("PortInfo", f.switches[0].ports[5]).port_physical_state
 "link_up"
 `,
@@ -220,15 +233,15 @@ What set_*, port_* and smp_set write is kept, and what is read shows it; what wo
 		FN   starlark.Callable
 		Args starlark.Tuple
 	}) (starlark.Value, error) {
-		return made(c, c.Name, func() error {
+		return Made(c, c.Name, func() error {
 			_, err := starlark.Call(c.Thread, a.FN, a.Args, nil)
 			return err
 		})
 	}),
 }
 
-// made is the plan of what fn writes, proven.
-func made(c *lang.Call, from string, fn func() error) (starlark.Value, error) {
+// Made is the plan of what fn writes, proven.
+func Made(c *lang.Call, from string, fn func() error) (starlark.Value, error) {
 	p, err := Record(c, from, fn)
 	if err != nil {
 		return nil, err
@@ -236,7 +249,7 @@ func made(c *lang.Call, from string, fn func() error) (starlark.Value, error) {
 	if err := Judge(c, p); err != nil {
 		return nil, err
 	}
-	return &Value{p}, nil
+	return &Value{Plan: p}, nil
 }
 
 // verifyMethod is plan.verify().
@@ -252,7 +265,7 @@ False
 `,
 	Run: lang.Do(func(c *lang.Call, _ *struct{}) (starlark.Value, error) {
 		p := *c.Recv.(*Value).Plan
-		now, err := Finish(c, plan.NewRecorder(), p.From)
+		now, err := bind(c, nil, p.From)
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +275,7 @@ False
 		if err := Judge(c, &p); err != nil {
 			return nil, err
 		}
-		return &Value{&p}, nil
+		return &Value{Plan: &p}, nil
 	}),
 }
 
@@ -273,7 +286,7 @@ var saveMethod = lang.Builtin{
 	Doc:    "Writes the plan to a file, for fabsh change show and apply. It returns the path.",
 	Example: `
 > plan(lambda: set_lft(discover().switches[0], {40: None})).save("m.plan")
-"m.plan"
+"out/m.plan"
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
 		var b strings.Builder

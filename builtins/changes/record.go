@@ -55,6 +55,15 @@ func Start(c *lang.Call) (rec *plan.Recorder, stop func(), err error) {
 // the plan is bound to.
 func Finish(c *lang.Call, rec *plan.Recorder, from string) (*plan.Plan, error) {
 	before := env(c).Fabric()
+	p, err := bind(c, rec.Sets(), from)
+	if err == nil && before != nil && before.Scope() == "" && before.From() != nil { // else it is a part, or another view
+		err = refused(c, p.Settled(before))
+	}
+	return p, err
+}
+
+// bind makes a plan of Sets on the fabric as a sweep finds it.
+func bind(c *lang.Call, sets []plan.Set, from string) (*plan.Plan, error) {
 	now, err := topology.Sweep(c.Thread)
 	if err != nil {
 		return nil, err
@@ -70,15 +79,17 @@ func Finish(c *lang.Call, rec *plan.Recorder, from string) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.New(from, rec.Sets(), now.Fabric, sm)
-	if err == nil && before != nil && before.Scope() == "" && before.From() != nil { // else it is a part, or another view
-		err = p.Settled(before)
+	p, err := plan.New(from, sets, now.Fabric, sm)
+	return p, refused(c, err)
+}
+
+// refused is err, as a refusal that the exit status tells of where it is one.
+func refused(c *lang.Call, err error) error {
+	var r *plan.RefusalError
+	if errors.As(err, &r) {
+		return c.Refuse("%s", r.Reason)
 	}
-	var refused *plan.RefusalError
-	if errors.As(err, &refused) {
-		return nil, c.Refuse("%s", refused.Reason)
-	}
-	return p, err
+	return err
 }
 
 // Judge finds an order for p on the fabric as it was just swept, and keeps what it

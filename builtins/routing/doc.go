@@ -9,6 +9,7 @@
 //	routesio.go                  routes of files and of the switches themselves
 //	verdict.go linkfailure.go    does all arrive, can it deadlock, if a link fails
 //	trace.go congestion.go balance.go diff.go  paths, loads, differences
+//	plan.go                      a plan of the change to tables
 //	report.go                    what a command tells of a policy
 //	selector.go classes.go       nodes by name or class, and rules for classes
 //	readtables.go                files of GUIDs, of numbers and of hops

@@ -51,6 +51,7 @@ func init() {
 		lang.Member[*Routes]{Method: &congestionMethod},
 		lang.Member[*Routes]{Method: &balanceMethod},
 		lang.Member[*Routes]{Method: &diffMethod},
+		lang.Member[*Routes]{Method: &planMethod},
 		lang.Member[*Routes]{Method: &dumpRoutesMethod},
 	).AtVersion(2)
 }

@@ -66,7 +66,7 @@ func (f *fileReader) plan() (*Plan, error) {
 		"report":  func() (err error) { p.Report, err = f.report(); return err },
 		"nodes":   func() error { return f.list("nodes", maxNodes, f.node) },
 		"links":   func() error { return f.list("links", maxLinks, f.link) },
-		"targets": func() error { return f.list("targets", maxSets, f.target) },
+		"targets": func() error { return f.list("targets", maxNodes, f.target) },
 		"sets":    func() error { return f.list("sets", maxSets, f.set) },
 	})
 	if err != nil {

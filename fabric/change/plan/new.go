@@ -62,7 +62,7 @@ func (p *Plan) Settled(f *fabric.Fabric) error {
 		return nil
 	}
 	if since := then.Since(&p.Base); len(since) > 0 {
-		return refusal("the fabric changed while the plan was made: %s; run it again", first(since))
+		return refusal("the fabric is another one since discover() looked at it: %s; look again, and plan anew", first(since))
 	}
 	return nil
 }

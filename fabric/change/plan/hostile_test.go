@@ -1,0 +1,140 @@
+package plan_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"fabsh/fabric/change/plan"
+)
+
+// fileOf is the file of a plan.
+func fileOf(t testing.TB, p *plan.Plan) string {
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestHostileFiles: what is not as plans are written is refused, with what is wrong.
+func TestHostileFiles(t *testing.T) {
+	good := fileOf(t, sample(t))
+	lft := `"attribute":"LinearForwardingTable","modifier":0,"old":"`
+	for _, test := range []struct{ old, new, want string }{
+		{"{", "[", "m.plan: the plan: got [, want {"},
+		{good, "", "m.plan: byte 0: unexpected EOF"},
+		{good, "null", "m.plan: the plan: got <nil>, want {"},
+		{good, "{}", "m.plan: the plan: without format, from, links, manager, nodes, report, sets, targets"},
+		{good, good + "{}", "m.plan: there is more behind the plan"},
+		{"fabsh plan 1", "fabsh plan 2", `m.plan: format: got "fabsh plan 2", want "fabsh plan 1": is it of another version, or no plan?`},
+		{`"from":`, `"From":`, `m.plan: the plan: unknown member "From"`},
+		{`"from": "maintenance.star",`, `"from": "x", "from": "y",`, `m.plan: the plan: "from" is there twice`},
+		{`"modifier":0,`, `"modifier":0,"modifier":1,`, `m.plan: sets: 0: a Set: "modifier" is there twice`},
+		{`"modifier":0,`, `"modifier":NaN,`, "invalid character 'N'"},
+		{`"modifier":0,`, `"modifier":-1,`, "m.plan: sets: 0: modifier: got -1, want a whole number up to 4294967295"},
+		{`"modifier":0,`, `"modifier":1e3,`, "m.plan: sets: 0: modifier: got 1e3, want a whole number up to 4294967295"},
+		{`"modifier":0,`, `"modifier":4294967296,`, "got 4294967296, want a whole number up to 4294967295"},
+		{`"modifier":0,`, `"modifier":65536,`, "m.plan: sets: 0: modifier 0x10000: of LinearForwardingTable it says where by the bits 0xffff alone"},
+		{`"modifier":258,`, `"modifier":65538,`, "of SLtoVLMappingTable it says where"},
+		{`"attribute":"LinearForwardingTable"`, `"attribute":"NodeDescription"`, "m.plan: sets: 0: a plan holds no Sets of NodeDescription"},
+		{`"attribute":"LinearForwardingTable"`, `"attribute":"x"`, `m.plan: sets: 0: attribute: unknown attribute "x"`},
+		{lft, lft + "AAAA", "m.plan: sets: 0: LinearForwardingTable has 64 bytes, and here are 67 and 64"},
+		{lft, lft + "!", "want bytes in base64"},
+		{`"port_physical_state"`, `"m_key"`, "m.plan: sets: 4: PortInfo.m_key is a key: a plan holds none"},
+		{`"port_physical_state"`, `"local_port_num"`, "PortInfo.local_port_num cannot be set"},
+		{`"port_physical_state"`, `"x\u0007y"`, `PortInfo has no field "x\ay"`},
+		{`"old":5,"new":3`, `"old":5,"new":16`, "m.plan: sets: 4: PortInfo.port_physical_state: 5 and 16, and the largest number it holds is 15"},
+		{`"fields":[{"name":"port_phys`, `"fields":[{"name":"lid","old":0,"new":1},{"name":"lid","old":0,"new":1},{"name":"port_phys`, "field lid stands after lid: they are sorted, and each is there once"},
+		{`"attribute":"PortInfo","modifier":2147483650,`, `"attribute":"PortInfo","modifier":2147483650,"old":"AAAA","new":"AAAA",`, "m.plan: sets: 4: a plan has the changed fields of PortInfo, not its bytes"},
+		{`"target":0`, `"target":7`, "m.plan: sets: 0: target: got 7, want a whole number up to 1"},
+		{`"routes":["0,1"]`, `"routes":["1,1"]`, `m.plan: targets: 0: routes: 0: directed route "1,1": element 0 stands for this node and must be 0`},
+		{`"routes":["0,1"]`, `"routes":["0,1","0,2","0,3"]`, "m.plan: targets: 0: routes: more than 2"},
+		{`"type":"switch"`, `"type":"unknown(1)"`, `m.plan: nodes: 0: type: "unknown(1)" is no NodeType`},
+		{`"lids":[]`, `"lids":[[1,1,0],[0,1,0]]`, "m.plan: nodes: 0: lids: port 0: the node has"},
+		{`"links": [`, `"links": [[0,9,0,1],`, "m.plan: links: 0: no port 9: node 0 has"},
+		{`"links": [`, `"links": [[0,1,0],`, "m.plan: links: 0: 3 numbers, want 4"},
+		{`"from": "`, `"from": "` + strings.Repeat("x", 1<<17), "a text of more than 65536 bytes"},
+		{`"from": `, `"from": ` + strings.Repeat("[", 100000), "more than 6 brackets in each other"},
+		{`"from": `, `"from": ` + strings.Repeat("1", 100000), "bytes of which none belongs to a plan"},
+	} {
+		text := strings.Replace(good, test.old, test.new, 1)
+		if text == good {
+			t.Errorf("%q is not in the file:\n%s", test.old, good)
+			continue
+		}
+		p, err := plan.Load(strings.NewReader(text), "m.plan")
+		if err == nil {
+			t.Errorf("%.60q is taken: %v", test.new, p)
+		} else if got := err.Error(); !strings.Contains(got, test.want) || !strings.HasPrefix(got, "m.plan: ") || len(got) > 400 {
+			t.Errorf("%.60q: %s\nwant %s", test.new, got, test.want)
+		}
+	}
+}
+
+// TestHugeFiles: memory is bounded, whatever the file would come to.
+func TestHugeFiles(t *testing.T) {
+	head := "{\n\"format\": \"fabsh plan 1\",\n"
+	for _, test := range []struct{ head, unit, want string }{
+		{head + `"from": "`, "x", "a text of more than"},
+		{head, "\n", "bytes of which none belongs to a plan"},
+		{head + `"nodes": [`, `{"guid":"0x0000000000000001","type":"ca","name":"","num_ports":1,"lids":[]},`, "nodes: more than 131072"},
+		{head + `"report": {"not_judged": [`, `"",`, "more than 100"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := plan.Load(io.MultiReader(strings.NewReader(test.head), &endless{unit: test.unit}), "m.plan")
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%.40q: %v", test.head, err)
+		}
+		if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 512<<20 {
+			t.Errorf("%.40q: the heap grew by %d MB", test.head, grown>>20)
+		}
+	}
+}
+
+// endless is a text for ever.
+type endless struct {
+	unit string
+	at   int
+}
+
+func (e *endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = e.unit[e.at]
+		e.at = (e.at + 1) % len(e.unit)
+	}
+	return len(b), nil
+}
+
+// FuzzLoad: no bytes are a panic, and what is read can be written, and is the same
+// then.
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(fileOf(f, sample(f))))
+	f.Add([]byte(`{"format": "fabsh plan 1", "from": "", "manager": null, "report": null, "nodes": [], "links": [], "targets": [], "sets": []}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := plan.Load(bytes.NewReader(data), "fuzz")
+		if err != nil {
+			return
+		}
+		for _, c := range p.Changes() {
+			_ = c.Changed() + fmt.Sprint(c.Request(make([]byte, 64)))
+		}
+		if p.Report != nil {
+			_ = p.Line(p.Report)
+		}
+		_ = p.Base.Since(&plan.Fingerprint{})
+		text := fileOf(t, p)
+		again, err := plan.Load(strings.NewReader(text), "fuzz")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if got := fileOf(t, again); got != text {
+			t.Errorf("it is read back as\n%s\nand was\n%s", got, text)
+		}
+	})
+}
