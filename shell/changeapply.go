@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -300,87 +298,6 @@ func (s *session) mayApply(ctx context.Context, staged bool) (*fabric.Fabric, *s
 	return f, manager, nil
 }
 
-// runIn makes changes of the subnet whose journal is in dir; "": it is in no file.
-func (s *session) runIn(dir string) *apply.Run {
-	return &apply.Run{
-		Engine: s.engine, SA: s.SA(), Dir: dir, Sweep: s.Sweep, Sleep: s.Clock.Sleep,
-		Guard: s.startGuard, Reloader: reloader,
-		Order: func(f *fabric.Fabric, cells []*apply.Cell, back bool) func(context.Context, [][]byte, [][]byte) ([]apply.Round, error) {
-			return apply.Proven(s.engine, f, nil, cells, back)
-		},
-		Tell: func(text string) {
-			if !s.Quiet {
-				fmt.Fprintln(s.app.console.Err(), text)
-			}
-		},
-	}
-}
-
-// inProcess: the fabric is simulated in this process, and nobody else reaches it.
-func (s *session) inProcess() bool { return s.engine.Traits().Name == "sim" }
-
-// journals is the folder of the folders of journals.
-func (s *session) journals() (string, error) {
-	dir := s.app.stateDir()
-	if dir == "" {
-		return "", errors.New("change: there is no place for the journal: give --state DIR")
-	}
-	return filepath.Abs(dir)
-}
-
-// runOf makes changes of a subnet.
-func (s *session) runOf(subnet audit.Subnet) (*apply.Run, error) {
-	if s.inProcess() {
-		return s.runIn(""), nil
-	}
-	dir, err := s.journals()
-	if err != nil {
-		return nil, err
-	}
-	port, err := s.engine.Port()
-	if err != nil {
-		return nil, err
-	}
-	if subnet.Key() == (audit.Subnet{}).Key() { // nothing names it
-		return s.runIn(filepath.Join(dir, "port-"+port.PortGUID.String())), nil
-	}
-	return s.runIn(subnet.Folder(dir)), nil
-}
-
-// journaled finds the journal of the fabric at hand, without a sweep.
-func (s *session) journaled() (*apply.Run, error) {
-	switch {
-	case s.engine == nil:
-		return nil, errors.New("change: this needs the fabric of the change: this session reads a file")
-	case s.inProcess():
-		return nil, errors.New("change: a fabric that is simulated in this process ends with it: there is no change to be confirmed or taken back")
-	}
-	dir, err := s.journals()
-	if err != nil {
-		return nil, err
-	}
-	port, err := s.engine.Port()
-	if err != nil {
-		return nil, err
-	}
-	dirs := apply.Find(dir, &port)
-	switch len(dirs) {
-	case 0:
-		return nil, fmt.Errorf("change: no change of this fabric has been made from here (looked below %s; --state DIR names another folder)", dir)
-	case 1:
-	default:
-		return nil, fmt.Errorf("change: there are several journals of this fabric: %s; remove what is not needed", strings.Join(dirs, ", "))
-	}
-	st, err := os.Stat(apply.JournalIn(dirs[0]))
-	if err != nil {
-		return nil, err
-	}
-	if owner, ok := st.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
-		return nil, fmt.Errorf("change: user %d made it, and only they may confirm it or take it back", owner.Uid)
-	}
-	return s.runIn(dirs[0]), nil
-}
-
 // told tells how a change ended, and makes an exit status of it.
 func (s *session) told(outcome apply.Outcome, err error) error {
 	var refusal *order.Refusal
@@ -414,56 +331,4 @@ func (s *session) told(outcome apply.Outcome, err error) error {
 		s.Print("taken back: all is as before the change\n")
 	}
 	return nil
-}
-
-// changeStatus tells what became of the latest change.
-func (s *session) changeStatus(ctx context.Context) error {
-	r, err := s.journaled()
-	if err != nil {
-		return err
-	}
-	j, err := apply.ReadJournal(apply.JournalIn(r.Dir))
-	if err != nil {
-		return err
-	}
-	b := j.Begin()
-	last := j.Records[len(j.Records)-1]
-	text := fmt.Sprintf("%s: begun %s by %s, %s\n", b.Summary, j.Records[0].At.Format(time.RFC3339), cmp.Or(b.By, "somebody"), fabric.Plural(len(b.Cells), "block", "blocks"))
-	text += fmt.Sprintf("%s %s", last.Kind, last.At.Format(time.RFC3339))
-	if last.Why != "" {
-		text += ": " + last.Why
-	}
-	s.Print(text + "\n")
-	states, err := apply.Look(ctx, s.engine, j)
-	var foreign *apply.ForeignError
-	if err != nil && !errors.As(err, &foreign) {
-		return &hostError{err}
-	}
-	count := map[apply.State]int{}
-	for _, state := range states {
-		count[state]++
-	}
-	s.Print(fmt.Sprintf("in the fabric: %d old, %d new, %d between, %d foreign\n", count[apply.Old], count[apply.New], count[apply.Between], count[apply.Foreign]))
-	if foreign != nil {
-		s.Print(foreign.Error() + "\n")
-	}
-	if j.Open() {
-		return findings()
-	}
-	return nil
-}
-
-// nameUnended warns of a change of this fabric that was broken off.
-func (s *session) nameUnended() {
-	dir := s.app.stateDir()
-	if s.engine == nil || s.inProcess() || dir == "" || s.app.changing {
-		return
-	}
-	port, err := s.engine.Port()
-	if err != nil {
-		return // whoever needs the port is told
-	}
-	if b := apply.Unended(dir, &port); b != nil {
-		s.Warn("the change %q, which %s began, was broken off: fabsh change status tells how far; then resume or revert it", b.Summary, cmp.Or(b.By, "somebody"))
-	}
 }

@@ -13,6 +13,7 @@
 //	              test.go, check.go, fmt.go: those of these names
 //	change.go     the command change; changeplan.go: its plan and show, and --plan;
 //	              changeapply.go: its apply, confirm, revert, resume and status;
+//	              changejournal.go: where its journals are;
 //	              changeguard.go: the guard process; changestage.go: OpenSM's
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt

@@ -299,3 +299,67 @@ func TestForeign(t *testing.T) {
 		}
 	})
 }
+
+// TestDiskFull: without a journal nothing is sent; a disk that fills up on the way
+// keeps nothing from being taken back.
+func TestDiskFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "fattree:k=4")
+		e := r.engine(-1, nil)
+		defer e.Close()
+		for writes := range 6 {
+			j, err := apply.NewJournal(r.path, &apply.Begin{Cells: r.cells})
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.FillAfter(writes)
+			c := r.change(e, j)
+			if err := c.Make(t.Context()); !errors.Is(err, apply.ErrJournal) {
+				t.Fatalf("after %d records: %v", writes, err)
+			}
+			if writes == 0 && !r.are(before) {
+				t.Error("Sets went out without a journal")
+			}
+			if err := c.TakeBack(t.Context(), "disk full"); !errors.Is(err, apply.ErrJournal) || !r.are(before) {
+				t.Fatalf("after %d records: %v", writes, err)
+			}
+			j.Close()
+		}
+	})
+}
+
+// TestReboot: a switch that comes back with an empty table in the middle of a change is
+// foreign: the change stops, and goes on, or back, when its table is there again.
+func TestReboot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "fattree:k=4")
+		e := r.engine(-1, nil)
+		defer e.Close()
+		j, err := apply.NewJournal("", &apply.Begin{Cells: r.cells})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := r.change(e, j)
+		first := r.cells[0]
+		c.Tell = func(string) {
+			for lid := range first.Old {
+				if err := r.subnet.EditLFT(first.Node, mad.LID(lid), mad.NoPort); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.Tell = func(string) {}
+		}
+		var foreign *apply.ForeignError
+		if err := c.Make(t.Context()); !errors.As(err, &foreign) || len(foreign.Cells) != 1 {
+			t.Fatal(err)
+		}
+		for lid, port := range first.Old {
+			if err := r.subnet.EditLFT(first.Node, mad.LID(lid), port); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Resume(t.Context()); err != nil || !r.are(after) {
+			t.Error(err)
+		}
+	})
+}

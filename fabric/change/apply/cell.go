@@ -5,6 +5,9 @@
 //	read.go     reading and writing many cells
 //	journal.go  the file that says what was begun, and how it ended
 //	record.go   its records
+//	planned.go  the cells of a plan; order.go, tables.go: their order
+//	run.go      a change from its beginning to its end; keep.go, the guard's part
+//	staged.go   OpenSM writes the tables
 //	move.go     from the state that is there to the old or the new one
 //	check.go    what must not happen between two rounds
 //	way.go      two directed routes to a node

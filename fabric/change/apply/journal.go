@@ -28,9 +28,17 @@ import (
 type Journal struct {
 	Records []Record
 	path    string
-	f       *os.File // nil: read only, or in memory
+	f       file // nil: read only, or in memory
 	sum     [sha256.Size]byte
 	size    int64
+}
+
+// file is what a journal is written to.
+type file interface {
+	io.WriterAt
+	io.Closer
+	Sync() error
+	Truncate(size int64) error
 }
 
 // ErrJournal: the journal could not be written.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"fabsh/fabric"
@@ -32,42 +31,6 @@ type Change struct {
 	stage *stage // OpenSM writes; nil: fabsh does
 	*access
 	drained time.Duration // of all rounds
-}
-
-// ForeignError: blocks are neither as before nor as after the change. Nothing was
-// written over them.
-type ForeignError struct {
-	Cells []string // which, and what they are
-}
-
-func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s neither as before nor as after the change, and nothing is written over what somebody else wrote: %s",
-		fabric.Plural(len(e.Cells), "block is", "blocks are"), strings.Join(firstOf(e.Cells), "; "))
-}
-
-// CheckError: what must not happen happened between two rounds.
-type CheckError struct{ Reason string }
-
-func (e *CheckError) Error() string { return e.Reason }
-
-// SilentError: cells could not be read or written.
-type SilentError struct {
-	Count int
-	First error
-}
-
-func (e *SilentError) Error() string {
-	return fmt.Sprintf("%s could not be read or written: %v", fabric.Plural(e.Count, "block", "blocks"), e.First)
-}
-func (e *SilentError) Unwrap() error { return e.First }
-
-// firstOf are the first few of a list, and how many there are more.
-func firstOf(list []string) []string {
-	const few = 5
-	if len(list) <= few {
-		return list
-	}
-	return append(slices.Clone(list[:few]), fmt.Sprintf("and %d more", len(list)-few))
 }
 
 // Make makes the change from the very beginning: all cells must be as before it.
@@ -96,24 +59,6 @@ func (c *Change) forward(ctx context.Context, fresh bool) error {
 
 // errNothing: all cells are as after the change already.
 var errNothing = errors.New("nothing to do")
-
-// stale is why a change is not begun: its cells are not as when it was planned.
-func stale(cells []*Cell, states []State) error {
-	var changed []string
-	made := true
-	for i, s := range states {
-		if made = made && s == New; s != Old {
-			changed = append(changed, fmt.Sprintf("%s is %v", cells[i].Name, s))
-		}
-	}
-	switch {
-	case made:
-		return errNothing
-	case changed != nil:
-		return fmt.Errorf("the plan is stale: %s not as when it was made, and nothing is sent: %s; plan it anew", fabric.Plural(len(changed), "block is", "blocks are"), strings.Join(firstOf(changed), "; "))
-	}
-	return nil
-}
 
 // TakeBack makes all cells as they were before the change. The journal may be
 // unwritable: then all the same, and the error says so.
@@ -424,21 +369,6 @@ func (c *Change) arrived(ctx context.Context, want [][]byte) error {
 		return err
 	}
 	return c.asPlanned(read, func(i int) []byte { return want[i] })
-}
-
-func silent(all []exchange) error {
-	var e SilentError
-	for i := range all {
-		if all[i].err != nil {
-			if e.Count++; e.Count == 1 {
-				e.First = all[i].err
-			}
-		}
-	}
-	if e.Count == 0 {
-		return nil
-	}
-	return &e
 }
 
 func cellsOf(steps []Step) []int {

@@ -164,3 +164,19 @@ func (a *access) address(c *Cell) string {
 	}
 	return fmt.Sprintf("LID %d", c.LID)
 }
+
+// silent is the error of exchanges without an answer.
+func silent(all []exchange) error {
+	var e SilentError
+	for i := range all {
+		if all[i].err != nil {
+			if e.Count++; e.Count == 1 {
+				e.First = all[i].err
+			}
+		}
+	}
+	if e.Count == 0 {
+		return nil
+	}
+	return &e
+}
