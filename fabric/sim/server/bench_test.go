@@ -163,7 +163,7 @@ func BenchmarkSubnetUp(b *testing.B) {
 		sm.Stop()
 		return took
 	}
-	node := guidID(f, "node-00001 HCA-1")
+	node := guidID(f, f.OfType(mad.NodeTypeCA)[0].Name())
 	var ours, theirs time.Duration
 	for b.Loop() {
 		name, _ := startAlone(b, spec)
