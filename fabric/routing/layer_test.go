@@ -250,6 +250,31 @@ func TestSetSL(t *testing.T) {
 	}
 }
 
+// TestVerifyGroups: ports of one switch with service levels of their own are followed each
+// by itself.
+func TestVerifyGroups(t *testing.T) {
+	g := graph(t, "ring:n=4,hosts=2", GraphOptions{})
+	verdicts := map[bool]int{}
+	for seed := range 60 {
+		r := compute(t, g, "minhop", Options{})
+		r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(g.terminals))}, NewSL2VL(g)
+		for i := range r.SL.Pair {
+			r.SL.Pair[i] = make([]uint8, int(g.Top())+1)
+			for lid := range r.SL.Pair[i] {
+				r.SL.Pair[i][lid] = uint8((i*i*7 + lid*lid*3 + (i+lid)*seed + seed*seed/3) % 11 % 4)
+			}
+		}
+		unreachable, acyclic := oracle(r)
+		if v := verify(t, r, VerifyOptions{}); v.Acyclic != acyclic || v.Unreachable != int64(unreachable) {
+			t.Errorf("%d: acyclic %v, unreachable %d; the oracle: %v, %d", seed, v.Acyclic, v.Unreachable, acyclic, unreachable)
+		}
+		verdicts[acyclic]++
+	}
+	if len(verdicts) < 2 {
+		t.Errorf("all verdicts are alike: %v", verdicts)
+	}
+}
+
 // TestOpenSMLanes: no more lanes than OpenSM needs, by its log.
 func TestOpenSMLanes(t *testing.T) {
 	said := regexp.MustCompile(`Lanes needed: (\d+)`)
