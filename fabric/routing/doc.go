@@ -21,6 +21,7 @@
 //	assign.go      Assign chooses among next hops, by a policy
 //	leastloaded.go the policies by load; dmodk.go: by digits
 //	keep.go        entries that stay as they were
+//	laneengine.go  the engines that use virtual lanes; layer.go: lanes for any tables
 //	dijkstra.go    cheapest paths
 //	nuesearch.go   paths that close no credit loop; topoorder.go tests for cycles
 //	complete.go    such paths where up*/down* has none; downup.go: to switches

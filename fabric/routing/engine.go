@@ -22,6 +22,7 @@ func Engines() []Engine {
 		nue,
 		dfsssp,
 		lash,
+		dragonfly,
 		file,
 	}
 }

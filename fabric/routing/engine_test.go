@@ -145,7 +145,11 @@ func TestEngines(t *testing.T) {
 		}
 	}
 	for _, e := range Engines() {
-		if e.Name != "file" && applied[e.Name] < 15 {
+		least := 15
+		if e.Name == "dragonfly" { // see TestDragonfly
+			least = 2
+		}
+		if e.Name != "file" && applied[e.Name] < least {
 			t.Errorf("%s applied to %d nets only", e.Name, applied[e.Name])
 		}
 	}

@@ -3,6 +3,7 @@ package routing
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"fabsh/fabric/routing/lanes"
 )
@@ -84,4 +85,66 @@ func (g *Graph) parallel() []int32 {
 		}
 	}
 	return first
+}
+
+// dragonfly routes dragonflies by the way with the fewest links between groups, one
+// where there is a direct one, balanced over the whole network (Kim, Dally, Scott, Abts,
+// "Technology-driven, highly-scalable dragonfly topology", 2008; Shpiner et al.,
+// "Dragonfly+: low cost topology for scaling datacenters", 2017). Packets that came over
+// such a link go on by the next virtual lane, which the SL2VL tables know by the port,
+// so paths need no service levels. Where links are missing, and paths cross more groups,
+// they may: see Layer.
+//
+// Time: those of Hops, with weights, sssp and Layer.
+var dragonfly = Engine{
+	Name:    "dragonfly",
+	Doc:     "Dragonfly and dragonfly+: over one link between groups where there is one, and then by the next virtual lane.",
+	Options: []string{"max_vls"},
+	Acyclic: true,
+	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
+		groups, err := g.network().Dragonfly(g.endpointsOn())
+		if err != nil {
+			return nil, &Precondition{Reason: err}
+		}
+		shift := make([]uint8, len(g.channels))
+		for c, global := range groups.Global {
+			shift[c] = btou(global)
+		}
+		// Two links between groups cost more than one, and one within each.
+		const between = 3
+		far := g.heavier(func(c int) uint8 { return shift[c] * between })
+		h, err := far.Hops(ctx)
+		if err != nil {
+			return nil, &Precondition{Reason: err}
+		}
+		r := NewRoutes(far, 0)
+		if err := r.balance(ctx, h); err != nil {
+			return nil, err
+		}
+		r.graph = g
+		if err := r.layer(ctx, &lanes.Layering{}, 1); err == nil || ctx.Err() != nil {
+			return r, err // one lane is enough, as in a dragonfly+
+		}
+		return r.inLanes(ctx, &lanes.Layering{Shift: shift}, o)
+	},
+}
+
+// heavier is g with more weight on channels.
+func (g *Graph) heavier(more func(c int) uint8) *Graph {
+	h := *g
+	h.weighted = true
+	h.channels = slices.Clone(g.channels)
+	for c := range h.channels {
+		h.channels[c].Weight = min(h.channels[c].Weight+more(c), maxDistance)
+	}
+	h.neighbours, h.nbrTo, h.nbrBase, h.nbrBack = nil, nil, nil, nil
+	h.addNeighbours()
+	return &h
+}
+
+func btou(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -25,7 +25,7 @@ func (e *TooFewLanes) Error() string {
 	if e.Max < MaxLanes {
 		more = fmt.Sprintf("give it more, up to %d, where the links have them (max_vls); ", MaxLanes)
 	}
-	return fmt.Sprintf("%d virtual lanes do not suffice: %supdn, ftree and nue find paths for one", e.Max, more)
+	return fmt.Sprintf("no way was found to do with %d virtual lanes: %supdn, ftree and nue find paths for one", e.Max, more)
 }
 
 // Layer gives the paths between CAs and routers service levels, each with a virtual

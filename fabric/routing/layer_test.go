@@ -141,6 +141,76 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// TestDragonfly: the paths within and between groups of a whole dragonfly, on two lanes
+// and without service levels; and without a credit loop where parts are missing.
+func TestDragonfly(t *testing.T) {
+	for _, x := range []struct {
+		spec string
+		hops int // of the longest path: host, local, global, local, host
+	}{
+		{"dragonfly:a=4,p=2,h=1", 5}, {"dragonfly:a=4,p=2,h=2", 5}, {"dragonfly:a=6,p=1,h=3,groups=5", 5},
+	} {
+		r := compute(t, graph(t, x.spec, GraphOptions{}), "dragonfly", Options{})
+		v := verify(t, r, VerifyOptions{})
+		if unreachable, acyclic := oracle(r); !v.OK() || !acyclic || unreachable > 0 || v.MaxHops != x.hops || r.Lanes() != 2 || r.SL != nil {
+			t.Errorf("%s: %+v; the oracle: %d, %v; %d lanes", x.spec, v, unreachable, acyclic, r.Lanes())
+		}
+	}
+	applied := 0
+	for seed := range 20 {
+		spec := fmt.Sprintf("dragonfly:a=8,p=1,h=2,groups=9,remove_links=8%%,remove_switches=1,seed=%d", seed)
+		r, err := Compute(t.Context(), graph(t, spec, GraphOptions{}), "dragonfly", Options{})
+		if p := new(Precondition); errors.As(err, &p) {
+			t.Logf("%s: %v", spec, err)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		applied++
+		v := verify(t, r, VerifyOptions{})
+		if unreachable, acyclic := oracle(r); !acyclic || !v.Acyclic || v.Unreachable != int64(unreachable) || unreachable > 0 {
+			t.Errorf("%s: %+v; the oracle: %d, %v", spec, v, unreachable, acyclic)
+		}
+	}
+	if applied < 15 {
+		t.Errorf("it applied to %d of 20 damaged ones", applied)
+	}
+	for _, spec := range []string{"torus:dims=4/4", "hyperx:dims=4/4", "fattree:k=4,levels=3", "ring:n=7", "ring:n=1"} {
+		_, err := Compute(t.Context(), graph(t, spec, GraphOptions{}), "dragonfly", Options{})
+		if p := new(Precondition); !errors.As(err, &p) {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}
+
+// TestDragonflyPlus: leaves with hosts, spines with links to other groups.
+func TestDragonflyPlus(t *testing.T) {
+	var cables [][4]any
+	const groups = 3
+	for g := range groups {
+		name := func(kind string, i int) string { return fmt.Sprint(kind, g, i) }
+		for leaf := range 2 {
+			cables = append(cables, [4]any{name("h", leaf), 1, name("L", leaf), 1})
+			for spine := range 2 {
+				cables = append(cables, [4]any{name("L", leaf), 2 + spine, name("S", spine), 1 + leaf})
+			}
+		}
+		for spine := range 2 { // to the next group, and from the one before
+			cables = append(cables, [4]any{name("S", spine), 3, fmt.Sprint("S", (g+1)%groups, spine), 4})
+		}
+	}
+	g, err := NewGraph(draw(t, 0, cables...), GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := compute(t, g, "dragonfly", Options{})
+	v := verify(t, r, VerifyOptions{})
+	if unreachable, acyclic := oracle(r); !v.OK() || !acyclic || unreachable > 0 || v.MaxHops != 5 || r.Lanes() != 1 {
+		t.Errorf("%+v; the oracle: %d, %v; %d lanes", v, unreachable, acyclic, r.Lanes())
+	}
+}
+
 // TestLayerRefuses: too few lanes are an error, and so is the end of the context.
 func TestLayerRefuses(t *testing.T) {
 	r := compute(t, graph(t, "torus:dims=4/4,hosts=2", GraphOptions{}), "minhop", Options{})
@@ -177,6 +247,31 @@ func TestSetSL(t *testing.T) {
 	}
 	if r.SetSL([]int{from}, []mad.LID{to}, 16) == nil || r.SetSL([]int{from}, []mad.LID{0xbfff}, 1) == nil {
 		t.Error("no error")
+	}
+}
+
+// TestVerifyGroups: ports of one switch with service levels of their own are followed each
+// by itself.
+func TestVerifyGroups(t *testing.T) {
+	g := graph(t, "ring:n=4,hosts=2", GraphOptions{})
+	verdicts := map[bool]int{}
+	for seed := range 60 {
+		r := compute(t, g, "minhop", Options{})
+		r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(g.terminals))}, NewSL2VL(g)
+		for i := range r.SL.Pair {
+			r.SL.Pair[i] = make([]uint8, int(g.Top())+1)
+			for lid := range r.SL.Pair[i] {
+				r.SL.Pair[i][lid] = uint8((i*i*7 + lid*lid*3 + (i+lid)*seed + seed*seed/3) % 11 % 4)
+			}
+		}
+		unreachable, acyclic := oracle(r)
+		if v := verify(t, r, VerifyOptions{}); v.Acyclic != acyclic || v.Unreachable != int64(unreachable) {
+			t.Errorf("%d: acyclic %v, unreachable %d; the oracle: %v, %d", seed, v.Acyclic, v.Unreachable, acyclic, unreachable)
+		}
+		verdicts[acyclic]++
+	}
+	if len(verdicts) < 2 {
+		t.Errorf("all verdicts are alike: %v", verdicts)
 	}
 }
 

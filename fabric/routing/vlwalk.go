@@ -117,9 +117,10 @@ func (r *Routes) Lanes() int {
 			most = max(most, uint8(sl))
 		}
 	}
-	for _, t := range r.SL2VL.tables {
+	for s, t := range r.SL2VL.tables {
+		ports := r.graph.switches[s].NumPorts() + 1
 		for i, vl := range t {
-			if used[i%16] && vl < mad.DropVL {
+			if used[i%16] && vl < mad.DropVL && i/16%ports > 0 { // what goes to port 0 is on no link
 				most = max(most, vl)
 			}
 		}

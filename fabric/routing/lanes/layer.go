@@ -78,7 +78,7 @@ type path struct {
 
 // Work is how many vertices searches go through, and edges of paths that are moved, in
 // each of the two ways before it gives up: a bound of time, some seconds.
-const Work = 20_000_000
+const Work = 8_000_000
 
 // Run finds the layers, most of them at most: by switch, nil where no path begins, then
 // by LID. Paths that do not arrive are on layer 0. No layers: that many do not suffice,
@@ -100,7 +100,7 @@ func (l *Layering) Run(ctx context.Context, most int) (layer [][]uint8, layers i
 	}
 	l.work = Work
 	fitting, fewest, err := l.firstFit(ctx, most)
-	if err != nil || fewest == 2 {
+	if err != nil || fewest == 2 || l.work < 0 {
 		return fitting, fewest, err
 	}
 	if fewest > 0 {
