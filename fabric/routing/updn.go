@@ -46,9 +46,11 @@ func (g *Graph) upDownRoutes(ctx context.Context, ranks *Ranks, o *Options) (*Ro
 	l := g.levels()
 	h.place = l.places()
 	r := NewRoutes(g, 0)
-	if err := r.Assign(ctx, h, o.assign(l)); err != nil {
+	a, err := r.assign(ctx, h, o.assign(l))
+	if err != nil {
 		return nil, err
 	}
+	r.basis = a.basis(ranks)
 	return r, r.complete(ctx, h, ranks, o.Keep)
 }
 
