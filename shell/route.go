@@ -34,9 +34,10 @@ Flags, anywhere after route:
                     if the verdict is ok
   --list            list the shipped policies
   --watch[=TIME]    keep the file of --out up to date: look at the fabric every TIME
-                    (10s), and where the topology has changed, compute anew. Only
-                    after a complete sweep, with a verdict that is ok, and read back,
-                    is the file replaced. Takes --write, and goes on until Ctrl-C
+                    (10s), and where the topology has changed, repair the tables:
+                    entries stay where their paths need no change. Only after a
+                    complete sweep, with a verdict that is ok, and read back, is the
+                    file replaced. Takes --write, and goes on until Ctrl-C
   --reload PID|FILE with --watch: then send SIGHUP to this process, or to the one
                     whose ID is in this file, so that OpenSM reads the tables
 

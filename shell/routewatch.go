@@ -78,6 +78,7 @@ type routeWatch struct {
 	// again.
 	reload func() (reader string, err error)
 
+	last     *routing.Routes // the tables whose verdict was ok last
 	begun    bool
 	topology [sha256.Size]byte // on which it was decided last
 	why      string            // why the file does not suit the topology; "": it does
@@ -176,17 +177,14 @@ func digest(f *fabric.Fabric) (sum [sha256.Size]byte, err error) {
 // decide computes tables for f and writes them, if their verdict is ok and they
 // differ from those in the file. why says what keeps the file from being written.
 func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, err error) {
-	r, err := w.policy.Compute(ctx, f)
-	if err != nil {
-		return "", err
-	}
-	v, err := r.Verify(ctx, routing.VerifyOptions{})
+	r, v, err := w.compute(ctx, f)
 	if err != nil {
 		return "", err
 	}
 	if !v.OK() {
 		return fmt.Sprintf("the verdict is not ok: unreachable %d, loops %d, acyclic %v", v.Unreachable, v.Loops, starlark.Bool(v.Acyclic)), nil
 	}
+	w.last = r
 	changes := "the first tables"
 	if old, err := routing.Load(f, routing.TableFiles{LFTs: w.out}, openNamed(ctx, w.session.Files.OpenNamed)); err == nil {
 		d := r.Diff(old)
@@ -202,6 +200,21 @@ func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, 
 	w.tell(w.out + " is new: " + changes)
 	w.untold = w.reload != nil
 	return "", nil
+}
+
+// compute repairs the last tables, and runs the policy anew where there are none or the
+// verdict on those is not ok.
+func (w *routeWatch) compute(ctx context.Context, f *fabric.Fabric) (*routing.Routes, *routing.Verdict, error) {
+	for last := w.last; ; last = nil {
+		r, err := w.policy.Repair(ctx, f, last)
+		if err != nil {
+			return nil, nil, err
+		}
+		v, err := r.Verify(ctx, routing.VerifyOptions{})
+		if err != nil || v.OK() || last == nil {
+			return r, v, err
+		}
+	}
 }
 
 // write replaces the file, if it reads back as r.

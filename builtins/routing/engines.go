@@ -52,7 +52,7 @@ True
 		if err != nil {
 			return nil, err
 		}
-		r, err := routing.Compute(c.Fiber().Context, v.g, engine.Name, o)
+		r, err := compute(c, v.g, engine.Name, o)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

@@ -49,6 +49,7 @@ func init() {
 		lang.Member[*Routes]{Method: &setSLMethod},
 		lang.Member[*Routes]{Method: &setSL2VLMethod},
 		lang.Member[*Routes]{Method: &cloneMethod},
+		lang.Member[*Routes]{Method: &repairMethod},
 		lang.Member[*Routes]{Method: &verifyMethod},
 		lang.Member[*Routes]{Method: &failuresMethod},
 		lang.Member[*Routes]{Method: &traceMethod},
@@ -94,7 +95,7 @@ func (v *Routes) Get(key starlark.Value) (starlark.Value, bool, error) {
 		return nil, false, err
 	}
 	if v.rows[s] == nil {
-		v.rows[s] = &rowValue{of: v, s: s, entries: v.Tables.Row(s)}
+		v.rows[s] = &rowValue{of: v, s: s}
 	}
 	return v.rows[s], true, nil
 }

@@ -11,13 +11,16 @@ import (
 	"fabsh/fabric/routing"
 )
 
-// rowValue is the value `row`: the table of one switch, within routes. entries lies in
-// these, by LID from 0: writing to it changes them.
+// rowValue is the value `row`: the table of one switch, within routes: writing to it
+// changes them.
 type rowValue struct {
-	of      *Routes
-	s       int // the switch's number in the graph
-	entries routing.Row
+	of *Routes
+	s  int // the switch's number in the graph
 }
+
+// entries are those by LID from 0, for reading; own, for writing.
+func (r *rowValue) entries() routing.Row { return r.of.Tables.Row(r.s) }
+func (r *rowValue) own() routing.Row     { return r.of.Tables.Own(r.s) }
 
 var (
 	_ starlark.HasSetIndex = (*rowValue)(nil)
@@ -35,10 +38,10 @@ func init() {
 	RowType = lang.NewType("row", "The table of one switch, within routes: row[lid] is a port, None if the LID is dropped; row[lid] = port changes it, row[a:b] is a list, and it iterates over the entries from LID 0 on.",
 		lang.Member[*rowValue]{Name: "switch", Type: "node", Column: true, Doc: "whose it is", Get: func(r *rowValue) starlark.Value { return topology.NodeOf(r.node()) }},
 		lang.Member[*rowValue]{Name: "guid", Type: "string", Column: true, Doc: "the switch's GUID", Get: func(r *rowValue) starlark.Value { return topology.GUIDValue(r.node().GUID()) }},
-		lang.Member[*rowValue]{Name: "top", Column: true, Doc: "the last LID", Get: func(r *rowValue) starlark.Value { return starlark.MakeInt(len(r.entries) - 1) }},
-		lang.Member[*rowValue]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of LID to port, of the LIDs that have one", Get: func(r *rowValue) starlark.Value { return topology.LFTPorts(r.entries) }},
-		lang.Member[*rowValue]{Name: "lids", Type: "dict", Doc: "the same the other way: a dict of port to the list of its LIDs, ports in the order of their first", Get: func(r *rowValue) starlark.Value { return topology.LFTLIDs(r.entries) }},
-		lang.Member[*rowValue]{Name: "used_ports", Type: "list", Doc: "the ports that LIDs go to, in order", Get: func(r *rowValue) starlark.Value { return topology.LFTUsed(r.entries) }},
+		lang.Member[*rowValue]{Name: "top", Column: true, Doc: "the last LID", Get: func(r *rowValue) starlark.Value { return starlark.MakeInt(len(r.entries()) - 1) }},
+		lang.Member[*rowValue]{Name: "ports", Type: "dict", Column: true, Doc: "a dict of LID to port, of the LIDs that have one", Get: func(r *rowValue) starlark.Value { return topology.LFTPorts(r.entries()) }},
+		lang.Member[*rowValue]{Name: "lids", Type: "dict", Doc: "the same the other way: a dict of port to the list of its LIDs, ports in the order of their first", Get: func(r *rowValue) starlark.Value { return topology.LFTLIDs(r.entries()) }},
+		lang.Member[*rowValue]{Name: "used_ports", Type: "list", Doc: "the ports that LIDs go to, in order", Get: func(r *rowValue) starlark.Value { return topology.LFTUsed(r.entries()) }},
 		lang.Member[*rowValue]{Method: &fillMethod},
 		lang.Member[*rowValue]{Method: &fillModMethod},
 		lang.Member[*rowValue]{Method: &copyMethod},
@@ -50,20 +53,20 @@ func init() {
 func (r *rowValue) node() *fabric.Node { return r.of.Tables.Graph().Switches()[r.s] }
 
 func (r *rowValue) String() string {
-	return fmt.Sprintf("row(%q, %d LIDs)", r.node().Name(), len(r.entries)-1)
+	return fmt.Sprintf("row(%q, %d LIDs)", r.node().Name(), len(r.entries())-1)
 }
 
 func (r *rowValue) Type() string                             { return "row" }
 func (r *rowValue) Freeze()                                  { r.of.Freeze() }
 func (r *rowValue) Truth() starlark.Bool                     { return true }
 func (r *rowValue) Hash() (uint32, error)                    { return 0, lang.Unhashable(r) }
-func (r *rowValue) Len() int                                 { return len(r.entries) }
+func (r *rowValue) Len() int                                 { return len(r.entries()) }
 func (r *rowValue) AttrNames() []string                      { return RowType.Names }
 func (r *rowValue) TypeDoc() lang.TypeDoc                    { return RowType.TypeDoc() }
 func (r *rowValue) Schema() string                           { return RowType.Schema() }
 func (r *rowValue) Attr(name string) (starlark.Value, error) { return RowType.Attr(r, name) }
-func (r *rowValue) Index(i int) starlark.Value               { return topology.LFTEntry(r.entries[i]) }
-func (r *rowValue) Iterate() starlark.Iterator               { return &rowIterator{entries: r.entries} }
+func (r *rowValue) Index(i int) starlark.Value               { return topology.LFTEntry(r.entries()[i]) }
+func (r *rowValue) Iterate() starlark.Iterator               { return &rowIterator{entries: r.entries()} }
 
 func (r *rowValue) Slice(start, end, step int) starlark.Value {
 	var list []starlark.Value
@@ -81,7 +84,7 @@ func (r *rowValue) SetIndex(i int, v starlark.Value) error {
 	if err != nil {
 		return fmt.Errorf("LID %d: %w", i, err)
 	}
-	r.entries[i] = p
+	r.own()[i] = p
 	return nil
 }
 
@@ -101,7 +104,7 @@ func (it *rowIterator) Done() {}
 
 func (r *rowValue) Facts() []lang.Fact { return RowType.Facts(r) }
 
-func (r *rowValue) Display() string { return topology.LFTText(r.entries) }
+func (r *rowValue) Display() string { return topology.LFTText(r.entries()) }
 
 // port is the entry for v: a port, the number of one that the switch has (0: itself),
 // or None to drop.

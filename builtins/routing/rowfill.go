@@ -33,7 +33,7 @@ var fillMethod = lang.Builtin{
 		if err != nil {
 			return nil, lang.ParamError("port", "%w", err)
 		}
-		r.entries.Fill(a.LIDs, p)
+		r.own().Fill(a.LIDs, p)
 		return starlark.None, nil
 	}),
 }
@@ -75,7 +75,7 @@ var fillModMethod = lang.Builtin{
 		if a.Div < 1 {
 			return nil, lang.ParamError("div", "got %d, want at least 1", a.Div)
 		}
-		r.entries.FillMod(a.LIDs, ports, a.Div)
+		r.own().FillMod(a.LIDs, ports, a.Div)
 		return starlark.None, nil
 	}),
 }
@@ -102,7 +102,7 @@ var copyMethod = lang.Builtin{
 		if err := r.of.checkMutable(); err != nil {
 			return nil, lang.Errorf("%w", err)
 		}
-		r.entries.Copy(a.Other.entries, a.LIDs)
+		r.own().Copy(a.Other.entries(), a.LIDs)
 		return starlark.None, nil
 	}),
 }
@@ -140,7 +140,7 @@ var mapMethod = lang.Builtin{
 				return nil, lang.ParamError("ports", "%w", err)
 			}
 		}
-		r.entries.Map(ports, a.LIDs)
+		r.own().Map(ports, a.LIDs)
 		return starlark.None, nil
 	}),
 }

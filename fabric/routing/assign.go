@@ -68,15 +68,23 @@ type AssignOptions struct {
 // choice. With Global scope and a policy by load, in addition O(D*S*S) to go through
 // the destinations in the order of their distance.
 func (r *Routes) Assign(ctx context.Context, h *Hops, o AssignOptions) error {
+	r.Edited()
+	_, err := r.assign(ctx, h, o)
+	return err
+}
+
+// assign is Assign, and returns its state at the end.
+func (r *Routes) assign(ctx context.Context, h *Hops, o AssignOptions) (*assigner, error) {
 	a, err := r.newAssigner(h, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	r.ownAll()
 	g := r.graph
 	a.next = make([]nextHops, len(g.switches))
 	load := func(_, s int) { a.next[s].load(a.h, s) }
 	if err := g.each(ctx, len(g.switches), load); err != nil {
-		return err
+		return nil, err
 	}
 	// Far switches first: what they choose decides which packets pass through the
 	// near ones.
@@ -91,10 +99,10 @@ func (r *Routes) Assign(ctx context.Context, h *Hops, o AssignOptions) error {
 	for step := steps; step >= 0; step-- {
 		err := each(ctx, len(g.switches), func(worker, s int) { a.fill(&a.workers[worker], s, step) })
 		if err = cmp.Or(err, a.err); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return a, nil
 }
 
 // inOrder is Graph.each on this goroutine.
@@ -117,6 +125,7 @@ type assigner struct {
 	wanted  []bool    // by index in dests; nil: all
 	weight  []int32   // by index in dests
 	number  []int     // of DModK, by index in dests
+	byLID   []int     // of DModK: the Numbering of the tree, where no other is given
 	divider []int     // of DModK, by switch
 	parents [][]int32 // of DModK, by switch: those of a whole tree
 	loads   []int32   // by portBase of the switch and port

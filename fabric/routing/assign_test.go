@@ -101,7 +101,7 @@ func TestPolicyChoice(t *testing.T) {
 			if err := r.Assign(t.Context(), h, AssignOptions{Policy: policy, Seed: seed}); err != nil {
 				t.Fatal(err)
 			}
-			return fmt.Sprint(r.lft)
+			return fmt.Sprint(r.rows)
 		}
 		if one := chosen(1); one != chosen(1) || one == chosen(2) {
 			t.Errorf("%s does not go by the seed", policy)

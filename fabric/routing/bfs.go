@@ -45,7 +45,7 @@ func (h *Hops) fail(w *searcher, s, d int) {
 // the lowest destination, whatever the number of workers.
 func (h *Hops) search(ctx context.Context, bfs func(w *searcher, first int)) error {
 	g := h.graph
-	n, step := (len(g.switches)+batch-1)/batch, batch
+	n, step := (h.columns()+batch-1)/batch, batch
 	if g.weighted {
 		n, step, bfs = len(g.switches), 1, h.dial
 	}
@@ -112,7 +112,7 @@ func (h *Hops) failAny(w *searcher, found []uint64, first int) {
 	}
 	bit := bits.TrailingZeros64(all)
 	s := slices.IndexFunc(found, func(fresh uint64) bool { return fresh>>bit&1 != 0 })
-	h.fail(w, s, first+bit)
+	h.fail(w, s, h.column(first+bit))
 }
 
 // begin makes the destinations themselves the frontier, and returns all of their
@@ -120,12 +120,29 @@ func (h *Hops) failAny(w *searcher, found []uint64, first int) {
 func (w *searcher) begin(h *Hops, first int) (all uint64) {
 	clear(w.seen)
 	clear(w.now)
-	for i := range min(batch, len(w.seen)-first) {
-		w.seen[first+i], w.now[first+i] = 1<<i, 1<<i
-		h.d[(first+i)*h.stride+first+i] = 0
+	for i := range min(batch, h.columns()-first) {
+		d := h.column(first + i)
+		w.seen[d], w.now[d] = 1<<i, 1<<i
+		h.d[d*h.stride+first+i] = 0
 		all |= 1 << i
 	}
 	return all
+}
+
+// columns is the number of destinations.
+func (h *Hops) columns() int {
+	if h.only != nil {
+		return len(h.only)
+	}
+	return len(h.graph.switches)
+}
+
+// column is the destination of column i.
+func (h *Hops) column(i int) int {
+	if h.only != nil {
+		return int(h.only[i])
+	}
+	return i
 }
 
 // spare is the i-th spare frontier.
@@ -141,5 +158,77 @@ func (h *Hops) put(s, first int, which uint64, distance uint8) {
 	row := h.d[s*h.stride+first:]
 	for ; which != 0; which &= which - 1 {
 		row[bits.TrailingZeros64(which)] = distance
+	}
+}
+
+// dial finds the distances to one destination by Dial's algorithm: Dijkstra's with
+// buckets in place of a queue, for small integer weights (Dial, "Algorithm 360:
+// shortest-path forest with topological ordering", 1969). With up*/down* it runs
+// twice: for the paths that only go down, then for those that go up to one of these.
+//
+// Time: O(S + N + maxDistance).
+func (h *Hops) dial(w *searcher, d int) {
+	g := h.graph
+	if w.distance == nil {
+		w.distance = make([]uint8, len(g.switches))
+		w.buckets = make([][]int32, 2*maxDistance+1)
+	}
+	for s := range w.distance {
+		w.distance[s] = noPath
+	}
+	w.distance[d] = 0
+	w.buckets[0] = append(w.buckets[0], int32(d))
+	h.relax(w, false)
+	if h.up != nil {
+		for s, x := range w.distance {
+			if x != noPath {
+				w.buckets[x] = append(w.buckets[x], int32(s))
+			}
+		}
+		h.relax(w, true)
+	}
+	for s, x := range w.distance {
+		h.d[s*h.stride+d] = x
+	}
+	for _, s := range w.beyond {
+		if w.distance[s] == noPath && w.err == nil {
+			h.fail(w, int(s), d)
+		}
+	}
+	w.beyond = w.beyond[:0]
+}
+
+// relax takes the buckets in order and relaxes the links into their switches: with
+// up*/down* only those that go up, or only the others.
+func (h *Hops) relax(w *searcher, up bool) {
+	g := h.graph
+	mark := uint8(0)
+	if up {
+		mark = viaUp
+	}
+	for distance := 0; distance < len(w.buckets); distance++ {
+		for i := 0; i < len(w.buckets[distance]); i++ {
+			t := w.buckets[distance][i]
+			if int(w.distance[t]&^viaUp) != distance {
+				continue
+			}
+			for j := g.nbrBase[t]; j < g.nbrBase[t+1]; j++ {
+				s, weight := g.nbrTo[j], int(g.nbrBack[j])
+				// Links from t to s go up if those from s to t go down.
+				if h.up != nil && h.up[j] == up || up && w.distance[s]&viaUp == 0 && w.distance[s] != noPath {
+					continue
+				}
+				if distance+weight > maxDistance {
+					w.beyond = append(w.beyond, s)
+					continue
+				}
+				if distance+weight >= int(w.distance[s]&^viaUp) {
+					continue
+				}
+				w.distance[s] = uint8(distance+weight) | mark
+				w.buckets[distance+weight] = append(w.buckets[distance+weight], s)
+			}
+		}
+		w.buckets[distance] = w.buckets[distance][:0]
 	}
 }

@@ -109,6 +109,9 @@ func Classify(rules []Rule, p *fabric.Port) (c Class) {
 // Glob says whether s matches pattern: * is any text, ? any byte, and case does
 // not matter. Slashes, which names of director switches have, are ordinary bytes.
 func Glob(pattern, s string) bool {
+	if text, ok := within(pattern); ok {
+		return contains(s, text)
+	}
 	p, i := 0, 0
 	star, resume := -1, 0 // the last *, and where what follows it is tried next
 	for i < len(s) {
@@ -127,6 +130,26 @@ func Glob(pattern, s string) bool {
 		}
 	}
 	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// within is the text of a pattern that is one text between stars, as most are.
+func within(pattern string) (text string, ok bool) {
+	text = strings.TrimSuffix(strings.TrimPrefix(pattern, "*"), "*")
+	return text, len(text) > 0 && len(text) == len(pattern)-2 && !strings.ContainsAny(text, "*?")
+}
+
+// contains says whether text is in s; case does not matter.
+func contains(s, text string) bool {
+	for first := lower(text[0]); len(s) >= len(text); s = s[1:] {
+		i := 0
+		for lower(s[0]) == first && i < len(text) && lower(s[i]) == lower(text[i]) {
+			i++
+		}
+		if i == len(text) {
+			return true
+		}
+	}
+	return false
 }
 
 func lower(c byte) byte {

@@ -28,10 +28,13 @@ func (r *Routes) complete(ctx context.Context, h *Hops, ranks *Ranks, keep *Rout
 	a := addition{r: r, connected: connected}
 	if lack, all := a.countPairs(h); lack*maxLack > all && len(r.graph.dests) > manyLIDs {
 		r.missing = lack
+		r.basis.addGaps()
 		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d pairs of switches with CAs have no path that goes up and then down", lack, all))
 		return nil
 	}
-	a.findGaps(h)
+	if a.findGaps(h); len(a.cas) > 0 {
+		r.basis.addGaps()
+	}
 	if err := a.addPaths(ctx, ranks); err != nil {
 		return err
 	}
@@ -190,6 +193,7 @@ type addition struct {
 	r                 *Routes
 	connected         *Hops
 	cas, switches     []gap // of LIDs of CAs, and of switches
+	dropped           []gap // of patch: LIDs whose packets some switch drops
 	toCAs, toSwitches tally
 }
 

@@ -236,7 +236,7 @@ func (x *sampler) follow(r *Routes, from, to int32, lid mad.LID) int32 {
 	begin := len(x.paths)
 	at := int32(g.terminals[from].Switch)
 	for range len(g.switches) {
-		target := g.target(at, r.lft[int(at)*r.stride+int(lid)])
+		target := g.target(at, r.rows[at][lid])
 		if target >= 0 {
 			x.paths = append(x.paths, target)
 			at = g.chanTo[target]

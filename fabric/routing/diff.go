@@ -67,5 +67,5 @@ func (r *Routes) block(s, i int) []byte {
 	if (i+1)*block > r.stride {
 		return dropped
 	}
-	return r.lft[s*r.stride+i*block:][:block]
+	return r.rows[s][i*block:][:block]
 }

@@ -62,8 +62,8 @@ func (a *assigner) prepareDModK() {
 	a.parents = l.parents(a.h.place)
 	number, divider := a.Number, a.Divider
 	if number == nil {
-		numbers := g.Numbering(l.leafOrder())
-		number = func(lid mad.LID) int { return numbers[lid] }
+		a.byLID = g.Numbering(l.leafOrder())
+		number = func(lid mad.LID) int { return a.byLID[lid] }
 	}
 	if divider == nil {
 		dividers := l.dividers(a.parents)
@@ -98,6 +98,10 @@ func (a *assigner) findParents(s int, ports []uint8) {
 	}
 	i, found := 0, false
 	for _, p := range a.parents[s] {
+		if p < 0 { // missing, see treeBasis
+			list.slots = append(list.slots, -1)
+			continue
+		}
 		for i < len(list.groups) && place[list.groups[i].To] < place[p] {
 			i++
 		}

@@ -3,36 +3,39 @@
 //	graph.go       Graph: a fabric as algorithms need it; graphbuild.go makes it
 //	class.go       what terminals are for: cn io an gateway sm
 //	routes.go      Routes: forwarding tables, service levels and virtual lanes
-//	row.go         the table of one switch
 //	diff.go        the differences of two Routes
-//	reroute.go     the paths that differ; rerouteload.go counts them,
-//	reroutepatch.go those of few switches
+//	reroute.go     the paths that differ, and their number;
+//	reroutepatch.go counts those of few switches
 //	trace.go       one path
 //
 //	hops.go        Hops: the distances between all switches
-//	bfs.go         they are found by breadth-first search; dial.go: with weights
+//	bfs.go         they are found by breadth-first search, with weights by buckets
 //	nexthop.go     the next hops that distances allow
 //	updown.go      ranks, and the distances of up*/down*
 //	roots.go       the switches at the top
-//	levels.go      the levels of what may be a fat tree
-//	tree.go        Tree: the shape of a fat tree
+//	levels.go      Tree: the levels of what may be a fat tree, and its shape
 //
 //	engine.go      the table of engines; each is in the file of its name
 //	assign.go      Assign chooses among next hops, by a policy
 //	leastloaded.go the policies by load; dmodk.go: by digits
 //	keep.go        entries that stay as they were
 //	laneengine.go  the engines that use virtual lanes; layer.go: lanes for any tables
+//	basis.go       what an engine made tables of
+//	loan.go        rows that tables share until one changes them
+//	repair.go      Repair: the tables of a fabric that has changed a little
+//	repairtree.go  of a fat tree: repairdist.go finds the distances that change,
+//	repairgaps.go  paths to switches that up*/down* has none to
+//	repairpatch.go where nothing is known of what made the tables
 //	dijkstra.go    cheapest paths
 //	nuesearch.go   paths that close no credit loop; topoorder.go tests for cycles
 //	complete.go    such paths where up*/down* has none; downup.go: to switches
 //
 //	verify.go      Verify: do all packets arrive, and can none deadlock?
-//	verdict.go     Verdict: the answer; via.go: rules on what paths cross
+//	verdict.go     Verdict, Report: the answers; via.go: rules on what paths cross
 //	walk.go        all paths to a LID; vlwalk.go: with virtual lanes
-//	cdg.go         the channel dependency graph; cdgcycle.go: its cycles
+//	cdg.go         the channel dependency graph, and its cycles
 //	failure.go     what the failure of each link would break
 //	balance.go     how evenly routes are spread; congestion.go: under traffic
-//	parallel.go    work on all cores
 //
 // Switches are numbered as in the fabric: by GUID. A channel is one direction
 // of a link between two switches. A terminal is where paths begin and end: a

@@ -100,6 +100,7 @@ func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, 
 		return nil, err
 	}
 	r.Engine = engine
+	r.madeBy(g, engine, &o)
 	return r, nil
 }
 

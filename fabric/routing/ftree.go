@@ -37,9 +37,11 @@ var ftree = Engine{
 		}
 		h.place = l.places()
 		r := NewRoutes(g, 0)
-		if err := r.Assign(ctx, h, AssignOptions{Policy: DModK, Keep: o.Keep, levels: l}); err != nil {
+		a, err := r.assign(ctx, h, AssignOptions{Policy: DModK, Keep: o.Keep, levels: l})
+		if err != nil {
 			return nil, err
 		}
+		r.basis = a.basis(ranks)
 		if err := r.complete(ctx, h, ranks, o.Keep); err != nil {
 			return nil, err
 		}

@@ -2,9 +2,12 @@ package routing
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"fabsh/fabric"
 	"fabsh/mad"
@@ -29,6 +32,7 @@ type GraphOptions struct {
 // destinations have dense numbers, and lie side by side in memory. It is immutable.
 type Graph struct {
 	fabric   *fabric.Fabric
+	options  GraphOptions
 	switches []*fabric.Node
 	index    []int32 // switch by node id, or -1
 	notes    []string
@@ -45,7 +49,7 @@ type Graph struct {
 	chanBase   []int32   // first channel of a switch, and the end
 	neighbours []Neighbour
 	nbrTo      []int32 // Neighbour.To of each, for fast access
-	nbrBack    []uint8 // weight of the lightest link back, or 0 if there is none
+	nbrBack    []uint8 // weight of the lightest link back, or 0 if there is none; nil where all weights are 1
 	nbrBase    []int32 // first neighbour of a switch, and the end
 	weighted   bool
 	order      [][]int16 // of switches that have a PortOrder: rank by port
@@ -97,7 +101,7 @@ type dest struct {
 //
 // Time: O(P*log P) for P ports.
 func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
-	g := &Graph{fabric: f, workers: o.Workers}
+	g := &Graph{fabric: f, options: o, workers: o.Workers}
 	if g.workers <= 0 {
 		g.workers = runtime.GOMAXPROCS(0)
 	}
@@ -127,6 +131,42 @@ func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
 		g.note("the fabric is incomplete (%s): nothing is known of what is not in it", f.Missing())
 	}
 	return g, nil
+}
+
+// For is the graph of f, another snapshot of the same subnet, with the options of g.
+// What these say of a port of g's fabric goes for the port of f with the same node GUID
+// and number.
+func (g *Graph) For(f *fabric.Fabric) (*Graph, error) {
+	o := g.options
+	before := func(p *fabric.Port) *fabric.Port {
+		for _, n := range g.fabric.NodeByGUID(p.Node().GUID()) {
+			return n.Port(p.Num())
+		}
+		return nil
+	}
+	if g.options.Exclude != nil {
+		o.Exclude = func(p *fabric.Port) bool {
+			was := before(p)
+			return was != nil && g.options.Exclude(was)
+		}
+	}
+	if g.options.Weight != nil {
+		o.Weight = func(p *fabric.Port) int {
+			if was := before(p); was != nil {
+				return g.options.Weight(was)
+			}
+			return 1
+		}
+	}
+	if g.options.PortOrder != nil {
+		o.PortOrder = func(n *fabric.Node) []int {
+			for _, was := range g.fabric.NodeByGUID(n.GUID()) {
+				return g.options.PortOrder(was)
+			}
+			return nil
+		}
+	}
+	return NewGraph(f, o)
 }
 
 // Fabric is what g was made of.
@@ -235,4 +275,34 @@ func (g *Graph) endpointsOn() []int64 {
 		}
 	}
 	return on
+}
+
+// each calls do for 0..n-1 on all workers. Each worker has a number, for memory of its
+// own. When ctx ends it returns early, with the cause.
+func (g *Graph) each(ctx context.Context, n int, do func(worker, i int)) error {
+	workers := min(g.workers, n)
+	if workers <= 1 {
+		for i := range n {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			do(0, i)
+		}
+		return context.Cause(ctx)
+	}
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for worker := range workers {
+		wait.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				do(worker, i)
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
 }

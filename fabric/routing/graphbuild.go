@@ -28,6 +28,7 @@ func (g *Graph) addSwitches() {
 
 // addChannels numbers the channels by switch and port.
 func (g *Graph) addChannels(usable func(*fabric.Port) bool, weight func(*fabric.Port) int) error {
+	g.channels, g.chanTo = make([]Channel, 0, len(g.targets)), make([]int32, 0, len(g.targets))
 	for s, n := range g.switches {
 		g.chanBase = append(g.chanBase, int32(len(g.channels)))
 		for p := range n.Ports() {
@@ -82,6 +83,7 @@ func (g *Graph) setOrder(s int, ports []int) error {
 // addNeighbours groups the channels of each switch by the switch they lead to.
 func (g *Graph) addNeighbours() {
 	ports := make([]uint8, 0, len(g.channels))
+	g.neighbours, g.nbrTo = make([]Neighbour, 0, len(g.channels)), make([]int32, 0, len(g.channels))
 	sorted := make([]int32, 0, 255) // ports a switch
 	for s := range g.switches {
 		g.nbrBase = append(g.nbrBase, int32(len(g.neighbours)))
@@ -106,6 +108,9 @@ func (g *Graph) addNeighbours() {
 		}
 	}
 	g.nbrBase = append(g.nbrBase, int32(len(g.neighbours)))
+	if !g.weighted {
+		return
+	}
 	g.nbrBack = make([]uint8, len(g.neighbours))
 	for s := range g.switches {
 		for i := g.nbrBase[s]; i < g.nbrBase[s+1]; i++ {
@@ -128,6 +133,7 @@ func (g *Graph) rank(s int, p uint8) int16 {
 // addTerminals finds the ports that have LIDs, or gives LIDs where no port has one.
 func (g *Graph) addTerminals(usable func(*fabric.Port) bool, rules []Rule) {
 	var noLID, detached int
+	g.terminals = make([]Terminal, 0, len(g.fabric.Nodes()))
 	for i := range g.fabric.Ports() {
 		p := &g.fabric.Ports()[i]
 		isSwitch := p.Node().IsSwitch()

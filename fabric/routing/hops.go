@@ -22,6 +22,8 @@ type Hops struct {
 	graph  *Graph
 	stride int
 	d      []uint8 // from s to d: d[s*stride+d]
+	only   []int32 // the destinations, where they are not all: column i is that of only[i]
+	rank   *Ranks  // of up*/down*; nil: all links are allowed
 	up     []bool  // by neighbour, whether its links go up; nil: all links are allowed
 	place  []int32 // by switch: neighbours are preferred in this order; nil: by number
 }
@@ -71,6 +73,16 @@ func (h *Hops) Max() int {
 		}
 	}
 	return int(longest)
+}
+
+// agrees says whether up*/down* allows the first link of a path from s by way of to:
+// one that goes down all the way, or the links up before.
+func (h *Hops) agrees(s, to, d int) bool {
+	own, far := h.d[s*h.stride+d], h.d[to*h.stride+d]
+	if h.rank.Up(s, to) {
+		return own&viaUp != 0
+	}
+	return own&viaUp == 0 && far&viaUp == 0
 }
 
 // row has the distances from switch s, as they are stored.

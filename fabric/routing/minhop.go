@@ -21,6 +21,8 @@ var minhop = Engine{
 		l := g.levels()
 		h.place = l.places()
 		r := NewRoutes(g, 0)
-		return r, r.Assign(ctx, h, o.assign(l))
+		a, err := r.assign(ctx, h, o.assign(l))
+		r.basis = a.basis(nil)
+		return r, err
 	},
 }

@@ -160,10 +160,18 @@ func (h *Hops) isNextHop(s, d int, out uint8) bool {
 // of preference; none if s is d, or there is no path.
 func (h *Hops) Next(s, d int) []uint8 {
 	var x nextHops
+	x.find(h, s, d)
+	return x.list.ports
+}
+
+// find is ports for one destination of switch s, without load.
+func (x *nextHops) find(h *Hops, s, d int) {
 	g := h.graph
 	own := h.d[s*h.stride+d]
+	x.hops, x.s, x.list.known, x.list.last = h, s, false, x.list.last[:0]
 	if s == d || own == noPath {
-		return nil
+		x.expand()
+		return
 	}
 	var set uint8
 	for i, n := range g.Neighbours(s) {
@@ -180,7 +188,5 @@ func (h *Hops) Next(s, d int) []uint8 {
 			set = 0
 		}
 	}
-	x.hops, x.s = h, s
 	x.expand()
-	return x.list.ports
 }

@@ -13,7 +13,7 @@ import (
 // that close no cycle with the dependencies of all LIDs before, with detours where
 // they must be. The turns of a spanning tree are always allowed (the escape
 // paths), so no LID is left without a path. On a fat tree, paths go up and then down
-// where all pairs have such a path: see nueTree.
+// where all pairs have such a path, and on very large networks: see nueUpDown.
 //
 // Time: for each LID a search of O(C*log C), and a cycle test for each dependency
 // that is new. A test takes O(1) if the edge agrees with the topological order
@@ -35,7 +35,15 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
-	r, err := g.nueTree(ctx, ranks, connected)
+	var r *Routes
+	if g.levels().check() == nil {
+		r, err = g.nueUpDown(ctx, ranks, connected)
+	}
+	if r == nil && err == nil && len(g.dests)*len(g.channels) > manySteps {
+		if r, err = g.nueUpDown(ctx, g.Ranks([]int{root}), connected); r != nil {
+			r.Notes = append(r.Notes, fmt.Sprintf("nue: paths go up to %s and then down, for %d LIDs over %d channels are too many to search for others", g.switches[root].Label(), len(g.dests), len(g.channels)))
+		}
+	}
 	if r == nil && err == nil {
 		r = NewRoutes(g, 0)
 		n := newNueSearch(r, NewCDG(g, 1), g.upDownOrder(ranks))
@@ -50,13 +58,15 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 	return r, r.fillIn(ctx, nil, connected, nil)
 }
 
-// nueTree is nue on a fat tree, perhaps with parts missing, where each pair of switches
+// manySteps: where LIDs times channels are more, searches of the dependency graph would
+// take longer than 20 s.
+const manySteps = 1 << 28
+
+// nueUpDown is nue on a fat tree, perhaps with parts missing, where each pair of switches
 // with CAs has a path up and then down: then no others are looked for, and no cycle
-// test is needed. Nil: it is none, or not all were found.
-func (g *Graph) nueTree(ctx context.Context, ranks *Ranks, connected *Hops) (*Routes, error) {
-	if g.levels().check() != nil {
-		return nil, nil
-	}
+// test is needed. So it is on very large networks of other shapes. Nil: it is none, or
+// not all pairs have such a path.
+func (g *Graph) nueUpDown(ctx context.Context, ranks *Ranks, connected *Hops) (*Routes, error) {
 	h, err := g.UpDown(ctx, ranks)
 	if err != nil {
 		return nil, &Precondition{Reason: err}
@@ -65,12 +75,10 @@ func (g *Graph) nueTree(ctx context.Context, ranks *Ranks, connected *Hops) (*Ro
 	if lack, _ := (&addition{r: r, connected: connected}).countPairs(h); lack > 0 {
 		return nil, nil
 	}
-	n := newNueSearch(r, NewCDG(g, 1), g.upDownOrder(ranks))
-	n.order.budget = -1
-	if whole, err := n.toAll(ctx, connected); err != nil || !whole {
+	if err := r.balance(ctx, h); err != nil {
 		return nil, err
 	}
-	return r, nil
+	return r, r.complete(ctx, h, ranks, nil)
 }
 
 // toAll finds the paths to all LIDs. Without an escape tree it gives up, and returns

@@ -40,7 +40,7 @@ func newNueSearch(r *Routes, d *CDG, position []int32) *nueSearch {
 	g := r.graph
 	n := &nueSearch{g: g, routes: r, order: newTopoOrder(d, position)}
 	n.load, n.blocked = make([]int64, len(g.channels)), make([]bool, len(g.channels))
-	n.component = g.components(func(int) bool { return true })
+	n.component = g.connected()
 	n.endpoints, n.flow = g.endpointsOn(), make([]int64, len(g.switches))
 	n.via, n.cost, n.settled = make([]int32, len(g.switches)), make([]int64, len(g.switches)), make([]bool, len(g.switches))
 	return n

@@ -27,7 +27,7 @@ func TestWorkers(t *testing.T) {
 					if err != nil {
 						continue
 					}
-					o := outcome{tables: r.lft, verdict: verify(t, r, VerifyOptions{})}
+					o := outcome{tables: slices.Concat(r.rows...), verdict: verify(t, r, VerifyOptions{})}
 					if o.balance, err = r.Balance(t.Context(), 0); err != nil {
 						t.Fatal(err)
 					}

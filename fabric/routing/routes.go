@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -31,9 +32,11 @@ type Routes struct {
 
 	graph   *Graph
 	top     mad.LID
-	stride  int // a row's entries, filled up to whole blocks
-	lft     []uint8
-	missing int // entries that lead to CAs, which complete could not add
+	stride  int       // a row's entries, filled up to whole blocks
+	rows    [][]uint8 // by switch: the entries
+	loan    *loan
+	missing int    // entries that lead to CAs, which complete could not add
+	basis   *basis // nil: nothing is known of what made them
 }
 
 // NewRoutes makes tables that drop all packets, for LIDs up to top, or to the
@@ -41,7 +44,7 @@ type Routes struct {
 func NewRoutes(g *Graph, top mad.LID) *Routes {
 	top = max(top, g.Top())
 	r := &Routes{graph: g, top: top, stride: (int(top)/block + 1) * block}
-	r.lft = slices.Repeat([]uint8{NoPort}, r.stride*len(g.switches))
+	r.cut(slices.Repeat([]uint8{NoPort}, r.stride*len(g.switches)))
 	return r
 }
 
@@ -51,16 +54,15 @@ func (r *Routes) Graph() *Graph { return r.graph }
 // Top is the last LID of every row.
 func (r *Routes) Top() mad.LID { return r.top }
 
-// Row is the table of switch s, by LID from 0 to Top. It shares r's memory.
-func (r *Routes) Row(s int) Row {
-	at := s * r.stride
-	return Row(r.lft[at : at+int(r.top)+1 : at+int(r.top)+1])
-}
+// Row is the table of switch s, by LID from 0 to Top. It shares r's memory, which other
+// tables may share: Own is for writing.
+func (r *Routes) Row(s int) Row { return Row(r.rows[s][:int(r.top)+1]) }
 
 // Clone is a copy that shares only the graph with r.
 func (r *Routes) Clone() *Routes {
 	c := *r
-	c.lft, c.Notes, c.ReadNotes = slices.Clone(r.lft), slices.Clone(r.Notes), slices.Clone(r.ReadNotes)
+	c.cut(slices.Concat(r.rows...))
+	c.Notes, c.ReadNotes = slices.Clone(r.Notes), slices.Clone(r.ReadNotes)
 	c.SL, c.SL2VL = r.SL.clone(), r.SL2VL.clone()
 	return &c
 }
@@ -103,11 +105,10 @@ func (r *Routes) On(g *Graph) *Routes {
 
 // seenOn is On for reading only: the result may share the tables of r.
 func (r *Routes) seenOn(g *Graph) *Routes {
-	guid := func(a, b *fabric.Node) bool { return a.GUID() == b.GUID() }
 	switch {
 	case r == nil || g == r.graph:
 		return r
-	case r.SL != nil || r.SL2VL != nil || r.top < g.Top() || !slices.EqualFunc(r.graph.switches, g.switches, guid):
+	case r.SL != nil || r.SL2VL != nil || r.top < g.Top() || !slices.EqualFunc(r.graph.switches, g.switches, sameGUID):
 		return r.On(g)
 	}
 	o := *r
@@ -115,13 +116,13 @@ func (r *Routes) seenOn(g *Graph) *Routes {
 	return &o
 }
 
+func sameGUID(a, b *fabric.Node) bool { return a.GUID() == b.GUID() }
+
 // Entries is the number of LIDs with a port, over all switches.
 func (r *Routes) Entries() int {
 	n := 0
-	for _, p := range r.lft {
-		if p != NoPort {
-			n++
-		}
+	for _, row := range r.rows {
+		n += len(row) - bytes.Count(row, dropped[:1])
 	}
 	return n
 }
@@ -234,4 +235,82 @@ func (v *SL2VL) clone() *SL2VL {
 		c.tables[i] = slices.Clone(c.tables[i])
 	}
 	return c
+}
+
+// Row is the forwarding table of one switch: ports by LID. Methods that write ignore
+// LIDs beyond its end.
+type Row []uint8
+
+// Port is the entry of lid; NoPort beyond the end.
+func (r Row) Port(lid mad.LID) uint8 {
+	if int(lid) >= len(r) {
+		return NoPort
+	}
+	return r[lid]
+}
+
+// Fill sets the entries of lids to port.
+func (r Row) Fill(lids []mad.LID, port uint8) {
+	for _, lid := range lids {
+		if int(lid) < len(r) {
+			r[lid] = port
+		}
+	}
+}
+
+// FillMod sets the entry of the i-th of lids to ports[i/div mod len(ports)]: d-mod-k,
+// by the digit of weight div.
+func (r Row) FillMod(lids []mad.LID, ports []uint8, div int) {
+	if len(ports) == 0 {
+		return
+	}
+	div = max(div, 1)
+	digit, left := 0, div
+	for _, lid := range lids {
+		if int(lid) < len(r) {
+			r[lid] = ports[digit]
+		}
+		if left--; left == 0 {
+			left = div
+			if digit++; digit == len(ports) {
+				digit = 0
+			}
+		}
+	}
+}
+
+// Copy copies the entries of lids, or all if lids is nil, from another row.
+func (r Row) Copy(from Row, lids []mad.LID) {
+	if lids == nil {
+		copy(r, from)
+		return
+	}
+	for _, lid := range lids {
+		if int(lid) < len(r) && int(lid) < len(from) {
+			r[lid] = from[lid]
+		}
+	}
+}
+
+// Map replaces port p by ports[p] in the entries of lids, or in all if lids is nil.
+// Ports that are not in ports stay.
+func (r Row) Map(ports map[uint8]uint8, lids []mad.LID) {
+	var to [256]uint8
+	for p := range to {
+		to[p] = uint8(p)
+	}
+	for p, q := range ports {
+		to[p] = q
+	}
+	if lids == nil {
+		for lid := range r {
+			r[lid] = to[r[lid]]
+		}
+		return
+	}
+	for _, lid := range lids {
+		if int(lid) < len(r) {
+			r[lid] = to[r[lid]]
+		}
+	}
 }

@@ -30,8 +30,8 @@ var sssp = Engine{
 	},
 }
 
-// balance gives each LID in turn the shortest paths with the fewest routes on their
-// channels so far. The distances are known, so no queue is needed: it goes through
+// balance gives each LID in turn those of the paths that h allows with the fewest routes
+// on their channels so far. The distances are known, so no queue is needed: it goes through
 // the switches in the order of their distance, and of each only through the
 // channels to next hops, which are the same for all LIDs on a switch.
 func (r *Routes) balance(ctx context.Context, h *Hops) error {
@@ -60,7 +60,7 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 			for _, s := range list {
 				first := int32(len(next))
 				for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
-					if h.Distance(int(g.chanTo[c]), d)+int(g.channels[c].Weight) == x {
+					if to := int(g.chanTo[c]); h.Distance(to, d)+int(g.channels[c].Weight) == x && (h.rank == nil || h.agrees(int(s), to, d)) {
 						next = append(next, c)
 					}
 				}
@@ -102,6 +102,8 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 //
 // Time: O(L*C*log C).
 func (r *Routes) SSSP(ctx context.Context, weight []int64, lids []mad.LID) error {
+	r.Edited()
+	r.ownAll()
 	g := r.graph
 	if err := g.checkWeights(weight); err != nil {
 		return fmt.Errorf("sssp: %w", err)

@@ -2,6 +2,7 @@ package routing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -46,9 +47,11 @@ func (g *Graph) upDownRoutes(ctx context.Context, ranks *Ranks, o *Options) (*Ro
 	l := g.levels()
 	h.place = l.places()
 	r := NewRoutes(g, 0)
-	if err := r.Assign(ctx, h, o.assign(l)); err != nil {
+	a, err := r.assign(ctx, h, o.assign(l))
+	if err != nil {
 		return nil, err
 	}
+	r.basis = a.basis(ranks)
 	return r, r.complete(ctx, h, ranks, o.Keep)
 }
 
@@ -68,4 +71,24 @@ func (g *Graph) orCentre(ctx context.Context, r *Routes, err error, o *Options) 
 	}
 	one.Notes = append(one.Notes, fmt.Sprintf("no top to be found that all go up to: the one root is the centre, %s", g.switches[root[0]].Label()))
 	return one, nil
+}
+
+// dnup is up*/down* routing (see updn) where up is away from the switches with
+// CAs, as OpenSM's dnup: it needs no roots, and suits networks whose top is not
+// all at one level.
+//
+// Time: as updn.
+var dnup = Engine{
+	Name:    "dnup",
+	Doc:     "Up*/down*, where up is away from the switches with CAs: no credit loops.",
+	Options: []string{"policy", "scope", "seed", "keep"},
+	Acyclic: true,
+	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
+		leaves := g.leaves()
+		if leaves == nil {
+			return nil, &Precondition{Reason: errors.New("no switch has a CA")}
+		}
+		r, err := g.upDownRoutes(ctx, g.Ranks(leaves).Reverse(), o)
+		return g.orCentre(ctx, r, err, o)
+	},
 }

@@ -69,6 +69,7 @@ func (r *Ranks) Up(s, t int) bool {
 // Time: twice that of Hops.
 func (g *Graph) UpDown(ctx context.Context, r *Ranks) (*Hops, error) {
 	h := newHops(g)
+	h.rank = r
 	h.up = make([]bool, len(g.neighbours))
 	for s := range g.switches {
 		for i := g.nbrBase[s]; i < g.nbrBase[s+1]; i++ {

@@ -1,0 +1,57 @@
+package routing
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/routing"
+)
+
+// repairMethod is routes.repair(): tables for the fabric as it is now.
+var repairMethod = lang.Builtin{
+	Name:    "repair",
+	Returns: "routes",
+	Params:  []lang.Param{{Name: "fabric", Kind: kindFabric, Default: "None", Doc: "the same subnet after links, switches or hosts were lost or came back; else the session's"}},
+	Doc: `Returns tables for the fabric as it is now, with as few changes as can be.
+Entries change only towards destinations whose paths used what is lost, or gain by what is back. What the engine that made the tables promises holds on: the same pairs are reached, there is no credit loop where it allows none, and no link has over 2% more routes than by a new run, which is checked on all but large fat trees. The options of the graph go for ports of the same node GUID and number.
+Of tables from a file, or changed by hand, all paths that arrive stay, and the others get ones that close no credit loop; notes say where there is none.`,
+	Example: `
+> f = discover()
+> t = f.graph().route("ftree")
+> t.repair(f).diff(t).entries
+0
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Fabric *topology.Fabric }) (starlark.Value, error) {
+		v := c.Recv.(*Routes)
+		f, err := fabricOr(c, a.Fabric)
+		if err != nil {
+			return nil, err
+		}
+		g, err := v.Tables.Graph().For(f.Fabric)
+		if err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		r, err := v.Tables.Repair(c.Fiber().Context, g)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		return newRoutes(r, newGraph(g, f)), nil
+	}),
+}
+
+// startKey is where a thread has the tables that route() begins with.
+const startKey = "routing.start"
+
+// StartWith lets route() on this thread repair r, where the engine and the options are
+// those that made it, in place of a new run. r may be nil.
+func StartWith(t *starlark.Thread, r *routing.Routes) { t.SetLocal(startKey, r) }
+
+// compute runs an engine, or repairs what it may start with.
+func compute(c *lang.Call, g *routing.Graph, engine string, o routing.Options) (*routing.Routes, error) {
+	ctx := c.Fiber().Context
+	if start, _ := c.Thread.Local(startKey).(*routing.Routes); start != nil && o.Keep == nil && start.MadeBy(g, engine, o) {
+		return start.Repair(ctx, g)
+	}
+	return routing.Compute(ctx, g, engine, o)
+}

@@ -1,0 +1,93 @@
+package routing
+
+import (
+	"slices"
+
+	"fabsh/fabric"
+)
+
+// basis is what an engine made tables of, as far as Repair needs it. It is immutable;
+// a script that changes the tables takes it away (Edited).
+type basis struct {
+	engine  string
+	options Options        // without Keep
+	roots   []*fabric.Node // those of options
+	hops    *Hops          // each entry is a next hop that these allow; nil: paths are of another kind
+	tree    *treeBasis     // of DModK; nil: another policy
+	gaps    bool           // paths to CAs were added that hops do not have
+}
+
+// treeBasis is the tree by whose digits DModK has chosen, as it was at first: what it
+// has lost since then keeps its place.
+type treeBasis struct {
+	graph   *Graph
+	ranks   *Ranks // of up*/down*; nil: all links are allowed
+	place   []int32
+	parents [][]int32
+	number  []int // by LID
+	divider []int
+}
+
+// basis is that of the tables that a has filled in.
+func (a *assigner) basis(ranks *Ranks) *basis {
+	if a == nil {
+		return nil
+	}
+	b := &basis{hops: a.h}
+	if a.byLID != nil {
+		b.tree = &treeBasis{a.routes.graph, ranks, a.h.place, a.parents, a.byLID, a.divider}
+	}
+	return b
+}
+
+// madeBy notes what made r.
+func (r *Routes) madeBy(g *Graph, engine string, o *Options) {
+	if engine == file.Name {
+		return
+	}
+	b := basis{}
+	if r.basis != nil {
+		b = *r.basis
+	}
+	b.engine, b.options = engine, *o
+	b.options.Keep = nil
+	for _, s := range o.Roots {
+		b.roots = append(b.roots, g.switches[s])
+	}
+	r.basis = &b
+}
+
+// Edited says that entries were changed by hand: what made the tables stands for
+// nothing any more, and Repair keeps what works.
+func (r *Routes) Edited() { r.basis = nil }
+
+// on are the options on another graph: without roots that it does not have.
+func (b *basis) on(g *Graph) Options {
+	o := b.options
+	o.Roots = nil
+	for _, n := range b.roots {
+		if s := g.SwitchByGUID(n.GUID()); s >= 0 {
+			o.Roots = append(o.Roots, s)
+		}
+	}
+	return o
+}
+
+// addGaps notes that next hops do not lead to all CAs.
+func (b *basis) addGaps() {
+	if b != nil {
+		b.gaps = true
+	}
+}
+
+// MadeBy says whether an engine with these options made r, and nothing has changed it.
+// Tables to be kept are no matter.
+func (r *Routes) MadeBy(g *Graph, engine string, o Options) bool {
+	b := r.basis
+	if b == nil || b.engine != engine {
+		return false
+	}
+	was := b.on(g)
+	same := slices.Equal(was.Roots, o.Roots)
+	return same && was.Policy == o.Policy && was.Scope == o.Scope && was.Seed == o.Seed && o.Given == nil
+}

@@ -1,0 +1,249 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Repair makes tables for g, the graph of the same subnet after a link, a switch or a
+// host is lost or back, of r, those before. Entries stay where they are, but for those
+// whose paths the change breaks, or that an engine would choose anew for what is gained.
+// What the engine that made r promises holds for the new tables too: they reach the
+// same pairs, and close no credit loop. Their balance is that of a run of the engine,
+// or up to maxWorse worse. Where nothing is known of what made r, as of tables from a
+// file or changed by hand, all paths that arrive stay, and the others are replaced by
+// ones that close no credit loop, if r closes none.
+//
+// Time: for DModK on a fat tree, O(S*L) to copy the tables, and what changes; else
+// that of the engine, twice, and of Balance.
+func (r *Routes) Repair(ctx context.Context, g *Graph) (*Routes, error) {
+	if len(g.switches) == 0 {
+		return nil, errors.New("repair: the fabric has no switch")
+	}
+	b := r.basis
+	if b == nil {
+		t, _, err := r.patch(ctx, g)
+		return t, err
+	}
+	if b.tree != nil && !b.gaps {
+		t, err := r.repairTree(ctx, g)
+		if err == nil && t != nil && len(t.rows)*t.stride <= fewEntries {
+			err = t.evenTree(ctx)
+		}
+		if t != nil || err != nil {
+			return t, err
+		}
+	}
+	switch b.engine {
+	case nue.Name:
+		return r.repairNue(ctx, g)
+	case sssp.Name:
+		return r.repairColumns(ctx, g)
+	case minhop.Name, updn.Name, dnup.Name, ftree.Name, dor.Name:
+		return r.repairKept(ctx, g)
+	}
+	return Compute(ctx, g, b.engine, b.on(g))
+}
+
+// repairKept is Repair for an engine that heeds Keep.
+func (r *Routes) repairKept(ctx context.Context, g *Graph) (*Routes, error) {
+	b := r.basis
+	o := b.on(g)
+	full, err := Compute(ctx, g, b.engine, o)
+	if err != nil {
+		return nil, err
+	}
+	o.Keep = r
+	t, err := Compute(ctx, g, b.engine, o)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.evenOut(ctx, full)
+}
+
+// repairNue is Repair for nue.
+func (r *Routes) repairNue(ctx context.Context, g *Graph) (*Routes, error) {
+	full, err := Compute(ctx, g, r.basis.engine, r.basis.on(g))
+	if err != nil {
+		return nil, err
+	}
+	t, whole, err := r.patch(ctx, g)
+	if err != nil || !whole {
+		return full, err
+	}
+	b := *full.basis
+	b.gaps = true // its paths go together with no others
+	t.basis = &b
+	return t, t.evenOut(ctx, full)
+}
+
+// fewEntries: where there are so many at most, a full run takes little time, and each
+// repair of a tree is compared with one. In larger trees a few destinations weigh little.
+const fewEntries = 1 << 20
+
+// evenTree is evenOut for tables that repairTree has made.
+func (r *Routes) evenTree(ctx context.Context) error {
+	g := r.graph
+	full, err := Compute(ctx, g, r.basis.engine, r.basis.on(g))
+	if p := new(Precondition); errors.As(err, &p) {
+		return nil // it would refuse the tree as it is now
+	} else if err != nil {
+		return err
+	}
+	if up := r.basis.hops.up; up != nil && (full.basis.hops == nil || !slices.Equal(up, full.basis.hops.up)) {
+		full.basis.addGaps() // other ranks: its paths do not go together with r's
+	}
+	return r.evenOut(ctx, full)
+}
+
+// maxWorse is by how much the most routes on a link may exceed those of a full run
+// after a repair: one in so many.
+const maxWorse = 50
+
+// repairColumns is Repair for an engine whose paths to a LID are shortest ones, and
+// depend on those to no other: all entries of a LID stay if each is a next hop still.
+func (r *Routes) repairColumns(ctx context.Context, g *Graph) (*Routes, error) {
+	full, err := Compute(ctx, g, r.basis.engine, r.basis.on(g))
+	if err != nil {
+		return nil, err
+	}
+	h, err := g.Hops(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, old := full.Clone(), r.seenOn(g)
+	for d := range g.switches {
+		for _, dest := range g.destsOf(d) {
+			stays := true
+			for s := range g.switches {
+				port := old.Row(s).Port(dest.lid)
+				stays = stays && (s == d && port == dest.out || s != d && (h.isNextHop(s, d, port) || h.Distance(s, d) < 0 && port == NoPort))
+			}
+			for s := 0; stays && s < len(g.switches); s++ {
+				t.Row(s)[dest.lid] = old.Row(s).Port(dest.lid)
+			}
+		}
+	}
+	return t, t.evenOut(ctx, full)
+}
+
+// evenOut takes the entries of LIDs from full, all that a LID has, until no link has
+// more routes than full allows: those of the LIDs on the busiest link, whose entries
+// differ. Where up*/down* has gaps, paths of different tables do not go together, and
+// it is all entries or none.
+//
+// Time: that of Balance, and O(S) for each LID.
+func (r *Routes) evenOut(ctx context.Context, full *Routes) error {
+	g := r.graph
+	load, err := r.load(ctx)
+	if err != nil {
+		return err
+	}
+	best, err := full.load(ctx)
+	if err != nil {
+		return err
+	}
+	most := distributionOf(best).Max
+	most += most / maxWorse
+	if distributionOf(load).Max <= most {
+		return nil
+	}
+	if r.basis != nil && r.basis.gaps || full.basis != nil && full.basis.gaps {
+		r.take(full)
+		return nil
+	}
+	e := evening{r: r, full: full, load: load, on: g.endpointsOn(), walk: newWalk(g), taken: make([]bool, len(g.byLID))}
+	for ctx.Err() == nil {
+		busiest := distributionOf(load)
+		if busiest.Max <= most || !e.relieve(g.channels[busiest.Busiest]) {
+			break
+		}
+	}
+	if ctx.Err() != nil || r.basis == nil || r.basis.hops == nil || r.basis.hops.up == nil {
+		return context.Cause(ctx)
+	}
+	// Paths to switches that up*/down* does not have were made for the entries before.
+	graph, err := r.dependencies(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := r.withSwitches(ctx, graph)
+	if all == graph {
+		r.take(full)
+	}
+	return err
+}
+
+// take makes r the tables of full.
+func (r *Routes) take(full *Routes) {
+	r.rows, r.loan, r.Notes, r.basis = full.rows, full.loan, full.Notes, full.basis
+}
+
+// evening is the state of evenOut.
+type evening struct {
+	r, full *Routes
+	load    []int64
+	on      []int64 // ports of CAs and routers, by switch
+	walk    *walk
+	flow    []int64
+	taken   []bool // by LID: its entries are those of full
+}
+
+// relieve takes from full the entries of a LID that comes over channel c, one that does
+// not do so in full if there is any. False: there is none left.
+func (e *evening) relieve(c Channel) bool {
+	g := e.r.graph
+	row, other := e.r.Row(int(c.From)), e.full.Row(int(c.From))
+	found := -1
+	for _, d := range g.dests {
+		if row[d.lid] != c.Port || d.out == 0 || e.taken[d.lid] {
+			continue
+		}
+		if found < 0 {
+			found = int(d.lid)
+		}
+		if other[d.lid] != c.Port {
+			found = int(d.lid)
+			break
+		}
+	}
+	if found < 0 {
+		return false
+	}
+	e.taken[found] = true
+	e.count(e.r, found, -1)
+	for s := range g.switches {
+		if port := e.full.Row(s)[found]; e.r.Row(s)[found] != port {
+			e.r.own(s)[found] = port
+		}
+	}
+	e.count(e.r, found, 1)
+	return true
+}
+
+// count adds the routes of a LID to the load, or takes them off.
+func (e *evening) count(r *Routes, lid int, sign int64) {
+	w, t := e.walk, e.r.graph.byLID[lid]
+	ports := w.rows[:len(w.state)]
+	for s := range ports {
+		ports[s] = r.Row(s)[lid]
+	}
+	w.begin()
+	if e.flow == nil {
+		e.flow = make([]int64, len(e.on))
+	}
+	clear(e.flow)
+	for s, n := range e.on {
+		if n > 0 {
+			w.from(int32(s), ports, t)
+			e.flow[s] = n
+		}
+	}
+	for _, s := range slices.Backward(w.order) {
+		if c := w.via[s]; c >= 0 && w.state[s] >= 0 {
+			e.load[c] += sign * e.flow[s]
+			e.flow[w.g.chanTo[c]] += e.flow[s]
+		}
+	}
+}

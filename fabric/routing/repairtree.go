@@ -1,0 +1,193 @@
+package routing
+
+import (
+	"context"
+	"slices"
+)
+
+// repairTree is Repair for DModK on a fat tree. Its choices depend on nothing but the
+// next hops, so those change alone whose next hops do: of the switches at the ends of
+// the cables that differ, and of the destinations to which some distance differs. Nil:
+// g has what r's tree had not, or a pair of CAs has lost its last path up and down.
+func (r *Routes) repairTree(ctx context.Context, g *Graph) (*Routes, error) {
+	if g.weighted || g.order != nil || r.graph.weighted || r.graph.order != nil || r.SL != nil || r.SL2VL != nil || r.top < g.Top() {
+		return nil, nil
+	}
+	x := &repair{g: g, o: r.graph, old: r}
+	x.pair()
+	x.findChanged()
+	if !x.known() {
+		return nil, nil
+	}
+	tree := x.place()
+	if ok, err := x.findDistances(ctx); !ok || err != nil {
+		return nil, err
+	}
+	x.h.place = tree.place
+	x.findMoved()
+	x.new = r.borrow(g, x.was)
+	b := *r.basis
+	b.hops = x.h
+	x.new.basis = &b
+	open, err := x.choose(ctx, tree)
+	if err != nil || !x.closeGaps(open) {
+		return nil, err
+	}
+	return x.new, context.Cause(ctx)
+}
+
+// known says whether r's tree had all switches and LIDs of g, and all cables that are
+// new: each joins a parent of it.
+func (x *repair) known() bool {
+	tree := x.old.basis.tree
+	x.in, _ = olderNumbers(x.g, tree.graph)
+	if slices.Contains(x.in, -1) {
+		return false
+	}
+	for s, changed := range x.whole {
+		for _, n := range x.g.Neighbours(s) {
+			if !changed {
+				break
+			}
+			a, b := x.in[s], x.in[n.To]
+			if !slices.Contains(tree.parents[a], b) && !slices.Contains(tree.parents[b], a) {
+				return false
+			}
+		}
+	}
+	for _, d := range x.g.dests {
+		if int(d.lid) >= len(tree.number) || tree.number[d.lid] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// place is r's tree with the numbers of g; -1 is a parent that is missing.
+func (x *repair) place() *treeBasis {
+	tree := x.old.basis.tree
+	if tree.ranks != nil {
+		x.rank = &Ranks{make([]int, len(x.in))}
+	}
+	t := &treeBasis{place: make([]int32, len(x.in)), parents: make([][]int32, len(x.in)), number: tree.number, divider: make([]int, len(x.in))}
+	now := slices.Repeat([]int32{-1}, len(tree.place))
+	for s, i := range x.in {
+		now[i] = int32(s)
+	}
+	for s, i := range x.in {
+		t.place[s], t.divider[s], t.parents[s] = tree.place[i], tree.divider[i], tree.parents[i]
+		if x.rank != nil {
+			x.rank.Rank[s] = tree.ranks.Rank[i]
+		}
+		if len(x.in) != len(now) {
+			t.parents[s] = make([]int32, len(tree.parents[i]))
+			for k, p := range tree.parents[i] {
+				t.parents[s][k] = now[p]
+			}
+		}
+	}
+	return t
+}
+
+// findMoved marks all switches for the destinations that are elsewhere than before.
+func (x *repair) findMoved() {
+	var moved []bool
+	for d := range x.g.switches {
+		for _, dest := range x.g.destsOf(d) {
+			if t := x.o.TerminalByLID(dest.lid); t >= 0 && x.o.terminals[t].Switch == int(x.was[d]) && x.o.terminals[t].Out == dest.out {
+				continue
+			}
+			if moved == nil {
+				moved = make([]bool, len(x.g.switches))
+			}
+			if moved[d] {
+				continue
+			}
+			moved[d] = true
+			for s := range x.parts {
+				x.parts[s] = append(x.parts[s], int32(d))
+			}
+		}
+	}
+}
+
+// choose writes the entries of all that is marked, and returns the pairs of switches
+// for which there is no next hop.
+func (x *repair) choose(ctx context.Context, tree *treeBasis) ([][2]int32, error) {
+	g := x.g
+	a := &assigner{AssignOptions: AssignOptions{Policy: DModK}, routes: x.new, h: x.h, parents: tree.parents, divider: tree.divider}
+	before := make([][]uint8, g.workers)
+	a.next = make([]nextHops, len(g.switches))
+	a.number = make([]int, len(g.dests))
+	for i, d := range g.dests {
+		a.number[i] = tree.number[d.lid]
+	}
+	open := make([][][2]int32, g.workers)
+	err := g.each(ctx, len(g.switches), func(worker, s int) {
+		list := x.parts[s]
+		if x.whole[s] {
+			a.next[s].load(x.h, s)
+			list = x.all(list)
+		}
+		if len(list) == 0 {
+			return
+		}
+		row := x.new.own(s)
+		for _, d := range list {
+			ports, same := a.next[s].list.ports, false
+			if x.whole[s] {
+				ports, same = a.next[s].ports(int(d))
+			} else if s != int(d) {
+				a.next[s].find(x.h, s, int(d))
+				ports = a.next[s].list.ports
+			}
+			switch from, to := g.destBase[d], g.destBase[d+1]; {
+			case from == to:
+			case s == int(d):
+				for _, dest := range g.dests[from:to] {
+					row[dest.lid] = dest.out
+				}
+			case len(ports) == 0:
+				open[worker] = append(open[worker], [2]int32{int32(s), d})
+			default:
+				if !same {
+					a.findParents(s, ports)
+				}
+				old := before[worker][:0]
+				for _, dest := range g.dests[from:to] {
+					old = append(old, row[dest.lid])
+				}
+				before[worker] = old
+				a.digits(s, int(from), int(to), row)
+				for i, dest := range g.dests[from:to] {
+					port := old[i]
+					if row[dest.lid] == port || !slices.Contains(ports, port) {
+						continue
+					}
+					if dest.out == 0 || x.wasNextHop(s, d, row[dest.lid]) { // else the choice is one that is gained
+						row[dest.lid] = port
+					}
+				}
+			}
+		}
+		a.next[s] = nextHops{}
+	})
+	pairs := slices.Concat(open...)
+	slices.SortFunc(pairs, func(a, b [2]int32) int { return slices.Compare(a[:], b[:]) })
+	return slices.Compact(pairs), err
+}
+
+// wasNextHop says whether a port of switch s led to d before.
+func (x *repair) wasNextHop(s int, d int32, port uint8) bool {
+	was, to := x.was[s], x.was[d]
+	return was >= 0 && to >= 0 && slices.Contains(x.old.basis.hops.Next(int(was), int(to)), port)
+}
+
+// all are all destinations: list is memory.
+func (x *repair) all(list []int32) []int32 {
+	list = list[:0]
+	for d := range x.g.switches {
+		list = append(list, int32(d))
+	}
+	return list
+}
