@@ -109,10 +109,10 @@ func TestOwnAudits(t *testing.T) {
 	}{
 		{"not supported is named, and no fault", `
 def audit(fabric):
-    for r in perf_get("PortSamplesControl", fabric.cas[:3], 1):
+    for r in perf_get("PortSamplesResultExtended", fabric.cas[:3]):
         if not r:
             finding("mine.samples", fabric, r.status, severity="info")
-`, "info mine.samples fabric: method/attribute combination not supported\n", nil, 0, []audit.Row{{Audit: "mine", Attribute: "PortSamplesControl", Asked: 3, Unsupported: 3}}},
+`, "info mine.samples fabric: method/attribute combination not supported\n", nil, 0, []audit.Row{{Audit: "mine", Attribute: "PortSamplesResultExtended", Asked: 3, Unsupported: 3}}},
 		{"what is gone at the second reading is not told", `
 runs = []
 def audit(fabric):

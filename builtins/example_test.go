@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
@@ -11,6 +12,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric/change/plan"
 )
 
 // TestExamples types every documented example at a prompt on the simulated
@@ -22,6 +24,9 @@ func TestExamples(t *testing.T) {
 				t.Fatal("has no example")
 			}
 			onSim(t, "", func(o *Options) { writeExamples(t, o.FS); o.Out = "out" }, func(t *testing.T, f *fixture) {
+				f.MakeBy(func(_ context.Context, p *plan.Plan, within time.Duration) (bool, error) {
+					return len(p.Sets) == 1 && within == 2*time.Minute, nil // the program makes changes
+				})
 				globals := f.Predeclared()
 				var got strings.Builder
 				for line := range strings.Lines(strings.TrimSpace(b.Example) + "\n") {

@@ -229,7 +229,8 @@ func TestOnlyBlockWaits(t *testing.T) {
 	}
 }
 
-// insideBlock: one of the calls around is Block or yield.
+// insideBlock: one of the calls around is Block, topology.Change, which is Block too,
+// or yield.
 func insideBlock(path []ast.Node) bool {
 	return slices.ContainsFunc(path[:len(path)-1], func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -240,7 +241,7 @@ func insideBlock(path []ast.Node) bool {
 		case *ast.Ident:
 			return fn.Name == "Block" || fn.Name == "yield"
 		case *ast.SelectorExpr:
-			return fn.Sel.Name == "Block"
+			return fn.Sel.Name == "Block" || fn.Sel.Name == "Change"
 		}
 		return false
 	})

@@ -16,6 +16,28 @@ import (
 	"fabsh/fabric/routing"
 )
 
+// changeCommand has the commands on changes.
+func (a *app) changeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "change",
+		Short: "Plan a change of the fabric, show it, make it, take it back",
+		Long: `Plan a change of the fabric, and make it. A plan is made without a change of the
+fabric: what a script or a routing policy would write is recorded, put in an order,
+and proven: packets neither loop nor get lost nor deadlock at any step. It is made
+under a journal: round by round, each read back, with a look at the fabric in
+between, and is taken back by itself unless it is confirmed.`,
+		Example: `  fabsh change plan --routes ftree --out new.plan
+  fabsh change plan maintenance.star --out m.plan
+  fabsh change show new.plan
+  fabsh --write change apply new.plan --confirm-within 60s
+  fabsh change confirm
+  fabsh --write change revert
+  fabsh change status`,
+	}
+	c.AddCommand(a.planCommand(), a.showCommand(), a.applyCommand(), a.confirmCommand(), a.revertCommand(), a.resumeCommand(), a.statusCommand(), a.guardCommand())
+	return c
+}
+
 const planHelp = `Plan a change of the fabric. Nothing is sent that changes it: what would be sent is
 recorded, put in an order, and proven, and written to a file.
 

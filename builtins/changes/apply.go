@@ -21,6 +21,10 @@ var applyMethod = lang.Builtin{
 	Params:  []lang.Param{{Name: "confirm", Kind: lang.KindDuration, Default: `"60s"`, Doc: "how long it may wait for fabsh change confirm"}},
 	Doc: `Makes the change, as fabsh change apply does: under a journal, round by round, each read back, with a guard process that takes it back. It waits until the change is confirmed, and returns True; or until it is taken back unconfirmed: False. A change that cannot be made, or goes wrong and is taken back, is an error.
 A fabric that is simulated in this process (-F sim) is out of reach of others: there a change is confirmed by itself when all checks have passed.`,
+	Example: `
+> plan(lambda: port_disable(discover().switches[0].ports[5])).apply(confirm="2m")
+True
+`,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Confirm time.Duration }) (starlark.Value, error) {
 		e := env(c)
 		maker := *lang.StateOf[Maker](c.Runtime())

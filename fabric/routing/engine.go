@@ -91,6 +91,9 @@ func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, 
 			return nil, fmt.Errorf("%s: root %d is no switch; there are 0 to %d", engine, s, len(g.switches)-1)
 		}
 	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	o.Keep = o.Keep.seenOn(g)
 	r, err := Engines()[i].compute(ctx, g, &o)
 	if p := new(Precondition); errors.As(err, &p) {
