@@ -295,6 +295,7 @@ func (a *app) run(words []string) error {
 	default:
 		a.status = s.prompt(a.stdin)
 	}
+	s.writeMetrics()
 	s.summary()
 	return nil
 }

@@ -46,6 +46,7 @@ func (a *app) inSession(name string, open func() (*session, error), run func(con
 		a.status = s.evaluate(func(ctx context.Context) error {
 			return lang.Protect(name, func() error { return run(ctx, s) })
 		})
+		s.writeMetrics()
 		s.summary()
 		return nil
 	})

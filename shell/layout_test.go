@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"builtins/topology"},
 	{"builtins/records"},
 	{"builtins/lang"},
-	{"fabric/diff"},
+	{"fabric/diff", "fabric/export"},
 	{"fabric/audit"},
 	{"fabric/sim/server"},
 	{"fabric/change", "fabric/sim"},
