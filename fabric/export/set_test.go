@@ -49,6 +49,7 @@ c -1e+300
 // no label can hold.
 func FuzzSet(f *testing.F) {
 	f.Add("node-1 HCA-1", "help", 1.5)
+	f.Add("a\nb\\n\"c\"", "a\nb\\n\"c\"", 2.0)
 	f.Add("a\"b\\n\\\nc\x1b[2J\xff\u202e", "x\"\\\n# TYPE y counter\r\x00", math.Inf(-1))
 	f.Fuzz(func(t *testing.T, text, help string, v float64) {
 		var s Set
