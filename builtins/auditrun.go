@@ -78,6 +78,8 @@ func (r *auditRun) live() bool { return r.env.Engine != nil }
 
 func (r *auditRun) run() error {
 	before := r.sent()
+	r.report.Began = r.Clock.Now()
+	defer func() { r.report.Ended = r.Clock.Now() }()
 	sm := r.findSM()
 	f, err := r.fabric()
 	if err != nil {
@@ -116,6 +118,7 @@ func (r *auditRun) run() error {
 	if found, err = r.ofRun(f, found, changed); err != nil {
 		return err
 	}
+	r.report.Rates, r.report.Metrics = audits.RunRates(r.Runtime), audits.TakeMetrics(r.Runtime)
 	r.keep(f, found)
 	r.report.Notes = append(r.missed, r.report.Notes...)
 	r.report.Settle(found, r.acks, func(id string) bool { return r.known[id] }, r.Clock.Now())
@@ -176,7 +179,7 @@ func isCut(f *topology.Fabric) bool {
 
 // describe says in the report what is audited.
 func (r *auditRun) describe(f *topology.Fabric) {
-	r.report.Fabric = f.String()
+	r.report.Fabric, r.report.Model = f.String(), f.Fabric
 	r.report.Subnet = audit.SubnetOf(f.Fabric, r.Subnet)
 	if p := f.From(); p != nil && r.live() {
 		r.report.Port = p.Name()
@@ -274,6 +277,7 @@ func (r *auditRun) runBaseline() error {
 	defer func() { r.report = report }()
 	r.report = &audit.Report{}
 	found, err := r.runAll(was, r.fabrics(), starlark.None)
+	audits.TakeMetrics(r.Runtime) // of the baseline
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"io"
 
 	"go.starlark.net/starlark"
 
@@ -99,8 +100,20 @@ func WrapAudit(r *audit.Report, format lang.Format) starlark.Value {
 	return audits.WrapReport(r, format)
 }
 
-// RenderAudits is what several reports come to in a format: one document.
-func RenderAudits(reports []*audit.Report, format lang.Format) (string, error) {
+// WriteAudits writes what several reports come to in a format: one document.
+func WriteAudits(w io.Writer, reports []*audit.Report, format lang.Format) error {
+	if _, ok := format.Dialect(); ok {
+		return writeRuns(w, reports, format)
+	}
+	text, err := renderAudits(reports, format)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+func renderAudits(reports []*audit.Report, format lang.Format) (string, error) {
 	if len(reports) == 1 {
 		return lang.Render(audits.WrapReport(reports[0], format), format)
 	}

@@ -104,6 +104,9 @@ func (f *fixture) run(code string) (out, explained string, status int) {
 	f.stdout.Reset()
 	f.stderr.Reset()
 	err := f.RunCode(context.Background(), "<test>", code)
+	if metrics := f.WriteMetrics(); err == nil {
+		err = metrics
+	}
 	return f.stdout.String(), f.Explain(err), f.ExitStatus(err)
 }
 

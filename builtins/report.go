@@ -39,6 +39,7 @@ func (s *Session) RunReport(ctx context.Context, name string, words []string) er
 	if err != nil {
 		return err
 	}
+	s.subject = strings.TrimSuffix(path.Base(script), ".star")
 	t, release := s.mainThread(ctx, script)
 	defer release()
 	return finish(ctx, script, func() error {

@@ -19,6 +19,7 @@ func (s *Session) RunFile(ctx context.Context, path string, args []string) error
 	if err != nil {
 		return err
 	}
+	s.subject = strings.TrimSuffix(filepath.Base(path), ".star")
 	t, release := s.mainThread(ctx, path)
 	defer release()
 	return finish(ctx, path, func() error {

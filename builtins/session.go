@@ -16,6 +16,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/export"
 	"fabsh/fabric/sa"
 )
 
@@ -69,6 +70,9 @@ type Session struct {
 	subscribers *datagrams.Subscribers // what scripts subscribed to
 	predeclared starlark.StringDict
 	builtins    []*lang.Builtin
+
+	metrics *metrics // that have been shown, and are not written yet; nil: there are none
+	subject string   // what runs: tables are called after it in metrics
 }
 
 // NewSession makes a session. It sends nothing.
@@ -82,7 +86,11 @@ func NewSession(o Options) (*Session, error) {
 	if o.Format == "" {
 		o.Format = lang.FormatText
 	}
-	if !slices.Contains(lang.Formats, o.Format) && o.Format != lang.FormatRawCSV {
+	if dialect, ok := o.Format.Dialect(); ok {
+		if _, err := export.ParseDialect(dialect); err != nil {
+			return nil, err
+		}
+	} else if !slices.Contains(lang.Formats, o.Format) && o.Format != lang.FormatRawCSV {
 		return nil, fmt.Errorf("unknown output format %q: use one of %v", string(o.Format), lang.Formats)
 	}
 	if o.Progress == nil {
@@ -99,6 +107,7 @@ func NewSession(o Options) (*Session, error) {
 	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
 	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, flags: o.Flags, modules: map[string]*module{}, sources: map[string]string{}}
 	r.Load = s.load
+	r.Measure = s.measure
 	words := sync.OnceValue(fieldWords)
 	r.FieldWords = func(name string) (lang.FieldWords, bool) {
 		w, ok := words()[name]

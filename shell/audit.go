@@ -58,6 +58,7 @@ Examples:
   fabsh -o json audit links mine.star --baseline golden.fab
   fabsh audit ack link.width:leaf-3/7 --until 2026-12-24 --reason "cable ordered"
   fabsh -q -o json --deadline 4m audit --over last --out /var/lib/fabsh/audit.json
+  fabsh -q -o prom audit counters --over last --out /var/lib/node_exporter/fabsh.prom
 `
 
 // auditCommand parses its own flags by itself, for all others are the audits'.
@@ -256,14 +257,7 @@ func (a *app) writeReports(o auditOptions) error {
 	if len(a.reports) == 0 {
 		return nil
 	}
-	text, err := builtins.RenderAudits(a.reports, a.output())
-	if err != nil {
-		return err
-	}
-	write := func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
-		return err
-	}
+	write := func(w io.Writer) error { return builtins.WriteAudits(w, a.reports, a.output()) }
 	if o.out == "" {
 		return write(a.console.Out())
 	}

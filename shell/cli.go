@@ -300,6 +300,7 @@ func (a *app) run(words []string) error {
 		a.status = s.prompt(a.stdin)
 	}
 	a.status = s.endPlan(a.status, a.what(words))
+	s.writeMetrics()
 	s.summary()
 	return nil
 }

@@ -47,6 +47,7 @@ func (a *app) inSession(name string, open func() (*session, error), run func(con
 			return lang.Protect(name, func() error { return run(ctx, s) })
 		})
 		a.status = s.endPlan(a.status, name)
+		s.writeMetrics()
 		s.summary()
 		return nil
 	})

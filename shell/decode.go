@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/mad"
@@ -44,7 +45,7 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 			if len(m) < mad.HeaderSize {
 				return fmt.Errorf("decode: a MAD's header alone has %d bytes: this has %d", mad.HeaderSize, len(m))
 			}
-			text, err := lang.Render(records.Datagram(m), a.output())
+			text, err := builtins.Render(records.Datagram(m), a.output(), "datagram")
 			if err != nil {
 				return fmt.Errorf("decode: %w", err)
 			}

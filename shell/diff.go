@@ -77,7 +77,7 @@ func (a *app) diffFiles(paths ...string) error {
 		if err != nil {
 			return fmt.Errorf("diff: %w", err)
 		}
-		text, err := lang.Render(a.shownDiff(r), a.output())
+		text, err := builtins.Render(a.shownDiff(r), a.output(), "diff")
 		if err != nil {
 			return err
 		}

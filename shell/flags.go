@@ -8,12 +8,14 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/export"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -119,7 +121,7 @@ func (s *settings) addFlags(f *pflag.FlagSet) {
 	output.StringVar(&s.profile, "profile", "", "write where scripts spend their time, waiting included, to `FILE`: go tool pprof reads it")
 	output.StringArrayVarP(&s.include, "include", "I", nil, "look in `DIR` too for what scripts load and read (repeatable)")
 	output.StringVar(&s.out, "out", "", "let scripts write files below the folder `DIR` (a command's own --out, after it, is a file)")
-	output.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl or csv")
+	output.VarP(&s.format, "format", "o", "show values as `FORMAT`: text, json, jsonl, csv, or prom, metrics for Prometheus (prom=treydock, prom=guilbaults: by the names of these exporters)")
 	output.Var(&s.color, "color", "color text `WHEN`: auto (at a terminal, unless NO_COLOR is set), always or never")
 	output.BoolVar(&s.csvRaw, "csv-raw", false, "with -o csv: put no apostrophe before texts that a spreadsheet would carry out")
 	output.BoolVarP(&s.quiet, "quiet", "q", false, "no warnings, no progress, no banner")
@@ -229,6 +231,13 @@ func (d *duration) Type() string { return "time" }
 type outputFormat lang.Format
 
 func (f *outputFormat) Set(text string) error {
+	if dialect, ok := lang.Format(text).Dialect(); ok {
+		if _, err := export.ParseDialect(dialect); err != nil {
+			return err
+		}
+		*f = outputFormat(strings.TrimSuffix(text, "="))
+		return nil
+	}
 	var names []string
 	for _, known := range lang.Formats {
 		if text == string(known) {
@@ -237,7 +246,7 @@ func (f *outputFormat) Set(text string) error {
 		}
 		names = append(names, string(known))
 	}
-	return fmt.Errorf("want text, json, jsonl or csv%s", fabric.DidYouMean(text, names))
+	return fmt.Errorf("want text, json, jsonl, csv or prom%s", fabric.DidYouMean(text, names))
 }
 
 func (f *outputFormat) String() string { return string(*f) }

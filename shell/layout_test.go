@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"builtins/records"},
 	{"builtins/lang"},
 	{"fabric/change/apply"},
-	{"fabric/diff"},
+	{"fabric/diff", "fabric/export"},
 	{"fabric/audit"},
 	{"fabric/sim/server"},
 	{"fabric/change", "fabric/sim"},

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/mad/umad"
 )
@@ -59,7 +60,7 @@ func (a *app) hostPorts(fs afero.Fs) (string, error) {
 	for i := range list {
 		values[i] = &hostPort{list[i]}
 	}
-	text, renderError := lang.Render(starlark.NewList(values), a.output())
+	text, renderError := builtins.Render(starlark.NewList(values), a.output(), "port")
 	if renderError != nil {
 		return "", fmt.Errorf("ports: %w", renderError)
 	}

@@ -125,6 +125,9 @@ func (r *repl) loop() int {
 			}
 			return r.run(ctx, r.file, line, text)
 		})
+		if r.interactive {
+			r.writeMetrics()
+		}
 		r.report(err)
 		r.free(err)
 		var exit *lang.ExitError

@@ -43,6 +43,14 @@ func (s *session) leave() {
 	s.closeEngine()
 }
 
+// writeMetrics writes what was shown with -o prom: all of a metric's values stand
+// together, so that nothing can be written before.
+func (s *session) writeMetrics() {
+	if err := s.WriteMetrics(); err != nil {
+		s.app.fail(err)
+	}
+}
+
 func (s *session) closeEngine() {
 	if s.engine == nil {
 		return

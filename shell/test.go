@@ -336,7 +336,7 @@ func (r *testRun) add(t builtins.TestResult) error {
 // summary ends the output: as text with the counts, otherwise with the results.
 func (r *testRun) summary() error {
 	if format := r.app.output(); format != lang.FormatText {
-		text, err := lang.Render(builtins.WrapTests(r.results), format)
+		text, err := builtins.Render(builtins.WrapTests(r.results), format, "test")
 		if err != nil {
 			return err
 		}

@@ -10,8 +10,10 @@ import (
 // collector is where findings go. It is the state that audits keep with a
 // lang.Runtime.
 type collector struct {
-	audit string // that runs
-	found audit.Collection
+	audit   string // that runs
+	found   audit.Collection
+	metrics []audit.Metric
+	index   map[string]int // of metrics, by name and labels
 }
 
 func collectorOf(r *lang.Runtime) *collector { return lang.StateOf[collector](r) }

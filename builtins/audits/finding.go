@@ -4,6 +4,7 @@
 //	finding.go   finding(): its arguments, and the value
 //	subject.go   from a value to a subject
 //	collector.go where findings go while audits run
+//	metric.go    metric(): its arguments, and the value
 //	report.go    the report of a run; text.go, for people
 //	rates.go     perf_rates(); ratesread.go, its two reads; ratesstate.go, those of
 //	             the run before

@@ -154,14 +154,17 @@ func (r *reader) rates(after []*audit.PortRead, read *audit.Read, earlier []past
 			}
 		}
 	}
+	x := keepingOf(r.c.Runtime()).run
 	for i, p := range after {
 		if r.values[i] != nil || p == nil {
+			x.tell(audit.PortRates{Port: r.ports[i], TimedOut: r.silent[i]})
 			continue
 		}
 		if len(windows[i]) == 0 {
 			windows[i] = []audit.Window{audit.NewWindow(nil, p, 0, nil)}
 		}
 		r.values[i] = &portRates{port: r.ports[i], windows: windows[i]}
+		x.tell(audit.PortRates{Port: r.ports[i], Windows: windows[i]})
 	}
 	return topology.Results(r.values, r.many)
 }

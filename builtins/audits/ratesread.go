@@ -23,6 +23,7 @@ type reader struct {
 	many    bool
 	ports   []*fabric.Port   // by target
 	values  []starlark.Value // by target; nil: it has not failed
+	silent  []bool           // by target: it failed because there was no answer
 
 	agents map[mad.LID]*agent
 	fec    []*mad.FECMode // by target; nil: not known
@@ -49,6 +50,7 @@ func newReader(c *lang.Call, target starlark.Value) (*reader, error) {
 		return nil, err
 	}
 	r.values = make([]starlark.Value, len(r.targets))
+	r.silent = make([]bool, len(r.targets))
 	r.ports = make([]*fabric.Port, len(r.targets))
 	r.fec = make([]*mad.FECMode, len(r.targets))
 	var lids []mad.LID
@@ -84,6 +86,7 @@ func (r *reader) fail(i int, err error) {
 	if r.values[i] == nil {
 		topology.CountUnanswered(r.c, err)
 		r.values[i] = lang.NewFailure(topology.FailedRequest(r.c, &r.targets[i], err))
+		r.silent[i] = engine.Unanswered(err)
 	}
 }
 

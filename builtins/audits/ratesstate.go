@@ -9,6 +9,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/mad"
 )
 
 // keeping is what becomes of reads: those of a run are one read to its job; outside
@@ -46,6 +47,14 @@ type run struct {
 	file   bool          // the counters are a file's
 	joined *audit.Read   // what the run has read
 	window time.Duration // the longest that rates are of
+	rates  []audit.PortRates
+	rated  map[place]int // where in rates
+}
+
+// place is a port in each sweep.
+type place struct {
+	node mad.GUID
+	port int
 }
 
 // BeginRun begins a run of audits: until EndRun, perf_rates(over="last") compares
@@ -140,6 +149,31 @@ func (x *run) rate(window time.Duration) {
 	if x != nil {
 		x.window = max(x.window, window)
 	}
+}
+
+// tell notes what was read of a port: what is read later counts.
+func (x *run) tell(r audit.PortRates) {
+	if x == nil || r.Port == nil {
+		return
+	}
+	at := place{r.Port.Node().GUID(), r.Port.Num()}
+	if i, ok := x.rated[at]; ok {
+		x.rates[i] = r
+		return
+	}
+	if x.rated == nil {
+		x.rated = map[place]int{}
+	}
+	x.rated[at] = len(x.rates)
+	x.rates = append(x.rates, r)
+}
+
+// RunRates is what the run that is under way has read of the counters of ports.
+func RunRates(r *lang.Runtime) []audit.PortRates {
+	if x := keepingOf(r).run; x != nil {
+		return x.rates
+	}
+	return nil
 }
 
 // sinceLast reads once, and compares with what was read before.

@@ -276,6 +276,13 @@ func elements(v starlark.Value) []starlark.Value {
 	return []starlark.Value{v}
 }
 
+// Elements are what v is made up of, for formats with a line for each; of one value
+// that is itself.
+func Elements(v starlark.Value) []starlark.Value { return elements(v) }
+
+// FactsOf are the named facts of v; false: it has none.
+func FactsOf(v starlark.Value) ([]Fact, bool) { return factsOf(v) }
+
 // ColumnsOf are the names of the facts of all rows, in the order in which they
 // first occur.
 func ColumnsOf(rows [][]Fact) []string {

@@ -20,10 +20,18 @@ const (
 	// FormatRawCSV is CSV whose texts begin as they are. In FormatCSV an
 	// apostrophe goes before those that a spreadsheet would carry out.
 	FormatRawCSV Format = "csv-raw"
+	// FormatProm is metrics for Prometheus; a dialect may follow: "prom=treydock".
+	FormatProm Format = "prom"
 )
 
+// Dialect is what follows FormatProm; isProm: f is that format.
+func (f Format) Dialect() (dialect string, isProm bool) {
+	name, dialect, _ := strings.Cut(string(f), "=")
+	return dialect, name == string(FormatProm)
+}
+
 // Formats are those that -o names.
-var Formats = []Format{FormatText, FormatJSON, FormatJSONL, FormatCSV}
+var Formats = []Format{FormatText, FormatJSON, FormatJSONL, FormatCSV, FormatProm}
 
 // Show is show().
 var Show = Builtin{
@@ -31,7 +39,7 @@ var Show = Builtin{
 	Group:  GroupOutput,
 	Params: []Param{{Name: "value", Kind: KindAny, Doc: "any value"}},
 	Doc: `Writes a value to stdout, in the format that -o names.
-As text, a record shows as aligned fields and a list of records as a table; jsonl and csv write one line for each element. With any format but text, print goes to stderr, so that stdout holds nothing but what show writes.`,
+As text, a record shows as aligned fields and a list of records as a table; jsonl and csv write one line for each element, prom the metrics that its numbers make up, at the end. With any format but text, print goes to stderr, so that stdout holds nothing but what show writes.`,
 	Example: `
 > show([{"lid": 1, "port": 3}, {"lid": 17, "port": None}])
 lid  port
@@ -57,6 +65,9 @@ func ShowValue(t *starlark.Thread, v starlark.Value) error {
 func (r *Runtime) Display(out sink, v starlark.Value) error {
 	if f, ok := v.(*Function); ok && f.Bare != nil {
 		return f.Bare(r)
+	}
+	if _, ok := r.Format.Dialect(); ok {
+		return r.Measure(v)
 	}
 	width := 0
 	if r.Width != nil {

@@ -18,8 +18,10 @@ type Runtime struct {
 	// Width is how many columns a line of text may have, at the moment; 0, or nil:
 	// there is no limit.
 	Width func() int
-	Clock Clock
-	Files *Files
+	// Measure takes what is shown in FormatProm.
+	Measure func(starlark.Value) error
+	Clock   Clock
+	Files   *Files
 	// DidYouMean is " (did you mean x?)" with the candidate nearest to name, "" where
 	// none is near. Nil: nobody knows.
 	DidYouMean func(name string, candidates []string) string

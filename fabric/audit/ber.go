@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -79,4 +80,29 @@ var dataGbps = map[string]float64{
 // LinkBits is the data rate of a link in bits per second; 0: not known.
 func LinkBits(width, speed string) float64 {
 	return float64(mad.WidthLanes(width)) * dataGbps[speed] * 1e9
+}
+
+// PortRates is what a run read of the counters of a port.
+type PortRates struct {
+	Port *fabric.Port
+	// Windows are those to earlier reads, the newest first. Of a port that was not
+	// read before there is one, without rates; of one that told nothing, none.
+	Windows  []Window
+	TimedOut bool // so it told nothing; else it refused to
+}
+
+// BER is the bit error rate of the port's link in the longest window that is known;
+// false: none is, or the link's rate is not.
+func (r *PortRates) BER() (rate float64, window time.Duration, ok bool) {
+	if r.Port.PhysicalState() != mad.PortPhysicalStateLinkUp { // then PortInfo says anything
+		return 0, 0, false
+	}
+	bits := LinkBits(r.Port.Width(), r.Port.Speed())
+	counter := CounterIndex("symbol_error_counter")
+	for i := range r.Windows {
+		if x := r.Windows[i].Rate(counter); x.Why == Known && x.Window > window && bits > 0 {
+			rate, window, ok = float64(x.Count)/(bits*x.Window.Seconds()), x.Window, true
+		}
+	}
+	return rate, window, ok
 }

@@ -146,6 +146,17 @@ func (w *Window) length(attr int) (time.Duration, bool) {
 	return w.gap + w.after.after[attr] - w.before.after[attr], true
 }
 
+// Value is a counter, an index of Counters, at the end of the window, times its
+// Scale; false: it is not known.
+func (w *Window) Value(counter int) (uint64, bool) {
+	v, s, _ := w.after.read(counter)
+	scale := Counters()[counter].Scale
+	if s == nil || v > math.MaxUint64/scale {
+		return 0, false
+	}
+	return v * scale, true
+}
+
 // Rate is that of a counter, an index of Counters.
 func (w *Window) Rate(counter int) Rate {
 	c := &Counters()[counter]

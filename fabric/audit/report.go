@@ -2,6 +2,8 @@ package audit
 
 import (
 	"time"
+
+	"fabsh/fabric"
 )
 
 // Report is all of one run.
@@ -19,6 +21,13 @@ type Report struct {
 	Failures  []Failure // audits that were not done
 	Notes     []string  // what else to know
 	Datagrams uint64    // that were sent
+
+	// For programs that want figures: the fabric, nil where there is none; the
+	// counters that were read; what audits measured; and when.
+	Model        *fabric.Fabric
+	Rates        []PortRates
+	Metrics      []Metric
+	Began, Ended time.Time
 }
 
 // Acked is a finding that is known, and who says so.

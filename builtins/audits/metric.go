@@ -1,0 +1,178 @@
+package audits
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/audit"
+)
+
+// Metric is metric(): what an audit measures.
+var Metric = lang.Builtin{
+	Name:    "metric",
+	Returns: "metric",
+	Group:   GroupAudit,
+	Params: []lang.Param{
+		{Name: "name", Kind: lang.KindText, Doc: `letters, digits and _, the unit last: "site_link_age_seconds"; with _total at its end it is a counter, else a gauge`},
+		{Name: "value", Kind: lang.KindAny, Doc: "a number, or a bool, which is 1 or 0; of None there is no metric"},
+		{Name: "help", Kind: lang.KindText, Default: `""`, Keyword: true, Doc: "what it is, in a line"},
+		{Name: "**labels", Kind: lang.KindAny, Doc: "what tells it from others of the name: guid=p.guid, port=p.num; one that is None is left out"},
+	},
+	Doc: `Names a figure for Prometheus, and returns it: a metric.
+With -o prom all metrics of a script are written at its end, and those of audits with the report; with other formats, where they are shown. In a script two values of one name need labels that tell them apart; of what an audit says again when it is run a second time, the later counts.`,
+	Example: `
+> m = metric("site_links", len(discover().links), help="links of the fabric", row="a3")
+> m.name, m.value, m.labels
+("site_links", 64.0, {"row": "a3"})
+`,
+	Run: lang.Do(func(c *lang.Call, a *metricArgs) (starlark.Value, error) {
+		m, err := a.metric()
+		if err != nil || m == nil {
+			return starlark.None, err
+		}
+		if err := collectorOf(c.Runtime()).measured(m); err != nil {
+			return nil, err
+		}
+		return wrapMetric(m), nil
+	}),
+}
+
+// metricArgs are the arguments of metric().
+type metricArgs struct {
+	Name   string
+	Value  starlark.Value
+	Help   string
+	Labels []starlark.Tuple
+}
+
+// maxLabels is how many labels a metric may have.
+const maxLabels = 64
+
+// metric checks the arguments; nil: there is none.
+func (a *metricArgs) metric() (*audit.Metric, error) {
+	m := &audit.Metric{Name: a.Name, Help: a.Help}
+	if err := audit.CheckMetricName(a.Name); err != nil {
+		return nil, lang.ParamError("name", "%w", err)
+	}
+	if len(a.Help) > maxMessage {
+		return nil, lang.ParamError("help", "got %d bytes, want at most %d", len(a.Help), maxMessage)
+	}
+	if len(a.Labels) > maxLabels {
+		return nil, lang.ParamError("labels", "got %d, want at most %d", len(a.Labels), maxLabels)
+	}
+	for _, kv := range a.Labels {
+		name := string(kv[0].(starlark.String))
+		if err := audit.CheckLabelName(name); err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		if kv[1] == starlark.None {
+			continue
+		}
+		text, ok := starlark.AsString(kv[1])
+		if !ok {
+			text = kv[1].String()
+		}
+		if len(text) > maxMessage {
+			return nil, lang.ParamError(name, "got %d bytes, want at most %d", len(text), maxMessage)
+		}
+		m.Labels = append(m.Labels, name, text)
+	}
+	if a.Value == nil || a.Value == starlark.None {
+		return nil, nil
+	}
+	var ok bool
+	if m.Value, ok = Figure(a.Value); !ok {
+		return nil, lang.ParamError("value", "%w", lang.WantType(a.Value, "a number, a bool or None"))
+	}
+	return m, nil
+}
+
+// Figure is a number or a bool as a metric's value; false: v is neither.
+func Figure(v starlark.Value) (float64, bool) {
+	switch v := v.(type) {
+	case starlark.Bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	case starlark.Int, starlark.Float:
+		return starlark.AsFloat(v)
+	}
+	return 0, false
+}
+
+// measured keeps m.
+func (c *collector) measured(m *audit.Metric) error {
+	key := m.Name + "\x00" + strings.Join(m.Labels, "\x00")
+	i, ok := c.index[key]
+	switch {
+	case !ok:
+		if c.index == nil {
+			c.index = map[string]int{}
+		}
+		c.index[key] = len(c.metrics)
+		c.metrics = append(c.metrics, *m)
+	case c.audit == "" && c.metrics[i].Value != m.Value && !(math.IsNaN(c.metrics[i].Value) && math.IsNaN(m.Value)):
+		return lang.Errorf("%s is %v already: labels must tell values apart", m.Name, c.metrics[i].Value)
+	default:
+		c.metrics[i] = *m
+	}
+	return nil
+}
+
+// TakeMetrics is what was measured since the last TakeMetrics.
+func TakeMetrics(r *lang.Runtime) []audit.Metric {
+	c := collectorOf(r)
+	list := c.metrics
+	c.metrics, c.index = nil, nil
+	return list
+}
+
+// MetricType is the type of what metric() returns.
+var MetricType = &lang.ResultType{
+	Name: "metric",
+	Doc:  "A figure with a name, for Prometheus.",
+	Members: []lang.ResultMember{
+		{Name: "name", Doc: "the name"},
+		{Name: "value", Doc: "a float"},
+		{Name: "labels", Doc: "a dict of names to texts"},
+		{Name: "help", Doc: "what it is; None if nothing was said"},
+	},
+}
+
+// metricValue is the value `metric`.
+type metricValue struct {
+	*lang.Result
+	m audit.Metric
+}
+
+func wrapMetric(m *audit.Metric) *metricValue {
+	labels := starlark.NewDict(len(m.Labels) / 2)
+	for i := 0; i < len(m.Labels); i += 2 {
+		labels.SetKey(starlark.String(m.Labels[i]), starlark.String(m.Labels[i+1]))
+	}
+	return &metricValue{m: *m, Result: lang.NewResult(MetricType, starlark.String(m.Name), starlark.Float(m.Value), labels, textOrNone(m.Help))}
+}
+
+// String is a metric in a line.
+func (v *metricValue) String() string { return fmt.Sprintf("metric(%q, %v)", v.m.Name, v.m.Value) }
+
+// MetricOf is the metric that v is; nil: it is none.
+func MetricOf(v starlark.Value) *audit.Metric {
+	if m, ok := v.(*metricValue); ok {
+		return &m.m
+	}
+	return nil
+}
+
+// RatesOf is what v says of a port, as perf_rates gives it; nil: it is no such value.
+func RatesOf(v starlark.Value) *audit.PortRates {
+	if r, ok := v.(*portRates); ok {
+		return &audit.PortRates{Port: r.port, Windows: r.windows}
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package audit
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Metric is a value that a script gives a name, for Prometheus.
+type Metric struct {
+	Name, Help string
+	Labels     []string // names and values, by turns
+	Value      float64
+}
+
+// IsCounter: the value never falls but when what counts begins anew. By the naming
+// rules of Prometheus such names, and no others, end with _total.
+func (m *Metric) IsCounter() bool { return strings.HasSuffix(m.Name, "_total") }
+
+// The names that Prometheus takes everywhere (prometheus.io/docs/concepts/data_model).
+var (
+	metricName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`) })
+	labelName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`) })
+)
+
+// maxMetricName is how long a name may be, in bytes.
+const maxMetricName = 256
+
+// CheckMetricName is why name is no metric's; nil: it may be.
+func CheckMetricName(name string) error {
+	if len(name) > maxMetricName || !metricName().MatchString(name) {
+		return fmt.Errorf("%.80q is no name of a metric: use letters, digits and _, a digit not first: \"site_links_down\"", name)
+	}
+	return nil
+}
+
+// CheckLabelName is why name is no label's; nil: it may be.
+func CheckLabelName(name string) error {
+	if len(name) > maxMetricName || !labelName().MatchString(name) || strings.HasPrefix(name, "__") {
+		return fmt.Errorf("%.80q is no name of a label: use letters, digits and _, neither a digit nor __ first", name)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package export
+
+import (
+	"cmp"
+	"slices"
+
+	"fabsh/fabric/audit"
+)
+
+// maxFindings is how many findings have a series of their own; all are counted.
+const maxFindings = 1000
+
+// Audit adds a run of audits: the fabric, the counters that it read, what it found,
+// and what it covered.
+func (d Dialect) Audit(s *Set, r *audit.Report) error {
+	if r.Model != nil {
+		d.Fabric(s, r.Model)
+	}
+	ports := make([]Port, len(r.Rates))
+	for i := range r.Rates {
+		ports[i] = PortOf(&r.Rates[i])
+	}
+	d.Counters(s, ports)
+	took := r.Ended.Sub(r.Began)
+	d.run(s, ports, r.Complete(), r.Began, took)
+
+	findings(s, r.Findings)
+	coverage(s, &r.Coverage)
+	ended := float64(r.Ended.UnixMilli()) / 1e3
+	s.Add("fabsh_audit_timestamp_seconds", Gauge, "When the run ended, in Unix time", s.Labels(), ended)
+	if r.Complete() {
+		s.Add("fabsh_audit_last_success_timestamp_seconds", Gauge, "When a run ended in which all that was asked for was answered, in Unix time", s.Labels(), ended)
+	}
+	s.Add("fabsh_audit_duration_seconds", Gauge, "How long the run took", s.Labels(), took.Seconds())
+	return Metrics(s, r.Metrics)
+}
+
+// Metrics adds those that scripts made.
+func Metrics(s *Set, list []audit.Metric) error {
+	for i := range list {
+		m := &list[i]
+		kind := Gauge
+		if m.IsCounter() {
+			kind = Counter
+		}
+		if err := s.AddOnce(m.Name, kind, m.Help, s.Labels(m.Labels...), m.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findings adds how many there are of each check, and each one, the most severe
+// first, as far as there is room.
+func findings(s *Set, found []audit.Finding) {
+	type kind struct{ check, severity string }
+	number := map[kind]int{}
+	for i := range found {
+		number[kind{found[i].Check, found[i].Severity.String()}]++
+	}
+	for k, n := range number {
+		s.Add("fabsh_audit_findings_total", Untyped, "Findings of the run; those that have no series of their own are among them", s.Labels("check", k.check, "severity", k.severity), float64(n))
+	}
+	s.Add("fabsh_audit_findings_left_out", Gauge, "Findings of the run that have no series of their own", s.Labels(), float64(max(0, len(found)-maxFindings)))
+	order := slices.Clone(found)
+	slices.SortStableFunc(order, func(a, b audit.Finding) int { return cmp.Compare(b.Severity, a.Severity) })
+	for i := range order[:min(len(order), maxFindings)] {
+		f := &order[i]
+		name, peer := f.Subject.Name(), ""
+		if f.Subject.Kind == audit.KindLink {
+			name, peer = f.Subject.Ends[0].Label(), f.Subject.Ends[1].Label()
+		}
+		s.Add("fabsh_audit_finding", Gauge, "1: something is wrong", s.Labels("id", f.ID(), "check", f.Check, "severity", f.Severity.String(), "subject", name, "peer", peer), 1)
+	}
+}
+
+// coverage adds how much of what was asked for was answered, by attribute. What
+// agents do not have was not wanted.
+func coverage(s *Set, c *audit.Coverage) {
+	wanted, answered := map[string]int{}, map[string]int{}
+	for _, r := range c.Rows() {
+		wanted[r.Attribute] += r.Asked - r.Unsupported
+		answered[r.Attribute] += r.Answered
+	}
+	for attribute, n := range wanted {
+		if n > 0 {
+			s.Add("fabsh_audit_coverage_ratio", Gauge, "Requests that were answered, of all", s.Labels("attribute", attribute), float64(answered[attribute])/float64(n))
+		}
+	}
+}

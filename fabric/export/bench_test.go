@@ -1,0 +1,37 @@
+package export
+
+import (
+	"io"
+	"testing"
+
+	"fabsh/fabric/sim"
+)
+
+// BenchmarkProm writes the metrics of 11,664 hosts and their switches, all
+// counters of all ports.
+func BenchmarkProm(b *testing.B) {
+	f, _, err := sim.Parse("fattree:k=36,levels=3")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var ports []Port
+	all := f.Ports()
+	for i := range all {
+		if p := &all[i]; p.Peer() != nil {
+			ports = append(ports, Port{Port: p, Answered: true, Value: func(string) (uint64, bool) { return uint64(i) * 12345, true }, BER: &BER{1e-15, 60}})
+		}
+	}
+	for _, d := range []Dialect{SckyzO, Treydock, Guilbaults} {
+		b.Run("dialect="+string(d), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var s Set
+				d.Fabric(&s, f)
+				d.Counters(&s, ports)
+				if err := s.Write(io.Discard); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

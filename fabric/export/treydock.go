@@ -1,0 +1,216 @@
+package export
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// lanes are the rates of a lane in Gb/s: of signals, and without what the line code
+// takes, as the incumbents have them (treydock collectors/ibnetdiscover.go,
+// laneRates), but for XDR, which is 200 (IBTA roadmap; theirs says 250).
+var lanes = map[string][2]float64{
+	"sdr": {2.5, 2}, "ddr": {5, 4}, "qdr": {10, 8}, "fdr10": {10.3125, 10}, "fdr": {14.0625, 13.64},
+	"edr": {25.78125, 25}, "hdr": {50, 50}, "ndr": {100, 100}, "xdr": {200, 200},
+}
+
+// rates are those of a port in bytes per second; false: not known.
+func rates(p *fabric.Port) (raw, effective float64, ok bool) {
+	width, err := strconv.Atoi(strings.TrimSuffix(p.Width(), "x"))
+	lane, known := lanes[p.Speed()]
+	if err != nil || !known {
+		return 0, 0, false
+	}
+	bytes := float64(width) * 1e9 / 8
+	return lane[0] * bytes, lane[1] * bytes, true
+}
+
+// subject is what the dialect calls a node: "switch" or "hca"; "" of routers,
+// which it does not know.
+func subject(n *fabric.Node) string {
+	switch n.Type() {
+	case mad.NodeTypeSwitch:
+		return "switch"
+	case mad.NodeTypeCA:
+		return "hca"
+	}
+	return ""
+}
+
+// treydockNodes adds nodes, cables and rates (treydock and SckyzO
+// collectors/switch.go, hca.go, Collect). A port of an HCA is a device of its own,
+// for it has a GUID of its own.
+func (d Dialect) treydockNodes(s *Set, f *fabric.Fabric) {
+	tier := tiers(f)
+	nodes := f.Nodes()
+	for i := range nodes {
+		n := &nodes[i]
+		what := subject(n)
+		if what == "" {
+			continue
+		}
+		if n.IsSwitch() {
+			p := n.Port(0)
+			s.Add("infiniband_switch_info", Gauge, "1: the switch is there", s.Labels("guid", guidOf(p), "switch", word(n.Name()), "lid", lidOf(p)), 1)
+		}
+		for p := range n.Ports() {
+			d.treydockPort(s, p, what, tier)
+		}
+	}
+}
+
+func (d Dialect) treydockPort(s *Set, p *fabric.Port, what string, tier []int) {
+	guid, num, name := guidOf(p), strconv.Itoa(p.Num()), word(p.Node().Name())
+	peer := p.Peer()
+	if what == "switch" && d != Treydock {
+		if up, known := isUp(p); known {
+			s.Add("infiniband_switch_port_state", Gauge, "1: the port is connected; 0: it is not", s.Labels(d.portLabels(p)...), up)
+		}
+	}
+	if peer == nil {
+		return
+	}
+	rateName, rateLabels := "infiniband_switch_port", d.portLabels(p)
+	if what == "hca" {
+		s.Add("infiniband_hca_info", Gauge, "1: the port of a channel adapter is there", s.Labels("guid", guid, "hca", name, "lid", lidOf(p)), 1)
+		rateName, rateLabels = "infiniband_hca_port", []string{"guid", guid, "hca", name}
+		if d == Treydock {
+			rateName, rateLabels = "infiniband_hca", []string{"guid", guid}
+		}
+	}
+	if raw, effective, ok := rates(p); ok {
+		l := s.Labels(rateLabels...)
+		s.Add(rateName+"_rate_bytes_per_second", Gauge, "Data rate of the link", l, effective)
+		s.Add(rateName+"_raw_rate_bytes_per_second", Gauge, "Signalling rate of the link", l, raw)
+	}
+	labels := d.portLabels(p)
+	if d == Treydock {
+		labels = []string{"guid", guid, "port", num, what, name}
+	}
+	labels = append(labels, "uplink", word(peer.Node().Name()), "uplink_guid", guidOf(peer), "uplink_type", typeWord(peer.Node()), "uplink_port", strconv.Itoa(peer.Num()), "uplink_lid", lidOf(peer))
+	if d != Treydock {
+		labels = append(labels, "tier", tierText(tier[p.Node().ID()]), "peer_tier", tierText(tier[peer.Node().ID()]))
+	}
+	s.Add("infiniband_"+what+"_uplink_info", Gauge, "1: what is at the other end of the cable. Tiers are links to the nearest host: 0 a host, 1 a leaf", s.Labels(labels...), 1)
+}
+
+// portLabels are those of a port's counters: treydock has GUID and port, SckyzO
+// names too.
+func (d Dialect) portLabels(p *fabric.Port) []string {
+	guid, num, name := guidOf(p), strconv.Itoa(p.Num()), word(p.Node().Name())
+	switch {
+	case d == Treydock:
+		return []string{"guid", guid, "port", num}
+	case p.Node().IsSwitch():
+		return []string{"guid", guid, "port", num, "switch", name}
+	}
+	at := ""
+	if q := p.Peer(); q != nil {
+		at = word(q.Node().Name())
+	}
+	return []string{"guid", guid, "hca", name, "port", num, "switch", at}
+}
+
+// isUp is 1 of a port that is connected, 0 of one that is not.
+func isUp(p *fabric.Port) (up float64, known bool) {
+	switch {
+	case p.Peer() != nil:
+		return 1, true
+	case p.Info() == nil:
+		return 0, false
+	case p.PhysicalState() == mad.PortPhysicalStateLinkUp:
+		return 1, true
+	}
+	return 0, true
+}
+
+func lidOf(p *fabric.Port) string { return strconv.Itoa(int(p.LID())) }
+
+func tierText(t int) string {
+	if t < 0 {
+		return ""
+	}
+	return strconv.Itoa(t)
+}
+
+// treydockCounters adds the counters of a port.
+func (d Dialect) treydockCounters(at *columns, p *Port) {
+	what := subject(p.Node())
+	if what == "" || p.Value == nil {
+		return
+	}
+	l := at.set.Labels(d.portLabels(p.Port)...)
+	for i := range counters {
+		c := &counters[i]
+		if c.port == "" {
+			continue
+		}
+		v, ok := p.Value(c.name)
+		if !ok {
+			continue
+		}
+		at.of(column{i, what, false}, func() (string, string) { return "infiniband_" + what + "_" + c.port, c.help }, what == "switch").add(l, float64(v))
+		if c.portNew != "" && d != Treydock {
+			at.of(column{i, what, true}, func() (string, string) { return "infiniband_" + what + "_" + c.portNew, c.help }, what == "switch").add(l, float64(v))
+		}
+	}
+}
+
+// treydockRun adds who answered, and when that was. Both exporters have these
+// names where they run once, for the textfile collector.
+func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time) {
+	type device struct {
+		labels           Labels
+		up               Labels
+		errors, timeouts float64
+	}
+	for _, what := range []string{"switch", "hca"} {
+		collector := what + "-runonce"
+		devices := map[string]*device{}
+		var order []*device
+		var errors, timeouts float64
+		for i := range ports {
+			p := &ports[i]
+			if subject(p.Node()) != what {
+				continue
+			}
+			guid := guidOf(p.Port)
+			x := devices[guid]
+			if x == nil {
+				x = &device{labels: s.Labels("guid", guid, "collector", collector), up: s.Labels("guid", guid, what, word(p.Node().Name()))}
+				devices[guid] = x
+				order = append(order, x)
+			}
+			switch {
+			case p.Answered:
+			case p.TimedOut:
+				x.timeouts = 1
+				timeouts++
+			default:
+				x.errors = 1
+				errors++
+			}
+		}
+		if len(order) == 0 {
+			continue
+		}
+		for _, x := range order {
+			s.Add("infiniband_"+what+"_collect_error", Gauge, "1: a port of the device refused to tell its counters", x.labels, x.errors)
+			s.Add("infiniband_"+what+"_collect_timeout", Gauge, "1: a port of the device did not answer", x.labels, x.timeouts)
+			if d != Treydock {
+				s.Add("infiniband_"+what+"_up", Gauge, "1: all ports of the device told their counters", x.up, 1-max(x.errors, x.timeouts))
+			}
+		}
+		l := s.Labels("collector", collector)
+		kind, suffix := Counter, "_total"
+		if d == Treydock {
+			kind, suffix = Gauge, ""
+		}
+		s.Add("infiniband_exporter_collect_errors"+suffix, kind, "Ports that refused to tell their counters", l, errors)
+		s.Add("infiniband_exporter_collect_timeouts"+suffix, kind, "Ports that did not answer", l, timeouts)
+		s.Add("infiniband_exporter_last_execution", Gauge, "When the run was, in Unix time", l, float64(began.Unix()))
+	}
+}
