@@ -46,7 +46,7 @@ func init() {
 		number("pairs", "pairs of an endpoint and a LID of another whose packets take other links in the end", func(r *plan.Report) int64 { return r.Pairs }),
 		number("lost", "pairs that have a path and would have none", func(r *plan.Report) int64 { return r.Lost }),
 		number("gained", "pairs that have no path and would have one", func(r *plan.Report) int64 { return r.Gained }),
-		number("load_before", "how many pairs share the link that most do", func(r *plan.Report) int64 { return r.LoadBefore }),
+		number("load_before", "how many pairs share the link that most do; 0 where no pair takes other links", func(r *plan.Report) int64 { return r.LoadBefore }),
 		number("load_after", "the same, when the plan is carried out", func(r *plan.Report) int64 { return r.LoadAfter }),
 		lang.Member[*Value]{Name: "not_judged", Column: true, Doc: "what the proof does not cover: texts", Get: func(v *Value) starlark.Value {
 			if v.Report == nil {
@@ -190,7 +190,9 @@ func (v *Value) Display() string {
 		}
 		if len(r.Rounds) > 0 {
 			fmt.Fprintf(&b, "pairs: %d rerouted, %d lost, %d gained\n", r.Pairs, r.Lost, r.Gained)
-			fmt.Fprintf(&b, "most pairs on a link: %d before, %d after\n", r.LoadBefore, r.LoadAfter)
+			if r.Pairs > 0 {
+				fmt.Fprintf(&b, "most pairs on a link: %d before, %d after\n", r.LoadBefore, r.LoadAfter)
+			}
 		}
 		for _, note := range r.NotJudged {
 			b.WriteString("not judged: " + lang.OneLine(note) + "\n")

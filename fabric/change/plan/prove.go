@@ -24,7 +24,8 @@ type Report struct {
 	// Pairs take other links in the end, Lost have no path any more, Gained have one
 	// that had none.
 	Pairs, Lost, Gained int64
-	// LoadBefore and LoadAfter are how many pairs share the link that most do.
+	// LoadBefore and LoadAfter are how many pairs share the link that most do; 0 where
+	// Pairs is.
 	LoadBefore, LoadAfter int64
 	NotJudged             []string
 }

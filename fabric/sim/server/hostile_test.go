@@ -178,13 +178,15 @@ func TestFlood(t *testing.T) {
 	if runtime.ReadMemStats(&after); after.HeapAlloc > before.HeapAlloc+16<<20 {
 		t.Errorf("the heap grew from %d to %d bytes", before.HeapAlloc, after.HeapAlloc)
 	}
-	s.Server.mu.Lock()
-	for _, c := range s.clients {
-		if n := len(c.queue) - c.head; n > throttle+batchSize {
-			t.Errorf("%d messages wait for client %d", n, c.Slot())
+	s.Do(func() {
+		s.Server.mu.Lock()
+		defer s.Server.mu.Unlock()
+		for _, c := range s.clients {
+			if n := len(c.queue) - c.head; n > throttle+batchSize {
+				t.Errorf("%d messages wait for client %d", n, c.Slot())
+			}
 		}
-	}
-	s.Server.mu.Unlock()
+	})
 }
 
 // Requests that one client leaves unanswered come back to the other, and only so
@@ -234,10 +236,15 @@ func TestDeaf(t *testing.T) {
 			r.read() // the oldest that is not answered
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.clients[sm.slot].queue) - s.clients[sm.slot].head; n != maxQueued {
-		t.Errorf("%d messages wait, want %d", n, maxQueued)
+	waiting := 0
+	s.Do(func() {
+		s.Server.mu.Lock()
+		defer s.Server.mu.Unlock()
+		c := s.clients[sm.slot]
+		waiting = len(c.queue) - c.head
+	})
+	if waiting != maxQueued {
+		t.Errorf("%d messages wait, want %d", waiting, maxQueued)
 	}
 }
 
