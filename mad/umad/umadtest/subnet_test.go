@@ -53,6 +53,7 @@ func start(t *testing.T, f *ibsimtest.Fixture, theirs, ours string) *subnet {
 	s.theirs = plugIn(t, ibsim.Options{Socket: f.Name, Node: theirs, ISSM: true})
 	s.ours = plugIn(t, ibsim.Options{Socket: f.Name, Node: ours, ISSM: true})
 	// Where OpenSM's messages to the system's log go, instead of to the console.
+	os.Remove("/dev/log") // that of the subnet before
 	syslog, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "/dev/log"})
 	if err != nil {
 		t.Fatal(err)
