@@ -67,6 +67,19 @@ func (r *Routes) Clone() *Routes {
 	return &c
 }
 
+// UpTo is a copy of r whose rows have the LIDs up to top.
+func (r *Routes) UpTo(top mad.LID) *Routes {
+	if top == r.Top() {
+		return r.Clone()
+	}
+	w := NewRoutes(r.graph, top)
+	w.SL, w.SL2VL = r.SL.clone(), r.SL2VL.clone()
+	for s := range r.graph.switches {
+		copy(w.Row(s), r.Row(s))
+	}
+	return w
+}
+
 // On is a copy of r for another graph of the same subnet, such as one with a link
 // less. Switches are matched by GUID, and terminals by LID; new switches drop all
 // packets.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"fabsh/fabric"
 	"fabsh/fabric/change"
@@ -31,7 +30,7 @@ func Proven(e *engine.Engine, f *fabric.Fabric, live *routing.Routes, cells []*C
 			live = read
 		}
 		t := &tables{engine: e, f: f, cells: cells, at: map[place]int{}}
-		in, err := t.input(ctx, live, now, want, back)
+		in, err := t.input(live, now, want, back)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +61,7 @@ type tables struct {
 type place struct{ sw, block int }
 
 // input is what order.Plan is asked.
-func (t *tables) input(ctx context.Context, live *routing.Routes, now, want [][]byte, back bool) (in order.Input, err error) {
+func (t *tables) input(live *routing.Routes, now, want [][]byte, back bool) (in order.Input, err error) {
 	t.graph = live.Graph()
 	top := live.Top()
 	for i, c := range t.cells {
@@ -79,7 +78,7 @@ func (t *tables) input(ctx context.Context, live *routing.Routes, now, want [][]
 			}
 		}
 	}
-	in.Old, in.New = wide(live, top), wide(live, top)
+	in.Old, in.New = live.UpTo(top), live.UpTo(top)
 	for i, c := range t.cells {
 		if c.Attr != mad.AttrLinearForwardingTable {
 			continue
@@ -96,9 +95,7 @@ func (t *tables) input(ctx context.Context, live *routing.Routes, now, want [][]
 		}
 	}
 	in.AcceptCreditLoops, in.AcceptLost = back, back
-	if in.Drain, err = t.drains(ctx); err != nil {
-		return in, err
-	}
+	in.Drain = order.Drains(t.graph)
 	local, err := t.engine.Port()
 	for _, lid := range []mad.LID{local.SMLID, local.LID} {
 		if lid != 0 {
@@ -106,39 +103,6 @@ func (t *tables) input(ctx context.Context, live *routing.Routes, now, want [][]
 		}
 	}
 	return in, err
-}
-
-// wide is a copy of r with rows up to top.
-func wide(r *routing.Routes, top mad.LID) *routing.Routes {
-	if top == r.Top() {
-		return r.Clone()
-	}
-	w := routing.NewRoutes(r.Graph(), top)
-	w.SL, w.SL2VL = r.SL, r.SL2VL
-	for s := range r.Graph().Switches() {
-		copy(w.Row(s), r.Row(s))
-	}
-	return w
-}
-
-// drains are how long a packet may stay in each switch: the longest HOQLife of its
-// ports, as they were swept; 0: there is no bound (IBA 14.2.5.6, HOQLife above 19).
-func (t *tables) drains(context.Context) ([]time.Duration, error) {
-	all := make([]time.Duration, len(t.graph.Switches()))
-	for s, n := range t.graph.Switches() {
-		longest, bound := uint8(0), true
-		for p := range n.Ports() {
-			if info := p.Info(); p.Peer() != nil && info != nil {
-				longest = max(longest, info.HOQLife)
-			} else if p.Peer() != nil {
-				bound = false
-			}
-		}
-		if bound && longest <= 19 {
-			all[s] = 4096 * time.Nanosecond << longest
-		}
-	}
-	return all, nil
 }
 
 // rounds are the rounds of s, in cells.

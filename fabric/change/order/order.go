@@ -110,3 +110,26 @@ type Figures struct {
 	// Unjudged says what the proof does not cover.
 	Unjudged []string
 }
+
+// Drains are how long a packet may wait in each switch, as Input.Drain has it: the
+// longest HOQLife of the ports with a link, in units of 4.096 us times two to its
+// power; 0: above 19 it waits for ever (IBA 14.2.5.6).
+func Drains(g *routing.Graph) []time.Duration {
+	all := make([]time.Duration, len(g.Switches()))
+	for s, n := range g.Switches() {
+		longest := uint8(0)
+		for port := range n.Ports() {
+			switch info := port.Info(); {
+			case port.Peer() == nil:
+			case info == nil:
+				longest = 20
+			default:
+				longest = max(longest, info.HOQLife)
+			}
+		}
+		if longest <= 19 {
+			all[s] = 4096 * time.Nanosecond << longest
+		}
+	}
+	return all
+}

@@ -89,7 +89,7 @@ func (p *Plan) Prove(ctx context.Context, live *routing.Routes, last []mad.LID) 
 // force are live. New is nil if p changes none.
 func (p *Plan) Input(live *routing.Routes, last []mad.LID) (order.Input, error) {
 	g := live.Graph()
-	in := order.Input{Last: last, Drain: drains(g)}
+	in := order.Input{Last: last, Drain: order.Drains(g)}
 	top := live.Top()
 	var blocks []Change
 	for _, c := range p.Changes() {
@@ -106,7 +106,7 @@ func (p *Plan) Input(live *routing.Routes, last []mad.LID) (order.Input, error) 
 	if len(blocks) == 0 {
 		return in, nil
 	}
-	in.Old, in.New = upTo(live, top), upTo(live, top)
+	in.Old, in.New = live.UpTo(top), live.UpTo(top)
 	for _, c := range blocks {
 		s := g.SwitchByGUID(c.Target.GUID)
 		if s < 0 {
@@ -117,42 +117,6 @@ func (p *Plan) Input(live *routing.Routes, last []mad.LID) (order.Input, error) 
 		}
 	}
 	return in, nil
-}
-
-// upTo is a copy of r whose rows have LIDs up to top.
-func upTo(r *routing.Routes, top mad.LID) *routing.Routes {
-	if top == r.Top() {
-		return r.Clone()
-	}
-	w := routing.NewRoutes(r.Graph(), top)
-	w.SL, w.SL2VL = r.SL, r.SL2VL
-	for s := range r.Graph().Switches() {
-		copy(w.Row(s), r.Row(s))
-	}
-	return w
-}
-
-// drains are how long a packet may wait in each switch: the longest HOQLife of the
-// ports with a link, in units of 4.096 us times two to its power; 0: above 19 it
-// waits for ever (IBA 14.2.5.6).
-func drains(g *routing.Graph) []time.Duration {
-	all := make([]time.Duration, len(g.Switches()))
-	for s, n := range g.Switches() {
-		longest := uint8(0)
-		for port := range n.Ports() {
-			switch info := port.Info(); {
-			case port.Peer() == nil:
-			case info == nil:
-				longest = 20
-			default:
-				longest = max(longest, info.HOQLife)
-			}
-		}
-		if longest <= 19 {
-			all[s] = 4096 * time.Nanosecond << longest
-		}
-	}
-	return all
 }
 
 // notJudged is what no proof covers, besides what order.Plan tells.
