@@ -19,8 +19,8 @@ run: build ## opens the prompt on a simulated fat tree
 test: peers ## all tests, those against ibsim, OpenSM and tshark included
 	$(TEST) ./...
 
-check: lint peers ## what the continuous integration runs: lint, all tests with the race detector, and those on a kernel
-	$(TEST) -race ./...
+check: lint test ## what the continuous integration runs: lint, all tests, all but the longest with the race detector, and those on a kernel
+	$(TEST) -race -short ./...
 	$(MAKE) kernel-test kernel-ib-test
 
 lint: ## formatting, vet, staticcheck, module file
