@@ -5,7 +5,7 @@ GO   := go
 TEST := $(GO) test -timeout 15m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check lint generate peers kernel kernel-test kernel-ib-test fuzz soak bench clean
+.PHONY: help build run test check lint generate peers kernel kernel-test kernel-ib-test fuzz soak bench dist deb clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,8 +19,8 @@ run: build ## opens the prompt on a simulated fat tree
 test: peers ## all tests, those against ibsim, OpenSM and tshark included
 	$(TEST) ./...
 
-check: lint peers ## what the continuous integration runs: lint, all tests with the race detector, and those on a kernel
-	$(TEST) -race ./...
+check: lint test ## what the continuous integration runs: lint, all tests, all but the longest with the race detector, and those on a kernel
+	$(TEST) -race -short ./...
 	$(MAKE) kernel-test kernel-ib-test
 
 lint: ## formatting, vet, staticcheck, module file
@@ -29,11 +29,12 @@ lint: ## formatting, vet, staticcheck, module file
 	$(GO) tool staticcheck ./...
 	$(GO) mod tidy -diff
 
-generate: ## the generated files, and the lists of all attributes (tests say when they are stale)
+generate: ## the generated files, the man pages, and the lists of all attributes (tests say when they are stale)
 	$(GO) test -run '^TestGenerated$$' ./mad/internal/gen -update
 	$(GO) test -run '^TestAttributes$$' ./mad -update
 	$(GO) test -run '^(TestReference|TestSchemas|TestHelp)$$' ./builtins -update
 	$(GO) test -run '^TestGenerated$$' ./fabric/format -update
+	$(GO) test -run '^TestMan$$' ./shell -man
 
 peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils and tshark into .peers; installs nothing
 	@mad/ibsim/ibsimtest/peers.sh .peers
@@ -62,5 +63,27 @@ bench: peers ## measurements, ours beside the peer's of the same run, medians of
 	if $(GO) test -run '^$$' -bench . -benchmem -count 5 ./... >$$f; \
 	then $(GO) tool benchstat -confidence 0.9 fabsh=$$f; else cat $$f; exit 1; fi
 
+# Packages: the same bytes for the same commit, so no time of the build, no path.
+NFPM   := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+EPOCH   = $(shell git log -1 --format=%ct)
+RELEASE = $(shell date -u -d @$(EPOCH) +%Y%m%d.%H%M)+$(shell git rev-parse --short=12 HEAD)
+STATIC  = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=true -ldflags '-s -w'
+
+dist: ## dist/: static programs for Linux, and for macOS (snapshots, simulation), with SHA256SUMS
+	@rm -rf dist && mkdir dist
+	@for t in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do echo dist/fabsh-$$t; \
+		GOOS=$${t%-*} GOARCH=$${t#*-} $(STATIC) -o dist/fabsh-$$t ./shell/fabsh || exit 1; done
+	@cd dist && sha256sum fabsh-* >SHA256SUMS
+
+deb: ## dist/: Debian packages, amd64 and arm64, with man pages, completion, examples and systemd units
+	@mkdir -p dist/man dist/completion
+	@for p in shell/dist/man/*.1; do gzip -9nc $$p >dist/man/$${p##*/}.gz || exit 1; done
+	@$(GO) build -o dist/fabsh ./shell/fabsh && \
+		for s in bash zsh fish; do dist/fabsh completion $$s >dist/completion/fabsh.$$s || exit 1; done
+	@for a in amd64 arm64; do GOOS=linux GOARCH=$$a $(STATIC) -o dist/fabsh ./shell/fabsh && \
+		ARCH=$$a RELEASE=$(RELEASE) SOURCE_DATE_EPOCH=$(EPOCH) \
+		$(GO) run $(NFPM) package -f shell/dist/nfpm.yaml -p deb -t dist || exit 1; done
+	@rm -rf dist/fabsh dist/man dist/completion
+
 clean: ## removes what make made
-	rm -rf fabsh .peers .kernel
+	rm -rf fabsh .peers .kernel dist

@@ -63,7 +63,10 @@ var smKey = &engine.Keys{SA: 1}
 // TestHealthyFabrics: no finding, and all that is asked is answered; with whole
 // tables, and with multicast groups that all hosts are in, too.
 func TestHealthyFabrics(t *testing.T) {
-	for _, spec := range healthy {
+	for i, spec := range healthy {
+		if testing.Short() && i > 0 {
+			break
+		}
 		t.Run(spec, func(t *testing.T) {
 			onSimWith(t, spec, smKey, nil, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
 				well := func(words ...string) {
@@ -409,6 +412,9 @@ func expand(want, got []string) []string {
 // found, at the right place, and nothing else is. It prints precision and
 // recall of each check.
 func TestSeededFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	type score struct{ found, missed, wrong int }
 	scores := map[string]*score{}
 	of := func(id string) *score {
@@ -512,9 +518,6 @@ func TestSeededFaults(t *testing.T) {
 		}
 	}
 	fabrics := []string{"fattree", "fattree:k=4,levels=3", "torus:dims=3/4,hosts=2", "pgft:m=3/4,w=1/3,p=1/2"}
-	if raced {
-		fabrics = fabrics[:2]
-	}
 	for i, x := range faults {
 		if x.on != "" {
 			try(x.on, uint64(i), []fault{x})

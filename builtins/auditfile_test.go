@@ -66,6 +66,9 @@ func aboutRun(id string) bool { return strings.HasPrefix(id, "audit.") }
 // TestSnapshotAudits: a snapshot with all that audits read is judged as the fabric itself:
 // the same findings, and all that was asked there is answered here.
 func TestSnapshotAudits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	for _, x := range slices.Concat(standardFaults, settingFaults, partitionFaults, groupFaults) {
 		switch x.name {
 		case "sm.alive", "prefix.default", "sm.links", "pkey.file", "name.map", "cc.uniform table", // options that a file has not; what changes meanwhile

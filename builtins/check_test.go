@@ -18,6 +18,9 @@ import (
 // TestCheckOfWhatRuns: nothing is found in what other tests run: shipped scripts,
 // examples of help, and scripts of tests that do not fail.
 func TestCheckOfWhatRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	s := plain(t, nil)
 	sources := map[string]string{}
 	for name, tree := range map[string]fs.FS{"@std//": scripts.FS, "@examples//": examples.FS} {

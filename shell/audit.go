@@ -89,7 +89,7 @@ func (a *app) auditCommand() *cobra.Command {
 			return a.writeReports(o)
 		},
 	}
-	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), auditHelp) })
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), auditHelp) })
 	return c
 }
 

@@ -106,7 +106,7 @@ func (a *app) planCommand() *cobra.Command {
 			return a.onFabric("change", func(ctx context.Context, s *session) error { return s.plan(ctx, o) })
 		},
 	}
-	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), planHelp) })
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), planHelp) })
 	return c
 }
 

@@ -11,19 +11,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReadme types all that README.md shows in its console blocks, and wants
-// the output that stands there.
+// TestReadme types all that README.md and the questions of examples/README.md
+// show in their console blocks, and wants the output that stands there.
 func TestReadme(t *testing.T) {
-	data, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, renewed := string(data), string(data)
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(root)
+	t.Run("README.md", func(t *testing.T) { typeBlocks(t, filepath.Join(root, "README.md"), root) })
+	t.Run("examples", func(t *testing.T) {
+		dir := t.TempDir() // for the files that are written
+		if err := os.Symlink(filepath.Join(root, "examples"), filepath.Join(dir, "examples")); err != nil {
+			t.Fatal(err)
+		}
+		typeBlocks(t, filepath.Join(root, "examples/README.md"), dir)
+	})
+}
+
+// typeBlocks types the console blocks of a file, in dir.
+func typeBlocks(t *testing.T, file, dir string) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, renewed := string(data), string(data)
+	t.Chdir(dir)
 	env := append(testEnv, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"))
 	blocks := 0
 	for {
@@ -34,7 +46,7 @@ func TestReadme(t *testing.T) {
 		block, after, _ := strings.Cut(rest, "\n```\n")
 		text, blocks = after, blocks+1
 		want := block + "\n"
-		got := typed(t, root, env, want)
+		got := typed(t, dir, env, want)
 		if *update {
 			renewed = strings.Replace(renewed, want, got, 1)
 		} else if diff := cmp.Diff(want, got); diff != "" {
@@ -42,7 +54,7 @@ func TestReadme(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile("README.md", []byte(renewed), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(renewed), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

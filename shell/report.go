@@ -75,7 +75,7 @@ func (a *app) reportCommand() *cobra.Command {
 			return a.onFabric("report", run)
 		},
 	}
-	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), reportHelp) })
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), reportHelp) })
 	return c
 }
 

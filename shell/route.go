@@ -82,7 +82,7 @@ func (a *app) routeCommand() *cobra.Command {
 			return a.onFabric("route", func(ctx context.Context, s *session) error { return s.route(ctx, o) })
 		},
 	}
-	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), routeHelp) })
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), routeHelp) })
 	return c
 }
 

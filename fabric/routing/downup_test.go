@@ -10,6 +10,9 @@ import (
 // the LIDs of others. They get one, but for a few where much is missing, which notes
 // tell; and with the packets to them too there is no credit loop.
 func TestToSwitches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	for _, spec := range []string{
 		"pgft:m=6/6/6,w=1/6/6,p=1/1/1,remove_links=40,seed=5",
 		"pgft:m=6/6/6,w=1/6/6,p=1/1/1,remove_links=100,seed=7",
@@ -59,6 +62,9 @@ func TestToSwitchesLost(t *testing.T) {
 // Where most pairs have no path up and then down, none is added: ftree refuses, and
 // updn goes by way of one root.
 func TestTooMuchMissing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	g := graph(t, "pgft:m=16/12/12,w=1/12/12,p=1/1/1,remove_links=2200,seed=4", GraphOptions{})
 	if _, err := Compute(t.Context(), g, "ftree", Options{}); err == nil || !strings.Contains(err.Error(), "pairs of switches with CAs have no path that goes up and then down") {
 		t.Errorf("ftree: %v", err)

@@ -9,6 +9,9 @@ import (
 // TestFailEachLink: each link taken out, tables as they are; and whether any
 // tables would help.
 func TestFailEachLink(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	cuts := 0
 	for i, spec := range small() {
 		if i%3 != 0 {

@@ -170,6 +170,9 @@ func judged(t testing.TB, r *Routes) ibdmchk {
 // TestIbdmchk: the same hops, LIDs by port and verdict on credit loops as
 // ibdmchk finds.
 func TestIbdmchk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	cyclic := 0
 	for _, spec := range small() {
 		g := graph(t, spec, GraphOptions{})

@@ -96,6 +96,9 @@ func oracle(r *Routes) (unreachable int, acyclic bool) {
 // TestLayers: the tables of any engine get lanes without a credit loop, by the oracle,
 // and stay as they are; and its verdict is Verify's.
 func TestLayers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	lanes, cyclic := 0, 0
 	for _, spec := range small() {
 		g := graph(t, spec, GraphOptions{})
@@ -277,6 +280,9 @@ func TestVerifyGroups(t *testing.T) {
 
 // TestOpenSMLanes: no more lanes than OpenSM needs, by its log.
 func TestOpenSMLanes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	said := regexp.MustCompile(`Lanes needed: (\d+)`)
 	for _, spec := range []string{"torus:dims=4/4,hosts=2", "hyperx:dims=4/4,hosts=2", "random:n=24,degree=4,hosts=3", "dragonfly:a=4,p=2,h=1", "fattree:k=4,levels=3"} {
 		f := topology(t, spec)

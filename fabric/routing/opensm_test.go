@@ -52,6 +52,9 @@ func opensm(t testing.TB, f *fabric.Fabric, args ...string) *Routes {
 // TestOpenSM: our tables beside those that OpenSM computes for the same fabric:
 // paths are as long, or shorter, and on trees the busiest link has no more routes.
 func TestOpenSM(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	for _, x := range []struct {
 		spec    string
 		engines string

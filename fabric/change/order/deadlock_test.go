@@ -173,6 +173,9 @@ func loopAtOnce(t *testing.T, in *Input) (s *Schedule, lids []mad.LID) {
 // TestDeadlock: where the proof refuses an order, packets really deadlock; with the
 // plan they do not.
 func TestDeadlock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	const most = 6000 // runs of a case
 	for _, size := range []struct {
 		large        bool

@@ -329,6 +329,9 @@ func change(t testing.TB, random *rand.Rand, n int) (in Input, dead *fabric.Port
 }
 
 func TestTransient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	random := rand.New(rand.NewPCG(1, 0))
 	planned, refused := map[string]int{}, map[string]int{}
 	for i := range 3000 {
@@ -367,6 +370,9 @@ func TestTransient(t *testing.T) {
 
 // TestProve: the proof says what the checker says, of any schedule.
 func TestProve(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	random := rand.New(rand.NewPCG(2, 0))
 	safe, unsafe := 0, map[string]int{}
 	for i := range 3000 {

@@ -77,6 +77,9 @@ func TestHostileFiles(t *testing.T) {
 
 // TestHugeFiles: memory is bounded, whatever the file would come to.
 func TestHugeFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	head := "{\n\"format\": \"fabsh plan 1\",\n"
 	for _, test := range []struct{ head, unit, want string }{
 		{head + `"from": "`, "x", "a text of more than"},

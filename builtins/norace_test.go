@@ -1,5 +1,0 @@
-//go:build !race
-
-package builtins
-
-const raced = false

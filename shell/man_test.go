@@ -1,0 +1,131 @@
+package shell
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+)
+
+var updateMan = flag.Bool("man", false, "write the man pages")
+
+// manDir is where the pages of all commands lie, for packages.
+const manDir = "dist/man"
+
+// TestMan: the man pages are what today's commands say of themselves. They are
+// made of the help and not by cobra, for cobra does not know the flags of
+// commands that share them with a script (route, audit, report).
+func TestMan(t *testing.T) {
+	a := &app{console: newConsole(os.Stdout, os.Stderr), stdin: os.Stdin}
+	root := a.command()
+	root.InitDefaultCompletionCmd()
+	want := map[string]string{}
+	var all func(*cobra.Command)
+	all = func(c *cobra.Command) {
+		want[strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"] = manPage(t, c)
+		for _, sub := range c.Commands() {
+			if c.Name() != "completion" && sub.Name() != "help" && !sub.Hidden { // completion's page tells all
+				all(sub)
+			}
+		}
+	}
+	all(root)
+	if *updateMan {
+		if err := os.RemoveAll(manDir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(manDir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range want {
+			if err := os.WriteFile(filepath.Join(manDir, name), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got := map[string]string{}
+	files, err := filepath.Glob(manDir + "/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[filepath.Base(file)] = string(b)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("stale: make generate, -want +got\n%s", diff)
+	}
+	for name, sections := range map[string][]string{
+		"fabsh.1":             {"DESCRIPTION", "EXAMPLES", "COMMANDS", "WHICH FABRIC", "SAFETY", "LIMITS", "SEE ALSO"},
+		"fabsh-route.1":       {"DESCRIPTION", "USAGE", "EXAMPLES"},
+		"fabsh-audit.1":       {"DESCRIPTION", "USAGE", "EXAMPLES"},
+		"fabsh-change-plan.1": {"DESCRIPTION", "USAGE", "EXAMPLES"},
+	} {
+		for _, s := range sections {
+			if !strings.Contains(want[name], "\n.SH "+s) {
+				t.Errorf("%s has no section %s", name, s)
+			}
+		}
+	}
+}
+
+// manPage is the page of c: what its help says before the first heading is the
+// description, and each heading is a section, set as it is written (man(7)).
+func manPage(t *testing.T, c *cobra.Command) string {
+	t.Helper()
+	var help bytes.Buffer
+	root := c.Root()
+	root.SetOut(&help)
+	page := strings.ReplaceAll(c.CommandPath(), " ", "-")
+	if err := c.Help(); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH %s 1 \"\" fabsh fabsh\n.SH NAME\n%s \\- %s\n", strings.ToUpper(page), roff(page), roff(c.Short))
+	b.WriteString(".SH DESCRIPTION\n")
+	set := false // as it is written
+	for line := range strings.Lines(help.String()) {
+		line = strings.TrimRight(line, "\n")
+		heading, ok := strings.CutSuffix(line, ":")
+		switch {
+		case ok && line[0] != ' ' && len(line) < 72 && strings.ToUpper(line[:1]) == line[:1]:
+			if set {
+				b.WriteString(".fi\n")
+			}
+			fmt.Fprintf(&b, ".SH %s\n.nf\n", roff(strings.ToUpper(heading)))
+			set = true
+		case line == "" && !set:
+			b.WriteString(".PP\n")
+		default:
+			b.WriteString(roff(line) + "\n")
+		}
+	}
+	if set {
+		b.WriteString(".fi\n")
+	}
+	b.WriteString(".SH SEE ALSO\n")
+	if c.HasParent() {
+		fmt.Fprintf(&b, "%s(1); \"fabsh doc\", all that a script can say\n", strings.ReplaceAll(roff(c.Parent().CommandPath()), " ", `\-`))
+	} else {
+		b.WriteString("\"fabsh doc\", all that a script can say; a page of each command, such as fabsh\\-audit(1)\n")
+	}
+	return b.String()
+}
+
+// roff is text that troff sets as it is.
+func roff(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(text)
+	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
+		text = `\&` + text
+	}
+	return text
+}
