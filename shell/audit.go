@@ -52,7 +52,8 @@ up now; * stands for any text. Acks are lines of the file acks below --state.
 --over DURATION compares counters over that time, --over last with those that the
 run of the same job before has read; that takes no time, and lets bit errors be
 judged, which takes hours. Two jobs at a time need two names. --over FILE compares
-them with those of a snapshot of before, written with --all; so does -F file:FILE.
+with the counters of a snapshot of before (--all): those of the fabric, or with
+-F file:FILE those of a later snapshot.
 
 Session flags may stand here too, but for those of the same name: see "fabsh --help".
 
