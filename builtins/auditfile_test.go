@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
@@ -108,6 +110,86 @@ func TestSnapshotAudits(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSnapshotRates: what was counted between two snapshots is found as it is on a fabric
+// between two runs. With FABSH_SOAK that is so of each counter.
+func TestSnapshotRates(t *testing.T) {
+	for i, x := range counterFaults {
+		if x.name == "ctr.vl15" { // whether the sweep is the reason only a fabric can tell
+			continue
+		}
+		if i%6 != 0 && os.Getenv("FABSH_SOAK") == "" {
+			continue
+		}
+		onSimWith(t, "fattree", smKey, nil, nil, func(t *testing.T, f *fixture) {
+			swept, err := f.Sweep(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := swept.From()
+			b := &bench{t: t, f: f, subnet: f.env.Sim, fabric: swept, rand: rand.New(rand.NewPCG(uint64(i), 1)), used: map[mad.GUID]bool{own.Node().GUID(): true, own.Peer().Node().GUID(): true}}
+			ca, leaf := b.host()
+			if x.before != nil {
+				x.before(b, ca, leaf)
+			}
+			before := kept(t, f)
+			time.Sleep(betweenRuns)
+			want := x.do(b, ca, leaf)
+			after := ofFile(t, kept(t, f))
+			defer after.Close()
+			var file bytes.Buffer
+			if err := format.WriteSnapshot(&file, before); err != nil {
+				t.Fatal(err)
+			}
+			if err := afero.WriteFile(after.fs, "/work/before.fab", file.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			got := idsOf(audited(t, after, AuditRun{}, "--over", "before.fab").Findings)
+			if diff := cmp.Diff(expand(want, got), got); diff != "" {
+				t.Errorf("%s: -want +got\n%s", x.name, diff)
+			}
+		})
+	}
+}
+
+// TestSnapshotOver: files that rates cannot be over are refused, and it is said why.
+func TestSnapshotOver(t *testing.T) {
+	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
+		swept, err := f.Sweep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		older := kept(t, f)
+		time.Sleep(time.Hour)
+		newer := kept(t, f)
+		timeless := newer.With(fabric.Reading{Answers: newer.Answers()})
+		for _, x := range []struct {
+			at, over *fabric.Fabric
+			want     string
+		}{
+			{newer, older, "3600.0"},
+			{older, newer, "is to be the older one: its counters were read at 2000-01-01"},
+			{newer, newer, "is to be the older one"},
+			{newer, swept, "the file has no counters: snapshot FILE --all reads them too"},
+			{newer, timeless, "the file does not say when its counters were read"},
+			{timeless, older, "when the counters of the file at hand were read it does not say"},
+		} {
+			s := ofFile(t, x.at)
+			var file bytes.Buffer
+			if err := format.WriteSnapshot(&file, x.over); err != nil {
+				t.Fatal(err)
+			}
+			if err := afero.WriteFile(s.fs, "/work/over.fab", file.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			out, explained, _ := s.run(`print(perf_rates(discover().switches[0].ports[1], over="./over.fab").window, perf_rates(discover().switches[0].ports[1], over=load_fabric("over.fab")).window)`)
+			if !strings.Contains(out+explained, x.want) {
+				t.Errorf("got %s%s, want %s", out, explained, x.want)
+			}
+			s.Close()
+		}
+	})
 }
 
 // TestSnapshotSilence: what was not answered when a snapshot was made is not answered by

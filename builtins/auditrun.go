@@ -120,7 +120,7 @@ func (r *auditRun) run() error {
 	}
 	r.report.Rates, r.report.Metrics = audits.RunRates(r.Runtime), audits.TakeMetrics(r.Runtime)
 	r.keep(f, found)
-	r.report.Notes = append(r.missed, r.report.Notes...)
+	r.report.Notes = append(r.report.Notes, r.missed...)
 	r.report.Settle(found, r.acks, func(id string) bool { return r.known[id] }, r.Clock.Now())
 	r.report.Datagrams = r.sent() - before
 	return nil

@@ -71,7 +71,7 @@ func (s *Session) ReadAnswers(ctx context.Context, f *fabric.Fabric) (*fabric.Fa
 	var r fabric.Reading
 	err := lang.Operate(t, "snapshot", func(c *lang.Call) (err error) {
 		err = c.Block(func(ctx context.Context) (err error) {
-			r, err = change.ReadAnswers(ctx, s.env.SA, f)
+			r, err = change.ReadAnswers(ctx, s.env.SA, f, s.Clock.Now)
 			return err
 		})
 		for i, p := range r.Problems {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"fabsh/mad"
 )
@@ -28,6 +29,7 @@ type Builder struct {
 	scope    string
 	problems []Problem
 	answers  []Answer // of handles
+	read     time.Time
 }
 
 // built is a node in the making. ports has elements 0 to NumPorts.
@@ -71,6 +73,9 @@ func (b *Builder) SetLFT(node int, lft []byte) { b.nodes[node].lft = lft }
 // AddAnswer adds what a node, or the subnet administrator, answered besides. Node is a
 // handle.
 func (b *Builder) AddAnswer(a Answer) { b.answers = append(b.answers, a) }
+
+// SetCountersRead says when the counters among the answers began to be read.
+func (b *Builder) SetCountersRead(t time.Time) { b.read = t }
 
 // SetPort gives a port its PortInfo, which is copied. Numbers of ports that
 // the node does not have are ignored.
@@ -213,7 +218,7 @@ func (f *Fabric) connect(b *Builder, order []int32) {
 	for id, h := range order {
 		ids[h] = int32(id)
 	}
-	f.answers = b.answers
+	f.answers, f.countersRead = b.answers, b.read
 	for i, a := range f.answers {
 		if a.Node != NoNode {
 			f.answers[i].Node = ids[a.Node]

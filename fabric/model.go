@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fabsh/mad"
 )
@@ -52,6 +53,8 @@ type Fabric struct {
 	lfts     [][]byte // by node id; nil: there are none
 	answers  []Answer // sorted
 	derived  *derived
+
+	countersRead time.Time
 }
 
 // Nodes are all nodes, indexed by ID. Take addresses, not copies: &f.Nodes()[i].

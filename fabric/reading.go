@@ -3,6 +3,7 @@ package fabric
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"fabsh/mad"
 )
@@ -13,6 +14,8 @@ type Reading struct {
 	// read.
 	LFTs    [][]byte
 	Answers []Answer
+	// CountersRead is when the counters among Answers began to be read; zero: not known.
+	CountersRead time.Time
 	// Problems are requests without an answer.
 	Problems []Problem
 }
@@ -42,7 +45,7 @@ func (f *Fabric) With(r Reading) *Fabric {
 		g.lfts = r.LFTs
 	}
 	if r.Answers != nil {
-		g.answers = slices.Clone(r.Answers)
+		g.answers, g.countersRead = slices.Clone(r.Answers), r.CountersRead
 		sortAnswers(g.answers)
 	}
 	g.problems = slices.Concat(f.problems, r.Problems)
@@ -53,6 +56,9 @@ func (f *Fabric) With(r Reading) *Fabric {
 // Answers are the answers that came with f, as in a snapshot, in the order of nodes,
 // ports, classes, attributes, modifiers. They must not be changed.
 func (f *Fabric) Answers() []Answer { return f.answers }
+
+// CountersRead is when the counters among Answers began to be read; zero: not known.
+func (f *Fabric) CountersRead() time.Time { return f.countersRead }
 
 // AnswersOf are those of a node; of NoNode, the records of the subnet administrator.
 func (f *Fabric) AnswersOf(node int) []Answer {

@@ -51,12 +51,17 @@ up now; * stands for any text. Acks are lines of the file acks below --state.
 
 --over DURATION compares counters over that time, --over last with those that the
 run of the same job before has read; that takes no time, and lets bit errors be
-judged, which takes hours. Two jobs at a time need two names.
+judged, which takes hours. Two jobs at a time need two names. --over FILE compares
+with the counters of a snapshot of before (--all): those of the fabric, or with
+-F file:FILE those of a later snapshot.
+
+Session flags may stand here too, but for those of the same name: see "fabsh --help".
 
 Examples:
   fabsh audit
   fabsh -o json audit links mine.star --baseline golden.fab
   fabsh audit ack link.width:leaf-3/7 --until 2026-12-24 --reason "cable ordered"
+  fabsh -F file:today.fab audit counters --over yesterday.fab
   fabsh -q -o json --deadline 4m audit --over last --out /var/lib/fabsh/audit.json
   fabsh -q -o prom audit counters --over last --out /var/lib/node_exporter/fabsh.prom
 `
@@ -69,6 +74,10 @@ func (a *app) auditCommand() *cobra.Command {
 		DisableFlagParsing: true,
 		ValidArgsFunction:  completeAudit,
 		RunE: func(_ *cobra.Command, words []string) error {
+			words, err := a.takeAudit(words)
+			if err != nil {
+				return err
+			}
 			o, err := parseAudit(words)
 			switch {
 			case err != nil:
@@ -107,6 +116,9 @@ type auditOptions struct {
 
 // auditFlags are the command's own: no audit has an option of such a name.
 var auditFlags = []string{"--list", "--deep", "--load-cache", "--baseline", "--fail-on", "--each-port", "--out", "--job", "--subnet"}
+
+// ackFlags are those of audit ack.
+var ackFlags = []string{"--subnet", "--until", "--reason", "--by"}
 
 // parseAudit separates the command's own flags, which may stand anywhere, from
 // the audits'.
@@ -155,10 +167,10 @@ func parseAudit(words []string) (o auditOptions, err error) {
 			return o, fmt.Errorf("audit: --job: %w", err)
 		}
 	}
-	if o.ack != nil {
+	o.help = len(o.words) == 1 && (o.words[0] == "-h" || o.words[0] == "--help")
+	if o.ack != nil && !o.help {
 		return o, o.ack.take(o.words)
 	}
-	o.help = len(o.words) == 1 && (o.words[0] == "-h" || o.words[0] == "--help")
 	return o, nil
 }
 

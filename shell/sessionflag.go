@@ -3,8 +3,11 @@ package shell
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
+
+	"fabsh/builtins"
 )
 
 // sessionFlags are the session flags as a command line writes them: "--fabric"
@@ -70,6 +73,26 @@ func (s *settings) sessionFlag(word string) *pflag.Flag {
 		}
 	}
 	return nil
+}
+
+// takeAudit takes the session flags out of the words behind audit: those that neither
+// the command nor an audit has, be it a shipped one or a file among the words.
+func (a *app) takeAudit(words []string) ([]string, error) {
+	programs := sync.OnceValue(func() []builtins.Program {
+		list := builtins.Programs()
+		list = slices.DeleteFunc(list, func(p builtins.Program) bool { return !strings.HasPrefix(p.Name, "@std//audit/") })
+		for _, w := range words {
+			if strings.HasSuffix(w, ".star") {
+				list = append(list, programAt(w))
+			}
+		}
+		return list
+	})
+	own := func(flag string) bool {
+		return slices.Contains(auditFlags, flag) || slices.Contains(ackFlags, flag) ||
+			slices.ContainsFunc(programs(), func(p builtins.Program) bool { return !p.Entry || slices.Contains(p.Options, flag) })
+	}
+	return a.takeSession(words, own, a.flags.Set)
 }
 
 // takeRoute takes the session flags out of the words behind route: those that

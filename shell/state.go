@@ -117,8 +117,6 @@ type ackOptions struct{ id, until, reason, by string }
 // take takes the word that is no flag.
 func (o *ackOptions) take(words []string) error {
 	switch {
-	case len(words) > 0 && (words[0] == "-h" || words[0] == "--help"):
-		return errors.New("audit ack ID --until DATE --reason TEXT [--by WHO] [--subnet NAME]: see fabsh audit --help")
 	case len(words) == 0:
 		return errors.New("audit ack: of which finding? give its ID, as CHECK:NAME/PORT")
 	case len(words) > 1:

@@ -3,6 +3,8 @@ package audits
 import (
 	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -14,38 +16,50 @@ import (
 	"fabsh/mad"
 )
 
-// span is the time between two reads; sinceRun: since what the run before has read.
-type span time.Duration
+// span says what a read is compared with: with one that is a time before, else with
+// what the run before has read, with a file, or with the fabric of a file.
+type span struct {
+	time time.Duration
+	last bool
+	path string
+	file *topology.Fabric
+}
 
-const sinceRun span = -1
-
-// overLast is the word for sinceRun.
+// overLast is the word for what the run before has read.
 const overLast = "last"
 
-// kindOver is a duration, or "last".
+// kindOver is a span.
 var kindOver = &lang.Kind{
 	Convert: toSpan,
 	Type:    reflect.TypeFor[span](),
 	Default: func(text string) any {
 		if d, ok := lang.KindDuration.Default(text).(time.Duration); ok {
-			return span(d)
+			return span{time: d}
 		}
 		return nil
 	},
 }
 
 func toSpan(v starlark.Value) (any, error) {
-	if s, ok := starlark.AsString(v); ok && s == overLast {
-		return sinceRun, nil
+	if f, ok := v.(*topology.Fabric); ok {
+		return span{file: f}, nil
+	}
+	text, isText := starlark.AsString(v)
+	if text == overLast {
+		return span{last: true}, nil
 	}
 	d, err := lang.KindDuration.Convert(v)
-	if err != nil {
-		return nil, fmt.Errorf("%w; or write %q", err, overLast)
+	switch {
+	case err == nil:
+	case isText && strings.ContainsAny(text, "./"): // no duration has a name like that
+		return span{path: text}, nil
+	default:
+		return nil, fmt.Errorf("%w; or write %q, or the path of a snapshot, as ./FILE", err, overLast)
 	}
 	if d.(time.Duration) < audit.MinWindow {
 		return nil, fmt.Errorf("got %v, want %v or more: agents do not renew counters at each read", d, audit.MinWindow)
 	}
-	return span(d.(time.Duration)), nil
+	return span{time: d.(time.Duration)}, nil
 }
 
 // PerfRates is perf_rates: counters as rates between two reads.
@@ -54,11 +68,11 @@ var PerfRates = lang.Builtin{
 	Group: datagrams.GroupMAD,
 	Params: []lang.Param{
 		{Name: "target", Kind: topology.KindTarget, Doc: `one port of the fabric or an iterable of them: sw.ports, fabric.ports, "leaf-1/3"`},
-		{Name: "over", Kind: kindOver, Default: `"10s"`, Keyword: true, Doc: `the time between the two reads, 2s or more; "last": since the read that the run before has kept (--state)`},
+		{Name: "over", Kind: kindOver, Default: `"10s"`, Keyword: true, Doc: `the time between the two reads, 2s or more; "last": since the read that the run before has kept (--state); or a snapshot with counters, of before: its path, such as "./monday.fab", or load_fabric() of it`},
 	},
 	Doc: `Reads the counters of ports twice, and gives their rates: a port_rates for each port.
 It reads what a port has: PortCounters and PortCountersExtended, of which the wider counters count, and PortExtendedSpeedsCounters where the agent announces them; and PortRcvErrorDetails and PortXmitDiscardDetails of ports that have counted what these are the details of. It clears none.
-Of a file, which has one read, no rate is known, but what counters stand at their largest value.
+Of a file, which has one read, rates are known over the snapshot of before; otherwise it is only known what counters stand at their largest value.
 A rate that is not known is absent, and unknown says why. A port that gives no PortCounters is an error.`,
 	Example: `
 > sw = discover().switches[0]
@@ -77,13 +91,44 @@ A rate that is not known is absent, and unknown says why. A port that gives no P
 			return nil, err
 		}
 		switch {
+		case a.Over.path != "" || a.Over.file != nil:
+			return sinceFile(c, r, a.Over)
 		case topology.EnvOf(c.Runtime()).Engine == nil:
 			return onlyRead(c, r)
-		case a.Over == sinceRun:
+		case a.Over.last:
 			return sinceLast(c, r)
 		}
-		return twice(c, r, time.Duration(a.Over))
+		return twice(c, r, a.Over.time)
 	}),
+}
+
+// sinceFile reads once, and compares with what a file has.
+func sinceFile(c *lang.Call, r *reader, over span) (starlark.Value, error) {
+	f, name := over.file, "the fabric"
+	if over.path != "" {
+		var err error
+		if f, err = topology.OpenFabric(c, over.path); err != nil {
+			return nil, err
+		}
+		name = strconv.Quote(over.path)
+	}
+	before, err := audit.ReadOf(f.Fabric)
+	if err != nil {
+		return nil, lang.ParamError("over", "%s: %w", name, err)
+	}
+	ports, read, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	switch window := read.Began.Sub(before.Began); {
+	case read.Began.IsZero():
+		return nil, lang.ParamError("over", "when the counters of the file at hand were read it does not say: a snapshot of fabsh does, with --all")
+	case window < audit.MinWindow:
+		return nil, lang.ParamError("over", "%s is to be the older one: its counters were read at %s, those compared with it at %s", name, before.Began.Format(time.DateTime), read.Began.Format(time.DateTime))
+	}
+	run := keepingOf(c.Runtime()).run
+	run.join(read)
+	return r.rates(ports, read, pastsOf(append([]*audit.Read{before}, run.earlier()...), ports))
 }
 
 // onlyRead is of a file: its counters were read once.

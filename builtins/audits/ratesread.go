@@ -164,6 +164,14 @@ func (r *reader) askFEC() error {
 	return nil
 }
 
+// now is the time: of a file, when its counters were read; zero: it does not say.
+func (r *reader) now() time.Time {
+	if env := topology.EnvOf(r.c.Runtime()); env.Engine == nil && env.Loaded != nil {
+		return env.Loaded.CountersRead()
+	}
+	return r.c.Runtime().Clock.Now()
+}
+
 // query is a request for an attribute of a port.
 type query struct{ target, attr int }
 
@@ -173,7 +181,7 @@ const maxQueries = 1 << 14
 // read reads all ports once: those that answered, by target, and the same to be
 // kept.
 func (r *reader) read() ([]*audit.PortRead, *audit.Read, error) {
-	answers := audit.NewAnswers(r.c.Runtime().Clock.Now(), len(r.targets))
+	answers := audit.NewAnswers(r.now(), len(r.targets))
 	index := make([]int, len(r.targets))
 	for i := range r.targets {
 		index[i] = -1
@@ -252,8 +260,7 @@ func (r *reader) ask(queries []query, answers *audit.Answers, index []int) error
 		}
 		calls, sent = append(calls, call), append(sent, q)
 	}
-	clock := r.c.Runtime().Clock
-	began := clock.Now()
+	began := r.now()
 	if err := r.send(calls); err != nil {
 		return err
 	}

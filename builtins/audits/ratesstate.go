@@ -98,7 +98,7 @@ func EndRun(r *lang.Runtime, f *fabric.Fabric, found []audit.Finding, complete b
 func Uncompared(r *lang.Runtime) string {
 	switch x := keepingOf(r).run; {
 	case x != nil && x.file:
-		return "a file has one read of them, so rates are not known"
+		return "a file has one read of them, so rates are not known: --over FILE takes them over a snapshot of before"
 	case x == nil || !x.asked || x.window >= audit.MinWindow/2:
 		return ""
 	case x.window > 0:

@@ -9,11 +9,12 @@ import (
 	"fabsh/fabric/audit"
 )
 
-// How many findings of one check the text tells, and how many effects of one
-// cause: it is to fit a screen. The other formats tell all.
+// How many findings of one check the text tells, how many effects of one cause, and how
+// many notes: it is to fit a screen. The other formats tell all.
 const (
 	maxOfCheck = 8
 	maxEffects = 3
+	maxNotes   = 8
 )
 
 // Display is the report for people: what it covers, then the findings, each with
@@ -40,7 +41,11 @@ func (v *report) Display() string {
 		}
 		line("not done", "%s: %s", f.Audit, why)
 	}
-	for _, n := range r.Notes {
+	for i, n := range r.Notes {
+		if i == maxNotes {
+			line("note", "and %d more: -o json tells all", len(r.Notes)-i)
+			break
+		}
 		line("note", "%s", n)
 	}
 	line("findings", "%s", countText(r))

@@ -24,23 +24,32 @@ It may be what ibnetdiscover prints or its --cache, a net file of ibsim, an open
 "leaf-1"
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
-		var f *fabric.Fabric
-		err := c.Block(func(ctx context.Context) error {
-			files := c.Runtime().Files
-			file, err := files.Open(ctx, a.Path)
-			if err != nil {
-				return lang.Errorf("%w", err)
-			}
-			defer file.Close()
-			f, err = format.Load(file, a.Path, func(name string) (io.ReadCloser, error) { return files.Open(ctx, name) })
-			if err != nil {
-				return lang.Errorf("%w", err)
-			}
-			return nil
-		})
+		f, err := OpenFabric(c, a.Path)
 		if err != nil {
 			return nil, err
 		}
-		return NewFabric(f.Renamed(EnvOf(c.Runtime()).Names)), nil
+		return f, nil
 	}),
+}
+
+// OpenFabric reads a fabric from the file at path.
+func OpenFabric(c *lang.Call, path string) (*Fabric, error) {
+	var f *fabric.Fabric
+	err := c.Block(func(ctx context.Context) error {
+		files := c.Runtime().Files
+		file, err := files.Open(ctx, path)
+		if err != nil {
+			return lang.Errorf("%w", err)
+		}
+		defer file.Close()
+		f, err = format.Load(file, path, func(name string) (io.ReadCloser, error) { return files.Open(ctx, name) })
+		if err != nil {
+			return lang.Errorf("%w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return NewFabric(f.Renamed(EnvOf(c.Runtime()).Names)), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"fabsh/fabric"
 	"fabsh/fabric/sa"
@@ -20,8 +21,8 @@ const answerBatch = 128
 // managers, and nodes, links, groups and services of the subnet administrator, where one
 // answers.
 // What a node does not have, or refuses, is left out; what got no answer is in
-// Problems, and an Answer without data. The error is the end of ctx.
-func ReadAnswers(ctx context.Context, c *sa.Client, f *fabric.Fabric) (fabric.Reading, error) {
+// Problems, and an Answer without data. now tells the time. The error is the end of ctx.
+func ReadAnswers(ctx context.Context, c *sa.Client, f *fabric.Fabric, now func() time.Time) (fabric.Reading, error) {
 	r := answerReader{ctx: ctx, client: c, f: f}
 	for first := 0; first < len(f.Nodes()); first += answerBatch {
 		nodes := f.Nodes()[first:min(first+answerBatch, len(f.Nodes()))]
@@ -29,6 +30,7 @@ func ReadAnswers(ctx context.Context, c *sa.Client, f *fabric.Fabric) (fabric.Re
 			return fabric.Reading{}, err
 		}
 	}
+	r.CountersRead = now()
 	if err := r.counters(); err != nil {
 		return fabric.Reading{}, err
 	}

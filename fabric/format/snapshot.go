@@ -33,15 +33,17 @@ var snapshot = fileFormat{
 //	A  one answer of a node (version 1)
 //	P  one answer of a node or of one of its ports, or one record of the subnet
 //	   administrator (version 2)
+//	T  when the counters among the answers were read, in milliseconds since 1970 (version 3)
 //	E  the end
 //
 // Numbers are unsigned varints (LEB128), texts and tables follow their length,
-// attributes are encoded as in a MAD. Keys are 0. One without a section P is of
-// version 1, which older programs read.
+// attributes are encoded as in a MAD. Keys are 0. The version is the lowest that has
+// the sections which are there, for older programs.
 const (
 	snapshotMagic   = "fabsh snapshot "
 	snapshotPlain   = "1\n"
 	snapshotAnswers = "2\n"
+	snapshotTimed   = "3\n"
 )
 
 // Bits of a node and of a port in a snapshot.
@@ -68,6 +70,10 @@ func WriteSnapshot(w io.Writer, f *fabric.Fabric) error {
 	if len(f.Answers()) > 0 {
 		version = snapshotAnswers
 	}
+	timed := f.CountersRead().UnixMilli() > 0
+	if timed {
+		version = snapshotTimed
+	}
 	if _, err := io.WriteString(w, snapshotMagic+version); err != nil {
 		return err
 	}
@@ -93,6 +99,10 @@ func WriteSnapshot(w io.Writer, f *fabric.Fabric) error {
 		out.uint(int(a.ID))
 		out.uint(int(a.Modifier))
 		out.bytes(withoutKeys(a))
+	}
+	if timed {
+		out.WriteByte('T')
+		out.uint(int(f.CountersRead().UnixMilli()))
 	}
 	out.WriteByte('E')
 	if err := out.Flush(); err != nil {

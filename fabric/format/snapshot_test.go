@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
@@ -104,6 +105,7 @@ func TestSnapshot(t *testing.T) {
 				}
 			}
 			if len(f.Nodes()) > 0 {
+				read.CountersRead = time.UnixMilli(1e12 + 7)
 				read.Answers = []fabric.Answer{
 					{Node: fabric.NoNode, Port: fabric.NoPort, Class: mad.ClassSubnAdm, ID: mad.AttrMCMemberRecord.ID, Data: []byte{4}},
 					{Node: 0, Port: fabric.NoPort, Class: mad.ClassSubn, ID: mad.AttrPKeyTable.ID, Modifier: 1 << 16, Data: []byte{1, 2, 3}},
@@ -121,6 +123,9 @@ func TestSnapshot(t *testing.T) {
 			}
 			if d := cmp.Diff(whole(f), whole(got)); d != "" {
 				t.Errorf("(-written +read):\n%s", d)
+			}
+			if !f.CountersRead().Equal(got.CountersRead()) {
+				t.Errorf("counters read at %v, want %v", got.CountersRead(), f.CountersRead())
 			}
 			if d := cmp.Diff(f.Answers(), got.Answers()); d != "" {
 				t.Errorf("(-written +read):\n%s", d)
@@ -194,7 +199,7 @@ func TestSnapshotDamage(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"":                     `x: expected a snapshot of fabsh, which begins with "fabsh snapshot 1\n"`,
-		"fabsh snapshot 3\nxx": `x: expected a snapshot of version 1 or 2: a later fabsh wrote this one`,
+		"fabsh snapshot 4\nxx": `x: expected a snapshot of version 1, 2 or 3: a later fabsh wrote this one`,
 		"fabsh snapshot 1\n":   `x: expected more: the snapshot is cut short`,
 	} {
 		if _, err := format.ReadSnapshot(strings.NewReader(in), "x"); err == nil || err.Error() != want {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -32,8 +34,8 @@ func ReadSnapshot(r io.Reader, name string) (*fabric.Fabric, error) {
 	switch {
 	case !bytes.HasPrefix(head, []byte(snapshotMagic)):
 		return nil, fmt.Errorf("%s: expected a snapshot of fabsh, which begins with %q", name, snapshotMagic+snapshotPlain)
-	case string(head) != snapshotMagic+snapshotPlain && string(head) != snapshotMagic+snapshotAnswers:
-		return nil, fmt.Errorf("%s: expected a snapshot of version 1 or 2: a later fabsh wrote this one", name)
+	case !slices.Contains([]string{snapshotPlain, snapshotAnswers, snapshotTimed}, string(head[len(snapshotMagic):])):
+		return nil, fmt.Errorf("%s: expected a snapshot of version 1, 2 or 3: a later fabsh wrote this one", name)
 	}
 	in.Discard(len(head))
 	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxSnapshotWindow))
@@ -58,6 +60,7 @@ const (
 	maxSnapshotText   = 1 << 16  // bytes
 	snapshotBase      = 64 << 20 // bytes in memory
 	snapshotRatio     = 192      // bytes in memory by byte of the file
+	maxMilliseconds   = 1 << 48  // since 1970: the year 10889
 )
 
 // What the parts take in memory while a fabric is built, in bytes: those of the
@@ -121,6 +124,8 @@ func (r *snapshotReader) read() *fabric.Fabric {
 			if a := r.answer(section); r.err == nil {
 				b.AddAnswer(a)
 			}
+		case section == 'T':
+			b.SetCountersRead(time.UnixMilli(int64(r.uint("a time in milliseconds", maxMilliseconds))))
 		case section == 'E':
 			if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
 				r.fail("the end after the last section")
@@ -128,7 +133,7 @@ func (r *snapshotReader) read() *fabric.Fabric {
 			}
 			return b.Build()
 		default:
-			r.fail("a section F, L, A, P or E, not %q", section)
+			r.fail("a section F, L, A, P, T or E, not %q", section)
 		}
 	}
 	return nil

@@ -110,7 +110,10 @@ func (t *Transport) Send(d *engine.Datagram) error {
 	var data []byte
 	err := ErrNotInFile
 	if h.Class == mad.ClassSubnAdm {
-		back.MAD, err = t.records(&h, m)
+		var answer []byte
+		if answer, err = t.records(&h, m); err == nil {
+			back.MAD = answer
+		}
 	} else if h.Method == mad.MethodGet {
 		if data, err = t.attribute(&h, d.LID, m); err == nil {
 			at := h.Class.DataOffset()
