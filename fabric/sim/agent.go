@@ -42,7 +42,7 @@ func (a *agent) execute(r *request) mad.Status {
 	if !set && r.Method != mad.MethodGet {
 		return a.unknownMethod
 	}
-	r.attr = mad.Lookup(r.Class, r.Attribute)
+	r.attr = a.lookup(r.Class, r.Attribute)
 	if !allows(r.attr, r.Method) {
 		return mad.StatusBadMethodAttribute
 	}
@@ -59,6 +59,16 @@ func (a *agent) execute(r *request) mad.Status {
 		}
 	}
 	return mad.StatusBadMethodAttribute
+}
+
+// lookup is mad.Lookup, which takes longer than most answers do.
+func (a *agent) lookup(c mad.Class, id mad.AttributeID) *mad.Attribute {
+	for i := range a.handlers {
+		if attr := a.handlers[i].attr; attr != nil && attr.ID == id {
+			return attr
+		}
+	}
+	return mad.Lookup(c, id)
 }
 
 // allows: a is known, and has the method.
