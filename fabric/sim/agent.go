@@ -178,7 +178,7 @@ func (r *request) execute(p *packet, busy bool) {
 		status = mad.StatusBusy
 	case a == nil && !sa: // as Linux answers for a class without an agent
 		status = mad.StatusBadMethodAttribute
-	case r.ClassVersion != r.Class.Version():
+	case r.ClassVersion != r.Class.Version() && !(sa && r.ClassVersion == 1):
 		status = mad.StatusBadVersion
 	case sa:
 		status = r.executeSA()
