@@ -61,7 +61,7 @@ func (a *agent) execute(r *request) mad.Status {
 	return mad.StatusBadMethodAttribute
 }
 
-// lookup is mad.Lookup, which takes longer than most answers do.
+// lookup is mad.Lookup, without its map for what the agent has.
 func (a *agent) lookup(c mad.Class, id mad.AttributeID) *mad.Attribute {
 	for i := range a.handlers {
 		if attr := a.handlers[i].attr; attr != nil && attr.ID == id {
