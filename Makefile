@@ -45,7 +45,7 @@ kernel: ## unpacks Debian's kernel, and QEMU, into .kernel; installs nothing
 kernel-test: kernel ## the umad transport on a real kernel in a virtual machine, over Soft-RoCE
 	CGO_ENABLED=0 $(TEST) -count=1 -v -tags kerneltest -run '^TestKernel' ./mad/umad
 
-kernel-ib-test: kernel peers ## OpenSM, infiniband-diags and fabsh on a real kernel's umad devices, over virtual InfiniBand
+kernel-ib-test: kernel peers ## OpenSM, infiniband-diags and fabsh on a real kernel's umad devices, over virtual InfiniBand; FABSH_RDMA_CORE=FOLDER: tools of that source of rdma-core, too
 	CGO_ENABLED=0 $(TEST) -count=1 -v -tags kernelibtest -run '^TestKernel' ./mad/umad/umadtest
 
 fuzz: ## every fuzz target, FUZZTIME each (10s)

@@ -38,7 +38,11 @@ go remove_links=, remove_switches= and seed=: parts that are not there.
 --listen serves the fabric by ibsim's sockets until it is interrupted: programs with
 libumad2sim preloaded attach to it as to ibsim, and fabsh with -F ibsim:NAME. With
 --bare it is as after power-on, for a subnet manager to bring up; else it is up,
-and has one. --console takes ibsim's commands from the input: type Help.`,
+and has one. --console takes ibsim's commands from the input: type Help.
+
+libumad2sim does not work with rdma-core 56 and later: tools of such a release end by
+a segmentation fault once they are attached. Use those of an older release, such as
+Debian 12's, or fabsh.`,
 		Example: `  fabsh sim fattree:k=8,levels=3 --out net
   fabsh sim dragonfly:a=4,p=2,h=2,remove_links=5%,seed=3 > net
   fabsh sim fattree:k=16,levels=3 --listen mysock --bare &

@@ -42,7 +42,7 @@ func (a *agent) execute(r *request) mad.Status {
 	if !set && r.Method != mad.MethodGet {
 		return a.unknownMethod
 	}
-	r.attr = mad.Lookup(r.Class, r.Attribute)
+	r.attr = a.lookup(r.Class, r.Attribute)
 	if !allows(r.attr, r.Method) {
 		return mad.StatusBadMethodAttribute
 	}
@@ -59,6 +59,16 @@ func (a *agent) execute(r *request) mad.Status {
 		}
 	}
 	return mad.StatusBadMethodAttribute
+}
+
+// lookup is mad.Lookup, without its map for what the agent has.
+func (a *agent) lookup(c mad.Class, id mad.AttributeID) *mad.Attribute {
+	for i := range a.handlers {
+		if attr := a.handlers[i].attr; attr != nil && attr.ID == id {
+			return attr
+		}
+	}
+	return mad.Lookup(c, id)
 }
 
 // allows: a is known, and has the method.
@@ -168,7 +178,7 @@ func (r *request) execute(p *packet, busy bool) {
 		status = mad.StatusBusy
 	case a == nil && !sa: // as Linux answers for a class without an agent
 		status = mad.StatusBadMethodAttribute
-	case r.ClassVersion != r.Class.Version():
+	case r.ClassVersion != r.Class.Version() && !(sa && r.ClassVersion == 1):
 		status = mad.StatusBadVersion
 	case sa:
 		status = r.executeSA()

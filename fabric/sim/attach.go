@@ -28,7 +28,7 @@ type Client struct {
 	since   time.Time // it is attached
 	traps   bool      // it has sent a trap
 	receive func(*Message)
-	sent    Message // that an answer is made of
+	sent    *Message // that Send executes
 	tables  []*transfer
 	waiting []waiting // requests that it has not answered, by time; under s.mu, or by its user
 }
@@ -178,7 +178,8 @@ func (c *Client) unasked(p *packet) {
 }
 
 // Send has the subnet forward m, and answer it. What gets no answer comes back to
-// the client, as undelivered, at once: for there is no way to tell it to wait.
+// the client, as undelivered, at once: for there is no way to tell it to wait. m is
+// the subnet's: the answer is made in it.
 func (c *Client) Send(m *Message) {
 	method := mad.Method(m.MAD[mad.MethodOffset])
 	response := answers(method)
@@ -187,7 +188,7 @@ func (c *Client) Send(m *Message) {
 	}
 	c.spoke, c.classes[m.MAD[mad.ClassOffset]] = true, true
 	c.traps = c.traps || method == mad.MethodTrap
-	c.sent = *m
+	c.sent = m
 	p := &c.work
 	p.Address = engine.Address{LID: m.DLID, QP: m.DQP}
 	p.mad = m.MAD
@@ -217,7 +218,7 @@ func (c *Client) Send(m *Message) {
 	}
 	switch r := c.s.answer(&c.conn, p, payload, f.busy); r.reply {
 	case replyMAD:
-		c.answered(&p.mad, mad.Size)
+		c.answered(p, mad.Size)
 	case replyTable:
 		c.sendTable(p, r.table)
 		r.table = nil
@@ -230,22 +231,23 @@ func (c *Client) Send(m *Message) {
 
 // bounce returns the MAD that the client has sent.
 func (c *Client) bounce(after time.Duration) {
-	m := c.sent
-	m.Undelivered = true
-	c.later(&m, after)
+	c.sent.Undelivered = true
+	c.later(c.sent, after)
 }
 
 // answered sends the client an answer to what it has sent.
-func (c *Client) answered(content *[mad.Size]byte, length int) {
-	f := c.faults.draw(&packet{mad: *content}, true)
+func (c *Client) answered(p *packet, length int) {
+	f := c.faults.draw(p, true)
 	if f.lost {
 		c.bounce(f.delay)
 		return
 	}
-	m := Message{SLID: c.sent.DLID, DLID: c.sent.SLID, SQP: c.sent.DQP, DQP: c.sent.SQP, Length: length, MAD: *content}
-	c.later(&m, f.delay)
+	m := c.sent
+	m.SLID, m.DLID, m.SQP, m.DQP = m.DLID, m.SLID, m.DQP, m.SQP
+	m.Length, m.MAD = length, p.mad
+	c.later(m, f.delay)
 	if f.duplicate {
-		c.later(&m, f.delay)
+		c.later(m, f.delay)
 	}
 }
 
@@ -267,7 +269,7 @@ func (c *Client) sendTable(p *packet, data []byte) {
 		clear(p.mad[mad.RMPPOffset:mad.SAKeyOffset])
 		p.mad[mad.RMPPFlagsOffset] = active
 		clear(p.mad[mad.SADataOffset+copy(p.mad[mad.SADataOffset:], data):])
-		c.answered(&p.mad, min(mad.SADataOffset+len(data), mad.Size))
+		c.answered(p, min(mad.SADataOffset+len(data), mad.Size))
 		return
 	}
 	t := &transfer{packet: *p, data: data, segs: max(1, (len(data)+mad.SegmentData-1)/mad.SegmentData)}

@@ -151,7 +151,7 @@ func (c *conn) endTransfer(t *transfer) {
 
 // isSegment: p is a packet of an RMPP transfer.
 func isSegment(p *packet) bool {
-	if mad.Class(p.mad[mad.ClassOffset]) != mad.ClassSubnAdm {
+	if mad.Class(p.mad[mad.ClassOffset]) != mad.ClassSubnAdm || p.mad[mad.ClassVersionOffset] == 1 {
 		return false
 	}
 	h := rmppHeader(p.mad[:])

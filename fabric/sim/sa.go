@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"fabsh/mad"
 )
@@ -64,7 +65,8 @@ func ofEndPorts(add func(q *query, p *port)) func(*request, *query) mad.Status {
 // becomes the header of its segments. A request with a wrong SM_Key gets no
 // answer.
 func (r *request) executeSA() mad.Status {
-	key := binary.BigEndian.Uint64(r.mad[mad.SAKeyOffset:])
+	places := mad.SAPlacesIn(r.ClassVersion)
+	key := binary.BigEndian.Uint64(r.mad[places.Key:])
 	if key != 0 && key != saKey {
 		r.reply = replyNone
 		return mad.StatusOK
@@ -73,7 +75,12 @@ func (r *request) executeSA() mad.Status {
 		return mad.StatusBadMethod
 	}
 	r.attr = mad.Lookup(mad.ClassSubnAdm, r.Attribute)
-	if !allows(r.attr, r.Method) {
+	if r.ClassVersion == 1 {
+		r.data = r.mad[places.Data:]
+		if !r.allows1() {
+			return mad.StatusBadMethodAttribute
+		}
+	} else if !allows(r.attr, r.Method) {
 		return mad.StatusBadMethodAttribute
 	}
 	if r.attr == mad.AttrSubnAdmClassPortInfo {
@@ -85,7 +92,7 @@ func (r *request) executeSA() mad.Status {
 			h = recordHandlers[i]
 		}
 	}
-	mask, trusted := binary.BigEndian.Uint64(r.mad[mad.SAMaskOffset:]), key != 0
+	mask, trusted := binary.BigEndian.Uint64(r.mad[places.Mask:]), key != 0
 	switch {
 	case r.Method != mad.MethodSet && r.Method != mad.MethodDelete:
 		return r.query(h, mask, trusted)
@@ -93,6 +100,28 @@ func (r *request) executeSA() mad.Status {
 		return h.change(r, mask, trusted)
 	}
 	return mad.StatusBadMethodAttribute
+}
+
+// allows1: version 1 of the class has the request, and its layout is known from two
+// sources. Sets, GetBulk and Config are not known so.
+func (r *request) allows1() bool {
+	return r.attr != nil && r.attr.Confirmed && slices.Contains(r.attr.MethodsIn(1), r.Method) &&
+		(r.Method == mad.MethodGet || r.Method == mad.MethodGetTable)
+}
+
+// answer1 answers in version 1 of the class with records, as many as one MAD holds:
+// how that version sends more is not public.
+func (r *request) answer1(records []byte, size int) mad.Status {
+	if len(records) > len(r.data) {
+		return mad.StatusNoResources
+	}
+	copy(r.data, records)
+	var h mad.SA1Header
+	h.Decode(r.mad[mad.RMPPOffset:])
+	h.SegmentNumber, h.PayloadLength, h.AttributeOffset = 0, uint32(len(records)), uint16(size/8)
+	h.FragmentFlag = mad.FragmentFlagFirst | mad.FragmentFlagLast
+	h.Encode(r.mad[mad.RMPPOffset:])
+	return mad.StatusOK
 }
 
 // query answers with the records that match.
@@ -127,6 +156,12 @@ func (r *request) query(h recordHandler, mask uint64, trusted bool) mad.Status {
 		status = mad.StatusTooManyRecords
 	}
 	clear(r.data)
+	if r.ClassVersion == 1 {
+		if status != mad.StatusOK {
+			return status
+		}
+		return r.answer1(q.records, q.size)
+	}
 	clear(r.mad[mad.RMPPOffset:mad.SAKeyOffset])
 	if status != mad.StatusOK {
 		return status
@@ -146,7 +181,7 @@ func (r *request) query(h recordHandler, mask uint64, trusted bool) mad.Status {
 func (r *request) getSAClassPortInfo() mad.Status {
 	clear(r.data)
 	info := mad.ClassPortInfo{
-		BaseVersion: 1, ClassVersion: mad.ClassSubnAdm.Version(), RespTimeValue: lifeTime,
+		BaseVersion: 1, ClassVersion: r.ClassVersion, RespTimeValue: lifeTime,
 		CapabilityMask: uint16(mad.SubnAdmCapabilityMaskIsPortInfoCapabilityMaskMatchSupported),
 		CapabilityMask2: uint32(mad.SubnAdmCapabilityMask2IsFullPortInfoRecordSupported |
 			mad.SubnAdmCapabilityMask2IsExtendedSpeedsSupported),

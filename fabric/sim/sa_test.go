@@ -208,9 +208,9 @@ func TestAdminStatuses(t *testing.T) {
 		t.Errorf("on a switch: %v", c.Header().Status)
 	}
 	c = sa(mad.MethodGet, mad.AttrNodeRecord, 0, 1, lid(3), r.sm.lid)
-	c.MAD[2] = 1
+	c.MAD[2] = 3
 	if !r.conn.ask(t, c) || c.Header().Status != mad.StatusBadVersion {
-		t.Errorf("class version 1: %v", c.Header().Status)
+		t.Errorf("class version 3: %v", c.Header().Status)
 	}
 }
 

@@ -43,7 +43,7 @@
 //	sminfo.go          what subnet managers ask of each other
 //	table.go           tables in blocks
 //	mkey.go            M_Keys: who may, and what follows when one is wrong
-//	trap.go            traps, and their repetition; threshold.go: of counters
+//	trap.go            traps, and their repetition
 //	growth.go          counters that grow with time; traffic.go: by traffic
 //	pma.go             performance management; redirect.go: redirected
 //	sample.go          measurements of counters for a while

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"encoding/binary"
+
 	"fabsh/mad"
 )
 
@@ -84,8 +86,8 @@ func (r *request) getNodeInfo() mad.Status {
 // nodeInfo writes the NodeInfo that a request through p reads.
 func (p *port) nodeInfo(data []byte) {
 	copy(data, p.node.info[:])
-	nodeInfoPortGUID.SetUint(data, uint64(p.endPort().guid))
-	nodeInfoLocalPort.SetUint(data, uint64(p.num))
+	binary.BigEndian.PutUint64(data[nodeInfoPortGUID.Offset/8:], uint64(p.endPort().guid))
+	data[nodeInfoLocalPort.Offset/8] = p.num
 }
 
 func (r *request) getSwitchInfo() mad.Status {

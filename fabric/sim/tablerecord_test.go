@@ -179,3 +179,53 @@ func TestMulticastTables(t *testing.T) {
 		t.Error("the broadcast group is gone")
 	}
 }
+
+// TestVersion1: Gets and tables that one MAD of class version 1 holds.
+func TestVersion1(t *testing.T) {
+	r := newRig(t, "fattree:k=4,levels=2")
+	e := r.engine(engine.Options{Write: true})
+	ask := func(m mad.Method, a *mad.Attribute, mask uint64, record mad.NodeRecord) *engine.Call {
+		c := &engine.Call{}
+		data := make([]byte, 192)
+		record.Encode(data)
+		c.PutMAD(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 1, Method: m, Attribute: a.ID}, data)
+		mad.PutSA(c.MAD[:], mask, a.Size)
+		c.SetLID(r.sm.lid)
+		c.To.QP = 1
+		e.Do(t.Context(), c)
+		return c
+	}
+	for _, test := range []struct {
+		name   string
+		method mad.Method
+		attr   *mad.Attribute
+		mask   uint64
+		lid    mad.LID
+		status mad.Status
+		size   int // of a table, in bytes
+	}{
+		{"a record", mad.MethodGet, mad.AttrNodeRecord, lidComponent, 2, 0, 0},
+		{"none", mad.MethodGet, mad.AttrNodeRecord, lidComponent, 999, mad.StatusNoRecords, 0},
+		{"too many", mad.MethodGet, mad.AttrNodeRecord, 0, 0, mad.StatusTooManyRecords, 0},
+		{"a table of one", mad.MethodGetTable, mad.AttrNodeRecord, lidComponent, 2, 0, 112},
+		{"a table of none", mad.MethodGetTable, mad.AttrNodeRecord, lidComponent, 999, 0, 0},
+		{"a table of several MADs", mad.MethodGetTable, mad.AttrNodeRecord, 0, 0, mad.StatusNoResources, 0},
+		{"version 1 has no such Get", mad.MethodGet, mad.AttrLinearForwardingTableRecord, lidComponent, 2, mad.StatusBadMethodAttribute, 0},
+		{"not public", mad.MethodSet, mad.AttrMCMemberRecord, 0, 0, mad.StatusBadMethodAttribute, 0},
+	} {
+		c := ask(test.method, test.attr, test.mask, mad.NodeRecord{LID: test.lid})
+		if h := mad.ParseHeader(c.MAD[:]); h.Status != test.status || h.ClassVersion != 1 || len(c.Table) != test.size {
+			t.Errorf("%s: %v, %d bytes, %v", test.name, h, len(c.Table), c.Err)
+		}
+	}
+	var got mad.NodeRecord
+	got.Decode(ask(mad.MethodGet, mad.AttrNodeRecord, lidComponent, mad.NodeRecord{LID: 2}).MAD[mad.SAPlacesIn(1).Data:])
+	if want := r.lids[2].endPort().guid; got.LID != 2 || got.NodeInfo.PortGUID != want {
+		t.Errorf("%+v, want the port %v", got, want)
+	}
+	var info mad.ClassPortInfo
+	info.Decode(ask(mad.MethodGet, mad.AttrSubnAdmClassPortInfo, 0, mad.NodeRecord{}).MAD[mad.SAPlacesIn(1).Data:])
+	if info.ClassVersion != 1 {
+		t.Errorf("%+v", info)
+	}
+}

@@ -29,8 +29,12 @@ func TestThresholds(t *testing.T) {
 		if _, err := r.SetCounter(End{r.named("leaf-4").ID(), 3}, "PortCounters", "ExcessiveBufferOverrunErrors", 5); err != nil {
 			t.Fatal(err)
 		}
+		const watchdog = "port_vl_xmit_flow_ctl_update_errors1"
+		do(r.SetCounters(leaf, 2, map[string]uint64{watchdog: 1}))
+		do(r.SetCounters(r.named("node-0001 HCA-1").GUID(), 1, map[string]uint64{watchdog: 1}))
 		want := []string{
 			"Trap 1 4: trap 129 of LID 4, ", "Trap 2 4: trap 130 of LID 4, ", "Trap 3 4: trap 129 of LID 4, ", "Trap 4 4: trap 130 of LID 4, ",
+			"Trap 5 4: trap 131 of LID 4, ",
 		}
 		if diff := cmp.Diff(want, r.events(c)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)

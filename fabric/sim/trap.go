@@ -120,11 +120,13 @@ func (s *Subnet) repress(r *request, p *packet) {
 	}
 }
 
-// thresholdTraps are the traps of counters that count how often a threshold of
-// PortInfo was exceeded: LocalPhyErrors and OverrunErrors (IBA 14.2.5.1, 14.2.5.6).
-var thresholdTraps = map[counterKey]uint16{
-	{"LocalLinkIntegrityErrors", 0}:     129,
-	{"ExcessiveBufferOverrunErrors", 0}: 130,
+// thresholdTraps are the traps of counters that count how often a threshold was
+// exceeded: LocalPhyErrors and OverrunErrors of PortInfo (IBA 14.2.5.1, 14.2.5.6), and
+// the time in which each lane of a switch's port is to hear of flow control.
+var thresholdTraps = map[string]uint16{
+	"LocalLinkIntegrityErrors":      129,
+	"ExcessiveBufferOverrunErrors":  130,
+	"PortVLXmitFlowCtlUpdateErrors": 131,
 }
 
 // putCounter sets a counter of a port. Where it grows by that, its port has exceeded
@@ -140,7 +142,10 @@ func (s *Subnet) putCounter(p *port, key counterKey, v uint64) {
 
 // thresholdTrap sends the trap of a counter that grows, if it has one.
 func (s *Subnet) thresholdTrap(p *port, key counterKey) {
-	number := thresholdTraps[key]
+	number := thresholdTraps[key.name]
+	if number == 131 && !p.node.isSwitch { // it is of switches alone
+		return
+	}
 	if end := p.endPort(); number != 0 && !p.node.off && end.lid != 0 {
 		s.trap(end, mad.NoticeTypeUrgent, number, &mad.NoticePort{LIDAddr: end.lid, PortNo: p.num})
 	}

@@ -89,6 +89,9 @@ func (vm VM) disk(root, kernel, dir string, args []string) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if err := addNewer(&a, root, dir); err != nil {
+		return nil, err
+	}
 	for _, pkg := range vm.Packages {
 		b, err := build(root, dir, pkg)
 		if err != nil {

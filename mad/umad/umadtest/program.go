@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -30,6 +31,39 @@ func addProgram(a *archive, root, name string) error {
 	b, err := os.ReadFile(p)
 	a.file(programFolder+name, 0o755, b)
 	return err
+}
+
+// Newer is where a machine has tools of infiniband-diags of a release of choice: those
+// that rdmacore.sh makes of the source of rdma-core that FABSH_RDMA_CORE names. It is
+// not there without.
+const Newer = "/newer/"
+
+// addNewer compiles these tools, and puts them into a.
+func addNewer(a *archive, root, dir string) error {
+	source := os.Getenv("FABSH_RDMA_CORE")
+	if source == "" {
+		return nil
+	}
+	dir = filepath.Join(dir, "newer")
+	c := exec.Command(filepath.Join(root, "mad/umad/umadtest/rdmacore.sh"), source, dir)
+	if said, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%v: %w\n%s", c, err, said)
+	}
+	tools, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return err
+	}
+	for _, p := range tools {
+		if err := addLibraries(a, root, p); err != nil {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		a.file(Newer+filepath.Base(p), 0o755, b)
+	}
+	return nil
 }
 
 // libraryFolder is where the dynamic linker looks.

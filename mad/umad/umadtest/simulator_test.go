@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad/ibsim/ibsimtest"
 )
@@ -36,6 +39,7 @@ func TestKernelSimulator(t *testing.T) {
 		{"whole attributes", testWholeAttributes},
 		{"records", testSimRecords},
 		{"links", testLinks},
+		{"tools of a newer release", testNewer},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
@@ -131,4 +135,44 @@ func testSimRecords(t *testing.T, s *subnet) {
 	} {
 		is(t, c.code, fabsh(t.Context(), "len("+c.code+")", "-t", "20s"), fmt.Sprintln(c.want))
 	}
+}
+
+// testNewer runs tools of a release that libumad2sim does not serve, beside the ones
+// that the other tests run: they read the same.
+func testNewer(t *testing.T, s *subnet) {
+	if _, err := os.Stat(Newer); err != nil {
+		t.Skip("FABSH_RDMA_CORE names no source of rdma-core")
+	}
+	version, _ := exec.CommandContext(t.Context(), Newer+"smpquery", "-V").CombinedOutput()
+	t.Log(strings.TrimSpace(string(version)))
+	lid := strings.TrimSpace(fabsh(t.Context(), `discover().switches[0].lid`))
+	// Times, and fields that older releases do not print.
+	varies := regexp.MustCompile(`(?m)^# Topology file: generated on .*|activity count \d+|^\s*LinkSpeedExt(Active|Supported|Enabled)2:.*\n?`)
+	for _, line := range []string{
+		"ibnetdiscover", "iblinkinfo -l", "ibqueryerrors", "sminfo", "ibtracert 1 " + lid,
+		"ibroute -n " + lid, // names are asked for with a limit of 100 ms each
+		"smpquery nodeinfo " + lid, "smpquery portinfo " + lid + " 1", "smpquery switchinfo " + lid,
+		"perfquery " + lid + " 1", "perfquery -x " + lid + " 1",
+		"saquery NR", "saquery PIR", "saquery PR",
+	} {
+		words := strings.Fields(line)
+		read := func(run func(t *testing.T, name string, args ...string) string) string {
+			args := append([]string{"-t", "5000"}, words[1:]...) // milliseconds: processors are emulated
+			return strings.TrimSpace(varies.ReplaceAllString(run(t, words[0], args...), ""))
+		}
+		want, got := read(diag), read(newer)
+		if len(want) < 40 {
+			t.Errorf("%s prints %q", line, want)
+		}
+		if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("%s (-older +newer)\n%s", line, diff)
+		}
+	}
+}
+
+// newer runs a tool of the newer release on our adapter.
+func newer(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), Newer+name, append([]string{"-C", "vib1", "-P", "1"}, args...)...)
+	return ibsimtest.Output(t, c)
 }

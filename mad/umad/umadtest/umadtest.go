@@ -13,6 +13,7 @@
 //	link.go      Soft-RoCE devices, made and removed
 //	hca.go       virtual adapters
 //	kernel.sh    unpacks kernel and QEMU, compiles the module
+//	rdmacore.sh  compiles tools of a newer rdma-core
 //
 // Such a test binary boots a machine whose first process is itself; what
 // its tests write there is what go test sees.
