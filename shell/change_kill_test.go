@@ -104,7 +104,7 @@ func TestBringUp(t *testing.T) {
 func TestChangeBesideSM(t *testing.T) {
 	s := serveSpec(t, "fattree:k=4", false)
 	old, file := s.tables(), filepath.Join(s.dir, "new.plan")
-	outcome(s.fabsh("change", "plan", "--routes", "updn", "--out", file))
+	outcome(s.fabsh("change", "plan", "--exact", "--routes", "updn", "--out", file))
 	if got := outcome(s.fabsh("--write", "change", "apply", file)); !strings.Contains(got, "is at work, and nothing is sent") || !strings.HasSuffix(got, "[exit status 2]\n") || s.tables() != old {
 		t.Error(got)
 	}
@@ -153,7 +153,7 @@ func TestChangeKilled(t *testing.T) {
 	s := serveForChange(t, "fattree:k=4")
 	old := s.tables()
 	file := filepath.Join(s.dir, "new.plan")
-	if got := outcome(s.fabsh("change", "plan", "--routes", "updn", "--out", file)); !strings.HasSuffix(got, "[exit status 0]\n") {
+	if got := outcome(s.fabsh("change", "plan", "--exact", "--routes", "updn", "--out", file)); !strings.HasSuffix(got, "[exit status 0]\n") {
 		t.Fatal(got)
 	}
 	if got := outcome(s.fabsh("--write", "change", "apply", file, "--confirm-within", "300ms")); !strings.HasSuffix(got, "[exit status 1]\n") || s.tables() != old {
