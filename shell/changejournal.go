@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/change/apply"
@@ -21,9 +22,6 @@ func (s *session) runIn(dir string) *apply.Run {
 	return &apply.Run{
 		Engine: s.engine, SA: s.SA(), Dir: dir, Sweep: s.Sweep, Sleep: s.Clock.Sleep,
 		Guard: s.startGuard, Reloader: reloader,
-		Order: func(f *fabric.Fabric, cells []*apply.Cell, back bool) func(context.Context, [][]byte, [][]byte) ([]apply.Round, error) {
-			return apply.Proven(s.engine, f, nil, cells, back)
-		},
 		Tell: func(text string) {
 			if !s.Quiet {
 				fmt.Fprintln(s.app.console.Err(), text)
@@ -131,6 +129,19 @@ func (s *session) changeStatus(ctx context.Context) error {
 	if j.Open() {
 		return findings()
 	}
+	return nil
+}
+
+// abandon ends a change with the fabric as it is.
+func (s *session) abandon(ctx context.Context, r *apply.Run) error {
+	left, err := r.Abandon(ctx)
+	if err != nil {
+		return s.told(apply.Stuck, err)
+	}
+	for _, text := range left {
+		s.Print("left: " + lang.OneLine(text) + "\n")
+	}
+	s.Print(fmt.Sprintf("abandoned: nothing was written; %s not as before the change\n", fabric.Plural(len(left), "block is", "blocks are")))
 	return nil
 }
 
