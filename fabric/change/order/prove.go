@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"fabsh/fabric/routing"
 	"fabsh/mad"
@@ -79,6 +80,7 @@ func (h *history) prove(ctx context.Context) (Figures, error) {
 // followAll follows the packets to all LIDs whose entries change.
 func (h *history) followAll(ctx context.Context, e epoch) ([]*follower, error) {
 	workers := make([]*follower, h.g.Workers())
+	var unsafe atomic.Bool
 	h.each(len(h.blocks), func(worker, b int) {
 		if h.judged[b] == 0 || ctx.Err() != nil {
 			return
@@ -93,7 +95,10 @@ func (h *history) followAll(ctx context.Context, e epoch) ([]*follower, error) {
 				continue
 			}
 			f.follow(e, b, i)
-			if h.ends[b]>>i&1 != 0 {
+			if f.refused != nil {
+				unsafe.Store(true)
+			}
+			if h.ends[b]>>i&1 != 0 && !unsafe.Load() { // else nobody asks for dependencies
 				lid := b*mad.LFTBlock + i
 				f.collect(e, mad.LID(lid))
 			}
