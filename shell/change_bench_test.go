@@ -25,7 +25,7 @@ func BenchmarkBringUp(b *testing.B) {
 	serve := func() string {
 		name := fmt.Sprintf("bench-%d", rand.Uint32())
 		c := exec.Command(path, "sim", spec, "--listen", name, "--bare")
-		out, err := c.StdoutPipe()
+		out, err := c.StderrPipe()
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -201,6 +201,9 @@ func TestChangeKilled(t *testing.T) {
 			count["as before"]++
 			s.revert() // a journal may be open yet
 		}
+		if n%50 == 49 {
+			t.Log(n+1, "kills:", count)
+		}
 	}
 	t.Log(count)
 }
