@@ -112,6 +112,9 @@ func (s *session) changeStatus(ctx context.Context) error {
 	if last.Why != "" {
 		text += ": " + last.Why
 	}
+	if last.Kind == apply.KindApplied {
+		text += fmt.Sprintf("; it is taken back at %s unless it is confirmed", last.At.Add(last.Within).Format(time.RFC3339))
+	}
 	s.Print(text + "\n")
 	states, err := apply.Look(ctx, s.engine, j)
 	var foreign *apply.ForeignError
@@ -156,6 +159,6 @@ func (s *session) nameUnended() {
 		return // whoever needs the port is told
 	}
 	if b := apply.Unended(dir, &port); b != nil {
-		s.Warn("the change %q, which %s began, was broken off: fabsh change status tells how far; then resume or revert it", b.Summary, cmp.Or(b.By, "somebody"))
+		s.Warn("the change %q, which %s began, was broken off: fabsh change status tells how far; then resume or revert it, or end it as it is (change revert --abandon)", b.Summary, cmp.Or(b.By, "somebody"))
 	}
 }

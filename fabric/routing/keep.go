@@ -28,7 +28,7 @@ func Near(ctx context.Context, g *Graph, engine string, o Options, old *Routes) 
 	old = old.seenOn(g)
 	byLoad := []string{"", LeastLoaded, Scatter}
 	if b := full.basis; b.hops != nil && (b.tree != nil || !slices.Contains(byLoad, o.Policy)) {
-		if same, all := full.choices(old); 2*same < all {
+		if same, chance, all := full.choices(old); 2*(same-chance) < all-chance {
 			full.Notes = append(full.Notes, fmt.Sprintf("the tables in force are by another rule (%d of %d choices of a port are the same), so no entry is kept", same, all))
 			return full, nil
 		}
@@ -72,27 +72,30 @@ func (r *Routes) Complete(old *Routes) {
 	}
 }
 
-// choices are the entries that r, by next hops of its basis, had to choose, and how
-// many of them are the same in old.
-func (r *Routes) choices(old *Routes) (same, all int) {
+// choices are the entries that r, by next hops of its basis, had to choose, how many of
+// them are the same in old, and how many would be by chance.
+func (r *Routes) choices(old *Routes) (same, chance, all int) {
 	g := r.graph
 	var next nextHops
+	likely := 0.0
 	for s := range g.switches {
 		next.load(r.basis.hops, s)
 		was, row := old.Row(s), r.Row(s)
 		for d := range g.switches {
-			if ports, _ := next.ports(d); len(ports) < 2 {
+			ports, _ := next.ports(d)
+			if len(ports) < 2 {
 				continue
 			}
 			for _, dest := range g.destsOf(d) {
 				all++
+				likely += 1 / float64(len(ports))
 				if was.Port(dest.lid) == row[dest.lid] {
 					same++
 				}
 			}
 		}
 	}
-	return same, all
+	return same, int(likely), all
 }
 
 // keepOrChoose keeps the entries of switch s for dests[from:to] that are still next

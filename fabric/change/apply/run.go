@@ -77,7 +77,7 @@ func JournalIn(dir string) string { return filepath.Join(dir, journalName) }
 type OpenError struct{ Begin *Begin }
 
 func (e *OpenError) Error() string {
-	return fmt.Sprintf("the change %q, which %s began, has not ended: fabsh change status tells more; then confirm, revert or resume it", e.Begin.Summary, e.Begin.By)
+	return fmt.Sprintf("the change %q, which %s began, has not ended: fabsh change status tells more; then confirm, revert or resume it, or end it as it is (change revert --abandon)", e.Begin.Summary, e.Begin.By)
 }
 
 // Apply makes a change of f, which was just swept, and waits until it is confirmed or
@@ -200,7 +200,7 @@ func (r *Run) await(ctx context.Context, path string, guard Guard, failed error)
 			}
 			return ended(last, failed)
 		} else if last.Kind == KindStopped {
-			return Stuck, fmt.Errorf("%s; the change is neither made nor taken back: see fabsh change status", last.Why)
+			return Stuck, &CheckError{last.Why + "; the change is neither made nor taken back: see fabsh change status; then resume or revert it, or end it as it is (change revert --abandon)"}
 		}
 		select {
 		case <-guard.Done():
