@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"fabsh/fabric/routing"
 	"fabsh/mad"
@@ -80,7 +79,6 @@ func (h *history) prove(ctx context.Context) (Figures, error) {
 // followAll follows the packets to all LIDs whose entries change.
 func (h *history) followAll(ctx context.Context, e epoch) ([]*follower, error) {
 	workers := make([]*follower, h.g.Workers())
-	var unsafe atomic.Bool
 	h.each(len(h.blocks), func(worker, b int) {
 		if h.judged[b] == 0 || ctx.Err() != nil {
 			return
@@ -95,10 +93,7 @@ func (h *history) followAll(ctx context.Context, e epoch) ([]*follower, error) {
 				continue
 			}
 			f.follow(e, b, i)
-			if f.refused != nil {
-				unsafe.Store(true)
-			}
-			if h.ends[b]>>i&1 != 0 && !unsafe.Load() { // else nobody asks for dependencies
+			if h.ends[b]>>i&1 != 0 {
 				lid := b*mad.LFTBlock + i
 				f.collect(e, mad.LID(lid))
 			}
