@@ -240,7 +240,7 @@ func (s *session) make(ctx context.Context, p *plan.Plan, what string, o *applyO
 		return apply.Stuck, err
 	}
 	if o.stage != "" || p.NeedsTables(f) {
-		if r.Live, err = s.LiveRoutes(ctx, f); err != nil {
+		if r.Live, err = s.allTables(ctx, f); err != nil {
 			return apply.Stuck, err
 		}
 	}
@@ -270,7 +270,7 @@ func (s *session) begin(ctx context.Context, p *plan.Plan, f *fabric.Fabric, liv
 	}
 	if slices.ContainsFunc(cells, func(c *apply.Cell) bool { return c.Attr == mad.AttrPortInfo }) {
 		if live == nil {
-			if live, err = s.LiveRoutes(ctx, f); err != nil {
+			if live, err = s.allTables(ctx, f); err != nil {
 				return nil, err
 			}
 		}
@@ -290,6 +290,15 @@ func (s *session) begin(ctx context.Context, p *plan.Plan, f *fabric.Fabric, liv
 		b.Staged, err = s.stage(live, o)
 	}
 	return b, err
+}
+
+// allTables are the forwarding tables in force: of each switch, or nothing is proven.
+func (s *session) allTables(ctx context.Context, f *fabric.Fabric) (*routing.Routes, error) {
+	live, failed, err := change.ReadRoutes(ctx, s.engine, f)
+	if err == nil && len(failed) > 0 {
+		err = &hostError{fmt.Errorf("change apply: the forwarding table of %s cannot be read, so nothing is proven, and nothing is sent: %w", failed[0].Switch.Label(), failed[0].Err)}
+	}
+	return live, err
 }
 
 func firstFew(list []string) []string {

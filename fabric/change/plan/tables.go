@@ -52,7 +52,11 @@ func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order
 		return in, s, err
 	}
 	// Without lanes all packets count as if they were on one: that is on the safe side.
-	if t.Lanes(ctx, t.Live) != nil || t.Live.SL2VL.Uniform() {
+	unread := t.Lanes(ctx, t.Live)
+	if ctx.Err() != nil {
+		return in, nil, context.Cause(ctx)
+	}
+	if unread != nil || t.Live.SL2VL.Uniform() {
 		t.Live.SL2VL = nil
 		return in, nil, err
 	}
