@@ -54,16 +54,26 @@ func (s *Session) LoadPolicy(ctx context.Context, name string, words, flags []st
 
 // Compute runs the policy on a fabric.
 func (p *Policy) Compute(ctx context.Context, f *fabric.Fabric) (*routing.Routes, error) {
-	return p.Repair(ctx, f, nil)
+	return p.run(ctx, f, func(*starlark.Thread) {})
+}
+
+// Near is Compute where live are the tables in force, of which engines keep what their
+// rules allow.
+func (p *Policy) Near(ctx context.Context, f *fabric.Fabric, live *routing.Routes) (*routing.Routes, error) {
+	return p.run(ctx, f, func(t *starlark.Thread) { values.StayNear(t, live) })
 }
 
 // Repair is Compute where old are the policy's tables for the fabric as it was: what
 // engines made of it, they repair, and the policy does with that what it does with new
 // tables.
-func (p *Policy) Repair(ctx context.Context, f *fabric.Fabric, old *routing.Routes) (r *routing.Routes, err error) {
+func (p *Policy) Repair(ctx context.Context, f *fabric.Fabric, old *routing.Routes) (*routing.Routes, error) {
+	return p.run(ctx, f, func(t *starlark.Thread) { values.StartWith(t, old) })
+}
+
+func (p *Policy) run(ctx context.Context, f *fabric.Fabric, prepare func(*starlark.Thread)) (r *routing.Routes, err error) {
 	t, release := p.s.mainThread(ctx, p.script)
 	defer release()
-	values.StartWith(t, old)
+	prepare(t)
 	err = finish(ctx, p.script, func() error {
 		v, err := starlark.Call(t, p.fn, append(starlark.Tuple{p.s.valueOf(f)}, p.args...), p.kwargs)
 		if err != nil {

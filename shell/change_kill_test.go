@@ -104,7 +104,7 @@ func TestBringUp(t *testing.T) {
 func TestChangeBesideSM(t *testing.T) {
 	s := serveSpec(t, "fattree:k=4", false)
 	old, file := s.tables(), filepath.Join(s.dir, "new.plan")
-	outcome(s.fabsh("change", "plan", "--routes", "updn", "--out", file))
+	outcome(s.fabsh("change", "plan", "--exact", "--routes", "updn", "--out", file))
 	if got := outcome(s.fabsh("--write", "change", "apply", file)); !strings.Contains(got, "is at work, and nothing is sent") || !strings.HasSuffix(got, "[exit status 2]\n") || s.tables() != old {
 		t.Error(got)
 	}
@@ -153,7 +153,7 @@ func TestChangeKilled(t *testing.T) {
 	s := serveForChange(t, "fattree:k=4")
 	old := s.tables()
 	file := filepath.Join(s.dir, "new.plan")
-	if got := outcome(s.fabsh("change", "plan", "--routes", "updn", "--out", file)); !strings.HasSuffix(got, "[exit status 0]\n") {
+	if got := outcome(s.fabsh("change", "plan", "--exact", "--routes", "updn", "--out", file)); !strings.HasSuffix(got, "[exit status 0]\n") {
 		t.Fatal(got)
 	}
 	if got := outcome(s.fabsh("--write", "change", "apply", file, "--confirm-within", "300ms")); !strings.HasSuffix(got, "[exit status 1]\n") || s.tables() != old {
@@ -186,30 +186,32 @@ func TestChangeKilled(t *testing.T) {
 		}
 		if now := s.tables(); n%2 == 0 && now != old {
 			// Neither is left: go on to the end, or back.
-			resume := s.fabsh("--write", "change", "resume")
-			if got := outcome(resume); s.tables() != old && s.tables() != made {
+			if got := s.end("resume"); s.tables() != old && s.tables() != made {
 				t.Fatalf("kill %d, then resume: %s\n%s", n, got, s.tables())
 			}
 			count["resumed"]++
 		}
 		if s.tables() != old {
-			if got := s.revert(); s.tables() != old {
+			if got := s.end("revert"); s.tables() != old {
 				t.Fatalf("kill %d, then revert: %s\n%s", n, got, s.tables())
 			}
 			count["reverted"]++
 		} else {
 			count["as before"]++
-			s.revert() // a journal may be open yet
+			s.end("revert") // a journal may be open yet
+		}
+		if n%50 == 49 {
+			t.Log(n+1, "kills:", count)
 		}
 	}
 	t.Log(count)
 }
 
-// revert takes the change back, when a guard that the test has not seen is not at it any
-// more.
-func (s *served) revert() string {
+// end resumes the change or takes it back, when a guard that the test has not seen is not
+// at it any more.
+func (s *served) end(how string) string {
 	for {
-		got := outcome(s.fabsh("--write", "change", "revert"))
+		got := outcome(s.fabsh("--write", "change", how))
 		if !strings.Contains(got, "another process is at it") {
 			return got
 		}

@@ -16,9 +16,11 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/change/plan"
+	"fabsh/fabric/routing"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 )
@@ -31,13 +33,18 @@ const defaultWithin = 60 * time.Second
 type applyOptions struct {
 	within        duration
 	stage, reload string
+	risk          bool
 }
+
+// riskFlag lets a change be made, or taken back, though packets may deadlock on the way.
+const riskFlag = "accept-credit-loop-risk"
 
 func (o *applyOptions) addFlags(c *cobra.Command) {
 	o.within = duration{unit: time.Second, units: "seconds"}
 	c.Flags().Var(&o.within, "confirm-within", "take the change back unless it is confirmed in `TIME` (default 60s, and 4 times the drains)")
 	c.Flags().StringVar(&o.stage, "stage", "", "have OpenSM write the tables, which it reads from `FILE` (opensm -R file,no_fallback -U FILE)")
 	c.Flags().StringVar(&o.reload, "reload", "", "with --stage: the process ID of OpenSM, or a file that holds it (`PID|FILE`)")
+	c.Flags().BoolVar(&o.risk, riskFlag, false, "where no order is free of credit loops, make the change all the same: packets in one are dropped after HOQLife, or never")
 	c.SetFlagErrorFunc(flagError)
 }
 
@@ -109,15 +116,24 @@ func (a *app) resumeCommand() *cobra.Command {
 }
 
 func (a *app) revertCommand() *cobra.Command {
-	return &cobra.Command{
+	var risk, abandon bool
+	c := &cobra.Command{
 		Use:   "revert",
 		Short: "Take the latest change back, days later too",
-		Args:  cobra.NoArgs,
+		Long: `Take the latest change back, days later too: in an order that is found and proven anew
+from what the fabric has now. What somebody else wrote since stays, and then nothing
+is written. Where that is for good, or what is left is wanted so, --abandon ends the
+change: it writes nothing, and shows what of the change is left standing.`,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.onChange(func(ctx context.Context, s *session) error {
 				r, err := s.journaled()
 				if err != nil {
 					return err
+				}
+				r.AcceptCreditLoops = risk
+				if abandon {
+					return s.abandon(ctx, r)
 				}
 				staged, err := r.Staged()
 				if err != nil {
@@ -130,6 +146,10 @@ func (a *app) revertCommand() *cobra.Command {
 			})
 		},
 	}
+	c.Flags().BoolVar(&risk, riskFlag, false, "take it back even where packets may deadlock without end (HOQLife without a bound)")
+	c.Flags().BoolVar(&abandon, "abandon", false, "write nothing: end the change with the fabric as it is, and show what is left standing")
+	c.SetFlagErrorFunc(flagError)
+	return c
 }
 
 func (a *app) confirmCommand() *cobra.Command {
@@ -219,7 +239,12 @@ func (s *session) make(ctx context.Context, p *plan.Plan, what string, o *applyO
 	if err != nil {
 		return apply.Stuck, err
 	}
-	b, err := s.begin(ctx, p, f, manager, cells, o)
+	if o.stage != "" || p.NeedsTables(f) {
+		if r.Live, err = s.allTables(ctx, f); err != nil {
+			return apply.Stuck, err
+		}
+	}
+	b, err := s.begin(ctx, p, f, r.Live, manager, cells, o)
 	if err != nil {
 		return apply.Stuck, fmt.Errorf("change apply: %w", err)
 	}
@@ -227,14 +252,15 @@ func (s *session) make(ctx context.Context, p *plan.Plan, what string, o *applyO
 }
 
 // begin is how the journal begins. A plan that takes ports down is judged anew first.
-func (s *session) begin(ctx context.Context, p *plan.Plan, f *fabric.Fabric, manager *sa.SM, cells []*apply.Cell, o *applyOptions) (*apply.Begin, error) {
+// live are the tables of f; nil: the plan changes none.
+func (s *session) begin(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live *routing.Routes, manager *sa.SM, cells []*apply.Cell, o *applyOptions) (*apply.Begin, error) {
 	port, err := s.engine.Port()
 	if err != nil {
 		return nil, err
 	}
 	b := &apply.Begin{
 		ID: fmt.Sprintf("%s-%d", s.Clock.Now().UTC().Format("20060102T150405Z"), os.Getpid()), Summary: cmp.Or(p.From, "a plan"), By: login(),
-		Port: port.PortGUID, Prefix: port.GIDPrefix, Within: o.within.value, Cells: cells,
+		Port: port.PortGUID, Prefix: port.GIDPrefix, Within: o.within.value, Cells: cells, AcceptCreditLoops: o.risk,
 	}
 	if b.Within == 0 {
 		b.Within, b.Drains = defaultWithin, 4
@@ -243,11 +269,16 @@ func (s *session) begin(ctx context.Context, p *plan.Plan, f *fabric.Fabric, man
 		b.Manager = manager.Info.GUID
 	}
 	if slices.ContainsFunc(cells, func(c *apply.Cell) bool { return c.Attr == mad.AttrPortInfo }) {
-		live, err := s.LiveRoutes(ctx, f)
-		if err != nil {
-			return nil, err
+		if live == nil {
+			if live, err = s.allTables(ctx, f); err != nil {
+				return nil, err
+			}
 		}
-		report, err := p.Prove(ctx, live, slices.DeleteFunc([]mad.LID{port.SMLID, port.LID}, func(lid mad.LID) bool { return lid == 0 }))
+		report, err := p.Prove(ctx, &plan.Tables{
+			Live: live, AcceptCreditLoops: o.risk,
+			Lanes: func(ctx context.Context, live *routing.Routes) error { return change.ReadLanes(ctx, s.engine, live) },
+			Last:  slices.DeleteFunc([]mad.LID{port.SMLID, port.LID}, func(lid mad.LID) bool { return lid == 0 }),
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -256,9 +287,18 @@ func (s *session) begin(ctx context.Context, p *plan.Plan, f *fabric.Fabric, man
 		}
 	}
 	if o.stage != "" {
-		b.Staged, err = s.stage(ctx, f, o)
+		b.Staged, err = s.stage(live, o)
 	}
 	return b, err
+}
+
+// allTables are the forwarding tables in force: of each switch, or nothing is proven.
+func (s *session) allTables(ctx context.Context, f *fabric.Fabric) (*routing.Routes, error) {
+	live, failed, err := change.ReadRoutes(ctx, s.engine, f)
+	if err == nil && len(failed) > 0 {
+		err = &hostError{fmt.Errorf("change apply: the forwarding table of %s cannot be read, so nothing is proven, and nothing is sent: %w", failed[0].Switch.Label(), failed[0].Err)}
+	}
+	return live, err
 }
 
 func firstFew(list []string) []string {

@@ -66,9 +66,14 @@ func (s *session) startGuard(ctx context.Context, journal string) (apply.Guard, 
 	if err != nil {
 		return nil, err
 	}
+	return runFirst(ctx, systemd{"/run/systemd/system", "/var/lib/systemd/linger"}.guardCommands(program), append(text, '\n'))
+}
+
+// runFirst starts a guard in the first way that succeeds.
+func runFirst(ctx context.Context, commands [][]string, work []byte) (apply.Guard, error) {
 	var first error
-	for _, command := range guardCommands(program) {
-		g, err := runGuard(ctx, command, append(text, '\n'))
+	for _, command := range commands {
+		g, err := runGuard(ctx, command, work)
 		if err == nil {
 			return g, nil
 		}
@@ -79,21 +84,26 @@ func (s *session) startGuard(ctx context.Context, journal string) (apply.Guard, 
 	return nil, first
 }
 
+// systemd is where systemd says that it runs, and whose units outlive their logout.
+type systemd struct{ runs, linger string }
+
 // guardCommands are ways to start a guard, the best first: where systemd runs, as a
-// transient unit, for it ends the processes of a user who logs out (logind.conf(5),
-// KillUserProcesses).
-func guardCommands(program string) (commands [][]string) {
+// transient unit, for it may end the processes of a user who logs out (logind.conf(5),
+// KillUserProcesses). It ends units of a user then too, unless they linger (loginctl(1)).
+func (d systemd) guardCommands(program string) (commands [][]string) {
 	plain := []string{program, "change", guardWord}
-	if _, err := os.Stat("/run/systemd/system"); err == nil {
-		if run, err := exec.LookPath("systemd-run"); err == nil {
-			unit := []string{run, "--quiet", "--collect", "--pipe", "--unit", fmt.Sprintf("fabsh-guard-%d", os.Getpid())}
-			if os.Geteuid() != 0 {
-				unit = append(unit, "--user")
-			}
-			commands = append(commands, slices.Concat(unit, plain))
-		}
+	run, err := exec.LookPath("systemd-run")
+	if _, noSystemd := os.Stat(d.runs); noSystemd != nil || err != nil {
+		return [][]string{plain}
 	}
-	return append(commands, plain)
+	unit := []string{run, "--quiet", "--collect", "--pipe", "--unit", fmt.Sprintf("fabsh-guard-%d", os.Getpid())}
+	if os.Geteuid() != 0 {
+		if _, err := os.Stat(filepath.Join(d.linger, login())); err != nil {
+			return [][]string{plain}
+		}
+		unit = append(unit, "--user")
+	}
+	return [][]string{slices.Concat(unit, []string{"--"}, plain), plain}
 }
 
 // guardProcess is a guard that this process has started.

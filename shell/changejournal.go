@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/change/apply"
@@ -21,9 +22,6 @@ func (s *session) runIn(dir string) *apply.Run {
 	return &apply.Run{
 		Engine: s.engine, SA: s.SA(), Dir: dir, Sweep: s.Sweep, Sleep: s.Clock.Sleep,
 		Guard: s.startGuard, Reloader: reloader,
-		Order: func(f *fabric.Fabric, cells []*apply.Cell, back bool) func(context.Context, [][]byte, [][]byte) ([]apply.Round, error) {
-			return apply.Proven(s.engine, f, nil, cells, back)
-		},
 		Tell: func(text string) {
 			if !s.Quiet {
 				fmt.Fprintln(s.app.console.Err(), text)
@@ -114,6 +112,9 @@ func (s *session) changeStatus(ctx context.Context) error {
 	if last.Why != "" {
 		text += ": " + last.Why
 	}
+	if last.Kind == apply.KindApplied {
+		text += fmt.Sprintf("; it is taken back at %s unless it is confirmed", last.At.Add(last.Within).Format(time.RFC3339))
+	}
 	s.Print(text + "\n")
 	states, err := apply.Look(ctx, s.engine, j)
 	var foreign *apply.ForeignError
@@ -134,6 +135,19 @@ func (s *session) changeStatus(ctx context.Context) error {
 	return nil
 }
 
+// abandon ends a change with the fabric as it is.
+func (s *session) abandon(ctx context.Context, r *apply.Run) error {
+	left, err := r.Abandon(ctx)
+	if err != nil {
+		return s.told(apply.Stuck, err)
+	}
+	for _, text := range left {
+		s.Print("left: " + lang.OneLine(text) + "\n")
+	}
+	s.Print(fmt.Sprintf("abandoned: nothing was written; %s not as before the change\n", fabric.Plural(len(left), "block is", "blocks are")))
+	return nil
+}
+
 // nameUnended warns of a change of this fabric that was broken off.
 func (s *session) nameUnended() {
 	dir := s.app.stateDir()
@@ -145,6 +159,6 @@ func (s *session) nameUnended() {
 		return // whoever needs the port is told
 	}
 	if b := apply.Unended(dir, &port); b != nil {
-		s.Warn("the change %q, which %s began, was broken off: fabsh change status tells how far; then resume or revert it", b.Summary, cmp.Or(b.By, "somebody"))
+		s.Warn("the change %q, which %s began, was broken off: fabsh change status tells how far; then resume or revert it, or end it as it is (change revert --abandon)", b.Summary, cmp.Or(b.By, "somebody"))
 	}
 }

@@ -53,6 +53,10 @@ Usage:
 Flags, anywhere after plan:
   --out FILE       write the plan there; it has mode 0600
   --routes TABLES  plan for the tables of a policy, or of a file as of fabsh route --out
+  --exact          take the tables as the policy or the file has them. Without it
+                   entries in force stay where the policy's rules allow it, and no
+                   link gets over 2% more routes, and so do those that a file does
+                   not name: fewer entries change
   --adaptive       the switches are known to route adaptively: then nothing can be
                    proven of tables, and no plan is made
 
@@ -67,13 +71,13 @@ Examples:
 
 // planOptions are what follows change plan on the command line.
 type planOptions struct {
-	routes, out    string
-	adaptive, help bool
-	words          []string // script or policy, and its options
+	routes, out           string
+	exact, adaptive, help bool
+	words                 []string // script or policy, and its options
 }
 
 // planFlags are the command's own.
-var planFlags = []string{"--routes", "--out", "--adaptive"}
+var planFlags = []string{"--routes", "--out", "--exact", "--adaptive"}
 
 // planCommand parses its own flags by itself, for all others are the script's.
 func (a *app) planCommand() *cobra.Command {
@@ -131,6 +135,8 @@ func (a *app) takePlan(words []string) ([]string, error) {
 // parsePlan separates the command's own flags from the script's or policy's.
 func parsePlan(words []string) (o planOptions, err error) {
 	values := map[string]*string{"--routes": &o.routes, "--out": &o.out}
+	// What a script writes is taken as it is: there --exact is the script's own.
+	tables := slices.ContainsFunc(words, func(w string) bool { return w == "--routes" || strings.HasPrefix(w, "--routes=") })
 	for i := 0; i < len(words); i++ {
 		name, value, hasValue := strings.Cut(words[i], "=")
 		switch into := values[name]; {
@@ -144,6 +150,8 @@ func parsePlan(words []string) (o planOptions, err error) {
 				return o, fmt.Errorf("%s needs a value", name)
 			}
 			*into = value
+		case words[i] == "--exact" && tables:
+			o.exact = true
 		case words[i] == "--adaptive":
 			o.adaptive = true
 		case (words[i] == "-h" || words[i] == "--help") && len(o.words) == 0:
@@ -183,6 +191,9 @@ func (s *session) plan(ctx context.Context, o planOptions) error {
 	if err != nil || r == nil {
 		return err
 	}
+	for _, note := range slices.Concat(r.ReadNotes, r.Notes) {
+		s.Print("note: " + lang.OneLine(note) + "\n")
+	}
 	return s.WriteRoutes(ctx, r, live)
 }
 
@@ -200,14 +211,23 @@ func (s *session) plannedRoutes(ctx context.Context, o planOptions) (r, live *ro
 		if len(o.words) > 0 {
 			return nil, nil, fmt.Errorf("change plan: %s is a file of tables, and has no option %q", o.routes, o.words[0])
 		}
-		r, err = routing.Load(f, routing.TableFiles{LFTs: o.routes}, openNamed(ctx, s.Files.OpenNamed))
-		return r, live, err
+		if r, err = routing.Load(f, routing.TableFiles{LFTs: o.routes}, openNamed(ctx, s.Files.OpenNamed)); err != nil {
+			return nil, nil, err
+		}
+		if !o.exact {
+			r.Complete(live.On(r.Graph()))
+		}
+		return r, live, nil
 	}
 	policy, err := s.policy(ctx, routeOptions{policy: o.routes, args: o.words})
 	if policy == nil || err != nil {
 		return nil, nil, err
 	}
-	r, err = policy.Compute(ctx, f)
+	if o.exact {
+		r, err = policy.Compute(ctx, f)
+	} else {
+		r, err = policy.Near(ctx, f, live)
+	}
 	return r, live, err
 }
 

@@ -2,7 +2,6 @@ package shell
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,12 +10,13 @@ import (
 	"strconv"
 	"strings"
 
-	"fabsh/fabric"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/routing"
 )
 
 // stage checks that OpenSM reads the file and nothing else, and notes the file.
-func (s *session) stage(ctx context.Context, f *fabric.Fabric, o *applyOptions) (*apply.Staged, error) {
+// live are the tables that the switches have.
+func (s *session) stage(live *routing.Routes, o *applyOptions) (*apply.Staged, error) {
 	p, err := findProcess(o.reload)
 	if err != nil {
 		return nil, &hostError{err}
@@ -26,10 +26,6 @@ func (s *session) stage(ctx context.Context, f *fabric.Fabric, o *applyOptions) 
 		return nil, err
 	}
 	if err := reads(p, file); err != nil {
-		return nil, err
-	}
-	live, err := s.LiveRoutes(ctx, f)
-	if err != nil {
 		return nil, err
 	}
 	reload := o.reload

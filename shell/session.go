@@ -95,7 +95,12 @@ func (s *session) evaluate(fn func(context.Context) error) int {
 // err; worst is that of the evaluations before. It writes the reason where nothing
 // else does.
 func (s *session) finalStatus(worst int, err error) int {
-	status := worse(worst, s.ExitStatus(err))
+	status := s.ExitStatus(err)
+	var host *hostError
+	if status == lang.StatusUsage && errors.As(err, &host) && !s.Refused() {
+		status = lang.StatusFabric
+	}
+	status = worse(worst, status)
 	if s.deadline.hasPassed() {
 		status = worse(status, lang.StatusFabric)
 	}

@@ -104,7 +104,11 @@ func Judge(c *lang.Call, p *plan.Plan) error {
 		return err
 	}
 	last := slices.DeleteFunc([]mad.LID{local.SMLID, local.LID}, func(lid mad.LID) bool { return lid == 0 })
-	p.Report, err = p.Prove(c.Fiber().Context, live, last)
+	t := plan.Tables{Live: live, Last: last}
+	t.Lanes = func(_ context.Context, live *routing.Routes) error {
+		return c.Block(func(ctx context.Context) error { return change.ReadLanes(ctx, env(c).Engine, live) })
+	}
+	p.Report, err = p.Prove(c.Fiber().Context, &t)
 	return err
 }
 

@@ -47,11 +47,21 @@ const startKey = "routing.start"
 // those that made it, in place of a new run. r may be nil.
 func StartWith(t *starlark.Thread, r *routing.Routes) { t.SetLocal(startKey, r) }
 
+// nearKey is where a thread has the tables that route() stays close to.
+const nearKey = "routing.near"
+
+// StayNear lets route() on this thread keep entries of r, tables in force, where the
+// engine's rules allow it and no tables to keep are named. r may be nil.
+func StayNear(t *starlark.Thread, r *routing.Routes) { t.SetLocal(nearKey, r) }
+
 // compute runs an engine, or repairs what it may start with.
 func compute(c *lang.Call, g *routing.Graph, engine string, o routing.Options) (*routing.Routes, error) {
 	ctx := c.Fiber().Context
 	if start, _ := c.Thread.Local(startKey).(*routing.Routes); start != nil && o.Keep == nil && start.MadeBy(g, engine, o) {
 		return start.Repair(ctx, g)
+	}
+	if near, _ := c.Thread.Local(nearKey).(*routing.Routes); near != nil && o.Keep == nil {
+		return routing.Near(ctx, g, engine, o, near)
 	}
 	return routing.Compute(ctx, g, engine, o)
 }

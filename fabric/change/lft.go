@@ -23,7 +23,8 @@ var LinearTable = &TableKind{
 		}
 		return modifiers, nil
 	},
-	row: func(t *Table, i int) (string, int, int) { return fmt.Sprintf("LID %d", i), i, 1 },
+	used: func(t *Table) int { return linearTop(t) + 1 },
+	row:  func(t *Table, i int) (string, int, int) { return fmt.Sprintf("LID %d", i), i, 1 },
 	text: func(b []byte) string {
 		if b[0] == mad.NoPort {
 			return "dropped"
@@ -51,7 +52,7 @@ func LinearEntries(t *Table) []byte { return t.Data[:linearTop(t)+1] }
 // EditLinear makes t a change of a linear forwarding table: entries are merged
 // into it, or replace all of it.
 func EditLinear(t *Table, entries map[mad.LID]uint8, replace bool) {
-	t.Kind = LinearTable
+	t.Kind, t.Whole = LinearTable, replace
 	for lid, port := range sorted(entries) {
 		if port != mad.NoPort {
 			t.Rows = int(lid) + 1

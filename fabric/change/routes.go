@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
@@ -47,6 +48,76 @@ func ReadRoutes(ctx context.Context, e *engine.Engine, f *fabric.Fabric) (r *rou
 		copy(r.Row(s), lfts[s].Entries)
 	}
 	return r, failed, nil
+}
+
+// ReadLanes gives r, tables that were just read, the SL2VL of all switches between ports
+// with a link, by routes to them. Rows of other ports, which no packets use, are as some
+// other one of the switch. The error is the end of ctx, or that a row cannot be read.
+func ReadLanes(ctx context.Context, e *engine.Engine, r *routing.Routes) error {
+	const most = 8192 // calls at once
+	lanes := routing.NewSL2VL(r.Graph())
+	type pair struct {
+		s       int
+		in, out uint8
+	}
+	var pairs []pair
+	flush := func() error {
+		calls := make([]engine.Call, len(pairs))
+		open := make([]*engine.Call, len(pairs))
+		for i, p := range pairs {
+			n := r.Graph().Switches()[p.s]
+			open[i] = fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}.Put(&calls[i], mad.MethodGet, mad.AttrSLtoVLMappingTable, uint32(p.in)<<8|uint32(p.out), nil)
+		}
+		if err := e.Do(ctx, open...); err != nil {
+			return err
+		}
+		filled := -1
+		for i, p := range pairs {
+			n := r.Graph().Switches()[p.s]
+			if err := calls[i].Err; err != nil {
+				return fmt.Errorf("the SL2VL of %s from port %d to port %d: %w", n.Label(), p.in, p.out, err)
+			}
+			var row mad.SLtoVLMappingTable
+			row.Decode(calls[i].Data())
+			for in := range n.NumPorts() + 1 {
+				for out := range n.NumPorts() + 1 {
+					if p.s != filled {
+						if err := lanes.Set(p.s, uint8(in), uint8(out), row.SLtoVL); err != nil {
+							return err
+						}
+					}
+				}
+			}
+			filled = p.s
+			if err := lanes.Set(p.s, p.in, p.out, row.SLtoVL); err != nil {
+				return err
+			}
+		}
+		pairs = pairs[:0]
+		return nil
+	}
+	for s, n := range r.Graph().Switches() {
+		if n.Route() == nil && n.LID() == 0 {
+			return fmt.Errorf("%s: %w", n.Label(), ErrNoAddress)
+		}
+		if len(pairs) > most {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		for in := range n.Ports() {
+			for out := range n.Ports() {
+				if in != out && in.Peer() != nil && out.Peer() != nil {
+					pairs = append(pairs, pair{s, uint8(in.Num()), uint8(out.Num())})
+				}
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	r.SL2VL = lanes
+	return nil
 }
 
 // readSwitches reads the tables of those switches that have an address.

@@ -51,13 +51,19 @@ type Set struct {
 // Apply makes all changes; what became of each is in its Err. Each step is
 // taken for all of them at once. The error is the end of ctx.
 func Apply(ctx context.Context, e *engine.Engine, sets ...*Set) error {
+	first := map[nodeAt]*Set{} // of those to one node, which asks for its GUID
+	for _, c := range sets {
+		if at := c.node(); first[at] == nil {
+			first[at] = c
+		}
+	}
 	steps := []struct {
 		needed func(*Set) bool
 		ask    func(*Set, *engine.Call)
 		take   func(*Set, []byte) error
 	}{
 		{
-			func(c *Set) bool { return c.GUID != 0 },
+			func(c *Set) bool { return c.GUID != 0 && first[c.node()] == c },
 			func(c *Set, call *engine.Call) { c.Dest.Put(call, mad.MethodGet, mad.AttrNodeInfo, 0, nil) },
 			func(c *Set, data []byte) error {
 				var ni mad.NodeInfo
@@ -84,7 +90,14 @@ func Apply(ctx context.Context, e *engine.Engine, sets ...*Set) error {
 			},
 		},
 	}
-	for _, step := range steps {
+	for n, step := range steps {
+		if n == 1 {
+			for _, c := range sets {
+				if c.GUID != 0 {
+					c.Err = first[c.node()].Err
+				}
+			}
+		}
 		calls := make([]engine.Call, len(sets))
 		var open []*engine.Call
 		for i, c := range sets {
@@ -113,6 +126,15 @@ func Apply(ctx context.Context, e *engine.Engine, sets ...*Set) error {
 	}
 	return checkKeys(ctx, e, lost)
 }
+
+// nodeAt is a node at an address.
+type nodeAt struct {
+	guid  mad.GUID
+	lid   mad.LID
+	route string
+}
+
+func (c *Set) node() nodeAt { return nodeAt{c.GUID, c.Dest.LID, string(c.Dest.Route)} }
 
 // checkGUID: the node that answers is the one that is to be changed.
 func checkGUID(d fabric.Dest, want, got mad.GUID) error {

@@ -26,6 +26,9 @@ type Table struct {
 	// Rows is how many rows Edit needs. So many are read even where the node
 	// says that it uses fewer.
 	Rows int
+	// Whole says that Edit makes all rows anew: those that the node does not use yet
+	// are written without being read.
+	Whole bool
 
 	// Node and Switch are the node's NodeInfo and SwitchInfo, which is zero of
 	// nodes that are no switches. PortInfo is read where the table's size
@@ -53,6 +56,8 @@ type TableKind struct {
 	byReply  bool // of a CA it is that of the port where the request comes in
 	// layout lists the modifiers of the blocks.
 	layout func(t *Table) ([]uint32, error)
+	// used is how many bytes of the table are in use. Nil: all.
+	used func(t *Table) int
 	// row is the row that byte i is in: its name in messages, and its bytes.
 	row func(t *Table, i int) (name string, first, size int)
 	// text is a row in messages.
@@ -76,10 +81,15 @@ func ReadTables(ctx context.Context, e *engine.Engine, tables ...*Table) error {
 		}
 		if t.Modifiers, t.Err = t.Kind.layout(t); t.Err == nil {
 			t.Data = make([]byte, len(t.Modifiers)*t.Kind.Attr.Size)
-			all[i] = t.blocks()
+			all[i] = slices.DeleteFunc(t.blocks(), t.unused)
 		}
 	}
 	return getBlocks(ctx, e, tables, all)
+}
+
+// unused: the node does not use block b, and Edit does not ask what is there.
+func (t *Table) unused(b int) bool {
+	return t.Whole && t.Kind.used != nil && b*t.Kind.Attr.Size >= t.Kind.used(t)
 }
 
 // WriteTables reads tables, has Edit change them, writes the blocks that differ,
@@ -99,7 +109,9 @@ func WriteTables(ctx context.Context, e *engine.Engine, tables ...*Table) error 
 			t.Data = old
 			continue
 		}
-		changed[i] = slices.DeleteFunc(t.blocks(), func(b int) bool { return bytes.Equal(t.block(old, b), t.block(t.Data, b)) })
+		changed[i] = slices.DeleteFunc(t.blocks(), func(b int) bool {
+			return !t.unused(b) && bytes.Equal(t.block(old, b), t.block(t.Data, b))
+		})
 	}
 	if err := setBlocks(ctx, e, tables, changed); err != nil {
 		return err

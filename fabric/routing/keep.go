@@ -1,5 +1,103 @@
 package routing
 
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"fabsh/mad"
+)
+
+// Near is Compute where old are the tables in force: entries of theirs stay where the
+// engine allows it (Options.Keep), as long as no link gets more routes than by Compute
+// alone, or maxWorse more. Its notes tell how many. Where the rule is the very choice of
+// the next hop, as of DModK and of policies that were asked for and are not by load, they
+// do only if most choices in old are the same, as after a link was lost.
+//
+// Time: that of Compute, twice, and of Balance.
+func Near(ctx context.Context, g *Graph, engine string, o Options, old *Routes) (*Routes, error) {
+	o.Keep = nil
+	full, err := Compute(ctx, g, engine, o)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(Engines(), func(e Engine) bool { return e.Name == engine })
+	if !slices.Contains(Engines()[at].Options, "keep") {
+		return full, nil
+	}
+	old = old.seenOn(g)
+	byLoad := []string{"", LeastLoaded, Scatter}
+	if b := full.basis; b.hops != nil && (b.tree != nil || !slices.Contains(byLoad, o.Policy)) {
+		if same, chance, all := full.choices(old); 2*(same-chance) < all-chance {
+			full.Notes = append(full.Notes, fmt.Sprintf("the tables in force are by another rule (%d of %d choices of a port are the same), so no entry is kept", same, all))
+			return full, nil
+		}
+	}
+	o.Keep = old
+	near, err := Compute(ctx, g, engine, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := near.evenOut(ctx, full); err != nil {
+		return nil, err
+	}
+	if few, many := near.Diff(old).Entries, full.Diff(old).Entries; few < many {
+		near.Notes = append(near.Notes, fmt.Sprintf("%d entries change, and %d stay that %s by itself would choose anew", few, many-few, engine))
+		return near, nil
+	}
+	return full, nil
+}
+
+// Complete takes from old, tables in force on the same graph, what tables of a file do
+// not name: switches, and LIDs that no port has. Its note tells of them. OpenSM's engine
+// file leaves such switches alone too.
+func (r *Routes) Complete(old *Routes) {
+	g := r.graph
+	switches, entries := 0, 0
+	for s := range g.switches {
+		row, was := r.own(s)[:int(r.top)+1], old.Row(s)
+		named := slices.ContainsFunc(row, func(port uint8) bool { return port != NoPort })
+		if !named {
+			switches++
+		}
+		for lid := range min(len(row), len(was)) {
+			if row[lid] == NoPort && was[lid] != NoPort && (!named || g.TerminalByLID(mad.LID(lid)) < 0) {
+				row[lid] = was[lid]
+				entries++
+			}
+		}
+	}
+	if entries > 0 {
+		r.ReadNotes = append(r.ReadNotes, fmt.Sprintf("%d entries that the file does not name stay: of LIDs that no port has, and of %d switches", entries, switches))
+	}
+}
+
+// choices are the entries that r, by next hops of its basis, had to choose, how many of
+// them are the same in old, and how many would be by chance.
+func (r *Routes) choices(old *Routes) (same, chance, all int) {
+	g := r.graph
+	var next nextHops
+	likely := 0.0
+	for s := range g.switches {
+		next.load(r.basis.hops, s)
+		was, row := old.Row(s), r.Row(s)
+		for d := range g.switches {
+			ports, _ := next.ports(d)
+			if len(ports) < 2 {
+				continue
+			}
+			for _, dest := range g.destsOf(d) {
+				all++
+				likely += 1 / float64(len(ports))
+				if was.Port(dest.lid) == row[dest.lid] {
+					same++
+				}
+			}
+		}
+	}
+	return same, int(likely), all
+}
+
 // keepOrChoose keeps the entries of switch s for dests[from:to] that are still next
 // hops, and chooses the others.
 func (a *assigner) keepOrChoose(w *assignWorker, s, from, to int, row Row, least *leastLoaded) {

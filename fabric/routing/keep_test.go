@@ -72,3 +72,76 @@ func comesOver(r *Routes, s int, d dest, c int) bool {
 	}
 	return false
 }
+
+// TestNear: entries in force stay where the engine's rule allows it, and balance and
+// verdict are those of the engine.
+func TestNear(t *testing.T) {
+	g, err := NewGraph(topology(t, "fattree:k=8,levels=3"), GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := g.ChannelPort(40)
+	less, err := NewGraph(g.Fabric(), GraphOptions{Exclude: func(p *fabric.Port) bool { return p == cut }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		engine string
+		o      Options
+		g      *Graph
+		old    Options
+		keeps  bool
+	}{
+		{"ftree", Options{}, less, Options{}, true},
+		{"ftree", Options{}, g, Options{Policy: Hash}, false}, // d-mod-k is the rule
+		{"updn", Options{Policy: LeastLoaded}, g, Options{Policy: RoundRobin, Scope: PerSwitch}, true},
+		{"updn", Options{Policy: Hash, Seed: 2}, g, Options{Policy: Hash}, false},
+	} {
+		old := compute(t, g, "minhop", c.old)
+		full := compute(t, c.g, c.engine, c.o)
+		near, err := Near(t.Context(), c.g, c.engine, c.o, old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		few, many := near.Diff(old).Entries, full.Diff(old).Entries
+		if kept := few < many; kept != c.keeps || !kept && near.Diff(full).Entries > 0 {
+			t.Errorf("%s %+v from %+v: %d entries change, by itself %d; %v", c.engine, c.o, c.old, few, many, near.Notes)
+		}
+		if !verify(t, near, VerifyOptions{}).OK() {
+			t.Errorf("%s %+v: the verdict is not ok", c.engine, c.o)
+		}
+		if got, want := balanceOf(t, near), balanceOf(t, full); got > want+want/maxWorse {
+			t.Errorf("%s %+v: %d routes on a link, by itself %d", c.engine, c.o, got, want)
+		}
+	}
+}
+
+func balanceOf(t *testing.T, r *Routes) int64 {
+	load, err := r.load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return distributionOf(load).Max
+}
+
+// TestComplete: what a file does not name stays.
+func TestComplete(t *testing.T) {
+	g, err := NewGraph(topology(t, "fattree:k=4"), GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := compute(t, g, "minhop", Options{}).UpTo(g.Top() + 1)
+	old.own(0)[g.Top()+1] = 3 // no port has this LID
+	given := compute(t, g, "updn", Options{Policy: Hash}).UpTo(old.Top())
+	for lid := range given.own(1) {
+		given.own(1)[lid] = NoPort
+	}
+	given.own(2)[1] = NoPort // a hole
+	want := given.Clone()
+	want.own(0)[g.Top()+1] = 3
+	copy(want.own(1), old.Row(1))
+	given.Complete(old)
+	if given.Diff(want).Entries > 0 || len(given.ReadNotes) != 1 {
+		t.Error(given.Diff(want), given.ReadNotes)
+	}
+}

@@ -235,6 +235,26 @@ func (v *SL2VL) Equal(o *SL2VL) bool {
 	return slices.EqualFunc(v.tables, o.tables, slices.Equal[[]uint8])
 }
 
+// Uniform says whether no lane depends on the switch or on its ports: then each lane has
+// the dependencies that there would be if all packets were on one.
+func (v *SL2VL) Uniform() bool {
+	if v == nil || v.tables == nil {
+		return true
+	}
+	var first []uint8
+	for _, t := range v.tables {
+		for row := range slices.Chunk(t, 16) {
+			if first == nil {
+				first = row
+			}
+			if !slices.Equal(row, first) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 func (v *SL2VL) at(s int, in, out uint8) int {
 	return (int(in)*(v.graph.switches[s].NumPorts()+1) + int(out)) * 16
 }

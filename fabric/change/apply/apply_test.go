@@ -3,6 +3,7 @@ package apply_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -196,13 +197,21 @@ func TestMakeAndTakeBack(t *testing.T) {
 }
 
 // TestKilled: whoever makes a change, or takes it back, is killed at any datagram.
-// The next one, from the journal, comes to exactly what was before, or after.
+// The next one, from the journal, comes to exactly what was before, or after. With
+// FABSH_SOAK it is at each, else at some.
 func TestKilled(t *testing.T) {
-	for _, spec := range []string{"fattree:k=4", "fattree:k=4,loss=5%,dup=5%,jitter=2ms,seed=7"} {
+	step, specs := int64(3), []string{"fattree:k=4", "fattree:k=4,loss=5%,dup=5%,jitter=2ms,seed=7"}
+	if os.Getenv("FABSH_SOAK") != "" {
+		step = 1
+		for seed := range 14 {
+			specs = append(specs, fmt.Sprintf("fattree:k=4,loss=5%%,dup=5%%,jitter=2ms,seed=%d", 10+seed))
+		}
+	}
+	for _, spec := range specs {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, spec)
 			kills := 0
-			for at := int64(0); ; at += 3 {
+			for at := int64(0); ; at += step {
 				done := r.killed(at, func(c *apply.Change, ctx context.Context) error { return c.Make(ctx) }, true)
 				if done {
 					break

@@ -6,7 +6,8 @@
 //	journal.go  the file that says what was begun, and how it ended
 //	record.go   its records
 //	planned.go  the cells of a plan; order.go, tables.go: their order
-//	run.go      a change from its beginning to its end; keep.go, the guard's part
+//	run.go      a change from its beginning to its end; keep.go, the guard's part;
+//	            abandon.go, an end without a write
 //	staged.go   OpenSM writes the tables
 //	move.go     from the state that is there to the old or the new one
 //	check.go    what must not happen between two rounds

@@ -195,11 +195,13 @@ func (j *Journal) Last(kinds ...RecordKind) *Record {
 	return nil
 }
 
-// Open: the change has not ended: it was neither confirmed nor taken back since it
-// was last begun, or begun to be taken back.
-func (j *Journal) Open() bool {
-	last := j.Records[len(j.Records)-1].Kind
-	return last != KindConfirmed && last != KindReverted
+// Open: the change has not ended: it was neither confirmed nor taken back nor abandoned
+// since it was last begun, or begun to be taken back.
+func (j *Journal) Open() bool { return !j.Records[len(j.Records)-1].Kind.ends() }
+
+// ends: the change has ended with such a record.
+func (k RecordKind) ends() bool {
+	return k == KindConfirmed || k == KindReverted || k == KindAbandoned
 }
 
 func syncFolder(path string) error {
@@ -292,7 +294,7 @@ func endedByTail(path string) bool {
 	lines := bytes.Split(bytes.TrimSuffix(tail[:n], []byte{'\n'}), []byte{'\n'})
 	_, text, _ := bytes.Cut(lines[len(lines)-1], []byte{' '})
 	var rec Record
-	return json.Unmarshal(text, &rec) == nil && (rec.Kind == KindConfirmed || rec.Kind == KindReverted)
+	return json.Unmarshal(text, &rec) == nil && rec.Kind.ends()
 }
 
 // of: the change is one of the subnet of a local port, as far as can be told.

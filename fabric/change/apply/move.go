@@ -85,11 +85,6 @@ func (c *Change) TakeBack(ctx context.Context, why string) error {
 	return nil
 }
 
-// Leave closes the journal with the fabric as it is.
-func (c *Change) Leave(why string) error {
-	return c.Journal.Append(Record{Kind: KindConfirmed, Why: why})
-}
-
 func (c *Change) begin() {
 	if c.access != nil {
 		return

@@ -9,7 +9,7 @@ import (
 )
 
 // Ordered is the order of all kinds of cells: what makes new ways comes first, then the
-// linear forwarding tables, ordered by tables, then what takes ways.
+// linear forwarding tables and SL2VL, ordered by tables, then what takes ways.
 func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte) ([]Round, error)) func(context.Context, [][]byte, [][]byte) ([]Round, error) {
 	return func(ctx context.Context, now, want [][]byte) ([]Round, error) {
 		var first, broken, last Round
@@ -20,13 +20,23 @@ func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte)
 			}
 			step := Step{i, want[i]}
 			switch {
-			case c.Attr == mad.AttrLinearForwardingTable || c.Attr == mad.AttrSLtoVLMappingTable:
+			case c.routed():
 				routed = true
 			case c.Attr == mad.AttrMulticastForwardingTable:
 				// Between two trees packets could go round: branches are taken
 				// away before new ones are there.
 				if both := common(now[i], want[i]); !bytes.Equal(both, now[i]) {
 					broken.Steps = append(broken.Steps, Step{i, both})
+				}
+				last.Steps = append(last.Steps, step)
+			case c.Attr == mad.AttrVLArbitrationTable:
+				// A lane without an entry sends nothing: entries come before the
+				// packets, and go after them.
+				if both := merged(now[i], want[i]); !bytes.Equal(both, now[i]) {
+					first.Steps = append(first.Steps, Step{i, both})
+					if bytes.Equal(both, want[i]) {
+						continue
+					}
 				}
 				last.Steps = append(last.Steps, step)
 			case c.takes(now[i], want[i]):
@@ -63,6 +73,32 @@ func common(a, b []byte) []byte {
 		binary.BigEndian.PutUint16(both[at:], binary.BigEndian.Uint16(a[at:])&binary.BigEndian.Uint16(b[at:]))
 	}
 	return both
+}
+
+// merged is a block of a VL arbitration table, pairs of a lane and its weight, by which
+// all lanes send that do by now or by want: want, and of now where want has no weight.
+// Where there is no room for both it is want.
+func merged(now, want []byte) []byte {
+	both := bytes.Clone(want)
+	for at := 0; at+1 < len(both); at += 2 {
+		if both[at+1] == 0 {
+			copy(both[at:at+2], now[at:at+2])
+		}
+	}
+	if sends(both)&sends(now) != sends(now) {
+		return want
+	}
+	return both
+}
+
+// sends has a bit for each lane with a weight.
+func sends(block []byte) (lanes uint16) {
+	for at := 0; at+1 < len(block); at += 2 {
+		if block[at+1] > 0 {
+			lanes |= 1 << (block[at] & 15)
+		}
+	}
+	return lanes
 }
 
 // takes: the step takes something away that tables may still use: a port, the last

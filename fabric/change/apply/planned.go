@@ -45,9 +45,31 @@ func Planned(p *plan.Plan, f *fabric.Fabric) ([]*Cell, error) {
 		if err := c.Check(); err != nil {
 			return nil, err
 		}
+		if err := c.checkEntries(n); err != nil {
+			return nil, err
+		}
 		cells = append(cells, c)
 	}
 	return cells, nil
+}
+
+// checkEntries: what a forwarding table gets is for LIDs of ports, and for ports that the
+// switch has. A plan's file may have been edited.
+func (c *Cell) checkEntries(n *fabric.Node) error {
+	if c.Attr != mad.AttrLinearForwardingTable {
+		return nil
+	}
+	for at, port := range c.New {
+		lid := int(c.Modifier)*mad.LFTBlock + at
+		switch {
+		case port == c.Old[at]:
+		case lid == 0 || lid > int(mad.MaxUnicastLID):
+			return fmt.Errorf("%s: %d is no LID of a port", c.Name, lid)
+		case port != mad.NoPort && int(port) > n.NumPorts():
+			return fmt.Errorf("%s: LID %d: no port %d: the switch has ports 0..%d", c.Name, lid, port, n.NumPorts())
+		}
+	}
+	return nil
 }
 
 // name is what a cell is called.

@@ -36,6 +36,7 @@ const (
 	KindReverting RecordKind = "reverting" // it is being taken back
 	KindConfirmed RecordKind = "confirmed" // the end: it stays
 	KindReverted  RecordKind = "reverted"  // the end: all is as before
+	KindAbandoned RecordKind = "abandoned" // the end: all stays as it is
 	KindStopped   RecordKind = "stopped"   // not the end: neither way goes on by itself
 )
 
@@ -54,6 +55,8 @@ type Begin struct {
 	// Manager is the port GUID of the subnet manager in charge; 0: there was none.
 	Manager mad.GUID `json:"manager"`
 	Cells   []*Cell  `json:"cells"`
+	// AcceptCreditLoops: the change is made, or taken back, though packets may deadlock.
+	AcceptCreditLoops bool `json:"accept_credit_loops,omitempty"`
 	// Staged is how OpenSM is given the tables; nil: fabsh sends Sets.
 	Staged *Staged `json:"staged,omitempty"`
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/routing"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -26,9 +27,11 @@ type Run struct {
 	Guard func(ctx context.Context, journal string) (Guard, error)
 	// Sweep discovers the fabric.
 	Sweep func(ctx context.Context) (*fabric.Fabric, error)
-	// Order plans rounds for cells of a fabric. back: they are taken back, which
-	// must not fail for a risk that staying has too.
-	Order func(f *fabric.Fabric, cells []*Cell, back bool) func(ctx context.Context, now, want [][]byte) ([]Round, error)
+	// Live are the forwarding tables of the fabric, if they were just read; nil: they
+	// are when they are needed.
+	Live *routing.Routes
+	// AcceptCreditLoops takes a change back though packets may deadlock without end.
+	AcceptCreditLoops bool
 	// Reloader finds the process that a change is staged for, and returns what
 	// has it read its file again.
 	Reloader func(*Staged) (reload func() error, err error)
@@ -74,7 +77,7 @@ func JournalIn(dir string) string { return filepath.Join(dir, journalName) }
 type OpenError struct{ Begin *Begin }
 
 func (e *OpenError) Error() string {
-	return fmt.Sprintf("the change %q, which %s began, has not ended: fabsh change status tells more; then confirm, revert or resume it", e.Begin.Summary, e.Begin.By)
+	return fmt.Sprintf("the change %q, which %s began, has not ended: fabsh change status tells more; then confirm, revert or resume it, or end it as it is (change revert --abandon)", e.Begin.Summary, e.Begin.By)
 }
 
 // Apply makes a change of f, which was just swept, and waits until it is confirmed or
@@ -197,7 +200,7 @@ func (r *Run) await(ctx context.Context, path string, guard Guard, failed error)
 			}
 			return ended(last, failed)
 		} else if last.Kind == KindStopped {
-			return Stuck, fmt.Errorf("%s; the change is neither made nor taken back: see fabsh change status", last.Why)
+			return Stuck, &CheckError{last.Why + "; the change is neither made nor taken back: see fabsh change status; then resume or revert it, or end it as it is (change revert --abandon)"}
 		}
 		select {
 		case <-guard.Done():
@@ -226,6 +229,8 @@ func ended(last *Record, failed error) (Outcome, error) {
 	switch {
 	case last.Kind == KindConfirmed:
 		return Confirmed, nil
+	case last.Kind == KindAbandoned:
+		return Stuck, &CheckError{"the change was abandoned: what is made of it stays"}
 	case failed != nil:
 		return Failed, failed
 	}
@@ -291,7 +296,7 @@ func (r *Run) Confirm(ctx context.Context) (Outcome, error) {
 	defer j.Close()
 	switch j.Records[len(j.Records)-1].Kind {
 	case KindApplied:
-	case KindConfirmed, KindReverted:
+	case KindConfirmed, KindReverted, KindAbandoned:
 		return Nothing, nil
 	default:
 		return Stuck, errors.New("the change is not made as a whole: revert it, or resume it")
@@ -340,7 +345,11 @@ func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why st
 
 func (r *Run) change(j *Journal, f *fabric.Fabric, back bool) (*Change, error) {
 	b := j.Begin()
-	c := &Change{Engine: r.Engine, Journal: j, Order: r.Order(f, b.Cells, back), Sleep: r.Sleep, Tell: r.Tell}
+	p := Prover{Engine: r.Engine, Fabric: f, Cells: b.Cells, Back: back, AcceptCreditLoops: r.AcceptCreditLoops || b.AcceptCreditLoops, Tell: r.Tell}
+	if r.Live != nil && r.Live.Graph().Fabric() == f && !back {
+		p.Live = r.Live
+	}
+	c := &Change{Engine: r.Engine, Journal: j, Order: p.Order, Sleep: r.Sleep, Tell: r.Tell}
 	if b.Staged != nil {
 		reload, err := r.Reloader(b.Staged)
 		if err != nil {

@@ -5,111 +5,123 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"fabsh/fabric"
 	"fabsh/fabric/change"
 	"fabsh/fabric/change/order"
+	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
 
-// Proven orders the cells of a change of f: forwarding tables as order.Plan does, and
-// proves. live are the tables of f, if they are known; nil: they are read. With back
-// it accepts what is no worse than to stay.
-func Proven(e *engine.Engine, f *fabric.Fabric, live *routing.Routes, cells []*Cell, back bool) func(context.Context, [][]byte, [][]byte) ([]Round, error) {
-	return Ordered(cells, func(ctx context.Context, now, want [][]byte) ([]Round, error) {
-		if live == nil {
-			read, failed, err := change.ReadRoutes(ctx, e, f)
-			if err != nil {
-				return nil, err
-			}
-			if len(failed) > 0 {
-				return nil, fmt.Errorf("the forwarding table of %s cannot be read, so nothing is proven: %w", failed[0].Switch.Label(), failed[0].Err)
-			}
-			live = read
-		}
-		t := &tables{engine: e, f: f, cells: cells, at: map[place]int{}}
-		in, err := t.input(live, now, want, back)
-		if err != nil {
-			return nil, err
-		}
-		s, err := order.Plan(ctx, in)
-		var refusal *order.Refusal
-		if back && errors.As(err, &refusal) {
-			// The tables of before are known to be good, those of now are not.
-			return InOneRound(ctx, now, want)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return t.rounds(s, now, want)
-	})
+// Prover orders the cells of a change, or of taking it back, and proves the order of
+// forwarding tables and virtual lanes.
+type Prover struct {
+	Engine *engine.Engine
+	Fabric *fabric.Fabric
+	// Live are the forwarding tables of Fabric; nil: they are read.
+	Live  *routing.Routes
+	Cells []*Cell
+	// Back: the change is taken back. To stay half way is no better than to lose paths
+	// that the tables of before do not have, nor than a credit loop that ends by itself.
+	Back bool
+	// AcceptCreditLoops goes on where packets may deadlock.
+	AcceptCreditLoops bool
+	Tell              func(text string)
 }
 
-// tables matches cells with the blocks of routing.Routes.
-type tables struct {
-	engine *engine.Engine
-	f      *fabric.Fabric
-	cells  []*Cell
-	graph  *routing.Graph
-	at     map[place]int // the cell of a block
-	lanes  []int         // the cells of SL2VL that change
+// Order plans rounds from what the cells are to what they are to be.
+func (p *Prover) Order(ctx context.Context, now, want [][]byte) ([]Round, error) {
+	return Ordered(p.Cells, p.tables)(ctx, now, want)
+}
+
+// tables orders the forwarding tables and virtual lanes among the cells.
+func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error) {
+	if p.Live == nil {
+		read, failed, err := change.ReadRoutes(ctx, p.Engine, p.Fabric)
+		if err != nil {
+			return nil, err
+		}
+		if len(failed) > 0 {
+			return nil, fmt.Errorf("the forwarding table of %s cannot be read, so nothing is proven: %w", failed[0].Switch.Label(), failed[0].Err)
+		}
+		p.Live = read
+	}
+	local, err := p.Engine.Port()
+	if err != nil {
+		return nil, err
+	}
+	t := plan.Tables{Live: p.Live, AcceptLost: p.Back, AcceptCreditLoops: p.AcceptCreditLoops}
+	t.Lanes = func(ctx context.Context, live *routing.Routes) error { return change.ReadLanes(ctx, p.Engine, live) }
+	for _, lid := range []mad.LID{local.SMLID, local.LID} {
+		if lid != 0 {
+			t.Last = append(t.Last, lid)
+		}
+	}
+	writes := make([]plan.Write, len(p.Cells))
+	for i, c := range p.Cells {
+		writes[i] = plan.Write{Attr: c.Attr, Modifier: c.Modifier, Node: c.Node, Label: c.Name, Old: now[i], New: want[i]}
+	}
+	in, s, err := t.Order(ctx, writes)
+	if p.Back && !p.AcceptCreditLoops && plan.CreditLoop(err) {
+		if slices.Contains(in.Drain, 0) {
+			return nil, fmt.Errorf("%w\nit is not taken back by itself, for some switch holds packets without end (HOQLife): fabsh change revert --accept-credit-loop-risk takes it back all the same", err)
+		}
+		t.AcceptCreditLoops = true
+		in, s, err = t.Order(ctx, writes)
+	}
+	var refusal *order.Refusal
+	if p.Back && errors.As(err, &refusal) {
+		p.Tell(fmt.Sprintf("no order back is safe at each step, so the tables of before are written in one round: %v", err))
+		return p.inOneRound(now, want), nil
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case s == nil:
+		return nil, nil
+	case s.Figures.Cycle != nil:
+		p.Tell(fmt.Sprintf("packets may deadlock in a credit loop of %d links on the way, until HOQLife drops them: as in %v", len(s.Figures.Cycle), s.Figures.Cycle[0]))
+	}
+	return p.rounds(s, now, want)
+}
+
+// inOneRound are all forwarding tables and virtual lanes at once.
+func (p *Prover) inOneRound(now, want [][]byte) []Round {
+	var r Round
+	for i, c := range p.Cells {
+		if c.routed() && !bytes.Equal(now[i], want[i]) {
+			r.Steps = append(r.Steps, Step{i, want[i]})
+		}
+	}
+	return []Round{r}
+}
+
+// routed: the cell is one that tables orders.
+func (c *Cell) routed() bool {
+	return c.Attr == mad.AttrLinearForwardingTable || c.Attr == mad.AttrSLtoVLMappingTable
 }
 
 // place is a block of a switch's forwarding table.
-type place struct{ sw, block int }
-
-// input is what order.Plan is asked.
-func (t *tables) input(live *routing.Routes, now, want [][]byte, back bool) (in order.Input, err error) {
-	t.graph = live.Graph()
-	top := live.Top()
-	for i, c := range t.cells {
-		switch c.Attr {
-		case mad.AttrSLtoVLMappingTable:
-			if !bytes.Equal(now[i], want[i]) {
-				t.lanes = append(t.lanes, i)
-			}
-		case mad.AttrLinearForwardingTable:
-			for at := range want[i] {
-				if lid := mad.LID(int(c.Modifier)*mad.LFTBlock + at); lid > top && want[i][at] != mad.NoPort {
-					top = lid
-				}
-			}
-		}
-	}
-	in.Old, in.New = live.UpTo(top), live.UpTo(top)
-	for i, c := range t.cells {
-		if c.Attr != mad.AttrLinearForwardingTable {
-			continue
-		}
-		s := t.graph.SwitchByGUID(c.Node)
-		if s < 0 {
-			return in, fmt.Errorf("%s: the switch is not in the fabric as it was swept", c.Name)
-		}
-		t.at[place{s, int(c.Modifier)}] = i
-		first := int(c.Modifier) * mad.LFTBlock
-		if row := in.Old.Row(s); first < len(row) {
-			copy(row[first:], now[i])
-			copy(in.New.Row(s)[first:], want[i])
-		}
-	}
-	in.AcceptCreditLoops, in.AcceptLost = back, back
-	in.Drain = order.Drains(t.graph)
-	local, err := t.engine.Port()
-	for _, lid := range []mad.LID{local.SMLID, local.LID} {
-		if lid != 0 {
-			in.Last = append(in.Last, lid)
-		}
-	}
-	return in, err
+type place struct {
+	node  mad.GUID
+	block int
 }
 
 // rounds are the rounds of s, in cells.
-func (t *tables) rounds(s *order.Schedule, now, want [][]byte) (rounds []Round, err error) {
+func (p *Prover) rounds(s *order.Schedule, now, want [][]byte) (rounds []Round, err error) {
+	g := p.Live.Graph()
+	at := map[place]int{}
 	lanes := Round{}
-	for _, i := range t.lanes {
-		lanes.Steps = append(lanes.Steps, Step{i, want[i]})
+	for i, c := range p.Cells {
+		switch {
+		case c.Attr == mad.AttrLinearForwardingTable:
+			at[place{c.Node, int(c.Modifier)}] = i
+		case c.Attr == mad.AttrSLtoVLMappingTable && !bytes.Equal(now[i], want[i]):
+			lanes.Steps = append(lanes.Steps, Step{i, want[i]})
+		}
 	}
 	for _, r := range s.Rounds {
 		if r.Lanes {
@@ -120,15 +132,16 @@ func (t *tables) rounds(s *order.Schedule, now, want [][]byte) (rounds []Round, 
 		}
 		round := Round{Drain: r.Drain}
 		for _, b := range r.Blocks {
-			i, ok := t.at[place{b.Switch, b.Number}]
+			n := g.Switches()[b.Switch]
+			i, ok := at[place{n.GUID(), b.Number}]
 			if !ok {
-				return nil, fmt.Errorf("the order writes block %d of %s, which is not in the change", b.Number, t.graph.Switches()[b.Switch].Label())
+				return nil, fmt.Errorf("the order writes block %d of %s, which is not in the change", b.Number, n.Label())
 			}
 			round.Steps = append(round.Steps, Step{i, bytes.Clone(b.Entries[:])})
 		}
 		rounds = append(rounds, round)
 	}
-	if lanes.Steps != nil { // no path uses them
+	if lanes.Steps != nil { // those of channel adapters
 		rounds = append([]Round{lanes}, rounds...)
 	}
 	// What no path uses, as the entries of LIDs that no port has, is not ordered.
@@ -139,7 +152,7 @@ func (t *tables) rounds(s *order.Schedule, now, want [][]byte) (rounds []Round, 
 			is[s.Cell] = s.Data
 		}
 	}
-	for i, c := range t.cells {
+	for i, c := range p.Cells {
 		if c.Attr == mad.AttrLinearForwardingTable && !bytes.Equal(is[i], want[i]) {
 			last.Steps = append(last.Steps, Step{i, want[i]})
 		}

@@ -53,9 +53,9 @@ func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower,
 		return nil
 	}
 	r := &Refusal{Round: int(e.first), Cycle: links, Reason: fmt.Sprintf("packets may deadlock in a credit loop of %d links", len(links))}
-	r.Hint = "keep more of the old tables, stop traffic first, or accept the risk"
+	r.Hint = "keep more of the old tables, stop traffic first, or accept the risk (change apply --accept-credit-loop-risk)"
 	if fig.OldCycle {
-		r.Hint = "the tables in force have a credit loop already: to get rid of it, stop traffic first, or accept the risk of others on the way"
+		r.Hint = "the tables in force have a credit loop already: to get rid of it, stop traffic first, or accept the risk of others on the way (change apply --accept-credit-loop-risk)"
 	}
 	return r
 }

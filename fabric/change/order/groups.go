@@ -27,7 +27,7 @@ func (p *planner) byGroups(ctx context.Context) (*Schedule, error) {
 		return nil, err
 	}
 	if len(left) == 0 {
-		return p.try(ctx, true, legs...)
+		return p.try(ctx, lanesDrained, legs...)
 	}
 	for root := range min(p.n, maxTrees) {
 		tree := p.tree(int32(root), now, left)
@@ -45,7 +45,7 @@ func (p *planner) byGroups(ctx context.Context) (*Schedule, error) {
 		if len(rest) > 0 {
 			continue
 		}
-		if s, err := p.try(ctx, true, slices.Concat(legs, there, on)...); !refused(err) {
+		if s, err := p.try(ctx, lanesDrained, slices.Concat(legs, there, on)...); !refused(err) {
 			return s, err
 		}
 	}

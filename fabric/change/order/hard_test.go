@@ -214,7 +214,7 @@ func TestHardCases(t *testing.T) {
 			}
 			waits++
 			p := &planner{net: newNet(c.in.Old.Graph()), in: &c.in, drain: 2 * time.Second}
-			p.try(t.Context(), false, &leg{ordered: make([]uint64, p.words())})
+			p.try(t.Context(), lanesFirst, &leg{ordered: make([]uint64, p.words())})
 			needs := slices.Clone(p.h.needs)
 			if _, err := p.byGroups(t.Context()); err == nil {
 				byGroups++

@@ -148,3 +148,41 @@ func TestLanesChange(t *testing.T) {
 		}
 	}
 }
+
+// TestLanesLast: tables that need lanes of their own get others before the lanes go, and
+// on the way back the lanes first: packets that are under way are gone between.
+func TestLanesLast(t *testing.T) {
+	g, err := routing.NewGraph(topology(t, "ring:n=6,hosts=1"), routing.GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(9, 0))
+	base, tree := compute(t, g, "minhop", routing.Options{}), compute(t, g, "updn", routing.Options{})
+	for tries := 0; ; tries++ {
+		if tries > 3000 {
+			t.Fatal("no case is found")
+		}
+		base.SL = &routing.SL{Dest: make([]uint8, int(base.Top())+1)}
+		for lid := range base.SL.Dest {
+			base.SL.Dest[lid] = uint8(random.IntN(2))
+		}
+		tree.SL = base.SL
+		in := Input{Old: lanesOf(t, base, 0, 1), New: lanesOf(t, tree, 0, 0), Drain: slices.Repeat([]time.Duration{time.Second}, 6)}
+		s, err := Plan(t.Context(), in)
+		if err != nil || s.Rounds[0].Lanes {
+			continue
+		}
+		last := len(s.Rounds) - 1
+		if !s.Rounds[last].Lanes || s.Rounds[last-1].Drain == 0 {
+			t.Errorf("%+v", s.Rounds)
+		}
+		if _, err := Prove(t.Context(), in, s); err != nil {
+			t.Error(err)
+		}
+		in.Old, in.New = in.New, in.Old
+		if s, err = Plan(t.Context(), in); err != nil || !s.Rounds[0].Lanes {
+			t.Errorf("on the way back: %v", err)
+		}
+		return
+	}
+}

@@ -17,7 +17,9 @@ import (
 //     backwards, then those of all LIDs;
 //  3. besides, for each credit loop that is left, precedences that break it, with
 //     drains between where packets that an old entry sent must have left;
-//  4. the LIDs in groups, with drains between, some by way of intermediate tables.
+//  4. the LIDs in groups, with drains between, some by way of intermediate tables;
+//  5. the virtual lanes after the tables instead of before, as on the way back from
+//     tables that need them.
 //
 // The error is a *Refusal if none is safe: that of the second. A credit loop is accepted
 // only then.
@@ -32,7 +34,7 @@ func Plan(ctx context.Context, in Input) (*Schedule, error) {
 	s, err := p.plan(ctx)
 	if accept && p.creditLoop(err) {
 		in.AcceptCreditLoops = true
-		s, err = p.try(ctx, false, &leg{ordered: p.needs})
+		s, err = p.try(ctx, lanesFirst, &leg{ordered: p.needs})
 	}
 	if err != nil {
 		return nil, err
@@ -52,21 +54,28 @@ type planner struct {
 
 func (p *planner) plan(ctx context.Context) (*Schedule, error) {
 	none := make([]uint64, p.words())
-	s, err := p.try(ctx, false, &leg{ordered: none})
+	s, err := p.try(ctx, lanesFirst, &leg{ordered: none})
 	if !p.unsafe(err) {
 		return s, err
 	}
 	p.needs = p.h.needs
 	needs := p.needs
 	if slices.ContainsFunc(needs, func(bits uint64) bool { return bits != 0 }) {
-		if s, err = p.try(ctx, false, &leg{ordered: needs}); !p.creditLoop(err) {
+		if s, err = p.try(ctx, lanesFirst, &leg{ordered: needs}); !p.creditLoop(err) {
 			return s, err
 		}
 	}
 	all := slices.Clone(p.h.judged)
-	s, why := p.try(ctx, false, &leg{ordered: all})
+	s, why := p.try(ctx, lanesFirst, &leg{ordered: all})
 	if !p.creditLoop(why) {
 		return s, why
+	}
+	if p.drain > 0 && !p.in.sameLanes() {
+		for _, lanes := range []lanesAt{lanesDrained, lanesLast} {
+			if s, err := p.try(ctx, lanes, &leg{ordered: all}); !refused(err) {
+				return s, err
+			}
+		}
 	}
 	if p.drain > 0 {
 		if s, err := p.byPrecedence(ctx, needs); !refused(err) {
@@ -99,14 +108,24 @@ func (p *planner) creditLoop(err error) bool {
 	return errors.As(err, &r) && r.Cycle != nil
 }
 
+// lanesAt says when SL2VL is written, where it changes.
+type lanesAt uint8
+
+const (
+	lanesFirst   lanesAt = iota // before the tables
+	lanesDrained                // the same, and a drain between
+	lanesLast                   // after a drain
+)
+
 // try proves the schedule of legs; tables that a leg lacks are those of the input.
-func (p *planner) try(ctx context.Context, drainLanes bool, legs ...*leg) (*Schedule, error) {
+func (p *planner) try(ctx context.Context, lanes lanesAt, legs ...*leg) (*Schedule, error) {
 	s := &Schedule{}
-	if !p.in.sameLanes() {
-		s.Rounds = append(s.Rounds, Round{Lanes: true})
-		if drainLanes {
-			s.Rounds[0].Drain = p.drain
-		}
+	round := Round{Lanes: true}
+	if lanes == lanesDrained {
+		round.Drain = p.drain
+	}
+	if !p.in.sameLanes() && lanes != lanesLast {
+		s.Rounds = append(s.Rounds, round)
 	}
 	for i, l := range legs {
 		l.net = p.net
@@ -124,6 +143,12 @@ func (p *planner) try(ctx context.Context, drainLanes bool, legs ...*leg) (*Sche
 			rounds[len(rounds)-1].Drain = p.drain
 		}
 		s.Rounds = append(s.Rounds, rounds...)
+	}
+	if !p.in.sameLanes() && lanes == lanesLast {
+		if n := len(s.Rounds); n > 0 {
+			s.Rounds[n-1].Drain = p.drain
+		}
+		s.Rounds = append(s.Rounds, round)
 	}
 	p.in.putLast(s)
 	h, err := newHistory(p.net, p.in, s)

@@ -23,7 +23,7 @@ const (
 // new entry sent does not meet an old one where the switch behind changes first.
 func (p *planner) byPrecedence(ctx context.Context, needs []uint64) (*Schedule, error) {
 	l := &leg{ordered: needs, extra: map[int][]precedence{}}
-	s, err := p.try(ctx, true, l)
+	s, err := p.try(ctx, lanesDrained, l)
 	loops := min(maxLoops, max(minLoops, maxWork/max(1, p.n*len(p.h.changing()))))
 	for range loops {
 		if !p.creditLoop(err) {
@@ -37,7 +37,7 @@ func (p *planner) byPrecedence(ctx context.Context, needs []uint64) (*Schedule, 
 			}
 			before := l.extra
 			l.extra = more
-			if s, err = p.try(ctx, true, l); err != errContradiction {
+			if s, err = p.try(ctx, lanesDrained, l); err != errContradiction {
 				broken = true
 				break
 			}

@@ -121,7 +121,7 @@ func TestPorts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := p.Prove(t.Context(), routing.NewRoutes(g, 0), nil)
+		r, err := p.Prove(t.Context(), &plan.Tables{Live: routing.NewRoutes(g, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}

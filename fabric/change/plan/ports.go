@@ -51,7 +51,9 @@ func (p *Plan) takesDown(f *fabric.Fabric) map[*fabric.Port]bool {
 
 // NeedsTables: of p nothing is known without the forwarding tables in force.
 func (p *Plan) NeedsTables(f *fabric.Fabric) bool {
-	return len(p.takesDown(f)) > 0 || slices.ContainsFunc(p.Sets, func(s Set) bool { return s.Attr == mad.AttrLinearForwardingTable })
+	return len(p.takesDown(f)) > 0 || slices.ContainsFunc(p.Sets, func(s Set) bool {
+		return s.Attr == mad.AttrLinearForwardingTable || s.Attr == mad.AttrSLtoVLMappingTable
+	})
 }
 
 // throughDown tells of pairs whose packets the tables lead over a link that p takes

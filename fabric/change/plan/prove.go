@@ -37,20 +37,20 @@ type Round struct {
 	Drain            time.Duration // what is waited after it
 }
 
-// Prove finds an order for p on the fabric whose tables are live, and says what was
-// found out. last are the LIDs of the subnet manager and of this host. The error is
-// the end of ctx, or that p and live are of different fabrics.
-func (p *Plan) Prove(ctx context.Context, live *routing.Routes, last []mad.LID) (*Report, error) {
+// Prove finds an order for p on the fabric whose tables are t's, and says what was found
+// out. The error is the end of ctx, or that p and t are of different fabrics.
+func (p *Plan) Prove(ctx context.Context, t *Tables) (*Report, error) {
 	r := &Report{OK: true}
-	if reason := p.checkPorts(live.Graph().Fabric()); reason != "" {
+	if reason := p.checkPorts(t.Live.Graph().Fabric()); reason != "" {
 		r.OK, r.Reason = false, reason
 	}
-	r.NotJudged = p.notJudged()
-	in, err := p.Input(live, last)
-	if err != nil {
+	r.NotJudged = p.notJudged(t.Live.Graph())
+	in, s, err := t.Order(ctx, p.Writes())
+	var refused *order.Refusal
+	if err != nil && !errors.As(err, &refused) {
 		return nil, err
 	}
-	if err := p.throughDown(ctx, r, live, in.New); err != nil {
+	if err := p.throughDown(ctx, r, t.Live, in.New); err != nil {
 		return nil, err
 	}
 	if in.New == nil {
@@ -61,17 +61,12 @@ func (p *Plan) Prove(ctx context.Context, live *routing.Routes, last []mad.LID) 
 		return nil, err
 	}
 	r.Pairs, r.LoadBefore, r.LoadAfter = paths.Pairs, paths.Before, paths.After
-	s, err := order.Plan(ctx, in)
 	const longest = 8192 // bytes
-	var refused *order.Refusal
-	switch {
-	case errors.As(err, &refused):
+	if refused != nil {
 		r.OK = false
 		r.Reason = strings.TrimPrefix(r.Reason+"; "+refused.Error(), "; ")
 		r.Reason = r.Reason[:min(len(r.Reason), longest)]
 		return r, nil
-	case err != nil:
-		return nil, err
 	}
 	r.Pairs, r.Lost, r.Gained = s.Figures.Pairs, s.Figures.Lost, s.Figures.Gained
 	r.NotJudged = append(r.NotJudged, s.Figures.Unjudged...)
@@ -85,46 +80,17 @@ func (p *Plan) Prove(ctx context.Context, live *routing.Routes, last []mad.LID) 
 	return r, nil
 }
 
-// Input is what order.Plan is asked about the forwarding tables of p, where those in
-// force are live. New is nil if p changes none.
-func (p *Plan) Input(live *routing.Routes, last []mad.LID) (order.Input, error) {
-	g := live.Graph()
-	in := order.Input{Last: last, Drain: order.Drains(g)}
-	top := live.Top()
-	var blocks []Change
-	for _, c := range p.Changes() {
-		if c.Attr != mad.AttrLinearForwardingTable {
-			continue
-		}
-		blocks = append(blocks, c)
-		for i, port := range c.New {
-			if port != mad.NoPort {
-				top = max(top, mad.LID(int(c.Modifier)*mad.LFTBlock+i))
-			}
-		}
-	}
-	if len(blocks) == 0 {
-		return in, nil
-	}
-	in.Old, in.New = live.UpTo(top), live.UpTo(top)
-	for _, c := range blocks {
-		s := g.SwitchByGUID(c.Target.GUID)
-		if s < 0 {
-			return in, fmt.Errorf("%s, whose forwarding table changes, is no switch of the fabric", c.Target.Label())
-		}
-		if first := int(c.Modifier) * mad.LFTBlock; first <= int(top) {
-			copy(in.New.Row(s)[first:], c.New)
-		}
-	}
-	return in, nil
-}
-
 // notJudged is what no proof covers, besides what order.Plan tells.
-func (p *Plan) notJudged() []string {
+func (p *Plan) notJudged(g *routing.Graph) []string {
 	var notes []string
 	kinds := map[string]bool{}
-	for _, c := range p.Changes() {
-		if c.Attr != mad.AttrLinearForwardingTable && c.Attr != mad.AttrSwitchInfo {
+	changes := p.Changes()
+	judged := []*mad.Attribute{mad.AttrLinearForwardingTable, mad.AttrSwitchInfo}
+	if ofSwitches(changes, g) {
+		judged = append(judged, mad.AttrSLtoVLMappingTable)
+	}
+	for _, c := range changes {
+		if !slices.Contains(judged, c.Attr) {
 			kinds[c.Attr.Name] = true
 		}
 	}

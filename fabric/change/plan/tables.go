@@ -1,0 +1,160 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"fabsh/fabric/change/order"
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// Tables are what an order of writes of linear forwarding tables and of SL2VL is found
+// and proven for: by who makes a plan, and anew by who carries it out.
+type Tables struct {
+	// Live are the forwarding tables in force.
+	Live *routing.Routes
+	// Lanes gives Live the virtual lanes that the switches have. It is called only
+	// where they matter: SL2VL changes, or the tables have a credit loop on one lane.
+	// Nil: they cannot be known.
+	Lanes func(ctx context.Context, live *routing.Routes) error
+	// Last are LIDs that are cut last: those of the subnet manager and of this host.
+	Last []mad.LID
+	// AcceptCreditLoops and AcceptLost are those of order.Input.
+	AcceptCreditLoops, AcceptLost bool
+}
+
+// Write is a block of a table of a node, before and after.
+type Write struct {
+	Attr     *mad.Attribute
+	Modifier uint32
+	Node     mad.GUID
+	Label    string // for messages
+	Old, New []byte // Old nil: as Live has it
+}
+
+// allSLs are all service levels: which of them packets have, only the hosts know.
+const allSLs = 1<<mad.ServiceLevels - 1
+
+// Order finds an order of writes. Writes of other attributes are passed over; a nil
+// schedule says that there are no others. The error is a *order.Refusal if none is safe.
+func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order.Schedule, error) {
+	in, err := t.input(ctx, writes)
+	if err != nil || in.New == nil {
+		return in, nil, err
+	}
+	s, err := order.Plan(ctx, in)
+	var r *order.Refusal
+	if !errors.As(err, &r) || r.Cycle == nil || in.Old.SL2VL != nil || t.Lanes == nil {
+		return in, s, err
+	}
+	// Without lanes all packets count as if they were on one: that is on the safe side.
+	unread := t.Lanes(ctx, t.Live)
+	if ctx.Err() != nil {
+		return in, nil, context.Cause(ctx)
+	}
+	if unread != nil || t.Live.SL2VL.Uniform() {
+		t.Live.SL2VL = nil
+		return in, nil, err
+	}
+	if in, err = t.input(ctx, writes); err != nil {
+		return in, nil, err
+	}
+	s, err = order.Plan(ctx, in)
+	return in, s, err
+}
+
+// input is what order.Plan is asked. New is nil if writes has none of its kind.
+func (t *Tables) input(ctx context.Context, writes []Write) (order.Input, error) {
+	g := t.Live.Graph()
+	in := order.Input{Last: t.Last, Drain: order.Drains(g), AcceptCreditLoops: t.AcceptCreditLoops, AcceptLost: t.AcceptLost}
+	top, found, lanes := t.Live.Top(), false, false
+	for i := range writes {
+		w := &writes[i]
+		switch w.Attr {
+		case mad.AttrLinearForwardingTable:
+			found = true
+			for at, port := range w.New {
+				if port != mad.NoPort {
+					top = max(top, mad.LID(int(w.Modifier)*mad.LFTBlock+at))
+				}
+			}
+		case mad.AttrSLtoVLMappingTable:
+			lanes = lanes || g.SwitchByGUID(w.Node) >= 0 && !bytes.Equal(w.Old, w.New)
+		}
+	}
+	if !found && !lanes {
+		return in, nil
+	}
+	if lanes && t.Live.SL2VL == nil {
+		if t.Lanes == nil {
+			return in, errors.New("the virtual lanes of the switches are not known, so nothing is proven")
+		}
+		if err := t.Lanes(ctx, t.Live); err != nil {
+			return in, err
+		}
+	}
+	if t.Live.SL2VL != nil {
+		in.SLs = allSLs
+	}
+	in.Old, in.New = t.Live.UpTo(top), t.Live.UpTo(top)
+	for i := range writes {
+		if err := writes[i].put(g, in.Old, in.New); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
+}
+
+// put takes w over into the tables before and after it.
+func (w *Write) put(g *routing.Graph, before, after *routing.Routes) error {
+	s := g.SwitchByGUID(w.Node)
+	switch {
+	case w.Attr == mad.AttrLinearForwardingTable && s < 0:
+		return fmt.Errorf("%s, whose forwarding table changes, is no switch of the fabric", w.Label)
+	case w.Attr == mad.AttrLinearForwardingTable:
+		if first := int(w.Modifier) * mad.LFTBlock; first <= int(after.Top()) {
+			if w.Old != nil {
+				copy(before.Row(s)[first:], w.Old)
+			}
+			copy(after.Row(s)[first:], w.New)
+		}
+	case w.Attr == mad.AttrSLtoVLMappingTable && s >= 0 && after.SL2VL != nil:
+		for routes, data := range map[*routing.Routes][]byte{before: w.Old, after: w.New} {
+			if data == nil {
+				continue
+			}
+			var row mad.SLtoVLMappingTable
+			row.Decode(data)
+			if err := routes.SL2VL.Set(s, uint8(w.Modifier>>8), uint8(w.Modifier), row.SLtoVL); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Writes are the changes of p.
+func (p *Plan) Writes() []Write {
+	var all []Write
+	for _, c := range p.Changes() {
+		all = append(all, Write{c.Attr, c.Modifier, c.Target.GUID, c.Target.Label(), c.Set.Old, c.New})
+	}
+	return all
+}
+
+// CreditLoop says whether err is the refusal of a change for a credit loop.
+func CreditLoop(err error) bool {
+	var r *order.Refusal
+	return errors.As(err, &r) && r.Cycle != nil
+}
+
+// ofSwitches: all changes of SL2VL are of switches of g, whose lanes are proven.
+func ofSwitches(changes []Change, g *routing.Graph) bool {
+	return !slices.ContainsFunc(changes, func(c Change) bool {
+		return c.Attr == mad.AttrSLtoVLMappingTable && g.SwitchByGUID(c.Target.GUID) < 0
+	})
+}

@@ -1,0 +1,80 @@
+package plan_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"fabsh/fabric/change/plan"
+	"fabsh/fabric/routing"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+)
+
+// writesOf are the blocks by which tables differ from those in force.
+func writesOf(r, live *routing.Routes) (all []plan.Write) {
+	for _, sd := range r.Diff(live).Switches {
+		n := r.Graph().Switches()[sd.Switch]
+		for _, b := range sd.Blocks {
+			w := plan.Write{Attr: mad.AttrLinearForwardingTable, Modifier: uint32(b), Node: n.GUID(), Label: n.Label(), New: make([]byte, mad.LFTBlock)}
+			for i := range w.New {
+				w.New[i] = r.Row(sd.Switch).Port(mad.LID(b*mad.LFTBlock + i))
+			}
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// TestLanesAreRead: where tables have a credit loop on one lane, the lanes that the
+// switches have are read, and the proof is per lane.
+func TestLanesAreRead(t *testing.T) {
+	f, _, err := sim.Parse("dragonfly:p=1,a=4,h=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := routing.NewGraph(f, routing.GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := routing.Compute(t.Context(), g, "dragonfly", routing.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// All service levels on the lanes of SL 0: which of them hosts use is not known.
+	lanes := routing.NewSL2VL(g)
+	for s, n := range g.Switches() {
+		for in := range n.NumPorts() + 1 {
+			for out := range n.NumPorts() + 1 {
+				var all [mad.ServiceLevels]uint8
+				for sl := range all {
+					all[sl] = target.SL2VL.VL(s, uint8(in), uint8(out), 0)
+				}
+				if err := lanes.Set(s, uint8(in), uint8(out), all); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		lanes *routing.SL2VL
+		safe  bool
+	}{{lanes, true}, {routing.NewSL2VL(g), false}, {nil, false}} {
+		live, err := routing.Compute(t.Context(), g, "nue", routing.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := 0
+		tables := plan.Tables{Live: live, Lanes: func(_ context.Context, r *routing.Routes) error {
+			read++
+			if r.SL2VL = c.lanes; r.SL2VL == nil {
+				return errors.New("no answer")
+			}
+			return nil
+		}}
+		_, s, err := tables.Order(t.Context(), writesOf(target, live))
+		if safe := s != nil; safe != c.safe || plan.CreditLoop(err) == c.safe || read != 1 {
+			t.Errorf("lanes %v: read %d times, a schedule: %v, %v", c.lanes != nil, read, safe, err)
+		}
+	}
+}
