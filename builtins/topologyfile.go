@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -118,9 +119,13 @@ func (k *TopologyKind) Write(ctx context.Context, g *hosts.Groups) (string, *val
 	return text, file, nil
 }
 
-// Read is what a text says.
+// Read is what a text says. One that is none of the kind is no fault of a shipped script.
 func (k *TopologyKind) Read(ctx context.Context, text string) (*values.File, error) {
 	v, err := k.call(ctx, k.read, starlark.Tuple{starlark.String(text)}, nil)
+	var ee *starlark.EvalError
+	if errors.As(err, &ee) && strings.HasPrefix(k.script, "@") {
+		return nil, fmt.Errorf("topology %s: no file of this kind: %s", k.name(), ee.Msg)
+	}
 	if err != nil {
 		return nil, err
 	}

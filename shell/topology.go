@@ -13,6 +13,7 @@ import (
 
 	"fabsh/builtins"
 	values "fabsh/builtins/hosts"
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/routing"
@@ -236,7 +237,7 @@ func (s *session) topology(ctx context.Context, o topologyOptions) error {
 	}
 	g, err := hosts.Find(f, hosts.Options{Rules: append(o.rules, routing.DefaultRules()...), Baseline: baseline, Levels: o.levels, DNS: kind.DNS})
 	if err != nil {
-		return fmt.Errorf("topology: %w", err)
+		return s.blameFabric(fmt.Errorf("topology: %w", err))
 	}
 	for _, note := range g.Notes {
 		s.Warn("topology: %s", note)
@@ -246,7 +247,7 @@ func (s *session) topology(ctx context.Context, o topologyOptions) error {
 		return err
 	}
 	if o.out != "" && o.baseline == "" && !f.Complete() {
-		return &hostError{fmt.Errorf("topology: %s is not written, for hosts may be missing (%s): --baseline FILE keeps what is absent now", o.out, f.Missing())}
+		return s.blameFabric(fmt.Errorf("topology: %s is not written, for hosts may be missing (%s): --baseline FILE keeps what is absent now", o.out, f.Missing()))
 	}
 	if o.out != "" {
 		if err := writeNamed(o.out, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
@@ -269,8 +270,14 @@ func (s *session) topology(ctx context.Context, o topologyOptions) error {
 	return nil
 }
 
+// blameFabric is the end of a command for what is the matter with the fabric.
+func (s *session) blameFabric(err error) error {
+	s.app.fail(&hostError{err})
+	return &lang.ExitError{Code: lang.StatusFabric}
+}
+
 // completeTopology proposes kinds, then their options, and the command's own flags.
-func completeTopology(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+func completeTopology(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	switch o, err := parseTopology(words); {
 	case err != nil:
@@ -281,5 +288,5 @@ func completeTopology(_ *cobra.Command, words []string, _ string) ([]string, cob
 			names = append(names, d.Name+"\t"+d.Doc)
 		}
 	}
-	return append(names, topologyFlags...), cobra.ShellCompDirectiveDefault
+	return matching(append(names, topologyFlags...), typed), cobra.ShellCompDirectiveDefault
 }

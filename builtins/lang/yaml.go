@@ -72,11 +72,11 @@ What is no text, number, truth or null, such as a date, is a text; keys are text
 			case errors.Is(err, io.EOF):
 				return docs, nil
 			case err != nil:
-				return nil, err
+				return nil, ParamError("text", "%w", err)
 			}
 			v, err := yamlValue(&node, 0, &budget)
 			if err != nil {
-				return nil, err
+				return nil, ParamError("text", "%w", err)
 			}
 			docs.Append(v)
 		}
