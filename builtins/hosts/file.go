@@ -163,14 +163,17 @@ func DiffOf(old, now *File) *Diff {
 	}
 	for _, m := range order {
 		list := hosts.Fold(moved[m])
+		sign, in := "~", m.old+" -> "+m.new
 		switch {
 		case m.old == absent:
-			fmt.Fprintf(&text, "+ %s: %s\n", list, m.new)
+			sign, in = "+", m.new
 		case m.new == absent:
-			fmt.Fprintf(&text, "- %s: %s\n", list, m.old)
-		default:
-			fmt.Fprintf(&text, "~ %s: %s -> %s\n", list, m.old, m.new)
+			sign, in = "-", m.old
 		}
+		if in != "" { // a hostfile has no groups
+			in = ": " + in
+		}
+		text.WriteString(lang.OneLine(sign+" "+list+in) + "\n")
 		changes = append(changes, lang.NewResult(ChangeType, starlark.String(list), value(m.old), value(m.new)))
 	}
 	reordered := len(order) == 0 && !slices.Equal(old.hosts, now.hosts)
