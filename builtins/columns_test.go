@@ -18,6 +18,7 @@ var columnValues = map[string]string{
 	"graph": "f.graph()", "routes": "r", "row": "r[sw]", "verdict": "r.verify()", "link_failure": "r.fail_each_link()[0]", "path": "r.trace(ca, f.cas[1])", "congestion": "r.congestion()", "balance": "r.balance()",
 	"finding":     `finding("a.b", sw, "x")`,
 	"metric":      `metric("a", 1)`,
+	"host_groups": "f.host_groups()", "host_group": "f.host_groups().roots[0]",
 	"fabric_diff": "f.diff(f)", "change": `[sim.unlink("leaf-1/3"), f.diff(discover()), sim.link("leaf-1/3")][1].changes[0]`,
 	"plan": "plan(lambda: set_lft(discover().switches[0], {9: 1}))", "plan_round": "plan(lambda: set_lft(discover().switches[0], {5: None})).rounds[0]", "planned_set": "plan(lambda: set_lft(discover().switches[0], {9: 1})).sets[0]",
 	"routes_diff": "r.diff(r)", "tree": "f.graph().tree()", "stats": "stats()", "error": `catch(fail, "x")`, "node_info": `smp_get("NodeInfo", sw)`, "node_record": `sa_gettable("NodeRecord")[0]`, "port_rates": "perf_rates(sw.ports[1])", "bit_errors": "perf_rates(sw.ports[1]).ber()", "port_counters": `perf_get("PortCounters", sw.ports[1])`,

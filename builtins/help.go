@@ -11,6 +11,7 @@ import (
 	"fabsh/builtins/audits"
 	"fabsh/builtins/changes"
 	"fabsh/builtins/datagrams"
+	"fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/routing"
@@ -213,7 +214,7 @@ func (s *Session) overview() string {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("Modules\n  expect, fs, json, math, re, time\n\n")
+	b.WriteString("Modules\n  expect, fs, hostlist, json, math, re, time, yaml\n\n")
 	b.WriteString(`More: help(smp_get), help("PortInfo"), help("PortInfo.M_Key"), help("node"), help(value)` + "\n")
 	b.WriteString("Attributes, by class (help takes both)\n")
 	rows := make([]lang.Fact, 0, len(mad.Classes()))
@@ -239,7 +240,7 @@ func typeDocs() []lang.TypeDoc {
 		topology.ProblemType.TypeDoc(), topology.DiffType.TypeDoc(), topology.ChangeType.TypeDoc(), topology.RouteType.TypeDoc(), datagrams.LFTKind.TypeDoc(), datagrams.MFTKind.TypeDoc(), datagrams.SL2VLKind.TypeDoc(), datagrams.VLArbKind.TypeDoc(), datagrams.PKeysKind.TypeDoc(), datagrams.GUIDsKind.TypeDoc(), recordDoc(), failureDoc(),
 		routing.GraphType.TypeDoc(), routing.HopsType.TypeDoc(), routing.TreeType.TypeDoc(), routing.RoutesType.TypeDoc(), routing.RowType.TypeDoc(), routing.VerdictType.TypeDoc(), routing.FailureType.TypeDoc(),
 		routing.PathType.TypeDoc(), routing.CongestionType.TypeDoc(), routing.BalanceType.TypeDoc(), routing.DiffType.TypeDoc(), changes.PlanType.TypeDoc(), changes.RoundType.TypeDoc(), changes.SetType.TypeDoc(),
-		audits.FindingType.TypeDoc(), audits.MetricType.TypeDoc(), datagrams.SubscriptionType.TypeDoc(), audits.PortRatesType.TypeDoc(), audits.BERType.TypeDoc(), audits.RunType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),
+		audits.FindingType.TypeDoc(), audits.MetricType.TypeDoc(), datagrams.SubscriptionType.TypeDoc(), audits.PortRatesType.TypeDoc(), audits.BERType.TypeDoc(), audits.RunType.TypeDoc(), hosts.GroupsType.TypeDoc(), hosts.GroupType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"fabsh/builtins/audits"
 	"fabsh/builtins/changes"
 	"fabsh/builtins/datagrams"
+	"fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/routing"
 	"fabsh/builtins/topology"
@@ -46,7 +47,9 @@ func moduleFunctions() []*lang.Builtin {
 	return slices.Concat([]*lang.Builtin{
 		&lang.JSONEncode, &lang.JSONEncodeIndent,
 		&lang.FSExists, &lang.FSRead, &lang.FSWrite,
+		&hosts.ListExpand, &hosts.ListFold,
 		&lang.ReFindall, &lang.ReMatch, &lang.ReSearch, &lang.ReSplit, &lang.ReSub,
+		&lang.YAMLDecode, &lang.YAMLEncode,
 	}, expectFunctions())
 }
 
@@ -66,7 +69,7 @@ func expectModule() *starlarkstruct.Module {
 
 // A fabric has methods of all vocabularies.
 func init() {
-	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &routing.ReadHopsMethod)
+	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &routing.ReadHopsMethod, &hosts.GroupsMethod)
 }
 
 // predeclare fills the global names.
@@ -74,12 +77,14 @@ func (s *Session) predeclare() {
 	s.builtins = functions()
 	slices.SortFunc(s.builtins, func(a, b *lang.Builtin) int { return strings.Compare(a.Name, b.Name) })
 	s.predeclared = starlark.StringDict{
-		"expect": expectModule(),
-		"fs":     lang.FSModule,
-		"json":   lang.JSONModule,
-		"math":   libmath.Module,
-		"re":     lang.REModule,
-		"time":   libtime.Module,
+		"expect":   expectModule(),
+		"fs":       lang.FSModule,
+		"hostlist": hosts.ListModule,
+		"json":     lang.JSONModule,
+		"math":     libmath.Module,
+		"re":       lang.REModule,
+		"time":     libtime.Module,
+		"yaml":     lang.YAMLModule,
 	}
 	for _, b := range s.builtins {
 		s.predeclared[b.Name] = lang.NewFunction(b)

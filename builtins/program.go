@@ -17,8 +17,8 @@ type Program struct {
 	Name    string // as the command line takes it: @examples//links.star
 	Doc     string // the first line of its docstring
 	Options []string
-	// Entry is whether it defines main, audit or route. Where it does not, it is
-	// not known what its options are.
+	// Entry is whether it defines main, audit or route, or what ProgramOf was asked
+	// for. Where it does not, it is not known what its options are.
 	Entry bool
 }
 
@@ -37,15 +37,16 @@ func Programs() []Program {
 	return list
 }
 
-// ProgramOf reads a script and runs nothing of it. What has errors has no entry.
-func ProgramOf(name, src string) Program {
+// ProgramOf reads a script and runs nothing of it. What has errors has no entry. entries
+// are functions that make it a program, beside those of all scripts.
+func ProgramOf(name, src string, entries ...string) Program {
 	p := Program{Name: name}
 	file, err := lang.Dialect.Parse(name, src, 0)
 	if err != nil {
 		return p
 	}
 	p.Doc = summaryOf(file)
-	for _, entry := range entryNames {
+	for _, entry := range slices.Concat(entryNames, entries) {
 		for _, stmt := range file.Stmts {
 			if def, ok := stmt.(*syntax.DefStmt); ok && def.Name.Name == entry {
 				p.Entry, p.Options = true, optionsOf(def)

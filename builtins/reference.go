@@ -36,7 +36,7 @@ A **duration** is ` + "`\"500ms\"`, `\"10s\"`" + ` or a number of seconds.
 			}
 		}
 	}
-	b.WriteString("## Modules\n\n`expect`, `fs` and `re` are fabsh's own; `json` (with its own `encode`), `math` and `time` are those of the Starlark library; `time.now()` is the session's clock.\n\n")
+	b.WriteString("## Modules\n\n`expect`, `fs`, `hostlist`, `re` and `yaml` are fabsh's own; `json` (with its own `encode`), `math` and `time` are those of the Starlark library; `time.now()` is the session's clock.\n\n")
 	b.WriteString("## Reports\n\n`fabsh report NAME`, or the name alone at the prompt, runs one; `load(\"@std//report/iblinkinfo.star\", \"main\")` has a script call it, with its options by keyword.\n\n| report | |\n|---|---|\n")
 	for _, d := range ShippedReports() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", d.Name, d.Doc)

@@ -8,6 +8,7 @@ import (
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/datagrams"
+	"fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/builtins/routing"
@@ -38,7 +39,7 @@ What answers a request to a target begins with:
 
 `)
 	schemaTable(&b, records.OriginMembers)
-	list := append(typeDocs(), datagrams.StatsDoc(), routing.ReportDoc(), records.DatagramDoc(), testType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc())
+	list := append(typeDocs(), datagrams.StatsDoc(), routing.ReportDoc(), records.DatagramDoc(), testType.TypeDoc(), audits.ReportType.TypeDoc(), audits.CoverageType.TypeDoc(), hosts.DiffType.TypeDoc(), hosts.ChangeType.TypeDoc())
 	slices.SortFunc(list, func(x, y lang.TypeDoc) int { return cmp.Compare(x.Name, y.Name) })
 	for _, d := range list {
 		if d.Schema == "" {

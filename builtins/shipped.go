@@ -21,13 +21,16 @@ type ShippedDoc struct {
 	Name, Doc string
 	// Deep: of an audit, that it reads whole tables, so it is no standard one.
 	Deep bool
+	// Options are the flags of a kind of topology.
+	Options []string
 }
 
 // Folders of shipped scripts.
 const (
-	policyFolder = "routing"
-	auditFolder  = "audit"
-	reportFolder = "report"
+	policyFolder   = "routing"
+	auditFolder    = "audit"
+	reportFolder   = "report"
+	topologyFolder = "topology"
 )
 
 // shipped are the scripts of a folder of @std//, by name.
@@ -36,9 +39,10 @@ func shipped(folder string) []ShippedDoc { return shippedIn[folder]() }
 // shippedIn has a function for each folder. The scripts are in the program, so what
 // they say is read once.
 var shippedIn = map[string]func() []ShippedDoc{
-	policyFolder: readOnce(policyFolder),
-	auditFolder:  readOnce(auditFolder),
-	reportFolder: readOnce(reportFolder),
+	policyFolder:   readOnce(policyFolder),
+	auditFolder:    readOnce(auditFolder),
+	reportFolder:   readOnce(reportFolder),
+	topologyFolder: readOnce(topologyFolder),
 }
 
 func readOnce(folder string) func() []ShippedDoc {
@@ -56,6 +60,9 @@ func readShipped(folder string) []ShippedDoc {
 		}
 		src, _ := fs.ReadFile(scripts.FS, path.Join(folder, e.Name()))
 		d := ShippedDoc{Name: name}
+		if folder == topologyFolder {
+			d.Options = ProgramOf(e.Name(), string(src), topologyEntry).Options
+		}
 		if file, err := lang.Dialect.Parse(e.Name(), src, 0); err == nil {
 			d.Doc, _, _ = strings.Cut(docstring(file), "\n")
 			d.Deep = slices.ContainsFunc(file.Stmts, setsDeep)

@@ -5,8 +5,8 @@ package scripts
 import "embed"
 
 // FS holds the library: lib, what scripts load; routing, policies of fabsh route;
-// audit, what fabsh audit runs; report, what fabsh report runs. The tests
-// of these, in test, stay outside.
+// audit, what fabsh audit runs; report, what fabsh report runs; topology, what fabsh
+// topology runs. The tests of these, in test, stay outside.
 //
-//go:embed audit lib report routing
+//go:embed audit lib report routing topology
 var FS embed.FS

@@ -7,6 +7,7 @@
 //	audit.go      the command audit; auditstate.go: its acks, and where they are
 //	command.go    what commands on a fabric have in common
 //	report.go     the command report, and the reports of tools at the prompt
+//	topology.go   the command topology
 //	route.go      the command route; routewatch.go: --watch; reload.go: --reload
 //	verify.go     the command verify, and the checks that it shares with route
 //	snapshot.go   the command snapshot; diff.go, decode.go, ports.go, sim.go,
@@ -143,7 +144,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 	a.flags = root.Flags() // which these join when they are parsed
 	completeFlags(root)
 	root.SetUsageFunc(a.usage)
-	root.AddCommand(a.auditCommand(), a.reportCommand(), a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.changeCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
+	root.AddCommand(a.auditCommand(), a.reportCommand(), a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.changeCommand(), a.topologyCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -306,7 +307,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that name commands, not scripts.
-var commandWords = []string{"audit", "report", "route", "verify", "snapshot", "diff", "change", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
+var commandWords = []string{"audit", "report", "route", "verify", "snapshot", "diff", "change", "topology", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
 
 // checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {

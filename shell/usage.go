@@ -91,17 +91,22 @@ func programAt(path string) builtins.Program {
 			return p
 		}
 	}
+	return builtins.ProgramOf(path, sourceAt(path))
+}
+
+// sourceAt is the text of a script, "" where it cannot be read at once.
+func sourceAt(path string) string {
 	const tooLong = 1 << 20 // bytes
 	f, err := openRegular(path)
 	if err != nil {
-		return builtins.Program{}
+		return ""
 	}
 	defer f.Close()
 	src, err := io.ReadAll(io.LimitReader(f, tooLong+1))
 	if err != nil || len(src) > tooLong {
-		return builtins.Program{}
+		return ""
 	}
-	return builtins.ProgramOf(path, string(src))
+	return string(src)
 }
 
 // completeScript proposes the embedded programs, and the options of the script

@@ -84,7 +84,7 @@ func (e *encoder) text(s string) {
 	e.buf.Truncate(e.buf.Len() - 1)
 	// Encode escapes the control characters up to U+001F, and replaces what is
 	// not UTF-8; a terminal obeys others too.
-	if written := e.buf.String()[begin:]; strings.IndexFunc(written, unsafe) >= 0 {
+	if written := string(e.buf.Bytes()[begin:]); strings.IndexFunc(written, unsafe) >= 0 {
 		e.buf.Truncate(begin)
 		for _, r := range written {
 			if unsafe(r) {

@@ -28,7 +28,7 @@ var BalanceType = &lang.ResultType{
 var balanceMethod = lang.Builtin{
 	Name:    "balance",
 	Returns: "balance",
-	Params:  []lang.Param{{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"}},
+	Params:  []lang.Param{{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + ClassWords + "; else all ports of CAs and routers"}},
 	Doc:     "Counts the routes on each link between switches, and the LIDs they lead to.",
 	Example: `
 > b = discover().graph().route("ftree").balance()

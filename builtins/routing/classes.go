@@ -14,12 +14,12 @@ import (
 	"fabsh/mad"
 )
 
-// classWords are what a parameter that names classes takes.
-const classWords = `"cn", "io", "an", "gateway", "sm", "switch", or several: "cn+io"`
+// ClassWords are what a parameter that names classes takes.
+const ClassWords = `"cn", "io", "an", "gateway", "sm", "switch", or several: "cn+io"`
 
-// kindClasses is the kind of the parameter classes: a dict of class to what belongs
+// KindClasses is the kind of the parameter classes: a dict of class to what belongs
 // to it. The builtin gets rules for all classes.
-var kindClasses = &lang.Kind{Type: reflect.TypeFor[[]routing.Rule](), Convert: toRules}
+var KindClasses = &lang.Kind{Type: reflect.TypeFor[[]routing.Rule](), Convert: toRules}
 
 // toRules makes rules of a dict of class to members: rules of its own for the
 // classes that it names, and the default ones for the others.
@@ -34,7 +34,7 @@ func toRules(v starlark.Value) (any, error) {
 		name, _ := starlark.AsString(kv[0])
 		class, err := routing.ParseClass(name)
 		if err != nil || class&routing.ClassSwitch != 0 {
-			return nil, fmt.Errorf("%s is no class of end ports: %s", kv[0], classWords)
+			return nil, fmt.Errorf("%s is no class of end ports: %s", kv[0], ClassWords)
 		}
 		rules = slices.DeleteFunc(rules, func(r routing.Rule) bool { return r.Class == class })
 		members, err := classRules(class, kv[1])
@@ -99,7 +99,7 @@ func classOf(name *string) (routing.Class, error) {
 
 // endpointsParam is the parameter of methods of routes that are about pairs of
 // endpoints.
-var endpointsParam = lang.Param{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + classWords + "; else all ports of CAs and routers"}
+var endpointsParam = lang.Param{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + ClassWords + "; else all ports of CAs and routers"}
 
 // endpointsArg is the argument for endpointsParam.
 type endpointsArg struct{ Endpoints *string }

@@ -19,7 +19,7 @@ var GraphMethod = lang.Builtin{
 		{Name: "exclude", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "links, ports or nodes that are not to be used; of a node, all of its links"},
 		{Name: "weights", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of port, for the way out of it, or link, for both ways, to what it counts, from 1"},
 		{Name: "port_order", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of switch to the numbers of its ports, preferred ones first"},
-		{Name: "classes", Kind: kindClasses, Default: "None", Keyword: true, Doc: "a dict of class to what belongs to it, as with select"},
+		{Name: "classes", Kind: KindClasses, Default: "None", Keyword: true, Doc: "a dict of class to what belongs to it, as with select"},
 	},
 	Doc: `Returns the fabric as routing algorithms want it: a graph.
 Links that are down are not in it.`,

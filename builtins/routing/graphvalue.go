@@ -147,7 +147,7 @@ func newGraph(g *routing.Graph, f *topology.Fabric) *graphValue {
 // lidsMethod is graph.lids(): LIDs of a class of end ports.
 var lidsMethod = lang.Builtin{
 	Name:   "lids",
-	Params: []lang.Param{{Name: "cls", Kind: lang.KindChoice, Default: "None", Doc: classWords + "; else all"}},
+	Params: []lang.Param{{Name: "cls", Kind: lang.KindChoice, Default: "None", Doc: ClassWords + "; else all"}},
 	Doc:    "Returns the LIDs of a class, by switch and port.",
 	Example: `
 > len(discover().graph().lids("cn"))

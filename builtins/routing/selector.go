@@ -16,8 +16,8 @@ var SelectMethod = lang.Builtin{
 	Name:    "select",
 	Returns: "list of node",
 	Params: []lang.Param{
-		{Name: "what", Kind: kindSelector, Doc: `classes: ` + classWords + `; or the name of nodes, in which * stands for any text and ? for any character, case aside`},
-		{Name: "classes", Kind: kindClasses, Default: "None", Keyword: true, Doc: "a dict of class to what belongs to it: names with * and ?, GUIDs, nodes, ports, or a list of these"},
+		{Name: "what", Kind: kindSelector, Doc: `classes: ` + ClassWords + `; or the name of nodes, in which * stands for any text and ? for any character, case aside`},
+		{Name: "classes", Kind: KindClasses, Default: "None", Keyword: true, Doc: "a dict of class to what belongs to it: names with * and ?, GUIDs, nodes, ports, or a list of these"},
 	},
 	Doc: `Returns the nodes of a class, or those of a name.
 Compute nodes are cn, io serves files, an is an aggregation node of a switch (SHARP), gateway leads to other networks, as routers do, and sm can run a subnet manager besides.

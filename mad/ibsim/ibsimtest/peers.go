@@ -48,7 +48,7 @@ func Env(t testing.TB) []string {
 	for _, d := range []string{"usr/bin", "usr/sbin"} {
 		path = append(path, filepath.Join(root, d))
 	}
-	for _, pattern := range []string{"usr/lib/*-linux-gnu*", "lib/*-linux-gnu*"} {
+	for _, pattern := range []string{"usr/lib/*-linux-gnu*", "lib/*-linux-gnu*", "usr/lib/*-linux-gnu*/slurm-wlm"} {
 		dirs, _ := filepath.Glob(filepath.Join(root, pattern))
 		lib = append(lib, dirs...)
 	}

@@ -1,12 +1,12 @@
 #!/bin/sh
 # peers.sh FOLDER: unpacks the Debian packages of the programs that the tests
 # compare with into FOLDER. Nothing is installed, no maintainer script runs
-# (opensm's would start a subnet manager), root is not needed. What the machine
+# (opensm's would start a subnet manager, slurmctld's a scheduler), root is not needed. What the machine
 # has already is used from there. A folder that is complete is left alone.
 set -eu
 folder=$1
-packages='ibsim-utils opensm infiniband-diags ibutils tshark'
-programs='ibsim opensm ibnetdiscover saquery ibdmchk tshark'
+packages='ibsim-utils opensm infiniband-diags ibutils tshark slurmctld slurm-client munge'
+programs='ibsim opensm ibnetdiscover saquery ibdmchk tshark slurmctld-wlm scontrol munged'
 
 complete() {
 	for program in $programs; do

@@ -1,0 +1,109 @@
+// Package hosts is what a script can say of hosts in groups, for schedulers of jobs.
+//
+//	groups.go fabric.host_groups(), and its values
+//	list.go   hostlist: lists of names in Slurm's notation
+//	file.go   what a file for a scheduler says, compared with groups or another file
+package hosts
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/routing"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/hosts"
+	classes "fabsh/fabric/routing"
+)
+
+// GroupsMethod is fabric.host_groups().
+var GroupsMethod = lang.Builtin{
+	Name:    "host_groups",
+	Returns: "host_groups",
+	Params: []lang.Param{
+		{Name: "classes", Kind: routing.KindClasses, Default: "None", Keyword: true, Doc: "a dict of class to what belongs to it, as with select: compute nodes (cn) are told, others are not"},
+		{Name: "baseline", Kind: kindFabric, Default: "None", Keyword: true, Doc: "a fabric: hosts, switches and cables that are absent now are where they are there"},
+		{Name: "levels", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "how many levels of groups there are below the roots at most; 0: as many as the network has; 1: the leaves alone, and it need not be a tree"},
+		{Name: "dns", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "hosts are called by names in lower case, as Kubernetes' nodes are; whose name cannot be is left out"},
+	},
+	Doc: `Returns the hosts in groups, as schedulers of jobs want them: by leaf, and these by how far packets between them have to climb.
+The host is the first word of an adapter's name: "node-7 HCA-1". A name of more than two words is no host. Where hosts have adapters at several leaves, one for each rail, the leaves that serve the same hosts are one group, a scalable unit. Each connected part has one root. Groups are named after their first leaf, so that names stay when others come and go.`,
+	Example: `
+> g = discover().host_groups()
+> g.roots[0].name, [x.name for x in g.leaves]
+("root", ["leaf-1", "leaf-2", "leaf-3", "leaf-4", "leaf-5", "leaf-6", "leaf-7", "leaf-8"])
+> hostlist.fold(g.leaves[0].hosts)
+"node-[0001-0004]"
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Classes  []classes.Rule
+		Baseline *fabric.Fabric
+		Levels   int
+		Dns      bool
+	}) (starlark.Value, error) {
+		if a.Levels < 0 {
+			return nil, lang.ParamError("levels", "want 0 or more, got %d", a.Levels)
+		}
+		g, err := hosts.Find(c.Recv.(*topology.Fabric).Fabric, hosts.Options{Rules: a.Classes, Baseline: a.Baseline, Levels: a.Levels, DNS: a.Dns})
+		if err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		return Wrap(g), nil
+	}),
+}
+
+// kindFabric is a fabric.
+var kindFabric = &lang.Kind{Type: fabricType, Convert: toFabric}
+
+// GroupsType is the type of what host_groups() returns.
+var GroupsType = &lang.ResultType{
+	Name: "host_groups",
+	Doc:  "The hosts of a fabric, in groups for schedulers of jobs. All hosts are in as many groups as any other.",
+	Members: []lang.ResultMember{
+		{Name: "roots", Type: "list of host_group", Doc: "of each connected part one"},
+		{Name: "leaves", Type: "list of host_group", Doc: "the groups of level 0, in the order of the tree"},
+		{Name: "no_tree", Doc: "why there are no groups between leaves and roots, in words; None: there are, or nobody has asked for them"},
+		{Name: "notes", Doc: "what was left out, and what is odd"},
+	},
+}
+
+// GroupType is the type of a group.
+var GroupType = &lang.ResultType{
+	Name: "host_group",
+	Doc:  "Hosts that are near each other: those at a leaf, or at the leaves of a scalable unit, on level 0; else groups.",
+	Members: []lang.ResultMember{
+		{Name: "name", Doc: "of at most 63 letters, digits, - and _; no two groups have the same, whatever the case"},
+		{Name: "level", Doc: "0: a leaf or a unit"},
+		{Name: "hosts", Doc: "names of all hosts in it; on level 0 in natural order"},
+		{Name: "groups", Type: "list of host_group", Doc: "those of the level below"},
+		{Name: "switches", Doc: "on level 0: names of its leaves"},
+	},
+}
+
+// Groups is the value of groups.
+type Groups struct {
+	*lang.Result
+	Found *hosts.Groups
+}
+
+// Wrap is the value of g.
+func Wrap(g *hosts.Groups) *Groups {
+	var leaves []starlark.Value
+	var wrap func(list []*hosts.Group) *starlark.List
+	wrap = func(list []*hosts.Group) *starlark.List {
+		values := make([]starlark.Value, len(list))
+		for i, x := range list {
+			values[i] = lang.NewResult(GroupType, starlark.String(x.Name), starlark.MakeInt(x.Level), lang.Texts(x.Hosts), wrap(x.Groups), lang.Texts(x.Switches))
+			if x.Level == 0 {
+				leaves = append(leaves, values[i])
+			}
+		}
+		return starlark.NewList(values)
+	}
+	roots := wrap(g.Roots)
+	noTree := starlark.Value(starlark.None)
+	if g.NoTree != "" {
+		noTree = starlark.String(g.NoTree)
+	}
+	return &Groups{lang.NewResult(GroupsType, roots, starlark.NewList(leaves), noTree, lang.Texts(g.Notes)), g}
+}

@@ -1,0 +1,225 @@
+package lang
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.yaml.in/yaml/v3"
+)
+
+// YAMLModule is YAML, by way of what JSON can say.
+var YAMLModule = &starlarkstruct.Module{
+	Name: "yaml",
+	Members: starlark.StringDict{
+		"decode": NewFunction(&YAMLDecode),
+		"encode": NewFunction(&YAMLEncode),
+	},
+}
+
+// YAMLEncode is yaml.encode.
+var YAMLEncode = Builtin{
+	Name:   "yaml.encode",
+	Group:  GroupOutput,
+	Params: []Param{{Name: "x", Kind: KindAny, Doc: "dicts, lists, texts, numbers, truths, None"}},
+	Doc: `Returns x as a YAML document.
+Dicts keep their order. A text that would read as something else, such as "no" or "1e3", is quoted.`,
+	Example: `
+> yaml.encode({"switch": "leaf-1", "nodes": "node[1-4]", "on": "no", "width": 4})
+switch: leaf-1
+nodes: node[1-4]
+"on": "no"
+width: 4
+`,
+	Run: Do(func(c *Call, a *struct{ X starlark.Value }) (starlark.Value, error) {
+		node, err := yamlNode(a.X, 0)
+		if err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		e := yaml.NewEncoder(&out)
+		e.SetIndent(2)
+		if err := errors.Join(e.Encode(node), e.Close()); err != nil {
+			return nil, err
+		}
+		return starlark.String(out.String()), nil
+	}),
+}
+
+// YAMLDecode is yaml.decode.
+var YAMLDecode = Builtin{
+	Name:    "yaml.decode",
+	Group:   GroupOutput,
+	Returns: "list",
+	Params:  []Param{{Name: "text", Kind: KindText, Doc: "documents, with --- between them"}},
+	Doc: `Returns what the documents of a YAML stream say: a list, of one value where there is one document.
+What is no text, number, truth or null, such as a date, is a text; keys are texts.`,
+	Example: `
+> yaml.decode("- switch: leaf-1\n  nodes: [a, 1, null]\n")
+[[{"switch": "leaf-1", "nodes": ["a", 1, None]}]]
+`,
+	Run: Do(func(c *Call, a *struct{ Text string }) (starlark.Value, error) {
+		docs := new(starlark.List)
+		d := yaml.NewDecoder(strings.NewReader(a.Text))
+		budget := maxYAMLNodes
+		for {
+			var node yaml.Node
+			switch err := d.Decode(&node); {
+			case errors.Is(err, io.EOF):
+				return docs, nil
+			case err != nil:
+				return nil, ParamError("text", "%w", err)
+			}
+			v, err := yamlValue(&node, 0, &budget)
+			if err != nil {
+				return nil, ParamError("text", "%w", err)
+			}
+			docs.Append(v)
+		}
+	}),
+}
+
+const (
+	maxYAMLDepth = 100
+	maxYAMLNodes = 4 << 20 // aliases counted as what they stand for
+)
+
+// yamlNode is v as a part of a document.
+func yamlNode(v starlark.Value, depth int) (*yaml.Node, error) {
+	if depth > maxYAMLDepth {
+		return nil, fmt.Errorf("cannot encode as YAML: nested more than %d deep", maxYAMLDepth)
+	}
+	scalar := func(tag, text string) (*yaml.Node, error) {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}, nil
+	}
+	switch v := v.(type) {
+	case starlark.NoneType:
+		return scalar("!!null", "null")
+	case starlark.Bool:
+		return scalar("!!bool", strings.ToLower(v.String()))
+	case starlark.Int:
+		return scalar("!!int", v.String())
+	case starlark.Float:
+		return scalar("!!float", v.String())
+	case starlark.String:
+		node, _ := scalar("!!str", strings.ToValidUTF8(string(v), "\uFFFD"))
+		if !isPlainYAML(node.Value) {
+			node.Style = yaml.DoubleQuotedStyle
+		}
+		return node, nil
+	case starlark.IterableMapping:
+		node := &yaml.Node{Kind: yaml.MappingNode}
+		for _, kv := range v.Items() {
+			key, ok := starlark.AsString(kv[0])
+			if !ok {
+				return nil, fmt.Errorf("cannot encode as YAML: a key is %s, want string", kv[0].Type())
+			}
+			k, _ := yamlNode(starlark.String(key), depth+1)
+			x, err := yamlNode(kv[1], depth+1)
+			if err != nil {
+				return nil, err
+			}
+			node.Content = append(node.Content, k, x)
+		}
+		return node, nil
+	case starlark.Iterable:
+		node := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, x := range Collect(v) {
+			item, err := yamlNode(x, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			node.Content = append(node.Content, item)
+		}
+		return node, nil
+	}
+	return nil, fmt.Errorf("cannot encode %s as YAML", v.Type())
+}
+
+// isPlainYAML: no reader takes the text for something else, where the library leaves it
+// without quotes. It goes by YAML 1.2; to readers of 1.1, as Kubernetes has, "no" is false
+// and 1:30 is a number.
+func isPlainYAML(text string) bool {
+	switch strings.ToLower(text) {
+	case "", "y", "n", "yes", "no", "on", "off", "true", "false", "null":
+		return false
+	}
+	c := text[0] | 0x20
+	return 'a' <= c && c <= 'z'
+}
+
+// yamlValue is what a part of a document says. budget is how many parts more there may
+// be.
+func yamlValue(n *yaml.Node, depth int, budget *int) (starlark.Value, error) {
+	if *budget--; *budget < 0 || depth > maxYAMLDepth {
+		return nil, fmt.Errorf("YAML line %d: more than is read: %d parts, nested %d deep", n.Line, maxYAMLNodes, maxYAMLDepth)
+	}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		if len(n.Content) == 1 {
+			return yamlValue(n.Content[0], depth, budget)
+		}
+	case yaml.AliasNode:
+		return yamlValue(n.Alias, depth+1, budget)
+	case yaml.SequenceNode:
+		list := make([]starlark.Value, 0, len(n.Content))
+		for _, c := range n.Content {
+			v, err := yamlValue(c, depth+1, budget)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return starlark.NewList(list), nil
+	case yaml.MappingNode:
+		d := starlark.NewDict(len(n.Content) / 2)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			k := n.Content[i]
+			if k.Kind != yaml.ScalarNode {
+				return nil, fmt.Errorf("YAML line %d: a key is no text", k.Line)
+			}
+			if _, found, _ := d.Get(starlark.String(k.Value)); found {
+				return nil, fmt.Errorf("YAML line %d: %.60q is there twice", k.Line, k.Value)
+			}
+			v, err := yamlValue(n.Content[i+1], depth+1, budget)
+			if err != nil {
+				return nil, err
+			}
+			d.SetKey(starlark.String(k.Value), v)
+		}
+		return d, nil
+	case yaml.ScalarNode:
+		return yamlScalar(n)
+	}
+	return starlark.None, nil
+}
+
+// yamlScalar is a text, or what a plain one stands for.
+func yamlScalar(n *yaml.Node) (starlark.Value, error) {
+	var x any
+	switch n.ShortTag() {
+	case "!!null":
+		return starlark.None, nil
+	case "!!bool", "!!int", "!!float":
+		if err := n.Decode(&x); err != nil {
+			return nil, err
+		}
+	}
+	switch x := x.(type) {
+	case bool:
+		return starlark.Bool(x), nil
+	case int:
+		return starlark.MakeInt(x), nil
+	case int64:
+		return starlark.MakeInt64(x), nil
+	case uint64:
+		return starlark.MakeUint64(x), nil
+	case float64:
+		return starlark.Float(x), nil
+	}
+	return starlark.String(n.Value), nil
+}

@@ -1,0 +1,143 @@
+package hosts
+
+import (
+	"regexp"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// network are the switches, and the adapters at them: those of the fabric, and of the
+// baseline what is absent from it.
+type network struct {
+	names    []string   // of switches
+	guids    []mad.GUID // of switches
+	links    [][]edge   // by switch
+	adapters []adapter
+	unit     joined // of leaves
+	ports    int    // of compute nodes that are at switches
+	dns      bool
+	notes    notes
+}
+
+// edge is a link to a switch.
+type edge struct {
+	to   int
+	port *fabric.Port // this end
+}
+
+// adapter is a port of a host, at a switch.
+type adapter struct {
+	host  string
+	whole string // the name of the node
+	node  *fabric.Node
+	leaf  int
+}
+
+// newNetwork takes what is there now first, and of the baseline what takes nobody's
+// place: nodes are known by their GUIDs, and a port has one cable.
+func newNetwork(f *fabric.Fabric, o Options) *network {
+	n := &network{dns: o.DNS}
+	now := n.add(f, o, nil, nil)
+	if o.Baseline != nil {
+		n.add(o.Baseline, o, f, now)
+	}
+	n.unit = newJoined(len(n.names))
+	return n
+}
+
+// add adds a fabric. now, where it is not nil, is the one that was added before, and
+// index are the numbers of its switches, by node.
+func (n *network) add(f *fabric.Fabric, o Options, now *fabric.Fabric, index []int) []int {
+	nodes := f.Nodes()
+	own := make([]int, len(nodes))
+	same := make([]*fabric.Node, len(nodes)) // in now
+	for i := range nodes {
+		node := &nodes[i]
+		own[i] = -1
+		if now != nil {
+			if found := now.NodeByGUID(node.GUID()); len(found) == 1 && found[0].Type() == node.Type() {
+				same[i] = found[0]
+			}
+		}
+		switch {
+		case !node.IsSwitch():
+		case same[i] != nil:
+			own[i] = index[same[i].ID()]
+		default:
+			own[i] = len(n.names)
+			n.names, n.guids, n.links = append(n.names, node.Name()), append(n.guids, node.GUID()), append(n.links, nil)
+		}
+	}
+	// taken: the port has a cable now, or is none now.
+	taken := func(p *fabric.Port) bool {
+		if m := same[p.Node().ID()]; m != nil {
+			q := m.Port(p.Num())
+			return q == nil || q.Peer() != nil
+		}
+		return false
+	}
+	for i := range nodes {
+		node := &nodes[i]
+		for p := range node.Ports() {
+			q := p.Peer()
+			if q == nil || !q.Node().IsSwitch() || taken(p) || taken(q) {
+				continue
+			}
+			leaf := own[q.Node().ID()]
+			switch {
+			case !node.IsSwitch():
+				// Another adapter of the name has taken the place of this one.
+				if now == nil || same[i] != nil || len(now.NodeByName(node.Name())) == 0 {
+					n.attach(p, leaf, o)
+				}
+			case own[i] != leaf:
+				n.links[own[i]] = append(n.links[own[i]], edge{leaf, p})
+			}
+		}
+	}
+	return own
+}
+
+// attach adds a port of a CA, where it is a host's that is told.
+func (n *network) attach(p *fabric.Port, leaf int, o Options) {
+	if routing.Classify(o.Rules, p)&routing.ClassCN == 0 {
+		return
+	}
+	n.ports++
+	node := p.Node()
+	host, ok := hostName(node.Name(), n.dns)
+	if !ok {
+		what := "no name of a host and its adapter, so they are left out"
+		if n.dns {
+			what = "no name of a Kubernetes node and its adapter, so they are left out"
+		}
+		n.notes.add(what, node.Name())
+		return
+	}
+	n.adapters = append(n.adapters, adapter{host, node.Name(), node, leaf})
+}
+
+var (
+	// A host and perhaps one word for the adapter: "node-7 HCA-1", "node-7 mlx5_0".
+	// That is what rdma-ndd and the drivers write; what vendors ship, such as "MT4123
+	// ConnectX6 Mellanox Technologies", has more words.
+	hostWords = regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)(?: +[!-~]+)? *$`)
+	// RFC 1123, as Kubernetes wants the names of nodes.
+	dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+)
+
+// hostName is the host that a node's name says; false where it says none.
+func hostName(name string, dns bool) (string, bool) {
+	m := hostWords.FindStringSubmatch(name)
+	switch {
+	case m == nil:
+		return "", false
+	case !dns:
+		return m[1], true
+	}
+	host := strings.ToLower(m[1])
+	return host, dnsName.MatchString(host)
+}

@@ -1,0 +1,142 @@
+// Package hosts groups the hosts of a fabric, for schedulers of jobs: by leaf, and by
+// how far packets between leaves have to climb.
+//
+//	hosts.go   Find: groups in groups, and what is no part of them
+//	adapter.go which host an adapter is of, and which switch it is at
+//	unit.go    leaves that serve the same hosts, one for each rail
+//	tree.go    units in subtrees
+//	name.go    names of groups
+//	list.go    lists of names in Slurm's notation, such as node[01-18]
+package hosts
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/fabric/routing"
+)
+
+// Options say which hosts are told, and how.
+type Options struct {
+	// Rules say what adapters are for, nil: routing.DefaultRules. Those of compute nodes
+	// are hosts.
+	Rules    []routing.Rule
+	Baseline *fabric.Fabric // what is absent now is where it is there; may be nil
+	// Levels is how many levels of groups there are below the roots at most, 0: as
+	// many as the network has. With 1, it need not be a tree.
+	Levels int
+	// DNS: hosts are called by names in lower case, as Kubernetes' nodes are, and those
+	// whose names cannot be are left out.
+	DNS bool
+}
+
+// Groups are the hosts of a fabric, in groups. All hosts are in as many groups as
+// any other.
+type Groups struct {
+	Roots []*Group // of each connected part one
+	// NoTree says why there are no groups between those of level 0 and the roots,
+	// where Options ask for them; "" where there are.
+	NoTree string
+	// Notes say what is left out, and what is odd.
+	Notes []string
+}
+
+// Group is a group of hosts: those of a leaf, or of the leaves of a scalable unit, on
+// level 0; else groups.
+type Group struct {
+	// Name is of at most 63 letters, digits, - and _, and begins and ends with none of
+	// these. No two groups have the same, even where case, and - or _, do not count.
+	Name     string
+	Level    int
+	Hosts    []string // all that are in it, each part in one piece; of one level 0 by name
+	Groups   []*Group // of the level below; none on level 0
+	Switches []string // on level 0: names of its leaves
+}
+
+// Leaves are the groups of level 0, in order.
+func (g *Groups) Leaves() []*Group {
+	var list []*Group
+	var visit func(groups []*Group)
+	visit = func(groups []*Group) {
+		for _, x := range groups {
+			if x.Level == 0 {
+				list = append(list, x)
+			}
+			visit(x.Groups)
+		}
+	}
+	visit(g.Roots)
+	return list
+}
+
+// Find groups the hosts of f. The error says that there are none.
+//
+// Time: O(H*(S + N) + A*R) for S switches with N links in H levels, and A adapters of
+// hosts with R each, beyond sorting.
+func Find(f *fabric.Fabric, o Options) (*Groups, error) {
+	if o.Rules == nil {
+		o.Rules = routing.DefaultRules()
+	}
+	n := newNetwork(f, o)
+	n.joinUnits()
+	hosts := n.placeHosts()
+	if len(hosts) == 0 {
+		return nil, n.nothing()
+	}
+	g := &Groups{}
+	parts, noTree := n.partitions(o.Levels)
+	g.NoTree = noTree
+	n.build(g, hosts, parts)
+	g.Notes = n.notes.list()
+	return g, nil
+}
+
+// nothing is why there are no hosts.
+func (n *network) nothing() error {
+	if n.ports == 0 {
+		return errors.New("there are no hosts: no adapter of a compute node (class cn) is at a switch")
+	}
+	return fmt.Errorf("no host can be told: %s", strings.Join(n.notes.list(), "; "))
+}
+
+// notes are things of one kind, which are told in one line.
+type notes struct {
+	kinds []string
+	of    map[string][]string
+}
+
+// shown is how many names a note has.
+const shown = 3
+
+func (n *notes) add(kind, name string) {
+	if n.of == nil {
+		n.of = map[string][]string{}
+	}
+	if n.of[kind] == nil {
+		n.kinds = append(n.kinds, kind)
+	}
+	n.of[kind] = append(n.of[kind], name)
+}
+
+func (n *notes) list() []string {
+	var list []string
+	for _, kind := range n.kinds {
+		names := n.of[kind]
+		slices.SortFunc(names, natural)
+		names = slices.Compact(names)
+		more := ""
+		if len(names) > shown {
+			more = fmt.Sprintf(" and %d more", len(names)-shown)
+			names = names[:shown]
+		}
+		quoted := make([]string, len(names))
+		for i, name := range names {
+			quoted[i] = fmt.Sprintf("%.80q", name)
+		}
+		list = append(list, kind+": "+strings.Join(quoted, ", ")+more)
+	}
+	return list
+}

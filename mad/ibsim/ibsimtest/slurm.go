@@ -1,0 +1,126 @@
+package ibsimtest
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Slurm is Slurm's controller, with munge beside it, on this machine's loopback. It has
+// no nodes: it only takes their names.
+type Slurm struct{ dir string }
+
+// StartSlurm starts the controller with a topology.conf of plugin topology/tree, which
+// is for these nodes, in Slurm's notation. It waits until the controller answers.
+func StartSlurm(t testing.TB, topology, nodes string) *Slurm {
+	t.Helper()
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Sockets have short names: not below t.TempDir().
+	dir, err := os.MkdirTemp("", "fabsh-slurm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s := &Slurm{dir}
+	plugins, _ := filepath.Glob(filepath.Join(peersDir(t), "usr/lib/*/slurm-wlm"))
+	if len(plugins) == 0 {
+		plugins, _ = filepath.Glob("/usr/lib/*/slurm-wlm")
+	}
+	if len(plugins) == 0 {
+		Need(t, "plugins of Slurm")
+	}
+	s.write(t, "key", rand.Text()+rand.Text())
+	s.write(t, "topology.conf", topology)
+	s.write(t, "slurm.conf", strings.Join([]string{
+		"ClusterName=test",
+		fmt.Sprintf("SlurmctldHost=%s(127.0.0.1)", host),
+		fmt.Sprintf("SlurmctldPort=%d", freePort(t)),
+		"SlurmUser=" + me.Username,
+		"AuthType=auth/munge",
+		"AuthInfo=socket=" + filepath.Join(dir, "munge"),
+		"CredType=cred/munge",
+		"StateSaveLocation=" + dir,
+		"SlurmdSpoolDir=" + dir,
+		"SlurmctldPidFile=" + filepath.Join(dir, "pid"),
+		"PluginDir=" + plugins[0],
+		"TopologyPlugin=topology/tree",
+		"ProctrackType=proctrack/linuxproc",
+		"NodeName=" + nodes + " NodeAddr=127.0.0.1 Port=1",
+		"PartitionName=all Nodes=ALL Default=YES",
+		"",
+	}, "\n"))
+	at := func(name string) string { return filepath.Join(dir, name) }
+	munged := Command(t, "munged", "--foreground", "--force", "--socket="+at("munge"), "--key-file="+at("key"), "--log-file="+at("munge.log"), "--pid-file="+at("munge.pid"), "--seed-file="+at("munge.seed"))
+	start(t, munged, syscall.SIGTERM)
+	Poll(t, "munged", func() bool { return isThere(at("munge")) })
+	ctld := Command(t, "slurmctld-wlm", "-D", "-i", "-f", at("slurm.conf"))
+	log, err := os.Create(at("log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	ctld.Stdout, ctld.Stderr = log, log
+	start(t, ctld, syscall.SIGTERM)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("slurmctld:\n%s", s.Log(t))
+		}
+	})
+	Poll(t, "slurmctld", func() bool {
+		text, _ := os.ReadFile(log.Name())
+		if strings.Contains(string(text), "fatal:") || strings.Contains(string(text), "error while loading") {
+			t.Fatalf("slurmctld:\n%s", text)
+		}
+		return strings.Contains(string(text), "Running as primary controller")
+	})
+	return s
+}
+
+// Topology is what scontrol show topology prints.
+func (s *Slurm) Topology(t testing.TB) string {
+	t.Helper()
+	c := Command(t, "scontrol", "show", "topology")
+	c.Env = append(c.Env, "SLURM_CONF="+filepath.Join(s.dir, "slurm.conf"))
+	return Output(t, c)
+}
+
+// Log is what the controller has written.
+func (s *Slurm) Log(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func (s *Slurm) write(t testing.TB, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// freePort is one that nobody listens on now.
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}

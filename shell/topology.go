@@ -1,0 +1,292 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/builtins"
+	values "fabsh/builtins/hosts"
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/fabric/hosts"
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+const topologyHelp = `Write the topology of the fabric for a scheduler of jobs.
+
+A kind is a script that is shipped, by name (--list), or a .star file that defines
+topology(groups, *, ...) and read(text): "fabsh topology KIND --help" tells its
+options. Hosts are in groups: of a leaf, or where they have an adapter for each
+rail, of the leaves that serve the same hosts; above these by how far packets have
+to climb. Adapters are named "HOST ADAPTER", as in "node-7 HCA-1". What was written
+is read back and compared before it is shown or put in place.
+
+Usage:
+  fabsh [flags] topology KIND | FILE.star [options of the kind] [flags]
+  fabsh topology --list
+
+Flags, anywhere after topology:
+  --class NAME=CLASS  what an adapter is for, by its name (with * and ?) or GUID: only
+                    compute nodes (cn) are told; others are io, an, gateway, sm. May
+                    be given several times. By default "*storage*" is io
+  --baseline FILE   a snapshot or topology: what is absent now is where it is there
+  --levels N        how many levels of groups there are below the root at most; with 1
+                    the network need not be a tree
+  --out FILE        write to FILE, whole or not at all, instead of the output
+  --diff FILE       compare with FILE, such as the one in use: what differs is shown,
+                    and the exit status is 1
+  --list            list the kinds
+
+Examples:
+  fabsh topology slurm --class 'storage*=io' --out /etc/slurm/topology.yaml
+  fabsh topology slurm-conf --baseline yesterday.snap --diff /etc/slurm/topology.conf
+  fabsh -F file:cluster.net topology kueue > kueue.yaml
+  fabsh topology hostfile --slots 8 > hosts
+`
+
+// topologyCommand parses its own flags by itself, for all others are the kind's.
+func (a *app) topologyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:                "topology KIND | FILE.star [options] [--class NAME=CLASS] [--baseline FILE] [--levels N] [--out FILE] [--diff FILE] [--list]",
+		Short:              "Write the topology for a scheduler: Slurm, topograph, Kueue, Volcano, MPI",
+		DisableFlagParsing: true,
+		ValidArgsFunction:  completeTopology,
+		RunE: func(_ *cobra.Command, words []string) error {
+			words, err := a.takeTopology(words)
+			if err != nil {
+				return err
+			}
+			o, err := parseTopology(words)
+			switch {
+			case err != nil:
+				return fmt.Errorf("topology: %w", err)
+			case o.list:
+				return a.listShipped(builtins.ShippedTopologies())
+			case o.kind == "" && o.help:
+				_, err := io.WriteString(a.console.Out(), topologyHelp)
+				return err
+			case o.kind == "":
+				return errors.New(`topology: of which kind? "fabsh topology --list" lists the shipped ones; or name a .star file`)
+			case strings.HasSuffix(o.kind, ".star"):
+				if err := checkScript(o.kind); err != nil {
+					return err
+				}
+			default:
+				if _, err := builtins.TopologyPath(o.kind); err != nil {
+					return fmt.Errorf("topology: %w", err)
+				}
+			}
+			run := func(ctx context.Context, s *session) error { return s.topology(ctx, o) }
+			if o.help {
+				return a.withoutFabric("topology", run)
+			}
+			return a.onFabric("topology", run)
+		},
+	}
+	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), topologyHelp) })
+	return c
+}
+
+// topologyOptions are what follows topology on the command line.
+type topologyOptions struct {
+	kind string   // a .star file, or the name of a shipped one
+	args []string // the kind's options
+
+	rules               []routing.Rule // of --class
+	levels              int
+	baseline, out, diff string
+	list, help          bool
+}
+
+// topologyFlags are the command's own: no kind has an option of such a name.
+var topologyFlags = []string{"--class", "--baseline", "--levels", "--out", "--diff", "--list"}
+
+// takeTopology takes the session flags out of the words behind topology: those that
+// neither the command nor the kind has.
+func (a *app) takeTopology(words []string) ([]string, error) {
+	own := func(flag string) bool { return slices.Contains(topologyFlags, flag) }
+	plain, _ := a.takeSession(words, own, func(string, string) error { return nil })
+	if o, err := parseTopology(plain); err == nil && o.kind != "" {
+		options := append(topologyKindOptions(o.kind), topologyFlags...)
+		own = func(flag string) bool { return slices.Contains(options, flag) }
+	}
+	return a.takeSession(words, own, a.flags.Set)
+}
+
+// topologyKindOptions are the options of a kind.
+func topologyKindOptions(name string) []string {
+	for _, d := range builtins.ShippedTopologies() {
+		if d.Name == name {
+			return d.Options
+		}
+	}
+	return builtins.TopologyOf(name, sourceAt(name)).Options
+}
+
+// parseTopology separates the command's own flags, which may stand anywhere, from the
+// kind's.
+func parseTopology(words []string) (o topologyOptions, err error) {
+	var levels string
+	needs := map[string]*string{"--baseline": &o.baseline, "--out": &o.out, "--diff": &o.diff, "--levels": &levels, "--class": nil}
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		name, value, hasValue := strings.Cut(w, "=")
+		to, isOwn := needs[name]
+		switch {
+		case isOwn:
+			if !hasValue {
+				if i++; i < len(words) {
+					value = words[i]
+				}
+			}
+			if value == "" {
+				return o, fmt.Errorf("%s needs a value", name)
+			}
+			if to != nil {
+				*to = value
+				continue
+			}
+			rule, err := classRule(value)
+			if err != nil {
+				return o, fmt.Errorf("--class: %w", err)
+			}
+			o.rules = append(o.rules, rule)
+		case w == "--list":
+			o.list = true
+		case w == "-h" || w == "--help":
+			o.help = true
+			o.args = append(o.args, w)
+		case o.kind == "" && strings.HasPrefix(w, "-") && !hasValue: // is the next word its value, or the kind?
+			return o, fmt.Errorf("%s stands before the kind: write it behind", w)
+		case o.kind == "" && !strings.HasPrefix(w, "-"):
+			o.kind = w
+		default:
+			o.args = append(o.args, w)
+		}
+	}
+	if levels != "" {
+		if o.levels, err = strconv.Atoi(levels); err != nil || o.levels < 1 {
+			return o, fmt.Errorf("--levels: want a number from 1, got %q", levels)
+		}
+	}
+	return o, nil
+}
+
+// classRule reads NAME=CLASS, where NAME may be a GUID, and hold a =.
+func classRule(text string) (routing.Rule, error) {
+	i := strings.LastIndexByte(text, '=')
+	if i <= 0 {
+		return routing.Rule{}, fmt.Errorf("want NAME=CLASS, such as 'storage*=io', got %q", text)
+	}
+	class, err := routing.ParseClass(text[i+1:])
+	if err == nil && class&routing.ClassSwitch != 0 {
+		err = errors.New("switches are no hosts")
+	}
+	r := routing.Rule{Class: class, Name: text[:i], Also: class == routing.ClassSM}
+	if hex, ok := strings.CutPrefix(strings.ToLower(r.Name), "0x"); ok {
+		if n, bad := strconv.ParseUint(hex, 16, 64); bad == nil {
+			r.Name, r.GUIDs = "", []mad.GUID{mad.GUID(n)}
+		}
+	}
+	return r, err
+}
+
+// topology makes the text of a kind, compares it with a file and puts it in place.
+func (s *session) topology(ctx context.Context, o topologyOptions) error {
+	kind, err := s.LoadTopology(ctx, o.kind, o.args, topologyFlags)
+	if err != nil {
+		return err
+	}
+	if kind.Help != "" {
+		_, err := io.WriteString(s.app.console.Out(), kind.Help)
+		return err
+	}
+	// The file in use is read first: if it cannot be, nothing is asked in vain.
+	var inUse *values.File
+	if o.diff != "" {
+		data, err := s.Files.ReadNamed(ctx, o.diff)
+		if err != nil {
+			return fmt.Errorf("--diff: %w", err)
+		}
+		if inUse, err = kind.Read(ctx, string(data)); err != nil {
+			return fmt.Errorf("--diff: %s: %w", o.diff, err)
+		}
+	}
+	var baseline *fabric.Fabric
+	if o.baseline != "" {
+		names, err := s.app.nodeNames("file")
+		if err != nil {
+			return late(err)
+		}
+		if baseline, err = s.baseline(ctx, o.baseline); err != nil {
+			return fmt.Errorf("--baseline: %w", err)
+		}
+		baseline = baseline.Renamed(names)
+	}
+	f, err := s.CurrentFabric(ctx)
+	if err != nil {
+		return err
+	}
+	g, err := hosts.Find(f, hosts.Options{Rules: append(o.rules, routing.DefaultRules()...), Baseline: baseline, Levels: o.levels, DNS: kind.DNS})
+	if err != nil {
+		return s.blameFabric(fmt.Errorf("topology: %w", err))
+	}
+	for _, note := range g.Notes {
+		s.Warn("topology: %s", note)
+	}
+	text, now, err := kind.Write(ctx, g)
+	if err != nil {
+		return err
+	}
+	if o.out != "" && o.baseline == "" && !f.Complete() {
+		return s.blameFabric(fmt.Errorf("topology: %s is not written, for hosts may be missing (%s): --baseline FILE keeps what is absent now", o.out, f.Missing()))
+	}
+	if o.out != "" {
+		if err := writeNamed(o.out, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	switch {
+	case inUse != nil:
+		d := values.DiffOf(inUse, now)
+		if err := s.Show(d); err != nil {
+			return err
+		}
+		if !d.Same {
+			return findings()
+		}
+	case o.out == "":
+		_, err := io.WriteString(s.app.console.Out(), text)
+		return err
+	}
+	return nil
+}
+
+// blameFabric is the end of a command for what is the matter with the fabric.
+func (s *session) blameFabric(err error) error {
+	s.app.fail(&hostError{err})
+	return &lang.ExitError{Code: lang.StatusFabric}
+}
+
+// completeTopology proposes kinds, then their options, and the command's own flags.
+func completeTopology(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	switch o, err := parseTopology(words); {
+	case err != nil:
+	case o.kind != "":
+		names = topologyKindOptions(o.kind)
+	default:
+		for _, d := range builtins.ShippedTopologies() {
+			names = append(names, d.Name+"\t"+d.Doc)
+		}
+	}
+	return matching(append(names, topologyFlags...), typed), cobra.ShellCompDirectiveDefault
+}
