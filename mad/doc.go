@@ -100,6 +100,8 @@
 //	offset=32                   first byte in the MAD, if not where the class has its attributes
 //	oui=0x001405                vendor's OUI, in the vendor classes from 0x30 on
 //	required                    each subnet administrator has to have it (class version 1)
+//	register=0x900a             of a layout: the register of Mellanox' devices that it is, a variant of the
+//	                            attributes that carry registers
 //	section=14.2.5.6            section of the specification, or vendor
 //	size=64                     length in bytes; one smaller than the struct has its first fields
 //	smowned                     a subnet manager sets it and expects it to stay
@@ -138,7 +140,9 @@
 //	name=M_Key                  the specification's name, if not that in Go
 //	nochange=0                  in a Set, 0 means no change
 //	ro                          read-only: agents ignore it in a Set
+//	scale=8                     the number is 8 times the value: of eighths
 //	select2=1                   the bit of CounterSelect2 that selects this counter
+//	signed                      a number in two's complement
 //	stride=16                   bits from one element of an array to the next, if not those of an element
 //	text                        an array of bytes that is UTF-8 text, padded with NUL
 //	w1c                         in a Set, 1 clears (or triggers), 0 means no change

@@ -65,7 +65,8 @@ func attributeNamed(args []string) *mad.Attribute {
 	if len(args) == 0 {
 		return nil
 	}
-	return mad.ByName(strings.Trim(args[0], `"'`))
+	name := strings.Trim(args[0], `"'`)
+	return cmp.Or(mad.ByName(name), mad.RegisterNamed(name))
 }
 
 // wordsFor are the texts that make sense for an argument.
@@ -88,6 +89,8 @@ func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string,
 		return datagrams.AttributeNames(mad.ClassPerf), false
 	case records.KindRecord:
 		return datagrams.AttributeNames(mad.ClassSubnAdm), false
+	case records.KindRegister:
+		return datagrams.RegisterNames(), false
 	case records.KindAttribute:
 		return datagrams.OtherAttributeNames(), false
 	case lang.KindTopic:
