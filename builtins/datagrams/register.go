@@ -209,6 +209,7 @@ func (r *registerRequest) read(fields func(i int) []byte) error {
 		if err == nil && r.layout.Resolve(content, 0) != asked {
 			err = &RegisterError{layout: r.layout, err: errors.New("the answer is about another part of it")}
 		}
+		topology.ObserveOne(r.c, r.layout, &r.targets[i], err)
 		if r.answered(i, err) {
 			r.values[i] = r.targets[i].Answer(records.NewAnswer(r.layout, 0, content), r.ports[i])
 		}
@@ -268,6 +269,9 @@ func (e *RegisterError) Error() string {
 }
 
 func (e *RegisterError) Unwrap() error { return e.err }
+
+// Unsupported: the device has no such register.
+func (e *RegisterError) Unsupported() bool { return e.status.Unsupported() }
 
 // Describe is what a script sees of the error.
 func (e *RegisterError) Describe() (op, target, status string) {
