@@ -23,6 +23,9 @@
 //	perf.go perfcong.go perfdetail.go perfsample.go performance management
 //	bm.go cc.go devmgt.go snmp.go sysstat.go        other classes
 //	classport.go notice.go                          of several classes
+//	regenv.go reginfo.go regport.go regpddr.go      registers of Mellanox' devices
+//	regmodule.go regeeprom.go                       those of modules, and their EEPROMs
+//	register.go     what a request does with a register: it is read, or refused
 //	enum.go         the words of their enumerations and masks
 //	z*.go           generated from these: Decode, Encode, tables of fields
 //	registry.go     attributes by number and by name

@@ -232,10 +232,10 @@ func (r *registerRequest) answer(call *engine.Call) ([]byte, error) {
 	var me *engine.Error
 	if errors.As(call.Err, &me) && me.Err == nil {
 		if s := mad.RegisterStatusOf(me.Status); s != mad.RegisterStatusOK {
-			return nil, &RegisterError{r.layout, s, call.Err}
+			return nil, &RegisterError{layout: r.layout, status: s}
 		}
 		if me.Status == mad.StatusBadMethod {
-			return nil, &RegisterError{r.layout, mad.RegisterStatusMethodNotSupported, call.Err}
+			return nil, &RegisterError{layout: r.layout, status: mad.RegisterStatusMethodNotSupported}
 		}
 	}
 	if call.Err != nil {
@@ -255,7 +255,7 @@ func (r *registerRequest) answer(call *engine.Call) ([]byte, error) {
 type RegisterError struct {
 	layout *mad.Attribute
 	status mad.RegisterStatus
-	err    error // of the request, or what is wrong with the answer; nil: status says it all
+	err    error // what is wrong with the answer; nil: status says it all
 }
 
 func (e *RegisterError) Error() string {
