@@ -34,7 +34,7 @@ type PDDRModule struct {
 	Temperature uint16 `mad:"608:16,ro,signed,scale=256"`
 	// Voltage is the voltage, in V.
 	Voltage uint16 `mad:"624:16,ro,scale=10000"`
-	// RxPowerLane is the light that comes in, by lane, in 0.01 dBm.
+	// RxPowerLane is the light that comes in, by lane, in dBm.
 	RxPowerLane [8]uint16 `mad:"640:16,ro,signed,name=rx_power_lane"`
 	// TxPowerLane is the light that goes out, likewise.
 	TxPowerLane [8]uint16 `mad:"768:16,ro,signed,name=tx_power_lane"`
@@ -45,7 +45,7 @@ type PDDRModule struct {
 	// TemperatureLowTh is the one below which it does.
 	TemperatureLowTh uint16   `mad:"1040:16,ro,signed,scale=256"`
 	_                [4]uint8 `mad:"1056:8"`
-	// RxPowerHighTh is the same of the light that comes in, in 0.01 dBm.
+	// RxPowerHighTh is the same of the light that comes in, in dBm.
 	RxPowerHighTh uint16 `mad:"1088:16,ro,signed"`
 	// RxPowerLowTh is the one below which it alarms.
 	RxPowerLowTh uint16 `mad:"1104:16,ro,signed"`

@@ -49,7 +49,9 @@ func keywordsOf(callee starlark.Value, args []string) []string {
 		case p.Kind == records.KindFields:
 			if a := attributeNamed(args); a != nil {
 				for _, f := range a.Flat() {
-					names = append(names, f.Script)
+					if a.Register == 0 || !f.ReadOnly && !f.W1C { // of a register, those that choose
+						names = append(names, f.Script)
+					}
 				}
 			}
 		case strings.HasPrefix(p.Name, "*"):
