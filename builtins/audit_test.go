@@ -200,7 +200,7 @@ func named(check, name string) fault {
 
 // allFaults are those that the shipped audits claim to find.
 func allFaults() []fault {
-	return slices.Concat(standardFaults, settingFaults, partitionFaults, groupFaults, planFaults, tableFaults)
+	return slices.Concat(standardFaults, settingFaults, partitionFaults, groupFaults, planFaults, tableFaults, registerFaults)
 }
 
 // standardFaults are those of what a sweep reads, and of subnet managers.

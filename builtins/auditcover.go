@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"fabsh/builtins/datagrams"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
@@ -95,10 +96,11 @@ func (r *auditRun) observe(a *mad.Attribute, t *topology.Target, err error) {
 func outcomeOf(err error) audit.Outcome {
 	var me *engine.Error
 	var unsupported *change.UnsupportedError
+	var register *datagrams.RegisterError
 	switch {
 	case err == nil:
 		return audit.Answered
-	case errors.As(err, &unsupported), errors.Is(err, topology.ErrNotInFile):
+	case errors.As(err, &unsupported), errors.As(err, &register) && register.Unsupported(), errors.Is(err, topology.ErrNotInFile):
 		return audit.Unsupported
 	case engine.Unanswered(err):
 		return audit.TimedOut

@@ -29,7 +29,7 @@ func functions() []*lang.Builtin {
 		&datagrams.SMPGet, &datagrams.SMPSet,
 		&datagrams.PerfGet, &datagrams.PerfSet, &datagrams.PerfClear, &audits.PerfRates,
 		&datagrams.SAGet, &datagrams.SAGetTable,
-		&datagrams.MADGet, &datagrams.MADSet, &datagrams.MADSend,
+		&datagrams.MADGet, &datagrams.MADSet, &datagrams.MADSend, &datagrams.RegGet,
 		&datagrams.SASet, &datagrams.SADelete, &datagrams.SAGetMulti, &datagrams.SAGetTrace, &datagrams.SASubscribe,
 		&datagrams.GetLFT, &datagrams.SetLFT, &datagrams.GetMFT, &datagrams.SetMFT, &datagrams.GetSL2VL, &datagrams.SetSL2VL,
 		&datagrams.GetVLArb, &datagrams.SetVLArb, &datagrams.GetPKeys, &datagrams.SetPKeys, &datagrams.GetGUIDs, &datagrams.SetGUIDs,

@@ -24,6 +24,7 @@ type Attribute struct {
 	Variants  []Variant      // the layouts that fields of raw bytes can have
 	Variant   string         // the name of the one in place; "": none
 	Answer    *Attribute     // the attribute of the records in the answer; nil: this one
+	Register  uint16         // of a layout: the number of the device's register that it is; 0: it is none
 	Confirmed bool           // false: fewer than two sources
 
 	// The content of a record of the subnet administrator, by class version 1:
@@ -105,6 +106,8 @@ type Field struct {
 	W1C        bool       // "w1c": in a Set, 1 clears (or triggers), 0 means no change
 	Key        bool       // "key": shown only on request
 	Hex        bool       // "hex": shown in hexadecimal
+	Signed     bool       // "signed": a number in two's complement
+	Scale      int        // "scale=8": the number is so many times the value; 0: it is the value
 	Select2    int        // "select2=N": N+1, for a counter that bit N of CounterSelect2 selects; else 0
 	Doc        string     // one sentence or two
 }

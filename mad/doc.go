@@ -23,6 +23,9 @@
 //	perf.go perfcong.go perfdetail.go perfsample.go performance management
 //	bm.go cc.go devmgt.go snmp.go sysstat.go        other classes
 //	classport.go notice.go                          of several classes
+//	regenv.go reginfo.go regport.go regpddr.go      registers of Mellanox' devices
+//	regmodule.go regeeprom.go                       those of modules, and their EEPROMs
+//	register.go     what a request does with a register: it is read, or refused
 //	enum.go         the words of their enumerations and masks
 //	z*.go           generated from these: Decode, Encode, tables of fields
 //	registry.go     attributes by number and by name
@@ -100,6 +103,8 @@
 //	offset=32                   first byte in the MAD, if not where the class has its attributes
 //	oui=0x001405                vendor's OUI, in the vendor classes from 0x30 on
 //	required                    each subnet administrator has to have it (class version 1)
+//	register=0x900a             of a layout: the register of Mellanox' devices that it is, a variant of the
+//	                            attributes that carry registers
 //	section=14.2.5.6            section of the specification, or vendor
 //	size=64                     length in bytes; one smaller than the struct has its first fields
 //	smowned                     a subnet manager sets it and expects it to stay
@@ -138,7 +143,9 @@
 //	name=M_Key                  the specification's name, if not that in Go
 //	nochange=0                  in a Set, 0 means no change
 //	ro                          read-only: agents ignore it in a Set
+//	scale=8                     the number is 8 times the value: of eighths
 //	select2=1                   the bit of CounterSelect2 that selects this counter
+//	signed                      a number in two's complement
 //	stride=16                   bits from one element of an array to the next, if not those of an element
 //	text                        an array of bytes that is UTF-8 text, padded with NUL
 //	w1c                         in a Set, 1 clears (or triggers), 0 means no change

@@ -71,6 +71,9 @@ func EffectOfMAD(m []byte) Effect {
 		directed && binary.BigEndian.Uint32(m[SMPDrSLIDOffset:]) != 0xffff_ffff: // DrDLID too
 		return EffectFabric
 	}
+	if registerUseOf(m) == registerQuery && h.ClassVersion == 1 {
+		return EffectRead
+	}
 	return EffectOf(h.Class, h.ClassVersion, h.Method, h.Attribute)
 }
 

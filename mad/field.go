@@ -3,6 +3,7 @@ package mad
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/bits"
 	"strings"
 )
@@ -27,6 +28,41 @@ func (f *Field) UintAt(data []byte, i int) uint64 {
 		return 0
 	}
 	return getBits(data, f.Offset+i*f.Stride, f.Bits)
+}
+
+// Number is element i as a number: of a signed field, or one with a scale.
+func (f *Field) Number(data []byte, i int) float64 {
+	v := f.UintAt(data, i)
+	n := float64(v)
+	if f.Signed && v>>(f.Bits-1) != 0 {
+		n -= 2 * float64(uint64(1)<<(f.Bits-1))
+	}
+	return n / float64(max(f.Scale, 1))
+}
+
+// Code is what stands on the wire for a number, the nearest there is; false: it
+// is out of range.
+func (f *Field) Code(number float64) (code uint64, ok bool) {
+	n := math.Round(number * float64(max(f.Scale, 1)))
+	low, high := f.Range()
+	if !(low <= number && number <= high) {
+		return 0, false
+	}
+	if n < 0 {
+		return uint64(int64(n)) & f.Max(), true
+	}
+	return uint64(n), true
+}
+
+// Range are the lowest and the highest number of a signed field, or one with a
+// scale.
+func (f *Field) Range() (low, high float64) {
+	scale := float64(max(f.Scale, 1))
+	if f.Signed {
+		half := float64(uint64(1) << (f.Bits - 1))
+		return -half / scale, (half - 1) / scale
+	}
+	return 0, float64(f.Max()) / scale
 }
 
 // SetUint writes the field, or the first element of an array, to data. Bits

@@ -61,6 +61,15 @@ type MlnxConfigRecords struct {
 	Record [4]ConfigRecord `mad:"0:96"`
 }
 
+// MlnxGeneralInfo says what a device is and runs, as GeneralInfo does, in an SMP.
+//
+//mad:attr class=Subn id=0xff17 methods=Get size=64 section=vendor unconfirmed
+//mad:source mstflint mad_ifc/mad_ifc.c MAD_ATTR_GENERAL_INFO_SMP (the number alone)
+type MlnxGeneralInfo struct {
+	// Data is the attribute as it came.
+	Data [64]byte `mad:"0:512,bytes"`
+}
+
 // MlnxSemaphore guards a device's configuration space from two who change it
 // at the same time.
 //

@@ -40,7 +40,7 @@ func TestVendorLayouts(t *testing.T) {
 			"operation_type": 1, "operation_len": 4, "operation_dr": 1, "register_status": 3, "register_id": 0x9020, "operation_response": 1,
 			"register_method": 2, "operation_class": 1, "operation_tid": 9, "register_type": 3, "register_len": 5,
 		}},
-		{AttrAccessRegisterLong, 0, key + "0804 0000 9020 0101 00000000 00000000 1821 0000", "", map[string]uint64{ // cls_a_query_via
+		{AttrAccessRegisterLong, 0, key + "0804 0000 9020 0101 00000000 00000000 1821 0000", "mgir", map[string]uint64{ // cls_a_query_via
 			"register_id": 0x9020, "register_method": 1, "register_len": 33,
 		}},
 		{AttrAccessRegister, 0x9020, key + "0002 0000 01", "", map[string]uint64{"block_num": 2}}, // mib_send_gmp_access_reg_mad

@@ -44,8 +44,8 @@ type RegisterOperation struct {
 	// OperationDR: the request went along a directed route.
 	OperationDR bool `mad:"16:1"`
 	// RegisterStatus is 0 where the operation was carried out.
-	RegisterStatus uint8 `mad:"17:7"`
-	_              uint8 `mad:"24:8"`
+	RegisterStatus RegisterStatus `mad:"17:7"`
+	_              uint8          `mad:"24:8"`
 	// RegisterID is the number of the register.
 	RegisterID uint16 `mad:"32:16,hex"`
 	// OperationResponse: this answers an operation.
@@ -73,6 +73,27 @@ type RegisterMethod uint8
 const (
 	RegisterMethodRead  RegisterMethod = 1
 	RegisterMethodWrite RegisterMethod = 2
+)
+
+// RegisterStatus is what came of an operation (linux mlxsw emad.h
+// MLXSW_EMAD_OP_TLV_STATUS_*; mstflint include/mtcr_ul/mtcr_com_defs.h
+// ME_REG_ACCESS_*, mtcr_ul/mtcr_ul_com.c mreg_send_raw).
+//
+//mad:enum
+type RegisterStatus uint8
+
+const (
+	RegisterStatusOK                   RegisterStatus = 0
+	RegisterStatusBusy                 RegisterStatus = 1
+	RegisterStatusVersionNotSupported  RegisterStatus = 2
+	RegisterStatusUnknownTLV           RegisterStatus = 3 // "unknown_tlv"
+	RegisterStatusRegisterNotSupported RegisterStatus = 4
+	RegisterStatusClassNotSupported    RegisterStatus = 5
+	RegisterStatusMethodNotSupported   RegisterStatus = 6
+	RegisterStatusBadParameter         RegisterStatus = 7
+	RegisterStatusNoResources          RegisterStatus = 8
+	RegisterStatusReceived             RegisterStatus = 9
+	RegisterStatusInternalError        RegisterStatus = 0x70
 )
 
 // AccessRegister reads a device's register. The modifier is the register's

@@ -102,6 +102,9 @@ type derived struct {
 	flat     []Field
 	script   map[string]*Field
 	variants []*Attribute // the attribute with each of Variants in its place
+
+	mu     sync.Mutex
+	nested map[*Attribute]*Attribute // with a variant that has one itself, by that
 }
 
 func (a *Attribute) derived() *derived {

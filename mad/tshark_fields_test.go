@@ -139,7 +139,7 @@ var tsharkNames = map[string][]string{
 var unknownLayouts = []string{
 	"LinkSpeedWidthPairsTable", // it has a layout, but nobody else has
 	"VendorSpecificMadsTable", "HierarchyInfo", "CableInfo", "PortInfoExtended",
-	"MlnxPrivateLFTMap", "MlnxConfigSpace", "MlnxAccessRegister", "MlnxSemaphore", "MlnxExtPortInfo",
+	"MlnxPrivateLFTMap", "MlnxGeneralInfo", "MlnxConfigSpace", "MlnxAccessRegister", "MlnxSemaphore", "MlnxExtPortInfo",
 	"LinkSpeedWidthPairsTableRecord", "HierarchyInfoRecord", "CableInfoRecord", "PortInfoExtendedRecord",
 	"RangeRecord", "MCGroupRecord", "NoticeRecord", "SAResponse",
 	"PortSamplesControl", "PortSamplesResult", "PortRcvErrorDetails", "PortXmitDiscardDetails", "PortOpRcvCounters",

@@ -26,10 +26,33 @@ type Condition struct {
 func (a *Attribute) Resolve(data []byte, modifier uint32) *Attribute {
 	for i := range a.Variants {
 		if when := a.Variants[i].When; len(when) > 0 && !slices.ContainsFunc(when, func(c Condition) bool { return !a.conditionHolds(c, data, modifier) }) {
-			return a.derived().variants[i]
+			return a.nested(i, data, modifier)
 		}
 	}
 	return a
+}
+
+// nested is a with variant i in place, and in that the variant that it has.
+func (a *Attribute) nested(i int, data []byte, modifier uint32) *Attribute {
+	v := a.Variants[i]
+	at := a.Field(v.Field).Offset / 8
+	inner := v.Layout.Resolve(data[min(at, len(data)):], modifier)
+	if inner == v.Layout {
+		return a.derived().variants[i]
+	}
+	d := a.derived()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	with := d.nested[inner]
+	if with == nil {
+		v.Layout = inner
+		with = a.with(&v)
+		if d.nested == nil {
+			d.nested = map[*Attribute]*Attribute{}
+		}
+		d.nested[inner] = with
+	}
+	return with
 }
 
 // WithVariant is a with the variant of that name in place; nil if it has none.

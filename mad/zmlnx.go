@@ -250,6 +250,48 @@ var LayoutMlnxConfigRecords = &Attribute{
 }
 
 // Decode reads t from data; what data lacks reads as 0.
+func (t *MlnxGeneralInfo) Decode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		copy(pad[:], b)
+		b = pad[:]
+	}
+	b = b[:64]
+	copy(t.Data[:], b[0:64])
+}
+
+// Encode writes t to data, reserved bits as 0; what does not fit is left out.
+func (t *MlnxGeneralInfo) Encode(data []byte) {
+	b := data
+	if len(b) < 64 {
+		var pad [64]byte
+		t.Encode(pad[:])
+		copy(data, pad[:])
+		return
+	}
+	b = b[:64]
+	copy(b[0:64], t.Data[:])
+}
+
+// AttrMlnxGeneralInfo describes MlnxGeneralInfo.
+var AttrMlnxGeneralInfo = &Attribute{
+	Name:    "MlnxGeneralInfo",
+	Class:   ClassSubn,
+	Version: 1,
+	ID:      0xff17,
+	Methods: []Method{MethodGet},
+	Size:    64,
+	Section: "vendor",
+	Sources: []string{"mstflint mad_ifc/mad_ifc.c MAD_ATTR_GENERAL_INFO_SMP (the number alone)"},
+	Doc:     "MlnxGeneralInfo says what a device is and runs, as GeneralInfo does, in an SMP.",
+	Fields: []Field{
+		{Name: "Data", Script: "data", Offset: 0, Bits: 512, Count: 1, Stride: 512, Type: FieldTypeBytes, Component: 0, Components: 1,
+			Doc: "Data is the attribute as it came."},
+	},
+}
+
+// Decode reads t from data; what data lacks reads as 0.
 func (t *MlnxSemaphore) Decode(data []byte) {
 	b := data
 	if len(b) < 64 {

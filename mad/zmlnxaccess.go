@@ -20,6 +20,40 @@ var WordsRegisterMethod = &Words{
 // String is the word of v, unknown(9) where there is none.
 func (v RegisterMethod) String() string { return WordsRegisterMethod.Text(uint64(v)) }
 
+// WordsRegisterStatus are the words of RegisterStatus.
+var WordsRegisterStatus = &Words{
+	Name: "RegisterStatus",
+	Word: map[uint64]string{
+		0x0:  "ok",
+		0x1:  "busy",
+		0x2:  "version_not_supported",
+		0x3:  "unknown_tlv",
+		0x4:  "register_not_supported",
+		0x5:  "class_not_supported",
+		0x6:  "method_not_supported",
+		0x7:  "bad_parameter",
+		0x8:  "no_resources",
+		0x9:  "received",
+		0x70: "internal_error",
+	},
+	Code: map[string]uint64{
+		"ok":                     0x0,
+		"busy":                   0x1,
+		"version_not_supported":  0x2,
+		"unknown_tlv":            0x3,
+		"register_not_supported": 0x4,
+		"class_not_supported":    0x5,
+		"method_not_supported":   0x6,
+		"bad_parameter":          0x7,
+		"no_resources":           0x8,
+		"received":               0x9,
+		"internal_error":         0x70,
+	},
+}
+
+// String is the word of v, unknown(9) where there is none.
+func (v RegisterStatus) String() string { return WordsRegisterStatus.Text(uint64(v)) }
+
 // Decode reads t from data; what data lacks reads as 0.
 func (t *MlnxAccessRegister) Decode(data []byte) {
 	b := data
@@ -63,6 +97,12 @@ var AttrMlnxAccessRegister = &Attribute{
 			Doc: "Operation says which register is meant, and what is done with it."},
 		{Name: "Register", Script: "register", Offset: 160, Bits: 352, Count: 1, Stride: 352, Type: FieldTypeBytes, Component: 13, Components: 1,
 			Doc: "Register is its content."},
+	},
+	Variants: []Variant{
+		{Name: "mtmp", Field: "register", Layout: LayoutMTMP, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x900a, 0x900a}}}}},
+		{Name: "mtcap", Field: "register", Layout: LayoutMTCAP, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x9009, 0x9009}}}}},
+		{Name: "mfcr", Field: "register", Layout: LayoutMFCR, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x9001, 0x9001}}}}},
+		{Name: "mfsm", Field: "register", Layout: LayoutMFSM, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x9003, 0x9003}}}}},
 	},
 }
 
@@ -114,6 +154,17 @@ var AttrAccessRegisterLong = &Attribute{
 		{Name: "Register", Script: "register", Offset: 224, Bits: 1632, Count: 1, Stride: 1632, Type: FieldTypeBytes, Component: 14, Components: 1,
 			Doc: "Register is its content."},
 	},
+	Variants: []Variant{
+		{Name: "mtmp", Field: "register", Layout: LayoutMTMP, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x900a, 0x900a}}}}},
+		{Name: "mtcap", Field: "register", Layout: LayoutMTCAP, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x9009, 0x9009}}}}},
+		{Name: "mfcr", Field: "register", Layout: LayoutMFCR, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x9001, 0x9001}}}}},
+		{Name: "mfsm", Field: "register", Layout: LayoutMFSM, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x9003, 0x9003}}}}},
+		{Name: "msps", Field: "register", Layout: LayoutMSPS, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x900d, 0x900d}}}}},
+		{Name: "mgir", Field: "register", Layout: LayoutMGIR, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x9020, 0x9020}}}}},
+		{Name: "msgi", Field: "register", Layout: LayoutMSGI, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x9021, 0x9021}}}}},
+		{Name: "mcia", Field: "register", Layout: LayoutMCIA, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x9014, 0x9014}}}}},
+		{Name: "pplm", Field: "register", Layout: LayoutPPLM, When: []Condition{{Name: "register_id", Modifier: false, Values: [][2]uint64{[2]uint64{0x5023, 0x5023}}}}},
+	},
 }
 
 // Decode reads t from data; what data lacks reads as 0.
@@ -128,7 +179,7 @@ func (t *RegisterOperation) Decode(data []byte) {
 	t.OperationType = b[0] >> 3
 	t.OperationLen = binary.BigEndian.Uint16(b[0:]) & 0x7ff
 	t.OperationDR = b[2]>>7 != 0
-	t.RegisterStatus = b[2] & 0x7f
+	t.RegisterStatus = RegisterStatus(b[2] & 0x7f)
 	t.RegisterID = binary.BigEndian.Uint16(b[4:])
 	t.OperationResponse = b[6]>>7 != 0
 	t.RegisterMethod = RegisterMethod(b[6] & 0x7f)
@@ -149,7 +200,7 @@ func (t *RegisterOperation) Encode(data []byte) {
 	}
 	b = b[:20]
 	binary.BigEndian.PutUint16(b[0:], uint16(t.OperationType)&0x1f<<11|t.OperationLen&0x7ff)
-	b[2] = bit(t.OperationDR)<<7 | t.RegisterStatus&0x7f
+	b[2] = bit(t.OperationDR)<<7 | uint8(t.RegisterStatus)&0x7f
 	clear(b[3:4])
 	binary.BigEndian.PutUint16(b[4:], t.RegisterID)
 	b[6] = bit(t.OperationResponse)<<7 | uint8(t.RegisterMethod)&0x7f
@@ -174,7 +225,7 @@ var LayoutRegisterOperation = &Attribute{
 			Doc: "OperationLen is 4."},
 		{Name: "OperationDR", Script: "operation_dr", Offset: 16, Bits: 1, Count: 1, Stride: 1, Type: FieldTypeUint, Component: 2, Components: 1,
 			Doc: "OperationDR: the request went along a directed route."},
-		{Name: "RegisterStatus", Script: "register_status", Offset: 17, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeUint, Component: 3, Components: 1,
+		{Name: "RegisterStatus", Script: "register_status", Offset: 17, Bits: 7, Count: 1, Stride: 7, Type: FieldTypeEnum, Words: WordsRegisterStatus, Component: 3, Components: 1,
 			Doc: "RegisterStatus is 0 where the operation was carried out."},
 		{Name: "RegisterID", Script: "register_id", Offset: 32, Bits: 16, Count: 1, Stride: 16, Type: FieldTypeUint, Component: 5, Components: 1, Hex: true,
 			Doc: "RegisterID is the number of the register."},
@@ -244,6 +295,19 @@ var AttrAccessRegister = &Attribute{
 			Doc: "BlockNum is the part of the register, from byte 220*BlockNum on."},
 		{Name: "Content", Script: "content", Offset: 96, Bits: 1760, Count: 1, Stride: 1760, Type: FieldTypeBytes, Component: 3, Components: 1,
 			Doc: "Content is that part."},
+	},
+	Variants: []Variant{
+		{Name: "mtmp", Field: "content", Layout: LayoutMTMP, When: []Condition{{Name: "register", Modifier: true, Values: [][2]uint64{[2]uint64{0x900a, 0x900a}}}, {Name: "block_num", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "mtcap", Field: "content", Layout: LayoutMTCAP, When: []Condition{{Name: "register", Modifier: true, Values: [][2]uint64{[2]uint64{0x9009, 0x9009}}}, {Name: "block_num", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "mfcr", Field: "content", Layout: LayoutMFCR, When: []Condition{{Name: "register", Modifier: true, Values: [][2]uint64{[2]uint64{0x9001, 0x9001}}}, {Name: "block_num", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "mfsm", Field: "content", Layout: LayoutMFSM, When: []Condition{{Name: "register", Modifier: true, Values: [][2]uint64{[2]uint64{0x9003, 0x9003}}}, {Name: "block_num", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "msps", Field: "content", Layout: LayoutMSPS, When: []Condition{{Name: "register", Modifier: true, Values: [][2]uint64{[2]uint64{0x900d, 0x900d}}}, {Name: "block_num", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "mgir", Field: "content", Layout: LayoutMGIR, When: []Condition{{Name: "register", Modifier: true, Values: [][2]uint64{[2]uint64{0x9020, 0x9020}}}, {Name: "block_num", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "msgi", Field: "content", Layout: LayoutMSGI, When: []Condition{{Name: "register", Modifier: true, Values: [][2]uint64{[2]uint64{0x9021, 0x9021}}}, {Name: "block_num", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "mcia", Field: "content", Layout: LayoutMCIA, When: []Condition{{Name: "register", Modifier: true, Values: [][2]uint64{[2]uint64{0x9014, 0x9014}}}, {Name: "block_num", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "pddr", Field: "content", Layout: LayoutPDDR, When: []Condition{{Name: "register", Modifier: true, Values: [][2]uint64{[2]uint64{0x5031, 0x5031}}}, {Name: "block_num", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "ppcnt", Field: "content", Layout: LayoutPPCNT, When: []Condition{{Name: "register", Modifier: true, Values: [][2]uint64{[2]uint64{0x5008, 0x5008}}}, {Name: "block_num", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
+		{Name: "pplm", Field: "content", Layout: LayoutPPLM, When: []Condition{{Name: "register", Modifier: true, Values: [][2]uint64{[2]uint64{0x5023, 0x5023}}}, {Name: "block_num", Modifier: false, Values: [][2]uint64{[2]uint64{0x0, 0x0}}}}},
 	},
 }
 

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -13,11 +14,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"go.starlark.net/starlark"
 
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/mad"
+	"fabsh/mad/capture"
 )
 
 func (a *app) decodeCommand() *cobra.Command {
@@ -29,6 +32,7 @@ its place (byte, or byte.bit), its length in bits, its name and its value.
 
 It is given as hexadecimal digits, or as a file that holds it: raw, as digits,
 or as a dump by xxd, hexdump -C, tcpdump -x or Wireshark. - is the input.
+Of a recording (--record) it explains all datagrams, in their order.
 With -o json, jsonl or csv before the word decode, it is written in that format.`,
 		Example: `  fabsh decode 0101010100000000000000000000000100110000...
   xxd datagram | fabsh decode -
@@ -42,6 +46,9 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 			if err != nil {
 				return late(fmt.Errorf("decode: %w", err))
 			}
+			if isCapture(m) {
+				return a.decodeRecording(m, words[0])
+			}
 			if len(m) < mad.HeaderSize {
 				return fmt.Errorf("decode: a MAD's header alone has %d bytes: this has %d", mad.HeaderSize, len(m))
 			}
@@ -53,6 +60,34 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 			return err
 		},
 	}
+}
+
+// decodeRecording explains all datagrams of a recording: as text one after the
+// other, else as a list.
+func (a *app) decodeRecording(b []byte, name string) error {
+	var list []starlark.Value
+	err := capture.Datagrams(bytes.NewReader(b), name, func(m []byte, _ bool) error {
+		v := records.Datagram(bytes.Clone(m))
+		if a.output() != lang.FormatText {
+			list = append(list, v)
+			return context.Cause(a.context())
+		}
+		text, err := builtins.Render(v, a.output(), "datagram")
+		if err == nil {
+			_, err = io.WriteString(a.console.Out(), text+"\n")
+		}
+		return cmp.Or(err, context.Cause(a.context()))
+	})
+	if err == nil && a.output() != lang.FormatText {
+		var text string
+		if text, err = builtins.Render(starlark.NewList(list), a.output(), "datagram"); err == nil {
+			_, err = io.WriteString(a.console.Out(), text)
+		}
+	}
+	if err != nil {
+		return late(fmt.Errorf("decode: %w", err))
+	}
+	return nil
 }
 
 // datagram reads the datagram that the command line names: digits, a file, or -
@@ -92,9 +127,7 @@ func readDump(r io.Reader, name string) ([]byte, error) {
 		return nil, err
 	case len(b) > maxDump:
 		return nil, fmt.Errorf("%s: more than %d MB, too long for a datagram", name, maxDump>>20)
-	case isCapture(b):
-		return nil, fmt.Errorf("%s: a capture of packets, and this takes a single datagram; open it in Wireshark, or replay a recording: -F replay:FILE", name)
-	case !isText(b):
+	case isCapture(b), !isText(b):
 		return b, nil
 	}
 	m, err := parseDump(string(b))

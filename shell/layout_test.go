@@ -39,7 +39,7 @@ var layers = [][]string{
 	{"fabric/change/plan"},
 	{"fabric/change/order"},
 	{"fabric/discover", "fabric/routing"},
-	{"fabric/format", "fabric/routing/lanes", "fabric/sa", "fabric/sim/generate", "fabric/stored"},
+	{"fabric/format", "fabric/routing/lanes", "fabric/sa", "fabric/sim/generate", "fabric/sim/registers", "fabric/stored"},
 	{"fabric"},
 	{"mad/capture", "mad/ibsim", "mad/umad", "mad/ibsim/ibsimtest", "mad/umad/umadtest"}, // transports, and what tests need: peers, a kernel
 	{"mad/engine", "mad/ibsim/wire"},

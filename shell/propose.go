@@ -49,7 +49,9 @@ func keywordsOf(callee starlark.Value, args []string) []string {
 		case p.Kind == records.KindFields:
 			if a := attributeNamed(args); a != nil {
 				for _, f := range a.Flat() {
-					names = append(names, f.Script)
+					if a.Register == 0 || !f.ReadOnly && !f.W1C { // of a register, those that choose
+						names = append(names, f.Script)
+					}
 				}
 			}
 		case strings.HasPrefix(p.Name, "*"):
@@ -65,7 +67,8 @@ func attributeNamed(args []string) *mad.Attribute {
 	if len(args) == 0 {
 		return nil
 	}
-	return mad.ByName(strings.Trim(args[0], `"'`))
+	name := strings.Trim(args[0], `"'`)
+	return cmp.Or(mad.ByName(name), mad.RegisterNamed(name))
 }
 
 // wordsFor are the texts that make sense for an argument.
@@ -88,6 +91,8 @@ func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string,
 		return datagrams.AttributeNames(mad.ClassPerf), false
 	case records.KindRecord:
 		return datagrams.AttributeNames(mad.ClassSubnAdm), false
+	case records.KindRegister:
+		return datagrams.RegisterNames(), false
 	case records.KindAttribute:
 		return datagrams.OtherAttributeNames(), false
 	case lang.KindTopic:

@@ -16,6 +16,7 @@ var (
 	KindPerfAttribute = &lang.Kind{Convert: toAttributeName, Type: reflect.TypeFor[string]()}                            // the name of an attribute of performance management
 	KindRecord        = &lang.Kind{Convert: toAttributeName, Type: reflect.TypeFor[string](), Default: lang.TextDefault} // the name of a record of subnet administration
 	KindAttribute     = &lang.Kind{}                                                                                     // the name or the number of an attribute of any other class
+	KindRegister      = &lang.Kind{Convert: toAttributeName, Type: reflect.TypeFor[string]()}                            // the name of a register
 	KindFields        = &lang.Kind{Fields: givenTwice}                                                                   // ** fields of the attribute, by name
 )
 

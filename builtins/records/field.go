@@ -32,7 +32,7 @@ const (
 	keyHidden = "hidden" // it is set
 )
 
-// FieldValue is a field as scripts see it: a number is an int; GUIDs, GIDs and
+// FieldValue is a field as scripts see it: a number is an int, or with a scale a float; GUIDs, GIDs and
 // texts are strings; so are the words of an enumeration, while those of a mask
 // are a tuple; an embedded attribute is a record. An array is a tuple of these.
 func FieldValue(f *mad.Field, data []byte) starlark.Value {
@@ -87,6 +87,12 @@ func elementValue(f *mad.Field, data []byte, i int) starlark.Value {
 			t[i] = starlark.String(w)
 		}
 		return t
+	}
+	switch {
+	case f.Scale > 0:
+		return starlark.Float(f.Number(data, i))
+	case f.Signed:
+		return starlark.MakeInt64(int64(f.Number(data, i)))
 	}
 	return starlark.MakeUint64(v)
 }
@@ -212,6 +218,18 @@ func elementCode(f *mad.Field, v starlark.Value) (uint64, error) {
 // wordCode is the number of a word or of a number itself. "unknown(7)", which is
 // how a number without a word reads, is written back as 7.
 func wordCode(f *mad.Field, v starlark.Value) (uint64, error) {
+	if f.Signed || f.Scale > 0 {
+		n, ok := starlark.AsFloat(v)
+		if _, isBool := v.(starlark.Bool); !ok || isBool {
+			return 0, lang.WantType(v, "number")
+		}
+		code, ok := f.Code(n)
+		if !ok {
+			low, high := f.Range()
+			return 0, fmt.Errorf("%s is out of range, %g..%g", v, low, high)
+		}
+		return code, nil
+	}
 	switch v := v.(type) {
 	case starlark.Bool:
 		if f.Bits == 1 {

@@ -66,6 +66,13 @@ func groupHelp(group []*mad.Attribute) string {
 	}
 	fmt.Fprintf(&b, "\n\n%s\n\n", a.Doc)
 	for _, a := range group {
+		if a.Register != 0 {
+			fmt.Fprintf(&b, "Register %#04x of Mellanox' and NVIDIA's devices, %s; reg_get(%q, target) reads it.\n", a.Register, lang.Count(a.Size, "byte"), a.Name)
+			if a.Confirmed {
+				fmt.Fprintf(&b, "Its layout is known from %s.\n", strings.Join(a.Sources, "; "))
+			}
+			continue
+		}
 		if a.Class == 0 {
 			fmt.Fprintf(&b, "A part of a MAD or of an attribute, %s, section %s of the specification.\n", lang.Count(a.Size, "byte"), a.Section)
 			continue
@@ -99,7 +106,11 @@ func groupHelp(group []*mad.Attribute) string {
 			}
 			told = append(told, v.Layout)
 			fmt.Fprintf(&b, "\nVariant %s of .%s%s%s\n", v.Name, v.Field, ownerWords(group, v), whenWords(a, v))
-			fmt.Fprintf(&b, "%s\n%s", v.Layout.Doc, fieldRows(v.Layout, "  ."))
+			b.WriteString(v.Layout.Doc + "\n")
+			if a.Confirmed && !v.Layout.Confirmed {
+				fmt.Fprintf(&b, "Layout unconfirmed: it is known from %s alone.\n", strings.Join(v.Layout.Sources, "; "))
+			}
+			b.WriteString(fieldRows(v.Layout, "  ."))
 		}
 	}
 	return b.String()

@@ -51,6 +51,9 @@ func FailedRequest(c *lang.Call, t *Target, err error) error {
 	if errors.Is(err, engine.ErrReadOnly) {
 		return c.Refuse("refused, for it would change the fabric, which takes --write")
 	}
+	if errors.Is(err, engine.ErrRegister) {
+		return c.Refuse("%v", engine.ErrRegister)
+	}
 	if errors.Is(err, plan.ErrNotPlanned) {
 		return c.Refuse("%v", err)
 	}

@@ -40,6 +40,12 @@ func init() {
 		lang.Member[*Sim]{Method: &busyMethod},
 		lang.Member[*Sim]{Method: &mkeyMethod},
 		lang.Member[*Sim]{Method: &trapMethod},
+		lang.Member[*Sim]{Method: &temperatureMethod},
+		lang.Member[*Sim]{Method: &fanMethod},
+		lang.Member[*Sim]{Method: &supplyMethod},
+		lang.Member[*Sim]{Method: &firmwareMethod},
+		lang.Member[*Sim]{Method: &moduleMethod},
+		lang.Member[*Sim]{Method: &downReasonMethod},
 	)
 }
 

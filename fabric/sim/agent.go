@@ -33,6 +33,7 @@ var agents = [256]*agent{
 	mad.ClassPerf:       {perfHandlers, mad.StatusBadMethod},
 	mad.ClassCongestion: {congestionHandlers, mad.StatusBadMethodAttribute},
 	mad.ClassBM:         {[]handler{{attr: mad.AttrBMClassPortInfo, get: (*request).getClassPortInfo}}, mad.StatusBadMethodAttribute},
+	mad.ClassVendor0A:   {[]handler{{attr: mad.AttrAccessRegister, on: hasRegisters, get: (*request).getRegister}}, mad.StatusBadMethodAttribute},
 	mad.ClassDevMgt:     {[]handler{{attr: mad.AttrDevMgtClassPortInfo, get: (*request).getClassPortInfo}}, mad.StatusBadMethodAttribute},
 }
 

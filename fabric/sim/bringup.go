@@ -49,6 +49,7 @@ func New(f *fabric.Fabric, o Options) *Subnet {
 	if !o.Bare {
 		s.twinTables(f)
 	}
+	s.addRegisters(&o)
 	s.setRedirects()
 	s.discover()
 	for _, e := range o.Errors {

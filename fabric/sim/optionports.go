@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sim/registers"
 	"fabsh/mad"
 )
 
@@ -37,6 +38,29 @@ func (v *values) hardware(f *fabric.Fabric, o *Options) {
 	}
 	for _, p := range v.ports("errors", places, f, o.Seed) {
 		o.Errors = append(o.Errors, PortRate{p, each})
+	}
+}
+
+// registers reads the key of the devices' registers.
+func (v *values) registers(f *fabric.Fabric, o *Options) {
+	text := v.text["registers"]
+	if o.Registers = text != "no"; !o.Registers || text == "yes" {
+		return
+	}
+	for one := range strings.SplitSeq(text, "+") {
+		fault, name, _ := strings.Cut(one, "@")
+		n, num, err := findPort(f, name)
+		if err == nil && num > 0 && n.Port(num) == nil {
+			err = fmt.Errorf("%s has no port %d", n.Label(), num)
+		}
+		if err == nil {
+			err = registers.New(n.GUID(), n.IsSwitch()).Break(fault, max(num, 0))
+		}
+		if err != nil {
+			v.fail("registers", err.Error()+": write yes, no, or FAULT@NODE/PORT")
+			return
+		}
+		o.RegisterFaults = append(o.RegisterFaults, RegisterFault{fault, n, max(num, 0)})
 	}
 }
 

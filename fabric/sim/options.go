@@ -43,6 +43,10 @@ type Options struct {
 	// Traffic, if not 0, is what each CA sends to the one that is half of all further
 	// on, in bytes a second.
 	Traffic float64
+	// Registers: the devices have registers, as those of Mellanox, and RegisterFaults
+	// say what of them is broken.
+	Registers      bool
+	RegisterFaults []RegisterFault
 	// Bare: nobody has brought the subnet up. Links are in state Initialize, ports
 	// have no LIDs, switches no routes, and there is no subnet manager in this
 	// process.
@@ -54,6 +58,14 @@ type Options struct {
 // get an answer.
 type Redirect struct{ Node, At *fabric.Node }
 
+// RegisterFault is a fault of registers.FaultNames at a port, or with Num 0 at the
+// node.
+type RegisterFault struct {
+	Fault string
+	Node  *fabric.Node
+	Num   int
+}
+
 // PortRate is a number a second at a port.
 type PortRate struct {
 	Port *fabric.Port
@@ -63,7 +75,7 @@ type PortRate struct {
 // commonKeys are the keys of all topologies, with their defaults.
 var commonKeys = map[string]string{
 	"loss": "0", "delay": "0s", "jitter": "0s", "dup": "0", "busy": "0", "seed": "1", "dead": "", "sm": "", "mkey": "0", "mkey_level": "1", "redirect": "",
-	"remove_links": "0", "remove_switches": "0", "speed": "", "width": "", "errors": "", "traffic": "0", "vl15": "0",
+	"remove_links": "0", "remove_switches": "0", "speed": "", "width": "", "errors": "", "traffic": "0", "vl15": "0", "registers": "no",
 }
 
 // options reads the common keys.
@@ -101,6 +113,7 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 	}
 	o.Dead = v.deadPorts(f, &o)
 	v.hardware(f, &o)
+	v.registers(f, &o)
 	return o, v.err
 }
 

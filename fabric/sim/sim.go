@@ -39,7 +39,8 @@
 // Agents, a file or more for each class:
 //
 //	smp.go             subnet management: the table of its attributes
-//	portinfo.go        PortInfo, and links that train; mlnx.go: Mellanox' part of it
+//	portinfo.go        PortInfo, and links that train; mlnx.go: Mellanox' part of it,
+//	                   and their registers; registers/ has what these show
 //	sminfo.go          what subnet managers ask of each other
 //	table.go           tables in blocks
 //	mkey.go            M_Keys: who may, and what follows when one is wrong
@@ -68,6 +69,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fabsh/fabric/sim/registers"
 	"fabsh/mad"
 )
 
@@ -108,6 +110,7 @@ type Subnet struct {
 	flows        []flow // traffic
 	trafficStale atomic.Bool
 	trafficSince time.Time  // when it became stale
+	poweredAt    time.Time  // when the devices began, less upBefore
 	trafficMu    sync.Mutex // held by the reader that makes counters grow by it
 
 	groups    []*group // multicast groups
@@ -130,12 +133,13 @@ type node struct {
 	ports          []port        // by number; a CA's port 0 is not used
 	info           [smpSize]byte // NodeInfo, but for PortGUID and LocalPortNum
 	desc           [smpSize]byte
-	sw             [smpSize]byte // SwitchInfo
-	fdbTop         mad.LID       // SwitchInfo.LinearFDBTop
-	lft            []uint8       // entries beyond its end are mad.NoPort
-	samples        *samples      // the measurement of counters of a port; nil: there was none
-	redirectTo     *node         // its performance management is there; nil: here
-	redirectedHere *node         // the node whose performance management is here too; nil: none
+	sw             [smpSize]byte       // SwitchInfo
+	fdbTop         mad.LID             // SwitchInfo.LinearFDBTop
+	lft            []uint8             // entries beyond its end are mad.NoPort
+	samples        *samples            // the measurement of counters of a port; nil: there was none
+	redirectTo     *node               // its performance management is there; nil: here
+	redirectedHere *node               // the node whose performance management is here too; nil: none
+	hardware       *registers.Hardware // what its registers show; nil: it has none
 }
 
 // port is the state of a port: PortInfo as on the wire, and of it what forwarding
@@ -183,6 +187,7 @@ func (s *Subnet) SetClock(now func() time.Time) {
 		}
 	}
 	s.trafficSince = after.Add(s.trafficSince.Sub(before))
+	s.poweredAt = after.Add(s.poweredAt.Sub(before))
 }
 
 // now is the time of the subnet.

@@ -19,6 +19,7 @@ var smpHandlers = []handler{
 	{attr: mad.AttrGUIDInfo, get: guidBlocks.get, set: guidBlocks.set},
 	{attr: mad.AttrPKeyTable, get: pkeyBlocks.get, set: pkeyBlocks.set},
 	{attr: mad.AttrVLArbitrationTable, get: vlArbBlocks.get, set: vlArbBlocks.set},
+	{attr: mad.AttrMlnxAccessRegister, on: hasRegisters, get: (*request).getRegisterBySMP},
 	{attr: mad.AttrMlnxExtPortInfo, on: onMlnx, get: (*request).getMlnxPortInfo, set: (*request).setMlnxPortInfo},
 	{attr: mad.AttrLedInfo, get: (*request).getLight, set: (*request).setLight},
 }

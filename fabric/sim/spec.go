@@ -125,6 +125,9 @@ var topologies = []topology{
 //	vl15=0     how many answers to SMPs may wait for a program at a time; 0: any
 //	redirect=  NODE@NODE, several with +: requests to the performance
 //	           management of the first are redirected to the second
+//	registers=no  the devices have no registers; yes: they have, as those of Mellanox
+//	           (reg_get); or what is broken of them: hot@NODE/PORT, hot@NODE, ber@NODE/PORT,
+//	           dark@NODE/PORT, fan@NODE, supply@NODE, firmware@NODE, several with +
 //
 // Files must be regular ones.
 func Parse(spec string) (*fabric.Fabric, Options, error) {

@@ -6,6 +6,7 @@
 //	segment.go   long datagrams become what was on the wire
 //	port.go      the facts of the local port, as MADs
 //	load.go      a recording read: which request got which answer
+//	datagrams.go the datagrams of a recording, one after the other
 //	replay.go    the transport that answers from it
 //	order.go     the order in which it answers
 //

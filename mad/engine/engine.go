@@ -187,6 +187,9 @@ func (e *Engine) Start(c *Call) {
 func (e *Engine) check(c *Call) (mad.Effect, error) {
 	h := c.Header()
 	effect := mad.EffectOfMAD(c.MAD[:])
+	if mad.WritesRegister(c.MAD[:]) {
+		return effect, ErrRegister
+	}
 	if c.Subscribes && h.Class == mad.ClassSubnAdm && h.ClassVersion == h.Class.Version() && h.Method == mad.MethodSet && h.Attribute == mad.AttrInformInfo.ID {
 		effect = mad.EffectSession
 	}

@@ -17,6 +17,9 @@ var (
 	// ErrReadOnly: the request would change the fabric, which Options.Write
 	// does not allow. It was not sent.
 	ErrReadOnly = errors.New("refused, for it would change the fabric and the engine is read-only")
+	// ErrRegister: the request would write a register of a device, or clear what
+	// it counts. No option allows that. It was not sent.
+	ErrRegister = errors.New("refused, for it would write a register of the device, or may: registers are only read, and only those that are known (help(reg_get))")
 	// ErrNotRecorded: the recording that is replayed has no such request.
 	ErrNotRecorded = errors.New("not in the recording")
 	// ErrCut: the transport lost a part of the answer's table.

@@ -16,6 +16,7 @@ var keywords = strings.Fields(`and break continue def elif else for if in lambda
 // check adds an error for all that would be wrong on the wire or in a script,
 // and numbers the components.
 func (p *pkg) check() {
+	p.placeRegisters()
 	ids := map[string]*attr{}
 	for _, f := range p.files {
 		for _, w := range f.wordTypes {
@@ -222,7 +223,7 @@ func (p *pkg) checkVariant(v *variant) {
 			}) {
 				p.errs.add(v.pos, "%s: no modifier of %s has %q", v.layout.goName, v.of, name)
 			}
-		} else if !slices.ContainsFunc(base.fields, func(f *field) bool { return f.goName == c.name && f.count == 1 && f.bits <= 64 }) {
+		} else if f := base.named(c.name); f == nil || f.count != 1 || f.bits > 64 {
 			p.errs.add(v.pos, "%s: %s has no number %q", v.layout.goName, v.of, c.name)
 		}
 	}

@@ -55,6 +55,7 @@ var attrOptions = map[string]func(a *attr, value string) error{
 	"name":     func(a *attr, value string) error { a.name = value; return nil },
 	"offset":   func(a *attr, value string) error { return readInt(&a.offset, value) },
 	"oui":      func(a *attr, value string) error { return readNumber(&a.oui, value, 24) },
+	"register": func(a *attr, value string) error { return readNumber(&a.register, value, 16) },
 	"section":  func(a *attr, value string) error { a.section = value; return nil },
 	"size":     func(a *attr, value string) error { return readInt(&a.size, value) },
 	"v1":       func(a *attr, value string) (err error) { a.methods1, err = readMethods(value, methods1); return err },

@@ -59,13 +59,14 @@ func (f *field) parsePlace(s string) bool {
 
 // fieldFlags are the options of a field's tag without a value.
 var fieldFlags = map[string]func(f *field) *bool{
-	"bytes": func(f *field) *bool { return &f.raw },
-	"enum":  func(f *field) *bool { return &f.enum },
-	"hex":   func(f *field) *bool { return &f.hex },
-	"key":   func(f *field) *bool { return &f.key },
-	"ro":    func(f *field) *bool { return &f.readOnly },
-	"text":  func(f *field) *bool { return &f.text },
-	"w1c":   func(f *field) *bool { return &f.w1c },
+	"bytes":  func(f *field) *bool { return &f.raw },
+	"enum":   func(f *field) *bool { return &f.enum },
+	"hex":    func(f *field) *bool { return &f.hex },
+	"key":    func(f *field) *bool { return &f.key },
+	"ro":     func(f *field) *bool { return &f.readOnly },
+	"signed": func(f *field) *bool { return &f.signed },
+	"text":   func(f *field) *bool { return &f.text },
+	"w1c":    func(f *field) *bool { return &f.w1c },
 }
 
 // fieldOptions are those with a value.
@@ -75,6 +76,7 @@ var fieldOptions = map[string]func(f *field, value string) (ok bool){
 	"components": func(f *field, value string) bool { return readCount(&f.components, value) && f.components > 0 },
 	"name":       func(f *field, value string) bool { f.name = value; return value != "" },
 	"nochange":   func(f *field, value string) bool { f.noChange = true; return value == "0" },
+	"scale":      func(f *field, value string) bool { return readCount(&f.scale, value) && f.scale > 1 },
 	"select2":    func(f *field, value string) bool { f.inSelect2 = true; return readCount(&f.select2, value) },
 	"stride":     func(f *field, value string) bool { return readCount(&f.stride, value) && f.stride > 0 },
 }

@@ -149,6 +149,9 @@ func (w *writer) attribute(l *layout, a *attr) {
 			w.p("offset: %d,\n", a.offset)
 		}
 	}
+	if a.register != 0 {
+		w.p("Register: %#04x,\n", a.register)
+	}
 	w.p("Size: %d,\nSection: %q,\nSources: %#v,\nDoc: %q,\n", a.size, a.section, l.sources, a.text(l))
 	if !a.unconfirmed {
 		w.p("Confirmed: true,\n")
@@ -217,10 +220,13 @@ func (w *writer) field(f *field, a *attr) {
 	if f.inSelect2 {
 		w.p("Select2: %d, ", f.select2+1)
 	}
+	if f.scale > 0 {
+		w.p("Scale: %d, ", f.scale)
+	}
 	for _, flag := range []struct {
 		name string
 		on   bool
-	}{{"ReadOnly", f.readOnly}, {"NoChange", f.noChange}, {"W1C", f.w1c}, {"Key", f.key}, {"Hex", f.hex}} {
+	}{{"ReadOnly", f.readOnly}, {"NoChange", f.noChange}, {"W1C", f.w1c}, {"Key", f.key}, {"Hex", f.hex}, {"Signed", f.signed}} {
 		if flag.on {
 			w.p("%s: true, ", flag.name)
 		}

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"math/bits"
 	"slices"
+	"strings"
 )
 
 // pkg is the package as the generator has read it.
@@ -77,9 +78,18 @@ func (l *layout) variantsOf(a *attr) (list []placement) {
 	return list
 }
 
-// named is the field with a Go name.
+// named is the field with a Go name; nil: there is none. Outer.Inner is a field
+// of the layout inside.
 func (l *layout) named(goName string) *field {
-	return l.fields[slices.IndexFunc(l.fields, func(f *field) bool { return f.goName == goName })]
+	outer, inner, nested := strings.Cut(goName, ".")
+	i := slices.IndexFunc(l.fields, func(f *field) bool { return f.goName == outer })
+	switch {
+	case i < 0, nested && l.fields[i].structure == nil:
+		return nil
+	case nested:
+		return l.fields[i].structure.named(inner)
+	}
+	return l.fields[i]
 }
 
 // placement is a variant with the index of its field.
@@ -132,6 +142,7 @@ type attr struct {
 	state       bool
 	config      bool
 	required    bool                 // of each subnet administrator, by class version 1
+	register    uint64               // of a header: the device's register that it is
 	words       map[string]*wordType // by Go name of the field
 	wordsOption string
 }
@@ -185,12 +196,13 @@ type field struct {
 	union      bool // it has variants
 	inSelect2  bool // the tag has select2=
 	select2    int
+	scale      int // the number on the wire is so many times the value; 0: it is the value
 	tagOptions
 }
 
 // tagOptions are the options of a tag without a value.
 type tagOptions struct {
-	text, raw, enum, readOnly, noChange, w1c, key, hex bool
+	text, raw, enum, readOnly, noChange, w1c, key, hex, signed bool
 }
 
 func (f *field) reserved() bool { return f.goName == "_" }

@@ -1,0 +1,286 @@
+package topology
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/fabric/sim"
+	"fabsh/fabric/sim/registers"
+	"fabsh/mad"
+)
+
+// whereParam is a parameter that names a node, or a port of one.
+var whereParam = lang.Param{Name: "where", Kind: lang.KindAny, Doc: "a node, its chip; or a port, NODE/PORT, the module in it"}
+
+// temperatureMethod is sim.temperature().
+var temperatureMethod = lang.Builtin{
+	Name:   "temperature",
+	Params: []lang.Param{whereParam, {Name: "celsius", Kind: lang.KindAny, Doc: "degrees Celsius"}},
+	Doc: `Sets the temperature of a chip, or of a module.
+The devices of the fabric have registers from then on (reg_get), as with -F sim:registers=yes.`,
+	Example: `
+> sim.temperature("leaf-1", 95.5)
+> reg_get("MTMP", 1).temperature
+95.5
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct{ Where, Celsius starlark.Value }) (starlark.Value, error) {
+		celsius, err := within(a.Celsius, -128, 127)
+		if err != nil {
+			return nil, lang.ParamError("celsius", "%w", err)
+		}
+		return editHardware(c, "where", a.Where, func(h *registers.Hardware, num int) error {
+			if num == 0 {
+				h.Temperature = celsius
+				return nil
+			}
+			return changeModule(h, num, func(m *registers.Module) { m.Temperature = celsius })
+		})
+	}),
+}
+
+// fanMethod is sim.fan().
+var fanMethod = lang.Builtin{
+	Name: "fan",
+	Params: []lang.Param{
+		{Name: "switch", Kind: lang.KindAny, Doc: "a switch, or its name"},
+		{Name: "number", Kind: lang.KindInt, Doc: "of the fan, from 0 on"},
+		{Name: "rpm", Kind: lang.KindInt, Doc: "turns a minute; 0: it is dead"},
+	},
+	Doc: "Sets the speed of a fan. The devices have registers from then on.",
+	Example: `
+> sim.fan("leaf-1", 2, 0)
+> reg_get("MFSM", 1, tacho=2).rpm
+0
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Switch      starlark.Value
+		Number, RPM int
+	}) (starlark.Value, error) {
+		return editHardware(c, "switch", a.Switch, func(h *registers.Hardware, _ int) error {
+			if a.Number < 0 || a.Number >= len(h.Fans) {
+				return fmt.Errorf("it has no fan %d: it has %s", a.Number, lang.Count(len(h.Fans), "fan"))
+			}
+			if a.RPM < 0 || a.RPM > 0xffff {
+				return fmt.Errorf("rpm: %d is out of range, 0..65535", a.RPM)
+			}
+			h.Fans[a.Number] = a.RPM
+			return nil
+		})
+	}),
+}
+
+// supplyMethod is sim.supply().
+var supplyMethod = lang.Builtin{
+	Name: "supply",
+	Params: []lang.Param{
+		{Name: "switch", Kind: lang.KindAny, Doc: "a switch, or its name"},
+		{Name: "number", Kind: lang.KindInt, Doc: "of the power supply, 0 or 1"},
+		{Name: "ok", Kind: lang.KindBool, Doc: "whether it works"},
+	},
+	Doc: "Breaks a power supply, or mends it. The devices have registers from then on.",
+	Example: `
+> sim.supply("leaf-1", 1, False)
+> reg_get("MSPS", 1).psu1[:4]
+b"P\x00\x00\x00"
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Switch starlark.Value
+		Number int
+		OK     bool
+	}) (starlark.Value, error) {
+		return editHardware(c, "switch", a.Switch, func(h *registers.Hardware, _ int) error {
+			if a.Number < 0 || a.Number >= len(h.Supplies) {
+				return fmt.Errorf("it has no supply %d: it has %d", a.Number, len(h.Supplies))
+			}
+			h.Supplies[a.Number] = a.OK
+			return nil
+		})
+	}),
+}
+
+// firmwareMethod is sim.firmware().
+var firmwareMethod = lang.Builtin{
+	Name: "firmware",
+	Params: []lang.Param{
+		{Name: "node", Kind: lang.KindAny, Doc: "a node, or its name"},
+		{Name: "version", Kind: lang.KindText, Doc: `three numbers: "31.2012.1024"`},
+		{Name: "psid", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "the board; None: as it was"},
+	},
+	Doc: "Sets the version of a device's firmware. The devices have registers from then on.",
+	Example: `
+> sim.firmware("leaf-1", "31.2010.4102", psid="MT_0000000069")
+> reg_get("MGIR", 1).ext_fw_minor
+2010
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Node    starlark.Value
+		Version string
+		PSID    *string
+	}) (starlark.Value, error) {
+		var version [3]uint32
+		parts := strings.Split(a.Version, ".")
+		for i, part := range parts {
+			n, err := strconv.ParseUint(part, 10, 32)
+			if err != nil || len(parts) != 3 {
+				return nil, lang.ParamError("version", "got %q, want three numbers: 31.2012.1024", a.Version)
+			}
+			version[i] = uint32(n)
+		}
+		return editHardware(c, "node", a.Node, func(h *registers.Hardware, _ int) error {
+			h.Firmware = version
+			if a.PSID != nil {
+				h.PSID = *a.PSID
+			}
+			return nil
+		})
+	}),
+}
+
+// moduleMethod is sim.module().
+var moduleMethod = lang.Builtin{
+	Name: "module",
+	Params: []lang.Param{
+		{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "vendor", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "who made it"},
+		{Name: "part", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "its part number"},
+		{Name: "serial", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "its serial number"},
+		{Name: "length", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "m"},
+		{Name: "rx_power", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the light that comes in on its first lane, uW"},
+		{Name: "tx_power", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "the light that goes out there, uW"},
+		{Name: "ber", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "rate of bit errors that come in, before FEC: 1e-9"},
+	},
+	Doc: "Changes what is plugged into a port. What is None stays as it was. The devices have registers from then on.",
+	Example: `
+> sim.module("leaf-1/2", vendor="ACME", rx_power=20)
+> reg_get("EEPROM", 1, 2).vendor_name.strip()
+"ACME"
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Port                          starlark.Value
+		Vendor, Part, Serial          *string
+		Length, RxPower, TxPower, BER starlark.Value
+	}) (starlark.Value, error) {
+		type number struct {
+			name  string
+			value starlark.Value
+			most  float64
+			to    func(m *registers.Module) *float64
+		}
+		var set []func(m *registers.Module)
+		for _, n := range []number{
+			{"length", a.Length, 6300, func(m *registers.Module) *float64 { return &m.Length }},
+			{"rx_power", a.RxPower, 6553, func(m *registers.Module) *float64 { return &m.RxPower[0] }},
+			{"tx_power", a.TxPower, 6553, func(m *registers.Module) *float64 { return &m.TxPower[0] }},
+			{"ber", a.BER, 0.5, func(m *registers.Module) *float64 { return &m.BER }},
+		} {
+			if n.value == nil {
+				continue
+			}
+			x, err := within(n.value, 0, n.most)
+			if err != nil {
+				return nil, lang.ParamError(n.name, "%w", err)
+			}
+			set = append(set, func(m *registers.Module) { *n.to(m) = x })
+		}
+		return editPort(c, a.Port, func(m *registers.Module) {
+			for _, text := range []struct {
+				given *string
+				to    *string
+			}{{a.Vendor, &m.VendorName}, {a.Part, &m.PartNumber}, {a.Serial, &m.Serial}} {
+				if text.given != nil {
+					*text.to = *text.given
+				}
+			}
+			for _, do := range set {
+				do(m)
+			}
+		})
+	}),
+}
+
+// downReasonMethod is sim.down_reason().
+var downReasonMethod = lang.Builtin{
+	Name: "down_reason",
+	Params: []lang.Param{
+		{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "local", Kind: lang.KindText, Default: `"no_link_down_indication"`, Doc: "the reason of this side, a word of PDDRLinkDown"},
+		{Name: "remote", Kind: lang.KindText, Default: `"no_link_down_indication"`, Keyword: true, Doc: "that of the other"},
+	},
+	Doc: "Says why the link of a port went down the last time. The devices have registers from then on.",
+	Example: `
+> sim.down_reason("leaf-1/2", "cable_was_unplugged")
+> reg_get("PDDR", 1, 2, page_select="link_down").local_reason_opcode
+"cable_was_unplugged"
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Port          starlark.Value
+		Local, Remote string
+	}) (starlark.Value, error) {
+		var codes [2]uint64
+		for i, word := range []string{a.Local, a.Remote} {
+			code, ok := mad.WordsLinkDownReason.Code[word]
+			if word != "" && !ok {
+				var words []string
+				for w := range mad.WordsLinkDownReason.Code {
+					words = append(words, w)
+				}
+				return nil, lang.ParamError([]string{"local", "remote"}[i], "there is no reason %q%s; help(%q) has them", word, fabric.DidYouMean(word, words), "PDDRLinkDown.LocalReasonOpcode")
+			}
+			codes[i] = code
+		}
+		return editPort(c, a.Port, func(m *registers.Module) {
+			m.Reason, m.RemoteReason = mad.LinkDownReason(codes[0]), mad.LinkDownReason(codes[1])
+		})
+	}),
+}
+
+// within is a number from low to high.
+func within(v starlark.Value, low, high float64) (float64, error) {
+	x, ok := starlark.AsFloat(v)
+	if _, isBool := v.(starlark.Bool); isBool || !ok || !(low <= x && x <= high) {
+		return 0, fmt.Errorf("got %v, want a number from %g to %g", v, low, high)
+	}
+	return x, nil
+}
+
+// editHardware changes what the registers of a node show; param names where it is.
+func editHardware(c *lang.Call, param string, where starlark.Value, change func(h *registers.Hardware, num int) error) (starlark.Value, error) {
+	s := c.Recv.(*Sim)
+	at, err := s.placeAt(where, 0)
+	if err != nil {
+		return nil, lang.ParamError(param, "%w", err)
+	}
+	num := max(at.Num, 0)
+	return alter(c, func() error {
+		return s.EditHardware(at.Node, num, func(h *registers.Hardware) error { return change(h, num) })
+	})
+}
+
+// editPort changes what is in a port.
+func editPort(c *lang.Call, port starlark.Value, change func(m *registers.Module)) (starlark.Value, error) {
+	s := c.Recv.(*Sim)
+	at, err := s.portAt(port)
+	if err != nil {
+		return nil, lang.ParamError("port", "%w", err)
+	}
+	if at.Num == 0 {
+		return nil, lang.ParamError("port", "port 0 of a switch has no cable")
+	}
+	return alter(c, func() error { return editModule(s.Subnet, at, change) })
+}
+
+func editModule(s *sim.Subnet, at sim.Cable, change func(m *registers.Module)) error {
+	return s.EditHardware(at.Node, at.Num, func(h *registers.Hardware) error { return changeModule(h, at.Num, change) })
+}
+
+func changeModule(h *registers.Hardware, num int, change func(m *registers.Module)) error {
+	m := h.Module(num)
+	change(&m)
+	h.SetModule(num, m)
+	return nil
+}
