@@ -23,6 +23,7 @@ func Engines() []Engine {
 		dfsssp,
 		lash,
 		dragonfly,
+		torus2QoS,
 		file,
 	}
 }
