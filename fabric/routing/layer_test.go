@@ -307,3 +307,50 @@ func TestOpenSMLanes(t *testing.T) {
 		}
 	}
 }
+
+// TestNueLanes: nue on one lane has no longer path than up*/down* from the root that it
+// takes itself; on several lanes paths are as short or shorter, and close no credit loop,
+// by the oracle.
+func TestNueLanes(t *testing.T) {
+	used := 0
+	for i, spec := range small() {
+		g := graph(t, spec, GraphOptions{})
+		root, _, err := g.escapeRoot(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := g.UpDown(t.Context(), g.Ranks([]int{root}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		most, on := 0, g.endpointsOn()
+		for s := range on {
+			for d := range on {
+				if on[s] > 0 && on[d] > 0 && s != d {
+					most = max(most, h.Distance(s, d)+2)
+				}
+			}
+		}
+		last := verify(t, compute(t, g, "nue", Options{}), VerifyOptions{})
+		if last.MaxHops > max(2, most) {
+			t.Errorf("%s: the longest path has %d links, by up*/down* %d", spec, last.MaxHops, most)
+		}
+		for _, vls := range []int{2, 5} {
+			if i%2 > 0 && vls == 5 {
+				continue
+			}
+			r := compute(t, g, "nue", Options{MaxVLs: vls})
+			v := verify(t, r, VerifyOptions{})
+			if unreachable, acyclic := oracle(r); !acyclic || !v.Acyclic || v.Unreachable != int64(unreachable) || unreachable > 0 && connected(t, g) || r.Lanes() > vls || v.MaxHops > last.MaxHops {
+				t.Errorf("%s, %d lanes: %+v; the oracle: %v, %d; %d lanes, and the longest path had %d links", spec, vls, v, acyclic, unreachable, r.Lanes(), last.MaxHops)
+			}
+			used = max(used, r.Lanes())
+		}
+	}
+	if used < 4 {
+		t.Errorf("%d lanes at most: that proves little", used)
+	}
+	if _, err := Compute(t.Context(), graph(t, "ring:n=5", GraphOptions{}), "nue", Options{MaxVLs: 16}); err == nil {
+		t.Error("16 lanes, and no error")
+	}
+}

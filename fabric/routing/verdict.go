@@ -47,6 +47,8 @@ func (r *Routes) RunInstead() string {
 	switch r.Engine {
 	case "dfsssp", "lash":
 		return fmt.Sprintf("opensm -Q -R %s finds lanes of its own", r.Engine)
+	case "nue":
+		return "opensm -Q -R nue, with nue_max_num_vls, finds lanes of its own"
 	case "torus-2qos":
 		return "opensm -Q -R torus-2QoS, with the directions of the torus in --torus_config, finds lanes of its own"
 	}
