@@ -254,7 +254,7 @@ func TestSetSL(t *testing.T) {
 // by itself.
 func TestVerifyGroups(t *testing.T) {
 	g := graph(t, "ring:n=4,hosts=2", GraphOptions{})
-	verdicts := map[bool]int{}
+	verdicts, loops := map[bool]int{}, int64(0)
 	for seed := range 60 {
 		r := compute(t, g, "minhop", Options{})
 		r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(g.terminals))}, NewSL2VL(g)
@@ -264,14 +264,24 @@ func TestVerifyGroups(t *testing.T) {
 				r.SL.Pair[i][lid] = uint8((i*i*7 + lid*lid*3 + (i+lid)*seed + seed*seed/3) % 11 % 4)
 			}
 		}
+		if c := g.channels[seed%len(g.channels)]; seed%6 == 0 { // two switches send packets to each other
+			for lid := range r.SL.Pair[0] {
+				if t := g.TerminalByLID(mad.LID(lid)); t >= 0 && g.terminals[t].Out > 0 && g.terminals[t].Switch != int(c.From) && g.terminals[t].Switch != int(c.To) {
+					r.Row(int(c.From))[lid], r.Row(int(c.To))[lid] = c.Port, c.PeerPort
+					break
+				}
+			}
+		}
 		unreachable, acyclic := oracle(r)
-		if v := verify(t, r, VerifyOptions{}); v.Acyclic != acyclic || v.Unreachable != int64(unreachable) {
+		v := verify(t, r, VerifyOptions{})
+		if v.Acyclic != acyclic || v.Unreachable != int64(unreachable) {
 			t.Errorf("%d: acyclic %v, unreachable %d; the oracle: %v, %d", seed, v.Acyclic, v.Unreachable, acyclic, unreachable)
 		}
 		verdicts[acyclic]++
+		loops += v.Loops
 	}
-	if len(verdicts) < 2 {
-		t.Errorf("all verdicts are alike: %v", verdicts)
+	if len(verdicts) < 2 || loops == 0 {
+		t.Errorf("all verdicts are alike: %v, and %d packets loop", verdicts, loops)
 	}
 }
 
