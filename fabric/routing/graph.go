@@ -126,7 +126,7 @@ func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
 		}
 	}
 	g.addNeighbours()
-	g.addTerminals(usable, o.Rules)
+	g.addTerminals(usable, quick(o.Rules))
 	if !f.Complete() {
 		g.note("the fabric is incomplete (%s): nothing is known of what is not in it", f.Missing())
 	}
