@@ -364,3 +364,26 @@ func TestNueLanes(t *testing.T) {
 		t.Error("16 lanes, and no error")
 	}
 }
+
+// TestLayerNoLID: where all LIDs of the hosts of a switch are those of others too.
+func TestLayerNoLID(t *testing.T) {
+	cable := [][4]any{{"A", 1, "B", 1}, {"B", 2, "C", 1}, {"C", 2, "A", 2}, {"A", 3, "a", 1}, {"B", 3, "b", 1}, {"C", 3, "c", 1}}
+	f := draw(t, 0, cable...)
+	g, err := NewGraph(f, GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, at := g.TerminalByLID(lidOf(t, g, "c")), lidOf(t, g, "c")
+	g.terminals[b].Count, g.terminals[b].LID, g.byLID[at] = 0, 0, -1
+	s := g.terminals[b].Switch
+	last := int(g.destBase[s+1]) - 1
+	g.dests = append(g.dests[:last:last], g.dests[last+1:]...)
+	for i := s + 1; i < len(g.destBase); i++ {
+		g.destBase[i]--
+	}
+	for _, engine := range []string{"lash", "dfsssp", "nue"} {
+		if v := verify(t, compute(t, g, engine, Options{}), VerifyOptions{}); !v.Acyclic || v.Unreachable > 0 {
+			t.Errorf("%s: %+v", engine, v)
+		}
+	}
+}
