@@ -367,17 +367,20 @@ func TestNueLanes(t *testing.T) {
 
 // TestLayerNoLID: where all LIDs of the hosts of a switch are those of others too.
 func TestLayerNoLID(t *testing.T) {
-	cable := [][4]any{{"A", 1, "B", 1}, {"B", 2, "C", 1}, {"C", 2, "A", 2}, {"A", 3, "a", 1}, {"B", 3, "b", 1}, {"C", 3, "c", 1}}
-	f := draw(t, 0, cable...)
-	g, err := NewGraph(f, GraphOptions{})
+	var ring [][4]any
+	for i := range 9 {
+		ring = append(ring, [4]any{string(rune('A' + i)), 1, string(rune('A' + (i+1)%9)), 2}, [4]any{string(rune('A' + i)), 3, string(rune('a' + i)), 1})
+	}
+	g, err := NewGraph(draw(t, 0, ring...), GraphOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, at := g.TerminalByLID(lidOf(t, g, "c")), lidOf(t, g, "c")
-	g.terminals[b].Count, g.terminals[b].LID, g.byLID[at] = 0, 0, -1
-	s := g.terminals[b].Switch
-	last := int(g.destBase[s+1]) - 1
-	g.dests = append(g.dests[:last:last], g.dests[last+1:]...)
+	last := g.terminals[len(g.terminals)-1].Port.Node().Name()
+	lost, at := g.TerminalByLID(lidOf(t, g, last)), lidOf(t, g, last)
+	g.terminals[lost].Count, g.terminals[lost].LID, g.byLID[at] = 0, 0, -1
+	s := g.terminals[lost].Switch
+	i := int(g.destBase[s+1]) - 1
+	g.dests = append(g.dests[:i:i], g.dests[i+1:]...)
 	for i := s + 1; i < len(g.destBase); i++ {
 		g.destBase[i]--
 	}
