@@ -154,8 +154,8 @@ func btou(b bool) uint8 {
 // missing parts, as OpenSM's torus-2QoS (torus-2QoS(8)), whose seeds and radices it does
 // not need: see lanes.Torus and lanes.TorusRoutes. Bits 0 to 2 of a service level say
 // which datelines a path crosses, and bit 3 is for quality of service: of the lanes, bit 0
-// is that of the dimension of the link, bit 1 is set after a turn that dimension order
-// does not have, and bit 2 is the quality of service, where there are as many lanes.
+// is that of the dimension of the link, bit 1, or 0 without rings, is set after a turn that
+// dimension order does not have, and bit 2 is the quality of service, where there are as many lanes.
 // Where parts are missing, the tables are verified; if they have a credit loop, or a
 // ring is open in two places, another order of dimensions is tried.
 //
@@ -166,11 +166,14 @@ var torus2QoS = Engine{
 	Options: []string{"max_vls"},
 	Acyclic: true,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
-		t, err := g.network().Torus()
+		t, err := g.network().Torus(ctx)
 		if no := new(lanes.NoTorus); errors.As(err, &no) {
 			err = errors.New(no.Name(func(s int32) string { return g.switches[s].Label() }))
 		}
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
 			return nil, &Precondition{Reason: fmt.Errorf("no torus: %w", err)}
 		}
 		h, err := g.Hops(ctx)
@@ -320,7 +323,7 @@ func (r *Routes) dateline(t *lanes.Torus, paths *lanes.TorusRoutes, turns bool, 
 							vls[sl] = uint8(sl) >> to & 1
 						}
 						if turns && from >= 0 && paths.Illegal(from, to) {
-							vls[sl] |= 2
+							vls[sl] |= 1 << btou(rings)
 						}
 						if max >= 2*4 {
 							vls[sl] |= quality << 2

@@ -140,6 +140,9 @@ func shortestLane(searches []*nueSearch, d int, connected *Hops) int {
 // orUpDown is r, or, if they are better, tables whose paths go up to root and then down.
 func (r *Routes) orUpDown(ctx context.Context, root int, connected *Hops) (*Routes, error) {
 	g := r.graph
+	if g.weighted {
+		return r, nil // the weights say which paths are better
+	}
 	longest, busiest, err := r.worst(ctx)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,7 +37,7 @@ type Torus struct {
 // left for one direction, it has that.
 //
 // Time: O(C) for each switch that is tried to begin at, of which the first will mostly do.
-func (n *Network) Torus() (*Torus, error) {
+func (n *Network) Torus(ctx context.Context) (*Torus, error) {
 	e := &embedding{n: n, links: make([][]int32, n.Switches())}
 	most, first := 0, -1
 	var starts []int32
@@ -59,6 +60,9 @@ func (n *Network) Torus() (*Torus, error) {
 	tries := 0
 	for _, s := range starts {
 		for dims := range e.pairings(s) {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
 			t, err := e.grow(s, dims)
 			if err == nil {
 				return t, nil
@@ -161,51 +165,31 @@ func (e *embedding) opposite(s, c, d int32) bool {
 // pairings yields the dimensions that the links of s may be of. None: links near s are
 // missing, or this is no torus.
 func (e *embedding) pairings(s int32) func(yield func([]dimension) bool) {
-	return func(yield func([]dimension) bool) {
-		var sure []dimension
-		var four []int32
-		for i, c := range e.links[s] {
-			mates := 0
-			for j, d := range e.links[s] {
-				if i != j && e.opposite(s, c, d) {
-					if mates++; j > i {
-						sure = append(sure, dimension{down: d, up: c})
-					}
-				}
+	four := func(c int32) bool {
+		return !slices.ContainsFunc(e.links[s], func(d int32) bool { return c != d && e.opposite(s, c, d) })
+	}
+	var pairs func(list []int32, dims []dimension, yield func([]dimension) bool) bool
+	pairs = func(list []int32, dims []dimension, yield func([]dimension) bool) bool {
+		switch {
+		case len(list) == 0:
+			return yield(slices.Clone(dims))
+		case len(dims) == MaxDims:
+			return true
+		}
+		c := list[0]
+		alone := four(c)
+		for i := 1; i < len(list); i++ {
+			d := list[i]
+			if alone && !four(d) || !alone && !e.opposite(s, c, d) {
+				continue
 			}
-			switch {
-			case mates == 0:
-				four = append(four, c)
-			case mates > 1:
-				return
+			if !pairs(slices.Delete(slices.Clone(list[1:]), i-1, i), append(dims, dimension{d, c, alone}), yield) {
+				return false
 			}
 		}
-		pairs(four, nil, func(dims []dimension) bool {
-			all := slices.Concat(sure, dims)
-			if len(all) > MaxDims {
-				return true
-			}
-			slices.SortFunc(all, func(a, b dimension) int { return cmp.Compare(a.up, b.up) })
-			return yield(all)
-		})
+		return !alone || len(list)%2 == 0 || pairs(list[1:], append(dims, dimension{-1, c, true}), yield)
 	}
-}
-
-// pairs yields the ways to make pairs of channels, one of which may be left.
-func pairs(list []int32, dims []dimension, yield func([]dimension) bool) bool {
-	if len(list) == 0 {
-		return yield(dims)
-	}
-	for i := 1; i < len(list); i++ {
-		rest := slices.Delete(slices.Clone(list[1:]), i-1, i)
-		if !pairs(rest, append(slices.Clone(dims), dimension{list[i], list[0], true}), yield) {
-			return false
-		}
-	}
-	if len(list)%2 == 1 {
-		return pairs(list[1:], append(slices.Clone(dims), dimension{-1, list[0], true}), yield)
-	}
-	return true
+	return func(yield func([]dimension) bool) { pairs(e.links[s], nil, yield) }
 }
 
 // grow finds the directions of all links, and the coordinates, from one switch.
