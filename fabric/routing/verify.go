@@ -160,7 +160,7 @@ func (v *verification) followAll(ctx context.Context, r *Routes, whole bool) err
 	var groups []vlGroup
 	direct := false
 	if v.inLanes {
-		groups, direct = v.vlGroups(r), r.SL2VL.direct(v.vls)
+		groups, direct = v.vlGroups(r), r.SL2VL.direct()
 	}
 	return r.eachDest(ctx, v.wanted, func(worker int, w *walk, lid mad.LID) {
 		f := &v.workers[worker]

@@ -130,15 +130,15 @@ func (r *Routes) Lanes() int {
 	return int(most) + 1
 }
 
-// direct says whether lane n is that of service level n, of the first levels, at all
-// switches; or no lanes are used.
-func (v *SL2VL) direct(levels int) bool {
+// direct says whether lane n is that of service level n at all switches; or no lanes are
+// used.
+func (v *SL2VL) direct() bool {
 	if v == nil {
 		return true
 	}
 	for _, t := range v.tables {
 		for i, vl := range t {
-			if sl := i % 16; sl < levels && int(vl) != sl {
+			if int(vl) != i%16 {
 				return false
 			}
 		}
