@@ -24,7 +24,7 @@ var routeMethod = lang.Builtin{
 		{Name: "seed", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "of what goes by chance"},
 		{Name: "keep", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes whose entries stay where they are next hops still"},
 		{Name: "given", Kind: kindRoutes, Default: "None", Keyword: true, Doc: `the routes that "file" takes`},
-		{Name: "max_vls", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "how many virtual lanes may be used, 1..15; else 8"},
+		{Name: "max_vls", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "how many virtual lanes may be used, 1..15; else 8, by nue 1"},
 	},
 	Doc: "Computes all tables by an engine: routes.\n" + engineDocs() +
 		`An engine that does not apply fails, and says which condition does not hold, and where; so does one that is given an option it does not heed.`,

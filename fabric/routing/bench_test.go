@@ -63,6 +63,7 @@ func BenchmarkEngine(b *testing.B) {
 		{"nue", "", []string{"ft5832", "dragonfly:a=8,p=4,h=4"}},
 		{"dfsssp", "", []string{"ft5832", "ft11664", "dragonfly:a=8,p=4,h=4"}},
 		{"lash", "", []string{"ft5832", "dragonfly:a=8,p=4,h=4"}},
+		{"torus-2qos", "", []string{"torus:dims=8/8/8,hosts=1", "torus:dims=16/16/16,hosts=1"}},
 	} {
 		name := x.engine
 		if x.policy != "" {

@@ -57,6 +57,36 @@ type Rule struct {
 	GUIDs  []mad.GUID   // of nodes or ports; nil: any
 	SM     bool         // only ports that can run a subnet manager
 	Also   bool         // the rules that follow are tried too
+
+	text string // of a Name that is this text between stars; set by quick
+	has  uint64 // its letters
+}
+
+// quick are rules whose patterns need not be looked at for each name.
+func quick(rules []Rule) []Rule {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		if text, ok := within(rules[i].Name); ok {
+			rules[i].text, rules[i].has = text, letters(text)
+		}
+	}
+	return rules
+}
+
+// letters has a bit for each letter in s.
+func letters(s string) (has uint64) {
+	for i := range len(s) {
+		has |= 1 << (lower(s[i]) % 64)
+	}
+	return has
+}
+
+// names says whether s, which has these letters, is a name that the rule is for.
+func (r *Rule) names(s string, has uint64) bool {
+	if r.text != "" {
+		return has&r.has == r.has && contains(s, r.text)
+	}
+	return r.Name == "" || Glob(r.Name, s)
 }
 
 // DefaultRules are the rules where none are given. The first that fits decides,
@@ -74,8 +104,9 @@ func DefaultRules() []Rule {
 	}
 }
 
-// fits says whether the rule is for p, a port of a CA or router.
-func (r *Rule) fits(p *fabric.Port) bool {
+// fits says whether the rule is for p, a port of a CA or router in whose name are these
+// letters.
+func (r *Rule) fits(p *fabric.Port, has uint64) bool {
 	n := p.Node()
 	switch {
 	case r.Type != 0 && r.Type != n.Type():
@@ -83,7 +114,7 @@ func (r *Rule) fits(p *fabric.Port) bool {
 	case r.Device != 0 && r.Device != n.Info().DeviceID:
 	case r.SM && (p.Info() == nil || p.Info().CapabilityMask&mad.CapabilityMaskIsSM == 0):
 	case r.GUIDs != nil && !slices.Contains(r.GUIDs, p.GUID()) && !slices.Contains(r.GUIDs, n.GUID()):
-	case r.Name != "" && !Glob(r.Name, n.Name()):
+	case !r.names(n.Name(), has):
 	default:
 		return true
 	}
@@ -95,8 +126,9 @@ func Classify(rules []Rule, p *fabric.Port) (c Class) {
 	if p.Node().IsSwitch() {
 		return ClassSwitch
 	}
+	has := letters(p.Node().Name())
 	for i := range rules {
-		if rules[i].fits(p) {
+		if rules[i].fits(p, has) {
 			c |= rules[i].Class
 			if !rules[i].Also {
 				break

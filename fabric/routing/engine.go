@@ -23,6 +23,7 @@ func Engines() []Engine {
 		dfsssp,
 		lash,
 		dragonfly,
+		torus2QoS,
 		file,
 	}
 }
@@ -84,7 +85,11 @@ func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, 
 		return nil, fmt.Errorf("no engine %q; there are %s", engine, strings.Join(names, ", "))
 	}
 	if len(g.switches) == 0 {
-		return nil, &Precondition{engine, errors.New("the fabric has no switch")}
+		reason := "the fabric has no switch"
+		if d := g.disguised(); d != "" {
+			reason += "; " + d
+		}
+		return nil, &Precondition{engine, errors.New(reason)}
 	}
 	for _, s := range o.Roots {
 		if s < 0 || s >= len(g.switches) {

@@ -109,6 +109,9 @@ func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
 		o.Rules = DefaultRules()
 	}
 	g.addSwitches()
+	if d := g.disguised(); d != "" {
+		g.note("%s", d)
+	}
 	usable := func(p *fabric.Port) bool {
 		q := p.Peer()
 		return q != nil && p.State() != mad.PortStateDown && q.State() != mad.PortStateDown &&
@@ -126,7 +129,7 @@ func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
 		}
 	}
 	g.addNeighbours()
-	g.addTerminals(usable, o.Rules)
+	g.addTerminals(usable, quick(o.Rules))
 	if !f.Complete() {
 		g.note("the fabric is incomplete (%s): nothing is known of what is not in it", f.Missing())
 	}

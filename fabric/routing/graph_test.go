@@ -104,3 +104,26 @@ func TestGraphErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestDisguised: a file that calls switches CAs is no fabric without switches.
+func TestDisguised(t *testing.T) {
+	b := fabric.NewBuilder()
+	node := func(name string, ports uint8, guid mad.GUID) int {
+		return b.AddNode(fabric.NodeSpec{Name: name, Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: ports, NodeGUID: guid, PortGUID: guid}})
+	}
+	spine := node("spine", 24, 1)
+	for i := range 9 {
+		if err := b.Link(spine, i+1, node("host", 2, mad.GUID(2+i)), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g, err := NewGraph(b.Build(), GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Compute(t.Context(), g, "minhop", Options{})
+	want := "minhop does not apply: the fabric has no switch; 1 CA with links at more than 8 ports, as \"spine\" (0x0000000000000001): these must be switches, and what the fabric was read from calls them CAs (in a .lst file, write SW for CA there)"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}

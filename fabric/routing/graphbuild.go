@@ -26,6 +26,37 @@ func (g *Graph) addSwitches() {
 	g.targets = slices.Repeat([]int32{noTarget}, int(base))
 }
 
+// manyPorts: no CA has links at more of its ports.
+const manyPorts = 8
+
+// disguised says which CAs are plainly switches, as in files of some old programs; "": none.
+func (g *Graph) disguised() string {
+	var first *fabric.Node
+	n := 0
+	for i := range g.fabric.Nodes() {
+		node := &g.fabric.Nodes()[i]
+		if node.Type() != mad.NodeTypeCA || node.NumPorts() <= manyPorts {
+			continue
+		}
+		linked := 0
+		for p := range node.Ports() {
+			if p.Peer() != nil {
+				linked++
+			}
+		}
+		if linked <= manyPorts {
+			continue
+		}
+		if n++; first == nil {
+			first = node
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s with links at more than %d ports, as %s: these must be switches, and what the fabric was read from calls them CAs (in a .lst file, write SW for CA there)", count(n, "CA", "CAs"), manyPorts, first.Label())
+}
+
 // addChannels numbers the channels by switch and port.
 func (g *Graph) addChannels(usable func(*fabric.Port) bool, weight func(*fabric.Port) int) error {
 	g.channels, g.chanTo = make([]Channel, 0, len(g.targets)), make([]int32, 0, len(g.targets))

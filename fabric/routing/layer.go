@@ -55,13 +55,11 @@ func (r *Routes) layer(ctx context.Context, l *lanes.Layering, max int) error {
 	for s := range g.switches {
 		l.Rows[s] = r.Row(s)
 	}
-	for s, n := range g.endpointsOn() {
-		if n > 0 {
-			l.Sources = append(l.Sources, int32(s))
-		}
-	}
 	of := make([][]int, len(g.switches)) // LIDs of ports, by switch; with Both the first stands for all
 	for s := range g.switches {
+		if slices.ContainsFunc(g.destsOf(s), func(d dest) bool { return d.out > 0 }) {
+			l.Sources = append(l.Sources, int32(s)) // ports without a LID send no packets
+		}
 		for _, d := range g.destsOf(s) {
 			if d.out == 0 {
 				continue

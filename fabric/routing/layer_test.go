@@ -257,7 +257,7 @@ func TestSetSL(t *testing.T) {
 // by itself.
 func TestVerifyGroups(t *testing.T) {
 	g := graph(t, "ring:n=4,hosts=2", GraphOptions{})
-	verdicts := map[bool]int{}
+	verdicts, loops := map[bool]int{}, int64(0)
 	for seed := range 60 {
 		r := compute(t, g, "minhop", Options{})
 		r.SL, r.SL2VL = &SL{Pair: make([][]uint8, len(g.terminals))}, NewSL2VL(g)
@@ -267,14 +267,24 @@ func TestVerifyGroups(t *testing.T) {
 				r.SL.Pair[i][lid] = uint8((i*i*7 + lid*lid*3 + (i+lid)*seed + seed*seed/3) % 11 % 4)
 			}
 		}
+		if c := g.channels[seed%len(g.channels)]; seed%6 == 0 { // two switches send packets to each other
+			for lid := range r.SL.Pair[0] {
+				if t := g.TerminalByLID(mad.LID(lid)); t >= 0 && g.terminals[t].Out > 0 && g.terminals[t].Switch != int(c.From) && g.terminals[t].Switch != int(c.To) {
+					r.Row(int(c.From))[lid], r.Row(int(c.To))[lid] = c.Port, c.PeerPort
+					break
+				}
+			}
+		}
 		unreachable, acyclic := oracle(r)
-		if v := verify(t, r, VerifyOptions{}); v.Acyclic != acyclic || v.Unreachable != int64(unreachable) {
+		v := verify(t, r, VerifyOptions{})
+		if v.Acyclic != acyclic || v.Unreachable != int64(unreachable) {
 			t.Errorf("%d: acyclic %v, unreachable %d; the oracle: %v, %d", seed, v.Acyclic, v.Unreachable, acyclic, unreachable)
 		}
 		verdicts[acyclic]++
+		loops += v.Loops
 	}
-	if len(verdicts) < 2 {
-		t.Errorf("all verdicts are alike: %v", verdicts)
+	if len(verdicts) < 2 || loops == 0 {
+		t.Errorf("all verdicts are alike: %v, and %d packets loop", verdicts, loops)
 	}
 }
 
@@ -310,6 +320,79 @@ func TestOpenSMLanes(t *testing.T) {
 					t.Logf("%d lanes, OpenSM: %d", ours, theirs)
 				}
 			})
+		}
+	}
+}
+
+// TestNueLanes: nue on one lane has no longer path than up*/down* from the root that it
+// takes itself; on several lanes paths are as short or shorter, and close no credit loop,
+// by the oracle.
+func TestNueLanes(t *testing.T) {
+	used := 0
+	for i, spec := range small() {
+		g := graph(t, spec, GraphOptions{})
+		root, _, err := g.escapeRoot(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := g.UpDown(t.Context(), g.Ranks([]int{root}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		most, on := 0, g.endpointsOn()
+		for s := range on {
+			for d := range on {
+				if on[s] > 0 && on[d] > 0 && s != d {
+					most = max(most, h.Distance(s, d)+2)
+				}
+			}
+		}
+		last := verify(t, compute(t, g, "nue", Options{}), VerifyOptions{})
+		if last.MaxHops > max(2, most) {
+			t.Errorf("%s: the longest path has %d links, by up*/down* %d", spec, last.MaxHops, most)
+		}
+		for _, vls := range []int{2, 5} {
+			if i%2 > 0 && vls == 5 {
+				continue
+			}
+			r := compute(t, g, "nue", Options{MaxVLs: vls})
+			v := verify(t, r, VerifyOptions{})
+			if unreachable, acyclic := oracle(r); !acyclic || !v.Acyclic || v.Unreachable != int64(unreachable) || unreachable > 0 && connected(t, g) || r.Lanes() > vls || v.MaxHops > last.MaxHops {
+				t.Errorf("%s, %d lanes: %+v; the oracle: %v, %d; %d lanes, and the longest path had %d links", spec, vls, v, acyclic, unreachable, r.Lanes(), last.MaxHops)
+			}
+			used = max(used, r.Lanes())
+		}
+	}
+	if used < 4 {
+		t.Errorf("%d lanes at most: that proves little", used)
+	}
+	if _, err := Compute(t.Context(), graph(t, "ring:n=5", GraphOptions{}), "nue", Options{MaxVLs: 16}); err == nil {
+		t.Error("16 lanes, and no error")
+	}
+}
+
+// TestLayerNoLID: where all LIDs of the hosts of a switch are those of others too.
+func TestLayerNoLID(t *testing.T) {
+	var ring [][4]any
+	for i := range 9 {
+		ring = append(ring, [4]any{string(rune('A' + i)), 1, string(rune('A' + (i+1)%9)), 2}, [4]any{string(rune('A' + i)), 3, string(rune('a' + i)), 1})
+	}
+	g, err := NewGraph(draw(t, 0, ring...), GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := g.terminals[len(g.terminals)-1].Port.Node().Name()
+	lost, at := g.TerminalByLID(lidOf(t, g, last)), lidOf(t, g, last)
+	g.terminals[lost].Count, g.terminals[lost].LID, g.byLID[at] = 0, 0, -1
+	s := g.terminals[lost].Switch
+	i := int(g.destBase[s+1]) - 1
+	g.dests = append(g.dests[:i:i], g.dests[i+1:]...)
+	for i := s + 1; i < len(g.destBase); i++ {
+		g.destBase[i]--
+	}
+	for _, engine := range []string{"lash", "dfsssp", "nue"} {
+		if v := verify(t, compute(t, g, engine, Options{}), VerifyOptions{}); !v.Acyclic || v.Unreachable > 0 {
+			t.Errorf("%s: %+v", engine, v)
 		}
 	}
 }

@@ -4,24 +4,30 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"fabsh/mad"
 )
 
 // nue finds paths in the channel dependency graph (Domke, Hoefler, Matsuoka,
 // "Routing on the dependency graph: a new approach to deadlock-free
-// high-performance routing", 2016), as OpenSM's nue, on one virtual lane. In any
-// network that is connected, LID after LID gets the shortest and least used paths
-// that close no cycle with the dependencies of all LIDs before, with detours where
-// they must be. The turns of a spanning tree are always allowed (the escape
-// paths), so no LID is left without a path. On a fat tree, paths go up and then down
-// where all pairs have such a path, and on very large networks: see nueUpDown.
+// high-performance routing", 2016), as OpenSM's nue. In any network that is
+// connected, LID after LID gets the shortest and least used paths that close no
+// cycle with the dependencies of all LIDs before on its virtual lane, with detours
+// where they must be. The turns of a spanning tree are always allowed (the escape
+// paths), so no LID is left without a path. With several lanes, the LIDs of a switch
+// are on the first on which their paths are shortest ones, or else as short as can be.
+// Where paths up to a root and then down, from the centre, are shorter at the longest,
+// or as short and the busiest link has fewer routes, these are taken. On a fat tree,
+// paths go up and then down where all pairs have such a path, and on very large
+// networks: see nueUpDown.
 //
-// Time: for each LID a search of O(C*log C), and a cycle test for each dependency
-// that is new. A test takes O(1) if the edge agrees with the topological order
-// so far, which most do; else up to O(C + E) for E dependencies.
+// Time: for each LID a search of O(C*log C), on each lane that is tried, and a cycle
+// test for each dependency that is new. A test takes O(1) if the edge agrees with the
+// topological order so far, which most do; else up to O(C + E) for E dependencies.
 var nue = Engine{
 	Name:    "nue",
-	Doc:     "No credit loops on any topology, on one virtual lane, and all pairs reached.",
-	Options: []string{"roots"},
+	Doc:     "No credit loops on any topology, on one virtual lane or more, and all pairs reached.",
+	Options: []string{"roots", "max_vls"},
 	Acyclic: true,
 	compute: computeNue,
 }
@@ -45,17 +51,130 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		}
 	}
 	if r == nil && err == nil {
-		r = NewRoutes(g, 0)
-		n := newNueSearch(r, NewCDG(g, 1), g.upDownOrder(ranks))
-		n.addTree(root)
-		if _, err = n.toAll(ctx, connected); n.escaped > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", n.escaped, g.switches[root].Label()))
+		if r, err = g.nueLanes(ctx, root, ranks, connected, max(1, o.MaxVLs)); err == nil {
+			r, err = r.orUpDown(ctx, root, connected)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	return r, r.fillIn(ctx, nil, connected, nil)
+}
+
+// nueLanes is nue with searches, on so many lanes.
+func (g *Graph) nueLanes(ctx context.Context, root int, ranks *Ranks, connected *Hops, lanes int) (*Routes, error) {
+	if lanes > MaxLanes {
+		return nil, fmt.Errorf("nue: %d virtual lanes: a link has from 1 to %d for data", lanes, MaxLanes)
+	}
+	r := NewRoutes(g, 0)
+	searches := make([]*nueSearch, lanes)
+	position := g.upDownOrder(ranks)
+	for i := range searches {
+		searches[i] = newNueSearch(r, NewCDG(g, 1), slices.Clone(position))
+		searches[i].load = searches[0].load
+		searches[i].addTree(root)
+	}
+	sl := make([]uint8, int(r.top)+1)
+	for d := range g.switches {
+		lane := -1 // that of the LIDs on d
+		for _, dest := range g.destsOf(d) {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if dest.out == 0 {
+				continue
+			}
+			if lane < 0 {
+				lane = shortestLane(searches, d, connected)
+			}
+			searches[lane].route(d, dest)
+			sl[dest.lid] = uint8(lane)
+		}
+	}
+	if err := searches[0].toSwitches(ctx, connected); err != nil {
+		return nil, err
+	}
+	if slices.Max(sl) > 0 {
+		r.SL, r.SL2VL = &SL{Dest: sl}, NewSL2VL(g)
+	}
+	escaped := 0
+	for _, n := range searches {
+		escaped += n.escaped
+	}
+	if escaped > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("nue: %d LIDs are reached along the spanning tree of %s", escaped, g.switches[root].Label()))
+	}
+	return r, nil
+}
+
+// shortestLane is the first lane on which paths to switch d are as short as can be.
+func shortestLane(searches []*nueSearch, d int, connected *Hops) int {
+	if len(searches) == 1 {
+		return 0
+	}
+	best, least := 0, int64(-1)
+	for i, n := range searches {
+		n.begin(d)
+		n.search()
+		excess := int64(0) // links beyond those of shortest paths; much, where there is none
+		for s, endpoints := range n.endpoints {
+			if x := connected.Distance(s, d); endpoints > 0 && x > 0 {
+				if n.settled[s] {
+					excess += endpoints * (n.cost[s]/hopCost - int64(x))
+				} else {
+					excess += endpoints * maxDistance
+				}
+			}
+		}
+		n.order.commit(func(v, w int32) bool { return false })
+		if least < 0 || excess < least {
+			best, least = i, excess
+		}
+		if excess == 0 {
+			break
+		}
+	}
+	return best
+}
+
+// orUpDown is r, or, if they are better, tables whose paths go up to root and then down.
+func (r *Routes) orUpDown(ctx context.Context, root int, connected *Hops) (*Routes, error) {
+	g := r.graph
+	if g.weighted {
+		return r, nil // the weights say which paths are better
+	}
+	longest, busiest, err := r.worst(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u, err := g.nueUpDown(ctx, g.Ranks([]int{root}), connected)
+	if u == nil || err != nil {
+		return r, err
+	}
+	switch far, busy, err := u.worst(ctx); {
+	case err != nil:
+		return nil, err
+	case far < longest || far == longest && busy < busiest:
+		return u, nil
+	}
+	return r, nil
+}
+
+// worst is how many links the longest path has, between switches with CAs, and how many
+// routes the busiest link.
+func (r *Routes) worst(ctx context.Context) (longest int32, busiest int64, err error) {
+	v := &verification{g: r.graph}
+	v.selectEndpoints()
+	most := make([]int32, r.graph.workers)
+	load, err := r.loadOf(ctx, v, func(worker int, w *walk, lid mad.LID) {
+		for _, s := range v.sources {
+			most[worker] = max(most[worker], w.state[s])
+		}
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	return slices.Max(most), slices.Max(append(load, 0)), nil
 }
 
 // manySteps: where LIDs times channels are more, searches of the dependency graph would
@@ -79,22 +198,6 @@ func (g *Graph) nueUpDown(ctx context.Context, ranks *Ranks, connected *Hops) (*
 		return nil, err
 	}
 	return r, r.complete(ctx, h, ranks, nil)
-}
-
-// toAll finds the paths to all LIDs. Without an escape tree it gives up, and returns
-// false, where it finds none for the LID of a CA.
-func (n *nueSearch) toAll(ctx context.Context, connected *Hops) (whole bool, err error) {
-	for d := range n.g.switches {
-		for _, dest := range n.g.destsOf(d) {
-			if ctx.Err() != nil {
-				return false, context.Cause(ctx)
-			}
-			if dest.out > 0 && !n.route(d, dest) {
-				return false, nil
-			}
-		}
-	}
-	return true, n.toSwitches(ctx, connected)
 }
 
 // route finds the paths to one LID, which without an escape tree may fail.

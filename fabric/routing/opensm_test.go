@@ -19,6 +19,13 @@ import (
 // opensm lets OpenSM bring a net up in ibsim, and reads what it dumps.
 func opensm(t testing.TB, f *fabric.Fabric, args ...string) *Routes {
 	t.Helper()
+	r, _ := opensmIn(t, f, args...)
+	return r
+}
+
+// opensmIn is opensm, and where the rest of what it dumps is.
+func opensmIn(t testing.TB, f *fabric.Fabric, args ...string) (*Routes, string) {
+	t.Helper()
 	var net bytes.Buffer
 	if err := format.Dump(&net, f, "ibnetdiscover"); err != nil {
 		t.Fatal(err)
@@ -46,7 +53,7 @@ func opensm(t testing.TB, f *fabric.Fabric, args ...string) *Routes {
 	if err != nil || notes != nil {
 		t.Fatal(err, notes)
 	}
-	return r
+	return r, s.Dir
 }
 
 // TestOpenSM: our tables beside those that OpenSM computes for the same fabric:

@@ -35,9 +35,13 @@ func (r *Routes) Repair(ctx context.Context, g *Graph) (*Routes, error) {
 			return t, err
 		}
 	}
-	switch b.engine {
-	case nue.Name:
+	switch {
+	case r.SL != nil: // lanes of paths that others go beside
+		return Compute(ctx, g, b.engine, b.on(g))
+	case b.engine == nue.Name:
 		return r.repairNue(ctx, g)
+	}
+	switch b.engine {
 	case sssp.Name:
 		return r.repairColumns(ctx, g)
 	case minhop.Name, updn.Name, dnup.Name, ftree.Name, dor.Name:

@@ -105,6 +105,7 @@ type verification struct {
 type findings struct {
 	graph       *CDG
 	walk        *vlWalk
+	levels      []uint16 // of followDirect
 	hops        []int64
 	detours     []int64
 	unreachable int64
@@ -157,19 +158,22 @@ func (v *verification) followAll(ctx context.Context, r *Routes, whole bool) err
 		one.graph, r = &alone, &one
 	}
 	var groups []vlGroup
+	direct := false
 	if v.inLanes {
-		groups = v.vlGroups(r)
+		groups, direct = v.vlGroups(r), r.SL2VL.direct()
 	}
 	return r.eachDest(ctx, v.wanted, func(worker int, w *walk, lid mad.LID) {
 		f := &v.workers[worker]
 		if f.graph == nil {
 			f.graph = NewCDG(v.g, v.vls)
 		}
-		if v.inLanes {
+		switch {
+		case !v.inLanes:
+			v.follow(f, w, lid)
+		case !direct || !v.followDirect(f, r, groups, w, lid):
 			v.followVLs(f, r, groups, w, lid, whole)
 			return
 		}
-		v.follow(f, w, lid)
 		if whole {
 			v.countPairs(f, r, w, lid)
 		}

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"math/bits"
 	"slices"
 
 	"fabsh/mad"
@@ -23,6 +24,7 @@ type vlWalk struct {
 // in by.
 type vlGroup struct {
 	first     int32 // terminal
+	on        int32 // its switch
 	terminals []int32
 }
 
@@ -57,7 +59,7 @@ func (v *verification) vlGroups(r *Routes) []vlGroup {
 		})
 		if at < 0 {
 			of[t.Switch] = append(of[t.Switch], len(groups))
-			groups = append(groups, vlGroup{int32(i), []int32{int32(i)}})
+			groups = append(groups, vlGroup{int32(i), int32(t.Switch), []int32{int32(i)}})
 			continue
 		}
 		x := &groups[of[t.Switch][at]]
@@ -126,6 +128,66 @@ func (r *Routes) Lanes() int {
 		}
 	}
 	return int(most) + 1
+}
+
+// direct says whether lane n is that of service level n at all switches; or no lanes are
+// used.
+func (v *SL2VL) direct() bool {
+	if v == nil {
+		return true
+	}
+	for _, t := range v.tables {
+		for i, vl := range t {
+			if int(vl) != i%16 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// followDirect is follow where the lanes of a path are all that of its service level: the
+// paths to a LID are one tree, and a link has the lanes of all service levels behind it.
+// False: some packets loop, and the tree is none.
+func (v *verification) followDirect(f *findings, r *Routes, groups []vlGroup, w *walk, lid mad.LID) bool {
+	t, ports := v.g.byLID[lid], w.column(lid)
+	for _, s := range v.sources {
+		w.from(s, ports, t)
+	}
+	if slices.ContainsFunc(w.order, func(s int32) bool { return w.state[s] == looping }) {
+		w.begin()
+		return false
+	}
+	if f.levels == nil {
+		f.levels = make([]uint16, len(v.g.switches))
+	}
+	clear(f.levels)
+	for i := range groups {
+		x := &groups[i]
+		level := uint16(1)
+		if r.SL2VL != nil {
+			level = 1 << (r.SL.Of(int(x.first), lid) & 15)
+		}
+		f.levels[x.on] |= level
+	}
+	for _, s := range slices.Backward(w.order) {
+		c := w.via[s]
+		if c < 0 {
+			continue
+		}
+		to := v.g.chanTo[c]
+		f.levels[to] |= f.levels[s]
+		next := w.via[to]
+		for m := f.levels[s]; m != 0; m &= m - 1 {
+			vl := uint8(bits.TrailingZeros16(m))
+			from := f.graph.Vertex(c, vl)
+			f.graph.Use(from)
+			if next >= 0 {
+				f.graph.Add(from, f.graph.Vertex(next, vl))
+			}
+		}
+	}
+	return true
 }
 
 // followVLs is follow and countPairs where lanes matter. Paths to a LID use the same

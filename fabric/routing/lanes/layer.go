@@ -7,7 +7,8 @@
 //	firstfit.go  path after path, each on the first layer that takes it
 //	order.go     a layer that takes paths
 //	dragonfly.go the groups of a dragonfly
-//	torus.go     the coordinates of a torus; torusroute.go: paths in it
+//	torus.go     the directions of the links of a torus, and torusplace.go its coordinates
+//	torusroute.go paths in a torus, and around what is missing
 package lanes
 
 import (

@@ -1,0 +1,222 @@
+package lanes
+
+import (
+	"errors"
+	"math"
+	"slices"
+)
+
+// maxPoints bounds the points of a torus: no subnet has as many LIDs.
+const maxPoints = 1 << 17
+
+// place gives all switches coordinates by the directions of links: first as if the torus
+// was unrolled, with home at 0; links that lead back then tell how long its rings are.
+func (e *embedding) place(home int32) (*Torus, error) {
+	n := e.n
+	t := &Torus{Points: make([]Point, n.Switches()), Placed: make([]bool, n.Switches()), Way: e.way, n: n}
+	t.Placed[home] = true
+	queue := []int32{home}
+	var turns []Point // how far ways that lead back to where they began have gone
+	for i := 0; i < len(queue); i++ {
+		s := queue[i]
+		for _, c := range e.links[s] {
+			if e.way[c] < 0 {
+				continue
+			}
+			p, to := t.Points[s].step(e.way[c]), n.To[c]
+			if !t.Placed[to] {
+				t.Placed[to], t.Points[to] = true, p
+				queue = append(queue, to)
+			} else if p != t.Points[to] {
+				for d := range p {
+					p[d] -= t.Points[to][d]
+				}
+				turns = append(turns, p)
+			}
+		}
+	}
+	if err := t.close(len(e.dims), turns); err != nil {
+		return nil, err
+	}
+	if err := t.index(); err != nil {
+		return nil, err
+	}
+	if err := e.rest(t); err != nil {
+		return nil, err
+	}
+	return t, t.finish(e)
+}
+
+// step is the point next to p.
+func (p Point) step(way int8) Point {
+	p[way/2] += int32(way%2)*2 - 1
+	return p
+}
+
+// close finds the lengths of rings, and rolls the torus up.
+func (t *Torus) close(dims int, turns []Point) error {
+	t.Dims, t.Open = make([]int, dims), make([]bool, dims)
+	for _, p := range turns {
+		if d := slices.IndexFunc(p[:], func(x int32) bool { return x != 0 }); slices.IndexFunc(p[d+1:], func(x int32) bool { return x != 0 }) < 0 {
+			t.Dims[d] = gcd(t.Dims[d], int(max(p[d], -p[d])))
+		}
+	}
+	for _, p := range turns {
+		for d, x := range p {
+			if x != 0 && (t.Dims[d] == 0 || int(x)%t.Dims[d] != 0) {
+				return errors.New("its rings do not close where they began: it is twisted")
+			}
+		}
+	}
+	points := 1
+	for d := range t.Dims {
+		low, high := int32(math.MaxInt32), int32(math.MinInt32)
+		for s, p := range t.Points {
+			if t.Placed[s] {
+				low, high = min(low, p[d]), max(high, p[d])
+			}
+		}
+		if t.Open[d] = t.Dims[d] == 0; t.Open[d] {
+			t.Dims[d] = int(high-low) + 1
+		} else {
+			low = t.Points[slices.Index(t.Placed, true)][d] // the dateline is below the first switch
+		}
+		if points *= t.Dims[d]; points > maxPoints {
+			return errors.New("it would have too many points")
+		}
+		for s := range t.Points {
+			n := int32(t.Dims[d])
+			t.Points[s][d] = ((t.Points[s][d]-low)%n + n) % n
+		}
+	}
+	t.at = slices.Repeat([]int32{-1}, points)
+	return nil
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// number is the index of a point.
+func (t *Torus) number(p Point) int {
+	i := 0
+	for d, n := range t.Dims {
+		i = i*n + int(p[d])
+	}
+	return i
+}
+
+// beside is the point next to p, if there is one.
+func (t *Torus) beside(p Point, way int8) (Point, bool) {
+	d := way / 2
+	p = p.step(way)
+	n := int32(t.Dims[d])
+	if t.Open[d] {
+		return p, p[d] >= 0 && p[d] < n
+	}
+	p[d] = (p[d] + n) % n
+	return p, true
+}
+
+// index notes which switch is where.
+func (t *Torus) index() error {
+	for s, p := range t.Points {
+		if t.Placed[s] {
+			at := &t.at[t.number(p)]
+			if *at >= 0 {
+				return &NoTorus{[]int32{*at, int32(s)}, "%s and %s would be at one place"}
+			}
+			*at = int32(s)
+		}
+	}
+	return nil
+}
+
+// rest places switches of whose links the directions are not known, each at the only free
+// place that is beside all its neighbours.
+func (e *embedding) rest(t *Torus) error {
+	for again := true; again; {
+		again = false
+		for s := range int32(len(t.Placed)) {
+			if t.Placed[s] || len(e.links[s]) == 0 {
+				continue
+			}
+			if p, ok := e.free(t, s); ok {
+				t.Placed[s], t.Points[s] = true, p
+				t.at[t.number(p)] = s
+				again = true
+			}
+		}
+	}
+	for s := range int32(len(t.Placed)) {
+		if !t.Placed[s] && len(e.links[s]) > 0 {
+			return &NoTorus{[]int32{s}, "%s has no place in it that its links tell"}
+		}
+	}
+	return nil
+}
+
+// free is the only free point beside all neighbours of s that have a place.
+func (e *embedding) free(t *Torus, s int32) (Point, bool) {
+	var found []Point
+	begun := false
+	for _, c := range e.links[s] {
+		to := e.n.To[c]
+		if !t.Placed[to] {
+			continue
+		}
+		var around []Point
+		for way := range int8(2 * len(t.Dims)) {
+			p, ok := t.beside(t.Points[to], way)
+			if ok && t.at[t.number(p)] < 0 && (!begun || slices.Contains(found, p)) && !slices.Contains(around, p) {
+				around = append(around, p)
+			}
+		}
+		begun, found = true, around
+	}
+	if len(found) != 1 {
+		return Point{}, false
+	}
+	return found[0], true
+}
+
+// finish gives all channels their directions, by the places of their ends.
+func (t *Torus) finish(e *embedding) error {
+	n := t.n
+	t.next = make([][2 * MaxDims]int32, n.Switches())
+	for s := range t.next {
+		for way := range t.next[s] {
+			t.next[s][way] = -1
+		}
+		for _, c := range e.links[s] {
+			way := t.between(t.Points[s], t.Points[n.To[c]], e.way[c])
+			if way < 0 {
+				return &NoTorus{[]int32{int32(s), n.To[c]}, "the link from %s to %s joins no neighbours"}
+			}
+			t.next[s][way] = c
+		}
+		for c := n.Base[s]; c < n.Base[s+1]; c++ {
+			t.Way[c] = t.Way[e.link(int32(s), n.To[c])]
+			if t.Way[c] < 0 {
+				t.Way[c] = t.between(t.Points[s], t.Points[n.To[c]], -1)
+			}
+		}
+	}
+	return nil
+}
+
+// between is the direction from p to q, known or not; -1: they are not neighbours.
+func (t *Torus) between(p, q Point, known int8) int8 {
+	for way := range int8(2 * len(t.Dims)) {
+		if known >= 0 && way != known {
+			continue
+		}
+		if r, ok := t.beside(p, way); ok && r == q {
+			return way
+		}
+	}
+	return -1
+}

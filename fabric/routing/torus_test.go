@@ -1,0 +1,237 @@
+package routing
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fabsh/fabric"
+)
+
+// TestTorus: whole tori and meshes are found, whatever the numbers of switches and ports,
+// and paths are shortest ones on two lanes at most.
+func TestTorus(t *testing.T) {
+	for _, x := range []struct {
+		spec  string
+		lanes int
+	}{
+		{"ring:n=2", 1}, {"ring:n=3", 1}, {"ring:n=4,hosts=2", 2}, {"ring:n=9", 2}, {"mesh:dims=7,hosts=1", 1}, {"mesh:dims=3/4,hosts=2", 1},
+		{"mesh:dims=2/2/2,hosts=1", 2}, {"mesh:dims=2/5/2,hosts=1", 2}, {"torus:dims=4/4,hosts=2", 2}, {"torus:dims=3/3,hosts=1", 1}, {"torus:dims=3/4/5,hosts=1", 2},
+		{"torus:dims=4/4/4,hosts=1", 2}, {"torus:dims=6/5,hosts=1,links=3", 2}, {"torus:dims=2/6/4,hosts=1,links=2", 2}, {"torus:dims=2/2/3,hosts=1", 2},
+	} {
+		for seed := range uint64(3) {
+			f := topology(t, x.spec)
+			if seed > 0 {
+				f = shuffled(t, f, seed)
+			}
+			g, err := NewGraph(f, GraphOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Compute(t.Context(), g, "torus-2qos", Options{})
+			if err != nil {
+				t.Errorf("%s, seed %d: %v", x.spec, seed, err)
+				continue
+			}
+			v := verify(t, r, VerifyOptions{})
+			if unreachable, acyclic := oracle(r); !v.OK() || !acyclic || unreachable > 0 || len(v.Detours) > 1 || r.Lanes() != x.lanes || r.Notes != nil {
+				t.Errorf("%s, seed %d: %+v; the oracle: %d, %v; %d lanes, notes %q", x.spec, seed, v, unreachable, acyclic, r.Lanes(), r.Notes)
+			}
+		}
+	}
+}
+
+// TestTorusDamaged: parts are missing. What it does not refuse is whole and without
+// credit loops, by the oracle.
+func TestTorusDamaged(t *testing.T) {
+	for _, damage := range []struct {
+		spec  string
+		least int // of 8
+	}{
+		{"torus:dims=5/5,hosts=1,remove_links=1", 8}, {"torus:dims=5/5,hosts=1,remove_switches=1", 8}, {"torus:dims=4/4,hosts=1,remove_switches=1", 8},
+		{"torus:dims=4/4/4,hosts=1,remove_links=3", 6}, {"torus:dims=4/3/5,hosts=1,remove_switches=1,remove_links=1", 6}, {"torus:dims=6/6,hosts=1,remove_links=5", 2},
+		{"torus:dims=3/3,hosts=1,remove_switches=1", 8}, {"torus:dims=5/5,hosts=1,remove_switches=2", 3}, {"torus:dims=5/5/5,hosts=1,remove_links=2%", 3}, {"mesh:dims=4/4,hosts=1,remove_links=1", 0},
+	} {
+		applied := 0
+		for seed := range 8 {
+			spec := fmt.Sprintf("%s,seed=%d", damage.spec, seed)
+			r, err := Compute(t.Context(), graph(t, spec, GraphOptions{}), "torus-2qos", Options{})
+			if p := new(Precondition); errors.As(err, &p) {
+				t.Logf("%s: %v", spec, err)
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			applied++
+			v := verify(t, r, VerifyOptions{})
+			rings, turns := strings.ContainsAny(spec[:len("torus:dims=5/5")], "456"), strings.Contains(spec, "switches")
+			if unreachable, acyclic := oracle(r); !acyclic || !v.Acyclic || v.Unreachable != int64(unreachable) || unreachable > 0 || r.Lanes() > 1<<btou(rings)<<btou(turns) {
+				t.Errorf("%s: %+v on %d lanes; the oracle: %d, %v", spec, v, r.Lanes(), unreachable, acyclic)
+			}
+		}
+		t.Logf("%s: applied to %d", damage.spec, applied)
+		if applied < damage.least {
+			t.Errorf("%s: it applied to %d of 8", damage.spec, applied)
+		}
+	}
+}
+
+// TestTorusRefuses: what is no torus, and why.
+func TestTorusRefuses(t *testing.T) {
+	for _, x := range []struct{ spec, want string }{
+		{"ring:n=1", "no torus: there are no links between switches"},
+		{"fattree:k=8,levels=2", "no torus: \"spine-1\" (0x0002c90300100080) has links to 8 switches, and in a torus of 3 dimensions no more than 6"},
+		{"hyperx:dims=4/4,hosts=1", "no torus: which links are opposite to each other can be told at no switch; not at \"switch-1-1\" (0x0002c90300100000) either"},
+	} {
+		_, err := Compute(t.Context(), graph(t, x.spec, GraphOptions{}), "torus-2qos", Options{})
+		if p := new(Precondition); !errors.As(err, &p) || p.Reason.Error() != x.want {
+			t.Errorf("%s: %v\nwant %s", x.spec, err, x.want)
+		}
+	}
+	// A ring of rings, each shifted by one against that before where the last meets the first.
+	var cables [][4]any
+	const n = 5
+	for x := range n {
+		for y := range n {
+			up := (y + x/(n-1)) % n
+			cables = append(cables, [4]any{fmt.Sprint("S", x, y), 1, fmt.Sprint("S", (x+1)%n, up), 2}, [4]any{fmt.Sprint("S", x, y), 3, fmt.Sprint("S", x, (y+1)%n), 4})
+		}
+	}
+	g, err := NewGraph(draw(t, 0, cables...), GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Compute(t.Context(), g, "torus-2qos", Options{}); err == nil || err.Error() != "torus-2qos does not apply: no torus: its rings do not close where they began: it is twisted" {
+		t.Error(err)
+	}
+	for vls, spec := range map[int]string{1: "torus:dims=4/4,hosts=1", 3: "torus:dims=4/4,hosts=1,remove_switches=1"} {
+		_, err := Compute(t.Context(), graph(t, spec, GraphOptions{}), "torus-2qos", Options{MaxVLs: vls})
+		if want := fmt.Sprintf("torus-2qos does not apply: torus 4x4 needs %d virtual lanes, of which %d may be used (max_vls)", vls+1, vls); err == nil || err.Error() != want {
+			t.Error(err)
+		}
+	}
+}
+
+// TestOpenSMTorus: OpenSM's torus-2QoS, which is told where things are, has as long paths
+// as ours, on as many lanes; by the service levels that its manual defines, ours judges its
+// tables as well as its own.
+func TestOpenSMTorus(t *testing.T) {
+	for _, x := range []struct {
+		spec string
+		dims []int
+	}{
+		{"torus:dims=5/5,hosts=1", []int{5, 5}}, {"torus:dims=4/3/3,hosts=1", []int{4, 3, 3}}, {"torus:dims=6/5,hosts=2,links=2", []int{6, 5}},
+		{"torus:dims=5/5,hosts=1,remove_switches=1,seed=2", []int{5, 5}}, {"torus:dims=6/5,hosts=1,remove_links=2,seed=3", []int{6, 5}},
+	} {
+		t.Run(x.spec, func(t *testing.T) {
+			t.Parallel()
+			f := topology(t, x.spec)
+			config, origin := torusConfig(t, f, x.dims)
+			theirs, dir := opensmIn(t, f, "-Q", "-R", "torus-2QoS,no_fallback", "--torus_config", config)
+			dump, err := os.Open(filepath.Join(dir, "opensm-sl2vl.dump"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dump.Close()
+			if err := theirs.readSL2VLs(dump, "opensm-sl2vl.dump"); err != nil {
+				t.Fatal(err)
+			}
+			g := theirs.graph
+			theirs.SL = &SL{Pair: make([][]uint8, len(g.terminals))}
+			for i, from := range g.terminals {
+				theirs.SL.Pair[i] = make([]uint8, int(g.Top())+1)
+				for _, to := range g.terminals {
+					for d, n := range x.dims {
+						a := (coordinate(t, g.switches[from.Switch], d) - origin[d] + n) % n
+						b := (coordinate(t, g.switches[to.Switch], d) - origin[d] + n) % n
+						if direct := max(a-b, b-a); direct > n-direct {
+							theirs.SL.Pair[i][to.LID] |= 1 << d
+						}
+					}
+				}
+			}
+			ours := compute(t, g, "torus-2qos", Options{})
+			a, b := verify(t, ours, VerifyOptions{}), verify(t, theirs, VerifyOptions{})
+			if !a.OK() || !b.OK() || links(a) > links(b) || ours.Lanes() > theirs.Lanes() {
+				t.Errorf("%+v on %d lanes; OpenSM's: %+v on %d", a, ours.Lanes(), b, theirs.Lanes())
+			}
+			p, err := ours.Balance(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q, err := theirs.Balance(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Routes.Max > q.Routes.Max {
+				t.Errorf("the busiest link has %d routes, OpenSM: %d", p.Routes.Max, q.Routes.Max)
+			}
+			t.Logf("hops %v, busiest link %d routes, %d lanes; OpenSM: %v, %d, %d", a.Hops, p.Routes.Max, ours.Lanes(), b.Hops, q.Routes.Max, theirs.Lanes())
+		})
+	}
+}
+
+// torusConfig writes a torus-2QoS.conf for a torus whose switches have their coordinates
+// in their names, and returns where its origin is.
+func torusConfig(t *testing.T, f *fabric.Fabric, dims []int) (path string, origin []int) {
+	t.Helper()
+	text := "torus"
+	for d := range 3 {
+		n := 1
+		if d < len(dims) {
+			n = dims[d]
+		}
+		text += fmt.Sprint(" ", n)
+	}
+	for _, n := range f.Nodes() {
+		if !n.IsSwitch() {
+			continue
+		}
+		origin = nil
+		seed := ""
+		for d, size := range dims {
+			origin = append(origin, coordinate(t, &n, d))
+			for i := 1; i <= n.NumPorts(); i++ {
+				p := n.Port(i).Peer()
+				if p == nil || !p.Node().IsSwitch() {
+					continue
+				}
+				for _, way := range []int{1, -1} {
+					line := fmt.Sprintf("\n%c%c_link %v %v", 'x'+d, "mp"[(way+1)/2], n.GUID(), p.Node().GUID())
+					if coordinate(t, p.Node(), d) == (origin[d]+way+size)%size && !strings.Contains(seed, line) && (way > 0 || size == 4) {
+						seed += line
+					}
+				}
+			}
+			if want := 1; size == 4 {
+				want = 2
+			} else if strings.Count(seed, fmt.Sprintf("\n%c", 'x'+d)) < want {
+				seed = ""
+				break
+			}
+		}
+		if seed != "" {
+			path = filepath.Join(t.TempDir(), "torus.conf")
+			if err := os.WriteFile(path, []byte(text+seed+"\n"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			return path, origin
+		}
+	}
+	t.Fatal("no switch has all its neighbours")
+	return "", nil
+}
+
+// coordinate is that of a switch, from its name: switch-3-1.
+func coordinate(t *testing.T, n *fabric.Node, d int) int {
+	t.Helper()
+	var x int
+	if _, err := fmt.Sscan(strings.Split(n.Name(), "-")[1+d], &x); err != nil {
+		t.Fatal(err)
+	}
+	return x - 1
+}
