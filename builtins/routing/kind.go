@@ -21,6 +21,7 @@ var (
 	kindRoutes = &lang.Kind{Type: reflect.TypeFor[*routing.Routes](), Convert: toTables}
 	// kindSelector is a class of ports, or the name of nodes with wildcards.
 	kindSelector = &lang.Kind{Type: reflect.TypeFor[string](), Convert: lang.ToText, Default: lang.TextDefault, Names: true}
+	kindAdaptive = &lang.Kind{Type: reflect.TypeFor[routing.Adaptive](), Convert: toAdaptive}
 	kindLIDs     = &lang.Kind{Type: reflect.TypeFor[[]mad.LID](), Convert: toLIDs} // an iterable of LIDs, ports, nodes
 )
 
@@ -44,6 +45,20 @@ func toTables(v starlark.Value) (any, error) {
 		return nil, lang.WantType(v, "routes")
 	}
 	return r.Tables, nil
+}
+
+// toAdaptive takes a bool, or the word for the ports that switches choose from.
+func toAdaptive(v starlark.Value) (any, error) {
+	switch v := v.(type) {
+	case starlark.Bool:
+		if v {
+			return routing.AdaptiveOn, nil
+		}
+		return routing.AdaptiveOff, nil
+	case starlark.String:
+		return routing.ParseAdaptive(string(v))
+	}
+	return nil, lang.WantType(v, `True, False, "minimal" or "updown"`)
 }
 
 // toLIDs makes a slice that is not nil: nil is a parameter that was not given.

@@ -94,6 +94,9 @@ func (x *verdictValue) Display() string {
 		word = "unknown"
 	case v.OK():
 		word = "ok"
+		if among := v.Adaptive.Among(); among != "" {
+			word += " under any choice among " + among
+		}
 	}
 	rows := []lang.Fact{{Name: "verdict", Value: starlark.String(word)}}
 	for _, f := range x.Facts() {
@@ -198,16 +201,19 @@ var verifyMethod = lang.Builtin{
 		{Name: "never_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "paths that must not cross something, " + viaDoc},
 		{Name: "must_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "paths that must cross one of several, in the same form"},
 		{Name: "examples", Kind: lang.KindInt, Default: "10", Keyword: true, Doc: "how many broken pairs are told, and paths that break a rule"},
-		{Name: "adaptive", Kind: lang.KindBool, Default: "None", Keyword: true, Doc: "whether the switches are known to route adaptively: then the verdict is unknown; else a note says that nobody knows"},
+		{Name: "adaptive", Kind: kindAdaptive, Default: "None", Keyword: true, Doc: `whether the switches are known to route adaptively: True makes the verdict unknown, "minimal" and "updown" judge any choice they may make among minimal ports, or among the legal ones of up*/down*; else a note says that nobody knows`},
 	},
 	Doc: `Follows the packets between all pairs of endpoints, and says whether all arrive and none can deadlock: a verdict.
 It judges static tables, and names the endpoints it assumed. Credit loops are looked for among links and virtual lanes; one that is found is told link by link.
+With adaptive="minimal" all minimal ports count at once, whatever the traffic makes the switches choose: without a credit loop there, none is possible as long as packets keep their virtual lane.
 never_via and must_via are rules on what paths cross: nodes, ports or links (a port stands for its link, whichever way). Pairs that do not reach each other break none of them.`,
 	Example: `
 > v = discover().graph().route("ftree").verify()
 > v.ok, v.unreachable, v.acyclic, v.max_hops
 (True, 0, True, 4)
 > t = discover().graph().route("ftree")
+> t.verify(adaptive="minimal").judged
+"static forwarding tables, SL 0, and any choice among minimal ports"
 > v = t.verify(never_via=("node-0001 HCA-1", "node-0008 HCA-1", "spine-4"))
 > v.ok, v.violations, v.violating[0]["path"][:3]
 (False, 1, ["node-0001 HCA-1/1", "leaf-1/1", "leaf-1/8"])
@@ -222,12 +228,8 @@ never_via and must_via are rules on what paths cross: nodes, ports or links (a p
 			return nil, lang.ParamError("examples", "got %d, want at least 1", a.Examples)
 		}
 		o := routing.VerifyOptions{Endpoints: class, Examples: a.Examples, Union: a.Union}
-		switch {
-		case a.Adaptive == nil:
-		case *a.Adaptive:
-			o.Adaptive = routing.AdaptiveOn
-		default:
-			o.Adaptive = routing.AdaptiveOff
+		if a.Adaptive != nil {
+			o.Adaptive = *a.Adaptive
 		}
 		var failed error
 		if a.Require != nil {
@@ -261,7 +263,7 @@ type verifyArgs struct {
 	Require  starlark.Callable
 	Union    *routing.Routes
 	Examples int
-	Adaptive *bool
+	Adaptive *routing.Adaptive
 
 	NeverVia, MustVia starlark.Value
 }

@@ -119,6 +119,14 @@ func BenchmarkVerifyLanes(b *testing.B) {
 	})
 }
 
+// BenchmarkVerifyAdaptive: under any choice among minimal ports.
+func BenchmarkVerifyAdaptive(b *testing.B) {
+	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
+		_, err := r.Verify(b.Context(), VerifyOptions{Adaptive: AdaptiveMinimal})
+		return err
+	})
+}
+
 // BenchmarkCreditLoops: these alone.
 func BenchmarkCreditLoops(b *testing.B) {
 	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {

@@ -8,8 +8,8 @@
 //	reroutepatch.go counts those of few switches
 //	trace.go       one path
 //
-//	hops.go        Hops: the distances between all switches
-//	bfs.go         they are found by breadth-first search, with weights by buckets
+//	hops.go        Hops: the distances between all switches, found by breadth-first search,
+//	               with weights by buckets
 //	nexthop.go     the next hops that distances allow
 //	updown.go      ranks, and the distances of up*/down*
 //	roots.go       the switches at the top
@@ -33,6 +33,8 @@
 //	verify.go      Verify: do all packets arrive, and can none deadlock?
 //	verdict.go     Verdict, Report: the answers; via.go: rules on what paths cross
 //	walk.go        all paths to a LID; vlwalk.go: with virtual lanes
+//	adaptive.go    all paths that adaptive routing may choose
+//	sibling.go     the paths to the LIDs of one port (LMC): how disjoint, and made so
 //	cdg.go         the channel dependency graph, and its cycles
 //	failure.go     what the failure of each link would break
 //	balance.go     how evenly routes are spread; congestion.go: under traffic
