@@ -21,6 +21,7 @@ var (
 	kindRoutes = &lang.Kind{Type: reflect.TypeFor[*routing.Routes](), Convert: toTables}
 	// kindSelector is a class of ports, or the name of nodes with wildcards.
 	kindSelector = &lang.Kind{Type: reflect.TypeFor[string](), Convert: lang.ToText, Default: lang.TextDefault, Names: true}
+	kindOrder    = &lang.Kind{Type: reflect.TypeFor[starlark.Value](), Convert: toOrder}
 	kindAdaptive = &lang.Kind{Type: reflect.TypeFor[routing.Adaptive](), Convert: toAdaptive}
 	kindLIDs     = &lang.Kind{Type: reflect.TypeFor[[]mad.LID](), Convert: toLIDs} // an iterable of LIDs, ports, nodes
 )
@@ -45,6 +46,17 @@ func toTables(v starlark.Value) (any, error) {
 		return nil, lang.WantType(v, "routes")
 	}
 	return r.Tables, nil
+}
+
+// toOrder takes an iterable of LIDs, ports and nodes, or a function of a LID.
+func toOrder(v starlark.Value) (any, error) {
+	if _, ok := v.(starlark.Callable); ok {
+		return v, nil
+	}
+	if _, err := toLIDs(v); err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 // toAdaptive takes a bool, or the word for the ports that switches choose from.

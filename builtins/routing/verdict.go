@@ -42,6 +42,7 @@ var VerdictType = &lang.ResultType{
 		{Name: "switch_pairs", Doc: "pairs of an endpoint and a LID of a switch, which management packets go to"},
 		{Name: "to_switches", Doc: "of these, how many packets arrive of; ok does not depend on it"},
 		{Name: "left_out", Type: "list of string", Doc: "ports that could not be judged, and why: without a LID, or with one that is another's too", Long: true},
+		{Name: "disjoint", Type: "dict", Doc: "where ports have several LIDs (LMC): how far apart the paths to those of one port are, else None. A dict of ports and lids; pairs of a source and such a port on another switch; and links and switches, which are pairs by how many of the paths have no link, or no switch, in common, from 0"},
 	},
 }
 
@@ -79,7 +80,7 @@ func newVerdict(v *routing.Verdict) *verdictValue {
 		starlark.Bool(v.Acyclic), starlark.MakeInt(v.MaxHops), lang.Integers(v.Hops), lang.Integers(v.Detours),
 		starlark.MakeInt(v.Channels), starlark.MakeInt(v.Dependencies), starlark.MakeInt64(v.Violations),
 		starlark.NewList(cycle), starlark.NewList(broken), starlark.NewList(violating), lang.Texts(v.Notes),
-		starlark.MakeInt64(v.SwitchPairs), starlark.MakeInt64(v.ToSwitches), lang.Texts(v.LeftOut))}
+		starlark.MakeInt64(v.SwitchPairs), starlark.MakeInt64(v.ToSwitches), lang.Texts(v.LeftOut), disjointValue(v.Disjoint))}
 }
 
 // leftOutShown is how many ports that were left out the text names.
@@ -102,7 +103,7 @@ func (x *verdictValue) Display() string {
 	for _, f := range x.Facts() {
 		switch {
 		case f.Name == "ok", f.Code, f.Name == "excused" && v.Excused == 0, f.Name == "violations" && v.Violations == 0,
-			f.Name == "switch_pairs", f.Name == "to_switches":
+			f.Name == "switch_pairs", f.Name == "to_switches", f.Name == "disjoint":
 			continue
 		case f.Name == "endpoints":
 			f.Value = starlark.String(v.Endpoints)
@@ -113,6 +114,9 @@ func (x *verdictValue) Display() string {
 	b.WriteString(lang.Aligned(rows))
 	if v.SwitchPairs > 0 {
 		fmt.Fprintf(&b, "to switches: %d of %d\n", v.ToSwitches, v.SwitchPairs)
+	}
+	if d := v.Disjoint; d != nil {
+		fmt.Fprintf(&b, "several LIDs: %d ports, up to %d; of %d pairs, paths without a common link: %s; without a common switch: %s\n", d.Ports, d.LIDs, d.Pairs, byNumber(d.Links), byNumber(d.Switches))
 	}
 	if len(v.LeftOut) > 0 {
 		fmt.Fprintf(&b, "ports left out: %d\n", len(v.LeftOut))
@@ -146,6 +150,25 @@ func (x *verdictValue) Display() string {
 		b.WriteString("note: " + lang.OneLine(note) + "\n")
 	}
 	return b.String()
+}
+
+// disjointValue is d as scripts see it.
+func disjointValue(d *routing.Disjointness) starlark.Value {
+	if d == nil {
+		return starlark.None
+	}
+	return dictOf("ports", starlark.MakeInt(d.Ports), "lids", starlark.MakeInt(d.LIDs), "pairs", starlark.MakeInt64(d.Pairs), "links", lang.Integers(d.Links), "switches", lang.Integers(d.Switches))
+}
+
+// byNumber tells how many have each number: "1 for 96, 2 for 896".
+func byNumber(counts []int64) string {
+	var parts []string
+	for n, count := range counts {
+		if count > 0 {
+			parts = append(parts, fmt.Sprintf("%d for %d", n, count))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // endpointsValue is how many endpoints there are, in all and of each kind.

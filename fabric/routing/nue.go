@@ -89,12 +89,35 @@ func (n *nueSearch) toAll(ctx context.Context, connected *Hops) (whole bool, err
 			if ctx.Err() != nil {
 				return false, context.Cause(ctx)
 			}
-			if dest.out > 0 && !n.route(d, dest) {
+			if dest.out == 0 {
+				continue
+			}
+			n.avoidSiblings(dest)
+			if !n.route(d, dest) {
 				return false, nil
 			}
 		}
 	}
+	n.avoidSiblings(dest{terminal: -1})
 	return true, n.toSwitches(ctx, connected)
+}
+
+// avoidSiblings makes the channels dear that the paths to the LIDs of the same port
+// take, and those of the port before cheap again.
+func (n *nueSearch) avoidSiblings(next dest) {
+	if next.terminal == n.port {
+		for s, via := range n.via {
+			if via >= 0 && n.flow[s] > 0 && n.load[via] < siblingCost {
+				n.load[via] += siblingCost
+				n.dear = append(n.dear, via)
+			}
+		}
+		return
+	}
+	for _, c := range n.dear {
+		n.load[c] -= siblingCost
+	}
+	n.dear, n.port = n.dear[:0], next.terminal
 }
 
 // route finds the paths to one LID, which without an escape tree may fail.

@@ -34,7 +34,10 @@ type Verdict struct {
 	Hops         []int64        // number of pairs, by the links of the path
 	// Detours are numbers of pairs, by the links in excess of a shortest path.
 	Detours []int64
-	Broken  []BrokenPair // examples of pairs that do not reach each other
+	// Disjoint says how far apart the paths to the LIDs of one port are; nil: no
+	// endpoint has several.
+	Disjoint *Disjointness
+	Broken   []BrokenPair // examples of pairs that do not reach each other
 	// Violations are pairs whose paths break a rule of VerifyOptions.Via, and
 	// Violating examples.
 	Violations int64

@@ -70,6 +70,9 @@ func (r *Routes) Verify(ctx context.Context, o VerifyOptions) (*Verdict, error) 
 	}
 	verdict := v.verdict(r)
 	verdict.Judged = r.judged(&o)
+	if verdict.Disjoint, err = v.disjointness(ctx, r); err != nil {
+		return nil, err
+	}
 	if verdict.Violations, verdict.Violating, err = r.checkVia(ctx, o.Via, o.Examples); err != nil {
 		return nil, err
 	}
