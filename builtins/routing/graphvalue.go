@@ -46,6 +46,7 @@ func init() {
 		lang.Member[*graphValue]{Method: &orderMethod},
 		lang.Member[*graphValue]{Method: &hopsMethod},
 		lang.Member[*graphValue]{Method: &dijkstraMethod},
+		lang.Member[*graphValue]{Method: &pathsMethod},
 		lang.Member[*graphValue]{Method: &rootsMethod},
 		lang.Member[*graphValue]{Method: &ranksMethod},
 		lang.Member[*graphValue]{Method: &updownMethod},

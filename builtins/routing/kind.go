@@ -21,6 +21,7 @@ var (
 	kindRoutes = &lang.Kind{Type: reflect.TypeFor[*routing.Routes](), Convert: toTables}
 	// kindSelector is a class of ports, or the name of nodes with wildcards.
 	kindSelector = &lang.Kind{Type: reflect.TypeFor[string](), Convert: lang.ToText, Default: lang.TextDefault, Names: true}
+	kindTraffic  = &lang.Kind{Type: reflect.TypeFor[starlark.Value](), Convert: toTraffic, Default: textValue}
 	kindOrder    = &lang.Kind{Type: reflect.TypeFor[starlark.Value](), Convert: toOrder}
 	kindAdaptive = &lang.Kind{Type: reflect.TypeFor[routing.Adaptive](), Convert: toAdaptive}
 	kindLIDs     = &lang.Kind{Type: reflect.TypeFor[[]mad.LID](), Convert: toLIDs} // an iterable of LIDs, ports, nodes
@@ -46,6 +47,23 @@ func toTables(v starlark.Value) (any, error) {
 		return nil, lang.WantType(v, "routes")
 	}
 	return r.Tables, nil
+}
+
+// textValue is the default of a parameter that takes text, and more.
+func textValue(text string) any {
+	if s, ok := lang.TextDefault(text).(string); ok {
+		return starlark.String(s)
+	}
+	return nil
+}
+
+// toTraffic takes the name of a pattern, or a traffic matrix.
+func toTraffic(v starlark.Value) (any, error) {
+	switch v.(type) {
+	case starlark.String, *starlark.Dict, starlark.Iterable:
+		return v, nil
+	}
+	return nil, lang.WantType(v, "a pattern, or a dict or list of flows")
 }
 
 // toOrder takes an iterable of LIDs, ports and nodes, or a function of a LID.
