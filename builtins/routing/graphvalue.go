@@ -53,6 +53,7 @@ func init() {
 		lang.Member[*graphValue]{Method: &treeMethod},
 		lang.Member[*graphValue]{Method: &routesMethod},
 		lang.Member[*graphValue]{Method: &routeMethod},
+		lang.Member[*graphValue]{Method: &chainMethod},
 	).AtVersion(2)
 }
 
