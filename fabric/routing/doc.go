@@ -3,8 +3,7 @@
 //	graph.go       Graph: a fabric as algorithms need it; graphbuild.go makes it
 //	class.go       what terminals are for: cn io an gateway sm
 //	routes.go      Routes: forwarding tables, service levels and virtual lanes
-//	diff.go        the differences of two Routes
-//	reroute.go     the paths that differ, and their number;
+//	reroute.go     the entries and the paths that differ between two Routes, their number;
 //	reroutepatch.go counts those of few switches
 //	trace.go       one path
 //
@@ -28,6 +27,7 @@
 //	repairpatch.go where nothing is known of what made the tables
 //	dijkstra.go    cheapest paths
 //	nuesearch.go   paths that close no credit loop; topoorder.go tests for cycles
+//	turn.go        with turns that a script gives
 //	complete.go    such paths where up*/down* has none; downup.go: to switches
 //
 //	verify.go      Verify: do all packets arrive, and can none deadlock?

@@ -25,11 +25,12 @@ const (
 type Hops struct {
 	graph  *Graph
 	stride int
-	d      []uint8 // from s to d: d[s*stride+d]
-	only   []int32 // the destinations, where they are not all: column i is that of only[i]
-	rank   *Ranks  // of up*/down*; nil: all links are allowed
-	up     []bool  // by neighbour, whether its links go up; nil: all links are allowed
-	place  []int32 // by switch: neighbours are preferred in this order; nil: by number
+	d      []uint8       // from s to d: d[s*stride+d]
+	only   []int32       // the destinations, where they are not all: column i is that of only[i]
+	rank   *Ranks        // of up*/down*; nil: all links are allowed
+	up     []bool        // by neighbour, whether its links go up; nil: all links are allowed
+	turned [][]turnedHop // by switch: next hops that given turns allow beside; nil: none
+	place  []int32       // by switch: neighbours are preferred in this order; nil: by number
 }
 
 // Hops are the distances in links, or, where links have weights, the least sums

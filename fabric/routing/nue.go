@@ -102,24 +102,6 @@ func (n *nueSearch) toAll(ctx context.Context, connected *Hops) (whole bool, err
 	return true, n.toSwitches(ctx, connected)
 }
 
-// avoidSiblings makes the channels dear that the paths to the LIDs of the same port
-// take, and those of the port before cheap again.
-func (n *nueSearch) avoidSiblings(next dest) {
-	if next.terminal == n.port {
-		for s, via := range n.via {
-			if via >= 0 && n.flow[s] > 0 && n.load[via] < siblingCost {
-				n.load[via] += siblingCost
-				n.dear = append(n.dear, via)
-			}
-		}
-		return
-	}
-	for _, c := range n.dear {
-		n.load[c] -= siblingCost
-	}
-	n.dear, n.port = n.dear[:0], next.terminal
-}
-
 // route finds the paths to one LID, which without an escape tree may fail.
 func (n *nueSearch) route(d int, dest dest) bool {
 	n.begin(d)

@@ -231,6 +231,24 @@ func together(set lidSet, conflict []lidSet) bool {
 // much as hopCost.
 const siblingCost = 1 << 32
 
+// avoidSiblings makes the channels dear that the paths to the LIDs of the same port
+// take, and those of the port before cheap again.
+func (n *nueSearch) avoidSiblings(next dest) {
+	if next.terminal == n.port {
+		for s, via := range n.via {
+			if via >= 0 && n.flow[s] > 0 && n.load[via] < siblingCost {
+				n.load[via] += siblingCost
+				n.dear = append(n.dear, via)
+			}
+		}
+		return
+	}
+	for _, c := range n.dear {
+		n.load[c] -= siblingCost
+	}
+	n.dear, n.port = n.dear[:0], next.terminal
+}
+
 // separates says whether the options leave the choice among next hops to Assign.
 func (a *assigner) separates() bool {
 	return a.Prefer == nil && (a.byLoad() || a.Policy == RoundRobin || a.Policy == DModK && a.Number == nil && a.Divider == nil)
