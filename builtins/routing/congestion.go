@@ -53,7 +53,7 @@ True
 > t = g.route("ftree"); a, b, c = g.order()[0], g.order()[4], g.order()[8]
 > m = t.congestion({(a, b): 2.5, (c, b): 1})
 > m.max, m.lost, len(m.loads)
-(2.5, 0, 4)
+(3.5, 0, 3)
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct {
 		Pattern starlark.Value
