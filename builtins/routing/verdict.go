@@ -115,7 +115,7 @@ func (x *verdictValue) Display() string {
 	if v.SwitchPairs > 0 {
 		fmt.Fprintf(&b, "to switches: %d of %d\n", v.ToSwitches, v.SwitchPairs)
 	}
-	if d := v.Disjoint; d != nil {
+	if d := v.Disjoint; d != nil && d.Pairs > 0 {
 		fmt.Fprintf(&b, "several LIDs: %d ports, up to %d; of %d pairs, paths without a common link: %s; without a common switch: %s\n", d.Ports, d.LIDs, d.Pairs, byNumber(d.Links), byNumber(d.Switches))
 	}
 	if len(v.LeftOut) > 0 {

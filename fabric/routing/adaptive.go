@@ -92,7 +92,7 @@ type choiceWalk struct {
 func (r *Routes) adaptiveHops(ctx context.Context, a Adaptive) (h *Hops, note string, err error) {
 	g := r.graph
 	if a == AdaptiveMinimal {
-		h, err = g.linkHops(ctx)
+		h, err = g.Hops(ctx)
 		return h, "", err
 	}
 	var ranks *Ranks

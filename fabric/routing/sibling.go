@@ -257,7 +257,8 @@ func (a *assigner) separates() bool {
 // separate gives the LIDs of each port paths that have as few links, and then
 // switches, in common with those of its LIDs before as the next hops allow: from the
 // switches near the port to the far ones, each takes the next hop whose path shares
-// the least. A LID whose path shares nothing stays where the policy put it.
+// the least. A LID whose path shares nothing stays where the policy put it, and one that
+// is kept where it was.
 //
 // Time: O(P) for each LID after the first of a port and each switch, P links a path,
 // and as much for each next hop where a path shares something.
@@ -343,7 +344,7 @@ func (a *assigner) separateLID(x *siblings, t *Terminal, k int, order []int32) {
 		return 1 << 30
 	}
 	for _, s := range order {
-		if via[s] < 0 {
+		if via[s] < 0 || a.keep != nil && a.keep.Row(int(s)).Port(t.LID+mad.LID(k)) == g.channels[via[s]].Port {
 			continue
 		}
 		for i := range k {
