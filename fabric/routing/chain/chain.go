@@ -98,7 +98,7 @@ func (x *chain) run(ctx context.Context, s *Step) error {
 		if err != nil {
 			return err
 		}
-		x.take(r, s, nil, nil)
+		x.take(r, s)
 		return nil
 	}
 	i := slices.IndexFunc(x.policy.Topologies, func(t Topology) bool { return t.ID == s.Topology })
@@ -122,7 +122,7 @@ func (x *chain) run(ctx context.Context, s *Step) error {
 	if err != nil {
 		return err
 	}
-	x.take(r, s, switches, cas)
+	x.take(r, s)
 	return nil
 }
 
@@ -150,27 +150,21 @@ func compute(ctx context.Context, g *routing.Graph, s *Step, o routing.Options) 
 	return r, err
 }
 
-// take takes the entries of r over: those to the LIDs of the step, on the switches of its
-// topology that have a path.
-func (x *chain) take(r *routing.Routes, s *Step, switches, cas members) {
+// take takes the entries of r over: those to the LIDs of the step. What is not in its
+// topology has none in r.
+func (x *chain) take(r *routing.Routes, s *Step) {
 	if s.PathBit > 0 && !slices.ContainsFunc(x.g.Terminals(), func(t routing.Terminal) bool { return t.Count > s.PathBit }) {
 		x.note("step %d routes nothing: no port has a LID for path-bit %d (LMC)", s.ID, s.PathBit)
 	}
 	var lids []mad.LID
 	for _, t := range x.g.Terminals() {
-		if cas != nil && !cas[t.Port.ID()] && !(t.Out == 0 && switches[t.Port.ID()]) {
-			continue
-		}
 		for i := range t.Count {
 			if !x.done || i == s.PathBit || t.Out == 0 {
 				lids = append(lids, t.LID+mad.LID(i))
 			}
 		}
 	}
-	for at, n := range x.g.Switches() {
-		if switches != nil && !switches[n.Port(0).ID()] {
-			continue
-		}
+	for at := range x.g.Switches() {
 		from, to := r.Row(at), x.routes.Own(at)
 		for _, lid := range lids {
 			if p := from.Port(lid); p != routing.NoPort {
