@@ -152,9 +152,9 @@ func TestDisjointness(t *testing.T) {
 	}
 	samples := []sample{
 		{"fattree:k=4,levels=3", 1, true}, {"fattree:k=8,levels=2", 2, true}, {"pgft:m=4/4,w=1/2,p=1/3", 2, false},
-		{"torus:dims=3/4,hosts=1", 1, false}, {"hyperx:dims=3/4,hosts=1", 2, false}, {"ring:n=4", 1, false},
+		{"torus:dims=3/4,hosts=1", 1, false}, {"hyperx:dims=3/3,hosts=1", 1, false}, {"ring:n=4", 1, false},
 	}
-	for seed := range 3 {
+	for seed := range 2 {
 		samples = append(samples, sample{fmt.Sprintf("random:n=12,degree=4,hosts=1,remove_links=3,seed=%d", seed+1), min(seed+1, 2), false},
 			sample{fmt.Sprintf("fattree:k=4,levels=3,remove_links=4,seed=%d", seed+1), 1, true})
 	}
