@@ -257,7 +257,7 @@ func (a *assigner) separates() bool {
 // separate gives the LIDs of each port paths that have as few links, and then
 // switches, in common with those of its LIDs before as the next hops allow: from the
 // switches near the port to the far ones, each takes the next hop whose path shares
-// the least. A LID whose path shares nothing stays where the policy put it, and one that
+// the least. Switches without CAs, at which no path begins, keep their choice. A LID whose path shares nothing stays where the policy put it, and one that
 // is kept where it was.
 //
 // Time: O(P) for each LID after the first of a port and each switch, P links a path,
@@ -273,6 +273,7 @@ func (a *assigner) separate(ctx context.Context) error {
 	if len(several) == 0 {
 		return nil
 	}
+	a.endpoints = g.endpointsOn()
 	if a.next == nil {
 		a.next = make([]nextHops, len(g.switches))
 		if err := g.each(ctx, len(g.switches), func(_, s int) { a.next[s].load(a.h, s) }); err != nil {
@@ -312,10 +313,11 @@ func (a *assigner) separate(ctx context.Context) error {
 	})
 }
 
-// nearest are the switches that have a path to home, nearest first, home left out.
+// nearest are the switches with CAs that have a path to home, nearest first, home left
+// out.
 func (a *assigner) nearest(order []int32, home int) []int32 {
 	for s := range a.routes.graph.switches {
-		if a.h.Distance(s, home) > 0 {
+		if a.h.Distance(s, home) > 0 && a.endpoints[s] > 0 {
 			order = append(order, int32(s))
 		}
 	}
