@@ -15,7 +15,7 @@ import (
 var columnValues = map[string]string{
 	"fabric": "f", "node": "sw", "port": "sw.ports[1]", "link": "f.links[0]", "problem": "None",
 	"lft": "get_lft(sw)", "mft": "get_mft(sw)", "sl2vl": "get_sl2vl(sw)", "vlarb": "get_vlarb(sw.ports[1])", "pkeys": "get_pkeys(ca)", "guids": "get_guids(ca)",
-	"graph": "f.graph()", "routes": "r", "row": "r[sw]", "verdict": "r.verify()", "link_failure": "r.fail_each_link()[0]", "path": "r.trace(ca, f.cas[1])", "congestion": "r.congestion()", "balance": "r.balance()",
+	"graph": "f.graph()", "routes": "r", "row": "r[sw]", "verdict": "r.verify()", "link_failure": "r.fail_each_link()[0]", "path": "r.trace(ca, f.cas[1])", "graph_path": "f.graph().paths(sw, f.switches[1])[0]", "congestion": "r.congestion()", "balance": "r.balance()",
 	"finding":     `finding("a.b", sw, "x")`,
 	"metric":      `metric("a", 1)`,
 	"host_groups": "f.host_groups()", "host_group": "f.host_groups().roots[0]",

@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"fabric/sim/server"},
 	{"fabric/change", "fabric/sim"},
 	{"fabric/change/plan"},
-	{"fabric/change/order"},
+	{"fabric/change/order", "fabric/routing/chain", "fabric/routing/paths"},
 	{"fabric/discover", "fabric/routing"},
 	{"fabric/format", "fabric/routing/lanes", "fabric/sa", "fabric/sim/generate", "fabric/sim/registers", "fabric/stored"},
 	{"fabric"},

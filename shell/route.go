@@ -12,6 +12,7 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/fabric/format"
+	"fabsh/fabric/routing"
 )
 
 const routeHelp = `Compute forwarding tables by a routing policy.
@@ -30,6 +31,9 @@ Flags, anywhere after route:
   --fail-each-link  say what each single failure of a link would break
   --adaptive        the switches are known to route adaptively: then the tables do
                     not tell where packets go, and the verdict is unknown
+  --adaptive=minimal, --adaptive=updown
+                    is it ok whichever of the minimal ports, or of the legal up/down
+                    ports, they choose?
   --out FILE        write the tables for OpenSM's engine file; with --verify only
                     if the verdict is ok
   --list            list the shipped policies
@@ -91,8 +95,9 @@ type routeOptions struct {
 	policy string   // a .star file, or the name of a shipped policy
 	args   []string // the policy's options
 
-	verify, diff, failEachLink, adaptive bool
-	out                                  string // file for OpenSM; with verify only written if the verdict is ok
+	verify, diff, failEachLink bool
+	adaptive                   routing.Adaptive
+	out                        string // file for OpenSM; with verify only written if the verdict is ok
 
 	list, help bool
 	every      time.Duration // of --watch; 0: not asked for
@@ -108,7 +113,7 @@ const defaultWatch = 10 * time.Second
 // parseRoute separates the command's own flags, which may stand anywhere, from
 // the policy's.
 func parseRoute(words []string) (o routeOptions, err error) {
-	own := map[string]*bool{"--verify": &o.verify, "--diff": &o.diff, "--fail-each-link": &o.failEachLink, "--adaptive": &o.adaptive, "--list": &o.list}
+	own := map[string]*bool{"--verify": &o.verify, "--diff": &o.diff, "--fail-each-link": &o.failEachLink, "--list": &o.list}
 	needs := map[string]struct {
 		value *string
 		what  string
@@ -131,6 +136,13 @@ func parseRoute(words []string) (o routeOptions, err error) {
 				return o, fmt.Errorf("%s needs %s", name, need.what)
 			}
 			*need.value = value
+		case name == "--adaptive":
+			if !hasValue {
+				value = "true"
+			}
+			if err := (*adaptiveFlag)(&o.adaptive).Set(value); err != nil {
+				return o, fmt.Errorf("--adaptive=%s: %w", value, err)
+			}
 		case name == "--watch":
 			o.every = defaultWatch
 			if hasValue {

@@ -54,7 +54,7 @@ func (a *app) checkWatch(o routeOptions) error {
 	switch {
 	case o.out == "":
 		return errors.New("--watch needs --out FILE, the file to be kept up to date")
-	case o.diff || o.failEachLink || o.adaptive:
+	case o.diff || o.failEachLink || o.adaptive != 0:
 		return errors.New("--watch shows no reports: leave --diff, --fail-each-link and --adaptive out")
 	case !a.write:
 		return errors.New("--watch changes what a subnet manager does, which takes --write (before the word route)")

@@ -3,7 +3,9 @@ package shell
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +18,7 @@ import (
 type verifyOptions struct {
 	tables       routing.TableFiles // without LFTs: those that the switches have
 	failEachLink bool
-	adaptive     bool
+	adaptive     routing.Adaptive
 }
 
 // verifyCommand judges tables that there are already.
@@ -41,7 +43,9 @@ The tables are those of a file, or without --lfts those that the switches have, 
 	c.Flags().StringVar(&o.tables.SL, "sl", "", "service levels of paths in `FILE`")
 	c.Flags().StringVar(&o.tables.SL2VL, "sl2vl", "", "virtual lanes of service levels in `FILE`: opensm-sl2vl.dump, ibdmchk's short form, or of smpquery sl2vl")
 	c.Flags().BoolVar(&o.failEachLink, "fail-each-link", false, "say what each single failure of a link would break")
-	c.Flags().BoolVar(&o.adaptive, "adaptive", false, "the switches are known to route adaptively: the verdict is unknown")
+	c.Flags().Var((*adaptiveFlag)(&o.adaptive), "adaptive", "the switches are known to route adaptively: the verdict is unknown; with =minimal or =updown: is it ok whichever of the minimal ports, or of the legal up/down ports, they choose?")
+	c.Flags().Lookup("adaptive").NoOptDefVal = "true"
+	c.RegisterFlagCompletionFunc("adaptive", cobra.FixedCompletions(routing.AdaptiveWords(), cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().StringVar(&o.tables.SL2VL, "slvl", "", "the name that --sl2vl had")
 	c.Flags().MarkHidden("slvl")
 	c.SetFlagErrorFunc(flagError)
@@ -86,10 +90,31 @@ func (s *session) verify(ctx context.Context, o verifyOptions) error {
 	return nil
 }
 
+// adaptiveFlag is --adaptive, which may have a value.
+type adaptiveFlag routing.Adaptive
+
+func (f *adaptiveFlag) String() string { return "" }
+
+// Type makes help show no value: it would stand behind a blank, which is none of it.
+func (f *adaptiveFlag) Type() string { return "bool" }
+
+func (f *adaptiveFlag) Set(value string) error {
+	if value == "true" {
+		*f = adaptiveFlag(routing.AdaptiveOn)
+		return nil
+	}
+	a, err := routing.ParseAdaptive(value)
+	if err != nil {
+		return fmt.Errorf("want --adaptive=%s, or --adaptive alone", strings.Join(routing.AdaptiveWords(), ", --adaptive="))
+	}
+	*f = adaptiveFlag(a)
+	return nil
+}
+
 // checks are what is to be found out about tables.
 type checks struct {
 	verify       bool
-	adaptive     bool            // the switches are known to route adaptively
+	adaptive     routing.Adaptive
 	live         *routing.Routes // to compare with; nil: none
 	failEachLink bool
 }
@@ -101,11 +126,7 @@ func examine(ctx context.Context, r *routing.Routes, c checks) (*routing.Report,
 	report := &routing.Report{Routes: r}
 	var err error
 	if c.verify {
-		var o routing.VerifyOptions
-		if c.adaptive {
-			o.Adaptive = routing.AdaptiveOn
-		}
-		if report.Verdict, err = r.Verify(ctx, o); err != nil {
+		if report.Verdict, err = r.Verify(ctx, routing.VerifyOptions{Adaptive: c.adaptive}); err != nil {
 			return nil, err
 		}
 	}

@@ -24,12 +24,12 @@ var assignMethod = lang.Builtin{
 		{Name: "seed", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "of what goes by chance"},
 		{Name: "weight", Kind: kindDict("a dict of LID to weight"), Default: "None", Keyword: true, Doc: "a dict of LID to how much it counts as load; those not in it count 1 if a CA's or router's, else 0"},
 		{Name: "keep", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes whose entries stay where they are next hops still"},
-		{Name: "order", Kind: kindLIDs, Default: "None", Keyword: true, Doc: `of "dmodk": LIDs in the order in which they are numbered from 0; else each class as in graph.order()`},
+		{Name: "order", Kind: kindOrder, Default: "None", Keyword: true, Doc: `of "dmodk": LIDs in the order in which they are numbered from 0, or a function of a LID that returns its number; else each class as in graph.order()`},
 		{Name: "divider", Kind: kindDict("a dict of switch to number"), Default: "None", Keyword: true, Doc: `of "dmodk": a dict of switch to the weight of the digit it goes by; else that of a fat tree`},
-		{Name: "prefer", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two switches and the ports of the first to the second, which returns these in another order, or some of them"},
+		{Name: "prefer", Kind: lang.KindFunction, Default: "None", Keyword: true, Doc: "a function of two switches and the ports of the first to the second, which returns these in another order, or some of them. One with a fourth parameter is called for each LID, and gets it: so the LIDs of a port (LMC) can go over planes of their own"},
 	},
 	Doc: `Fills in the next hops to LIDs, one of those that the distances allow.
-A LID without one is dropped.`,
+A LID without one is dropped. The ways to the LIDs of one port share as few links as possible, unless prefer, order, divider or the policy say where they go.`,
 	Example: `
 > g = discover().graph(); t = g.routes()
 > t.assign(g.hops(), policy="dmodk")
@@ -41,17 +41,20 @@ A LID without one is dropped.`,
 		if err := v.checkMutable(); err != nil {
 			return nil, lang.Errorf("%w", err)
 		}
-		o := routing.AssignOptions{Policy: a.Policy, Scope: a.Scope, Seed: uint64(a.Seed), LIDs: a.LIDs, Keep: a.Keep, Number: lidNumbers(a.Order)}
-		var err error
+		o := routing.AssignOptions{Policy: a.Policy, Scope: a.Scope, Seed: uint64(a.Seed), LIDs: a.LIDs, Keep: a.Keep}
+		var err, failed error
+		if a.Order != nil {
+			o.Number = numberOf(c.Thread, a.Order, &failed)
+		}
 		if o.Weight, err = lidWeights(a.Weight, v.graph.g); err != nil {
 			return nil, lang.ParamError("weight", "%w", err)
 		}
 		if o.Divider, err = dividersOf(a.Divider, v.graph); err != nil {
 			return nil, lang.ParamError("divider", "%w", err)
 		}
-		var failed error
 		if a.Prefer != nil {
-			o.Prefer = preferenceOf(c.Thread, a.Prefer, v.graph, &failed)
+			o.PerLID = takes(a.Prefer, 4)
+			o.Prefer = preferenceOf(c.Thread, a.Prefer, o.PerLID, v.graph, &failed)
 		}
 		if err = v.Tables.Assign(c.Fiber().Context, a.Hops.h, o); failed != nil {
 			err = failed
@@ -66,7 +69,8 @@ A LID without one is dropped.`,
 // assignArgs are the arguments of assign. What is nil was not given.
 type assignArgs struct {
 	Hops          *hopsValue
-	LIDs, Order   []mad.LID
+	LIDs          []mad.LID
+	Order         starlark.Value // a list of LIDs, or a function of one
 	Policy, Scope string
 	Seed          int
 	Weight        *starlark.Dict // of LIDs, ports or nodes to ints
@@ -116,17 +120,45 @@ func lidWeights(d *starlark.Dict, g *routing.Graph) (func(mad.LID) int, error) {
 	}, nil
 }
 
-// lidNumbers is the number of a LID for d-mod-k, its place in order; nil without
-// an order. LIDs that are not in it have the number 0.
-func lidNumbers(order []mad.LID) func(mad.LID) int {
-	if order == nil {
-		return nil
+// numberOf is the number of a LID for d-mod-k: its place in a list, 0 where it is not in
+// it; or what a function returns, which after its first failure is not called again.
+func numberOf(t *starlark.Thread, order starlark.Value, failed *error) func(mad.LID) int {
+	f, ok := order.(starlark.Callable)
+	if !ok {
+		lids, err := toLIDs(order)
+		if err != nil {
+			*failed = err
+			return nil
+		}
+		numbers := map[mad.LID]int{}
+		for i, lid := range lids.([]mad.LID) {
+			numbers[lid] = i
+		}
+		return func(lid mad.LID) int { return numbers[lid] }
 	}
-	numbers := map[mad.LID]int{}
-	for i, lid := range order {
-		numbers[lid] = i
+	return func(lid mad.LID) int {
+		if *failed != nil {
+			return 0
+		}
+		answer, err := starlark.Call(t, f, starlark.Tuple{starlark.MakeInt(int(lid))}, nil)
+		n := 0
+		if err == nil {
+			if n, err = lang.ToInt(answer); err != nil || n < 0 || n > maxNumber {
+				err = fmt.Errorf("order returned %s for LID %d, want a number, 0..%d", lang.Brief(answer), lid, maxNumber)
+			}
+		}
+		*failed = err
+		return n
 	}
-	return func(lid mad.LID) int { return numbers[lid] }
+}
+
+// maxNumber is the highest number of a LID for d-mod-k.
+const maxNumber = 1<<31 - 1
+
+// takes says whether a function of a script has as many parameters, or any number.
+func takes(f starlark.Callable, n int) bool {
+	fn, ok := f.(*starlark.Function)
+	return ok && (fn.HasVarargs() || fn.NumParams()-fn.NumKwonlyParams() >= n)
 }
 
 // dividersOf is the divider of a switch for d-mod-k, for the dict that the parameter
@@ -150,12 +182,12 @@ func dividersOf(d *starlark.Dict, v *graphValue) (func(int) int, error) {
 	return func(s int) int { return dividers[s] }, nil
 }
 
-// preferenceOf calls the script's function prefer, with switches s and d and the
-// ports of s to d. After its first failure it is not called again: no tables are
+// preferenceOf calls the script's function prefer, with switches s and d, the ports of s
+// to d, and, if it takes it, the LID on d. After its first failure it is not called again: no tables are
 // returned then.
-func preferenceOf(t *starlark.Thread, prefer starlark.Callable, v *graphValue, failed *error) func(s, d int, ports []uint8) []uint8 {
+func preferenceOf(t *starlark.Thread, prefer starlark.Callable, perLID bool, v *graphValue, failed *error) func(s, d int, lid mad.LID, ports []uint8) []uint8 {
 	all := v.g.Switches()
-	return func(s, d int, ports []uint8) []uint8 {
+	return func(s, d int, lid mad.LID, ports []uint8) []uint8 {
 		if *failed != nil {
 			return ports
 		}
@@ -163,7 +195,11 @@ func preferenceOf(t *starlark.Thread, prefer starlark.Callable, v *graphValue, f
 		for i, p := range ports {
 			list[i] = topology.PortOf(all[s].Port(int(p)))
 		}
-		answer, err := starlark.Call(t, prefer, starlark.Tuple{topology.NodeOf(all[s]), topology.NodeOf(all[d]), starlark.NewList(list)}, nil)
+		args := starlark.Tuple{topology.NodeOf(all[s]), topology.NodeOf(all[d]), starlark.NewList(list)}
+		if perLID {
+			args = append(args, starlark.MakeInt(int(lid)))
+		}
+		answer, err := starlark.Call(t, prefer, args, nil)
 		if err != nil {
 			*failed = err
 			return ports

@@ -5,6 +5,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/mad"
 )
 
 // BalanceType is the type of what routes.balance() returns.
@@ -28,20 +29,26 @@ var BalanceType = &lang.ResultType{
 var balanceMethod = lang.Builtin{
 	Name:    "balance",
 	Returns: "balance",
-	Params:  []lang.Param{{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + ClassWords + "; else all ports of CAs and routers"}},
-	Doc:     "Counts the routes on each link between switches, and the LIDs they lead to.",
+	Params: []lang.Param{
+		{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + ClassWords + "; else all ports of CAs and routers"},
+		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "count the routes to these LIDs alone, such as those of storage, or one of each port"},
+	},
+	Doc: "Counts the routes on each link between switches, and the LIDs they lead to.",
 	Example: `
 > b = discover().graph().route("ftree").balance()
 > b.routes_max, b.routes_min
 (28, 28)
 `,
-	Run: lang.Do(func(c *lang.Call, a *endpointsArg) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		endpointsArg
+		LIDs []mad.LID
+	}) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
 		class, err := a.class(v.graph.g)
 		if err != nil {
 			return nil, err
 		}
-		b, err := v.Tables.Balance(c.Fiber().Context, class)
+		b, err := v.Tables.BalanceTo(c.Fiber().Context, class, a.LIDs)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

@@ -1,6 +1,10 @@
 package routing
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
@@ -18,12 +22,13 @@ var CongestionType = &lang.ResultType{
 		{Name: "endpoints", Doc: "how many"},
 		{Name: "samples", Doc: "how many shifts or permutations"},
 		{Name: "seed", Doc: "of the random ones"},
-		{Name: "max", Doc: "the most flows on any link, one way, in any sample: of shifts, 1 is free of contention"},
+		{Name: "max", Doc: "the most flows on any link, one way, in any sample: of shifts, 1 is free of contention; of a matrix, the most traffic"},
 		{Name: "mean", Doc: "mean of the samples' largest"},
-		{Name: "bandwidth", Doc: "effective bandwidth: the mean over flows of 1 over the most flows on a link of the path; None of all-to-all"},
+		{Name: "bandwidth", Doc: "effective bandwidth: the mean over flows of 1 over the most flows on a link of the path; None of all-to-all; of a matrix, the mean of their shares of the link of the path with the most traffic"},
 		{Name: "lost", Doc: "flows that do not arrive"},
 		{Name: "worst", Doc: "the first sample with the most: the distance of a shift, else its number; None if no link has a flow"},
 		{Name: "port", Doc: "a port whose way out has the most, None if none has"},
+		{Name: "loads", Type: "dict", Doc: "of a matrix: port name to the traffic on the way out of it, of those that have some; else None", Long: true},
 	},
 }
 
@@ -32,27 +37,47 @@ var congestionMethod = lang.Builtin{
 	Name:    "congestion",
 	Returns: "congestion",
 	Params: []lang.Param{
-		{Name: "pattern", Kind: lang.KindChoice, Default: `"shift"`, Doc: `"shift": each sends to the one k places on, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "all-to-all"`},
+		{Name: "pattern", Kind: kindTraffic, Default: `"shift"`, Doc: `a traffic matrix: a dict of (source, destination), LIDs, ports or nodes, to how much is sent, or a list of (source, destination, how much); or a pattern: "shift": each sends to the one k places on, for all k; "permutation": random ones; "bisection": random halves that exchange in pairs; "all-to-all"`},
 		{Name: "order", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "LIDs of the endpoints, in their order; else graph.order(), or all CAs and routers where there are no compute nodes"},
 		{Name: "samples", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "how many; else 1000, or all shifts where those are fewer"},
 		{Name: "seed", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "of the random ones"},
 	},
-	Doc: "Counts the flows that meet on links under a pattern of traffic.",
+	Doc: `Counts the flows that meet on links under a pattern of traffic, or what a traffic matrix puts on them.
+A matrix is in any unit; order, samples and seed are none of its.`,
 	Example: `
 > g = discover().graph()
 > g.route("ftree").congestion("shift").max
 1
 > g.route("ftree").congestion("permutation", samples=100).bandwidth > 0.5
 True
+> t = g.route("ftree"); a, b, c = g.order()[0], g.order()[4], g.order()[8]
+> m = t.congestion({(a, b): 2.5, (c, b): 1})
+> m.max, m.lost, len(m.loads)
+(3.5, 0, 3)
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct {
-		Pattern string
+		Pattern starlark.Value
 		Order   []mad.LID
 		Samples *int
 		Seed    int
 	}) (starlark.Value, error) {
 		v := c.Recv.(*Routes)
-		o := routing.CongestionOptions{Pattern: a.Pattern, Order: a.Order, Seed: uint64(a.Seed)}
+		pattern, ok := starlark.AsString(a.Pattern)
+		if !ok {
+			if a.Order != nil || a.Samples != nil {
+				return nil, lang.ParamError("pattern", "a matrix takes no order and no samples")
+			}
+			flows, err := flowsOf(a.Pattern)
+			if err != nil {
+				return nil, lang.ParamError("pattern", "%w", err)
+			}
+			m, err := v.Tables.Traffic(c.Fiber().Context, flows)
+			if err != nil {
+				return nil, computeError(c, err)
+			}
+			return wrapCongestion(v, &m.Congestion, m), nil
+		}
+		o := routing.CongestionOptions{Pattern: pattern, Order: a.Order, Seed: uint64(a.Seed)}
 		if a.Samples != nil {
 			if o.Samples = *a.Samples; o.Samples < 1 {
 				return nil, lang.ParamError("samples", "got %d, want at least 1", o.Samples)
@@ -62,17 +87,86 @@ True
 		if err != nil {
 			return nil, computeError(c, err)
 		}
-		var bandwidth, worst, at starlark.Value = starlark.Float(r.Bandwidth), starlark.None, starlark.None
-		if r.Pattern == routing.AllToAll {
-			bandwidth = starlark.None
-		}
-		if r.Worst >= 0 {
-			worst = starlark.MakeInt(r.Worst)
-		}
-		if r.At >= 0 {
-			at = topology.PortOf(v.graph.g.ChannelPort(r.At))
-		}
-		return lang.NewResult(CongestionType, starlark.String(r.Pattern), starlark.MakeInt(r.Endpoints), starlark.MakeInt(r.Samples),
-			starlark.MakeUint64(r.Seed), starlark.MakeInt(r.Max), starlark.Float(r.Mean), bandwidth, starlark.MakeInt64(r.Lost), worst, at), nil
+		return wrapCongestion(v, r, nil), nil
 	}),
+}
+
+// wrapCongestion is r as scripts see it; m, if not nil, says more of it.
+func wrapCongestion(v *Routes, r *routing.Congestion, m *routing.MatrixCongestion) starlark.Value {
+	var bandwidth, worst, at, loads starlark.Value = starlark.Float(r.Bandwidth), starlark.None, starlark.None, starlark.None
+	most := starlark.Value(starlark.MakeInt(r.Max))
+	if r.Pattern == routing.AllToAll {
+		bandwidth = starlark.None
+	}
+	if r.Worst >= 0 {
+		worst = starlark.MakeInt(r.Worst)
+	}
+	if r.At >= 0 {
+		at = topology.PortOf(v.graph.g.ChannelPort(r.At))
+	}
+	if m != nil {
+		d := new(starlark.Dict)
+		for ch, load := range m.Loads {
+			if load > 0 {
+				d.SetKey(starlark.String(v.graph.g.ChannelPort(ch).Name()), starlark.Float(load))
+			}
+		}
+		most, loads = starlark.Float(m.MaxLoad), d
+	}
+	return lang.NewResult(CongestionType, starlark.String(r.Pattern), starlark.MakeInt(r.Endpoints), starlark.MakeInt(r.Samples),
+		starlark.MakeUint64(r.Seed), most, starlark.Float(r.Mean), bandwidth, starlark.MakeInt64(r.Lost), worst, at, loads)
+}
+
+// flowsOf are those of a traffic matrix.
+func flowsOf(v starlark.Value) ([]routing.Flow, error) {
+	var rows []starlark.Tuple
+	switch v := v.(type) {
+	case *starlark.Dict:
+		for _, kv := range v.Items() {
+			pair, ok := kv[0].(starlark.Tuple)
+			if !ok || len(pair) != 2 {
+				return nil, fmt.Errorf("got the key %s, want (source, destination)", lang.Brief(kv[0]))
+			}
+			rows = append(rows, append(slices.Clone(pair), kv[1]))
+		}
+	case starlark.Iterable:
+		for i, x := range lang.Collect(v) {
+			row, ok := x.(starlark.Tuple)
+			if !ok || len(row) != 3 {
+				return nil, fmt.Errorf("element %d: got %s, want (source, destination, how much)", i, lang.Brief(x))
+			}
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == 0 {
+		return nil, errors.New("the matrix is empty")
+	}
+	flows := make([]routing.Flow, len(rows))
+	for i, row := range rows {
+		ends, err := endsOf(row[:2])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", lang.Brief(row), err)
+		}
+		traffic, ok := starlark.AsFloat(row[2])
+		if !ok {
+			return nil, fmt.Errorf("%s: got %s, want a number", lang.Brief(row), row[2].Type())
+		}
+		flows[i] = routing.Flow{From: ends[0], To: ends[1], Traffic: traffic}
+	}
+	return flows, nil
+}
+
+// endsOf are the LIDs of a source and a destination: of ports, the first.
+func endsOf(pair []starlark.Value) (ends [2]mad.LID, err error) {
+	for i, x := range pair {
+		lids, err := lidsOf([]starlark.Value{x})
+		if err == nil && len(lids) == 0 {
+			err = fmt.Errorf("%s has no LID", lang.Brief(x))
+		}
+		if err != nil {
+			return ends, err
+		}
+		ends[i] = lids[0]
+	}
+	return ends, nil
 }

@@ -46,12 +46,14 @@ func init() {
 		lang.Member[*graphValue]{Method: &orderMethod},
 		lang.Member[*graphValue]{Method: &hopsMethod},
 		lang.Member[*graphValue]{Method: &dijkstraMethod},
+		lang.Member[*graphValue]{Method: &pathsMethod},
 		lang.Member[*graphValue]{Method: &rootsMethod},
 		lang.Member[*graphValue]{Method: &ranksMethod},
 		lang.Member[*graphValue]{Method: &updownMethod},
 		lang.Member[*graphValue]{Method: &treeMethod},
 		lang.Member[*graphValue]{Method: &routesMethod},
 		lang.Member[*graphValue]{Method: &routeMethod},
+		lang.Member[*graphValue]{Method: &chainMethod},
 	).AtVersion(2)
 }
 

@@ -21,6 +21,9 @@ var (
 	kindRoutes = &lang.Kind{Type: reflect.TypeFor[*routing.Routes](), Convert: toTables}
 	// kindSelector is a class of ports, or the name of nodes with wildcards.
 	kindSelector = &lang.Kind{Type: reflect.TypeFor[string](), Convert: lang.ToText, Default: lang.TextDefault, Names: true}
+	kindTraffic  = &lang.Kind{Type: reflect.TypeFor[starlark.Value](), Convert: toTraffic, Default: textValue}
+	kindOrder    = &lang.Kind{Type: reflect.TypeFor[starlark.Value](), Convert: toOrder}
+	kindAdaptive = &lang.Kind{Type: reflect.TypeFor[routing.Adaptive](), Convert: toAdaptive}
 	kindLIDs     = &lang.Kind{Type: reflect.TypeFor[[]mad.LID](), Convert: toLIDs} // an iterable of LIDs, ports, nodes
 )
 
@@ -44,6 +47,48 @@ func toTables(v starlark.Value) (any, error) {
 		return nil, lang.WantType(v, "routes")
 	}
 	return r.Tables, nil
+}
+
+// textValue is the default of a parameter that takes text, and more.
+func textValue(text string) any {
+	if s, ok := lang.TextDefault(text).(string); ok {
+		return starlark.String(s)
+	}
+	return nil
+}
+
+// toTraffic takes the name of a pattern, or a traffic matrix.
+func toTraffic(v starlark.Value) (any, error) {
+	switch v.(type) {
+	case starlark.String, *starlark.Dict, starlark.Iterable:
+		return v, nil
+	}
+	return nil, lang.WantType(v, "a pattern, or a dict or list of flows")
+}
+
+// toOrder takes an iterable of LIDs, ports and nodes, or a function of a LID.
+func toOrder(v starlark.Value) (any, error) {
+	if _, ok := v.(starlark.Callable); ok {
+		return v, nil
+	}
+	if _, err := toLIDs(v); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// toAdaptive takes a bool, or the word for the ports that switches choose from.
+func toAdaptive(v starlark.Value) (any, error) {
+	switch v := v.(type) {
+	case starlark.Bool:
+		if v {
+			return routing.AdaptiveOn, nil
+		}
+		return routing.AdaptiveOff, nil
+	case starlark.String:
+		return routing.ParseAdaptive(string(v))
+	}
+	return nil, lang.WantType(v, `True, False, "minimal" or "updown"`)
 }
 
 // toLIDs makes a slice that is not nil: nil is a parameter that was not given.

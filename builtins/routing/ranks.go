@@ -84,21 +84,31 @@ func (v *graphValue) rootsOf(items []starlark.Value) ([]int, error) {
 var updownMethod = lang.Builtin{
 	Name:    "updown",
 	Returns: "hops",
-	Params:  []lang.Param{{Name: "ranks", Kind: kindDict("dict"), Doc: "a dict of switch to rank, as of ranks(); links go up to the lower rank, of the same to the lower GUID"}},
+	Params: []lang.Param{
+		{Name: "ranks", Kind: kindDict("dict"), Doc: "a dict of switch to rank, as of ranks(); links go up to the lower rank, of the same to the lower GUID"},
+		{Name: "allow", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "turns that ways may take all the same, where there is no other way: " + turnWords},
+	},
 	Doc: `Returns distances over ways that never go up after they went down: hops.
-Tables filled in from these have no credit loops.`,
+Tables filled in from these have no credit loops; whether allow lets in one is for verify() to say.`,
 	Example: `
 > g = discover().graph()
 > g.updown(g.ranks(g.find_roots())).max
 2
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct{ Ranks *starlark.Dict }) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Ranks *starlark.Dict
+		Allow []starlark.Value
+	}) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
 		r, err := v.ranksOf(a.Ranks)
 		if err != nil {
 			return nil, lang.ParamError("ranks", "%w", err)
 		}
-		h, err := v.g.UpDown(c.Fiber().Context, r)
+		turns, err := v.turnsOf(a.Allow)
+		if err != nil {
+			return nil, lang.ParamError("allow", "%w", err)
+		}
+		h, err := v.g.UpDownTurns(c.Fiber().Context, r, turns)
 		if err != nil {
 			return nil, computeError(c, err)
 		}

@@ -45,6 +45,7 @@ func init() {
 		lang.Member[*Routes]{Name: "lanes", Column: true, Doc: "virtual lanes that paths can have, by their service levels: from VL 0 up", Get: func(v *Routes) starlark.Value { return starlark.MakeInt(v.Tables.Lanes()) }},
 		lang.Member[*Routes]{Method: &assignMethod},
 		lang.Member[*Routes]{Method: &ssspMethod},
+		lang.Member[*Routes]{Method: &nueMethod},
 		lang.Member[*Routes]{Method: &layerMethod},
 		lang.Member[*Routes]{Method: &setSLMethod},
 		lang.Member[*Routes]{Method: &setSL2VLMethod},

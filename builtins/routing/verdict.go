@@ -42,6 +42,7 @@ var VerdictType = &lang.ResultType{
 		{Name: "switch_pairs", Doc: "pairs of an endpoint and a LID of a switch, which management packets go to"},
 		{Name: "to_switches", Doc: "of these, how many packets arrive of; ok does not depend on it"},
 		{Name: "left_out", Type: "list of string", Doc: "ports that could not be judged, and why: without a LID, or with one that is another's too", Long: true},
+		{Name: "disjoint", Type: "dict", Doc: "where ports have several LIDs (LMC): how far apart the paths to those of one port are, else None. A dict of ports and lids; pairs of a source and such a port on another switch; and links and switches, which are pairs by how many of the paths have no link, or no switch, in common, from 0"},
 	},
 }
 
@@ -79,7 +80,7 @@ func newVerdict(v *routing.Verdict) *verdictValue {
 		starlark.Bool(v.Acyclic), starlark.MakeInt(v.MaxHops), lang.Integers(v.Hops), lang.Integers(v.Detours),
 		starlark.MakeInt(v.Channels), starlark.MakeInt(v.Dependencies), starlark.MakeInt64(v.Violations),
 		starlark.NewList(cycle), starlark.NewList(broken), starlark.NewList(violating), lang.Texts(v.Notes),
-		starlark.MakeInt64(v.SwitchPairs), starlark.MakeInt64(v.ToSwitches), lang.Texts(v.LeftOut))}
+		starlark.MakeInt64(v.SwitchPairs), starlark.MakeInt64(v.ToSwitches), lang.Texts(v.LeftOut), disjointValue(v.Disjoint))}
 }
 
 // leftOutShown is how many ports that were left out the text names.
@@ -94,12 +95,15 @@ func (x *verdictValue) Display() string {
 		word = "unknown"
 	case v.OK():
 		word = "ok"
+		if among := v.Adaptive.Among(); among != "" {
+			word += " under any choice among " + among
+		}
 	}
 	rows := []lang.Fact{{Name: "verdict", Value: starlark.String(word)}}
 	for _, f := range x.Facts() {
 		switch {
 		case f.Name == "ok", f.Code, f.Name == "excused" && v.Excused == 0, f.Name == "violations" && v.Violations == 0,
-			f.Name == "switch_pairs", f.Name == "to_switches":
+			f.Name == "switch_pairs", f.Name == "to_switches", f.Name == "disjoint":
 			continue
 		case f.Name == "endpoints":
 			f.Value = starlark.String(v.Endpoints)
@@ -110,6 +114,9 @@ func (x *verdictValue) Display() string {
 	b.WriteString(lang.Aligned(rows))
 	if v.SwitchPairs > 0 {
 		fmt.Fprintf(&b, "to switches: %d of %d\n", v.ToSwitches, v.SwitchPairs)
+	}
+	if d := v.Disjoint; d != nil && d.Pairs > 0 {
+		fmt.Fprintf(&b, "several LIDs: %d ports, up to %d; of %d pairs, paths without a common link: %s; without a common switch: %s\n", d.Ports, d.LIDs, d.Pairs, byNumber(d.Links), byNumber(d.Switches))
 	}
 	if len(v.LeftOut) > 0 {
 		fmt.Fprintf(&b, "ports left out: %d\n", len(v.LeftOut))
@@ -143,6 +150,25 @@ func (x *verdictValue) Display() string {
 		b.WriteString("note: " + lang.OneLine(note) + "\n")
 	}
 	return b.String()
+}
+
+// disjointValue is d as scripts see it.
+func disjointValue(d *routing.Disjointness) starlark.Value {
+	if d == nil {
+		return starlark.None
+	}
+	return dictOf("ports", starlark.MakeInt(d.Ports), "lids", starlark.MakeInt(d.LIDs), "pairs", starlark.MakeInt64(d.Pairs), "links", lang.Integers(d.Links), "switches", lang.Integers(d.Switches))
+}
+
+// byNumber tells how many have each number: "1 for 96, 2 for 896".
+func byNumber(counts []int64) string {
+	var parts []string
+	for n, count := range counts {
+		if count > 0 {
+			parts = append(parts, fmt.Sprintf("%d for %d", n, count))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // endpointsValue is how many endpoints there are, in all and of each kind.
@@ -198,16 +224,19 @@ var verifyMethod = lang.Builtin{
 		{Name: "never_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "paths that must not cross something, " + viaDoc},
 		{Name: "must_via", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "paths that must cross one of several, in the same form"},
 		{Name: "examples", Kind: lang.KindInt, Default: "10", Keyword: true, Doc: "how many broken pairs are told, and paths that break a rule"},
-		{Name: "adaptive", Kind: lang.KindBool, Default: "None", Keyword: true, Doc: "whether the switches are known to route adaptively: then the verdict is unknown; else a note says that nobody knows"},
+		{Name: "adaptive", Kind: kindAdaptive, Default: "None", Keyword: true, Doc: `whether the switches are known to route adaptively: True makes the verdict unknown, "minimal" and "updown" judge any choice they may make among minimal ports, or among the legal ones of up*/down*; else a note says that nobody knows`},
 	},
 	Doc: `Follows the packets between all pairs of endpoints, and says whether all arrive and none can deadlock: a verdict.
 It judges static tables, and names the endpoints it assumed. Credit loops are looked for among links and virtual lanes; one that is found is told link by link.
+With adaptive="minimal" all minimal ports count at once, whatever the traffic makes the switches choose: without a credit loop there, none is possible as long as packets keep their virtual lane.
 never_via and must_via are rules on what paths cross: nodes, ports or links (a port stands for its link, whichever way). Pairs that do not reach each other break none of them.`,
 	Example: `
 > v = discover().graph().route("ftree").verify()
 > v.ok, v.unreachable, v.acyclic, v.max_hops
 (True, 0, True, 4)
 > t = discover().graph().route("ftree")
+> t.verify(adaptive="minimal").judged
+"static forwarding tables, SL 0, and any choice among minimal ports"
 > v = t.verify(never_via=("node-0001 HCA-1", "node-0008 HCA-1", "spine-4"))
 > v.ok, v.violations, v.violating[0]["path"][:3]
 (False, 1, ["node-0001 HCA-1/1", "leaf-1/1", "leaf-1/8"])
@@ -222,12 +251,8 @@ never_via and must_via are rules on what paths cross: nodes, ports or links (a p
 			return nil, lang.ParamError("examples", "got %d, want at least 1", a.Examples)
 		}
 		o := routing.VerifyOptions{Endpoints: class, Examples: a.Examples, Union: a.Union}
-		switch {
-		case a.Adaptive == nil:
-		case *a.Adaptive:
-			o.Adaptive = routing.AdaptiveOn
-		default:
-			o.Adaptive = routing.AdaptiveOff
+		if a.Adaptive != nil {
+			o.Adaptive = *a.Adaptive
 		}
 		var failed error
 		if a.Require != nil {
@@ -261,7 +286,7 @@ type verifyArgs struct {
 	Require  starlark.Callable
 	Union    *routing.Routes
 	Examples int
-	Adaptive *bool
+	Adaptive *routing.Adaptive
 
 	NeverVia, MustVia starlark.Value
 }

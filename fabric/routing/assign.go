@@ -49,8 +49,10 @@ type AssignOptions struct {
 	// Keep are tables whose entries stay where they are still next hops.
 	Keep *Routes
 	// Prefer, if not nil, reorders the ports of switch s to switch d, and may
-	// leave some out. It is called from one goroutine, in order.
-	Prefer func(s, d int, ports []uint8) []uint8
+	// leave some out. It is called from one goroutine, in order: once for each pair of
+	// switches, with LID 0, or with PerLID for each LID on d.
+	Prefer func(s, d int, lid mad.LID, ports []uint8) []uint8
+	PerLID bool
 
 	// Number is the number of a LID for DModK; nil: Numbering.
 	Number func(mad.LID) int
@@ -62,7 +64,8 @@ type AssignOptions struct {
 }
 
 // Assign gives each LID, on each switch, one of the next hops that h allows. A LID
-// without a next hop is dropped.
+// without a next hop is dropped. The paths to the LIDs of one port (LMC) share as little
+// as possible, where the options leave the choice to Assign.
 //
 // Time: O(S*C*log P) for the next hops of switches with P ports, and O(S*L) for the
 // choice. With Global scope and a policy by load, in addition O(D*S*S) to go through
@@ -101,6 +104,9 @@ func (r *Routes) assign(ctx context.Context, h *Hops, o AssignOptions) (*assigne
 		if err = cmp.Or(err, a.err); err != nil {
 			return nil, err
 		}
+	}
+	if a.separates() {
+		return a, a.separate(ctx)
 	}
 	return a, nil
 }
@@ -220,8 +226,12 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 			continue
 		}
 		ports, same := a.next[s].ports(d)
+		if a.Prefer != nil && a.PerLID && len(ports) > 0 {
+			a.fillEach(w, s, d, ports, row, &least)
+			continue
+		}
 		if a.Prefer != nil && len(ports) > 0 {
-			ports, same = a.preferred(s, d, ports), false
+			ports, same = a.preferred(s, d, 0, ports), false
 		}
 		if len(ports) == 0 {
 			for i := from; i < to; i++ {
@@ -251,9 +261,35 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 	}
 }
 
+// fillEach writes the entries of switch s for the LIDs on switch d, each of which has a
+// preference of its own.
+func (a *assigner) fillEach(w *assignWorker, s, d int, ports []uint8, row Row, least *leastLoaded) {
+	g := a.routes.graph
+	for i := int(g.destBase[d]); i < int(g.destBase[d+1]); i++ {
+		if a.wanted != nil && !a.wanted[i] {
+			continue
+		}
+		chosen := a.preferred(s, d, g.dests[i].lid, ports)
+		if len(chosen) == 0 {
+			row[g.dests[i].lid] = NoPort
+			continue
+		}
+		least.reset(chosen)
+		if a.Policy == DModK {
+			a.findParents(s, chosen)
+		}
+		if a.keep == nil {
+			a.choose(s, i, i+1, nil, row, least)
+			continue
+		}
+		w.allow(chosen)
+		a.keepOrChoose(w, s, i, i+1, row, least)
+	}
+}
+
 // preferred asks Prefer, and checks that what it returns are next hops.
-func (a *assigner) preferred(s, d int, ports []uint8) []uint8 {
-	chosen := a.Prefer(s, d, slices.Clone(ports))
+func (a *assigner) preferred(s, d int, lid mad.LID, ports []uint8) []uint8 {
+	chosen := a.Prefer(s, d, lid, slices.Clone(ports))
 	for _, p := range chosen {
 		if !slices.Contains(ports, p) && a.err == nil {
 			g := a.routes.graph

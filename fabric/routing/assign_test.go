@@ -78,10 +78,16 @@ func TestPolicyChoice(t *testing.T) {
 		{AssignOptions{Policy: DModK, Number: func(lid mad.LID) int { return int(lid - far[0]) }, Divider: func(int) int { return 2 }}, []uint8{5, 5, 6, 6}},
 		{AssignOptions{Policy: First}, []uint8{5, 5, 5, 5}},
 		{AssignOptions{Weight: func(lid mad.LID) int { return btoi(lid >= far[0]) * (1 + 2*btoi(lid == far[0])) }}, []uint8{5, 6, 7, 8}},
-		{AssignOptions{Weight: func(lid mad.LID) int { return btoi(lid >= far[0]) * (1 + 2*btoi(lid == far[0])) }, Prefer: func(s, d int, ports []uint8) []uint8 { return ports[:min(2, len(ports))] }}, []uint8{5, 6, 6, 6}},
+		{AssignOptions{Weight: func(lid mad.LID) int { return btoi(lid >= far[0]) * (1 + 2*btoi(lid == far[0])) }, Prefer: func(s, d int, _ mad.LID, ports []uint8) []uint8 { return ports[:min(2, len(ports))] }}, []uint8{5, 6, 6, 6}},
 		{AssignOptions{Keep: keep}, []uint8{7, 7, 5, 6}},
-		{AssignOptions{Prefer: func(s, d int, ports []uint8) []uint8 { slices.Reverse(ports); return ports[:min(2, len(ports))] }}, []uint8{8, 7, 8, 7}},
-		{AssignOptions{Policy: DModK, Prefer: func(s, d int, ports []uint8) []uint8 { slices.Reverse(ports); return ports[:min(3, len(ports))] }}, []uint8{7, 6, 8, 7}},
+		{AssignOptions{Prefer: func(s, d int, _ mad.LID, ports []uint8) []uint8 {
+			slices.Reverse(ports)
+			return ports[:min(2, len(ports))]
+		}}, []uint8{8, 7, 8, 7}},
+		{AssignOptions{Policy: DModK, Prefer: func(s, d int, _ mad.LID, ports []uint8) []uint8 {
+			slices.Reverse(ports)
+			return ports[:min(3, len(ports))]
+		}}, []uint8{7, 6, 8, 7}},
 	} {
 		r := NewRoutes(g, 0)
 		if err := r.Assign(t.Context(), h, x.o); err != nil {
@@ -127,7 +133,7 @@ func TestAssignErrors(t *testing.T) {
 		{t.Context(), g, AssignOptions{Policy: "best"}, `assign: no policy "best"; there are least_loaded, scatter, round_robin, dmodk, hash, first`},
 		{t.Context(), g, AssignOptions{Scope: "all"}, `assign: no scope "all"; there are global, switch`},
 		{t.Context(), other, AssignOptions{}, `assign: the distances are those of another graph`},
-		{t.Context(), g, AssignOptions{Prefer: func(_, _ int, _ []uint8) []uint8 { return []uint8{1} }}, `assign: port 1 of "switch-1" (0x0002c90300100000) was preferred, but leads no nearer to "switch-3" (0x0002c90300100020); these do: [3 2]`},
+		{t.Context(), g, AssignOptions{Prefer: func(_, _ int, _ mad.LID, _ []uint8) []uint8 { return []uint8{1} }}, `assign: port 1 of "switch-1" (0x0002c90300100000) was preferred, but leads no nearer to "switch-3" (0x0002c90300100020); these do: [3 2]`},
 		{cancelled, g, AssignOptions{}, `enough`},
 	} {
 		if err := NewRoutes(x.g, 0).Assign(x.ctx, h, x.o); err == nil || err.Error() != x.want {

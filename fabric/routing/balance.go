@@ -2,6 +2,7 @@ package routing
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"fabsh/mad"
@@ -50,26 +51,42 @@ type Balance struct {
 //
 // Time: O(L*S).
 func (r *Routes) Balance(ctx context.Context, c Class) (*Balance, error) {
+	return r.BalanceTo(ctx, c, nil)
+}
+
+// BalanceTo is Balance for the routes to lids alone, whatever their class; nil: to all
+// of the endpoints.
+func (r *Routes) BalanceTo(ctx context.Context, c Class, lids []mad.LID) (*Balance, error) {
 	v := &verification{g: r.graph, o: VerifyOptions{Endpoints: c}}
 	v.selectEndpoints()
 	g := r.graph
-	lids := make([][]int64, g.workers)
+	if lids != nil {
+		clear(v.wanted)
+		for _, lid := range lids {
+			t := g.TerminalByLID(lid)
+			if t < 0 {
+				return nil, fmt.Errorf("balance: no port has LID %d; the highest is %d", lid, g.Top())
+			}
+			v.wanted[lid] = true
+		}
+	}
+	dlids := make([][]int64, g.workers)
 	b := &Balance{DLIDs: make([]int64, len(g.channels))}
 	var err error
 	b.PerChannel, err = r.loadOf(ctx, v, func(worker int, w *walk, _ mad.LID) {
-		if lids[worker] == nil {
-			lids[worker] = make([]int64, len(g.channels))
+		if dlids[worker] == nil {
+			dlids[worker] = make([]int64, len(g.channels))
 		}
 		for _, s := range w.order {
 			if c := w.via[s]; c >= 0 && w.state[s] >= 0 && w.flow[s] > 0 {
-				lids[worker][c]++
+				dlids[worker][c]++
 			}
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, list := range lids {
+	for _, list := range dlids {
 		for c, n := range list {
 			b.DLIDs[c] += n
 		}

@@ -120,6 +120,38 @@ func BenchmarkVerifyLanes(b *testing.B) {
 	})
 }
 
+// BenchmarkVerifyAdaptive: under any choice among minimal ports.
+func BenchmarkVerifyAdaptive(b *testing.B) {
+	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
+		_, err := r.Verify(b.Context(), VerifyOptions{Adaptive: AdaptiveMinimal})
+		return err
+	})
+}
+
+// BenchmarkDisjointness: of the paths to the two LIDs of each port, alone; and ftree with
+// two LIDs for each port.
+func BenchmarkDisjointness(b *testing.B) {
+	g, err := NewGraph(withLMC(b, topology(b, "ft11664"), 1), GraphOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := compute(b, g, "ftree", Options{})
+	b.Run("ft11664", func(b *testing.B) {
+		v := &verification{g: g}
+		v.selectEndpoints()
+		for b.Loop() {
+			if _, err := v.disjointness(b.Context(), r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("ftree/ft11664", func(b *testing.B) {
+		for b.Loop() {
+			compute(b, g, "ftree", Options{})
+		}
+	})
+}
+
 // BenchmarkCreditLoops: these alone.
 func BenchmarkCreditLoops(b *testing.B) {
 	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {

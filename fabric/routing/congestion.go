@@ -16,6 +16,7 @@ const (
 	Permutation = "permutation" // random permutations
 	Bisection   = "bisection"   // random halves that exchange in pairs
 	AllToAll    = "all-to-all"  // each sends to all others at once
+	Matrix      = "matrix"      // as Matrix has it
 )
 
 // Patterns are all patterns.
@@ -53,6 +54,85 @@ type Congestion struct {
 	// Flows that do not arrive count 0. Not for all-to-all.
 	Bandwidth float64
 	Lost      int64 // flows that do not arrive
+}
+
+// MatrixCongestion is that of a traffic matrix. Max is not known of it.
+type MatrixCongestion struct {
+	Congestion
+	MaxLoad float64   // the most traffic on a channel
+	Loads   []float64 // by channel
+}
+
+// Flow is what the port of a LID sends to another LID, in any unit.
+type Flow struct {
+	From, To mad.LID
+	Traffic  float64
+}
+
+// maxTraffic is the most traffic of a flow: sums of as many as there can be are exact
+// to a few digits still, and never infinite.
+const maxTraffic = 1e18
+
+// Traffic counts what flows put on the channels, all at once. The bandwidth of a flow is
+// its share of the channel of its path that has the most traffic; flows without traffic,
+// and from a port to itself, do not count.
+//
+// Time: O(P) for each flow, P links a path.
+func (r *Routes) Traffic(ctx context.Context, flows []Flow) (*MatrixCongestion, error) {
+	g := r.graph
+	c := &MatrixCongestion{Congestion: Congestion{Pattern: Matrix, Samples: 1, Worst: -1, At: -1}, Loads: make([]float64, len(g.channels))}
+	ends := make([]bool, len(g.terminals))
+	x := sampler{load: make([]int32, len(g.channels))}
+	var sent []float64
+	for i, f := range flows {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !(f.Traffic >= 0 && f.Traffic <= maxTraffic) { // NaN too
+			return nil, fmt.Errorf("congestion: traffic %v from LID %d to LID %d: want from 0 to %g", f.Traffic, f.From, f.To, float64(maxTraffic))
+		}
+		var at [2]int
+		for k, lid := range [2]mad.LID{f.From, f.To} {
+			if at[k] = g.TerminalByLID(lid); at[k] < 0 || g.terminals[at[k]].Switch < 0 {
+				return nil, fmt.Errorf("congestion: no port on a switch has LID %d", lid)
+			}
+			ends[at[k]] = true
+		}
+		if f.Traffic == 0 || at[0] == at[1] {
+			continue
+		}
+		begin := len(x.paths)
+		x.ends = append(x.ends, x.follow(r, int32(at[0]), int32(at[1]), f.To))
+		sent = append(sent, f.Traffic)
+		for _, ch := range x.paths[begin:] {
+			if c.Loads[ch] += f.Traffic; c.Loads[ch] > c.MaxLoad {
+				c.MaxLoad, c.At = c.Loads[ch], int(ch)
+			}
+		}
+	}
+	begin, share := int32(0), 0.0
+	for i, end := range x.ends {
+		if end < 0 {
+			c.Lost++
+			continue
+		}
+		most := sent[i] // on the hosts' own links
+		for _, ch := range x.paths[begin:end] {
+			most = max(most, c.Loads[ch])
+		}
+		share += sent[i] / most
+		begin = end
+	}
+	if len(sent) > 0 {
+		c.Bandwidth = share / float64(len(sent))
+	}
+	for _, is := range ends {
+		if is {
+			c.Endpoints++
+		}
+	}
+	c.Mean = c.MaxLoad
+	return c, nil
 }
 
 // Congestion counts the flows on the channels.

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"slices"
 	"testing"
 
 	"fabsh/mad"
@@ -84,6 +85,45 @@ func TestCongestion(t *testing.T) {
 		want := map[string]string{"storm": `congestion: no pattern "storm"; there are shift, permutation, bisection, all-to-all`, Shift: "congestion: no port on a switch has LID 99"}[o.Pattern]
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+}
+
+// TestTraffic: a matrix of one shift is that shift, whatever the unit; and loads are sums
+// over the paths.
+func TestTraffic(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []string{"torus:dims=4/4,hosts=2", "fattree:k=8,levels=2,remove_links=10%,seed=2"} {
+		r := compute(t, graph(t, spec, GraphOptions{}), "minhop", Options{})
+		g := r.graph
+		order := g.Order()
+		row := r.Own(g.terminals[g.byLID[order[0]]].Switch)
+		row[order[len(order)-1]] = NoPort // a flow is lost
+		shift, err := r.Congestion(t.Context(), CongestionOptions{Pattern: Shift, Samples: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var flows []Flow
+		loads := make([]float64, len(g.channels))
+		for i, lid := range order {
+			to := order[(i+1)%len(order)]
+			flows = append(flows, Flow{lid, to, 4}, Flow{lid, lid, 9}, Flow{to, lid, 0})
+			p, err := r.Trace(lid, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range p.Hops {
+				if c := g.target(int32(h.Switch), h.Out); c >= 0 && p.Broken == "" {
+					loads[c] += 4
+				}
+			}
+		}
+		m, err := r.Traffic(t.Context(), flows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.MaxLoad != 4*float64(shift.Max) || m.Lost != shift.Lost || m.Bandwidth != shift.Bandwidth || m.Endpoints != len(order) || !slices.Equal(m.Loads, loads) {
+			t.Errorf("%s: max %v, lost %d, bandwidth %v of %d, want 4 times %+v", spec, m.MaxLoad, m.Lost, m.Bandwidth, m.Endpoints, shift)
 		}
 	}
 }

@@ -3,13 +3,12 @@
 //	graph.go       Graph: a fabric as algorithms need it; graphbuild.go makes it
 //	class.go       what terminals are for: cn io an gateway sm
 //	routes.go      Routes: forwarding tables, service levels and virtual lanes
-//	diff.go        the differences of two Routes
-//	reroute.go     the paths that differ, and their number;
+//	reroute.go     the entries and the paths that differ between two Routes, their number;
 //	reroutepatch.go counts those of few switches
 //	trace.go       one path
 //
-//	hops.go        Hops: the distances between all switches
-//	bfs.go         they are found by breadth-first search, with weights by buckets
+//	hops.go        Hops: the distances between all switches, found by breadth-first search,
+//	               with weights by buckets
 //	nexthop.go     the next hops that distances allow
 //	updown.go      ranks, and the distances of up*/down*
 //	roots.go       the switches at the top
@@ -28,11 +27,14 @@
 //	repairpatch.go where nothing is known of what made the tables
 //	dijkstra.go    cheapest paths
 //	nuesearch.go   paths that close no credit loop; topoorder.go tests for cycles
+//	turn.go        with turns that a script gives
 //	complete.go    such paths where up*/down* has none; downup.go: to switches
 //
 //	verify.go      Verify: do all packets arrive, and can none deadlock?
 //	verdict.go     Verdict, Report: the answers; via.go: rules on what paths cross
 //	walk.go        all paths to a LID; vlwalk.go: with virtual lanes
+//	adaptive.go    all paths that adaptive routing may choose
+//	sibling.go     the paths to the LIDs of one port (LMC): how disjoint, and made so
 //	cdg.go         the channel dependency graph, and its cycles
 //	failure.go     what the failure of each link would break
 //	balance.go     how evenly routes are spread; congestion.go: under traffic

@@ -172,6 +172,15 @@ func (g *Graph) For(f *fabric.Fabric) (*Graph, error) {
 	return NewGraph(f, o)
 }
 
+// Part is g with those links alone for both of whose ports use is true.
+func (g *Graph) Part(use func(*fabric.Port) bool) (*Graph, error) {
+	o := g.options
+	o.Exclude = func(p *fabric.Port) bool {
+		return !use(p) || g.options.Exclude != nil && g.options.Exclude(p)
+	}
+	return NewGraph(g.fabric, o)
+}
+
 // Fabric is what g was made of.
 func (g *Graph) Fabric() *fabric.Fabric { return g.fabric }
 

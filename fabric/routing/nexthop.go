@@ -68,6 +68,11 @@ func (x *nextHops) load(h *Hops, s int) {
 			binary.LittleEndian.PutUint64(set[d:], acc)
 		}
 	}
+	if h.turned != nil {
+		for _, t := range h.turned[s] {
+			x.sets[int(t.neighbour)/8*h.stride+int(t.d)] |= 1 << (t.neighbour % 8)
+		}
+	}
 }
 
 // ports are the ports of the next hops to d, in order of preference: the first
@@ -179,6 +184,8 @@ func (x *nextHops) find(h *Hops, s, d int) {
 		up := h.up != nil && h.up[int(g.nbrBase[s])+i]
 		switch {
 		case far == noPath || far&^viaUp+n.Weight != own&^viaUp:
+		case h.turned != nil && slices.Contains(h.turned[s], turnedHop{int32(d), int32(i)}):
+			set |= 1 << (i % 8)
 		case up && own&viaUp == 0, h.up != nil && !up && (own|far)&viaUp != 0:
 		default:
 			set |= 1 << (i % 8)

@@ -87,8 +87,12 @@ func (g *Graph) nueLanes(ctx context.Context, root int, ranks *Ranks, connected 
 			if lane < 0 {
 				lane = shortestLane(searches, d, connected)
 			}
+			searches[lane].avoidSiblings(dest)
 			searches[lane].route(d, dest)
 			sl[dest.lid] = uint8(lane)
+		}
+		if lane >= 0 {
+			searches[lane].forgetSiblings() // the lanes have their loads in common
 		}
 	}
 	if err := searches[0].toSwitches(ctx, connected); err != nil {

@@ -13,6 +13,8 @@ type nueSearch struct {
 	component []int32    // by switch: the lowest switch of its connected component
 	tree      []int32    // by switch: the channel to its parent in the escape tree
 	escaped   int        // LIDs that took the escape tree
+	port      int32      // terminal of the present LID
+	dear      []int32    // channels that cost siblingCost more
 
 	// Of the present LID:
 	home     int     // the switch it is on
@@ -38,7 +40,7 @@ const hopCost = 1 << 40
 // which all of these lead forward.
 func newNueSearch(r *Routes, d *CDG, position []int32) *nueSearch {
 	g := r.graph
-	n := &nueSearch{g: g, routes: r, order: newTopoOrder(d, position)}
+	n := &nueSearch{port: -1, g: g, routes: r, order: newTopoOrder(d, position)}
 	n.load, n.blocked = make([]int64, len(g.channels)), make([]bool, len(g.channels))
 	n.component = g.connected()
 	n.endpoints, n.flow = g.endpointsOn(), make([]int64, len(g.switches))

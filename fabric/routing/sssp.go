@@ -91,7 +91,7 @@ func (r *Routes) balance(ctx context.Context, h *Hops) error {
 			}
 		}
 	}
-	return nil
+	return (&assigner{routes: r, h: h}).separate(ctx)
 }
 
 // SSSP gives each of lids (nil: all) in turn the cheapest paths, where channel c

@@ -34,7 +34,10 @@ type Verdict struct {
 	Hops         []int64        // number of pairs, by the links of the path
 	// Detours are numbers of pairs, by the links in excess of a shortest path.
 	Detours []int64
-	Broken  []BrokenPair // examples of pairs that do not reach each other
+	// Disjoint says how far apart the paths to the LIDs of one port are; nil: no
+	// endpoint has several.
+	Disjoint *Disjointness
+	Broken   []BrokenPair // examples of pairs that do not reach each other
 	// Violations are pairs whose paths break a rule of VerifyOptions.Via, and
 	// Violating examples.
 	Violations int64
@@ -130,13 +133,10 @@ func (v *verification) verdict(r *Routes) *Verdict {
 	for _, n := range s.Hops {
 		s.Pairs += n
 	}
-	s.Channels, s.Dependencies = graph.Size()
-	cycle := graph.Cycle()
-	s.Acyclic = cycle == nil
-	for i, at := range cycle {
-		c := int(at) / v.vls
-		next := cycle[(i+1)%len(cycle)]
-		s.Cycle = append(s.Cycle, CycleChannel{Port: v.g.ChannelPort(c), VL: uint8(int(at) % v.vls), LID: v.example(r, c, int(next)/v.vls)})
+	if v.chosen != nil {
+		v.judgeChoices(s, r)
+	} else {
+		v.judgeCycle(s, r, graph)
 	}
 	s.Counts = v.countEndpoints()
 	s.Endpoints = v.describeEndpoints(s.Counts.Classes)
@@ -155,6 +155,18 @@ func (v *verification) verdict(r *Routes) *Verdict {
 		s.Notes = append(s.Notes, note)
 	}
 	return s
+}
+
+// judgeCycle looks for a credit loop in graph.
+func (v *verification) judgeCycle(s *Verdict, r *Routes, graph *CDG) {
+	s.Channels, s.Dependencies = graph.Size()
+	cycle := graph.Cycle()
+	s.Acyclic = cycle == nil
+	for i, at := range cycle {
+		c := int(at) / v.vls
+		next := cycle[(i+1)%len(cycle)]
+		s.Cycle = append(s.Cycle, CycleChannel{Port: v.g.ChannelPort(c), VL: uint8(int(at) % v.vls), LID: v.example(r, c, int(next)/v.vls)})
+	}
 }
 
 // example is the first LID whose packets take channel c and then channel next, in r
@@ -228,27 +240,6 @@ func (v *verification) describeEndpoints(count map[Class]int) string {
 		s += " (" + strings.Join(parts, ", ") + ")"
 	}
 	return s
-}
-
-// Adaptive is what is known of adaptive routing in the switches. No public
-// layout tells whether a switch adapts its routes, so the caller has to know.
-type Adaptive uint8
-
-const (
-	AdaptiveUnknown Adaptive = iota
-	AdaptiveOff
-	AdaptiveOn // packets may take other paths than the tables say
-)
-
-// note is what a verdict says of it; "": nothing.
-func (a Adaptive) note() string {
-	switch a {
-	case AdaptiveUnknown:
-		return "adaptive routing not determined"
-	case AdaptiveOn:
-		return "adaptive routing: packets take other ways than the tables say, and so the verdict is unknown"
-	}
-	return ""
 }
 
 // Report is what was found out about tables. What was not asked for is nil.

@@ -23,7 +23,8 @@ type VerifyOptions struct {
 	// that break a rule; 0: 10.
 	Examples int
 	// Adaptive is what is known of adaptive routing: where it is on, the verdict
-	// is unknown.
+	// is unknown, unless it says among which ports switches choose: then credit loops
+	// are looked for under any choice.
 	Adaptive Adaptive
 }
 
@@ -59,8 +60,19 @@ func (r *Routes) Verify(ctx context.Context, o VerifyOptions) (*Verdict, error) 
 			return nil, err
 		}
 	}
+	if o.Adaptive.Among() != "" {
+		if v.choices, err = v.newChoices(ctx, r); err != nil {
+			return nil, err
+		}
+		if v.chosen, err = v.choices.graph(ctx, r); err != nil {
+			return nil, err
+		}
+	}
 	verdict := v.verdict(r)
-	verdict.Judged = r.judged(o.Union)
+	verdict.Judged = r.judged(&o)
+	if verdict.Disjoint, err = v.disjointness(ctx, r); err != nil {
+		return nil, err
+	}
 	if verdict.Violations, verdict.Violating, err = r.checkVia(ctx, o.Via, o.Examples); err != nil {
 		return nil, err
 	}
@@ -68,7 +80,7 @@ func (r *Routes) Verify(ctx context.Context, o VerifyOptions) (*Verdict, error) 
 }
 
 // judged says what a verdict on r is about.
-func (r *Routes) judged(union *Routes) string {
+func (r *Routes) judged(o *VerifyOptions) string {
 	s := "static forwarding tables, "
 	switch {
 	case r.SL == nil && r.SL2VL == nil:
@@ -78,7 +90,10 @@ func (r *Routes) judged(union *Routes) string {
 	default:
 		s += "their service levels and virtual lanes"
 	}
-	if union != nil {
+	if among := o.Adaptive.Among(); among != "" {
+		s += ", and any choice among " + among
+	}
+	if o.Union != nil {
 		s += ", and any mixture with the other tables"
 	}
 	return s
@@ -99,6 +114,8 @@ type verification struct {
 	detached int      // of these, those on no switch
 	nearest  *Hops    // distances in links
 	workers  []findings
+	choices  *choices // of adaptive routing; nil: the tables alone
+	chosen   *CDG     // what packets may wait for under these
 }
 
 // findings are those of a worker; for most fields see Verdict.

@@ -130,7 +130,7 @@ func (s *Subnet) chooseSM(on *fabric.Node) *port {
 }
 
 // assignLIDs gives each end port a LID: that of f, unless a port before has it,
-// then the lowest free ones in the order of the nodes.
+// then the lowest free ones in the order of the nodes, as many as Options.LMC says.
 func (s *Subnet) assignLIDs(f *fabric.Fabric) {
 	var without []*port
 	for i := range s.nodes {
@@ -145,16 +145,20 @@ func (s *Subnet) assignLIDs(f *fabric.Fabric) {
 			}
 		}
 	}
-	next := 1
+	next := map[uint8]int{} // by LMC: the LIDs before are taken
 	for _, p := range without {
-		for next < len(s.lids) && s.lids[next] != nil {
-			next++
+		if !p.node.isSwitch {
+			p.lmc = s.options.LMC
 		}
-		if next == len(s.lids) {
-			return // more ports than LIDs: the last ones have none
+		count := 1 << p.lmc
+		lid := max(count, next[p.lmc])
+		for p.lid = mad.LID(lid); lid+count <= len(s.lids) && !s.reserveLIDs(p); p.lid = mad.LID(lid) {
+			lid += count
 		}
-		p.lid = mad.LID(next)
-		s.lids[next] = p
+		if lid+count > len(s.lids) {
+			p.lid, p.lmc = 0, 0 // more ports than LIDs: the last ones have none
+		}
+		next[p.lmc] = lid
 	}
 }
 

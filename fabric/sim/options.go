@@ -27,6 +27,8 @@ type Options struct {
 	Seed int64
 	// Dead ports lose all MADs, in both directions, while their links are up.
 	Dead []*fabric.Port
+	// LMC is that of the ports of CAs and routers that have no LID: they get 1<<LMC.
+	LMC uint8
 	// SM is the node of the subnet manager; nil: the first CA.
 	SM *fabric.Node
 	// MKey, if not 0, is the M_Key of all ports, with protection level MKeyLevel:
@@ -75,7 +77,7 @@ type PortRate struct {
 // commonKeys are the keys of all topologies, with their defaults.
 var commonKeys = map[string]string{
 	"loss": "0", "delay": "0s", "jitter": "0s", "dup": "0", "busy": "0", "seed": "1", "dead": "", "sm": "", "mkey": "0", "mkey_level": "1", "redirect": "",
-	"remove_links": "0", "remove_switches": "0", "speed": "", "width": "", "errors": "", "traffic": "0", "vl15": "0", "registers": "no",
+	"remove_links": "0", "remove_switches": "0", "speed": "", "width": "", "errors": "", "traffic": "0", "vl15": "0", "registers": "no", "lmc": "0",
 }
 
 // options reads the common keys.
@@ -89,7 +91,7 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 	if o.MKey, err = strconv.ParseUint(v.text["mkey"], 0, 64); err != nil {
 		v.fail("mkey", "is not a number of 64 bits, as 0x1234")
 	}
-	o.MKeyLevel = uint8(v.number("mkey_level", 0, 3))
+	o.MKeyLevel, o.LMC = uint8(v.number("mkey_level", 0, 3)), uint8(v.number("lmc", 0, 7))
 	if text := v.text["redirect"]; text != "" {
 		for pair := range strings.SplitSeq(text, "+") {
 			node, at, _ := strings.Cut(pair, "@")

@@ -113,6 +113,7 @@ var topologies = []topology{
 //	dead=      ports that lose everything: NODE, NODE/PORT, several with +; or
 //	           a number or a share (1%) of the hosts but the subnet manager's,
 //	           chosen by the seed
+//	lmc=0      each port of a CA gets 2^lmc LIDs
 //	sm=        the node that the subnet manager sits on: the first CA
 //	mkey=0     an M_Key that guards all ports
 //	mkey_level=1  against Sets; 2 and 3: against Gets too

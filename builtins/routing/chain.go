@@ -1,0 +1,52 @@
+package routing
+
+import (
+	"io"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/routing/chain"
+)
+
+// chainMethod is graph.chain(): parts of the fabric, each by an engine of its own.
+var chainMethod = lang.Builtin{
+	Name:    "chain",
+	Returns: "routes",
+	Params: []lang.Param{
+		{Name: "chains", Kind: lang.KindPath, Doc: "the file of the steps, as NVIDIA's OpenSM's rch_policy_file: unicast-step paragraphs"},
+		{Name: "topologies", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "the file of the parts, as topo_policy_file; they may stand with the steps"},
+		{Name: "groups", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "the file of the groups of ports, as pgrp_policy_file; they may stand with the steps"},
+	},
+	Doc: `Computes tables by a routing chain: each step routes a part of the fabric by an engine, and what several have in common is left as the last of them makes it.
+The first step routes all. Engines that need virtual lanes can take no part. Of a step's config file the root_guid_file counts. Whether the parts close no credit loop together is for verify() to say.`,
+	Example: `
+> t = discover().graph().chain("chains.conf", topologies="topologies.conf", groups="groups.conf")
+> t.engine, t.verify().ok
+("chain", True)
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Chains             string
+		Topologies, Groups *string
+	}) (starlark.Value, error) {
+		v := c.Recv.(*graphValue)
+		var p chain.Policy
+		for _, path := range []*string{a.Groups, a.Topologies, &a.Chains} {
+			if path == nil {
+				continue
+			}
+			arg := pathArg{*path}
+			if err := arg.read(c, func(r io.Reader) error { return p.Read(r, arg.Path) }); err != nil {
+				return nil, err
+			}
+		}
+		open := func(name string) (io.ReadCloser, error) {
+			return c.Runtime().Files.Open(c.Fiber().Context, name)
+		}
+		r, err := chain.Compute(c.Fiber().Context, v.g, &p, open)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		return newRoutes(r, v), nil
+	}),
+}

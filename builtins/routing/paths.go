@@ -1,0 +1,70 @@
+package routing
+
+import (
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/routing/paths"
+)
+
+// GraphPathType is the type of the elements of what graph.paths() returns.
+var GraphPathType = &lang.ResultType{
+	Name: "graph_path",
+	Doc:  "A way between two switches, whatever the tables say.",
+	Members: []lang.ResultMember{
+		{Name: "cost", Doc: "its links, or the sum of their weights"},
+		{Name: "ports", Type: "list of port", Doc: "the ports that it goes out of, one of each switch but the last"},
+	},
+}
+
+// pathsMethod is graph.paths(): k shortest paths.
+var pathsMethod = lang.Builtin{
+	Name:    "paths",
+	Returns: "list of graph_path",
+	Params: []lang.Param{
+		{Name: "s", Kind: lang.KindAny, Doc: "a switch"},
+		{Name: "d", Kind: lang.KindAny, Doc: "another"},
+		{Name: "k", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "how many, 1..10000"},
+	},
+	Doc: `Returns the k cheapest ways from switch s to switch d that visit no switch twice, cheapest first: a list of graph_path.
+There are fewer where there are no more. Parallel links make different ways; they cost their weights, else 1.`,
+	Example: `
+> g = discover().graph()
+> ways = g.paths("leaf-1", "leaf-2", k=5)
+> [w.cost for w in ways]
+[2, 2, 2, 2, 4]
+> [p.name for p in ways[0].ports]
+["leaf-1/5", "spine-1/2"]
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		S, D starlark.Value
+		K    int
+	}) (starlark.Value, error) {
+		v := c.Recv.(*graphValue)
+		s, err := v.switchOf(a.S)
+		if err != nil {
+			return nil, lang.ParamError("s", "%w", err)
+		}
+		d, err := v.switchOf(a.D)
+		if err != nil {
+			return nil, lang.ParamError("d", "%w", err)
+		}
+		if a.K < 1 || a.K > paths.Max {
+			return nil, lang.ParamError("k", "got %d, want 1..%d", a.K, paths.Max)
+		}
+		found, err := paths.Shortest(c.Fiber().Context, v.g, s, d, a.K)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		list := make([]starlark.Value, len(found))
+		for i, p := range found {
+			ports := make([]starlark.Value, len(p.Channels))
+			for j, ch := range p.Channels {
+				ports[j] = topology.PortOf(v.g.ChannelPort(int(ch)))
+			}
+			list[i] = lang.NewResult(GraphPathType, starlark.MakeInt(p.Cost), starlark.NewList(ports))
+		}
+		return starlark.NewList(list), nil
+	}),
+}

@@ -1,0 +1,71 @@
+package routing
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// turnWords say what a parameter of turns takes.
+const turnWords = "tuples of three switches: from, at, to"
+
+// nueMethod is routes.nue(): some LIDs by the engine nue, beside others.
+var nueMethod = lang.Builtin{
+	Name: "nue",
+	Params: []lang.Param{
+		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "which get ways; else all. The entries of others stay"},
+		{Name: "turns", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "what ways of other packets take, " + turnWords + "; else what those to the other LIDs of these routes take. [] is nothing, as for LIDs that get a virtual lane of their own"},
+	},
+	Doc: `Fills in ways to LIDs that close no credit loop, neither among them nor with given turns, as the engine nue does.
+It returns how many LIDs have no such way from some switch with CAs: these have no entries then. With turns=[] that is 0 in a network that is connected.`,
+	Example: `
+> g = discover().graph(); t = g.route("updn")
+> t.nue(lids=g.lids("cn")[:8])
+0
+> t.verify().ok
+True
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		LIDs  []mad.LID
+		Turns *[]starlark.Value
+	}) (starlark.Value, error) {
+		v := c.Recv.(*Routes)
+		if err := v.checkMutable(); err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		var turns []routing.Turn
+		if a.Turns != nil {
+			var err error
+			if turns, err = v.graph.turnsOf(*a.Turns); err != nil {
+				return nil, lang.ParamError("turns", "%w", err)
+			}
+		}
+		n, err := v.Tables.Nue(c.Fiber().Context, a.LIDs, turns)
+		if err != nil {
+			return nil, computeError(c, err)
+		}
+		return starlark.MakeInt(n), nil
+	}),
+}
+
+// turnsOf are turns, a slice that is not nil.
+func (v *graphValue) turnsOf(items []starlark.Value) ([]routing.Turn, error) {
+	turns := make([]routing.Turn, len(items))
+	for i, x := range items {
+		row, ok := x.(starlark.Tuple)
+		if !ok || len(row) != 3 {
+			return nil, fmt.Errorf("element %d: got %s, want three switches: (from, at, to)", i, lang.Brief(x))
+		}
+		for k, at := range []*int{&turns[i].From, &turns[i].At, &turns[i].To} {
+			var err error
+			if *at, err = v.switchOf(row[k]); err != nil {
+				return nil, fmt.Errorf("element %d: %w", i, err)
+			}
+		}
+	}
+	return turns, nil
+}
