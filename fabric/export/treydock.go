@@ -159,16 +159,32 @@ func (d Dialect) treydockCounters(at *columns, p *Port) {
 	}
 }
 
-// treydockRun adds who answered, and when that was. Both exporters have these
-// names where they run once, for the textfile collector.
-func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time) {
+// Totals are what a program that reads again and again has counted since it began.
+type Totals struct{ errors, timeouts map[string]float64 } // by collector
+
+// add counts those of a run, and gives the sums.
+func (t *Totals) add(collector string, errors, timeouts float64) (float64, float64) {
+	if t.errors == nil {
+		t.errors, t.timeouts = map[string]float64{}, map[string]float64{}
+	}
+	t.errors[collector] += errors
+	t.timeouts[collector] += timeouts
+	return t.errors[collector], t.timeouts[collector]
+}
+
+// treydockRun adds who answered, and when that was. Where both exporters run once,
+// for the textfile collector, these have names of their own.
+func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time, took time.Duration, totals *Totals) {
 	type device struct {
 		labels           Labels
 		up               Labels
 		errors, timeouts float64
 	}
 	for _, what := range []string{"switch", "hca"} {
-		collector := what + "-runonce"
+		collector := what
+		if totals == nil {
+			collector += "-runonce"
+		}
 		devices := map[string]*device{}
 		var order []*device
 		var errors, timeouts float64
@@ -208,9 +224,12 @@ func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time) {
 		kind, suffix := Counter, "_total"
 		if d == Treydock {
 			kind, suffix = Gauge, ""
+		} else if totals != nil {
+			errors, timeouts = totals.add(collector, errors, timeouts)
 		}
 		s.Add("infiniband_exporter_collect_errors"+suffix, kind, "Ports that refused to tell their counters", l, errors)
 		s.Add("infiniband_exporter_collect_timeouts"+suffix, kind, "Ports that did not answer", l, timeouts)
+		s.Add("infiniband_exporter_collector_duration_seconds", Gauge, "How long the run took; switches and HCAs are read in one", l, took.Seconds())
 		s.Add("infiniband_exporter_last_execution", Gauge, "When the run was, in Unix time", l, float64(began.Unix()))
 	}
 }
