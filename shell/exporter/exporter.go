@@ -117,8 +117,8 @@ func (e *Exporter) cycle(ctx context.Context) error {
 			c.failed++
 		}
 	})
-	if err == nil {
-		e.last.Store(p)
+	if err == nil && e.last.Swap(p) == nil {
+		e.Tell(fmt.Sprintf("ready: the first result took %v", took.Round(time.Millisecond)))
 	}
 	return err
 }
