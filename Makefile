@@ -5,7 +5,7 @@ GO   := go
 TEST := $(GO) test -timeout 15m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check lint generate peers kernel kernel-test kernel-ib-test fuzz soak bench clean
+.PHONY: help build run test check lint generate peers prometheus kernel kernel-test kernel-ib-test fuzz soak bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ generate: ## the generated files, and the lists of all attributes (tests say whe
 peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils and tshark into .peers; installs nothing
 	@mad/ibsim/ibsimtest/peers.sh .peers
 
+prometheus: ## unpacks Debian's Prometheus into .prometheus, for make soak; installs nothing
+	@mad/ibsim/ibsimtest/peers.sh .prometheus prometheus
+
 kernel: ## unpacks Debian's kernel, and QEMU, into .kernel; installs nothing
 	@mad/umad/umadtest/kernel.sh .kernel
 
@@ -52,7 +55,7 @@ fuzz: ## every fuzz target, FUZZTIME each (10s)
 		echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $${FUZZTIME:-10s} $$p || exit 1; done; done
 
 soak: export FABSH_SOAK := 1
-soak: peers ## long fuzzing, repeated tests, tests on a kernel
+soak: peers prometheus ## long fuzzing, repeated tests, tests on a kernel
 	$(MAKE) fuzz FUZZTIME=5m
 	$(TEST) -timeout 2h -race -count 10 ./...
 	$(MAKE) kernel-test kernel-ib-test
@@ -63,4 +66,4 @@ bench: peers ## measurements, ours beside the peer's of the same run, medians of
 	then $(GO) tool benchstat -confidence 0.9 fabsh=$$f; else cat $$f; exit 1; fi
 
 clean: ## removes what make made
-	rm -rf fabsh .peers .kernel
+	rm -rf fabsh .peers .prometheus .kernel
