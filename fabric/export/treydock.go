@@ -65,15 +65,16 @@ func (d Dialect) treydockNodes(s *Set, f *fabric.Fabric) {
 func (d Dialect) treydockPort(s *Set, p *fabric.Port, what string, tier []int) {
 	guid, num, name := guidOf(p), strconv.Itoa(p.Num()), word(p.Node().Name())
 	peer := p.Peer()
+	labels := d.portLabels(p)
 	if what == "switch" && d != Treydock {
 		if up, known := isUp(p); known {
-			s.Add("infiniband_switch_port_state", Gauge, "1: the port is connected; 0: it is not", s.Labels(d.portLabels(p)...), up)
+			s.Add("infiniband_switch_port_state", Gauge, "1: the port is connected; 0: it is not", s.Labels(labels...), up)
 		}
 	}
 	if peer == nil {
 		return
 	}
-	rateName, rateLabels := "infiniband_switch_port", d.portLabels(p)
+	rateName, rateLabels := "infiniband_switch_port", labels
 	if what == "hca" {
 		s.Add("infiniband_hca_info", Gauge, "1: the port of a channel adapter is there", s.Labels("guid", guid, "hca", name, "lid", lidOf(p)), 1)
 		rateName, rateLabels = "infiniband_hca_port", []string{"guid", guid, "hca", name}
@@ -86,7 +87,6 @@ func (d Dialect) treydockPort(s *Set, p *fabric.Port, what string, tier []int) {
 		s.Add(rateName+"_rate_bytes_per_second", Gauge, "Data rate of the link", l, effective)
 		s.Add(rateName+"_raw_rate_bytes_per_second", Gauge, "Signalling rate of the link", l, raw)
 	}
-	labels := d.portLabels(p)
 	if d == Treydock {
 		labels = []string{"guid", guid, "port", num, what, name}
 	}
