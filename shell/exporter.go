@@ -149,6 +149,15 @@ func (a *app) checkExporter(o exporterOptions) error {
 	case o.every.value < time.Second:
 		return errors.New("--every: want 1s or more")
 	}
+	for _, address := range o.listen {
+		_, port, err := net.SplitHostPort(address)
+		if err == nil {
+			_, err = net.LookupPort("tcp", port)
+		}
+		if err != nil {
+			return fmt.Errorf("--listen %q: %w; want such as 127.0.0.1:9315, or :9315 for all addresses", address, err)
+		}
+	}
 	if err := exporter.CheckConfig(o.config); err != nil {
 		return fmt.Errorf("--web.config.file: %w", err)
 	}

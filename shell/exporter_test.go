@@ -21,6 +21,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"fabsh/mad/ibsim/ibsimtest"
 )
 
 // exporting is a process of fabsh exporter.
@@ -235,5 +237,35 @@ func eventually(t *testing.T, so func() bool) {
 			t.Error("it does not become so")
 			return
 		}
+	}
+}
+
+// TestExporterFailOver: when the master subnet manager dies, cycles go on, and the
+// standby's LID makes no difference to them.
+func TestExporterFailOver(t *testing.T) {
+	if os.Getenv("FABSH_SOAK") == "" {
+		t.Skip("two OpenSMs and their hand-over take half a minute: FABSH_SOAK")
+	}
+	f := ibsimtest.Start(t, ibsimtest.FatTree(4, 2, 4), ibsimtest.Options{})
+	const conf = "sminfo_polling_timeout 200\npolling_retry_number 2\nsweep_interval 1\nsm_priority %d\n"
+	low := f.StartSM(t, ibsimtest.Options{SM: "host-3-3", SMConf: fmt.Sprintf(conf, 3), RMPP: true})
+	low.Wait(t, "SUBNET UP")
+	high := f.StartSM(t, ibsimtest.Options{SM: "host-2-2", SMConf: fmt.Sprintf(conf, 9), RMPP: true})
+	high.Wait(t, "SUBNET UP")
+	low.Wait(t, "Entering STANDBY state")
+	x := startExporter(t, []string{"-F", "ibsim:" + f.Name, "-t", "200ms"}, "--every", "1s", "--audits", "counters,links,sm")
+	before := strings.Count(low.Log(), "SUBNET UP")
+	high.Kill()
+	ibsimtest.Poll(t, "the standby to become master", func() bool { return strings.Count(low.Log(), "SUBNET UP") > before })
+	whole := value(x.metrics(t), "fabsh_exporter_cycles_total", "outcome=whole")
+	ibsimtest.Poll(t, "three cycles", func() bool {
+		return value(x.metrics(t), "fabsh_exporter_cycles_total", "outcome=whole") >= whole+3
+	})
+	m := x.metrics(t)
+	if n := value(m, "infiniband_switch_up"); n != 6 {
+		t.Errorf("%v switches are up, want 6", n)
+	}
+	if n := value(m, "fabsh_exporter_cycles_total", "outcome=failed"); n > 0 {
+		t.Errorf("%v cycles failed", n)
 	}
 }

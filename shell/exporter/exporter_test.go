@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,19 +60,33 @@ func valueOf(t *testing.T, e *Exporter, name string) float64 {
 // longer than a period takes the place of those that it covers.
 func TestOwnClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // guards what follows
 		cycles := 0
 		var err error
 		var takes time.Duration
 		var told []string
 		start := time.Now()
-		e := &Exporter{Every: time.Minute, Tell: func(s string) { told = append(told, fmt.Sprint(time.Since(start), " ", s)) }}
+		e := &Exporter{Every: time.Minute}
+		e.Tell = func(s string) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, fmt.Sprint(time.Since(start), " ", s))
+		}
 		e.Cycle = func(context.Context) (Result, error) {
+			mu.Lock()
 			cycles++
-			time.Sleep(takes)
-			if err != nil {
-				return nil, err
+			n, why, lasts := cycles, err, takes
+			mu.Unlock()
+			time.Sleep(lasts)
+			if why != nil {
+				return nil, why
 			}
-			return text(fmt.Sprintf("x %d\n", cycles)), nil
+			return text(fmt.Sprintf("x %d\n", n)), nil
+		}
+		become := func(why error, lasts time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			err, takes = why, lasts
 		}
 		ready := func(want int) {
 			t.Helper()
@@ -93,6 +108,8 @@ func TestOwnClock(t *testing.T) {
 				synctest.Wait()
 				valueOf(t, e, "x")
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			if cycles != n || valueOf(t, e, "x") != x || valueOf(t, e, "fabsh_exporter_result_age_seconds") != age {
 				t.Errorf("at %v: %d cycles, x %v, age %v; want %d, %v, %v", time.Since(start), cycles, valueOf(t, e, "x"), valueOf(t, e, "fabsh_exporter_result_age_seconds"), n, x, age)
 			}
@@ -100,13 +117,13 @@ func TestOwnClock(t *testing.T) {
 		check(10*time.Second, 1, 1, 10)
 		ready(200)
 		check(3*time.Minute, 4, 4, 10)
-		err = errors.New("the sweep was cut")
+		become(errors.New("the sweep was cut"), 0)
 		check(3*time.Minute, 7, 4, 190)
-		err = &LostError{errors.New("no device")}
+		become(&LostError{errors.New("no device")}, 0)
 		check(3*time.Minute, 15, 4, 370) // at 7 min, then after 1, 2, 4, ... 32, 60 s
-		err = nil
+		become(nil, 0)
 		check(time.Minute, 16, 16, 7) // at 10:03
-		takes = 150 * time.Second
+		become(nil, 150*time.Second)
 		check(5*time.Minute, 18, 17, 97) // from 11:03, and from 14:03
 		stop(errors.New("that is it"))
 		if err := <-ended; err == nil || err.Error() != "that is it" {

@@ -1,7 +1,10 @@
 package exporter
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,8 +13,8 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 )
 
-// maxScrapes are answered at once; more are told to come back. One costs a copy of
-// what is in memory already.
+// maxScrapes are answered at once; more are told to come back. One costs little: what
+// it gets lies ready.
 const maxScrapes = 64
 
 // gate lets maxScrapes in at once, and counts those that it refuses.
@@ -66,23 +69,27 @@ func (e *Exporter) metrics(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	var body []byte
-	if last != nil {
-		body = last.plain
-	}
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Vary", "Accept-Encoding")
+	body, size := io.Reader(http.NoBody), int64(0)
 	if takesGzip(r.Header.Get("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
-		own = pack(own) // members of a gzip file follow each other (RFC 1952, 2.2)
+		own, err = pack(func(w io.Writer) error { _, err := w.Write(own); return err }) // members of a gzip file follow each other (RFC 1952, 2.2)
 		if last != nil {
-			body = last.packed()
+			body, size = bytes.NewReader(last.packed), int64(len(last.packed))
 		}
+	} else if last != nil {
+		body, err = gzip.NewReader(bytes.NewReader(last.packed))
+		size = last.size
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
 	}
 	// With its length, an answer that was cut short is seen to be.
-	h.Set("Content-Length", strconv.Itoa(len(body)+len(own)))
-	if _, err := w.Write(body); err == nil {
+	h.Set("Content-Length", strconv.FormatInt(size+int64(len(own)), 10))
+	if _, err := io.Copy(w, body); err == nil {
 		w.Write(own)
 	}
 }
