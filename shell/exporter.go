@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -236,9 +237,13 @@ func (r *fabricReader) load(ctx context.Context) (err error) {
 		return errors.New("exporter: --audits names none")
 	}
 	words := append(names, r.options.words...)
-	if all, err := r.session.LoadAudits(ctx, append(words, "--over=last"), exporterFlags, false); err == nil && !given(r.options.words, "--over") {
-		r.audits = all
-		return nil
+	if !given(words, "--over") {
+		// Audits without that option take it for a mistake.
+		all, err := r.session.LoadAudits(ctx, append(slices.Clone(words), "--over=last"), exporterFlags, false)
+		if err == nil {
+			r.audits = all
+			return nil
+		}
 	}
 	r.audits, err = r.session.LoadAudits(ctx, words, exporterFlags, false)
 	return err
@@ -300,6 +305,7 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 			return nil, &exporter.LostError{Err: err}
 		}
 		if err := r.load(ctx); err != nil {
+			r.close() // its audits are those of the session before
 			return nil, err
 		}
 	}
