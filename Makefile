@@ -5,7 +5,7 @@ GO   := go
 TEST := $(GO) test -timeout 15m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check lint generate peers kernel kernel-test kernel-ib-test fuzz soak bench dist deb clean
+.PHONY: help build run test check lint generate peers prometheus kernel kernel-test kernel-ib-test fuzz soak bench dist deb clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ generate: ## the generated files, the man pages, and the lists of all attributes
 peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils and tshark into .peers; installs nothing
 	@mad/ibsim/ibsimtest/peers.sh .peers
 
+prometheus: ## unpacks Debian's Prometheus into .prometheus, for make soak; installs nothing
+	@mad/ibsim/ibsimtest/peers.sh .prometheus prometheus
+
 kernel: ## unpacks Debian's kernel, and QEMU, into .kernel; installs nothing
 	@mad/umad/umadtest/kernel.sh .kernel
 
@@ -53,7 +56,7 @@ fuzz: ## every fuzz target, FUZZTIME each (10s)
 		echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $${FUZZTIME:-10s} $$p || exit 1; done; done
 
 soak: export FABSH_SOAK := 1
-soak: peers ## long fuzzing, repeated tests, tests on a kernel
+soak: peers prometheus ## long fuzzing, repeated tests, tests on a kernel
 	$(MAKE) fuzz FUZZTIME=5m
 	$(TEST) -timeout 2h -race -count 10 ./...
 	$(MAKE) kernel-test kernel-ib-test
@@ -86,4 +89,4 @@ deb: ## dist/: Debian packages, amd64 and arm64, with man pages, completion, exa
 	@rm -rf dist/fabsh dist/man dist/completion
 
 clean: ## removes what make made
-	rm -rf fabsh .peers .kernel dist
+	rm -rf fabsh .peers .prometheus .kernel dist

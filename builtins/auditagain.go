@@ -38,7 +38,7 @@ func (r *auditRun) again(found []audit.Finding) ([]audit.Finding, error) {
 		return r.once(found, err)
 	}
 	if isCut(f) {
-		return r.once(found, errCut)
+		return r.once(found, ErrCut)
 	}
 	r.report.Coverage.Forget(sweepName)
 	r.cover(f)

@@ -31,6 +31,11 @@ type AuditRun struct {
 	// compares with that, and leaves it as it is.
 	Job      string
 	LookOnly bool
+	// Kept is what runs keep for the next one in memory, in place of the files of the
+	// job. Nil: it is in files.
+	Kept *audit.State
+	// Once: what is found is told as it was read first, for it is soon read again.
+	Once bool
 	// NoPast: what runs of the job before have seen of ports is not judged, nor kept
 	// where nothing else is.
 	NoPast bool
@@ -103,15 +108,17 @@ func (r *auditRun) run() error {
 	if err := r.expect(f); err != nil {
 		return err
 	}
-	audits.BeginRun(r.Runtime, audits.Job{Subnet: r.report.Subnet, Name: r.Job, LookOnly: r.LookOnly})
+	audits.BeginRun(r.Runtime, audits.Job{Subnet: r.report.Subnet, Name: r.Job, LookOnly: r.LookOnly, Kept: r.Kept})
 	found, err := r.runAll(f, r.fabrics(), starlark.None)
 	if err != nil {
 		return err
 	}
 	changed := ""
 	if r.live() {
-		if found, err = r.again(found); err != nil {
-			return err
+		if !r.Once {
+			if found, err = r.again(found); err != nil {
+				return err
+			}
 		}
 		changed = r.compareSM(sm)
 	}
@@ -158,9 +165,9 @@ func (r *auditRun) fabric() (*topology.Fabric, error) {
 	return topology.Sweep(t)
 }
 
-// errCut is why audits do not run on a part of a fabric: nobody could tell what is
+// ErrCut is why audits do not run on a part of a fabric: nobody could tell what is
 // not there from what was not asked.
-var errCut = errors.New("the sweep was cut short, and a part of a fabric is not judged")
+var ErrCut = errors.New("the sweep was cut short, and a part of a fabric is not judged")
 
 // cut: the sweep was ended before it was done. Then no audit runs.
 func (r *auditRun) cut(f *topology.Fabric) bool {
@@ -168,7 +175,7 @@ func (r *auditRun) cut(f *topology.Fabric) bool {
 		return false
 	}
 	for _, a := range r.Audits.List {
-		r.report.Failures = append(r.report.Failures, audit.Failure{Audit: a.Name, Err: errCut})
+		r.report.Failures = append(r.report.Failures, audit.Failure{Audit: a.Name, Err: ErrCut})
 	}
 	return true
 }

@@ -223,7 +223,7 @@ func writeRuns(w io.Writer, reports []*audit.Report, format lang.Format) error {
 		if len(reports) > 1 {
 			m.set.Common("rail", cmp.Or(r.Rail, r.Port))
 		}
-		if err := m.dialect.Audit(&m.set, r); err != nil {
+		if err := m.dialect.Audit(&m.set, r, nil); err != nil {
 			return err
 		}
 	}

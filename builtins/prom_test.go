@@ -74,8 +74,8 @@ func incumbents(dialect string) map[string]string {
 	add("GAUGE", "guid,switch,lid", "switch_info")
 	add("GAUGE", "guid,hca,lid", "hca_info")
 	add("GAUGE", "guid,collector", "switch_collect_error", "switch_collect_timeout", "hca_collect_error", "hca_collect_timeout")
-	add("GAUGE", "collector", "exporter_last_execution")
-	return m // not ours: durations by device and collector, build_info, retries, and what ibswinfo reads
+	add("GAUGE", "collector", "exporter_last_execution", "exporter_collector_duration_seconds")
+	return m // not ours: durations by device, build_info, retries, and what ibswinfo reads
 }
 
 // parsed are the metrics of a text, as Prometheus reads it.

@@ -54,7 +54,7 @@ func fabricFailure(err error) bool {
 	var pkey *sa.PKeyError
 	var state *audits.StateError
 	switch {
-	case errors.As(err, &state), errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, topology.ErrNoFabric), errors.Is(err, errCut), errors.Is(err, sa.ErrNoSM):
+	case errors.As(err, &state), errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, topology.ErrNoFabric), errors.Is(err, ErrCut), errors.Is(err, sa.ErrNoSM):
 		return true
 	case topology.Cautious(err), errors.As(err, &unsupported), errors.As(err, &pkey):
 		return false

@@ -5,6 +5,7 @@
 //	flags.go      session flags; sessionflag.go, behind commands; usage.go, in help
 //	open.go       from -F to a session
 //	audit.go      the command audit; auditstate.go: its acks, and where they are
+//	exporter.go   the command exporter
 //	command.go    what commands on a fabric have in common
 //	report.go     the command report, and the reports of tools at the prompt
 //	topology.go   the command topology
@@ -26,6 +27,7 @@
 //	deadline.go   --deadline; memory.go, --memory: the watch over what a script uses
 //	state.go      where what one run keeps for the next lies
 //	terminal.go   output, progress line, what is longer than the screen
+//	system_*.go   what differs between Linux and others
 package shell
 
 import (
@@ -144,7 +146,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 	a.flags = root.Flags() // which these join when they are parsed
 	completeFlags(root)
 	root.SetUsageFunc(a.usage)
-	root.AddCommand(a.auditCommand(), a.reportCommand(), a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.changeCommand(), a.topologyCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
+	root.AddCommand(a.auditCommand(), a.reportCommand(), a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.exporterCommand(), a.changeCommand(), a.topologyCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -307,7 +309,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that name commands, not scripts.
-var commandWords = []string{"audit", "report", "route", "verify", "snapshot", "diff", "change", "topology", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
+var commandWords = []string{"audit", "report", "route", "verify", "snapshot", "diff", "exporter", "change", "topology", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
 
 // checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {

@@ -24,6 +24,7 @@ import (
 var layers = [][]string{
 	{"shell/fabsh"},
 	{"shell"},
+	{"shell/exporter"},
 	{"builtins"},
 	{"builtins/audits", "builtins/hosts"},
 	{"builtins/datagrams", "builtins/routing"},
@@ -55,6 +56,8 @@ var reserved = map[string][]string{
 	"C":                          nil,
 	"unsafe":                     {"builtins/lang/replace.go", "mad/umad", "mad/internal/nowait", "fabric/sim/server/socket_linux.go"}, // system calls
 	"log":                        nil,
+	"log/slog":                   {"shell", "shell/exporter"}, // what the exporter toolkit logs to
+	"net/http":                   {"shell/exporter"},
 	"testing":                    {"mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/exec":                    {"shell", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell"},

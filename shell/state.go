@@ -102,7 +102,7 @@ func (s *session) acks(subnet audit.Subnet) audit.Acks {
 	}
 	acks, bad := audit.ReadAcks(ackFile(dir, subnet), s.Clock.Now())
 	for _, err := range bad {
-		s.Warn("%v", err)
+		s.WarnOnce("%v", err)
 	}
 	return acks
 }

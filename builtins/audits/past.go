@@ -23,7 +23,7 @@ var PastType = &lang.ResultType{
 func Past(t *starlark.Thread, f *fabric.Fabric) (v starlark.Value, err error) {
 	r := lang.FiberOf(t).Runtime
 	k := keepingOf(r)
-	if k.run == nil || k.dir == "" {
+	if k.run == nil || k.dir == "" && k.run.Kept == nil {
 		return starlark.None, nil
 	}
 	err = lang.Operate(t, "audit", func(c *lang.Call) error { return k.run.open(c, k.dir) })

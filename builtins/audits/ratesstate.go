@@ -36,6 +36,8 @@ type Job struct {
 	// LookOnly: the run compares with the reads of the job, and leaves them as they
 	// are.
 	LookOnly bool
+	// Kept is the state of the job where that is in memory; nil: it is a file.
+	Kept *audit.State
 }
 
 // run is a run of audits. Nothing of its job is read before an audit asks for it.
@@ -214,7 +216,11 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 
 // open reads what the job has kept, once a run.
 func (x *run) open(c *lang.Call, dir string) (err error) {
-	if x.state == nil {
+	switch {
+	case x.state != nil:
+	case x.Kept != nil:
+		x.state = x.Kept
+	default:
 		x.state, x.lock, err = open(c, dir, x.Job)
 	}
 	return err

@@ -16,13 +16,14 @@ import (
 )
 
 // State is what one run of a job keeps for the next: reads of counters, the last
-// findings, and what was seen of ports. It is one file. Runs at one time are kept apart by Lock.
+// findings, and what was seen of ports. It is one file; the zero value is empty, and
+// in memory alone. Runs at one time are kept apart by Lock.
 type State struct {
 	// Anew is why what the file holds does not count; nil: it does, or there
 	// was no file. It is to be told.
 	Anew error
 
-	path     string
+	path     string // "": there is no file
 	subnet   string // key
 	job      string
 	reads    []*Read   // the oldest first
@@ -156,6 +157,9 @@ func (st *State) See(f *fabric.Fabric, now time.Time) { st.history.see(f, now) }
 // Save replaces the file. Whatever happens meanwhile, the old file or the new one
 // is there, and whole.
 func (st *State) Save() error {
+	if st.path == "" {
+		return nil
+	}
 	data, err := st.encode()
 	if err != nil {
 		return err

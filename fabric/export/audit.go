@@ -11,8 +11,9 @@ import (
 const maxFindings = 1000
 
 // Audit adds a run of audits: the fabric, the counters that it read, what it found,
-// and what it covered.
-func (d Dialect) Audit(s *Set, r *audit.Report) error {
+// and what it covered. totals are those of a program that runs them again and again;
+// nil: the run stands for itself.
+func (d Dialect) Audit(s *Set, r *audit.Report, totals *Totals) error {
 	if r.Model != nil {
 		d.Fabric(s, r.Model)
 	}
@@ -22,7 +23,7 @@ func (d Dialect) Audit(s *Set, r *audit.Report) error {
 	}
 	d.Counters(s, ports)
 	took := r.Ended.Sub(r.Began)
-	d.run(s, ports, r.Complete(), r.Began, took)
+	d.run(s, ports, r.Complete(), r.Began, took, totals)
 
 	findings(s, r.Findings)
 	coverage(s, &r.Coverage)

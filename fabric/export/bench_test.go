@@ -2,7 +2,9 @@ package export
 
 import (
 	"io"
+	"syscall"
 	"testing"
+	"time"
 
 	"fabsh/fabric/sim"
 )
@@ -24,6 +26,7 @@ func BenchmarkProm(b *testing.B) {
 	for _, d := range []Dialect{SckyzO, Treydock, Guilbaults} {
 		b.Run("dialect="+string(d), func(b *testing.B) {
 			b.ReportAllocs()
+			before := processorTime(b)
 			for b.Loop() {
 				var s Set
 				d.Fabric(&s, f)
@@ -32,6 +35,16 @@ func BenchmarkProm(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+			b.ReportMetric((processorTime(b)-before).Seconds()/float64(b.N), "cpu-sec/op")
 		})
 	}
+}
+
+// processorTime is what this process has used, garbage collection included.
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -98,7 +98,7 @@ func (c *columns) of(k column, name func() (name, help string), isSwitch bool) *
 
 // run adds what is said of a run that read ports; complete: all that it asked for
 // was answered.
-func (d Dialect) run(s *Set, ports []Port, complete bool, began time.Time, took time.Duration) {
+func (d Dialect) run(s *Set, ports []Port, complete bool, began time.Time, took time.Duration, totals *Totals) {
 	if d == Guilbaults {
 		ok := 0.0
 		if complete {
@@ -108,7 +108,7 @@ func (d Dialect) run(s *Set, ports []Port, complete bool, began time.Time, took 
 		s.Add("infiniband_scrape_duration_seconds", Gauge, "How long the run took", s.Labels(), took.Seconds())
 		return
 	}
-	d.treydockRun(s, ports, began)
+	d.treydockRun(s, ports, began, took, totals)
 }
 
 // word is a name as the incumbents have it: without blanks around.

@@ -1,7 +1,7 @@
 // Package export writes what is known of a fabric in the words of other programs:
 // metrics for Prometheus.
 //
-//	set.go        metrics, and their text format
+//	set.go        metrics, and their text format; labeltext.go, their labels
 //	dialect.go    whose names metrics have; counter.go, those of counters
 //	treydock.go   the dialect of treydock/infiniband_exporter, and of its successor,
 //	              SckyzO/infiniband_exporter 2.0
@@ -18,7 +18,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -38,9 +37,9 @@ const (
 // (prometheus.io/docs/instrumenting/exposition_formats). The zero value is empty.
 type Set struct {
 	families map[string]*family
-	labels   []string // texts: `guid="0x...",port="1"`
-	index    map[string]Labels
-	common   string // labels that all that follow have; "": none
+	labels   labelTexts
+	common   []byte // labels that all that follow have
+	scratch  []byte
 }
 
 // Labels are the labels of a value, as a Set knows them.
@@ -63,39 +62,23 @@ type value struct {
 // Labels are those of names and values, by turns. Values may hold anything: they
 // are made valid.
 func (s *Set) Labels(pairs ...string) Labels {
-	var b strings.Builder
-	b.WriteString(s.common)
+	b := append(s.scratch[:0], s.common...)
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if b.Len() > 0 {
-			b.WriteByte(',')
+		if len(b) > 0 {
+			b = append(b, ',')
 		}
-		b.WriteString(pairs[i])
-		b.WriteString(`="`)
-		writeEscaped(&b, pairs[i+1], true)
-		b.WriteByte('"')
+		b = append(append(b, pairs[i]...), `="`...)
+		b = append(appendEscaped(b, pairs[i+1], true), '"')
 	}
-	return s.intern(b.String())
-}
-
-func (s *Set) intern(text string) Labels {
-	if l, ok := s.index[text]; ok {
-		return l
-	}
-	if s.index == nil {
-		s.index = map[string]Labels{}
-	}
-	l := Labels(len(s.labels))
-	s.labels = append(s.labels, text)
-	s.index[text] = l
-	return l
+	s.scratch = b
+	return s.labels.intern(b)
 }
 
 // Common gives a label to all that follows; an empty value takes it away.
 func (s *Set) Common(name, value string) {
-	s.common = ""
+	s.common = nil
 	if value != "" {
-		l := s.Labels(name, value)
-		s.common = s.labels[l]
+		s.common = s.labels.texts[s.Labels(name, value)]
 	}
 }
 
@@ -136,7 +119,7 @@ func (s *Set) AddOnce(name string, kind Type, help string, l Labels, v float64) 
 	}
 	if i, ok := f.at[l]; ok {
 		if old := f.values[i].value; old != v && !(math.IsNaN(old) && math.IsNaN(v)) {
-			return fmt.Errorf("%s{%s} is both %v and %v: labels must tell values apart", name, s.labels[l], old, v)
+			return fmt.Errorf("%s{%s} is both %v and %v: labels must tell values apart", name, s.labels.texts[l], old, v)
 		}
 		return nil
 	}
@@ -151,15 +134,7 @@ func (s *Set) Empty() bool { return len(s.families) == 0 }
 
 // Write writes all metrics, by name, then by labels.
 func (s *Set) Write(w io.Writer) error {
-	order := make([]Labels, len(s.labels))
-	for i := range order {
-		order[i] = Labels(i)
-	}
-	slices.SortFunc(order, func(a, b Labels) int { return strings.Compare(s.labels[a], s.labels[b]) })
-	rank := make([]int32, len(order))
-	for i, l := range order {
-		rank[l] = int32(i)
-	}
+	by := &sorter{rank: s.labels.ranks()}
 	names := make([]string, 0, len(s.families))
 	for name := range s.families {
 		names = append(names, name)
@@ -167,34 +142,63 @@ func (s *Set) Write(w io.Writer) error {
 	slices.Sort(names)
 	out := bufio.NewWriterSize(w, 1<<16)
 	for _, name := range names {
-		s.families[name].write(out, s.labels, rank)
+		s.families[name].write(out, s.labels.texts, by)
 	}
 	return out.Flush()
 }
 
 // write writes a metric. What cannot be written is kept by out for its Flush.
-func (f *family) write(out *bufio.Writer, labels []string, rank []int32) {
+func (f *family) write(out *bufio.Writer, labels [][]byte, by *sorter) {
 	if f.help != "" {
 		out.WriteString("# HELP " + f.name + " ")
-		writeEscaped(out, f.help, false)
+		out.Write(appendEscaped(out.AvailableBuffer(), f.help, false))
 		out.WriteByte('\n')
 	}
 	out.WriteString("# TYPE " + f.name + " " + string(f.kind) + "\n")
 	f.at = nil
-	slices.SortStableFunc(f.values, func(a, b value) int { return cmp.Compare(rank[a.labels], rank[b.labels]) })
+	by.sort(f.values)
 	for i, v := range f.values {
 		if i > 0 && f.values[i-1].labels == v.labels {
 			continue
 		}
-		out.WriteString(f.name)
-		if text := labels[v.labels]; text != "" {
-			out.WriteByte('{')
-			out.WriteString(text)
-			out.WriteByte('}')
+		line := append(out.AvailableBuffer(), f.name...)
+		if text := labels[v.labels]; len(text) > 0 {
+			line = append(append(append(line, '{'), text...), '}')
 		}
-		out.WriteByte(' ')
-		out.Write(appendNumber(out.AvailableBuffer(), v.value))
-		out.WriteByte('\n')
+		out.Write(append(appendNumber(append(line, ' '), v.value), '\n'))
+	}
+}
+
+// sorter sorts values by the rank of their labels, those of one rank as they came.
+type sorter struct {
+	rank []int32 // by labels
+	next []int32 // by rank, where the next value of it goes
+	room []value
+}
+
+func (s *sorter) sort(values []value) {
+	byRank := func(a, b value) int { return cmp.Compare(s.rank[a.labels], s.rank[b.labels]) }
+	switch {
+	case slices.IsSortedFunc(values, byRank):
+		return
+	case len(values) < len(s.rank)/16: // to look at all ranks would take longer
+		slices.SortStableFunc(values, byRank)
+		return
+	case s.next == nil:
+		s.next = make([]int32, len(s.rank)+1)
+	}
+	clear(s.next)
+	for _, v := range values {
+		s.next[s.rank[v.labels]+1]++
+	}
+	for i := range s.rank {
+		s.next[i+1] += s.next[i]
+	}
+	s.room = append(s.room[:0], values...)
+	for _, v := range s.room {
+		at := &s.next[s.rank[v.labels]]
+		values[*at] = v
+		*at++
 	}
 }
 
@@ -214,17 +218,18 @@ func appendNumber(b []byte, v float64) []byte {
 	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }
 
-// writeEscaped writes the value of a label, or help, which keeps its quotes. What
+// appendEscaped appends the value of a label, or help, which keeps its quotes. What
 // is no UTF-8 or no character to be seen becomes U+FFFD: texts of a fabric may be
 // anything.
-func writeEscaped(w interface {
-	io.StringWriter
-	io.ByteWriter
-}, text string, quotes bool) {
+func appendEscaped(b []byte, text string, quotes bool) []byte {
 	plain := 0 // what follows is to be written as it is
-	for i, r := range text {
-		var as string
-		size := utf8.RuneLen(r)
+	for i := 0; i < len(text); {
+		if c := text[i]; c >= ' ' && c <= '~' && c != '\\' && c != '"' {
+			i++
+			continue
+		}
+		as := "\uFFFD"
+		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case r == '\\':
 			as = `\\`
@@ -232,16 +237,13 @@ func writeEscaped(w interface {
 			as = `\n`
 		case r == '"' && quotes:
 			as = `\"`
-		case r == utf8.RuneError:
-			_, size = utf8.DecodeRuneInString(text[i:])
-			as = "\uFFFD"
-		case !unicode.IsPrint(r):
-			as = "\uFFFD"
-		default:
+		case r != utf8.RuneError && unicode.IsPrint(r):
+			i += size
 			continue
 		}
-		w.WriteString(text[plain:i] + as)
-		plain = i + size
+		b = append(append(b, text[plain:i]...), as...)
+		i += size
+		plain = i
 	}
-	w.WriteString(text[plain:])
+	return append(b, text[plain:]...)
 }

@@ -65,15 +65,16 @@ func (d Dialect) treydockNodes(s *Set, f *fabric.Fabric) {
 func (d Dialect) treydockPort(s *Set, p *fabric.Port, what string, tier []int) {
 	guid, num, name := guidOf(p), strconv.Itoa(p.Num()), word(p.Node().Name())
 	peer := p.Peer()
+	labels := d.portLabels(p)
 	if what == "switch" && d != Treydock {
 		if up, known := isUp(p); known {
-			s.Add("infiniband_switch_port_state", Gauge, "1: the port is connected; 0: it is not", s.Labels(d.portLabels(p)...), up)
+			s.Add("infiniband_switch_port_state", Gauge, "1: the port is connected; 0: it is not", s.Labels(labels...), up)
 		}
 	}
 	if peer == nil {
 		return
 	}
-	rateName, rateLabels := "infiniband_switch_port", d.portLabels(p)
+	rateName, rateLabels := "infiniband_switch_port", labels
 	if what == "hca" {
 		s.Add("infiniband_hca_info", Gauge, "1: the port of a channel adapter is there", s.Labels("guid", guid, "hca", name, "lid", lidOf(p)), 1)
 		rateName, rateLabels = "infiniband_hca_port", []string{"guid", guid, "hca", name}
@@ -86,7 +87,6 @@ func (d Dialect) treydockPort(s *Set, p *fabric.Port, what string, tier []int) {
 		s.Add(rateName+"_rate_bytes_per_second", Gauge, "Data rate of the link", l, effective)
 		s.Add(rateName+"_raw_rate_bytes_per_second", Gauge, "Signalling rate of the link", l, raw)
 	}
-	labels := d.portLabels(p)
 	if d == Treydock {
 		labels = []string{"guid", guid, "port", num, what, name}
 	}
@@ -159,16 +159,32 @@ func (d Dialect) treydockCounters(at *columns, p *Port) {
 	}
 }
 
-// treydockRun adds who answered, and when that was. Both exporters have these
-// names where they run once, for the textfile collector.
-func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time) {
+// Totals are what a program that reads again and again has counted since it began.
+type Totals struct{ errors, timeouts map[string]float64 } // by collector
+
+// add counts those of a run, and gives the sums.
+func (t *Totals) add(collector string, errors, timeouts float64) (float64, float64) {
+	if t.errors == nil {
+		t.errors, t.timeouts = map[string]float64{}, map[string]float64{}
+	}
+	t.errors[collector] += errors
+	t.timeouts[collector] += timeouts
+	return t.errors[collector], t.timeouts[collector]
+}
+
+// treydockRun adds who answered, and when that was. Where both exporters run once,
+// for the textfile collector, these have names of their own.
+func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time, took time.Duration, totals *Totals) {
 	type device struct {
 		labels           Labels
 		up               Labels
 		errors, timeouts float64
 	}
 	for _, what := range []string{"switch", "hca"} {
-		collector := what + "-runonce"
+		collector := what
+		if totals == nil {
+			collector += "-runonce"
+		}
 		devices := map[string]*device{}
 		var order []*device
 		var errors, timeouts float64
@@ -208,9 +224,12 @@ func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time) {
 		kind, suffix := Counter, "_total"
 		if d == Treydock {
 			kind, suffix = Gauge, ""
+		} else if totals != nil {
+			errors, timeouts = totals.add(collector, errors, timeouts)
 		}
 		s.Add("infiniband_exporter_collect_errors"+suffix, kind, "Ports that refused to tell their counters", l, errors)
 		s.Add("infiniband_exporter_collect_timeouts"+suffix, kind, "Ports that did not answer", l, timeouts)
+		s.Add("infiniband_exporter_collector_duration_seconds", Gauge, "How long the run took; switches and HCAs are read in one", l, took.Seconds())
 		s.Add("infiniband_exporter_last_execution", Gauge, "When the run was, in Unix time", l, float64(began.Unix()))
 	}
 }

@@ -106,6 +106,14 @@ func (e *Engine) Halted() (halted <-chan struct{}, cause error) {
 	return e.life.halt, e.life.halted
 }
 
+// Failed is why no call will ever be answered again: the transport has failed, or
+// was closed. Nil: neither.
+func (e *Engine) Failed() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.life.err
+}
+
 // endAll ends all calls.
 func (e *Engine) endAll(err error, ended *callList) {
 	now := e.now()

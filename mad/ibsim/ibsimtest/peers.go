@@ -76,7 +76,7 @@ func Need(t testing.TB, what string) {
 // find looks for name in dirs of what was unpacked, then of the machine.
 func find(t testing.TB, name string, dirs ...string) string {
 	t.Helper()
-	for _, root := range []string{peersDir(t), "/"} {
+	for _, root := range []string{peersDir(t), filepath.Join(Root(t), ".prometheus"), "/"} {
 		for _, d := range dirs {
 			matches, _ := filepath.Glob(filepath.Join(root, d, name))
 			for _, m := range matches {

@@ -9,3 +9,6 @@ const (
 	getMode = unix.TIOCGETA
 	setMode = unix.TIOCSETA
 )
+
+// machineMemory is not known.
+func machineMemory() byteSize { return maxMemory }

@@ -2,6 +2,12 @@ package shell
 
 import "golang.org/x/sys/unix"
 
+// ioctl requests for a terminal's mode.
+const (
+	getMode = unix.TCGETS
+	setMode = unix.TCSETS
+)
+
 // machineMemory is how many bytes the machine has.
 func machineMemory() byteSize {
 	var info unix.Sysinfo_t

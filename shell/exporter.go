@@ -1,0 +1,355 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/builtins"
+	"fabsh/builtins/lang"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/export"
+	"fabsh/shell/exporter"
+)
+
+const exporterHelp = `Serve metrics to Prometheus: sweep and audit by a clock of its own, and answer
+scrapes from the last whole result, whose age is among the metrics. A scrape sends
+nothing to the fabric. It goes on until it is stopped, through a lost device, which
+it opens again, and the hand-over of a subnet manager.
+
+Usage:
+  fabsh [flags] exporter [flags] [audits' options]
+
+Flags, anywhere after exporter:
+  --listen ADDRESS  listen there (default 127.0.0.1:9315; repeatable)
+  --every TIME      from the beginning of one cycle to that of the next (default 60s)
+  --audits NAMES    what to run: names of audits, or .star files, with commas between
+                    (default counters,links; see fabsh audit --list)
+  --web.config.file FILE  TLS, passwords and limits, as all exporters of Prometheus
+                    read them (its exporter-toolkit, "web configuration")
+  --web.systemd-socket  take the sockets that systemd hands over, and listen nowhere
+  --subnet NAME     take the acks of the subnet of that name (see fabsh audit)
+
+Names of metrics are SckyzO's; -o prom=treydock and -o prom=guilbaults, before the
+word exporter, choose those. Counters are compared with those of the cycles before,
+which are kept in memory: --over last, unless it is given. --deadline is the time of
+a cycle. One process serves one port of the host: of several rails each has its own.
+
+Pages: /metrics; /-/healthy, always; /-/ready, once there is a result.
+
+Examples:
+  fabsh exporter
+  fabsh exporter --listen 127.0.0.1:9315 --every 60s --audits counters,links --web.config.file web.yml
+  fabsh -C mlx5_1 -o prom=treydock exporter --listen :9316
+`
+
+// exporterCommand parses its own flags by itself, for all others are the audits'.
+func (a *app) exporterCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:                "exporter [--listen ADDRESS] [--every TIME] [--audits NAMES] [--web.config.file FILE] [--web.systemd-socket] [--subnet NAME] [options]",
+		Short:              "Serve metrics of the fabric to Prometheus",
+		DisableFlagParsing: true,
+		ValidArgsFunction:  cobra.FixedCompletions(exporterFlags, cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(_ *cobra.Command, words []string) error {
+			o, err := parseExporter(words)
+			if err == nil && !o.help {
+				err = a.checkExporter(o)
+			}
+			switch {
+			case err != nil:
+				return fmt.Errorf("exporter: %w", err)
+			case o.help:
+				_, err := io.WriteString(a.console.Out(), exporterHelp)
+				return err
+			}
+			return a.profiled(func() error { return a.exporter(o) })
+		},
+	}
+	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), exporterHelp) })
+	return c
+}
+
+// exporterOptions are what follows exporter on the command line.
+type exporterOptions struct {
+	listen                 []string
+	every                  duration
+	audits, config, subnet string
+	systemd, help          bool
+	words                  []string // options of audits
+}
+
+// exporterFlags are the command's own: no audit has an option of such a name.
+var exporterFlags = []string{"--listen", "--every", "--audits", "--web.config.file", "--web.systemd-socket", "--subnet"}
+
+// parseExporter separates the command's own flags, which may stand anywhere, from the
+// audits'.
+func parseExporter(words []string) (o exporterOptions, err error) {
+	o.every = duration{value: time.Minute, unit: time.Second, units: "seconds"}
+	o.audits = "counters,links"
+	text := func(at *string) func(string) error {
+		return func(v string) error { *at = v; return nil }
+	}
+	needs := map[string]func(string) error{
+		"--listen":          func(v string) error { o.listen = append(o.listen, v); return nil },
+		"--every":           o.every.Set,
+		"--audits":          text(&o.audits),
+		"--web.config.file": text(&o.config),
+		"--subnet":          func(v string) error { o.subnet = v; return audit.CheckSubnet(v) },
+	}
+	for i := 0; i < len(words); i++ {
+		name, value, hasValue := strings.Cut(words[i], "=")
+		set := needs[name]
+		switch {
+		case words[i] == "--web.systemd-socket":
+			o.systemd = true
+			continue
+		case words[i] == "-h" || words[i] == "--help":
+			o.help = true
+			continue
+		case set == nil:
+			o.words = append(o.words, words[i])
+			continue
+		case !hasValue && i+1 < len(words):
+			i++
+			value = words[i]
+		}
+		if value == "" {
+			return o, fmt.Errorf("%s needs a value", name)
+		}
+		if err := set(value); err != nil {
+			return o, fmt.Errorf("%s %q: %w", name, value, err)
+		}
+	}
+	return o, nil
+}
+
+// checkExporter finds what contradicts itself, before anything is opened.
+func (a *app) checkExporter(o exporterOptions) error {
+	_, isProm := a.output().Dialect()
+	switch {
+	case a.flags.Changed("command"):
+		return errors.New("-c takes no command")
+	case a.write:
+		return errors.New("it only reads: leave --write out")
+	case a.planFile != "":
+		return errors.New("it changes nothing, so there is nothing to plan: leave --plan out")
+	case a.virtualTime:
+		return errors.New("it lives by the clock of those that scrape it: leave --virtual-time out")
+	case a.flags.Changed("format") && !isProm:
+		return errors.New("it serves metrics for Prometheus: -o may be prom, prom=treydock or prom=guilbaults")
+	case o.systemd && len(o.listen) > 0:
+		return errors.New("--listen and --web.systemd-socket exclude each other")
+	case o.every.value < time.Second:
+		return errors.New("--every: want 1s or more")
+	}
+	for _, address := range o.listen {
+		_, port, err := net.SplitHostPort(address)
+		if err == nil {
+			_, err = net.LookupPort("tcp", port)
+		}
+		if err != nil {
+			return fmt.Errorf("--listen %q: %w; want such as 127.0.0.1:9315, or :9315 for all addresses", address, err)
+		}
+	}
+	if err := exporter.CheckConfig(o.config); err != nil {
+		return fmt.Errorf("--web.config.file: %w", err)
+	}
+	return a.settings.check()
+}
+
+// exporter serves until it is stopped.
+func (a *app) exporter(o exporterOptions) error {
+	if len(o.listen) == 0 {
+		o.listen = []string{"127.0.0.1:9315"}
+	}
+	collectAt(100) // it stays: memory counts, and time does not
+	listeners, err := exporter.Listen(context.Background(), o.listen, o.systemd)
+	if err != nil {
+		return &hostError{fmt.Errorf("exporter: %w", err)}
+	}
+	defer func() {
+		for _, l := range listeners {
+			l.Close()
+		}
+	}()
+	a.readOnly = true // of a simulated fabric, too
+	r := &fabricReader{app: a, options: o, kept: new(audit.State)}
+	if err := r.open(); err != nil {
+		return err
+	}
+	first := r.session // on which what follows is evaluated
+	defer func() { r.close(); first.close() }()
+	a.status = first.evaluate(func(ctx context.Context) error {
+		return lang.Protect("exporter", func() error { return r.serve(ctx, listeners) })
+	})
+	first.summary()
+	return nil
+}
+
+// fabricReader reads the fabric for an exporter, again and again.
+type fabricReader struct {
+	app     *app
+	options exporterOptions
+	kept    *audit.State // from cycle to cycle
+	totals  export.Totals
+	session *session // nil: the connection is lost
+	audits  *builtins.Audits
+	failed  map[string]bool // failures of audits in the cycle before
+}
+
+// open opens the fabric, and loads the audits.
+func (r *fabricReader) open() error {
+	s, err := r.app.open(false)
+	if err != nil {
+		return err
+	}
+	if s.engine == nil {
+		err = errors.New("exporter: it reads a live fabric, and this session has none: see -F")
+		if _, absent := s.CurrentFabric(context.Background()); absent != nil {
+			err = &hostError{fmt.Errorf("exporter: %w", absent)}
+		}
+		s.close()
+		return err
+	}
+	r.session = s
+	return nil
+}
+
+func (r *fabricReader) close() {
+	if r.session != nil {
+		r.session.close()
+		r.session = nil
+	}
+}
+
+// load loads the audits in the session at hand.
+func (r *fabricReader) load(ctx context.Context) (err error) {
+	names := strings.FieldsFunc(r.options.audits, func(c rune) bool { return c == ',' })
+	if len(names) == 0 {
+		return errors.New("exporter: --audits names none")
+	}
+	words := append(names, r.options.words...)
+	if !given(words, "--over") {
+		// Audits without that option take it for a mistake.
+		all, err := r.session.LoadAudits(ctx, append(slices.Clone(words), "--over=last"), exporterFlags, false)
+		if err == nil {
+			r.audits = all
+			return nil
+		}
+	}
+	r.audits, err = r.session.LoadAudits(ctx, words, exporterFlags, false)
+	return err
+}
+
+// given: an option is among words.
+func given(words []string, option string) bool {
+	for _, w := range words {
+		if w == option || strings.HasPrefix(w, option+"=") {
+			return true
+		}
+	}
+	return false
+}
+
+// serve reads and serves until ctx ends.
+func (r *fabricReader) serve(ctx context.Context, listeners []net.Listener) error {
+	if err := r.load(ctx); err != nil {
+		return err
+	}
+	e := &exporter.Exporter{Every: r.options.every.value, Cycle: r.cycle, Ends: endsScripts, Tell: r.tell, Version: strings.TrimPrefix(version(), "fabsh ")}
+	scheme := "http"
+	if r.options.config != "" {
+		scheme = "http or https, as " + r.options.config + " says"
+	}
+	for _, l := range listeners {
+		r.tell(fmt.Sprintf("listening at %v, /metrics (%s)", l.Addr(), scheme))
+	}
+	level := slog.LevelError
+	if r.app.verbose > 0 {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(r.app.console.Err(), &slog.HandlerOptions{Level: level}))
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	served := make(chan error, 1)
+	go func() {
+		err := e.Serve(ctx, listeners, r.options.config, log)
+		stop(err)
+		served <- err
+	}()
+	err := e.Run(ctx)
+	stop(err)
+	<-served
+	return err
+}
+
+// tell writes a line with the time.
+func (r *fabricReader) tell(text string) {
+	if !r.app.quiet {
+		fmt.Fprintf(r.app.console.Err(), "%s %s\n", time.Now().UTC().Format(time.RFC3339), text)
+	}
+}
+
+// cycle runs the audits once.
+func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
+	if r.session == nil {
+		if err := r.open(); err != nil {
+			return nil, &exporter.LostError{Err: err}
+		}
+		if err := r.load(ctx); err != nil {
+			r.close() // its audits are those of the session before
+			return nil, err
+		}
+	}
+	s := r.session
+	d := startDeadline(r.app.deadline.value, nil)
+	d.limit(s)
+	var report *audit.Report
+	err := d.run(ctx, func(ctx context.Context) (err error) {
+		report, err = s.RunAudits(ctx, builtins.AuditRun{
+			Audits: r.audits, Subnet: r.options.subnet, Kept: r.kept, Once: true,
+			Begin: func(subnet audit.Subnet) (audit.Acks, error) { return s.acks(subnet), nil },
+		})
+		return err
+	})
+	d.stop()
+	s.Runtime.Progress("serving; waiting for the next cycle")
+	if lost := s.engine.Failed(); lost != nil && ctx.Err() == nil {
+		r.close()
+		return nil, &exporter.LostError{Err: lost}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := r.failures(report); err != nil {
+		return nil, err
+	}
+	dialect, _ := r.app.output().Dialect()
+	set := new(export.Set)
+	return set, export.Dialect(dialect).Audit(set, report, &r.totals)
+}
+
+// failures tells which audits were not done, when that is new. The error says that
+// none was: the sweep was cut short.
+func (r *fabricReader) failures(report *audit.Report) error {
+	before := r.failed
+	r.failed = map[string]bool{}
+	for _, f := range report.Failures {
+		if errors.Is(f.Err, builtins.ErrCut) {
+			return f.Err
+		}
+		text := fmt.Sprintf("audit %s: %s", f.Audit, r.session.Explain(f.Err))
+		if r.failed[text] = true; !before[text] && !f.Skipped {
+			r.tell(text)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package exporter
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// text is a result.
+type text string
+
+func (r text) Write(w io.Writer) error { _, err := io.WriteString(w, string(r)); return err }
+
+// get asks e for a page.
+func get(t *testing.T, e *Exporter, path string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	h, err := e.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest("GET", path, nil)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// valueOf is the value of a metric of one series; -1: there is none.
+func valueOf(t *testing.T, e *Exporter, name string) float64 {
+	t.Helper()
+	p := expfmt.NewTextParser(model.LegacyValidation)
+	m, err := p.TextToMetricFamilies(get(t, e, "/metrics").Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m[name] == nil {
+		return -1
+	}
+	x := m[name].Metric[0]
+	return x.GetGauge().GetValue() + x.GetCounter().GetValue() + x.GetUntyped().GetValue()
+}
+
+// TestOwnClock: one cycle a period, whatever is scraped meanwhile. While cycles fail
+// the last result stands, and its age grows; what lasts is told once. A cycle that is
+// longer than a period takes the place of those that it covers.
+func TestOwnClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // guards what follows
+		cycles := 0
+		var err error
+		var takes time.Duration
+		var told []string
+		start := time.Now()
+		e := &Exporter{Every: time.Minute}
+		e.Tell = func(s string) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, fmt.Sprint(time.Since(start), " ", s))
+		}
+		e.Cycle = func(context.Context) (Result, error) {
+			mu.Lock()
+			cycles++
+			n, why, lasts := cycles, err, takes
+			mu.Unlock()
+			time.Sleep(lasts)
+			if why != nil {
+				return nil, why
+			}
+			return text(fmt.Sprintf("x %d\n", n)), nil
+		}
+		become := func(why error, lasts time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			err, takes = why, lasts
+		}
+		ready := func(want int) {
+			t.Helper()
+			if got := get(t, e, "/-/ready").Code; got != want {
+				t.Errorf("/-/ready: %d, want %d", got, want)
+			}
+		}
+		ready(503)
+		if age := valueOf(t, e, "fabsh_exporter_result_age_seconds"); age != -1 {
+			t.Errorf("an age of %v, and there is no result", age)
+		}
+		ctx, stop := context.WithCancelCause(t.Context())
+		ended := make(chan error)
+		go func() { ended <- e.Run(ctx) }()
+		check := func(after time.Duration, n int, x, age float64) {
+			t.Helper()
+			for range 10 {
+				time.Sleep(after / 10)
+				synctest.Wait()
+				valueOf(t, e, "x")
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if cycles != n || valueOf(t, e, "x") != x || valueOf(t, e, "fabsh_exporter_result_age_seconds") != age {
+				t.Errorf("at %v: %d cycles, x %v, age %v; want %d, %v, %v", time.Since(start), cycles, valueOf(t, e, "x"), valueOf(t, e, "fabsh_exporter_result_age_seconds"), n, x, age)
+			}
+		}
+		check(10*time.Second, 1, 1, 10)
+		ready(200)
+		check(3*time.Minute, 4, 4, 10)
+		become(errors.New("the sweep was cut"), 0)
+		check(3*time.Minute, 7, 4, 190)
+		become(&LostError{errors.New("no device")}, 0)
+		check(3*time.Minute, 15, 4, 370) // at 7 min, then after 1, 2, 4, ... 32, 60 s
+		become(nil, 0)
+		check(time.Minute, 16, 16, 7) // at 10:03
+		become(nil, 150*time.Second)
+		check(5*time.Minute, 18, 17, 97) // from 11:03, and from 14:03
+		stop(errors.New("that is it"))
+		if err := <-ended; err == nil || err.Error() != "that is it" {
+			t.Error(err)
+		}
+		want := []string{
+			"0s ready: the first result took 0s",
+			"4m0s no new result: the sweep was cut; the last one stands",
+			"7m0s no new result: no device; the last one stands",
+			"10m3s all is well again",
+		}
+		if diff := cmp.Diff(want, told); diff != "" {
+			t.Errorf("told: -want +got\n%s", diff)
+		}
+		if c := e.count; c.failed != 11 || c.left != 2 {
+			t.Errorf("%d cycles have failed, and %d were left out; want 11 and 2", c.failed, c.left)
+		}
+	})
+}
+
+// TestEnds: an error that ends all.
+func TestEnds(t *testing.T) {
+	fatal := errors.New("exit")
+	e := &Exporter{Every: time.Second, Cycle: func(context.Context) (Result, error) { return nil, fatal }, Ends: func(err error) bool { return err == fatal }}
+	if err := e.Run(t.Context()); err != fatal {
+		t.Error(err)
+	}
+}
+
+// TestScrape: the same in both encodings, with its length; and nobody is let in beyond
+// the limit.
+func TestScrape(t *testing.T) {
+	const metrics = "x{y=\"z\"} 1\n"
+	e := &Exporter{Every: time.Second, Tell: func(string) {}}
+	e.Cycle = func(context.Context) (Result, error) { return text(metrics), nil }
+	if err := e.cycle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for accepted, packed := range map[string]bool{"": false, "gzip": true, "br, gzip;q=0.5": true, "gzip;q=0": false, "gzipped": false} {
+		w := get(t, e, "/metrics", "Accept-Encoding", accepted)
+		body := io.Reader(w.Body)
+		if got := w.Header().Get("Content-Length"); got != fmt.Sprint(w.Body.Len()) {
+			t.Errorf("%q: Content-Length %s of %d", accepted, got, w.Body.Len())
+		}
+		if (w.Header().Get("Content-Encoding") == "gzip") != packed {
+			t.Errorf("%q: packed: %v, want %v", accepted, !packed, packed)
+		} else if packed {
+			z, err := gzip.NewReader(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body = z
+		}
+		var b bytes.Buffer
+		if _, err := b.ReadFrom(body); err != nil || !strings.HasPrefix(b.String(), metrics) || !strings.Contains(b.String(), "\nprocess_open_fds ") {
+			t.Errorf("%q: %v, %.100q", accepted, err, b.String())
+		}
+	}
+	e.gate.in.Store(maxScrapes)
+	if w := get(t, e, "/metrics"); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d beyond the limit", w.Code)
+	}
+	e.gate.in.Store(maxScrapes - 1)
+	if n := valueOf(t, e, "fabsh_exporter_scrapes_refused_total"); n != 1 {
+		t.Errorf("%v refused, want 1", n)
+	}
+}

@@ -1,0 +1,110 @@
+package exporter
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/prometheus/exporter-toolkit/web"
+)
+
+// maxScrapes are answered at once; more are told to come back. One costs little: what
+// it gets lies ready.
+const maxScrapes = 64
+
+// gate lets maxScrapes in at once, and counts those that it refuses.
+type gate struct{ in, refused atomic.Int64 }
+
+// contentType is the text format that fabric/export writes.
+const contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+// Handler serves /metrics, /-/healthy, /-/ready, and a page that links to them.
+func (e *Exporter) Handler() (http.Handler, error) {
+	front, err := web.NewLandingPage(web.LandingConfig{
+		Name:        "fabsh exporter",
+		Description: "Metrics of an InfiniBand fabric, read by a clock of its own",
+		Version:     e.Version,
+		Profiling:   "false",
+		Links: []web.LandingLinks{
+			{Address: "/metrics", Text: "Metrics", Description: "of the last whole reading, with its age"},
+			{Address: "/-/healthy", Text: "Healthy", Description: "the exporter runs"},
+			{Address: "/-/ready", Text: "Ready", Description: "there is a whole reading"},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", front)
+	mux.HandleFunc("GET /metrics", e.metrics)
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "healthy") })
+	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
+		if e.last.Load() == nil {
+			http.Error(w, "not ready: there is no whole reading yet", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	return mux, nil
+}
+
+// metrics answers a scrape: the last whole result, then the exporter itself.
+func (e *Exporter) metrics(w http.ResponseWriter, r *http.Request) {
+	if e.gate.in.Add(1) > maxScrapes {
+		e.gate.in.Add(-1)
+		e.gate.refused.Add(1)
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, fmt.Sprintf("more than %d scrapes at once", maxScrapes), http.StatusServiceUnavailable)
+		return
+	}
+	defer e.gate.in.Add(-1)
+	last := e.last.Load()
+	own, err := e.own(last)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Vary", "Accept-Encoding")
+	body, size := io.Reader(http.NoBody), int64(0)
+	if takesGzip(r.Header.Get("Accept-Encoding")) {
+		h.Set("Content-Encoding", "gzip")
+		own, err = pack(func(w io.Writer) error { _, err := w.Write(own); return err }) // members of a gzip file follow each other (RFC 1952, 2.2)
+		if last != nil {
+			body, size = bytes.NewReader(last.packed), int64(len(last.packed))
+		}
+	} else if last != nil {
+		body, err = gzip.NewReader(bytes.NewReader(last.packed))
+		size = last.size
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	// With its length, an answer that was cut short is seen to be.
+	h.Set("Content-Length", strconv.FormatInt(size+int64(len(own)), 10))
+	if _, err := io.Copy(w, body); err == nil {
+		w.Write(own)
+	}
+}
+
+// takesGzip reads Accept-Encoding (RFC 9110, 12.5.3).
+func takesGzip(accepted string) bool {
+	for part := range strings.SplitSeq(accepted, ",") {
+		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.TrimSpace(name) != "gzip" {
+			continue
+		}
+		q, has := strings.CutPrefix(strings.TrimSpace(weight), "q=")
+		if v, err := strconv.ParseFloat(q, 64); !has || err != nil || v > 0 {
+			return true
+		}
+	}
+	return false
+}

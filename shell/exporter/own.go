@@ -1,0 +1,60 @@
+package exporter
+
+import (
+	"bytes"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/common/expfmt"
+
+	"fabsh/fabric/export"
+)
+
+// own are the metrics of the exporter itself. last may be nil.
+func (e *Exporter) own(last *page) ([]byte, error) {
+	e.mu.Lock()
+	c := e.count
+	e.mu.Unlock()
+	var s export.Set
+	gauge := func(name, help string, v float64) { s.Add(name, export.Gauge, help, s.Labels(), v) }
+	if last != nil {
+		gauge("fabsh_exporter_result_age_seconds", "How old what was read of the fabric is", time.Since(last.read).Seconds())
+	}
+	if c.whole+c.failed > 0 {
+		gauge("fabsh_exporter_cycle_duration_seconds", "How long the latest cycle took", c.took.Seconds())
+	}
+	gauge("fabsh_exporter_period_seconds", "From the beginning of one cycle to that of the next", e.Every.Seconds())
+	const cycles = "Cycles that had a whole result, that failed, and that were left out because one took longer than a period"
+	for _, x := range []struct {
+		outcome string
+		n       uint64
+	}{{"failed", c.failed}, {"left_out", c.left}, {"whole", c.whole}} {
+		s.Add("fabsh_exporter_cycles_total", export.Counter, cycles, s.Labels("outcome", x.outcome), float64(x.n))
+	}
+	s.Add("fabsh_exporter_scrapes_refused_total", export.Counter, "Scrapes that were told to come back, for there were too many at once", s.Labels(), float64(e.gate.refused.Load()))
+	s.Add("fabsh_build_info", export.Gauge, "1: the program runs", s.Labels("version", e.Version), 1)
+	var b bytes.Buffer
+	if err := s.Write(&b); err != nil {
+		return nil, err
+	}
+	families, err := process().Gather()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// process are the metrics that all exporters have of their process: process_* and
+// go_*.
+var process = sync.OnceValue(func() prometheus.Gatherer {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
+	return r
+})

@@ -1,0 +1,97 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/activation"
+	"github.com/prometheus/exporter-toolkit/web"
+	"golang.org/x/net/netutil"
+)
+
+// What a client may take, in time and room. An answer of 50 MB to a slow one fits
+// within writeTime.
+const (
+	headerTime     = 5 * time.Second
+	writeTime      = time.Minute
+	idleTime       = 3 * time.Minute // Prometheus keeps its connection from scrape to scrape
+	maxHeader      = 16 << 10        // bytes; the library allows 4096 more
+	maxConnections = 256             // more wait until one ends
+	leaveTime      = 2 * time.Second // for scrapes under way when the program ends
+)
+
+// Listen listens at addresses, or takes the sockets that systemd hands over
+// (sd_listen_fds(3)).
+func Listen(ctx context.Context, addresses []string, systemd bool) (list []net.Listener, err error) {
+	if systemd {
+		list, err = activation.Listeners()
+		for i, l := range list {
+			if l == nil {
+				return nil, fmt.Errorf("what systemd handed over as socket %d is none that streams", i)
+			}
+		}
+		if err == nil && len(list) == 0 {
+			err = errors.New("systemd has handed over no sockets: start it by a .socket unit, or leave --web.systemd-socket out")
+		}
+		return list, err
+	}
+	for _, address := range addresses {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		if err != nil {
+			for _, l := range list {
+				l.Close()
+			}
+			return nil, err
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+// CheckConfig finds what is wrong with a file of TLS and passwords, as the exporter
+// toolkit of Prometheus reads it ("web configuration"). It may be "": there is none.
+func CheckConfig(path string) error { return web.Validate(path) }
+
+// Serve serves at the listeners until ctx ends, and closes them. log is for what
+// goes wrong with clients.
+func (e *Exporter) Serve(ctx context.Context, listeners []net.Listener, config string, log *slog.Logger) error {
+	h, err := e.Handler()
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, len(listeners))
+	var servers []*http.Server // one each: that of the toolkit puts its own handler before theirs
+	for _, l := range listeners {
+		s := &http.Server{
+			Handler:           h,
+			ReadHeaderTimeout: headerTime,
+			ReadTimeout:       2 * headerTime,
+			WriteTimeout:      writeTime,
+			IdleTimeout:       idleTime,
+			MaxHeaderBytes:    maxHeader,
+			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		}
+		servers = append(servers, s)
+		go func() {
+			failed <- web.Serve(netutil.LimitListener(l, maxConnections), s, &web.FlagConfig{WebConfigFile: &config}, log)
+		}()
+	}
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	leave, cancel := context.WithTimeout(context.Background(), leaveTime)
+	defer cancel()
+	for _, s := range servers {
+		if s.Shutdown(leave) != nil {
+			s.Close()
+		}
+	}
+	return err
+}
