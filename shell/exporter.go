@@ -73,7 +73,7 @@ func (a *app) exporterCommand() *cobra.Command {
 			return a.profiled(func() error { return a.exporter(o) })
 		},
 	}
-	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), exporterHelp) })
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), exporterHelp) })
 	return c
 }
 

@@ -62,7 +62,7 @@ var reserved = map[string][]string{
 	"os/exec":                    {"shell", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell"},
 	"syscall":                    {"shell", "builtins/lang/*files.go", "fabric/audit/lock.go", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
-	"golang.org/x/sys":           {"shell/terminal*.go", "shell/memory_linux.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go"},
+	"golang.org/x/sys":           {"shell/terminal*.go", "shell/system_*.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go"},
 	"golang.org/x/term":          {"shell/terminal*.go"},
 	"go.starlark.net":            {"shell", "builtins", "builtins/*"},
 	"github.com/chzyer/readline": {"shell"},

@@ -91,7 +91,7 @@ func (a *app) topologyCommand() *cobra.Command {
 			return a.onFabric("topology", run)
 		},
 	}
-	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.console.Out(), topologyHelp) })
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), topologyHelp) })
 	return c
 }
 
