@@ -214,7 +214,7 @@ func TestAuditOptions(t *testing.T) {
 		{"b.star --baseline x", "audit: no audit that is to run has an option --baseline"},
 		{"a.star --share=x", `audit a: option --share: "x" is not a number`},
 		{"a.star --share b.star", `audit a: option --share: "b.star" is not a number`},
-		{"linkz", "audit: no audit \"linkz\" (did you mean links?): use a .star file, or one of config, counters, identity, links, multicast, partitions, routing, self, sm, topology"},
+		{"linkz", "audit: no audit \"linkz\" (did you mean links?): use a .star file, or one of config, counters, health, identity, links, multicast, partitions, routing, self, sm, topology"},
 		{"bad.star", "bad.star: audit() takes fabric, and options behind a *: def audit(fabric, *, threshold=5)"},
 		{"none.star", "none.star is no audit: it defines no audit(fabric, ...)"},
 	} {

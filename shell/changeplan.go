@@ -259,7 +259,9 @@ func (s *session) endPlan(status int, what string) int {
 			if err := p.Save(s.app.planFile); err != nil {
 				return notWritten(s.app.planFile, err)
 			}
-			s.Print(lang.OneLine(p.Line(p.Report)) + "\n")
+			for line := range strings.Lines(p.Line(p.Report)) { // of a refusal there are several
+				s.Print(lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
+			}
 			if !p.Report.OK {
 				return findings()
 			}

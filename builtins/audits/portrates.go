@@ -95,7 +95,7 @@ func (r *portRates) Display() string {
 		case x.Why != audit.Known:
 			unknown[x.Why] = append(unknown[x.Why], c.Name)
 		case x.Count > 0:
-			facts = append(facts, lang.Fact{Name: c.Name, Value: starlark.String(fmt.Sprintf("%.6g/s (%d)", x.PerSecond(), x.Count))})
+			facts = append(facts, lang.Fact{Name: c.Name, Value: starlark.String(fmt.Sprintf("%.5g/s (%d)", x.PerSecond(), x.Count))})
 		}
 	}
 	for why := audit.NoAnswer; why <= audit.Saturated; why++ {
@@ -117,9 +117,9 @@ func (r *portRates) window() starlark.Value {
 	return seconds(d)
 }
 
-// seconds is a time in seconds, to the microsecond.
+// seconds is a time in seconds, to the millisecond: more is the noise of when answers come.
 func seconds(d time.Duration) starlark.Value {
-	return starlark.Float(float64(d.Microseconds()) / 1e6)
+	return starlark.Float(d.Round(time.Millisecond).Seconds())
 }
 
 func (r *portRates) rate(name string) starlark.Value {

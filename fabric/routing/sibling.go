@@ -335,12 +335,13 @@ func (a *assigner) nearest(order []int32, home int) []int32 {
 // separateLID is separate for the k-th LID of t.
 func (a *assigner) separateLID(x *siblings, t *Terminal, k int, order []int32) {
 	g, home, via := x.g, int32(t.Switch), x.via[k]
-	shared := func(s, c int32) (n int) { // by the path from s over channel c: a link counts more than any number of switches
+	shared := func(c int32) (n int) { // by the path over channel c: a link counts more than any number of switches
 		for range g.switches {
 			if x.marked[c] != (lidSet{}) {
 				n += 1 << 16
 			}
-			if s = g.chanTo[c]; s == home {
+			s := g.chanTo[c]
+			if s == home {
 				return n
 			}
 			if x.passed[s] != (lidSet{}) {
@@ -359,10 +360,10 @@ func (a *assigner) separateLID(x *siblings, t *Terminal, k int, order []int32) {
 		for i := range k {
 			x.mark(s, home, i)
 		}
-		best, least := via[s], shared(s, via[s])
+		best, least := via[s], shared(via[s])
 		if least > 0 {
 			a.eachNext(s, home, func(c int32) {
-				if n := shared(s, c); n < least {
+				if n := shared(c); n < least {
 					best, least = c, n
 				}
 			})

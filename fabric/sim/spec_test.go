@@ -118,7 +118,7 @@ func TestSpecDead(t *testing.T) {
 }
 
 func TestSpecErrors(t *testing.T) {
-	const keys = "busy, dead, delay, dup, errors, jitter, lmc, loss, mkey, mkey_level, redirect, remove_links, remove_switches, seed, sm, speed, traffic, vl15, width"
+	const keys = "busy, dead, delay, dup, errors, jitter, lmc, loss, mkey, mkey_level, redirect, registers, remove_links, remove_switches, seed, sm, speed, traffic, vl15, width"
 	const kinds = "fattree, pgft, ring, mesh, torus, hyperx, dragonfly, random"
 	for spec, want := range map[string]string{
 		"fatree":                   `unknown kind "fatree" (did you mean fattree?); there are ` + kinds + `, and no such file`,
