@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"syscall"
 
 	"go.starlark.net/starlark"
 
@@ -93,5 +94,11 @@ func notWritten(path string, err error) error {
 	if !errors.As(err, &pe) {
 		return err
 	}
-	return noFile(&fs.PathError{Op: pe.Op, Path: path, Err: pe.Err})
+	err = noFile(&fs.PathError{Op: pe.Op, Path: path, Err: pe.Err})
+	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO} {
+		if errors.Is(err, cause) {
+			return &hostError{err} // it is not the command that is to be mended
+		}
+	}
+	return err
 }
