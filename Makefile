@@ -32,7 +32,7 @@ lint: ## formatting, vet, staticcheck, module file
 generate: ## the generated files, the man pages, and the lists of all attributes (tests say when they are stale)
 	$(GO) test -run '^TestGenerated$$' ./mad/internal/gen -update
 	$(GO) test -run '^TestAttributes$$' ./mad -update
-	$(GO) test -run '^(TestReference|TestSchemas|TestHelp)$$' ./builtins -update
+	$(GO) test -run '^(TestReference|TestSchemas|TestHelp|TestComingFrom)$$' ./builtins -update
 	$(GO) test -run '^TestGenerated$$' ./fabric/format -update
 	$(GO) test -run '^TestMan$$' ./shell -man
 

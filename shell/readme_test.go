@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +62,44 @@ func typeBlocks(t *testing.T, file, dir string) {
 	}
 	if blocks == 0 {
 		t.Error("no console blocks")
+	}
+}
+
+// TestComingFrom: the commands of the page for those who come from other tools
+// are there, with the options that it names.
+func TestComingFrom(t *testing.T) {
+	page, err := os.ReadFile("../examples/COMING_FROM.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := append(testEnv, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"))
+	help := func(words ...string) string {
+		return replay(t.TempDir(), env, "$ fabsh "+strings.Join(words, " ")+" --help\n")
+	}
+	flags := help()
+	lines := regexp.MustCompile("`fabsh ([^`]*)`").FindAllStringSubmatch(string(page), -1)
+	if len(lines) < 20 {
+		t.Fatalf("%d commands", len(lines))
+	}
+	for _, line := range lines {
+		words, known := strings.Fields(strings.TrimPrefix(line[1], "--write ")), flags
+		if words[0] == "-F" {
+			words = words[2:]
+		}
+		switch command := words[0]; {
+		case slices.Contains(commandWords, command):
+			known += help(command)
+			if len(words) > 1 && slices.Contains([]string{"route", "audit", "topology", "report", "change"}, command) && words[1][0] != '-' {
+				known += help(command, words[1])
+			}
+		case command != "-c" && !strings.HasPrefix(command, "@examples//"):
+			t.Errorf("%s: no command %s", line[1], command)
+		}
+		for _, w := range words {
+			if strings.HasPrefix(w, "--") && !strings.Contains(known, w) {
+				t.Errorf("%s: there is no %s", line[1], w)
+			}
+		}
 	}
 }
 
