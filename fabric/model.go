@@ -9,7 +9,9 @@
 //	identity.go which nodes and ports of two snapshots are the same
 //	reading.go  what nodes were asked beyond a sweep
 //	label.go    nodes, ports and numbers in messages
-//	rename.go   names from a node name map; nearest.go, the name that was meant
+//	tier.go     how far nodes are from the hosts
+//	rename.go   names from a node name map; nearest.go, the name that was meant;
+//	            nameorder.go, the order of names
 //
 // The packages below it: discover sweeps, sa is the client of the subnet
 // administrator, change reads and writes tables and ports, diff compares two

@@ -11,7 +11,7 @@
 //	topology.go   the command topology
 //	route.go      the command route; routewatch.go: --watch; reload.go: --reload
 //	verify.go     the command verify, and the checks that it shares with route
-//	snapshot.go   the command snapshot; diff.go, decode.go, ports.go, sim.go,
+//	snapshot.go   the commands snapshot and graph; diff.go, decode.go, ports.go, sim.go,
 //	              test.go, check.go, fmt.go: those of these names
 //	change.go     the command change; changeplan.go: its plan and show, and --plan;
 //	              changeapply.go: its apply, confirm, revert, resume and status;
@@ -146,7 +146,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 	a.flags = root.Flags() // which these join when they are parsed
 	completeFlags(root)
 	root.SetUsageFunc(a.usage)
-	root.AddCommand(a.auditCommand(), a.reportCommand(), a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.exporterCommand(), a.changeCommand(), a.topologyCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
+	root.AddCommand(a.auditCommand(), a.reportCommand(), a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.exporterCommand(), a.changeCommand(), a.topologyCommand(), a.graphCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -309,7 +309,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that name commands, not scripts.
-var commandWords = []string{"audit", "report", "route", "verify", "snapshot", "diff", "exporter", "change", "topology", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
+var commandWords = []string{"audit", "report", "route", "verify", "snapshot", "diff", "exporter", "change", "topology", "graph", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
 
 // checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {

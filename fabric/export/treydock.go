@@ -44,7 +44,7 @@ func subject(n *fabric.Node) string {
 // collectors/switch.go, hca.go, Collect). A port of an HCA is a device of its own,
 // for it has a GUID of its own.
 func (d Dialect) treydockNodes(s *Set, f *fabric.Fabric) {
-	tier := tiers(f)
+	tier := f.Tiers()
 	nodes := f.Nodes()
 	for i := range nodes {
 		n := &nodes[i]
@@ -232,4 +232,15 @@ func (d Dialect) treydockRun(s *Set, ports []Port, began time.Time, took time.Du
 		s.Add("infiniband_exporter_collector_duration_seconds", Gauge, "How long the run took; switches and HCAs are read in one", l, took.Seconds())
 		s.Add("infiniband_exporter_last_execution", Gauge, "When the run was, in Unix time", l, float64(began.Unix()))
 	}
+}
+
+// typeWord is ibnetdiscover's word for the type of a node.
+func typeWord(n *fabric.Node) string {
+	switch n.Type() {
+	case mad.NodeTypeSwitch:
+		return "SW"
+	case mad.NodeTypeRouter:
+		return "RT"
+	}
+	return "CA"
 }

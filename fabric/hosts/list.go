@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fabsh/fabric"
 )
 
 // Slurm's bounds: MAX_RANGE of src/common/hostlist.c is 64k names in one range, and
@@ -22,7 +24,7 @@ const maxNames = 1 << 20
 // are there twice are once.
 func Fold(names []string) string {
 	names = slices.Clone(names)
-	slices.SortFunc(names, natural)
+	slices.SortFunc(names, fabric.CompareNames)
 	names = slices.Compact(names)
 	type family struct {
 		prefix string
@@ -65,7 +67,7 @@ func Fold(names []string) string {
 // that can be folded.
 func split(name string) (prefix, digits string) {
 	i := len(name)
-	for i > 0 && digit(name[i-1]) {
+	for i > 0 && '0' <= name[i-1] && name[i-1] <= '9' {
 		i--
 	}
 	if len(name)-i > maxDigits || strings.ContainsAny(name, "[],") {

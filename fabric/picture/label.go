@@ -1,0 +1,124 @@
+package picture
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"fabsh/fabric"
+	"fabsh/mad"
+)
+
+// tierName is a tier in words.
+func tierName(t int) string {
+	switch t {
+	case -1:
+		return "no way to a host"
+	case 0:
+		return "hosts"
+	case 1:
+		return "tier 1 (leaves)"
+	}
+	return "tier " + strconv.Itoa(t)
+}
+
+// counted is how many nodes of which kind a group has; "" for one that is alone.
+func (g *Group) counted() string {
+	var switches, cas, routers, others int
+	for _, n := range g.Nodes {
+		switch n.Type() {
+		case mad.NodeTypeSwitch:
+			switches++
+		case mad.NodeTypeCA:
+			cas++
+		case mad.NodeTypeRouter:
+			routers++
+		default:
+			others++
+		}
+	}
+	var parts []string
+	for _, c := range []struct {
+		n         int
+		one, many string
+	}{{switches, "switch", "switches"}, {cas, "CA", "CAs"}, {routers, "router", "routers"}, {others, "node", "nodes"}} {
+		if c.n > 0 {
+			parts = append(parts, fabric.Plural(c.n, c.one, c.many))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// names are the first and the last name of a group.
+func (g *Group) names(limit int) []string {
+	list := []string{nodeName(g.Nodes[0], limit)}
+	if n := len(g.Nodes); n > 1 {
+		list = append(list, nodeName(g.Nodes[n-1], limit))
+	}
+	return list
+}
+
+// uplinks are the links of a switch of the group to the next tier, "" where there are none.
+func (g *Group) uplinks() string {
+	switch {
+	case g.MaxUp == 0:
+		return ""
+	case g.MinUp == g.MaxUp && len(g.Nodes) == 1:
+		return fmt.Sprintf("%d up", g.MaxUp)
+	case g.MinUp == g.MaxUp:
+		return fmt.Sprintf("%d up each", g.MaxUp)
+	}
+	return fmt.Sprintf("%d to %d up", g.MinUp, g.MaxUp)
+}
+
+// told is an edge in words.
+func (e *Edge) told() string {
+	text := fabric.Plural(e.Links, "link", "links")
+	if e.Slow > 0 {
+		text += fmt.Sprintf(", %d slower than they could be", e.Slow)
+	}
+	return text
+}
+
+// nodeName is the name of a node as text on one line: of at most limit characters, or
+// its GUID where it has none.
+func nodeName(n *fabric.Node, limit int) string {
+	if n.Name() == "" {
+		return n.GUID().String()
+	}
+	return plain(n.Name(), limit)
+}
+
+// plain is anybody's text, printable, of at most limit characters. What is written from
+// right to left stands apart, so that it turns round nothing else (Unicode annex 9).
+func plain(text string, limit int) string {
+	const isolate, end = "\u2068", "\u2069"
+	var b strings.Builder
+	n, turned := 0, false
+	for i, size := 0, 0; i < len(text); i += size {
+		var r rune
+		r, size = utf8.DecodeRuneInString(text[i:])
+		piece := text[i : i+size]
+		switch {
+		case r == utf8.RuneError && size == 1:
+			piece = fmt.Sprintf(`\x%02x`, text[i])
+		case r == '\\' || !unicode.IsPrint(r):
+			piece = strings.Trim(strconv.QuoteRuneToASCII(r), "'")
+		case 0x590 <= r && r < 0x900 || 0xfb1d <= r && r < 0xff00 || 0x10800 <= r && r < 0x11000 || 0x1e800 <= r && r < 0x1f000: // the ranges of such scripts
+			turned = true
+		case r >= 0x1100: // may be as wide as two
+			n++
+		}
+		if n += utf8.RuneCountInString(piece); n > limit {
+			b.WriteString("…")
+			break
+		}
+		b.WriteString(piece)
+	}
+	if turned {
+		return isolate + b.String() + end
+	}
+	return b.String()
+}

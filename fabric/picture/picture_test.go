@@ -1,0 +1,406 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"text/scanner"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+)
+
+// TestLadder: what is connected alike is one group, whatever is missing, on trees and
+// other networks.
+func TestLadder(t *testing.T) {
+	for _, test := range []struct{ spec, want string }{
+		{"fattree:k=8,levels=2", `
+2: 0 (4) spine-1
+1: 1 (8) leaf-1
+0: 2 (32) node-0001 HCA-1
+edges 0-1:32 1-2:32
+matrix 8x4 1`},
+		{"fattree:k=4,levels=3", `
+3: 0 (2) core-1, 1 (2) core-2
+2: 2 (2) spine-1, 3 (2) spine-3, 4 (2) spine-5, 5 (2) spine-7
+1: 6 (2) leaf-1, 7 (2) leaf-3, 8 (2) leaf-5, 9 (2) leaf-7
+0: 10 (4) node-0001 HCA-1, 11 (4) node-0005 HCA-1, 12 (4) node-0009 HCA-1, 13 (4) node-0013 HCA-1
+edges 0-2:2 0-3:2 0-4:2 0-5:2 1-2:2 1-3:2 1-4:2 1-5:2 2-6:4 3-7:4 4-8:4 5-9:4 6-10:4 7-11:4 8-12:4 9-13:4
+matrix 2x2 1
+matrix 2x2 1
+matrix 2x2 1
+matrix 2x2 1
+matrix 4x2 1
+matrix 4x2 1`},
+		{"fattree:k=8,levels=2,remove_links=3,seed=5", `
+2: 0 (4) spine-1
+1: 1 (8, 3 to 4 up) leaf-1
+0: 2 (32) node-0001 HCA-1
+edges 0-1:29 1-2:32
+matrix 8x4 1`},
+		{"pgft:m=2/4,w=1/2,p=1/3", `
+2: 0 (2) spine-1
+1: 1 (4) leaf-1
+0: 2 (8) node-0001 HCA-1
+edges 0-1:24 1-2:8
+matrix 4x2 3`},
+		{"ring:n=3", `
+1: 0 (1) switch-1, 1 (1) switch-2, 2 (1) switch-3
+0: 3 (1) node-0001 HCA-1, 4 (1) node-0002 HCA-1, 5 (1) node-0003 HCA-1
+edges 0-1:1 0-2:1 0-3:1 1-2:1 1-4:1 2-5:1
+matrix 3x3 1`},
+		{"ring:n=3,hosts=0", `
+-1: 0 (1) switch-1, 1 (1) switch-2, 2 (1) switch-3
+edges 0-1:1 0-2:1 1-2:1
+matrix 3x3 1`},
+		{"torus:dims=9/9", `
+1: 0 (81) switch-1-1
+0: 1 (324) node-0001 HCA-1
+edges 0-0:162 0-1:324
+note hosts: 81 groups are drawn as one
+note tier 1 (leaves): 81 groups are drawn as one
+matrix 81x81 0`},
+	} {
+		l := ladder(t, simulated(t, test.spec), Options{})
+		if diff := cmp.Diff(strings.TrimSpace(test.want), told(l)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", test.spec, diff)
+		}
+	}
+}
+
+// told is a ladder in lines.
+func told(l *Ladder) string {
+	var b strings.Builder
+	for _, tier := range l.Tiers {
+		var groups []string
+		for _, g := range tier.Groups {
+			up := ""
+			if g.MinUp != g.MaxUp {
+				up = ", " + g.uplinks()
+			}
+			groups = append(groups, fmt.Sprintf("%d (%d%s) %s", g.ID, len(g.Nodes), up, g.Nodes[0].Name()))
+		}
+		fmt.Fprintf(&b, "%d: %s\n", tier.Num, strings.Join(groups, ", "))
+	}
+	b.WriteString("edges")
+	for _, e := range l.Edges {
+		fmt.Fprintf(&b, " %d-%d:%d", e.A.ID, e.B.ID, e.Links)
+	}
+	matrices, notes := l.Matrices()
+	for _, note := range append(l.Notes, notes...) {
+		b.WriteString("\nnote " + note)
+	}
+	for _, m := range matrices {
+		fmt.Fprintf(&b, "\nmatrix %dx%d %d", len(m.Rows), len(m.Columns), m.Expected)
+	}
+	return b.String()
+}
+
+// TestMatrix: a cable that is missing is where it belongs.
+func TestMatrix(t *testing.T) {
+	l := ladder(t, simulated(t, "fattree:k=4,levels=2,remove_links=1,seed=1"), Options{})
+	list, _ := l.Matrices()
+	total := 0
+	for r, n := range list[0].Rows {
+		for c, m := range list[0].Columns {
+			want := 0
+			for p := range n.Ports() {
+				if q := p.Peer(); q != nil && q.Node() == m {
+					want++
+				}
+			}
+			if got := list[0].Links[r][c]; got != want {
+				t.Errorf("%s - %s: %d links, want %d", n.Name(), m.Name(), got, want)
+			}
+			total += want
+		}
+	}
+	if total != 7 || list[0].uniform() {
+		t.Errorf("%d links, uniform %t", total, list[0].uniform())
+	}
+}
+
+// TestNeighbourhood: the links of the nodes that are named, and no other.
+func TestNeighbourhood(t *testing.T) {
+	f := simulated(t, "fattree:k=4,levels=3")
+	l := ladder(t, f, Options{Around: f.NodeByName("leaf-3"), Single: 500})
+	if g := l.Groups(); g[2].MaxUp != 2 || g[3].MaxUp != 0 {
+		t.Errorf("links up of leaf-3: %d; of a host, whose other links are not drawn: %d", g[2].MaxUp, g[3].MaxUp)
+	}
+	const want = `2: 0 (1) spine-3, 1 (1) spine-4
+1: 2 (1) leaf-3
+0: 3 (1) node-0005 HCA-1, 4 (1) node-0006 HCA-1
+edges 0-2:1 1-2:1 2-3:1 2-4:1
+matrix 1x2 1`
+	if diff := cmp.Diff(want, told(l)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestSlow: a link that is slower than it could be is told of its edge and its cell.
+func TestSlow(t *testing.T) {
+	b := fabric.NewBuilder()
+	var node []int
+	for i, kind := range []mad.NodeType{mad.NodeTypeSwitch, mad.NodeTypeSwitch, mad.NodeTypeCA} {
+		node = append(node, b.AddNode(fabric.NodeSpec{Name: []string{"spine-1", "leaf-1", "node-1"}[i], Info: mad.NodeInfo{NodeType: kind, NumPorts: 2, NodeGUID: mad.GUID(i + 1), PortGUID: mad.GUID(i + 1), LocalPortNum: 1}}))
+		b.SetPort(i, 0, &mad.PortInfo{})
+		for num := 1; num <= 2; num++ {
+			info := mad.PortInfo{PortPhysicalState: mad.PortPhysicalStateLinkUp, LinkWidthActive: mad.LinkWidth4x, LinkWidthSupported: mad.LinkWidth1x | mad.LinkWidth4x, LinkWidthEnabled: mad.LinkWidth1x | mad.LinkWidth4x, LinkSpeedActive: mad.LinkSpeedSDR, LinkSpeedSupported: mad.LinkSpeedSDR, LinkSpeedEnabled: mad.LinkSpeedSDR}
+			if i < 2 && num == 1 {
+				info.LinkWidthActive = mad.LinkWidth1x
+			}
+			b.SetPort(i, num, &info)
+		}
+	}
+	if err := errors.Join(b.Link(node[0], 1, node[1], 1), b.Link(node[1], 2, node[2], 1)); err != nil {
+		t.Fatal(err)
+	}
+	f := b.Build()
+	l := ladder(t, f, Options{})
+	matrices, _ := l.Matrices()
+	if e, m := l.Edges[0], matrices[0]; e.Slow != 1 || l.Edges[1].Slow != 0 || m.Slow[0][0] != 1 || m.uniform() {
+		t.Errorf("edge %+v, matrix %v", e, m.Slow)
+	}
+	if svg, dot := checkSVG(t, l), checkDOT(t, l); !strings.Contains(svg, ">leaf-1") || strings.Count(svg, `class="edge slow"`) != 1 || strings.Count(svg, `class="cs" d=`) != 1 || strings.Count(dot, "color=") != 1 {
+		t.Errorf("%s\n%s", svg, dot)
+	}
+}
+
+// TestChain: a file may have as many tiers as switches.
+func TestChain(t *testing.T) {
+	const switches = 1000
+	b := fabric.NewBuilder()
+	before := b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeCA, NumPorts: 2, NodeGUID: 1, LocalPortNum: 2}})
+	for i := range switches {
+		n := b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NumPorts: 2, NodeGUID: mad.GUID(i + 2)}})
+		if err := b.Link(before, 2, n, 1); err != nil {
+			t.Fatal(err)
+		}
+		before = n
+	}
+	l := ladder(t, b.Build(), Options{})
+	if len(l.Tiers) != switches+1 || len(l.Edges) != switches {
+		t.Errorf("%d tiers, %d edges", len(l.Tiers), len(l.Edges))
+	}
+	if err := l.SVG(io.Discard); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOrder: groups stand above and below their neighbours, whatever they are called.
+func TestOrder(t *testing.T) {
+	f := simulated(t, "fattree:k=4,levels=3")
+	names := map[mad.GUID]string{}
+	for _, name := range []string{"leaf-1", "leaf-2"} {
+		names[f.NodeByName(name)[0].GUID()] = "z" + name
+	}
+	firsts := func(tiers []Tier) (names []string) {
+		for _, tier := range tiers {
+			for _, g := range tier.Groups {
+				names = append(names, g.Nodes[0].Name())
+			}
+		}
+		return names
+	}
+	got := firsts(ladder(t, f.Renamed(names), Options{}).Tiers[1:])
+	want := []string{"spine-3", "spine-5", "spine-7", "spine-1", "leaf-3", "leaf-5", "leaf-7", "zleaf-1", "node-0005 HCA-1", "node-0009 HCA-1", "node-0013 HCA-1", "node-0001 HCA-1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	want = firsts(ladder(t, simulated(t, "fattree:k=8,levels=3"), Options{}).Tiers)
+	for seed := range 5 {
+		got := firsts(ladder(t, simulated(t, fmt.Sprintf("fattree:k=8,levels=3,remove_links=1,seed=%d", seed)), Options{}).Tiers)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("a link is missing, seed %d: -want +got\n%s", seed, diff)
+		}
+	}
+}
+
+// hostile are names that would be markup, or more than text.
+var hostile = []string{"<script>alert(1)</script>", `"];evil [label="`, `\N\G\`, "a\nb\r\x00c", "\x1b[31m\x07", "\u05d0\u202e\u2066x", "\xff\xfe", "]]>&amp;&#60;", strings.Repeat("é\u0301", 300), " ", "*/ -- // #"}
+
+// TestHostileNames: names stay text, in well-formed pictures.
+func TestHostileNames(t *testing.T) {
+	f := simulated(t, "fattree:k=8,levels=2,loss=0")
+	names := map[mad.GUID]string{}
+	for i := range f.Nodes() {
+		names[f.Nodes()[i].GUID()] = hostile[i%len(hostile)]
+	}
+	f = f.Renamed(names)
+	for _, o := range []Options{{}, {Single: 500}, {Around: []*fabric.Node{&f.Nodes()[0]}, Single: 500}} {
+		l := ladder(t, f, o)
+		checkSVG(t, l)
+		checkDOT(t, l)
+	}
+}
+
+// TestDamaged: whatever is left of a fabric is drawn, and the same twice.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"fattree:k=6,levels=3", "torus:dims=4/4,hosts=1", "dragonfly:a=3,p=1,h=1", "random:n=20,degree=4,hosts=1", "mesh:dims=4/4,hosts=0"} {
+		for seed := range 2 {
+			spec := fmt.Sprintf("%s,remove_links=%d%%,remove_switches=%d%%,seed=%d", kind, 10+50*seed, 25*seed, seed)
+			f := simulated(t, spec)
+			for _, o := range []Options{{}, {Single: 500}, {Around: []*fabric.Node{&f.Nodes()[len(f.Nodes())-1]}, Single: 500}} {
+				l := ladder(t, f, o)
+				links := 0
+				for _, e := range l.Edges {
+					links += e.Links
+				}
+				if o.Around == nil && links != f.Links() {
+					t.Errorf("%s: %d links drawn of %d", spec, links, f.Links())
+				}
+				if svg := checkSVG(t, l); seed == 0 && svg != checkSVG(t, ladder(t, f, o)) {
+					t.Errorf("%s: another SVG", spec)
+				}
+				if dot := checkDOT(t, l); seed == 0 && dot != checkDOT(t, ladder(t, f, o)) {
+					t.Errorf("%s: another DOT", spec)
+				}
+			}
+		}
+	}
+}
+
+// checkSVG reads the picture strictly: only elements and attributes that draw.
+func checkSVG(t *testing.T, l *Ladder) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := l.SVG(&b); err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(bytes.NewReader(b.Bytes()))
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return b.String()
+		}
+		if err != nil {
+			t.Fatalf("SVG: %v", err)
+		}
+		switch x := token.(type) {
+		case xml.StartElement:
+			switch x.Name.Local {
+			case "svg", "title", "style", "rect", "text", "path", "g":
+			default:
+				t.Errorf("SVG: element %q", x.Name.Local)
+			}
+			for _, a := range x.Attr {
+				if strings.HasPrefix(a.Name.Local, "on") || strings.Contains(a.Name.Local, "href") {
+					t.Errorf("SVG: attribute %q", a.Name.Local)
+				}
+			}
+		case xml.CharData:
+			if text := string(x); strings.ContainsAny(text, "\u202e\u2066\x1b\x00") || strings.Count(text, "\u2068") != strings.Count(text, "\u2069") {
+				t.Errorf("SVG: text %q", text)
+			}
+		case xml.Comment, xml.ProcInst, xml.Directive:
+			t.Errorf("SVG: %T", x)
+		}
+	}
+}
+
+// dotWords are all that is written outside of strings, but for the names of groups.
+var dotWords = strings.Fields("graph fabric node edge label labelloc t fontname ranksep shape box ellipse style rounded solid rank same penwidth color tooltip")
+
+// checkDOT reads the part of the language that is written (graphviz.org, "The DOT
+// Language"), and wants a node for each group, with its names, and an edge for each edge.
+func checkDOT(t *testing.T, l *Ladder) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := l.DOT(&b); err != nil {
+		t.Fatal(err)
+	}
+	var s scanner.Scanner
+	s.Init(bytes.NewReader(b.Bytes()))
+	s.Mode = scanner.ScanIdents | scanner.ScanFloats | scanner.ScanInts | scanner.ScanStrings | scanner.ScanComments | scanner.SkipComments
+	s.Error = func(_ *scanner.Scanner, msg string) {
+		if msg != "invalid char escape" { // \ of labels is no escape of Go's
+			t.Errorf("DOT: %s", msg)
+		}
+	}
+	read := strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n", `&amp;`, "&")
+	var labels []string
+	edges, before := 0, []string{"", "", "", ""}
+	for r := s.Scan(); r != scanner.EOF; r = s.Scan() {
+		text := s.TokenText()
+		switch {
+		case r == '-' && before[3] == "-":
+			edges++
+		case r == scanner.String:
+			if strings.ContainsAny(text, "\n\u202e\x1b") {
+				t.Errorf("DOT: string %q", text)
+			}
+			if before[0] == fmt.Sprintf("n%d", len(labels)) && strings.Join(before[1:], "") == "[label=" {
+				labels = append(labels, read.Replace(text[1:len(text)-1]))
+			}
+		case r == scanner.Ident:
+			id, ok := strings.CutPrefix(text, "n")
+			if _, err := strconv.Atoi(id); (!ok || err != nil) && !slices.Contains(dotWords, text) {
+				t.Errorf("DOT: %q at %s", text, s.Pos())
+			}
+		case r != scanner.Int && r != scanner.Float && !strings.ContainsRune("-=,;[]{}", r):
+			t.Errorf("DOT: %q at %s", text, s.Pos())
+		}
+		before = append(before[1:], text)
+	}
+	var want []string
+	for _, g := range l.Groups() {
+		lines := strings.Join(g.names(tooltip), "\n… ")
+		if len(g.Nodes) > 1 {
+			lines = g.counted() + "\n" + lines
+		}
+		if g.MinUp != g.MaxUp {
+			lines += "\n" + g.uplinks()
+		}
+		want = append(want, lines)
+	}
+	if diff := cmp.Diff(want, labels); diff != "" || edges != len(l.Edges) {
+		t.Errorf("DOT: %d edges of %d; labels -want +got\n%s", edges, len(l.Edges), diff)
+	}
+	return b.String()
+}
+
+// BenchmarkSVG draws 11,664 hosts and their switches.
+func BenchmarkSVG(b *testing.B) {
+	f, _, err := sim.Parse("fattree:k=36,levels=3,remove_links=30")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := New(b.Context(), f, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := l.SVG(io.Discard); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func simulated(t *testing.T, spec string) *fabric.Fabric {
+	t.Helper()
+	f, _, err := sim.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func ladder(t *testing.T, f *fabric.Fabric, o Options) *Ladder {
+	t.Helper()
+	l, err := New(t.Context(), f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}

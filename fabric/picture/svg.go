@@ -1,0 +1,247 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Sizes in pixels.
+const (
+	margin    = 24
+	boxWidth  = 124
+	boxHeight = 72
+	boxGap    = 12
+	lineGap   = 20  // between lines of a tier
+	tierGap   = 110 // between tiers
+	perLine   = 36  // boxes
+	lineText  = 14  // height of a line of text
+	named     = 16  // characters of a name in a box
+	tooltip   = 200 // characters of a name in a tooltip
+	minWidth  = 760
+	labelled  = 40 // edges between two tiers: of more, the counts are only in tooltips
+)
+
+// style is for light and dark screens; colors are told apart by the color-blind (Okabe and
+// Ito), and what they say is said in numbers too.
+const style = `
+.bg{fill:#fff}.t{fill:#222}.s{fill:#666}.bad{fill:#b34700;font-weight:bold}.box{fill:#eef3f8;stroke:#456}.centre{stroke-width:3}.odd{stroke:#d55e00;stroke-width:2.5}.edge{stroke:#678;stroke-opacity:.65;fill:none}.slow{stroke:#d55e00}
+.n{fill:#222;stroke:#fff;stroke-width:3px;paint-order:stroke}.frame{fill:#fff;stroke:#999}.same{fill:#56b4e9}.less{fill:#e69f00}.more{fill:#0072b2}.none{fill:#d55e00}.cs{fill:none;stroke:#d55e00;stroke-width:2}.grid{stroke:#fff;stroke-width:1;fill:none}.w{fill:#fff}.k{fill:#000}
+@media (prefers-color-scheme:dark){.bg{fill:#14181c}.t{fill:#eee}.s{fill:#aaa}.bad{fill:#e69f00}.box{fill:#22303c;stroke:#9ab}.edge{stroke:#9ab}.slow,.odd{stroke:#e69f00}.n{fill:#eee;stroke:#14181c}.frame{fill:#20262b;stroke:#777}.grid{stroke:#20262b}}
+`
+
+// SVG writes the ladder, and below it the matrices, as an SVG image that needs nothing
+// else. The same fabric gives the same bytes.
+func (l *Ladder) SVG(w io.Writer) error {
+	d := &drawing{ladder: l, width: minWidth}
+	var matrices []*Matrix
+	var notes []string
+	if l.Around == nil { // else not all links are drawn
+		matrices, notes = l.Matrices()
+	}
+	d.place()
+	body := &d.body
+	d.head()
+	d.edges()
+	d.boxes()
+	d.matrices(matrices)
+	for _, note := range append(l.Notes, notes...) {
+		d.y += lineText + 2
+		d.text("s", margin, d.y, note)
+	}
+	title := "Fabric"
+	if l.Around != nil {
+		title = "Neighbourhood of nodes of a fabric"
+	}
+	height := d.y + margin
+	if _, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" font-family="sans-serif" font-size="11" role="img">
+<title>%s</title>
+<style>%s</style>
+<rect class="bg" width="%[1]d" height="%[2]d"/>
+`, d.width, height, title, style); err != nil {
+		return err
+	}
+	if _, err := body.WriteTo(w); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "</svg>\n")
+	return err
+}
+
+// drawing is an SVG image that grows downwards.
+type drawing struct {
+	ladder *Ladder
+	body   bytes.Buffer
+	width  int
+	y      int
+	boxAt  [][2]int // by group: left and upper edge
+	tierAt []int    // by index of Tiers: its upper edge
+}
+
+// place finds where boxes are.
+func (d *drawing) place() {
+	groups := 0
+	for _, t := range d.ladder.Tiers {
+		n := min(len(t.Groups), perLine)
+		d.width = max(d.width, 2*margin+n*(boxWidth+boxGap)-boxGap)
+		groups += len(t.Groups)
+	}
+	d.boxAt = make([][2]int, groups)
+	d.y = margin + 4*lineText
+	for i, t := range d.ladder.Tiers {
+		if i > 0 {
+			d.y += tierGap
+		} else {
+			d.y += 2 * lineText
+		}
+		d.tierAt = append(d.tierAt, d.y)
+		for j := 0; j < len(t.Groups); j += perLine {
+			if j > 0 {
+				d.y += lineGap
+			}
+			line := t.Groups[j:min(j+perLine, len(t.Groups))]
+			x := (d.width - len(line)*(boxWidth+boxGap) + boxGap) / 2
+			for k, g := range line {
+				d.boxAt[g.ID] = [2]int{x + k*(boxWidth+boxGap), d.y}
+			}
+			d.y += boxHeight
+		}
+	}
+}
+
+// head is what is drawn, in words.
+func (d *drawing) head() {
+	l := d.ladder
+	y := margin
+	if l.Around != nil {
+		var names []string
+		for i, n := range l.Around {
+			if i == 8 {
+				names = append(names, fmt.Sprintf("%d more", len(l.Around)-i))
+				break
+			}
+			names = append(names, nodeName(n, 64))
+		}
+		d.printf(`<text class="t" x="%d" y="%d" font-size="14" font-weight="bold">links of %s</text>`, margin, y, escape(strings.Join(names, ", ")))
+		y += lineText + 4
+	}
+	class := "t"
+	if !l.Fabric.Complete() {
+		class = "bad"
+	}
+	d.printf(`<text class="%s" x="%d" y="%d" font-size="13">%s</text>`, class, margin, y, escape(plain(l.Fabric.String(), tooltip)))
+	d.text("s", margin, y+lineText+2, "Tiers are distances from the hosts. A box is nodes that are connected alike, a line the links between them.")
+	d.text("s", margin, y+2*lineText+2, "Orange: a box whose nodes have different numbers of links up, a line with links slower than they could be.")
+}
+
+// edges are lines from box to box, below these; what is within a box is told in it.
+func (d *drawing) edges() {
+	type tiers [2]int
+	between := map[tiers]int{}
+	for _, e := range d.ladder.Edges {
+		between[tiers{e.A.Tier, e.B.Tier}]++
+	}
+	var labels bytes.Buffer
+	for i := range d.ladder.Edges {
+		e := &d.ladder.Edges[i]
+		if e.A == e.B {
+			continue
+		}
+		a, b := d.boxAt[e.A.ID], d.boxAt[e.B.ID]
+		x1, y1, x2, y2 := a[0]+boxWidth/2, a[1]+boxHeight, b[0]+boxWidth/2, b[1]
+		path, x, y := fmt.Sprintf("M%d %dL%d %d", x1, y1, x2, y2), x1+(x2-x1)*2/5, y1+(y2-y1)*2/5
+		if e.A.Tier == e.B.Tier { // an arc above the boxes of the tier
+			y1 = a[1]
+			top := min(y1, y2) - 16 - min(abs(x2-x1)/12, tierGap/2)
+			path, x, y = fmt.Sprintf("M%d %dQ%d %d %d %d", x1, y1, (x1+x2)/2, top, x2, y2), (x1+x2)/2, (min(y1, y2)+top)/2
+		}
+		class := "edge"
+		if e.Slow > 0 {
+			class = "edge slow"
+		}
+		d.printf(`<path class="%s" stroke-width="%s" d="%s"><title>%s: %s</title></path>`, class, thickness(e.Links), path, escape(ends(e)), e.told())
+		if between[tiers{e.A.Tier, e.B.Tier}] <= labelled {
+			fmt.Fprintf(&labels, `<text class="n" x="%d" y="%d" text-anchor="middle">%d</text>`+"\n", x, y, e.Links)
+		}
+	}
+	labels.WriteTo(&d.body)
+}
+
+func ends(e *Edge) string {
+	return strings.Join(e.A.names(named), " … ") + " - " + strings.Join(e.B.names(named), " … ")
+}
+
+// thickness is the width of a line for so many links: one more where they double.
+func thickness(links int) string {
+	w := 1.0
+	for ; links > 1; links /= 2 {
+		w += 0.6
+	}
+	return fmt.Sprintf("%.1f", min(w, 8))
+}
+
+// boxes are the groups, and the names of tiers.
+func (d *drawing) boxes() {
+	within := map[*Group]*Edge{}
+	for i := range d.ladder.Edges {
+		if e := &d.ladder.Edges[i]; e.A == e.B {
+			within[e.A] = e
+		}
+	}
+	for i, t := range d.ladder.Tiers {
+		d.printf(`<text class="n" x="%d" y="%d" font-weight="bold">%s</text>`, margin/2, d.tierAt[i]-8, tierName(t.Num))
+		for _, g := range t.Groups {
+			x, y := d.boxAt[g.ID][0], d.boxAt[g.ID][1]
+			lines := []string{g.counted()}
+			if len(g.Nodes) == 1 {
+				lines = []string{g.counted()[2:]} // without the 1
+			}
+			names := g.names(named)
+			lines = append(lines, names[0])
+			if len(names) > 1 {
+				lines = append(lines, "… "+names[1])
+			}
+			more := g.uplinks()
+			if e := within[g]; e != nil {
+				more = strings.TrimPrefix(more+fmt.Sprintf(", %d within", e.Links), ", ")
+			}
+			class := "box"
+			if g.MinUp != g.MaxUp {
+				class = "box odd"
+			}
+			if l := d.ladder; l.Around != nil && l.isCentre(g) {
+				class = "box centre"
+			}
+			d.printf(`<g><title>%s</title><rect class="%s" x="%d" y="%d" width="%d" height="%d" rx="5"/>`, escape(strings.Join(append(g.names(tooltip), g.counted()), "\n")), class, x, y, boxWidth, boxHeight)
+			for j, line := range append(lines, more) {
+				weight := ""
+				if j == 0 {
+					weight = ` font-weight="bold"`
+				}
+				if line != "" {
+					d.printf(`<text class="t" x="%d" y="%d" text-anchor="middle"%s>%s</text>`, x+boxWidth/2, y+16+j*(lineText+1), weight, escape(line))
+				}
+			}
+			d.printf(`</g>`)
+		}
+	}
+}
+
+func (d *drawing) text(class string, x, y int, text string) {
+	d.printf(`<text class="%s" x="%d" y="%d">%s</text>`, class, x, y, escape(text))
+}
+
+func (d *drawing) printf(format string, args ...any) {
+	fmt.Fprintf(&d.body, format+"\n", args...)
+}
+
+// escape is text as XML has it.
+func escape(text string) string {
+	var b strings.Builder
+	xml.EscapeText(&b, []byte(text)) // a builder does not fail
+	return b.String()
+}
+
+func abs(x int) int { return max(x, -x) }
