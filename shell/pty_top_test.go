@@ -17,13 +17,15 @@ var controls = regexp.MustCompile(`\x1b\[[?0-9]*[A-Za-z]`)
 // frame waits for a frame of the table that has text, and gives its lines.
 func (s *screen) frame(text string) []string {
 	s.t.Helper()
-	for {
+	for range 10 { // one every 2 s, and one for each key
 		s.expect("\x1b[H")
 		drawn := s.expect("\x1b[J")
 		if lines := strings.Split(controls.ReplaceAllString(drawn, ""), "\r\n"); strings.Contains(strings.Join(lines, "\n"), text) {
 			return lines
 		}
 	}
+	s.t.Fatalf("no frame with %q", text)
+	return nil
 }
 
 // TestTerminalTop types at the live table, at 80 and at 200 columns.
@@ -39,7 +41,7 @@ func TestTerminalTop(t *testing.T) {
 	}
 	before := mode()
 	s.expect("\x1b[?1049h")
-	s.frame("for the first time; rates follow in 2s")
+	s.frame("the first read; rates follow in 2s")
 	check := func(lines []string, width, rows int) {
 		t.Helper()
 		if len(lines) != rows {
@@ -76,7 +78,7 @@ func TestTerminalTop(t *testing.T) {
 	}
 
 	s = startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=2", "top")
-	s.frame("for the first time")
+	s.frame("the first read")
 	s.send(ctrlC)
 	s.expect("\x1b[?1049l")
 	s.exit(130)

@@ -86,7 +86,7 @@ func (s *screen) draw() {
 	s.from = max(0, min(s.from, len(s.table.shown)-s.rows()))
 	lines := []string{s.table.summary()}
 	if !s.begun {
-		lines[0] = s.table.Name + ": reading all counters for the first time; rates follow in " + s.table.Every.String()
+		lines[0] = s.table.Name + ": the first read; rates follow in " + s.table.Every.String()
 	} else {
 		lines[0] = s.table.round.at.Format("15:04:05 ") + lines[0]
 	}
