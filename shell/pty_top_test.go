@@ -31,7 +31,7 @@ func (s *screen) frame(text string) []string {
 // TestTerminalTop types at the live table, at 80 and at 200 columns.
 func TestTerminalTop(t *testing.T) {
 	t.Parallel()
-	s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=6,traffic=1GB/s", "top", "--every", "2s")
+	s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=6", "top", "--every", "2s")
 	mode := func() unix.Termios {
 		m, err := unix.IoctlGetTermios(int(s.master.Fd()), unix.TCGETS)
 		if err != nil {
@@ -60,10 +60,10 @@ func TestTerminalTop(t *testing.T) {
 	}
 	s.send("\x1b[6~")
 	s.frame("4-24 of 24")
-	s.send("d/node*2")
-	s.frame("/node*2_  Enter keeps it")
+	s.send("d/n*2")
+	s.frame("/n*2_  Enter keeps it")
 	s.send("\r")
-	if lines = s.frame(`by data: 24 ports, 60 datagrams a round; 2 like "node*2"`); !strings.Contains(lines[23], "1-2 of 2") {
+	if lines = s.frame(`by data: 24 ports, 60 datagrams a round; 2 like "n*2"`); !strings.Contains(lines[23], "1-2 of 2") {
 		t.Errorf("filtered: %q", lines)
 	}
 	if err := unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 10, Col: 200}); err != nil {
