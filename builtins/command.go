@@ -45,6 +45,18 @@ func (s *Session) Sweep(ctx context.Context) (*fabric.Fabric, error) {
 	return f.Fabric, nil
 }
 
+// PollRates reads the counters of ports of the latest fabric once, and compares with
+// what p has read before. It warns of nothing; what is unanswered has been counted.
+func (s *Session) PollRates(ctx context.Context, p *audits.Poller, ports []*fabric.Port) (rates []audit.PortRates, err error) {
+	t, release := lang.NewThread(&lang.Fiber{Runtime: s.Runtime, Context: ctx, Sink: silence{}, Account: &s.Account}, "command")
+	defer release()
+	err = lang.Operate(t, "top", func(c *lang.Call) (err error) {
+		rates, err = p.Read(c, ports)
+		return err
+	})
+	return rates, err
+}
+
 // SA is the client of the subnet administrator; nil without a live fabric.
 func (s *Session) SA() *sa.Client { return s.env.SA }
 

@@ -146,7 +146,7 @@ func TestServiceLevels(t *testing.T) {
 	onSim(t, "ring:n=2", noSM, func(t *testing.T, f *fixture) {
 		defer f.env.Engine.Close()
 		f.run("perf_get('PortCounters', 1, 1); perf_get('PortCounters', 2, 1)")
-		want := "warning: the service level of paths is not known, so 0 is used (--sl sets another): no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid\n"
+		want := "warning: the service level of paths is not known, so 0 is used (--sl sets another): no subnet manager has set up the local port (its SM LID is 0), so there is no subnet administrator to ask: start one (systemctl start opensm on one host, or in a managed switch), or name it with --sm-lid; discover() needs none\n"
 		if got := f.stderr.String(); got != want {
 			t.Errorf("warned\n%swant\n%s", got, want)
 		}

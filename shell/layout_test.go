@@ -24,7 +24,7 @@ import (
 var layers = [][]string{
 	{"shell/fabsh"},
 	{"shell"},
-	{"shell/exporter"},
+	{"shell/exporter", "shell/top"},
 	{"builtins"},
 	{"builtins/audits", "builtins/hosts"},
 	{"builtins/datagrams", "builtins/routing"},
@@ -63,7 +63,7 @@ var reserved = map[string][]string{
 	"os/signal":                  {"shell"},
 	"syscall":                    {"shell", "builtins/lang/*files.go", "fabric/audit/lock.go", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"golang.org/x/sys":           {"shell/terminal*.go", "shell/system_*.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go"},
-	"golang.org/x/term":          {"shell/terminal*.go"},
+	"golang.org/x/term":          {"shell/terminal*.go", "shell/top/terminal.go"},
 	"go.starlark.net":            {"shell", "builtins", "builtins/*"},
 	"github.com/chzyer/readline": {"shell"},
 	"github.com/spf13/cobra":     {"shell"},

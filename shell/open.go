@@ -93,13 +93,16 @@ func openUmad(o *settings, arg string) (*connection, error) {
 	t, err := umad.Open(options)
 	switch {
 	case errors.Is(err, umad.ErrNoDevice):
-		err = fmt.Errorf("%w; -F sim is a simulated fabric, -F ibsim one of ibsim's, -F file:PATH a saved one", err)
+		err = fmt.Errorf("%w; %s", err, without)
 		fallthrough
 	case err != nil:
 		return nil, &hostError{err}
 	}
 	return &connection{name: "umad:" + t.String(), transport: t}, nil
 }
+
+// without says what there is where there is no device.
+const without = "to try fabsh on a simulated fabric: fabsh -F sim (-F ibsim is one of ibsim's, -F file:PATH a saved one)"
 
 // umadOptions joins what -F umad:DEVICE/PORT, -C and -P say.
 func umadOptions(o *settings, arg string) (umad.Options, error) {

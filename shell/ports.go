@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -44,6 +45,9 @@ is the other. default is where fabsh sends from without -C and -P.`,
 // amiss on the host is the error, and the list may be there all the same.
 func (a *app) hostPorts(fs afero.Fs) (string, error) {
 	list, err := umad.HostPorts(fs)
+	if errors.Is(err, umad.ErrNoDevice) {
+		err = fmt.Errorf("%w; %s", err, without)
+	}
 	if err != nil {
 		err = &hostError{fmt.Errorf("ports: %w", err)}
 	}

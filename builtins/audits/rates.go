@@ -184,6 +184,12 @@ func pastsOf(reads []*audit.Read, ports []*audit.PortRead) []past {
 // rates makes the values of all targets. Rates are since the first of earlier,
 // bit error rates since any.
 func (r *reader) rates(after []*audit.PortRead, read *audit.Read, earlier []past) (starlark.Value, error) {
+	r.compare(after, read, earlier)
+	return topology.Results(r.values, r.many)
+}
+
+// compare is rates, which leaves the values with r.
+func (r *reader) compare(after []*audit.PortRead, read *audit.Read, earlier []past) {
 	windows := make([][]audit.Window, len(after))
 	for _, e := range earlier {
 		keepingOf(r.c.Runtime()).run.rate(read.Began.Sub(e.began))
@@ -211,5 +217,4 @@ func (r *reader) rates(after []*audit.PortRead, read *audit.Read, earlier []past
 		r.values[i] = &portRates{port: r.ports[i], windows: windows[i]}
 		x.tell(audit.PortRates{Port: r.ports[i], Windows: windows[i]})
 	}
-	return topology.Results(r.values, r.many)
 }

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -43,13 +44,30 @@ type Client struct {
 }
 
 // ErrNoSM: there is no subnet administrator to ask.
-var ErrNoSM = errors.New("no subnet manager has set up the local port, so there is no subnet administrator to ask; start one, or name it with --sm-lid")
+var ErrNoSM = errors.New("no subnet manager has set up the local port (its SM LID is 0), so there is no subnet administrator to ask: start one (systemctl start opensm on one host, or in a managed switch), or name it with --sm-lid; discover() needs none")
 
 // PKeyError: the local port does not have Client.PKey. Nothing was sent.
-type PKeyError struct{ PKey uint16 }
+type PKeyError struct {
+	PKey uint16
+	Has  []uint16 // what the port has, 0 where an entry of its table is empty
+}
 
 func (e *PKeyError) Error() string {
-	return fmt.Sprintf("the local port is not in the partition of --pkey %#04x", e.PKey)
+	const shown = 8
+	var has []string
+	for _, key := range e.Has {
+		if key != 0 {
+			has = append(has, fmt.Sprintf("%#04x", key))
+		}
+	}
+	if n := len(has) - shown; n > 0 {
+		has = append(has[:shown], fmt.Sprintf("%d more", n))
+	}
+	text := fmt.Sprintf("the local port is not in the partition of --pkey %#04x", e.PKey)
+	if has == nil {
+		return text + ": it has no P_Key yet, which a subnet manager gives it"
+	}
+	return text + ": it has " + strings.Join(has, ", ") + "; others are for the subnet manager to give (OpenSM: partitions.conf)"
 }
 
 // Request asks about the records of Attr that agree with Record in the
@@ -172,7 +190,7 @@ func (c *Client) pkeyIndex(p *engine.Port) (uint16, error) {
 	}
 	i := p.PKeyIndex(c.PKey)
 	if i < 0 {
-		return 0, &PKeyError{c.PKey}
+		return 0, &PKeyError{c.PKey, p.PKeys}
 	}
 	return uint16(i), nil
 }

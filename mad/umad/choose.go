@@ -102,6 +102,9 @@ func partner(p port, all []port) *port {
 	}), false, port.rank)
 }
 
+// listed says how to see what a port can be called.
+const listed = "; to list them: fabsh ports"
+
 // noSuchPort: nothing is called what o says.
 func noSuchPort(o Options, all []port) error {
 	var devices, ports []string
@@ -117,16 +120,16 @@ func noSuchPort(o Options, all []port) error {
 	case len(devices) == 0:
 		return ErrNoDevice
 	case o.Device == "":
-		return fmt.Errorf("no device has a port %d: there are %s", o.Port, names(all))
+		return fmt.Errorf("no device has a port %d: there are %s%s", o.Port, names(all), listed)
 	case ports == nil:
-		return fmt.Errorf("no device %s: there is %s", o.Device, strings.Join(devices, ", "))
+		return fmt.Errorf("no device %s: there is %s%s", o.Device, strings.Join(devices, ", "), listed)
 	}
-	return fmt.Errorf("%s has no port %d: it has %s", o.Device, o.Port, strings.Join(ports, ", "))
+	return fmt.Errorf("%s has no port %d: it has %s%s", o.Device, o.Port, strings.Join(ports, ", "), listed)
 }
 
 // noUsablePort says what state the ports are in.
 func noUsablePort(ports []port) error {
-	return fmt.Errorf("no InfiniBand port is up: %s; see to cable and switch, or name a device to use it all the same (-C)", names(ports))
+	return fmt.Errorf("no InfiniBand port is up: %s; see to cable and switch, or name a device to use it all the same (-C)%s", names(ports), listed)
 }
 
 // names lists ports with what matters to the choice.

@@ -44,7 +44,7 @@ func openDevice(p port, openFile func(path string) (file, error)) (*device, erro
 	f, err := openFile(p.path())
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf(`%v: no permission to open %s: run as root; or let a group use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad`, p, p.path())
+		return nil, fmt.Errorf("%v: no permission to open %s: %s", p, p.path(), permit(groupOf(p.path())))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%v: the kernel has %s, but %s does not exist: udev should make it; a container must be given it (--device %[3]s)", p, p.umad, p.path())
 	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):

@@ -282,7 +282,7 @@ func TestOpenErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{syscall.EACCES, `mlx5_0/1: no permission to open /dev/infiniband/umad0: run as root; or let a group use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad`},
+		{syscall.EACCES, `mlx5_0/1: no permission to open /dev/infiniband/umad0: run as root; or let a group use it by a rule in /etc/udev/rules.d, SUBSYSTEM=="infiniband_mad", KERNEL=="umad*", GROUP="rdma", MODE="0660" (its members can then change the fabric), then: udevadm control --reload && udevadm trigger -s infiniband_mad; fabsh's package brings such a rule, for the group fabsh`},
 		{syscall.ENOENT, "mlx5_0/1: the kernel has umad0, but /dev/infiniband/umad0 does not exist: udev should make it; a container must be given it (--device /dev/infiniband/umad0)"},
 		{syscall.ENXIO, "mlx5_0/1 is gone: the device was removed or reset, or its driver unloaded (open /dev/infiniband/umad0: no such device or address); start again when it is back"},
 		{syscall.EMFILE, "mlx5_0/1: open /dev/infiniband/umad0: too many open files: raise the limit (ulimit -n, fs.file-max), or close some"},

@@ -1,0 +1,85 @@
+//go:build linux
+
+package shell
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// controls are the sequences that the table is drawn with, but for that of a frame's
+// beginning.
+var controls = regexp.MustCompile(`\x1b\[[?0-9]*[A-Za-z]`)
+
+// frame waits for a frame of the table that has text, and gives its lines.
+func (s *screen) frame(text string) []string {
+	s.t.Helper()
+	for range 10 { // one every 2 s, and one for each key
+		s.expect("\x1b[H")
+		drawn := s.expect("\x1b[J")
+		if lines := strings.Split(controls.ReplaceAllString(drawn, ""), "\r\n"); strings.Contains(strings.Join(lines, "\n"), text) {
+			return lines
+		}
+	}
+	s.t.Fatalf("no frame with %q", text)
+	return nil
+}
+
+// TestTerminalTop types at the live table, at 80 and at 200 columns.
+func TestTerminalTop(t *testing.T) {
+	t.Parallel()
+	s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=6", "top", "--every", "2s")
+	mode := func() unix.Termios {
+		m, err := unix.IoctlGetTermios(int(s.master.Fd()), unix.TCGETS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *m
+	}
+	before := mode()
+	s.expect("\x1b[?1049h")
+	s.frame("the first read; rates follow in 2s")
+	check := func(lines []string, width, rows int) {
+		t.Helper()
+		if len(lines) != rows {
+			t.Errorf("%d lines on %d", len(lines), rows)
+		}
+		for _, line := range lines {
+			if n := len([]rune(line)); n >= width {
+				t.Errorf("%d columns of %d: %q", n, width, line)
+			}
+		}
+	}
+	lines := s.frame("by wait: 24 ports, 60 datagrams a round")
+	check(lines, 80, 24)
+	if !strings.HasPrefix(lines[1], "PORT ") || strings.Contains(lines[1], "RECV") || !strings.Contains(lines[23], "1-21 of 24") {
+		t.Errorf("at 80 columns: %q", lines)
+	}
+	s.send("\x1b[6~")
+	s.frame("4-24 of 24")
+	s.send("d/n*2")
+	s.frame("/n*2_  Enter keeps it")
+	s.send("\r")
+	if lines = s.frame(`by data: 24 ports, 60 datagrams a round; 2 like "n*2"`); !strings.Contains(lines[23], "1-2 of 2") {
+		t.Errorf("filtered: %q", lines)
+	}
+	if err := unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 10, Col: 200}); err != nil {
+		t.Fatal(err)
+	}
+	check(s.frame("RECV b/s"), 200, 10)
+	s.send("q")
+	s.expect("\x1b[?1049l")
+	s.exit(0)
+	if after := mode(); after != before {
+		t.Errorf("the terminal was %+v, and is %+v", before, after)
+	}
+
+	s = startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=2", "top")
+	s.frame("the first read")
+	s.send(ctrlC)
+	s.expect("\x1b[?1049l")
+	s.exit(130)
+}

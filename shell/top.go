@@ -1,0 +1,130 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fabsh/builtins"
+	"fabsh/builtins/audits"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	live "fabsh/shell/top"
+)
+
+// topCommand is the live table, which package top has.
+func (a *app) topCommand() *cobra.Command {
+	var o live.Options
+	by, every := live.Words[0], duration{unit: time.Second, units: "a number of seconds"}
+	c := &cobra.Command{
+		Use:   "top [--by wait|data|errors] [--every TIME] [--filter PATTERN] [--rounds N]",
+		Short: "Who sends, who waits, who counts errors: a table of all ports, live",
+		Long: `Who sends, who waits, who counts errors: a table of all ports with a link, live on
+a terminal, and lines elsewhere. A round reads the counters of each port once, as an
+audit does, and clears none; the first line says how many datagrams that took. The
+fabric is swept at the beginning, and when the ports that answer are others.
+
+PORT counts what the row says, PEER is the other end of its link, which has a row
+too. USE is what is sent, of what the link can. WAIT/s is PortXmitWait: ticks in which
+there was something to send, and no credit for it. How long a tick is depends on the
+device; SHARE, of waiting in waiting and sending, takes it for the time of 4 bytes. ERR/s
+are all counters of errors. TREND is of the last 24 rounds, each row for itself; ?
+is not known, for no answer came, or the counter was cleared or stands at its largest.
+
+Keys: q quits; w, d and e sort by wait, data and errors; / filters; arrows, PageUp,
+PageDown, Home and End move.`,
+		Example: `  fabsh top
+  fabsh top --by errors --every 30s --filter 'leaf-*'
+  fabsh -F sim:traffic=10GB/s top --rounds 3 | cat`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			i := slices.Index(live.Words, by)
+			switch {
+			case i < 0:
+				return fmt.Errorf("top: --by %q: use one of %s", by, strings.Join(live.Words, ", "))
+			case every.value == 0:
+				every.value = 5 * time.Second
+			case every.value < audit.MinWindow:
+				return fmt.Errorf("top: --every %v: want %v or more: agents do not renew counters at each read", every.value, audit.MinWindow)
+			}
+			if o.Rounds < 0 {
+				return fmt.Errorf("top: --rounds %d: want 1 or more", o.Rounds)
+			}
+			o.By, o.Every = live.By(i), every.value
+			return a.onFabric("top", func(ctx context.Context, s *session) error { return s.top(ctx, o) })
+		},
+	}
+	c.Flags().SortFlags = false
+	c.Flags().StringVar(&by, "by", by, "sort by `WORD`: "+strings.Join(live.Words, ", "))
+	c.Flags().Var(&every, "every", "the `TIME` between two rounds, 2s or more (default 5s)")
+	c.Flags().StringVar(&o.Filter, "filter", "", "only ports with `PATTERN` in their name or their peer's; * stands for any text")
+	c.Flags().IntVar(&o.Rounds, "rounds", 0, "end after `N` rounds (default: at q or Ctrl-C)")
+	c.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(live.Words, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+// ratesSource is where the table has its rates from.
+type ratesSource struct {
+	*builtins.Session
+	poller audits.Poller
+	sent   func() uint64
+	gone   func() error // why no answer will come any more: the device is lost
+	end    context.CancelCauseFunc
+}
+
+func (r *ratesSource) Rates(ctx context.Context, ports []*fabric.Port) ([]audit.PortRates, error) {
+	defer r.endIfGone()
+	return r.PollRates(ctx, &r.poller, ports)
+}
+
+func (r *ratesSource) Sweep(ctx context.Context) (*fabric.Fabric, error) {
+	defer r.endIfGone()
+	return r.Session.Sweep(ctx)
+}
+
+// endIfGone ends the table where the device is lost: a session does not open it again.
+func (r *ratesSource) endIfGone() {
+	if lost := r.gone(); lost != nil {
+		r.end(&hostError{lost})
+	}
+}
+
+func (r *ratesSource) Sent() uint64 { return r.sent() }
+
+// top shows the table until it is over.
+func (s *session) top(ctx context.Context, o live.Options) error {
+	if s.engine == nil {
+		return errors.New("top: needs a live fabric: this session reads a file, whose counters stand still")
+	}
+	if d := s.deadline; d != nil { // a round may last as long as one waits
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadlineCause(ctx, d.at, d.late)
+		defer stop()
+	}
+	o.Name = s.name
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	src := &ratesSource{Session: s.Session, sent: func() uint64 { return s.engine.Stats().Sent }, gone: s.engine.Failed, end: end}
+	c := s.app.console
+	out, ok := c.stdout.(*os.File)
+	if !ok || !c.stdoutTTY || os.Getenv("TERM") == "dumb" {
+		return live.Plain(ctx, o, src, s.Clock, c.Out())
+	}
+	var err error
+	c.lend(func() {
+		err = live.Live(ctx, o, src, s.Clock, s.app.stdin, out, func(restore func()) {
+			s.app.interrupts.onExit(func() {
+				restore()
+				s.leave()
+			})
+		})
+	})
+	s.app.interrupts.onExit(s.leave)
+	return err
+}

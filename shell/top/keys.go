@@ -1,0 +1,102 @@
+package top
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// keys takes what was typed apart. A terminal sends a key such as an arrow as a
+// sequence of bytes that begins with ESC (ECMA-48); in one read or in several, so
+// that what has no end yet is given back.
+func keys(typed string) (list []string, rest string) {
+	for typed != "" {
+		n := 1
+		switch {
+		case typed[0] == '\x1b' && len(typed) > 1 && (typed[1] == '[' || typed[1] == 'O'):
+			end := strings.IndexFunc(typed[2:], func(r rune) bool { return r >= '@' && r <= '~' })
+			if end < 0 {
+				if len(typed) > maxSequence {
+					return list, ""
+				}
+				return list, typed
+			}
+			n = 2 + end + 1
+		case !utf8.FullRuneInString(typed):
+			return list, typed
+		default:
+			_, n = utf8.DecodeRuneInString(typed)
+		}
+		list = append(list, typed[:n])
+		typed = typed[n:]
+	}
+	return list, ""
+}
+
+// maxSequence is longer than any sequence of a key.
+const maxSequence = 32
+
+// press does what a key asks for; quit is true at the end, by Ctrl-C too.
+func (s *screen) press(key string) (quit, interrupted bool) {
+	if key == "\x03" {
+		return true, true
+	}
+	if s.typing {
+		s.typeFilter(key)
+		return false, false
+	}
+	page := max(1, s.rows())
+	switch key {
+	case "q", "Q", "\x04":
+		return true, false
+	case "w", "d", "e":
+		s.table.By = By(strings.Index("wde", key))
+		s.table.arrange()
+		s.from = 0
+	case "/":
+		s.typing, s.old = true, s.table.Filter
+	case "\x1b": // no filter
+		s.filter("")
+	case "\x1b[A", "\x1bOA", "k":
+		s.from--
+	case "\x1b[B", "\x1bOB", "j":
+		s.from++
+	case "\x1b[5~":
+		s.from -= page
+	case "\x1b[6~", " ":
+		s.from += page
+	case "\x1b[H", "\x1bOH", "\x1b[1~", "\x1b[7~", "g":
+		s.from = 0
+	case "\x1b[F", "\x1bOF", "\x1b[4~", "\x1b[8~", "G":
+		s.from = len(s.table.shown)
+	}
+	s.from = max(0, min(s.from, len(s.table.shown)-page))
+	return false, false
+}
+
+// maxFilter is how long a filter may be, in bytes: names have 64 at most.
+const maxFilter = 128
+
+// typeFilter is press while the filter is typed, which is in force at once.
+func (s *screen) typeFilter(key string) {
+	filter := s.table.Filter
+	switch {
+	case key == "\r" || key == "\n":
+		s.typing = false
+	case key == "\x1b":
+		s.typing = false
+		s.filter(s.old)
+	case key == "\x7f" || key == "\b":
+		_, n := utf8.DecodeLastRuneInString(filter)
+		s.filter(filter[:len(filter)-n])
+	case key == "\x15": // Ctrl-U
+		s.filter("")
+	case key[0] >= ' ' && utf8.ValidString(key) && len(filter)+len(key) <= maxFilter:
+		s.filter(filter + key)
+	}
+}
+
+func (s *screen) filter(pattern string) {
+	s.table.Filter = pattern
+	s.table.arrange()
+	s.from = 0
+}

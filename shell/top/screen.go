@@ -1,0 +1,127 @@
+package top
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"fabsh/builtins/lang"
+)
+
+// screen is the table on a terminal.
+type screen struct {
+	table         *table
+	out           *os.File
+	width, height int
+	from          int    // the first row that is shown
+	typing        bool   // the filter
+	old           string // what it was before
+	begun         bool   // a round has been told
+	last          string // what is on the terminal
+}
+
+// Live draws the table on the terminal out, until q or Ctrl-C is typed on in or ctx
+// ends; what was on the terminal before is then there again. leave is given what
+// brings it back, for an end that does not wait for Live.
+func Live(ctx context.Context, o Options, src Source, clock lang.Clock, in, out *os.File, leave func(restore func())) error {
+	term, err := takeTerminal(in, out)
+	if err != nil {
+		return err
+	}
+	leave(term.restore)
+	defer term.restore()
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	told, ended := make(chan round), make(chan error, 1)
+	go func() {
+		ended <- lang.Protect("top", func() error {
+			return o.rounds(ctx, src, clock, func(r round) bool {
+				select {
+				case told <- r:
+					return true
+				case <-ctx.Done():
+					return false
+				}
+			})
+		})
+	}()
+	s := &screen{table: newTable(o), out: out}
+	for {
+		s.draw()
+		select {
+		case r := <-told:
+			s.begun = s.begun || r.num > 0 || r.err != nil
+			s.table.add(r)
+		case err := <-ended: // the rounds are over, or the time is
+			return err
+		case <-term.resized:
+		case typed := <-term.typed:
+			for _, key := range typed {
+				quit, interrupted := s.press(key)
+				if !quit {
+					continue
+				}
+				cancel()
+				<-ended
+				if interrupted {
+					return lang.ErrInterrupted
+				}
+				return nil
+			}
+		}
+	}
+}
+
+// rows is how many rows of the table there is room for.
+func (s *screen) rows() int { return s.height - 3 }
+
+// draw brings the terminal up to date: in one write, over what is there, so that
+// nothing flickers.
+func (s *screen) draw() {
+	s.width, s.height = size(s.out)
+	s.from = max(0, min(s.from, len(s.table.shown)-s.rows()))
+	lines := []string{s.table.summary()}
+	if !s.begun {
+		lines[0] = s.table.Name + ": the first read; rates follow in " + s.table.Every.String()
+	} else {
+		lines[0] = s.table.round.at.Format("15:04:05 ") + lines[0]
+	}
+	lines = append(lines, s.table.lines(s.width, s.from, s.rows())...)
+	for len(lines) < s.height-1 {
+		lines = append(lines, "")
+	}
+	lines = append(lines[:max(0, s.height-1)], s.foot())
+	var b strings.Builder
+	b.WriteString("\x1b[H")
+	for i, line := range lines {
+		line = text.Trim(line, s.width-1) // nothing in the last column: terminals differ in what is next
+		if i == 1 {
+			line = "\x1b[7m" + pad(line, s.width-1) + "\x1b[0m"
+		}
+		b.WriteString(line + "\x1b[K")
+		if i < len(lines)-1 {
+			b.WriteString("\r\n")
+		}
+	}
+	b.WriteString("\x1b[J")
+	if frame := b.String(); frame != s.last {
+		s.out.WriteString(frame)
+		s.last = frame
+	}
+}
+
+// foot is the last line: keys, or the filter as it is typed.
+func (s *screen) foot() string {
+	if s.typing {
+		return "/" + lang.OneLine(s.table.Filter) + "_  Enter keeps it, Esc takes it back; * is any text"
+	}
+	at := ""
+	if n := len(s.table.shown); n > 0 {
+		at = fmt.Sprintf("%d-%d of %d  ", s.from+1, min(n, s.from+max(0, s.rows())), n)
+	}
+	return at + "q quit  w wait  d data  e errors  / filter  arrows, PgUp, PgDn"
+}

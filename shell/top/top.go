@@ -1,0 +1,152 @@
+// Package top is a live table of what the ports of a fabric do: who sends, who
+// waits, who counts errors.
+//
+//	top.go       rounds, and plain lines where there is no terminal
+//	row.go       a port in a round
+//	table.go     rows sorted, filtered, and laid out for a width
+//	screen.go    the table on a terminal
+//	keys.go      what is typed there
+//	terminal.go  the terminal itself
+package top
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/mad"
+)
+
+// Source is where rates come from.
+type Source interface {
+	// Sweep discovers the fabric anew.
+	Sweep(context.Context) (*fabric.Fabric, error)
+	// Rates reads the counters of ports of the latest fabric once. Rates are those
+	// since the time before.
+	Rates(context.Context, []*fabric.Port) ([]audit.PortRates, error)
+	// Sent is how many datagrams were sent so far.
+	Sent() uint64
+}
+
+// Options are what the command line says.
+type Options struct {
+	Name   string        // of the fabric
+	By     By            // what rows are sorted by
+	Every  time.Duration // between the beginnings of two rounds
+	Filter string        // what the name of a port or of its peer is like; empty: any
+	Rounds int           // after which it ends; 0: it goes on
+}
+
+// round is one look at all ports.
+type round struct {
+	num    int // from 1; 0: the first read, which has no rates yet
+	at     time.Time
+	rows   []row
+	silent int    // ports without an answer
+	lacks  int    // what the sweep did not get to know
+	sent   uint64 // datagrams of this round
+	err    error  // why there is no more than that; nil: nothing is wrong
+}
+
+// rounds gives one round after the other to tell, until ctx ends, tell returns
+// false, or those that were asked for are over.
+func (o *Options) rounds(ctx context.Context, src Source, clock lang.Clock, tell func(round) bool) error {
+	var ports []*fabric.Port // nil: it is to be swept
+	silent, lacks := 0, 0
+	for num := 0; ; {
+		began, sent := clock.Now(), src.Sent()
+		r := round{num: num}
+		r.err = func() error {
+			if ports == nil {
+				f, err := src.Sweep(ctx)
+				if err != nil {
+					return err
+				}
+				ports, lacks = linked(f), missing(f)
+			}
+			rates, err := src.Rates(ctx, ports)
+			if err == nil {
+				r.rows, r.silent = rowsOf(rates)
+			}
+			return err
+		}()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.lacks = lacks
+		r.at, r.sent = clock.Now(), src.Sent()-sent
+		if r.err != nil || r.silent != silent {
+			ports = nil // there may be another fabric by now
+		}
+		silent = r.silent
+		if !tell(r) {
+			return nil
+		}
+		if o.Rounds > 0 && num >= o.Rounds {
+			return r.err
+		}
+		num++
+		if err := clock.Sleep(ctx, max(0, o.Every-clock.Now().Sub(began))); err != nil {
+			return err
+		}
+	}
+}
+
+// missing is how much a sweep has not got to know.
+func missing(f *fabric.Fabric) (n int) {
+	for _, p := range f.Problems() {
+		if p.Kind.Missing() {
+			n++
+		}
+	}
+	return n
+}
+
+// linked are the ports with a link, in the order of the fabric.
+func linked(f *fabric.Fabric) []*fabric.Port {
+	ports := []*fabric.Port{}
+	nodes := f.Nodes()
+	for i := range nodes {
+		for p := range nodes[i].Ports() {
+			if p.Num() > 0 && p.Peer() != nil && p.PhysicalState() == mad.PortPhysicalStateLinkUp {
+				ports = append(ports, p)
+			}
+		}
+	}
+	return ports
+}
+
+// plainRows are how many rows a round has where there is no terminal.
+const plainRows = 20
+
+// Plain writes a block of lines for each round.
+func Plain(ctx context.Context, o Options, src Source, clock lang.Clock, out io.Writer) error {
+	t := newTable(o)
+	var failed error
+	err := o.rounds(ctx, src, clock, func(r round) bool {
+		if r.num == 0 && r.err == nil {
+			return true
+		}
+		t.add(r)
+		_, failed = fmt.Fprintf(out, "%s %s\n", r.at.UTC().Format(time.RFC3339), t.summary())
+		if failed == nil && r.err == nil {
+			for _, line := range t.lines(0, 0, plainRows) {
+				if _, failed = fmt.Fprintln(out, line); failed != nil {
+					break
+				}
+			}
+			if n := len(t.shown) - plainRows; n > 0 && failed == nil {
+				_, failed = fmt.Fprintf(out, "... %s\n", lang.Count(n, "more port"))
+			}
+		}
+		return failed == nil
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
