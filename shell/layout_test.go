@@ -32,6 +32,7 @@ var layers = [][]string{
 	{"builtins/records"},
 	{"builtins/lang"},
 	{"fabric/change/apply"},
+	{"fabric/page"},
 	{"fabric/diff", "fabric/export", "fabric/hosts"},
 	{"fabric/audit"},
 	{"fabric/sim/server"},

@@ -7,11 +7,11 @@ import (
 	"fabsh/mad"
 )
 
-// tiers are how far nodes are from the hosts, by node: those are 0, leaves 1,
+// Tiers are how far nodes are from the hosts, by node: those are 0, leaves 1,
 // switches above these 2; -1 where there is no way to a host. A CA that sits in a
 // switch, for reductions in the network (SHARP), makes no leaf of it; such are told
 // by name, as by routing.DefaultClassRules.
-func tiers(f *fabric.Fabric) []int {
+func Tiers(f *fabric.Fabric) []int {
 	nodes := f.Nodes()
 	tier := make([]int, len(nodes))
 	var edge []*fabric.Node

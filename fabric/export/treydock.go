@@ -44,7 +44,7 @@ func subject(n *fabric.Node) string {
 // collectors/switch.go, hca.go, Collect). A port of an HCA is a device of its own,
 // for it has a GUID of its own.
 func (d Dialect) treydockNodes(s *Set, f *fabric.Fabric) {
-	tier := tiers(f)
+	tier := Tiers(f)
 	nodes := f.Nodes()
 	for i := range nodes {
 		n := &nodes[i]

@@ -125,7 +125,7 @@ func (n *notes) list() []string {
 	var list []string
 	for _, kind := range n.kinds {
 		names := n.of[kind]
-		slices.SortFunc(names, natural)
+		slices.SortFunc(names, Natural)
 		names = slices.Compact(names)
 		more := ""
 		if len(names) > shown {

@@ -22,7 +22,7 @@ const maxNames = 1 << 20
 // are there twice are once.
 func Fold(names []string) string {
 	names = slices.Clone(names)
-	slices.SortFunc(names, natural)
+	slices.SortFunc(names, Natural)
 	names = slices.Compact(names)
 	type family struct {
 		prefix string

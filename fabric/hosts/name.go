@@ -66,7 +66,7 @@ func (m *namer) groups(groups map[int]*Group) {
 func (m *namer) roots(groups map[int]*Group) {
 	var main *Group
 	for _, g := range groups {
-		if main == nil || len(g.Hosts) > len(main.Hosts) || len(g.Hosts) == len(main.Hosts) && natural(g.first().Name, main.first().Name) < 0 {
+		if main == nil || len(g.Hosts) > len(main.Hosts) || len(g.Hosts) == len(main.Hosts) && Natural(g.first().Name, main.first().Name) < 0 {
 			main = g
 		}
 	}
@@ -79,7 +79,7 @@ func (m *namer) roots(groups map[int]*Group) {
 }
 
 func (m *namer) byLeaf(groups map[int]*Group, name func(*Group) string) {
-	m.inOrder(groups, func(a, b int) int { return natural(groups[a].first().Name, groups[b].first().Name) }, func(_ int, g *Group) string { return name(g) })
+	m.inOrder(groups, func(a, b int) int { return Natural(groups[a].first().Name, groups[b].first().Name) }, func(_ int, g *Group) string { return name(g) })
 }
 
 // inOrder names groups in an order. A name that is taken has a number behind it.
@@ -101,7 +101,7 @@ func (m *namer) inOrder(groups map[int]*Group, order func(a, b int) int, name fu
 
 // before orders switches by name, then GUID.
 func (m *namer) before(a, b int) bool {
-	return cmp.Or(natural(m.n.names[a], m.n.names[b]), cmp.Compare(m.n.guids[a], m.n.guids[b]), cmp.Compare(a, b)) < 0
+	return cmp.Or(Natural(m.n.names[a], m.n.names[b]), cmp.Compare(m.n.guids[a], m.n.guids[b]), cmp.Compare(a, b)) < 0
 }
 
 // plain is the name of a switch in the letters that all schedulers take.
@@ -142,8 +142,8 @@ func folded(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), "_", "-")
 }
 
-// natural orders names as people do: numbers in them by value, as in leaf-2, leaf-10.
-func natural(a, b string) int {
+// Natural orders names as people do: numbers in them by value, as in leaf-2, leaf-10.
+func Natural(a, b string) int {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {
 		if digit(a[i]) && digit(b[j]) {

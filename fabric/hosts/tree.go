@@ -120,7 +120,7 @@ func (n *network) build(g *Groups, hosts map[string]int, parts []joined) {
 		x.Hosts = append(x.Hosts, host)
 	}
 	for _, x := range below {
-		slices.SortFunc(x.Hosts, natural)
+		slices.SortFunc(x.Hosts, Natural)
 	}
 	for s, is := range n.leaf() {
 		if x := below[n.unit.of(s)]; is && x != nil {
@@ -128,7 +128,7 @@ func (n *network) build(g *Groups, hosts map[string]int, parts []joined) {
 		}
 	}
 	for _, x := range below {
-		slices.SortFunc(x.Switches, natural)
+		slices.SortFunc(x.Switches, Natural)
 	}
 	names.leaves(below)
 	for level, p := range parts[1:] {
@@ -168,7 +168,7 @@ func (g *Group) sort() {
 // sortGroups orders by the first group of level 0, so that groups of all levels are in
 // the order of the leaves.
 func sortGroups(list []*Group) {
-	slices.SortFunc(list, func(a, b *Group) int { return natural(a.first().Name, b.first().Name) })
+	slices.SortFunc(list, func(a, b *Group) int { return Natural(a.first().Name, b.first().Name) })
 }
 
 // first is the first group of level 0.

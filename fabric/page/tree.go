@@ -1,0 +1,223 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/export"
+	"fabsh/fabric/hosts"
+	"fabsh/mad"
+)
+
+// tree is a fabric by tiers. Switches of a tier that are joined by the tiers below, or
+// leaves by the tier above them, are a group: a pod, or all spines.
+type tree struct {
+	f      *fabric.Fabric
+	tier   []int    // by node, as of export.Tiers
+	of     []*group // by node; nil of what is no switch
+	place  []int    // by node: of a switch among those of its tier
+	groups []*group // by tier, the lowest first, then as they stand side by side
+	top    int      // tier
+}
+
+// group is switches of one tier.
+type group struct {
+	id       int // from 1 on
+	tier     int // -1: there is no way to a host
+	switches []*fabric.Node
+	hosts    int // ports of CAs at them
+	found    int // findings about them
+	pos      int // among those of the tier
+}
+
+func newTree(f *fabric.Fabric) *tree {
+	nodes := f.Nodes()
+	t := &tree{f: f, tier: export.Tiers(f), of: make([]*group, len(nodes)), place: make([]int, len(nodes))}
+	switches := f.OfType(mad.NodeTypeSwitch)
+	for i := range switches {
+		t.top = max(t.top, t.tier[switches[i].ID()])
+	}
+	joined := make([]int, len(nodes))
+	for i := range joined {
+		joined[i] = i
+	}
+	root := func(i int) int {
+		for joined[i] != i {
+			joined[i] = joined[joined[i]]
+			i = joined[i]
+		}
+		return i
+	}
+	// From the lowest tier up: what tiers up to this one join is a group in it.
+	for tier := -1; tier <= t.top; tier++ {
+		upTo := tier
+		if tier == 1 {
+			upTo = 2
+		}
+		for i := range switches {
+			n := &switches[i]
+			for p := range n.Ports() {
+				if q := p.Peer(); q != nil && q.Node().IsSwitch() {
+					a, b := t.tier[n.ID()], t.tier[q.Node().ID()]
+					if max(a, b) <= upTo && (a < 0) == (b < 0) {
+						x, y := root(n.ID()), root(q.Node().ID())
+						joined[max(x, y)] = min(x, y)
+					}
+				}
+			}
+		}
+		byRoot := map[int]*group{}
+		var found []*group
+		for i := range switches {
+			n := &switches[i]
+			if t.tier[n.ID()] != tier {
+				continue
+			}
+			g := byRoot[root(n.ID())]
+			if g == nil {
+				g = &group{tier: tier}
+				byRoot[root(n.ID())] = g
+				found = append(found, g)
+			}
+			g.switches = append(g.switches, n)
+			t.of[n.ID()] = g
+		}
+		t.arrange(found)
+	}
+	return t
+}
+
+// arrange puts the groups of a tier in order, and the switches in these: by what is
+// below them, so that lines do not cross, then by name.
+func (t *tree) arrange(found []*group) {
+	below := map[*fabric.Node]int{} // the first switch of the tier below, from 1 on; 0: there is none
+	for _, g := range found {
+		for _, n := range g.switches {
+			for p := range n.Ports() {
+				q := p.Peer()
+				switch {
+				case q == nil:
+				case !q.Node().IsSwitch():
+					g.hosts++
+				case t.tier[q.Node().ID()] < g.tier && t.tier[q.Node().ID()] > 0:
+					if at := 1 + t.place[q.Node().ID()]; below[n] == 0 || at < below[n] {
+						below[n] = at
+					}
+				}
+			}
+		}
+		slices.SortFunc(g.switches, func(a, b *fabric.Node) int {
+			return cmp.Or(cmp.Compare(below[a], below[b]), hosts.Natural(a.Name(), b.Name()), cmp.Compare(a.ID(), b.ID()))
+		})
+	}
+	slices.SortFunc(found, func(a, b *group) int {
+		x, y := a.switches[0], b.switches[0]
+		return cmp.Or(cmp.Compare(below[x], below[y]), hosts.Natural(x.Name(), y.Name()), cmp.Compare(x.ID(), y.ID()))
+	})
+	at := 0
+	for pos, g := range found {
+		g.pos = pos
+		t.groups = append(t.groups, g)
+		g.id = len(t.groups)
+		for _, n := range g.switches {
+			t.place[n.ID()] = at
+			at++
+		}
+	}
+}
+
+// anchor is where the page tells of g; "" where it does not.
+func (g *group) anchor() string {
+	if g == nil || g.id > maxGroups {
+		return ""
+	}
+	return fmt.Sprintf("g%d", g.id)
+}
+
+// groupOf is the anchor of the group that a subject is in: of a host, that of its leaf.
+func (t *tree) groupOf(s *audit.Subject) string {
+	if g := t.groupAt(s); g != nil {
+		return g.anchor()
+	}
+	return ""
+}
+
+func (t *tree) groupAt(s *audit.Subject) *group {
+	for _, e := range s.Ends {
+		for _, n := range t.f.NodeByGUID(e.Node) {
+			if g := t.of[n.ID()]; g != nil {
+				return g
+			}
+			for p := range n.Ports() {
+				if q := p.Peer(); q != nil && (e.Num == audit.NoPort || e.Num == p.Num()) && t.of[q.Node().ID()] != nil {
+					return t.of[q.Node().ID()]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// tierName is what the switches of a tier are.
+func (t *tree) tierName(tier int) string {
+	switch {
+	case tier < 0:
+		return "no way to a host"
+	case t.top == 1:
+		return "switches"
+	case tier == 1:
+		return "leaves"
+	case tier == t.top:
+		return "tier " + fmt.Sprint(tier) + ", the top"
+	}
+	return "tier " + fmt.Sprint(tier)
+}
+
+func (g *group) name() string {
+	first, last := name(g.switches[0]), name(g.switches[len(g.switches)-1])
+	if len(g.switches) == 1 {
+		return first
+	}
+	return fmt.Sprintf("%s … %s", first, last)
+}
+
+// name is what a node is called; its GUID where it has no name.
+func name(n *fabric.Node) string {
+	if s := n.Name(); strings.TrimSpace(s) != "" {
+		return clean(s)
+	}
+	return n.GUID().String()
+}
+
+// state is what is known of a link, the worst last.
+type state int
+
+const (
+	up state = iota
+	unread
+	slow
+	down
+)
+
+// words are those of the classes in the style sheet.
+var words = [...]string{"up", "unknown", "slow", "down"}
+
+// linkState is the state of the link at p.
+func linkState(p *fabric.Port) state {
+	q := p.Peer()
+	switch {
+	case p.Info() == nil || q.Info() == nil || p.State() == 0 || q.State() == 0:
+		return unread
+	case p.State() != mad.PortStateActive || q.State() != mad.PortStateActive:
+		return down
+	case p.BestSpeed() == "" || p.BestWidth() == "" || p.Speed() == "" || p.Width() == "":
+		return unread
+	case p.Speed() != p.BestSpeed() || p.Width() != p.BestWidth():
+		return slow
+	}
+	return up
+}
