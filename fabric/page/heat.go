@@ -9,6 +9,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/mad"
 )
 
 // heatView is a figure of the ports between two tiers. A column is a switch of the
@@ -82,7 +83,7 @@ func (t *tree) heat(x figure, tier int, upwards bool) (v heatView, ok bool) {
 	}
 	var spots []spot
 	columns, rows := 0, 0
-	highest := 0.0
+	lowest, highest := math.Inf(1), 0.0
 	for _, g := range t.groups {
 		if g.tier != tier {
 			continue
@@ -96,6 +97,7 @@ func (t *tree) heat(x figure, tier int, upwards bool) (v heatView, ok bool) {
 				s := spot{x: columns, y: y, port: p}
 				s.value, s.known = x.value(p)
 				if s.known {
+					lowest = min(lowest, s.value)
 					highest = max(highest, s.value)
 				}
 				spots = append(spots, s)
@@ -112,31 +114,43 @@ func (t *tree) heat(x figure, tier int, upwards bool) (v heatView, ok bool) {
 	}
 	v.Title = fmt.Sprintf("%s, %s between %s and %s", x.title, direction, t.tierName(tier), t.tierName(tier+1))
 	v.Cells = len(spots)
+	scale := x.scale(lowest, highest)
 	var layers [shades + 1]cells
 	wide, high := max(1, min(14, ladderWidth/columns)), max(4, min(14, 300/rows))
+	gap := 0
+	if wide >= 4 {
+		gap = 1
+	}
 	for i := range layers {
-		layers[i] = cells{wide: wide, high: high}
+		layers[i] = cells{wide: wide, high: high, gap: gap}
 	}
 	slices.SortStableFunc(spots, func(a, b spot) int { return cmp.Or(cmp.Compare(a.y, b.y), cmp.Compare(a.x, b.x)) })
 	for _, s := range spots {
 		at := shades
 		if s.known {
-			at = x.shade(s.value, highest)
+			at = scale.class(s.value)
 		} else {
 			v.Unknown++
 		}
 		layers[at].add(s.x, s.y)
 	}
-	if columns > maxHeatCells {
+	switch {
+	case v.Unknown == v.Cells:
+		v.Note = "Unknown of all " + fmt.Sprint(v.Cells) + " ports."
+		v.Unknown = 0
+	case v.Unknown == 0 && lowest == highest:
+		v.Note = number(highest) + " " + x.unit + " at each of the " + fmt.Sprint(v.Cells) + " ports."
+		return v, true
+	case columns > maxHeatCells:
 		v.Note = fmt.Sprintf("%d columns are too many for a picture.", columns)
-	} else {
+	default:
 		v.W, v.H = columns*wide, rows*high
 		for i := range layers {
 			if d := layers[i].path(); d != "" {
 				v.Layers = append(v.Layers, layer{heatClass(i), d})
 			}
 		}
-		v.Legend = x.legend(highest, v.Unknown > 0)
+		v.Legend = scale.legend(x.unit, v.Unknown > 0)
 	}
 	slices.SortStableFunc(spots, func(a, b spot) int { return cmp.Compare(b.value, a.value) })
 	for _, s := range spots {
@@ -163,41 +177,59 @@ func (t *tree) upLinks(n *fabric.Node) (list []*fabric.Port) {
 	return list
 }
 
-// shade is the class of a value; 0 is of 0 alone where classes are powers of ten.
-func (x *figure) shade(value, highest float64) int {
+// scale is from which value on each class of colour is, the lowest first.
+type scale []float64
+
+// scale of whole numbers has equal steps from the lowest to the highest; or, by powers
+// of ten, a class for 0.
+func (x *figure) scale(lowest, highest float64) (s scale) {
 	if x.log {
-		if value <= 0 {
-			return 0
+		s = scale{0, math.SmallestNonzeroFloat64}
+		for v := 10.0; v <= highest && len(s) < shades; v *= 10 {
+			s = append(s, v)
 		}
-		return min(shades-1, 1+max(0, int(math.Floor(math.Log10(value)))))
+		return s
 	}
-	if highest <= 0 {
-		return 0
+	if lowest > highest {
+		lowest = highest
 	}
-	return min(shades-1, int(value/highest*shades))
+	for i := range shades {
+		v := math.Ceil(lowest + float64(i)*(highest-lowest+1)/shades)
+		if v <= highest && (len(s) == 0 || v > s[len(s)-1]) {
+			s = append(s, v)
+		}
+	}
+	return s
 }
 
-func (x *figure) legend(highest float64, unknown bool) (list []shade) {
-	for i := range shades {
-		var text string
-		switch {
-		case x.log && i == 0:
-			text = "0"
-		case x.log && i == 1:
-			text = "below 10"
-		case x.log:
-			text = "from " + number(math.Pow10(i-1))
-		case highest <= 0:
-			text = "0"
-		default:
-			text = "from " + number(math.Ceil(float64(i)*highest/shades))
-		}
-		list = append(list, shade{heatClass(i), text})
-		if highest <= 0 || x.log && x.shade(highest, highest) == i {
-			break
-		}
+// class is that of a value. Where there are few classes they are far apart.
+func (s scale) class(v float64) int {
+	i := 0
+	for i+1 < len(s) && v >= s[i+1] {
+		i++
 	}
-	list[len(list)-1].Text += " " + x.unit
+	return s.color(i)
+}
+
+func (s scale) color(i int) int {
+	if len(s) < 2 {
+		return 0
+	}
+	return i * (shades - 1) / (len(s) - 1)
+}
+
+func (s scale) legend(unit string, unknown bool) (list []shade) {
+	for i, v := range s {
+		text := "from " + number(v)
+		switch {
+		case v == math.SmallestNonzeroFloat64:
+			text = "above 0"
+		case i == 0 && v == 0 && len(s) > 1 && s[1] <= 1:
+			text = "0"
+		}
+		list = append(list, shade{heatClass(s.color(i)), text})
+	}
+	list[len(list)-1].Text += " " + unit
 	if unknown {
 		list = append(list, shade{heatClass(shades), "unknown"})
 	}
@@ -225,7 +257,15 @@ func (p *Page) lids(port *fabric.Port) (float64, bool) {
 }
 
 // portRates are the counters that were read twice, by port.
-type portRates map[*fabric.Port]*audit.PortRates
+type portRates map[portKey]*audit.PortRates
+
+// portKey is a port in any sweep: what is found is read a second time, in another.
+type portKey struct {
+	node mad.GUID
+	num  int
+}
+
+func keyOf(p *fabric.Port) portKey { return portKey{p.Node().GUID(), p.Num()} }
 
 // rates is nil where no port was read twice.
 func (p *Page) rates() portRates {
@@ -233,7 +273,12 @@ func (p *Page) rates() portRates {
 	twice := false
 	for i := range p.Report.Rates {
 		r := &p.Report.Rates[i]
-		m[r.Port] = r
+		key := keyOf(r.Port)
+		if old := m[key]; old != nil && old.Port.Node().Fabric() == r.Port.Node().Fabric() {
+			m[key] = &audit.PortRates{Port: r.Port} // of two nodes with one GUID: nobody knows which
+			continue
+		}
+		m[key] = r
 		if len(r.Windows) > 0 {
 			_, ok := r.Windows[0].Length()
 			twice = twice || ok
@@ -247,7 +292,7 @@ func (p *Page) rates() portRates {
 
 // window is the newest of a port; nil: nothing is known.
 func (m portRates) window(p *fabric.Port) *audit.Window {
-	r := m[p]
+	r := m[keyOf(p)]
 	if r == nil || len(r.Windows) == 0 {
 		return nil
 	}

@@ -84,13 +84,10 @@ func (t *tree) view(r *audit.Report) *treeView {
 			tiers = append(tiers, g.tier)
 		}
 	}
-	v.Height = len(tiers)*tierHeight + 10
+	v.Height = (len(tiers)-1)*tierHeight + 24 + boxHeight + 6
 	boxes := map[*group]box{}
 	for i := len(tiers) - 1; i >= 0; i-- {
 		tier, y := tiers[i], (len(tiers)-1-i)*tierHeight+24
-		if tiers[0] < 0 { // below all others
-			y = (len(tiers)-1-i)*tierHeight + 24
-		}
 		switches, hosts := 0, 0
 		for _, g := range t.groups[:len(t.groups)-v.Left] {
 			if g.tier != tier {

@@ -157,7 +157,7 @@ func (v *groupView) label(g *group, across []*fabric.Node) {
 			v.ColumnLabels = append(v.ColumnLabels, label{x*cellSize + cellSize - 3, -5, text})
 		}
 	}
-	v.Columns = fmt.Sprintf("%s: %s … %s", fabric.Plural(len(across), "column", "columns"), name(across[0]), name(across[len(across)-1]))
+	v.Columns = fabric.Plural(len(across), "column", "columns") + ": " + span(across)
 	v.Rows = fabric.Plural(len(g.switches), "row", "rows")
 	v.W, v.H = v.Left+len(across)*cellSize+4, v.Above+len(g.switches)*cellSize+4
 }

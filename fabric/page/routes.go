@@ -38,7 +38,7 @@ type ring struct {
 	Arcs  []ringArc
 }
 
-type ringNode struct{ X, Y, Text, Anchor string }
+type ringNode struct{ X, Y, TextX, TextY, Text, Anchor string }
 
 type ringArc struct{ X1, Y1, X2, Y2, Title string }
 
@@ -169,6 +169,13 @@ func (p *Page) loop(v *routesView) {
 	for i, c := range cycle {
 		n := ringNode{Text: short(name(c.Port.Node())), Anchor: "middle"}
 		n.X, n.Y = at(i, 120)
+		n.TextX, n.TextY = at(i, 138)
+		switch side := math.Sin(2 * math.Pi * float64(i) / float64(len(cycle))); {
+		case side > 0.1:
+			n.Anchor = "start"
+		case side < -0.1:
+			n.Anchor = "end"
+		}
 		v.Ring.Nodes = append(v.Ring.Nodes, n)
 		a := ringArc{Title: v.Loop[i]}
 		a.X1, a.Y1 = at(i, 120)

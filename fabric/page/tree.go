@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,6 +21,7 @@ type tree struct {
 	tier   []int    // by node, as of export.Tiers
 	of     []*group // by node; nil of what is no switch
 	place  []int    // by node: of a switch among those of its tier
+	within []int    // by node: of a switch among those of its group
 	groups []*group // by tier, the lowest first, then as they stand side by side
 	top    int      // tier
 }
@@ -36,7 +38,7 @@ type group struct {
 
 func newTree(f *fabric.Fabric) *tree {
 	nodes := f.Nodes()
-	t := &tree{f: f, tier: export.Tiers(f), of: make([]*group, len(nodes)), place: make([]int, len(nodes))}
+	t := &tree{f: f, tier: export.Tiers(f), of: make([]*group, len(nodes)), place: make([]int, len(nodes)), within: make([]int, len(nodes))}
 	switches := f.OfType(mad.NodeTypeSwitch)
 	for i := range switches {
 		t.top = max(t.top, t.tier[switches[i].ID()])
@@ -91,12 +93,16 @@ func newTree(f *fabric.Fabric) *tree {
 	return t
 }
 
-// arrange puts the groups of a tier in order, and the switches in these: by what is
-// below them, so that lines do not cross, then by name.
+// arrange puts the groups of a tier in order, by the first switch below them, and the
+// switches in these, by where in their groups those below them are in the middle: one
+// link that is not there changes no order. Else names decide.
 func (t *tree) arrange(found []*group) {
-	below := map[*fabric.Node]int{} // the first switch of the tier below, from 1 on; 0: there is none
+	first := map[*group]int{} // place below
 	for _, g := range found {
+		middle := make(map[*fabric.Node]int, len(g.switches))
+		first[g] = math.MaxInt
 		for _, n := range g.switches {
+			var below []int
 			for p := range n.Ports() {
 				q := p.Peer()
 				switch {
@@ -104,27 +110,30 @@ func (t *tree) arrange(found []*group) {
 				case !q.Node().IsSwitch():
 					g.hosts++
 				case t.tier[q.Node().ID()] < g.tier && t.tier[q.Node().ID()] > 0:
-					if at := 1 + t.place[q.Node().ID()]; below[n] == 0 || at < below[n] {
-						below[n] = at
-					}
+					below = append(below, t.within[q.Node().ID()])
+					first[g] = min(first[g], t.place[q.Node().ID()])
 				}
+			}
+			if len(below) > 0 {
+				slices.Sort(below)
+				middle[n] = below[len(below)/2]
 			}
 		}
 		slices.SortFunc(g.switches, func(a, b *fabric.Node) int {
-			return cmp.Or(cmp.Compare(below[a], below[b]), hosts.Natural(a.Name(), b.Name()), cmp.Compare(a.ID(), b.ID()))
+			return cmp.Or(cmp.Compare(middle[a], middle[b]), hosts.Natural(a.Name(), b.Name()), cmp.Compare(a.ID(), b.ID()))
 		})
 	}
 	slices.SortFunc(found, func(a, b *group) int {
 		x, y := a.switches[0], b.switches[0]
-		return cmp.Or(cmp.Compare(below[x], below[y]), hosts.Natural(x.Name(), y.Name()), cmp.Compare(x.ID(), y.ID()))
+		return cmp.Or(cmp.Compare(first[a], first[b]), hosts.Natural(x.Name(), y.Name()), cmp.Compare(x.ID(), y.ID()))
 	})
 	at := 0
 	for pos, g := range found {
 		g.pos = pos
 		t.groups = append(t.groups, g)
 		g.id = len(t.groups)
-		for _, n := range g.switches {
-			t.place[n.ID()] = at
+		for i, n := range g.switches {
+			t.within[n.ID()], t.place[n.ID()] = i, at
 			at++
 		}
 	}
@@ -177,12 +186,16 @@ func (t *tree) tierName(tier int) string {
 	return "tier " + fmt.Sprint(tier)
 }
 
-func (g *group) name() string {
-	first, last := name(g.switches[0]), name(g.switches[len(g.switches)-1])
-	if len(g.switches) == 1 {
+func (g *group) name() string { return span(g.switches) }
+
+// span names nodes by the first and the last.
+func span(list []*fabric.Node) string {
+	byName := func(a, b *fabric.Node) int { return hosts.Natural(a.Name(), b.Name()) }
+	first, last := name(slices.MinFunc(list, byName)), name(slices.MaxFunc(list, byName))
+	if len(list) == 1 {
 		return first
 	}
-	return fmt.Sprintf("%s … %s", first, last)
+	return first + " … " + last
 }
 
 // name is what a node is called; its GUID where it has no name.
