@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -113,10 +115,13 @@ func (a *app) reportHTML(words []string) error {
 		return err
 	case o.ack != nil || o.list || o.eachPort:
 		return errors.New("report html: ack, --list and --each-port are for fabsh audit; a page is about one port's fabric")
-	case a.flags.Changed("output"):
+	case a.flags.Changed("format"):
 		return errors.New("report html: it writes HTML: leave -o out, or use fabsh audit")
 	case o.out == "":
 		return errors.New("report html: where to? --out FILE, such as --out fabric.html")
+	}
+	if i, err := os.Stat(filepath.Dir(o.out)); err != nil || !i.IsDir() {
+		return fmt.Errorf("report html: --out %s: there is no such folder", o.out)
 	}
 	spec, _ := a.fabricSpec()
 	command := "fabsh -F " + quotedForShell([]string{spec})[0] + " report html " + given
@@ -139,7 +144,7 @@ func (s *session) reportHTML(ctx context.Context, o auditOptions, command string
 	p := &page.Page{Report: reports[0], FailOn: o.failOn, Version: version(), Commands: []string{command}, Dated: s.engine != nil && !simulated}
 	status = worse(status, s.judgeRoutes(ctx, p, s.engine == nil || simulated || o.deep))
 	if err := writeNamed(o.out, p.Write); err != nil {
-		return fmt.Errorf("--out: %w", err)
+		return fmt.Errorf("report html: --out: %w", err)
 	}
 	if status != lang.StatusClean {
 		return &lang.ExitError{Code: status}

@@ -104,10 +104,10 @@ func (t *tree) view(r *audit.Report) *treeView {
 		}
 		v.Tiers = append(v.Tiers, tierLabel{y - 8, text})
 	}
-	v.Lines = t.lines(boxes)
 	for _, g := range t.groups[:len(t.groups)-v.Left] {
 		v.Groups = append(v.Groups, t.matrix(g))
 	}
+	v.Lines = t.lines(boxes)
 	return v
 }
 
@@ -125,10 +125,10 @@ func (g *group) box(n, y int) box {
 		b.Class = "box found"
 	}
 	switch {
-	case w >= 90:
+	case w >= 150 || w >= 90 && g.found == 0:
 		b.Text = fabric.Plural(len(g.switches), "switch", "switches")
 		if g.found > 0 {
-			b.Text += fmt.Sprintf(", %d !", g.found)
+			b.Text += fmt.Sprintf(", %d found", g.found)
 		}
 	case w >= 22:
 		b.Text = fmt.Sprint(len(g.switches))
@@ -182,6 +182,10 @@ func (t *tree) lines(boxes map[*group]box) []line {
 			if b.bad[s] > 0 {
 				l.Title += fmt.Sprintf(", %d %s", b.bad[s], stateText[s])
 			}
+		}
+		if n := t.missing[[2]int{b.from.id, b.to.id}]; n > 0 {
+			l.Class = words[down]
+			l.Title += fmt.Sprintf(", %d missing", n)
 		}
 		lines = append(lines, l)
 	}

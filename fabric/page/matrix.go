@@ -12,8 +12,8 @@ import (
 // groupView is a group with its links: a matrix of switches by the switches above.
 type groupView struct {
 	Anchor, Name, Tier, Rows, Columns string
-	Switches, Hosts, Found            int
-	W, H, Left, Above                 int // of the picture, and of its labels, in pixels
+	Switches, Hosts, Findings, Look   string // how many, in words; "": none
+	W, H, Left, Above                 int    // of the picture, and of its labels, in pixels
 	RowLabels, ColumnLabels           []label
 	Layers                            []layer
 	Bad                               []string // what is not as it should be, in words
@@ -48,7 +48,13 @@ type cell struct {
 // matrix is the links of g upwards; those of a group without any above it, to its
 // own, or, of the top, nothing.
 func (t *tree) matrix(g *group) *groupView {
-	v := &groupView{Anchor: g.anchor(), Name: g.name(), Tier: t.tierName(g.tier), Switches: len(g.switches), Hosts: g.hosts, Found: g.found}
+	v := &groupView{Anchor: g.anchor(), Name: g.name(), Tier: t.tierName(g.tier), Switches: fabric.Plural(len(g.switches), "switch", "switches")}
+	if g.hosts > 0 {
+		v.Hosts = fabric.Plural(g.hosts, "link", "links") + " to hosts"
+	}
+	if g.found > 0 {
+		v.Findings = fabric.Plural(g.found, "finding", "findings")
+	}
 	found := map[[2]int]*cell{} // by row and node
 	columns := map[*fabric.Node]int{}
 	for y, n := range g.switches {
@@ -100,6 +106,7 @@ func (t *tree) matrix(g *group) *groupView {
 			pair := func() string { return name(n) + " – " + name(m) }
 			switch {
 			case c == nil && dense && n != m:
+				t.missing[[2]int{g.id, t.of[m.ID()].id}] += usual
 				layers[missing].add(x, y)
 				tell("%s: no link; most switches of this group have %s to each of these", pair(), fabric.Plural(usual, "link", "links"))
 			case c == nil:
@@ -107,12 +114,16 @@ func (t *tree) matrix(g *group) *groupView {
 				layers[c.worst].add(x, y)
 				tell("%s: %d of %s %s", pair(), c.bad, fabric.Plural(c.links, "link", "links"), stateText[c.worst])
 			case dense && c.links < usual:
+				t.missing[[2]int{g.id, t.of[m.ID()].id}] += usual - c.links
 				layers[missing].add(x, y)
 				tell("%s: %s, where most have %d", pair(), fabric.Plural(c.links, "link", "links"), usual)
 			default:
 				layers[up].add(x, y)
 			}
 		}
+	}
+	if n := len(v.Bad) + v.More; n > 0 {
+		v.Look = fabric.Plural(n, "place", "places") + " to look at"
 	}
 	if len(g.switches) > maxMatrixRows || len(across) > maxMatrixColumns {
 		v.Note = fmt.Sprintf("%d × %d cells are too many for a picture.", len(g.switches), len(across))

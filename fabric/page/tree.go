@@ -24,6 +24,9 @@ type tree struct {
 	within []int    // by node: of a switch among those of its group
 	groups []*group // by tier, the lowest first, then as they stand side by side
 	top    int      // tier
+	// missing is how many links a group lacks to another, by their ids: matrix counts
+	// them.
+	missing map[[2]int]int
 }
 
 // group is switches of one tier.
@@ -38,7 +41,7 @@ type group struct {
 
 func newTree(f *fabric.Fabric) *tree {
 	nodes := f.Nodes()
-	t := &tree{f: f, tier: export.Tiers(f), of: make([]*group, len(nodes)), place: make([]int, len(nodes)), within: make([]int, len(nodes))}
+	t := &tree{f: f, tier: export.Tiers(f), of: make([]*group, len(nodes)), place: make([]int, len(nodes)), within: make([]int, len(nodes)), missing: map[[2]int]int{}}
 	switches := f.OfType(mad.NodeTypeSwitch)
 	for i := range switches {
 		t.top = max(t.top, t.tier[switches[i].ID()])
