@@ -104,7 +104,7 @@ func (a *app) reportHTML(words []string) error {
 		_, err := io.WriteString(a.console.Out(), reportHelp)
 		return err
 	}
-	given := strings.Join(quotedForShell(words), " ")
+	command := a.commandLine(words)
 	words, err := a.takeAudit(words)
 	if err != nil {
 		return err
@@ -123,9 +123,26 @@ func (a *app) reportHTML(words []string) error {
 	if i, err := os.Stat(filepath.Dir(o.out)); err != nil || !i.IsDir() {
 		return fmt.Errorf("report html: --out %s: there is no such folder", o.out)
 	}
-	spec, _ := a.fabricSpec()
-	command := "fabsh -F " + quotedForShell([]string{spec})[0] + " report html " + given
 	return a.onFabric("report", func(ctx context.Context, s *session) error { return s.reportHTML(ctx, o, command) })
+}
+
+// repeated are the session flags that say which fabric is asked, and how.
+var repeated = []string{"fabric", "ca", "port", "sl", "sm-lid", "node-name-map", "timeout", "retries", "virtual-time", "state"}
+
+// commandLine is what makes the page again: words are what stands behind the name of the
+// report, the session flags before it have been taken.
+func (a *app) commandLine(words []string) string {
+	line := []string{"fabsh"}
+	for _, name := range repeated {
+		f := a.flags.Lookup(name)
+		switch {
+		case f != nil && f.Changed:
+			line = append(line, "--"+name+"="+f.Value.String())
+		case name == "fabric" && os.Getenv(fabricVariable) != "":
+			line = append(line, "--fabric="+os.Getenv(fabricVariable))
+		}
+	}
+	return strings.Join(quotedForShell(slices.Concat(line, []string{"report", htmlReport}, words)), " ")
 }
 
 func (s *session) reportHTML(ctx context.Context, o auditOptions, command string) error {

@@ -130,6 +130,8 @@ func (g *group) box(n, y int) box {
 		if g.found > 0 {
 			b.Text += fmt.Sprintf(", %d found", g.found)
 		}
+	case w >= 90:
+		b.Text = fmt.Sprintf("%d, %d found", len(g.switches), g.found)
 	case w >= 22:
 		b.Text = fmt.Sprint(len(g.switches))
 		if g.found > 0 {
