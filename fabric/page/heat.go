@@ -108,11 +108,11 @@ func (t *tree) heat(x figure, tier int, upwards bool) (v heatView, ok bool) {
 	if len(spots) == 0 {
 		return v, false
 	}
-	direction := "up"
+	from, to := t.tierName(tier), fmt.Sprintf("tier %d", tier+1)
 	if !upwards {
-		direction = "down"
+		from, to = to, from
 	}
-	v.Title = fmt.Sprintf("%s, %s between %s and %s", x.title, direction, t.tierName(tier), t.tierName(tier+1))
+	v.Title = fmt.Sprintf("%s: ports of %s to %s", x.title, from, to)
 	v.Cells = len(spots)
 	scale := x.scale(lowest, highest)
 	var layers [shades + 1]cells
@@ -136,10 +136,10 @@ func (t *tree) heat(x figure, tier int, upwards bool) (v heatView, ok bool) {
 	}
 	switch {
 	case v.Unknown == v.Cells:
-		v.Note = "Unknown of all " + fmt.Sprint(v.Cells) + " ports."
+		v.Note = "Unknown of all of " + fabric.Plural(v.Cells, "port", "ports") + "."
 		v.Unknown = 0
 	case v.Unknown == 0 && lowest == highest:
-		v.Note = number(highest) + " " + x.unit + " at each of the " + fmt.Sprint(v.Cells) + " ports."
+		v.Note = number(highest) + " " + x.unit + " at all of " + fabric.Plural(v.Cells, "port", "ports") + "."
 		return v, true
 	case columns > maxHeatCells:
 		v.Note = fmt.Sprintf("%d columns are too many for a picture.", columns)

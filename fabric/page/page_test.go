@@ -163,8 +163,10 @@ func TestTree(t *testing.T) {
 	if !strings.Contains(html, "leaf-3 – spine-1: no link; most switches of this group have 1 link to each of these") {
 		t.Error("no link is missing")
 	}
-	if strings.Contains(html, `<path class="up"`) {
-		t.Error("links are shown as up of whose ports nothing is known")
+	for _, s := range []state{up, slow, down} {
+		if strings.Contains(html, `<path class="`+words[s]+`"`) {
+			t.Errorf("links are shown as %s of whose ports nothing is known", words[s])
+		}
 	}
 }
 
