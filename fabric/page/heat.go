@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -88,9 +89,16 @@ func (t *tree) heat(x figure, tier int, upwards bool) (v heatView, ok bool) {
 		if g.tier != tier {
 			continue
 		}
+		slots := t.slots(g)
 		for _, n := range g.switches {
-			links := t.upLinks(n)
-			for y, p := range links {
+			next := maps.Clone(slots)
+			for y, p := range t.upLinks(n) {
+				if slots != nil {
+					above := p.Peer().Node()
+					y = next[above]
+					next[above]++
+				}
+				rows = max(rows, y+1)
 				if !upwards {
 					p = p.Peer()
 				}
@@ -102,7 +110,7 @@ func (t *tree) heat(x figure, tier int, upwards bool) (v heatView, ok bool) {
 				}
 				spots = append(spots, s)
 			}
-			columns, rows = columns+1, max(rows, len(links))
+			columns++
 		}
 	}
 	if len(spots) == 0 {
@@ -162,6 +170,34 @@ func (t *tree) heat(x figure, tier int, upwards bool) (v heatView, ok bool) {
 		}
 	}
 	return v, true
+}
+
+// slots are the rows of links of g to each switch above, so that a link that is not
+// there leaves its row empty; nil: most of g have no link to most of these, and the
+// links of each have the first rows.
+func (t *tree) slots(g *group) map[*fabric.Node]int {
+	most, longest, total := map[*fabric.Node]int{}, 0, 0
+	for _, n := range g.switches {
+		links, own := t.upLinks(n), map[*fabric.Node]int{}
+		longest = max(longest, len(links))
+		for _, p := range links {
+			above := p.Peer().Node()
+			own[above]++
+			most[above] = max(most[above], own[above])
+		}
+	}
+	for _, n := range most {
+		total += n
+	}
+	if total > 2*longest {
+		return nil
+	}
+	slots, at := map[*fabric.Node]int{}, 0
+	for _, n := range slices.SortedFunc(maps.Keys(most), func(a, b *fabric.Node) int { return cmp.Compare(t.place[a.ID()], t.place[b.ID()]) }) {
+		slots[n] = at
+		at += most[n]
+	}
+	return slots
 }
 
 // upLinks are the ports of n to the tier above, by the switches there.

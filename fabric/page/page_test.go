@@ -210,3 +210,20 @@ func BenchmarkWrite(b *testing.B) {
 		b.ReportMetric(float64(len(written(b, p)))/1e6, "MB")
 	}
 }
+
+// TestSlots: a link that is not there leaves its row of a heat map empty; the cores of
+// a tree, of which each spine has some, share rows.
+func TestSlots(t *testing.T) {
+	tr := newTree(parse(t, "fattree:k=8,levels=3,remove_links=5%,seed=3"))
+	for _, g := range tr.groups {
+		slots := tr.slots(g)
+		if (g.tier == 1) != (slots != nil) && g.tier < tr.top {
+			t.Errorf("%s: %d slots", g.name(), len(slots))
+		}
+		for n, y := range slots {
+			if g.tier == 1 && y != tr.within[n.ID()] {
+				t.Errorf("%s: the links to %s are in row %d", g.name(), n.Name(), y)
+			}
+		}
+	}
+}

@@ -97,12 +97,12 @@ func newTree(f *fabric.Fabric) *tree {
 }
 
 // arrange puts the groups of a tier in order, by the first switch below them, and the
-// switches in these, by where in their groups those below them are in the middle: one
-// link that is not there changes no order. Else names decide.
+// switches in these, by the place in their groups that most of those below them have,
+// as of cores: one link that is not there changes no order. Else names decide.
 func (t *tree) arrange(found []*group) {
 	first := map[*group]int{} // place below
 	for _, g := range found {
-		middle := make(map[*fabric.Node]int, len(g.switches))
+		same := make(map[*fabric.Node]int, len(g.switches))
 		first[g] = math.MaxInt
 		for _, n := range g.switches {
 			var below []int
@@ -117,13 +117,13 @@ func (t *tree) arrange(found []*group) {
 					first[g] = min(first[g], t.place[q.Node().ID()])
 				}
 			}
-			if len(below) > 0 {
-				slices.Sort(below)
-				middle[n] = below[len(below)/2]
+			slices.Sort(below)
+			if i := len(below) / 2; i > 0 && 2*count(below, below[i]) > len(below) {
+				same[n] = below[i]
 			}
 		}
 		slices.SortFunc(g.switches, func(a, b *fabric.Node) int {
-			return cmp.Or(cmp.Compare(middle[a], middle[b]), hosts.Natural(a.Name(), b.Name()), cmp.Compare(a.ID(), b.ID()))
+			return cmp.Or(cmp.Compare(same[a], same[b]), hosts.Natural(a.Name(), b.Name()), cmp.Compare(a.ID(), b.ID()))
 		})
 	}
 	slices.SortFunc(found, func(a, b *group) int {
@@ -140,6 +140,16 @@ func (t *tree) arrange(found []*group) {
 			at++
 		}
 	}
+}
+
+// count is how often v is in list.
+func count(list []int, v int) (n int) {
+	for _, x := range list {
+		if x == v {
+			n++
+		}
+	}
+	return n
 }
 
 // anchor is where the page tells of g; "" where it does not.
