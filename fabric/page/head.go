@@ -44,10 +44,13 @@ func (p *Page) head() head {
 	r := p.Report
 	h := head{
 		Fabric: clean(strings.TrimPrefix(r.Fabric, "fabric: ")), Port: clean(r.Port), Audits: strings.Join(r.Audits, " "),
-		Counts: p.counts(), Version: p.Version, Commands: p.Commands, Sent: r.Datagrams,
+		Counts: p.counts(), Version: clean(p.Version), Sent: r.Datagrams,
 	}
 	if p.Dated {
 		h.Time = r.Began.UTC().Format(time.RFC3339)
+	}
+	for _, c := range p.Commands {
+		h.Commands = append(h.Commands, clean(c))
 	}
 	h.Class, h.Verdict = p.verdict()
 	h.Coverage = coverage(&r.Coverage)
