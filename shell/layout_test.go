@@ -33,7 +33,7 @@ var layers = [][]string{
 	{"builtins/records"},
 	{"builtins/lang"},
 	{"fabric/change/apply"},
-	{"fabric/diff", "fabric/export", "fabric/hosts", "fabric/picture"},
+	{"fabric/diff", "fabric/export", "fabric/hosts", "fabric/page", "fabric/picture"},
 	{"fabric/audit"},
 	{"fabric/sim/server"},
 	{"fabric/change", "fabric/sim"},

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,6 +15,8 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/fabric/page"
+	"fabsh/fabric/routing"
 )
 
 const reportHelp = `Report on the fabric, as the tools of infiniband-diags do.
@@ -24,14 +28,23 @@ options of the tools of these names. What follows the name belongs to the report
 not may stand there too. At the prompt the name alone runs it. Exit status: 1 if
 the report says that something is wrong, 3 if something did not answer.
 
+html writes what "fabsh audit" finds as one page: findings by cause, the topology with
+the links of each group of switches, heat maps, and the routing. It needs no network,
+and no script to be read. Tables are those of the file, or of a simulated fabric; of a
+live one they are read with --deep. The exit status is that of audit, and 1 if the
+routing is wrong. Names and options of audits, and all flags of audit, may follow.
+
 Usage:
   fabsh [flags] report NAME | FILE.star [words and options of the report]
+  fabsh [flags] report html [AUDIT ...] [options and flags of audit] --out FILE
   fabsh report --list
 
 Examples:
   fabsh report iblinkinfo --switches-only
   fabsh -o json report ibqueryerrors --over 10s
   fabsh report ibtracert leaf-1 "node-0007 HCA-1"
+  fabsh report html --out fabric.html
+  fabsh report html counters links --over 10s --out fabric.html
   fabsh report saquery PathRecord slid=5 dlid=12
 `
 
@@ -52,6 +65,8 @@ func (a *app) reportCommand() *cobra.Command {
 			}
 			name, words := words[0], words[1:]
 			switch {
+			case name == htmlReport:
+				return a.reportHTML(words)
 			case name == "-h" || name == "--help":
 				_, err := io.WriteString(a.console.Out(), reportHelp)
 				return err
@@ -79,6 +94,128 @@ func (a *app) reportCommand() *cobra.Command {
 	return c
 }
 
+// htmlReport is the report that is no script: a page of what audits find.
+const htmlReport = "html"
+
+// reportHTML runs audits as the command audit does, and writes a page of what they
+// found.
+func (a *app) reportHTML(words []string) error {
+	if slices.Contains(words, "-h") || slices.Contains(words, "--help") {
+		_, err := io.WriteString(a.console.Out(), reportHelp)
+		return err
+	}
+	command := a.commandLine(words)
+	words, err := a.takeAudit(words)
+	if err != nil {
+		return err
+	}
+	o, err := parseAudit(words)
+	switch {
+	case err != nil:
+		return err
+	case o.ack != nil || o.list || o.eachPort:
+		return errors.New("report html: ack, --list and --each-port are for fabsh audit; a page is about one port's fabric")
+	case a.flags.Changed("format"):
+		return errors.New("report html: it writes HTML: leave -o out, or use fabsh audit")
+	case o.out == "":
+		return errors.New("report html: where to? --out FILE, such as --out fabric.html")
+	}
+	if i, err := os.Stat(filepath.Dir(o.out)); err != nil || !i.IsDir() {
+		return fmt.Errorf("report html: --out %s: there is no such folder", o.out)
+	}
+	return a.onFabric("report", func(ctx context.Context, s *session) error { return s.reportHTML(ctx, o, command) })
+}
+
+// repeated are the session flags that say which fabric is asked, and how.
+var repeated = []string{"fabric", "ca", "port", "sl", "sm-lid", "node-name-map", "timeout", "retries", "virtual-time", "state"}
+
+// commandLine is what makes the page again: words are what stands behind the name of the
+// report, the session flags before it have been taken.
+func (a *app) commandLine(words []string) string {
+	line := []string{"fabsh"}
+	for _, name := range repeated {
+		f := a.flags.Lookup(name)
+		switch {
+		case f != nil && f.Changed:
+			line = append(line, "--"+name+"="+f.Value.String())
+		case name == "fabric" && os.Getenv(fabricVariable) != "":
+			line = append(line, "--fabric="+os.Getenv(fabricVariable))
+		}
+	}
+	return strings.Join(quotedForShell(slices.Concat(line, []string{"report", htmlReport}, words)), " ")
+}
+
+func (s *session) reportHTML(ctx context.Context, o auditOptions, command string) error {
+	found := s.audit(ctx, o)
+	reports := s.app.reports
+	s.app.reports = nil
+	var exit *lang.ExitError
+	if len(reports) == 0 || found != nil && !errors.As(found, &exit) {
+		return found
+	}
+	status := lang.StatusClean
+	if exit != nil {
+		status = exit.Code
+	}
+	simulated := s.engine != nil && s.engine.Traits().Simulated
+	p := &page.Page{Report: reports[0], FailOn: o.failOn, Version: version(), Commands: []string{command}, Dated: s.engine != nil && !simulated}
+	status = worse(status, s.judgeRoutes(ctx, p, s.engine == nil || simulated || o.deep))
+	if err := writeNamed(o.out, p.Write); err != nil {
+		return fmt.Errorf("report html: --out: %w", err)
+	}
+	if status != lang.StatusClean {
+		return &lang.ExitError{Code: status}
+	}
+	return nil
+}
+
+// judgeRoutes adds to p what is known of the forwarding tables, and returns the exit
+// status that they make.
+func (s *session) judgeRoutes(ctx context.Context, p *page.Page, read bool) int {
+	f := p.Report.Model
+	switch {
+	case f == nil:
+		p.NoRoutes = "there is no fabric"
+		return lang.StatusClean
+	case !read:
+		p.NoRoutes = "the forwarding tables of a live fabric are read with --deep"
+		return lang.StatusClean
+	case s.engine == nil && !f.HasLFTs():
+		p.NoRoutes = "the file has no forwarding tables; fabsh snapshot writes them too"
+		return lang.StatusClean
+	}
+	r, err := s.LiveRoutes(ctx, f)
+	if err == nil {
+		p.Graph = r.Graph()
+		if p.Verdict, err = r.Verify(ctx, routing.VerifyOptions{}); err == nil {
+			p.Balance, err = r.Balance(ctx, 0)
+		}
+	}
+	switch {
+	case err != nil:
+		p.Verdict, p.Balance = nil, nil
+		p.NoRoutes = s.Explain(err)
+		s.app.console.complain("report html: routing: " + p.NoRoutes)
+		return lang.StatusFabric
+	case p.Verdict.Wrong():
+		return lang.StatusFindings
+	}
+	return lang.StatusClean
+}
+
+// quotedForShell are words as a Unix shell reads them back.
+func quotedForShell(words []string) []string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		if list[i] = w; w == "" || strings.ContainsFunc(w, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r))
+		}) {
+			list[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return list
+}
+
 // takeReport takes the session flags out of the words behind report: those that
 // the report does not have.
 func (a *app) takeReport(words []string) ([]string, error) {
@@ -102,11 +239,14 @@ func reportProgram(name string) builtins.Program {
 }
 
 // completeReport proposes reports, then their options.
-func completeReport(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(words) > 0 {
+func completeReport(c *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
+	switch {
+	case len(words) > 0 && words[0] == htmlReport:
+		return completeAudit(c, slices.Concat(words[1:], []string{"--out"}), typed)
+	case len(words) > 0:
 		return matching(reportProgram(words[0]).Options, typed), cobra.ShellCompDirectiveDefault
 	}
-	names := []string{"--list"}
+	names := []string{"--list", htmlReport + "\tone page: findings, topology, heat maps, routing"}
 	for _, d := range builtins.ShippedReports() {
 		names = append(names, d.Name+"\t"+d.Doc)
 	}

@@ -66,6 +66,12 @@ func (v *Verdict) OK() bool {
 	return v.Pairs > 0 && len(v.LeftOut) == 0 && v.Unreachable == 0 && v.Loops == 0 && v.Violations == 0 && v.Acyclic && v.Adaptive != AdaptiveOn
 }
 
+// Wrong says whether packets that must arrive do not, or a rule is broken, or packets
+// may deadlock: what is not OK may also be unknown.
+func (v *Verdict) Wrong() bool {
+	return v.Unreachable > 0 || v.Loops > 0 || v.Violations > 0 || !v.Acyclic
+}
+
 // EndpointCounts are the endpoints by what their nodes are, and by class.
 type EndpointCounts struct {
 	CAs, Routers, Switches int

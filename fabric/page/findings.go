@@ -1,0 +1,93 @@
+package page
+
+import (
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+)
+
+// findings are the table: those that follow from another stand below it.
+type findings struct {
+	Groups [][]row
+	Left   []checkCount // that the table does not have
+	Acked  []ackedRow
+	Since  bool // it is known of some
+}
+
+type row struct {
+	Severity, Check, Subject, Message, Since, Group string
+	Rank, Depth                                     int
+}
+
+type ackedRow struct{ Severity, Check, Subject, Message, By, Until, Reason string }
+
+type checkCount struct {
+	Check string
+	Count int
+}
+
+// maxRows is how many findings the page has: a browser is slow at more. The first of
+// a check are kept before the next of another.
+const (
+	maxRows    = 3000
+	maxOfCheck = 500
+)
+
+func (p *Page) findings(t *tree) (v findings) {
+	told, rows := map[string]int{}, 0
+	left := map[string]int{}
+	var order []string
+	for _, g := range audit.Fold(p.Report.Findings) {
+		if n := g.Size(); rows > 0 && rows+n > maxRows || told[g.Check] == maxOfCheck {
+			if left[g.Check] == 0 {
+				order = append(order, g.Check)
+			}
+			left[g.Check] += n
+			continue
+		}
+		told[g.Check]++
+		list := v.add(nil, g, 0, t)
+		rows += len(list)
+		v.Groups = append(v.Groups, list)
+	}
+	for _, check := range order {
+		v.Left = append(v.Left, checkCount{check, left[check]})
+	}
+	for i := range p.Report.Acked {
+		a := &p.Report.Acked[i]
+		if i == maxRows {
+			break
+		}
+		v.Acked = append(v.Acked, ackedRow{a.Severity.String(), a.Check, clean(a.Subject.Name()), clean(a.Message), clean(a.Ack.By), a.Ack.Until.Format(time.DateOnly), clean(a.Ack.Reason)})
+	}
+	return v
+}
+
+// maxEffects is how many effects of one cause the page has, and maxDepth how deep.
+const (
+	maxEffects = 1000
+	maxDepth   = 8
+)
+
+func (v *findings) add(list []row, g *audit.Group, depth int, t *tree) []row {
+	r := row{Severity: g.Severity.String(), Check: g.Check, Subject: clean(g.Subject.Name()), Message: clean(g.Message), Rank: int(g.Severity), Depth: min(depth, maxDepth)}
+	if !g.Since.IsZero() {
+		r.Since, v.Since = g.Since.UTC().Format(time.RFC3339), true
+	}
+	if t != nil {
+		r.Group = t.groupOf(&g.Subject)
+	}
+	list = append(list, r)
+	for i, e := range g.Effects {
+		if i == maxEffects || len(list) > maxRows {
+			n := 0
+			for _, e := range g.Effects[i:] {
+				n += e.Size()
+			}
+			return append(list, row{Message: "and " + fabric.Plural(n, "more", "more") + " that follow from it", Depth: min(depth+1, maxDepth)})
+		}
+		list = v.add(list, e, depth+1, t)
+	}
+	return list
+}

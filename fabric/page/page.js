@@ -1,0 +1,50 @@
+"use strict";
+(() => {
+  const list = document.getElementById("list");
+  if (list) {
+    const groups = () => [...list.tBodies];
+    const box = document.getElementById("filter"), shown = document.getElementById("shown");
+    const text = new Map(groups().map(g => [g, g.textContent.toLowerCase()]));
+    box.closest(".tools").hidden = false;
+    const filter = () => {
+      const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let n = 0, all = 0;
+      for (const g of groups()) {
+        g.hidden = !words.every(w => text.get(g).includes(w));
+        all += g.rows.length;
+        if (!g.hidden) n += g.rows.length;
+      }
+      shown.textContent = n + " of " + all + " rows";
+    };
+    box.addEventListener("input", filter);
+    filter();
+    const compare = new Intl.Collator("en", {numeric: true}).compare;
+    [...list.tHead.rows[0].cells].forEach((th, i) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...th.childNodes);
+      th.append(button);
+      button.addEventListener("click", () => {
+        const down = th.getAttribute("aria-sort") !== "descending" && (i === 0 || th.getAttribute("aria-sort") === "ascending");
+        for (const other of list.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        th.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const key = g => { const c = g.rows[0].cells[i]; return c ? c.dataset.n || c.textContent : ""; };
+        const order = groups().map(g => [key(g), g]).sort((a, b) => compare(a[0], b[0]) * (down ? -1 : 1));
+        list.append(...order.map(x => x[1]));
+      });
+    });
+  }
+  const open = () => {
+    const id = location.hash.slice(1), at = id && document.getElementById(id);
+    if (at && at.tagName === "DETAILS") { at.open = true; at.scrollIntoView(); }
+  };
+  addEventListener("hashchange", open);
+  for (const a of document.querySelectorAll("a[href^='#g']")) a.addEventListener("click", () => setTimeout(open));
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("details:not([open])")].filter(d => !/^g\d/.test(d.id) || d.querySelector("strong"));
+    for (const d of closed) d.open = true;
+  });
+  addEventListener("afterprint", () => { for (const d of closed) d.open = false; });
+  open();
+})();

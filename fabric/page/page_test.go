@@ -1,0 +1,229 @@
+package page
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/routing"
+	"fabsh/fabric/sim"
+	"fabsh/mad"
+)
+
+func parse(t testing.TB, spec string) *fabric.Fabric {
+	t.Helper()
+	f, _, err := sim.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// pageOf is a page about f, with tables of minimal hops.
+func pageOf(t testing.TB, f *fabric.Fabric) *Page {
+	t.Helper()
+	g, err := routing.NewGraph(f, routing.GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := routing.Compute(t.Context(), g, "minhop", routing.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Page{Report: &audit.Report{Model: f, Fabric: f.String()}, FailOn: audit.Warning, Graph: g, Version: "fabsh", Commands: []string{"fabsh"}}
+	if p.Verdict, err = r.Verify(t.Context(), routing.VerifyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if p.Balance, err = r.Balance(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func written(t testing.TB, p *Page) string {
+	t.Helper()
+	var b strings.Builder
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestHostileNames: names are text, whatever is in them; what cannot be seen is shown.
+func TestHostileNames(t *testing.T) {
+	names := []string{`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "\u202egnp.exe", "a\x1b[31m\x00b", "\xff\xfe", "</style></svg>", "{{.Style}}", "javascript:alert(1)", "--><!--"}
+	f := parse(t, "fattree:k=4")
+	rename := map[mad.GUID]string{}
+	for i := range f.Nodes() {
+		rename[f.Nodes()[i].GUID()] = names[i%len(names)]
+	}
+	f = f.Renamed(rename)
+	p := pageOf(t, f)
+	for i := range f.Nodes() {
+		p.Report.Findings = append(p.Report.Findings, audit.Finding{Check: "node.silent", Subject: audit.OfNode(&f.Nodes()[i]), Severity: audit.Error, Message: names[i%len(names)]})
+	}
+	p.Report.Notes = names
+	p.Report.Failures = []audit.Failure{{Audit: "x", Err: errors.New(names[0])}}
+	p.NoRoutes = names[0]
+	html := written(t, p)
+	for _, bad := range []string{"<script>alert", "<img", "\u202e", "\x1b", "\x00", "\xff", "ZgotmplZ"} {
+		if strings.Contains(html, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	for _, want := range []string{"&lt;script&gt;alert(1)", `\u202egnp.exe`, `a\x1b[31m\x00b`, `\xff\xfe`, "--&gt;&lt;!--"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if n := strings.Count(html, "<script"); n != 1 {
+		t.Errorf("%d scripts, want one", n)
+	}
+}
+
+// TestPolicy: the page's own script and style are what its policy allows, and it asks
+// for nothing from anywhere.
+func TestPolicy(t *testing.T) {
+	html := written(t, pageOf(t, parse(t, "fattree:k=4")))
+	for _, tag := range []string{"script", "style"} {
+		text := regexp.MustCompile(`(?s)<` + tag + `>(.*?)</` + tag + `>`).FindStringSubmatch(html)
+		allowed := regexp.MustCompile(tag + `-src '([^']*)'`).FindStringSubmatch(html)
+		if text == nil || allowed == nil {
+			t.Fatalf("no %s, or no policy of it", tag)
+		}
+		sum := sha256.Sum256([]byte(text[1]))
+		want := "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+		if got := strings.ReplaceAll(allowed[1], "&#43;", "+"); got != want {
+			t.Errorf("%s: the policy allows %s, the text is %s", tag, got, want)
+		}
+	}
+	if found := regexp.MustCompile(`(?i)https?:|\bsrc=|@import|<link|\son[a-z]+=|\sstyle=`).FindString(html); found != "" {
+		t.Errorf("the page has %q", found)
+	}
+	if len(script) > 15<<10 {
+		t.Errorf("the script has %d bytes", len(script))
+	}
+}
+
+// TestVerdict: nothing is fine that was not judged.
+func TestVerdict(t *testing.T) {
+	f := parse(t, "fattree:k=4")
+	warning := []audit.Finding{{Check: "link.width", Subject: audit.OfFabric(), Severity: audit.Warning}}
+	missed := func(r *audit.Report) {
+		r.Coverage.Count("links", "PortInfo", audit.OfFabric(), audit.TimedOut, 1)
+	}
+	for _, test := range []struct {
+		name string
+		edit func(p *Page)
+		want string
+	}{
+		{"clean", func(*Page) {}, "fine: Nothing wrong was found"},
+		{"a request without an answer", func(p *Page) { missed(p.Report) }, "unknown: Nothing wrong was found, but not all could be judged"},
+		{"an audit that was skipped", func(p *Page) { p.Report.Failures = []audit.Failure{{Audit: "sm", Skipped: true}} }, "unknown: Nothing wrong was found in what was judged; some audits were not done"},
+		{"nothing", func(p *Page) { p.Report.Model = nil }, "unknown: Nothing was judged"},
+		{"a finding", func(p *Page) { p.Report.Findings = warning }, "bad: There are findings"},
+		{"below --fail-on", func(p *Page) { p.Report.Findings, p.FailOn = warning, audit.Error }, "fine: Nothing was found that is as severe as error"},
+		{"a finding, and a silent port", func(p *Page) { p.Report.Findings = warning; missed(p.Report) }, "bad: There are findings; and not all could be judged"},
+		{"a credit loop", func(p *Page) { p.Verdict = &routing.Verdict{} }, "bad: The routing is wrong"},
+	} {
+		p := &Page{Report: &audit.Report{Model: f}, FailOn: audit.Warning}
+		test.edit(p)
+		class, text := p.verdict()
+		if got := class + ": " + text; got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+// TestTree: groups are pods, each in the order of names, and a missing link is told
+// where it is.
+func TestTree(t *testing.T) {
+	f := parse(t, "fattree:k=8,levels=3,remove_links=5%,seed=3")
+	var got []string
+	for _, g := range newTree(f).groups {
+		got = append(got, g.name())
+	}
+	want := []string{
+		"leaf-1 … leaf-4", "leaf-5 … leaf-8", "leaf-9 … leaf-12", "leaf-13 … leaf-16", "leaf-17 … leaf-20", "leaf-21 … leaf-24", "leaf-25 … leaf-28", "leaf-29 … leaf-32",
+		"spine-1 … spine-4", "spine-5 … spine-8", "spine-9 … spine-12", "spine-13 … spine-16", "spine-17 … spine-20", "spine-21 … spine-24", "spine-25 … spine-28", "spine-29 … spine-32",
+		"core-1 … core-16",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	html := written(t, pageOf(t, f))
+	if !strings.Contains(html, "leaf-3 – spine-1: no link; most switches of this group have 1 link to each of these") {
+		t.Error("no link is missing")
+	}
+	for _, s := range []state{up, slow, down} {
+		if strings.Contains(html, `<path class="`+words[s]+`"`) {
+			t.Errorf("links are shown as %s of whose ports nothing is known", words[s])
+		}
+	}
+}
+
+// TestFindings: effects stand below their cause, and old findings tell since when.
+func TestFindings(t *testing.T) {
+	f := parse(t, "fattree:k=4")
+	sw := &f.OfType(mad.NodeTypeSwitch)[0]
+	p := pageOf(t, f)
+	p.Report.Findings = []audit.Finding{
+		{Check: "ctr.symbol", Subject: audit.OfPort(sw.Port(1)), Severity: audit.Warning, Message: "errors"},
+		{Check: "node.silent", Subject: audit.OfNode(sw), Severity: audit.Error, Message: "silent", Since: time.Unix(0, 0)},
+	}
+	v := p.findings(newTree(f))
+	if len(v.Groups) != 1 || len(v.Groups[0]) != 2 || v.Groups[0][1].Depth != 1 || !v.Since || v.Groups[0][0].Since != "1970-01-01T00:00:00Z" || v.Groups[0][1].Group == "" {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestScale: whole numbers have classes of their own as long as there are few.
+func TestScale(t *testing.T) {
+	var x figure
+	for _, test := range []struct {
+		lowest, highest float64
+		want            scale
+	}{{2, 4, scale{2, 3, 4}}, {5, 5, scale{5}}, {0, 15, scale{0, 2, 4, 6, 8, 10, 12, 14}}} {
+		if diff := cmp.Diff(test.want, x.scale(test.lowest, test.highest)); diff != "" {
+			t.Errorf("%g to %g: -want +got\n%s", test.lowest, test.highest, diff)
+		}
+	}
+	x.log = true
+	s := x.scale(0, 123)
+	if s.class(0) == s.class(1) || s.class(1) == s.class(10) || s.class(99) == s.class(100) {
+		t.Errorf("%v tells powers of ten not apart", s)
+	}
+}
+
+// BenchmarkWrite writes the page of 11,664 hosts.
+func BenchmarkWrite(b *testing.B) {
+	p := pageOf(b, parse(b, "pgft:m=18/18/36,w=1/18/18,p=1/1/1"))
+	for b.Loop() {
+		b.ReportMetric(float64(len(written(b, p)))/1e6, "MB")
+	}
+}
+
+// TestSlots: a link that is not there leaves its row of a heat map empty; the cores of
+// a tree, of which each spine has some, share rows.
+func TestSlots(t *testing.T) {
+	tr := newTree(parse(t, "fattree:k=8,levels=3,remove_links=5%,seed=3"))
+	for _, g := range tr.groups {
+		slots := tr.slots(g)
+		if (g.tier == 1) != (slots != nil) && g.tier < tr.top {
+			t.Errorf("%s: %d slots", g.name(), len(slots))
+		}
+		for n, y := range slots {
+			if g.tier == 1 && y != tr.within[n.ID()] {
+				t.Errorf("%s: the links to %s are in row %d", g.name(), n.Name(), y)
+			}
+		}
+	}
+}
