@@ -17,6 +17,9 @@ import (
 // TestTablesOfPorts compares whole tables with smpquery, as OpenSM set them up,
 // and again when we have set them.
 func TestTablesOfPorts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	writable := func(o *Options) { o.Write, o.OverrideSM = true, true }
 	onPeerNets(t, writable, func(t *testing.T, f *peerFixture) {
 		random := rand.New(rand.NewPCG(5, 6))

@@ -14,6 +14,9 @@ import (
 // TestSAQuery compares sa_get with saquery where the answer is one record: all
 // that libumad2sim lets through of OpenSM's tables.
 func TestSAQuery(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	onPeerNets(t, nil, func(t *testing.T, f *peerFixture) {
 		fab := f.sweep(t)
 		local := fab.From().LID()

@@ -17,6 +17,9 @@ import (
 // every port, along directed routes and by LID; of irregular nets each thing
 // one of these ways, and not all of the ports without a link.
 func TestSMPQuery(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	onPeerNets(t, nil, func(t *testing.T, f *peerFixture) {
 		i := smpInquiry{all: strings.HasSuffix(t.Name(), "/tree")}
 		for _, p := range entrances(f.sweep(t)) {
