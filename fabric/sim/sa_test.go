@@ -45,6 +45,9 @@ var recordAttributes = []*mad.Attribute{
 
 // TestTableSizes: all records, once, in order.
 func TestTableSizes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("43,264 records: with the race detector the receiver falls behind their sender")
+	}
 	r := newRig(t, "fattree:k=8,levels=3")
 	e := r.engine(engine.Options{})
 	want := map[string]int{
