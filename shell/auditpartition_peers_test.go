@@ -30,6 +30,9 @@ empty=0x0007 : NONE ;
 // audit expects of it; with another file the difference is told. Whole tables
 // are as they should be.
 func TestPartitionsUnderOpenSM(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	const first, second = "0x2c90300000011", "0x0002c90300000021"
 	dir := t.TempDir()
 	file, other := filepath.Join(dir, "partitions.conf"), filepath.Join(dir, "other.conf")

@@ -65,6 +65,9 @@ func (l *liar) Close() error               { close(l.done); return nil }
 // TestLyingSwitch: a switch that invents nodes ends discover() with a warning; the
 // script goes on with what was found, and the exit status is 3.
 func TestLyingSwitch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	a, out := siteApp(t, nil, "--window", "512")
 	a.interrupts, _, _ = testInterrupts()
 	s, err := a.session(&connection{name: "liar", transport: &liar{out: make(chan engine.Datagram, 1<<12), done: make(chan bool)}}, nil, nil, nil)

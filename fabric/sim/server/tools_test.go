@@ -20,6 +20,9 @@ import (
 // TestTools: the tools of infiniband-diags print the same here and on ibsim, of the
 // same net file, brought up by OpenSM, but for toolDifferences.
 func TestTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	known := map[string]bool{}
 	b, err := os.ReadFile(hiddenFile)
 	if err != nil {
