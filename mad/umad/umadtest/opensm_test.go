@@ -243,7 +243,7 @@ func testSpeed(t *testing.T, s *subnet) {
 // the first that is not disabled.
 func testPortChoice(t *testing.T, s *subnet) {
 	describe := regexp.MustCompile(`host-[0-9-]+`)
-	const none = "no InfiniBand port is up: vib1/1 (down, polling), vib0/1 (down, polling); see to cable and switch, or name a device to use it all the same (-C)\n"
+	const none = "no InfiniBand port is up: vib1/1 (down, polling), vib0/1 (down, polling); see to cable and switch, or name a device to use it all the same (-C); to list them: fabsh ports\n"
 	states := []mad.PortState{mad.PortStateActive, mad.PortStateInitialize, mad.PortStateDown}
 	set := func(c *cable, state mad.PortState) {
 		t.Helper()
@@ -299,5 +299,5 @@ func testRemoval(t *testing.T, s *subnet) {
 	if !strings.Contains(got, "vib1/1 is gone: the device was removed or reset, or its driver unloaded (") || !strings.HasSuffix(got, "[exit status 3]\n") {
 		t.Errorf("fabsh: %s", got)
 	}
-	is(t, "afterwards", fabsh(t.Context(), "1", "-F", "umad"), "fabsh: no device vib1: there is vib0\n[exit status 3]\n")
+	is(t, "afterwards", fabsh(t.Context(), "1", "-F", "umad"), "fabsh: no device vib1: there is vib0; to list them: fabsh ports\n[exit status 3]\n")
 }
