@@ -1,11 +1,11 @@
 package audits
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric"
 	"fabsh/fabric/audit"
 )
 
@@ -93,17 +93,11 @@ func writeGroup(b *strings.Builder, g *audit.Group, indent string) {
 
 // coverageText is what was covered, in a line: the whole, then what is missing.
 func coverageText(c *audit.Coverage) string {
-	t := c.Total()
-	wanted := t.Asked - t.Unsupported
-	var b strings.Builder
-	switch {
-	case t.Asked == 0:
-		return "nothing was asked"
-	case c.Complete():
-		fmt.Fprintf(&b, "100 %% of %s", fabric.Plural(wanted, "request", "requests"))
-	default:
-		fmt.Fprintf(&b, "%.2f %% of %d requests", min(100*float64(t.Answered)/float64(max(wanted, 1)), 99.99), wanted)
+	if c.Total().Asked == 0 {
+		return c.Share()
 	}
+	var b strings.Builder
+	b.WriteString(c.Share())
 	for _, r := range c.Rows() {
 		var parts []string
 		for _, x := range []struct {
@@ -123,22 +117,7 @@ func coverageText(c *audit.Coverage) string {
 
 // countText is how many findings there are, by severity.
 func countText(r *audit.Report) string {
-	var parts []string
-	for s := audit.Critical; s >= audit.Info; s-- {
-		n := 0
-		for i := range r.Findings {
-			if r.Findings[i].Severity == s {
-				n++
-			}
-		}
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
-		}
-	}
-	text := "none"
-	if len(parts) > 0 {
-		text = strings.Join(parts, ", ")
-	}
+	text := cmp.Or(r.Counts(), "none")
 	if n := len(r.Acked); n > 0 {
 		text += fmt.Sprintf("; %d acknowledged", n)
 	}

@@ -2,8 +2,11 @@ package audit
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+
+	"fabsh/fabric"
 )
 
 // Outcome is what came of a request.
@@ -41,6 +44,7 @@ func (r *Row) count(o Outcome, n int) {
 
 // Coverage is what was asked in one run.
 type Coverage struct {
+	audits []string // in the order in which they began; one that is forgotten keeps its place
 	rows   []Row
 	index  map[[2]string]int
 	misses []miss
@@ -67,6 +71,9 @@ func (c *Coverage) Count(audit, attribute string, s Subject, o Outcome, n int) {
 		}
 		i = len(c.rows)
 		c.index[key] = i
+		if !slices.Contains(c.audits, audit) {
+			c.audits = append(c.audits, audit)
+		}
 		c.rows = append(c.rows, Row{Audit: audit, Attribute: attribute})
 	}
 	c.rows[i].count(o, n)
@@ -77,28 +84,22 @@ func (c *Coverage) Count(audit, attribute string, s Subject, o Outcome, n int) {
 
 // Rows are by audit, in the order in which they began, and attribute.
 func (c *Coverage) Rows() []Row {
-	order := map[string]int{}
-	for _, r := range c.rows {
-		if _, ok := order[r.Audit]; !ok {
-			order[r.Audit] = len(order)
-		}
-	}
 	rows := slices.Clone(c.rows)
 	slices.SortStableFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(order[a.Audit], order[b.Audit]), cmp.Compare(a.Attribute, b.Attribute))
+		return cmp.Or(cmp.Compare(slices.Index(c.audits, a.Audit), slices.Index(c.audits, b.Audit)), cmp.Compare(a.Attribute, b.Attribute))
 	})
 	return rows
 }
 
 // Clone is a copy.
 func (c *Coverage) Clone() Coverage {
-	return Coverage{slices.Clone(c.rows), maps.Clone(c.index), slices.Clone(c.misses)}
+	return Coverage{slices.Clone(c.audits), slices.Clone(c.rows), maps.Clone(c.index), slices.Clone(c.misses)}
 }
 
 // Forget drops what an audit has asked, which is to be asked again.
 func (c *Coverage) Forget(audit string) {
 	old := *c
-	*c = Coverage{}
+	*c = Coverage{audits: old.audits}
 	for _, r := range old.rows {
 		if r.Audit != audit {
 			c.Count(r.Audit, r.Attribute, Subject{}, Answered, r.Answered)
@@ -127,6 +128,20 @@ func (c *Coverage) Total() (t Row) {
 		t.Failed += r.Failed
 	}
 	return t
+}
+
+// Share is how much was answered of what was asked, in words. What is not supported was
+// not to be had.
+func (c *Coverage) Share() string {
+	t := c.Total()
+	wanted := t.Asked - t.Unsupported
+	switch {
+	case t.Asked == 0:
+		return "nothing was asked"
+	case c.Complete():
+		return "100 % of " + fabric.Plural(wanted, "request", "requests")
+	}
+	return fmt.Sprintf("%.2f %% of %d requests", min(100*float64(t.Answered)/float64(max(wanted, 1)), 99.99), wanted)
 }
 
 // Missing are the subjects that did not answer, each once.

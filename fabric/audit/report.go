@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"fabsh/fabric"
@@ -103,4 +105,21 @@ func (r *Report) Worst() (worst Severity) {
 		worst = max(worst, r.Findings[i].Severity)
 	}
 	return worst
+}
+
+// Counts is how many findings there are, by severity, the worst first; "": none.
+func (r *Report) Counts() string {
+	var parts []string
+	for s := Critical; s >= Info; s-- {
+		n := 0
+		for i := range r.Findings {
+			if r.Findings[i].Severity == s {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(parts, ", ")
 }

@@ -1,12 +1,10 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
-
-	"fabsh/fabric"
-	"fabsh/fabric/audit"
 )
 
 // head is the verdict, and what it is worth.
@@ -53,7 +51,7 @@ func (p *Page) head() head {
 		h.Commands = append(h.Commands, clean(c))
 	}
 	h.Class, h.Verdict = p.verdict()
-	h.Coverage = coverage(&r.Coverage)
+	h.Coverage = r.Coverage.Share()
 	for _, row := range r.Coverage.Rows() {
 		if row.Answered < row.Asked {
 			h.Rows = append(h.Rows, coverageRow{clean(row.Audit), clean(row.Attribute), row.Asked, row.Answered, row.TimedOut, row.Failed, row.Unsupported})
@@ -120,21 +118,7 @@ func (p *Page) verdict() (class, text string) {
 // counts is how many findings there are, by severity.
 func (p *Page) counts() string {
 	r := p.Report
-	var parts []string
-	for s := audit.Critical; s >= audit.Info; s-- {
-		n := 0
-		for i := range r.Findings {
-			if r.Findings[i].Severity == s {
-				n++
-			}
-		}
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
-		}
-	}
-	if len(parts) == 0 {
-		parts = []string{"no findings"}
-	}
+	parts := []string{cmp.Or(r.Counts(), "no findings")}
 	if n := len(r.Acked); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d acknowledged", n))
 	}
@@ -142,17 +126,4 @@ func (p *Page) counts() string {
 		parts = append(parts, fmt.Sprintf("%d in the baseline too, and not told", r.Known))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// coverage is what was answered of what was asked, in a line.
-func coverage(c *audit.Coverage) string {
-	t := c.Total()
-	wanted := t.Asked - t.Unsupported
-	switch {
-	case t.Asked == 0:
-		return "nothing was asked"
-	case c.Complete():
-		return "100 % of " + fabric.Plural(wanted, "request", "requests")
-	}
-	return fmt.Sprintf("%.2f %% of %s", min(100*float64(t.Answered)/float64(max(wanted, 1)), 99.99), fabric.Plural(wanted, "request", "requests"))
 }
