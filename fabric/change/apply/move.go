@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -372,19 +371,4 @@ func cellsOf(steps []Step) []int {
 		cells[i] = s.Cell
 	}
 	return cells
-}
-
-// InOneRound is the order of cells in which no order matters, such as of ports: all
-// at once.
-func InOneRound(_ context.Context, now, want [][]byte) ([]Round, error) {
-	var r Round
-	for i := range now {
-		if !bytes.Equal(now[i], want[i]) {
-			r.Steps = append(r.Steps, Step{i, want[i]})
-		}
-	}
-	if r.Steps == nil {
-		return nil, nil
-	}
-	return []Round{r}, nil
 }

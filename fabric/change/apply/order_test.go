@@ -2,113 +2,86 @@ package apply_test
 
 import (
 	"bytes"
-	"slices"
-	"strings"
+	"context"
+	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 
 	"fabsh/fabric/change/apply"
-	"fabsh/fabric/routing"
 	"fabsh/mad"
 )
 
-// TestOrderOfKinds: virtual lanes are written before the forwarding tables that need
-// them, and lanes get entries for arbitration before packets come and lose them after.
-func TestOrderOfKinds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, "fattree:k=4")
-		e := r.engine(-1, nil)
-		defer e.Close()
-		first := r.cells[0]
-		cell := func(attr *mad.Attribute, modifier uint32, before, after []byte) *apply.Cell {
-			return &apply.Cell{Node: first.Node, Name: attr.Name, Routes: first.Routes, Attr: attr, Modifier: modifier, Old: before, New: after}
+// TestBranches: branches of multicast are taken away in a round before the one in which
+// new ones come: in between no switch has one that is not in both trees, and so no
+// packet goes round, whatever the order within a round.
+func TestBranches(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 0))
+	for range 200 {
+		var cells []*apply.Cell
+		var now, want [][]byte
+		for s := range 4 {
+			from, to := make([]byte, 64), make([]byte, 64)
+			for i := range from {
+				from[i] = byte(random.Uint32() & random.Uint32())
+				to[i] = from[i] ^ byte(random.Uint32()&random.Uint32()&random.Uint32())*byte(random.IntN(2))
+			}
+			cells = append(cells, &apply.Cell{Node: mad.GUID(s), Attr: mad.AttrMulticastForwardingTable})
+			now, want = append(now, from), append(want, to)
 		}
-		pad := func(b ...byte) []byte { return append(b, make([]byte, mad.AttrVLArbitrationTable.Size-len(b))...) }
-		cells := slices.Concat(r.cells, []*apply.Cell{
-			cell(mad.AttrSLtoVLMappingTable, 1<<8|2, []byte{0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45, 0x67}, make([]byte, 8)),
-			cell(mad.AttrVLArbitrationTable, 1<<16|1, pad(0, 4, 1, 0), pad(0, 4, 1, 4)), // lane 1 comes
-			cell(mad.AttrVLArbitrationTable, 1<<16|2, pad(0, 4, 1, 4), pad(0, 4, 0, 0)), // it goes
-		})
-		lanes, comes, goes := len(r.cells), len(r.cells)+1, len(r.cells)+2
-		p := apply.Prover{Engine: e, Fabric: r.f, Cells: cells, AcceptCreditLoops: true, Tell: func(string) {}, Back: true}
-		states := func(of func(*apply.Cell) []byte) (all [][]byte) {
-			for _, c := range cells {
-				all = append(all, of(c))
-			}
-			return all
+		old := make([][]byte, len(now))
+		copy(old, now)
+		rounds, err := apply.Ordered(cells, nil)(t.Context(), now, want)
+		if err != nil || len(rounds) > 2 {
+			t.Fatalf("%d rounds, %v", len(rounds), err)
 		}
-		for _, back := range []bool{false, true} {
-			now, want := states(before), states(after)
-			if back {
-				now, want, comes, goes = want, now, goes, comes
+		for k, r := range rounds {
+			for _, step := range r.Steps {
+				if bytes.Equal(now[step.Cell], step.Data) {
+					t.Fatal("a write changes nothing")
+				}
+				now[step.Cell] = step.Data
 			}
-			rounds, err := p.Order(t.Context(), now, want)
-			if err != nil {
-				t.Fatal(err)
-			}
-			at := func(cell int) int {
-				return slices.IndexFunc(rounds, func(r apply.Round) bool {
-					return slices.ContainsFunc(r.Steps, func(s apply.Step) bool { return s.Cell == cell })
-				})
-			}
-			if at(comes) != 0 || at(goes) != len(rounds)-1 || at(lanes) < 1 || !back && at(lanes) > at(0) {
-				t.Errorf("back %v: %d rounds: an entry comes in %d and goes in %d; lanes in %d, tables in %d", back, len(rounds), at(comes), at(goes), at(lanes), at(0))
+			for c := range now {
+				for i, b := range now[c] {
+					if k == 0 && len(rounds) == 2 && b&^(old[c][i]&want[c][i]) != 0 {
+						t.Fatal("a branch is left after the first round that is not in both trees")
+					}
+				}
 			}
 		}
-	})
+		for c := range now {
+			if !bytes.Equal(now[c], want[c]) {
+				t.Fatal("it does not end at the new tables")
+			}
+		}
+	}
 }
 
-// TestBackPastCreditLoop: where no order back is free of credit loops, it is gone by
-// itself only if switches drop what is stuck; it is said.
-func TestBackPastCreditLoop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, "ring:n=6,hosts=1")
-		e := r.engine(-1, nil)
-		defer e.Close()
-		live, now, want := r.ringTables()
-		said := ""
-		p := apply.Prover{Engine: e, Fabric: r.f, Live: live, Cells: r.cells, Back: true, Tell: func(text string) { said = text }}
-		if rounds, err := p.Order(t.Context(), now, want); err != nil || len(rounds) == 0 || !strings.Contains(said, "credit loop") {
-			t.Errorf("%v, told %q", err, said)
-		}
-		for i := range r.f.Ports() {
-			if port := &r.f.Ports()[i]; port.Node().IsSwitch() && port.Peer() != nil {
-				port.Info().HOQLife = 31
-			}
-		}
-		if _, err := p.Order(t.Context(), now, want); err == nil || !strings.Contains(err.Error(), "--accept-credit-loop-risk") {
-			t.Errorf("without a bound: %v", err)
-		}
-		p.AcceptCreditLoops = true
-		if _, err := p.Order(t.Context(), now, want); err != nil {
-			t.Errorf("accepted: %v", err)
-		}
-	})
-}
-
-// ringTables has the cells lead from tables with a credit loop to ones without: now are
-// these, and want those.
-func (r *rig) ringTables() (live *routing.Routes, now, want [][]byte) {
-	r.t.Helper()
-	g, err := routing.NewGraph(r.f, routing.GraphOptions{})
+// TestKinds: what makes ways comes before the forwarding tables, and what takes them
+// after.
+func TestKinds(t *testing.T) {
+	port := func(from, to mad.PortPhysicalState) (*apply.Cell, []byte, []byte) {
+		a, b := make([]byte, mad.AttrPortInfo.Size), make([]byte, mad.AttrPortInfo.Size)
+		f := mad.AttrPortInfo.Field("port_physical_state")
+		f.SetUint(a, uint64(from))
+		f.SetUint(b, uint64(to))
+		return &apply.Cell{Attr: mad.AttrPortInfo, Fields: []string{"port_physical_state"}}, a, b
+	}
+	off, offNow, offWant := port(mad.PortPhysicalStateLinkUp, mad.PortPhysicalStateDisabled)
+	on, onNow, onWant := port(mad.PortPhysicalStateDisabled, mad.PortPhysicalStatePolling)
+	lft := &apply.Cell{Attr: mad.AttrLinearForwardingTable}
+	rounds, err := apply.Ordered([]*apply.Cell{off, lft, on}, func(context.Context, [][]byte, [][]byte) ([]apply.Round, error) {
+		return []apply.Round{{Steps: []apply.Step{{Cell: 1}}}}, nil
+	})(t.Context(), [][]byte{offNow, make([]byte, 64), onNow}, [][]byte{offWant, bytes.Repeat([]byte{1}, 64), onWant})
 	if err != nil {
-		r.t.Fatal(err)
+		t.Fatal(err)
 	}
-	tables := map[string]*routing.Routes{}
-	for _, engine := range []string{"minhop", "updn"} {
-		if tables[engine], err = routing.Compute(r.t.Context(), g, engine, routing.Options{}); err != nil {
-			r.t.Fatal(err)
+	var got []int
+	for _, r := range rounds {
+		for _, step := range r.Steps {
+			got = append(got, step.Cell)
 		}
 	}
-	block := func(engine string, s int) []byte {
-		b := bytes.Repeat([]byte{mad.NoPort}, mad.LFTBlock)
-		copy(b, tables[engine].Row(s))
-		return b
+	if len(rounds) != 3 || len(got) != 3 || got[0] != 2 || got[1] != 1 || got[2] != 0 {
+		t.Errorf("%d rounds, cells %v; want the port that comes, the table, the port that goes", len(rounds), got)
 	}
-	r.cells = nil
-	for s, n := range g.Switches() {
-		c := &apply.Cell{Node: n.GUID(), Name: n.Label(), Routes: []mad.DirectedRoute{n.Route()}, Attr: mad.AttrLinearForwardingTable, Old: block("minhop", s), New: block("updn", s)}
-		r.cells, now, want = append(r.cells, c), append(now, c.New), append(want, c.Old)
-	}
-	return tables["updn"], now, want
 }

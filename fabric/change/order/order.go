@@ -14,8 +14,6 @@
 //	leg.go        writes placed in rounds by precedences; components.go: those in a circle
 //	precedence.go credit loops broken by precedences and drains
 //	groups.go     groups of LIDs, with drains between
-//	stage.go      the order of kinds of writes; multicast tables
-//	ports.go      links that are disabled: does each pair keep a path?
 //
 // A round is a set of writes in any order, all of them read back before the next
 // round begins. While a round is written each of its entries may be the old one or
