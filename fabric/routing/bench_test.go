@@ -155,7 +155,7 @@ func BenchmarkDisjointness(b *testing.B) {
 // BenchmarkCreditLoops: these alone.
 func BenchmarkCreditLoops(b *testing.B) {
 	benchmarkRoutes(b, func(b *testing.B, r *Routes) error {
-		d, err := r.dependencies(b.Context())
+		d, err := r.dependencies(b.Context(), nil)
 		if err == nil {
 			d.Cycle()
 		}

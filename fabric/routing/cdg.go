@@ -189,10 +189,14 @@ func (d *CDG) onCycle() int32 {
 	return -1
 }
 
-// dependencies is the graph of all paths between CAs and routers, with SL 0.
-func (r *Routes) dependencies(ctx context.Context) (*CDG, error) {
+// dependencies is the graph of all paths between CAs and routers, with SL 0, but for
+// those to the LIDs of not.
+func (r *Routes) dependencies(ctx context.Context, not []bool) (*CDG, error) {
 	v := &verification{g: r.graph, vls: 1}
 	v.selectEndpoints()
+	for lid, is := range not {
+		v.wanted[lid] = v.wanted[lid] && !is
+	}
 	if err := v.followAll(ctx, r, false); err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func (a *addition) addPaths(ctx context.Context, ranks *Ranks) error {
 		return nil
 	}
 	g := a.r.graph
-	graph, err := a.r.dependencies(ctx)
+	graph, err := a.r.dependencies(ctx, nil)
 	if err != nil {
 		return err
 	}

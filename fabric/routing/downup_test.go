@@ -30,7 +30,7 @@ func TestToSwitches(t *testing.T) {
 			if whole := v.ToSwitches == v.SwitchPairs; !v.OK() || v.SwitchPairs == 0 || whole == told || v.ToSwitches < v.SwitchPairs-v.SwitchPairs/100 {
 				t.Errorf("%s, %s: ok %v, to switches: %d of %d; %q", spec, engine, v.OK(), v.ToSwitches, v.SwitchPairs, v.Notes)
 			}
-			graph, err := r.dependencies(t.Context())
+			graph, err := r.dependencies(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -168,7 +168,7 @@ func (r *Routes) evenOut(ctx context.Context, full *Routes) error {
 		return context.Cause(ctx)
 	}
 	// Paths to switches that up*/down* does not have were made for the entries before.
-	graph, err := r.dependencies(ctx)
+	graph, err := r.dependencies(ctx, nil)
 	if err != nil {
 		return err
 	}

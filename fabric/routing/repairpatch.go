@@ -23,7 +23,7 @@ func (r *Routes) patch(ctx context.Context, g *Graph) (t *Routes, whole bool, er
 	if err := a.findBroken(ctx, r.graph); err != nil {
 		return nil, false, err
 	}
-	graph, err := t.dependencies(ctx)
+	graph, err := t.dependencies(ctx, nil)
 	if err != nil {
 		return nil, false, err
 	}

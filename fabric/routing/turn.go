@@ -62,7 +62,7 @@ func (r *Routes) Nue(ctx context.Context, lids []mad.LID, turns []Turn) (unreach
 	r.ownAll()
 	var given *CDG
 	if turns == nil {
-		given, err = r.turnsBeside(ctx, wanted)
+		given, err = r.dependencies(ctx, wanted)
 	} else {
 		given, err = g.turnGraph(turns)
 	}
@@ -99,26 +99,6 @@ func (r *Routes) Nue(ctx context.Context, lids []mad.LID, turns []Turn) (unreach
 		}
 	}
 	return unreached, r.fillSome(ctx, wanted)
-}
-
-// turnsBeside is the graph of the paths of r to CAs and routers, but for LIDs that are not
-// to count.
-func (r *Routes) turnsBeside(ctx context.Context, not []bool) (*CDG, error) {
-	v := &verification{g: r.graph, vls: 1}
-	v.selectEndpoints()
-	for lid, is := range not {
-		v.wanted[lid] = v.wanted[lid] && !is
-	}
-	if err := v.followAll(ctx, r, false); err != nil {
-		return nil, err
-	}
-	d := NewCDG(r.graph, 1)
-	for i := range v.workers {
-		if v.workers[i].graph != nil {
-			d.Union(v.workers[i].graph)
-		}
-	}
-	return d, nil
 }
 
 // newNueBeside begins a search beside given dependencies. Without any it has an escape
