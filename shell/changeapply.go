@@ -314,7 +314,7 @@ func firstFew(list []string) []string {
 func (s *session) mayApply(ctx context.Context, staged bool) (*fabric.Fabric, *sa.SM, error) {
 	switch {
 	case s.engine == nil:
-		return nil, nil, errors.New("change: a change needs a live fabric: this session reads a file")
+		return nil, nil, s.noLive("change", "a change needs a live fabric: this session reads a file")
 	case !s.engine.Write():
 		return nil, nil, errors.New("change: it would change the fabric, which takes --write (before the word change)")
 	}

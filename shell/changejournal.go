@@ -65,7 +65,7 @@ func (s *session) runOf(subnet audit.Subnet) (*apply.Run, error) {
 func (s *session) journaled() (*apply.Run, error) {
 	switch {
 	case s.engine == nil:
-		return nil, errors.New("change: this needs the fabric of the change: this session reads a file")
+		return nil, s.noLive("change", "this needs the fabric of the change: this session reads a file")
 	case s.inProcess():
 		return nil, errors.New("change: a fabric that is simulated in this process ends with it: there is no change to be confirmed or taken back")
 	}

@@ -234,7 +234,7 @@ func (s *session) plannedRoutes(ctx context.Context, o planOptions) (r, live *ro
 // startPlan has what the session writes recorded instead of sent.
 func (s *session) startPlan() (err error) {
 	if s.engine == nil {
-		return errors.New("there is no fabric that could be changed: a plan needs a live or a simulated one (-F)")
+		return s.noLive("plan", "there is no fabric that could be changed: a plan needs a live or a simulated one (-F)")
 	}
 	s.planning, err = s.StartPlan(context.Background())
 	return err

@@ -212,10 +212,7 @@ func (r *fabricReader) open() error {
 		return err
 	}
 	if s.engine == nil {
-		err = errors.New("exporter: it reads a live fabric, and this session has none: see -F")
-		if _, absent := s.CurrentFabric(context.Background()); absent != nil {
-			err = &hostError{fmt.Errorf("exporter: %w", absent)}
-		}
+		err = s.noLive("exporter", "it reads a live fabric, and this session has none: see -F")
 		s.close()
 		return err
 	}

@@ -38,7 +38,7 @@ func (a *app) watchRoutes(o routeOptions) error {
 			defer stop()
 		}
 		if s.engine == nil {
-			return errors.New("route: --watch needs a live fabric: this session reads a file")
+			return s.noLive("route", "--watch needs a live fabric: this session reads a file")
 		}
 		policy, err := s.policy(ctx, o)
 		if policy == nil || err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
 	"fabsh/mad/engine"
 )
 
@@ -49,6 +50,15 @@ func (s *session) writeMetrics() {
 	if err := s.WriteMetrics(); err != nil {
 		s.app.fail(err)
 	}
+}
+
+// noLive is why a command fails that needs a live fabric, in a session without one:
+// the host has no device, or ofFile.
+func (s *session) noLive(command, ofFile string) error {
+	if absent := topology.EnvOf(s.Runtime).Absent; absent != nil {
+		return &hostError{fmt.Errorf("%s: %w: %w", command, topology.ErrNoFabric, absent)}
+	}
+	return fmt.Errorf("%s: %s", command, ofFile)
 }
 
 func (s *session) closeEngine() {

@@ -2,7 +2,6 @@ package shell
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -100,7 +99,7 @@ func (r *ratesSource) Sent() uint64 { return r.sent() }
 // top shows the table until it is over.
 func (s *session) top(ctx context.Context, o live.Options) error {
 	if s.engine == nil {
-		return errors.New("top: needs a live fabric: this session reads a file, whose counters stand still")
+		return s.noLive("top", "needs a live fabric: this session reads a file, whose counters stand still")
 	}
 	if d := s.deadline; d != nil { // a round may last as long as one waits
 		var stop context.CancelFunc
