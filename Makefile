@@ -4,8 +4,12 @@ export FABSH_PEERS_REQUIRED := 1
 GO   := go
 TEST := $(GO) test -timeout 15m
 
+# What finds faults of access in the report: its version, and the SHA-512 of its package.
+AXE    := 4.14.1
+AXESUM := 1477dafa598d8d065f273d6af302aa203c02e83131707b7fa648cd41bd3d6b734f8c22a0dab86ee6a6f64b8afbe804b214d36db85a2826965edfb3a0b9d546b5
+
 .DEFAULT_GOAL := help
-.PHONY: help build run test check lint generate peers prometheus kernel kernel-test kernel-ib-test fuzz soak bench dist deb clean
+.PHONY: help build run test check lint generate peers prometheus chromium debootstrap kernel kernel-test kernel-ib-test fuzz soak bench dist deb clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +46,15 @@ peers: ## unpacks ibsim, OpenSM, infiniband-diags, ibutils and tshark into .peer
 prometheus: ## unpacks Debian's Prometheus into .prometheus, for make soak; installs nothing
 	@mad/ibsim/ibsimtest/peers.sh .prometheus prometheus
 
+chromium: ## unpacks Debian's Chromium, and npm's axe-core, into .chromium, for make soak; installs nothing
+	@mad/ibsim/ibsimtest/peers.sh .chromium chromium
+	@test -e .chromium/axe.min.js || { cd .chromium && npm pack --silent axe-core@$(AXE) >/dev/null && \
+		echo "$(AXESUM)  axe-core-$(AXE).tgz" | sha512sum -c --quiet && tar xzOf axe-core-$(AXE).tgz package/axe.min.js >axe.new && \
+		mv axe.new axe.min.js && rm axe-core-$(AXE).tgz; }
+
+debootstrap: ## unpacks Debian's debootstrap into .debootstrap, for make soak; installs nothing
+	@mad/ibsim/ibsimtest/peers.sh .debootstrap debootstrap
+
 kernel: ## unpacks Debian's kernel, and QEMU, into .kernel; installs nothing
 	@mad/umad/umadtest/kernel.sh .kernel
 
@@ -56,7 +69,7 @@ fuzz: ## every fuzz target, FUZZTIME each (10s)
 		echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $${FUZZTIME:-10s} $$p || exit 1; done; done
 
 soak: export FABSH_SOAK := 1
-soak: peers prometheus ## long fuzzing, repeated tests, tests on a kernel
+soak: peers prometheus chromium debootstrap ## long fuzzing, repeated tests, tests on a kernel
 	$(MAKE) fuzz FUZZTIME=5m
 	$(TEST) -timeout 2h -race -count 10 ./...
 	$(MAKE) kernel-test kernel-ib-test
@@ -89,4 +102,4 @@ deb: ## dist/: Debian packages, amd64 and arm64, with man pages, completion, exa
 	@rm -rf dist/fabsh dist/man dist/completion
 
 clean: ## removes what make made
-	rm -rf fabsh .peers .prometheus .kernel dist
+	rm -rf fabsh .peers .prometheus .chromium .debootstrap .kernel dist

@@ -65,6 +65,19 @@ func ShippedAudits() []ShippedDoc { return shipped(auditFolder) }
 // are the standard set, and with deep those too that read nothing but whole
 // tables. flags are those of the command that runs them, for who misspells one.
 func (s *Session) LoadAudits(ctx context.Context, words, flags []string, deep bool) (*Audits, error) {
+	all, err := s.loadAudits(ctx, words, flags, deep)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range all.List {
+		s.allow(nil, a.kwargs)
+	}
+	return all, nil
+}
+
+// loadAudits is LoadAudits for a script: files that options name are read only where
+// scripts may read.
+func (s *Session) loadAudits(ctx context.Context, words, flags []string, deep bool) (*Audits, error) {
 	var names []string
 	known := ShippedAudits()
 	for _, w := range words {
@@ -108,7 +121,6 @@ func (s *Session) LoadAudits(ctx context.Context, words, flags []string, deep bo
 		if err := a.bind(); err != nil {
 			return nil, err
 		}
-		s.allow(nil, a.kwargs)
 	}
 	return all, nil
 }
@@ -251,15 +263,21 @@ func (a *Audit) arguments(own starlark.StringDict) []starlark.Tuple {
 }
 
 // expected is how many datagrams the audit says that it will send; 0 where it
-// does not say. deep is for a datagrams() that takes it.
+// does not say. Its datagrams() may take deep, and options of the audit.
 func (a *Audit) expected(t *starlark.Thread, f starlark.Value, deep bool) (int, error) {
 	if a.datagrams == nil {
 		return 0, nil
 	}
+	values := starlark.StringDict{deepOption: starlark.Bool(deep)}
+	for _, p := range a.entry.options {
+		if values[p.name] = p.value; a.given[p.name] != nil {
+			values[p.name] = a.given[p.name]
+		}
+	}
 	var kwargs []starlark.Tuple
 	for i := range a.datagrams.NumParams() {
-		if name, _ := a.datagrams.Param(i); name == deepOption {
-			kwargs = append(kwargs, starlark.Tuple{starlark.String(name), starlark.Bool(deep)})
+		if name, _ := a.datagrams.Param(i); values[name] != nil {
+			kwargs = append(kwargs, starlark.Tuple{starlark.String(name), values[name]})
 		}
 	}
 	v, err := starlark.Call(t, a.datagrams, starlark.Tuple{f}, kwargs)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,17 +57,26 @@ var healthy = []string{
 	"fattree", "fattree:k=8,levels=3", "pgft:m=4/4,w=1/2,p=1/2", "ring:n=2", "ring:n=7", "mesh", "torus", "hyperx", "dragonfly", "random",
 }
 
+// healthyLarge are those of 1,000 nodes and more.
+var healthyLarge = []string{
+	"fattree:k=16,levels=3", "pgft:m=18/18/4,w=1/6/6,p=1/1/1", "ring:n=101,hosts=9", "mesh:dims=8/6/6", "torus:dims=6/6/6", "hyperx:dims=6/6/6", "dragonfly:a=8,p=4,h=4", "random:n=260,hosts=4",
+}
+
 // smKey is that of the simulated subnet administrator: who has it is told who the
 // members of groups are.
 var smKey = &engine.Keys{SA: 1}
 
 // TestHealthyFabrics: no finding, and all that is asked is answered; with whole
-// tables, and with multicast groups that all hosts are in, too.
+// tables, and with multicast groups that all hosts are in, too. With FABSH_SOAK there
+// are large ones.
 func TestHealthyFabrics(t *testing.T) {
-	for i, spec := range healthy {
-		if testing.Short() && i > 0 {
-			break
-		}
+	specs := healthy
+	if testing.Short() {
+		specs = healthy[:1]
+	} else if os.Getenv("FABSH_SOAK") != "" {
+		specs = append(slices.Clone(healthy), healthyLarge...)
+	}
+	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
 			onSimWith(t, spec, smKey, nil, func(o *Options) { o.State = t.TempDir() }, func(t *testing.T, f *fixture) {
 				well := func(words ...string) {
@@ -410,7 +420,7 @@ func expand(want, got []string) []string {
 
 // TestSeededFaults puts faults into fabrics, one, two and three at a time: each is
 // found, at the right place, and nothing else is. It prints precision and
-// recall of each check.
+// recall of each check. With FABSH_SOAK there are four times as many.
 func TestSeededFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
@@ -517,6 +527,10 @@ func TestSeededFaults(t *testing.T) {
 			mixed = append(mixed, x)
 		}
 	}
+	soak, mixes := os.Getenv("FABSH_SOAK") != "", 12
+	if soak {
+		mixes = 200
+	}
 	fabrics := []string{"fattree", "fattree:k=4,levels=3", "torus:dims=3/4,hosts=2", "pgft:m=3/4,w=1/3,p=1/2"}
 	for i, x := range faults {
 		if x.on != "" {
@@ -525,11 +539,11 @@ func TestSeededFaults(t *testing.T) {
 	}
 	for s, spec := range fabrics {
 		for i, x := range faults {
-			if x.on == "" && (!x.alone || s%2 == 0) { // it takes its time
+			if x.on == "" && (s == 0 || !x.alone && (i%2 == s%2 || soak)) { // they take their time
 				try(spec, uint64(s*1000+i), []fault{x})
 			}
 		}
-		for i := range 35 {
+		for i := range mixes {
 			r := rand.New(rand.NewPCG(uint64(s), uint64(i)))
 			var chosen []fault
 			for len(chosen) < 2+i%2 {

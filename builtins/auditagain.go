@@ -90,7 +90,7 @@ func (r *auditRun) isNews(f *audit.Finding) bool {
 
 // once keeps what was found, though it could not be read again because of err.
 func (r *auditRun) once(found []audit.Finding, err error) ([]audit.Finding, error) {
-	if r.ctx.Err() != nil {
+	if r.ctx.Err() != nil && r.late() == nil {
 		return nil, err
 	}
 	r.note("what was found was read only once: %v", err)

@@ -163,6 +163,8 @@ func TestSnapshotOver(t *testing.T) {
 		older := kept(t, f)
 		time.Sleep(time.Hour)
 		newer := kept(t, f)
+		time.Sleep(100 * time.Millisecond)
+		soon := kept(t, f)
 		timeless := newer.With(fabric.Reading{Answers: newer.Answers()})
 		for _, x := range []struct {
 			at, over *fabric.Fabric
@@ -171,6 +173,7 @@ func TestSnapshotOver(t *testing.T) {
 			{newer, older, "3600.0"},
 			{older, newer, "is to be the older one: its counters were read at 2000-01-01"},
 			{newer, newer, "is to be the older one"},
+			{soon, newer, "were read 100ms before those compared with it: want 2s or more"},
 			{newer, swept, "the file has no counters: snapshot FILE --all reads them too"},
 			{newer, timeless, "the file does not say when its counters were read"},
 			{timeless, older, "when the counters of the file at hand were read it does not say"},
@@ -195,7 +198,7 @@ func TestSnapshotOver(t *testing.T) {
 // TestSnapshotSilence: what was not answered when a snapshot was made is not answered by
 // it, and is no health; counters that stand at their largest value are told.
 func TestSnapshotSilence(t *testing.T) {
-	for _, attr := range []*mad.Attribute{mad.AttrPKeyTable, mad.AttrPortCounters, mad.AttrPerfClassPortInfo, mad.AttrMCMemberRecord, mad.AttrNodeRecord} {
+	for _, attr := range []*mad.Attribute{mad.AttrPKeyTable, mad.AttrPortCountersExtended, mad.AttrPerfClassPortInfo, mad.AttrMCMemberRecord, mad.AttrNodeRecord} {
 		x := &troubled{attr: attr, lose: true}
 		wrap := func(tr engine.Transport) engine.Transport { x.Transport = tr; return x }
 		onSimWith(t, "ring:n=3", smKey, wrap, nil, func(t *testing.T, f *fixture) {

@@ -40,8 +40,7 @@ func TestPast(t *testing.T) {
 		b.must(b.subnet.Unlink(at("leaf-3", 7).Node, 7))
 		b.must(b.subnet.Unlink(at("leaf-2", 1).Node, 1))
 		down := func(ago string) string {
-			return "critical link.down leaf-3/7: it is down, and was up " + ago + " ago\n" +
-				"critical link.down spine-3/3: it is down, and was up " + ago + " ago\n" +
+			return "critical link.down leaf-3/7 - spine-3/3: it is down, and was up " + ago + " ago\n" +
 				"warning link.uplinks leaf-3: links to spines: 3, most leaves have 4\n" +
 				"warning node.gone 0x0002c90310000040: it was at leaf-2/1, which is down now\n" +
 				"  warning link.down leaf-2/1: it is down, and was up " + ago + " ago\n"

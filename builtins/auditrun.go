@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,9 +54,8 @@ func (s *Session) RunAudits(ctx context.Context, o AuditRun) (*audit.Report, err
 	for _, a := range o.Audits.List {
 		r.report.Audits = append(r.report.Audits, a.Name)
 	}
-	observer := lang.StateOf[topology.Observer](s.Runtime)
-	observer.Tell = r.observe
-	defer func() { observer.Tell = nil }()
+	r.report.Coverage.Begin(append([]string{sweepName}, r.report.Audits...)...)
+	defer lang.StateOf[topology.Observer](s.Runtime).Begin(r.observe)()
 	defer s.Runtime.Progress("")
 	if clock := s.Clock; r.live() && r.env.Engine.Traits().Simulated {
 		s.Clock = &hastyClock{Clock: clock}
@@ -148,7 +148,7 @@ func (r *auditRun) fabric() (*topology.Fabric, error) {
 	case !r.live():
 		return topology.CurrentFabric(t)
 	case r.Known == nil:
-		return topology.Sweep(t)
+		return r.sweep(t)
 	}
 	f, moved, err := topology.Known(t, r.Known)
 	if err != nil {
@@ -162,7 +162,15 @@ func (r *auditRun) fabric() (*topology.Fabric, error) {
 	}
 	r.note("the fabric is swept: %s", moved)
 	r.Known = nil
-	return topology.Sweep(t)
+	return r.sweep(t)
+}
+
+func (r *auditRun) sweep(t *starlark.Thread) (*topology.Fabric, error) {
+	f, err := topology.Sweep(t)
+	if err == nil {
+		lang.StateOf[topology.Observer](r.Runtime).Swept = f.Fabric
+	}
+	return f, err
 }
 
 // ErrCut is why audits do not run on a part of a fabric: nobody could tell what is
@@ -213,7 +221,8 @@ func (r *auditRun) expect(f *topology.Fabric) error {
 }
 
 // runAll runs audits one after the other. One that fails is among the failures
-// of the report, and the others run.
+// of the report, and the others run; one that was stopped at the deadline is too, and so
+// are those behind it.
 func (r *auditRun) runAll(f *topology.Fabric, list []*Audit, run starlark.Value) ([]audit.Finding, error) {
 	own := starlark.StringDict{baselineOption: starlark.None, pastOption: starlark.None, deepOption: starlark.Bool(r.Audits.Deep), railsOption: railValues(r.Rails), runOption: run}
 	if r.live() {
@@ -224,7 +233,9 @@ func (r *auditRun) runAll(f *topology.Fabric, list []*Audit, run starlark.Value)
 	}
 	audits.Take(r.Runtime) // what the top levels of scripts found
 	for _, a := range list {
-		if err := r.runOne(a, f, own); err != nil {
+		if late := r.late(); late != nil {
+			r.report.Failures = append(r.report.Failures, audit.Failure{Audit: a.Name, Err: late})
+		} else if err := r.runOne(a, f, own); err != nil {
 			return nil, err
 		}
 	}
@@ -257,8 +268,10 @@ func (r *auditRun) runOne(a *Audit, f *topology.Fabric, own starlark.StringDict)
 	})
 	r.current = ""
 	audits.Begin(r.Runtime, "")
-	switch {
+	switch late := r.late(); {
 	case err == nil:
+	case late != nil: // it just computed; what others found stands
+		r.report.Failures = append(r.report.Failures, audit.Failure{Audit: a.Name, Err: late})
 	case !lang.Catchable(lang.FiberOf(t), err):
 		return err
 	default:
@@ -266,6 +279,15 @@ func (r *auditRun) runOne(a *Audit, f *topology.Fabric, own starlark.StringDict)
 		r.report.Failures = append(r.report.Failures, audit.Failure{Audit: a.Name, Err: err, Skipped: skipped})
 	}
 	return nil
+}
+
+// late is that the run was stopped at its deadline; nil: it was not.
+func (r *auditRun) late() error {
+	var late *lang.DeadlineError
+	if !errors.As(context.Cause(r.ctx), &late) {
+		return nil
+	}
+	return late
 }
 
 // runBaseline finds out what the baseline has already. Nothing is asked: a
@@ -284,8 +306,8 @@ func (r *auditRun) runBaseline() error {
 	defer func() { r.report = report }()
 	r.report = &audit.Report{}
 	found, err := r.runAll(was, r.fabrics(), starlark.None)
-	audits.TakeMetrics(r.Runtime) // of the baseline
-	if err != nil {
+	audits.TakeMetrics(r.Runtime)                // of the baseline
+	if err = cmp.Or(err, r.late()); err != nil { // what it has is not known
 		return err
 	}
 	r.known = map[string]bool{}

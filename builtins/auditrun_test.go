@@ -281,3 +281,35 @@ func TestCutSweep(t *testing.T) {
 		}
 	})
 }
+
+// TestEndlessAudit: an audit that computes past the deadline is not done, nor are those
+// behind it; what those before it have found is told.
+func TestEndlessAudit(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	late := &lang.DeadlineError{After: time.Minute}
+	onSim(t, "fattree", func(o *Options) {
+		o.Progress = func(text string) {
+			if text == "audit endless" {
+				cancel(late)
+			}
+		}
+		write(t, o.FS, "/work/first.star", `def audit(fabric): finding("my.check", fabric.switches[0], "found")`)
+		write(t, o.FS, "/work/endless.star", "def audit(fabric):\n    while True: pass")
+	}, func(t *testing.T, f *fixture) {
+		all, err := f.LoadAudits(ctx, []string{"first.star", "endless.star", "links"}, nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := f.RunAudits(ctx, AuditRun{Audits: all})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := told(r); !strings.HasPrefix(got, "error my.check ") || strings.Count(got, "\n") != 1 {
+			t.Errorf("told %q", got)
+		}
+		want := []audit.Failure{{Audit: "endless", Err: late}, {Audit: "links", Err: late}}
+		if code, _ := status(f, r); code != 3 || !slices.Equal(r.Failures, want) {
+			t.Errorf("status %d, failures %v, want 3 and %v", code, r.Failures, want)
+		}
+	})
+}

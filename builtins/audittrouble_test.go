@@ -57,6 +57,8 @@ func (x *troubled) Send(d *engine.Datagram) error {
 	return x.Transport.Send(d)
 }
 
+func (x *troubled) TrySend(d *engine.Datagram) (bool, error) { return true, x.Send(d) }
+
 func (x *troubled) Recv(d *engine.Datagram) error {
 	err := x.Transport.Recv(d)
 	if err != nil || x.lose || !x.hits(d.MAD) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
@@ -17,6 +18,9 @@ import (
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
+
+// Scripts show times in the zone of the machine.
+func init() { time.Local = time.UTC }
 
 // fixture is a session on a simulated fabric, and what it wrote.
 type fixture struct {

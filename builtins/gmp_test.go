@@ -44,6 +44,8 @@ func (a *addressed) Send(d *engine.Datagram) error {
 	return a.Transport.Send(d)
 }
 
+func (a *addressed) TrySend(d *engine.Datagram) (bool, error) { return true, a.Send(d) }
+
 func (a *addressed) Recv(d *engine.Datagram) error {
 	err := a.Transport.Recv(d)
 	if err == nil && mad.ParseHeader(d.MAD).Attribute == mad.AttrPathRecord.ID {

@@ -13,6 +13,7 @@ import (
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/pictures"
 	"fabsh/builtins/records"
 	"fabsh/builtins/routing"
 	"fabsh/builtins/topology"
@@ -34,14 +35,14 @@ LMC is the number of low LID bits the port ignores: it answers to 2^LMC LIDs.
 In a Set it is written: smp_set sends what it read unless it is named.
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Topic starlark.Value }) (starlark.Value, error) {
-		text, err := (*lang.StateOf[*Session](c.Runtime())).helpOn(a.Topic)
+		text, err := sessionOf(c.Runtime()).helpOn(a.Topic)
 		if err != nil {
 			return nil, lang.Errorf("%w", err)
 		}
 		c.Fiber().Print(c.Runtime().Fit(text))
 		return starlark.None, nil
 	}),
-	Bare: func(r *lang.Runtime) error { return r.Emit(r.People(), r.Fit((*lang.StateOf[*Session](r)).overview())) },
+	Bare: func(r *lang.Runtime) error { return r.Emit(r.People(), r.Fit(sessionOf(r).overview())) },
 }
 
 // Help renders help on a name; empty: the overview.
@@ -240,7 +241,7 @@ func typeDocs() []lang.TypeDoc {
 		topology.ProblemType.TypeDoc(), topology.DiffType.TypeDoc(), topology.ChangeType.TypeDoc(), topology.RouteType.TypeDoc(), datagrams.LFTKind.TypeDoc(), datagrams.MFTKind.TypeDoc(), datagrams.SL2VLKind.TypeDoc(), datagrams.VLArbKind.TypeDoc(), datagrams.PKeysKind.TypeDoc(), datagrams.GUIDsKind.TypeDoc(), recordDoc(), failureDoc(),
 		routing.GraphType.TypeDoc(), routing.HopsType.TypeDoc(), routing.TreeType.TypeDoc(), routing.RoutesType.TypeDoc(), routing.RowType.TypeDoc(), routing.VerdictType.TypeDoc(), routing.FailureType.TypeDoc(),
 		routing.PathType.TypeDoc(), routing.GraphPathType.TypeDoc(), routing.CongestionType.TypeDoc(), routing.BalanceType.TypeDoc(), routing.DiffType.TypeDoc(), changes.PlanType.TypeDoc(), changes.RoundType.TypeDoc(), changes.SetType.TypeDoc(),
-		audits.FindingType.TypeDoc(), audits.MetricType.TypeDoc(), datagrams.SubscriptionType.TypeDoc(), audits.PortRatesType.TypeDoc(), audits.BERType.TypeDoc(), audits.RunType.TypeDoc(), hosts.GroupsType.TypeDoc(), hosts.GroupType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),
+		audits.FindingType.TypeDoc(), audits.MetricType.TypeDoc(), datagrams.SubscriptionType.TypeDoc(), audits.PortRatesType.TypeDoc(), audits.BERType.TypeDoc(), audits.RunType.TypeDoc(), hosts.GroupsType.TypeDoc(), hosts.GroupType.TypeDoc(), pictures.MatrixType.TypeDoc(), pictures.PartType.TypeDoc(), datagrams.LostType.TypeDoc(), topology.SimType.TypeDoc(),
 	}
 }
 

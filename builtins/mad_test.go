@@ -71,6 +71,8 @@ func (e *echo) Send(d *engine.Datagram) error {
 	return nil
 }
 
+func (e *echo) BeforeWait(func() bool) bool { return false }
+
 func (e *echo) Recv(d *engine.Datagram) error {
 	a, ok := <-e.answers
 	if !ok {

@@ -22,7 +22,7 @@ func TestSAQuery(t *testing.T) {
 		local := fab.From().LID()
 		q := saInquiry{lids: 1 << fab.From().Info().LMC}
 		q.ask("ClassPortInfo", "CPI", "", classPortInfoColumns)
-		for _, p := range entrances(fab) {
+		for _, p := range someEntrances(fab) {
 			lid := p.LID()
 			q.ask("NodeRecord", fmt.Sprintf("NR %d", lid), fmt.Sprintf("lid=%d", lid), nodeRecordColumns)
 			if lid != local {

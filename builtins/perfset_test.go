@@ -39,6 +39,8 @@ func (f *forgetful) Send(d *engine.Datagram) error {
 	return f.Transport.Send(d)
 }
 
+func (f *forgetful) TrySend(d *engine.Datagram) (bool, error) { return true, f.Send(d) }
+
 // start has it do that from now on.
 func (f *forgetful) start(does string) {
 	f.mu.Lock()

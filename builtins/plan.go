@@ -44,6 +44,9 @@ func (p *Planning) Finish(ctx context.Context, from string) (made *plan.Plan, er
 	return made, err
 }
 
+// LevelsOf has plans proven for the service levels of a file.
+func (s *Session) LevelsOf(file string) { s.env.Levels = file }
+
 // WriteRoutes writes the entries of the forwarding tables by which r differs from live,
 // those that the switches have now.
 func (s *Session) WriteRoutes(ctx context.Context, r, live *routing.Routes) error {

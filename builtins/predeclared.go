@@ -15,6 +15,7 @@ import (
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/hosts"
 	"fabsh/builtins/lang"
+	"fabsh/builtins/pictures"
 	"fabsh/builtins/routing"
 	"fabsh/builtins/topology"
 )
@@ -36,7 +37,7 @@ func functions() []*lang.Builtin {
 		&datagrams.PortDisable, &datagrams.PortEnable, &datagrams.PortReset, &datagrams.PortSet, &changes.Plan,
 		&audits.Finding, &audits.Metric, &audits.LoadThresholds,
 		&lang.Parallel, &lang.Catch, &lang.OK, &lang.Errors,
-		&lang.Show, &lang.Table, &lang.Fmt, &lang.Hex,
+		&lang.Show, &lang.Table, &lang.Fmt, &lang.Hex, &reportBuiltin,
 		&topology.GUID, &topology.GID, &topology.DR, &lang.Sum, &datagrams.Stats,
 		&lang.Sleep, &lang.Exit, &helpBuiltin,
 	}
@@ -69,7 +70,7 @@ func expectModule() *starlarkstruct.Module {
 
 // A fabric has methods of all vocabularies.
 func init() {
-	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &routing.ReadHopsMethod, &hosts.GroupsMethod)
+	topology.FabricType.AddMethods(&routing.GraphMethod, &routing.SelectMethod, &routing.ReadGUIDsMethod, &routing.ReadNumbersMethod, &datagrams.ReadMFTsMethod, &datagrams.DumpMFTsMethod, &routing.ReadHopsMethod, &hosts.GroupsMethod, &pictures.MatrixMethod)
 }
 
 // predeclare fills the global names.

@@ -45,7 +45,7 @@ func (m *metrics) add(v starlark.Value) error {
 		case r != nil:
 			m.dialect.Counters(&m.set, []export.Port{export.PortOf(r)})
 		case audits.MetricOf(e) != nil:
-			if err := export.Metrics(&m.set, []audit.Metric{*audits.MetricOf(e)}); err != nil {
+			if err := m.dialect.Metrics(&m.set, []audit.Metric{*audits.MetricOf(e)}); err != nil {
 				return err
 			}
 		case m.addCounters(e):
@@ -195,7 +195,7 @@ func (s *Session) WriteMetrics() error {
 	if s.metrics = nil; m == nil {
 		m = newMetrics(s.Format, s.subject)
 	}
-	if err := export.Metrics(&m.set, measured); err != nil {
+	if err := m.dialect.Metrics(&m.set, measured); err != nil {
 		return err
 	}
 	return m.set.Write(s.Stdout)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -51,6 +52,8 @@ func (p *pma) Send(d *engine.Datagram) error {
 	}
 	return p.Transport.Send(d)
 }
+
+func (p *pma) TrySend(d *engine.Datagram) (bool, error) { return true, p.Send(d) }
 
 // Recv gives refusals the attribute that was asked for.
 func (p *pma) Recv(d *engine.Datagram) error {
@@ -228,12 +231,41 @@ None None unknown
 60 8400.0 exceeded
 None [] None None ["not_supported", "no_earlier_read"] unknown
 None None unknown
-warning: DIR/sm-0x0002c90310000001/test.state: expected a state of fabsh, which begins with "fabsh audit state 2\n"; the state begins anew
+warning: DIR/sm-0x0002c90310000001/test.state: expected a state of fabsh, which begins with "fabsh audit state 4\n"; the state begins anew
 300.0 [] 0.0 0.0 ["not_supported"] ok
 0 300.0 window_too_short
 `
 		if d := cmp.Diff(want, got.String()); d != "" {
 			t.Errorf("-want +got\n%s", d)
 		}
+	})
+}
+
+// TestPerfRatesAsks: what a port tells in one attribute it is not asked for in two, and
+// what an agent said it has it is not asked for again.
+func TestPerfRatesAsks(t *testing.T) {
+	onPMA(t, t.TempDir(), func(t *testing.T, f *fixture, p *pma) {
+		run := func(what string, info, base, wide int) {
+			t.Helper()
+			p.gets = map[mad.AttributeID]int{}
+			r := ran(t, f, AuditRun{Job: "x"}, "counters", "--over", "last")
+			time.Sleep(time.Hour)
+			got := [3]int{p.gets[mad.AttrPerfClassPortInfo.ID], p.gets[mad.AttrPortCounters.ID], p.gets[mad.AttrPortCountersExtended.ID]}
+			if want := [3]int{info, base, wide}; got != want || !r.Complete() {
+				t.Errorf("%s: %v requests, want %v; %v", what, got, want, r.Failures)
+			}
+		}
+		run("first", 4, 0, 6)
+		run("second", 0, 0, 6)
+		f.run(`perf_set("PortCountersExtended", discover().switches[0].ports, port_rcv_errors=9)`)
+		run("counted", 0, 0, 6)
+		f.run(`perf_clear("PortCountersExtended", discover().switches[0].ports)`)
+		run("begun anew", 0, 0, 6)
+		run("thereafter", 1, 0, 6)
+		p.refuse[mad.AttrPortCountersExtended.ID] = true
+		run("refused", 0, 6, 4)
+		run("still so", 4, 6, 4)
+		delete(p.refuse, mad.AttrPortCountersExtended.ID)
+		run("not any more", 4, 0, 6)
 	})
 }

@@ -58,7 +58,7 @@ func TestNames(t *testing.T) {
 		"gid guid help hex hostlist json load_fabric load_routes load_thresholds mad_get mad_send mad_set math metric ok parallel " +
 		"perf_clear perf_get perf_rates perf_set plan " +
 		"port_disable port_enable port_reset port_set " +
-		"quit re reg_get " +
+		"quit re reg_get report " +
 		"sa_delete sa_get sa_getmulti sa_gettable sa_gettrace sa_set sa_subscribe " +
 		"set_guids set_lft set_mft set_pkeys set_sl2vl set_vlarb " +
 		"show sleep smp_get smp_set stats sum table time yaml"

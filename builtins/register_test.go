@@ -24,6 +24,8 @@ func (h *hostile) Send(d *engine.Datagram) error {
 	return h.Transport.Send(d)
 }
 
+func (h *hostile) TrySend(d *engine.Datagram) (bool, error) { return true, h.Send(d) }
+
 func (h *hostile) Recv(d *engine.Datagram) error {
 	if err := h.Transport.Recv(d); err != nil {
 		return err

@@ -48,9 +48,13 @@ type Options struct {
 	// Width is how many columns a line of text may have, at the moment; 0, or nil:
 	// there is no limit.
 	Width func() int
+	// Blocks tells whether text may have half blocks in colour: runes of lang.Cells.
+	// Nil: it may not.
+	Blocks func() bool
 	// State is the folder below which perf_rates(over="last") keeps what it reads,
 	// and Job under which name. Empty: it keeps nothing.
 	State, Job string
+	Version    string // of the program, for pages
 	// Clock is the session's time. Nil: the real one.
 	Clock lang.Clock
 }
@@ -73,6 +77,8 @@ type Session struct {
 
 	metrics *metrics // that have been shown, and are not written yet; nil: there are none
 	subject string   // what runs: tables are called after it in metrics
+
+	state, version string // of Options
 }
 
 // NewSession makes a session. It sends nothing.
@@ -104,8 +110,8 @@ func NewSession(o Options) (*Session, error) {
 		return nil, err
 	}
 	files.Forbid(o.Secrets...)
-	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
-	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, flags: o.Flags, modules: map[string]*module{}, sources: map[string]string{}}
+	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Blocks: o.Blocks, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
+	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, flags: o.Flags, state: o.State, version: o.Version, modules: map[string]*module{}, sources: map[string]string{}}
 	r.Load = s.load
 	r.Measure = s.measure
 	words := sync.OnceValue(fieldWords)

@@ -93,6 +93,8 @@ func (s *sometimes) Send(d *engine.Datagram) error {
 	return s.Transport.Send(d)
 }
 
+func (s *sometimes) TrySend(d *engine.Datagram) (bool, error) { return true, s.Send(d) }
+
 // TestNextStops: Ctrl-C ends the waiting, and so does the deadline, which the
 // script may report.
 func TestNextStops(t *testing.T) {

@@ -3,6 +3,7 @@ package builtins
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math/bits"
 	"regexp"
@@ -233,10 +234,11 @@ func kueueTopology(text string, g *hosts.Groups) error {
 // hyperNodes: tiers from 1 up, members at least one, each a Node or a HyperNode of the
 // tier below, which is in no other.
 func hyperNodes(text string, g *hosts.Groups) error {
-	var list struct {
-		APIVersion string `yaml:"apiVersion"`
-		Kind       string
-		Items      []struct {
+	d := yaml.NewDecoder(strings.NewReader(text))
+	d.KnownFields(true)
+	tier, member := map[string]int{}, map[string]bool{}
+	for {
+		var x struct {
 			APIVersion string `yaml:"apiVersion"`
 			Kind       string
 			Metadata   map[string]string
@@ -250,14 +252,11 @@ func hyperNodes(text string, g *hosts.Groups) error {
 				}
 			}
 		}
-	}
-	d := yaml.NewDecoder(strings.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(&list); err != nil {
-		return err
-	}
-	tier, member := map[string]int{}, map[string]bool{}
-	for _, x := range list.Items {
+		if err := d.Decode(&x); err == io.EOF {
+			break
+		} else if err != nil {
+			return err
+		}
 		name := x.Metadata["name"]
 		if x.APIVersion != "topology.volcano.sh/v1alpha1" || x.Kind != "HyperNode" || !nodeName.MatchString(name) || len(name) > 253 || tier[name] != 0 || x.Spec.Tier < 1 || len(x.Spec.Members) == 0 {
 			return fmt.Errorf("%+v", x)

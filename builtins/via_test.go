@@ -18,6 +18,8 @@ func (v *virtual) Send(d *engine.Datagram) error {
 	return v.Transport.Send(d)
 }
 
+func (v *virtual) TrySend(d *engine.Datagram) (bool, error) { return true, v.Send(d) }
+
 // TestVirtualFunction: without a queue pair 0 there is the subnet administrator.
 func TestVirtualFunction(t *testing.T) {
 	onSim(t, "ring:n=2", func(o *Options) {

@@ -6,5 +6,5 @@ import "embed"
 
 // FS holds the programs.
 //
-//go:embed *.star README.md
+//go:embed *.star
 var FS embed.FS

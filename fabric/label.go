@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"fmt"
 	"strconv"
 
 	"fabsh/mad"
@@ -20,6 +21,24 @@ func (n *Node) place() string {
 
 // Label is p in messages.
 func (p *Port) Label() string { return "port " + strconv.Itoa(p.Num()) + " of " + p.Node().Label() }
+
+// mellanox is NodeInfo.VendorID of Mellanox, and of NVIDIA after it.
+const mellanox = 0x2c9
+
+// twoInCage are the switches of which two ports share a cage, by NodeInfo.DeviceID:
+// QM9700 and QM9790 (their user manual; Mellanox/ufm_sdk_3.0
+// plugins/UFM_NDT_Plugin, ports "1/16/1").
+const twoInCage = 0xd2f2
+
+// Panel is where p is on the front of its switch, as its label says: "cage 2/1";
+// empty where that is not known.
+func (p *Port) Panel() string {
+	n := p.Node()
+	if !n.IsSwitch() || n.info.VendorID != mellanox || n.info.DeviceID != twoInCage || p.Num() < 1 || p.Num() > 64 {
+		return ""
+	}
+	return fmt.Sprintf("cage %d/%d", (p.Num()+1)/2, 2-p.Num()%2)
+}
 
 // NodeLabel is a node in messages: its name, quoted, and its GUID, or its GUID
 // alone where it has no name.

@@ -56,6 +56,9 @@ func WritesRegister(m []byte) bool { return registerUseOf(m) == registerWrite }
 // look at the rest.
 func registerUseOf(m []byte) registerUse {
 	h := ParseHeader(m)
+	if h.Class.Family() == ClassSubn && h.Attribute < vendorFirst {
+		return registerNone
+	}
 	switch a := Lookup(h.Class, h.Attribute); a {
 	case AttrMlnxGeneralInfo:
 		if h.Method == MethodGet {

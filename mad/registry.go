@@ -31,13 +31,13 @@ func Lookup(c Class, id AttributeID) *Attribute {
 // LookupVersion finds an attribute of one version of a class by number; nil if
 // it is not known.
 func LookupVersion(c Class, version uint8, id AttributeID) *Attribute {
-	return index.number[attributeNumber{c.Family(), version, id}]
+	return index[attributeNumber{c.Family(), version, id}]
 }
 
 // LookupName finds an attribute by class and exact name or alias; nil if there
 // is none.
 func LookupName(c Class, name string) *Attribute {
-	return index.name[attributeName{c.Family(), name}]
+	return byName()[attributeName{c.Family(), name}]
 }
 
 // ByName finds an attribute by its exact name or alias alone; nil if there is
@@ -62,37 +62,39 @@ type attributeName struct {
 	name  string
 }
 
-// index is made once, from the generated tables.
+// index is of all attributes by number, made once, from the generated tables.
 var index = makeIndex(attributes, headers)
 
-type attributeIndex struct {
-	number map[attributeNumber]*Attribute
-	name   map[attributeName]*Attribute
-}
-
-func makeIndex(attributes, headers []*Attribute) attributeIndex {
-	x := attributeIndex{make(map[attributeNumber]*Attribute, len(attributes)), make(map[attributeName]*Attribute, 2*len(attributes))}
+func makeIndex(attributes, headers []*Attribute) map[attributeNumber]*Attribute {
+	x := make(map[attributeNumber]*Attribute, len(attributes))
 	lazy := make([]derived, len(headers)+len(attributes))
 	for i, a := range headers {
 		a.lazy = &lazy[i]
 	}
 	for i, a := range attributes {
-		x.number[attributeNumber{a.Class, a.Version, a.ID}] = a
-		x.addName(a.Name, a)
-		for _, alias := range a.Aliases {
-			x.addName(alias, a)
-		}
+		x[attributeNumber{a.Class, a.Version, a.ID}] = a
 		a.lazy = &lazy[len(headers)+i]
 	}
 	return x
 }
 
-// addName: of several versions the current one comes first.
-func (x *attributeIndex) addName(name string, a *Attribute) {
-	if n := (attributeName{a.Class, name}); x.name[n] == nil {
-		x.name[n] = a
+// byName is all attributes by name; of several versions the current one. Many runs
+// name none.
+var byName = sync.OnceValue(func() map[attributeName]*Attribute {
+	x := make(map[attributeName]*Attribute, 2*len(attributes))
+	add := func(name string, a *Attribute) {
+		if n := (attributeName{a.Class, name}); x[n] == nil {
+			x[n] = a
+		}
 	}
-}
+	for _, a := range attributes {
+		add(a.Name, a)
+		for _, alias := range a.Aliases {
+			add(alias, a)
+		}
+	}
+	return x
+})
 
 // derived is what follows from an attribute's fields. It is made at first use:
 // a run uses few attributes, and to make it for all would take half of the time

@@ -176,6 +176,7 @@ func parseAudit(words []string) (o auditOptions, err error) {
 
 // audit runs audits and reports what they found.
 func (s *session) audit(ctx context.Context, o auditOptions) error {
+	collectAt(150) // a state of many reads is large: of 11,664 hosts 8 MB each
 	all, err := s.LoadAudits(ctx, o.words, auditFlags, o.deep)
 	if err != nil {
 		return err
@@ -214,7 +215,7 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 		if lock, err = s.lockRuns(subnet); err != nil {
 			return nil, err
 		}
-		return s.acks(subnet), nil
+		return s.Acks(s.app.stateDir(), subnet), nil
 	}
 	report, err := s.RunAudits(ctx, run)
 	if errors.Is(err, audit.ErrLocked) {
@@ -225,6 +226,7 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 		return err
 	}
 	report.Rail = o.rail
+	s.found = report
 	if o.out == "" && s.Format == lang.FormatText {
 		if err := s.Show(builtins.WrapAudit(report, s.Format)); err != nil {
 			return err

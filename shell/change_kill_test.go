@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -76,17 +77,19 @@ func serveSpec(t *testing.T, spec string, bare bool) *served {
 
 // fabsh is a fabsh on the subnet.
 func (s *served) fabsh(args ...string) *exec.Cmd {
-	cmd := fabsh(s.t, nil, slices.Concat([]string{"-F", "ibsim:" + s.name, "--state", s.dir, "-t", "200"}, args)...)
+	cmd := fabsh(s.t, nil, slices.Concat([]string{"-F", "ibsim:" + s.name, "--state", s.dir, "-t", "200", "--retries", "6"}, args)...)
 	return cmd
 }
 
-// TestBringUp: bring_up.star brings up a bare subnet, whose paths all arrive, and
-// refuses beside a subnet manager.
+// TestBringUp: bring_up.star brings up a bare subnet, whose paths all arrive, may be run
+// again, and refuses beside a subnet manager.
 func TestBringUp(t *testing.T) {
 	s := serveSpec(t, "fattree:k=4", true)
 	want := "14 LIDs, 6 switches with tables of updn, 32 ports active\n[exit status 0]\n"
-	if got := outcome(s.fabsh("--write", "../examples/bring_up.star")); got != want {
-		t.Error(got)
+	for range 2 { // as after a run that was broken off
+		if got := outcome(s.fabsh("--write", "../examples/bring_up.star")); got != want {
+			t.Error(got)
+		}
 	}
 	got := outcome(s.fabsh("verify"))
 	for _, line := range []string{"verdict      ok\n", "unreachable  0\n"} {
@@ -134,9 +137,14 @@ func (s *served) tables() (text string) {
 	return text
 }
 
-// guardOf is the guard process whose journal is below dir; 0: there is none.
+// guardOf is the guard process that a process has started; 0: there is none.
 func guardOf(parent int) int {
-	out, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", parent))
+	var out []byte // of all threads: any may have started it
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, list := range lists {
+		more, _ := os.ReadFile(list)
+		out = append(out, more...)
+	}
 	for _, word := range strings.Fields(string(out)) {
 		pid, _ := strconv.Atoi(word)
 		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.Contains(line, []byte("guard")) {
@@ -148,10 +156,39 @@ func guardOf(parent int) int {
 
 // TestChangeKilled kills the process that makes a change, its guard, or both, at any
 // moment. The change is then taken back or confirmed, or can be resumed or taken back,
-// to exactly what was before or after.
+// to exactly what was before or after. With FABSH_SOAK that is 1,040 times, on subnets
+// side by side, of which one in four loses 5 % of all datagrams, and delays and doubles
+// others: go test -parallel 16.
 func TestChangeKilled(t *testing.T) {
-	s := serveForChange(t, "fattree:k=4")
-	old := s.tables()
+	subnets, kills := 1, 4
+	if os.Getenv("FABSH_SOAK") != "" {
+		subnets, kills = 16, 65
+	}
+	var mu sync.Mutex
+	all := map[string]int{} // guarded by mu
+	t.Run("", func(t *testing.T) {
+		for n := range subnets {
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				spec := "fattree:k=4"
+				if n%4 == 3 {
+					spec += fmt.Sprintf(",loss=5%%,dup=5%%,jitter=2ms,seed=%d", n)
+				}
+				count := serveForChange(t, spec).kill(kills, rand.New(rand.NewPCG(1, uint64(n))))
+				mu.Lock()
+				defer mu.Unlock()
+				for what, n := range count {
+					all[what] += n
+				}
+			})
+		}
+	})
+	t.Log(subnets*kills, "kills:", all)
+}
+
+// kill makes a change so many times, kills, and counts how that ended.
+func (s *served) kill(kills int, r *rand.Rand) map[string]int {
+	t, old := s.t, s.tables()
 	file := filepath.Join(s.dir, "new.plan")
 	if got := outcome(s.fabsh("change", "plan", "--exact", "--routes", "updn", "--out", file)); !strings.HasSuffix(got, "[exit status 0]\n") {
 		t.Fatal(got)
@@ -160,29 +197,44 @@ func TestChangeKilled(t *testing.T) {
 		t.Fatal(got)
 	}
 	made := s.made(file, old)
-	kills := 6
-	if os.Getenv("FABSH_SOAK") != "" {
-		kills = 1000
-	}
-	r := rand.New(rand.NewPCG(1, 2))
 	count := map[string]int{}
 	for n := range kills {
+		before, _ := s.journal()
 		cmd := s.fabsh("--write", "change", "apply", file, "--confirm-within", "300ms")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(r.IntN(400)) * time.Millisecond) // the moment is what is tried
+		// The moment is what is tried: some time after the start, or when the journal
+		// has so many lines: of the beginning, each round, its end, the confirmation.
+		if lines := r.IntN(6); lines > 0 {
+			s.reached(cmd, before, lines)
+			time.Sleep(time.Duration(r.IntN(8)) * time.Millisecond)
+		} else {
+			time.Sleep(time.Duration(r.IntN(400)) * time.Millisecond)
+		}
 		guard := guardOf(cmd.Process.Pid)
-		both := r.IntN(3)
-		if both != 1 {
+		who := []string{"parent", "guard", "both", "parent, then guard"}[r.IntN(4)]
+		if who != "guard" {
 			cmd.Process.Kill()
 		}
-		if both != 0 && guard != 0 {
+		if who == "parent, then guard" { // while it takes the change back
+			s.reached(nil, before, 4+r.IntN(4))
+		}
+		if who != "parent" && guard != 0 {
 			syscall.Kill(guard, syscall.SIGKILL)
 		}
 		cmd.Wait()
 		for guard != 0 && syscall.Kill(guard, 0) == nil { // it takes the change back
 			time.Sleep(20 * time.Millisecond)
+		}
+		count["killed: "+who]++
+		switch now := s.tables(); now {
+		case old:
+			count["then old"]++
+		case made:
+			count["then new"]++
+		default:
+			count["then between"]++
 		}
 		if now := s.tables(); n%2 == 0 && now != old {
 			// Neither is left: go on to the end, or back.
@@ -197,21 +249,44 @@ func TestChangeKilled(t *testing.T) {
 			}
 			count["reverted"]++
 		} else {
-			count["as before"]++
 			s.end("revert") // a journal may be open yet
 		}
-		if n%50 == 49 {
-			t.Log(n+1, "kills:", count)
-		}
 	}
-	t.Log(count)
+	return count
+}
+
+// reached waits until the journal of another change than before has so many lines, or
+// nobody is left who would write them.
+func (s *served) reached(cmd *exec.Cmd, before string, lines int) {
+	for range 500 {
+		begin, n := s.journal()
+		if begin != before && n >= lines || cmd != nil && syscall.Kill(cmd.Process.Pid, 0) != nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// journal is the first line of the journal, and how many lines it has.
+func (s *served) journal() (begin string, lines int) {
+	found, _ := filepath.Glob(filepath.Join(s.dir, "*", "change.journal"))
+	for _, path := range found {
+		text, _ := os.ReadFile(path)
+		begin, _, _ = strings.Cut(string(text), "\n")
+		lines = strings.Count(string(text), "\n")
+	}
+	return begin, lines
 }
 
 // end resumes the change or takes it back, when a guard that the test has not seen is not
-// at it any more.
+// at it any more, nor too many datagrams are lost.
 func (s *served) end(how string) string {
-	for {
+	for unanswered := 0; ; {
 		got := outcome(s.fabsh("--write", "change", how))
+		if strings.HasSuffix(got, "[exit status 3]\n") && strings.Contains(got, "timed out") && unanswered < 20 {
+			unanswered++
+			continue
+		}
 		if !strings.Contains(got, "another process is at it") {
 			return got
 		}

@@ -45,6 +45,11 @@ func TestChangeStaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lanes := filepath.Join(dir, "lanes.plan")
+	must(f, "--plan", lanes, "-c", "set_sl2vl(discover().switches[0], {(1, 2): [0] * 16})")
+	if got := outcome(on(t, f, "--state", state, "--write", "change", "apply", lanes, "--stage", dump, "--reload", strconv.Itoa(f.SMPID()))); !strings.Contains(got, "has forwarding tables alone, and the plan changes ") || !strings.HasSuffix(got, "[exit status 2]\n") {
+		t.Errorf("lanes that OpenSM's file has not: %s", got)
+	}
 	must(f, "change", "plan", "--routes", target, "--out", file)
 	cmd := on(t, f, "-C", "host-0-2", "--state", state, "--write", "change", "apply", file, "--stage", dump, "--reload", strconv.Itoa(f.SMPID()), "--confirm-within", "100s")
 	stderr, err := cmd.StderrPipe()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ const defaultWithin = 60 * time.Second
 type applyOptions struct {
 	within        duration
 	stage, reload string
+	levels        string
 	risk          bool
 }
 
@@ -44,6 +46,8 @@ func (o *applyOptions) addFlags(c *cobra.Command) {
 	c.Flags().Var(&o.within, "confirm-within", "take the change back unless it is confirmed in `TIME` (default 60s, and 4 times the drains)")
 	c.Flags().StringVar(&o.stage, "stage", "", "have OpenSM write the tables, which it reads from `FILE` (opensm -R file,no_fallback -U FILE)")
 	c.Flags().StringVar(&o.reload, "reload", "", "with --stage: the process ID of OpenSM, or a file that holds it (`PID|FILE`)")
+	c.Flags().StringVar(&o.levels, "sl", "", "the service levels of paths in `FILE` are those in use (default: those of path records)")
+	c.MarkFlagFilename("sl")
 	c.Flags().BoolVar(&o.risk, riskFlag, false, "where no order is free of credit loops, make the change all the same: packets in one are dropped after HOQLife, or never")
 	c.SetFlagErrorFunc(flagError)
 }
@@ -66,6 +70,9 @@ fabsh sends Sets itself where no subnet manager is at work. Where OpenSM runs wi
 Exit status: 0 confirmed, or nothing to do; 1 the proof fails, or the change was
 taken back unconfirmed; 2 refused, or the plan is stale; 3 a check failed or the
 fabric did not answer.`,
+		Example: `  fabsh --write change apply new.plan --confirm-within 5m
+  fabsh -F sim:today.fab --write change apply new.plan
+  fabsh --write change apply new.plan --stage lfts.dump --reload /run/opensm.pid`,
 		Args: oneFile("apply"),
 		RunE: func(_ *cobra.Command, words []string) error {
 			if (o.stage == "") != (o.reload == "") {
@@ -92,9 +99,10 @@ func oneFile(command string) cobra.PositionalArgs {
 
 func (a *app) resumeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "resume",
-		Short: "Make the rest of a change that was broken off",
-		Args:  cobra.NoArgs,
+		Use:     "resume",
+		Short:   "Make the rest of a change that was broken off",
+		Example: `  fabsh --write change resume`,
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.onChange(func(ctx context.Context, s *session) error {
 				r, err := s.journaled()
@@ -124,6 +132,8 @@ func (a *app) revertCommand() *cobra.Command {
 from what the fabric has now. What somebody else wrote since stays, and then nothing
 is written. Where that is for good, or what is left is wanted so, --abandon ends the
 change: it writes nothing, and shows what of the change is left standing.`,
+		Example: `  fabsh --write change revert
+  fabsh change revert --abandon`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.onChange(func(ctx context.Context, s *session) error {
@@ -160,7 +170,8 @@ func (a *app) confirmCommand() *cobra.Command {
 user who made it can. A fabric that is simulated in the process that makes the change
 (-F sim) is out of reach of others: there a change is confirmed by itself when all
 checks have passed.`,
-		Args: cobra.NoArgs,
+		Example: `  fabsh change confirm`,
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.onChange(func(ctx context.Context, s *session) error {
 				r, err := s.journaled()
@@ -184,7 +195,8 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Tell what became of the latest change of the subnet, and which of its blocks are as
 before and as after it. Exit status: 0 it has ended; 1 it is open; 3 the fabric
 did not answer.`,
-		Args: cobra.NoArgs,
+		Example: `  fabsh change status`,
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.onChange(func(ctx context.Context, s *session) error { return s.changeStatus(ctx) })
 		},
@@ -226,7 +238,7 @@ func (s *session) make(ctx context.Context, p *plan.Plan, what string, o *applyO
 	}
 	now := plan.FingerprintOf(f, manager)
 	if since := p.Base.Since(&now); len(since) > 0 {
-		return apply.Stuck, fmt.Errorf("change apply: %s is stale, for the fabric is another one since: %s; plan it anew", what, strings.Join(firstFew(since), "; "))
+		return apply.Stuck, fmt.Errorf("change apply: %s is stale, for the fabric is another one since: %s; plan it anew", what, lang.OneLine(strings.Join(firstFew(since), "; ")))
 	}
 	cells, err := apply.Planned(p, f)
 	if err != nil {
@@ -259,8 +271,13 @@ func (s *session) begin(ctx context.Context, p *plan.Plan, f *fabric.Fabric, liv
 		return nil, err
 	}
 	b := &apply.Begin{
-		ID: fmt.Sprintf("%s-%d", s.Clock.Now().UTC().Format("20060102T150405Z"), os.Getpid()), Summary: cmp.Or(p.From, "a plan"), By: login(),
+		ID: fmt.Sprintf("%s-%d", s.Clock.Now().UTC().Format("20060102T150405Z"), os.Getpid()), Summary: lang.OneLine(cmp.Or(p.From, "a plan")), By: login(),
 		Port: port.PortGUID, Prefix: port.GIDPrefix, Within: o.within.value, Cells: cells, AcceptCreditLoops: o.risk,
+	}
+	if o.levels != "" {
+		if b.Levels, err = filepath.Abs(o.levels); err != nil {
+			return nil, err
+		}
 	}
 	if b.Within == 0 {
 		b.Within, b.Drains = defaultWithin, 4
@@ -274,11 +291,12 @@ func (s *session) begin(ctx context.Context, p *plan.Plan, f *fabric.Fabric, liv
 				return nil, err
 			}
 		}
-		report, err := p.Prove(ctx, &plan.Tables{
+		t := &plan.Tables{
 			Live: live, AcceptCreditLoops: o.risk,
-			Lanes: func(ctx context.Context, live *routing.Routes) error { return change.ReadLanes(ctx, s.engine, live) },
-			Last:  slices.DeleteFunc([]mad.LID{port.SMLID, port.LID}, func(lid mad.LID) bool { return lid == 0 }),
-		})
+			Last: slices.DeleteFunc([]mad.LID{port.SMLID, port.LID}, func(lid mad.LID) bool { return lid == 0 }),
+		}
+		s.levels(b.Levels).InForce(t, s.engine)
+		report, err := p.Prove(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -287,7 +305,7 @@ func (s *session) begin(ctx context.Context, p *plan.Plan, f *fabric.Fabric, liv
 		}
 	}
 	if o.stage != "" {
-		b.Staged, err = s.stage(live, o)
+		b.Staged, err = s.stage(live, cells, o)
 	}
 	return b, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,20 +15,33 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/format"
 )
 
 // runIn makes changes of the subnet whose journal is in dir; "": it is in no file.
 func (s *session) runIn(dir string) *apply.Run {
 	return &apply.Run{
 		Engine: s.engine, SA: s.SA(), Dir: dir, Sweep: s.Sweep, Sleep: s.Clock.Sleep,
-		Guard: s.startGuard, Reloader: reloader,
+		Guard: s.startGuard, Reloader: reloader, Levels: s.levels(""),
 		Tell: func(text string) {
 			if !s.Quiet {
 				fmt.Fprintln(s.app.console.Err(), text)
 			}
 		},
 	}
+}
+
+// levels tell which service levels packets have: by a file, "": by path records.
+func (s *session) levels(file string) change.Levels {
+	return change.Levels{Client: s.SA(), File: file, Open: func(path string) (io.ReadCloser, error) {
+		file, err := format.OpenRegular(path) // the guard reads it anew: it can be no pipe
+		if err != nil {
+			return nil, noFile(err)
+		}
+		return file, nil
+	}}
 }
 
 // inProcess: the fabric is simulated in this process, and nobody else reaches it.
@@ -80,6 +94,9 @@ func (s *session) journaled() (*apply.Run, error) {
 	dirs := apply.Find(dir, &port)
 	switch len(dirs) {
 	case 0:
+		if path := apply.Hidden(dir); path != "" {
+			return nil, fmt.Errorf("change: no change of this fabric that you may read has been made from here, and %s is another user's, who alone may confirm it or take it back", path)
+		}
 		return nil, fmt.Errorf("change: no change of this fabric has been made from here (looked below %s; --state DIR names another folder)", dir)
 	case 1:
 	default:
@@ -112,7 +129,10 @@ func (s *session) changeStatus(ctx context.Context) error {
 	if last.Why != "" {
 		text += ": " + last.Why
 	}
-	if last.Kind == apply.KindApplied {
+	switch {
+	case j.Open() && r.Unguarded():
+		text += "; its guard process is gone, and nothing takes it back by itself: confirm, revert or resume it, or end it as it is (change revert --abandon)"
+	case last.Kind == apply.KindApplied:
 		text += fmt.Sprintf("; it is taken back at %s unless it is confirmed", last.At.Add(last.Within).Format(time.RFC3339))
 	}
 	s.Print(text + "\n")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/fabric/change/plan"
+	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
 )
 
@@ -57,6 +59,12 @@ Flags, anywhere after plan:
                    entries in force stay where the policy's rules allow it, and no
                    link gets over 2% more routes, and so do those that a file does
                    not name: fewer entries change
+  --sl FILE        the service levels of paths in FILE are those in use, where
+                   virtual lanes matter. Without it those of path records are, if
+                   there is a subnet administrator, else all 16; and those that the
+                   tables' own paths have. Not behind a script
+  --sl-out FILE    write the service levels that the tables' paths have: the subnet
+                   administrator must give them out. change apply --sl reads them
   --adaptive       the switches are known to route adaptively: then nothing can be
                    proven of tables, and no plan is made
 
@@ -71,13 +79,15 @@ Examples:
 
 // planOptions are what follows change plan on the command line.
 type planOptions struct {
-	routes, out           string
-	exact, adaptive, help bool
-	words                 []string // script or policy, and its options
+	routes, out       string
+	levels, levelsOut string
+	exact, adaptive   bool
+	help              bool
+	words             []string // script or policy, and its options
 }
 
 // planFlags are the command's own.
-var planFlags = []string{"--routes", "--out", "--exact", "--adaptive"}
+var planFlags = []string{"--routes", "--out", "--exact", "--adaptive", "--sl", "--sl-out"}
 
 // planCommand parses its own flags by itself, for all others are the script's.
 func (a *app) planCommand() *cobra.Command {
@@ -134,13 +144,14 @@ func (a *app) takePlan(words []string) ([]string, error) {
 
 // parsePlan separates the command's own flags from the script's or policy's.
 func parsePlan(words []string) (o planOptions, err error) {
-	values := map[string]*string{"--routes": &o.routes, "--out": &o.out}
-	// What a script writes is taken as it is: there --exact is the script's own.
+	values := map[string]*string{"--routes": &o.routes, "--out": &o.out, "--sl": &o.levels, "--sl-out": &o.levelsOut}
+	// What a script writes is taken as it is: there --exact is the script's own, and so
+	// are --sl and --sl-out behind it.
 	tables := slices.ContainsFunc(words, func(w string) bool { return w == "--routes" || strings.HasPrefix(w, "--routes=") })
 	for i := 0; i < len(words); i++ {
 		name, value, hasValue := strings.Cut(words[i], "=")
 		switch into := values[name]; {
-		case into != nil:
+		case into != nil && (!strings.HasPrefix(name, "--sl") || tables || len(o.words) == 0):
 			if !hasValue {
 				if i++; i < len(words) {
 					value = words[i]
@@ -168,6 +179,8 @@ func parsePlan(words []string) (o planOptions, err error) {
 		return o, errors.New("where does the plan go? give --out FILE")
 	case o.routes == "" && strings.HasPrefix(o.words[0], "-"):
 		return o, fmt.Errorf("%s stands before the script: write it after it", o.words[0])
+	case o.levelsOut != "" && o.routes == "":
+		return o, errors.New("--sl-out goes with --routes: a script gives no paths service levels")
 	case o.adaptive && o.routes != "":
 		return o, errors.New("refused, for where switches route adaptively the tables do not tell which way packets go, and nothing can be proven")
 	}
@@ -184,6 +197,7 @@ func (o *planOptions) from() string {
 
 // plan runs the script, or computes the tables, whose writes are the plan.
 func (s *session) plan(ctx context.Context, o planOptions) error {
+	s.LevelsOf(o.levels)
 	if o.routes == "" {
 		return s.RunFile(ctx, o.words[0], o.words[1:])
 	}
@@ -194,7 +208,13 @@ func (s *session) plan(ctx context.Context, o planOptions) error {
 	for _, note := range slices.Concat(r.ReadNotes, r.Notes) {
 		s.Print("note: " + lang.OneLine(note) + "\n")
 	}
-	return s.WriteRoutes(ctx, r, live)
+	if err := s.WriteRoutes(ctx, r, live); err != nil || o.levelsOut == "" {
+		return err
+	}
+	if err := writeNamed(o.levelsOut, func(w io.Writer) error { return r.Write(ctx, w, format.KindPathSL) }); err != nil {
+		return fmt.Errorf("--sl-out: %w", err)
+	}
+	return nil
 }
 
 // plannedRoutes are the tables that --routes names, and those in force.
@@ -261,6 +281,9 @@ func (s *session) endPlan(status int, what string) int {
 			}
 			for line := range strings.Lines(p.Line(p.Report)) { // of a refusal there are several
 				s.Print(lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
+			}
+			if p.Target != nil && p.Base.Manager != nil && !s.engine.Traits().Simulated {
+				s.Warn("analysis only while %v is in charge: it would give out other service levels, and write other virtual lanes; %s", p.Base.Manager, p.Target.RunInstead())
 			}
 			if !p.Report.OK {
 				return findings()

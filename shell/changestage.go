@@ -11,12 +11,19 @@ import (
 	"strings"
 
 	"fabsh/fabric/change/apply"
+	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
+	"fabsh/mad"
 )
 
 // stage checks that OpenSM reads the file and nothing else, and notes the file.
 // live are the tables that the switches have.
-func (s *session) stage(live *routing.Routes, o *applyOptions) (*apply.Staged, error) {
+func (s *session) stage(live *routing.Routes, cells []*apply.Cell, o *applyOptions) (*apply.Staged, error) {
+	for _, c := range cells {
+		if c.Attr != mad.AttrLinearForwardingTable {
+			return nil, fmt.Errorf("--stage: the file that OpenSM reads has forwarding tables alone, and the plan changes %s: where that is needed, OpenSM must write it by an engine of its own, or be stopped", c.Name)
+		}
+	}
 	p, err := findProcess(o.reload)
 	if err != nil {
 		return nil, &hostError{err}
@@ -73,7 +80,7 @@ func reads(p *process, file string) error {
 	}
 	cwd := filepath.Join(dir, "cwd")
 	set, err := settingsOf(strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"), func(path string) (io.ReadCloser, error) {
-		return os.Open(within(cwd, path))
+		return format.OpenRegular(within(cwd, path))
 	})
 	if err != nil {
 		return err

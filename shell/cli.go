@@ -20,6 +20,7 @@
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
 //	repl.go       the prompt's loop; question.go, what is no Starlark but a question
+//	              or a command
 //	reader.go     where lines come from: readline, or a pipe
 //	block.go      statements of several lines in readline's one; history.go, theirs
 //	complete.go   what TAB proposes; locate.go, where the cursor stands
@@ -100,6 +101,11 @@ type app struct {
 
 // fail writes an error of the command line or of opening the fabric.
 func (a *app) fail(err error) {
+	if errors.Is(err, lang.ErrInterrupted) {
+		fmt.Fprintln(a.console.Err(), lang.ErrInterrupted)
+		a.status = worse(a.status, lang.StatusInterrupted)
+		return
+	}
 	fmt.Fprintf(a.console.Err(), "fabsh: %v\n", err)
 	status := lang.StatusUsage
 	var h *hostError
@@ -146,7 +152,7 @@ be fixed; 3 the fabric or the host is to be looked at; 130 interrupted,
 	a.flags = root.Flags() // which these join when they are parsed
 	completeFlags(root)
 	root.SetUsageFunc(a.usage)
-	root.AddCommand(a.auditCommand(), a.reportCommand(), a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.exporterCommand(), a.changeCommand(), a.topologyCommand(), a.graphCommand(), a.topCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
+	root.AddCommand(a.auditCommand(), a.reportCommand(), a.routeCommand(), a.verifyCommand(), a.snapshotCommand(), a.diffCommand(), a.exporterCommand(), a.changeCommand(), a.topologyCommand(), a.graphCommand(), a.topCommand(), a.tourCommand(), a.simCommand(), a.decodeCommand(), a.portsCommand(), a.testCommand(), a.checkCommand(), a.fmtCommand(), a.versionCommand(), a.docCommand(), a.examplesCommand())
 	root.SetHelpCommand(a.helpCommand(root))
 	return root
 }
@@ -181,18 +187,33 @@ func version() string {
 }
 
 func (a *app) docCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "doc [topic]",
+	var page bool
+	c := &cobra.Command{
+		Use:   "doc [topic] [--html]",
 		Short: "Print the reference of all that a script can say, or help on one topic",
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, words []string) error {
-			if len(words) == 0 {
+		Long: `Print the reference of all that a script can say, as Markdown, or help on one topic.
+
+--html writes all that help says as one page: commands, functions, values, attributes
+of datagrams, audits, reports, routing policies. It can be searched, and needs no
+network.`,
+		Example: `  fabsh doc PortInfo
+  fabsh doc --html > fabsh.html`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, words []string) error {
+			switch {
+			case page && len(words) > 0:
+				return fmt.Errorf("doc: --html is all topics on one page: leave %q out", words[0])
+			case page:
+				return a.manual(c.Root())
+			case len(words) == 0:
 				_, err := fmt.Fprint(a.console.Out(), builtins.Reference())
 				return err
 			}
 			return a.help(words[0])
 		},
 	}
+	c.Flags().BoolVar(&page, "html", false, "write all that help says as one page of HTML")
+	return c
 }
 
 // helpCommand helps with commands and with what scripts can say alike.
@@ -285,6 +306,9 @@ func (a *app) run(words []string) error {
 		defer d.stop()
 	}
 	s, err := a.open(!hasCode && len(words) == 0)
+	if err == errTour {
+		return a.tour(0)
+	}
 	if err != nil {
 		return err
 	}
@@ -300,7 +324,7 @@ func (a *app) run(words []string) error {
 	case len(words) > 0:
 		a.status = s.evaluate(func(ctx context.Context) error { return s.RunFile(ctx, words[0], words[1:]) })
 	default:
-		a.status = s.prompt(a.stdin)
+		a.status = s.prompt(a.stdin, nil)
 	}
 	a.status = s.endPlan(a.status, a.what(words))
 	s.writeMetrics()
@@ -309,7 +333,7 @@ func (a *app) run(words []string) error {
 }
 
 // commandWords are the words that name commands, not scripts.
-var commandWords = []string{"audit", "report", "route", "verify", "snapshot", "diff", "exporter", "change", "topology", "graph", "top", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
+var commandWords = []string{"audit", "report", "route", "verify", "snapshot", "diff", "exporter", "change", "topology", "graph", "top", "tour", "sim", "decode", "ports", "test", "check", "fmt", "version", "doc", "examples", "help", "completion"}
 
 // checkScript fails if there is no such script, before a fabric is opened.
 func checkScript(path string) error {

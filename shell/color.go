@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -70,6 +71,86 @@ var (
 	}
 )
 
+// blocks: cells of pictures may be half blocks in color. Where the terminal shows no
+// such character, the locale says so.
+func (c *console) blocks() bool { return c.colorOut && isUTF8() }
+
+// isUTF8: the locale's characters are in UTF-8 (POSIX, environment variables).
+func isUTF8() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(os.Getenv(name)); v != "" {
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}
+
+// cellColors are the shades of cells from low to high, as 24-bit colors (viridis, which
+// the color-blind can tell apart, too), and their next of the 256 of xterm; then what is
+// not known.
+var cellColors = [...]struct {
+	rgb   string
+	xterm string
+}{
+	{"68;1;84", "53"}, {"70;50;127", "60"}, {"54;92;141", "24"}, {"39;127;142", "30"},
+	{"31;161;135", "36"}, {"74;194;109", "71"}, {"160;218;57", "149"}, {"253;231;37", "226"},
+	{"128;128;128", "244"},
+}
+
+// colorCells puts half blocks in color where runes of lang.Cells are.
+func colorCells(text string) string {
+	if !strings.ContainsFunc(text, isCells) {
+		return text
+	}
+	trueColor := os.Getenv("COLORTERM") == "truecolor" || os.Getenv("COLORTERM") == "24bit" || strings.HasSuffix(os.Getenv("TERM"), "-direct")
+	color := func(layer, shade int) string {
+		switch {
+		case shade >= len(cellColors):
+			return ""
+		case trueColor:
+			return fmt.Sprintf("\x1b[%d8;2;%sm", layer, cellColors[shade].rgb)
+		}
+		return fmt.Sprintf("\x1b[%d8;5;%sm", layer, cellColors[shade].xterm)
+	}
+	var b strings.Builder
+	last := [2]int{-1, -1} // the colors in force
+	for _, r := range text {
+		upper, lower, ok := lang.CellsOf(r)
+		if !ok {
+			if last != [2]int{-1, -1} {
+				b.WriteString(sgrReset)
+				last = [2]int{-1, -1}
+			}
+			b.WriteRune(r)
+			continue
+		}
+		block, front, back := '▀', upper, lower
+		if upper == lang.ShadeNone {
+			block, front, back = '▄', lower, upper
+		}
+		if front == lang.ShadeNone {
+			block = ' '
+		}
+		if last != [2]int{front, back} {
+			if last != [2]int{-1, -1} {
+				b.WriteString(sgrReset)
+			}
+			b.WriteString(color(3, front) + color(4, back))
+			last = [2]int{front, back}
+		}
+		b.WriteRune(block)
+	}
+	if last != [2]int{-1, -1} {
+		b.WriteString(sgrReset)
+	}
+	return b.String()
+}
+
+func isCells(r rune) bool {
+	_, _, ok := lang.CellsOf(r)
+	return ok
+}
+
 // colorText colors what is shown. The text is harmless: it has no sequence of its
 // own.
 func colorText(text string) string {
@@ -93,7 +174,7 @@ func colorText(text string) string {
 		b.WriteString(text[last:at[0]] + color + word + sgrReset)
 		last = at[1]
 	}
-	return b.String() + text[last:]
+	return colorCells(b.String() + text[last:])
 }
 
 // isCell: text[i:j] stands alone between the columns of a table, or is the value

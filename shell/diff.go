@@ -66,6 +66,7 @@ func (a *app) diffFiles(paths ...string) error {
 		return late(err)
 	}
 	return a.interrupts.run(func(ctx context.Context) error {
+		defer a.within(ctx)()
 		var sides [2]*fabric.Fabric
 		for i, path := range paths {
 			var err error
@@ -133,7 +134,10 @@ func (s *session) diff(ctx context.Context, path string) error {
 // command line: a file of yesterday may be lost.
 func (a *app) side(path string, names map[mad.GUID]string) (*fabric.Fabric, error) {
 	c, err := openFile(&a.settings, path)
-	if err != nil {
+	switch {
+	case errors.Is(err, lang.ErrInterrupted):
+		return nil, err
+	case err != nil:
 		return nil, &hostError{fmt.Errorf("diff: %w", err)}
 	}
 	return c.loaded.Renamed(names), nil

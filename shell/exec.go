@@ -30,7 +30,8 @@ type interp struct {
 	opts    *syntax.FileOptions
 	globals starlark.StringDict // the session's names and the user's
 	show    func(starlark.Value) error
-	check   func(*syntax.File) // looks at the statements before they run; nil: nobody does
+	check   func(*syntax.File)   // looks at the statements before they run; nil: nobody does
+	made    func(starlark.Value) // is told of what is assigned; nil: nobody is
 }
 
 func newInterp(opts *syntax.FileOptions, predeclared starlark.StringDict, show func(starlark.Value) error) *interp {
@@ -101,6 +102,11 @@ func (x *interp) run(thread *starlark.Thread, file string, stmt syntax.Stmt) err
 	}
 	results, err := prog.Init(thread, x.globals)
 	maps.Copy(x.globals, results) // those before an error too
+	if x.made != nil {
+		for _, v := range results {
+			x.made(v)
+		}
+	}
 	return err
 }
 

@@ -313,7 +313,7 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 	err := d.run(ctx, func(ctx context.Context) (err error) {
 		report, err = s.RunAudits(ctx, builtins.AuditRun{
 			Audits: r.audits, Subnet: r.options.subnet, Kept: r.kept, Once: true,
-			Begin: func(subnet audit.Subnet) (audit.Acks, error) { return s.acks(subnet), nil },
+			Begin: func(subnet audit.Subnet) (audit.Acks, error) { return s.Acks(s.app.stateDir(), subnet), nil },
 		})
 		return err
 	})

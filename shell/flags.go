@@ -211,8 +211,11 @@ func (d *duration) Set(text string) error {
 	if n, numErr := strconv.ParseFloat(text, 64); numErr == nil {
 		t, err = time.Duration(n*float64(d.unit)), nil
 	}
-	if err != nil || t <= 0 || t > 24*time.Hour {
+	switch {
+	case err != nil:
 		return fmt.Errorf("want %s, or a time such as 500ms or 2s", d.units)
+	case t <= 0 || t > 24*time.Hour:
+		return errors.New("want more than 0, and at most 24h")
 	}
 	d.value = t
 	return nil

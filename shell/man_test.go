@@ -129,3 +129,32 @@ func roff(text string) string {
 	}
 	return text
 }
+
+// TestManual: the page has all commands, and is the same each time.
+func TestManual(t *testing.T) {
+	var pages [2]string
+	for i := range pages {
+		out, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		a := &app{console: newConsole(out, os.Stderr), stdin: os.Stdin}
+		if err := a.manual(a.command()); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(out.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[i] = string(text)
+	}
+	if pages[0] != pages[1] {
+		t.Error("the same manual gives other bytes")
+	}
+	for _, word := range append(commandWords, "change apply") {
+		if !strings.Contains(pages[0], ">fabsh "+word+"</a></h3>") {
+			t.Errorf("the manual lacks the command %s", word)
+		}
+	}
+}

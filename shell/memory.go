@@ -152,7 +152,12 @@ func (m *memory) watch() {
 		var why *lang.LimitError
 		switch {
 		case stacks > maxStack+smallStack*uint64(runtime.NumGoroutine()):
+			// With less memory than a stack may have it is too much memory, whichever
+			// of the two this look was in time for.
 			why = m.deep
+			if m.limit < maxStack {
+				why = m.over
+			}
 		case m.far(used):
 			why = m.over
 		case collecting > 0:

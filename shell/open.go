@@ -230,12 +230,25 @@ func (s *settings) openIncluded(path string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// context is that of opening the fabric: it ends with the deadline.
+// context is that of opening what the command line names: it ends with the deadline.
 func (s *settings) context() context.Context {
 	if s.opening == nil {
 		return context.Background()
 	}
 	return s.opening
+}
+
+// within has what is opened from now on end with ctx, too, until end is called.
+func (s *settings) within(ctx context.Context) (end func()) {
+	before := s.opening
+	both, cancel := context.WithCancelCause(s.context())
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	s.opening = both
+	return func() {
+		stop()
+		s.opening = before
+		cancel(nil)
+	}
 }
 
 // late makes the end of the time a failure of the host: who was to write a pipe
@@ -281,7 +294,7 @@ func (a *app) open(prompt bool) (*session, error) {
 	case given:
 		return nil, err
 	case prompt:
-		if !a.accepts(err) {
+		if err := a.offer(err); err != nil {
 			return nil, err
 		}
 		if c, err = open(&a.settings, "sim"); err != nil {
@@ -292,20 +305,6 @@ func (a *app) open(prompt bool) (*session, error) {
 		a.warn("%v", c.warning)
 	}
 	return a.session(c, err, cmp.Or(keys, a.siteKeys), names)
-}
-
-// accepts asks at a terminal whether a simulated fabric will do.
-func (a *app) accepts(absent error) bool {
-	if !isTerminal(a.stdin) || !a.console.stderrTTY {
-		return false
-	}
-	fmt.Fprintf(a.console.Err(), "%v\nOpen a simulated fabric (-F sim) now? [Y/n] ", absent)
-	var answer string
-	if _, err := fmt.Fscanln(a.stdin, &answer); err == io.EOF {
-		return false
-	}
-	answer = strings.ToLower(answer)
-	return answer == "" || answer == "y" || answer == "yes"
 }
 
 // session makes a session on c, or, if that is nil, on nothing because of absent.
@@ -359,8 +358,10 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 		Verbose: a.verbose,
 		State:   a.stateDir(),
 		Job:     jobOf(a.script),
+		Version: version(),
 		Clock:   clock,
 		Width:   a.console.width,
+		Blocks:  a.console.blocks,
 	}
 	if !a.quiet {
 		s.progress = &progress{console: a.console, idle: s.doing}

@@ -172,7 +172,7 @@ func wrap(columns int, lines ...string) string {
 
 // becomes waits until the screen ends in want.
 func (s *screen) becomes(v *vt, want string) bool {
-	limit := time.After(10 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		v.write(s.text)
 		s.text = ""

@@ -29,6 +29,17 @@ type screen struct {
 	chunks chan string
 	text   string
 	home   string
+	before unix.Termios // of the terminal, when nobody was at it
+}
+
+// mode is that of the terminal.
+func (s *screen) mode() unix.Termios {
+	s.t.Helper()
+	m, err := unix.IoctlGetTermios(int(s.master.Fd()), unix.TCGETS)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return *m
 }
 
 // startTerminal runs fabsh on a terminal of its own, in an empty home.
@@ -68,6 +79,7 @@ func startTerminalOf(t *testing.T, o terminalOf, args ...string) *screen {
 	}
 	defer slave.Close()
 	s := &screen{t: t, master: master, chunks: make(chan string, 1000), home: home}
+	s.before = s.mode()
 	s.cmd = exec.Command("fabsh", args...)
 	s.cmd.Dir = home
 	s.cmd.Env = append(testEnv, "HOME="+home, "PATH="+os.Getenv("PATH"), "TERM=xterm", "NO_COLOR=1", "PAGER="+o.pager)
@@ -94,7 +106,7 @@ func startTerminalOf(t *testing.T, o terminalOf, args ...string) *screen {
 // expect waits for text and takes all up to its end off the screen.
 func (s *screen) expect(text string) string {
 	s.t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		if i := strings.Index(s.text, text); i >= 0 {
 			seen := s.text[:i+len(text)]
@@ -123,7 +135,7 @@ func (s *screen) send(keys string) {
 // exit waits for the end and checks the status.
 func (s *screen) exit(status int) {
 	s.t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(time.Minute)
 	for open := true; open; {
 		var c string
 		select {
@@ -329,7 +341,7 @@ func TestTerminalNoDevice(t *testing.T) {
 		t.Skip("this host has InfiniBand devices")
 	}
 	s := startTerminal(t, t.TempDir())
-	s.expect("Open a simulated fabric (-F sim) now? [Y/n] ")
+	s.expect("Open a simulated fabric (-F sim) now, or take the tour? [Y/n/tour] ")
 	s.send("\r")
 	s.expect("sim, rw> ")
 	s.send("len(discover().cas)\r")
@@ -339,12 +351,20 @@ func TestTerminalNoDevice(t *testing.T) {
 	s.exit(0)
 
 	s = startTerminal(t, t.TempDir())
-	s.expect("[Y/n] ")
+	s.expect("[Y/n/tour] ")
 	s.send("n\r")
 	s.exit(3)
 
 	s = startTerminal(t, t.TempDir())
-	s.expect("[Y/n] ")
+	s.expect("[Y/n/tour] ")
+	s.send("tour\r")
+	s.expect("1/8  What is there")
+	s.expect("tour, rw> ")
+	s.send("quit\r")
+	s.exit(0)
+
+	s = startTerminal(t, t.TempDir())
+	s.expect("[Y/n/tour] ")
 	s.send(ctrlC)
 	s.exit(130)
 }

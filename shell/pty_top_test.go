@@ -32,14 +32,6 @@ func (s *screen) frame(text string) []string {
 func TestTerminalTop(t *testing.T) {
 	t.Parallel()
 	s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=6", "top", "--every", "2s")
-	mode := func() unix.Termios {
-		m, err := unix.IoctlGetTermios(int(s.master.Fd()), unix.TCGETS)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return *m
-	}
-	before := mode()
 	s.expect("\x1b[?1049h")
 	s.frame("the first read; rates follow in 2s")
 	check := func(lines []string, width, rows int) {
@@ -53,7 +45,7 @@ func TestTerminalTop(t *testing.T) {
 			}
 		}
 	}
-	lines := s.frame("by wait: 24 ports, 60 datagrams a round")
+	lines := s.frame("by wait: 24 ports, 24 datagrams a round")
 	check(lines, 80, 24)
 	if !strings.HasPrefix(lines[1], "PORT ") || strings.Contains(lines[1], "RECV") || !strings.Contains(lines[23], "1-21 of 24") {
 		t.Errorf("at 80 columns: %q", lines)
@@ -63,18 +55,31 @@ func TestTerminalTop(t *testing.T) {
 	s.send("d/n*2")
 	s.frame("/n*2_  Enter keeps it")
 	s.send("\r")
-	if lines = s.frame(`by data: 24 ports, 60 datagrams a round; 2 like "n*2"`); !strings.Contains(lines[23], "1-2 of 2") {
+	if lines = s.frame(`by data: 24 ports, 24 datagrams a round; 2 like "n*2"`); !strings.Contains(lines[23], "1-2 of 2") {
 		t.Errorf("filtered: %q", lines)
 	}
 	if err := unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 10, Col: 200}); err != nil {
 		t.Fatal(err)
 	}
 	check(s.frame("RECV b/s"), 200, 10)
+	s.send("\x15") // nothing: no filter is typed
+	s.send("\x1btb")
+	if lines = s.frame("by ber: 24 ports, 24 datagrams a round; tier host"); !strings.Contains(lines[1], " BER ") || !strings.Contains(lines[9], "1-6 of 6") || !strings.Contains(lines[2], "<") {
+		t.Errorf("the hosts by bit errors: %q", lines)
+	}
+	if err := unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 10, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	lines = s.frame(" BER ") // what it is sorted by is never left out
+	for strings.Contains(lines[1], "RECV") {
+		lines = s.frame(" BER ")
+	}
+	check(lines, 80, 10)
 	s.send("q")
 	s.expect("\x1b[?1049l")
 	s.exit(0)
-	if after := mode(); after != before {
-		t.Errorf("the terminal was %+v, and is %+v", before, after)
+	if after := s.mode(); after != s.before {
+		t.Errorf("the terminal was %+v, and is %+v", s.before, after)
 	}
 
 	s = startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=2", "top")

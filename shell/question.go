@@ -1,12 +1,17 @@
 package shell
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"sync"
 
 	"fabsh/builtins"
+	"fabsh/builtins/lang"
 )
 
 var (
@@ -19,14 +24,21 @@ var (
 )
 
 // ask answers what is no Starlark but a question: "help smp_get", "smp_get?",
-// "?", and the command line of a tool that people are used to: its report, or
-// what to type here. asked is false where text is none of these, and where no
+// "?"; and the command line of a tool that people are used to: its report, or
+// what to type here; and the commands audit and report. asked is false where text is none of these, and where no
 // people sit: from a pipe it is an error, which the exit status tells.
 func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	if !r.interactive {
 		return false, nil
 	}
 	text = strings.TrimSpace(text)
+	if r.tour != nil && !r.interp.globals.Has(text) && r.tour.Word(text) {
+		return true, nil
+	}
+	if run, words := r.command(text); run != nil {
+		r.seen.Text = text
+		return true, r.showing(func() error { return run(ctx, words) })
+	}
 	topic := ""
 	if m := helpWord().FindStringSubmatch(text); m != nil {
 		topic, asked = m[1], true
@@ -34,7 +46,8 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 		topic, asked = m[1]+m[2], true
 	} else if word, words := cutTool(text); word != "" && !r.interp.globals.Has(word) {
 		if builtins.IsReport(word) {
-			return true, r.runReport(ctx, word, words)
+			r.seen.Text = text
+			return true, r.showing(func() error { return r.runReport(ctx, word, words) })
 		}
 		topic, asked = word, true
 	}
@@ -42,6 +55,9 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 		return false, nil
 	}
 	answer, err := r.Help(topic)
+	if text := map[string]string{"audit": auditHelp, "report": reportHelp}[topic]; text != "" && err != nil {
+		answer, err = text, nil
+	}
 	if v := r.completer(r.interp).evaluate(topic); v != nil && (err != nil || r.interp.globals.Has(topic)) {
 		answer, err = r.HelpOn(v)
 	}
@@ -49,6 +65,69 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 		return true, err
 	}
 	return true, r.app.page(answer)
+}
+
+// command is the command of text that runs at the prompt too, on its fabric, and the
+// words behind it; nil: text is none. What Starlark understands is Starlark.
+func (r *repl) command(text string) (run func(context.Context, []string) error, words []string) {
+	name, rest, _ := strings.Cut(text, " ")
+	switch name {
+	case "audit":
+		run = r.promptAudit
+	case "report":
+		run = r.promptReport
+	default:
+		return nil, nil
+	}
+	// Without a value audit --list could be a difference, but only of nothing.
+	if _, err := r.interp.opts.Parse(promptFile, text, 0); err == nil && (r.interp.globals.Has(name) || strings.HasPrefix(strings.TrimSpace(rest), "=")) {
+		return nil, nil
+	}
+	words, err := splitWords(rest)
+	if err != nil {
+		return func(context.Context, []string) error { return fmt.Errorf("%s: %w", name, err) }, nil
+	}
+	return run, words
+}
+
+// showing runs a command at the prompt. What it shows goes by way of a pager where it is
+// long; that it found something ends nothing here.
+func (r *repl) showing(run func() error) error {
+	var text bytes.Buffer
+	r.app.console.divert(&text)
+	err := lang.Protect("prompt", run)
+	r.app.console.divert(nil)
+	if paged := r.app.page(text.String()); paged != nil && err == nil {
+		err = paged
+	}
+	var exit *lang.ExitError
+	if errors.As(err, &exit) {
+		return nil
+	}
+	return err
+}
+
+// promptAudit is the command audit at the prompt.
+func (r *repl) promptAudit(ctx context.Context, words []string) error {
+	o, err := parseAudit(words)
+	switch {
+	case err != nil:
+		return err
+	case o.help:
+		_, err := io.WriteString(r.app.console.Out(), auditHelp)
+		return err
+	case o.list:
+		return r.app.listAudits()
+	case o.ack != nil:
+		return r.acknowledge(ctx, o)
+	case o.eachPort:
+		return errors.New("audit: --each-port is for the command line: this session has one port")
+	}
+	defer func() { r.app.reports = nil }()
+	if err := r.audit(ctx, o); len(r.app.reports) == 0 {
+		return err
+	}
+	return r.app.writeReports(o)
 }
 
 // cutTool parts the command line of a tool into its name and the rest; "": it is

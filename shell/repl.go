@@ -16,6 +16,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/shell/tour"
 )
 
 // The names that statements have in messages.
@@ -38,13 +39,17 @@ type repl struct {
 
 	fabric *fabric.Fabric // the latest; since is when it came
 	since  time.Time
+
+	tour *tour.Tour // that goes along; nil: none does
+	seen tour.Seen  // the statement, for it
 }
 
-// prompt runs statements from stdin until it ends and returns the exit status.
+// prompt runs statements from stdin until it ends and returns the exit status. begin,
+// unless it is nil, begins a session of its own kind, without rc file and history.
 // At a terminal that is what exit() says. From a pipe it is the worst that any
 // statement came to; the statements after it are run all the same, as in other
 // shells.
-func (s *session) prompt(stdin *os.File) int {
+func (s *session) prompt(stdin *os.File, begin func(*repl) error) int {
 	r := newRepl(s)
 	if !s.app.isPrompt() {
 		r.read(newPlainReader(stdin), false)
@@ -56,7 +61,11 @@ func (s *session) prompt(stdin *os.File) int {
 		})()
 		return r.loop()
 	}
-	in, err := newTerminalReader(stdin, os.Stdout, openHistory(stateFile("history")), s.completer(r.interp))
+	past := openHistory("")
+	if begin == nil {
+		past = openHistory(stateFile("history"))
+	}
+	in, err := newTerminalReader(stdin, os.Stdout, past, s.completer(r.interp))
 	if err != nil {
 		s.app.fail(err)
 		return s.app.status
@@ -67,6 +76,13 @@ func (s *session) prompt(stdin *os.File) int {
 	r.read(in, true)
 	r.remember = in.remember
 	r.interp.globals["q"] = r.interp.globals["quit"] // short, so at the prompt only
+	if begin != nil {
+		if err := begin(r); err != nil {
+			s.app.fail(err)
+			return s.app.status
+		}
+		return r.loop()
+	}
 	if !s.app.quiet {
 		fmt.Fprintln(s.app.console.Err(), "help lists what there is to say, TAB completes, Ctrl-D ends.")
 	}
@@ -82,6 +98,7 @@ func newRepl(s *session) *repl {
 	r.interp = newInterp(lang.FileOptions(), s.Predeclared(), r.show)
 	s.Defined(r.interp.globals.Keys)
 	r.interp.check = s.WarnWords
+	r.interp.made = r.made
 	return r
 }
 
@@ -119,16 +136,19 @@ func (r *repl) loop() int {
 			r.remember(text)
 		}
 		r.Remember(r.file, r.lines.source())
+		r.seen, r.found = tour.Seen{}, nil
 		err = r.attempt(func(ctx context.Context) error {
 			if asked, err := r.ask(ctx, text); asked {
 				return err
 			}
+			r.seen.Text = text
 			return r.run(ctx, r.file, line, text)
 		})
 		if r.interactive {
 			r.writeMetrics()
 		}
 		r.report(err)
+		r.guide(err)
 		r.free(err)
 		var exit *lang.ExitError
 		if errors.As(err, &exit) || r.app.interrupts.ended() != nil {
@@ -195,6 +215,7 @@ func worse(a, b int) int {
 
 // show writes the value of an expression, by way of a pager where it is long.
 func (r *repl) show(v starlark.Value) error {
+	r.made(v)
 	if !r.interactive {
 		return r.Show(v)
 	}
@@ -222,12 +243,15 @@ func (r *repl) startup(path string) {
 		return
 	}
 	r.Remember(path, string(src))
+	r.report(r.quietly(path, string(src)))
+}
+
+// quietly runs statements and shows no values.
+func (r *repl) quietly(file, text string) error {
 	show := r.interp.show
 	r.interp.show = func(starlark.Value) error { return nil }
 	defer func() { r.interp.show = show }()
-	r.report(r.attempt(func(ctx context.Context) error {
-		return r.run(ctx, path, 1, string(src))
-	}))
+	return r.attempt(func(ctx context.Context) error { return r.run(ctx, file, 1, text) })
 }
 
 // maxPromptName is how much of the fabric's name is in the prompt, in runes.

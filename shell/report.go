@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +14,6 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
-	"fabsh/fabric/page"
-	"fabsh/fabric/routing"
 )
 
 const reportHelp = `Report on the fabric, as the tools of infiniband-diags do.
@@ -29,10 +26,12 @@ not may stand there too. At the prompt the name alone runs it. Exit status: 1 if
 the report says that something is wrong, 3 if something did not answer.
 
 html writes what "fabsh audit" finds as one page: findings by cause, the topology with
-the links of each group of switches, heat maps, and the routing. It needs no network,
-and no script to be read. Tables are those of the file, or of a simulated fabric; of a
-live one they are read with --deep. The exit status is that of audit, and 1 if the
-routing is wrong. Names and options of audits, and all flags of audit, may follow.
+the links of each group of switches, heat maps, and the routing; with --baseline also
+what changed, and with --over last trends of what the job's runs read. It needs no
+network, and no script to be read. Tables are those of the file, or of a simulated
+fabric; of a live one they are read with --deep. The exit status is that of audit, and
+1 if the routing is wrong. Names and options of audits, and all flags of audit, may
+follow. In scripts report() makes the page.
 
 Usage:
   fabsh [flags] report NAME | FILE.star [words and options of the report]
@@ -100,30 +99,43 @@ const htmlReport = "html"
 // reportHTML runs audits as the command audit does, and writes a page of what they
 // found.
 func (a *app) reportHTML(words []string) error {
-	if slices.Contains(words, "-h") || slices.Contains(words, "--help") {
-		_, err := io.WriteString(a.console.Out(), reportHelp)
-		return err
-	}
 	command := a.commandLine(words)
 	words, err := a.takeAudit(words)
 	if err != nil {
 		return err
 	}
-	o, err := parseAudit(words)
-	switch {
-	case err != nil:
+	o, err := a.parsePage(words)
+	if err != nil {
 		return err
-	case o.ack != nil || o.list || o.eachPort:
-		return errors.New("report html: ack, --list and --each-port are for fabsh audit; a page is about one port's fabric")
-	case a.flags.Changed("format"):
-		return errors.New("report html: it writes HTML: leave -o out, or use fabsh audit")
-	case o.out == "":
-		return errors.New("report html: where to? --out FILE, such as --out fabric.html")
 	}
-	if i, err := os.Stat(filepath.Dir(o.out)); err != nil || !i.IsDir() {
-		return fmt.Errorf("report html: --out %s: there is no such folder", o.out)
+	if o.help {
+		_, err := io.WriteString(a.console.Out(), reportHelp)
+		return err
 	}
 	return a.onFabric("report", func(ctx context.Context, s *session) error { return s.reportHTML(ctx, o, command) })
+}
+
+// parsePage parses what follows report html, without session flags.
+func (a *app) parsePage(words []string) (o auditOptions, err error) {
+	if slices.Contains(words, "-h") || slices.Contains(words, "--help") {
+		return auditOptions{help: true}, nil
+	}
+	o, err = parseAudit(words)
+	switch {
+	case err != nil:
+		return o, err
+	case o.ack != nil || o.list || o.eachPort:
+		err = errors.New("report html: ack, --list and --each-port are for fabsh audit; a page is about one port's fabric")
+	case a.flags.Changed("format"):
+		err = errors.New("report html: it writes HTML: leave -o out, or use fabsh audit")
+	case o.out == "":
+		err = errors.New("report html: where to? --out FILE, such as --out fabric.html")
+	default:
+		if i, failed := os.Stat(filepath.Dir(o.out)); failed != nil || !i.IsDir() {
+			err = fmt.Errorf("report html: --out %s: there is no such folder", o.out)
+		}
+	}
+	return o, err
 }
 
 // repeated are the session flags that say which fabric is asked, and how.
@@ -157,9 +169,17 @@ func (s *session) reportHTML(ctx context.Context, o auditOptions, command string
 	if exit != nil {
 		status = exit.Code
 	}
-	simulated := s.engine != nil && s.engine.Traits().Simulated
-	p := &page.Page{Report: reports[0], FailOn: o.failOn, Version: version(), Commands: []string{command}, Dated: s.engine != nil && !simulated}
-	status = worse(status, s.judgeRoutes(ctx, p, s.engine == nil || simulated || o.deep))
+	options := builtins.PageOptions{FailOn: o.failOn, Deep: o.deep, Commands: []string{command}}
+	if o.baseline != "" {
+		if options.Baseline, found = s.baseline(ctx, o.baseline); found != nil {
+			return fmt.Errorf("--baseline: %w", found)
+		}
+	}
+	p, routed, failed := s.Page(ctx, reports[0], options)
+	if failed != nil {
+		s.app.console.complain("report html: routing: " + s.Explain(failed))
+	}
+	status = worse(status, routed)
 	if err := writeNamed(o.out, p.Write); err != nil {
 		return fmt.Errorf("report html: --out: %w", err)
 	}
@@ -167,40 +187,6 @@ func (s *session) reportHTML(ctx context.Context, o auditOptions, command string
 		return &lang.ExitError{Code: status}
 	}
 	return nil
-}
-
-// judgeRoutes adds to p what is known of the forwarding tables, and returns the exit
-// status that they make.
-func (s *session) judgeRoutes(ctx context.Context, p *page.Page, read bool) int {
-	f := p.Report.Model
-	switch {
-	case f == nil:
-		p.NoRoutes = "there is no fabric"
-		return lang.StatusClean
-	case !read:
-		p.NoRoutes = "the forwarding tables of a live fabric are read with --deep"
-		return lang.StatusClean
-	case s.engine == nil && !f.HasLFTs():
-		p.NoRoutes = "the file has no forwarding tables; fabsh snapshot writes them too"
-		return lang.StatusClean
-	}
-	r, err := s.LiveRoutes(ctx, f)
-	if err == nil {
-		p.Graph = r.Graph()
-		if p.Verdict, err = r.Verify(ctx, routing.VerifyOptions{}); err == nil {
-			p.Balance, err = r.Balance(ctx, 0)
-		}
-	}
-	switch {
-	case err != nil:
-		p.Verdict, p.Balance = nil, nil
-		p.NoRoutes = s.Explain(err)
-		s.app.console.complain("report html: routing: " + p.NoRoutes)
-		return lang.StatusFabric
-	case p.Verdict.Wrong():
-		return lang.StatusFindings
-	}
-	return lang.StatusClean
 }
 
 // quotedForShell are words as a Unix shell reads them back.
@@ -267,25 +253,42 @@ func (a *app) listShipped(list []builtins.ShippedDoc) error {
 	return nil
 }
 
+// promptReport is the command report at the prompt.
+func (r *repl) promptReport(ctx context.Context, words []string) error {
+	switch {
+	case len(words) == 0 || words[0] == "--list":
+		return r.app.listShipped(builtins.ShippedReports())
+	case words[0] == "-h" || words[0] == "--help":
+		_, err := io.WriteString(r.app.console.Out(), reportHelp)
+		return err
+	case words[0] != htmlReport:
+		r.seen.Named = words[0]
+		return r.RunReport(ctx, words[0], words[1:])
+	}
+	r.seen.Named = htmlReport
+	o, err := r.app.parsePage(words[1:])
+	if err != nil {
+		return err
+	}
+	if o.help {
+		_, err := io.WriteString(r.app.console.Out(), reportHelp)
+		return err
+	}
+	var exit *lang.ExitError
+	if err = r.reportHTML(ctx, o, r.app.commandLine(words[1:])); err == nil || errors.As(err, &exit) {
+		fmt.Fprintf(r.app.console.Out(), "%s: a page for a browser\n", o.out)
+	}
+	return err
+}
+
 // runReport runs a report at the prompt: words are what was typed behind its name.
-// That it found something ends nothing here.
 func (r *repl) runReport(ctx context.Context, name, words string) error {
 	args, err := splitWords(words)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	var text bytes.Buffer
-	r.app.console.divert(&text)
-	err = lang.Protect(name, func() error { return r.RunReport(ctx, name, args) })
-	r.app.console.divert(nil)
-	if paged := r.app.page(text.String()); paged != nil && err == nil {
-		err = paged
-	}
-	var exit *lang.ExitError
-	if errors.As(err, &exit) {
-		return nil
-	}
-	return err
+	r.seen.Named = name
+	return r.RunReport(ctx, name, args)
 }
 
 // splitWords cuts a line into words, as Unix shells do: blanks part them, but

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fabsh/builtins"
+	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
 )
@@ -177,7 +178,7 @@ func (s *session) route(ctx context.Context, o routeOptions) error {
 	if err != nil {
 		return err
 	}
-	c := checks{verify: o.verify, adaptive: o.adaptive, failEachLink: o.failEachLink}
+	c := checks{verify: o.verify, adaptive: o.adaptive, failEachLink: o.failEachLink, tell: s.Runtime.Progress}
 	if o.diff { // first: if it cannot be had, nothing is computed in vain
 		if c.live, err = s.LiveRoutes(ctx, f); err != nil {
 			return err
@@ -199,11 +200,17 @@ func (s *session) route(ctx context.Context, o routeOptions) error {
 	if err := s.Show(builtins.WrapReport(report)); err != nil {
 		return err
 	}
+	if left := r.Graph().LeftOut(); len(left) > 0 && !o.verify {
+		s.Warn("the tables leave out %s, such as this: %s; with --verify that is a finding", fabric.Plural(len(left), "port", "ports"), left[0])
+	}
 	switch {
 	case o.out != "" && report.Sound():
 		s.Print("use with opensm -R file,no_fallback -U " + o.out + "\n")
-		if r.SL.Any() {
+		switch {
+		case r.SL.Any():
 			s.Warn("%s tells no service levels, and paths have some: OpenSM would give out others; %s", o.out, r.RunInstead())
+		case r.ChangesLanes():
+			s.Warn("%s tells no virtual lanes, and paths change theirs: OpenSM would leave them on one, where they may deadlock; %s", o.out, r.RunInstead())
 		}
 	case o.out != "":
 		s.Warn("%s is not written, for the verdict is not ok", o.out)

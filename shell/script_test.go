@@ -19,8 +19,9 @@ const deviceFolder = "/sys/class/infiniband"
 var update = flag.Bool("update", false, "rewrite what testdata/script and README.md expect")
 
 // testEnv is part of the environment of every fabsh that tests run. The race
-// detector would have each of them sleep for a second at its end.
-var testEnv = []string{"GORACE=atexit_sleep_ms=0"}
+// detector would have each of them sleep for a second at its end, and times are
+// shown in the machine's zone.
+var testEnv = []string{"GORACE=atexit_sleep_ms=0", "TZ=UTC"}
 
 // TestScripts runs testdata/script. The command "session FILE" types the lines
 // of FILE that begin with "$ " into a shell and writes what a terminal would
@@ -39,6 +40,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("TZ", "UTC")
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {

@@ -10,6 +10,7 @@ import (
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/audit"
 	"fabsh/mad/engine"
 )
 
@@ -25,6 +26,7 @@ type session struct {
 	began    time.Time
 	deadline *deadline          // of the session; nil: it has none
 	planning *builtins.Planning // --plan; nil: what is written is sent
+	found    *audit.Report      // by the latest run of audits; nil: none ran
 	where    string             // what runs in it, for the last words of a program that is ended by force
 	// limit is the time of each statement; 0: there is no limit.
 	limit time.Duration
@@ -141,6 +143,7 @@ func (s *session) attempt(fn func(context.Context) error) error {
 	return s.app.interrupts.run(func(ctx context.Context) (err error) {
 		ctx, stop := context.WithCancelCause(ctx)
 		defer stop(nil)
+		defer s.app.within(ctx)()
 		defer s.watchMemory(stop)()
 		ctx = lang.LimitSteps(ctx, uint64(s.app.maxSteps.value), stop)
 		s.progress.during(func() { err = d.run(ctx, fn) })

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ func siteApp(t *testing.T, files map[string]string, flags ...string) (*app, *byt
 		if strings.HasPrefix(text, "# private") {
 			mode = 0o600
 		}
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil { // the umask takes from the first
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +61,7 @@ func TestSiteConfig(t *testing.T) {
 		{"a key that is none", "umad", "# private\nm_key=5ec2e7\n", nil, " 0 0s false",
 			"warning: ETC/infiniband-diags/ibdiag.conf:1: expected one key of at most 64 bits, as 0x0000000000000000, after m_key; the keys in it are left alone\n"},
 		{"bad values", "umad", "Port=x\ntimeout=-1\nnonsense\nMLX_EPI=TRUE\n", nil, " 0 0s false",
-			"warning: ETC/infiniband-diags/ibdiag.conf:1: Port: want a number from 1 to 254\nwarning: ETC/infiniband-diags/ibdiag.conf:2: timeout: want milliseconds, or a time such as 500ms or 2s\n"},
+			"warning: ETC/infiniband-diags/ibdiag.conf:1: Port: want a number from 1 to 254\nwarning: ETC/infiniband-diags/ibdiag.conf:2: timeout: want more than 0, and at most 24h\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a, out := siteApp(t, map[string]string{siteConfig: test.text}, test.flags...)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"fabsh/builtins"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
@@ -94,23 +95,6 @@ func (s *session) lockRuns(subnet audit.Subnet) (*audit.Held, error) {
 	return lock, err
 }
 
-// acks reads the acks of a subnet, and warns of lines that cannot be read.
-func (s *session) acks(subnet audit.Subnet) audit.Acks {
-	dir := s.app.stateDir()
-	if dir == "" {
-		return nil
-	}
-	acks, bad := audit.ReadAcks(ackFile(dir, subnet), s.Clock.Now())
-	for _, err := range bad {
-		s.WarnOnce("%v", err)
-	}
-	return acks
-}
-
-func ackFile(dir string, subnet audit.Subnet) string {
-	return filepath.Join(subnet.Folder(dir), "acks")
-}
-
 // ackOptions are what follows audit ack.
 type ackOptions struct{ id, until, reason, by string }
 
@@ -171,7 +155,7 @@ func (s *session) acknowledge(ctx context.Context, o auditOptions) error {
 	if !ack.InForce(s.Clock.Now()) {
 		return fmt.Errorf("audit ack: until %s: that day is over", o.ack.until)
 	}
-	path := ackFile(dir, audit.SubnetOf(f, o.subnet))
+	path := builtins.AckFile(dir, audit.SubnetOf(f, o.subnet))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("audit ack: %w; or give --state DIR", noFile(err))
 	}

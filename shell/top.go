@@ -14,6 +14,7 @@ import (
 	"fabsh/builtins/audits"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/picture"
 	live "fabsh/shell/top"
 )
 
@@ -22,7 +23,7 @@ func (a *app) topCommand() *cobra.Command {
 	var o live.Options
 	by, every := live.Words[0], duration{unit: time.Second, units: "a number of seconds"}
 	c := &cobra.Command{
-		Use:   "top [--by wait|data|errors] [--every TIME] [--filter PATTERN] [--rounds N]",
+		Use:   "top [--by wait|data|errors|ber] [--every TIME] [--tier WORD] [--filter PATTERN] [--rounds N]",
 		Short: "Who sends, who waits, who counts errors: a table of all ports, live",
 		Long: `Who sends, who waits, who counts errors: a table of all ports with a link, live on
 a terminal, and lines elsewhere. A round reads the counters of each port once, as an
@@ -33,13 +34,19 @@ PORT counts what the row says, PEER is the other end of its link, which has a ro
 too. USE is what is sent, of what the link can. WAIT/s is PortXmitWait: ticks in which
 there was something to send, and no credit for it. How long a tick is depends on the
 device; SHARE, of waiting in waiting and sending, takes it for the time of 4 bytes. ERR/s
-are all counters of errors. TREND is of the last 24 rounds, each row for itself; ?
-is not known, for no answer came, or the counter was cleared or stands at its largest.
+are all counters of errors. BER is symbol errors by bits carried, both since the
+beginning: < means that there was none yet, and how low the rate is at least. TREND is
+of the last 24 rounds, each row for itself; ? is not known, for no answer came, or the
+counter was cleared or stands at its largest.
 
-Keys: q quits; w, d and e sort by wait, data and errors; / filters; arrows, PageUp,
-PageDown, Home and End move.`,
+A tier is a distance from the hosts: host, leaf, spine, core.
+
+Keys: q quits; w, d, e and b sort by wait, data, errors and BER, < and > by the one
+before and the next; t chooses a tier, / filters by name, Esc ends that; arrows, PageUp,
+PageDown, Home and End move. F4, F6 and F10 are those of htop.`,
 		Example: `  fabsh top
   fabsh top --by errors --every 30s --filter 'leaf-*'
+  fabsh top --by ber --tier spine
   fabsh -F sim:traffic=10GB/s top --rounds 3 | cat`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -52,6 +59,9 @@ PageDown, Home and End move.`,
 			case every.value < audit.MinWindow:
 				return fmt.Errorf("top: --every %v: want %v or more: agents do not renew counters at each read", every.value, audit.MinWindow)
 			}
+			if o.Tier != "" && !slices.Contains(picture.TierWords, o.Tier) {
+				return fmt.Errorf("top: --tier %q: use one of %s", o.Tier, strings.Join(picture.TierWords, ", "))
+			}
 			if o.Rounds < 0 {
 				return fmt.Errorf("top: --rounds %d: want 1 or more", o.Rounds)
 			}
@@ -62,8 +72,10 @@ PageDown, Home and End move.`,
 	c.Flags().SortFlags = false
 	c.Flags().StringVar(&by, "by", by, "sort by `WORD`: "+strings.Join(live.Words, ", "))
 	c.Flags().Var(&every, "every", "the `TIME` between two rounds, 2s or more (default 5s)")
+	c.Flags().StringVar(&o.Tier, "tier", "", "only ports of nodes in the tier `WORD`: "+strings.Join(picture.TierWords, ", "))
 	c.Flags().StringVar(&o.Filter, "filter", "", "only ports with `PATTERN` in their name or their peer's; * stands for any text")
 	c.Flags().IntVar(&o.Rounds, "rounds", 0, "end after `N` rounds (default: at q or Ctrl-C)")
+	c.RegisterFlagCompletionFunc("tier", cobra.FixedCompletions(picture.TierWords, cobra.ShellCompDirectiveNoFileComp))
 	c.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(live.Words, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

@@ -1,13 +1,16 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"fabsh/builtins"
+	"fabsh/shell/manual"
 )
 
 // usage is what help says after a command's own words: how it is written, the
@@ -72,6 +75,35 @@ func (a *app) examplesCommand() *cobra.Command {
 			return err
 		},
 	}
+}
+
+// manual writes the page of all that help says.
+func (a *app) manual(root *cobra.Command) error {
+	chapters, err := builtins.Manual()
+	if err != nil {
+		return err
+	}
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	c := builtins.Chapter{Title: "Commands", Doc: "What is typed in a Unix shell."}
+	var text strings.Builder
+	root.SetOut(&text)
+	defer root.SetOut(a.console.Out())
+	var add func(*cobra.Command)
+	add = func(command *cobra.Command) {
+		text.Reset()
+		if err = errors.Join(err, command.Help()); command.IsAvailableCommand() || command == root || command.Name() == "help" {
+			c.Topics = append(c.Topics, builtins.Topic{Name: command.CommandPath(), Text: text.String()})
+		}
+		for _, sub := range command.Commands() {
+			add(sub)
+		}
+	}
+	add(root)
+	if err != nil {
+		return err
+	}
+	return manual.Write(a.console.Out(), version(), slices.Insert(chapters, 0, c))
 }
 
 // policyProgram is what a routing policy says of itself.

@@ -11,6 +11,7 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/fabric"
+	"fabsh/fabric/change"
 	"fabsh/fabric/routing"
 )
 
@@ -30,7 +31,8 @@ func (a *app) verifyCommand() *cobra.Command {
 		Long: `Follow the packets between all pairs of ports through forwarding tables: do all
 arrive, and can none deadlock? With findings the exit status is 1.
 
-The tables are those of a file, or without --lfts those that the switches have, or that came with a snapshot.`,
+The tables are those of a file, or without --lfts those that the switches have, or that came with a snapshot.
+With --sl alone, the virtual lanes are read from the switches too.`,
 		Example: `  fabsh -F file:opensm-subnet.lst verify --lfts opensm-lfts.dump --sl path-sl.txt --sl2vl opensm-sl2vl.dump
   fabsh -F ibsim verify`,
 		Args: cobra.NoArgs,
@@ -65,15 +67,19 @@ func (s *session) verify(ctx context.Context, o verifyOptions) error {
 	switch {
 	case o.tables.LFTs != "":
 		r, err = routing.Load(f, o.tables, openNamed(ctx, s.Files.OpenNamed))
-	case o.tables.SL != "" || o.tables.SL2VL != "":
+	case o.tables.SL2VL != "" || o.tables.SL != "" && s.engine == nil:
 		err = errors.New("verify: --sl and --sl2vl belong to tables of a file: give --lfts FILE")
 	default:
-		r, err = s.LiveRoutes(ctx, f)
+		if r, err = s.LiveRoutes(ctx, f); err == nil && o.tables.SL != "" {
+			if err = change.ReadLanes(ctx, s.engine, r); err == nil {
+				r.SL, _, err = s.levels(o.tables.SL).Of(ctx, r)
+			}
+		}
 	}
 	if err != nil {
 		return err
 	}
-	report, err := examine(ctx, r, checks{verify: true, failEachLink: o.failEachLink, adaptive: o.adaptive})
+	report, err := examine(ctx, r, checks{verify: true, failEachLink: o.failEachLink, adaptive: o.adaptive, tell: s.Runtime.Progress})
 	if err != nil {
 		return err
 	}
@@ -117,6 +123,7 @@ type checks struct {
 	adaptive     routing.Adaptive
 	live         *routing.Routes // to compare with; nil: none
 	failEachLink bool
+	tell         func(doing string) // the progress line
 }
 
 // examine does the checks. It adds to the notes of r what the fabric's file left
@@ -125,7 +132,9 @@ func examine(ctx context.Context, r *routing.Routes, c checks) (*routing.Report,
 	r.ReadNotes = slices.Concat(assignedLIDs(r.Graph().Fabric()), r.ReadNotes)
 	report := &routing.Report{Routes: r}
 	var err error
+	defer c.tell("")
 	if c.verify {
+		c.tell("verifying the tables")
 		if report.Verdict, err = r.Verify(ctx, routing.VerifyOptions{Adaptive: c.adaptive}); err != nil {
 			return nil, err
 		}
@@ -134,6 +143,7 @@ func examine(ctx context.Context, r *routing.Routes, c checks) (*routing.Report,
 		report.Diff = r.Diff(c.live)
 	}
 	if c.failEachLink {
+		c.tell("failing one link after the other")
 		list, err := r.FailEachLink(ctx, 0)
 		if err != nil {
 			return nil, err

@@ -28,6 +28,15 @@ func (c *collector) add(f audit.Finding) *findingValue {
 // forgets it.
 func Begin(r *lang.Runtime, name string) { collectorOf(r).audit = name }
 
+// Apart has what is found and measured go elsewhere, until back: what was before is then
+// as it was.
+func Apart(r *lang.Runtime) (back func()) {
+	of := collectorOf(r)
+	before := *of
+	*of = collector{audit: before.audit}
+	return func() { *of = before }
+}
+
 // Wrap is a list of findings as scripts see them.
 func Wrap(found []audit.Finding) starlark.Value {
 	list := make([]starlark.Value, len(found))

@@ -72,14 +72,11 @@ func (a *expectArgs) run(c *lang.Call) ([]audit.Finding, error) {
 	case !ok:
 		return nil, lang.ParamError("fabric", "%w", lang.WantType(a.Fabric, "a fabric"))
 	}
-	of := collectorOf(c.Runtime())
-	before := *of
-	*of = collector{audit: before.audit}
-	defer func() { *of = before }()
+	defer Apart(c.Runtime())()
 	if _, err := starlark.Call(c.Thread, a.Audit, starlark.Tuple{f}, a.Options); err != nil {
 		return nil, err
 	}
-	return of.found.List(), nil
+	return collectorOf(c.Runtime()).found.List(), nil
 }
 
 // wanted is a finding that there should be: a check, and the subject, or the

@@ -118,7 +118,7 @@ var FindingType = &lang.ResultType{
 	Members: []lang.ResultMember{
 		{Name: "severity", Doc: `"critical", "error", "warning" or "info"`},
 		{Name: "check", Doc: `what is wrong: "link.width"`},
-		{Name: "subject", Doc: `with whom, by name: "leaf-3/7 - node-0012 HCA-1/1", "fabric"`},
+		{Name: "subject", Doc: `with whom, by name: "leaf-3/7 - node-0012 HCA-1/1", "fabric"; where it is known, with the label of the port's panel: "leaf-3/7 (cage 4/1)"`},
 		{Name: "message", Doc: "for people"},
 		{Name: "audit", Doc: "which audit found it; None where none runs"},
 		{Name: "cause", Doc: "id of the finding that it follows from, None if none is known"},

@@ -13,7 +13,7 @@ var PastType = &lang.ResultType{
 	Name: "audit_past",
 	Doc:  "What runs of the job before have seen: for audits that judge what was, def audit(fabric, *, past=None). It is None where nothing is kept, as of a file.",
 	Members: []lang.ResultMember{
-		{Name: "down", Doc: "ports that are down, and were up in a run of the last seven days: dicts of port, seconds (since then), peer (the GUID of the node that was behind it, None if unknown), to_switch"},
+		{Name: "down", Doc: "ports that are down, and were up in a run of the last seven days: dicts of port, link (with the port that was at the other end, where that is down too; else None: both ends are one), seconds (since then), peer (the GUID of the node that was behind it, None if unknown), to_switch"},
 		{Name: "waits", Doc: "ports whose links were up and not active in a run before: dicts of port, runs (in how many of the latest ten, this one included)"},
 	},
 }
@@ -37,7 +37,11 @@ func Past(t *starlark.Thread, f *fabric.Fabric) (v starlark.Value, err error) {
 		if x.Peer != 0 {
 			peer = topology.GUIDValue(x.Peer)
 		}
-		down = append(down, dictOf("port", topology.PortOf(x.Port), "seconds", seconds(x.For), "peer", peer, "to_switch", starlark.Bool(x.ToSwitch)))
+		link := starlark.Value(starlark.None)
+		if x.Other != nil {
+			link = topology.Link{A: x.Port, B: x.Other}
+		}
+		down = append(down, dictOf("port", topology.PortOf(x.Port), "link", link, "seconds", seconds(x.For), "peer", peer, "to_switch", starlark.Bool(x.ToSwitch)))
 	}
 	for _, x := range h.Waits(f) {
 		waits = append(waits, dictOf("port", topology.PortOf(x.Port), "runs", starlark.MakeInt(x.Runs)))

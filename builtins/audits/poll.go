@@ -1,6 +1,8 @@
 package audits
 
 import (
+	"time"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
@@ -11,7 +13,10 @@ import (
 
 // Poller reads the counters of ports again and again, each time once, and compares
 // with the time before. The zero value has read nothing.
-type Poller struct{ last *audit.Read }
+type Poller struct {
+	last   *audit.Read
+	agents audit.Agents
+}
 
 // Read is what the counters of ports have done since the Read before; of the first
 // one, and of a port that was not among those before, the windows have no rates.
@@ -22,7 +27,7 @@ func (p *Poller) Read(c *lang.Call, ports []*fabric.Port) ([]audit.PortRates, er
 	for i, port := range ports {
 		targets[i] = topology.PortOf(port)
 	}
-	r, err := newReader(c, targets)
+	r, err := newReader(c, targets, &p.agents)
 	if err != nil {
 		return nil, err
 	}
@@ -44,4 +49,16 @@ func (p *Poller) Read(c *lang.Call, ports []*fabric.Port) ([]audit.PortRates, er
 		}
 	}
 	return rates, nil
+}
+
+// RatesOver reads the counters of ports twice: what they have done between.
+func RatesOver(c *lang.Call, ports []*fabric.Port, over time.Duration) ([]audit.PortRates, error) {
+	var p Poller
+	if _, err := p.Read(c, ports); err != nil {
+		return nil, err
+	}
+	if err := c.Sleep(over - c.Runtime().Clock.Now().Sub(p.last.Began)); err != nil {
+		return nil, err
+	}
+	return p.Read(c, ports)
 }

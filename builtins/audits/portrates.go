@@ -37,6 +37,7 @@ func init() {
 		member("window", "seconds between the two reads; None: there was no earlier one", true, (*portRates).window),
 		member("port_xmit_bytes", "bytes sent, per second; None if unknown", true, func(r *portRates) starlark.Value { return r.rate("port_xmit_bytes") }),
 		member("port_rcv_bytes", "bytes received, per second; None if unknown", true, func(r *portRates) starlark.Value { return r.rate("port_rcv_bytes") }),
+		member("port_xmit_wait", "ticks in which it had something to send and could not, per second; None if unknown", false, func(r *portRates) starlark.Value { return r.rate("port_xmit_wait") }),
 		member("moving", "counters of errors that counted: a list of names", true, (*portRates).moving),
 		member("rates", "a dict of counter to its rate, per second: the counters that are known. They have the names of perf_get's fields; data is port_xmit_bytes and port_rcv_bytes, in bytes", true, (*portRates).rates),
 		member("counts", "a dict of counter to how many more it counted in the window, of the same counters", true, (*portRates).counts),

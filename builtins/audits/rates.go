@@ -86,7 +86,14 @@ A rate that is not known is absent, and unknown says why. A port that gives no P
 		Target starlark.Value
 		Over   span
 	}) (starlark.Value, error) {
-		r, err := newReader(c, a.Target)
+		var known *audit.Agents
+		if a.Over.last && topology.EnvOf(c.Runtime()).Engine != nil {
+			var err error
+			if known, err = agentsOfRun(c); err != nil {
+				return nil, err
+			}
+		}
+		r, err := newReader(c, a.Target, known)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +130,9 @@ func sinceFile(c *lang.Call, r *reader, over span) (starlark.Value, error) {
 	switch window := read.Began.Sub(before.Began); {
 	case read.Began.IsZero():
 		return nil, lang.ParamError("over", "when the counters of the file at hand were read it does not say: a snapshot of fabsh does, with --all")
-	case window < audit.MinWindow:
+	case window > 0 && window < audit.MinWindow:
+		return nil, lang.ParamError("over", "the counters of %s were read %v before those compared with it: want %v or more, for agents do not renew counters at each read", name, window.Round(time.Millisecond), audit.MinWindow)
+	case window <= 0:
 		return nil, lang.ParamError("over", "%s is to be the older one: its counters were read at %s, those compared with it at %s", name, before.Began.Format(time.DateTime), read.Began.Format(time.DateTime))
 	}
 	run := keepingOf(c.Runtime()).run
@@ -205,6 +214,7 @@ func (r *reader) compare(after []*audit.PortRead, read *audit.Read, earlier []pa
 			}
 		}
 	}
+	r.forget(windows)
 	x := keepingOf(r.c.Runtime()).run
 	for i, p := range after {
 		if r.values[i] != nil || p == nil {

@@ -25,6 +25,7 @@ type reader struct {
 	values  []starlark.Value // by target; nil: it has not failed
 	silent  []bool           // by target: it failed because there was no answer
 
+	known  *audit.Agents // what agents have said before; nil: all are asked
 	agents map[mad.LID]*agent
 	fec    []*mad.FECMode // by target; nil: not known
 }
@@ -32,16 +33,18 @@ type reader struct {
 // agent is who answers for the ports of a node that have its LID.
 type agent struct {
 	target topology.Target
+	port   *fabric.Port // one of those that it answers for
 	info   mad.ClassPortInfo
 	err    error                               // why there is none
 	lacks  uint                                // attributes that it has refused, by index
 	silent [len(audit.CounterAttributes)]error // why it has said nothing about them in this read
 }
 
-// newReader resolves the targets, and asks their agents what they have.
-func newReader(c *lang.Call, target starlark.Value) (*reader, error) {
+// newReader resolves the targets, and asks their agents what they have, where that
+// is not known.
+func newReader(c *lang.Call, target starlark.Value, known *audit.Agents) (*reader, error) {
 	res := &topology.Resolver{Call: c}
-	r := &reader{c: c, agents: map[mad.LID]*agent{}}
+	r := &reader{c: c, known: known, agents: map[mad.LID]*agent{}}
 	var err error
 	if r.targets, r.many, err = res.Targets(target); err != nil {
 		return nil, err
@@ -68,8 +71,9 @@ func newReader(c *lang.Call, target starlark.Value) (*reader, error) {
 			return nil, lang.ParamError("target", "%s has no port %d", t.Label, t.Port)
 		}
 		if r.agents[t.LID] == nil {
-			r.agents[t.LID] = &agent{target: *t}
-			r.agents[t.LID].target.Port = topology.NoPortGiven
+			a := &agent{target: *t, port: r.ports[i]}
+			a.target.Port = topology.NoPortGiven
+			r.agents[t.LID] = a
 			lids = append(lids, t.LID)
 		}
 	}
@@ -81,6 +85,9 @@ func newReader(c *lang.Call, target starlark.Value) (*reader, error) {
 	}
 	return r, r.askFEC()
 }
+
+// wanted are the attributes that it is asked for, as a mask of indices.
+func (a *agent) wanted() uint { return audit.Wanted(&a.info, a.lacks) }
 
 func (r *reader) fail(i int, err error) {
 	if r.values[i] == nil {
@@ -103,8 +110,19 @@ func (r *reader) put(call *engine.Call, lid mad.LID, attr *mad.Attribute, port i
 // send sends calls and waits for all; each has its own error.
 func (r *reader) send(calls []*engine.Call) error { return topology.SendProbes(r.c, calls) }
 
-// askAgents reads ClassPortInfo, once for each agent.
+// askAgents reads ClassPortInfo, once for each agent, where it is not known.
 func (r *reader) askAgents(lids []mad.LID) error {
+	now := r.now()
+	if r.known != nil {
+		lids = slices.DeleteFunc(lids, func(lid mad.LID) bool {
+			a := r.agents[lid]
+			info := r.known.Of(a.port, now)
+			if info != nil {
+				a.info = *info
+			}
+			return info != nil
+		})
+	}
 	calls := make([]*engine.Call, len(lids))
 	for i, lid := range lids {
 		calls[i] = new(engine.Call)
@@ -115,14 +133,19 @@ func (r *reader) askAgents(lids []mad.LID) error {
 	if err := r.send(calls); err != nil {
 		return err
 	}
+	var said []audit.AgentAnswer
 	for i, lid := range lids {
 		a := r.agents[lid]
 		topology.ObserveOne(r.c, mad.AttrPerfClassPortInfo, &a.target, calls[i].Err)
 		if a.err = calls[i].Err; a.err == nil {
 			a.info.Decode(calls[i].Data())
+			said = append(said, audit.AgentAnswer{Port: a.port, Info: &a.info})
 		} else if !engine.Unanswered(a.err) { // then PortCounters, which all have, and what else it answers
 			a.err = nil
 		}
+	}
+	if r.known != nil {
+		r.known.Keep(said, now)
 	}
 	for i := range r.targets {
 		if a := r.agents[r.targets[i].LID]; r.values[i] == nil && a.err != nil {
@@ -130,6 +153,25 @@ func (r *reader) askAgents(lids []mad.LID) error {
 		}
 	}
 	return nil
+}
+
+// forget makes agents be asked again, the next time, that may have other firmware: their
+// counters began anew, or they have refused something.
+func (r *reader) forget(windows [][]audit.Window) {
+	if r.known == nil {
+		return
+	}
+	var other []*fabric.Port
+	for i, p := range r.ports {
+		if len(windows[i]) == 0 {
+			continue
+		}
+		fell, _ := windows[i][0].Fell()
+		if a := r.agents[r.targets[i].LID]; fell || a.lacks&audit.Wanted(&a.info, 0) != 0 {
+			other = append(other, p)
+		}
+	}
+	r.known.Forget(other)
 }
 
 // askFEC reads which FEC ports use, where the layout of their counters depends on
@@ -195,9 +237,10 @@ func (r *reader) read() ([]*audit.PortRead, *audit.Read, error) {
 	for _, a := range r.agents {
 		a.silent = [len(audit.CounterAttributes)]error{}
 	}
-	all := func(i int) uint { return audit.Wanted(&r.agents[r.targets[i].LID].info) }
+	// What an agent has refused by now, something else may stand in for.
+	missing := func(i int) uint { return r.agents[r.targets[i].LID].wanted() &^ answers.Asked(index[i]) }
 	details := func(i int) uint { return answers.Details(index[i]) }
-	for _, attrs := range []func(int) uint{all, details} {
+	for _, attrs := range []func(int) uint{missing, missing, details} {
 		// Whether an agent has details only an answer tells: one port asks first.
 		first, rest := r.queries(attrs)
 		for _, queries := range append([][]query{first}, slices.Collect(slices.Chunk(rest, maxQueries))...) {
@@ -264,23 +307,27 @@ func (r *reader) ask(queries []query, answers *audit.Answers, index []int) error
 	if err := r.send(calls); err != nil {
 		return err
 	}
+	ended := r.now() // a virtual clock has stood still meanwhile
 	for i, q := range sent {
-		r.answered(q, calls[i], answers, index[q.target], began)
+		when := began.Add(min(calls[i].Elapsed, ended.Sub(began)))
+		r.answered(q, calls[i], answers, index[q.target], when)
 	}
 	return nil
 }
 
 // answered is what has become of a query.
-func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at int, began time.Time) {
+func (r *reader) answered(q query, call *engine.Call, answers *audit.Answers, at int, when time.Time) {
 	a := r.agents[r.targets[q.target].LID]
 	topology.ObserveOne(r.c, audit.CounterAttributes[q.attr], &r.targets[q.target], call.Err)
 	switch {
 	case call.Err == nil:
-		answers.Answered(at, q.attr, &a.info, r.fec[q.target], call.Data(), began.Add(call.Elapsed))
+		answers.Answered(at, q.attr, &a.info, r.fec[q.target], call.Data(), when)
 	case q.attr == 0:
 		r.fail(q.target, call.Err)
 	case refused(call.Err):
 		a.lacks |= 1 << q.attr
+	case a.wanted()&1 == 0 && q.attr == 1: // it is asked for in place of PortCounters
+		r.fail(q.target, call.Err)
 	default:
 		topology.CountUnanswered(r.c, call.Err)
 		a.silent[q.attr] = call.Err

@@ -226,6 +226,18 @@ func (x *run) open(c *lang.Call, dir string) (err error) {
 	return err
 }
 
+// agentsOfRun are what the run that is under way knows of agents; nil: there is none.
+func agentsOfRun(c *lang.Call) (*audit.Agents, error) {
+	k := keepingOf(c.Runtime())
+	if k.run == nil {
+		return nil, nil
+	}
+	if err := k.run.open(c, k.dir); err != nil {
+		return nil, err
+	}
+	return k.run.state.Agents(), nil
+}
+
 // open reads the state of a job, and keeps others away from it where it is to be
 // written.
 func open(c *lang.Call, dir string, job Job) (*audit.State, *audit.Held, error) {

@@ -272,7 +272,7 @@ False
 			return nil, err
 		}
 		if since := p.Base.Since(&now.Base); len(since) > 0 {
-			return nil, c.Refuse("the plan is stale: %s; make it again", strings.Join(since[:min(len(since), 5)], "; "))
+			return nil, c.Refuse("the plan is stale: %s; make it again", lang.OneLine(strings.Join(since[:min(len(since), 5)], "; ")))
 		}
 		if err := Judge(c, &p); err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ package changes
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 
 	"fabsh/builtins/lang"
@@ -56,6 +57,9 @@ func Start(c *lang.Call) (rec *plan.Recorder, stop func(), err error) {
 func Finish(c *lang.Call, rec *plan.Recorder, from string) (*plan.Plan, error) {
 	before := env(c).Fabric()
 	p, err := bind(c, rec.Sets(), from)
+	if err == nil {
+		p.Target = rec.Target
+	}
 	if err == nil && before != nil && before.Scope() == "" && before.From() != nil { // else it is a part, or another view
 		err = refused(c, p.Settled(before))
 	}
@@ -87,7 +91,7 @@ func bind(c *lang.Call, sets []plan.Set, from string) (*plan.Plan, error) {
 func refused(c *lang.Call, err error) error {
 	var r *plan.RefusalError
 	if errors.As(err, &r) {
-		return c.Refuse("%s", r.Reason)
+		return c.Refuse("%s", lang.OneLine(r.Reason))
 	}
 	return err
 }
@@ -105,11 +109,16 @@ func Judge(c *lang.Call, p *plan.Plan) error {
 	}
 	last := slices.DeleteFunc([]mad.LID{local.SMLID, local.LID}, func(lid mad.LID) bool { return lid == 0 })
 	t := plan.Tables{Live: live, Last: last}
-	t.Lanes = func(_ context.Context, live *routing.Routes) error {
-		return c.Block(func(ctx context.Context) error { return change.ReadLanes(ctx, env(c).Engine, live) })
+	if env(c).Levels == "" { // else those of the file are in use, and no others
+		t.Target = p.Target
 	}
-	p.Report, err = p.Prove(c.Fiber().Context, &t)
-	return err
+	levels := change.Levels{Client: env(c).SA, File: env(c).Levels}
+	return c.Block(func(ctx context.Context) error {
+		levels.Open = func(path string) (io.ReadCloser, error) { return c.Runtime().Files.OpenNamed(ctx, path) }
+		levels.InForce(&t, env(c).Engine)
+		p.Report, err = p.Prove(ctx, &t)
+		return err
+	})
 }
 
 // tables are the forwarding tables in force, which are read only where p changes some.

@@ -7,15 +7,21 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/change"
+	"fabsh/fabric/change/plan"
 	"fabsh/fabric/routing"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
-// WriteRoutes writes the entries by which r differs from live, the tables that the
-// switches have, as set_lft does. LIDs beyond r stay as they are.
+// WriteRoutes writes the virtual lanes of r, as set_sl2vl does, and the entries by which
+// r differs from live, the tables that the switches have, as set_lft does. LIDs beyond r
+// stay as they are. A plan that is being made is one for the service levels of r.
 func WriteRoutes(c *lang.Call, r, live *routing.Routes) error {
 	e, err := topology.MayChange(c, mad.AttrLinearForwardingTable)
 	if err != nil {
+		return err
+	}
+	if err := writeLanes(c, e, r); err != nil {
 		return err
 	}
 	var all []*change.Table
@@ -25,16 +31,78 @@ func WriteRoutes(c *lang.Call, r, live *routing.Routes) error {
 			return lang.Errorf("%s: %w", n.Label(), change.ErrNoAddress)
 		}
 		t := &change.Table{Dest: fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}, GUID: n.GUID(), Port: change.NoPortNumber}
-		change.EditLinear(t, differing(r.Row(sd.Switch), rowOf(live, n.GUID())), false)
+		change.EditLinear(t, differing(r.Row(sd.Switch), rowOf(live, n.GUID())))
 		all = append(all, t)
 	}
+	return write(c, e, "forwarding table", all)
+}
+
+// writeLanes writes the virtual lanes of r between ports with a link. Service levels that
+// no path has keep the lane they have where the link has not that of r.
+func writeLanes(c *lang.Call, e *engine.Engine, r *routing.Routes) error {
+	if r.SL2VL == nil { // one lane is enough, so any will do
+		return nil
+	}
+	if rec, ok := e.Overlay().(*plan.Recorder); ok {
+		rec.Target = r
+	}
+	used := r.SL.Used()
+	var all []*change.Table
+	for s, n := range r.Graph().Switches() {
+		if n.Route() == nil && n.LID() == 0 {
+			return lang.Errorf("%s: %w", n.Label(), change.ErrNoAddress)
+		}
+		t := &change.Table{Dest: fabric.Dest{Route: n.Route(), LID: n.LID(), Guard: n.Guard()}, GUID: n.GUID(), Port: change.NoPortNumber}
+		change.EditLanes(t, func(t *change.Table, rows [][mad.ServiceLevels]uint8) error {
+			for i := range rows {
+				p := change.LanePorts(t, i)
+				if in := n.Port(int(p.In)); p.Out == 0 || p.In == p.Out || n.Port(int(p.Out)).Peer() == nil || p.In > 0 && in.Peer() == nil {
+					continue
+				}
+				has := lanesOf(n.Port(int(p.Out)))
+				for sl := range rows[i] {
+					vl := r.SL2VL.VL(s, p.In, p.Out, uint8(sl))
+					switch {
+					case vl < has:
+						rows[i][sl] = vl
+					case used>>sl&1 != 0:
+						return lang.Errorf("%s has %s, and the tables put service level %d on VL %d there: have the policy use fewer (max_vls), or the port more (operational_vls)", n.Port(int(p.Out)).Name(), fabric.Plural(int(has), "virtual lane", "virtual lanes"), sl, vl)
+					}
+				}
+			}
+			return nil
+		})
+		all = append(all, t)
+	}
+	return write(c, e, "SL2VL", all)
+}
+
+// lanesOf is how many virtual lanes for data the link of a port has in use.
+func lanesOf(p *fabric.Port) uint8 {
+	if p.Info() != nil {
+		switch p.Info().OperationalVLs {
+		case mad.OperationalVLs0:
+			return 1
+		case mad.OperationalVLs0To1:
+			return 2
+		case mad.OperationalVLs0To3:
+			return 4
+		case mad.OperationalVLs0To7:
+			return 8
+		}
+	}
+	return routing.MaxLanes
+}
+
+// write writes tables of switches, which are called what.
+func write(c *lang.Call, e *engine.Engine, what string, all []*change.Table) error {
 	if err := topology.Change(c, func(ctx context.Context) error { return change.WriteTables(ctx, e, all...) }); err != nil {
 		return err
 	}
 	for _, t := range all {
 		if t.Err != nil {
 			topology.CountUnanswered(c, t.Err)
-			return lang.Errorf("the forwarding table of %v: %w", t.GUID, t.Err)
+			return lang.Errorf("the %s of %v: %w", what, t.GUID, t.Err)
 		}
 	}
 	return nil

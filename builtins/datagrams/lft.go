@@ -75,7 +75,7 @@ var SetLFT = lang.Builtin{
 		{Name: "table", Kind: lang.KindAny, Doc: "a dict of LID to port, which is merged into the table; or a whole table, an lft or a list by LID, which replaces it; None drops a LID"},
 	},
 	Doc: `Changes the forwarding table of a switch.
-It returns the table as it was read back. Only blocks that change are written. LinearFDBTop is raised after them where it must be, and never lowered. What is refused is as with smp_set.`,
+It returns the table as it was read back; blocks beyond LinearFDBTop that a whole table fills, as the switch answered when they were written. Only blocks that change are written. LinearFDBTop is raised after them where it must be, and never lowered. What is refused is as with smp_set.`,
 	Example: `
 > sw = discover().switches[0]
 > before = get_lft(sw)
@@ -85,7 +85,7 @@ It returns the table as it was read back. Only blocks that change are written. L
 True
 `,
 	Run: lang.Do(func(c *lang.Call, a *nodeTableArgs) (starlark.Value, error) {
-		entries := map[mad.LID]uint8{}
+		entries, row := map[mad.LID]uint8{}, []uint8(nil)
 		replace, err := tableEntries(a.Table, "LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
 			if lid < 0 || lid > int(mad.MaxUnicastLID) || lid == 0 && !replace {
 				return fmt.Errorf("LID %d is out of range, 1..%d", lid, mad.MaxUnicastLID)
@@ -100,12 +100,22 @@ True
 					return fmt.Errorf("LID %d: port %d is out of range, 0..254, or None to drop", lid, port)
 				}
 			}
-			entries[mad.LID(lid)] = uint8(port)
+			if replace {
+				row = append(row, uint8(port)) // they come in order, from LID 0 on
+			} else {
+				entries[mad.LID(lid)] = uint8(port)
+			}
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
-		return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *change.Table) { change.EditLinear(t, entries, replace) })
+		return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *change.Table) {
+			if replace {
+				change.ReplaceLinear(t, row)
+			} else {
+				change.EditLinear(t, entries)
+			}
+		})
 	}),
 }

@@ -16,6 +16,7 @@ import (
 // smpSetArgs are the arguments of smp_set.
 type smpSetArgs struct {
 	smpArgs
+	Known  []starlark.Value
 	Fields []starlark.Tuple
 }
 
@@ -29,6 +30,7 @@ var SMPSet = lang.Builtin{
 		{Name: "target", Kind: topology.KindTarget, Doc: "one target or an iterable of them"},
 		{Name: "port", Kind: topology.KindPort, Default: "None", Doc: "port number, where the attribute is a port's and the target names none"},
 	}, smpModifiers, []lang.Param{
+		{Name: "known", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "records of the attribute, one for each target, as the latest discover() or an answer since has them: it is not read again, nor are nodes asked for their GUIDs"},
 		{Name: "**fields", Kind: records.KindFields, Doc: "fields to change and their new values, as words or numbers"},
 	}),
 	Doc: `Changes fields of an attribute of subnet management.
@@ -52,6 +54,9 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 		if err != nil {
 			return nil, err
 		}
+		if a.Known != nil && len(a.Known) != len(targets) {
+			return nil, lang.ParamError("known", "got %s for %s", lang.Count(len(a.Known), "record"), lang.Count(len(targets), "target"))
+		}
 		values := make([]starlark.Value, len(targets))
 		changes := make([]*change.Set, len(targets))
 		var open []*change.Set
@@ -70,6 +75,13 @@ Fields where a write asks for something (states, enabled widths and speeds, bits
 					copyField(attr.Field(name), data, given)
 				}
 			}}
+			if a.Known != nil {
+				r, ok := a.Known[i].(*records.Record)
+				if !ok || r.Attribute != attr || len(r.Named) > 0 || !t.Read(c, r, modifierPort(attr, modifier)) {
+					return nil, lang.ParamError("known", "element %d: got %s, want the %s of %s as the latest discover(), or an answer since, has it", i, a.Known[i].Type(), attr.Name, t.Label)
+				}
+				changes[i].Before = r.Data
+			}
 			open = append(open, changes[i])
 		}
 		e, err := topology.MayChange(c, attr)

@@ -39,6 +39,9 @@ func (k *tableKind) get(c *lang.Call, a *portArgs) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i, t := range tables {
+		know(c, &targets[i], t)
+	}
 	open := reached(tables)
 	if err := c.Block(func(ctx context.Context) error { return change.ReadTables(ctx, e, open...) }); err != nil {
 		return nil, err
@@ -86,6 +89,21 @@ func (k *tableKind) tables(c *lang.Call, a *portArgs) (targets []topology.Target
 		tables[i] = table
 	}
 	return targets, tables, many, nil
+}
+
+// know tells a table that is only read what an audit's sweep has just read of the node,
+// which need not be asked again.
+func know(c *lang.Call, at *topology.Target, t *change.Table) {
+	n := at.Node
+	if n == nil || n.Route() == nil || !topology.JustSwept(c, n.Fabric()) {
+		return
+	}
+	switch info := n.Info(); {
+	case n.IsSwitch() && n.SwitchInfo() != nil:
+		t.Known, t.Node, t.Switch = true, *info, *n.SwitchInfo()
+	case !n.IsSwitch() && (t.Port == change.NoPortNumber || t.Port == int(info.LocalPortNum)): // else another port answers
+		t.Known, t.Node = true, *info
+	}
 }
 
 // nodesTable is the port of tables that a node has one of: none.

@@ -58,6 +58,7 @@ func (a *targetRequest) resolve(target starlark.Value) (err error) {
 func (a *targetRequest) send(put func(i int, call *engine.Call)) ([]engine.Call, error) {
 	calls := make([]engine.Call, len(a.targets))
 	var open []*engine.Call
+	var targets []*topology.Target // of open
 	client := topology.EnvOf(a.c.Runtime()).SA
 	for i := range a.targets {
 		if a.values[i] != nil {
@@ -74,9 +75,13 @@ func (a *targetRequest) send(put func(i int, call *engine.Call)) ([]engine.Call,
 				return nil, err
 			}
 		}
-		open = append(open, &calls[i])
+		open, targets = append(open, &calls[i]), append(targets, &a.targets[i])
 	}
-	return calls, topology.SendProbes(a.c, open)
+	switch a.class.Family() {
+	case mad.ClassSubn, mad.ClassSubnAdm, mad.ClassPerf:
+		return calls, topology.SendProbes(a.c, open)
+	}
+	return calls, topology.SendOptional(a.c, a.class, targets, open)
 }
 
 // answered: target i is not done, and err is nil. Otherwise it is done now.

@@ -74,6 +74,9 @@ func (r *Runtime) Display(out sink, v starlark.Value) error {
 		width = r.Width()
 	}
 	text, err := render(v, r.Format, width)
+	if d, ok := v.(Drawn); ok && r.Format == FormatText {
+		text = d.Draw(width, r.Blocks != nil && r.Blocks())
+	}
 	if err != nil {
 		return err
 	}

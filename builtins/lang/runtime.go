@@ -18,6 +18,8 @@ type Runtime struct {
 	// Width is how many columns a line of text may have, at the moment; 0, or nil:
 	// there is no limit.
 	Width func() int
+	// Blocks tells whether text may have runes of Cells; nil: it may not.
+	Blocks func() bool
 	// Measure takes what is shown in FormatProm.
 	Measure func(starlark.Value) error
 	Clock   Clock

@@ -104,7 +104,7 @@ func yamlNode(v starlark.Value, depth int) (*yaml.Node, error) {
 	case starlark.Int:
 		return scalar("!!int", v.String())
 	case starlark.Float:
-		return scalar("!!float", v.String())
+		return scalar("!!float", strings.Replace(strings.Replace(strings.TrimPrefix(v.String(), "+"), "inf", ".inf", 1), "nan", ".nan", 1))
 	case starlark.String:
 		node, _ := scalar("!!str", strings.ToValidUTF8(string(v), "\uFFFD"))
 		if !isPlainYAML(node.Value) {

@@ -83,6 +83,7 @@ True
 				return nil, lang.ParamError("samples", "got %d, want at least 1", o.Samples)
 			}
 		}
+		defer tell(c, "counting the loads of links")()
 		r, err := v.Tables.Congestion(c.Fiber().Context, o)
 		if err != nil {
 			return nil, computeError(c, err)

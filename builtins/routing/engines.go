@@ -2,6 +2,7 @@ package routing
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
 )
 
@@ -25,6 +27,7 @@ var routeMethod = lang.Builtin{
 		{Name: "keep", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes whose entries stay where they are next hops still"},
 		{Name: "given", Kind: kindRoutes, Default: "None", Keyword: true, Doc: `the routes that "file" takes`},
 		{Name: "max_vls", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "how many virtual lanes may be used, 1..15; else 8, by nue 1"},
+		{Name: "torus_config", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "OpenSM's file of that name (torus-2QoS.conf): shape, seeds and datelines; without it they are found"},
 	},
 	Doc: "Computes all tables by an engine: routes.\n" + engineDocs() +
 		`An engine that does not apply fails, and says which condition does not hold, and where; so does one that is given an option it does not heed.`,
@@ -48,7 +51,7 @@ True
 				return nil, lang.ParamError(option, "%s does not heed it; it heeds %s", engine.Name, orNothing(engine.Options))
 			}
 		}
-		o, err := a.options(v)
+		o, err := a.options(c, v)
 		if err != nil {
 			return nil, err
 		}
@@ -70,6 +73,7 @@ type routeArgs struct {
 	Seed        *int
 	Keep, Given *routing.Routes
 	MaxVLs      *int
+	TorusConfig *string
 }
 
 // given are the names of the options that a has, in the order of the parameters.
@@ -86,6 +90,7 @@ func (a *routeArgs) given() []string {
 		{"keep", a.Keep != nil},
 		{"given", a.Given != nil},
 		{"max_vls", a.MaxVLs != nil},
+		{"torus_config", a.TorusConfig != nil},
 	} {
 		if option.given {
 			names = append(names, option.name)
@@ -95,7 +100,7 @@ func (a *routeArgs) given() []string {
 }
 
 // options are those for the graph v.
-func (a *routeArgs) options(v *graphValue) (routing.Options, error) {
+func (a *routeArgs) options(c *lang.Call, v *graphValue) (routing.Options, error) {
 	o := routing.Options{Keep: a.Keep, Given: a.Given}
 	if a.Policy != nil {
 		o.Policy = *a.Policy
@@ -109,6 +114,16 @@ func (a *routeArgs) options(v *graphValue) (routing.Options, error) {
 	if a.MaxVLs != nil {
 		if o.MaxVLs = *a.MaxVLs; o.MaxVLs < 1 || o.MaxVLs > routing.MaxLanes {
 			return o, lang.ParamError("max_vls", "got %d, want 1..%d", o.MaxVLs, routing.MaxLanes)
+		}
+	}
+	if a.TorusConfig != nil {
+		path := pathArg{*a.TorusConfig}
+		err := path.read(c, func(r io.Reader) (err error) {
+			o.TorusConfig, err = format.ReadTorusConfig(r, path.Path)
+			return err
+		})
+		if err != nil {
+			return o, err
 		}
 	}
 	var err error

@@ -29,7 +29,7 @@ func TestEngineOptions(t *testing.T) {
 func TestGiven(t *testing.T) {
 	a := &routeArgs{
 		Roots: new([]starlark.Value), Policy: new(string), Scope: new(string), Seed: new(int),
-		Keep: new(routing.Routes), Given: new(routing.Routes), MaxVLs: new(int),
+		Keep: new(routing.Routes), Given: new(routing.Routes), MaxVLs: new(int), TorusConfig: new(string),
 	}
 	var want []string
 	for _, p := range routeMethod.Params[1:] {

@@ -9,6 +9,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
+	"fabsh/mad"
 )
 
 // GraphMethod is fabric.graph().
@@ -19,6 +20,8 @@ var GraphMethod = lang.Builtin{
 		{Name: "exclude", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "links, ports or nodes that are not to be used; of a node, all of its links"},
 		{Name: "weights", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of port, for the way out of it, or link, for both ways, to what it counts, from 1"},
 		{Name: "port_order", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of switch to the numbers of its ports, preferred ones first"},
+		{Name: "lids", Kind: kindDict("dict"), Default: "None", Keyword: true, Doc: "a dict of port to its LID, where ports have none yet or shall have another: of a switch, its port 0"},
+		{Name: "lmc", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "with lids: a port of lids that is no switch's has 2 ** lmc LIDs"},
 		{Name: "classes", Kind: KindClasses, Default: "None", Keyword: true, Doc: "a dict of class to what belongs to it, as with select"},
 	},
 	Doc: `Returns the fabric as routing algorithms want it: a graph.
@@ -35,6 +38,8 @@ note: 4 ports of CAs and routers are on no switch
 		Exclude   []starlark.Value // links, ports, nodes
 		Weights   *starlark.Dict   // of ports and links to ints
 		PortOrder *starlark.Dict   // of switches to lists of port numbers
+		LIDs      *starlark.Dict   // of ports to ints
+		LMC       int
 		Classes   []routing.Rule
 	}) (starlark.Value, error) {
 		v := c.Recv.(*topology.Fabric)
@@ -48,6 +53,9 @@ note: 4 ports of CAs and routers are on no switch
 		}
 		if o.PortOrder, err = portOrder(v.Fabric, a.PortOrder); err != nil {
 			return nil, lang.ParamError("port_order", "%w", err)
+		}
+		if o.LIDs, err = portLIDs(v.Fabric, a.LIDs, a.LMC); err != nil {
+			return nil, lang.ParamError("lids", "%w", err)
 		}
 		g, err := routing.NewGraph(v.Fabric, o)
 		if err != nil {
@@ -162,4 +170,46 @@ func portOrder(f *fabric.Fabric, d *starlark.Dict) (func(*fabric.Node) []int, er
 		}
 	}
 	return func(n *fabric.Node) []int { return orders[n] }, nil
+}
+
+// portLIDs is the LID and the LMC of a port, for a dict of port to LID: its own where
+// it is not in it; nil without a dict.
+func portLIDs(f *fabric.Fabric, d *starlark.Dict, lmc int) (func(*fabric.Port) (mad.LID, int), error) {
+	if d == nil {
+		return nil, nil
+	}
+	if highest := int(mad.AttrPortInfo.Field("lmc").Max()); lmc < 0 || lmc > highest {
+		return nil, fmt.Errorf("LMC %d is out of range, 0..%d", lmc, highest)
+	}
+	lids := map[*fabric.Port]mad.LID{}
+	for _, kv := range d.Items() {
+		if err := ofFabric(f, kv[0]); err != nil {
+			return nil, err
+		}
+		p, ok := kv[0].(topology.Port)
+		if !ok {
+			return nil, fmt.Errorf("got a key of type %s, want a port", kv[0].Type())
+		}
+		lid, err := lang.ToInt(kv[1])
+		if p.Node().IsSwitch() == (p.Num() > 0) {
+			return nil, fmt.Errorf("%s is no end port, which has LIDs", p.Label())
+		}
+		if err == nil && (lid < 1 || lid > int(mad.MaxUnicastLID)) {
+			err = fmt.Errorf("LID %d is out of range, 1..%d", lid, mad.MaxUnicastLID)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Label(), err)
+		}
+		lids[p.Port] = mad.LID(lid)
+	}
+	return func(p *fabric.Port) (mad.LID, int) {
+		switch lid, ok := lids[p]; {
+		case !ok:
+			return p.LID(), p.LMC()
+		case p.Node().IsSwitch():
+			return lid, 0
+		default:
+			return lid, lmc
+		}
+	}, nil
 }

@@ -37,6 +37,7 @@ var failuresMethod = lang.Builtin{
 		if err != nil {
 			return nil, err
 		}
+		defer tell(c, "failing one link after the other")()
 		list, err := v.Tables.FailEachLink(c.Fiber().Context, class)
 		if err != nil {
 			return nil, computeError(c, err)

@@ -32,6 +32,7 @@ Of tables from a file, or changed by hand, all paths that arrive stay, and the o
 		if err != nil {
 			return nil, lang.Errorf("%w", err)
 		}
+		defer tell(c, "repairing the tables")()
 		r, err := v.Tables.Repair(c.Fiber().Context, g)
 		if err != nil {
 			return nil, computeError(c, err)
@@ -54,9 +55,16 @@ const nearKey = "routing.near"
 // engine's rules allow it and no tables to keep are named. r may be nil.
 func StayNear(t *starlark.Thread, r *routing.Routes) { t.SetLocal(nearKey, r) }
 
+// tell shows people at a terminal what takes long, until what it returns is called.
+func tell(c *lang.Call, doing string) (done func()) {
+	c.Runtime().Progress(doing)
+	return func() { c.Runtime().Progress("") }
+}
+
 // compute runs an engine, or repairs what it may start with.
 func compute(c *lang.Call, g *routing.Graph, engine string, o routing.Options) (*routing.Routes, error) {
 	ctx := c.Fiber().Context
+	defer tell(c, "computing tables by "+engine)()
 	if start, _ := c.Thread.Local(startKey).(*routing.Routes); start != nil && o.Keep == nil && start.MadeBy(g, engine, o) {
 		return start.Repair(ctx, g)
 	}

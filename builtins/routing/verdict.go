@@ -269,6 +269,7 @@ never_via and must_via are rules on what paths cross: nodes, ports or links (a p
 			}
 			o.Via = append(o.Via, rules...)
 		}
+		defer tell(c, "verifying the tables")()
 		j, err := v.Tables.Verify(c.Fiber().Context, o)
 		if failed != nil {
 			err = failed

@@ -137,7 +137,7 @@ func sweep(c *lang.Call, o discover.Options) (*Fabric, error) {
 		}
 		return nil, failed
 	}
-	s.Current = NewFabric(found)
+	s.Current, s.swept = NewFabric(found), true
 	reportProblems(f, found)
 	return s.Current, nil
 }
@@ -169,7 +169,7 @@ func discoverSA(c *lang.Call, o discover.Options) (starlark.Value, error) {
 		CountUnanswered(c, err)
 		return nil, SAFailed(c, mad.AttrNodeRecord, err)
 	}
-	s.Current = NewFabric(found)
+	s.Current, s.swept = NewFabric(found), false
 	reportProblems(f, found)
 	return s.Current, nil
 }

@@ -48,7 +48,12 @@ type Env struct {
 	// Engine.
 	SA *sa.Client
 
+	// Levels is a file with the service levels that packets have, for proofs of plans;
+	// "": the subnet administrator is asked.
+	Levels string
+
 	Current *Fabric // the latest that discover found; nil if there is none yet
+	swept   bool    // by asking the nodes
 }
 
 // EnvOf is the environment of a session.

@@ -47,7 +47,8 @@ func Known(t *starlark.Thread, f *fabric.Fabric) (v *Fabric, moved string, err e
 			return nil
 		}
 		v = NewFabric(f)
-		EnvOf(c.Runtime()).Current = v
+		s := EnvOf(c.Runtime())
+		s.Current, s.swept = v, false
 		return nil
 	})
 	return v, moved, err

@@ -4,6 +4,7 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -13,6 +14,21 @@ import (
 // keeps with a lang.Runtime; Tell is nil where nobody wants to know.
 type Observer struct {
 	Tell func(a *mad.Attribute, t *Target, err error)
+	// Swept is the fabric that a run of audits has just swept; nil: none.
+	Swept *fabric.Fabric
+
+	silent map[kind]*silence // while Tell is there: see SendOptional
+}
+
+// Begin: from now on tell is told, and nobody is known to be silent. end ends it.
+func (o *Observer) Begin(tell func(a *mad.Attribute, t *Target, err error)) (end func()) {
+	*o = Observer{Tell: tell}
+	return func() { *o = Observer{} }
+}
+
+// JustSwept: what f says of its nodes was read a moment ago.
+func JustSwept(c *lang.Call, f *fabric.Fabric) bool {
+	return lang.StateOf[Observer](c.Runtime()).Swept == f
 }
 
 // Observe tells what came of the requests to targets: values are the results,

@@ -133,7 +133,7 @@ var killMethod = lang.Builtin{
 	Name:   "kill",
 	Params: []lang.Param{{Name: "node", Kind: lang.KindAny, Doc: "a node of a fabric, or its name"}},
 	Doc: `Takes the power off a node: its links go down, its agents are silent.
-sim.reboot() gives it again. If the subnet manager was on it, nobody sweeps until sim.restart_sm().`,
+sim.reboot() gives it again. If the subnet manager was on it, nobody sweeps until then, or until sim.restart_sm() starts one on another node.`,
 	Example: `
 > sim.kill("spine-1")
 > discover()

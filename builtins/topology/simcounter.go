@@ -2,7 +2,6 @@ package topology
 
 import (
 	"fmt"
-	"math"
 
 	"go.starlark.net/starlark"
 
@@ -163,11 +162,11 @@ func toBandwidth(v starlark.Value) (float64, error) {
 	return rate, nil
 }
 
-// number is a number from 0 on.
+// number is a number that may be a rate.
 func number(v starlark.Value) (float64, bool) {
 	f, ok := starlark.AsFloat(v)
 	if _, text := v.(starlark.String); text {
 		return 0, false
 	}
-	return f, ok && f >= 0 && !math.IsInf(f, 0)
+	return f, ok && sim.ValidRate(f)
 }

@@ -9,7 +9,6 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
-	"fabsh/fabric/sim"
 	"fabsh/fabric/sim/registers"
 	"fabsh/mad"
 )
@@ -33,13 +32,19 @@ The devices of the fabric have registers from then on (reg_get), as with -F sim:
 		if err != nil {
 			return nil, lang.ParamError("celsius", "%w", err)
 		}
-		return editHardware(c, "where", a.Where, func(h *registers.Hardware, num int) error {
-			if num == 0 {
+		const chip = -1
+		s := c.Recv.(*Sim)
+		at, err := s.placeAt(a.Where, chip)
+		switch {
+		case err != nil:
+			return nil, lang.ParamError("where", "%w", err)
+		case at.Num == chip:
+			return editHardware(c, "where", a.Where, func(h *registers.Hardware) error {
 				h.Temperature = celsius
 				return nil
-			}
-			return changeModule(h, num, func(m *registers.Module) { m.Temperature = celsius })
-		})
+			})
+		}
+		return editPort(c, "where", a.Where, func(m *registers.Module) { m.Temperature = celsius })
 	}),
 }
 
@@ -61,7 +66,7 @@ var fanMethod = lang.Builtin{
 		Switch      starlark.Value
 		Number, RPM int
 	}) (starlark.Value, error) {
-		return editHardware(c, "switch", a.Switch, func(h *registers.Hardware, _ int) error {
+		return editHardware(c, "switch", a.Switch, func(h *registers.Hardware) error {
 			if a.Number < 0 || a.Number >= len(h.Fans) {
 				return fmt.Errorf("it has no fan %d: it has %s", a.Number, lang.Count(len(h.Fans), "fan"))
 			}
@@ -93,7 +98,7 @@ b"P\x00\x00\x00"
 		Number int
 		OK     bool
 	}) (starlark.Value, error) {
-		return editHardware(c, "switch", a.Switch, func(h *registers.Hardware, _ int) error {
+		return editHardware(c, "switch", a.Switch, func(h *registers.Hardware) error {
 			if a.Number < 0 || a.Number >= len(h.Supplies) {
 				return fmt.Errorf("it has no supply %d: it has %d", a.Number, len(h.Supplies))
 			}
@@ -131,7 +136,10 @@ var firmwareMethod = lang.Builtin{
 			}
 			version[i] = uint32(n)
 		}
-		return editHardware(c, "node", a.Node, func(h *registers.Hardware, _ int) error {
+		if err := fits("psid", a.PSID, len(mad.MGIR{}.PSID)); err != nil {
+			return nil, err
+		}
+		return editHardware(c, "node", a.Node, func(h *registers.Hardware) error {
 			h.Firmware = version
 			if a.PSID != nil {
 				h.PSID = *a.PSID
@@ -187,7 +195,15 @@ var moduleMethod = lang.Builtin{
 			}
 			set = append(set, func(m *registers.Module) { *n.to(m) = x })
 		}
-		return editPort(c, a.Port, func(m *registers.Module) {
+		for _, text := range []struct {
+			param string
+			given *string
+		}{{"vendor", a.Vendor}, {"part", a.Part}, {"serial", a.Serial}} {
+			if err := fits(text.param, text.given, len(mad.SFF8636{}.VendorName)); err != nil {
+				return nil, err
+			}
+		}
+		return editPort(c, "port", a.Port, func(m *registers.Module) {
 			for _, text := range []struct {
 				given *string
 				to    *string
@@ -233,7 +249,7 @@ var downReasonMethod = lang.Builtin{
 			}
 			codes[i] = code
 		}
-		return editPort(c, a.Port, func(m *registers.Module) {
+		return editPort(c, "port", a.Port, func(m *registers.Module) {
 			m.Reason, m.RemoteReason = mad.LinkDownReason(codes[0]), mad.LinkDownReason(codes[1])
 		})
 	}),
@@ -248,39 +264,40 @@ func within(v starlark.Value, low, high float64) (float64, error) {
 	return x, nil
 }
 
-// editHardware changes what the registers of a node show; param names where it is.
-func editHardware(c *lang.Call, param string, where starlark.Value, change func(h *registers.Hardware, num int) error) (starlark.Value, error) {
+// fits: a text, if there is one, has at most so many bytes, as its field.
+func fits(param string, s *string, most int) error {
+	if s != nil && len(*s) > most {
+		return lang.ParamError(param, "got %d bytes, want at most %d", len(*s), most)
+	}
+	return nil
+}
+
+// editHardware changes what the registers of a node show; param names it.
+func editHardware(c *lang.Call, param string, node starlark.Value, change func(h *registers.Hardware) error) (starlark.Value, error) {
 	s := c.Recv.(*Sim)
-	at, err := s.placeAt(where, 0)
+	guid, err := s.nodeAt(node)
 	if err != nil {
 		return nil, lang.ParamError(param, "%w", err)
 	}
-	num := max(at.Num, 0)
-	return alter(c, func() error {
-		return s.EditHardware(at.Node, num, func(h *registers.Hardware) error { return change(h, num) })
-	})
+	return alter(c, func() error { return s.EditHardware(guid, 0, change) })
 }
 
-// editPort changes what is in a port.
-func editPort(c *lang.Call, port starlark.Value, change func(m *registers.Module)) (starlark.Value, error) {
+// editPort changes what is in a port; param names it.
+func editPort(c *lang.Call, param string, port starlark.Value, change func(m *registers.Module)) (starlark.Value, error) {
 	s := c.Recv.(*Sim)
 	at, err := s.portAt(port)
 	if err != nil {
-		return nil, lang.ParamError("port", "%w", err)
+		return nil, lang.ParamError(param, "%w", err)
 	}
 	if at.Num == 0 {
-		return nil, lang.ParamError("port", "port 0 of a switch has no cable")
+		return nil, lang.ParamError(param, "port 0 of a switch has no cable")
 	}
-	return alter(c, func() error { return editModule(s.Subnet, at, change) })
-}
-
-func editModule(s *sim.Subnet, at sim.Cable, change func(m *registers.Module)) error {
-	return s.EditHardware(at.Node, at.Num, func(h *registers.Hardware) error { return changeModule(h, at.Num, change) })
-}
-
-func changeModule(h *registers.Hardware, num int, change func(m *registers.Module)) error {
-	m := h.Module(num)
-	change(&m)
-	h.SetModule(num, m)
-	return nil
+	return alter(c, func() error {
+		return s.EditHardware(at.Node, at.Num, func(h *registers.Hardware) error {
+			m := h.Module(at.Num)
+			change(&m)
+			h.SetModule(at.Num, m)
+			return nil
+		})
+	})
 }

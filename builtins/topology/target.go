@@ -87,6 +87,19 @@ func (t *Target) Answer(r *records.Record, port int) *records.Record {
 	return r.AskedOf(o)
 }
 
+// Read: r is what t, a node or a port, has answered in this session, the latest sweep
+// or a call after it. Keys in it are those that t has, as none of a file are.
+func (t *Target) Read(c *lang.Call, r *records.Record, port int) bool {
+	s := EnvOf(c.Runtime())
+	if t.Node == nil || !s.swept || t.Node.Fabric() != s.Fabric() {
+		return false
+	}
+	of, _ := r.Attr("of")
+	at, _ := r.Attr("port")
+	number, _ := lang.ToInt(at)
+	return of == starlark.Value(Node{t.Node}) && (port == NoPortGiven || number == port)
+}
+
 // NeedsLID is why no general management packet can go to t, which takes a LID;
 // nil: it has one.
 func (t *Target) NeedsLID() error {

@@ -100,8 +100,9 @@ func (r *PortRates) BER() (rate float64, window time.Duration, ok bool) {
 	bits := LinkBits(r.Port.Width(), r.Port.Speed())
 	counter := CounterIndex("symbol_error_counter")
 	for i := range r.Windows {
-		if x := r.Windows[i].Rate(counter); x.Why == Known && x.Window > window && bits > 0 {
-			rate, window, ok = float64(x.Count)/(bits*x.Window.Seconds()), x.Window, true
+		w := &r.Windows[i]
+		if one, known := w.BitErrorRate(bits); known && w.Rate(counter).Window > window {
+			rate, window, ok = one, w.Rate(counter).Window, true
 		}
 	}
 	return rate, window, ok

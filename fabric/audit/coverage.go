@@ -82,7 +82,11 @@ func (c *Coverage) Count(audit, attribute string, s Subject, o Outcome, n int) {
 	}
 }
 
-// Rows are by audit, in the order in which they began, and attribute.
+// Begin says in what order audits are told, whichever of them asks first, or again.
+func (c *Coverage) Begin(audits ...string) { c.audits = audits }
+
+// Rows are by audit, in the order of Begin, then that in which they asked; and by
+// attribute.
 func (c *Coverage) Rows() []Row {
 	rows := slices.Clone(c.rows)
 	slices.SortStableFunc(rows, func(a, b Row) int {

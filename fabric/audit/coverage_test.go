@@ -25,6 +25,10 @@ func TestCoverageOrder(t *testing.T) {
 	if diff := cmp.Diff([]string{"links PortInfo 1", "config SL2VL 2", "health MGIR 1"}, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
+	again.Begin("sweep", "config", "health", "links")
+	if first := again.Rows()[0].Audit; first != "config" {
+		t.Errorf("the first is %s, and config began first", first)
+	}
 	if share := again.Share(); share != "50.00 % of 4 requests" {
 		t.Error(share)
 	}

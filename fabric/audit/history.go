@@ -18,6 +18,7 @@ type portPast struct {
 	key      PortKey
 	up       int64    // Unix time in seconds when its link was seen up last
 	peer     mad.GUID // node that was behind it; 0: it was not known
+	peerNum  uint8    // and at which of its ports
 	toSwitch bool     // that was a switch
 	waits    uint16   // bit i: i runs ago its link was up and not active
 }
@@ -46,7 +47,7 @@ func (h *History) see(f *fabric.Fabric, now time.Time) {
 				past.waits = 1
 			}
 			if q := p.Peer(); q != nil {
-				past.peer, past.toSwitch = q.Node().GUID(), q.Node().IsSwitch()
+				past.peer, past.peerNum, past.toSwitch = q.Node().GUID(), uint8(q.Num()), q.Node().IsSwitch()
 			}
 		}
 		fresh = append(fresh, past)
@@ -65,9 +66,9 @@ func (h *History) see(f *fabric.Fabric, now time.Time) {
 			x = fresh[0]
 			x.waits |= old[0].waits << 1 & (1<<PastRuns - 1)
 			if x.up == 0 {
-				x.up, x.peer, x.toSwitch = old[0].up, old[0].peer, old[0].toSwitch
+				x.up, x.peer, x.peerNum, x.toSwitch = old[0].up, old[0].peer, old[0].peerNum, old[0].toSwitch
 			} else if x.peer == 0 {
-				x.peer, x.toSwitch = old[0].peer, old[0].toSwitch
+				x.peer, x.peerNum, x.toSwitch = old[0].peer, old[0].peerNum, old[0].toSwitch
 			}
 			old, fresh = old[1:], fresh[1:]
 		}
@@ -87,26 +88,58 @@ func (h *History) of(p *fabric.Port) *portPast {
 	return &h.ports[i]
 }
 
-// Down is a port that was in use.
+// Down is a port that was in use, or both ends of a link.
 type Down struct {
 	Port     *fabric.Port
+	Other    *fabric.Port  // the other end, where that is down too; nil: it is not, or not known
 	For      time.Duration // since it was seen up
 	Peer     mad.GUID      // node that was behind it; 0: not known
 	ToSwitch bool          // that was a switch
 }
 
-// Down are the ports of f that are down, and were up in a run of the last seven days.
+// Down are the ports of f that are down, and were up in a run of the last seven days. Both
+// ends of a link are one, the first of them.
 func (h *History) Down(f *fabric.Fabric, now time.Time) (list []Down) {
 	for i := range f.Ports() {
 		p := &f.Ports()[i]
-		if p.Info() == nil || p.Num() == 0 || p.PhysicalState() == mad.PortPhysicalStateLinkUp {
+		x := h.wasUp(p, now)
+		if x == nil {
 			continue
 		}
-		if x := h.of(p); x != nil && x.up != 0 && now.Unix()-x.up <= int64(maxPastAge/time.Second) {
-			list = append(list, Down{p, now.Sub(time.Unix(x.up, 0)).Truncate(time.Second), x.peer, x.toSwitch})
+		q := h.otherEnd(f, p, x, now)
+		if q == nil || p.ID() < q.ID() {
+			list = append(list, Down{p, q, now.Sub(time.Unix(x.up, 0)).Truncate(time.Second), x.peer, x.toSwitch})
 		}
 	}
 	return list
+}
+
+// wasUp is the past of a port that is down, and was up; nil: it is not, or was not.
+func (h *History) wasUp(p *fabric.Port, now time.Time) *portPast {
+	if p.Info() == nil || p.Num() == 0 || p.PhysicalState() == mad.PortPhysicalStateLinkUp {
+		return nil
+	}
+	if x := h.of(p); x != nil && x.up != 0 && now.Unix()-x.up <= int64(maxPastAge/time.Second) {
+		return x
+	}
+	return nil
+}
+
+// otherEnd is the port that was behind p, whose past is x, where it is down as well, and
+// nothing else was at it since; nil: it is not so.
+func (h *History) otherEnd(f *fabric.Fabric, p *fabric.Port, x *portPast, now time.Time) *fabric.Port {
+	nodes := f.NodeByGUID(x.peer)
+	if x.peer == 0 || len(nodes) != 1 {
+		return nil
+	}
+	q := nodes[0].Port(int(x.peerNum))
+	if q == nil || q == p {
+		return nil
+	}
+	if y := h.wasUp(q, now); y == nil || y.peer != p.Node().GUID() || int(y.peerNum) != p.Num() {
+		return nil
+	}
+	return q
 }
 
 // Wait is a port that came up again and again.
@@ -146,12 +179,13 @@ func (w *stateWriter) history(h *History) {
 	column(func(p *portPast) { w.b = append(w.b, p.key.Num) })
 	column(func(p *portPast) { w.int(p.up) })
 	column(func(p *portPast) { w.int(int64(p.peer - p.key.GUID)) })
+	column(func(p *portPast) { w.b = append(w.b, p.peerNum) })
 	column(func(p *portPast) { w.bool(p.toSwitch) })
 	column(func(p *portPast) { w.uint(uint64(p.waits)) })
 }
 
 func (r *stateReader) history(h *History) {
-	n := int(r.uint("a number of ports that were seen", uint64(len(r.b)/6))) // of which each has six bytes or more
+	n := int(r.uint("a number of ports that were seen", uint64(len(r.b)/7))) // of which each has seven bytes or more
 	if r.keep(n, 40); r.err != nil {
 		return
 	}
@@ -166,6 +200,7 @@ func (r *stateReader) history(h *History) {
 	column(func(p *portPast) { p.key.Num = r.byte("a port number") })
 	column(func(p *portPast) { p.up = r.int("a time") })
 	column(func(p *portPast) { p.peer = p.key.GUID + mad.GUID(r.int("a node GUID")) })
+	column(func(p *portPast) { p.peerNum = r.byte("a port number") })
 	column(func(p *portPast) { p.toSwitch = r.byte("a kind of node") != 0 })
 	column(func(p *portPast) { p.waits = uint16(r.uint("runs", 1<<PastRuns-1)) })
 	if !slices.IsSortedFunc(h.ports, func(a, b portPast) int { return a.key.compare(b.key) }) {

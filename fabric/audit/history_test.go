@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,5 +83,62 @@ func TestHistory(t *testing.T) {
 	see(down)
 	if n := len(st.History().ports); n != 0 {
 		t.Errorf("%d ports are kept for longer than a week", n)
+	}
+}
+
+// TestDownLink: both ends of a link that is down are one; not where one end is up at
+// another port by now, or its node is gone.
+func TestDownLink(t *testing.T) {
+	build := func(nodes int, ends ...[2]int) *fabric.Fabric { // ends: node and port, two for each link
+		b := fabric.NewBuilder()
+		for i := range nodes {
+			guid := mad.GUID(0x10 * (i + 1))
+			b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NumPorts: 2, NodeGUID: guid, PortGUID: guid}, Switch: new(mad.SwitchInfo)})
+			for num := 1; num <= 2; num++ {
+				info := mad.PortInfo{PortState: mad.PortStateDown, PortPhysicalState: mad.PortPhysicalStatePolling}
+				if slices.Contains(ends, [2]int{i, num}) {
+					info = mad.PortInfo{PortState: mad.PortStateActive, PortPhysicalState: mad.PortPhysicalStateLinkUp}
+				}
+				b.SetPort(i, num, &info)
+			}
+		}
+		for i := 0; i < len(ends); i += 2 {
+			if err := b.Link(ends[i][0], ends[i][1], ends[i+1][0], ends[i+1][1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return b.Build()
+	}
+	a, b, c := [2]int{0, 1}, [2]int{1, 1}, [2]int{2, 2}
+	first := build(3, a, b)
+	for _, test := range []struct {
+		name       string
+		before, at *fabric.Fabric
+		want       string
+	}{
+		{"up", first, first, ""},
+		{"down", first, build(3), "0x0000000000000010/1 and 0x0000000000000020/1\n"},
+		{"moved", first, build(3, b, c), "0x0000000000000010/1\n"},
+		{"moved, then down", build(3, b, c), build(3), "0x0000000000000010/1\n0x0000000000000020/1 and 0x0000000000000030/2\n"},
+		{"gone", first, build(1), "0x0000000000000010/1\n"},
+	} {
+		st := openState(t, t.TempDir())
+		st.See(first, noon)
+		st.See(test.before, noon)
+		if err := st.Save(); err != nil {
+			t.Fatal(err)
+		}
+		st.Read()
+		var got strings.Builder
+		for _, d := range st.History().Down(test.at, noon.Add(time.Hour)) {
+			fmt.Fprintf(&got, "%v/%d", d.Port.Node().GUID(), d.Port.Num())
+			if d.Other != nil {
+				fmt.Fprintf(&got, " and %v/%d", d.Other.Node().GUID(), d.Other.Num())
+			}
+			got.WriteString("\n")
+		}
+		if got.String() != test.want {
+			t.Errorf("%s: got\n%swant\n%s", test.name, got.String(), test.want)
+		}
 	}
 }

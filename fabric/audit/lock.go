@@ -1,13 +1,17 @@
 package audit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"fabsh/fabric/format"
 )
 
 // ErrLocked: another run holds the lock.
@@ -17,11 +21,22 @@ var ErrLocked = errors.New("another run is under way")
 // however it ends.
 type Held struct{ f *os.File }
 
-// Lock takes the lock file at path, or fails with ErrLocked. It does not wait.
+// Lock takes the lock file at path, or fails with ErrLocked. It does not wait. Only the
+// user whose file it is can take it.
 func Lock(path string) (*Held, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o644)
+	f, err := format.OpenPlain(path, os.O_RDWR|os.O_CREATE)
+	if errors.Is(err, fs.ErrPermission) {
+		if st, e := os.Lstat(path); e == nil {
+			return nil, fmt.Errorf("%s is user %d's, who alone can take it: %w", path, st.Sys().(*syscall.Stat_t).Uid, fs.ErrPermission)
+		}
+	}
 	if err != nil {
 		return nil, err
+	}
+	// In a folder of another user it may be a file that must not be emptied.
+	if st, err := f.Stat(); err != nil || st.Sys().(*syscall.Stat_t).Nlink != 1 {
+		f.Close()
+		return nil, cmp.Or(err, fmt.Errorf("%s is no lock: the file has another name, too", path))
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		holder, _ := io.ReadAll(io.LimitReader(f, 20))
@@ -35,6 +50,7 @@ func Lock(path string) (*Held, error) {
 		return nil, fmt.Errorf("%w: it holds %s", ErrLocked, path)
 	}
 	// Who it is is only for messages: the lock itself is the kernel's.
+	f.Chmod(0o600) // one of before had another mode
 	if f.Truncate(0) == nil {
 		f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}

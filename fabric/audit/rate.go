@@ -81,7 +81,7 @@ func (w *Window) Fell() (fell, all bool) {
 // all ports.
 func (w *Window) Groups() (names []string) {
 	for s, name := range setNames {
-		if name != "" && w.after.answered.has(CounterSet(s)) {
+		if name != "" && w.after.has(CounterSet(s)) {
 			names = append(names, name)
 		}
 	}
@@ -136,14 +136,17 @@ type Rate struct {
 // PerSecond is the rate.
 func (r Rate) PerSecond() float64 { return float64(r.Count) / r.Window.Seconds() }
 
-// Length is the window of PortCounters, which all ports have; false: there is none.
-func (w *Window) Length() (time.Duration, bool) { return w.length(0) }
-
-func (w *Window) length(attr int) (time.Duration, bool) {
+// Length is the window of what all ports have; false: there is none.
+func (w *Window) Length() (time.Duration, bool) {
 	if w.before == nil {
 		return 0, false
 	}
-	return w.gap + w.after.after[attr] - w.before.after[attr], true
+	return w.length(w.before.main(), w.after.main()), true
+}
+
+// length is the time from the answer with an attribute to that with another.
+func (w *Window) length(before, after int) time.Duration {
+	return w.gap + w.after.after[after] - w.before.after[before]
 }
 
 // Value is a counter, an index of Counters, at the end of the window, times its
@@ -174,12 +177,13 @@ func (w *Window) Rate(counter int) Rate {
 	r := Rate{}
 	attr := counterSets[s.set].attr
 	if !asked || w.after.answered&setsOf(attr) == 0 {
-		attr = 0
+		r.Window, _ = w.Length()
 		if sum, _ := w.after.sum(s.set); !asked && v > sum { // it was not 0: somebody had cleared the sum alone
 			from = nil
 		}
+	} else {
+		r.Window = w.length(attr, attr)
 	}
-	r.Window, _ = w.length(attr)
 	switch {
 	case w.replaced():
 		r.Why = Replaced
@@ -241,6 +245,11 @@ var wholes = sync.OnceValue(func() (list [numSets][]int) {
 	}
 	return list
 })
+
+// has: the agent has the set, be it that it was not asked for.
+func (p *PortRead) has(s CounterSet) bool {
+	return p.answered.has(s) || p.answered.has(setWideErrors) && (s == setBase || s == setWait || s == setQP1)
+}
 
 // lacks: c was asked for, without an answer.
 func (p *PortRead) lacks(c *Counter) bool {

@@ -40,7 +40,7 @@ func readOf(began time.Time, specs ...portSpec) (ports []*PortRead, read *Read) 
 		i := a.AddPort(s.key, s.node, s.system)
 		for attr, x := range CounterAttributes {
 			switch {
-			case (Wanted(s.info)|1<<2|1<<3)>>attr&1 == 0, slices.Contains(s.refuse, attr):
+			case (Wanted(s.info, 0)|1|1<<2|1<<3)>>attr&1 == 0, slices.Contains(s.refuse, attr):
 			case slices.Contains(s.silent, attr):
 				a.Silent(i, attr, s.info)
 			default:

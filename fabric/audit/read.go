@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"fabsh/mad"
@@ -54,6 +55,7 @@ type layout struct {
 	counters []int
 	position []int // by counter; -1: not there
 	fields   []*source
+	zeros    []uint64 // values of a port that has counted nothing; they are shared
 }
 
 // layoutOf is the layout of ports that answered for some sets.
@@ -73,6 +75,7 @@ func (r *Read) layoutOf(sets SetMask) *layout {
 		l.counters = append(l.counters, i)
 		l.fields = append(l.fields, s)
 	}
+	l.zeros = make([]uint64, len(l.counters))
 	if r.layouts == nil {
 		r.layouts = map[SetMask]*layout{}
 	}
@@ -104,7 +107,8 @@ func (k PortKey) compare(x PortKey) int {
 
 // Port is the port of that key; nil: it was not read.
 func (r *Read) Port(k PortKey) *PortRead {
-	i, ok := slices.BinarySearchFunc(r.Ports, k, func(p PortRead, k PortKey) int { return p.Key.compare(k) })
+	// By index: slices.BinarySearchFunc would copy each port that it looks at.
+	i, ok := sort.Find(len(r.Ports), func(i int) int { return k.compare(r.Ports[i].Key) })
 	if !ok {
 		return nil
 	}
@@ -128,6 +132,15 @@ func (r *Read) Join(x *Read) {
 	r.sort()
 }
 
+// main is the attribute that every port which was read has answered with: PortCounters,
+// or PortCountersExtended where that has all of it.
+func (p *PortRead) main() int {
+	if p.answered.has(setBase) {
+		return counterSets[setBase].attr
+	}
+	return counterSets[setWideErrors].attr
+}
+
 // value is a counter as it was, and where it was read; nil: it was not.
 func (p *PortRead) value(counter int) (uint64, *source) {
 	at := p.layout.position[counter]
@@ -147,11 +160,16 @@ func (r *Read) reduced(to holding) *Read {
 		p := &old.Ports[i]
 		from := p.layout
 		p.layout = old.layoutOf(p.answered)
-		values := make([]uint64, len(p.layout.counters))
+		values := p.values
+		p.values = p.layout.zeros
 		for at, counter := range p.layout.counters {
-			values[at] = p.values[from.position[counter]]
+			if v := values[from.position[counter]]; v > 0 {
+				if &p.values[0] == &p.layout.zeros[0] {
+					p.values = slices.Clone(p.layout.zeros)
+				}
+				p.values[at] = v
+			}
 		}
-		p.values = values
 	}
 	return old
 }
@@ -175,11 +193,27 @@ func (a *Answers) AddPort(key PortKey, node, system mad.GUID) int {
 }
 
 // Wanted are the attributes that agents with that ClassPortInfo are asked for, as
-// a mask of indices of CounterAttributes: all but details.
-func Wanted(info *mad.ClassPortInfo) (attrs uint) {
+// a mask of indices of CounterAttributes: all but details. lacks are those that the
+// agent has refused. PortCounters is left out where PortCountersExtended has all of it.
+func Wanted(info *mad.ClassPortInfo, lacks uint) (attrs uint) {
+	sets := supported(info)
 	for s := range numSets {
-		if supported(info).has(s) && counterSets[s].partOf == nil {
+		if sets.has(s) && counterSets[s].partOf == nil {
 			attrs |= 1 << counterSets[s].attr
+		}
+	}
+	if attrs &^= lacks; sets.has(setWideErrors) && attrs>>counterSets[setWideErrors].attr&1 != 0 {
+		attrs &^= 1 << counterSets[setBase].attr
+	}
+	return attrs
+}
+
+// Asked are the attributes that port i has answered with, or given no answer about.
+func (a *Answers) Asked(i int) (attrs uint) {
+	p := &a.read.Ports[i]
+	for attr, data := range a.data[i] {
+		if data != nil || p.silent != 0 && p.silent&setsOf(attr) != 0 {
+			attrs |= 1 << attr
 		}
 	}
 	return attrs

@@ -29,6 +29,7 @@ type State struct {
 	reads    []*Read   // the oldest first
 	findings []Finding // of the last run, without their data
 	history  History
+	agents   Agents
 }
 
 // OpenState is the state of a job in a subnet, which is kept below the folder dir.
@@ -51,11 +52,16 @@ func OpenState(dir string, s Subnet, job string) (*State, error) {
 // Read reads the file. One that cannot be read, or is of another version, is told
 // in Anew, and the state is empty; the next Save replaces it.
 func (st *State) Read() {
-	st.Anew, st.reads, st.findings, st.history = nil, nil, nil, History{}
+	st.empty()
+	st.Anew = nil
 	if err := st.read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		st.reads, st.findings, st.history = nil, nil, History{}
+		st.empty()
 		st.Anew = fmt.Errorf("%w; the state begins anew", err)
 	}
+}
+
+func (st *State) empty() {
+	st.reads, st.findings, st.history, st.agents = nil, nil, History{}, Agents{}
 }
 
 // Lock keeps other runs of the job away until Unlock, or fails with ErrLocked.
@@ -151,6 +157,9 @@ func (st *State) SetFindings(found []Finding, complete bool, now time.Time) (gon
 // History is what runs before have seen of ports.
 func (st *State) History() *History { return &st.history }
 
+// Agents are what agents of performance management have said.
+func (st *State) Agents() *Agents { return &st.agents }
+
 // See keeps what a run has seen of the ports of f.
 func (st *State) See(f *fabric.Fabric, now time.Time) { st.history.see(f, now) }
 
@@ -167,7 +176,7 @@ func (st *State) Save() error {
 	if err := os.MkdirAll(filepath.Dir(st.path), 0o755); err != nil {
 		return err
 	}
-	return format.WriteFile(st.path, func(w io.Writer) error {
+	return format.WriteOwn(st.path, func(w io.Writer) error {
 		_, err := io.Copy(w, bytes.NewReader(data))
 		return err
 	})

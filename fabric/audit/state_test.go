@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -70,7 +71,7 @@ func TestState(t *testing.T) {
 	if st.Last() != nil || len(st.findings) != 0 {
 		t.Error("a new state holds something")
 	}
-	evil := Finding{Audit: "links", Check: "link.width", Subject: Subject{KindLink, []End{{7, 3, "leaf\",\n\x1b[2J\xff"}, {8, NoPort, ""}}}, Severity: Error, Message: "narrow", Cause: "a.b:fabric", Data: []Datum{{"x", 1}}}
+	evil := Finding{Audit: "links", Check: "link.width", Subject: Subject{KindLink, []End{{7, 3, "leaf\",\n\x1b[2J\xff", ""}, {8, NoPort, "", ""}}}, Severity: Error, Message: "narrow", Cause: "a.b:fabric", Data: []Datum{{"x", 1}}}
 	other := Finding{Check: "sm.none", Subject: OfFabric(), Severity: Critical}
 	st.Add(mixed(noon))
 	st.SetFindings([]Finding{evil}, true, noon)
@@ -227,13 +228,14 @@ func TestStateDamage(t *testing.T) {
 		anew(fmt.Sprint("changed at ", i), changed, "")
 	}
 	anew("empty", nil, "")
-	anew("another version", []byte("fabsh audit state 3\nx"), "another version of fabsh wrote it")
+	anew("another version", []byte("fabsh audit state 2\nx"), "another version of fabsh wrote it")
 	anew("other counters", packed(t, []byte{1, 0, 0}), "another version of fabsh wrote it, which reads other counters")
 	anew("another job", packed(t, bytes.Replace(content(0, 0, 0, 'E'), []byte("rail-1"), []byte("rail-2"), 1)), `it is of the job "counters" in the subnet "rail-2": somebody has moved the file`)
 	anew("many ports", packed(t, content(1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f)), "expected a number of ports")
 	anew("many reads", packed(t, content(21)), "expected up to 20 reads")
 	anew("a long text", packed(t, content(0, 1, 0, 3, 0xff, 0xff, 3)), "expected an audit")
-	anew("more after the end", packed(t, content(0, 0, 0, 'E', 'E')), "expected the end after the last finding")
+	anew("more after the end", packed(t, content(0, 0, 0, 0, 0, 'E', 'E')), "expected the end after the last agent")
+	anew("many agents", packed(t, content(0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f)), "expected a number of agents")
 	anew("a bomb of ports", packed(t, append(content(1, 0, 0, 0x80, 0x80, 0x80, 0x04), make([]byte, 64<<20)...)), "expected less than 512 MB")
 	anew("a bomb", packed(t, make([]byte, 600<<20)), "decompressed size exceeds configured limit")
 
@@ -249,6 +251,35 @@ func TestStateDamage(t *testing.T) {
 	}
 	if got.Read(); got.Anew == nil {
 		t.Error("a folder is taken for a state")
+	}
+}
+
+// TestStateOther: what is no regular file stays as it is, and what a symbolic link
+// leads to.
+func TestStateOther(t *testing.T) {
+	dir := t.TempDir()
+	st := openState(t, dir)
+	if err := st.Save(); err != nil {
+		t.Fatal(err)
+	}
+	precious := filepath.Join(dir, "precious")
+	if err := os.WriteFile(precious, []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for what, make := range map[string]func() error{
+		"a link": func() error { return os.Symlink(precious, st.path) },
+		"a pipe": func() error { return syscall.Mkfifo(st.path, 0o644) },
+	} {
+		os.Remove(st.path)
+		if err := make(); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Save(); err == nil || !strings.HasSuffix(err.Error(), "is no regular file, so it is not replaced: move it away") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if got, err := os.ReadFile(precious); err != nil || string(got) != "precious" {
+			t.Errorf("%s: %q, %v", what, got, err)
+		}
 	}
 }
 

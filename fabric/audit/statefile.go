@@ -18,13 +18,15 @@ import (
 //	what the counters are, as a number; subnet; job
 //	the number of reads, and each: when, which counters it has, the number
 //	of ports; then, column by column, port GUIDs, port numbers, node GUIDs, system
-//	GUIDs, answered and silent sets, times, and the values of each counter
+//	GUIDs, answered and silent sets, times, and of each counter the ports where it
+//	is not 0, and its values
 //	the number of findings, and each
 //	the number of ports that were seen, and column by column what of them
+//	when agents were asked, the number of agents, and column by column what they said
 //	E
 const (
 	stateMagic   = "fabsh audit state "
-	stateVersion = "2\n"
+	stateVersion = "4\n"
 )
 
 // Limits of the file. zstd packs up to 30,000 to one, so what a file may take in
@@ -65,6 +67,7 @@ func (st *State) encode() ([]byte, error) {
 		w.finding(&st.findings[i])
 	}
 	w.history(&st.history)
+	w.agents(&st.agents)
 	w.b = append(w.b, 'E')
 	// With more than one goroutine the bytes could differ from run to run.
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
@@ -103,18 +106,41 @@ func (w *stateWriter) read(r *Read) {
 	column(func(p *PortRead) { w.uint(uint64(p.answered)) })
 	column(func(p *PortRead) { w.uint(uint64(p.silent)) })
 	for attr := range numAttributes {
+		sets := setsOf(attr)
 		column(func(p *PortRead) {
-			if p.answered&setsOf(attr) != 0 {
+			if p.answered&sets != 0 {
 				w.uint(uint64(p.after[attr].Microseconds()))
 			}
 		})
 	}
+	var some []int // ports that have counted something: of errors, few
+	for i := range r.Ports {
+		if r.Ports[i].counted() {
+			some = append(some, i)
+		}
+	}
 	for counter := range Counters() {
-		column(func(p *PortRead) {
-			if at := p.layout.position[counter]; at >= 0 {
-				w.uint(p.values[at])
-			}
-		})
+		w.counter(r, counter, some)
+	}
+}
+
+// counter writes what is not 0: how many ports, how far each is behind the one before,
+// and the values.
+func (w *stateWriter) counter(r *Read, counter int, some []int) {
+	var ports []int
+	for _, i := range some {
+		if at := r.Ports[i].layout.position[counter]; at >= 0 && r.Ports[i].values[at] > 0 {
+			ports = append(ports, i)
+		}
+	}
+	w.uint(uint64(len(ports)))
+	next := 0
+	for _, i := range ports {
+		w.uint(uint64(i - next))
+		next = i + 1
+	}
+	for _, i := range ports {
+		w.uint(r.Ports[i].values[r.Ports[i].layout.position[counter]])
 	}
 }
 

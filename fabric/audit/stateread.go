@@ -130,8 +130,9 @@ func (r *stateReader) state(st *State) error {
 		st.findings = append(st.findings, r.finding())
 	}
 	r.history(&st.history)
+	r.agents(&st.agents)
 	if r.byte("the end") != 'E' || len(r.b) > 0 {
-		r.fail("the end after the last finding")
+		r.fail("the end after the last agent")
 	}
 	return r.err
 }
@@ -157,8 +158,9 @@ func (r *stateReader) read() *Read {
 	column(func(p *PortRead) { p.answered = SetMask(r.uint("counters", 1<<numSets-1)) })
 	column(func(p *PortRead) { p.silent = SetMask(r.uint("counters", 1<<numSets-1)) })
 	for attr := range numAttributes {
+		sets := setsOf(attr)
 		column(func(p *PortRead) {
-			if p.answered&setsOf(attr) != 0 {
+			if p.answered&sets != 0 {
 				p.after[attr] = time.Duration(r.uint("a time", uint64(24*time.Hour/time.Microsecond))) * time.Microsecond
 			}
 		})
@@ -169,34 +171,46 @@ func (r *stateReader) read() *Read {
 	if r.err != nil {
 		return read
 	}
-	r.values(read, column)
+	r.values(read)
 	return read
 }
 
-// values reads the counters of all ports, which lie in one piece.
-func (r *stateReader) values(read *Read, column func(func(*PortRead))) {
-	total := 0
-	column(func(p *PortRead) {
+// values reads the counters of all ports. Those of ports that have counted nothing,
+// which most are as to errors, are the same zeros.
+func (r *stateReader) values(read *Read) {
+	for i := range read.Ports {
+		p := &read.Ports[i]
 		p.layout = read.layoutOf(p.answered)
-		total += len(p.layout.counters)
-	})
-	if total > len(r.b) {
-		r.fail("a value of each counter")
+		p.values = p.layout.zeros
 	}
-	if r.keep(total, 8); r.err != nil {
-		return
-	}
-	all := make([]uint64, total)
-	column(func(p *PortRead) {
-		n := len(p.layout.counters)
-		p.values, all = all[:n:n], all[n:]
-	})
 	for counter := range Counters() {
-		column(func(p *PortRead) {
-			if at := p.layout.position[counter]; at >= 0 {
-				p.values[at] = r.uint("a counter", any64)
+		ports := make([]int, r.uint("a number of ports that have counted", uint64(min(len(r.b), len(read.Ports)))))
+		next := 0
+		for k := range ports {
+			ports[k] = next + int(r.uint("a port that has counted", uint64(len(read.Ports))))
+			next = ports[k] + 1
+			if r.err == nil && (ports[k] >= len(read.Ports) || read.Ports[ports[k]].layout.position[counter] < 0) {
+				r.fail("a port that has the counter")
 			}
-		})
+		}
+		if r.err != nil {
+			return
+		}
+		for _, i := range ports {
+			p := &read.Ports[i]
+			if v := r.uint("a counter", any64); v > 0 {
+				r.own(p)
+				p.values[p.layout.position[counter]] = v
+			}
+		}
+	}
+}
+
+// own gives p values of its own.
+func (r *stateReader) own(p *PortRead) {
+	if &p.values[0] == &p.layout.zeros[0] {
+		r.keep(len(p.values), 8)
+		p.values = slices.Clone(p.values)
 	}
 }
 

@@ -30,6 +30,9 @@ type End struct {
 	Node mad.GUID
 	Num  int    // port number; NoPort: the node
 	Name string // of the node, byte for byte as the fabric says: it may be anything
+	// Panel is where the port is on the front of the node; empty where that is not
+	// known, and of what was kept from another run.
+	Panel string
 }
 
 // NoPort is the port number of a node as a whole.
@@ -40,7 +43,7 @@ func OfFabric() Subject { return Subject{Kind: KindFabric} }
 
 // OfNode is a node.
 func OfNode(n *fabric.Node) Subject {
-	return Subject{KindNode, []End{{n.GUID(), NoPort, n.Name()}}}
+	return Subject{KindNode, []End{{Node: n.GUID(), Num: NoPort, Name: n.Name()}}}
 }
 
 // OfPort is a port.
@@ -54,7 +57,7 @@ func OfLink(p, q *fabric.Port) Subject {
 	return Subject{KindLink, []End{endOf(p), endOf(q)}}
 }
 
-func endOf(p *fabric.Port) End { return End{p.Node().GUID(), p.Num(), p.Node().Name()} }
+func endOf(p *fabric.Port) End { return End{p.Node().GUID(), p.Num(), p.Node().Name(), p.Panel()} }
 
 // OfGUID is a node, or one of its ports, that need not be in the fabric. num is
 // NoPort for the node.
@@ -63,7 +66,7 @@ func OfGUID(node mad.GUID, num int, name string) Subject {
 	if num == NoPort {
 		kind = KindNode
 	}
-	return Subject{kind, []End{{node, num, name}}}
+	return Subject{kind, []End{{Node: node, Num: num, Name: name}}}
 }
 
 // Key is the subject's part of an ID: "0x0002c90300000001/7". A link has that of
@@ -106,8 +109,8 @@ func (s Subject) Name() string {
 	return strings.Join(names, " - ")
 }
 
-// Label is the end for people: "leaf-3/7". Where the node has no name its GUID
-// stands in.
+// Label is the end for people: "leaf-3/7", or "leaf-3/7 (cage 4/1)". Where the node
+// has no name its GUID stands in.
 func (e End) Label() string {
 	name := e.Name
 	if name == "" {
@@ -115,6 +118,9 @@ func (e End) Label() string {
 	}
 	if e.Num != NoPort {
 		name += "/" + strconv.Itoa(e.Num)
+	}
+	if e.Panel != "" {
+		name += " (" + e.Panel + ")"
 	}
 	return name
 }

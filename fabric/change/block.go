@@ -12,7 +12,8 @@ import (
 // tableWrite is one Set of a table.
 type tableWrite struct {
 	modifier uint32
-	data     []byte
+	data     []byte // a part of Table.Data
+	unused   bool   // the answer is what was written
 }
 
 // blocks are the numbers of all blocks of t.
@@ -63,7 +64,12 @@ func setBlocks(ctx context.Context, e *engine.Engine, tables []*Table, changed [
 		count[i] = len(writes)
 		for _, w := range writes {
 			t.Written = append(t.Written, w.modifier)
-			if err := b.add(t, mad.MethodSet, w.modifier, w.data, func(*engine.Call) { done[i]++ }); err != nil {
+			if err := b.add(t, mad.MethodSet, w.modifier, w.data, func(c *engine.Call) {
+				done[i]++
+				if w.unused {
+					copy(w.data, c.Data())
+				}
+			}); err != nil {
 				return err
 			}
 		}
@@ -87,7 +93,7 @@ func setBlocks(ctx context.Context, e *engine.Engine, tables []*Table, changed [
 // eachBlock writes blocks one by one.
 func (t *Table) eachBlock(blocks []int) (writes []tableWrite) {
 	for _, n := range blocks {
-		writes = append(writes, tableWrite{t.Modifiers[n], t.block(t.Data, n)})
+		writes = append(writes, tableWrite{t.Modifiers[n], t.block(t.Data, n), t.unused(n)})
 	}
 	return writes
 }

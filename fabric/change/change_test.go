@@ -1,7 +1,10 @@
 package change_test
 
 import (
+	"bytes"
 	"encoding/binary"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +44,26 @@ func TestSetOnWire(t *testing.T) {
 		after.Decode(c.After)
 		if after.HOQLife != 3 || after.PortState != mad.PortStateActive {
 			t.Errorf("after: %+v", after)
+		}
+	})
+}
+
+// TestSetKnown: where what is there is known, one datagram is sent, the Set, which has
+// the other fields as they are known.
+func TestSetKnown(t *testing.T) {
+	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
+		known := make([]byte, mad.AttrSwitchInfo.Size)
+		(&mad.SwitchInfo{LinearFDBTop: 77, LifeTimeValue: 3}).Encode(known)
+		c := change.Set{Dest: leaf, GUID: 0x42, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Before: known, Edit: func(data []byte) {
+			mad.AttrSwitchInfo.Field("life_time_value").SetUint(data, 9)
+		}}
+		if err := change.Apply(t.Context(), e, &c); err != nil || c.Err != nil {
+			t.Fatal(err, c.Err)
+		}
+		var sent mad.SwitchInfo
+		sent.Decode(tap.sets[0].Data)
+		if n := e.Stats().Sent; n != 1 || sent.LinearFDBTop != 77 || sent.LifeTimeValue != 9 {
+			t.Errorf("%d sent, %+v", n, sent)
 		}
 	})
 }
@@ -179,7 +202,15 @@ func TestWrongNode(t *testing.T) {
 // linear is a change of a linear forwarding table.
 func linear(d fabric.Dest, entries map[mad.LID]uint8, replace bool) *change.Table {
 	t := &change.Table{Dest: d}
-	change.EditLinear(t, entries, replace)
+	if !replace {
+		change.EditLinear(t, entries)
+		return t
+	}
+	row := bytes.Repeat([]byte{mad.NoPort}, int(slices.Max(slices.Collect(maps.Keys(entries))))+1)
+	for lid, port := range entries {
+		row[lid] = port
+	}
+	change.ReplaceLinear(t, row)
 	return t
 }
 

@@ -49,31 +49,55 @@ func linearTop(t *Table) int { return int(min(t.Switch.LinearFDBTop, uint16(mad.
 // LinearFDBTop.
 func LinearEntries(t *Table) []byte { return t.Data[:linearTop(t)+1] }
 
-// EditLinear makes t a change of a linear forwarding table: entries are merged
-// into it, or replace all of it.
-func EditLinear(t *Table, entries map[mad.LID]uint8, replace bool) {
-	t.Kind, t.Whole = LinearTable, replace
-	for lid, port := range sorted(entries) {
+// EditLinear makes t a change of a linear forwarding table, into which entries are
+// merged.
+func EditLinear(t *Table, entries map[mad.LID]uint8) {
+	t.Kind = LinearTable
+	for lid, port := range entries {
 		if port != mad.NoPort {
-			t.Rows = int(lid) + 1
+			t.Rows = max(t.Rows, int(lid)+1)
 		}
 	}
 	t.Edit = func(t *Table) error {
-		if replace {
-			for i := range t.Data {
-				t.Data[i] = mad.NoPort
-			}
-		}
-		for lid, port := range sorted(entries) {
-			if port != mad.NoPort && port > t.Node.NumPorts {
-				return unsupported("LID %d: no port %d: the switch has ports 0..%d", lid, port, t.Node.NumPorts)
+		wrong := mad.LID(0) // the lowest
+		for lid, port := range entries {
+			if port != mad.NoPort && port > t.Node.NumPorts && (wrong == 0 || lid < wrong) {
+				wrong = lid
 			}
 			if int(lid) < len(t.Data) {
 				t.Data[lid] = port
 			}
 		}
+		if wrong > 0 {
+			return t.noPort(wrong, entries[wrong])
+		}
 		return nil
 	}
+}
+
+// ReplaceLinear makes t a change of a whole linear forwarding table: LID i has entry
+// i, and those beyond entries are dropped.
+func ReplaceLinear(t *Table, entries []uint8) {
+	t.Kind, t.Whole = LinearTable, true
+	for t.Rows = len(entries); t.Rows > 0 && entries[t.Rows-1] == mad.NoPort; t.Rows-- {
+	}
+	t.Edit = func(t *Table) error {
+		for i := range t.Data {
+			t.Data[i] = mad.NoPort
+		}
+		copy(t.Data, entries)
+		for lid, port := range entries {
+			if port != mad.NoPort && port > t.Node.NumPorts {
+				return t.noPort(mad.LID(lid), port)
+			}
+		}
+		return nil
+	}
+}
+
+// noPort: an entry names a port that the switch does not have.
+func (t *Table) noPort(lid mad.LID, port uint8) error {
+	return unsupported("LID %d: no port %d: the switch has ports 0..%d", lid, port, t.Node.NumPorts)
 }
 
 // LFT is the linear forwarding table of a switch, or why it could not be read.

@@ -43,7 +43,9 @@ type Set struct {
 	// Once: the Set is not sent again when no answer comes.
 	Once bool
 
-	// Before is the attribute as it was read, After as the response has it.
+	// Before is the attribute as it was read, After as the response has it. Where
+	// Before is given it was read just before: neither is it read again, unless a
+	// plan is made, nor the node asked for its GUID.
 	Before, After []byte
 	Err           error
 }
@@ -52,7 +54,12 @@ type Set struct {
 // taken for all of them at once. The error is the end of ctx.
 func Apply(ctx context.Context, e *engine.Engine, sets ...*Set) error {
 	first := map[nodeAt]*Set{} // of those to one node, which asks for its GUID
+	unread := map[*Set]bool{}
 	for _, c := range sets {
+		if c.Before != nil && e.Overlay() == nil {
+			continue
+		}
+		unread[c] = true
 		if at := c.node(); first[at] == nil {
 			first[at] = c
 		}
@@ -72,7 +79,7 @@ func Apply(ctx context.Context, e *engine.Engine, sets ...*Set) error {
 			},
 		},
 		{
-			func(c *Set) bool { return true },
+			func(c *Set) bool { return unread[c] },
 			func(c *Set, call *engine.Call) { c.Dest.Put(call, mad.MethodGet, c.Attr, c.getModifier(), nil) },
 			func(c *Set, data []byte) error { c.Before = slices.Clone(data[:c.Attr.Size]); return nil },
 		},
@@ -93,7 +100,7 @@ func Apply(ctx context.Context, e *engine.Engine, sets ...*Set) error {
 	for n, step := range steps {
 		if n == 1 {
 			for _, c := range sets {
-				if c.GUID != 0 {
+				if c.GUID != 0 && unread[c] {
 					c.Err = first[c.node()].Err
 				}
 			}

@@ -106,7 +106,7 @@ func laneWrites(t *Table, changed []int) (writes []tableWrite) {
 		return bytes.Equal(rows[8:], rows[:len(rows)-8])
 	}
 	if t.Port == NoPortNumber && len(changed) > 1 && equal(t.Data) {
-		return []tableWrite{{allInPorts | allOutPorts, t.block(t.Data, 0)}}
+		return []tableWrite{{modifier: allInPorts | allOutPorts, data: t.block(t.Data, 0)}}
 	}
 	for len(changed) > 0 {
 		first := changed[0] / ins * ins
@@ -114,7 +114,7 @@ func laneWrites(t *Table, changed []int) (writes []tableWrite) {
 		group := changed[:n]
 		changed = changed[n:]
 		if len(group) > 1 && equal(t.Data[8*first:][:8*ins]) {
-			writes = append(writes, tableWrite{allInPorts | t.Modifiers[first]&0xff, t.block(t.Data, first)})
+			writes = append(writes, tableWrite{modifier: allInPorts | t.Modifiers[first]&0xff, data: t.block(t.Data, first)})
 		} else {
 			writes = append(writes, t.eachBlock(group)...)
 		}

@@ -26,13 +26,16 @@ type Table struct {
 	// Rows is how many rows Edit needs. So many are read even where the node
 	// says that it uses fewer.
 	Rows int
-	// Whole says that Edit makes all rows anew: those that the node does not use yet
-	// are written without being read.
+	// Whole says that Edit makes all rows anew: blocks that the node does not use yet
+	// are written without being read, and instead of being read back, the answer to
+	// the Set is compared, which has the block as it is then (OpenSM takes it for the
+	// switch's table, too: opensm osm_lin_fwd_rcv.c osm_lft_rcv_process).
 	Whole bool
 
 	// Node and Switch are the node's NodeInfo and SwitchInfo, which is zero of
-	// nodes that are no switches. PortInfo is read where the table's size
-	// depends on it.
+	// nodes that are no switches. They are read, unless Known: then a sweep has just
+	// done so. PortInfo is read where the table's size depends on it.
+	Known    bool
 	Node     mad.NodeInfo
 	Switch   mad.SwitchInfo
 	PortInfo mad.PortInfo
@@ -93,7 +96,8 @@ func (t *Table) unused(b int) bool {
 }
 
 // WriteTables reads tables, has Edit change them, writes the blocks that differ,
-// and reads these back: it is an error when they differ from what was written.
+// and reads these back, but for blocks that were not in use (see Whole): it is an
+// error when they differ from what was written.
 // Each step is taken for all tables at once.
 func WriteTables(ctx context.Context, e *engine.Engine, tables ...*Table) error {
 	if err := ReadTables(ctx, e, tables...); err != nil {
@@ -113,11 +117,14 @@ func WriteTables(ctx context.Context, e *engine.Engine, tables ...*Table) error 
 			return !t.unused(b) && bytes.Equal(t.block(old, b), t.block(t.Data, b))
 		})
 	}
+	for i, t := range tables {
+		wanted[i] = slices.Clone(t.Data)
+	}
 	if err := setBlocks(ctx, e, tables, changed); err != nil {
 		return err
 	}
 	for i, t := range tables {
-		wanted[i] = slices.Clone(t.Data)
+		changed[i] = slices.DeleteFunc(changed[i], t.unused)
 	}
 	if err := getBlocks(ctx, e, tables, changed); err != nil {
 		return err
@@ -136,6 +143,9 @@ func readNodes(ctx context.Context, e *engine.Engine, tables []*Table) error {
 	var open []*engine.Call
 	for i, t := range tables {
 		c := &calls[i]
+		if t.Known {
+			continue
+		}
 		open = append(open, t.Dest.Put(&c.node, mad.MethodGet, mad.AttrNodeInfo, 0, nil))
 		if t.Kind.onSwitch {
 			open = append(open, t.Dest.Put(&c.sw, mad.MethodGet, mad.AttrSwitchInfo, 0, nil))
@@ -147,14 +157,16 @@ func readNodes(ctx context.Context, e *engine.Engine, tables []*Table) error {
 	open = open[:0]
 	for i, t := range tables {
 		c := &calls[i]
-		if t.Err = c.node.Err; t.Err != nil {
-			continue
+		if !t.Known {
+			if t.Err = c.node.Err; t.Err != nil {
+				continue
+			}
+			t.Node.Decode(c.node.Data())
 		}
-		t.Node.Decode(c.node.Data())
 		if t.Err = t.checkNode(); t.Err != nil {
 			continue
 		}
-		if t.IsSwitch() && !t.Kind.onSwitch {
+		if t.IsSwitch() && !t.Kind.onSwitch && !t.Known {
 			open = append(open, t.Dest.Put(&c.sw, mad.MethodGet, mad.AttrSwitchInfo, 0, nil))
 		}
 		if t.Kind.byPort {
@@ -166,7 +178,7 @@ func readNodes(ctx context.Context, e *engine.Engine, tables []*Table) error {
 	}
 	for i, t := range tables {
 		c := &calls[i]
-		if t.Err == nil && t.IsSwitch() {
+		if t.Err == nil && t.IsSwitch() && !t.Known {
 			if t.Err = c.sw.Err; t.Err == nil {
 				t.Switch.Decode(c.sw.Data())
 			}

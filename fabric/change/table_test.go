@@ -22,7 +22,7 @@ var edits = []struct {
 	at       int
 	mismatch string
 }{
-	{"lft", change.NoPortNumber, func(t *change.Table) { change.EditLinear(t, map[mad.LID]uint8{66: 1, 200: 2}, false) },
+	{"lft", change.NoPortNumber, func(t *change.Table) { change.EditLinear(t, map[mad.LID]uint8{66: 1, 200: 2}) },
 		[]uint32{1, 3}, 2, "LID 66 reads back as port 14, not port 1 as it was written"},
 	{"mft", change.NoPortNumber, func(t *change.Table) {
 		change.EditMulticast(t, map[mad.LID][]uint8{0xc021: {1, 9, 20}, 0xcfff: {34}}, false)
@@ -112,6 +112,32 @@ func TestTableCompares(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTableUnused: of a block that was not in use the answer to the Set is compared, and
+// where it differs LinearFDBTop is not raised.
+func TestTableUnused(t *testing.T) {
+	onTap(t, nil, func(t *testing.T, e *engine.Engine, tap *tap) {
+		c := linear(leaf, map[mad.LID]uint8{1: 1, 200: 2}, true)
+		tap.answer = func(h mad.Header, data []byte) {
+			if h.Attribute == mad.AttrLinearForwardingTable.ID && h.Modifier == 3 {
+				data[200%64] ^= 15
+			}
+		}
+		want := "LID 200 reads back as port 13, not port 2 as it was written"
+		if err := edit(t, e, c); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		for _, s := range tap.sets {
+			if s.Attr != mad.AttrLinearForwardingTable.ID {
+				t.Errorf("Set(%#x) after a difference", s.Attr)
+			}
+		}
+		// NodeInfo and SwitchInfo, block 0 three times, and three Sets.
+		if n := e.Stats().Sent; n != 8 {
+			t.Errorf("%d sent", n)
+		}
+	})
 }
 
 // TestTableReserved: reserved bits that an agent shows are no change.

@@ -36,6 +36,8 @@ func (t *tap) Send(d *engine.Datagram) error {
 	return t.Transport.Send(d)
 }
 
+func (t *tap) TrySend(d *engine.Datagram) (bool, error) { return true, t.Send(d) }
+
 func (t *tap) Recv(d *engine.Datagram) error {
 	err := t.Transport.Recv(d)
 	if err == nil && t.answer != nil && len(d.MAD) == mad.Size {
@@ -94,6 +96,8 @@ func (l lossy) Send(d *engine.Datagram) error {
 	}
 	return l.Transport.Send(d)
 }
+
+func (l lossy) TrySend(d *engine.Datagram) (bool, error) { return true, l.Send(d) }
 
 func (l lossy) Port() (engine.Port, error) {
 	p, err := l.Transport.Port()

@@ -19,6 +19,8 @@ type found struct {
 	// onStartRoute: route is Options.Around or a part of it from the local port
 	// on. From such a node the sweep goes towards the local port too.
 	onStartRoute bool
+	rerouted     bool // route is the shortest one
+	handle       int  // of the fabric.Builder
 }
 
 // portEnd is a port in the course of a sweep.
@@ -107,7 +109,7 @@ func (s *sweep) explore(n *found) {
 	}
 }
 
-func (s *sweep) askPort(n *found, port int, route mad.DirectedRoute) *request {
+func (s *sweep) askPort(n *found, port int, route mad.DirectedRoute) *question {
 	n.ports[port].asked = true
 	return s.ask((*sweep).gotPort, n, port, route, mad.AttrPortInfo, uint32(port))
 }
@@ -144,7 +146,7 @@ func (s *sweep) gotPort0(r *request) {
 				n.ports[i].view = viewSomething
 			}
 		}
-		s.settle(s.groupOf(n))
+		s.settle(s.groupOf(n), allPorts)
 		return
 	}
 	n.ports[0].info.Decode(r.Data())
@@ -160,14 +162,14 @@ func (s *sweep) gotPort(r *request) {
 	if r.Err != nil {
 		s.fail(r, mad.AttrPortInfo)
 		p.view = viewSomething
-		s.settle(s.groupOf(n))
+		s.settle(s.groupOf(n), r.port)
 		return
 	}
 	p.info.Decode(r.Data())
 	p.known = true
 	if p.info.PortPhysicalState != mad.PortPhysicalStateLinkUp {
 		p.view = viewNothing
-		s.settle(s.groupOf(n))
+		s.settle(s.groupOf(n), r.port)
 		return
 	}
 	caps := &p.info
@@ -183,7 +185,7 @@ func (s *sweep) gotPort(r *request) {
 		s.expand(n, r.port)
 	default:
 		p.view = viewSomething
-		s.settle(s.groupOf(n))
+		s.settle(s.groupOf(n), r.port)
 	}
 }
 
@@ -204,7 +206,7 @@ func (s *sweep) expand(n *found, port int) {
 	case p.peer != nil:
 	case s.opt.Hops > 0 && n.hops >= s.opt.Hops:
 		p.view = viewOutside
-		s.settle(s.groupOf(n))
+		s.settle(s.groupOf(n), port)
 	default:
 		s.cross(n, port)
 	}
@@ -220,7 +222,7 @@ func (s *sweep) cross(n *found, port int) {
 		return
 	}
 	n.ports[port].view = viewSomething
-	s.settle(s.groupOf(n))
+	s.settle(s.groupOf(n), port)
 }
 
 // gotFar handles NodeInfo of what is behind a port.
@@ -238,12 +240,12 @@ func (s *sweep) gotFar(r *request) {
 			})
 		}
 		p.view = viewSomething
-		s.settle(s.groupOf(n))
+		s.settle(s.groupOf(n), r.port)
 		return
 	}
 	p.view, p.farGUID, p.farPort = viewFar, info.NodeGUID, uint8(local)
 	s.addFarEnd(&farEnd{from: n, port: r.port, route: r.route, info: info, local: local})
-	s.settle(s.groupOf(n))
+	s.settle(s.groupOf(n), r.port)
 }
 
 // link connects two ports.

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -21,6 +22,7 @@ import (
 type guidGroup struct {
 	nodes     []*found
 	open      []*farEnd // not identified yet
+	local     []byte    // their ports
 	rechecked *farEnd   // the one of open that is asked about again
 }
 
@@ -102,14 +104,19 @@ func (r *request) nodeInfo() (info mad.NodeInfo, local int, err error) {
 // addFarEnd begins to identify f.
 func (s *sweep) addFarEnd(f *farEnd) {
 	g := s.group(f.info.NodeGUID)
-	g.open = append(g.open, f)
-	s.settle(g)
+	g.open, g.local = append(g.open, f), append(g.local, byte(f.local))
+	s.settle(g, f.local)
 }
 
+// allPorts: see settle.
+const allPorts = -1
+
 // settle identifies those far ends of g that can be by now. It is called
-// whenever something that this depends on has become known.
-func (s *sweep) settle(g *guidGroup) {
-	for i := 0; i < len(g.open); i++ {
+// whenever something that this depends on has become known: of far ends at one
+// port, or at allPorts. A switch has as many open far ends as ports, and each is
+// looked at a few times, not once for each of the others.
+func (s *sweep) settle(g *guidGroup, port int) {
+	for i := g.next(0, port); i < len(g.open); i = g.next(i+1, port) {
 		f := g.open[i]
 		m, n := s.match(g, f)
 		switch {
@@ -118,9 +125,13 @@ func (s *sweep) settle(g *guidGroup) {
 		case m == matchYes:
 			g.close(f)
 			s.identify(n, f)
+			if len(g.nodes) > 1 || f.from == n {
+				port = allPorts
+			}
 		case len(f.candidates) == 0:
 			g.close(f)
 			s.addFarNode(f)
+			port = allPorts
 		case g.rechecked == nil:
 			g.rechecked = f
 			s.recheck(f)
@@ -132,10 +143,21 @@ func (s *sweep) settle(g *guidGroup) {
 	}
 }
 
+// next is the first of g's open far ends from i on that is at port, or their number.
+func (g *guidGroup) next(i, port int) int {
+	if port == allPorts || i >= len(g.open) {
+		return i
+	}
+	if n := bytes.IndexByte(g.local[i:], byte(port)); n >= 0 {
+		return i + n
+	}
+	return len(g.open)
+}
+
 // close takes f off the open far ends.
 func (g *guidGroup) close(f *farEnd) {
 	if i := slices.Index(g.open, f); i >= 0 {
-		g.open = slices.Delete(g.open, i, i+1)
+		g.open, g.local = slices.Delete(g.open, i, i+1), slices.Delete(g.local, i, i+1)
 	}
 	if g.rechecked == f {
 		g.rechecked = nil

@@ -84,6 +84,9 @@ func (l *liar) Close() error               { close(l.done); return nil }
 // TestLyingSwitch: a switch that invents nodes without end ends the sweep with a
 // problem that names it; what was found is kept, and memory is bounded.
 func TestLyingSwitch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	for _, test := range []struct {
 		ports uint8
 		want  string

@@ -45,11 +45,16 @@ func (s *sweep) gotLoopPort(r *request) {
 
 // endLoopTest: f is a loop, unless the neighbour contradicts it.
 func (s *sweep) endLoopTest(f *farEnd, real bool) {
+	g := s.group(f.info.NodeGUID)
 	f.loop = loopFalse
 	if real {
 		f.loop = loopReal
+		for _, o := range g.open { // the other end need not be tested
+			if o.from == f.from && o.port == f.local && o.local == f.port {
+				o.loop = loopReal
+			}
+		}
 	}
-	g := s.group(f.info.NodeGUID)
 	g.rechecked = nil
-	s.settle(g)
+	s.settle(g, allPorts)
 }

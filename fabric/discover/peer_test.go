@@ -68,24 +68,17 @@ func TestIbsimOddities(t *testing.T) {
 func TestIbsimKilled(t *testing.T) {
 	sim := ibsimtest.Start(t, ibsimtest.FatTree(18, 9, 9), ibsimtest.Options{})
 	e := onIbsim(t, sim, engine.Options{Timeout: 200 * time.Millisecond})
-	kill, killed := make(chan bool, 1), make(chan bool)
-	go func() {
-		<-kill
-		sim.Kill(t)
-		close(killed)
-	}()
 	begin := time.Now()
 	f, err := discover.Sweep(t.Context(), e, discover.Options{Progress: func(nodes int) {
 		if nodes == 20 {
-			kill <- true
+			sim.Kill(t) // the sweep waits: a fast one would end before it
 		}
 	}})
-	<-killed
 	t.Logf("%v: %v, %v", time.Since(begin), f, err)
 	if err == nil && f.Complete() {
 		t.Errorf("%v after ibsim was killed", f)
 	}
-	if d := time.Since(begin); d > 5*time.Second {
+	if d := time.Since(begin); d > 20*time.Second {
 		t.Errorf("took %v", d)
 	}
 }

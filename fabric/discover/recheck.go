@@ -36,7 +36,7 @@ func (s *sweep) gotRecheck(r *request) {
 		return fmt.Sprintf("it led to port %d of node %s, and then no longer", f.local, f.info.NodeGUID)
 	})
 	s.relink(r)
-	s.settle(g)
+	s.settle(g, allPorts)
 }
 
 // checkCandidate asks the next candidate, or the node that it is connected to,
@@ -122,7 +122,7 @@ func (s *sweep) accept(f *farEnd, n *found) {
 	n.unlink(f.local)
 	f.from.unlink(f.port)
 	s.identify(n, f)
-	s.settle(g)
+	s.settle(g, allPorts)
 }
 
 // compareNeighbours is the last test. All candidates are rejected, so f is a new
@@ -138,7 +138,7 @@ func (s *sweep) compareNeighbours(f *farEnd) {
 	g := s.group(f.info.NodeGUID)
 	g.close(f)
 	s.addFarNode(f)
-	s.settle(g)
+	s.settle(g, allPorts)
 }
 
 // gotNeighbourPort handles PortInfo that the node at f gives of the port that
@@ -176,7 +176,7 @@ func (s *sweep) relink(r *request) {
 	p := &r.node.ports[r.port]
 	if r.Err != nil {
 		p.view = viewSomething // reported as changed
-		s.settle(s.groupOf(r.node))
+		s.settle(s.groupOf(r.node), r.port)
 		return
 	}
 	s.gotFar(r)

@@ -13,10 +13,9 @@ import (
 func (s *sweep) fabric() *fabric.Fabric {
 	s.shortenRoutes()
 	b := fabric.NewBuilder()
-	handle := make(map[*found]int, len(s.nodes))
 	for _, n := range s.nodes {
 		h := b.AddNode(fabric.NodeSpec{Info: n.info, Name: n.name, Switch: n.sw, Route: n.route})
-		handle[n] = h
+		n.handle = h
 		for i := range n.ports {
 			p := &n.ports[i]
 			if p.known {
@@ -29,16 +28,17 @@ func (s *sweep) fabric() *fabric.Fabric {
 		}
 	}
 	for _, n := range s.nodes {
-		for i, p := range n.ports {
+		for i := range n.ports {
+			p := &n.ports[i]
 			if p.peer == nil {
 				continue
 			}
-			if err := b.Link(handle[n], i, handle[p.peer], p.peerPort); err != nil {
+			if err := b.Link(n.handle, i, p.peer.handle, p.peerPort); err != nil {
 				b.AddProblem(fabric.Problem{Kind: fabric.ProblemChanged, Text: err.Error() + "; discover again"})
 			}
 		}
 	}
-	b.SetFrom(handle[s.nodes[0]], s.nodes[0].via())
+	b.SetFrom(s.nodes[0].handle, s.nodes[0].via())
 	if s.opt.Hops > 0 {
 		b.SetScope(fmt.Sprintf("within %s of route %s", fabric.Plural(s.opt.Hops, "hop", "hops"), s.opt.Around))
 	}
@@ -51,23 +51,26 @@ func (s *sweep) fabric() *fabric.Fabric {
 // found on depends on the order of the answers.
 func (s *sweep) shortenRoutes() {
 	var levels [mad.MaxHops + 1][]*found // by hops of the route
-	done := map[*found]bool{}
 	for _, n := range s.nodes {
 		if n.onStartRoute {
 			levels[n.route.Hops()] = append(levels[n.route.Hops()], n)
-			done[n] = true
+			n.rerouted = true
 		}
 	}
 	for hops := range levels {
 		level := levels[hops]
 		slices.SortFunc(level, func(n, m *found) int { return n.route.Compare(m.route) })
 		for _, n := range level {
-			for port, p := range n.ports {
-				route := n.behind(port)
-				if p.peer == nil || done[p.peer] || route.Hops() <= hops {
+			for port := range n.ports {
+				p := &n.ports[port]
+				if p.peer == nil || p.peer.rerouted {
 					continue
 				}
-				done[p.peer] = true
+				route := n.behind(port)
+				if route.Hops() <= hops {
+					continue
+				}
+				p.peer.rerouted = true
 				p.peer.reroute(route, p.peerPort)
 				levels[hops+1] = append(levels[hops+1], p.peer)
 			}

@@ -135,26 +135,30 @@ func routes(f *fabric.Fabric) (s string) {
 	return s
 }
 
-// BenchmarkDiscover sweeps a simulated tree of 11,664 hosts and 1,620
-// switches, and reports the memory that a port takes.
+// BenchmarkDiscover sweeps simulated trees of 11,664 hosts and 1,620 switches, and of
+// 45,000 and 3,900, and reports the memory that a port takes.
 func BenchmarkDiscover(b *testing.B) {
-	e := attach(b, "pgft:m=18/18/36,w=1/18/18,p=1/1/1")
-	defer e.Close()
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	var f *fabric.Fabric
-	for b.Loop() {
-		var err error
-		if f, err = discover.Sweep(b.Context(), e, discover.Options{}); err != nil {
-			b.Fatal(err)
-		}
+	for _, spec := range []string{"pgft:m=18/18/36,w=1/18/18,p=1/1/1", "pgft:m=30/30/50,w=1/30/30,p=1/1/1"} {
+		b.Run(spec, func(b *testing.B) {
+			e := attach(b, spec)
+			defer e.Close()
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			var f *fabric.Fabric
+			for b.Loop() {
+				var err error
+				if f, err = discover.Sweep(b.Context(), e, discover.Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(len(f.Ports())), "heap-B/port")
+			b.ReportMetric(float64(len(f.Ports())), "ports")
+			b.ReportMetric(float64(len(f.Nodes())), "nodes")
+		})
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(len(f.Ports())), "heap-B/port")
-	b.ReportMetric(float64(len(f.Ports())), "ports")
-	b.ReportMetric(float64(len(f.Nodes())), "nodes")
 }
 
 // TestKeys: a fabric whose nodes need M_Keys is swept with the right ones only.

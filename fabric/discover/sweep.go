@@ -70,6 +70,7 @@ func Sweep(ctx context.Context, e *engine.Engine, o Options) (*fabric.Fabric, er
 	}
 	s.mu.Lock()
 	s.askNode((*sweep).gotStart, nil, 0, o.Around)
+	s.startSome()
 	s.mu.Unlock()
 	select {
 	case <-s.done:
@@ -100,6 +101,8 @@ type sweep struct {
 	nodes    []*found
 	ports    int // of all nodes
 	groups   map[mad.GUID]*guidGroup
+	waiting  []question // to be asked, in this order, from asked on
+	asked    int
 	open     []*request // at the engine
 	free     []*request // to be used again
 	ended    error      // why no more requests are sent
@@ -108,25 +111,54 @@ type sweep struct {
 	probe    keyProbe
 }
 
-// request is one SMP of a sweep, and what it is about.
+// maxOpen requests are at the engine at most: as many as it can have out, silent
+// ones too. The others wait in a form that takes a tenth of the memory.
+const maxOpen = 4096
+
+// question is what a request is to ask, and what it is about.
+type question struct {
+	then     func(*sweep, *request) // handles the end
+	node     *found                 // NodeInfo: whose port it leaves; else: who is asked
+	port     int
+	route    mad.DirectedRoute
+	attr     *mad.Attribute
+	modifier uint32
+	farEnd   *farEnd // of those that recheck one
+}
+
+// request is one SMP of a sweep.
 type request struct {
 	engine.Call
-	sweep  *sweep
-	index  int                    // in sweep.open
-	then   func(*sweep, *request) // handles the end
-	node   *found                 // NodeInfo: whose port it leaves; else: who is asked
-	port   int
-	route  mad.DirectedRoute
-	farEnd *farEnd // of requests that recheck one
+	question
+	sweep *sweep
+	index int // in sweep.open
 }
 
 // askNode asks for the NodeInfo of what is at route, behind port of n.
-func (s *sweep) askNode(then func(*sweep, *request), n *found, port int, route mad.DirectedRoute) *request {
+func (s *sweep) askNode(then func(*sweep, *request), n *found, port int, route mad.DirectedRoute) *question {
 	return s.ask(then, n, port, route, mad.AttrNodeInfo, 0)
 }
 
-// ask starts a Get.
-func (s *sweep) ask(then func(*sweep, *request), n *found, port int, route mad.DirectedRoute, a *mad.Attribute, modifier uint32) *request {
+// ask puts a Get in the queue. The question may be changed until another is asked.
+func (s *sweep) ask(then func(*sweep, *request), n *found, port int, route mad.DirectedRoute, a *mad.Attribute, modifier uint32) *question {
+	s.waiting = append(s.waiting, question{then, n, port, route, a, modifier, nil})
+	return &s.waiting[len(s.waiting)-1]
+}
+
+// startSome starts what waits, as far as there is room.
+func (s *sweep) startSome() {
+	for s.asked < len(s.waiting) && len(s.open) < maxOpen && s.ended == nil {
+		s.start(&s.waiting[s.asked])
+		s.asked++
+	}
+	if s.asked > len(s.waiting)/2 {
+		n := copy(s.waiting, s.waiting[s.asked:])
+		clear(s.waiting[n:])
+		s.waiting, s.asked = s.waiting[:n], 0
+	}
+}
+
+func (s *sweep) start(q *question) {
 	var r *request
 	if i := len(s.free); i > 0 {
 		r, s.free = s.free[i-1], s.free[:i-1]
@@ -134,15 +166,14 @@ func (s *sweep) ask(then func(*sweep, *request), n *found, port int, route mad.D
 		r = &request{sweep: s}
 		r.Notify = r
 	}
-	r.then, r.node, r.port, r.route, r.farEnd = then, n, port, route, nil
+	r.question = *q
 	r.index = len(s.open)
 	s.open = append(s.open, r)
-	fabric.Dest{Route: route, Guard: s.guard(n, port, a)}.Put(&r.Call, mad.MethodGet, a, modifier, nil)
-	if r.Retries = 0; a == mad.AttrNodeInfo {
+	fabric.Dest{Route: q.route, Guard: s.guard(q.node, q.port, q.attr)}.Put(&r.Call, mad.MethodGet, q.attr, q.modifier, nil)
+	if r.Retries = 0; q.attr == mad.AttrNodeInfo {
 		r.Retries = s.probe.retries
 	}
 	s.engine.Start(&r.Call)
-	return r
 }
 
 // Complete handles the end of a request.
@@ -162,6 +193,9 @@ func (r *request) Complete(*engine.Call) {
 		r.then(s, r)
 	}
 	s.free = append(s.free, r)
+	if broken == nil {
+		s.startSome()
+	}
 	idle := len(s.open) == 0
 	switch {
 	case idle && broken != nil:
@@ -194,10 +228,12 @@ func (s *sweep) stop(cause error) {
 
 // isBroken: err is not about one request, but ends them all.
 func isBroken(err error) bool {
-	var send *engine.SendError
-	var e *engine.Error
-	if err == nil || errors.Is(err, engine.ErrTimeout) || errors.As(err, &send) {
+	if err == nil || errors.Is(err, engine.ErrTimeout) {
 		return false
 	}
-	return errors.As(err, &e) && e.Status == 0
+	if _, ok := errors.AsType[*engine.SendError](err); ok {
+		return false
+	}
+	e, ok := errors.AsType[*engine.Error](err)
+	return ok && e.Status == 0
 }

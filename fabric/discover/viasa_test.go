@@ -88,6 +88,8 @@ func (f *filter) Send(d *engine.Datagram) error {
 	return f.Transport.Send(d)
 }
 
+func (f *filter) TrySend(d *engine.Datagram) (bool, error) { return true, f.Send(d) }
+
 func (f *filter) Recv(d *engine.Datagram) error {
 	err := f.Transport.Recv(d)
 	if err == nil && f.change != nil {

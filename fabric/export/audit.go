@@ -33,18 +33,18 @@ func (d Dialect) Audit(s *Set, r *audit.Report, totals *Totals) error {
 		s.Add("fabsh_audit_last_success_timestamp_seconds", Gauge, "When a run ended in which all that was asked for was answered, in Unix time", s.Labels(), ended)
 	}
 	s.Add("fabsh_audit_duration_seconds", Gauge, "How long the run took", s.Labels(), took.Seconds())
-	return Metrics(s, r.Metrics)
+	return d.Metrics(s, r.Metrics)
 }
 
 // Metrics adds those that scripts made.
-func Metrics(s *Set, list []audit.Metric) error {
+func (d Dialect) Metrics(s *Set, list []audit.Metric) error {
 	for i := range list {
 		m := &list[i]
 		kind := Gauge
 		if m.IsCounter() {
 			kind = Counter
 		}
-		if err := s.AddOnce(m.Name, kind, m.Help, s.Labels(m.Labels...), m.Value); err != nil {
+		if err := s.AddOnce(m.Name, kind, m.Help, s.Labels(d.scriptLabels(m)...), m.Value); err != nil {
 			return err
 		}
 	}

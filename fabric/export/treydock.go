@@ -1,11 +1,13 @@
 package export
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
 	"fabsh/mad"
 )
 
@@ -157,6 +159,20 @@ func (d Dialect) treydockCounters(at *columns, p *Port) {
 			at.of(column{i, what, true}, func() (string, string) { return "infiniband_" + what + "_" + c.portNew, c.help }, what == "switch").add(l, float64(v))
 		}
 	}
+}
+
+// nameless are metrics that in treydock's dialect do not name the switch, and in
+// SckyzO's do (collectors/ibswinfo.go, NewIbswinfoCollector).
+var nameless = []string{"uptime_seconds", "power_supply_status_info", "power_supply_dc_power_status_info", "power_supply_fan_status_info", "power_supply_watts", "temperature_celsius", "fan_status_info", "fan_rpm"}
+
+// scriptLabels are the labels of a metric that a script made.
+func (d Dialect) scriptLabels(m *audit.Metric) []string {
+	name, is := strings.CutPrefix(m.Name, "infiniband_switch_")
+	i := slices.Index(m.Labels, "switch")
+	if d != Treydock || !is || i < 0 || !slices.Contains(nameless, name) {
+		return m.Labels
+	}
+	return slices.Delete(slices.Clone(m.Labels), i, i+2)
 }
 
 // Totals are what a program that reads again and again has counted since it began.

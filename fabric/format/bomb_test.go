@@ -108,6 +108,9 @@ func nodes(w io.Writer, n, ports int, name string) {
 
 // TestSnapshotBombs: little that unpacks to much.
 func TestSnapshotBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	fill := func(w io.Writer, part []byte, n int) {
 		many := bytes.Repeat(part, 1<<16/len(part)+1)
 		for n > 0 {
@@ -186,6 +189,9 @@ func TestSnapshotHeads(t *testing.T) {
 
 // TestTopologyBombs: few lines that mean much.
 func TestTopologyBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	var boards, wires, long, deep strings.Builder
 	for level := range 7 {
 		fmt.Fprintf(&boards, "SYSTEM B%d\n", level)
@@ -285,6 +291,9 @@ func last[T any](rows iter.Seq2[T, error]) (err error) {
 
 // TestLists: short lines without end.
 func TestLists(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	var guids, names, keys strings.Builder
 	for i := range 2 << 20 {
 		fmt.Fprintf(&guids, "%d\n", i+1)

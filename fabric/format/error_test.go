@@ -17,6 +17,7 @@ func TestLoadErrors(t *testing.T) {
 		{"nothing", "", `net: expected a topology of ibnetdiscover, OpenSM, ibdm or ibdiagnet, a net file of ibsim, a plan of cables or a snapshot: there is no record of a node (Switch, Ca, Rt)`},
 		{"comments", "# nothing\n\n", `net: expected a topology of ibnetdiscover, OpenSM, ibdm or ibdiagnet, a net file of ibsim, a plan of cables or a snapshot: there is no record of a node (Switch, Ca, Rt)`},
 		{"another format", "{\"nodes\": []}\n", `net:1: expected a record of a node (Switch, Ca, Rt), a port line ([1] ...), a setting (vendid=...) or a comment (#): "{\"nodes\": []}"`},
+		{"columns", "from,port,to,port\nleaf,1,spine,1\n", `net:1: expected the names of the columns of a plan of cables, a,a_port,b,b_port or StartDevice,StartPort,EndDevice,EndPort, above its lines: "from,port,to,port"`},
 		{"unknown setting", "colour=3\n", `net:1: expected one of vendid, devid, sysimgguid, switchguid, caguid, rtguid, width, speed, extspeed, module, include, not "colour"`},
 		{"number", "vendid=Mellanox\n", `net:1: expected vendid to be a number of 24 bits, not "Mellanox"`},
 		{"GUID", "switchguid=0xhello\n", `net:1: expected a GUID, as in 0x2c90300100000, not "0xhello"`},

@@ -77,9 +77,14 @@ func OpenRegular(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return onlyRegular(f, true)
+}
+
+// onlyRegular closes f unless it is a regular file, or a folder where that may be.
+func onlyRegular(f *os.File, orFolder bool) (*os.File, error) {
 	st, err := f.Stat()
-	if err == nil && !st.IsDir() && !st.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("is no regular file")}
+	if err == nil && !st.Mode().IsRegular() && !(orFolder && st.IsDir()) {
+		err = &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("is no regular file")}
 	}
 	if err != nil {
 		f.Close()

@@ -24,7 +24,7 @@ func Target(path string) (string, error) {
 	}
 	target, err := filepath.EvalSymlinks(path)
 	switch {
-	case !isOwn(st):
+	case !IsOwn(st):
 		return "", fmt.Errorf("%s: is a symbolic link of another user", path)
 	case errors.Is(err, fs.ErrNotExist):
 		next, err := os.Readlink(path)
@@ -35,7 +35,7 @@ func Target(path string) (string, error) {
 	case err != nil:
 		return "", err
 	}
-	if st, err = os.Lstat(target); err == nil && st.Mode().IsRegular() && !isOwn(st) {
+	if st, err = os.Lstat(target); err == nil && st.Mode().IsRegular() && !IsOwn(st) {
 		return "", fmt.Errorf("%s: is a symbolic link to a file of another user, %s", path, target)
 	}
 	return target, nil
@@ -54,6 +54,16 @@ func Create(path string) (*os.File, error) {
 	return os.OpenFile(target, flags, 0o666)
 }
 
+// OpenPlain opens a regular file that fabsh itself has written, or with os.O_CREATE will,
+// and follows no symbolic link: its folder may be another user's.
+func OpenPlain(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return onlyRegular(f, false)
+}
+
 // isStream: path stands for an open file of this process.
 func isStream(path string) bool {
 	path = filepath.Clean(path)
@@ -64,7 +74,8 @@ func isStream(path string) bool {
 	return strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
 }
 
-func isOwn(st fs.FileInfo) bool {
+// IsOwn: the file is one of the user who runs this process.
+func IsOwn(st fs.FileInfo) bool {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	return !ok || int(sys.Uid) == os.Geteuid()
 }

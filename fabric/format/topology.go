@@ -229,15 +229,14 @@ func (t *topology) connect(b *fabric.Builder, i, j int) error {
 // That line must name p in turn.
 func (t *topology) otherEnd(i int, p *portLine) (lineRef, error) {
 	n := &t.nodes[i]
-	if strings.Contains(p.far, "@") {
-		r, ok := t.alias[p.far]
-		if !ok {
-			return r, fmt.Errorf("%s: expected a port with the alias %q, but there is none", p.at, p.far)
-		}
+	if r, ok := t.alias[p.far]; ok {
 		return r, nil
 	}
-	k, ok := t.ids[p.far]
-	if !ok {
+	k, ok := t.ids[p.far] // of a plan any text, with an @ too
+	switch {
+	case !ok && strings.Contains(p.far, "@"):
+		return lineRef{}, fmt.Errorf("%s: expected a port with the alias %q, but there is none", p.at, p.far)
+	case !ok:
 		return lineRef{}, fmt.Errorf("%s: expected a record of node %q, to which port %d of %q is connected, but there is none", p.at, p.far, p.num, n.id)
 	}
 	m := &t.nodes[k]
@@ -250,7 +249,7 @@ func (t *topology) otherEnd(i int, p *portLine) (lineRef, error) {
 		case q.alias:
 		case q.far == n.id && q.farPort == p.num:
 			return lineRef{k, j}, nil
-		case strings.Contains(q.far, "@"):
+		default:
 			if r, ok := t.alias[q.far]; ok && r.node == i && n.lines[r.line].num == p.num {
 				return lineRef{k, j}, nil
 			}

@@ -29,7 +29,20 @@ func WriteChecked(path string, write func(io.Writer) error, check func(name stri
 	return replaceFile(path, write, check, 0)
 }
 
-// replaceFile is all of these. mode 0: that of the file that is there, else 0644.
+// WriteOwn is WriteFile of what only fabsh itself writes, such as its state: no symbolic
+// link is followed, and what is there and no regular file stays.
+func WriteOwn(path string, write func(io.Writer) error) error {
+	mode := os.FileMode(0o644)
+	if st, err := os.Lstat(path); err == nil {
+		if !st.Mode().IsRegular() {
+			return fmt.Errorf("%s is no regular file, so it is not replaced: move it away", path)
+		}
+		mode = st.Mode().Perm()
+	}
+	return rename(path, write, nil, mode)
+}
+
+// replaceFile is the others. mode 0: that of the file that is there, else 0644.
 func replaceFile(path string, write func(io.Writer) error, check func(name string) error, mode os.FileMode) (err error) {
 	if path, err = Target(path); err != nil { // a symbolic link stays one
 		return err
@@ -49,6 +62,11 @@ func replaceFile(path string, write func(io.Writer) error, check func(name strin
 		}
 		old = st.Mode().Perm()
 	}
+	return rename(path, write, check, cmp.Or(mode, old))
+}
+
+// rename writes a temporary file beside path, and renames it to that.
+func rename(path string, write func(io.Writer) error, check func(name string) error, mode os.FileMode) (err error) {
 	f, err := createTemp(path)
 	if err != nil {
 		return fmt.Errorf("%s: no temporary file beside it: %w", path, err)
@@ -66,7 +84,7 @@ func replaceFile(path string, write func(io.Writer) error, check func(name strin
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	if err := f.Chmod(cmp.Or(mode, old)); err != nil {
+	if err := f.Chmod(mode); err != nil {
 		return err
 	}
 	// Without this, a crash of the machine could leave an empty file.

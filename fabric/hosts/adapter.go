@@ -3,6 +3,7 @@ package hosts
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"fabsh/fabric"
 	"fabsh/fabric/routing"
@@ -120,24 +121,32 @@ func (n *network) attach(p *fabric.Port, leaf int, o Options) {
 	n.adapters = append(n.adapters, adapter{host, node.Name(), node, leaf})
 }
 
+// Made when a name is first read: that takes a millisecond, which no other run is to wait.
 var (
 	// A host and perhaps one word for the adapter: "node-7 HCA-1", "node-7 mlx5_0".
 	// That is what rdma-ndd and the drivers write; what vendors ship, such as "MT4123
 	// ConnectX6 Mellanox Technologies", has more words.
-	hostWords = regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?)(?: +[!-~]+)? *$`)
+	hostWords = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?: +[!-~]+)? *$`)
+	})
 	// RFC 1123, as Kubernetes wants the names of nodes.
-	dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	dnsName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	})
 )
+
+// maxHostName is the length of a host's name, in bytes, at most (RFC 1123).
+const maxHostName = 253
 
 // hostName is the host that a node's name says; false where it says none.
 func hostName(name string, dns bool) (string, bool) {
-	m := hostWords.FindStringSubmatch(name)
+	m := hostWords().FindStringSubmatch(name)
 	switch {
-	case m == nil:
+	case m == nil, len(m[1]) > maxHostName:
 		return "", false
 	case !dns:
 		return m[1], true
 	}
 	host := strings.ToLower(m[1])
-	return host, dnsName.MatchString(host)
+	return host, dnsName().MatchString(host)
 }

@@ -19,6 +19,9 @@ const (
 // maxNames is how many names a list may stand for: the LIDs of a subnet are 48k.
 const maxNames = 1 << 20
 
+// errLongName: a few thousand bytes could stand for gigabytes.
+var errLongName = fmt.Errorf("host list: a name of more than %d bytes", maxHostName)
+
 // Fold writes names as Slurm does: "login,node[01-18,20]". Numbers are folded at the
 // end of a name, where all programs know them; the order is natural, and names that
 // are there twice are once.
@@ -144,7 +147,9 @@ func expandItem(names []string, item string) ([]string, error) {
 	for item != "" {
 		prefix, rest, found := strings.Cut(item, "[")
 		for i := range begun {
-			begun[i] += prefix
+			if begun[i] += prefix; len(begun[i]) > maxHostName {
+				return nil, errLongName
+			}
 		}
 		if !found {
 			break
@@ -179,6 +184,9 @@ func expandRanges(inner string) ([]string, error) {
 		from, to, isRange := strings.Cut(part, "-")
 		if !isRange {
 			to = from
+		}
+		if max(len(from), len(to)) > maxHostName {
+			return nil, errLongName
 		}
 		lo, errLo := strconv.ParseUint(from, 10, 63)
 		hi, errHi := strconv.ParseUint(to, 10, 63)

@@ -39,6 +39,7 @@ func TestExpand(t *testing.T) {
 		{"r[1-2]n[1-2]", "r1n1 r1n2 r2n1 r2n2"},
 		{"node[", "error"}, {"node]", "error"}, {"node[[1]]", "error"}, {"a,,b", "error"}, {",", "error"},
 		{"node[]", "error"}, {"node[1-]", "error"}, {"node[3-1]", "error"}, {"node[a-b]", "error"}, {"node[-1]", "error"},
+		{strings.Repeat("n", 60000) + "[1-65000]", "error"}, {"node[" + strings.Repeat("0", 60000) + "1-65000]", "error"}, {"[1-2]" + strings.Repeat("n", 60000) + "[1-65000]", "error"},
 		{"node[1-99999999]", "error"}, {"a[0-65535]b[0-65535]", "error"}, {"a[0-99]b[0-99]c[0-99]d[0-99]e[0-99]f[0-99]", "error"},
 	} {
 		names, err := Expand(test.list)

@@ -34,7 +34,7 @@ const (
 	maxOfCheck = 500
 )
 
-func (p *Page) findings(t *tree) (v findings) {
+func (p *Page) findings(t *topology) (v findings) {
 	told, rows := map[string]int{}, 0
 	left := map[string]int{}
 	var order []string
@@ -70,13 +70,13 @@ const (
 	maxDepth   = 8
 )
 
-func (v *findings) add(list []row, g *audit.Group, depth int, t *tree) []row {
+func (v *findings) add(list []row, g *audit.Group, depth int, t *topology) []row {
 	r := row{Severity: g.Severity.String(), Check: g.Check, Subject: clean(g.Subject.Name()), Message: clean(g.Message), Rank: int(g.Severity), Depth: min(depth, maxDepth)}
 	if !g.Since.IsZero() {
 		r.Since, v.Since = g.Since.UTC().Format(time.RFC3339), true
 	}
 	if t != nil {
-		r.Group = t.groupOf(&g.Subject)
+		r.Group = t.sectionAt(&g.Subject).anchor()
 	}
 	list = append(list, r)
 	for i, e := range g.Effects {

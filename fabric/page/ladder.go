@@ -4,24 +4,23 @@ import (
 	"fmt"
 
 	"fabsh/fabric"
-	"fabsh/fabric/audit"
+	"fabsh/fabric/picture"
 )
 
-// treeView is the topology as the template shows it.
-type treeView struct {
+// ladderView is the topology as the template shows it.
+type ladderView struct {
 	Boxes  []box
 	Lines  []line
 	Tiers  []tierLabel
 	Height int
-	Groups []*groupView
-	Left   int // groups that are not shown
-	Note   string
+	Groups []*sectionView
+	Left   int // sections that are not shown
+	Notes  []string
 }
 
 type box struct {
 	X, Y, W                    int
 	Anchor, Title, Text, Class string
-	Found                      int
 }
 
 type line struct {
@@ -35,10 +34,11 @@ type tierLabel struct {
 	Text string
 }
 
-// How much of a fabric is drawn. What has more groups is no tree.
+// How much of a fabric is drawn. What has more sections is no tree.
 const (
-	maxGroups = 400
-	maxLines  = 3000
+	maxSections = 400
+	maxLines    = 3000
+	maxTiers    = 40
 )
 
 // Of the ladder, in pixels.
@@ -48,151 +48,87 @@ const (
 	tierHeight  = 130
 )
 
-// bundle is the links between two groups.
-type bundle struct {
-	from, to *group
-	links    int
-	bad      [len(words)]int // by state
-}
-
-// worst is the class of b.
-func (b *bundle) worst() state {
-	for s := down; s > up; s-- {
-		if b.bad[s] > 0 {
-			return s
+func (t *topology) view() *ladderView {
+	v := &ladderView{Notes: t.Notes}
+	tiers := t.Tiers
+	if len(tiers) > maxTiers {
+		tiers = nil
+		v.Notes = append(v.Notes, fmt.Sprintf("%d tiers are too many for a picture.", len(t.Tiers)))
+	}
+	boxes := map[*picture.Group]box{}
+	for i, tier := range tiers {
+		y, nodes := i*tierHeight+24, 0
+		for j, g := range tier.Groups {
+			nodes += len(g.Nodes)
+			boxes[g] = t.box(g, j, len(tier.Groups), y)
+			v.Boxes = append(v.Boxes, boxes[g])
 		}
+		v.Tiers = append(v.Tiers, tierLabel{y - 8, fmt.Sprintf("%s: %s in %s", picture.TierName(tier.Num), fabric.Plural(nodes, "node", "nodes"), fabric.Plural(len(tier.Groups), "group", "groups"))})
+		v.Height = y + boxHeight + 6
 	}
-	return up
-}
-
-func (t *tree) view(r *audit.Report) *treeView {
-	v := &treeView{}
-	if len(t.groups) == 0 {
-		v.Note = "The fabric has no switch."
-		return v
+	v.lines(t.Edges, boxes)
+	v.Left = max(0, len(t.sections)-maxSections)
+	for _, s := range t.sections[:len(t.sections)-v.Left] {
+		v.Groups = append(v.Groups, s.show())
 	}
-	for i := range r.Findings {
-		if g := t.groupAt(&r.Findings[i].Subject); g != nil {
-			g.found++
-		}
-	}
-	v.Left = max(0, len(t.groups)-maxGroups)
-	count := map[int]int{} // groups of a tier
-	var tiers []int
-	for _, g := range t.groups[:len(t.groups)-v.Left] {
-		if count[g.tier]++; count[g.tier] == 1 {
-			tiers = append(tiers, g.tier)
-		}
-	}
-	v.Height = (len(tiers)-1)*tierHeight + 24 + boxHeight + 6
-	boxes := map[*group]box{}
-	for i := len(tiers) - 1; i >= 0; i-- {
-		tier, y := tiers[i], (len(tiers)-1-i)*tierHeight+24
-		switches, hosts := 0, 0
-		for _, g := range t.groups[:len(t.groups)-v.Left] {
-			if g.tier != tier {
-				continue
-			}
-			switches, hosts = switches+len(g.switches), hosts+g.hosts
-			b := g.box(count[tier], y)
-			boxes[g] = b
-			v.Boxes = append(v.Boxes, b)
-		}
-		text := t.tierName(tier) + ": " + fabric.Plural(switches, "switch", "switches") + " in " + fabric.Plural(count[tier], "group", "groups")
-		if hosts > 0 {
-			text += ", " + fabric.Plural(hosts, "link", "links") + " to hosts"
-		}
-		v.Tiers = append(v.Tiers, tierLabel{y - 8, text})
-	}
-	for _, g := range t.groups[:len(t.groups)-v.Left] {
-		v.Groups = append(v.Groups, t.matrix(g))
-	}
-	v.Lines = t.lines(boxes)
 	return v
 }
 
-// box is that of g, one of n of its tier.
-func (g *group) box(n, y int) box {
+// box is that of g, the i-th of n of its tier.
+func (t *topology) box(g *picture.Group, i, n, y int) box {
 	pitch := ladderWidth / n
 	w := max(1, min(pitch-max(1, pitch/8), 220))
-	b := box{X: g.pos*ladderWidth/n + (pitch-w)/2, Y: y, W: w, Anchor: g.anchor(), Found: g.found, Class: "box"}
-	b.Title = fmt.Sprintf("%s: %s", g.name(), fabric.Plural(len(g.switches), "switch", "switches"))
-	if g.hosts > 0 {
-		b.Title += fmt.Sprintf(", %s to hosts", fabric.Plural(g.hosts, "link", "links"))
-	}
-	if g.found > 0 {
-		b.Title += ", " + fabric.Plural(g.found, "finding", "findings")
+	b := box{X: i*ladderWidth/n + (pitch-w)/2, Y: y, W: w, Anchor: t.anchorOf(g), Class: "box"}
+	b.Title = fmt.Sprintf("%s: %s", span(g.Nodes), g.Counted())
+	found := t.found[g]
+	if found > 0 {
+		b.Title += ", " + fabric.Plural(found, "finding", "findings")
 		b.Class = "box found"
 	}
+	if g.MinUp != g.MaxUp {
+		b.Title += fmt.Sprintf(", %d to %d links up", g.MinUp, g.MaxUp)
+	}
 	switch {
-	case w >= 150 || w >= 90 && g.found == 0:
-		b.Text = fabric.Plural(len(g.switches), "switch", "switches")
-		if g.found > 0 {
-			b.Text += fmt.Sprintf(", %d found", g.found)
+	case w >= 150 || w >= 90 && found == 0:
+		b.Text = g.Counted()
+		if found > 0 {
+			b.Text += fmt.Sprintf(", %d found", found)
 		}
 	case w >= 90:
-		b.Text = fmt.Sprintf("%d, %d found", len(g.switches), g.found)
+		b.Text = fmt.Sprintf("%d, %d found", len(g.Nodes), found)
 	case w >= 22:
-		b.Text = fmt.Sprint(len(g.switches))
-		if g.found > 0 {
+		b.Text = fmt.Sprint(len(g.Nodes))
+		if found > 0 {
 			b.Text += "!"
 		}
 	}
 	return b
 }
 
-// lines are the links between groups, from below.
-func (t *tree) lines(boxes map[*group]box) []line {
-	index := map[[2]int]*bundle{}
-	var list []*bundle
+// lines are the links between groups that have boxes.
+func (v *ladderView) lines(edges []picture.Edge, boxes map[*picture.Group]box) {
 	most := 1
-	for _, g := range t.groups {
-		for _, n := range g.switches {
-			for p := range n.Ports() {
-				q := p.Peer()
-				if q == nil || t.of[q.Node().ID()] == nil || t.of[q.Node().ID()].id <= g.id {
-					continue
-				}
-				to := t.of[q.Node().ID()]
-				b := index[[2]int{g.id, to.id}]
-				if b == nil {
-					b = &bundle{from: g, to: to}
-					index[[2]int{g.id, to.id}] = b
-					list = append(list, b)
-				}
-				b.links++
-				b.bad[linkState(p)]++
-				most = max(most, b.links)
-			}
+	for i := range edges {
+		if edges[i].A != edges[i].B {
+			most = max(most, edges[i].Links)
 		}
 	}
-	var lines []line
-	for _, b := range list {
-		from, ok := boxes[b.from]
-		to, too := boxes[b.to]
-		if !ok || !too || len(lines) == maxLines {
+	for i := range edges {
+		e := &edges[i]
+		a, ok := boxes[e.A]
+		b, too := boxes[e.B]
+		if !ok || !too || e.A == e.B || len(v.Lines) == maxLines {
 			continue
 		}
-		l := line{X1: from.X + from.W/2, Y1: from.Y, X2: to.X + to.W/2, Y2: to.Y + boxHeight, Class: words[b.worst()]}
-		if from.Y == to.Y {
-			l.Y1, l.Y2 = from.Y+boxHeight/2, to.Y+boxHeight/2
+		l := line{X1: a.X + a.W/2, Y1: a.Y + boxHeight, X2: b.X + b.W/2, Y2: b.Y, Class: e.States.Worst().Class(), Title: fmt.Sprintf("%s to %s: %s", span(e.A.Nodes), span(e.B.Nodes), e.Told())}
+		if a.Y == b.Y {
+			l.Y1, l.Y2 = a.Y+boxHeight/2, b.Y+boxHeight/2
 		}
-		width := 10 + 50*b.links/most
+		if e.Missing > 0 {
+			l.Class = picture.Down.Class()
+		}
+		width := 10 + 50*e.Links/most
 		l.Width = fmt.Sprintf("%d.%d", width/10, width%10)
-		l.Title = fmt.Sprintf("%s to %s: %s", b.from.name(), b.to.name(), fabric.Plural(b.links, "link", "links"))
-		for s := unread; s <= down; s++ {
-			if b.bad[s] > 0 {
-				l.Title += fmt.Sprintf(", %d %s", b.bad[s], stateText[s])
-			}
-		}
-		if n := t.missing[[2]int{b.from.id, b.to.id}]; n > 0 {
-			l.Class = words[down]
-			l.Title += fmt.Sprintf(", %d missing", n)
-		}
-		lines = append(lines, l)
+		v.Lines = append(v.Lines, l)
 	}
-	return lines
 }
-
-// stateText is how a link is.
-var stateText = [...]string{"up", "of unknown state", "slower than both ends could be", "not active"}

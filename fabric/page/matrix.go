@@ -1,24 +1,29 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 
 	"fabsh/fabric"
+	"fabsh/fabric/picture"
 )
 
-// groupView is a group with its links: a matrix of switches by the switches above.
-type groupView struct {
-	Anchor, Name, Tier, Rows, Columns string
-	Switches, Hosts, Findings, Look   string // how many, in words; "": none
-	W, H, Left, Above                 int    // of the picture, and of its labels, in pixels
-	RowLabels, ColumnLabels           []label
-	Layers                            []layer
-	Bad                               []string // what is not as it should be, in words
-	More                              int      // of these
-	Note                              string
+// sectionView is the links between two tiers, or within one, as a matrix of switches by
+// switches; and those to hosts, a row for each leaf.
+type sectionView struct {
+	Anchor, Name   string
+	Size           string // in words
+	Findings, Look string // how many, in words; "": none
+	Matrix, Hosts  *grid
+	Bad            []string // what is not as it should be, in words
+	More           int      // of these
+	Note           string
+}
+
+// grid is a picture of cells, with names beside it.
+type grid struct {
+	W, H, Left, Above       int // of the picture, and of its labels, in pixels
+	RowLabels, ColumnLabels []label
+	Layers                  []layer
 }
 
 type label struct {
@@ -30,153 +35,109 @@ type layer struct{ Class, Path string }
 
 // How large a matrix is drawn, and how much is told of it.
 const (
-	maxMatrixRows    = 128
-	maxMatrixColumns = 512
-	maxBad           = 50
-	cellSize         = 13
-	labelled         = 64 // columns that have names
-	charWidth        = 6  // of labels, about
+	maxMatrixRows = 128
+	maxBad        = 50
+	cellSize      = 13
+	labelled      = 64 // columns that have names
+	labelText     = 24 // characters
+	charWidth     = 6  // of labels, about
 )
 
-// cell is the links between two switches.
-type cell struct {
-	links int
-	worst state
-	bad   int // of the worst state
-}
-
-// matrix is the links of g upwards; those of a group without any above it, to its
-// own, or, of the top, nothing.
-func (t *tree) matrix(g *group) *groupView {
-	v := &groupView{Anchor: g.anchor(), Name: g.name(), Tier: t.tierName(g.tier), Switches: fabric.Plural(len(g.switches), "switch", "switches")}
-	if g.hosts > 0 {
-		v.Hosts = fabric.Plural(g.hosts, "link", "links") + " to hosts"
+// show is s for the template.
+func (s *section) show() *sectionView {
+	v := &sectionView{Anchor: s.anchor()}
+	if s.found > 0 {
+		v.Findings = fabric.Plural(s.found, "finding", "findings")
 	}
-	if g.found > 0 {
-		v.Findings = fabric.Plural(g.found, "finding", "findings")
+	if m := s.matrix; m != nil {
+		v.Name = fmt.Sprintf("%s x %s: %s × %s", picture.TierName(m.Tiers[0]), picture.TierName(m.Tiers[1]), span(m.Rows), span(m.Columns))
+		v.Size = fmt.Sprintf("%d × %d switches", len(m.Rows), len(m.Columns))
+		v.links(m)
+	} else {
+		v.Name, v.Size = span(s.nodes), fabric.Plural(len(s.nodes), "switch", "switches")
 	}
-	found := map[[2]int]*cell{} // by row and node
-	columns := map[*fabric.Node]int{}
-	for y, n := range g.switches {
-		for p := range n.Ports() {
-			q := p.Peer()
-			if q == nil || !q.Node().IsSwitch() || q.Node() == n || t.tier[q.Node().ID()] < g.tier {
-				continue
-			}
-			m := q.Node()
-			columns[m]++
-			c := found[[2]int{y, m.ID()}]
-			if c == nil {
-				c = &cell{}
-				found[[2]int{y, m.ID()}] = c
-			}
-			c.links++
-			switch s := linkState(p); {
-			case s > c.worst:
-				c.worst, c.bad = s, 1
-			case s == c.worst:
-				c.bad++
-			}
-		}
-	}
-	across := slices.SortedFunc(maps.Keys(columns), func(a, b *fabric.Node) int {
-		return cmp.Or(cmp.Compare(t.tier[a.ID()], t.tier[b.ID()]), cmp.Compare(t.place[a.ID()], t.place[b.ID()]))
-	})
-	if len(across) == 0 {
-		v.Note = "No link goes up from here."
-		return v
-	}
-	dense := len(found)*2 > len(g.switches)*len(across) && len(across) > 1 && len(g.switches) > 1
-	usual := usualLinks(found)
-	var layers [len(words) + 1]cells
-	for i := range layers {
-		layers[i] = cells{wide: cellSize, high: cellSize, gap: 1}
-	}
-	const missing = len(words)
-	tell := func(format string, args ...any) {
-		if len(v.Bad) == maxBad {
-			v.More++
-			return
-		}
-		v.Bad = append(v.Bad, fmt.Sprintf(format, args...))
-	}
-	for y, n := range g.switches {
-		for x, m := range across {
-			c := found[[2]int{y, m.ID()}]
-			pair := func() string { return name(n) + " – " + name(m) }
-			switch {
-			case c == nil && dense && n != m:
-				t.missing[[2]int{g.id, t.of[m.ID()].id}] += usual
-				layers[missing].add(x, y)
-				tell("%s: no link; most switches of this group have %s to each of these", pair(), fabric.Plural(usual, "link", "links"))
-			case c == nil:
-			case c.worst > up:
-				layers[c.worst].add(x, y)
-				tell("%s: %d of %s %s", pair(), c.bad, fabric.Plural(c.links, "link", "links"), stateText[c.worst])
-			case dense && c.links < usual:
-				t.missing[[2]int{g.id, t.of[m.ID()].id}] += usual - c.links
-				layers[missing].add(x, y)
-				tell("%s: %s, where most have %d", pair(), fabric.Plural(c.links, "link", "links"), usual)
-			default:
-				layers[up].add(x, y)
-			}
-		}
-	}
+	v.hosts(s.hosts)
 	if n := len(v.Bad) + v.More; n > 0 {
 		v.Look = fabric.Plural(n, "place", "places") + " to look at"
 	}
-	if len(g.switches) > maxMatrixRows || len(across) > maxMatrixColumns {
-		v.Note = fmt.Sprintf("%d × %d cells are too many for a picture.", len(g.switches), len(across))
-		return v
-	}
-	for i := range layers {
-		if d := layers[i].path(); d != "" {
-			v.Layers = append(v.Layers, layer{append(words[:], "missing")[i], d})
-		}
-	}
-	v.label(g, across)
 	return v
 }
 
-// usualLinks is how many links most pairs have that have any.
-func usualLinks(found map[[2]int]*cell) int {
-	count := map[int]int{}
-	for _, c := range found {
-		count[c.links]++
-	}
-	best := 1
-	for _, n := range slices.Sorted(maps.Keys(count)) {
-		if count[n] > count[best] {
-			best = n
+// links draws m, and tells what is not as it should be.
+func (v *sectionView) links(m *picture.Matrix) {
+	drawn := sheet{wide: cellSize, high: cellSize, gap: 1}
+	for r, n := range m.Rows {
+		for c, o := range m.Columns {
+			links, missing, states := len(m.Links[r][c]), m.Missing(r, c), m.States(r, c)
+			worst := states.Worst()
+			if m.Tiers[0] != m.Tiers[1] || n.ID() < o.ID() { // else it is told twice
+				pair := func() string { return name(n) + " – " + name(o) }
+				switch {
+				case worst > picture.Up:
+					v.tell("%s: %d of %s %s", pair(), states[worst], fabric.Plural(links, "link", "links"), worst)
+				case missing > 0 && links == 0:
+					v.tell("%s: no link; most pairs here have %d", pair(), m.Expected)
+				case missing > 0:
+					v.tell("%s: %s; most pairs here have %d", pair(), fabric.Plural(links, "link", "links"), m.Expected)
+				}
+			}
+			switch {
+			case worst > picture.Up || links > 0 && missing == 0:
+				drawn.add(worst.Class(), c, r)
+			case missing > 0:
+				drawn.add("missing", c, r)
+			}
 		}
 	}
-	return best
+	if len(m.Rows) > maxMatrixRows {
+		v.Note = fmt.Sprintf("%d × %d cells are too many for a picture.", len(m.Rows), len(m.Columns))
+		return
+	}
+	v.Matrix = newGrid(&drawn, m.Rows, m.Columns, len(m.Columns))
 }
 
-// label gives the rows and columns their names, where there is room for them.
-func (v *groupView) label(g *group, across []*fabric.Node) {
-	for y, n := range g.switches {
-		text := short(name(n))
-		v.Left = max(v.Left, 8+charWidth*len([]rune(text)))
-		v.RowLabels = append(v.RowLabels, label{-5, y*cellSize + cellSize - 3, text})
-	}
-	v.Above = 4
-	if len(across) <= labelled {
-		for x, m := range across {
-			text := short(name(m))
-			v.Above = max(v.Above, 8+charWidth*len([]rune(text)))
-			v.ColumnLabels = append(v.ColumnLabels, label{x*cellSize + cellSize - 3, -5, text})
+// hosts draws the links of leaves to hosts, and tells what is not as it should be.
+func (v *sectionView) hosts(leaves []*fabric.Node) {
+	drawn, most := sheet{wide: cellSize, high: cellSize, gap: 1}, 0
+	for y, n := range leaves {
+		ports := hostPorts(n)
+		most = max(most, len(ports))
+		for x, p := range ports {
+			s := picture.StateOf(p)
+			if s > picture.Unknown {
+				v.tell("%s – %s: %s", clean(p.Name()), clean(p.Peer().Name()), s)
+			}
+			drawn.add(s.Class(), x, y)
 		}
 	}
-	v.Columns = fabric.Plural(len(across), "column", "columns") + ": " + span(across)
-	v.Rows = fabric.Plural(len(g.switches), "row", "rows")
-	v.W, v.H = v.Left+len(across)*cellSize+4, v.Above+len(g.switches)*cellSize+4
+	if len(leaves) > 0 && len(leaves) <= maxMatrixRows {
+		v.Hosts = newGrid(&drawn, leaves, nil, most)
+	}
 }
 
-// short is a label of at most 24 characters.
-func short(s string) string {
-	if r := []rune(s); len(r) > 24 {
-		return string(r[:23]) + "…"
+func (v *sectionView) tell(format string, args ...any) {
+	if len(v.Bad) == maxBad {
+		v.More++
+		return
 	}
-	return s
+	v.Bad = append(v.Bad, fmt.Sprintf(format, args...))
+}
+
+// newGrid gives cells the names of their rows and columns, where there is room for them.
+func newGrid(drawn *sheet, rows, columns []*fabric.Node, across int) *grid {
+	g := &grid{Layers: drawn.layers(), Above: 4}
+	for y, n := range rows {
+		text := picture.NodeName(n, labelText)
+		g.Left = max(g.Left, 8+charWidth*len([]rune(text)))
+		g.RowLabels = append(g.RowLabels, label{-5, y*cellSize + cellSize - 3, text})
+	}
+	if len(columns) <= labelled {
+		for x, n := range columns {
+			text := picture.NodeName(n, labelText)
+			g.Above = max(g.Above, 8+charWidth*len([]rune(text)))
+			g.ColumnLabels = append(g.ColumnLabels, label{x*cellSize + cellSize - 3, -5, text})
+		}
+	}
+	g.W, g.H = g.Left+across*cellSize+4, g.Above+len(rows)*cellSize+4
+	return g
 }

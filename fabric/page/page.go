@@ -4,11 +4,13 @@
 //	page.go     Page, and how it is written; page.html page.css page.js, its parts
 //	head.go     the verdict, and what was not judged
 //	findings.go the table of findings
-//	tree.go     tiers, and groups of switches with equal connectivity
-//	ladder.go   the groups as a picture; matrix.go, the links of one group
-//	heat.go     a figure of each port between two tiers, as colours
+//	changes.go  what differs from a baseline
+//	topology.go the fabric as package picture has it: tiers, groups, matrices
+//	ladder.go   the groups as a picture; matrix.go, the links between two tiers
+//	heat.go     a figure of each port between two tiers, as colours; rates.go, of counters
 //	routes.go   how long paths are, how evenly ports are used, a credit loop
-//	clean.go    text that others chose; path.go, cells as paths of SVG
+//	trends.go   what ports counted from read to read; curve.go, lines
+//	path.go     cells as paths of SVG
 //
 // The same input gives the same bytes.
 package page
@@ -22,7 +24,9 @@ import (
 	"io"
 	"sync"
 
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/diff"
 	"fabsh/fabric/routing"
 )
 
@@ -34,13 +38,26 @@ type Page struct {
 	// nil: NoRoutes says why they are not known.
 	Verdict  *routing.Verdict
 	Balance  *routing.Balance
-	Graph    *routing.Graph // of Balance
 	NoRoutes string
+	Shift    *routing.Congestion // of shifts, each of which Shifts tells of
+	Shifts   []Shift
+	// Baseline is an earlier fabric, nil: there is none. Diff is how the report's differs
+	// from it; nil: NoDiff says why that is not known.
+	Baseline *fabric.Fabric
+	Diff     *diff.Report
+	NoDiff   string
 
 	Version  string   // of the program
 	Commands []string // that make the page again
 	Dated    bool     // tell when the report was made: of a live fabric
 }
+
+// Shift is each endpoint sending to the one that is so far on in their order, all at
+// once: Flows is how many share the busiest link.
+type Shift struct{ Distance, Flows int }
+
+// MaxShifts is how many shifts a page is drawn of: they are evenly spread.
+const MaxShifts = 60
 
 //go:embed page.html
 var html string
@@ -59,7 +76,11 @@ var parsed = sync.OnceValue(func() *template.Template {
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {
 	b := bufio.NewWriterSize(w, 1<<16)
-	if err := parsed().Execute(b, p.view()); err != nil {
+	v, err := p.view()
+	if err != nil {
+		return err
+	}
+	if err := parsed().Execute(b, v); err != nil {
 		return err
 	}
 	return b.Flush()
@@ -73,24 +94,31 @@ type view struct {
 	ScriptHash string
 	Head       head
 	Findings   findings
-	Tree       *treeView // nil: there is no fabric
+	Changes    *changesView // nil: there is no baseline
+	Tree       *ladderView  // nil: there is no fabric
 	Heat       []heatView
 	NoHeat     []string // what there is no heat map of, and why
 	Routes     routesView
+	Trends     *trendView // nil: there are none
 }
 
-func (p *Page) view() *view {
+func (p *Page) view() (*view, error) {
 	v := &view{Style: template.CSS(style), Script: template.JS(script), StyleHash: hashed(style), ScriptHash: hashed(script)}
 	v.Head = p.head()
-	var t *tree
+	var t *topology
 	if p.Report.Model != nil {
-		t = newTree(p.Report.Model)
-		v.Tree = t.view(p.Report)
+		var err error
+		if t, err = newTopology(p.Report.Model, p.Report); err != nil {
+			return nil, err
+		}
+		v.Tree = t.view()
 		v.Heat, v.NoHeat = p.heat(t)
 	}
 	v.Findings = p.findings(t)
+	v.Changes = p.changes()
+	v.Trends = p.trends()
 	v.Routes = p.routes()
-	return v
+	return v, nil
 }
 
 // hashed is the source of a Content-Security-Policy that allows that text alone.

@@ -18,6 +18,16 @@
     };
     box.addEventListener("input", filter);
     filter();
+    // A spreadsheet takes what begins with these for a formula, and names are anybody's.
+    const quoted = c => { const t = c.textContent; return '"' + (/^[\s]*[=+\-@\t\r]/.test(t) ? "'" : "") + t.replace(/"/g, '""') + '"'; };
+    document.getElementById("csv").addEventListener("click", () => {
+      const rows = [list.tHead.rows[0], ...groups().filter(g => !g.hidden).flatMap(g => [...g.rows])];
+      const a = document.createElement("a");
+      a.href = URL.createObjectURL(new Blob([rows.map(r => [...r.cells].map(quoted).join(",")).join("\r\n") + "\r\n"], {type: "text/csv"}));
+      a.download = "findings.csv";
+      a.click();
+      setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+    });
     const compare = new Intl.Collator("en", {numeric: true}).compare;
     [...list.tHead.rows[0].cells].forEach((th, i) => {
       const button = document.createElement("button");

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/picture"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
@@ -38,7 +40,7 @@ func pageOf(t testing.TB, f *fabric.Fabric) *Page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Page{Report: &audit.Report{Model: f, Fabric: f.String()}, FailOn: audit.Warning, Graph: g, Version: "fabsh", Commands: []string{"fabsh"}}
+	p := &Page{Report: &audit.Report{Model: f, Fabric: f.String()}, FailOn: audit.Warning, Version: "fabsh", Commands: []string{"fabsh"}}
 	if p.Verdict, err = r.Verify(t.Context(), routing.VerifyOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -143,29 +145,30 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestTree: groups are pods, each in the order of names, and a missing link is told
-// where it is.
-func TestTree(t *testing.T) {
+// TestTopology: the links of each pod are a matrix, and a missing link is told where it is.
+func TestTopology(t *testing.T) {
 	f := parse(t, "fattree:k=8,levels=3,remove_links=5%,seed=3")
+	html := written(t, pageOf(t, f))
 	var got []string
-	for _, g := range newTree(f).groups {
-		got = append(got, g.name())
+	for _, m := range regexp.MustCompile(`<summary><bdi>(.*?)</bdi> \((.*?)\)`).FindAllStringSubmatch(html, -1) {
+		got = append(got, m[1]+" "+m[2])
 	}
-	want := []string{
-		"leaf-1 … leaf-4", "leaf-5 … leaf-8", "leaf-9 … leaf-12", "leaf-13 … leaf-16", "leaf-17 … leaf-20", "leaf-21 … leaf-24", "leaf-25 … leaf-28", "leaf-29 … leaf-32",
-		"spine-1 … spine-4", "spine-5 … spine-8", "spine-9 … spine-12", "spine-13 … spine-16", "spine-17 … spine-20", "spine-21 … spine-24", "spine-25 … spine-28", "spine-29 … spine-32",
-		"core-1 … core-16",
+	var want []string
+	for pod := range 8 {
+		want = append(want, fmt.Sprintf("tier 1 (leaves) x tier 2: leaf-%d … leaf-%d × spine-%[1]d … spine-%d 4 × 4 switches", 4*pod+1, 4*pod+4))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	for i := range 4 {
+		want = append(want, fmt.Sprintf("tier 2 x tier 3: spine-%d … spine-%d × core-%[1]d … core-%[3]d 8 × 4 switches", i+1, i+29, i+13))
+	}
+	if diff := cmp.Diff(want, got[:min(len(got), len(want))]); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	html := written(t, pageOf(t, f))
-	if !strings.Contains(html, "leaf-3 – spine-1: no link; most switches of this group have 1 link to each of these") {
+	if !strings.Contains(html, "leaf-3 – spine-1: no link; most pairs here have 1") {
 		t.Error("no link is missing")
 	}
-	for _, s := range []state{up, slow, down} {
-		if strings.Contains(html, `<path class="`+words[s]+`"`) {
-			t.Errorf("links are shown as %s of whose ports nothing is known", words[s])
+	for _, s := range []picture.State{picture.Up, picture.Slow, picture.Down} {
+		if strings.Contains(html, `<path class="`+s.Class()+`"`) {
+			t.Errorf("links are shown as %s of whose ports nothing is known", s)
 		}
 	}
 }
@@ -179,27 +182,13 @@ func TestFindings(t *testing.T) {
 		{Check: "ctr.symbol", Subject: audit.OfPort(sw.Port(1)), Severity: audit.Warning, Message: "errors"},
 		{Check: "node.silent", Subject: audit.OfNode(sw), Severity: audit.Error, Message: "silent", Since: time.Unix(0, 0)},
 	}
-	v := p.findings(newTree(f))
+	at, err := newTopology(f, p.Report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := p.findings(at)
 	if len(v.Groups) != 1 || len(v.Groups[0]) != 2 || v.Groups[0][1].Depth != 1 || !v.Since || v.Groups[0][0].Since != "1970-01-01T00:00:00Z" || v.Groups[0][1].Group == "" {
 		t.Errorf("%+v", v)
-	}
-}
-
-// TestScale: whole numbers have classes of their own as long as there are few.
-func TestScale(t *testing.T) {
-	var x figure
-	for _, test := range []struct {
-		lowest, highest float64
-		want            scale
-	}{{2, 4, scale{2, 3, 4}}, {5, 5, scale{5}}, {0, 15, scale{0, 2, 4, 6, 8, 10, 12, 14}}} {
-		if diff := cmp.Diff(test.want, x.scale(test.lowest, test.highest)); diff != "" {
-			t.Errorf("%g to %g: -want +got\n%s", test.lowest, test.highest, diff)
-		}
-	}
-	x.log = true
-	s := x.scale(0, 123)
-	if s.class(0) == s.class(1) || s.class(1) == s.class(10) || s.class(99) == s.class(100) {
-		t.Errorf("%v tells powers of ten not apart", s)
 	}
 }
 
@@ -208,22 +197,5 @@ func BenchmarkWrite(b *testing.B) {
 	p := pageOf(b, parse(b, "pgft:m=18/18/36,w=1/18/18,p=1/1/1"))
 	for b.Loop() {
 		b.ReportMetric(float64(len(written(b, p)))/1e6, "MB")
-	}
-}
-
-// TestSlots: a link that is not there leaves its row of a heat map empty; the cores of
-// a tree, of which each spine has some, share rows.
-func TestSlots(t *testing.T) {
-	tr := newTree(parse(t, "fattree:k=8,levels=3,remove_links=5%,seed=3"))
-	for _, g := range tr.groups {
-		slots := tr.slots(g)
-		if (g.tier == 1) != (slots != nil) && g.tier < tr.top {
-			t.Errorf("%s: %d slots", g.name(), len(slots))
-		}
-		for n, y := range slots {
-			if g.tier == 1 && y != tr.within[n.ID()] {
-				t.Errorf("%s: the links to %s are in row %d", g.name(), n.Name(), y)
-			}
-		}
 	}
 }

@@ -2,6 +2,35 @@ package page
 
 import "strconv"
 
+// sheet is cells of a grid, each of a class.
+type sheet struct {
+	wide, high int // of a cell, with its gap
+	gap        int
+	order      []string // of classes
+	of         map[string]*cells
+}
+
+// add adds the cell of column x and row y. Cells of a row follow one another.
+func (s *sheet) add(class string, x, y int) {
+	c := s.of[class]
+	if c == nil {
+		if s.of == nil {
+			s.of = map[string]*cells{}
+		}
+		c = &cells{wide: s.wide, high: s.high, gap: s.gap}
+		s.of[class] = c
+		s.order = append(s.order, class)
+	}
+	c.add(x, y)
+}
+
+func (s *sheet) layers() (list []layer) {
+	for _, class := range s.order {
+		list = append(list, layer{class, s.of[class].path()})
+	}
+	return list
+}
+
 // cells is a path of SVG that covers cells of a grid: one element for thousands of
 // cells keeps the page small, and quick to draw.
 type cells struct {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fabsh/fabric"
+	"fabsh/fabric/picture"
 )
 
 // routesView is what is known of the forwarding tables.
@@ -18,6 +19,8 @@ type routesView struct {
 	Charts         []chart
 	Ring           *ring
 	Loop           []string
+	Shift          string // contention of shifts, in words
+	Curve          *curve
 }
 
 // chart is a histogram.
@@ -103,7 +106,42 @@ func (p *Page) routes() (v routesView) {
 			v.Charts = append(v.Charts, newChart("Load of ports between switches", "LIDs", "ports", rows))
 		}
 	}
+	p.shifts(&v)
 	return v
+}
+
+// shifts tells how much links are shared when all endpoints send at once.
+func (p *Page) shifts(v *routesView) {
+	if p.Shift == nil || len(p.Shifts) == 0 {
+		return
+	}
+	most, counted := 1, map[int]int64{}
+	var points []point
+	for _, s := range p.Shifts {
+		most = max(most, s.Flows)
+		counted[s.Flows]++
+		points = append(points, point{float64(s.Distance), float64(s.Flows)})
+	}
+	var rows []histRow
+	for flows := range most + 1 {
+		if n := counted[flows]; n > 0 {
+			rows = append(rows, histRow{fmt.Sprint(flows), n})
+		}
+	}
+	if len(rows) > maxBars {
+		rows = nil
+	}
+	v.Shift = clean(fmt.Sprintf("Of %s, in which each of %s sends to the one so far on: on the busiest link %.4g flows in the mean, and %d at most, in shift %d; effective bandwidth %.1f %%.",
+		fabric.Plural(p.Shift.Samples, "shift", "shifts"), fabric.Plural(p.Shift.Endpoints, "endpoint", "endpoints"), p.Shift.Mean, p.Shift.Max, p.Shift.Worst, 100*p.Shift.Bandwidth))
+	if n := p.Shift.Lost; n > 0 {
+		v.Shift += fmt.Sprintf(" %d flows do not arrive.", n)
+	}
+	if len(counted) > 1 { // else words tell it all
+		v.Curve = newCurve(points, 600, 120)
+	}
+	if len(rows) > 0 {
+		v.Charts = append(v.Charts, newChart("Contention of shifts", "flows on the busiest link", "shifts", rows))
+	}
 }
 
 type histRow struct {
@@ -167,7 +205,7 @@ func (p *Page) loop(v *routesView) {
 		return fmt.Sprintf("%.1f", 250+r*math.Cos(a)), fmt.Sprintf("%.1f", 170+r*math.Sin(a))
 	}
 	for i, c := range cycle {
-		n := ringNode{Text: short(name(c.Port.Node())), Anchor: "middle"}
+		n := ringNode{Text: picture.NodeName(c.Port.Node(), labelText), Anchor: "middle"}
 		n.X, n.Y = at(i, 120)
 		n.TextX, n.TextY = at(i, 138)
 		switch side := math.Sin(2 * math.Pi * float64(i) / float64(len(cycle))); {

@@ -12,13 +12,13 @@ import (
 func (l *Ladder) DOT(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "graph fabric {\n\tgraph [label=%s, labelloc=t, fontname=\"sans-serif\", ranksep=1.5];\n\tnode [shape=box, style=rounded, fontname=\"sans-serif\"];\n\tedge [fontname=\"sans-serif\"];\n",
-		dotString(append([]string{plain(l.Fabric.String(), tooltip)}, l.Notes...)...))
+		dotString(append([]string{Text(l.Fabric.String(), tooltip)}, l.Notes...)...))
 	for _, t := range l.Tiers {
-		fmt.Fprintf(b, "\t{ // %s\n\t\trank=same;\n", tierName(t.Num))
+		fmt.Fprintf(b, "\t{ // %s\n\t\trank=same;\n", TierName(t.Num))
 		for _, g := range t.Groups {
 			var lines []string
 			if len(g.Nodes) > 1 {
-				lines = append(lines, g.counted())
+				lines = append(lines, g.Counted())
 			}
 			names := g.names(tooltip)
 			lines = append(lines, names[0])
@@ -45,8 +45,8 @@ func (l *Ladder) DOT(w io.Writer) error {
 		if e.Links > 1 {
 			attributes = append(attributes, fmt.Sprintf("label=%d, penwidth=%s", e.Links, thickness(e.Links)))
 		}
-		if e.Slow > 0 {
-			attributes = append(attributes, fmt.Sprintf(`color="#d55e00", tooltip=%s`, dotString(e.told())))
+		if e.States.Worst() >= Slow {
+			attributes = append(attributes, fmt.Sprintf(`color="#d55e00", tooltip=%s`, dotString(e.Told())))
 		}
 		list := ""
 		if len(attributes) > 0 {

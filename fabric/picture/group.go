@@ -97,7 +97,7 @@ func (l *Ladder) gather(of []int, single bool) {
 				one.Nodes = append(one.Nodes, g.Nodes...)
 			}
 			tiers[t] = []*Group{one}
-			l.Notes = append(l.Notes, fmt.Sprintf("%s: %d groups are drawn as one", tierName(t), len(list)))
+			l.Notes = append(l.Notes, fmt.Sprintf("%s: %d groups are drawn as one", TierName(t), len(list)))
 		}
 		for _, g := range tiers[t] {
 			slices.SortFunc(g.Nodes, byName)
@@ -108,7 +108,10 @@ func (l *Ladder) gather(of []int, single bool) {
 	slices.Sort(l.Notes)
 	slices.SortFunc(l.Tiers, func(x, y Tier) int { return y.Num - x.Num })
 	l.order()
-	for id, g := range l.Groups() {
+	for _, t := range l.Tiers {
+		l.groups = append(l.groups, t.Groups...)
+	}
+	for id, g := range l.groups {
 		g.ID = id
 		for _, n := range g.Nodes {
 			l.group[n.ID()] = id

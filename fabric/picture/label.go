@@ -11,8 +11,8 @@ import (
 	"fabsh/mad"
 )
 
-// tierName is a tier in words.
-func tierName(t int) string {
+// TierName is a tier in words.
+func TierName(t int) string {
 	switch t {
 	case -1:
 		return "no way to a host"
@@ -24,8 +24,8 @@ func tierName(t int) string {
 	return "tier " + strconv.Itoa(t)
 }
 
-// counted is how many nodes of which kind a group has; "" for one that is alone.
-func (g *Group) counted() string {
+// Counted is how many nodes of which kind a group has; "" for one that is alone.
+func (g *Group) Counted() string {
 	var switches, cas, routers, others int
 	for _, n := range g.Nodes {
 		switch n.Type() {
@@ -53,9 +53,9 @@ func (g *Group) counted() string {
 
 // names are the first and the last name of a group.
 func (g *Group) names(limit int) []string {
-	list := []string{nodeName(g.Nodes[0], limit)}
+	list := []string{NodeName(g.Nodes[0], limit)}
 	if n := len(g.Nodes); n > 1 {
-		list = append(list, nodeName(g.Nodes[n-1], limit))
+		list = append(list, NodeName(g.Nodes[n-1], limit))
 	}
 	return list
 }
@@ -73,27 +73,32 @@ func (g *Group) uplinks() string {
 	return fmt.Sprintf("%d to %d up", g.MinUp, g.MaxUp)
 }
 
-// told is an edge in words.
-func (e *Edge) told() string {
+// Told is an edge in words.
+func (e *Edge) Told() string {
 	text := fabric.Plural(e.Links, "link", "links")
-	if e.Slow > 0 {
-		text += fmt.Sprintf(", %d slower than they could be", e.Slow)
+	for s := Slow; s < states; s++ {
+		if e.States[s] > 0 {
+			text += fmt.Sprintf(", %d %s", e.States[s], s)
+		}
+	}
+	if e.Missing > 0 {
+		text += fmt.Sprintf(", %d missing", e.Missing)
 	}
 	return text
 }
 
-// nodeName is the name of a node as text on one line: of at most limit characters, or
+// NodeName is the name of a node as text on one line: of at most limit characters, or
 // its GUID where it has none.
-func nodeName(n *fabric.Node, limit int) string {
-	if n.Name() == "" {
+func NodeName(n *fabric.Node, limit int) string {
+	if strings.TrimSpace(n.Name()) == "" {
 		return n.GUID().String()
 	}
-	return plain(n.Name(), limit)
+	return Text(n.Name(), limit)
 }
 
-// plain is anybody's text, printable, of at most limit characters. What is written from
+// Text is anybody's text, printable, of at most limit characters. What is written from
 // right to left stands apart, so that it turns round nothing else (Unicode annex 9).
-func plain(text string, limit int) string {
+func Text(text string, limit int) string {
 	const isolate, end = "\u2068", "\u2069"
 	var b strings.Builder
 	n, turned := 0, false
@@ -104,7 +109,7 @@ func plain(text string, limit int) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			piece = fmt.Sprintf(`\x%02x`, text[i])
-		case r == '\\' || !unicode.IsPrint(r):
+		case !unicode.IsPrint(r):
 			piece = strings.Trim(strconv.QuoteRuneToASCII(r), "'")
 		case 0x590 <= r && r < 0x900 || 0xfb1d <= r && r < 0xff00 || 0x10800 <= r && r < 0x11000 || 0x1e800 <= r && r < 0x1f000: // the ranges of such scripts
 			turned = true

@@ -4,6 +4,8 @@
 //	ladder.go  Ladder: tiers, groups of nodes in them, edges between these
 //	group.go   which nodes are drawn as one
 //	matrix.go  links between switches, in rows and columns
+//	value.go   a figure of each cell of a matrix, and its classes of colour
+//	state.go   what is known of a link
 //	svg.go     Ladder.SVG; svgmatrix.go, its matrices
 //	dot.go     Ladder.DOT
 //	label.go   names of nodes, which are anybody's text
@@ -24,11 +26,23 @@ type Ladder struct {
 	Tiers  []Tier         // the top first
 	Edges  []Edge         // by group A, then B
 	Notes  []string       // what is not drawn as it is
+	// Matrices are the links between switches; none of a neighbourhood, of which they
+	// would not be whole.
+	Matrices []*Matrix
 
-	shown []bool // by node id
-	links []link
-	group []int // by node id; -1: not drawn
-	tier  []int // by node id
+	shown  []bool // by node id
+	links  []link
+	groups []*Group
+	group  []int // by node id; -1: not drawn
+	tier   []int // by node id
+}
+
+// GroupOf is the group that a node is in; nil: it is not drawn.
+func (l *Ladder) GroupOf(n *fabric.Node) *Group {
+	if id := l.group[n.ID()]; id >= 0 {
+		return l.groups[id]
+	}
+	return nil
 }
 
 // Tier is what is as far from the hosts.
@@ -51,9 +65,10 @@ type Group struct {
 
 // Edge is the links between two groups, of which A is the higher one, or those within a group.
 type Edge struct {
-	A, B  *Group
-	Links int
-	Slow  int // of these, how many are slower than they could be
+	A, B    *Group
+	Links   int
+	States  States // of these
+	Missing int    // how many links cells of matrices have less than most
 }
 
 // Options say what is drawn.
@@ -69,8 +84,8 @@ const maxGroups = 72
 
 // link is a cable between two nodes that are drawn.
 type link struct {
-	a, b *fabric.Node
-	slow bool
+	a, b  *fabric.Node
+	state State
 }
 
 // New puts the nodes of f in tiers and groups.
@@ -89,6 +104,11 @@ func New(ctx context.Context, f *fabric.Fabric, o Options) (*Ladder, error) {
 		}
 	}
 	l.gather(l.together(n <= o.Single), n <= o.Single)
+	notes := []string(nil)
+	if o.Around == nil {
+		l.Matrices, notes = l.matrices()
+	}
+	l.Notes = append(l.Notes, notes...)
 	l.connect()
 	return l, ctx.Err()
 }
@@ -112,32 +132,42 @@ func (l *Ladder) choose(around []*fabric.Node) {
 			continue
 		}
 		l.shown[p.Node().ID()], l.shown[q.Node().ID()] = true, true
-		slow, known := p.Degraded()
-		l.links = append(l.links, link{p.Node(), q.Node(), slow && known})
+		l.links = append(l.links, link{p.Node(), q.Node(), StateOf(p)})
 	}
 }
 
 // connect counts the links between groups, and those of switches to the next tier.
 func (l *Ladder) connect() {
-	groups := l.Groups()
+	groups := l.groups
 	up := make([]int, len(l.shown))
 	edges := map[[2]int]*Edge{}
-	for _, k := range l.links {
-		a, b := l.group[k.a.ID()], l.group[k.b.ID()]
+	edge := func(x, y *fabric.Node) *Edge {
+		a, b := l.group[x.ID()], l.group[y.ID()]
 		e := edges[[2]int{min(a, b), max(a, b)}]
 		if e == nil {
 			e = &Edge{A: groups[min(a, b)], B: groups[max(a, b)]}
 			edges[[2]int{min(a, b), max(a, b)}] = e
 		}
+		return e
+	}
+	for _, k := range l.links {
+		e := edge(k.a, k.b)
 		e.Links++
-		if k.slow {
-			e.Slow++
-		}
+		e.States[k.state]++
 		switch i, j := k.a.ID(), k.b.ID(); {
 		case l.tier[i] == l.tier[j]+1:
 			up[j]++
 		case l.tier[j] == l.tier[i]+1:
 			up[i]++
+		}
+	}
+	for _, m := range l.Matrices {
+		for r, n := range m.Rows {
+			for c, o := range m.Columns {
+				if missing := m.Missing(r, c); missing > 0 {
+					edge(n, o).Missing += missing
+				}
+			}
 		}
 	}
 	for _, e := range edges {
@@ -164,10 +194,4 @@ func (l *Ladder) isCentre(g *Group) bool {
 }
 
 // Groups are all groups, by ID.
-func (l *Ladder) Groups() []*Group {
-	var list []*Group
-	for _, t := range l.Tiers {
-		list = append(list, t.Groups...)
-	}
-	return list
-}
+func (l *Ladder) Groups() []*Group { return l.groups }

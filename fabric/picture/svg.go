@@ -36,18 +36,13 @@ const style = `
 // else. The same fabric gives the same bytes.
 func (l *Ladder) SVG(w io.Writer) error {
 	d := &drawing{ladder: l, width: minWidth}
-	var matrices []*Matrix
-	var notes []string
-	if l.Around == nil { // else not all links are drawn
-		matrices, notes = l.Matrices()
-	}
 	d.place()
 	body := &d.body
 	d.head()
 	d.edges()
 	d.boxes()
-	d.matrices(matrices)
-	for _, note := range append(l.Notes, notes...) {
+	d.matrices(l.Matrices)
+	for _, note := range l.Notes {
 		d.y += lineText + 2
 		d.text("s", margin, d.y, note)
 	}
@@ -122,7 +117,7 @@ func (d *drawing) head() {
 				names = append(names, fmt.Sprintf("%d more", len(l.Around)-i))
 				break
 			}
-			names = append(names, nodeName(n, 64))
+			names = append(names, NodeName(n, 64))
 		}
 		d.printf(`<text class="t" x="%d" y="%d" font-size="14" font-weight="bold">links of %s</text>`, margin, y, escape(strings.Join(names, ", ")))
 		y += lineText + 4
@@ -131,9 +126,9 @@ func (d *drawing) head() {
 	if !l.Fabric.Complete() {
 		class = "bad"
 	}
-	d.printf(`<text class="%s" x="%d" y="%d" font-size="13">%s</text>`, class, margin, y, escape(plain(l.Fabric.String(), tooltip)))
+	d.printf(`<text class="%s" x="%d" y="%d" font-size="13">%s</text>`, class, margin, y, escape(Text(l.Fabric.String(), tooltip)))
 	d.text("s", margin, y+lineText+2, "Tiers are distances from the hosts. A box is nodes that are connected alike, a line the links between them.")
-	d.text("s", margin, y+2*lineText+2, "Orange: a box whose nodes have different numbers of links up, a line with links slower than they could be.")
+	d.text("s", margin, y+2*lineText+2, "Orange: a box whose nodes have different numbers of links up, a line with links slower than they could be, or not active.")
 }
 
 // edges are lines from box to box, below these; what is within a box is told in it.
@@ -158,10 +153,10 @@ func (d *drawing) edges() {
 			path, x, y = fmt.Sprintf("M%d %dQ%d %d %d %d", x1, y1, (x1+x2)/2, top, x2, y2), (x1+x2)/2, (min(y1, y2)+top)/2
 		}
 		class := "edge"
-		if e.Slow > 0 {
+		if e.States.Worst() >= Slow {
 			class = "edge slow"
 		}
-		d.printf(`<path class="%s" stroke-width="%s" d="%s"><title>%s: %s</title></path>`, class, thickness(e.Links), path, escape(ends(e)), e.told())
+		d.printf(`<path class="%s" stroke-width="%s" d="%s"><title>%s: %s</title></path>`, class, thickness(e.Links), path, escape(ends(e)), e.Told())
 		if between[tiers{e.A.Tier, e.B.Tier}] <= labelled {
 			fmt.Fprintf(&labels, `<text class="n" x="%d" y="%d" text-anchor="middle">%d</text>`+"\n", x, y, e.Links)
 		}
@@ -191,12 +186,12 @@ func (d *drawing) boxes() {
 		}
 	}
 	for i, t := range d.ladder.Tiers {
-		d.printf(`<text class="n" x="%d" y="%d" font-weight="bold">%s</text>`, margin/2, d.tierAt[i]-8, tierName(t.Num))
+		d.printf(`<text class="n" x="%d" y="%d" font-weight="bold">%s</text>`, margin/2, d.tierAt[i]-8, TierName(t.Num))
 		for _, g := range t.Groups {
 			x, y := d.boxAt[g.ID][0], d.boxAt[g.ID][1]
-			lines := []string{g.counted()}
+			lines := []string{g.Counted()}
 			if len(g.Nodes) == 1 {
-				lines = []string{g.counted()[2:]} // without the 1
+				lines = []string{g.Counted()[2:]} // without the 1
 			}
 			names := g.names(named)
 			lines = append(lines, names[0])
@@ -214,7 +209,7 @@ func (d *drawing) boxes() {
 			if l := d.ladder; l.Around != nil && l.isCentre(g) {
 				class = "box centre"
 			}
-			d.printf(`<g><title>%s</title><rect class="%s" x="%d" y="%d" width="%d" height="%d" rx="5"/>`, escape(strings.Join(append(g.names(tooltip), g.counted()), "\n")), class, x, y, boxWidth, boxHeight)
+			d.printf(`<g><title>%s</title><rect class="%s" x="%d" y="%d" width="%d" height="%d" rx="5"/>`, escape(strings.Join(append(g.names(tooltip), g.Counted()), "\n")), class, x, y, boxWidth, boxHeight)
 			for j, line := range append(lines, more) {
 				weight := ""
 				if j == 0 {

@@ -31,7 +31,7 @@ func (d *drawing) matrices(list []*Matrix) {
 	d.y += 3 * lineText
 	d.printf(`<text class="t" x="%d" y="%d" font-size="13">Links between switches</text>`, margin, d.y)
 	legend := margin
-	for _, l := range []struct{ class, text string }{{"same", "as most of the matrix"}, {"less", "fewer"}, {"none", "none"}, {"more", "more"}, {"cs", "some slower than they could be"}} {
+	for _, l := range []struct{ class, text string }{{"same", "as most of the matrix"}, {"less", "fewer"}, {"none", "none"}, {"more", "more"}, {"cs", "some slower than they could be, or not active"}} {
 		d.printf(`<rect class="%s" x="%d" y="%d" width="11" height="11"/>`, l.class, legend, d.y+8)
 		d.text("s", legend+16, d.y+17, l.text)
 		legend += 40 + 6*len(l.text)
@@ -60,17 +60,17 @@ func (d *drawing) matrix(m *Matrix, x, y int) int {
 	left, top := x+side(m.Rows), y+side(m.Columns)
 	d.printf(`<rect class="frame" x="%d" y="%d" width="%d" height="%d"/>`, left, top, len(m.Columns)*cell, len(m.Rows)*cell)
 	for i, n := range m.Rows {
-		d.printf(`<text class="t" x="%d" y="%d" text-anchor="end">%s</text>`, left-4, top+i*cell+11, escape(nodeName(n, sideText)))
+		d.printf(`<text class="t" x="%d" y="%d" text-anchor="end">%s</text>`, left-4, top+i*cell+11, escape(NodeName(n, sideText)))
 	}
 	for i, n := range m.Columns {
-		d.printf(`<text class="t" transform="translate(%d %d)rotate(-90)">%s</text>`, left+i*cell+11, top-4, escape(nodeName(n, sideText)))
+		d.printf(`<text class="t" transform="translate(%d %d)rotate(-90)">%s</text>`, left+i*cell+11, top-4, escape(NodeName(n, sideText)))
 	}
 	for _, class := range []string{"same", "less", "none", "more"} {
 		if path := m.cells(func(r, c int) bool { return m.class(r, c) == class }, left, top); path != "" {
 			d.printf(`<path class="%s" d="%s"/>`, class, path)
 		}
 	}
-	if path := m.cells(func(r, c int) bool { return m.Slow[r][c] > 0 }, left, top); path != "" {
+	if path := m.cells(func(r, c int) bool { return m.bad(r, c) }, left, top); path != "" {
 		d.printf(`<path class="cs" d="%s"/>`, path)
 	}
 	var grid strings.Builder
@@ -104,11 +104,17 @@ func apart(list []*Matrix) (drawn []*Matrix, alike []string) {
 	return drawn, alike
 }
 
-// uniform: no cell differs from another, and no link is slow.
+// bad: a link of the cell is slow, or not active.
+func (m *Matrix) bad(r, c int) bool {
+	s := m.States(r, c)
+	return s.Worst() >= Slow
+}
+
+// uniform: no cell differs from another, and no link is slow, or not active.
 func (m *Matrix) uniform() bool {
 	for r := range m.Rows {
 		for c := range m.Columns {
-			if m.Links[r][c] != m.Expected || m.Slow[r][c] > 0 {
+			if len(m.Links[r][c]) != m.Expected || m.bad(r, c) {
 				return false
 			}
 		}
@@ -125,14 +131,14 @@ func (m *Matrix) title() string {
 	if !m.uniform() {
 		usual = "most " + usual
 	}
-	return fmt.Sprintf("%s x %s: %d x %d, %s", tierName(m.Tiers[0]), tierName(m.Tiers[1]), len(m.Rows), len(m.Columns), usual)
+	return fmt.Sprintf("%s x %s: %d x %d, %s", TierName(m.Tiers[0]), TierName(m.Tiers[1]), len(m.Rows), len(m.Columns), usual)
 }
 
 // side is the room for names beside a matrix.
 func side(nodes []*fabric.Node) int {
 	longest := 0
 	for _, n := range nodes {
-		longest = max(longest, utf8.RuneCountInString(nodeName(n, sideText)))
+		longest = max(longest, utf8.RuneCountInString(NodeName(n, sideText)))
 	}
 	return longest*charWidth + 2*lineText
 }
@@ -148,7 +154,7 @@ func (d *drawing) numbers(m *Matrix, left, top int) {
 				if class == "more" || class == "none" {
 					ink = "w"
 				}
-				fmt.Fprintf(&b, `<text class="%s" x="%d" y="%d" text-anchor="middle">%d</text>`+"\n", ink, left+c*cell+cell/2, top+r*cell+11, links)
+				fmt.Fprintf(&b, `<text class="%s" x="%d" y="%d" text-anchor="middle">%d</text>`+"\n", ink, left+c*cell+cell/2, top+r*cell+11, len(links))
 				n++
 			}
 		}
@@ -161,7 +167,7 @@ func (d *drawing) numbers(m *Matrix, left, top int) {
 // class is how a cell is drawn; "" for none where most have none, and for a switch with
 // itself.
 func (m *Matrix) class(r, c int) string {
-	switch n := m.Links[r][c]; {
+	switch n := len(m.Links[r][c]); {
 	case n == 0 && (m.Expected == 0 || m.Rows[r] == m.Columns[c]):
 		return ""
 	case n == m.Expected:

@@ -144,11 +144,12 @@ type assigner struct {
 	words   int // of transit, for each switch
 }
 
-// assignWorker is the memory of a worker, for Keep.
+// assignWorker is the memory of a worker.
 type assignWorker struct {
-	allowed [256]bool // by port: it is a next hop
+	lists   [knownLists]portList
+	allowed [256]bool // of Keep, by port: it is a next hop
 	last    []uint8   // those ports
-	kept    []bool    // by dest of a switch
+	kept    []bool    // of Keep, by dest of a switch
 }
 
 func (r *Routes) newAssigner(h *Hops, o AssignOptions) (*assigner, error) {
@@ -210,7 +211,8 @@ func (a *assigner) fill(w *assignWorker, s, step int) {
 	g := a.routes.graph
 	row := a.routes.Row(s)
 	distances := a.h.row(s)
-	a.next[s].list.forget()
+	a.next[s].known = &w.lists
+	a.next[s].forget()
 	least := leastLoaded{loads: a.loads[g.portBase[s]:g.portBase[s+1]]}
 	for d := range g.switches {
 		from, to := g.destBase[d], g.destBase[d+1]

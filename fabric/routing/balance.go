@@ -1,10 +1,12 @@
 package routing
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -45,6 +47,26 @@ type Balance struct {
 
 	PerChannel []int64 // routes, by channel
 	DLIDs      []int64 // by channel
+
+	routes *Routes
+}
+
+// LIDsBy is how many LIDs packets leave a port of a switch to: DLIDs or, of a port to an
+// endpoint, those that the table forwards there. False: it is no port of a switch of the
+// tables, or the table is empty, as that of one that has not answered is.
+func (b *Balance) LIDsBy(p *fabric.Port) (lids int64, known bool) {
+	g := b.routes.graph
+	if p.Node().Fabric() != g.Fabric() {
+		return 0, false
+	}
+	s := g.SwitchOf(p.Node())
+	if s < 0 || !slices.ContainsFunc(b.routes.Row(s), func(out uint8) bool { return out != NoPort }) {
+		return 0, false
+	}
+	if c := g.ChannelOf(p); c >= 0 {
+		return b.DLIDs[c], true
+	}
+	return int64(bytes.Count(b.routes.Row(s), []byte{uint8(p.Num())})), true
 }
 
 // Balance counts the routes between endpoints of class c; 0: all CAs and routers.
@@ -71,7 +93,7 @@ func (r *Routes) BalanceTo(ctx context.Context, c Class, lids []mad.LID) (*Balan
 		}
 	}
 	dlids := make([][]int64, g.workers)
-	b := &Balance{DLIDs: make([]int64, len(g.channels))}
+	b := &Balance{DLIDs: make([]int64, len(g.channels)), routes: r}
 	var err error
 	b.PerChannel, err = r.loadOf(ctx, v, func(worker int, w *walk, _ mad.LID) {
 		if dlids[worker] == nil {

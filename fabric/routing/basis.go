@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"reflect"
 	"slices"
 
 	"fabsh/fabric"
@@ -89,5 +90,5 @@ func (r *Routes) MadeBy(g *Graph, engine string, o Options) bool {
 	}
 	was := b.on(g)
 	same := slices.Equal(was.Roots, o.Roots)
-	return same && was.Policy == o.Policy && was.Scope == o.Scope && was.Seed == o.Seed && was.MaxVLs == o.MaxVLs && o.Given == nil
+	return same && was.Policy == o.Policy && was.Scope == o.Scope && was.Seed == o.Seed && was.MaxVLs == o.MaxVLs && o.Given == nil && reflect.DeepEqual(was.TorusConfig, o.TorusConfig)
 }

@@ -102,6 +102,11 @@ func (a *addition) addPaths(ctx context.Context, ranks *Ranks) error {
 		return nil
 	}
 	g := a.r.graph
+	if len(a.cas) == 0 {
+		if err := a.byTurning(ctx, newStaticDownUp(a.r, ranks)); err != nil || len(a.switches) == 0 {
+			return err
+		}
+	}
 	graph, err := a.r.dependencies(ctx, nil)
 	if err != nil {
 		return err
@@ -125,8 +130,8 @@ func (a *addition) addPaths(ctx context.Context, ranks *Ranks) error {
 	if graph, err = a.r.withSwitches(ctx, graph); err != nil {
 		return err
 	}
-	if a.byTurning(graph); len(a.switches) == 0 {
-		return nil
+	if err := a.byTurning(ctx, newDownUp(a.r, graph)); err != nil || len(a.switches) == 0 {
+		return err
 	}
 	_, err = a.toEach(ctx, &a.toSwitches, a.switches, 1, func() *nueSearch {
 		n := newNueSearch(a.r, graph, graph.order())

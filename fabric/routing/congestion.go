@@ -32,6 +32,9 @@ type CongestionOptions struct {
 	// those are fewer. Where not all shifts are taken, they are evenly spread.
 	Samples int
 	Seed    uint64 // of the random patterns
+	// Each is told of each sample, in their order: the shift, else its number, and the
+	// largest number of flows on a channel. Nil: nobody is.
+	Each func(sample, most int)
 }
 
 // Congestion is the load of channels under a pattern, if all endpoints send at once.
@@ -170,7 +173,7 @@ func (r *Routes) Congestion(ctx context.Context, o CongestionOptions) (*Congesti
 	if o.Pattern == Shift {
 		c.Samples = min(c.Samples, len(ends)-1)
 	}
-	return c, r.sample(ctx, c, o.Order, ends)
+	return c, r.sample(ctx, c, o, ends)
 }
 
 // allToAll counts all flows at once: they are the routes between the endpoints.
@@ -214,14 +217,14 @@ type sampler struct {
 }
 
 // sample counts the flows of each sample on its own.
-func (r *Routes) sample(ctx context.Context, c *Congestion, lids []mad.LID, terminals []int32) error {
+func (r *Routes) sample(ctx context.Context, c *Congestion, o CongestionOptions, terminals []int32) error {
 	type result struct {
 		max, at   int
 		bandwidth float64
 		flows     int
 		lost      int64
 	}
-	g := r.graph
+	g, lids := r.graph, o.Order
 	results := make([]result, c.Samples)
 	workers := make([]sampler, g.workers)
 	err := g.each(ctx, c.Samples, func(worker, i int) {
@@ -264,11 +267,15 @@ func (r *Routes) sample(ctx context.Context, c *Congestion, lids []mad.LID, term
 	}
 	flows, bandwidth, sum := 0, 0.0, 0
 	for i, res := range results {
+		sample := i
+		if c.Pattern == Shift {
+			sample = c.shift(i)
+		}
+		if o.Each != nil {
+			o.Each(sample, res.max)
+		}
 		if res.max > c.Max {
-			c.Max, c.At, c.Worst = res.max, res.at, i
-			if c.Pattern == Shift {
-				c.Worst = c.shift(i)
-			}
+			c.Max, c.At, c.Worst = res.max, res.at, sample
 		}
 		flows, bandwidth, sum, c.Lost = flows+res.flows, bandwidth+res.bandwidth, sum+res.max, c.Lost+res.lost
 	}

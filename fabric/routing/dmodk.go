@@ -82,11 +82,15 @@ func (a *assigner) prepareDModK() {
 // parent i of a whole tree, or -1 if it is no next hop. Where none of the next hops
 // is a parent, as on the way down, digit i is the i-th next hop.
 func (a *assigner) findParents(s int, ports []uint8) {
-	list, place := &a.next[s].list, a.h.place
+	list, place := a.next[s].list, a.h.place
+	if a.Prefer == nil && len(list.slots) > 0 {
+		return
+	}
 	list.slots = list.slots[:0]
 	// Prefer and a PortOrder take the place of the order of parents.
 	ordered := a.Prefer != nil || a.routes.graph.order != nil && a.routes.graph.order[s] != nil
 	if a.Prefer != nil { // each port is a group
+		list.valid = false
 		list.groups = list.groups[:0]
 		for i := range ports {
 			list.groups = append(list.groups, Neighbour{Ports: ports[i : i+1]})
@@ -149,7 +153,7 @@ func (l *portList) pick(digit, rest int) uint8 {
 // digits writes the entries for dests[from:to] by their digits. Most numbers are one
 // more than the number before, so a counter does in place of divisions.
 func (a *assigner) digits(s, from, to int, row Row) {
-	list, weight := &a.next[s].list, a.divider[s]
+	list, weight := a.next[s].list, a.divider[s]
 	n := len(list.slots)
 	var digit, rest, below int // of the number: its digit of that weight, and what is above and below
 	before := -2

@@ -18,7 +18,8 @@
 //	assign.go      Assign chooses among next hops, by a policy
 //	leastloaded.go the policies by load; dmodk.go: by digits
 //	keep.go        entries that stay as they were
-//	laneengine.go  the engines that use virtual lanes; layer.go: lanes for any tables
+//	laneengine.go  the engines that use virtual lanes; layer.go: lanes for any tables;
+//	dor.go         those in dimension order
 //	basis.go       what an engine made tables of
 //	loan.go        rows that tables share until one changes them
 //	repair.go      Repair: the tables of a fabric that has changed a little

@@ -1,6 +1,15 @@
 package routing
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"fabsh/fabric/format"
+	"fabsh/fabric/routing/lanes"
+	"fabsh/mad"
+)
 
 // dor is dimension-order routing, as OpenSM's dor does it: of the shortest paths
 // the one by the lowest port, or by the first port in the port order given.
@@ -25,4 +34,333 @@ var dor = Engine{
 		r := NewRoutes(g, 0)
 		return r, r.Assign(ctx, h, AssignOptions{Policy: First, Keep: o.Keep})
 	},
+}
+
+// torus2QoS is dimension-order routing in a torus or mesh, with datelines and around
+// missing parts, as OpenSM's torus-2QoS (torus-2QoS(8)), whose seeds and radices it does
+// not need: see lanes.Torus and lanes.TorusRoutes. Bits 0 to 2 of a service level say
+// which datelines a path crosses, and bit 3 is for quality of service: of the lanes, bit 0
+// is that of the dimension of the link, bit 1, or 0 without rings, is set after a turn that
+// dimension order does not have, and bit 2 is the quality of service, where there are as many lanes.
+// Where parts are missing, the tables are verified; if they have a credit loop, or a
+// ring is open in two places, another order of dimensions is tried.
+//
+// Time: O(S*L) and that of Verify.
+var torus2QoS = Engine{
+	Name:    "torus-2qos",
+	Doc:     "Dimension order on a torus or mesh, with datelines, and around missing links and switches.",
+	Options: []string{"max_vls", "torus_config"},
+	Acyclic: true,
+	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
+		t, err := g.torus(ctx, o.TorusConfig)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			return nil, &Precondition{Reason: err}
+		}
+		h, err := g.Hops(ctx)
+		if err != nil {
+			return nil, &Precondition{Reason: err}
+		}
+		var first error
+		for _, order := range t.Orders() {
+			r, err := g.inDimensionOrder(ctx, t, t.Routes(order), h, o.MaxVLs)
+			if err == nil || !errors.As(err, new(*Precondition)) {
+				return r, err
+			}
+			if first == nil {
+				first = err
+			}
+		}
+		return nil, first
+	},
+}
+
+// torus finds the coordinates: by the first seed of a file that will do, or without one.
+func (g *Graph) torus(ctx context.Context, config *format.TorusConfig) (*lanes.Torus, error) {
+	named := func(err error) error {
+		if no := new(lanes.NoTorus); errors.As(err, &no) {
+			return errors.New(no.Name(func(s int32) string { return g.switches[s].Label() }))
+		}
+		return err
+	}
+	if config == nil {
+		t, err := g.network().Torus(ctx)
+		if err != nil {
+			err = fmt.Errorf("no torus: %w", named(err))
+		}
+		return t, err
+	}
+	var reasons []string
+	for i := range config.Seeds {
+		s := &config.Seeds[i]
+		seed, err := g.seed(config, s)
+		if err == nil {
+			var t *lanes.Torus
+			if t, err = g.network().TorusFrom(seed); err == nil {
+				return t, nil
+			}
+		}
+		reasons = append(reasons, fmt.Sprintf("the seed of line %d of the torus_config: %v", s.Line, named(err)))
+	}
+	return nil, errors.New(strings.Join(reasons, "; "))
+}
+
+// seed is a seed of a file, by numbers of switches.
+func (g *Graph) seed(config *format.TorusConfig, s *format.TorusSeed) (*lanes.Seed, error) {
+	var unknown error
+	number := func(guid mad.GUID) int32 {
+		n := g.SwitchByGUID(guid)
+		if n < 0 && guid != 0 && unknown == nil {
+			unknown = fmt.Errorf("there is no switch %v", guid)
+		}
+		return int32(n)
+	}
+	seed := &lanes.Seed{Switch: number(s.From)}
+	for d, size := range config.Size {
+		if size == 1 {
+			continue
+		}
+		name := "xyz"[d : d+1]
+		to := s.To[d]
+		switch {
+		case to == [2]mad.GUID{}:
+			return nil, fmt.Errorf("it has no link along %s, as %sp_link", name, name)
+		case size == 4 && !config.Mesh[d] && (to[0] == 0 || to[1] == 0):
+			return nil, fmt.Errorf("along %s is a ring of 4, whose direction only %sp_link and %sm_link together tell", name, name, name)
+		}
+		seed.Dims = append(seed.Dims, lanes.SeedDim{Name: name, Size: size, Open: config.Mesh[d], Next: [2]int32{number(to[0]), number(to[1])}, Dateline: s.Dateline[d]})
+	}
+	return seed, unknown
+}
+
+// inDimensionOrder are the tables, levels and lanes of paths in a torus.
+func (g *Graph) inDimensionOrder(ctx context.Context, t *lanes.Torus, paths *lanes.TorusRoutes, h *Hops, max int) (*Routes, error) {
+	switches, links := t.Missing()
+	shape := fmt.Sprintf("%s, with %s and %s between others missing", t, count(switches, "switch", "switches"), count(links, "link", "links"))
+	r, from, to, err := g.alongDimensions(ctx, t, paths)
+	if err != nil {
+		return nil, err
+	}
+	if from >= 0 {
+		why := "no path in dimension order leads from %s to %s"
+		if t.OnRing(int32(from), int32(to)) {
+			why = "the ring of %s and %s is open in two places"
+		}
+		return nil, &Precondition{Reason: fmt.Errorf("%s: "+why+"; dfsssp, lash and nue find other paths", shape, g.switches[from].Label(), g.switches[to].Label())}
+	}
+	if switches+links > 0 {
+		r.Notes = []string{"torus-2qos: " + shape}
+	}
+	if err := r.dateline(ctx, t, paths, switches > 0, max); err != nil {
+		return nil, err
+	}
+	if err := r.fillIn(ctx, nil, h, nil); err != nil || switches+links == 0 {
+		return r, err
+	}
+	v, err := r.Verify(ctx, VerifyOptions{})
+	switch {
+	case err != nil:
+		return nil, err
+	case v.Unreachable > 0 || v.Loops > 0:
+		return nil, &Precondition{Reason: fmt.Errorf("%s: dimension order leads %d pairs nowhere; dfsssp, lash and nue find other paths", shape, v.Unreachable)}
+	case !v.Acyclic:
+		return nil, &Precondition{Reason: fmt.Errorf("%s: the turns around them close a credit loop; dfsssp, lash and nue find other paths", shape)}
+	}
+	return r, nil
+}
+
+// alongDimensions are the tables of paths in a torus, without lanes; or the first switch
+// with CAs that has no path to another with some, else -1.
+func (g *Graph) alongDimensions(ctx context.Context, t *lanes.Torus, paths *lanes.TorusRoutes) (r *Routes, from, to int, err error) {
+	r = NewRoutes(g, 0)
+	endpoints := g.endpointsOn()
+	stuck := make([]int, g.workers) // 1 more than a switch with CAs that has no path to another, or 0
+	stuckTo := make([]int, g.workers)
+	err = g.each(ctx, len(g.switches), func(worker, s int) {
+		row := r.Row(s)
+		var ports [2 * lanes.MaxDims][]uint8
+		for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
+			ports[t.Way[c]] = append(ports[t.Way[c]], g.channels[c].Port)
+		}
+		var next [2][2 * lanes.MaxDims]int // of parallel links, for LIDs of switches and others
+		for d := range g.switches {
+			if s == d {
+				for _, dest := range g.destsOf(d) {
+					row[dest.lid] = dest.out
+				}
+				continue
+			}
+			way := paths.Next(int32(s), int32(d))
+			if way < 0 {
+				if endpoints[s] > 0 && endpoints[d] > 0 && (stuck[worker] == 0 || s < stuck[worker]-1) {
+					stuck[worker], stuckTo[worker] = s+1, d
+				}
+				continue
+			}
+			for _, dest := range g.destsOf(d) {
+				n := &next[min(dest.out, 1)][way]
+				row[dest.lid] = ports[way][*n%len(ports[way])]
+				*n++
+			}
+		}
+	})
+	if err != nil {
+		return nil, -1, -1, err
+	}
+	if i := firstStuck(stuck); i >= 0 {
+		return nil, stuck[i] - 1, stuckTo[i], nil
+	}
+	return r, -1, -1, nil
+}
+
+// byDatelines are the paths of lash in a whole torus of long rings, where Layer finds no
+// lanes: in dimension order, with a lane for each set of datelines that paths cross. That
+// closes no ring: a path that crosses a dateline does not get past the point opposite.
+// Half way round, the way back is the way there, so it crosses the same ones. nil: this
+// is no whole torus, or max lanes do not suffice.
+//
+// Time: O(S*L).
+func (g *Graph) byDatelines(ctx context.Context, max int) *Routes {
+	if g.weighted {
+		return nil
+	}
+	t, err := g.network().Torus(ctx)
+	if err != nil {
+		return nil
+	}
+	need := 1
+	var lane [1 << lanes.MaxDims]uint8 // by level
+	for d := range t.Dims {
+		if t.Dateline(d) {
+			for level := range lane {
+				lane[level] |= uint8(need) * uint8(level>>d&1)
+			}
+			need *= 2
+		}
+	}
+	if max == 0 {
+		max = DefaultLanes
+	}
+	if switches, links := t.Missing(); switches+links > 0 || need > max {
+		return nil
+	}
+	t.Mirror = true
+	r, from, _, err := g.alongDimensions(ctx, t, t.Routes(t.Orders()[0]))
+	if err != nil || from >= 0 {
+		return nil
+	}
+	r.SL2VL = NewSL2VL(g)
+	if r.levels(ctx, func(s, d int) uint8 { return lane[t.Level(int32(s), int32(d))] }) != nil {
+		return nil
+	}
+	return r
+}
+
+// levels sets the service levels of paths by the switches where they begin and end.
+func (r *Routes) levels(ctx context.Context, of func(s, d int) uint8) error {
+	g := r.graph
+	r.SL = &SL{Pair: make([][]uint8, len(g.terminals)), shared: true}
+	rows := make([][]uint8, len(g.switches))
+	for i, from := range g.terminals {
+		s := from.Switch
+		if s < 0 || from.Out == 0 {
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if rows[s] == nil {
+			rows[s] = make([]uint8, int(r.top)+1)
+			for d := range g.switches {
+				level := of(int(s), d)
+				for _, dest := range g.destsOf(d) {
+					rows[s][dest.lid] = level
+				}
+			}
+		}
+		r.SL.Pair[i] = rows[s]
+	}
+	return nil
+}
+
+// count is a number of things.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", many)
+}
+
+// firstStuck is the worker whose switch is the first, or -1.
+func firstStuck(stuck []int) int {
+	first := -1
+	for i, s := range stuck {
+		if s > 0 && (first < 0 || s < stuck[first]) {
+			first = i
+		}
+	}
+	return first
+}
+
+// dateline sets the levels and lanes of paths in a torus, which need lanes for turns
+// where a switch is missing.
+func (r *Routes) dateline(ctx context.Context, t *lanes.Torus, paths *lanes.TorusRoutes, turns bool, max int) error {
+	g := r.graph
+	if max == 0 {
+		max = DefaultLanes
+	}
+	rings := false
+	for d := range t.Dims {
+		rings = rings || t.Dateline(d)
+	}
+	need := 1 << btou(rings) << btou(turns)
+	if max < need {
+		return &Precondition{Reason: fmt.Errorf("%s needs %d virtual lanes, of which %d may be used (max_vls)", t, need, max)}
+	}
+	if need == 1 {
+		return nil
+	}
+	r.SL2VL = NewSL2VL(g)
+	for s, n := range g.switches {
+		way := func(port int) int {
+			if c := g.target(int32(s), uint8(port)); c >= 0 {
+				return int(t.Way[c] / 2)
+			}
+			return -1
+		}
+		for in := range n.NumPorts() + 1 {
+			from := way(in)
+			for out := 1; out <= n.NumPorts(); out++ {
+				var vls [16]uint8
+				to := way(out)
+				for sl := range vls {
+					quality := uint8(sl) >> lanes.MaxDims
+					switch {
+					case to < 0 && max >= 2*4:
+						vls[sl] = quality
+					case to < 0:
+					default:
+						if rings {
+							vls[sl] = uint8(sl) >> to & 1
+						}
+						if turns && from >= 0 && paths.Illegal(from, to) {
+							vls[sl] |= 1 << btou(rings)
+						}
+						if max >= 2*4 {
+							vls[sl] |= quality << 2
+						}
+					}
+				}
+				if err := r.SL2VL.Set(s, uint8(in), uint8(out), vls); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if !rings {
+		return nil
+	}
+	return r.levels(ctx, func(s, d int) uint8 { return t.Level(int32(s), int32(d)) })
 }

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"context"
 	"slices"
 
 	"fabsh/mad"
@@ -12,13 +13,55 @@ import (
 // switch share their turns, and all the rest of them is in the dependency graph
 // already. So one search of the graph, for what leads to that channel, tells for
 // thousands of paths whether they close a credit loop.
+//
+// The graph is that of all paths in the tables, which takes a walk to all LIDs. Where all
+// other paths go up and then down, it is at first that of all such paths, whether or not
+// packets take them: then there is nothing to walk, and nearly all gaps are closed by it.
 type downUp struct {
 	r     *Routes
-	graph *CDG // the dependencies of all paths so far
+	graph *CDG              // the dependencies of all paths so far; nil: up, and the turns
+	up    []bool            // by channel: it goes up
+	turns map[[2]int32]bool // those that paths take, from down to up
 
 	in    int32  // the channel
 	leads []bool // by channel: it leads to that one
 	queue []int32
+}
+
+// newDownUp begins with the dependencies of graph.
+func newDownUp(r *Routes, graph *CDG) *downUp {
+	return &downUp{r: r, graph: graph, leads: make([]bool, len(r.graph.channels))}
+}
+
+// newStaticDownUp begins with those of all paths that go up and then down under ranks.
+func newStaticDownUp(r *Routes, ranks *Ranks) *downUp {
+	t := newDownUp(r, nil)
+	t.up, t.turns = make([]bool, len(t.leads)), map[[2]int32]bool{}
+	for c, ch := range r.graph.channels {
+		t.up[c] = ranks.Up(int(ch.From), int(ch.To))
+	}
+	return t
+}
+
+// has says whether packets on channel c may wait for channel next.
+func (t *downUp) has(c, next int32) bool {
+	if t.graph != nil {
+		return t.graph.Has(c, next)
+	}
+	if t.up[c] { // no packet goes back on the same link
+		return t.r.graph.channels[c].Reverse != next
+	}
+	return !t.up[next] || t.turns[[2]int32{c, next}]
+}
+
+// add notes that packets on channel c wait for channel next.
+func (t *downUp) add(c, next int32) {
+	switch {
+	case t.graph != nil:
+		t.graph.Add(c, next)
+	case !t.has(c, next):
+		t.turns[[2]int32{c, next}] = true
+	}
 }
 
 // maxTurns is how many channels are tried: each costs a search of the graph. The
@@ -27,12 +70,11 @@ const maxTurns = 64
 
 // byTurning closes what gaps of the LIDs of switches it can, and keeps the others. It
 // goes through the switches with CAs that have entries for most of them, and through
-// the channels that lead there. graph must hold the dependencies of all packets from
-// CAs; it gets those of the new paths.
-func (a *addition) byTurning(graph *CDG) {
+// the channels that lead there. t must hold the dependencies of all packets from CAs; it
+// gets those of the new paths.
+func (a *addition) byTurning(ctx context.Context, t *downUp) error {
 	g := a.r.graph
 	endpoints := g.endpointsOn()
-	t := &downUp{r: a.r, graph: graph, leads: make([]bool, len(g.channels))}
 	tried := make([]bool, len(g.switches))
 	for turns := 0; turns < maxTurns && len(a.switches) > 0; {
 		s := t.best(a.switches, endpoints, tried)
@@ -45,6 +87,9 @@ func (a *addition) byTurning(graph *CDG) {
 			if len(guides) == 0 {
 				continue
 			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			turns++
 			t.into(g.channels[c].Reverse)
 			a.switches = slices.DeleteFunc(a.switches, func(x gap) bool {
@@ -55,6 +100,7 @@ func (a *addition) byTurning(graph *CDG) {
 	for i := range a.switches {
 		a.switches[i].before = a.r.entries(a.switches[i].dest.lid)
 	}
+	return nil
 }
 
 // turning adds the paths to x that it can, and says whether none is missing.
@@ -117,7 +163,7 @@ func (t *downUp) into(in int32) {
 		c := t.queue[i]
 		from := g.channels[c].From
 		for out := g.chanBase[from]; out < g.chanBase[from+1]; out++ {
-			if before := g.channels[out].Reverse; !t.leads[before] && t.graph.Has(before, c) {
+			if before := g.channels[out].Reverse; !t.leads[before] && t.has(before, c) {
 				t.leads[before] = true
 				t.queue = append(t.queue, before)
 			}
@@ -139,10 +185,10 @@ func (t *downUp) follow(s int32, lid, guide mad.LID) bool {
 		in, at = c, g.chanTo[c]
 	}
 	next := g.target(at, t.r.Row(int(at))[lid])
-	if in < 0 || next < 0 || !t.graph.Has(in, next) && (in != t.in || t.leads[next]) {
+	if in < 0 || next < 0 || !t.has(in, next) && (in != t.in || t.leads[next]) {
 		return false
 	}
-	t.graph.Add(in, next)
+	t.add(in, next)
 	for s != at {
 		port := t.r.Row(int(s))[guide]
 		t.r.Row(int(s))[lid] = port

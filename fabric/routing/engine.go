@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"fabsh/fabric/format"
 )
 
 // Engines are all routing engines, in the order in which lists show them. This
@@ -56,6 +58,8 @@ type Options struct {
 	Keep   *Routes // entries that stay where they are still next hops
 	Given  *Routes // the tables that the engine file takes
 	MaxVLs int     // virtual lanes that may be used; 0: DefaultLanes
+	// TorusConfig has the shape, and where it begins; nil: torus-2qos finds that.
+	TorusConfig *format.TorusConfig
 }
 
 // EngineNames are the names of Engines, in their order.
@@ -101,6 +105,9 @@ func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, 
 	}
 	o.Keep = o.Keep.seenOn(g)
 	r, err := Engines()[i].compute(ctx, g, &o)
+	if err != nil && ctx.Err() != nil { // not that the engine does not apply
+		return nil, context.Cause(ctx)
+	}
 	if p := new(Precondition); errors.As(err, &p) {
 		p.Engine = engine
 	}

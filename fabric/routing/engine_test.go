@@ -1,10 +1,12 @@
 package routing
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"fabsh/fabric"
@@ -41,7 +43,7 @@ func TestEngineTable(t *testing.T) {
 
 // optionName is the name of a field as an option: MaxVLs is max_vls.
 func optionName(field string) string {
-	return strings.ToLower(strings.Replace(field, "MaxVLs", "max_vls", 1))
+	return strings.ToLower(strings.NewReplacer("MaxVLs", "max_vls", "TorusConfig", "torus_config").Replace(field))
 }
 
 // TestMinimalWeights: where links have weights, the paths of minimal engines are
@@ -177,4 +179,43 @@ func connected(t testing.TB, g *Graph) bool {
 		}
 	}
 	return true
+}
+
+// endsLater is a context that ends when it has been asked so many times.
+type endsLater struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *endsLater) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCancelled: an engine that is stopped, at whatever point, says so, and not that it
+// does not apply.
+func TestCancelled(t *testing.T) {
+	for _, net := range []string{"fattree:k=4,levels=3,remove_links=2,seed=1", "torus:dims=3/4,hosts=1"} {
+		g := graph(t, net, GraphOptions{Workers: 1})
+		for _, e := range Engines() {
+			if _, err := Compute(t.Context(), g, e.Name, Options{}); err != nil {
+				continue // it does not apply
+			}
+			stopped := 0
+			for after := range int64(40) {
+				ctx := &endsLater{Context: context.Background()}
+				ctx.left.Store(after)
+				if _, err := Compute(ctx, g, e.Name, Options{}); err != nil {
+					if stopped++; err != context.Canceled {
+						t.Errorf("%s, %s, stopped when asked %d times: %v", net, e.Name, after, err)
+					}
+				}
+			}
+			if stopped < 2 {
+				t.Errorf("%s, %s: stopped %d times", net, e.Name, stopped)
+			}
+		}
+	}
 }

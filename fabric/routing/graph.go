@@ -22,6 +22,8 @@ type GraphOptions struct {
 	// PortOrder lists the preferred ports of a switch, best first; ports that
 	// it leaves out come after them.
 	PortOrder func(*fabric.Node) []int
+	// LIDs are the first LID of an end port and its LMC; nil: those that it has.
+	LIDs func(*fabric.Port) (mad.LID, int)
 	// Rules give terminals their classes; nil: DefaultRules.
 	Rules []Rule
 	// Workers is how many cores are used; 0: all. No result depends on it.
@@ -129,7 +131,11 @@ func NewGraph(f *fabric.Fabric, o GraphOptions) (*Graph, error) {
 		}
 	}
 	g.addNeighbours()
-	g.addTerminals(usable, quick(o.Rules))
+	lids := o.LIDs
+	if lids == nil {
+		lids = func(p *fabric.Port) (mad.LID, int) { return p.LID(), p.LMC() }
+	}
+	g.addTerminals(usable, lids, quick(o.Rules))
 	if !f.Complete() {
 		g.note("the fabric is incomplete (%s): nothing is known of what is not in it", f.Missing())
 	}
@@ -186,6 +192,10 @@ func (g *Graph) Fabric() *fabric.Fabric { return g.fabric }
 
 // Notes say what of the fabric g lacks, and what differs from it.
 func (g *Graph) Notes() []string { return slices.Concat(g.notes, g.leftOut) }
+
+// LeftOut are the ports that have no LID, or share one, each with the reason: nothing, or
+// not all, is routed to them.
+func (g *Graph) LeftOut() []string { return g.leftOut }
 
 // Workers is the number of cores used.
 func (g *Graph) Workers() int { return g.workers }

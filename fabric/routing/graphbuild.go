@@ -3,6 +3,7 @@ package routing
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"fabsh/fabric"
@@ -115,27 +116,24 @@ func (g *Graph) setOrder(s int, ports []int) error {
 func (g *Graph) addNeighbours() {
 	ports := make([]uint8, 0, len(g.channels))
 	g.neighbours, g.nbrTo = make([]Neighbour, 0, len(g.channels)), make([]int32, 0, len(g.channels))
-	sorted := make([]int32, 0, 255) // ports a switch
+	sorted := make([]uint64, 0, 255) // ports of a switch, by neighbour, weight, rank and number
 	for s := range g.switches {
 		g.nbrBase = append(g.nbrBase, int32(len(g.neighbours)))
 		sorted = sorted[:0]
-		for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
-			sorted = append(sorted, c)
+		for _, c := range g.channels[g.chanBase[s]:g.chanBase[s+1]] {
+			sorted = append(sorted, uint64(c.To)<<32|uint64(c.Weight)<<24|uint64(g.rank(s, c.Port))<<8|uint64(c.Port))
 		}
-		slices.SortFunc(sorted, func(i, j int32) int {
-			a, b := &g.channels[i], &g.channels[j]
-			return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.Weight, b.Weight), cmp.Compare(g.rank(s, a.Port), g.rank(s, b.Port)), cmp.Compare(a.Port, b.Port))
-		})
+		slices.Sort(sorted)
 		for i := 0; i < len(sorted); {
-			first := &g.channels[sorted[i]]
+			first := sorted[i]
 			from := len(ports)
-			for ; i < len(sorted) && g.channels[sorted[i]].To == first.To; i++ {
-				if c := &g.channels[sorted[i]]; c.Weight == first.Weight {
-					ports = append(ports, c.Port)
+			for ; i < len(sorted) && sorted[i]>>32 == first>>32; i++ {
+				if sorted[i]>>24 == first>>24 {
+					ports = append(ports, uint8(sorted[i]))
 				}
 			}
-			g.nbrTo = append(g.nbrTo, first.To)
-			g.neighbours = append(g.neighbours, Neighbour{To: first.To, Weight: first.Weight, Ports: ports[from:len(ports):len(ports)]})
+			g.nbrTo = append(g.nbrTo, int32(first>>32))
+			g.neighbours = append(g.neighbours, Neighbour{To: int32(first >> 32), Weight: uint8(first >> 24), Ports: ports[from:len(ports):len(ports)]})
 		}
 	}
 	g.nbrBase = append(g.nbrBase, int32(len(g.neighbours)))
@@ -162,7 +160,7 @@ func (g *Graph) rank(s int, p uint8) int16 {
 }
 
 // addTerminals finds the ports that have LIDs, or gives LIDs where no port has one.
-func (g *Graph) addTerminals(usable func(*fabric.Port) bool, rules []Rule) {
+func (g *Graph) addTerminals(usable func(*fabric.Port) bool, lids func(*fabric.Port) (mad.LID, int), rules []Rule) {
 	var noLID, detached int
 	g.terminals = make([]Terminal, 0, len(g.fabric.Nodes()))
 	for i := range g.fabric.Ports() {
@@ -171,7 +169,8 @@ func (g *Graph) addTerminals(usable func(*fabric.Port) bool, rules []Rule) {
 		if isSwitch && p.Num() > 0 || !isSwitch && p.Peer() == nil {
 			continue
 		}
-		t := Terminal{Port: p, LID: p.LID(), Count: 1 << p.LMC(), Switch: -1, Class: Classify(rules, p)}
+		lid, lmc := lids(p)
+		t := Terminal{Port: p, LID: lid, Count: 1 << lmc, Switch: -1, Class: Classify(rules, p)}
 		switch {
 		case isSwitch:
 			t.Switch = g.SwitchOf(p.Node())
@@ -225,7 +224,7 @@ func (g *Graph) addLIDs() {
 			t.Count = 0
 		}
 		if int(t.LID)%max(1, t.Count) != 0 {
-			g.leaveOut("LID %d of %s is no multiple of %d: with LMC %d the port masks the low bits", t.LID, t.Port.Label(), t.Count, t.Port.LMC())
+			g.leaveOut("LID %d of %s is no multiple of %d: with LMC %d the port masks the low bits", t.LID, t.Port.Label(), t.Count, bits.Len(uint(t.Count))-1)
 		}
 		if last := int(t.LID) + t.Count - 1; last > int(mad.MaxUnicastLID) {
 			g.leaveOut("LID %d of %s is beyond %d, the highest that is no multicast LID", last, t.Port.Label(), mad.MaxUnicastLID)

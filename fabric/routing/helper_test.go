@@ -19,7 +19,9 @@ var nets = map[string]string{
 	"ft1728":  "pgft:m=12/12/12,w=1/12/12,p=1/1/1",
 	"ft5832":  "pgft:m=18/18/18,w=1/18/18,p=1/1/1",
 	"ft11664": "pgft:m=18/18/36,w=1/18/18,p=1/1/1",
-	"wide":    "pgft:m=32/32/42,w=1/32/32,p=1/1/1",
+	// with 400 of its 23,328 links between switches missing
+	"ft11664-400": "pgft:m=18/18/36,w=1/18/18,p=1/1/1,remove_links=400,seed=5",
+	"wide":        "pgft:m=32/32/42,w=1/32/32,p=1/1/1",
 }
 
 // small are nets that everything is tried on: whole ones and ones with parts

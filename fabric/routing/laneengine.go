@@ -3,7 +3,6 @@ package routing
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"fabsh/fabric/routing/lanes"
@@ -38,7 +37,8 @@ var dfsssp = Engine{
 // shortest path from switch to switch, by the lowest port, so that it is dimension
 // order where ports have that order; and the path there and that back on the same
 // lane, so that an answer can have the service level of its question. LIDs are spread
-// over parallel links, which count as one.
+// over parallel links, which count as one. In a torus of long rings that needs more
+// lanes than there are: then see byDatelines.
 //
 // Time: those of Hops, Assign and Layer.
 var lash = Engine{
@@ -56,7 +56,13 @@ var lash = Engine{
 		if err := r.Assign(ctx, h, AssignOptions{Policy: First}); err != nil {
 			return nil, err
 		}
-		return r.inLanes(ctx, &lanes.Layering{Both: true, Class: g.parallel()}, o)
+		r, err = r.inLanes(ctx, &lanes.Layering{Both: true, Class: g.parallel()}, o)
+		if errors.As(err, new(*TooFewLanes)) {
+			if t := g.byDatelines(ctx, o.MaxVLs); t != nil {
+				return t, nil
+			}
+		}
+		return r, err
 	},
 }
 
@@ -148,214 +154,4 @@ func btou(b bool) uint8 {
 		return 1
 	}
 	return 0
-}
-
-// torus2QoS is dimension-order routing in a torus or mesh, with datelines and around
-// missing parts, as OpenSM's torus-2QoS (torus-2QoS(8)), whose seeds and radices it does
-// not need: see lanes.Torus and lanes.TorusRoutes. Bits 0 to 2 of a service level say
-// which datelines a path crosses, and bit 3 is for quality of service: of the lanes, bit 0
-// is that of the dimension of the link, bit 1, or 0 without rings, is set after a turn that
-// dimension order does not have, and bit 2 is the quality of service, where there are as many lanes.
-// Where parts are missing, the tables are verified; if they have a credit loop, or a
-// ring is open in two places, another order of dimensions is tried.
-//
-// Time: O(S*L) and that of Verify.
-var torus2QoS = Engine{
-	Name:    "torus-2qos",
-	Doc:     "Dimension order on a torus or mesh, with datelines, and around missing links and switches.",
-	Options: []string{"max_vls"},
-	Acyclic: true,
-	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
-		t, err := g.network().Torus(ctx)
-		if no := new(lanes.NoTorus); errors.As(err, &no) {
-			err = errors.New(no.Name(func(s int32) string { return g.switches[s].Label() }))
-		}
-		switch {
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case err != nil:
-			return nil, &Precondition{Reason: fmt.Errorf("no torus: %w", err)}
-		}
-		h, err := g.Hops(ctx)
-		if err != nil {
-			return nil, &Precondition{Reason: err}
-		}
-		var first error
-		for _, order := range t.Orders() {
-			r, err := g.inDimensionOrder(ctx, t, t.Routes(order), h, o.MaxVLs)
-			if err == nil || !errors.As(err, new(*Precondition)) {
-				return r, err
-			}
-			if first == nil {
-				first = err
-			}
-		}
-		return nil, first
-	},
-}
-
-// inDimensionOrder are the tables, levels and lanes of paths in a torus.
-func (g *Graph) inDimensionOrder(ctx context.Context, t *lanes.Torus, paths *lanes.TorusRoutes, h *Hops, max int) (*Routes, error) {
-	switches, links := t.Missing()
-	shape := fmt.Sprintf("%s, with %s and %s between others missing", t, count(switches, "switch", "switches"), count(links, "link", "links"))
-	r := NewRoutes(g, 0)
-	if switches+links > 0 {
-		r.Notes = []string{"torus-2qos: " + shape}
-	}
-	endpoints := g.endpointsOn()
-	stuck := make([]int, g.workers) // 1 more than a switch with CAs that has no path to another, or 0
-	stuckTo := make([]int, g.workers)
-	err := g.each(ctx, len(g.switches), func(worker, s int) {
-		row := r.Row(s)
-		var ports [2 * lanes.MaxDims][]uint8
-		for c := g.chanBase[s]; c < g.chanBase[s+1]; c++ {
-			ports[t.Way[c]] = append(ports[t.Way[c]], g.channels[c].Port)
-		}
-		var next [2][2 * lanes.MaxDims]int // of parallel links, for LIDs of switches and others
-		for d := range g.switches {
-			if s == d {
-				for _, dest := range g.destsOf(d) {
-					row[dest.lid] = dest.out
-				}
-				continue
-			}
-			way := paths.Next(int32(s), int32(d))
-			if way < 0 {
-				if endpoints[s] > 0 && endpoints[d] > 0 && (stuck[worker] == 0 || s < stuck[worker]-1) {
-					stuck[worker], stuckTo[worker] = s+1, d
-				}
-				continue
-			}
-			for _, dest := range g.destsOf(d) {
-				n := &next[min(dest.out, 1)][way]
-				row[dest.lid] = ports[way][*n%len(ports[way])]
-				*n++
-			}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	if i := firstStuck(stuck); i >= 0 {
-		from, to := stuck[i]-1, stuckTo[i]
-		why := "no path in dimension order leads from %s to %s"
-		if t.OnRing(int32(from), int32(to)) {
-			why = "the ring of %s and %s is open in two places"
-		}
-		return nil, &Precondition{Reason: fmt.Errorf("%s: "+why+"; dfsssp, lash and nue find other paths", shape, g.switches[from].Label(), g.switches[to].Label())}
-	}
-	if err := r.dateline(t, paths, switches > 0, max); err != nil {
-		return nil, err
-	}
-	if err := r.fillIn(ctx, nil, h, nil); err != nil || switches+links == 0 {
-		return r, err
-	}
-	v, err := r.Verify(ctx, VerifyOptions{})
-	switch {
-	case err != nil:
-		return nil, err
-	case v.Unreachable > 0 || v.Loops > 0:
-		return nil, &Precondition{Reason: fmt.Errorf("%s: dimension order leads %d pairs nowhere; dfsssp, lash and nue find other paths", shape, v.Unreachable)}
-	case !v.Acyclic:
-		return nil, &Precondition{Reason: fmt.Errorf("%s: the turns around them close a credit loop; dfsssp, lash and nue find other paths", shape)}
-	}
-	return r, nil
-}
-
-// count is a number of things.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprint(n, " ", many)
-}
-
-// firstStuck is the worker whose switch is the first, or -1.
-func firstStuck(stuck []int) int {
-	first := -1
-	for i, s := range stuck {
-		if s > 0 && (first < 0 || s < stuck[first]) {
-			first = i
-		}
-	}
-	return first
-}
-
-// dateline sets the levels and lanes of paths in a torus, which need lanes for turns
-// where a switch is missing.
-func (r *Routes) dateline(t *lanes.Torus, paths *lanes.TorusRoutes, turns bool, max int) error {
-	g := r.graph
-	if max == 0 {
-		max = DefaultLanes
-	}
-	rings := false
-	for d := range t.Dims {
-		rings = rings || t.Dateline(d)
-	}
-	need := 1 << btou(rings) << btou(turns)
-	if max < need {
-		return &Precondition{Reason: fmt.Errorf("%s needs %d virtual lanes, of which %d may be used (max_vls)", t, need, max)}
-	}
-	if need == 1 {
-		return nil
-	}
-	r.SL2VL = NewSL2VL(g)
-	for s, n := range g.switches {
-		way := func(port int) int {
-			if c := g.target(int32(s), uint8(port)); c >= 0 {
-				return int(t.Way[c] / 2)
-			}
-			return -1
-		}
-		for in := range n.NumPorts() + 1 {
-			from := way(in)
-			for out := 1; out <= n.NumPorts(); out++ {
-				var vls [16]uint8
-				to := way(out)
-				for sl := range vls {
-					quality := uint8(sl) >> lanes.MaxDims
-					switch {
-					case to < 0 && max >= 2*4:
-						vls[sl] = quality
-					case to < 0:
-					default:
-						if rings {
-							vls[sl] = uint8(sl) >> to & 1
-						}
-						if turns && from >= 0 && paths.Illegal(from, to) {
-							vls[sl] |= 1 << btou(rings)
-						}
-						if max >= 2*4 {
-							vls[sl] |= quality << 2
-						}
-					}
-				}
-				if err := r.SL2VL.Set(s, uint8(in), uint8(out), vls); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	if !rings {
-		return nil
-	}
-	r.SL = &SL{Pair: make([][]uint8, len(g.terminals)), shared: true}
-	rows := make([][]uint8, len(g.switches))
-	for i, from := range g.terminals {
-		s := from.Switch
-		if s < 0 || from.Out == 0 {
-			continue
-		}
-		if rows[s] == nil {
-			rows[s] = make([]uint8, int(r.top)+1)
-			for d := range g.switches {
-				level := t.Level(int32(s), int32(d))
-				for _, dest := range g.destsOf(d) {
-					rows[s][dest.lid] = level
-				}
-			}
-		}
-		r.SL.Pair[i] = rows[s]
-	}
-	return nil
 }

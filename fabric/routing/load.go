@@ -189,12 +189,26 @@ func (r *Routes) readSL2VLs(in io.Reader, name string) error {
 // Write writes the tables as a file of a kind.
 func (r *Routes) Write(ctx context.Context, w io.Writer, kind format.Kind) error {
 	g := r.graph
-	return format.DumpTables(w, g.Fabric(), kind, &format.Tables{
+	return format.DumpTables(stopping{ctx, w}, g.Fabric(), kind, &format.Tables{
 		LFT:   func(n *fabric.Node) []byte { return r.Row(g.SwitchOf(n)) },
 		Hops:  func() (format.HopsFunc, error) { return g.hopsFunc(ctx) },
 		SL:    r.slOf,
 		SL2VL: r.vlsOf,
 	})
+}
+
+// stopping is a writer that fails when ctx ends: the tables of a large fabric are
+// gigabytes of text.
+type stopping struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (s stopping) Write(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	return s.w.Write(p)
 }
 
 // slOf is the service level of the path from a port; false: no path begins there.

@@ -2,6 +2,8 @@ package routing
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -85,5 +87,29 @@ func TestAdaptive(t *testing.T) {
 	want := []string{"true [adaptive routing not determined]", "true []", "false [adaptive routing: packets take other ways than the tables say, and so the verdict is unknown]"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// canceller ends a context with the first block that is written.
+type canceller struct {
+	end    context.CancelFunc
+	blocks int
+}
+
+func (c *canceller) Write(p []byte) (int, error) {
+	c.end()
+	c.blocks++
+	return len(p), nil
+}
+
+// TestWriteEnds: writing ends with its context, before the next block.
+func TestWriteEnds(t *testing.T) {
+	r := compute(t, graph(t, "fattree:k=16,levels=2", GraphOptions{}), "minhop", Options{})
+	for _, kind := range []format.Kind{format.KindLFTs, format.KindFDBs} {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := &canceller{end: cancel}
+		if err := r.Write(ctx, c, kind); !errors.Is(err, context.Canceled) || c.blocks != 1 {
+			t.Errorf("%v: %d blocks, %v", kind, c.blocks, err)
+		}
 	}
 }

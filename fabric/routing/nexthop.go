@@ -24,15 +24,24 @@ type nextHops struct {
 	hops *Hops
 	s    int // the switch
 	sets []uint8
-	list portList // of the last destination
+	list *portList // of the last destination; nil: there is none
+
+	// known has lists that came before, by a hash of their sets: where parts are missing,
+	// a switch has few different sets, but they alternate. Nil until it is needed;
+	// several nextHops may share one, by turns.
+	known *[knownLists]portList
+	key   []uint8 // memory of ports
 }
+
+// knownLists is a power of two.
+const knownLists = 64
 
 // load computes them for switch s.
 func (x *nextHops) load(h *Hops, s int) {
 	g := h.graph
 	first, last := int(g.nbrBase[s]), int(g.nbrBase[s+1])
 	x.hops, x.s = h, s
-	x.list.forget()
+	x.forget()
 	size := (last - first + 7) / 8 * h.stride
 	if cap(x.sets) < size {
 		x.sets = make([]uint8, size)
@@ -81,21 +90,42 @@ func (x *nextHops) ports(d int) (ports []uint8, same bool) {
 	if x.same(d) {
 		return x.list.ports, true
 	}
-	x.list.known = true
-	x.list.last = x.list.last[:0]
+	if x.known == nil {
+		x.known = new([knownLists]portList)
+	}
+	x.key = x.key[:0]
+	hash := uint64(0)
 	if x.hops.d[x.s*x.hops.stride+d] != noPath {
 		for at := d; at < len(x.sets); at += x.hops.stride {
-			x.list.last = append(x.list.last, x.sets[at])
+			x.key = append(x.key, x.sets[at])
+			hash = (hash ^ uint64(x.sets[at])) * 0x9e3779b97f4a7c15
 		}
 	}
-	x.expand()
+	x.list = &x.known[hash>>32%knownLists]
+	if !x.list.valid || !slices.Equal(x.list.last, x.key) {
+		x.list.last = append(x.list.last[:0], x.key...)
+		x.expand()
+	}
 	return x.list.ports, false
+}
+
+// forget forgets the lists of the last switch.
+func (x *nextHops) forget() {
+	x.list = nil
+	if x.known != nil {
+		for i := range x.known {
+			x.known[i].valid = false
+		}
+	}
 }
 
 // same says whether the next hops to d are those of the last destination.
 func (x *nextHops) same(d int) bool {
-	if !x.list.known || x.hops.d[x.s*x.hops.stride+d] == noPath {
-		return x.list.known && len(x.list.last) == 0
+	if x.list == nil {
+		return false
+	}
+	if x.hops.d[x.s*x.hops.stride+d] == noPath {
+		return len(x.list.last) == 0
 	}
 	at := d
 	for _, set := range x.list.last {
@@ -107,22 +137,19 @@ func (x *nextHops) same(d int) bool {
 	return at >= len(x.sets)
 }
 
-// portList has the ports of the last destination, for the next one often has the
-// same.
+// portList has the ports of a set of neighbours.
 type portList struct {
-	last   []uint8 // its sets
-	known  bool    // there is one
+	valid  bool
+	last   []uint8 // the set
 	ports  []uint8
 	groups []Neighbour // the neighbours that they lead to
-	slots  []int16     // of DModK: the group of each digit, or -1
+	slots  []int16     // of DModK: the group of each digit, or -1; none: not yet found
 }
-
-func (l *portList) forget() { l.known = false }
 
 // expand lists the ports of the neighbours in list.last.
 func (x *nextHops) expand() {
-	g, l := x.hops.graph, &x.list
-	l.ports, l.groups = l.ports[:0], l.groups[:0]
+	g, l := x.hops.graph, x.list
+	l.valid, l.ports, l.groups, l.slots = true, l.ports[:0], l.groups[:0], l.slots[:0]
 	nbrs := g.Neighbours(x.s)
 	most := 0
 	for i, set := range l.last {
@@ -173,7 +200,10 @@ func (h *Hops) Next(s, d int) []uint8 {
 func (x *nextHops) find(h *Hops, s, d int) {
 	g := h.graph
 	own := h.d[s*h.stride+d]
-	x.hops, x.s, x.list.known, x.list.last = h, s, false, x.list.last[:0]
+	if x.list == nil {
+		x.list = new(portList)
+	}
+	x.hops, x.s, x.list.last = h, s, x.list.last[:0]
 	if s == d || own == noPath {
 		x.expand()
 		return

@@ -261,8 +261,8 @@ func (n *nueSearch) toSwitches(ctx context.Context, connected *Hops) error {
 		return nil
 	}
 	graph := n.order.CDG
-	if a.byTurning(graph); len(a.switches) == 0 {
-		return nil
+	if err := a.byTurning(ctx, newDownUp(n.routes, graph)); err != nil || len(a.switches) == 0 {
+		return err
 	}
 	last := newNueSearch(n.routes, graph, graph.order())
 	last.tree = n.tree

@@ -110,6 +110,9 @@ func TestOpenSM(t *testing.T) {
 // TestQuality: on a tree of 1,728 hosts, shifts meet no contention, and random
 // permutations get as much bandwidth as with OpenSM's ftree, or more.
 func TestQuality(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	theirs := opensm(t, topology(t, "ft1728"), "-R", "ftree,no_fallback")
 	measure := func(r *Routes, pattern string) *Congestion {
 		t.Helper()

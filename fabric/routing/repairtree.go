@@ -3,6 +3,8 @@ package routing
 import (
 	"context"
 	"slices"
+
+	"fabsh/mad"
 )
 
 // repairTree is Repair for DModK on a fat tree. Its choices depend on nothing but the
@@ -116,8 +118,9 @@ func (x *repair) findMoved() {
 func (x *repair) choose(ctx context.Context, tree *treeBasis) ([][2]int32, error) {
 	g := x.g
 	a := &assigner{AssignOptions: AssignOptions{Policy: DModK}, routes: x.new, h: x.h, parents: tree.parents, divider: tree.divider}
-	before := make([][]uint8, g.workers)
+	choices := make([]Row, g.workers)
 	a.next = make([]nextHops, len(g.switches))
+	memory := make([]nextHops, g.workers) // lent to one switch after the other
 	a.number = make([]int, len(g.dests))
 	for i, d := range g.dests {
 		a.number[i] = tree.number[d.lid]
@@ -125,6 +128,8 @@ func (x *repair) choose(ctx context.Context, tree *treeBasis) ([][2]int32, error
 	open := make([][][2]int32, g.workers)
 	err := g.each(ctx, len(g.switches), func(worker, s int) {
 		list := x.parts[s]
+		a.next[s], memory[worker] = memory[worker], nextHops{}
+		defer func() { a.next[s], memory[worker] = nextHops{}, a.next[s] }()
 		if x.whole[s] {
 			a.next[s].load(x.h, s)
 			list = x.all(list)
@@ -132,9 +137,21 @@ func (x *repair) choose(ctx context.Context, tree *treeBasis) ([][2]int32, error
 		if len(list) == 0 {
 			return
 		}
-		row := x.new.own(s)
+		if choices[worker] == nil {
+			choices[worker] = make(Row, x.new.stride)
+		}
+		chosen := choices[worker]
+		// A row is copied once an entry of it changes.
+		row := x.new.Row(s)
+		set := func(lid mad.LID, port uint8) {
+			if row[lid] != port {
+				row = x.new.own(s)
+				row[lid] = port
+			}
+		}
 		for _, d := range list {
-			ports, same := a.next[s].list.ports, false
+			var ports []uint8
+			same := false
 			if x.whole[s] {
 				ports, same = a.next[s].ports(int(d))
 			} else if s != int(d) {
@@ -145,7 +162,7 @@ func (x *repair) choose(ctx context.Context, tree *treeBasis) ([][2]int32, error
 			case from == to:
 			case s == int(d):
 				for _, dest := range g.dests[from:to] {
-					row[dest.lid] = dest.out
+					set(dest.lid, dest.out)
 				}
 			case len(ports) == 0:
 				open[worker] = append(open[worker], [2]int32{int32(s), d})
@@ -153,24 +170,20 @@ func (x *repair) choose(ctx context.Context, tree *treeBasis) ([][2]int32, error
 				if !same {
 					a.findParents(s, ports)
 				}
-				old := before[worker][:0]
+				a.digits(s, int(from), int(to), chosen)
 				for _, dest := range g.dests[from:to] {
-					old = append(old, row[dest.lid])
-				}
-				before[worker] = old
-				a.digits(s, int(from), int(to), row)
-				for i, dest := range g.dests[from:to] {
-					port := old[i]
-					if row[dest.lid] == port || !slices.Contains(ports, port) {
+					port := row[dest.lid]
+					if chosen[dest.lid] == port {
 						continue
 					}
-					if dest.out == 0 || x.wasNextHop(s, d, row[dest.lid]) { // else the choice is one that is gained
-						row[dest.lid] = port
+					// It stays if it is a next hop still, unless the choice is one that is gained.
+					if slices.Contains(ports, port) && (dest.out == 0 || x.wasNextHop(s, d, chosen[dest.lid])) {
+						continue
 					}
+					set(dest.lid, chosen[dest.lid])
 				}
 			}
 		}
-		a.next[s] = nextHops{}
 	})
 	pairs := slices.Concat(open...)
 	slices.SortFunc(pairs, func(a, b [2]int32) int { return slices.Compare(a[:], b[:]) })

@@ -2,12 +2,12 @@ package routing
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"fabsh/mad"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestRow(t *testing.T) {
@@ -123,5 +123,18 @@ func TestTrace(t *testing.T) {
 	r.Row(leaf)[to] = 1
 	if p, _ := r.Trace(from, to); p.Broken != `"leaf-1" (0x0002c90300100000) sends LID 13 to port 1 of "node-0001 HCA-1" (0x0002c90310000000), which has another LID` {
 		t.Error(p.Broken)
+	}
+}
+
+// TestChangesLanes: where paths change their lane, a verdict says that OpenSM's engine
+// file would not let them.
+func TestChangesLanes(t *testing.T) {
+	for engine, want := range map[string]bool{"dragonfly": true, "minhop": false, "dfsssp": false} {
+		r := compute(t, graph(t, "dragonfly:a=4,p=2,h=1", GraphOptions{}), engine, Options{})
+		v := verify(t, r, VerifyOptions{})
+		told := slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, "change to virtual lanes") })
+		if r.ChangesLanes() != want || told != want {
+			t.Errorf("%s: %v, in the verdict %v", engine, r.ChangesLanes(), told)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fabsh/fabric"
+	"fabsh/fabric/format"
 )
 
 // TestTorus: whole tori and meshes are found, whatever the numbers of switches and ports,
@@ -40,6 +41,57 @@ func TestTorus(t *testing.T) {
 			if unreachable, acyclic := oracle(r); !v.OK() || !acyclic || unreachable > 0 || len(v.Detours) > 1 || r.Lanes() != x.lanes || r.Notes != nil {
 				t.Errorf("%s, seed %d: %+v; the oracle: %d, %v; %d lanes, notes %q", x.spec, seed, v, unreachable, acyclic, r.Lanes(), r.Notes)
 			}
+		}
+	}
+}
+
+// TestByDatelines: in a whole torus lash has a lane for each set of datelines, and the path
+// back has that of the path there. Where Layer finds no lanes, it is by them.
+func TestByDatelines(t *testing.T) {
+	for _, x := range []struct {
+		spec  string
+		lanes int
+	}{
+		{"ring:n=4,hosts=2", 2}, {"ring:n=9", 2}, {"mesh:dims=3/4,hosts=2", 1}, {"torus:dims=4/4,hosts=2", 4}, {"torus:dims=6/5,hosts=1,links=3", 4},
+		{"torus:dims=3/4/5,hosts=1", 4}, {"torus:dims=4/6/4,hosts=1", 8}, {"torus:dims=2/6/4,hosts=1,links=2", 4},
+	} {
+		for seed := range uint64(3) {
+			f := topology(t, x.spec)
+			if seed > 0 {
+				f = shuffled(t, f, seed)
+			}
+			g, err := NewGraph(f, GraphOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if x.lanes > 1 && g.byDatelines(t.Context(), x.lanes-1) != nil {
+				t.Errorf("%s: it does with fewer than %d lanes", x.spec, x.lanes)
+			}
+			r := g.byDatelines(t.Context(), x.lanes)
+			if r == nil {
+				t.Errorf("%s, seed %d: no whole torus", x.spec, seed)
+				continue
+			}
+			v := verify(t, r, VerifyOptions{})
+			if unreachable, acyclic := oracle(r); v.Unreachable > 0 || !v.Acyclic || !acyclic || unreachable > 0 || len(v.Detours) > 1 || r.Lanes() != x.lanes {
+				t.Errorf("%s, seed %d: %+v; the oracle: %d, %v; %d lanes", x.spec, seed, v, unreachable, acyclic, r.Lanes())
+			}
+			for i, from := range g.terminals {
+				for j, to := range g.terminals {
+					if from.Out > 0 && to.Out > 0 && r.SL.Of(i, to.LID) != r.SL.Of(j, from.LID) {
+						t.Fatalf("%s, seed %d: from %d to %d SL %d, and back %d", x.spec, seed, from.LID, to.LID, r.SL.Of(i, to.LID), r.SL.Of(j, from.LID))
+					}
+				}
+			}
+		}
+	}
+	r := compute(t, graph(t, "torus:dims=10/10/2,hosts=1,links=1", GraphOptions{}), "lash", Options{MaxVLs: 4})
+	if v := verify(t, r, VerifyOptions{}); v.Unreachable > 0 || !v.Acyclic || len(v.Detours) > 1 || r.Lanes() != 4 {
+		t.Errorf("%+v on %d lanes", v, r.Lanes())
+	}
+	for _, spec := range []string{"torus:dims=10/10,hosts=1,remove_links=1", "fattree:k=4,levels=3"} {
+		if g := graph(t, spec, GraphOptions{}); g.byDatelines(t.Context(), 0) != nil {
+			t.Errorf("%s is taken for a whole torus", spec)
 		}
 	}
 }
@@ -154,7 +206,14 @@ func TestOpenSMTorus(t *testing.T) {
 					}
 				}
 			}
-			ours := compute(t, g, "torus-2qos", Options{})
+			ours := compute(t, g, "torus-2qos", Options{TorusConfig: readTorusConfig(t, config)})
+			for i := range g.terminals { // rings of even size have two shortest ways, those of 3 need no dateline
+				for _, to := range g.terminals {
+					if want := theirs.SL.Pair[i][to.LID]; x.dims[0] == 5 && ours.SL.Of(i, to.LID) != want && to.Out > 0 && g.terminals[i].Out > 0 {
+						t.Fatalf("SL %d, OpenSM: %d", ours.SL.Of(i, to.LID), want)
+					}
+				}
+			}
 			a, b := verify(t, ours, VerifyOptions{}), verify(t, theirs, VerifyOptions{})
 			if !a.OK() || !b.OK() || links(a) > links(b) || ours.Lanes() > theirs.Lanes() {
 				t.Errorf("%+v on %d lanes; OpenSM's: %+v on %d", a, ours.Lanes(), b, theirs.Lanes())
@@ -177,7 +236,7 @@ func TestOpenSMTorus(t *testing.T) {
 
 // torusConfig writes a torus-2QoS.conf for a torus whose switches have their coordinates
 // in their names, and returns where its origin is.
-func torusConfig(t *testing.T, f *fabric.Fabric, dims []int) (path string, origin []int) {
+func torusConfig(t testing.TB, f *fabric.Fabric, dims []int) (path string, origin []int) {
 	t.Helper()
 	text := "torus"
 	for d := range 3 {
@@ -226,8 +285,101 @@ func torusConfig(t *testing.T, f *fabric.Fabric, dims []int) (path string, origi
 	return "", nil
 }
 
+func readTorusConfig(t testing.TB, path string) *format.TorusConfig {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	config, err := format.ReadTorusConfig(file, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// TestTorusConfig: from a seed the coordinates are those that the names have, from where
+// the dateline is, also where parts are missing. A file that is not of this torus is
+// refused, and says why.
+func TestTorusConfig(t *testing.T) {
+	for _, x := range []struct {
+		spec string
+		dims []int
+		mesh bool
+	}{
+		{"torus:dims=5/5,hosts=1", []int{5, 5}, false}, {"torus:dims=4/3/6,hosts=1", []int{4, 3, 6}, false}, {"mesh:dims=3/4,hosts=1", []int{3, 4}, true},
+		{"torus:dims=6/5,hosts=1,links=2,remove_switches=1,seed=2", []int{6, 5}, false}, {"torus:dims=5/5/5,hosts=1,remove_links=3,seed=1", []int{5, 5, 5}, false},
+	} {
+		for shuffle := range uint64(2) {
+			f := topology(t, x.spec)
+			if shuffle > 0 {
+				f = shuffled(t, f, shuffle)
+			}
+			path, origin := torusConfig(t, f, x.dims)
+			config := readTorusConfig(t, path)
+			if x.mesh {
+				config.Mesh = [3]bool{true, true, true}
+				origin = make([]int, len(x.dims))
+			} else {
+				config.Seeds[0].Dateline[0] = 2
+				origin[0] += 2
+			}
+			g, err := NewGraph(f, GraphOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			torus, err := g.torus(t.Context(), config)
+			if err != nil {
+				t.Errorf("%s: %v", x.spec, err)
+				continue
+			}
+			for s, n := range g.switches {
+				for d, size := range x.dims {
+					if got, want := int(torus.Points[s][d]), (coordinate(t, n, d)-origin[d]+size)%size; got != want {
+						t.Fatalf("%s: %s is at %d of dimension %d, want %d", x.spec, n.Name(), got, d, want)
+					}
+				}
+			}
+			if v := verify(t, compute(t, g, "torus-2qos", Options{TorusConfig: config}), VerifyOptions{}); !v.OK() {
+				t.Errorf("%s: %+v", x.spec, v)
+			}
+		}
+	}
+	f := topology(t, "torus:dims=5/5,hosts=1")
+	g, err := NewGraph(f, GraphOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guid := func(name string) string { return f.NodeByName(name)[0].GUID().String() }
+	const seed = "\nxp_link A B\nyp_link A C\n"
+	for _, x := range []struct{ text, want string }{
+		{"torus 5 5 1" + seed, ""},
+		{"torus 1 5 5\nyp_link A B\nzp_link A C\n", ""},
+		{"torus 5 5 1\nxp_link A D\nyp_link A C\nnext_seed" + seed, ""},
+		{"torus 5 6 1" + seed, "the seed of line 2 of the torus_config: ways lead back to where they began after 5 switches along y, which cannot be in a torus 5x6"},
+		{"torus 5 5M 1" + seed, "the seed of line 2 of the torus_config: ways lead back to where they began after 5 switches along y, which cannot be in a torus 5x5, open along the 5"},
+		{"torus 5 1 1" + seed, "the seed of line 2 of the torus_config: \"switch-1-1\" (A) has links to 4 switches, and in a torus of 1 dimensions no more than 2"},
+		{"torus 5 5 1\nxp_link A D\nyp_link A C\n", "the seed of line 2 of the torus_config: there is no link from \"switch-1-1\" (A) to \"switch-3-1\" (D)"},
+		{"torus 5 5 1\nxp_link A 0x77\nyp_link A C\n", "the seed of line 2 of the torus_config: there is no switch 0x0000000000000077"},
+		{"torus 5 5 5" + seed, "the seed of line 2 of the torus_config: it has no link along z, as zp_link"},
+		{"torus 5 4 1" + seed, "the seed of line 2 of the torus_config: along y is a ring of 4, whose direction only yp_link and ym_link together tell"},
+		{"torus 5 5 1\nxp_link A B\nyp_link A B\n", "the seed of line 2 of the torus_config: the link from \"switch-1-1\" (A) to \"switch-2-1\" (B) would have two directions, or two links one"},
+	} {
+		names := strings.NewReplacer("A", guid("switch-1-1"), "B", guid("switch-2-1"), "C", guid("switch-1-2"), "D", guid("switch-3-1"))
+		config, err := format.ReadTorusConfig(strings.NewReader(names.Replace(x.text)), "conf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Compute(t.Context(), g, "torus-2qos", Options{TorusConfig: config})
+		if want := "torus-2qos does not apply: " + names.Replace(x.want); x.want == "" && err != nil || x.want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%q: %v", x.text, err)
+		}
+	}
+}
+
 // coordinate is that of a switch, from its name: switch-3-1.
-func coordinate(t *testing.T, n *fabric.Node, d int) int {
+func coordinate(t testing.TB, n *fabric.Node, d int) int {
 	t.Helper()
 	var x int
 	if _, err := fmt.Sscan(strings.Split(n.Name(), "-")[1+d], &x); err != nil {

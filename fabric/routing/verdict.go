@@ -45,6 +45,10 @@ type Verdict struct {
 	Notes      []string
 }
 
+// ChangesLanes says whether paths of one service level are on several virtual lanes, by the
+// tables of switches.
+func (r *Routes) ChangesLanes() bool { return !r.SL.Any() && r.Lanes() > 1 }
+
 // RunInstead says what gives paths lanes, where OpenSM's engine file does not.
 func (r *Routes) RunInstead() string {
 	switch r.Engine {
@@ -147,8 +151,11 @@ func (v *verification) verdict(r *Routes) *Verdict {
 	s.Counts = v.countEndpoints()
 	s.Endpoints = v.describeEndpoints(s.Counts.Classes)
 	s.Notes = slices.Concat(r.ReadNotes, v.g.notes, r.Notes)
-	if r.SL.Any() {
+	switch {
+	case r.SL.Any():
 		s.Notes = append(s.Notes, "paths have service levels that OpenSM's engine file does not give out: under it this is analysis alone; "+r.RunInstead())
+	case r.ChangesLanes():
+		s.Notes = append(s.Notes, "paths change to virtual lanes that OpenSM's engine file does not set: under it this is analysis alone; "+r.RunInstead())
 	}
 	s.LeftOut = v.g.leftOut
 	switch {

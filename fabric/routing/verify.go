@@ -122,7 +122,8 @@ type verification struct {
 type findings struct {
 	graph       *CDG
 	walk        *vlWalk
-	levels      []uint16 // of followDirect
+	levels      []uint16   // of followDirect
+	edges       *laneEdges // the same
 	hops        []int64
 	detours     []int64
 	unreachable int64
@@ -179,7 +180,7 @@ func (v *verification) followAll(ctx context.Context, r *Routes, whole bool) err
 	if v.inLanes {
 		groups, direct = v.vlGroups(r), r.SL2VL.direct()
 	}
-	return r.eachDest(ctx, v.wanted, func(worker int, w *walk, lid mad.LID) {
+	err := r.eachDest(ctx, v.wanted, func(worker int, w *walk, lid mad.LID) {
 		f := &v.workers[worker]
 		if f.graph == nil {
 			f.graph = NewCDG(v.g, v.vls)
@@ -195,6 +196,13 @@ func (v *verification) followAll(ctx context.Context, r *Routes, whole bool) err
 			v.countPairs(f, r, w, lid)
 		}
 	})
+	for i := range v.workers {
+		if f := &v.workers[i]; f.edges != nil {
+			f.edges.addTo(f.graph)
+			f.edges, f.levels = nil, nil
+		}
+	}
+	return err
 }
 
 // follow walks to lid from all sources, and adds the dependencies of these paths.

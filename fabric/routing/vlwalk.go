@@ -90,39 +90,45 @@ func (v *SL2VL) sameInto(s int, in, other uint8) bool {
 	return slices.Equal(v.tables[s][int(in)*size:][:size], v.tables[s][int(other)*size:][:size])
 }
 
+// Used are the service levels that paths have, a bit each: that of 0 always.
+func (l *SL) Used() uint16 {
+	used := uint16(1)
+	if l == nil {
+		return used
+	}
+	note := func(row []uint8) {
+		mask := uint16(0)
+		for _, sl := range row {
+			mask |= 1 << (sl & 15)
+		}
+		used |= mask
+	}
+	note(l.Dest)
+	var last *uint8
+	for _, row := range l.Pair {
+		if len(row) > 0 && &row[0] != last { // ports of a switch often share one
+			last = &row[0]
+			note(row)
+		}
+	}
+	return used
+}
+
 // Lanes is how many virtual lanes paths can have: one more than the highest lane of
 // any of their service levels.
 func (r *Routes) Lanes() int {
 	if r.SL2VL == nil {
 		return 1
 	}
-	var used [16]bool
-	used[0] = true
-	note := func(row []uint8) {
-		for _, sl := range row {
-			used[sl&15] = true
-		}
-	}
-	if r.SL != nil {
-		note(r.SL.Dest)
-		var last *uint8
-		for _, row := range r.SL.Pair {
-			if len(row) > 0 && &row[0] != last { // ports of a switch often share one
-				last = &row[0]
-				note(row)
-			}
-		}
-	}
+	used := r.SL.Used()
 	most := uint8(0)
-	for sl, is := range used {
-		if is && slices.ContainsFunc(r.SL2VL.tables, func(t []uint8) bool { return t == nil }) {
-			most = max(most, uint8(sl))
-		}
+	if slices.ContainsFunc(r.SL2VL.tables, func(t []uint8) bool { return t == nil }) {
+		most = uint8(bits.Len16(used) - 1)
 	}
 	for s, t := range r.SL2VL.tables {
 		ports := r.graph.switches[s].NumPorts() + 1
 		for i, vl := range t {
-			if used[i%16] && vl < mad.DropVL && i/16%ports > 0 { // what goes to port 0 is on no link
+			if used>>(i%16)&1 != 0 && vl < mad.DropVL && i/16%ports > 0 { // what goes to port 0 is on no link
 				most = max(most, vl)
 			}
 		}
@@ -159,7 +165,7 @@ func (v *verification) followDirect(f *findings, r *Routes, groups []vlGroup, w 
 		return false
 	}
 	if f.levels == nil {
-		f.levels = make([]uint16, len(v.g.switches))
+		f.levels, f.edges = make([]uint16, len(v.g.switches)), newLaneEdges(v.g)
 	}
 	clear(f.levels)
 	for i := range groups {
@@ -177,17 +183,47 @@ func (v *verification) followDirect(f *findings, r *Routes, groups []vlGroup, w 
 		}
 		to := v.g.chanTo[c]
 		f.levels[to] |= f.levels[s]
-		next := w.via[to]
-		for m := f.levels[s]; m != 0; m &= m - 1 {
-			vl := uint8(bits.TrailingZeros16(m))
-			from := f.graph.Vertex(c, vl)
-			f.graph.Use(from)
-			if next >= 0 {
-				f.graph.Add(from, f.graph.Vertex(next, vl))
-			}
+		f.edges.used[c] |= f.levels[s]
+		if next := w.via[to]; next >= 0 {
+			f.edges.lanes[f.edges.start[c]+next-v.g.chanBase[to]] |= f.levels[s]
 		}
 	}
 	return true
+}
+
+// laneEdges are dependencies of packets that stay on their lane: a CDG takes an edge for
+// each lane, this a bit.
+type laneEdges struct {
+	g     *Graph
+	start []int32  // by channel: its place in lanes
+	lanes []uint16 // by channel, and by each that leads out of the switch it ends at
+	used  []uint16 // by channel: the lanes that some path takes
+}
+
+func newLaneEdges(g *Graph) *laneEdges {
+	e := &laneEdges{g: g, start: make([]int32, len(g.channels)), used: make([]uint16, len(g.channels))}
+	size := int32(0)
+	for c, to := range g.chanTo {
+		e.start[c] = size
+		size += g.chanBase[to+1] - g.chanBase[to]
+	}
+	e.lanes = make([]uint16, size)
+	return e
+}
+
+// addTo adds the dependencies to d.
+func (e *laneEdges) addTo(d *CDG) {
+	for c, to := range e.g.chanTo {
+		for m := e.used[c]; m != 0; m &= m - 1 {
+			d.Use(d.Vertex(int32(c), uint8(bits.TrailingZeros16(m))))
+		}
+		for next := e.g.chanBase[to]; next < e.g.chanBase[to+1]; next++ {
+			for m := e.lanes[e.start[c]+next-e.g.chanBase[to]]; m != 0; m &= m - 1 {
+				vl := uint8(bits.TrailingZeros16(m))
+				d.Add(d.Vertex(int32(c), vl), d.Vertex(next, vl))
+			}
+		}
+	}
 }
 
 // followVLs is follow and countPairs where lanes matter. Paths to a LID use the same

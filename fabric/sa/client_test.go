@@ -40,6 +40,8 @@ func (l *logged) Send(d *engine.Datagram) error {
 	return l.Transport.Send(d)
 }
 
+func (l *logged) TrySend(d *engine.Datagram) (bool, error) { return true, l.Send(d) }
+
 // take is what was sent since the last time, once each, sorted.
 func (l *logged) take() []string {
 	l.mu.Lock()

@@ -138,6 +138,8 @@ func (f *faulty) Send(d *engine.Datagram) error {
 	return f.Transport.Send(d)
 }
 
+func (f *faulty) TrySend(d *engine.Datagram) (bool, error) { return true, f.Send(d) }
+
 func (f *faulty) Recv(d *engine.Datagram) error {
 	if err := f.Transport.Recv(d); err != nil {
 		return err

@@ -42,6 +42,8 @@ func (p *paths) Send(d *engine.Datagram) error {
 	return p.Transport.Send(d)
 }
 
+func (p *paths) TrySend(d *engine.Datagram) (bool, error) { return true, p.Send(d) }
+
 func (p *paths) Recv(d *engine.Datagram) error {
 	err := p.Transport.Recv(d)
 	if h := mad.ParseHeader(d.MAD); err == nil && h.Attribute == mad.AttrPathRecord.ID {

@@ -40,6 +40,8 @@ func (r *redirecting) Send(d *engine.Datagram) error {
 	return r.Transport.Send(d)
 }
 
+func (r *redirecting) TrySend(d *engine.Datagram) (bool, error) { return true, r.Send(d) }
+
 func (r *redirecting) Recv(d *engine.Datagram) error {
 	err := r.Transport.Recv(d)
 	if h := mad.ParseHeader(d.MAD); err == nil && h.Class == r.class && d.LID == r.from {

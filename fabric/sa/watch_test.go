@@ -46,6 +46,8 @@ func (w *wire) Send(d *engine.Datagram) error {
 	return w.Transport.Send(d)
 }
 
+func (w *wire) TrySend(d *engine.Datagram) (bool, error) { return true, w.Send(d) }
+
 func (w *wire) Recv(d *engine.Datagram) error {
 	err := w.Transport.Recv(d)
 	if l := w.faults.Load(); err == nil && l != nil && l.answer != nil {

@@ -86,6 +86,7 @@ type request struct {
 	attr       *mad.Attribute
 	chances    *faultModel
 	from       *port  // that it was sent from
+	cut        bool   // the requester sees the beginning of the answer alone
 	in         *port  // that it came in through
 	perfNode   *node  // of performance management: the node that it is about
 	redirectTo *node  // of performance management: the node that it is redirected to; nil: none
@@ -114,7 +115,7 @@ const (
 // data of a request that came in segments. The request is c's until its next.
 func (s *Subnet) answer(c *conn, p *packet, payload []byte, busy bool) *request {
 	r := &c.request
-	*r = request{Subnet: s, Header: mad.ParseHeader(p.mad[:]), chances: c.faults, from: c.port, mad: p.mad[:], payload: payload}
+	*r = request{Subnet: s, Header: mad.ParseHeader(p.mad[:]), chances: c.faults, from: c.port, cut: c.cut, mad: p.mad[:], payload: payload}
 	switch {
 	case p.mad[mad.BaseVersionOffset] != 1, r.Method&mad.Response != 0:
 		r.reply = replyNone
@@ -123,7 +124,12 @@ func (s *Subnet) answer(c *conn, p *packet, payload []byte, busy bool) *request 
 		s.mu.Lock()
 		s.repress(r, p)
 		s.mu.Unlock()
-	case r.Method == mad.MethodSend, r.Method == mad.MethodTrap, r.Method == mad.MethodReport:
+	case r.Method == mad.MethodTrap:
+		r.reply = replyNone
+		s.mu.Lock()
+		s.takeTrap(r, p)
+		s.mu.Unlock()
+	case r.Method == mad.MethodSend, r.Method == mad.MethodReport:
 		r.reply = replyNone // no agent takes them
 	case r.Class.Family() == mad.ClassSubn && r.Method != mad.MethodGet && r.Method != mad.MethodSet:
 		r.reply = replyNone // all but Get and Set is dropped (Shanley, InfiniBand Network Architecture, "SMP Validation")

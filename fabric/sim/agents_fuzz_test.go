@@ -148,6 +148,8 @@ func TestMutations(t *testing.T) {
 			r.SetLink(n, num, "edr", "2x")
 		case 4:
 			r.Swap(Cable{n, num}, Cable{r.Fabric.Nodes()[random.IntN(6)].GUID(), 1})
+		case 5:
+			r.Recable([2]Cable{{n, num}, {r.Fabric.Nodes()[random.IntN(14)].GUID(), random.IntN(5)}})
 		}
 		for r.conn.queue.waiting() > 0 || r.conn.queue.next < len(r.conn.queue.taken) {
 			if _, err := r.conn.queue.pop(); err != nil {

@@ -25,7 +25,7 @@ type Client struct {
 	isSM    bool
 	classes [256]bool // of MADs that it has sent
 	spoke   bool      // it has sent a MAD
-	since   time.Time // it is attached
+	since   time.Time // it is attached, or last asked for facts of its port, as programs do that start
 	traps   bool      // it has sent a trap
 	receive func(*Message)
 	sent    *Message // that Send executes
@@ -46,8 +46,9 @@ type Message struct {
 type ClientOptions struct {
 	Node int
 	// QP, above 1, is a queue pair of the client alone: requests to it are for the
-	// client, and tables come in segments. A client without one gets as much of a
-	// table as one MAD holds.
+	// client, and tables come in segments. A client without one, and without General,
+	// is taken for libumad2sim: it gets as much of a table as one MAD holds, and is not
+	// told of counters at the end of MADs, which that library cuts off.
 	QP uint32
 	// General takes requests to queue pairs 0 and 1: one client of a node can.
 	General bool
@@ -68,7 +69,7 @@ func (s *Subnet) AttachClient(o ClientOptions) (*Client, error) {
 	c := &Client{qp: o.QP, asks0: o.General, receive: o.Receive, since: time.Now()}
 	base := t.(*conn)
 	c.conn.s, c.conn.port, c.conn.faults, c.conn.queue, c.conn.transfers = s, base.port, base.faults, base.queue, base.transfers
-	c.conn.sink = c.unasked
+	c.conn.sink, c.conn.cut = c.unasked, o.QP <= 1 && !o.General
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o.General && slices.ContainsFunc(s.clients, func(other *Client) bool {
@@ -86,6 +87,9 @@ func (s *Subnet) AttachClient(o ClientOptions) (*Client, error) {
 	s.acceptFor(c)
 	return c, nil
 }
+
+// Starting: the client does what programs do before they register for what they serve.
+func (c *Client) Starting() { c.since = time.Now() }
 
 // Slot is the client's number.
 func (c *Client) Slot() int { return c.slot }

@@ -22,10 +22,11 @@ type packet struct {
 type delayQueue struct {
 	closed atomic.Bool
 
-	// Of the receiver alone: the packets that it took from ready, and the next one
-	// that it returns.
-	taken []packet
-	next  int
+	// Of the receiver alone: the packets that it took from ready, the next one that
+	// it returns, and what it calls before it waits; again: it is to look once more.
+	taken  []packet
+	next   int
+	before func() (again bool)
 
 	mu      sync.Mutex // guards all below
 	wake    sync.Cond  // ready has grown, the first of delayed is due, or closed
@@ -82,19 +83,26 @@ func (q *delayQueue) pop() (*packet, error) {
 func (q *delayQueue) refill() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	asked := q.before == nil
 	for {
 		if q.closed.Load() {
 			return engine.ErrClosed
 		}
 		wait := q.moveDue()
-		if len(q.ready) > 0 {
+		switch {
+		case len(q.ready) > 0:
 			q.taken, q.ready, q.next = q.ready, q.taken[:0], 0
 			return nil
-		}
-		if wait > 0 {
+		case !asked:
+			q.mu.Unlock()
+			asked = !q.before()
+			q.mu.Lock()
+			continue // something may have come meanwhile
+		case wait > 0:
 			q.setTimer(wait)
 		}
 		q.wake.Wait()
+		asked = q.before == nil
 	}
 }
 

@@ -79,28 +79,39 @@ type Cable struct {
 }
 
 // Recable pulls all cables at the given ports, and plugs in new ones, one for
-// each pair. The subnet manager is told as by Unlink and Link.
+// each pair. The switches at the old ends and the new ones tell the subnet manager,
+// as of Unlink and Link.
 func (s *Subnet) Recable(pairs ...[2]Cable) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var ports [][2]*port
+	taken := map[*port]bool{}
 	for _, pair := range pairs {
 		var ends [2]*port
 		for i, c := range pair {
 			p, err := s.portAt(c.Node, c.Num)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case p.num == 0:
+				return fmt.Errorf("port 0 of %s takes no cable", p.node.label)
+			case taken[p]:
+				return fmt.Errorf("port %d of %s takes one end of a cable, and is to get two", p.num, p.node.label)
 			}
-			ends[i] = p
+			ends[i], taken[p] = p, true
 		}
 		ports = append(ports, ends)
 	}
 	s.beforeChange()
+	var changed []*port
 	for _, pair := range ports {
 		for _, p := range pair {
 			q := p.peer
 			if q == nil {
 				continue
+			}
+			if p.up {
+				changed = append(changed, p, q)
 			}
 			p.unplugged, q.unplugged = true, true
 			p.linkDown(mad.PortPhysicalStatePolling)
@@ -112,9 +123,10 @@ func (s *Subnet) Recable(pairs ...[2]Cable) error {
 		p, q := pair[0], pair[1]
 		p.peer, q.peer = q, p
 		if p.train(); p.up {
-			s.linkChanged(p)
+			changed = append(changed, p, q)
 		}
 	}
+	s.tellOf(changed)
 	return nil
 }
 

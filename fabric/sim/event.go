@@ -77,11 +77,24 @@ func (s *Subnet) RestartSM(node mad.GUID) error {
 			return err
 		}
 	}
+	if at.node.off {
+		return fmt.Errorf("%s has no power, so that nothing runs there: reboot it, or name another node", at.node.label)
+	}
 	s.beforeChange()
 	s.subscriptions, s.lastTID, s.sweeps = nil, 0, 0
 	s.moveSM(at)
 	s.sweep()
 	return nil
+}
+
+// SMNode is the node of the subnet manager in this process; -1: there is none.
+func (s *Subnet) SMNode() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.sm == nil {
+		return -1
+	}
+	return s.index(s.sm.node)
 }
 
 // moveSM sets the LID of the subnet manager in all end ports.

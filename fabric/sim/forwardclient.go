@@ -114,7 +114,7 @@ func (c *Client) route(m *Message, response bool) (at, turn *port) {
 }
 
 // startUp is how long a program takes to register for what it serves.
-const startUp = 300 * time.Millisecond
+const startUp = time.Second
 
 // clientAt is the client at a port that a MAD is for; nil: none.
 //

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -160,8 +161,11 @@ func eachCounter[T uint64 | float64](s *Subnet, node mad.GUID, num int, values m
 	if err != nil {
 		return err
 	}
-	if num == 0 && !p.node.isSwitch {
+	switch {
+	case num == 0 && !p.node.isSwitch:
 		return fmt.Errorf("%s has ports from 1 on, and no counters of a port 0", p.node.label)
+	case len(values) == 0:
+		return errors.New("which counters? none is named")
 	}
 	keys := map[counterKey]T{}
 	for name, v := range values {

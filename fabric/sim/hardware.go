@@ -54,21 +54,25 @@ func (s *Subnet) linksChanged(n *node, change func(*port) bool) {
 	var changed []*port
 	for i := range n.ports {
 		if p := &n.ports[i]; p.num > 0 && p.peer != nil && change(p) {
-			changed = append(changed, p)
+			changed = append(changed, p, p.peer)
 		}
 	}
+	s.tellOf(changed)
+}
+
+// tellOf has the switches of ports whose links changed send their traps, one each, and
+// the subnet manager sweep.
+func (s *Subnet) tellOf(changed []*port) {
 	if len(changed) == 0 {
 		return
 	}
 	told := map[*node]bool{}
 	var undelivered []*node
 	for _, p := range changed {
-		for _, end := range []*node{p.node, p.peer.node} {
-			if end.isSwitch && !end.off && !told[end] {
-				told[end] = true
-				if !s.linkTrap(end) {
-					undelivered = append(undelivered, end)
-				}
+		if n := p.node; n.isSwitch && !n.off && !told[n] {
+			told[n] = true
+			if !s.linkTrap(n) {
+				undelivered = append(undelivered, n)
 			}
 		}
 	}

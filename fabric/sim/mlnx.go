@@ -70,7 +70,7 @@ func (s *Subnet) giveRegisters() {
 }
 
 // EditHardware changes what the registers of a node show; num is the port that it
-// is about, or 0. All devices have registers from then on.
+// is about, or 0. All devices have registers from then on, unless it fails.
 func (s *Subnet) EditHardware(node mad.GUID, num int, change func(h *registers.Hardware) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +78,16 @@ func (s *Subnet) EditHardware(node mad.GUID, num int, change func(h *registers.H
 	if err != nil {
 		return err
 	}
+	h := p.node.hardware
+	if h == nil {
+		h = registers.New(p.node.guid(), p.node.isSwitch)
+	}
+	if err := change(h); err != nil {
+		return err
+	}
+	p.node.hardware = h
 	s.giveRegisters()
-	return change(p.node.hardware)
+	return nil
 }
 
 // upBefore is how long devices have run when the subnet begins.

@@ -44,7 +44,9 @@ func (r *request) getPerfClassPortInfo() mad.Status {
 		BaseVersion: 1, ClassVersion: 1, RespTimeValue: lifeTime,
 		CapabilityMask: uint16(mad.PerfCapabilityMaskAllPortSelect | mad.PerfCapabilityMaskIsExtendedWidthSupported |
 			mad.PerfCapabilityMaskPortCountersXmitWaitSupported | mad.PerfCapabilityMaskIsQP1DroppedSupported),
-		CapabilityMask2: uint32(mad.PerfCapabilityMask2IsAdditionalPortCountersExtendedSupported),
+	}
+	if !r.cut { // else ibqueryerrors finds errors in what is its own memory
+		info.CapabilityMask2 = uint32(mad.PerfCapabilityMask2IsAdditionalPortCountersExtendedSupported)
 	}
 	info.Encode(r.data)
 	return r.modifierIs0()

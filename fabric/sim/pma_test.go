@@ -31,6 +31,29 @@ func TestPerfClassPortInfo(t *testing.T) {
 	}
 }
 
+// A client with a queue pair of its own, or who takes all requests of its node, has
+// whole MADs; others are taken for libumad2sim.
+func TestPerfClassPortInfoCut(t *testing.T) {
+	r := newRig(t, small)
+	for want, o := range map[uint32][]ClientOptions{0: {{}, {QP: 1}}, 2: {{QP: 7}, {General: true}}} {
+		for _, o := range o {
+			var got mad.ClassPortInfo
+			o.Receive = func(m *Message) { got.Decode(m.MAD[mad.ClassPerf.DataOffset():]) }
+			c, err := r.AttachClient(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var call engine.Call
+			call.PutPerf(mad.MethodGet, mad.AttrPerfClassPortInfo.ID, 0, nil)
+			c.Send(&Message{DLID: r.lid("leaf-1"), DQP: 1, MAD: call.MAD})
+			if got.ClassVersion != 1 || got.CapabilityMask2 != want {
+				t.Errorf("%+v is told CapabilityMask2 %#x, want %#x", o, got.CapabilityMask2, want)
+			}
+			c.Detach()
+		}
+	}
+}
+
 func TestPerfStatuses(t *testing.T) {
 	r := newRig(t, small)
 	for name, test := range map[string]struct {

@@ -13,8 +13,8 @@ func ParseRate(text string) (float64, bool) {
 	if !given {
 		seconds, ok = 1, true
 	}
-	f, good := parsePositive(number)
-	return f / seconds, ok && good
+	f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	return f / seconds, ok && err == nil && ValidRate(f/seconds)
 }
 
 // ParseBandwidth reads a number of bytes a second: "10GB/s", "100Gb/s" of bits,
@@ -37,12 +37,10 @@ func ParseBandwidth(text string) (float64, bool) {
 			}
 		}
 	}
-	f, ok := parsePositive(text)
-	return f * per, ok
+	f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return f * per, err == nil && ValidRate(f*per)
 }
 
-// parsePositive reads a finite number from 0 on.
-func parsePositive(text string) (float64, bool) {
-	f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	return f, err == nil && f >= 0 && !math.IsInf(f, 0)
-}
+// ValidRate: something may have that rate. The largest fills a counter of 64 bits in
+// seconds; sums and times of more would be no numbers any more.
+func ValidRate(rate float64) bool { return rate >= 0 && rate <= 1e18 }

@@ -319,11 +319,13 @@ func (r *router) fillUp(lft []uint8, load []int32, ports []uint8, digits []int32
 
 // topLID is the highest LID in use.
 func (s *Subnet) topLID() mad.LID {
-	top := len(s.lids) - 1
-	for top > 0 && s.lids[top] == nil {
-		top--
+	top := mad.LID(0)
+	for i := range s.ports { // the table of LIDs is mostly empty, and large
+		if p := &s.ports[i]; p.lid != 0 && p == p.endPort() {
+			top = max(top, p.lid+1<<p.lmc-1)
+		}
 	}
-	return mad.LID(top)
+	return top
 }
 
 // setTop sets the LinearFDBTop of switch n.

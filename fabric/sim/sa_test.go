@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,88 +71,6 @@ func TestTableSizes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-}
-
-// TestComponents asks by each component of each record: the answer has all records
-// with the value, and no others.
-func TestComponents(t *testing.T) {
-	r := newRig(t, "fattree:k=4,levels=3")
-	// Some variety.
-	r.set(mad.AttrNodeDescription, 0, leaf1, []byte("another name"))
-	r.at("node-0005 HCA-1", 1).setDown(mad.PortPhysicalStatePolling)
-	r.at("node-0005 HCA-1", 1).train()
-	e := r.engine(engine.Options{})
-	special := map[string]bool{"ServiceID": true, "NumbPath": true, "Reversible": true,
-		"MTUSelector": true, "RateSelector": true, "PacketLifeTimeSelector": true}
-	for _, a := range recordAttributes {
-		all := r.records(e, a, 0, 0, nil)
-		first := &a.Flat()[0]
-		check := func(query []byte, fields ...*mad.Field) {
-			t.Helper()
-			var want [][]byte
-			mask := uint64(0)
-			for _, f := range fields {
-				mask |= f.Mask()
-			}
-			for _, rec := range all {
-				if !slices.ContainsFunc(fields, func(f *mad.Field) bool { return !same(f, rec, query) }) {
-					want = append(want, rec)
-				}
-			}
-			if got := r.records(e, a, 0, mask, query); !slices.EqualFunc(want, got, bytes.Equal) {
-				t.Errorf("%s by mask %#x of % x: %d records, want %d", a.Name, mask, query, len(got), len(want))
-			}
-		}
-		for _, f := range a.Flat() {
-			if f.Component < 0 || a == mad.AttrPathRecord && special[f.Name] {
-				continue
-			}
-			for _, sample := range [][]byte{all[0], all[len(all)/2], all[len(all)-1]} {
-				// Only the component asked for counts: the others are rubbish.
-				query := bytes.Repeat([]byte{0xa5}, 200)
-				overwrite(&f, query, sample)
-				check(query, &f)
-				if a != mad.AttrPathRecord { // and with a LID beside it
-					overwrite(first, query, sample)
-					check(query, &f, first)
-				}
-				if f.Type != mad.FieldTypeGID && f.Name != "P_Key" { // and a value that few records have, or none
-					flip(&f, query)
-					check(query, &f)
-				}
-			}
-		}
-	}
-}
-
-func same(f *mad.Field, a, b []byte) bool {
-	if f.Bits > 64 {
-		return bytes.Equal(f.Bytes(a), f.Bytes(b))
-	}
-	for i := range f.Count {
-		if f.UintAt(a, i) != f.UintAt(b, i) {
-			return false
-		}
-	}
-	return true
-}
-
-func overwrite(f *mad.Field, to, from []byte) {
-	if f.Bits > 64 {
-		f.SetBytes(to, f.Bytes(from))
-		return
-	}
-	for i := range f.Count {
-		f.SetUintAt(to, i, f.UintAt(from, i))
-	}
-}
-
-func flip(f *mad.Field, data []byte) {
-	if f.Bits > 64 {
-		f.Bytes(data)[0] ^= 0x55
-		return
-	}
-	f.SetUint(data, f.Uint(data)^f.Max())
 }
 
 func TestAdminStatuses(t *testing.T) {

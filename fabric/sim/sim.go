@@ -18,8 +18,7 @@
 //	twin.go            settings, tables and counters that came with the fabric
 //	event.go           cables pulled and plugged, the SM restarted
 //	hand.go            what the console of a server does
-//	edit.go count.go   faults of hardware, settings and hands; counters;
-//	                   edittable.go: in tables; editgroup.go: multicast groups
+//	edit.go            faults of hardware, settings and hands; editgroup.go: multicast groups
 //	hardware.go        nodes without power, cables exchanged, slow links
 //	setting.go         loss, delay, BUSY, M_Keys, traps, while it runs
 //	sweep.go           the sweep of the subnet manager
@@ -146,6 +145,7 @@ type node struct {
 // needs, decoded.
 type port struct {
 	node      *node
+	peer      *port // at the cable's other end; nil: no cable
 	num       uint8
 	dead      bool
 	fdr10     bool // what PortInfo shows as QDR is FDR10
@@ -161,7 +161,6 @@ type port struct {
 	mkey      uint64
 	leaseEnd  time.Time // of the M_Key, if somebody tried a wrong one
 	guid      mad.GUID
-	peer      *port // at the cable's other end; nil: no cable
 	info      [smpSize]byte
 	counters  counters // nil: all 0
 	growth    *growth  // of the counters, with time; nil: they stand still

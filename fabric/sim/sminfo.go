@@ -15,12 +15,18 @@ func (r *request) getSMInfo() mad.Status {
 	return r.modifierIs0()
 }
 
-// smInfoHere is what the subnet manager of the port says of itself.
+// smInfoHere is what the subnet manager of the port says of itself. OpenSM takes no
+// notice of one that does not show the SM_Key, and would be a second master (opensm
+// osm_sminfo_rcv.c smi_rcv_process_get_response, osm_sminfo_rcv_process).
 func (r *request) smInfoHere() mad.SMInfo {
 	if info, other := r.otherSMs[r.in.endPort()]; other {
 		return info
 	}
-	return r.smInfo()
+	info := r.smInfo()
+	if !r.hideKey {
+		info.SMKey = saKey
+	}
+	return info
 }
 
 func (s *Subnet) smInfo() mad.SMInfo {

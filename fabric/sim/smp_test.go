@@ -103,7 +103,7 @@ func TestNodeAttributes(t *testing.T) {
 	_, data = r.get(mad.AttrSMInfo, 0, here)
 	var sm mad.SMInfo
 	sm.Decode(data)
-	wantSM := mad.SMInfo{GUID: r.named("node-0001 HCA-1").Port(1).GUID(), ActCount: 1, Priority: 14, SMState: mad.SMStateMaster}
+	wantSM := mad.SMInfo{GUID: r.named("node-0001 HCA-1").Port(1).GUID(), SMKey: saKey, ActCount: 1, Priority: 14, SMState: mad.SMStateMaster}
 	if diff := cmp.Diff(wantSM, sm); diff != "" {
 		t.Errorf("SMInfo (-want +got)\n%s", diff)
 	}

@@ -20,6 +20,7 @@ type conn struct {
 	faults *faultModel
 	queue  *delayQueue     // to the program
 	sink   func(p *packet) // of a Client, in place of the queue; nil: none
+	cut    bool            // the program sees 224 bytes of each MAD, as libumad2sim hands them over
 
 	sending sync.Mutex // guards both
 	work    packet     // the MAD that Send executes
@@ -92,6 +93,21 @@ func (c *conn) Send(d *engine.Datagram) error {
 	}
 	c.send(d)
 	return nil
+}
+
+// TrySend is Send, but of queries, which may be long work: an agent answers in less
+// time than it takes to wake another goroutine.
+func (c *conn) TrySend(d *engine.Datagram) (sent bool, err error) {
+	if len(d.MAD) == mad.Size && mad.Class(d.MAD[mad.ClassOffset]) == mad.ClassSubnAdm {
+		return false, nil
+	}
+	return true, c.Send(d)
+}
+
+// BeforeWait has Recv call f before it waits.
+func (c *conn) BeforeWait(f func() (again bool)) (ok bool) {
+	c.queue.before = f
+	return true
 }
 
 // send is Send of a MAD of the right size.

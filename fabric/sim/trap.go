@@ -102,6 +102,28 @@ func (s *Subnet) stopTrap(key trapKey) {
 	}
 }
 
+// takeTrap has the subnet manager in this process take a trap that a program sends it:
+// it reports it, and answers by TrapRepress. An OpenSM that stands by sends such ones.
+func (s *Subnet) takeTrap(r *request, p *packet) {
+	if p.QP != 0 || r.Class != mad.ClassSubn || r.ClassVersion != r.Class.Version() || r.Attribute != mad.AttrSubnNotice.ID || s.sm == nil || s.sm.node.off {
+		return
+	}
+	if r.in = forwardLID(r.from, p.LID, true); r.in == nil || r.in.endPort() != s.sm || !arrives(s.sm, r.from) || !r.survives(r.chances, p, false) {
+		return
+	}
+	var notice mad.Notice
+	var data [noticeSize]byte
+	copy(data[:], r.mad[r.Class.DataOffset():][:smpSize])
+	notice.Decode(data[:])
+	notice.IssuerGID = r.from.endPort().gid()
+	s.report(&notice)
+	if !r.survives(r.chances, p, true) {
+		return
+	}
+	r.mad[mad.MethodOffset] = byte(mad.MethodTrapRepress)
+	p.LID, p.HasGRH, r.reply = s.sm.lid, false, replyMAD
+}
+
 // repress ends the repetition of the trap that a TrapRepress names.
 func (s *Subnet) repress(r *request, p *packet) {
 	if p.QP != 0 || r.Class != mad.ClassSubn {

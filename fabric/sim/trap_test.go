@@ -66,6 +66,33 @@ func TestRepress(t *testing.T) {
 	})
 }
 
+// TestTakeTrap: what a program tells the subnet manager is reported, and answered by
+// TrapRepress; not what it tells others.
+func TestTakeTrap(t *testing.T) {
+	r := newRig(t, small)
+	listener, teller := r.attach("node-0003 HCA-1"), r.attach("node-0002 HCA-1")
+	r.accept(listener, mad.ClassSubnAdm, mad.MethodReport)
+	r.inform(listener, everything(), 0)
+	tell := func(to mad.LID, attr *mad.Attribute) (answer mad.Method) {
+		call := smp(mad.MethodTrap, attr, 0, to, encode(&mad.Notice{IsGeneric: true, Type: mad.NoticeTypeUrgent, TrapNumber: 128, IssuerLID: 9})[:smpSize])
+		if teller.ask(t, call) {
+			answer = call.Header().Method
+		}
+		return answer
+	}
+	if got := tell(r.sm.lid, mad.AttrSubnNotice); got != mad.MethodTrapRepress {
+		t.Errorf("the answer has method %v", got)
+	}
+	for _, got := range []mad.Method{tell(r.lid("leaf-1"), mad.AttrSubnNotice), tell(r.lid("node-0005 HCA-1"), mad.AttrSubnNotice), tell(r.sm.lid, mad.AttrNodeInfo)} {
+		if got != 0 {
+			t.Errorf("what is not for it is answered by method %v", got)
+		}
+	}
+	if diff := cmp.Diff([]string{"Report 1 7: trap 128 of LID 9 node-0002 HCA-1, switch 0"}, r.events(listener)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // TestMKeyLease: after a wrong M_Key a lease runs, that a right one ends; when it is
 // over, everybody may read the key.
 func TestMKeyLease(t *testing.T) {

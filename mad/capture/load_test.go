@@ -47,7 +47,7 @@ func TestLoadErrors(t *testing.T) {
 		want string
 	}{
 		{"empty", nil, "a.pcap: no capture file: it is too short"},
-		{"text", []byte("def main(): print('this is no recording, is it?')"), "a.pcap: no pcap file: Unknown magic 20666564"},
+		{"text", []byte("def main(): print('this is no recording, is it?')"), "a.pcap: no pcap file: it begins with the bytes 64 65 66 20"},
 		{"no packets", pcap(t), "a.pcap: not recorded by fabsh --record: the facts of the local port are missing"},
 		{"InfiniBand, but not ours", pcap(t, foreign), "a.pcap: not recorded by fabsh --record: the facts of the local port are missing"},
 		{"facts out of order", pcap(t, port[1]), "a.pcap: packet 1: not recorded by fabsh --record: the facts of the local port are missing"},

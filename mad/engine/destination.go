@@ -16,6 +16,8 @@ type destination struct {
 	held    callList
 	rtt     rttEstimator
 	baseRTT time.Duration
+	calls   int // that know of it, from Start to the end
+	place   int // in flow.dests
 }
 
 // rto is the class's RTO, or d's own if that is longer; 0: none is known yet.
@@ -45,30 +47,75 @@ func keyOf(c *Call) (k destKey) {
 // has LIDs.
 const maxDestinations = 1 << 16
 
-// destination finds or makes c's destination.
+// destination finds or makes c's destination, until release.
 func (f *flow) destination(c *Call) *destination {
 	w := &f.classes[kindOf(mad.Class(c.MAD[mad.ClassOffset]))]
 	k := keyOf(c)
-	d := w.dests[k]
-	if d == nil {
+	if w.last == nil || w.last.key != k { // most come in runs
+		w.last = w.dests[k]
+	}
+	if w.last == nil {
 		if len(f.dests) >= f.maxDests {
 			f.forgetDestinations()
 		}
-		d = &destination{key: k, class: w, window: w.perDestination}
-		w.dests[k] = d
-		f.dests = append(f.dests, d)
+		w.last = f.newDestination(w, k)
 	}
+	w.last.calls++
+	return w.last
+}
+
+func (f *flow) newDestination(w *classFlow, k destKey) *destination {
+	var d *destination
+	if last := len(f.spare) - 1; last >= 0 {
+		d, f.spare = f.spare[last], f.spare[:last]
+	} else {
+		d = new(destination)
+	}
+	*d = destination{key: k, class: w, window: w.perDestination, place: len(f.dests)}
+	w.dests[k] = d
+	f.dests = append(f.dests, d)
 	return d
+}
+
+// release: a call to d has ended. A destination that nobody knows of any more, and
+// that has told nothing, is not kept: a sweep asks once along each route.
+func (f *flow) release(d *destination) {
+	if d.calls--; d.calls > 0 || d.hasTold() {
+		return
+	}
+	f.forget(d)
+	last := f.dests[len(f.dests)-1]
+	last.place = d.place
+	f.dests[d.place] = last
+	f.dests[len(f.dests)-1] = nil
+	f.dests = f.dests[:len(f.dests)-1]
+	f.spare = append(f.spare, d)
+}
+
+// hasTold: d's window has another size than that of a new destination, or its RTTs
+// are longer than those of its class.
+func (d *destination) hasTold() bool {
+	start := &d.class.perDestination
+	return d.window.size != start.size || d.window.threshold != start.threshold || d.rtt.rto() > max(d.class.rtt.rto(), minLeaveAfter)
+}
+
+// forget takes d from those that are looked up.
+func (f *flow) forget(d *destination) {
+	delete(d.class.dests, d.key)
+	if d.class.last == d {
+		d.class.last = nil
+	}
 }
 
 // forgetDestinations drops those from which nothing is expected.
 func (f *flow) forgetDestinations() {
 	used := f.dests[:0]
 	for _, d := range f.dests {
-		if d.open > 0 {
+		if d.calls > 0 {
+			d.place = len(used)
 			used = append(used, d)
 		} else {
-			delete(d.class.dests, d.key)
+			f.forget(d)
 		}
 	}
 	clear(f.dests[len(used):])

@@ -66,10 +66,18 @@ func TestDestinations(t *testing.T) {
 			calls[i].PutSMP(mad.MethodGet, 0x11, 0, nil)
 			calls[i].SetRoute(mad.DirectedRoute{0, byte(i), byte(i >> 8)})
 		}
-		for range 2 {
-			for i := range calls[:2000] {
-				calls[i].MAD[mad.MethodOffset] = byte(mad.MethodGet)
-				e.Do(t.Context(), calls[i])
+		for i := range calls[:2000] {
+			var same [windowDestination]Call
+			for n := range same {
+				same[n] = *calls[i]
+			}
+			e.Do(t.Context(), &same[0], &same[1], &same[2], &same[3])
+			if i%2 == 0 { // one of which nothing is learned is not kept
+				e.Do(t.Context(), calls[2000])
+				calls[2000].MAD[mad.MethodOffset] = byte(mad.MethodGet)
+			}
+			if i == 50 && len(e.flow.dests) != 52 {
+				t.Errorf("%d destinations, want 52", len(e.flow.dests))
 			}
 		}
 		if n := len(e.flow.dests); n > 101 {

@@ -41,7 +41,8 @@ type flow struct {
 	inFlight int // that are
 	admitted uint64
 	classes  [kinds]classFlow
-	dests    []*destination // in order of making
+	dests    []*destination
+	spare    []*destination // forgotten, to be used again
 	maxDests int
 	slots    slots
 	heaps    uint64 // of answers that came: between two of them the reader waited
@@ -63,6 +64,7 @@ type classFlow struct {
 
 	perDestination congestionWindow // what each destination begins with
 	dests          map[destKey]*destination
+	last           *destination // the one found last; nil: none
 }
 
 // The kinds of classes.

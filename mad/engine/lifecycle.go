@@ -154,6 +154,7 @@ func (e *Engine) end(c *Call, now time.Duration, err error, ended *callList) {
 		e.flow.slots.close(c, err == nil)
 	}
 	e.flow.discharge(c)
+	e.flow.release(c.s.dest)
 	if err != nil && errors.Is(err, ErrTimeout) {
 		e.stats.TimedOut++
 		e.redirects.forget(c)

@@ -14,7 +14,10 @@ func (e *Engine) readLoop() {
 	d := Datagram{MAD: make([]byte, mad.Size)}
 	for n := 1; ; n++ {
 		d = Datagram{MAD: d.MAD[:cap(d.MAD)]}
-		began := e.now()
+		var began time.Duration
+		if !e.writer.fastPath {
+			began = e.now()
+		}
 		if err := e.transport.Recv(&d); err != nil {
 			e.fail(err)
 			return

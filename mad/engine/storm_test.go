@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"runtime/debug"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,18 +21,12 @@ var soak = os.Getenv("FABSH_SOAK") != ""
 // nodes that are busy, each call ends exactly once: with its own answer, or
 // with a timeout after the set attempts. As many time out as are lost.
 func TestStorm(t *testing.T) {
-	calls := 1000000
-	if race() && !soak {
-		calls = 100000
+	calls := 100000
+	if soak {
+		calls = 1000000
 	}
 	t.Run("retries 2", func(t *testing.T) { storm(t, calls, 2) })
 	t.Run("retries 25", func(t *testing.T) { storm(t, calls, 25) })
-}
-
-// race: the race detector is at work, which takes ten times as long.
-func race() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // What may happen to a datagram, and how probably.

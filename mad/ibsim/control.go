@@ -137,6 +137,7 @@ func (t *Transport) connect(o Options, id int32) error {
 		t.ctl.request(wire.CtlDisconnect, nil, closeTimeout)
 		return fmt.Errorf("ibsim at %q: its socket for our data: %w", t.socket, err)
 	}
+	t.fast.YieldBeforeWait()
 	return nil
 }
 

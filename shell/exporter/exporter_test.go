@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -190,4 +192,61 @@ func TestScrape(t *testing.T) {
 	if n := valueOf(t, e, "fabsh_exporter_scrapes_refused_total"); n != 1 {
 		t.Errorf("%v refused, want 1", n)
 	}
+}
+
+// pipes is a listener whose connections are pipes.
+type pipes chan net.Conn
+
+func (l pipes) Accept() (net.Conn, error) {
+	c, ok := <-l
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (l pipes) Close() error   { return nil }
+func (l pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestCrowd: clients that ask once and stay, or say half of what they want, keep nobody
+// out for long.
+func TestCrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		e, l, ended := new(Exporter), make(pipes), make(chan error)
+		go func() { ended <- e.Serve(ctx, []net.Listener{l}, "", slog.New(slog.DiscardHandler)) }()
+		ask := func(request string) string {
+			ours, theirs := net.Pipe()
+			t.Cleanup(func() { ours.Close() })
+			l <- theirs // waits while there are too many
+			ours.SetDeadline(time.Now().Add(2 * writeTime))
+			if _, err := io.WriteString(ours, request); err != nil {
+				return err.Error()
+			}
+			answer := make([]byte, 1000)
+			n, err := ours.Read(answer)
+			if err != nil {
+				return err.Error()
+			}
+			return string(answer[:n])
+		}
+		const healthy = "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n"
+		for i := range 2 * maxConnections {
+			if i%2 == 0 {
+				go ask(healthy)
+			} else {
+				go ask("GET /-/hea")
+			}
+		}
+		began := time.Now()
+		synctest.Wait()
+		if got := ask(healthy); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+			t.Errorf("got %q", got)
+		}
+		if took := time.Since(began); took > 3*headerTime {
+			t.Errorf("after %v", took)
+		}
+		stop()
+		close(l)
+		<-ended
+	})
 }

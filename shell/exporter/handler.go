@@ -17,8 +17,8 @@ import (
 // it gets lies ready.
 const maxScrapes = 64
 
-// gate lets maxScrapes in at once, and counts those that it refuses.
-type gate struct{ in, refused atomic.Int64 }
+// gate lets maxScrapes in at once, and counts those that it refuses, and the others.
+type gate struct{ in, refused, answered atomic.Int64 }
 
 // contentType is the text format that fabric/export writes.
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
@@ -63,6 +63,7 @@ func (e *Exporter) metrics(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.gate.in.Add(-1)
+	e.gate.answered.Add(1)
 	last := e.last.Load()
 	own, err := e.own(last)
 	if err != nil {

@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"bytes"
+	"runtime"
 	"sync"
 	"time"
 
@@ -34,7 +35,11 @@ func (e *Exporter) own(last *page) ([]byte, error) {
 		s.Add("fabsh_exporter_cycles_total", export.Counter, cycles, s.Labels("outcome", x.outcome), float64(x.n))
 	}
 	s.Add("fabsh_exporter_scrapes_refused_total", export.Counter, "Scrapes that were told to come back, for there were too many at once", s.Labels(), float64(e.gate.refused.Load()))
+	const scrapes = "Scrapes by HTTP status: 503 is come back later, as in fabsh_exporter_scrapes_refused_total"
+	s.Add("promhttp_metric_handler_requests_total", export.Counter, scrapes, s.Labels("code", "200"), float64(e.gate.answered.Load()))
+	s.Add("promhttp_metric_handler_requests_total", export.Counter, scrapes, s.Labels("code", "503"), float64(e.gate.refused.Load()))
 	s.Add("fabsh_build_info", export.Gauge, "1: the program runs", s.Labels("version", e.Version), 1)
+	s.Add("infiniband_exporter_build_info", export.Gauge, "1: the program runs; by SckyzO's name for its own", s.Labels("version", e.Version, "goversion", runtime.Version()), 1)
 	var b bytes.Buffer
 	if err := s.Write(&b); err != nil {
 		return nil, err

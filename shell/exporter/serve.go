@@ -12,6 +12,8 @@ import (
 	"github.com/coreos/go-systemd/v22/activation"
 	"github.com/prometheus/exporter-toolkit/web"
 	"golang.org/x/net/netutil"
+
+	"fabsh/fabric/format"
 )
 
 // What a client may take, in time and room. An answer of 50 MB to a slow one fits
@@ -19,7 +21,8 @@ import (
 const (
 	headerTime     = 5 * time.Second
 	writeTime      = time.Minute
-	idleTime       = 3 * time.Minute // Prometheus keeps its connection from scrape to scrape
+	idleTime       = 5 * time.Second // to connect anew costs a scrape little, and places are few
+	maxConfig      = 1 << 20         // bytes
 	maxHeader      = 16 << 10        // bytes; the library allows 4096 more
 	maxConnections = 256             // more wait until one ends
 	leaveTime      = 2 * time.Second // for scrapes under way when the program ends
@@ -54,8 +57,22 @@ func Listen(ctx context.Context, addresses []string, systemd bool) (list []net.L
 }
 
 // CheckConfig finds what is wrong with a file of TLS and passwords, as the exporter
-// toolkit of Prometheus reads it ("web configuration"). It may be "": there is none.
-func CheckConfig(path string) error { return web.Validate(path) }
+// toolkit of Prometheus reads it ("web configuration"). It may be "": there is none. The
+// toolkit reads it whole, and again for each connection, so that it can be no pipe.
+func CheckConfig(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := format.OpenRegular(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := format.Bounded(f, path, maxConfig); err != nil {
+		return err
+	}
+	return web.Validate(path)
+}
 
 // Serve serves at the listeners until ctx ends, and closes them. log is for what
 // goes wrong with clients.

@@ -1,8 +1,11 @@
 package top
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"fabsh/fabric/picture"
 )
 
 // keys takes what was typed apart. A terminal sends a key such as an arrow as a
@@ -46,13 +49,20 @@ func (s *screen) press(key string) (quit, interrupted bool) {
 	}
 	page := max(1, s.rows())
 	switch key {
-	case "q", "Q", "\x04":
+	case "q", "Q", "\x04", "\x1b[21~": // F10, as in htop
 		return true, false
-	case "w", "d", "e":
-		s.table.By = By(strings.Index("wde", key))
+	case "w", "d", "e", "b":
+		s.sort(By(strings.Index("wdeb", key)))
+	case ">", "\x1b[17~": // F6
+		s.sort((s.table.By + 1) % numBy)
+	case "<":
+		s.sort((s.table.By + numBy - 1) % numBy)
+	case "t":
+		words := append([]string{""}, picture.TierWords...)
+		s.table.Tier = words[(slices.Index(words, s.table.Tier)+1)%len(words)]
 		s.table.arrange()
 		s.from = 0
-	case "/":
+	case "/", "\\", "\x1bOS", "\x1b[14~": // F4
 		s.typing, s.old = true, s.table.Filter
 	case "\x1b": // no filter
 		s.filter("")
@@ -71,6 +81,12 @@ func (s *screen) press(key string) (quit, interrupted bool) {
 	}
 	s.from = max(0, min(s.from, len(s.table.shown)-page))
 	return false, false
+}
+
+func (s *screen) sort(by By) {
+	s.table.By = by
+	s.table.arrange()
+	s.from = 0
 }
 
 // maxFilter is how long a filter may be, in bytes: names have 64 at most.

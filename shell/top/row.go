@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/mad"
 )
@@ -18,11 +19,12 @@ const (
 	Wait   By = iota // ticks of PortXmitWait a second
 	Data             // bits sent a second
 	Errors           // errors counted a second
+	BER              // symbol errors of the bits that were carried, since the first read
 	numBy
 )
 
-// Words are those of Wait, Data and Errors, in this order.
-var Words = []string{"wait", "data", "errors"}
+// Words are those of Wait, Data, Errors and BER, in this order.
+var Words = []string{"wait", "data", "errors", "ber"}
 
 // place is a port in each sweep.
 type place struct {
@@ -34,11 +36,15 @@ type place struct {
 type row struct {
 	place      place
 	name, peer string         // as text that no terminal obeys
+	tier       string         // of picture.TierWords
 	rate       [numBy]float64 // by By; unknown where it is not known
 	received   float64        // bits a second; unknown
 	use        float64        // what is sent, of what the link can; unknown
 	share      float64        // of wait in wait and sending; unknown
 	what       string         // which errors
+	symbols    float64        // symbol errors in this round
+	bits       float64        // that the link carried meanwhile; unknown
+	trend      *trend         // of this port, which goes on
 }
 
 // unknown is a rate that is not known.
@@ -52,35 +58,44 @@ func perSecond(w *audit.Window, counter int) float64 {
 	return unknown
 }
 
-// rowsOf are the rows of all ports, and how many of them did not answer.
-func rowsOf(rates []audit.PortRates) (rows []row, silent int) {
-	data, received, wait := audit.CounterIndex("port_xmit_bytes"), audit.CounterIndex("port_rcv_bytes"), audit.CounterIndex("port_xmit_wait")
-	rows = make([]row, len(rates))
-	for i := range rates {
-		p := rates[i].Port
-		r := row{
-			place: place{p.Node().GUID(), p.Num()}, name: lang.OneLine(p.Name()), peer: lang.OneLine(p.Peer().Name()),
-			rate: [numBy]float64{unknown, unknown, unknown}, received: unknown, use: unknown, share: unknown,
+// blank are the rows of ports of which nothing is known yet. tiers are the words of the
+// tiers of nodes, by id.
+func blank(ports []*fabric.Port, tiers []string) []row {
+	rows := make([]row, len(ports))
+	for i, p := range ports {
+		rows[i] = row{
+			place: place{p.Node().GUID(), p.Num()}, name: lang.OneLine(p.Name()), peer: lang.OneLine(p.Peer().Name()), tier: tiers[p.Node().ID()],
+			rate: [numBy]float64{unknown, unknown, unknown, unknown}, received: unknown, use: unknown, share: unknown, bits: unknown,
 		}
+	}
+	return rows
+}
+
+// rowsOf are the blank rows filled, and how many ports did not answer.
+func rowsOf(blank []row, rates []audit.PortRates) (rows []row, silent int) {
+	data, received, wait, symbols := audit.CounterIndex("port_xmit_bytes"), audit.CounterIndex("port_rcv_bytes"), audit.CounterIndex("port_xmit_wait"), audit.CounterIndex("symbol_error_counter")
+	rows = slices.Clone(blank)
+	for i := range rates {
+		p, r := rates[i].Port, &rows[i]
 		if len(rates[i].Windows) == 0 {
 			silent++
 			r.what = "no answer"
-			rows[i] = r
 			continue
 		}
 		w := &rates[i].Windows[0]
 		r.rate[Wait], r.rate[Data], r.received = perSecond(w, wait), perSecond(w, data), perSecond(w, received)
+		bits := audit.LinkBits(p.Width(), p.Speed())
 		if r.rate[Data] != unknown {
-			// A tick is taken for as long as 4 bytes take: devices differ.
-			if words := r.rate[Data] / 4; r.rate[Wait] != unknown && words+r.rate[Wait] > 0 {
-				r.share = r.rate[Wait] / (words + r.rate[Wait])
-			} else if r.rate[Wait] != unknown {
-				r.share = 0
-			}
 			r.rate[Data] *= 8
-			if bits := audit.LinkBits(p.Width(), p.Speed()); bits > 0 {
-				r.use = r.rate[Data] / bits
-			}
+		}
+		if use, known := w.Use(bits); known {
+			r.use = use
+		}
+		if share, known := w.WaitShare(); known {
+			r.share = share
+		}
+		if x := w.Rate(symbols); x.Why == audit.Known && bits > 0 {
+			r.symbols, r.bits = float64(x.Count), bits*x.Window.Seconds()
 		}
 		if r.received != unknown {
 			r.received *= 8
@@ -88,7 +103,6 @@ func rowsOf(rates []audit.PortRates) (rows []row, silent int) {
 		if _, ok := w.Length(); ok {
 			r.countErrors(w)
 		}
-		rows[i] = r
 	}
 	return rows, silent
 }

@@ -49,6 +49,7 @@ func Live(ctx context.Context, o Options, src Source, clock lang.Clock, in, out 
 			})
 		})
 	}()
+	o.Name = text.Snip(o.Name, maxName, "...")
 	s := &screen{table: newTable(o), out: out}
 	for {
 		s.draw()
@@ -75,6 +76,9 @@ func Live(ctx context.Context, o Options, src Source, clock lang.Clock, in, out 
 		}
 	}
 }
+
+// maxName is how much of the fabric's name there is room for.
+const maxName = 20
 
 // rows is how many rows of the table there is room for.
 func (s *screen) rows() int { return s.height - 3 }
@@ -123,5 +127,5 @@ func (s *screen) foot() string {
 	if n := len(s.table.shown); n > 0 {
 		at = fmt.Sprintf("%d-%d of %d  ", s.from+1, min(n, s.from+max(0, s.rows())), n)
 	}
-	return at + "q quit  w wait  d data  e errors  / filter  arrows, PgUp, PgDn"
+	return at + "q quit  w wait  d data  e errors  b ber  t tier  / filter"
 }

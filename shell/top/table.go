@@ -16,19 +16,23 @@ import (
 // remembered is how many rounds a trend is of.
 const remembered = 24
 
-// trend is what a port did in the last rounds, the newest last.
-type trend [numBy][]float32
+// trend is what a port did in the last rounds, the newest last, and its symbol errors
+// and bits in all.
+type trend struct {
+	past         [numBy][]float32
+	errors, bits float64
+}
 
 // table is the latest round as it is to be shown.
 type table struct {
 	Options
-	round  round // the latest that had rows
-	shown  []row // of it, sorted and filtered
-	err    error // why the latest round has none
-	trends map[place]*trend
+	round round  // the latest that had rows
+	shown []*row // of it, sorted and filtered
+	err   error  // why the latest round has none
+	order []key  // of shown, for the next time
 }
 
-func newTable(o Options) *table { return &table{Options: o, trends: map[place]*trend{}} }
+func newTable(o Options) *table { return &table{Options: o} }
 
 // add takes over the next round. Of one that failed, what was there stays.
 func (t *table) add(r round) {
@@ -37,35 +41,73 @@ func (t *table) add(r round) {
 		t.round.at, t.round.num, t.round.sent = r.at, r.num, r.sent
 		return
 	}
+	t.goOn(r.rows)
 	t.round = r
-	trends := make(map[place]*trend, len(r.rows)) // without those of ports that have gone
-	for i := range r.rows {
-		row := &r.rows[i]
-		x := t.trends[row.place]
-		if x == nil {
-			x = new(trend)
-		}
-		for by, v := range row.rate {
-			if len(x[by]) == remembered {
-				x[by] = append(x[by][:0], x[by][1:]...)
-			}
-			x[by] = append(x[by], float32(v))
-		}
-		trends[row.place] = x
-	}
-	t.trends = trends
 	t.arrange()
+}
+
+// goOn has rows go on with the trends of their ports.
+func (t *table) goOn(rows []row) {
+	old := t.round.rows
+	var moved map[place]*trend // of old; nil: not needed yet
+	for i := range rows {
+		r := &rows[i]
+		switch {
+		case i < len(old) && old[i].place == r.place:
+			r.trend = old[i].trend
+		default:
+			if moved == nil {
+				moved = make(map[place]*trend, len(old))
+				for j := range old {
+					moved[old[j].place] = old[j].trend
+				}
+			}
+			r.trend = moved[r.place]
+		}
+		if r.trend == nil {
+			r.trend = new(trend)
+		}
+		r.trend.add(r)
+	}
+}
+
+// add adds a round, and tells the row the bit error rate of all of them.
+func (x *trend) add(r *row) {
+	if r.bits != unknown {
+		x.errors += r.symbols
+		x.bits += r.bits
+		r.rate[BER], r.bits = x.errors/x.bits, x.bits
+	}
+	for by, v := range r.rate {
+		p := &x.past[by]
+		if len(*p) == remembered {
+			copy(*p, (*p)[1:])
+			*p = (*p)[:remembered-1]
+		}
+		*p = append(*p, float32(v))
+	}
+}
+
+// key is what a row is sorted by, and where it is.
+type key struct {
+	value float64
+	row   int
 }
 
 // arrange sorts and filters anew.
 func (t *table) arrange() {
-	t.shown = t.shown[:0]
-	for _, r := range t.round.rows {
-		if like(t.Filter, r.name) || like(t.Filter, r.peer) {
-			t.shown = append(t.shown, r)
+	t.shown, t.order = t.shown[:0], t.order[:0]
+	parts := strings.Split(t.Filter, "*")
+	for i := range t.round.rows {
+		r := &t.round.rows[i]
+		if (t.Tier == "" || r.tier == t.Tier) && (like(parts, r.name) || like(parts, r.peer)) {
+			t.order = append(t.order, key{rounded(r.rate[t.By]), i})
 		}
 	}
-	slices.SortStableFunc(t.shown, func(a, b row) int { return cmp.Compare(rounded(b.rate[t.By]), rounded(a.rate[t.By])) })
+	slices.SortFunc(t.order, func(a, b key) int { return cmp.Or(cmp.Compare(b.value, a.value), a.row-b.row) })
+	for _, k := range t.order {
+		t.shown = append(t.shown, &t.round.rows[k.row])
+	}
 }
 
 // rounded is v in three digits, as it is shown: rows that look alike keep their places.
@@ -77,9 +119,9 @@ func rounded(v float64) float64 {
 	return math.Round(v/unit) * unit
 }
 
-// like: pattern is in name, * in it stands for any text.
-func like(pattern, name string) bool {
-	for part := range strings.SplitSeq(pattern, "*") {
+// like: the parts of a pattern, between which there may be any text, are in name.
+func like(parts []string, name string) bool {
+	for _, part := range parts {
 		i := strings.Index(name, part)
 		if i < 0 {
 			return false
@@ -103,6 +145,9 @@ func (t *table) summary() string {
 		s += fmt.Sprintf(", the sweep lacks %s", lang.Count(t.round.lacks, "answer"))
 	}
 	s += fmt.Sprintf(", %s a round", lang.Count(int(t.round.sent), "datagram"))
+	if t.Tier != "" {
+		s += "; tier " + t.Tier
+	}
 	if t.Filter != "" {
 		s += fmt.Sprintf("; %d like %s", len(t.shown), lang.OneLine(strconv.Quote(t.Filter)))
 	}
@@ -113,17 +158,19 @@ func (t *table) summary() string {
 type column struct {
 	head  string
 	width int // of its cells
-	from  int // how wide the table must be to have it
+	from  int // how wide the table must be to have it, unless it is sorted by that
+	by    By
 	cell  func(r *row) string
 }
 
 var columns = []column{
-	{"SENT b/s", 8, 0, func(r *row) string { return si(r.rate[Data]) }},
-	{"USE", 4, wide, func(r *row) string { return percent(r.use) }},
-	{"RECV b/s", 8, wide, func(r *row) string { return si(r.received) }},
-	{"WAIT/s", 6, 0, func(r *row) string { return si(r.rate[Wait]) }},
-	{"SHARE", 5, 0, func(r *row) string { return percent(r.share) }},
-	{"ERR/s", 5, 0, func(r *row) string { return si(r.rate[Errors]) }},
+	{"SENT b/s", 8, 0, Data, func(r *row) string { return si(r.rate[Data]) }},
+	{"USE", 4, wide, -1, func(r *row) string { return percent(r.use) }},
+	{"RECV b/s", 8, wide, -1, func(r *row) string { return si(r.received) }},
+	{"WAIT/s", 6, 0, Wait, func(r *row) string { return si(r.rate[Wait]) }},
+	{"SHARE", 5, 0, -1, func(r *row) string { return percent(r.share) }},
+	{"ERR/s", 5, 0, Errors, func(r *row) string { return si(r.rate[Errors]) }},
+	{"BER", 6, wide, BER, ber},
 }
 
 // wide is from where on a table says which errors there are.
@@ -146,7 +193,7 @@ func (t *table) lines(width, from, n int) []string {
 	left := limit - points - 3
 	var cols []column
 	for _, c := range columns {
-		if limit >= c.from {
+		if limit >= c.from || c.by == t.By {
 			cols = append(cols, c)
 			left -= c.width + 1
 		}
@@ -173,8 +220,8 @@ func (t *table) lines(width, from, n int) []string {
 	}
 	out := []string{line("PORT", "PEER", func(c column) string { return c.head }, "TREND", "ERRORS A SECOND")}
 	for i := range rows {
-		r := &rows[i]
-		out = append(out, line(r.name, r.peer, func(c column) string { return c.cell(r) }, spark(t.trends[r.place][t.By], points), r.what))
+		r := rows[i]
+		out = append(out, line(r.name, r.peer, func(c column) string { return c.cell(r) }, spark(r.trend.past[t.By], points), r.what))
 	}
 	return out
 }
@@ -189,14 +236,15 @@ func tail(s string, width int) string {
 	if text.StringWidth(s) <= width {
 		return s
 	}
-	runes := []rune(s)
-	for len(runes) > 0 && text.StringWidth(string(runes))+1 > width {
-		runes = runes[1:]
-	}
 	if width == 0 {
 		return ""
 	}
-	return "…" + string(runes)
+	runes := []rune(s)
+	from := len(runes)
+	for room := width - 1; from > 0 && text.RuneWidth(runes[from-1]) <= room; from-- {
+		room -= text.RuneWidth(runes[from-1])
+	}
+	return "…" + string(runes[from:])
 }
 
 var bars = []rune("▁▂▃▄▅▆▇█")
@@ -248,6 +296,20 @@ func si(v float64) string {
 		s = "<.01"
 	}
 	return s + unit
+}
+
+// ber is the bit error rate; where no error was seen, below what it most likely is: of n
+// bits 3/n, at 95 % (the rule of three).
+func ber(r *row) string {
+	switch v := r.rate[BER]; {
+	case v < 0:
+		return "?"
+	case v > 0:
+		return strconv.FormatFloat(v, 'e', 0, 64)
+	}
+	// Rounded up, but for the hundredth that windows differ by.
+	unit := math.Pow(10, math.Floor(math.Log10(2.97/r.bits)))
+	return "<" + strconv.FormatFloat(math.Ceil(2.97/r.bits/unit)*unit, 'e', 0, 64)
 }
 
 func percent(v float64) string {

@@ -33,7 +33,7 @@ func TestLike(t *testing.T) {
 		{"", "leaf-1/3", true}, {"leaf", "leaf-1/3", true}, {"l*3", "leaf-1/3", true}, {"3*l", "leaf-1/3", false},
 		{"*", "", true}, {"spine", "leaf-1/3", false}, {"1**3", "leaf-1/3", true},
 	} {
-		if got := like(c.pattern, c.name); got != c.want {
+		if got := like(strings.Split(c.pattern, "*"), c.name); got != c.want {
 			t.Errorf("like(%q, %q) = %v", c.pattern, c.name, got)
 		}
 	}
@@ -79,9 +79,9 @@ func testRound(n int, name string) round {
 	r := round{num: 1, sent: 7, silent: 1}
 	for i := range n {
 		v := float64(i)
-		r.rows = append(r.rows, row{place: place{1, i}, name: fmt.Sprintf("%s/%d", name, i), peer: "peer", rate: [numBy]float64{v, 2 * v, float64(n - i)}, what: "symbol_error_counter 3"})
+		r.rows = append(r.rows, row{place: place{1, i}, name: fmt.Sprintf("%s/%d", name, i), peer: "peer", rate: [numBy]float64{v, 2 * v, float64(n - i), unknown}, bits: 1e12, symbols: v, tier: []string{"host", "leaf"}[i%2], what: "symbol_error_counter 3"})
 	}
-	r.rows = append(r.rows, row{place: place{2, 1}, name: "silent/1", peer: "peer", rate: [numBy]float64{unknown, unknown, unknown}, what: "no answer"})
+	r.rows = append(r.rows, row{place: place{2, 1}, name: "silent/1", peer: "peer", rate: [numBy]float64{unknown, unknown, unknown, unknown}, bits: unknown, what: "no answer"})
 	return r
 }
 
@@ -129,6 +129,11 @@ func TestTable(t *testing.T) {
 		{"\x7f\r", []string{"leaf/1"}, 0},
 		{"/zzz\x1b", []string{"leaf/1"}, 0},
 		{"\x1b", []string{"leaf/2", "leaf/1", "leaf/0", "silent/1"}, 0},
+		{"b", []string{"leaf/2", "leaf/1", "leaf/0", "silent/1"}, 0},
+		{"<", []string{"leaf/0", "leaf/1", "leaf/2", "silent/1"}, 0},
+		{"t", []string{"leaf/0", "leaf/2"}, 0},
+		{"t>", []string{"leaf/1"}, 0},
+		{"tttw", []string{"leaf/2", "leaf/1", "leaf/0", "silent/1"}, 0},
 	} {
 		list, _ := keys(c.typed)
 		for _, key := range list {
@@ -157,7 +162,17 @@ func TestTable(t *testing.T) {
 	if got, want := table.summary(), "net, by wait: 4 ports, 1 without an answer, 7 datagrams a round"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if x := table.trends[place{1, 2}][Wait]; len(x) != remembered || slices.Max(x) != 2 {
+	if x := table.round.rows[2].trend.past[Wait]; len(x) != remembered || slices.Max(x) != 2 {
+		t.Errorf("trend %v", x)
+	}
+	if got, want := ber(&table.round.rows[0])+" "+ber(&table.round.rows[2])+" "+ber(&table.round.rows[3]), "<7e-14 2e-12 ?"; got != want { // 3 in 49 rounds of 1e12 bits
+		t.Errorf("bit error rates %s, want %s", got, want)
+	}
+	// Ports that come and go take nobody else's trend.
+	fewer := testRound(3, "leaf")
+	fewer.rows = slices.Delete(fewer.rows, 1, 2)
+	table.add(fewer)
+	if x := table.round.rows[1].trend.past[Wait]; len(x) != remembered || slices.Max(x) != 2 {
 		t.Errorf("trend %v", x)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/picture"
 	"fabsh/mad"
 )
 
@@ -37,6 +38,7 @@ type Options struct {
 	Name   string        // of the fabric
 	By     By            // what rows are sorted by
 	Every  time.Duration // between the beginnings of two rounds
+	Tier   string        // that ports are in, of picture.TierWords; empty: any
 	Filter string        // what the name of a port or of its peer is like; empty: any
 	Rounds int           // after which it ends; 0: it goes on
 }
@@ -56,6 +58,7 @@ type round struct {
 // false, or those that were asked for are over.
 func (o *Options) rounds(ctx context.Context, src Source, clock lang.Clock, tell func(round) bool) error {
 	var ports []*fabric.Port // nil: it is to be swept
+	var known []row          // their names
 	silent, lacks := 0, 0
 	for num := 0; ; {
 		began, sent := clock.Now(), src.Sent()
@@ -66,11 +69,16 @@ func (o *Options) rounds(ctx context.Context, src Source, clock lang.Clock, tell
 				if err != nil {
 					return err
 				}
+				tiers, err := tiersOf(ctx, f)
+				if err != nil {
+					return err
+				}
 				ports, lacks = linked(f), missing(f)
+				known = blank(ports, tiers)
 			}
 			rates, err := src.Rates(ctx, ports)
 			if err == nil {
-				r.rows, r.silent = rowsOf(rates)
+				r.rows, r.silent = rowsOf(known, rates)
 			}
 			return err
 		}()
@@ -94,6 +102,18 @@ func (o *Options) rounds(ctx context.Context, src Source, clock lang.Clock, tell
 			return err
 		}
 	}
+}
+
+// tiersOf are the words of the tiers of nodes, by id; empty: there is none.
+func tiersOf(ctx context.Context, f *fabric.Fabric) ([]string, error) {
+	words := make([]string, len(f.Nodes()))
+	tiers, err := picture.Tiers(ctx, f)
+	for i, nodes := range tiers[:min(len(tiers), len(picture.TierWords))] {
+		for _, n := range nodes {
+			words[n.ID()] = picture.TierWords[i]
+		}
+	}
+	return words, err
 }
 
 // missing is how much a sweep has not got to know.

@@ -23,12 +23,13 @@ import (
 
 // rig is a simulated subnet, and a change of its tables.
 type rig struct {
-	t      *testing.T
-	subnet *sim.Subnet
-	f      *fabric.Fabric
-	node   int
-	cells  []*apply.Cell
-	path   string
+	t       *testing.T
+	subnet  *sim.Subnet
+	f       *fabric.Fabric
+	node    int
+	cells   []*apply.Cell
+	path    string
+	retries int // 0: the usual
 }
 
 // mortal is a transport of a process that is killed when it has sent so many
@@ -80,7 +81,7 @@ func (r *rig) engine(dies int64, die func()) *engine.Engine {
 	if left.Store(dies); dies < 0 {
 		left.Store(1 << 60)
 	}
-	return engine.New(mortal{conn, &left, die}, engine.Options{Write: true})
+	return engine.New(mortal{conn, &left, die}, engine.Options{Write: true, Retries: r.retries})
 }
 
 // swap are cells of a change that has every switch swap two of its ports in the
@@ -336,42 +337,6 @@ func TestDiskFull(t *testing.T) {
 				t.Fatalf("after %d records: %v", writes, err)
 			}
 			j.Close()
-		}
-	})
-}
-
-// TestReboot: a switch that comes back with an empty table in the middle of a change is
-// foreign: the change stops, and goes on, or back, when its table is there again.
-func TestReboot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, "fattree:k=4")
-		e := r.engine(-1, nil)
-		defer e.Close()
-		j, err := apply.NewJournal("", &apply.Begin{Cells: r.cells})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := r.change(e, j)
-		first := r.cells[0]
-		c.Tell = func(string) {
-			for lid := range first.Old {
-				if err := r.subnet.EditLFT(first.Node, mad.LID(lid), mad.NoPort); err != nil {
-					t.Fatal(err)
-				}
-			}
-			c.Tell = func(string) {}
-		}
-		var foreign *apply.ForeignError
-		if err := c.Make(t.Context()); !errors.As(err, &foreign) || len(foreign.Cells) != 1 {
-			t.Fatal(err)
-		}
-		for lid, port := range first.Old {
-			if err := r.subnet.EditLFT(first.Node, mad.LID(lid), port); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := c.Resume(t.Context()); err != nil || !r.are(after) {
-			t.Error(err)
 		}
 	})
 }

@@ -9,6 +9,7 @@
 //	run.go      a change from its beginning to its end; keep.go, the guard's part;
 //	            abandon.go, an end without a write
 //	staged.go   OpenSM writes the tables
+//	cut.go      the order of what takes links down
 //	move.go     from the state that is there to the old or the new one
 //	check.go    what must not happen between two rounds
 //	way.go      two directed routes to a node

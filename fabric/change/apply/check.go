@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"fabsh/fabric"
@@ -21,6 +22,7 @@ type Checks struct {
 	admin   bool   // the SA answered before
 	marked  []bool // by node: PortStateChange was set before
 	planned map[*fabric.Port]bool
+	routes  []mad.DirectedRoute // by node: over no port that is disabled; nil: as the sweep found them
 	sampled []sample
 }
 
@@ -42,6 +44,16 @@ const (
 // before the change of cells.
 func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager *sa.SM, cells []*Cell) (*Checks, error) {
 	c := &Checks{client: client, f: f, manager: manager, planned: map[*fabric.Port]bool{}}
+	down := map[*fabric.Port]bool{}
+	for _, cell := range cells {
+		cell.ports(f, c.planned)
+		if cell.disables() {
+			cell.ports(f, down)
+		}
+	}
+	if len(down) > 0 {
+		c.routes = around(f, down)
+	}
 	if manager != nil {
 		var err error
 		if c.admin, err = c.answers(ctx); err != nil {
@@ -55,14 +67,6 @@ func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager
 	seen := map[*fabric.Node]bool{}
 	for _, cell := range cells {
 		for _, n := range f.NodeByGUID(cell.Node) {
-			if cell.Attr == mad.AttrPortInfo {
-				if p := n.Port(int(cell.Modifier & 0xff)); p != nil {
-					c.planned[p] = true
-					if p.Peer() != nil {
-						c.planned[p.Peer()] = true
-					}
-				}
-			}
 			if seen[n] || !n.IsSwitch() {
 				continue
 			}
@@ -86,6 +90,48 @@ func NewChecks(ctx context.Context, client *sa.Client, f *fabric.Fabric, manager
 		}
 		return nil
 	})
+}
+
+// ports adds the ports, of both ends of the link, whose PortInfo c writes.
+func (c *Cell) ports(f *fabric.Fabric, to map[*fabric.Port]bool) {
+	if c.Attr != mad.AttrPortInfo {
+		return
+	}
+	for _, n := range f.NodeByGUID(c.Node) {
+		if p := n.Port(int(c.Modifier & 0xff)); p != nil {
+			to[p] = true
+			if p.Peer() != nil {
+				to[p.Peer()] = true
+			}
+		}
+	}
+}
+
+// disables: the port is disabled after the change, or when it is taken back.
+func (c *Cell) disables() bool {
+	for _, name := range c.Fields {
+		if f := c.Attr.Field(name); name == "port_physical_state" && settled(f, f.Uint(c.Old)) != settled(f, f.Uint(c.New)) {
+			return true
+		}
+	}
+	return false
+}
+
+// route is a directed route to n.
+func (c *Checks) route(n *fabric.Node) mad.DirectedRoute {
+	if c.routes != nil && c.routes[n.ID()] != nil {
+		return c.routes[n.ID()]
+	}
+	return n.Route()
+}
+
+// portRoute is a directed route to p.
+func (c *Checks) portRoute(p *fabric.Port) mad.DirectedRoute {
+	peer := p.Peer()
+	if c.routes == nil || peer == nil || c.planned[p] || p.Route().Hops() == 0 || c.routes[peer.Node().ID()] == nil {
+		return p.Route()
+	}
+	return append(slices.Clip(c.routes[peer.Node().ID()]), uint8(peer.Num()))
 }
 
 // Between is the check after a round that wrote to some nodes: a *CheckError says
@@ -167,7 +213,7 @@ func (c *Checks) findManager(ctx context.Context) (*sa.SM, error) {
 			continue
 		}
 		if pi.CapabilityMask&mad.CapabilityMaskIsSM != 0 || p.LID() == info.MasterSMLID {
-			ask(fabric.Dest{Route: p.Route(), Guard: p.Guard()}, p.LID())
+			ask(fabric.Dest{Route: c.portRoute(p), Guard: p.Guard()}, p.LID())
 		}
 	}
 	if err := e.Do(ctx, calls...); err != nil {
@@ -206,7 +252,7 @@ func (c *Checks) marks(ctx context.Context) ([]bool, error) {
 	var of []int
 	for i := range c.f.Nodes() {
 		if n := &c.f.Nodes()[i]; n.IsSwitch() && n.Route() != nil {
-			calls = append(calls, fabric.Dest{Route: n.Route(), Guard: n.Guard()}.Put(new(engine.Call), mad.MethodGet, mad.AttrSwitchInfo, 0, nil))
+			calls = append(calls, fabric.Dest{Route: c.route(n), Guard: n.Guard()}.Put(new(engine.Call), mad.MethodGet, mad.AttrSwitchInfo, 0, nil))
 			of = append(of, i)
 		}
 	}
@@ -224,7 +270,7 @@ func (c *Checks) marks(ctx context.Context) ([]bool, error) {
 	return marked, nil
 }
 
-// ports: no port is down that was up, of the switches that say that some port has
+// ports: no port is down that was up, nor carries nothing that did, of the switches that say that some port has
 // changed, and of those that were written to.
 func (c *Checks) ports(ctx context.Context, changed []mad.GUID) error {
 	now, err := c.marks(ctx)
@@ -253,7 +299,7 @@ func (c *Checks) ports(ctx context.Context, changed []mad.GUID) error {
 	for _, n := range nodes {
 		for p := range n.Ports() {
 			if p.Peer() != nil && !c.planned[p] {
-				calls = append(calls, fabric.Dest{Route: n.Route(), Guard: n.Guard()}.Put(new(engine.Call), mad.MethodGet, mad.AttrPortInfo, uint32(p.Num()), nil))
+				calls = append(calls, fabric.Dest{Route: c.route(n), Guard: n.Guard()}.Put(new(engine.Call), mad.MethodGet, mad.AttrPortInfo, uint32(p.Num()), nil))
 				of = append(of, p)
 			}
 		}
@@ -266,8 +312,12 @@ func (c *Checks) ports(ctx context.Context, changed []mad.GUID) error {
 			return &CheckError{fmt.Sprintf("%s does not answer any more: %v", of[i].Name(), call.Err)}
 		}
 		var info mad.PortInfo
-		if info.Decode(call.Data()); info.PortState == mad.PortStateDown {
+		info.Decode(call.Data())
+		switch was := of[i].Info(); {
+		case info.PortState == mad.PortStateDown:
 			return &CheckError{fmt.Sprintf("%s is down, and was up", of[i].Name())}
+		case was != nil && was.PortState == mad.PortStateActive && info.PortState != mad.PortStateActive:
+			return &CheckError{fmt.Sprintf("%s is in state %v, and was active: its link, or a node at its end, was restarted", of[i].Name(), info.PortState)}
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package apply
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"fabsh/fabric/audit"
+	"fabsh/fabric/format"
 	"fabsh/mad/engine"
 )
 
@@ -44,21 +46,27 @@ type file interface {
 // ErrJournal: the journal could not be written.
 var ErrJournal = errors.New("the journal cannot be written")
 
-// NewJournal begins a journal at path, in the place of the one before. With an empty
-// path it is kept in memory, for a fabric that ends with this process.
+// NewJournal begins a journal at path, in the place of the one before, which is kept
+// until something is sent. With an empty path it is kept in memory, for a fabric that
+// ends with this process.
 func NewJournal(path string, b *Begin) (*Journal, error) {
 	j := &Journal{path: path}
 	if path == "" {
 		return j, j.Append(Record{Kind: KindBegin, Begin: b})
 	}
-	// Under its name the journal is whole, or not there at all.
-	f, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	// Under its name the journal is whole, or not there at all. What is there under the
+	// other one a killed writer has left, or a stranger: it is not written through.
+	os.Remove(path + ".new")
+	f, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJournal, err)
 	}
 	j.f = f
 	if err = j.Append(Record{Kind: KindBegin, Begin: b}); err == nil {
-		if err = os.Rename(path+".new", path); err == nil {
+		if err = j.keepBefore(); err == nil {
+			err = os.Rename(path+".new", path)
+		}
+		if err == nil {
 			err = syncFolder(filepath.Dir(path))
 		}
 		if err != nil {
@@ -73,11 +81,16 @@ func NewJournal(path string, b *Begin) (*Journal, error) {
 	return j, nil
 }
 
-// OpenJournal opens the journal at path to append to it. The caller holds the lock.
+// OpenJournal opens the journal at path to append to it, which must be the user's own:
+// what it says is written to the fabric. The caller holds the lock.
 func OpenJournal(path string) (*Journal, error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := format.OpenPlain(path, os.O_RDWR)
 	if err != nil {
 		return nil, err
+	}
+	if st, err := f.Stat(); err != nil || !format.IsOwn(st) {
+		f.Close()
+		return nil, cmp.Or(err, fmt.Errorf("%s is a journal of another user", path))
 	}
 	j := &Journal{path: path, f: f}
 	if err := j.load(f); err != nil {
@@ -97,7 +110,7 @@ func OpenJournal(path string) (*Journal, error) {
 
 // ReadJournal reads the journal at path, which another process may be writing.
 func ReadJournal(path string) (*Journal, error) {
-	f, err := os.Open(path)
+	f, err := format.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +126,8 @@ const maxLine = 1 << 30
 func (j *Journal) load(f *os.File) error {
 	r := bufio.NewReaderSize(f, 1<<20)
 	for {
-		line, err := r.ReadBytes('\n')
-		if len(line) > maxLine {
+		line, err := readLine(r)
+		if errors.Is(err, errLong) {
 			return fmt.Errorf("%s is no journal: a line has more than %d bytes", j.path, maxLine)
 		}
 		if err == nil {
@@ -125,6 +138,26 @@ func (j *Journal) load(f *os.File) error {
 				return fmt.Errorf("%s is no journal of a change", j.path)
 			}
 			return nil
+		}
+	}
+}
+
+// errLong: a line is longer than a record can be.
+var errLong = errors.New("too long")
+
+// readLine reads a line. It goes on no further than a zero byte, which no text has and
+// all of a file without contents, however long that is.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return line, nil
+		case len(line) > maxLine:
+			return nil, errLong
+		case !errors.Is(err, bufio.ErrBufferFull) || bytes.IndexByte(part, 0) >= 0:
+			return nil, err
 		}
 	}
 }
@@ -140,7 +173,29 @@ func (j *Journal) take(line []byte) error {
 	if err := json.Unmarshal(text, &rec); err != nil {
 		return err
 	}
+	if err := j.check(&rec); err != nil {
+		return err
+	}
 	j.Records, j.sum, j.size = append(j.Records, rec), sum, j.size+int64(len(line))
+	return nil
+}
+
+// check says why rec is not what comes next; nil: it may be.
+func (j *Journal) check(rec *Record) error {
+	if first := len(j.Records) == 0; first != (rec.Begin != nil) {
+		return errors.New("the first record, and no other, is that of the change")
+	} else if first {
+		if slices.Contains(rec.Begin.Cells, nil) || len(rec.Steps) > 0 {
+			return errors.New("a cell is not there")
+		}
+		return nil
+	}
+	cells := j.Begin().Cells
+	for _, s := range rec.Steps {
+		if s.Cell < 0 || s.Cell >= len(cells) || len(s.Data) != len(cells[s.Cell].Old) {
+			return errors.New("a step is of no cell, or has another size")
+		}
+	}
 	return nil
 }
 
@@ -171,6 +226,9 @@ func (j *Journal) Append(rec Record) error {
 		return fmt.Errorf("%w: %w", ErrJournal, err)
 	}
 	j.Records, j.sum, j.size = append(j.Records, rec), sum, j.size+int64(len(line))
+	if rec.Kind == KindRound {
+		os.Remove(j.before())
+	}
 	return nil
 }
 
@@ -213,26 +271,42 @@ func syncFolder(path string) error {
 	return f.Sync()
 }
 
-// view is a journal that another process writes.
+// view is a journal that another process writes. It stays that of one change: when that
+// has ended, the next one has a file of its own in its place.
 type view struct {
-	path string
-	at   os.FileInfo // of the file that j is
-	j    *Journal
+	f  *os.File
+	at os.FileInfo // of f when j was read
+	j  *Journal
 }
 
-// read reads the journal, if it is not what it was.
-func (v *view) read() (*Journal, error) {
-	at, err := os.Stat(v.path)
+func newView(path string) (*view, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if v.at != nil && os.SameFile(at, v.at) && at.Size() == v.at.Size() && at.ModTime().Equal(v.at.ModTime()) {
+	return &view{f: f}, nil
+}
+
+func (v *view) close() { v.f.Close() }
+
+// read reads the journal, if it is not what it was.
+func (v *view) read() (*Journal, error) {
+	at, err := v.f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if v.at != nil && at.Size() == v.at.Size() && at.ModTime().Equal(v.at.ModTime()) {
 		return v.j, nil
 	}
-	if v.j, err = ReadJournal(v.path); err == nil {
-		v.at = at
+	if _, err := v.f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
 	}
-	return v.j, err
+	j := &Journal{path: v.f.Name()}
+	if err := j.load(v.f); err != nil {
+		return nil, err
+	}
+	v.j, v.at = j, at
+	return j, nil
 }
 
 // Find are the folders below dir with a journal of the subnet of a local port: made
@@ -246,6 +320,20 @@ func Find(dir string, port *engine.Port) (found []string) {
 		}
 	}
 	return found
+}
+
+// Hidden is a journal below dir that this user cannot read, for it is another's; "": there
+// is none.
+func Hidden(dir string) string {
+	paths, _ := filepath.Glob(filepath.Join(dir, "*", journalName))
+	for _, path := range paths {
+		if f, err := os.Open(path); errors.Is(err, os.ErrPermission) {
+			return path
+		} else if err == nil {
+			f.Close()
+		}
+	}
+	return ""
 }
 
 // Unended is a change of the subnet of a local port whose journal is below dir, that has
@@ -279,7 +367,7 @@ func isFree(path, name string) bool {
 // endedByTail: the last record of the journal says that the change has ended. All of
 // it is read, which may be much, only where it does not.
 func endedByTail(path string) bool {
-	f, err := os.Open(path)
+	f, err := format.OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return true
 	}

@@ -14,6 +14,11 @@ import (
 // when it goes no further, or when gone is closed, for the process that makes it has
 // ended. It returns when the change has ended. ready is called when it is at work.
 func (r *Run) Keep(ctx context.Context, gone <-chan struct{}, ready func()) error {
+	seen, err := newView(JournalIn(r.Dir))
+	if err != nil {
+		return err
+	}
+	defer seen.close()
 	for {
 		alive, err := audit.Lock(filepath.Join(r.Dir, guardName))
 		if err == nil {
@@ -29,7 +34,6 @@ func (r *Run) Keep(ctx context.Context, gone <-chan struct{}, ready func()) erro
 	}
 	ready()
 	var due time.Time
-	seen := view{path: JournalIn(r.Dir)}
 	for {
 		j, err := seen.read()
 		if err != nil {

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -165,9 +166,16 @@ func (c *Change) describe(i int, data []byte) string {
 		}
 	}
 	if cell.Attr == mad.AttrLinearForwardingTable {
+		if bytes.Count(data, []byte{mad.NoPort}) == len(data) {
+			return fmt.Sprintf("%s: all LIDs are dropped, as after a restart of the switch", cell.Name)
+		}
 		for at := range data {
 			if data[at] != cell.Old[at] && data[at] != cell.New[at] {
-				return fmt.Sprintf("%s: LID %d is %s, and not %s or %s", cell.Name, int(cell.Modifier)*mad.LFTBlock+at, outPort(data[at]), outPort(cell.Old[at]), outPort(cell.New[at]))
+				want := outPort(cell.Old[at])
+				if cell.New[at] != cell.Old[at] {
+					want += " or " + outPort(cell.New[at])
+				}
+				return fmt.Sprintf("%s: LID %d is %s, and not %s", cell.Name, int(cell.Modifier)*mad.LFTBlock+at, outPort(data[at]), want)
 			}
 		}
 	}
@@ -188,7 +196,7 @@ func (c *Change) move(ctx context.Context, now [][]byte, to State) error {
 		if want[i] = cell.New; to == Old {
 			want[i] = cell.Old
 		}
-		if cell.same(now[i], want[i]) { // it may have moved on by itself
+		if cell.same(now[i], want[i]) && (to == Old || !cell.traceless()) { // it may have moved on by itself
 			now[i] = want[i]
 		}
 	}
@@ -296,6 +304,7 @@ func (c *Change) write(ctx context.Context, steps []Step, read []exchange, now [
 	if c.stage != nil {
 		return c.stage.write(ctx, c, steps, now)
 	}
+	all := steps
 	for try := 1; len(steps) > 0; try++ {
 		sets := make([]exchange, len(steps))
 		for i, s := range steps {
@@ -318,6 +327,11 @@ func (c *Change) write(ctx context.Context, steps []Step, read []exchange, now [
 		for i, s := range steps {
 			cell := c.cells[s.Cell]
 			switch {
+			case cell.traceless() && sets[i].err != nil: // nothing else tells whether it came
+				left, leftRead = append(left, s), append(leftRead, back[i])
+				if try == tries && refused == nil || !errors.Is(sets[i].err, engine.ErrTimeout) {
+					refused = fmt.Errorf("%s: %w", cell.Name, sets[i].err)
+				}
 			case cell.same(back[i].data, s.Data):
 				now[s.Cell] = s.Data
 			case cell.same(back[i].data, now[s.Cell]):
@@ -337,7 +351,7 @@ func (c *Change) write(ctx context.Context, steps []Step, read []exchange, now [
 		}
 		steps, read = left, leftRead
 	}
-	return nil
+	return c.trained(ctx, all)
 }
 
 // orStays is why a Set had no effect.

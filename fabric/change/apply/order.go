@@ -9,8 +9,9 @@ import (
 )
 
 // Ordered is the order of all kinds of cells: what makes new ways comes first, then the
-// linear forwarding tables and SL2VL, ordered by tables, then what takes ways.
-func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte) ([]Round, error)) func(context.Context, [][]byte, [][]byte) ([]Round, error) {
+// linear forwarding tables and SL2VL, ordered by tables, then what takes ways, in the
+// order of rank; nil: at once.
+func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte) ([]Round, error), rank func(*Cell) int) func(context.Context, [][]byte, [][]byte) ([]Round, error) {
 	return func(ctx context.Context, now, want [][]byte) ([]Round, error) {
 		var first, broken, last Round
 		routed := false
@@ -39,7 +40,7 @@ func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte)
 					}
 				}
 				last.Steps = append(last.Steps, step)
-			case c.takes(now[i], want[i]):
+			case c.trains() || c.takes(now[i], want[i]):
 				last.Steps = append(last.Steps, step)
 			default:
 				first.Steps = append(first.Steps, step)
@@ -61,7 +62,8 @@ func Ordered(cells []*Cell, tables func(ctx context.Context, now, want [][]byte)
 			}
 			add(middle...)
 		}
-		add(broken, last)
+		add(broken)
+		add(lastRounds(cells, last.Steps, rank)...)
 		return rounds, nil
 	}
 }

@@ -34,7 +34,7 @@ func TestBranches(t *testing.T) {
 				taken = taken || b&^want[c][i] != 0
 			}
 		}
-		rounds, err := apply.Ordered(cells, nil)(t.Context(), now, want)
+		rounds, err := apply.Ordered(cells, nil, nil)(t.Context(), now, want)
 		if err != nil || len(rounds) > 2 || taken && len(rounds) < 2 {
 			t.Fatalf("%d rounds, %v", len(rounds), err)
 		}
@@ -69,14 +69,14 @@ func TestKinds(t *testing.T) {
 		f := mad.AttrPortInfo.Field("port_physical_state")
 		f.SetUint(a, uint64(from))
 		f.SetUint(b, uint64(to))
-		return &apply.Cell{Attr: mad.AttrPortInfo, Fields: []string{"port_physical_state"}}, a, b
+		return &apply.Cell{Attr: mad.AttrPortInfo, Fields: []string{"port_physical_state"}, Old: a, New: b}, a, b
 	}
 	off, offNow, offWant := port(mad.PortPhysicalStateLinkUp, mad.PortPhysicalStateDisabled)
 	on, onNow, onWant := port(mad.PortPhysicalStateDisabled, mad.PortPhysicalStatePolling)
 	lft := &apply.Cell{Attr: mad.AttrLinearForwardingTable}
 	rounds, err := apply.Ordered([]*apply.Cell{off, lft, on}, func(context.Context, [][]byte, [][]byte) ([]apply.Round, error) {
 		return []apply.Round{{Steps: []apply.Step{{Cell: 1}}}}, nil
-	})(t.Context(), [][]byte{offNow, make([]byte, 64), onNow}, [][]byte{offWant, bytes.Repeat([]byte{1}, 64), onWant})
+	}, nil)(t.Context(), [][]byte{offNow, make([]byte, 64), onNow}, [][]byte{offWant, bytes.Repeat([]byte{1}, 64), onWant})
 	if err != nil {
 		t.Fatal(err)
 	}

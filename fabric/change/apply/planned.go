@@ -3,6 +3,7 @@ package apply
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"fabsh/fabric"
 	"fabsh/fabric/change/plan"
@@ -15,6 +16,7 @@ func Planned(p *plan.Plan, f *fabric.Fabric) ([]*Cell, error) {
 	ways := NewWays(f)
 	known := map[mad.GUID][]mad.DirectedRoute{}
 	var cells []*Cell
+	defer func() { keepWays(f, cells) }()
 	for _, ch := range p.Changes() {
 		t := &ch.Target
 		nodes := f.NodeByGUID(t.GUID)
@@ -51,6 +53,27 @@ func Planned(p *plan.Plan, f *fabric.Fabric) ([]*Cell, error) {
 		cells = append(cells, c)
 	}
 	return cells, nil
+}
+
+// keepWays puts first, where cells take ports down, ways that do not cross these.
+func keepWays(f *fabric.Fabric, cells []*Cell) {
+	down := map[*fabric.Port]bool{}
+	for _, c := range cells {
+		if c.disables() {
+			c.ports(f, down)
+		}
+	}
+	if len(down) == 0 {
+		return
+	}
+	routes := around(f, down)
+	for _, c := range cells {
+		for _, n := range f.NodeByGUID(c.Node) {
+			if r := routes[n.ID()]; r != nil && n.IsSwitch() && (len(c.Routes) == 0 || !slices.Equal(r, c.Routes[0])) {
+				c.Routes = append([]mad.DirectedRoute{r}, c.Routes[:min(1, len(c.Routes))]...)
+			}
+		}
+	}
 }
 
 // checkEntries: what a forwarding table gets is for LIDs of ports, and for ports that the

@@ -57,6 +57,8 @@ type Begin struct {
 	Cells   []*Cell  `json:"cells"`
 	// AcceptCreditLoops: the change is made, or taken back, though packets may deadlock.
 	AcceptCreditLoops bool `json:"accept_credit_loops,omitempty"`
+	// Levels is the path of the file of the service levels in use; "": they are asked for.
+	Levels string `json:"levels,omitempty"`
 	// Staged is how OpenSM is given the tables; nil: fabsh sends Sets.
 	Staged *Staged `json:"staged,omitempty"`
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/change"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
@@ -32,6 +34,8 @@ type Run struct {
 	Live *routing.Routes
 	// AcceptCreditLoops takes a change back though packets may deadlock without end.
 	AcceptCreditLoops bool
+	// Levels tell which service levels packets have; its file is that of Begin.
+	Levels change.Levels
 	// Reloader finds the process that a change is staged for, and returns what
 	// has it read its file again.
 	Reloader func(*Staged) (reload func() error, err error)
@@ -116,6 +120,9 @@ func (r *Run) Resume(ctx context.Context, f *fabric.Fabric, manager *sa.SM) (Out
 	if !j.Open() {
 		return Nothing, nil
 	}
+	if !isFree(j.path, guardName) { // it is about to take the change back, and wants the lock
+		return Stuck, fmt.Errorf("the guard process of the change takes it back: %w", audit.ErrLocked)
+	}
 	return r.forward(ctx, lock, j, f, manager, (*Change).Resume)
 }
 
@@ -176,9 +183,7 @@ func (r *Run) nothingSent(j *Journal, why error) (Outcome, error) {
 	if j.Last(KindRound) != nil { // it was resumed, and stays as it was
 		return Stuck, why
 	}
-	if j.Append(Record{Kind: KindReverted, Why: "nothing was sent: " + why.Error()}) != nil {
-		os.Remove(j.path) // it would look like a change that has begun
-	}
+	_ = j.NothingSent("nothing was sent: " + why.Error())
 	return Stuck, why
 }
 
@@ -188,7 +193,11 @@ func (r *Run) nothingSent(j *Journal, why error) (Outcome, error) {
 func (r *Run) await(ctx context.Context, path string, guard Guard, failed error) (Outcome, error) {
 	released := failed != nil
 	stay := context.WithoutCancel(ctx)
-	seen := view{path: path}
+	seen, err := newView(path)
+	if err != nil {
+		return Stuck, err
+	}
+	defer seen.close()
 	for {
 		j, err := seen.read()
 		if err != nil {
@@ -205,11 +214,15 @@ func (r *Run) await(ctx context.Context, path string, guard Guard, failed error)
 		select {
 		case <-guard.Done():
 			// It may have ended the change just now.
-			if j, err := ReadJournal(path); err == nil && !j.Open() {
+			if j, err := seen.read(); err == nil && !j.Open() {
 				continue
 			}
 			r.Tell("the guard process has ended: this one takes the change back")
-			return r.revert(stay, "the guard process has ended", failed)
+			const ended = "the guard process has ended"
+			if failed == nil {
+				failed = &CheckError{ended}
+			}
+			return r.revert(stay, ended, failed)
 		default:
 		}
 		if ctx.Err() != nil && !released {
@@ -277,6 +290,9 @@ func (r *Run) Revert(ctx context.Context) (Outcome, error) {
 	return Asked, nil
 }
 
+// Unguarded: no guard process takes the change of the journal back by itself.
+func (r *Run) Unguarded() bool { return isFree(JournalIn(r.Dir), guardName) }
+
 // Staged: the change of the journal is staged for OpenSM.
 func (r *Run) Staged() (bool, error) {
 	j, err := ReadJournal(JournalIn(r.Dir))
@@ -306,7 +322,7 @@ func (r *Run) Confirm(ctx context.Context) (Outcome, error) {
 		return Stuck, err
 	}
 	for i, s := range states {
-		if s != New {
+		if s != New && !j.Begin().Cells[i].traceless() {
 			return Stuck, fmt.Errorf("%s is %v: not confirmed", j.Begin().Cells[i].Name, s)
 		}
 	}
@@ -316,7 +332,7 @@ func (r *Run) Confirm(ctx context.Context) (Outcome, error) {
 // takeBack takes the change of j back. f is the fabric; nil: it is swept.
 func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why string) error {
 	if j.Last(KindRound) == nil {
-		return j.Append(Record{Kind: KindReverted, Why: why})
+		return j.NothingSent(why)
 	}
 	// Sets of a process that was killed may be under way: they count as lost after
 	// this time.
@@ -345,7 +361,8 @@ func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why st
 
 func (r *Run) change(j *Journal, f *fabric.Fabric, back bool) (*Change, error) {
 	b := j.Begin()
-	p := Prover{Engine: r.Engine, Fabric: f, Cells: b.Cells, Back: back, AcceptCreditLoops: r.AcceptCreditLoops || b.AcceptCreditLoops, Tell: r.Tell}
+	p := Prover{Engine: r.Engine, Fabric: f, Cells: b.Cells, Back: back, Levels: r.Levels, AcceptCreditLoops: r.AcceptCreditLoops || b.AcceptCreditLoops, Tell: r.Tell}
+	p.Levels.File = b.Levels
 	if r.Live != nil && r.Live.Graph().Fabric() == f && !back {
 		p.Live = r.Live
 	}

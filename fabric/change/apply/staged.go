@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"fabsh/fabric"
@@ -35,11 +34,16 @@ const stageWithin = 2 * time.Minute
 // Stage notes the file as it is. Its tables must be those that the switches of live
 // have: else the change would be made of others than were looked at.
 func Stage(file, reload string, live *routing.Routes) (*Staged, error) {
-	text, err := os.ReadFile(file)
+	f, err := format.OpenRegular(file)
 	if err != nil {
 		return nil, err
 	}
-	open := func(path string) (io.ReadCloser, error) { return os.Open(path) }
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxLine))
+	if err != nil {
+		return nil, err
+	}
+	open := func(path string) (io.ReadCloser, error) { return format.OpenRegular(path) }
 	there, err := routing.Load(live.Graph().Fabric(), routing.TableFiles{LFTs: file}, open)
 	if err != nil {
 		return nil, err
@@ -114,7 +118,7 @@ func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte
 // replace writes the file, if it reads back as next.
 func (s *stage) replace(ctx context.Context, next *routing.Routes) error {
 	return format.WriteChecked(s.File, func(w io.Writer) error { return next.Write(ctx, w, format.KindLFTs) }, func(name string) error {
-		open := func(path string) (io.ReadCloser, error) { return os.Open(path) }
+		open := func(path string) (io.ReadCloser, error) { return format.OpenRegular(path) }
 		back, err := routing.Load(next.Graph().Fabric(), routing.TableFiles{LFTs: name}, open)
 		if err != nil {
 			return fmt.Errorf("the new file does not read back: %w", err)

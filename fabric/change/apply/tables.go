@@ -22,8 +22,9 @@ type Prover struct {
 	Engine *engine.Engine
 	Fabric *fabric.Fabric
 	// Live are the forwarding tables of Fabric; nil: they are read.
-	Live  *routing.Routes
-	Cells []*Cell
+	Live   *routing.Routes
+	Levels change.Levels
+	Cells  []*Cell
 	// Back: the change is taken back. To stay half way is no better than to lose paths
 	// that the tables of before do not have, nor than a credit loop that ends by itself.
 	Back bool
@@ -34,7 +35,11 @@ type Prover struct {
 
 // Order plans rounds from what the cells are to what they are to be.
 func (p *Prover) Order(ctx context.Context, now, want [][]byte) ([]Round, error) {
-	return Ordered(p.Cells, p.tables)(ctx, now, want)
+	local, err := p.Engine.Port()
+	if err != nil {
+		return nil, err
+	}
+	return Ordered(p.Cells, p.tables, newCuts(p.Fabric, p.Live, local.LID, local.SMLID).rank)(ctx, now, want)
 }
 
 // tables orders the forwarding tables and virtual lanes among the cells.
@@ -54,7 +59,10 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 		return nil, err
 	}
 	t := plan.Tables{Live: p.Live, AcceptLost: p.Back, AcceptCreditLoops: p.AcceptCreditLoops}
-	t.Lanes = func(ctx context.Context, live *routing.Routes) error { return change.ReadLanes(ctx, p.Engine, live) }
+	p.Levels.InForce(&t, p.Engine)
+	if p.Back {
+		t.Levels = p.levelsBack
+	}
 	for _, lid := range []mad.LID{local.SMLID, local.LID} {
 		if lid != 0 {
 			t.Last = append(t.Last, lid)
@@ -65,6 +73,9 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 		writes[i] = plan.Write{Attr: c.Attr, Modifier: c.Modifier, Node: c.Node, Label: c.Name, Old: now[i], New: want[i]}
 	}
 	in, s, err := t.Order(ctx, writes)
+	if t.Basis != "" && !p.Back {
+		p.Tell("service levels: " + t.Basis)
+	}
 	if p.Back && !p.AcceptCreditLoops && plan.CreditLoop(err) {
 		if slices.Contains(in.Drain, 0) {
 			return nil, fmt.Errorf("%w\nit is not taken back by itself, for some switch holds packets without end (HOQLife): fabsh change revert --accept-credit-loop-risk takes it back all the same", err)
@@ -86,6 +97,17 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 		p.Tell(fmt.Sprintf("packets may deadlock in a credit loop of %d links on the way, until HOQLife drops them: as in %v", len(s.Figures.Cycle), s.Figures.Cycle[0]))
 	}
 	return p.rounds(s, now, want)
+}
+
+// levelsBack are the service levels of packets when the change is taken back: a file of
+// them that is gone by now is no reason to stay half way.
+func (p *Prover) levelsBack(ctx context.Context, live *routing.Routes) (*routing.SL, string, error) {
+	levels, basis, err := p.Levels.Of(ctx, live)
+	if err == nil || ctx.Err() != nil {
+		return levels, basis, err
+	}
+	p.Tell(fmt.Sprintf("the service levels of paths cannot be read, so any may be in use: %v", err))
+	return nil, err.Error(), nil
 }
 
 // inOneRound are all forwarding tables and virtual lanes at once.

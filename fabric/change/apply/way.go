@@ -103,3 +103,31 @@ func (w *Ways) back(n *fabric.Node) mad.DirectedRoute {
 	}
 	return append(mad.DirectedRoute{0}, route...)
 }
+
+// around are shortest directed routes to the nodes of f, by node number, that cross none
+// of some ports, which a change takes down; nil where there is none.
+func around(f *fabric.Fabric, down map[*fabric.Port]bool) []mad.DirectedRoute {
+	routes := make([]mad.DirectedRoute, len(f.Nodes()))
+	from := f.From()
+	if from == nil {
+		return routes
+	}
+	start := from.Node()
+	routes[start.ID()] = mad.DirectedRoute{0}
+	for queue := []*fabric.Node{start}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		route := routes[at.ID()]
+		if at != start && !at.IsSwitch() || len(route) > mad.MaxHops {
+			continue
+		}
+		for p := range at.Ports() {
+			peer := p.Peer()
+			if peer == nil || down[p] || routes[peer.Node().ID()] != nil || at == start && !at.IsSwitch() && p != from {
+				continue
+			}
+			routes[peer.Node().ID()] = append(slices.Clip(route), uint8(p.Num()))
+			queue = append(queue, peer.Node())
+		}
+	}
+	return routes
+}

@@ -57,6 +57,9 @@ func (h *history) judgeCredit(ctx context.Context, e epoch, workers []*follower,
 	if fig.OldCycle {
 		r.Hint = "the tables in force have a credit loop already: to get rid of it, stop traffic first, or accept the risk of others on the way (change apply --accept-credit-loop-risk)"
 	}
+	if h.in.lanesMatter() {
+		r.Hint += "; where paths have other service levels than are taken to be in use, name them (--sl FILE)"
+	}
 	return r
 }
 

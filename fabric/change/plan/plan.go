@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fabsh/fabric/routing"
 	"fabsh/mad"
 )
 
@@ -29,6 +30,9 @@ type Plan struct {
 	From string
 	Base Fingerprint
 	Sets []Set
+	// Target are the tables that the Sets make, where their paths have service levels or
+	// virtual lanes of their own; nil: none has. A file does not hold them.
+	Target *routing.Routes
 	// Report is what was found out when it was made; nil: nothing. Nobody but people
 	// relies on it.
 	Report *Report

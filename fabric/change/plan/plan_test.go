@@ -105,17 +105,24 @@ func TestPorts(t *testing.T) {
 		ports []uint32
 		sm    *sa.SM
 		want  string
+		reset bool
 	}{
-		{"ring:n=3", 0, []uint32{2}, nil, "ok: 1 Set on 1 node; no forwarding table changes"},
-		{"ring:n=3", 0, []uint32{2, 3}, nil, "not ok: \"switch-1\" (0x0002c90300100000) and \"switch-2\" (0x0002c90300100010) would lose the last path between them"},
-		{"ring:n=3", 3, []uint32{1}, nil, "not ok: node-0001 HCA-1/1 is a port of a ca, which may come back only by its host: disable switch-1/1, at the other end"},
-		{"fattree:k=24,levels=2", 0, []uint32{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, nil, "not ok: 11 links go down, and a plan may take down 10: 10, or 0.5 % of the ports with a link"},
+		{spec: "ring:n=3", ports: []uint32{2, 3}, want: "ok: 2 Sets on 1 node; no forwarding table changes", reset: true},
+		{spec: "fattree:k=24,levels=2", ports: []uint32{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, want: "not ok: 11 links go down, and a plan may take down 10: 10, or 0.5 % of the ports with a link", reset: true},
+		{"ring:n=3", 0, []uint32{2}, nil, "ok: 1 Set on 1 node; no forwarding table changes", false},
+		{"ring:n=3", 0, []uint32{2, 3}, nil, "not ok: \"switch-1\" (0x0002c90300100000) and \"switch-2\" (0x0002c90300100010) would lose the last path between them", false},
+		{"ring:n=3", 3, []uint32{1}, nil, "not ok: node-0001 HCA-1/1 is a port of a ca, which may come back only by its host: disable switch-1/1, at the other end", false},
+		{"fattree:k=24,levels=2", 0, []uint32{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}, nil, "not ok: 11 links go down, and a plan may take down 10: 10, or 0.5 % of the ports with a link", false},
 	} {
 		f := subnet(t, test.spec)
 		n := &f.Nodes()[test.node]
 		p := &plan.Plan{Base: plan.FingerprintOf(f, test.sm)}
+		to := mad.PortPhysicalStateDisabled
+		if test.reset {
+			to = mad.PortPhysicalStatePolling
+		}
 		for _, port := range test.ports {
-			p.Sets = append(p.Sets, plan.Set{Attr: mad.AttrPortInfo, Modifier: port, Target: plan.Target{GUID: n.GUID()}, Fields: []plan.Field{{Name: "port_physical_state", Old: 5, New: 3}}})
+			p.Sets = append(p.Sets, plan.Set{Attr: mad.AttrPortInfo, Modifier: port, Target: plan.Target{GUID: n.GUID()}, Fields: []plan.Field{{Name: "port_physical_state", Old: 5, New: uint64(to)}}})
 		}
 		g, err := routing.NewGraph(f, routing.GraphOptions{})
 		if err != nil {

@@ -15,13 +15,17 @@ import (
 // many as the deterministic isolation of UFM's PDR plug-in takes out).
 func maxDown(f *fabric.Fabric) int { return max(10, 2*f.Links()/200) }
 
-// checkPorts says why ports must not be disabled as p does; "" if they may. f is the
-// fabric as it is.
+// checkPorts says why ports must not be disabled or reset as p does; "" if they may. f is
+// the fabric as it is. Links that are reset are up again, one after the other: they are
+// the last path of whoever has no other for a moment.
 func (p *Plan) checkPorts(f *fabric.Fabric) string {
-	down := map[*fabric.Port]bool{}
+	down, links := map[*fabric.Port]bool{}, 0
 	for _, c := range p.Changes() {
-		port := disabled(f, &c)
-		if port == nil || port.Peer() == nil {
+		port, stays := takenDown(f, &c)
+		if port == nil || port.Peer() == nil || down[port] {
+			continue
+		}
+		if links++; !stays {
 			continue
 		}
 		if peer := port.Peer(); !port.Node().IsSwitch() && peer.Node().IsSwitch() {
@@ -29,8 +33,8 @@ func (p *Plan) checkPorts(f *fabric.Fabric) string {
 		}
 		down[port], down[port.Peer()] = true, true
 	}
-	if n := len(down) / 2; n > maxDown(f) {
-		return fmt.Sprintf("%d links go down, and a plan may take down %d: 10, or 0.5 %% of the ports with a link", n, maxDown(f))
+	if links > maxDown(f) {
+		return fmt.Sprintf("%d links go down, and a plan may take down %d: 10, or 0.5 %% of the ports with a link", links, maxDown(f))
 	}
 	if len(down) == 0 {
 		return ""
@@ -42,7 +46,7 @@ func (p *Plan) checkPorts(f *fabric.Fabric) string {
 func (p *Plan) takesDown(f *fabric.Fabric) map[*fabric.Port]bool {
 	down := map[*fabric.Port]bool{}
 	for _, c := range p.Changes() {
-		if port := disabled(f, &c); port != nil && port.Peer() != nil {
+		if port, _ := takenDown(f, &c); port != nil && port.Peer() != nil {
 			down[port], down[port.Peer()] = true, true
 		}
 	}
@@ -119,19 +123,27 @@ func cutOff(f *fabric.Fabric, down map[*fabric.Port]bool) string {
 	return ""
 }
 
-// disabled is the port that a change takes down; nil: none.
-func disabled(f *fabric.Fabric, c *Change) *fabric.Port {
-	if c.Attr != mad.AttrPortInfo {
-		return nil
+// takenDown is the port that a change takes down, for good or to have its link train
+// anew; nil: none.
+func takenDown(f *fabric.Fabric, c *Change) (port *fabric.Port, stays bool) {
+	nodes := f.NodeByGUID(c.Target.GUID)
+	if c.Attr != mad.AttrPortInfo || len(nodes) != 1 {
+		return nil, false
 	}
 	for _, field := range c.Fields {
-		if field.Name == "port_physical_state" && mad.PortPhysicalState(field.New) == mad.PortPhysicalStateDisabled {
-			if nodes := f.NodeByGUID(c.Target.GUID); len(nodes) == 1 {
-				return nodes[0].Port(int(c.Set.Place().At))
+		if field.Name != "port_physical_state" {
+			continue
+		}
+		switch port := nodes[0].Port(int(c.Set.Place().At)); mad.PortPhysicalState(field.New) {
+		case mad.PortPhysicalStateDisabled, mad.PortPhysicalStateSleep:
+			return port, true
+		case mad.PortPhysicalStatePolling:
+			if mad.PortPhysicalState(field.Old) == mad.PortPhysicalStateLinkUp {
+				return port, false
 			}
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // reach are, by node id, the parts of f, connected by switches, that nodes are in or

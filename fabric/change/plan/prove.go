@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 // whoever carries the plan out finds out anew.
 type Report struct {
 	OK     bool
-	Reason string // why not; "" if OK
+	Reason string // why not; if OK, on what condition; "": on none
 	// Rounds are those of the forwarding tables.
 	Rounds []Round
 	// Pairs take other links in the end, Lost have no path any more, Gained have one
@@ -70,6 +71,13 @@ func (p *Plan) Prove(ctx context.Context, t *Tables) (*Report, error) {
 	}
 	r.Pairs, r.Lost, r.Gained = s.Figures.Pairs, s.Figures.Lost, s.Figures.Gained
 	r.NotJudged = append(r.NotJudged, s.Figures.Unjudged...)
+	r.NotJudged = append(r.NotJudged, inactive(t.Live.Graph())...)
+	if in.Old.SL2VL != nil || t.Target != nil {
+		r.NotJudged = append(r.NotJudged, t.basis()...)
+	}
+	if t.OnTarget {
+		r.Reason = "where paths have the service levels of " + t.target()
+	}
 	for _, round := range s.Rounds {
 		switches := map[int]bool{}
 		for _, b := range round.Blocks {
@@ -78,6 +86,54 @@ func (p *Plan) Prove(ctx context.Context, t *Tables) (*Report, error) {
 		r.Rounds = append(r.Rounds, Round{Blocks: len(round.Blocks), Switches: len(switches), Lanes: round.Lanes, Drain: round.Drain})
 	}
 	return r, nil
+}
+
+// inactive are ports of switches with a link that forwards nothing yet.
+func inactive(g *routing.Graph) []string {
+	n, first := 0, ""
+	for _, sw := range g.Switches() {
+		for p := range sw.Ports() {
+			if p.Peer() == nil || p.Info() == nil || p.Info().PortState == mad.PortStateActive {
+				continue
+			}
+			if n++; n == 1 {
+				first = fmt.Sprintf("%s (%v)", p.Name(), p.Info().PortState)
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("links that are up and not active, which count as if they were: %s of switches, as %s", fabric.Plural(n, "port", "ports"), first)}
+}
+
+// basis is by what packets have lanes, in words.
+func (t *Tables) basis() (notes []string) {
+	switch {
+	case t.OnTarget:
+		notes = append(notes, fmt.Sprintf("service levels: those of %s alone are taken to be in use, for with others packets may deadlock: the subnet administrator must give them out, and hosts must have asked for their paths again, before the change is made (change plan --sl-out FILE writes them, and change apply --sl FILE takes them to be in use)", t.target()))
+	case t.Basis != "":
+		notes = append(notes, "service levels: "+t.Basis)
+	}
+	switch {
+	case t.Target == nil:
+		return notes
+	case !t.OnTarget && (t.Live.SL.Any() || t.Target.SL.Any()):
+		notes = append(notes, fmt.Sprintf("service levels: those of %s are taken to be in use too, which paths are to have: the subnet administrator must give them out (change plan --sl-out FILE writes them)", t.target()))
+	}
+	return append(notes, "VL arbitration: whether each virtual lane has its share of the links")
+}
+
+// target is what made the target, and the service levels that its paths have.
+func (t *Tables) target() string {
+	var list []string
+	used := t.Target.SL.Used()
+	for sl := range mad.ServiceLevels {
+		if used>>sl&1 != 0 {
+			list = append(list, fmt.Sprint(sl))
+		}
+	}
+	return fmt.Sprintf("%s (%s)", cmp.Or(t.Target.Engine, "the new tables"), strings.Join(list, ", "))
 }
 
 // notJudged is what no proof covers, besides what order.Plan tells.
@@ -127,7 +183,11 @@ func (p *Plan) Line(r *Report) string {
 		if waits > 0 {
 			wait = fmt.Sprintf("%v of waits", waits.Round(time.Millisecond))
 		}
-		parts = append(parts, fmt.Sprintf("%s on %s in %s, %s", fabric.Plural(blocks, "block", "blocks"), fabric.Plural(len(switches), "switch", "switches"), fabric.Plural(len(r.Rounds), "round", "rounds"), wait))
+		what := fmt.Sprintf("%s on %s", fabric.Plural(blocks, "block", "blocks"), fabric.Plural(len(switches), "switch", "switches"))
+		if blocks == 0 {
+			what = "virtual lanes"
+		}
+		parts = append(parts, fmt.Sprintf("%s in %s, %s", what, fabric.Plural(len(r.Rounds), "round", "rounds"), wait))
 	}
 	others, nodes := 0, map[mad.GUID]bool{}
 	for _, c := range changes {
@@ -146,6 +206,9 @@ func (p *Plan) Line(r *Report) string {
 		parts = append(parts, fabric.Plural(int(r.Pairs), "pair", "pairs")+" rerouted", "loop-free and credit-loop-free at every step, whatever the order within a round")
 	} else {
 		parts = append(parts, "no forwarding table changes")
+	}
+	if r.Reason != "" {
+		parts = append(parts, r.Reason)
 	}
 	return "ok: " + strings.Join(parts, "; ")
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"fabsh/fabric/routing"
 	"fabsh/mad"
 	"fabsh/mad/engine"
 )
@@ -22,6 +23,9 @@ var ErrNotPlanned = errors.New("refused, for a plan is being made, which holds n
 // What a node is called by, a directed route or a LID, makes no difference: nodes
 // are told apart by their GUIDs, for which those that are not known yet are asked.
 type Recorder struct {
+	// Target is that of the plan.
+	Target *routing.Routes
+
 	mu      sync.Mutex
 	at      map[string]station // by address
 	written map[Place]*written

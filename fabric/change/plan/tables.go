@@ -21,6 +21,17 @@ type Tables struct {
 	// where they matter: SL2VL changes, or the tables have a credit loop on one lane.
 	// Nil: they cannot be known.
 	Lanes func(ctx context.Context, live *routing.Routes) error
+	// Levels are the service levels of packets, and what they are known by, in words;
+	// none: any may be in use. It is called only where there are lanes. Nil: as none.
+	Levels func(ctx context.Context, live *routing.Routes) (levels *routing.SL, basis string, err error)
+	// Basis is what Levels said, when it was asked.
+	Basis string
+	// Target has the service levels that paths are to have after the change; nil: those
+	// that they have. Until hosts have asked for their paths again some have the old ones.
+	Target *routing.Routes
+	// OnTarget says that the order is safe only where paths have the service levels of
+	// Target from the beginning.
+	OnTarget bool
 	// Last are LIDs that are cut last: those of the subnet manager and of this host.
 	Last []mad.LID
 	// AcceptCreditLoops and AcceptLost are those of order.Input.
@@ -36,7 +47,7 @@ type Write struct {
 	Old, New []byte // Old nil: as Live has it
 }
 
-// allSLs are all service levels: which of them packets have, only the hosts know.
+// allSLs are all service levels.
 const allSLs = 1<<mad.ServiceLevels - 1
 
 // Order finds an order of writes. Writes of other attributes are passed over; a nil
@@ -47,24 +58,36 @@ func (t *Tables) Order(ctx context.Context, writes []Write) (order.Input, *order
 		return in, nil, err
 	}
 	s, err := order.Plan(ctx, in)
-	var r *order.Refusal
-	if !errors.As(err, &r) || r.Cycle == nil || in.Old.SL2VL != nil || t.Lanes == nil {
+	if CreditLoop(err) && in.Old.SL2VL == nil && t.Lanes != nil {
+		// Without lanes all packets count as if they were on one: that is on the safe side.
+		unread := t.Lanes(ctx, t.Live)
+		if ctx.Err() != nil {
+			return in, nil, context.Cause(ctx)
+		}
+		uniform := unread == nil && t.Target == nil && t.Live.SL2VL.Uniform()
+		if uniform { // then lanes differ by service level alone, if packets have several
+			if err := t.levels(ctx); err != nil {
+				return in, nil, err
+			}
+		}
+		if unread != nil || uniform && !t.Live.SL.Any() {
+			t.Live.SL2VL = nil
+			return in, nil, err
+		}
+		if in, err = t.input(ctx, writes); err != nil {
+			return in, nil, err
+		}
+		s, err = order.Plan(ctx, in)
+	}
+	if t.Target == nil || in.Old.SL2VL == nil || !CreditLoop(err) {
 		return in, s, err
 	}
-	// Without lanes all packets count as if they were on one: that is on the safe side.
-	unread := t.Lanes(ctx, t.Live)
-	if ctx.Err() != nil {
-		return in, nil, context.Cause(ctx)
-	}
-	if unread != nil || t.Live.SL2VL.Uniform() {
-		t.Live.SL2VL = nil
-		return in, nil, err
-	}
-	if in, err = t.input(ctx, writes); err != nil {
-		return in, nil, err
-	}
-	s, err = order.Plan(ctx, in)
-	return in, s, err
+	before := *in.Old
+	alone := in
+	alone.Old, alone.SLs, before.SL = &before, 0, in.New.SL
+	s, err = order.Plan(ctx, alone)
+	t.OnTarget = err == nil
+	return alone, s, err
 }
 
 // input is what order.Plan is asked. New is nil if writes has none of its kind.
@@ -98,15 +121,32 @@ func (t *Tables) input(ctx context.Context, writes []Write) (order.Input, error)
 		}
 	}
 	if t.Live.SL2VL != nil {
-		in.SLs = allSLs
+		if err := t.levels(ctx); err != nil {
+			return in, err
+		}
+		if t.Live.SL == nil {
+			in.SLs = allSLs
+		}
 	}
 	in.Old, in.New = t.Live.UpTo(top), t.Live.UpTo(top)
+	if t.Target != nil && in.New.SL2VL != nil {
+		in.New.SL = t.Target.On(g).SL
+	}
 	for i := range writes {
 		if err := writes[i].put(g, in.Old, in.New); err != nil {
 			return in, err
 		}
 	}
 	return in, nil
+}
+
+// levels asks, once, which service levels are in use.
+func (t *Tables) levels(ctx context.Context) (err error) {
+	if t.Levels == nil || t.Basis != "" {
+		return nil
+	}
+	t.Live.SL, t.Basis, err = t.Levels(ctx, t.Live)
+	return err
 }
 
 // put takes w over into the tables before and after it.

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"fabsh/fabric/change/plan"
@@ -27,7 +28,8 @@ func writesOf(r, live *routing.Routes) (all []plan.Write) {
 }
 
 // TestLanesAreRead: where tables have a credit loop on one lane, the lanes that the
-// switches have are read, and the proof is per lane.
+// switches have are read, and the proof is per lane: of the service levels that are in
+// use, or of all where that is not known.
 func TestLanesAreRead(t *testing.T) {
 	f, _, err := sim.Parse("dragonfly:p=1,a=4,h=1")
 	if err != nil {
@@ -41,8 +43,8 @@ func TestLanesAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All service levels on the lanes of SL 0: which of them hosts use is not known.
-	lanes := routing.NewSL2VL(g)
+	// All service levels on the lanes of SL 0, or all but SL 1.
+	lanes, but := routing.NewSL2VL(g), routing.NewSL2VL(g)
 	for s, n := range g.Switches() {
 		for in := range n.NumPorts() + 1 {
 			for out := range n.NumPorts() + 1 {
@@ -53,13 +55,20 @@ func TestLanesAreRead(t *testing.T) {
 				if err := lanes.Set(s, uint8(in), uint8(out), all); err != nil {
 					t.Fatal(err)
 				}
+				all[1] = 0
+				if err := but.Set(s, uint8(in), uint8(out), all); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}
-	for _, c := range []struct {
-		lanes *routing.SL2VL
-		safe  bool
-	}{{lanes, true}, {routing.NewSL2VL(g), false}, {nil, false}} {
+	zero := &routing.SL{Dest: []uint8{}}
+	one := &routing.SL{Dest: slices.Repeat([]uint8{1}, int(g.Top())+1)}
+	for i, c := range []struct {
+		lanes  *routing.SL2VL
+		levels *routing.SL
+		safe   bool
+	}{{lanes, nil, true}, {routing.NewSL2VL(g), nil, false}, {nil, nil, false}, {but, nil, false}, {but, zero, true}, {but, one, false}, {lanes, one, true}} {
 		live, err := routing.Compute(t.Context(), g, "nue", routing.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -72,9 +81,14 @@ func TestLanesAreRead(t *testing.T) {
 			}
 			return nil
 		}}
+		told := 0
+		tables.Levels = func(context.Context, *routing.Routes) (*routing.SL, string, error) {
+			told++
+			return c.levels, "known", nil
+		}
 		_, s, err := tables.Order(t.Context(), writesOf(target, live))
-		if safe := s != nil; safe != c.safe || plan.CreditLoop(err) == c.safe || read != 1 {
-			t.Errorf("lanes %v: read %d times, a schedule: %v, %v", c.lanes != nil, read, safe, err)
+		if safe := s != nil; safe != c.safe || plan.CreditLoop(err) == c.safe || read != 1 || told > 1 {
+			t.Errorf("case %d: read %d times, told %d times, a schedule: %v, %v", i, read, told, safe, err)
 		}
 	}
 }

@@ -23,6 +23,8 @@ type Torus struct {
 	Points []Point // by switch
 	Placed []bool  // by switch: it has a place; others have no links
 	Way    []int8  // by channel: its direction
+	// Mirror says that paths there and back are on the same side of each ring.
+	Mirror bool
 
 	n    *Network
 	at   []int32              // by index of a point: the switch, or -1
@@ -38,21 +40,17 @@ type Torus struct {
 //
 // Time: O(C) for each switch that is tried to begin at, of which the first will mostly do.
 func (n *Network) Torus(ctx context.Context) (*Torus, error) {
-	e := &embedding{n: n, links: make([][]int32, n.Switches())}
-	most, first := 0, -1
+	e, err := n.embedding(MaxDims)
+	if err != nil {
+		return nil, err
+	}
 	var starts []int32
 	for s := range int32(n.Switches()) {
-		e.links[s] = n.neighbours(s)
-		if k := len(e.links[s]); k > 2*MaxDims {
-			return nil, &NoTorus{[]int32{s}, fmt.Sprintf("%%s has links to %d switches, and in a torus of %d dimensions no more than %d", k, MaxDims, 2*MaxDims)}
-		} else if k > 0 {
+		if len(e.links[s]) > 0 {
 			starts = append(starts, s)
-			if k > most {
-				most, first = k, int(s)
-			}
 		}
 	}
-	if first < 0 {
+	if len(starts) == 0 {
 		return nil, errors.New("there are no links between switches")
 	}
 	slices.SortStableFunc(starts, func(a, b int32) int { return cmp.Compare(len(e.links[b]), len(e.links[a])) })
@@ -79,6 +77,55 @@ func (n *Network) Torus(ctx context.Context) (*Torus, error) {
 		reason = &NoTorus{[]int32{starts[0]}, "which links are opposite to each other can be told at no switch; not at %s either"}
 	}
 	return nil, reason
+}
+
+// Seed is a switch of a torus whose neighbours somebody knows, and the shape.
+type Seed struct {
+	Switch int32
+	Dims   []SeedDim
+}
+
+// SeedDim is a dimension of it.
+type SeedDim struct {
+	Name     string
+	Size     int
+	Open     bool
+	Next     [2]int32 // the switches in the directions of falling and rising coordinates, or -1
+	Dateline int      // where coordinate 0 is, from the switch
+}
+
+// TorusFrom is Torus from a seed.
+func (n *Network) TorusFrom(seed *Seed) (*Torus, error) {
+	e, err := n.embedding(len(seed.Dims))
+	if err != nil {
+		return nil, err
+	}
+	e.seed = seed
+	var dims []dimension
+	for _, d := range seed.Dims {
+		x := dimension{-1, -1, d.Size == 4 && !d.Open, d.Size == 2}
+		for way, c := range []*int32{&x.down, &x.up} {
+			if to := d.Next[way]; to >= 0 {
+				if *c = e.link(seed.Switch, to); *c < 0 {
+					return nil, &NoTorus{[]int32{seed.Switch, to}, "there is no link from %s to %s"}
+				}
+			}
+		}
+		dims = append(dims, x)
+	}
+	return e.grow(seed.Switch, dims)
+}
+
+// embedding is the beginning of one in so many dimensions.
+func (n *Network) embedding(dims int) (*embedding, error) {
+	e := &embedding{n: n, links: make([][]int32, n.Switches())}
+	for s := range int32(n.Switches()) {
+		e.links[s] = n.neighbours(s)
+		if k := len(e.links[s]); k > 2*dims {
+			return nil, &NoTorus{[]int32{s}, fmt.Sprintf("%%s has links to %d switches, and in a torus of %d dimensions no more than %d", k, dims, 2*dims)}
+		}
+	}
+	return e, nil
 }
 
 // maxTries is how many ways to begin are tried.
@@ -110,13 +157,15 @@ type embedding struct {
 	way   []int8    // by channel: its direction, or -1; of parallel ones only the first
 	todo  []int32
 	dims  []dimension
+	seed  *Seed // nil: nothing is known before
 }
 
 // dimension is one, at the switch where the embedding begins: the channels in its two
 // directions. Those of rings of four may be of another dimension.
 type dimension struct {
-	down, up int32 // down is -1 where there is but one neighbour
+	down, up int32 // -1: there is none, or it is not known
 	four     bool
+	two      bool // switches have but one neighbour
 }
 
 // neighbours are the first channels from s to each switch it has links to.
@@ -183,11 +232,11 @@ func (e *embedding) pairings(s int32) func(yield func([]dimension) bool) {
 			if alone && !four(d) || !alone && !e.opposite(s, c, d) {
 				continue
 			}
-			if !pairs(slices.Delete(slices.Clone(list[1:]), i-1, i), append(dims, dimension{d, c, alone}), yield) {
+			if !pairs(slices.Delete(slices.Clone(list[1:]), i-1, i), append(dims, dimension{d, c, alone, false}), yield) {
 				return false
 			}
 		}
-		return !alone || len(list)%2 == 0 || pairs(list[1:], append(dims, dimension{-1, c, true}), yield)
+		return !alone || len(list)%2 == 0 || pairs(list[1:], append(dims, dimension{-1, c, true, true}), yield)
 	}
 	return func(yield func([]dimension) bool) { pairs(e.links[s], nil, yield) }
 }
@@ -198,11 +247,11 @@ func (e *embedding) grow(s int32, dims []dimension) (*Torus, error) {
 	e.way = slices.Repeat([]int8{-1}, len(e.n.To))
 	e.todo = e.todo[:0]
 	for d, x := range dims {
-		if err := e.set(x.up, int8(2*d+1)); err != nil {
-			return nil, err
-		}
-		if x.down >= 0 {
-			if err := e.set(x.down, int8(2*d)); err != nil {
+		for way, c := range []int32{x.down, x.up} {
+			if c < 0 {
+				continue
+			}
+			if err := e.set(c, int8(2*d+way)); err != nil {
 				return nil, err
 			}
 		}
@@ -285,7 +334,7 @@ func (e *embedding) only(s, c int32) int8 {
 	only := int8(-1)
 	for d, x := range e.dims {
 		up, down := e.has(s, int8(2*d+1)), e.has(s, int8(2*d))
-		if out[d] || up && down || x.down < 0 && (up || down) {
+		if out[d] || up && down || x.two && (up || down) {
 			continue
 		}
 		if !up && !down || only >= 0 || x.four && unknown > 1 {

@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -35,7 +36,7 @@ func (e *embedding) place(home int32) (*Torus, error) {
 			}
 		}
 	}
-	if err := t.close(len(e.dims), turns); err != nil {
+	if err := t.close(e, turns); err != nil {
 		return nil, err
 	}
 	if err := t.index(); err != nil {
@@ -53,17 +54,26 @@ func (p Point) step(way int8) Point {
 	return p
 }
 
-// close finds the lengths of rings, and rolls the torus up.
-func (t *Torus) close(dims int, turns []Point) error {
-	t.Dims, t.Open = make([]int, dims), make([]bool, dims)
+// close finds the lengths of rings, unless a seed has told them, and rolls the torus up.
+func (t *Torus) close(e *embedding, turns []Point) error {
+	t.Dims, t.Open = make([]int, len(e.dims)), make([]bool, len(e.dims))
 	for _, p := range turns {
-		if d := slices.IndexFunc(p[:], func(x int32) bool { return x != 0 }); slices.IndexFunc(p[d+1:], func(x int32) bool { return x != 0 }) < 0 {
+		if d := slices.IndexFunc(p[:], func(x int32) bool { return x != 0 }); e.seed == nil && slices.IndexFunc(p[d+1:], func(x int32) bool { return x != 0 }) < 0 {
 			t.Dims[d] = gcd(t.Dims[d], int(max(p[d], -p[d])))
+		}
+	}
+	for d := range t.Dims {
+		if t.Open[d] = t.Dims[d] == 0; e.seed != nil {
+			t.Dims[d], t.Open[d] = e.seed.Dims[d].Size, e.seed.Dims[d].Open
 		}
 	}
 	for _, p := range turns {
 		for d, x := range p {
-			if x != 0 && (t.Dims[d] == 0 || int(x)%t.Dims[d] != 0) {
+			switch {
+			case x == 0 || !t.Open[d] && int(x)%t.Dims[d] == 0:
+			case e.seed != nil:
+				return fmt.Errorf("ways lead back to where they began after %d switches along %s, which cannot be in a %v", max(x, -x), e.seed.Dims[d].Name, t)
+			default:
 				return errors.New("its rings do not close where they began: it is twisted")
 			}
 		}
@@ -76,9 +86,15 @@ func (t *Torus) close(dims int, turns []Point) error {
 				low, high = min(low, p[d]), max(high, p[d])
 			}
 		}
-		if t.Open[d] = t.Dims[d] == 0; t.Open[d] {
+		switch {
+		case e.seed != nil && !t.Open[d]:
+			low = int32(e.seed.Dims[d].Dateline) // the seed is at 0
+		case e.seed != nil && int(high-low) >= t.Dims[d]:
+			return fmt.Errorf("there are %d switches along %s, too many for a %v", high-low+1, e.seed.Dims[d].Name, t)
+		case e.seed != nil:
+		case t.Open[d]:
 			t.Dims[d] = int(high-low) + 1
-		} else {
+		default:
 			low = t.Points[slices.Index(t.Placed, true)][d] // the dateline is below the first switch
 		}
 		if points *= t.Dims[d]; points > maxPoints {

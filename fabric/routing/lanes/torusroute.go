@@ -85,7 +85,8 @@ func (r *TorusRoutes) along(d int, s, to int32) int {
 }
 
 // shorter is the way from p to q along dimension d if nothing is missing. Half way round
-// both are as long: then half of the paths go by either, by where they end elsewhere.
+// both are as long: then half of the paths go by either, by where they end elsewhere, or
+// with Mirror, so that the way back is the same.
 func (t *Torus) shorter(d int, p, q Point) int {
 	n, by := int32(t.Dims[d]), q[d]-p[d]
 	if t.Open[d] {
@@ -93,6 +94,9 @@ func (t *Torus) shorter(d int, p, q Point) int {
 	}
 	by = (by + n) % n
 	if 2*by == n {
+		if t.Mirror {
+			return positive(q[d]-p[d]) ^ int(min(p[d], q[d])&1)
+		}
 		sum := p[d]
 		for i, x := range q {
 			if i != d {

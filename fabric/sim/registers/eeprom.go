@@ -39,7 +39,7 @@ func (m Module) memory(port Port) []byte {
 	}
 	s := mad.SFF8636{
 		Identifier: mad.ModuleIdentifierQSFP28, RevCompliance: 8, Temperature: uint16(int16(256 * m.Temperature)), Voltage: 33000,
-		Connector: 0x0c, LengthAssembly: uint8(m.Length), VendorOUI: 0x0002c9,
+		Connector: 0x0c, LengthAssembly: uint8(min(m.Length, 255)), VendorOUI: 0x0002c9,
 	}
 	for lane := range s.RxPower {
 		s.RxPower[lane], s.TxPower[lane], s.TxBias[lane] = tenths(m.RxPower[lane]), tenths(m.TxPower[lane]), 3500

@@ -13,6 +13,7 @@ type client struct {
 	id      int32   // of its sockets
 	control address // where its control requests come from
 	node    string  // where it is attached
+	index   int     // of that node
 
 	reads, writes bool // what the poller waits for
 	gone          bool

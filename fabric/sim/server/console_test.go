@@ -192,15 +192,15 @@ func TestConsoleCounters(t *testing.T) {
 func TestConsoleErrors(t *testing.T) {
 	c := serve(t, "ring:n=3", false).console(t)
 	all := c.Run(t, "ibnetdiscover")
-	c.Console(t, `Error "node-0002 HCA-1"[1] 100`)
+	c.Console(t, `Error "node-0003 HCA-1"[1] 100`)
 	if less := c.Run(t, "ibnetdiscover"); strings.Count(less, "\nCa") != strings.Count(all, "\nCa")-1 {
 		t.Errorf("with a port that loses everything, ibnetdiscover shows\n%s", less)
 	}
-	c.Console(t, `Error "node-0002 HCA-1"[1] 100 16`) // NodeDescription
-	if out := c.Run(t, "ibnetdiscover"); strings.Count(out, "\nCa") != strings.Count(all, "\nCa") || strings.Contains(out, "node-0002") {
+	c.Console(t, `Error "node-0003 HCA-1"[1] 100 16`) // NodeDescription
+	if out := c.Run(t, "ibnetdiscover"); strings.Count(out, "\nCa") != strings.Count(all, "\nCa") || strings.Contains(out, "node-0003") {
 		t.Errorf("with a node that has no name, ibnetdiscover shows\n%s", out)
 	}
-	c.Console(t, `Error "node-0002 HCA-1" 0`)
+	c.Console(t, `Error "node-0003 HCA-1" 0`)
 }
 
 // Quit ends the server, and so does the end of a context.

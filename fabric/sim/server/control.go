@@ -51,6 +51,7 @@ func (s *Server) execute(m []byte, from *address) error {
 	if c.control != *from {
 		return fmt.Errorf("control request %d for client %d from a socket that is not its own", kind, slot)
 	}
+	c.Starting()
 	switch kind {
 	case wire.CtlDisconnect:
 		s.drop(c, "")
@@ -80,7 +81,10 @@ func (s *Server) execute(m []byte, from *address) error {
 		clear(info)
 		i.Encode(info)
 	case wire.CtlSetISSM:
-		c.SetSM(binary.NativeEndian.Uint32(info) != 0)
+		is := binary.NativeEndian.Uint32(info) != 0
+		if c.SetSM(is); is && c.index == s.subnet.SMNode() {
+			s.log("client %d is a subnet manager on the node of the subnet's own, which it does not see: attach it to another node (SIM_HOST), or serve the subnet with --bare", c.Slot())
+		}
 	case wire.CtlGetPKeys:
 		c.ReadPKeys(info)
 	}
@@ -95,7 +99,7 @@ func (s *Server) connect(info []byte, from *address) error {
 	if err != nil {
 		return fmt.Errorf("a client is refused: %w", err)
 	}
-	c := &client{id: id, control: *from, node: string(name)}
+	c := &client{id: id, control: *from, node: string(name), index: node}
 	options := sim.ClientOptions{
 		Node: node, QP: binary.NativeEndian.Uint32(info[wire.OffClientQP:]), General: binary.NativeEndian.Uint32(info[wire.OffISSM:]) != 0,
 		Receive: func(m *sim.Message) { s.receive(c, m) },

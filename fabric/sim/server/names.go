@@ -16,7 +16,8 @@ type names struct {
 	standard int            // where clients are that name no node
 }
 
-func newNames(f *fabric.Fabric) *names {
+// newNames has sm as the node of the subnet's own subnet manager; -1: there is none.
+func newNames(f *fabric.Fabric, sm int) *names {
 	n := &names{byID: map[string]int{}, byName: map[string]int{}, byGUID: map[string]int{}, standard: -1}
 	for i := range f.Nodes() {
 		node := &f.Nodes()[i]
@@ -37,16 +38,19 @@ func newNames(f *fabric.Fabric) *names {
 		for p := range node.Ports() {
 			linked = linked || p.Peer() != nil
 		}
-		if n.standard < 0 && !node.IsSwitch() && linked {
+		if n.standard < 0 && !node.IsSwitch() && linked && i != sm { // so that an OpenSM there stands by
 			n.standard = i
 		}
 	}
-	n.standard = max(n.standard, 0)
+	if n.standard < 0 {
+		n.standard = max(sm, 0)
+	}
 	return n
 }
 
 // find is a node by its id in the net file, its name, its GUID, or as ibnetdiscover
-// writes that: H- or S- and 16 digits. "" is the first channel adapter.
+// writes that: H- or S- and 16 digits. "" is the first channel adapter
+// with a cable and without the subnet's own subnet manager.
 func (n *names) find(name string) (int, error) {
 	if name == "" {
 		return n.standard, nil

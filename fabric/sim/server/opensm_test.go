@@ -7,14 +7,34 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/ibsim"
 	"fabsh/mad/ibsim/ibsimtest"
 )
+
+// largeSpec is a tree of 11,664 hosts.
+const largeSpec = "pgft:m=18/18/36,w=1/18/18,p=1/1/1"
+
+// OpenSM brings up 11,664 hosts, too. BenchmarkSubnetUp says in what time.
+func TestOpenSMLarge(t *testing.T) {
+	if os.Getenv("FABSH_SOAK") == "" {
+		t.Skip("a minute: in make soak")
+	}
+	f, _, err := sim.Parse(largeSpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _ := startAlone(t, largeSpec)
+	sm := ibsimtest.On(t, name, nil, nil).StartSM(t, ibsimtest.Options{SM: guidID(f, f.OfType(mad.NodeTypeCA)[0].Name()), SMArgs: []string{"-o", "-R", "ftree"}})
+	sm.WaitLong(t, "SUBNET UP", 10*time.Minute)
+}
 
 // peers are the field's tools on the served subnet.
 func (s *served) peers(t testing.TB) *ibsimtest.Fixture {
@@ -92,6 +112,26 @@ func TestFailOver(t *testing.T) {
 	}
 }
 
+// Where the subnet is up, and has a subnet manager of its own, OpenSM stands by, and takes
+// over when that one's node has no power any more.
+func TestStandby(t *testing.T) {
+	s := serve(t, "fattree:k=4,levels=2", false)
+	f := s.peers(t)
+	sm := f.StartSM(t, ibsimtest.Options{SMConf: "sminfo_polling_timeout 200\npolling_retry_number 2\nsm_priority 15\n"})
+	sm.Wait(t, "Entering STANDBY state")
+	if own, theirs := smState(t, f, "node-0001 HCA-1"), smState(t, f, "node-0002 HCA-1"); own != "SMINFO_MASTER" || theirs != "SMINFO_STANDBY" {
+		t.Errorf("the states are %s and %s, want MASTER and STANDBY", own, theirs)
+	}
+	if log := sm.Log(); strings.Contains(log, "ERR ") || strings.Contains(log, "MASTER") {
+		t.Errorf("OpenSM logs\n%s", log)
+	}
+	if err := s.subnet.Kill(s.fabric.NodeByName("node-0001 HCA-1")[0].GUID()); err != nil {
+		t.Fatal(err)
+	}
+	sm.Wait(t, "Entering MASTER state")
+	sm.Wait(t, "SUBNET UP")
+}
+
 // ibping, by a class that neither agents nor subnet managers know.
 func TestPing(t *testing.T) {
 	s := serve(t, "fattree:k=4,levels=2", false)
@@ -111,30 +151,49 @@ func TestPing(t *testing.T) {
 	})
 }
 
-// engines are OpenSM's routing engines, and what is good for them.
-var engines = map[string][]string{
-	"minhop":     {"fattree:k=4,levels=3", "torus:dims=3/3,hosts=2", "pgft:m=4/4,w=1/4,p=1/1,remove_links=3,seed=5"},
-	"updn":       {"fattree:k=4,levels=3", "pgft:m=4/4,w=1/4,p=1/1,remove_links=3,seed=5"},
-	"ftree":      {"fattree:k=4,levels=3", "pgft:m=4/4,w=1/4,p=1/1,remove_switches=1,seed=5"},
-	"dfsssp":     {"fattree:k=4,levels=3", "torus:dims=3/3,hosts=2", "pgft:m=4/4,w=1/4,p=1/1,remove_links=3,seed=5"},
-	"lash":       {"fattree:k=4,levels=2", "torus:dims=3/3,hosts=2", "mesh:dims=4/4,hosts=2"},
-	"torus-2QoS": {"torus:dims=5/5,hosts=1"},
+// engines are OpenSM's routing engines.
+var engines = []string{"minhop", "updn", "ftree", "dfsssp", "lash", "torus-2QoS"}
+
+// engineFabrics are what they are tried on. OpenSM replaces an engine that cannot route
+// a fabric by minhop. Those in soak are left to make soak.
+var engineFabrics = []struct {
+	spec         string
+	minhop, soak string // names of engines
+}{
+	{"fattree:k=4,levels=3", "torus-2QoS", "lash torus-2QoS"},
+	{"fattree:k=4,levels=2", "torus-2QoS", "minhop updn ftree dfsssp torus-2QoS"},
+	{"pgft:m=4/4,w=1/4,p=1/1,remove_links=3,seed=5", "ftree torus-2QoS", "ftree lash torus-2QoS"},
+	{"pgft:m=4/4,w=1/4,p=1/1,remove_switches=1,seed=5", "torus-2QoS", "minhop updn dfsssp lash torus-2QoS"},
+	{"torus:dims=3/3,hosts=2", "ftree torus-2QoS", "updn ftree torus-2QoS"},
+	{"torus:dims=5/5,hosts=1", "ftree", "minhop updn ftree dfsssp lash"},
+	{"torus:dims=5/5,hosts=1,remove_links=1,seed=5", "ftree", "minhop updn ftree dfsssp lash torus-2QoS"},
+	{"mesh:dims=4/4,hosts=2", "ftree torus-2QoS", "minhop updn ftree dfsssp torus-2QoS"},
 }
 
 // The tables that OpenSM computes here are those it computes on ibsim.
 func TestEngines(t *testing.T) {
-	for engine, specs := range engines {
-		for _, spec := range specs {
-			t.Run(engine+" "+spec, func(t *testing.T) {
+	for _, on := range engineFabrics {
+		for _, engine := range engines {
+			t.Run(engine+" "+on.spec, func(t *testing.T) {
+				if slices.Contains(strings.Fields(on.soak), engine) && os.Getenv("FABSH_SOAK") == "" {
+					t.Skip("in make soak")
+				}
 				t.Parallel()
-				s := serve(t, spec, true)
+				s := serve(t, on.spec, true)
 				o := ibsimtest.Options{SM: guidID(s.fabric, "node-0001 HCA-1"), SMArgs: []string{"-D", "0x43", "-R", engine}}
 				if engine == "torus-2QoS" {
 					o.SMArgs = append(o.SMArgs, "-Q", "--torus_config", torusConfig(t, s.fabric))
 				}
+				if engine == "updn" && !strings.Contains(on.spec, "tree") && !strings.Contains(on.spec, "pgft") {
+					o.SMArgs = append(o.SMArgs, "-a", rootGUIDs(t, s.fabric)) // it finds none itself
+				}
 				here := s.peers(t).StartSM(t, o)
 				there := ibsimtest.Start(t, text(t, s.fabric), ibsimtest.Options{}).StartSM(t, o)
-				got, want := tables(t, here, engine), tables(t, there, engine)
+				writer := engine
+				if slices.Contains(strings.Fields(on.minhop), engine) {
+					writer = "minhop"
+				}
+				got, want := tables(t, here, writer), tables(t, there, writer)
 				if got != want {
 					t.Errorf("on ibsim\n%s\nhere\n%s", want, got)
 				}
@@ -165,11 +224,26 @@ func tables(t *testing.T, sm *ibsimtest.SM, engine string) string {
 	return string(b)
 }
 
+// rootGUIDs is a file that tells updn which switch is at the top.
+func rootGUIDs(t *testing.T, f *fabric.Fabric) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "roots")
+	if err := os.WriteFile(path, fmt.Appendln(nil, f.OfType(mad.NodeTypeSwitch)[0].GUID()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // torusConfig is a file that tells torus-2QoS the directions of a torus of 5 times
-// 5 switches.
+// 5 switches; of another fabric it is one that does not fit.
 func torusConfig(t *testing.T, f *fabric.Fabric) string {
 	t.Helper()
-	guid := func(name string) mad.GUID { return f.NodeByName(name)[0].GUID() }
+	guid := func(name string) mad.GUID {
+		if list := f.NodeByName(name); list != nil {
+			return list[0].GUID()
+		}
+		return 1
+	}
 	path := filepath.Join(t.TempDir(), "torus.conf")
 	config := fmt.Sprintf("torus 5 5 1\nxp_link %v %v\nyp_link %v %v\n",
 		guid("switch-1-1"), guid("switch-2-1"), guid("switch-1-1"), guid("switch-1-2"))

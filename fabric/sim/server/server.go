@@ -83,7 +83,8 @@ func Listen(s *sim.Subnet, f *fabric.Fabric, o Options) (*Server, error) {
 	case err != nil:
 		return nil, fmt.Errorf("listen at %q: %w", o.Name, err)
 	}
-	srv := &Server{Options: o, subnet: s, names: newNames(f), control: control}
+	srv := &Server{Options: o, subnet: s, names: newNames(f, s.SMNode()), control: control}
+	srv.in.forReading()
 	if srv.poll, err = newPoller(); err == nil {
 		err = srv.poll.add(control, controlToken)
 	}

@@ -171,6 +171,24 @@ func TestAttach(t *testing.T) {
 	}
 }
 
+// A subnet manager beside the subnet's own, on one node, is told of; other programs that
+// name no node go elsewhere.
+func TestBesideSM(t *testing.T) {
+	for where, want := range map[string]bool{"": false, "node-0001 HCA-1": true} {
+		s := serve(t, "ring:n=3", false)
+		r := newRaw(t, s.Name)
+		r.connect(where, 0, false)
+		r.request(wire.CtlSetISSM, []byte{1})
+		if got := strings.Contains(s.log(), "on the node of the subnet's own"); got != want {
+			t.Errorf("at %q: the log is\n%s", where, s.log())
+		}
+	}
+	only := serve(t, "ring:n=1", false)
+	if got := only.names.standard; got != only.fabric.NodeByName("node-0001 HCA-1")[0].ID() {
+		t.Errorf("of one host, node %d is attached to", got)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	s := serve(t, "ring:n=3", false)
 	_, err := ibsim.Attach(ibsim.Options{Socket: s.Name, Node: "switch-9"})

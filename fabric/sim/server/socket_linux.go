@@ -97,13 +97,17 @@ type batch struct {
 	buffers [batchSize][wire.MessageSize + 1]byte
 }
 
-// read reads up to batchSize datagrams into the batch.
-func (s socket) read(b *batch) (int, error) {
+// forReading makes b's arguments those of read, which leaves them as they are.
+func (b *batch) forReading() {
 	for i := range b.headers {
 		b.vectors[i].Base = &b.buffers[i][0]
 		b.vectors[i].SetLen(len(b.buffers[i]))
 		b.set(i)
 	}
+}
+
+// read reads up to batchSize datagrams into the batch, which is for reading.
+func (s socket) read(b *batch) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(s), uintptr(unsafe.Pointer(&b.headers[0])), batchSize, 0, 0, 0)
 	return int(n), outcome(errno)
 }

@@ -29,6 +29,7 @@ func (socket) close()                                             {}
 func (socket) readFrom([]byte, *address) (int, error)             { return 0, errNotLinux }
 func (socket) writeTo([]byte, *address)                           {}
 func (socket) read(*batch) (int, error)                           { return 0, errNotLinux }
+func (*batch) forReading()                                        {}
 func (*batch) message(int) *message                               { return nil }
 func (socket) write(*batch, []message) (int, error)               { return 0, errNotLinux }
 func newPoller() (*poller, error)                                 { return nil, errNotLinux }

@@ -72,7 +72,7 @@ func (f *Fixture) startSim(t testing.TB, net string) {
 	}
 	stderr := f.create(t, "ibsim.err")
 	// -s starts at once; the others raise limits for big nets.
-	f.sim = exec.Command(Path(t, "ibsim"), "-s", "-N", "16384", "-S", "2048", "-P", "131072", path)
+	f.sim = exec.Command(Path(t, "ibsim"), "-s", "-N", "16384", "-S", "4096", "-P", "131072", path)
 	f.sim.Env = append(f.env, "IBSIM_SOCKNAME="+f.Name)
 	f.sim.Stderr = stderr
 	var err error

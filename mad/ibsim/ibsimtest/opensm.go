@@ -80,6 +80,9 @@ func (sm *SM) WaitLong(t testing.TB, text string, most time.Duration) {
 	poll(t, most, fmt.Sprintf("OpenSM to log %q; see %s", text, sm.Dir), func() bool { return strings.Contains(sm.Log(), text) })
 }
 
+// PID is the process.
+func (sm *SM) PID() int { return sm.cmd.Process.Pid }
+
 // Stop ends OpenSM, which detaches; Kill ends it at once.
 func (sm *SM) Stop() { stop(sm.cmd, os.Interrupt) }
 

@@ -3,13 +3,12 @@
 # compare with into FOLDER. Nothing is installed, no maintainer script runs
 # (opensm's would start a subnet manager, slurmctld's a scheduler), root is not needed. What the machine
 # has already is used from there. A folder that is complete is left alone.
-# With PACKAGE, that one alone, for the program of its name.
+# With PACKAGE, that one, for the program of its name, and what it depends on.
 set -eu
 folder=$1
 packages='ibsim-utils opensm infiniband-diags ibutils tshark slurmctld slurm-client munge'
 programs='ibsim opensm ibnetdiscover saquery ibdmchk tshark slurmctld-wlm scontrol munged'
-alone=${2-}
-[ -z "$alone" ] || packages=$alone programs=$alone
+[ -z "${2-}" ] || packages=$2 programs=$2
 
 complete() {
 	for program in $programs; do
@@ -40,7 +39,6 @@ apt() { apt-get -qq -o APT::Sandbox::User=root -o Acquire::Retries=3 $lists "$@"
 fetch() {
 	need=$(apt -s --no-install-recommends install $packages) || return
 	need=$(echo "$need" | awk '/^Inst /{print $2}')
-	[ -z "$alone" ] || need=$alone
 	[ -z "$need" ] || (cd "$new/debs" && apt download $need)
 }
 lists=

@@ -2,6 +2,7 @@ package erf_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -115,14 +116,15 @@ func TestErrors(t *testing.T) {
 	}{
 		{"empty", nil, "no capture file: it is too short"},
 		{"header cut", whole[:20], "no capture file: it is too short"},
-		{"text", []byte("what is all this, and why does it go on for so long?"), "no pcap file: Unknown magic 74616877"},
-		{"Ethernet", change(20, 1), "a capture of packets of another kind: link type 1 (Ethernet), and ERF is 197"},
+		{"text", []byte("what is all this, and why does it go on for so long?"), "no pcap file: it begins with the bytes 77 68 61 74"},
+		{"Ethernet", change(20, 1), "a capture of packets of another kind: link type 1, and ERF is 197"},
+		{"another version", change(6, 3), "no pcap file of version 2.4: it has 2.3"},
 		{"packet header cut", whole[:24+7], "packet 1 is cut off: the file is incomplete"},
 		{"packed", append([]byte("\x1f\x8b"), whole...), "packed by gzip: unpack it first"},
 		{"packet missing", whole[:24+16], "packet 1 is cut off: the file is incomplete"},
 		{"packet cut", whole[:len(whole)-1], "packet 1 is cut off: the file is incomplete"},
-		{"endless packet", change(24+8, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f), "packet 1: capture length exceeds snap length: 2147483647 > 65535"},
-		{"endless packet, as long as the head allows", slices.Concat(whole[:16], []byte{0xff, 0xff, 0xff, 0x7f}, change(24+8, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f)[20:]), "packet 1: capture length exceeds snap length: 2147483647 > 65535"},
+		{"endless packet", change(24+8, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f), "packet 1: a record of 2147483647 bytes, longer than 65535"},
+		{"endless packet, as long as the head allows", slices.Concat(whole[:16], []byte{0xff, 0xff, 0xff, 0x7f}, change(24+8, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0x7f)[20:]), "packet 1: a record of 2147483647 bytes, longer than 65535"},
 		{"no record", change(24+8, 15, 0), "packet 1: 15 bytes are no ERF record"},
 		{"Ethernet record", change(record+8, 2), "packet 1: an ERF record of type 2, and InfiniBand is 21"},
 		{"extension header", change(record+8, 0x80|21), "packet 1: an ERF record with extension headers"},
@@ -141,6 +143,26 @@ func TestErrors(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestOtherMachines: files of machines of the other byte order, and those whose times are
+// in microseconds, are read the same.
+func TestOtherMachines(t *testing.T) {
+	want := packets()[:1]
+	want[0].Time = time.Unix(1700000000, 123456000).UTC()
+	other := write(t, want)
+	for _, number := range [][2]int{{0, 4}, {4, 6}, {6, 8}, {16, 20}, {20, 24}, {24, 28}, {28, 32}, {32, 36}, {36, 40}} {
+		slices.Reverse(other[number[0]:number[1]])
+	}
+	micro := write(t, want)
+	copy(micro, "\xd4\xc3\xb2\xa1")
+	binary.LittleEndian.PutUint32(micro[28:], 123456)
+	for name, file := range map[string][]byte{"big-endian": other, "microseconds": micro} {
+		got, err := read(file)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v, -want +got\n%s", name, err, diff)
+		}
 	}
 }
 

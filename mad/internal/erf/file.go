@@ -2,39 +2,48 @@ package erf
 
 import (
 	"bufio"
-	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
+	"time"
 )
 
-// linkType is LINKTYPE_ERF, snapLen the largest length of a record in bytes.
+// A capture file is a head of 24 bytes, then packets, each with one of 16
+// (pcap-savefile(5)). These are its magic numbers: that of a file whose times are in
+// microseconds, and in nanoseconds. All numbers have the byte order of the machine that
+// wrote it, and the magic number tells which that was.
 const (
-	linkType = layers.LinkType(197)
-	snapLen  = 1<<16 - 1
+	microseconds = 0xa1b2c3d4
+	nanoseconds  = 0xa1b23c4d
+
+	fileHead, packetHead = 24, 16 // bytes
+
+	major, minor = 2, 4       // the version of the format
+	linkType     = 197        // LINKTYPE_ERF
+	linkMask     = 0x03ffffff // of the number of the link type; above it are lengths of check sums
+	snapLen      = 1<<16 - 1  // the largest length of a record in bytes
 )
 
 // Writer writes a capture file.
 type Writer struct {
-	out    io.Writer
-	buf    bytes.Buffer // one packet, to be written at once
-	pcap   *pcapgo.Writer
-	record []byte
+	out io.Writer
+	buf []byte // one packet, with its head
 }
 
 // NewWriter begins a capture file in w. Each packet is written by one Write, so
 // that the file is complete after each packet.
 func NewWriter(w io.Writer) (*Writer, error) {
-	f := &Writer{out: w}
-	f.pcap = pcapgo.NewWriterNanos(&f.buf)
-	if err := f.pcap.WriteFileHeader(snapLen, linkType); err != nil {
+	head := binary.LittleEndian.AppendUint32(nil, nanoseconds)
+	head = binary.LittleEndian.AppendUint16(head, major)
+	head = binary.LittleEndian.AppendUint16(head, minor)
+	head = append(head, make([]byte, 8)...) // reserved
+	head = binary.LittleEndian.AppendUint32(head, snapLen)
+	head = binary.LittleEndian.AppendUint32(head, linkType)
+	if _, err := w.Write(head); err != nil {
 		return nil, err
 	}
-	return f, f.flush()
+	return &Writer{out: w}, nil
 }
 
 // Write appends p to the file.
@@ -42,17 +51,12 @@ func (f *Writer) Write(p *Packet) error {
 	if len(p.Payload) > MaxPayload || len(p.Payload)%4 != 0 {
 		return fmt.Errorf("a payload of %d bytes", len(p.Payload))
 	}
-	f.record = Append(f.record[:0], p)
-	info := gopacket.CaptureInfo{Timestamp: p.Time, CaptureLength: len(f.record), Length: len(f.record)}
-	if err := f.pcap.WritePacket(info, f.record); err != nil {
-		return err
+	f.buf = Append(append(f.buf[:0], make([]byte, packetHead)...), p)
+	length := uint32(len(f.buf) - packetHead)
+	for i, v := range []uint32{uint32(p.Time.Unix()), uint32(p.Time.Nanosecond()), length, length} {
+		binary.LittleEndian.PutUint32(f.buf[4*i:], v)
 	}
-	return f.flush()
-}
-
-func (f *Writer) flush() error {
-	_, err := f.out.Write(f.buf.Bytes())
-	f.buf.Reset()
+	_, err := f.out.Write(f.buf)
 	return err
 }
 
@@ -60,47 +64,75 @@ const gzipMagic = "\x1f\x8b"
 
 // Reader reads a capture file.
 type Reader struct {
-	pcap *pcapgo.Reader
-	n    int // packets read
+	in    io.Reader
+	order binary.ByteOrder
+	unit  time.Duration // of the fractions of seconds
+	head  [packetHead]byte
+	buf   []byte
+	n     int // packets read
 }
 
 // NewReader begins to read the capture file r.
 func NewReader(r io.Reader) (*Reader, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	if magic, _ := in.Peek(2); string(magic) == gzipMagic {
-		return nil, errors.New("packed by gzip: unpack it first") // pcapgo would, whatever it grows to
+		return nil, errors.New("packed by gzip: unpack it first")
 	}
-	p, err := pcapgo.NewReader(in)
-	switch {
+	var head [fileHead]byte
+	switch _, err := io.ReadFull(in, head[:]); {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, errors.New("no capture file: it is too short")
 	case err != nil:
-		return nil, fmt.Errorf("no pcap file: %w", err)
-	case p.LinkType() != linkType:
-		return nil, fmt.Errorf("a capture of packets of another kind: link type %d (%v), and ERF is %d", p.LinkType(), p.LinkType(), linkType)
+		return nil, err
 	}
-	p.SetSnaplen(min(p.Snaplen(), snapLen))
-	return &Reader{pcap: p}, nil
+	f := &Reader{in: in, buf: make([]byte, snapLen)}
+	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
+		switch order.Uint32(head[:]) {
+		case microseconds:
+			f.order, f.unit = order, time.Microsecond
+		case nanoseconds:
+			f.order, f.unit = order, time.Nanosecond
+		}
+	}
+	if f.order == nil {
+		return nil, fmt.Errorf("no pcap file: it begins with the bytes % x", head[:4])
+	}
+	if a, b := f.order.Uint16(head[4:]), f.order.Uint16(head[6:]); a != major || b != minor {
+		return nil, fmt.Errorf("no pcap file of version %d.%d: it has %d.%d", major, minor, a, b)
+	}
+	if l := f.order.Uint32(head[20:]) & linkMask; l != linkType {
+		return nil, fmt.Errorf("a capture of packets of another kind: link type %d, and ERF is %d", l, linkType)
+	}
+	return f, nil
 }
 
 // Read reads the next packet; io.EOF when there is none. The payload is valid
 // until the next Read.
 func (f *Reader) Read(p *Packet) error {
-	b, info, err := f.pcap.ZeroCopyReadPacketData()
-	if err == io.EOF && info.CaptureLength == 0 {
+	_, err := io.ReadFull(f.in, f.head[:])
+	if err == io.EOF {
 		return io.EOF
 	}
 	f.n++
+	var length uint32
+	if err == nil {
+		length = f.order.Uint32(f.head[8:])
+		if length > snapLen {
+			return fmt.Errorf("packet %d: a record of %d bytes, longer than %d", f.n, length, snapLen)
+		}
+		_, err = io.ReadFull(f.in, f.buf[:length])
+	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &CutError{f.n}
 	}
 	if err == nil {
-		err = Parse(b, p)
+		err = Parse(f.buf[:length], p)
 	}
 	if err != nil {
 		return fmt.Errorf("packet %d: %w", f.n, err)
 	}
-	p.Time = info.Timestamp
+	fraction := time.Duration(f.order.Uint32(f.head[4:])) * f.unit
+	p.Time = time.Unix(int64(f.order.Uint32(f.head[:])), int64(fraction)).UTC()
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // pair is two sockets of datagrams that are connected to each other, and their
@@ -62,6 +63,33 @@ func TestRead(t *testing.T) {
 	for i := range 100 {
 		if n, err := b.Read(buf); n != 1 || err != nil || buf[0] != byte(i+1) || waits != i+1 {
 			t.Fatalf("%d: read %d bytes, %d: %v; %d waits", i, n, buf[0], err, waits)
+		}
+		if err := <-written; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What comes while it yields is read, and f is asked again before it waits.
+func TestYield(t *testing.T) {
+	_, conn, a, b := pair(t)
+	b.YieldBeforeWait()
+	conn.SetReadDeadline(time.Now().Add(10 * time.Second)) // else it would wait for ever
+	written := make(chan error, 1)
+	for want := 1; want <= 2; want++ {
+		asked := 0
+		b.BeforeWait(func() bool {
+			if asked++; asked == want {
+				go func() {
+					_, err := a.Write([]byte{7})
+					written <- err
+				}()
+			}
+			return false
+		})
+		buf := make([]byte, 10)
+		if n, err := b.Read(buf); n != 1 || err != nil || buf[0] != 7 || asked < want {
+			t.Fatalf("%d: read %d bytes: %v; asked %d times", want, n, err, asked)
 		}
 		if err := <-written; err != nil {
 			t.Fatal(err)

@@ -44,6 +44,7 @@ func TestKernelOpenSM(t *testing.T) {
 		{"reports", testReports},
 		{"audits", testAudits},
 		{"at once", testAtOnce},
+		{"change", testChange},
 		{"keys", testKeys}, // OpenSM's log has an error then
 		{"subscribe", testSubscribe},
 		{"trap agent", testTrapAgent},

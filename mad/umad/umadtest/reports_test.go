@@ -45,6 +45,18 @@ func report(t *testing.T, status int, words ...string) (rows []map[string]any) {
 
 // testReports runs each report once beside the tool of its name.
 func testReports(t *testing.T, s *subnet) {
+	done := map[string]bool{}
+	report := func(t *testing.T, status int, words ...string) []map[string]any {
+		done[words[0]] = true
+		return report(t, status, words...)
+	}
+	defer func() {
+		for line := range strings.Lines(command(t, 0, "report", "--list")) {
+			if name, _, _ := strings.Cut(line, " "); !done[name] {
+				t.Errorf("the report %s did not run", name)
+			}
+		}
+	}()
 	const links = hosts + 9*9
 	for name, want := range map[string]int{"iblinkinfo": links, "ibhosts": hosts, "ibswitches": switches} {
 		is(t, name, fmt.Sprint(len(report(t, 0, name))), fmt.Sprint(want))

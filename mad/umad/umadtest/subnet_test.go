@@ -74,16 +74,17 @@ func start(t *testing.T, f *ibsimtest.Fixture, theirs, ours string) *subnet {
 	return s
 }
 
-// startSM starts OpenSM, and waits until the subnet is up.
-func (s *subnet) startSM() {
+// startSM starts OpenSM, with more arguments, and waits until the subnet is up.
+func (s *subnet) startSM(args ...string) {
 	t, f := s.t, s.sim
 	t.Helper()
 	conf := filepath.Join(f.Dir, "opensm.conf")
 	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	s.sm = ibsimtest.Command(t, "opensm", "-F", conf, "-e", "-s", "1", "-f", s.log, "--dump_files_dir", f.Dir,
-		"-g", portGUID(t, "vib0"))
+	os.Remove(s.log) // that of the OpenSM before says that the subnet is up
+	s.sm = ibsimtest.Command(t, "opensm", append([]string{"-F", conf, "-e", "-s", "1", "-f", s.log, "--dump_files_dir", f.Dir,
+		"-g", portGUID(t, "vib0")}, args...)...)
 	out, err := os.Create(filepath.Join(f.Dir, "opensm.out"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,184 @@
+package pictures
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/audits"
+	"fabsh/builtins/lang"
+	values "fabsh/builtins/routing"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+	"fabsh/fabric/picture"
+	"fabsh/fabric/routing"
+)
+
+// figure is what a matrix shows of a port.
+type figure struct {
+	name, unit string
+	count      bool // of a cell how many links it has: of none, too
+	value      picture.Value
+	scale      func(lowest, highest float64) picture.Scale
+}
+
+// counted are the figures that are made of counters.
+var counted = map[string]struct {
+	unit  string
+	scale picture.Scale
+	value func(w *audit.Window, bits float64) (float64, bool)
+}{
+	"use":    {"% of what the link can", picture.Scale{0, 12.5, 25, 37.5, 50, 62.5, 75, 87.5}, percent((*audit.Window).Use)},
+	"wait":   {"% of the time waiting for credits", picture.Scale{0, math.SmallestNonzeroFloat64, 1, 5, 10, 25, 50, 75}, percent(func(w *audit.Window, _ float64) (float64, bool) { return w.WaitShare() })},
+	"errors": {"errors a second", nil, errorsOf},
+	"ber":    {"bit error rate", picture.Scale{0, math.SmallestNonzeroFloat64, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5}, (*audit.Window).BitErrorRate},
+}
+
+func percent(share func(*audit.Window, float64) (float64, bool)) func(*audit.Window, float64) (float64, bool) {
+	return func(w *audit.Window, bits float64) (float64, bool) {
+		v, known := share(w, bits)
+		return 100 * v, known
+	}
+}
+
+func errorsOf(w *audit.Window, _ float64) (sum float64, known bool) {
+	rates, known := w.Erred()
+	for _, r := range rates {
+		sum += r.PerSecond()
+	}
+	return sum, known
+}
+
+// figureWords are the names of all figures.
+var figureWords = []string{"ber", "errors", "lids", "links", "use", "wait"}
+
+// figureOf is the figure that a script asks for, with what it takes read.
+func figureOf(c *lang.Call, f *fabric.Fabric, v starlark.Value, over time.Duration, parts []*picture.Matrix, far bool) (figure, error) {
+	if fn, ok := v.(starlark.Callable); ok {
+		return ofFunction(c, fn, parts, far)
+	}
+	name, ok := starlark.AsString(v)
+	switch {
+	case !ok:
+		return figure{}, lang.ParamError("value", "got %s, want a word or a function", v.Type())
+	case !slices.Contains(figureWords, name):
+		return figure{}, lang.ParamError("value", "there is no %q%s: want %s, or a function", name, fabric.DidYouMean(name, figureWords), strings.Join(figureWords, ", "))
+	case name == "links":
+		counted := func(*fabric.Port) (float64, bool) { return 1, true }
+		return figure{name: name, unit: "links", count: true, value: counted, scale: picture.Steps}, nil
+	case name == "lids":
+		return lids(c, f)
+	case over < audit.MinWindow:
+		return figure{}, lang.ParamError("over", "got %v, want %v or more: agents do not renew counters at each read", over, audit.MinWindow)
+	}
+	ports := portsOf(parts, far)
+	read, err := audits.RatesOver(c, ports, over)
+	if err != nil {
+		return figure{}, err
+	}
+	rates := make(map[*fabric.Port]*audit.Window, len(read))
+	for i := range read {
+		if w := read[i].Windows; len(w) > 0 {
+			if _, ok := w[0].Length(); ok {
+				rates[read[i].Port] = &w[0]
+			}
+		}
+	}
+	x := counted[name]
+	value := func(p *fabric.Port) (float64, bool) {
+		w := rates[p]
+		if w == nil {
+			return 0, false
+		}
+		return x.value(w, audit.LinkBits(p.Width(), p.Speed()))
+	}
+	scale := func(_, highest float64) picture.Scale { return picture.Powers(highest) }
+	if x.scale != nil {
+		scale = func(_, _ float64) picture.Scale { return x.scale }
+	}
+	return figure{name: name, unit: x.unit, value: value, scale: scale}, nil
+}
+
+// portsOf are the ports of a matrix.
+func portsOf(parts []*picture.Matrix, far bool) (list []*fabric.Port) {
+	for _, m := range parts {
+		for _, row := range m.Links {
+			for _, cell := range row {
+				for _, p := range cell {
+					if far {
+						p = p.Peer()
+					}
+					list = append(list, p)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// lids is to how many LIDs packets leave by a port.
+func lids(c *lang.Call, f *fabric.Fabric) (figure, error) {
+	r, err := values.ReadRoutes(c.Thread, f)
+	if err != nil {
+		return figure{}, err
+	}
+	var b *routing.Balance
+	if err := c.Block(func(ctx context.Context) (err error) {
+		b, err = r.Balance(ctx, 0)
+		return err
+	}); err != nil {
+		return figure{}, err
+	}
+	value := func(p *fabric.Port) (float64, bool) {
+		n, known := b.LIDsBy(p)
+		return float64(n), known
+	}
+	return figure{name: "lids", unit: "LIDs", value: value, scale: picture.Steps}, nil
+}
+
+// ofFunction has a script's function tell of each port, in the order of the matrix.
+func ofFunction(c *lang.Call, fn starlark.Callable, parts []*picture.Matrix, far bool) (figure, error) {
+	type told struct {
+		v     float64
+		known bool
+	}
+	figures := map[*fabric.Port]told{}
+	for _, p := range portsOf(parts, far) {
+		v, err := starlark.Call(c.Thread, fn, starlark.Tuple{topology.PortOf(p)}, nil)
+		if err != nil {
+			return figure{}, err
+		}
+		x, ok := starlark.AsFloat(v)
+		switch {
+		case v == starlark.None:
+			continue
+		case v == starlark.True || v == starlark.False:
+			x, ok = 0, true
+			if v == starlark.True {
+				x = 1
+			}
+		}
+		if !ok || math.IsNaN(x) || math.IsInf(x, 0) {
+			return figure{}, lang.ParamError("value", "%s returned %s of %s, want a number, or None where it is not known", fn.Name(), v.Type(), p.Name())
+		}
+		figures[p] = told{x, true}
+	}
+	value := func(p *fabric.Port) (float64, bool) {
+		t := figures[p]
+		return t.v, t.known
+	}
+	return figure{name: fn.Name(), value: value, scale: linear}, nil
+}
+
+// linear is a scale of equal steps, of whole numbers where both ends are.
+func linear(lowest, highest float64) picture.Scale {
+	if lowest == math.Trunc(lowest) && highest == math.Trunc(highest) {
+		return picture.Steps(lowest, highest)
+	}
+	return picture.Even(lowest, highest)
+}

@@ -1,0 +1,270 @@
+// Package pictures is what a script can see of a fabric.
+//
+//	matrix.go  fabric.matrix(), and its value
+//	figure.go  the figures that a matrix has
+//	draw.go    a matrix on a terminal, or as text
+package pictures
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/picture"
+)
+
+// MatrixMethod is fabric.matrix().
+var MatrixMethod = lang.Builtin{
+	Name:    "matrix",
+	Returns: "matrix",
+	Params: []lang.Param{
+		{Name: "rows", Kind: kindWord, Default: `"leaf"`, Doc: `a tier: "host", "leaf" (switches with hosts), "spine" (next to these), "core", or a number, from 0, the hosts, up; or a list of nodes`},
+		{Name: "columns", Kind: kindWord, Default: `"spine"`, Doc: "the same"},
+		{Name: "value", Kind: kindWord, Default: `"links"`, Keyword: true, Doc: `what a cell shows: "links", how many there are; "lids", to how many LIDs of CAs and routers packets leave by the port; "use", what is sent, in % of what the link can; "wait", PortXmitWait in waiting and sending, in %; "errors" a second; "ber", the bit error rate; or a function that takes a port and returns a number or None`},
+		{Name: "over", Kind: lang.KindDuration, Default: `"10s"`, Keyword: true, Doc: "of use, wait, errors and ber: the time between the two reads of the counters, 2s or more"},
+		{Name: "far", Kind: lang.KindBool, Default: "False", Keyword: true, Doc: "the ports are those of the columns, at the other ends of the links"},
+	},
+	Doc: `Returns a matrix of the links between two tiers, or two lists of nodes: what each pair of nodes has.
+A cell is the highest of its links. What is not known is None, and so is a pair without links, but with "links", where it is 0. The fabric falls into the parts that these links join, such as pods; parts that look alike are drawn once. A tier is a distance from the hosts. show() draws it: in colour on a terminal that has it, else in figures or marks.
+"lids" reads the forwarding tables of all switches, or has those of the file; use, wait, errors and ber read counters twice.`,
+	Example: `
+> m = discover().matrix("leaf", "spine")
+> m.highest, len(m.rows), m.parts[0].cells[0]
+(1.0, 8, [1.0, 1.0, 1.0, 1.0])
+> discover().matrix("leaf", "spine", value=lambda port: port.lid).parts[0].cells[1]
+[2.0, 2.0, 2.0, 2.0]
+`,
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Rows, Columns, Value starlark.Value
+		Over                 time.Duration
+		Far                  bool
+	}) (starlark.Value, error) {
+		f := c.Recv.(*topology.Fabric).Fabric
+		m := &Matrix{far: a.Far}
+		var err error
+		if m.rows, m.from, err = level(c, f, "rows", a.Rows); err != nil {
+			return nil, err
+		}
+		if m.columns, m.to, err = level(c, f, "columns", a.Columns); err != nil {
+			return nil, err
+		}
+		var parts []*picture.Matrix
+		if parts, m.alone, err = picture.Parts(f, m.rows, m.columns); err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		if m.figure, err = figureOf(c, f, a.Value, a.Over, parts, a.Far); err != nil {
+			return nil, err
+		}
+		m.fill(parts)
+		return m, nil
+	}),
+}
+
+// kindWord is a word, or whatever else the parameter takes.
+var kindWord = &lang.Kind{
+	Convert: func(v starlark.Value) (any, error) { return v, nil },
+	Type:    reflect.TypeFor[starlark.Value](),
+	Default: func(text string) any {
+		word, ok := lang.TextDefault(text).(string)
+		if !ok {
+			return nil
+		}
+		return starlark.Value(starlark.String(word))
+	},
+}
+
+// level are the nodes that a parameter means, and what to call them.
+func level(c *lang.Call, f *fabric.Fabric, param string, v starlark.Value) (nodes []*fabric.Node, name string, err error) {
+	tier := -1
+	switch v := v.(type) {
+	case starlark.String:
+		if tier = slices.Index(picture.TierWords, string(v)); tier < 0 {
+			return nil, "", lang.ParamError(param, "there is no tier %q%s: want %s, a number, or a list of nodes", string(v), fabric.DidYouMean(string(v), picture.TierWords), strings.Join(picture.TierWords, ", "))
+		}
+	case starlark.Int:
+		if tier, err = starlark.AsInt32(v); err != nil || tier < 0 {
+			return nil, "", lang.ParamError(param, "want a tier from 0, the hosts, up; got %s", v)
+		}
+	case starlark.Iterable:
+		return listed(f, param, v)
+	default:
+		return nil, "", lang.ParamError(param, "got %s, want a tier or a list of nodes", v.Type())
+	}
+	var tiers [][]*fabric.Node
+	if err := c.Block(func(ctx context.Context) (err error) {
+		tiers, err = picture.Tiers(ctx, f)
+		return err
+	}); err != nil {
+		return nil, "", err
+	}
+	if tier >= len(tiers) || len(tiers[tier]) == 0 {
+		return nil, "", lang.ParamError(param, "the fabric has no such tier: it has %s of switches above the hosts; nodes can be given as a list", fabric.Plural(max(0, len(tiers)-1), "tier", "tiers"))
+	}
+	if tier < len(picture.TierWords) {
+		return tiers[tier], picture.TierWords[tier], nil
+	}
+	return tiers[tier], fmt.Sprintf("tier %d", tier), nil
+}
+
+// listed are nodes of a list, each once.
+func listed(f *fabric.Fabric, param string, list starlark.Iterable) (nodes []*fabric.Node, name string, err error) {
+	seen := map[int]bool{}
+	for v := range starlark.Elements(list) {
+		n, ok := v.(topology.Node)
+		switch {
+		case !ok:
+			return nil, "", lang.ParamError(param, "an element is %s, want node", v.Type())
+		case n.Node.Fabric() != f:
+			return nil, "", lang.ParamError(param, "%q is a node of another snapshot", n.Node.Name())
+		case !seen[n.Node.ID()]:
+			seen[n.Node.ID()] = true
+			nodes = append(nodes, n.Node)
+		}
+	}
+	return nodes, "nodes", nil
+}
+
+// Matrix is the value `matrix`.
+type Matrix struct {
+	rows, columns   []*fabric.Node
+	from, to        string // what these are
+	far             bool
+	figure          figure
+	parts           []part
+	alone           int // nodes without a link to the others
+	lowest, highest float64
+	known, unknown  int            // cells
+	list            *starlark.List // of parts, as values; nil: not made yet
+}
+
+// part is what some of the links join.
+type part struct {
+	*picture.Matrix
+	figures [][]picture.Figure
+}
+
+// fill takes the figures of all parts.
+func (m *Matrix) fill(parts []*picture.Matrix) {
+	for _, p := range parts {
+		q := part{p, p.Figures(m.figure.value, m.far)}
+		for r := range q.figures {
+			for c := range q.figures[r] {
+				f := &q.figures[r][c]
+				if m.figure.count {
+					f.Value, f.Known, f.Unknown = float64(len(p.Links[r][c])), 1, 0
+				}
+				switch {
+				case f.Known > 0 && m.known == 0:
+					m.lowest, m.highest = f.Value, f.Value
+					fallthrough
+				case f.Known > 0:
+					m.known++
+					m.lowest, m.highest = min(m.lowest, f.Value), max(m.highest, f.Value)
+				case f.Unknown > 0:
+					m.unknown++
+				}
+			}
+		}
+		m.parts = append(m.parts, q)
+	}
+}
+
+// MatrixType is what scripts find in a matrix.
+var MatrixType = lang.NewType("matrix", "What the links between two tiers, or two lists of nodes, have: show() draws it.",
+	lang.Member[*Matrix]{Name: "value", Column: true, Doc: `what cells show: "links"`, Get: func(m *Matrix) starlark.Value { return starlark.String(m.figure.name) }},
+	lang.Member[*Matrix]{Name: "unit", Column: true, Doc: "of cells, in words", Get: func(m *Matrix) starlark.Value { return starlark.String(m.figure.unit) }},
+	lang.Member[*Matrix]{Name: "lowest", Column: true, Doc: "of all cells; None: nothing is known", Get: func(m *Matrix) starlark.Value { return m.orNone(m.lowest) }},
+	lang.Member[*Matrix]{Name: "highest", Column: true, Doc: "of all cells; None: nothing is known", Get: func(m *Matrix) starlark.Value { return m.orNone(m.highest) }},
+	lang.Member[*Matrix]{Name: "rows", Type: "list of node", Doc: "the nodes of the one tier", Get: func(m *Matrix) starlark.Value { return nodes(m.rows) }},
+	lang.Member[*Matrix]{Name: "columns", Type: "list of node", Doc: "the nodes of the other", Get: func(m *Matrix) starlark.Value { return nodes(m.columns) }},
+	lang.Member[*Matrix]{Name: "unlinked", Column: true, Doc: "how many nodes have no link to one of the others, and so are in no part", Get: func(m *Matrix) starlark.Value { return starlark.MakeInt(m.alone) }},
+	lang.Member[*Matrix]{Name: "parts", Type: "list of matrix_part", Column: true, Doc: "what these links join, by the first row", Get: (*Matrix).values},
+)
+
+// PartType is the type of a part.
+var PartType = &lang.ResultType{
+	Name: "matrix_part",
+	Doc:  "Nodes of a matrix that are joined by its links.",
+	Members: []lang.ResultMember{
+		{Name: "rows", Doc: "names"},
+		{Name: "columns", Doc: "names"},
+		{Name: "cells", Doc: "a list for each row: of each column the figure; None: there is no link, or it is not known"},
+	},
+}
+
+var (
+	_ starlark.HasAttrs = (*Matrix)(nil)
+	_ lang.Factual      = (*Matrix)(nil)
+	_ lang.Documented   = (*Matrix)(nil)
+	_ lang.Drawn        = (*Matrix)(nil)
+)
+
+func (m *Matrix) Type() string          { return "matrix" }
+func (m *Matrix) Freeze()               {}
+func (m *Matrix) Truth() starlark.Bool  { return true }
+func (m *Matrix) Hash() (uint32, error) { return 0, lang.Unhashable(m) }
+func (m *Matrix) AttrNames() []string   { return MatrixType.Names }
+func (m *Matrix) TypeDoc() lang.TypeDoc { return MatrixType.TypeDoc() }
+func (m *Matrix) Schema() string        { return MatrixType.Schema() }
+func (m *Matrix) Facts() []lang.Fact    { return MatrixType.Facts(m) }
+func (m *Matrix) Display() string       { return m.Draw(0, false) }
+func (m *Matrix) String() string {
+	return fmt.Sprintf("matrix(%s, %d x %d)", m.figure.name, len(m.rows), len(m.columns))
+}
+
+func (m *Matrix) Attr(name string) (starlark.Value, error) { return MatrixType.Attr(m, name) }
+
+func (m *Matrix) orNone(v float64) starlark.Value {
+	if m.known == 0 {
+		return starlark.None
+	}
+	return starlark.Float(v)
+}
+
+func nodes(list []*fabric.Node) starlark.Value {
+	values := make([]starlark.Value, len(list))
+	for i, n := range list {
+		values[i] = topology.Node{Node: n}
+	}
+	return starlark.NewList(values)
+}
+
+// values are the parts as values, made once.
+func (m *Matrix) values() starlark.Value {
+	if m.list != nil {
+		return m.list
+	}
+	names := func(list []*fabric.Node) starlark.Value {
+		texts := make([]string, len(list))
+		for i, n := range list {
+			texts[i] = n.Name()
+		}
+		return lang.Texts(texts)
+	}
+	var parts []starlark.Value
+	for _, p := range m.parts {
+		var cells []starlark.Value
+		for _, row := range p.figures {
+			line := make([]starlark.Value, len(row))
+			for c, f := range row {
+				line[c] = starlark.None
+				if f.Known > 0 {
+					line[c] = starlark.Float(f.Value)
+				}
+			}
+			cells = append(cells, starlark.NewList(line))
+		}
+		parts = append(parts, lang.NewResult(PartType, names(p.Rows), names(p.Columns), starlark.NewList(cells)))
+	}
+	m.list = starlark.NewList(parts)
+	m.list.Freeze()
+	return m.list
+}

@@ -1,0 +1,140 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/routing"
+	"fabsh/mad"
+)
+
+// cuts say how late what cells take away is to go: the subnet manager, whose port is the
+// subnet administrator's, and this host are cut last, and before them what is farther
+// away, so that the directed routes to what is written later still lead there.
+type cuts struct {
+	f    *fabric.Fabric
+	ends []*fabric.Port        // of this host and of the subnet manager
+	on   map[*fabric.Port]bool // by which packets between these leave switches
+}
+
+// farthest is more than any directed route is long.
+const farthest = 64
+
+// newCuts are those of f by tables in force, nil where they are not known.
+func newCuts(f *fabric.Fabric, live *routing.Routes, host, manager mad.LID) *cuts {
+	c := &cuts{f: f, on: map[*fabric.Port]bool{}}
+	for _, lid := range []mad.LID{host, manager} {
+		if p := f.PortByLID(lid); lid != 0 && p != nil {
+			c.ends = append(c.ends, p)
+		}
+	}
+	if live == nil || len(c.ends) < 2 {
+		return c
+	}
+	for _, way := range [][2]mad.LID{{host, manager}, {manager, host}} {
+		path, err := live.Trace(way[0], way[1])
+		if err != nil {
+			continue // one of them is in no table
+		}
+		for _, hop := range path.Hops {
+			if p := live.Graph().Switches()[hop.Switch].Port(int(hop.Out)); p != nil && p.Peer() != nil {
+				c.on[p], c.on[p.Peer()] = true, true
+			}
+		}
+	}
+	return c
+}
+
+// rank is when what c takes away goes: the higher, the later.
+func (c *cuts) rank(cell *Cell) int {
+	nodes := c.f.NodeByGUID(cell.Node)
+	if len(nodes) != 1 {
+		return 0
+	}
+	near, last := len(nodes[0].Route()), c.isEnd(nodes[0])
+	if cell.Attr != mad.AttrPortInfo {
+		if last {
+			return 3 * farthest
+		}
+		return -farthest
+	}
+	port := nodes[0].Port(int(cell.Modifier & 0xff))
+	if port != nil && port.Peer() != nil {
+		near = min(near, len(port.Peer().Node().Route()))
+		last = last || c.isEnd(port.Peer().Node())
+	}
+	switch {
+	case last:
+		return 3*farthest - near
+	case c.on[port]:
+		return 2*farthest - near
+	}
+	return -near
+}
+
+func (c *cuts) isEnd(n *fabric.Node) bool {
+	return slices.ContainsFunc(c.ends, func(p *fabric.Port) bool { return p.Node() == n })
+}
+
+// lastRounds are the rounds of steps that take something away: of one rank in one round;
+// a link that trains anew by itself, for all others are there meanwhile.
+func lastRounds(cells []*Cell, steps []Step, rank func(*Cell) int) (rounds []Round) {
+	if rank == nil {
+		rank = func(*Cell) int { return 0 }
+	}
+	key := func(s Step) int { return rank(cells[s.Cell]) }
+	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(key(a), key(b)) })
+	for i, s := range steps {
+		n := len(rounds) - 1
+		if i == 0 || key(steps[i-1]) != key(s) || cells[s.Cell].trains() || cells[steps[i-1].Cell].trains() {
+			rounds, n = append(rounds, Round{}), n+1
+		}
+		rounds[n].Steps = append(rounds[n].Steps, s)
+	}
+	return rounds
+}
+
+// trains: the cell has a link train anew.
+func (c *Cell) trains() bool {
+	f := mad.AttrPortInfo.Field("port_physical_state")
+	return slices.Contains(c.Fields, f.Script) && mad.PortPhysicalState(f.Uint(c.New)) == mad.PortPhysicalStatePolling && settled(f, f.Uint(c.Old)) == f.Uint(c.New)
+}
+
+// traceless: the cell does, and is the same before and after.
+func (c *Cell) traceless() bool { return c.trains() && c.same(c.Old, c.New) }
+
+// trainsWithin is how long a link may take to train.
+const trainsWithin = 10 * time.Second
+
+// trained waits until the links that steps have trained anew are up again, which were.
+func (c *Change) trained(ctx context.Context, steps []Step) error {
+	state := mad.AttrPortInfo.Field("port_physical_state")
+	steps = slices.DeleteFunc(slices.Clone(steps), func(s Step) bool {
+		cell := c.cells[s.Cell]
+		return !cell.trains() || mad.PortPhysicalState(state.Uint(cell.Old)) != mad.PortPhysicalStateLinkUp
+	})
+	for waited := time.Duration(0); len(steps) > 0; waited += poll {
+		back, err := c.read(ctx, cellsOf(steps))
+		if err != nil {
+			return err
+		}
+		var left []Step
+		for i, s := range steps {
+			if back[i].err != nil || mad.PortPhysicalState(state.Uint(back[i].data)) != mad.PortPhysicalStateLinkUp {
+				left = append(left, s)
+			}
+		}
+		if steps = left; len(steps) > 0 && waited >= trainsWithin {
+			return &CheckError{fmt.Sprintf("%s: the link was reset, and is not up after %v", c.cells[steps[0].Cell].Name, trainsWithin)}
+		} else if len(steps) > 0 {
+			if err := c.Sleep(ctx, poll); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package change
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"fabsh/fabric"
+	"fabsh/fabric/change/plan"
+	"fabsh/fabric/format"
+	"fabsh/fabric/routing"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// Levels tell which service levels packets have: by a file, or by path records.
+type Levels struct {
+	// Client asks the subnet administrator; nil: nobody is asked.
+	Client *sa.Client
+	// File has the service levels of paths, as ibdmchk reads them; "": none has.
+	File string
+	Open format.Opener
+}
+
+// maxPaths is from how many pairs of LIDs on no path records are asked for: each is a
+// record of 64 bytes, and the subnet administrator makes them one by one.
+const maxPaths = 1 << 18
+
+// InForce has t's lanes read by e, and its service levels told by l, where they matter.
+func (l Levels) InForce(t *plan.Tables, e *engine.Engine) {
+	t.Lanes = func(ctx context.Context, live *routing.Routes) error { return ReadLanes(ctx, e, live) }
+	t.Levels = l.Of
+}
+
+// Of are the service levels of packets in a fabric, which r has tables of, and what they
+// are known by, in words. Nil: any may be in use. The error is the end of ctx, or that
+// the file cannot be read.
+func (l Levels) Of(ctx context.Context, r *routing.Routes) (levels *routing.SL, basis string, err error) {
+	if l.File != "" {
+		read, err := routing.Load(r.Graph().Fabric(), routing.TableFiles{SL: l.File}, l.Open)
+		if err != nil {
+			return nil, "", err
+		}
+		return read.SL, "those of " + l.File + " alone are taken to be in use", nil
+	}
+	const all = "all 16 are taken to be in use, for "
+	if l.Client == nil {
+		return nil, all + "nobody was asked which are", nil
+	}
+	levels, records, err := readLevels(ctx, l.Client, r)
+	switch {
+	case ctx.Err() != nil:
+		return nil, "", context.Cause(ctx)
+	case err != nil:
+		return nil, all + err.Error(), nil
+	}
+	return levels, fmt.Sprintf("those of %s are taken to be in use, which the subnet administrator gives whoever names no partition, service or class", fabric.Plural(records, "path record", "path records")), nil
+}
+
+// mostOfPair is how many paths between two ports a query may ask for (PathRecord.NumbPath,
+// IBA 15.2.5.16).
+const mostOfPair = 127
+
+// readLevels asks the subnet administrator for the paths between all channel adapters
+// and routers, by table of one source LID each. The error says why it does not tell.
+func readLevels(ctx context.Context, client *sa.Client, r *routing.Routes) (*routing.SL, int, error) {
+	terminals := r.Graph().Terminals()
+	most := 1 // LIDs of a port
+	for t := range terminals {
+		if most = max(most, terminals[t].Count); most > mostOfPair {
+			return nil, 0, fmt.Errorf("%s has %d LIDs, and no query asks for so many paths", terminals[t].Port.Name(), most)
+		}
+	}
+	var requests []sa.Request
+	var sources []int // the terminal of each
+	var slids []mad.LID
+	for t := range terminals {
+		e := &terminals[t]
+		if e.Switch < 0 || e.Out == 0 {
+			continue
+		}
+		for i := range e.Count {
+			slid := e.LID + mad.LID(i)
+			requests = append(requests, sa.NewRequest(mad.MethodGetTable, mad.AttrPathRecord, &mad.PathRecord{SLID: slid, NumbPath: uint8(most)}, "slid", "numb_path"))
+			sources, slids = append(sources, t), append(slids, slid)
+		}
+	}
+	if n := len(requests); n*n > maxPaths {
+		return nil, 0, fmt.Errorf("%d LIDs have too many paths to ask for each", n)
+	}
+	if len(requests) > 0 { // one that is silent, or knows no such records, is not asked a thousand times
+		if _, err := client.Table(ctx, requests[0]); err != nil {
+			return nil, 0, fmt.Errorf("the subnet administrator does not tell: %w", err)
+		}
+	}
+	calls, err := client.Do(ctx, requests...)
+	if err != nil {
+		return nil, 0, err
+	}
+	const untold = 0xff
+	levels, count := &routing.SL{Pair: make([][]uint8, len(terminals))}, 0
+	for i, call := range calls {
+		t := sources[i]
+		records, err := sa.Records(call, mad.AttrPathRecord)
+		if err != nil {
+			return nil, 0, fmt.Errorf("the subnet administrator does not tell all: of the paths from LID %d: %w", slids[i], err)
+		}
+		if levels.Pair[t] == nil {
+			levels.Pair[t] = bytes.Repeat([]byte{untold}, int(r.Top())+1)
+		}
+		row := levels.Pair[t]
+		for data := range records {
+			var path mad.PathRecord
+			if path.Decode(data); path.SLID != slids[i] || int(path.DLID) >= len(row) {
+				continue
+			}
+			if was := row[path.DLID]; was != untold && was != path.SL {
+				return nil, 0, fmt.Errorf("paths from the LIDs of %s to LID %d have several", terminals[t].Port.Name(), path.DLID)
+			}
+			row[path.DLID] = path.SL
+			count++
+		}
+	}
+	for _, row := range levels.Pair {
+		for lid := range row {
+			if row[lid] == untold { // no path
+				row[lid] = 0
+			}
+		}
+	}
+	return levels, count, nil
+}

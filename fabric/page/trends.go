@@ -1,0 +1,94 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"fabsh/fabric"
+	"fabsh/fabric/audit"
+)
+
+// trendView is what ports counted from read to read of a job, the worst ports first.
+type trendView struct {
+	Reads int
+	From  string // how long ago the first of them was
+	Rows  []trendRow
+	More  int // ports
+}
+
+type trendRow struct {
+	Port, Words string
+	Curve       *curve
+}
+
+// maxTrends is how many ports have one.
+const maxTrends = 20
+
+// trends are those of ports that were read more than twice, as a job's state has it;
+// nil: none were, or none counted errors.
+func (p *Page) trends() *trendView {
+	type trend struct {
+		port   *fabric.Port
+		points []point // seconds before the last read, and errors since
+	}
+	v := &trendView{}
+	var list []trend
+	longest := time.Duration(0)
+	for i := range p.Report.Rates {
+		r := &p.Report.Rates[i]
+		if len(r.Windows) < 2 {
+			continue
+		}
+		t := trend{port: r.Port, points: []point{{}}}
+		for j := range r.Windows {
+			w := &r.Windows[j]
+			length, ok := w.Length()
+			n, known := errorsOf(w)
+			if last := t.points[len(t.points)-1]; !ok || !known || n < last.y {
+				break // reads that are older have fewer counters
+			}
+			t.points = append(t.points, point{-length.Seconds(), n})
+			longest = max(longest, length)
+		}
+		if n := len(t.points); n > 2 {
+			v.Reads = max(v.Reads, n)
+			if t.points[n-1].y > 0 {
+				list = append(list, t)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(list, func(a, b trend) int {
+		return cmp.Compare(b.points[len(b.points)-1].y, a.points[len(a.points)-1].y)
+	})
+	v.From, v.More = longest.Round(time.Second).String(), max(0, len(list)-maxTrends)
+	for _, t := range list[:len(list)-v.More] {
+		// What had been counted at each read, the oldest first.
+		total := t.points[len(t.points)-1].y
+		var since []point
+		for _, x := range slices.Backward(t.points) {
+			since = append(since, point{x.x, total - x.y})
+		}
+		newest := t.points[1].y
+		v.Rows = append(v.Rows, trendRow{
+			Port:  clean(t.port.Name()),
+			Words: fmt.Sprintf("%s errors in %s, %s of them since the last read", number(total), time.Duration(-t.points[len(t.points)-1].x*float64(time.Second)).Round(time.Second), number(newest)),
+			Curve: newCurve(since, 200, 24),
+		})
+	}
+	return v
+}
+
+// errorsOf is how many errors of all kinds came in a window; a counter that stands at its
+// largest value tells nothing.
+func errorsOf(w *audit.Window) (sum float64, known bool) {
+	rates, known := w.Erred()
+	for _, r := range rates {
+		sum += float64(r.Count)
+	}
+	return sum, known
+}
