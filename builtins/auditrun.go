@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -86,7 +87,7 @@ func (r *auditRun) run() error {
 	r.report.Began = r.Clock.Now()
 	defer func() { r.report.Ended = r.Clock.Now() }()
 	sm := r.findSM()
-	f, err := r.fabric()
+	f, err := r.fabricAndBaseline()
 	if err != nil {
 		return err
 	}
@@ -96,9 +97,6 @@ func (r *auditRun) run() error {
 		if r.acks, err = r.Begin(r.report.Subnet); err != nil {
 			return err
 		}
-	}
-	if err := r.runBaseline(); err != nil {
-		return err
 	}
 	if r.cut(f) {
 		r.report.Notes = r.missed
@@ -139,10 +137,31 @@ func (r *auditRun) thread(name string) (t *starlark.Thread, release func()) {
 	return lang.NewThread(&lang.Fiber{Runtime: r.Runtime, Context: r.ctx, Sink: r.Runtime, Account: new(lang.Account)}, name)
 }
 
+// fabricAndBaseline is fabric, and runBaseline meanwhile: a sweep waits for answers.
+func (r *auditRun) fabricAndBaseline() (f *topology.Fabric, err error) {
+	if r.Baseline == nil {
+		return r.fabric()
+	}
+	baseline, end := r.beside(r.Baseline)
+	defer end()
+	var sweep sync.WaitGroup
+	var unswept error
+	sweep.Go(func() {
+		unswept = lang.Protect("audit", func() (err error) {
+			f, err = r.fabric()
+			return err
+		})
+	})
+	defer sweep.Wait() // also where runBaseline panics
+	err = r.runBaseline(baseline)
+	sweep.Wait()
+	return f, cmp.Or(unswept, err)
+}
+
 // fabric is that of the file, or what a sweep finds. Its problems are told by the
 // report, not by warnings.
 func (r *auditRun) fabric() (*topology.Fabric, error) {
-	t, release := lang.NewThread(&lang.Fiber{Runtime: r.Runtime, Context: r.ctx, Sink: silence{}, Account: new(lang.Account)}, "audit")
+	t, release := lang.NewThread(&lang.Fiber{Runtime: r.Runtime, Context: lang.AnySteps(r.ctx), Sink: silence{}, Account: new(lang.Account)}, "audit")
 	defer release()
 	switch {
 	case !r.live():
@@ -291,22 +310,13 @@ func (r *auditRun) late() error {
 }
 
 // runBaseline finds out what the baseline has already. Nothing is asked: a
-// baseline is a file.
-func (r *auditRun) runBaseline() error {
-	if r.Baseline == nil {
-		return nil
+// baseline is a file, which s reads.
+func (r *auditRun) runBaseline(s *Session) error {
+	b := &auditRun{Session: s, AuditRun: r.AuditRun, ctx: r.ctx, report: &audit.Report{}}
+	found, err := b.runAll(s.env.Current, b.fabrics(), starlark.None)
+	if s.Refused() {
+		r.Refuse("") // the exit status tells of it
 	}
-	env := *r.env
-	defer func() { *r.env = env }()
-	was := topology.NewFabric(r.Baseline)
-	r.env.Load(r.Baseline)
-	defer r.env.Unload() // before env comes back
-	r.env.Current = was
-	report := r.report
-	defer func() { r.report = report }()
-	r.report = &audit.Report{}
-	found, err := r.runAll(was, r.fabrics(), starlark.None)
-	audits.TakeMetrics(r.Runtime)                // of the baseline
 	if err = cmp.Or(err, r.late()); err != nil { // what it has is not known
 		return err
 	}

@@ -110,7 +110,7 @@ func NewSession(o Options) (*Session, error) {
 		return nil, err
 	}
 	files.Forbid(o.Secrets...)
-	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Blocks: o.Blocks, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean}
+	r := &lang.Runtime{Stdout: o.Stdout, Stderr: o.Stderr, Format: o.Format, Quiet: o.Quiet, Progress: o.Progress, Width: o.Width, Blocks: o.Blocks, Clock: o.Clock, Files: files, DidYouMean: fabric.DidYouMean, Activity: new(lang.Activity)}
 	s := &Session{Runtime: r, env: topology.EnvOf(r), include: o.Include, verbose: o.Verbose, flags: o.Flags, state: o.State, version: o.Version, modules: map[string]*module{}, sources: map[string]string{}}
 	r.Load = s.load
 	r.Measure = s.measure
@@ -136,6 +136,19 @@ func NewSession(o Options) (*Session, error) {
 	}
 	s.predeclare()
 	return s, nil
+}
+
+// beside is a session for what goes on at the same time as s, and reads file f: with the
+// settings, streams and modules of s, and nothing of what it keeps. end ends it.
+func (s *Session) beside(f *fabric.Fabric) (b *Session, end func()) {
+	b = new(*s)
+	b.Runtime = s.Runtime.Beside()
+	*lang.StateOf[*Session](b.Runtime) = b
+	b.env = topology.EnvOf(b.Runtime)
+	*b.env = *s.env
+	b.env.Load(f)
+	b.env.Current = topology.NewFabric(f)
+	return b, b.env.Unload
 }
 
 // Unsubscribe ends all subscriptions, within a second or so. It may be called

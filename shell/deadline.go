@@ -102,7 +102,7 @@ func (d *deadline) limit(s *session) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.engine, d.activity = s.engine, &s.Activity
+	d.engine, d.activity = s.engine, s.Activity
 	d.activity.Note()
 	if d.hasPassed() {
 		d.halt(d.late)

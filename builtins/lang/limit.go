@@ -22,6 +22,12 @@ func LimitSteps(ctx context.Context, n uint64, stop context.CancelCauseFunc) con
 	return context.WithValue(ctx, stepsKey{}, &steps{max: n + 1, stop: stop})
 }
 
+// AnySteps is ctx for a thread that takes no steps of the evaluation's: it may run at
+// the same time as another.
+func AnySteps(ctx context.Context) context.Context {
+	return context.WithValue(ctx, stepsKey{}, (*steps)(nil))
+}
+
 type stepsKey struct{}
 
 // steps counts those of all threads of an evaluation, of which one runs at a

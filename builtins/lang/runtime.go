@@ -33,7 +33,7 @@ type Runtime struct {
 	// Load carries out the load statement; the loads under way are given.
 	Load func(t *starlark.Thread, module string) (starlark.StringDict, error)
 
-	Activity Activity // when it did something else than compute
+	Activity *Activity // when it did something else than compute
 
 	Account Account // of what runs outside catch
 	refused bool    // a change was refused, whatever became of the script
@@ -42,6 +42,15 @@ type Runtime struct {
 	evaluations int
 	shown       int // documents, of FormatJSON
 	state       map[reflect.Type]any
+}
+
+// Beside is a runtime for what goes on at the same time as r: with its settings and
+// streams, and nothing of what it keeps.
+func (r *Runtime) Beside() *Runtime {
+	return &Runtime{
+		Stdout: r.Stdout, Stderr: r.Stderr, Format: r.Format, Quiet: r.Quiet, Progress: func(string) {}, Width: r.Width, Blocks: r.Blocks,
+		Measure: r.Measure, Clock: r.Clock, Files: r.Files, DidYouMean: r.DidYouMean, FieldWords: r.FieldWords, Load: r.Load, Activity: r.Activity,
+	}
 }
 
 // StateOf is what the vocabulary that declares T keeps with the session; zero

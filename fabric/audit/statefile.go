@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"math/bits"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -69,8 +70,10 @@ func (st *State) encode() ([]byte, error) {
 	w.history(&st.history)
 	w.agents(&st.agents)
 	w.b = append(w.b, 'E')
+	// The encoder clears twice the window, most of which a small state would not use.
+	window := min(max(1<<bits.Len(uint(len(w.b))), zstd.MinWindowSize), 4<<20)
 	// With more than one goroutine the bytes could differ from run to run.
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(window))
 	if err != nil {
 		return nil, err
 	}
