@@ -176,7 +176,6 @@ func parseAudit(words []string) (o auditOptions, err error) {
 
 // audit runs audits and reports what they found.
 func (s *session) audit(ctx context.Context, o auditOptions) error {
-	collectAt(150) // a state of many reads is large: of 11,664 hosts 8 MB each
 	all, err := s.LoadAudits(ctx, o.words, auditFlags, o.deep)
 	if err != nil {
 		return err
@@ -211,6 +210,9 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 		}
 	}()
 	run.Begin = func(subnet audit.Subnet) (acks audit.Acks, err error) {
+		if len(s.Fabric().Nodes()) > 1000 {
+			collectAt(150) // a state of many reads is large: of 11,664 hosts 8 MB each
+		}
 		s.app.rails = append(s.app.rails, builtins.Rail{Port: o.rail, Subnet: subnet})
 		if lock, err = s.lockRuns(subnet); err != nil {
 			return nil, err
