@@ -3,6 +3,7 @@ package datagrams
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -85,6 +86,10 @@ It returns the table as it was read back; blocks beyond LinearFDBTop that a whol
 True
 `,
 	Run: lang.Do(func(c *lang.Call, a *nodeTableArgs) (starlark.Value, error) {
+		if v, ok := a.Table.(linear); ok {
+			row := slices.Clone(v.Linear()) // fibers run meanwhile, which may change it
+			return LFTKind.set(c, &portArgs{Target: a.Target}, func(t *change.Table) { change.ReplaceLinear(t, row) })
+		}
 		entries, row := map[mad.LID]uint8{}, []uint8(nil)
 		replace, err := tableEntries(a.Table, "LID", "a dict of LID to port, or a whole table", 0, func(lid int, value starlark.Value, replace bool) error {
 			if lid < 0 || lid > int(mad.MaxUnicastLID) || lid == 0 && !replace {
@@ -119,3 +124,7 @@ True
 		})
 	}),
 }
+
+// linear is a whole table as the wire has it: ports by LID, from LID 0 to at most
+// mad.MaxUnicastLID.
+type linear interface{ Linear() []uint8 }

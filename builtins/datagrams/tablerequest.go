@@ -176,10 +176,12 @@ func tableEntries(table starlark.Value, what, want string, first int, add func(k
 		}
 		return false, nil
 	case starlark.Iterable:
-		for i, value := range lang.Collect(v) {
-			if err := add(first+i, value, true); err != nil {
+		i := first
+		for value := range starlark.Elements(v) {
+			if err := add(i, value, true); err != nil {
 				return false, lang.ParamError("table", "%w", err)
 			}
+			i++
 		}
 		return true, nil
 	default:

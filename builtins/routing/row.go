@@ -22,6 +22,9 @@ type rowValue struct {
 func (r *rowValue) entries() routing.Row { return r.of.Tables.Row(r.s) }
 func (r *rowValue) own() routing.Row     { return r.of.Tables.Own(r.s) }
 
+// Linear is entries, for set_lft.
+func (r *rowValue) Linear() []uint8 { return r.entries() }
+
 var (
 	_ starlark.HasSetIndex = (*rowValue)(nil)
 	_ starlark.Sliceable   = (*rowValue)(nil)

@@ -28,7 +28,9 @@ func (r *Resolver) Targets(v starlark.Value) (list []Target, many bool, err erro
 		}
 		return []Target{t}, false, nil
 	}
-	for i, v := range lang.Collect(it) {
+	values := lang.Collect(it)
+	list = make([]Target, 0, len(values))
+	for i, v := range values {
 		t, err := r.target(v)
 		if err != nil {
 			return nil, true, lang.ParamError("target", "element %d: %w", i, err)

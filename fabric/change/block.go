@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -62,6 +63,7 @@ func setBlocks(ctx context.Context, e *engine.Engine, tables []*Table, changed [
 			writes = t.eachBlock(changed[i])
 		}
 		count[i] = len(writes)
+		b.calls = slices.Grow(b.calls, min(len(writes), maxCalls-len(b.calls)))
 		for _, w := range writes {
 			t.Written = append(t.Written, w.modifier)
 			if err := b.add(t, mad.MethodSet, w.modifier, w.data, func(c *engine.Call) {
@@ -91,9 +93,10 @@ func setBlocks(ctx context.Context, e *engine.Engine, tables []*Table, changed [
 }
 
 // eachBlock writes blocks one by one.
-func (t *Table) eachBlock(blocks []int) (writes []tableWrite) {
-	for _, n := range blocks {
-		writes = append(writes, tableWrite{t.Modifiers[n], t.block(t.Data, n), t.unused(n)})
+func (t *Table) eachBlock(blocks []int) []tableWrite {
+	writes := make([]tableWrite, len(blocks))
+	for i, n := range blocks {
+		writes[i] = tableWrite{t.Modifiers[n], t.block(t.Data, n), t.unused(n)}
 	}
 	return writes
 }

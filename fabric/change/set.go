@@ -50,8 +50,8 @@ type Set struct {
 	Err           error
 }
 
-// Apply makes all changes; what became of each is in its Err. Each step is
-// taken for all of them at once. The error is the end of ctx.
+// Apply makes all changes; what became of each is in its Err. Each step is taken for
+// all of them at once, maxCalls at a time. The error is the end of ctx.
 func Apply(ctx context.Context, e *engine.Engine, sets ...*Set) error {
 	first := map[nodeAt]*Set{} // of those to one node, which asks for its GUID
 	unread := map[*Set]bool{}
@@ -105,23 +105,27 @@ func Apply(ctx context.Context, e *engine.Engine, sets ...*Set) error {
 				}
 			}
 		}
-		calls := make([]engine.Call, len(sets))
-		var open []*engine.Call
-		for i, c := range sets {
+		var asked []*Set
+		for _, c := range sets {
 			if c.Err == nil && step.needed(c) {
-				step.ask(c, &calls[i])
-				open = append(open, &calls[i])
+				asked = append(asked, c)
 			}
 		}
-		if err := e.Do(ctx, open...); err != nil {
-			return err
-		}
-		for i, c := range sets {
-			if c.Err != nil || !step.needed(c) {
-				continue
+		calls := make([]engine.Call, min(len(asked), maxCalls))
+		open := make([]*engine.Call, len(calls))
+		for part := range slices.Chunk(asked, maxCalls) {
+			clear(calls)
+			for i, c := range part {
+				open[i] = &calls[i]
+				step.ask(c, open[i])
 			}
-			if c.Err = calls[i].Err; c.Err == nil {
-				c.Err = step.take(c, calls[i].Data())
+			if err := e.Do(ctx, open[:len(part)]...); err != nil {
+				return err
+			}
+			for i, c := range part {
+				if c.Err = calls[i].Err; c.Err == nil {
+					c.Err = step.take(c, calls[i].Data())
+				}
 			}
 		}
 	}
