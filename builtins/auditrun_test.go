@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/mad"
 )
@@ -310,6 +312,56 @@ func TestEndlessAudit(t *testing.T) {
 		want := []audit.Failure{{Audit: "endless", Err: late}, {Audit: "links", Err: late}}
 		if code, _ := status(f, r); code != 3 || !slices.Equal(r.Failures, want) {
 			t.Errorf("status %d, failures %v, want 3 and %v", code, r.Failures, want)
+		}
+	})
+}
+
+// TestBaselineBeside: the baseline is judged while the fabric is swept. What it prints
+// comes first, what it asks is not the run's, and its steps count.
+func TestBaselineBeside(t *testing.T) {
+	onSim(t, "fattree", func(o *Options) {
+		write(t, o.FS, "/work/mine.star", `
+def audit(fabric):
+    print(len(fabric.nodes), "nodes")
+    catch(smp_get, "NodeInfo", fabric.switches[0])
+    for i in range(1000):
+        pass
+    finding("mine.size", fabric, "%d nodes" % len(fabric.nodes), severity = "warning")
+`)
+	}, func(t *testing.T, f *fixture) {
+		base, err := f.Sweep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.env.Sim.Silence(end(t, base, "node-0010 HCA-1", 1).Node, 1, true)
+		steps := func(n uint64, baseline *fabric.Fabric) error {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			all, err := f.LoadAudits(ctx, []string{"mine.star"}, nil, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := f.RunAudits(lang.LimitSteps(ctx, n, cancel), AuditRun{Audits: all, Baseline: baseline, Once: true})
+			if err == nil && (len(r.Findings) > 0) == (baseline != nil) {
+				t.Errorf("told %s", told(r))
+			}
+			for _, row := range r.Coverage.Rows() {
+				if row.Audit == "mine" && row.Asked != 1 {
+					t.Errorf("%d requests of the audit count, want 1", row.Asked)
+				}
+			}
+			return err
+		}
+		var many *lang.LimitError
+		if err := steps(6000, nil); err != nil {
+			t.Error(err)
+		}
+		if err := steps(6000, base); !errors.As(err, &many) {
+			t.Errorf("with a baseline: %v, want too many steps", err)
+		}
+		f.stdout.Reset()
+		if err := steps(0, base); err != nil || f.stdout.String() != "44 nodes\n43 nodes\n" {
+			t.Errorf("printed %q, %v", f.stdout.String(), err)
 		}
 	})
 }
