@@ -353,10 +353,10 @@ def audit(fabric):
 			return err
 		}
 		var many *lang.LimitError
-		if err := steps(6000, nil); err != nil {
+		if err := steps(9000, nil); err != nil {
 			t.Error(err)
 		}
-		if err := steps(6000, base); !errors.As(err, &many) {
+		if err := steps(9000, base); !errors.As(err, &many) {
 			t.Errorf("with a baseline: %v, want too many steps", err)
 		}
 		f.stdout.Reset()
