@@ -41,9 +41,12 @@ func (a *app) site(kind string) {
 		a.warn("%v", err)
 		return
 	}
-	var keys strings.Builder
+	var keys strings.Builder // lines of a file of keys, where they are in this one
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
+		if n > 1 {
+			keys.WriteByte('\n')
+		}
 		name, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || strings.HasPrefix(name, "#") {
@@ -51,7 +54,7 @@ func (a *app) site(kind string) {
 		}
 		switch name {
 		case "m_key", "sa_key":
-			fmt.Fprintf(&keys, "%s %s\n", name, value)
+			fmt.Fprintf(&keys, "%s %s", name, value)
 		case "MLX_EPI":
 			a.plainSpeeds = !strings.EqualFold(value, "true")
 		default:
@@ -63,8 +66,8 @@ func (a *app) site(kind string) {
 	if err := lines.Err(); err != nil {
 		a.warn("%s: %v", path, err)
 	}
-	if keys.Len() > 0 && !a.flags.Changed("keys") {
-		a.siteKeys = a.keysOf(f, keys.String())
+	if text := keys.String(); strings.Trim(text, "\n") != "" && !a.flags.Changed("keys") {
+		a.siteKeys = a.keysOf(f, text)
 	}
 }
 

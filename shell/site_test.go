@@ -1,9 +1,11 @@
 package shell
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,7 +61,7 @@ func TestSiteConfig(t *testing.T) {
 		{"keys that all can read", "umad", "m_key=0x5ec2e7\n", nil, " 0 0s false",
 			"warning: ETC/infiniband-diags/ibdiag.conf: holds keys, and its mode 0644 lets others at it; make it yours alone: chmod 600 ETC/infiniband-diags/ibdiag.conf; the keys in it are left alone\n"},
 		{"a key that is none", "umad", "# private\nm_key=5ec2e7\n", nil, " 0 0s false",
-			"warning: ETC/infiniband-diags/ibdiag.conf:1: expected one key of at most 64 bits, as 0x0000000000000000, after m_key; the keys in it are left alone\n"},
+			"warning: ETC/infiniband-diags/ibdiag.conf:2: expected one key of at most 64 bits, as 0x0000000000000000, after m_key; the keys in it are left alone\n"},
 		{"bad values", "umad", "Port=x\ntimeout=-1\nnonsense\nMLX_EPI=TRUE\n", nil, " 0 0s false",
 			"warning: ETC/infiniband-diags/ibdiag.conf:1: Port: want a number from 1 to 254\nwarning: ETC/infiniband-diags/ibdiag.conf:2: timeout: want more than 0, and at most 24h\n"},
 	} {
@@ -107,4 +109,42 @@ func TestSiteNodeNames(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzSite: whatever ibdiag.conf has, it is read or told, and no key is shown.
+func FuzzSite(f *testing.F) {
+	f.Add("CA=mlx5_2\nPort=x\ntimeout=1e9\n", uint64(0x5ec2e7), " ")
+	f.Add("#m_key=1\nMLX_EPI=\nsa_key=0x7 0x8", uint64(1)<<63, "x")
+	f.Fuzz(func(t *testing.T, text string, key uint64, behind string) {
+		secret := fmt.Sprintf("%016x", key)
+		if strings.Contains(text+behind, secret) {
+			return
+		}
+		a, out := siteApp(t, map[string]string{siteConfig: "# private\n" + text + "\nm_key=0x" + secret + behind + "\n"})
+		a.site("umad")
+		if strings.Contains(out.String(), secret) {
+			t.Errorf("a key is shown: %s", out)
+		}
+		if told := strings.Count(out.String(), "\n"); told > strings.Count(text, "\n")+3 {
+			t.Errorf("%d lines are told of %q:\n%s", told, text, out)
+		}
+	})
+}
+
+// FuzzSettings: the command line and the configuration of a process that calls itself
+// OpenSM may be anything.
+func FuzzSettings(f *testing.F) {
+	f.Add("opensm\x00-R\x00file,no_fallback\x00-Ulfts", "routing_engine ftree\nlfts_file (null)\n")
+	f.Add("opensm\x00--config=\x00--lfts_file", "lfts_file\n\x00")
+	f.Fuzz(func(t *testing.T, args, config string) {
+		set, err := settingsOf(strings.Split(args, "\x00"), func(string) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader(config)), nil
+		})
+		if err != nil && !errors.Is(err, bufio.ErrTooLong) {
+			t.Error(err)
+		}
+		if !strings.Contains(args+" "+config, set.lfts) {
+			t.Errorf("the tables are in %q, of %q and %q", set.lfts, args, config)
+		}
+	})
 }

@@ -176,3 +176,18 @@ func TestTable(t *testing.T) {
 		t.Errorf("trend %v", x)
 	}
 }
+
+// FuzzKeys: nothing that is typed is lost, but for a sequence without an end.
+func FuzzKeys(f *testing.F) {
+	f.Add("q\x1b[A\xc3")
+	f.Add("\x1bO\x1b[200~\xff\xfe")
+	f.Fuzz(func(t *testing.T, typed string) {
+		list, rest := keys(typed)
+		if got := strings.Join(list, "") + rest; got != typed && (rest != "" || !strings.HasPrefix(typed, got) || len(typed)-len(got) <= maxSequence) {
+			t.Errorf("%q becomes %q and %q", typed, list, rest)
+		}
+		if slices.Contains(list, "") {
+			t.Errorf("%q has an empty key", typed)
+		}
+	})
+}
