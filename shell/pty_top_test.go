@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,7 +18,7 @@ var controls = regexp.MustCompile(`\x1b\[[?0-9]*[A-Za-z]`)
 // frame waits for a frame of the table that has text, and gives its lines.
 func (s *screen) frame(text string) []string {
 	s.t.Helper()
-	for range 10 { // one every 2 s, and one for each key
+	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); { // one every 2 s, and one for each key
 		s.expect("\x1b[H")
 		drawn := s.expect("\x1b[J")
 		if lines := strings.Split(controls.ReplaceAllString(drawn, ""), "\r\n"); strings.Contains(strings.Join(lines, "\n"), text) {
