@@ -62,7 +62,7 @@ func TestTerminalStartup(t *testing.T) {
 
 // TestTerminalProgress: the progress line counts the MADs of this statement.
 func TestTerminalProgress(t *testing.T) {
-	s := startTerminal(t, t.TempDir(), "-F", "sim:ring:n=2", "-t", "1h") // nothing is sent twice
+	s := startTerminal(t, t.TempDir(), "-F", "sim:ring:n=2", "-t", "1h", "--retries", "0") // nothing is sent twice
 	s.expect("> ")
 	s.send("x = [smp_get('NodeInfo', 1) for _ in range(50)]\r")
 	s.expect("> ")

@@ -32,7 +32,7 @@ func (s *screen) frame(text string) []string {
 // TestTerminalTop types at the live table, at 80 and at 200 columns.
 func TestTerminalTop(t *testing.T) {
 	t.Parallel()
-	s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=6", "top", "--every", "2s")
+	s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=6", "-t", "1h", "--retries", "0", "top", "--every", "2s")
 	s.expect("\x1b[?1049h")
 	s.frame("the first read; rates follow in 2s")
 	check := func(lines []string, width, rows int) {
