@@ -135,7 +135,7 @@ func tail(s string) string { return s[max(0, len(s)-300):] }
 func TestFibersCancel(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
-	e := engine.New(attach(t, "fattree:k=4,levels=2,loss=0.01,delay=50us"), engine.Options{})
+	e := engine.New(attach(t, "fattree:k=4,levels=2,loss=0.01,delay=50us"), engine.Options{Timeout: time.Minute})
 	t.Cleanup(func() { e.Close() })
 	f := plain(t, func(o *Options) { o.Engine = e })
 	if _, explained, _ := f.run("lids = [n.lid for n in discover().nodes]"); explained != "" {

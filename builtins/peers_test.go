@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
@@ -81,7 +82,14 @@ type peerFixture struct {
 	net  string
 }
 
+// onIbsim waits for answers as long as a busy machine takes.
 func onIbsim(t *testing.T, net string, o ibsimtest.Options, adapt func(*Options)) *peerFixture {
+	t.Helper()
+	return onIbsimFor(t, 5*time.Second, net, o, adapt)
+}
+
+// onIbsimFor is onIbsim with another timeout.
+func onIbsimFor(t *testing.T, timeout time.Duration, net string, o ibsimtest.Options, adapt func(*Options)) *peerFixture {
 	t.Helper()
 	f := &peerFixture{new(fixture), ibsimtest.Start(t, net, o), net}
 	tr, err := ibsim.Attach(ibsim.Options{Socket: f.peer.Name})
@@ -92,7 +100,7 @@ func onIbsim(t *testing.T, net string, o ibsimtest.Options, adapt func(*Options)
 	if adapt != nil {
 		adapt(&opts)
 	}
-	opts.Engine = engine.New(tr, engine.Options{Write: opts.Write})
+	opts.Engine = engine.New(tr, engine.Options{Write: opts.Write, Timeout: timeout})
 	t.Cleanup(func() { opts.Engine.Close() })
 	if f.Session, err = NewSession(opts); err != nil {
 		t.Fatal(err)

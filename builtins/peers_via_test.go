@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -92,15 +91,15 @@ func TestOpenSMKeys(t *testing.T) {
 	n := peerNets(t)[2] // which has M_Keys
 	f := onIbsim(t, n.net, ibsimtest.Options{SM: n.sm, SMArgs: quiet, SMConf: n.conf}, nil)
 	fab := f.sweep(t)
+	ports := entrances(fab)
+	ibsimtest.Poll(t, "OpenSM to write all M_Keys", func() bool { // after the subnet is up, and not at once
+		keys, err := readKeys(filepath.Join(f.peer.Dir, "guid2mkey"))
+		return err == nil && len(keys.Ports) == len(ports)
+	})
 	keys, err := readKeys(filepath.Join(f.peer.Dir, "guid2mkey"))
-	for end := time.Now().Add(20 * time.Second); err != nil && time.Now().Before(end); { // it comes after the subnet is up
-		time.Sleep(10 * time.Millisecond)
-		keys, err = readKeys(filepath.Join(f.peer.Dir, "guid2mkey"))
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	ports := entrances(fab)
 	for _, p := range ports {
 		if _, ok := keys.Ports[p.GUID()]; !ok {
 			t.Errorf("%s has no M_Key", p.Label())

@@ -53,7 +53,7 @@ func interruptAt(t *testing.T, cmd *exec.Cmd, moment time.Duration) {
 	}
 	signal := time.AfterFunc(moment, func() { cmd.Process.Signal(os.Interrupt) })
 	defer signal.Stop()
-	hung := time.AfterFunc(moment+30*time.Second, func() { cmd.Process.Signal(syscall.SIGQUIT) })
+	hung := time.AfterFunc(moment+2*time.Minute, func() { cmd.Process.Signal(syscall.SIGQUIT) })
 	defer hung.Stop()
 	cmd.Wait()
 	ended := cmd.ProcessState.Sys().(syscall.WaitStatus)

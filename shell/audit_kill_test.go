@@ -28,7 +28,7 @@ func TestJobLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, job := range []string{"counters", "mine"} {
-		c := exec.Command("fabsh", "-F", "sim:ring:n=2", "--state", dir, "audit", "counters", "--over", "last", "--job", job)
+		c := exec.Command("fabsh", "-F", "sim:ring:n=2", "-t", "1m", "--state", dir, "audit", "counters", "--over", "last", "--job", job)
 		c.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
 		out, err := c.CombinedOutput()
 		locked := fmt.Sprintf("another run is under way: process %d holds %s/counters.state.lock", os.Getpid(), folder)
@@ -51,7 +51,7 @@ func TestKillAnyMoment(t *testing.T) {
 	dir := t.TempDir()
 	run := func() (*exec.Cmd, *bytes.Buffer) {
 		var out bytes.Buffer
-		c := exec.Command("fabsh", "-F", "sim:fattree:k=4,levels=2", "--state", dir, "audit", "counters", "links", "--over", "last", "--job", "cron", "--out", filepath.Join(dir, "report"))
+		c := exec.Command("fabsh", "-F", "sim:fattree:k=4,levels=2", "-t", "1m", "--state", dir, "audit", "counters", "links", "--over", "last", "--job", "cron", "--out", filepath.Join(dir, "report"))
 		c.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
 		c.Stdout, c.Stderr = &out, &out
 		return c, &out

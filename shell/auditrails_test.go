@@ -65,7 +65,7 @@ func TestEachPort(t *testing.T) {
 		{"the first cannot be opened", []string{none, silent}, strings.Replace(nothing, "mlx5_1", "mlx5_0", 1) + silentRail, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, status := onRails(t, []string{"-q", "-t", "10", "--state", t.TempDir()}, []string{"links"}, test.specs)
+			got, status := onRails(t, []string{"-q", "-t", "100", "--state", t.TempDir()}, []string{"links"}, test.specs)
 			if diff := cmp.Diff(test.want, withoutPorts(t, got)); diff != "" || status != test.status {
 				t.Errorf("status %d, want %d; -want +got\n%s", status, test.status, diff)
 			}

@@ -75,10 +75,10 @@ func serveSpec(t *testing.T, spec string, bare bool) *served {
 	return s
 }
 
-// fabsh is a fabsh on the subnet.
+// fabsh is a fabsh on the subnet. What is lost is soon sent again, and a busy machine has
+// 10 s to answer.
 func (s *served) fabsh(args ...string) *exec.Cmd {
-	cmd := fabsh(s.t, nil, slices.Concat([]string{"-F", "ibsim:" + s.name, "--state", s.dir, "-t", "200", "--retries", "6"}, args)...)
-	return cmd
+	return fabsh(s.t, nil, slices.Concat([]string{"-F", "ibsim:" + s.name, "--state", s.dir, "-t", "1s", "--retries", "9"}, args)...)
 }
 
 // TestBringUp: bring_up.star brings up a bare subnet, whose paths all arrive, may be run
@@ -119,7 +119,7 @@ func (s *served) tables() (text string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	e := engine.New(conn, engine.Options{})
+	e := engine.New(conn, engine.Options{Retries: 9})
 	defer e.Close()
 	f, err := discover.Sweep(context.Background(), e, discover.Options{})
 	if err != nil {
@@ -152,6 +152,13 @@ func guardOf(parent int) int {
 		}
 	}
 	return 0
+}
+
+// runs: the process is there, and more than an entry that nobody has waited for.
+func runs(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, _ := bytes.Cut(stat, []byte(") ")) // after the name (proc_pid_stat(5))
+	return err == nil && !bytes.HasPrefix(state, []byte("Z")) && !bytes.HasPrefix(state, []byte("X"))
 }
 
 // TestChangeKilled kills the process that makes a change, its guard, or both, at any
@@ -224,7 +231,7 @@ func (s *served) kill(kills int, r *rand.Rand) map[string]int {
 			syscall.Kill(guard, syscall.SIGKILL)
 		}
 		cmd.Wait()
-		for guard != 0 && syscall.Kill(guard, 0) == nil { // it takes the change back
+		for guard != 0 && runs(guard) { // it takes the change back
 			time.Sleep(20 * time.Millisecond)
 		}
 		count["killed: "+who]++
@@ -260,7 +267,7 @@ func (s *served) kill(kills int, r *rand.Rand) map[string]int {
 func (s *served) reached(cmd *exec.Cmd, before string, lines int) {
 	for range 500 {
 		begin, n := s.journal()
-		if begin != before && n >= lines || cmd != nil && syscall.Kill(cmd.Process.Pid, 0) != nil {
+		if begin != before && n >= lines || cmd != nil && !runs(cmd.Process.Pid) {
 			return
 		}
 		time.Sleep(time.Millisecond)

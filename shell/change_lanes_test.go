@@ -45,7 +45,7 @@ func TestChangeLanes(t *testing.T) {
 	if dump("False") != before {
 		t.Fatal("the refused change was made")
 	}
-	apply := s.fabsh("--write", "change", "apply", file, "--sl", levels, "--confirm-within", "100s")
+	apply := s.fabsh("--write", "change", "apply", file, "--sl", levels, "--confirm-within", "10m")
 	stderr, err := apply.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func TestChangeStaged(t *testing.T) {
 		t.Errorf("lanes that OpenSM's file has not: %s", got)
 	}
 	must(f, "change", "plan", "--routes", target, "--out", file)
-	cmd := on(t, f, "-C", "host-0-2", "--state", state, "--write", "change", "apply", file, "--stage", dump, "--reload", strconv.Itoa(f.SMPID()), "--confirm-within", "100s")
+	cmd := on(t, f, "-C", "host-0-2", "--state", state, "--write", "change", "apply", file, "--stage", dump, "--reload", strconv.Itoa(f.SMPID()), "--confirm-within", "10m")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

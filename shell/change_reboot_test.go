@@ -30,7 +30,7 @@ func TestChangeReboot(t *testing.T) {
 	want("", "0", "--write", "../examples/bring_up.star")
 	want("", "0", "--write", "-c", `for s in discover().switches: smp_set("PortInfo", [p for p in s.ports if p.peer], hoq_life=5)`) // so that no drain takes long
 	want("ok: ", "0", "change", "plan", "--routes", "lash", "--out", file, "--sl-out", levels)
-	cmd := s.fabsh("--write", "change", "apply", file, "--sl", levels, "--confirm-within", "100s")
+	cmd := s.fabsh("--write", "change", "apply", file, "--sl", levels, "--confirm-within", "10m")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

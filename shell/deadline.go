@@ -16,6 +16,9 @@ const (
 	// mayCompute is how long it may do so without a word, to people or to the
 	// fabric: what has just computed for so long reports nothing.
 	mayCompute = time.Second
+	// hearsEvery is how often that is looked after. A look that comes late finds no
+	// more silence than one in time: the machine may stand still, or be busy.
+	hearsEvery = 100 * time.Millisecond
 )
 
 // deadline is the end of a session's time, or of a statement's at the prompt.
@@ -34,6 +37,8 @@ type deadline struct {
 	engine   *engine.Engine // nil: no live fabric, or none yet
 	activity *lang.Activity // nil: there is no session yet
 	timer    *time.Timer
+	word     time.Time     // the last one that was heard
+	silent   time.Duration // since then, as the looks found it
 	stopped  bool
 }
 
@@ -60,25 +65,36 @@ func (d *deadline) pass() {
 		d.activity.Note() // the waiting ends now, and the script has its time from here
 	}
 	d.halt(d.late)
+	d.word = d.lastWord()
+	d.silent = d.at.Sub(d.word)
 	d.look()
+}
+
+// lastWord is when the script said something, or began. d.mu is held.
+func (d *deadline) lastWord() time.Time {
+	if d.activity != nil {
+		return d.activity.Last()
+	}
+	return d.at.Add(-d.late.After)
 }
 
 // look stops the script if it just computes or its grace has ended, and otherwise
 // looks again when that may be so. d.mu is held.
 func (d *deadline) look() {
-	last := d.at.Add(-d.late.After)
-	if d.activity != nil {
-		last = d.activity.Last()
-	}
-	computes, left := time.Until(last.Add(mayCompute)), time.Until(d.at.Add(grace))
-	switch {
-	case min(computes, left) > 0:
-		d.timer = time.AfterFunc(min(computes, left), func() {
+	computes, left := mayCompute-d.silent, time.Until(d.at.Add(grace))
+	switch next := min(computes, left, hearsEvery); {
+	case next > 0:
+		d.timer = time.AfterFunc(next, func() {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			if !d.stopped {
-				d.look()
+			if d.stopped {
+				return
 			}
+			d.silent += next
+			if word := d.lastWord(); word.After(d.word) {
+				d.word, d.silent = word, min(time.Since(word), next)
+			}
+			d.look()
 		})
 	case left > 0:
 		d.close(d.late)

@@ -27,7 +27,7 @@ func TestDeadlineComputing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				s := &session{Session: &builtins.Session{Runtime: new(lang.Runtime)}}
+				s := &session{Session: &builtins.Session{Runtime: &lang.Runtime{Activity: new(lang.Activity)}}}
 				d := startDeadline(5*time.Second, nil)
 				defer d.stop()
 				d.limit(s)

@@ -14,7 +14,7 @@ import (
 // TestDeclaredTypes: what is declared of the results of functions is so: what is
 // inferred of the calls in their examples is the type of their values.
 func TestDeclaredTypes(t *testing.T) {
-	r, _ := openTest(t, "-F", "sim", "-t", "20")
+	r, _ := openTest(t, "-F", "sim", "-t", "100")
 	functions := &completer{globals: func() starlark.StringDict { return r.Predeclared() }}
 	inferred := 0
 	for _, b := range r.Builtins() {
@@ -58,7 +58,7 @@ func bare(name string) string { return strings.ToLower(strings.ReplaceAll(name, 
 // TestDeclaredMembers: what is declared of attributes is so, and of what methods
 // return.
 func TestDeclaredMembers(t *testing.T) {
-	r, _ := openTest(t, "-F", "sim:ring:n=2", "-t", "20")
+	r, _ := openTest(t, "-F", "sim:ring:n=2", "-t", "100")
 	var check func(what, want string, v starlark.Value)
 	check = func(what, want string, v starlark.Value) {
 		if element, ok := strings.CutPrefix(want, "list of "); ok && v.Type() == "list" {

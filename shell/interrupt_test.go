@@ -161,7 +161,12 @@ func TestInterruptsWaiting(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			killed := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+			killed := time.AfterFunc(2*time.Minute, func() {
+				cmd.Process.Kill()
+				if r, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil { // the test waits for a reader, too
+					r.Close()
+				}
+			})
 			defer killed.Stop()
 			w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
 			if err != nil {

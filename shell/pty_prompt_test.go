@@ -62,12 +62,14 @@ func TestTerminalStartup(t *testing.T) {
 
 // TestTerminalProgress: the progress line counts the MADs of this statement.
 func TestTerminalProgress(t *testing.T) {
-	s := startTerminal(t, t.TempDir(), "-F", "sim:ring:n=2")
+	s := startTerminal(t, t.TempDir(), "-F", "sim:ring:n=2", "-t", "1h", "--retries", "0") // nothing is sent twice
 	s.expect("> ")
 	s.send("x = [smp_get('NodeInfo', 1) for _ in range(50)]\r")
 	s.expect("> ")
-	s.send("x = [smp_get('NodeInfo', 1), sleep(2)]\r")
+	s.send("x = [smp_get('NodeInfo', 1), sleep('1h')]\r")
 	s.expect("1 MAD sent, 1 answered (")
+	s.send(ctrlC)
+	s.expect("interrupted")
 	s.expect("> ")
 	s.send(ctrlD)
 	s.exit(0)
@@ -75,11 +77,25 @@ func TestTerminalProgress(t *testing.T) {
 
 // TestTerminalEndAhead: Ctrl-D that was typed while a statement runs ends fabsh.
 func TestTerminalEndAhead(t *testing.T) {
-	s := startTerminal(t, t.TempDir(), "-F", "sim:ring:n=2")
+	home := t.TempDir()
+	pipe := filepath.Join(home, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lets, err := os.OpenFile(pipe, os.O_RDWR, 0) // waits for no reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lets.Close()
+	// The statement runs until the test lets its pager go on.
+	s := startTerminalOf(t, terminalOf{home: home, columns: 80, pager: "cat >/dev/null; echo waits; head -n 1 pipe"}, "-F", "sim:ring:n=2")
 	s.expect("> ")
-	s.send("sleep(1)\r")
-	s.expect("Ctrl-C stops")
+	s.send("help\r")
+	s.expect("waits\r\n")
 	s.send(ctrlD)
+	if _, err := lets.WriteString("goes on\n"); err != nil {
+		t.Fatal(err)
+	}
 	s.exit(0)
 }
 

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,7 +18,7 @@ var controls = regexp.MustCompile(`\x1b\[[?0-9]*[A-Za-z]`)
 // frame waits for a frame of the table that has text, and gives its lines.
 func (s *screen) frame(text string) []string {
 	s.t.Helper()
-	for range 10 { // one every 2 s, and one for each key
+	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); { // one every 2 s, and one for each key
 		s.expect("\x1b[H")
 		drawn := s.expect("\x1b[J")
 		if lines := strings.Split(controls.ReplaceAllString(drawn, ""), "\r\n"); strings.Contains(strings.Join(lines, "\n"), text) {
@@ -31,7 +32,7 @@ func (s *screen) frame(text string) []string {
 // TestTerminalTop types at the live table, at 80 and at 200 columns.
 func TestTerminalTop(t *testing.T) {
 	t.Parallel()
-	s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=6", "top", "--every", "2s")
+	s := startTerminalOf(t, terminalOf{home: t.TempDir(), columns: 80}, "-F", "sim:ring:n=6", "-t", "1h", "--retries", "0", "top", "--every", "2s")
 	s.expect("\x1b[?1049h")
 	s.frame("the first read; rates follow in 2s")
 	check := func(lines []string, width, rows int) {

@@ -23,7 +23,7 @@ func (s *screen) shows(statement string) string {
 // TestWidth: tables leave out columns on a narrow terminal, and text is broken
 // between words; a wide one has all.
 func TestWidth(t *testing.T) {
-	s := startTerminal(t, t.TempDir(), "-q", "-t", "10", "-F", "sim:ring:n=2")
+	s := startTerminal(t, t.TempDir(), "-q", "-t", "100", "-F", "sim:ring:n=2")
 	s.expect("rw> ")
 	width := func(columns uint16) {
 		if err := unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 60, Col: columns}); err != nil {

@@ -67,7 +67,7 @@ func TestNoQuestions(t *testing.T) {
 
 // TestCarets: the caret stands below the token that is meant.
 func TestCarets(t *testing.T) {
-	r, out := openTest(t, "-F", "sim:ring:n=2", "-t", "10")
+	r, out := openTest(t, "-F", "sim:ring:n=2", "-t", "100")
 	for _, tt := range []string{
 		"f = discover(); f.switches[0].nmae\n                                  ^\n",
 		"smp_get(\"NodeInfo\", 999)\n    ^\n",

@@ -34,8 +34,8 @@ func TestSAKeyUnderOpenSM(t *testing.T) {
 		{"none", nil, "sa_get: P_KeyTableRecord of the subnet administrator: SubnAdmGet(P_KeyTableRecord) to LID ",
 			": request invalid (status 0x0200); it may be for those alone who show its SM_Key: --keys FILE, with a line sa_key\n"},
 		{"right", []string{"--keys", right}, `["0x`, ""},
-		{"wrong", []string{"--keys", wrong, "-t", "50"}, "sa_get: P_KeyTableRecord of the subnet administrator: SubnAdmGet(P_KeyTableRecord) to LID ",
-			": timed out after 3 attempts in 150ms; check that the subnet manager is up, and that the sa_key of --keys is its, or allow more with --timeout and --retries\n"},
+		{"wrong", []string{"--keys", wrong, "-t", "100"}, "sa_get: P_KeyTableRecord of the subnet administrator: SubnAdmGet(P_KeyTableRecord) to LID ",
+			": timed out after 3 attempts in 300ms; check that the subnet manager is up, and that the sa_key of --keys is its, or allow more with --timeout and --retries\n"},
 	} {
 		got := outcome(on(t, f, append(test.args, "-c", ask)...))
 		if !strings.HasPrefix(got, test.want) || !strings.Contains(got, test.end) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // vt is as much of a terminal (ECMA-48) as readline's output needs: what is on
@@ -13,12 +14,22 @@ type vt struct {
 	columns  int
 	rows     [][]rune
 	row, col int
+	rest     string // the beginning of a sequence whose end is yet to come
 }
 
-var escape = regexp.MustCompile(`^\x1b\[(\??)(\d*)([A-Za-z])`)
+var (
+	escape     = regexp.MustCompile(`^\x1b\[(\??)(\d*)([A-Za-z])`)
+	halfEscape = regexp.MustCompile(`^\x1b(\[\??\d*)?$`)
+)
 
+// write takes text as it is read of a terminal, in parts that end anywhere.
 func (v *vt) write(text string) {
+	text, v.rest = v.rest+text, ""
 	for text != "" {
+		if halfEscape.MatchString(text) || !utf8.FullRuneInString(text) {
+			v.rest = text
+			return
+		}
 		if m := escape.FindStringSubmatch(text); m != nil {
 			text = text[len(m[0]):]
 			n, _ := strconv.Atoi(m[2])
@@ -94,9 +105,13 @@ func (v *vt) screen() string {
 }
 
 func TestVT(t *testing.T) {
-	v := &vt{columns: 4}
-	v.write("abcdef\b\x1b[Axy\r\nzz\x1b[2Kw\x1b[?2004h")
-	if got, want := v.screen(), "axyd\n  w▮\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	const text = "abcdef\b\x1b[Axy\r\nzz\x1b[2Kw\x1b[?2004h"
+	for i := range len(text) + 1 { // read in two parts
+		v := &vt{columns: 4}
+		v.write(text[:i])
+		v.write(text[i:])
+		if got, want := v.screen(), "axyd\n  w▮\n"; got != want {
+			t.Errorf("after %d bytes: got %q, want %q", i, got, want)
+		}
 	}
 }

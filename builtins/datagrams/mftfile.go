@@ -30,6 +30,7 @@ A switch that the fabric does not have is an error.`,
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Path string }) (starlark.Value, error) {
 		f := c.Recv.(*topology.Fabric)
+		defer c.Reads()()
 		file, err := c.Runtime().Files.Open(c.Fiber().Context, a.Path)
 		if err != nil {
 			return nil, lang.Errorf("%w", err)

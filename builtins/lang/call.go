@@ -171,3 +171,7 @@ func (c *Call) Refuse(format string, args ...any) error {
 
 // Block waits for what fn does, and lets other fibers run meanwhile.
 func (c *Call) Block(fn func(context.Context) error) error { return Block(c.Thread, fn) }
+
+// Reads notes that c reads a file, until done is called: that may be a pipe, and who
+// waits for it does not compute.
+func (c *Call) Reads() (done func()) { return c.Runtime().Activity.wait() }

@@ -193,7 +193,7 @@ func TestNamed(t *testing.T) {
 	}
 	f.Allow(starlark.String("fifo"))
 	f.Allow(starlark.String("absent"))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := f.exists(ctx, "fifo"); err != nil {
 		t.Error(err)

@@ -125,6 +125,7 @@ type pathArg struct{ Path string }
 
 // read calls fn with the file.
 func (a *pathArg) read(c *lang.Call, fn func(r io.Reader) error) error {
+	defer c.Reads()()
 	file, err := c.Runtime().Files.Open(c.Fiber().Context, a.Path)
 	if err != nil {
 		return lang.Errorf("%w", err)

@@ -38,8 +38,9 @@ func (f *Fixture) startSM(t testing.TB, o Options, dir string) *SM {
 // launchSM starts OpenSM, which forgets all it may have known of other fabrics.
 func (f *Fixture) launchSM(t testing.TB, o Options, dir string) *SM {
 	t.Helper()
-	// The first is for Wait; more SMPs than ibsim can hold wedge it.
-	conf := "force_log_flush TRUE\nmax_wire_smps 64\nmax_wire_smps2 64\n" + o.SMConf
+	// The first is for Wait; more SMPs than ibsim can hold wedge it; and what a busy
+	// machine does not answer in 0.8 s, OpenSM takes for gone.
+	conf := "force_log_flush TRUE\nmax_wire_smps 64\nmax_wire_smps2 64\ntransaction_timeout 2000\n" + o.SMConf
 	if err := os.WriteFile(filepath.Join(dir, "opensm.conf"), []byte(conf), 0o666); err != nil {
 		t.Fatal(err)
 	}

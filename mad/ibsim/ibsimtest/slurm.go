@@ -3,6 +3,7 @@ package ibsimtest
 import (
 	"crypto/rand"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/user"
@@ -60,6 +61,8 @@ func StartSlurm(t testing.TB, topology, nodes string) *Slurm {
 		"ProctrackType=proctrack/linuxproc",
 		"NodeName=" + nodes + " NodeAddr=127.0.0.1 Port=1",
 		"PartitionName=all Nodes=ALL Default=YES",
+		"MessageTimeout=100", // of scontrol, seconds
+		"TCPTimeout=60",
 		"",
 	}, "\n"))
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -114,13 +117,18 @@ func (s *Slurm) write(t testing.TB, name, text string) {
 	}
 }
 
-// freePort is one that nobody listens on now.
+// freePort is one that nobody listens on now, nor will soon: it is below those that
+// Linux gives to who asks for any (ip(7), ip_local_port_range).
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := 10000 + mathrand.IntN(20000)
+		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+		if err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no port is free")
+	return 0
 }

@@ -46,7 +46,7 @@ func testChange(t *testing.T, s *subnet) {
 		s.startSM()
 	}()
 	t.Log(must("change", "plan", "--routes", in("target.dump"), "--out", in("new.plan")))
-	cmd := run("--write", "change", "apply", in("new.plan"), "--stage", in("lfts.dump"), "--reload", strconv.Itoa(s.sm.Process.Pid), "--confirm-within", "100s")
+	cmd := run("--write", "change", "apply", in("new.plan"), "--stage", in("lfts.dump"), "--reload", strconv.Itoa(s.sm.Process.Pid), "--confirm-within", "10m")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

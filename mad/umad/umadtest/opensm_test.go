@@ -269,8 +269,8 @@ func testPortChoice(t *testing.T, s *subnet) {
 			}
 			for _, flags := range ways {
 				name := fmt.Sprintf("vib0 %v, vib1 %v, %q", first, second, flags)
-				peer := describe.FindString(ibsimtest.Output(t, ibsimtest.Command(t, "smpquery", append(flags, "-D", "nodedesc", "0")...)))
-				out, _ := exec.Command("fabsh", append(flags, "-q", "-c", `smp_get("NodeDescription", dr("0")).node_string`)...).CombinedOutput()
+				peer := describe.FindString(ibsimtest.Output(t, ibsimtest.Command(t, "smpquery", append(flags, "-t", "10000", "-D", "nodedesc", "0")...)))
+				out, _ := exec.Command("fabsh", append(slices.Concat(slowly, flags), "-q", "-c", `smp_get("NodeDescription", dr("0")).node_string`)...).CombinedOutput()
 				got := describe.FindString(string(out))
 				linkUp := first == mad.PortStateInitialize && second == mad.PortStateDown
 				switch named := len(flags) > 0 && flags[0] == "-C"; {
@@ -290,15 +290,18 @@ func testPortChoice(t *testing.T, s *subnet) {
 
 // The adapter is pulled out while fabsh sweeps.
 func testRemoval(t *testing.T, s *subnet) {
-	var pulled time.Time
-	time.AfterFunc(2*time.Second, func() {
-		pulled = time.Now()
-		s.ours.unplug()
-	})
-	got := fabsh(t.Context(), "while True: discover()")
+	r := runFabsh(t, "discover()\nprint('swept')\nwhile True: discover()")
+	r.says("swept")
+	pulled := time.Now()
+	s.ours.unplug()
+	got := ""
+	for r.out.Scan() {
+		got += r.out.Text() + "\n"
+	}
+	r.Wait()
 	t.Logf("fabsh ended %v later", time.Since(pulled).Round(time.Millisecond))
-	if !strings.Contains(got, "vib1/1 is gone: the device was removed or reset, or its driver unloaded (") || !strings.HasSuffix(got, "[exit status 3]\n") {
-		t.Errorf("fabsh: %s", got)
+	if !strings.Contains(got, "vib1/1 is gone: the device was removed or reset, or its driver unloaded (") || r.ProcessState.ExitCode() != 3 {
+		t.Errorf("fabsh: %v, %s", r.ProcessState, got)
 	}
 	is(t, "afterwards", fabsh(t.Context(), "1", "-F", "umad"), "fabsh: no device vib1: there is vib0; to list them: fabsh ports\n[exit status 3]\n")
 }

@@ -66,7 +66,7 @@ func testReports(t *testing.T, s *subnet) {
 
 	s.sim.Console(t, `PerformanceSet "leaf-3"[2] PortCounters.SymbolErrorCounter=77`)
 	rows := report(t, 1, "ibqueryerrors", "--threshold", "70", "--suppress", "PortXmitWait")
-	out, _ := ibsimtest.Command(t, "ibqueryerrors", "-C", "vib1", "-P", "1").Output() // its status is 1
+	out, _ := ibsimtest.Command(t, "ibqueryerrors", "-C", "vib1", "-P", "1", "-t", "10000").Output() // its status is 1
 	if len(rows) != 1 || rows[0]["port"] != "leaf-3/2" || rows[0]["count"] != 77.0 || !strings.Contains(string(out), " port 2: [SymbolErrorCounter == 77]") {
 		t.Errorf("ibqueryerrors: %v, the tool\n%s", rows, out)
 	}

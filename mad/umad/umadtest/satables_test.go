@@ -62,7 +62,7 @@ for n in cas[0], cas[-1]:
     g = gid(n.port_guid, prefix="0xfe80000000000000")
     sa_set("ServiceRecord", service_id=n.lid, service_gid=g, service_p_key=0xffff, service_lease=0xffffffff, service_name="fabsh")
     sa_set("MCMemberRecord", mgid="ff12:1::9", port_gid=g, join_state="full_member", q_key=7, p_key=0xffff, sl=0, flow_label=0, tclass=0)
-for i in range(100): # until OpenSM has set up the group's tree
+for i in range(1000): # until OpenSM has set up the group's tree
     if sa_gettable("MulticastForwardingTableRecord"):
         break
     sleep("200ms")`

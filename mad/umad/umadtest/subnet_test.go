@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,7 +80,7 @@ func (s *subnet) startSM(args ...string) {
 	t, f := s.t, s.sim
 	t.Helper()
 	conf := filepath.Join(f.Dir, "opensm.conf")
-	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"), 0o666); err != nil {
+	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\ntransaction_timeout 5000\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	os.Remove(s.log) // that of the OpenSM before says that the subnet is up
@@ -95,7 +96,7 @@ func (s *subnet) startSM(args ...string) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	wait(t, "OpenSM to bring the subnet up", func() bool {
+	ibsimtest.Poll(t, "OpenSM to bring the subnet up", func() bool {
 		state, _ := os.ReadFile("/sys/class/infiniband/vib1/ports/1/state")
 		return strings.HasPrefix(string(state), "4: ACTIVE") && strings.Contains(s.said(t), "SUBNET UP")
 	})
@@ -126,24 +127,17 @@ func (s *subnet) said(t *testing.T) string {
 	return string(b)
 }
 
-func wait(t *testing.T, what string, ready func() bool) {
-	t.Helper()
-	for range 3000 {
-		if ready() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatalf("waited a minute for %s", what)
-}
-
 // tail is the end of a long text.
 func tail(s string) string { return s[max(0, len(s)-4000):] }
+
+// slowly has fabsh wait for answers as long as emulated processors take, unless flags
+// after it say otherwise.
+var slowly = []string{"-t", "5s"}
 
 // fabsh runs code, and returns all it writes and its exit status.
 func fabsh(ctx context.Context, code string, flags ...string) string {
 	var out bytes.Buffer
-	c := exec.CommandContext(ctx, "fabsh", append(append([]string{"-q", "-C", "vib1"}, flags...), "-c", code)...)
+	c := exec.CommandContext(ctx, "fabsh", slices.Concat([]string{"-q", "-C", "vib1"}, slowly, flags, []string{"-c", code})...)
 	c.Stdout, c.Stderr = &out, &out
 	c.Run()
 	if status := c.ProcessState.ExitCode(); status != 0 {
@@ -155,7 +149,7 @@ func fabsh(ctx context.Context, code string, flags ...string) string {
 // diag runs a program of infiniband-diags on our adapter.
 func diag(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	return ibsimtest.Output(t, ibsimtest.Command(t, name, append([]string{"-C", "vib1", "-P", "1"}, args...)...))
+	return ibsimtest.Output(t, ibsimtest.Command(t, name, append([]string{"-C", "vib1", "-P", "1", "-t", "10000"}, args...)...))
 }
 
 // field is what a program of infiniband-diags says behind name and dots.

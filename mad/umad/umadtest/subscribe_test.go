@@ -23,7 +23,7 @@ type running struct {
 
 func runFabsh(t *testing.T, code string) *running {
 	t.Helper()
-	c := exec.Command("fabsh", "-q", "-C", "vib1", "-c", code)
+	c := exec.Command("fabsh", slices.Concat([]string{"-q", "-C", "vib1"}, slowly, []string{"-c", code})...)
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ print(len(sa_gettable("InformInfoRecord")), stats().dropped)
 	r.Process.Signal(os.Interrupt)
 	began = time.Now()
 	r.Wait()
-	if took := time.Since(began); took > 5*time.Second || r.ProcessState.ExitCode() != 130 {
+	if took := time.Since(began); took > time.Minute || r.ProcessState.ExitCode() != 130 {
 		t.Errorf("interrupted, it ended after %v with %v", took, r.ProcessState)
 	}
 	is(t, "subscriptions that are left", fmt.Sprint(subscriptions(t)), "[]")
