@@ -78,7 +78,7 @@ func TestIbsimKilled(t *testing.T) {
 	if err == nil && f.Complete() {
 		t.Errorf("%v after ibsim was killed", f)
 	}
-	if d := time.Since(begin); d > 20*time.Second {
+	if d := time.Since(begin); d > time.Minute {
 		t.Errorf("took %v", d)
 	}
 }

@@ -153,7 +153,7 @@ func TestDoCancelled(t *testing.T) {
 // TestClose: open calls end, nothing is left, and closing again is harmless.
 func TestClose(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	e := New(newFake(func(f *fakeTransport, d Datagram) {}), Options{})
+	e := New(newFake(func(f *fakeTransport, d Datagram) {}), Options{Timeout: time.Hour})
 	w := waiter{make(chan *Call, 100)}
 	for i := range 100 {
 		c := getNodeInfo(mad.LID(i%3 + 1))

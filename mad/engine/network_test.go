@@ -22,10 +22,11 @@ type network struct {
 	agent   func(lid mad.LID) time.Duration // how long it takes for a MAD; negative: dead
 
 	mu   sync.Mutex
-	r    *rand.Rand
 	from time.Time
 	free time.Duration             // when the path has taken all it holds
 	busy map[mad.LID]time.Duration // when an agent has answered all it holds
+	had  map[mad.LID]uint64        // how many MADs were sent to it
+	due  map[time.Duration]bool    // when something is to happen
 	took time.Duration             // how long the path was not idle
 }
 
@@ -34,13 +35,48 @@ const agentQueue = 8
 
 // start begins the network's time.
 func (n *network) start() {
-	n.r = rand.New(rand.NewPCG(1, 0))
+	time.Sleep(time.Second) // virtual: what is under way from before comes to its end
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.from = time.Now()
-	n.busy = map[mad.LID]time.Duration{}
+	n.busy, n.had, n.due = map[mad.LID]time.Duration{}, map[mad.LID]uint64{}, map[time.Duration]bool{}
 	n.free, n.took = 0, 0
 	if n.agent == nil {
 		n.agent = func(mad.LID) time.Duration { return 20 * us }
 	}
+}
+
+// chance decides what becomes of the next MAD to lid. It does not go by the order in
+// which all are sent: of what happens at the same time that is up to the scheduler.
+func (n *network) chance(lid mad.LID) *rand.Rand {
+	n.had[lid]++
+	return rand.New(rand.NewPCG(n.had[lid], uint64(lid)))
+}
+
+// after calls fn in a while and up to a microsecond more, when nothing else happens
+// in the network, nor, as good as always, in an engine. n.mu is held.
+func (n *network) after(wait time.Duration, r *rand.Rand, fn func()) {
+	now := time.Since(n.from)
+	at := now + wait + 1 + time.Duration(r.Int64N(int64(us)))
+	for n.due[at] {
+		at++
+	}
+	n.due[at] = true
+	time.AfterFunc(at-now, func() {
+		n.mu.Lock()
+		delete(n.due, at)
+		n.mu.Unlock()
+		fn()
+	})
+}
+
+// sleep is time.Sleep that ends when nothing else happens.
+func (n *network) sleep(wait time.Duration) {
+	over := make(chan bool)
+	n.mu.Lock()
+	n.after(wait, n.chance(0), func() { close(over) })
+	n.mu.Unlock()
+	<-over
 }
 
 // account is what became of the requests of one who uses a network; its lock
@@ -59,12 +95,12 @@ func (n *network) send(a *account, lid mad.LID, back func()) {
 	}
 	n.free = max(n.free, now) + n.service
 	n.took += n.service
-	if n.r.Float64() >= n.loss {
-		time.AfterFunc(n.free-now+n.delay/2, func() { n.arrive(a, lid, back) })
+	if r := n.chance(lid); r.Float64() >= n.loss {
+		n.after(n.free-now+n.delay/2, r, func() { n.arrive(a, lid, r, back) })
 	}
 }
 
-func (n *network) arrive(a *account, lid mad.LID, back func()) {
+func (n *network) arrive(a *account, lid mad.LID, r *rand.Rand, back func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := time.Since(n.from)
@@ -77,14 +113,14 @@ func (n *network) arrive(a *account, lid mad.LID, back func()) {
 		return
 	}
 	n.busy[lid] = max(n.busy[lid], now) + work
-	if n.r.Float64() < n.loss {
+	if r.Float64() < n.loss {
 		return
 	}
 	delay := n.busy[lid] - now + n.delay/2
 	if n.jitter > 0 {
-		delay += time.Duration(n.r.Int64N(int64(n.jitter)))
+		delay += time.Duration(r.Int64N(int64(n.jitter)))
 	}
-	time.AfterFunc(delay, func() {
+	n.after(delay, r, func() {
 		n.mu.Lock()
 		a.answered++
 		n.mu.Unlock()
@@ -161,6 +197,7 @@ func (n *network) manageNodes(a *account, nodes int, until time.Time) *sync.Wait
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
+			n.sleep(0) // not all at the same time
 			for lid := i; time.Now().Before(until); lid++ {
 				answer := make(chan bool, 9)
 				for done := false; !done; {

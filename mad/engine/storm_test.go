@@ -199,21 +199,26 @@ func TestUnsolicited(t *testing.T) {
 	trap := getNodeInfo(1)
 	trap.MAD[mad.MethodOffset] = byte(mad.MethodTrap)
 	f.peer = func(f *fakeTransport, d Datagram) { f.deliver(respond(d)) }
-	e := New(f, Options{Retries: -1, Timeout: 20 * time.Second})
+	e := New(f, Options{Retries: -1, Timeout: time.Minute})
 	defer mustClose(t, e)
 	stop := make(chan bool)
-	var flood sync.WaitGroup
+	var flood, begun sync.WaitGroup
+	begun.Add(2)
 	for range 2 {
 		flood.Go(func() {
-			for {
+			for n := 1; ; n++ {
 				select {
 				case f.recv <- Datagram{MAD: trap.MAD[:]}: // when full, who waits first goes first
+					if n == 1000 {
+						begun.Done()
+					}
 				case <-stop:
 					return
 				}
 			}
 		})
 	}
+	begun.Wait()
 	calls := make([]*Call, 200)
 	for i := range calls {
 		calls[i] = getNodeInfo(mad.LID(i + 1))

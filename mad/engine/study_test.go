@@ -115,7 +115,7 @@ func (s *study) alone(span time.Duration) (use float64, _ account) {
 	a := s.asker()
 	defer mustClose(s.t, a.e)
 	a.ask(time.Now().Add(span))
-	time.Sleep(span)
+	s.n.sleep(span)
 	s.n.mu.Lock()
 	use = float64(s.n.took) / float64(span)
 	s.n.mu.Unlock()
@@ -131,9 +131,9 @@ func (s *study) two(settle, span time.Duration) (share float64, both account) {
 	defer mustClose(s.t, b.e)
 	end := time.Now().Add(span/2 + settle + span)
 	a.ask(end)
-	time.Sleep(span / 2)
+	s.n.sleep(span / 2)
 	b.ask(end)
-	time.Sleep(settle)
+	s.n.sleep(settle)
 	a0, b0 := s.n.read(&a.account), s.n.read(&b.account)
 	a.open.Wait()
 	b.open.Wait()
@@ -150,7 +150,7 @@ func (s *study) manager(span time.Duration) (quiet, busy, ours account) {
 	a := s.asker()
 	defer mustClose(s.t, a.e)
 	a.ask(time.Now().Add(span * 5 / 4))
-	time.Sleep(span / 4)
+	s.n.sleep(span / 4)
 	s.n.manage(&busy, time.Now().Add(span)).Wait()
 	a.open.Wait()
 	return quiet, busy, a.account
@@ -167,7 +167,7 @@ func TestAgentQueue(t *testing.T) {
 			defer mustClose(t, a.e)
 			a.nodes = 1
 			a.ask(time.Now().Add(1250 * ms))
-			time.Sleep(250 * ms)
+			n.sleep(250 * ms)
 			var manager account
 			n.manageNodes(&manager, 1, time.Now().Add(time.Second)).Wait()
 			a.open.Wait()
@@ -187,7 +187,7 @@ func TestAgentQueue(t *testing.T) {
 //	one agent 20 ms      101 ms   101 ms        0           0
 //	1000 dead in a row   276 ms   3.12 s        0        1000
 //	1 % dead             101 ms   3.10 s        0         100
-//	loss 5 % each way    1.63 s   1.63 s        0           0
+//	loss 5 % each way    823 ms   823 ms        0           0
 func TestSweeps(t *testing.T) {
 	odd := func(isOdd func(mad.LID) bool, work time.Duration) func(mad.LID) time.Duration {
 		return func(lid mad.LID) time.Duration {

@@ -24,7 +24,7 @@ func nodeRecords(e *engine.Engine, m mad.Method, mask uint64, want *mad.NodeReco
 	if want != nil {
 		want.Encode(record)
 	}
-	c := &engine.Call{Timeout: 20 * time.Second}
+	c := &engine.Call{Timeout: time.Minute} // what is sent again is counted
 	c.PutSA(m, mad.AttrNodeRecord.ID, 0, mask, record)
 	c.SetLID(p.SMLID)
 	return c, nil
