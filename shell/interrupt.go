@@ -15,7 +15,8 @@ import (
 
 // interrupts turns signals into the end of what runs. Ctrl-C ends the
 // evaluation; once more, while that hangs, shows where; a third time ends the
-// program. At the prompt there is no Ctrl-C: readline reads it as a key.
+// program. At the prompt readline reads Ctrl-C as a key; between two statements, when the
+// terminal makes it a signal, it is as nothing typed.
 // Other signals end the evaluation and then the program, if need be without
 // waiting for the former: it may hang with a pipe that nobody reads.
 type interrupts struct {
@@ -26,6 +27,7 @@ type interrupts struct {
 	cancel  context.CancelCauseFunc // of what runs; nil: nothing does
 	count   int                     // signals since it began
 	ignored bool                    // Ctrl-C is the pager's
+	prompt  bool                    // somebody types statements
 	final   os.Signal               // the signal that ends the program
 	cleanup func()                  // what must be done before the program ends
 	exit    func(status int)
@@ -65,7 +67,7 @@ func (i *interrupts) handle(sig os.Signal) {
 func (i *interrupts) act(sig os.Signal) (tellWhere bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if sig == syscall.SIGINT && i.ignored {
+	if sig == syscall.SIGINT && (i.ignored || i.prompt && i.cancel == nil) {
 		return false
 	}
 	if sig != syscall.SIGINT {
@@ -118,6 +120,12 @@ func (i *interrupts) run(fn func(context.Context) error) error {
 		i.mu.Unlock()
 	}()
 	return fn(ctx)
+}
+
+// atPrompt: from now on somebody types statements, until end is called.
+func (i *interrupts) atPrompt() (end func()) {
+	i.set(func() { i.prompt = true })
+	return func() { i.set(func() { i.prompt = false }) }
 }
 
 // quit ends the program while nothing runs; otherwise it does nothing.

@@ -195,3 +195,27 @@ func TestFits(t *testing.T) {
 		}
 	}
 }
+
+// TestInterruptsAtPrompt: between two statements Ctrl-C is as nothing typed, and one
+// that runs is ended by it.
+func TestInterruptsAtPrompt(t *testing.T) {
+	i, _, log := testInterrupts()
+	end := i.atPrompt()
+	i.handle(os.Interrupt)
+	i.handle(os.Interrupt)
+	i.run(func(ctx context.Context) error {
+		i.handle(os.Interrupt)
+		if context.Cause(ctx) != lang.ErrInterrupted {
+			t.Errorf("cause is %v", context.Cause(ctx))
+		}
+		return nil
+	})
+	if *log != nil {
+		t.Errorf("it ended: %q", *log)
+	}
+	end()
+	i.handle(os.Interrupt)
+	if got, want := fmt.Sprint(*log), "[cleanup exit 130]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -203,6 +203,7 @@ func TestTerminal(t *testing.T) {
 	s.send("(1 +\r")
 	s.expect("... ")
 	s.send(ctrlC)
+	s.expect("^C") // the unfinished statement is drawn with a prompt, too
 	s.expect("rw> ")
 	s.send(ctrlC)
 	s.expect("Ctrl-D or exit ends fabsh")

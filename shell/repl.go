@@ -73,6 +73,7 @@ func (s *session) prompt(stdin *os.File, begin func(*repl) error) int {
 	defer in.Close()
 	restore := saveTerminal(stdin)
 	s.app.interrupts.onExit(func() { fmt.Print(pasteOff); restore(); s.closeEngine() })
+	defer s.app.interrupts.atPrompt()()
 	r.read(in, true)
 	r.remember = in.remember
 	r.interp.globals["q"] = r.interp.globals["quit"] // short, so at the prompt only
