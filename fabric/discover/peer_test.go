@@ -2,6 +2,7 @@ package discover_test
 
 import (
 	"fmt"
+	"regexp"
 	"testing"
 	"time"
 
@@ -39,7 +40,8 @@ func TestIbsimOddities(t *testing.T) {
 		for _, p := range f.Problems() {
 			s += fmt.Sprintf("%s: %s\n", p.Kind, p.Text)
 		}
-		return s
+		// Where ibsim takes long to give datagrams back, more are sent meanwhile.
+		return regexp.MustCompile(`after ([6-9]|[1-9][0-9]) attempts`).ReplaceAllString(s, "after 6 attempts")
 	}
 	hosts := func(route string) string {
 		return `duplicate guid: node GUID 0x0002c90300000010 is that of 2 nodes: CA "host-0-0 HCA-1" on route 0, CA "host-1-1 HCA-1" on route ` + route +
