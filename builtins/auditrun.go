@@ -314,9 +314,7 @@ func (r *auditRun) late() error {
 func (r *auditRun) runBaseline(s *Session) error {
 	b := &auditRun{Session: s, AuditRun: r.AuditRun, ctx: r.ctx, report: &audit.Report{}}
 	found, err := b.runAll(s.env.Current, b.fabrics(), starlark.None)
-	if s.Refused() {
-		r.Refuse("") // the exit status tells of it
-	}
+	r.Join(s.Runtime)
 	if err = cmp.Or(err, r.late()); err != nil { // what it has is not known
 		return err
 	}

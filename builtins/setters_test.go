@@ -75,3 +75,21 @@ func TestSettersAskWho(t *testing.T) {
 		})
 	}
 }
+
+// TestSetRow: set_lft takes a row of routes, entry by entry, as it takes a list.
+func TestSetRow(t *testing.T) {
+	onSim(t, "fattree:k=4,levels=2", nil, func(t *testing.T, f *fixture) {
+		out, explained, status := f.run(`
+f = discover()
+routes = f.graph().route("updn")
+sw = f.switches[0]
+routes[sw][f.cas[-1].ports[1].lid] = None
+before = get_lft(sw)
+after = set_lft(sw, routes[sw])
+print(after != before, [after[lid] for lid in range(len(routes[sw]))] == list(routes[sw]), after == get_lft(sw), after == set_lft(sw, list(routes[sw])))
+`)
+		if out != "True True True True\n" || status != 0 {
+			t.Errorf("got %q, %s, status %d", out, explained, status)
+		}
+	})
+}

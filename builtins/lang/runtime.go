@@ -73,6 +73,9 @@ func (r *Runtime) Refuse(reason string) error {
 	return &RefusalError{Reason: reason}
 }
 
+// Join has r remember what b, which is beside it, was refused.
+func (r *Runtime) Join(b *Runtime) { r.refused = r.refused || b.refused }
+
 // Refused: a change was refused.
 func (r *Runtime) Refused() bool { return r.refused }
 

@@ -115,6 +115,28 @@ func TestSetCompares(t *testing.T) {
 	})
 }
 
+// TestManySets: more Sets than calls are made at a time have each its own answer.
+func TestManySets(t *testing.T) {
+	onTap(t, nil, func(t *testing.T, e *engine.Engine, _ *tap) {
+		life := mad.AttrSwitchInfo.Field("life_time_value")
+		sets := make([]*change.Set, 9000)
+		for i := range sets {
+			sets[i] = &change.Set{Dest: leaf, Attr: mad.AttrSwitchInfo, Named: []string{"life_time_value"}, Edit: func(data []byte) { life.SetUint(data, uint64(i%20)) }}
+		}
+		if err := change.Apply(t.Context(), e, sets...); err != nil {
+			t.Fatal(err)
+		}
+		if sent := e.Stats().Sent; sent < 2*9000 { // each is read, and set
+			t.Errorf("%d datagrams are sent", sent)
+		}
+		for i, c := range sets {
+			if c.Err != nil || life.Uint(c.After) != uint64(i%20) {
+				t.Fatalf("%d: %d, %v, want %d", i, life.Uint(c.After), c.Err, i%20)
+			}
+		}
+	})
+}
+
 // TestSetExtendedSpeeds: the modifier's bit 31 is set where the port has extended
 // speeds. External ports of switches may have no CapabilityMask to say so.
 func TestSetExtendedSpeeds(t *testing.T) {

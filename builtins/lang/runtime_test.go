@@ -1,0 +1,34 @@
+package lang
+
+import (
+	"io"
+	"reflect"
+	"testing"
+
+	"go.starlark.net/starlark"
+)
+
+// TestBeside: a runtime beside another has all its settings, and keeps for itself.
+func TestBeside(t *testing.T) {
+	r := &Runtime{
+		Stdout: io.Discard, Stderr: io.Discard, Format: FormatJSON, Quiet: true, Progress: func(string) {}, Width: func() int { return 7 }, Blocks: func() bool { return true },
+		Measure: func(starlark.Value) error { return nil }, Clock: RealClock{}, Files: new(Files), DidYouMean: func(string, []string) string { return "" },
+		FieldWords: func(string) (FieldWords, bool) { return FieldWords{}, false },
+		Load:       func(*starlark.Thread, string) (starlark.StringDict, error) { return nil, nil }, Activity: new(Activity),
+	}
+	*StateOf[int](r) = 7
+	b := r.Beside()
+	was, is := reflect.ValueOf(r).Elem(), reflect.ValueOf(b).Elem()
+	for i := range is.NumField() {
+		switch f := is.Type().Field(i); {
+		case f.Name == "Account" || !f.IsExported():
+		case was.Field(i).IsZero():
+			t.Errorf("%s is not tested", f.Name)
+		case is.Field(i).IsZero():
+			t.Errorf("%s is not handed on", f.Name)
+		}
+	}
+	if *StateOf[int](b) != 0 {
+		t.Error("it has the state of the other")
+	}
+}
