@@ -2,6 +2,7 @@ package ibsim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -101,8 +102,13 @@ func (t *Transport) open() (id int32, err error) {
 		case err != nil:
 			return 0, fmt.Errorf("ibsim at %q: %w", t.socket, err)
 		}
-		t.data, err = net.ListenUnixgram("unixgram", address("%s:in%d", t.socket, id))
+		var data *net.UnixConn
+		data, err = net.ListenUnixgram("unixgram", address("%s:in%d", t.socket, id))
 		if err == nil {
+			t.data, err = nowait.New(data)
+		}
+		if err == nil {
+			t.data.YieldBeforeWait()
 			return id, nil
 		}
 		t.ctl.Close()
@@ -125,19 +131,14 @@ func (t *Transport) connect(o Options, id int32) error {
 	name, _, _ := bytes.Cut(reply[wire.OffNode:][:wire.NodeSize], []byte{0})
 	t.node = string(name)
 
-	t.fast, err = nowait.New(t.data)
-	raw, rerr := t.data.SyscallConn()
-	if err = errors.Join(err, rerr); err == nil {
-		cerr := raw.Control(func(fd uintptr) {
-			err = syscall.Connect(int(fd), &syscall.SockaddrUnix{Name: address("%s:out%d", t.socket, t.ctl.slot).Name})
-		})
-		err = errors.Join(err, cerr)
-	}
+	cerr := t.data.Control(func(fd uintptr) {
+		err = syscall.Connect(int(fd), &syscall.SockaddrUnix{Name: address("%s:out%d", t.socket, t.ctl.slot).Name})
+	})
+	err = cmp.Or(err, cerr)
 	if err != nil {
 		t.ctl.request(wire.CtlDisconnect, nil, closeTimeout)
 		return fmt.Errorf("ibsim at %q: its socket for our data: %w", t.socket, err)
 	}
-	t.fast.YieldBeforeWait()
 	return nil
 }
 

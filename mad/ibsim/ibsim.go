@@ -17,11 +17,11 @@
 package ibsim
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 	"syscall"
@@ -40,9 +40,8 @@ type Transport struct {
 	qp     uint32 // Options.QP
 	issm   bool   // Options.ISSM
 	ctl    control
-	data   *net.UnixConn // requests and answers
+	data   *nowait.Conn // requests and answers
 	tx, rx [wire.MessageSize]byte
-	fast   *nowait.Conn // data
 
 	// ended is done after Close or once ibsim is gone; its cause says which.
 	ended context.Context
@@ -85,7 +84,7 @@ func (t *Transport) Send(d *engine.Datagram) error {
 	if err := t.message(d); err != nil {
 		return err
 	}
-	if _, err := t.fast.Write(t.tx[:]); err != nil {
+	if _, err := t.data.Write(t.tx[:]); err != nil {
 		return t.fail(err)
 	}
 	return nil
@@ -96,7 +95,7 @@ func (t *Transport) TrySend(d *engine.Datagram) (sent bool, err error) {
 	if err := t.message(d); err != nil {
 		return false, err
 	}
-	switch _, err := t.fast.TryWrite(t.tx[:]); {
+	switch _, err := t.data.TryWrite(t.tx[:]); {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, syscall.EAGAIN):
@@ -108,7 +107,7 @@ func (t *Transport) TrySend(d *engine.Datagram) (sent bool, err error) {
 
 // BeforeWait has Recv call f before it waits.
 func (t *Transport) BeforeWait(f func() (again bool)) (ok bool) {
-	t.fast.BeforeWait(f)
+	t.data.BeforeWait(f)
 	return true
 }
 
@@ -144,7 +143,7 @@ func (t *Transport) message(d *engine.Datagram) error {
 // Recv waits for the next datagram.
 func (t *Transport) Recv(d *engine.Datagram) error {
 	for {
-		n, err := t.fast.Read(t.rx[:])
+		n, err := t.data.Read(t.rx[:])
 		if err != nil {
 			return t.fail(err)
 		}
@@ -217,7 +216,9 @@ func (t *Transport) watchIbsim() {
 			return
 		case <-tick.C:
 		}
-		if _, err := t.data.Write(nil); err != nil && !errors.Is(err, syscall.EAGAIN) {
+		var err error
+		cerr := t.data.Control(func(fd uintptr) { _, err = syscall.Write(int(fd), nil) })
+		if err = cmp.Or(cerr, err); err != nil && !errors.Is(err, syscall.EAGAIN) {
 			t.fail(err)
 			return
 		}
@@ -232,7 +233,7 @@ func (t *Transport) fail(err error) error {
 		err = fmt.Errorf("ibsim at %q is gone: it has ended or crashed; start it again, and attach anew", t.socket)
 	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.ECONNRESET):
 		err = fmt.Errorf("ibsim at %q has given our place to another client; attach anew", t.socket)
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, net.ErrClosed): // woken
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, os.ErrClosed): // woken
 		err = engine.ErrClosed
 	default:
 		err = fmt.Errorf("ibsim at %q: %w", t.socket, err)
@@ -245,4 +246,4 @@ func (t *Transport) fail(err error) error {
 func (t *Transport) cause() error { return context.Cause(t.ended) }
 
 // wake ends the waiting of Send and Recv, now and later.
-func (t *Transport) wake() { t.data.SetDeadline(time.Unix(1, 0)) }
+func (t *Transport) wake() { t.data.Interrupt() }

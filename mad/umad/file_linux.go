@@ -2,7 +2,6 @@ package umad
 
 import (
 	"os"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,11 +16,10 @@ const (
 	unregisterAgent = 0x40041b02
 )
 
-// character is an open character device. It waits in the runtime's poller,
-// which Close wakes; its Fd method would end that.
+// character is an open character device.
 type character struct {
-	*os.File
-	fast *nowait.Conn
+	*nowait.Conn
+	path string
 }
 
 func openFile(path string) (file, error) {
@@ -29,43 +27,33 @@ func openFile(path string) (file, error) {
 	if err != nil {
 		return nil, err
 	}
-	fast, err := nowait.New(f)
+	c, err := nowait.New(f)
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
-	return &character{f, fast}, nil
+	return &character{c, path}, nil
 }
 
 func (c *character) Read(b []byte) (int, error) {
-	n, err := c.fast.Read(b)
-	if err != nil {
-		return 0, c.failed("read", err)
-	}
-	return n, nil
+	n, err := c.Conn.Read(b)
+	return n, c.failed("read", err)
 }
 
 func (c *character) Write(b []byte) (int, error) {
-	n, err := c.fast.Write(b)
-	if err != nil {
-		return 0, c.failed("write", err)
-	}
-	return n, nil
+	n, err := c.Conn.Write(b)
+	return n, c.failed("write", err)
 }
 
-// failed is what the file's own method would say. What is no errno comes from
-// the poller: the file was closed, or the device is gone.
+// failed is err as a file's own methods would say it.
 func (c *character) failed(op string, err error) error {
-	if _, ok := err.(syscall.Errno); !ok {
-		if _, e := c.File.Read(make([]byte, 1)); e != nil {
-			return e
-		}
+	if err != nil {
+		err = &os.PathError{Op: op, Path: c.path, Err: err}
 	}
-	return &os.PathError{Op: op, Path: c.Name(), Err: err}
+	return err
 }
 
 func (c *character) beforeWait(f func() (again bool)) (ok bool) {
-	c.fast.BeforeWait(f)
+	c.BeforeWait(f)
 	return true
 }
 
@@ -78,12 +66,8 @@ func (c *character) unregister(agent uint32) error {
 }
 
 func (c *character) ioctl(request uintptr, argument unsafe.Pointer) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
 	var errno unix.Errno
-	err = raw.Control(func(fd uintptr) {
+	err := c.Control(func(fd uintptr) {
 		_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, request, uintptr(argument))
 	})
 	if err == nil && errno != 0 {

@@ -1,5 +1,8 @@
-// Package nowait reads and writes non-blocking descriptors that are in the
-// runtime's poller, and calls a function before it waits.
+// Package nowait reads and writes non-blocking descriptors, and calls a function
+// before it waits.
+//
+//	nowait.go     Conn: reads and writes
+//	wait_linux.go, wait_other.go  how it waits
 //
 // It makes raw system calls, of which the Go scheduler does not know: they do
 // not block. With ordinary ones, the runtime's monitor takes a thread that the
@@ -8,38 +11,49 @@
 package nowait
 
 import (
+	"errors"
+	"io"
+	"os"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
 // Conn is an open descriptor. At most one goroutine reads and one writes at a time.
 type Conn struct {
-	raw     syscall.RawConn
+	fd      descriptor
 	before  func() (again bool)
 	yields  bool
 	in, out transfer
-	// The functions that RawConn takes: made once, for each is an allocation.
-	read, write func(fd uintptr) (done bool)
-	try         func(fd uintptr)
+	try     func(of uintptr) // made once, for each is an allocation
 }
 
-// transfer is the buffer and the result of one system call.
+// Source is what New takes: an *os.File or a socket of package net.
+type Source interface {
+	syscall.Conn
+	io.Closer
+	SetDeadline(time.Time) error
+}
+
+// transfer is one direction: the buffer and the result of one system call, and how
+// to wait for the next.
 type transfer struct {
 	b     []byte
 	n     int
 	errno syscall.Errno
+	ready waiter
 }
 
-// New makes a Conn of a file or socket, which the caller closes.
-func New(s syscall.Conn) (*Conn, error) {
-	raw, err := s.SyscallConn()
-	if err != nil {
+// New makes a Conn of what s is open on, and takes it over: s is closed afterwards,
+// or belongs to the Conn.
+func New(s Source) (*Conn, error) {
+	c := &Conn{}
+	if err := c.fd.take(s); err != nil {
 		return nil, err
 	}
-	c := &Conn{raw: raw}
-	c.read = func(fd uintptr) bool {
+	err := c.in.ready.open(&c.fd, forReading, func(of uintptr) bool {
 		for yielded := false; ; {
-			c.in.call(syscall.SYS_READ, fd)
+			c.in.call(syscall.SYS_READ, c.fd.number(of))
 			switch {
 			case c.in.errno != syscall.EAGAIN:
 				return true
@@ -51,12 +65,21 @@ func New(s syscall.Conn) (*Conn, error) {
 				return false
 			}
 		}
+	})
+	if err != nil {
+		c.fd.close()
+		return nil, err
 	}
-	c.write = func(fd uintptr) bool {
-		c.out.call(syscall.SYS_WRITE, fd)
+	err = c.out.ready.open(&c.fd, forWriting, func(of uintptr) bool {
+		c.out.call(syscall.SYS_WRITE, c.fd.number(of))
 		return c.out.errno != syscall.EAGAIN
+	})
+	if err != nil {
+		c.in.ready.close()
+		c.fd.close()
+		return nil, err
 	}
-	c.try = func(fd uintptr) { c.out.call(syscall.SYS_WRITE, fd) }
+	c.try = func(of uintptr) { c.out.call(syscall.SYS_WRITE, c.fd.number(of)) }
 	return c, nil
 }
 
@@ -72,23 +95,42 @@ func (c *Conn) BeforeWait(f func() (again bool)) { c.before = f }
 func (c *Conn) YieldBeforeWait() { c.yields = true }
 
 // Read waits until there is something to read, and reads once. Errors of the
-// kernel are of type syscall.Errno; others say that the descriptor was closed,
-// or that its deadline has passed.
+// kernel are of type syscall.Errno; os.ErrClosed and os.ErrDeadlineExceeded say that
+// Close or Interrupt ended it.
 func (c *Conn) Read(b []byte) (int, error) {
 	c.in.b = b
-	return c.in.result(c.raw.Read(c.read))
+	return c.in.result(c.in.ready.wait())
 }
 
 // Write waits until it can write, and writes once.
 func (c *Conn) Write(b []byte) (int, error) {
 	c.out.b = b
-	return c.out.result(c.raw.Write(c.write))
+	return c.out.result(c.out.ready.wait())
 }
 
 // TryWrite writes once; it fails with EAGAIN where it would have to wait.
 func (c *Conn) TryWrite(b []byte) (int, error) {
 	c.out.b = b
-	return c.out.result(c.raw.Control(c.try))
+	return c.out.result(c.out.ready.hold(c.try))
+}
+
+// Control calls f with the descriptor, which stays open meanwhile. Any goroutine may.
+func (c *Conn) Control(f func(fd uintptr)) error {
+	return ended(c.out.ready.hold(func(of uintptr) { f(c.fd.number(of)) }))
+}
+
+// Interrupt ends the waiting of Read and Write, now and later.
+func (c *Conn) Interrupt() {
+	c.in.ready.interrupt()
+	c.out.ready.interrupt()
+}
+
+// Close closes the descriptor, once nothing reads or writes any more.
+func (c *Conn) Close() error {
+	if err := c.in.ready.close(); err != nil {
+		return ended(err) // it was closed before
+	}
+	return errors.Join(c.out.ready.close(), c.fd.close())
 }
 
 // call makes system call number, read or write, on fd; after EINTR again.
@@ -102,14 +144,22 @@ func (t *transfer) call(number, fd uintptr) {
 	}
 }
 
-// result is the result of t; err is that of the RawConn.
+// result is the result of t; err is that of the waiter.
 func (t *transfer) result(err error) (int, error) {
 	t.b = nil
 	switch {
 	case err != nil:
-		return 0, err
+		return 0, ended(err)
 	case t.errno != 0:
 		return 0, t.errno
 	}
 	return t.n, nil
+}
+
+// ended is what Close or Interrupt did, of which the runtime's poller says err.
+func ended(err error) error {
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	return os.ErrClosed
 }

@@ -1,24 +1,27 @@
 package nowait
 
 import (
+	"encoding/binary"
 	"errors"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// pair is two sockets of datagrams that are connected to each other, and their
-// ends.
-func pair(t *testing.T) (a, b *net.UnixConn, ca, cb *Conn) {
+// pair is two sockets of datagrams that are connected to each other.
+func pair(t *testing.T) (a, b *Conn) {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var conns [2]*net.UnixConn
+	var ends [2]*Conn
 	for i, fd := range fds {
 		f := os.NewFile(uintptr(fd), "pair")
 		c, err := net.FileConn(f)
@@ -26,21 +29,17 @@ func pair(t *testing.T) (a, b *net.UnixConn, ca, cb *Conn) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { c.Close() })
-		conns[i] = c.(*net.UnixConn)
-	}
-	var ends [2]*Conn
-	for i, c := range conns {
-		if ends[i], err = New(c); err != nil {
+		if ends[i], err = New(c.(*net.UnixConn)); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { ends[i].Close() })
 	}
-	return conns[0], conns[1], ends[0], ends[1]
+	return ends[0], ends[1]
 }
 
 // Each message is read once, and before it waits, Read says so.
 func TestRead(t *testing.T) {
-	_, _, a, b := pair(t)
+	a, b := pair(t)
 	waits := 0
 	later, written := make(chan byte), make(chan error, 1)
 	defer close(later)
@@ -72,9 +71,9 @@ func TestRead(t *testing.T) {
 
 // What comes while it yields is read, and f is asked again before it waits.
 func TestYield(t *testing.T) {
-	_, conn, a, b := pair(t)
+	a, b := pair(t)
 	b.YieldBeforeWait()
-	conn.SetReadDeadline(time.Now().Add(time.Minute)) // else it would wait for ever
+	time.AfterFunc(time.Minute, b.Interrupt) // else it would wait for ever
 	written := make(chan error, 1)
 	for want := 1; want <= 2; want++ {
 		asked := 0
@@ -99,7 +98,7 @@ func TestYield(t *testing.T) {
 
 // TryWrite fails where the peer does not read; Write waits.
 func TestWrite(t *testing.T) {
-	_, _, a, b := pair(t)
+	a, b := pair(t)
 	sent := 0
 	message := make([]byte, 256)
 	for ; ; sent++ {
@@ -128,21 +127,24 @@ func TestWrite(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	conn, _, a, b := pair(t)
+	a, b := pair(t)
 	closed := make(chan error)
 	a.BeforeWait(func() bool {
-		go func() { closed <- conn.Close() }()
+		go func() { closed <- a.Close() }()
 		return false
 	})
-	if _, err := a.Read(make([]byte, 10)); !errors.Is(err, net.ErrClosed) {
+	if _, err := a.Read(make([]byte, 10)); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("read: %v", err)
 	}
 	// Read may return before the descriptor itself is closed; Close does not.
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
-	if _, err := a.TryWrite(nil); !errors.Is(err, net.ErrClosed) {
+	if _, err := a.TryWrite(nil); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("write: %v", err)
+	}
+	if err := a.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("once more: %v", err)
 	}
 	if _, err := b.Write([]byte{1}); !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("to a closed socket: %v", err)
@@ -159,11 +161,11 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	c, err := New(f)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer c.Close()
 	c.BeforeWait(func() bool { c.TryWrite([]byte("hello")); return true })
 	buf := make([]byte, 10)
 	if n, err := c.Read(buf); string(buf[:n]) != "hello" || err != nil {
@@ -173,7 +175,7 @@ func TestFile(t *testing.T) {
 
 // TestAllocations: a message costs none.
 func TestAllocations(t *testing.T) {
-	_, _, a, b := pair(t)
+	a, b := pair(t)
 	b.BeforeWait(func() bool { return false })
 	m := make([]byte, 256)
 	if n := testing.AllocsPerRun(100, func() {
@@ -181,5 +183,94 @@ func TestAllocations(t *testing.T) {
 		b.Read(m)
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// Who waits to read or to write is woken by Interrupt, and who comes later does not
+// wait.
+func TestInterrupt(t *testing.T) {
+	a, b := pair(t)
+	full := make([]byte, 256)
+	for {
+		if _, err := a.TryWrite(full); err != nil {
+			break
+		}
+	}
+	ends := make(chan error, 2)
+	go func() { _, err := a.Write(full); ends <- err }()
+	a.BeforeWait(func() bool { time.AfterFunc(time.Millisecond, a.Interrupt); return false })
+	go func() { _, err := a.Read(make([]byte, 256)); ends <- err }()
+	for range 2 {
+		if err := <-ends; !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error(err)
+		}
+	}
+	if _, err := a.Read(make([]byte, 256)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("afterwards: %v", err)
+	}
+	if n, err := b.Read(make([]byte, 256)); n != 256 || err != nil {
+		t.Errorf("the other end reads %d bytes: %v", n, err)
+	}
+}
+
+// Each waits for the other, in turns, and not one message is lost or read twice.
+func TestTurns(t *testing.T) {
+	a, b := pair(t)
+	go func() {
+		m := make([]byte, 8)
+		for {
+			n, err := b.Read(m)
+			if err != nil {
+				return
+			}
+			b.Write(m[:n])
+		}
+	}()
+	m := make([]byte, 8)
+	for i := range uint64(20000) {
+		binary.NativeEndian.PutUint64(m, i)
+		if _, err := a.Write(m); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := a.Read(m); n != 8 || err != nil || binary.NativeEndian.Uint64(m) != i {
+			t.Fatalf("%d: %d bytes, %d: %v", i, n, binary.NativeEndian.Uint64(m), err)
+		}
+	}
+}
+
+// What comes while nobody waits wakes nothing: the descriptor is not in the
+// runtime's poller, and its own says so only when asked.
+func TestUnarmed(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has epoll")
+	}
+	a, b := pair(t)
+	readable := func() (n int) {
+		b.in.ready.hold(func(epoll uintptr) {
+			var err error
+			if n, err = unix.Poll([]unix.PollFd{{Fd: int32(epoll), Events: unix.POLLIN}}, 0); err != nil {
+				t.Fatal(err)
+			}
+		})
+		return n
+	}
+	a.TryWrite([]byte{1})
+	if n := readable(); n != 0 {
+		t.Error("it woke before anybody waited")
+	}
+	m := make([]byte, 8)
+	b.Read(m)
+	written := make(chan struct{})
+	b.BeforeWait(func() bool {
+		time.AfterFunc(time.Millisecond, func() { a.TryWrite([]byte{2}); close(written) })
+		return false
+	})
+	if n, err := b.Read(m); n != 1 || m[0] != 2 || err != nil {
+		t.Fatalf("%d bytes, %d: %v", n, m[0], err)
+	}
+	<-written
+	a.TryWrite([]byte{3})
+	if n := readable(); n != 0 {
+		t.Error("it wakes after who waited has gone on")
 	}
 }

@@ -3,9 +3,11 @@
 package umadtest
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"os"
+	"syscall"
 
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -14,10 +16,7 @@ import (
 
 // HCA is a virtual adapter with one port, "vib0" for the first: the side of
 // the fabric. Close takes it out of the machine.
-type HCA struct {
-	f *os.File
-	c *nowait.Conn // f's
-}
+type HCA struct{ c *nowait.Conn }
 
 // Records of /dev/vib (testdata/vib/vib.c), in host byte order.
 const (
@@ -35,12 +34,12 @@ func NewHCA(p engine.Port) (*HCA, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &HCA{f: f}
-	if h.c, err = nowait.New(f); err == nil {
-		err = h.Set(p)
+	h := &HCA{}
+	if h.c, err = nowait.New(f); err != nil {
+		return nil, fmt.Errorf("virtual adapter: %w", err)
 	}
-	if err != nil {
-		f.Close()
+	if err := h.Set(p); err != nil {
+		h.Close()
 		return nil, fmt.Errorf("virtual adapter: %w", err)
 	}
 	return h, nil
@@ -61,8 +60,9 @@ func (h *HCA) Set(p engine.Port) error {
 	if p.State == mad.PortStateDown {
 		b[39] = uint8(mad.PortPhysicalStatePolling)
 	}
-	_, err := h.f.Write(b[:])
-	return err
+	var err error
+	cerr := h.c.Control(func(fd uintptr) { _, err = syscall.Write(int(fd), b[:]) })
+	return cmp.Or(err, cerr)
 }
 
 // Recv waits for what the kernel sends, to d.LID and d.QP.
@@ -93,4 +93,4 @@ func (h *HCA) Send(d *engine.Datagram) error {
 }
 
 // Close takes the adapter out.
-func (h *HCA) Close() error { return h.f.Close() }
+func (h *HCA) Close() error { return h.c.Close() }

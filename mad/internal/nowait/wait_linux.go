@@ -1,0 +1,116 @@
+package nowait
+
+import (
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A descriptor that is in the runtime's poller wakes a thread that waits there with
+// each datagram that comes and each that the peer takes, though the reader is at
+// work: that costs more than the datagram, and a processor that the peer could use.
+// So each direction has an epoll instance of its own, which the runtime waits for in
+// the descriptor's place, and which is armed only while there is something to wait
+// for (epoll(7): EPOLLONESHOT, and an instance within another).
+
+const (
+	forReading = unix.EPOLLIN
+	forWriting = unix.EPOLLOUT
+)
+
+// descriptor is one that the runtime does not know.
+type descriptor int
+
+// take makes d what s is open on, and closes s.
+func (d *descriptor) take(s Source) error {
+	defer s.Close()
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var fd int
+	cerr := raw.Control(func(of uintptr) {
+		if fd, err = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			err = unix.SetNonblock(fd, true)
+		}
+	})
+	if cerr != nil {
+		return cerr
+	}
+	*d = descriptor(fd)
+	return os.NewSyscallError("fcntl", err)
+}
+
+// number is d's; of is what a waiter's functions are called with.
+func (d *descriptor) number(of uintptr) uintptr { return uintptr(*d) }
+
+func (d *descriptor) close() error { return os.NewSyscallError("close", unix.Close(int(*d))) }
+
+// waiter tries something on a descriptor until it is done, and waits in between.
+type waiter struct {
+	epoll *os.File
+	raw   syscall.RawConn          // epoll's
+	try   func(epoll uintptr) bool // what raw takes: made once
+}
+
+// open makes w wait for events of fd; try is what it tries.
+func (w *waiter) open(fd *descriptor, events uint32, try func(of uintptr) (done bool)) error {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	err = unix.SetNonblock(epoll, true) // os gives the poller no others
+	if err == nil {
+		e := unix.EpollEvent{Events: unix.EPOLLONESHOT}
+		err = unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, int(*fd), &e)
+	}
+	w.epoll = os.NewFile(uintptr(epoll), "epoll")
+	w.raw, _ = w.epoll.SyscallConn() // it fails for nil
+	if err != nil {
+		w.epoll.Close()
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	armed := false
+	w.try = func(epoll uintptr) bool {
+		if armed && reported(epoll) {
+			armed = false
+		}
+		done := try(epoll)
+		if done == armed {
+			armed = !done
+			e := unix.EpollEvent{Events: unix.EPOLLONESHOT}
+			if armed {
+				e.Events |= events
+			}
+			unix.EpollCtl(int(epoll), unix.EPOLL_CTL_MOD, int(*fd), &e)
+			if !armed {
+				reported(epoll)
+			}
+		}
+		return done
+	}
+	return nil
+}
+
+// reported takes the event that epoll has to tell, if any: that disarms it. An event
+// that is not taken stays, and the next one would wake nobody.
+func reported(epoll uintptr) bool {
+	var e unix.EpollEvent
+	n, _, _ := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, epoll, uintptr(unsafe.Pointer(&e)), 1, 0, 0, 0)
+	return n == 1
+}
+
+// wait tries until it is done.
+func (w *waiter) wait() error { return w.raw.Read(w.try) }
+
+// hold calls f without waiting, and keeps the descriptor open meanwhile.
+func (w *waiter) hold(f func(uintptr)) error { return w.raw.Control(f) }
+
+// interrupt ends wait, now and later.
+func (w *waiter) interrupt() { w.epoll.SetReadDeadline(time.Unix(1, 0)) }
+
+// close ends wait and waits until nothing holds the descriptor.
+func (w *waiter) close() error { return w.epoll.Close() }
