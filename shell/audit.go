@@ -210,9 +210,6 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 		}
 	}()
 	run.Begin = func(subnet audit.Subnet) (acks audit.Acks, err error) {
-		if len(s.Fabric().Nodes()) > 1000 {
-			collectAt(150) // a state of many reads is large: of 11,664 hosts 8 MB each
-		}
 		s.app.rails = append(s.app.rails, builtins.Rail{Port: o.rail, Subnet: subnet})
 		if lock, err = s.lockRuns(subnet); err != nil {
 			return nil, err

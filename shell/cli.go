@@ -54,9 +54,7 @@ import (
 
 // Main runs the program and returns its exit status.
 func Main() int {
-	// Most runs are short: at 400 a sweep of 702 nodes ends before the first
-	// collection, which takes some 4 ms of its 25.
-	collectAt(400)
+	collectAt(smallHeapPercent)
 	// One step of a script can hold one of two processors, and a collection that
 	// waits for its end the other: the third is for the watch over memory.
 	if runtime.GOMAXPROCS(0) == 2 {
@@ -76,14 +74,6 @@ func Main() int {
 		a.fail(&hostError{err})
 	}
 	return a.interrupts.status(a.status)
-}
-
-// collectAt has garbage collected when the heap has grown by that many per
-// cent, unless the environment says when.
-func collectAt(percent int) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(percent)
-	}
 }
 
 // app is one run of the program.

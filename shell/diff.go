@@ -56,7 +56,6 @@ read, or a side is incomplete.`,
 
 // diffFiles compares two files. It needs no fabric and no session.
 func (a *app) diffFiles(paths ...string) error {
-	collectAt(400)
 	if err := a.settings.check(); err != nil {
 		return err
 	}
