@@ -6,12 +6,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // pair is two sockets of datagrams that are connected to each other.
@@ -235,42 +232,5 @@ func TestTurns(t *testing.T) {
 		if n, err := a.Read(m); n != 8 || err != nil || binary.NativeEndian.Uint64(m) != i {
 			t.Fatalf("%d: %d bytes, %d: %v", i, n, binary.NativeEndian.Uint64(m), err)
 		}
-	}
-}
-
-// What comes while nobody waits wakes nothing: the descriptor is not in the
-// runtime's poller, and its own says so only when asked.
-func TestUnarmed(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux has epoll")
-	}
-	a, b := pair(t)
-	readable := func() (n int) {
-		b.in.ready.hold(func(epoll uintptr) {
-			var err error
-			if n, err = unix.Poll([]unix.PollFd{{Fd: int32(epoll), Events: unix.POLLIN}}, 0); err != nil {
-				t.Fatal(err)
-			}
-		})
-		return n
-	}
-	a.TryWrite([]byte{1})
-	if n := readable(); n != 0 {
-		t.Error("it woke before anybody waited")
-	}
-	m := make([]byte, 8)
-	b.Read(m)
-	written := make(chan struct{})
-	b.BeforeWait(func() bool {
-		time.AfterFunc(time.Millisecond, func() { a.TryWrite([]byte{2}); close(written) })
-		return false
-	})
-	if n, err := b.Read(m); n != 1 || m[0] != 2 || err != nil {
-		t.Fatalf("%d bytes, %d: %v", n, m[0], err)
-	}
-	<-written
-	a.TryWrite([]byte{3})
-	if n := readable(); n != 0 {
-		t.Error("it wakes after who waited has gone on")
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // A descriptor that is in the runtime's poller wakes a thread that waits there with
@@ -17,8 +15,8 @@ import (
 // for (epoll(7): EPOLLONESHOT, and an instance within another).
 
 const (
-	forReading = unix.EPOLLIN
-	forWriting = unix.EPOLLOUT
+	forReading = syscall.EPOLLIN
+	forWriting = syscall.EPOLLOUT
 )
 
 // descriptor is one that the runtime does not know.
@@ -33,21 +31,25 @@ func (d *descriptor) take(s Source) error {
 	}
 	var fd int
 	cerr := raw.Control(func(of uintptr) {
-		if fd, err = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0); err == nil {
-			err = unix.SetNonblock(fd, true)
+		n, _, errno := syscall.RawSyscall(syscall.SYS_FCNTL, of, syscall.F_DUPFD_CLOEXEC, 0)
+		if errno != 0 {
+			err = os.NewSyscallError("fcntl", errno)
+			return
 		}
+		fd = int(n)
+		err = os.NewSyscallError("fcntl", syscall.SetNonblock(fd, true))
 	})
 	if cerr != nil {
 		return cerr
 	}
 	*d = descriptor(fd)
-	return os.NewSyscallError("fcntl", err)
+	return err
 }
 
 // number is d's; of is what a waiter's functions are called with.
 func (d *descriptor) number(of uintptr) uintptr { return uintptr(*d) }
 
-func (d *descriptor) close() error { return os.NewSyscallError("close", unix.Close(int(*d))) }
+func (d *descriptor) close() error { return os.NewSyscallError("close", syscall.Close(int(*d))) }
 
 // waiter tries something on a descriptor until it is done, and waits in between.
 type waiter struct {
@@ -58,14 +60,14 @@ type waiter struct {
 
 // open makes w wait for events of fd; try is what it tries.
 func (w *waiter) open(fd *descriptor, events uint32, try func(of uintptr) (done bool)) error {
-	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
-	err = unix.SetNonblock(epoll, true) // os gives the poller no others
+	err = syscall.SetNonblock(epoll, true) // os gives the poller no others
 	if err == nil {
-		e := unix.EpollEvent{Events: unix.EPOLLONESHOT}
-		err = unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, int(*fd), &e)
+		e := syscall.EpollEvent{Events: syscall.EPOLLONESHOT}
+		err = syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, int(*fd), &e)
 	}
 	w.epoll = os.NewFile(uintptr(epoll), "epoll")
 	w.raw, _ = w.epoll.SyscallConn() // it fails for nil
@@ -81,11 +83,11 @@ func (w *waiter) open(fd *descriptor, events uint32, try func(of uintptr) (done 
 		done := try(epoll)
 		if done == armed {
 			armed = !done
-			e := unix.EpollEvent{Events: unix.EPOLLONESHOT}
+			e := syscall.EpollEvent{Events: syscall.EPOLLONESHOT}
 			if armed {
 				e.Events |= events
 			}
-			unix.EpollCtl(int(epoll), unix.EPOLL_CTL_MOD, int(*fd), &e)
+			syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_MOD, int(*fd), &e)
 			if !armed {
 				reported(epoll)
 			}
@@ -98,8 +100,8 @@ func (w *waiter) open(fd *descriptor, events uint32, try func(of uintptr) (done 
 // reported takes the event that epoll has to tell, if any: that disarms it. An event
 // that is not taken stays, and the next one would wake nobody.
 func reported(epoll uintptr) bool {
-	var e unix.EpollEvent
-	n, _, _ := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, epoll, uintptr(unsafe.Pointer(&e)), 1, 0, 0, 0)
+	var e syscall.EpollEvent
+	n, _, _ := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, epoll, uintptr(unsafe.Pointer(&e)), 1, 0, 0, 0)
 	return n == 1
 }
 
