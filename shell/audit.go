@@ -211,8 +211,10 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 	}()
 	run.Begin = func(subnet audit.Subnet) (acks audit.Acks, err error) {
 		s.app.rails = append(s.app.rails, builtins.Rail{Port: o.rail, Subnet: subnet})
-		if lock, err = s.lockRuns(subnet); err != nil {
-			return nil, err
+		if !run.LookOnly {
+			if lock, err = s.lockRuns(subnet, run.Job); err != nil {
+				return nil, err
+			}
 		}
 		return s.Acks(s.app.stateDir(), subnet), nil
 	}
