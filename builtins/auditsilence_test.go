@@ -7,9 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestSilentKind: where nobody answers registers, some of each kind of device are
@@ -55,5 +57,36 @@ func TestSilentKind(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestSilentOwnPort: a sweep that does not get beyond its own port is no whole one, live or
+// kept in a file; nor is a file of a sweep that saw the fabric change.
+func TestSilentOwnPort(t *testing.T) {
+	want := []audit.Row{{Audit: "sweep", Attribute: "PortInfo", Asked: 1, TimedOut: 1}}
+	x := &troubled{attr: mad.AttrPortInfo, lose: true}
+	wrap := func(tr engine.Transport) engine.Transport { x.Transport = tr; return x }
+	onSimWith(t, "ring:n=2", nil, wrap, nil, func(t *testing.T, f *fixture) {
+		swept, err := f.Sweep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := ofFile(t, swept)
+		defer file.Close()
+		for _, of := range []*fixture{f, file} {
+			code, rows := status(of, audited(t, of, AuditRun{}, "links"))
+			if diff := cmp.Diff(want, rows); diff != "" || code != 3 {
+				t.Errorf("live %v: status %d, coverage -want +got\n%s", of == f, code, diff)
+			}
+		}
+	})
+	b := fabric.NewBuilder()
+	b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NodeGUID: 1, PortGUID: 1, NumPorts: 2}, Name: "switch-1"})
+	b.AddProblem(fabric.Problem{Kind: fabric.ProblemChanged, Text: "switch-1 was restarted"})
+	file := ofFile(t, b.Build())
+	defer file.Close()
+	r := audited(t, file, AuditRun{}, "links")
+	if code := file.AuditStatus(r, audit.Warning); code != 3 || !slices.Equal(r.Notes, []string{"switch-1 was restarted"}) {
+		t.Errorf("a fabric that changed: status %d, notes %q", code, r.Notes)
 	}
 }
