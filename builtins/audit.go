@@ -150,6 +150,10 @@ func (s *Session) loadAudit(ctx context.Context, name string) (a *Audit, err err
 	defer release()
 	err = finish(ctx, script, func() error {
 		fn, file, globals, err := s.function(t, script, src, "audit")
+		var exit *lang.ExitError
+		if errors.As(err, &exit) {
+			return fmt.Errorf("%s: %w", script, notExit(err))
+		}
 		if err != nil {
 			return err
 		}
@@ -292,7 +296,7 @@ func (a *Audit) expected(t *starlark.Thread, f starlark.Value, deep bool) (int, 
 	}
 	v, err := starlark.Call(t, a.datagrams, starlark.Tuple{f}, kwargs)
 	if err != nil {
-		return 0, err
+		return 0, notExit(err)
 	}
 	n, err := lang.ToInt(v)
 	if err == nil && n < 0 {

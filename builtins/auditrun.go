@@ -297,7 +297,7 @@ func (r *auditRun) runOne(a *Audit, f *topology.Fabric, own starlark.StringDict)
 	r.current = a.Name
 	err := lang.Protect(a.script, func() error {
 		_, err := starlark.Call(t, a.fn, starlark.Tuple{f}, a.arguments(own))
-		return err
+		return notExit(err)
 	})
 	r.current = ""
 	audits.Begin(r.Runtime, "")
@@ -312,6 +312,16 @@ func (r *auditRun) runOne(a *Audit, f *topology.Fabric, own starlark.StringDict)
 		r.report.Failures = append(r.report.Failures, audit.Failure{Audit: a.Name, Err: err, Skipped: skipped})
 	}
 	return nil
+}
+
+// notExit is err of an audit's code. exit() there would end the other audits, and the
+// report, with a status that says nothing of what was found.
+func notExit(err error) error {
+	var exit *lang.ExitError
+	if errors.As(err, &exit) {
+		return fmt.Errorf("%v ends a script, and so no audit: what finding() says makes the exit status", exit)
+	}
+	return err
 }
 
 // late is that the run was stopped at its deadline; nil: it was not.
