@@ -3,6 +3,7 @@ package builtins
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,4 +90,22 @@ func TestSilentOwnPort(t *testing.T) {
 	if code := file.AuditStatus(r, audit.Warning); code != 3 || !slices.Equal(r.Notes, []string{"switch-1 was restarted"}) {
 		t.Errorf("a fabric that changed: status %d, notes %q", code, r.Notes)
 	}
+}
+
+// TestUnreadLID: of a port whose PortInfo a sweep did not get nobody says that it has no LID.
+func TestUnreadLID(t *testing.T) {
+	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
+		base, err := f.Sweep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.env.Sim.LosePackets(sim.End{Node: base.NodeByName("node-0002 HCA-1")[0].ID(), Num: 1}, 100, mad.AttrPortInfo.ID); err != nil {
+			t.Fatal(err)
+		}
+		const want = `perf_get: "node-0002 HCA-1" (0x0002c90310000010): its LID is not known, for the sweep did not read its PortInfo: run discover() again`
+		_, explained, code := f.run(`perf_get("PortCounters", discover().node("node-0002 HCA-1"), 1)`)
+		if first, _, _ := strings.Cut(explained, "\n"); first != want || code != 3 {
+			t.Errorf("status %d, got %s\nwant %s", code, first, want)
+		}
+	})
 }
