@@ -60,6 +60,16 @@ var ownOptions = []string{baselineOption, deepOption, pastOption, railsOption, r
 // ShippedAudits are those of @std//audit/, by name.
 func ShippedAudits() []ShippedDoc { return shipped(auditFolder) }
 
+// AuditPath is the script of an audit.
+func AuditPath(name string) (string, error) { return shippedPath(auditFolder, "audit", name) }
+
+// OptionsOfAudit are the flags of an audit, but for those that the command fills.
+func OptionsOfAudit(p Program) []string {
+	return slices.DeleteFunc(slices.Clone(p.Options), func(flag string) bool {
+		return slices.ContainsFunc(ownOptions, func(name string) bool { return flagName(name) == flag })
+	})
+}
+
 // LoadAudits loads the audits that words name, .star files or shipped ones,
 // and gives each option among the words to all that have it. Without names they
 // are the standard set, and with deep those too that read nothing but whole
@@ -127,7 +137,7 @@ func (s *Session) loadAudits(ctx context.Context, words, flags []string, deep bo
 
 // loadAudit runs the top level of an audit.
 func (s *Session) loadAudit(ctx context.Context, name string) (a *Audit, err error) {
-	script, err := shippedPath(auditFolder, "audit", name)
+	script, err := AuditPath(name)
 	if err != nil {
 		return nil, err
 	}
@@ -140,6 +150,10 @@ func (s *Session) loadAudit(ctx context.Context, name string) (a *Audit, err err
 	defer release()
 	err = finish(ctx, script, func() error {
 		fn, file, globals, err := s.function(t, script, src, "audit")
+		var exit *lang.ExitError
+		if errors.As(err, &exit) {
+			return fmt.Errorf("%s: %w", script, notExit(err))
+		}
 		if err != nil {
 			return err
 		}
@@ -282,7 +296,7 @@ func (a *Audit) expected(t *starlark.Thread, f starlark.Value, deep bool) (int, 
 	}
 	v, err := starlark.Call(t, a.datagrams, starlark.Tuple{f}, kwargs)
 	if err != nil {
-		return 0, err
+		return 0, notExit(err)
 	}
 	n, err := lang.ToInt(v)
 	if err == nil && n < 0 {

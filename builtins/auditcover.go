@@ -44,8 +44,8 @@ func (r *auditRun) cover(f *topology.Fabric) {
 			one(mad.AttrPortInfo, audit.OfPort(n.Port(0)), n.Port(0).Info() != nil, asked)
 		}
 		for p := range n.Ports() {
-			// A sweep asks the ports of a CA that links lead to.
-			if n.IsSwitch() || p.Peer() != nil || p.Info() != nil {
+			// A sweep asks the ports of a CA that links lead to, and the one that it begins at.
+			if n.IsSwitch() || p.Peer() != nil || p.Info() != nil || p == f.From() {
 				one(mad.AttrPortInfo, audit.OfPort(p), p.Info() != nil, asked)
 			}
 			if unknownBehind(p) {
@@ -57,7 +57,7 @@ func (r *auditRun) cover(f *topology.Fabric) {
 		switch {
 		case !p.Kind.Missing(), p.Attribute == mad.AttrNodeInfo.Name, p.Attribute == mad.AttrPortInfo.Name, p.Attribute == mad.AttrSwitchInfo.Name:
 			continue
-		case p.Attribute == "" && !r.live():
+		case p.Attribute == "" && !r.live() && (p.Kind == fabric.ProblemTimedOut || p.Kind == fabric.ProblemFailed):
 			continue // a file does not say which attribute; what it lacks is counted above
 		case p.Attribute == "":
 			r.missed = append(r.missed, p.Text)

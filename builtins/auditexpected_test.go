@@ -2,7 +2,12 @@ package builtins
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/audit"
 )
 
 // TestExpected: what a run says beforehand that it will send is within 10 % of what it
@@ -42,6 +47,46 @@ func TestExpected(t *testing.T) {
 			const few = 20 // of which nobody is told
 			if n := sent() - before - sweep; (said+few)*10 < n*9 || said*9 > (n+few)*10 {
 				t.Errorf("%s, deep %t, %q: %d are sent, %d were said", test.spec, test.deep, test.words, n, said)
+			}
+		})
+	}
+}
+
+// TestExpectedBroken: an audit that cannot say how many datagrams it will send is not done;
+// the others are, also where it computes until the deadline.
+func TestExpectedBroken(t *testing.T) {
+	for _, test := range []struct{ body, told, undone string }{
+		{`fail("no")`, "warning b.x fabric: found\n", "a: fail: no"},
+		{"exit(0)", "warning b.x fabric: found\n", "a: exit(0) ends a script, and so no audit: what finding() says makes the exit status"},
+		{`return "many"`, "warning b.x fabric: found\n", "a: a.star: datagrams(fabric) must return a number: got string, want int"},
+		{"while True: pass", "", "a: deadline of 2s passed, b: deadline of 2s passed"},
+	} {
+		onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
+			write(t, f.fs, "/work/a.star", "def datagrams(fabric):\n    "+test.body+"\n\ndef audit(fabric):\n    finding('a.x', fabric, 'found')\n")
+			write(t, f.fs, "/work/b.star", "def audit(fabric):\n    finding('b.x', fabric, 'found', severity='warning')\n")
+			all, err := f.LoadAudits(context.Background(), []string{"a.star", "b.star"}, nil, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(context.Background())
+			defer cancel(nil)
+			begin := func(audit.Subnet) (audit.Acks, error) {
+				if test.told == "" {
+					cancel(&lang.DeadlineError{After: 2 * time.Second})
+				}
+				return nil, nil
+			}
+			r, err := f.RunAudits(ctx, AuditRun{Audits: all, Begin: begin, Expected: func(int) {}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var undone []string
+			for _, x := range r.Failures {
+				undone = append(undone, x.Audit+": "+f.Explain(x.Err))
+			}
+			got := strings.Join(undone, ", ")
+			if first, _, _ := strings.Cut(got, "\n"); told(r) != test.told || first != test.undone {
+				t.Errorf("%s: told %q, undone %q", test.body, told(r), got)
 			}
 		})
 	}

@@ -225,3 +225,34 @@ func TestSnapshotSilence(t *testing.T) {
 		}
 	})
 }
+
+// TestTopologyAudits: of a topology all audits run, and those are left out that need what it
+// does not have; who asks for one of these by name is told so.
+func TestTopologyAudits(t *testing.T) {
+	onSim(t, "ring:n=3", nil, func(t *testing.T, f *fixture) {
+		swept, err := f.Sweep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := ofFile(t, swept) // without tables
+		defer file.Close()
+		for _, words := range [][]string{nil, {"routing"}} {
+			all, err := file.LoadAudits(t.Context(), words, nil, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := file.RunAudits(t.Context(), AuditRun{Audits: all})
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(r.Failures, func(x audit.Failure) bool { return x.Audit == "routing" })
+			want := 0
+			if words != nil {
+				want = 2
+			}
+			if code := file.AuditStatus(r, audit.Warning); i < 0 || r.Failures[i].Skipped != (want == 0) || code != want {
+				t.Errorf("%q: status %d, want %d: %v", words, code, want, r.Failures)
+			}
+		}
+	})
+}

@@ -220,7 +220,8 @@ func (r *auditRun) describe(f *topology.Fabric) {
 	}
 }
 
-// expect tells how many datagrams the audits will send.
+// expect tells how many datagrams the audits will send. An audit that cannot say it is
+// broken, and does not run.
 func (r *auditRun) expect(f *topology.Fabric) error {
 	if r.Expected == nil || !r.live() {
 		return nil
@@ -228,12 +229,25 @@ func (r *auditRun) expect(f *topology.Fabric) error {
 	t, release := r.thread("audit")
 	defer release()
 	total := 0
+	var sound []*Audit
 	for _, a := range r.Audits.List {
 		n, err := a.expected(t, f, r.Audits.Deep)
-		if err != nil {
+		switch {
+		case r.late() != nil:
+			return nil // runAll tells it
+		case err == nil:
+			total += n
+			sound = append(sound, a)
+		case !lang.Catchable(lang.FiberOf(t), err):
 			return err
+		default:
+			r.report.Failures = append(r.report.Failures, audit.Failure{Audit: a.Name, Err: err})
 		}
-		total += n
+	}
+	if len(sound) < len(r.Audits.List) {
+		all := *r.Audits
+		all.List = sound
+		r.Audits = &all
 	}
 	r.Expected(total)
 	return nil
@@ -283,7 +297,7 @@ func (r *auditRun) runOne(a *Audit, f *topology.Fabric, own starlark.StringDict)
 	r.current = a.Name
 	err := lang.Protect(a.script, func() error {
 		_, err := starlark.Call(t, a.fn, starlark.Tuple{f}, a.arguments(own))
-		return err
+		return notExit(err)
 	})
 	r.current = ""
 	audits.Begin(r.Runtime, "")
@@ -298,6 +312,16 @@ func (r *auditRun) runOne(a *Audit, f *topology.Fabric, own starlark.StringDict)
 		r.report.Failures = append(r.report.Failures, audit.Failure{Audit: a.Name, Err: err, Skipped: skipped})
 	}
 	return nil
+}
+
+// notExit is err of an audit's code. exit() there would end the other audits, and the
+// report, with a status that says nothing of what was found.
+func notExit(err error) error {
+	var exit *lang.ExitError
+	if errors.As(err, &exit) {
+		return fmt.Errorf("%v ends a script, and so no audit: what finding() says makes the exit status", exit)
+	}
+	return err
 }
 
 // late is that the run was stopped at its deadline; nil: it was not.

@@ -132,6 +132,11 @@ def audit(fabric):
     finding("mine.first", fabric, "found before")
     fabric.nods
 `, "error mine.first fabric: found before\n", nil, 2, nil},
+		{"exit() in an audit takes nothing from others, either", `
+def audit(fabric):
+    finding("mine.first", fabric, "found before")
+    exit(0)
+`, "error mine.first fabric: found before\n", nil, 2, nil},
 		{"a single target that is silent ends the audit with 3", `
 def audit(fabric):
     finding("mine.first", fabric, "found before")
@@ -204,6 +209,7 @@ func TestAuditOptions(t *testing.T) {
 		write(t, o.FS, "/work/b.star", "def audit(fabric, *, share=0.7, baseline=None): pass")
 		write(t, o.FS, "/work/bad.star", "def audit(fabric, name): pass")
 		write(t, o.FS, "/work/none.star", "x = 1")
+		write(t, o.FS, "/work/ends.star", "exit(0)")
 	})
 	for _, test := range []struct {
 		words string
@@ -218,6 +224,7 @@ func TestAuditOptions(t *testing.T) {
 		{"a.star --share b.star", `audit a: option --share: "b.star" is not a number`},
 		{"linkz", "audit: no audit \"linkz\" (did you mean links?): use a .star file, or one of config, counters, health, identity, links, multicast, partitions, routing, self, sm, topology"},
 		{"bad.star", "bad.star: audit() takes fabric, and options behind a *: def audit(fabric, *, threshold=5)"},
+		{"ends.star", "ends.star: exit(0) ends a script, and so no audit: what finding() says makes the exit status"},
 		{"none.star", "none.star is no audit: it defines no audit(fabric, ...)"},
 	} {
 		all, err := f.LoadAudits(context.Background(), strings.Fields(test.words), nil, false)

@@ -3,13 +3,16 @@ package builtins
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
+	"fabsh/mad/engine"
 )
 
 // TestSilentKind: where nobody answers registers, some of each kind of device are
@@ -56,4 +59,53 @@ func TestSilentKind(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSilentOwnPort: a sweep that does not get beyond its own port is no whole one, live or
+// kept in a file; nor is a file of a sweep that saw the fabric change.
+func TestSilentOwnPort(t *testing.T) {
+	want := []audit.Row{{Audit: "sweep", Attribute: "PortInfo", Asked: 1, TimedOut: 1}}
+	x := &troubled{attr: mad.AttrPortInfo, lose: true}
+	wrap := func(tr engine.Transport) engine.Transport { x.Transport = tr; return x }
+	onSimWith(t, "ring:n=2", nil, wrap, nil, func(t *testing.T, f *fixture) {
+		swept, err := f.Sweep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := ofFile(t, swept)
+		defer file.Close()
+		for _, of := range []*fixture{f, file} {
+			code, rows := status(of, audited(t, of, AuditRun{}, "links"))
+			if diff := cmp.Diff(want, rows); diff != "" || code != 3 {
+				t.Errorf("live %v: status %d, coverage -want +got\n%s", of == f, code, diff)
+			}
+		}
+	})
+	b := fabric.NewBuilder()
+	b.AddNode(fabric.NodeSpec{Info: mad.NodeInfo{NodeType: mad.NodeTypeSwitch, NodeGUID: 1, PortGUID: 1, NumPorts: 2}, Name: "switch-1"})
+	b.AddProblem(fabric.Problem{Kind: fabric.ProblemChanged, Text: "switch-1 was restarted"})
+	file := ofFile(t, b.Build())
+	defer file.Close()
+	r := audited(t, file, AuditRun{}, "links")
+	if code := file.AuditStatus(r, audit.Warning); code != 3 || !slices.Equal(r.Notes, []string{"switch-1 was restarted"}) {
+		t.Errorf("a fabric that changed: status %d, notes %q", code, r.Notes)
+	}
+}
+
+// TestUnreadLID: of a port whose PortInfo a sweep did not get nobody says that it has no LID.
+func TestUnreadLID(t *testing.T) {
+	onSim(t, "ring:n=2", nil, func(t *testing.T, f *fixture) {
+		base, err := f.Sweep(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.env.Sim.LosePackets(sim.End{Node: base.NodeByName("node-0002 HCA-1")[0].ID(), Num: 1}, 100, mad.AttrPortInfo.ID); err != nil {
+			t.Fatal(err)
+		}
+		const want = `perf_get: "node-0002 HCA-1" (0x0002c90310000010): its LID is not known, for the sweep did not read its PortInfo: run discover() again`
+		_, explained, code := f.run(`perf_get("PortCounters", discover().node("node-0002 HCA-1"), 1)`)
+		if first, _, _ := strings.Cut(explained, "\n"); first != want || code != 3 {
+			t.Errorf("status %d, got %s\nwant %s", code, first, want)
+		}
+	})
 }

@@ -89,6 +89,7 @@ def audit(fabric, *, once=False):
     if once:
         finding("b.once", fabric, "for this run")
 `)
+		write(t, f.fs, "/work/c.star", "def audit(fabric, *, past=None): pass")
 		write(t, f.fs, "/work/lib.star", `
 def say(fabric, name):
     finding(name + ".window", fabric, "%s" % perf_rates(fabric.switches[0].ports[1], over="last").window, severity="info")
@@ -119,6 +120,7 @@ def say(fabric, name):
 			t.Fatal(err)
 		}
 		run("locked", AuditRun{Job: "mine"}, "a.star")
+		run("locked, and only seen", AuditRun{Job: "mine"}, "c.star")
 		held.Unlock()
 		if err := os.WriteFile(filepath.Join(state, "sm-0x0002c90310000001", "mine.state"), nil, 0o644); err != nil {
 			t.Fatal(err)
@@ -132,7 +134,8 @@ looks only: a.window 600.0 since 10m0s b.window 600.0 since 10m0s[] []
 third: a.window 900.0 since 10m0s b.window 900.0 since 10m0s[] []
 other audits: a.window None since 35m0s[counters were not judged: no run of this job has read them before] []
 locked:[] [{a perf_rates: over="last": another run is under way: process PID holds DIR/sm-0x0002c90310000001/mine.state.lock false}]
-damaged: a.window None since 45m0s[counters were not judged: no run of this job has read them before] []
+locked, and only seen:[what runs before have seen of ports is not known: another run is under way: process PID holds DIR/sm-0x0002c90310000001/mine.state.lock] []
+damaged: a.window None since 50m0s[counters were not judged: no run of this job has read them before] []
 `
 		text := strings.NewReplacer(state, "DIR", fmt.Sprint("process ", os.Getpid()), "process PID").Replace(got.String())
 		if d := cmp.Diff(want, text); d != "" {

@@ -59,7 +59,7 @@ func fabricFailure(err error) bool {
 	case topology.Cautious(err), errors.As(err, &unsupported), errors.As(err, &pkey):
 		return false
 	case errors.As(err, &te): // a name that nobody has
-		return errors.Is(err, topology.ErrNoLID)
+		return errors.Is(err, topology.ErrNoLID) || errors.Is(err, topology.ErrLIDUnread)
 	}
 	return errors.As(err, &re)
 }

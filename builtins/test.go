@@ -40,8 +40,8 @@ func (s *Session) Tests(ctx context.Context, path string) (tests []Test, err err
 		return nil, err
 	}
 	err = s.inScript(ctx, path, src, func(_ *starlark.Thread, globals starlark.StringDict) error {
-		for name, v := range globals {
-			fn, ok := v.(*starlark.Function)
+		for _, name := range globals.Keys() { // in order: of several errors it tells the same one
+			fn, ok := globals[name].(*starlark.Function)
 			if !ok || !strings.HasPrefix(name, testPrefix) {
 				continue
 			}

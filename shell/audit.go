@@ -211,8 +211,10 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 	}()
 	run.Begin = func(subnet audit.Subnet) (acks audit.Acks, err error) {
 		s.app.rails = append(s.app.rails, builtins.Rail{Port: o.rail, Subnet: subnet})
-		if lock, err = s.lockRuns(subnet); err != nil {
-			return nil, err
+		if !run.LookOnly {
+			if lock, err = s.lockRuns(subnet, run.Job); err != nil {
+				return nil, err
+			}
 		}
 		return s.Acks(s.app.stateDir(), subnet), nil
 	}
@@ -328,16 +330,50 @@ func (a *app) listAudits() error {
 	return a.listShipped(list)
 }
 
-// completeAudit proposes audits, then the command's own flags.
+// completeAudit proposes what may stand behind audit.
 func completeAudit(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var names []string
+	return auditWords(words), cobra.ShellCompDirectiveDefault
+}
+
+// auditWords are what may stand behind words: audits, their options and the command's own
+// flags; of ack its flags. Behind a flag it is the flag's value; none: a file, or any text.
+func auditWords(words []string) (list []string) {
+	ack := len(words) > 0 && words[0] == "ack"
+	flags := auditFlags
+	if ack {
+		flags = ackFlags
+	}
+	if len(words) > 0 {
+		switch last := words[len(words)-1]; {
+		case last == "--fail-on" && !ack:
+			return audit.Severities
+		case slices.Contains(flags, last) && !slices.Contains([]string{"--list", "--deep", "--each-port"}, last):
+			return nil
+		}
+	}
+	if ack {
+		return flags
+	}
+	var options, standard []string
 	for _, d := range builtins.ShippedAudits() {
+		if !d.Deep {
+			standard = append(standard, d.Name)
+		}
 		if !slices.Contains(words, d.Name) {
-			names = append(names, d.Name+"\t"+d.Doc)
+			list = append(list, d.Name+"\t"+d.Doc)
 		}
 	}
 	if len(words) == 0 {
-		names = append(names, "ack\tsay that a finding is known")
+		list = append(list, "ack\tsay that a finding is known")
 	}
-	return append(names, auditFlags...), cobra.ShellCompDirectiveDefault
+	named := slices.DeleteFunc(slices.Clone(words), func(w string) bool { _, err := builtins.AuditPath(w); return err != nil })
+	if len(named) == 0 {
+		named = standard
+	}
+	for _, name := range named {
+		path, _ := builtins.AuditPath(name)
+		options = append(options, builtins.OptionsOfAudit(programAt(path))...)
+	}
+	slices.Sort(options)
+	return slices.Concat(list, slices.Compact(options), flags)
 }

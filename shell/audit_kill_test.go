@@ -40,6 +40,66 @@ func TestJobLocked(t *testing.T) {
 	held.Unlock()
 }
 
+// TestJobsAtOneTime: while a run is under way on a live fabric another job runs, and the same
+// one is refused.
+func TestJobsAtOneTime(t *testing.T) {
+	serveSim(t, "jobs", "ring:n=2")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "wait.star"), []byte("def audit(fabric):\n    sleep('5m')\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run := func(words ...string) *exec.Cmd {
+		c := exec.Command("fabsh", append([]string{"-q", "-F", "ibsim:jobs", "--state", dir, "audit"}, words...)...)
+		c.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
+		return c
+	}
+	first := run(filepath.Join(dir, "wait.star"), "--job", "a")
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { first.Process.Kill(); first.Wait() }()
+	var locks []string
+	for began := time.Now(); len(locks) == 0 && time.Since(began) < time.Minute; time.Sleep(10 * time.Millisecond) {
+		locks, _ = filepath.Glob(filepath.Join(dir, "sm-*", "*lock"))
+	}
+	for job, want := range map[string]int{"a": 3, "b": 0} {
+		out, _ := run("links", "--job", job).CombinedOutput()
+		held := fmt.Sprintf("fabsh: audit: another run is under way: process %d holds %s/sm-0x0002c90310000001/a.run.lock\n", first.Process.Pid, dir)
+		if want == 3 && string(out) != held || !strings.Contains(string(out), "another run") != (want == 0) {
+			t.Errorf("job %s: status is to be %d\n%s", job, want, out)
+		}
+	}
+}
+
+// TestAckIDs: an ID is told as findings have it, however it is spelled, and what no finding
+// can have is refused.
+func TestAckIDs(t *testing.T) {
+	dir, day := t.TempDir(), time.Now().AddDate(0, 0, 2).Format(time.DateOnly)
+	for _, x := range []struct {
+		id, want string
+		status   int
+	}{
+		{"link.width:0x0002C90310000000/1", "link.width:0x0002c90310000000/1: known", 0},
+		{"link.width:0x2c90310000000/01", "link.width:0x0002c90310000000/1: known", 0},
+		{"link.width:0x2c90310000001/1", "link.width:0x0002c90310000000/1: known", 0}, // GUID of the port
+		{"link.width:0x2c90310000001", "link.width:0x0002c90310000000: known", 0},
+		{"link.width:node-0001 HCA-1/1", "link.width:0x0002c90310000000/1: known", 0},
+		{"node.gone:0xAB/9", "node.gone:0x00000000000000ab/9: known", 0},
+		{"link.*:0x0002c9*/7", "link.*:0x0002c9*/7: known", 0},
+		{"link.*:fab*", "link.*:fab*: known", 0},
+		{"link.width:switch*", `audit ack: "link.width:switch*" is no ID: write CHECK:GUID/PORT, * for any text`, 2},
+		{"link.width:0x0002C9*", `audit ack: "link.width:0x0002C9*" is no ID: write CHECK:GUID/PORT, * for any text`, 2},
+		{"Link.Width:*", `audit ack: "Link.Width:*" is no ID: write CHECK:GUID/PORT, * for any text`, 2},
+		{"link.width:0x2c90310000000/x", "audit ack: the fabric has no node named", 2},
+	} {
+		c := exec.Command("fabsh", "-F", "sim:ring:n=2", "--state", dir, "audit", "ack", x.id, "--until", day, "--reason", "x")
+		c.Env = append(testEnv, "PATH="+os.Getenv("PATH"))
+		if out, _ := c.CombinedOutput(); !strings.HasPrefix(string(out), x.want) || c.ProcessState.ExitCode() != x.status {
+			t.Errorf("%s: status %d, %s", x.id, c.ProcessState.ExitCode(), out)
+		}
+	}
+}
+
 // TestKillAnyMoment: an audit that is killed at any moment leaves the state of its
 // job whole, as it was or as it is to be, and no report or one that is whole; the
 // next run finds nothing amiss.

@@ -31,6 +31,8 @@ type completer struct {
 	// reports are all names.
 	options func(report string) []string
 	reports func() []string
+	// behind is what may stand behind the words of a line that is a command's.
+	behind func(command string, words []string) []string
 }
 
 // argument is one argument of a call, a text that is being typed: by keyword,
@@ -48,6 +50,9 @@ func (c *completer) complete(text, after string) (words []string, start int) {
 	line := text[strings.LastIndexByte(text, '\n')+1:]
 	if strings.TrimLeft(line, " \t") == "" {
 		return []string{indentUnit}, len(text)
+	}
+	if words, start, ok := c.inCommand(text); ok {
+		return words, start
 	}
 	if words, start, ok := c.inReport(text); ok {
 		return words, start
@@ -88,6 +93,24 @@ func (c *completer) complete(text, after string) (words []string, start int) {
 		words = append(words, matching(c.reports(), word)...)
 	}
 	return append(words, matching(c.names(), word)...), start
+}
+
+// inCommand proposes how the line of a command goes on that is one at the prompt too; ok:
+// text is such a line. A variable of that name makes it a statement.
+func (c *completer) inCommand(text string) (words []string, start int, ok bool) {
+	name, rest, isLine := strings.Cut(text, " ")
+	if !isLine || name != "audit" && name != "report" || strings.HasPrefix(strings.TrimSpace(rest), "=") || name == "audit" && c.globals().Has(name) {
+		return nil, 0, false
+	}
+	start = strings.LastIndexByte(text, ' ') + 1
+	for _, w := range c.behind(name, strings.Fields(text[len(name):start])) {
+		w, _, _ = strings.Cut(w, "\t")
+		words = append(words, w)
+	}
+	if len(words) == 0 {
+		return c.files(text[start:]), start, true
+	}
+	return matching(words, text[start:]), start, true
 }
 
 // inReport proposes the options of a report; ok: text is its command line.

@@ -24,12 +24,21 @@ func (s *session) completer(x *interp) *completer {
 	return &completer{
 		reports:  reportNames,
 		options:  func(report string) []string { return reportProgram(report).Options },
+		behind:   wordsBehind,
 		globals:  func() starlark.StringDict { return x.globals },
 		keywords: keywordsOf,
 		words:    s.wordsFor,
 		files:    filesWith,
 		exports:  s.Exports,
 	}
+}
+
+// wordsBehind are what may stand behind the words of a command.
+func wordsBehind(command string, words []string) []string {
+	if command == "audit" {
+		return auditWords(words)
+	}
+	return reportWords(words)
 }
 
 func reportNames() []string {

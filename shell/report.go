@@ -224,19 +224,24 @@ func reportProgram(name string) builtins.Program {
 	return programAt(path)
 }
 
-// completeReport proposes reports, then their options.
-func completeReport(c *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
+// completeReport proposes what may stand behind report.
+func completeReport(_ *cobra.Command, words []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return matching(reportWords(words), typed), cobra.ShellCompDirectiveDefault
+}
+
+// reportWords are what may stand behind words: reports, then their options.
+func reportWords(words []string) []string {
 	switch {
 	case len(words) > 0 && words[0] == htmlReport:
-		return completeAudit(c, slices.Concat(words[1:], []string{"--out"}), typed)
+		return slices.DeleteFunc(auditWords(words[1:]), func(w string) bool { return strings.HasPrefix(w, "ack\t") })
 	case len(words) > 0:
-		return matching(reportProgram(words[0]).Options, typed), cobra.ShellCompDirectiveDefault
+		return reportProgram(words[0]).Options
 	}
 	names := []string{"--list", htmlReport + "\tone page: findings, topology, heat maps, routing"}
 	for _, d := range builtins.ShippedReports() {
 		names = append(names, d.Name+"\t"+d.Doc)
 	}
-	return matching(names, typed), cobra.ShellCompDirectiveDefault
+	return names
 }
 
 // listShipped lists shipped scripts with the first lines of their docstrings.

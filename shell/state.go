@@ -9,12 +9,16 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"fabsh/builtins"
+	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
+	"fabsh/mad"
 )
 
 // systemState is where root keeps what one run needs of the run before (Filesystem
@@ -75,9 +79,10 @@ func readOwn(path string) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// lockRuns lets one run at a time audit a subnet. Nil: there is nothing to lock,
-// for nothing outside this process is asked, or no place for the lock.
-func (s *session) lockRuns(subnet audit.Subnet) (*audit.Held, error) {
+// lockRuns lets one run of a job at a time audit a subnet; other jobs run beside it. Nil:
+// there is nothing to lock, for nothing outside this process is asked, or no place for the
+// lock.
+func (s *session) lockRuns(subnet audit.Subnet, job string) (*audit.Held, error) {
 	dir := s.app.stateDir()
 	if s.engine == nil || s.engine.Traits().Name == "sim" || dir == "" {
 		return nil, nil
@@ -86,7 +91,7 @@ func (s *session) lockRuns(subnet audit.Subnet) (*audit.Held, error) {
 	err := os.MkdirAll(dir, 0o755)
 	var lock *audit.Held
 	if err == nil {
-		lock, err = audit.Lock(filepath.Join(dir, "lock"))
+		lock, err = audit.Lock(filepath.Join(dir, job+".run.lock"))
 	}
 	if err != nil && !errors.Is(err, audit.ErrLocked) {
 		s.Warn("another run at the same time cannot be kept off: %v", noFile(err))
@@ -131,22 +136,15 @@ func (s *session) acknowledge(ctx context.Context, o auditOptions) error {
 		return err
 	}
 	check, subject, _ := strings.Cut(o.ack.id, ":")
-	name := ""
-	if !strings.Contains(o.ack.id, "*") && subject != string(audit.KindFabric) && subject != "" {
-		t := topology.FindIn(f, subject)
-		if t.Err == nil {
-			found := audit.OfNode(t.Node)
-			if t.Port != topology.NoPortGiven && !isGUID(subject) {
-				found = audit.OfPort(t.Node.Port(t.Port))
-			}
-			name, subject = found.Name(), found.Key()
-		} else if !isGUIDPort(subject) {
-			return fmt.Errorf("audit ack: %w", t.Err)
+	name, id := "", o.ack.id
+	if !strings.Contains(id, "*") && subject != string(audit.KindFabric) && subject != "" {
+		found, err := subjectIn(f, subject)
+		if err != nil {
+			return fmt.Errorf("audit ack: %w", err)
 		}
-	}
-	id := o.ack.id
-	if name != "" {
-		id = check + ":" + subject
+		if id = check + ":" + found.Key(); found.Ends[0].Name != "" {
+			name = found.Name()
+		}
 	}
 	ack, err := audit.NewAck(id, name, o.ack.until, o.ack.by, o.ack.reason, s.Clock.Now())
 	if err != nil {
@@ -159,25 +157,54 @@ func (s *session) acknowledge(ctx context.Context, o auditOptions) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("audit ack: %w; or give --state DIR", noFile(err))
 	}
-	if err := audit.AddAck(path, ack); err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = noFile(err)
-		}
-		return fmt.Errorf("audit ack: %w", err)
+	if err := audit.AddAck(path, ack); errors.Is(err, audit.ErrLocked) {
+		return &hostError{fmt.Errorf("audit ack: %w", err)}
+	} else if err != nil {
+		return fmt.Errorf("audit ack: %w", notWritten(path, err))
 	}
 	s.Print(fmt.Sprintf("%s: known until %s (%s)\n", ack.Pattern, o.ack.until, path))
 	return nil
 }
 
-// isGUID: text is a GUID; FindIn takes it for that of a port first.
-func isGUID(text string) bool { return strings.HasPrefix(text, "0x") && !strings.Contains(text, "/") }
+// subjectIn is what text names: a node of f, or one of its ports. What is named by its GUID
+// need not be in f now.
+func subjectIn(f *fabric.Fabric, text string) (audit.Subject, error) {
+	guid, num, byGUID := guidPort(text)
+	if byGUID {
+		text = guid.String()
+	}
+	t := topology.FindIn(f, text)
+	switch {
+	case t.Err == nil && !byGUID:
+		num = t.Port
+	case t.Err == nil: // the GUID of a port stands for its node's, which IDs are made of
+		guid = t.Node.GUID()
+	case !byGUID:
+		return audit.Subject{}, t.Err
+	}
+	switch {
+	case t.Err == nil && num < 0:
+		return audit.OfNode(t.Node), nil
+	case t.Err == nil && t.Node.Port(num) != nil:
+		return audit.OfPort(t.Node.Port(num)), nil
+	}
+	return audit.OfGUID(guid, num, ""), nil
+}
 
-// isGUIDPort: text is GUID, or GUID/PORT, as in an ID: it need not be in the
-// fabric now.
-func isGUIDPort(text string) bool {
-	guid, _, _ := strings.Cut(text, "/")
-	return len(guid) == 18 && strings.HasPrefix(guid, "0x")
+// guidPort reads GUID or GUID/PORT, in any spelling with 0x; without PORT it is
+// audit.NoPort.
+func guidPort(text string) (guid mad.GUID, num int, ok bool) {
+	text, port, hasPort := strings.Cut(text, "/")
+	if !strings.HasPrefix(text, "0x") && !strings.HasPrefix(text, "0X") {
+		return 0, 0, false
+	}
+	guid, ok = records.GUIDText(text)
+	num = audit.NoPort
+	if hasPort {
+		n, err := strconv.ParseUint(port, 10, 8)
+		num, ok = int(n), ok && err == nil
+	}
+	return guid, num, ok
 }
 
 // login is who runs the program; empty if nobody knows.

@@ -1,6 +1,8 @@
 package audits
 
 import (
+	"cmp"
+
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
@@ -26,8 +28,9 @@ func Past(t *starlark.Thread, f *fabric.Fabric) (v starlark.Value, err error) {
 	if k.run == nil || k.dir == "" && k.run.Kept == nil {
 		return starlark.None, nil
 	}
-	err = lang.Operate(t, "audit", func(c *lang.Call) error { return k.run.open(c, k.dir) })
-	if err != nil {
+	var unread error // said in a note: no function that a script calls is to be named
+	err = lang.Operate(t, "audit", func(c *lang.Call) error { unread = k.run.open(c, k.dir); return nil })
+	if err = cmp.Or(unread, err); err != nil {
 		return starlark.None, err
 	}
 	h := k.run.state.History()

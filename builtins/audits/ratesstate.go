@@ -1,6 +1,7 @@
 package audits
 
 import (
+	"errors"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -183,7 +184,7 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	k := keepingOf(c.Runtime())
 	if k.run != nil {
 		if err := k.run.open(c, k.dir); err != nil {
-			return nil, err
+			return nil, lastError(err)
 		}
 		k.run.asked = true
 		after, read, err := r.read()
@@ -199,7 +200,7 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	}
 	st, lock, err := open(c, k.dir, Job{Subnet: audit.SubnetOf(f, ""), Name: k.job})
 	if err != nil {
-		return nil, err
+		return nil, lastError(err)
 	}
 	defer lock.Unlock()
 	after, read, err := r.read()
@@ -209,7 +210,7 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	earlier := pastsOf(st.Reads(), after)
 	st.Add(read)
 	if err := st.Save(); err != nil {
-		return nil, lang.Errorf("over=%q: %w", overLast, &StateError{err})
+		return nil, lastError(&StateError{err})
 	}
 	return r.rates(after, read, earlier)
 }
@@ -233,25 +234,28 @@ func agentsOfRun(c *lang.Call) (*audit.Agents, error) {
 		return nil, nil
 	}
 	if err := k.run.open(c, k.dir); err != nil {
-		return nil, err
+		return nil, lastError(err)
 	}
 	return k.run.state.Agents(), nil
 }
+
+// lastError is err as the answer to perf_rates(over="last").
+func lastError(err error) error { return lang.Errorf("over=%q: %w", overLast, err) }
 
 // open reads the state of a job, and keeps others away from it where it is to be
 // written.
 func open(c *lang.Call, dir string, job Job) (*audit.State, *audit.Held, error) {
 	if dir == "" {
-		return nil, nil, lang.Errorf("over=%q: this session keeps no reads: give it a folder with --state DIR", overLast)
+		return nil, nil, errors.New("this session keeps no reads: give it a folder with --state DIR")
 	}
 	st, err := audit.OpenState(dir, job.Subnet, job.Name)
 	if err != nil {
-		return nil, nil, lang.Errorf("over=%q: %w", overLast, err)
+		return nil, nil, err
 	}
 	var lock *audit.Held
 	if !job.LookOnly {
 		if lock, err = st.Lock(); err != nil {
-			return nil, nil, lang.Errorf("over=%q: %w", overLast, &StateError{err})
+			return nil, nil, &StateError{err}
 		}
 	}
 	if st.Read(); st.Anew != nil {

@@ -112,7 +112,7 @@ func readRoutes(c *lang.Call, f *fabric.Fabric) (*routing.Routes, error) {
 	}
 	e, err := topology.EngineOf(c)
 	if err != nil && topology.EnvOf(c.Runtime()).Loaded != nil {
-		return nil, lang.Errorf("the file has no forwarding tables: load_routes(path) and verify --lfts FILE read them from another, and fabsh snapshot writes both")
+		return nil, lang.Errorf("%w", noTablesError{})
 	}
 	if err != nil {
 		return nil, err
@@ -169,3 +169,12 @@ fabsh route POLICY --out FILE writes one without holding it in memory.`,
 		return starlark.String(b.String()), nil
 	}),
 }
+
+// noTablesError: the file of the session has no tables, which is no fault of who asks.
+type noTablesError struct{}
+
+func (noTablesError) Error() string {
+	return "the file has no forwarding tables: load_routes(path) and verify --lfts FILE read them from another, and fabsh snapshot writes both"
+}
+
+func (noTablesError) Unwrap() error { return topology.ErrNotInFile }

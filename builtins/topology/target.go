@@ -111,11 +111,31 @@ func (t *Target) NeedsLID() error {
 	case t.Node == nil:
 		return &TargetError{msg: `only subnet management goes by directed route: use the LID, smp_get("PortInfo", route, 0).lid`}
 	}
+	if !t.knowsLID() {
+		return ErrLIDUnread
+	}
 	return ErrNoLID
 }
 
-// ErrNoLID ends what goes by LID to a port without one.
-var ErrNoLID = &TargetError{msg: "it has no LID: a subnet manager must give it one first"}
+// knowsLID: PortInfo was read of the port whose LID is t's.
+func (t *Target) knowsLID() bool {
+	if t.Node.IsSwitch() {
+		return t.Node.Port(0).Info() != nil
+	}
+	for p := range t.Node.Ports() {
+		if p.Info() != nil && (t.Port == NoPortGiven || t.Port == p.Num()) {
+			return true
+		}
+	}
+	return false
+}
+
+// ErrNoLID ends what goes by LID to a port without one, ErrLIDUnread to one that was not
+// read.
+var (
+	ErrNoLID     = &TargetError{msg: "it has no LID: a subnet manager must give it one first"}
+	ErrLIDUnread = &TargetError{msg: "its LID is not known, for the sweep did not read its PortInfo: run discover() again"}
+)
 
 // AddressSMP addresses an SMP to t: along its directed route, else by LID.
 func (t *Target) AddressSMP(call *engine.Call) error {

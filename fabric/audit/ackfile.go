@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"fabsh/fabric/format"
@@ -29,13 +31,22 @@ const ackHeader = `# Known findings, which fabsh audit does not tell again until
 # ID (* stands for any text)  last day  "who"  "reason"  ["name of the subject then"]
 `
 
+// What the two parts of an ID can be, with * for any text. Nothing else ever covers a
+// finding: subjects are GUIDs in one spelling, and no names.
+var (
+	checkPattern   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_.*]+$`) })
+	subjectPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(fabric|0x[0-9a-f]{16}(/(0|[1-9][0-9]{0,2}))?|[0-9a-fx/]*\*[0-9a-fx/*]*)$`)
+	})
+)
+
 // NewAck checks what a person says.
 func NewAck(id, name, until, by, reason string, now time.Time) (*Ack, error) {
 	check, subject, ok := strings.Cut(id, ":")
 	last, err := time.ParseInLocation(day, until, now.Location())
 	a := &Ack{Pattern: id, Until: last, By: by, Reason: reason, Name: name}
 	switch {
-	case !ok || check == "" || subject == "" || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '#' || r == '"' }):
+	case !ok || !checkPattern().MatchString(check) || !subjectPattern().MatchString(subject) && !a.Covers(&Finding{Check: check, Subject: OfFabric()}):
 		return nil, fmt.Errorf("%q is no ID: write CHECK:GUID/PORT, * for any text", id)
 	case strings.Trim(id, "*:.") == "":
 		return nil, fmt.Errorf("%q would silence everything: name a check or a subject", id)

@@ -185,13 +185,18 @@ func TestBadAcks(t *testing.T) {
 		`a.b:* someday "me" "why"`,
 		`a.b:* 2026-12-01 "" "why"`,
 		`a.b:* 2026-12-01`,
+		`a.b:leaf-1/1 2026-12-01 "me" "why"`, // names, and other spellings, are no finding's
+		`a.b:leaf* 2026-12-01 "me" "why"`,
+		`a.b:0x2C90300100000/1 2026-12-01 "me" "why"`,
+		`a.b:0x0002c90300100000/01 2026-12-01 "me" "why"`,
+		`A.b:* 2026-12-01 "me" "why"`,
 		``, `# comment`, "\x00\xff",
 	}
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	acks, bad := ReadAcks(path, noon)
-	if len(acks) != 1 || len(bad) != 7 {
+	if len(acks) != 1 || len(bad) != 12 {
 		t.Errorf("%d acks, errors %v", len(acks), bad)
 	}
 	for i, err := range bad {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -246,8 +248,22 @@ func TestWriteFile(t *testing.T) {
 		t.Error(err)
 	}
 	err = format.WriteFile(filepath.Join(path, "x"), func(io.Writer) error { return nil })
-	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(path, "x")+": no temporary file beside it: ") {
-		t.Errorf("got %v", err)
+	if want := fmt.Sprintf("%s/x: no temporary file beside it: open %[1]s: not a directory", path); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	err = format.WriteFile(path, func(io.Writer) error { // the temporary file goes
+		all, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
+		return os.Remove(all[0])
+	})
+	if want := "rename " + path + ": no such file or directory"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	err = format.WriteFile(path, func(io.Writer) error { // as where the disk is full
+		all, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
+		return &fs.PathError{Op: "write", Path: all[0], Err: syscall.ENOSPC}
+	})
+	if want := "write " + path + ": no space left on device"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -3,8 +3,10 @@ package format
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -69,12 +71,17 @@ func replaceFile(path string, write func(io.Writer) error, check func(name strin
 func rename(path string, write func(io.Writer) error, check func(name string) error, mode os.FileMode) (err error) {
 	f, err := createTemp(path)
 	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) { // its name is another each time
+			err = &fs.PathError{Op: pe.Op, Path: filepath.Dir(path), Err: pe.Err}
+		}
 		return fmt.Errorf("%s: no temporary file beside it: %w", path, err)
 	}
 	defer func() {
 		if err != nil {
 			f.Close()
 			os.Remove(f.Name())
+			err = named(err, f.Name(), path)
 		}
 	}()
 	out := bufio.NewWriterSize(f, 1<<16)
@@ -100,6 +107,20 @@ func rename(path string, write func(io.Writer) error, check func(name string) er
 		}
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// named is err with the name of the file that was to be written, in place of that of the
+// temporary one, which is another each time and means nothing to anybody.
+func named(err error, temp, path string) error {
+	var link *os.LinkError
+	if errors.As(err, &link) && link.Old == temp {
+		return &fs.PathError{Op: link.Op, Path: path, Err: link.Err}
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) && pe.Path == temp {
+		return &fs.PathError{Op: pe.Op, Path: path, Err: pe.Err}
+	}
+	return err
 }
 
 // writeThrough writes to the pipe or device at path.
