@@ -26,6 +26,8 @@ type interrupts struct {
 	mu      sync.Mutex
 	cancel  context.CancelCauseFunc // of what runs; nil: nothing does
 	count   int                     // signals since it began
+	last    os.Signal               // the latest of them
+	came    time.Time               // when it did
 	ignored bool                    // Ctrl-C is the pager's
 	prompt  bool                    // somebody types statements
 	final   os.Signal               // the signal that ends the program
@@ -80,6 +82,10 @@ func (i *interrupts) act(sig os.Signal) (tellWhere bool) {
 		i.end()
 		return false
 	}
+	if i.count > 0 && sig == i.last && time.Since(i.came) < sameSignal {
+		return false
+	}
+	i.last, i.came = sig, time.Now()
 	i.count++
 	switch {
 	case i.count == 1:
@@ -95,6 +101,10 @@ func (i *interrupts) act(sig os.Signal) (tellWhere bool) {
 	}
 	return false
 }
+
+// sameSignal is how soon after one signal another is the same: timeout(1) sends it to
+// the program and to its group.
+const sameSignal = 100 * time.Millisecond
 
 // endsWithin is how long an evaluation may go on after a signal that ends the
 // program, or after its time is over.

@@ -28,6 +28,10 @@ func testInterrupts() (*interrupts, *bytes.Buffer, *[]string) {
 }
 
 func TestInterrupts(t *testing.T) {
+	synctest.Test(t, testSignals)
+}
+
+func testSignals(t *testing.T) {
 	i, out, log := testInterrupts()
 	i.run(func(ctx context.Context) error {
 		i.ignore(func() { i.handle(os.Interrupt) })
@@ -41,10 +45,16 @@ func TestInterrupts(t *testing.T) {
 		if out.Len() > 0 || *log != nil {
 			t.Errorf("after the first: %q, %q", out, *log)
 		}
+		i.handle(os.Interrupt) // timeout(1) sends it twice
+		if out.Len() > 0 {
+			t.Errorf("after the same once more: %q", out)
+		}
+		time.Sleep(sameSignal)
 		i.handle(os.Interrupt)
 		if got := out.String(); !strings.HasPrefix(got, "still busy; this is where (once more ends fabsh):\n") || !strings.Contains(got, "TestInterrupts") {
 			t.Errorf("after the second: %s", got)
 		}
+		time.Sleep(sameSignal)
 		i.handle(os.Interrupt)
 		return nil
 	})
