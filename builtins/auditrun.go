@@ -314,14 +314,9 @@ func (r *auditRun) runOne(a *Audit, f *topology.Fabric, own starlark.StringDict)
 	return nil
 }
 
-// notExit is err of an audit's code. exit() there would end the other audits, and the
-// report, with a status that says nothing of what was found.
+// notExit is err of an audit's code: exit() would end the other audits, and the report.
 func notExit(err error) error {
-	var exit *lang.ExitError
-	if errors.As(err, &exit) {
-		return fmt.Errorf("%v ends a script, and so no audit: what finding() says makes the exit status", exit)
-	}
-	return err
+	return lang.NotExit(err, "and so no audit: what finding() says makes the exit status")
 }
 
 // late is that the run was stopped at its deadline; nil: it was not.

@@ -8,6 +8,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/builtins/lang"
 	values "fabsh/builtins/routing"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
@@ -77,7 +78,7 @@ func (p *Policy) run(ctx context.Context, f *fabric.Fabric, prepare func(*starla
 	err = finish(ctx, p.script, func() error {
 		v, err := starlark.Call(t, p.fn, append(starlark.Tuple{p.s.valueOf(f)}, p.args...), p.kwargs)
 		if err != nil {
-			return err
+			return p.notExit(err)
 		}
 		routes, ok := v.(*values.Routes)
 		if !ok {
@@ -102,7 +103,7 @@ func (s *Session) valueOf(f *fabric.Fabric) *topology.Fabric {
 func (p *Policy) load(t *starlark.Thread, src string) error {
 	fn, _, _, err := p.s.function(t, p.script, src, "route")
 	if err != nil {
-		return err
+		return p.notExit(err)
 	}
 	if fn == nil {
 		return fmt.Errorf("%s is no routing policy: it defines no route(fabric, ...)", p.script)
@@ -149,4 +150,9 @@ func ShippedPolicies() []ShippedDoc { return shipped(policyFolder) }
 // PolicyPath is the script of a policy.
 func PolicyPath(name string) (string, error) {
 	return shippedPath(policyFolder, "routing policy", name)
+}
+
+// notExit is err of the policy's code.
+func (p *Policy) notExit(err error) error {
+	return lang.NotExit(err, "and "+p.script+" gives no routes: fail(TEXT) says why there are none")
 }

@@ -11,6 +11,7 @@ import (
 	"go.starlark.net/starlark"
 
 	values "fabsh/builtins/hosts"
+	"fabsh/builtins/lang"
 	"fabsh/fabric/hosts"
 )
 
@@ -62,7 +63,7 @@ func (s *Session) LoadTopology(ctx context.Context, name string, words, flags []
 	return k, finish(ctx, script, func() error {
 		fn, file, globals, err := s.function(t, script, src, topologyEntry)
 		if err != nil {
-			return err
+			return k.notExit(err)
 		}
 		read, _ := globals["read"].(*starlark.Function)
 		if fn == nil || read == nil {
@@ -141,7 +142,12 @@ func (k *TopologyKind) call(ctx context.Context, fn *starlark.Function, args sta
 	defer release()
 	err = finish(ctx, k.script, func() (err error) {
 		v, err = starlark.Call(t, fn, args, slices.Clone(kwargs))
-		return plainFailure(k.script, "topology "+k.name(), err)
+		return plainFailure(k.script, "topology "+k.name(), k.notExit(err))
 	})
 	return v, err
+}
+
+// notExit is err of the kind's code.
+func (k *TopologyKind) notExit(err error) error {
+	return lang.NotExit(err, "and "+k.script+" gives no topology: fail(TEXT) says why there is none")
 }

@@ -71,6 +71,17 @@ Neither catch nor parallel stops it. The status is 3 all the same when a MAD tha
 	Bare: func(*Runtime) error { return &ExitError{} },
 }
 
+// NotExit is err of a function that is to return something, or has to go on. exit()
+// there would end the command with the status of what it has not done. why says what
+// was expected instead.
+func NotExit(err error, why string) error {
+	var exit *ExitError
+	if errors.As(err, &exit) {
+		return fmt.Errorf("%v ends a script, %s", exit, why)
+	}
+	return err
+}
+
 // catchable: err is a failure that catch may turn into a value.
 func Catchable(f *Fiber, err error) bool {
 	var exit *ExitError
