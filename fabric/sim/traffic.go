@@ -67,10 +67,21 @@ func (s *Subnet) endPortAt(c Cable) (*port, error) {
 	return p.node.attachment(0)
 }
 
-// beforeChange makes ready for a change of links, LIDs, or tables.
+// beforeChange makes ready for a change of links, LIDs, or tables. What went until
+// now is counted on the way that it had, also if nobody has looked since the last
+// change; but of many changes in a row, each of which would find all ways again for
+// an instant, the last way counts.
 func (s *Subnet) beforeChange() {
 	s.tables()
+	if s.trafficStale.Load() && s.now().Sub(s.trafficSince) >= s.waysTake() {
+		s.startTraffic()
+	}
 	s.stopTraffic()
+}
+
+// waysTake is, roughly, ten times as long as startTraffic takes.
+func (s *Subnet) waysTake() time.Duration {
+	return time.Duration(len(s.flows))*10*time.Microsecond + time.Duration(len(s.ports))*time.Microsecond
 }
 
 // stopTraffic counts the traffic until now, and ends it, because routes or links are
