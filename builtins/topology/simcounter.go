@@ -104,7 +104,7 @@ True
 		Pairs *[]starlark.Value
 		Rate  starlark.Value
 	}) (starlark.Value, error) {
-		s := c.Recv.(*Sim)
+		s := c.Recv.(*Sim).indexed()
 		rate := 1e9
 		if a.Rate != nil {
 			var err error

@@ -34,12 +34,18 @@ func (s *Subnet) SetTraffic(flows []Flow) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []flow
+	nodes := make(map[mad.GUID]*node, len(s.nodes))
+	for i := range s.nodes {
+		if n := &s.nodes[i]; nodes[n.guid()] == nil { // the first one, as nodeByGUID
+			nodes[n.guid()] = n
+		}
+	}
 	for _, f := range flows {
-		from, err := s.endPortAt(f.From)
+		from, err := endPortAt(nodes, f.From)
 		if err != nil {
 			return err
 		}
-		to, err := s.endPortAt(f.To)
+		to, err := endPortAt(nodes, f.To)
 		if err != nil {
 			return err
 		}
@@ -54,8 +60,8 @@ func (s *Subnet) SetTraffic(flows []Flow) error {
 }
 
 // endPortAt is the end port that c names.
-func (s *Subnet) endPortAt(c Cable) (*port, error) {
-	p, err := s.portAt(c.Node, c.Num)
+func endPortAt(nodes map[mad.GUID]*node, c Cable) (*port, error) {
+	p, err := portOfNode(nodes[c.Node], c.Node, c.Num)
 	switch {
 	case err != nil:
 		return nil, err
