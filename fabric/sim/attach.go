@@ -193,7 +193,11 @@ func (c *Client) Send(m *Message) {
 	if !response { // the answers of other clients are led by the first two bytes
 		binary.BigEndian.PutUint16(m.MAD[mad.TIDOffset:], uint16(c.slot))
 	}
-	c.spoke, c.classes[m.MAD[mad.ClassOffset]] = true, true
+	if !c.spoke {
+		c.spoke = true
+		defer c.takeEarly()
+	}
+	c.classes[m.MAD[mad.ClassOffset]] = true
 	c.traps = c.traps || method == mad.MethodTrap
 	c.sent = m
 	p := &c.work
