@@ -175,16 +175,16 @@ func simulate(o *settings, spec string, open, included format.Opener) (*connecti
 }
 
 // simNode is the node to attach to: the one with this name or GUID, else the
-// first that is no switch.
+// first that is no switch and has a cable; of switches alone the first.
 func simNode(f *fabric.Fabric, name string) (int, error) {
 	nodes := f.Nodes()
 	if name == "" {
 		for i := range nodes {
-			if !nodes[i].IsSwitch() {
+			if n := &nodes[i]; !n.IsSwitch() && sim.HasCable(n) {
 				return i, nil
 			}
 		}
-		return 0, nil
+		return max(0, slices.IndexFunc(nodes, func(n fabric.Node) bool { return n.IsSwitch() })), nil
 	}
 	var names []string
 	for i := range nodes {

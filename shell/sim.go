@@ -101,7 +101,8 @@ Debian 12's, or fabsh.`,
 }
 
 // bringUp makes a simulated fabric and discovers it, so that it has the LIDs,
-// widths and speeds that its subnet manager has set.
+// widths and speeds that its subnet manager has set. Faults are no part of the
+// topology. What no cable joins to the rest is: but nobody gave it LIDs.
 func (a *app) bringUp(spec string) (*fabric.Fabric, error) {
 	f, o, err := sim.ParseFiles(spec, openNamed(a.context(), lang.OpenNamed), a.openIncluded)
 	if err != nil {
@@ -111,13 +112,18 @@ func (a *app) bringUp(spec string) (*fabric.Fabric, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := sim.New(f, o).Attach(node, 0)
+	t, err := sim.New(f, o.WithoutFaults()).Attach(node, 0)
 	if err != nil {
 		return nil, err
 	}
 	e := engine.New(t, engine.Options{})
 	defer e.Close()
-	return discover.Sweep(a.context(), e, discover.Options{})
+	found, err := discover.Sweep(a.context(), e, discover.Options{})
+	if err == nil && len(found.Nodes()) < len(f.Nodes()) {
+		a.warn("sim: of %s those are written that %s reaches, %d: no cables join the others to them",
+			fabric.Plural(len(f.Nodes()), "node", "nodes"), f.Nodes()[node].Label(), len(found.Nodes()))
+	}
+	return found, err
 }
 
 // simServe is how fabsh sim serves a fabric.

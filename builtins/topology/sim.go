@@ -13,7 +13,10 @@ import (
 )
 
 // Sim is the value `sim`: what can be done to a simulated fabric.
-type Sim struct{ *sim.Subnet }
+type Sim struct {
+	*sim.Subnet
+	names map[string][]mad.GUID // nodes by name; nil: the subnet is asked
+}
 
 var (
 	_ starlark.HasAttrs = (*Sim)(nil)
@@ -119,9 +122,16 @@ func (s *Sim) placeAt(v starlark.Value, none int) (sim.Cable, error) {
 	return sim.Cable{}, fmt.Errorf("got %s, want a node or a port, NAME or NAME/PORT", v.Type())
 }
 
+// indexed is s for who has many names to look up.
+func (s *Sim) indexed() *Sim { return &Sim{s.Subnet, s.NodesByName()} }
+
 // named is the GUID of the node with a name, or written as it.
 func (s *Sim) named(name string) (mad.GUID, error) {
-	switch guids := s.NodeGUIDs(name); len(guids) {
+	guids := s.names[name]
+	if s.names == nil {
+		guids = s.NodeGUIDs(name)
+	}
+	switch len(guids) {
 	case 1:
 		return guids[0], nil
 	case 0:

@@ -11,7 +11,7 @@ import (
 // unlinkMethod is sim.unlink().
 var unlinkMethod = lang.Builtin{
 	Name:   "unlink",
-	Params: []lang.Param{{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`}},
+	Params: []lang.Param{{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`}},
 	Doc: `Pulls the cable off a port.
 The switches at its ends send trap 128; the subnet manager reports it, finds other ways for the traffic, and reports trap 65 of each port that it no longer reaches.`,
 	Example: `
@@ -34,8 +34,8 @@ fabric: 43 nodes (12 switches, 31 CAs), 63 links, complete
 var linkMethod = lang.Builtin{
 	Name: "link",
 	Params: []lang.Param{
-		{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`},
-		{Name: "to", Kind: lang.KindAny, Default: "None", Doc: "the port where the other end goes; None: the cable that unlink has pulled goes back"},
+		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "to", Kind: KindTarget, Default: "None", Doc: "the port where the other end goes; None: the cable that unlink has pulled goes back"},
 	},
 	Doc: `Plugs in a cable: the one that unlink has pulled, or a new one between two ports.
 Where the two ports have cables, these are taken out. Trap 128 tells of it, and trap 64 of each port that the subnet manager then reaches.`,
@@ -66,8 +66,8 @@ fabric: 44 nodes (12 switches, 32 CAs), 64 links, complete
 var swapMethod = lang.Builtin{
 	Name: "swap",
 	Params: []lang.Param{
-		{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`},
-		{Name: "other", Kind: lang.KindAny, Doc: "another"},
+		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "other", Kind: KindTarget, Doc: "another"},
 	},
 	Doc: `Exchanges the cables of two ports, as a hand in a hurry does: each gets the other's.`,
 	Example: `
@@ -94,7 +94,7 @@ link.swapped  leaf-1/5, leaf-2/6  swap the cables at leaf-1/5 and leaf-2/6
 var speedMethod = lang.Builtin{
 	Name: "speed",
 	Params: []lang.Param{
-		{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
 		{Name: "speed", Kind: lang.KindText, Default: "None", Doc: `such as "edr"; None: it stays`},
 		{Name: "width", Kind: lang.KindText, Default: "None", Keyword: true, Doc: `such as "2x"; None: it stays`},
 	},
@@ -131,7 +131,7 @@ func text(s *string) string {
 // killMethod is sim.kill().
 var killMethod = lang.Builtin{
 	Name:   "kill",
-	Params: []lang.Param{{Name: "node", Kind: lang.KindAny, Doc: "a node of a fabric, or its name"}},
+	Params: []lang.Param{{Name: "node", Kind: KindTarget, Doc: "a node of a fabric, or its name"}},
 	Doc: `Takes the power off a node: its links go down, its agents are silent.
 sim.reboot() gives it again. If the subnet manager was on it, nobody sweeps until then, or until sim.restart_sm() starts one on another node.`,
 	Example: `
@@ -147,7 +147,7 @@ fabric: 43 nodes (11 switches, 32 CAs), 56 links, complete
 // rebootMethod is sim.reboot().
 var rebootMethod = lang.Builtin{
 	Name:   "reboot",
-	Params: []lang.Param{{Name: "node", Kind: lang.KindAny, Doc: "a node of a fabric, or its name"}},
+	Params: []lang.Param{{Name: "node", Kind: KindTarget, Doc: "a node of a fabric, or its name"}},
 	Doc: `Starts a node again: its counters are 0, and its tables as nobody has written them.
 The subnet manager notices that it went and came.`,
 	Example: `
@@ -174,7 +174,7 @@ func powerOf(c *lang.Call, node starlark.Value, do func(*sim.Subnet, mad.GUID) e
 // restartSMMethod is sim.restart_sm().
 var restartSMMethod = lang.Builtin{
 	Name:   "restart_sm",
-	Params: []lang.Param{{Name: "node", Kind: lang.KindAny, Default: "None", Doc: "where the new one is: a node, or its name; None: where the old one was"}},
+	Params: []lang.Param{{Name: "node", Kind: KindTarget, Default: "None", Doc: "where the new one is: a node, or its name; None: where the old one was"}},
 	Doc: `Ends the subnet manager, and starts another.
 The new one knows of no subscriptions.`,
 	Example: `

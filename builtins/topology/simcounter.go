@@ -13,7 +13,7 @@ import (
 var setCountersMethod = lang.Builtin{
 	Name: "set_counters",
 	Params: []lang.Param{
-		{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
 		{Name: "**counters", Kind: lang.KindAny, Doc: "counters of performance management, by the names of their fields; of one for each lane or service level with its number behind: port_xmit_data_sl3"},
 	},
 	Doc: `Sets counters of a port.
@@ -51,7 +51,7 @@ Where an attribute has no room for a value, it shows its largest.`,
 var errorsMethod = lang.Builtin{
 	Name: "errors",
 	Params: []lang.Param{
-		{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
 		{Name: "**rates", Kind: lang.KindAny, Doc: `counters of performance management, by the names of their fields, and how fast each grows: "2/s", "5/m", "1/h", or a number a second; 0 ends it`},
 	},
 	Doc: `Makes counters of a port grow with time.
@@ -104,7 +104,7 @@ True
 		Pairs *[]starlark.Value
 		Rate  starlark.Value
 	}) (starlark.Value, error) {
-		s := c.Recv.(*Sim)
+		s := c.Recv.(*Sim).indexed()
 		rate := 1e9
 		if a.Rate != nil {
 			var err error

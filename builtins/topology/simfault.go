@@ -15,7 +15,7 @@ var lossMethod = lang.Builtin{
 	Name: "loss",
 	Params: []lang.Param{
 		{Name: "probability", Kind: lang.KindAny, Doc: "from 0 to 1, that a MAD is lost on its way there, and again on its way back"},
-		{Name: "where", Kind: lang.KindAny, Default: "None", Keyword: true, Doc: "a node or a port, NAME or NAME/PORT: only what crosses it is lost; None: all"},
+		{Name: "where", Kind: KindTarget, Default: "None", Keyword: true, Doc: "a node or a port, NAME or NAME/PORT: only what crosses it is lost; None: all"},
 	},
 	Doc: `Has MADs be lost from now on; the seed of -F sim: decides which. sim.loss(0) ends it.`,
 	Example: `
@@ -66,7 +66,7 @@ var delayMethod = lang.Builtin{
 var busyMethod = lang.Builtin{
 	Name: "busy",
 	Params: []lang.Param{
-		{Name: "node", Kind: lang.KindAny, Doc: "a node of a fabric, or its name"},
+		{Name: "node", Kind: KindTarget, Doc: "a node of a fabric, or its name"},
 		{Name: "requests", Kind: lang.KindInt, Doc: "how many"},
 	},
 	Doc: `Has the agents of a node answer BUSY to the next requests, which are repeated.`,
@@ -94,7 +94,7 @@ var busyMethod = lang.Builtin{
 var mkeyMethod = lang.Builtin{
 	Name: "m_key",
 	Params: []lang.Param{
-		{Name: "node", Kind: lang.KindAny, Doc: "a node of a fabric, or its name"},
+		{Name: "node", Kind: KindTarget, Doc: "a node of a fabric, or its name"},
 		{Name: "key", Kind: lang.KindAny, Doc: "a number of 64 bits; 0: none"},
 		{Name: "protect", Kind: lang.KindInt, Default: "1", Keyword: true, Doc: "the protection level: 0 and 1 against Sets, 2 and 3 against Gets too"},
 		{Name: "lease", Kind: lang.KindDuration, Default: `"0s"`, Keyword: true, Doc: "after a wrong key, and for so long no right one, everybody may read it; 0: never"},
@@ -139,7 +139,7 @@ var trapMethod = lang.Builtin{
 	Name: "trap",
 	Params: []lang.Param{
 		{Name: "number", Kind: lang.KindInt, Doc: "of the trap: 128 to 131, 144, 145, 256 to 259"},
-		{Name: "where", Kind: lang.KindAny, Doc: "whose agent: a node or a port, NAME or NAME/PORT"},
+		{Name: "where", Kind: KindTarget, Doc: "whose agent: a node or a port, NAME or NAME/PORT"},
 	},
 	Doc: `Has an agent send a trap to its subnet manager, which reports it to who subscribed.
 What is behind it did not happen; traps 257 to 259 name its own addresses.`,

@@ -14,7 +14,7 @@ import (
 )
 
 // whereParam is a parameter that names a node, or a port of one.
-var whereParam = lang.Param{Name: "where", Kind: lang.KindAny, Doc: "a node, its chip; or a port, NODE/PORT, the module in it"}
+var whereParam = lang.Param{Name: "where", Kind: KindTarget, Doc: "a node, its chip; or a port, NODE/PORT, the module in it"}
 
 // temperatureMethod is sim.temperature().
 var temperatureMethod = lang.Builtin{
@@ -52,7 +52,7 @@ The devices of the fabric have registers from then on (reg_get), as with -F sim:
 var fanMethod = lang.Builtin{
 	Name: "fan",
 	Params: []lang.Param{
-		{Name: "switch", Kind: lang.KindAny, Doc: "a switch, or its name"},
+		{Name: "switch", Kind: KindTarget, Doc: "a switch, or its name"},
 		{Name: "number", Kind: lang.KindInt, Doc: "of the fan, from 0 on"},
 		{Name: "rpm", Kind: lang.KindInt, Doc: "turns a minute; 0: it is dead"},
 	},
@@ -83,7 +83,7 @@ var fanMethod = lang.Builtin{
 var supplyMethod = lang.Builtin{
 	Name: "supply",
 	Params: []lang.Param{
-		{Name: "switch", Kind: lang.KindAny, Doc: "a switch, or its name"},
+		{Name: "switch", Kind: KindTarget, Doc: "a switch, or its name"},
 		{Name: "number", Kind: lang.KindInt, Doc: "of the power supply, 0 or 1"},
 		{Name: "ok", Kind: lang.KindBool, Doc: "whether it works"},
 	},
@@ -112,7 +112,7 @@ b"P\x00\x00\x00"
 var firmwareMethod = lang.Builtin{
 	Name: "firmware",
 	Params: []lang.Param{
-		{Name: "node", Kind: lang.KindAny, Doc: "a node, or its name"},
+		{Name: "node", Kind: KindTarget, Doc: "a node, or its name"},
 		{Name: "version", Kind: lang.KindText, Doc: `three numbers: "31.2012.1024"`},
 		{Name: "psid", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "the board; None: as it was"},
 	},
@@ -153,7 +153,7 @@ var firmwareMethod = lang.Builtin{
 var moduleMethod = lang.Builtin{
 	Name: "module",
 	Params: []lang.Param{
-		{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
 		{Name: "vendor", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "who made it"},
 		{Name: "part", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "its part number"},
 		{Name: "serial", Kind: lang.KindText, Default: "None", Keyword: true, Doc: "its serial number"},
@@ -223,7 +223,7 @@ var moduleMethod = lang.Builtin{
 var downReasonMethod = lang.Builtin{
 	Name: "down_reason",
 	Params: []lang.Param{
-		{Name: "port", Kind: lang.KindAny, Doc: `a port of a fabric, or "NAME/PORT"`},
+		{Name: "port", Kind: KindTarget, Doc: `a port of a fabric, or "NAME/PORT"`},
 		{Name: "local", Kind: lang.KindText, Default: `"no_link_down_indication"`, Doc: "the reason of this side, a word of PDDRLinkDown"},
 		{Name: "remote", Kind: lang.KindText, Default: `"no_link_down_indication"`, Keyword: true, Doc: "that of the other"},
 	},

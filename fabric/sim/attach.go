@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"fabsh/mad"
@@ -30,7 +31,9 @@ type Client struct {
 	receive func(*Message)
 	sent    *Message // that Send executes
 	tables  []*transfer
-	waiting []waiting // requests that it has not answered, by time; under s.mu, or by its user
+	held    int          // bytes of tables
+	late    atomic.Int32 // answers that wait for their delay
+	waiting []waiting    // requests that it has not answered, by time; under s.mu, or by its user
 }
 
 // Message is a MAD between a client and the subnet.
@@ -190,7 +193,11 @@ func (c *Client) Send(m *Message) {
 	if !response { // the answers of other clients are led by the first two bytes
 		binary.BigEndian.PutUint16(m.MAD[mad.TIDOffset:], uint16(c.slot))
 	}
-	c.spoke, c.classes[m.MAD[mad.ClassOffset]] = true, true
+	if !c.spoke {
+		c.spoke = true
+		defer c.takeEarly()
+	}
+	c.classes[m.MAD[mad.ClassOffset]] = true
 	c.traps = c.traps || method == mad.MethodTrap
 	c.sent = m
 	p := &c.work
@@ -260,9 +267,24 @@ func (c *Client) later(m *Message, after time.Duration) {
 		c.receive(m)
 		return
 	}
+	if c.late.Add(1) > maxLate {
+		c.late.Add(-1)
+		return
+	}
 	late := *m
-	time.AfterFunc(after, func() { c.receive(&late) })
+	time.AfterFunc(after, func() {
+		c.late.Add(-1)
+		c.receive(&late)
+	})
 }
+
+// What is kept for a client that asks for more than it takes: bytes of tables, beyond
+// which the subnet administrator is busy, and answers that wait for their delay,
+// beyond which they are lost, as those that wait for its socket.
+const (
+	maxHeld = 64 << 20
+	maxLate = 1 << 14
+)
 
 // sendTable sends a table: as much as one MAD holds to a client that knows no
 // segments, as OpenSM's tables come through libumad2sim; else all segments, as
@@ -276,6 +298,12 @@ func (c *Client) sendTable(p *packet, data []byte) {
 		c.answered(p, min(mad.SADataOffset+len(data), mad.Size))
 		return
 	}
+	if len(c.tables) > 0 && c.held+len(data) > maxHeld {
+		binary.BigEndian.PutUint16(p.mad[mad.StatusOffset:], uint16(mad.StatusBusy))
+		c.answered(p, mad.Size)
+		return
+	}
+	c.held += len(data)
 	t := &transfer{packet: *p, data: data, segs: max(1, (len(data)+mad.SegmentData-1)/mad.SegmentData)}
 	t.Address = engine.Address{LID: c.sent.DLID, QP: c.sent.DQP}
 	c.tables = append(c.tables, t)
@@ -291,7 +319,7 @@ func (c *Client) More(n int) bool {
 		p := t.segment(t.sent)
 		c.receive(&Message{SLID: t.LID, DLID: c.port.endPort().lid, SQP: t.QP, DQP: c.qp, Length: mad.Size, MAD: p.mad})
 		if t.sent == t.segs {
-			c.tables = c.tables[1:]
+			c.tables, c.held = c.tables[1:], c.held-len(t.data)
 		}
 	}
 	return len(c.tables) > 0

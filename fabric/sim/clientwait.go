@@ -25,14 +25,28 @@ type waiting struct {
 	from    *Client
 	message Message
 	until   time.Time
+	early   bool // the client did not get it yet
 }
 
 // expect notes that c is to answer m, from another client.
-func (c *Client) expect(m *Message, from *Client) {
+func (c *Client) expect(m *Message, from *Client) *waiting {
 	if len(c.waiting) == maxWaiting {
 		c.giveUp(1)
 	}
-	c.waiting = append(c.waiting, waiting{from, *m, time.Now().Add(waitFor)})
+	c.waiting = append(c.waiting, waiting{from: from, message: *m, until: time.Now().Add(waitFor)})
+	return &c.waiting[len(c.waiting)-1]
+}
+
+// takeEarly gives c what came for it before it had sent anything. OpenSM says that it
+// is a subnet manager, and loses what it is asked in the milliseconds until its first
+// sweep begins: another one, which asks for its SMInfo, would wait for the answer.
+func (c *Client) takeEarly() {
+	for i := range c.waiting {
+		if w := &c.waiting[i]; w.early {
+			w.early = false
+			c.receive(&w.message)
+		}
+	}
 }
 
 // settle notes that c has answered with m.

@@ -144,10 +144,14 @@ func (s *Subnet) edit(node mad.GUID, num int, change func(*port)) error {
 
 // portAt is a port by the GUID of its node; port 0 of a CA stands for the node.
 func (s *Subnet) portAt(node mad.GUID, num int) (*port, error) {
-	n := s.nodeByGUID(node)
+	return portOfNode(s.nodeByGUID(node), node, num)
+}
+
+// portOfNode is portAt of n, which has that GUID; nil: no node has.
+func portOfNode(n *node, guid mad.GUID, num int) (*port, error) {
 	switch {
 	case n == nil:
-		return nil, fmt.Errorf("the simulated fabric has no node with GUID %v", node)
+		return nil, fmt.Errorf("the simulated fabric has no node with GUID %v", guid)
 	case num < 0 || num >= len(n.ports):
 		return nil, fmt.Errorf("%s has ports up to %d, no port %d", n.label, len(n.ports)-1, num)
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -122,11 +121,23 @@ func (s *Subnet) NodeGUIDs(name string) (list []mad.GUID) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for i := range s.nodes {
-		if text, _, _ := bytes.Cut(s.nodes[i].desc[:], []byte{0}); string(text) == name {
+		if s.nodes[i].name() == name {
 			list = append(list, s.nodes[i].guid())
 		}
 	}
 	return list
+}
+
+// NodesByName are the GUIDs of all nodes by name, for who has many names to look up.
+func (s *Subnet) NodesByName() map[string][]mad.GUID {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	byName := make(map[string][]mad.GUID, len(s.nodes))
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		byName[n.name()] = append(byName[n.name()], n.guid())
+	}
+	return byName
 }
 
 func (s *Subnet) nodeByGUID(guid mad.GUID) *node {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -62,12 +63,14 @@ func (f *faultModel) draw(p *packet, back bool) faults {
 		salt |= 1
 	}
 	d := f.chance(o.Seed, salt, &p.mad)
-	return faults{
+	drawn := faults{
 		lost:      d.uniform() < o.Loss,
 		duplicate: d.uniform() < o.Dup,
 		busy:      d.uniform() < o.Busy,
-		delay:     o.Delay + time.Duration(d.uniform()*float64(o.Jitter)),
 	}
+	// The sum of two that are allowed may be too large for a duration.
+	drawn.delay = o.Delay + min(time.Duration(d.uniform()*float64(o.Jitter)), math.MaxInt64-o.Delay)
+	return drawn
 }
 
 // chance is the chance of a MAD: by the seed, its content and the salt, and how many

@@ -44,6 +44,16 @@ func TestFaultRates(t *testing.T) {
 	}
 }
 
+// TestLongestDelay: two durations whose sum is none are still no short delay.
+func TestLongestDelay(t *testing.T) {
+	f := newFaultModel(withFaults(faultOptions{Delay: math.MaxInt64, Jitter: math.MaxInt64}))
+	for range 9 {
+		if got := f.draw(&packet{}, false).delay; got != math.MaxInt64 {
+			t.Errorf("a delay of %v", got)
+		}
+	}
+}
+
 // TestFaultsDependOn: faults depend on the seed, the content, the direction and
 // how often the MAD was sent, not on the transaction ID.
 func TestFaultsDependOn(t *testing.T) {

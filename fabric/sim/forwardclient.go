@@ -65,9 +65,13 @@ func (s *Subnet) forwardToClient(from *Client, m *Message) forwarded {
 	if class != mad.ClassSubnDirected && copied.SLID == 0 {
 		copied.SLID = from.port.endPort().lid
 	}
-	if response {
+	switch {
+	case response:
 		from.settle(&copied, to)
-	} else {
+	case to.isSM && !to.spoke:
+		to.expect(&copied, from).early = true
+		return delivered
+	default:
 		to.expect(&copied, from)
 	}
 	to.receive(&copied)

@@ -6,10 +6,11 @@ import (
 	"fabsh/mad"
 )
 
-// endPortByGUID is the port with a LID and that GUID; nil: there is none.
+// endPortByGUID is the port with that GUID that the latest sweep reached; nil: there
+// is none.
 func (s *Subnet) endPortByGUID(guid mad.GUID) *port {
 	for _, p := range s.lids {
-		if p != nil && p.guid == guid {
+		if p != nil && p.inService && p.guid == guid {
 			return p
 		}
 	}

@@ -167,16 +167,15 @@ func eachCounter[T uint64 | float64](s *Subnet, node mad.GUID, num int, values m
 	case len(values) == 0:
 		return errors.New("which counters? none is named")
 	}
-	keys := map[counterKey]T{}
-	for name, v := range values {
-		key, err := counterKeyOf(name)
-		if err != nil {
+	names := slices.Sorted(maps.Keys(values)) // traps of several go out in one order
+	keys := make([]counterKey, len(names))
+	for i, name := range names {
+		if keys[i], err = counterKeyOf(name); err != nil {
 			return err
 		}
-		keys[key] = v
 	}
-	for key, v := range keys {
-		do(p, key, v)
+	for i, name := range names {
+		do(p, keys[i], values[name])
 	}
 	return nil
 }

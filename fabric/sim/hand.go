@@ -178,7 +178,7 @@ func (s *Subnet) handle(at End, least int, change func(*port) error) error {
 	if err != nil {
 		return err
 	}
-	s.tables()
+	s.beforeChange()
 	return change(p)
 }
 

@@ -111,7 +111,7 @@ func (v *values) deadPorts(f *fabric.Fabric, o *Options) (ports []*fabric.Port) 
 	sm := o.SM
 	for i := range f.Nodes() {
 		n := &f.Nodes()[i]
-		if sm == nil && !n.IsSwitch() && hasCable(n) {
+		if sm == nil && !n.IsSwitch() && HasCable(n) {
 			sm = n
 		}
 		if n != sm && !n.IsSwitch() {

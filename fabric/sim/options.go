@@ -55,6 +55,14 @@ type Options struct {
 	Bare bool
 }
 
+// WithoutFaults are the options of the same subnet without what hides a part of it
+// from who sweeps it, or makes the sweep long.
+func (o Options) WithoutFaults() Options {
+	o.Loss, o.Dup, o.Busy, o.Delay, o.Jitter, o.VL15 = 0, 0, 0, 0, 0, 0
+	o.Dead, o.MKey = nil, 0
+	return o
+}
+
 // Redirect redirects requests for the performance management of Node to a queue
 // pair of At. If both are one node, it redirects to itself: such requests never
 // get an answer.
@@ -109,7 +117,7 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 	if name := v.text["sm"]; name != "" {
 		if o.SM, err = findNode(f, name); err != nil {
 			v.fail("sm", err.Error())
-		} else if !hasCable(o.SM) {
+		} else if !HasCable(o.SM) {
 			v.fail("sm", "is a node without a cable")
 		}
 	}
@@ -119,8 +127,8 @@ func (v *values) options(f *fabric.Fabric) (Options, error) {
 	return o, v.err
 }
 
-// hasCable: a program on n reaches other nodes, or n is a switch.
-func hasCable(n *fabric.Node) bool {
+// HasCable: a program on n reaches other nodes, or n is a switch.
+func HasCable(n *fabric.Node) bool {
 	for p := range n.Ports() {
 		if p.Peer() != nil {
 			return true

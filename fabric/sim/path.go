@@ -91,17 +91,18 @@ func (r *request) pathEnds(q *query, lidBit, gidBit uint64, lid mad.LID, gid mad
 		return ports, given, mad.StatusOK
 	case q.mask&lidBit == 0:
 		return r.endPortsWith(func(*port) bool { return true }), given, mad.StatusOK
-	case int(lid) >= len(r.lids) || r.lids[lid] == nil:
+	case int(lid) >= len(r.lids) || r.lids[lid] == nil || !r.lids[lid].inService:
 		return nil, given, mad.StatusOK
 	}
 	return []*port{r.lids[lid]}, given, mad.StatusOK
 }
 
-// endPortsWith lists the end ports for which ok holds, by LID.
+// endPortsWith lists the end ports that the latest sweep reached, and for which ok
+// holds, by LID.
 func (s *Subnet) endPortsWith(ok func(*port) bool) (ports []*port) {
 	all := &query{limit: maxTable}
 	for p := range all.endPorts(s) {
-		if ok(p) {
+		if p.inService && ok(p) {
 			ports = append(ports, p)
 		}
 	}

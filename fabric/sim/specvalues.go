@@ -51,7 +51,11 @@ func unknown(what, name string, valid []string) error {
 
 func (v *values) fail(key, why string) {
 	if v.err == nil {
-		v.err = fmt.Errorf("%s=%s %s", key, v.text[key], why)
+		text := v.text[key]
+		if quoted := strconv.Quote(text); strings.Contains(quoted, `\`) { // it may do something to a terminal
+			text = quoted
+		}
+		v.err = fmt.Errorf("%s=%s %s", key, text, why)
 	}
 }
 

@@ -145,7 +145,7 @@ func (r *request) changeGUIDs(mask uint64, _ bool) mad.Status {
 	if mask&guidRecordRID != guidRecordRID {
 		return mad.StatusInsufficient
 	}
-	if int(asked.LID) >= len(r.lids) || r.lids[asked.LID] == nil || int(asked.BlockNum) >= guidCap/mad.GUIDBlock {
+	if int(asked.LID) >= len(r.lids) || r.lids[asked.LID] == nil || !r.lids[asked.LID].inService || int(asked.BlockNum) >= guidCap/mad.GUIDBlock {
 		return mad.StatusRequestInvalid
 	}
 	p := r.lids[asked.LID]

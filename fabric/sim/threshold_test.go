@@ -39,6 +39,16 @@ func TestThresholds(t *testing.T) {
 		if diff := cmp.Diff(want, r.events(c)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
+		for range 8 { // of several counters in one call, too
+			do(r.SetCounters(leaf, 1, map[string]uint64{integrity: 0, overrun: 0}))
+			r.mu.Lock()
+			r.lastTrap = 0
+			r.mu.Unlock()
+			do(r.SetCounters(leaf, 1, map[string]uint64{integrity: 1, overrun: 1}))
+			if diff := cmp.Diff([]string{"Trap 1 4: trap 130 of LID 4, ", "Trap 2 4: trap 129 of LID 4, "}, r.events(c)); diff != "" {
+				t.Errorf("of two counters (-want +got)\n%s", diff)
+			}
+		}
 		r.mu.Lock()
 		for key := range r.repeated {
 			r.stopTrap(key)

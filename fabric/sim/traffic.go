@@ -34,12 +34,18 @@ func (s *Subnet) SetTraffic(flows []Flow) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []flow
+	nodes := make(map[mad.GUID]*node, len(s.nodes))
+	for i := range s.nodes {
+		if n := &s.nodes[i]; nodes[n.guid()] == nil { // the first one, as nodeByGUID
+			nodes[n.guid()] = n
+		}
+	}
 	for _, f := range flows {
-		from, err := s.endPortAt(f.From)
+		from, err := endPortAt(nodes, f.From)
 		if err != nil {
 			return err
 		}
-		to, err := s.endPortAt(f.To)
+		to, err := endPortAt(nodes, f.To)
 		if err != nil {
 			return err
 		}
@@ -54,8 +60,8 @@ func (s *Subnet) SetTraffic(flows []Flow) error {
 }
 
 // endPortAt is the end port that c names.
-func (s *Subnet) endPortAt(c Cable) (*port, error) {
-	p, err := s.portAt(c.Node, c.Num)
+func endPortAt(nodes map[mad.GUID]*node, c Cable) (*port, error) {
+	p, err := portOfNode(nodes[c.Node], c.Node, c.Num)
 	switch {
 	case err != nil:
 		return nil, err
@@ -67,10 +73,21 @@ func (s *Subnet) endPortAt(c Cable) (*port, error) {
 	return p.node.attachment(0)
 }
 
-// beforeChange makes ready for a change of links, LIDs, or tables.
+// beforeChange makes ready for a change of links, LIDs, or tables. What went until
+// now is counted on the way that it had, also if nobody has looked since the last
+// change; but of many changes in a row, each of which would find all ways again for
+// an instant, the last way counts.
 func (s *Subnet) beforeChange() {
 	s.tables()
+	if s.trafficStale.Load() && s.now().Sub(s.trafficSince) >= s.waysTake() {
+		s.startTraffic()
+	}
 	s.stopTraffic()
+}
+
+// waysTake is, roughly, ten times as long as startTraffic takes.
+func (s *Subnet) waysTake() time.Duration {
+	return time.Duration(len(s.flows))*10*time.Microsecond + time.Duration(len(s.ports))*time.Microsecond
 }
 
 // stopTraffic counts the traffic until now, and ends it, because routes or links are

@@ -139,19 +139,12 @@ func TestTraffic(t *testing.T) {
 		t.Errorf("after the cable was pulled: %d, %d", a, b)
 	}
 	// No way, by a wrong entry: leaf-1 drops it.
-	lid := r.lid("node-0008 HCA-1")
-	route := func(port byte) {
-		_, block := r.get(mad.AttrLinearForwardingTable, 0, leaf1)
-		data := append([]byte(nil), block...)
-		data[lid] = port
-		r.set(mad.AttrLinearForwardingTable, 0, leaf1, data)
-	}
-	route(mad.NoPort)
+	r.route(mad.NoPort)
 	*now = now.Add(time.Second)
 	if got := r.counters(mad.AttrPortCounters, "leaf-1", 1)["port_rcv_switch_relay_errors"]; got != 1000 {
 		t.Errorf("relay errors %d", got)
 	}
-	route(4) // whose cable was pulled
+	r.route(4) // whose cable was pulled
 	*now = now.Add(time.Second)
 	if got := r.counters(mad.AttrPortCounters, "leaf-1", 4)["port_xmit_discards"]; got != 1000 {
 		t.Errorf("discards %d", got)

@@ -16,6 +16,7 @@
 package generate
 
 import (
+	"errors"
 	"fmt"
 
 	"fabsh/mad"
@@ -34,6 +35,8 @@ func checkSize(switches, hosts, ports, far int) error {
 	switch {
 	case switches < 0 || switches*(hosts+1) > MaxLIDs:
 		return fmt.Errorf("more than the %d LIDs of a subnet", MaxLIDs)
+	case ports == 0:
+		return errors.New("switches without ports")
 	case ports > MaxSwitchPorts:
 		return fmt.Errorf("switches with %d ports, more than %d", ports, MaxSwitchPorts)
 	case far > maxHops-2:

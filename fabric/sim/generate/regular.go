@@ -23,11 +23,11 @@ func Regular(n, degree, hosts int, seed int64) (*fabric.Fabric, error) {
 	}
 	r := rand.New(rand.NewPCG(uint64(seed), 1))
 	var cables [][2]int
-	for try := 0; cables == nil; try++ {
+	for try, paired := 0, false; !paired; try++ {
 		if try == 100 {
 			return nil, errors.New("chance finds no such network; try another seed")
 		}
-		cables = pairRandomly(r, n, degree)
+		cables, paired = pairRandomly(r, n, degree)
 	}
 	p := &builder{Builder: fabric.NewBuilder()}
 	var switches []int
@@ -45,9 +45,9 @@ func Regular(n, degree, hosts int, seed int64) (*fabric.Fabric, error) {
 }
 
 // pairRandomly chooses random pairs of different switches, none twice, until each
-// has degree cables; nil if the last ones cannot be paired (Steger, Wormald,
+// has degree cables; false if the last ones cannot be paired (Steger, Wormald,
 // "Generating random regular graphs quickly", 1999).
-func pairRandomly(r *rand.Rand, n, degree int) [][2]int {
+func pairRandomly(r *rand.Rand, n, degree int) (cables [][2]int, paired bool) {
 	var points []int
 	for i := range n {
 		for range degree {
@@ -55,13 +55,12 @@ func pairRandomly(r *rand.Rand, n, degree int) [][2]int {
 		}
 	}
 	linked := map[[2]int]bool{}
-	var cables [][2]int
 	for misses := 0; len(points) > 0; {
 		i, j := r.IntN(len(points)), r.IntN(len(points))
 		c := [2]int{min(points[i], points[j]), max(points[i], points[j])}
 		if c[0] == c[1] || linked[c] {
 			if misses++; misses > 100*n*degree {
-				return nil
+				return nil, false
 			}
 			continue
 		}
@@ -74,5 +73,5 @@ func pairRandomly(r *rand.Rand, n, degree int) [][2]int {
 		}
 	}
 	slices.SortFunc(cables, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
-	return cables
+	return cables, true
 }

@@ -28,6 +28,9 @@ func TestRegular(t *testing.T) {
 		}
 		return list
 	}
+	if got, want := must(t)(Regular(3, 0, 2, 1)).String(), "fabric: 9 nodes (3 switches, 6 CAs), 6 links, complete"; got != want {
+		t.Errorf("without cables between switches: %s, want %s", got, want)
+	}
 	one := links(1)
 	if !cmp.Equal(one, links(1)) || cmp.Equal(one, links(2)) {
 		t.Error("the seed does not decide")

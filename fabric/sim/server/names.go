@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"fabsh/fabric"
+	"fabsh/fabric/sim"
 )
 
 // names finds nodes by what clients and the console call them.
@@ -34,11 +35,7 @@ func newNames(f *fabric.Fabric, sm int) *names {
 				entry.index[entry.key] = i
 			}
 		}
-		linked := false
-		for p := range node.Ports() {
-			linked = linked || p.Peer() != nil
-		}
-		if n.standard < 0 && !node.IsSwitch() && linked && i != sm { // so that an OpenSM there stands by
+		if n.standard < 0 && !node.IsSwitch() && sim.HasCable(node) && i != sm { // so that an OpenSM there stands by
 			n.standard = i
 		}
 	}

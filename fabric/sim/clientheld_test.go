@@ -1,0 +1,74 @@
+package sim
+
+import (
+	"encoding/binary"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// TestHeldTables: tables that a client does not take are bounded, by the subnet
+// administrator being busy; once they are taken, there are more.
+func TestHeldTables(t *testing.T) {
+	r := newRig(t, "fattree:k=16,levels=3")
+	busy, segments := 0, 0
+	c, err := r.AttachClient(ClientOptions{QP: 7, Receive: func(m *Message) {
+		if mad.Status(binary.BigEndian.Uint16(m.MAD[mad.StatusOffset:])) == mad.StatusBusy {
+			busy++
+		} else {
+			segments++
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Detach()
+	var call engine.Call
+	call.PutSA(mad.MethodGetTable, mad.AttrNodeRecord.ID, 0, 0, nil)
+	ask := func() { c.Send(&Message{DLID: r.sm.lid, DQP: 1, SQP: 7, MAD: call.MAD}) }
+	size := len(r.nodes) * ((mad.AttrNodeRecord.Size + 7) &^ 7)
+	fit, beyond := maxHeld/size, 10
+	for range fit + beyond {
+		ask()
+	}
+	if len(c.tables) != fit || busy != beyond {
+		t.Errorf("%d tables wait, and it was busy %d times, want %d, %d", len(c.tables), busy, fit, beyond)
+	}
+	for c.More(1000) {
+	}
+	if want := fit * ((size + mad.SegmentData - 1) / mad.SegmentData); segments != want || c.held != 0 {
+		t.Errorf("%d segments, and %d bytes are left; want %d", segments, c.held, want)
+	}
+	if ask(); len(c.tables) != 1 {
+		t.Error("no more once all are taken")
+	}
+}
+
+// TestLateAnswers: answers that wait for their delay are bounded.
+func TestLateAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, small+",delay=1m")
+		got := make(chan bool, 2*maxLate)
+		c, err := r.AttachClient(ClientOptions{Receive: func(*Message) { got <- true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var call engine.Call
+		call.PutPerf(mad.MethodGet, mad.AttrPerfClassPortInfo.ID, 0, nil)
+		for range 2 {
+			for range maxLate + 100 {
+				c.Send(&Message{DLID: r.lid("leaf-1"), DQP: 1, MAD: call.MAD})
+			}
+			time.Sleep(2 * time.Minute)
+			if n := len(got); n != maxLate {
+				t.Errorf("%d answers, want %d", n, maxLate)
+			}
+			for range len(got) {
+				<-got
+			}
+		}
+	})
+}
