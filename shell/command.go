@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"syscall"
+	"time"
 
 	"go.starlark.net/starlark"
 
@@ -59,7 +60,7 @@ func (a *app) profiled(run func() error) error {
 	if a.profile == "" {
 		return run()
 	}
-	return writeNamed(a.profile, func(w io.Writer) error {
+	return a.writeAround(a.profile, func(w io.Writer) error {
 		if err := starlark.StartProfile(w); err != nil {
 			return err
 		}
@@ -81,9 +82,37 @@ func openNamed(ctx context.Context, open func(context.Context, string) (*lang.Fi
 	}
 }
 
-// writeNamed writes the file that the command line names, whole or not at all.
-func writeNamed(path string, write func(io.Writer) error) error {
-	return notWritten(path, format.WriteFile(path, write))
+// writeNamed writes the file that the command line names, whole or not at all. Who
+// reads a pipe is waited for until ctx ends.
+func writeNamed(ctx context.Context, path string, write func(io.Writer) error) error {
+	return notWritten(path, format.WriteFile(ctx, path, write))
+}
+
+// writeAround writes a file while run runs, whose time begins then: for the reader of a
+// pipe there is as much before it. Ctrl-C ends the program while nothing runs.
+func (a *app) writeAround(path string, run func(io.Writer) error) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	if after := a.deadline.value; after > 0 {
+		end := time.AfterFunc(after, func() { cancel(&lang.DeadlineError{After: after}) })
+		defer end.Stop()
+		write := run
+		run = func(w io.Writer) error {
+			end.Stop()
+			return write(w)
+		}
+	}
+	return late(writeNamed(ctx, path, run))
+}
+
+// afterSessions runs write, for which there is the time until the deadline, and the
+// grace: what reads the output may hang.
+func (a *app) afterSessions(write func(context.Context) error) error {
+	ctx := a.context()
+	if end, ok := ctx.Deadline(); ok {
+		defer time.AfterFunc(max(time.Until(end), 0)+grace, func() { a.endLate(&lang.DeadlineError{After: a.deadline.value}) }).Stop()
+	}
+	return late(write(ctx))
 }
 
 // notWritten is err with the name that the user knows, not that of the temporary

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -67,7 +68,7 @@ func (h *history) add(statement string) {
 
 // rewrite keeps the newest lines. The new file has the mode of the old one.
 func (h *history) rewrite(lines []string) {
-	format.WriteFile(h.path, func(w io.Writer) error {
+	format.WriteFile(context.Background(), h.path, func(w io.Writer) error {
 		_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 		return err
 	})

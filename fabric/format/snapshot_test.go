@@ -211,7 +211,7 @@ func TestSnapshotDamage(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tables")
 	put := func(text string, fail error) error {
-		return format.WriteFile(path, func(w io.Writer) error {
+		return format.WriteFile(t.Context(), path, func(w io.Writer) error {
 			io.WriteString(w, text)
 			return fail
 		})
@@ -242,10 +242,10 @@ func TestWriteFile(t *testing.T) {
 	if all, _ := os.ReadDir(filepath.Dir(path)); len(all) != 1 {
 		t.Errorf("left behind: %v", all)
 	}
-	if err := format.WriteFile("/dev/null", func(w io.Writer) error { return nil }); err != nil {
+	if err := format.WriteFile(t.Context(), "/dev/null", func(w io.Writer) error { return nil }); err != nil {
 		t.Error(err)
 	}
-	err = format.WriteFile(filepath.Join(path, "x"), func(io.Writer) error { return nil })
+	err = format.WriteFile(t.Context(), filepath.Join(path, "x"), func(io.Writer) error { return nil })
 	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(path, "x")+": no temporary file beside it: ") {
 		t.Errorf("got %v", err)
 	}
