@@ -1,8 +1,10 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"syscall"
@@ -102,7 +104,29 @@ func (a *app) writeAround(path string, run func(io.Writer) error) error {
 			return write(w)
 		}
 	}
-	return late(writeNamed(ctx, path, run))
+	var ran error
+	var to failing
+	err := writeNamed(ctx, path, func(w io.Writer) error {
+		to.Writer = w
+		ran = run(&to)
+		return ran
+	})
+	if ran != nil && to.err == nil {
+		return ran // which may be about another file
+	}
+	return late(err)
+}
+
+// failing remembers why it could not be written to.
+type failing struct {
+	io.Writer
+	err error
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	n, err := f.Writer.Write(p)
+	f.err = cmp.Or(f.err, err)
+	return n, err
 }
 
 // afterSessions runs write, for which there is the time until the deadline, and the
@@ -121,6 +145,9 @@ func notWritten(path string, err error) error {
 	var pe *fs.PathError
 	if !errors.As(err, &pe) {
 		return err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: there is no such folder", path)
 	}
 	err = noFile(&fs.PathError{Op: pe.Op, Path: path, Err: pe.Err})
 	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO} {
