@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/fabric/format"
 )
@@ -41,7 +42,7 @@ func openHistory(path string) *history {
 		h.rewrite(lines)
 	}
 	for _, l := range lines {
-		h.last = withoutPrivate(strings.ReplaceAll(l, lineSeparator, "\n"))
+		h.last = lang.Harmless(withoutPrivate(strings.ReplaceAll(l, lineSeparator, "\n")))
 		h.statements = append(h.statements, h.last)
 	}
 	return h
