@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -126,26 +125,4 @@ func writeThrough(ctx context.Context, path string, mode os.FileMode, write func
 		err = e
 	}
 	return err
-}
-
-// looksForReader is how often a pipe is tried that nobody reads.
-const looksForReader = 20 * time.Millisecond
-
-// openThrough opens a pipe or device to write to. A pipe is never opened in a way that
-// blocks, which nothing could end.
-func openThrough(ctx context.Context, path string, mode os.FileMode) (*os.File, error) {
-	if mode&os.ModeNamedPipe == 0 {
-		return os.OpenFile(path, os.O_WRONLY, 0)
-	}
-	for {
-		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
-		if !errors.Is(err, syscall.ENXIO) {
-			return f, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(looksForReader):
-		}
-	}
 }
