@@ -175,7 +175,7 @@ func TestPlanIsWhatIsWritten(t *testing.T) {
 			}
 			// Through its file, as everybody gets it.
 			path := filepath.Join(t.TempDir(), "m.plan")
-			if err := p.Save(path); err != nil {
+			if err := p.Save(t.Context(), path); err != nil {
 				t.Fatal(err)
 			}
 			data, err := os.ReadFile(path)

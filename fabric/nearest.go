@@ -18,7 +18,11 @@ func Nearest(name string, candidates []string) string {
 	from := fold(name)
 	best, bestEdits := "", (len(from)+1)/2
 	for _, c := range candidates {
-		if n := edits(from, fold(c)); n < bestEdits {
+		to := fold(c)
+		if max(len(to)-len(from), len(from)-len(to)) >= bestEdits {
+			continue // and a name of megabytes takes no time
+		}
+		if n := edits(from, to); n < bestEdits {
 			best, bestEdits = c, n
 		}
 	}

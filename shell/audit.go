@@ -95,7 +95,7 @@ func (a *app) auditCommand() *cobra.Command {
 			if err := a.onFabric("audit", func(ctx context.Context, s *session) error { return s.audit(ctx, o) }); err != nil {
 				return err
 			}
-			return a.writeReports(o)
+			return a.afterSessions(func(ctx context.Context) error { return a.writeReports(ctx, o) })
 		},
 	}
 	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), auditHelp) })
@@ -268,7 +268,7 @@ func (s *session) expected(n int) {
 
 // writeReports writes the reports that have not been shown, to stdout or the
 // file of --out.
-func (a *app) writeReports(o auditOptions) error {
+func (a *app) writeReports(ctx context.Context, o auditOptions) error {
 	if len(a.reports) == 0 {
 		return nil
 	}
@@ -276,7 +276,7 @@ func (a *app) writeReports(o auditOptions) error {
 	if o.out == "" {
 		return write(a.console.Out())
 	}
-	if err := writeNamed(o.out, write); err != nil {
+	if err := writeNamed(ctx, o.out, write); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	return nil
@@ -317,7 +317,7 @@ func (a *app) auditRails(o auditOptions, ports, specs []string) error {
 		}
 	}
 	a.status = worst
-	return a.writeReports(o)
+	return a.afterSessions(func(ctx context.Context) error { return a.writeReports(ctx, o) })
 }
 
 func (a *app) listAudits() error {

@@ -46,7 +46,7 @@ func TestAuditNames(t *testing.T) {
 			}
 		}
 		path := filepath.Join(dir, name)
-		if err := format.WriteFile(path, func(w io.Writer) error { return write(w, f.Renamed(names)) }); err != nil {
+		if err := format.WriteFile(t.Context(), path, func(w io.Writer) error { return write(w, f.Renamed(names)) }); err != nil {
 			t.Fatal(err)
 		}
 		return path

@@ -211,7 +211,7 @@ func (s *session) plan(ctx context.Context, o planOptions) error {
 	if err := s.WriteRoutes(ctx, r, live); err != nil || o.levelsOut == "" {
 		return err
 	}
-	if err := writeNamed(o.levelsOut, func(w io.Writer) error { return r.Write(ctx, w, format.KindPathSL) }); err != nil {
+	if err := writeNamed(ctx, o.levelsOut, func(w io.Writer) error { return r.Write(ctx, w, format.KindPathSL) }); err != nil {
 		return fmt.Errorf("--sl-out: %w", err)
 	}
 	return nil
@@ -276,7 +276,7 @@ func (s *session) endPlan(status int, what string) int {
 			if err != nil {
 				return err
 			}
-			if err := p.Save(s.app.planFile); err != nil {
+			if err := p.Save(ctx, s.app.planFile); err != nil {
 				return notWritten(s.app.planFile, err)
 			}
 			for line := range strings.Lines(p.Line(p.Report)) { // of a refusal there are several

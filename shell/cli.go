@@ -338,7 +338,7 @@ func checkScript(path string) error {
 		return nil
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return err
+		return noFile(err)
 	}
 	if !strings.ContainsAny(path, "./") {
 		if builtins.IsReport(path) {

@@ -1,11 +1,14 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"syscall"
+	"time"
 
 	"go.starlark.net/starlark"
 
@@ -59,7 +62,7 @@ func (a *app) profiled(run func() error) error {
 	if a.profile == "" {
 		return run()
 	}
-	return writeNamed(a.profile, func(w io.Writer) error {
+	return a.writeAround(a.profile, func(w io.Writer) error {
 		if err := starlark.StartProfile(w); err != nil {
 			return err
 		}
@@ -81,9 +84,59 @@ func openNamed(ctx context.Context, open func(context.Context, string) (*lang.Fi
 	}
 }
 
-// writeNamed writes the file that the command line names, whole or not at all.
-func writeNamed(path string, write func(io.Writer) error) error {
-	return notWritten(path, format.WriteFile(path, write))
+// writeNamed writes the file that the command line names, whole or not at all. Who
+// reads a pipe is waited for until ctx ends.
+func writeNamed(ctx context.Context, path string, write func(io.Writer) error) error {
+	return notWritten(path, format.WriteFile(ctx, path, write))
+}
+
+// writeAround writes a file while run runs, whose time begins then: for the reader of a
+// pipe there is as much before it. Ctrl-C ends the program while nothing runs.
+func (a *app) writeAround(path string, run func(io.Writer) error) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	if after := a.deadline.value; after > 0 {
+		end := time.AfterFunc(after, func() { cancel(&lang.DeadlineError{After: after}) })
+		defer end.Stop()
+		write := run
+		run = func(w io.Writer) error {
+			end.Stop()
+			return write(w)
+		}
+	}
+	var ran error
+	var to failing
+	err := writeNamed(ctx, path, func(w io.Writer) error {
+		to.Writer = w
+		ran = run(&to)
+		return ran
+	})
+	if ran != nil && to.err == nil {
+		return ran // which may be about another file
+	}
+	return late(err)
+}
+
+// failing remembers why it could not be written to.
+type failing struct {
+	io.Writer
+	err error
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	n, err := f.Writer.Write(p)
+	f.err = cmp.Or(f.err, err)
+	return n, err
+}
+
+// afterSessions runs write, for which there is the time until the deadline, and the
+// grace: what reads the output may hang.
+func (a *app) afterSessions(write func(context.Context) error) error {
+	ctx := a.context()
+	if end, ok := ctx.Deadline(); ok {
+		defer time.AfterFunc(max(time.Until(end), 0)+grace, func() { a.endLate(&lang.DeadlineError{After: a.deadline.value}) }).Stop()
+	}
+	return late(write(ctx))
 }
 
 // notWritten is err with the name that the user knows, not that of the temporary
@@ -92,6 +145,9 @@ func notWritten(path string, err error) error {
 	var pe *fs.PathError
 	if !errors.As(err, &pe) {
 		return err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: there is no such folder", path)
 	}
 	err = noFile(&fs.PathError{Op: pe.Op, Path: path, Err: pe.Err})
 	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO} {

@@ -63,10 +63,10 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 }
 
 // decodeRecording explains all datagrams of a recording: as text one after the
-// other, else as a list.
+// other, else as a list. Of one that breaks off these are the whole ones, and the error says so.
 func (a *app) decodeRecording(b []byte, name string) error {
 	var list []starlark.Value
-	err := capture.Datagrams(bytes.NewReader(b), name, func(m []byte, _ bool) error {
+	incomplete, err := capture.Datagrams(bytes.NewReader(b), name, func(m []byte, _ bool) error {
 		v := records.Datagram(bytes.Clone(m))
 		if a.output() != lang.FormatText {
 			list = append(list, v)
@@ -84,7 +84,7 @@ func (a *app) decodeRecording(b []byte, name string) error {
 			_, err = io.WriteString(a.console.Out(), text)
 		}
 	}
-	if err != nil {
+	if err = cmp.Or(err, incomplete); err != nil {
 		return late(fmt.Errorf("decode: %w", err))
 	}
 	return nil
@@ -106,6 +106,9 @@ func (a *app) datagram(words []string) ([]byte, error) {
 	if err == nil {
 		defer f.Close()
 		return readDump(f, words[0])
+	}
+	if context.Cause(a.context()) != nil { // a pipe, which nobody wrote
+		return nil, err
 	}
 	m, badDigits := parseDump(words[0])
 	if badDigits != nil && errors.Is(err, os.ErrNotExist) {

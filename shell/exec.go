@@ -82,7 +82,9 @@ func (x *interp) run(thread *starlark.Thread, file string, stmt syntax.Stmt) err
 	f := &syntax.File{Options: x.opts, Path: file, Stmts: []syntax.Stmt{stmt}}
 	known := x.globals.Has
 	if _, ok := stmt.(*syntax.DefStmt); ok {
-		known = func(string) bool { return true } // perhaps defined by the time it is called
+		// Perhaps it is defined by the time it is called. The language's own names are
+		// not looked up among the session's, unless that has one by then.
+		known = func(name string) bool { return x.globals.Has(name) || !starlark.Universe.Has(name) }
 	}
 	assigned, err := assignedNames(f, known)
 	if err != nil {
@@ -96,7 +98,7 @@ func (x *interp) run(thread *starlark.Thread, file string, stmt syntax.Stmt) err
 			f.Stmts = append([]syntax.Stmt{assign(syntax.Start(stmt), name, alias)}, f.Stmts...)
 		}
 	}
-	prog, err := starlark.FileProgram(f, func(name string) bool { return x.globals.Has(name) || known(name) })
+	prog, err := starlark.FileProgram(f, func(name string) bool { return known(name) })
 	if err != nil {
 		return err
 	}

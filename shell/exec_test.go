@@ -56,6 +56,8 @@ func TestInterp(t *testing.T) {
 		{"in a loop", "x = 0\nfor i in range(4):\n  x += i\n\nx, i\n", "(6, 3)\n"},
 		{"conditional assignment", "x = 1\nif False:\n  x = 2\n\nx\n", "1\n"},
 		{"forward reference", "def f(): return g()\ndef g(): return 'g'\nf()\n", "\"g\"\n"},
+		{"names of the language in functions", "def f(x): return [len(x), None, list(range(x[0]))]\nf([2])\n", "[1, None, [0, 1]]\n"},
+		{"and replaced before", "def len(x): return 'own'\ndef f(x): return len(x)\nf([])\n", "\"own\"\n"},
 		{"mutual recursion", "def even(n): return n == 0 or odd(n-1)\ndef odd(n): return n != 0 and even(n-1)\neven(10), odd(10)\n", "(True, False)\n"},
 		{"redefinition is seen", "def g(): return 1\ndef f(): return g()\ndef g(): return 2\nf()\n", "2\n"},
 		{"the old one may be called by the new", "def f(): return 1\nold = f\ndef f(): return old() + 1\nf()\n", "2\n"},

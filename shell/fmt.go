@@ -91,7 +91,7 @@ func (s *session) formatFile(ctx context.Context, name string, onlyDiff bool) (c
 	case name == "<input>":
 		_, err = s.app.console.Out().Write(out)
 	case changed:
-		if err = writeNamed(name, func(w io.Writer) error { _, err := w.Write(out); return err }); err == nil {
+		if err = writeNamed(ctx, name, func(w io.Writer) error { _, err := w.Write(out); return err }); err == nil {
 			s.Print(name + "\n")
 		}
 	}

@@ -1,12 +1,14 @@
 package shell
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 
+	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/fabric/format"
 )
@@ -40,7 +42,7 @@ func openHistory(path string) *history {
 		h.rewrite(lines)
 	}
 	for _, l := range lines {
-		h.last = withoutPrivate(strings.ReplaceAll(l, lineSeparator, "\n"))
+		h.last = lang.Harmless(withoutPrivate(strings.ReplaceAll(l, lineSeparator, "\n")))
 		h.statements = append(h.statements, h.last)
 	}
 	return h
@@ -67,7 +69,7 @@ func (h *history) add(statement string) {
 
 // rewrite keeps the newest lines. The new file has the mode of the old one.
 func (h *history) rewrite(lines []string) {
-	format.WriteFile(h.path, func(w io.Writer) error {
+	format.WriteFile(context.Background(), h.path, func(w io.Writer) error {
 		_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 		return err
 	})

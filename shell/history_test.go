@@ -34,6 +34,15 @@ func TestHistory(t *testing.T) {
 	}
 	checkMode(t, path)
 
+	// The editor writes to the terminal what is in its line.
+	if err := os.WriteFile(path, []byte("print('\x1b]0;x\a\u202e\u009b')\nif x:\u2028\ty\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want = []string{`print('\x1b]0;x\a\u202e\u009b')`, "if x:\n\ty"}
+	if diff := cmp.Diff(want, openHistory(path).statements); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+
 	os.Remove(path)
 	os.Mkdir(path, 0o700) // nothing can be written: a session goes on without
 	openHistory(path).add("a")

@@ -3,6 +3,8 @@ package shell
 import (
 	"os"
 	"strings"
+
+	"fabsh/builtins/lang"
 )
 
 // keys is a terminal's input in the terms that readline knows.
@@ -93,9 +95,11 @@ func (p *paste) close() string {
 		}
 		return r
 	}, withoutPrivate(text))
-	trimmed := strings.TrimRight(text, "\n")
+	// The rest that the terminal would obey shows as what a string literal has for it: the
+	// editor writes its line as it is.
+	trimmed := strings.TrimRight(lang.Harmless(text), "\n")
 	p.deliver(trimmed)
-	if len(trimmed) < len(text) {
+	if strings.HasSuffix(text, "\n") {
 		return string(pasteKey) + "\r"
 	}
 	return string(pasteKey)

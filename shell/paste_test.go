@@ -18,6 +18,7 @@ func TestPaste(t *testing.T) {
 		{"line feeds", pasteBegin + "a\n\nb\r\n\r\nc" + pasteEnd, key, "a\n\nb\n\nc|"},
 		{"tabs", pasteBegin + "if a:\r\tb\tc" + pasteEnd, key, "if a:\n\tb\tc|"},
 		{"control characters", pasteBegin + "a\x03\x04\x1b[1~b" + pasteEnd + "\x03", key + "\x07\x03", "a[1~b|"},
+		{"what turns the writing, and C1", pasteBegin + "'a\u202e\u009b1m\x7f\u2028'\r" + pasteEnd, key + "\r", `'a\u202e\u009b1m\x7f\u2028'|`},
 		{"the editor's own", "\ue000" + pasteBegin + "\ue004a\ue008" + pasteEnd + "\ue007b", key + "b", "a|"},
 		{"two", pasteBegin + "a\r" + pasteEnd + "\r" + pasteBegin + "\rb" + pasteEnd, key + "\r\r" + key, "a|\nb|"},
 		{"other text", pasteBegin + "日本\r\r" + pasteEnd, key + "\r", "日本|"},

@@ -127,7 +127,7 @@ func (r *repl) promptAudit(ctx context.Context, words []string) error {
 	if err := r.audit(ctx, o); len(r.app.reports) == 0 {
 		return err
 	}
-	return r.app.writeReports(o)
+	return r.app.writeReports(ctx, o)
 }
 
 // cutTool parts the command line of a tool into its name and the rest; "": it is

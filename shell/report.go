@@ -180,7 +180,7 @@ func (s *session) reportHTML(ctx context.Context, o auditOptions, command string
 		s.app.console.complain("report html: routing: " + s.Explain(failed))
 	}
 	status = worse(status, routed)
-	if err := writeNamed(o.out, p.Write); err != nil {
+	if err := writeNamed(ctx, o.out, p.Write); err != nil {
 		return fmt.Errorf("report html: --out: %w", err)
 	}
 	if status != lang.StatusClean {

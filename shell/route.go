@@ -193,7 +193,7 @@ func (s *session) route(ctx context.Context, o routeOptions) error {
 		return err
 	}
 	if o.out != "" && report.Sound() {
-		if err := writeNamed(o.out, func(w io.Writer) error { return r.Write(ctx, w, format.KindLFTs) }); err != nil {
+		if err := writeNamed(ctx, o.out, func(w io.Writer) error { return r.Write(ctx, w, format.KindLFTs) }); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}

@@ -90,9 +90,12 @@ func (a *app) startDeadline() *deadline {
 		context.AfterFunc(ctx, cancel)
 		a.opening = ctx
 	}
-	return startDeadline(a.deadline.value, func(why error) {
-		a.interrupts.force(func() { fmt.Fprintf(a.console.stderr, "fabsh: %v\n", why) }, lang.StatusFabric)
-	})
+	return startDeadline(a.deadline.value, a.endLate)
+}
+
+// endLate ends the program, whose time is over.
+func (a *app) endLate(why error) {
+	a.interrupts.force(func() { fmt.Fprintf(a.console.stderr, "fabsh: %v\n", why) }, lang.StatusFabric)
 }
 
 // evaluate runs code or a script, reports what went wrong, and returns the

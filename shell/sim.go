@@ -80,7 +80,7 @@ Debian 12's, or fabsh.`,
 			if out == "" {
 				return write(a.console.Out())
 			}
-			switch err := format.WriteFile(out, write); {
+			switch err := format.WriteFile(a.context(), out, write); {
 			case errors.Is(err, syscall.EISDIR):
 				return fmt.Errorf("sim: --out %s: is a folder", out)
 			case errors.Is(err, fs.ErrNotExist):

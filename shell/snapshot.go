@@ -79,7 +79,7 @@ func (s *session) snapshot(ctx context.Context, path string, all bool) error {
 	if n := len(f.Answers()); n > 0 {
 		tables += ", " + fabric.Plural(n, "answer", "answers")
 	}
-	if err := writeNamed(path, func(w io.Writer) error { return format.WriteSnapshot(w, f) }); err != nil {
+	if err := writeNamed(ctx, path, func(w io.Writer) error { return format.WriteSnapshot(w, f) }); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	s.Print(fmt.Sprintf("%s: %s, %s\n", path, f, tables))
@@ -181,7 +181,7 @@ func (s *session) graph(ctx context.Context, words []string, as, out string) err
 	if out == "" {
 		return draw(s.app.console.Out())
 	}
-	if err := writeNamed(out, draw); err != nil {
+	if err := writeNamed(ctx, out, draw); err != nil {
 		return fmt.Errorf("graph: --out: %w", err)
 	}
 	return nil

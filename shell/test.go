@@ -97,7 +97,7 @@ func (a *app) test(paths []string, o testOptions) error {
 		if o.junit == "" {
 			return r.all(paths)
 		}
-		return writeNamed(o.junit, func(w io.Writer) error {
+		return a.writeAround(o.junit, func(w io.Writer) error {
 			if err := r.all(paths); err != nil {
 				return err
 			}

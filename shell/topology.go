@@ -250,7 +250,7 @@ func (s *session) topology(ctx context.Context, o topologyOptions) error {
 		return s.blameFabric(fmt.Errorf("topology: %s is not written, for hosts may be missing (%s): --baseline FILE keeps what is absent now", o.out, f.Missing()))
 	}
 	if o.out != "" {
-		if err := writeNamed(o.out, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		if err := writeNamed(ctx, o.out, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}

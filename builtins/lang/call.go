@@ -117,6 +117,11 @@ func (c *Call) set(i int, v starlark.Value) error {
 	if v == starlark.None && p.Default != "" {
 		return nil
 	}
+	if it, ok := v.(starlark.Iterable); ok {
+		if err := tooMany(starlark.Len(it)); err != nil {
+			return ParamError(p.Name, "%w", err)
+		}
+	}
 	if c.args[i] = v; p.Kind.Convert == nil {
 		return nil
 	}
@@ -135,11 +140,12 @@ func (p *Param) DefaultValue() any {
 	return p.Kind.Default(p.Default)
 }
 
-// Collect makes a slice of what an iterable yields.
+// Collect makes a slice of what an iterable yields. A range within an argument may say
+// that it has any number of elements: there is no room for all of them beforehand.
 func Collect(it starlark.Iterable) []starlark.Value {
 	var out []starlark.Value
 	if n := starlark.Len(it); n > 0 {
-		out = make([]starlark.Value, 0, n)
+		out = make([]starlark.Value, 0, min(n, maxElements))
 	}
 	for v := range starlark.Elements(it) {
 		out = append(out, v)

@@ -271,7 +271,9 @@ func elements(v starlark.Value) []starlark.Value {
 	case Factual, starlark.IterableMapping:
 		return []starlark.Value{v}
 	case starlark.Iterable:
-		return Collect(v)
+		if tooMany(starlark.Len(v)) == nil {
+			return Collect(v)
+		}
 	}
 	return []starlark.Value{v}
 }

@@ -37,6 +37,9 @@ func renderText(v starlark.Value, width int) string {
 		text = Aligned(v.Facts())
 	case starlark.IterableMapping:
 	case starlark.Iterable:
+		if tooMany(starlark.Len(v)) != nil {
+			break
+		}
 		if rows, ok := renderRows(Collect(v), width); ok {
 			return rows
 		}

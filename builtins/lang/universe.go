@@ -10,14 +10,23 @@ import (
 // takes at once: 2 GiB of values.
 const maxElements = 1 << 27
 
+// tooMany says why n elements are not made at once; nil: they can be.
+func tooMany(n int) error {
+	if n > maxElements {
+		return fmt.Errorf("%d elements are too many at once, more than %d", n, maxElements)
+	}
+	return nil
+}
+
 // A Byter has bytes, which bytes() returns.
 type Byter interface{ Bytes() starlark.Bytes }
 
 // Some functions of the language make room for all elements beforehand, and range
 // says that it has as many as one likes. Memory that the kernel refuses ends a Go
-// program with pages of traceback, so they refuse.
+// program with pages of traceback, so they refuse. Others look at all of them in one
+// step, which nothing can stop.
 func init() {
-	for _, name := range []string{"bytes", "enumerate", "list", "reversed", "set", "sorted", "tuple", "zip"} {
+	for _, name := range []string{"all", "any", "bytes", "enumerate", "list", "max", "min", "reversed", "set", "sorted", "tuple", "zip"} {
 		f := starlark.Universe[name].(*starlark.Builtin)
 		starlark.Universe[name] = starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 			if len(args) == 1 && len(kwargs) == 0 && name == "bytes" {
@@ -25,9 +34,19 @@ func init() {
 					return x.Bytes(), nil
 				}
 			}
+			shortest := maxElements
 			for _, arg := range args {
-				if n := starlark.Len(arg); n > maxElements {
-					return nil, fmt.Errorf("%s: %d elements are too many at once, more than %d", name, n, maxElements)
+				n := starlark.Len(arg)
+				if err := tooMany(n); err != nil {
+					return nil, fmt.Errorf("%s: %w", name, err)
+				}
+				if n >= 0 {
+					shortest = min(shortest, n)
+				}
+			}
+			if name == "zip" && shortest < maxElements { // its rows are made at once, too
+				if err := tooMany(shortest * len(args)); err != nil {
+					return nil, fmt.Errorf("%s: %w", name, err)
 				}
 			}
 			return f.CallInternal(t, args, kwargs)

@@ -18,7 +18,7 @@ func TestTooManyElements(t *testing.T) {
 		return v.String()
 	}
 	const many = "1099511627776 elements are too many at once, more than 134217728"
-	for _, name := range []string{"bytes", "enumerate", "list", "reversed", "set", "sorted", "tuple", "zip"} {
+	for _, name := range []string{"all", "any", "bytes", "enumerate", "list", "max", "min", "reversed", "set", "sorted", "tuple", "zip"} {
 		if got, want := run(fmt.Sprintf("%s(range(1 << 40))", name)), name+": "+many; got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
@@ -35,6 +35,9 @@ func TestTooManyElements(t *testing.T) {
 		"'abc'.replace('', '-')":                                 `"-a-b-c-"`,
 		"'abc'.replace('bc', '')":                                `"a"`,
 		"'abc'.replace('b')":                                     "replace: got 1 arguments, want at least 2",
+		"zip(*([range(1 << 20)] * 1024))":                        "zip: 1073741824 elements are too many at once, more than 134217728",
+		"zip()":                                                  "[]",
+		"max(range(9)), min(2, 1, key=lambda x: -x)":             "(8, 2)",
 	} {
 		if got := run(src); got != want {
 			t.Errorf("%s: %s, want %s", src, got, want)

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -163,7 +164,7 @@ func AddAck(path string, a *Ack) error {
 	if len(old)+len(a.line()) > maxAckFile {
 		return fmt.Errorf("%s is full: take old lines out of it", path)
 	}
-	return format.WriteFile(path, func(w io.Writer) error {
+	return format.WriteFile(context.Background(), path, func(w io.Writer) error {
 		out := bufio.NewWriter(w)
 		out.WriteString(old)
 		out.WriteString(a.line())

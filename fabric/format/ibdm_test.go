@@ -197,7 +197,7 @@ func TestIbdmReads(t *testing.T) {
 					return format.WriteMFTs(w, s.f, func(n *fabric.Node) []format.MFTEntry { return multicast[n] })
 				}},
 			} {
-				if err := format.WriteFile(filepath.Join(dir, file.name), file.write); err != nil {
+				if err := format.WriteFile(t.Context(), filepath.Join(dir, file.name), file.write); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -284,7 +284,7 @@ func checkServiceLevels(t *testing.T, f *fabric.Fabric, dir string) {
 		{"short", func(w io.Writer) error { return format.WriteShortSL2VLs(w, f, lanes) }},
 		{"psl", func(w io.Writer) error { return format.WritePathSLs(w, f, levels) }},
 	} {
-		if err := format.WriteFile(filepath.Join(dir, file.name), file.write); err != nil {
+		if err := format.WriteFile(t.Context(), filepath.Join(dir, file.name), file.write); err != nil {
 			t.Fatal(err)
 		}
 	}

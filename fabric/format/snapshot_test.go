@@ -213,7 +213,7 @@ func TestSnapshotDamage(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tables")
 	put := func(text string, fail error) error {
-		return format.WriteFile(path, func(w io.Writer) error {
+		return format.WriteFile(t.Context(), path, func(w io.Writer) error {
 			io.WriteString(w, text)
 			return fail
 		})
@@ -244,21 +244,21 @@ func TestWriteFile(t *testing.T) {
 	if all, _ := os.ReadDir(filepath.Dir(path)); len(all) != 1 {
 		t.Errorf("left behind: %v", all)
 	}
-	if err := format.WriteFile("/dev/null", func(w io.Writer) error { return nil }); err != nil {
+	if err := format.WriteFile(t.Context(), "/dev/null", func(w io.Writer) error { return nil }); err != nil {
 		t.Error(err)
 	}
-	err = format.WriteFile(filepath.Join(path, "x"), func(io.Writer) error { return nil })
+	err = format.WriteFile(t.Context(), filepath.Join(path, "x"), func(io.Writer) error { return nil })
 	if want := fmt.Sprintf("%s/x: no temporary file beside it: open %[1]s: not a directory", path); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	err = format.WriteFile(path, func(io.Writer) error { // the temporary file goes
+	err = format.WriteFile(t.Context(), path, func(io.Writer) error { // the temporary file goes
 		all, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
 		return os.Remove(all[0])
 	})
 	if want := "rename " + path + ": no such file or directory"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	err = format.WriteFile(path, func(io.Writer) error { // as where the disk is full
+	err = format.WriteFile(t.Context(), path, func(io.Writer) error { // as where the disk is full
 		all, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
 		return &fs.PathError{Op: "write", Path: all[0], Err: syscall.ENOSPC}
 	})

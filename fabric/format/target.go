@@ -1,6 +1,7 @@
 package format
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Target is where what is written to path goes: a symbolic link is followed if it
@@ -62,6 +64,28 @@ func OpenPlain(path string, flag int) (*os.File, error) {
 		return nil, err
 	}
 	return onlyRegular(f, false)
+}
+
+// looksForReader is how often a pipe is tried that nobody reads.
+const looksForReader = 20 * time.Millisecond
+
+// openThrough opens a pipe or device to write to. A pipe is never opened in a way that
+// blocks, which nothing could end.
+func openThrough(ctx context.Context, path string, mode os.FileMode) (*os.File, error) {
+	if mode&os.ModeNamedPipe == 0 {
+		return os.OpenFile(path, os.O_WRONLY, 0)
+	}
+	for {
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if !errors.Is(err, syscall.ENXIO) {
+			return f, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(looksForReader):
+		}
+	}
 }
 
 // isStream: path stands for an open file of this process.

@@ -45,7 +45,7 @@ func TestTarget(t *testing.T) {
 			}
 			return ""
 		}
-		err := WriteFile(at(name), func(w io.Writer) error { _, err := w.Write([]byte("x")); return err })
+		err := WriteFile(t.Context(), at(name), func(w io.Writer) error { _, err := w.Write([]byte("x")); return err })
 		if got := text(err); got != want {
 			t.Errorf("WriteFile %s: got %q, want %q", name, got, want)
 		}
@@ -92,7 +92,7 @@ func TestLeftovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	make(".lfts.fabsh-123", time.Hour)
-	if err := WriteFile(path, func(io.Writer) error { return nil }); err != nil {
+	if err := WriteFile(t.Context(), path, func(io.Writer) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range append(keep, busy.Name(), path) {

@@ -3,32 +3,37 @@ package format
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // WriteFile replaces the file at path by what write writes. It writes a temporary
 // file in the same folder, and renames it to path when it is complete, so that
 // there never is half a file. After an error the old file is unchanged.
-func WriteFile(path string, write func(io.Writer) error) error {
-	return replaceFile(path, write, nil, 0)
+//
+// A pipe is written itself. Who reads it may come later: it is waited for, and for what
+// it reads, until ctx ends. After that only who is there already is written to.
+func WriteFile(ctx context.Context, path string, write func(io.Writer) error) error {
+	return replaceFile(ctx, path, write, nil, 0)
 }
 
 // WritePrivate is WriteFile of what nobody but its owner may read: mode 0600, even
 // where there is a file that has another.
-func WritePrivate(path string, write func(io.Writer) error) error {
-	return replaceFile(path, write, nil, 0o600)
+func WritePrivate(ctx context.Context, path string, write func(io.Writer) error) error {
+	return replaceFile(ctx, path, write, nil, 0o600)
 }
 
 // WriteChecked is WriteFile with a check, unless that is nil: check is called with
 // the name of the temporary file before the rename. path must then be no pipe
 // or device.
 func WriteChecked(path string, write func(io.Writer) error, check func(name string) error) error {
-	return replaceFile(path, write, check, 0)
+	return replaceFile(context.Background(), path, write, check, 0)
 }
 
 // WriteOwn is WriteFile of what only fabsh itself writes, such as its state: no symbolic
@@ -45,7 +50,7 @@ func WriteOwn(path string, write func(io.Writer) error) error {
 }
 
 // replaceFile is the others. mode 0: that of the file that is there, else 0644.
-func replaceFile(path string, write func(io.Writer) error, check func(name string) error, mode os.FileMode) (err error) {
+func replaceFile(ctx context.Context, path string, write func(io.Writer) error, check func(name string) error, mode os.FileMode) (err error) {
 	if path, err = Target(path); err != nil { // a symbolic link stays one
 		return err
 	}
@@ -60,7 +65,7 @@ func replaceFile(path string, write func(io.Writer) error, check func(name strin
 			return fmt.Errorf("%s is no regular file, so it cannot be replaced", path)
 		}
 		if !st.Mode().IsRegular() { // a pipe or device: a rename would remove it
-			return writeThrough(path, write)
+			return writeThrough(ctx, path, st.Mode(), write)
 		}
 		old = st.Mode().Perm()
 	}
@@ -124,12 +129,18 @@ func named(err error, temp, path string) error {
 }
 
 // writeThrough writes to the pipe or device at path.
-func writeThrough(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+func writeThrough(ctx context.Context, path string, mode os.FileMode, write func(io.Writer) error) error {
+	f, err := openThrough(ctx, path, mode)
 	if err != nil {
 		return err
 	}
+	if ctx.Err() == nil {
+		defer context.AfterFunc(ctx, func() { f.SetWriteDeadline(time.Unix(1, 0)) })()
+	}
 	err = write(f)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = context.Cause(ctx)
+	}
 	if e := f.Close(); err == nil {
 		err = e
 	}

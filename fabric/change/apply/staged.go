@@ -170,7 +170,7 @@ func (s *stage) restore() error {
 	if err != nil {
 		return err
 	}
-	err = format.WriteFile(s.File, func(w io.Writer) error {
+	err = format.WriteFile(context.Background(), s.File, func(w io.Writer) error {
 		_, err := io.Copy(w, io.LimitReader(z, maxLine))
 		return err
 	})

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,8 +16,8 @@ const fileFormat = "fabsh plan 1"
 
 // Save writes p to the file at path: a temporary file, which is renamed. Only its
 // owner may read it.
-func (p *Plan) Save(path string) error {
-	return format.WritePrivate(path, p.Write)
+func (p *Plan) Save(ctx context.Context, path string) error {
+	return format.WritePrivate(ctx, path, p.Write)
 }
 
 // Write writes the file: JSON, with a line for each node, link, target and Set.

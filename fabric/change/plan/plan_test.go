@@ -57,7 +57,7 @@ func TestSaveLoad(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := want.Save(path); err != nil {
+	if err := want.Save(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 	st, err := os.Stat(path)
