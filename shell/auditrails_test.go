@@ -123,3 +123,16 @@ func TestEachPortOneSubnet(t *testing.T) {
 		t.Errorf("status %d, wrote\n%s", status, out)
 	}
 }
+
+// TestEachPortDeadline: the time is that of all rails together.
+func TestEachPortDeadline(t *testing.T) {
+	slow := filepath.Join(t.TempDir(), "slow.star")
+	if err := os.WriteFile(slow, []byte("def audit(fabric):\n    for _ in range(1 << 50):\n        pass\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, status := onRails(t, []string{"-q", "--deadline", "1s", "--state", t.TempDir()}, []string{slow}, []string{"sim:ring:n=3", "sim:ring:n=3"})
+	want := "fabsh: port mlx5_1/1 is not audited: deadline of 1s passed\n"
+	if !strings.Contains(got, want) || strings.Count(got, "audits ") != 1 || status != 3 {
+		t.Errorf("status %d\n%s", status, got)
+	}
+}

@@ -42,6 +42,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -86,6 +87,7 @@ type app struct {
 	interrupts *interrupts
 	reports    []*audit.Report // of audits, which are not written yet
 	rails      []builtins.Rail // from which audits ran, with --each-port
+	ends       time.Time       // when --deadline is over; 0: it has not begun
 	status     int
 }
 

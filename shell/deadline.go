@@ -47,11 +47,16 @@ func startDeadline(after time.Duration, kill func(why error)) *deadline {
 	if after == 0 {
 		return nil
 	}
-	d := &deadline{late: &lang.DeadlineError{After: after}, at: time.Now().Add(after), kill: kill}
+	return deadlineAt(time.Now().Add(after), after, kill)
+}
+
+// deadlineAt is startDeadline of a time that began before.
+func deadlineAt(at time.Time, after time.Duration, kill func(why error)) *deadline {
+	d := &deadline{late: &lang.DeadlineError{After: after}, at: at, kill: kill}
 	d.over, d.end = context.WithCancelCause(context.Background())
 	d.mu.Lock() // the timer may go off before it is stored
 	defer d.mu.Unlock()
-	d.timer = time.AfterFunc(after, d.pass)
+	d.timer = time.AfterFunc(time.Until(at), d.pass)
 	return d
 }
 

@@ -85,12 +85,17 @@ func (s *session) doing() string {
 // startDeadline starts the time of the session, opening the fabric included. Its
 // last message is not written through the console, which may be what hangs.
 func (a *app) startDeadline() *deadline {
-	if after := a.deadline.value; after > 0 {
-		ctx, cancel := context.WithTimeoutCause(context.Background(), after, &lang.DeadlineError{After: after})
-		context.AfterFunc(ctx, cancel)
-		a.opening = ctx
+	after := a.deadline.value
+	if after == 0 {
+		return nil
 	}
-	return startDeadline(a.deadline.value, a.endLate)
+	if a.ends.IsZero() { // else it goes on, with another session
+		a.ends = time.Now().Add(after)
+	}
+	ctx, cancel := context.WithDeadlineCause(context.Background(), a.ends, &lang.DeadlineError{After: after})
+	context.AfterFunc(ctx, cancel)
+	a.opening = ctx
+	return deadlineAt(a.ends, after, a.endLate)
 }
 
 // endLate ends the program, whose time is over.
