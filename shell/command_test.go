@@ -14,7 +14,7 @@ func TestNotWritten(t *testing.T) {
 		err := notWritten("a.json", &fs.PathError{Op: "write", Path: "/tmp/a.json.1", Err: cause})
 		want := "a.json: " + cause.Error()
 		if cause == syscall.ENOENT {
-			want = "a.json: no such file"
+			want = "a.json: there is no such folder"
 		}
 		if h := new(*hostError); errors.As(err, h) != host || err.Error() != want {
 			t.Errorf("%v: %v, the host's fault: %v", cause, err, !host)

@@ -99,11 +99,24 @@ func ModuleHelp(m *starlarkstruct.Module) string {
 
 // Help lists the attributes and methods of a type.
 func (d TypeDoc) Help() string {
-	var rows []Fact
+	const widest = 34 // what is longer, a method and its parameters, has a line of its own
+	width := 0
 	for _, m := range d.Members {
-		rows = append(rows, Fact{Name: "  ." + m.Name, Value: starlark.String(m.Doc)})
+		if n := len("." + m.Name); n <= widest {
+			width = max(width, n)
+		}
 	}
-	return fmt.Sprintf("%s\n\n%s\n\n%s", d.Name, d.Doc, Aligned(rows))
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n%s\n\n", d.Name, d.Doc)
+	for _, m := range d.Members {
+		name := "." + m.Name
+		if len(name) > width {
+			fmt.Fprintf(&b, "  %s\n      %s\n", name, m.Doc)
+			continue
+		}
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, name, m.Doc)
+	}
+	return b.String()
 }
 
 // reference writes the section on one function.
