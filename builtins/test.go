@@ -117,7 +117,7 @@ func (s *Session) ExplainTest(err error) string {
 		return s.Explain(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v ends a script, and so no test\n", exit)
+	fmt.Fprintln(&b, lang.NotExit(err, "and so no test"))
 	s.trace(&b, err)
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -309,8 +308,8 @@ func (a *app) auditRails(o auditOptions, ports, specs []string) error {
 		a.status = lang.StatusClean
 		a.flags.Set("fabric", specs[i])
 		o.rail = port
-		if i > 0 && a.deadline.value > 0 && !time.Now().Before(a.ends) {
-			a.fail(&hostError{fmt.Errorf("port %s is not audited: %w", port, &lang.DeadlineError{After: a.deadline.value})})
+		if late := context.Cause(a.context()); late != nil { // the rails before took all the time
+			a.fail(&hostError{fmt.Errorf("port %s is not audited: %w", port, late)})
 		} else if err := a.onFabric("audit", func(ctx context.Context, s *session) error { return s.audit(ctx, o) }); err != nil {
 			a.fail(fmt.Errorf("port %s: %w", port, err)) // the other rails are audited all the same
 		}

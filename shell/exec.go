@@ -98,7 +98,7 @@ func (x *interp) run(thread *starlark.Thread, file string, stmt syntax.Stmt) err
 			f.Stmts = append([]syntax.Stmt{assign(syntax.Start(stmt), name, alias)}, f.Stmts...)
 		}
 	}
-	prog, err := starlark.FileProgram(f, func(name string) bool { return known(name) })
+	prog, err := starlark.FileProgram(f, known)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,8 @@ type Conn struct {
 	try     func(of uintptr) // made once, for each is an allocation
 }
 
-// Source is what New takes: an *os.File or a socket of package net.
+// Source is what New takes: a socket of package net, or an *os.File that the runtime's
+// poller takes. Both do not block.
 type Source interface {
 	syscall.Conn
 	io.Closer

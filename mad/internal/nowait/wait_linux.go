@@ -29,18 +29,13 @@ func (d *descriptor) take(s Source) error {
 	if err != nil {
 		return err
 	}
-	var fd int
-	cerr := raw.Control(func(of uintptr) {
-		n, _, errno := syscall.RawSyscall(syscall.SYS_FCNTL, of, syscall.F_DUPFD_CLOEXEC, 0)
-		if errno != 0 {
-			err = os.NewSyscallError("fcntl", errno)
-			return
-		}
-		fd = int(n)
-		err = os.NewSyscallError("fcntl", syscall.SetNonblock(fd, true))
+	var fd uintptr
+	var errno syscall.Errno
+	err = raw.Control(func(of uintptr) {
+		fd, _, errno = syscall.RawSyscall(syscall.SYS_FCNTL, of, syscall.F_DUPFD_CLOEXEC, 0)
 	})
-	if cerr != nil {
-		return cerr
+	if err == nil && errno != 0 {
+		err = os.NewSyscallError("fcntl", errno)
 	}
 	*d = descriptor(fd)
 	return err
