@@ -19,37 +19,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// layers are the packages from top to bottom: each may import those of the
-// lines below its own. A * stands for any one name.
-var layers = [][]string{
-	{"shell/fabsh"},
-	{"shell"},
-	{"shell/exporter", "shell/manual", "shell/top", "shell/tour"},
-	{"builtins"},
-	{"builtins/pictures"},
-	{"builtins/audits", "builtins/hosts"},
-	{"builtins/datagrams", "builtins/routing"},
-	{"builtins/changes"},
-	{"builtins/topology"},
-	{"builtins/records"},
-	{"builtins/lang"},
-	{"fabric/change/apply"},
-	{"fabric/page"},
-	{"fabric/diff", "fabric/export", "fabric/hosts", "fabric/picture"},
-	{"fabric/audit"},
-	{"fabric/sim/server"},
-	{"fabric/change", "fabric/sim"},
-	{"fabric/change/plan"},
-	{"fabric/change/order", "fabric/routing/chain", "fabric/routing/paths"},
-	{"fabric/discover", "fabric/routing"},
-	{"fabric/format", "fabric/routing/lanes", "fabric/sa", "fabric/sim/generate", "fabric/sim/registers", "fabric/stored"},
-	{"fabric"},
-	{"mad/capture", "mad/ibsim", "mad/umad", "mad/ibsim/ibsimtest", "mad/umad/umadtest"}, // transports, and what tests need: peers, a kernel
-	{"mad/engine", "mad/ibsim/wire"},
-	{"mad"},
-	{"mad/internal/gen"},
-	{"mad/internal/*"},
-	{"scripts", "examples"}, // files, embedded
+// layers returns the packages of ARCHITECTURE.md from top to bottom: each may
+// import those of the lines below its own. A * stands for any one name.
+func layers(t *testing.T) [][]string {
+	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "\n```layers\n")
+	list, _, ok := strings.Cut(list, "\n```\n")
+	if !ok {
+		t.Fatal("ARCHITECTURE.md: no list of layers")
+	}
+	var lines [][]string
+	for line := range strings.Lines(list) {
+		packages, purpose, _ := strings.Cut(line, "#")
+		if names := strings.Fields(packages); len(names) > 0 {
+			lines = append(lines, names)
+			if strings.TrimSpace(purpose) == "" {
+				t.Errorf("ARCHITECTURE.md: %s: no description", packages)
+			}
+		}
+	}
+	return lines
 }
 
 // reserved are imports, with all below them, that only some packages, or files
@@ -79,20 +71,32 @@ var reserved = map[string][]string{
 }
 
 // environment are names through which a program meets its environment, its
-// terminal, its end: package shell's alone.
+// terminal, its end.
 var environment = map[string][]string{
 	"os":  {"Args", "Environ", "Exit", "ExpandEnv", "Getenv", "LookupEnv", "Setenv", "Stderr", "Stdin", "Stdout", "Unsetenv"},
 	"fmt": {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
 }
 
-// TestLayout keeps the packages as the README draws them.
+// facesPeople are the packages that may: the program, and what tests run peers with.
+var facesPeople = []string{"shell", "shell/fabsh", "shell/session", "shell/prompt", "shell/command", "shell/command/*", "mad/ibsim/ibsimtest", "mad/umad/umadtest"}
+
+// TestLayout keeps the packages as ARCHITECTURE.md draws them.
 func TestLayout(t *testing.T) {
+	lines, found := layers(t), map[string]bool{}
+	layer := func(pkg string) int {
+		return slices.IndexFunc(lines, func(line []string) bool {
+			return slices.ContainsFunc(line, func(pattern string) bool { return match(pattern, pkg) })
+		})
+	}
 	for file := range goFiles(t) {
 		pkg := path.Dir(file.name)
 		own := layer(pkg)
 		if own < 0 {
-			t.Errorf("%s: package %s is in no layer", file.name, pkg)
+			t.Errorf("%s: package %s is not in ARCHITECTURE.md", file.name, pkg)
 			continue
+		}
+		for _, pattern := range lines[own] {
+			found[pattern] = found[pattern] || match(pattern, pkg)
 		}
 		if file.syntax.Name.Name == "main" && pkg != "shell/fabsh" {
 			t.Errorf("%s: package main; shell/fabsh is the only one", file.name)
@@ -106,8 +110,13 @@ func TestLayout(t *testing.T) {
 				t.Errorf("%s: imports %s, which is for %q only", file.name, imported, owners)
 			}
 		}
-		if own > layer("shell") && !file.isTest && !file.is("mad/ibsim/ibsimtest") && !file.is("mad/umad/umadtest") {
+		if !file.isTest && !slices.ContainsFunc(facesPeople, file.is) {
 			checkNoEnvironment(t, file)
+		}
+	}
+	for _, pattern := range slices.Concat(lines...) {
+		if !found[pattern] {
+			t.Errorf("ARCHITECTURE.md: %s: no such package", pattern)
 		}
 	}
 }
@@ -124,13 +133,6 @@ func TestLangIsGeneral(t *testing.T) {
 			t.Errorf("builtins/lang needs %s", pkg)
 		}
 	}
-}
-
-// layer is the index in layers of package pkg, -1 if there is none.
-func layer(pkg string) int {
-	return slices.IndexFunc(layers, func(line []string) bool {
-		return slices.ContainsFunc(line, func(pattern string) bool { return match(pattern, pkg) })
-	})
 }
 
 // owners are who may import what reserves an import; the longest name decides.
@@ -222,7 +224,7 @@ func TestFileSizes(t *testing.T) {
 	}
 }
 
-// TestFolders: what the README lists, and no more.
+// TestFolders allows the top-level folders of design and no others.
 func TestFolders(t *testing.T) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
