@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/fabric/audit"
+	"fabsh/fabric/lock"
 	"fabsh/mad"
 )
 
@@ -115,13 +116,13 @@ def say(fabric, name):
 		run("looks only", AuditRun{LookOnly: true}, "a.star", "b.star")
 		run("third", AuditRun{}, "a.star", "b.star")
 		run("other audits", AuditRun{}, "a.star")
-		held, err := audit.Lock(filepath.Join(state, "sm-0x0002c90310000001", "mine.state.lock"))
+		held, err := lock.Acquire(filepath.Join(state, "sm-0x0002c90310000001", "mine.state.lock"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		run("locked", AuditRun{Job: "mine"}, "a.star")
 		run("locked, and only seen", AuditRun{Job: "mine"}, "c.star")
-		held.Unlock()
+		held.Release()
 		if err := os.WriteFile(filepath.Join(state, "sm-0x0002c90310000001", "mine.state"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}

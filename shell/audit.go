@@ -15,6 +15,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
+	"fabsh/fabric/lock"
 	"fabsh/mad/umad"
 )
 
@@ -203,23 +204,19 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 			return fmt.Errorf("--load-cache: %w", err)
 		}
 	}
-	var lock *audit.Held
-	defer func() {
-		if lock != nil {
-			lock.Unlock()
-		}
-	}()
+	var held *lock.Lock
+	defer func() { held.Release() }()
 	run.Begin = func(subnet audit.Subnet) (acks audit.Acks, err error) {
 		s.app.rails = append(s.app.rails, builtins.Rail{Port: o.rail, Subnet: subnet})
 		if !run.LookOnly {
-			if lock, err = s.lockRuns(subnet, run.Job); err != nil {
+			if held, err = s.lockRuns(subnet, run.Job); err != nil {
 				return nil, err
 			}
 		}
 		return s.Acks(s.app.stateDir(), subnet), nil
 	}
 	report, err := s.RunAudits(ctx, run)
-	if errors.Is(err, audit.ErrLocked) {
+	if errors.Is(err, lock.ErrHeld) {
 		s.app.fail(&hostError{fmt.Errorf("audit: %w", err)})
 		return &lang.ExitError{Code: lang.StatusFabric}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fabsh/fabric/audit"
+	"fabsh/fabric/lock"
 )
 
 // TestJobLocked: of two runs of a job at a time the second says so, and ends with 3.
@@ -23,7 +24,7 @@ func TestJobLocked(t *testing.T) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	held, err := audit.Lock(filepath.Join(folder, "counters.state.lock"))
+	held, err := lock.Acquire(filepath.Join(folder, "counters.state.lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestJobLocked(t *testing.T) {
 			t.Errorf("job %s: status %d, %v\n%s", job, status, err, out)
 		}
 	}
-	held.Unlock()
+	held.Release()
 }
 
 // TestJobsAtOneTime: while a run is under way on a live fabric another job runs, and the same

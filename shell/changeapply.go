@@ -21,6 +21,7 @@ import (
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/change/order"
 	"fabsh/fabric/change/plan"
+	"fabsh/fabric/lock"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
@@ -370,7 +371,7 @@ func (s *session) told(outcome apply.Outcome, err error) error {
 		return &hostError{fmt.Errorf("%w; all is as before the change", err)}
 	case errors.As(err, &foreign), errors.As(err, &check), errors.As(err, &silent), errors.Is(err, apply.ErrJournal):
 		return &hostError{err}
-	case errors.Is(err, audit.ErrLocked):
+	case errors.Is(err, lock.ErrHeld):
 		return fmt.Errorf("change: another process is at it: %w", err)
 	case errors.Is(err, fs.ErrPermission):
 		return noFile(err)

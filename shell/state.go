@@ -18,6 +18,7 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
+	"fabsh/fabric/lock"
 	"fabsh/mad"
 )
 
@@ -82,22 +83,22 @@ func readOwn(path string) ([]byte, error) {
 // lockRuns lets one run of a job at a time audit a subnet; other jobs run beside it. Nil:
 // there is nothing to lock, for nothing outside this process is asked, or no place for the
 // lock.
-func (s *session) lockRuns(subnet audit.Subnet, job string) (*audit.Held, error) {
+func (s *session) lockRuns(subnet audit.Subnet, job string) (*lock.Lock, error) {
 	dir := s.app.stateDir()
 	if s.engine == nil || s.engine.Traits().Name == "sim" || dir == "" {
 		return nil, nil
 	}
 	dir = subnet.Folder(dir)
 	err := os.MkdirAll(dir, 0o755)
-	var lock *audit.Held
+	var held *lock.Lock
 	if err == nil {
-		lock, err = audit.Lock(filepath.Join(dir, job+".run.lock"))
+		held, err = lock.Acquire(filepath.Join(dir, job+".run.lock"))
 	}
-	if err != nil && !errors.Is(err, audit.ErrLocked) {
+	if err != nil && !errors.Is(err, lock.ErrHeld) {
 		s.Warn("another run at the same time cannot be kept off: %v", noFile(err))
 		return nil, nil
 	}
-	return lock, err
+	return held, err
 }
 
 // ackOptions are what follows audit ack.
@@ -157,7 +158,7 @@ func (s *session) acknowledge(ctx context.Context, o auditOptions) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("audit ack: %w; or give --state DIR", noFile(err))
 	}
-	if err := audit.AddAck(path, ack); errors.Is(err, audit.ErrLocked) {
+	if err := audit.AddAck(path, ack); errors.Is(err, lock.ErrHeld) {
 		return &hostError{fmt.Errorf("audit ack: %w", err)}
 	} else if err != nil {
 		return fmt.Errorf("audit ack: %w", notWritten(path, err))

@@ -10,6 +10,7 @@ import (
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
+	"fabsh/fabric/lock"
 	"fabsh/mad"
 )
 
@@ -45,7 +46,7 @@ type Job struct {
 type run struct {
 	Job
 	state  *audit.State  // nil: nobody has asked
-	lock   *audit.Held   // nil: the state is not to be written
+	lock   *lock.Lock    // nil: the state is not to be written
 	asked  bool          // for reads of counters
 	file   bool          // the counters are a file's
 	joined *audit.Read   // what the run has read
@@ -115,8 +116,8 @@ func Uncompared(r *lang.Runtime) string {
 // DropRun ends the run, and keeps nothing of it.
 func DropRun(r *lang.Runtime) {
 	k := keepingOf(r)
-	if k.run != nil && k.run.lock != nil {
-		k.run.lock.Unlock()
+	if k.run != nil {
+		k.run.lock.Release()
 	}
 	k.run = nil
 }
@@ -198,11 +199,11 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	if f == nil {
 		return nil, lang.Errorf("over=%q: which subnet this is is not known: run discover() first", overLast)
 	}
-	st, lock, err := open(c, k.dir, Job{Subnet: audit.SubnetOf(f, ""), Name: k.job})
+	st, held, err := open(c, k.dir, Job{Subnet: audit.SubnetOf(f, ""), Name: k.job})
 	if err != nil {
 		return nil, lastError(err)
 	}
-	defer lock.Unlock()
+	defer held.Release()
 	after, read, err := r.read()
 	if err != nil {
 		return nil, err
@@ -244,7 +245,7 @@ func lastError(err error) error { return lang.Errorf("over=%q: %w", overLast, er
 
 // open reads the state of a job, and keeps others away from it where it is to be
 // written.
-func open(c *lang.Call, dir string, job Job) (*audit.State, *audit.Held, error) {
+func open(c *lang.Call, dir string, job Job) (*audit.State, *lock.Lock, error) {
 	if dir == "" {
 		return nil, nil, errors.New("this session keeps no reads: give it a folder with --state DIR")
 	}
@@ -252,14 +253,14 @@ func open(c *lang.Call, dir string, job Job) (*audit.State, *audit.Held, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	var lock *audit.Held
+	var held *lock.Lock
 	if !job.LookOnly {
-		if lock, err = st.Lock(); err != nil {
+		if held, err = st.Lock(); err != nil {
 			return nil, nil, &StateError{err}
 		}
 	}
 	if st.Read(); st.Anew != nil {
 		c.Fiber().Warn("%v", st.Anew)
 	}
-	return st, lock, nil
+	return st, held, nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fabsh/fabric/format"
+	"fabsh/fabric/lock"
 )
 
 // The file of acks is for people and editors. A line is
@@ -147,11 +148,11 @@ func parseAck(line string, now time.Time) (*Ack, error) {
 // AddAck adds a to the file at path, which is replaced as a whole; what stands
 // there stays.
 func AddAck(path string, a *Ack) error {
-	lock, err := Lock(path + ".lock")
+	held, err := lock.Acquire(path + ".lock")
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock()
+	defer held.Release()
 	old, err := readAckFile(path)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/lock"
 )
 
 // State is what one run of a job keeps for the next: reads of counters, the last
@@ -64,12 +65,12 @@ func (st *State) empty() {
 	st.reads, st.findings, st.history, st.agents = nil, nil, History{}, Agents{}
 }
 
-// Lock keeps other runs of the job away until Unlock, or fails with ErrLocked.
-func (st *State) Lock() (*Held, error) {
+// Lock keeps other runs of the job away until Release, or fails with lock.ErrHeld.
+func (st *State) Lock() (*lock.Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(st.path), 0o755); err != nil {
 		return nil, err
 	}
-	return Lock(st.path + ".lock")
+	return lock.Acquire(st.path + ".lock")
 }
 
 // read reads the file.

@@ -9,11 +9,11 @@ import (
 // Abandon ends a change without a write, whatever the fabric has of it: for blocks that
 // stay somebody else's, or switches that are gone. left says what is not as before.
 func (r *Run) Abandon(ctx context.Context) (left []string, err error) {
-	lock, j, err := r.open()
+	held, j, err := r.open()
 	if err != nil {
 		return nil, err
 	}
-	defer lock.release()
+	defer held.Release()
 	defer j.Close()
 	if !j.Open() {
 		return nil, errors.New("change: the change has ended already: there is nothing to abandon")

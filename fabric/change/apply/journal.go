@@ -15,8 +15,8 @@ import (
 	"slices"
 	"time"
 
-	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
+	"fabsh/fabric/lock"
 	"fabsh/mad/engine"
 )
 
@@ -357,10 +357,8 @@ func Unended(dir string, port *engine.Port) *Begin {
 
 // isFree: nobody holds a lock beside the journal at path.
 func isFree(path, name string) bool {
-	lock, err := audit.Lock(filepath.Join(filepath.Dir(path), name))
-	if err == nil {
-		lock.Unlock()
-	}
+	held, err := lock.Acquire(filepath.Join(filepath.Dir(path), name))
+	held.Release()
 	return err == nil
 }
 

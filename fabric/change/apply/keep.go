@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"fabsh/fabric/audit"
+	"fabsh/fabric/lock"
 )
 
 // Keep is what the guard process does: it takes the change back when its time is over,
@@ -20,12 +20,12 @@ func (r *Run) Keep(ctx context.Context, gone <-chan struct{}, ready func()) erro
 	}
 	defer seen.close()
 	for {
-		alive, err := audit.Lock(filepath.Join(r.Dir, guardName))
+		alive, err := lock.Acquire(filepath.Join(r.Dir, guardName))
 		if err == nil {
-			defer alive.Unlock()
+			defer alive.Release()
 			break
 		}
-		if !errors.Is(err, audit.ErrLocked) { // by the guard of the change before, which is about to end
+		if !errors.Is(err, lock.ErrHeld) { // by the guard of the change before, which is about to end
 			return err
 		}
 		if err := r.Sleep(ctx, poll); err != nil {
@@ -59,7 +59,7 @@ func (r *Run) Keep(ctx context.Context, gone <-chan struct{}, ready func()) erro
 			why = last.Why
 		}
 		if why != "" {
-			if _, err := r.revert(ctx, why, nil); !errors.Is(err, audit.ErrLocked) {
+			if _, err := r.revert(ctx, why, nil); !errors.Is(err, lock.ErrHeld) {
 				return err
 			}
 		}
@@ -70,39 +70,26 @@ func (r *Run) Keep(ctx context.Context, gone <-chan struct{}, ready func()) erro
 }
 
 // open takes the lock and opens the journal.
-func (r *Run) open() (*held, *Journal, error) {
-	lock, err := r.lock()
+func (r *Run) open() (*lock.Lock, *Journal, error) {
+	held, err := r.lock()
 	if err != nil {
 		return nil, nil, err
 	}
 	j, err := OpenJournal(JournalIn(r.Dir))
 	if err != nil {
-		lock.release()
+		held.Release()
 		return nil, nil, err
 	}
-	return lock, j, nil
+	return held, j, nil
 }
 
-// held is the lock of a subnet, which may be given back before its owner ends.
-type held struct{ lock *audit.Held }
-
-func (r *Run) lock() (*held, error) {
+// lock acquires the lock of the subnet; nil: its journal is in no file.
+func (r *Run) lock() (*lock.Lock, error) {
 	if r.Dir == "" {
-		return &held{}, nil
+		return nil, nil
 	}
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	lock, err := audit.Lock(filepath.Join(r.Dir, lockName))
-	if err != nil {
-		return nil, err
-	}
-	return &held{lock}, nil
-}
-
-func (h *held) release() {
-	if h.lock != nil {
-		h.lock.Unlock()
-		h.lock = nil
-	}
+	return lock.Acquire(filepath.Join(r.Dir, lockName))
 }

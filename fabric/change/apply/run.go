@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/audit"
 	"fabsh/fabric/change"
+	"fabsh/fabric/lock"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
@@ -87,11 +87,11 @@ func (e *OpenError) Error() string {
 // Apply makes a change of f, which was just swept, and waits until it is confirmed or
 // taken back.
 func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Begin) (Outcome, error) {
-	lock, err := r.lock()
+	held, err := r.lock()
 	if err != nil {
 		return Stuck, err
 	}
-	defer lock.release()
+	defer held.Release()
 	path := ""
 	if r.Dir != "" {
 		path = JournalIn(r.Dir)
@@ -106,28 +106,28 @@ func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Be
 		return Stuck, fmt.Errorf("%w; nothing was sent", err)
 	}
 	defer j.Close()
-	return r.forward(ctx, lock, j, f, manager, (*Change).Make)
+	return r.forward(ctx, held, j, f, manager, (*Change).Make)
 }
 
 // Resume makes the rest of a change.
 func (r *Run) Resume(ctx context.Context, f *fabric.Fabric, manager *sa.SM) (Outcome, error) {
-	lock, j, err := r.open()
+	held, j, err := r.open()
 	if err != nil {
 		return Stuck, err
 	}
-	defer lock.release()
+	defer held.Release()
 	defer j.Close()
 	if !j.Open() {
 		return Nothing, nil
 	}
 	if !isFree(j.path, guardName) { // it is about to take the change back, and wants the lock
-		return Stuck, fmt.Errorf("the guard process of the change takes it back: %w", audit.ErrLocked)
+		return Stuck, fmt.Errorf("the guard process of the change takes it back: %w", lock.ErrHeld)
 	}
-	return r.forward(ctx, lock, j, f, manager, (*Change).Resume)
+	return r.forward(ctx, held, j, f, manager, (*Change).Resume)
 }
 
 // forward starts the guard, makes the change by fn, and waits for its end.
-func (r *Run) forward(ctx context.Context, lock *held, j *Journal, f *fabric.Fabric, manager *sa.SM, fn func(*Change, context.Context) error) (Outcome, error) {
+func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabric.Fabric, manager *sa.SM, fn func(*Change, context.Context) error) (Outcome, error) {
 	c, err := r.change(j, f, false)
 	if err != nil {
 		return r.nothingSent(j, err)
@@ -169,11 +169,11 @@ func (r *Run) forward(ctx context.Context, lock *held, j *Journal, f *fabric.Fab
 	case err != nil:
 		_ = j.Append(Record{Kind: KindFailed, Why: err.Error()})
 		r.Tell(fmt.Sprintf("%v: taking the change back", err))
-		lock.release()
+		held.Release()
 		guard.Release()
 	default:
 		r.Tell(fmt.Sprintf("made; it is taken back in %v unless: fabsh change confirm", j.Last(KindApplied).Within.Round(time.Millisecond)))
-		lock.release()
+		held.Release()
 	}
 	return r.await(ctx, j.path, guard, err)
 }
@@ -259,11 +259,11 @@ const (
 
 // revert takes the change back in this process.
 func (r *Run) revert(ctx context.Context, why string, failed error) (Outcome, error) {
-	lock, j, err := r.open()
+	held, j, err := r.open()
 	if err != nil {
 		return Stuck, err
 	}
-	defer lock.release()
+	defer held.Release()
 	defer j.Close()
 	if j.Open() {
 		if err := r.takeBack(ctx, j, nil, why); err != nil {
@@ -275,11 +275,11 @@ func (r *Run) revert(ctx context.Context, why string, failed error) (Outcome, er
 
 // Revert takes a change back that is open, or that was confirmed.
 func (r *Run) Revert(ctx context.Context) (Outcome, error) {
-	lock, j, err := r.open()
+	held, j, err := r.open()
 	if err != nil {
 		return Stuck, err
 	}
-	defer lock.release()
+	defer held.Release()
 	defer j.Close()
 	if j.Records[len(j.Records)-1].Kind == KindReverted {
 		return Nothing, nil
@@ -304,11 +304,11 @@ func (r *Run) Staged() (bool, error) {
 
 // Confirm ends a change: it stays. All blocks are read once more.
 func (r *Run) Confirm(ctx context.Context) (Outcome, error) {
-	lock, j, err := r.open()
+	held, j, err := r.open()
 	if err != nil {
 		return Stuck, err
 	}
-	defer lock.release()
+	defer held.Release()
 	defer j.Close()
 	switch j.Records[len(j.Records)-1].Kind {
 	case KindApplied:

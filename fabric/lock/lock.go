@@ -1,4 +1,7 @@
-package audit
+// Package lock has locks between processes: a file that one process holds at a time.
+//
+//	lock.go  Acquire and Release
+package lock
 
 import (
 	"cmp"
@@ -14,16 +17,16 @@ import (
 	"fabsh/fabric/format"
 )
 
-// ErrLocked: another run holds the lock.
-var ErrLocked = errors.New("another run is under way")
+// ErrHeld reports that another process holds the lock.
+var ErrHeld = errors.New("another run is under way")
 
-// Held is a lock that this process has. The end of the process gives it back,
+// Lock is a lock that this process holds. The end of the process releases it,
 // however it ends.
-type Held struct{ f *os.File }
+type Lock struct{ f *os.File }
 
-// Lock takes the lock file at path, or fails with ErrLocked. It does not wait. Only the
-// user whose file it is can take it.
-func Lock(path string) (*Held, error) {
+// Acquire acquires the lock file at path, or fails with ErrHeld. It does not wait. Only
+// the user who owns the file can acquire it.
+func Acquire(path string) (*Lock, error) {
 	f, err := format.OpenPlain(path, os.O_RDWR|os.O_CREATE)
 	if errors.Is(err, fs.ErrPermission) {
 		if st, e := os.Lstat(path); e == nil {
@@ -45,17 +48,22 @@ func Lock(path string) (*Held, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(holder))); err == nil {
-			return nil, fmt.Errorf("%w: process %d holds %s", ErrLocked, pid, path)
+			return nil, fmt.Errorf("%w: process %d holds %s", ErrHeld, pid, path)
 		}
-		return nil, fmt.Errorf("%w: it holds %s", ErrLocked, path)
+		return nil, fmt.Errorf("%w: it holds %s", ErrHeld, path)
 	}
 	// Who it is is only for messages: the lock itself is the kernel's.
 	f.Chmod(0o600) // one of before had another mode
 	if f.Truncate(0) == nil {
 		f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
-	return &Held{f}, nil
+	return &Lock{f}, nil
 }
 
-// Unlock gives the lock back. The file stays: to remove it would let two runs in.
-func (h *Held) Unlock() { h.f.Close() }
+// Release releases the lock; a nil lock, or one that is released, stays as it is. The
+// file stays: to remove it would let two processes in.
+func (l *Lock) Release() {
+	if l != nil {
+		l.f.Close()
+	}
+}
