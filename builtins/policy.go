@@ -85,7 +85,9 @@ func (p *Policy) run(ctx context.Context, f *fabric.Fabric, prepare func(*starla
 			return fmt.Errorf("%s: route() returned %s, want routes", p.script, v.Type())
 		}
 		r = routes.Tables
-		r.Engine = strings.TrimSuffix(path.Base(p.script), ".star")
+		if name := strings.TrimSuffix(path.Base(p.script), ".star"); name != r.Engine {
+			r.Engine, r.OpenSM = name, ""
+		}
 		return nil
 	})
 	return r, err

@@ -42,15 +42,15 @@ func (a *assigner) basis(ranks *Ranks) *basis {
 }
 
 // madeBy notes what made r.
-func (r *Routes) madeBy(g *Graph, engine string, o *Options) {
-	if engine == file.Name {
+func (r *Routes) madeBy(g *Graph, e *Engine, o *Options) {
+	if e.Repair == PatchOnly {
 		return
 	}
 	b := basis{}
 	if r.basis != nil {
 		b = *r.basis
 	}
-	b.engine, b.options = engine, *o
+	b.engine, b.options = e.Name, *o
 	b.options.Keep = nil
 	for _, s := range o.Roots {
 		b.roots = append(b.roots, g.switches[s])

@@ -24,8 +24,10 @@ import (
 var dor = Engine{
 	Name:    "dor",
 	Doc:     "Dimension order: the lowest port of the shortest ways. For meshes, hypercubes and HyperX.",
+	OpenSM:  "dor",
 	Options: []string{"keep"},
 	Minimal: true,
+	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		h, err := g.Hops(ctx)
 		if err != nil {
@@ -47,10 +49,13 @@ var dor = Engine{
 //
 // Time: O(S*L) and that of Verify.
 var torus2QoS = Engine{
-	Name:    "torus-2qos",
-	Doc:     "Dimension order on a torus or mesh, with datelines, and around missing links and switches.",
-	Options: []string{"max_vls", "torus_config"},
-	Acyclic: true,
+	Name:      "torus-2qos",
+	Doc:       "Dimension order on a torus or mesh, with datelines, and around missing links and switches.",
+	OpenSM:    "torus-2QoS",
+	Lanes:     true,
+	LanesNeed: "the directions of the torus in --torus_config",
+	Options:   []string{"max_vls", "torus_config"},
+	Acyclic:   true,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		t, err := g.torus(ctx, o.TorusConfig)
 		switch {

@@ -32,8 +32,14 @@ func Engines() []Engine {
 
 // Engine computes all forwarding tables of a graph.
 type Engine struct {
-	Name string // that of OpenSM's engine of this kind
+	Name string
 	Doc  string // one line, for people: what paths it makes
+	// OpenSM is the name of OpenSM's engine of this kind; "": it has none.
+	OpenSM string
+	// Lanes reports whether the engine gives paths virtual lanes, and LanesNeed is the
+	// option without which OpenSM's does not.
+	Lanes     bool
+	LanesNeed string
 	// Options are the options it takes: names of fields of Options, in snake case.
 	Options []string
 	// Minimal promises shortest paths: each entry is a next hop of a path of the
@@ -44,9 +50,29 @@ type Engine struct {
 	// ports of CAs and routers has no cycle, on the virtual lanes of their service
 	// levels, or on one if they have none.
 	Acyclic bool
+	// Repair is how Routes.Repair makes tables of those of the engine.
+	Repair RepairMethod
 
 	compute func(ctx context.Context, g *Graph, o *Options) (*Routes, error)
 }
+
+// RepairMethod is how Repair makes tables for a network that has changed.
+type RepairMethod int
+
+const (
+	// Recompute runs the engine again.
+	Recompute RepairMethod = iota
+	// KeepEntries runs the engine with the old tables as Options.Keep.
+	KeepEntries
+	// KeepLIDs runs the engine, and keeps all entries of a LID if each is a next hop
+	// still: for shortest paths to a LID that do not depend on those to others.
+	KeepLIDs
+	// Patch replaces the paths that the change breaks, and runs the engine where that
+	// leaves gaps.
+	Patch
+	// PatchOnly does so without a run, as for tables of which nothing is known.
+	PatchOnly
+)
 
 // Options are the options of all engines. Those about links, ports and classes
 // are in GraphOptions.
@@ -71,6 +97,16 @@ func EngineNames() []string {
 	return names
 }
 
+// EngineNamed returns the engine of that name, and reports whether there is one.
+func EngineNamed(name string) (e Engine, ok bool) {
+	all := Engines()
+	i := slices.IndexFunc(all, func(e Engine) bool { return e.Name == name })
+	if i < 0 {
+		return e, false
+	}
+	return all[i], true
+}
+
 // Precondition is the error of an engine that does not apply to a graph.
 type Precondition struct {
 	Engine string // Compute sets it
@@ -83,10 +119,9 @@ func (e *Precondition) Unwrap() error { return e.Reason }
 // Compute computes tables by the engine of that name. If the engine does not
 // apply, the error is a *Precondition.
 func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, error) {
-	names := EngineNames()
-	i := slices.Index(names, engine)
-	if i < 0 {
-		return nil, fmt.Errorf("no engine %q; there are %s", engine, strings.Join(names, ", "))
+	e, ok := EngineNamed(engine)
+	if !ok {
+		return nil, fmt.Errorf("no engine %q; there are %s", engine, strings.Join(EngineNames(), ", "))
 	}
 	if len(g.switches) == 0 {
 		reason := "the fabric has no switch"
@@ -104,7 +139,7 @@ func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, 
 		return nil, context.Cause(ctx)
 	}
 	o.Keep = o.Keep.seenOn(g)
-	r, err := Engines()[i].compute(ctx, g, &o)
+	r, err := e.compute(ctx, g, &o)
 	if err != nil && ctx.Err() != nil { // not that the engine does not apply
 		return nil, context.Cause(ctx)
 	}
@@ -114,9 +149,20 @@ func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, 
 	if err != nil {
 		return nil, err
 	}
-	r.Engine = engine
-	r.madeBy(g, engine, &o)
+	r.Engine, r.OpenSM = engine, e.lanesInOpenSM()
+	r.madeBy(g, &e, &o)
 	return r, nil
+}
+
+// lanesInOpenSM is how OpenSM is told to find lanes as e does; "": it cannot be.
+func (e *Engine) lanesInOpenSM() string {
+	switch {
+	case !e.Lanes || e.OpenSM == "":
+		return ""
+	case e.LanesNeed != "":
+		return e.OpenSM + ", with " + e.LanesNeed + ","
+	}
+	return e.OpenSM
 }
 
 // assign are the options of Assign for a network of levels l.

@@ -10,9 +10,11 @@ import (
 //
 // Time: O(S*L).
 var file = Engine{
-	Name:    "file",
+	Name:    FromFile,
 	Doc:     "Tables from a file, as they are: to be judged, compared, or written in another form.",
+	OpenSM:  "file",
 	Options: []string{"given"},
+	Repair:  PatchOnly,
 	compute: func(_ context.Context, g *Graph, o *Options) (*Routes, error) {
 		if o.Given == nil {
 			return nil, &Precondition{Reason: errors.New("no tables are given")}

@@ -20,8 +20,10 @@ import (
 var ftree = Engine{
 	Name:    "ftree",
 	Doc:     "Fat trees: d-mod-k, also with parts missing. Shifts of compute nodes in order meet no contention.",
+	OpenSM:  "ftree",
 	Options: []string{"roots", "keep"},
 	Acyclic: true,
+	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		l := g.levels()
 		if len(o.Roots) > 0 {

@@ -21,8 +21,7 @@ func Near(ctx context.Context, g *Graph, engine string, o Options, old *Routes) 
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(Engines(), func(e Engine) bool { return e.Name == engine })
-	if !slices.Contains(Engines()[at].Options, "keep") {
+	if e, _ := EngineNamed(engine); e.Repair != KeepEntries {
 		return full, nil
 	}
 	old = old.seenOn(g)

@@ -16,6 +16,8 @@ import (
 var dfsssp = Engine{
 	Name:    "dfsssp",
 	Doc:     "Shortest paths, balanced over the whole network, on virtual lanes without credit loops.",
+	OpenSM:  "dfsssp",
+	Lanes:   true,
 	Options: []string{"max_vls"},
 	Minimal: true,
 	Acyclic: true,
@@ -44,6 +46,8 @@ var dfsssp = Engine{
 var lash = Engine{
 	Name:    "lash",
 	Doc:     "One shortest path from switch to switch, on virtual lanes without credit loops.",
+	OpenSM:  "lash",
+	Lanes:   true,
 	Options: []string{"max_vls"},
 	Minimal: true,
 	Acyclic: true,
@@ -106,6 +110,7 @@ func (g *Graph) parallel() []int32 {
 var dragonfly = Engine{
 	Name:    "dragonfly",
 	Doc:     "Dragonfly and dragonfly+: over one link between groups where there is one, and then by the next virtual lane.",
+	Lanes:   true,
 	Options: []string{"max_vls"},
 	Acyclic: true,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {

@@ -27,7 +27,7 @@ func Load(f *fabric.Fabric, files TableFiles, open format.Opener) (*Routes, erro
 		return nil, err
 	}
 	r := NewRoutes(g, 0)
-	r.Engine = "file"
+	r.Engine = FromFile
 	for _, part := range []struct {
 		path string
 		read func(in io.Reader, name string) error
@@ -58,7 +58,7 @@ func OfFile(f *fabric.Fabric) (*Routes, error) {
 		return nil, err
 	}
 	r := NewRoutes(g, 0)
-	r.Engine = "file"
+	r.Engine = FromFile
 	found := 0
 	for at, n := range g.Switches() {
 		if n.LFT() != nil {

@@ -11,8 +11,10 @@ import "context"
 var minhop = Engine{
 	Name:    "minhop",
 	Doc:     "Shortest paths, evenly spread. On a fat tree that is d-mod-k; elsewhere credit loops are possible.",
+	OpenSM:  "minhop",
 	Options: []string{"policy", "scope", "seed", "keep"},
 	Minimal: true,
+	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		h, err := g.Hops(ctx)
 		if err != nil {

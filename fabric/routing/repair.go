@@ -35,22 +35,20 @@ func (r *Routes) Repair(ctx context.Context, g *Graph) (*Routes, error) {
 			return t, err
 		}
 	}
+	e, _ := EngineNamed(b.engine)
 	switch {
 	case r.SL != nil: // lanes of paths that others go beside
-		return Compute(ctx, g, b.engine, b.on(g))
-	case b.engine == nue.Name:
-		return r.repairNue(ctx, g)
-	}
-	switch b.engine {
-	case sssp.Name:
-		return r.repairColumns(ctx, g)
-	case minhop.Name, updn.Name, dnup.Name, ftree.Name, dor.Name:
+	case e.Repair == KeepEntries:
 		return r.repairKept(ctx, g)
+	case e.Repair == KeepLIDs:
+		return r.repairColumns(ctx, g)
+	case e.Repair == Patch:
+		return r.repairPatched(ctx, g)
 	}
 	return Compute(ctx, g, b.engine, b.on(g))
 }
 
-// repairKept is Repair for an engine that heeds Keep.
+// repairKept is Repair by KeepEntries.
 func (r *Routes) repairKept(ctx context.Context, g *Graph) (*Routes, error) {
 	b := r.basis
 	o := b.on(g)
@@ -66,8 +64,8 @@ func (r *Routes) repairKept(ctx context.Context, g *Graph) (*Routes, error) {
 	return t, t.evenOut(ctx, full)
 }
 
-// repairNue is Repair for nue.
-func (r *Routes) repairNue(ctx context.Context, g *Graph) (*Routes, error) {
+// repairPatched is Repair by Patch.
+func (r *Routes) repairPatched(ctx context.Context, g *Graph) (*Routes, error) {
 	full, err := Compute(ctx, g, r.basis.engine, r.basis.on(g))
 	if err != nil {
 		return nil, err
@@ -105,8 +103,7 @@ func (r *Routes) evenTree(ctx context.Context) error {
 // after a repair: one in so many.
 const maxWorse = 50
 
-// repairColumns is Repair for an engine whose paths to a LID are shortest ones, and
-// depend on those to no other: all entries of a LID stay if each is a next hop still.
+// repairColumns is Repair by KeepLIDs.
 func (r *Routes) repairColumns(ctx context.Context, g *Graph) (*Routes, error) {
 	full, err := Compute(ctx, g, r.basis.engine, r.basis.on(g))
 	if err != nil {

@@ -21,6 +21,9 @@ const block = mad.LFTBlock
 type Routes struct {
 	// Engine says what made them: "ftree".
 	Engine string
+	// OpenSM is how opensm -R names the engine that finds lanes as Engine did, and what
+	// it needs; "": it has none, or no engine did.
+	OpenSM string
 	// Notes are remarks of the engine, on what it had to decide.
 	Notes []string
 	// ReadNotes are remarks on what was read: what of a file does not match the
@@ -38,6 +41,9 @@ type Routes struct {
 	missing int    // entries that lead to CAs, which complete could not add
 	basis   *basis // nil: nothing is known of what made them
 }
+
+// FromFile is the Engine of tables that a file has.
+const FromFile = "file"
 
 // NewRoutes makes tables that drop all packets, for LIDs up to top, or to the
 // highest of the graph if that is higher.
@@ -88,7 +94,7 @@ func (r *Routes) On(g *Graph) *Routes {
 		return r.Clone()
 	}
 	o := NewRoutes(g, r.top)
-	o.Engine, o.ReadNotes = r.Engine, slices.Clone(r.ReadNotes)
+	o.Engine, o.OpenSM, o.ReadNotes = r.Engine, r.OpenSM, slices.Clone(r.ReadNotes)
 	if r.SL != nil {
 		o.SL = &SL{Dest: slices.Clone(r.SL.Dest)}
 	}

@@ -19,7 +19,9 @@ import (
 var sssp = Engine{
 	Name:    "sssp",
 	Doc:     "Shortest paths, balanced over the whole network. Credit loops are possible outside of fat trees.",
+	OpenSM:  "sssp",
 	Minimal: true,
+	Repair:  KeepLIDs,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		h, err := g.Hops(ctx)
 		if err != nil {

@@ -19,8 +19,10 @@ import (
 var updn = Engine{
 	Name:    "updn",
 	Doc:     "Up*/down*, from the roots: no credit loops.",
+	OpenSM:  "updn",
 	Options: []string{"roots", "policy", "scope", "seed", "keep"},
 	Acyclic: true,
+	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		if len(o.Roots) > 0 {
 			return g.upDownRoutes(ctx, g.Ranks(o.Roots), o)
@@ -81,8 +83,10 @@ func (g *Graph) orCentre(ctx context.Context, r *Routes, err error, o *Options) 
 var dnup = Engine{
 	Name:    "dnup",
 	Doc:     "Up*/down*, where up is away from the switches with CAs: no credit loops.",
+	OpenSM:  "dnup",
 	Options: []string{"policy", "scope", "seed", "keep"},
 	Acyclic: true,
+	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		leaves := g.leaves()
 		if leaves == nil {

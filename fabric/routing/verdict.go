@@ -51,13 +51,8 @@ func (r *Routes) ChangesLanes() bool { return !r.SL.Any() && r.Lanes() > 1 }
 
 // RunInstead says what gives paths lanes, where OpenSM's engine file does not.
 func (r *Routes) RunInstead() string {
-	switch r.Engine {
-	case "dfsssp", "lash":
-		return fmt.Sprintf("opensm -Q -R %s finds lanes of its own", r.Engine)
-	case "nue":
-		return "opensm -Q -R nue, with nue_max_num_vls, finds lanes of its own"
-	case "torus-2qos":
-		return "opensm -Q -R torus-2QoS, with the directions of the torus in --torus_config, finds lanes of its own"
+	if r.OpenSM != "" {
+		return "opensm -Q -R " + r.OpenSM + " finds lanes of its own"
 	}
 	return "opensm -Q -R dfsssp finds lanes of its own; where no SM runs, set_sl2vl sets the lanes, and applications choose the service levels"
 }
