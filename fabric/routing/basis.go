@@ -31,9 +31,6 @@ type treeBasis struct {
 
 // basis is that of the tables that a has filled in.
 func (a *assigner) basis(ranks *Ranks) *basis {
-	if a == nil {
-		return nil
-	}
 	b := &basis{hops: a.h}
 	if a.byLID != nil {
 		b.tree = &treeBasis{a.routes.graph, ranks, a.h.place, a.parents, a.byLID, a.divider}

@@ -165,11 +165,20 @@ func (e *Engine) lanesInOpenSM() string {
 	return e.OpenSM
 }
 
-// assign are the options of Assign for a network of levels l.
-func (o *Options) assign(l *levels) AssignOptions {
-	a := AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep, levels: l}
-	if a.Policy == "" && l.check() == nil {
-		a.Policy = DModK
+// assigned makes tables of the next hops that h allows: by the policy of o, or else by
+// DModK if l, the levels of g, are those of a fat tree. Repair can begin with them. ranks
+// are those that h obeys; nil: none.
+func (g *Graph) assigned(ctx context.Context, h *Hops, l *levels, ranks *Ranks, o *Options) (*Routes, error) {
+	h.place = l.places()
+	assign := AssignOptions{Policy: o.Policy, Scope: o.Scope, Seed: o.Seed, Keep: o.Keep, levels: l}
+	if assign.Policy == "" && l.check() == nil {
+		assign.Policy = DModK
 	}
-	return a
+	r := NewRoutes(g, 0)
+	a, err := r.assign(ctx, h, assign)
+	if err != nil {
+		return nil, err
+	}
+	r.basis = a.basis(ranks)
+	return r, nil
 }

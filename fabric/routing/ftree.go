@@ -37,13 +37,10 @@ var ftree = Engine{
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		h.place = l.places()
-		r := NewRoutes(g, 0)
-		a, err := r.assign(ctx, h, AssignOptions{Policy: DModK, Keep: o.Keep, levels: l})
+		r, err := g.assigned(ctx, h, l, ranks, &Options{Policy: DModK, Keep: o.Keep})
 		if err != nil {
 			return nil, err
 		}
-		r.basis = a.basis(ranks)
 		if err := r.complete(ctx, h, ranks, o.Keep); err != nil {
 			return nil, err
 		}

@@ -20,11 +20,6 @@ var minhop = Engine{
 		if err != nil {
 			return nil, &Precondition{Reason: err}
 		}
-		l := g.levels()
-		h.place = l.places()
-		r := NewRoutes(g, 0)
-		a, err := r.assign(ctx, h, o.assign(l))
-		r.basis = a.basis(nil)
-		return r, err
+		return g.assigned(ctx, h, g.levels(), nil, o)
 	},
 }

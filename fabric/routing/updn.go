@@ -46,14 +46,10 @@ func (g *Graph) upDownRoutes(ctx context.Context, ranks *Ranks, o *Options) (*Ro
 	if err != nil {
 		return nil, &Precondition{Reason: err}
 	}
-	l := g.levels()
-	h.place = l.places()
-	r := NewRoutes(g, 0)
-	a, err := r.assign(ctx, h, o.assign(l))
+	r, err := g.assigned(ctx, h, g.levels(), ranks, o)
 	if err != nil {
 		return nil, err
 	}
-	r.basis = a.basis(ranks)
 	return r, r.complete(ctx, h, ranks, o.Keep)
 }
 
