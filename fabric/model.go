@@ -7,6 +7,7 @@
 //	dest.go     where SMPs go, and whose M_Key they need
 //	speed.go    widths and speeds in use; linkrate.go, those that a link could have
 //	identity.go which nodes and ports of two snapshots are the same
+//	derived.go  values computed once from a fabric
 //	reading.go  what nodes were asked beyond a sweep
 //	label.go    nodes, ports and numbers in messages
 //	tier.go     how far nodes are from the hosts

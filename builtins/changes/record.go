@@ -3,6 +3,8 @@
 //
 //	record.go   runs code with its writes recorded
 //	plan.go     the value plan, and plan()
+//	apply.go    plan.apply()
+//	routes.go   the writes of routes.apply()
 package changes
 
 import (

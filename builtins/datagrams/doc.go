@@ -12,7 +12,9 @@
 //	smp.go smpset.go            subnet management: smp_get, smp_set
 //	perf.go perfset.go          performance management: perf_get, perf_set, perf_clear
 //	sa.go sapath.go saset.go    subnet administration: queries, paths, changes
-//	mad.go madrequest.go madanswer.go   any class: mad_get, mad_set, mad_send
+//	mad.go madrequest.go madanswer.go   any class: mad_get, mad_set, mad_send; madraw.go,
+//	                            the fields of headers
+//	register.go eeprom.go       reg_get: registers, and the EEPROMs of modules
 //	wholetable.go tablerequest.go       the values of whole tables; how they are read and written
 //	lft.go mft.go sl2vl.go vlarb.go pkeys.go guids.go   a table each; mftfile.go, MFTs in files
 //	ports.go                    port_disable, port_enable, port_reset, port_set

@@ -11,11 +11,17 @@
 //	parallel.go failure.go exit.go   parallel; the value error, catch; how scripts end
 //	universe.go                  functions of the language that could ask for too much memory
 //	limit.go deadline.go activity.go   bounds of steps and time; who waits, who computes
+//	replace.go                   string.replace, whose result is bounded
+//	virtualclock.go              a clock that stands still until all fibers sleep
+//	expect.go                    the module expect, for tests
 //	output.go text.go encode.go decode.go table.go format.go   show, in text, JSON, CSV; tables; fmt
 //	layout.go fit.go             tables and text on a screen of some width
+//	shade.go                     values that show as a picture
+//	yaml.go                      the module yaml
 //	comparison.go                comparisons with words that an attribute never is
 //	harmless.go                  text that a terminal would obey, escaped
-//	files.go outfiles.go fs.go   files that scripts may read and write
+//	files.go outfiles.go fs.go   files that scripts may read and write; named.go, files
+//	                             that the command line names
 //	re.go sum.go clock.go dialect.go  module re; sum; time and sleep; the dialect of Starlark
 //
 // Nothing waits except through Block, and attributes never do I/O.

@@ -6,6 +6,8 @@
 //	ids.go       GUIDs and GIDs as scripts write them
 //	attrkind.go  parameters that name an attribute, or take its fields
 //	helpattr.go  help on attributes, fields, classes
+//	origin.go    where a record was read
+//	datagram.go  a MAD as a value: decode
 //	annotate.go  a whole datagram, explained
 //	mask.go      keys kept out of a text
 package records

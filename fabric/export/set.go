@@ -7,7 +7,6 @@
 //	              SckyzO/infiniband_exporter 2.0
 //	guilbaults.go that of guilbaults/infiniband-exporter
 //	audit.go      runs of audits; link.go, links: fabsh's own names
-//	tier.go       how far nodes are from the hosts
 package export
 
 import (

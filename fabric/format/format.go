@@ -45,6 +45,7 @@
 //	mft.go     multicast forwarding tables
 //	sl2vl.go   reads virtual lanes of service levels; sl2vlwrite.go writes them
 //	pathsl.go  service levels of paths
+//	torusconfig.go  torus-2QoS.conf
 //	guids.go   lists of GUIDs, node-name maps, OpenSM's guid2lid
 //	keys.go    files of keys, which are not recognised by content
 package format

@@ -2,6 +2,7 @@
 // many links there are between them.
 //
 //	ladder.go  Ladder: tiers, groups of nodes in them, edges between these
+//	part.go    the tiers of a fabric, and the part of it that is drawn
 //	group.go   which nodes are drawn as one
 //	matrix.go  links between switches, in rows and columns
 //	value.go   a figure of each cell of a matrix, and its classes of colour

@@ -3,6 +3,12 @@
 //
 // A program that is missing skips the test, or fails it where the environment
 // has FABSH_PEERS_REQUIRED=1, as make sets it. `make peers` unpacks them all.
+//
+//	peers.go    finds and starts a peer; process_linux.go, process_other.go: it ends
+//	            with the test
+//	fixture.go  an ibsim with its programs; nets.go, its networks
+//	opensm.go   OpenSM; segment.go, with tables in segments
+//	slurm.go    Slurm's controller
 package ibsimtest
 
 import (

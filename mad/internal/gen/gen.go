@@ -10,6 +10,7 @@
 //	model.go      what was read
 //	check.go      what must hold before anything is generated
 //	codec.go      Decode and Encode
+//	register.go   the registers that an attribute carries
 //	reference.go  ATTRIBUTES.md
 package gen
 

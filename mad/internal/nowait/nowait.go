@@ -2,7 +2,8 @@
 // before it waits.
 //
 //	nowait.go     Conn: reads and writes
-//	wait_linux.go, wait_other.go  how it waits
+//	wait_linux.go, wait_other.go  how it waits; yield_linux.go, yield_other.go, how it
+//	                              yields the processor
 //
 // It makes raw system calls, of which the Go scheduler does not know: they do
 // not block. With ordinary ones, the runtime's monitor takes a thread that the
