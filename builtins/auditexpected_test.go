@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fabsh/builtins/lang"
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 )
 
@@ -70,7 +71,7 @@ func TestExpectedBroken(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancelCause(context.Background())
 			defer cancel(nil)
-			begin := func(audit.Subnet) (audit.Acks, error) {
+			begin := func(fabric.Subnet) (audit.Acks, error) {
 				if test.told == "" {
 					cancel(&lang.DeadlineError{After: 2 * time.Second})
 				}

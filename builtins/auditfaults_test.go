@@ -152,9 +152,9 @@ var settingFaults = []fault{
 	{name: "prefix.default", alone: true, do: func(b *bench, _, _ *fabric.Port) []string {
 		own := b.fabric.From()
 		b.run.Rails = []Rail{
-			{"mlx5_0/1", audit.Subnet{Prefix: 0xfe80 << 48, SM: 0x77}},
-			{"mlx5_1/1", audit.Subnet{Prefix: 0xfe80 << 48, SM: own.GUID()}}, // here too
-			{"mlx5_2/1", audit.Subnet{Prefix: 0xfec0 << 48, SM: 0x78}},
+			{"mlx5_0/1", fabric.Subnet{Prefix: 0xfe80 << 48, SM: 0x77}},
+			{"mlx5_1/1", fabric.Subnet{Prefix: 0xfe80 << 48, SM: own.GUID()}}, // here too
+			{"mlx5_2/1", fabric.Subnet{Prefix: 0xfec0 << 48, SM: 0x78}},
 		}
 		return []string{id("prefix.default", audit.OfFabric())}
 	}},

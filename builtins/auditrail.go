@@ -4,14 +4,14 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/topology"
-	"fabsh/fabric/audit"
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
 // Rail is a subnet that was audited from another port of the host.
 type Rail struct {
 	Port   string // of the host: "mlx5_0/1"
-	Subnet audit.Subnet
+	Subnet fabric.Subnet
 }
 
 // railValues are rails as audits get them: dicts of port, prefix, and sm, the

@@ -28,7 +28,7 @@ type AuditRun struct {
 	Rails []Rail // of other ports of the host, that were audited before
 	// Begin is told of the subnet as soon as it is known, and gives the acks. An
 	// error ends the run. Nil: there are none.
-	Begin func(audit.Subnet) (audit.Acks, error)
+	Begin func(fabric.Subnet) (audit.Acks, error)
 	// Job names what perf_rates(over="last") keeps for the next run; LookOnly: it
 	// compares with that, and leaves it as it is.
 	Job      string
@@ -214,7 +214,7 @@ func isCut(f *topology.Fabric) bool {
 // describe says in the report what is audited.
 func (r *auditRun) describe(f *topology.Fabric) {
 	r.report.Fabric, r.report.Model = f.String(), f.Fabric
-	r.report.Subnet = audit.SubnetOf(f.Fabric, r.Subnet)
+	r.report.Subnet = fabric.SubnetOf(f.Fabric, r.Subnet)
 	if p := f.From(); p != nil && r.live() {
 		r.report.Port = p.Name()
 	}

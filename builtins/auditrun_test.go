@@ -62,7 +62,7 @@ warning audit.coverage fabric: requests without an answer: NodeInfo of sweep: 1 
 			}
 			acks = append(acks, *a)
 		}
-		known := AuditRun{Baseline: base, Begin: func(audit.Subnet) (audit.Acks, error) { return acks, nil }}
+		known := AuditRun{Baseline: base, Begin: func(fabric.Subnet) (audit.Acks, error) { return acks, nil }}
 		r = audited(t, f, known)
 		code, rows = status(f, r)
 		if code != 1 || rows != nil || len(r.Findings) != 1 || len(r.Acked) != 3 || len(r.Silent) != 2 {

@@ -74,7 +74,7 @@ func (s *Session) Page(ctx context.Context, r *audit.Report, o PageOptions) (p *
 
 // Acks are those of a subnet below a folder of states. Lines that cannot be read are
 // warned of.
-func (s *Session) Acks(dir string, subnet audit.Subnet) audit.Acks {
+func (s *Session) Acks(dir string, subnet fabric.Subnet) audit.Acks {
 	if dir == "" {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (s *Session) Acks(dir string, subnet audit.Subnet) audit.Acks {
 }
 
 // AckFile is where the acks of a subnet are, below a folder of states.
-func AckFile(dir string, subnet audit.Subnet) string {
+func AckFile(dir string, subnet fabric.Subnet) string {
 	return filepath.Join(subnet.Folder(dir), "acks")
 }
 
@@ -148,7 +148,7 @@ func runReport(c *lang.Call, a *reportArgs) (starlark.Value, error) {
 			return cmp.Or(err, lang.Errorf("no audit has an option help"))
 		}
 		run := AuditRun{Audits: all, Job: all.Job, LookOnly: true, NoPast: s.env.Engine != nil && s.env.Engine.Traits().Name == "sim"}
-		run.Begin = func(subnet audit.Subnet) (audit.Acks, error) { return s.Acks(s.state, subnet), nil }
+		run.Begin = func(subnet fabric.Subnet) (audit.Acks, error) { return s.Acks(s.state, subnet), nil }
 		if a.Baseline != nil {
 			run.Baseline, o.Baseline = a.Baseline.Fabric, a.Baseline.Fabric
 		}

@@ -4,6 +4,7 @@
 //	model.go    Fabric, Node, Port: immutable, with dense ids
 //	builder.go  how a Fabric is made
 //	problem.go  what is wrong with a fabric, or missing from it; inspect.go finds it
+//	subnet.go   Subnet, the key of what is kept between runs
 //	dest.go     where SMPs go, and whose M_Key they need
 //	speed.go    widths and speeds in use; linkrate.go, those that a link could have
 //	identity.go which nodes and ports of two snapshots are the same
@@ -314,7 +315,7 @@ func (p *Port) GUID() mad.GUID { return p.management().guid }
 // GID is the port's first GID: the subnet prefix, the default one where that is
 // unknown (IBA 4.1.1), and the port GUID.
 func (p *Port) GID() mad.GID {
-	prefix := uint64(0xfe80000000000000)
+	prefix := uint64(DefaultPrefix)
 	if i := p.management().Info(); i != nil && i.GIDPrefix != 0 {
 		prefix = i.GIDPrefix
 	}

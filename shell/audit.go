@@ -159,7 +159,7 @@ func parseAudit(words []string) (o auditOptions, err error) {
 		return o, fmt.Errorf("audit: --fail-on: %w", err)
 	}
 	if o.subnet != "" {
-		if err := audit.CheckSubnet(o.subnet); err != nil {
+		if err := fabric.CheckSubnetName(o.subnet); err != nil {
 			return o, fmt.Errorf("audit: --subnet: %w", err)
 		}
 	}
@@ -206,7 +206,7 @@ func (s *session) audit(ctx context.Context, o auditOptions) error {
 	}
 	var held *lock.Lock
 	defer func() { held.Release() }()
-	run.Begin = func(subnet audit.Subnet) (acks audit.Acks, err error) {
+	run.Begin = func(subnet fabric.Subnet) (acks audit.Acks, err error) {
 		s.app.rails = append(s.app.rails, builtins.Rail{Port: o.rail, Subnet: subnet})
 		if !run.LookOnly {
 			if held, err = s.lockRuns(subnet, run.Job); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/lock"
 )
@@ -138,7 +139,7 @@ $`)
 		if _, err := fmt.Sscanf(given, "sm-0x%x", &guid); err != nil {
 			t.Fatal(given)
 		}
-		st, err := audit.OpenState(dir, audit.Subnet{Given: given}, "cron")
+		st, err := audit.OpenState(dir, fabric.Subnet{Given: given}, "cron")
 		if err != nil {
 			t.Fatal(err)
 		}

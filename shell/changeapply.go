@@ -16,7 +16,6 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
-	"fabsh/fabric/audit"
 	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/change/order"
@@ -248,7 +247,7 @@ func (s *session) make(ctx context.Context, p *plan.Plan, what string, o *applyO
 	if len(cells) == 0 {
 		return apply.Nothing, nil
 	}
-	r, err := s.runOf(audit.SubnetOf(f, ""))
+	r, err := s.runOf(fabric.SubnetOf(f, ""))
 	if err != nil {
 		return apply.Stuck, err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
-	"fabsh/fabric/audit"
 	"fabsh/fabric/change"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/format"
@@ -57,7 +56,7 @@ func (s *session) journals() (string, error) {
 }
 
 // runOf makes changes of a subnet.
-func (s *session) runOf(subnet audit.Subnet) (*apply.Run, error) {
+func (s *session) runOf(subnet fabric.Subnet) (*apply.Run, error) {
 	if s.inProcess() {
 		return s.runIn(""), nil
 	}
@@ -69,7 +68,7 @@ func (s *session) runOf(subnet audit.Subnet) (*apply.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if subnet.Key() == (audit.Subnet{}).Key() { // nothing names it
+	if !subnet.IsKnown() { // nothing names it
 		return s.runIn(filepath.Join(dir, "port-"+port.PortGUID.String())), nil
 	}
 	return s.runIn(subnet.Folder(dir)), nil

@@ -15,6 +15,7 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/export"
 	"fabsh/shell/exporter"
@@ -102,7 +103,7 @@ func parseExporter(words []string) (o exporterOptions, err error) {
 		"--every":           o.every.Set,
 		"--audits":          text(&o.audits),
 		"--web.config.file": text(&o.config),
-		"--subnet":          func(v string) error { o.subnet = v; return audit.CheckSubnet(v) },
+		"--subnet":          func(v string) error { o.subnet = v; return fabric.CheckSubnetName(v) },
 	}
 	for i := 0; i < len(words); i++ {
 		name, value, hasValue := strings.Cut(words[i], "=")
@@ -313,7 +314,7 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 	err := d.run(ctx, func(ctx context.Context) (err error) {
 		report, err = s.RunAudits(ctx, builtins.AuditRun{
 			Audits: r.audits, Subnet: r.options.subnet, Kept: r.kept, Once: true,
-			Begin: func(subnet audit.Subnet) (audit.Acks, error) { return s.Acks(s.app.stateDir(), subnet), nil },
+			Begin: func(subnet fabric.Subnet) (audit.Acks, error) { return s.Acks(s.app.stateDir(), subnet), nil },
 		})
 		return err
 	})

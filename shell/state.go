@@ -83,7 +83,7 @@ func readOwn(path string) ([]byte, error) {
 // lockRuns lets one run of a job at a time audit a subnet; other jobs run beside it. Nil:
 // there is nothing to lock, for nothing outside this process is asked, or no place for the
 // lock.
-func (s *session) lockRuns(subnet audit.Subnet, job string) (*lock.Lock, error) {
+func (s *session) lockRuns(subnet fabric.Subnet, job string) (*lock.Lock, error) {
 	dir := s.app.stateDir()
 	if s.engine == nil || s.engine.Traits().Name == "sim" || dir == "" {
 		return nil, nil
@@ -154,7 +154,7 @@ func (s *session) acknowledge(ctx context.Context, o auditOptions) error {
 	if !ack.InForce(s.Clock.Now()) {
 		return fmt.Errorf("audit ack: until %s: that day is over", o.ack.until)
 	}
-	path := builtins.AckFile(dir, audit.SubnetOf(f, o.subnet))
+	path := builtins.AckFile(dir, fabric.SubnetOf(f, o.subnet))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("audit ack: %w; or give --state DIR", noFile(err))
 	}

@@ -33,7 +33,7 @@ func KeepBelow(r *lang.Runtime, dir, job string) {
 
 // Job says what a run of audits compares with.
 type Job struct {
-	Subnet audit.Subnet
+	Subnet fabric.Subnet
 	Name   string
 	// LookOnly: the run compares with the reads of the job, and leaves them as they
 	// are.
@@ -199,7 +199,7 @@ func sinceLast(c *lang.Call, r *reader) (starlark.Value, error) {
 	if f == nil {
 		return nil, lang.Errorf("over=%q: which subnet this is is not known: run discover() first", overLast)
 	}
-	st, held, err := open(c, k.dir, Job{Subnet: audit.SubnetOf(f, ""), Name: k.job})
+	st, held, err := open(c, k.dir, Job{Subnet: fabric.SubnetOf(f, ""), Name: k.job})
 	if err != nil {
 		return nil, lastError(err)
 	}

@@ -8,7 +8,6 @@
 //	coverage.go  Coverage: what was asked, and what came of it
 //	ack.go       Ack: what is known, by whom, and until when; ackfile.go, their file
 //	report.go    Report: all of one run
-//	subnet.go    Subnet, the key of what is kept
 //	counter.go   Counters: which there are, and where they are read; read.go, what they were
 //	rate.go      Rate: what two reads come to; errors.go, what of it is worth a look;
 //	             ber.go, bit errors; threshold.go, how much is told

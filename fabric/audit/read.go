@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -99,6 +100,17 @@ func (r *Read) sort() {
 		i = end
 	}
 	r.Ports = kept
+}
+
+// PortKey is the key of what is kept of a port: port GUID and number.
+type PortKey struct {
+	GUID mad.GUID
+	Num  uint8
+}
+
+// KeyOf is the key of p; false: nobody could tell it from another.
+func KeyOf(p *fabric.Port) (PortKey, bool) {
+	return PortKey{p.GUID(), uint8(p.Num())}, p.GUID() != 0
 }
 
 func (k PortKey) compare(x PortKey) int {

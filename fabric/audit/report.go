@@ -10,7 +10,7 @@ import (
 
 // Report is all of one run.
 type Report struct {
-	Subnet    Subnet
+	Subnet    fabric.Subnet
 	Fabric    string   // in one line
 	Port      string   // that the run was made from; "": a file
 	Rail      string   // that port, where the run is one of several from a host

@@ -35,16 +35,16 @@ type State struct {
 
 // OpenState is the state of a job in a subnet, which is kept below the folder dir.
 // It is empty until Read.
-func OpenState(dir string, s Subnet, job string) (*State, error) {
+func OpenState(dir string, s fabric.Subnet, job string) (*State, error) {
 	if err := CheckJob(job); err != nil {
 		return nil, err
 	}
 	if s.Given != "" {
-		if err := CheckSubnet(s.Given); err != nil {
+		if err := fabric.CheckSubnetName(s.Given); err != nil {
 			return nil, err
 		}
 	}
-	if s.Key() == (Subnet{}).Key() {
+	if !s.IsKnown() {
 		return nil, errors.New("state is kept by subnet, and which one this is is not known: it has neither a prefix nor a subnet manager")
 	}
 	return &State{path: filepath.Join(s.Folder(dir), job+".state"), subnet: s.Key(), job: job}, nil

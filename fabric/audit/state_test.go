@@ -14,10 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
-var rail = Subnet{Given: "rail-1", Prefix: defaultPrefix, SM: 7}
+var rail = fabric.Subnet{Given: "rail-1", Prefix: fabric.DefaultPrefix, SM: 7}
 
 // openState opens the state of a test, of which nothing is told.
 func openState(t testing.TB, dir string) *State {
@@ -290,7 +291,7 @@ func TestStateNames(t *testing.T) {
 			t.Errorf("%q is taken for a job", job)
 		}
 	}
-	for _, s := range []Subnet{{}, {Given: "../x"}, {Prefix: defaultPrefix}} {
+	for _, s := range []fabric.Subnet{{}, {Given: "../x"}, {Prefix: fabric.DefaultPrefix}} {
 		if _, err := OpenState(t.TempDir(), s, "x"); err == nil {
 			t.Errorf("%+v is taken for a subnet", s)
 		}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/lock"
 	"fabsh/mad/engine"
@@ -385,6 +386,5 @@ func endedByTail(path string) bool {
 
 // of: the change is one of the subnet of a local port, as far as can be told.
 func (b *Begin) of(port *engine.Port) bool {
-	const defaultPrefix = 0xfe80_0000_0000_0000 // IBA 4.1.1
-	return b.Port == port.PortGUID || b.Prefix == port.GIDPrefix && b.Prefix != 0 && b.Prefix != defaultPrefix
+	return b.Port == port.PortGUID || b.Prefix == port.GIDPrefix && b.Prefix != 0 && b.Prefix != fabric.DefaultPrefix
 }

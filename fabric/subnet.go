@@ -1,32 +1,31 @@
-package audit
+package fabric
 
 import (
 	"fmt"
 	"path/filepath"
 	"strings"
 
-	"fabsh/fabric"
 	"fabsh/mad"
 )
 
-// Subnet says which subnet something is kept of. LIDs and names of nodes change,
-// so it has neither.
+// Subnet identifies a subnet across runs. LIDs and names of nodes change, so it has
+// neither.
 type Subnet struct {
 	Given  string   // the name that the administrator gives it; "": none
 	Prefix uint64   // of its GIDs; 0: not known
 	SM     mad.GUID // port GUID of the master subnet manager; 0: not known
 }
 
-// defaultPrefix is the one of subnets that were given none (IBA 4.1.1): it says
-// nothing.
-const defaultPrefix = 0xfe80_0000_0000_0000
+// DefaultPrefix is the GID prefix of subnets that were given none (IBA 4.1.1): it
+// identifies nothing.
+const DefaultPrefix = 0xfe80_0000_0000_0000
 
-// SubnetOf is the subnet of f. It is known by what the port of the sweep says,
+// SubnetOf returns the subnet of f, which may have a given name. It is known by what the port of the sweep says,
 // or, of a file, the first that says something.
-func SubnetOf(f *fabric.Fabric, given string) Subnet {
+func SubnetOf(f *Fabric, given string) Subnet {
 	s := Subnet{Given: given}
 	ports := f.Ports()
-	consider := func(p *fabric.Port) {
+	consider := func(p *Port) {
 		i := p.Info()
 		if i == nil {
 			return
@@ -55,13 +54,13 @@ func SubnetOf(f *fabric.Fabric, given string) Subnet {
 	return s
 }
 
-// Key names s: as it was given; else by its prefix, where it has one of its own;
+// Key returns the name of s: as it was given; else by its prefix, where it has one of its own;
 // else by its subnet manager, whose hand-over then makes it another.
 func (s Subnet) Key() string {
 	switch {
 	case s.Given != "":
 		return s.Given
-	case s.Prefix != 0 && s.Prefix != defaultPrefix:
+	case s.Prefix != 0 && s.Prefix != DefaultPrefix:
 		return fmt.Sprintf("prefix-0x%016x", s.Prefix)
 	case s.SM != 0:
 		return "sm-" + s.SM.String()
@@ -69,26 +68,18 @@ func (s Subnet) Key() string {
 	return "unknown"
 }
 
-// Folder is where, below dir, what belongs to s is kept.
+// IsKnown reports whether something tells s from another subnet.
+func (s Subnet) IsKnown() bool { return s.Key() != (Subnet{}).Key() }
+
+// Folder returns the folder below dir for what is kept of s.
 func (s Subnet) Folder(dir string) string { return filepath.Join(dir, s.Key()) }
 
-// CheckSubnet is why text cannot be a given name; nil: it can.
-func CheckSubnet(text string) error {
+// CheckSubnetName returns why text cannot be a given name, or nil.
+func CheckSubnetName(text string) error {
 	if text == "" || len(text) > 64 || text[0] == '.' || strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 	}) {
 		return fmt.Errorf("%q is no name of a subnet: use up to 64 letters, digits, - _ and ., which is not the first", text)
 	}
 	return nil
-}
-
-// PortKey is the key of what is kept of a port: port GUID and number.
-type PortKey struct {
-	GUID mad.GUID
-	Num  uint8
-}
-
-// KeyOf is the key of p; false: nobody could tell it from another.
-func KeyOf(p *fabric.Port) (PortKey, bool) {
-	return PortKey{p.GUID(), uint8(p.Num())}, p.GUID() != 0
 }
