@@ -9,7 +9,7 @@
 //	command.go    what commands on a fabric have in common
 //	report.go     the command report, and the reports of tools at the prompt
 //	topology.go   the command topology
-//	route.go      the command route; routewatch.go: --watch; reload.go: --reload
+//	route.go      the command route; routewatch.go: --watch
 //	verify.go     the command verify, and the checks that it shares with route
 //	snapshot.go   the commands snapshot and graph; diff.go, decode.go, ports.go, sim.go,
 //	              test.go, check.go, fmt.go: those of these names

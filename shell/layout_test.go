@@ -55,7 +55,7 @@ var reserved = map[string][]string{
 	"testing":                    {"mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/exec":                    {"shell", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"os/signal":                  {"shell"},
-	"syscall":                    {"shell", "builtins/lang/*files.go", "fabric/lock", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"syscall":                    {"shell", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
 	"golang.org/x/sys":           {"shell/terminal*.go", "shell/system_*.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go"},
 	"golang.org/x/term":          {"shell/terminal*.go", "shell/top/terminal.go"},
 	"go.starlark.net":            {"shell", "shell/tour", "builtins", "builtins/*"},

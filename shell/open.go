@@ -261,17 +261,8 @@ func late(err error) error {
 	return err
 }
 
-// noFile leaves "path: no such file" of the Go library's error.
-func noFile(err error) error {
-	var pe *fs.PathError
-	switch {
-	case !errors.As(err, &pe):
-		return err
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: no such file", pe.Path)
-	}
-	return fmt.Errorf("%s: %w", pe.Path, pe.Err)
-}
+// noFile returns err as "path: cause" where it is about a file.
+func noFile(err error) error { return format.FileError(err) }
 
 // open opens the fabric that the flags name, and a session on it. Where they
 // name none and the host has no device, code may run all the same: what needs

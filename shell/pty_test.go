@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"fabsh": func() { os.Exit(Main()) }, "listener": listen})
+	testscript.Main(m, map[string]func(){"fabsh": func() { os.Exit(Main()) }})
 }
 
 // screen is a fabsh at a terminal, and what it wrote that no test has looked

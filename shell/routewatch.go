@@ -15,6 +15,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
+	"fabsh/fabric/opensm"
 	"fabsh/fabric/routing"
 )
 
@@ -25,11 +26,11 @@ func (a *app) watchRoutes(o routeOptions) error {
 	}
 	w := routeWatch{out: o.out, every: o.every, stderr: a.console.Err()}
 	if o.reload != "" {
-		r, err := findProcess(o.reload)
+		r, err := opensm.Find(o.reload)
 		if err != nil {
 			return fmt.Errorf("route: %w", &hostError{err})
 		}
-		w.reload = r.reload
+		w.reload = r.Reload
 	}
 	return a.onFabric("route", func(ctx context.Context, s *session) error {
 		if d := s.deadline; d != nil { // there is nothing to be reported after it
@@ -74,7 +75,7 @@ type routeWatch struct {
 	every   time.Duration // between the end of a sweep and the next one
 	stderr  io.Writer
 	// reload tells the reader of the file that it is new, and returns who that is:
-	// "opensm (process 4711)". It may be nil. After errNoReader it is not called
+	// "opensm (process 4711)". It may be nil. After opensm.ErrEnded it is not called
 	// again.
 	reload func() (reader string, err error)
 
@@ -85,9 +86,6 @@ type routeWatch struct {
 	told     string            // the last reason that was told
 	untold   bool              // the file is new, and its reader does not know
 }
-
-// errNoReader: the process that reload would tell has ended.
-var errNoReader = errors.New("nobody reads the file any more")
 
 // run watches until ctx ends.
 func (w *routeWatch) run(ctx context.Context) error {
@@ -239,7 +237,7 @@ func (w *routeWatch) tellReader() error {
 	}
 	reader, err := w.reload()
 	switch {
-	case errors.Is(err, errNoReader):
+	case errors.Is(err, opensm.ErrEnded):
 		w.tell(err.Error())
 		return &lang.ExitError{Code: lang.StatusFabric}
 	case err != nil:

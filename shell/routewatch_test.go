@@ -15,6 +15,7 @@ import (
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
+	"fabsh/fabric/opensm"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 	"fabsh/mad/engine"
@@ -222,7 +223,7 @@ func TestWatchStays(t *testing.T) {
 		}, unchanged, func(s *scene) {
 			s.reload = nil
 		}, func(s *scene) {
-			s.reload = fmt.Errorf("%w: it is gone", errNoReader)
+			s.reload = fmt.Errorf("%w: it is gone", opensm.ErrEnded)
 			cable(t, "switch-1", 2, true)(s)
 		})
 		var exit *lang.ExitError

@@ -65,6 +65,18 @@ func (b *bounded) tooLong() error {
 	return fmt.Errorf("%s: expected at most %d MB", b.name, b.max>>20)
 }
 
+// FileError returns err as "path: cause" where it is about a file, else as it is.
+func FileError(err error) error {
+	var pe *fs.PathError
+	switch {
+	case !errors.As(err, &pe):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: no such file", pe.Path)
+	}
+	return fmt.Errorf("%s: %w", pe.Path, pe.Err)
+}
+
 // Opener opens a file that another includes. name is relative to where the
 // including file is.
 type Opener func(name string) (io.ReadCloser, error)

@@ -1,4 +1,9 @@
-package shell
+// Package opensm controls a running OpenSM from outside: which process it is, whether it
+// routes by a file of tables, and the signal that has it read the file again.
+//
+//	process.go   Process: finding and signalling it
+//	settings.go  which file of tables it reads
+package opensm
 
 import (
 	"errors"
@@ -11,13 +16,15 @@ import (
 	"syscall"
 )
 
-// process is the process that SIGHUP has read a file again: OpenSM, which then
+// Process is the process that SIGHUP has read a file again: OpenSM, which then
 // makes a heavy sweep and has its routing engine read its file (opensm main.c,
 // osm_manager_loop). Only the process that it was at first is signalled: the ID
 // may have been given to another since.
-type process struct {
+type Process struct {
+	// PIDFile is the file that holds the ID; "": the ID was given.
+	PIDFile string
+
 	pid   int
-	file  string // that holds the ID; "": the command line gives the ID
 	name  string
 	start string // of the process, in the kernel's clock
 }
@@ -25,13 +32,16 @@ type process struct {
 // proc is the folder of proc(5).
 const proc = "/proc"
 
-// findProcess finds the process of an ID, or of a file that holds one.
-func findProcess(arg string) (*process, error) {
-	p := &process{}
+// ErrEnded reports that the process that Reload would signal has ended.
+var ErrEnded = errors.New("nobody reads the file any more")
+
+// Find finds the process of arg, an ID or a file that holds one.
+func Find(arg string) (*Process, error) {
+	p := &Process{}
 	if pid, err := strconv.Atoi(arg); err == nil {
 		p.pid = pid
 	} else {
-		p.file = arg
+		p.PIDFile = arg
 	}
 	if err := p.look(); err != nil {
 		return nil, fmt.Errorf("--reload %s: %w", arg, err)
@@ -40,9 +50,9 @@ func findProcess(arg string) (*process, error) {
 }
 
 // look reads what the process is now.
-func (p *process) look() error {
-	if p.file != "" {
-		pid, err := readPID(p.file)
+func (p *Process) look() error {
+	if p.PIDFile != "" {
+		pid, err := readPID(p.PIDFile)
 		if err != nil {
 			return err
 		}
@@ -54,7 +64,7 @@ func (p *process) look() error {
 	dir := filepath.Join(proc, strconv.Itoa(p.pid))
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if errors.Is(err, os.ErrNotExist) {
-		if p.file != "" {
+		if p.PIDFile != "" {
 			return fmt.Errorf("there is no process %d, which the file names: is it left over from an earlier run?", p.pid)
 		}
 		return fmt.Errorf("there is no process %d", p.pid)
@@ -77,19 +87,20 @@ func (p *process) look() error {
 	return nil
 }
 
-// String is who the process is.
-func (p *process) String() string { return fmt.Sprintf("%s (process %d)", p.name, p.pid) }
+// String returns the name and the ID of the process.
+func (p *Process) String() string { return fmt.Sprintf("%s (process %d)", p.name, p.pid) }
 
-// reload signals the process, if it has the start time that it had; for a file,
-// if the process that it names now has the same name.
-func (p *process) reload() (string, error) {
+// Reload signals the process, if it has the start time that it had; for a file, if the
+// process that the file names now has the same name. It returns the name and the ID of
+// the process. The error is ErrEnded if the process has ended and no file names another.
+func (p *Process) Reload() (string, error) {
 	before := *p
 	err := p.look()
 	switch {
-	case err == nil && p.file == "" && p.start != before.start:
+	case err == nil && p.PIDFile == "" && p.start != before.start:
 		err = fmt.Errorf("process %d is %s now, another process", p.pid, p.name)
 	case err == nil && p.name != before.name:
-		err = fmt.Errorf("process %d, which %s names, is %s, and not %s", p.pid, p.file, p.name, before.name)
+		err = fmt.Errorf("process %d, which %s names, is %s, and not %s", p.pid, p.PIDFile, p.name, before.name)
 	case err == nil:
 		err = syscall.Kill(p.pid, syscall.SIGHUP)
 	}
@@ -97,8 +108,8 @@ func (p *process) reload() (string, error) {
 		return p.String(), nil
 	}
 	*p = before
-	if p.file == "" {
-		return "", fmt.Errorf("%w: %v is gone: %w", errNoReader, p, err)
+	if p.PIDFile == "" {
+		return "", fmt.Errorf("%w: %v is gone: %w", ErrEnded, p, err)
 	}
 	return "", err
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package shell
+package opensm
 
 import (
 	"errors"
@@ -13,7 +13,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"listener": listen})
+}
 
 // listen is a program that writes a line whenever it is signalled; deaf, it
 // catches no SIGHUP.
@@ -64,12 +70,12 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, arg := range []string{pid, file} {
-		r, err := findProcess(arg)
+		r, err := Find(arg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			who, err := r.reload()
+			who, err := r.Reload()
 			if want := "listener (process " + pid + ")"; who != want || err != nil {
 				t.Errorf("%q, %v, want %q", who, err, want)
 			}
@@ -78,34 +84,34 @@ func TestReload(t *testing.T) {
 	}
 
 	// What has become of it decides.
-	byID, err1 := findProcess(pid)
-	byFile, err2 := findProcess(file)
+	byID, err1 := Find(pid)
+	byFile, err2 := Find(file)
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
 	byID.start += "0"
-	if _, err := byID.reload(); !errors.Is(err, errNoReader) || !strings.HasSuffix(err.Error(), "process "+pid+" is listener now, another process") {
+	if _, err := byID.Reload(); !errors.Is(err, ErrEnded) || !strings.HasSuffix(err.Error(), "process "+pid+" is listener now, another process") {
 		t.Errorf("another process of that ID: %v", err)
 	}
 	byFile.name = "opensm"
-	if _, err := byFile.reload(); err == nil || errors.Is(err, errNoReader) || !strings.HasSuffix(err.Error(), "is listener, and not opensm") {
+	if _, err := byFile.Reload(); err == nil || errors.Is(err, ErrEnded) || !strings.HasSuffix(err.Error(), "is listener, and not opensm") {
 		t.Errorf("another program in the file: %v", err)
 	}
-	byID, _ = findProcess(pid)
-	byFile, _ = findProcess(file)
+	byID, _ = Find(pid)
+	byFile, _ = Find(file)
 	cmd.Process.Kill()
 	cmd.Wait()
-	if _, err := byID.reload(); !errors.Is(err, errNoReader) {
+	if _, err := byID.Reload(); !errors.Is(err, ErrEnded) {
 		t.Errorf("no process: %v", err)
 	}
-	if _, err := byFile.reload(); err == nil || !strings.Contains(err.Error(), "left over from an earlier run") {
+	if _, err := byFile.Reload(); err == nil || !strings.Contains(err.Error(), "left over from an earlier run") {
 		t.Errorf("no process of the file's: %v", err)
 	}
 	other, lines := listener(t)
 	if err := os.WriteFile(file, []byte(strconv.Itoa(other.Process.Pid)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := byFile.reload(); err != nil {
+	if _, err := byFile.Reload(); err != nil {
 		t.Errorf("started anew: %v", err)
 	}
 	expect(t, lines, "hup\n")
@@ -132,7 +138,7 @@ func TestFindReader(t *testing.T) {
 		filepath.Join(dir, "long"):     `it holds no process ID, but "11111111111111111111"`,
 		strconv.Itoa(deaf.Process.Pid): "does not catch SIGHUP, which would end it: is it the subnet manager?",
 	} {
-		if _, err := findProcess(arg); err == nil || !strings.HasSuffix(err.Error(), want) || !strings.HasPrefix(err.Error(), "--reload "+arg+": ") {
+		if _, err := Find(arg); err == nil || !strings.HasSuffix(err.Error(), want) || !strings.HasPrefix(err.Error(), "--reload "+arg+": ") {
 			t.Errorf("%s: %v, want %s", arg, err, want)
 		}
 	}
