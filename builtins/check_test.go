@@ -10,9 +10,6 @@ import (
 	"testing"
 
 	"github.com/spf13/afero"
-
-	"fabsh/examples"
-	"fabsh/scripts"
 )
 
 // TestCheckOfWhatRuns: nothing is found in what other tests run: shipped scripts,
@@ -23,13 +20,13 @@ func TestCheckOfWhatRuns(t *testing.T) {
 	}
 	s := plain(t, nil)
 	sources := map[string]string{}
-	for name, tree := range map[string]fs.FS{"@std//": scripts.FS, "@examples//": examples.FS} {
+	for name, tree := range packages() {
 		for _, file := range modulesOf(tree) {
 			src, err := fs.ReadFile(tree, file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			sources[name+file] = string(src)
+			sources[name+"//"+file] = string(src)
 		}
 	}
 	for _, b := range documentedBuiltins() {

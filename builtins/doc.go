@@ -4,7 +4,8 @@
 //
 //	session.go      a session and what it stands on
 //	predeclared.go  the global names
-//	run.go entry.go load.go policy.go   scripts, their entry functions, modules, policies
+//	run.go entry.go load.go policy.go   scripts, their entry functions, modules, policies;
+//	                library.go: what scripts load from @std//
 //	help.go reference.go explain.go     help; REFERENCE.md; errors for people
 //	audit.go auditrun.go auditcover.go auditrail.go   audits: loaded; run; what they asked; other rails; report.go: reports; shipped.go: shipped scripts
 //	auditagain.go auditself.go   their second reading; what they say of the run, and keep;

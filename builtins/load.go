@@ -14,16 +14,8 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/examples"
 	"fabsh/fabric"
-	"fabsh/scripts"
 )
-
-// packages are the embedded trees that load knows by name.
-var packages = map[string]fs.FS{
-	"@std":      scripts.FS,
-	"@examples": examples.FS,
-}
 
 // module is a loaded file; it runs once.
 type module struct {
@@ -120,7 +112,7 @@ func (s *Session) findModule(ctx context.Context, from, name string) (key, src s
 		}
 	}
 	if embedded && pkg != "" {
-		tree, ok := packages[pkg]
+		tree, ok := packages()[pkg]
 		if !ok {
 			return "", "", fmt.Errorf("unknown package %s%s", pkg, fabric.DidYouMean(pkg, []string{"@std", "@examples"}))
 		}

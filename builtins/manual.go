@@ -9,7 +9,6 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/mad"
-	"fabsh/scripts"
 )
 
 // Chapter is a part of the manual: what help says of some topics.
@@ -63,7 +62,7 @@ func Manual() ([]Chapter, error) {
 	} {
 		c := Chapter{Title: folder.title, Doc: folder.doc}
 		for _, d := range shipped(folder.name) {
-			src, err := fs.ReadFile(scripts.FS, path.Join(folder.name, d.Name+".star"))
+			src, err := fs.ReadFile(library(), path.Join(folder.name, d.Name+".star"))
 			if err != nil {
 				return nil, err
 			}

@@ -25,7 +25,7 @@ type Program struct {
 // Programs are the embedded scripts that can be run, by name.
 func Programs() []Program {
 	var list []Program
-	for name, tree := range packages {
+	for name, tree := range packages() {
 		for _, file := range modulesOf(tree) {
 			src, err := fs.ReadFile(tree, file)
 			if p := ProgramOf(name+"//"+file, string(src)); err == nil && p.Entry {

@@ -58,7 +58,7 @@ func (s *Session) Fabric() *fabric.Fabric { return s.env.Fabric() }
 // Modules are the names of all embedded modules, as load takes them, sorted.
 func Modules() []string {
 	var names []string
-	for name, tree := range packages {
+	for name, tree := range packages() {
 		for _, file := range modulesOf(tree) {
 			names = append(names, name+"//"+file)
 		}

@@ -14,7 +14,6 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
-	"fabsh/scripts"
 )
 
 // ShippedDoc is a shipped script, and the first line of its docstring.
@@ -53,13 +52,13 @@ func readOnce(folder string) func() []ShippedDoc {
 // readShipped reads what is said of scripts from their text: nothing of them runs.
 func readShipped(folder string) []ShippedDoc {
 	var list []ShippedDoc
-	entries, _ := fs.ReadDir(scripts.FS, folder)
+	entries, _ := fs.ReadDir(library(), folder)
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".star")
 		if !ok {
 			continue
 		}
-		src, _ := fs.ReadFile(scripts.FS, path.Join(folder, e.Name()))
+		src, _ := fs.ReadFile(library(), path.Join(folder, e.Name()))
 		d := ShippedDoc{Name: name}
 		if folder == topologyFolder {
 			d.Options = ProgramOf(e.Name(), string(src), topologyEntry).Options

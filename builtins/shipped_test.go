@@ -2,17 +2,12 @@ package builtins
 
 import (
 	"context"
-	"io/fs"
 	"os"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/spf13/afero"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/routing"
-	"fabsh/scripts"
 )
 
 // TestShippedExamples runs each program of examples/ as a command.
@@ -52,27 +47,5 @@ func TestShippedExamples(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestPolicyDocs: a shipped policy that has the name of an engine says of itself
-// what the engine says.
-func TestPolicyDocs(t *testing.T) {
-	shipped := ShippedPolicies()
-	for _, e := range routing.Engines() {
-		i := slices.IndexFunc(shipped, func(p ShippedDoc) bool { return p.Name == e.Name })
-		if i < 0 {
-			continue
-		}
-		if shipped[i].Doc != e.Doc {
-			t.Errorf("%s.star says\n%s\nthe engine\n%s", e.Name, shipped[i].Doc, e.Doc)
-		}
-		src, err := fs.ReadFile(scripts.FS, policyFolder+"/"+e.Name+".star")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(src), "):\n    \"\"\""+e.Doc+"\n") {
-			t.Errorf("%s.star: route() does not begin with\n%s", e.Name, e.Doc)
-		}
 	}
 }

@@ -7,10 +7,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	values "fabsh/builtins/routing"
+	"fabsh/fabric/routing"
 )
 
 // TestScriptsAreFormatted: the shipped scripts are as fabsh fmt leaves them.
 func TestScriptsAreFormatted(t *testing.T) {
+	for _, e := range routing.Engines() {
+		src := values.EnginePolicy(&e)
+		if out, err := formatScript(e.Name, []byte(src)); err != nil || string(out) != src {
+			t.Errorf("the policy of %s: %v\n%s", e.Name, err, cmp.Diff(src, string(out)))
+		}
+	}
 	files := 0
 	for _, tree := range []string{"../scripts", "../examples"} {
 		filepath.WalkDir(tree, func(name string, _ os.DirEntry, err error) error {

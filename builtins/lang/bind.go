@@ -25,13 +25,20 @@ type Body struct {
 // the parameter in_port to InPort, *args to Args. A field has the type that
 // the parameter's Kind makes; or a pointer to it, nil where a parameter
 // without a value was not given. Embedded structs are parameters that several
-// builtins share. Builtin.Check tells where fields and parameters disagree.
+// builtins share. A field of type Others takes the arguments of all parameters that have
+// no field. Builtin.Check tells where fields and parameters disagree.
 func Do[A any](fn func(c *Call, a *A) (starlark.Value, error)) *Body {
 	return &Body{
 		args: reflect.TypeFor[A](),
 		run:  func(c *Call, args reflect.Value) (starlark.Value, error) { return fn(c, args.Interface().(*A)) },
 	}
 }
+
+// Others are arguments by the names of their parameters: those that were given, or have a
+// default.
+type Others map[string]any
+
+var othersType = reflect.TypeFor[Others]()
 
 // Check says where the parameters of b and the fields that they bind to
 // disagree. A call asks first. The tests ask for all builtins: at the start of the
@@ -44,11 +51,19 @@ func (b *Builtin) Check() error {
 // match finds the field of each parameter.
 func (b *Builtin) match() (fields [][]int, err error) {
 	var names []string
+	var others []int
+	for _, f := range reflect.VisibleFields(b.Run.args) {
+		if f.Type == othersType {
+			others = f.Index
+		}
+	}
 	for _, p := range b.Params {
 		name := strings.TrimLeft(p.Name, "*")
 		names = append(names, name)
 		f, ok := b.Run.args.FieldByNameFunc(func(field string) bool { return snake(field) == name })
 		switch {
+		case !ok && others != nil:
+			f.Index = others
 		case !ok:
 			return nil, fmt.Errorf("%s: no field of %v takes the parameter %s", b.Name, b.Run.args, p.Name)
 		case f.Type != p.goType() && !(p.Default == "None" && f.Type == reflect.PointerTo(p.goType())):
@@ -57,7 +72,7 @@ func (b *Builtin) match() (fields [][]int, err error) {
 		fields = append(fields, f.Index)
 	}
 	for _, f := range reflect.VisibleFields(b.Run.args) {
-		if !f.Anonymous && !slices.Contains(names, snake(f.Name)) {
+		if !f.Anonymous && f.Type != othersType && !slices.Contains(names, snake(f.Name)) {
 			return nil, fmt.Errorf("%s: there is no parameter for the field %s of %v", b.Name, f.Name, b.Run.args)
 		}
 	}
@@ -101,6 +116,13 @@ func (b *Body) call(c *Call) (starlark.Value, error) {
 			continue
 		}
 		field := args.Elem().FieldByIndex(b.fields[i])
+		if field.Type() == othersType {
+			if field.IsNil() {
+				field.Set(reflect.ValueOf(Others{}))
+			}
+			field.SetMapIndex(reflect.ValueOf(c.Params[i].Name), reflect.ValueOf(v))
+			continue
+		}
 		if x := reflect.ValueOf(v); field.Kind() == reflect.Pointer && x.Kind() != reflect.Pointer {
 			field.Set(reflect.New(x.Type()))
 			field.Elem().Set(x)

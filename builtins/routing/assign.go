@@ -19,8 +19,8 @@ var assignMethod = lang.Builtin{
 	Params: []lang.Param{
 		{Name: "hops", Kind: kindHops, Doc: "the distances that say which next hops there are, as of graph.hops() or graph.updown()"},
 		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "which are to be assigned; else all. The entries of others stay"},
-		{Name: "policy", Kind: lang.KindChoice, Default: `"least_loaded"`, Keyword: true, Doc: policyWords},
-		{Name: "scope", Kind: lang.KindChoice, Default: `"global"`, Keyword: true, Doc: scopeWords},
+		{Name: "policy", Kind: lang.KindChoice, Default: `"least_loaded"`, Keyword: true, Doc: routing.PolicyDoc},
+		{Name: "scope", Kind: lang.KindChoice, Default: `"global"`, Keyword: true, Doc: routing.ScopeDoc},
 		{Name: "seed", Kind: lang.KindInt, Default: "0", Keyword: true, Doc: "of what goes by chance"},
 		{Name: "weight", Kind: kindDict("a dict of LID to weight"), Default: "None", Keyword: true, Doc: "a dict of LID to how much it counts as load; those not in it count 1 if a CA's or router's, else 0"},
 		{Name: "keep", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes whose entries stay where they are next hops still"},
@@ -78,12 +78,6 @@ type assignArgs struct {
 	Divider       *starlark.Dict // of switches to ints
 	Prefer        starlark.Callable
 }
-
-// What the parameters policy and scope take, also those of route.
-const (
-	policyWords = `how to choose among the next hops: "least_loaded", "scatter" (the same, equal ones by chance), "round_robin", "dmodk", "hash", "first"`
-	scopeWords  = `what counts as load: "global", the LIDs that packets come through the switch for; "switch", all, as OpenSM's minhop does`
-)
 
 // lidWeights is the weight of a LID as load, for the dict that the parameter weight
 // takes; nil without one. A LID that is not in it weighs as Assign has it: 1 on CAs

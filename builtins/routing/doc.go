@@ -5,6 +5,7 @@
 //	hopsvalue.go dijkstra.go     distances between switches
 //	ranks.go tree.go             trees: roots, ranks, up*/down*, fat trees
 //	engines.go assign.go sssp.go tables by an engine, or by one step of one
+//	policy.go                    the policy that runs an engine by its name
 //	routesvalue.go row.go rowfill.go  routes, the row of a switch, what changes it
 //	routesio.go                  routes of files and of the switches themselves
 //	verdict.go linkfailure.go    does all arrive, can it deadlock, if a link fails

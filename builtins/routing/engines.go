@@ -10,7 +10,6 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
-	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
 )
 
@@ -18,17 +17,7 @@ import (
 var routeMethod = lang.Builtin{
 	Name:    "route",
 	Returns: "routes",
-	Params: []lang.Param{
-		{Name: "engine", Kind: lang.KindChoice, Doc: engineWords()},
-		{Name: "roots", Kind: lang.KindItems, Default: "None", Keyword: true, Doc: "the switches at the top: nodes, GUIDs or names; else they are found"},
-		{Name: "policy", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: policyWords + "; else dmodk on fat trees, elsewhere least_loaded"},
-		{Name: "scope", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: scopeWords},
-		{Name: "seed", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "of what goes by chance"},
-		{Name: "keep", Kind: kindRoutes, Default: "None", Keyword: true, Doc: "routes whose entries stay where they are next hops still"},
-		{Name: "given", Kind: kindRoutes, Default: "None", Keyword: true, Doc: `the routes that "file" takes`},
-		{Name: "max_vls", Kind: lang.KindInt, Default: "None", Keyword: true, Doc: "how many virtual lanes may be used, 1..15; else 8, by nue 1"},
-		{Name: "torus_config", Kind: lang.KindPath, Default: "None", Keyword: true, Doc: "OpenSM's file of that name (torus-2QoS.conf): shape, seeds and datelines; without it they are found"},
-	},
+	Params:  routeParams(),
 	Doc: "Computes all tables by an engine: routes.\n" + engineDocs() +
 		`An engine that does not apply fails, and says which condition does not hold, and where; so does one that is given an option it does not heed.`,
 	Example: `
@@ -38,22 +27,26 @@ routes(ftree, 12 switches, LIDs 1..44)
 > g.route("updn", roots=g.switches[:4]).verify().ok
 True
 `,
-	Run: lang.Do(func(c *lang.Call, a *routeArgs) (starlark.Value, error) {
+	Run: lang.Do(func(c *lang.Call, a *struct {
+		Engine  string
+		Options lang.Others
+	}) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
-		names := routing.EngineNames()
-		i := slices.Index(names, a.Engine)
-		if i < 0 {
+		engine, ok := routing.EngineNamed(a.Engine)
+		if !ok {
+			names := routing.EngineNames()
 			return nil, lang.ParamError("engine", "there is no %q%s: use one of %s", a.Engine, fabric.DidYouMean(a.Engine, names), strings.Join(names, ", "))
 		}
-		engine := routing.Engines()[i]
-		for _, option := range a.given() {
-			if !slices.Contains(engine.Options, option) {
-				return nil, lang.ParamError(option, "%s does not heed it; it heeds %s", engine.Name, orNothing(engine.Options))
+		var o routing.Options
+		for _, option := range routing.EngineOptions() {
+			if value, given := a.Options[option.Name]; given {
+				if names := paramsOf(&engine); !slices.Contains(names, option.Name) {
+					return nil, lang.ParamError(option.Name, "%s does not heed it; it heeds %s", engine.Name, orNothing(names))
+				}
+				if err := setOption(c, &option, &o, value); err != nil {
+					return nil, err
+				}
 			}
-		}
-		o, err := a.options(c, v)
-		if err != nil {
-			return nil, err
 		}
 		r, err := compute(c, v.g, engine.Name, o)
 		if err != nil {
@@ -63,81 +56,95 @@ True
 	}),
 }
 
-// routeArgs are the arguments of route: the engine, and the options of all
-// engines. Those that are not given are nil.
-type routeArgs struct {
-	Engine      string
-	Roots       *[]starlark.Value
-	Policy      *string
-	Scope       *string
-	Seed        *int
-	Keep, Given *routing.Routes
-	MaxVLs      *int
-	TorusConfig *string
+// routeParams are the engine, and the options of all engines.
+func routeParams() []lang.Param {
+	names := routing.EngineNames()
+	last := len(names) - 1
+	words := `"` + strings.Join(names[:last], `", "`) + `" or "` + names[last] + `"`
+	params := []lang.Param{{Name: "engine", Kind: lang.KindChoice, Doc: words}}
+	for _, o := range routing.EngineOptions() {
+		params = append(params, lang.Param{Name: o.Name, Kind: kindOfOption(&o).param, Default: "None", Keyword: true, Doc: paramDoc(&o)})
+	}
+	return params
 }
 
-// given are the names of the options that a has, in the order of the parameters.
-func (a *routeArgs) given() []string {
+// paramDoc is the help of the parameter of an option: with the bounds of a number, and
+// what it is where it is not given.
+func paramDoc(o *routing.Option) string {
+	doc := o.Doc
+	if o.Max > 0 {
+		doc += fmt.Sprintf(", %d..%d", o.Min, o.Max)
+	}
+	if _, ok := o.Default.(int); !ok {
+		return doc
+	}
+	doc += fmt.Sprintf("; else %d", o.Default)
+	for _, e := range routing.Engines() {
+		for _, own := range e.Options {
+			if own.Name == o.Name && own.Default != o.Default {
+				doc += fmt.Sprintf(", by %s %d", e.Name, own.Default)
+			}
+		}
+	}
+	return doc
+}
+
+// optionKind is how scripts and policies give an option.
+type optionKind struct {
+	param *lang.Kind // of the parameter of route()
+	none  string     // the flag's value where nothing is given
+	value string     // what the parameter gets of the flag: %s is its name
+}
+
+func kindOfOption(o *routing.Option) optionKind {
+	switch o.Field(new(routing.Options)).(type) {
+	case *[]int:
+		return optionKind{lang.KindItems, `""`, "switches(fabric, %s)"}
+	case **routing.Routes:
+		return optionKind{kindRoutes, `""`, "tables(fabric, %s)"}
+	case routing.OptionReader:
+		return optionKind{lang.KindPath, `""`, "%s or None"}
+	case *string:
+		return optionKind{lang.KindChoice, `""`, "%s or None"}
+	case *int, *uint64:
+		return optionKind{lang.KindInt, "0", "%s"}
+	}
+	panic("routing: the option " + o.Name + " is of a type that scripts do not have")
+}
+
+// setOption sets an option to the value of its parameter.
+func setOption(c *lang.Call, option *routing.Option, o *routing.Options, value any) (err error) {
+	switch field := option.Field(o).(type) {
+	case *[]int:
+		*field, err = c.Recv.(*graphValue).rootsOf(value.([]starlark.Value))
+		return err
+	case **routing.Routes:
+		*field = value.(*routing.Routes)
+	case routing.OptionReader:
+		path := pathArg{value.(string)}
+		return path.read(c, func(in io.Reader) error { return field(in, path.Path) })
+	case *string:
+		*field = value.(string)
+	case *int:
+		*field = value.(int)
+		if option.Max > 0 && (*field < option.Min || *field > option.Max) {
+			return lang.ParamError(option.Name, "got %d, want %d..%d", *field, option.Min, option.Max)
+		}
+	case *uint64:
+		*field = uint64(value.(int))
+	}
+	return nil
+}
+
+// paramsOf are the options of an engine that are parameters of route().
+func paramsOf(e *routing.Engine) []string {
 	var names []string
-	for _, option := range []struct {
-		name  string
-		given bool
-	}{
-		{"roots", a.Roots != nil},
-		{"policy", a.Policy != nil},
-		{"scope", a.Scope != nil},
-		{"seed", a.Seed != nil},
-		{"keep", a.Keep != nil},
-		{"given", a.Given != nil},
-		{"max_vls", a.MaxVLs != nil},
-		{"torus_config", a.TorusConfig != nil},
-	} {
-		if option.given {
-			names = append(names, option.name)
+	for _, o := range e.Options {
+		if o.Field != nil {
+			names = append(names, o.Name)
 		}
 	}
 	return names
-}
-
-// options are those for the graph v.
-func (a *routeArgs) options(c *lang.Call, v *graphValue) (routing.Options, error) {
-	o := routing.Options{Keep: a.Keep, Given: a.Given}
-	if a.Policy != nil {
-		o.Policy = *a.Policy
-	}
-	if a.Scope != nil {
-		o.Scope = *a.Scope
-	}
-	if a.Seed != nil {
-		o.Seed = uint64(*a.Seed)
-	}
-	if a.MaxVLs != nil {
-		if o.MaxVLs = *a.MaxVLs; o.MaxVLs < 1 || o.MaxVLs > routing.MaxLanes {
-			return o, lang.ParamError("max_vls", "got %d, want 1..%d", o.MaxVLs, routing.MaxLanes)
-		}
-	}
-	if a.TorusConfig != nil {
-		path := pathArg{*a.TorusConfig}
-		err := path.read(c, func(r io.Reader) (err error) {
-			o.TorusConfig, err = format.ReadTorusConfig(r, path.Path)
-			return err
-		})
-		if err != nil {
-			return o, err
-		}
-	}
-	var err error
-	if a.Roots != nil {
-		o.Roots, err = v.rootsOf(*a.Roots)
-	}
-	return o, err
-}
-
-// engineWords are the names of the engines, as the choice that a parameter has.
-func engineWords() string {
-	names := routing.EngineNames()
-	last := len(names) - 1
-	return `"` + strings.Join(names[:last], `", "`) + `" or "` + names[last] + `"`
 }
 
 // engineDocs has a line on each engine.

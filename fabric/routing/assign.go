@@ -20,6 +20,12 @@ const (
 	First       = "first"        // the neighbour of the lowest port; its parallel links by LID
 )
 
+// PolicyDoc and ScopeDoc say in the help of parameters what they are.
+const (
+	PolicyDoc = `how to choose among the next hops: "least_loaded", "scatter" (the same, equal ones by chance), "round_robin", "dmodk", "hash", "first"`
+	ScopeDoc  = `what counts as load: "global", the LIDs that packets come through the switch for; "switch", all, as OpenSM's minhop does`
+)
+
 // Policies are all policies.
 func Policies() []string { return []string{LeastLoaded, Scatter, RoundRobin, DModK, Hash, First} }
 

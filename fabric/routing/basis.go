@@ -2,7 +2,6 @@ package routing
 
 import (
 	"reflect"
-	"slices"
 
 	"fabsh/fabric"
 )
@@ -86,6 +85,8 @@ func (r *Routes) MadeBy(g *Graph, engine string, o Options) bool {
 		return false
 	}
 	was := b.on(g)
-	same := slices.Equal(was.Roots, o.Roots)
-	return same && was.Policy == o.Policy && was.Scope == o.Scope && was.Seed == o.Seed && was.MaxVLs == o.MaxVLs && o.Given == nil && reflect.DeepEqual(was.TorusConfig, o.TorusConfig)
+	if o.Keep = nil; len(o.Roots) == 0 {
+		o.Roots = nil
+	}
+	return o.Given == nil && reflect.DeepEqual(was, o)
 }

@@ -14,7 +14,8 @@
 //	roots.go       the switches at the top
 //	levels.go      Tree: the levels of what may be a fat tree, and its shape
 //
-//	engine.go      the table of engines; each is in the file of its name
+//	engine.go      the table of engines, and their options; each engine is in the file of
+//	               its name
 //	assign.go      Assign chooses among next hops, by a policy
 //	leastloaded.go the policies by load; dmodk.go: by digits
 //	keep.go        entries that stay as they were

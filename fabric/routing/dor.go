@@ -25,7 +25,7 @@ var dor = Engine{
 	Name:    "dor",
 	Doc:     "Dimension order: the lowest port of the shortest ways. For meshes, hypercubes and HyperX.",
 	OpenSM:  "dor",
-	Options: []string{"keep"},
+	Options: []Option{keepOption, portOrderOption},
 	Minimal: true,
 	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
@@ -54,7 +54,7 @@ var torus2QoS = Engine{
 	OpenSM:    "torus-2QoS",
 	Lanes:     true,
 	LanesNeed: "the directions of the torus in --torus_config",
-	Options:   []string{"max_vls", "torus_config"},
+	Options:   []Option{maxVLsOption, torusConfigOption},
 	Acyclic:   true,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		t, err := g.torus(ctx, o.TorusConfig)

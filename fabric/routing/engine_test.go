@@ -12,14 +12,8 @@ import (
 	"fabsh/fabric"
 )
 
-// TestEngineTable: each literal is whole, and the options are fields of Options,
-// each of which some engine takes.
+// TestEngineTable: each literal is whole.
 func TestEngineTable(t *testing.T) {
-	var fields []string
-	for f := range reflect.TypeFor[Options]().Fields() {
-		fields = append(fields, optionName(f.Name))
-	}
-	taken := map[string]bool{}
 	for i, e := range Engines() {
 		if e.Name == "" || slices.Index(EngineNames(), e.Name) != i || e.compute == nil {
 			t.Errorf("engine %d, %q: another has its name, or it computes nothing", i, e.Name)
@@ -27,23 +21,59 @@ func TestEngineTable(t *testing.T) {
 		if strings.Contains(e.Doc, "\n") || !strings.HasSuffix(e.Doc, ".") {
 			t.Errorf("%s: the doc is no line of sentences: %q", e.Name, e.Doc)
 		}
-		for _, option := range e.Options {
-			taken[option] = true
-			if !slices.Contains(fields, option) {
-				t.Errorf("%s: no option %q; there are %v", e.Name, option, fields)
-			}
+		keeps := e.Takes(keepOption.Name)
+		if keeps != (e.Repair == KeepEntries) {
+			t.Errorf("%s: takes the option keep: %v, but its tables are repaired by %d", e.Name, keeps, e.Repair)
 		}
-	}
-	for _, field := range fields {
-		if !taken[field] {
-			t.Errorf("no engine takes the option %s", field)
+		if e.LanesNeed != "" && (!e.Lanes || e.OpenSM == "") {
+			t.Errorf("%s: OpenSM's engine needs %s for lanes, which the engine or OpenSM does not make", e.Name, e.LanesNeed)
 		}
 	}
 }
 
-// optionName is the name of a field as an option: MaxVLs is max_vls.
-func optionName(field string) string {
-	return strings.ToLower(strings.NewReplacer("MaxVLs", "max_vls", "TorusConfig", "torus_config").Replace(field))
+// TestOptions: each field of Options is declared once, and each declaration is whole and
+// some engine takes it.
+func TestOptions(t *testing.T) {
+	taken := map[string]bool{}
+	for _, e := range Engines() {
+		for _, o := range e.Options {
+			listed := slices.ContainsFunc(EngineOptions(), func(x Option) bool { return x.Name == o.Name })
+			if taken[o.Name] = true; listed != (o.Field != nil) {
+				t.Errorf("%s: EngineOptions has its option %s: %v", e.Name, o.Name, listed)
+			}
+			if o.Doc == "" {
+				t.Errorf("%s: no doc of its option %s", e.Name, o.Name)
+			}
+		}
+	}
+	var o Options
+	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+	at := map[any]string{} // pointers to fields
+	declared := map[string]int{}
+	for field, value := range reflect.ValueOf(&o).Elem().Fields() {
+		at[value.Addr().Interface()] = plain(field.Name)
+		declared[plain(field.Name)] = 0
+		if _, switches := value.Interface().([]int); switches && field.Name != "Roots" {
+			t.Errorf("%s are numbers of switches: Compute checks those of Roots alone, and basis.on renumbers those", field.Name)
+		}
+	}
+	for _, option := range EngineOptions() {
+		field := option.Field(&o)
+		if _, reads := field.(OptionReader); !reads && at[field] != plain(option.Name) {
+			t.Errorf("the option %s sets %s", option.Name, at[field])
+		}
+		if _, number := field.(*int); !number && option.Max > 0 {
+			t.Errorf("the option %s has bounds and is no int", option.Name)
+		}
+		if declared[plain(option.Name)]++; !taken[option.Name] {
+			t.Errorf("no engine takes the option %s", option.Name)
+		}
+	}
+	for name, n := range declared {
+		if n != 1 {
+			t.Errorf("the field for %s is declared %d times in EngineOptions", name, n)
+		}
+	}
 }
 
 // TestMinimalWeights: where links have weights, the paths of minimal engines are
@@ -131,6 +161,9 @@ func TestEngines(t *testing.T) {
 				continue
 			}
 			applied[e.Name]++
+			if lanes := r.SL.Any() || r.Lanes() > 1; lanes && !e.Lanes {
+				t.Errorf("%s, %s: paths have lanes, which the literal does not say", spec, e.Name)
+			}
 			v := verify(t, r, VerifyOptions{})
 			if whole && v.Unreachable > 0 || v.Loops > 0 {
 				t.Errorf("%s, %s: %d pairs do not reach each other, %d of them in loops: %+v", spec, e.Name, v.Unreachable, v.Loops, v.Broken)

@@ -13,7 +13,7 @@ var file = Engine{
 	Name:    FromFile,
 	Doc:     "Tables from a file, as they are: to be judged, compared, or written in another form.",
 	OpenSM:  "file",
-	Options: []string{"given"},
+	Options: []Option{givenOption},
 	Repair:  PatchOnly,
 	compute: func(_ context.Context, g *Graph, o *Options) (*Routes, error) {
 		if o.Given == nil {

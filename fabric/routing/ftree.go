@@ -21,7 +21,7 @@ var ftree = Engine{
 	Name:    "ftree",
 	Doc:     "Fat trees: d-mod-k, also with parts missing. Shifts of compute nodes in order meet no contention.",
 	OpenSM:  "ftree",
-	Options: []string{"roots", "keep"},
+	Options: []Option{rootsOption, keepOption, cnOption, ioOption, portOrderOption},
 	Acyclic: true,
 	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {

@@ -18,7 +18,7 @@ var dfsssp = Engine{
 	Doc:     "Shortest paths, balanced over the whole network, on virtual lanes without credit loops.",
 	OpenSM:  "dfsssp",
 	Lanes:   true,
-	Options: []string{"max_vls"},
+	Options: []Option{maxVLsOption},
 	Minimal: true,
 	Acyclic: true,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
@@ -48,7 +48,7 @@ var lash = Engine{
 	Doc:     "One shortest path from switch to switch, on virtual lanes without credit loops.",
 	OpenSM:  "lash",
 	Lanes:   true,
-	Options: []string{"max_vls"},
+	Options: []Option{maxVLsOption},
 	Minimal: true,
 	Acyclic: true,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
@@ -111,7 +111,7 @@ var dragonfly = Engine{
 	Name:    "dragonfly",
 	Doc:     "Dragonfly and dragonfly+: over one link between groups where there is one, and then by the next virtual lane.",
 	Lanes:   true,
-	Options: []string{"max_vls"},
+	Options: []Option{maxVLsOption},
 	Acyclic: true,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		groups, err := g.network().Dragonfly(g.endpointsOn())

@@ -12,7 +12,7 @@ var minhop = Engine{
 	Name:    "minhop",
 	Doc:     "Shortest paths, evenly spread. On a fat tree that is d-mod-k; elsewhere credit loops are possible.",
 	OpenSM:  "minhop",
-	Options: []string{"policy", "scope", "seed", "keep"},
+	Options: []Option{policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, hopWeightsOption, portOrderOption},
 	Minimal: true,
 	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {

@@ -30,11 +30,14 @@ var nue = Engine{
 	OpenSM:    "nue",
 	Lanes:     true,
 	LanesNeed: "nue_max_num_vls",
-	Options:   []string{"roots", "max_vls"},
+	Options:   []Option{rootsOption, maxVLsOption.by(nueVLs, ": with more, paths are shorter and more even")},
 	Acyclic:   true,
 	Repair:    Patch,
 	compute:   computeNue,
 }
+
+// nueVLs is how many virtual lanes are used, if nothing else is said.
+const nueVLs = 1
 
 func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 	root, ranks, err := g.escapeRoot(ctx, o.Roots)
@@ -55,7 +58,7 @@ func computeNue(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		}
 	}
 	if r == nil && err == nil {
-		if r, err = g.nueLanes(ctx, root, ranks, connected, max(1, o.MaxVLs)); err == nil {
+		if r, err = g.nueLanes(ctx, root, ranks, connected, max(nueVLs, o.MaxVLs)); err == nil {
 			r, err = r.orUpDown(ctx, root, connected)
 		}
 	}

@@ -20,7 +20,7 @@ func TestWorkers(t *testing.T) {
 			g := graph(t, spec, GraphOptions{Workers: workers})
 			for _, e := range Engines() {
 				for _, policy := range append([]string{""}, Policies()...) {
-					if policy != "" && !slices.Contains(e.Options, "policy") {
+					if policy != "" && !e.Takes("policy") {
 						continue
 					}
 					r, err := Compute(t.Context(), g, e.Name, Options{Policy: policy, Seed: 3})

@@ -20,6 +20,7 @@ var sssp = Engine{
 	Name:    "sssp",
 	Doc:     "Shortest paths, balanced over the whole network. Credit loops are possible outside of fat trees.",
 	OpenSM:  "sssp",
+	Options: []Option{hopWeightsOption},
 	Minimal: true,
 	Repair:  KeepLIDs,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {

@@ -20,7 +20,7 @@ var updn = Engine{
 	Name:    "updn",
 	Doc:     "Up*/down*, from the roots: no credit loops.",
 	OpenSM:  "updn",
-	Options: []string{"roots", "policy", "scope", "seed", "keep"},
+	Options: []Option{rootsOption, policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, hopWeightsOption, portOrderOption},
 	Acyclic: true,
 	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
@@ -80,7 +80,7 @@ var dnup = Engine{
 	Name:    "dnup",
 	Doc:     "Up*/down*, where up is away from the switches with CAs: no credit loops.",
 	OpenSM:  "dnup",
-	Options: []string{"policy", "scope", "seed", "keep"},
+	Options: []Option{policyOption, scopeOption, seedOption, keepOption, cnOption, ioOption, hopWeightsOption, portOrderOption},
 	Acyclic: true,
 	Repair:  KeepEntries,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
