@@ -7,6 +7,7 @@ import (
 
 	"go.starlark.net/starlark"
 
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/mad"
 )
@@ -74,10 +75,10 @@ func (r *auditRun) again(found []audit.Finding) ([]audit.Finding, error) {
 		}
 	}
 	if gone > 0 {
-		r.note("%s gone at the second reading, so not told", counted(gone, "finding was", "findings were"))
+		r.note("%s gone at the second reading, so not told", fabric.Plural(gone, "finding was", "findings were"))
 	}
 	if n := len(still); n > 0 {
-		r.note("%s new at the second reading, so not told before the next run reads it again", counted(n, "finding was", "findings were"))
+		r.note("%s new at the second reading, so not told before the next run reads it again", fabric.Plural(n, "finding was", "findings were"))
 	}
 	return all.List(), nil
 }

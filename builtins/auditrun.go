@@ -348,8 +348,6 @@ func (r *auditRun) note(format string, args ...any) {
 	r.report.Notes = append(r.report.Notes, fmt.Sprintf(format, args...))
 }
 
-func counted(n int, one, many string) string { return fabric.Plural(n, one, many) }
-
 // sent is how many datagrams have been sent.
 func (r *auditRun) sent() uint64 {
 	if !r.live() {

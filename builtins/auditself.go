@@ -6,6 +6,7 @@ import (
 
 	"fabsh/builtins/audits"
 	"fabsh/builtins/topology"
+	"fabsh/fabric"
 	"fabsh/fabric/audit"
 )
 
@@ -54,6 +55,6 @@ func (r *auditRun) keep(f *topology.Fabric, found []audit.Finding) {
 		if len(gone) > 3 {
 			names = append(names, "...")
 		}
-		r.note("%s gone since the run before: %s", counted(len(gone), "finding is", "findings are"), strings.Join(names, ", "))
+		r.note("%s gone since the run before: %s", fabric.Plural(len(gone), "finding is", "findings are"), strings.Join(names, ", "))
 	}
 }

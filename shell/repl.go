@@ -264,7 +264,7 @@ func (r *repl) promptText() string {
 	if f := r.Fabric(); f != r.fabric {
 		r.fabric, r.since = f, time.Now()
 	}
-	text := clip(lang.OneLine(r.name), maxPromptName)
+	text := truncate(lang.OneLine(r.name), maxPromptName)
 	if r.engine != nil && r.engine.Write() {
 		text += ", rw"
 	} else {

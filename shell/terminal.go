@@ -206,7 +206,7 @@ func (c *console) status(text string) {
 	}
 	if f, ok := c.stderr.(*os.File); ok {
 		columns, _ := size(f)
-		text = clip(text, columns-1) // a line that wraps could not be erased
+		text = truncate(text, columns-1) // a line that wraps could not be erased
 	}
 	io.WriteString(c.stderr, text)
 	c.line = true
@@ -228,8 +228,8 @@ func (c *console) leave() {
 	}
 }
 
-// clip cuts text to n runes and keeps it on one line.
-func clip(text string, n int) string {
+// truncate returns the first n runes of the first line of text.
+func truncate(text string, n int) string {
 	text, _, _ = strings.Cut(text, "\n")
 	if r := []rune(text); len(r) > n {
 		return string(r[:max(0, n)])

@@ -153,7 +153,7 @@ func Collect(it starlark.Iterable) []starlark.Value {
 	return out
 }
 
-// Count gives "1 argument", "2 arguments".
+// Count returns a number and its noun in the regular plural: "1 argument", "2 arguments".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

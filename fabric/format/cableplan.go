@@ -85,7 +85,7 @@ func (p *planReader) cable() {
 	a, m := p.end(planA)
 	b, n := p.end(planB)
 	if p.err == nil && a == b && m == n {
-		p.fail("two ends, not port %d of %s twice", m, clip(p.nodes[a].id))
+		p.fail("two ends, not port %d of %s twice", m, fabric.Clip(p.nodes[a].id))
 	}
 	if p.err == nil {
 		p.err = p.link(p.at, a, m, b, n, r)
@@ -104,10 +104,10 @@ func (p *planReader) end(column int) (i, num int) {
 	case p.err != nil:
 		return 0, 0
 	case len(device) == 0 || len(device) > maxPlanName:
-		p.fail("a name of 1 to %d bytes, or a GUID, in column %s: %q", maxPlanName, clip(p.header[p.columns[column]]), clip(string(device)))
+		p.fail("a name of 1 to %d bytes, or a GUID, in column %s: %q", maxPlanName, fabric.Clip(p.header[p.columns[column]]), fabric.Clip(string(device)))
 		return 0, 0
 	case !ok || num < 1 || num > maxPorts:
-		p.fail("a port from 1 to %d in column %s, not %q", maxPorts, clip(p.header[p.columns[column+1]]), clip(string(port)))
+		p.fail("a port from 1 to %d in column %s, not %q", maxPorts, fabric.Clip(p.header[p.columns[column+1]]), fabric.Clip(string(port)))
 		return 0, 0
 	}
 	n := node{at: p.at, id: string(device) + suffix}

@@ -122,7 +122,7 @@ func TestPlanErrors(t *testing.T) {
 	} {
 		_, err := Load(strings.NewReader(in), "plan", nil)
 		if err == nil || err.Error() != want {
-			t.Errorf("%q:\ngot  %v\nwant %s", clip(in), err, want)
+			t.Errorf("%q:\ngot  %v\nwant %s", fabric.Clip(in), err, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package format
 import (
 	"strings"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -104,7 +105,7 @@ func (d *dbReader) attribute(i int) []byte {
 		v, known, ok := dbNumber(d.cell(f.column))
 		switch {
 		case !ok, known && f.field != nil && v > f.field.Max():
-			d.fail("a number that %s of %s can have in column %s, not %q", mad.SnakeName(f.column), b.attr.Name, f.column, clip(string(d.cell(f.column))))
+			d.fail("a number that %s of %s can have in column %s, not %q", mad.SnakeName(f.column), b.attr.Name, f.column, fabric.Clip(string(d.cell(f.column))))
 			return nil
 		case known && f.field != nil:
 			f.field.SetUint(b.data, v)
@@ -123,7 +124,7 @@ func dbSpeeds(d *dbReader, data []byte) (fdr10 bool) {
 	for _, c := range []struct{ column, suffix string }{{"LinkSpeedActv", "active"}, {"LinkSpeedSup", "supported"}, {"LinkSpeedEn", "enabled"}} {
 		v, _, _ := dbNumber(d.cell(c.column))
 		if v >= 1<<32 {
-			d.fail("four bytes of speeds in column %s, not %q", c.column, clip(string(d.cell(c.column))))
+			d.fail("four bytes of speeds in column %s, not %q", c.column, fabric.Clip(string(d.cell(c.column))))
 			return false
 		}
 		if c.suffix == "active" && v>>16&1 != 0 {
@@ -135,7 +136,7 @@ func dbSpeeds(d *dbReader, data []byte) (fdr10 bool) {
 		}{{"link_speed_" + c.suffix, v & 0xff}, {"link_speed_ext_" + c.suffix, v >> 8 & 0xff}, {"link_speed_ext_" + c.suffix + "2", v >> 24}} {
 			f := mad.AttrPortInfo.Field(part.name)
 			if part.speeds > f.Max() {
-				d.fail("speeds that PortInfo has in column %s, not %q", c.column, clip(string(d.cell(c.column))))
+				d.fail("speeds that PortInfo has in column %s, not %q", c.column, fabric.Clip(string(d.cell(c.column))))
 				return false
 			}
 			f.SetUint(data, part.speeds)

@@ -36,7 +36,7 @@ func dbNumber(cell []byte) (v uint64, known, ok bool) {
 func (d *dbReader) number(column string, limit uint64, must bool) uint64 {
 	v, known, ok := dbNumber(d.cell(column))
 	if d.err == nil && (!ok || v > limit && known || must && !known) {
-		d.fail("a number up to %d in column %s, not %q", limit, column, clip(string(d.cell(column))))
+		d.fail("a number up to %d in column %s, not %q", limit, column, fabric.Clip(string(d.cell(column))))
 	}
 	if !known {
 		return 0

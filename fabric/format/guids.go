@@ -130,7 +130,7 @@ func (g *GUIDLine) Numbers(limit int) ([]int, error) {
 	for word := range strings.FieldsSeq(text) {
 		v, ok := cNumber(word)
 		if !ok || v > uint64(limit) {
-			return nil, fmt.Errorf("%s: expected numbers from 0 to %d after GUID %s, not %q", g.Position(), limit, g.GUID, clip(word))
+			return nil, fmt.Errorf("%s: expected numbers from 0 to %d after GUID %s, not %q", g.Position(), limit, g.GUID, fabric.Clip(word))
 		}
 		numbers = append(numbers, int(v))
 	}

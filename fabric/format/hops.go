@@ -104,7 +104,7 @@ func (h *HopRow) parse(l *lines, s []byte) bool {
 	for word, rest := field(numbers); len(word) > 0; word, rest = field(rest) {
 		v, end, ok := hexDigits(word)
 		if !ok || v > NoPath || len(end) > 0 || len(h.Hops) > maxPorts {
-			l.fail("numbers of hops by port, in hexadecimal up to ff, of %d ports at most: %q", maxPorts+1, clip(string(word)))
+			l.fail("numbers of hops by port, in hexadecimal up to ff, of %d ports at most: %q", maxPorts+1, fabric.Clip(string(word)))
 			return false
 		}
 		h.Hops = append(h.Hops, byte(v))

@@ -197,9 +197,9 @@ func (r *recordReader) setting(s string) error {
 	}
 	switch {
 	case (rest == "" || rest[0] != '=' && rest[0] != '+') && strings.Count(s, ",") > 1: // no record of a node, and no setting, has several
-		return r.expected("the names of the columns of a plan of cables, a,a_port,b,b_port or StartDevice,StartPort,EndDevice,EndPort, above its lines: %q", clip(s))
+		return r.expected("the names of the columns of a plan of cables, a,a_port,b,b_port or StartDevice,StartPort,EndDevice,EndPort, above its lines: %q", fabric.Clip(s))
 	case rest == "" || rest[0] != '=' && rest[0] != '+':
-		return r.expected("a record of a node (Switch, Ca, Rt), a port line ([1] ...), a setting (vendid=...) or a comment (#): %q", clip(s))
+		return r.expected("a record of a node (Switch, Ca, Rt), a port line ([1] ...), a setting (vendid=...) or a comment (#): %q", fabric.Clip(s))
 	}
 	relative := rest[0] == '+'
 	value := strings.TrimSpace(rest[1:])
@@ -224,12 +224,12 @@ func (r *recordReader) setting(s string) error {
 	case "width", "speed", "extspeed":
 		bits = 8
 	default:
-		return r.expected("one of vendid, devid, sysimgguid, switchguid, caguid, rtguid, width, speed, extspeed, module, include, not %q", clip(key))
+		return r.expected("one of vendid, devid, sysimgguid, switchguid, caguid, rtguid, width, speed, extspeed, module, include, not %q", fabric.Clip(key))
 	}
 	value, _, _ = strings.Cut(value, "\t") // a comment of ibnetdiscover -g
 	v, err := strconv.ParseUint(strings.TrimSpace(value), 0, bits)
 	if err != nil {
-		return r.expected("%s to be a number of %d bits, not %q", key, bits, clip(value))
+		return r.expected("%s to be a number of %d bits, not %q", key, bits, fabric.Clip(value))
 	}
 	switch key {
 	case "vendid":
@@ -254,7 +254,7 @@ func (r *recordReader) guid(t mad.NodeType, value string, relative bool) error {
 	text, _, _ = strings.Cut(text, "\t")
 	v, err := strconv.ParseUint(strings.TrimSpace(text), 0, 64)
 	if err != nil {
-		return r.expected("a GUID, as in 0x2c90300100000, not %q", clip(value))
+		return r.expected("a GUID, as in 0x2c90300100000, not %q", fabric.Clip(value))
 	}
 	g := r.guids[t]
 	if relative {
@@ -267,7 +267,7 @@ func (r *recordReader) guid(t mad.NodeType, value string, relative bool) error {
 		text, _, _ = strings.Cut(rest, ")")
 		v, err := strconv.ParseUint(text, 16, 64)
 		if err != nil {
-			return r.expected("a port GUID in hexadecimal, not %q", clip(text))
+			return r.expected("a port GUID in hexadecimal, not %q", fabric.Clip(text))
 		}
 		p := mad.GUID(v)
 		r.portGUID = &p
@@ -279,13 +279,13 @@ func (r *recordReader) guid(t mad.NodeType, value string, relative bool) error {
 func (r *recordReader) include(rest string) error {
 	name, _, ok := quoted(rest)
 	if !ok {
-		return r.expected("a file, as in include \"name\": %q", clip(rest))
+		return r.expected("a file, as in include \"name\": %q", fabric.Clip(rest))
 	}
 	if r.included++; r.included > maxIncluded {
 		return r.expected("at most %d files to be included", maxIncluded)
 	}
 	if r.open == nil {
-		return r.expected("no include, for only this file is at hand: %q", clip(name))
+		return r.expected("no include, for only this file is at hand: %q", fabric.Clip(name))
 	}
 	if !path.IsAbs(name) {
 		name = path.Join(path.Dir(r.at.file), name)

@@ -13,7 +13,7 @@ func (r *recordReader) node(t mad.NodeType, s string) error {
 	ports, rest := number(skipBlanks(s))
 	id, rest, ok := quoted(rest)
 	if ports < 1 || ports > 254 || !ok || id == "" {
-		return r.expected("the number of ports, 1 to 254, and a node id, as in Switch 36 \"S-0002c90300100000\": %q", clip(s))
+		return r.expected("the number of ports, 1 to 254, and a node id, as in Switch 36 \"S-0002c90300100000\": %q", fabric.Clip(s))
 	}
 	if strings.ContainsAny(id, "#@") {
 		return r.expected("a node id without # and @, not %q", id)
@@ -66,7 +66,7 @@ func (n *node) comment(r *recordReader, s string, own bool) error {
 		if i := strings.LastIndexByte(s, '"'); i > 0 {
 			name, rest = s[1:i], s[i+1:]
 		} else {
-			return r.expected("a name in quotes: %q", clip(s))
+			return r.expected("a name in quotes: %q", fabric.Clip(s))
 		}
 	} else {
 		for _, word := range []string{" enhanced port ", " base port ", " lid ", " lmc "} {
@@ -89,7 +89,7 @@ func (n *node) comment(r *recordReader, s string, own bool) error {
 			n.port0, n.enhanced = true, w == "enhanced"
 		case w == "lid" || w == "lmc":
 			if i+1 == len(words) || !setAddress(w, words[i+1], &n.lid, &n.lmc) {
-				return r.expected("lid to be 0 to %d and lmc 0 to 7: %q", mad.MaxUnicastLID, clip(rest))
+				return r.expected("lid to be 0 to %d and lmc 0 to 7: %q", mad.MaxUnicastLID, fabric.Clip(rest))
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func (n *node) comment(r *recordReader, s string, own bool) error {
 // port parses a port line: `[1](guid) "H-..."[2](guid) w=2 # lid 3 lmc 0 "name" lid 4 4xHDR`.
 func (r *recordReader) port(s string) error {
 	if !r.inRecord {
-		return r.expected("a record (Switch, Ca, Rt) before the port line %q", clip(s))
+		return r.expected("a record (Switch, Ca, Rt) before the port line %q", fabric.Clip(s))
 	}
 	n := &r.nodes[len(r.nodes)-1]
 	p := portLine{at: r.at, rate: r.rate}
@@ -107,7 +107,7 @@ func (r *recordReader) port(s string) error {
 	p.alias = alias
 	var ok bool
 	if p.num, text, ok = bracketed(text); !ok || p.num < 1 || p.num > int(n.info.NumPorts) {
-		return r.expected("a port from 1 to %d in brackets, as in [1]: %q", n.info.NumPorts, clip(s))
+		return r.expected("a port from 1 to %d in brackets, as in [1]: %q", n.info.NumPorts, fabric.Clip(s))
 	}
 	for _, q := range n.lines {
 		if q.num == p.num {
@@ -115,10 +115,10 @@ func (r *recordReader) port(s string) error {
 		}
 	}
 	if p.guid, text, ok = parenthesised(text); !ok {
-		return r.expected("a port GUID in parentheses, in hexadecimal: %q", clip(s))
+		return r.expected("a port GUID in parentheses, in hexadecimal: %q", fabric.Clip(s))
 	}
 	if p.far, text, ok = quoted(text); !ok || p.far == "" {
-		return r.expected("the id of the node that port %d is connected to, in quotes: %q", p.num, clip(s))
+		return r.expected("the id of the node that port %d is connected to, in quotes: %q", p.num, fabric.Clip(s))
 	}
 	p.farPort = 1
 	if alias {
@@ -134,12 +134,12 @@ func (r *recordReader) port(s string) error {
 		p.far = r.qualify(p.far)
 		if strings.HasPrefix(text, "[") {
 			if p.farPort, text, ok = bracketed(text); !ok || p.farPort < 1 || p.farPort > 254 {
-				return r.expected("the port of %q that port %d is connected to, in brackets: %q", p.far, p.num, clip(s))
+				return r.expected("the port of %q that port %d is connected to, in brackets: %q", p.far, p.num, fabric.Clip(s))
 			}
 		}
 	}
 	if p.farGUID, text, ok = parenthesised(text); !ok {
-		return r.expected("a port GUID in parentheses, in hexadecimal: %q", clip(s))
+		return r.expected("a port GUID in parentheses, in hexadecimal: %q", fabric.Clip(s))
 	}
 	options, comment, _ := strings.Cut(text, "#")
 	if err := r.rates(&p, options, strings.TrimSpace(comment), n.info.NodeType != mad.NodeTypeSwitch); err != nil {
@@ -202,7 +202,7 @@ func (r *recordReader) rates(p *portLine, options, comment string, hasLID bool) 
 		words := appendFields(few[:0], near)
 		for i := 0; i+1 < len(words); i += 2 {
 			if !setAddress(words[i], words[i+1], &p.lid, &p.lmc) {
-				return r.expected("lid to be 0 to %d and lmc 0 to 7: %q", mad.MaxUnicastLID, clip(near))
+				return r.expected("lid to be 0 to %d and lmc 0 to 7: %q", mad.MaxUnicastLID, fabric.Clip(near))
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func (r *recordReader) rates(p *portLine, options, comment string, hasLID bool) 
 	if len(words) >= 3 && words[0] == "lid" {
 		active, ok := parseRate(words[2])
 		if !ok {
-			return r.expected("width and speed, as in 4xHDR, not %q", clip(words[2]))
+			return r.expected("width and speed, as in 4xHDR, not %q", fabric.Clip(words[2]))
 		}
 		p.rate = active
 		words = words[3:]
@@ -219,7 +219,7 @@ func (r *recordReader) rates(p *portLine, options, comment string, hasLID bool) 
 	}
 	for _, w := range appendFields(words, options) {
 		if strings.Contains(w, "=") && !p.rate.option(w) {
-			return r.expected("an option w=, s= or e= with a mask of widths or speeds, not %q", clip(w))
+			return r.expected("an option w=, s= or e= with a mask of widths or speeds, not %q", fabric.Clip(w))
 		}
 	}
 	return nil

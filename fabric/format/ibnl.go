@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -100,7 +101,7 @@ func (p *ibnlParser) line(words []string) {
 		for _, m := range words[1:] {
 			key, value, ok := strings.Cut(m, "=")
 			if !ok {
-				p.fail("a board and its variant, as in leaf1=12x: %q", clip(m))
+				p.fail("a board and its variant, as in leaf1=12x: %q", fabric.Clip(m))
 				return
 			}
 			p.inst.mods[key] = value
@@ -163,7 +164,7 @@ func (p *ibnlParser) wire(words []string) {
 	}
 	if p.inst.kind != 0 {
 		if n, rest := number(w.from); n < 1 || n > p.inst.ports || rest != "" {
-			p.fail("a port from 1 to %d of %s, not %q", p.inst.ports, p.inst.name, clip(w.from))
+			p.fail("a port from 1 to %d of %s, not %q", p.inst.ports, p.inst.name, fabric.Clip(w.from))
 			return
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"fabsh/fabric"
 )
 
 // lines reads a file line by line. Dumps of big fabrics have more than a
@@ -68,15 +70,7 @@ func (l *lines) expected(format string, args ...any) error {
 func (l *lines) fail(format string, args ...any) { l.err = l.expected(format, args...) }
 
 // shown is the line, shortened for messages.
-func (l *lines) shown() string { return clip(string(l.text)) }
-
-// clip shortens s for messages.
-func clip(s string) string {
-	if len(s) > 60 {
-		return s[:60] + "..."
-	}
-	return s
-}
+func (l *lines) shown() string { return fabric.Clip(string(l.text)) }
 
 // field returns the first word of s and what follows it. Words are separated
 // by spaces and tabs.

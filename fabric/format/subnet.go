@@ -82,7 +82,7 @@ func (s *subnetReader) line(text []byte) {
 		}
 	}
 	if !ok || !r.inUse {
-		s.fail("PHY=, LOG= and SPD= with a width, a state and a speed after the two nodes, as in PHY=4x LOG=ACT SPD=25: %q", clip(string(text)))
+		s.fail("PHY=, LOG= and SPD= with a width, a state and a speed after the two nodes, as in PHY=4x LOG=ACT SPD=25: %q", fabric.Clip(string(text)))
 		return
 	}
 	a, b := s.node(&near), s.node(&far)
@@ -137,7 +137,7 @@ func (s *subnetReader) end(text []byte) (e subnetEnd, rest []byte) {
 	if text = skipSpace(text); len(text) > 0 && text[0] == '{' {
 		i := bytes.Index(text, []byte("} LID:")) // a name may contain braces
 		if i < 0 {
-			s.fail("a node's name in braces, and LID: after it: %q", clip(string(text)))
+			s.fail("a node's name in braces, and LID: after it: %q", fabric.Clip(string(text)))
 			return e, nil
 		}
 		e.name, text = string(text[1:i]), text[i+1:]
@@ -146,11 +146,11 @@ func (s *subnetReader) end(text []byte) (e subnetEnd, rest []byte) {
 	e.port = int(number("PN", 8))
 	word, text = field(text)
 	if !ok || string(word) != "}" {
-		s.fail("{ SW, CA or Rt, Ports:, SystemGUID:, NodeGUID:, PortGUID:, VenID:, DevID:, Rev:, {name}, LID:, PN: and }: %q", clip(string(whole)))
+		s.fail("{ SW, CA or Rt, Ports:, SystemGUID:, NodeGUID:, PortGUID:, VenID:, DevID:, Rev:, {name}, LID:, PN: and }: %q", fabric.Clip(string(whole)))
 		return e, nil
 	}
 	if e.lid > mad.MaxUnicastLID || e.info.NumPorts == 0 || e.info.NumPorts > maxPorts || e.port < 1 || e.port > int(e.info.NumPorts) {
-		s.fail("1 to %d ports, a LID up to %X and PN: one of the ports: %q", maxPorts, mad.MaxUnicastLID, clip(string(whole)))
+		s.fail("1 to %d ports, a LID up to %X and PN: one of the ports: %q", maxPorts, mad.MaxUnicastLID, fabric.Clip(string(whole)))
 	}
 	if isSM && e.lid != 0 && !slices.Contains(s.sm, e.lid) && len(s.sm) < 2 {
 		s.sm = append(s.sm, e.lid)

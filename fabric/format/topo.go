@@ -114,7 +114,7 @@ func (t *topoReader) line(words []string) {
 	for m := range strings.SplitSeq(config, ",") {
 		key, value, ok := strings.Cut(m, "=")
 		if m != "" && (!ok || value == "") {
-			t.fail("boards and their variants after CFG:, with commas between, as in leaf1=12x,leaf3=R: %q", clip(config))
+			t.fail("boards and their variants after CFG:, with commas between, as in leaf1=12x,leaf3=R: %q", fabric.Clip(config))
 			return
 		}
 		if m != "" {
@@ -187,5 +187,5 @@ func (t *topoReader) plug(at pos, name, plug string) (node, port int, err error)
 		have = append(have, p)
 	}
 	slices.Sort(have)
-	return 0, 0, fmt.Errorf("%s: expected a plug of %s, which is a %s and has no %q; it has %s", at, name, c.kind, clip(plug), some(have))
+	return 0, 0, fmt.Errorf("%s: expected a plug of %s, which is a %s and has no %q; it has %s", at, name, c.kind, fabric.Clip(plug), some(have))
 }

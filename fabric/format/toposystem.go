@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -171,7 +172,7 @@ func (b *builtBoard) trace(name, port string) (node, num int, err error) {
 		if i.kind != 0 {
 			num, rest := number(port)
 			if num < 1 || num > i.ports || rest != "" {
-				return -1, 0, fmt.Errorf("%s: expected connections to %s to lead to a port from 1 to %d, not %q", i.at, i.name, i.ports, clip(port))
+				return -1, 0, fmt.Errorf("%s: expected connections to %s to lead to a port from 1 to %d, not %q", i.at, i.name, i.ports, fabric.Clip(port))
 			}
 			return part.node, num, nil
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fabsh/fabric"
 	"fabsh/mad"
 )
 
@@ -46,7 +47,7 @@ func ReadTorusConfig(r io.Reader, name string) (*TorusConfig, error) {
 		key, words := words[0], words[1:]
 		switch {
 		case !slices.Contains(torusWords, key):
-			l.fail("one of %s, not %q", strings.Join(torusWords, ", "), clip(key))
+			l.fail("one of %s, not %q", strings.Join(torusWords, ", "), fabric.Clip(key))
 		case (c.Size[0] == 0) != (key == "torus" || key == "mesh"):
 			l.fail("torus or mesh, and three sizes, first and once")
 		case c.Size[0] == 0:

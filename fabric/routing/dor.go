@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing/lanes"
 	"fabsh/mad"
@@ -143,7 +144,7 @@ func (g *Graph) seed(config *format.TorusConfig, s *format.TorusSeed) (*lanes.Se
 // inDimensionOrder are the tables, levels and lanes of paths in a torus.
 func (g *Graph) inDimensionOrder(ctx context.Context, t *lanes.Torus, paths *lanes.TorusRoutes, h *Hops, max int) (*Routes, error) {
 	switches, links := t.Missing()
-	shape := fmt.Sprintf("%s, with %s and %s between others missing", t, count(switches, "switch", "switches"), count(links, "link", "links"))
+	shape := fmt.Sprintf("%s, with %s and %s between others missing", t, fabric.Plural(switches, "switch", "switches"), fabric.Plural(links, "link", "links"))
 	r, from, to, err := g.alongDimensions(ctx, t, paths)
 	if err != nil {
 		return nil, err
@@ -288,14 +289,6 @@ func (r *Routes) levels(ctx context.Context, of func(s, d int) uint8) error {
 		r.SL.Pair[i] = rows[s]
 	}
 	return nil
-}
-
-// count is a number of things.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprint(n, " ", many)
 }
 
 // firstStuck is the worker whose switch is the first, or -1.

@@ -200,8 +200,8 @@ func (x *chain) options(s *Step) (o routing.Options, err error) {
 		case len(fields) < 2 || strings.HasPrefix(fields[0], "#") || fields[1] == "(null)":
 		case fields[0] == rootsOption:
 			roots = fields[1]
-		case !slices.Contains(others, clip(fields[0])) && len(others) < 10:
-			others = append(others, clip(fields[0]))
+		case !slices.Contains(others, fabric.Clip(fields[0])) && len(others) < 10:
+			others = append(others, fabric.Clip(fields[0]))
 		}
 	}
 	if lines.Err() != nil {

@@ -63,13 +63,13 @@ func (g *groups) of(name string) (members, error) {
 	group := g.rules[name]
 	switch {
 	case group == nil:
-		return nil, fmt.Errorf("there is no port-group %q", clip(name))
+		return nil, fmt.Errorf("there is no port-group %q", fabric.Clip(name))
 	case slices.Contains(g.open, name):
-		return nil, fmt.Errorf("%s: port-group %q is made of itself", group.at, clip(name))
+		return nil, fmt.Errorf("%s: port-group %q is made of itself", group.at, fabric.Clip(name))
 	case len(g.open) == maxDepth:
 		return nil, fmt.Errorf("%s: port-groups are made of each other more than %d deep", group.at, maxDepth)
 	case len(group.Rules) == 0:
-		return nil, fmt.Errorf("%s: port-group %q has no rule that says what is in it", group.at, clip(name))
+		return nil, fmt.Errorf("%s: port-group %q has no rule that says what is in it", group.at, fabric.Clip(name))
 	}
 	g.open = append(g.open, name)
 	defer func() { g.open = g.open[:len(g.open)-1] }()
@@ -79,7 +79,7 @@ func (g *groups) of(name string) (members, error) {
 		}
 	}
 	if !slices.Contains(m, true) {
-		g.notes = append(g.notes, fmt.Sprintf("chain: no port of the fabric is in port-group %q", clip(name)))
+		g.notes = append(g.notes, fmt.Sprintf("chain: no port of the fabric is in port-group %q", fabric.Clip(name)))
 	}
 	g.known[name] = m
 	return m, nil
@@ -104,7 +104,7 @@ func (g *groups) apply(m members, rule Rule) error {
 	}
 	names := strings.Split(rule.Value, ",")
 	if len(names) != 2 {
-		return fmt.Errorf("expected two groups, A, B, not %q", clip(rule.Value))
+		return fmt.Errorf("expected two groups, A, B, not %q", fabric.Clip(rule.Value))
 	}
 	a, err := g.of(strings.TrimSpace(names[0]))
 	if err != nil {
@@ -140,7 +140,7 @@ func (g *groups) addGUIDs(m members, list string) error {
 		text, ports, some := strings.Cut(strings.TrimSpace(item), "@")
 		guid, err := strconv.ParseUint(strings.TrimSpace(text), 0, 64)
 		if err != nil {
-			return fmt.Errorf("expected a GUID such as 0x283@1/5-7, not %q", clip(item))
+			return fmt.Errorf("expected a GUID such as 0x283@1/5-7, not %q", fabric.Clip(item))
 		}
 		var numbers func(int) bool
 		if some {
@@ -180,7 +180,7 @@ func portNumbers(list string) (func(int) bool, error) {
 		first, err := strconv.ParseUint(strings.TrimSpace(from), 10, 8)
 		last, err2 := strconv.ParseUint(strings.TrimSpace(to), 10, 8)
 		if err != nil || err2 != nil || first > last {
-			return nil, fmt.Errorf("expected ports such as 1/5-7, not %q", clip(list))
+			return nil, fmt.Errorf("expected ports such as 1/5-7, not %q", fabric.Clip(list))
 		}
 		for n := first; n <= last; n++ {
 			has[n] = true
@@ -195,7 +195,7 @@ func (g *groups) addRange(m members, text string) error {
 	first, err := strconv.ParseUint(strings.TrimSpace(from), 0, 64)
 	last, err2 := strconv.ParseUint(strings.TrimSpace(to), 0, 64)
 	if err != nil || err2 != nil || first > last {
-		return fmt.Errorf("expected one range of GUIDs such as 0x283-0x289, not %q", clip(text))
+		return fmt.Errorf("expected one range of GUIDs such as 0x283-0x289, not %q", fabric.Clip(text))
 	}
 	within := func(guid mad.GUID) bool { return guid >= mad.GUID(first) && guid <= mad.GUID(last) }
 	for i := range g.f.Ports() {
@@ -221,16 +221,16 @@ func (g *groups) addNames(m members, list string) error {
 				host = value
 			case "port":
 				if port, err = strconv.Atoi(value); err != nil || port < 1 || port > 254 {
-					return fmt.Errorf("expected port=1..254, not %q", clip(field))
+					return fmt.Errorf("expected port=1..254, not %q", fabric.Clip(field))
 				}
 			case "hca_idx":
 				index = value
 			default:
-				return fmt.Errorf("expected hostname=, port= and hca_idx=, not %q", clip(field))
+				return fmt.Errorf("expected hostname=, port= and hca_idx=, not %q", fabric.Clip(field))
 			}
 		}
 		if host == "" {
-			return fmt.Errorf("expected hostname=NAME in %q", clip(strings.TrimSpace(item)))
+			return fmt.Errorf("expected hostname=NAME in %q", fabric.Clip(strings.TrimSpace(item)))
 		}
 		for _, n := range g.hosts[host] {
 			digits := n.Name()[len(strings.TrimRight(n.Name(), "0123456789")):]
@@ -248,7 +248,7 @@ func (g *groups) addRegexp(m members, text string) error {
 	if i := strings.LastIndex(text, ":"); i >= 0 {
 		n, err := strconv.Atoi(strings.TrimSpace(text[i+1:]))
 		if err != nil || n < 1 || n > 254 {
-			return fmt.Errorf("expected a port from 1 to 254 behind the colon, not %q", clip(text[i+1:]))
+			return fmt.Errorf("expected a port from 1 to 254 behind the colon, not %q", fabric.Clip(text[i+1:]))
 		}
 		port, text = n, text[:i]
 	}
@@ -274,7 +274,7 @@ func (g *groups) addObjects(m members, list string) error {
 		}
 		text, isName := strings.CutPrefix(object, "name=")
 		if !isName {
-			return fmt.Errorf("expected name=NAME, not %q", clip(object))
+			return fmt.Errorf("expected name=NAME, not %q", fabric.Clip(object))
 		}
 		name, mask, masked := strings.Cut(text, "pmask=")
 		name = strings.Trim(name, " \t\n:;,")
@@ -282,13 +282,13 @@ func (g *groups) addObjects(m members, list string) error {
 		if masked {
 			bits, err := strconv.ParseUint(strings.TrimSpace(mask), 0, 64)
 			if err != nil {
-				return fmt.Errorf("expected pmask=0x and 64 bits, not %q", clip(mask))
+				return fmt.Errorf("expected pmask=0x and 64 bits, not %q", fabric.Clip(mask))
 			}
 			numbers = func(num int) bool { return num < 64 && bits>>num&1 != 0 }
 		} else if i := strings.LastIndex(name, ":P"); i >= 0 {
 			n, err := strconv.Atoi(name[i+2:])
 			if err != nil || n < 1 || n > 254 {
-				return fmt.Errorf("expected a port from 1 to 254, not %q", clip(name[i+1:]))
+				return fmt.Errorf("expected a port from 1 to 254, not %q", fabric.Clip(name[i+1:]))
 			}
 			name, numbers = name[:i], func(num int) bool { return num == n }
 		}
@@ -300,7 +300,7 @@ func (g *groups) addObjects(m members, list string) error {
 			m.add(n, numbers)
 		}
 		if len(nodes) == 0 {
-			g.notes = append(g.notes, fmt.Sprintf("chain: no node is named %q", clip(name)))
+			g.notes = append(g.notes, fmt.Sprintf("chain: no node is named %q", fabric.Clip(name)))
 		}
 	}
 	return nil

@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fabsh/fabric"
 )
 
 // Policy is what the files of a chain say.
@@ -126,7 +128,7 @@ func readParts(r io.Reader, name string) (parts []part, err error) {
 			in = &part{kind: line, at: fmt.Sprintf("%s:%d", name, n)}
 		case in == nil && (line == "port-groups" || line == "end-port-groups"): // of a file that has more
 		case in == nil:
-			return nil, fail("expected port-group, topology or unicast-step, not %q", clip(line))
+			return nil, fail("expected port-group, topology or unicast-step, not %q", fabric.Clip(line))
 		case line == "end-"+in.kind:
 			parts = append(parts, *in)
 			in = nil
@@ -139,7 +141,7 @@ func readParts(r io.Reader, name string) (parts []part, err error) {
 			last := &in.values[len(in.values)-1]
 			last.Value += "\n" + line
 		default:
-			return nil, fail("expected end-%s or one of %s, not %q", in.kind, strings.Join(sections[in.kind], ", "), clip(line))
+			return nil, fail("expected end-%s or one of %s, not %q", in.kind, strings.Join(sections[in.kind], ", "), fabric.Clip(line))
 		}
 	}
 	switch {
@@ -188,7 +190,7 @@ func (x *part) number(key string, usual, least, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("%s: expected a number from %d to %d behind %s:, not %q", x.kind, least, most, key, clip(value))
+		return 0, fmt.Errorf("%s: expected a number from %d to %d behind %s:, not %q", x.kind, least, most, key, fabric.Clip(value))
 	}
 	return n, nil
 }
@@ -201,7 +203,7 @@ func (p *Policy) addGroup(x *part) error {
 	case slices.Contains(predefined, name):
 		return fmt.Errorf("port-group: %s is there already, and cannot be another", name)
 	case slices.ContainsFunc(p.Groups, func(g Group) bool { return g.Name == name }):
-		return fmt.Errorf("port-group: there are two of the name %q", clip(name))
+		return fmt.Errorf("port-group: there are two of the name %q", fabric.Clip(name))
 	}
 	g := Group{Name: name, at: x.at}
 	for _, v := range x.values {
@@ -264,12 +266,4 @@ func (p *Policy) addStep(x *part) (err error) {
 	}
 	p.Steps = append(p.Steps, s)
 	return nil
-}
-
-// clip shortens what a message quotes of a file.
-func clip(s string) string {
-	if len(s) > 60 {
-		return s[:60] + "..."
-	}
-	return s
 }

@@ -109,7 +109,7 @@ func (c *console) execute(line string) error {
 		}
 		names = append(names, cmd.name)
 	}
-	fmt.Fprintf(c.out, "command %s unknown - skipped%s\n", clip(line), fabric.DidYouMean(word, names))
+	fmt.Fprintf(c.out, "command %q unknown - skipped%s\n", fabric.Clip(line), fabric.DidYouMean(word, names))
 	return nil
 }
 
@@ -129,21 +129,21 @@ func (c *console) nothing(string) error { return nil }
 // target is a node, perhaps with a port (-1: none), and what stands behind it.
 func (c *console) target(args string) (at sim.End, id, rest string, err error) {
 	if !strings.HasPrefix(args, `"`) {
-		return at, "", "", fmt.Errorf("expected a node id in quotes: %s", clip(args))
+		return at, "", "", fmt.Errorf("expected a node id in quotes: %q", fabric.Clip(args))
 	}
 	id, rest, ok := strings.Cut(args[1:], `"`)
 	if !ok {
-		return at, "", "", fmt.Errorf("expected a quote at the end of the node id: %s", clip(args))
+		return at, "", "", fmt.Errorf("expected a quote at the end of the node id: %q", fabric.Clip(args))
 	}
 	at = sim.End{Num: -1}
 	if at.Node, err = c.names.find(id); err != nil || id == "" {
-		return at, id, "", fmt.Errorf("nodeid %s not found%s", clip(id), fabric.DidYouMean(id, c.names.ids))
+		return at, id, "", fmt.Errorf("nodeid %q not found%s", fabric.Clip(id), fabric.DidYouMean(id, c.names.ids))
 	}
 	if strings.HasPrefix(rest, "[") {
 		num, behind, ok := strings.Cut(rest[1:], "]")
 		at.Num, err = strconv.Atoi(strings.TrimSpace(num))
 		if !ok || err != nil || at.Num < 0 || at.Num > int(c.subnet.View(at.Node).Info.NumPorts) {
-			return at, id, "", fmt.Errorf("nodeid %s: bad port %s", clip(id), clip(num))
+			return at, id, "", fmt.Errorf("nodeid %q: bad port %q", fabric.Clip(id), fabric.Clip(num))
 		}
 		rest = behind
 	}
@@ -159,7 +159,7 @@ func (c *console) each(args string, f func(sim.End) error) error {
 	}
 	if at.Num >= 0 {
 		if err := f(at); err != nil {
-			return fmt.Errorf("port %d at nodeid %s %w", at.Num, clip(id), err)
+			return fmt.Errorf("port %d at nodeid %q %w", at.Num, fabric.Clip(id), err)
 		}
 		return nil
 	}
@@ -201,7 +201,7 @@ func (c *console) guid(args string) error {
 	}
 	guid, err := strconv.ParseUint(rest, 0, 64)
 	if err != nil {
-		return fmt.Errorf("nodeid %s: expected a GUID, as 0x2c9000100010001: %s", clip(id), clip(rest))
+		return fmt.Errorf("nodeid %q: expected a GUID, as 0x2c9000100010001: %q", fabric.Clip(id), fabric.Clip(rest))
 	}
 	at.Num = max(at.Num, 0)
 	return c.subnet.SetGUID(at, mad.GUID(guid))
@@ -218,12 +218,12 @@ func (c *console) error(args string) error {
 	}
 	percent, err := strconv.Atoi(words[0])
 	if err != nil || percent < 0 || percent > 100 {
-		return fmt.Errorf("error rate must be in [0..100] range (%s)", clip(words[0]))
+		return fmt.Errorf("error rate must be in [0..100] range (%q)", fabric.Clip(words[0]))
 	}
 	var attr uint64
 	if len(words) > 1 {
 		if attr, err = strconv.ParseUint(words[1], 0, 16); err != nil {
-			return fmt.Errorf("expected the id of an attribute, as 21 for PortInfo: %s", clip(words[1]))
+			return fmt.Errorf("expected the id of an attribute, as 21 for PortInfo: %q", fabric.Clip(words[1]))
 		}
 	}
 	if at.Num >= 0 {
@@ -250,7 +250,7 @@ func (c *console) counter(args string) error {
 	case !ok || !isSet:
 		return errors.New(`command does not match: PerformanceSet "nodeid"[port] [attribute].[field]=[value]`)
 	case bad != nil:
-		return fmt.Errorf("value %s is not valid integer", clip(text))
+		return fmt.Errorf("value %q is not valid integer", fabric.Clip(text))
 	}
 	set, err := c.subnet.SetCounter(at, attr, field, value)
 	if err == nil {
@@ -300,7 +300,7 @@ func (c *console) attached(string) error {
 func (c *console) detach(args string) error {
 	slot, err := strconv.Atoi(args)
 	if err != nil || slot < 0 || slot >= len(c.clients) || c.clients[slot] == nil {
-		return fmt.Errorf("disconnect client: bad clientid %s", clip(args))
+		return fmt.Errorf("disconnect client: bad clientid %q", fabric.Clip(args))
 	}
 	c.drop(c.clients[slot], "the console has detached it")
 	return nil
@@ -310,17 +310,8 @@ func (c *console) detach(args string) error {
 func (c *console) wait(args string) error {
 	sec, err := strconv.Atoi(args)
 	if err != nil || sec <= 0 || sec > 3600 {
-		return fmt.Errorf("wait: bad param %s", clip(args))
+		return fmt.Errorf("wait: bad param %q", fabric.Clip(args))
 	}
 	time.Sleep(time.Duration(sec) * time.Second)
 	return nil
-}
-
-// clip quotes what was typed, the beginning of it.
-func clip(s string) string {
-	const most = 60
-	if len(s) > most {
-		s = s[:most] + "..."
-	}
-	return strconv.Quote(s)
 }

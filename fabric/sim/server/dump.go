@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"fabsh/fabric"
 	"fabsh/fabric/sim"
 	"fabsh/mad"
 )
@@ -117,7 +118,7 @@ func (c *console) route(args string) error {
 			n, err = strconv.ParseUint(words[i], 0, 16)
 		}
 		if err != nil || n == 0 {
-			return fmt.Errorf("bad lid value. Usage: route from-lid to-lid: %s", clip(args))
+			return fmt.Errorf("bad lid value. Usage: route from-lid to-lid: %q", fabric.Clip(args))
 		}
 		lids[i] = mad.LID(n)
 	}
