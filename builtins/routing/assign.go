@@ -36,11 +36,7 @@ A LID without one is dropped. The ways to the LIDs of one port share as few link
 > t.congestion("shift").max
 1
 `,
-	Run: lang.Do(func(c *lang.Call, a *assignArgs) (starlark.Value, error) {
-		v := c.Recv.(*Routes)
-		if err := v.checkMutable(); err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
+	Run: editing(func(c *lang.Call, v *Routes, a *assignArgs) (starlark.Value, error) {
 		o := routing.AssignOptions{Policy: a.Policy, Scope: a.Scope, Seed: uint64(a.Seed), LIDs: a.LIDs, Keep: a.Keep}
 		var err, failed error
 		if a.Order != nil {

@@ -30,7 +30,7 @@ var balanceMethod = lang.Builtin{
 	Name:    "balance",
 	Returns: "balance",
 	Params: []lang.Param{
-		{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + ClassWords + "; else all ports of CAs and routers"},
+		endpointsParam,
 		{Name: "lids", Kind: kindLIDs, Default: "None", Keyword: true, Doc: "count the routes to these LIDs alone, such as those of storage, or one of each port"},
 	},
 	Doc: "Counts the routes on each link between switches, and the LIDs they lead to.",

@@ -160,14 +160,9 @@ func flowsOf(v starlark.Value) ([]routing.Flow, error) {
 // endsOf are the LIDs of a source and a destination: of ports, the first.
 func endsOf(pair []starlark.Value) (ends [2]mad.LID, err error) {
 	for i, x := range pair {
-		lids, err := lidsOf([]starlark.Value{x})
-		if err == nil && len(lids) == 0 {
-			err = fmt.Errorf("%s has no LID", lang.Brief(x))
-		}
-		if err != nil {
+		if ends[i], err = lidOf(x); err != nil {
 			return ends, err
 		}
-		ends[i] = lids[0]
 	}
 	return ends, nil
 }

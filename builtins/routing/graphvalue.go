@@ -1,3 +1,24 @@
+// Package routing is what scripts say of routing: graphs, routes, verdicts. The
+// algorithms are fabric/routing's.
+//
+//	graphvalue.go graphmake.go     the value of a graph of a fabric, and how it is made
+//	hopsvalue.go dijkstra.go       distances between switches; paths.go: shortest paths
+//	ranks.go tree.go               trees: roots, ranks, up*/down*, fat trees
+//	engines.go chain.go            tables by an engine; by several
+//	option.go policy.go            options of engines; the policy that runs an engine by name
+//	assign.go sssp.go turns.go     one step of an engine, or nue for some LIDs
+//	lanes.go                       service levels and virtual lanes of tables
+//	repair.go                      tables for the fabric as it is now
+//	routesvalue.go row.go rowfill.go  routes, the row of a switch, what changes it
+//	routesio.go                    routes of files and of the switches themselves, and the
+//	                               plan of a change of these
+//	verdict.go linkfailure.go      does all arrive, can it deadlock, if a link fails;
+//	                               viarules.go: rules on what paths cross
+//	trace.go congestion.go balance.go diff.go  paths, loads, differences
+//	report.go                      what a command tells of a policy
+//	selector.go classes.go         nodes by name or class, and rules for classes
+//	readtables.go                  files of GUIDs, of numbers and of hops
+//	kind.go                        kinds of parameters
 package routing
 
 import (
@@ -139,6 +160,17 @@ func (v *graphValue) switchOf(x starlark.Value) (int, error) {
 		return s, nil
 	}
 	return 0, fmt.Errorf("no switch has the GUID %s", guid)
+}
+
+// switchesOf are the numbers of the switches that the parameters s and d are.
+func (v *graphValue) switchesOf(a, b starlark.Value) (s, d int, err error) {
+	if s, err = v.switchOf(a); err != nil {
+		return 0, 0, lang.ParamError("s", "%w", err)
+	}
+	if d, err = v.switchOf(b); err != nil {
+		return 0, 0, lang.ParamError("d", "%w", err)
+	}
+	return s, d, nil
 }
 
 // newGraph is the value of g, a graph of f.

@@ -99,13 +99,9 @@ var nextMethod = lang.Builtin{
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ S, D starlark.Value }) (starlark.Value, error) {
 		v := c.Recv.(*hopsValue)
-		s, err := v.graph.switchOf(a.S)
+		s, d, err := v.graph.switchesOf(a.S, a.D)
 		if err != nil {
-			return nil, lang.ParamError("s", "%w", err)
-		}
-		d, err := v.graph.switchOf(a.D)
-		if err != nil {
-			return nil, lang.ParamError("d", "%w", err)
+			return nil, err
 		}
 		n := v.graph.g.Switches()[s]
 		var list []starlark.Value

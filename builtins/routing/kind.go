@@ -129,3 +129,15 @@ func lidsOf(items []starlark.Value) ([]mad.LID, error) {
 	}
 	return lids, nil
 }
+
+// lidOf is the first LID of a value.
+func lidOf(v starlark.Value) (mad.LID, error) {
+	lids, err := lidsOf([]starlark.Value{v})
+	if err == nil && len(lids) == 0 {
+		err = fmt.Errorf("%s has no LID", lang.Brief(v))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return lids[0], nil
+}

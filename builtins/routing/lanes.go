@@ -27,11 +27,7 @@ The tables stay as they are: paths are moved to another lane where they close a 
 > t.verify().ok, t.lanes
 (True, 1)
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct{ MaxVLs int }) (starlark.Value, error) {
-		v := c.Recv.(*Routes)
-		if err := v.checkMutable(); err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
+	Run: editing(func(c *lang.Call, v *Routes, a *struct{ MaxVLs int }) (starlark.Value, error) {
 		if a.MaxVLs < 1 || a.MaxVLs > routing.MaxLanes {
 			return nil, lang.ParamError("max_vls", "got %d, want 1..%d", a.MaxVLs, routing.MaxLanes)
 		}
@@ -57,14 +53,10 @@ Without set_sl2vl() or layer() before, service level n is on virtual lane n.`,
 > t.trace(13, 14).sl, t.trace(20, 15).sl, t.trace(14, 13).sl, t.lanes
 (2, 2, 0, 3)
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct {
+	Run: editing(func(c *lang.Call, v *Routes, a *struct {
 		Pairs []starlark.Value
 		SL    int
 	}) (starlark.Value, error) {
-		v := c.Recv.(*Routes)
-		if err := v.checkMutable(); err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
 		if a.SL < 0 || a.SL > 15 {
 			return nil, lang.ParamError("sl", "got %d, want 0..15", a.SL)
 		}
@@ -144,11 +136,7 @@ Without it service level n is on virtual lane n.`,
 > t.trace(13, 16).vls
 [5]
 `,
-	Run: lang.Do(func(c *lang.Call, a *sl2vlArgs) (starlark.Value, error) {
-		v := c.Recv.(*Routes)
-		if err := v.checkMutable(); err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
+	Run: editing(func(c *lang.Call, v *Routes, a *sl2vlArgs) (starlark.Value, error) {
 		vls, err := a.lanes()
 		if err != nil {
 			return nil, err

@@ -24,7 +24,7 @@ var FailureType = &lang.ResultType{
 var failuresMethod = lang.Builtin{
 	Name:    "fail_each_link",
 	Returns: "list of link_failure",
-	Params:  []lang.Param{{Name: "endpoints", Kind: lang.KindChoice, Default: "None", Keyword: true, Doc: "between which ports: " + ClassWords + "; else all ports of CAs and routers"}},
+	Params:  []lang.Param{endpointsParam},
 	Doc:     "Says what each single failure of a link between switches would break: a list of link_failure, by their first port.",
 	Example: `
 > t = discover().graph().route("ftree")

@@ -42,13 +42,9 @@ There are fewer where there are no more. Parallel links make different ways; the
 		K    int
 	}) (starlark.Value, error) {
 		v := c.Recv.(*graphValue)
-		s, err := v.switchOf(a.S)
+		s, d, err := v.switchesOf(a.S, a.D)
 		if err != nil {
-			return nil, lang.ParamError("s", "%w", err)
-		}
-		d, err := v.switchOf(a.D)
-		if err != nil {
-			return nil, lang.ParamError("d", "%w", err)
+			return nil, err
 		}
 		if a.K < 1 || a.K > paths.Max {
 			return nil, lang.ParamError("k", "got %d, want 1..%d", a.K, paths.Max)

@@ -68,15 +68,3 @@ func EnginePolicy(e *routing.Engine) string {
 	fmt.Fprintf(&b, "    return %s.route(\"%s\"%s)\n", graph, e.Name, strings.Join(ofRoute, ""))
 	return b.String()
 }
-
-// flagDoc is the help of an option as a flag.
-func flagDoc(o *routing.Option) string {
-	doc := o.FlagDoc
-	if doc == "" {
-		doc = o.Doc
-	}
-	if o.Max > 0 {
-		doc += fmt.Sprintf(", %d to %d", o.Min, o.Max)
-	}
-	return doc + o.FlagNote
-}

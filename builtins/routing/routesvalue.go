@@ -116,6 +116,17 @@ func (v *Routes) Display() string {
 // allNotes are the remarks on what was read, then those of what made the tables.
 func allNotes(r *routing.Routes) []string { return slices.Concat(r.ReadNotes, r.Notes) }
 
+// editing is lang.Do for a method that changes its receiver.
+func editing[V interface{ checkMutable() error }, A any](fn func(c *lang.Call, v V, a *A) (starlark.Value, error)) *lang.Body {
+	return lang.Do(func(c *lang.Call, a *A) (starlark.Value, error) {
+		v := c.Recv.(V)
+		if err := v.checkMutable(); err != nil {
+			return nil, lang.Errorf("%w", err)
+		}
+		return fn(c, v, a)
+	})
+}
+
 // checkMutable fails where the routes are frozen, as Starlark freezes the globals of
 // a module once it is loaded.
 func (v *Routes) checkMutable() error {

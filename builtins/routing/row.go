@@ -80,7 +80,7 @@ func (r *rowValue) Slice(start, end, step int) starlark.Value {
 }
 
 func (r *rowValue) SetIndex(i int, v starlark.Value) error {
-	if err := r.of.checkMutable(); err != nil {
+	if err := r.checkMutable(); err != nil {
 		return err
 	}
 	p, err := r.port(v)
@@ -90,6 +90,8 @@ func (r *rowValue) SetIndex(i int, v starlark.Value) error {
 	r.own()[i] = p
 	return nil
 }
+
+func (r *rowValue) checkMutable() error { return r.of.checkMutable() }
 
 // rowIterator goes through the entries, LID by LID.
 type rowIterator struct{ entries []byte }

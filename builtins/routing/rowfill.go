@@ -21,14 +21,10 @@ var fillMethod = lang.Builtin{
 > r[19:22]
 [None, 3, 3]
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct {
+	Run: editing(func(c *lang.Call, r *rowValue, a *struct {
 		LIDs []mad.LID
 		Port starlark.Value
 	}) (starlark.Value, error) {
-		r := c.Recv.(*rowValue)
-		if err := r.of.checkMutable(); err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
 		p, err := r.port(a.Port)
 		if err != nil {
 			return nil, lang.ParamError("port", "%w", err)
@@ -53,15 +49,11 @@ var fillModMethod = lang.Builtin{
 > r[20:24]
 [5, 5, 6, 6]
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct {
+	Run: editing(func(c *lang.Call, r *rowValue, a *struct {
 		LIDs  []mad.LID
 		Ports []starlark.Value
 		Div   int
 	}) (starlark.Value, error) {
-		r := c.Recv.(*rowValue)
-		if err := r.of.checkMutable(); err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
 		ports := make([]uint8, len(a.Ports))
 		for i, v := range a.Ports {
 			var err error
@@ -94,14 +86,10 @@ var copyMethod = lang.Builtin{
 > t.entries
 1
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct {
+	Run: editing(func(c *lang.Call, r *rowValue, a *struct {
 		Other *rowValue
 		LIDs  []mad.LID
 	}) (starlark.Value, error) {
-		r := c.Recv.(*rowValue)
-		if err := r.of.checkMutable(); err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
 		r.own().Copy(a.Other.entries(), a.LIDs)
 		return starlark.None, nil
 	}),
@@ -122,14 +110,10 @@ var mapMethod = lang.Builtin{
 > r[20]
 8
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct {
+	Run: editing(func(c *lang.Call, r *rowValue, a *struct {
 		Ports *starlark.Dict
 		LIDs  []mad.LID
 	}) (starlark.Value, error) {
-		r := c.Recv.(*rowValue)
-		if err := r.of.checkMutable(); err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
 		ports := map[uint8]uint8{}
 		for _, kv := range a.Ports.Items() {
 			from, err := r.port(kv[0])

@@ -24,14 +24,10 @@ It returns a dict of port to what the way out of it costs afterwards, for the ne
 > t.verify().unreachable
 0
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct {
+	Run: editing(func(c *lang.Call, v *Routes, a *struct {
 		Weights *starlark.Dict
 		LIDs    []mad.LID
 	}) (starlark.Value, error) {
-		v := c.Recv.(*Routes)
-		if err := v.checkMutable(); err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
 		g := v.graph.g
 		usual := int64(1)
 		if a.Weights == nil {

@@ -1,7 +1,6 @@
 package routing
 
 import (
-	"fmt"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -112,12 +111,5 @@ func firstLID(f *fabric.Fabric, v starlark.Value) (mad.LID, error) {
 		}
 		return t.LID, t.Err
 	}
-	lids, err := lidsOf([]starlark.Value{v})
-	if err != nil {
-		return 0, err
-	}
-	if len(lids) == 0 {
-		return 0, fmt.Errorf("%s has no LID", lang.Brief(v))
-	}
-	return lids[0], nil
+	return lidOf(v)
 }

@@ -29,14 +29,10 @@ It returns how many LIDs have no such way from some switch with CAs: these have 
 > t.verify().ok
 True
 `,
-	Run: lang.Do(func(c *lang.Call, a *struct {
+	Run: editing(func(c *lang.Call, v *Routes, a *struct {
 		LIDs  []mad.LID
 		Turns *[]starlark.Value
 	}) (starlark.Value, error) {
-		v := c.Recv.(*Routes)
-		if err := v.checkMutable(); err != nil {
-			return nil, lang.Errorf("%w", err)
-		}
 		var turns []routing.Turn
 		if a.Turns != nil {
 			var err error

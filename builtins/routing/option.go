@@ -1,0 +1,102 @@
+package routing
+
+import (
+	"fmt"
+	"io"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/routing"
+)
+
+// optionKind is how scripts and policies give an option.
+type optionKind struct {
+	param *lang.Kind // of the parameter of route()
+	none  string     // the flag's value where nothing is given
+	value string     // what the parameter gets of the flag: %s is its name
+}
+
+func kindOfOption(o *routing.Option) optionKind {
+	switch o.Field(new(routing.Options)).(type) {
+	case *[]int:
+		return optionKind{lang.KindItems, `""`, "switches(fabric, %s)"}
+	case **routing.Routes:
+		return optionKind{kindRoutes, `""`, "tables(fabric, %s)"}
+	case routing.OptionReader:
+		return optionKind{lang.KindPath, `""`, "%s or None"}
+	case *string:
+		return optionKind{lang.KindChoice, `""`, "%s or None"}
+	case *int, *uint64:
+		return optionKind{lang.KindInt, "0", "%s"}
+	}
+	panic("routing: the option " + o.Name + " is of a type that scripts do not have")
+}
+
+// setOption sets an option to the value of its parameter.
+func setOption(c *lang.Call, option *routing.Option, o *routing.Options, value any) (err error) {
+	switch field := option.Field(o).(type) {
+	case *[]int:
+		*field, err = c.Recv.(*graphValue).rootsOf(value.([]starlark.Value))
+		return err
+	case **routing.Routes:
+		*field = value.(*routing.Routes)
+	case routing.OptionReader:
+		path := pathArg{value.(string)}
+		return path.read(c, func(in io.Reader) error { return field(in, path.Path) })
+	case *string:
+		*field = value.(string)
+	case *int:
+		*field = value.(int)
+		if option.Max > 0 && (*field < option.Min || *field > option.Max) {
+			return lang.ParamError(option.Name, "got %d, want %d..%d", *field, option.Min, option.Max)
+		}
+	case *uint64:
+		*field = uint64(value.(int))
+	}
+	return nil
+}
+
+// paramsOf are the options of an engine that are parameters of route().
+func paramsOf(e *routing.Engine) []string {
+	var names []string
+	for _, o := range e.Options {
+		if o.Field != nil {
+			names = append(names, o.Name)
+		}
+	}
+	return names
+}
+
+// paramDoc is the help of the parameter of an option: with the bounds of a number, and
+// what it is where it is not given.
+func paramDoc(o *routing.Option) string {
+	doc := o.Doc
+	if o.Max > 0 {
+		doc += fmt.Sprintf(", %d..%d", o.Min, o.Max)
+	}
+	if _, ok := o.Default.(int); !ok {
+		return doc
+	}
+	doc += fmt.Sprintf("; else %d", o.Default)
+	for _, e := range routing.Engines() {
+		for _, own := range e.Options {
+			if own.Name == o.Name && own.Default != o.Default {
+				doc += fmt.Sprintf(", by %s %d", e.Name, own.Default)
+			}
+		}
+	}
+	return doc
+}
+
+// flagDoc is the help of an option as a flag.
+func flagDoc(o *routing.Option) string {
+	doc := o.FlagDoc
+	if doc == "" {
+		doc = o.Doc
+	}
+	if o.Max > 0 {
+		doc += fmt.Sprintf(", %d to %d", o.Min, o.Max)
+	}
+	return doc + o.FlagNote
+}
