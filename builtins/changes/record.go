@@ -44,14 +44,14 @@ func Start(c *lang.Call) (rec *plan.Recorder, stop func(), err error) {
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case e.Overlay() != nil:
+	case e.Interceptor() != nil:
 		return nil, nil, lang.Errorf("a plan is being made already: there is no plan in a plan")
 	case !c.Fiber().Alone():
 		return nil, nil, lang.Errorf("no plan can be made inside parallel(), for what others do there would be recorded too: call parallel() in the plan's function")
 	}
 	rec = plan.NewRecorder()
-	e.SetOverlay(rec)
-	return rec, func() { e.SetOverlay(nil) }, nil
+	e.SetInterceptor(rec)
+	return rec, func() { e.SetInterceptor(nil) }, nil
 }
 
 // Finish makes a plan of what was recorded. It looks at the fabric again: that is what

@@ -43,7 +43,7 @@ func writeLanes(c *lang.Call, e *engine.Engine, r *routing.Routes) error {
 	if r.SL2VL == nil { // one lane is enough, so any will do
 		return nil
 	}
-	if rec, ok := e.Overlay().(*plan.Recorder); ok {
+	if rec, ok := e.Interceptor().(*plan.Recorder); ok {
 		rec.Target = r
 	}
 	used := r.SL.Used()

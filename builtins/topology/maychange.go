@@ -34,9 +34,9 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 	switch {
 	case len(f.Loads) > 0:
 		return nil, c.Refuse("refused, for %s is being loaded, and a module cannot change the fabric while it is; do it in a function that the script calls", f.Loads[len(f.Loads)-1])
-	case e.Overlay() != nil && slices.Contains(plan.PlannedAttributes(), attr):
+	case e.Interceptor() != nil && slices.Contains(plan.PlannedAttributes(), attr):
 		return e, nil
-	case e.Overlay() != nil:
+	case e.Interceptor() != nil:
 		return nil, MayNotPlan(c)
 	case s.Write && e.Write():
 	case simulated:
@@ -67,7 +67,7 @@ func MayChange(c *lang.Call, attr *mad.Attribute) (*engine.Engine, error) {
 
 // MayNotPlan refuses what no plan can hold, where one is being made.
 func MayNotPlan(c *lang.Call) error {
-	if e := EnvOf(c.Runtime()).Engine; e == nil || e.Overlay() == nil {
+	if e := EnvOf(c.Runtime()).Engine; e == nil || e.Interceptor() == nil {
 		return nil
 	}
 	return c.Refuse("refused, for a plan is being made, and it holds nothing but what set_*, port_* and smp_set write: forwarding tables, SL2VL, VL arbitration, P_Keys, GUIDs, PortInfo (no keys) and SwitchInfo")
@@ -76,12 +76,12 @@ func MayNotPlan(c *lang.Call) error {
 // Change is c.Block for what changes the fabric: a plan that is being made knows by
 // it which line of the script asks for that.
 func Change(c *lang.Call, fn func(context.Context) error) error {
-	cause := engine.Cause{Place: c.Fiber().Place}
+	cause := plan.Cause{Place: c.Fiber().Place}
 	for depth := range c.Thread.CallStackDepth() {
 		if pos := c.Thread.CallFrame(depth).Pos; pos.Line > 0 {
 			cause.Line = fmt.Sprintf("%s:%d", pos.Filename(), pos.Line)
 			break
 		}
 	}
-	return c.Block(func(ctx context.Context) error { return fn(engine.WithCause(ctx, cause)) })
+	return c.Block(func(ctx context.Context) error { return fn(plan.WithCause(ctx, cause)) })
 }

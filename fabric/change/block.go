@@ -57,7 +57,7 @@ func setBlocks(ctx context.Context, e *engine.Engine, tables []*Table, changed [
 			continue
 		}
 		var writes []tableWrite
-		if t.Kind.writes != nil && e.Overlay() == nil { // a plan has each block by itself
+		if t.Kind.writes != nil && e.Interceptor() == nil { // a plan has each block by itself
 			writes = t.Kind.writes(t, changed[i])
 		} else {
 			writes = t.eachBlock(changed[i])

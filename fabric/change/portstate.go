@@ -70,7 +70,7 @@ func SetPortStates(ctx context.Context, e *engine.Engine, changes ...*PortState)
 	if err := Apply(ctx, e, sets...); err != nil {
 		return err
 	}
-	if e.Overlay() != nil { // nothing has happened that could be waited for
+	if e.Interceptor() != nil { // nothing has happened that could be waited for
 		for i, c := range open {
 			c.Err, c.After = sets[i].Err, sets[i].After
 		}

@@ -56,7 +56,7 @@ func Apply(ctx context.Context, e *engine.Engine, sets ...*Set) error {
 	first := map[nodeAt]*Set{} // of those to one node, which asks for its GUID
 	unread := map[*Set]bool{}
 	for _, c := range sets {
-		if c.Before != nil && e.Overlay() == nil {
+		if c.Before != nil && e.Interceptor() == nil {
 			continue
 		}
 		unread[c] = true

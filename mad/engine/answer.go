@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"iter"
-
-	"fabsh/mad"
-)
+import "fabsh/mad"
 
 // Answers: what came from there with header h may be the answer to a request
 // with header asked that went to that place. That the transaction ID fits is not
@@ -37,10 +33,6 @@ func Answers(asked, h *mad.Header, to, from *Address, lmc uint8) bool {
 	return (h.Modifier^asked.Modifier)&a.Place() == 0
 }
 
-// MaxLMC is the largest LMC: the LIDs of one port differ in no more bits
-// (IBA 14.2.5.6).
-const MaxLMC = 7
-
 // SamePort: from may be another address of the port at a, which has that LMC. With
 // a global route header its GID says so, else its LID. What goes to the permissive
 // LID comes to whoever is there.
@@ -54,42 +46,8 @@ func (a *Address) SamePort(from *Address, lmc uint8) bool {
 	return a.LID != 0 && from.LID != 0 && (a.LID^from.LID)>>lmc == 0
 }
 
-// answers: d may be the answer to c.
-func (e *Engine) answers(d *Datagram, c *Call) bool {
+// answers reports whether d may be the answer to c.
+func (r *receiver) answers(d *Datagram, c *Call) bool {
 	h, asked := mad.ParseHeader(d.MAD), c.Header()
-	return Answers(&asked, &h, &c.s.to, &d.Address, e.LMC(c.s.to.LID))
-}
-
-// lmcs are those of ports, by LID; unknown where nobody has told.
-type lmcs [mad.MaxUnicastLID + 1]uint8
-
-const unknownLMC = 0xff
-
-// KnowLMCs tells the engine which LIDs ports have, and forgets what it was told
-// before: ports are pairs of a LID and an LMC. What answers for one port must then
-// come from the LIDs of that port. Where ports claim the same LIDs the larger LMC
-// counts.
-func (e *Engine) KnowLMCs(ports iter.Seq2[mad.LID, uint8]) {
-	t := new(lmcs)
-	for i := range t {
-		t[i] = unknownLMC
-	}
-	for lid, lmc := range ports {
-		lmc = min(lmc, MaxLMC)
-		first := lid >> lmc << lmc
-		for i := range mad.LID(1) << lmc {
-			if at := first + i; at <= mad.MaxUnicastLID && (t[at] == unknownLMC || t[at] < lmc) {
-				t[at] = lmc
-			}
-		}
-	}
-	e.lmcs.Store(t)
-}
-
-// LMC is that of the port with a LID; MaxLMC where that is not known.
-func (e *Engine) LMC(lid mad.LID) uint8 {
-	if t := e.lmcs.Load(); t != nil && lid <= mad.MaxUnicastLID && t[lid] != unknownLMC {
-		return t[lid]
-	}
-	return MaxLMC
+	return Answers(&asked, &h, &c.s.to, &d.Address, r.lmcs.of(c.s.to.LID))
 }

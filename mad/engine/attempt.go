@@ -5,31 +5,23 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine/congestion"
+	"fabsh/mad/engine/rmpp"
 )
 
-// takeAttempt puts the next attempt of c, which the window lets through, in
-// writer.out. It is a copy, for c may end, and its buffer go back to its owner,
+// putAttempt puts the next attempt of c, which the window lets through, in
+// out. It is a copy, for c may end, and its buffer go back to its owner,
 // while the transport still reads the datagram.
-func (e *Engine) takeAttempt(c *Call) {
-	if c.s.phase == phaseResend {
-		e.stats.Retried++
-	} else {
-		e.flow.slots.open(c)
-	}
-	e.flow.dequeue(c)
-	e.flow.enter(c)
-
-	now := e.now()
-	c.s.phase = phaseSent
-	e.flow.slots.setAttempt(c, c.Attempts)
+func (s *sender) putAttempt(c *Call) {
+	s.calls.open(c)
+	now := s.calls.timers.now()
 	measured := c.s.dest.rto()
-	rto := min(max(measured, minRTO), c.s.timeout)
-	if c.Attempts == 0 {
+	rto := min(max(measured, congestion.MinRTO), c.s.timeout)
+	if c.Attempts == 1 {
 		c.s.firstSent, c.s.due = now, now
-		c.s.period = c.s.dest.class.losses.period
-		e.policy.setDeadlines(c, now, rto)
+		c.s.period = c.s.dest.class.losses.Period()
+		s.policy.setDeadlines(c, now, rto)
 	}
-	c.Attempts++
 	c.s.silentSince = now
 	c.s.extendDeadlines(now - c.s.due)
 	c.s.due = now + c.s.wait
@@ -38,57 +30,82 @@ func (e *Engine) takeAttempt(c *Call) {
 	}
 	leaveAfter := max(measured, minLeaveAfter)
 	if measured == 0 && c.Attempts == 1 {
-		leaveAfter = minRTO
+		leaveAfter = congestion.MinRTO
 	}
-	e.timers.set(c, min(now+leaveAfter, c.s.due))
+	s.calls.timers.set(c, min(now+leaveAfter, c.s.due))
 
-	d := &e.writer.out
+	d := &s.out
+	s.job = job{true, c.s.tid}
 	d.Timeout = c.s.timeout
 	switch {
 	case !c.isAnswered():
 		d.Timeout = 0
-	case e.traits.RMPP && isTable(&c.MAD):
+	case s.tables && isTable(&c.MAD):
 		// A kernel drops a table that is not whole by then, however many
 		// segments it has; here it is welcome until the end.
 		d.Timeout = c.s.giveUp - now
 	}
-	e.putHeader(c, d)
+	c.putHeader(d, s.calls.keys)
 	if c.Payload != nil {
-		e.takePayload(c, d, rto)
+		s.putPayload(c, rto)
 	}
-	e.beginSend(now)
+	s.begin(now)
 }
 
-// putHeader puts c's MAD in d, with what the engine adds to it.
-func (e *Engine) putHeader(c *Call, d *Datagram) {
+// putPayload puts c's request in out, which has the header: the whole, if the
+// transport cuts it, or its first segment.
+func (s *sender) putPayload(c *Call, rto time.Duration) {
+	d := &s.out
+	if s.policy.wholeRequests() {
+		d.MAD = append(d.MAD[:mad.SADataOffset], c.Payload...)
+		h := mad.RMPPHeader{RMPPVersion: 1, RMPPType: mad.RMPPTypeData, RRespTime: mad.NoRespTime, RMPPFlags: mad.RMPPFlagsActive}
+		h.Encode(d.MAD[mad.RMPPOffset:])
+		return
+	}
+	t := rmpp.NewTransfer(len(c.Payload), rto)
+	c.putSegment(t, d)
+	if s.calls.outbox.noACK {
+		return // there is only this one, and the answer
+	}
+	c.s.tx = t
+	s.calls.await(c, c.s.silentSince, t.RTO())
+}
+
+// putSegment puts the next segment of c's request in out.
+func (s *sender) putSegment(c *Call) {
+	now := s.calls.timers.now()
+	s.job = job{true, c.s.tid}
+	c.putHeader(&s.out, s.calls.keys)
+	c.putSegment(c.s.tx, &s.out)
+	if c.s.tx.More() {
+		s.calls.outbox.segments.push(c) // in turns with others' segments
+	} else {
+		c.s.phase = phaseSent
+		s.calls.await(c, now, c.s.tx.RTO())
+	}
+	s.calls.counts.Sent++
+	s.begin(now)
+}
+
+// putHeader puts c's MAD in d, with the transaction ID and the key that belong to it.
+func (c *Call) putHeader(d *Datagram, keys *Keys) {
 	d.Address = c.s.to
 	d.MAD = append(d.MAD[:0], c.MAD[:]...)
 	if c.s.keyless {
 		dropKey(d.MAD)
 	} else {
-		e.options.Keys.put(d.MAD, c.Guard)
+		keys.put(d.MAD, c.Guard)
 	}
 	binary.BigEndian.PutUint64(d.MAD[mad.TIDOffset:], uint64(c.s.tid))
 }
 
-// resend queues c for another attempt. Time runs meanwhile, so that
-// a transport which takes nothing cannot hold up the end.
-func (e *Engine) resend(c *Call, now time.Duration) {
-	c.s.rx = nil
-	e.writer.dropSegments(c)
-	c.s.due = now
-	c.s.phase = phaseResend
-	c.s.dest.class.again.push(c)
-	e.timers.set(c, c.s.giveUp)
-}
-
-// pause has c sent again after a while.
-func (e *Engine) pause(c *Call, until time.Duration) {
-	e.flow.leave(c)
-	e.writer.dropSegments(c)
-	e.flow.dequeue(c)
-	c.s.phase = phasePaused
-	e.timers.set(c, until)
+// putSegment puts the next segment of t, the transfer of c's request, in d, which has
+// the header. The answer to all is the answer to the last.
+func (c *Call) putSegment(t *rmpp.Transfer, d *Datagram) {
+	d.Timeout = 0
+	if last := t.Put(d.MAD, c.Payload); last {
+		d.Timeout = c.s.timeout
+	}
 }
 
 // backOff is the n-th pause, exponential: from 10 ms doubling up to most.

@@ -255,7 +255,7 @@ func TestRetryLadder(t *testing.T) {
 				}), test.opt)
 				defer mustClose(t, e)
 				if test.rtt > 0 {
-					e.flow.classes[kindSMP].rtt.add(test.rtt)
+					e.calls.flow.classes[kindSMP].rtt.Add(test.rtt)
 				}
 				var c Call
 				c.PutSMP(mad.MethodGet, 0x15, 3, nil)

@@ -45,10 +45,6 @@ type Call struct {
 	// Retries none.
 	Timeout time.Duration
 	Retries int
-	// Cause is that of Do's context, for an Overlay; nil: none is known.
-	Cause *Cause
-	// Held is what an Overlay keeps about the call from Ask to Answer.
-	Held any
 	// Notify is told when the call has ended, on one of the engine's
 	// goroutines or on the one that calls Cancel or Close. It must not
 	// block; it may Start calls. Nil: nobody is told.
@@ -60,8 +56,8 @@ type Call struct {
 	// Elapsed is from Start to the end.
 	Elapsed time.Duration
 
-	s       callState
-	overlay Overlay // that let it pass; nil: none
+	s        callState
+	answered func(*Call) error // of the Interceptor; nil: none
 }
 
 // Completer is told that a call has ended.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine/congestion"
 )
 
 // destination is a node as one kind of classes knows it. It admits a few calls
@@ -11,17 +12,17 @@ import (
 type destination struct {
 	key     destKey
 	class   *classFlow
-	window  congestionWindow // of admitted calls
-	open    int              // admitted calls: neither answered nor sent a second time
+	window  congestion.Window // of admitted calls
+	open    int               // admitted calls: neither answered nor sent a second time
 	held    callList
-	rtt     rttEstimator
+	rtt     congestion.RTT
 	baseRTT time.Duration
 	calls   int // that know of it, from Start to the end
 	place   int // in flow.dests
 }
 
 // rto is the class's RTO, or d's own if that is longer; 0: none is known yet.
-func (d *destination) rto() time.Duration { return max(d.class.rtt.rto(), d.rtt.rto()) }
+func (d *destination) rto() time.Duration { return max(d.class.rtt.RTO(), d.rtt.RTO()) }
 
 // destKey tells destinations apart: LID or directed route, or GID.
 type destKey struct {
@@ -96,7 +97,7 @@ func (f *flow) release(d *destination) {
 // are longer than those of its class.
 func (d *destination) hasTold() bool {
 	start := &d.class.perDestination
-	return d.window.size != start.size || d.window.threshold != start.threshold || d.rtt.rto() > max(d.class.rtt.rto(), minLeaveAfter)
+	return d.window.Differs(start) || d.rtt.RTO() > max(d.class.rtt.RTO(), minLeaveAfter)
 }
 
 // forget takes d from those that are looked up.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine/congestion"
 )
 
 // TestBusyDestination: many calls to a dead node hold up no other's.
@@ -53,7 +54,7 @@ func TestDestinations(t *testing.T) {
 			time.AfterFunc(time.Microsecond, func() { f.deliver(respond(d)) })
 		}), Options{})
 		defer mustClose(t, e)
-		e.flow.maxDests = 100
+		e.calls.flow.maxDests = 100
 		ask := func() {
 			for range windowDestination {
 				e.Start(getNodeInfo(7))
@@ -77,11 +78,11 @@ func TestDestinations(t *testing.T) {
 				e.Do(t.Context(), calls[2000])
 				calls[2000].MAD[mad.MethodOffset] = byte(mad.MethodGet)
 			}
-			if i == 50 && len(e.flow.dests) != 52 {
-				t.Errorf("%d destinations, want 52", len(e.flow.dests))
+			if i == 50 && len(e.calls.flow.dests) != 52 {
+				t.Errorf("%d destinations, want 52", len(e.calls.flow.dests))
 			}
 		}
-		if n := len(e.flow.dests); n > 101 {
+		if n := len(e.calls.flow.dests); n > 101 {
 			t.Errorf("%d destinations", n)
 		}
 		ask()
@@ -94,8 +95,8 @@ func TestDestinations(t *testing.T) {
 				t.Errorf("call %d: %v", i, c.Err)
 			}
 		}
-		if n := len(e.flow.dests); n != len(e.flow.classes[kindSMP].dests) {
-			t.Errorf("%d destinations, %d looked up", n, len(e.flow.classes[kindSMP].dests))
+		if n := len(e.calls.flow.dests); n != len(e.calls.flow.classes[kindSMP].dests) {
+			t.Errorf("%d destinations, %d looked up", n, len(e.calls.flow.classes[kindSMP].dests))
 		}
 	})
 }
@@ -139,7 +140,7 @@ func TestDeadNodes(t *testing.T) {
 	// Each of the 50 dead nodes holds 1 of 32 places for 100 ms.
 	scattered := func(lid mad.LID) bool { return lid%100 == 0 }
 	answered, all := sweep(t, scattered)
-	if most := healthy + 50*minRTO/32 + minRTO; answered > most {
+	if most := healthy + 50*congestion.MinRTO/32 + congestion.MinRTO; answered > most {
 		t.Errorf("1%% dead: the others answered after %v, want at most %v", answered, most)
 	}
 	if most := answered + 3*time.Second; all > most {
@@ -148,7 +149,7 @@ func TestDeadNodes(t *testing.T) {
 	// The first 100 all dead: the window is full of them until they are
 	// presumed lost, 4 first, then 8, 16, 32, 32.
 	answered, all = sweep(t, func(lid mad.LID) bool { return lid <= 100 })
-	if most := healthy + 6*minRTO; answered > most || all > most+3*time.Second {
+	if most := healthy + 6*congestion.MinRTO; answered > most || all > most+3*time.Second {
 		t.Errorf("first 100 dead: the others answered after %v, all ended after %v", answered, all)
 	}
 }

@@ -37,7 +37,7 @@ func (e *Engine) do(ctx context.Context, calls []*Call) error {
 	b.left.Store(int64(len(calls)) + 1)
 	for _, c := range calls {
 		c.Notify = &b
-		e.Start(c)
+		e.start(ctx, c)
 	}
 	b.Complete(nil)
 	select {

@@ -1,41 +1,35 @@
 // Package engine moves management datagrams: many calls at a time over one
 // Transport.
 //
-//	engine.go       the engine: start of calls, limits, permissions
+//	engine.go          the engine: start of calls, limits, permissions
 //	call.go request.go do.go   one request and its answer
-//	callstate.go    what the engine keeps of a call: phase, deadlines, queues
-//	lifecycle.go    open, halted, closed, fatal error; how a call ends
-//	writer.go attempt.go   what is sent next, and one attempt of a call
-//	fastpath.go     the reader sends what answers make room for
-//	reader.go       what comes: matched, completed
-//	answer.go       whose answer counts
-//	timer.go expire.go     what falls due: the timer heap, and what is done then
-//	policy.go recorded.go  what differs between a fabric and a recording of one
-//	flow.go destination.go slot.go   what may be outstanding at once
-//	congestion.go   the congestion window: slow start, AIMD
-//	losses.go       random loss, or a short queue
-//	rtt.go histogram.go    round-trip times: RTO, delay, quantiles
-//	rmpp.go         RMPP: ACK, STOP and ABORT, and what they say
-//	assembly.go     RMPP: an answer of many segments
-//	transfer.go     RMPP: a request of many segments
-//	listen.go       what comes unasked: traps, Reports
-//	redirect.go     agents that send a request elsewhere
-//	key.go          the keys that requests show
-//	transport.go address.go   what carries datagrams, and where they go
-//	overlay.go      what stands over the fabric while changes are planned
-//	stats.go error.go
+//	lifecycle.go       open, halted, closed, fatal error
+//	calls.go callstate.go   the open calls: phases, deadlines, queues, the end
+//	slot.go            transaction IDs
+//	flow.go destination.go  what may be outstanding at once
+//	timer.go expire.go what falls due: the timer heap, and what is done then
+//	outbox.go          ACKs, replies and segments that are to be sent
+//	sender.go attempt.go    what is sent next, and one attempt of a call
+//	writer.go          who sends: the writer, or the reader on the fast path
+//	reader.go table.go      what comes: matched, completed; tables of many segments
+//	answer.go lmc.go   whose answer counts
+//	policy.go          what differs between a fabric and a recording of one
+//	listen.go          what comes unasked: traps, Reports
+//	redirect.go follow.go   agents that send a request elsewhere
+//	key.go             the keys that requests show
+//	intercept.go       what stands over the fabric while changes are planned
+//	transport.go address.go what carries datagrams, and where they go
+//	stats.go histogram.go error.go
 //
-// The terms are those of transport protocols: RTT is a round-trip time; the base
-// RTT is the shortest one, without queueing; RTO, the retransmission timeout, is
-// mean + 4 deviations of the RTT (RFC 6298); a congestion window is how many
-// requests may be outstanding; AIMD is additive increase, multiplicative
-// decrease.
+// The windows and round-trip times are those of mad/engine/congestion, the transfer of
+// long requests and answers is mad/engine/rmpp.
 package engine
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,22 +82,25 @@ type Options struct {
 // no time would only meet it again. An answer BUSY is no loss: the request is
 // sent again after 10, 20, 40, ... ms until (Retries+1) x Timeout have gone by
 // since it was first sent; then the call ends with that status.
+//
+// An Engine is safe for concurrent use. It owns a Call from Start to Complete, its
+// transport from New to the end of Close, and nothing else that it is given.
 type Engine struct {
-	transport Transport
-	options   Options // defaults put in
-	traits    Traits
-	policy    policy // live, or of a recording
-	lmcs      atomic.Pointer[lmcs]
-	overlay   atomic.Pointer[Overlay] // nil: none
+	transport   Transport
+	options     Options // defaults put in
+	traits      Traits
+	interceptor atomic.Pointer[Interceptor] // nil: none
 
-	mu        sync.Mutex // guards all below, and the state of lent calls
-	life      lifecycle  // whether calls are taken
-	flow      flow       // what may be outstanding
-	writer    writer     // what is to be sent
-	timers    timers     // what falls due
-	listeners listeners  // who takes what comes unasked
-	redirects redirects  // which agents send requests elsewhere
-	stats     Counts
+	// Parts with their own locks, taken last.
+	lmcs      lmcs
+	redirects redirects
+	listeners listeners
+
+	mu       sync.Mutex // guards all below, and the state of lent calls
+	life     lifecycle  // whether calls are taken
+	calls    calls      // the open ones, and what becomes of them
+	sender   sender     // what is sent next, and by whom
+	receiver receiver   // what follows from answers
 }
 
 // New starts an engine on t, which it owns from now on.
@@ -121,15 +118,25 @@ func New(t Transport, o Options) *Engine {
 	case o.Retries < 0:
 		o.Retries = 0
 	}
-	e := &Engine{transport: t, options: o, traits: traits, policy: policyFor(traits), listeners: listeners{}, redirects: redirects{}}
-	e.life.init()
-	e.flow.init(e.policy, o.Window, traits.MaxOutstanding)
-	if o.FixedWindow {
-		e.flow.fixWindows()
+	outstanding := traits.MaxOutstanding
+	if outstanding <= 0 || outstanding > numSlots {
+		outstanding = numSlots
 	}
-	e.writer.init()
-	e.timers.init()
-	e.writer.fastPath = t.BeforeWait(e.beforeWait)
+	e := &Engine{transport: t, options: o, traits: traits}
+	e.listeners.byKey = map[listenKey]*Listener{}
+	e.life.init()
+	p := policyFor(traits)
+	cs := &e.calls
+	cs.keys, cs.redirects, cs.gaveUp, cs.outbox.noACK = o.Keys, &e.redirects, t.GaveUp, traits.NoACK
+	cs.slots.init(outstanding, unguessable())
+	cs.flow.init(p, min(o.Window, outstanding))
+	if o.FixedWindow {
+		cs.flow.fixWindows()
+	}
+	cs.timers.init()
+	e.sender.init(cs, &o, p, traits.RMPP)
+	e.receiver = receiver{calls: cs, policy: p, whole: traits.RMPP, represses: o.Write, lmcs: &e.lmcs, listeners: &e.listeners}
+	e.sender.fastPath = t.BeforeWait(e.beforeWait)
 	e.life.goroutines.Go(e.writeLoop)
 	e.life.goroutines.Go(e.readLoop)
 	e.life.goroutines.Go(e.timeLoop)
@@ -137,17 +144,18 @@ func New(t Transport, o Options) *Engine {
 }
 
 // Start begins c and returns at once; c.Notify is told of the end, of
-// failures too. A call that has not ended must not be started again.
-func (e *Engine) Start(c *Call) {
-	overlay := e.Overlay()
+// failures too. A call that has not ended must not be started again: Start panics.
+func (e *Engine) Start(c *Call) { e.start(context.Background(), c) }
+
+func (e *Engine) start(ctx context.Context, c *Call) {
+	var answered func(*Call) error
 	var refused error
-	if overlay != nil {
-		refused = overlay.Ask(c)
+	if i := e.Interceptor(); i != nil {
+		answered, refused = i.Request(ctx, c)
 	}
 	effect, err := e.check(c)
-	if refused != nil {
-		err = refused
-	}
+	err = cmp.Or(refused, err)
+	cs := &e.calls
 	e.mu.Lock()
 	if c.s.phase != phaseIdle {
 		e.mu.Unlock()
@@ -157,29 +165,29 @@ func (e *Engine) Start(c *Call) {
 	if err == nil {
 		err = e.life.refusal()
 	}
-	if err == nil && e.writer.stalled {
-		err = e.stallError()
+	if err == nil && e.sender.state == sendStalled {
+		err = e.sender.stallError()
 	}
 	if err != nil {
-		e.stats.Refused++
+		cs.counts.Refused++
 		e.mu.Unlock()
 		c.Err = newError(c, err)
 		// Not here: the caller may hold what Complete wants.
 		go c.complete()
 		return
 	}
-	c.overlay = overlay
+	c.answered = answered
 	to := e.redirects.of(c)
-	c.s = callState{method: mad.Method(c.MAD[mad.MethodOffset]), reads: effect == mad.EffectRead, timeout: c.Timeout, retries: max(0, c.Retries), started: e.now(), to: to.Address}
+	c.s = callState{method: mad.Method(c.MAD[mad.MethodOffset]), reads: effect == mad.EffectRead, timeout: c.Timeout, retries: max(0, c.Retries), started: cs.timers.now(), to: to.Address}
 	c.s.keyless = !e.options.Keys.goTo(&c.To, &to)
-	c.s.dest = e.flow.destination(c)
+	c.s.dest = cs.flow.destination(c)
 	if c.Timeout <= 0 {
 		c.s.timeout = e.options.Timeout
 	}
 	if c.Retries == 0 {
 		c.s.retries = e.options.Retries
 	}
-	e.flow.admit(c)
+	cs.flow.admit(c)
 	e.unlock()
 }
 
@@ -202,33 +210,54 @@ func (e *Engine) check(c *Call) (mad.Effect, error) {
 // Port reads the facts of the local port afresh.
 func (e *Engine) Port() (Port, error) { return e.transport.Port() }
 
-// Options are the limits and permissions in force, defaults put in.
+// Options returns the limits and permissions in force, defaults put in.
 func (e *Engine) Options() Options { return e.options }
 
 // Traits says what the transport does by itself.
 func (e *Engine) Traits() Traits { return e.traits }
 
-// Write: requests that change the fabric are allowed.
+// Write reports whether requests that change the fabric are allowed.
 func (e *Engine) Write() bool { return e.options.Write }
 
-// now is the time since the engine began: monotonic, and cheap to compare.
-func (e *Engine) now() time.Duration { return time.Since(e.timers.epoch) }
-
-// unlock wakes the writer if there is something to send, and nobody will.
+// unlock releases the lock, wakes the writer if there is something to send and nobody
+// will, and completes the calls that have ended.
 func (e *Engine) unlock() {
-	w := &e.writer
-	wake := w.idle && !w.reading && (w.pending() || e.flow.next() != nil)
+	s := &e.sender
+	wake := s.isNeeded()
 	if wake {
-		w.idle = false
+		s.state = sendChoosing
 	}
+	ended := e.calls.takeEnded()
 	e.mu.Unlock()
 	if wake {
-		w.wake <- struct{}{}
+		s.wake <- struct{}{}
 	}
+	ended.complete()
 }
 
-// isSendError: err concerns one datagram, not the transport.
+// isSendError reports whether err concerns one datagram, not the transport.
 func isSendError(err error) bool {
 	var s *SendError
 	return errors.As(err, &s)
+}
+
+// maxRequest is how long a request is at most, in bytes.
+const maxRequest = 1 << 30
+
+// checkPayload says why c's payload cannot be sent.
+func (e *Engine) checkPayload(c *Call) error {
+	n := len(c.Payload)
+	switch {
+	case c.Payload == nil:
+		return nil
+	case mad.Class(c.MAD[mad.ClassOffset]) != mad.ClassSubnAdm:
+		return errors.New("only requests to subnet administration may be longer than one MAD")
+	case !c.isAnswered():
+		return errors.New("only requests that are answered may be longer than one MAD")
+	case n > maxRequest:
+		return fmt.Errorf("a request of %d bytes, more than %d", n, maxRequest)
+	case n > mad.SegmentData && e.traits.NoACK && !e.receiver.policy.wholeRequests():
+		return fmt.Errorf("a request of %d bytes, but to this fabric none is carried that does not fit in one MAD, %d bytes: ask for less at once", n, mad.SegmentData)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine/congestion"
 )
 
 // Sizes of windows, in requests.
@@ -33,8 +34,7 @@ const (
 	minRTO        = 100 * time.Millisecond
 )
 
-// flow is what may be outstanding: the windows, the destinations, the transaction
-// IDs. A call goes from its destination's queue (phaseHeld) to its class's
+// flow is what may be outstanding: the windows and the destinations. A call goes from its destination's queue (phaseHeld) to its class's
 // (phaseReady), and is sent when all windows have room. Engine.mu guards it.
 type flow struct {
 	window   int // requests that may be outstanding, of all classes
@@ -44,25 +44,24 @@ type flow struct {
 	dests    []*destination
 	spare    []*destination // forgotten, to be used again
 	maxDests int
-	slots    slots
-	heaps    uint64 // of answers that came: between two of them the reader waited
+	bursts   uint64 // of answers that came: between two of them the reader waited
 }
 
 // classFlow is one kind of management classes: their share in the window.
 type classFlow struct {
-	window   congestionWindow // requests in flight
-	losses   losses           // of requests; how large window may become
+	window   congestion.Window // requests in flight
+	losses   congestion.Losses // of requests; how large window may become
 	inFlight int
 	ready    callList // calls to be sent
 	again    callList // calls to be sent again
 
-	rtt rttEstimator
+	rtt congestion.RTT
 	// baseRTT is by distance: hops of a directed route, each of which takes a
 	// switch's agent its time, and, last, LIDs.
 	baseRTT   [mad.MaxHops + 2]time.Duration
 	histogram histogram
 
-	perDestination congestionWindow // what each destination begins with
+	perDestination congestion.Window // what each destination begins with
 	dests          map[destKey]*destination
 	last           *destination // the one found last; nil: none
 }
@@ -85,14 +84,9 @@ func kindOf(c mad.Class) int {
 	return kindGMP
 }
 
-// init divides window among the classes. The transport takes at most
-// maxOutstanding requests, silent ones too; 0: any number.
-func (f *flow) init(p policy, window, maxOutstanding int) {
-	if maxOutstanding <= 0 || maxOutstanding > numSlots {
-		maxOutstanding = numSlots
-	}
-	f.slots.init(maxOutstanding, unguessable())
-	f.window = p.window(min(window, maxOutstanding))
+// init divides window among the classes.
+func (f *flow) init(p policy, window int) {
+	f.window = p.window(window)
 	f.maxDests = maxDestinations
 	for i := range f.classes {
 		w := &f.classes[i]
@@ -104,8 +98,8 @@ func (f *flow) init(p policy, window, maxOutstanding int) {
 // fixWindows makes all windows as large as they may become, for good.
 func (f *flow) fixWindows() {
 	for i := range f.classes {
-		f.classes[i].window.fix()
-		f.classes[i].perDestination.fix()
+		f.classes[i].window.Fix()
+		f.classes[i].perDestination.Fix()
 	}
 }
 
@@ -118,20 +112,20 @@ func (f *flow) sample(c *Call, sent, now time.Duration) {
 	if isTable(&c.MAD) {
 		return // it is the agent's work that takes its time
 	}
-	w.rtt.add(rtt)
-	d.rtt.add(rtt)
+	w.rtt.Add(rtt)
+	d.rtt.Add(rtt)
 	resent := sent > c.s.firstSent && c.s.busy == 0
-	delay := delayOf(rtt, w.window.probes(sent), &w.baseRTT[distance(c)])
-	w.window.answered(delay, f.heaps, sent, now)
-	d.window.answered(delayOf(rtt, d.window.probes(sent), &d.baseRTT), f.heaps, sent, now)
-	w.losses.add(c.s.period, delay, resent)
-	switch w.losses.judge(now) {
-	case lossByQueue:
-		w.window.limit()
-	case lossRandom:
-		w.window.unlimit()
-	case lossNone:
-		w.window.raise()
+	delay := congestion.DelayOf(rtt, w.window.Probes(sent), &w.baseRTT[distance(c)])
+	w.window.Answered(delay, f.bursts, sent, now)
+	d.window.Answered(congestion.DelayOf(rtt, d.window.Probes(sent), &d.baseRTT), f.bursts, sent, now)
+	w.losses.Add(c.s.period, delay, resent)
+	switch w.losses.Judge(now) {
+	case congestion.QueueLoss:
+		w.window.Limit()
+	case congestion.RandomLoss:
+		w.window.Unlimit()
+	case congestion.NoLoss:
+		w.window.Raise()
 	}
 }
 
@@ -146,8 +140,8 @@ func distance(c *Call) int {
 // admit queues c for the window, or holds it while its destination is full.
 func (f *flow) admit(c *Call) {
 	d := c.s.dest
-	if d.open >= d.window.size {
-		d.window.full = true
+	if d.open >= d.window.Size() {
+		d.window.MarkFull()
 		c.s.phase = phaseHeld
 		d.held.push(c)
 		return
@@ -168,15 +162,18 @@ func (f *flow) discharge(c *Call) {
 	c.s.admitted = false
 	d := c.s.dest
 	d.open--
-	for d.held.head != nil && d.open < d.window.size {
+	for d.held.head != nil && d.open < d.window.Size() {
 		f.admit(d.held.pop())
 	}
-	d.window.full = d.window.full || d.held.head != nil
+	if d.held.head != nil {
+		d.window.MarkFull()
+	}
 }
 
 // next is the call to be sent, if the windows have room: of those to be sent
-// again that which waits longest, or that admitted first.
-func (f *flow) next() *Call {
+// again that which waits longest, or that admitted first. opens: there is a
+// transaction ID for one that was not sent yet.
+func (f *flow) next(opens bool) *Call {
 	if f.inFlight >= f.window {
 		return nil
 	}
@@ -184,13 +181,13 @@ func (f *flow) next() *Call {
 	for i := range f.classes {
 		w := &f.classes[i]
 		c := w.again.head
-		if c == nil && f.slots.hasRoom() {
+		if c == nil && opens {
 			c = w.ready.head
 		}
 		switch {
 		case c == nil:
-		case w.inFlight >= w.window.size:
-			w.window.full = true
+		case w.inFlight >= w.window.Size():
+			w.window.MarkFull()
 		case first == nil || c.s.order < first.s.order:
 			first = c
 		}
@@ -230,6 +227,6 @@ func (f *flow) leave(c *Call) {
 func (f *flow) presumeLost(c *Call, now time.Duration) {
 	if c.s.inWindow {
 		f.leave(c)
-		c.s.dest.class.window.unanswered(f.heaps, c.s.silentSince, now)
+		c.s.dest.class.window.Unanswered(f.bursts, c.s.silentSince, now)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine/congestion"
 )
 
 // load is what a peer has to carry at the same time.
@@ -135,7 +136,7 @@ func TestRoutes(t *testing.T) {
 		sent := map[string]int{}
 		e := New(newFake(func(f *fakeTransport, d Datagram) { sent[mad.RouteOf(d.MAD).String()]++ }), Options{})
 		defer mustClose(t, e)
-		e.flow.classes[kindSMP].window.size = defaultWindow
+		e.calls.flow.classes[kindSMP].window = congestion.NewWindow(defaultWindow, windowStart, defaultWindow)
 		routes := []mad.DirectedRoute{{0}, {0, 1}, {0, 1, 2}}
 		for i := range 60 {
 			c := getNodeInfo(1)
@@ -161,7 +162,7 @@ func TestFIFO(t *testing.T) {
 			}
 		}), Options{Window: 10})
 		defer mustClose(t, e)
-		e.flow.classes[kindSMP].window.size = 10
+		e.calls.flow.classes[kindSMP].window = congestion.NewWindow(10, windowStart, defaultWindow)
 		w := waiter{make(chan *Call, 100)}
 		var want []mad.LID
 		start := func(lid mad.LID) {
@@ -259,7 +260,7 @@ func TestShortQueue(t *testing.T) {
 					}
 					e.Do(t.Context(), calls...)
 				}
-				if got := e.flow.classes[kindSMP].window.ceiling; got != test.top {
+				if got := e.calls.flow.classes[kindSMP].window.Ceiling(); got != test.top {
 					t.Errorf("the window may grow to %d, want %d", got, test.top)
 				}
 			})

@@ -79,15 +79,15 @@ func checkEmpty(t *testing.T, e *Engine) {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.flow.inFlight != 0 || e.flow.slots.free.len() != numSlots || len(e.timers.heap) != 0 || e.writer.segments != (callList{}) {
-		t.Errorf("%d in flight, %d slots free, %d timers, segments: %v", e.flow.inFlight, e.flow.slots.free.len(), len(e.timers.heap), e.writer.segments.head != nil)
+	if e.calls.flow.inFlight != 0 || e.calls.slots.free.len() != numSlots || len(e.calls.timers.heap) != 0 || e.calls.outbox.segments != (callList{}) {
+		t.Errorf("%d in flight, %d slots free, %d timers, segments: %v", e.calls.flow.inFlight, e.calls.slots.free.len(), len(e.calls.timers.heap), e.calls.outbox.segments.head != nil)
 	}
-	for i := range e.flow.classes {
-		if w := &e.flow.classes[i]; w.inFlight != 0 || w.ready != (callList{}) || w.again != (callList{}) {
+	for i := range e.calls.flow.classes {
+		if w := &e.calls.flow.classes[i]; w.inFlight != 0 || w.ready != (callList{}) || w.again != (callList{}) {
 			t.Errorf("kind %d: %d in flight, ready: %v, again: %v", i, w.inFlight, w.ready.head != nil, w.again.head != nil)
 		}
 	}
-	for _, d := range e.flow.dests {
+	for _, d := range e.calls.flow.dests {
 		if d.open != 0 || d.held != (callList{}) {
 			t.Errorf("destination %v: %d open, held: %v", d.key.lid, d.open, d.held.head != nil)
 		}

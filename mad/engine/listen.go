@@ -3,17 +3,22 @@ package engine
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"sync"
 	"time"
 
 	"fabsh/mad"
 )
 
 // listeners are who takes what comes unasked: one of a class and method at a
-// time. Engine.mu guards them.
-type listeners map[listenKey]*Listener
+// time.
+type listeners struct {
+	mu     sync.Mutex // guards all below, and the Listeners' queues
+	byKey  map[listenKey]*Listener
+	err    error  // fatal: the transport has failed, or was closed
+	counts Counts // Unsolicited, Dropped, Foreign
+}
 
 // listenKey tells listeners apart.
 type listenKey struct {
@@ -21,19 +26,23 @@ type listenKey struct {
 	method mad.Method
 }
 
-// of is who takes requests with header h; nil: nobody.
-func (ls listeners) of(h *mad.Header) *Listener {
-	if h.ClassVersion != h.Class.Version() {
-		return nil
-	}
-	return ls[listenKey{h.Class.Family(), h.Method}]
-}
-
-// tell wakes all.
-func (ls listeners) tell() {
-	for _, l := range ls {
+// fail ends all, for err is fatal.
+func (ls *listeners) fail(err error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.err = err
+	for _, l := range ls.byKey {
 		l.tell()
 	}
+}
+
+// addTo adds the counts to those of the engine.
+func (ls *listeners) addTo(c *Counts) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	c.Unsolicited += ls.counts.Unsolicited
+	c.Dropped += ls.counts.Dropped
+	c.Foreign += ls.counts.Foreign
 }
 
 // Listen begins to take MADs of a class and method that nobody asked for, and
@@ -47,43 +56,59 @@ func (ls listeners) tell() {
 // Nil: all counts.
 func (e *Engine) Listen(c mad.Class, m mad.Method, counts func(d *Datagram) bool) (*Listener, error) {
 	l := &Listener{
-		e:      e,
+		all:    &e.listeners,
 		key:    listenKey{c.Family(), m},
 		counts: counts,
 		ready:  make(chan struct{}, 1),
 		seed:   maphash.MakeSeed(),
 		events: make([]incoming, listenQueue),
 	}
-	e.mu.Lock()
-	err := e.life.err
-	if err == nil && e.listeners[l.key] != nil {
-		err = fmt.Errorf("somebody in this program listens to %s of class %v already", m.Name(c, c.Version()), c)
-	}
-	if err == nil {
-		e.listeners[l.key] = l
-	}
-	e.mu.Unlock()
+	err := e.listeners.add(l)
 	if err != nil {
 		return nil, err
 	}
 	if l.stop, err = e.transport.Accept(c, m); err != nil {
-		e.unlisten(l)
+		e.listeners.remove(l)
 		return nil, err
 	}
 	return l, nil
 }
 
+func (ls *listeners) add(l *Listener) error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	c, m := l.key.class, l.key.method
+	switch {
+	case ls.err != nil:
+		return ls.err
+	case ls.byKey[l.key] != nil:
+		return fmt.Errorf("somebody in this program listens to %s of class %v already", m.Name(c, c.Version()), c)
+	}
+	ls.byKey[l.key] = l
+	return nil
+}
+
+func (ls *listeners) remove(l *Listener) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l.closed = true
+	if ls.byKey[l.key] == l {
+		delete(ls.byKey, l.key)
+	}
+	l.tell()
+}
+
 // Listener takes what comes of one class and method. What comes faster than it
 // is taken is dropped, the newest first, and counted.
 type Listener struct {
-	e      *Engine
+	all    *listeners
 	key    listenKey
 	counts func(d *Datagram) bool
 	stop   func()
 	seed   maphash.Seed
 	ready  chan struct{} // something has changed
 
-	// The engine's lock guards all below.
+	// all.mu guards all below.
 	closed     bool
 	events     []incoming // a ring
 	head, tail uint64
@@ -121,14 +146,14 @@ func (l *Listener) Next(ctx context.Context, d *Datagram) (dropped uint64, err e
 }
 
 func (l *Listener) take(d *Datagram) (took bool, dropped uint64, err error) {
-	l.e.mu.Lock()
-	defer l.e.mu.Unlock()
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
 	if l.head == l.tail {
 		dropped, l.dropped = l.dropped, 0
 		if l.closed {
 			err = ErrClosed
 		}
-		return false, dropped, cmp.Or(l.e.life.err, err)
+		return false, dropped, cmp.Or(l.all.err, err)
 	}
 	ev := &l.events[l.head%listenQueue]
 	if dropped, ev.dropped = ev.dropped, 0; dropped > 0 {
@@ -139,27 +164,17 @@ func (l *Listener) take(d *Datagram) (took bool, dropped uint64, err error) {
 	return true, 0, nil
 }
 
-// Foreign counts what Next gave and nobody had asked for.
+// Foreign counts what Next gave and nobody had asked for, in Stats.
 func (l *Listener) Foreign() {
-	l.e.mu.Lock()
-	defer l.e.mu.Unlock()
-	l.e.stats.Foreign++
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	l.all.counts.Foreign++
 }
 
 // Close ends the listening: what is queued can still be taken.
 func (l *Listener) Close() {
-	l.e.unlisten(l)
+	l.all.remove(l)
 	l.stop()
-}
-
-func (e *Engine) unlisten(l *Listener) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	l.closed = true
-	if e.listeners[l.key] == l {
-		delete(e.listeners, l.key)
-	}
-	l.tell()
 }
 
 // tell wakes Next.
@@ -170,24 +185,23 @@ func (l *Listener) tell() {
 	}
 }
 
-// unsolicited takes in a request of others.
-func (e *Engine) unsolicited(d *Datagram, now time.Duration) {
-	e.stats.Unsolicited++
-	h := mad.ParseHeader(d.MAD)
-	l := e.listeners.of(&h)
-	if l == nil {
-		return
-	}
-	if l.counts != nil && !l.counts(d) {
-		e.stats.Foreign++
-		return
-	}
-	e.queueReply(d, &h)
+// deliver gives a request of others, with header h, to who listens, and reports whether
+// somebody does.
+func (ls *listeners) deliver(d *Datagram, h *mad.Header, now time.Duration) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.counts.Unsolicited++
+	l := ls.byKey[listenKey{h.Class.Family(), h.Method}]
 	switch {
+	case l == nil || h.ClassVersion != h.Class.Version():
+		return false
+	case l.counts != nil && !l.counts(d):
+		ls.counts.Foreign++
+		return false
 	case h.Method == mad.MethodReport && l.repeated(d, now):
 	case l.tail-l.head == listenQueue:
 		l.dropped++
-		e.stats.Dropped++
+		ls.counts.Dropped++
 	default:
 		ev := &l.events[l.tail%listenQueue]
 		ev.from, ev.dropped = d.Address, l.dropped
@@ -196,6 +210,19 @@ func (e *Engine) unsolicited(d *Datagram, now time.Duration) {
 		l.tail++
 	}
 	l.tell()
+	return true
+}
+
+// unsolicited takes in a request of others, with header h.
+func (r *receiver) unsolicited(d *Datagram, h *mad.Header, now time.Duration) {
+	switch {
+	case !r.listeners.deliver(d, h, now):
+	case h.Method == mad.MethodReport:
+		r.calls.outbox.reply(d, mad.MethodReportResp)
+	case h.Method == mad.MethodTrap && r.represses && h.Class != mad.ClassSubnDirected:
+		// Of a directed route there is no way back: it was for one hop.
+		r.calls.outbox.reply(d, mad.MethodTrapRepress)
+	}
 }
 
 // A Report is resent when its ReportResp does not come: OpenSM does so
@@ -219,35 +246,4 @@ func (l *Listener) repeated(d *Datagram, now time.Duration) bool {
 	again := r.sum == sum && now-r.at < repeatWithin
 	*r = repeat{sum, now}
 	return again
-}
-
-// reply answers a request of others: to a Report or a trap.
-type reply struct {
-	to  Address
-	mad [mad.Size]byte
-}
-
-// queueReply queues the answer to d, whose header is h, if there is to be one. It is d with another method (opensm, osm_resp.c, resp_make_resp_smp;
-// Linux's ib_mad.c keeps its transaction ID).
-func (e *Engine) queueReply(d *Datagram, h *mad.Header) {
-	var m mad.Method
-	switch h.Method {
-	case mad.MethodReport:
-		m = mad.MethodReportResp
-	case mad.MethodTrap:
-		// Of a directed route there is no way back: it was for one hop.
-		if m = mad.MethodTrapRepress; !e.options.Write || h.Class == mad.ClassSubnDirected {
-			return
-		}
-	default:
-		return
-	}
-	if len(e.writer.replies) >= maxReplies || d.LID == 0 || d.LID == mad.PermissiveLID {
-		return
-	}
-	r := reply{to: d.Address}
-	copy(r.mad[:], d.MAD)
-	r.mad[mad.MethodOffset] = byte(m)
-	binary.BigEndian.PutUint16(r.mad[mad.StatusOffset:], 0)
-	e.writer.replies = append(e.writer.replies, r)
 }

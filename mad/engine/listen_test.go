@@ -303,10 +303,9 @@ func TestListenAllocates(t *testing.T) {
 	if allocs := testing.AllocsPerRun(1000, func() {
 		n++
 		binary.BigEndian.PutUint64(d.MAD[mad.TIDOffset:], n)
-		var ended callList
 		e.mu.Lock()
-		e.receive(&d, e.now(), &ended)
-		e.writer.replies = e.writer.replies[:0] // the writer copies them, as it does all
+		e.receiver.receive(&d, e.calls.timers.now())
+		e.calls.outbox.replies = e.calls.outbox.replies[:0] // the writer copies them, as it does all
 		e.unlock()
 		l.Next(t.Context(), &got)
 	}); allocs != 0 {

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine/rmpp"
 )
 
-// receiver is an SA's side of a long request, as Linux has it (mad_rmpp.c):
+// payloadReceiver is an SA's side of a long request, as Linux has it (mad_rmpp.c):
 // segments in any order up to the window's end, which moves when it is reached.
-type receiver struct {
+type payloadReceiver struct {
 	window int // segments, added when the end is reached
 	got    map[uint32][]byte
 	next   uint32 // all before it are here
@@ -42,7 +43,7 @@ func answerSegment(d Datagram, kind mad.RMPPType, status mad.RMPPStatus, segment
 }
 
 // take takes in a segment and returns what it answers.
-func (r *receiver) take(d Datagram) (answers []Datagram) {
+func (r *payloadReceiver) take(d Datagram) (answers []Datagram) {
 	var h mad.RMPPHeader
 	h.Decode(d.MAD[mad.RMPPOffset:])
 	if r.got == nil {
@@ -97,30 +98,30 @@ func getMulti(payload []byte) *Call {
 // multiAgent takes long requests over a faulty network and answers each with a
 // table of the same bytes, so that both directions are seen.
 type multiAgent struct {
-	receivers map[uint64]*receiver
-	senders   map[uint64]*sender
+	receivers map[uint64]*payloadReceiver
+	senders   map[uint64]*tableSender
 	aborted   map[uint64]uint8
 }
 
 func newMultiAgent(window int, deliver func(f *fakeTransport, d Datagram)) (*fakeTransport, *multiAgent) {
-	a := &multiAgent{map[uint64]*receiver{}, map[uint64]*sender{}, map[uint64]uint8{}}
+	a := &multiAgent{map[uint64]*payloadReceiver{}, map[uint64]*tableSender{}, map[uint64]uint8{}}
 	return newFake(func(f *fakeTransport, d Datagram) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		tid := binary.BigEndian.Uint64(d.MAD[mad.TIDOffset:])
 		// What answers our response has the upper half that respond puts there.
-		if s := a.senders[tid&0xffffffff]; tid>>32 != 0 && s != nil && binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]) > 0 || s != nil && rmppType(d.MAD) == mad.RMPPTypeAbort {
+		if s := a.senders[tid&0xffffffff]; tid>>32 != 0 && s != nil && binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]) > 0 || s != nil && rmpp.TypeOf(d.MAD) == mad.RMPPTypeAbort {
 			s.control(d.MAD)
 			return
 		}
 		tid &= 0xffffffff
-		if rmppType(d.MAD) == mad.RMPPTypeAbort {
+		if rmpp.TypeOf(d.MAD) == mad.RMPPTypeAbort {
 			a.aborted[tid] = d.MAD[mad.RMPPStatusOffset]
 			return
 		}
 		r := a.receivers[tid]
 		if r == nil {
-			r = &receiver{window: window}
+			r = &payloadReceiver{window: window}
 			a.receivers[tid] = r
 		}
 		had := r.whole != nil
@@ -128,7 +129,7 @@ func newMultiAgent(window int, deliver func(f *fakeTransport, d Datagram)) (*fak
 			deliver(f, d)
 		}
 		if !had && r.whole != nil {
-			s := &sender{f: f, segments: segmentsOf(d, r.whole, 8), send: func(d Datagram) { deliver(f, d) }}
+			s := &tableSender{f: f, segments: segmentsOf(d, r.whole, 8), send: func(d Datagram) { deliver(f, d) }}
 			a.senders[tid] = s
 			s.start()
 		}

@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"fabsh/mad/engine/congestion"
+)
 
 // policy is what differs between a fabric and a recording of one: how many
 // requests may be outstanding, when one is sent again, and when it is given up.
@@ -10,7 +14,7 @@ type policy interface {
 	window(allowed int) int
 	// congestionWindows are those that a kind of classes begins with, and each
 	// of its destinations, where all classes together have window.
-	congestionWindows(kind, window int) (class, destination congestionWindow)
+	congestionWindows(kind, window int) (class, destination congestion.Window)
 	// setDeadlines says, at the first attempt of c, how long it lasts and how
 	// long the call.
 	setDeadlines(c *Call, now, rto time.Duration)
@@ -35,6 +39,10 @@ const (
 	lossFinal               // the call ends as timed out
 )
 
+// minTransferTime is how long a transfer that makes progress may last at
+// least; Linux takes 40 s too (mad_rmpp.c, start_rmpp).
+const minTransferTime = 40 * time.Second
+
 func policyFor(t Traits) policy {
 	if t.Recorded {
 		return recorded{}
@@ -49,11 +57,11 @@ type live struct {
 
 func (l *live) window(allowed int) int { return allowed }
 
-func (l *live) congestionWindows(kind, window int) (class, destination congestionWindow) {
+func (l *live) congestionWindows(kind, window int) (class, destination congestion.Window) {
 	if kind == kindSA {
-		return newCongestionWindow(windowSA, windowSA, min(windowSA, window)), newCongestionWindow(windowSA, windowSA, windowSA)
+		return congestion.NewWindow(windowSA, windowSA, min(windowSA, window)), congestion.NewWindow(windowSA, windowSA, windowSA)
 	}
-	return newCongestionWindow(windowStart, windowStart, window), newCongestionWindow(windowDestinationStart, 1, windowDestination)
+	return congestion.NewWindow(windowStart, windowStart, window), congestion.NewWindow(windowDestinationStart, 1, windowDestination)
 }
 
 func (l *live) setDeadlines(c *Call, now, rto time.Duration) {
@@ -75,7 +83,7 @@ func (l *live) retriesBusy(c *Call, now time.Duration) bool { return now < c.s.b
 
 func (l *live) undelivered(c *Call, _ *Datagram, _ time.Duration) loss {
 	switch s := &c.s; {
-	case s.rx != nil || s.tx != nil && (s.tx.acked > 0 || s.tx.sent > 1):
+	case s.rx != nil || s.tx != nil && s.tx.Begun():
 		return lossIgnored // it was not the first segment
 	case !s.reads:
 		return lossAwaited // it may have been carried out
@@ -86,3 +94,38 @@ func (l *live) undelivered(c *Call, _ *Datagram, _ time.Duration) loss {
 }
 
 func (l *live) wholeRequests() bool { return l.transportRMPP }
+
+// recorded is the policy of a recording, which knows at once what becomes of
+// each attempt: Undelivered says when to try again, and when no more. There is
+// nobody whom too many requests could harm, and nothing to wait for.
+type recorded struct{}
+
+// recordedTimeout is for ever: a recording tells of each loss.
+const recordedTimeout = 24 * time.Hour
+
+func (recorded) window(int) int { return numSlots }
+
+func (recorded) congestionWindows(int, int) (class, destination congestion.Window) {
+	unlimited := congestion.NewWindow(numSlots, numSlots, numSlots)
+	return unlimited, unlimited
+}
+
+func (recorded) setDeadlines(c *Call, now, _ time.Duration) {
+	c.s.wait, c.s.giveUp, c.s.lastEnd = recordedTimeout, now+recordedTimeout, never
+}
+
+// retriesBusy: where the asker tried again, the recording has the later answer.
+func (recorded) retriesBusy(*Call, time.Duration) bool { return false }
+
+// undelivered has c sent again as often as was recorded; then d.Took says how
+// long it took until the call was given up.
+func (recorded) undelivered(c *Call, d *Datagram, now time.Duration) loss {
+	if d.Took == 0 {
+		return lossResent
+	}
+	c.s.started, c.s.firstSent, c.s.giveUp = now-d.Took, now-d.Took, now
+	return lossFinal
+}
+
+// wholeRequests: a recorded request is compared as a whole.
+func (recorded) wholeRequests() bool { return true }

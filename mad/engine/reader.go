@@ -7,110 +7,124 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine/rmpp"
 )
 
-// readLoop is the reader goroutine: it reads, matches and completes.
+// readLoop is the reader goroutine: it reads, and completes what has ended.
 func (e *Engine) readLoop() {
+	s := &e.sender
 	d := Datagram{MAD: make([]byte, mad.Size)}
 	for n := 1; ; n++ {
 		d = Datagram{MAD: d.MAD[:cap(d.MAD)]}
 		var began time.Duration
-		if !e.writer.fastPath {
-			began = e.now()
+		if !s.fastPath {
+			began = e.calls.timers.now()
 		}
 		if err := e.transport.Recv(&d); err != nil {
 			e.fail(err)
 			return
 		}
-		var ended callList
 		e.mu.Lock()
-		e.writer.reading = e.writer.fastPath
-		now := e.now()
-		if e.writer.waited || !e.writer.fastPath && now-began > time.Microsecond {
-			e.flow.heaps++
+		now := e.calls.timers.now()
+		waited := now-began > time.Microsecond
+		if s.fastPath {
+			waited = s.reader == readerWaits
+			s.reader = readerWorks
 		}
-		e.writer.waited = false
-		e.receive(&d, now, &ended)
+		if waited {
+			e.calls.flow.bursts++
+		}
+		e.receiver.receive(&d, now)
 		e.unlock()
-		ended.complete()
-		if e.writer.fastPath && n%readerBatch == 0 {
-			e.sendFromReader()
+		if s.fastPath && n%readerBatch == 0 {
+			e.sendFromReader(readerLooks)
 		}
 	}
 }
 
+// receiver matches what comes with the open calls, and decides what follows from it.
+// Engine.mu guards it.
+type receiver struct {
+	calls     *calls
+	policy    policy
+	whole     bool // Traits.RMPP: tables come whole
+	represses bool // Options.Write: traps may be answered
+	lmcs      *lmcs
+	listeners *listeners
+}
+
 // receive decides what d is.
-func (e *Engine) receive(d *Datagram, now time.Duration, ended *callList) {
+func (r *receiver) receive(d *Datagram, now time.Duration) {
 	if len(d.MAD) < mad.HeaderSize {
-		e.stats.Foreign++
+		r.calls.counts.Foreign++
 		return
 	}
 	tid := uint32(binary.BigEndian.Uint64(d.MAD[mad.TIDOffset:]))
-	c := e.flow.slots.lookup(tid)
+	c := r.calls.slots.lookup(tid)
 	h := mad.ParseHeader(d.MAD)
 	switch {
 	case d.Undelivered: // before the response bit: the answer itself may have been lost
-		e.undelivered(c, d, tid, now, ended)
+		r.undelivered(c, d, tid, now)
 	case !h.IsAnswer():
-		e.unsolicited(d, now)
+		r.unsolicited(d, &h, now)
 	case c == nil:
-		e.stray(d, tid)
-	case !e.answers(d, c):
-		e.stats.Foreign++
+		r.stray(d, tid)
+	case !r.answers(d, c):
+		r.calls.counts.Foreign++
 	default:
-		e.answer(c, d, tid, now, ended)
+		r.answer(c, d, tid, now)
 	}
 }
 
 // answer takes in a response to c.
-func (e *Engine) answer(c *Call, d *Datagram, tid uint32, now time.Duration, ended *callList) {
+func (r *receiver) answer(c *Call, d *Datagram, tid uint32, now time.Duration) {
 	if d.Took > 0 {
 		c.s.started = now - d.Took
 	}
 	if c.s.tx != nil {
-		if mad.IsSegment(d.MAD) && rmppType(d.MAD) != mad.RMPPTypeData {
+		if mad.IsSegment(d.MAD) && rmpp.TypeOf(d.MAD) != mad.RMPPTypeData {
 			if tid == c.s.tid {
-				e.transferred(c, d.MAD, d.Address, now, ended)
+				r.transferred(c, d.MAD, d.Address, now)
 			}
 			return
 		}
-		e.writer.dropSegments(c) // who answers has got all, or does not want it
+		r.calls.outbox.dropSegments(c) // who answers has got all, or does not want it
 	}
 	if c.s.rx == nil {
 		switch {
 		case tid == c.s.tid && c.s.phase == phaseSent:
-			e.flow.sample(c, c.s.silentSince, now)
+			r.calls.flow.sample(c, c.s.silentSince, now)
 		case tid&attemptMask == 0 && c.Attempts <= 1<<attemptBits:
-			e.flow.sample(c, c.s.firstSent, now)
+			r.calls.flow.sample(c, c.s.firstSent, now)
 		}
 	}
 	if mad.ParseHeader(d.MAD).Status&mad.StatusBusy != 0 && c.s.rx == nil {
-		e.stats.Busy++
-		if e.policy.retriesBusy(c, now) {
+		r.calls.counts.Busy++
+		if r.policy.retriesBusy(c, now) {
 			until := now + backOff(c.s.busy, c.s.timeout)
 			c.s.busy++
 			c.s.giveUp += until - c.s.silentSince // that was no silence
 			c.s.silentSince = until
-			e.pause(c, until)
+			r.calls.pause(c, until)
 			return
 		}
 	}
-	if mad.IsSegment(d.MAD) && !e.traits.RMPP {
-		e.segment(c, d, tid, now, ended)
+	if mad.IsSegment(d.MAD) && !r.whole {
+		r.segment(c, d, tid, now)
 		return
 	}
-	e.finish(c, d, now, ended)
+	r.finish(c, d, now)
 }
 
 // finish ends c with the response in d.
-func (e *Engine) finish(c *Call, d *Datagram, now time.Duration, ended *callList) {
-	e.stats.Answered++
-	if r := redirection(c, d.MAD); r != nil {
-		e.end(c, now, r, ended)
+func (r *receiver) finish(c *Call, d *Datagram, now time.Duration) {
+	r.calls.counts.Answered++
+	if to := redirection(c, d.MAD); to != nil {
+		r.calls.end(c, now, to)
 		return
 	}
 	clear(c.MAD[copy(c.MAD[:], d.MAD):])
-	e.options.Keys.take(c.MAD[:], c.Guard)
+	r.calls.keys.take(c.MAD[:], c.Guard)
 	status := mad.ParseHeader(c.MAD[:]).Status
 	var err error
 	switch {
@@ -121,7 +135,7 @@ func (e *Engine) finish(c *Call, d *Datagram, now time.Duration, ended *callList
 	case isTable(&c.MAD):
 		c.Table, err = unsegmented(c, d)
 	}
-	e.end(c, now, err, ended)
+	r.calls.end(c, now, err)
 }
 
 // isTable: m is an answer of any number of records.
@@ -139,7 +153,7 @@ func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 		}
 		return table, nil
 	case len(d.MAD) > mad.SADataOffset+c.maxTable():
-		return nil, tooLong(c.maxTable())
+		return nil, rmpp.TooLong(c.maxTable())
 	case len(d.MAD) > mad.Size: // the transport has put it together
 		return slices.Clone(d.MAD[mad.SADataOffset:]), nil
 	case mad.IsSegment(d.MAD):
@@ -152,38 +166,38 @@ func unsegmented(c *Call, d *Datagram) ([]byte, error) {
 }
 
 // undelivered: the transport gives back what we sent, or the answer to it.
-func (e *Engine) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration, ended *callList) {
-	e.stats.Undelivered++
+func (r *receiver) undelivered(c *Call, d *Datagram, tid uint32, now time.Duration) {
+	r.calls.counts.Undelivered++
 	// Not of an attempt given up, nor our ACK of a table that is coming.
 	if c == nil || tid != c.s.tid || c.s.phase != phaseSent || d.MAD[mad.ClassOffset] != c.MAD[mad.ClassOffset] {
 		return
 	}
-	loss := e.policy.undelivered(c, d, now)
+	loss := r.policy.undelivered(c, d, now)
 	if loss != lossIgnored {
-		e.flow.leave(c)
+		r.calls.flow.leave(c)
 	}
 	switch loss {
 	case lossBackOff:
 		c.s.undelivered++
-		e.pause(c, min(now+backOff(c.s.undelivered-1, c.s.timeout), c.s.giveUp))
+		r.calls.pause(c, min(now+backOff(c.s.undelivered-1, c.s.timeout), c.s.giveUp))
 	case lossResent:
-		e.resend(c, now)
+		r.calls.resend(c, now)
 	case lossFinal:
-		e.timedOut(c, now, ended)
+		r.calls.timedOut(c, now)
 	}
 }
 
 // stray counts a response that no open call waits for.
-func (e *Engine) stray(d *Datagram, tid uint32) {
-	known, answered := e.flow.slots.past(tid)
+func (r *receiver) stray(d *Datagram, tid uint32) {
+	known, answered := r.calls.slots.past(tid)
 	switch {
 	case answered:
-		e.stats.Duplicate++
+		r.calls.counts.Duplicate++
 	case known:
-		e.stats.Late++
+		r.calls.counts.Late++
 	default:
-		e.stats.Foreign++
+		r.calls.counts.Foreign++
 		return
 	}
-	e.straySegment(d, answered)
+	r.straySegment(d, answered)
 }

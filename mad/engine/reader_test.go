@@ -167,11 +167,9 @@ func FuzzReceive(f *testing.F) {
 			if n >= mad.TIDOffset+8 && flags&4 == 0 {
 				binary.BigEndian.PutUint32(m[mad.TIDOffset+4:], tid)
 			}
-			var ended callList
 			e.mu.Lock()
-			e.receive(&Datagram{MAD: m, Undelivered: flags&8 != 0, Cut: flags&16 != 0}, e.now(), &ended)
+			e.receiver.receive(&Datagram{MAD: m, Undelivered: flags&8 != 0, Cut: flags&16 != 0}, e.calls.timers.now())
 			e.unlock()
-			ended.complete()
 		}
 		mustClose(t, e)
 		if ends != 1 {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine/rmpp"
 )
 
 // TestTable fetches tables of all sizes around segment and window ends.
@@ -45,7 +46,7 @@ func TestTable(t *testing.T) {
 					t.Errorf("size %d: MAD does not hold the first segment", size)
 				}
 				segments := max(1, (size+mad.SegmentData-1)/mad.SegmentData)
-				acks := 2 + (segments-2)/rmppWindow // of the first, of each window, of the last
+				acks := 2 + (segments-2)/rmpp.Window // of the first, of each window, of the last
 				if segments == 1 {
 					acks = 1
 				}
@@ -155,7 +156,7 @@ func TestTableProgress(t *testing.T) {
 						for i, s := range segmentsOf(d, want, 8)[:test.send] {
 							after(time.Duration(i)*test.gap, func() { f.deliver(s) })
 						}
-					case rmppType(d.MAD) == mad.RMPPTypeAbort:
+					case rmpp.TypeOf(d.MAD) == mad.RMPPTypeAbort:
 						acks = append(acks, fmt.Sprint(at, " abort"))
 					default:
 						acks = append(acks, fmt.Sprintf("%v %d/%d", at, binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]), binary.BigEndian.Uint32(d.MAD[mad.NewWindowLastOffset:])))
@@ -268,4 +269,40 @@ func TestACKBounced(t *testing.T) {
 			t.Errorf("%v after %v", c.Err, c.Elapsed)
 		}
 	})
+}
+
+// TestEndlessTable: of an answer without end as much is taken as the call allows,
+// whoever puts it together; its sender is told to stop.
+func TestEndlessTable(t *testing.T) {
+	for _, kernel := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f, _ := agent(func(Datagram) []byte { return make([]byte, 1<<16) }, (*fakeTransport).deliver)
+			if kernel {
+				f.traits.RMPP = true
+				f.peer = func(f *fakeTransport, d Datagram) {
+					r := respond(d)
+					r.MAD = append(r.MAD[:mad.SADataOffset], make([]byte, 1<<16)...)
+					f.deliver(r)
+				}
+			}
+			e := New(f, Options{})
+			defer mustClose(t, e)
+			for _, test := range []struct {
+				most int
+				want string
+			}{
+				{0, "<nil>"},
+				{1 << 16, "<nil>"},
+				{1 << 15, "SubnAdmGetTable(NodeRecord) to LID 1: the table is longer than 32768 bytes: ask for less at once"},
+			} {
+				c := getTable(1)
+				c.MaxTable = test.most
+				e.Do(t.Context(), c)
+				if got := fmt.Sprint(c.Err); got != test.want {
+					t.Errorf("kernel %v, at most %d: %s", kernel, test.most, got)
+				}
+			}
+			synctest.Wait()
+		})
+	}
 }

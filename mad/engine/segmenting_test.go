@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine/rmpp"
 )
 
 // segmentsOf is the response to request with the given table, as an SA sends
@@ -38,7 +39,7 @@ func segmentsOf(request Datagram, table []byte, record int) []Datagram {
 }
 
 // isControl: m is an ACK, STOP or ABORT.
-func isControl(m []byte) bool { return mad.IsSegment(m) && rmppType(m) != mad.RMPPTypeData }
+func isControl(m []byte) bool { return mad.IsSegment(m) && rmpp.TypeOf(m) != mad.RMPPTypeData }
 
 func getTable(lid mad.LID) *Call {
 	c := new(Call)
@@ -55,9 +56,9 @@ func randomTable(r *rand.Rand, n int) []byte {
 	return table
 }
 
-// sender is an SA's side of RMPP: it sends what the window allows, and what
+// tableSender is an SA's side of RMPP: it sends what the window allows, and what
 // was not acknowledged again after 200 ms, three times.
-type sender struct {
+type tableSender struct {
 	f        *fakeTransport
 	send     func(Datagram) // maybe with faults
 	segments []Datagram
@@ -69,13 +70,13 @@ type sender struct {
 	ended    string
 }
 
-func (s *sender) start() {
+func (s *tableSender) start() {
 	s.window = 1
 	s.timer = time.AfterFunc(time.Hour, s.expired)
 	s.advance()
 }
 
-func (s *sender) advance() {
+func (s *tableSender) advance() {
 	for s.sent < min(s.window, len(s.segments)) {
 		s.send(s.segments[s.sent])
 		s.sent++
@@ -83,7 +84,7 @@ func (s *sender) advance() {
 	s.timer.Reset(200 * ms)
 }
 
-func (s *sender) expired() {
+func (s *tableSender) expired() {
 	s.f.mu.Lock()
 	defer s.f.mu.Unlock()
 	if s.ended != "" {
@@ -97,14 +98,14 @@ func (s *sender) expired() {
 	s.advance()
 }
 
-func (s *sender) control(m []byte) {
+func (s *tableSender) control(m []byte) {
 	segment := int(binary.BigEndian.Uint32(m[mad.SegmentNumberOffset:]))
 	window := int(binary.BigEndian.Uint32(m[mad.NewWindowLastOffset:]))
 	switch {
 	case s.ended != "":
-	case rmppType(m) == mad.RMPPTypeAbort:
+	case rmpp.TypeOf(m) == mad.RMPPTypeAbort:
 		s.ended = fmt.Sprintf("aborted %d", m[mad.RMPPStatusOffset])
-	case rmppType(m) != mad.RMPPTypeACK || m[mad.RMPPVersionOffset] != 1 || rmppHeader(m).RMPPFlags != mad.RMPPFlagsActive || m[mad.RMPPStatusOffset] != 0:
+	case rmpp.TypeOf(m) != mad.RMPPTypeACK || m[mad.RMPPVersionOffset] != 1 || rmpp.HeaderOf(m).RMPPFlags != mad.RMPPFlagsActive || m[mad.RMPPStatusOffset] != 0:
 		s.ended = fmt.Sprintf("bad control segment % x", m[mad.RMPPOffset:mad.SADataOffset])
 	case window < segment:
 		s.ended = "new window too small"
@@ -129,8 +130,8 @@ func (s *sender) control(m []byte) {
 }
 
 // agent is an SA over a faulty network.
-func agent(table func(d Datagram) []byte, fault func(f *fakeTransport, d Datagram)) (*fakeTransport, map[uint64]*sender) {
-	senders := map[uint64]*sender{}
+func agent(table func(d Datagram) []byte, fault func(f *fakeTransport, d Datagram)) (*fakeTransport, map[uint64]*tableSender) {
+	senders := map[uint64]*tableSender{}
 	f := newFake(func(f *fakeTransport, d Datagram) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -142,7 +143,7 @@ func agent(table func(d Datagram) []byte, fault func(f *fakeTransport, d Datagra
 			}
 			return
 		}
-		s := &sender{f: f, segments: segmentsOf(d, table(d), 8), send: func(d Datagram) { fault(f, d) }}
+		s := &tableSender{f: f, segments: segmentsOf(d, table(d), 8), send: func(d Datagram) { fault(f, d) }}
 		senders[tid] = s
 		s.start()
 	})

@@ -42,13 +42,16 @@ type ClassStats struct {
 func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return Stats{e.stats, e.flow.classes[kindSMP].stats(), e.flow.classes[kindSA].stats(), e.flow.classes[kindGMP].stats()}
+	counts := e.calls.counts
+	e.listeners.addTo(&counts)
+	classes := &e.calls.flow.classes
+	return Stats{counts, classes[kindSMP].stats(), classes[kindSA].stats(), classes[kindGMP].stats()}
 }
 
 func (w *classFlow) stats() ClassStats {
 	h := &w.histogram
 	return ClassStats{
-		Window:     w.window.size,
+		Window:     w.window.Size(),
 		RoundTrips: h.n,
 		P50:        h.quantile(0.5),
 		P90:        h.quantile(0.9),

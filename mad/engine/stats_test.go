@@ -29,8 +29,8 @@ func TestClassStats(t *testing.T) {
 			c.SetLID(1)
 			e.Do(t.Context(), c)
 		}
-		if got := e.flow.classes[kindSA].rtt.mean; got != 11*ms {
-			t.Errorf("round trips to the SA are %v in the mean, the table's was not to count", got)
+		if got := e.calls.flow.classes[kindSA].rtt.RTO(); got != 33*ms { // 11 ms + 4 * 5.5 ms
+			t.Errorf("the RTO of the SA is %v, the table's round trip was not to count", got)
 		}
 		want := Stats{
 			Counts: Counts{Sent: 13, Answered: 13},

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fabsh/mad"
+	"fabsh/mad/engine/rmpp"
 )
 
 // TestTableErrors: whatever is wrong with a table, the call ends with an
@@ -150,8 +151,8 @@ func TestTableErrors(t *testing.T) {
 				var first []byte
 				f := newFake(func(f *fakeTransport, d Datagram) {
 					if isControl(d.MAD) {
-						if rmppType(d.MAD) == mad.RMPPTypeAbort {
-							aborts = append(aborts, rmppHeader(d.MAD).RMPPStatus)
+						if rmpp.TypeOf(d.MAD) == mad.RMPPTypeAbort {
+							aborts = append(aborts, rmpp.HeaderOf(d.MAD).RMPPStatus)
 						}
 						return
 					}

@@ -29,6 +29,9 @@ func (t *timers) set(c *Call, at time.Duration) {
 	t.wakeBy(at)
 }
 
+// now is the time since the engine began: monotonic, and cheap to compare.
+func (t *timers) now() time.Duration { return time.Since(t.epoch) }
+
 func (t *timers) remove(c *Call) { t.heap.remove(c) }
 
 // first is the call to be looked at first; nil: none.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fabsh/mad"
+	"fabsh/mad/engine/rmpp"
 )
 
 // moments takes a request of 5 segments, two or three at a time, and answers
@@ -22,7 +23,7 @@ import (
 // first time: the segments, the ACK that turns the transfer round, and an ACK of
 // the answer's first segment.
 type moments struct {
-	receiver
+	payloadReceiver
 	otherwise func(f *fakeTransport, d Datagram, n int) (done bool)
 	seen      map[string]bool
 	answer    []Datagram
@@ -32,7 +33,7 @@ type moments struct {
 func (p *moments) fake() *fakeTransport {
 	p.window, p.seen = 2, map[string]bool{}
 	return newFake(func(f *fakeTransport, d Datagram) {
-		if rmppType(d.MAD) == mad.RMPPTypeAbort {
+		if rmpp.TypeOf(d.MAD) == mad.RMPPTypeAbort {
 			p.aborts = append(p.aborts, d.MAD[mad.RMPPStatusOffset])
 			return
 		}
@@ -40,7 +41,7 @@ func (p *moments) fake() *fakeTransport {
 		if p.otherwise(f, d, len(p.seen)) {
 			return
 		}
-		ofAnswer := p.answer != nil && rmppType(d.MAD) == mad.RMPPTypeACK && d.MAD[mad.SegmentNumberOffset+3] > 0
+		ofAnswer := p.answer != nil && rmpp.TypeOf(d.MAD) == mad.RMPPTypeACK && d.MAD[mad.SegmentNumberOffset+3] > 0
 		if !ofAnswer {
 			for _, a := range p.take(d) {
 				f.deliver(a)
@@ -182,13 +183,13 @@ func TestACKs(t *testing.T) {
 		}, 0, 15},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var r receiver
+			var r payloadReceiver
 			r.window = 2
 			sent, acks := 0, 0
 			f := newFake(func(f *fakeTransport, d Datagram) {
 				f.mu.Lock()
 				defer f.mu.Unlock()
-				if rmppType(d.MAD) == mad.RMPPTypeData {
+				if rmpp.TypeOf(d.MAD) == mad.RMPPTypeData {
 					sent++
 				}
 				answers := r.take(d)
@@ -223,7 +224,7 @@ func TestTooLong(t *testing.T) {
 		want    string
 	}{
 		{"request", time.Second, getMulti(make([]byte, segments*mad.SegmentData)), func(f *fakeTransport, d Datagram) {
-			if n := binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]); rmppType(d.MAD) == mad.RMPPTypeData {
+			if n := binary.BigEndian.Uint32(d.MAD[mad.SegmentNumberOffset:]); rmpp.TypeOf(d.MAD) == mad.RMPPTypeData {
 				time.AfterFunc(90*ms, func() { f.deliver(ack(d, n, n+1)) })
 			}
 		}, "request incomplete after 40s, no ACK of segment 445 of 10000: timed out after 1 attempt"},
@@ -238,7 +239,7 @@ func TestTooLong(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var aborts []byte
 			e := New(newFake(func(f *fakeTransport, d Datagram) {
-				if rmppType(d.MAD) == mad.RMPPTypeAbort {
+				if rmpp.TypeOf(d.MAD) == mad.RMPPTypeAbort {
 					aborts = append(aborts, d.MAD[mad.RMPPStatusOffset])
 					return
 				}

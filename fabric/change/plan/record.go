@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // ErrNotPlanned is why a request is not sent while a plan is made.
 var ErrNotPlanned = errors.New("refused, for a plan is being made, which holds nothing of the kind")
 
-// A Recorder is the overlay of an engine while a plan is made. It sends no Set: it
+// A Recorder is the interceptor of an engine while a plan is made. It sends no Set: it
 // keeps each one, reads in its place what is there, and answers as if it had been
 // made. Reads of what was written show that; all else is as the fabric says.
 //
@@ -33,6 +34,20 @@ type Recorder struct {
 	sets    []recorded
 	asked   int
 }
+
+// Cause is what a Set is made for.
+type Cause struct {
+	Line string // of a script: "maintenance.star:12:5"
+	// Place orders causes, number by number: what begins another comes before it.
+	Place []int
+}
+
+// WithCause has a Recorder note what the Sets under the context are made for.
+func WithCause(ctx context.Context, cause Cause) context.Context {
+	return context.WithValue(ctx, causeKey{}, cause)
+}
+
+type causeKey struct{}
 
 // station is who answers at an address.
 type station struct {
@@ -72,7 +87,7 @@ func (r *Recorder) Sets() []Set {
 	return sets
 }
 
-// request is what the Recorder keeps of a call from Ask to Answer.
+// request is what the Recorder keeps of a call until its answer.
 type request struct {
 	attr     *mad.Attribute
 	at       string // address
@@ -80,43 +95,52 @@ type request struct {
 	modifier uint32
 	set      []byte // what a Set carries; nil: it is a Get
 	asked    int
+	cause    Cause
 }
 
-// Ask implements engine.Overlay.
-func (r *Recorder) Ask(c *engine.Call) error {
+// Request implements engine.Interceptor.
+func (r *Recorder) Request(ctx context.Context, c *engine.Call) (answered func(*engine.Call) error, err error) {
+	q, err := r.request(c)
+	if q == nil || err != nil {
+		return nil, err
+	}
+	q.cause, _ = ctx.Value(causeKey{}).(Cause)
+	return func(c *engine.Call) error { return r.answer(q, c) }, nil
+}
+
+// request says what there is to keep of c, nil if nothing, and makes a read of a Set.
+func (r *Recorder) request(c *engine.Call) (*request, error) {
 	h := c.Header()
-	c.Held = nil
 	if h.Class.Family() != mad.ClassSubn || h.Method != mad.MethodSet {
 		if mad.EffectOfMAD(c.MAD[:]) != mad.EffectRead {
-			return ErrNotPlanned
+			return nil, ErrNotPlanned
 		}
 		if attr := mad.Lookup(h.Class, h.Attribute); h.Class.Family() == mad.ClassSubn && (attr == mad.AttrNodeInfo || slices.Contains(PlannedAttributes(), attr)) {
 			at, route := address(c)
-			c.Held = &request{attr: attr, modifier: h.Modifier, at: at, route: route}
+			return &request{attr: attr, modifier: h.Modifier, at: at, route: route}, nil
 		}
-		return nil
+		return nil, nil
 	}
 	attr := mad.Lookup(h.Class, h.Attribute)
 	if !slices.Contains(PlannedAttributes(), attr) {
-		return ErrNotPlanned
+		return nil, ErrNotPlanned
 	}
 	probe := Set{Attr: attr, Modifier: h.Modifier}
 	if h.Modifier&^probe.modifierBits() != 0 {
-		return fmt.Errorf("%w: modifier %#x means more than one block of %s", ErrNotPlanned, h.Modifier, attr.Name)
+		return nil, fmt.Errorf("%w: modifier %#x means more than one block of %s", ErrNotPlanned, h.Modifier, attr.Name)
 	}
 	q := &request{attr: attr, modifier: h.Modifier, set: slices.Clone(c.Data()[:attr.Size])}
 	q.at, q.route = address(c)
 	clear(c.Data()[:h.Class.DataSize()])
 	c.MAD[mad.MethodOffset] = byte(mad.MethodGet)
 	if mad.EffectOfMAD(c.MAD[:]) != mad.EffectRead {
-		return ErrNotPlanned
+		return nil, ErrNotPlanned
 	}
 	r.mu.Lock()
 	r.asked++
 	q.asked = r.asked
 	r.mu.Unlock()
-	c.Held = q
-	return nil
+	return q, nil
 }
 
 // address is where c goes, as text, and its route, nil if it goes by LID.
@@ -128,7 +152,7 @@ func address(c *engine.Call) (string, mad.DirectedRoute) {
 	return "LID " + strconv.Itoa(int(c.To.LID)), nil
 }
 
-// Before implements engine.Overlay: it asks for NodeInfo where it does not know who
+// Before implements engine.Interceptor: it asks for NodeInfo where it does not know who
 // is there, and it matters.
 func (r *Recorder) Before(calls []*engine.Call) (first []*engine.Call) {
 	r.mu.Lock()
@@ -155,11 +179,9 @@ func (r *Recorder) Before(calls []*engine.Call) (first []*engine.Call) {
 	return first
 }
 
-// Answer implements engine.Overlay.
-func (r *Recorder) Answer(c *engine.Call) error {
-	q, _ := c.Held.(*request)
-	c.Held = nil
-	if q == nil || c.Err != nil {
+// answer notes what c, of which q is kept, was answered, and shows what was written.
+func (r *Recorder) answer(q *request, c *engine.Call) error {
+	if c.Err != nil {
 		return nil
 	}
 	r.mu.Lock()
@@ -183,7 +205,7 @@ func (r *Recorder) Answer(c *engine.Call) error {
 	if q.set == nil {
 		return nil
 	}
-	return r.record(c, q, to, place, data)
+	return r.record(q, to, place, data)
 }
 
 // learn notes who is at an address.
@@ -199,7 +221,7 @@ func (r *Recorder) learn(q *request, data []byte) {
 
 // record keeps a Set. data is what the node has, with what was written before; it
 // becomes what the node would have now.
-func (r *Recorder) record(c *engine.Call, q *request, to station, place Place, data []byte) error {
+func (r *Recorder) record(q *request, to station, place Place, data []byte) error {
 	s := Set{Attr: q.attr, Modifier: q.modifier, Target: Target{GUID: to.guid, Port: to.in}}
 	if q.route != nil {
 		s.Target.Routes = []mad.DirectedRoute{q.route}
@@ -208,10 +230,7 @@ func (r *Recorder) record(c *engine.Call, q *request, to station, place Place, d
 	if w == nil {
 		w = &written{}
 	}
-	var p []int
-	if c.Cause != nil {
-		s.Line, p = c.Cause.Line, c.Cause.Place
-	}
+	s.Line = q.cause.Line
 	if InFields(q.attr) {
 		fields, err := changedFields(q.attr, data, q.set)
 		if err != nil {
@@ -228,7 +247,7 @@ func (r *Recorder) record(c *engine.Call, q *request, to station, place Place, d
 	}
 	r.written[place], r.attrs[q.attr] = w, true
 	w.show(q.attr, data)
-	r.sets = append(r.sets, recorded{Set: s, place: p, asked: q.asked})
+	r.sets = append(r.sets, recorded{Set: s, place: q.cause.Place, asked: q.asked})
 	return nil
 }
 

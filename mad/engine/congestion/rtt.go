@@ -1,14 +1,15 @@
-package engine
+package congestion
 
 import "time"
 
-// rttEstimator keeps the mean and the deviation of round-trip times (RFC 6298,
+// RTT keeps the mean and the deviation of round-trip times (RFC 6298,
 // section 2: SRTT and RTTVAR).
-type rttEstimator struct {
+type RTT struct {
 	mean, dev time.Duration // 0: none measured
 }
 
-func (e *rttEstimator) add(rtt time.Duration) {
+// Add takes in a round-trip time.
+func (e *RTT) Add(rtt time.Duration) {
 	rtt = max(rtt, 1)
 	if e.mean == 0 {
 		e.mean, e.dev = rtt, rtt/2
@@ -18,17 +19,17 @@ func (e *rttEstimator) add(rtt time.Duration) {
 	e.mean += (rtt - e.mean) / 8
 }
 
-// rto is the retransmission timeout: mean + 4 deviations (RFC 6298); 0: no RTT
+// RTO returns the retransmission timeout, mean + 4 deviations (RFC 6298); 0 if no RTT
 // was measured.
-func (e *rttEstimator) rto() time.Duration { return e.mean + 4*e.dev }
+func (e *RTT) RTO() time.Duration { return e.mean + 4*e.dev }
 
-// delay is what an RTT beside the base RTT says of queueing.
-type delay uint8
+// Delay is what an RTT beside the base RTT says of queueing.
+type Delay uint8
 
 const (
-	base   delay = iota // no queueing: about the base RTT
-	loaded              // schedulers, interrupts, an agent at other work
-	queued              // a queue
+	Base   Delay = iota // no queueing: about the base RTT
+	Loaded              // schedulers, interrupts, an agent at other work
+	Queued              // a queue
 	numDelays
 )
 
@@ -41,17 +42,17 @@ const (
 	loadedSlack = 250 * time.Microsecond
 )
 
-// delayOf says what rtt is beside the base RTT, *baseRTT, which it becomes if it
-// is shorter, or if anew. 0: none yet.
-func delayOf(rtt time.Duration, anew bool, baseRTT *time.Duration) delay {
+// DelayOf compares rtt with the base RTT, *baseRTT, and replaces that if rtt is
+// shorter, if anew, or if it is 0 (none yet).
+func DelayOf(rtt time.Duration, anew bool, baseRTT *time.Duration) Delay {
 	if *baseRTT == 0 || rtt < *baseRTT || anew {
 		*baseRTT = max(rtt, 1)
 	}
 	switch {
 	case rtt <= *baseRTT+max(baseSlack, *baseRTT/2):
-		return base
+		return Base
 	case rtt <= *baseRTT+loadedSlack:
-		return loaded
+		return Loaded
 	}
-	return queued
+	return Queued
 }

@@ -1,11 +1,11 @@
-package engine
+package congestion
 
 import (
 	"math"
 	"time"
 )
 
-// losses tell a queue too short to show in the RTT from random loss: a smaller
+// Losses tells a queue too short to show in the RTT from random loss: a smaller
 // window has less of the one, and as much of the other.
 //
 // Requests are counted by the period in which they were first sent. That one was
@@ -13,7 +13,7 @@ import (
 // long and more is lost than is known to be random, the window is halved, on
 // trial: when all is known of the first period of the trial, its loss is compared
 // with that of the period before.
-type losses struct {
+type Losses struct {
 	periods [lossPeriods]lossCount
 	period  uint8 // its number; it is periods[period%lossPeriods]
 	began   time.Duration
@@ -23,35 +23,41 @@ type losses struct {
 	found   time.Duration // when
 }
 
-// All is known of a period when two more are over: minRTO, after which most lost
+// MinRTO is the least time after which a request is presumed lost and sent again.
+const MinRTO = 100 * time.Millisecond
+
+// All is known of a period when two more are over: MinRTO, after which most lost
 // requests are sent again, and some time for the answer.
 const (
 	lossPeriods = 4
-	lossPeriod  = minRTO * 9 / 16
+	lossPeriod  = MinRTO * 9 / 16
 )
 
-// lossVerdict says what follows from the losses of late.
-type lossVerdict uint8
+// Verdict is what follows from the recent losses.
+type Verdict uint8
 
 const (
-	lossUnknown lossVerdict = iota // nothing
-	lossNone                       // the window may become larger, by one
-	lossByQueue                    // the window has to be halved, on trial
-	lossRandom                     // the trial found no queue
+	Undecided  Verdict = iota // no change
+	NoLoss                    // the window may become larger, by one
+	QueueLoss                 // the window has to be halved, on trial
+	RandomLoss                // the trial found no queue
 )
 
-// add counts a request that was first sent in the period given: delay is that of
+// Add counts a request that was first sent in the period given: delay is that of
 // the answer; lost: another attempt was answered.
-func (l *losses) add(period uint8, d delay, lost bool) {
+func (l *Losses) Add(period uint8, d Delay, lost bool) {
 	if l.period-period < lossPeriods {
 		l.periods[period%lossPeriods].add(d, lost)
 	}
 }
 
-// judge ends the period if it is over, and says what follows.
-func (l *losses) judge(now time.Duration) lossVerdict {
+// Period returns the number of the current period.
+func (l *Losses) Period() uint8 { return l.period }
+
+// Judge ends the period if it is over, and says what follows.
+func (l *Losses) Judge(now time.Duration) Verdict {
 	if now-l.began < lossPeriod {
-		return lossUnknown
+		return Undecided
 	}
 	if now-l.found >= probeEvery {
 		l.random = lossCount{} // it need not be so for ever
@@ -61,18 +67,18 @@ func (l *losses) judge(now time.Duration) lossVerdict {
 	l.began = now
 	l.periods[l.period%lossPeriods] = lossCount{}
 	switch verdict {
-	case lossByQueue:
+	case QueueLoss:
 		l.onTrial, l.trial = true, l.period
-	case lossRandom:
+	case RandomLoss:
 		l.found = now
 	}
 	return verdict
 }
 
-func (l *losses) verdict() lossVerdict {
+func (l *Losses) verdict() Verdict {
 	if l.onTrial {
 		if l.period-l.trial < 2 {
-			return lossUnknown
+			return Undecided
 		}
 		l.onTrial = false
 		return l.compare(&l.periods[(l.trial-1)%lossPeriods], &l.periods[l.trial%lossPeriods])
@@ -85,24 +91,24 @@ func (l *losses) verdict() lossVerdict {
 	}
 	switch {
 	case late.isLoaded() && late.exceeds(&l.random):
-		return lossByQueue
-	case l.period%4 == 0: // not sooner than losses are known
-		return lossNone
+		return QueueLoss
+	case l.period%4 == 0: // not sooner than Losses are known
+		return NoLoss
 	}
-	return lossUnknown
+	return Undecided
 }
 
 // compare the period before the trial with the first one of it.
-func (l *losses) compare(before, during *lossCount) lossVerdict {
+func (l *Losses) compare(before, during *lossCount) Verdict {
 	switch {
 	case during.lost == 0:
 	case before.exceeds(during), during.exceeds(before): // of a queue that others use too there may be more
-		return lossByQueue
+		return QueueLoss
 	case during.lost >= 8: // with fewer it cannot be told
 		l.random = *during
-		return lossRandom
+		return RandomLoss
 	}
-	return lossUnknown
+	return Undecided
 }
 
 // lossCount is what became of the first attempts of requests.
@@ -111,13 +117,13 @@ type lossCount struct {
 	base          uint32 // of arrived: with a base RTT
 }
 
-func (n *lossCount) add(d delay, lost bool) {
+func (n *lossCount) add(d Delay, lost bool) {
 	if lost {
 		n.lost++
 		return
 	}
 	n.arrived++
-	if d == base {
+	if d == Base {
 		n.base++
 	}
 }

@@ -1,13 +1,14 @@
-package engine
+package rmpp
 
 import (
 	"encoding/binary"
-	"fmt"
 	"testing"
-	"testing/synctest"
 
 	"fabsh/mad"
 )
+
+// maxTable is how long a table may be, in bytes.
+const maxTable = 64 << 20
 
 // TestAssembly: what each segment leads to.
 func TestAssembly(t *testing.T) {
@@ -29,7 +30,7 @@ func TestAssembly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := make([]byte, mad.Size)
 			m[mad.RMPPVersionOffset], m[mad.RMPPTypeOffset] = 1, byte(mad.RMPPTypeData)
-			a := newAssembly(m, Address{}, maxTable)
+			a := NewAssembly(m, maxTable)
 			for i, want := range steps {
 				m[mad.RMPPFlagsOffset] = byte(mad.RMPPFlagsActive)
 				if want.n == 1 {
@@ -42,11 +43,11 @@ func TestAssembly(t *testing.T) {
 				binary.BigEndian.PutUint32(m[mad.PayloadLengthOffset:], 220)
 				got := step{n: want.n, last: want.last}
 				var err error
-				if got.progress, got.ack, err = a.add(m); err != nil {
+				if got.progress, got.ack, err = a.Add(m); err != nil {
 					t.Fatal(err)
 				}
 				if got.ack {
-					a.acked = a.next - 1
+					a.Acknowledge()
 				}
 				got.acked, got.granted = a.acked, a.granted
 				if got != want {
@@ -57,10 +58,10 @@ func TestAssembly(t *testing.T) {
 	}
 	m := make([]byte, mad.Size)
 	m[mad.RMPPVersionOffset], m[mad.RMPPTypeOffset], m[mad.RMPPFlagsOffset] = 1, byte(mad.RMPPTypeData), byte(mad.RMPPFlagsActive)
-	a := newAssembly(m, Address{}, maxTable)
+	a := NewAssembly(m, maxTable)
 	a.next = maxTable/mad.SegmentData + 2
 	binary.BigEndian.PutUint32(m[mad.SegmentNumberOffset:], a.next)
-	if _, _, err := a.add(m); err == nil || err.Error() != "the table is longer than 67108864 bytes: ask for less at once" {
+	if _, _, err := a.Add(m); err == nil || err.Error() != "the table is longer than 67108864 bytes: ask for less at once" {
 		t.Errorf("endless table: %v", err)
 	}
 }
@@ -73,10 +74,10 @@ func FuzzAssembly(f *testing.F) {
 	f.Add([]byte{2, 1, 0, 1, 3, 0, 2, 1, 0, 3, 5, 30})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		m := make([]byte, mad.Size)
-		a := newAssembly(m, Address{}, maxTable)
+		a := NewAssembly(m, maxTable)
 		held := map[uint32]byte{}
 		came := 0
-		for i := 0; i+3 <= len(script) && !a.done(); i += 3 {
+		for i := 0; i+3 <= len(script) && !a.Done(); i += 3 {
 			// Three bytes a segment: number, flags, payload length.
 			n := uint32(int8(script[i]))
 			m[mad.RMPPVersionOffset], m[mad.RMPPTypeOffset], m[mad.RMPPFlagsOffset] = 1, byte(mad.RMPPTypeData), script[i+1]
@@ -87,7 +88,7 @@ func FuzzAssembly(f *testing.F) {
 				m[mad.SADataOffset+j] = byte(i)
 			}
 			before := a.next
-			progress, _, err := a.add(m)
+			progress, _, err := a.Add(m)
 			if err != nil {
 				return
 			}
@@ -102,13 +103,13 @@ func FuzzAssembly(f *testing.F) {
 				t.Fatal("went back")
 			}
 		}
-		if cap(a.data) > 2*(came+rmppWindow)*mad.SegmentData {
+		if cap(a.data) > 2*(came+Window)*mad.SegmentData {
 			t.Fatalf("%d bytes held for %d segments", cap(a.data), came)
 		}
-		if !a.done() {
+		if !a.Done() {
 			return
 		}
-		table := a.table()
+		table := a.Table()
 		if n := uint32((len(table) + mad.SegmentData - 1) / mad.SegmentData); n > a.last || n+1 < a.last {
 			t.Fatalf("%d bytes of %d segments", len(table), a.last)
 		}
@@ -118,40 +119,4 @@ func FuzzAssembly(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestEndlessTable: of an answer without end as much is taken as the call allows,
-// whoever puts it together; its sender is told to stop.
-func TestEndlessTable(t *testing.T) {
-	for _, kernel := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			f, _ := agent(func(Datagram) []byte { return make([]byte, 1<<16) }, (*fakeTransport).deliver)
-			if kernel {
-				f.traits.RMPP = true
-				f.peer = func(f *fakeTransport, d Datagram) {
-					r := respond(d)
-					r.MAD = append(r.MAD[:mad.SADataOffset], make([]byte, 1<<16)...)
-					f.deliver(r)
-				}
-			}
-			e := New(f, Options{})
-			defer mustClose(t, e)
-			for _, test := range []struct {
-				most int
-				want string
-			}{
-				{0, "<nil>"},
-				{1 << 16, "<nil>"},
-				{1 << 15, "SubnAdmGetTable(NodeRecord) to LID 1: the table is longer than 32768 bytes: ask for less at once"},
-			} {
-				c := getTable(1)
-				c.MaxTable = test.most
-				e.Do(t.Context(), c)
-				if got := fmt.Sprint(c.Err); got != test.want {
-					t.Errorf("kernel %v, at most %d: %s", kernel, test.most, got)
-				}
-			}
-			synctest.Wait()
-		})
-	}
 }

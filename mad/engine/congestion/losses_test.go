@@ -1,4 +1,4 @@
-package engine
+package congestion
 
 import (
 	"fmt"
@@ -14,31 +14,31 @@ func TestLosses(t *testing.T) {
 	words := []string{"-", "up", "halve", "random"}
 	for _, test := range []struct {
 		name string
-		d    delay
+		d    Delay
 		lost []int // of the requests of each period
 		want string
 	}{
-		{"none", loaded, []int{0, 0, 0, 0, 0, 0}, "up - - - up -"},
-		{"a short queue", loaded, []int{0, 3, 3, 3, 0, 0, 0, 0, 0, 0}, "up - - halve - - - - up -"},
-		{"a shorter one", loaded, []int{90, 90, 90, 30, 30, 30, 0, 0, 0, 0}, "up - halve - - halve - - - -"},
-		{"random", loaded, []int{50, 50, 50, 50, 50, 50, 50, 50, 50, 50}, "up - halve - - random - - up -"},
-		{"random, and then a queue", loaded, []int{50, 50, 50, 50, 50, 50, 50, 200, 200, 200, 200}, "up - halve - - random - - up - halve"},
-		{"others in the queue", loaded, []int{10, 10, 10, 60, 60, 60, 0, 0, 0}, "up - halve - - halve - - -"},
-		{"too few to tell", loaded, []int{2, 2, 2, 2, 2, 2, 0, 0, 0, 0}, "up - halve - - - halve - - -"},
-		{"where there is no queue", base, []int{50, 50, 50, 50, 50}, "up - - - up"},
+		{"none", Loaded, []int{0, 0, 0, 0, 0, 0}, "up - - - up -"},
+		{"a short queue", Loaded, []int{0, 3, 3, 3, 0, 0, 0, 0, 0, 0}, "up - - halve - - - - up -"},
+		{"a shorter one", Loaded, []int{90, 90, 90, 30, 30, 30, 0, 0, 0, 0}, "up - halve - - halve - - - -"},
+		{"random", Loaded, []int{50, 50, 50, 50, 50, 50, 50, 50, 50, 50}, "up - halve - - random - - up -"},
+		{"random, and then a queue", Loaded, []int{50, 50, 50, 50, 50, 50, 50, 200, 200, 200, 200}, "up - halve - - random - - up - halve"},
+		{"others in the queue", Loaded, []int{10, 10, 10, 60, 60, 60, 0, 0, 0}, "up - halve - - halve - - -"},
+		{"too few to tell", Loaded, []int{2, 2, 2, 2, 2, 2, 0, 0, 0, 0}, "up - halve - - - halve - - -"},
+		{"where there is no queue", Base, []int{50, 50, 50, 50, 50}, "up - - - up"},
 	} {
-		var l losses
+		var l Losses
 		var got []string
 		for now, lost := range test.lost {
 			for range 1000 - lost {
-				l.add(l.period, test.d, false)
+				l.Add(l.period, test.d, false)
 			}
 			if now >= 2 {
 				for range test.lost[now-2] {
-					l.add(l.period-2, test.d, true)
+					l.Add(l.period-2, test.d, true)
 				}
 			}
-			got = append(got, words[l.judge(time.Duration(now+1)*lossPeriod)])
+			got = append(got, words[l.Judge(time.Duration(now+1)*lossPeriod)])
 		}
 		if text := strings.Join(got, " "); text != test.want {
 			t.Errorf("%s: %s, want %s", test.name, text, test.want)
@@ -48,16 +48,16 @@ func TestLosses(t *testing.T) {
 
 // TestLossesForget: what was random is judged anew.
 func TestLossesForget(t *testing.T) {
-	var l losses
+	var l Losses
 	halved := 0
 	for now := time.Duration(1); now*lossPeriod < 3*probeEvery; now++ {
 		for range 900 {
-			l.add(l.period, loaded, false)
+			l.Add(l.period, Loaded, false)
 		}
 		for range 100 {
-			l.add(l.period-2, loaded, true)
+			l.Add(l.period-2, Loaded, true)
 		}
-		if l.judge(now*lossPeriod) == lossByQueue {
+		if l.Judge(now*lossPeriod) == QueueLoss {
 			halved++
 		}
 	}
@@ -66,19 +66,19 @@ func TestLossesForget(t *testing.T) {
 	}
 }
 
-// TestCongestionCeiling: what losses make of a window.
+// TestCongestionCeiling: what Losses make of a window.
 func TestCongestionCeiling(t *testing.T) {
-	w := newCongestionWindow(4, 4, 32)
+	w := NewWindow(4, 4, 32)
 	now := time.Duration(0)
 	round := func() {
 		w.full = true
 		now++
 		for range w.size {
-			w.answered(base, uint64(now), now, now)
+			w.Answered(Base, uint64(now), now, now)
 		}
 	}
 	var got []string
-	for _, step := range []func(){round, round, round, w.limit, round, w.raise, round, round, w.limit, w.limit, w.limit, w.unlimit, round, round} {
+	for _, step := range []func(){round, round, round, w.Limit, round, w.Raise, round, round, w.Limit, w.Limit, w.Limit, w.Unlimit, round, round} {
 		step()
 		got = append(got, fmt.Sprint(w.size))
 	}

@@ -1,0 +1,69 @@
+package rmpp
+
+import (
+	"fmt"
+
+	"fabsh/mad"
+)
+
+// AbortError is a violation of the protocol by the other end, and the status that
+// tells it so.
+type AbortError struct {
+	Status mad.RMPPStatus
+	text   string
+}
+
+func (e *AbortError) Error() string { return e.text }
+
+// badTable is a violation by the sender of a table.
+func badTable(status mad.RMPPStatus, format string, args ...any) error {
+	return &AbortError{status, "malformed table: " + fmt.Sprintf(format, args...)}
+}
+
+// TooLong returns the error of a table longer than most bytes.
+func TooLong(most int) error {
+	return &AbortError{mad.RMPPStatusResourcesExhausted, fmt.Sprintf("the table is longer than %d bytes: ask for less at once", most)}
+}
+
+// badACK is one by the receiver of a request.
+func badACK(status mad.RMPPStatus, format string, args ...any) error {
+	return &AbortError{status, "malformed ACK: " + fmt.Sprintf(format, args...)}
+}
+
+// PeerError is that the other end ended a transfer by STOP or ABORT.
+type PeerError struct {
+	who, what string // "the receiver ... the request"
+	kind      mad.RMPPType
+	status    mad.RMPPStatus
+}
+
+func (e *PeerError) Error() string {
+	did := "stopped"
+	if e.kind == mad.RMPPTypeAbort {
+		did = "aborted"
+	}
+	return fmt.Sprintf("the %s %s the %s: RMPP status %d, %s: %s", e.who, did, e.what, uint8(e.status), e.status.Text(), e.remedy())
+}
+
+// remedy is what to try.
+func (e *PeerError) remedy() string {
+	switch e.status {
+	case mad.RMPPStatusResourcesExhausted:
+		return "ask again later, or for less at once"
+	case mad.RMPPStatusTotalTimeTooLong:
+		return "ask again, with a longer timeout or for less at once"
+	case mad.RMPPStatusTooManyRetries:
+		return "datagrams are lost on the way: look for errors on its links, or ask again"
+	case mad.RMPPStatusInconsistentLastAndPayloadLength, mad.RMPPStatusInconsistentFirstAndSegmentNumber,
+		mad.RMPPStatusBadRMPPType, mad.RMPPStatusNewWindowLastTooSmall, mad.RMPPStatusSegmentNumberTooBig,
+		mad.RMPPStatusIllegalStatus, mad.RMPPStatusUnsupportedVersion:
+		return "one end does not keep to the protocol: a recording shows which"
+	}
+	return "ask again"
+}
+
+// NewPeerError returns what the STOP or ABORT with header h says; who sent it: the
+// "sender" or "receiver" of what, a "table" or "request".
+func NewPeerError(who, what string, h *mad.RMPPHeader) error {
+	return &PeerError{who, what, h.RMPPType, h.RMPPStatus}
+}

@@ -1,0 +1,62 @@
+// Package rmpp has the reliable multi-packet transfer protocol: how long requests and
+// answers are cut into segments, and put together (IBA 13.6).
+//
+//	rmpp.go      headers, and segments without data: ACK, STOP, ABORT
+//	assembly.go  an answer of many segments
+//	transfer.go  a request of many segments
+//	error.go     violations of the protocol, and what STOP and ABORT say
+//
+// Its values know nothing of calls, addresses and timers: the caller sends what they
+// say, and guards them.
+package rmpp
+
+import (
+	"time"
+
+	"fabsh/mad"
+)
+
+// Window is how many segments the sender may be ahead of our ACK, and how far out of
+// order they may come.
+const Window = 64
+
+// TypeOf returns the RMPP type of m.
+func TypeOf(m []byte) mad.RMPPType { return mad.RMPPType(m[mad.RMPPTypeOffset]) }
+
+// HeaderOf returns the RMPP header of m.
+func HeaderOf(m []byte) (h mad.RMPPHeader) {
+	h.Decode(m[mad.RMPPOffset:])
+	return h
+}
+
+// ACK returns the header of an ACK of a segment, with the last one that the sender may
+// send.
+func ACK(segment, newWindowLast uint32) mad.RMPPHeader {
+	return mad.RMPPHeader{RMPPType: mad.RMPPTypeACK, SegmentNumber: segment, PayloadLength: newWindowLast}
+}
+
+// Abort returns the header of an ABORT: the other end is to send no more.
+func Abort(status mad.RMPPStatus) mad.RMPPHeader {
+	return mad.RMPPHeader{RMPPType: mad.RMPPTypeAbort, RMPPStatus: status}
+}
+
+// PutControl puts in head a segment without data, with the headers of m, of whose RMPP
+// header RRespTime stays. One that answers m has its response bit turned over: Linux
+// matches it so (mad_rmpp.c, format_ack and nack_recv).
+func PutControl(head *[mad.SADataOffset]byte, m []byte, h mad.RMPPHeader, answers bool) {
+	copy(head[:], m)
+	h.RMPPVersion, h.RRespTime, h.RMPPFlags = 1, HeaderOf(m).RRespTime, mad.RMPPFlagsActive
+	h.Encode(head[mad.RMPPOffset:])
+	if answers {
+		head[mad.MethodOffset] ^= byte(mad.Response)
+	}
+}
+
+// respTime is how long the sender of an RMPP header says it takes to answer (IBA
+// 13.6.2.1); 0 if it does not.
+func respTime(h *mad.RMPPHeader) time.Duration {
+	if h.RRespTime == mad.NoRespTime {
+		return 0
+	}
+	return 4096 * time.Nanosecond << h.RRespTime
+}

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"fabsh/mad"
+)
+
+// sender chooses what is sent next, and knows who is about it. Engine.mu guards all but
+// out and job, which belong to whoever sends: the writer goroutine, or, while that is
+// idle, the reader.
+type sender struct {
+	out Datagram
+	job job
+
+	calls      *calls
+	policy     policy
+	tables     bool // Traits.RMPP: the transport puts tables together
+	stallAfter time.Duration
+	wake       chan struct{} // to the writer goroutine, when it is idle
+	fastPath   bool          // the reader may send; it never changes
+
+	state  sendState
+	began  time.Duration // sendInTransport: since then
+	reader readerState
+	turn   turn // whose it was last
+}
+
+// job is what sender.out holds: the call's attempt with that transaction ID, or
+// something that no call waits for.
+type job struct {
+	isCall bool
+	tid    uint32
+}
+
+// sendState is how far sending is.
+type sendState uint8
+
+const (
+	sendIdle        sendState = iota // nobody sends: the writer goroutine waits for wake
+	sendChoosing                     // the writer was woken, or who sends looks for the next datagram
+	sendHandedOver                   // the transport did not take out at once from the reader: the writer has to send it
+	sendInTransport                  // out is in the transport's hands
+	sendStalled                      // it has been there for longer than stallAfter
+)
+
+// readerState is what the reader goroutine does, where there is the fast path.
+type readerState uint8
+
+const (
+	readerWaits readerState = iota // for a datagram: it has sent what there was
+	readerLooks                    // whether a datagram has come in the meantime
+	readerWorks                    // on a datagram: it sends what follows from it
+)
+
+// turn is what is sent in turns: neither a storm of Reports nor long requests
+// nor many may starve the others.
+type turn uint8
+
+const (
+	turnReplies turn = iota
+	turnSegments
+	turnAttempts
+	turns
+)
+
+func (s *sender) init(calls *calls, o *Options, p policy, tables bool) {
+	s.calls, s.policy, s.tables = calls, p, tables
+	// As long as a whole call may last, but a second, for a short timeout is about answers.
+	s.stallAfter = max(o.Timeout*time.Duration(o.Retries+1), time.Second)
+	s.wake = make(chan struct{}, 1)
+	s.out.MAD = make([]byte, mad.Size)
+}
+
+// isNeeded reports whether there is something to send, and nobody will.
+func (s *sender) isNeeded() bool {
+	return s.state == sendIdle && s.reader != readerWorks && (s.calls.outbox.pending() || s.calls.next() != nil)
+}
+
+// next puts what is to be sent next in out, and reports whether there is something.
+func (s *sender) next() bool {
+	cs := s.calls
+	if s.state == sendHandedOver {
+		s.begin(cs.timers.now())
+		return true
+	}
+	s.state = sendChoosing
+	if len(cs.outbox.control) > 0 {
+		s.put(&cs.outbox.control)
+		return true
+	}
+	for range turns {
+		switch s.turn = (s.turn + 1) % turns; s.turn {
+		case turnReplies:
+			if len(cs.outbox.replies) > 0 {
+				s.put(&cs.outbox.replies)
+				return true
+			}
+		case turnSegments:
+			if c := cs.outbox.segments.pop(); c != nil {
+				s.putSegment(c)
+				return true
+			}
+		case turnAttempts:
+			if c := cs.next(); c != nil {
+				s.putAttempt(c)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// put puts the first of queue, which is not empty, in out.
+func (s *sender) put(queue *[]packet) {
+	s.out.take(queue)
+	s.job = job{}
+	s.calls.counts.Sent++
+	s.begin(s.calls.timers.now())
+}
+
+// begin notes that out is about to go to the transport.
+func (s *sender) begin(now time.Duration) {
+	s.state, s.began = sendInTransport, now
+	s.calls.timers.wakeBy(now + s.stallAfter)
+}
+
+// watch ends what waits to be sent when the transport has not taken
+// a datagram for too long: nothing waits for ever.
+func (s *sender) watch(now time.Duration) {
+	if s.state != sendInTransport {
+		return
+	}
+	deadline := s.began + s.stallAfter
+	if now < deadline {
+		s.calls.timers.armed = min(s.calls.timers.armed, deadline)
+		return
+	}
+	s.state = sendStalled
+	s.calls.endUnsent(now, s.stallError())
+}
+
+// stallError is why nothing is sent in state sendStalled.
+func (s *sender) stallError() error {
+	return fmt.Errorf("%w before it could be sent: the transport has taken nothing for %v; see whether the device or simulator is stuck", ErrTimeout, s.stallAfter)
+}
