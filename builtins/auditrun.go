@@ -161,7 +161,7 @@ func (r *auditRun) fabricAndBaseline() (f *topology.Fabric, err error) {
 // fabric is that of the file, or what a sweep finds. Its problems are told by the
 // report, not by warnings.
 func (r *auditRun) fabric() (*topology.Fabric, error) {
-	t, release := lang.NewThread(&lang.Fiber{Runtime: r.Runtime, Context: lang.AnySteps(r.ctx), Sink: silence{}, Account: new(lang.Account)}, "audit")
+	t, release := lang.NewThread(&lang.Fiber{Runtime: r.Runtime, Context: lang.AnySteps(r.ctx), Sink: lang.Discard{}, Account: new(lang.Account)}, "audit")
 	defer release()
 	switch {
 	case !r.live():

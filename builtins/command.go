@@ -36,19 +36,13 @@ func (s *Session) CurrentFabric(ctx context.Context) (*fabric.Fabric, error) {
 // Sweep discovers the fabric anew. Of its problems the caller is to warn; those
 // that are unanswered requests have been counted.
 func (s *Session) Sweep(ctx context.Context) (*fabric.Fabric, error) {
-	t, release := lang.NewThread(&lang.Fiber{Runtime: s.Runtime, Context: ctx, Sink: silence{}, Account: &s.Account}, "command")
-	defer release()
-	f, err := topology.Sweep(t)
-	if err != nil {
-		return nil, err
-	}
-	return f.Fabric, nil
+	return topology.SweepQuietly(ctx, s.Runtime)
 }
 
 // PollRates reads the counters of ports of the latest fabric once, and compares with
 // what p has read before. It warns of nothing; what is unanswered has been counted.
 func (s *Session) PollRates(ctx context.Context, p *audits.Poller, ports []*fabric.Port) (rates []audit.PortRates, err error) {
-	t, release := lang.NewThread(&lang.Fiber{Runtime: s.Runtime, Context: ctx, Sink: silence{}, Account: &s.Account}, "command")
+	t, release := lang.NewThread(&lang.Fiber{Runtime: s.Runtime, Context: ctx, Sink: lang.Discard{}, Account: &s.Account}, "command")
 	defer release()
 	err = lang.Operate(t, "top", func(c *lang.Call) (err error) {
 		rates, err = p.Read(c, ports)
@@ -59,11 +53,6 @@ func (s *Session) PollRates(ctx context.Context, p *audits.Poller, ports []*fabr
 
 // SA is the client of the subnet administrator; nil without a live fabric.
 func (s *Session) SA() *sa.Client { return s.env.SA }
-
-// silence is a sink that drops what it is given.
-type silence struct{}
-
-func (silence) Emit(lang.Stream, string) error { return nil }
 
 // LiveRoutes reads the tables of all switches of a fabric.
 func (s *Session) LiveRoutes(ctx context.Context, f *fabric.Fabric) (*routing.Routes, error) {

@@ -2,9 +2,9 @@ package builtins
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
@@ -12,7 +12,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change/apply"
 )
 
 // TestExamples types every documented example at a prompt on the simulated
@@ -23,10 +23,13 @@ func TestExamples(t *testing.T) {
 			if strings.TrimSpace(b.Example) == "" {
 				t.Fatal("has no example")
 			}
-			onSim(t, "", func(o *Options) { writeExamples(t, o.FS); o.Out = "out" }, func(t *testing.T, f *fixture) {
-				f.MakeBy(func(_ context.Context, p *plan.Plan, within time.Duration) (bool, error) {
-					return len(p.Sets) == 1 && within == 2*time.Minute, nil // the program makes changes
-				})
+			onSim(t, "", func(o *Options) {
+				writeExamples(t, o.FS)
+				o.Out = "out"
+				o.StartGuard = func(context.Context, string) (apply.Guard, error) {
+					return nil, errors.New("a simulated fabric needs no guard")
+				}
+			}, func(t *testing.T, f *fixture) {
 				globals := f.Predeclared()
 				var got strings.Builder
 				for line := range strings.Lines(strings.TrimSpace(b.Example) + "\n") {

@@ -18,9 +18,6 @@ type Planning struct {
 	stop func()
 }
 
-// MakeBy has plan.apply() make changes by fn.
-func (s *Session) MakeBy(fn changes.Maker) { *lang.StateOf[changes.Maker](s.Runtime) = fn }
-
 // StartPlan has all writes of the session recorded from now on.
 func (s *Session) StartPlan(ctx context.Context) (*Planning, error) {
 	p := &Planning{s: s}

@@ -12,10 +12,12 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/audits"
+	"fabsh/builtins/changes"
 	"fabsh/builtins/datagrams"
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric"
+	"fabsh/fabric/change/apply"
 	"fabsh/fabric/export"
 	"fabsh/fabric/sa"
 )
@@ -55,6 +57,10 @@ type Options struct {
 	// and Job under which name. Empty: it keeps nothing.
 	State, Job string
 	Version    string // of the program, for pages
+	// User makes changes, which StartGuard starts a guard process for. Nil: plan.apply()
+	// makes none.
+	User       string
+	StartGuard apply.StartGuard
 	// Clock is the session's time. Nil: the real one.
 	Clock lang.Clock
 }
@@ -121,6 +127,7 @@ func NewSession(o Options) (*Session, error) {
 	}
 	*lang.StateOf[*Session](r) = s
 	audits.KeepBelow(r, o.State, o.Job)
+	*lang.StateOf[changes.Program](r) = changes.Program{State: o.State, User: o.User, StartGuard: o.StartGuard}
 	*s.env = o.Env
 	if o.Loaded != nil {
 		s.env.Load(o.Loaded)

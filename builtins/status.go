@@ -8,6 +8,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/topology"
 	"fabsh/fabric/change"
+	"fabsh/fabric/change/apply"
 	"fabsh/fabric/sa"
 	"fabsh/mad/engine"
 )
@@ -51,10 +52,11 @@ func fabricFailure(err error) bool {
 	var te *topology.TargetError
 	var late *lang.DeadlineError
 	var unsupported *change.UnsupportedError
+	var unsent *apply.FabricError
 	var pkey *sa.PKeyError
 	var state *audits.StateError
 	switch {
-	case errors.As(err, &state), errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, topology.ErrNoFabric), errors.Is(err, ErrCut), errors.Is(err, sa.ErrNoSM):
+	case errors.As(err, &unsent), errors.As(err, &state), errors.As(err, &late), errors.As(err, &me), errors.Is(err, engine.ErrClosed), errors.Is(err, topology.ErrNoFabric), errors.Is(err, ErrCut), errors.Is(err, sa.ErrNoSM):
 		return true
 	case topology.Cautious(err), errors.As(err, &unsupported), errors.As(err, &pkey):
 		return false

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -65,4 +66,20 @@ func (f *Fabric) Missing() string {
 		words[i] = strconv.Itoa(n[k]) + " " + string(k)
 	}
 	return strings.Join(words, ", ")
+}
+
+// FirstMissing says what was asked for first and is not in f, and how many more there are.
+func (f *Fabric) FirstMissing() string {
+	text, n := "", 0
+	for _, p := range f.problems {
+		if p.Kind.Missing() {
+			if n++; n == 1 {
+				text = p.Text
+			}
+		}
+	}
+	if n > 1 {
+		text += fmt.Sprintf("; and %d more", n-1)
+	}
+	return text
 }

@@ -1,34 +1,19 @@
 package shell
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"fabsh/builtins/lang"
-	"fabsh/fabric"
-	"fabsh/fabric/change"
+	"fabsh/builtins/changes"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/change/order"
-	"fabsh/fabric/change/plan"
 	"fabsh/fabric/lock"
-	"fabsh/fabric/routing"
-	"fabsh/fabric/sa"
-	"fabsh/mad"
 )
-
-// defaultWithin is how long a change waits to be confirmed, besides four times the
-// time in which packets of the old tables are gone.
-const defaultWithin = 60 * time.Second
 
 // applyOptions are the flags of change apply and change resume.
 type applyOptions struct {
@@ -105,19 +90,15 @@ func (a *app) resumeCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.onChange(func(ctx context.Context, s *session) error {
-				r, err := s.journaled()
+				r, err := s.latestChange()
 				if err != nil {
 					return err
 				}
-				staged, err := r.Staged()
+				f, err := changes.Sweep(ctx, s.Runtime, r.Host)
 				if err != nil {
 					return err
 				}
-				f, manager, err := s.mayApply(ctx, staged)
-				if err != nil {
-					return err
-				}
-				return s.told(r.Resume(ctx, f, manager))
+				return s.told(r.Resume(ctx, f))
 			})
 		},
 	}
@@ -137,7 +118,7 @@ change: it writes nothing, and shows what of the change is left standing.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.onChange(func(ctx context.Context, s *session) error {
-				r, err := s.journaled()
+				r, err := s.latestChange()
 				if err != nil {
 					return err
 				}
@@ -145,14 +126,11 @@ change: it writes nothing, and shows what of the change is left standing.`,
 				if abandon {
 					return s.abandon(ctx, r)
 				}
-				staged, err := r.Staged()
+				f, err := changes.Sweep(ctx, s.Runtime, r.Host)
 				if err != nil {
 					return err
 				}
-				if _, _, err := s.mayApply(ctx, staged); err != nil {
-					return err
-				}
-				return s.told(r.Revert(ctx))
+				return s.told(r.Revert(ctx, f))
 			})
 		},
 	}
@@ -174,7 +152,7 @@ checks have passed.`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return a.onChange(func(ctx context.Context, s *session) error {
-				r, err := s.journaled()
+				r, err := s.latestChange()
 				if err != nil {
 					return err
 				}
@@ -211,149 +189,16 @@ func (a *app) onChange(run func(context.Context, *session) error) error {
 
 // applyPlan makes the change of a plan's file.
 func (s *session) applyPlan(ctx context.Context, path string, o *applyOptions) error {
-	file, err := lang.OpenNamed(ctx, path)
-	if err != nil {
-		return noFile(err)
-	}
-	p, err := plan.Load(file, path)
-	file.Close()
+	p, err := loadPlan(ctx, path)
 	if err != nil {
 		return err
 	}
-	return s.told(s.make(ctx, p, path, o))
-}
-
-// makeInScript is plan.apply().
-func (s *session) makeInScript(ctx context.Context, p *plan.Plan, within time.Duration) (confirmed bool, err error) {
-	o := applyOptions{within: duration{value: within}}
-	outcome, err := s.make(ctx, p, "the plan", &o)
-	return outcome == apply.Confirmed || outcome == apply.Nothing, err
-}
-
-// make makes the change of a plan, which is called what.
-func (s *session) make(ctx context.Context, p *plan.Plan, what string, o *applyOptions) (apply.Outcome, error) {
-	f, manager, err := s.mayApply(ctx, o.stage != "")
-	if err != nil {
-		return apply.Stuck, err
+	if s.engine == nil {
+		return s.noLive("change", "a change needs a live fabric: this session reads a file")
 	}
-	now := plan.FingerprintOf(f, manager)
-	if since := p.Base.Since(&now); len(since) > 0 {
-		return apply.Stuck, fmt.Errorf("change apply: %s is stale, for the fabric is another one since: %s; plan it anew", what, lang.OneLine(strings.Join(firstFew(since), "; ")))
-	}
-	cells, err := apply.Planned(p, f)
-	if err != nil {
-		return apply.Stuck, fmt.Errorf("change apply: %w", err)
-	}
-	if len(cells) == 0 {
-		return apply.Nothing, nil
-	}
-	r, err := s.runOf(fabric.SubnetOf(f, ""))
-	if err != nil {
-		return apply.Stuck, err
-	}
-	if o.stage != "" || p.NeedsTables(f) {
-		if r.Live, err = s.allTables(ctx, f); err != nil {
-			return apply.Stuck, err
-		}
-	}
-	b, err := s.begin(ctx, p, f, r.Live, manager, cells, o)
-	if err != nil {
-		return apply.Stuck, fmt.Errorf("change apply: %w", err)
-	}
-	return r.Apply(ctx, f, manager, b)
-}
-
-// begin is how the journal begins. A plan that takes ports down is judged anew first.
-// live are the tables of f; nil: the plan changes none.
-func (s *session) begin(ctx context.Context, p *plan.Plan, f *fabric.Fabric, live *routing.Routes, manager *sa.SM, cells []*apply.Cell, o *applyOptions) (*apply.Begin, error) {
-	port, err := s.engine.Port()
-	if err != nil {
-		return nil, err
-	}
-	b := &apply.Begin{
-		ID: fmt.Sprintf("%s-%d", s.Clock.Now().UTC().Format("20060102T150405Z"), os.Getpid()), Summary: lang.OneLine(cmp.Or(p.From, "a plan")), By: login(),
-		Port: port.PortGUID, Prefix: port.GIDPrefix, Within: o.within.value, Cells: cells, AcceptCreditLoops: o.risk,
-	}
-	if o.levels != "" {
-		if b.Levels, err = filepath.Abs(o.levels); err != nil {
-			return nil, err
-		}
-	}
-	if b.Within == 0 {
-		b.Within, b.Drains = defaultWithin, 4
-	}
-	if manager != nil && manager.Info != nil {
-		b.Manager = manager.Info.GUID
-	}
-	if slices.ContainsFunc(cells, func(c *apply.Cell) bool { return c.Attr == mad.AttrPortInfo }) {
-		if live == nil {
-			if live, err = s.allTables(ctx, f); err != nil {
-				return nil, err
-			}
-		}
-		t := &plan.Tables{
-			Live: live, AcceptCreditLoops: o.risk,
-			Last: slices.DeleteFunc([]mad.LID{port.SMLID, port.LID}, func(lid mad.LID) bool { return lid == 0 }),
-		}
-		s.levels(b.Levels).InForce(t, s.engine)
-		report, err := p.Prove(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		if !report.OK {
-			return nil, &order.Refusal{Round: -1, Reason: report.Reason}
-		}
-	}
-	if o.stage != "" {
-		b.Staged, err = s.stage(live, cells, o)
-	}
-	return b, err
-}
-
-// allTables are the forwarding tables in force: of each switch, or nothing is proven.
-func (s *session) allTables(ctx context.Context, f *fabric.Fabric) (*routing.Routes, error) {
-	live, failed, err := change.ReadRoutes(ctx, s.engine, f)
-	if err == nil && len(failed) > 0 {
-		err = &hostError{fmt.Errorf("change apply: the forwarding table of %s cannot be read, so nothing is proven, and nothing is sent: %w", failed[0].Switch.Label(), failed[0].Err)}
-	}
-	return live, err
-}
-
-func firstFew(list []string) []string {
-	const few = 8
-	if len(list) <= few {
-		return list
-	}
-	return append(list[:few:few], fmt.Sprintf("and %d more", len(list)-few))
-}
-
-// mayApply sweeps the fabric, and says why no change may be made of it: by Sets, or
-// staged for OpenSM.
-func (s *session) mayApply(ctx context.Context, staged bool) (*fabric.Fabric, *sa.SM, error) {
-	switch {
-	case s.engine == nil:
-		return nil, nil, s.noLive("change", "a change needs a live fabric: this session reads a file")
-	case !s.engine.Write():
-		return nil, nil, errors.New("change: it would change the fabric, which takes --write (before the word change)")
-	}
-	f, err := s.Sweep(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !f.Complete() {
-		return nil, nil, &hostError{fmt.Errorf("change: the sweep is not complete, so nothing is sent: %s", firstMissing(f))}
-	}
-	manager, err := s.SA().FindSM(ctx, f)
-	if err != nil {
-		return nil, nil, err
-	}
-	if staged && (manager == nil || manager.Info == nil || manager.Info.SMState != mad.SMStateMaster) {
-		return nil, nil, &hostError{errors.New("change: no subnet manager is MASTER, so there is nobody to write staged tables")}
-	}
-	if manager != nil && !staged && !s.engine.Traits().Simulated {
-		return nil, nil, fmt.Errorf("change: %v is at work, and nothing is sent: OpenSM neither sees nor repairs what others write. Have it write the tables (opensm -R file,no_fallback -U FILE, and change apply --stage FILE --reload PIDFILE), or stop it first", manager)
-	}
-	return f, manager, nil
+	return s.told(changes.Make(ctx, s.Runtime, p, apply.Options{
+		Plan: path, Within: o.within.value, Stage: o.stage, Reload: o.reload, Levels: o.levels, AcceptCreditLoops: o.risk,
+	}))
 }
 
 // told tells how a change ended, and makes an exit status of it.

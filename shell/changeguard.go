@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"fabsh/builtins/changes"
 	"fabsh/fabric/change/apply"
 	"fabsh/mad/engine"
 )
@@ -203,6 +204,11 @@ func (a *app) keep(work guardWork, in io.Reader) error {
 			io.Copy(io.Discard, in)
 			close(gone)
 		}()
-		return s.runIn(filepath.Dir(work.Journal)).Keep(ctx, gone, func() { fmt.Fprint(a.console.Out(), guardReady) })
+		k, err := apply.NewKeeper(ctx, &apply.Run{Host: changes.HostOf(s.Runtime), Dir: filepath.Dir(work.Journal)})
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(a.console.Out(), guardReady)
+		return k.Keep(ctx, gone)
 	})
 }

@@ -305,7 +305,7 @@ func (a *app) what(words []string) string {
 }
 
 // loadPlan reads the plan's file that the command line names.
-func (s *session) loadPlan(ctx context.Context, path string) (*plan.Plan, error) {
+func loadPlan(ctx context.Context, path string) (*plan.Plan, error) {
 	file, err := lang.OpenNamed(ctx, path)
 	if err != nil {
 		return nil, noFile(err)
@@ -334,7 +334,7 @@ Exit status: 0 the verdict was ok; 1 it was not; 2 the file is no plan.`,
 		},
 		RunE: func(_ *cobra.Command, words []string) error {
 			return a.withoutFabric("change", func(ctx context.Context, s *session) error {
-				p, err := s.loadPlan(ctx, words[0])
+				p, err := loadPlan(ctx, words[0])
 				if err != nil {
 					return err
 				}

@@ -15,8 +15,8 @@
 //	              test.go, check.go, fmt.go: those of these names
 //	change.go     the command change; changeplan.go: its plan and show, and --plan;
 //	              changeapply.go: its apply, confirm, revert, resume and status;
-//	              changejournal.go: where its journals are;
-//	              changeguard.go: the guard process; changestage.go: OpenSM's
+//	              changejournal.go: its status, and a change that was broken off;
+//	              changeguard.go: the guard process
 //	statement.go  from lines to statements
 //	exec.go       statements run at the prompt
 //	repl.go       the prompt's loop; question.go, what is no Starlark but a question

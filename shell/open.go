@@ -338,21 +338,23 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 			OverrideSM:  a.overrideSM,
 			TrapAgent:   a.trapAgent,
 		},
-		Stdout:  a.console.Out(),
-		Stderr:  a.console.Err(),
-		Format:  a.output(),
-		Include: a.include,
-		Out:     a.out,
-		Secrets: a.secrets,
-		Flags:   a.sessionFlags(),
-		Quiet:   a.quiet,
-		Verbose: a.verbose,
-		State:   a.stateDir(),
-		Job:     jobOf(a.script),
-		Version: version(),
-		Clock:   clock,
-		Width:   a.console.width,
-		Blocks:  a.console.blocks,
+		Stdout:     a.console.Out(),
+		Stderr:     a.console.Err(),
+		Format:     a.output(),
+		Include:    a.include,
+		Out:        a.out,
+		Secrets:    a.secrets,
+		Flags:      a.sessionFlags(),
+		Quiet:      a.quiet,
+		Verbose:    a.verbose,
+		State:      a.stateDir(),
+		User:       login(),
+		StartGuard: s.startGuard,
+		Job:        jobOf(a.script),
+		Version:    version(),
+		Clock:      clock,
+		Width:      a.console.width,
+		Blocks:     a.console.blocks,
 	}
 	if !a.quiet {
 		s.progress = &progress{console: a.console, idle: s.doing}
@@ -365,7 +367,6 @@ func (a *app) session(c *connection, absent error, keys *engine.Keys, names map[
 	}
 	a.interrupts.onExit(s.leave)
 	s.nameUnended()
-	s.MakeBy(s.makeInScript)
 	if a.planFile != "" {
 		if err := s.startPlan(); err != nil {
 			s.close()

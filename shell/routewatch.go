@@ -109,7 +109,7 @@ func (w *routeWatch) round(ctx context.Context) error {
 		w.keep(firstLine(err))
 		return nil
 	case !f.Complete():
-		w.keep("the sweep is not complete: " + firstMissing(f))
+		w.keep("the sweep is not complete: " + f.FirstMissing())
 		return nil
 	}
 	topology, err := digest(f)
@@ -144,22 +144,6 @@ func endsScripts(err error) bool {
 	var exit *lang.ExitError
 	var refusal *lang.RefusalError
 	return errors.As(err, &exit) || errors.As(err, &refusal)
-}
-
-// firstMissing is the first thing that the sweep lacks, and how many more.
-func firstMissing(f *fabric.Fabric) string {
-	text, n := "", 0
-	for _, p := range f.Problems() {
-		if p.Kind.Missing() {
-			if n++; n == 1 {
-				text = p.Text
-			}
-		}
-	}
-	if n > 1 {
-		text += fmt.Sprintf("; and %d more", n-1)
-	}
-	return text
 }
 
 // digest is one of all that tables can depend on: nodes, names, links, their

@@ -12,6 +12,7 @@ import (
 	"fabsh/builtins"
 	"fabsh/fabric"
 	"fabsh/fabric/change"
+	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
 )
 
@@ -72,7 +73,7 @@ func (s *session) verify(ctx context.Context, o verifyOptions) error {
 	default:
 		if r, err = s.LiveRoutes(ctx, f); err == nil && o.tables.SL != "" {
 			if err = change.ReadLanes(ctx, s.engine, r); err == nil {
-				r.SL, _, err = s.levels(o.tables.SL).Of(ctx, r)
+				r.SL, _, err = change.Levels{File: o.tables.SL, Open: format.OpenIncluded}.Of(ctx, r)
 			}
 		}
 	}

@@ -7,12 +7,8 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/builtins/lang"
-	"fabsh/fabric/change/plan"
+	"fabsh/fabric/change/apply"
 )
-
-// Maker makes the change of a plan, and says whether it was confirmed in time. The
-// program has it, for it starts processes; nil: nobody has.
-type Maker func(ctx context.Context, p *plan.Plan, within time.Duration) (confirmed bool, err error)
 
 // applyMethod is plan.apply().
 var applyMethod = lang.Builtin{
@@ -27,7 +23,6 @@ True
 `,
 	Run: lang.Do(func(c *lang.Call, a *struct{ Confirm time.Duration }) (starlark.Value, error) {
 		e := env(c)
-		maker := *lang.StateOf[Maker](c.Runtime())
 		switch {
 		case !e.Write && e.Engine != nil && e.Engine.Traits().Simulated:
 			return nil, c.Refuse("refused, for this session is read-only: leave --read-only out to change the simulated fabric")
@@ -35,19 +30,19 @@ True
 			return nil, c.Refuse("refused, for it would change the fabric, which takes --write")
 		case len(c.Fiber().Loads) > 0:
 			return nil, c.Refuse("refused, for %s is being loaded, and a module cannot change the fabric while it is", c.Fiber().Loads[len(c.Fiber().Loads)-1])
-		case maker == nil:
+		case lang.StateOf[Program](c.Runtime()).StartGuard == nil:
 			return nil, lang.Errorf("no change can be made here")
 		case a.Confirm <= 0:
 			return nil, lang.Errorf("confirm: a change must be confirmed in some time, and 0s is none")
 		}
-		confirmed := false
+		var outcome apply.Outcome
 		err := c.Block(func(ctx context.Context) (err error) {
-			confirmed, err = maker(ctx, c.Recv.(*Value).Plan, a.Confirm)
+			outcome, err = Make(ctx, c.Runtime(), c.Recv.(*Value).Plan, apply.Options{Plan: "the plan", Within: a.Confirm})
 			return err
 		})
 		if err != nil {
 			return nil, lang.Errorf("%w", err)
 		}
-		return starlark.Bool(confirmed), nil
+		return starlark.Bool(outcome == apply.Confirmed || outcome == apply.Nothing), nil
 	}),
 }

@@ -3,7 +3,7 @@
 //
 //	record.go   runs code with its writes recorded
 //	plan.go     the value plan, and plan()
-//	apply.go    plan.apply()
+//	apply.go    plan.apply(); host.go, what it shares with fabsh change apply
 //	routes.go   the writes of routes.apply()
 package changes
 

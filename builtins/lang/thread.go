@@ -58,6 +58,12 @@ const fiberKey = "fabsh"
 // FiberOf returns the fiber of a thread made by NewThread.
 func FiberOf(t *starlark.Thread) *Fiber { return t.Local(fiberKey).(*Fiber) }
 
+// Discard is a sink that drops what it gets.
+type Discard struct{}
+
+// Emit drops text.
+func (Discard) Emit(Stream, string) error { return nil }
+
 // NewThread makes the thread of f; release ends it and unties it from f's context.
 func NewThread(f *Fiber, name string) (t *starlark.Thread, release func()) {
 	if f.Place == nil {

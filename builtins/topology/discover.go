@@ -37,7 +37,7 @@ True
 `,
 	Run: lang.Do(func(c *lang.Call, a *discoverArgs) (starlark.Value, error) {
 		s := EnvOf(c.Runtime())
-		o := s.sweepOptions()
+		o := s.SweepOptions()
 		if s.Engine == nil && s.Loaded != nil {
 			if a.isPartial() {
 				return nil, lang.Errorf("around and hops need a live fabric: this session reads a file")
@@ -94,8 +94,8 @@ type discoverArgs struct {
 // SMPs can do.
 func (a *discoverArgs) isPartial() bool { return a.Around != nil || a.Hops != nil }
 
-// sweepOptions are those of a sweep of the whole fabric.
-func (e *Env) sweepOptions() discover.Options {
+// SweepOptions returns those of a sweep of the whole fabric.
+func (e *Env) SweepOptions() discover.Options {
 	o := discover.Options{Around: mad.DirectedRoute{0}, Names: e.Names, PlainSpeeds: e.PlainSpeeds}
 	if e.Current != nil {
 		o.Known = e.Current.Fabric
@@ -207,8 +207,20 @@ func CurrentFabric(t *starlark.Thread) (*Fabric, error) {
 // Sweep discovers the whole fabric anew.
 func Sweep(t *starlark.Thread) (f *Fabric, err error) {
 	err = lang.Operate(t, "discover", func(c *lang.Call) (err error) {
-		f, err = sweep(c, EnvOf(c.Runtime()).sweepOptions())
+		f, err = sweep(c, EnvOf(c.Runtime()).SweepOptions())
 		return err
 	})
 	return f, err
+}
+
+// SweepQuietly discovers the whole fabric anew, for a command. Its problems are not warned
+// of; those that are unanswered requests are counted.
+func SweepQuietly(ctx context.Context, r *lang.Runtime) (*fabric.Fabric, error) {
+	t, release := lang.NewThread(&lang.Fiber{Runtime: r, Context: ctx, Sink: lang.Discard{}, Account: &r.Account}, "command")
+	defer release()
+	f, err := Sweep(t)
+	if err != nil {
+		return nil, err
+	}
+	return f.Fabric, nil
 }

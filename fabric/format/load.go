@@ -65,6 +65,15 @@ func (b *bounded) tooLong() error {
 	return fmt.Errorf("%s: expected at most %d MB", b.name, b.max>>20)
 }
 
+// OpenIncluded is OpenRegular as an Opener, with errors as FileError has them.
+func OpenIncluded(name string) (io.ReadCloser, error) {
+	f, err := OpenRegular(name)
+	if err != nil {
+		return nil, FileError(err)
+	}
+	return f, nil
+}
+
 // FileError returns err as "path: cause" where it is about a file, else as it is.
 func FileError(err error) error {
 	var pe *fs.PathError

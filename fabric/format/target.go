@@ -98,8 +98,14 @@ func isStream(path string) bool {
 	return strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
 }
 
-// IsOwn: the file is one of the user who runs this process.
-func IsOwn(st fs.FileInfo) bool {
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	return !ok || int(sys.Uid) == os.Geteuid()
+// IsOwn reports whether the file is one of the user who runs this process.
+func IsOwn(st fs.FileInfo) bool { return Owner(st) == os.Geteuid() }
+
+// Owner returns the ID of the user whose file it is; where that is unknown, the user who
+// runs this process.
+func Owner(st fs.FileInfo) int {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return int(sys.Uid)
+	}
+	return os.Geteuid()
 }

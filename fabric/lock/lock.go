@@ -30,7 +30,7 @@ func Acquire(path string) (*Lock, error) {
 	f, err := format.OpenPlain(path, os.O_RDWR|os.O_CREATE)
 	if errors.Is(err, fs.ErrPermission) {
 		if st, e := os.Lstat(path); e == nil {
-			return nil, fmt.Errorf("%s is user %d's, who alone can take it: %w", path, st.Sys().(*syscall.Stat_t).Uid, fs.ErrPermission)
+			return nil, fmt.Errorf("%s is user %d's, who alone can take it: %w", path, format.Owner(st), fs.ErrPermission)
 		}
 	}
 	if err != nil {

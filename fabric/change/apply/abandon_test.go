@@ -28,7 +28,7 @@ func TestAbandon(t *testing.T) {
 			t.Fatal(err)
 		}
 		was := r.tables()
-		run := apply.Run{Engine: e, Dir: dir}
+		run := apply.Run{Host: &apply.Host{Engine: e}, Dir: dir}
 		left, err := run.Abandon(t.Context())
 		if err != nil || len(left) != len(r.cells) || !strings.Contains(left[0], "LID 3 is port 4") || !strings.HasSuffix(left[1], " is new") {
 			t.Errorf("%q, %v", left, err)

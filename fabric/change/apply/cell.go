@@ -1,18 +1,27 @@
 // Package apply makes a change of a fabric, and takes it back: round by round, under
 // a journal, with a look at the fabric between the rounds.
 //
+//	host.go     Host: from where changes are made
+//	make.go     a plan's change, from the first check to its end; each check in a file:
+//	stale.go    whether the fabric is still the one of the plan
+//	manager.go  whether a subnet manager forbids it
+//	begin.go    the head of the journal; the proof of ports that go down
+//	staged.go   OpenSM writes the tables: whether it can, and how
+//	latest.go   where journals are, and which change has not ended
+//	guard.go    the guard process: when there must be one, and what it does
+//
+//	run.go      a change under its journal: made, confirmed, resumed, reverted;
+//	            abandon.go, ended without a write
 //	cell.go     what one Set writes, and what there is of it in the fabric
 //	read.go     reading and writing many cells
-//	journal.go  the file that says what was begun, and how it ended
-//	record.go   its records
-//	planned.go  the cells of a plan; order.go, tables.go: their order
-//	run.go      a change from its beginning to its end; keep.go, the guard's part;
-//	            abandon.go, an end without a write
-//	staged.go   OpenSM writes the tables
-//	cut.go      the order of what takes links down
+//	journal.go  the file that says what was begun, and how it ended; record.go, its
+//	            records
+//	planned.go  the cells of a plan; order.go, tables.go: their order; cut.go, that of
+//	            what takes links down
 //	move.go     from the state that is there to the old or the new one
 //	check.go    what must not happen between two rounds
 //	way.go      two directed routes to a node
+//	error.go    errors
 package apply
 
 import (

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"fabsh/fabric"
 	"fabsh/fabric/sa"
@@ -161,74 +160,6 @@ func (c *Checks) Between(ctx context.Context, changed []mad.GUID) error {
 		}
 		return nil
 	})
-}
-
-// Manager: the subnet manager in charge is the one that was before, or none if there
-// was none.
-func (c *Checks) Manager(ctx context.Context) error {
-	now, err := c.findManager(ctx)
-	switch {
-	case err != nil:
-		return err
-	case now == nil || c.manager != nil && c.manager.Info != nil && now.Info.GUID == c.manager.Info.GUID:
-		return nil
-	case c.manager != nil && c.manager.Info == nil && now.LID == c.manager.LID:
-		return nil
-	}
-	return &CheckError{fmt.Sprintf("%v is in charge of the subnet now", now)}
-}
-
-// findManager is a subnet manager that is MASTER; nil: none is found. It is asked
-// for where the local port says that one is, and at the ports that had one.
-func (c *Checks) findManager(ctx context.Context) (*sa.SM, error) {
-	var local engine.Call
-	local.PutSMP(mad.MethodGet, mad.AttrPortInfo.ID, 0, nil)
-	local.SetRoute(mad.DirectedRoute{0})
-	e := c.client.Engine
-	if err := e.Do(ctx, &local); err != nil {
-		return nil, err
-	}
-	if local.Err != nil {
-		return nil, local.Err
-	}
-	var info mad.PortInfo
-	info.Decode(local.Data())
-	const most = 16 // ports that are asked
-	var calls []*engine.Call
-	var lids []mad.LID
-	ask := func(d fabric.Dest, lid mad.LID) {
-		call := d.Put(new(engine.Call), mad.MethodGet, mad.AttrSMInfo, 0, nil)
-		// Between rounds silence must not cost seconds; a master that appears is
-		// seen after the next round too.
-		call.Timeout, call.Retries = 200*time.Millisecond, 1
-		calls, lids = append(calls, call), append(lids, lid)
-	}
-	if lid := info.MasterSMLID; lid != 0 && info.LID != 0 {
-		ask(fabric.Dest{LID: lid}, lid)
-	}
-	for i := range c.f.Ports() {
-		p := &c.f.Ports()[i]
-		pi := p.Info()
-		if pi == nil || p.LID() == 0 && pi.CapabilityMask&mad.CapabilityMaskIsSM == 0 || p.Route() == nil || len(calls) > most {
-			continue
-		}
-		if pi.CapabilityMask&mad.CapabilityMaskIsSM != 0 || p.LID() == info.MasterSMLID {
-			ask(fabric.Dest{Route: c.portRoute(p), Guard: p.Guard()}, p.LID())
-		}
-	}
-	if err := e.Do(ctx, calls...); err != nil {
-		return nil, err
-	}
-	for i, call := range calls {
-		if call.Err != nil {
-			continue
-		}
-		sm := new(mad.SMInfo)
-		if sm.Decode(call.Data()); sm.SMState == mad.SMStateMaster {
-			return &sa.SM{LID: lids[i], Info: sm}, nil
-		}
-	}
-	return nil, nil
 }
 
 // answers: the subnet administrator does. An answer that refuses is one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,10 +86,10 @@ func TestCuts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told []string
-		run := apply.Run{Engine: e, SA: client, Live: live, Tell: func(text string) { told = append(told, text) }, Sleep: sleep}
+		var told strings.Builder
+		run := apply.Run{Host: &apply.Host{Engine: e, SA: client, Clock: clock{}, Log: &told}, Live: live}
 		if outcome, err := run.Apply(t.Context(), r.f, manager, &apply.Begin{Cells: r.cells}); outcome != apply.Confirmed || err != nil {
-			t.Fatal(outcome, err, told)
+			t.Fatal(outcome, err, told.String())
 		}
 		// By hops of the route and port: of leaf-4 and leaf-2, then those between this host
 		// and the subnet manager, at leaf-8, spine-1 and leaf-1.
@@ -101,13 +102,17 @@ func TestCuts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := apply.Prover{Engine: e, Fabric: r.f, Cells: r.cells, Back: true, Tell: run.Tell}
+		p := apply.Prover{Engine: e, Fabric: r.f, Cells: r.cells, Back: true, Tell: func(text string) { fmt.Fprintln(&told, text) }}
 		sets = nil
-		back := apply.Change{Engine: e, Journal: j, Order: p.Order, Sleep: sleep}
+		back := apply.Change{Engine: e, Journal: j, Order: p.Order, Sleep: clock{}.Sleep}
 		if err := back.TakeBack(t.Context(), "test"); err != nil || len(sets) != 5 {
 			t.Errorf("%v, %x", err, sets)
 		}
 	})
 }
 
-func sleep(_ context.Context, d time.Duration) error { time.Sleep(d); return nil }
+// clock is the time of a test.
+type clock struct{}
+
+func (clock) Now() time.Time                                 { return time.Now() }
+func (clock) Sleep(_ context.Context, d time.Duration) error { time.Sleep(d); return nil }

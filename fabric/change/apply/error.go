@@ -16,13 +16,20 @@ type ForeignError struct {
 
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s neither as before nor as after the change, and nothing is written over what somebody else wrote: %s",
-		fabric.Plural(len(e.Cells), "block is", "blocks are"), strings.Join(firstOf(e.Cells), "; "))
+		fabric.Plural(len(e.Cells), "block is", "blocks are"), firstOf(5, e.Cells))
 }
 
 // CheckError: what must not happen happened between two rounds.
 type CheckError struct{ Reason string }
 
 func (e *CheckError) Error() string { return e.Reason }
+
+// FabricError reports that the fabric or this host, and not the plan, is why nothing was
+// sent.
+type FabricError struct{ Err error }
+
+func (e *FabricError) Error() string { return e.Err.Error() }
+func (e *FabricError) Unwrap() error { return e.Err }
 
 // SilentError: cells could not be read or written.
 type SilentError struct {
@@ -35,29 +42,10 @@ func (e *SilentError) Error() string {
 }
 func (e *SilentError) Unwrap() error { return e.First }
 
-// firstOf are the first few of a list, and how many there are more.
-func firstOf(list []string) []string {
-	const few = 5
-	if len(list) <= few {
-		return list
+// firstOf joins the first few of a list, and says how many more there are.
+func firstOf(few int, list []string) string {
+	if len(list) > few {
+		list = append(slices.Clone(list[:few]), fmt.Sprintf("and %d more", len(list)-few))
 	}
-	return append(slices.Clone(list[:few]), fmt.Sprintf("and %d more", len(list)-few))
-}
-
-// stale is why a change is not begun: its cells are not as when it was planned.
-func stale(cells []*Cell, states []State) error {
-	var changed []string
-	made := true
-	for i, s := range states {
-		if made = made && s == New; s != Old {
-			changed = append(changed, fmt.Sprintf("%s is %v", cells[i].Name, s))
-		}
-	}
-	switch {
-	case made:
-		return errNothing
-	case changed != nil:
-		return fmt.Errorf("the plan is stale: %s not as when it was made, and nothing is sent: %s; plan it anew", fabric.Plural(len(changed), "block is", "blocks are"), strings.Join(firstOf(changed), "; "))
-	}
-	return nil
+	return strings.Join(list, "; ")
 }

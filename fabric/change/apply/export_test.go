@@ -5,6 +5,13 @@ import (
 	"syscall"
 )
 
+// What tests call by itself.
+var (
+	Find       = journalsOf
+	Unended    = unended
+	ReadStaged = readStaged
+)
+
 // FillAfter has the disk of j be full after so many more records.
 func (j *Journal) FillAfter(records int) { j.f = &fullDisk{file: j.f, left: records} }
 

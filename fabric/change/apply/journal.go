@@ -15,10 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"fabsh/fabric"
 	"fabsh/fabric/format"
-	"fabsh/fabric/lock"
-	"fabsh/mad/engine"
 )
 
 // Journal is the file of a change. Whoever makes the change, takes it back or
@@ -233,6 +230,36 @@ func (j *Journal) Append(rec Record) error {
 	return nil
 }
 
+// NothingSent ends a journal of which nothing has been sent: the latest change is the one
+// before, if there was one. The error is that this could not be written.
+func (j *Journal) NothingSent(why string) error {
+	err := j.Append(Record{Kind: KindReverted, Why: why})
+	if j.path == "" {
+		return err
+	}
+	switch e := os.Rename(j.before(), j.path); {
+	case e == nil:
+		return nil
+	case err != nil: // it would look like a change that has begun
+		os.Remove(j.path)
+	}
+	return err
+}
+
+// before is where the journal of the change before is, while nothing of this one is sent.
+func (j *Journal) before() string { return j.path + ".before" }
+
+// keepBefore keeps the journal of the change before, which may have to be taken back yet.
+func (j *Journal) keepBefore() error {
+	if err := os.Remove(j.before()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Link(j.path, j.before()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // Close gives the file back.
 func (j *Journal) Close() error {
 	if j.f == nil {
@@ -308,83 +335,4 @@ func (v *view) read() (*Journal, error) {
 	}
 	v.j, v.at = j, at
 	return j, nil
-}
-
-// Find are the folders below dir with a journal of the subnet of a local port: made
-// from this port, or from one of a subnet with the same GID prefix, if that is no
-// default.
-func Find(dir string, port *engine.Port) (found []string) {
-	paths, _ := filepath.Glob(filepath.Join(dir, "*", journalName))
-	for _, path := range paths {
-		if j, err := ReadJournal(path); err == nil && j.Begin().of(port) {
-			found = append(found, filepath.Dir(path))
-		}
-	}
-	return found
-}
-
-// Hidden is a journal below dir that this user cannot read, for it is another's; "": there
-// is none.
-func Hidden(dir string) string {
-	paths, _ := filepath.Glob(filepath.Join(dir, "*", journalName))
-	for _, path := range paths {
-		if f, err := os.Open(path); errors.Is(err, os.ErrPermission) {
-			return path
-		} else if err == nil {
-			f.Close()
-		}
-	}
-	return ""
-}
-
-// Unended is a change of the subnet of a local port whose journal is below dir, that has
-// not ended and that nobody is at; nil: there is none.
-func Unended(dir string, port *engine.Port) *Begin {
-	paths, _ := filepath.Glob(filepath.Join(dir, "*", journalName))
-	for _, path := range paths {
-		if endedByTail(path) {
-			continue
-		}
-		j, err := ReadJournal(path)
-		if err != nil || !j.Open() || !j.Begin().of(port) {
-			continue
-		}
-		if isFree(path, guardName) && isFree(path, lockName) {
-			return j.Begin()
-		}
-	}
-	return nil
-}
-
-// isFree: nobody holds a lock beside the journal at path.
-func isFree(path, name string) bool {
-	held, err := lock.Acquire(filepath.Join(filepath.Dir(path), name))
-	held.Release()
-	return err == nil
-}
-
-// endedByTail: the last record of the journal says that the change has ended. All of
-// it is read, which may be much, only where it does not.
-func endedByTail(path string) bool {
-	f, err := format.OpenPlain(path, os.O_RDONLY)
-	if err != nil {
-		return true
-	}
-	defer f.Close()
-	const enough = 1 << 10
-	tail := make([]byte, enough)
-	st, err := f.Stat()
-	if err != nil {
-		return true
-	}
-	n, _ := f.ReadAt(tail, max(0, st.Size()-enough))
-	lines := bytes.Split(bytes.TrimSuffix(tail[:n], []byte{'\n'}), []byte{'\n'})
-	_, text, _ := bytes.Cut(lines[len(lines)-1], []byte{' '})
-	var rec Record
-	return json.Unmarshal(text, &rec) == nil && rec.Kind.ends()
-}
-
-// of: the change is one of the subnet of a local port, as far as can be told.
-func (b *Begin) of(port *engine.Port) bool {
-	return b.Port == port.PortGUID || b.Prefix == port.GIDPrefix && b.Prefix != 0 && b.Prefix != fabric.DefaultPrefix
 }

@@ -193,7 +193,7 @@ func TestStagePipe(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply.Stage(path, "", nil); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+	if _, err := apply.ReadStaged(path, nil); err == nil || !strings.Contains(err.Error(), "is no regular file") {
 		t.Errorf("got %v", err)
 	}
 }

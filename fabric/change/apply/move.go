@@ -46,7 +46,7 @@ func (c *Change) forward(ctx context.Context, fresh bool) error {
 		return err
 	}
 	if fresh {
-		if err := stale(c.cells, states); err != nil {
+		if err := checkCells(c.cells, states); err != nil {
 			return err
 		}
 	}
@@ -56,9 +56,6 @@ func (c *Change) forward(ctx context.Context, fresh bool) error {
 	b := c.Journal.Begin()
 	return c.Journal.Append(Record{Kind: KindApplied, Within: b.Within + time.Duration(b.Drains)*c.drained})
 }
-
-// errNothing: all cells are as after the change already.
-var errNothing = errors.New("nothing to do")
 
 // TakeBack makes all cells as they were before the change. The journal may be
 // unwritable: then all the same, and the error says so.

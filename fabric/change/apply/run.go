@@ -9,47 +9,25 @@ import (
 	"time"
 
 	"fabsh/fabric"
-	"fabsh/fabric/change"
+	"fabsh/fabric/discover"
 	"fabsh/fabric/lock"
 	"fabsh/fabric/routing"
 	"fabsh/fabric/sa"
 	"fabsh/mad"
-	"fabsh/mad/engine"
 )
 
 // Run makes changes of one subnet, and ends them.
 type Run struct {
-	Engine *engine.Engine
-	SA     *sa.Client
+	Host *Host
 	// Dir is where the journal and the lock of the subnet are. Empty: the fabric
 	// is one in this process, which ends with it: there is nobody to guard against,
 	// and none to confirm.
 	Dir string
-	// Guard starts the guard process of a journal, and returns when it is ready.
-	Guard func(ctx context.Context, journal string) (Guard, error)
-	// Sweep discovers the fabric.
-	Sweep func(ctx context.Context) (*fabric.Fabric, error)
 	// Live are the forwarding tables of the fabric, if they were just read; nil: they
 	// are when they are needed.
 	Live *routing.Routes
 	// AcceptCreditLoops takes a change back though packets may deadlock without end.
 	AcceptCreditLoops bool
-	// Levels tell which service levels packets have; its file is that of Begin.
-	Levels change.Levels
-	// Reloader finds the process that a change is staged for, and returns what
-	// has it read its file again.
-	Reloader func(*Staged) (reload func() error, err error)
-	// Sleep waits; an error is the end of ctx.
-	Sleep func(ctx context.Context, d time.Duration) error
-	Tell  func(text string)
-}
-
-// Guard is a process that takes a change back when this one no longer can.
-type Guard interface {
-	// Done is closed when it has ended.
-	Done() <-chan struct{}
-	// Release tells it that this process makes the change no more.
-	Release()
 }
 
 // Outcome is how a change ended.
@@ -109,8 +87,12 @@ func (r *Run) Apply(ctx context.Context, f *fabric.Fabric, manager *sa.SM, b *Be
 	return r.forward(ctx, held, j, f, manager, (*Change).Make)
 }
 
-// Resume makes the rest of a change.
-func (r *Run) Resume(ctx context.Context, f *fabric.Fabric, manager *sa.SM) (Outcome, error) {
+// Resume makes the rest of a change on f, which was just swept.
+func (r *Run) Resume(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
+	manager, err := r.manager(ctx, f)
+	if err != nil {
+		return Stuck, err
+	}
 	held, j, err := r.open()
 	if err != nil {
 		return Stuck, err
@@ -132,14 +114,14 @@ func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabri
 	if err != nil {
 		return r.nothingSent(j, err)
 	}
-	checks, err := NewChecks(ctx, r.SA, f, manager, j.Begin().Cells)
+	checks, err := NewChecks(ctx, r.Host.SA, f, manager, j.Begin().Cells)
 	if err != nil {
 		return r.nothingSent(j, err)
 	}
 	c.Check = checks.Between
 	var guard Guard
-	if r.Dir != "" {
-		if guard, err = r.Guard(ctx, j.path); err != nil {
+	if r.needsGuard() {
+		if guard, err = r.Host.StartGuard(ctx, j.path); err != nil {
 			return r.nothingSent(j, fmt.Errorf("the guard process does not start, so nothing is sent: %w", err))
 		}
 		defer guard.Release()
@@ -168,11 +150,11 @@ func (r *Run) forward(ctx context.Context, held *lock.Lock, j *Journal, f *fabri
 		return Failed, err
 	case err != nil:
 		_ = j.Append(Record{Kind: KindFailed, Why: err.Error()})
-		r.Tell(fmt.Sprintf("%v: taking the change back", err))
+		r.Host.tell(fmt.Sprintf("%v: taking the change back", err))
 		held.Release()
 		guard.Release()
 	default:
-		r.Tell(fmt.Sprintf("made; it is taken back in %v unless: fabsh change confirm", j.Last(KindApplied).Within.Round(time.Millisecond)))
+		r.Host.tell(fmt.Sprintf("made; it is taken back in %v unless: fabsh change confirm", j.Last(KindApplied).Within.Round(time.Millisecond)))
 		held.Release()
 	}
 	return r.await(ctx, j.path, guard, err)
@@ -205,7 +187,7 @@ func (r *Run) await(ctx context.Context, path string, guard Guard, failed error)
 		}
 		if last := &j.Records[len(j.Records)-1]; !j.Open() {
 			if last.Kind == KindReverted {
-				r.Tell("taken back: " + last.Why)
+				r.Host.tell("taken back: " + last.Why)
 			}
 			return ended(last, failed)
 		} else if last.Kind == KindStopped {
@@ -217,7 +199,7 @@ func (r *Run) await(ctx context.Context, path string, guard Guard, failed error)
 			if j, err := seen.read(); err == nil && !j.Open() {
 				continue
 			}
-			r.Tell("the guard process has ended: this one takes the change back")
+			r.Host.tell("the guard process has ended: this one takes the change back")
 			const ended = "the guard process has ended"
 			if failed == nil {
 				failed = &CheckError{ended}
@@ -228,10 +210,10 @@ func (r *Run) await(ctx context.Context, path string, guard Guard, failed error)
 		if ctx.Err() != nil && !released {
 			released = true
 			failed = context.Cause(ctx)
-			r.Tell("interrupted: the change is taken back")
+			r.Host.tell("interrupted: the change is taken back")
 			guard.Release()
 		}
-		if err := r.Sleep(stay, poll); err != nil {
+		if err := r.Host.Clock.Sleep(stay, poll); err != nil {
 			return Stuck, err
 		}
 	}
@@ -273,8 +255,11 @@ func (r *Run) revert(ctx context.Context, why string, failed error) (Outcome, er
 	return ended(&j.Records[len(j.Records)-1], failed)
 }
 
-// Revert takes a change back that is open, or that was confirmed.
-func (r *Run) Revert(ctx context.Context) (Outcome, error) {
+// Revert takes a change back that is open, or that was confirmed. f was just swept.
+func (r *Run) Revert(ctx context.Context, f *fabric.Fabric) (Outcome, error) {
+	if _, err := r.manager(ctx, f); err != nil {
+		return Stuck, err
+	}
 	held, j, err := r.open()
 	if err != nil {
 		return Stuck, err
@@ -290,16 +275,14 @@ func (r *Run) Revert(ctx context.Context) (Outcome, error) {
 	return Asked, nil
 }
 
-// Unguarded: no guard process takes the change of the journal back by itself.
-func (r *Run) Unguarded() bool { return isFree(JournalIn(r.Dir), guardName) }
-
-// Staged: the change of the journal is staged for OpenSM.
-func (r *Run) Staged() (bool, error) {
+// manager returns the subnet manager of f, beside which the change of the journal may go
+// on or be taken back; nil: there is none.
+func (r *Run) manager(ctx context.Context, f *fabric.Fabric) (*sa.SM, error) {
 	j, err := ReadJournal(JournalIn(r.Dir))
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	return j.Begin().Staged != nil, nil
+	return r.Host.manager(ctx, f, j.Begin().Staged != nil)
 }
 
 // Confirm ends a change: it stays. All blocks are read once more.
@@ -317,7 +300,7 @@ func (r *Run) Confirm(ctx context.Context) (Outcome, error) {
 	default:
 		return Stuck, errors.New("the change is not made as a whole: revert it, or resume it")
 	}
-	states, err := Look(ctx, r.Engine, j)
+	states, err := Look(ctx, r.Host.Engine, j)
 	if err != nil {
 		return Stuck, err
 	}
@@ -336,13 +319,13 @@ func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why st
 	}
 	// Sets of a process that was killed may be under way: they count as lost after
 	// this time.
-	if err := r.Sleep(ctx, r.Engine.Options().Timeout); err != nil {
+	if err := r.Host.Clock.Sleep(ctx, r.Host.Engine.Options().Timeout); err != nil {
 		return err
 	}
 	if f == nil {
 		var err error
-		if f, err = r.Sweep(ctx); err != nil {
-			return err
+		if f, err = discover.Sweep(ctx, r.Host.Engine, r.Host.Sweep); err != nil {
+			return fmt.Errorf("discover: %w", err)
 		}
 	}
 	c, err := r.change(j, f, true)
@@ -350,7 +333,7 @@ func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why st
 		_ = j.Append(Record{Kind: KindStopped, Why: err.Error()})
 		return err
 	}
-	checks := Checks{client: r.SA, f: f, manager: j.Begin().manager()}
+	checks := Checks{client: r.Host.SA, f: f, manager: j.Begin().manager()}
 	if err := checks.Manager(ctx); err != nil {
 		err = fmt.Errorf("%w, and its tables are not touched", err)
 		_ = j.Append(Record{Kind: KindStopped, Why: err.Error()})
@@ -361,18 +344,42 @@ func (r *Run) takeBack(ctx context.Context, j *Journal, f *fabric.Fabric, why st
 
 func (r *Run) change(j *Journal, f *fabric.Fabric, back bool) (*Change, error) {
 	b := j.Begin()
-	p := Prover{Engine: r.Engine, Fabric: f, Cells: b.Cells, Back: back, Levels: r.Levels, AcceptCreditLoops: r.AcceptCreditLoops || b.AcceptCreditLoops, Tell: r.Tell}
-	p.Levels.File = b.Levels
+	p := Prover{Engine: r.Host.Engine, Fabric: f, Cells: b.Cells, Back: back, Levels: r.Host.levels(b.Levels), AcceptCreditLoops: r.AcceptCreditLoops || b.AcceptCreditLoops, Tell: r.Host.tell}
 	if r.Live != nil && r.Live.Graph().Fabric() == f && !back {
 		p.Live = r.Live
 	}
-	c := &Change{Engine: r.Engine, Journal: j, Order: p.Order, Sleep: r.Sleep, Tell: r.Tell}
+	c := &Change{Engine: r.Host.Engine, Journal: j, Order: p.Order, Sleep: r.Host.Clock.Sleep, Tell: r.Host.tell}
 	if b.Staged != nil {
-		reload, err := r.Reloader(b.Staged)
+		process, err := b.Staged.process()
 		if err != nil {
-			return nil, err
+			return nil, &FabricError{err}
 		}
-		c.stage = &stage{Staged: b.Staged, f: f, reload: reload}
+		c.stage = &stage{Staged: b.Staged, f: f, opensm: process}
 	}
 	return c, nil
+}
+
+// open takes the lock and opens the journal.
+func (r *Run) open() (*lock.Lock, *Journal, error) {
+	held, err := r.lock()
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := OpenJournal(JournalIn(r.Dir))
+	if err != nil {
+		held.Release()
+		return nil, nil, err
+	}
+	return held, j, nil
+}
+
+// lock acquires the lock of the subnet; nil: its journal is in no file.
+func (r *Run) lock() (*lock.Lock, error) {
+	if r.Dir == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	return lock.Acquire(filepath.Join(r.Dir, lockName))
 }

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"fabsh/fabric"
 	"fabsh/fabric/change"
 	"fabsh/fabric/format"
+	"fabsh/fabric/opensm"
 	"fabsh/fabric/routing"
 	"fabsh/mad"
 )
@@ -31,9 +33,49 @@ type Staged struct {
 // for what it writes then.
 const stageWithin = 2 * time.Minute
 
-// Stage notes the file as it is. Its tables must be those that the switches of live
-// have: else the change would be made of others than were looked at.
-func Stage(file, reload string, live *routing.Routes) (*Staged, error) {
+// newStaged stages a change of cells for OpenSM, which reload is a process ID of, or a
+// file that holds it. It checks that OpenSM reads the file and nothing else. live are the
+// tables that the switches have.
+func newStaged(file, reload string, live *routing.Routes, cells []*Cell) (*Staged, error) {
+	for _, c := range cells {
+		if c.Attr != mad.AttrLinearForwardingTable {
+			return nil, fmt.Errorf("--stage: the file that OpenSM reads has forwarding tables alone, and the plan changes %s: where that is needed, OpenSM must write it by an engine of its own, or be stopped", c.Name)
+		}
+	}
+	p, err := opensm.Find(reload)
+	if err != nil {
+		return nil, &FabricError{err}
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return nil, err
+	}
+	if err := p.CheckTables(file); err != nil {
+		return nil, err
+	}
+	if p.PIDFile != "" {
+		if reload, err = filepath.Abs(p.PIDFile); err != nil {
+			return nil, err
+		}
+	}
+	before, err := readStaged(file, live)
+	if err != nil {
+		return nil, fmt.Errorf("--stage: %w", format.FileError(err))
+	}
+	return &Staged{File: file, Reload: reload, Before: before}, nil
+}
+
+// process finds the OpenSM that a change is staged for, and checks that it reads the file.
+func (s *Staged) process() (*opensm.Process, error) {
+	p, err := opensm.Find(s.Reload)
+	if err == nil {
+		err = p.CheckTables(s.File)
+	}
+	return p, err
+}
+
+// readStaged returns the file as it is, compressed. Its tables must be those that the
+// switches of live have: else the change would be made of others than were looked at.
+func readStaged(file string, live *routing.Routes) ([]byte, error) {
 	f, err := format.OpenRegular(file)
 	if err != nil {
 		return nil, err
@@ -43,8 +85,7 @@ func Stage(file, reload string, live *routing.Routes) (*Staged, error) {
 	if err != nil {
 		return nil, err
 	}
-	open := func(path string) (io.ReadCloser, error) { return format.OpenRegular(path) }
-	there, err := routing.Load(live.Graph().Fabric(), routing.TableFiles{LFTs: file}, open)
+	there, err := routing.Load(live.Graph().Fabric(), routing.TableFiles{LFTs: file}, openRegular)
 	if err != nil {
 		return nil, err
 	}
@@ -60,14 +101,14 @@ func Stage(file, reload string, live *routing.Routes) (*Staged, error) {
 	if err := z.Close(); err != nil {
 		return nil, err
 	}
-	return &Staged{File: file, Reload: reload, Before: b.Bytes()}, nil
+	return b.Bytes(), nil
 }
 
 // stage has OpenSM write the tables of each round.
 type stage struct {
 	*Staged
 	f      *fabric.Fabric
-	reload func() error
+	opensm *opensm.Process
 	live   *routing.Routes // as the switches have them
 }
 
@@ -109,7 +150,7 @@ func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte
 	if err := s.replace(ctx, next); err != nil {
 		return err
 	}
-	if err := s.reload(); err != nil {
+	if _, err := s.opensm.Reload(); err != nil {
 		return err
 	}
 	return s.wait(ctx, c, steps, now)
@@ -118,8 +159,7 @@ func (s *stage) write(ctx context.Context, c *Change, steps []Step, now [][]byte
 // replace writes the file, if it reads back as next.
 func (s *stage) replace(ctx context.Context, next *routing.Routes) error {
 	return format.WriteChecked(s.File, func(w io.Writer) error { return next.Write(ctx, w, format.KindLFTs) }, func(name string) error {
-		open := func(path string) (io.ReadCloser, error) { return format.OpenRegular(path) }
-		back, err := routing.Load(next.Graph().Fabric(), routing.TableFiles{LFTs: name}, open)
+		back, err := routing.Load(next.Graph().Fabric(), routing.TableFiles{LFTs: name}, openRegular)
 		if err != nil {
 			return fmt.Errorf("the new file does not read back: %w", err)
 		}
@@ -174,5 +214,9 @@ func (s *stage) restore() error {
 		_, err := io.Copy(w, io.LimitReader(z, maxLine))
 		return err
 	})
-	return errors.Join(err, s.reload())
+	_, reloadErr := s.opensm.Reload()
+	return errors.Join(err, reloadErr)
 }
+
+// openRegular opens a file of tables.
+func openRegular(path string) (io.ReadCloser, error) { return format.OpenRegular(path) }

@@ -58,15 +58,10 @@ func (p *Prover) tables(ctx context.Context, now, want [][]byte) ([]Round, error
 	if err != nil {
 		return nil, err
 	}
-	t := plan.Tables{Live: p.Live, AcceptLost: p.Back, AcceptCreditLoops: p.AcceptCreditLoops}
+	t := plan.Tables{Live: p.Live, Last: lastCut(&local), AcceptLost: p.Back, AcceptCreditLoops: p.AcceptCreditLoops}
 	p.Levels.InForce(&t, p.Engine)
 	if p.Back {
 		t.Levels = p.levelsBack
-	}
-	for _, lid := range []mad.LID{local.SMLID, local.LID} {
-		if lid != 0 {
-			t.Last = append(t.Last, lid)
-		}
 	}
 	writes := make([]plan.Write, len(p.Cells))
 	for i, c := range p.Cells {

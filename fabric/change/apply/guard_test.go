@@ -1,10 +1,8 @@
 package apply_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"fabsh/fabric/change/apply"
 )
@@ -14,17 +12,20 @@ import (
 func TestGuardOfOne(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		run := &apply.Run{Dir: dir, Tell: func(string) {}, Sleep: func(_ context.Context, d time.Duration) error {
-			time.Sleep(d)
-			return nil
-		}}
+		run := &apply.Run{Host: &apply.Host{Clock: clock{}}, Dir: dir}
 		first, err := apply.NewJournal(apply.JournalIn(dir), &apply.Begin{ID: "first"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer first.Close()
 		gone, ended := make(chan struct{}), make(chan error)
-		go func() { ended <- run.Keep(t.Context(), gone, func() {}) }()
+		go func() {
+			k, err := apply.NewKeeper(t.Context(), run)
+			if err == nil {
+				err = k.Keep(t.Context(), gone)
+			}
+			ended <- err
+		}()
 		synctest.Wait() // until it sleeps
 		if err := first.Append(apply.Record{Kind: apply.KindReverted}); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,54 @@
+package changes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric"
+	"fabsh/fabric/change/apply"
+	"fabsh/fabric/change/plan"
+)
+
+// Program is what a session's changes need of the program that it runs in.
+type Program struct {
+	State      string // the folder below which journals are kept; "": there is none
+	User       string // who makes changes
+	StartGuard apply.StartGuard
+}
+
+// HostOf returns the host of the session's changes. The session has a live fabric.
+func HostOf(r *lang.Runtime) *apply.Host {
+	e, p := topology.EnvOf(r), lang.StateOf[Program](r)
+	h := &apply.Host{Engine: e.Engine, SA: e.SA, Sweep: e.SweepOptions(), Clock: r.Clock, Log: io.Discard, State: p.State, User: p.User, StartGuard: p.StartGuard}
+	if !r.Quiet {
+		h.Log = r.Stderr
+	}
+	return h
+}
+
+// Sweep discovers the fabric anew for a change, unless none may be made.
+func Sweep(ctx context.Context, r *lang.Runtime, h *apply.Host) (*fabric.Fabric, error) {
+	if err := h.MayWrite(); err != nil {
+		return nil, err
+	}
+	return topology.SweepQuietly(ctx, r)
+}
+
+// Make makes the change of a plan, on the fabric as it is now.
+func Make(ctx context.Context, r *lang.Runtime, p *plan.Plan, o apply.Options) (apply.Outcome, error) {
+	h := HostOf(r)
+	f, err := Sweep(ctx, r, h)
+	if err != nil {
+		return apply.Stuck, err
+	}
+	o.Summary = lang.OneLine(cmp.Or(p.From, "a plan"))
+	outcome, err := h.Make(ctx, f, p, &o)
+	if stale := new(apply.StaleError); errors.As(err, &stale) { // names in a plan's file are anybody's
+		err = errors.New(lang.OneLine(err.Error()))
+	}
+	return outcome, err
+}

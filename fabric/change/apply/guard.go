@@ -1,0 +1,97 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"fabsh/fabric/lock"
+)
+
+// Guard is a process that takes a change back when this one no longer can.
+type Guard interface {
+	// Done is closed when it has ended.
+	Done() <-chan struct{}
+	// Release tells it that this process makes the change no more.
+	Release()
+}
+
+// needsGuard reports whether a guard process must run while the change is made: one that
+// can reach the fabric.
+func (r *Run) needsGuard() bool { return r.Dir != "" }
+
+// Unguarded reports whether no guard process takes the change of the journal back by
+// itself.
+func (r *Run) Unguarded() bool { return isFree(JournalIn(r.Dir), guardName) }
+
+// Keeper is the work of a guard process: it takes the change of a journal back when its
+// time is over, when it goes no further, or when the process that makes it has ended.
+type Keeper struct {
+	run   *Run
+	seen  *view
+	alive *lock.Lock // tells others that the change is guarded
+}
+
+// NewKeeper guards the change of r's journal from now on. It waits until the guard of the
+// change before has ended.
+func NewKeeper(ctx context.Context, r *Run) (*Keeper, error) {
+	seen, err := newView(JournalIn(r.Dir))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		alive, err := lock.Acquire(filepath.Join(r.Dir, guardName))
+		if err == nil {
+			return &Keeper{r, seen, alive}, nil
+		}
+		if errors.Is(err, lock.ErrHeld) {
+			err = r.Host.Clock.Sleep(ctx, poll)
+		}
+		if err != nil {
+			seen.close()
+			return nil, err
+		}
+	}
+}
+
+// Keep returns when the change has ended; gone is closed when the process that makes it
+// has.
+func (k *Keeper) Keep(ctx context.Context, gone <-chan struct{}) error {
+	defer k.seen.close()
+	defer k.alive.Release()
+	var due time.Time
+	for {
+		j, err := k.seen.read()
+		if err != nil {
+			return err
+		}
+		if !j.Open() {
+			return nil
+		}
+		why := ""
+		last := j.Records[len(j.Records)-1]
+		if last.Kind == KindApplied && due.IsZero() {
+			due = time.Now().Add(last.Within)
+		}
+		select {
+		case <-gone:
+			why = whyGone
+		default:
+			if !due.IsZero() && !time.Now().Before(due) {
+				why = whyExpired
+			}
+		}
+		if last.Kind == KindFailed {
+			why = last.Why
+		}
+		if why != "" {
+			if _, err := k.run.revert(ctx, why, nil); !errors.Is(err, lock.ErrHeld) {
+				return err
+			}
+		}
+		if err := k.run.Host.Clock.Sleep(ctx, poll); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+
+	"fabsh/fabric"
+	"fabsh/fabric/change/plan"
+	"fabsh/fabric/sa"
+)
+
+// StaleError reports that the fabric is not the one that a plan was made for.
+type StaleError struct {
+	Plan  string   // what messages call the plan
+	Since []string // what has changed
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("change apply: %s is stale, for the fabric is another one since: %s; plan it anew", e.Plan, firstOf(8, e.Since))
+}
+
+// checkFingerprint returns a *StaleError where f, which was just swept, and its subnet
+// manager are not as when p was made.
+func checkFingerprint(p *plan.Plan, f *fabric.Fabric, manager *sa.SM, name string) error {
+	now := plan.FingerprintOf(f, manager)
+	if since := p.Base.Since(&now); len(since) > 0 {
+		return &StaleError{name, since}
+	}
+	return nil
+}
+
+// checkCells returns why a change is not begun: its cells are not as when it was planned.
+// It is errNothing where all are as after the change.
+func checkCells(cells []*Cell, states []State) error {
+	var changed []string
+	made := true
+	for i, s := range states {
+		if made = made && s == New; s != Old {
+			changed = append(changed, fmt.Sprintf("%s is %v", cells[i].Name, s))
+		}
+	}
+	switch {
+	case made:
+		return errNothing
+	case changed != nil:
+		return fmt.Errorf("the plan is stale: %s not as when it was made, and nothing is sent: %s; plan it anew", fabric.Plural(len(changed), "block is", "blocks are"), firstOf(5, changed))
+	}
+	return nil
+}
+
+// errNothing reports that all cells are as after the change already.
+var errNothing = errors.New("nothing to do")
