@@ -86,7 +86,7 @@ func (p *Policy) run(ctx context.Context, f *fabric.Fabric, prepare func(*starla
 		}
 		r = routes.Tables
 		if name := strings.TrimSuffix(path.Base(p.script), ".star"); name != r.Engine {
-			r.Engine, r.OpenSM = name, ""
+			r.Engine, r.RunInOpenSM = name, ""
 		}
 		return nil
 	})

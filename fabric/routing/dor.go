@@ -50,13 +50,13 @@ var dor = Engine{
 //
 // Time: O(S*L) and that of Verify.
 var torus2QoS = Engine{
-	Name:      "torus-2qos",
-	Doc:       "Dimension order on a torus or mesh, with datelines, and around missing links and switches.",
-	OpenSM:    "torus-2QoS",
-	Lanes:     true,
-	LanesNeed: "the directions of the torus in --torus_config",
-	Options:   []Option{maxVLsOption, torusConfigOption},
-	Acyclic:   true,
+	Name:        "torus-2qos",
+	Doc:         "Dimension order on a torus or mesh, with datelines, and around missing links and switches.",
+	OpenSM:      "torus-2QoS",
+	Lanes:       true,
+	OpenSMNeeds: "the directions of the torus in --torus_config",
+	Options:     []Option{maxVLsOption, torusConfigOption},
+	Acyclic:     true,
 	compute: func(ctx context.Context, g *Graph, o *Options) (*Routes, error) {
 		t, err := g.torus(ctx, o.TorusConfig)
 		switch {

@@ -37,10 +37,10 @@ type Engine struct {
 	Doc  string // one line, for people: what paths it makes
 	// OpenSM is the name of OpenSM's engine of this kind; "": it has none.
 	OpenSM string
-	// Lanes reports whether the engine gives paths virtual lanes, and LanesNeed is the
-	// option without which OpenSM's does not.
-	Lanes     bool
-	LanesNeed string
+	// Lanes reports whether the engine gives paths virtual lanes. OpenSMNeeds is what
+	// OpenSM's must be given to do so.
+	Lanes       bool
+	OpenSMNeeds string
 	// Options are the options it takes.
 	Options []Option
 	// Minimal promises shortest paths: each entry is a next hop of a path of the
@@ -141,20 +141,20 @@ func Compute(ctx context.Context, g *Graph, engine string, o Options) (*Routes, 
 	if err != nil {
 		return nil, err
 	}
-	r.Engine, r.OpenSM = engine, e.lanesInOpenSM()
+	r.Engine, r.RunInOpenSM = engine, e.runInOpenSM()
 	r.madeBy(g, &e, &o)
 	return r, nil
 }
 
-// lanesInOpenSM is how OpenSM is told to find lanes as e does; "": it cannot be.
-func (e *Engine) lanesInOpenSM() string {
+// runInOpenSM is the advice to let OpenSM find the lanes that e gives paths; "": it cannot.
+func (e *Engine) runInOpenSM() string {
 	switch {
 	case !e.Lanes || e.OpenSM == "":
 		return ""
-	case e.LanesNeed != "":
-		return e.OpenSM + ", with " + e.LanesNeed + ","
+	case e.OpenSMNeeds != "":
+		return fmt.Sprintf("opensm -Q -R %s, with %s, finds lanes of its own", e.OpenSM, e.OpenSMNeeds)
 	}
-	return e.OpenSM
+	return fmt.Sprintf("opensm -Q -R %s finds lanes of its own", e.OpenSM)
 }
 
 // assigned makes tables of the next hops that h allows: by the policy of o, or else by

@@ -25,8 +25,8 @@ func TestEngineTable(t *testing.T) {
 		if keeps != (e.Repair == KeepEntries) {
 			t.Errorf("%s: takes the option keep: %v, but its tables are repaired by %d", e.Name, keeps, e.Repair)
 		}
-		if e.LanesNeed != "" && (!e.Lanes || e.OpenSM == "") {
-			t.Errorf("%s: OpenSM's engine needs %s for lanes, which the engine or OpenSM does not make", e.Name, e.LanesNeed)
+		if e.OpenSMNeeds != "" && (!e.Lanes || e.OpenSM == "") {
+			t.Errorf("%s: OpenSM's engine needs %s for lanes, which the engine or OpenSM does not make", e.Name, e.OpenSMNeeds)
 		}
 	}
 }
@@ -73,6 +73,32 @@ func TestOptions(t *testing.T) {
 		if n != 1 {
 			t.Errorf("the field for %s is declared %d times in EngineOptions", name, n)
 		}
+	}
+}
+
+// TestRunInOpenSM: engines that give paths lanes say how OpenSM finds its own.
+func TestRunInOpenSM(t *testing.T) {
+	var got []string
+	for _, e := range Engines() {
+		if advice := e.runInOpenSM(); advice != "" {
+			got = append(got, advice)
+		}
+	}
+	want := []string{
+		"opensm -Q -R nue, with nue_max_num_vls, finds lanes of its own",
+		"opensm -Q -R dfsssp finds lanes of its own",
+		"opensm -Q -R lash finds lanes of its own",
+		"opensm -Q -R torus-2QoS, with the directions of the torus in --torus_config, finds lanes of its own",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r := compute(t, graph(t, "torus:dims=4/4,hosts=1", GraphOptions{}), "dfsssp", Options{})
+	if got := r.Clone().RunInstead(); got != want[1] {
+		t.Errorf("of tables of dfsssp: %q", got)
+	}
+	if got := NewRoutes(r.graph, 0).RunInstead(); !strings.Contains(got, "set_sl2vl") {
+		t.Errorf("of other tables: %q", got)
 	}
 }
 

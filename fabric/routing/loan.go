@@ -27,7 +27,7 @@ func (r *Routes) borrow(g *Graph, was []int32) *Routes {
 	r.loan.mu.Lock()
 	r.loan.lent, r.loan.mine = true, nil
 	r.loan.mu.Unlock()
-	o := &Routes{Engine: r.Engine, OpenSM: r.OpenSM, ReadNotes: slices.Clone(r.ReadNotes), graph: g, top: r.top, stride: r.stride}
+	o := &Routes{Engine: r.Engine, RunInOpenSM: r.RunInOpenSM, ReadNotes: slices.Clone(r.ReadNotes), graph: g, top: r.top, stride: r.stride}
 	o.rows, o.loan = make([][]uint8, len(was)), &loan{lent: true}
 	for s, i := range was {
 		if i >= 0 {

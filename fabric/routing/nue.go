@@ -25,15 +25,15 @@ import (
 // test for each dependency that is new. A test takes O(1) if the edge agrees with the
 // topological order so far, which most do; else up to O(C + E) for E dependencies.
 var nue = Engine{
-	Name:      "nue",
-	Doc:       "No credit loops on any topology, on one virtual lane or more, and all pairs reached.",
-	OpenSM:    "nue",
-	Lanes:     true,
-	LanesNeed: "nue_max_num_vls",
-	Options:   []Option{rootsOption, maxVLsOption.by(nueVLs, ": with more, paths are shorter and more even")},
-	Acyclic:   true,
-	Repair:    Patch,
-	compute:   computeNue,
+	Name:        "nue",
+	Doc:         "No credit loops on any topology, on one virtual lane or more, and all pairs reached.",
+	OpenSM:      "nue",
+	Lanes:       true,
+	OpenSMNeeds: "nue_max_num_vls",
+	Options:     []Option{rootsOption, maxVLsOption.by(nueVLs, ": with more, paths are shorter and more even")},
+	Acyclic:     true,
+	Repair:      Patch,
+	compute:     computeNue,
 }
 
 // nueVLs is how many virtual lanes are used, if nothing else is said.

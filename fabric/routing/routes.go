@@ -21,9 +21,9 @@ const block = mad.LFTBlock
 type Routes struct {
 	// Engine says what made them: "ftree".
 	Engine string
-	// OpenSM is how opensm -R names the engine that finds lanes as Engine did, and what
-	// it needs; "": it has none, or no engine did.
-	OpenSM string
+	// RunInOpenSM is the advice of the engine to let OpenSM find the lanes; "": it has
+	// none.
+	RunInOpenSM string
 	// Notes are remarks of the engine, on what it had to decide.
 	Notes []string
 	// ReadNotes are remarks on what was read: what of a file does not match the
@@ -94,7 +94,7 @@ func (r *Routes) On(g *Graph) *Routes {
 		return r.Clone()
 	}
 	o := NewRoutes(g, r.top)
-	o.Engine, o.OpenSM, o.ReadNotes = r.Engine, r.OpenSM, slices.Clone(r.ReadNotes)
+	o.Engine, o.RunInOpenSM, o.ReadNotes = r.Engine, r.RunInOpenSM, slices.Clone(r.ReadNotes)
 	if r.SL != nil {
 		o.SL = &SL{Dest: slices.Clone(r.SL.Dest)}
 	}

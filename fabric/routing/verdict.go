@@ -51,10 +51,7 @@ func (r *Routes) ChangesLanes() bool { return !r.SL.Any() && r.Lanes() > 1 }
 
 // RunInstead says what gives paths lanes, where OpenSM's engine file does not.
 func (r *Routes) RunInstead() string {
-	if r.OpenSM != "" {
-		return "opensm -Q -R " + r.OpenSM + " finds lanes of its own"
-	}
-	return "opensm -Q -R dfsssp finds lanes of its own; where no SM runs, set_sl2vl sets the lanes, and applications choose the service levels"
+	return cmp.Or(r.RunInOpenSM, "opensm -Q -R dfsssp finds lanes of its own; where no SM runs, set_sl2vl sets the lanes, and applications choose the service levels")
 }
 
 // OK says whether all packets that must arrive do, and none can deadlock. Where
