@@ -16,7 +16,7 @@ import (
 	"fabsh/fabric/audit"
 	"fabsh/fabric/format"
 	"fabsh/fabric/lock"
-	"fabsh/mad/umad"
+	"fabsh/shell/session"
 )
 
 const auditHelp = `Audit the fabric: what is wrong, and what could not be looked at.
@@ -68,14 +68,14 @@ Examples:
 `
 
 // auditCommand parses its own flags by itself, for all others are the audits'.
-func (a *app) auditCommand() *cobra.Command {
+func auditCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:                "audit [NAME | FILE.star ...] [options] [--list] [--deep] [--load-cache FILE] [--baseline FILE] [--fail-on SEVERITY] [--each-port] [--out FILE] [--job NAME] [--subnet NAME]",
 		Short:              "Audit the fabric: what is wrong, and what could not be looked at",
 		DisableFlagParsing: true,
 		ValidArgsFunction:  completeAudit,
 		RunE: func(_ *cobra.Command, words []string) error {
-			words, err := a.takeAudit(words)
+			words, err := takeAudit(p, words)
 			if err != nil {
 				return err
 			}
@@ -84,19 +84,20 @@ func (a *app) auditCommand() *cobra.Command {
 			case err != nil:
 				return err
 			case o.help:
-				_, err := io.WriteString(a.console.Out(), auditHelp)
+				_, err := io.WriteString(p.Console.Out(), auditHelp)
 				return err
 			case o.list:
-				return a.listAudits()
+				return listAudits(p)
 			case o.ack != nil:
-				return a.onFabric("audit", func(ctx context.Context, s *session) error { return s.acknowledge(ctx, o) })
+				return onFabric(p, "audit", func(ctx context.Context, s *session.Session) error { return acknowledge(ctx, s, o) })
 			case o.eachPort:
-				return a.auditEachPort(o)
+				return auditEachPort(p, o)
 			}
-			if err := a.onFabric("audit", func(ctx context.Context, s *session) error { return s.audit(ctx, o) }); err != nil {
-				return err
-			}
-			return a.afterSessions(func(ctx context.Context) error { return a.writeReports(ctx, o) })
+			limit, results := p.StartTime(), new(auditResults)
+			err = execute(p, task{name: "audit", time: limit, run: func(ctx context.Context, s *session.Session) error {
+				return runAudit(ctx, s, o, results)
+			}})
+			return results.writeAfter(p, limit, o, err)
 		},
 	}
 	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), auditHelp) })
@@ -175,158 +176,133 @@ func parseAudit(words []string) (o auditOptions, err error) {
 	return o, nil
 }
 
-// audit runs audits and reports what they found.
-func (s *session) audit(ctx context.Context, o auditOptions) error {
+// auditResults are what runs of audits leave for the end of the program.
+type auditResults struct {
+	reports []*audit.Report // that are not written yet
+	rails   []builtins.Rail // from which audits ran, with --each-port
+	latest  *audit.Report   // of the latest run; nil: none ran
+}
+
+// runAudit runs audits and reports what they found. Its error is the exit status where
+// that is what they found.
+func runAudit(ctx context.Context, s *session.Session, o auditOptions, results *auditResults) error {
 	all, err := s.LoadAudits(ctx, o.words, auditFlags, o.deep)
 	if err != nil {
 		return err
 	}
 	if all.Help != "" {
-		_, err := io.WriteString(s.app.console.Out(), all.Help)
+		_, err := io.WriteString(s.Console.Out(), all.Help)
 		return err
 	}
-	run := builtins.AuditRun{Audits: all, Subnet: o.subnet, Job: o.job, Rails: s.app.rails}
+	run := builtins.AuditRun{Audits: all, Subnet: o.subnet, Job: o.job, Rails: results.rails}
 	// A simulated fabric begins anew each time.
-	run.NoPast = o.job == "" && s.engine != nil && s.engine.Traits().Name == "sim"
-	if !s.app.quiet {
-		run.Expected = s.expected
+	run.NoPast = o.job == "" && s.InProcess()
+	if !s.Quiet {
+		run.Expected = func(n int) { tellExpected(s, n) }
 	}
 	if o.job == "" {
-		run.Job, run.LookOnly = all.Job, isTerminal(s.app.stdin) || s.app.console.stdoutTTY
+		run.Job, run.LookOnly = all.Job, s.StdinIsTerminal || s.Console.OutIsTerminal()
 	}
 	if o.baseline != "" {
-		if run.Baseline, err = s.baseline(ctx, o.baseline); err != nil {
+		if run.Baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
 			return fmt.Errorf("--baseline: %w", err)
 		}
 	}
 	if o.cache != "" {
-		if run.Known, err = s.baseline(ctx, o.cache); err != nil {
+		if run.Known, err = loadBaseline(ctx, s, o.cache); err != nil {
 			return fmt.Errorf("--load-cache: %w", err)
 		}
 	}
 	var held *lock.Lock
 	defer func() { held.Release() }()
 	run.Begin = func(subnet fabric.Subnet) (acks audit.Acks, err error) {
-		s.app.rails = append(s.app.rails, builtins.Rail{Port: o.rail, Subnet: subnet})
+		results.rails = append(results.rails, builtins.Rail{Port: o.rail, Subnet: subnet})
 		if !run.LookOnly {
-			if held, err = s.lockRuns(subnet, run.Job); err != nil {
+			if held, err = lockRuns(s, subnet, run.Job); err != nil {
 				return nil, err
 			}
 		}
-		return s.Acks(s.app.stateDir(), subnet), nil
+		return s.Acks(s.StateDir, subnet), nil
 	}
 	report, err := s.RunAudits(ctx, run)
 	if errors.Is(err, lock.ErrHeld) {
-		s.app.fail(&hostError{fmt.Errorf("audit: %w", err)})
+		s.Console.Fail(&session.HostError{Err: fmt.Errorf("audit: %w", err)})
 		return &lang.ExitError{Code: lang.StatusFabric}
 	}
 	if err != nil {
 		return err
 	}
 	report.Rail = o.rail
-	s.found = report
+	results.latest = report
 	if o.out == "" && s.Format == lang.FormatText {
 		if err := s.Show(builtins.WrapAudit(report, s.Format)); err != nil {
 			return err
 		}
 	} else {
-		s.app.reports = append(s.app.reports, report)
+		results.reports = append(results.reports, report)
 	}
 	for _, f := range report.Failures {
 		if !f.Skipped {
-			s.app.console.complain(fmt.Sprintf("audit %s: %s", f.Audit, s.Explain(f.Err)))
+			s.Console.Complain(fmt.Sprintf("audit %s: %s", f.Audit, s.Explain(f.Err)))
 		}
 	}
-	if status := s.AuditStatus(report, o.failOn); status != lang.StatusClean {
-		return &lang.ExitError{Code: status}
-	}
-	return nil
+	return session.Exit(s.AuditStatus(report, o.failOn))
 }
 
-// baseline reads the fabric that findings are compared with, or that is not swept.
-func (s *session) baseline(ctx context.Context, path string) (*fabric.Fabric, error) {
+// loadBaseline reads the fabric that findings are compared with, or that is not swept.
+func loadBaseline(ctx context.Context, s *session.Session, path string) (*fabric.Fabric, error) {
 	f, err := s.Files.OpenNamed(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return format.Load(f, path, s.app.openIncluded)
+	return format.Load(f, path, s.Secrets.Open)
 }
 
 // manyDatagrams is from how many on a run says so before it sends them.
 const manyDatagrams = 1000
 
-// expected says how many datagrams the audits will send.
-func (s *session) expected(n int) {
+// tellExpected says how many datagrams the audits will send.
+func tellExpected(s *session.Session, n int) {
 	if n >= manyDatagrams {
-		fmt.Fprintf(s.app.console.Err(), "the audits will send some %d datagrams beyond the sweep\n", n)
+		fmt.Fprintf(s.Console.Err(), "the audits will send some %d datagrams beyond the sweep\n", n)
 	}
 }
 
-// writeReports writes the reports that have not been shown, to stdout or the
-// file of --out.
-func (a *app) writeReports(ctx context.Context, o auditOptions) error {
-	if len(a.reports) == 0 {
+// write writes the reports that have not been shown, to stdout or the file of --out.
+func (r *auditResults) write(ctx context.Context, c *session.Console, format lang.Format, out string) error {
+	if len(r.reports) == 0 {
 		return nil
 	}
-	write := func(w io.Writer) error { return builtins.WriteAudits(w, a.reports, a.output()) }
-	if o.out == "" {
-		return write(a.console.Out())
+	write := func(w io.Writer) error { return builtins.WriteAudits(w, r.reports, format) }
+	if out == "" {
+		return write(c.Out())
 	}
-	if err := writeNamed(ctx, o.out, write); err != nil {
+	if err := session.WriteNamed(ctx, out, write); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	return nil
 }
 
-// auditEachPort audits from each active InfiniBand port of the host.
-func (a *app) auditEachPort(o auditOptions) error {
-	if spec, _ := a.fabricSpec(); spec != "umad" || a.ca != "" || a.port.isSet {
-		return errors.New("audit: --each-port is for the host's own devices: leave -F, -C and -P out")
+// writeAfter writes the reports at the end of all sessions, which ended with err.
+func (r *auditResults) writeAfter(p *session.Program, limit session.TimeLimit, o auditOptions, err error) error {
+	var exit *lang.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return err
 	}
-	ports, err := umad.ActivePorts(nil)
-	if err == nil && len(ports) == 0 {
-		err = errors.New("no active InfiniBand port on this host")
-	}
-	if err != nil {
-		return &hostError{err}
-	}
-	specs := make([]string, len(ports))
-	for i, port := range ports {
-		specs[i] = "umad:" + port
-	}
-	return a.auditRails(o, ports, specs)
+	status := p.Console.Fail(err)
+	err = p.WriteAfter(limit, func(ctx context.Context) error { return r.write(ctx, p.Console, p.Settings.Output(), o.out) })
+	return session.Exit(session.Worse(status, p.Console.Fail(err)))
 }
 
-// auditRails audits from each of the ports, whose fabric is what -F would say.
-func (a *app) auditRails(o auditOptions, ports, specs []string) error {
-	worst := lang.StatusClean
-	for i, port := range ports {
-		a.status = lang.StatusClean
-		a.flags.Set("fabric", specs[i])
-		o.rail = port
-		if late := context.Cause(a.context()); late != nil { // the rails before took all the time
-			a.fail(&hostError{fmt.Errorf("port %s is not audited: %w", port, late)})
-		} else if err := a.onFabric("audit", func(ctx context.Context, s *session) error { return s.audit(ctx, o) }); err != nil {
-			a.fail(fmt.Errorf("port %s: %w", port, err)) // the other rails are audited all the same
-		}
-		worst = worse(worst, a.status)
-		if a.status == lang.StatusInterrupted {
-			break
-		}
-	}
-	a.status = worst
-	return a.afterSessions(func(ctx context.Context) error { return a.writeReports(ctx, o) })
-}
-
-func (a *app) listAudits() error {
+func listAudits(p *session.Program) error {
 	list := builtins.ShippedAudits()
 	for i := range list {
 		if list[i].Deep {
 			list[i].Doc += " (--deep)"
 		}
 	}
-	return a.listShipped(list)
+	return listShipped(p, list)
 }
 
 // completeAudit proposes what may stand behind audit.

@@ -16,20 +16,13 @@ import (
 func onRails(t *testing.T, flags, words, specs []string) (string, int) {
 	t.Helper()
 	var out bytes.Buffer
-	a := &app{console: &console{stdout: &out, stderr: &out}}
-	a.interrupts = watchInterrupts(a.console)
-	defer a.interrupts.stop()
-	if err := a.command().ParseFlags(flags); err != nil {
-		t.Fatal(err)
-	}
+	p := testProgram(t, &out, flags...)
 	o, err := parseAudit(words)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.auditRails(o, []string{"mlx5_0/1", "mlx5_1/1"}, specs); err != nil {
-		a.fail(err)
-	}
-	return out.String(), a.status
+	status := p.Console.Fail(auditRails(p, o, []string{"mlx5_0/1", "mlx5_1/1"}, specs))
+	return out.String(), status
 }
 
 const (

@@ -10,14 +10,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"fabsh/builtins/changes"
+	"fabsh/builtins/lang"
 	"fabsh/fabric/change/apply"
 	"fabsh/fabric/change/order"
+	"fabsh/fabric/format"
 	"fabsh/fabric/lock"
+	"fabsh/shell/session"
 )
 
 // applyOptions are the flags of change apply and change resume.
 type applyOptions struct {
-	within        duration
+	within        session.Duration
 	stage, reload string
 	levels        string
 	risk          bool
@@ -27,7 +30,7 @@ type applyOptions struct {
 const riskFlag = "accept-credit-loop-risk"
 
 func (o *applyOptions) addFlags(c *cobra.Command) {
-	o.within = duration{unit: time.Second, units: "seconds"}
+	o.within = session.Duration{Unit: time.Second, Units: "seconds"}
 	c.Flags().Var(&o.within, "confirm-within", "take the change back unless it is confirmed in `TIME` (default 60s, and 4 times the drains)")
 	c.Flags().StringVar(&o.stage, "stage", "", "have OpenSM write the tables, which it reads from `FILE` (opensm -R file,no_fallback -U FILE)")
 	c.Flags().StringVar(&o.reload, "reload", "", "with --stage: the process ID of OpenSM, or a file that holds it (`PID|FILE`)")
@@ -37,7 +40,7 @@ func (o *applyOptions) addFlags(c *cobra.Command) {
 	c.SetFlagErrorFunc(flagError)
 }
 
-func (a *app) applyCommand() *cobra.Command {
+func applyCommand(p *session.Program) *cobra.Command {
 	var o applyOptions
 	c := &cobra.Command{
 		Use:   "apply FILE",
@@ -63,7 +66,7 @@ fabric did not answer.`,
 			if (o.stage == "") != (o.reload == "") {
 				return errors.New("change apply: --stage FILE and --reload PID|FILE go together: the file that OpenSM reads, and OpenSM")
 			}
-			return a.onChange(func(ctx context.Context, s *session) error { return s.applyPlan(ctx, words[0], &o) })
+			return onChange(p, func(ctx context.Context, s *session.Session) error { return applyPlan(ctx, s, words[0], &o) })
 		},
 	}
 	o.addFlags(c)
@@ -82,15 +85,15 @@ func oneFile(command string) cobra.PositionalArgs {
 	}
 }
 
-func (a *app) resumeCommand() *cobra.Command {
+func resumeCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:     "resume",
 		Short:   "Make the rest of a change that was broken off",
 		Example: `  fabsh --write change resume`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.onChange(func(ctx context.Context, s *session) error {
-				r, err := s.latestChange()
+			return onChange(p, func(ctx context.Context, s *session.Session) error {
+				r, err := latestChange(s)
 				if err != nil {
 					return err
 				}
@@ -98,13 +101,14 @@ func (a *app) resumeCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return s.told(r.Resume(ctx, f))
+				outcome, err := r.Resume(ctx, f)
+				return told(s, outcome, err)
 			})
 		},
 	}
 }
 
-func (a *app) revertCommand() *cobra.Command {
+func revertCommand(p *session.Program) *cobra.Command {
 	var risk, abandon bool
 	c := &cobra.Command{
 		Use:   "revert",
@@ -117,20 +121,21 @@ change: it writes nothing, and shows what of the change is left standing.`,
   fabsh change revert --abandon`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.onChange(func(ctx context.Context, s *session) error {
-				r, err := s.latestChange()
+			return onChange(p, func(ctx context.Context, s *session.Session) error {
+				r, err := latestChange(s)
 				if err != nil {
 					return err
 				}
 				r.AcceptCreditLoops = risk
 				if abandon {
-					return s.abandon(ctx, r)
+					return abandonChange(ctx, s, r)
 				}
 				f, err := changes.Sweep(ctx, s.Runtime, r.Host)
 				if err != nil {
 					return err
 				}
-				return s.told(r.Revert(ctx, f))
+				outcome, err := r.Revert(ctx, f)
+				return told(s, outcome, err)
 			})
 		},
 	}
@@ -140,7 +145,7 @@ change: it writes nothing, and shows what of the change is left standing.`,
 	return c
 }
 
-func (a *app) confirmCommand() *cobra.Command {
+func confirmCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "confirm",
 		Short: "Let the change stay that was just made",
@@ -151,8 +156,8 @@ checks have passed.`,
 		Example: `  fabsh change confirm`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.onChange(func(ctx context.Context, s *session) error {
-				r, err := s.latestChange()
+			return onChange(p, func(ctx context.Context, s *session.Session) error {
+				r, err := latestChange(s)
 				if err != nil {
 					return err
 				}
@@ -160,13 +165,13 @@ checks have passed.`,
 				if outcome == apply.Nothing && err == nil {
 					return errors.New("change confirm: no change waits to be confirmed: see fabsh change status")
 				}
-				return s.told(outcome, err)
+				return told(s, outcome, err)
 			})
 		},
 	}
 }
 
-func (a *app) statusCommand() *cobra.Command {
+func statusCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Tell what became of the latest change, and what the fabric has of it",
@@ -176,33 +181,39 @@ did not answer.`,
 		Example: `  fabsh change status`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.onChange(func(ctx context.Context, s *session) error { return s.changeStatus(ctx) })
+			return onChange(p, changeStatus)
 		},
 	}
 }
 
 // onChange runs a command on a change in the fabric's session.
-func (a *app) onChange(run func(context.Context, *session) error) error {
-	a.changing = true
-	return a.onFabric("change", run)
+func onChange(p *session.Program, run func(context.Context, *session.Session) error) error {
+	return runChange(p, session.Opening{Changing: true}, run)
+}
+
+// runChange is onChange with what the process that started this one has.
+func runChange(p *session.Program, o session.Opening, run func(context.Context, *session.Session) error) error {
+	open := func(ctx context.Context) (*session.Session, error) { return session.Open(ctx, p, o) }
+	return execute(p, task{name: "change", time: p.StartTime(), open: open, run: run})
 }
 
 // applyPlan makes the change of a plan's file.
-func (s *session) applyPlan(ctx context.Context, path string, o *applyOptions) error {
+func applyPlan(ctx context.Context, s *session.Session, path string, o *applyOptions) error {
 	p, err := loadPlan(ctx, path)
 	if err != nil {
 		return err
 	}
-	if s.engine == nil {
-		return s.noLive("change", "a change needs a live fabric: this session reads a file")
+	if s.Engine == nil {
+		return s.NoLive("change", "a change needs a live fabric: this session reads a file")
 	}
-	return s.told(changes.Make(ctx, s.Runtime, p, apply.Options{
-		Plan: path, Within: o.within.value, Stage: o.stage, Reload: o.reload, Levels: o.levels, AcceptCreditLoops: o.risk,
-	}))
+	outcome, err := changes.Make(ctx, s.Runtime, p, apply.Options{
+		Plan: path, Within: o.within.Value, Stage: o.stage, Reload: o.reload, Levels: o.levels, AcceptCreditLoops: o.risk,
+	})
+	return told(s, outcome, err)
 }
 
 // told tells how a change ended, and makes an exit status of it.
-func (s *session) told(outcome apply.Outcome, err error) error {
+func told(s *session.Session, outcome apply.Outcome, err error) error {
 	var refusal *order.Refusal
 	var foreign *apply.ForeignError
 	var check *apply.CheckError
@@ -210,15 +221,15 @@ func (s *session) told(outcome apply.Outcome, err error) error {
 	switch {
 	case errors.As(err, &refusal):
 		s.Print("refused: " + err.Error() + "\n")
-		return findings()
+		return session.Exit(lang.StatusFindings)
 	case outcome == apply.Failed:
-		return &hostError{fmt.Errorf("%w; all is as before the change", err)}
+		return &session.HostError{Err: fmt.Errorf("%w; all is as before the change", err)}
 	case errors.As(err, &foreign), errors.As(err, &check), errors.As(err, &silent), errors.Is(err, apply.ErrJournal):
-		return &hostError{err}
+		return &session.HostError{Err: err}
 	case errors.Is(err, lock.ErrHeld):
 		return fmt.Errorf("change: another process is at it: %w", err)
 	case errors.Is(err, fs.ErrPermission):
-		return noFile(err)
+		return format.FileError(err)
 	case err != nil:
 		return err
 	}
@@ -229,7 +240,7 @@ func (s *session) told(outcome apply.Outcome, err error) error {
 		s.Print("ok: the change is confirmed\n")
 	case apply.Expired:
 		s.Print("taken back: all is as before the change, which nobody confirmed\n")
-		return findings()
+		return session.Exit(lang.StatusFindings)
 	case apply.Asked:
 		s.Print("taken back: all is as before the change\n")
 	}

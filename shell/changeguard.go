@@ -21,6 +21,7 @@ import (
 	"fabsh/builtins/changes"
 	"fabsh/fabric/change/apply"
 	"fabsh/mad/engine"
+	"fabsh/shell/session"
 )
 
 // guardWork is what a guard process is told, through its standard input. After it the
@@ -36,7 +37,7 @@ type guardWork struct {
 // guardFlags are the session flags that a guard needs, and guardEnv the variables.
 var (
 	guardFlags = []string{"fabric", "ca", "port", "timeout", "retries", "window", "sl", "pkey", "sm-lid", "write", "override-sm"}
-	guardEnv   = []string{fabricVariable, "IBSIM_SOCKNAME", "SIM_HOST"}
+	guardEnv   = []string{session.FabricVariable, "IBSIM_SOCKNAME", "SIM_HOST"}
 )
 
 // guardReady is the line by which a guard says that it has journal and device.
@@ -47,13 +48,13 @@ const guardStarts = 30 * time.Second
 
 // startGuard starts the guard process of a journal, in a session of its own, and waits
 // until it is ready.
-func (s *session) startGuard(ctx context.Context, journal string) (apply.Guard, error) {
+func startGuard(ctx context.Context, p *session.Program, e *engine.Engine, journal string) (apply.Guard, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	work := guardWork{Journal: journal, Keys: s.engine.Options().Keys}
-	s.app.flags.Visit(func(f *pflag.Flag) {
+	work := guardWork{Journal: journal, Keys: e.Options().Keys}
+	p.Settings.Visit(func(f *pflag.Flag) {
 		if slices.Contains(guardFlags, f.Name) {
 			work.Flags = append(work.Flags, [2]string{f.Name, f.Value.String()})
 		}
@@ -99,7 +100,7 @@ func (d systemd) guardCommands(program string) (commands [][]string) {
 	}
 	unit := []string{run, "--quiet", "--collect", "--pipe", "--unit", fmt.Sprintf("fabsh-guard-%d", os.Getpid())}
 	if os.Geteuid() != 0 {
-		if _, err := os.Stat(filepath.Join(d.linger, login())); err != nil {
+		if _, err := os.Stat(filepath.Join(d.linger, session.Login())); err != nil {
 			return [][]string{plain}
 		}
 		unit = append(unit, "--user")
@@ -165,14 +166,14 @@ func runGuard(ctx context.Context, command []string, work []byte) (*guardProcess
 const guardWord = "guard"
 
 // guardCommand is the guard process.
-func (a *app) guardCommand() *cobra.Command {
+func guardCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:    guardWord,
 		Short:  "Take a change back when its time is over (started by change apply)",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(*cobra.Command, []string) error {
-			in := bufio.NewReader(a.stdin)
+			in := bufio.NewReader(p.Stdin)
 			text, err := in.ReadBytes('\n')
 			if err != nil {
 				return errors.New("change guard is started by change apply, and told by its input what to do")
@@ -181,25 +182,27 @@ func (a *app) guardCommand() *cobra.Command {
 			if err := json.Unmarshal(text, &work); err != nil {
 				return fmt.Errorf("change guard: %w", err)
 			}
-			return a.keep(work, in)
+			return keep(p, work, in)
 		},
 	}
 }
 
 // keep does what a guard is told.
-func (a *app) keep(work guardWork, in io.Reader) error {
+func keep(p *session.Program, work guardWork, in io.Reader) error {
 	for _, env := range work.Env {
 		name, value, _ := strings.Cut(env, "=")
 		os.Setenv(name, value)
 	}
 	for _, f := range work.Flags {
-		if err := a.flags.Set(f[0], f[1]); err != nil {
+		if err := p.Settings.Set(f[0], f[1]); err != nil {
 			return fmt.Errorf("change guard: --%s: %w", f[0], err)
 		}
 	}
-	a.quiet, a.handed = true, work.Keys
+	settings := *p.Settings
+	settings.Quiet = true
+	p = p.With(settings)
 	gone := make(chan struct{})
-	return a.onChange(func(ctx context.Context, s *session) error {
+	return runChange(p, session.Opening{Changing: true, Keys: work.Keys}, func(ctx context.Context, s *session.Session) error {
 		go func() {
 			io.Copy(io.Discard, in)
 			close(gone)
@@ -208,7 +211,7 @@ func (a *app) keep(work guardWork, in io.Reader) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprint(a.console.Out(), guardReady)
+		fmt.Fprint(p.Console.Out(), guardReady)
 		return k.Keep(ctx, gone)
 	})
 }

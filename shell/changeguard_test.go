@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"fabsh/shell/session"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,7 +39,7 @@ func TestGuardUnit(t *testing.T) {
 		os.Remove(log)
 		script("systemd-run", c.systemdRun)
 		if os.Geteuid() != 0 {
-			script(login(), "") // lingers
+			script(session.Login(), "") // lingers
 		}
 		g, err := runFirst(t.Context(), c.systemd.guardCommands(program), []byte("work\n"))
 		if err != nil {

@@ -11,19 +11,20 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/change/apply"
+	"fabsh/shell/session"
 )
 
 // latestChange finds the latest change of the fabric at hand, without a sweep.
-func (s *session) latestChange() (*apply.Run, error) {
-	if s.engine == nil {
-		return nil, s.noLive("change", "this needs the fabric of the change: this session reads a file")
+func latestChange(s *session.Session) (*apply.Run, error) {
+	if s.Engine == nil {
+		return nil, s.NoLive("change", "this needs the fabric of the change: this session reads a file")
 	}
 	return changes.HostOf(s.Runtime).Latest()
 }
 
 // changeStatus tells what became of the latest change.
-func (s *session) changeStatus(ctx context.Context) error {
-	r, err := s.latestChange()
+func changeStatus(ctx context.Context, s *session.Session) error {
+	r, err := latestChange(s)
 	if err != nil {
 		return err
 	}
@@ -45,10 +46,10 @@ func (s *session) changeStatus(ctx context.Context) error {
 		text += fmt.Sprintf("; it is taken back at %s unless it is confirmed", last.At.Add(last.Within).Format(time.RFC3339))
 	}
 	s.Print(text + "\n")
-	states, err := apply.Look(ctx, s.engine, j)
+	states, err := apply.Look(ctx, s.Engine, j)
 	var foreign *apply.ForeignError
 	if err != nil && !errors.As(err, &foreign) {
-		return &hostError{err}
+		return &session.HostError{Err: err}
 	}
 	count := map[apply.State]int{}
 	for _, state := range states {
@@ -59,30 +60,20 @@ func (s *session) changeStatus(ctx context.Context) error {
 		s.Print(foreign.Error() + "\n")
 	}
 	if j.Open() {
-		return findings()
+		return session.Exit(lang.StatusFindings)
 	}
 	return nil
 }
 
-// abandon ends a change with the fabric as it is.
-func (s *session) abandon(ctx context.Context, r *apply.Run) error {
+// abandonChange ends a change with the fabric as it is.
+func abandonChange(ctx context.Context, s *session.Session, r *apply.Run) error {
 	left, err := r.Abandon(ctx)
 	if err != nil {
-		return s.told(apply.Stuck, err)
+		return told(s, apply.Stuck, err)
 	}
 	for _, text := range left {
 		s.Print("left: " + lang.OneLine(text) + "\n")
 	}
 	s.Print(fmt.Sprintf("abandoned: nothing was written; %s not as before the change\n", fabric.Plural(len(left), "block is", "blocks are")))
 	return nil
-}
-
-// nameUnended warns of a change of this fabric that was broken off.
-func (s *session) nameUnended() {
-	if s.engine == nil || s.app.changing {
-		return
-	}
-	if b := changes.HostOf(s.Runtime).Unended(); b != nil {
-		s.Warn("the change %q, which %s began, was broken off: fabsh change status tells how far; then resume or revert it, or end it as it is (change revert --abandon)", b.Summary, cmp.Or(b.By, "somebody"))
-	}
 }

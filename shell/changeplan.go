@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,10 +15,11 @@ import (
 	"fabsh/fabric/change/plan"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
+	"fabsh/shell/session"
 )
 
 // changeCommand has the commands on changes.
-func (a *app) changeCommand() *cobra.Command {
+func changeCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "change",
 		Short: "Plan a change of the fabric, show it, make it, take it back",
@@ -36,7 +36,7 @@ between, and is taken back by itself unless it is confirmed.`,
   fabsh --write change revert
   fabsh change status`,
 	}
-	c.AddCommand(a.planCommand(), a.showCommand(), a.applyCommand(), a.confirmCommand(), a.revertCommand(), a.resumeCommand(), a.statusCommand(), a.guardCommand())
+	c.AddCommand(planCommand(p), showCommand(p), applyCommand(p), confirmCommand(p), revertCommand(p), resumeCommand(p), statusCommand(p), guardCommand(p))
 	return c
 }
 
@@ -90,34 +90,40 @@ type planOptions struct {
 var planFlags = []string{"--routes", "--out", "--exact", "--adaptive", "--sl", "--sl-out"}
 
 // planCommand parses its own flags by itself, for all others are the script's.
-func (a *app) planCommand() *cobra.Command {
+func planCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:                "plan SCRIPT|--routes POLICY|FILE --out FILE",
 		Short:              "Record what a script, or tables of a policy, would change, and prove it safe",
 		DisableFlagParsing: true,
 		ValidArgsFunction:  completePlan,
 		RunE: func(_ *cobra.Command, words []string) error {
-			words, err := a.takePlan(words)
+			words, err := takePlan(p, words)
 			if err != nil {
 				return err
 			}
 			o, err := parsePlan(words)
+			var opening session.Opening
 			switch {
 			case err != nil:
 				return fmt.Errorf("change plan: %w", err)
 			case o.help:
-				_, err := fmt.Fprint(a.console.Out(), planHelp)
+				_, err := fmt.Fprint(p.Console.Out(), planHelp)
 				return err
-			case a.planFile != "":
+			case p.Settings.PlanFile != "":
 				return errors.New("change plan: leave --plan out: --out says where the plan goes")
 			case o.routes == "":
 				if err := checkScript(o.words[0]); err != nil {
 					return err
 				}
-				a.script = o.words[0]
+				opening.Script = o.words[0]
 			}
-			a.planFile, a.planFrom = o.out, o.from()
-			return a.onFabric("change", func(ctx context.Context, s *session) error { return s.plan(ctx, o) })
+			settings := *p.Settings
+			settings.PlanFile = o.out
+			planned := p.With(settings)
+			open := func(ctx context.Context) (*session.Session, error) { return session.Open(ctx, planned, opening) }
+			return execute(planned, task{name: "change", plan: o.from(), time: p.StartTime(), open: open, run: func(ctx context.Context, s *session.Session) error {
+				return runPlan(ctx, s, o)
+			}})
 		},
 	}
 	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), planHelp) })
@@ -126,9 +132,9 @@ func (a *app) planCommand() *cobra.Command {
 
 // takePlan takes the session flags out of the words behind change plan: those that are
 // neither the command's, nor the policy's, nor stand behind a script.
-func (a *app) takePlan(words []string) ([]string, error) {
+func takePlan(p *session.Program, words []string) ([]string, error) {
 	own := func(flag string) bool { return slices.Contains(planFlags, flag) }
-	rest, _ := a.takeSession(words, own, func(string, string) error { return nil })
+	rest, _ := takeSession(p.Settings, words, own, func(string, string) error { return nil })
 	o, _ := parsePlan(rest)
 	behind := len(words)
 	switch {
@@ -138,7 +144,7 @@ func (a *app) takePlan(words []string) ([]string, error) {
 	case len(o.words) > 0:
 		behind = slices.Index(words, o.words[0])
 	}
-	taken, err := a.takeSession(words[:behind], own, a.flags.Set)
+	taken, err := takeSession(p.Settings, words[:behind], own, p.Settings.Set)
 	return append(taken, words[behind:]...), err
 }
 
@@ -195,13 +201,13 @@ func (o *planOptions) from() string {
 	return strings.Join(o.words, " ")
 }
 
-// plan runs the script, or computes the tables, whose writes are the plan.
-func (s *session) plan(ctx context.Context, o planOptions) error {
+// runPlan runs the script, or computes the tables, whose writes are the plan.
+func runPlan(ctx context.Context, s *session.Session, o planOptions) error {
 	s.LevelsOf(o.levels)
 	if o.routes == "" {
 		return s.RunFile(ctx, o.words[0], o.words[1:])
 	}
-	r, live, err := s.plannedRoutes(ctx, o)
+	r, live, err := plannedRoutes(ctx, s, o)
 	if err != nil || r == nil {
 		return err
 	}
@@ -211,14 +217,14 @@ func (s *session) plan(ctx context.Context, o planOptions) error {
 	if err := s.WriteRoutes(ctx, r, live); err != nil || o.levelsOut == "" {
 		return err
 	}
-	if err := writeNamed(ctx, o.levelsOut, func(w io.Writer) error { return r.Write(ctx, w, format.KindPathSL) }); err != nil {
+	if err := session.WriteNamed(ctx, o.levelsOut, func(w io.Writer) error { return r.Write(ctx, w, format.KindPathSL) }); err != nil {
 		return fmt.Errorf("--sl-out: %w", err)
 	}
 	return nil
 }
 
 // plannedRoutes are the tables that --routes names, and those in force.
-func (s *session) plannedRoutes(ctx context.Context, o planOptions) (r, live *routing.Routes, err error) {
+func plannedRoutes(ctx context.Context, s *session.Session, o planOptions) (r, live *routing.Routes, err error) {
 	f, err := s.CurrentFabric(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -231,7 +237,7 @@ func (s *session) plannedRoutes(ctx context.Context, o planOptions) (r, live *ro
 		if len(o.words) > 0 {
 			return nil, nil, fmt.Errorf("change plan: %s is a file of tables, and has no option %q", o.routes, o.words[0])
 		}
-		if r, err = routing.Load(f, routing.TableFiles{LFTs: o.routes}, openNamed(ctx, s.Files.OpenNamed)); err != nil {
+		if r, err = routing.Load(f, routing.TableFiles{LFTs: o.routes}, session.OpenNamed(ctx, s.Files.OpenNamed)); err != nil {
 			return nil, nil, err
 		}
 		if !o.exact {
@@ -239,7 +245,7 @@ func (s *session) plannedRoutes(ctx context.Context, o planOptions) (r, live *ro
 		}
 		return r, live, nil
 	}
-	policy, err := s.policy(ctx, routeOptions{policy: o.routes, args: o.words})
+	policy, err := loadPolicy(ctx, s, o.routes, o.words)
 	if policy == nil || err != nil {
 		return nil, nil, err
 	}
@@ -251,71 +257,18 @@ func (s *session) plannedRoutes(ctx context.Context, o planOptions) (r, live *ro
 	return r, live, err
 }
 
-// startPlan has what the session writes recorded instead of sent.
-func (s *session) startPlan() (err error) {
-	if s.engine == nil {
-		return s.noLive("plan", "there is no fabric that could be changed: a plan needs a live or a simulated one (-F)")
-	}
-	s.planning, err = s.StartPlan(context.Background())
-	return err
-}
-
-// endPlan writes the plan, if one is being made, and tells its verdict. what is what
-// ran, and status what came of it; the result is the status of both.
-func (s *session) endPlan(status int, what string) int {
-	if s.planning == nil {
-		return status
-	}
-	if status >= lang.StatusUsage {
-		s.app.warn("no plan is written: see above")
-		return status
-	}
-	return worse(status, s.evaluate(func(ctx context.Context) error {
-		return lang.Protect("plan", func() error {
-			p, err := s.planning.Finish(ctx, cmp.Or(s.app.planFrom, what))
-			if err != nil {
-				return err
-			}
-			if err := p.Save(ctx, s.app.planFile); err != nil {
-				return notWritten(s.app.planFile, err)
-			}
-			for line := range strings.Lines(p.Line(p.Report)) { // of a refusal there are several
-				s.Print(lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
-			}
-			if p.Target != nil && p.Base.Manager != nil && !s.engine.Traits().Simulated {
-				s.Warn("analysis only while %v is in charge: it would give out other service levels, and write other virtual lanes; %s", p.Base.Manager, p.Target.RunInstead())
-			}
-			if !p.Report.OK {
-				return findings()
-			}
-			return nil
-		})
-	}))
-}
-
-// what is what the command line runs, for the plan.
-func (a *app) what(words []string) string {
-	switch {
-	case len(words) > 0:
-		return strings.Join(words, " ")
-	case len(a.code) > 0:
-		return "-c"
-	}
-	return "the prompt"
-}
-
 // loadPlan reads the plan's file that the command line names.
 func loadPlan(ctx context.Context, path string) (*plan.Plan, error) {
 	file, err := lang.OpenNamed(ctx, path)
 	if err != nil {
-		return nil, noFile(err)
+		return nil, format.FileError(err)
 	}
 	defer file.Close()
 	return plan.Load(file, path)
 }
 
 // showCommand shows a plan.
-func (a *app) showCommand() *cobra.Command {
+func showCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show FILE",
 		Short: "Show a plan: rounds, blocks, pairs, load before and after, what was not judged",
@@ -333,7 +286,7 @@ Exit status: 0 the verdict was ok; 1 it was not; 2 the file is no plan.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, words []string) error {
-			return a.withoutFabric("change", func(ctx context.Context, s *session) error {
+			return withoutFabric(p, "change", func(ctx context.Context, s *session.Session) error {
 				p, err := loadPlan(ctx, words[0])
 				if err != nil {
 					return err
@@ -342,7 +295,7 @@ Exit status: 0 the verdict was ok; 1 it was not; 2 the file is no plan.`,
 					return err
 				}
 				if p.Report != nil && !p.Report.OK {
-					return findings()
+					return session.Exit(lang.StatusFindings)
 				}
 				return nil
 			})

@@ -21,9 +21,10 @@ import (
 	"fabsh/builtins/records"
 	"fabsh/mad"
 	"fabsh/mad/capture"
+	"fabsh/shell/session"
 )
 
-func (a *app) decodeCommand() *cobra.Command {
+func decodeCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "decode HEX|FILE",
 		Short: "Explain a management datagram, field by field",
@@ -41,22 +42,24 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 			if len(words) == 0 {
 				return errors.New("decode: which datagram? give its digits, a file, or - for the input")
 			}
-			defer a.startDeadline().stop()
-			m, err := a.datagram(words)
+			limit := p.StartTime()
+			defer p.StartDeadline(limit).Stop()
+			ctx := limit.Context()
+			m, err := datagram(ctx, p, words)
 			if err != nil {
-				return late(fmt.Errorf("decode: %w", err))
+				return session.Late(fmt.Errorf("decode: %w", err))
 			}
 			if isCapture(m) {
-				return a.decodeRecording(m, words[0])
+				return decodeRecording(ctx, p, m, words[0])
 			}
 			if len(m) < mad.HeaderSize {
 				return fmt.Errorf("decode: a MAD's header alone has %d bytes: this has %d", mad.HeaderSize, len(m))
 			}
-			text, err := builtins.Render(records.Datagram(m), a.output(), "datagram")
+			text, err := builtins.Render(records.Datagram(m), p.Settings.Output(), "datagram")
 			if err != nil {
 				return fmt.Errorf("decode: %w", err)
 			}
-			_, err = io.WriteString(a.console.Out(), text)
+			_, err = io.WriteString(p.Console.Out(), text)
 			return err
 		},
 	}
@@ -64,50 +67,50 @@ With -o json, jsonl or csv before the word decode, it is written in that format.
 
 // decodeRecording explains all datagrams of a recording: as text one after the
 // other, else as a list. Of one that breaks off these are the whole ones, and the error says so.
-func (a *app) decodeRecording(b []byte, name string) error {
+func decodeRecording(ctx context.Context, p *session.Program, b []byte, name string) error {
 	var list []starlark.Value
 	incomplete, err := capture.Datagrams(bytes.NewReader(b), name, func(m []byte, _ bool) error {
 		v := records.Datagram(bytes.Clone(m))
-		if a.output() != lang.FormatText {
+		if p.Settings.Output() != lang.FormatText {
 			list = append(list, v)
-			return context.Cause(a.context())
+			return context.Cause(ctx)
 		}
-		text, err := builtins.Render(v, a.output(), "datagram")
+		text, err := builtins.Render(v, p.Settings.Output(), "datagram")
 		if err == nil {
-			_, err = io.WriteString(a.console.Out(), text+"\n")
+			_, err = io.WriteString(p.Console.Out(), text+"\n")
 		}
-		return cmp.Or(err, context.Cause(a.context()))
+		return cmp.Or(err, context.Cause(ctx))
 	})
-	if err == nil && a.output() != lang.FormatText {
+	if err == nil && p.Settings.Output() != lang.FormatText {
 		var text string
-		if text, err = builtins.Render(starlark.NewList(list), a.output(), "datagram"); err == nil {
-			_, err = io.WriteString(a.console.Out(), text)
+		if text, err = builtins.Render(starlark.NewList(list), p.Settings.Output(), "datagram"); err == nil {
+			_, err = io.WriteString(p.Console.Out(), text)
 		}
 	}
 	if err = cmp.Or(err, incomplete); err != nil {
-		return late(fmt.Errorf("decode: %w", err))
+		return session.Late(fmt.Errorf("decode: %w", err))
 	}
 	return nil
 }
 
 // datagram reads the datagram that the command line names: digits, a file, or -
 // for the input.
-func (a *app) datagram(words []string) ([]byte, error) {
+func datagram(ctx context.Context, p *session.Program, words []string) ([]byte, error) {
 	if len(words) > 1 {
 		return parseDump(strings.Join(words, " "))
 	}
 	if words[0] == "-" {
-		defer context.AfterFunc(a.context(), func() {
-			a.interrupts.quit(func() { a.fail(late(context.Cause(a.context()))) }, lang.StatusFabric)
+		defer context.AfterFunc(ctx, func() {
+			p.Interrupts.Quit(func() { p.Console.Fail(session.Late(context.Cause(ctx))) }, lang.StatusFabric)
 		})()
-		return readDump(a.stdin, "the input")
+		return readDump(p.Stdin, "the input")
 	}
-	f, err := lang.OpenNamed(a.context(), words[0])
+	f, err := lang.OpenNamed(ctx, words[0])
 	if err == nil {
 		defer f.Close()
 		return readDump(f, words[0])
 	}
-	if context.Cause(a.context()) != nil { // a pipe, which nobody wrote
+	if context.Cause(ctx) != nil { // a pipe, which nobody wrote
 		return nil, err
 	}
 	m, badDigits := parseDump(words[0])

@@ -13,10 +13,11 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/diff"
 	"fabsh/mad"
+	"fabsh/shell/session"
 )
 
 // diffCommand compares two fabrics.
-func (a *app) diffCommand() *cobra.Command {
+func diffCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff OLD [NEW]",
 		Short: "Compare two files of a fabric, or one with the fabric as it is",
@@ -40,36 +41,39 @@ read, or a side is incomplete.`,
 				return errors.New("diff: which files? give OLD and NEW, or OLD alone to compare the fabric with it")
 			case len(words) > 2:
 				return fmt.Errorf("diff: takes OLD and NEW, and here is also %q", words[2])
-			case len(words) == 2 && a.flags.Changed("fabric"):
+			case len(words) == 2 && p.Settings.Given("fabric"):
 				return errors.New("diff: OLD and NEW are files: leave -F out, or NEW")
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, words []string) error {
 			if len(words) == 1 {
-				return a.onFabric("diff", func(ctx context.Context, s *session) error { return s.diff(ctx, words[0]) })
+				return onFabric(p, "diff", func(ctx context.Context, s *session.Session) error { return diffSession(ctx, p, s, words[0]) })
 			}
-			return a.diffFiles(words[0], words[1])
+			return diffFiles(p, words[0], words[1])
 		},
 	}
 }
 
 // diffFiles compares two files. It needs no fabric and no session.
-func (a *app) diffFiles(paths ...string) error {
-	if err := a.settings.check(); err != nil {
+func diffFiles(p *session.Program, paths ...string) error {
+	if err := p.Settings.Check(); err != nil {
 		return err
 	}
-	defer a.startDeadline().stop()
-	names, err := a.nodeNames("file")
+	limit := p.StartTime()
+	d := p.StartDeadline(limit)
+	defer d.Stop()
+	names, err := p.NodeNames(limit.Context(), "file")
 	if err != nil {
-		return late(err)
+		return session.Late(err)
 	}
-	return a.interrupts.run(func(ctx context.Context) error {
-		defer a.within(ctx)()
+	return p.Interrupts.Run(func(ctx context.Context) error {
+		timed, cancel := d.Within(ctx)
+		defer cancel()
 		var sides [2]*fabric.Fabric
 		for i, path := range paths {
 			var err error
-			if sides[i], err = a.side(path, names); err != nil {
+			if sides[i], err = side(timed, path, nil, names); err != nil {
 				return err
 			}
 		}
@@ -77,26 +81,27 @@ func (a *app) diffFiles(paths ...string) error {
 		if err != nil {
 			return fmt.Errorf("diff: %w", err)
 		}
-		text, err := builtins.Render(a.shownDiff(r), a.output(), "diff")
+		text, err := builtins.Render(shownDiff(r, p.Settings.Output(), p.Warn), p.Settings.Output(), "diff")
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprint(a.console.Out(), text); err != nil {
+		if _, err := fmt.Fprint(p.Console.Out(), text); err != nil {
 			return err
 		}
-		a.status = worse(a.status, diffStatus(r))
-		return nil
+		return session.Exit(diffStatus(r))
 	})
 }
 
-// diff compares the fabric of the session with a file. Its tables, and what --all of
+// diffSession compares the fabric of the session with a file. Its tables, and what --all of
 // snapshot reads, are read where the file has some.
-func (s *session) diff(ctx context.Context, path string) error {
-	names, err := s.app.nodeNames("file")
+func diffSession(ctx context.Context, p *session.Program, s *session.Session, path string) error {
+	timed, cancel := s.Runner.Deadline.Within(ctx)
+	defer cancel()
+	names, err := p.NodeNames(timed, "file")
 	if err != nil {
-		return late(err)
+		return session.Late(err)
 	}
-	old, err := s.app.side(path, names)
+	old, err := side(timed, path, s.Secrets, names)
 	if err != nil {
 		return err
 	}
@@ -104,14 +109,14 @@ func (s *session) diff(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if old.HasLFTs() && !f.HasLFTs() && s.engine != nil {
+	if old.HasLFTs() && !f.HasLFTs() && s.Engine != nil {
 		live, err := s.LiveRoutes(ctx, f)
 		if err != nil {
 			return err
 		}
 		f = f.With(fabric.Reading{LFTs: rows(live)})
 	}
-	if len(old.Answers()) > 0 && len(f.Answers()) == 0 && s.engine != nil {
+	if len(old.Answers()) > 0 && len(f.Answers()) == 0 && s.Engine != nil {
 		if f, err = s.ReadAnswers(ctx, f); err != nil {
 			return err
 		}
@@ -120,41 +125,38 @@ func (s *session) diff(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("diff: %w", err)
 	}
-	if err := s.Show(s.app.shownDiff(r)); err != nil {
+	if err := s.Show(shownDiff(r, s.Format, s.Warn)); err != nil {
 		return err
 	}
-	if status := diffStatus(r); status != lang.StatusClean {
-		return &lang.ExitError{Code: status}
-	}
-	return nil
+	return session.Exit(diffStatus(r))
 }
 
 // side reads a file to be compared. That it cannot be read is no fault of the
 // command line: a file of yesterday may be lost.
-func (a *app) side(path string, names map[mad.GUID]string) (*fabric.Fabric, error) {
-	c, err := openFile(&a.settings, path)
+func side(ctx context.Context, path string, secrets session.Secrets, names map[mad.GUID]string) (*fabric.Fabric, error) {
+	f, err := session.LoadFile(ctx, path, secrets)
 	switch {
 	case errors.Is(err, lang.ErrInterrupted):
 		return nil, err
 	case err != nil:
-		return nil, &hostError{fmt.Errorf("diff: %w", err)}
+		return nil, &session.HostError{Err: fmt.Errorf("diff: %w", err)}
 	}
-	return c.loaded.Renamed(names), nil
+	return f.Renamed(names), nil
 }
 
 // shownDiff is r in the format of the output: as rows, the changes alone, and what
 // was not compared goes to stderr.
-func (a *app) shownDiff(r *diff.Report) starlark.Value {
+func shownDiff(r *diff.Report, format lang.Format, warn func(format string, args ...any)) starlark.Value {
 	d := builtins.WrapDiff(r)
-	switch a.output() {
+	switch format {
 	case lang.FormatText, lang.FormatJSON:
 		return d
 	}
 	for _, note := range r.NotCompared {
-		a.warn("not compared: %s", note)
+		warn("not compared: %s", note)
 	}
 	for _, note := range r.Unread {
-		a.warn("unread: %s", note)
+		warn("unread: %s", note)
 	}
 	changes, _ := d.Attr("changes")
 	return changes

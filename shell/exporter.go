@@ -19,6 +19,7 @@ import (
 	"fabsh/fabric/audit"
 	"fabsh/fabric/export"
 	"fabsh/shell/exporter"
+	"fabsh/shell/session"
 )
 
 const exporterHelp = `Serve metrics to Prometheus: sweep and audit by a clock of its own, and answer
@@ -53,7 +54,7 @@ Examples:
 `
 
 // exporterCommand parses its own flags by itself, for all others are the audits'.
-func (a *app) exporterCommand() *cobra.Command {
+func exporterCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:                "exporter [--listen ADDRESS] [--every TIME] [--audits NAMES] [--web.config.file FILE] [--web.systemd-socket] [--subnet NAME] [options]",
 		Short:              "Serve metrics of the fabric to Prometheus",
@@ -62,16 +63,16 @@ func (a *app) exporterCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, words []string) error {
 			o, err := parseExporter(words)
 			if err == nil && !o.help {
-				err = a.checkExporter(o)
+				err = checkExporter(p, o)
 			}
 			switch {
 			case err != nil:
 				return fmt.Errorf("exporter: %w", err)
 			case o.help:
-				_, err := io.WriteString(a.console.Out(), exporterHelp)
+				_, err := io.WriteString(p.Console.Out(), exporterHelp)
 				return err
 			}
-			return a.profiled(func() error { return a.exporter(o) })
+			return p.Profiled(func() (int, error) { return runExporter(p, o) })
 		},
 	}
 	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), exporterHelp) })
@@ -81,7 +82,7 @@ func (a *app) exporterCommand() *cobra.Command {
 // exporterOptions are what follows exporter on the command line.
 type exporterOptions struct {
 	listen                 []string
-	every                  duration
+	every                  session.Duration
 	audits, config, subnet string
 	systemd, help          bool
 	words                  []string // options of audits
@@ -93,7 +94,7 @@ var exporterFlags = []string{"--listen", "--every", "--audits", "--web.config.fi
 // parseExporter separates the command's own flags, which may stand anywhere, from the
 // audits'.
 func parseExporter(words []string) (o exporterOptions, err error) {
-	o.every = duration{value: time.Minute, unit: time.Second, units: "seconds"}
+	o.every = session.Duration{Value: time.Minute, Unit: time.Second, Units: "seconds"}
 	o.audits = "counters,links"
 	text := func(at *string) func(string) error {
 		return func(v string) error { *at = v; return nil }
@@ -133,22 +134,22 @@ func parseExporter(words []string) (o exporterOptions, err error) {
 }
 
 // checkExporter finds what contradicts itself, before anything is opened.
-func (a *app) checkExporter(o exporterOptions) error {
-	_, isProm := a.output().Dialect()
+func checkExporter(p *session.Program, o exporterOptions) error {
+	_, isProm := p.Settings.Output().Dialect()
 	switch {
-	case a.flags.Changed("command"):
+	case p.Settings.Given("command"):
 		return errors.New("-c takes no command")
-	case a.write:
+	case p.Settings.Write:
 		return errors.New("it only reads: leave --write out")
-	case a.planFile != "":
+	case p.Settings.PlanFile != "":
 		return errors.New("it changes nothing, so there is nothing to plan: leave --plan out")
-	case a.virtualTime:
+	case p.Settings.VirtualTime:
 		return errors.New("it lives by the clock of those that scrape it: leave --virtual-time out")
-	case a.flags.Changed("format") && !isProm:
+	case p.Settings.Given("format") && !isProm:
 		return errors.New("it serves metrics for Prometheus: -o may be prom, prom=treydock or prom=guilbaults")
 	case o.systemd && len(o.listen) > 0:
 		return errors.New("--listen and --web.systemd-socket exclude each other")
-	case o.every.value < time.Second:
+	case o.every.Value < time.Second:
 		return errors.New("--every: want 1s or more")
 	}
 	for _, address := range o.listen {
@@ -163,67 +164,71 @@ func (a *app) checkExporter(o exporterOptions) error {
 	if err := exporter.CheckConfig(o.config); err != nil {
 		return fmt.Errorf("--web.config.file: %w", err)
 	}
-	return a.settings.check()
+	return p.Settings.Check()
 }
 
-// exporter serves until it is stopped.
-func (a *app) exporter(o exporterOptions) error {
+// runExporter serves until it is stopped.
+func runExporter(p *session.Program, o exporterOptions) (status int, err error) {
 	if len(o.listen) == 0 {
 		o.listen = []string{"127.0.0.1:9315"}
 	}
-	collectAt(100) // it stays: memory counts, and time does not
+	session.CollectAt(100) // it stays: memory counts, and time does not
 	listeners, err := exporter.Listen(context.Background(), o.listen, o.systemd)
 	if err != nil {
-		return &hostError{fmt.Errorf("exporter: %w", err)}
+		return 0, &session.HostError{Err: fmt.Errorf("exporter: %w", err)}
 	}
 	defer func() {
 		for _, l := range listeners {
 			l.Close()
 		}
 	}()
-	a.readOnly = true // of a simulated fabric, too
-	r := &fabricReader{app: a, options: o, kept: new(audit.State)}
-	if err := r.open(); err != nil {
-		return err
+	settings := *p.Settings
+	settings.ReadOnly = true // of a simulated fabric, too
+	r := &fabricReader{program: p.With(settings), options: o, kept: new(audit.State)}
+	first, err := r.open(context.Background())
+	if err != nil {
+		return 0, err
 	}
-	first := r.session // on which what follows is evaluated
-	defer func() { r.close(); first.close() }()
-	a.status = first.evaluate(func(ctx context.Context) error {
+	r.session = first // on which what follows is evaluated
+	defer func() {
+		if r.session != first {
+			r.close()
+		}
+		status = session.Worse(status, p.Console.Fail(first.Close()))
+	}()
+	status = first.Runner.Evaluate(func(ctx context.Context) error {
 		return lang.Protect("exporter", func() error { return r.serve(ctx, listeners) })
 	})
-	first.summary()
-	return nil
+	first.Runner.Summary()
+	return status, nil
 }
 
 // fabricReader reads the fabric for an exporter, again and again.
 type fabricReader struct {
-	app     *app
+	program *session.Program
 	options exporterOptions
 	kept    *audit.State // from cycle to cycle
 	totals  export.Totals
-	session *session // nil: the connection is lost
+	session *session.Session // nil: the connection is lost
 	audits  *builtins.Audits
 	failed  map[string]bool // failures of audits in the cycle before
 }
 
-// open opens the fabric, and loads the audits.
-func (r *fabricReader) open() error {
-	s, err := r.app.open(false)
+// open opens the fabric.
+func (r *fabricReader) open(ctx context.Context) (*session.Session, error) {
+	s, err := session.Open(ctx, r.program, session.Opening{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if s.engine == nil {
-		err = s.noLive("exporter", "it reads a live fabric, and this session has none: see -F")
-		s.close()
-		return err
+	if s.Engine == nil {
+		return nil, errors.Join(s.NoLive("exporter", "it reads a live fabric, and this session has none: see -F"), s.Close())
 	}
-	r.session = s
-	return nil
+	return s, nil
 }
 
 func (r *fabricReader) close() {
 	if r.session != nil {
-		r.session.close()
+		r.program.Console.Fail(r.session.Close())
 		r.session = nil
 	}
 }
@@ -262,7 +267,7 @@ func (r *fabricReader) serve(ctx context.Context, listeners []net.Listener) erro
 	if err := r.load(ctx); err != nil {
 		return err
 	}
-	e := &exporter.Exporter{Every: r.options.every.value, Cycle: r.cycle, Ends: endsScripts, Tell: r.tell, Version: strings.TrimPrefix(version(), "fabsh ")}
+	e := &exporter.Exporter{Every: r.options.every.Value, Cycle: r.cycle, Ends: endsScripts, Tell: r.tell, Version: strings.TrimPrefix(session.Version(), "fabsh ")}
 	scheme := "http"
 	if r.options.config != "" {
 		scheme = "http or https, as " + r.options.config + " says"
@@ -271,10 +276,10 @@ func (r *fabricReader) serve(ctx context.Context, listeners []net.Listener) erro
 		r.tell(fmt.Sprintf("listening at %v, /metrics (%s)", l.Addr(), scheme))
 	}
 	level := slog.LevelError
-	if r.app.verbose > 0 {
+	if r.program.Settings.Verbose > 0 {
 		level = slog.LevelDebug
 	}
-	log := slog.New(slog.NewTextHandler(r.app.console.Err(), &slog.HandlerOptions{Level: level}))
+	log := slog.New(slog.NewTextHandler(r.program.Console.Err(), &slog.HandlerOptions{Level: level}))
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	served := make(chan error, 1)
@@ -291,36 +296,38 @@ func (r *fabricReader) serve(ctx context.Context, listeners []net.Listener) erro
 
 // tell writes a line with the time.
 func (r *fabricReader) tell(text string) {
-	if !r.app.quiet {
-		fmt.Fprintf(r.app.console.Err(), "%s %s\n", time.Now().UTC().Format(time.RFC3339), text)
+	if !r.program.Settings.Quiet {
+		fmt.Fprintf(r.program.Console.Err(), "%s %s\n", time.Now().UTC().Format(time.RFC3339), text)
 	}
 }
 
 // cycle runs the audits once.
 func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 	if r.session == nil {
-		if err := r.open(); err != nil {
+		s, err := r.open(ctx)
+		if err != nil {
 			return nil, &exporter.LostError{Err: err}
 		}
+		r.session = s
 		if err := r.load(ctx); err != nil {
 			r.close() // its audits are those of the session before
 			return nil, err
 		}
 	}
 	s := r.session
-	d := startDeadline(r.app.deadline.value, nil)
-	d.limit(s)
+	d := session.StartDeadline(r.program.Settings.Deadline.Value, nil)
+	d.Limit(s.Engine, s.Activity)
 	var report *audit.Report
-	err := d.run(ctx, func(ctx context.Context) (err error) {
+	err := d.Run(ctx, func(ctx context.Context) (err error) {
 		report, err = s.RunAudits(ctx, builtins.AuditRun{
 			Audits: r.audits, Subnet: r.options.subnet, Kept: r.kept, Once: true,
-			Begin: func(subnet fabric.Subnet) (audit.Acks, error) { return s.Acks(s.app.stateDir(), subnet), nil },
+			Begin: func(subnet fabric.Subnet) (audit.Acks, error) { return s.Acks(s.StateDir, subnet), nil },
 		})
 		return err
 	})
-	d.stop()
+	d.Stop()
 	s.Runtime.Progress("serving; waiting for the next cycle")
-	if lost := s.engine.Failed(); lost != nil && ctx.Err() == nil {
+	if lost := s.Engine.Failed(); lost != nil && ctx.Err() == nil {
 		r.close()
 		return nil, &exporter.LostError{Err: lost}
 	}
@@ -330,7 +337,7 @@ func (r *fabricReader) cycle(ctx context.Context) (exporter.Result, error) {
 	if err := r.failures(report); err != nil {
 		return nil, err
 	}
-	dialect, _ := r.app.output().Dialect()
+	dialect, _ := r.program.Settings.Output().Dialect()
 	set := new(export.Set)
 	return set, export.Dialect(dialect).Audit(set, report, &r.totals)
 }

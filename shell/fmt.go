@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -16,10 +17,11 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric/format"
+	"fabsh/shell/session"
 )
 
 // fmtCommand formats scripts.
-func (a *app) fmtCommand() *cobra.Command {
+func fmtCommand(p *session.Program) *cobra.Command {
 	var onlyDiff bool
 	c := &cobra.Command{
 		Use:   "fmt [-d] FILE...",
@@ -40,7 +42,9 @@ exit status is 1. With a file that is no script it is 2, and that file stays.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, words []string) error {
-			return a.withoutFabric("fmt", func(ctx context.Context, s *session) error { return s.format(ctx, words, onlyDiff) })
+			return withoutFabric(p, "fmt", func(ctx context.Context, s *session.Session) error {
+				return formatFiles(ctx, p.Stdin, s, words, onlyDiff)
+			})
 		},
 	}
 	c.Flags().BoolVarP(&onlyDiff, "diff", "d", false, "show what would change, and change nothing; exit status 1 if anything would")
@@ -48,18 +52,18 @@ exit status is 1. With a file that is no script it is 2, and that file stays.`,
 	return c
 }
 
-// format formats the files, or shows what would change. A file that cannot be
+// formatFiles formats the files, or shows what would change. A file that cannot be
 // formatted does not keep the others from it.
-func (s *session) format(ctx context.Context, files []string, onlyDiff bool) error {
+func formatFiles(ctx context.Context, stdin *os.File, s *session.Session, files []string, onlyDiff bool) error {
 	failed, changes := false, false
 	for _, name := range files {
-		changed, err := s.formatFile(ctx, name, onlyDiff)
+		changed, err := formatFile(ctx, stdin, s, name, onlyDiff)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
 			failed = true
-			s.app.console.complain(s.Explain(err))
+			s.Console.Complain(s.Explain(err))
 		}
 		changes = changes || changed
 	}
@@ -67,14 +71,14 @@ func (s *session) format(ctx context.Context, files []string, onlyDiff bool) err
 	case failed:
 		return &lang.ExitError{Code: lang.StatusUsage}
 	case changes && onlyDiff:
-		return findings()
+		return session.Exit(lang.StatusFindings)
 	}
 	return nil
 }
 
 // formatFile formats one of them; - is the input.
-func (s *session) formatFile(ctx context.Context, name string, onlyDiff bool) (changed bool, err error) {
-	shown, src, err := s.readSource(ctx, name)
+func formatFile(ctx context.Context, stdin *os.File, s *session.Session, name string, onlyDiff bool) (changed bool, err error) {
+	shown, src, err := readSource(ctx, stdin, s, name)
 	if err != nil {
 		return false, err
 	}
@@ -86,12 +90,12 @@ func (s *session) formatFile(ctx context.Context, name string, onlyDiff bool) (c
 	changed = !bytes.Equal(src, out)
 	switch {
 	case onlyDiff && changed:
-		_, err = s.app.console.Out().Write(diff.Diff(name, src, name+" formatted", out))
+		_, err = s.Console.Out().Write(diff.Diff(name, src, name+" formatted", out))
 	case onlyDiff:
 	case name == "<input>":
-		_, err = s.app.console.Out().Write(out)
+		_, err = s.Console.Out().Write(out)
 	case changed:
-		if err = writeNamed(ctx, name, func(w io.Writer) error { _, err := w.Write(out); return err }); err == nil {
+		if err = session.WriteNamed(ctx, name, func(w io.Writer) error { _, err := w.Write(out); return err }); err == nil {
 			s.Print(name + "\n")
 		}
 	}
@@ -100,20 +104,20 @@ func (s *session) formatFile(ctx context.Context, name string, onlyDiff bool) (c
 
 // readSource reads a script that is not to run, or, of -, the input. shown is its
 // name in messages.
-func (s *session) readSource(ctx context.Context, name string) (shown string, src []byte, err error) {
-	var in io.Reader = s.app.stdin
+func readSource(ctx context.Context, stdin *os.File, s *session.Session, name string) (shown string, src []byte, err error) {
+	var in io.Reader = stdin
 	if name == "-" {
 		name = "<input>"
-		defer context.AfterFunc(ctx, func() { s.app.stdin.Close() })()
+		defer context.AfterFunc(ctx, func() { stdin.Close() })()
 	} else {
 		f, err := lang.OpenNamed(ctx, name)
 		if err != nil {
-			return "", nil, noFile(err)
+			return "", nil, format.FileError(err)
 		}
 		defer f.Close()
 		in = f
 	}
-	if in, err = format.Bounded(in, name, maxOwn); err != nil {
+	if in, err = format.Bounded(in, name, session.MaxOwn); err != nil {
 		return "", nil, err
 	}
 	if src, err = io.ReadAll(in); err != nil {
@@ -205,7 +209,7 @@ func expandTabs(indentation string) string {
 }
 
 // checkCommand finds mistakes in scripts.
-func (a *app) checkCommand() *cobra.Command {
+func checkCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Find mistakes in scripts, without running them",
@@ -227,7 +231,7 @@ Exit status: 0 nothing found; 1 something is; 2 a file cannot be read.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, words []string) error {
-			return a.withoutFabric("check", func(ctx context.Context, s *session) error { return s.checkScripts(ctx, words) })
+			return withoutFabric(p, "check", func(ctx context.Context, s *session.Session) error { return checkScripts(ctx, p.Stdin, s, words) })
 		},
 	}
 	c.SetFlagErrorFunc(flagError)
@@ -236,15 +240,15 @@ Exit status: 0 nothing found; 1 something is; 2 a file cannot be read.`,
 
 // checkScripts writes what is wrong with files. One that cannot be read does not
 // keep the others from it.
-func (s *session) checkScripts(ctx context.Context, files []string) error {
+func checkScripts(ctx context.Context, stdin *os.File, s *session.Session, files []string) error {
 	failed, found := false, false
 	for _, name := range files {
-		shown, src, err := s.readSource(ctx, name)
+		shown, src, err := readSource(ctx, stdin, s, name)
 		if err == nil {
 			problems, failure := s.Check(ctx, shown, string(src))
 			for _, p := range problems {
 				found = true
-				if _, err := fmt.Fprintln(s.app.console.Out(), lang.OneLine(p.String())); err != nil {
+				if _, err := fmt.Fprintln(s.Console.Out(), lang.OneLine(p.String())); err != nil {
 					return err
 				}
 			}
@@ -255,14 +259,14 @@ func (s *session) checkScripts(ctx context.Context, files []string) error {
 		}
 		if err != nil {
 			failed = true
-			s.app.console.complain(s.Explain(err))
+			s.Console.Complain(s.Explain(err))
 		}
 	}
 	switch {
 	case failed:
 		return &lang.ExitError{Code: lang.StatusUsage}
 	case found:
-		return findings()
+		return session.Exit(lang.StatusFindings)
 	}
 	return nil
 }

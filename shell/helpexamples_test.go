@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fabsh/shell/session"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,8 +98,8 @@ func TestHelpExamples(t *testing.T) {
 			all(sub)
 		}
 	}
-	a := &app{console: newConsole(os.Stdout, os.Stderr), stdin: os.Stdin}
-	command := a.command()
+	p := newProgram(session.NewConsole(os.Stdout, os.Stderr))
+	command := rootCommand(p)
 	all(command)
 	if ran < 30 {
 		t.Errorf("%d examples were run", ran)

@@ -11,6 +11,7 @@ import (
 	"fabsh/builtins/lang"
 	"fabsh/builtins/records"
 	"fabsh/fabric/format"
+	"fabsh/shell/session"
 )
 
 // historyLimit is how many statements are remembered.
@@ -35,7 +36,7 @@ func openHistory(path string) *history {
 	if path == "" {
 		return h
 	}
-	data, _ := readOwn(path)
+	data, _ := session.ReadOwn(path)
 	lines := strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
 	if n := len(lines); n > historyLimit {
 		lines = lines[n-historyLimit:]
@@ -73,22 +74,4 @@ func (h *history) rewrite(lines []string) {
 		_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 		return err
 	})
-}
-
-// stateFile and configFile are where the XDG base directory specification
-// wants a program's files; empty: there is no home directory.
-func stateFile(name string) string { return xdgFile("XDG_STATE_HOME", ".local/state", name) }
-
-func configFile(name string) string { return xdgFile("XDG_CONFIG_HOME", ".config", name) }
-
-func xdgFile(variable, fallback, name string) string {
-	dir := os.Getenv(variable)
-	if !filepath.IsAbs(dir) { // relative ones are to be ignored
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return ""
-		}
-		dir = filepath.Join(home, fallback)
-	}
-	return filepath.Join(dir, "fabsh", name)
 }

@@ -70,7 +70,7 @@ func TestDeclaredMembers(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	c := r.completer(r.interp)
+	c := r.completer()
 	for _, code := range []string{
 		"f = discover(); sim.unlink(f.switches[0].ports[3]); g = f.graph(); t = g.route(\"minhop\")",
 		"f", "f.switches[0]", "f.cas[0]", "f.links[0]", "f.ports[0]", "f.node(1)", "f.select(\"switch-1\")", "f.dump_mfts({})", "f.graph()", "g.hops()", "g.routes()", "g.route(\"minhop\")", "t", "t[f.switches[0]]", "t.trace(1, 3)",

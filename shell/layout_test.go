@@ -53,18 +53,18 @@ var reserved = map[string][]string{
 	"log/slog":                   {"shell", "shell/exporter"}, // what the exporter toolkit logs to
 	"net/http":                   {"shell/exporter"},
 	"testing":                    {"mad/ibsim/ibsimtest", "mad/umad/umadtest"},
-	"os/exec":                    {"shell", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
-	"os/signal":                  {"shell"},
-	"syscall":                    {"shell", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
-	"golang.org/x/sys":           {"shell/terminal*.go", "shell/system_*.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go"},
-	"golang.org/x/term":          {"shell/terminal*.go", "shell/top/terminal.go"},
-	"go.starlark.net":            {"shell", "shell/tour", "builtins", "builtins/*"},
+	"os/exec":                    {"shell", "shell/session", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"os/signal":                  {"shell/session"},
+	"syscall":                    {"shell", "shell/session", "builtins/lang/*files.go", "fabric/lock", "fabric/opensm", "fabric/format/load.go", "fabric/format/target.go", "fabric/format/temp.go", "mad/*", "mad/internal/nowait", "mad/ibsim/ibsimtest", "mad/umad/umadtest"},
+	"golang.org/x/sys":           {"shell/session/terminal.go", "shell/session/system_*.go", "mad/*", "mad/umad/umadtest", "fabric/sim/server/socket_linux.go"},
+	"golang.org/x/term":          {"shell/session/terminal.go", "shell/top/terminal.go"},
+	"go.starlark.net":            {"shell", "shell/session/program.go", "shell/tour", "builtins", "builtins/*"},
 	"github.com/chzyer/readline": {"shell"},
 	"github.com/spf13/cobra":     {"shell"},
-	"fabsh/mad/ibsim":            {"shell"}, // whoever opens transports
+	"fabsh/mad/ibsim":            {"shell/session"}, // whoever opens transports
 	"fabsh/mad/ibsim/ibsimtest":  nil,
 	"fabsh/mad/ibsim/wire":       {"mad/ibsim", "fabric/sim/server"}, // the two ends of its sockets
-	"fabsh/mad/umad":             {"shell"},
+	"fabsh/mad/umad":             {"shell", "shell/session"},
 	"fabsh/mad/umad/umadtest":    nil,
 	"fabsh/scripts":              {"builtins"},
 	"fabsh/examples":             {"builtins"},

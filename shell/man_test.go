@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"fabsh/shell/session"
 	"flag"
 	"fmt"
 	"os"
@@ -22,8 +23,8 @@ const manDir = "dist/man"
 // made of the help and not by cobra, for cobra does not know the flags of
 // commands that share them with a script (route, audit, report).
 func TestMan(t *testing.T) {
-	a := &app{console: newConsole(os.Stdout, os.Stderr), stdin: os.Stdin}
-	root := a.command()
+	p := newProgram(session.NewConsole(os.Stdout, os.Stderr))
+	root := rootCommand(p)
 	root.InitDefaultCompletionCmd()
 	want := map[string]string{}
 	var all func(*cobra.Command)
@@ -139,8 +140,8 @@ func TestManual(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer out.Close()
-		a := &app{console: newConsole(out, os.Stderr), stdin: os.Stdin}
-		if err := a.manual(a.command()); err != nil {
+		p := newProgram(session.NewConsole(out, os.Stderr))
+		if err := writeManual(p, rootCommand(p)); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(out.Name())

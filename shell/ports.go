@@ -13,10 +13,11 @@ import (
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
 	"fabsh/mad/umad"
+	"fabsh/shell/session"
 )
 
 // portsCommand lists the host's own ports.
-func (a *app) portsCommand() *cobra.Command {
+func portsCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ports",
 		Short: "List the RDMA devices of this host, and their ports",
@@ -32,8 +33,8 @@ is the other. default is where fabsh sends from without -C and -P.`,
   fabsh ports -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			text, err := a.hostPorts(nil)
-			if _, err := io.WriteString(a.console.Out(), text); err != nil {
+			text, err := hostPorts(p.Settings, nil)
+			if _, err := io.WriteString(p.Console.Out(), text); err != nil {
 				return err
 			}
 			return err
@@ -43,28 +44,28 @@ is the other. default is where fabsh sends from without -C and -P.`,
 
 // hostPorts is the list of the ports below fs, the host's if it is nil. What is
 // amiss on the host is the error, and the list may be there all the same.
-func (a *app) hostPorts(fs afero.Fs) (string, error) {
+func hostPorts(s *session.Settings, fs afero.Fs) (string, error) {
 	list, err := umad.HostPorts(fs)
 	if errors.Is(err, umad.ErrNoDevice) {
-		err = fmt.Errorf("%w; %s", err, without)
+		err = fmt.Errorf("%w; %s", err, session.WithoutDevice)
 	}
 	if err != nil {
-		err = &hostError{fmt.Errorf("ports: %w", err)}
+		err = &session.HostError{Err: fmt.Errorf("ports: %w", err)}
 	}
 	if list == nil {
 		return "", err
 	}
 	list = slices.DeleteFunc(list, func(p umad.HostPort) bool {
-		return a.ca != "" && p.Device != a.ca || a.port.isSet && int(p.Num) != a.port.value
+		return s.CA != "" && p.Device != s.CA || s.Port.IsSet && int(p.Num) != s.Port.Value
 	})
 	if len(list) == 0 && err == nil {
-		return "", &hostError{fmt.Errorf("ports: there is no port %s; without -C and -P all are listed", a.portNamed())}
+		return "", &session.HostError{Err: fmt.Errorf("ports: there is no port %s; without -C and -P all are listed", portNamed(s))}
 	}
 	values := make([]starlark.Value, len(list))
 	for i := range list {
 		values[i] = &hostPort{list[i]}
 	}
-	text, renderError := builtins.Render(starlark.NewList(values), a.output(), "port")
+	text, renderError := builtins.Render(starlark.NewList(values), s.Output(), "port")
 	if renderError != nil {
 		return "", fmt.Errorf("ports: %w", renderError)
 	}
@@ -72,13 +73,13 @@ func (a *app) hostPorts(fs afero.Fs) (string, error) {
 }
 
 // portNamed is what -C and -P name.
-func (a *app) portNamed() string {
+func portNamed(s *session.Settings) string {
 	device, num := "*", "*"
-	if a.ca != "" {
-		device = a.ca
+	if s.CA != "" {
+		device = s.CA
 	}
-	if a.port.isSet {
-		num = fmt.Sprint(a.port.value)
+	if s.Port.IsSet {
+		num = fmt.Sprint(s.Port.Value)
 	}
 	return device + "/" + num
 }

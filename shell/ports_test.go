@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fabsh/shell/session"
 	"fmt"
 	"path"
 	"strings"
@@ -50,13 +51,13 @@ mlx5_1/1  False    roce        active  link_up         1x     edr           25  
 		{"-C mlx5_9", "fabsh: ports: there is no port mlx5_9/*; without -C and -P all are listed"},
 		{"-C mlx5_0 -P 2", "fabsh: ports: there is no port mlx5_0/2; without -C and -P all are listed"},
 	} {
-		a := new(app)
+		settings := new(session.Settings)
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		a.settings.addFlags(flags)
+		settings.AddFlags(flags, flags)
 		if err := flags.Parse(strings.Fields(tt.flags)); err != nil {
 			t.Fatal(err)
 		}
-		got, err := a.hostPorts(fs)
+		got, err := hostPorts(settings, fs)
 		if err != nil {
 			got += "fabsh: " + err.Error()
 		}

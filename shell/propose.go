@@ -17,19 +17,20 @@ import (
 	"fabsh/builtins/records"
 	"fabsh/builtins/topology"
 	"fabsh/mad"
+	"fabsh/shell/session"
 )
 
 // completer proposes what the session knows.
-func (s *session) completer(x *interp) *completer {
+func (r *repl) completer() *completer {
 	return &completer{
 		reports:  reportNames,
 		options:  func(report string) []string { return reportProgram(report).Options },
 		behind:   wordsBehind,
-		globals:  func() starlark.StringDict { return x.globals },
+		globals:  func() starlark.StringDict { return r.interp.globals },
 		keywords: keywordsOf,
-		words:    s.wordsFor,
+		words:    func(callee starlark.Value, arg argument) ([]string, bool) { return wordsFor(r.Session, callee, arg) },
 		files:    filesWith,
-		exports:  s.Exports,
+		exports:  r.Exports,
 	}
 }
 
@@ -81,7 +82,7 @@ func attributeNamed(args []string) *mad.Attribute {
 }
 
 // wordsFor are the texts that make sense for an argument.
-func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string, isPath bool) {
+func wordsFor(s *session.Session, callee starlark.Value, arg argument) (words []string, isPath bool) {
 	params := builtins.ParamsOf(callee)
 	i := len(arg.before)
 	if arg.keyword != "" {
@@ -111,14 +112,14 @@ func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string,
 		}
 		return s.Topics(base), false
 	case topology.KindTarget:
-		return s.targetNames(arg.typed), false
+		return targetNames(s, arg.typed), false
 	case lang.KindChoice:
 		return quotedWords(p.Doc), false
 	case lang.KindPath:
 		return nil, true
 	default:
 		if p.Kind != nil && p.Kind.Names { // one of its words too
-			return append(quotedWords(p.Doc), s.nodeNames()...), false
+			return append(quotedWords(p.Doc), nodeNames(s)...), false
 		}
 	}
 	return nil, false
@@ -126,8 +127,8 @@ func (s *session) wordsFor(callee starlark.Value, arg argument) (words []string,
 
 // targetNames are the names of nodes; and behind a node's name and a slash, its
 // ports: NAME/3.
-func (s *session) targetNames(typed string) []string {
-	names := s.nodeNames()
+func targetNames(s *session.Session, typed string) []string {
+	names := nodeNames(s)
 	i := strings.LastIndexByte(typed, '/')
 	f := s.Fabric()
 	if i < 0 || f == nil {
@@ -174,7 +175,7 @@ func quotedWords(doc string) []string {
 
 // nodeNames are those of the latest fabric, written as a string literal has
 // them: a terminal shows them.
-func (s *session) nodeNames() []string {
+func nodeNames(s *session.Session) []string {
 	f := s.Fabric()
 	if f == nil {
 		return nil

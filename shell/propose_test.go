@@ -11,7 +11,7 @@ import (
 )
 
 func TestProposals(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	t.Cleanup(func() { goleak.VerifyNone(t) })
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"topo.net", ".hidden"} {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
@@ -22,23 +22,13 @@ func TestProposals(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	a := &app{console: &console{stdout: &out, stderr: &out}}
-	a.interrupts = watchInterrupts(a.console)
-	defer a.interrupts.stop()
-	if err := a.command().ParseFlags([]string{"-F", "sim:ring:n=2"}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := a.open(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
-	r := newRepl(s)
+	p := testProgram(t, &out, "-F", "sim:ring:n=2")
+	r := newRepl(p, openSession(t, p))
 	r.read(&script{[]string{"f = discover()", "def mine(first, *rest, second=2, **others): pass", ""}, &out}, true)
 	if status := r.loop(); status != 0 {
 		t.Fatal(out.String())
 	}
-	c := s.completer(r.interp)
+	c := r.completer()
 	tests := []struct {
 		text string
 		want []string

@@ -83,7 +83,7 @@ In a Set it is written: smp_set sends what it read unless it is named.
 // TestTerminalColor: a terminal has color, and NO_COLOR, which the tests set, none.
 func TestTerminalColor(t *testing.T) {
 	for _, test := range []struct{ flag, want string }{
-		{"--color=always", sgrYellow + "down" + sgrReset},
+		{"--color=always", "\x1b[33m" + "down" + "\x1b[0m"},
 		{"--color=auto", "  down  "},
 	} {
 		s := startTerminal(t, t.TempDir(), "-q", test.flag, "-F", "sim:ring:n=2", "-c", "discover().switches[0].ports")

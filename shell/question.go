@@ -58,13 +58,13 @@ func (r *repl) ask(ctx context.Context, text string) (asked bool, err error) {
 	if text := map[string]string{"audit": auditHelp, "report": reportHelp}[topic]; text != "" && err != nil {
 		answer, err = text, nil
 	}
-	if v := r.completer(r.interp).evaluate(topic); v != nil && (err != nil || r.interp.globals.Has(topic)) {
+	if v := r.completer().evaluate(topic); v != nil && (err != nil || r.interp.globals.Has(topic)) {
 		answer, err = r.HelpOn(v)
 	}
 	if err != nil {
 		return true, err
 	}
-	return true, r.app.page(answer)
+	return true, r.Console.Page(r.program.Interrupts, answer)
 }
 
 // command is the command of text that runs at the prompt too, on its fabric, and the
@@ -94,10 +94,10 @@ func (r *repl) command(text string) (run func(context.Context, []string) error, 
 // long; that it found something ends nothing here.
 func (r *repl) showing(run func() error) error {
 	var text bytes.Buffer
-	r.app.console.divert(&text)
+	r.Console.Divert(&text)
 	err := lang.Protect("prompt", run)
-	r.app.console.divert(nil)
-	if paged := r.app.page(text.String()); paged != nil && err == nil {
+	r.Console.Divert(nil)
+	if paged := r.Console.Page(r.program.Interrupts, text.String()); paged != nil && err == nil {
 		err = paged
 	}
 	var exit *lang.ExitError
@@ -114,20 +114,22 @@ func (r *repl) promptAudit(ctx context.Context, words []string) error {
 	case err != nil:
 		return err
 	case o.help:
-		_, err := io.WriteString(r.app.console.Out(), auditHelp)
+		_, err := io.WriteString(r.Console.Out(), auditHelp)
 		return err
 	case o.list:
-		return r.app.listAudits()
+		return listAudits(r.program)
 	case o.ack != nil:
-		return r.acknowledge(ctx, o)
+		return acknowledge(ctx, r.Session, o)
 	case o.eachPort:
 		return errors.New("audit: --each-port is for the command line: this session has one port")
 	}
-	defer func() { r.app.reports = nil }()
-	if err := r.audit(ctx, o); len(r.app.reports) == 0 {
+	results := new(auditResults)
+	err = runAudit(ctx, r.Session, o, results)
+	r.seen.Report = results.latest
+	if len(results.reports) == 0 {
 		return err
 	}
-	return r.app.writeReports(ctx, o)
+	return results.write(ctx, r.Console, r.program.Settings.Output(), o.out)
 }
 
 // cutTool parts the command line of a tool into its name and the rest; "": it is

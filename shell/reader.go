@@ -3,6 +3,7 @@ package shell
 import (
 	"bufio"
 	"errors"
+	"fabsh/shell/session"
 	"fmt"
 	"io"
 	"os"
@@ -43,7 +44,7 @@ type terminalReader struct {
 }
 
 func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*terminalReader, error) {
-	width := func() int { columns, _ := size(stdout); return columns }
+	width := func() int { columns, _ := session.TerminalSize(stdout); return columns }
 	t := &terminalReader{history: h, stdout: stdout, block: &block{columns: width}}
 	rl, err := readline.NewEx(&readline.Config{
 		Stdin:  &keys{File: stdin, paste: paste{deliver: t.block.paste}},
@@ -53,7 +54,7 @@ func newTerminalReader(stdin, stdout *os.File, h *history, c *completer) (*termi
 		DisableAutoSaveHistory: true,
 		HistoryLimit:           historyLimit,
 		HistorySearchFold:      true,
-		AutoComplete:           &suffixes{complete: c.complete, size: func() (int, int) { return size(stdout) }},
+		AutoComplete:           &suffixes{complete: c.complete, size: func() (int, int) { return session.TerminalSize(stdout) }},
 		Listener:               t.block,
 		Painter:                t.block,
 		FuncFilterInputRune:    t.block.filter,

@@ -133,18 +133,8 @@ func typed(t *testing.T, dir string, env []string, transcript string) string {
 // atPrompt types lines at the prompt of a session with the given flags.
 func atPrompt(t *testing.T, flags, lines []string, out *bytes.Buffer) {
 	t.Helper()
-	a := &app{console: &console{stdout: out, stderr: out}}
-	a.interrupts = watchInterrupts(a.console)
-	defer a.interrupts.stop()
-	if err := a.command().ParseFlags(flags); err != nil {
-		t.Fatal(err)
-	}
-	s, err := a.open(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
-	r := newRepl(s)
+	p := testProgram(t, out, flags...)
+	r := newRepl(p, openSession(t, p))
 	r.read(&script{lines, out}, true)
 	r.loop()
 }

@@ -16,6 +16,8 @@ import (
 
 	"fabsh/builtins/lang"
 	"fabsh/fabric"
+	"fabsh/fabric/format"
+	"fabsh/shell/session"
 	"fabsh/shell/tour"
 )
 
@@ -27,7 +29,8 @@ const (
 
 // repl is the read, evaluate, print loop.
 type repl struct {
-	*session
+	*session.Session
+	program     *session.Program
 	interp      *interp
 	lines       *statements
 	interactive bool // people sit before it
@@ -49,53 +52,48 @@ type repl struct {
 // At a terminal that is what exit() says. From a pipe it is the worst that any
 // statement came to; the statements after it are run all the same, as in other
 // shells.
-func (s *session) prompt(stdin *os.File, begin func(*repl) error) int {
-	r := newRepl(s)
-	if !s.app.isPrompt() {
-		r.read(newPlainReader(stdin), false)
+func prompt(p *session.Program, s *session.Session, begin func(*repl) error) int {
+	r := newRepl(p, s)
+	if !p.AtTerminal() {
+		r.read(newPlainReader(p.Stdin), false)
 		// While nothing runs, the loop waits for whoever writes to the pipe.
-		defer r.deadline.whenOver(func(err error) {
+		defer r.Runner.Deadline.WhenOver(func(err error) {
 			if r.waits.Load() {
-				s.app.interrupts.quit(func() { s.app.fail(&hostError{err}) }, worse(int(r.worst.Load()), lang.StatusFabric))
+				p.Interrupts.Quit(func() { p.Console.Fail(&session.HostError{Err: err}) }, session.Worse(int(r.worst.Load()), lang.StatusFabric))
 			}
 		})()
 		return r.loop()
 	}
 	past := openHistory("")
 	if begin == nil {
-		past = openHistory(stateFile("history"))
+		past = openHistory(session.StateFile("history"))
 	}
-	in, err := newTerminalReader(stdin, os.Stdout, past, s.completer(r.interp))
+	in, err := newTerminalReader(p.Stdin, os.Stdout, past, r.completer())
 	if err != nil {
-		s.app.fail(err)
-		return s.app.status
+		return p.Console.Fail(err)
 	}
 	defer in.Close()
-	restore := saveTerminal(stdin)
-	s.app.interrupts.onExit(func() { fmt.Print(pasteOff); restore(); s.closeEngine() })
-	defer s.app.interrupts.atPrompt()()
+	restore := session.SaveTerminal(p.Stdin)
+	p.Interrupts.OnExit(func() { fmt.Print(pasteOff); restore(); p.Console.Fail(s.CloseEngine()) })
+	defer p.Interrupts.AtPrompt()()
 	r.read(in, true)
 	r.remember = in.remember
 	r.interp.globals["q"] = r.interp.globals["quit"] // short, so at the prompt only
 	if begin != nil {
 		if err := begin(r); err != nil {
-			s.app.fail(err)
-			return s.app.status
+			return p.Console.Fail(err)
 		}
 		return r.loop()
 	}
-	if !s.app.quiet {
-		fmt.Fprintln(s.app.console.Err(), "help lists what there is to say, TAB completes, Ctrl-D ends.")
+	if !p.Settings.Quiet {
+		fmt.Fprintln(s.Console.Err(), "help lists what there is to say, TAB completes, Ctrl-D ends.")
 	}
-	r.startup(configFile("rc.star"))
+	r.startup(session.ConfigFile("rc.star"))
 	return r.loop()
 }
 
-// isPrompt: people sit before the statements, and not a pipe.
-func (a *app) isPrompt() bool { return isTerminal(a.stdin) && a.console.stdoutTTY }
-
-func newRepl(s *session) *repl {
-	r := &repl{session: s}
+func newRepl(p *session.Program, s *session.Session) *repl {
+	r := &repl{Session: s, program: p}
 	r.interp = newInterp(lang.FileOptions(), s.Predeclared(), r.show)
 	s.Defined(r.interp.globals.Keys)
 	r.interp.check = s.WarnWords
@@ -116,7 +114,7 @@ func (r *repl) read(in LineReader, interactive bool) {
 func (r *repl) loop() int {
 	for {
 		r.waits.Store(true) // before the look at the time, or both might miss its end
-		if r.deadline.isOver() {
+		if r.Runner.Deadline.IsOver() {
 			break
 		}
 		text, line, err := r.lines.next(r.promptText())
@@ -124,21 +122,20 @@ func (r *repl) loop() int {
 		switch {
 		case errors.Is(err, errInterrupted):
 			if text == "" {
-				fmt.Fprintln(r.app.console.Err(), "Ctrl-D or exit ends fabsh")
+				fmt.Fprintln(r.Console.Err(), "Ctrl-D or exit ends fabsh")
 			}
 			continue
 		case err == io.EOF:
 			return r.exitStatus(nil)
 		case err != nil:
-			r.app.fail(err)
-			return r.app.status
+			return r.Console.Fail(err)
 		}
 		if r.remember != nil {
 			r.remember(text)
 		}
 		r.Remember(r.file, r.lines.source())
-		r.seen, r.found = tour.Seen{}, nil
-		err = r.attempt(func(ctx context.Context) error {
+		r.seen = tour.Seen{}
+		err = r.Runner.Attempt(func(ctx context.Context) error {
 			if asked, err := r.ask(ctx, text); asked {
 				return err
 			}
@@ -146,17 +143,17 @@ func (r *repl) loop() int {
 			return r.run(ctx, r.file, line, text)
 		})
 		if r.interactive {
-			r.writeMetrics()
+			r.Console.Fail(r.WriteMetrics())
 		}
-		r.report(err)
+		r.Runner.Report(err)
 		r.guide(err)
 		r.free(err)
 		var exit *lang.ExitError
-		if errors.As(err, &exit) || r.app.interrupts.ended() != nil {
+		if errors.As(err, &exit) || r.program.Interrupts.Ended() != nil {
 			return r.exitStatus(err)
 		}
 		if !r.interactive {
-			worst := worse(int(r.worst.Load()), r.ExitStatus(err))
+			worst := session.Worse(int(r.worst.Load()), r.ExitStatus(err))
 			r.worst.Store(int64(worst))
 			if worst == lang.StatusInterrupted {
 				return worst
@@ -183,35 +180,13 @@ func (r *repl) run(ctx context.Context, file string, line int, text string) erro
 // exitStatus ends the session with err.
 func (r *repl) exitStatus(err error) int {
 	if !r.interactive {
-		return r.finalStatus(int(r.worst.Load()), err)
+		return r.Runner.FinalStatus(int(r.worst.Load()), err)
 	}
 	var exit *lang.ExitError
 	if errors.As(err, &exit) {
 		return exit.Code
 	}
 	return lang.StatusClean
-}
-
-// worse is the exit status that counts when both apply: 130 before 2 before 3
-// before all others.
-func worse(a, b int) int {
-	rank := func(status int) int {
-		switch status {
-		case lang.StatusClean:
-			return 0
-		case lang.StatusFabric:
-			return 2
-		case lang.StatusUsage:
-			return 3
-		case lang.StatusInterrupted:
-			return 4
-		}
-		return 1
-	}
-	if rank(b) > rank(a) {
-		return b
-	}
-	return a
 }
 
 // show writes the value of an expression, by way of a pager where it is long.
@@ -221,13 +196,13 @@ func (r *repl) show(v starlark.Value) error {
 		return r.Show(v)
 	}
 	var text bytes.Buffer
-	r.app.console.divert(&text)
+	r.Console.Divert(&text)
 	err := r.Show(v)
-	r.app.console.divert(nil)
+	r.Console.Divert(nil)
 	if err != nil {
 		return err
 	}
-	return r.app.page(text.String())
+	return r.Console.Page(r.program.Interrupts, text.String())
 }
 
 // startup runs the user's rc file at the prompt, as if it had been typed, but
@@ -236,15 +211,15 @@ func (r *repl) startup(path string) {
 	if path == "" {
 		return
 	}
-	src, err := readOwn(path)
+	src, err := session.ReadOwn(path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(r.app.console.Err(), "fabsh: %v\n", noFile(err))
+			fmt.Fprintf(r.Console.Err(), "fabsh: %v\n", format.FileError(err))
 		}
 		return
 	}
 	r.Remember(path, string(src))
-	r.report(r.quietly(path, string(src)))
+	r.Runner.Report(r.quietly(path, string(src)))
 }
 
 // quietly runs statements and shows no values.
@@ -252,7 +227,7 @@ func (r *repl) quietly(file, text string) error {
 	show := r.interp.show
 	r.interp.show = func(starlark.Value) error { return nil }
 	defer func() { r.interp.show = show }()
-	return r.attempt(func(ctx context.Context) error { return r.run(ctx, file, 1, text) })
+	return r.Runner.Attempt(func(ctx context.Context) error { return r.run(ctx, file, 1, text) })
 }
 
 // maxPromptName is how much of the fabric's name is in the prompt, in runes.
@@ -264,15 +239,15 @@ func (r *repl) promptText() string {
 	if f := r.Fabric(); f != r.fabric {
 		r.fabric, r.since = f, time.Now()
 	}
-	text := truncate(lang.OneLine(r.name), maxPromptName)
-	if r.engine != nil && r.engine.Write() {
+	text := session.Truncate(lang.OneLine(r.Name), maxPromptName)
+	if r.Engine != nil && r.Engine.Write() {
 		text += ", rw"
 	} else {
 		text += ", ro"
 	}
 	if r.fabric != nil {
 		text += fmt.Sprintf(" (%d nodes", len(r.fabric.Nodes()))
-		if r.engine != nil {
+		if r.Engine != nil {
 			text += ", " + age(time.Since(r.since))
 		}
 		text += ")"

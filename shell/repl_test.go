@@ -3,28 +3,43 @@ package shell
 import (
 	"bytes"
 	"context"
+	"fabsh/shell/session"
+	"io"
 	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+// testProgram is a program with session flags, that writes to out.
+func testProgram(t *testing.T, out io.Writer, flags ...string) *session.Program {
+	t.Helper()
+	p := newProgram(session.NewConsole(out, out))
+	p.Interrupts = session.WatchInterrupts(p.Console)
+	t.Cleanup(p.Interrupts.Stop)
+	if err := rootCommand(p).ParseFlags(flags); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// openSession opens a session.
+func openSession(t *testing.T, p *session.Program) *session.Session {
+	t.Helper()
+	s, err := session.Open(t.Context(), p, session.Opening{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
 // openTest opens a session with session flags, and gives what it wrote.
 func openTest(t *testing.T, flags ...string) (*repl, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
-	a := &app{console: &console{stdout: &out, stderr: &out}}
-	a.interrupts = watchInterrupts(a.console)
-	t.Cleanup(a.interrupts.stop)
-	if err := a.command().ParseFlags(flags); err != nil {
-		t.Fatal(err)
-	}
-	s, err := a.open(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.close)
-	return newRepl(s), &out
+	p := testProgram(t, &out, flags...)
+	return newRepl(p, openSession(t, p)), &out
 }
 
 // TestPromptText: which fabric it is, and whether it may be changed, on every
@@ -35,10 +50,10 @@ func TestPromptText(t *testing.T) {
 	if _, err := r.CurrentFabric(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.snapshot(context.Background(), "a\x1b[31m\u202e.snap", false); err != nil {
+	if err := writeSnapshot(context.Background(), r.Session, "a\x1b[31m\u202e.snap", false); err != nil {
 		t.Fatal(err)
 	}
-	r.closeEngine()
+	r.CloseEngine()
 	if err := os.Rename("today.pcap", "a_recording_whose_name_is_very_long.pcap"); err != nil {
 		t.Fatal(err)
 	}

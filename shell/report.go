@@ -14,6 +14,8 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
+	"fabsh/fabric/audit"
+	"fabsh/shell/session"
 )
 
 const reportHelp = `Report on the fabric, as the tools of infiniband-diags do.
@@ -48,14 +50,14 @@ Examples:
 `
 
 // reportCommand parses its own flags by itself, for all others are the report's.
-func (a *app) reportCommand() *cobra.Command {
+func reportCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:                "report NAME | FILE.star [words and options] [--list]",
 		Short:              "Report on the fabric: links, errors, paths, tables, as the tools of infiniband-diags do",
 		DisableFlagParsing: true,
 		ValidArgsFunction:  completeReport,
 		RunE: func(_ *cobra.Command, words []string) error {
-			words, err := a.takeReport(words)
+			words, err := takeReport(p, words)
 			if err != nil {
 				return err
 			}
@@ -65,12 +67,12 @@ func (a *app) reportCommand() *cobra.Command {
 			name, words := words[0], words[1:]
 			switch {
 			case name == htmlReport:
-				return a.reportHTML(words)
+				return reportPage(p, words)
 			case name == "-h" || name == "--help":
-				_, err := io.WriteString(a.console.Out(), reportHelp)
+				_, err := io.WriteString(p.Console.Out(), reportHelp)
 				return err
 			case name == "--list":
-				return a.listShipped(builtins.ShippedReports())
+				return listShipped(p, builtins.ShippedReports())
 			case strings.HasPrefix(name, "-"):
 				return fmt.Errorf("report: %s stands before the name of the report: write it behind", name)
 			case strings.HasSuffix(name, ".star"):
@@ -82,11 +84,11 @@ func (a *app) reportCommand() *cobra.Command {
 					return fmt.Errorf("report: %w", err)
 				}
 			}
-			run := func(ctx context.Context, s *session) error { return s.RunReport(ctx, name, words) }
+			run := func(ctx context.Context, s *session.Session) error { return s.RunReport(ctx, name, words) }
 			if slices.Contains(words, "--help") || slices.Contains(words, "-h") {
-				return a.withoutFabric("report", run)
+				return withoutFabric(p, "report", run)
 			}
-			return a.onFabric("report", run)
+			return onFabric(p, "report", run)
 		},
 	}
 	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), reportHelp) })
@@ -96,27 +98,30 @@ func (a *app) reportCommand() *cobra.Command {
 // htmlReport is the report that is no script: a page of what audits find.
 const htmlReport = "html"
 
-// reportHTML runs audits as the command audit does, and writes a page of what they
+// reportPage runs audits as the command audit does, and writes a page of what they
 // found.
-func (a *app) reportHTML(words []string) error {
-	command := a.commandLine(words)
-	words, err := a.takeAudit(words)
+func reportPage(p *session.Program, words []string) error {
+	command := commandLine(p.Settings, words)
+	words, err := takeAudit(p, words)
 	if err != nil {
 		return err
 	}
-	o, err := a.parsePage(words)
+	o, err := parsePage(p.Settings, words)
 	if err != nil {
 		return err
 	}
 	if o.help {
-		_, err := io.WriteString(a.console.Out(), reportHelp)
+		_, err := io.WriteString(p.Console.Out(), reportHelp)
 		return err
 	}
-	return a.onFabric("report", func(ctx context.Context, s *session) error { return s.reportHTML(ctx, o, command) })
+	return onFabric(p, "report", func(ctx context.Context, s *session.Session) error {
+		_, err := writePage(ctx, s, o, command)
+		return err
+	})
 }
 
 // parsePage parses what follows report html, without session flags.
-func (a *app) parsePage(words []string) (o auditOptions, err error) {
+func parsePage(s *session.Settings, words []string) (o auditOptions, err error) {
 	if slices.Contains(words, "-h") || slices.Contains(words, "--help") {
 		return auditOptions{help: true}, nil
 	}
@@ -126,7 +131,7 @@ func (a *app) parsePage(words []string) (o auditOptions, err error) {
 		return o, err
 	case o.ack != nil || o.list || o.eachPort:
 		err = errors.New("report html: ack, --list and --each-port are for fabsh audit; a page is about one port's fabric")
-	case a.flags.Changed("format"):
+	case s.Given("format"):
 		err = errors.New("report html: it writes HTML: leave -o out, or use fabsh audit")
 	case o.out == "":
 		err = errors.New("report html: where to? --out FILE, such as --out fabric.html")
@@ -143,27 +148,28 @@ var repeated = []string{"fabric", "ca", "port", "sl", "sm-lid", "node-name-map",
 
 // commandLine is what makes the page again: words are what stands behind the name of the
 // report, the session flags before it have been taken.
-func (a *app) commandLine(words []string) string {
+func commandLine(s *session.Settings, words []string) string {
 	line := []string{"fabsh"}
 	for _, name := range repeated {
-		f := a.flags.Lookup(name)
+		f := s.Lookup(name)
 		switch {
 		case f != nil && f.Changed:
 			line = append(line, "--"+name+"="+f.Value.String())
-		case name == "fabric" && os.Getenv(fabricVariable) != "":
-			line = append(line, "--fabric="+os.Getenv(fabricVariable))
+		case name == "fabric" && os.Getenv(session.FabricVariable) != "":
+			line = append(line, "--fabric="+os.Getenv(session.FabricVariable))
 		}
 	}
 	return strings.Join(quotedForShell(slices.Concat(line, []string{"report", htmlReport}, words)), " ")
 }
 
-func (s *session) reportHTML(ctx context.Context, o auditOptions, command string) error {
-	found := s.audit(ctx, o)
-	reports := s.app.reports
-	s.app.reports = nil
+// writePage writes a page of what audits find, and returns their report. command is what
+// makes the page again.
+func writePage(ctx context.Context, s *session.Session, o auditOptions, command string) (*audit.Report, error) {
+	results := new(auditResults)
+	err := runAudit(ctx, s, o, results)
 	var exit *lang.ExitError
-	if len(reports) == 0 || found != nil && !errors.As(found, &exit) {
-		return found
+	if len(results.reports) == 0 || err != nil && !errors.As(err, &exit) {
+		return results.latest, err
 	}
 	status := lang.StatusClean
 	if exit != nil {
@@ -171,22 +177,18 @@ func (s *session) reportHTML(ctx context.Context, o auditOptions, command string
 	}
 	options := builtins.PageOptions{FailOn: o.failOn, Deep: o.deep, Commands: []string{command}}
 	if o.baseline != "" {
-		if options.Baseline, found = s.baseline(ctx, o.baseline); found != nil {
-			return fmt.Errorf("--baseline: %w", found)
+		if options.Baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
+			return results.latest, fmt.Errorf("--baseline: %w", err)
 		}
 	}
-	p, routed, failed := s.Page(ctx, reports[0], options)
+	page, routed, failed := s.Page(ctx, results.reports[0], options)
 	if failed != nil {
-		s.app.console.complain("report html: routing: " + s.Explain(failed))
+		s.Console.Complain("report html: routing: " + s.Explain(failed))
 	}
-	status = worse(status, routed)
-	if err := writeNamed(ctx, o.out, p.Write); err != nil {
-		return fmt.Errorf("report html: --out: %w", err)
+	if err := session.WriteNamed(ctx, o.out, page.Write); err != nil {
+		return results.latest, fmt.Errorf("report html: --out: %w", err)
 	}
-	if status != lang.StatusClean {
-		return &lang.ExitError{Code: status}
-	}
-	return nil
+	return results.latest, session.Exit(session.Worse(status, routed))
 }
 
 // quotedForShell are words as a Unix shell reads them back.
@@ -204,15 +206,15 @@ func quotedForShell(words []string) []string {
 
 // takeReport takes the session flags out of the words behind report: those that
 // the report does not have.
-func (a *app) takeReport(words []string) ([]string, error) {
+func takeReport(p *session.Program, words []string) ([]string, error) {
 	none := func(string) bool { return false }
-	plain, _ := a.takeSession(words, none, func(string, string) error { return nil })
+	plain, _ := takeSession(p.Settings, words, none, func(string, string) error { return nil })
 	own := none
 	if len(plain) > 0 && !strings.HasPrefix(plain[0], "-") {
 		p := reportProgram(plain[0])
 		own = func(flag string) bool { return !p.Entry || slices.Contains(p.Options, flag) }
 	}
-	return a.takeSession(words, own, a.flags.Set)
+	return takeSession(p.Settings, words, own, p.Settings.Set)
 }
 
 // reportProgram is what a report says of itself.
@@ -245,13 +247,13 @@ func reportWords(words []string) []string {
 }
 
 // listShipped lists shipped scripts with the first lines of their docstrings.
-func (a *app) listShipped(list []builtins.ShippedDoc) error {
+func listShipped(p *session.Program, list []builtins.ShippedDoc) error {
 	width := 0
 	for _, d := range list {
 		width = max(width, len(d.Name))
 	}
 	for _, d := range list {
-		if _, err := fmt.Fprintf(a.console.Out(), "%-*s  %s\n", width, d.Name, d.Doc); err != nil {
+		if _, err := fmt.Fprintf(p.Console.Out(), "%-*s  %s\n", width, d.Name, d.Doc); err != nil {
 			return err
 		}
 	}
@@ -262,26 +264,27 @@ func (a *app) listShipped(list []builtins.ShippedDoc) error {
 func (r *repl) promptReport(ctx context.Context, words []string) error {
 	switch {
 	case len(words) == 0 || words[0] == "--list":
-		return r.app.listShipped(builtins.ShippedReports())
+		return listShipped(r.program, builtins.ShippedReports())
 	case words[0] == "-h" || words[0] == "--help":
-		_, err := io.WriteString(r.app.console.Out(), reportHelp)
+		_, err := io.WriteString(r.Console.Out(), reportHelp)
 		return err
 	case words[0] != htmlReport:
 		r.seen.Named = words[0]
 		return r.RunReport(ctx, words[0], words[1:])
 	}
 	r.seen.Named = htmlReport
-	o, err := r.app.parsePage(words[1:])
+	o, err := parsePage(r.program.Settings, words[1:])
 	if err != nil {
 		return err
 	}
 	if o.help {
-		_, err := io.WriteString(r.app.console.Out(), reportHelp)
+		_, err := io.WriteString(r.Console.Out(), reportHelp)
 		return err
 	}
 	var exit *lang.ExitError
-	if err = r.reportHTML(ctx, o, r.app.commandLine(words[1:])); err == nil || errors.As(err, &exit) {
-		fmt.Fprintf(r.app.console.Out(), "%s: a page for a browser\n", o.out)
+	r.seen.Report, err = writePage(ctx, r.Session, o, commandLine(r.program.Settings, words[1:]))
+	if err == nil || errors.As(err, &exit) {
+		fmt.Fprintf(r.Console.Out(), "%s: a page for a browser\n", o.out)
 	}
 	return err
 }

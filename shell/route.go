@@ -11,9 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"fabsh/builtins"
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
+	"fabsh/shell/session"
 )
 
 const routeHelp = `Compute forwarding tables by a routing policy.
@@ -54,14 +56,14 @@ Examples:
 `
 
 // routeCommand parses its own flags by itself, for all others are the policy's.
-func (a *app) routeCommand() *cobra.Command {
+func routeCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:                "route POLICY [options] [--verify] [--diff] [--out FILE] [--fail-each-link] [--list] [--watch --reload PID|FILE]",
 		Short:              "Compute forwarding tables by a routing policy; verify, compare and write them",
 		DisableFlagParsing: true,
 		ValidArgsFunction:  completePolicy,
 		RunE: func(_ *cobra.Command, words []string) error {
-			words, err := a.takeRoute(words)
+			words, err := takeRoute(p, words)
 			if err != nil {
 				return err
 			}
@@ -70,9 +72,9 @@ func (a *app) routeCommand() *cobra.Command {
 			case err != nil:
 				return fmt.Errorf("route: %w", err)
 			case o.list:
-				return a.listShipped(builtins.ShippedPolicies())
+				return listShipped(p, builtins.ShippedPolicies())
 			case o.policy == "" && o.help:
-				_, err := fmt.Fprint(a.console.Out(), routeHelp)
+				_, err := fmt.Fprint(p.Console.Out(), routeHelp)
 				return err
 			case o.policy == "":
 				return errors.New(`route: which policy? "fabsh route --list" lists the shipped ones; or name a .star file`)
@@ -82,9 +84,9 @@ func (a *app) routeCommand() *cobra.Command {
 				}
 			}
 			if o.every > 0 {
-				return a.watchRoutes(o)
+				return watchRoutes(p, o)
 			}
-			return a.onFabric("route", func(ctx context.Context, s *session) error { return s.route(ctx, o) })
+			return onFabric(p, "route", func(ctx context.Context, s *session.Session) error { return runRoute(ctx, s, o) })
 		},
 	}
 	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), routeHelp) })
@@ -167,10 +169,10 @@ func parseRoute(words []string) (o routeOptions, err error) {
 	return o, nil
 }
 
-// route computes tables by a policy, examines them, writes them and shows what
+// runRoute computes tables by a policy, examines them, writes them and shows what
 // it found.
-func (s *session) route(ctx context.Context, o routeOptions) error {
-	policy, err := s.policy(ctx, o)
+func runRoute(ctx context.Context, s *session.Session, o routeOptions) error {
+	policy, err := loadPolicy(ctx, s, o.policy, o.args)
 	if policy == nil || err != nil {
 		return err
 	}
@@ -193,7 +195,7 @@ func (s *session) route(ctx context.Context, o routeOptions) error {
 		return err
 	}
 	if o.out != "" && report.Sound() {
-		if err := writeNamed(ctx, o.out, func(w io.Writer) error { return r.Write(ctx, w, format.KindLFTs) }); err != nil {
+		if err := session.WriteNamed(ctx, o.out, func(w io.Writer) error { return r.Write(ctx, w, format.KindLFTs) }); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
@@ -216,19 +218,19 @@ func (s *session) route(ctx context.Context, o routeOptions) error {
 		s.Warn("%s is not written, for the verdict is not ok", o.out)
 	}
 	if !report.Clean() {
-		return findings()
+		return session.Exit(lang.StatusFindings)
 	}
 	return nil
 }
 
-// policy loads the policy. Where its options ask for its help, that is printed,
+// loadPolicy loads a policy. Where its options ask for its help, that is printed,
 // and there is no policy to run.
-func (s *session) policy(ctx context.Context, o routeOptions) (*builtins.Policy, error) {
-	p, err := s.LoadPolicy(ctx, o.policy, o.args, routeFlags)
+func loadPolicy(ctx context.Context, s *session.Session, name string, args []string) (*builtins.Policy, error) {
+	p, err := s.LoadPolicy(ctx, name, args, routeFlags)
 	if err != nil || p.Help == "" {
 		return p, err
 	}
-	_, err = io.WriteString(s.app.console.Out(), p.Help)
+	_, err = io.WriteString(s.Console.Out(), p.Help)
 	return nil, err
 }
 

@@ -17,31 +17,29 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/opensm"
 	"fabsh/fabric/routing"
+	"fabsh/shell/session"
 )
 
 // watchRoutes runs route --watch.
-func (a *app) watchRoutes(o routeOptions) error {
-	if err := a.checkWatch(o); err != nil {
+func watchRoutes(p *session.Program, o routeOptions) error {
+	if err := checkWatch(p, o); err != nil {
 		return fmt.Errorf("route: %w", err)
 	}
-	w := routeWatch{out: o.out, every: o.every, stderr: a.console.Err()}
+	w := routeWatch{out: o.out, every: o.every, stderr: p.Console.Err()}
 	if o.reload != "" {
 		r, err := opensm.Find(o.reload)
 		if err != nil {
-			return fmt.Errorf("route: %w", &hostError{err})
+			return fmt.Errorf("route: %w", &session.HostError{Err: err})
 		}
 		w.reload = r.Reload
 	}
-	return a.onFabric("route", func(ctx context.Context, s *session) error {
-		if d := s.deadline; d != nil { // there is nothing to be reported after it
-			var stop context.CancelFunc
-			ctx, stop = context.WithDeadlineCause(ctx, d.at, d.late)
-			defer stop()
+	return onFabric(p, "route", func(ctx context.Context, s *session.Session) error {
+		ctx, stop := s.Runner.Deadline.Within(ctx) // there is nothing to be reported after it
+		defer stop()
+		if s.Engine == nil {
+			return s.NoLive("route", "--watch needs a live fabric: this session reads a file")
 		}
-		if s.engine == nil {
-			return s.noLive("route", "--watch needs a live fabric: this session reads a file")
-		}
-		policy, err := s.policy(ctx, o)
+		policy, err := loadPolicy(ctx, s, o.policy, o.args)
 		if policy == nil || err != nil {
 			return err
 		}
@@ -51,13 +49,13 @@ func (a *app) watchRoutes(o routeOptions) error {
 }
 
 // checkWatch checks what --watch needs.
-func (a *app) checkWatch(o routeOptions) error {
+func checkWatch(p *session.Program, o routeOptions) error {
 	switch {
 	case o.out == "":
 		return errors.New("--watch needs --out FILE, the file to be kept up to date")
 	case o.diff || o.failEachLink || o.adaptive != 0:
 		return errors.New("--watch shows no reports: leave --diff, --fail-each-link and --adaptive out")
-	case !a.write:
+	case !p.Settings.Write:
 		return errors.New("--watch changes what a subnet manager does, which takes --write (before the word route)")
 	}
 	return nil
@@ -168,7 +166,7 @@ func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, 
 	}
 	w.last = r
 	changes := "the first tables"
-	if old, err := routing.Load(f, routing.TableFiles{LFTs: w.out}, openNamed(ctx, w.session.Files.OpenNamed)); err == nil {
+	if old, err := routing.Load(f, routing.TableFiles{LFTs: w.out}, session.OpenNamed(ctx, w.session.Files.OpenNamed)); err == nil {
 		d := r.Diff(old)
 		if d.Entries == 0 {
 			w.tell(w.out + " is up to date")
@@ -177,7 +175,7 @@ func (w *routeWatch) decide(ctx context.Context, f *fabric.Fabric) (why string, 
 		changes = fmt.Sprintf("%s of %s changed", fabric.Plural(d.Entries, "entry", "entries"), fabric.Plural(len(d.Switches), "switch", "switches"))
 	}
 	if err := w.write(ctx, r); err != nil {
-		return "", notWritten(w.out, err)
+		return "", session.NotWritten(w.out, err)
 	}
 	w.tell(w.out + " is new: " + changes)
 	w.untold = w.reload != nil
@@ -203,7 +201,7 @@ func (w *routeWatch) compute(ctx context.Context, f *fabric.Fabric) (*routing.Ro
 func (w *routeWatch) write(ctx context.Context, r *routing.Routes) error {
 	write := func(out io.Writer) error { return r.Write(ctx, out, format.KindLFTs) }
 	return format.WriteChecked(w.out, write, func(name string) error {
-		back, err := routing.Load(r.Graph().Fabric(), routing.TableFiles{LFTs: name}, openNamed(ctx, w.session.Files.OpenNamed))
+		back, err := routing.Load(r.Graph().Fabric(), routing.TableFiles{LFTs: name}, session.OpenNamed(ctx, w.session.Files.OpenNamed))
 		if err != nil {
 			return fmt.Errorf("the new file does not read back: %w", err)
 		}

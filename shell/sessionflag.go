@@ -8,34 +8,20 @@ import (
 	"github.com/spf13/pflag"
 
 	"fabsh/builtins"
+	"fabsh/shell/session"
 )
-
-// sessionFlags are the session flags as a command line writes them: "--fabric"
-// and "-F".
-func (s *settings) sessionFlags() []string {
-	var names []string
-	for _, g := range s.groups {
-		g.VisitAll(func(f *pflag.Flag) {
-			names = append(names, "--"+f.Name)
-			if f.Shorthand != "" {
-				names = append(names, "-"+f.Shorthand)
-			}
-		})
-	}
-	return names
-}
 
 // takeSession gives the session flags among words, which stand behind a command
 // that parses its own flags, to set, and returns the other words. own says
 // which flags are the command's, whatever the session's are called.
-func (s *settings) takeSession(words []string, own func(flag string) bool, set func(name, value string) error) (rest []string, err error) {
+func takeSession(s *session.Settings, words []string, own func(flag string) bool, set func(name, value string) error) (rest []string, err error) {
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		if w == "--" {
 			return append(rest, words[i:]...), nil
 		}
 		flag, value, hasValue := strings.Cut(w, "=")
-		f := s.sessionFlag(flag)
+		f := sessionFlag(s, flag)
 		if f == nil || own(flag) {
 			rest = append(rest, w)
 			continue
@@ -59,8 +45,8 @@ func (s *settings) takeSession(words []string, own func(flag string) bool, set f
 }
 
 // sessionFlag is the session flag that a word begins; nil: none.
-func (s *settings) sessionFlag(word string) *pflag.Flag {
-	for _, g := range s.groups {
+func sessionFlag(s *session.Settings, word string) *pflag.Flag {
+	for _, g := range s.Groups() {
 		if name, ok := strings.CutPrefix(word, "--"); ok {
 			if f := g.Lookup(name); f != nil {
 				return f
@@ -77,7 +63,7 @@ func (s *settings) sessionFlag(word string) *pflag.Flag {
 
 // takeAudit takes the session flags out of the words behind audit: those that neither
 // the command nor an audit has, be it a shipped one or a file among the words.
-func (a *app) takeAudit(words []string) ([]string, error) {
+func takeAudit(p *session.Program, words []string) ([]string, error) {
 	programs := sync.OnceValue(func() []builtins.Program {
 		list := builtins.Programs()
 		list = slices.DeleteFunc(list, func(p builtins.Program) bool { return !strings.HasPrefix(p.Name, "@std//audit/") })
@@ -92,20 +78,20 @@ func (a *app) takeAudit(words []string) ([]string, error) {
 		return slices.Contains(auditFlags, flag) || slices.Contains(ackFlags, flag) ||
 			slices.ContainsFunc(programs(), func(p builtins.Program) bool { return !p.Entry || slices.Contains(p.Options, flag) })
 	}
-	return a.takeSession(words, own, a.flags.Set)
+	return takeSession(p.Settings, words, own, p.Settings.Set)
 }
 
 // takeRoute takes the session flags out of the words behind route: those that
 // neither route nor the policy has. What options a policy has is read in its
 // text; where that does not tell, all are the policy's.
-func (a *app) takeRoute(words []string) ([]string, error) {
+func takeRoute(p *session.Program, words []string) ([]string, error) {
 	isOwn := func(flag string) bool { return slices.Contains(routeFlags, flag) }
-	words0, _ := a.takeSession(words, isOwn, func(string, string) error { return nil })
+	words0, _ := takeSession(p.Settings, words, isOwn, func(string, string) error { return nil })
 	o, _ := parseRoute(words0)
 	own := isOwn
 	if o.policy != "" {
 		p := policyProgram(o.policy)
 		own = func(flag string) bool { return !p.Entry || isOwn(flag) || slices.Contains(p.Options, flag) }
 	}
-	return a.takeSession(words, own, a.flags.Set)
+	return takeSession(p.Settings, words, own, p.Settings.Set)
 }

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,10 +20,11 @@ import (
 	"fabsh/fabric/sim/server"
 	"fabsh/mad"
 	"fabsh/mad/engine"
+	"fabsh/shell/session"
 )
 
 // simCommand writes the topologies of -F sim to files.
-func (a *app) simCommand() *cobra.Command {
+func simCommand(p *session.Program) *cobra.Command {
 	var out string
 	var serve simServe
 	c := &cobra.Command{
@@ -66,27 +68,29 @@ Debian 12's, or fabsh.`,
 				if c.Flags().Changed("out") {
 					return errors.New("sim: --out writes the topology, --listen serves it: give one of them")
 				}
-				return a.serveSim(spec, &serve)
+				return serveTopology(p, spec, &serve)
 			}
 			if serve.bare || serve.console {
 				return errors.New("sim: --bare and --console are of a fabric that is served: give --listen NAME too")
 			}
-			defer a.startDeadline().stop()
-			f, err := a.bringUp(spec)
+			limit := p.StartTime()
+			defer p.StartDeadline(limit).Stop()
+			ctx := limit.Context()
+			f, err := bringUp(ctx, p, spec)
 			if err != nil {
-				return late(fmt.Errorf("sim: %w", err))
+				return session.Late(fmt.Errorf("sim: %w", err))
 			}
 			write := func(w io.Writer) error { return format.Dump(w, f, format.KindIbnetdiscover) }
 			if out == "" {
-				return write(a.console.Out())
+				return write(p.Console.Out())
 			}
-			switch err := format.WriteFile(a.context(), out, write); {
+			switch err := format.WriteFile(ctx, out, write); {
 			case errors.Is(err, syscall.EISDIR):
 				return fmt.Errorf("sim: --out %s: is a folder", out)
 			case errors.Is(err, fs.ErrNotExist):
 				return fmt.Errorf("sim: --out %s: there is no such folder", out)
 			case err != nil:
-				return &hostError{fmt.Errorf("sim: --out: %w", err)}
+				return &session.HostError{Err: fmt.Errorf("sim: --out: %w", err)}
 			}
 			return nil
 		},
@@ -103,12 +107,12 @@ Debian 12's, or fabsh.`,
 // bringUp makes a simulated fabric and discovers it, so that it has the LIDs,
 // widths and speeds that its subnet manager has set. Faults are no part of the
 // topology. What no cable joins to the rest is: but nobody gave it LIDs.
-func (a *app) bringUp(spec string) (*fabric.Fabric, error) {
-	f, o, err := sim.ParseFiles(spec, openNamed(a.context(), lang.OpenNamed), a.openIncluded)
+func bringUp(ctx context.Context, p *session.Program, spec string) (*fabric.Fabric, error) {
+	f, o, err := sim.ParseFiles(spec, session.OpenNamed(ctx, lang.OpenNamed), session.Secrets(nil).Open)
 	if err != nil {
 		return nil, err
 	}
-	node, err := simNode(f, "")
+	node, err := session.SimNode(f, "")
 	if err != nil {
 		return nil, err
 	}
@@ -118,9 +122,9 @@ func (a *app) bringUp(spec string) (*fabric.Fabric, error) {
 	}
 	e := engine.New(t, engine.Options{})
 	defer e.Close()
-	found, err := discover.Sweep(a.context(), e, discover.Options{})
+	found, err := discover.Sweep(ctx, e, discover.Options{})
 	if err == nil && len(found.Nodes()) < len(f.Nodes()) {
-		a.warn("sim: of %s those are written that %s reaches, %d: no cables join the others to them",
+		p.Warn("sim: of %s those are written that %s reaches, %d: no cables join the others to them",
 			fabric.Plural(len(f.Nodes()), "node", "nodes"), f.Nodes()[node].Label(), len(found.Nodes()))
 	}
 	return found, err
@@ -132,19 +136,21 @@ type simServe struct {
 	bare, console bool
 }
 
-// serveSim serves a simulated fabric by ibsim's sockets until it is interrupted.
-func (a *app) serveSim(spec string, o *simServe) error {
-	defer a.startDeadline().stop()
-	f, options, err := sim.ParseFiles(spec, openNamed(a.context(), lang.OpenNamed), a.openIncluded)
+// serveTopology serves a simulated fabric by ibsim's sockets until it is interrupted.
+func serveTopology(p *session.Program, spec string, o *simServe) error {
+	limit := p.StartTime()
+	defer p.StartDeadline(limit).Stop()
+	ctx := limit.Context()
+	f, options, err := sim.ParseFiles(spec, session.OpenNamed(ctx, lang.OpenNamed), session.Secrets(nil).Open)
 	if err != nil {
-		return late(fmt.Errorf("sim: %w", err))
+		return session.Late(fmt.Errorf("sim: %w", err))
 	}
 	options.Bare = o.bare
 	name := cmp.Or(o.name, os.Getenv("IBSIM_SOCKNAME"), server.DefaultName)
 	subnet := sim.New(f, options)
 	log := func(text string) {
-		if !a.quiet {
-			fmt.Fprintln(a.console.Err(), text)
+		if !p.Settings.Quiet {
+			fmt.Fprintln(p.Console.Err(), text)
 		}
 	}
 	srv, err := server.Listen(subnet, f, server.Options{Name: name, Log: log})
@@ -152,7 +158,7 @@ func (a *app) serveSim(spec string, o *simServe) error {
 		return fmt.Errorf("sim: %w", err)
 	}
 	if err != nil {
-		return &hostError{fmt.Errorf("sim: %w", err)}
+		return &session.HostError{Err: fmt.Errorf("sim: %w", err)}
 	}
 	state := "up, with a subnet manager of its own"
 	if o.bare {
@@ -160,16 +166,16 @@ func (a *app) serveSim(spec string, o *simServe) error {
 	}
 	log(fmt.Sprintf("serving %s (%s)\nattach with: IBSIM_SOCKNAME=%s [SIM_HOST=NODE] ibsim-run COMMAND, or fabsh -F ibsim:%[3]s", counts(f), state, name))
 	if o.console {
-		go srv.Console(os.Stdin, a.console.Out())
+		go srv.Console(os.Stdin, p.Console.Out())
 	}
-	err = srv.Serve(a.context())
+	err = srv.Serve(ctx)
 	switch {
 	case errors.Is(err, server.ErrQuit):
 		return nil
 	case err != nil:
-		return &hostError{fmt.Errorf("sim: %w", err)}
+		return &session.HostError{Err: fmt.Errorf("sim: %w", err)}
 	}
-	return a.context().Err()
+	return ctx.Err()
 }
 
 // counts is how much there is of a fabric.

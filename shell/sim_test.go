@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"fabsh/mad/ibsim/ibsimtest"
+	"fabsh/shell/session"
 )
 
 // TestCommandWords: a mistyped command word is compared with all that there are.
 func TestCommandWords(t *testing.T) {
 	var out bytes.Buffer
-	root := (&app{console: &console{stdout: &out, stderr: &out}}).command()
+	root := rootCommand(newProgram(session.NewConsole(&out, &out)))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	var words []string

@@ -17,10 +17,11 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/picture"
 	"fabsh/fabric/routing"
+	"fabsh/shell/session"
 )
 
 // snapshotCommand writes a fabric with its tables.
-func (a *app) snapshotCommand() *cobra.Command {
+func snapshotCommand(p *session.Program) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "snapshot FILE [--all]",
@@ -45,7 +46,7 @@ datagrams.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, words []string) error {
-			return a.onFabric("snapshot", func(ctx context.Context, s *session) error { return s.snapshot(ctx, words[0], all) })
+			return onFabric(p, "snapshot", func(ctx context.Context, s *session.Session) error { return writeSnapshot(ctx, s, words[0], all) })
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "read all tables, counters and records too")
@@ -53,15 +54,15 @@ datagrams.`,
 	return c
 }
 
-// snapshot writes the fabric to a file, and the tables of its switches, if there
+// writeSnapshot writes the fabric to a file, and the tables of its switches, if there
 // are any to be asked.
-func (s *session) snapshot(ctx context.Context, path string, all bool) error {
+func writeSnapshot(ctx context.Context, s *session.Session, path string, all bool) error {
 	f, err := s.CurrentFabric(ctx)
 	if err != nil {
 		return err
 	}
 	tables := "no tables: they are not in a topology"
-	if s.engine != nil || f.HasLFTs() {
+	if s.Engine != nil || f.HasLFTs() {
 		live, err := s.LiveRoutes(ctx, f)
 		if err != nil {
 			return err
@@ -70,7 +71,7 @@ func (s *session) snapshot(ctx context.Context, path string, all bool) error {
 		tables = "the tables of " + fabric.Plural(len(live.Graph().Switches()), "switch", "switches")
 	}
 	unread := len(f.Problems())
-	if all && s.engine != nil {
+	if all && s.Engine != nil {
 		if f, err = s.ReadAnswers(ctx, f); err != nil {
 			return err
 		}
@@ -79,7 +80,7 @@ func (s *session) snapshot(ctx context.Context, path string, all bool) error {
 	if n := len(f.Answers()); n > 0 {
 		tables += ", " + fabric.Plural(n, "answer", "answers")
 	}
-	if err := writeNamed(ctx, path, func(w io.Writer) error { return format.WriteSnapshot(w, f) }); err != nil {
+	if err := session.WriteNamed(ctx, path, func(w io.Writer) error { return format.WriteSnapshot(w, f) }); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	s.Print(fmt.Sprintf("%s: %s, %s\n", path, f, tables))
@@ -112,7 +113,7 @@ var pictureFormats = []string{"svg", "dot"}
 const singleNodes = 500
 
 // graphCommand draws a fabric. Its -o is not the session's, for what it writes is no value.
-func (a *app) graphCommand() *cobra.Command {
+func graphCommand(p *session.Program) *cobra.Command {
 	var as, out string
 	c := &cobra.Command{
 		Use:   "graph [NODE...] -o svg|dot [--out FILE]",
@@ -139,7 +140,7 @@ is at the other end.`,
 			case c.Flags().Changed("out") && out == "":
 				return errors.New("graph: --out needs the name of a file")
 			}
-			return a.onFabric("graph", func(ctx context.Context, s *session) error { return s.graph(ctx, words, as, out) })
+			return onFabric(p, "graph", func(ctx context.Context, s *session.Session) error { return drawGraph(ctx, s, words, as, out) })
 		},
 	}
 	c.Flags().SortFlags = false
@@ -151,8 +152,8 @@ is at the other end.`,
 	return c
 }
 
-// graph draws the fabric. Of one that is incomplete the picture says so.
-func (s *session) graph(ctx context.Context, words []string, as, out string) error {
+// drawGraph draws the fabric. Of one that is incomplete the picture says so.
+func drawGraph(ctx context.Context, s *session.Session, words []string, as, out string) error {
 	f, err := s.CurrentFabric(ctx)
 	if err != nil {
 		return err
@@ -179,9 +180,9 @@ func (s *session) graph(ctx context.Context, words []string, as, out string) err
 		draw = ladder.DOT
 	}
 	if out == "" {
-		return draw(s.app.console.Out())
+		return draw(s.Console.Out())
 	}
-	if err := writeNamed(ctx, out, draw); err != nil {
+	if err := session.WriteNamed(ctx, out, draw); err != nil {
 		return fmt.Errorf("graph: --out: %w", err)
 	}
 	return nil

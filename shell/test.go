@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,8 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/builtins/lang"
-	"fabsh/mad/engine"
+	"fabsh/fabric/format"
+	"fabsh/shell/session"
 )
 
 // testOptions are what the command line of test says.
@@ -28,7 +30,7 @@ type testOptions struct {
 }
 
 // testCommand runs the tests of scripts.
-func (a *app) testCommand() *cobra.Command {
+func testCommand(p *session.Program) *cobra.Command {
 	var o testOptions
 	c := &cobra.Command{
 		Use:   "test [PATH...]",
@@ -55,7 +57,7 @@ there is no test.`,
 		Example: `  fabsh test scripts
   fabsh -o json test --run 'links?$' audits/links_test.star
   fabsh test --junit report.xml`,
-		RunE: func(_ *cobra.Command, words []string) error { return a.test(words, o) },
+		RunE: func(_ *cobra.Command, words []string) error { return runTests(p, words, o) },
 	}
 	c.Flags().SortFlags = false
 	c.Flags().StringVar(&o.run, "run", "", "run only the tests whose names `REGEXP` matches")
@@ -69,55 +71,53 @@ there is no test.`,
 // testTime is how long a test may take where --deadline does not say.
 const testTime = time.Minute
 
-// test is the command.
-func (a *app) test(paths []string, o testOptions) error {
+// runTests is the command.
+func runTests(p *session.Program, paths []string, o testOptions) error {
 	filter, err := regexp.Compile(o.run)
 	switch {
 	case err != nil:
 		return fmt.Errorf("test: --run: %w", err)
-	case a.flags.Changed("command"):
+	case p.Settings.Given("command"):
 		return errors.New("-c takes no command")
-	case a.flags.Changed("fabric"):
+	case p.Settings.Given("fabric"):
 		return errors.New(`test: -F has no meaning: each test names its fabric, def test_x(sim="fattree:k=4")`)
-	case a.record != "":
+	case p.Settings.Record != "":
 		return errors.New("test: --record has no meaning: each test has a fabric of its own")
 	}
-	if err := a.settings.check(); err != nil {
+	if err := p.Settings.Check(); err != nil {
 		return err
 	}
-	keys, err := a.readKeys()
+	keys, secrets, err := p.ReadKeys(context.Background())
 	if err != nil {
 		return err
 	}
-	r := &testRun{app: a, options: o, filter: filter, keys: keys}
+	r := &testRun{program: p, options: o, filter: filter, base: session.Base{Keys: keys, Secrets: secrets}}
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	err = a.profiled(func() error {
+	return p.Profiled(func() (int, error) {
+		var err error
 		if o.junit == "" {
-			return r.all(paths)
+			err = r.all(paths)
+		} else {
+			err = p.WriteAround(o.junit, func(w io.Writer) error {
+				if err := r.all(paths); err != nil {
+					return err
+				}
+				return builtins.WriteJUnit(w, r.results)
+			})
 		}
-		return a.writeAround(o.junit, func(w io.Writer) error {
-			if err := r.all(paths); err != nil {
-				return err
-			}
-			return builtins.WriteJUnit(w, r.results)
-		})
+		return r.status, err
 	})
-	if errors.Is(err, lang.ErrInterrupted) {
-		a.status = lang.StatusInterrupted
-		fmt.Fprintln(a.console.Err(), err)
-		return nil
-	}
-	return err
 }
 
 // testRun is one run of the command.
 type testRun struct {
-	app     *app
+	program *session.Program
 	options testOptions
 	filter  *regexp.Regexp
-	keys    *engine.Keys
+	base    session.Base // of all sessions
+	status  int          // exit status so far
 	results []builtins.TestResult
 	scripts int // that have tests, or do not load
 	found   int // tests, those that the filter leaves out too
@@ -126,7 +126,7 @@ type testRun struct {
 // all runs the tests of all scripts, and writes the results.
 func (r *testRun) all(paths []string) error {
 	var files []string
-	err := r.app.interrupts.run(func(ctx context.Context) (err error) {
+	err := r.program.Interrupts.Run(func(ctx context.Context) (err error) {
 		files, err = scriptsAt(ctx, paths)
 		return err
 	})
@@ -163,7 +163,7 @@ func scriptsAt(ctx context.Context, paths []string) ([]string, error) {
 		}
 		st, err := os.Stat(path)
 		if err != nil {
-			return nil, noFile(err)
+			return nil, format.FileError(err)
 		}
 		if !st.IsDir() {
 			add(path)
@@ -175,7 +175,7 @@ func scriptsAt(ctx context.Context, paths []string) ([]string, error) {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
 			case err != nil:
-				return noFile(err)
+				return format.FileError(err)
 			case d.IsDir() && name != path+"/" && strings.HasPrefix(d.Name(), "."):
 				return fs.SkipDir
 			case d.Type().IsRegular() && filepath.Ext(name) == ".star":
@@ -196,7 +196,7 @@ func (r *testRun) script(path string) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer func() { r.status = session.Worse(r.status, r.program.Console.Fail(s.Close())) }()
 	var tests []builtins.Test
 	message, err := r.attempt(s, func(ctx context.Context) (err error) {
 		tests, err = s.Tests(ctx, path)
@@ -228,13 +228,13 @@ func (r *testRun) script(path string) error {
 }
 
 // test runs one test; loaded is the session that its script was loaded in.
-func (r *testRun) test(loaded *session, t builtins.Test) (builtins.TestResult, error) {
+func (r *testRun) test(loaded *session.Session, t builtins.Test) (builtins.TestResult, error) {
 	result := builtins.TestResult{Test: t, Outcome: builtins.TestPassed}
-	var c *connection
+	var c *session.Connection
 	if t.Fabric != "" {
 		message, err := r.attempt(loaded, func(ctx context.Context) (err error) {
-			opener := openNamed(ctx, loaded.openAsScript)
-			c, err = simulate(&r.app.settings, t.Fabric, opener, opener)
+			opener := session.OpenNamed(ctx, openAsScript(loaded))
+			c, err = session.Simulate(r.program.Settings, t.Fabric, opener, opener)
 			return err
 		})
 		if err != nil || message != "" {
@@ -246,7 +246,7 @@ func (r *testRun) test(loaded *session, t builtins.Test) (builtins.TestResult, e
 	if err != nil {
 		return result, err
 	}
-	defer s.close()
+	defer func() { r.status = session.Worse(r.status, r.program.Console.Fail(s.Close())) }()
 	message, err := r.attempt(s, func(ctx context.Context) error { return s.RunTest(ctx, t) })
 	if message != "" {
 		result.Outcome, result.Message = builtins.TestFailed, message
@@ -255,43 +255,42 @@ func (r *testRun) test(loaded *session, t builtins.Test) (builtins.TestResult, e
 	return result, err
 }
 
-// openAsScript opens a file that a script names, where it may read. What is no
+// openAsScript returns what opens a file that a script names, where it may read. What is no
 // file is said to be none, for it may be a misspelled kind of fabric.
-func (s *session) openAsScript(ctx context.Context, path string) (*lang.File, error) {
-	if !strings.Contains(path, "/") {
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+func openAsScript(s *session.Session) func(context.Context, string) (*lang.File, error) {
+	return func(ctx context.Context, path string) (*lang.File, error) {
+		if !strings.Contains(path, "/") {
+			if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
 		}
+		return s.Files.Open(ctx, path)
 	}
-	return s.Files.Open(ctx, path)
 }
 
 // session makes a session on c, or, if that is nil, without a fabric. What it
 // writes is kept.
-func (r *testRun) session(c *connection, doing string) (*session, *testOutput, error) {
+func (r *testRun) session(c *session.Connection, doing string) (*session.Session, *testOutput, error) {
 	absent := errors.New(`a test has the fabric that its parameter names, def test_x(sim="fattree:k=4"), and this has none`)
-	s, err := r.app.session(c, absent, r.keys, nil)
+	base := r.base
+	base.Connection, base.Absent = c, absent
+	s, err := session.New(r.program, base)
 	if err != nil {
 		return nil, nil, err
 	}
 	out := new(testOutput)
 	s.Stdout, s.Stderr, s.Format, s.Width = out, out, lang.FormatText, nil
 	s.Clock = lang.NewVirtualClock()
-	if s.limit = r.app.deadline.value; s.limit == 0 {
-		s.limit = testTime
-	}
-	s.where = " (in " + lang.OneLine(doing) + ")"
-	if s.progress != nil {
-		s.progress.idle = func() string { return "testing " + lang.OneLine(doing) }
-	}
+	s.Runner.Statement = cmp.Or(r.program.Settings.Deadline.Value, testTime)
+	s.Runner.Describe(doing)
 	return s, out, nil
 }
 
 // attempt runs fn within the limits of a test. message is why it failed; an error
 // ends the run.
-func (r *testRun) attempt(s *session, fn func(context.Context) error) (message string, err error) {
+func (r *testRun) attempt(s *session.Session, fn func(context.Context) error) (message string, err error) {
 	var inner error // knows where it was stopped
-	err = s.attempt(func(ctx context.Context) error {
+	err = s.Runner.Attempt(func(ctx context.Context) error {
 		inner = lang.Protect("test", func() error { return fn(ctx) })
 		return inner
 	})
@@ -309,12 +308,12 @@ func (r *testRun) add(t builtins.TestResult) error {
 	r.results = append(r.results, t)
 	switch t.Outcome {
 	case builtins.TestFailed:
-		r.app.status = worse(r.app.status, lang.StatusFindings)
+		r.status = session.Worse(r.status, lang.StatusFindings)
 	case builtins.TestError:
-		r.app.status = worse(r.app.status, lang.StatusUsage)
+		r.status = session.Worse(r.status, lang.StatusUsage)
 	}
 	passed := t.Outcome == builtins.TestPassed
-	if r.app.output() != lang.FormatText || passed && !r.options.verbose {
+	if r.program.Settings.Output() != lang.FormatText || passed && !r.options.verbose {
 		return nil
 	}
 	var b strings.Builder
@@ -329,18 +328,18 @@ func (r *testRun) add(t builtins.TestResult) error {
 	if t.Output != "" {
 		b.WriteString("    output:\n" + indent(t.Output, "      "))
 	}
-	_, err := io.WriteString(r.app.console.Out(), lang.Harmless(b.String()))
+	_, err := io.WriteString(r.program.Console.Out(), lang.Harmless(b.String()))
 	return err
 }
 
 // summary ends the output: as text with the counts, otherwise with the results.
 func (r *testRun) summary() error {
-	if format := r.app.output(); format != lang.FormatText {
+	if format := r.program.Settings.Output(); format != lang.FormatText {
 		text, err := builtins.Render(builtins.WrapTests(r.results), format, "test")
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(r.app.console.Out(), text)
+		_, err = io.WriteString(r.program.Console.Out(), text)
 		return err
 	}
 	count := map[string]int{}
@@ -354,7 +353,7 @@ func (r *testRun) summary() error {
 	if n := count[builtins.TestError]; n > 0 {
 		text += fmt.Sprintf("; not loaded: %d", n)
 	}
-	_, err := fmt.Fprintln(r.app.console.Out(), text)
+	_, err := fmt.Fprintln(r.program.Console.Out(), text)
 	return err
 }
 

@@ -15,13 +15,14 @@ import (
 	"fabsh/fabric"
 	"fabsh/fabric/audit"
 	"fabsh/fabric/picture"
+	"fabsh/shell/session"
 	live "fabsh/shell/top"
 )
 
 // topCommand is the live table, which package top has.
-func (a *app) topCommand() *cobra.Command {
+func topCommand(p *session.Program) *cobra.Command {
 	var o live.Options
-	by, every := live.Words[0], duration{unit: time.Second, units: "a number of seconds"}
+	by, every := live.Words[0], session.Duration{Unit: time.Second, Units: "a number of seconds"}
 	c := &cobra.Command{
 		Use:   "top [--by wait|data|errors|ber] [--every TIME] [--tier WORD] [--filter PATTERN] [--rounds N]",
 		Short: "Who sends, who waits, who counts errors: a table of all ports, live",
@@ -54,10 +55,10 @@ PageDown, Home and End move. F4, F6 and F10 are those of htop.`,
 			switch {
 			case i < 0:
 				return fmt.Errorf("top: --by %q: use one of %s", by, strings.Join(live.Words, ", "))
-			case every.value == 0:
-				every.value = 5 * time.Second
-			case every.value < audit.MinWindow:
-				return fmt.Errorf("top: --every %v: want %v or more: agents do not renew counters at each read", every.value, audit.MinWindow)
+			case every.Value == 0:
+				every.Value = 5 * time.Second
+			case every.Value < audit.MinWindow:
+				return fmt.Errorf("top: --every %v: want %v or more: agents do not renew counters at each read", every.Value, audit.MinWindow)
 			}
 			if o.Tier != "" && !slices.Contains(picture.TierWords, o.Tier) {
 				return fmt.Errorf("top: --tier %q: use one of %s", o.Tier, strings.Join(picture.TierWords, ", "))
@@ -65,8 +66,8 @@ PageDown, Home and End move. F4, F6 and F10 are those of htop.`,
 			if o.Rounds < 0 {
 				return fmt.Errorf("top: --rounds %d: want 1 or more", o.Rounds)
 			}
-			o.By, o.Every = live.By(i), every.value
-			return a.onFabric("top", func(ctx context.Context, s *session) error { return s.top(ctx, o) })
+			o.By, o.Every = live.By(i), every.Value
+			return onFabric(p, "top", func(ctx context.Context, s *session.Session) error { return runTop(ctx, p, s, o) })
 		},
 	}
 	c.Flags().SortFlags = false
@@ -102,40 +103,36 @@ func (r *ratesSource) Sweep(ctx context.Context) (*fabric.Fabric, error) {
 // endIfGone ends the table where the device is lost: a session does not open it again.
 func (r *ratesSource) endIfGone() {
 	if lost := r.gone(); lost != nil {
-		r.end(&hostError{lost})
+		r.end(&session.HostError{Err: lost})
 	}
 }
 
 func (r *ratesSource) Sent() uint64 { return r.sent() }
 
-// top shows the table until it is over.
-func (s *session) top(ctx context.Context, o live.Options) error {
-	if s.engine == nil {
-		return s.noLive("top", "needs a live fabric: this session reads a file, whose counters stand still")
+// runTop shows the table until it is over.
+func runTop(ctx context.Context, p *session.Program, s *session.Session, o live.Options) error {
+	if s.Engine == nil {
+		return s.NoLive("top", "needs a live fabric: this session reads a file, whose counters stand still")
 	}
-	if d := s.deadline; d != nil { // a round may last as long as one waits
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadlineCause(ctx, d.at, d.late)
-		defer stop()
-	}
-	o.Name = s.name
+	ctx, stop := s.Runner.Deadline.Within(ctx) // a round may last as long as one waits
+	defer stop()
+	o.Name = s.Name
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	src := &ratesSource{Session: s.Session, sent: func() uint64 { return s.engine.Stats().Sent }, gone: s.engine.Failed, end: end}
-	c := s.app.console
-	out, ok := c.stdout.(*os.File)
-	if !ok || !c.stdoutTTY || os.Getenv("TERM") == "dumb" {
-		return live.Plain(ctx, o, src, s.Clock, c.Out())
+	src := &ratesSource{Session: s.Session, sent: func() uint64 { return s.Engine.Stats().Sent }, gone: s.Engine.Failed, end: end}
+	out := s.Console.Terminal()
+	if out == nil || os.Getenv("TERM") == "dumb" {
+		return live.Plain(ctx, o, src, s.Clock, s.Console.Out())
 	}
 	var err error
-	c.lend(func() {
-		err = live.Live(ctx, o, src, s.Clock, s.app.stdin, out, func(restore func()) {
-			s.app.interrupts.onExit(func() {
+	s.Console.Lend(func() {
+		err = live.Live(ctx, o, src, s.Clock, p.Stdin, out, func(restore func()) {
+			p.Interrupts.OnExit(func() {
 				restore()
-				s.leave()
+				s.Leave()
 			})
 		})
 	})
-	s.app.interrupts.onExit(s.leave)
+	p.Interrupts.OnExit(s.Leave)
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"fabsh/fabric/hosts"
 	"fabsh/fabric/routing"
 	"fabsh/mad"
+	"fabsh/shell/session"
 )
 
 const topologyHelp = `Write the topology of the fabric for a scheduler of jobs.
@@ -53,14 +54,14 @@ Examples:
 `
 
 // topologyCommand parses its own flags by itself, for all others are the kind's.
-func (a *app) topologyCommand() *cobra.Command {
+func topologyCommand(p *session.Program) *cobra.Command {
 	c := &cobra.Command{
 		Use:                "topology KIND | FILE.star [options] [--class NAME=CLASS] [--baseline FILE] [--levels N] [--out FILE] [--diff FILE] [--list]",
 		Short:              "Write the topology for a scheduler: Slurm, topograph, Kueue, Volcano, MPI",
 		DisableFlagParsing: true,
 		ValidArgsFunction:  completeTopology,
 		RunE: func(_ *cobra.Command, words []string) error {
-			words, err := a.takeTopology(words)
+			words, err := takeTopology(p, words)
 			if err != nil {
 				return err
 			}
@@ -69,9 +70,9 @@ func (a *app) topologyCommand() *cobra.Command {
 			case err != nil:
 				return fmt.Errorf("topology: %w", err)
 			case o.list:
-				return a.listShipped(builtins.ShippedTopologies())
+				return listShipped(p, builtins.ShippedTopologies())
 			case o.kind == "" && o.help:
-				_, err := io.WriteString(a.console.Out(), topologyHelp)
+				_, err := io.WriteString(p.Console.Out(), topologyHelp)
 				return err
 			case o.kind == "":
 				return errors.New(`topology: of which kind? "fabsh topology --list" lists the shipped ones; or name a .star file`)
@@ -84,11 +85,11 @@ func (a *app) topologyCommand() *cobra.Command {
 					return fmt.Errorf("topology: %w", err)
 				}
 			}
-			run := func(ctx context.Context, s *session) error { return s.topology(ctx, o) }
+			run := func(ctx context.Context, s *session.Session) error { return writeTopology(ctx, p, s, o) }
 			if o.help {
-				return a.withoutFabric("topology", run)
+				return withoutFabric(p, "topology", run)
 			}
-			return a.onFabric("topology", run)
+			return onFabric(p, "topology", run)
 		},
 	}
 	c.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), topologyHelp) })
@@ -111,14 +112,14 @@ var topologyFlags = []string{"--class", "--baseline", "--levels", "--out", "--di
 
 // takeTopology takes the session flags out of the words behind topology: those that
 // neither the command nor the kind has.
-func (a *app) takeTopology(words []string) ([]string, error) {
+func takeTopology(p *session.Program, words []string) ([]string, error) {
 	own := func(flag string) bool { return slices.Contains(topologyFlags, flag) }
-	plain, _ := a.takeSession(words, own, func(string, string) error { return nil })
+	plain, _ := takeSession(p.Settings, words, own, func(string, string) error { return nil })
 	if o, err := parseTopology(plain); err == nil && o.kind != "" {
 		options := append(topologyKindOptions(o.kind), topologyFlags...)
 		own = func(flag string) bool { return slices.Contains(options, flag) }
 	}
-	return a.takeSession(words, own, a.flags.Set)
+	return takeSession(p.Settings, words, own, p.Settings.Set)
 }
 
 // topologyKindOptions are the options of a kind.
@@ -199,14 +200,14 @@ func classRule(text string) (routing.Rule, error) {
 	return r, err
 }
 
-// topology makes the text of a kind, compares it with a file and puts it in place.
-func (s *session) topology(ctx context.Context, o topologyOptions) error {
+// writeTopology makes the text of a kind, compares it with a file and puts it in place.
+func writeTopology(ctx context.Context, p *session.Program, s *session.Session, o topologyOptions) error {
 	kind, err := s.LoadTopology(ctx, o.kind, o.args, topologyFlags)
 	if err != nil {
 		return err
 	}
 	if kind.Help != "" {
-		_, err := io.WriteString(s.app.console.Out(), kind.Help)
+		_, err := io.WriteString(s.Console.Out(), kind.Help)
 		return err
 	}
 	// The file in use is read first: if it cannot be, nothing is asked in vain.
@@ -222,11 +223,13 @@ func (s *session) topology(ctx context.Context, o topologyOptions) error {
 	}
 	var baseline *fabric.Fabric
 	if o.baseline != "" {
-		names, err := s.app.nodeNames("file")
+		timed, cancel := s.Runner.Deadline.Within(ctx)
+		defer cancel()
+		names, err := p.NodeNames(timed, "file")
 		if err != nil {
-			return late(err)
+			return session.Late(err)
 		}
-		if baseline, err = s.baseline(ctx, o.baseline); err != nil {
+		if baseline, err = loadBaseline(ctx, s, o.baseline); err != nil {
 			return fmt.Errorf("--baseline: %w", err)
 		}
 		baseline = baseline.Renamed(names)
@@ -237,7 +240,7 @@ func (s *session) topology(ctx context.Context, o topologyOptions) error {
 	}
 	g, err := hosts.Find(f, hosts.Options{Rules: append(o.rules, routing.DefaultRules()...), Baseline: baseline, Levels: o.levels, DNS: kind.DNS})
 	if err != nil {
-		return s.blameFabric(fmt.Errorf("topology: %w", err))
+		return blameFabric(s, fmt.Errorf("topology: %w", err))
 	}
 	for _, note := range g.Notes {
 		s.Warn("topology: %s", note)
@@ -247,10 +250,10 @@ func (s *session) topology(ctx context.Context, o topologyOptions) error {
 		return err
 	}
 	if o.out != "" && o.baseline == "" && !f.Complete() {
-		return s.blameFabric(fmt.Errorf("topology: %s is not written, for hosts may be missing (%s): --baseline FILE keeps what is absent now", o.out, f.Missing()))
+		return blameFabric(s, fmt.Errorf("topology: %s is not written, for hosts may be missing (%s): --baseline FILE keeps what is absent now", o.out, f.Missing()))
 	}
 	if o.out != "" {
-		if err := writeNamed(ctx, o.out, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		if err := session.WriteNamed(ctx, o.out, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
@@ -261,18 +264,18 @@ func (s *session) topology(ctx context.Context, o topologyOptions) error {
 			return err
 		}
 		if !d.Same {
-			return findings()
+			return session.Exit(lang.StatusFindings)
 		}
 	case o.out == "":
-		_, err := io.WriteString(s.app.console.Out(), text)
+		_, err := io.WriteString(s.Console.Out(), text)
 		return err
 	}
 	return nil
 }
 
 // blameFabric is the end of a command for what is the matter with the fabric.
-func (s *session) blameFabric(err error) error {
-	s.app.fail(&hostError{err})
+func blameFabric(s *session.Session, err error) error {
+	s.Console.Fail(&session.HostError{Err: err})
 	return &lang.ExitError{Code: lang.StatusFabric}
 }
 

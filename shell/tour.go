@@ -13,11 +13,12 @@ import (
 	"go.starlark.net/starlark"
 
 	"fabsh/fabric/routing"
+	"fabsh/shell/session"
 	"fabsh/shell/tour"
 )
 
 // tourCommand is the prompt on the tour's fabric, with package tour looking on.
-func (a *app) tourCommand() *cobra.Command {
+func tourCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tour [STEP]",
 		Short: "Learn fabsh in ten minutes, at its prompt, on a simulated fabric with a fault",
@@ -36,74 +37,80 @@ quit leaves; the next fabsh tour goes on there, or at STEP.`,
 					return fmt.Errorf("tour: %q: want the number of a step, from 1", words[0])
 				}
 			}
-			return a.tour(from)
+			status, err := runTour(p, from)
+			if err != nil {
+				return err
+			}
+			return session.Exit(status)
 		},
 	}
 }
 
-// tour runs the prompt on the tour's fabric. Its time is virtual: nobody waits.
-func (a *app) tour(from int) error {
+// runTour runs the prompt on the tour's fabric. Its time is virtual: nobody waits.
+func runTour(p *session.Program, from int) (status int, err error) {
 	switch {
-	case a.flags.Changed("command"):
-		return errors.New("-c takes no command")
-	case a.flags.Changed("fabric"):
-		return errors.New("tour: it has a fabric of its own: leave -F out")
-	case a.readOnly || a.planFile != "":
-		return errors.New("tour: one of its steps makes a change, of a simulated fabric: leave --read-only and --plan out")
-	case !a.isPrompt():
-		return errors.New("tour: it is typed, and here is no terminal")
+	case p.Settings.Given("command"):
+		return 0, errors.New("-c takes no command")
+	case p.Settings.Given("fabric"):
+		return 0, errors.New("tour: it has a fabric of its own: leave -F out")
+	case p.Settings.ReadOnly || p.Settings.PlanFile != "":
+		return 0, errors.New("tour: one of its steps makes a change, of a simulated fabric: leave --read-only and --plan out")
+	case !p.AtTerminal():
+		return 0, errors.New("tour: it is typed, and here is no terminal")
 	}
-	if err := a.settings.check(); err != nil {
-		return err
+	if err := p.Settings.Check(); err != nil {
+		return 0, err
 	}
-	a.virtualTime = true
 	dir, err := os.MkdirTemp("", "fabsh-tour-")
 	if err != nil {
-		return &hostError{fmt.Errorf("tour: %w", err)}
+		return 0, &session.HostError{Err: fmt.Errorf("tour: %w", err)}
 	}
 	defer os.RemoveAll(dir)
-	a.state = dir // acks and journals of real fabrics are none of this one's
-	c, err := open(&a.settings, tour.Fabric)
+	settings := *p.Settings
+	settings.VirtualTime = true
+	settings.State = dir // acks and journals of real fabrics are none of this one's
+	p = p.With(settings)
+	c, err := session.Connect(context.Background(), p.Settings, nil, tour.Fabric)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	c.name = tour.Name
-	s, err := a.session(c, nil, nil, nil)
+	c.Name = tour.Name
+	s, err := session.New(p, session.Base{Connection: c})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	defer s.close()
-	s.limit = a.deadline.value
+	defer func() { status = session.Worse(status, p.Console.Fail(s.Close())) }()
+	s.Runner.Statement = p.Settings.Deadline.Value
 	var t *tour.Tour
-	a.status = s.prompt(a.stdin, func(r *repl) (err error) {
-		t, err = tour.Open(guided{r}, a.console.Out(), a.console.width, stateFile("tour"), from)
+	status = prompt(p, s, func(r *repl) (err error) {
+		t, err = tour.Open(guided{r}, p.Console.Out(), p.Console.Width, session.StateFile("tour"), from)
 		r.tour = t
 		return err
 	})
 	if t != nil {
 		t.Left()
 	}
-	return nil
+	return status, nil
 }
 
-// offer asks at a terminal whether a simulated fabric will do; else it is absent, or
-// errTour.
-func (a *app) offer(absent error) error {
-	if !isTerminal(a.stdin) || !a.console.stderrTTY {
-		return absent
+// offer asks at a terminal whether a simulated fabric will do, and returns it; else the
+// error is absent, or errTour.
+func offer(p *session.Program, absent error) (spec string, err error) {
+	if !p.StdinIsTerminal() || !p.Console.ErrIsTerminal() {
+		return "", absent
 	}
-	fmt.Fprintf(a.console.Err(), "%v\nNew here? fabsh tour shows fabsh in ten minutes.\nOpen a simulated fabric (-F sim) now, or take the tour? [Y/n/tour] ", absent)
+	fmt.Fprintf(p.Console.Err(), "%v\nNew here? fabsh tour shows fabsh in ten minutes.\nOpen a simulated fabric (-F sim) now, or take the tour? [Y/n/tour] ", absent)
 	var answer string
-	if _, err := fmt.Fscanln(a.stdin, &answer); err == io.EOF {
-		return absent
+	if _, err := fmt.Fscanln(p.Stdin, &answer); err == io.EOF {
+		return "", absent
 	}
 	switch strings.ToLower(answer) {
 	case "", "y", "yes":
-		return nil
+		return "sim", nil
 	case "t", "tour":
-		return errTour
+		return "", errTour
 	}
-	return absent
+	return "", absent
 }
 
 // errTour: the tour is to be taken instead.
@@ -117,7 +124,7 @@ func (g guided) Globals() starlark.StringDict { return g.interp.globals }
 func (g guided) Run(statement string) error { return g.quietly(promptFile, statement) }
 
 func (g guided) Tables() (r *routing.Routes, err error) {
-	err = g.attempt(func(ctx context.Context) error {
+	err = g.Runner.Attempt(func(ctx context.Context) error {
 		f, err := g.CurrentFabric(ctx)
 		if err == nil {
 			r, err = g.LiveRoutes(ctx, f)
@@ -137,10 +144,10 @@ func (r *repl) made(v starlark.Value) {
 // guide tells the tour of a statement that was run, unless it was a question, or was
 // interrupted.
 func (r *repl) guide(err error) {
-	var stop *interruption
-	if r.tour == nil || r.seen.Text == "" || errors.As(err, &stop) || r.app.interrupts.ended() != nil {
+	var stop *session.Interruption
+	if r.tour == nil || r.seen.Text == "" || errors.As(err, &stop) || r.program.Interrupts.Ended() != nil {
 		return
 	}
-	r.seen.Failed, r.seen.Report = err != nil, r.found
+	r.seen.Failed = err != nil
 	r.tour.See(r.seen)
 }

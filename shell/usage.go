@@ -11,11 +11,12 @@ import (
 
 	"fabsh/builtins"
 	"fabsh/shell/manual"
+	"fabsh/shell/session"
 )
 
 // usage is what help says after a command's own words: how it is written, the
 // commands, and the flags, those of the session in their groups.
-func (a *app) usage(c *cobra.Command) error {
+func usage(p *session.Program, c *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:\n  " + c.UseLine() + "\n")
 	if c.HasAvailableSubCommands() {
@@ -38,7 +39,7 @@ func (a *app) usage(c *cobra.Command) error {
 		}
 		b.WriteString("\nSession flags may stand here too, but for those of the same name: see \"fabsh --help\".\n")
 	} else {
-		for _, g := range a.groups {
+		for _, g := range p.Settings.Groups() {
 			fmt.Fprintf(&b, "\n%s:\n%s", g.Name(), g.FlagUsages())
 		}
 		b.WriteString("\nOther flags:\n" + c.LocalNonPersistentFlags().FlagUsages())
@@ -62,7 +63,7 @@ func writePrograms(b *strings.Builder) {
 }
 
 // examplesCommand lists them alone.
-func (a *app) examplesCommand() *cobra.Command {
+func examplesCommand(p *session.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "examples",
 		Short: "List the programs that are in fabsh, examples among them",
@@ -71,14 +72,14 @@ func (a *app) examplesCommand() *cobra.Command {
 			var b strings.Builder
 			b.WriteString("Each runs by its name: \"fabsh -F sim @examples//links.star\"; \"fabsh NAME --help\" tells its options.\n")
 			writePrograms(&b)
-			_, err := io.WriteString(a.console.Out(), b.String())
+			_, err := io.WriteString(p.Console.Out(), b.String())
 			return err
 		},
 	}
 }
 
-// manual writes the page of all that help says.
-func (a *app) manual(root *cobra.Command) error {
+// writeManual writes the page of all that help says.
+func writeManual(p *session.Program, root *cobra.Command) error {
 	chapters, err := builtins.Manual()
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (a *app) manual(root *cobra.Command) error {
 	c := builtins.Chapter{Title: "Commands", Doc: "What is typed in a Unix shell."}
 	var text strings.Builder
 	root.SetOut(&text)
-	defer root.SetOut(a.console.Out())
+	defer root.SetOut(p.Console.Out())
 	var add func(*cobra.Command)
 	add = func(command *cobra.Command) {
 		text.Reset()
@@ -103,7 +104,7 @@ func (a *app) manual(root *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return manual.Write(a.console.Out(), version(), slices.Insert(chapters, 0, c))
+	return manual.Write(p.Console.Out(), session.Version(), slices.Insert(chapters, 0, c))
 }
 
 // policyProgram is what a routing policy says of itself.
@@ -129,7 +130,7 @@ func programAt(path string) builtins.Program {
 // sourceAt is the text of a script, "" where it cannot be read at once.
 func sourceAt(path string) string {
 	const tooLong = 1 << 20 // bytes
-	f, err := openRegular(path)
+	f, err := session.OpenRegular(path)
 	if err != nil {
 		return ""
 	}

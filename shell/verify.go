@@ -10,10 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"fabsh/builtins"
+	"fabsh/builtins/lang"
 	"fabsh/fabric"
 	"fabsh/fabric/change"
 	"fabsh/fabric/format"
 	"fabsh/fabric/routing"
+	"fabsh/shell/session"
 )
 
 // verifyOptions are what the command line of verify says.
@@ -24,7 +26,7 @@ type verifyOptions struct {
 }
 
 // verifyCommand judges tables that there are already.
-func (a *app) verifyCommand() *cobra.Command {
+func verifyCommand(p *session.Program) *cobra.Command {
 	var o verifyOptions
 	c := &cobra.Command{
 		Use:   "verify --lfts FILE [--sl FILE] [--sl2vl FILE] [--fail-each-link]",
@@ -38,7 +40,7 @@ With --sl alone, the virtual lanes are read from the switches too.`,
   fabsh -F ibsim verify`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.onFabric("verify", func(ctx context.Context, s *session) error { return s.verify(ctx, o) })
+			return onFabric(p, "verify", func(ctx context.Context, s *session.Session) error { return runVerify(ctx, s, o) })
 		},
 	}
 	c.Flags().SortFlags = false
@@ -58,8 +60,8 @@ With --sl alone, the virtual lanes are read from the switches too.`,
 	return c
 }
 
-// verify judges tables of files, or those that the switches have.
-func (s *session) verify(ctx context.Context, o verifyOptions) error {
+// runVerify judges tables of files, or those that the switches have.
+func runVerify(ctx context.Context, s *session.Session, o verifyOptions) error {
 	f, err := s.CurrentFabric(ctx)
 	if err != nil {
 		return err
@@ -67,12 +69,12 @@ func (s *session) verify(ctx context.Context, o verifyOptions) error {
 	var r *routing.Routes
 	switch {
 	case o.tables.LFTs != "":
-		r, err = routing.Load(f, o.tables, openNamed(ctx, s.Files.OpenNamed))
-	case o.tables.SL2VL != "" || o.tables.SL != "" && s.engine == nil:
+		r, err = routing.Load(f, o.tables, session.OpenNamed(ctx, s.Files.OpenNamed))
+	case o.tables.SL2VL != "" || o.tables.SL != "" && s.Engine == nil:
 		err = errors.New("verify: --sl and --sl2vl belong to tables of a file: give --lfts FILE")
 	default:
 		if r, err = s.LiveRoutes(ctx, f); err == nil && o.tables.SL != "" {
-			if err = change.ReadLanes(ctx, s.engine, r); err == nil {
+			if err = change.ReadLanes(ctx, s.Engine, r); err == nil {
 				r.SL, _, err = change.Levels{File: o.tables.SL, Open: format.OpenIncluded}.Of(ctx, r)
 			}
 		}
@@ -92,7 +94,7 @@ func (s *session) verify(ctx context.Context, o verifyOptions) error {
 		return err
 	}
 	if !report.Clean() {
-		return findings()
+		return session.Exit(lang.StatusFindings)
 	}
 	return nil
 }

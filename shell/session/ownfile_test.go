@@ -1,6 +1,7 @@
-package shell
+package session
 
 import (
+	"fabsh/fabric/format"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,28 +30,28 @@ func TestOwnFiles(t *testing.T) {
 		}, "PATH: expected at most 16 MB"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a, _ := siteApp(t, map[string]string{"infiniband-diags/x": ""})
+			p, _ := testProgram(t)
+			etc := siteFiles(t, map[string]string{"infiniband-diags/x": ""})
 			for _, name := range append(siteNameMaps[:1:1], siteConfig) {
-				if err := tt.make(filepath.Join(a.etc, name)); err != nil {
+				if err := tt.make(filepath.Join(etc, name)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			path := filepath.Join(a.etc, siteConfig)
+			path := filepath.Join(etc, siteConfig)
 			done := make(chan bool)
 			var err error
 			go func() {
 				defer close(done)
-				a.nodeNames("umad")
-				a.site("umad")
-				_, err = readOwn(path)
-				openHistory(path).add("x")
+				siteNames(etc, "umad", p.Warn)
+				readSite(etc, "umad", p.Settings, p.Warn)
+				_, err = ReadOwn(path)
 			}()
 			select {
 			case <-done:
 			case <-time.After(time.Minute):
 				t.Fatal("it waits")
 			}
-			if err == nil || strings.ReplaceAll(noFile(err).Error(), path, "PATH") != tt.want {
+			if err == nil || strings.ReplaceAll(format.FileError(err).Error(), path, "PATH") != tt.want {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
 		})

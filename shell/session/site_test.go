@@ -1,4 +1,4 @@
-package shell
+package session
 
 import (
 	"bytes"
@@ -15,16 +15,12 @@ import (
 	"fabsh/mad"
 )
 
-// siteApp is a program whose site has these files, with these flags.
-func siteApp(t *testing.T, files map[string]string, flags ...string) (*app, *bytes.Buffer) {
+// siteFiles makes a folder of a site that has these files.
+func siteFiles(t *testing.T, files map[string]string) (etc string) {
 	t.Helper()
-	out := new(bytes.Buffer)
-	a := &app{console: &console{stdout: out, stderr: out}}
-	f := pflag.NewFlagSet("fabsh", pflag.ContinueOnError)
-	a.addFlags(f)
-	a.etc = t.TempDir()
+	etc = t.TempDir()
 	for name, text := range files {
-		path := filepath.Join(a.etc, name)
+		path := filepath.Join(etc, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -36,10 +32,20 @@ func siteApp(t *testing.T, files map[string]string, flags ...string) (*app, *byt
 			t.Fatal(err)
 		}
 	}
+	return etc
+}
+
+// testProgram is a program with these flags, and what it writes.
+func testProgram(t *testing.T, flags ...string) (*Program, *bytes.Buffer) {
+	t.Helper()
+	out := new(bytes.Buffer)
+	p := &Program{Settings: new(Settings), Console: NewConsole(out, out)}
+	f := pflag.NewFlagSet("fabsh", pflag.ContinueOnError)
+	p.Settings.AddFlags(f, f)
 	if err := f.Parse(flags); err != nil {
 		t.Fatal(err)
 	}
-	return a, out
+	return p, out
 }
 
 func TestSiteConfig(t *testing.T) {
@@ -64,16 +70,18 @@ func TestSiteConfig(t *testing.T) {
 			"warning: ETC/infiniband-diags/ibdiag.conf:1: Port: want a number from 1 to 254\nwarning: ETC/infiniband-diags/ibdiag.conf:2: timeout: want more than 0, and at most 24h\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			a, out := siteApp(t, map[string]string{siteConfig: test.text}, test.flags...)
-			a.site(test.kind)
-			got := fmt.Sprintf("%s %d %v %v", a.ca, a.port.value, time.Duration(a.timeout.value), a.plainSpeeds)
-			if k := a.siteKeys; k != nil {
+			p, out := testProgram(t, test.flags...)
+			etc := siteFiles(t, map[string]string{siteConfig: test.text})
+			s := p.Settings
+			site := readSite(etc, test.kind, s, p.Warn)
+			got := fmt.Sprintf("%s %d %v %v", s.CA, s.Port.Value, time.Duration(s.Timeout.Value), site.plainSpeeds)
+			if k := site.keys; k != nil {
 				got += fmt.Sprintf(" %x %x", k.M, k.SA)
 			}
 			if got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
-			if told := strings.ReplaceAll(out.String(), a.etc, "ETC"); told != test.told {
+			if told := strings.ReplaceAll(out.String(), etc, "ETC"); told != test.told {
 				t.Errorf("told %s\nwant %s", told, test.told)
 			}
 		})
@@ -97,12 +105,12 @@ func TestSiteNodeNames(t *testing.T) {
 			"warning: ETC/infiniband-diags/ib-node-name-map:2: expected a GUID, as in 0x0002c90300001000, and then nothing, a space or a #: \"x y\"; node names are the nodes' own\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			a, out := siteApp(t, test.files)
-			names, err := a.nodeNames(test.kind)
-			if err != nil || names[mad.GUID(0x10)] != test.want {
-				t.Errorf("%v, %v, want %q", names, err, test.want)
+			p, out := testProgram(t)
+			etc := siteFiles(t, test.files)
+			if names := siteNames(etc, test.kind, p.Warn); names[mad.GUID(0x10)] != test.want {
+				t.Errorf("%v, want %q", names, test.want)
 			}
-			if told := strings.ReplaceAll(out.String(), a.etc, "ETC"); told != test.told {
+			if told := strings.ReplaceAll(out.String(), etc, "ETC"); told != test.told {
 				t.Errorf("told %s\nwant %s", told, test.told)
 			}
 		})
@@ -118,8 +126,8 @@ func FuzzSite(f *testing.F) {
 		if strings.Contains(text+behind, secret) {
 			return
 		}
-		a, out := siteApp(t, map[string]string{siteConfig: "# private\n" + text + "\nm_key=0x" + secret + behind + "\n"})
-		a.site("umad")
+		p, out := testProgram(t)
+		readSite(siteFiles(t, map[string]string{siteConfig: "# private\n" + text + "\nm_key=0x" + secret + behind + "\n"}), "umad", p.Settings, p.Warn)
 		if strings.Contains(out.String(), secret) {
 			t.Errorf("a key is shown: %s", out)
 		}

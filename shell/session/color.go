@@ -1,4 +1,4 @@
-package shell
+package session
 
 import (
 	"errors"
@@ -14,38 +14,43 @@ import (
 // Color never says what the text does not say too: it marks errors, states that
 // are not as they should be, and dims GUIDs, which are long and seldom read.
 
-// colorMode is the value of --color.
-type colorMode string
+// ColorMode is the value of --color.
+type ColorMode string
 
 const (
-	colorAuto   colorMode = "auto"
-	colorAlways colorMode = "always"
-	colorNever  colorMode = "never"
+	ColorAuto   ColorMode = "auto"
+	ColorAlways ColorMode = "always"
+	ColorNever  ColorMode = "never"
 )
 
-func (m *colorMode) Set(text string) error {
-	switch mode := colorMode(text); mode {
-	case colorAuto, colorAlways, colorNever:
+// ColorModes returns all of them.
+func ColorModes() []string {
+	return []string{string(ColorAuto), string(ColorAlways), string(ColorNever)}
+}
+
+func (m *ColorMode) Set(text string) error {
+	switch mode := ColorMode(text); mode {
+	case ColorAuto, ColorAlways, ColorNever:
 		*m = mode
 		return nil
 	}
 	return errors.New("want auto, always or never")
 }
 
-func (m *colorMode) String() string { return string(*m) }
-func (m *colorMode) Type() string   { return "when" }
+func (m *ColorMode) String() string { return string(*m) }
+func (m *ColorMode) Type() string   { return "when" }
 
 // on reports whether a stream has color. auto: a terminal has, unless NO_COLOR
 // (no-color.org) or TERM says otherwise.
-func (m colorMode) on(isTTY bool) bool {
-	if m != colorAuto {
-		return m == colorAlways
+func (m ColorMode) on(isTTY bool) bool {
+	if m != ColorAuto {
+		return m == ColorAlways
 	}
 	return isTTY && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// setColor says which streams have color. Formats for programs have none.
-func (c *console) setColor(mode colorMode, format lang.Format) {
+// SetColor says which streams have color. Formats for programs have none.
+func (c *Console) SetColor(mode ColorMode, format lang.Format) {
 	c.colorOut = format == lang.FormatText && mode.on(c.stdoutTTY)
 	c.colorErr = mode.on(c.stderrTTY)
 }
@@ -71,9 +76,9 @@ var (
 	}
 )
 
-// blocks: cells of pictures may be half blocks in color. Where the terminal shows no
-// such character, the locale says so.
-func (c *console) blocks() bool { return c.colorOut && isUTF8() }
+// Blocks reports whether cells of pictures may be half blocks in color. Where the
+// terminal shows no such character, the locale says so.
+func (c *Console) Blocks() bool { return c.colorOut && isUTF8() }
 
 // isUTF8: the locale's characters are in UTF-8 (POSIX, environment variables).
 func isUTF8() bool {
@@ -194,8 +199,8 @@ func colorMessage(text string) string {
 	return strings.ReplaceAll(text, "\n"+word, "\n"+sgrYellow+word+sgrReset)
 }
 
-// complain writes an error to stderr, its first line in color.
-func (c *console) complain(text string) {
+// Complain writes an error to stderr, its first line in color.
+func (c *Console) Complain(text string) {
 	w := consoleWriter{c, true}
 	if !c.colorErr {
 		w.Write([]byte(text + "\n"))

@@ -1,4 +1,4 @@
-package shell
+package session
 
 import (
 	"context"
@@ -21,12 +21,29 @@ const (
 	hearsEvery = 100 * time.Millisecond
 )
 
-// deadline is the end of a session's time, or of a statement's at the prompt.
+// A TimeLimit is the time of a run: --deadline, opening the fabric included. It may
+// be that of several sessions, one after the other.
+type TimeLimit struct {
+	after time.Duration // 0: there is no limit
+	ends  time.Time
+}
+
+// Context returns a context that ends with the time.
+func (l TimeLimit) Context() context.Context {
+	if l.after == 0 {
+		return context.Background()
+	}
+	ctx, cancel := context.WithDeadlineCause(context.Background(), l.ends, &lang.DeadlineError{After: l.after})
+	context.AfterFunc(ctx, cancel)
+	return ctx
+}
+
+// Deadline is the end of a session's time, or of a statement's at the prompt.
 // From then on all that is asked of the fabric ends as an error, also what was
 // asked before, and so do sleeps; the script goes on, unless it just computes.
 // After the grace it is stopped in any case, and the program is ended where that
 // is of no use: it may hang with a pipe that nobody reads.
-type deadline struct {
+type Deadline struct {
 	late *lang.DeadlineError
 	at   time.Time
 	over context.Context // ends when the script is to be stopped
@@ -42,17 +59,18 @@ type deadline struct {
 	stopped  bool
 }
 
-// startDeadline starts the time; nil if after is 0, for then there is no end.
-func startDeadline(after time.Duration, kill func(why error)) *deadline {
+// StartDeadline starts the time; nil if after is 0, for then there is no end. kill
+// ends the program by force; nil: nothing does.
+func StartDeadline(after time.Duration, kill func(why error)) *Deadline {
 	if after == 0 {
 		return nil
 	}
 	return deadlineAt(time.Now().Add(after), after, kill)
 }
 
-// deadlineAt is startDeadline of a time that began before.
-func deadlineAt(at time.Time, after time.Duration, kill func(why error)) *deadline {
-	d := &deadline{late: &lang.DeadlineError{After: after}, at: at, kill: kill}
+// deadlineAt is StartDeadline of a time that began before.
+func deadlineAt(at time.Time, after time.Duration, kill func(why error)) *Deadline {
+	d := &Deadline{late: &lang.DeadlineError{After: after}, at: at, kill: kill}
 	d.over, d.end = context.WithCancelCause(context.Background())
 	d.mu.Lock() // the timer may go off before it is stored
 	defer d.mu.Unlock()
@@ -60,7 +78,7 @@ func deadlineAt(at time.Time, after time.Duration, kill func(why error)) *deadli
 	return d
 }
 
-func (d *deadline) pass() {
+func (d *Deadline) pass() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.stopped {
@@ -76,7 +94,7 @@ func (d *deadline) pass() {
 }
 
 // lastWord is when the script said something, or began. d.mu is held.
-func (d *deadline) lastWord() time.Time {
+func (d *Deadline) lastWord() time.Time {
 	if d.activity != nil {
 		return d.activity.Last()
 	}
@@ -85,7 +103,7 @@ func (d *deadline) lastWord() time.Time {
 
 // look stops the script if it just computes or its grace has ended, and otherwise
 // looks again when that may be so. d.mu is held.
-func (d *deadline) look() {
+func (d *Deadline) look() {
 	computes, left := mayCompute-d.silent, time.Until(d.at.Add(grace))
 	switch next := min(computes, left, hearsEvery); {
 	case next > 0:
@@ -109,35 +127,45 @@ func (d *deadline) look() {
 }
 
 // close stops the script. d.mu is held.
-func (d *deadline) close(why error) {
+func (d *Deadline) close(why error) {
 	d.end(why)
 	if d.kill != nil {
 		d.timer = time.AfterFunc(endsWithin, func() { d.kill(why) })
 	}
 }
 
-// limit has what s does end when the time does, or now if that is over.
-func (d *deadline) limit(s *session) {
+// Limit has what is sent by e, which may be nil, end when the time does, or now if
+// that is over. a is what the script does besides.
+func (d *Deadline) Limit(e *engine.Engine, a *lang.Activity) {
 	if d == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.engine, d.activity = s.engine, s.Activity
+	d.engine, d.activity = e, a
 	d.activity.Note()
 	if d.hasPassed() {
 		d.halt(d.late)
 	}
 }
 
-func (d *deadline) halt(cause error) {
+// Within returns ctx that ends at the deadline too: what runs so has nothing to report
+// after it.
+func (d *Deadline) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d == nil {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, d.at, d.late)
+}
+
+func (d *Deadline) halt(cause error) {
 	if d.engine != nil {
 		d.engine.Halt(cause)
 	}
 }
 
-// run calls fn with a context that ends when it is to be stopped.
-func (d *deadline) run(ctx context.Context, fn func(context.Context) error) error {
+// Run calls fn with a context that ends when it is to be stopped.
+func (d *Deadline) Run(ctx context.Context, fn func(context.Context) error) error {
 	if d == nil {
 		return fn(ctx)
 	}
@@ -147,22 +175,22 @@ func (d *deadline) run(ctx context.Context, fn func(context.Context) error) erro
 	return fn(ctx)
 }
 
-// isOver: what runs is to be stopped.
-func (d *deadline) isOver() bool { return d != nil && d.over.Err() != nil }
+// IsOver reports whether what runs is to be stopped.
+func (d *Deadline) IsOver() bool { return d != nil && d.over.Err() != nil }
 
-// whenOver has fn called when what runs is to be stopped; stop takes that back.
-func (d *deadline) whenOver(fn func(error)) (stop func() bool) {
+// WhenOver has fn called when what runs is to be stopped; stop takes that back.
+func (d *Deadline) WhenOver(fn func(error)) (stop func() bool) {
 	if d == nil {
 		return func() bool { return true }
 	}
 	return context.AfterFunc(d.over, func() { fn(context.Cause(d.over)) })
 }
 
-// hasPassed: it came to an end. The clock decides, for a timer may be late.
-func (d *deadline) hasPassed() bool { return d != nil && !time.Now().Before(d.at) }
+// hasPassed reports whether it came to an end. The clock decides, for a timer may be late.
+func (d *Deadline) hasPassed() bool { return d != nil && !time.Now().Before(d.at) }
 
-// stop ends the time before it is over, and lets the engine work again.
-func (d *deadline) stop() {
+// Stop ends the time before it is over, and lets the engine work again.
+func (d *Deadline) Stop() {
 	if d == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package shell
+package session
 
 import (
 	"context"
@@ -68,14 +68,14 @@ func TestLyingSwitch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long with the race detector")
 	}
-	a, out := siteApp(t, nil, "--window", "512")
-	a.interrupts, _, _ = testInterrupts()
-	s, err := a.session(&connection{name: "liar", transport: &liar{out: make(chan engine.Datagram, 1<<12), done: make(chan bool)}}, nil, nil, nil)
+	p, out := testProgram(t, "--window", "512")
+	p.Interrupts, _, _ = testInterrupts()
+	s, err := New(p, Base{Connection: &Connection{Name: "liar", transport: &liar{out: make(chan engine.Datagram, 1<<12), done: make(chan bool)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
-	status := s.evaluate(func(ctx context.Context) error { return s.RunCode(ctx, "<command>", "len(discover().nodes)") })
+	defer s.Close()
+	status := s.Runner.Evaluate(func(ctx context.Context) error { return s.RunCode(ctx, "<command>", "len(discover().nodes)") })
 	if status != lang.StatusFabric {
 		t.Errorf("exit status %d", status)
 	}

@@ -1,4 +1,4 @@
-package shell
+package session
 
 import (
 	"errors"
@@ -10,14 +10,14 @@ import (
 	"fabsh/mad/capture"
 )
 
-// openReplay reads a recording, which then stands for the fabric.
-func openReplay(o *settings, path string) (*connection, error) {
+// replay reads a recording, which then stands for the fabric.
+func (c connector) replay(path string) (*Connection, error) {
 	if path == "" {
 		return nil, errors.New("-F replay: which recording? write -F replay:FILE")
 	}
-	f, err := lang.OpenNamed(o.context(), path)
+	f, err := lang.OpenNamed(c.ctx, path)
 	if err != nil {
-		return nil, late(err)
+		return nil, Late(err)
 	}
 	defer f.Close()
 	r, err := format.Bounded(f, path, maxRecording)
@@ -26,10 +26,10 @@ func openReplay(o *settings, path string) (*connection, error) {
 	}
 	recording, err := capture.Load(r, path)
 	if err != nil {
-		return nil, late(err)
+		return nil, Late(err)
 	}
 	t := capture.NewReplay(recording)
-	return &connection{name: "replay:" + filepath.Base(path), transport: t, clock: t, warning: recording.Incomplete()}, nil
+	return &Connection{Name: "replay:" + filepath.Base(path), transport: t, clock: t, warning: recording.Incomplete()}, nil
 }
 
 // maxRecording is how long a recording may be, in bytes: that of a sweep of the
@@ -37,12 +37,11 @@ func openReplay(o *settings, path string) (*connection, error) {
 // up to three times as much.
 const maxRecording = 1 << 30
 
-// startRecording has c record what goes over it, if the command line says so.
-// The file is written straight to its name, MAD by MAD: what a session leaves
+// record has what goes over c recorded in a file; "": it is not. The file is written straight to its name, MAD by MAD: what a session leaves
 // that ends badly is whole.
-func (a *app) startRecording(c *connection) error {
+func (c *Connection) record(path string) error {
 	switch {
-	case a.record == "":
+	case path == "":
 		return nil
 	case c.loaded != nil:
 		return errors.New("--record: a file is read, and nothing goes to a fabric that could be recorded")
@@ -51,15 +50,15 @@ func (a *app) startRecording(c *connection) error {
 	case c.transport == nil:
 		return nil // no fabric, and code that may need none
 	}
-	f, err := format.Create(a.record)
+	f, err := format.Create(path)
 	if err != nil {
 		c.transport.Close()
-		return fmt.Errorf("--record: %w", noFile(err))
+		return fmt.Errorf("--record: %w", format.FileError(err))
 	}
 	t, err := capture.Record(c.transport, f)
 	if err != nil {
 		c.transport.Close()
-		return &hostError{fmt.Errorf("--record %s: %w", a.record, err)}
+		return &HostError{fmt.Errorf("--record %s: %w", path, err)}
 	}
 	c.transport = t
 	return nil

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,72 +17,15 @@ import (
 	"fabsh/fabric/format"
 	"fabsh/fabric/lock"
 	"fabsh/mad"
+	"fabsh/shell/session"
 )
-
-// systemState is where root keeps what one run needs of the run before (Filesystem
-// Hierarchy Standard, /var/lib).
-const systemState = "/var/lib/fabsh"
-
-// stateDir is the folder for what one run needs of the run before: --state, else
-// that of the system for root, and of the user for others. Empty: there is none.
-func (s *settings) stateDir() string {
-	switch {
-	case s.state != "":
-		return s.state
-	case os.Geteuid() == 0:
-		return systemState
-	}
-	return stateFile("")
-}
-
-// jobOf names what a script keeps: it is the script's name, "shell" of what is
-// none.
-func jobOf(script string) string {
-	name := strings.TrimSuffix(filepath.Base(script), ".star")
-	if script == "" || name == "" {
-		return "shell"
-	}
-	return audit.JobOf(name)
-}
-
-// openRegular opens a file that the command line does not name, which must be a
-// regular one: it waits for nobody.
-func openRegular(path string) (*os.File, error) {
-	f, err := format.OpenRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		f.Close()
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("is a folder")}
-	}
-	return f, nil
-}
-
-// maxOwn is how long the program's own files may be, in bytes: those of settings,
-// of statements to begin with, and of the history.
-const maxOwn = 16 << 20
-
-// readOwn reads a file of the program's own as a whole.
-func readOwn(path string) ([]byte, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := format.Bounded(f, path, maxOwn)
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(r)
-}
 
 // lockRuns lets one run of a job at a time audit a subnet; other jobs run beside it. Nil:
 // there is nothing to lock, for nothing outside this process is asked, or no place for the
 // lock.
-func (s *session) lockRuns(subnet fabric.Subnet, job string) (*lock.Lock, error) {
-	dir := s.app.stateDir()
-	if s.engine == nil || s.engine.Traits().Name == "sim" || dir == "" {
+func lockRuns(s *session.Session, subnet fabric.Subnet, job string) (*lock.Lock, error) {
+	dir := s.StateDir
+	if s.Engine == nil || s.InProcess() || dir == "" {
 		return nil, nil
 	}
 	dir = subnet.Folder(dir)
@@ -95,7 +35,7 @@ func (s *session) lockRuns(subnet fabric.Subnet, job string) (*lock.Lock, error)
 		held, err = lock.Acquire(filepath.Join(dir, job+".run.lock"))
 	}
 	if err != nil && !errors.Is(err, lock.ErrHeld) {
-		s.Warn("another run at the same time cannot be kept off: %v", noFile(err))
+		s.Warn("another run at the same time cannot be kept off: %v", format.FileError(err))
 		return nil, nil
 	}
 	return held, err
@@ -121,13 +61,13 @@ func (o *ackOptions) take(words []string) error {
 }
 
 // acknowledge says that a finding is known.
-func (s *session) acknowledge(ctx context.Context, o auditOptions) error {
-	dir := s.app.stateDir()
+func acknowledge(ctx context.Context, s *session.Session, o auditOptions) error {
+	dir := s.StateDir
 	if dir == "" {
 		return errors.New("audit ack: there is no place for it: give --state DIR")
 	}
 	if o.ack.by == "" {
-		o.ack.by = login()
+		o.ack.by = session.Login()
 	}
 	if o.ack.by == "" {
 		return errors.New("audit ack: who says so? give --by WHO")
@@ -156,12 +96,12 @@ func (s *session) acknowledge(ctx context.Context, o auditOptions) error {
 	}
 	path := builtins.AckFile(dir, fabric.SubnetOf(f, o.subnet))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("audit ack: %w; or give --state DIR", noFile(err))
+		return fmt.Errorf("audit ack: %w; or give --state DIR", format.FileError(err))
 	}
 	if err := audit.AddAck(path, ack); errors.Is(err, lock.ErrHeld) {
-		return &hostError{fmt.Errorf("audit ack: %w", err)}
+		return &session.HostError{Err: fmt.Errorf("audit ack: %w", err)}
 	} else if err != nil {
-		return fmt.Errorf("audit ack: %w", notWritten(path, err))
+		return fmt.Errorf("audit ack: %w", session.NotWritten(path, err))
 	}
 	s.Print(fmt.Sprintf("%s: known until %s (%s)\n", ack.Pattern, o.ack.until, path))
 	return nil
@@ -206,17 +146,4 @@ func guidPort(text string) (guid mad.GUID, num int, ok bool) {
 		num, ok = int(n), ok && err == nil
 	}
 	return guid, num, ok
-}
-
-// login is who runs the program; empty if nobody knows.
-func login() string {
-	for _, name := range []string{"SUDO_USER", "LOGNAME", "USER"} {
-		if v := os.Getenv(name); v != "" {
-			return v
-		}
-	}
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return ""
 }

@@ -1,4 +1,4 @@
-package shell
+package session
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fabsh/builtins"
 	"fabsh/builtins/lang"
 )
 
@@ -27,12 +26,12 @@ func TestDeadlineComputing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				s := &session{Session: &builtins.Session{Runtime: &lang.Runtime{Activity: new(lang.Activity)}}}
-				d := startDeadline(5*time.Second, nil)
-				defer d.stop()
-				d.limit(s)
+				activity := new(lang.Activity)
+				d := StartDeadline(5*time.Second, nil)
+				defer d.Stop()
+				d.Limit(nil, activity)
 				for _, at := range c.words {
-					time.AfterFunc(at, s.Activity.Note)
+					time.AfterFunc(at, activity.Note)
 				}
 				<-d.over.Done()
 				if got := time.Since(start); got != c.want {

@@ -1,4 +1,4 @@
-package shell
+package session
 
 import (
 	"errors"
@@ -11,12 +11,12 @@ import (
 // command's (2).
 func TestNotWritten(t *testing.T) {
 	for cause, host := range map[error]bool{syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EIO: true, syscall.ENOENT: false, syscall.EISDIR: false} {
-		err := notWritten("a.json", &fs.PathError{Op: "write", Path: "/tmp/a.json.1", Err: cause})
+		err := NotWritten("a.json", &fs.PathError{Op: "write", Path: "/tmp/a.json.1", Err: cause})
 		want := "a.json: " + cause.Error()
 		if cause == syscall.ENOENT {
 			want = "a.json: there is no such folder"
 		}
-		if h := new(*hostError); errors.As(err, h) != host || err.Error() != want {
+		if h := new(*HostError); errors.As(err, h) != host || err.Error() != want {
 			t.Errorf("%v: %v, the host's fault: %v", cause, err, !host)
 		}
 	}

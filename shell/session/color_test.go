@@ -1,4 +1,4 @@
-package shell
+package session
 
 import (
 	"bytes"
@@ -41,29 +41,29 @@ func TestColor(t *testing.T) {
 // TestColorMode: who has color.
 func TestColorMode(t *testing.T) {
 	for _, test := range []struct {
-		mode          colorMode
+		mode          ColorMode
 		tty           bool
 		noColor, term string
 		format        lang.Format
 		want          bool
 	}{
-		{colorAuto, true, "", "xterm", lang.FormatText, true},
-		{colorAuto, false, "", "xterm", lang.FormatText, false},
-		{colorAuto, true, "1", "xterm", lang.FormatText, false},
-		{colorAuto, true, "", "dumb", lang.FormatText, false},
-		{colorAlways, false, "1", "dumb", lang.FormatText, true},
-		{colorAlways, true, "", "xterm", lang.FormatJSON, false},
-		{colorNever, true, "", "xterm", lang.FormatText, false},
+		{ColorAuto, true, "", "xterm", lang.FormatText, true},
+		{ColorAuto, false, "", "xterm", lang.FormatText, false},
+		{ColorAuto, true, "1", "xterm", lang.FormatText, false},
+		{ColorAuto, true, "", "dumb", lang.FormatText, false},
+		{ColorAlways, false, "1", "dumb", lang.FormatText, true},
+		{ColorAlways, true, "", "xterm", lang.FormatJSON, false},
+		{ColorNever, true, "", "xterm", lang.FormatText, false},
 	} {
 		t.Setenv("NO_COLOR", test.noColor)
 		t.Setenv("TERM", test.term)
-		c := &console{stdoutTTY: test.tty}
-		c.setColor(test.mode, test.format)
+		c := &Console{stdoutTTY: test.tty}
+		c.SetColor(test.mode, test.format)
 		if c.colorOut != test.want {
 			t.Errorf("%+v", test)
 		}
 	}
-	if err := new(colorMode).Set("yes"); err == nil {
+	if err := new(ColorMode).Set("yes"); err == nil {
 		t.Error("yes is a mode")
 	}
 }
@@ -71,10 +71,10 @@ func TestColorMode(t *testing.T) {
 // TestColorIsHarmless: what a fabric says cannot color, nor hide behind color.
 func TestColorIsHarmless(t *testing.T) {
 	var out, errs bytes.Buffer
-	c := &console{stdout: &out, stderr: &errs, colorOut: true, colorErr: true}
+	c := &Console{stdout: &out, stderr: &errs, colorOut: true, colorErr: true}
 	c.Out().Write([]byte("evil\x1b[31m  down\n"))
 	c.Err().Write([]byte("warning: evil\x1b[31m\n"))
-	c.complain("evil\x1b[31m\nsecond")
+	c.Complain("evil\x1b[31m\nsecond")
 	if got := shown(out.String()); got != `evil\x1b[31m  <yellow>down<>`+"\n" {
 		t.Errorf("got %q", got)
 	}

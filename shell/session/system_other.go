@@ -1,6 +1,6 @@
 //go:build !linux
 
-package shell
+package session
 
 import "golang.org/x/sys/unix"
 
@@ -11,4 +11,4 @@ const (
 )
 
 // machineMemory is not known.
-func machineMemory() byteSize { return maxMemory }
+func machineMemory() ByteSize { return maxMemory }

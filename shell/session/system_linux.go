@@ -1,4 +1,4 @@
-package shell
+package session
 
 import "golang.org/x/sys/unix"
 
@@ -9,10 +9,10 @@ const (
 )
 
 // machineMemory is how many bytes the machine has.
-func machineMemory() byteSize {
+func machineMemory() ByteSize {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
 		return maxMemory
 	}
-	return byteSize(info.Totalram) * byteSize(info.Unit)
+	return ByteSize(info.Totalram) * ByteSize(info.Unit)
 }

@@ -1,4 +1,4 @@
-package shell
+package session
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"fabsh/builtins/lang"
 )
 
-// interrupts turns signals into the end of what runs. Ctrl-C ends the
+// Interrupts turns signals into the end of what runs. Ctrl-C ends the
 // evaluation; once more, while that hangs, shows where; a third time ends the
 // program. At the prompt readline reads Ctrl-C as a key; between two statements, when the
 // terminal makes it a signal, it is as nothing typed.
 // Other signals end the evaluation and then the program, if need be without
 // waiting for the former: it may hang with a pipe that nobody reads.
-type interrupts struct {
-	console *console
+type Interrupts struct {
+	console *Console
 	ch      chan os.Signal
 
 	mu      sync.Mutex
@@ -35,8 +35,9 @@ type interrupts struct {
 	exit    func(status int)
 }
 
-func watchInterrupts(c *console) *interrupts {
-	i := &interrupts{console: c, ch: make(chan os.Signal, 4), cleanup: func() {}, exit: os.Exit}
+// WatchInterrupts begins to handle signals, until Stop.
+func WatchInterrupts(c *Console) *Interrupts {
+	i := &Interrupts{console: c, ch: make(chan os.Signal, 4), cleanup: func() {}, exit: os.Exit}
 	// A write to a pipe whose reader has gone is an error, instead of the end on
 	// the spot: transports must say goodbye. The signal itself does not tell
 	// which pipe it was, and a pager may leave its own; the console does.
@@ -52,12 +53,13 @@ func watchInterrupts(c *console) *interrupts {
 	return i
 }
 
-func (i *interrupts) stop() {
+// Stop leaves signals to the system again.
+func (i *Interrupts) Stop() {
 	signal.Stop(i.ch)
 	close(i.ch)
 }
 
-func (i *interrupts) handle(sig os.Signal) {
+func (i *Interrupts) handle(sig os.Signal) {
 	if i.act(sig) {
 		stack := make([]byte, 1<<20)
 		stack = stack[:runtime.Stack(stack, true)]
@@ -66,7 +68,7 @@ func (i *interrupts) handle(sig os.Signal) {
 }
 
 // act does what the signal asks for, but for the words.
-func (i *interrupts) act(sig os.Signal) (tellWhere bool) {
+func (i *Interrupts) act(sig os.Signal) (tellWhere bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if sig == syscall.SIGINT && (i.ignored || i.prompt && i.cancel == nil) {
@@ -111,14 +113,14 @@ const sameSignal = 100 * time.Millisecond
 const endsWithin = 5 * time.Second
 
 // end ends the program. i.mu is held.
-func (i *interrupts) end() {
+func (i *Interrupts) end() {
 	i.console.leave()
 	i.cleanup()
 	i.exit(signalStatus(i.final))
 }
 
-// run calls fn with a context that ends with the first signal.
-func (i *interrupts) run(fn func(context.Context) error) error {
+// Run calls fn with a context that ends with the first signal.
+func (i *Interrupts) Run(fn func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	i.mu.Lock()
@@ -132,14 +134,14 @@ func (i *interrupts) run(fn func(context.Context) error) error {
 	return fn(ctx)
 }
 
-// atPrompt: from now on somebody types statements, until end is called.
-func (i *interrupts) atPrompt() (end func()) {
+// AtPrompt says that from now on somebody types statements, until end is called.
+func (i *Interrupts) AtPrompt() (end func()) {
 	i.set(func() { i.prompt = true })
 	return func() { i.set(func() { i.prompt = false }) }
 }
 
-// quit ends the program while nothing runs; otherwise it does nothing.
-func (i *interrupts) quit(why func(), status int) {
+// Quit ends the program while nothing runs; otherwise it does nothing.
+func (i *Interrupts) Quit(why func(), status int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.cancel == nil {
@@ -149,9 +151,9 @@ func (i *interrupts) quit(why func(), status int) {
 	}
 }
 
-// force ends the program, whatever runs. Where the words hang, it does so
+// Force ends the program, whatever runs. Where the words hang, it does so
 // without them.
-func (i *interrupts) force(why func(), status int) {
+func (i *Interrupts) Force(why func(), status int) {
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
@@ -168,35 +170,35 @@ func (i *interrupts) force(why func(), status int) {
 	i.exit(status)
 }
 
-// ignore leaves Ctrl-C to another program on the terminal while fn runs.
-func (i *interrupts) ignore(fn func()) {
+// Ignore leaves Ctrl-C to another program on the terminal while fn runs.
+func (i *Interrupts) Ignore(fn func()) {
 	i.set(func() { i.ignored = true })
 	defer i.set(func() { i.ignored = false })
 	fn()
 }
 
-// onExit sets what is done before a signal ends the program.
-func (i *interrupts) onExit(cleanup func()) { i.set(func() { i.cleanup = cleanup }) }
+// OnExit sets what is done before a signal ends the program.
+func (i *Interrupts) OnExit(cleanup func()) { i.set(func() { i.cleanup = cleanup }) }
 
-func (i *interrupts) set(change func()) {
+func (i *Interrupts) set(change func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	change()
 }
 
-// ended is the signal, other than Ctrl-C, that ends the program; nil: none.
-func (i *interrupts) ended() os.Signal {
+// Ended returns the signal, other than Ctrl-C, that ends the program; nil: none.
+func (i *Interrupts) Ended() os.Signal {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.final
 }
 
-// statusBrokenPipe is that of a program whose output nobody reads any more.
-const statusBrokenPipe = 128 + int(syscall.SIGPIPE)
+// StatusBrokenPipe is the exit status of a program whose output nobody reads any more.
+const StatusBrokenPipe = 128 + int(syscall.SIGPIPE)
 
-// status is the program's exit status; signals go before all else.
-func (i *interrupts) status(otherwise int) int {
-	if sig := i.ended(); sig != nil {
+// Status returns the program's exit status; signals go before all else.
+func (i *Interrupts) Status(otherwise int) int {
+	if sig := i.Ended(); sig != nil {
 		return signalStatus(sig)
 	}
 	return otherwise

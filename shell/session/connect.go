@@ -1,0 +1,167 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric"
+	"fabsh/fabric/format"
+	"fabsh/fabric/sim"
+	"fabsh/mad/engine"
+	"fabsh/mad/ibsim"
+	"fabsh/mad/umad"
+)
+
+// Connection is a fabric that was opened.
+type Connection struct {
+	Name      string           // in the prompt: what -F says, but for folders
+	transport engine.Transport // nil: a file
+	sim       *sim.Subnet      // in this process; nil: none is
+	loaded    *fabric.Fabric   // from a file
+	clock     lang.Clock       // a recording's; nil: the real one
+	warning   error            // what is missing; nil: nothing is
+}
+
+// fabricKind is a kind of fabric that -F may name. open gets what stands behind
+// the colon.
+type fabricKind struct {
+	name, usage string
+	open        func(c connector, arg string) (*Connection, error)
+}
+
+// fabricKinds are all of them.
+func fabricKinds() []fabricKind {
+	return []fabricKind{
+		{"umad", "umad[:DEVICE/PORT]", connector.umad},
+		{"ibsim", "ibsim[:SOCKNAME]", connector.ibsim},
+		{"sim", "sim[:SPEC|FILE]", connector.sim},
+		{"replay", "replay:FILE", connector.replay},
+		{"file", "file:PATH", connector.file},
+	}
+}
+
+func kindsUsage() string {
+	var usages []string
+	for _, k := range fabricKinds() {
+		usages = append(usages, k.usage)
+	}
+	return strings.Join(usages, ", ")
+}
+
+// FabricKinds returns the kinds of fabric that -F may name.
+func FabricKinds() []string {
+	var names []string
+	for _, k := range fabricKinds() {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// connector opens fabrics.
+type connector struct {
+	ctx      context.Context // until it ends, files that the command line names are waited for
+	settings *Settings
+	secrets  Secrets
+}
+
+// Connect opens the fabric that spec says, until ctx ends.
+func Connect(ctx context.Context, s *Settings, secrets Secrets, spec string) (*Connection, error) {
+	name, arg, _ := strings.Cut(spec, ":")
+	for _, k := range fabricKinds() {
+		if k.name == name {
+			return k.open(connector{ctx, s, secrets}, arg)
+		}
+	}
+	return nil, fmt.Errorf("-F %q: no such kind of fabric%s: use %s", spec, fabric.DidYouMean(name, FabricKinds()), kindsUsage())
+}
+
+// umad opens a port of the host: DEVICE/PORT, DEVICE, or the first that
+// will do.
+func (c connector) umad(arg string) (*Connection, error) {
+	options, err := umadOptions(c.settings, arg)
+	if err != nil {
+		return nil, err
+	}
+	t, err := umad.Open(options)
+	switch {
+	case errors.Is(err, umad.ErrNoDevice):
+		err = fmt.Errorf("%w; %s", err, WithoutDevice)
+		fallthrough
+	case err != nil:
+		return nil, &HostError{err}
+	}
+	return &Connection{Name: "umad:" + t.String(), transport: t}, nil
+}
+
+// WithoutDevice says what there is where there is no device.
+const WithoutDevice = "to try fabsh on a simulated fabric: fabsh -F sim (-F ibsim is one of ibsim's, -F file:PATH a saved one)"
+
+// umadOptions joins what -F umad:DEVICE/PORT, -C and -P say.
+func umadOptions(o *Settings, arg string) (umad.Options, error) {
+	device, num, hasPort := strings.Cut(arg, "/")
+	var port Number
+	if hasPort {
+		port = Number{min: 1, max: 254}
+		if err := port.Set(num); err != nil {
+			return umad.Options{}, fmt.Errorf("-F umad:%s: after the slash: %w", arg, err)
+		}
+	}
+	switch {
+	case device != "" && o.CA != "" && device != o.CA:
+		return umad.Options{}, fmt.Errorf("-F umad:%s and -C %s name different devices", arg, o.CA)
+	case hasPort && o.Port.IsSet && port.Value != o.Port.Value:
+		return umad.Options{}, fmt.Errorf("-F umad:%s and -P %d name different ports", arg, o.Port.Value)
+	}
+	return umad.Options{Device: cmp.Or(device, o.CA), Port: cmp.Or(port.Value, o.Port.Value)}, nil
+}
+
+// ibsim attaches to the simulator of ibsim-utils. Its own variables name
+// socket and node where flags do not.
+func (c connector) ibsim(socket string) (*Connection, error) {
+	o := c.settings
+	if o.Port.IsSet && o.Port.Value != 1 {
+		return nil, fmt.Errorf("-P %d: ibsim attaches programs to port 1 of a channel adapter, or to port 0 of a switch, only", o.Port.Value)
+	}
+	t, err := ibsim.Attach(ibsim.Options{
+		Socket: cmp.Or(socket, os.Getenv("IBSIM_SOCKNAME")),
+		Node:   cmp.Or(o.CA, os.Getenv("SIM_HOST")),
+		ISSM:   o.TrapAgent, // who gets requests to queue pair 0
+	})
+	if err != nil {
+		return nil, &HostError{err}
+	}
+	name := "ibsim"
+	if p, err := t.Port(); err == nil {
+		name = fmt.Sprintf("ibsim %s/%d", p.Device, p.Num)
+	}
+	return &Connection{Name: name, transport: t}, nil
+}
+
+// file reads a saved fabric.
+func (c connector) file(path string) (*Connection, error) {
+	if path == "" {
+		return nil, errors.New("-F file: which file? write -F file:PATH")
+	}
+	loaded, err := LoadFile(c.ctx, path, c.secrets)
+	if err != nil {
+		return nil, err
+	}
+	return &Connection{Name: "file:" + filepath.Base(path), loaded: loaded}, nil
+}
+
+// LoadFile reads a saved fabric that the command line names, until ctx ends.
+func LoadFile(ctx context.Context, path string, secrets Secrets) (*fabric.Fabric, error) {
+	f, err := lang.OpenNamed(ctx, path)
+	if err != nil {
+		return nil, Late(err)
+	}
+	defer f.Close()
+	loaded, err := format.Load(f, path, secrets.Open)
+	return loaded, Late(err)
+}

@@ -1,0 +1,60 @@
+package session
+
+import (
+	"context"
+	"strings"
+
+	"fabsh/builtins"
+	"fabsh/builtins/lang"
+)
+
+// plan is the plan that --plan has made of what a session writes.
+type plan struct {
+	file     string
+	planning *builtins.Planning
+}
+
+// startPlan has what the session writes recorded instead of sent.
+func (s *Session) startPlan(file string) error {
+	if s.Engine == nil {
+		return s.NoLive("plan", "there is no fabric that could be changed: a plan needs a live or a simulated one (-F)")
+	}
+	planning, err := s.StartPlan(context.Background())
+	s.plan = &plan{file, planning}
+	return err
+}
+
+// endPlan writes the plan, if one is being made, and tells its verdict. what is what
+// ran, and status what came of it; the result is the status of both.
+func (s *Session) endPlan(status int, what string) int {
+	if s.plan == nil {
+		return status
+	}
+	if status >= lang.StatusUsage {
+		s.Warn("no plan is written: see above")
+		return status
+	}
+	return Worse(status, s.Runner.Evaluate(func(ctx context.Context) error {
+		return lang.Protect("plan", func() error { return s.writePlan(ctx, what) })
+	}))
+}
+
+func (s *Session) writePlan(ctx context.Context, what string) error {
+	p, err := s.plan.planning.Finish(ctx, what)
+	if err != nil {
+		return err
+	}
+	if err := p.Save(ctx, s.plan.file); err != nil {
+		return NotWritten(s.plan.file, err)
+	}
+	for line := range strings.Lines(p.Line(p.Report)) { // of a refusal there are several
+		s.Print(lang.OneLine(strings.TrimSuffix(line, "\n")) + "\n")
+	}
+	if p.Target != nil && p.Base.Manager != nil && !s.Engine.Traits().Simulated {
+		s.Warn("analysis only while %v is in charge: it would give out other service levels, and write other virtual lanes; %s", p.Base.Manager, p.Target.RunInstead())
+	}
+	if !p.Report.OK {
+		return Exit(lang.StatusFindings)
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/change/apply"
+	"fabsh/mad/engine"
+)
+
+// Program is one run of the program: what its sessions have in common.
+type Program struct {
+	Settings   *Settings
+	Console    *Console
+	Stdin      *os.File
+	Interrupts *Interrupts
+	// StartGuard starts the guard process of a journal of changes that are made by an
+	// engine; nil: no change can be made.
+	StartGuard func(ctx context.Context, e *engine.Engine, journal string) (apply.Guard, error)
+}
+
+// With returns p with other settings.
+func (p *Program) With(s Settings) *Program {
+	other := *p
+	other.Settings = &s
+	return &other
+}
+
+// Warn tells people of something that is left out.
+func (p *Program) Warn(format string, args ...any) {
+	if !p.Settings.Quiet {
+		fmt.Fprintf(p.Console.Err(), "warning: "+format+"\n", args...)
+	}
+}
+
+// AtTerminal reports whether people type what is read, and read what is written.
+func (p *Program) AtTerminal() bool { return isTerminal(p.Stdin) && p.Console.stdoutTTY }
+
+// StdinIsTerminal reports whether people type what is read.
+func (p *Program) StdinIsTerminal() bool { return isTerminal(p.Stdin) }
+
+// StartTime starts the time of a run, as --deadline says.
+func (p *Program) StartTime() TimeLimit {
+	after := p.Settings.Deadline.Value
+	if after == 0 {
+		return TimeLimit{}
+	}
+	return TimeLimit{after, time.Now().Add(after)}
+}
+
+// StartDeadline starts to enforce a time; nil: there is no limit. Its last message is
+// not written through the console, which may be what hangs.
+func (p *Program) StartDeadline(l TimeLimit) *Deadline {
+	if l.after == 0 {
+		return nil
+	}
+	return deadlineAt(l.ends, l.after, p.endLate)
+}
+
+// endLate ends the program, whose time is over.
+func (p *Program) endLate(why error) {
+	p.Interrupts.Force(func() { fmt.Fprintf(p.Console.stderr, "fabsh: %v\n", why) }, lang.StatusFabric)
+}
+
+// Evaluate opens a session by open, has it evaluated within the time, ends it, and
+// returns the exit status. what is what runs, for a plan that is made of it.
+func (p *Program) Evaluate(l TimeLimit, what string, open func(context.Context) (*Session, error), evaluate func(*Session) int) (status int, err error) {
+	d := p.StartDeadline(l)
+	defer d.Stop()
+	s, err := open(l.Context())
+	if err != nil {
+		return lang.StatusClean, err
+	}
+	defer func() { status = Worse(status, p.Console.Fail(s.Close())) }()
+	s.Runner.LimitTo(d)
+	return p.finish(s, evaluate(s), what), nil
+}
+
+// finish writes what a session has left to write, and returns its exit status.
+func (p *Program) finish(s *Session, status int, what string) int {
+	status = s.endPlan(status, what)
+	status = Worse(status, p.Console.Fail(s.WriteMetrics()))
+	s.Runner.Summary()
+	return status
+}
+
+// Profiled runs run, with --profile under Starlark's profiler. The profile is
+// written as a whole when run ends; without one, none is. The error says why it did not
+// run, or is the exit status.
+func (p *Program) Profiled(run func() (status int, err error)) error {
+	status, err := lang.StatusClean, error(nil)
+	if p.Settings.Profile == "" {
+		status, err = run()
+	} else {
+		err = p.WriteAround(p.Settings.Profile, func(w io.Writer) error {
+			if err := starlark.StartProfile(w); err != nil {
+				return err
+			}
+			var ran error
+			status, ran = run()
+			return errors.Join(ran, starlark.StopProfile())
+		})
+	}
+	if status == lang.StatusClean {
+		return err
+	}
+	return Exit(Worse(status, p.Console.Fail(err)))
+}
+
+// WriteAround writes a file while run runs, whose time begins then: for the reader of a
+// pipe there is as much before it. Ctrl-C ends the program while nothing runs.
+func (p *Program) WriteAround(path string, run func(io.Writer) error) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	if after := p.Settings.Deadline.Value; after > 0 {
+		end := time.AfterFunc(after, func() { cancel(&lang.DeadlineError{After: after}) })
+		defer end.Stop()
+		write := run
+		run = func(w io.Writer) error {
+			end.Stop()
+			return write(w)
+		}
+	}
+	var ran error
+	var to failing
+	err := WriteNamed(ctx, path, func(w io.Writer) error {
+		to.Writer = w
+		ran = run(&to)
+		return ran
+	})
+	if ran != nil && to.err == nil {
+		return ran // which may be about another file
+	}
+	return Late(err)
+}
+
+// failing remembers why it could not be written to.
+type failing struct {
+	io.Writer
+	err error
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	n, err := f.Writer.Write(p)
+	f.err = cmp.Or(f.err, err)
+	return n, err
+}
+
+// WriteAfter runs write when all sessions have ended. There is the time until the
+// deadline, and the grace: what reads the output may hang.
+func (p *Program) WriteAfter(l TimeLimit, write func(context.Context) error) error {
+	ctx := l.Context()
+	if end, ok := ctx.Deadline(); ok {
+		defer time.AfterFunc(max(time.Until(end), 0)+grace, func() { p.endLate(&lang.DeadlineError{After: l.after}) }).Stop()
+	}
+	return Late(write(ctx))
+}
+
+// Version returns what the build recorded: the module's version, or the revision.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "fabsh (unknown version)"
+	}
+	setting := map[string]string{}
+	for _, s := range info.Settings {
+		setting[s.Key] = s.Value
+	}
+	v := "fabsh " + info.Main.Version
+	if rev := setting["vcs.revision"]; rev != "" && info.Main.Version == "(devel)" {
+		v += " " + rev[:min(12, len(rev))]
+		if setting["vcs.modified"] == "true" {
+			v += " modified"
+		}
+	}
+	return v + " " + info.GoVersion
+}

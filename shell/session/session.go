@@ -1,0 +1,262 @@
+// Package session opens and ends sessions of the program: from its settings and a
+// fabric to a builtins.Session whose evaluations are limited, and reported to people.
+//
+//	session.go    Session: opening and closing; plan.go, the plan of --plan
+//	program.go    Program: one run of the program, what its sessions have in common
+//	settings.go   Settings: the session flags; flagvalue.go, the types of their values
+//	runner.go     Runner: an evaluation, its limits and its exit status
+//	deadline.go   --deadline; memory.go, --memory: the watch over what a script uses
+//	status.go     exit statuses
+//	connect.go    from -F to a connection; simulate.go, -F sim; replay.go, -F replay
+//	              and --record
+//	keys.go       --keys; site.go, what the site sets for infiniband-diags
+//	file.go       files that the command line names, and the program's own
+//	state.go      where what one run keeps for the next lies
+//	console.go    Console: the output; color.go, its colors; progress.go, the progress
+//	              line; pager.go, what is longer than the screen; terminal.go, the
+//	              terminal's size and modes; system_linux.go, system_other.go, what
+//	              differs between Linux and others
+//	interrupt.go  Interrupts: signals
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"fabsh/builtins"
+	"fabsh/builtins/changes"
+	"fabsh/builtins/lang"
+	"fabsh/builtins/topology"
+	"fabsh/fabric/change/apply"
+	"fabsh/fabric/sa"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// Session is a builtins.Session with the connection to its fabric.
+type Session struct {
+	*builtins.Session
+	Engine   *engine.Engine // nil: no live fabric
+	Name     string         // of the fabric, in the prompt
+	Console  *Console
+	Runner   *Runner
+	Secrets  Secrets
+	StateDir string // "": there is none
+	// StdinIsTerminal says that people type what the program reads.
+	StdinIsTerminal bool
+
+	interrupts *Interrupts
+	plan       *plan // of --plan; nil: what is written is sent
+}
+
+// Opening is how a session is opened, besides settings. Its zero value is usable.
+type Opening struct {
+	Script string       // what runs; names what is kept. "": no script
+	Keys   *engine.Keys // where --keys is not given
+	// Changing says that a command on changes runs, which tells of open ones itself.
+	Changing bool
+	// Replace returns the fabric to be opened where none is named, and the host has no
+	// device because of absent. Nil: there is none then, and what needs it says so.
+	Replace func(absent error) (spec string, err error)
+}
+
+// Open opens the fabric that the settings of p name, and a session on it.
+func Open(ctx context.Context, p *Program, o Opening) (*Session, error) {
+	spec, given := p.Settings.FabricSpec()
+	b := Base{Script: o.Script, Changing: o.Changing}
+	var err error
+	if b.Keys, b.Secrets, err = p.ReadKeys(ctx); err != nil {
+		return nil, Late(err)
+	}
+	kind, _, _ := strings.Cut(spec, ":")
+	if b.Names, err = p.NodeNames(ctx, kind); err != nil {
+		return nil, Late(err)
+	}
+	settings := *p.Settings
+	site := readSite(siteFolder, kind, &settings, p.Warn)
+	b.Keys, b.Secrets, b.plainSpeeds = cmp.Or(b.Keys, o.Keys, site.keys), append(b.Secrets, site.secrets...), site.plainSpeeds
+	p = p.With(settings)
+	b.Connection, b.Absent = Connect(ctx, p.Settings, b.Secrets, spec)
+	switch {
+	case b.Absent == nil:
+	case given:
+		return nil, b.Absent
+	case o.Replace != nil:
+		if spec, err = o.Replace(b.Absent); err != nil {
+			return nil, err
+		}
+		if b.Connection, err = Connect(ctx, p.Settings, b.Secrets, spec); err != nil {
+			return nil, err
+		}
+	}
+	if b.Connection != nil && b.Connection.warning != nil {
+		p.Warn("%v", b.Connection.warning)
+	}
+	return New(p, b)
+}
+
+// Base is what a session stands on.
+type Base struct {
+	Connection *Connection // nil: no fabric
+	Absent     error       // why there is none
+	Keys       *engine.Keys
+	Secrets    Secrets
+	Names      map[mad.GUID]string
+	Script     string // what runs; names what is kept. "": no script
+	Changing   bool   // a command on changes runs, which tells of open ones itself
+
+	plainSpeeds bool // vendors' speeds are not asked for
+}
+
+// New makes a session on b.
+func New(p *Program, b Base) (*Session, error) {
+	settings, c := p.Settings, b.Connection
+	if c == nil {
+		c = &Connection{Name: "no fabric"}
+	}
+	p.Console.SetColor(settings.Color, settings.Output())
+	if err := c.record(settings.Record); err != nil {
+		return nil, err
+	}
+	clock := c.clock
+	if settings.VirtualTime {
+		if c.sim == nil {
+			return nil, errors.New("--virtual-time has no meaning without a fabric that is simulated in this process (-F sim)")
+		}
+		clock = lang.NewVirtualClock()
+	}
+	s := &Session{Name: c.Name, Console: p.Console, Secrets: b.Secrets, StateDir: settings.StateDir(), StdinIsTerminal: p.StdinIsTerminal(), interrupts: p.Interrupts}
+	client := settings.saClient()
+	if c.transport != nil {
+		o := settings.engineOptions(c.transport, b.Keys)
+		o.Resolve = client.Resolve
+		s.Engine = engine.New(c.transport, o)
+	}
+	s.Runner = &Runner{engine: s.Engine, console: p.Console, interrupts: p.Interrupts, settings: settings, began: time.Now()}
+	o := builtins.Options{
+		Env: topology.Env{
+			Engine:      s.Engine,
+			Absent:      b.Absent,
+			Sim:         c.sim,
+			Loaded:      c.loaded,
+			Names:       b.Names,
+			PlainSpeeds: b.plainSpeeds,
+			SA:          client,
+			Write:       s.Engine != nil && s.Engine.Write(),
+			OverrideSM:  settings.OverrideSM,
+			TrapAgent:   settings.TrapAgent,
+		},
+		Stdout:  p.Console.Out(),
+		Stderr:  p.Console.Err(),
+		Format:  settings.Output(),
+		Include: settings.Include,
+		Out:     settings.Out,
+		Secrets: b.Secrets,
+		Flags:   settings.Names(),
+		Quiet:   settings.Quiet,
+		Verbose: settings.Verbose,
+		State:   s.StateDir,
+		User:    Login(),
+		Job:     jobOf(b.Script),
+		Version: Version(),
+		Clock:   clock,
+		Width:   p.Console.Width,
+		Blocks:  p.Console.Blocks,
+	}
+	if !settings.Quiet {
+		s.Runner.progress = &progress{console: p.Console, idle: s.Runner.doing}
+		o.Progress = s.Runner.progress.Tell
+	}
+	if p.StartGuard != nil {
+		o.StartGuard = func(ctx context.Context, journal string) (apply.Guard, error) {
+			return p.StartGuard(ctx, s.Engine, journal)
+		}
+	}
+	var err error
+	if s.Session, err = builtins.NewSession(o); err != nil {
+		return nil, errors.Join(err, s.CloseEngine())
+	}
+	s.Runner.session = s.Session
+	p.Interrupts.OnExit(s.Leave)
+	if s.Engine != nil && !b.Changing {
+		s.warnUnended()
+	}
+	if settings.PlanFile != "" {
+		if err := s.startPlan(settings.PlanFile); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+func (s *Settings) saClient() *sa.Client {
+	client := &sa.Client{SMLID: mad.LID(s.SMLID.Value), PKey: uint16(s.PKey.Value)}
+	if s.SL.IsSet {
+		sl := uint8(s.SL.Value)
+		client.SL = &sl
+	}
+	return client
+}
+
+func (s *Settings) engineOptions(t engine.Transport, keys *engine.Keys) engine.Options {
+	o := engine.Options{
+		Keys:    keys,
+		Window:  s.Window.Value,
+		Timeout: s.Timeout.Value,
+		Retries: s.Retries.Value,
+		Write:   !s.ReadOnly && s.PlanFile == "" && (s.Write || t.Traits().Simulated),
+	}
+	if o.Retries == 0 {
+		o.Retries = -1 // none; 0 is the engine's default
+	}
+	return o
+}
+
+// warnUnended warns of a change of this fabric that was broken off.
+func (s *Session) warnUnended() {
+	if b := changes.HostOf(s.Runtime).Unended(); b != nil {
+		s.Warn("the change %q, which %s began, was broken off: fabsh change status tells how far; then resume or revert it, or end it as it is (change revert --abandon)", b.Summary, cmp.Or(b.By, "somebody"))
+	}
+}
+
+// Close ends the subscriptions and closes the transport.
+func (s *Session) Close() error {
+	s.interrupts.OnExit(func() {})
+	s.Session.Close()
+	return s.CloseEngine()
+}
+
+// Leave does what must be done before the program ends without Close: agents
+// outside keep subscriptions and places until they are given back.
+func (s *Session) Leave() {
+	s.Session.Unsubscribe()
+	s.Console.Fail(s.CloseEngine())
+}
+
+// CloseEngine closes the transport alone.
+func (s *Session) CloseEngine() error {
+	if s.Engine == nil {
+		return nil
+	}
+	if err := s.Engine.Close(); err != nil {
+		return &HostError{err}
+	}
+	return nil
+}
+
+// InProcess reports whether the fabric is simulated in this process, so that nobody
+// else reaches it.
+func (s *Session) InProcess() bool { return s.Engine != nil && s.Engine.Traits().Name == "sim" }
+
+// NoLive returns why a command fails that needs a live fabric, in a session without one:
+// the host has no device, or ofFile.
+func (s *Session) NoLive(command, ofFile string) error {
+	if absent := topology.EnvOf(s.Runtime).Absent; absent != nil {
+		return &HostError{fmt.Errorf("%s: %w: %w", command, topology.ErrNoFabric, absent)}
+	}
+	return fmt.Errorf("%s: %s", command, ofFile)
+}

@@ -1,0 +1,170 @@
+package session
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fabsh/builtins/lang"
+	"fabsh/fabric/format"
+	"fabsh/mad"
+	"fabsh/mad/engine"
+)
+
+// What a site sets for infiniband-diags holds here too (rdma-core
+// ibdiag_common.c, read_ibdiag_config; util/node_name_map.c). Debian's name of
+// the map is the first of two, rdma-core's own the second.
+const siteConfig = "infiniband-diags/ibdiag.conf"
+
+var siteNameMaps = []string{"infiniband-diags/ib-node-name-map", "rdma/ib-node-name-map"}
+
+// siteFolder has the configuration of the site.
+const siteFolder = "/etc"
+
+// site is what ibdiag.conf sets, besides settings.
+type site struct {
+	keys        *engine.Keys
+	secrets     Secrets // the file, if it has keys
+	plainSpeeds bool    // vendors' speeds are not asked for
+}
+
+// readSite reads ibdiag.conf below etc, for a fabric of that kind. Flags go before it:
+// it sets what s does not have from the command line. As with infiniband-diags, what is
+// wrong in it is a warning.
+func readSite(etc, kind string, s *Settings, warn func(format string, args ...any)) (out site) {
+	if kind != "umad" && kind != "ibsim" {
+		return out
+	}
+	path := filepath.Join(etc, siteConfig)
+	f, err := OpenRegular(path)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			warn("%v", format.FileError(err))
+		}
+		return out
+	}
+	defer f.Close()
+	r, err := format.Bounded(f, path, MaxOwn)
+	if err != nil {
+		warn("%v", err)
+		return out
+	}
+	var keys strings.Builder // lines of a file of keys, where they are in this one
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		if n > 1 {
+			keys.WriteByte('\n')
+		}
+		name, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || strings.HasPrefix(name, "#") {
+			continue
+		}
+		switch name {
+		case "m_key", "sa_key":
+			fmt.Fprintf(&keys, "%s %s", name, value)
+		case "MLX_EPI":
+			out.plainSpeeds = !strings.EqualFold(value, "true")
+		default:
+			if err := s.setFromSite(kind, name, value); err != nil {
+				warn("%s:%d: %s: %v", path, n, name, err)
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		warn("%s: %v", path, err)
+	}
+	if text := keys.String(); strings.Trim(text, "\n") != "" && !s.Given("keys") {
+		out.keys, out.secrets, err = siteKeys(f, text)
+		if err != nil {
+			warn("%v; the keys in it are left alone", err)
+		}
+	}
+	return out
+}
+
+// setFromSite sets what a line of ibdiag.conf has that stands for a flag.
+func (s *Settings) setFromSite(kind, name, value string) error {
+	switch {
+	case name == "timeout" && !s.Given("timeout"):
+		return s.Timeout.Set(value)
+	case kind == "ibsim": // which has devices of its own
+	case name == "CA" && !s.Given("ca"):
+		s.CA = value
+	case name == "Port" && !s.Given("port"):
+		return s.Port.Set(value)
+	}
+	return nil
+}
+
+// siteKeys returns the keys of ibdiag.conf, if it is as private as a file of keys
+// must be; nil: it has none.
+func siteKeys(f *os.File, lines string) (*engine.Keys, Secrets, error) {
+	keys, err := format.ReadKeys(strings.NewReader(lines), f.Name())
+	if err != nil || keys.M == 0 && keys.SA == 0 {
+		return nil, nil, err
+	}
+	secret, err := private(f)
+	switch {
+	case secret == nil:
+		return nil, nil, err
+	case err != nil:
+		keys = nil
+	}
+	return keys, Secrets{secret}, err
+}
+
+// NodeNames returns the names of --node-name-map, else of the site's map, if there
+// is one. A simulated fabric has names of its own.
+func (p *Program) NodeNames(ctx context.Context, kind string) (map[mad.GUID]string, error) {
+	if p.Settings.Given("node-name-map") {
+		names, err := readNodeNames(ctx, p.Settings.NameMap)
+		if err != nil {
+			return nil, fmt.Errorf("--node-name-map: %w", err)
+		}
+		return names, nil
+	}
+	return siteNames(siteFolder, kind, p.Warn), nil
+}
+
+// readNodeNames reads the map that the command line names.
+func readNodeNames(ctx context.Context, path string) (map[mad.GUID]string, error) {
+	f, err := lang.OpenNamed(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return format.ReadNodeNames(f, path)
+}
+
+// siteNames returns the names of the map below etc, for a fabric of that kind.
+func siteNames(etc, kind string, warn func(format string, args ...any)) map[mad.GUID]string {
+	if kind == "sim" {
+		return nil
+	}
+	for _, path := range siteNameMaps {
+		names, err := readSiteNames(filepath.Join(etc, path))
+		switch {
+		case err == nil:
+			return names
+		case !errors.Is(err, fs.ErrNotExist):
+			warn("%v; node names are the nodes' own", format.FileError(err))
+			return nil
+		}
+	}
+	return nil
+}
+
+func readSiteNames(path string) (map[mad.GUID]string, error) {
+	f, err := OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return format.ReadNodeNames(f, path)
+}

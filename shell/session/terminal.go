@@ -1,0 +1,56 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// TerminalSize returns the size of the terminal f; 80 by 24 where it does not say.
+func TerminalSize(f *os.File) (columns, rows int) {
+	columns, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns <= 0 || rows <= 0 {
+		return 80, 24
+	}
+	return columns, rows
+}
+
+// SaveTerminal remembers the terminal's mode; restore goes back to it.
+func SaveTerminal(f *os.File) (restore func()) {
+	state, err := term.GetState(int(f.Fd()))
+	if err != nil {
+		return func() {}
+	}
+	return func() { term.Restore(int(f.Fd()), state) }
+}
+
+// hideTyping has the terminal f not show what is typed, until restore.
+func hideTyping(f *os.File) (restore func(), err error) {
+	fd := int(f.Fd())
+	mode, err := unix.IoctlGetTermios(fd, getMode)
+	if err != nil {
+		return nil, err
+	}
+	hidden := *mode
+	hidden.Lflag &^= unix.ECHO
+	if err := unix.IoctlSetTermios(fd, setMode, &hidden); err != nil {
+		return nil, err
+	}
+	return func() { unix.IoctlSetTermios(fd, setMode, mode) }, nil
+}
+
+// askUnseen reads a line from the terminal f, which does not show it.
+func askUnseen(f *os.File, prompt string) (string, error) {
+	fmt.Fprint(f, prompt)
+	line, err := term.ReadPassword(int(f.Fd()))
+	fmt.Fprintln(f)
+	return strings.TrimSpace(string(line)), err
+}
